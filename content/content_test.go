@@ -68,7 +68,7 @@ func TestEverythingIsThere(t *testing.T) {
 	}
 }
 
-// Texts are read by agents at a price, each time.
+// Agents read the texts at a price, each time.
 func TestSizes(t *testing.T) {
 	for dir, most := range map[string]int{"commands": 200, "agents": 150, "references": 150} {
 		for name, text := range documents(t, dir) {
@@ -82,8 +82,8 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// frontmatter reads what Claude Code reads, and is stricter: one line for a key, no key twice, nothing that YAML would
-// take for something else than text.
+// frontmatter reads what Claude Code reads, and is stricter: one line per key, no duplicate
+// keys, and nothing that YAML would read as anything but text.
 func frontmatter(text string) (map[string]string, error) {
 	head, _, ok := strings.Cut(strings.TrimPrefix(text, "---\n"), "\n---\n")
 	if !ok || !strings.HasPrefix(text, "---\n") {
@@ -134,7 +134,8 @@ func TestFrontmatter(t *testing.T) {
 	}
 }
 
-// A model may start any command by itself, but for those that begin a project, convert its state, or release it.
+// A model may start any command by itself, except those that begin a project, convert its
+// state, or release it.
 func TestWhatModelsMayStart(t *testing.T) {
 	for name, text := range documents(t, "commands") {
 		fields, _ := frontmatter(text)
@@ -153,7 +154,7 @@ type isolation struct {
 	Pages    []string `json:"pages"`
 }
 
-// What an agent may do is held by its tools, not by words alone.
+// An agent's tools enforce its limits, not words alone.
 func TestIsolation(t *testing.T) {
 	table := map[string]isolation{}
 	dec := json.NewDecoder(strings.NewReader(read(t, "isolation.json")))
@@ -210,7 +211,7 @@ var (
 	command  = regexp.MustCompile(`/gl:([a-z-]+)`)
 )
 
-// A command that needs a tool it isn't allowed stops in the night to ask.
+// A command that needs a tool it isn't allowed stops at night to ask.
 func TestAllowedTools(t *testing.T) {
 	bash := regexp.MustCompile(`^Bash\((gl:\*|date:\*|git [a-z]+:\*|rm \.greenlight/[a-z./]+)\)$`)
 	known := []string{"Read", "Write", "Edit", "Grep", "Glob", "Agent", "AskUserQuestion", "WebSearch", "WebFetch", "Skill", "SendMessage"}
@@ -256,7 +257,7 @@ func TestAllowedTools(t *testing.T) {
 	}
 }
 
-// Whoever is named exists, and every agent has somebody who starts it.
+// Every agent that a text names exists, and every agent has a text that starts it.
 func TestNamesExist(t *testing.T) {
 	agents, commands := documents(t, "agents"), documents(t, "commands")
 	started := map[string]bool{}
@@ -288,7 +289,7 @@ func TestNamesExist(t *testing.T) {
 	}
 }
 
-// The client ignores a file of hooks that it can't read, and then nothing is guarded.
+// The client ignores a hooks file that it can't read, and then nothing is guarded.
 func TestHooks(t *testing.T) {
 	var file struct {
 		Description string `json:"description"`
@@ -326,7 +327,8 @@ func TestHooks(t *testing.T) {
 			}
 		}
 	}
-	for event, command := range got { // each plugin's user sees it at every call otherwise
+	// otherwise a user of the plugin without gl sees an error at every call
+	for event, command := range got {
 		cmd := exec.Command("/bin/sh", "-c", command)
 		cmd.Env = []string{"PATH=" + t.TempDir()}
 		out, err := cmd.CombinedOutput()
@@ -335,7 +337,7 @@ func TestHooks(t *testing.T) {
 		}
 	}
 	want := map[string]string{"SubagentStart": "subagent-start! command -v gl >/dev/null 2>&1 || gl hook subagent-pages", "PreToolUse": "guard", "PostToolUse": "after-tool", "SubagentStop": "subagent-stop", "Stop": "stop"}
-	for event, name := range want { // without gl they say nothing
+	for event, name := range want { // without gl they print nothing
 		want[event] = "! command -v gl >/dev/null 2>&1 || gl hook " + name
 	}
 	if start := got["SessionStart"]; !strings.HasPrefix(start, "if command -v gl >/dev/null 2>&1; then gl hook session-start; else echo ") {
@@ -347,7 +349,8 @@ func TestHooks(t *testing.T) {
 	}
 }
 
-// `claude plugin marketplace add` reads the file at the repository's root, and follows it to the plugin.
+// `claude plugin marketplace add` reads the file at the repository's root, and follows it to
+// the plugin.
 func TestMarketplace(t *testing.T) {
 	var plugin struct{ Name, Description, Version string }
 	if err := json.Unmarshal([]byte(read(t, ".claude-plugin/plugin.json")), &plugin); err != nil {
@@ -377,7 +380,8 @@ func TestMarketplace(t *testing.T) {
 	}
 }
 
-// The command that the page gives for a copy copies what is committed and what isn't, without what git ignores, and without git.
+// The page's command for a copy copies committed and uncommitted files, without those that git
+// ignores and without .git.
 func TestCopyForMutations(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("git is not installed")

@@ -1,5 +1,5 @@
-// Package content holds the Markdown that ships: a Claude Code plugin named gl, whose commands are called /gl:…, and the
-// engineering standards for a project's CLAUDE.md.
+// Package content holds the Markdown that ships: a Claude Code plugin named gl, whose commands
+// are called /gl:…, and the engineering standards for a project's CLAUDE.md.
 package content
 
 import "embed"

@@ -1,7 +1,8 @@
 //go:build ignore
 
-// Picture makes docs/board.svg, the moving picture in the README, from a real run: it drains the sample project of gl demo, looks at gl
-// board in a tmux of its own while that happens, and puts the screens after each other.
+// Picture makes docs/board.svg, the moving picture in the README, from a real run: it drains
+// the sample project of gl demo, looks at gl board in a tmux of its own while that happens, and
+// puts the screens after each other.
 //
 //	go run docs/picture.go [-gl bin/gl] [-o docs/board.svg]
 package main
@@ -46,7 +47,7 @@ func check(err error) {
 	}
 }
 
-// record returns the screens of the board while the sample is drained.
+// record returns the screens of the board while the sample drains.
 func record(gl string) []string {
 	dir, err := os.MkdirTemp("", "picture")
 	check(err)
@@ -88,7 +89,7 @@ func record(gl string) []string {
 		}
 		look()
 	}
-	for len(frames) > most { // every second one goes, never the last
+	for len(frames) > most { // drops every second one, never the last
 		var half []string
 		for i, f := range frames {
 			if i%2 == 0 || i == len(frames)-1 {
@@ -104,7 +105,7 @@ var colors = map[string]string{"31": "#ff7b72", "32": "#56d364", "33": "#e3b341"
 
 var escape = regexp.MustCompile(`\x1b\[([0-9;]*)m`)
 
-// draw puts the frames after each other. A picture that isn't animated shows the last one.
+// draw puts the frames in sequence. A viewer without animation shows the last one.
 func draw(frames []string) string {
 	var b strings.Builder
 	width, height := columns*cellWidth+24, rows*cellHeight+24
@@ -132,7 +133,8 @@ func draw(frames []string) string {
 	return b.String()
 }
 
-// A pen is how the text looks that follows: tmux tells only what changes, also from one line to the next.
+// A pen is the style of the text that follows: tmux prints only changes, also from one line to
+// the next.
 type pen struct{ fill, class string }
 
 func (p *pen) drawLine(b *strings.Builder, line string, y int) {
@@ -151,7 +153,7 @@ func (p *pen) drawLine(b *strings.Builder, line string, y int) {
 	}
 }
 
-// set does what a code of SGR says.
+// set applies an SGR code.
 func (p *pen) set(code string) {
 	switch {
 	case code == "" || code == "0":

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What go test prints of benchmarks becomes a table of figures with their limits.
+// The output of go test -bench becomes a table of figures with their limits.
 func TestBenchTable(t *testing.T) {
 	const out = `goos: linux
 BenchmarkCommands/status/50-2    	      20	  5400000 ns/op

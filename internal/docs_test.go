@@ -22,7 +22,8 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// Numbers change when branches meet: a link that shows one decision's number leads to that decision, which is there.
+// Numbers change when branches are merged: a link that shows a decision's number must lead to
+// that decision, which must exist.
 func TestDecisionLinks(t *testing.T) {
 	docs := filepath.Join("..", "docs")
 	pages, err := filepath.Glob(filepath.Join(docs, "*.md"))
@@ -45,7 +46,7 @@ func TestDecisionLinks(t *testing.T) {
 	}
 }
 
-// checkDecisions lists what is wrong with a directory of decisions.
+// checkDecisions returns the problems of a directory of decisions.
 func checkDecisions(dir fs.FS) ([]string, error) {
 	index, err := fs.ReadFile(dir, "README.md")
 	if err != nil {
@@ -90,7 +91,7 @@ var (
 	decisionStatus = regexp.MustCompile(`^(accepted|(superseded|accepted, amended) by \[\d{4}\]\([^)]*\))$`)
 )
 
-// readDecision takes the beginning of a decision apart.
+// readDecision parses the beginning of a decision.
 func readDecision(name, text string) (title, status string, wrong []string) {
 	if !decisionName.MatchString(name) {
 		wrong = append(wrong, "isn't named NNNN-a-few-words.md")
@@ -108,7 +109,7 @@ func readDecision(name, text string) (title, status string, wrong []string) {
 	return m[2], m[3], wrong
 }
 
-// checkIndex compares the rows of the table with what they should be.
+// checkIndex compares the rows of the table with the expected ones.
 func checkIndex(index string, want []string) []string {
 	var have, problems []string
 	for line := range strings.Lines(index) {

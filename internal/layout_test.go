@@ -13,9 +13,11 @@ import (
 	"testing"
 )
 
-// layers is the house from the top down; a package may import only what stands below it. docs/design.md says what each is for.
+// layers lists the packages from the top down; a package may import only those below it.
+// docs/design.md describes each.
 var layers = []string{
-	"greenlight/internal/claudetest", // for tests alone: it stands above all that could import it
+	// only for tests: it is above all packages that could import it
+	"greenlight/internal/claudetest",
 	"greenlight/cmd/gl",
 	"greenlight/internal/cli",
 	"greenlight/internal/cli/sw",
@@ -67,7 +69,7 @@ var layers = []string{
 	"greenlight/internal/gh",
 	"greenlight/internal/tmux",
 	"greenlight/internal/install",
-	"greenlight/internal/tracker/trackertest", // for tests alone
+	"greenlight/internal/tracker/trackertest", // only for tests
 	"greenlight/internal/tracker",
 	"greenlight/internal/graphview",
 	"greenlight/internal/notify",
@@ -109,7 +111,7 @@ var layers = []string{
 	"greenlight/internal/rapidtest",
 }
 
-// The page that tells where a thing belongs tells of every package, in the same order.
+// docs/design.md, which says where code belongs, lists every package, in the same order.
 func TestDesignListsTheLayers(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "docs", "design.md"))
 	if err != nil {
@@ -124,7 +126,8 @@ func TestDesignListsTheLayers(t *testing.T) {
 	}
 }
 
-// face are the packages that may use libraries; all others import the standard library and each other alone.
+// face lists the packages that may use libraries; all others import only the standard library
+// and each other.
 var face = map[string]bool{
 	"greenlight/cmd/gl":               true,
 	"greenlight/internal/cli":         true,
@@ -132,16 +135,16 @@ var face = map[string]bool{
 	"greenlight/internal/cli/gsd":     true,
 	"greenlight/internal/cli/sw":      true,
 	"greenlight/internal/iostreams":   true, // x/term
-	"greenlight/internal/board":       true, // bubbletea, and how it cuts lines
+	"greenlight/internal/board":       true, // bubbletea, and its cutting of lines
 	"greenlight/internal/watch":       true, // fsnotify
 	"greenlight/internal/term":        true, // displaywidth
-	"greenlight/internal/guard":       true, // mvdan.cc/sh: what a shell command does
+	"greenlight/internal/guard":       true, // mvdan.cc/sh: parses shell commands
 	"greenlight/internal/include":     true, // x/sys: FICLONE, clonefile
-	"greenlight/internal/durable":     true, // x/sys: a directory's records
+	"greenlight/internal/durable":     true, // x/sys: directory records
 	"greenlight/internal/statcache":   true, // x/sys: fstatat
 }
 
-// testLibraries are for _test files alone; no program carries them.
+// testLibraries are only for _test files; no program contains them.
 var testLibraries = []string{
 	"github.com/google/go-cmp",
 	"github.com/invopop/jsonschema",
@@ -150,15 +153,17 @@ var testLibraries = []string{
 	"pgregory.net/rapid",
 }
 
-// formats are the trackers that nothing may name but the registry of formats and the commands of the format itself. Package ops
-// and the rehearsal change Greenlight's own slices, in either of their formats; the rehearsal writes the files of GSD's phases.
+// formats are the trackers that only the registry of formats and the commands of the format
+// itself may name. Package ops and the rehearsal change Greenlight's own slices, in either of
+// their formats; the rehearsal writes the files of GSD's phases.
 var formats = map[string][]string{
 	"greenlight/internal/legacy":     {"greenlight/internal/project", "greenlight/internal/rehearsal"},
 	"greenlight/internal/specwright": {"greenlight/internal/project", "greenlight/internal/cli/sw"},
 	"greenlight/internal/gsd":        {"greenlight/internal/project", "greenlight/internal/cli/gsd", "greenlight/internal/rehearsal"},
 }
 
-// Commands hold flags, words and exit codes: what touches the disk, processes or a format's files is done below them.
+// Commands handle flags, words and exit codes: lower packages access the disk, processes and a
+// format's files.
 func TestCommandsDoNothingThemselves(t *testing.T) {
 	below := []string{"greenlight/internal/durable", "greenlight/internal/proc", "greenlight/internal/text/jsonedit", "greenlight/internal/slice"}
 	for _, p := range list(t) {
@@ -207,7 +212,7 @@ func list(t *testing.T) []pkg {
 	}
 }
 
-// The list has what is imported at any depth, except by tests.
+// The list has all direct and indirect imports, except by tests.
 func TestNoProgramCarriesTestLibraries(t *testing.T) {
 	for _, p := range list(t) {
 		for _, lib := range testLibraries {

@@ -9,11 +9,12 @@ import (
 	"testing"
 )
 
-// What is in a project's state may have come with a clone: a link, a pipe, a device. Package durable alone opens it safely,
-// so the packages that work on state don't open files in any other way. The exceptions aren't state.
+// A project's state may have come with a clone and contain a link, a pipe or a device. Only
+// package durable opens it safely, so packages that work on state must not open files in
+// another way. The exceptions aren't state.
 func TestStateIsOpenedByDurable(t *testing.T) {
 	exceptions := map[string][]string{
-		"slice/migrate.go": {`os.Mkdir(stage`},    // a directory that nobody else knows yet
+		"slice/migrate.go": {`os.Mkdir(stage`},    // a directory that no other process knows yet
 		"gsd/store.go":     {`os.ReadFile(file)`}, // a file that the command line names
 		"worktree/make.go": {
 			`os.MkdirAll(filepath.Dir(l.Path)`, // beside the repository
@@ -22,7 +23,7 @@ func TestStateIsOpenedByDurable(t *testing.T) {
 		"worktree/save.go": {`os.MkdirAll(filepath.Dir(l.Path)`, `os.Mkdir(l.Path`},
 		"ops/scaffold.go": {
 			`os.ReadFile(file)`,                     // the graph that the command line names
-			`os.ReadFile(filepath.Join(staged, f))`, // what was just written to a directory of its own
+			`os.ReadFile(filepath.Join(staged, f))`, // just written to a private directory
 		},
 	}
 	opens := regexp.MustCompile(`\bos\.(ReadFile|Open|OpenFile|Create|WriteFile|ReadDir|Mkdir|MkdirAll)\(`)

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Each promise of SECURITY.md names tests, and they are there.
+// Each promise of SECURITY.md names tests, and the tests exist.
 func TestSecurityNamesTests(t *testing.T) {
 	data, err := os.ReadFile("../SECURITY.md")
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// An attempt starts gl three times, and hooks start it all the time: what only some of them need is made when it is needed.
+// An attempt starts gl three times, and hooks start it all the time: values that only some of
+// these processes need are created on demand.
 func TestNothingIsCompiledAtStart(t *testing.T) {
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
@@ -38,7 +39,7 @@ func TestNothingIsCompiledAtStart(t *testing.T) {
 	}
 }
 
-// compiles says whether the func takes as long as a part of gl's whole start.
+// compiles reports whether the call takes a considerable part of gl's start.
 func compiles(fun ast.Expr) bool {
 	sel, ok := fun.(*ast.SelectorExpr)
 	if !ok {

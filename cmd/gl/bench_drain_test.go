@@ -15,13 +15,13 @@ import (
 	"time"
 )
 
-// A benchTask is one task of a graph: how long it takes, and which ones before it, it needs.
+// A benchTask is a task of a graph: its duration, and the earlier tasks that it needs.
 type benchTask struct {
 	ms    int
 	needs []int
 }
 
-// benchGraph makes 200 tasks of 0.05 to 0.5 s that need up to three of the forty before them.
+// benchGraph returns 200 tasks of 0.05 to 0.5 s that need up to three of the forty before them.
 func benchGraph() []benchTask {
 	random := rand.New(rand.NewPCG(4, 2))
 	tasks := make([]benchTask, 200)
@@ -36,7 +36,8 @@ func benchGraph() []benchTask {
 	return tasks
 }
 
-// lowerBound is what nobody can be faster than: all work on all slots, and the longest path.
+// lowerBound returns the shortest possible time: the greater of all work spread over all slots,
+// and the longest path.
 func lowerBound(tasks []benchTask, slots int) time.Duration {
 	work, path := 0, 0
 	until := make([]int, len(tasks))
@@ -51,8 +52,8 @@ func lowerBound(tasks []benchTask, slots int) time.Duration {
 	return time.Duration(max(work/slots, path)) * time.Millisecond
 }
 
-// benchSleeper waits as long as its task takes: as an agent, which is told its slice and marks it complete, or for ninja, which tells the time and the
-// file to write.
+// benchSleeper waits for the duration of its task: as an agent, which gets its slice and marks
+// it complete, or for ninja, which passes the time and the file to write.
 const benchSleeper = `package main
 
 import (
@@ -89,7 +90,8 @@ func check(err error) {
 }
 `
 
-// BenchmarkDrain compares whole drains with the lower bound, and with ninja, where it is there, on the same graph.
+// BenchmarkDrain compares whole drains with the lower bound and, if ninja is installed, with
+// ninja on the same graph.
 func BenchmarkDrain(b *testing.B) {
 	gl, sleeper, tasks := buildGl(b), buildProgram(b, "sleeper", benchSleeper), benchGraph()
 	for slots, limit := range map[int]map[string]float64{4: {"process": 1.03, "tmux": 1.05}, 8: {"process": 1.07, "tmux": 1.09}} {
@@ -132,7 +134,7 @@ func BenchmarkDrain(b *testing.B) {
 	}
 }
 
-// endTmux ends the server that a drain has left, whose socket is beside the project.
+// endTmux ends the server that a drain left, whose socket is beside the project.
 func endTmux(dir string) {
 	sockets, _ := filepath.Glob(filepath.Join(dir+".home", "tmux-*", "*"))
 	for _, s := range sockets {
@@ -172,7 +174,7 @@ func ninjaProject(b *testing.B, tasks []benchTask, sleeper string) string {
 	return dir
 }
 
-// writeConfig has the program be the project's agent.
+// writeConfig makes the program the project's agent.
 func writeConfig(b *testing.B, dir, agent string) {
 	b.Helper()
 	config, err := json.Marshal(map[string]any{"parallel": map[string]any{
@@ -194,7 +196,8 @@ func writeBench(b *testing.B, path, text string) {
 	}
 }
 
-// BenchmarkDrainAtRest measures a drain of 10,000 slices while its one agent works: how much memory it has taken at most, and how much of a processor it takes.
+// BenchmarkDrainAtRest measures a drain of 10,000 slices while its one agent works: its peak
+// memory and its processor time.
 func BenchmarkDrainAtRest(b *testing.B) {
 	const rest = 40 * time.Second
 	gl, sleeper := buildGl(b), buildProgram(b, "sleeper", benchSleeper)
@@ -218,7 +221,7 @@ func BenchmarkDrainAtRest(b *testing.B) {
 			done, _ := filepath.Glob(filepath.Join(dir, ".greenlight/runs/done/*"))
 			left = 20 - len(done)
 		}
-		time.Sleep(3 * time.Second) // STATE.md, and what is looked at once more
+		time.Sleep(3 * time.Second) // for STATE.md, and files that are read again
 		before := processorTime(b, c.Process.Pid)
 		time.Sleep(rest)
 		used := processorTime(b, c.Process.Pid) - before
@@ -232,10 +235,11 @@ func BenchmarkDrainAtRest(b *testing.B) {
 	}
 }
 
-// processorTime is what a process has used.
+// processorTime returns the processor time that a process has used.
 func processorTime(b *testing.B, pid int) time.Duration {
 	b.Helper()
-	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid)) // the process's own is its first thread's
+	// the process's own file covers only its first thread
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
 	if len(tasks) == 0 {
 		b.Skip("there is no schedstat here")
 	}
@@ -249,7 +253,7 @@ func processorTime(b *testing.B, pid int) time.Duration {
 	return total
 }
 
-// peakMB is the most memory that a process has taken so far.
+// peakMB returns the peak memory of a process so far.
 func peakMB(b *testing.B, pid int) float64 {
 	b.Helper()
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -259,7 +263,7 @@ func peakMB(b *testing.B, pid int) float64 {
 	return megabytes(b, string(data), "VmHWM:")
 }
 
-// megabytes is what a file of /proc says of the key, in kilobytes.
+// megabytes returns the value of a key in a file of /proc, which is in kilobytes.
 func megabytes(b *testing.B, text, key string) float64 {
 	b.Helper()
 	_, rest, _ := strings.Cut(text, key)
@@ -270,7 +274,7 @@ func megabytes(b *testing.B, text, key string) float64 {
 	return kb / 1024
 }
 
-// BenchmarkFinishedAttempts measures what 100,000 finished attempts cost gl status.
+// BenchmarkFinishedAttempts measures the cost of 100,000 finished attempts for gl status.
 func BenchmarkFinishedAttempts(b *testing.B) {
 	gl := buildGl(b)
 	for _, n := range []int{0, 100000} {

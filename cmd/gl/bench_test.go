@@ -13,10 +13,11 @@ import (
 	"time"
 )
 
-// The sizes of projects that are measured, in slices.
+// The sizes of the measured projects, in slices.
 var benchSizes = []int{50, 1000, 10000}
 
-// BenchmarkCommands measures whole processes, with the limit beside each where there is one: what nobody could do faster, or the aim.
+// BenchmarkCommands measures whole processes, beside a limit if there is one: the lower bound
+// or the goal.
 func BenchmarkCommands(b *testing.B) {
 	gl, start := buildGl(b), helloTime(b)
 	set := 0
@@ -47,7 +48,8 @@ func BenchmarkCommands(b *testing.B) {
 	}
 }
 
-// BenchmarkBare measures what the commands can't do without: starting a process of Go's, and looking at each file, or reading it.
+// BenchmarkBare measures the minimum for all commands: starting a Go process, and a stat or a
+// read of each file.
 func BenchmarkBare(b *testing.B) {
 	hello := buildProgram(b, "hello", helloProgram)
 	b.Run("hello", func(b *testing.B) {
@@ -77,7 +79,7 @@ import "os"
 func main() { os.Stdout.WriteString("hello\n") }
 `
 
-// helloTime is how long a process of Go's takes that does nothing, in milliseconds.
+// helloTime returns the duration of a Go process that does nothing, in milliseconds.
 func helloTime(b *testing.B) float64 {
 	b.Helper()
 	const runs = 20
@@ -89,8 +91,8 @@ func helloTime(b *testing.B) float64 {
 	return float64(time.Since(begin)) / runs / float64(time.Millisecond)
 }
 
-// BenchmarkAttempt measures what a drain adds to one attempt: 100 tasks that do nothing but complete their slices, 4 at a time, while
-// all other slices are done.
+// BenchmarkAttempt measures what a drain adds to an attempt: 100 tasks that only complete their
+// slices, 4 at a time, while all other slices are done.
 func BenchmarkAttempt(b *testing.B) {
 	const tasks, aim = 100, 12
 	gl, agent := buildGl(b), buildProgram(b, "agent", benchAgent)
@@ -140,7 +142,8 @@ func reportLimit(b *testing.B, ms float64) {
 	}
 }
 
-// benchProject makes a project of n slices with GRAPH.json, as gl writes them; open of them are left to build.
+// benchProject creates a project of n slices with GRAPH.json, as gl writes them; open of them
+// are left to build.
 func benchProject(b *testing.B, n, open int) string {
 	b.Helper()
 	needs := func(i int) []string {
@@ -152,7 +155,7 @@ func benchProject(b *testing.B, n, open int) string {
 	return benchProjectOf(b, n, needs, func(i int) bool { return i <= n/2 || open > 0 && i <= n-open })
 }
 
-// benchProjectOf makes one whose slices need others, and are done or not.
+// benchProjectOf creates a project with the given needs and finished slices.
 func benchProjectOf(b *testing.B, n int, needs func(i int) []string, done func(i int) bool) string {
 	b.Helper()
 	dir := b.TempDir()
@@ -195,7 +198,7 @@ func benchProjectOf(b *testing.B, n int, needs func(i int) []string, done func(i
 	return dir
 }
 
-// buildGl builds gl as users have it: the test binary is larger, and starts later.
+// buildGl builds gl as users have it: the test binary is larger and starts more slowly.
 func buildGl(b *testing.B) string {
 	b.Helper()
 	path := filepath.Join(b.TempDir(), "gl")
@@ -236,7 +239,7 @@ func runIn(b *testing.B, dir, program string, args ...string) {
 func commandIn(ctx context.Context, dir, program string, args ...string) *exec.Cmd {
 	c := exec.CommandContext(ctx, program, args...)
 	c.Dir, c.Stdout = dir, io.Discard
-	home := dir + ".home" // beside it: what is trusted may not be said inside a project
+	home := dir + ".home" // beside it, because trust must not be recorded inside a project
 	c.Env = append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME="+filepath.Join(home, ".config"), "XDG_STATE_HOME="+filepath.Join(home, ".local/state"),
 		"GREENLIGHT_ROOT=", "TMUX_TMPDIR="+home, "TMUX=")
 	return c

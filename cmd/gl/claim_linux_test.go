@@ -36,7 +36,7 @@ func openTerminal(t *testing.T) (master, tty *os.File) {
 	return master, tty
 }
 
-// On a terminal gl asks before it takes a claim over, and nothing but yes is a yes.
+// On a terminal gl asks before it takes over a claim, and only yes counts as yes.
 func TestClaimAsksOnATerminal(t *testing.T) {
 	for _, test := range []struct {
 		answer string
@@ -74,7 +74,7 @@ func TestClaimAsksOnATerminal(t *testing.T) {
 	}
 }
 
-// readUntil reads from the terminal until the text has come.
+// readUntil reads from the terminal until the text appears.
 func readUntil(t *testing.T, master *os.File, text string) string {
 	t.Helper()
 	read := make(chan string, 1)

@@ -27,10 +27,10 @@ func newProject(t *testing.T) string {
 	return root
 }
 
-// gl is a command line of the program in the project; TestMain has put gl on PATH.
+// gl returns a command line of the program in the project; TestMain has put gl on PATH.
 func gl(root string, args ...string) *exec.Cmd {
 	cmd := exec.Command("gl", append([]string{"-C", root}, args...)...)
-	// The race detector would have every process sleep for a second before it exits.
+	// The race detector would make every process sleep for a second before it exits.
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + root, "GORACE=atexit_sleep_ms=0"}
 	return cmd
 }
@@ -44,7 +44,7 @@ func readSlice(t *testing.T, root string) *slice.File {
 	return f
 }
 
-// together runs n command lines that all wait for the same moment.
+// together runs n command lines that all start at the same moment.
 func together(n int, run func(i int)) {
 	var all sync.WaitGroup
 	begin := make(chan struct{})

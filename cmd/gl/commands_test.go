@@ -17,7 +17,7 @@ import (
 	"greenlight/internal/proc"
 )
 
-// commands are the script commands that gl's promises need beyond testscript's own.
+// commands are the script commands beyond testscript's own.
 var commands = map[string]func(ts *testscript.TestScript, neg bool, args []string){
 	"within":  within,
 	"signal":  signalPID,
@@ -27,11 +27,12 @@ var commands = map[string]func(ts *testscript.TestScript, neg bool, args []strin
 	"unheard": unheard,
 }
 
-// patience is how long a script waits for what must happen. A machine may be slow; no promise is about that.
+// patience is the timeout of a script's waits. A machine may be slow; gl promises nothing about
+// that.
 const patience = 60 * time.Second
 
-// within DURATION command…: runs the command again and again until it succeeds (with "!", until it fails), at the
-// longest for the time. For what other processes do in their own time.
+// within DURATION command…: repeats the command until it succeeds (with "!", until it fails),
+// at most for that time. It is for what other processes do in their own time.
 func within(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) < 2 {
 		ts.Fatalf("usage: within DURATION command…")
@@ -80,7 +81,7 @@ func output(ts *testscript.TestScript, args []string) (string, error) {
 	return string(out), err
 }
 
-// environ is the script's environment as far as programs of the tests need it.
+// environ returns the part of the script's environment that the tests' programs need.
 func environ(ts *testscript.TestScript) []string {
 	var env []string
 	for _, key := range []string{"PATH", "HOME", "P", "LC_ALL", "TMUX_TMPDIR", "TMPDIR", "WORK", "GREENLIGHT_ROOT", "GL_SESSION", "GL_SLICE", "TERM",
@@ -103,8 +104,9 @@ func lookPath(ts *testscript.TestScript, name string) string {
 	return ""
 }
 
-// signal SIG FILE [KEY]: signals the process whose pid the file holds; in a JSON file, the first "pid" after the key
-// ("signal KILL FILE process"). KILL returns when the process is dead: on a busy machine that takes a while.
+// signal SIG FILE [KEY]: signals the process whose pid is in the file; in a JSON file, the
+// first "pid" after the key ("signal KILL FILE process"). KILL returns once the process is
+// dead, which takes a while on a busy machine.
 func signalPID(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) < 2 {
 		ts.Fatalf("usage: signal SIG FILE [KEY]")
@@ -112,7 +114,7 @@ func signalPID(ts *testscript.TestScript, neg bool, args []string) {
 	pid := pidIn(ts, args[1:])
 	sig := map[string]syscall.Signal{"KILL": syscall.SIGKILL, "TERM": syscall.SIGTERM, "INT": syscall.SIGINT,
 		"STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT, "HUP": syscall.SIGHUP}[args[0]]
-	id, _ := proc.Of(pid) // before the signal, while the pid is surely this process's
+	id, _ := proc.Of(pid) // before the signal, while the pid certainly belongs to this process
 	if err := syscall.Kill(pid, sig); (err != nil) != neg {
 		ts.Fatalf("signal %s to %d: %v", args[0], pid, err)
 	}
@@ -121,7 +123,8 @@ func signalPID(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// awaitDeath waits until the process has ended. A zombie, which its parent has yet to reap, has ended.
+// awaitDeath waits until the process has ended. A zombie, which its parent has yet to reap, has
+// ended.
 func awaitDeath(ts *testscript.TestScript, id proc.ID) {
 	for deadline := time.Now().Add(patience); !id.Dead(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -130,7 +133,7 @@ func awaitDeath(ts *testscript.TestScript, id proc.ID) {
 	}
 }
 
-// pidIn is the pid that FILE [KEY] names, for signal and gone.
+// pidIn returns the pid that FILE [KEY] names, for signal and gone.
 func pidIn(ts *testscript.TestScript, args []string) int {
 	text := ts.ReadFile(args[0])
 	if len(args) > 1 {
@@ -145,8 +148,9 @@ func pidIn(ts *testscript.TestScript, args []string) int {
 	return pid
 }
 
-// nobody WORD: no process on this machine has the word in its command line or its environment. With $WORK it says that
-// nothing a script started is left; $WORK of quick.txtar is no part of quick_kill.txtar's, which may run beside it.
+// nobody WORD: no process on this machine has the word in its command line or its environment.
+// With $WORK it checks that no process started by the script is left; the $WORK of quick.txtar
+// isn't part of quick_kill.txtar's, which may run at the same time.
 func nobody(ts *testscript.TestScript, neg bool, args []string) {
 	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		left, err := processesWith(args[0])
@@ -160,7 +164,8 @@ func nobody(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// processesWith lists the processes that have the word in their command line or environment, as ps shows them.
+// processesWith returns the processes that have the word in their command line or environment,
+// as ps shows them.
 func processesWith(word string) (found []string, err error) {
 	all := []string{"axeww", "-o", "pid,command"}
 	if runtime.GOOS == "darwin" {
@@ -186,7 +191,8 @@ func crlf(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// rewrite FILE OLD NEW: replaces the one place where OLD stands; \e stands for the escape character.
+// rewrite FILE OLD NEW: replaces the only occurrence of OLD; \e stands for the escape
+// character.
 func rewrite(ts *testscript.TestScript, _ bool, args []string) {
 	text := ts.ReadFile(args[0])
 	if strings.Count(text, args[1]) != 1 {

@@ -14,7 +14,7 @@ import (
 	"greenlight/internal/testfiles"
 )
 
-// A statusDoc is what these tests read of gl status --json.
+// A statusDoc has the fields of gl status --json that these tests read.
 type statusDoc struct {
 	Total, Done int
 	Ready       []string
@@ -24,8 +24,9 @@ type statusDoc struct {
 	}
 }
 
-// A real project in the middle of its work, of which most slices are rows of STATE.md or entries of GRAPH.json only, is
-// read as its people know it, and drained to its end in the order of its dependencies.
+// A real project in the middle of its work, most of whose slices are only rows of STATE.md or
+// entries of GRAPH.json, is read as its people know it, and drained to its end in the order of
+// its dependencies.
 func TestRealProject(t *testing.T) {
 	source := testfiles.Corpus(t, "project")[0]
 	root := filepath.Join(t.TempDir(), "project")
@@ -53,8 +54,8 @@ func TestRealProject(t *testing.T) {
 	checkOrder(t, root, after, before.Total-before.Done)
 }
 
-// checkOrder checks by the records that n slices were built, each in one attempt that was claimed after all that the
-// slice depends on was settled.
+// checkOrder checks by the records that n slices were built, each in one attempt that was
+// claimed after all dependencies of the slice were settled.
 func checkOrder(t *testing.T, root string, doc statusDoc, n int) {
 	t.Helper()
 	store := attempt.OpenStore(filepath.Join(root, ".greenlight", "runs"))

@@ -11,9 +11,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// dumpFailure logs what a script that failed leaves: the output of its programs, records, logs, ledgers, the last screen
-// that it looked at, and the processes that still run. A failure that comes once in a hundred runs has to be understood
-// from that alone.
+// dumpFailure logs what a failed script leaves: the output of its programs, records, logs,
+// ledgers, the last screen it looked at, and the processes that still run. It must suffice to
+// understand a failure that comes once in a hundred runs.
 func dumpFailure(env *testscript.Env) {
 	if t, ok := env.T().(interface{ Failed() bool }); !ok || !t.Failed() {
 		return
@@ -31,15 +31,16 @@ func dumpFailure(env *testscript.Env) {
 	env.T().Log(b.String())
 }
 
-// telling lists the files below dir that tell how its programs fared.
+// telling returns the files below dir that show how its programs went.
 func telling(dir string) (paths []string) {
 	filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
-			return nil // a directory that went away meanwhile isn't worth a word
+			return nil // a directory that was removed meanwhile is ignored
 		}
 		parent := filepath.Base(filepath.Dir(path))
 		switch {
-		case filepath.Dir(path) == dir && (filepath.Ext(path) == ".out" || filepath.Ext(path) == ".err"), // of start
+		case filepath.Dir(path) == dir && (filepath.Ext(path) == ".out" || filepath.Ext(path) == ".err"),
+			// of start
 			filepath.Dir(path) == dir && filepath.Base(path) == "screen",
 			filepath.Base(path) == "ledger",
 			filepath.Base(path) == "hold.json",
@@ -51,7 +52,7 @@ func telling(dir string) (paths []string) {
 	return paths
 }
 
-// lastBytes returns the end of the data, at most n bytes of it.
+// lastBytes returns the end of the data, at most n bytes.
 func lastBytes(data []byte, n int) string {
 	if len(data) <= n {
 		return string(data)
@@ -59,7 +60,8 @@ func lastBytes(data []byte, n int) string {
 	return "…" + string(data[len(data)-n:])
 }
 
-// A recorder is the T of a script that a test runs: it keeps the log, and its failure isn't the test's.
+// A recorder is the T of a script that a test runs: it keeps the log, and its failure doesn't
+// fail the test.
 type recorder struct {
 	log    strings.Builder
 	failed bool

@@ -19,8 +19,9 @@ import (
 	"golang.org/x/term"
 )
 
-// fakeClaude is the program "claude" of the scripts. It writes what the real client writes and does what a script asks
-// of it; testdata/script/README.md explains how to ask, and what it leaves in FAKE_DIR.
+// fakeClaude is the program "claude" of the scripts. It writes what the real client writes and
+// does what a script asks of it; testdata/script/README.md describes how to ask, and the files
+// it leaves in FAKE_DIR.
 func fakeClaude() {
 	if !slices.Contains(os.Args, "-p") {
 		fakeTalk()
@@ -29,7 +30,8 @@ func fakeClaude() {
 		slice: os.Getenv("GL_SLICE"), attempt: os.Getenv("GL_ATTEMPT"), root: os.Getenv("GREENLIGHT_ROOT"),
 		dir: os.Getenv("FAKE_DIR"), session: "11111111-2222-4333-8444-555555555555", start: time.Now(), argv: os.Args,
 	}
-	if i := slices.Index(os.Args, "--input-format"); i > 0 { // the prompt comes on stdin, where the real client looks for it
+	// the prompt comes on stdin, where the real client expects it
+	if i := slices.Index(os.Args, "--input-format"); i > 0 {
 		f.stdin = bufio.NewReader(os.Stdin)
 		f.argv = slices.Concat(os.Args[:2], []string{f.hear().text}, os.Args[5:])
 	}
@@ -57,7 +59,8 @@ func fakeClaude() {
 	os.Exit(code)
 }
 
-// fakeTalk is the client on the user's own terminal: it says where its input and outputs go, and ends as FAKE_EXIT says.
+// fakeTalk is the client on the user's own terminal: it prints where its input and outputs go,
+// and exits with FAKE_EXIT.
 func fakeTalk() {
 	f := &fake{slice: "talk", attempt: "1", dir: os.Getenv("FAKE_DIR"), argv: os.Args}
 	f.record()
@@ -97,7 +100,7 @@ func (f *fake) hear() heard {
 	return heard{m.UUID, m.Message.Content}
 }
 
-// listen waits for a message and says that it has it, as the client does.
+// listen waits for a message and acknowledges it, as the client does.
 func (f *fake) listen() {
 	m := f.hear()
 	f.leave("heard", m.text+"\n")
@@ -106,7 +109,7 @@ func (f *fake) listen() {
 
 type object = map[string]any
 
-// record leaves what a script may want to know of this run.
+// record writes what a script may need to know of this run.
 func (f *fake) record() {
 	env := os.Environ()
 	slices.Sort(env)
@@ -144,10 +147,10 @@ func check(err error) {
 	}
 }
 
-// conversation is the file of the conversation in FAKE_DIR.
+// conversation returns the file of the conversation in FAKE_DIR.
 func (f *fake) conversation() string { return filepath.Join(f.dir, "conversation."+f.session) }
 
-// find ends as the client does that doesn't find the conversation it is to resume.
+// find ends as the client does if it doesn't find the conversation to resume.
 func (f *fake) find() {
 	if _, err := os.Stat(f.conversation()); err == nil {
 		return
@@ -159,7 +162,7 @@ func (f *fake) find() {
 	os.Exit(1)
 }
 
-// behavior is the parts that this attempt is to play, joined by +.
+// behavior returns the parts that this attempt plays, joined by +.
 func (f *fake) behavior() string {
 	text, _ := os.ReadFile(filepath.Join(f.root, "fake.txt"))
 	for _, line := range strings.Split(string(text), "\n") {
@@ -174,8 +177,8 @@ func (f *fake) behavior() string {
 	return "complete"
 }
 
-// parts are what the fake can be asked to do; testdata/script/README.md explains them. Each returns the exit code that
-// follows if it is the last.
+// parts are the behaviors that a script can ask for; testdata/script/README.md describes them.
+// Each returns the exit code to use if it is the last.
 var parts = map[string]func(f *fake) int{
 	"begun":             well((*fake).begin),
 	"reads":             well((*fake).readSlice),
@@ -208,10 +211,10 @@ var parts = map[string]func(f *fake) int{
 	"kill9":             well((*fake).die),
 }
 
-// well makes a part of what leads to exit code 0.
+// well makes a part of a function that leads to exit code 0.
 func well(do func(*fake)) func(*fake) int { return func(f *fake) int { do(f); return 0 } }
 
-// badly makes a part of what leads to exit code 1.
+// badly makes a part of a function that leads to exit code 1.
 func badly(do func(*fake)) func(*fake) int { return func(f *fake) int { do(f); return 1 } }
 
 func (f *fake) play(part string) int {
@@ -222,7 +225,7 @@ func (f *fake) play(part string) int {
 	return do(f)
 }
 
-// readSlice leaves what the slash command shows the model.
+// readSlice writes what the slash command shows the model.
 func (f *fake) readSlice() {
 	out, err := exec.Command("gl", "slice", f.slice).Output()
 	check(err)
@@ -240,7 +243,7 @@ func (f *fake) complete() {
 	f.result(object{"result": f.slice + " is green."})
 }
 
-// finishTask writes the summary where one is asked for, and the documents and the tag that the task is for.
+// finishTask writes the summary if one is asked for, and the documents and the tag of the task.
 func (f *fake) finishTask() {
 	f.say("Done.")
 	f.writeDocuments("yes")
@@ -254,7 +257,7 @@ func (f *fake) finishTask() {
 	f.result(object{"result": "Done."})
 }
 
-// writeDocuments writes what the task is to leave, in the directory of the agent.
+// writeDocuments writes the task's documents in the agent's directory.
 func (f *fake) writeDocuments(verdict string) {
 	documents := map[string][]string{
 		"@assess": {"ASSESS.md"}, "@map": {"codebase/STACK.md", "codebase/ARCHITECTURE.md", "codebase/CONVENTIONS.md", "codebase/CONCERNS.md"},
@@ -267,7 +270,7 @@ func (f *fake) writeDocuments(verdict string) {
 	}
 }
 
-// refuseRelease finds that there can't be a release.
+// refuseRelease reports that a release isn't possible.
 func (f *fake) refuseRelease() {
 	f.writeDocuments("no, 2 tests fail")
 	f.result(object{"result": "No release."})
@@ -333,8 +336,8 @@ func (f *fake) die() {
 	f.hang()
 }
 
-// outlast is longer than any script lasts: who waits for that long for a script or a signal isn't hurried by a busy
-// machine, and still ends some time if nobody ends it.
+// outlast is longer than any script lasts: a wait for a script or a signal doesn't fail on a
+// busy machine, and still ends at some time by itself.
 const outlast = 20 * time.Minute
 
 // hang waits for a signal.
@@ -426,13 +429,15 @@ func (f *fake) retry(status int, word string) {
 		"error_status": status, "error": word})
 }
 
-// apiError is what the client makes of a request that failed for good: a message of its own, and a "success".
+// apiError writes the client's events for a request that failed for good: a message of its own,
+// and a "success".
 func (f *fake) apiError(status int, word, text string) {
 	f.message(object{"type": "text", "text": text}, object{"error": word, "is_api_error_message": true, "api_error_status": status})
 	f.result(object{"is_error": true, "terminal_reason": "api_error", "api_error_status": status, "result": text})
 }
 
-// eventLimit is a subscription's limit, which says when it is over: in two hours. ID.N.reset says so, too.
+// eventLimit writes a subscription's limit, which tells when it ends: in two hours. So does
+// ID.N.reset.
 func (f *fake) eventLimit() {
 	reset := time.Now().Add(2 * time.Hour)
 	f.leave("reset", reset.UTC().Format(time.RFC3339))

@@ -15,7 +15,7 @@ import (
 
 var updateDocs = flag.Bool("update-docs", false, "write docs/first-run.md anew")
 
-// docs/first-run.md is what somebody sees who types docs/first-run.sh into a terminal.
+// docs/first-run.md shows what a terminal shows when docs/first-run.sh is typed into it.
 func TestFirstRun(t *testing.T) {
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("tmux is not installed")
@@ -42,7 +42,7 @@ func TestFirstRun(t *testing.T) {
 	}
 }
 
-// readSession takes the script apart: its commands, and the words before some of them.
+// readSession splits the script into its commands and the prose before some of them.
 func readSession(script string) (prose map[int]string, commands []string) {
 	_, script, _ = strings.Cut(script, "\n\n") // its head is about the script
 	prose = map[int]string{}
@@ -57,7 +57,8 @@ func readSession(script string) (prose map[int]string, commands []string) {
 	return prose, commands
 }
 
-// typeSession runs the commands in one shell on a terminal of its own and returns what each printed.
+// typeSession runs the commands in one shell on a terminal of its own and returns the output of
+// each.
 func typeSession(t *testing.T, commands []string) []string {
 	t.Helper()
 	// A socket's path has at most 107 bytes, and t.TempDir is long.
@@ -101,7 +102,7 @@ func typeSession(t *testing.T, commands []string) []string {
 	return parseScreen(screen, len(commands), work, temp)
 }
 
-// parseScreen cuts the screen at the marks and takes out what differs from run to run.
+// parseScreen splits the screen at the marks and replaces what differs from run to run.
 func parseScreen(screen string, n int, work, temp string) []string {
 	outputs := make([]string, n)
 	socket := regexp.MustCompile(`-L gl-[0-9a-f]{12}`)
@@ -126,7 +127,7 @@ func parseScreen(screen string, n int, work, temp string) []string {
 	return outputs
 }
 
-// sortEnds sorts neighboring lines of slices that were complete at about the same time.
+// sortEnds sorts neighboring lines of slices that completed at about the same time.
 func sortEnds(text string) string {
 	lines := strings.Split(strings.TrimRight(text, " \n"), "\n")
 	plain := regexp.MustCompile(`^(\d\d:\d\d:\d\d )?S-\d+ complete \(verified\)$|^Land S-\d+`)

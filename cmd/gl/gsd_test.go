@@ -27,8 +27,8 @@ func newGsdProject(t *testing.T) (root, state string) {
 	return root, state
 }
 
-// Eight writers and one of GSD's own, which locks by its own rules: nothing that was added is lost, and nobody writes
-// while it has the lock.
+// With eight writers and one of GSD's own, which locks by its own rules, no addition is lost,
+// and gl doesn't write while GSD has the lock.
 func TestGsdWritersLoseNothing(t *testing.T) {
 	root, state := newGsdProject(t)
 	const writers, each = 8, 3
@@ -69,7 +69,8 @@ func TestGsdWritersLoseNothing(t *testing.T) {
 	}
 }
 
-// holdLikeGsd makes the lock file with its pid now and then, as GSD's tools do, and looks that nobody writes meanwhile.
+// holdLikeGsd creates the lock file with its pid now and then, as GSD's tools do, and checks
+// that no other process writes meanwhile.
 func holdLikeGsd(t *testing.T, state string, over <-chan struct{}) {
 	lock, mine := state+".lock", filepath.Join(t.TempDir(), "mine")
 	if err := os.WriteFile(mine, []byte(strconv.Itoa(os.Getpid())), 0o644); err != nil {
@@ -85,15 +86,16 @@ func holdLikeGsd(t *testing.T, state string, over <-chan struct{}) {
 			return
 		default:
 		}
-		// With its pid from its first instant: a lock without one is nobody's after a second, and a busy machine can keep
-		// us for that long between two calls.
+		// The file has its pid from the first instant: a lock without a pid counts as abandoned
+		// after a second, and a busy machine can delay this process for that long between two
+		// calls.
 		if err := os.Link(mine, lock); err != nil {
 			time.Sleep(time.Millisecond)
 			continue
 		}
 		held++
 		before, _ := os.ReadFile(state)
-		time.Sleep(20 * time.Millisecond) // long enough for a writer that doesn't care about the lock
+		time.Sleep(20 * time.Millisecond) // long enough for a writer that ignores the lock
 		after, _ := os.ReadFile(state)
 		if string(before) != string(after) {
 			t.Error("somebody wrote while we had the lock")
@@ -106,15 +108,15 @@ func holdLikeGsd(t *testing.T, state string, over <-chan struct{}) {
 	}
 }
 
-// Whenever a writer is killed, the file is whole, and the next one goes on at once or after the second that a lock
-// without a pid is given.
+// Whenever a writer is killed, the file is whole, and the next one continues at once, or after
+// the second that a lock without a pid is valid.
 func TestGsdWriterKilled(t *testing.T) {
 	root, state := newGsdProject(t)
 	began := time.Now()
 	if out, err := gl(root, "gsd", "state", "add-blocker", "--text", "first.").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	pace := time.Since(began) // of a writer, here and now
+	pace := time.Since(began) // of a writer on this machine now
 	for i := range 30 {
 		cmd := gl(root, "gsd", "state", "add-blocker", "--text", fmt.Sprintf("killed %d.", i))
 		if err := cmd.Start(); err != nil {
@@ -142,7 +144,8 @@ func TestGsdWriterKilled(t *testing.T) {
 	}
 }
 
-// A lock that a live process of GSD has is waited for; what is written then is on top of what that wrote.
+// gl waits for a lock of a live process of GSD, and then writes on top of that process's
+// changes.
 func TestGsdLockIsWaitedFor(t *testing.T) {
 	root, state := newGsdProject(t)
 	lock := state + ".lock"
@@ -158,7 +161,8 @@ func TestGsdLockIsWaitedFor(t *testing.T) {
 	select {
 	case err := <-ended:
 		t.Fatalf("it didn't wait: %v", err)
-	case <-time.After(300 * time.Millisecond): // the longer, the surer; on a busy machine it may not have begun yet
+	case <-time.After(300 * time.Millisecond):
+		// longer would be safer; on a busy machine it may not have begun yet
 	}
 	data, _ := os.ReadFile(state)
 	if err := os.WriteFile(state, append(data, "- first.\n"...), 0o644); err != nil {

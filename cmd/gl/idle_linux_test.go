@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// BenchmarkIdle measures what gl costs while it waits: a drain with all agents held, and a drain with four agents that say nothing, whose wrappers
-// count. An iteration is a minute, so run it with -benchtime 1x. The aim is 0.1 % of a processor.
+// BenchmarkIdle measures gl's cost while it waits: a drain with all agents held, and a drain
+// with four silent agents, including their wrappers. An iteration is a minute, so run it with
+// -benchtime 1x. The goal is 0.1 % of a processor.
 func BenchmarkIdle(b *testing.B) {
 	gl := buildGl(b)
 	const window = time.Minute
@@ -41,7 +42,7 @@ func BenchmarkIdle(b *testing.B) {
 				}
 				pids = append(pids[:1], wrappers(b, runs)...)
 			}
-			time.Sleep(5 * time.Second) // what follows the launches
+			time.Sleep(5 * time.Second) // for the work after the launches
 			for b.Loop() {
 				before := make([]time.Duration, len(pids))
 				for i, pid := range pids {
@@ -65,7 +66,7 @@ func BenchmarkIdle(b *testing.B) {
 	}
 }
 
-// wrappers are the pids of the wrappers of the attempts that have started.
+// wrappers returns the pids of the wrappers of started attempts.
 func wrappers(b *testing.B, runs string) (pids []int) {
 	files, err := filepath.Glob(filepath.Join(runs, "live", "*.json"))
 	if err != nil {
@@ -83,7 +84,7 @@ func wrappers(b *testing.B, runs string) (pids []int) {
 	return pids
 }
 
-// proportionalMB is the memory of a process, with its part of what it shares with others.
+// proportionalMB returns the memory of a process with its share of shared pages.
 func proportionalMB(b *testing.B, pid int) float64 {
 	b.Helper()
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))

@@ -10,8 +10,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// unheard CODE|PIPE PROGRAM ARG…: runs a program whose stdout nobody reads; it must end with the exit code, or by SIGPIPE.
-// stderr is its.
+// unheard CODE|PIPE PROGRAM ARG…: runs a program whose stdout has no reader; it must end with
+// the exit code, or by SIGPIPE. Its stderr is the script's stderr.
 func unheard(ts *testscript.TestScript, _ bool, args []string) {
 	r, w, err := os.Pipe()
 	ts.Check(err)

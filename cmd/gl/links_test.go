@@ -17,15 +17,15 @@ import (
 	"greenlight/internal/cli"
 )
 
-// A clone is a project that somebody else has made, and what is beside it.
+// A clone is a project that another person made, and what is beside it.
 type clone struct {
 	root, outside string
-	calls         string // for what the fake claude leaves
+	calls         string // for the files of the fake claude
 }
 
 const secret = "TOP-SECRET"
 
-// systemFiles are the state of a project in each format, by path.
+// systemFiles holds the state of a project in each format, by path.
 var systemFiles = map[string]map[string]string{
 	"slices": {
 		".greenlight/slices/S-1.md":      "---\nid: S-1\nname: One\nstatus: pending\n---\n",
@@ -51,7 +51,8 @@ var systemFiles = map[string]map[string]string{
 	},
 }
 
-// newClone makes the project, and beside it what isn't the clone's: a file, and a directory with names that gl uses.
+// newClone creates the project, and beside it what isn't part of the clone: a file, and a
+// directory with names that gl uses.
 func newClone(t *testing.T, system string) clone {
 	t.Helper()
 	dir := t.TempDir()
@@ -59,7 +60,8 @@ func newClone(t *testing.T, system string) clone {
 	for path, text := range systemFiles[system] {
 		put(t, filepath.Join(c.root, path), text)
 	}
-	put(t, filepath.Join(c.root, ".git", "HEAD"), "ref: refs/heads/main\n") // where the search for a project ends
+	// where the search for a project ends
+	put(t, filepath.Join(c.root, ".git", "HEAD"), "ref: refs/heads/main\n")
 	put(t, filepath.Join(c.outside, "file"), secret+"\n")
 	for _, name := range []string{"S-1.md", "S-9.md", "STATE.md", "S-1.1.json", "S-1.1.log", "S-1", "old.tmp", "1-01-PLAN.md", "live/S-1.1.json", "workflow.json", ".lock"} {
 		put(t, filepath.Join(c.outside, "dir", name), "---\nid: S-1\nname: "+secret+"\nstatus: pending\n---\n")
@@ -81,7 +83,7 @@ func put(t *testing.T, path, text string) {
 	}
 }
 
-// replace puts something else in a file's place.
+// replace replaces a file by the result of make.
 func (c clone) replace(t *testing.T, path string, make func(path string) error) {
 	t.Helper()
 	path = filepath.Join(c.root, path)
@@ -96,7 +98,7 @@ func (c clone) replace(t *testing.T, path string, make func(path string) error) 
 	}
 }
 
-// fingerprint is every name, mode and byte below a directory.
+// fingerprint returns every name, mode and byte below a directory.
 func fingerprint(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder
@@ -125,7 +127,7 @@ func fingerprint(t *testing.T, dir string) string {
 	return b.String()
 }
 
-// leaked names the regular files of the clone that have the secret in them.
+// leaked returns the regular files of the clone that contain the secret.
 func (c clone) leaked(t *testing.T) (names []string) {
 	t.Helper()
 	err := filepath.WalkDir(c.root, func(path string, d fs.DirEntry, err error) error {
@@ -144,8 +146,8 @@ func (c clone) leaked(t *testing.T) (names []string) {
 	return names
 }
 
-// everyday are the commands that a person, an agent, a hook or a prompt runs, but those that start agents. Every one runs
-// in the state that those before it have left.
+// everyday are the commands that a person, an agent, a hook or a prompt runs, except those that
+// start agents. Each runs in the state that the earlier ones left.
 var everyday = []string{
 	"status", "status --json", "statusline", "gsd line", "why S-1", "why 1", "graph", "logs S-1", "slice --dry-run", "debug", "debug S-1",
 	"roadmap", "changelog", "state show S-1", "state show S-1 status", "hook session-start", "hook guard", "hook stop",
@@ -158,7 +160,7 @@ var everyday = []string{
 	"gsd state signal-waiting --type x --question y", "gsd state signal-resume", "gsd state milestone-switch --milestone v2.0 --name x", "gsd state-snapshot",
 }
 
-// run runs one command line in the clone, and fails the test where it hangs.
+// run runs a command line in the clone, and fails the test if it hangs.
 func (c clone) run(t *testing.T, line string) string {
 	t.Helper()
 	env := []string{"HOME=" + filepath.Dir(c.root), "PATH=" + os.Getenv("PATH"), "TERM=dumb", "FAKE_DIR=" + c.calls}
@@ -183,7 +185,8 @@ func (c clone) run(t *testing.T, line string) string {
 	}
 }
 
-// linkPlaces are where somebody may put a link, by the format; to names what it leads to.
+// linkPlaces returns the places where an attacker may put a link, by format; to names its
+// target.
 var linkPlaces = []struct{ system, path, to string }{
 	{"slices", ".greenlight", "dir"},
 	{"slices", ".greenlight/.lock", "file"},
@@ -241,8 +244,8 @@ var linkPlaces = []struct{ system, path, to string }{
 	{"gsd", ".greenlight/runs/gsd.json", "file"},
 }
 
-// A link in a repository's state is never followed: no command changes a byte outside of the clone, copies one into it,
-// or shows one.
+// A link in a repository's state is never followed: no command changes a byte outside the
+// clone, copies one into it, or shows one.
 func TestNoLinkInTheStateIsFollowed(t *testing.T) {
 	for _, p := range linkPlaces {
 		t.Run(p.path+" to "+p.to, func(t *testing.T) {
@@ -274,7 +277,7 @@ func TestNoLinkInTheStateIsFollowed(t *testing.T) {
 	}
 }
 
-// What isn't a file is never waited for.
+// gl never waits for input from a pipe in the state.
 func TestPipesInTheStateKeepNobodyWaiting(t *testing.T) {
 	var done []string
 	for _, p := range linkPlaces {

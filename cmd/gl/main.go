@@ -1,4 +1,5 @@
-// Gl keeps the state of agent-driven software work and runs coding agents over a dependency graph until all is done.
+// Gl keeps the state of agent-driven software work and runs coding agents over a dependency
+// graph until all slices are done.
 package main
 
 import (

@@ -19,11 +19,12 @@ import (
 	"greenlight/internal/testfiles"
 )
 
-// raceOptions: a program with the race detector sleeps for a second before it exits, unless it is told not to, and the
-// scripts run hundreds.
+// raceOptions stops programs with the race detector from sleeping for a second before they
+// exit: the scripts run hundreds.
 const raceOptions = "atexit_sleep_ms=0"
 
-// The test binary is gl itself, so that scripts, wrappers and gates all run what is tested.
+// TestMain makes the test binary act as gl, so that scripts, wrappers and gates all run the
+// code under test.
 func TestMain(m *testing.M) {
 	os.Setenv("GORACE", raceOptions)
 	testfiles.Overlap()
@@ -34,8 +35,8 @@ func run() {
 	os.Exit(cli.Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
 }
 
-// Every file in testdata/script is one promise of the command line. They work in memory where there is room, except for those that use a
-// sandbox, which has a /dev/shm of its own.
+// Every file in testdata/script is one promise of the command line. Scripts work in memory if
+// there is room, except those that use a sandbox, which has a /dev/shm of its own.
 func TestScript(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "script", "*.txtar"))
 	if err != nil || len(files) == 0 {
@@ -49,13 +50,14 @@ func TestScript(t *testing.T) {
 	files = slices.DeleteFunc(files, uses)
 	confined = slices.DeleteFunc(confined, func(file string) bool { return !uses(file) })
 	runScripts(t, confined)
-	if kept := flag.Lookup("testwork"); kept != nil && kept.Value.String() == "true" { // on disk, where they stay
+	// on disk, where they stay
+	if kept := flag.Lookup("testwork"); kept != nil && kept.Value.String() == "true" {
 		runScripts(t, files)
 		return
 	}
 	if root := testfiles.Memory(); root != "" {
 		t.Cleanup(func() { os.RemoveAll(root) }) // after the scripts, which run in parallel
-		t.Setenv("GOTMPDIR", root)               // where testscript makes its directories
+		t.Setenv("GOTMPDIR", root)               // where testscript creates its directories
 	}
 	runScripts(t, files)
 }
@@ -70,8 +72,8 @@ func runScripts(t *testing.T, files []string) {
 	})
 }
 
-// condition knows the conditions beyond testscript's own: "unshare" is true where PID namespaces may be made, "bwrap" where sandboxes,
-// "long" where somebody has asked for the scripts that take their time.
+// condition evaluates the conditions beyond testscript's own: "unshare" is true if PID
+// namespaces may be made, "bwrap" if sandboxes may, "long" if the slow scripts are asked for.
 func condition(name string) (bool, error) {
 	switch name {
 	case "bwrap":
@@ -84,16 +86,17 @@ func condition(name string) (bool, error) {
 	return false, fmt.Errorf("unknown condition %q", name)
 }
 
-// allCommands are the script commands beyond testscript's own. testdata/script/README.md explains them.
+// allCommands returns the script commands beyond testscript's own. testdata/script/README.md
+// describes them.
 func allCommands() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
 	all := maps.Clone(commands)
 	maps.Copy(all, runs)
 	return all
 }
 
-// setup gives each script a directory for what the fake claude leaves, the place of gl for scripts that have their own
-// PATH, and the name of this host for records that they forge. testscript itself passes nothing of our environment on
-// but PATH.
+// setup gives each script a directory for the files of the fake claude, the path of gl for
+// scripts that have their own PATH, and the name of this host for records that they forge. Of
+// our environment, testscript itself passes on only PATH.
 func setup(env *testscript.Env) error {
 	gl, err := exec.LookPath("gl")
 	if err != nil {
@@ -111,7 +114,7 @@ func setup(env *testscript.Env) error {
 	}
 	env.Setenv("HOST", host)
 	env.Setenv("FAKE_DIR", calls)
-	env.Setenv("HOME", filepath.Join(env.WorkDir, ".home")) // made by what is kept there
+	env.Setenv("HOME", filepath.Join(env.WorkDir, ".home")) // created by what is kept there
 	env.Values[startedKey{}] = map[string]*background{}
 	env.Defer(func() { dumpFailure(env) })
 	return os.Mkdir(calls, 0o755)

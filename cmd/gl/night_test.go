@@ -13,19 +13,21 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// This is the account of night_counted.txtar. It knows what the script's agents say that they did, and what gl says, and uses nothing of gl's
-// own code to compare them.
+// This is the check of night_counted.txtar. It compares what the script's agents logged with
+// what gl reports, and uses no code of gl for that.
 
-// An agentRun is one start of an agent, as the agent logs it: "begin NANOSECONDS SLICE ATTEMPT ACCOUNT FATE COST RESET", and "end" alike.
+// An agentRun is one start of an agent, as the agent logs it: "begin NANOSECONDS SLICE ATTEMPT
+// ACCOUNT FATE COST RESET", and "end" likewise.
 type agentRun struct {
 	slice, attempt, account, fate string
-	cost                          float64 // NaN where the agent tells none
-	reset, begin, end             int64   // in milliseconds; end is 0 for one that was killed
+	cost                          float64 // NaN if the agent reports none
+	reset, begin, end             int64   // in milliseconds; end is 0 if it was killed
 }
 
 func (r *agentRun) name() string { return r.slice + "." + r.attempt }
 
-// endings are how an attempt with that fate ends, of which transition a person is told, and whether what it cost was for nothing.
+// endings gives for each fate how the attempt ends, of which transition a person is notified,
+// and whether its cost was wasted.
 var endings = map[string]struct {
 	outcome, told string
 	lost          bool
@@ -36,12 +38,12 @@ var endings = map[string]struct {
 	"hang": {"hung", "failed", true}, "vanish": {"crashed", "failed", true},
 }
 
-// A night is the agents' log. Whoever kills a drain or raises a budget logs that, too.
+// A night is the agents' log. Kills of a drain and raised budgets are logged there, too.
 type night struct {
 	runs            []*agentRun
 	drains, killed  int
 	raised          int64 // when a budget was raised last
-	budgets, limits int   // that were met
+	budgets, limits int   // reached
 }
 
 func readNight(ts *testscript.TestScript, log string) *night {
@@ -53,7 +55,8 @@ func readNight(ts *testscript.TestScript, log string) *night {
 		switch f[0] {
 		case "begin":
 			r := &agentRun{slice: f[2], attempt: f[3], account: f[4], fate: f[5], cost: math.NaN(), begin: number(f[1]) / 1e6}
-			if f[6] != "-" && f[5] != "kill9" && f[5] != "hang" && f[5] != "vanish" { // these never come to say it
+			// these never get to report it
+			if f[6] != "-" && f[5] != "kill9" && f[5] != "hang" && f[5] != "vanish" {
 				r.cost, _ = strconv.ParseFloat(f[6], 64)
 			}
 			if f[7] != "-" {
@@ -82,7 +85,8 @@ func readNight(ts *testscript.TestScript, log string) *night {
 	return n
 }
 
-// accounted LOG: compares what gl tells of the night in its journal, records, costs, report and notifications with the agents' log.
+// accounted LOG: compares gl's journal, records, costs, report and notifications of the night
+// with the agents' log.
 func accounted(ts *testscript.TestScript, _ bool, args []string) {
 	n := readNight(ts, ts.ReadFile(args[0]))
 	journal := jsonLines(ts, ".greenlight/runs/journal.jsonl")
@@ -115,7 +119,8 @@ func accounted(ts *testscript.TestScript, _ bool, args []string) {
 	same("drains that ended", len(of(journal, "drain_ended")), n.drains-n.killed)
 }
 
-// checkAttempts: each run of an agent is one attempt: claimed, launched, ended and settled once, in this order, with its outcome and its cost.
+// checkAttempts checks that each run of an agent is one attempt: claimed, launched, ended and
+// settled once, in this order, with its outcome and its cost.
 func (n *night) checkAttempts(ts *testscript.TestScript, journal []object, same func(string, any, any)) {
 	kinds, ended := map[string][]string{}, map[string]object{}
 	for _, e := range journal {
@@ -151,7 +156,8 @@ func (n *night) checkAttempts(ts *testscript.TestScript, journal []object, same 
 	same("records", files, records)
 }
 
-// checkCosts: gl cost, gl status and gl report have the same sums, in total and by slice.
+// checkCosts checks that gl cost, gl status and gl report have the same sums, in total and by
+// slice.
 func (n *night) checkCosts(ts *testscript.TestScript, same func(string, any, any)) {
 	cents := func(usd any) int { f, _ := usd.(float64); return int(math.Round(100 * f)) }
 	type sum struct{ known, unknown, failed int }
@@ -183,8 +189,9 @@ func (n *night) checkCosts(ts *testscript.TestScript, same func(string, any, any
 	same("gl report", sum{cents(total["usd"]), int(total["unknown"].(float64)), cents(failed["usd"])}, sums[""])
 }
 
-// checkHolds: who met a limit is held once for it; who is claimed after that begins not before its time, and the wait of an outage doubles.
-// What the budget doesn't pay begins when it is raised.
+// checkHolds checks that an agent that met a limit is held once for it; an attempt claimed
+// after that doesn't begin early, and the wait of an outage doubles. Work beyond the budget
+// begins when the budget is raised.
 func (n *night) checkHolds(ts *testscript.TestScript, journal []object, same func(string, any, any)) {
 	const first = 300 // parallel.hold_seconds of the script, in milliseconds
 	limits, met := map[string][]*agentRun{}, map[string]int{}
@@ -246,8 +253,9 @@ func jsonLines(ts *testscript.TestScript, path string) (list []object) {
 	return list
 }
 
-// estimated SAMPLES: prints how far off gl's estimates of the end were; SAMPLES has a line "NANOSECONDS SECONDS" for each, without SECONDS where gl
-// knew none. It is a measurement, and fails only where gl has never known an end.
+// estimated SAMPLES: prints the errors of gl's estimates of the end; SAMPLES has a line
+// "NANOSECONDS SECONDS" for each, without SECONDS if gl had none. It is a measurement, and
+// fails only if gl never had an estimate.
 func estimated(ts *testscript.TestScript, _ bool, args []string) {
 	ends := of(jsonLines(ts, ".greenlight/runs/journal.jsonl"), "drain_ended")
 	end, err := time.Parse(time.RFC3339, ends[len(ends)-1]["time"].(string))
@@ -258,7 +266,7 @@ func estimated(ts *testscript.TestScript, _ bool, args []string) {
 		at, err := strconv.ParseInt(f[0], 10, 64)
 		ts.Check(err)
 		left := end.Sub(time.Unix(0, at)).Seconds()
-		if len(f) < 2 || left < 1 { // seconds can't tell less
+		if len(f) < 2 || left < 1 { // too little for a resolution of seconds
 			continue
 		}
 		eta, err := strconv.ParseFloat(f[1], 64)

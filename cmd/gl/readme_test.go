@@ -19,8 +19,9 @@ func scriptReadme(t *testing.T) string {
 	return string(text)
 }
 
-// testdata/script/README.md explains every verb with an example, every part of the fake claude, every variable, and every
-// condition that a script uses; and it explains none that isn't there.
+// testdata/script/README.md describes every verb with an example, every part of the fake
+// claude, every variable, and every condition that a script uses; and it describes none that
+// doesn't exist.
 func TestScriptReadme(t *testing.T) {
 	text := scriptReadme(t)
 	verbs, _, _ := strings.Cut(text, "### Conditions")
@@ -61,7 +62,7 @@ func TestScriptReadme(t *testing.T) {
 	}
 }
 
-// Every condition that a script uses is one that the README names.
+// The README names every condition that a script uses.
 func TestScriptConditions(t *testing.T) {
 	_, conditions, _ := strings.Cut(scriptReadme(t), "### Conditions")
 	conditions, _, _ = strings.Cut(conditions, "## Agents")
@@ -86,7 +87,7 @@ func TestScriptConditions(t *testing.T) {
 	}
 }
 
-// The script that the README shows runs.
+// The script in the README runs.
 func TestReadmeScript(t *testing.T) {
 	_, script, _ := strings.Cut(scriptReadme(t), "```txtar\n")
 	script, _, ok := strings.Cut(script, "```\n")

@@ -17,7 +17,7 @@ import (
 	"greenlight/internal/proc"
 )
 
-// runs are the script commands that start gl and look at what came of it; they join commands.
+// runs are the script commands that start gl and check the results; they are added to commands.
 var runs = map[string]func(ts *testscript.TestScript, neg bool, args []string){
 	"project":   makeProject,
 	"code":      code,
@@ -33,7 +33,8 @@ var runs = map[string]func(ts *testscript.TestScript, neg bool, args []string){
 	"estimated": estimated,
 }
 
-// project DIR SLICE…: makes a project; a SLICE is "S-3" or, with what it depends on, "S-3:S-1,S-2".
+// project DIR SLICE…: creates a project; a SLICE is "S-3" or, with its dependencies,
+// "S-3:S-1,S-2".
 func makeProject(ts *testscript.TestScript, _ bool, args []string) {
 	dir := filepath.Join(ts.MkAbs(args[0]), ".greenlight", "slices")
 	ts.Check(os.MkdirAll(dir, 0o755))
@@ -45,7 +46,8 @@ func makeProject(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// code N PROGRAM ARG…: runs a program, which must end with that exit code. stdout and stderr are its.
+// code N PROGRAM ARG…: runs a program, which must end with that exit code. stdout and stderr
+// are the program's.
 func code(ts *testscript.TestScript, _ bool, args []string) {
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
@@ -61,7 +63,8 @@ func code(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// start NAME PROGRAM ARG…: starts a program beside the script. NAME.out, NAME.err and NAME.pid in $WORK are its.
+// start NAME PROGRAM ARG…: starts a program beside the script. Its output and pid are in
+// NAME.out, NAME.err and NAME.pid in $WORK.
 func start(ts *testscript.TestScript, _ bool, args []string) {
 	base := filepath.Join(ts.Getenv("WORK"), args[0])
 	out, err := os.Create(base + ".out")
@@ -94,7 +97,8 @@ type background struct {
 	done chan struct{}
 }
 
-// finish NAME CODE: waits until the program is gone; it must end with the exit code, -1 for a signal.
+// finish NAME CODE: waits until the program has ended; it must end with the exit code, -1 for a
+// signal.
 func finish(ts *testscript.TestScript, _ bool, args []string) {
 	b := ts.Value(startedKey{}).(map[string]*background)[args[0]]
 	base := filepath.Join(ts.Getenv("WORK"), args[0])
@@ -118,7 +122,8 @@ func gone(ts *testscript.TestScript, _ bool, args []string) {
 	awaitDeath(ts, id)
 }
 
-// is ID KEY=VALUE…: the slice's file in the current directory's project says so. "status=" is for none.
+// is ID KEY=VALUE…: the slice's file in the current directory's project has these values.
+// "status=" is for none.
 func is(ts *testscript.TestScript, _ bool, args []string) {
 	text := ts.ReadFile(filepath.Join(".greenlight", "slices", args[0]+".md"))
 	for _, a := range args[1:] {
@@ -131,7 +136,8 @@ func is(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// tree DIR FILE: writes every file below DIR with its mode, time and content's hash, so that two looks can be compared.
+// tree DIR FILE: writes every file below DIR with its mode, time and content's hash, so that
+// two states can be compared.
 func tree(ts *testscript.TestScript, _ bool, args []string) {
 	var b strings.Builder
 	root := ts.MkAbs(args[0])
@@ -155,7 +161,7 @@ func tree(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(b.String()), 0o644))
 }
 
-// order FILE LINE…: each of these lines stands in the file once, and in this order.
+// order FILE LINE…: each of these lines is in the file once, and in this order.
 func order(ts *testscript.TestScript, _ bool, args []string) {
 	lines := strings.Split(ts.ReadFile(args[0]), "\n")
 	at := -1
@@ -177,7 +183,7 @@ func order(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// atmost N FILE: no more than N fake agents were ever under way at a time by this ledger, and N of them were.
+// atmost N FILE: by this ledger, at most N fake agents ran at any time, and N of them did.
 func atMost(ts *testscript.TestScript, _ bool, args []string) {
 	most, now := 0, 0
 	for _, l := range strings.Split(ts.ReadFile(args[1]), "\n") {

@@ -17,7 +17,8 @@ import (
 
 var updateScreens = flag.Bool("update-screens", false, "write testdata/screens.txt anew")
 
-// longProject has a slice in each group, with names, causes and logs that are longer than any line, some of them Chinese or Korean.
+// longProject has a slice in each group, with names, causes and logs that are longer than any
+// line, some of them Chinese or Korean.
 var longProject = map[string]string{
 	"config.json":   `{"git": {"isolation": "shared"}, "parallel": {"claude_flags": ["--max-turns", "200", "--dangerously-skip-permissions"]}}`,
 	"slices/S-1.md": screenSlice("S-1", "Project skeleton", "complete", "tests: 1247"),
@@ -47,8 +48,9 @@ var (
 	sgr = regexp.MustCompile(`\x1b\[[0-9;]*m`)
 )
 
-// What gl prints on a terminal is no wider than that, at any width and in any script; testdata/screens.txt shows it. Only a command to
-// be copied is on one line, whatever its length. Colors are there, and change no layout.
+// gl's output on a terminal isn't wider than the terminal, at any width and in any script;
+// testdata/screens.txt shows it. Only a command to be copied stays on one line of any length.
+// Colors are on, and don't change the layout.
 func TestScreens(t *testing.T) {
 	if _, err := exec.LookPath("script"); err != nil || runtime.GOOS != "linux" {
 		t.Skip("no script(1), which gives a program a terminal")

@@ -1,7 +1,7 @@
-// Package agent knows the coding agents that gl runs: how each is called, what its output means, and the words that
-// tell a person what it does. It is pure: it starts no process, reads no file and keeps no state but a Decoder's.
-// Starting, logging and judging an attempt is package attempt's business; the built-in agent's own work is package
-// rehearsal's.
+// Package agent describes the coding agents that gl runs: how to call each, what its output
+// means, and how to describe its work to a person. It is pure: it starts no process, reads no
+// file and keeps no state other than a Decoder's. Package attempt starts, logs and judges
+// attempts; package rehearsal implements the built-in agent's work.
 package agent
 
 import (
@@ -16,88 +16,94 @@ import (
 	"greenlight/internal/suggest"
 )
 
-// The streams that a Decoder knows.
+// The streams that a Decoder understands.
 const (
-	StreamClaude   = "claude"   // Claude Code's stream-json: one JSON object a line
+	StreamClaude   = "claude"   // Claude Code's stream-json: one JSON object per line
 	StreamCodex    = "codex"    // codex exec --json
 	StreamGemini   = "gemini"   // gemini -o stream-json
 	StreamOpencode = "opencode" // opencode run --format json
 	StreamCursor   = "cursor"   // cursor-agent --output-format stream-json
 	StreamText     = "text"     // lines for people
-	StreamAuto     = "auto"     // the first line that isn't blank decides between claude and text
+	StreamAuto     = "auto"     // the first nonblank line decides between claude and text
 )
 
-// An Agent is one way to have work done. Find makes it; its fields are for reading.
+// An Agent is one way to have work done. Find creates it; its fields are read-only.
 type Agent struct {
-	Name    string     // as the user gave it: "claude", "rehearsal:crash=5%", a custom name
-	Program string     // what to start: a name to look up on PATH, or a path; argv[0] is only the name it goes by
-	Stream  string     // what it writes to stdout: StreamClaude, …
-	Prompts PromptKind // which of a Job's prompts it is given
-	Install string     // command line that installs it; "" for unknown
-	Login   string     // command line that logs in; "" for unknown
-	Keys    []string   // of config.json that its command lines are from, or have arguments from
+	Name string // as given by the user: "claude", "rehearsal:crash=5%", a custom name
+	// the program to start: a name to look up on PATH, or a path; argv[0] is only what it is
+	// called
+	Program string
+	Stream  string     // format of its stdout: StreamClaude, …
+	Prompts PromptKind // which of a Job's prompts it gets
+	Install string     // command line that installs it; "" if unknown
+	Login   string     // command line that logs in; "" if unknown
+	Keys    []string   // keys of config.json that its command lines, or their arguments, come from
 
-	Talks bool   // it takes its prompt and further messages on stdin while it works: see Talking
-	Homes []Home // where it keeps its login and its conversations
+	Talks bool   // it reads its prompt and further messages from stdin while it works: see Talking
+	Homes []Home // where it stores its login and its conversations
 
-	kind string            // the agent that it is by another name; its own otherwise
-	env  map[string]string // of parallel.agents.NAME.env
+	kind string            // the agent that it is another name for; "" if it is its own
+	env  map[string]string // from parallel.agents.NAME.env
 
 	models bool // its command line takes Job.Model
 
 	argv    func(Job) []string
-	resumed func(Job) []string // goes on with Job.Conversation; nil if it can't
+	resumed func(Job) []string // continues Job.Conversation; nil if unsupported
 }
 
-// A Job is what one attempt asks of an agent.
+// A Job is the input of an agent for one attempt.
 type Job struct {
-	Prompt       string  // the slash command
-	Instructions string  // the command's Markdown, or what Instructions made of it; "" has Prompt stand in for it
-	Dir          string  // absolute directory it works in
-	SessionID    string  // a fresh uuid; "" lets the agent choose
-	PluginDir    string  // directory of the plugin to load; "" for none
+	Prompt string // the slash command
+	// the command's Markdown, or the result of Instructions; if empty, Prompt is used instead
+	Instructions string
+	Dir          string  // absolute working directory
+	SessionID    string  // a fresh UUID; "" to let the agent choose
+	PluginDir    string  // plugin directory to load; "" for none
 	Slice        string  // id of the slice, or of the task
 	Account      string  // Agent.Account
-	Conversation string  // the conversation that Resume goes on with
-	Model        string  // the model that it is told to use; "" for the agent's own choice
-	BudgetUSD    float64 // what the run may cost, for clients that know a limit; 0 for none
-	Note         string  // what it is told then, in plain words: it knows the rest
-	Briefed      bool    // the marks in the command line are filled in when it starts: see FillIn
+	Conversation string  // the conversation that Resume continues
+	Model        string  // the model to use; "" for the agent's default
+	BudgetUSD    float64 // cost limit of the run, for clients that support one; 0 for none
+	Note         string  // the prompt for Resume, in plain words: the conversation has the rest
+	Briefed      bool    // marks in the command line are filled in at launch: see FillIn
 	BriefFile    string  // absolute path of the file with the brief
 }
 
-// A Config is what the project's configuration says about agents.
+// A Config is the project's configuration of agents.
 type Config struct {
-	ClaudeFlags []string          // further arguments for claude
+	ClaudeFlags []string          // additional arguments for claude
 	Custom      map[string]Custom // by name
 	Self        string            // path of gl itself, which is also the rehearsal's program
 }
 
-// Custom is an agent by its command lines, whose elements may hold Placeholders, which gl help agents explains; or one that is called like
-// another.
+// Custom is an agent defined by its command lines, whose elements may contain Placeholders (see
+// gl help agents), or by extending another agent.
 type Custom struct {
 	Command []string
-	Extends string // name of the agent that it is; with Env it is another account of it
-	// Env is added to its environment. A value ${NAME} is the variable of that name in gl's environment, and ~/ begins a path in HOME.
+	Extends string // name of the agent it extends; with Env, another account of it
+	// Env is added to its environment. A value ${NAME} is replaced by that variable of gl's
+	// environment, and a leading ~/ by HOME.
 	Env map[string]string
-	// Resume goes on with a conversation, and its elements may hold {conversation}, too; {prompt} is Job.Note there. nil if
-	// the program can't.
+	// Resume continues a conversation. Its elements may also contain {conversation}, and
+	// {prompt} is Job.Note. It is nil if the program can't resume.
 	Resume []string
 }
 
-// FlagsSetting is the key of config.json with the arguments for claude.
+// FlagsSetting is the key of config.json for claude's additional arguments.
 const FlagsSetting = "parallel.claude_flags"
 
-// CustomSetting is the key of config.json with the command line of a custom agent.
+// CustomSetting returns the key of config.json for the command line of a custom agent.
 func CustomSetting(name string) string { return "parallel.agents." + name + ".command" }
 
-// ResumeSetting is the key of config.json with the command line by which a custom agent resumes a conversation.
+// ResumeSetting returns the key of config.json for the command line with which a custom agent
+// resumes a conversation.
 func ResumeSetting(name string) string { return "parallel.agents." + name + ".resume" }
 
-// ExtendsSetting is the key of config.json with the name of the agent that a custom agent extends.
+// ExtendsSetting returns the key of config.json for the name of the agent that a custom agent
+// extends.
 func ExtendsSetting(name string) string { return "parallel.agents." + name + ".extends" }
 
-// EnvSetting is the key of config.json with what is added to the environment of a custom agent.
+// EnvSetting returns the key of config.json for additions to the environment of a custom agent.
 func EnvSetting(name string) string { return "parallel.agents." + name + ".env" }
 
 const (
@@ -106,11 +112,12 @@ const (
 	rehearsalName = "rehearsal"
 )
 
-// Command is the command line of one job, argv[0] first. It never passes through a shell. A prompt is one of its
-// elements, so that Linux allows it 128 KB.
+// Command returns the command line of a job, including argv[0]. It never passes through a
+// shell. The prompt is one of its elements, so Linux limits it to 128 KB.
 func (a Agent) Command(j Job) []string { return a.argv(j) }
 
-// Resume is the command line that goes on with the job's conversation; nil if the agent can't.
+// Resume returns the command line that continues the job's conversation; nil if the agent
+// can't.
 func (a Agent) Resume(j Job) []string {
 	if a.resumed == nil || j.Conversation == "" {
 		return nil
@@ -118,9 +125,11 @@ func (a Agent) Resume(j Job) []string {
 	return a.resumed(j)
 }
 
-// Account says with which login the agent works: limits, and so holds, belong to it, and a conversation can be resumed only where its
-// files are. It is the agent's kind with the directory of its login. An agent with an environment of its own in the same directory has
-// its name in it, since a key may be in that environment. getenv is gl's environment.
+// Account identifies the agent's login. Limits, and so holds, belong to a login, and a
+// conversation can be resumed only where its files are. The result is the agent's kind and its
+// login's directory. For an agent with an environment of its own but in the same directory, it
+// includes the agent's name, since a key may be in that environment. getenv is gl's
+// environment.
 func (a Agent) Account(getenv func(string) string) string {
 	own := home(a.Homes, func(name string) string {
 		if v, ok := a.variable(name, getenv); ok {
@@ -135,7 +144,7 @@ func (a Agent) Account(getenv func(string) string) string {
 	return account
 }
 
-// home names the directory where the agent's files are.
+// home returns the directory of the agent's files.
 func home(homes []Home, getenv func(string) string) string {
 	var names []string
 	for _, h := range homes {
@@ -151,8 +160,8 @@ func home(homes []Home, getenv func(string) string) string {
 	return ""
 }
 
-// Environ is what is added to the agent's environment, with what its values refer to in gl's. It may hold keys: it goes to the
-// agent's process and nowhere else.
+// Environ returns the additions to the agent's environment, with references to gl's environment
+// resolved. They may contain keys, so pass them only to the agent's process.
 func (a Agent) Environ(getenv func(string) string) []string {
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(a.env)) {
@@ -173,7 +182,7 @@ func (a Agent) variable(name string, getenv func(string) string) (value string, 
 	return value, ok
 }
 
-// BuiltIn are the names of the built-in agents, in the order in which help lists them.
+// BuiltIn returns the names of the built-in agents, in the order of the help.
 func BuiltIn() []string {
 	var names []string
 	for _, a := range table(Config{}) {
@@ -182,7 +191,7 @@ func BuiltIn() []string {
 	return names
 }
 
-// Usage are the built-in agents as help lists them: the rehearsal takes a SPEC.
+// Usage returns the built-in agents as listed in the help, with the rehearsal's SPEC.
 func Usage() []string {
 	names := BuiltIn()
 	for i, name := range names {
@@ -193,7 +202,7 @@ func Usage() []string {
 	return names
 }
 
-// Names are the agents that Find knows, sorted: the built-in ones and the custom ones.
+// Names returns the agents that Find knows, sorted: built-in and custom ones.
 func Names(custom map[string]Custom) []string {
 	known := BuiltIn()
 	for n := range custom {
@@ -205,8 +214,8 @@ func Names(custom map[string]Custom) []string {
 	return known
 }
 
-// SplitNames splits an order of preference: "claude,codex". The parts of a rehearsal's SPEC, which has commas itself, stay together:
-// what follows it and is the name of an agent ends it.
+// SplitNames splits an order of preference: "claude,codex". The parts of a rehearsal's SPEC,
+// which itself contains commas, stay together; the SPEC ends before the next name of an agent.
 func SplitNames(text string, custom map[string]Custom) []string {
 	var names []string
 	spec := false
@@ -222,9 +231,9 @@ func SplitNames(text string, custom map[string]Custom) []string {
 	return names
 }
 
-// Find returns the agent called name: a built-in one, "rehearsal:SPEC", or a custom one. A custom agent may take any
-// place but the rehearsal's, which promises to cost nothing. SPEC isn't looked into: rehearsal.ParseSpec checks it. The
-// error names the agents there are.
+// Find returns the agent with that name: a built-in one, "rehearsal:SPEC", or a custom one. A
+// custom agent may replace any but the rehearsal, which promises to cost nothing. Find doesn't
+// validate SPEC; rehearsal.ParseSpec does. The error lists the known agents.
 func Find(name string, cfg Config) (Agent, error) {
 	if name == rehearsalName || strings.HasPrefix(name, rehearsalName+":") {
 		return rehearsal(name, cfg), nil
@@ -248,7 +257,8 @@ func Find(name string, cfg Config) (Agent, error) {
 
 func claude(cfg Config) Agent {
 	flags := slices.Clone(cfg.ClaudeFlags)
-	// A slash command counts only at the very start of the prompt, and stream-json asks for --verbose.
+	// A slash command is recognized only at the very start of the prompt, and stream-json
+	// requires --verbose.
 	headless := func(prompt, option, session string, j Job) []string {
 		argv := []string{claudeName, "-p", prompt, "--output-format", "stream-json", "--verbose"}
 		if session != "" {
@@ -261,7 +271,7 @@ func claude(cfg Config) Agent {
 			argv = append(argv, claudeBudget, strconv.FormatFloat(j.BudgetUSD, 'f', 2, 64))
 		}
 		argv = append(argv, flags...)
-		if j.Model != "" { // the last one counts
+		if j.Model != "" { // the last one takes precedence
 			argv = append(argv, "--model", j.Model)
 		}
 		return argv
@@ -286,19 +296,21 @@ func rehearsal(name string, cfg Config) Agent {
 	_, spec, _ := strings.Cut(name, ":")
 	return Agent{
 		Name:    name,
-		models:  true, // and costs nothing with any
+		models:  true, // any model, at no cost
 		Program: cfg.Self,
 		Stream:  StreamClaude,
 		Prompts: SlashCommand,
 		argv: func(j Job) []string {
-			// In one word with its flag: whether the client lists the command is asked of those that get it as a prompt.
+			// One word with its flag, because gl checks whether a client lists the command only
+			// for agents that get it as a prompt argument.
 			return []string{"gl", "rehearsal-agent", "--spec", spec, "--prompt=" + j.Prompt, j.Slice}
 		},
 	}
 }
 
-// custom makes an agent of command lines. One that calls a program we know is known by its stream, whatever its name:
-// it is the same agent with other options. Whether it can resume with these it has to say itself.
+// custom returns an agent defined by command lines. If it calls a program we know, under any
+// name, it has that program's stream: it is the same agent with other options. It must define
+// by itself how to resume with these.
 func custom(name string, c Custom, cfg Config) (Agent, error) {
 	if c.Extends != "" {
 		return extended(name, c, cfg)
@@ -335,11 +347,12 @@ func custom(name string, c Custom, cfg Config) (Agent, error) {
 	return a, nil
 }
 
-// extended makes an agent that is another one by another name. What extends it isn't known to that one, so that there is no circle.
+// extended returns an agent that is another one under a new name. The base can't refer to the
+// extending agent, which prevents cycles.
 func extended(name string, c Custom, cfg Config) (Agent, error) {
 	without := cfg
 	without.Custom = maps.Clone(cfg.Custom)
-	delete(without.Custom, name) // it may extend the built-in one of its name
+	delete(without.Custom, name) // it may extend the built-in agent with its name
 	a, err := Find(c.Extends, without)
 	if err != nil {
 		return Agent{}, fmt.Errorf("agent %q: %w", name, err)
@@ -350,13 +363,13 @@ func extended(name string, c Custom, cfg Config) (Agent, error) {
 	return a, nil
 }
 
-// Rehearses is the rehearsal's name with its SPEC, whatever the agent is called.
+// Rehearses returns the rehearsal's name with its SPEC, even if the agent has another name.
 func (a Agent) Rehearses() string { return cmp.Or(a.kind, a.Name) }
 
-// TakesModel says whether the agent can be told which model to use.
+// TakesModel reports whether the agent can be told which model to use.
 func (a Agent) TakesModel() bool { return a.models }
 
-// addEnv adds to the environment that the agent has.
+// addEnv adds to the agent's environment.
 func (a *Agent) addEnv(env map[string]string) {
 	if len(env) == 0 {
 		return
@@ -370,12 +383,12 @@ func (a *Agent) addEnv(env map[string]string) {
 	a.env, a.Keys = all, append(slices.Clone(a.Keys), EnvSetting(a.Name))
 }
 
-// placeholders are the words in braces, each with what it stands for.
+// placeholders returns the words in braces, each followed by its replacement.
 func placeholders(j Job, prompt string) []string {
 	return []string{"{prompt}", prompt, "{brief}", j.BriefFile, "{command}", j.Prompt, "{instructions}", j.instructions(), "{slice}", j.Slice, "{dir}", j.Dir, "{conversation}", j.Conversation, "{model}", j.Model}
 }
 
-// Placeholders are the words in braces that a custom agent's command lines may hold.
+// Placeholders returns the words in braces that a custom agent's command lines may contain.
 func Placeholders() []string {
 	var names []string
 	for i, word := range placeholders(Job{}, "") {
@@ -386,11 +399,11 @@ func Placeholders() []string {
 	return names
 }
 
-// filled makes a command line of a list with words in braces.
+// filled returns a function that fills in the placeholders of a command line.
 func filled(command []string, prompt func(Job) string) func(Job) []string {
 	command = slices.Clone(command)
 	return func(j Job) []string {
-		// One pass: what a prompt or a path holds in braces stays as it is.
+		// One pass, so that braces in a prompt or a path aren't expanded.
 		fill := strings.NewReplacer(placeholders(j, prompt(j))...)
 		argv := []string{command[0]}
 		for _, word := range command[1:] {

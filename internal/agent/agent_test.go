@@ -137,7 +137,8 @@ func TestScrubEnv(t *testing.T) {
 	}
 }
 
-// What is left of a slice's budget reaches the client that knows a limit; a person's own flag counts instead.
+// The rest of a slice's budget is passed to a client that supports a limit; a person's own flag
+// takes precedence.
 func TestClaudeBudget(t *testing.T) {
 	for flags, want := range map[string]string{"": "--max-budget-usd 1.75", "--max-budget-usd 9": "--max-budget-usd 9"} {
 		a, err := Find("claude", Config{ClaudeFlags: strings.Fields(flags)})

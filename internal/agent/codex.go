@@ -8,15 +8,16 @@ import (
 	"greenlight/internal/sanitize"
 )
 
-// A codexLine is one line of codex exec --json, as codex-rs/exec/src/exec_events.rs writes it (0.142, 2026): a thread,
-// its turn, and the turn's items, which start, are updated and complete. One exec is one turn, so that the turns gl
-// counts are the model's answers instead. Nothing tells the cost or a time.
+// A codexLine is one line of codex exec --json, as written by codex-rs/exec/src/exec_events.rs
+// (0.142, 2026): a thread, its turn, and the turn's items, which start, are updated and
+// complete. One exec is one turn, so gl counts the model's answers as turns instead. There is
+// no cost and no time.
 type codexLine struct {
 	Type     string    `json:"type"`
 	ThreadID string    `json:"thread_id"`
 	Item     codexItem `json:"item"`
 	Usage    struct {
-		Input  float64 `json:"input_tokens"` // with the cached ones
+		Input  float64 `json:"input_tokens"` // including cached ones
 		Cached float64 `json:"cached_input_tokens"`
 		Output float64 `json:"output_tokens"`
 	} `json:"usage"`
@@ -60,7 +61,8 @@ func (d *Decoder) codex(line []byte) (events []Event, ok bool) {
 	case "item.completed":
 		return d.codexCompleted(&l.Item), true
 	case "error":
-		// Errors that are tried again look like the last one, but for the wording (openai/codex#32984).
+		// Errors that are retried look like the final one, except for the wording
+		// (openai/codex#32984).
 		c := complaint{text: firstText(l.Message, l.Error.text)}
 		if strings.HasPrefix(c.text, "Reconnecting") {
 			return d.retried(c), true
@@ -76,8 +78,8 @@ func (d *Decoder) codex(line []byte) (events []Event, ok bool) {
 	return nil, true
 }
 
-// codexStarted tells of an item that runs. The others are told when they are complete; the list of what is to do is
-// open for the whole turn and no tool.
+// codexStarted reports an item that is running. Other items are reported when they complete;
+// the to-do list is open for the whole turn and isn't a tool.
 func (d *Decoder) codexStarted(it *codexItem) []Event {
 	text := it.toolText()
 	if text == "" {
@@ -115,7 +117,7 @@ func (d *Decoder) codexCompleted(it *codexItem) []Event {
 	return events
 }
 
-// toolText is the tool call that an item is; "" for an item that is none.
+// toolText describes the item's tool call; "" if it isn't one.
 func (it *codexItem) toolText() string {
 	name, arg := "", ""
 	switch it.Type {

@@ -9,18 +9,19 @@ import (
 	"greenlight/internal/sanitize"
 )
 
-// A complaint is what an agent other than claude says went wrong. On the wire it is an object, or a string in its
-// place.
+// A complaint is an error reported by an agent other than claude. In JSON it is an object or a
+// string.
 type complaint struct {
 	text   string
-	name   string        // of the error's class: "APIError", "TerminalQuotaError"; "" for none
-	status int           // HTTP status, 0 for unknown
-	kind   string        // of the Limit it is, where the class says so; "" leaves it to status and words
-	wait   time.Duration // until it is over, 0 for unknown
-	at     time.Time     // when it was said, by the agent's clock; zero for unknown
+	name   string // class of the error: "APIError", "TerminalQuotaError"; "" for none
+	status int    // HTTP status, 0 if unknown
+	// kind of the Limit, if the class determines it; "" to derive it from status and text
+	kind string
+	wait time.Duration // time until it is over, 0 if unknown
+	at   time.Time     // when it was reported, by the agent's clock; zero if unknown
 }
 
-// UnmarshalJSON never fails: what it doesn't know is an empty complaint.
+// UnmarshalJSON never fails: unknown input gives an empty complaint.
 func (c *complaint) UnmarshalJSON(data []byte) error {
 	*c = complaint{}
 	if json.Unmarshal(data, &c.text) == nil {
@@ -57,7 +58,7 @@ func firstText(list ...string) string {
 	return ""
 }
 
-// seconds is a wait that somebody may be asked for: up to forty days, else 0.
+// seconds converts a plausible wait, up to forty days; otherwise it returns 0.
 func seconds(n float64) time.Duration {
 	if !(n > 0 && n <= 40*24*3600) {
 		return 0
@@ -67,7 +68,7 @@ func seconds(n float64) time.Duration {
 
 func (c complaint) empty() bool { return c.text == "" && c.name == "" && c.status == 0 }
 
-// words is what a person is told, one line, never blank.
+// words returns the complaint for people: one line, never blank.
 func (c complaint) words(limit int) string {
 	for _, s := range []string{c.text, c.name} {
 		if s = sanitize.Excerpt(s, limit); s != "" {
@@ -80,7 +81,7 @@ func (c complaint) words(limit int) string {
 	return "unknown error"
 }
 
-// limit is the Limit that the complaint is about, nil for none.
+// limit returns the Limit that the complaint is about, nil for none.
 func (c complaint) limit() *Limit {
 	kind := c.kind
 	if kind == "" {
@@ -101,8 +102,9 @@ func (c complaint) limit() *Limit {
 	return l
 }
 
-// kindOfComplaint reads what a client says of a failed request. Money comes first: it is refused with 401, 402 and 429
-// alike. Only the text's start counts: further on it may quote anything.
+// kindOfComplaint classifies a client's description of a failed request. Money comes first:
+// services refuse it with 401, 402 and 429 alike. Only the start of the text is considered,
+// because it may go on to quote anything.
 func kindOfComplaint(status int, text string) string {
 	text = strings.ToLower(cutBytes(text, reasonRunes))
 	if has(text, "out of credits", "insufficient credit", "insufficient balance", "insufficient_quota", "spend cap",
@@ -143,8 +145,9 @@ func has(text string, words ...string) bool {
 	return false
 }
 
-// statusOfWords is the HTTP status in words such as "last status: 429 Too Many Requests", "HTTP 401" or
-// `"code": 403`; 0 for none. A number that nothing announces is none: it may be a line of a file.
+// statusOfWords returns the HTTP status in words such as "last status: 429 Too Many Requests",
+// "HTTP 401" or `"code": 403`; 0 for none. A number without such an introduction is ignored: it
+// may be a line of a file.
 func statusOfWords(text string) int {
 	for _, word := range []string{"status", "code", "http", "error"} {
 		for rest := text; ; {
@@ -160,7 +163,8 @@ func statusOfWords(text string) int {
 	return 0
 }
 
-// threeDigits reads a number of three digits after at most four characters that are neither letters nor digits.
+// threeDigits reads a number of three digits after at most four characters that are neither
+// letters nor digits.
 func threeDigits(s string) int {
 	i := 0
 	for i < len(s) && i < 4 && !isWord(s[i]) {
@@ -180,7 +184,7 @@ func isWord(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
 }
 
-// waitOfWords reads "… will reset after 5h3m12s", "retry in 34.07s" and the like; 0 for none.
+// waitOfWords parses "… will reset after 5h3m12s", "retry in 34.07s" and the like; 0 for none.
 func waitOfWords(text string) time.Duration {
 	text = strings.ToLower(cutBytes(text, 4*reasonRunes))
 	for _, before := range []string{"reset after ", "retry after ", "retry in ", "try again in "} {
@@ -197,17 +201,20 @@ func waitOfWords(text string) time.Duration {
 	return 0
 }
 
-// geminiNoLogin is the exit code of gemini's FatalAuthenticationError, whatever its words.
+// geminiNoLogin is the exit code of gemini's FatalAuthenticationError, with any message.
 const geminiNoLogin = 41
 
-// ExitLimit is the Limit that an agent's exit code (-1 for none) and the last line of its stderr tell of, nil for none.
-// It is for an agent that ended with an error and without a result event: cursor-agent says what went wrong there alone,
-// gemini and codex do when nobody is logged in. Claude says it in events, and of text nobody knows whose words they are:
-// nil for these.
+// ExitLimit returns the Limit indicated by an agent's exit code (-1 for none) and the last line
+// of its stderr, nil for none. It is for an agent that failed without a result event:
+// cursor-agent reports errors only there, and so do gemini and codex without a login. Claude
+// reports them in events, and the author of a plain text is unknown, so ExitLimit returns nil
+// for these.
 //
-// A line of text is weak evidence, and it holds everybody: it may be a tool's, about a file named billing.spec.ts. So the
-// client must have ended as it does after its own errors, the line must begin as these errors do, and names of files in it
-// don't count. The Limit says that it is from text, so that who judges it can compare it with how others fare.
+// A line of text is weak evidence with a wide effect, since it holds all agents: a tool may
+// have written it, about a file named billing.spec.ts. So the client must have exited as it
+// does after its own errors, the line must begin as those errors do, and file names in it are
+// ignored. The Limit records that it is from text, so that its judge can compare it with the
+// fate of other attempts.
 func ExitLimit(stream string, code int, line string) *Limit {
 	if stream == StreamGemini && code == geminiNoLogin {
 		return complaint{text: line, kind: Login}.limit()
@@ -229,16 +236,17 @@ func ExitLimit(stream string, code int, line string) *Limit {
 	return l
 }
 
-// clientError is the exit code of all these clients after an error of a request.
+// clientError is the exit code of all these clients after a failed request.
 const clientError = 1
 
-// clientsOwn says whether a line begins as these clients' errors of requests do.
+// clientsOwn reports whether a line begins like these clients' errors about requests.
 func clientsOwn(line string) bool {
 	line = strings.ToLower(strings.TrimSpace(line))
 	for _, start := range []string{
 		"error: ", "error when talking to ", "fatal: ", "[api error: ", "api error: ", "stream error: ", "unexpected status ",
 		"exceeded retry limit", "you've hit your usage limit", "you hit your ", "quota exceeded", "not logged in",
-		"please set an auth method", "authentication required", "s: [", // cursor's own prefix of gRPC errors
+		// cursor's own prefix of gRPC errors
+		"please set an auth method", "authentication required", "s: [",
 		"apierror: ", "actionrequirederror: ", "connecterror: ", "terminalquotaerror: ", "retryablequotaerror: ",
 		"fatalauthenticationerror: ", "unauthenticatederror: ", "providerautherror: ", "airetryerror: ",
 	} {
@@ -249,7 +257,8 @@ func clientsOwn(line string) bool {
 	return false
 }
 
-// withoutFiles is the line without the words that name files: rate_limit.rs, ./billing, src/unauthorized.md:12.
+// withoutFiles returns the line without words that name files: rate_limit.rs, ./billing,
+// src/unauthorized.md:12.
 func withoutFiles(line string) string {
 	words := strings.Fields(line)
 	kept := words[:0]
@@ -263,7 +272,8 @@ func withoutFiles(line string) string {
 	return strings.Join(kept, " ")
 }
 
-// hasExtension says whether a word reads like a file's name: letters follow its last dot, maybe with a line and a column.
+// hasExtension reports whether a word looks like a file name: letters follow its last dot,
+// maybe with a line and a column.
 func hasExtension(word string) bool {
 	name, _, _ := strings.Cut(word, ":")
 	dot := strings.LastIndexByte(name, '.')

@@ -38,7 +38,7 @@ func TestKindOfComplaint(t *testing.T) {
 		{0, "stream error: error sending request for url (https://x.y/v1/responses)", Outage},
 		{0, "[API Error: fetch failed sending request]", Outage},
 		{0, "connect ECONNREFUSED 127.0.0.1:1", Outage},
-		{0, "syntax error: 429 is no statement", RateLimit}, // announced all the same
+		{0, "syntax error: 429 is no statement", RateLimit}, // introduced by a word
 		{0, "error at line 401 of x.go", ""},
 		{0, "see status 4290 and code 42", ""},
 		{0, "The model gave no answer", ""},
@@ -118,13 +118,14 @@ func TestExitLimit(t *testing.T) {
 		if ExitLimit(StreamCursor, 1, line) == nil {
 			t.Errorf("%q is no limit", line)
 		}
-		for _, code := range []int{-1, 2, 101, 143} { // a signal, or the exit code of something else
+		// a signal, or the exit code of something else
+		for _, code := range []int{-1, 2, 101, 143} {
 			if l := ExitLimit(StreamCursor, code, line); l != nil {
 				t.Errorf("%q with exit %d: %+v", line, code, l)
 			}
 		}
 	}
-	for _, line := range []string{ // of tools and tests, whatever they are about
+	for _, line := range []string{ // from tools and tests, about anything
 		"billing.spec.ts", "FAIL src/billing.spec.ts", "rate_limit.rs:12:5: error[E0308]: mismatched types", "wrote unauthorized.md",
 		"error: src/rate_limit.rs doesn't compile", "Error: Cannot find module './billing'", "Error: billing.spec.ts failed",
 		"AssertionError: expected 'unauthorized' to equal 'ok'", "2 tests failed: quota, login required", "usage limit is tested",

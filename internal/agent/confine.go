@@ -7,20 +7,22 @@ import (
 	"strings"
 )
 
-// Places are what an agent may write besides the directory it works in. Paths are absolute and exist.
+// Places are the paths that an agent may write besides its working directory. They are absolute
+// and exist.
 type Places struct {
 	Write []string // directories
-	Fixed []string // files and directories in them that stay read-only
+	Fixed []string // files and directories inside them that stay read-only
 }
 
-// IsCodex reports whether the program, by the last part of its path, is codex.
+// IsCodex reports whether the program, judging by the last element of its path, is codex.
 func IsCodex(program string) bool { return path.Base(program) == "codex" }
 
-// CodexSandbox returns argv with codex's sandbox opened for places: its own "workspace-write" lets a command write neither
-// the state, which is elsewhere, nor git's directory. --add-dir would open whole directories, with the hooks and the
-// configuration in them; a permission profile (codex 0.138) can except those. A profile replaces the section
-// sandbox_workspace_write of the user's config.toml, so what that allows besides is carried over. argv stays as it is
-// where it asks for another sandbox.
+// CodexSandbox returns argv with codex's sandbox opened for places. Codex's own
+// "workspace-write" lets commands write neither the state, which is elsewhere, nor git's
+// directory. --add-dir would open whole directories, including hooks and configuration; a
+// permission profile (codex 0.138) can exclude those. A profile replaces the section
+// sandbox_workspace_write of the user's config.toml, so its permissions are carried over. If
+// argv asks for another sandbox, it is returned unchanged.
 func CodexSandbox(argv []string, p Places, config string) []string {
 	i := slices.Index(argv, "-s")
 	if i < 0 || i+1 >= len(argv) || argv[i+1] != "workspace-write" {
@@ -41,8 +43,9 @@ func CodexSandbox(argv []string, p Places, config string) []string {
 	return slices.Concat(argv[:i], []string{"-c", `default_permissions="gl"`, "-c", profile + "}"}, argv[i+2:])
 }
 
-// CodexInSandbox returns argv for codex within gl's own sandbox, which confines its commands already: codex's own can't be made
-// there, since it needs a user namespace with capabilities. argv stays as it is where it asks for another sandbox.
+// CodexInSandbox returns argv for codex inside gl's own sandbox, which already confines its
+// commands. Codex's sandbox can't be created there, since it needs a user namespace with
+// capabilities. If argv asks for another sandbox, it is returned unchanged.
 func CodexInSandbox(argv []string) []string {
 	argv = slices.Clone(argv)
 	if i := slices.Index(argv, "-s"); i >= 0 && i+1 < len(argv) && argv[i+1] == "workspace-write" {
@@ -51,14 +54,15 @@ func CodexInSandbox(argv []string) []string {
 	return argv
 }
 
-// tomlString is text as a basic string of TOML, whose escapes are among those of JSON.
+// tomlString returns text as a TOML basic string, whose escapes include those of JSON.
 func tomlString(text string) string {
-	quoted, _ := json.Marshal(text) // of a string it can't fail
+	quoted, _ := json.Marshal(text) // marshaling a string can't fail
 	return string(quoted)
 }
 
-// workspaceWrite reads what the section sandbox_workspace_write of codex's config.toml allows: the network, and directories.
-// Only what codex's documentation shows is understood; anything else allows nothing.
+// workspaceWrite returns what the section sandbox_workspace_write of codex's config.toml
+// allows: network access and directories. It understands only the forms in codex's
+// documentation; anything else allows nothing.
 func workspaceWrite(config string) (network bool, roots []string) {
 	const section = "sandbox_workspace_write"
 	in := ""
@@ -89,7 +93,7 @@ func workspaceWrite(config string) (network bool, roots []string) {
 	return network, roots
 }
 
-// tomlStrings are the absolute paths in a list of strings; nil where the list can't be read.
+// tomlStrings returns the absolute paths in a list of strings; nil if the list can't be parsed.
 func tomlStrings(list string) []string {
 	var all []string
 	for list != "" {

@@ -8,14 +8,16 @@ import (
 	"strings"
 )
 
-// A cursorLine is one line of cursor-agent --output-format stream-json, after cursor.com/docs/cli/reference/output-format
-// (June 2026) and, for what that leaves out (usage, connection, the failed tool results), what others saw of the 2026
-// clients. Messages and the result have claude's shape, tool calls their own; turns and cost aren't told. A run that
-// fails writes its reason to stderr and no result event: see ExitLimit.
+// A cursorLine is one line of cursor-agent --output-format stream-json, according to
+// cursor.com/docs/cli/reference/output-format (June 2026) and, for what that omits (usage,
+// connection, the failed tool results), reports about the 2026 clients. Messages and the result
+// have claude's shape, tool calls their own; there are no turns and no cost. A failed run
+// writes its reason to stderr and no result event: see ExitLimit.
 type cursorLine struct {
 	wire
-	CallID   string                     `json:"call_id"`
-	ToolCall map[string]json.RawMessage `json:"tool_call"` // {"shellToolCall": {"args": …, "result": {"success": …}}, …}
+	CallID string `json:"call_id"`
+	// {"shellToolCall": {"args": …, "result": {"success": …}}, …}
+	ToolCall map[string]json.RawMessage `json:"tool_call"`
 	Usage    struct {
 		Input      float64 `json:"inputTokens"`
 		Output     float64 `json:"outputTokens"`
@@ -89,7 +91,8 @@ func (d *Decoder) cursorTool(l *cursorLine) []Event {
 	return events
 }
 
-// tool is the tool of a call: the field whose name ends in ToolCall, among others that tell about the call.
+// tool returns the tool of a call: the field whose name ends in ToolCall, among others that
+// describe the call.
 func (l *cursorLine) tool() (name string, t cursorTool) {
 	for _, key := range slices.Sorted(maps.Keys(l.ToolCall)) {
 		if name, ok := strings.CutSuffix(key, "ToolCall"); ok && name != "" {
@@ -107,7 +110,8 @@ func (l *cursorLine) tool() (name string, t cursorTool) {
 	return f.Name, t
 }
 
-// cursorReason is why a tool call went wrong: the name of the outcome and what its object says.
+// cursorReason describes why a tool call failed: the name of the outcome and the message in its
+// object.
 func cursorReason(outcome string, data json.RawMessage) string {
 	var w struct {
 		Error    string `json:"error"`

@@ -8,7 +8,8 @@ import (
 	"greenlight/internal/text/lines"
 )
 
-// Piece decodes a line that may be longer than the bound: then as far as it goes, which an event of its own says.
+// Piece decodes a line that may exceed the limit. It decodes the beginning of such a line and
+// adds an event that notes the cut.
 func (d *Decoder) Piece(p lines.Piece) []Event {
 	switch {
 	case p.Rest:
@@ -23,20 +24,20 @@ func (d *Decoder) Piece(p lines.Piece) []Event {
 	return append(d.Line(text), Event{Kind: KindPlain, Text: fmt.Sprintf("(truncated: the line is longer than %d MiB; the log file has the rest)", lines.Max>>20)})
 }
 
-// closeJSON makes a JSON text of the start of one: a string that is cut ends there, any other value and a key that are
-// cut go, and what is open is closed.
+// closeJSON completes a truncated JSON text: a truncated string ends there, any other truncated
+// value or key is dropped, and whatever is open is closed.
 func closeJSON(cut []byte) []byte {
-	var open []byte // what closes the open objects and arrays
-	whole := 0      // up to here all is whole, but for what open closes
+	var open []byte // closing brackets of the open objects and arrays
+	whole := 0      // up to here the text is complete, except for open
 	key := false    // the next string is a key
 	for i := 0; i < len(cut); i++ {
 		switch c := cut[i]; c {
 		case '{', '[':
-			open = append(open, c+2) // '}' and ']' are two further on
+			open = append(open, c+2) // '}' and ']' are two code points further on
 			whole, key = i+1, c == '{'
 		case '}', ']':
 			if len(open) == 0 || open[len(open)-1] != c {
-				return cut // it isn't JSON
+				return cut // not JSON
 			}
 			open = open[:len(open)-1]
 			whole = i + 1
@@ -57,7 +58,8 @@ func closeJSON(cut []byte) []byte {
 	return closing(cut[:whole], "", open)
 }
 
-// stringEnd returns where the string that starts at i is closed, or how much of it is whole.
+// stringEnd returns where the string that starts at i is closed, or the end of its complete
+// part.
 func stringEnd(text []byte, i int) (end int, closed bool) {
 	for i < len(text) {
 		switch text[i] {
@@ -79,7 +81,7 @@ func stringEnd(text []byte, i int) (end int, closed bool) {
 	return i, false
 }
 
-// closing is text, the quote, and what closes the open objects and arrays, the innermost first.
+// closing returns text, the quote, and the closing brackets, innermost first.
 func closing(text []byte, quote string, open []byte) []byte {
 	slices.Reverse(open)
 	return slices.Concat(text, []byte(quote), open)

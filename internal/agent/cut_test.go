@@ -8,7 +8,7 @@ import (
 	"greenlight/internal/text/lines"
 )
 
-// The start of a JSON object, cut anywhere, is JSON, and has what came before the cut.
+// The start of a JSON object, cut anywhere, becomes JSON with everything before the cut.
 func TestCloseJSON(t *testing.T) {
 	const text = ` {"a": [1, -2.5e3, {"b": "x\"\\\u00e4y", "c": [] }, true, null], "d\"": {"e": {}}, "f": "end" }`
 	for n := 2; n <= len(text); n++ {
@@ -34,7 +34,7 @@ func TestCloseJSON(t *testing.T) {
 	}
 }
 
-// An event that is too long counts as far as it was read, and says so.
+// An event that is too long counts as far as it was read, with a note.
 func TestPiece(t *testing.T) {
 	d := NewDecoder(StreamClaude)
 	result := `{"type":"result","subtype":"success","is_error":false,"num_turns":3,"result":"` + strings.Repeat("x", 1000)

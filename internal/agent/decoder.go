@@ -10,88 +10,103 @@ import (
 	"greenlight/internal/sanitize"
 )
 
-// Kind says what an Event is about.
+// Kind is the type of an Event.
 type Kind string
 
 const (
-	KindInit      Kind = "init"       // the agent is up
-	KindSay       Kind = "say"        // what it says
-	KindHeard     Kind = "heard"      // what a person has said to it
+	KindInit      Kind = "init"       // the agent has started
+	KindSay       Kind = "say"        // output of the agent
+	KindHeard     Kind = "heard"      // a message from a person to the agent
 	KindTool      Kind = "tool"       // a tool call: name and main argument
-	KindToolError Kind = "tool error" // a tool call that went wrong
-	KindRetry     Kind = "retry"      // a request is tried again
+	KindToolError Kind = "tool error" // a failed tool call
+	KindRetry     Kind = "retry"      // a request is retried
 	KindLimit     Kind = "limit"      // rate limit, quota, login or outage
 	KindResult    Kind = "result"     // the result event
-	KindPlain     Kind = "plain"      // a line that is no event, or a warning
+	KindPlain     Kind = "plain"      // a line that isn't an event, or a warning
 )
 
-// An Event is something a person may want to see. Text has passed Clean; only what an agent says and plain
-// text have more than one line.
+// An Event is something a person may want to see. Text is sanitized; only agent output and
+// plain text may have several lines.
 type Event struct {
 	Kind Kind
 	Text string
-	By   string // the sub-agent that it is of; "" for the agent itself
+	By   string // name of the sub-agent it comes from; "" for the agent itself
 }
 
-// A Summary is what a stream has shown so far.
+// A Summary describes the stream so far.
 type Summary struct {
-	Version     string   // of the client
-	Commands    []string // slash commands of the (last) init event, without the slash
-	SawInit     bool     // an init event of claude's has listed the commands
-	Result      *Result  // the last result event, nil for none yet, and once claude's model goes on after it
-	ToolRunning bool     // a tool was called and hasn't returned, or runs in the background; of opencode also: it may be
-	Background  int      // commands and agents that claude runs in the background; it wakes the model when one ends
-	Limit       *Limit   // what stands in the way, see Limit
-	Window      *Window  // the fullest of the account's windows, as the client said last; nil for unknown
-	Denials     int      // tool calls that were denied, as the agent counts them
-	Tokens      *Tokens  // tokens so far; nil for unknown
-	ReadOnly    string   // the last complaint of a tool about a read-only file system, one clean line; "" for none
-	Trouble     string   // the last error that no answer of the model followed, one clean line; "" for claude
+	Version  string   // of the client
+	Commands []string // slash commands of the (last) init event, without the slash
+	SawInit  bool     // claude's init event has listed the commands
+	// the last result event; nil before the first, and again if claude's model continues after
+	// it
+	Result *Result
+	// a tool call hasn't returned, or runs in the background; for opencode, it only may be
+	// running
+	ToolRunning bool
+	// number of commands and agents that claude runs in the background; it wakes the model when
+	// one ends
+	Background int
+	Limit      *Limit  // the current obstacle, see Limit
+	Window     *Window // the fullest of the account's windows, as last reported; nil if unknown
+	Denials    int     // denied tool calls, as the agent counts them
+	Tokens     *Tokens // tokens so far; nil if unknown
+	// a tool's last error about a read-only file system, one sanitized line; "" for none
+	ReadOnly string
+	// the last error not followed by an answer of the model, one sanitized line; "" for claude
+	Trouble string
 
-	// Conversation is the client's id of the conversation that it has begun or resumed; "" as long as it has told of none, and
-	// for one that couldn't be an argument of a command line. A result event alone doesn't count: claude's names the
-	// conversation that it didn't find.
+	// Conversation is the client's id of the conversation that it began or resumed; "" before
+	// the client reports one, and for an id that is unsafe as an argument. A result event alone
+	// doesn't count: claude's names the conversation that it failed to find.
 	Conversation string
 }
 
-// A Result is a result event; it is stored in the attempt's record.
+// A Result is a result event. It is stored in the attempt's record.
 type Result struct {
-	Subtype        string   `json:"subtype"`                   // "success", "error_max_turns", …
-	IsError        bool     `json:"is_error"`                  // as the event says; true too for any subtype error…
-	APIStatus      int      `json:"api_status,omitempty"`      // HTTP status of a failed request, 0 for none
-	TerminalReason string   `json:"terminal_reason,omitempty"` // "completed", "max_turns", "api_error", …
-	Turns          int      `json:"turns"`                     // the model's answers; 0: it was never asked
-	CostUSD        *float64 `json:"cost_usd,omitempty"`        // nil for unknown
-	Tokens         int64    `json:"tokens,omitempty"`          // as the agent counts them, 0 for unknown and for claude
-	DurationMS     int64    `json:"duration_ms"`               // by the agent's own clock, 0 for unknown
-	SessionID      string   `json:"session_id,omitempty"`      //
-	Text           string   `json:"text,omitempty"`            // the first 500 bytes, whole runes; not passed through Clean
-	Errors         []string `json:"errors,omitempty"`          // the first 5, cut like Text
+	Subtype string `json:"subtype"` // "success", "error_max_turns", …
+	// as in the event; also true for any subtype error…
+	IsError bool `json:"is_error"`
+	// HTTP status of a failed request, 0 for none
+	APIStatus int `json:"api_status,omitempty"`
+	// "completed", "max_turns", "api_error", …
+	TerminalReason string `json:"terminal_reason,omitempty"`
+	// the model's answers; 0 if it was never asked
+	Turns   int      `json:"turns"`
+	CostUSD *float64 `json:"cost_usd,omitempty"` // nil if unknown
+	// as the agent counts them, 0 if unknown and for claude
+	Tokens int64 `json:"tokens,omitempty"`
+	// by the agent's own clock, 0 if unknown
+	DurationMS int64  `json:"duration_ms"`
+	SessionID  string `json:"session_id,omitempty"` //
+	// the first 500 bytes, in whole runes; not sanitized
+	Text   string   `json:"text,omitempty"`
+	Errors []string `json:"errors,omitempty"` // the first 5, cut like Text
 }
 
-// A Decoder follows one agent's stdout. It never fails: what it doesn't understand is a Plain event. It isn't safe for
-// several goroutines.
+// A Decoder follows the stdout of one agent. It never fails: it turns unknown input into Plain
+// events. It isn't safe for concurrent use.
 type Decoder struct {
 	stream  string
-	foreign bool // decided by its first line, so it may be another agent's JSON
+	foreign bool // detected by the first line, so it may be another agent's JSON
 	sum     Summary
 	open    map[string]struct{} // ids of tool calls that haven't returned
-	limits  limits              // of claude
-	agents  map[string]string   // of claude: sub-agents by the id of the call that started them
+	limits  limits              // for claude
+	agents  map[string]string   // for claude: sub-agents by the id of the call that started them
 
-	heard       []string          // ids of messages that claude has taken in from stdin
-	messages    map[string]Tokens // of claude, by the message's id
-	resultUsage *Tokens           // of its last result
-	work        work              // of the others
+	heard       []string          // ids of messages that claude has read from stdin
+	messages    map[string]Tokens // for claude, by message id
+	resultUsage *Tokens           // from its last result
+	work        work              // for the other agents
 }
 
-// NewDecoder returns a Decoder for one of the streams; what is none of them counts as StreamAuto.
+// NewDecoder returns a Decoder for one of the streams; an unknown name means StreamAuto.
 func NewDecoder(stream string) *Decoder {
 	return &Decoder{stream: stream, open: map[string]struct{}{}}
 }
 
-// Line decodes one line, with or without its line ending, of any length. It keeps no part of line. A line often holds
-// no event that a person wants to see, and may hold several.
+// Line decodes one line of any length, with or without its line ending. It keeps no reference
+// to line. A line may produce no events, or several.
 func (d *Decoder) Line(line []byte) []Event {
 	events := d.decode(line)
 	if slices.ContainsFunc(events, func(e Event) bool { return e.Kind == KindToolError }) {
@@ -100,8 +115,8 @@ func (d *Decoder) Line(line []byte) []Event {
 	return events
 }
 
-// readOnly is what a tool that failed says of a read-only file system, in the line of JSON that tells of it; "" for nothing.
-// A sandbox that an agent brings along shows nowhere else.
+// readOnly returns a failed tool's message about a read-only file system from the event's JSON;
+// "" for none. This is the only trace of a sandbox that an agent brings along.
 func readOnly(line []byte) string {
 	const mark = "ead-only file system"
 	end := bytes.Index(line, []byte(mark))
@@ -109,7 +124,7 @@ func readOnly(line []byte) string {
 		return ""
 	}
 	text := string(line[:end+len(mark)])
-	for _, before := range []string{`\\n`, `\n`, `":"`, `": "`} { // JSON in JSON escapes twice
+	for _, before := range []string{`\\n`, `\n`, `":"`, `": "`} { // JSON inside JSON escapes twice
 		if i := strings.LastIndex(text, before); i >= 0 {
 			text = text[i+len(before):]
 		}
@@ -163,10 +178,11 @@ func (d *Decoder) event(w *wire, line []byte) []Event {
 	case d.foreign && !d.sum.SawInit:
 		return []Event{{Kind: KindPlain, Text: sanitize.Excerpt(string(line), argumentRunes)}}
 	}
-	return nil // progress, hooks, what later clients add
+	return nil // progress, hooks, additions of later clients
 }
 
-// plainText shows a line that is no event. What began as JSON is an event cut short: a hint of it is enough.
+// plainText returns a line that isn't an event for display. A line that begins like JSON is a
+// truncated event, of which an excerpt is enough.
 func plainText(line []byte) string {
 	if line[0] == '{' {
 		return sanitize.Excerpt(string(line), argumentRunes)
@@ -207,9 +223,9 @@ func (d *Decoder) assistant(w *wire) []Event {
 	return events
 }
 
-const mostAgents = 10_000 // whose names are kept
+const mostAgents = 10_000 // limit of the names kept
 
-// starts keeps the name of a sub-agent that a call starts.
+// starts records the name of a sub-agent that a call starts.
 func (d *Decoder) starts(b block) {
 	var input struct {
 		Type string `json:"subagent_type"`
@@ -220,11 +236,11 @@ func (d *Decoder) starts(b block) {
 	if d.agents == nil {
 		d.agents = map[string]string{}
 	}
-	name := input.Type[strings.LastIndexByte(input.Type, ':')+1:] // without its plugin
+	name := input.Type[strings.LastIndexByte(input.Type, ':')+1:] // strip the plugin's name
 	d.agents[b.ID] = sanitize.Excerpt(name, nameRunes)
 }
 
-// by says whose events these are: those of the sub-agent that the call started, or of the agent itself.
+// by attributes events to the sub-agent that the call started, or to the agent itself.
 func (d *Decoder) by(call string, events []Event) []Event {
 	if call == "" {
 		return events
@@ -237,7 +253,7 @@ func (d *Decoder) by(call string, events []Event) []Event {
 }
 
 func (d *Decoder) user(w *wire) []Event {
-	if w.IsReplay { // of what came in on stdin: the prompt, and what a person says
+	if w.IsReplay { // echoed from stdin: the prompt, and a person's messages
 		if len(w.UUID) != 36 || w.UUID[14] != MessageVersion || len(d.heard) >= mostHeard {
 			return nil
 		}
@@ -282,7 +298,8 @@ func (d *Decoder) result(w *wire) []Event {
 	return []Event{{Kind: KindResult, Text: resultText(d.sum.Result, len(w.Denials))}}
 }
 
-// IsModel says whether a model, or an agent, may have that name. A model's becomes an argument of a client's command line.
+// IsModel reports whether the name is valid for a model or an agent. A model's name becomes an
+// argument of a client's command line.
 func IsModel(name string) bool {
 	const longest = 100
 	return name != "" && len(name) <= longest && !strings.HasPrefix(name, "-") && !strings.ContainsFunc(name, func(r rune) bool {
@@ -290,14 +307,14 @@ func IsModel(name string) bool {
 	})
 }
 
-// mostHeard bounds what a stream can make a Decoder remember.
+// mostHeard bounds the memory that a stream can claim.
 const mostHeard = 1000
 
-// Heard are the ids of the messages that the agent has taken in from its stdin.
+// Heard returns the ids of the messages that the agent has read from its stdin.
 func (d *Decoder) Heard() []string { return d.heard }
 
-// ConversationID is the id if a client may have made it: it becomes an argument of its command line.
-// "" for any other.
+// ConversationID returns the id if it is safe as an argument of the client's command line,
+// otherwise "".
 func ConversationID(id string) string {
 	const longest = 200
 	if len(id) > longest || strings.HasPrefix(id, "-") || strings.ContainsFunc(id, func(r rune) bool {
@@ -308,7 +325,7 @@ func ConversationID(id string) string {
 	return id
 }
 
-// Summary says what is known so far. Later lines don't change what it returned.
+// Summary returns the summary so far. Later lines don't change the returned value.
 func (d *Decoder) Summary() Summary {
 	s := d.sum
 	s.ToolRunning = len(d.open) > 0 || s.Background > 0
@@ -317,7 +334,7 @@ func (d *Decoder) Summary() Summary {
 		copied := *u
 		s.Tokens = &copied
 	}
-	// opencode puts the id that it was asked for into an error about it, too.
+	// opencode also puts the requested id into an error about it.
 	if d.work.session != "" && (d.stream != StreamOpencode || d.work.turns > 0) {
 		s.Conversation = ConversationID(d.work.session)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The lines of hand-made streams, in the shapes of Claude Code's client.
+// Lines of handmade streams, in the shapes of Claude Code's client.
 const (
 	initLine = `{"type":"system","subtype":"init","cwd":"/p","session_id":"5e55","tools":["Bash"],"model":"m-1",` +
 		`"slash_commands":["gl:slice","clear"],"terminal_slash_commands":["doctor"],"claude_code_version":"2.1.9"}`

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// ScrubEnv returns env without the variables by which Claude Code and others mark what runs inside them, and without those
-// that name a claim of gl: an agent gets its own. Settings of the user, such as CLAUDE_CODE_USE_BEDROCK, stay. The
-// order is kept and env isn't changed.
+// ScrubEnv returns env without the variables by which Claude Code and others mark processes
+// inside them, and without those that name a claim of gl, since an agent gets its own. Settings
+// of the user, such as CLAUDE_CODE_USE_BEDROCK, stay. The order is kept and env isn't changed.
 func ScrubEnv(env []string) []string {
 	kept := make([]string, 0, len(env))
 	for _, entry := range env {
@@ -18,7 +18,7 @@ func ScrubEnv(env []string) []string {
 	return kept
 }
 
-// WithEnv returns env with the variables of more in the place of those of the same name.
+// WithEnv returns env with the variables in more added, replacing those of the same name.
 func WithEnv(env, more []string) []string {
 	replaced := func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
@@ -46,11 +46,13 @@ func isMark(name string) bool {
 	return false
 }
 
-// forwardSubagents has Claude Code print what its sub-agents say, not only their tool calls. It is the same as its flag
-// --forward-subagent-text, which clients that don't know it would refuse.
+// forwardSubagents makes Claude Code print the output of its sub-agents, not only their tool
+// calls. It equals the flag --forward-subagent-text, which clients that don't know it would
+// reject.
 const forwardSubagents = "CLAUDE_CODE_FORWARD_SUBAGENT_TEXT"
 
-// StreamEnv returns env with what makes an agent of that stream tell all that a Decoder understands. What the user has set stays.
+// StreamEnv returns env extended so that an agent with that stream reports everything a Decoder
+// understands. The user's own settings stay.
 func StreamEnv(stream string, env []string) []string {
 	if stream != StreamClaude || slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, forwardSubagents+"=") }) {
 		return env

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// An agent that extends another is called the same, and has another environment.
+// An agent that extends another has the same command line and another environment.
 func TestExtends(t *testing.T) {
 	cfg := Config{ClaudeFlags: []string{"--max-turns", "3"}, Self: "/gl", Custom: map[string]Custom{
 		"work2":  {Extends: "claude", Env: map[string]string{"CLAUDE_CONFIG_DIR": "~/work", "KEY": "${WORK_KEY}", "MODE": "$a"}},
@@ -75,7 +75,7 @@ func TestSplitNames(t *testing.T) {
 	}
 }
 
-// Each client is told the model in its own way; an option can't be made of it.
+// Each client gets the model in its own way; a model's name can't become an option.
 func TestModels(t *testing.T) {
 	cfg := Config{Self: "/gl", Custom: map[string]Custom{"can": {Command: []string{"can", "-m", "{model}"}}, "cant": {Command: []string{"cant", "{prompt}"}}}}
 	for _, name := range append(BuiltIn(), "can", "cant") {

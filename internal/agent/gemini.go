@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// A geminiLine is one line of gemini -o stream-json, as packages/core/src/output/types.ts has it (gemini-cli 0.56).
-// The assistant's messages come in pieces. Without a login there is no stream at all: exit 41 and a line on stderr.
+// A geminiLine is one line of gemini -o stream-json, as defined in
+// packages/core/src/output/types.ts (gemini-cli 0.56). The assistant's messages come in pieces.
+// Without a login there is no stream at all: exit 41 and a line on stderr.
 type geminiLine struct {
 	Type      string `json:"type"`
 	Timestamp string `json:"timestamp"` // RFC 3339
@@ -31,7 +32,7 @@ type geminiLine struct {
 
 	Stats struct {
 		Tokens   float64 `json:"total_tokens"`
-		Input    float64 `json:"input_tokens"` // with the cached ones
+		Input    float64 `json:"input_tokens"` // including cached ones
 		Output   float64 `json:"output_tokens"`
 		Cached   float64 `json:"cached"`
 		Duration float64 `json:"duration_ms"` // 0 after an error
@@ -89,17 +90,19 @@ func (d *Decoder) geminiResult(l *geminiLine) []Event {
 		r.Subtype, r.IsError = maxTurns, true // the client calls the second one a success
 	}
 	if c.text == "" {
-		c = complaint{} // an error of the class alone says less than the error event before it
+		// an error with just a class is less informative than the error event before it
+		c = complaint{}
 	}
 	return d.ended(r, c)
 }
 
 func (l *geminiLine) when() time.Time {
-	at, _ := time.Parse(time.RFC3339, l.Timestamp) // zero where it is none
+	at, _ := time.Parse(time.RFC3339, l.Timestamp) // zero if invalid
 	return at
 }
 
-// kindOfGemini reads the class of an error. A quota that is used up resets by itself, whatever the text says of plans.
+// kindOfGemini classifies an error. An exhausted quota resets by itself, even if the text
+// mentions plans.
 func kindOfGemini(class string) string {
 	switch class {
 	case "TerminalQuotaError", "RetryableQuotaError":

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Every agent that logs in has a directory of its own, and its commands for other sessions in there are named.
+// Every agent with a login has a directory of its own, which protects the commands for its
+// other sessions.
 func TestHomes(t *testing.T) {
 	for _, a := range table(Config{Self: "/bin/gl"}) {
 		if a.Login != "" && len(a.Homes) == 0 {

@@ -12,33 +12,38 @@ import (
 // The kinds of a Limit.
 const (
 	RateLimit = "rate limit" // too many requests, or a usage limit that resets by itself
-	Quota     = "quota"      // the money is used up
-	Login     = "login"      // nobody is logged in, or not for this
-	Outage    = "outage"     // the service doesn't answer, or answers with 5xx, also after the client's own retries
+	Quota     = "quota"      // out of money
+	Login     = "login"      // not logged in, or not for this
+	// the service doesn't answer, or with 5xx, even after the client's own retries
+	Outage = "outage"
 )
 
-// A Limit is what keeps any agent of this kind from working, through no fault of the slice.
+// A Limit keeps every agent of this kind from working, through no fault of the slice.
 //
-// A Summary has one in two cases. The last result event is an error, and a limit is what it ended with: the last
-// assistant message carries such an error, or the result's api_error_status is 401, 403 (login), 402 (quota), 429
-// (rate limit) or 5xx (outage), or it has no status and a limit was met that no answer of the model followed, or its text has one
-// of the known wordings. Or there is no result event, and a limit was met that neither an answer of the model nor a
-// retry for another reason followed. A limit that was met and survived is none; nor is a run's own turn or budget limit.
+// A Summary has one in two cases. First, the last result event is an error caused by a limit:
+// the last assistant message has such an error; or the result's api_error_status is 401, 403
+// (login), 402 (quota), 429 (rate limit) or 5xx (outage); or it has no status, and a limit was
+// met that no answer of the model followed; or its text has one of the known wordings. Second,
+// there is no result event, and a limit was met that neither an answer of the model nor a retry
+// for another reason followed. A limit that the agent recovered from doesn't count, nor does a
+// run's own turn or budget limit.
 type Limit struct {
-	Kind   string     `json:"kind"`            // RateLimit, Quota, Login or Outage
-	Reason string     `json:"reason"`          // the agent's own words, one line, passed through Clean
-	Reset  *time.Time `json:"reset,omitempty"` // when it is over (UTC), as the agent said last; nil for unknown
-	Text   bool       `json:"text,omitempty"`  // a line of stderr is all that tells of it: see ExitLimit
+	Kind   string `json:"kind"`   // RateLimit, Quota, Login or Outage
+	Reason string `json:"reason"` // the agent's own words, one sanitized line
+	// when it is over (UTC), as the agent last reported; nil if unknown
+	Reset *time.Time `json:"reset,omitempty"`
+	// the only evidence is a line of stderr: see ExitLimit
+	Text bool `json:"text,omitempty"`
 }
 
-// Limits follows the signs of limits through a stream.
+// limits tracks the signs of limits in a stream.
 type limits struct {
-	last     *Limit     // the last one met, nil after an answer of the model
-	inAnswer bool       // last is what an assistant message said, the agent's own verdict
-	reset    *time.Time // of the last rejection; an "allowed" ends it
+	last     *Limit     // the last one met; nil after an answer of the model
+	inAnswer bool       // last comes from an assistant message, the agent's own verdict
+	reset    *time.Time // from the last rejection; an "allowed" clears it
 }
 
-// limited notes a rate_limit_event.
+// limited records a rate_limit_event.
 func (l *limits) limited(info *rateLimitInfo) {
 	switch info.Status {
 	case "rejected":
@@ -49,7 +54,7 @@ func (l *limits) limited(info *rateLimitInfo) {
 	}
 }
 
-// retried notes an api_retry. A retry for another reason is the newer truth.
+// retried records an api_retry. A retry for another reason supersedes the limit.
 func (l *limits) retried(w *wire) {
 	kind := kindOfError(w.Error)
 	if kind == "" {
@@ -65,7 +70,8 @@ func (l *limits) retried(w *wire) {
 	l.meet(kind, retryText(w), false)
 }
 
-// answered notes an assistant message: an error that the client made up into one, or an answer of the model (true).
+// answered records an assistant message. It returns true for an answer of the model, and false
+// for an error that the client wrapped in a message.
 func (l *limits) answered(w *wire) bool {
 	if kind := kindOfError(w.Error); kind != "" {
 		l.meet(kind, w.text(), true)
@@ -95,7 +101,7 @@ func (l *limits) limit(kind, reason string) *Limit {
 
 const reasonRunes = 300
 
-// of is the Limit that a result ended with, nil for none; text is what the result says.
+// of returns the Limit that caused a result, nil for none; text is the result's text.
 func (l *limits) of(r *Result, text string) *Limit {
 	if !r.IsError {
 		return nil
@@ -141,7 +147,7 @@ func kindOfStatus(status int) string {
 	return ""
 }
 
-// kindOfError reads the error field of assistant messages and retries.
+// kindOfError classifies the error field of assistant messages and retries.
 func kindOfError(name string) string {
 	switch {
 	case strings.HasPrefix(name, "rate_limit"):
@@ -156,13 +162,13 @@ func kindOfError(name string) string {
 	return ""
 }
 
-// kindOfWords reads what older clients say in the text of a result that is an error. Only its start counts: further
-// on it may quote anything.
+// kindOfWords classifies older clients' text of a result that is an error. Only its start is
+// considered, because it may go on to quote anything.
 func kindOfWords(text string) string {
 	text = strings.ToLower(cutBytes(text, reasonRunes))
 	if code, ok := strings.CutPrefix(text, "api error: "); ok {
 		digits, _, _ := strings.Cut(code, " ")
-		status, _ := strconv.Atoi(digits) // no number is no status
+		status, _ := strconv.Atoi(digits) // 0 if it isn't a number
 		if kind := kindOfStatus(status); kind != "" {
 			return kind
 		}
@@ -191,7 +197,8 @@ func kindOfWords(text string) string {
 	return ""
 }
 
-// noConnection says whether a client's words, in lower case, are those of one that reaches no service.
+// noConnection reports whether a client's message, in lower case, means that it couldn't reach
+// the service.
 func noConnection(text string) bool {
 	return has(text, "connection error", "connection refused", "connection reset", "connection timed out", "connection closed",
 		"connection lost", "unable to connect", "failed to connect", "could not connect", "connectionrefused", "econnrefused", "econnreset",
@@ -199,7 +206,7 @@ func noConnection(text string) bool {
 		"request timed out", "error sending request", "stream disconnected", "no such host", "name resolution")
 }
 
-// resetOfWords reads the time after the bar in "usage limit reached|1712345678".
+// resetOfWords parses the time after the bar in "usage limit reached|1712345678".
 func resetOfWords(text string) *time.Time {
 	_, after, ok := strings.Cut(cutBytes(text, reasonRunes), "limit reached|")
 	if !ok {
@@ -216,8 +223,8 @@ func resetOfWords(text string) *time.Time {
 	return epoch(n)
 }
 
-// An instant is a time as an event may give it: seconds or milliseconds since 1970, as a number or a string, or
-// RFC 3339. Anything else is unknown, never an error.
+// An instant is a time in any form used by events: seconds or milliseconds since 1970, as a
+// number or a string, or RFC 3339. Anything else is unknown, never an error.
 type instant struct{ at *time.Time }
 
 func (i *instant) UnmarshalJSON(data []byte) error {
@@ -235,7 +242,7 @@ func (i *instant) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// epoch reads seconds or milliseconds since 1970; nil for what no clock shows.
+// epoch converts seconds or milliseconds since 1970; nil for implausible values.
 func epoch(n float64) *time.Time {
 	const secondsEnd, millisEnd = 1e11, 2.5e14 // the year 5138 in seconds, 9892 in milliseconds
 	if !(n >= 1) || n >= millisEnd {

@@ -2,17 +2,19 @@ package agent
 
 import "encoding/json"
 
-// An opencodeLine is one line of opencode run --format json, as packages/opencode/src/cli/cmd/run.ts emits it and
-// session/message-v2.ts shapes its parts (opencode 1.18). A tool is told of when it has returned, so a step that goes
-// on may be a tool that runs. A rate limit is tried again for ever and in silence (anomalyco/opencode#40747): the limit
-// on silence is what ends that. Older clients end without the "done" event; then the exit code decides.
+// An opencodeLine is one line of opencode run --format json, as emitted by
+// packages/opencode/src/cli/cmd/run.ts, with parts as defined in session/message-v2.ts
+// (opencode 1.18). A tool is reported when it has returned, so an unfinished step may be a
+// running tool. A rate limit is retried forever and silently (anomalyco/opencode#40747); the
+// limit on silence ends that. Older clients end without the "done" event; then the exit code
+// decides.
 type opencodeLine struct {
 	Type      string       `json:"type"`
 	Timestamp float64      `json:"timestamp"` // milliseconds since 1970
 	SessionID string       `json:"sessionID"`
 	Part      opencodePart `json:"part"`
 	Error     complaint    `json:"error"`
-	Rejected  []any        `json:"rejected"` // of done: permissions that were refused
+	Rejected  []any        `json:"rejected"` // for done: denied permissions
 }
 
 type opencodePart struct {
@@ -37,7 +39,7 @@ type opencodePart struct {
 	} `json:"tokens"`
 }
 
-const opencodeStep = "step" // in Decoder.open, among the tool calls
+const opencodeStep = "step" // entry in Decoder.open, among the tool calls
 
 func (d *Decoder) opencode(line []byte) (events []Event, ok bool) {
 	var l opencodeLine
@@ -79,7 +81,7 @@ func (d *Decoder) opencodeEvent(l *opencodeLine) []Event {
 		case "ProviderAuthError":
 			c.kind = Login
 		}
-		// It needn't be the end: a context that overflows is compacted, and the work goes on.
+		// This needn't be the end: an overflowing context is compacted, and the work continues.
 		return d.troubled(c)
 	case "done":
 		d.work.denials += len(l.Rejected)

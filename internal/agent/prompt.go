@@ -5,28 +5,31 @@ import (
 	"strings"
 )
 
-// A PromptKind says what an agent wants to be told.
+// A PromptKind is the form of prompt that an agent needs.
 type PromptKind string
 
 // The kinds of prompt.
 const (
 	SlashCommand PromptKind = "slash command" // Job.Prompt: "/gl:slice S-01"
-	MethodText   PromptKind = "instructions"  // Job.Instructions: the method itself, for agents without our commands
-	Brief        PromptKind = "brief"         // everything about the slice, for programs with a method of their own
+	// Job.Instructions: the method itself, for agents without our commands
+	MethodText PromptKind = "instructions"
+	// everything about the slice, for programs with a method of their own
+	Brief PromptKind = "brief"
 )
 
-// What an agent without our commands is told of a slice isn't known before it starts: its worktree isn't made yet. These words
-// stand for it in a command line, until FillIn. A dry run shows them.
+// Part of the prompt for an agent without our commands is unknown until launch, because the
+// worktree doesn't exist yet. These marks stand for it in a command line until FillIn. A dry
+// run shows them.
 const (
 	BriefMark = "<the slice, its contracts, what came of earlier attempts and what people have said, and how to finish>"
 	SliceMark = "<what gl slice prints of the slice>"
 )
 
-// mostArgument is how many bytes an argument may have; Linux allows 128 KB.
+// mostArgument is the maximum length of an argument in bytes; Linux allows 128 KB.
 const mostArgument = 120 << 10
 
-// FillIn returns argv with the texts in the place of their marks. What is too long for an argument is cut, and file, which has the
-// whole brief, is named there.
+// FillIn returns argv with the marks replaced by the texts. It cuts a text that is too long for
+// an argument and refers to file, which has the whole brief.
 func FillIn(argv []string, brief, slice, file string) []string {
 	filled := make([]string, len(argv))
 	for i, word := range argv {
@@ -39,16 +42,17 @@ func FillIn(argv []string, brief, slice, file string) []string {
 	return filled
 }
 
-// IsBriefed reports whether a command line has a mark, or the file with the brief.
+// IsBriefed reports whether a command line contains a mark, or the file with the brief.
 func IsBriefed(argv []string, file string) bool {
 	return slices.ContainsFunc(argv, func(word string) bool {
 		return strings.Contains(word, BriefMark) || strings.Contains(word, SliceMark) || file != "" && strings.Contains(word, file)
 	})
 }
 
-// Instructions makes the Markdown of a slash command into a prompt for an agent that doesn't know it: the frontmatter
-// goes, a line that has a command's output inlined (!`…`) asks to run the command, and $ARGUMENTS becomes the id. The
-// text never begins as an option does. A text that Instructions made stays as it is.
+// Instructions turns the Markdown of a slash command into a prompt for an agent that doesn't
+// know the command: it removes the front matter, turns a line that inlines a command's output
+// (!`…`) into a request to run the command, and replaces $ARGUMENTS by the id. The text never
+// begins like an option. Applying Instructions to its own result changes nothing.
 func Instructions(markdown, id string) string {
 	lines := strings.Split(body(strings.ReplaceAll(markdown, "\r\n", "\n")), "\n")
 	for i, line := range lines {
@@ -58,12 +62,13 @@ func Instructions(markdown, id string) string {
 	}
 	text := strings.TrimSpace(strings.ReplaceAll(strings.Join(lines, "\n"), "$ARGUMENTS", id))
 	if strings.HasPrefix(text, "-") || strings.HasPrefix(text, "/") {
-		return "\n" + text // it would be read as an option or as a slash command of the agent's own
+		// it would be taken for an option, or for one of the agent's own slash commands
+		return "\n" + text
 	}
 	return text
 }
 
-// body is markdown without its frontmatter. One that isn't closed is no frontmatter.
+// body returns markdown without its front matter. An unclosed one isn't front matter.
 func body(markdown string) string {
 	rest, ok := strings.CutPrefix(markdown, "---\n")
 	if !ok {
@@ -81,8 +86,8 @@ func body(markdown string) string {
 	return markdown
 }
 
-// inlined is the command of a line that is all !`command`, without the "|| true" that Claude Code needs; "" for any
-// other line.
+// inlined returns the command of a line that consists of !`command`, without the "|| true" that
+// Claude Code needs; "" for any other line.
 func inlined(line string) string {
 	command, ok := strings.CutPrefix(strings.TrimSpace(line), "!`")
 	if !ok {
@@ -95,7 +100,8 @@ func inlined(line string) string {
 	return strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(command), "|| true"))
 }
 
-// brief is all that there is to know for an agent that has a method of its own; of a task, its text comes first.
+// brief returns everything to know for an agent with a method of its own; for a task, its text
+// comes first.
 func (j Job) brief() string {
 	switch {
 	case !j.Briefed:
@@ -106,7 +112,7 @@ func (j Job) brief() string {
 	return BriefMark
 }
 
-// note is what a conversation is told that is resumed.
+// note returns the prompt for a resumed conversation.
 func (j Job) note() string {
 	if !j.Briefed {
 		return j.Note
@@ -114,7 +120,8 @@ func (j Job) note() string {
 	return j.Note + "\n\n" + SliceMark
 }
 
-// instructions is the text of the job's command, with what gl knows of the slice; without one it is the prompt.
+// instructions returns the text of the job's command, with gl's information about the slice, or
+// the prompt if there is no such text.
 func (j Job) instructions() string {
 	if j.Instructions == "" || !j.Briefed {
 		return j.methodText()
@@ -129,12 +136,13 @@ func (j Job) methodText() string {
 	}
 	text := Instructions(j.Instructions, j.arguments())
 	if words := j.arguments(); words != "" && words != j.Slice && !strings.Contains(j.Instructions, "$ARGUMENTS") {
-		text += "\n\nARGUMENTS: " + words // as Claude Code does where the command has no place for them
+		text += "\n\nARGUMENTS: " + words // as Claude Code does for a command without $ARGUMENTS
 	}
 	return text
 }
 
-// arguments are what the slash command is given, the prompt's words behind it; for another prompt the slice's id.
+// arguments returns the words after the slash command in the prompt, or the slice's id if the
+// prompt isn't a slash command.
 func (j Job) arguments() string {
 	if command, rest, _ := strings.Cut(j.Prompt, " "); strings.HasPrefix(command, "/") {
 		return rest

@@ -47,7 +47,7 @@ func TestInstructionsAreMadeOnce(t *testing.T) {
 	})
 }
 
-// The method that ships has to reach every agent whole, as one element of a command line.
+// Each shipped command must reach every agent whole, as one element of a command line.
 func TestTheShippedCommandsFit(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(testfiles.Repository(t), "content/plugin/commands/*.md"))
 	if err != nil || len(files) == 0 {

@@ -2,7 +2,7 @@ package agent
 
 import "testing"
 
-// A sandbox that an agent brings along shows in what its tools complain about.
+// The sandbox of an agent is detected from its tools' errors.
 func TestReadOnly(t *testing.T) {
 	for _, c := range []struct{ stream, line, want string }{
 		{StreamCodex, `{"type":"item.completed","item":{"id":"1","type":"command_execution","command":"git add x","aggregated_output":"one\nfatal: Unable to create '/p/.git/index.lock': Read-only file system\n","exit_code":128,"status":"failed"}}`,

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Each client tells the id of its conversation in its own way. What couldn't be an argument of a command line is none, and
-// neither is the id of a conversation that the client didn't find.
+// Each client reports the id of its conversation in its own way. An id that is unsafe as an
+// argument is ignored, and so is one that the client didn't find.
 func TestConversation(t *testing.T) {
 	for _, tt := range []struct {
 		stream string
@@ -76,7 +76,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// Limits and conversations belong to a login: where the client's files are, by its own variables first, or an environment of its own.
+// Limits and conversations belong to a login: the directory of the client's files, determined
+// by its own variables first, or an environment of its own.
 func TestAccount(t *testing.T) {
 	cfg := Config{Custom: map[string]Custom{
 		"mine": {Command: []string{"/opt/claude", "-p"}}, "other": {Command: []string{"other"}},

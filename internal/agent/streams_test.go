@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Lines of the other agents' streams, hand-made in the shapes that their decoders' comments name.
+// Lines of the other agents' streams, handmade in the shapes named in their decoders' comments.
 const (
 	codexStart  = `{"type":"thread.started","thread_id":"th-1"}`
 	codexTurn   = `{"type":"turn.started"}`
@@ -69,7 +69,7 @@ func geminiFail(class, text string) string {
 		`"stats":{"total_tokens":5,"duration_ms":0}}`, class, text)
 }
 
-// otherRuns are whole streams by their kind, the seeds of the fuzz test too.
+// otherRuns returns whole streams by kind, which are also the seeds of the fuzz test.
 func otherRuns() map[string][][]string {
 	return map[string][][]string{
 		StreamCodex: {
@@ -310,7 +310,7 @@ func TestTroubleAndDenials(t *testing.T) {
 	}
 }
 
-// A line of text is told when it is whole, and one without an end isn't kept for ever.
+// A line of text is emitted when it is complete, and one without an end is bounded.
 func TestPiecesAreBounded(t *testing.T) {
 	d := NewDecoder(StreamGemini)
 	piece := geminiPiece(strings.Repeat("x", 1000))

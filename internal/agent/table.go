@@ -2,17 +2,20 @@ package agent
 
 import "path"
 
-// table is the built-in agents, in the order in which help lists them. They do everything
-// without asking. CONTRIBUTING.md lists what else a new one needs. The command lines of those besides claude and the rehearsal were compared with
-// the sources of codex (2026: codex-rs/exec/src/cli.rs and lib.rs, codex-rs/utils/cli/src/shared_options.rs), gemini-cli 0.56
-// (packages/cli/src/config/config.ts and gemini.tsx) and opencode 1.18 (packages/opencode/src/cli/cmd/run.ts), and with what is
-// written about cursor-agent's flags, whose source is closed. claude's were tried with the real client; no conversation of the
-// others was resumed with theirs.
+// table returns the built-in agents, in the order of the help. They act without asking.
+// CONTRIBUTING.md lists what else a new one needs. The command lines other than those of claude
+// and the rehearsal were compared with the sources of codex (2026: codex-rs/exec/src/cli.rs and
+// lib.rs, codex-rs/utils/cli/src/shared_options.rs), gemini-cli 0.56
+// (packages/cli/src/config/config.ts and gemini.tsx) and opencode 1.18
+// (packages/opencode/src/cli/cmd/run.ts), and with the documentation of cursor-agent's flags,
+// whose source is closed. Claude's were tested with the real client; resuming a conversation
+// wasn't tested with any of the others.
 func table(cfg Config) []Agent {
 	return []Agent{
 		claude(cfg),
-		// Before it starts codex in a worktree, gl replaces -s by a profile: see CodexSandbox. exec's own options count for
-		// resume, too, and come before it: behind it -s and -C are refused (openai/codex#40149).
+		// Before gl starts codex in a worktree, it replaces -s by a profile: see CodexSandbox.
+		// Options of exec also apply to resume and must precede it: after resume, -s and -C are
+		// rejected (openai/codex#40149).
 		prompted(textAgent{
 			name: "codex", stream: StreamCodex, install: "npm install -g @openai/codex", login: "codex login", homes: []Home{{
 				Dir: ".codex", Variable: "CODEX_HOME",
@@ -26,7 +29,8 @@ func table(cfg Config) []Agent {
 				return append(args, prompt)
 			},
 		}),
-		// gemini has no command that only logs in: its first start asks. One that doesn't find the conversation exits with 42.
+		// gemini has no command that only logs in: its first start asks. It exits with 42 if it
+		// doesn't find the conversation.
 		prompted(textAgent{
 			name: "gemini", stream: StreamGemini, install: "npm install -g @google/gemini-cli", login: "gemini", homes: []Home{{
 				Dir: ".gemini", Variable: "GEMINI_CLI_HOME", Below: ".gemini",
@@ -41,7 +45,8 @@ func table(cfg Config) []Agent {
 				return args
 			},
 		}),
-		// opencode that doesn't find the conversation exits with 0 and has said nothing on stdout (anomalyco/opencode#27559).
+		// If opencode doesn't find the conversation, it exits with 0 and prints nothing to
+		// stdout (anomalyco/opencode#27559).
 		prompted(textAgent{
 			name: "opencode", stream: StreamOpencode, install: "npm install -g opencode-ai", login: "opencode auth login", homes: []Home{
 				{Dir: ".local/share/opencode", Variable: "XDG_DATA_HOME", Below: "opencode", Fixed: []string{"bin/"}}, {Dir: ".local/state/opencode"},
@@ -55,8 +60,8 @@ func table(cfg Config) []Agent {
 				return append(args, prompt)
 			},
 		}),
-		// cursor-agent begins a new conversation, and doesn't say so, when it doesn't find the one it is to resume
-		// (nexu-io/open-design#4790): it is told everything again.
+		// If cursor-agent doesn't find the conversation to resume, it silently begins a new one
+		// (nexu-io/open-design#4790), so it gets the whole prompt again.
 		prompted(textAgent{
 			name: "cursor-agent", stream: StreamCursor, install: "curl https://cursor.com/install -fsS | bash", login: "cursor-agent login", forgets: true, homes: []Home{
 				{Dir: ".cursor", Fixed: []string{"mcp.json", "hooks.json", "hooks/", "commands/", "rules/", "skills/", "extensions/"}}, {Dir: ".config/cursor"},
@@ -74,7 +79,7 @@ func table(cfg Config) []Agent {
 	}
 }
 
-// withModel adds the model. codex, gemini, opencode and cursor-agent call the option the same.
+// withModel adds the model. codex, gemini, opencode and cursor-agent use the same option.
 func withModel(args []string, j Job) []string {
 	if j.Model != "" {
 		args = append(args, "--model", j.Model)
@@ -82,11 +87,12 @@ func withModel(args []string, j Job) []string {
 	return args
 }
 
-// A textAgent is one that gets its instructions in words, since it has no slash commands; its program has its name.
+// A textAgent gets its instructions as text because it has no slash commands; its program has
+// its name.
 type textAgent struct {
 	name, stream, install, login string
 	homes                        []Home
-	forgets                      bool // it may go on with nothing, and not say so
+	forgets                      bool // it may silently resume with an empty conversation
 	args                         func(j Job, prompt string) []string
 }
 
@@ -107,7 +113,7 @@ func prompted(w textAgent) Agent {
 	}
 }
 
-// inWords finds the agent without slash commands that the program is.
+// inWords returns the agent without slash commands that has that program.
 func inWords(program string) (Agent, bool) {
 	for _, a := range table(Config{}) {
 		if a.Prompts == MethodText && a.Program == path.Base(program) {

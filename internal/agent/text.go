@@ -17,7 +17,8 @@ const (
 
 func isErrorSubtype(subtype string) bool { return strings.HasPrefix(subtype, "error") }
 
-// text is what a message or a result says: an assistant's text, a result's text, else its errors.
+// text returns the text of a message or a result: an assistant's text, a result's text, or else
+// its errors.
 func (w *wire) text() string {
 	if w.Message != nil {
 		return w.Message.Content.text()
@@ -49,7 +50,7 @@ func initText(w *wire) string {
 	return sanitize.Excerpt(strings.Join(parts, ", "), argumentRunes)
 }
 
-// An argument is the field of a tool's input that tells most, in the order of the fields.
+// An argument is the most informative field of a tool's input; earlier fields take precedence.
 type argument struct {
 	Command     string `json:"command"`
 	FilePath    string `json:"file_path"`
@@ -138,7 +139,7 @@ func resultText(r *Result, denials int) string {
 	}
 	text := strings.Join(parts, ", ")
 	if said := sanitize.Excerpt(r.Text, argumentRunes); r.Turns == 0 && said != "" {
-		text += ": " + said // the model was never asked, so this is the client's own complaint
+		text += ": " + said // the model was never asked, so this is the client's own error
 	}
 	return text
 }
@@ -161,7 +162,8 @@ func errorText(r *Result) string {
 	return "error" + after(said)
 }
 
-// bracketed is the last "(…)" of s with a blank before it: "Reached maximum number of turns (200)" gives " (200)".
+// bracketed returns the last "(…)" of s after a blank: "Reached maximum number of turns (200)"
+// gives " (200)".
 func bracketed(s string) string {
 	open := strings.LastIndexByte(s, '(')
 	if open < 0 || !strings.HasSuffix(s, ")") {
@@ -185,7 +187,7 @@ func costText(dollars float64) string {
 }
 
 func durationText(ms int64) string {
-	const most = int64(1e9) // eleven days; more would be a broken clock, and overflows
+	const most = int64(1e9) // eleven days; more indicates a broken clock, and overflows
 	d := time.Duration(min(max(ms, 0), most)) * time.Millisecond
 	if d < 10*time.Second {
 		return d.Round(100 * time.Millisecond).String()
@@ -193,7 +195,7 @@ func durationText(ms int64) string {
 	return d.Round(time.Second).String()
 }
 
-// cutBytes is the start of s, at most limit bytes and whole runes.
+// cutBytes returns the start of s, at most limit bytes of whole runes.
 func cutBytes(s string, limit int) string {
 	if len(s) <= limit {
 		return s
@@ -201,5 +203,5 @@ func cutBytes(s string, limit int) string {
 	for limit > 0 && !utf8.RuneStart(s[limit]) {
 		limit--
 	}
-	return strings.Clone(s[:limit]) // the whole may be megabytes, and the record is kept
+	return strings.Clone(s[:limit]) // don't keep the whole, maybe megabytes, in memory
 }

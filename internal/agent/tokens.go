@@ -1,14 +1,16 @@
 package agent
 
-// Tokens are how many tokens a run took, as its agent counts them. No two of the counts have a token in common.
+// Tokens are the tokens that a run took, as its agent counts them. The counts are disjoint.
 type Tokens struct {
-	Input      int64 `json:"input" jsonschema:"minimum=0"`       // not from a cache
-	Output     int64 `json:"output" jsonschema:"minimum=0"`      //
-	CacheRead  int64 `json:"cache_read" jsonschema:"minimum=0"`  // input that the service had
-	CacheWrite int64 `json:"cache_write" jsonschema:"minimum=0"` // input that it keeps
+	Input  int64 `json:"input" jsonschema:"minimum=0"`  // not from a cache
+	Output int64 `json:"output" jsonschema:"minimum=0"` //
+	// input read from the service's cache
+	CacheRead int64 `json:"cache_read" jsonschema:"minimum=0"`
+	// input written to the service's cache
+	CacheWrite int64 `json:"cache_write" jsonschema:"minimum=0"`
 }
 
-// Sane says whether the counts are counts.
+// Sane reports whether the counts are plausible.
 func (u *Tokens) Sane() bool {
 	for _, n := range []int64{u.Input, u.Output, u.CacheRead, u.CacheWrite} {
 		if n < 0 || n > mostTokens {
@@ -20,13 +22,13 @@ func (u *Tokens) Sane() bool {
 
 const (
 	mostTokens   = 1e15
-	mostMessages = 100_000 // whose usage is told apart
+	mostMessages = 100_000 // limit of messages whose usage is tracked separately
 )
 
 func newUsage(input, output, cacheRead, cacheWrite float64) *Tokens {
 	u := &Tokens{whole(input), whole(output), whole(cacheRead), whole(cacheWrite)}
 	if *u == (Tokens{}) {
-		return nil // nothing was told
+		return nil // nothing was reported
 	}
 	return u
 }
@@ -39,7 +41,7 @@ func (u *Tokens) add(v *Tokens) {
 	u.CacheRead, u.CacheWrite = min(u.CacheRead+v.CacheRead, mostTokens), min(u.CacheWrite+v.CacheWrite, mostTokens)
 }
 
-// A wireUsage is claude's, of a message and of a result.
+// A wireUsage is claude's usage of a message or a result.
 type wireUsage struct {
 	Input      float64 `json:"input_tokens"`
 	Output     float64 `json:"output_tokens"`
@@ -54,8 +56,8 @@ func (w *wireUsage) usage() *Tokens {
 	return newUsage(w.Input, w.Output, w.CacheRead, w.CacheWrite)
 }
 
-// used counts along what claude's messages take: a run that is killed has no result that says it. A message comes in several
-// events, each with all that it has taken so far.
+// used tracks the usage of claude's messages, because a killed run has no result with the
+// total. A message comes in several events, each with its usage so far.
 func (d *Decoder) used(m *message) {
 	u := m.Usage.usage()
 	if u == nil || m.ID == "" || len(d.messages) >= mostMessages {
@@ -67,7 +69,7 @@ func (d *Decoder) used(m *message) {
 	d.messages[m.ID] = *u
 }
 
-// usage is what the run took so far, nil for unknown.
+// usage returns the run's usage so far, nil if unknown.
 func (d *Decoder) usage() *Tokens {
 	if d.stream != StreamClaude {
 		return d.work.usage
@@ -76,7 +78,7 @@ func (d *Decoder) usage() *Tokens {
 	for _, u := range d.messages {
 		sum.add(&u)
 	}
-	// The result counts the conversation; what sub-agents took is in the messages alone.
+	// The result counts the conversation; only the messages include the usage of sub-agents.
 	if r := d.resultUsage; r != nil && r.total() >= sum.total() {
 		sum = *r
 	}

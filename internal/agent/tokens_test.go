@@ -6,7 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Each agent's counts come to the same four, none counted twice; a run that was killed has what its messages said.
+// Each agent's counts map to the same four, none counted twice; a killed run has the usage of
+// its messages.
 func TestTokens(t *testing.T) {
 	message := func(id, output string) string {
 		return `{"type":"assistant","message":{"id":"` + id + `","model":"m","content":[{"type":"text","text":"x"}],"usage":{"input_tokens":3,"output_tokens":` + output +

@@ -5,17 +5,18 @@ import (
 	"time"
 )
 
-// A Window is the time for which an account has so much use, as the client tells of it.
+// A Window is a period with a usage limit of an account, as the client reports it.
 type Window struct {
-	Name    string     // "five_hour", "seven_day"; "" for one that the client doesn't name
-	Percent float64    // used of it
-	Reset   *time.Time // when it begins anew; nil for unknown
+	Name    string     // "five_hour", "seven_day"; "" if the client doesn't name it
+	Percent float64    // used part
+	Reset   *time.Time // when it restarts; nil if unknown
 }
 
-// accountWindows are those of the whole account. Others are of a model, or of what is paid beside.
+// accountWindows are the windows of the whole account. Others belong to a model, or to extra
+// usage.
 var accountWindows = []string{"five_hour", "seven_day", ""}
 
-// fullest is the window of which most is used, nil if the event tells of none.
+// fullest returns the window with the highest usage, nil if the event has none.
 func (info *rateLimitInfo) fullest() *Window {
 	var full *Window
 	see := func(name string, utilization any, reset instant) {
@@ -36,7 +37,7 @@ func (info *rateLimitInfo) fullest() *Window {
 	return full
 }
 
-// Words are the window as people call it: "5-hour window".
+// Words returns the window's name for people: "5-hour window".
 func (w *Window) Words() string {
 	switch w.Name {
 	case "five_hour":

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The shapes are those that client 2.1.330 wrote, and what other versions leave out.
+// The shapes written by client 2.1.330, and what other versions omit.
 func TestWindow(t *testing.T) {
 	reset := time.Unix(1791141000, 0).UTC()
 	const head = `{"type":"rate_limit_event","rate_limit_info":{"status":"allowed","resetsAt":1791141000,"rateLimitType":"five_hour"`

@@ -5,7 +5,8 @@ import (
 	"errors"
 )
 
-// A wire is one line of stream-json: the fields of all event types that gl reads. All others are skipped, not decoded.
+// A wire is one line of stream-json: the fields of all event types that gl reads. All others
+// are skipped without decoding.
 type wire struct {
 	Type    string `json:"type"`
 	Subtype string `json:"subtype"`
@@ -24,13 +25,15 @@ type wire struct {
 	Error string `json:"error"` // system/api_retry and assistant: "rate_limit", …
 
 	// assistant, user
-	Message  *message `json:"message"`
-	Parent   string   `json:"parent_tool_use_id"` // the call that started the sub-agent that it is of; "" for the agent itself
-	APIError bool     `json:"is_api_error_message"`
-	UUID     string   `json:"uuid"`
-	IsReplay bool     `json:"isReplay"` // user: it came in on stdin
+	Message *message `json:"message"`
+	// the call that started its sub-agent; "" for the agent itself
+	Parent   string `json:"parent_tool_use_id"`
+	APIError bool   `json:"is_api_error_message"`
+	UUID     string `json:"uuid"`
+	IsReplay bool   `json:"isReplay"` // user: echoed from stdin
 
-	Tasks []json.RawMessage `json:"tasks"` // system/background_tasks_changed: all that run now
+	// system/background_tasks_changed: all tasks running now
+	Tasks []json.RawMessage `json:"tasks"`
 
 	RateLimit *rateLimitInfo `json:"rate_limit_info"`
 
@@ -39,7 +42,7 @@ type wire struct {
 	APIErrorStatus int               `json:"api_error_status"`
 	TerminalReason string            `json:"terminal_reason"`
 	Turns          int               `json:"num_turns"`
-	Cost           any               `json:"total_cost_usd"` // a float64 where it is known
+	Cost           any               `json:"total_cost_usd"` // a float64 if known
 	DurationMS     int64             `json:"duration_ms"`
 	SessionID      string            `json:"session_id"`
 	Result         string            `json:"result"`
@@ -71,7 +74,8 @@ type rateLimitInfo struct {
 	Type     string  `json:"rateLimitType"`
 	ResetsAt instant `json:"resetsAt"`
 
-	Utilization any                   `json:"utilization"` // a float64 where it is known: the part of the window of Type that is used
+	// a float64 if known: the used part of the window of Type
+	Utilization any                   `json:"utilization"`
 	Windows     map[string]usedWindow `json:"unifiedWindows"`
 }
 
@@ -80,7 +84,7 @@ type usedWindow struct {
 	ResetsAt    instant `json:"resetsAt"`
 }
 
-// Blocks are the content of a message or a tool result: a list, or a plain string in its place.
+// blocks are the content of a message or a tool result: a list, or a plain string.
 type blocks []block
 
 func (b *blocks) UnmarshalJSON(data []byte) error {
@@ -97,18 +101,19 @@ func (b *blocks) UnmarshalJSON(data []byte) error {
 			*b = blocks{{Type: "text", Text: text}}
 		}
 	}
-	return nil // any other content is a message without any
+	return nil // a message with any other content is empty
 }
 
-// decode reads one line; ok is false where it isn't a JSON object with a type.
+// decode parses one line; ok is false unless it is a JSON object with a type.
 func decode(line []byte) (w *wire, ok bool) {
 	w = &wire{}
 	ok = unmarshal(line, w) && w.Type != ""
 	return w, ok
 }
 
-// unmarshal reports whether data is JSON. A field of another type than expected stays empty and the others are
-// decoded nevertheless: the stream has no promised schema, and one changed field must not hide the rest.
+// unmarshal reports whether data is JSON. A field of an unexpected type stays empty, and the
+// others are still decoded: the stream has no guaranteed schema, and one changed field must not
+// hide the rest.
 func unmarshal(data []byte, v any) bool {
 	err := json.Unmarshal(data, v)
 	var mismatch *json.UnmarshalTypeError

@@ -9,24 +9,24 @@ import (
 	"greenlight/internal/sanitize"
 )
 
-// Work is what a Decoder counts along for the agents whose result events don't tell, or that have none.
+// work is what a Decoder tracks for agents whose result events lack it, or that have none.
 type work struct {
-	turns   int       // answers of the model, each with the tool calls in it
-	inTurn  bool      // the last of them goes on
-	said    string    // the last thing the agent said, cut like Result.Text
-	trouble complaint // the last one, empty after an answer of the model
-	limit   *Limit    // what trouble is about
+	turns   int       // answers of the model, each with its tool calls
+	inTurn  bool      // the last of them continues
+	said    string    // the agent's last message, cut like Result.Text
+	trouble complaint // the last one; empty after an answer of the model
+	limit   *Limit    // the limit that trouble is about
 	session string
 	tokens  int64
-	usage   *Tokens // nil for unknown
+	usage   *Tokens // nil if unknown
 	cost    float64
-	priced  bool // a cost was told
+	priced  bool // a cost was reported
 	denials int
-	stopped bool // somebody ended the agent: the result says nothing about its work
+	stopped bool // a person or gl ended the agent: the result says nothing about its work
 	text    strings.Builder
 }
 
-// textBytes is how much text is held back for the end of its line.
+// textBytes is how much text is buffered until the end of its line.
 const textBytes = 8 << 10
 
 // otherLine decodes a line of one of the other agents.
@@ -49,7 +49,7 @@ func (d *Decoder) otherLine(line []byte) []Event {
 	return events
 }
 
-// began is an init event.
+// began handles an init event.
 func (d *Decoder) began(session, model string) []Event {
 	if session != "" {
 		d.work.session = session
@@ -57,7 +57,7 @@ func (d *Decoder) began(session, model string) []Event {
 	return []Event{{Kind: KindInit, Text: initText(&wire{Model: model})}}
 }
 
-// answered notes that the model works: whatever stood in the way doesn't any more.
+// answered records that the model is working: any earlier obstacle is gone.
 func (d *Decoder) answered() {
 	w := &d.work
 	if !w.inTurn {
@@ -67,7 +67,7 @@ func (d *Decoder) answered() {
 	w.trouble, w.limit = complaint{}, nil
 }
 
-// said is a message of the model.
+// said handles a message of the model.
 func (d *Decoder) said(text string) []Event {
 	d.answered()
 	clean := sanitize.Text(text)
@@ -78,7 +78,7 @@ func (d *Decoder) said(text string) []Event {
 	return []Event{{Kind: KindSay, Text: clean}}
 }
 
-// piece is a part of a message, which may end within a word. Whole lines are told at once.
+// piece handles a part of a message, which may end within a word. It emits whole lines at once.
 func (d *Decoder) piece(text string) []Event {
 	d.answered()
 	b := &d.work.text
@@ -96,7 +96,7 @@ func (d *Decoder) piece(text string) []Event {
 	return d.said(held[:end])
 }
 
-// flush tells what is held back, before anything else is told.
+// flush emits buffered text, before any other event.
 func (d *Decoder) flush() []Event {
 	held := d.work.text.String()
 	d.work.text.Reset()
@@ -106,7 +106,7 @@ func (d *Decoder) flush() []Event {
 	return d.said(held)
 }
 
-// called is a tool call of the model; input is JSON.
+// called handles a tool call of the model; input is JSON.
 func (d *Decoder) called(id, name string, input json.RawMessage) []Event {
 	return d.calling(id, toolText(block{Name: name, Input: input}))
 }
@@ -117,13 +117,13 @@ func (d *Decoder) calling(id, text string) []Event {
 	return []Event{{Kind: KindTool, Text: text}}
 }
 
-// returned is the end of a tool call.
+// returned handles the end of a tool call.
 func (d *Decoder) returned(id string) {
 	delete(d.open, id)
 	d.work.inTurn = false
 }
 
-// toolFailed is what is told of a tool call that went wrong.
+// toolFailed returns the event for a failed tool call.
 func toolFailed(text string) []Event {
 	if text = sanitize.Excerpt(text, argumentRunes); text == "" {
 		text = "the tool failed"
@@ -131,7 +131,7 @@ func toolFailed(text string) []Event {
 	return []Event{{Kind: KindToolError, Text: text}}
 }
 
-// troubled notes a complaint that the agent may yet survive.
+// troubled records a complaint that the agent may recover from.
 func (d *Decoder) troubled(c complaint) []Event {
 	d.work.trouble, d.work.limit = c, c.limit()
 	if d.work.limit != nil {
@@ -140,14 +140,14 @@ func (d *Decoder) troubled(c complaint) []Event {
 	return []Event{{Kind: KindPlain, Text: "error: " + c.words(argumentRunes)}}
 }
 
-// retried is a request that is tried again. A retry for another reason is the newer truth.
+// retried handles a request that is retried. A retry for another reason supersedes the limit.
 func (d *Decoder) retried(c complaint) []Event {
 	d.work.trouble, d.work.limit = c, c.limit()
 	return []Event{{Kind: KindRetry, Text: c.words(argumentRunes)}}
 }
 
-// ended is a result event. What r doesn't say of turns, text, session, tokens and cost is what was counted; c is what
-// went wrong where r is an error, else the last thing that did.
+// ended handles a result event. Turns, text, session, tokens and cost missing from r are filled
+// in from the counts. c is the error if r is one, otherwise the last error.
 func (d *Decoder) ended(r Result, c complaint) []Event {
 	events := d.flush()
 	clear(d.open)
@@ -186,7 +186,7 @@ func (d *Decoder) fill(r *Result) {
 	r.Tokens = max(r.Tokens, w.tokens)
 	r.Turns = w.turns
 	if r.Turns == 0 && (r.Text != "" || r.Tokens > 0 && !r.IsError) {
-		r.Turns = 1 // an answer that had no event of its own
+		r.Turns = 1 // an answer without an event of its own
 	}
 	r.DurationMS = max(r.DurationMS, 0)
 	if w.priced {
@@ -202,13 +202,13 @@ func subtype(isError bool) string {
 	return "success"
 }
 
-// spend adds what a step of the model cost.
+// spend adds the cost of a step of the model.
 func (w *work) spend(dollars float64) {
-	w.cost = min(w.cost+max(dollars, 0), 1e9) // bounded, for an infinite number can't be written as JSON
+	w.cost = min(w.cost+max(dollars, 0), 1e9) // bounded, because JSON can't represent infinity
 	w.priced = true
 }
 
-// whole is a count that came as some number, 0 for none.
+// whole converts any number to a count, 0 for none.
 func whole(n float64) int64 {
 	if !(n > 0) {
 		return 0
@@ -216,7 +216,7 @@ func whole(n float64) int64 {
 	return int64(math.Min(n, 1e15))
 }
 
-// clock reads a time in milliseconds since 1970, zero for none.
+// clock converts milliseconds since 1970 to a time, zero for none.
 func clock(ms float64) time.Time {
 	if at := epoch(ms); at != nil {
 		return *at

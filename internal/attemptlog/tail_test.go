@@ -12,7 +12,8 @@ import (
 	"greenlight/internal/text/lines"
 )
 
-// However a file grows, every line is handed out once, whole and in order, and a cut one only at the end.
+// However a file grows, Lines returns every line once, whole and in order, and an incomplete
+// one only at the end.
 func TestTailHandsOutWholeLines(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {

@@ -9,9 +9,9 @@ import (
 	"greenlight/internal/text/lines"
 )
 
-// EventText is an agent's event as lines for a person, without the last line end. The first character tells its kind;
-// later lines are indented, so that they can't be taken for events. What a sub-agent did and said has a bar and its name in front.
-// The text of an event is safe to print.
+// EventText returns an agent's event as lines for a person, without the final newline, safe to
+// print. The first character marks its kind; later lines are indented, so that they can't be
+// mistaken for events. The events of a sub-agent are prefixed with a bar and its name.
 func EventText(ev agent.Event) string {
 	mark, indent := eventMark(ev.Kind), "\n  "
 	if ev.By != "" {
@@ -43,7 +43,8 @@ func eventMark(k agent.Kind) string {
 	return ""
 }
 
-// Events are what a line of a log shows, a note of gl's included; their texts are safe to print.
+// Events returns the events of a line of a log, including notes of gl. Their texts are safe to
+// print.
 func Events(dec *agent.Decoder, p lines.Piece) []agent.Event {
 	if p.Rest {
 		return nil
@@ -54,7 +55,7 @@ func Events(dec *agent.Decoder, p lines.Piece) []agent.Event {
 	return dec.Piece(p)
 }
 
-// Text is a line of a log as gl logs shows it: a text for each event in it, safe to print.
+// Text returns a line of a log as gl logs shows it: a text for each event in it, safe to print.
 func Text(dec *agent.Decoder, p lines.Piece) []string {
 	var texts []string
 	for _, ev := range Events(dec, p) {
@@ -66,7 +67,8 @@ func Text(dec *agent.Decoder, p lines.Piece) []string {
 	return texts
 }
 
-// RunningTool is the tool call that the end of a log begins and doesn't end, one short line; "" for none.
+// RunningTool returns the tool call at the end of a log that hasn't ended, as one short line,
+// or "".
 func RunningTool(path, stream string) string {
 	t := NewTail(path)
 	defer t.Close()
@@ -92,13 +94,14 @@ const (
 	toolRunes = 60
 )
 
-// endBytes is how much of a log End looks at.
+// endBytes is how many bytes of a log End reads.
 const endBytes = 256 << 10
 
 // End returns the last n lines of a log as gl logs shows them; none if it can't be read.
 func End(path, stream string, n int) []string { return end(path, stream, n, Text) }
 
-// Said returns the last n lines that the agent itself said, without its tools and without gl's notes.
+// Said returns the last n lines that the agent itself said, without its tools and the notes of
+// gl.
 func Said(path, stream string, n int) []string { return end(path, stream, n, said) }
 
 func said(dec *agent.Decoder, p lines.Piece) []string {

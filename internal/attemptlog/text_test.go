@@ -26,7 +26,8 @@ func TestEventText(t *testing.T) {
 	}
 }
 
-// What a sub-agent did and said is set apart, with its name, and isn't taken for the agent's own words.
+// The actions and words of a sub-agent are marked with its name, and can't be mistaken for the
+// agent's own.
 func TestSubAgents(t *testing.T) {
 	log := strings.Join([]string{
 		`{"type":"system","subtype":"init","session_id":"x","slash_commands":["gl:slice"]}`,

@@ -1,5 +1,6 @@
-// Package board is gl board: a view of a project that is drawn again when its files change. It decides nothing and changes nothing:
-// what a key does is a gl command, and closing the board stops nothing. It never looks into panes.
+// Package board implements gl board: a view of a project that is redrawn when its files change.
+// It decides nothing and changes nothing: every key runs a gl command, and closing the board
+// stops nothing. It never reads panes.
 package board
 
 import (
@@ -32,34 +33,38 @@ import (
 type Config struct {
 	Project  *project.Project
 	Plan     func(time.Time) (*plan.Plan, error)
-	Commands []string // that gl has
+	Commands []string // gl's commands
 	Self     string   // path of gl
-	Flags    []string // that its commands get: -C DIR
+	Flags    []string // flags for its commands: -C DIR
 	Environ  []string
 	Paint    func(term.Color, string) string
 	In, Out  *os.File
 }
 
-// A snapshot is what the board shows.
+// A snapshot is the data shown on the board.
 type snapshot struct {
 	model  *view.Model
 	facts  view.Facts
-	leader string // who drains the project, "" for nobody
+	leader string // the process that drains the project, "" for none
 	err    error
 }
 
 const (
-	ages    = 2 * time.Second        // how often the screen is drawn again while something runs: ages grow
-	looks   = 5 * time.Second        // how often it is looked whether a drain lives: one that is killed leaves no event
-	heard   = 30 * time.Second       // how long the files may go without a look while agents run: their logs have no events,
-	safety  = 10 * time.Minute       // and else, in case an event was lost
-	calm    = 150 * time.Millisecond // between two looks at the files
+	// redraw interval while something is running, because ages grow
+	ages = 2 * time.Second
+	// interval for checking whether a drain lives: a killed one leaves no event
+	looks = 5 * time.Second
+	// longest time without reading the files while agents run, because their logs have no
+	// events,
+	heard   = 30 * time.Second
+	safety  = 10 * time.Minute       // and otherwise, in case an event was lost
+	calm    = 150 * time.Millisecond // minimum time between two reads of the files
 	peeked  = 200                    // lines of a log
-	timeout = 2 * time.Minute        // of a command beside the board
-	regret  = 30 * time.Second       // how long u takes back what deletes
+	timeout = 2 * time.Minute        // of a command run beside the board
+	regret  = 30 * time.Second       // how long u can undo a deletion
 )
 
-// Run shows the board until the person quits it.
+// Run shows the board until the person quits.
 func Run(ctx context.Context, cfg Config) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -76,7 +81,8 @@ func Run(ctx context.Context, cfg Config) error {
 	return err
 }
 
-// Still is the first frame of a board that has read everything, of that size: what the board says where nobody looks at it.
+// Still returns the first frame of a fully loaded board of that size, for output that isn't a
+// terminal.
 func Still(cfg Config, width, height int) (string, error) {
 	s := look(cfg, facts.NewReader(cfg.Project))
 	if s.err != nil {
@@ -88,7 +94,7 @@ func Still(cfg Config, width, height int) (string, error) {
 	return strings.Join(b.frame(), "\n"), nil
 }
 
-// feed sends what there is to show: at once, and whenever files have changed.
+// feed sends data to show: at once, and whenever files have changed.
 func feed(ctx context.Context, cfg Config, send func(tea.Msg)) {
 	w := watch.New(cfg.Project.Runs, cfg.Project.Tracker.Watch(), func(string, ...any) {})
 	defer w.Close()
@@ -117,7 +123,7 @@ func feed(ctx context.Context, cfg Config, send func(tea.Msg)) {
 			case <-w.News:
 				same = false
 			case <-tick.C:
-				// A drain that is killed leaves no event.
+				// A killed drain leaves no event.
 				leader, _ := cfg.Project.Runs.Leader()
 				same = !w.Renew(cfg.Project.Runs) && !w.Blind && leader == last.leader && time.Since(looked) < longest
 			case <-ctx.Done():
@@ -127,7 +133,7 @@ func feed(ctx context.Context, cfg Config, send func(tea.Msg)) {
 	}
 }
 
-// look reads the project; without a reader only what is quick to read.
+// look reads the project; without a reader, only what is fast to read.
 func look(cfg Config, reader *facts.Reader) snapshot {
 	now := time.Now()
 	p, err := cfg.Plan(now)
@@ -158,45 +164,48 @@ type board struct {
 	ticking       bool
 	width, height int
 	view          int
-	selected      string // id of a row
-	top           int    // first line that is shown
+	selected      string // id of the selected row
+	top           int    // first line shown
 	filter        string
 	peek          bool
 	peekText      []string
 	help          bool
-	helpTop       int // first line of the help that is shown
+	helpTop       int // first line of the help shown
 	input         *input
 	confirm       *question
-	says          string // the last line of what a command said
-	bad           bool   // and it failed
-	running       string // the command that runs beside the board
+	says          string // last line of a command's output
+	bad           bool   // whether it failed
+	running       string // the command running beside the board
 	doomed        *doomed
-	tabs          []int // the column behind each view's name in the second line, for the mouse
+	tabs          []int // the column after each view's name in the second line, for the mouse
 	kept          map[view.Group]laidOut
 	lineOf        []string // ids by line of the last frame, for the mouse
 }
 
-// An input is a line that a person types.
+// An input is a line being typed.
 type input struct {
 	prompt string
 	text   string
-	below  string                    // the slice that it answers: it is typed below its log while that is shown
-	then   func(text string) tea.Cmd // nil for the filter
+	// the slice it answers: the input appears below that slice's log while it is shown
+	below string
+	then  func(text string) tea.Cmd // nil for the filter
 }
 
-// A question is a key that waits for y. It is about the row that was selected, whatever is by then.
+// A question is a key waiting for y. It is about the row selected at the time, even if the
+// selection changes.
 type question struct {
 	key
 	row *view.Row
 }
 
-// A doomed command deletes something, and waits until nobody can regret it any more. Closing the board drops it.
+// A doomed command deletes something after a delay in which it can be undone. Closing the board
+// drops it.
 type doomed struct {
 	argv []string
 	at   time.Time
 }
 
-// A ran is the end of a command.
+// A ran is the result of a command.
 type ran struct {
 	what string
 	out  string
@@ -212,12 +221,13 @@ func newBoard(cfg Config) *board {
 	return &board{cfg: cfg, keys: has(cfg.Commands), now: time.Now(), width: 80, height: 24}
 }
 
-// Init asks for the size of the screen once more when the program listens for changes of it: one that came before it did is told by nobody.
+// Init requests the size of the screen again once the program listens for changes: a change
+// before that would be missed.
 func (b *board) Init() tea.Cmd {
 	return tea.Tick(time.Second, func(time.Time) tea.Msg { return tea.RequestWindowSize() })
 }
 
-// tick draws the screen again after a while, as long as something on it changes by itself.
+// tick redraws the screen after a while, as long as something on it changes by itself.
 func (b *board) tick() tea.Cmd {
 	if b.ticking || !b.moves() {
 		return nil
@@ -283,7 +293,7 @@ func (b *board) tell(r ran) {
 	}
 }
 
-// click selects what is under the mouse: a view or a row.
+// click selects the view or row under the mouse.
 func (b *board) click(x, y int) {
 	if y == 1 {
 		if i := slices.IndexFunc(b.tabs, func(end int) bool { return x < end }); i >= 0 {
@@ -296,12 +306,13 @@ func (b *board) click(x, y int) {
 	}
 }
 
-// moves says whether something on the screen changes by itself.
+// moves reports whether something on the screen changes by itself.
 func (b *board) moves() bool {
 	return b.model != nil && (b.model.Counts.Running > 0 || b.model.Counts.Merging > 0 || b.peek)
 }
 
-// press takes a key: into what is asked, else for the board itself, and else for the gl command that it stands for.
+// press handles a key: for a pending input or question, else for the board itself, else as a gl
+// command.
 func (b *board) press(msg tea.KeyPressMsg) tea.Cmd {
 	name := msg.String()
 	switch {
@@ -348,7 +359,7 @@ func (b *board) press(msg tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// navigate takes a key that leads to another view or row, and says whether it is one.
+// navigate handles a key that selects another view or row, and reports whether it is one.
 func (b *board) navigate(name string) bool {
 	page := max(b.height-4, 1)
 	switch name {
@@ -380,10 +391,10 @@ func (b *board) navigate(name string) bool {
 	return true
 }
 
-// show shows a view from its top.
+// show switches to a view, scrolled to its top.
 func (b *board) show(view int) { b.view, b.top = view%len(views), 0 }
 
-// confirmed runs what was asked about, or doesn't.
+// confirmed runs the pending question's command if yes is true.
 func (b *board) confirmed(yes bool) tea.Cmd {
 	q := b.confirm
 	b.confirm = nil
@@ -394,7 +405,7 @@ func (b *board) confirmed(yes bool) tea.Cmd {
 	return nil
 }
 
-// scrollHelp takes a key while the help is shown: what doesn't scroll closes it.
+// scrollHelp handles a key while the help is shown: any key that doesn't scroll closes it.
 func (b *board) scrollHelp(name string) {
 	switch name {
 	case "up", "k":
@@ -410,7 +421,7 @@ func (b *board) scrollHelp(name string) {
 	}
 }
 
-// typed takes a key into the line that is typed.
+// typed adds a key to the input line.
 func (b *board) typed(msg tea.KeyPressMsg) tea.Cmd {
 	in := b.input
 	switch name := msg.String(); name {
@@ -437,7 +448,7 @@ func (b *board) typed(msg tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// act does what a key stands for.
+// act runs the command of a key.
 func (b *board) act(name string) tea.Cmd {
 	row := b.row()
 	known := ""
@@ -480,7 +491,7 @@ func (b *board) run(k key, row *view.Row, text string) tea.Cmd {
 	return b.gl(argv, k.How)
 }
 
-// palette runs a line that was typed as gl's arguments.
+// palette runs a typed line as gl's arguments.
 func (b *board) palette(text string) tea.Cmd {
 	argv, err := shellwords.Split(text)
 	if err != nil || len(argv) == 0 {
@@ -504,7 +515,7 @@ func (b *board) palette(text string) tea.Cmd {
 	return b.gl(argv, how)
 }
 
-// gl runs a command of gl.
+// gl runs a gl command.
 func (b *board) gl(argv []string, how how) tea.Cmd {
 	what := "gl " + strings.Join(argv, " ")
 	argv = slices.Concat(b.cfg.Flags, argv)
@@ -524,10 +535,11 @@ func (b *board) gl(argv []string, how how) tea.Cmd {
 	}
 }
 
-// A shown command has the terminal, and keeps what it printed on it until Enter: the board would cover it at once.
+// A shown command has the terminal, and keeps its output there until Enter: otherwise the board
+// would cover it at once.
 type shown struct {
 	*exec.Cmd
-	wait bool // also where it didn't fail
+	wait bool // wait even if it succeeded
 }
 
 func (s *shown) SetStdin(r io.Reader)  { s.Stdin = r }
@@ -548,7 +560,7 @@ func lastLine(out string) string {
 	return sanitize.Line(lines[len(lines)-1])
 }
 
-// rows are those that the filter lets through, in the board's order.
+// rows returns the rows that pass the filter, in the board's order.
 func (b *board) rows() []view.Row {
 	if b.model == nil {
 		return nil
@@ -560,7 +572,7 @@ func (b *board) rows() []view.Row {
 	return list
 }
 
-// in are the rows of a group that the filter lets through.
+// in returns the rows of a group that pass the filter.
 func (b *board) in(g view.Group) []view.Row {
 	rows := b.model.In(g)
 	if b.filter == "" {
@@ -575,7 +587,7 @@ func (b *board) in(g view.Group) []view.Row {
 	return list
 }
 
-// row is the selected one, nil for none.
+// row returns the selected row, nil for none.
 func (b *board) row() *view.Row {
 	rows := b.rows()
 	if i := b.index(rows); i >= 0 {
@@ -588,7 +600,7 @@ func (b *board) index(rows []view.Row) int {
 	return slices.IndexFunc(rows, func(r view.Row) bool { return r.ID == b.selected })
 }
 
-// settle keeps something selected.
+// settle keeps some row selected.
 func (b *board) settle() {
 	if rows := b.rows(); b.index(rows) < 0 && len(rows) > 0 {
 		b.selected = rows[0].ID
@@ -604,7 +616,7 @@ func (b *board) move(by int) {
 	b.readPeek()
 }
 
-// hop goes to the first row of the next group that has any.
+// hop selects the first row of the next nonempty group.
 func (b *board) hop(by int) {
 	row := b.row()
 	if row == nil {
@@ -620,7 +632,7 @@ func (b *board) hop(by int) {
 	}
 }
 
-// readPeek reads the end of the selected slice's log, while that is shown.
+// readPeek reads the end of the selected slice's log, while it is shown.
 func (b *board) readPeek() {
 	if !b.peek {
 		return

@@ -20,7 +20,7 @@ import (
 
 var now = time.Date(2026, 3, 1, 7, 0, 0, 0, time.UTC)
 
-// everything is all commands that keys are for.
+// everything returns all commands that have keys.
 func everything() []string {
 	var list []string
 	for _, k := range keys {
@@ -38,7 +38,8 @@ func stopped(s *plan.Snapshot) {
 		Outcome: plan.Outcome{Name: plan.Interrupted, Active: plan.Stalled}}
 }
 
-// fixture is a board of a project with a slice in each group but Stopped, and so many blocked ones more.
+// fixture returns a board of a project with a slice in each group except Stopped, and this many
+// more blocked ones.
 func fixture(more int, with ...func(*plan.Snapshot)) *board {
 	s := &plan.Snapshot{Noun: plan.Slice, Attempts: map[string]*plan.Attempt{
 		"S-3": {N: 1, Phase: plan.Started, Agent: "claude", Started: now.Add(-4 * time.Minute), Heard: now.Add(-5 * time.Second)},
@@ -91,7 +92,7 @@ func press(b *board, names ...string) tea.Cmd {
 	return cmd
 }
 
-// Each key of the board is a gl command on the slices that it is for, and on no others.
+// Each key of the board is a gl command on the slices it applies to, and on no others.
 func TestKeys(t *testing.T) {
 	b := fixture(0)
 	type on = map[string]string // argv by selected slice
@@ -129,7 +130,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// A key asks for what it needs, and runs nothing before.
+// A key asks for its input before it runs anything.
 func TestAsking(t *testing.T) {
 	b := fixture(0)
 	b.selected = "S-3"
@@ -175,7 +176,8 @@ func TestAsking(t *testing.T) {
 	}
 }
 
-// What is asked is about the slice that was selected then, also where another one is when the answer comes.
+// A question is about the slice that was selected when it was asked, even if another one is
+// selected when the answer comes.
 func TestAskingIsAboutOneSlice(t *testing.T) {
 	b := fixture(0)
 	b.selected = "S-3"
@@ -199,8 +201,9 @@ func TestAskingIsAboutOneSlice(t *testing.T) {
 	}
 }
 
-// Below the log that a person peeks into is a line to answer, in which they type: gl say, or gl answer to a question. It is seen at every
-// size, and where the text is longer than the line, its end is.
+// Below the log in the peek view is a line to type an answer in: gl say, or gl answer to a
+// question. It is visible at every size; if the text is longer than the line, its end is
+// visible.
 func TestAnswerInPeek(t *testing.T) {
 	for _, size := range [][2]int{{40, 10}, {60, 24}, {80, 24}, {200, 50}} {
 		b := fixture(0)
@@ -232,7 +235,7 @@ func TestAnswerInPeek(t *testing.T) {
 	}
 }
 
-// The help has every key at every size: what doesn't fit is scrolled to.
+// The help has every key at every size, by scrolling if needed.
 func TestHelpHasEveryKey(t *testing.T) {
 	for _, size := range [][2]int{{40, 10}, {80, 24}, {120, 40}} {
 		b := fixture(0)
@@ -254,7 +257,7 @@ func TestHelpHasEveryKey(t *testing.T) {
 	}
 }
 
-// The first line has whole facts only, and as many as fit. States are told without colors, too.
+// The first line has only whole facts, as many as fit. States are readable without colors.
 func TestPlainFacts(t *testing.T) {
 	b := fixture(0)
 	b.facts.Slots, b.leader = 4, "1 gl slice --watch"
@@ -281,7 +284,7 @@ func TestPlainFacts(t *testing.T) {
 	}
 }
 
-// What deletes waits for half a minute, in which u takes it back. + and - set the slots that there are.
+// A deletion waits for half a minute, in which u undoes it. + and - change the number of slots.
 func TestRegret(t *testing.T) {
 	b := fixture(0)
 	b.facts.Slots = 3
@@ -322,7 +325,8 @@ func TestRegret(t *testing.T) {
 	}
 }
 
-// Whatever the size, the view and what is open, the frame fits the screen, and the selected slice is in sight.
+// At any size, in any view and with anything open, the frame fits the screen, and the selected
+// slice is visible.
 func TestFrameFits(t *testing.T) {
 	b := fixture(500)
 	rapid.Check(t, func(t *rapid.T) {
@@ -345,7 +349,7 @@ func TestFrameFits(t *testing.T) {
 	})
 }
 
-// The board, the counts of gl status, and the groups are one truth.
+// The board, the counts of gl status, and the groups agree.
 func TestBoardShowsAllGroups(t *testing.T) {
 	b := fixture(0, stopped)
 	b.Update(tea.WindowSizeMsg{Width: 100, Height: 40})
@@ -364,7 +368,8 @@ func TestBoardShowsAllGroups(t *testing.T) {
 	}
 }
 
-// An agent that says nothing is on the board as silent, without an end; one in a tool with the tool, its age and its end.
+// The board shows an agent without output as silent, without an end; one in a tool with the
+// tool, its age and its end.
 func TestBoardShowsSilence(t *testing.T) {
 	for tool, want := range map[string]string{"": "silent for 3m", "Bash: make": "for 3m in Bash: make"} {
 		for _, width := range []int{45, 70, 120} {
@@ -386,7 +391,7 @@ func TestBoardShowsSilence(t *testing.T) {
 	}
 }
 
-// From nothing to the first frame of a project of a thousand slices.
+// BenchmarkFirstFrame measures the time to the first frame of a project of a thousand slices.
 func BenchmarkFirstFrame(b *testing.B) {
 	files := map[string]string{}
 	for i := range 1000 {

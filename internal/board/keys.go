@@ -7,34 +7,36 @@ import (
 	"greenlight/internal/view"
 )
 
-// How a key's command runs.
+// how is the way to run a key's command.
 type how int
 
 const (
-	behind   how = iota // beside the board; its last line is shown
+	behind   how = iota // beside the board, showing its last line
 	terminal            // it has the terminal until it ends
 )
 
-// A key is a gl command on the selected slice. Everything that the board does to a project is one of these.
+// A key is a gl command on the selected slice. Everything the board does to a project is one of
+// these.
 type key struct {
 	Key     string
-	Command string // the command of gl: the key is there only where gl has it
+	Command string // gl command; without it, the key doesn't exist
 	Means   string // for the help
 	How     how
-	Asks    string                                  // a text is asked for first: its prompt
-	Sure    bool                                    // it asks for y or n first
-	Slots   int                                     // the text is how many slots there are and this many
-	Argv    func(r *view.Row, text string) []string // without gl itself; nil where it doesn't apply to the row
+	Asks    string // prompt for a text to be entered first
+	Sure    bool   // ask for confirmation first
+	Slots   int    // the text is the number of slots plus this
+	// arguments without gl itself; nil if the command doesn't apply to the row
+	Argv func(r *view.Row, text string) []string
 }
 
-// of is a command on a slice of any of the groups; of none given, of each.
+// of returns a command on a slice of any of the groups; without groups, of any.
 func of(command string, groups ...view.Group) func(*view.Row, string) []string {
 	return func(r *view.Row, text string) []string {
 		if r == nil || len(groups) > 0 && !slices.Contains(groups, r.Group) {
 			return nil
 		}
 		argv := []string{command, r.ID}
-		if strings.HasPrefix(text, "-") { // no flag
+		if strings.HasPrefix(text, "-") { // not a flag
 			argv = append(argv, "--")
 		}
 		if text != "" {
@@ -44,13 +46,13 @@ func of(command string, groups ...view.Group) func(*view.Row, string) []string {
 	}
 }
 
-// slots sets how many agents may run at a time; every drain that runs follows.
+// slots sets how many agents may run in parallel; all running drains follow.
 func slots(_ *view.Row, n string) []string { return []string{"settings", "set", "parallel.max", n} }
 
-// deletes says whether a command takes something away for good.
+// deletes reports whether a command deletes something permanently.
 func deletes(argv []string) bool { return len(argv) > 1 && argv[0] == "remove" }
 
-// keys are all that the board can do. A command that gl doesn't have takes its key with it.
+// keys lists everything the board can do. A key whose command gl lacks doesn't exist.
 var keys = []key{
 	{Key: "enter", Command: "attach", Means: "attach to its pane", How: terminal, Argv: of("attach", view.Running)},
 	{Key: "d", Command: "diff", Means: "what it changed", How: terminal, Argv: of("diff")},
@@ -82,7 +84,7 @@ var keys = []key{
 	{Key: "v", Command: "review", Means: "review what waits for you", How: terminal, Argv: func(*view.Row, string) []string { return []string{"review"} }},
 }
 
-// has says which of the keys there are where gl has these commands.
+// has returns the keys for the commands that gl has.
 func has(commands []string) []key {
 	return slices.DeleteFunc(slices.Clone(keys), func(k key) bool { return !slices.Contains(commands, k.Command) })
 }

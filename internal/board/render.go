@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	listOnly   = 50 // columns below which only the list is shown,
-	sideBySide = 80 // and from which what is about the selected slice is beside it
+	listOnly   = 50 // width below which only the list is shown,
+	sideBySide = 80 // and from which the selected slice's details are beside it
 )
 
 func (b *board) View() tea.View {
@@ -31,7 +31,7 @@ func (b *board) View() tea.View {
 	return v
 }
 
-// frame is the screen's lines: as many as it has rows at most, and none wider than it.
+// frame returns the screen's lines, which fit its height and width.
 func (b *board) frame() []string {
 	b.lineOf = nil
 	head, foot := b.head(), b.foot()
@@ -68,12 +68,12 @@ func (b *board) frame() []string {
 
 func (b *board) paint(c term.Color, text string) string { return b.cfg.Paint(c, text) }
 
-// head is the counts, and the views to choose from.
+// head returns the counts, and the names of the views.
 func (b *board) head() []string {
 	return []string{b.paint(term.Bold, b.firstLine()), b.tabLine()}
 }
 
-// firstLine is the counts, and as much of what else there is to know about the whole as there is room for.
+// firstLine returns the counts, and as much other information about the whole as fits.
 func (b *board) firstLine() string {
 	if b.model == nil {
 		return term.Truncate("? slices", b.width)
@@ -105,7 +105,7 @@ func (b *board) firstLine() string {
 	return line
 }
 
-// tabLine is the views to choose from. It keeps where each of them ends, for the mouse.
+// tabLine returns the names of the views. It records where each ends, for the mouse.
 func (b *board) tabLine() string {
 	var tabs []string
 	b.tabs = b.tabs[:0]
@@ -122,7 +122,7 @@ func (b *board) tabLine() string {
 	return strings.Join(tabs, " ")
 }
 
-// foot is a line that is typed, what a command said, or the keys.
+// foot returns the input line, a command's output, or the keys.
 func (b *board) foot() []string {
 	switch {
 	case b.help:
@@ -151,7 +151,7 @@ func (b *board) foot() []string {
 	return []string{b.paint(term.Dim, term.Truncate(b.keysLine(), b.width))}
 }
 
-// keysLine is as many of the keys that do something now as there is room for, and an ellipsis for the rest.
+// keysLine returns as many of the applicable keys as fit, and an ellipsis for the rest.
 func (b *board) keysLine() string {
 	list := []string{"? help", "tab view", "space peek", "/ filter", ": gl", "q quit"}
 	row := b.row()
@@ -172,7 +172,8 @@ func (b *board) keysLine() string {
 	return list[0]
 }
 
-// helpText is all keys, in two columns where there is room, from the line on to which a person has scrolled.
+// helpText returns all keys, in two columns if they fit, from the line to which the person has
+// scrolled.
 func (b *board) helpText(room int) []string {
 	const column = 44
 	list := [][2]string{{"↑ ↓ j k", "select"}, {"← →", "the group before, after"}, {"tab 1-5", "another view"}, {"space", "peek into its log"}, {"/", "filter"},
@@ -198,8 +199,8 @@ func (b *board) helpText(room int) []string {
 	return lines
 }
 
-// split says how many columns beside the list, or rows below it, are for what is about the selected slice; 0 for none. A log that is
-// peeked into gets more than facts do.
+// split returns the number of columns beside the list, or rows below it, for the selected
+// slice's details; 0 for none. A log gets more room than facts.
 func (b *board) split(room int) (side, below int) {
 	wanted := b.view == 0 || b.peek
 	switch {
@@ -217,14 +218,14 @@ func (b *board) split(room int) (side, below int) {
 	return 0, 0
 }
 
-// body is the chosen view, in so many rows.
+// body returns the selected view with that many rows.
 func (b *board) body(room int) []string {
 	side, below := b.split(room)
 	width := b.width
 	if side > 0 {
 		width -= side + 1
 	}
-	gap := min(side, 1) // in front of the rule
+	gap := min(side, 1) // before the rule
 	lines, ids := b.main(width - gap)
 	lines, ids = b.scroll(lines, ids, room-below)
 	b.lineOf = ids
@@ -241,7 +242,7 @@ func (b *board) body(room int) []string {
 	return b.besides(lines, width, b.about(side-1, room), room)
 }
 
-// besides puts a block of that width left of another, with a rule between them.
+// besides puts a block of that width to the left of another, with a rule between them.
 func (b *board) besides(left []string, width int, right []string, room int) []string {
 	lines, rule := make([]string, room), b.paint(term.Dim, "│")
 	for i := range lines {
@@ -257,7 +258,7 @@ func (b *board) besides(left []string, width int, right []string, room int) []st
 	return lines
 }
 
-// scroll keeps the selected line in sight.
+// scroll keeps the selected line in view.
 func (b *board) scroll(lines, ids []string, room int) ([]string, []string) {
 	room = max(room, 1)
 	if i := slices.Index(ids, b.selected); i >= 0 {
@@ -273,7 +274,7 @@ func (b *board) scroll(lines, ids []string, room int) ([]string, []string) {
 	return lines[b.top:end], ids[b.top:min(end, len(ids))]
 }
 
-// main is the view's lines, and for each the slice that it is about.
+// main returns the view's lines, and for each the id of its slice.
 func (b *board) main(width int) (lines, ids []string) {
 	switch views[b.view] {
 	case "graph":
@@ -314,8 +315,8 @@ type laidOut struct {
 	lines  []string
 }
 
-// laid lays the rows of a group out. Only those that show ages change from one frame to the next: of a thousand others the lines are
-// kept.
+// laid lays out the rows of a group. Only rows that show ages change from one frame to the
+// next; the lines of others, maybe a thousand, are cached.
 func (b *board) laid(g view.Group, rows []view.Row, layout rowlayout.Layout, width int) []string {
 	if g == view.Running || g == view.Merging {
 		return layout.Lines(rows, b.now)
@@ -331,7 +332,7 @@ func (b *board) laid(g view.Group, rows []view.Row, layout rowlayout.Layout, wid
 	return lines
 }
 
-// mark shows which line is selected, also where there are no colors. The line begins with an unpainted space.
+// mark marks the selected line, even without colors. The line begins with an unpainted space.
 func (b *board) mark(id, line string) string {
 	if id != b.selected {
 		return line
@@ -376,7 +377,7 @@ func (b *board) graphView(width int) (lines, ids []string) {
 	return lines, ids
 }
 
-// lit are all that a slice needs, and all that need it, at any distance.
+// lit returns everything a slice needs, and everything that needs it, at any distance.
 func lit(p *plan.Plan, id string) (up, down map[string]bool) {
 	up, down = map[string]bool{}, map[string]bool{}
 	var climb func(string)
@@ -412,7 +413,7 @@ func lit(p *plan.Plan, id string) (up, down map[string]bool) {
 	return up, down
 }
 
-// document is the report of the last day, for the views that are about attempts.
+// document returns the report of the last day, for the views about attempts.
 func (b *board) document() *report.Document {
 	return report.New(report.Input{Plan: b.model.Plan, Facts: b.facts, Since: b.now.Add(-24 * time.Hour), Running: b.model.Counts.Running > 0, Now: b.now})
 }
@@ -452,7 +453,7 @@ func (b *board) timelineView(width int) (lines, ids []string) {
 	return append(lines, "", b.legend(width)), append(ids, "", "")
 }
 
-// A spanMark is how the timeline shows a state; marks differ where there are no colors, too.
+// A spanMark is the timeline's mark for a state; marks differ even without colors.
 type spanMark struct {
 	state, text, means string
 	color              term.Color
@@ -471,7 +472,7 @@ func markOf(state string) spanMark {
 	return spanMarks[i]
 }
 
-// legend says what the marks of the timeline mean.
+// legend explains the marks of the timeline.
 func (b *board) legend(width int) string {
 	line := " "
 	for _, m := range spanMarks {
@@ -545,14 +546,15 @@ func (b *board) costView(width int) (lines, ids []string) {
 
 func orDash(c view.Cost) string { return cmp.Or(c.String(), "–") }
 
-// about is what there is to know of the selected slice: facts, or the end of its log with a line to answer.
+// about returns details of the selected slice: facts, or the end of its log with a line to
+// answer.
 func (b *board) about(width, room int) []string {
 	r := b.row()
 	if r == nil || room < 1 {
 		return []string{""}
 	}
 	a := aside{width: width, paint: b.paint}
-	if head := r.ID; room > 3 { // else the list must do
+	if head := r.ID; room > 3 { // otherwise the list has to do
 		if r.Name != r.ID {
 			head += " " + r.Name
 		}
@@ -566,14 +568,14 @@ func (b *board) about(width, room int) []string {
 	return a.lines[:min(len(a.lines), room)]
 }
 
-// An aside is the lines beside the list, or below it.
+// An aside holds the lines beside the list, or below it.
 type aside struct {
 	width int
 	paint func(term.Color, string) string
 	lines []string
 }
 
-// add adds a text in as many lines as it takes.
+// add adds a text, wrapped to as many lines as it needs.
 func (a *aside) add(c term.Color, text string) {
 	for _, l := range strings.Split(term.Wrap(sanitize.Line(text), a.width-1, 2), "\n") {
 		a.line(c, l)
@@ -585,7 +587,7 @@ func (a *aside) line(c term.Color, text string) {
 	a.lines = append(a.lines, " "+a.paint(c, term.Truncate(text, a.width-1)))
 }
 
-// tail adds the end of a text, in so many lines.
+// tail adds the end of a text, in at most that many lines.
 func (a *aside) tail(text []string, room int) {
 	var end []string
 	for i := len(text) - 1; i >= 0 && len(end) < room; i-- {
@@ -602,7 +604,7 @@ func (a *aside) fact(name, text string) {
 	}
 }
 
-// factsInto adds what is known of a slice.
+// factsInto adds what is known about a slice.
 func (b *board) factsInto(a *aside, r *view.Row) {
 	a.add(rowlayout.Colors[r.Group], cmp.Or(r.Text, strings.ToLower(r.Group.String())))
 	a.fact("agent", rowlayout.AgentName(r.Agent))
@@ -635,7 +637,8 @@ func (b *board) factsInto(a *aside, r *view.Row) {
 	}
 }
 
-// peekInto adds the end of a slice's log, as much as there is room for, and below it the line by which a person answers.
+// peekInto adds as much of the end of a slice's log as fits, and below it the line for an
+// answer.
 func (b *board) peekInto(a *aside, r *view.Row, room int) {
 	text := b.peekText
 	if len(text) == 0 {
@@ -655,10 +658,10 @@ func (b *board) peekInto(a *aside, r *view.Row, room int) {
 	}
 }
 
-// answers says whether a key is for what a person says to an agent.
+// answers reports whether a key sends a message to an agent.
 func answers(k key) bool { return k.Command == "answer" || k.Command == "say" }
 
-// answerLine names the key that answers what is read in a peek; "" where nobody would hear it.
+// answerLine names the key for answering what a peek shows; "" if no agent would receive it.
 func (b *board) answerLine(r *view.Row) string {
 	for _, k := range b.keys {
 		if answers(k) && k.Argv(r, "x") != nil {
@@ -668,13 +671,13 @@ func (b *board) answerLine(r *view.Row) string {
 	return ""
 }
 
-// answering says whether the line that is typed belongs below the log that it answers.
+// answering reports whether the input line belongs below the log that it answers.
 func (b *board) answering() bool {
-	const lowest = 8 // rows: below there is no room for both
+	const lowest = 8 // rows; with fewer, there is no room for both
 	return b.input != nil && b.input.below != "" && b.input.below == b.selected && b.peek && b.height >= lowest
 }
 
-// typing is the line that is typed, so that its end is in sight.
+// typing returns the input line, scrolled so that its end is visible.
 func (b *board) typing(width int) string {
 	head, text := b.input.prompt+"> ", sanitize.Line(b.input.text)
 	for room := width - term.Width(head) - 1; text != "" && term.Width(text) > max(room, 1); {

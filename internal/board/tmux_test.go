@@ -18,7 +18,7 @@ import (
 	"greenlight/internal/testfiles"
 )
 
-// The test binary is gl when it is called so.
+// TestMain makes the test binary act as gl when it is called as gl.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "gl" || os.Getenv("GREENLIGHT_TEST_GL") == "1" {
 		os.Exit(cli.Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
@@ -52,7 +52,7 @@ func open(t testing.TB, files map[string]string, env ...string) *screen {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = exec.Command("tmux", "-S", s.socket, "kill-server").Run() })
-	// The shell stays when the board is closed, and says so.
+	// The shell stays when the board closes, and prints a line.
 	argv := []string{"-f", os.DevNull, "new-session", "-d", "-x", "100", "-y", "30", "-c", s.dir}
 	for _, e := range append([]string{"HOME=" + dir, "GREENLIGHT_ROOT=", "GREENLIGHT_TEST_GL=1", "GL_PAGER=cat", "CLAUDECODE=", "CLAUDE_CODE=", "LC_ALL=C.UTF-8"}, env...) {
 		argv = append(argv, "-e", e)
@@ -79,7 +79,7 @@ func (s *screen) press(keys ...string) {
 
 func (s *screen) text() string { s.t.Helper(); return s.tmux("capture-pane", "-p") }
 
-// shows waits until the screen has a text.
+// shows waits until the screen matches the pattern.
 func (s *screen) shows(pattern string) {
 	s.t.Helper()
 	re := regexp.MustCompile(pattern)
@@ -100,14 +100,15 @@ func (s *screen) run(args ...string) string {
 	return string(out)
 }
 
-// A board in a real terminal: it follows the files, runs gl for keys, follows the terminal's size, and leaves the terminal as it was.
+// A board in a real terminal follows the files, runs gl for keys, follows the terminal's size,
+// and restores the terminal.
 func TestInTerminal(t *testing.T) {
 	s := open(t, map[string]string{
 		"slices/S-1.md": slice("S-1", "complete", "tests: 3\n"), "slices/S-2.md": slice("S-2", "failed", ""),
 		"slices/S-3.md": slice("S-3", "pending", "deps: S-2\n"), "slices/S-4.md": slice("S-4", "verifying", "waiting_for: a look\n"),
 	})
 	s.shows(`(?s)^1/4 done \| 0 running \| 1 failed \| 1 needs you \| no drain.*Needs you \(1\).*> S-4 .*waiting for a look.*Blocked \(1\).*Failed \(1\).*Done \(1\)`)
-	s.run("add-slice", "Another one") // somebody else changes the project
+	s.run("add-slice", "Another one") // another process changes the project
 	s.shows(`^1/5 done`)
 	s.press("Right")
 	s.shows(`> S-0?5 `)
@@ -136,7 +137,7 @@ func TestInTerminal(t *testing.T) {
 	}
 }
 
-// Without colors and on the smallest terminal the board says what it says elsewhere.
+// Without colors and on the smallest terminal the board shows the same facts.
 func TestSmallAndPlain(t *testing.T) {
 	s := open(t, map[string]string{"slices/S-1.md": slice("S-1", "failed", "")}, "NO_COLOR=1")
 	s.tmux("resize-window", "-x", "40", "-y", "10")
@@ -150,7 +151,7 @@ func TestSmallAndPlain(t *testing.T) {
 	s.shows(`closed with`)
 }
 
-// A drain is killed while the board is open, and another one takes over. 500 slices.
+// With 500 slices, a drain is killed while the board is open, and another one takes over.
 func TestDrainComesBack(t *testing.T) {
 	if !testfiles.Long() {
 		t.Skip("in make pages")
@@ -189,7 +190,8 @@ func TestDrainComesBack(t *testing.T) {
 	_ = second.Wait()
 	s.press("Space")
 
-	// What the board costs while nothing happens: not asserted, since the machine may be anything.
+	// The board's cost while nothing happens is logged, not asserted: it depends on the
+	// machine.
 	pid, err := strconv.Atoi(strings.TrimSpace(s.tmux("display-message", "-p", "#{pane_pid}")))
 	if err != nil {
 		t.Fatal(err)
@@ -202,7 +204,7 @@ func TestDrainComesBack(t *testing.T) {
 	s.shows(`closed with 0`)
 }
 
-// ticks are the hundredths of a second of processor that the children of a shell have used.
+// ticks returns the processor time of a shell's children, in hundredths of a second.
 func ticks(t *testing.T, shell int) (sum int) {
 	list, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", shell, shell))
 	for _, child := range strings.Fields(string(list)) {
@@ -218,7 +220,7 @@ func ticks(t *testing.T, shell int) (sum int) {
 	return sum
 }
 
-// pick selects a slice by the filter, which it leaves again.
+// pick selects a slice by the filter, and closes the filter.
 func (s *screen) pick(id string) {
 	s.t.Helper()
 	s.press("/")
@@ -230,7 +232,7 @@ func (s *screen) pick(id string) {
 	s.shows(`(?s)> ` + id + ` .*\? help`)
 }
 
-// back leaves the output of a command that has had the terminal.
+// back leaves the output of a command that had the terminal.
 func (s *screen) back(pattern string) {
 	s.t.Helper()
 	s.shows(`(?s)` + pattern + `.*Press Enter to go back`)
@@ -238,13 +240,13 @@ func (s *screen) back(pattern string) {
 	s.shows(`(?m)^\[board\]`)
 }
 
-// click is a click of the mouse at a column and a row, from 1.
+// click clicks the mouse at a column and a row, counted from 1.
 func (s *screen) click(x, y int) {
 	s.t.Helper()
 	s.press("-l", fmt.Sprintf("\x1b[<0;%d;%dM\x1b[<0;%d;%dm", x, y, x, y))
 }
 
-// Every key of the board, typed while a drain runs.
+// TestEveryKey types every key of the board while a drain runs.
 func TestEveryKey(t *testing.T) {
 	if !testfiles.Long() {
 		t.Skip("in make pages")
@@ -278,9 +280,10 @@ func TestEveryKey(t *testing.T) {
 	s.press("-l", "use cents")
 	s.shows(`(?s)S-6: tests.*say> use cents█.*enter sends it`)
 	s.press("Enter")
-	s.shows(`(?s)m> say something.*kept for the next start of S-6`) // a rehearsal listens to nobody
+	// a rehearsal reads no messages
+	s.shows(`(?s)m> say something.*kept for the next start of S-6`)
 	s.press("Space")
-	s.press("Enter") // nobody is attached to this tmux, so the session is nested
+	s.press("Enter") // no client is attached to this tmux, so the session is nested
 	s.shows(` S-6 Name of S-6 `)
 	s.press("C-b", "d")
 	s.shows(`gl attach S-6: done`)
@@ -337,7 +340,7 @@ func TestEveryKey(t *testing.T) {
 	s.press("?")
 	s.shows(`esc +close`)
 	s.press("Escape")
-	s.shows(`(?m)^Running \(1\)`) // or Escape and Tab would be one key
+	s.shows(`(?m)^Running \(1\)`) // otherwise Escape and Tab would be one key
 	for _, view := range []string{`(?m)^Layer 1`, `S-6\.1`, `In the lane \(0\)`, `Last 24 hours`, `Needs you|Running`} {
 		s.press("Tab")
 		s.shows(view)

@@ -1,6 +1,8 @@
-// Package briefing puts together everything that an agent is to know of a slice: the text of its file, what came of earlier attempts, what
-// people have said, and its contracts. It reads the project's own files, wherever the agent works: the copies in a worktree are as old as
-// the commit they are from. Only a contract that isn't there yet is the worktree's. It changes nothing and prints nothing.
+// Package briefing gathers everything that an agent should know about a slice: the text of its
+// file, the results of earlier attempts, what people have said, and its contracts. It reads the
+// project's own files wherever the agent works, because the copies in a worktree are as old as
+// its base commit. Only a contract that the project lacks is read from the worktree. It changes
+// nothing and prints nothing.
 package briefing
 
 import (
@@ -17,22 +19,23 @@ import (
 	"greenlight/internal/sanitize"
 )
 
-// A Briefing is everything about one slice.
+// A Briefing has everything about one slice.
 type Briefing struct {
-	ID        string
-	File      string            // of the slice, relative to the root; "" for none
-	Fields    []ops.Field       // the front matter, in its order; without a file what is known
-	Body      string            // of the file, without the front matter: why, what, decisions, answers, rejections
-	Attempts  []*attempt.Record // that are over, the newest first
-	Contracts []contracts.Text  // that the slice names
-	Work      *ops.Work         // what is built in its worktree and isn't merged; nil for none, and unless WithWork was called
-	Handoff   string            // what an earlier session has left for the next one
+	ID     string
+	File   string      // of the slice, relative to the root; "" for none
+	Fields []ops.Field // the front matter in its order; without a file, the known fields
+	// of the file, without the front matter: why, what, decisions, answers, rejections
+	Body      string
+	Attempts  []*attempt.Record // finished attempts, newest first
+	Contracts []contracts.Text  // contracts that the slice names
+	Work      *ops.Work         // unmerged work in its worktree; nil for none, and before WithWork
+	Handoff   string            // what an earlier session left for the next one
 }
 
-// mostAttempts are told of.
+// mostAttempts is how many attempts the text describes.
 const mostAttempts = 5
 
-// Of puts the briefing of the slice of that id together.
+// Of returns the briefing of the slice with that id.
 func Of(ctx context.Context, pr *project.Project, id string) (*Briefing, error) {
 	shown, err := ops.Show(pr, id)
 	if err != nil {
@@ -52,13 +55,13 @@ func Of(ctx context.Context, pr *project.Project, id string) (*Briefing, error) 
 		b.Contracts = contracts.Texts(ids, pr.Root, ops.PlaceOf(ctx, pr, id))
 	}
 	handoff, err := durable.ReadFile(filepath.Join(pr.Root, filepath.FromSlash(ops.HandoffFile(b.ID))))
-	if err == nil { // mostly there is none
+	if err == nil { // usually there is none
 		b.Handoff = strings.TrimSpace(string(handoff))
 	}
 	return b, nil
 }
 
-// WithWork adds what is built in the slice's worktree and isn't merged, for a reader who isn't there.
+// WithWork adds the unmerged work in the slice's worktree, for a reader who is elsewhere.
 func (b *Briefing) WithWork(ctx context.Context, pr *project.Project) (err error) {
 	b.Work, err = ops.WorkOf(ctx, pr, b.ID)
 	return err
@@ -74,7 +77,8 @@ func (b *Briefing) Field(key string) string {
 	return ""
 }
 
-// Text returns the briefing as an agent or a person reads it: the fields as key: value lines, and then the sections.
+// Text returns the briefing for an agent or a person: the fields as key: value lines, then the
+// sections.
 func (b *Briefing) Text() string {
 	var s strings.Builder
 	for _, f := range b.Fields {
@@ -83,8 +87,8 @@ func (b *Briefing) Text() string {
 	return s.String() + b.Sections()
 }
 
-// Sections returns the briefing without the fields, each section below a line of its own: "=== Contracts ===". It is "" where nothing but fields
-// is known.
+// Sections returns the briefing without the fields, each section below a heading line: "===
+// Contracts ===". It returns "" if only fields are known.
 func (b *Briefing) Sections() string {
 	var s strings.Builder
 	section := func(title, text string) {
@@ -102,7 +106,8 @@ func (b *Briefing) Sections() string {
 	return s.String()
 }
 
-// attempts are the earlier ones, the newest first, with what the newest has left for the next one.
+// attempts returns the earlier attempts, newest first, with the newest one's handoff to the
+// next.
 func (b *Briefing) attempts() string {
 	var s strings.Builder
 	for i, r := range b.Attempts {

@@ -1,5 +1,6 @@
-// Package changelog is what has been built in a project, by the summaries that sessions write into .greenlight/summaries:
-// it reads them, finds out what each is about, and puts them in order. It writes nothing and prints nothing.
+// Package changelog lists what has been built in a project, from the summaries that sessions
+// write into .greenlight/summaries: it reads them, finds the slice or task each is about, and
+// sorts them. It writes nothing and prints nothing.
 package changelog
 
 import (
@@ -14,32 +15,37 @@ import (
 // Dir is where the summaries are, relative to the root.
 const Dir = ".greenlight/summaries"
 
-// A Document is what gl changelog prints; also its JSON.
+// A Document is the output of gl changelog, and its JSON.
 type Document struct {
 	SchemaVersion int         `json:"schema_version"`
 	Milestone     *string     `json:"milestone"`  // value of --milestone; null for all
 	Since         *string     `json:"since"`      // value of --since, as given
-	Milestones    []Milestone `json:"milestones"` // the newest first
-	Quick         []Entry     `json:"quick"`      // tasks outside of slices, the newest first
+	Milestones    []Milestone `json:"milestones"` // newest first
+	Quick         []Entry     `json:"quick"`      // tasks outside of slices, newest first
 }
 
-// A Milestone is the entries of one milestone.
+// A Milestone has the entries of one milestone.
 type Milestone struct {
-	Name    *string `json:"name"`    // null for entries of no milestone
-	Entries []Entry `json:"entries"` // the newest first
+	Name    *string `json:"name"`    // null for entries without a milestone
+	Entries []Entry `json:"entries"` // newest first
 }
 
-// An Entry is one slice or task.
+// An Entry is a slice or a task.
 type Entry struct {
-	ID      string  `json:"id"` // of the slice; for another task, the file's name without its extension
-	Title   string  `json:"title"`
-	Date    *string `json:"date" jsonschema:"format=date"` // when it was completed; null for unknown
-	File    string  `json:"file"`                          // relative to the root; "" for a slice without a summary
-	Changed string  `json:"changed"`                       // Markdown: what changed, in the summary's own words
-	Text    string  `json:"text"`                          // Markdown: the whole summary, below its title
+	// id of the slice; for a task, the file's name without its extension
+	ID    string `json:"id"`
+	Title string `json:"title"`
+	// when it was completed; null if unknown
+	Date *string `json:"date" jsonschema:"format=date"`
+	// relative to the root; "" for a slice without a summary
+	File string `json:"file"`
+	// Markdown: what changed, in the summary's own words
+	Changed string `json:"changed"`
+	// Markdown: the whole summary without its title
+	Text string `json:"text"`
 }
 
-// New makes the changelog of the summaries that the filter selects.
+// New returns the changelog of the summaries that the filter selects.
 func New(all []Summary, f Filter) *Document {
 	doc := &Document{SchemaVersion: 1, Milestone: jsondoc.OrNull(f.Milestone), Since: jsondoc.OrNull(f.Since), Milestones: []Milestone{}, Quick: []Entry{}}
 	groups := map[string][]Summary{} // by milestone
@@ -63,7 +69,7 @@ func New(all []Summary, f Filter) *Document {
 	return doc
 }
 
-// IsEmpty says whether the changelog has no entries.
+// IsEmpty reports whether the changelog has no entries.
 func (doc *Document) IsEmpty() bool { return len(doc.Milestones)+len(doc.Quick) == 0 }
 
 func entriesOf(list []Summary) []Entry {
@@ -74,7 +80,8 @@ func entriesOf(list []Summary) []Entry {
 	return out
 }
 
-// newestFirst puts the latest summary first, and of several of one time the one with the later id.
+// newestFirst sorts the latest summary first; of summaries with the same time, the one with the
+// greater id.
 func newestFirst(list []Summary) {
 	sort.SliceStable(list, func(i, j int) bool {
 		a, b := list[i], list[j]
@@ -85,7 +92,8 @@ func newestFirst(list []Summary) {
 	})
 }
 
-// milestones orders milestones by their latest summary, and those of the same time by their first id, the later one first.
+// milestones sorts milestones by their latest summary; those with the same time by their first
+// id, the greater one first.
 func milestones(groups map[string][]Summary) []string {
 	latest, first := map[string]time.Time{}, map[string]string{}
 	var names []string
@@ -110,7 +118,7 @@ func milestones(groups map[string][]Summary) []string {
 	return names
 }
 
-// HasMilestone says whether any summary belongs to the milestone.
+// HasMilestone reports whether any summary belongs to the milestone.
 func HasMilestone(all []Summary, name string) bool {
 	return slices.ContainsFunc(all, func(s Summary) bool { return s.Milestone == name })
 }

@@ -51,7 +51,8 @@ func TestTitleOf(t *testing.T) {
 	}
 }
 
-// Whatever a task is about, the name of its summary is a valid file name anywhere, and contains the time.
+// For any description of a task, its summary's name is a valid file name everywhere and
+// contains the time.
 func TestTaskSummariesAreFound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		task := attempt.Task{Name: "quick", Text: rapid.OneOf(rapid.String(), rapid.StringMatching(`[0-9 :-]*`)).Draw(t, "text")}

@@ -14,8 +14,8 @@ type Filter struct {
 	from time.Time
 }
 
-// NewFilter selects a milestone's summaries, and those that aren't older than since: a day (it begins at local midnight), a
-// time, or a time span back from now. Either may be "".
+// NewFilter returns a filter for a milestone's summaries that aren't older than since: a day
+// (from local midnight), a time, or a time span back from now. Either may be "".
 func NewFilter(milestone, since string, now time.Time) (Filter, error) {
 	f := Filter{Milestone: milestone, Since: since}
 	if since == "" {

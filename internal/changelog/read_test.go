@@ -14,7 +14,8 @@ import (
 
 var noon = time.Date(2026, 3, 10, 12, 0, 0, 0, time.Local)
 
-// shop has summaries of two slices, of one that is gone, of tasks, and files that are none.
+// shop creates summaries of two slices, of a removed slice and of tasks, and files that aren't
+// summaries.
 func shop(t *testing.T) (root string, p *plan.Plan) {
 	t.Helper()
 	root = t.TempDir()
@@ -103,7 +104,7 @@ func TestReadNamesBadFiles(t *testing.T) {
 	if err != nil || len(all) != 5 || len(bad) != 1 || !strings.Contains(bad[0].Error(), "S-9-SUMMARY.md is a symbolic link") {
 		t.Errorf("%d summaries, %v, %v", len(all), bad, err)
 	}
-	// Without summaries there are the titles of what is done.
+	// Without summaries, the titles of finished slices are listed.
 	all, bad, err = Read(t.TempDir(), p)
 	if len(all) != 1 || all[0].Entry.Title != "Store" || len(bad) > 0 || err != nil {
 		t.Errorf("without summaries: %v, %v, %v", all, bad, err)

@@ -25,20 +25,20 @@ type Summary struct {
 	Entry     Entry
 	Milestone string // "" for none
 
-	quick    bool // of a task, not a slice
+	quick    bool // of a task
 	when     time.Time
 	wholeDay bool // when is only a day
 }
 
-// Read reads the summaries of the project at root, whose plan says which slices there are. Files that can't be read are in
-// bad, an error for each.
+// Read reads the summaries of the project at root; the plan lists its slices. bad has an error
+// for each file that can't be read.
 func Read(root string, p *plan.Plan) (all []Summary, bad []error, err error) {
 	entries, err := durable.ReadDir(filepath.Join(root, Dir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, err
 	}
 	r, err := roadmap.Own(root)
-	if err != nil { // it only adds milestones and dates
+	if err != nil { // the roadmap only adds milestones and dates
 		r = &roadmap.Roadmap{}
 	}
 	for _, en := range entries {
@@ -58,14 +58,15 @@ func Read(root string, p *plan.Plan) (all []Summary, bad []error, err error) {
 		s := newSummary(stem, strings.ToValidUTF8(string(data), "\ufffd"), p, r)
 		s.Entry.File = file
 		if info, err := en.Info(); err == nil && s.when.IsZero() {
-			s.when = info.ModTime() // good enough for the order, but a checkout changes it, so it is no Date
+			// good enough for the order; a checkout changes it, so it is no Date
+			s.when = info.ModTime()
 		}
 		all = append(all, s)
 	}
 	return append(all, untold(all, p, r)...), bad, nil
 }
 
-// untold are the done slices without a summary: a title is better than nothing.
+// untold returns the done slices without a summary, which are listed by title.
 func untold(told []Summary, p *plan.Plan, r *roadmap.Roadmap) (list []Summary) {
 	has := make(map[string]bool, len(told))
 	for i := range told {
@@ -79,13 +80,13 @@ func untold(told []Summary, p *plan.Plan, r *roadmap.Roadmap) (list []Summary) {
 	return list
 }
 
-// waits says whether the slice still waits for a person: what it did isn't accepted yet.
+// waits reports whether the slice still waits for a person, so its work isn't accepted yet.
 func waits(stem string, p *plan.Plan) bool {
 	id, _, err := sliceid.Resolve(stem, p.IDs())
 	return err == nil && p.State(id).Class == plan.Waiting
 }
 
-// stemOf is the name of a summary without "-SUMMARY.md"; false for other files.
+// stemOf returns the name of a summary without "-SUMMARY.md", and false for other files.
 func stemOf(name string, p *plan.Plan) (string, bool) {
 	stem, ok := strings.CutSuffix(name, ".md")
 	if !ok || strings.HasPrefix(name, ".") {
@@ -121,7 +122,8 @@ func newSummary(stem, text string, p *plan.Plan, r *roadmap.Roadmap) Summary {
 	return s
 }
 
-// date finds out when it was: from the summary itself, a quick task's name, the slice's last change, or the roadmap.
+// date sets the time of the summary: from the summary itself, a quick task's name, the slice's
+// last change, or the roadmap.
 func (s *Summary) date(stem, body string, st *plan.State, row roadmap.Row) {
 	dates := []string{fieldIn(body, "completed"), fieldIn(body, "date"), quickTime(stem)}
 	if st != nil && st.Class == plan.Done {
@@ -143,7 +145,7 @@ func (s *Summary) date(stem, body string, st *plan.State, row roadmap.Row) {
 	s.wholeDay = false
 }
 
-// before says whether it was over before t. A whole day is over at its end.
+// before reports whether the summary's time is before t. A whole day counts at its end.
 func (s *Summary) before(t time.Time) bool {
 	if s.wholeDay {
 		return !s.when.AddDate(0, 0, 1).After(t)
@@ -155,7 +157,7 @@ var quickName = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^quick-(\d{4})-?(\d{2})-?(\d{2})(?:[T_-]?(\d{2})[:-]?(\d{2})(?:[:-]?(\d{2}))?)?(?:\D|$)`)
 })
 
-// quickTime is the time in a quick task's name, as RFC 3339, or only the day; "" for none.
+// quickTime returns the time in a quick task's name as RFC 3339, or only the day, or "".
 func quickTime(stem string) string {
 	m := quickName().FindStringSubmatch(stem)
 	switch {
@@ -167,7 +169,7 @@ func quickTime(stem string) string {
 	return fmt.Sprintf("%s-%s-%sT%s:%s:%sZ", m[1], m[2], m[3], m[4], m[5], cmp.Or(m[6], "00"))
 }
 
-// splitTitle takes the first heading out of a document.
+// splitTitle splits a document into its first heading and the rest.
 func splitTitle(text string) (title, body string) {
 	var b strings.Builder
 	for l := range markdown.Lines(text) {
@@ -180,7 +182,7 @@ func splitTitle(text string) (title, body string) {
 	return title, markdown.TrimLines(b.String())
 }
 
-// titleOf is the heading without the id at its start.
+// titleOf returns the heading without the id at its start.
 func titleOf(title, stem, id string) string {
 	for _, lead := range []string{id, stem} {
 		if rest, ok := strings.CutPrefix(title, lead); ok {
@@ -196,7 +198,8 @@ var fieldLine = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\s*[-*]?\s*\**([A-Za-z]+)\**\s*:\s*\**\s*(.*?)\s*$`)
 })
 
-// fieldIn is the value of a line `key: value`, `**Key:** value` or `- Key: value` before the first section.
+// fieldIn returns the value of a line `key: value`, `**Key:** value` or `- Key: value` before
+// the first section.
 func fieldIn(body, key string) string {
 	for l := range markdown.Lines(body) {
 		if l.Level > 0 {
@@ -209,7 +212,8 @@ func fieldIn(body, key string) string {
 	return ""
 }
 
-// changedText is what a summary says about what changed: the section of that name, or else the first paragraph.
+// changedText returns what a summary lists as changed: the section of that name, or else the
+// first paragraph.
 func changedText(body string) string {
 	for _, title := range []string{"What Changed", "What Was Built", "What Changed and Why", "Summary", "Changes"} {
 		if text, ok := markdown.Section(body, title); ok && text != "" {
@@ -233,7 +237,7 @@ func changedText(body string) string {
 	return strings.Join(lines, "\n")
 }
 
-// isField says whether the line is one of those that fieldIn reads.
+// isField reports whether fieldIn reads the line as a field.
 func isField(line string) bool {
 	m := fieldLine().FindStringSubmatch(line)
 	return m != nil && slices.Contains([]string{"milestone", "completed", "date", "tests", "status", "id", "slice"}, strings.ToLower(m[1]))

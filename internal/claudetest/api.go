@@ -1,7 +1,8 @@
-// Package claudetest lets tests run the real Claude Code client at no cost and without a network: it is a stand-in of
-// the Messages API on loopback whose model says what a test has written down, and the environment that keeps the
-// client with it. Only tests use it. What the client and gl make of each other is shown by this package's own tests,
-// which need the client and are skipped without (make test-claude).
+// Package claudetest lets tests run the real Claude Code client at no cost and without a
+// network. It has a stand-in for the Messages API on loopback, whose model follows a script,
+// and an environment that confines the client to it. Only tests use it. The package's own tests
+// check how the client and gl interact; they need the client and are skipped without it (make
+// test-claude).
 package claudetest
 
 import (
@@ -14,21 +15,22 @@ import (
 	"time"
 )
 
-// A Script is what the model says in the conversations that it is for.
+// A Script is what the model answers in the conversations that it applies to.
 type Script struct {
-	When  func(*Request) bool // nil for every conversation
-	Steps []Reply             // the n-th answers a conversation in which the model has spoken n times
+	When func(*Request) bool // nil for every conversation
+	// the n-th answers a conversation in which the model has answered n times
+	Steps []Reply
 }
 
-// A Reply is one answer of the model, or an error in its place.
+// A Reply is an answer of the model, or an error in its place.
 type Reply struct {
-	Text  string // what it says, before its calls
-	Calls []Call // the tools it calls
+	Text  string // text before the calls
+	Calls []Call // tool calls
 
-	Status  int               // an HTTP status: the request fails
+	Status  int               // HTTP status of a failed request
 	Kind    string            // type of the error: "rate_limit_error", …
 	Message string            // of the error
-	Header  map[string]string // of the response, in any case
+	Header  map[string]string // of the response, in all cases
 
 	Hang bool          // no answer as long as the client waits
 	Wait time.Duration // before the answer
@@ -40,10 +42,10 @@ type Call struct {
 	Input any
 }
 
-// Say is an answer that ends the model's turn.
+// Say returns an answer that ends the model's turn.
 func Say(text string) Reply { return Reply{Text: text} }
 
-// Bash is an answer that runs each command as one call.
+// Bash returns an answer that runs each command as a call of its own.
 func Bash(commands ...string) Reply {
 	var r Reply
 	for _, c := range commands {
@@ -52,17 +54,18 @@ func Bash(commands ...string) Reply {
 	return r
 }
 
-// Use is an answer that calls one tool.
+// Use returns an answer that calls one tool.
 func Use(tool string, input any) Reply { return Reply{Calls: []Call{{tool, input}}} }
 
-// Fail is an error of the API in place of an answer.
+// Fail returns an API error in place of an answer.
 func Fail(status int, kind, message string) Reply {
 	return Reply{Status: status, Kind: kind, Message: message}
 }
 
-// An API is a running stand-in. Its scripts are fixed when it starts; the first one whose When holds answers. A request
-// that offers no tools is the client's own (a title, a probe of the quota) and gets a word unless a script with a When
-// wants it. The state is the conversation's alone, so that retries and resumed sessions get what they should.
+// An API is a running stand-in. Its scripts are fixed when it starts; the first whose When
+// matches answers. A request that offers no tools is the client's own (a title, a probe of the
+// quota) and gets a short answer unless a script with a When matches. All state is in the
+// conversation, so that retries and resumed sessions get the right answers.
 type API struct {
 	URL string // for ANTHROPIC_BASE_URL, and for HTTPS_PROXY
 
@@ -81,27 +84,29 @@ func Start(scripts ...Script) *API {
 	return a
 }
 
-// Close ends the stand-in and every request that hangs.
+// Close stops the stand-in and ends every hanging request.
 func (a *API) Close() {
 	a.server.CloseClientConnections()
 	a.server.Close()
 }
 
-// Requests are the requests for an answer of the model so far, oldest first.
+// Requests returns the requests for an answer of the model so far, oldest first.
 func (a *API) Requests() []*Request {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.seen)
 }
 
-// Outside are the hosts and the paths beside the model's that the client asked for, each once, in order.
+// Outside returns the hosts and the paths beyond the Messages API that the client asked for,
+// each once, in order.
 func (a *API) Outside() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.outside)
 }
 
-// ServeHTTP answers the client. As its proxy too: every other host is refused, and noted.
+// ServeHTTP answers the client. It is also the client's proxy: it refuses every other host and
+// notes it.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method == http.MethodConnect || r.URL.IsAbs():
@@ -158,8 +163,8 @@ func (a *API) messages(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answer is what the model says next. A conversation that has gone on after its script's end is told so, in words that
-// stand in no script.
+// answer returns the model's next answer. If a conversation goes on after its script's end, the
+// answer says so, in words that no script has.
 func (a *API) answer(req *Request) Reply {
 	for _, s := range a.scripts {
 		if s.When == nil && len(req.Tools) == 0 || s.When != nil && !s.When(req) {
@@ -173,15 +178,15 @@ func (a *API) answer(req *Request) Reply {
 	return Say("No script is for this.")
 }
 
-// A Request is one request for an answer of the model.
+// A Request is a request for an answer of the model.
 type Request struct {
 	Header   http.Header // without the key
 	Model    string
 	Stream   bool
-	System   string // all blocks of the system prompt, one after the other
+	System   string // all blocks of the system prompt, concatenated
 	Messages []Message
 	Tools    []string // names
-	Reply    Reply    // what it was answered
+	Reply    Reply    // the answer it got
 }
 
 // A Message is one turn of the conversation.
@@ -190,7 +195,7 @@ type Message struct {
 	Content []Block
 }
 
-// A Block is a part of a message: text, a call of a tool, or what a tool returned (its text).
+// A Block is a part of a message: text, a tool call, or a tool result (its text).
 type Block struct {
 	Type    string // "text", "tool_use", "tool_result", …
 	Text    string
@@ -199,7 +204,7 @@ type Block struct {
 	IsError bool   // of a result
 }
 
-// Answers is how often the model has spoken in the conversation.
+// Answers returns how often the model has answered in the conversation.
 func (r *Request) Answers() int {
 	n := 0
 	for i, m := range r.Messages {
@@ -210,7 +215,7 @@ func (r *Request) Answers() int {
 	return n
 }
 
-// Asked reports whether what the model was asked first, before it spoke, holds the words.
+// Asked reports whether the messages before the model's first answer contain the words.
 func (r *Request) Asked(words string) bool {
 	for _, m := range r.Messages {
 		if m.Role == "assistant" {
@@ -223,7 +228,7 @@ func (r *Request) Asked(words string) bool {
 	return false
 }
 
-// Says reports whether the system prompt or a message holds the words.
+// Says reports whether the system prompt or a message contains the words.
 func (r *Request) Says(words string) bool {
 	return strings.Contains(r.System, words) || slices.ContainsFunc(r.Messages, func(m Message) bool { return m.says(words) })
 }
@@ -232,7 +237,7 @@ func (m Message) says(words string) bool {
 	return slices.ContainsFunc(m.Content, func(b Block) bool { return strings.Contains(b.Text, words) })
 }
 
-// Results are what the tools have returned in the conversation, oldest first.
+// Results returns the tool results of the conversation, oldest first.
 func (r *Request) Results() []Block {
 	var all []Block
 	for _, m := range r.Messages {

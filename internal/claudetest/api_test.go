@@ -32,7 +32,7 @@ func ask(t *testing.T, api *API, stream, more string) (int, string) {
 	return resp.StatusCode, string(text)
 }
 
-// The pieces of a stream make up what the script says, and the next request gets the next step.
+// The pieces of a stream add up to the script's text, and the next request gets the next step.
 func TestAPI(t *testing.T) {
 	command := `printf '%s\n' "` + strings.Repeat("漢é", 30) + `"`
 	api := Start(Script{Steps: []Reply{{Text: strings.Repeat("Well, é. ", 9), Calls: Bash(command).Calls}, Fail(429, "rate_limit_error", "slow down")}})
@@ -71,7 +71,8 @@ func TestAPI(t *testing.T) {
 	}
 }
 
-// Nothing but the model is there: other paths and every host behind the proxy are refused, and noted.
+// Only the Messages API exists: other paths, and every host behind the proxy, are refused and
+// noted.
 func TestAPIOutside(t *testing.T) {
 	api := Start()
 	defer api.Close()

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// hostile are words that a shell, the client's check of shell lines, or a program could stumble over. Each would leave a file if it ran.
+// hostile are words that a shell, the client's check of shell lines, or a program could
+// misread. Each would create a file if it ran.
 var hostile = []string{
 	"why doesn't S-01 move",
 	`"quotes" and \ and 'both`,
@@ -17,10 +18,12 @@ var hostile = []string{
 	"--force -x caf\u00e9 \U0001F600",
 }
 
-// Whatever a person writes behind a command reaches the model as it is, and no shell; and each command of the plugin expands.
+// Text after a command reaches the model unchanged and reaches no shell; and each command of
+// the plugin expands.
 func TestHostileArguments(t *testing.T) {
 	w := newWorld(t, []string{"S-01", "S-02:S-01"}, Script{Steps: []Reply{Say("Well.")}})
-	flags := []string{"--plugin-dir", w.plugin(), "--allowedTools", "Bash"} // so that only what isn't run isn't run
+	// so that permissions aren't what prevents a run
+	flags := []string{"--plugin-dir", w.plugin(), "--allowedTools", "Bash"}
 	said := strings.Join(hostile, "\n")
 	for _, name := range names(t, "commands") {
 		w.headless("/gl:"+name+" "+said, flags...)

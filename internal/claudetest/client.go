@@ -8,17 +8,17 @@ import (
 	"runtime"
 )
 
-// Version is the client that gl is tested with.
+// Version is the version of the client that gl is tested with.
 const Version = "2.1.330"
 
 // DirVariable names the directory in which npm has installed the client.
 const DirVariable = "GREENLIGHT_CLAUDE_DIR"
 
-// ErrNoClient says that nobody has named an installed client.
+// ErrNoClient means that DirVariable isn't set.
 var ErrNoClient = errors.New("no client: run make test-claude, or name the directory of npm's node_modules in " + DirVariable)
 
-// Client is the path of the client's program. It is the platform's own package, so that it works after npm install
-// --ignore-scripts too.
+// Client returns the path of the client's program. It is in the package for this platform, so
+// that it also works after npm install --ignore-scripts.
 func Client() (string, error) {
 	dir := os.Getenv(DirVariable)
 	if dir == "" {
@@ -35,9 +35,10 @@ func Client() (string, error) {
 	return filepath.Abs(path)
 }
 
-// Environ is the whole environment of a client that talks to the stand-in alone: nothing of the caller's reaches it,
-// HOME is its own, what it would report or update is switched off, and whatever it asks for all the same meets a proxy
-// that refuses. It gives up on the first error, where it would try ten times with growing waits.
+// Environ returns the whole environment of a client that talks only to the stand-in: it
+// inherits nothing from the caller, HOME is its own, reports and updates are off, and all other
+// requests go to a proxy that refuses them. The client gives up on the first error, where by
+// default it would retry ten times with growing delays.
 func Environ(api *API, home, path string) []string {
 	return []string{
 		"PATH=" + path,
@@ -50,9 +51,10 @@ func Environ(api *API, home, path string) []string {
 		"DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1",
 		"HTTPS_PROXY=" + api.URL, "HTTP_PROXY=" + api.URL,
 		"NO_PROXY=127.0.0.1,localhost",
-		"IS_SANDBOX=1", // root may skip the permissions only in a sandbox, and CI is often root
+		// outside a sandbox root may not skip the permissions, and CI often runs as root
+		"IS_SANDBOX=1",
 	}
 }
 
-// Key is the API key that the stand-in is called with. It opens nothing.
+// Key is the API key that the client sends to the stand-in. It is valid nowhere else.
 const Key = "standin-standin-standin-standin"

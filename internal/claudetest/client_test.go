@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The Makefile installs the client that gl is tested with.
+// The Makefile installs the client version that gl is tested with.
 func TestPinned(t *testing.T) {
 	makefile, err := os.ReadFile("../../Makefile")
 	if err != nil || !strings.Contains(string(makefile), "\nCLAUDE_PINNED = "+Version+"\n") {

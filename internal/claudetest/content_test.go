@@ -13,7 +13,7 @@ import (
 	"greenlight/internal/agent"
 )
 
-// plugin unpacks the content as the plugin that it is, and returns its directory.
+// plugin unpacks the content as a plugin and returns its directory.
 func (w *world) plugin() string {
 	w.Helper()
 	dir := filepath.Join(w.home, "plugin")
@@ -30,7 +30,7 @@ func (w *world) plugin() string {
 	return dir
 }
 
-// names are those of the content's commands or agents.
+// names returns the names of the content's commands or agents.
 func names(t *testing.T, kind string) []string {
 	t.Helper()
 	files, err := fs.Glob(content.Plugin, "plugin/"+kind+"/*.md")
@@ -43,7 +43,7 @@ func names(t *testing.T, kind string) []string {
 	return files
 }
 
-// An initEvent is what the client says it has loaded.
+// An initEvent is the client's list of what it has loaded.
 type initEvent struct {
 	Subtype       string
 	SlashCommands []string `json:"slash_commands"`
@@ -51,7 +51,8 @@ type initEvent struct {
 	Tools         []string
 }
 
-// headless runs a prompt as gl does, but for the permissions, and returns what was loaded and how it ended.
+// headless runs a prompt as gl does, except for the permissions, and returns what was loaded
+// and how it ended.
 func (w *world) headless(prompt string, flags ...string) (initEvent, agent.Summary) {
 	w.Helper()
 	args := append([]string{"-p", prompt, "--output-format", "stream-json", "--verbose"}, flags...)
@@ -72,8 +73,8 @@ func (w *world) headless(prompt string, flags ...string) (initEvent, agent.Summa
 	return up, sum
 }
 
-// Installed and as a plugin, the client lists every command and every agent of the content, and each command expands:
-// what it has inlined is covered by its allowed-tools.
+// Installed or as a plugin, the client lists every command and every agent of the content, and
+// each command expands: its allowed-tools cover the commands it inlines.
 func TestContentLoads(t *testing.T) {
 	for _, how := range []string{"plugin", "installed"} {
 		t.Run(how, func(t *testing.T) {
@@ -102,7 +103,8 @@ func TestContentLoads(t *testing.T) {
 					t.Errorf("command gl:%s isn't among %q", name, up.SlashCommands)
 					continue
 				}
-				if how == "plugin" { // TestHostileArguments expands them; what their allowed-tools cover is the same
+				// TestHostileArguments expands them; their allowed-tools cover the same
+				if how == "plugin" {
 					continue
 				}
 				w.headless("/gl:"+name+" S-01", flags...)
@@ -114,11 +116,13 @@ func TestContentLoads(t *testing.T) {
 	}
 }
 
-// Before there is a project, the commands that may come first have what there is in their prompts, and no error.
+// Before there is a project, the prompts of the commands that may come first have what exists,
+// and no error.
 func TestBeforeAProject(t *testing.T) {
 	w := newWorld(t, []string{"S-01"}, Script{Steps: []Reply{Say("Well.")}})
 	w.check(os.RemoveAll(filepath.Join(w.root, ".greenlight")))
-	w.write(filepath.Join(w.root, ".greenlight", "INTERVIEW.md"), "# Interview\n") // which /gl:init writes first
+	// which /gl:init writes first
+	w.write(filepath.Join(w.root, ".greenlight", "INTERVIEW.md"), "# Interview\n")
 	for _, name := range []string{"init", "design", "map", "assess", "quick", "settings"} {
 		w.headless("/gl:"+name+" a shop for tea", "--plugin-dir", w.plugin(), "--allowedTools", "Bash")
 		if last := w.last(); !last.Asked("a shop for tea") || last.Asked("no Greenlight project") || last.Asked("gl: ") {
@@ -127,7 +131,7 @@ func TestBeforeAProject(t *testing.T) {
 	}
 }
 
-// A subagent is offered the tools of its frontmatter and no others, and told what its file says.
+// A sub-agent is offered exactly the tools of its frontmatter, and its file is its instruction.
 func TestAgentTools(t *testing.T) {
 	agents := names(t, "agents")
 	var main []Reply
@@ -176,13 +180,14 @@ func agentFile(t *testing.T, name string) (tools []string, said string) {
 	return tools, said
 }
 
-// Which of a project's own files and of a plugin's the client loads: the table in docs/claude-code.md.
+// The client's choice among a project's own files and a plugin's: the table in
+// docs/claude-code.md.
 func TestWhatIsLoaded(t *testing.T) {
 	for _, tt := range []struct {
 		name              string
 		installed, plugin bool
 		bare              bool
-		command           string // whose /gl:probe runs; "" for none
+		command           string // the one whose /gl:probe runs; "" for none
 		agents, hooks     []string
 	}{
 		{"installed", true, false, false, "installed", []string{"gl-probe"}, []string{"installed"}},
@@ -227,8 +232,8 @@ func TestWhatIsLoaded(t *testing.T) {
 	}
 }
 
-// A skill of a plugin is listed with the plugin's name. Without it, it can be typed where its frontmatter has a name; else
-// the text goes to the model as it is.
+// A skill of a plugin is listed with the plugin's name as prefix. It can be typed without the
+// prefix if its frontmatter has a name; otherwise the text goes to the model unchanged.
 func TestPluginSkillsAreTypedShort(t *testing.T) {
 	w := newWorld(t, []string{"S-01"}, Script{Steps: []Reply{Say("Well.")}})
 	dir := filepath.Join(w.home, "plugin")
@@ -246,7 +251,7 @@ func TestPluginSkillsAreTypedShort(t *testing.T) {
 	}
 }
 
-// probe writes a command, an agent and a hook that tell where they come from.
+// probe writes a command, an agent and a hook that report where they come from.
 func (w *world) probe(dir, from, command, hooks string) {
 	w.Helper()
 	w.write(filepath.Join(dir, command), "This is the command of "+from+".\n")

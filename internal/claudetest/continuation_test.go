@@ -13,7 +13,8 @@ import (
 // known is what only the first attempt has seen: the output of a command that it ran.
 const known = "the-vault-opens-at-4711"
 
-// begin is how every first attempt here begins. What it says is in its conversation and nowhere else.
+// begin returns the start of every first attempt here. Its text is in its conversation and
+// nowhere else.
 func begin() []Reply {
 	return []Reply{
 		Bash("gl state set S-01 status=implementing step=implementing"),
@@ -21,7 +22,7 @@ func begin() []Reply {
 	}
 }
 
-// finish is how it ends, in the attempt that goes on.
+// finish returns the end, in the attempt that continues.
 func finish(command string) []Reply {
 	return []Reply{
 		Bash("gl slice S-01; pwd"),
@@ -30,8 +31,9 @@ func finish(command string) []Reply {
 	}
 }
 
-// A slice goes on after each ending that leaves it unfinished: the first request of its next attempt has the messages of the
-// one before, says in its last message what has happened since, and its tools run in the same worktree.
+// A slice continues after each ending that leaves it unfinished: the first request of its next
+// attempt has the messages of the previous one, its last message says what has happened since,
+// and its tools run in the same worktree.
 func TestContinuation(t *testing.T) {
 	var limited atomic.Bool
 	once := func(r *Request) bool {
@@ -42,12 +44,12 @@ func TestContinuation(t *testing.T) {
 		name   string
 		limit  bool     // the API refuses once, after the first steps
 		flags  string   // of the first attempt
-		tests  string   // the script that tests; "" for none
+		tests  string   // the test script; "" for none
 		first  []Reply  // after begin
 		second []Reply  // the same conversation
-		then   []string // what a person runs; nil where the drain goes on by itself
+		then   []string // commands of a person; nil if the drain continues by itself
 		ended  attempt.Outcome
-		told   []string // parts of the message with which the conversation goes on
+		told   []string // parts of the message that continues the conversation
 	}{
 		{name: "turn limit", flags: yolo + " --max-turns 2", second: finish(""), then: []string{"retry", "S-01"},
 			ended: attempt.Stalled, told: []string{"Go on with slice S-01", "turn limit after 2 turns"}},
@@ -90,7 +92,8 @@ func TestContinuation(t *testing.T) {
 	}
 }
 
-// continued checks that the second attempt at S-01 went on with the first one's conversation, in its worktree, and completed it.
+// continued checks that the second attempt at S-01 continued the first one's conversation, in
+// its worktree, and completed it.
 func (w *world) continued(ended attempt.Outcome, told []string) {
 	w.Helper()
 	first, second := w.attempt("S-01", 1), w.attempt("S-01", 2)
@@ -115,7 +118,8 @@ func (w *world) continued(ended attempt.Outcome, told []string) {
 	for _, b := range q.Results() {
 		saw += b.Text + "\n"
 	}
-	dir := filepath.Join(filepath.Base(filepath.Dir(first.Dir)), filepath.Base(first.Dir)) // its whole path may go through links
+	// the whole path may go through links
+	dir := filepath.Join(filepath.Base(filepath.Dir(first.Dir)), filepath.Base(first.Dir))
 	if !strings.Contains(saw, known) || !strings.Contains(saw, dir) {
 		w.Errorf("what the first attempt saw, in %s, isn't in the request:\n%s", dir, saw)
 	}
@@ -133,7 +137,8 @@ func (w *world) continued(ended attempt.Outcome, told []string) {
 	}
 }
 
-// firstOf is the first request in which the conversation goes on: the first that says this after the model's last answer.
+// firstOf returns the first request that continues the conversation: the first with the words
+// after the model's last answer.
 func (w *world) firstOf(r *attempt.Record, words string) *Request {
 	w.Helper()
 	for _, q := range w.api.Requests() {
@@ -145,7 +150,7 @@ func (w *world) firstOf(r *attempt.Record, words string) *Request {
 	return nil
 }
 
-// saidSince reports whether somebody has said the words since the model has answered last.
+// saidSince reports whether a message since the model's last answer contains the words.
 func (r *Request) saidSince(words string) bool {
 	for _, m := range slices.Backward(r.Messages) {
 		if m.Role == "assistant" {

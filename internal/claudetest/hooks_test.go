@@ -8,7 +8,7 @@ import (
 	"greenlight/internal/attempt"
 )
 
-// A session begins with the project's state among what the model reads.
+// The project's state is part of what the model reads first in a session.
 func TestHookSessionStart(t *testing.T) {
 	w := newWorld(t, []string{"S-01"}, Script{Steps: []Reply{Say("Hello.")}})
 	w.headless("hello", "--plugin-dir", w.plugin())
@@ -17,7 +17,8 @@ func TestHookSessionStart(t *testing.T) {
 	}
 }
 
-// What gl owns can't be written past it, and the model is told how instead; what is a person's can.
+// A write to gl's own files is refused, and the model is told what to do instead; a write to a
+// person's files is allowed.
 func TestHookGuard(t *testing.T) {
 	const path = ".greenlight/slices/S-01.md"
 	w := newWorld(t, []string{"S-01"})
@@ -55,7 +56,7 @@ func TestHookGuard(t *testing.T) {
 	}
 }
 
-// An implementer can't write tests, and the one who writes the tests can.
+// An implementer can't write tests, and the agent that writes the tests can.
 func TestHookGuardsTests(t *testing.T) {
 	w := newWorld(t, []string{"S-01"})
 	ask := func(name string) Reply {
@@ -85,7 +86,7 @@ func TestHookGuardsTests(t *testing.T) {
 	}
 }
 
-// A model that leaves its slice without a word is told so once, and can still say how it stands.
+// A model that leaves its slice without reporting is told so once, and can still report.
 func TestHookStop(t *testing.T) {
 	w := newWorld(t, []string{"S-01"}, Script{Steps: []Reply{
 		Bash("gl state set S-01 status=implementing step=implementing"),

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// gl init and gl design are a conversation: the client has the terminal, begins with the command, and the person answers.
+// gl init and gl design are a conversation: the client has the terminal, begins with the
+// command, and the person answers.
 func TestInteractive(t *testing.T) {
 	for _, name := range []string{"init", "design"} {
 		t.Run(name, func(t *testing.T) {
@@ -30,7 +31,8 @@ func TestInteractive(t *testing.T) {
 	}
 }
 
-// In a terminal sub-agents run in the background: a model that starts one and ends its turn is woken, as the texts say.
+// In a terminal sub-agents run in the background: a model that starts one and ends its turn is
+// woken, as the texts say.
 func TestInteractiveAgentWakes(t *testing.T) {
 	w := newWorld(t, []string{"S-01"}, Script{func(r *Request) bool { return r.Asked("YOUR TASK:") }, []Reply{Say("DONE. The cause is the cache.")}},
 		Script{nil, append([]Reply{
@@ -38,7 +40,8 @@ func TestInteractiveAgentWakes(t *testing.T) {
 			Say("I wait for the debugger."),
 		}, slices.Repeat([]Reply{Say("It has answered me.")}, 20)...)})
 	w.knownToClient()
-	// By default the client asks its server about each call, which the stand-in isn't.
+	// By default the client asks its server about each call, and the stand-in doesn't have that
+	// server.
 	w.write(filepath.Join(w.home, ".claude/settings.json"), `{"permissions": {"defaultMode": "acceptEdits", "allow": ["Agent"]}}`)
 	p := w.pane("gl design; echo gl ended with $?")
 	p.until("It has answered me.")
@@ -49,7 +52,8 @@ func TestInteractiveAgentWakes(t *testing.T) {
 	p.until("gl ended with 0")
 }
 
-// knownToClient has the client ask neither for a theme, nor for the key, nor whether the directory is to be trusted.
+// knownToClient makes the client skip its questions for a theme, for the key and for trust in
+// the directory.
 func (w *world) knownToClient() {
 	w.Helper()
 	root, err := filepath.EvalSymlinks(w.root)
@@ -63,7 +67,7 @@ func (w *world) knownToClient() {
 	w.write(filepath.Join(w.home, ".claude.json"), string(data))
 }
 
-// A pane is a terminal with a shell command in it.
+// A pane is a terminal that runs a shell command.
 type pane struct {
 	*world
 	socket string
@@ -81,7 +85,7 @@ func (w *world) pane(command string) *pane {
 	return p
 }
 
-// send types: words, and keys by tmux's names.
+// send types words, and keys by tmux's names.
 func (p *pane) send(keys ...string) {
 	p.Helper()
 	for _, k := range keys {

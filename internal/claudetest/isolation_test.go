@@ -7,7 +7,8 @@ import (
 	"greenlight/internal/attempt"
 )
 
-// A try is one call of a tool by a sub-agent, and what the answer must say; "" for a call that must succeed.
+// A try is a tool call by a sub-agent and text that the answer must contain; "" for a call that
+// must succeed.
 type try struct {
 	call Reply
 	says string
@@ -19,7 +20,7 @@ func write(path string) Reply {
 
 func read(path string) Reply { return Use("Read", map[string]string{"file_path": path}) }
 
-// askFor starts a sub-agent.
+// askFor returns an answer that starts a sub-agent.
 func askFor(name string) Reply {
 	return Use("Agent", map[string]any{"description": "ask", "prompt": "YOUR TASK: " + name, "subagent_type": "gl:" + name, "run_in_background": false})
 }
@@ -30,7 +31,8 @@ const (
 	spoiled = "Changed since the tests were handed over: "
 )
 
-// tries are, for each agent, every rule of its row in isolation.json that a tool could break.
+// tries returns, for each agent, a try for every rule of its row in isolation.json that a tool
+// could break.
 func tries() map[string][]try {
 	return map[string][]try{
 		"gl-test-writer": {
@@ -62,7 +64,8 @@ func tries() map[string][]try {
 			{read("src/a.go"), ""},
 			{write("security_test.go"), ""},
 		},
-		"gl-verifier":        {{read("a_test.go"), ""}, {Bash("echo x > src/v.go"), ""}}, // told when it ends
+		// told when it ends
+		"gl-verifier":        {{read("a_test.go"), ""}, {Bash("echo x > src/v.go"), ""}},
 		"gl-wrapper":         {{write("src/e.go"), "may not change code"}, {write(".greenlight/NOTES1.md"), ""}},
 		"gl-architect":       {{write("src/f.go"), "may not change code"}, {write("f_test.go"), "may not change tests"}, {write(".greenlight/NOTES2.md"), ""}},
 		"gl-designer":        {{write("src/g.go"), "may not change code"}, {write(".greenlight/NOTES3.md"), ""}},
@@ -71,7 +74,8 @@ func tries() map[string][]try {
 	}
 }
 
-// playing is a world in which a slice is built by these agents, one after the other, who try these things.
+// playing returns a world in which these agents build a slice, one after the other, and make
+// these tries.
 func playing(t *testing.T, agents []string, all map[string][]try) *world {
 	t.Helper()
 	var scripts []Script
@@ -81,7 +85,8 @@ func playing(t *testing.T, agents []string, all map[string][]try) *world {
 		for _, one := range all[name] {
 			steps = append(steps, one.call)
 		}
-		steps = append(steps, Say("Done."), Bash(putBack), Say("Put back.")) // the last two for whom SubagentStop sends back
+		// the last two are for agents that SubagentStop sends back
+		steps = append(steps, Say("Done."), Bash(putBack), Say("Put back."))
 		scripts = append(scripts, Script{func(r *Request) bool { return r.Asked("YOUR TASK: " + name) }, steps})
 		main = append(main, askFor(name))
 		if name == "gl-test-writer" {
@@ -101,7 +106,7 @@ func playing(t *testing.T, agents []string, all map[string][]try) *world {
 	return w
 }
 
-// conversation is the last request of a sub-agent.
+// conversation returns the last request of a sub-agent.
 func (w *world) conversation(name string) *Request {
 	w.Helper()
 	var last *Request
@@ -116,8 +121,8 @@ func (w *world) conversation(name string) *Request {
 	return last
 }
 
-// Each rule of isolation.json is broken once, by a tool or in a shell, and each attempt is caught; and the session and its sub-agents have read the
-// standards.
+// Each rule of isolation.json is broken once, by a tool or in a shell, and each time it is
+// caught; and the session and its sub-agents have read the standards.
 func TestIsolationIsEnforced(t *testing.T) {
 	agents := []string{"gl-test-writer", "gl-implementer", "gl-security", "gl-verifier", "gl-wrapper", "gl-architect", "gl-designer", "gl-codebase-mapper", "gl-assessor"}
 	w := playing(t, agents, tries())
@@ -140,7 +145,8 @@ func TestIsolationIsEnforced(t *testing.T) {
 			}
 		}
 	}
-	if n := len(w.conversation("gl-implementer").Results()); n != len(tries()["gl-implementer"])+1 { // it wanted to end with a test changed
+	// it tried to end with a test changed
+	if n := len(w.conversation("gl-implementer").Results()); n != len(tries()["gl-implementer"])+1 {
 		t.Errorf("the implementer wasn't sent back: %d calls", n)
 	}
 	if c := w.conversation("gl-verifier"); !c.Says("gl-verifier may not change these, and they were changed while it worked: src/v.go.") {
@@ -151,7 +157,7 @@ func TestIsolationIsEnforced(t *testing.T) {
 	}
 }
 
-// Where nothing is broken nothing is said.
+// Agents that break no rule get no message.
 func TestIsolationOfTheHonest(t *testing.T) {
 	all := map[string][]try{
 		"gl-test-writer": {{read("go.mod"), ""}, {write("b_test.go"), ""}},
@@ -168,7 +174,8 @@ func TestIsolationOfTheHonest(t *testing.T) {
 	}
 }
 
-// Until the tests are handed over, gl-implementer sets a test runner up, as /gl:slice tells it to.
+// Until the tests are handed over, gl-implementer may set up a test runner, as /gl:slice tells
+// it to.
 func TestRunnerIsSetUp(t *testing.T) {
 	var all []try
 	for _, name := range []string{"package.json", "vitest.config.ts", "jest.config.js", "pytest.ini", "conftest.py", "tests/conftest.py"} {
@@ -187,7 +194,7 @@ func TestRunnerIsSetUp(t *testing.T) {
 	}
 }
 
-// afterEach is what the model read after each of its calls.
+// afterEach returns what the model read after each of its calls.
 func afterEach(r *Request) []string {
 	var all []string
 	spoken := false

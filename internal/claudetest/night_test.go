@@ -15,8 +15,9 @@ import (
 	"greenlight/internal/testfiles"
 )
 
-// The client gets its prompt on stdin, where the slash command expands, and a sentence in the middle of a turn, which the model reads at
-// the end of the tool call. The turn limit holds, and the client ends when it has its result.
+// The client gets its prompt on stdin, where the slash command expands, and a message in the
+// middle of a turn, which the model reads at the end of the tool call. The turn limit holds,
+// and the client exits once it has its result.
 func TestSay(t *testing.T) {
 	w := newWorld(t, []string{"S-01"}, Script{Steps: []Reply{
 		Bash("gl state set S-01 status=implementing step=implementing; while ! [ -e go ]; do sleep 0.1; done"),
@@ -49,7 +50,8 @@ func TestSay(t *testing.T) {
 	}
 }
 
-// What a person says after the model's last word makes it go on: the client isn't hung up on before it has what was said.
+// A person's message after the model's last answer makes it continue: gl doesn't close the
+// client's stdin before the client has the message.
 func TestSayAtTheEnd(t *testing.T) {
 	w := newWorld(t, []string{"S-01"}, Script{Steps: []Reply{
 		Bash("gl state set S-01 status=implementing step=implementing"), {Text: "I stop here.", Wait: 3 * time.Second},
@@ -66,8 +68,9 @@ func TestSayAtTheEnd(t *testing.T) {
 	}
 }
 
-// For five minutes (by GREENLIGHT_LONG; a shorter time else) the API is overloaded, for every slice and whatever the client tries again: no slice fails, one
-// attempt at a time looks whether it is over, after waits that grow, and then all is built.
+// The API is overloaded for five minutes (with GREENLIGHT_LONG; otherwise for less), for every
+// slice and every retry of the client: no slice fails, one attempt at a time probes whether it
+// is over, with growing delays, and then everything is built.
 func TestOutage(t *testing.T) {
 	lasts := 25 * time.Second
 	if testfiles.Long() {
@@ -87,7 +90,7 @@ func TestOutage(t *testing.T) {
 	w := newWorld(t, ids, scripts...)
 	w.must("gl", "settings", "set", "parallel.hold_seconds", "3")
 	w.flags(yolo)
-	w.patience += 2 * lasts // the last wait may begin at its end
+	w.patience += 2 * lasts // the last delay may begin at the end of the outage
 	w.must("gl", "slice", "--watch", "--runner", "process", "--max", "4")
 
 	var waits []time.Duration
@@ -124,7 +127,8 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// At the budget of the drain nothing more is launched, a person is asked, and goes on by raising it. A slice's own budget stops the client itself.
+// At the budget of the drain no more slices are launched, and a person is asked, who continues
+// by raising it. A slice's own budget stops the client itself.
 func TestBudget(t *testing.T) {
 	ids := []string{"S-01", "S-02", "S-03"}
 	var scripts []Script
@@ -133,7 +137,7 @@ func TestBudget(t *testing.T) {
 	}
 	w := newWorld(t, ids, scripts...)
 	w.flags(yolo)
-	w.must("gl", "budget", "drain", "0.0001") // less than one slice costs
+	w.must("gl", "budget", "drain", "0.0001") // less than a slice costs
 	drain := func() run { return w.call("gl", "slice", "--watch", "--runner", "process", "--max", "1") }
 	r := drain()
 	if r.code == 0 || !strings.Contains(r.out, "held until you raise the budget") || !strings.Contains(r.out, "1/3 done") {

@@ -16,8 +16,8 @@ import (
 	"greenlight/internal/sandbox"
 )
 
-// A shellAPI is a stand-in of the APIs of codex, Gemini CLI and opencode: its model runs one shell command after the other,
-// and then says that it is done. What was asked is kept.
+// A shellAPI is a stand-in for the APIs of codex, Gemini CLI and opencode: its model runs one
+// shell command after the other, and then says that it is done. It keeps the requests.
 type shellAPI struct {
 	*httptest.Server
 	commands []string
@@ -33,7 +33,7 @@ func startShellAPI(t *testing.T, commands ...string) *shellAPI {
 	return a
 }
 
-// next is the command after those that were answered; false once all were.
+// next returns the command after the answered ones; false after the last.
 func (a *shellAPI) next(answered int) (command string, more bool) {
 	if answered >= len(a.commands) {
 		return "", false
@@ -60,7 +60,7 @@ func (a *shellAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// events writes server-sent events. One with a type has its name.
+// events writes server-sent events. An event with a type is named by it.
 func events(w http.ResponseWriter, list ...object) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	for _, e := range list {
@@ -72,7 +72,7 @@ func events(w http.ResponseWriter, list ...object) {
 	}
 }
 
-// responses is OpenAI's Responses API, which codex uses.
+// responses serves OpenAI's Responses API, which codex uses.
 func (a *shellAPI) responses(w http.ResponseWriter, body []byte) {
 	var req struct {
 		Input []struct{ Type string }
@@ -109,7 +109,7 @@ func (a *shellAPI) responses(w http.ResponseWriter, body []byte) {
 		object{"type": "response.completed", "response": object{"id": id, "usage": usage, "output": []object{item}}})
 }
 
-// completions is OpenAI's older API, by which opencode reaches any provider.
+// completions serves OpenAI's older API, by which opencode reaches any provider.
 func (a *shellAPI) completions(w http.ResponseWriter, body []byte) {
 	var req struct {
 		Stream   bool
@@ -124,7 +124,8 @@ func (a *shellAPI) completions(w http.ResponseWriter, body []byte) {
 		}
 	}
 	delta, reason := object{"role": "assistant", "content": "Done."}, "stop"
-	if command, more := a.next(answered); more && len(req.Tools) > 0 { // without tools it asks for a title
+	// without tools the request is for a title
+	if command, more := a.next(answered); more && len(req.Tools) > 0 {
 		text, _ := json.Marshal(object{"command": command, "description": "run it"})
 		delta, reason = object{"role": "assistant", "tool_calls": []object{{"index": 0, "id": fmt.Sprintf("call_%d", answered), "type": "function",
 			"function": object{"name": "bash", "arguments": string(text)}}}}, "tool_calls"
@@ -139,7 +140,7 @@ func (a *shellAPI) completions(w http.ResponseWriter, body []byte) {
 	fmt.Fprint(w, "data: [DONE]\n\n")
 }
 
-// generate is Gemini's API.
+// generate serves Gemini's API.
 func (a *shellAPI) generate(w http.ResponseWriter, body []byte, stream bool) {
 	var req struct {
 		Contents []struct {
@@ -171,11 +172,11 @@ func (a *shellAPI) generate(w http.ResponseWriter, body []byte, stream bool) {
 	events(w, answer)
 }
 
-// An other is a real client besides Claude Code.
+// An other is a real client other than Claude Code.
 type other struct {
 	name string
 	bin  string                                 // below node_modules
-	set  func(w *world, api *shellAPI) []string // what it needs in its home; it returns variables
+	set  func(w *world, api *shellAPI) []string // prepares its home and returns variables
 }
 
 func others() []other {
@@ -183,7 +184,8 @@ func others() []other {
 		{"codex", ".bin/codex", func(w *world, api *shellAPI) []string {
 			w.write(filepath.Join(w.home, ".codex", "config.toml"), fmt.Sprintf("model = \"m\"\nmodel_provider = \"standin\"\n"+
 				"[model_providers.standin]\nname = \"standin\"\nbase_url = %q\nwire_api = \"responses\"\nenv_key = \"STANDIN_KEY\"\n", api.URL+"/v1"))
-			w.write(filepath.Join(w.home, ".profile"), "PATH="+filepath.Join(filepath.Dir(w.home), "bin")+":$PATH\n") // codex runs commands with bash -lc
+			// codex runs commands with bash -lc
+			w.write(filepath.Join(w.home, ".profile"), "PATH="+filepath.Join(filepath.Dir(w.home), "bin")+":$PATH\n")
 			return []string{"STANDIN_KEY=" + Key}
 		}},
 		{"gemini", ".bin/gemini", func(w *world, api *shellAPI) []string {
@@ -200,8 +202,9 @@ func others() []other {
 	}
 }
 
-// newOther is a project outside the temporary directory, in which the client builds with defaults. codex lets its commands
-// write the temporary directory anyway, and shows them none of /dev but the usual.
+// newOther creates a project outside the temporary directory, in which the client builds with
+// defaults. codex always lets its commands write the temporary directory, and shows them only
+// the usual files of /dev.
 func newOther(t *testing.T, o other, api *shellAPI, scripts ...Script) *world {
 	t.Helper()
 	client := filepath.Join(os.Getenv(DirVariable), "node_modules", o.bin)
@@ -236,7 +239,8 @@ func newOther(t *testing.T, o other, api *shellAPI, scripts ...Script) *world {
 	return w
 }
 
-// Each client builds and lands a slice with defaults, in a project outside the temporary directory.
+// Each client builds and lands a slice with defaults, in a project outside the temporary
+// directory.
 func TestOthersLand(t *testing.T) {
 	for _, o := range others() {
 		t.Run(o.name, func(t *testing.T) {
@@ -246,7 +250,7 @@ func TestOthersLand(t *testing.T) {
 	}
 }
 
-// The same within gl's own sandbox.
+// The same in gl's own sandbox.
 func TestOthersLandInTheSandbox(t *testing.T) {
 	if sandbox.Check(context.Background()) != nil {
 		t.Skip("there is no sandbox here")
@@ -259,7 +263,7 @@ func TestOthersLandInTheSandbox(t *testing.T) {
 	}
 }
 
-// land has the client build a slice, and checks that it landed.
+// land makes the client build a slice, and checks that it landed.
 func (o other) land(t *testing.T, box string) {
 	t.Helper()
 	commands := []string{
@@ -268,7 +272,8 @@ func (o other) land(t *testing.T, box string) {
 		"true",
 		"gl state set S-01 status=complete step=complete tests=1 waiting_for= && gl state release S-01",
 	}
-	kept := []string{".git/hooks/x", ".git/config", ".greenlight/runs/x", ".greenlight/config.json"} // by a sandbox
+	// by a sandbox
+	kept := []string{".git/hooks/x", ".git/config", ".greenlight/runs/x", ".greenlight/config.json"}
 	if o.name == "codex" || box != "" {
 		commands[2] = "cd $GREENLIGHT_ROOT; for f in " + strings.Join(kept, " ") + "; do echo '# touched' >> $f; done; true"
 	}

@@ -16,7 +16,7 @@ import (
 
 const yolo = "--dangerously-skip-permissions"
 
-// built is what a model does that builds the slice.
+// built returns the steps of a model that builds the slice.
 func built(id string) []Reply {
 	return []Reply{
 		Bash("gl state set " + id + " status=implementing step=implementing"),
@@ -25,16 +25,16 @@ func built(id string) []Reply {
 	}
 }
 
-// What the real client does in each case, and what gl slice makes of it.
+// The real client's behavior in each case, and the outcome that gl slice derives from it.
 func TestOutcomes(t *testing.T) {
 	for _, tt := range []struct {
 		scenario string
-		command  string // the text of an installed /gl:slice; "" for the plugin's
+		command  string // text of an installed /gl:slice; "" for the plugin's
 		flags    string // parallel.claude_flags; "" for the default
 		steps    []Reply
 		want     attempt.Outcome
 		status   string // of the slice afterwards
-		says     string // a part of what gl prints
+		says     string // part of gl's output
 	}{
 		{"completes its slice", "", "", built("S-01"), attempt.Done, "complete", "S-01 complete (3 tests)"},
 		{"ends without completing", "", "", []Reply{Say("Looks fine to me.")}, attempt.Stalled, "in_progress", "gl retry S-01"},
@@ -85,7 +85,7 @@ func (w *world) flags(flags string) {
 	}
 }
 
-// settled checks what an attempt came to, and that nobody holds the slice any more.
+// settled checks an attempt's outcome, and that the slice is unclaimed.
 func (w *world) settled(r *attempt.Record, want attempt.Outcome, status string) {
 	w.Helper()
 	if r.Outcome != want {
@@ -107,7 +107,8 @@ func (w *world) log(r *attempt.Record) string {
 	return w.read(fmt.Sprintf(".greenlight/runs/log/%s.%d.log", r.Slice, r.N))
 }
 
-// A finished attempt is known by its cost and turns, and its counts of tests reach the slice.
+// The record of a finished attempt has its cost and turns, and its counts of tests reach the
+// slice.
 func TestFinishedAttempt(t *testing.T) {
 	w := newWorld(t, []string{"S-01"}, Script{Steps: built("S-01")})
 	r, _ := w.build("S-01")
@@ -124,7 +125,7 @@ func TestFinishedAttempt(t *testing.T) {
 	}
 }
 
-// A subscription tells when its limit ends, and gl holds until exactly then.
+// A subscription reports the end of its limit, and gl holds exactly until then.
 func TestSubscriptionLimit(t *testing.T) {
 	reset := time.Now().Add(time.Hour).Truncate(time.Second)
 	limit := Fail(429, "rate_limit_error", "This request would exceed your account's rate limit.")
@@ -174,7 +175,8 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// Where the content is installed but the client doesn't load it (--bare), the attempt ends before it costs anything.
+// If the content is installed but the client doesn't load it (--bare), the attempt ends before
+// it costs anything.
 func TestCommandNotLoaded(t *testing.T) {
 	w := newWorld(t, []string{"S-01"}, Script{Steps: built("S-01")})
 	w.must("gl", "install", "--local")
@@ -187,12 +189,14 @@ func TestCommandNotLoaded(t *testing.T) {
 	w.observeAttempt("doesn't load the installed commands (--bare)", r)
 }
 
-// A command in the background outlives the client's result, and its end wakes the model: the attempt isn't over before.
+// A command in the background outlives the client's result, and its end wakes the model: the
+// attempt lasts until then.
 func TestBackgroundCommand(t *testing.T) {
 	steps := []Reply{Use("Bash", map[string]any{"command": "sleep 6", "description": "wait", "run_in_background": true}),
 		Say("I wait."), Say("I still wait.")} // the second to the Stop hook
 	w := newWorld(t, []string{"S-01"}, Script{Steps: append(steps, built("S-01")...)})
-	w.must("gl", "settings", "set", "parallel.result_grace_seconds", "4") // less than the command takes, and enough to wake up on a busy machine
+	// less than the command takes, and enough to wake up on a busy machine
+	w.must("gl", "settings", "set", "parallel.result_grace_seconds", "4")
 	r, _ := w.build("S-01")
 	w.settled(r, attempt.Done, "complete")
 	if n := strings.Count(w.log(r), `"type":"result"`); n < 2 {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// subagentRequest is the last request of the sub-agent, which was asked for by a session of a slice and did these steps: its first,
-// where there are none.
+// subagentRequest returns the last request of the sub-agent, which a slice's session started
+// and which took these steps; without steps, its first request.
 func subagentRequest(t *testing.T, name string, steps ...Reply) *Request {
 	t.Helper()
 	inSubagent := func(r *Request) bool { return r.Asked("YOUR TASK: " + name) }
@@ -16,7 +16,7 @@ func subagentRequest(t *testing.T, name string, steps ...Reply) *Request {
 	return w.conversation(name)
 }
 
-// text is all that the model reads, its instructions first.
+// text returns all text that the model reads, its instructions first.
 func (r *Request) text() string {
 	var b strings.Builder
 	b.WriteString(r.System)
@@ -28,7 +28,7 @@ func (r *Request) text() string {
 	return b.String()
 }
 
-// A sub-agent gets the pages that its work goes by, whole, and nobody types them.
+// A sub-agent gets the pages for its work, whole, without any command.
 func TestSubagentsGetTheirPages(t *testing.T) {
 	for name, last := range map[string][]string{
 		"gl-architect": {"# Contracts and slices", "splits them first.", "# The interview", "# Checking a plan", "what is deferred.\n</page>", "A cache needs a reason"},

@@ -13,22 +13,25 @@ import (
 
 var updatePrompt = flag.Bool("update-prompt", false, "write what the client tells sub-agents besides our text")
 
-// clientLine is a line of the client's as the file has it: how it begins, and a sum of all of it.
+// clientLine returns a line of the client's prompt as the file has it: its beginning and a
+// checksum of the whole.
 func clientLine(line string) string {
 	const most = 60
 	begin := []rune(line)
 	return fmt.Sprintf("%x  %s\n", sha256.Sum256([]byte(line)), string(begin[:min(len(begin), most)]))[56:]
 }
 
-// What the client itself tells a sub-agent is answered by the agents' texts: that it needn't write report files, and, behind its first
-// call, how to read files. When the client says something else, this test fails: read the difference, change the texts under content/plugin/agents
-// that argue with it, and run make test-claude ARGS='-run TestClientsOwnPrompt -update-prompt'.
+// The agents' texts answer the client's own instructions to a sub-agent: that it needn't write
+// report files and, after its first call, how to read files. If the client's text changes, this
+// test fails: read the difference, change the texts under content/plugin/agents that argue with
+// it, and run make test-claude ARGS='-run TestClientsOwnPrompt -update-prompt'.
 func TestClientsOwnPrompt(t *testing.T) {
 	const file = "testdata/subagent-prompt.txt"
 	var told strings.Builder
-	for _, name := range []string{"gl-designer", "gl-implementer"} { // without a shell, and with one
+	// without a shell, and with one
+	for _, name := range []string{"gl-designer", "gl-implementer"} {
 		r := subagentRequest(t, name, read("a_test.go"))
-		own := "" // everything between our text's first and last line goes
+		own := "" // removes everything between our text's first and last line
 		for _, line := range strings.Split(r.System, "\n") {
 			switch {
 			case strings.HasPrefix(line, "x-anthropic-billing-header"):
@@ -66,7 +69,8 @@ func TestClientsOwnPrompt(t *testing.T) {
 	}
 }
 
-// toldSince is what the model was told since its first answer, besides what its calls returned.
+// toldSince returns what the model was told since its first answer, except the results of its
+// calls.
 func (r *Request) toldSince() []string {
 	var all []string
 	spoken := false

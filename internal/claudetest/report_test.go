@@ -12,13 +12,13 @@ import (
 	"greenlight/internal/attempt"
 )
 
-// update has a run write what it observes into the page, where it otherwise compares.
+// update makes a run write its observations into the page instead of comparing.
 var update = flag.Bool("update", false, "write what is observed into docs/claude-code.md")
 
 // An observation is a row of the table in docs/claude-code.md.
 type observation struct{ scenario, exit, stream, gl string }
 
-// observe compares what was seen with the row of the scenario in docs/claude-code.md.
+// observe compares an observation with the scenario's row in docs/claude-code.md.
 func (w *world) observe(o observation) {
 	w.Helper()
 	path := filepath.Join("..", "..", "docs", "claude-code.md")
@@ -61,7 +61,7 @@ func (w *world) observeAttempt(scenario string, r *attempt.Record) {
 	w.observe(o)
 }
 
-// streamOf is what the stream told of the end.
+// streamOf returns how the stream reported the end.
 func streamOf(e *attempt.Evidence) string {
 	if e.Result == nil {
 		return "no result event"

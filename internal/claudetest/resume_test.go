@@ -9,10 +9,11 @@ import (
 	"greenlight/internal/attempt"
 )
 
-// landable is work: an attempt in a worktree that changes nothing completes nothing.
+// landable is work to land: an attempt in a worktree that changes nothing completes nothing.
 const landable = "echo x > x.txt; git add -A; git commit -qm x; "
 
-// Where the conversation's files are gone, the same attempt begins a new one, which is told what the old one knew.
+// If the conversation's files are gone, the same attempt begins a new conversation, which is
+// told what the old one knew.
 func TestConversationIsGone(t *testing.T) {
 	w := newWorld(t, []string{"S-01"}, Script{Steps: []Reply{
 		Bash("gl state set S-01 status=implementing step=implementing"), Bash("echo one"), Bash("echo two")}})
@@ -42,7 +43,7 @@ func TestConversationIsGone(t *testing.T) {
 	}
 }
 
-// stopped is a first attempt at S-01 in a worktree that ends at its turn limit.
+// stopped returns a first attempt at S-01 in a worktree that ends at its turn limit.
 func (w *world) stopped() *attempt.Record {
 	w.Helper()
 	w.must("gl", "settings", "set", "git.isolation", "worktree")

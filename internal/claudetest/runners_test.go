@@ -10,16 +10,16 @@ import (
 	"greenlight/internal/attempt"
 )
 
-// A setUp is a runner of tests that a first slice sets up.
+// A setUp is a test runner that a first slice sets up.
 type setUp struct {
 	name    string
-	program string // is on PATH, or among what npm has installed beside the client
+	program string // on PATH, or among the programs that npm installed beside the client
 	command string // test.command
-	config  string // the file that configures it
+	config  string // its configuration file
 	files   map[string]string
-	test    [2]string // the test's path, and its text
+	test    [2]string // the test's path and text
 	stub    [2]string // the code's path, and its text before the tests
-	code    string    // after them
+	code    string    // its text after the tests
 }
 
 func setUps() []setUp {
@@ -54,8 +54,9 @@ func setUps() []setUp {
 	}
 }
 
-// A first slice sets a real runner up as /gl:slice tells it to: its configuration is gl-implementer's until the tests are handed over.
-// After that it is refused, and a change by a shell is told; what was set up lands with its tests, which the real runner ran.
+// A first slice sets up a real runner as /gl:slice tells it to: its configuration is
+// gl-implementer's until the tests are handed over. After that a change is refused, and a
+// change by a shell is reported; the setup lands with its tests, which the real runner ran.
 func TestFirstSliceSetsARunnerUp(t *testing.T) {
 	for _, s := range setUps() {
 		t.Run(s.name, func(t *testing.T) {
@@ -90,7 +91,7 @@ func TestFirstSliceSetsARunnerUp(t *testing.T) {
 	}
 }
 
-// build has a first slice built, and returns what the implementer's calls were answered, by its task.
+// build builds a first slice, and returns the answers to the implementer's calls, by its task.
 func (s setUp) build(t *testing.T, modules string) (*world, map[string][]string) {
 	t.Helper()
 	put := func(path, text string) Reply {

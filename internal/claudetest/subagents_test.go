@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What a sub-agent does and says is in gl logs with its name in front, apart from what the agent says itself.
+// gl logs shows the actions and words of a sub-agent with its name, apart from the agent's own.
 func TestSubAgentsInLogs(t *testing.T) {
 	w := newWorld(t, []string{"S-01"},
 		Script{When: func(r *Request) bool { return r.Asked("YOUR TASK:") }, Steps: []Reply{

@@ -9,7 +9,7 @@ import (
 	"greenlight/internal/attempt"
 )
 
-// Two slices that are ready are built by two clients in tmux panes at once.
+// Two clients build two ready slices in tmux panes at once.
 func TestTmux(t *testing.T) {
 	of := func(id string) func(*Request) bool {
 		return func(r *Request) bool { return r.Asked("<command-args>" + id + "</command-args>") }
@@ -29,7 +29,8 @@ func TestTmux(t *testing.T) {
 	}
 }
 
-// sockets is a directory for the sockets of tmux servers, whose paths must be short. The servers end with the test.
+// sockets returns a directory for the sockets of tmux servers, whose paths must be short. The
+// servers end with the test.
 func (w *world) sockets() string {
 	w.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 )
 
-// readRequest decodes a request. Text and results come as a string or as a list of blocks.
+// readRequest decodes a request. Text and results are a string or a list of blocks.
 func readRequest(r *http.Request) (*Request, error) {
 	var body struct {
 		Model    string
@@ -83,13 +83,13 @@ var ids atomic.Int64 // unique in the process, which is all that the client need
 
 func newID(prefix string) string { return fmt.Sprintf("%s_standin%08d", prefix, ids.Add(1)) }
 
-// message is the answer without its content.
+// message returns the answer without its content.
 func message(req *Request) object {
 	return object{"id": newID("msg"), "type": "message", "role": "assistant", "model": req.Model, "content": []object{},
 		"stop_reason": nil, "stop_sequence": nil, "usage": usage()}
 }
 
-// usage is what every answer is said to have taken; the client makes its cost of it.
+// usage returns the usage reported with every answer; the client computes its cost from it.
 func usage() object {
 	return object{"input_tokens": 100, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": 20}
 }
@@ -112,7 +112,7 @@ func stopReason(r Reply) string {
 	return "end_turn"
 }
 
-// writeStream writes the answer as server-sent events, in small pieces as the real one does.
+// writeStream writes the answer as server-sent events, in small pieces as the real API does.
 func writeStream(w http.ResponseWriter, req *Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-cache")
@@ -120,7 +120,7 @@ func writeStream(w http.ResponseWriter, req *Request) {
 		event["type"] = kind
 		data, err := json.Marshal(event)
 		if err != nil {
-			panic(err) // a test gave a Call whose Input is no JSON
+			panic(err) // a test gave a Call whose Input doesn't marshal
 		}
 		fmt.Fprintf(w, "event: %s\ndata: %s\n\n", kind, data)
 	}
@@ -154,7 +154,7 @@ func sendBlock(send func(string, object), i int, b object) {
 	send("content_block_stop", object{"index": i})
 }
 
-// pieceEnd is where the first piece of s ends: after about forty bytes, between two runes.
+// pieceEnd returns the end of the first piece of s: after about forty bytes, between two runes.
 func pieceEnd(s string) int {
 	for i := range s {
 		if i >= 40 {

@@ -17,10 +17,11 @@ import (
 	"greenlight/internal/plan"
 )
 
-// patience is how long a test waits for what must happen. The client takes a second or two to start, and ten times that on a busy machine.
+// patience is the timeout of waits. The client takes a second or two to start, and ten times
+// that on a busy machine.
 const patience = 4 * time.Minute
 
-// bin is the directory of gl and claude, "" where there is no client.
+// bin is the directory of gl and claude, "" without a client.
 var bin string
 
 func TestMain(m *testing.M) {
@@ -43,7 +44,7 @@ func runAll(m *testing.M) int {
 	return m.Run()
 }
 
-// programs makes a directory with the gl of this source and the client.
+// programs creates a directory with the gl of this source and the client.
 func programs(client string) (string, error) {
 	dir, err := os.MkdirTemp("", "claudetest")
 	if err != nil {
@@ -59,7 +60,8 @@ func programs(client string) (string, error) {
 	return dir, nil
 }
 
-// A world is a project in a git repository, a home, and a client that can reach nothing but the stand-in.
+// A world is a project in a git repository, a home, and a client that can reach only the
+// stand-in.
 type world struct {
 	*testing.T
 	api        *API
@@ -68,7 +70,7 @@ type world struct {
 	patience   time.Duration
 }
 
-// newWorld makes a project with the slices; "S-02:S-01" depends on S-01.
+// newWorld creates a project with the slices; "S-02:S-01" depends on S-01.
 func newWorld(t *testing.T, slices []string, scripts ...Script) *world {
 	t.Helper()
 	if bin == "" {
@@ -84,20 +86,21 @@ func newWorld(t *testing.T, slices []string, scripts ...Script) *world {
 	w.write(filepath.Join(w.home, ".gitconfig"), "[user]\n\tname = Tester\n\temail = tester@example.com\n")
 	w.must("git", "init", "-q", "-b", "main")
 	w.must("gl", "init", "--no-agent", "--graph", w.graph(slices))
-	w.must("gl", "settings", "set", "git.isolation", "shared") // these scripts write nothing that could land
+	// these scripts write nothing to land
+	w.must("gl", "settings", "set", "git.isolation", "shared")
 	w.must("git", "add", "-A")
 	w.must("git", "commit", "-q", "-m", "start")
 	return w
 }
 
-// serve starts the stand-in with these scripts, in place of the one there may be.
+// serve starts the stand-in with these scripts, in place of a running one.
 func (w *world) serve(scripts ...Script) {
 	w.api = Start(scripts...)
 	w.Cleanup(w.api.Close)
 	w.env = Environ(w.api, w.home, bin+":"+os.Getenv("PATH"))
 }
 
-// last is the last request.
+// last returns the last request.
 func (w *world) last() *Request {
 	w.Helper()
 	all := w.api.Requests()
@@ -145,13 +148,13 @@ func (w *world) read(path string) string {
 	return string(data)
 }
 
-// A run is what a program has come to.
+// A run is the result of a program.
 type run struct {
 	code     int // -1 for a signal
 	out, err string
 }
 
-// command is a program in the project.
+// command returns a program to run in the project.
 func (w *world) command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	path := filepath.Join(bin, name)
 	if _, err := os.Stat(path); err != nil {
@@ -189,7 +192,7 @@ func (w *world) call(name string, args ...string) run {
 	return r
 }
 
-// must is call for what has to succeed; it returns its stdout.
+// must is call for a program that must succeed; it returns its stdout.
 func (w *world) must(name string, args ...string) string {
 	w.Helper()
 	r := w.call(name, args...)
@@ -202,7 +205,7 @@ func (w *world) must(name string, args ...string) string {
 // A job is a program that runs beside the test.
 type job struct {
 	*exec.Cmd
-	log  string // the file that both streams go to, which can be read at any time
+	log  string // the file of both output streams, which can be read at any time
 	done chan struct{}
 }
 
@@ -226,7 +229,7 @@ func (w *world) start(name string, args ...string) *job {
 	return j
 }
 
-// said is what the program wrote until now.
+// said returns the program's output so far.
 func (w *world) said(j *job) string {
 	w.Helper()
 	data, err := os.ReadFile(j.log)
@@ -247,7 +250,7 @@ func (w *world) end(j *job) int {
 	return j.ProcessState.ExitCode()
 }
 
-// within waits until it is so.
+// within waits until so returns true.
 func (w *world) within(what string, so func() bool) {
 	w.Helper()
 	for deadline := time.Now().Add(w.patience); !so(); time.Sleep(20 * time.Millisecond) {
@@ -257,7 +260,7 @@ func (w *world) within(what string, so func() bool) {
 	}
 }
 
-// attempt is the n-th attempt of the slice, nil as long as it isn't settled.
+// attempt returns the n-th attempt of the slice, nil until it is settled.
 func (w *world) attempt(id string, n int) *attempt.Record {
 	w.Helper()
 	all, err := attempt.OpenStore(filepath.Join(w.root, ".greenlight", "runs")).History(id)
@@ -270,13 +273,14 @@ func (w *world) attempt(id string, n int) *attempt.Record {
 	return nil
 }
 
-// build runs gl slice ID until its first attempt is settled, and then ends gl, which may be waiting for the end of a
-// hold. It returns the record and what gl said.
+// build runs gl slice ID until its first attempt is settled, and then ends gl, which may be
+// waiting for the end of a hold. It returns the record and gl's output.
 func (w *world) build(id string, flags ...string) (*attempt.Record, string) {
 	w.Helper()
 	j := w.start("gl", append([]string{"slice", id}, flags...)...)
 	w.within(id+" is settled", func() bool { return w.attempt(id, 1) != nil || exited(j) })
-	if r := w.attempt(id, 1); r != nil && r.Outcome == attempt.Held { // the drain tells that in its next look, and then waits
+	// the drain reports that in its next round, and then waits
+	if r := w.attempt(id, 1); r != nil && r.Outcome == attempt.Held {
 		w.within("the hold is told", func() bool { return strings.Contains(w.said(j), "held until") || exited(j) })
 	}
 	j.Process.Signal(os.Interrupt)
@@ -297,7 +301,7 @@ func exited(j *job) bool {
 	}
 }
 
-// slice is what gl knows of the slice.
+// slice returns the fields of the slice.
 func (w *world) slice(id string) map[string]string {
 	w.Helper()
 	fields := map[string]string{}

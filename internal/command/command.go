@@ -1,5 +1,6 @@
-// Package command runs a command line of the project's configuration to its end, within a limit: setup and teardown of a
-// worktree, the tests. It has the gate, behind which agents start, too.
+// Package command runs a command line of the project's configuration to its end, within a
+// limit: setup and teardown of a worktree, the tests. It contains the gate, which also starts
+// agents.
 package command
 
 import (
@@ -21,11 +22,12 @@ import (
 )
 
 const (
-	endGrace  = 10 * time.Second      // between TERM and KILL
-	pipeTick  = 50 * time.Millisecond // output that is still in the pipes when the whole group is gone is over
-	pipeTicks = 10                    // when nothing came for so many ticks in a row,
-	pipeLimit = 200 * pipeTick        // and at the latest after this, counted in ticks, too
-	lineBytes = 256 << 10             // of a line are looked at
+	endGrace = 10 * time.Second // between SIGTERM and SIGKILL
+	// polling interval for output left in the pipes after the whole group is gone,
+	pipeTick  = 50 * time.Millisecond
+	pipeTicks = 10             // which ends after this many silent ticks in a row,
+	pipeLimit = 200 * pipeTick // or at the latest after this, also counted in ticks
+	lineBytes = 256 << 10      // bytes of a line that are examined
 )
 
 // A Spec is a command to run.
@@ -34,35 +36,38 @@ type Spec struct {
 	Argv  []string
 	Dir   string
 	Env   []string
-	Files []*os.File                  // that it inherits
+	Files []*os.File                  // inherited by it
 	Limit time.Duration               // 0 for none
-	Box   func(Program) (*Box, error) // makes its sandbox; nil for none
-	Log   io.Writer                   // gets stdout and stderr as they come; nil for nowhere
+	Box   func(Program) (*Box, error) // creates its sandbox; nil for none
+	Log   io.Writer                   // gets stdout and stderr as they come; may be nil
 
-	// Mark is for a command that must leave nothing running: the variable, "NAME=value", is added to Env, and all that it has started ends with
-	// it. "" is for one that may leave a service behind, in a session of its own.
+	// Mark is for a command that must leave nothing running: the variable, "NAME=value", is
+	// added to Env, and everything the command has started ends with it. "" is for a command
+	// that may leave a service behind, in a session of its own.
 	Mark string
 
-	// Started records the process, which leads a session and a group, before it may run. On an error it never runs, and Run
-	// returns that error. nil is for a command that nobody has to find again.
+	// Started records the process, which leads a session and a group, before it may run. If it
+	// returns an error, the process never runs, and Run returns that error. It is nil for a
+	// command that needn't be found again.
 	Started func(proc.ID) error
 }
 
-// A Result is how a command ended.
+// A Result describes how a command ended.
 type Result struct {
-	ExitCode int           // -1 where a signal ended it
-	Signal   string        // that ended it; "" for none
-	TimedOut bool          // it was ended because its limit was over
-	Last     string        // the last line that says something, safe to print
-	Duration time.Duration // from its start to its end
-	Left     []string      // what a command with a Mark left running, which is ended: "sleep (4711)"
-	Leftover error         // why what it left running can't be ended
+	ExitCode int           // -1 if a signal ended it
+	Signal   string        // the signal that ended it; "" for none
+	TimedOut bool          // it was ended at its time limit
+	Last     string        // the last informative line, safe to print
+	Duration time.Duration // from start to end
+	// processes that a command with a Mark left running, now ended: "sleep (4711)"
+	Left     []string
+	Leftover error // why leftover processes can't be ended
 }
 
-// OK says whether the command succeeded.
+// OK reports whether the command succeeded.
 func (r Result) OK() bool { return r.ExitCode == 0 && r.Signal == "" && !r.TimedOut }
 
-// How says how a command that failed has ended. limit is its limit in words.
+// How describes how a failed command ended. limit is its limit in words.
 func (r Result) How(limit string) string {
 	how := fmt.Sprintf("exit status %d", r.ExitCode)
 	switch {
@@ -77,8 +82,10 @@ func (r Result) How(limit string) string {
 	return how
 }
 
-// Run runs a command to its end: in a session of its own, with nothing to read. What it leaves running in its group is ended with
-// it; with a Mark, what has left the group, too. When ctx is over the command is ended, and the error is ctx's. Other errors are about commands that can't be started.
+// Run runs a command to its end, in a session of its own, with nothing to read. Processes it
+// leaves running in its group are ended with it; with a Mark, also those that have left the
+// group. If ctx ends, the command is ended, and the error is ctx's. Other errors mean that the
+// command couldn't be started.
 func Run(ctx context.Context, s Spec) (Result, error) {
 	if len(s.Argv) == 0 {
 		return Result{}, errors.New("the command is empty")
@@ -106,7 +113,7 @@ func Run(ctx context.Context, s Spec) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	var env []string // of the gate, by which it is told from a person's process: see attempt.Caller
+	var env []string // of the gate, distinguishing it from a person's process: see attempt.Caller
 	if s.Mark != "" {
 		env = []string{s.Mark}
 	}
@@ -133,8 +140,9 @@ func Run(ctx context.Context, s Spec) (Result, error) {
 	return r.await(ctx, s.Limit, out, gate.Release(prog, box, s.Files...))
 }
 
-// readAll sends what comes from in, and closes both. A chunk is small, so what nobody has taken yet is, too. When the command is
-// over it reads on and throws away: a service that left the group, which setup may have started, would die of a closed pipe.
+// readAll sends the data from in, and closes both. Chunks are small, and so is unread data.
+// After the command has ended it keeps reading and discards the data: a service outside the
+// group, which setup may have started, would die from a closed pipe.
 func readAll(in io.ReadCloser, out chan<- []byte, over <-chan struct{}) {
 	defer in.Close()
 	defer close(out)
@@ -153,7 +161,7 @@ func readAll(in io.ReadCloser, out chan<- []byte, over <-chan struct{}) {
 	}
 }
 
-// running is a command that runs.
+// running is a running command.
 type running struct {
 	path   string
 	mark   string
@@ -167,7 +175,7 @@ type running struct {
 
 func (r *running) take(data []byte) {
 	if r.log != nil {
-		r.log.Write(data) // a log that can't be written, on a full disk, is no reason to end a command
+		r.log.Write(data) // a log that can't be written, on a full disk, must not end a command
 	}
 	r.split.Write(data, r.hear)
 }
@@ -222,7 +230,8 @@ func (r *running) await(ctx context.Context, limit time.Duration, out <-chan []b
 	}
 }
 
-// endLeft ends what the command has left running. A gate that has stayed above it has done so, unless it was killed, or can't know.
+// endLeft ends what the command has left running. A gate that stayed above it has done so,
+// unless it was killed, or can't know.
 func (r *running) endLeft(res *Result) {
 	var err error
 	if r.mark == "" {
@@ -243,7 +252,8 @@ func (r *running) waitStatus() (ws syscall.WaitStatus, ok bool) {
 	return ws, ok
 }
 
-// howEnded fills in how the command ended: as the gate above it says, or as its own process did.
+// howEnded records how the command ended, according to the gate above it, or else its own
+// process.
 func (r *running) howEnded(res *Result, said *report) {
 	if said != nil {
 		res.ExitCode, res.Signal, res.Left = said.ExitCode, said.Signal, append(said.Left, res.Left...)
@@ -258,9 +268,10 @@ func (r *running) howEnded(res *Result, said *report) {
 	}
 }
 
-// TakeRest takes what is still in the pipes, up to their end, or until nothing more comes: somebody who left the group
-// may hold them open. Silence is counted in ticks rather than measured: on a busy machine the last of a long output can
-// take longer than any fixed grace, and while this process waits for a CPU no tick passes twice.
+// TakeRest reads what is left in the pipes, up to their end or until no more data comes,
+// because a process outside the group may hold them open. Silence is counted in ticks rather
+// than measured: on a busy machine the end of a long output can take longer than any fixed
+// grace period, and ticks don't accumulate while this process waits for a CPU.
 func TakeRest[T any](rest <-chan T, take func(T)) {
 	tick := time.NewTicker(pipeTick)
 	defer tick.Stop()

@@ -16,7 +16,7 @@ import (
 	"greenlight/internal/proc"
 )
 
-// The test binary is gl when it is called so: gates are real processes.
+// TestMain makes the test binary act as gl when it is called as gl: gates are real processes.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "gl" && len(os.Args) > 1 && os.Args[1] == command.GateArg {
 		os.Exit(command.Gate(os.Args[2:]))
@@ -65,7 +65,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// The command runs only when its process is recorded, and never where that fails.
+// The command runs only once its process is recorded, and never if that fails.
 func TestStarted(t *testing.T) {
 	s := spec(t, "echo $$; : > ran")
 	var id proc.ID
@@ -96,7 +96,8 @@ func TestStarted(t *testing.T) {
 	}
 }
 
-// A command is ended at its limit, and with its context; with it goes what it has started in its group.
+// A command is ended at its time limit or with its context, along with what it started in its
+// group.
 func TestEnded(t *testing.T) {
 	for _, byLimit := range []bool{true, false} {
 		s := spec(t, "sleep 600 & echo $! > child; : > up; wait")
@@ -125,7 +126,8 @@ func TestEnded(t *testing.T) {
 	}
 }
 
-// What a command leaves in its group is ended when it ends, also if it holds the output open.
+// Processes that a command leaves in its group are ended with it, even if they hold the output
+// open.
 func TestLeftover(t *testing.T) {
 	s := spec(t, "sleep 600 & echo $! > child; echo done")
 	res, err := command.Run(t.Context(), s)
@@ -137,7 +139,7 @@ func TestLeftover(t *testing.T) {
 	}
 }
 
-// childLives says whether the process lives whose pid a command has left.
+// childLives reports whether the process lives whose pid a command wrote.
 func childLives(t *testing.T, dir string) bool {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, "child"))
@@ -170,7 +172,8 @@ func TestInherits(t *testing.T) {
 	}
 }
 
-// Words and variables arrive as they are, also more of them than a socket holds at once, and a variable that is there twice counts once.
+// Arguments and variables arrive unchanged, even more than a socket holds at once; a variable
+// given twice counts once.
 func TestAsItIs(t *testing.T) {
 	s := spec(t, "")
 	s.Argv = []string{"sh", "-c", `printf '%s|' "$#" "$@" "$TWICE" "${#V7}"; env | grep -c ^V; pwd`, "sh", "", "\xff", "a b", "1\n2"}

@@ -14,20 +14,23 @@ import (
 	"syscall"
 )
 
-// The gate closes the gap between a program's start and the record of its pid. gl starts `gl gate` in the program's place:
-// same pid, same process group, same start time, but nothing runs yet. Only when that identity is on disk does gl say through a
-// socket what the program is, and the gate becomes it. Whenever the starting gl dies before, the socket closes and the program
-// has never run. Since the gate is told so late, it can be started before anybody knows the program.
-const gateSocket = 3 // the file descriptor; exec closes it, or why there was none is written to it
+// The gate closes the gap between a program's start and the record of its pid. gl starts `gl
+// gate` in the program's place: same pid, same process group, same start time, but nothing runs
+// yet. Only after that identity is on disk does gl send the program through a socket, and the
+// gate becomes it. If the starting gl dies before that, the socket closes and the program never
+// runs. Since the gate learns the program so late, it can be started before the program is
+// known.
+// the file descriptor; exec closes it, or the reason why there was no exec is written to it
+const gateSocket = 3
 
 // GateArg is the hidden command that runs Gate; it is dispatched before any flag is parsed.
 const GateArg = "gate"
 
-// maxFiles is how many files a program can inherit beside its standard ones.
+// maxFiles is how many files a program can inherit besides its standard ones.
 const maxFiles = 16
 
-// Gate waits until it is told what to become, and becomes it. It returns, with an exit code, only if nobody says so or there is no
-// exec.
+// Gate waits for a program and becomes it. It returns, with an exit code, only if it gets none
+// or exec fails.
 func Gate([]string) int {
 	p, err := receive()
 	if err != nil {
@@ -43,8 +46,8 @@ func Gate([]string) int {
 		return p.supervise()
 	}
 	if p.sandboxed {
-		// What ends the program is sent to its whole group. The sandbox's own process must outlive that, for as long as the program
-		// takes: its exit status is the program's.
+		// Signals that end the program go to its whole group. The sandbox's own process must
+		// outlive them until the program ends, because its exit status is the program's.
 		signal.Ignore(endSignals...)
 	} else {
 		syscall.CloseOnExec(gateSocket)
@@ -55,24 +58,26 @@ func Gate([]string) int {
 	return failed(syscall.Exec(p.Path, p.Argv, p.Env))
 }
 
-// endSignals are those that programs are ended by.
+// endSignals are the signals that end programs.
 var endSignals = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT}
 
 // InsideArg is the hidden command that runs Inside.
 const InsideArg = "inside"
 
-// Inside is what the sandbox starts: it hears again what ends a program, and becomes the program argv[0], a path, with the arguments
-// argv[1:], argv[1] being the name it is called by. It returns only if it can't.
+// Inside is started by the sandbox. It stops ignoring the signals that end programs, and
+// becomes the program argv[0], a path, with the arguments argv[1:], where argv[1] is the name
+// it is called by. It returns only on failure.
 func Inside(argv []string) int {
 	if len(argv) < 2 {
 		return 1
 	}
-	signal.Notify(make(chan os.Signal, 1), endSignals...) // exec makes the default of what is caught, not of what is ignored
+	// exec resets caught signals to the default, but not ignored ones
+	signal.Notify(make(chan os.Signal, 1), endSignals...)
 	syscall.CloseOnExec(gateSocket)
 	return failed(syscall.Exec(argv[0], argv[1:], os.Environ()))
 }
 
-// failed says why there was no exec.
+// failed reports why exec failed.
 func failed(err error) int {
 	os.NewFile(gateSocket, "gate").WriteString(err.Error())
 	return 127
@@ -85,20 +90,20 @@ type Program struct {
 	Dir  string
 	Env  []string
 
-	Listens    bool // it reads the gate's stdin; else it has nothing to read
-	Supervised bool // what it leaves running ends with it: see supervise
-	sandboxed  bool // it is the sandbox's, in which gl is started as InsideArg
+	Listens    bool // it reads the gate's stdin; otherwise it has nothing to read
+	Supervised bool // processes it leaves running end with it: see supervise
+	sandboxed  bool // it is the sandbox's program, which starts gl as InsideArg
 }
 
-// A Box is a sandbox that is ready for one program.
+// A Box is a sandbox prepared for one program.
 type Box struct {
-	Path    string                       // of the sandbox's program
-	Gl      string                       // of gl in there; /proc/self/exe is another program
-	Command func(argv []string) []string // the sandbox's command line around one
+	Path    string                       // path of the sandbox's program
+	Gl      string                       // path of gl inside; /proc/self/exe is another program
+	Command func(argv []string) []string // wraps a command line in the sandbox's
 	Env     []string
 }
 
-// boxed is the sandbox's program with this one in it; box may be nil.
+// boxed returns the sandbox's program with this one inside; box may be nil.
 func (p Program) boxed(box *Box) Program {
 	if box == nil {
 		return p
@@ -107,7 +112,7 @@ func (p Program) boxed(box *Box) Program {
 	return Program{Path: box.Path, Argv: box.Command(inner), Dir: p.Dir, Env: box.Env, Listens: p.Listens, Supervised: p.Supervised, sandboxed: true}
 }
 
-// settle goes where the program works and gives it its stdin.
+// settle changes to the program's directory and sets its stdin.
 func (p Program) settle() error {
 	if err := os.Chdir(p.Dir); err != nil || p.Listens {
 		return err
@@ -115,18 +120,19 @@ func (p Program) settle() error {
 	if err := syscall.Close(0); err != nil {
 		return err
 	}
-	fd, err := syscall.Open(os.DevNull, syscall.O_RDONLY, 0) // the lowest that is free
+	fd, err := syscall.Open(os.DevNull, syscall.O_RDONLY, 0) // gets the lowest free descriptor
 	if err == nil && fd != 0 {
 		err = errors.New("stdin can't be closed")
 	}
 	return err
 }
 
-// A program goes through the socket as its strings with NULs between them, which no string of an exec can have; before them their length,
-// with which its files come.
+// encode returns the program for the socket: its strings separated by NULs, which no string of
+// an exec can contain. Their length is sent first, along with the files.
 func (p Program) encode() []byte {
 	words := []string{p.Path, p.Dir, strconv.FormatBool(p.Listens), strconv.FormatBool(p.Supervised), strconv.FormatBool(p.sandboxed), strconv.Itoa(len(p.Argv))}
-	words = append(append(words, p.Argv...), (&exec.Cmd{Env: p.Env}).Environ()...) // a variable that is there twice counts once
+	// keeps the last of duplicate variables
+	words = append(append(words, p.Argv...), (&exec.Cmd{Env: p.Env}).Environ()...)
 	return []byte(strings.Join(words, "\x00"))
 }
 
@@ -146,7 +152,7 @@ func decode(text []byte) (p Program, err error) {
 	}, nil
 }
 
-// receive reads a program from the gate's socket. Its files stay open for it.
+// receive reads a program from the gate's socket. Its files stay open for the program.
 func receive() (Program, error) {
 	var head [4]byte
 	rights := make([]byte, syscall.CmsgSpace(4*maxFiles))
@@ -159,7 +165,8 @@ func receive() (Program, error) {
 	}
 	messages, err := syscall.ParseSocketControlMessage(rights[:rn])
 	for i := range messages {
-		if _, bad := syscall.ParseUnixRights(&messages[i]); bad != nil { // they are ours by now, and stay open over the exec
+		// they are ours now, and stay open across exec
+		if _, bad := syscall.ParseUnixRights(&messages[i]); bad != nil {
 			err = errors.Join(err, bad)
 		}
 	}
@@ -180,14 +187,15 @@ func receive() (Program, error) {
 	return decode(text)
 }
 
-// A Waiting is a gate that nobody has told yet what to become.
+// A Waiting is a gate that doesn't have its program yet.
 type Waiting struct {
 	Cmd    *exec.Cmd
 	socket *os.File
 }
 
-// Wait starts a gate with these standard files, which are closed here; stdin may be nil. self is the path of gl. env is all that the gate itself gets: by it
-// others may find a program before it is one.
+// Wait starts a gate with these standard files, which it closes in this process; stdin may be
+// nil. self is the path of gl. env is the gate's entire environment, by which other processes
+// may find the program before it starts.
 func Wait(self string, stdin, stdout, stderr *os.File, env ...string) (*Waiting, error) {
 	defer CloseAll(stdin, stdout, stderr)
 	ours, theirs, err := socketpair()
@@ -197,13 +205,15 @@ func Wait(self string, stdin, stdout, stderr *os.File, env ...string) (*Waiting,
 	defer theirs.Close()
 	cmd := exec.Command(self, GateArg)
 	cmd.Args[0] = "gl"
-	cmd.Env = append([]string{}, env...)                       // nil would be all of ours
-	if cmd.Stdout, cmd.Stderr = stdout, stderr; stdin != nil { // a nil *os.File would be taken for a reader
+	// nil would mean our own environment
+	cmd.Env = append([]string{}, env...)
+	// a nil *os.File would become a non-nil io.Reader
+	if cmd.Stdout, cmd.Stderr = stdout, stderr; stdin != nil {
 		cmd.Stdin = stdin
 	}
 	cmd.ExtraFiles = []*os.File{theirs}
-	// A session of its own, not only a process group: a tool that reads from /dev/tty would be stopped for ever in a
-	// pane, and finds no terminal this way.
+	// Use a session of its own, not only a process group: a tool that reads from /dev/tty would
+	// be stopped forever in a pane, and finds no terminal this way.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		ours.Close()
@@ -212,7 +222,7 @@ func Wait(self string, stdin, stdout, stderr *os.File, env ...string) (*Waiting,
 	return &Waiting{cmd, ours}, nil
 }
 
-// socketpair is two ends of a socket that no other child inherits.
+// socketpair returns two ends of a socket that no other child inherits.
 func socketpair() (a, b *os.File, err error) {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
@@ -228,7 +238,7 @@ func socketpair() (a, b *os.File, err error) {
 // Close closes our end: a program that hasn't been released never runs.
 func (g *Waiting) Close() { g.socket.Close() }
 
-// CanBe says why the gate couldn't become the program, as far as that can be known before.
+// CanBe returns why the gate couldn't become the program, as far as that is known in advance.
 func (p Program) CanBe() error {
 	info, err := os.Stat(p.Dir)
 	if err == nil && !info.IsDir() {
@@ -237,8 +247,9 @@ func (p Program) CanBe() error {
 	return err
 }
 
-// Release has the gate become the program, or with a sandbox the program in it, which inherits the files; box may be nil. It sends why the
-// gate couldn't, "" once it has.
+// Release makes the gate become the program, or the sandbox with the program inside, which
+// inherits the files; box may be nil. It sends the reason if the gate fails, or "" once it has
+// become the program.
 func (g *Waiting) Release(p Program, box *Box, files ...*os.File) <-chan string {
 	c := make(chan string, 1)
 	fds := make([]int, len(files))
@@ -246,14 +257,16 @@ func (g *Waiting) Release(p Program, box *Box, files ...*os.File) <-chan string 
 		fds[i] = int(f.Fd())
 	}
 	text := p.boxed(box).encode()
-	// The files go at once, while the caller has them; the rest may have to wait until the gate reads.
+	// Send the files now, while the caller has them; the rest may have to wait until the gate
+	// reads.
 	err := syscall.Sendmsg(int(g.socket.Fd()), binary.BigEndian.AppendUint32(nil, uint32(len(text))), rights(fds), nil, 0)
 	go func() {
 		defer g.socket.Close()
 		if err == nil {
 			_, err = g.socket.Write(text)
 		}
-		if err != nil && !errors.Is(err, syscall.EPIPE) { // a gate that was killed is a program that was
+		// a killed gate counts as a killed program
+		if err != nil && !errors.Is(err, syscall.EPIPE) {
 			c <- fmt.Sprintf("the program can't be told to its gate: %v", err)
 			return
 		}
@@ -264,7 +277,7 @@ func (g *Waiting) Release(p Program, box *Box, files ...*os.File) <-chan string 
 	return c
 }
 
-// rights is the message by which files go along; nil for none.
+// rights returns the control message that carries files; nil for none.
 func rights(fds []int) []byte {
 	if len(fds) == 0 {
 		return nil
@@ -272,7 +285,7 @@ func rights(fds []int) []byte {
 	return syscall.UnixRights(fds...)
 }
 
-// CloseAll closes the files; nil is none.
+// CloseAll closes the files, skipping nil ones.
 func CloseAll(files ...*os.File) {
 	for _, f := range files {
 		if f != nil {

@@ -10,11 +10,12 @@ import (
 
 const lastWordsBytes = 300
 
-// LastWords remembers the last line that says why a program failed. A line that only repeats that something failed, as
-// test runners and make print behind the reason, doesn't replace one that says more.
+// LastWords keeps the last line that explains why a program failed. A line that only repeats
+// that something failed, as test runners and make print after the reason, doesn't replace a
+// more informative one.
 type LastWords struct{ Text string }
 
-// Hear takes some lines.
+// Hear processes some lines.
 func (w *LastWords) Hear(text string) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
@@ -25,7 +26,7 @@ func (w *LastWords) Hear(text string) {
 	}
 }
 
-// echoes are lines that say nothing but that there was a failure.
+// echoes matches lines that only repeat that there was a failure.
 var echoes = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)^(exit (status|code):? \d+|FAIL(ED)?|FAIL\t.*|make(\[\d+\])?: \*\*\* .* Error \d+|npm (ERR!|error) .*log.*)\.?$`)
 })

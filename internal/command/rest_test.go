@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// What an agent wrote last is read to its end, however slowly it comes on a busy machine; nobody who holds the pipe
-// open keeps the attempt for long.
+// An agent's last output is read to its end, however slowly it arrives on a busy machine; a
+// process that holds the pipe open doesn't delay the attempt for long.
 func TestTakeRest(t *testing.T) {
 	for _, test := range []struct {
 		name   string

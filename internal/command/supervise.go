@@ -13,29 +13,34 @@ import (
 	"greenlight/internal/proc"
 )
 
-// A gate may stay above its program instead of becoming it: it then ends with the program all that
-// the program has left running, wherever that has gone, and only after that it exits. Its own
-// process leads the session, and is what others record and signal.
+// A gate may stay above its program instead of becoming it. When the program ends, the gate
+// ends everything the program has left running, wherever that has gone, and only then exits.
+// The gate's own process leads the session, and is the one that others record and signal.
 
 const (
-	leftGrace = time.Second      // for what the program has left running
-	deafGrace = endGrace * 4 / 5 // for the program, from the signal on: whoever sent it kills the gate, too, after endGrace
-	reapEvery = 10 * time.Second // zombies that were left to the gate
-	reportTag = "\x01"           // comes before a report, and after an error of the program's start
+	leftGrace = time.Second // for processes that the program has left running
+	// for the program, after a signal: its sender also kills the gate after endGrace
+	deafGrace = endGrace * 4 / 5
+	reapEvery = 10 * time.Second // interval for reaping adopted zombies
+	// precedes a report, and follows an error from starting the program
+	reportTag = "\x01"
 )
 
-// adopts says whether a gate that stays above its program finds all that it leaves: see proc.Adopt.
+// adopts reports whether a gate that stays above its program finds everything it leaves: see
+// proc.Adopt.
 const adopts = runtime.GOOS == "linux"
 
-// A report is what a gate says of a program that it has stayed above.
+// A report is a gate's report about its program.
 type report struct {
-	ExitCode int      `json:"exit_code"` // -1 where a signal ended it
-	Signal   string   `json:"signal,omitempty"`
-	Left     []string `json:"left,omitempty"`     // what it left running, which is ended: "sleep (4711)"
-	Leftover string   `json:"leftover,omitempty"` // why some of that lives on; "" if all of it is gone for certain
+	ExitCode int    `json:"exit_code"` // -1 if a signal ended it
+	Signal   string `json:"signal,omitempty"`
+	// processes it left running, now ended: "sleep (4711)"
+	Left []string `json:"left,omitempty"`
+	// why some of these live on; "" if all are certainly gone
+	Leftover string `json:"leftover,omitempty"`
 }
 
-// supervise runs the program below this process.
+// supervise runs the program as a child of this process.
 func (p Program) supervise() int {
 	tree := proc.Tree{Below: proc.Adopt()}
 	cmd := &exec.Cmd{Path: p.Path, Args: p.Argv, Env: p.Env, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
@@ -43,7 +48,7 @@ func (p Program) supervise() int {
 		signal.Ignore(endSignals...) // for the sandbox's own process: see Gate
 	}
 	heard := make(chan os.Signal, 8)
-	if !p.sandboxed { // what is caught, a program doesn't inherit
+	if !p.sandboxed { // a program doesn't inherit caught signals
 		signal.Notify(heard, endSignals...)
 	}
 	if err := cmd.Start(); err != nil {
@@ -62,19 +67,19 @@ func (p Program) supervise() int {
 	if ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 		r.Signal = ws.Signal().String()
 	}
-	if tree.Below { // else who started the gate looks for it
+	if tree.Below { // otherwise the process that started the gate searches for it
 		var err error
 		if r.Left, err = tree.End(leftGrace); err != nil {
 			r.Leftover = err.Error()
 		}
 	}
-	text, _ := json.Marshal(r) // strings and numbers
+	text, _ := json.Marshal(r) // strings and numbers can't fail
 	os.NewFile(gateSocket, "gate").WriteString(reportTag + string(text))
 	return max(r.ExitCode, 0)
 }
 
-// outlast returns when the program is done. One that is deaf to the signals that end programs is
-// killed, with all that it has started.
+// outlast returns when the program has ended. It kills a program that ignores the signals that
+// end programs, with all its children.
 func outlast(tree proc.Tree, cmd *exec.Cmd, done <-chan struct{}, heard <-chan os.Signal) {
 	ticker := time.NewTicker(reapEvery)
 	defer ticker.Stop()
@@ -97,8 +102,8 @@ func outlast(tree proc.Tree, cmd *exec.Cmd, done <-chan struct{}, heard <-chan o
 	}
 }
 
-// takeReport takes what a gate has said apart: why there was no program, and how the program
-// ended. It is nil for a gate that said nothing, since it was killed.
+// takeReport splits a gate's message into the reason why the program didn't start, and the
+// report of how it ended. The report is nil if the gate was killed and sent nothing.
 func takeReport(text string) (why string, r *report) {
 	why, text, ok := strings.Cut(text, reportTag)
 	if !ok {

@@ -16,7 +16,7 @@ import (
 	"greenlight/internal/command"
 )
 
-// left are processes that a command leaves behind, each by another way out. Each writes its pid,
+// left are processes that a command leaves behind, each by another way. Each writes its pid;
 // $name is a file of its own.
 var left = map[string]string{
 	"in its group":              `sh -c 'echo $$ >$1; exec sleep 1200' x $name &`,
@@ -82,16 +82,17 @@ func TestServicesSurvive(t *testing.T) {
 	}
 }
 
-// How a command ends is the same with a gate above it.
+// A command ends the same way under a gate.
 func TestSupervisedEnds(t *testing.T) {
 	for script, how := range map[string]string{
-		"true":                   "",
-		"exit 3":                 "exit status 3",
-		"kill -9 $$":             "signal: killed",
-		"kill -TERM $$":          "signal: terminated",
-		"kill -QUIT $$":          "signal: quit",
-		"echo out >&2; exit 1":   "exit status 1: out",
-		"kill -9 $PPID; sleep 9": "signal: killed", // the gate: an out-of-memory killer chooses as it likes
+		"true":                 "",
+		"exit 3":               "exit status 3",
+		"kill -9 $$":           "signal: killed",
+		"kill -TERM $$":        "signal: terminated",
+		"kill -QUIT $$":        "signal: quit",
+		"echo out >&2; exit 1": "exit status 1: out",
+		// the gate: an out-of-memory killer may choose any process
+		"kill -9 $PPID; sleep 9": "signal: killed",
 	} {
 		s := spec(t, "ulimit -c 0; "+script)
 		s.Mark = "GL_TESTS=" + s.Dir
@@ -114,7 +115,8 @@ func TestSupervisedEnds(t *testing.T) {
 	}
 }
 
-// A program that is deaf is killed, with what it has started, and the gate lives to see to that.
+// A program that ignores signals is killed along with what it started, and the gate survives to
+// do that.
 func TestDeafTreeIsEnded(t *testing.T) {
 	if runtime.GOOS != "linux" || testing.Short() {
 		t.Skip("it takes seconds, and a subreaper")

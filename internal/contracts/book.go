@@ -13,8 +13,10 @@ import (
 	"greenlight/internal/text/markdown"
 )
 
-// A Book has the headings of one CONTRACTS.md, with the fields that are given below each. Those are written in the ways of people and other
-// tools: "Name: value", alone or in a list, the name in bold or not, the value in its line or in those below; or a heading with the name.
+// A Book contains the headings of a CONTRACTS.md, with the fields below each. Fields are
+// recognized in the forms that people and other tools use: "Name: value", alone or in a list,
+// with the name in bold or not, with the value on the same line or the lines below; or a
+// heading with the name.
 type Book struct{ sections []section }
 
 type section struct {
@@ -23,14 +25,14 @@ type section struct {
 	lines []line
 }
 
-// A line is one of a field's value.
+// A line is a line of a field's value.
 type line struct {
-	field string // in small letters
-	text  string // without the mark of a list
+	field string // in lower case
+	text  string // without a list marker
 	first bool
 }
 
-// ReadBook reads a directory's CONTRACTS.md. One that can't be read is empty.
+// ReadBook reads a directory's CONTRACTS.md. An unreadable one is empty.
 func ReadBook(root string) *Book {
 	data, _ := durable.ReadFile(filepath.Join(root, File))
 	return newBook(string(data))
@@ -38,13 +40,13 @@ func ReadBook(root string) *Book {
 
 func newBook(text string) *Book {
 	b := &Book{}
-	var open []int // the sections in which a line is
+	var open []int // the sections that contain the line
 	give := func(l line) {
 		for _, i := range open {
 			b.sections[i].lines = append(b.sections[i].lines, l)
 		}
 	}
-	next := line{} // of the field whose value is in the lines below
+	next := line{} // the field whose value is on the lines below
 	for l := range markdown.Lines(text) {
 		name, value, isField := fieldIn(l)
 		if l.Level > 0 {
@@ -72,11 +74,12 @@ func newBook(text string) *Book {
 	return b
 }
 
-// fields are a contract's. Other words before a colon may begin a sentence, unless they are in bold.
+// fields are a contract's fields. Other words before a colon may begin a sentence, unless they
+// are in bold.
 var fields = []string{"boundary", "slice", "source", "signature", "input", "output", "errors", "invariants", "security", "known", "verification",
 	"acceptance criteria", "look at", "steps", "steps to verify", "dependencies"}
 
-// fieldIn is the field that begins in the line, with its name in small letters.
+// fieldIn returns the field that begins on the line, with its name in lower case.
 func fieldIn(l markdown.Line) (name, value string, is bool) {
 	if l.Code {
 		return "", "", false
@@ -93,12 +96,13 @@ var (
 	boldName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Z][A-Za-z ]{2,24}$`) })
 )
 
-// withoutMark is a line without the mark of a list's item.
+// withoutMark returns a line without its list marker.
 func withoutMark(text string) string {
 	return strings.TrimSpace(listMark().ReplaceAllString(text, ""))
 }
 
-// of are the lines in a contract's sections: those whose heading begins with its id or, where there is none, those that name it.
+// of returns the lines in a contract's sections: those whose heading begins with its id or, if
+// there is none, those that name it.
 func (b *Book) of(id string) (lines []line, found bool) {
 	best := 1
 	for _, s := range b.sections {
@@ -113,7 +117,8 @@ func (b *Book) of(id string) (lines []line, found bool) {
 	return lines, found
 }
 
-// owns is how sure it is that a heading is the contract's: 2 where it begins with the id, 1 where it names it, 0 for another one's.
+// owns rates how likely a heading belongs to the contract: 2 if it begins with the id, 1 if it
+// names it, 0 otherwise.
 func owns(title, id string) int {
 	switch {
 	case !HasWord(title, id):
@@ -124,11 +129,12 @@ func owns(title, id string) int {
 	return 1
 }
 
-// auto is the tier of a contract that nobody has to look at.
+// auto is the tier of a contract that needs no review by a person.
 const auto = "auto"
 
-// ToVerify says why a person is to look at what keeps these contracts: "its contract C-1 says verify". It is "" where nobody has to. A
-// contract has to say auto for that: one without a tier is from before there were any, or nobody has thought about it.
+// ToVerify returns why a person must review work on these contracts: "its contract C-1 says
+// verify". It returns "" if that isn't required, for which every contract must say auto: one
+// without a tier predates tiers, or its tier wasn't considered.
 func ToVerify(ids []string, books ...*Book) string {
 	silent, missing := "", 0
 	for _, id := range ids {
@@ -157,8 +163,8 @@ func ToVerify(ids []string, books ...*Book) string {
 	return silent
 }
 
-// ToLookAt is what a person is to look at to approve work on the contracts: acceptance criteria, then steps. A line of several has them apart
-// by semicolons.
+// ToLookAt returns what a person must check to approve work on the contracts: acceptance
+// criteria, then steps. Several on one line are separated by semicolons.
 func (b *Book) ToLookAt(ids []string) (list []string) {
 	for _, names := range [][]string{{"acceptance criteria", "look at"}, {"steps", "steps to verify"}} {
 		for _, id := range ids {
@@ -178,10 +184,11 @@ func (b *Book) ToLookAt(ids []string) (list []string) {
 	return list
 }
 
-// marks are those around words, and the space between them.
+// marks are the characters around words, and the space between them.
 const marks = "*_` \t"
 
-// firstWord is the first word of a value, in small letters and without marks around it; "" for the list of all values that a template has.
+// firstWord returns the first word of a value, in lower case and without marks around it; ""
+// for a template's list of all values.
 func firstWord(s string) string {
 	if strings.Contains(s, "|") {
 		return ""

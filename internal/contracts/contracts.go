@@ -1,5 +1,5 @@
-// Package contracts reads .greenlight/CONTRACTS.md as far as gl needs it: which contracts a slice has, where they are, and whether
-// a person is to look at what keeps them.
+// Package contracts reads the parts of .greenlight/CONTRACTS.md that gl needs: which contracts
+// a slice has, where they are, and whether a person must review work on them.
 package contracts
 
 import (
@@ -15,10 +15,10 @@ import (
 	"greenlight/internal/text/markdown"
 )
 
-// File has the project's contracts. It is relative to the root.
+// File is the path of the project's contracts, relative to the root.
 const File = ".greenlight/CONTRACTS.md"
 
-// A Contract is one as a slice names it.
+// A Contract is a contract named by a slice.
 type Contract struct {
 	ID      string  `json:"id"`
 	Heading *string `json:"heading"` // in CONTRACTS.md; null if it isn't there
@@ -27,7 +27,8 @@ type Contract struct {
 
 var contractID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*(-[A-Za-z0-9]+)*`) })
 
-// In returns the ids of contracts that the section Contracts of a slice's file lists, then those in its field.
+// In returns the ids of the contracts listed in the Contracts section of a slice's file, then
+// those in its field.
 func In(text, field string) []string {
 	section, _ := markdown.Section(text, "Contracts")
 	var ids []string
@@ -40,9 +41,10 @@ func In(text, field string) []string {
 	return ids
 }
 
-// Find looks contracts up in the file that has them.
+// Find looks up contracts in the project's file.
 func Find(root string, ids []string) []Contract {
-	data, _ := durable.ReadFile(filepath.Join(root, File)) // without it there are no headings
+	// if it is missing there are no headings
+	data, _ := durable.ReadFile(filepath.Join(root, File))
 	var list []Contract
 	for _, id := range ids {
 		list = append(list, find(string(data), id))
@@ -53,14 +55,15 @@ func Find(root string, ids []string) []Contract {
 // A Text is a contract with its section of CONTRACTS.md.
 type Text struct {
 	ID   string
-	Text string // with the heading; "" if it isn't there
+	Text string // including the heading; "" if it isn't there
 }
 
 // Texts returns the sections of contracts, each from the first of the places that has it.
 func Texts(ids []string, places ...string) []Text {
 	list := make([]Text, len(ids))
 	for _, place := range places {
-		data, _ := durable.ReadFile(filepath.Join(place, File)) // without it there are no sections
+		// if it is missing there are no sections
+		data, _ := durable.ReadFile(filepath.Join(place, File))
 		doc := strings.ReplaceAll(string(data), "\r\n", "\n")
 		for i, id := range ids {
 			if list[i].ID = id; list[i].Text == "" {
@@ -71,7 +74,8 @@ func Texts(ids []string, places ...string) []Text {
 	return list
 }
 
-// textOf is the section whose heading begins with the id or, where there is none, the first that names it.
+// textOf returns the section whose heading begins with the id or, if there is none, the first
+// that names it.
 func textOf(doc, id string) string {
 	for sure := 2; sure > 0; sure-- {
 		s, found := markdown.Find(doc, 0, func(h markdown.Line) bool { return h.Level > 1 && owns(h.Title, id) == sure })
@@ -82,7 +86,7 @@ func textOf(doc, id string) string {
 	return ""
 }
 
-// find finds the first heading that names the contract.
+// find returns the first heading that names the contract.
 func find(text, id string) Contract {
 	c := Contract{ID: id}
 	for l := range markdown.Lines(text) {
@@ -108,7 +112,7 @@ func ListItems(text string) []string {
 	return items
 }
 
-// HasWord reports whether s contains the word, and not only as a part of a longer one: S-1 is neither in S-10 nor in S-1.2.
+// HasWord reports whether s contains the word as a whole: S-1 is neither in S-10 nor in S-1.2.
 // It ignores case.
 func HasWord(s, word string) bool {
 	s, word = strings.ToLower(s), strings.ToLower(word)

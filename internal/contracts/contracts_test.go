@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// A contract has to say auto for nobody to be asked; it may say so in the ways in which people and other tools write.
+// Only a contract that says auto needs no person; it may say so in the ways that people and
+// other tools write.
 func TestToVerify(t *testing.T) {
 	const file = ".greenlight/CONTRACTS.md"
 	for _, tt := range []struct {
@@ -65,7 +66,8 @@ func TestToVerify(t *testing.T) {
 	}
 }
 
-// Criteria come before steps, whether they stand in one line, in a list or below a heading, and end at the next field.
+// Criteria come before steps, on one line, in a list or below a heading, and end at the next
+// field.
 func TestToLookAt(t *testing.T) {
 	const text = `## C-1: lines
 - Acceptance Criteria: the mail reads well; the link opens the form

@@ -2,7 +2,7 @@ package crashtest
 
 import "syscall"
 
-// olderCalls are those that only older ports have.
+// olderCalls returns the system calls that only older ports have.
 func olderCalls() map[uint64]string {
 	return map[uint64]string{
 		syscall.SYS_RENAME: "rename", syscall.SYS_LINK: "link", syscall.SYS_UNLINK: "unlink", syscall.SYS_RMDIR: "rmdir",

@@ -1,5 +1,6 @@
-// Package crashtest kills a process of a test at every step: just before its first, second, third… system call that
-// changes a file. The kernel does the counting, so the code under test has no hook for it. For tests alone.
+// Package crashtest kills a process of a test at every step: just before its first, second,
+// third… system call that changes a file. The kernel counts the calls, so the code under test
+// needs no hook. Only tests use it.
 package crashtest
 
 import (
@@ -8,14 +9,14 @@ import (
 	"testing"
 )
 
-// mark is asked for where the counting begins: a call that changes nothing.
+// mark is the argument of the call that starts the counting. The call changes nothing.
 const mark = 0x6c67
 
-// Begin begins the counting. The process under test calls it.
+// Begin starts the counting. The process under test calls it.
 func Begin() { _, _ = syscall.Getpgid(mark) }
 
-// Everywhere kills a process at each step in turn, with an environment and in a place that are made for it, and has what is left looked at.
-// At the last time it isn't killed.
+// Everywhere runs the process once per step, each time in a fresh place and environment, kills
+// it at that step, and calls look to check what is left. The last run isn't killed.
 func Everywhere(t *testing.T, fresh func() (root string, env []string), look func(t *testing.T, root string)) {
 	t.Helper()
 	for step := 1; ; step++ {

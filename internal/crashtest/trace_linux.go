@@ -14,12 +14,13 @@ import (
 const (
 	ptraceSyscallInfo = 0x420e // PTRACE_GET_SYSCALL_INFO
 	ptraceOptions     = 0x1 | 0x8 | 0x100000
-	// TRACESYSGOOD, TRACECLONE, EXITKILL: syscall stops are told apart, threads are followed, and nobody outlives us
+	// TRACESYSGOOD, TRACECLONE, EXITKILL: system call stops are marked, threads are followed,
+	// and the child dies with the tracer
 	syscallStop = syscall.SIGTRAP | 0x80
 	waitAll     = 0x40000000 // __WALL
 )
 
-// A syscallInfo is the kernel's struct ptrace_syscall_info, as far as an entry into a call goes.
+// A syscallInfo is the kernel's struct ptrace_syscall_info, up to the fields of a call's entry.
 type syscallInfo struct {
 	op   uint8 // 1: entry
 	_    [3]byte
@@ -30,7 +31,8 @@ type syscallInfo struct {
 	_    [24]byte
 }
 
-// changing are the system calls that change files, locks or directories, in the spellings of all Linux ports.
+// changing holds the system calls that change files, locks or directories, with the names of
+// all Linux ports.
 var changing = sync.OnceValue(func() map[uint64]string {
 	m := map[uint64]string{
 		syscall.SYS_WRITE: "write", syscall.SYS_PWRITE64: "pwrite", syscall.SYS_FTRUNCATE: "ftruncate",
@@ -44,8 +46,9 @@ var changing = sync.OnceValue(func() map[uint64]string {
 	return m
 })
 
-// At runs the test binary with these variables on top of the environment, under the eyes of the kernel, and kills it just
-// before its n-th changing call behind Begin. killed is false where it came through before.
+// At runs the test binary with these variables added to the environment, traces it, and kills
+// it just before its n-th changing call after Begin. killed is false if the process ended
+// before that call.
 func At(t *testing.T, n int, env ...string) (killed bool, call string) {
 	t.Helper()
 	exe, err := os.Executable()
@@ -54,7 +57,8 @@ func At(t *testing.T, n int, env ...string) (killed bool, call string) {
 	}
 	cmd := exec.Command(exe)
 	cmd.Env = append(append(os.Environ(), env...), "GOMAXPROCS=1")
-	file, err := os.CreateTemp(t.TempDir(), "output") // a pipe would need a goroutine, and wait for the whole tree
+	// a pipe would need a goroutine, and wait for the whole process tree
+	file, err := os.CreateTemp(t.TempDir(), "output")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +107,8 @@ func (tr *tracer) run() (syscall.WaitStatus, error) {
 		return status, err
 	}
 	for {
-		tid, err := syscall.Wait4(-tr.pid, &status, waitAll, nil) // its group: other tests have children, too
+		// only its group: other tests have children, too
+		tid, err := syscall.Wait4(-tr.pid, &status, waitAll, nil)
 		switch {
 		case err == syscall.EINTR:
 			continue
@@ -120,7 +125,7 @@ func (tr *tracer) run() (syscall.WaitStatus, error) {
 	}
 }
 
-// stop deals with one stop of one thread and lets it go on, or kills them all.
+// stop handles one stop of one thread: it lets the thread continue, or kills the process.
 func (tr *tracer) stop(tid int, status syscall.WaitStatus) error {
 	signal := status.StopSignal()
 	switch signal {
@@ -134,13 +139,13 @@ func (tr *tracer) stop(tid int, status syscall.WaitStatus) error {
 			tr.killed = true
 			return syscall.Kill(tr.pid, syscall.SIGKILL)
 		}
-	case syscall.SIGTRAP, syscall.SIGSTOP: // of tracing itself: an exec, a new thread
+	case syscall.SIGTRAP, syscall.SIGSTOP: // from tracing itself: an exec, a new thread
 		signal = 0
 	}
 	return syscall.PtraceSyscall(tid, int(signal))
 }
 
-// enters says whether the thread is about to make the call at which it is to end.
+// enters reports whether the thread is about to make the call at which the process is killed.
 func (tr *tracer) enters(tid int) (bool, error) {
 	var info syscallInfo
 	_, _, errno := syscall.Syscall6(syscall.SYS_PTRACE, ptraceSyscallInfo, uintptr(tid), unsafe.Sizeof(info), uintptr(unsafe.Pointer(&info)), 0, 0)

@@ -18,23 +18,24 @@ import (
 	"greenlight/internal/tmux"
 )
 
-// A Project is what gl debug reports about the project's setup.
+// A Project is the part of gl debug about the project's setup.
 type Project struct {
 	Format   string                `json:"format"` // as in gl status --json
 	Done     int                   `json:"done" jsonschema:"minimum=0"`
 	Total    int                   `json:"total" jsonschema:"minimum=0"`
 	Tools    []Tool                `json:"tools"`
-	Settings []project.SettingItem `json:"settings"` // those in config.json
-	Drain    *string               `json:"drain"`    // who drains the project; null for nobody
-	Attempts []Attempt             `json:"attempts"` // those that aren't settled
+	Settings []project.SettingItem `json:"settings"` // those set in config.json
+	// holder of the project's drain; null for none
+	Drain    *string               `json:"drain"`
+	Attempts []Attempt             `json:"attempts"` // unsettled attempts
 	Warnings []project.WarningItem `json:"warnings"`
 }
 
 type Tool struct {
 	Name    string  `json:"name"`
-	Program *string `json:"program"` // what is started; null for unknown
+	Program *string `json:"program"` // the program that is started; null if unknown
 	Path    *string `json:"path"`    // null if it isn't on PATH
-	Version *string `json:"version"` // null for unknown
+	Version *string `json:"version"` // null if unknown
 }
 
 type Attempt struct {
@@ -50,7 +51,7 @@ type Attempt struct {
 
 // A Program is the gl that makes the report.
 type Program struct {
-	Version string // with the commit, if that is known
+	Version string // with the commit, if known
 	Self    func() (string, error)
 	Environ []string
 }
@@ -87,7 +88,7 @@ func newAttempt(r *attempt.Record) Attempt {
 	return a
 }
 
-// tools are gl and what it starts, with their versions.
+// tools returns gl and the programs it starts, with their versions.
 func (gl Program) tools(ctx context.Context, root string, c project.Config) []Tool {
 	own := Tool{Name: "gl", Program: jsondoc.OrNull("gl"), Version: jsondoc.OrNull(gl.Version)}
 	if path, err := os.Executable(); err == nil {
@@ -106,8 +107,9 @@ func newTool(program, version string) Tool {
 	return t
 }
 
-// agentTool is the configured agent. Only the agents that gl knows are asked for their version, for which --version is
-// known to be harmless; a program that the configuration names isn't run, whatever its name.
+// agentTool returns the configured agent. It asks only known agents for their version, because
+// for them --version is known to be harmless; it doesn't run a program that the configuration
+// names, whatever its name.
 func (gl Program) agentTool(ctx context.Context, root string, c project.Config) Tool {
 	t := Tool{Name: c.Agent[0]}
 	self, err := gl.Self()
@@ -133,7 +135,8 @@ func (gl Program) agentTool(ctx context.Context, root string, c project.Config) 
 // versionLimit is how long a program may take to print its version.
 const versionLimit = 5 * time.Second
 
-// programVersion is the first line of what a program prints for --version; "" if it prints nothing in time.
+// programVersion returns the first line that a program prints for --version, or "" if it prints
+// nothing in time.
 func programVersion(ctx context.Context, path string, env []string) string {
 	ctx, cancel := context.WithTimeout(ctx, versionLimit)
 	defer cancel()

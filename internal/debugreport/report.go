@@ -1,5 +1,6 @@
-// Package debugreport gathers what there is to know about a slice, a task or a project's setup, for a person who looks for
-// a fault or an issue that reports one. It returns documents; it prints nothing and changes nothing.
+// Package debugreport gathers what is known about a slice, a task or a project's setup, to help
+// find a fault or to attach to an issue. It returns documents; it prints nothing and changes
+// nothing.
 package debugreport
 
 import (
@@ -22,31 +23,32 @@ import (
 type Report struct {
 	SchemaVersion int        `json:"schema_version"`
 	Root          string     `json:"root"`    // absolute path of the project
-	Slice         *Slice     `json:"slice"`   // null without the id of a slice
-	Task          *Task      `json:"task"`    // null without the id of a task, such as @quick
+	Slice         *Slice     `json:"slice"`   // null without a slice's id
+	Task          *Task      `json:"task"`    // null without a task's id, such as @quick
 	Project       *Project   `json:"project"` // null with an id
 	Tests         Tests      `json:"tests"`
 	Git           Git        `json:"git"`
-	Hold          *plan.Hold `json:"hold"` // null if nothing holds launches
+	Hold          *plan.Hold `json:"hold"` // null if launches aren't held
 }
 
-// Git is what git knows; for a slice, about its files if it names any.
+// Git is the state of git; for a slice that names files, of those files.
 type Git struct {
-	Error   *string      `json:"error"`   // why nothing is known
-	Branch  *string      `json:"branch"`  // null if none is checked out
-	Paths   []string     `json:"paths"`   // those that commits and dirty are about; empty for the whole project
-	Commits []git.Commit `json:"commits"` // the newest first
+	Error  *string `json:"error"`  // why the rest is unknown
+	Branch *string `json:"branch"` // null if none is checked out
+	// paths that commits and dirty cover; empty for the whole project
+	Paths   []string     `json:"paths"`
+	Commits []git.Commit `json:"commits"` // newest first
 	Dirty   []string     `json:"dirty"`   // lines of git status --porcelain
-	Tags    []git.Tag    `json:"tags"`    // those that name the slice
+	Tags    []git.Tag    `json:"tags"`    // tags that name the slice
 }
 
 type Log struct {
 	Attempt int      `json:"attempt" jsonschema:"minimum=0"`
 	File    string   `json:"file"`  // relative to the root
-	Lines   []string `json:"lines"` // its end, as gl logs shows it
+	Lines   []string `json:"lines"` // the end of the log, as gl logs shows it
 }
 
-// OfSlice reports on a slice of the plan.
+// OfSlice returns the report on a slice of the plan.
 func OfSlice(ctx context.Context, pr *project.Project, p *plan.Plan, id string, now time.Time) (*Report, error) {
 	s, err := newSlice(pr, p, id, now)
 	if err != nil {
@@ -58,7 +60,7 @@ func OfSlice(ctx context.Context, pr *project.Project, p *plan.Plan, id string, 
 	return &Report{SchemaVersion: 1, Root: pr.Root, Slice: s, Tests: newTests(pr), Git: askGit(ctx, pr.Root, id, s.Files), Hold: p.Hold}, nil
 }
 
-// OfProject reports on the project's setup.
+// OfProject returns the report on the project's setup.
 func OfProject(ctx context.Context, pr *project.Project, p *plan.Plan, gl Program) (*Report, error) {
 	d, err := newProject(ctx, pr, p, gl)
 	if err != nil {
@@ -67,7 +69,7 @@ func OfProject(ctx context.Context, pr *project.Project, p *plan.Plan, gl Progra
 	return &Report{SchemaVersion: 1, Root: pr.Root, Project: d, Tests: newTests(pr), Git: askGit(ctx, pr.Root, "", nil), Hold: p.Hold}, nil
 }
 
-// OfTask reports on attempts at a task, the newest first. There must be at least one.
+// OfTask returns the report on attempts at a task, newest first. There must be at least one.
 func OfTask(ctx context.Context, pr *project.Project, id string, recs []*attempt.Record, now time.Time) *Report {
 	r := &Report{SchemaVersion: 1, Root: pr.Root, Task: newTask(pr, id, recs), Tests: newTests(pr), Git: askGit(ctx, pr.Root, "", nil)}
 	holds := pr.Runs.Holds()
@@ -75,7 +77,7 @@ func OfTask(ctx context.Context, pr *project.Project, id string, recs []*attempt
 	return r
 }
 
-// logLines is how much of a log's end is reported.
+// logLines is how many lines of a log's end are reported.
 const logLines = 20
 
 func newLog(pr *project.Project, rec *attempt.Record) *Log {
@@ -86,7 +88,7 @@ func newLog(pr *project.Project, rec *attempt.Record) *Log {
 // commitsShown is how many commits are reported.
 const commitsShown = 5
 
-// askGit asks git about the project or, of a slice that names files, about these.
+// askGit asks git about the project, or about a slice's files.
 func askGit(ctx context.Context, root, id string, files []string) Git {
 	g := Git{Paths: jsondoc.OrEmpty(files), Commits: []git.Commit{}, Dirty: []string{}, Tags: []git.Tag{}}
 	if err := g.ask(ctx, root, id); err != nil {
@@ -95,7 +97,7 @@ func askGit(ctx context.Context, root, id string, files []string) Git {
 	return g
 }
 
-// ask stops at the first error: what it has learned until then stays.
+// ask stops at the first error and keeps what it has until then.
 func (g *Git) ask(ctx context.Context, root, id string) error {
 	branch, err := git.Branch(ctx, root)
 	if err != nil {

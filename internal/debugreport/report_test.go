@@ -17,7 +17,7 @@ import (
 	"greenlight/internal/project/projecttest"
 )
 
-// open makes a project of files under .greenlight, and its plan.
+// open creates a project of files under .greenlight, and its plan.
 func open(t *testing.T, files map[string]string) (*project.Project, *plan.Plan) {
 	t.Helper()
 	pr := projecttest.Open(t, files)
@@ -131,7 +131,7 @@ func TestOfTask(t *testing.T) {
 	diff(t, `null`, r.Hold)
 }
 
-// The test binary is gl when it is called so: gates are real processes.
+// TestMain makes the test binary act as gl when it is called as gl: gates are real processes.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "gl" && len(os.Args) > 1 && os.Args[1] == command.GateArg {
 		os.Exit(command.Gate(os.Args[2:]))

@@ -16,29 +16,33 @@ import (
 	"greenlight/internal/text/markdown"
 )
 
-// A Slice is what gl debug reports about one slice.
+// A Slice is the part of gl debug about one slice.
 type Slice struct {
-	ID        string               `json:"id"`
-	Name      string               `json:"name"`
-	File      *string              `json:"file"` // relative to the root; null for a slice that is only in the graph
-	Class     plan.Class           `json:"class"`
-	Fields    map[string]string    `json:"fields"`  // the front matter; for a slice without a file, what is known
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	// relative to the root; null for a slice that is only in the graph
+	File  *string    `json:"file"`
+	Class plan.Class `json:"class"`
+	// the front matter; for a slice without a file, the known fields
+	Fields    map[string]string    `json:"fields"`
 	Corrupt   *string              `json:"corrupt"` // why its file can't be read
 	Why       explain.Slice        `json:"why"`     // as in gl why --json
-	Claim     *Claim               `json:"claim"`   // null if nobody has it
+	Claim     *Claim               `json:"claim"`   // null if it is unclaimed
 	Log       *Log                 `json:"log"`     // of the last attempt
-	Files     []string             `json:"files"`   // those that its file names
+	Files     []string             `json:"files"`   // files that its file names
 	Contracts []contracts.Contract `json:"contracts"`
-	Decisions []string             `json:"decisions"` // the lines of its section Decisions: answers and rejections, too
-	Work      *ops.Work            `json:"work"`      // what is built in its worktree and isn't merged; null for none
+	// lines of its section Decisions, including answers and rejections
+	Decisions []string `json:"decisions"`
+	// unmerged work in its worktree; null for none
+	Work *ops.Work `json:"work"`
 
 	Order   []ops.Field       `json:"-"` // Fields in the order of the file
-	Records []*attempt.Record `json:"-"` // of the last attempts, the newest first
+	Records []*attempt.Record `json:"-"` // of the last attempts, newest first
 }
 
 type Claim struct {
-	Session *string    `json:"session"` // token of the claim; null for an unknown session
-	Holder  *string    `json:"holder"`  // Claude Code's session id, if the claim was made from a session
+	Session *string    `json:"session"` // token of the claim; null if unknown
+	Holder  *string    `json:"holder"`  // Claude Code's session id, if a session made the claim
 	Changed *time.Time `json:"changed"` // when the slice's file last changed
 	Stale   bool       `json:"stale"`   // the file hasn't changed for parallel.stale_minutes
 }
@@ -87,7 +91,7 @@ func newClaim(pr *project.Project, st *plan.State) *Claim {
 	return c
 }
 
-// filesIn returns the paths that the section Files of a slice's file lists.
+// filesIn returns the paths in the section Files of a slice's file.
 func filesIn(text string) []string {
 	section, _ := markdown.Section(text, "Files")
 	var files []string
@@ -100,7 +104,7 @@ func filesIn(text string) []string {
 	return files
 }
 
-// firstWord returns the text up to the first blank, or the code span that it begins with.
+// firstWord returns the text up to the first space, or the code span that it begins with.
 func firstWord(s string) string {
 	if quoted, ok := strings.CutPrefix(s, "`"); ok {
 		word, _, _ := strings.Cut(quoted, "`")

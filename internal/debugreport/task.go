@@ -7,18 +7,19 @@ import (
 	"greenlight/internal/project"
 )
 
-// A Task is what gl debug reports about a task.
+// A Task is the part of gl debug about a task.
 type Task struct {
 	ID       string        `json:"id"`
-	Attempts []TaskAttempt `json:"attempts"` // the last ones, the newest first
-	Log      Log           `json:"log"`      // of the newest
+	Attempts []TaskAttempt `json:"attempts"` // the last attempts, newest first
+	Log      Log           `json:"log"`      // of the newest attempt
 }
 
 type TaskAttempt struct {
 	attempt.Info
 	Prompt  string  `json:"prompt"`
-	Summary *string `json:"summary"` // where its summary belongs, relative to the root
-	Process *string `json:"process"` // state of the attempt's gl process; null once it is settled
+	Summary *string `json:"summary"` // file for its summary, relative to the root
+	// state of the attempt's gl process; null once the attempt is settled
+	Process *string `json:"process"`
 }
 
 func newTask(pr *project.Project, id string, recs []*attempt.Record) *Task {

@@ -10,23 +10,24 @@ import (
 	"greenlight/internal/trust"
 )
 
-// Tests is the project's test command and, if it was run, how that went.
+// Tests is the project's test command and, if it was run, its result.
 type Tests struct {
-	Command  *string  `json:"command"` // null if there is none
+	Command  *string  `json:"command"` // null for none
 	Ran      bool     `json:"ran"`
-	Error    *string  `json:"error"`     // why it couldn't be run, or which signal ended it
-	ExitCode *int     `json:"exit_code"` // also null if a signal ended it
+	Error    *string  `json:"error"`     // why it couldn't run, or the signal that ended it
+	ExitCode *int     `json:"exit_code"` // null also if a signal ended it
 	Seconds  *float64 `json:"seconds"`
 	Output   []string `json:"output"` // the last lines
 
-	Commands []trust.Command `json:"-"` // the command as what a person must have allowed before it is run
+	// the command, which a person must have allowed before it runs
+	Commands []trust.Command `json:"-"`
 	test     project.Test
 }
 
 // maxOutput is how many lines of the tests' output are kept.
 const maxOutput = 500
 
-// newTests reads the test command from config.json.
+// newTests returns the test command from config.json.
 func newTests(pr *project.Project) Tests {
 	t := Tests{Output: []string{}}
 	s, _ := pr.Settings() // the plan warns of a file that can't be read
@@ -36,8 +37,8 @@ func newTests(pr *project.Project) Tests {
 	return t
 }
 
-// Run runs the test command, if there is one, in root. It calls line with each line of output as it comes, safe to print. self is
-// the path of gl.
+// Run runs the test command in root, if there is one. It calls line with each line of output as
+// it arrives, safe to print. self is the path of gl.
 func (t *Tests) Run(ctx context.Context, self, root string, environ []string, line func(string)) {
 	if t.Command == nil {
 		return

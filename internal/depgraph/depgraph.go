@@ -1,18 +1,21 @@
-// Package depgraph finds cycles and paths in a graph of dependencies. It knows nodes by their names alone, and looks at
-// edges through a function, so that each caller says what an edge is: any dependency, or one that isn't done. No walk is
-// recursive: a chain may have a hundred thousand nodes.
+// Package depgraph finds cycles and paths in a graph of dependencies. Nodes are names; a
+// function returns the edges, so that each caller decides what an edge is: any dependency, or
+// an unfinished one. No walk is recursive, because a chain may have a hundred thousand nodes.
 package depgraph
 
 import "slices"
 
-// A Cycle is a strongly connected component: each of its nodes depends on all the others, in one step or more.
+// A Cycle is a strongly connected component: each of its nodes depends on all the others, in
+// one step or more.
 type Cycle struct {
-	Members []string // in the order in which the caller named them
-	Path    []string // one closed path through some of them: each depends on the next, the last on the first
+	Members []string // in the caller's order
+	// one closed path through some members: each depends on the next, the last on the first
+	Path []string
 }
 
-// Cycles returns the cycles among the nodes, each component once. deps are a node's dependencies; what isn't among the
-// nodes is left out. The path begins at the first of the members, unless that is only on the way to the circle.
+// Cycles returns the cycles among the nodes, each component once. deps returns a node's
+// dependencies; those outside nodes are ignored. A cycle's path begins at its first member,
+// unless that member only leads to the circle.
 func Cycles(nodes []string, deps func(node string) []string) []Cycle {
 	t := tarjan{nodes: nodes, deps: deps, index: make(map[string]int, len(nodes)),
 		order: make([]int, len(nodes)), low: make([]int, len(nodes)), on: make([]bool, len(nodes))}
@@ -27,7 +30,8 @@ func Cycles(nodes []string, deps func(node string) []string) []Cycle {
 	return t.cycles
 }
 
-// A tarjan is Tarjan's search for strongly connected components, with a stack of its own.
+// A tarjan is a run of Tarjan's algorithm for strongly connected components, with an explicit
+// stack.
 type tarjan struct {
 	nodes []string
 	deps  func(string) []string
@@ -41,7 +45,7 @@ type tarjan struct {
 	cycles []Cycle
 }
 
-// A frame is a node on the walk: its dependencies and how many of them have been looked at.
+// A frame is a node on the walk: its dependencies and how many of them have been visited.
 type frame struct {
 	node int
 	deps []string
@@ -83,7 +87,7 @@ func (t *tarjan) enter(node int) frame {
 	return frame{node: node, deps: t.deps(t.nodes[node])}
 }
 
-// component takes the component that was entered at root off the stack.
+// component pops the component that was entered at root off the stack.
 func (t *tarjan) component(root int) {
 	from := len(t.stack) - 1
 	for t.stack[from] != root {
@@ -106,7 +110,7 @@ func (t *tarjan) component(root int) {
 	t.cycles = append(t.cycles, c)
 }
 
-// closed follows the first dependency that leads back into the component until a node comes up again.
+// closed follows the first dependency that leads back into the component until a node repeats.
 func closed(members []string, deps func(string) []string) []string {
 	in := make(map[string]bool, len(members))
 	for _, m := range members {
@@ -125,7 +129,8 @@ func closed(members []string, deps func(string) []string) []string {
 	}
 }
 
-// Path returns a shortest way along the dependencies from one node to another, both included; nil where there is none.
+// Path returns a shortest way along the dependencies from one node to another, including both,
+// or nil if there is none.
 func Path(from, to string, deps func(node string) []string) []string {
 	came := map[string]string{from: from}
 	for queue := []string{from}; len(queue) > 0; queue = queue[1:] {

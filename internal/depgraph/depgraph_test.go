@@ -70,7 +70,8 @@ func TestALongChain(t *testing.T) {
 	}
 }
 
-// On any graph: two nodes are in one cycle exactly where there is a way from each to the other; and every path is one.
+// In any graph: two nodes are in one cycle exactly if there is a way from each to the other;
+// and every path is one.
 func TestAnyGraph(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		nodes := make([]string, rapid.IntRange(0, 9).Draw(t, "n"))
@@ -81,7 +82,7 @@ func TestAnyGraph(t *testing.T) {
 				edges[nodes[i]] = append(edges[nodes[i]], fmt.Sprint(d))
 			}
 		}
-		deps := func(node string) []string { // edges to nodes that there are
+		deps := func(node string) []string { // edges to existing nodes
 			return slices.DeleteFunc(slices.Clone(edges[node]), func(d string) bool { return !slices.Contains(nodes, d) })
 		}
 		in := map[string]int{}
@@ -109,7 +110,7 @@ func TestAnyGraph(t *testing.T) {
 	})
 }
 
-// around says whether there is a way of one edge or more.
+// around reports whether there is a way of one edge or more.
 func around(a, b string, deps func(string) []string) bool {
 	return slices.ContainsFunc(deps(a), func(d string) bool {
 		path := Path(d, b, deps)

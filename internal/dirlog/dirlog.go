@@ -1,28 +1,30 @@
-// Package dirlog tells which names in a directory have changed since somebody asked last. What it says is what the kernel had noted when it was
-// asked: no goroutine has to have heard of it first, as with a library of file events. So whoever takes a lock and asks then
-// learns of every change that was made before the lock was given up.
+// Package dirlog reports which names in a directory have changed since the last query. The
+// answer is what the kernel had recorded at the time of the query: unlike with a library of
+// file events, no goroutine has to receive it first. So a process that takes a lock and then
+// queries learns of every change made before the lock was released.
 //
-// The kernel notes nothing of what other machines do to a shared directory, nor of a file that is changed through a mapping into memory or
-// by its name in another directory. Whoever believes a Log looks at everything now and then, too.
+// The kernel doesn't record what other machines do to a shared directory, nor a change to a
+// file through a memory mapping or through its name in another directory. So users of a Log
+// must also check everything from time to time.
 package dirlog
 
 import "os"
 
-// A Log notes the changes of names in one directory. One goroutine at a time may use it.
+// A Log records the changes of names in one directory. It isn't safe for concurrent use.
 type Log struct {
 	path string
-	log  *kernelLog  // nil while there is none
-	dir  os.FileInfo // the directory that it is of
+	log  *kernelLog  // nil if there is none
+	dir  os.FileInfo // the directory it belongs to
 }
 
-// Of begins to note the changes in a directory, which need not be there yet.
+// Of starts to record the changes in a directory, which needn't exist yet.
 func Of(dir string) *Log {
 	l := &Log{path: dir}
 	l.begin()
 	return l
 }
 
-// begin has the kernel begin a new log, where it can have one.
+// begin starts a new kernel log, if possible.
 func (l *Log) begin() {
 	l.Close()
 	before, err := os.Lstat(l.path)
@@ -40,8 +42,10 @@ func (l *Log) begin() {
 	l.log, l.dir = log, before
 }
 
-// Changed returns the names that have come, gone or changed since it was called last, some of them maybe several times. Where it isn't sure, any may have:
-// the first time after a directory has taken the place of another, after more changes than the kernel keeps, and wherever there is no log.
+// Changed returns the names that were added, removed or changed since the last call, with
+// possible duplicates. If sure is false, any name may have changed: at the first call after
+// another directory took the place of this one, after more changes than the kernel buffers, and
+// whenever there is no log.
 func (l *Log) Changed() (names []string, sure bool) {
 	if l.log == nil {
 		l.begin()
@@ -56,7 +60,7 @@ func (l *Log) Changed() (names []string, sure bool) {
 	return names, true
 }
 
-// Close ends it.
+// Close ends the log.
 func (l *Log) Close() {
 	if l.log != nil {
 		l.log.close()

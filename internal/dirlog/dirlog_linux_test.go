@@ -66,7 +66,7 @@ func TestChanged(t *testing.T) {
 	says(false)
 }
 
-// What the kernel has thrown away is never passed over.
+// Events that the kernel dropped are always noticed.
 func TestOverflow(t *testing.T) {
 	dir := t.TempDir()
 	l := Of(dir)

@@ -8,7 +8,8 @@ import (
 	"syscall"
 )
 
-// local are the file systems on which only this machine's kernel changes files: of the others it doesn't hear all.
+// local are the file systems that only this machine's kernel changes; it doesn't see all
+// changes to others.
 var local = []int64{
 	0xef53,     // ext2, ext3, ext4
 	0x58465342, // xfs
@@ -51,7 +52,8 @@ func openLog(dir string) (*kernelLog, error) {
 	return &kernelLog{fd: fd}, nil
 }
 
-// read empties the queue. over says that it isn't all, or that the directory itself has changed.
+// read empties the queue. over reports that changes are missing, or that the directory itself
+// has changed.
 func (l *kernelLog) read() (names []string, over bool) {
 	for {
 		n := 0
@@ -81,7 +83,7 @@ func (l *kernelLog) read() (names []string, over bool) {
 
 func (l *kernelLog) close() { syscall.Close(l.fd) }
 
-// again repeats a call that a signal interrupted.
+// again repeats a call interrupted by a signal.
 func again(call func() error) error {
 	for {
 		if err := call(); !errors.Is(err, syscall.EINTR) {

@@ -4,7 +4,7 @@ package dirlog
 
 import "errors"
 
-// Elsewhere the kernel keeps no log that can be read at once.
+// kernelLog is a stub: other kernels have no log that can be read synchronously.
 type kernelLog struct{}
 
 func openLog(string) (*kernelLog, error) { return nil, errors.ErrUnsupported }

@@ -32,7 +32,7 @@ func seed(t testing.TB, path, content string) {
 	}
 }
 
-// only fails the test unless the directory has exactly these entries: no temp stayed behind.
+// only fails the test unless the directory has exactly these entries, and so no temporary file.
 func only(t testing.TB, dir string, names ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -217,8 +217,8 @@ func TestReadOnlyDirectory(t *testing.T) {
 	}
 }
 
-// A file size limit is the full disk that a test can have, but it holds for the whole process; so the failing step is
-// the commit here, which goes the same way out.
+// A file size limit would simulate the full disk, but it holds for the whole process; so here
+// the commit fails instead, which takes the same path out.
 func TestFailedCommitLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "f")
@@ -238,7 +238,8 @@ func TestFailedCommitLeavesNothing(t *testing.T) {
 	}
 }
 
-// Somebody's clean-up (rm *.tmp, an older tool) takes the temp away between fsync and rename.
+// Another program's clean-up (rm *.tmp, an older tool) removes the temporary file between fsync
+// and rename.
 func TestSweptTempIsRewrittenOnce(t *testing.T) {
 	for sweeps, wantErr := range map[int]bool{1: false, 2: true} {
 		dir := t.TempDir()
@@ -339,7 +340,7 @@ func TestRemove(t *testing.T) {
 	only(t, dir, "d")
 }
 
-// Whatever the order of operations, the files are those of a map.
+// After any sequence of operations, the files are those of a map.
 func TestModel(t *testing.T) {
 	base := t.TempDir()
 	rapid.Check(t, func(rt *rapid.T) {

@@ -16,21 +16,23 @@ import (
 )
 
 const (
-	lockLimit = 30 * time.Second // a holder changes some files; one that takes longer is stuck, and somebody must know
+	// a holder changes a few files; if it takes longer it is stuck, which must be reported
+	lockLimit = 30 * time.Second
 	forever   = time.Duration(math.MaxInt64)
 
-	maxCommand = 60 // characters of a command line that are told to others
+	maxCommand = 60 // characters of a command line shown to others
 )
 
-// ErrLocked: somebody else has the lock. The error is a *LockedError, which says who.
+// ErrLocked is returned if another process has the lock. The error is a *LockedError, which
+// names the holder.
 var ErrLocked = errors.New("locked by another process")
 
-// A LockedError says who has a lock that we wanted.
+// A LockedError names the holder of a lock that we wanted.
 type LockedError struct {
 	Path   string
-	Holder string // as people read it: "pid 123 (gl slice)", or "another process"
+	Holder string // for people: "pid 123 (gl slice)", or "another process"
 
-	waited time.Duration // 0: not at all
+	waited time.Duration // 0 if we didn't wait
 }
 
 func (e *LockedError) Error() string {
@@ -42,14 +44,16 @@ func (e *LockedError) Error() string {
 
 func (e *LockedError) Unwrap() error { return ErrLocked }
 
-// Held is a lock that we have, until Unlock or until the process is gone, however it went. It excludes other processes
-// and other holders in this process alike, but it guards files: for memory take a mutex as well. Child processes don't
-// inherit it unless they get its File. Don't drop it: a Held that is garbage is unlocked at any time.
+// Held is a lock that we hold until Unlock or until the process ends, in any way. It excludes
+// other processes and other holders in this process alike, but it guards files: use a mutex for
+// memory. Child processes don't inherit it unless they get its File. Keep a reference: a Held
+// that is garbage may be unlocked at any time.
 type Held struct{ file *os.File }
 
-// Lock waits for the exclusive advisory lock on the file, which is made (0644 less the umask) where it is missing and
-// never removed. It gives up when ctx ends, with ctx's error, and after 30 s, with a *LockedError. On a file system
-// without locks it succeeds at once: there nobody is excluded, and only Replace notices others.
+// Lock waits for the exclusive advisory lock on the file, which it creates (0644 minus the
+// umask) if missing and never removes. It gives up when ctx ends, with ctx's error, and after
+// 30 s, with a *LockedError. On a file system without locks it succeeds at once: nothing is
+// excluded there, and only Replace detects other writers.
 func Lock(ctx context.Context, path string) (*Held, error) {
 	told, patient := ctx.Value(patience{}).(func(*LockedError))
 	if !patient {
@@ -64,8 +68,9 @@ func Lock(ctx context.Context, path string) (*Held, error) {
 	return lock(ctx, path, forever, flock)
 }
 
-// Patiently returns a context under which Lock waits without a limit of time, for who can't go on without the lock. After
-// some seconds it calls told, which may be nil, with who has it.
+// Patiently returns a context under which Lock waits without a time limit, for callers that
+// can't continue without the lock. After some seconds it calls told, if not nil, with the
+// holder.
 func Patiently(ctx context.Context, told func(*LockedError)) context.Context {
 	if told == nil {
 		told = func(*LockedError) {}
@@ -73,22 +78,22 @@ func Patiently(ctx context.Context, told func(*LockedError)) context.Context {
 	return context.WithValue(ctx, patience{}, told)
 }
 
-// patience is the key of Patiently in a context.
+// patience is Patiently's context key.
 type patience struct{}
 
 const tellAfter = 3 * time.Second
 
-// Await is Lock without a limit of time: for who stands by until the holder is gone.
+// Await is Lock without a time limit, for callers that stand by until the holder is gone.
 func Await(ctx context.Context, path string) (*Held, error) {
 	return lock(ctx, path, forever, flock)
 }
 
-// TryLock is Lock without waiting: the error is a *LockedError where somebody has the lock.
+// TryLock is Lock without waiting: the error is a *LockedError if the lock is taken.
 func TryLock(path string) (*Held, error) {
 	return lock(context.Background(), path, 0, flock)
 }
 
-// Unlock gives the lock back. Call it once.
+// Unlock releases the lock. Call it once.
 func (h *Held) Unlock() error {
 	if err := release(h.file); err != nil {
 		return fmt.Errorf("unlock: %w", err)
@@ -96,9 +101,9 @@ func (h *Held) Unlock() error {
 	return nil
 }
 
-// Claim takes the kernel lock on an open file without waiting: for the lock files of other programs, whose content isn't
-// ours to write. Closing the file gives it back. The error is ErrLocked where somebody has it; a file system without
-// locks is no error.
+// Claim takes the kernel lock on an open file without waiting. It is for lock files of other
+// programs, whose content isn't ours to write. Closing the file releases the lock. The error is
+// ErrLocked if the lock is taken; a file system without locks isn't an error.
 func Claim(f *os.File) error {
 	err := flock(f, false)
 	switch {
@@ -110,14 +115,15 @@ func Claim(f *os.File) error {
 	return nil
 }
 
-// Unclaim gives back what Claim took, and leaves the file open.
+// Unclaim releases the lock taken by Claim and leaves the file open.
 func Unclaim(f *os.File) { unlock(f) }
 
-// File is the lock's open file. A process that inherits it has the lock, too: until Unlock, or until the last of them all is
-// gone.
+// File returns the lock's open file. A process that inherits it shares the lock until Unlock,
+// or until the last of these processes ends.
 func (h *Held) File() *os.File { return h.file }
 
-// A flocker is flock(2) on the file, waiting or not: a parameter, so that a test can have a file system without locks.
+// A flocker is flock(2) on the file, waiting or not. It is a parameter so that a test can
+// simulate a file system without locks.
 type flocker func(f *os.File, wait bool) error
 
 func lock(ctx context.Context, path string, limit time.Duration, flock flocker) (*Held, error) {
@@ -138,8 +144,8 @@ func lock(ctx context.Context, path string, limit time.Duration, flock flocker) 
 		case err != nil:
 			return nil, named("lock", path, err)
 		}
-		// Somebody may have removed the file since we opened it (git clean does): a lock on what is no longer there
-		// excludes nobody who opens the new one.
+		// The file may have been removed since we opened it (git clean does that). A lock on a
+		// removed file doesn't exclude processes that open the new one.
 		here, errHere := f.Stat()
 		there, errThere := Stat(path)
 		if errHere == nil && errThere == nil && os.SameFile(here, there) {
@@ -150,7 +156,7 @@ func lock(ctx context.Context, path string, limit time.Duration, flock flocker) 
 	}
 }
 
-// openLock settles for reading where the file is somebody else's: flock doesn't mind.
+// openLock opens the file for reading if it belongs to another user: flock works anyway.
 func openLock(path string) (*os.File, error) {
 	f, err := openFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err == nil {
@@ -170,9 +176,9 @@ func degraded(path string) (*Held, error) {
 	return &Held{f}, nil
 }
 
-// acquire gets the lock on the open file: at once where it is free, else by waiting in the kernel, up to limit. On an
-// error the file is closed, or will be. A wait can't be called off, only left behind: then the lock is released when
-// it comes after all, and a thread waits until then.
+// acquire gets the lock on the open file: at once if it is free, otherwise by waiting in the
+// kernel, up to limit. On an error the file is closed, or will be. A wait can't be canceled,
+// only abandoned: the lock is released when it arrives, and a thread waits until then.
 func acquire(ctx context.Context, f *os.File, limit time.Duration, flock flocker) error {
 	err := flock(f, false)
 	if err == nil {
@@ -207,15 +213,16 @@ func acquire(ctx context.Context, f *os.File, limit time.Duration, flock flocker
 	return err
 }
 
-// release unlocks before it closes: closing alone leaves the lock with a child that was forked meanwhile and has yet to
-// exec, which has the same open file.
+// release unlocks before closing. Closing alone would leave the lock with a child that was
+// forked meanwhile and hasn't called exec yet, because it shares the open file.
 func release(f *os.File) error {
 	unlock(f)
 	return f.Close()
 }
 
-// sign writes into the lock file who has it, for the errors of others. Best effort: no fsync, and nobody decides by it.
-// The text goes first and the rest of a longer one after it, so that the first line is always right.
+// sign writes the holder into the lock file, for other processes' errors. It is best effort:
+// there is no fsync, and no decision depends on it. It writes the text before it truncates a
+// longer one, so that the first line is always right.
 func sign(f *os.File, size int64) {
 	text := signature()
 	n, err := f.WriteAt(text, 0)
@@ -224,7 +231,7 @@ func sign(f *os.File, size int64) {
 	}
 }
 
-// signature is "pid command\non host\n".
+// signature returns "pid command\non host\n".
 var signature = sync.OnceValue(func() []byte {
 	words := append([]string{}, os.Args...)
 	if len(words) > 0 {
@@ -233,7 +240,7 @@ var signature = sync.OnceValue(func() []byte {
 	return fmt.Appendf(nil, "%d %s\non %s\n", os.Getpid(), shorten(strings.Join(words, " ")), shorten(hostname()))
 })
 
-// shorten makes one printable line of at most maxCommand characters.
+// shorten returns one printable line of at most maxCommand characters.
 func shorten(command string) string {
 	line := []rune(strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -270,6 +277,6 @@ func holder(path string) string {
 }
 
 var hostname = sync.OnceValue(func() string {
-	name, _ := os.Hostname() // "" for unknown
+	name, _ := os.Hostname() // "" if unknown
 	return name
 })

@@ -18,7 +18,8 @@ import (
 	"time"
 )
 
-// holdEnv makes the test binary a process that takes the lock on the file it names, says so, and waits for its end.
+// holdEnv makes the test binary a process that locks the file it names, reports that, and waits
+// for the end of its stdin.
 const holdEnv = "DURABLE_TEST_HOLD"
 
 func TestMain(m *testing.M) {
@@ -40,12 +41,12 @@ func hold(path string) int {
 	return 0
 }
 
-// startHolder returns once another process has the lock.
+// startHolder returns once another process holds the lock.
 func startHolder(t *testing.T, path string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "hold")
 	cmd.Env = append(os.Environ(), holdEnv+"="+path)
-	stdin, err := cmd.StdinPipe() // never written: the holder ends with us at the latest
+	stdin, err := cmd.StdinPipe() // never written: the holder ends with this process at the latest
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +77,7 @@ func mustLock(t testing.TB, path string) *Held {
 	return l
 }
 
-// soon polls until ok, for so long that only a bug takes it.
+// soon polls until ok, for so long that only a bug times out.
 func soon(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
@@ -96,7 +97,7 @@ func TestLockMakesTheFileAndLeavesIt(t *testing.T) {
 		if err := l.Unlock(); err != nil {
 			t.Fatal(err)
 		}
-		mode(t, path) // fails where the file is gone
+		mode(t, path) // fails if the file is gone
 	}
 }
 
@@ -111,7 +112,8 @@ func TestLockOverwritesALongerText(t *testing.T) {
 
 func TestLockExcludesGoroutines(t *testing.T) {
 	path := filepath.Join(t.TempDir(), ".lock")
-	var inside, counter atomic.Int32 // atomic only for the race detector, which doesn't know of kernel locks
+	// atomic only for the race detector, which doesn't know kernel locks
+	var inside, counter atomic.Int32
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Add(1)
@@ -191,7 +193,8 @@ func TestLockTimesOutAndNamesTheHolder(t *testing.T) {
 }
 
 func TestAbandonedWaitGivesTheLockBack(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collected file is closed, too, but nobody knows when
+	// a garbage-collected file is closed too, but at an unknown time
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	tests := []struct {
 		name  string
 		limit time.Duration
@@ -252,8 +255,8 @@ func TestLockWithEndedContext(t *testing.T) {
 	}
 }
 
-// git clean -fdx takes the lock file from under its holder, and somebody else locks a new one: who waited for the old
-// file mustn't go to work beside them.
+// git clean -fdx removes the lock file under its holder, and another process locks a new one: a
+// process that waited for the old file must not proceed beside it.
 func TestLockIsOnTheFileThatIsThere(t *testing.T) {
 	path := filepath.Join(t.TempDir(), ".lock")
 	var other *Held

@@ -16,10 +16,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Names has what os.ReadDir has.
+// Names returns the same as os.ReadDir.
 func TestNames(t *testing.T) {
 	dir := t.TempDir()
-	for i := range 1200 { // more than the system gives at once
+	for i := range 1200 { // more than one system call returns
 		seed(t, filepath.Join(dir, fmt.Sprintf("%s-%d", strings.Repeat("x", i%200), i)), "")
 	}
 	seed(t, filepath.Join(dir, ".hidden"), "")
@@ -57,7 +57,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// Where the file system doesn't say what an entry is, the entry itself does.
+// If the file system doesn't give an entry's type, Names asks the entry itself.
 func TestNamesOfUnknownKind(t *testing.T) {
 	path := t.TempDir()
 	if err := os.Mkdir(filepath.Join(path, "d"), 0o755); err != nil {
@@ -76,7 +76,7 @@ func TestNamesOfUnknownKind(t *testing.T) {
 	}
 }
 
-// record is a directory's entry, as the system gives it.
+// record returns a directory entry in the system's format.
 func record(ino uint64, kind byte, name string) string {
 	var d unix.Dirent
 	start := int(unsafe.Offsetof(d.Name))
@@ -87,7 +87,7 @@ func record(ino uint64, kind byte, name string) string {
 	return string(append(append(b, name...), 0))
 }
 
-// Whatever the system gives, reading it ends.
+// Reading ends, whatever the system returns.
 func FuzzNames(f *testing.F) {
 	f.Add(record(1, unix.DT_REG, "a") + record(2, unix.DT_DIR, "b"))
 	f.Add(record(1, unix.DT_REG, "a")[:20])

@@ -19,8 +19,9 @@ type Name struct {
 	Dir  bool
 }
 
-// Names is ReadDir in any order, for directories of many thousand files: os makes two objects for each entry, and calls the system for every
-// hundred of them. The names come in parts, for who has something to do with one while the next are read.
+// Names is like ReadDir, unsorted, for directories of many thousand files: package os allocates
+// two objects for each entry and makes a system call per hundred. The names come in parts, so
+// that callers can process one while the next are read.
 func Names(path string, each func(part []Name)) error {
 	dir, err := OpenDir(path)
 	if err != nil {
@@ -42,10 +43,10 @@ func Names(path string, each func(part []Name)) error {
 	}
 }
 
-// namesBytes is how much of a directory the system is asked for at a time.
+// namesBytes is how much of a directory is read at a time.
 const namesBytes = 64 << 10
 
-// appendNames appends the names among the records that the system has given.
+// appendNames appends the names in the records returned by the system.
 func appendNames(names []Name, records string, dir *os.File) ([]Name, error) {
 	const ino, size, kind, start = unsafe.Offsetof(unix.Dirent{}.Ino), unsafe.Offsetof(unix.Dirent{}.Reclen), unsafe.Offsetof(unix.Dirent{}.Type), unsafe.Offsetof(unix.Dirent{}.Name)
 	for len(records) > 0 {
@@ -59,7 +60,8 @@ func appendNames(names []Name, records string, dir *os.File) ([]Name, error) {
 		record := records[:n]
 		records = records[n:]
 		name, _, _ := strings.Cut(record[start:], "\x00")
-		if name == "." || name == ".." || record[ino:ino+8] == "\x00\x00\x00\x00\x00\x00\x00\x00" { // that is no entry
+		// not an entry
+		if name == "." || name == ".." || record[ino:ino+8] == "\x00\x00\x00\x00\x00\x00\x00\x00" {
 			continue
 		}
 		is := Name{name, record[kind] == unix.DT_DIR}
@@ -75,5 +77,5 @@ func appendNames(names []Name, records string, dir *os.File) ([]Name, error) {
 	return names, nil
 }
 
-// errRecords: the file system has given what nobody can read.
+// errRecords is returned for malformed directory records.
 var errRecords = errors.New("records of no known form")

@@ -14,18 +14,20 @@ import (
 	"syscall"
 )
 
-// stateDirs are the directories in which projects keep state. What is in them may have come with a clone, so no symbolic
-// link at or below one is followed: the last of these names in a path says where that begins. The directories above
-// belong to the person, who may link what they like, and so does every path without such a name.
+// stateDirs are the directories in which projects keep state. Their content may come from a
+// clone, so no symbolic link at or below one is followed; the last of these names in a path
+// marks where that begins. Directories above it, and all paths without such a name, belong to
+// the person, who may use links there.
 var stateDirs = [...]string{".greenlight", ".planning", ".specwright", ".gsd"}
 
-// StateDirs are the names of the directories in which no symbolic link is followed.
+// StateDirs returns the names of the directories in which no symbolic link is followed.
 func StateDirs() []string { return stateDirs[:] }
 
-// A LinkError is a symbolic link in a project's state. It has no path in front: its text names the link.
+// A LinkError reports a symbolic link in a project's state. Its text names the link, so no path
+// is prepended.
 type LinkError struct {
-	Path string // of the link, which may be a directory above the file that was wanted
-	top  bool   // it is the state directory itself
+	Path string // of the link, which may be a directory above the requested file
+	top  bool   // the link is the state directory itself
 }
 
 func (e *LinkError) Error() string {
@@ -38,20 +40,22 @@ func (e *LinkError) Error() string {
 		"remove it, or put the file itself in its place"
 }
 
-// ErrIrregular: a directory, a device or a pipe is where a file should be.
+// ErrIrregular is returned for a directory, a device or a pipe in place of a file.
 var ErrIrregular = errors.New("not a regular file")
 
-// followed are the projects whose state directory itself may be a link, because their owner has named them.
+// followed holds the projects whose state directory itself may be a link, because their owner
+// has named them.
 var followed sync.Map
 
-// FollowRoot allows the state directories of the project at root to be links. Links in them still aren't followed.
+// FollowRoot allows the state directories of the project at root to be links. Links inside them
+// still aren't followed.
 func FollowRoot(root string) { followed.Store(filepath.Clean(root), true) }
 
 // stateOf finds the last state directory in a path: path[start:end] is its name.
 func stateOf(path string) (ok bool, start, end int) {
 	for end = len(path); end > 0; end = start - 1 {
 		start = strings.LastIndexByte(path[:end], filepath.Separator) + 1
-		// Most names have no dot in front, and comparing is for each file.
+		// Most names don't start with a dot, and this runs for every file.
 		if end-start > 3 && path[start] == '.' && slices.Contains(stateDirs[:], path[start:end]) {
 			return true, start, end
 		}
@@ -59,11 +63,12 @@ func stateOf(path string) (ok bool, start, end int) {
 	return false, 0, 0
 }
 
-// inState says whether links aren't followed at the path. A link in a directory above it, within the state, is a
-// *LinkError; the path itself is for the caller to look at. What doesn't exist is no error.
+// inState reports whether links must not be followed at the path. If a directory above it
+// within the state is a link, the error is a *LinkError; checking the path itself is up to the
+// caller. A path that doesn't exist isn't an error.
 //
-// The directories are looked at before the path is used, and not held open: links come with a clone. Whoever can put one
-// there in between can also write wherever gl can.
+// The directories are checked before the path is used rather than held open: links come with a
+// clone. A process that could create one in between can already write everywhere gl can.
 func inState(path string) (bool, error) {
 	ok, start, end := stateOf(path)
 	if !ok || end == len(path) {
@@ -91,14 +96,15 @@ func isLink(path string) bool {
 	return err == nil && st.Mode&syscall.S_IFMT == syscall.S_IFLNK
 }
 
-// CheckDirs is an error, a *LinkError, where a symbolic link in a project's state is among the directories above path.
+// CheckDirs returns a *LinkError if a directory above path is a symbolic link in a project's
+// state.
 func CheckDirs(path string) error {
 	_, err := inState(path)
 	return err
 }
 
-// CheckPath is nil where the path isn't in a project's state, and where no symbolic link leads there. What doesn't exist
-// is no link.
+// CheckPath returns nil if the path isn't in a project's state, or if no symbolic link leads
+// there. A path that doesn't exist isn't a link.
 func CheckPath(path string) error {
 	state, err := inState(path)
 	if err != nil || !state {
@@ -107,7 +113,7 @@ func CheckPath(path string) error {
 	return checkLast(path)
 }
 
-// checkLast looks at the path itself, which is in the state.
+// checkLast checks the path itself, which is in the state.
 func checkLast(path string) error {
 	if !isLink(path) {
 		return nil
@@ -122,7 +128,8 @@ func checkLast(path string) error {
 	return &LinkError{Path: path}
 }
 
-// CheckBelow is CheckPath for a directory of any name: at or below base, which is in path, nothing may be a link.
+// CheckBelow is like CheckPath for any directory: at or below base, which contains path,
+// nothing may be a link.
 func CheckBelow(base, path string) error {
 	rel, err := filepath.Rel(base, path)
 	if err != nil || !filepath.IsLocal(rel) {
@@ -137,8 +144,8 @@ func CheckBelow(base, path string) error {
 	return nil
 }
 
-// openFile opens a file of state, or any other one: a pipe or a device keeps nobody waiting, and neither it nor a
-// directory is opened.
+// openFile opens a state file, or any other. It never blocks on a pipe or a device, and opens
+// neither those nor directories.
 func openFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
 	f, _, err := openSized(path, flag, perm)
 	return f, err
@@ -149,7 +156,7 @@ func openSized(path string, flag int, perm fs.FileMode) (f *os.File, size int64,
 	if state {
 		flag |= syscall.O_NOFOLLOW
 	}
-	// To read what isn't there does no harm wherever it is, and gl often asks for files that aren't there.
+	// Reading a file that doesn't exist is harmless anywhere, and gl often does.
 	reading := flag&(os.O_WRONLY|os.O_RDWR|os.O_CREATE) == 0
 	if !reading {
 		if err := CheckDirs(path); err != nil {
@@ -177,7 +184,7 @@ func openSized(path string, flag int, perm fs.FileMode) (f *os.File, size int64,
 	return f, info.Size(), nil
 }
 
-// linked is the error of an open that met a link as the one that names it.
+// linked converts the error of an open that met a link to the one that names the link.
 func linked(path string, state bool, err error) error {
 	p, ok := err.(*fs.PathError)                                            //nolint:errorlint // os.OpenFile promises it, and errors.Is is the dearer half of a failed open
 	if state && ok && (p.Err == syscall.ELOOP || p.Err == syscall.EMLINK) { //nolint:errorlint // as above
@@ -188,35 +195,38 @@ func linked(path string, state bool, err error) error {
 	return err
 }
 
-// Open opens a regular file for reading. The error is a *LinkError for a symbolic link in a project's state.
+// Open opens a regular file for reading. The error is a *LinkError for a symbolic link in a
+// project's state.
 func Open(path string) (*os.File, error) { return openFile(path, os.O_RDONLY, 0) }
 
-// OpenAppend opens a regular file for writing at its end; a missing one is made with perm less the umask.
+// OpenAppend opens a regular file for appending; it creates a missing one with perm minus the
+// umask.
 func OpenAppend(path string, perm fs.FileMode) (*os.File, error) {
 	return openFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, perm)
 }
 
-// OpenReadAppend is OpenAppend of a file that is also read.
+// OpenReadAppend is OpenAppend for a file that is also read.
 func OpenReadAppend(path string, perm fs.FileMode) (*os.File, error) {
 	return openFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, perm)
 }
 
-// Create makes a file that must not be there yet, with perm less the umask.
+// Create creates a file that must not exist, with perm minus the umask.
 func Create(path string, perm fs.FileMode) (*os.File, error) {
 	return openFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
 }
 
-// MaxFile is how large a file may be that is read as a whole: GRAPH.json with a million dependencies has twenty megabytes.
+// MaxFile is the maximum size of a file read as a whole: a GRAPH.json with a million
+// dependencies has twenty megabytes.
 const MaxFile = 64 << 20
 
-// A SizeError says that a file is too large to be read.
+// A SizeError is returned for a file that is too large to read.
 type SizeError struct{ Max int64 }
 
 func (e *SizeError) Error() string {
 	return fmt.Sprintf("larger than %d MiB, the limit for such a file", e.Max>>20)
 }
 
-// ReadFile reads a regular file of at most MaxFile bytes as Open opens it.
+// ReadFile reads a regular file of at most MaxFile bytes, opened like Open.
 func ReadFile(path string) ([]byte, error) {
 	f, size, err := openSized(path, os.O_RDONLY, 0)
 	if err != nil {
@@ -226,10 +236,11 @@ func ReadFile(path string) ([]byte, error) {
 	return readOpen(f, size, MaxFile)
 }
 
-// ReadOpen is ReadFile of a file that is open.
+// ReadOpen is ReadFile for an open file.
 func ReadOpen(f *os.File) ([]byte, error) { return readUpTo(f, MaxFile) }
 
-// ReadNamed reads at most limit bytes of what a person has named: it may be a link or a pipe.
+// ReadNamed reads at most limit bytes of a file named by a person, which may be a link or a
+// pipe.
 func ReadNamed(path string, limit int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -270,7 +281,7 @@ func readOpen(f *os.File, size, limit int64) ([]byte, error) {
 	}
 }
 
-// Overwrite writes a small file in place, without fsync: for what a crash may take away.
+// Overwrite writes a small file in place, without fsync, for content that a crash may destroy.
 func Overwrite(path string, data []byte, perm fs.FileMode) error {
 	f, err := openFile(path, os.O_WRONLY|os.O_CREATE, perm)
 	if err != nil {
@@ -283,30 +294,30 @@ func Overwrite(path string, data []byte, perm fs.FileMode) error {
 	return errors.Join(err, f.Close())
 }
 
-// OpenDir opens a directory for reading its names.
+// OpenDir opens a directory to read its names.
 func OpenDir(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
 	if missing(err) {
-		if state, _, _ := stateOf(path); state { // it may be a link that leads to nothing
+		if state, _, _ := stateOf(path); state { // it may be a dangling link
 			err = cmp.Or(checkLast(path), err)
 		}
 		return nil, err
 	}
 	if link := CheckPath(path); link != nil {
-		f.Close() // nil where it couldn't be opened
+		f.Close() // nil if the open failed
 		return nil, link
 	}
 	return f, err
 }
 
-// missing says that there is nothing at the end of a path. Which links are on the way then doesn't matter to who reads, and
-// gl often asks for what isn't there.
+// missing reports whether the end of a path doesn't exist. Then links on the way don't matter
+// to a reader, and gl often asks for such paths.
 func missing(err error) bool {
 	p, ok := err.(*fs.PathError)         //nolint:errorlint // package os promises it, and errors.Is is the dearer half of a failed open
 	return ok && p.Err == syscall.ENOENT //nolint:errorlint // as above
 }
 
-// ReadDir is os.ReadDir as OpenDir opens it.
+// ReadDir is os.ReadDir with the directory opened like OpenDir.
 func ReadDir(path string) ([]fs.DirEntry, error) {
 	list, err := readDir(path)
 	slices.SortFunc(list, byName)
@@ -324,7 +335,7 @@ func readDir(path string) ([]fs.DirEntry, error) {
 
 func byName(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) }
 
-// Stat is os.Stat, which in a project's state follows no symbolic link.
+// Stat is os.Stat, except that it follows no symbolic link in a project's state.
 func Stat(path string) (fs.FileInfo, error) {
 	if ok, _, _ := stateOf(path); !ok {
 		return os.Stat(path)
@@ -342,7 +353,7 @@ func Stat(path string) (fs.FileInfo, error) {
 	return os.Stat(path)
 }
 
-// MkdirAll is os.MkdirAll, which in a project's state follows no symbolic link.
+// MkdirAll is os.MkdirAll, except that it follows no symbolic link in a project's state.
 func MkdirAll(path string, perm fs.FileMode) error {
 	if err := CheckPath(path); err != nil {
 		return err
@@ -350,9 +361,10 @@ func MkdirAll(path string, perm fs.FileMode) error {
 	return os.MkdirAll(path, perm)
 }
 
-// MkdirPrivate makes a directory in a state directory that only this user may look into, and those between the two. The
-// state directory itself is made for all, less the umask. Of the directories that exist, the topmost is made private: an
-// older gl left it open.
+// MkdirPrivate creates a directory inside a state directory that only this user may access,
+// with the directories between the two. It creates the state directory itself for everyone,
+// minus the umask. Of the existing directories, it makes the topmost private: an older gl left
+// it open.
 func MkdirPrivate(path string) error {
 	if err := CheckPath(path); err != nil {
 		return err
@@ -372,12 +384,12 @@ func MkdirPrivate(path string) error {
 		top = path[:end+1+i]
 	}
 	if info, err := os.Stat(top); err == nil && info.Mode().Perm()&0o077 != 0 {
-		_ = os.Chmod(top, 0o700) // somebody else's directory stays as it is
+		_ = os.Chmod(top, 0o700) // ignore a directory of another user
 	}
 	return nil
 }
 
-// Rename is os.Rename within one directory, which a power cut may undo.
+// Rename is os.Rename within one directory; a power cut may undo it.
 func Rename(from, to string) error {
 	if _, err := inState(to); err != nil {
 		return err

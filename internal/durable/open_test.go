@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// operations are all that can be done at a path; each leaves what a link leads to alone.
+// operations are all operations on a path; none of them changes a link's target.
 var operations = map[string]func(path string) error{
 	"Open":       func(path string) error { return closed(Open(path)) },
 	"OpenAppend": func(path string) error { return closed(OpenAppend(path, 0o600)) },
@@ -38,7 +38,8 @@ func closed(f *os.File, err error) error {
 	return err
 }
 
-// No operation follows a link in a state directory, at its end or on the way, whatever is behind it; the error names it.
+// No operation follows a link in a state directory, at the end of the path or on the way,
+// whatever its target; the error names it.
 func TestLinksInTheState(t *testing.T) {
 	for _, tt := range []struct{ link, path, to, says string }{
 		{".greenlight/f", ".greenlight/f", "file", ".greenlight/f is a symbolic link"},
@@ -74,7 +75,7 @@ func TestLinksInTheState(t *testing.T) {
 	}
 }
 
-// Removing a file removes a link that is in its place, and nothing behind a directory's.
+// Removing a file removes a link in its place, and nothing behind a directory's link.
 func TestRemovalOfLinksInTheState(t *testing.T) {
 	for name, op := range map[string]func(string) error{"Remove": Remove, "Unlink": Unlink} {
 		base := t.TempDir()
@@ -92,7 +93,8 @@ func TestRemovalOfLinksInTheState(t *testing.T) {
 	}
 }
 
-// Whoever names a project's root may have linked its state directory; links in that are none of theirs.
+// The person who names a project's root may have linked its state directory; links inside it
+// aren't theirs.
 func TestFollowRoot(t *testing.T) {
 	base := t.TempDir()
 	ok(t, os.MkdirAll(filepath.Join(base, "real"), 0o755))
@@ -108,7 +110,7 @@ func TestFollowRoot(t *testing.T) {
 	}
 }
 
-// Directories above the state are the person's, and what isn't state may be linked.
+// Directories above the state are the person's, and files outside the state may be links.
 func TestLinksOutsideOfTheState(t *testing.T) {
 	base := t.TempDir()
 	ok(t, os.MkdirAll(filepath.Join(base, "real", ".greenlight"), 0o755))
@@ -123,7 +125,7 @@ func TestLinksOutsideOfTheState(t *testing.T) {
 	}
 }
 
-// A pipe keeps nobody waiting, in the state and elsewhere.
+// A pipe blocks no operation, in the state and elsewhere.
 func TestPipes(t *testing.T) {
 	for _, dir := range []string{".greenlight", "elsewhere"} {
 		path := filepath.Join(t.TempDir(), dir, "pipe")

@@ -20,7 +20,7 @@ func TestWhoHoldsALock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // looking takes nothing away
+	for range 2 { // looking consumes nothing
 		if who, err := Holder(path); !strings.HasPrefix(who, fmt.Sprintf("pid %d (", os.Getpid())) || err != nil {
 			t.Errorf("held: %q, %v", who, err)
 		}

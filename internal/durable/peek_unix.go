@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// Holder says who has the lock on the file, as people read it ("pid 123 (gl slice)"); "" where nobody has. It writes
-// nothing and makes no file, and it looks by a shared lock, so that two who look don't see each other. Whoever tries the
-// lock in that instant without waiting finds it taken.
+// Holder describes the holder of the lock on the file ("pid 123 (gl slice)"); "" if it is free.
+// It writes nothing and creates no file. It probes with a shared lock, so that concurrent
+// probes don't see each other; a TryLock in that instant finds the lock taken.
 func Holder(path string) (string, error) {
 	f, err := Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -34,7 +34,8 @@ func Holder(path string) (string, error) {
 	return "", named("look at the lock", path, err)
 }
 
-// Busy says whether somebody holds the lock on an open file. The error is for a file system that can't say.
+// Busy reports whether the lock on an open file is held. The error is for a file system that
+// can't tell.
 func Busy(f *os.File) (bool, error) {
 	err := retry(func() error { return syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) })
 	switch {

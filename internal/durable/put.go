@@ -13,23 +13,25 @@ import (
 	"time"
 )
 
-// maxLinks is how many symlinks in a row are followed; the kernels allow 32 (Darwin) and 40 (Linux).
+// maxLinks is the maximum length of a chain of symlinks; kernels allow 32 (Darwin) and 40
+// (Linux).
 const maxLinks = 32
 
-// guardLimit bounds the wait for other callers of Replace. They hold the directory for a read and a rename, so who takes
-// longer is none of ours: then comparing has to do.
+// guardLimit bounds the wait for other callers of Replace. They hold the directory for a read
+// and a rename; a longer holder isn't ours, and comparing has to do.
 const guardLimit = 2 * time.Second
 
-// A target is the file to replace, symlinks followed.
+// A target is the file to replace, after following symlinks.
 type target struct {
 	path string
-	info fs.FileInfo // nil: there is no such file yet
+	info fs.FileInfo // nil if the file doesn't exist yet
 }
 
-// resolve follows symlinks at the end of the path by hand: filepath.EvalSymlinks has no answer for a link whose target
-// is missing. Directories are joined without cleaning, since "a/../b" isn't "b" where a is a symlink.
+// resolve follows symlinks at the end of the path by hand: filepath.EvalSymlinks fails for a
+// link whose target is missing. Directories are joined without cleaning, since "a/../b" isn't
+// "b" if a is a symlink.
 //
-// In a project's state none is followed.
+// In a project's state it follows no link.
 func resolve(path string) (target, error) {
 	state, err := inState(path)
 	if err != nil {
@@ -69,8 +71,9 @@ func parent(path string) string {
 	return "."
 }
 
-// put writes data into a temp beside the target, and commit moves it into place. A commit that says "not found" has
-// lost its temp to somebody's clean-up: it gets a second one, and in a directory that is gone that can't be made.
+// put writes data into a temporary file beside the target, and commit moves it into place. If
+// commit reports "not found", the file fell victim to a cleanup; put then creates a second one,
+// which fails if the directory is gone.
 func (t target) put(data []byte, perm fs.FileMode, commit func(tmp, dst string) error) error {
 	dir, err := os.Open(parent(t.path))
 	if err != nil {
@@ -93,10 +96,10 @@ func (t target) put(data []byte, perm fs.FileMode, commit func(tmp, dst string) 
 	}
 }
 
-// stage leaves a temp with the content and the mode that the target is to have, on the disk.
+// stage leaves a temporary file on disk with the target's new content and mode.
 func (t target) stage(data []byte, perm fs.FileMode) (tmp string, err error) {
 	if t.info != nil {
-		perm = 0o600 // until it has the target's mode: never readable by more than may read that
+		perm = 0o600 // until it gets the target's mode: never wider than that
 	}
 	f, err := createTemp(t.path, perm)
 	if err != nil {
@@ -123,8 +126,8 @@ func (t target) stage(data []byte, perm fs.FileMode) (tmp string, err error) {
 	return f.Name(), f.Close()
 }
 
-// syncDir makes renames in the directory durable. Some file systems (SMB, FUSE) can't sync a directory at all: that is
-// their durability, not an error.
+// syncDir makes renames in the directory durable. Some file systems (SMB, FUSE) can't sync a
+// directory at all; that is a property of theirs, not an error.
 func syncDir(dir *os.File) error {
 	err := dir.Sync()
 	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
@@ -137,7 +140,8 @@ func syncDir(dir *os.File) error {
 }
 
 func (t target) replace(old, data []byte) error {
-	// Compared first to spare a doomed write its two fsyncs; the comparison that counts is in swap and create.
+	// This early check spares a doomed write its two fsyncs; the check that counts is in swap
+	// and create.
 	if err := holds(t.path, old); err != nil {
 		return err
 	}
@@ -150,7 +154,8 @@ func (t target) replace(old, data []byte) error {
 	return t.put(data, 0o644, func(tmp, dst string) error { return swap(tmp, dst, old) })
 }
 
-// holds is nil where the file has that content (nil: where there is no file), else ErrChanged.
+// holds returns nil if the file has the content want, or doesn't exist if want is nil, and
+// otherwise ErrChanged.
 func holds(path string, want []byte) error {
 	got, err := ReadFile(path)
 	switch {
@@ -167,7 +172,7 @@ func holds(path string, want []byte) error {
 	return nil
 }
 
-// swap renames where dst still has the content old.
+// swap renames tmp to dst if dst still has the content old.
 func swap(tmp, dst string, old []byte) error {
 	defer guard(parent(dst))()
 	if err := holds(dst, old); err != nil {
@@ -176,13 +181,13 @@ func swap(tmp, dst string, old []byte) error {
 	return os.Rename(tmp, dst)
 }
 
-// create gives the temp its final name where that is free. A link fails where the name is taken, which rename doesn't,
-// so of any number of creators one wins, whoever they are.
+// create gives the temporary file its final name if that is free. Unlike rename, link fails if
+// the name is taken, so exactly one of any number of creators wins.
 func create(tmp, dst string) error {
 	err := os.Link(tmp, dst)
 	switch {
 	case err == nil:
-		os.Remove(tmp) // one that stays is the next Sweep's
+		os.Remove(tmp) // a leftover is up to the next Sweep
 		return nil
 	case errors.Is(err, fs.ErrExist):
 		return ErrChanged
@@ -192,22 +197,24 @@ func create(tmp, dst string) error {
 	return err
 }
 
-// linkless says whether the error is that of a file system without hard links: vfat says EPERM, others this and that.
+// linkless reports whether the error comes from a file system without hard links: vfat returns
+// EPERM, others vary.
 func linkless(err error) bool {
 	return slices.ContainsFunc([]error{syscall.EPERM, syscall.ENOTSUP, syscall.EOPNOTSUPP, syscall.ENOSYS},
 		func(e error) bool { return errors.Is(err, e) })
 }
 
-// guard keeps other callers of Replace out of the directory until the func it returns is called. The lock is on the
-// directory itself: it leaves no file behind, and the kernel releases it. Where there is no such lock, or somebody sits
-// on it, the func does nothing.
+// guard keeps other callers of Replace out of the directory until the returned function is
+// called. The lock is on the directory itself: it leaves no file behind, and the kernel
+// releases it. If locks aren't supported, or the lock isn't free in time, the function does
+// nothing.
 func guard(dir string) func() {
 	f, err := os.Open(dir)
 	if err != nil {
 		return func() {}
 	}
 	if err := acquire(context.Background(), f, guardLimit, flock); err != nil {
-		return func() {} // acquire has closed it, or will
+		return func() {} // acquire has closed f, or will
 	}
 	return func() { release(f) }
 }

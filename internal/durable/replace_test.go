@@ -16,7 +16,7 @@ func TestReplace(t *testing.T) {
 	some, empty := func(s string) []byte { return []byte(s) }, []byte{}
 	tests := []struct {
 		name      string
-		have      []byte // nil: no file
+		have      []byte // nil for no file
 		old, data []byte
 		changed   bool
 	}{
@@ -82,7 +82,7 @@ func TestReplaceWritesNothingForEqualContent(t *testing.T) {
 	}
 }
 
-// The editor saves while our temp is being written.
+// The editor saves while our temporary file is being written.
 func TestReplaceComparesAgainBeforeTheRename(t *testing.T) {
 	for name, old := range map[string][]byte{"replace": []byte("old"), "create": nil} {
 		dir := t.TempDir()
@@ -143,7 +143,7 @@ func TestReplaceUnderContentionLosesNothing(t *testing.T) {
 func TestOneCreatorWins(t *testing.T) {
 	commits := map[string]func(tmp, dst string) error{
 		"link": create,
-		// what create falls back to on a file system without hard links
+		// the fallback of create on a file system without hard links
 		"no link": func(tmp, dst string) error { return swap(tmp, dst, nil) },
 	}
 	for name, commit := range commits {
@@ -179,7 +179,8 @@ func TestOneCreatorWins(t *testing.T) {
 	}
 }
 
-// No system links directories: the temp is one here, and so the file system one without hard links.
+// No system has hard links to directories: a directory as the temporary file simulates a file
+// system without hard links.
 func TestCreateWithoutHardLinks(t *testing.T) {
 	dir := t.TempDir()
 	tmp, path := filepath.Join(dir, "t"), filepath.Join(dir, "f")

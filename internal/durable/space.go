@@ -8,11 +8,11 @@ import (
 )
 
 const (
-	enough = 1 << 20  // bytes that are free: nobody need try
-	small  = 16 << 10 // the largest change of a project's state, and some
+	enough = 1 << 20  // free bytes that make a test write unnecessary
+	small  = 16 << 10 // an upper limit for one change of a project's state
 )
 
-// Free is how many bytes may still be written to the file system of dir, false where it doesn't say.
+// Free returns how many bytes may still be written to the file system of dir; false if unknown.
 func Free(dir string) (int64, bool) {
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(dir, &st); err != nil || st.Blocks == 0 {
@@ -21,8 +21,9 @@ func Free(dir string) (int64, bool) {
 	return int64(st.Bavail) * int64(st.Bsize), true //nolint:unconvert // its type differs between systems
 }
 
-// Room is the error that writing a small file to dir would meet for want of space, nil for none. Where little is free it
-// writes one: what is kept for root, and what a file takes beside its bytes, no number tells.
+// Room returns the error that writing a small file to dir would meet for lack of space, nil for
+// none. If little is free, it writes one to find out: the reserve for root and a file's
+// overhead aren't reported.
 func Room(dir string) error {
 	if left, ok := Free(dir); !ok || left >= enough {
 		return nil

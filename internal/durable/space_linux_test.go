@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// There is room until the disk is full, and again when something is removed.
+// There is room until the disk is full, and again once something is removed.
 func TestRoom(t *testing.T) {
 	dir := t.TempDir()
 	if err := Room(dir); err != nil {

@@ -10,11 +10,11 @@ import (
 	"syscall"
 )
 
-// errBusy: the lock is somebody else's.
+// errBusy is the system's error for a lock that is taken.
 var errBusy = syscall.EWOULDBLOCK
 
-// flock takes the exclusive lock on the open file, waiting for it or not. The lock is the open file's, not the
-// process's: two opens in one process exclude each other.
+// flock takes the exclusive lock on the open file, waiting for it or not. The lock belongs to
+// the open file, not to the process: two opens in one process exclude each other.
 func flock(f *os.File, wait bool) error {
 	how := syscall.LOCK_EX
 	if !wait {
@@ -27,7 +27,7 @@ func unlock(f *os.File) {
 	_ = retry(func() error { return syscall.Flock(int(f.Fd()), syscall.LOCK_UN) })
 }
 
-// unsupported says whether the error means that the file system has no locks.
+// unsupported reports whether the error means that the file system has no locks.
 func unsupported(err error) bool {
 	var errno syscall.Errno
 	return errors.As(err, &errno) &&
@@ -39,8 +39,9 @@ func unlink(path string) error {
 	return retry(func() error { return syscall.Unlink(path) })
 }
 
-// keepOwner gives the file the owner and group of the one it will replace, where they differ and the system lets us:
-// else root in a container would take the user's files away, one by one.
+// keepOwner gives the file the owner and group of the file it will replace, if they differ and
+// the system permits it. Otherwise root in a container would take over the user's files one by
+// one.
 func keepOwner(f *os.File, like fs.FileInfo) {
 	want, ok := like.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -55,12 +56,13 @@ func keepOwner(f *os.File, like fs.FileInfo) {
 	}
 }
 
-// exists says whether some process of this host has the pid. One that we may not signal exists, too.
+// exists reports whether a process with that pid exists on this host, including one that we may
+// not signal.
 func exists(pid int) bool {
 	return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }
 
-// retry repeats a call that a signal interrupted.
+// retry repeats a call interrupted by a signal.
 func retry(call func() error) error {
 	for {
 		if err := call(); !errors.Is(err, syscall.EINTR) {

@@ -16,17 +16,18 @@ import (
 
 const (
 	tempSuffix = ".tmp"
-	tempAge    = time.Hour // no write takes that long: an older temp has no writer
+	tempAge    = time.Hour // no write takes that long: the writer of an older file is gone
 
-	// A name may have 255 bytes. The dots, the pid, the random part and the suffix take 34 of them.
+	// A name may have 255 bytes. The dots, the pid, the random part and the suffix take 34 of
+	// them.
 	maxTempBase = 128
 	maxTempHost = 64
 )
 
-// Sweep removes the temps of writers that didn't live to remove them: our temps whose process on this host is dead, and
-// any file *.tmp that was last written more than an hour before now. Everything else stays, and so does every file that
-// somebody has locked. A directory that doesn't
-// exist is clean. The error joins what couldn't be removed; the rest is removed all the same.
+// Sweep removes the temporary files of dead writers: ours whose process on this host is dead,
+// and any *.tmp file last written more than an hour before now. Everything else stays,
+// including locked files. A missing directory is clean. The error joins all failed removals;
+// the other files are removed anyway.
 func Sweep(dir string, now time.Time) error {
 	paths, err := Abandoned(dir, now)
 	errs := []error{err}
@@ -38,7 +39,7 @@ func Sweep(dir string, now time.Time) error {
 	return errors.Join(errs...)
 }
 
-// Abandoned lists the temps that Sweep would remove.
+// Abandoned lists the temporary files that Sweep would remove.
 func Abandoned(dir string, now time.Time) (paths []string, err error) {
 	entries, err := readDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -63,8 +64,9 @@ func abandoned(e fs.DirEntry, now time.Time) bool {
 	return err == nil && now.Sub(info.ModTime()) > tempAge
 }
 
-// beingWritten says whether the temp's writer is there: the lock tells where the pid and the time don't, for a writer in
-// another PID namespace, and after somebody has set the clock.
+// beingWritten reports whether the temporary file's writer is alive. The lock tells this even
+// when the pid and the time don't, for a writer in another PID namespace or after the clock was
+// set.
 func beingWritten(path string) bool {
 	f, err := Open(path)
 	if err != nil {
@@ -75,7 +77,8 @@ func beingWritten(path string) bool {
 	return err == nil && busy
 }
 
-// createTemp makes a new file beside path that only this call has. It is locked until it is closed.
+// createTemp creates a new file beside path for this call alone. It stays locked until it is
+// closed.
 func createTemp(path string, perm fs.FileMode) (*os.File, error) {
 	dir, base := filepath.Split(path)
 	for range 10 {
@@ -91,15 +94,17 @@ func createTemp(path string, perm fs.FileMode) (*os.File, error) {
 	return nil, errors.New("no free name for a temporary file")
 }
 
-// tempName is .{base}.{host}.{pid}.{random}.tmp. The host has no dots, so that the name can be read from its end.
+// tempName returns .{base}.{host}.{pid}.{random}.tmp. The host has no dots, so that the name
+// can be parsed from its end.
 func tempName(base, host string, pid int, random uint64) string {
 	if len(base) > maxTempBase {
-		base = strings.ToValidUTF8(base[:maxTempBase], "") // APFS refuses half a character
+		base = strings.ToValidUTF8(base[:maxTempBase], "") // APFS rejects a partial character
 	}
 	return fmt.Sprintf(".%s.%s.%d.%016x%s", base, host, pid, random, tempSuffix)
 }
 
-// parseTemp reads whose temp it is from its name; ok is false for names that tempName doesn't make.
+// parseTemp returns the host and pid from a temporary file's name; ok is false for names that
+// tempName doesn't produce.
 func parseTemp(name string) (host string, pid int, ok bool) {
 	parts := strings.Split(name, ".")
 	n := len(parts)
@@ -125,7 +130,8 @@ var thisHost = sync.OnceValue(func() string {
 	return plainHost(name)
 })
 
-// plainHost makes a host's name fit for a file's: letters, digits and hyphens stay, the rest becomes underscores.
+// plainHost makes a host name suitable for a file name: letters, digits and hyphens stay, all
+// else becomes underscores.
 func plainHost(name string) string {
 	if name == "" {
 		return "unknown"

@@ -78,8 +78,9 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// A writer holds the kernel's lock on its temp. In another PID namespace its pid means nothing, and after the clock was set
-// its temp may look old: the lock says that it lives.
+// A writer holds the kernel's lock on its temporary file. In another PID namespace its pid
+// means nothing, and after a change of the clock the file may look old: the lock shows that the
+// writer lives.
 func TestSweepSparesAWriter(t *testing.T) {
 	dir, dead := t.TempDir(), deadPID(t)
 	f, err := createTemp(filepath.Join(dir, "S-01.md"), 0o644)

@@ -5,21 +5,25 @@ import (
 	"strings"
 )
 
-// Session is the variable with the claim's token, in the environment of an agent and of what it starts.
+// Session is the environment variable that holds the claim's token. An agent has it, and so
+// does every process that the agent starts.
 const Session = "GL_SESSION"
 
-// Tests is the variable with which gl finds what tests that it runs have left running: it says where they run, or for what.
+// Tests is the environment variable by which gl recognizes processes that tests left running.
+// Its value is the worktree the tests ran in, or the purpose of the command.
 const Tests = "GL_TESTS"
 
-// MarksOf is what "NAME=value" of that variable begins with for tests of a project, and for its setup and teardown, whatever follows.
+// MarksOf returns the prefix that "NAME=value" of Tests has for the tests, setup and teardown
+// of the project at root.
 func MarksOf(root string) string { return Tests + "=" + root + "#" }
 
-// SetupMark is the variable, "NAME=value", of a project's setup and teardown commands. What they leave running has it: a service of
-// theirs survives, and is no person.
+// SetupMark returns the variable, "NAME=value", that a project's setup and teardown commands
+// run with. Processes they leave running inherit it, which tells such a service from a person's
+// program.
 func SetupMark(root string) string { return MarksOf(root) + "setup" }
 
-// WithoutClaim is the environment of a command that works for a worktree and not for the claim: without the variables that tell
-// an agent of its slice.
+// WithoutClaim returns the environment for a command that works for a worktree rather than for
+// the claim: env without the variables that tell an agent about its slice.
 func WithoutClaim(env []string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")

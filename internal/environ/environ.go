@@ -1,5 +1,5 @@
-// Package environ looks variables up in an environment that was passed in, so that a command line can run in a test
-// without touching the process's own.
+// Package environ looks up variables in an environment that was passed in, so that a test can
+// run a command line without changing the process's own environment.
 package environ
 
 import "strings"
@@ -13,7 +13,8 @@ func (e Environ) Get(key string) string {
 	return value
 }
 
-// Lookup returns the value of a variable and whether it is set. When a variable is listed twice the last one counts.
+// Lookup returns the value of a variable and whether it is set. If a variable is listed twice,
+// the last one counts.
 func (e Environ) Lookup(key string) (value string, set bool) {
 	for _, kv := range e {
 		if k, v, ok := strings.Cut(kv, "="); ok && k == key {

@@ -8,7 +8,8 @@ import (
 	"greenlight/internal/plan"
 )
 
-// Left is how long a running item is likely to take still; false for unknown, which one is that has taken longer than its like already.
+// Left returns how much longer a running item is likely to take; false if unknown, in
+// particular if it has already taken longer than similar ones.
 func (p Pace) Left(st *plan.State, now time.Time) (time.Duration, bool) {
 	a := st.Attempt
 	if p.Typical == 0 || !a.Live() || a.Started.IsZero() {
@@ -16,14 +17,15 @@ func (p Pace) Left(st *plan.State, now time.Time) (time.Duration, bool) {
 	}
 	left := p.Typical - now.Sub(a.Started)
 	if e, ok := p.at[st.ID]; ok && e.attempt == a.N {
-		if rest, known := p.Rest[e.step]; known { // nearer to what it does now
+		if rest, known := p.Rest[e.step]; known { // specific to its current step
 			left = rest - now.Sub(e.since)
 		}
 	}
 	return left, left > 0
 }
 
-// longer is how long those took still, in the mean, that took longer than that. If few did, the best guess is as long again.
+// longer returns how much longer attempts took, on average, that exceeded than. If there were
+// few, the best guess is the same time again.
 func (p Pace) longer(than time.Duration) time.Duration {
 	i, _ := slices.BinarySearch(p.took, than+1)
 	if len(p.took)-i < fewest {
@@ -32,12 +34,14 @@ func (p Pace) longer(than time.Duration) time.Duration {
 	return max(mean(p.took[i:])-than, 0)
 }
 
-// whole is how long an item takes that hasn't begun.
+// whole returns how long an item takes that hasn't begun.
 func (p Pace) whole() time.Duration { return max(p.Whole, p.Typical) }
 
-// Remaining is how long a plan takes on so many slots: each item in turn is given to the first slot that is free, and what an agent has
-// completed goes through the lane, one after the other. What failed, waits for a person or is blocked by that doesn't count: nothing
-// happens to it by itself. false for unknown: without history, or while a hold asks a person.
+// Remaining returns how long a plan takes with that many slots. Each item in turn gets the
+// first free slot, and completed work passes through the merge queue one at a time. Items that
+// failed, wait for a person or are blocked by such items don't count, because they make no
+// progress by themselves. It returns false if unknown: without history, or while a hold waits
+// for a person.
 func (p Pace) Remaining(pl *plan.Plan, slots int, now time.Time) (time.Duration, bool) {
 	if p.Typical == 0 || slots < 1 || pl.Hold.Open() {
 		return 0, false
@@ -76,19 +80,19 @@ func (p Pace) Remaining(pl *plan.Plan, slots int, now time.Time) (time.Duration,
 	return max(last, s.run()), true
 }
 
-// A simulation is the rest of a plan on slots.
+// A simulation runs the rest of a plan on slots.
 type simulation struct {
 	pace       Pace
-	free       []time.Duration // when each slot is
-	lane       time.Duration   // when the lane is
+	free       []time.Duration // when each slot is free
+	lane       time.Duration   // when the merge queue is free
 	queue      timetable
 	order      int
-	waits      map[string]int // for how many others each item waits
+	waits      map[string]int // number of others that each item waits for
 	dependents map[string][]string
-	due        map[string]time.Duration // when the last of those is done that it needs
+	due        map[string]time.Duration // when the last of its dependencies is done
 }
 
-// plan puts what can begin into the queue, in the order of the plan.
+// plan queues the items that can begin, in plan order.
 func (s *simulation) plan(pl *plan.Plan, ends map[string]time.Duration) {
 	for _, id := range slices.Concat(pl.Ready, pl.Blocked) {
 		for _, need := range pl.State(id).Needs {
@@ -110,12 +114,12 @@ func (s *simulation) push(id string) {
 	heap.Push(&s.queue, job{id: id, due: s.due[id], order: s.order})
 }
 
-// run is when all is done that can be.
+// run returns when everything that can be done is done.
 func (s *simulation) run() time.Duration {
 	var last time.Duration
 	for len(s.queue) > 0 {
 		next := heap.Pop(&s.queue).(job)
-		if !next.ran { // it gets a slot; when its agent is through, the lane comes
+		if !next.ran { // it gets a slot; after its agent comes the merge queue
 			slices.Sort(s.free)
 			next.due, next.ran = max(next.due, s.free[0])+s.pace.whole(), true
 			s.free[0] = next.due
@@ -138,10 +142,10 @@ func (s *simulation) run() time.Duration {
 	return last
 }
 
-// A timetable is what happens next, by its time.
+// A timetable is a queue of jobs, ordered by time.
 type timetable []job
 
-// A job is an item that can begin from due on or, if its agent ran, ends then.
+// A job is an item that can begin at due or, if its agent has run, ends then.
 type job struct {
 	id    string
 	due   time.Duration

@@ -11,7 +11,8 @@ import (
 
 var now = time.Date(2026, 3, 1, 22, 0, 0, 0, time.UTC)
 
-// attempt are the events of one that ended with an outcome: half of it in tests, half in implementing.
+// attempt returns the events of an attempt that ended with the outcome: half of its time in
+// tests, half in implementing.
 func attempt(id string, n int, at time.Time, took time.Duration, outcome string, lane time.Duration) []journal.Event {
 	ms := took.Milliseconds()
 	list := []journal.Event{
@@ -35,7 +36,8 @@ func learned(events ...[]journal.Event) *Learner {
 	return &l
 }
 
-// Two samples are no history. Attempts that failed count for the slice, tasks and held ones don't; the median is of what completed.
+// Two samples aren't enough. Failed attempts count for the slice; tasks and held attempts
+// don't; the median is of completed ones.
 func TestLearn(t *testing.T) {
 	old := now.Add(-time.Hour)
 	two := [][]journal.Event{
@@ -51,7 +53,8 @@ func TestLearn(t *testing.T) {
 	}
 }
 
-// The rest of a graph on slots: one that runs, two that are ready, a chain behind the first, and what can't happen by itself.
+// The rest of a graph on slots: one running, two ready, a chain behind the first, and slices
+// that can't proceed by themselves.
 func TestRemaining(t *testing.T) {
 	pace := Of(12*time.Minute, 12*time.Minute, 12*time.Minute)
 	items := []*plan.Item{{ID: "S-1", Status: "tests"}, {ID: "S-2"}, {ID: "S-3"}, {ID: "S-4", Deps: []string{"S-1"}}, {ID: "S-5", Deps: []string{"S-4"}}, {ID: "S-6", Deps: []string{"S-7"}}, {ID: "S-7", Status: "failed"}}
@@ -72,7 +75,8 @@ func TestRemaining(t *testing.T) {
 		t.Error("no history, no forecast")
 	}
 
-	// The step that it is in says more than the time since its start, and what waits for the lane is merged one after the other.
+	// The current step tells more than the time since the start, and slices that wait for the
+	// lane are merged one after the other.
 	l := learned(attempt("A", 1, now.Add(-5*time.Hour), 20*time.Minute, "done", 2*time.Minute), attempt("B", 1, now.Add(-4*time.Hour), 20*time.Minute, "done", 2*time.Minute),
 		attempt("C", 1, now.Add(-3*time.Hour), 20*time.Minute, "done", 2*time.Minute),
 		[]journal.Event{{Kind: journal.Launched, Slice: "S-1", Attempt: 1, Time: now.Add(-2 * time.Minute)}, {Kind: journal.Step, Slice: "S-1", Attempt: 1, Time: now.Add(-time.Minute), Step: "implementing"}})
@@ -84,9 +88,10 @@ func TestRemaining(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 
-	// A hold moves the beginning, and one that asks a person has no end.
+	// A hold delays the start, and one that asks a person has no end.
 	snapshot.Hold = &plan.Hold{Until: now.Add(time.Hour), Kind: "rate_limit"}
-	if got, ok := pace.Remaining(plan.New(snapshot, now, plan.Options{}), 4, now); !ok || got != 108*time.Minute { // 60+20, three in the lane, 20+2
+	// 60+20, three in the lane, 20+2
+	if got, ok := pace.Remaining(plan.New(snapshot, now, plan.Options{}), 4, now); !ok || got != 108*time.Minute {
 		t.Errorf("%s", got)
 	}
 	snapshot.Hold = &plan.Hold{Until: plan.UntilLifted, Kind: plan.HeldByFailures}
@@ -95,7 +100,8 @@ func TestRemaining(t *testing.T) {
 	}
 }
 
-// The simulation is fast enough for a view that draws: a thousand slices.
+// BenchmarkRemaining shows that the simulation of a thousand slices is fast enough for a view
+// that redraws.
 func BenchmarkRemaining(b *testing.B) {
 	var items []plan.Item
 	for i := range 1000 {
@@ -111,7 +117,8 @@ func BenchmarkRemaining(b *testing.B) {
 	}
 }
 
-// An agent that has taken longer than all before it isn't about to be done: as long again is the guess.
+// An agent that has taken longer than all before it isn't about to finish: the guess is as long
+// again.
 func TestRemainingOfTheOverdue(t *testing.T) {
 	p := plan.New(&plan.Snapshot{Items: []*plan.Item{{ID: "S-1", Status: "implementing", Session: "t"}},
 		Attempts: map[string]*plan.Attempt{"S-1": {N: 1, Phase: plan.Started, Token: "t", Started: now.Add(-time.Hour)}}}, now, plan.Options{})

@@ -1,5 +1,6 @@
-// Package eta says when work is likely to be done: it learns from the journal how long slices take, in which steps and in the lane, and
-// simulates the rest of the graph on the slots there are. Without history it says that nobody knows. It is pure; the events are passed in.
+// Package eta estimates when work will be done. It learns from the journal how long slices
+// take, in each step and in the merge queue, and simulates the rest of the graph on the
+// available slots. Without history the result is unknown. It is pure; the events are passed in.
 package eta
 
 import (
@@ -11,44 +12,48 @@ import (
 )
 
 const (
-	fewest = 3  // samples that a median needs: fewer are no history
-	newest = 50 // samples that it is taken from: projects change
+	fewest = 3  // samples needed for a median; fewer aren't a history
+	newest = 50 // samples used: projects change
 )
 
-// A Pace is how long slices take. The zero Pace knows nothing.
+// A Pace describes how long slices take. The zero Pace has no data.
 type Pace struct {
-	Typical time.Duration            // of an attempt that completes its slice, from the agent's start to its end: the median; 0 for unknown
-	Samples int                      // attempts that it is of
-	Whole   time.Duration            // of all attempts at such a slice together: the mean, which is what many of them take
-	Lane    time.Duration            // that the lane is busy with such a slice: the mean, too
-	Rest    map[string]time.Duration // by step: from its begin to the end of the agent
+	// duration of an attempt that completes its slice, from the agent's start to its end: the
+	// median; 0 if unknown
+	Typical time.Duration
+	Samples int // number of these attempts
+	// total of all attempts at such a slice: the mean, because many of them add up
+	Whole time.Duration
+	// time that the merge queue spends on such a slice: also the mean
+	Lane time.Duration
+	Rest map[string]time.Duration // by step: from its beginning to the end of the agent
 
-	took []time.Duration  // by attempts that completed their slices, the shortest first
-	at   map[string]entry // of the attempts under way, by slice
+	took []time.Duration  // durations of attempts that completed their slices, shortest first
+	at   map[string]entry // attempts in progress, by slice
 }
 
-// An entry is the step in which an attempt is.
+// An entry is the current step of an attempt.
 type entry struct {
 	attempt int
 	step    string
 	since   time.Time
 }
 
-// A Learner learns from events in their order. The zero Learner has seen none.
+// A Learner learns from events in order. The zero Learner has seen none.
 type Learner struct {
 	live   map[string]*run
-	worked map[string]work // so far at a slice that isn't complete
+	worked map[string]work // so far, on incomplete slices
 	total  []time.Duration
 	whole  []time.Duration
 	lane   []time.Duration
 	rest   map[string][]time.Duration
-	landed time.Time // when the lane was through with something last
+	landed time.Time // when the merge queue last finished something
 }
 
-// A work is what attempts at a slice and the lane have taken together.
+// A work is the total time of the attempts at a slice and of the merge queue.
 type work struct{ agents, lane time.Duration }
 
-// A run is an attempt under way.
+// A run is an attempt in progress.
 type run struct {
 	n        int
 	launched time.Time
@@ -87,7 +92,8 @@ func (l *Learner) Take(e *journal.Event) {
 	}
 }
 
-// leaveLane takes in how long the lane was busy with what has left it, without the time for which others were before it.
+// leaveLane records how long the merge queue was busy with something that has left it, without
+// the time spent on others before it.
 func (l *Learner) leaveLane(key string, r *run, e *journal.Event) {
 	if r.queued.IsZero() {
 		return
@@ -103,7 +109,8 @@ func (l *Learner) leaveLane(key string, r *run, e *journal.Event) {
 }
 
 func (l *Learner) end(key string, r *run, e *journal.Event) {
-	if e.DurationMS == nil || *e.DurationMS < 0 || e.Outcome == "held" { // what a limit ended says nothing about the slice
+	// a run ended by a limit tells nothing about the slice
+	if e.DurationMS == nil || *e.DurationMS < 0 || e.Outcome == "held" {
 		return
 	}
 	took := time.Duration(*e.DurationMS) * time.Millisecond
@@ -122,7 +129,8 @@ func (l *Learner) end(key string, r *run, e *journal.Event) {
 	over := r.launched.Add(took)
 	seen := map[string]bool{}
 	for _, s := range r.steps {
-		if left := over.Sub(s.since); left >= 0 && !seen[s.step] { // a step that was gone back to counts from its first begin
+		// a step that was returned to counts from its first beginning
+		if left := over.Sub(s.since); left >= 0 && !seen[s.step] {
 			seen[s.step] = true
 			list := l.rest[s.step]
 			keep(&list, left)
@@ -131,7 +139,7 @@ func (l *Learner) end(key string, r *run, e *journal.Event) {
 	}
 }
 
-// keep adds a sample to the newest ones.
+// keep adds a sample, dropping the oldest beyond the limit.
 func keep(list *[]time.Duration, d time.Duration) {
 	*list = append(*list, d)
 	if len(*list) > newest {
@@ -139,7 +147,7 @@ func keep(list *[]time.Duration, d time.Duration) {
 	}
 }
 
-// Pace is what has been learned so far.
+// Pace returns what has been learned so far.
 func (l *Learner) Pace() Pace {
 	p := Pace{Typical: median(l.total), Samples: len(l.total), Whole: mean(l.whole), Lane: mean(l.lane), Rest: map[string]time.Duration{}, at: map[string]entry{}}
 	if p.Typical == 0 {
@@ -161,7 +169,7 @@ func (l *Learner) Pace() Pace {
 	return p
 }
 
-// median is 0 for too few.
+// median returns 0 for too few samples.
 func median(list []time.Duration) time.Duration {
 	if len(list) < fewest {
 		return 0
@@ -171,7 +179,8 @@ func median(list []time.Duration) time.Duration {
 	return max(sorted[len(sorted)/2], 1)
 }
 
-// mean is 0 for too few. The longest of many doesn't count: the machine may have slept.
+// mean returns 0 for too few samples. It drops the longest of many: the machine may have been
+// asleep.
 func mean(list []time.Duration) time.Duration {
 	if len(list) < fewest {
 		return 0
@@ -188,7 +197,7 @@ func mean(list []time.Duration) time.Duration {
 	return max(sum, 1)
 }
 
-// Of is the pace of attempts that took so long.
+// Of returns the pace of attempts with these durations.
 func Of(took ...time.Duration) Pace {
 	var l Learner
 	for _, d := range took {

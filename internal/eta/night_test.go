@@ -12,17 +12,19 @@ import (
 	"greenlight/internal/plan"
 )
 
-// A night is simulated to its end on a virtual clock: slices of a random graph, whose attempts take random times and are red now and then, on
-// slots, and a lane behind them that merges one after the other. It tells what gl's journal would, and shows the plan that gl would have.
+// A night is simulated to its end on a virtual clock: slices of a random graph, whose attempts
+// take random times and are sometimes red, on slots, and behind them a lane that merges one
+// after the other. It writes the events that gl's journal would have, and returns the plan that
+// gl would have.
 type night struct {
 	rng     *rand.Rand
 	now     time.Time
 	slots   int
 	items   []plan.Item
 	tries   map[string]int
-	ends    map[string]time.Time // of the agents that run
+	ends    map[string]time.Time // of running agents
 	began   map[string]time.Time
-	took    map[string]time.Duration // of the agents that the lane has come after
+	took    map[string]time.Duration // of agents whose slice is past the lane
 	queue   []string                 // for the lane
 	laneEnd time.Time
 	learner Learner
@@ -44,7 +46,8 @@ func newNight(seed uint64, n, slots int) *night {
 	return w
 }
 
-// takes is a time around d, as builds have it: most are near, some take three times as long.
+// takes draws a time around d with the spread of real builds: most are near, some take three
+// times as long.
 func (w *night) takes(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * math.Exp(w.rng.NormFloat64()*0.4))
 }
@@ -70,7 +73,8 @@ func (w *night) tell(k journal.Kind, id, outcome string, took time.Duration) {
 	w.learner.Take(&journal.Event{Kind: k, Time: w.now, Slice: id, Attempt: w.tries[id], Outcome: outcome, DurationMS: &ms})
 }
 
-// step launches what may be launched and goes to the next end of an agent or of the lane's work; false for none.
+// step launches what may be launched and advances to the next end of an agent or of the lane's
+// work; false if there is none.
 func (w *night) step() bool {
 	for _, id := range w.plan().Ready {
 		if len(w.ends) >= w.slots {
@@ -119,8 +123,9 @@ func (w *night) land() {
 	w.laneEnd = w.now.Add(w.takes(laneTime))
 }
 
-// TestNight: on simulated nights the estimate of the end is, in the median, less than a quarter of what is left off the actual
-// end, for lanes that are idle mostly and for one that has all to do. make eta prints the numbers.
+// TestNight checks on simulated nights that the median error of the estimated end is less than
+// a quarter of the remaining time, for lanes that are mostly idle and for one that is the
+// bottleneck. make eta prints the numbers.
 func TestNight(t *testing.T) {
 	for _, slots := range []int{2, 4, 8, 16} {
 		var off []float64
@@ -137,7 +142,8 @@ func TestNight(t *testing.T) {
 				}
 			}
 			for _, e := range all {
-				if actual := w.now.Sub(e.at); actual > typical { // after that it's about one slice, and that may take three times as long
+				// after that it depends on one slice, which may take three times as long
+				if actual := w.now.Sub(e.at); actual > typical {
 					off = append(off, float64(e.left-actual)/float64(actual))
 				}
 			}

@@ -1,5 +1,5 @@
-// Package explain puts together why items are in their states: what the plan says, and the last attempts. It returns
-// values and prints nothing.
+// Package explain combines the reasons for the states of items: from the plan, and from the
+// last attempts. It returns values and prints nothing.
 package explain
 
 import (
@@ -13,11 +13,15 @@ import (
 
 // A Document explains items of a project.
 type Document struct {
-	SchemaVersion int          `json:"schema_version"`
-	Hold          *plan.Hold   `json:"hold"`     // nothing is launched until it ends; null if something may be
-	Holds         []*plan.Hold `json:"holds"`    // all that aren't over: of everybody, and of single agents
-	Blockers      []string     `json:"blockers"` // what stops the whole project, in people's words
-	Slices        []Slice      `json:"slices"`   // without an id, every slice that isn't done, the closest to done first
+	SchemaVersion int `json:"schema_version"`
+	// nothing is launched until it ends; null if something may be
+	Hold *plan.Hold `json:"hold"`
+	// all that aren't over: for all agents, and for single ones
+	Holds []*plan.Hold `json:"holds"`
+	// what blocks the whole project, in people's words
+	Blockers []string `json:"blockers"`
+	// without an id, every slice that isn't done, the closest to done first
+	Slices []Slice `json:"slices"`
 }
 
 // NewDocument returns a document without items.
@@ -61,7 +65,7 @@ type Slice struct {
 
 // A Collision is work that is likely to conflict.
 type Collision struct {
-	With  *string  `json:"with"` // another slice; null for what has landed
+	With  *string  `json:"with"` // another slice; null for landed work
 	Paths []string `json:"paths"`
 }
 
@@ -86,7 +90,8 @@ func NewSlice(pr *project.Project, p *plan.Plan, id string, recs []*attempt.Reco
 	return s
 }
 
-// Help returns the reason whose commands help an item: its own or, if it is blocked, its root's.
+// Help returns the reason whose commands help an item: its own or, if it is blocked, its
+// root's.
 func Help(p *plan.Plan, r plan.Reason, now time.Time) plan.Reason {
 	if r.Root == "" {
 		return r

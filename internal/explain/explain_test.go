@@ -10,7 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A blocked slice leads to its root, whose commands help; what isn't known is null, and lists are never null.
+// A blocked slice leads to its root, whose commands help; unknown values are null, and lists
+// are never null.
 func TestDocument(t *testing.T) {
 	pr := projecttest.Open(t, map[string]string{
 		"slices/S-1.md":               "---\nid: S-1\nstatus: failed\n---\n",

@@ -14,7 +14,7 @@ import (
 	"greenlight/internal/worktree"
 )
 
-// again is how long what a slice's work changes is good for.
+// again is how long the size of a slice's changes remains valid.
 const again = 10 * time.Second
 
 // A seen is the last look at a slice's work.
@@ -23,9 +23,10 @@ type seen struct {
 	commit string
 }
 
-// LookAtWork finds out how much the work changes of slices that are being built, merged or looked at, by the commits on
-// their branches and what is in their worktrees. Nothing is looked into twice that hasn't changed. It says whether there
-// is news, which All has from then on.
+// LookAtWork determines the size of the changes in slices that are being built, merged or
+// reviewed, from the commits on their branches and the contents of their worktrees. It doesn't
+// look again at anything unchanged. It reports whether there is news, which All includes from
+// then on.
 func (r *Reader) LookAtWork(ctx context.Context, p *plan.Plan, now time.Time) bool {
 	ids := slices.Concat(p.Running, p.Landing, p.Waiting)
 	if p.Snapshot.Noun != plan.Slice || len(ids) == 0 {
@@ -51,13 +52,13 @@ func (r *Reader) LookAtWork(ctx context.Context, p *plan.Plan, now time.Time) bo
 	return changed
 }
 
-// WithWork is f with what LookAtWork has found.
+// WithWork returns f with the results of LookAtWork.
 func (r *Reader) WithWork(f view.Facts) view.Facts {
 	f.Diffs = r.diffs
 	return f
 }
 
-// work is what a slice's work changes, nil for none, or for what it was in the state that is known already.
+// work returns the changes of a slice's work; nil for none, or if its state is still known.
 func work(ctx context.Context, repo *worktree.Repo, system, id, known string) (*view.Diff, string, error) {
 	l, err := repo.Get(system, id)
 	if err != nil {
@@ -71,7 +72,8 @@ func work(ctx context.Context, repo *worktree.Repo, system, id, known string) (*
 	if err != nil || commit == "" {
 		return nil, known, err
 	}
-	state, err := repo.Glance(ctx, l, saved[l.Branch], known, again) // what isn't committed counts, new files included
+	// include uncommitted changes and new files
+	state, err := repo.Glance(ctx, l, saved[l.Branch], known, again)
 	if err != nil || state == "" {
 		state = commit
 	}
@@ -79,7 +81,7 @@ func work(ctx context.Context, repo *worktree.Repo, system, id, known string) (*
 		return nil, known, nil
 	}
 	base, err := git.ResolveCommit(ctx, repo.Common, repo.LaneRef())
-	if err == nil && base != "" { // its branch may have the lane merged into it
+	if err == nil && base != "" { // the merge queue may have been merged into its branch
 		base, err = git.MergeBase(ctx, repo.Common, base, commit)
 	}
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	"greenlight/internal/view"
 )
 
-// What a running slice changes is what its branch has that the lane lacks; it is looked at again after a while, and only if it moved.
+// A running slice changes the paths that its branch has and the lane lacks; the diff is renewed
+// after a while, and only if the branch moved.
 func TestLookAtWork(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("git is not installed")

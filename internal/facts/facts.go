@@ -1,5 +1,6 @@
-// Package facts reads what a view shows beside the plan: the records of the attempts, what has landed and isn't delivered, and
-// how long slices have taken. It changes nothing and decides nothing.
+// Package facts reads what a view shows besides the plan: the records of the attempts, what has
+// landed without being delivered, and how long slices have taken. It changes nothing and
+// decides nothing.
 package facts
 
 import (
@@ -16,7 +17,8 @@ import (
 	"greenlight/internal/view"
 )
 
-// A Reader reads the facts of one project again and again: what is settled it reads once. It isn't for several goroutines.
+// A Reader reads the facts of one project repeatedly, but settled ones only once. It isn't safe
+// for concurrent use.
 type Reader struct {
 	pr      *project.Project
 	settled map[attempt.Entry]*attempt.Record
@@ -25,15 +27,15 @@ type Reader struct {
 	pacer   *Pacer
 }
 
-// A Pacer follows the journal for how long slices take. It isn't for several goroutines.
+// A Pacer learns from the journal how long slices take. It isn't safe for concurrent use.
 type Pacer struct {
 	events  *journal.Reader
 	learner eta.Learner
-	slots   int       // of the last drain, if it has a number of its own; 0 for what the configuration says
+	slots   int       // of the last drain, if it has its own number; 0 to use the configuration's
 	since   time.Time // when it began
 }
 
-// history is how far back is looked for how long slices take.
+// history is how far back slices are considered.
 const history = 30 * 24 * time.Hour
 
 // NewPacer returns a Pacer that has read nothing yet.
@@ -41,7 +43,8 @@ func NewPacer(pr *project.Project) *Pacer {
 	return &Pacer{events: pr.Runs.Journal().ReaderOf(time.Now().Add(-history), journal.DrainStarted, journal.Launched, journal.Step, journal.Queued, journal.Ended)}
 }
 
-// Pace is how long slices take by what the journal has now. What can't be read is left out.
+// Pace returns how long slices take according to the current journal. It ignores unreadable
+// entries.
 func (p *Pacer) Pace() eta.Pace {
 	for e := range p.events.All() {
 		if e.Kind == journal.DrainStarted {
@@ -55,7 +58,8 @@ func (p *Pacer) Pace() eta.Pace {
 	return p.learner.Pace()
 }
 
-// slotsOf is how many slots there are now: a drain that runs may have a number of its own, which counts until a person sets another one.
+// slotsOf returns the current number of slots: a running drain may have its own, which applies
+// until a person sets another.
 func (p *Pacer) slotsOf(pr *project.Project) int {
 	if leader, err := pr.Runs.Leader(); p.slots > 0 && err == nil && leader != "" && !pr.Runs.SlotsSet().After(p.since) {
 		return p.slots
@@ -63,17 +67,18 @@ func (p *Pacer) slotsOf(pr *project.Project) int {
 	return pr.Slots()
 }
 
-// Close closes what is read.
+// Close closes the journal.
 func (p *Pacer) Close() { p.events.Close() }
 
-// Pace is how long slices take, for one look.
+// Pace returns how long slices take, for a single query.
 func Pace(pr *project.Project) eta.Pace {
 	p := NewPacer(pr)
 	defer p.Close()
 	return p.Pace()
 }
 
-// Remaining is how long the plan is likely to take still, and the pace by which it says so; false for unknown. It reads no record.
+// Remaining returns how long the plan is likely to take, and the pace it is based on; false if
+// unknown. It reads no record.
 func Remaining(pr *project.Project, p *plan.Plan, now time.Time) (eta.Pace, time.Duration, bool) {
 	pacer := NewPacer(pr)
 	defer pacer.Close()
@@ -87,12 +92,12 @@ func NewReader(pr *project.Project) *Reader {
 	return &Reader{pr: pr, settled: map[attempt.Entry]*attempt.Record{}, diffs: map[string]view.Diff{}, seen: map[string]seen{}, pacer: NewPacer(pr)}
 }
 
-// Brief are the facts that no record has to be read for.
+// Brief returns the facts that need no record.
 func Brief(pr *project.Project, p *plan.Plan) view.Facts {
 	return view.Facts{Lane: Lane(pr, p), Slots: pr.Slots()}
 }
 
-// Lane is what the target hasn't got yet of the plan's items.
+// Lane returns which of the plan's items the target lacks.
 func Lane(pr *project.Project, p *plan.Plan) lane.Status {
 	if p.Snapshot.Noun != plan.Slice { // nothing else lands
 		return lane.Status{}
@@ -100,7 +105,7 @@ func Lane(pr *project.Project, p *plan.Plan) lane.Status {
 	return lane.ReadStatus(pr.Runs.Dir())
 }
 
-// Upstream is Lane, less what git knows to be merged on the remote.
+// Upstream is Lane, without what git knows to be merged on the remote.
 func Upstream(ctx context.Context, pr *project.Project, p *plan.Plan) lane.Status {
 	if p.Snapshot.Noun != plan.Slice {
 		return lane.Status{}
@@ -108,7 +113,8 @@ func Upstream(ctx context.Context, pr *project.Project, p *plan.Plan) lane.Statu
 	return lane.Upstream(ctx, pr)
 }
 
-// All are all facts. Records that can't be read are left out: the plan's warnings name those that matter.
+// All returns all facts. It omits unreadable records: the plan's warnings name those that
+// matter.
 func (r *Reader) All(p *plan.Plan) (view.Facts, error) {
 	f := Brief(r.pr, p)
 	f.Diffs = r.diffs
@@ -160,13 +166,13 @@ func (r *Reader) record(e attempt.Entry) *attempt.Record {
 	return rec
 }
 
-// Model is the model of a project's plan with all facts.
+// Model returns the view model of a project's plan with all facts.
 func Model(pr *project.Project, p *plan.Plan, now time.Time) *view.Model {
 	r := NewReader(pr)
 	defer r.pacer.Close()
 	f, err := r.All(p)
 	if err != nil {
-		f = Brief(pr, p) // what the plan says is the better part
+		f = Brief(pr, p) // the plan is the more important part
 	}
 	return view.New(p, f, now)
 }

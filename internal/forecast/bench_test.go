@@ -14,9 +14,11 @@ import (
 	"greenlight/internal/worktree"
 )
 
-// BenchmarkForecast is what it costs to find out what conflicts among ten agents at work, each of whom has changed a file that the others
-// change, too, since the last time: ten looks, and forty-five pairs to merge. The project has 50 or 10,000 slices, in git; the other
-// slices are done, and their branches and snapshots are there. git is bare git: ten runs of git status, and forty-five of git merge-tree.
+// BenchmarkForecast measures the conflict forecast for ten agents at work, each of which has
+// changed a shared file since the last time: ten worktrees to read and forty-five pairs to
+// merge. The project has 50 or 10,000 slices in git; the other slices are done, and their
+// branches and snapshots exist. The case git runs only git: ten git status and forty-five git
+// merge-tree.
 func BenchmarkForecast(b *testing.B) {
 	const agents = 10
 	const pairs = agents * (agents - 1) / 2
@@ -57,7 +59,8 @@ func BenchmarkForecast(b *testing.B) {
 	}
 }
 
-// age makes the files of a worktree old: those of the second in which its index was written are read each time.
+// age makes the files of a worktree old: git rereads files from the second in which its index
+// was written every time.
 func age(b *testing.B, dir string) {
 	b.Helper()
 	old := time.Now().Add(-time.Hour)
@@ -73,7 +76,7 @@ func age(b *testing.B, dir string) {
 	gitIn(b, dir, "update-index", "-q", "--refresh")
 }
 
-// A crowd is agents at work in a project in which much is done.
+// A crowd is a number of agents at work in a project with many finished slices.
 type crowd struct {
 	root  string
 	repo  *worktree.Repo

@@ -1,5 +1,6 @@
-// Package forecast finds out whose work will conflict before it is called complete: it merges, in memory, what is in the worktrees now. It
-// changes no worktree and no ref, launches nothing and decides nothing; the plan takes what it finds as input.
+// Package forecast predicts which work will conflict before it is complete: it merges, in
+// memory, the current contents of the worktrees. It changes no worktree and no ref, launches
+// nothing and decides nothing; the plan takes the result as input.
 package forecast
 
 import (
@@ -19,36 +20,38 @@ import (
 	"greenlight/internal/worktree"
 )
 
-// A Work is what there is of a slice that isn't in the lane yet.
+// A Work is the work of a slice that the merge queue doesn't have yet.
 type Work struct {
 	Slice   string
 	Lineage *worktree.Lineage
-	Running bool // an agent changes it
+	Running bool // an agent is changing it
 }
 
-// A Forecaster keeps what it has found out, so that only what has changed since costs anything.
+// A Forecaster caches its results, so that only changes since cost anything.
 type Forecaster struct {
 	Repo *worktree.Repo
-	Age  time.Duration // a snapshot of a running slice is as good as new for so long
+	Age  time.Duration // how long a snapshot of a running slice stays valid
 
-	looked map[string]look        // by branch
-	paths  map[[2]string][]string // what the second commit has changed since the merge base with the first
+	looked map[string]look // by branch
+	// what the second commit has changed since the merge base with the first
+	paths  map[[2]string][]string
 	merged map[[2]string][]string // the conflicts of two commits
-	merger *git.Merger            // of this look, once it is needed
-	merges int                    // how many were tried
+	merger *git.Merger            // for this look, created when needed
+	merges int                    // number of merges tried
 }
 
-// A look is what was in a worktree.
+// A look is a snapshot of a worktree.
 type look struct {
 	commit string
 	at     time.Time
 }
 
-// most is how many results are kept.
+// most is how many results are cached.
 const most = 4096
 
-// Find finds out what conflicts: each running slice with the others, with what waits in the lane or goes on later, and with what the lane
-// has. The collisions are in the order of the works.
+// Find returns the conflicts: of each running slice with the others, with work that waits in
+// the merge queue or continues later, and with what the merge queue has. The collisions are in
+// the order of the works.
 func (f *Forecaster) Find(ctx context.Context, works []Work) ([]plan.Collision, error) {
 	if f.looked == nil || len(f.merged) > most || len(f.paths) > most {
 		f.looked, f.paths, f.merged = map[string]look{}, map[[2]string][]string{}, map[[2]string][]string{}
@@ -64,7 +67,8 @@ func (f *Forecaster) Find(ctx context.Context, works []Work) ([]plan.Collision, 
 	}
 	commits, changed := make([]string, len(works)), make([][]string, len(works))
 	for i, w := range works {
-		if commits[i], err = f.commit(ctx, w, saved[w.Lineage.Branch]); err != nil || commits[i] == "" { // being made, or removed
+		// it is being created or removed
+		if commits[i], err = f.commit(ctx, w, saved[w.Lineage.Branch]); err != nil || commits[i] == "" {
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
@@ -102,7 +106,7 @@ func (f *Forecaster) Find(ctx context.Context, works []Work) ([]plan.Collision, 
 	return list, nil
 }
 
-// withLane are the conflicts of a work with what has landed since it began.
+// withLane returns the conflicts of a work with what has landed since it began.
 func (f *Forecaster) withLane(ctx context.Context, base, began, commit string, changed []string) ([]string, error) {
 	if began == base {
 		return nil, nil
@@ -114,7 +118,8 @@ func (f *Forecaster) withLane(ctx context.Context, base, began, commit string, c
 	return f.conflicts(ctx, base, base, commit)
 }
 
-// meet says whether two sorted lists have a path in common, or one a directory where the other has a file.
+// meet reports whether two sorted lists share a path, or one has a directory in place of a file
+// of the other.
 func meet(a, b []string) bool {
 	for i, j := 0, 0; i < len(a) && j < len(b); {
 		switch {
@@ -129,7 +134,7 @@ func meet(a, b []string) bool {
 	return false
 }
 
-// saved are the snapshots of the works that have to be looked at.
+// saved returns the snapshots of the works that must be looked at.
 func (f *Forecaster) saved(ctx context.Context, works []Work) (map[string]worktree.Saved, error) {
 	var lineages []*worktree.Lineage
 	for _, w := range works {
@@ -140,10 +145,11 @@ func (f *Forecaster) saved(ctx context.Context, works []Work) (map[string]worktr
 	return f.Repo.LastSaved(ctx, lineages)
 }
 
-// isNew says whether what was seen in a worktree is as good as new.
+// isNew reports whether a look is recent enough.
 func (f *Forecaster) isNew(last look) bool { return last.commit != "" && time.Since(last.at) < f.Age }
 
-// commit is one of what there is of the work. Of a running one it is the last snapshot, if that is new enough, else a look at the worktree.
+// commit returns a commit of the work. For running work it is the last snapshot, if that is
+// recent enough, or else a look at the worktree.
 func (f *Forecaster) commit(ctx context.Context, w Work, saved worktree.Saved) (string, error) {
 	if !w.Running {
 		return f.Repo.Work(ctx, w.Lineage, saved)
@@ -161,7 +167,7 @@ func (f *Forecaster) commit(ctx context.Context, w Work, saved worktree.Saved) (
 	return commit, nil
 }
 
-// changed lists what a commit has changed since it left from, sorted.
+// changed returns what a commit has changed since it diverged from from, sorted.
 func (f *Forecaster) changed(ctx context.Context, from, commit string) ([]string, error) {
 	key := [2]string{from, commit}
 	if paths, known := f.paths[key]; known {
@@ -174,7 +180,8 @@ func (f *Forecaster) changed(ctx context.Context, from, commit string) ([]string
 	return paths, err
 }
 
-// close ends the merges of a look. What they have written is nobody's, and what is left goes the way of what a killed gl leaves.
+// close ends the merges of a look. Their output is no longer needed; any remains are cleaned up
+// like those of a killed gl.
 func (f *Forecaster) close() {
 	if f.merger != nil {
 		_ = f.merger.Close()
@@ -182,7 +189,7 @@ func (f *Forecaster) close() {
 	}
 }
 
-// conflicts are the paths in which two commits don't merge, by the attributes that base has.
+// conflicts returns the paths in which merging two commits conflicts, with base's attributes.
 func (f *Forecaster) conflicts(ctx context.Context, base, a, b string) ([]string, error) {
 	key := [2]string{a, b}
 	if paths, known := f.merged[key]; known {
@@ -202,16 +209,16 @@ func (f *Forecaster) conflicts(ctx context.Context, base, a, b string) ([]string
 	return paths, err
 }
 
-// file is runs/forecast.json.
+// file is the format of runs/forecast.json.
 type file struct {
 	SchemaVersion int              `json:"schema_version"`
-	At            time.Time        `json:"at"` // when it was found out
+	At            time.Time        `json:"at"` // when it was computed
 	Collisions    []plan.Collision `json:"collisions"`
 }
 
 func path(runs string) string { return filepath.Join(runs, "forecast.json") }
 
-// Read is what was found out last; nothing where that can't be read.
+// Read returns the last result; nil if it can't be read.
 func Read(runs string) []plan.Collision {
 	data, err := durable.ReadFile(path(runs))
 	var f file
@@ -221,7 +228,7 @@ func Read(runs string) []plan.Collision {
 	return f.Collisions
 }
 
-// Write keeps what was found out, if it isn't what is there.
+// Write stores the result, if it has changed.
 func Write(runs string, list []plan.Collision) error {
 	same := slices.EqualFunc(Read(runs), list, func(a, b plan.Collision) bool {
 		return a.Slice == b.Slice && a.With == b.With && slices.Equal(a.Paths, b.Paths)

@@ -22,8 +22,8 @@ func gitIn(t testing.TB, dir string, args ...string) {
 	}
 }
 
-// Only work that changes the same paths is merged, committed or not, and only if something has changed since. State doesn't count, and
-// nothing in the worktrees or of the refs changes.
+// Only work that changes the same paths is merged, committed or not, and only if something
+// changed since. State doesn't count, and neither the worktrees nor the refs change.
 func TestFind(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	root := filepath.Join(t.TempDir(), "p")
@@ -86,7 +86,7 @@ func TestFind(t *testing.T) {
 	find(1, plan.Collision{Slice: "S-1", With: "S-2", Paths: []string{"routes"}})
 	find(0, plan.Collision{Slice: "S-1", With: "S-2", Paths: []string{"routes"}})
 
-	// What waits counts by what it has committed; two that wait are none of the forecast's business.
+	// A waiting slice counts by its commits; two waiting slices aren't compared.
 	testfiles.Put(t, dirs["S-3"], "routes", "S-3\n2\n3\n")
 	testfiles.Put(t, dirs["S-3"], "new", "S-3\n")
 	gitIn(t, dirs["S-3"], "commit", "-qam", "S-3")
@@ -96,13 +96,14 @@ func TestFind(t *testing.T) {
 	works[1].Running = false
 	find(0)
 
-	// What has landed since counts, too.
+	// Work that has landed since counts, too.
 	testfiles.Put(t, root, "routes", "1\n2\nlanded\n")
 	gitIn(t, root, "commit", "-qam", "landed")
 	find(1, plan.Collision{Slice: "S-1", Paths: []string{"routes"}})
 }
 
-// Two sorted lists of paths meet where they have one in common, or a file where the other has a directory.
+// Two sorted lists of paths meet if they have a path in common, or if one has a file where the
+// other has a directory.
 func TestMeet(t *testing.T) {
 	for _, c := range []struct {
 		a, b []string
@@ -118,7 +119,7 @@ func TestMeet(t *testing.T) {
 	}
 }
 
-// What was written is read again, and nothing is written that is there already.
+// A written file reads back the same, and isn't written again without a change.
 func TestFile(t *testing.T) {
 	dir := t.TempDir()
 	list := []plan.Collision{{Slice: "S-1", With: "S-2", Paths: []string{"a"}}, {Slice: "S-3", Paths: []string{"b"}}}

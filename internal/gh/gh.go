@@ -1,4 +1,5 @@
-// Package gh runs GitHub's command line, gh, and is the only package that does. It knows pull requests, and nothing of what is in them.
+// Package gh runs GitHub's command line, gh; no other package does. It handles pull requests
+// and doesn't interpret their content.
 package gh
 
 import (
@@ -16,13 +17,13 @@ import (
 )
 
 var (
-	// ErrMissing says that gh isn't on PATH.
+	// ErrMissing means that gh isn't on PATH.
 	ErrMissing = errors.New("gh isn't installed")
-	// ErrLogin says that gh has no account to work with.
+	// ErrLogin means that gh isn't logged in to an account.
 	ErrLogin = errors.New("gh isn't logged in")
 )
 
-// A PullRequest is one as gh tells it.
+// A PullRequest is a pull request as gh prints it.
 type PullRequest struct {
 	Number int    `json:"number"`
 	URL    string `json:"url"`
@@ -31,7 +32,7 @@ type PullRequest struct {
 	Body   string `json:"body"`
 }
 
-// States of a pull request.
+// The states of a pull request.
 const (
 	Open   = "OPEN"
 	Merged = "MERGED"
@@ -40,13 +41,13 @@ const (
 
 const fields = "number,url,state,title,body"
 
-// A Repo is a checkout whose remotes tell gh which repository is meant.
+// A Repo is a checkout; gh finds the repository by its remotes.
 type Repo struct {
 	Dir     string
 	Environ []string
 }
 
-// Find is the open pull request of a branch; nil for none.
+// Find returns the open pull request of a branch, or nil.
 func (r Repo) Find(ctx context.Context, head, base string) (*PullRequest, error) {
 	out, err := r.run(ctx, "", "pr", "list", "--head", head, "--base", base, "--state", "open", "--limit", "1", "--json", fields)
 	if err != nil {
@@ -62,7 +63,7 @@ func (r Repo) Find(ctx context.Context, head, base string) (*PullRequest, error)
 	return &list[0], nil
 }
 
-// View asks for a pull request.
+// View returns the pull request with the given number.
 func (r Repo) View(ctx context.Context, number int) (*PullRequest, error) {
 	out, err := r.run(ctx, "", "pr", "view", strconv.Itoa(number), "--json", fields)
 	if err != nil {
@@ -89,7 +90,7 @@ func (r Repo) Edit(ctx context.Context, number int, title, body string) error {
 
 const limit = time.Minute
 
-// loginCode is gh's exit code where it needs an account.
+// loginCode is gh's exit code when it needs a login.
 const loginCode = 4
 
 func (r Repo) run(parent context.Context, input string, args ...string) (string, error) {
@@ -104,7 +105,7 @@ func (r Repo) run(parent context.Context, input string, args ...string) (string,
 	cmd.Env = append(r.Environ[:len(r.Environ):len(r.Environ)], "PWD="+r.Dir, "GH_PROMPT_DISABLED=1", "GH_NO_UPDATE_NOTIFIER=1", "GH_PAGER=cat", "NO_COLOR=1", "CLICOLOR_FORCE=")
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = time.Second
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // C-c is for gl
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for gl
 	var out, words strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &words
 	err = cmd.Run()

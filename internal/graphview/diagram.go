@@ -16,8 +16,8 @@ var fills = map[string]string{
 
 const criticalColour = "#d00000"
 
-// Mermaid draws a flowchart for Mermaid, from what is built first to what comes after. Its nodes have names of their
-// own: an id like "end" means something else there.
+// Mermaid returns a Mermaid flowchart, from the slices built first to those built last. Nodes
+// get generated names, because an id such as "end" is a keyword of Mermaid.
 func (g *Graph) Mermaid() string {
 	var b strings.Builder
 	b.WriteString("flowchart LR\n")
@@ -53,7 +53,7 @@ func (g *Graph) Mermaid() string {
 	return b.String()
 }
 
-// numbered gives nodes and missing ids a name that no syntax minds.
+// numbered returns names for nodes and missing ids that are valid in every syntax.
 func (g *Graph) numbered() map[string]string {
 	name := make(map[string]string, len(g.Nodes))
 	for i, n := range g.Nodes {
@@ -65,7 +65,7 @@ func (g *Graph) numbered() map[string]string {
 	return name
 }
 
-// label is the text in a node: its id, and its name where that says more.
+// label returns the text in a node: its id, and its name if that adds something.
 func label(n Node) string {
 	if name := textline.Collapse(n.Name); name == "" || name == n.ID {
 		return n.ID
@@ -73,7 +73,8 @@ func label(n Node) string {
 	return n.ID + ": " + n.Name
 }
 
-// mermaidText escapes what ends a quoted label, and what Mermaid takes for its own codes, HTML or Markdown.
+// mermaidText escapes the characters that end a quoted label, and those that Mermaid reads as
+// codes, HTML or Markdown.
 func mermaidText(s string) string {
 	var b strings.Builder
 	for _, r := range textline.Collapse(s) {
@@ -86,7 +87,7 @@ func mermaidText(s string) string {
 	return b.String()
 }
 
-// Dot draws a digraph for Graphviz, from what is built first to what comes after.
+// Dot returns a digraph for Graphviz, from the slices built first to those built last.
 func (g *Graph) Dot() string {
 	var b strings.Builder
 	b.WriteString("digraph greenlight {\n  rankdir=LR\n  node [shape=box, style=\"rounded,filled\", fillcolor=\"#ffffff\"]\n")
@@ -112,7 +113,7 @@ func (g *Graph) Dot() string {
 	return b.String()
 }
 
-// dotText quotes s as DOT does. A backslash is doubled, since in a label it begins an escape.
+// dotText quotes s for DOT. A backslash is doubled, since it begins an escape in a label.
 func dotText(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(textline.Collapse(s)) + `"`
 }

@@ -1,6 +1,6 @@
-// Package graphview draws the dependency graph of a plan: as a list for people, and for the programs that lay out
-// graphs. It is pure and decides nothing; what states and the critical path are is package plan's business. It doesn't
-// make text safe for a terminal: see Graph.Map.
+// Package graphview draws the dependency graph of a plan: as a list for people, and for
+// programs that lay out graphs. It is pure; package plan computes the states and the critical
+// path. It doesn't make text safe for a terminal: see Graph.Map.
 package graphview
 
 import (
@@ -17,34 +17,34 @@ const (
 	Failed  = "failed"
 	Stalled = "stalled"
 	Waiting = "waiting"
-	Unknown = "unknown" // a status that nobody knows, or a file that can't be read
+	Unknown = "unknown" // an unknown status, or a file that can't be read
 )
 
-// states are all there are, in the order of a legend.
+// states lists all states in the order of a legend.
 var states = [...]string{Done, Running, Ready, Blocked, Failed, Stalled, Waiting, Unknown}
 
-// A Node is one slice in scope.
+// A Node is a slice in scope.
 type Node struct {
 	ID, Name string
 	State    string
-	Layer    int      // 0 for what depends on nothing in scope
-	Deps     []string // all of them, in the slice's order, in scope or not
+	Layer    int      // 0 for a node that depends on nothing in scope
+	Deps     []string // all dependencies in the slice's order, in scope or not
 	Critical bool     // on the critical path
 }
 
-// An Edge leads from a slice to one that it depends on; both are nodes, or To is Missing.
+// An Edge leads from a slice to a dependency. From is a node; To is a node or in Missing.
 type Edge struct{ From, To string }
 
-// A Graph is what is drawn.
+// A Graph is the graph to draw.
 type Graph struct {
-	Nodes    []Node // by layer, within one in launch order
+	Nodes    []Node // by layer, then in launch order
 	Edges    []Edge
-	Critical []string   // the longest chain of unfinished slices, the first to be built first
-	Cycles   [][]string // each a path that closes
-	Missing  []string   // ids that nodes depend on and nothing has
+	Critical []string   // the longest chain of unfinished slices, the first to build first
+	Cycles   [][]string // each a closed path
+	Missing  []string   // ids that nodes depend on and no slice has
 }
 
-// New makes the graph of the slices that the plan has in scope.
+// New returns the graph of the slices that the plan has in scope.
 func New(p *plan.Plan) *Graph {
 	g := &Graph{Critical: p.CriticalPath(), Cycles: p.Cycles}
 	critical := make(map[string]bool, len(g.Critical))
@@ -74,7 +74,7 @@ func (g *Graph) addEdges(p *plan.Plan, n *Node, missing *uniq.List) {
 		st := p.State(dep)
 		switch {
 		case st != nil && st.InScope:
-		case st == nil && needs.Has(dep): // else its row in STATE.md says that it was built
+		case st == nil && needs.Has(dep): // otherwise its row in STATE.md says that it was built
 			missing.Add(dep)
 		default:
 			continue
@@ -104,8 +104,8 @@ func stateOf(st *plan.State) string {
 	return Unknown
 }
 
-// Map returns the graph with every text that comes from files passed through f, for an output that not every character
-// may reach.
+// Map returns the graph with f applied to every text that comes from files, for outputs that
+// can't show every character.
 func (g *Graph) Map(f func(string) string) *Graph {
 	all := func(list []string) []string {
 		out := make([]string, len(list))
@@ -128,7 +128,7 @@ func (g *Graph) Map(f func(string) string) *Graph {
 	return out
 }
 
-// criticalEdges are those that the critical path goes along.
+// criticalEdges returns the edges along the critical path.
 func (g *Graph) criticalEdges() map[Edge]bool {
 	edges := make(map[Edge]bool, len(g.Critical))
 	for i := 1; i < len(g.Critical); i++ {

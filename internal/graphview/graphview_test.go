@@ -26,7 +26,8 @@ func graphOf(o plan.Options, items ...plan.Item) *Graph {
 	return New(plan.New(&plan.Snapshot{Items: plan.Pointers(items), Evidence: map[string]string{"S-0": "complete"}}, now, o))
 }
 
-// everyState has a slice of each state, a cycle, and dependencies on what isn't there.
+// everyState returns a graph with a slice of each state, a cycle, and dependencies on missing
+// slices.
 func everyState() *Graph {
 	waiting := item("S-8", "verifying", "Sign-off")
 	waiting.WaitingFor = "a look"
@@ -101,7 +102,7 @@ func TestTextPaints(t *testing.T) {
 	}
 }
 
-// Lines are as wide as they may be, unless ids and dependencies alone are wider.
+// Lines fit the width, unless ids and dependencies alone are wider.
 func TestTextOfAnyWidth(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var items []plan.Item
@@ -163,7 +164,7 @@ func TestDot(t *testing.T) {
 	}
 }
 
-// Whatever a name holds, every line of a diagram is one statement of the shapes that we write.
+// For any name, every line of a diagram is one statement of the forms that we write.
 func TestDiagramsOfAnyName(t *testing.T) {
 	mermaid := regexp.MustCompile(`^  n1\["S-1(: ([^"#&<>` + "`" + `\n]|#[0-9]+;)*)?"\]:::ready$`)
 	dot := regexp.MustCompile(`^  "S-1" \[label="(\\.|[^"\\\n])*", tooltip="ready", `)
@@ -178,7 +179,8 @@ func TestDiagramsOfAnyName(t *testing.T) {
 	})
 }
 
-// A graph of one milestone has no edges out of it, but its slices still name all that they depend on.
+// The graph of one milestone has no edges out of it, but its slices still list all their
+// dependencies.
 func TestMilestone(t *testing.T) {
 	in := func(it plan.Item, m string) plan.Item { it.Milestone = m; return it }
 	g := graphOf(plan.Options{Milestone: "m"}, in(item("S-1", "complete", "a"), "other"),

@@ -10,15 +10,16 @@ import (
 	"greenlight/internal/uniq"
 )
 
-// A Style is how Text writes.
+// A Style controls the output of Text.
 type Style struct {
-	ASCII bool // no character beyond it, but in names
-	Width int  // names are cut so that lines have at most so many columns, as far as that goes; 0 for no limit
-	// Paint, where it isn't nil, colors a mark by its state; what it adds takes no columns.
+	ASCII bool // only ASCII characters, except in names
+	// names are cut so that lines fit this many columns, as far as possible; 0 for no limit
+	Width int
+	// Paint, if not nil, colors a mark by its state; what it adds takes no columns.
 	Paint func(state, mark string) string
 }
 
-// A set is the characters of one style.
+// A set is the characters of a style.
 type set struct {
 	marks       map[string]string
 	arrow, cut  string
@@ -34,12 +35,13 @@ func (s Style) set() set {
 		Blocked: "·", Failed: "✗", Stalled: "!", Waiting: "⏸", Unknown: "?"}}
 }
 
-// shortestName is how far a name is cut at most.
+// shortestName is the length below which names aren't cut, in columns.
 const shortestName = 12
 
-// Text draws a list: a line for each slice, with its layer's number on the first of a layer, "*" on the critical path,
-// its mark, its name, and what it depends on, an id that nothing has with "?"; where the screen is too narrow that
-// stands in a line of its own. Below it the critical path, the cycles, and what the marks mean that occur.
+// Text returns a list with a line for each slice: its layer's number on the first of a layer,
+// "*" if it is on the critical path, its mark, its name, and its dependencies, with "?" after
+// an id that no slice has. If the screen is too narrow, the dependencies get a line of their
+// own. Below the list are the critical path, the cycles, and a legend of the marks that occur.
 func (g *Graph) Text(s Style) string {
 	c := s.set()
 	var b strings.Builder
@@ -75,10 +77,10 @@ func (g *Graph) Text(s Style) string {
 	return b.String()
 }
 
-// idColumn is where the ids begin.
+// idColumn is the column of the ids.
 const idColumn = 6
 
-// depTexts are the dependencies of each node in words.
+// depTexts returns the text of each node's dependencies.
 func (g *Graph) depTexts() []string {
 	missing := uniq.Of(g.Missing)
 	texts := make([]string, len(g.Nodes))
@@ -94,9 +96,9 @@ func (g *Graph) depTexts() []string {
 	return texts
 }
 
-// widths finds the columns of ids and of names. The longest names don't push the dependencies of all the others out of
-// sight: where a line would be too long names are cut, and where too little would be left of them the dependencies go
-// below.
+// widths returns the column widths of ids and names. Long names must not push the dependencies
+// out of sight: if a line would be too long, names are cut; if too little of them would remain,
+// the dependencies go below.
 func (g *Graph) widths(s Style, c set, texts []string) (ids, names int, below bool) {
 	deps := 0
 	for i := range g.Nodes {
@@ -107,7 +109,7 @@ func (g *Graph) widths(s Style, c set, texts []string) (ids, names int, below bo
 			deps = max(deps, 3+term.Width(c.arrow+texts[i]))
 		}
 	}
-	const before = 9 // layer, star, mark and the blanks between
+	const before = 9 // layer, star, mark and the spaces between
 	room := s.Width - before - ids
 	switch {
 	case s.Width <= 0 || names+deps <= room:
@@ -126,7 +128,7 @@ func cut(s string, width int, mark string) string {
 	return strings.TrimRight(term.Cut(s, width-term.Width(mark)), " ") + mark
 }
 
-// foot is what stands below the list.
+// foot returns the text below the list.
 func (g *Graph) foot(c set) string {
 	var b strings.Builder
 	if len(g.Nodes) == 0 {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// BenchmarkPosition is what a prompt costs in-process: find the project, read STATE.md, project
-// it, render the line.
+// BenchmarkPosition measures the in-process cost of a prompt: find the project, read STATE.md,
+// extract the position, render the line.
 func BenchmarkPosition(b *testing.B) {
 	for _, size := range []struct {
 		name  string
@@ -33,7 +33,7 @@ func BenchmarkPosition(b *testing.B) {
 	}
 }
 
-// longState is the usual file with decisions added until it has as many bytes.
+// longState returns the usual file, extended with decisions to that many bytes.
 func longState(bytes int) []byte {
 	var s strings.Builder
 	s.WriteString(strings.Replace(usual, "status: planning", "status: executing\nactive_phase: \"2\"", 1))

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// done and open are the files of a phase with a plan that is carried out, or isn't.
+// done and open add the files of a phase with a plan that is, or isn't, carried out.
 func (p planning) done(dirs ...string) planning {
 	for _, dir := range dirs {
 		p["phases/"+dir+"/01-01-PLAN.md"], p["phases/"+dir+"/01-01-SUMMARY.md"] = "p", "s"
@@ -24,7 +24,7 @@ func (p planning) open(dirs ...string) planning {
 	return p
 }
 
-// compatTree is a project at a milestone; "" for none.
+// compatTree returns a project at a milestone; "" for none.
 func compatTree(milestone string, roadmap ...string) planning {
 	state := "# State\n\n## Current Position\n\nPhase: 1 of 9 (A)\nStatus: Executing\nProgress: [███] 31%\n"
 	if milestone != "" {
@@ -36,7 +36,7 @@ func compatTree(milestone string, roadmap ...string) planning {
 type compatCase struct {
 	name string
 	tree planning
-	want string // the progress of GSD's own `state json`: total, done of phases; of plans; percent
+	want string // progress from GSD's own `state json`: total, done of phases; of plans; percent
 }
 
 func compatCases() []compatCase {
@@ -111,7 +111,7 @@ func (p planning) with(files ...string) planning {
 	return p
 }
 
-// What is wanted here is what the tools of GSD 1.10 answer for these trees.
+// The expected values are what the tools of GSD 1.10 return for these trees.
 func TestCompatProgress(t *testing.T) {
 	for _, test := range compatCases() {
 		t.Run(test.name, func(t *testing.T) {
@@ -147,7 +147,7 @@ func TestCompatProgress(t *testing.T) {
 	}
 }
 
-// Whatever a roadmap says, there is an answer, and a percent is one.
+// Any roadmap gives a result with a valid percent.
 func FuzzCompat(f *testing.F) {
 	for _, test := range compatCases() {
 		f.Add(test.tree["ROADMAP.md"], test.tree["STATE.md"])

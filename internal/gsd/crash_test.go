@@ -12,8 +12,8 @@ import (
 	"greenlight/internal/testfiles"
 )
 
-// crashing are the operations that are killed: one that writes STATE.md, and one that writes
-// two files under both locks.
+// crashing returns the operations to kill: one that writes STATE.md, and one that writes two
+// files under both locks.
 func crashing() map[string]func(*Store) error {
 	return map[string]func(*Store) error{
 		"block": func(s *Store) error { _, err := s.AddBlocker(ctx, Blocker{Text: "a key"}); return err },
@@ -38,9 +38,9 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// Whatever call a writer is killed at, STATE.md is the old one or the new one, what is pruned
-// is in one of the two files, and the next writer goes on: at once, or after the second that a
-// lock without a pid is given.
+// After a kill at any system call, STATE.md is the old or the new one, pruned entries are in
+// one of the two files, and the next writer continues: at once, or after the second granted to
+// a lock without a pid.
 func TestKilledAtEveryCall(t *testing.T) {
 	const decision = "- [Phase 1]: an old one\n"
 	state := "---\ncurrent_phase: \"3\"\n---\n## Decisions\n" + decision + "- [Phase 3]: a new one\n## Blockers\nNone\n"

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What GSD's own tools get wrong in these files, and what a write must do instead: the body
-// before and after it, where the frontmatter is no matter.
+// Mistakes of GSD's own tools in these files, and what a write must do instead: the body before
+// and after it, if the front matter doesn't matter.
 func TestWritesWithoutDamage(t *testing.T) {
 	for _, test := range []struct {
 		name, before, after string
@@ -111,7 +111,7 @@ func TestWritesWithoutDamage(t *testing.T) {
 	}
 }
 
-// What a write makes of the frontmatter.
+// The effect of a write on the front matter.
 func TestFrontmatterFollows(t *testing.T) {
 	update := func(name, value string) func(*Store) (Result, error) {
 		return func(s *Store) (Result, error) { return s.Update(ctx, name, value) }
@@ -119,7 +119,7 @@ func TestFrontmatterFollows(t *testing.T) {
 	for _, test := range []struct {
 		name, front, body string
 		run               func(*Store) (Result, error)
-		// lines that the frontmatter has then; ! before one that it hasn't
+		// lines that the front matter has afterwards; ! marks one that it lacks
 		want []string
 	}{
 		{"a stored status stays while the body's does", "status: verifying\n", "Status: Done\nPlan: 1\n", update("Plan", "2"), []string{"status: verifying"}},
@@ -177,7 +177,7 @@ func TestFrontmatterFollows(t *testing.T) {
 	}
 }
 
-// Status, percent and nothing else are GSD's own in compat mode.
+// In compat mode, status and percent follow GSD, and nothing else does.
 func TestCompat(t *testing.T) {
 	p := usualProject()
 	p["STATE.md"] = strings.Replace(usual, "Status: Ready to execute", "Status: x", 1)
@@ -230,7 +230,7 @@ func TestReading(t *testing.T) {
 	}
 }
 
-// Two sessions that carry out two phases in one tree: the second is told.
+// When two sessions carry out two phases in one tree, the second is warned.
 func TestBeginPhaseWarns(t *testing.T) {
 	var told []string
 	s := planning{"STATE.md": "Status: Executing Phase 3\n"}.store(t)
@@ -252,7 +252,8 @@ func TestBeginPhaseWarns(t *testing.T) {
 	}
 }
 
-// Whatever prune was killed at, what it moves is in one of the two files, and in the archive once.
+// After a kill at any point of prune, what it moves is in one of the two files, and in the
+// archive once.
 func TestPruneAgainAfterAKill(t *testing.T) {
 	state := "---\ncurrent_phase: \"9\"\n---\n## Decisions\n- [Phase 1]: a\n  and more\n- [Phase 8]: b\n## Blockers\n- Phase 2: x [RESOLVED]\n- Phase 2: open\n"
 	s := planning{"STATE.md": state}.store(t)
@@ -305,7 +306,7 @@ func TestRebuild(t *testing.T) {
 	}
 }
 
-// Progress is counted over the milestone that the file is in.
+// Progress is counted over the milestone of the file.
 func TestFacts(t *testing.T) {
 	roadmap := "# Roadmap\n\n## ✅ v1.0 Old (SHIPPED)\n\n### Phase 1: A\n\n## 🚧 v1.1 New (In Progress)\n\n### Phase 2: B\n\n### Phase 3: C\n"
 	p := planning{"ROADMAP.md": roadmap, "phases/01-a/01-01-PLAN.md": "", "phases/01-a/01-01-SUMMARY.md": "", "phases/02-b/02-01-PLAN.md": "",

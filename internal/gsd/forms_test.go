@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// at is a STATE.md that stands at a phase.
+// at returns a STATE.md at a phase.
 func at(milestone, phase, status string) string {
 	return "---\nmilestone: " + milestone + "\nstatus: executing\n---\n\n## Current Position\n\nPhase: " + phase + "\nStatus: " + status + "\n"
 }
@@ -16,10 +16,10 @@ func at(milestone, phase, status string) string {
 // passedReport is a verification that passed.
 const passedReport = "---\nstatus: passed\n---\n"
 
-// two is a roadmap with two phases, nothing ticked.
+// two is a roadmap with two open phases.
 const two = "### Phase 1: A\n**Depends on**: Nothing\n### Phase 2: B\n**Depends on**: Phase 1\n"
 
-// phaseLines are the items as shown gives them, without the warnings.
+// phaseLines returns the items as formatted by shown, without the warnings.
 func phaseLines(t *testing.T, files planning) []string {
 	t.Helper()
 	tree := map[string]string{}
@@ -30,8 +30,8 @@ func phaseLines(t *testing.T, files planning) []string {
 	return slices.DeleteFunc(lines, func(l string) bool { return strings.HasPrefix(l, "!") })
 }
 
-// A phase that its files say was carried out isn't launched again, however they are named and
-// whatever is gone.
+// A phase that its files show as carried out isn't launched again, however they are named and
+// whichever are missing.
 func TestExecutedFiles(t *testing.T) {
 	for _, test := range []struct{ files, want string }{
 		// Summaries without plans.
@@ -69,7 +69,7 @@ func TestExecutedFiles(t *testing.T) {
 			"verify: a decision about the gaps that were found"},
 		{"01-01-PLAN.md 01-01-SUMMARY.md 01-VERIFICATION.md=human_needed 01-UAT.md=resolved", "complete"},
 
-		// What is about plans isn't one.
+		// A file about plans isn't a plan.
 		{"01-PLAN-CHECK.md", "plan"},
 		{"01-PLAN-REVIEW.md", "plan"},
 		{"REPLAN-INPUTS.md PLANNING-NOTES.md REMEDIATION_PLAN.md", "plan"},
@@ -112,7 +112,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// What the roadmap calls complete in a heading, a status or a table is complete.
+// A phase that the roadmap calls complete in a heading, a status or a table is complete.
 func TestRoadmapSaysComplete(t *testing.T) {
 	for _, done := range []string{
 		"### Phase 1: A ✓", "### Phase 1: A ✔️", "### Phase 1: A ☑", "### ✓ Phase 1: A", "### Phase 1: A [x]", "### Phase 1 ✅: A", "### Phase 1: A — COMPLETE",
@@ -139,8 +139,8 @@ func TestRoadmapSaysComplete(t *testing.T) {
 
 const progressTable = "\n| Phase | Plans Complete | Status | Completed |\n|---|---|---|---|\n"
 
-// The table of progress is believed as far as nothing speaks against it. Where the files do, a
-// person decides.
+// The progress table is trusted unless something contradicts it. If the files do, a person
+// decides.
 func TestProgressTable(t *testing.T) {
 	plans := func(p planning, dir string, plans, summaries int) planning {
 		for i := range plans {
@@ -197,7 +197,7 @@ func TestProgressTable(t *testing.T) {
 	}
 }
 
-// sync lowers nothing that the roadmap or the files bear out.
+// sync lowers no count that the roadmap or the files confirm.
 func TestSyncKeepsWhatIsDone(t *testing.T) {
 	const front = "---\nmilestone: v1.0\nstatus: executing\nprogress:\n  total_phases: 3\n  completed_phases: 2\n  total_plans: 4\n  completed_plans: 3\n  percent: 67\n---\n\n" +
 		"## Current Position\n\nPhase: 3 of 3 (C)\nStatus: Ready to plan\nLast activity: 2026-01-02 — x\nProgress: [███████░░░] 67%\n"
@@ -222,7 +222,7 @@ func TestSyncKeepsWhatIsDone(t *testing.T) {
 	}
 }
 
-// Of what is said about other phases, only what is needed counts. A milestone is no phase.
+// In prose about other phases, only needed ones count. A milestone isn't a phase.
 func TestDependsInProse(t *testing.T) {
 	for text, want := range map[string]string{
 		"Phase 40 (baseline). Independent of Phase 42":                  "40",
@@ -276,8 +276,8 @@ func TestDependsInProse(t *testing.T) {
 	}
 }
 
-// A milestone that has shipped or left the roadmap holds up nothing; one that is open is all of
-// its phases.
+// A milestone that has shipped or left the roadmap blocks nothing; an open one stands for all
+// of its phases.
 func TestDependsOnMilestones(t *testing.T) {
 	const roadmap = "- ✅ **v1.0 MVP** - Phases 1-2 (shipped)\n## v1.1 Now\n### Phase 3: C\n**Depends on**: v1.0 (shipped)\n### Phase 4: D\n**Depends on**: v0.9\n" +
 		"### Phase 5: E\n**Depends on**: v1.0 Phase 2\n## v1.2 Next\n### Phase 6: F\n**Depends on**: v1.1\n### Phase 7: G\n**Depends on**: v1.2 Phase 6; Phase 39 (complete)\n### Phase 8: H\n**Depends on**: v9.0\n"
@@ -291,8 +291,8 @@ func TestDependsOnMilestones(t *testing.T) {
 	}
 }
 
-// While a milestone is being defined, the phases of the last one aren't its: nothing is ready,
-// and no write counts them.
+// While a milestone is being defined, the phases of the last one don't belong to it: nothing is
+// ready, and no write counts them.
 func TestMilestoneWithoutARoadmap(t *testing.T) {
 	const old = "## v1.0 MVP\n- [x] **Phase 1: A**\n- [ ] **Phase 2: B**\n"
 	defining := at("v1.1", "Not started (defining requirements)", "Defining requirements")
@@ -356,7 +356,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// A name stands beside its own version alone, and without the marks of a link.
+// A name goes only with its own version, without link markup.
 func TestMilestoneNames(t *testing.T) {
 	for title, want := range map[string]string{
 		"- ✅ **[v1.0 MVP](milestones/v1.0-ROADMAP.md)** - Phases 1-2 (shipped)": "v1.0 MVP shipped",
@@ -389,7 +389,8 @@ func TestMilestoneNames(t *testing.T) {
 	}
 }
 
-// Lines that say that a list is empty go when it isn't any more; what a person wrote stays.
+// Lines that declare a list empty are removed when it no longer is; text written by a person
+// stays.
 func TestHollowLines(t *testing.T) {
 	for _, line := range []string{"None", "None.", "None yet.", "None at this time.", "- None at this time", "*None currently.*", "(none)", "None active.", "None identified yet", "- None",
 		"None so far", "No blockers", "No known blockers.", "No open blockers or concerns", "No active blockers yet.", "N/A", "Nothing yet", "None currently identified.", "_None for now_"} {
@@ -437,7 +438,7 @@ func TestLifecycleWords(t *testing.T) {
 	}
 }
 
-// With --compat, plans and summaries pair by GSD's rule alone.
+// With --compat, plans and summaries are paired by GSD's rule alone.
 func TestCompatPairs(t *testing.T) {
 	for _, test := range []struct {
 		files         string
@@ -470,7 +471,7 @@ func TestCompatPairs(t *testing.T) {
 	}
 }
 
-// What is recorded is shown as it is, beside what is counted.
+// The recorded progress is shown unchanged, beside the counted one.
 func TestRecordedProgress(t *testing.T) {
 	files := map[string]string{".planning/ROADMAP.md": "## v1.0 MVP\n- [x] **Phase 1: A**\n- [ ] **Phase 2: B**\n",
 		".planning/STATE.md": "---\nmilestone: v1.0\nprogress:\n  total_phases: 9\n  completed_phases: 0\n  total_plans: 4\n  completed_plans: 0\n  percent: 0\n---\n"}
@@ -484,7 +485,7 @@ func TestRecordedProgress(t *testing.T) {
 	}
 }
 
-// What a person wrote behind a version stays, whatever a write counts.
+// Text that a person wrote after a version stays, whatever a write counts.
 func TestWordsBehindAVersion(t *testing.T) {
 	const roadmap = "## v2.0 Code quality\n- [x] **Phase 1: A**\n- [ ] **Phase 2: B**\n"
 	s := planning{"ROADMAP.md": roadmap, "STATE.md": at("v2.0-code-quality", "2 of 2 (B)", "Ready to plan")}.store(t)

@@ -19,7 +19,7 @@ func TestParseSkipsStackedFrontMatter(t *testing.T) {
 	}
 }
 
-// shreds are what files in this format are made of.
+// shreds are the building blocks of files in this format.
 var shreds = []string{"---", "\n", "\n", "\r\n", "status: ", "progress:", "  percent: 5", "next_phases: ", "[", "]", "\"4.5\"",
 	", ", "- ", "  ", "# x", "Phase: 1 of 5 (A)", "Status: Ready", "'", "\\", "\ufeff", "null", "{a: ", "}", "|", "a", "\x00", "é"}
 

@@ -13,11 +13,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A writer is a verb that writes, as the tests of what it mustn't change call it.
+// A writer is a verb that writes, as called by the tests of what it must not change.
 type writer struct {
 	name    string
-	lines   int // how many lines of the body it may replace or take out at most
-	settled int // from which call on another one changes nothing; 0: each call adds
+	lines   int // maximum number of lines of the body it may replace or remove
+	settled int // number of calls after which another changes nothing; 0 if each call adds
 	run     func(s *Store, text string) (Result, error)
 }
 
@@ -57,14 +57,14 @@ func writers() []writer {
 	}
 }
 
-// A reporter is a failer that goes on.
+// A reporter is a failer that continues after an error.
 type reporter interface {
 	failer
 	Errorf(format string, a ...any)
 	Fatalf(format string, a ...any)
 }
 
-// checkKept fails the test unless all is still there that a change mustn't touch.
+// checkKept fails the test if the change touched anything it must not.
 func checkKept(t reporter, w writer, before, after string) {
 	t.Helper()
 	old, now := Parse([]byte(before)), Parse([]byte(after))
@@ -101,7 +101,7 @@ func checkKept(t reporter, w writer, before, after string) {
 	}
 }
 
-// exercise runs a writer until it is to change nothing any more.
+// exercise runs a writer until it must no longer change anything.
 func exercise(t reporter, w writer, s *Store, text string) {
 	t.Helper()
 	before := s.text(t)
@@ -118,8 +118,8 @@ func exercise(t reporter, w writer, s *Store, text string) {
 	}
 }
 
-// memory is a directory whose files needn't reach a disk, where the system has one: what is
-// tested here isn't that.
+// memory returns a directory whose files needn't reach a disk, if the system has one:
+// durability isn't tested here.
 func memory(t testing.TB) string {
 	dir, err := os.MkdirTemp("/dev/shm", "gsd-test-")
 	if err != nil {
@@ -129,7 +129,7 @@ func memory(t testing.TB) string {
 	return dir
 }
 
-// fragments are lines as files have them, and as they break readers.
+// fragments returns lines found in files, and lines that break readers.
 func fragments() []string {
 	return []string{"", "", "# Project State", "## Current Position", "## Session", "## Session Continuity", "## Accumulated Context",
 		"### Decisions", "### Blockers/Concerns", "## Performance Metrics", "### Roadmap Evolution", "## Archive", "Phase: 2 of 5 (Core)  ",
@@ -227,7 +227,7 @@ func FuzzWriters(f *testing.F) {
 	})
 }
 
-// What is quoted stays as long as it is, however often the file is written.
+// Quoted text stays the same size, however often the file is written.
 func TestQuotesNeverGrow(t *testing.T) {
 	const stopped = `stopped_at: "say \"hi\" to C:\\x"`
 	s := planning{"STATE.md": "---\nowner: \"a \\\"b\\\" \\\\ c\"\n" + stopped + "\nstatus: executing\n---\n\nStatus: x\n"}.store(t)
@@ -239,7 +239,7 @@ func TestQuotesNeverGrow(t *testing.T) {
 	if text := s.text(t); !strings.Contains(text, "owner: \"a \\\"b\\\" \\\\ c\"\n"+stopped+"\n") {
 		t.Errorf("now it is\n%s", text)
 	}
-	for range 10 { // and what a write derives anew doesn't grow either
+	for range 10 { // values derived anew don't grow either
 		if _, err := s.RecordSession(ctx, Session{StoppedAt: `say "it's" \ x`}); err != nil {
 			t.Fatal(err)
 		}
@@ -249,7 +249,7 @@ func TestQuotesNeverGrow(t *testing.T) {
 	}
 }
 
-// Front matter that ends in -- goes on to the next rule: nothing below the line is changed by
+// Front matter that ends in -- extends to the next rule: nothing below the line is changed by
 // mistake.
 func TestMisclosedFrontMatter(t *testing.T) {
 	const state = "---\nstatus: x\nowner: a\n--\n\nStatus: Executing\n\n---\nowner: b\n\n---\n"
@@ -266,7 +266,7 @@ func TestMisclosedFrontMatter(t *testing.T) {
 	}
 }
 
-// Keys that are put in behind the progress block don't get into it.
+// Keys inserted after the progress block don't become part of it.
 func TestKeysBehindTheProgress(t *testing.T) {
 	s := planning{"STATE.md": "---\nprogress:\n  indented: 1\nstatus: executing\n---\n"}.store(t)
 	for range 2 {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// process starts one that lives until the test ends, and returns its pid.
+// process starts a process that lives until the test ends, and returns its pid.
 func process(t *testing.T) int {
 	t.Helper()
 	cmd := exec.Command("sleep", "600")
@@ -23,7 +23,7 @@ func process(t *testing.T) int {
 	return cmd.Process.Pid
 }
 
-// deadPID is the pid of a process that has been.
+// deadPID returns the pid of a process that has exited.
 func deadPID(t *testing.T) int {
 	t.Helper()
 	cmd := exec.Command("true")
@@ -33,7 +33,7 @@ func deadPID(t *testing.T) int {
 	return cmd.Process.Pid
 }
 
-// A lock file that somebody left is cleared by GSD's rules, and one that somebody has isn't.
+// A stale lock file is cleared by GSD's rules, and a held one isn't.
 func TestLockRules(t *testing.T) {
 	alive, dead := strconv.Itoa(process(t)), strconv.Itoa(deadPID(t))
 	asJSON := func(pid string) string {
@@ -82,7 +82,7 @@ func TestLockRules(t *testing.T) {
 	}
 }
 
-// Another gl holds a lock whatever its age and its pid say: it may live in another container.
+// Another gl holds its lock regardless of its age and pid: it may be in another container.
 func TestLockOfAnotherGl(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "STATE.md.lock")
 	l, err := tryLock(path, strconv.Itoa(deadPID(t)))
@@ -109,7 +109,7 @@ func TestLockOfAnotherGl(t *testing.T) {
 	}
 }
 
-// The body is what GSD's tools take for a pid, and both locks are held and given back.
+// GSD's tools can parse the body as a pid, and both locks are taken and released.
 func TestLockState(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "STATE.md")
 	release, err := lockState(ctx, state, true)
@@ -129,7 +129,8 @@ func TestLockState(t *testing.T) {
 	}
 }
 
-// Who waits for the second lock doesn't sit on the first: GSD takes them in the other order.
+// A process that waits for the second lock doesn't hold the first: GSD takes them in the
+// opposite order.
 func TestLockStateDoesNotDeadlock(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "STATE.md")
 	planning := filepath.Join(filepath.Dir(state), ".lock")
@@ -143,7 +144,7 @@ func TestLockStateDoesNotDeadlock(t *testing.T) {
 		ended <- err
 	}()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-		l, err := tryLock(state+".lock", "1") // as GSD's phase command does with .lock in hand
+		l, err := tryLock(state+".lock", "1") // as GSD's phase command does while holding .lock
 		if err == nil {
 			l.release()
 			break

@@ -7,14 +7,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Roadmaps as they are found: which milestones they have, and which phases the current one is
-// counted over.
+// Real roadmaps: their milestones, and the phases over which the current one is counted.
 func TestMilestones(t *testing.T) {
 	for _, test := range []struct {
 		name, road, state string
 		milestones        []string
 		current           string // version and name
-		phases            string // those that are counted
+		phases            string // the counted ones
 		moved, unbounded  bool
 	}{
 		{name: "two of one version", state: "milestone: v1.0\n",
@@ -90,8 +89,8 @@ func TestDecoratedPhases(t *testing.T) {
 	}
 }
 
-// A project that has moved on isn't stopped by a milestone that nobody has changed in the
-// frontmatter, and the next write that moves it says which it is.
+// A project that has moved on isn't stopped by an outdated milestone in the front matter, and
+// the next write that moves it updates the milestone.
 func TestMovedOn(t *testing.T) {
 	s := planning{
 		"ROADMAP.md": "- ✅ **v1.0 MVP** - Phases 1-1 (shipped)\n- 🚧 **v1.1 More** - Phases 2-3\n\n- [x] **Phase 1: A**\n- [ ] **Phase 2: B**\n- [ ] **Phase 3: C**\n",
@@ -111,8 +110,7 @@ func TestMovedOn(t *testing.T) {
 	}
 }
 
-// What a phase depends on is done where its files say so, whatever has become of its line in
-// the roadmap.
+// A dependency is done if its files say so, whatever has become of its line in the roadmap.
 func TestDependencyThatLeftTheRoadmap(t *testing.T) {
 	for name, files := range map[string]map[string]string{
 		"the directory is there":    {".planning/phases/03-c/03-01-PLAN.md": "", ".planning/phases/03-c/03-01-SUMMARY.md": ""},

@@ -31,7 +31,7 @@ progress:
 Phase: 4 of 17 (Observability)
 `
 
-// without is the sample without the lines that begin so, and with others in their place.
+// without returns the sample with lines replaced or removed.
 func without(replace ...string) string {
 	return strings.NewReplacer(replace...).Replace(sample)
 }
@@ -84,7 +84,7 @@ func TestScenes(t *testing.T) {
 	}
 }
 
-// What GSD's patterns stumble over means the same as the plain form.
+// Forms that defeat GSD's patterns mean the same as the plain form.
 func TestPositionTolerant(t *testing.T) {
 	want := position(sample)
 	progress := "progress:\n  total_phases: 17\n  completed_phases: 10\n  percent: 59\n"
@@ -167,7 +167,8 @@ func TestPercent(t *testing.T) {
 	}
 }
 
-// byPattern reads a position the way GSD's own status line is said to: line by line, by patterns.
+// byPattern reads a position as GSD's own status line is documented to: line by line, by
+// patterns.
 func byPattern(src string) (p Position) {
 	word := func(s string) string {
 		if s = trim(s); s != "" && strings.ContainsAny(s[:1], `"'`) {
@@ -218,7 +219,7 @@ func byPattern(src string) (p Position) {
 	return p
 }
 
-// Whatever somebody has written into the usual keys and lines reads as GSD's patterns read it.
+// The usual keys and lines, with any value, read as GSD's patterns read them.
 func TestPositionAsGSD(t *testing.T) {
 	values := rapid.SampledFrom([]string{"executing", `"4.5"`, "'x'", "null", "~", `["4.5", "4.6"]`, "[4.5,4.6]", "[]", "Ready to plan", "milestone", `"a: b"`,
 		"100", "0", "1 of 5 (Foo)", "01 of 05", "2 of 10 (A\nB)", "it's so", "x # y", "blocked - by him", "  spaced  ", "Phase 4 done", `"open`})

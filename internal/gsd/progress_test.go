@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// stateWith is a STATE.md with this progress block: completed and total phases, completed and
-// total plans, percent.
+// stateWith returns a STATE.md with this progress block: completed and total phases, completed
+// and total plans, percent.
 func stateWith(front string, n ...int) string {
 	keys := []string{"completed_phases", "total_phases", "completed_plans", "total_plans", "percent"}
 	text := "---\n" + front + "status: executing\nprogress:\n"
@@ -20,7 +20,7 @@ func stateWith(front string, n ...int) string {
 		"Last activity: 2026-01-01\nProgress: [███░░░░░░░] 33%\n\n### Decisions\n\nNone yet.\n\n### Blockers\n\nNone\n"
 }
 
-// stored are the counts in the file, as stateWith takes them.
+// stored returns the counts in the file, in the order of stateWith.
 func stored(text string) []int {
 	d := Parse([]byte(text))
 	var n []int
@@ -34,12 +34,11 @@ func stored(text string) []int {
 	return n
 }
 
-// Projects as they are found, with the counts that are right for them, and those that a
-// careless count would give.
+// Real projects with their right counts, and those that a naive count would give.
 func countedProjects() []struct {
 	name  string
 	files planning
-	want  []int // percent is by the formula
+	want  []int // percent follows the formula
 } {
 	type project = struct {
 		name  string
@@ -77,8 +76,7 @@ func countedProjects() []struct {
 	}
 }
 
-// What status shows, what doctor says and what each write leaves are one thing, and none loses
-// what was done.
+// status, doctor and every write agree, and none loses completed work.
 func TestCountsAgree(t *testing.T) {
 	for _, p := range countedProjects() {
 		if p.files["STATE.md"] == "" {
@@ -94,7 +92,7 @@ func TestCountsAgree(t *testing.T) {
 					t.Fatalf("%s: %v", w.name, err)
 				}
 				want := p.want
-				// they are asked for the percent
+				// their purpose is the percent
 				if want[4] == 42 && (w.name == "sync" || w.name == "update-progress") {
 					want = append(want[:4:4], 67)
 				}
@@ -117,7 +115,7 @@ func TestCountsAgree(t *testing.T) {
 	}
 }
 
-// Counts that are behind are found by doctor, and its advice puts them right.
+// doctor finds outdated counts, and its advice corrects them.
 func TestCountsAreCorrected(t *testing.T) {
 	for _, p := range countedProjects() {
 		if p.files["STATE.md"] != "" {

@@ -75,7 +75,7 @@ Depends on: Phases 3, 3.1 and 2 (the cart, v1.0)
 ### Phase 10: Last
 `
 
-// outline is a roadmap in one line a phase.
+// outline returns a roadmap with one line per phase.
 func outline(r *Roadmap) []string {
 	var lines []string
 	for _, p := range r.Phases {
@@ -94,7 +94,7 @@ func outline(r *Roadmap) []string {
 	return lines
 }
 
-// milestones are a roadmap's milestones, a line each.
+// milestones returns a roadmap's milestones, one per line.
 func milestones(r *Roadmap) []string {
 	lines := []string{}
 	for _, m := range r.Milestones {
@@ -168,8 +168,7 @@ func TestPhaseKey(t *testing.T) {
 	}
 }
 
-// Whatever a roadmap says: an id is a safe file name, no phase is there twice or depends on
-// itself.
+// For any roadmap, ids are safe file names, and no phase occurs twice or depends on itself.
 func FuzzRoadmap(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		seen := map[string]bool{}

@@ -14,7 +14,7 @@ import (
 
 var ctx = context.Background()
 
-// A planning is what a verb works on: files by name below .planning.
+// A planning maps file names below .planning to their content.
 type planning map[string]string
 
 func (p planning) store(t testing.TB) *Store {
@@ -42,7 +42,7 @@ func (s *Store) text(t failer) string {
 	return string(src)
 }
 
-// changes are the lines that one text lacks and the other has, in order: `-old` and `+new`.
+// changes returns the lines that one text lacks and the other has, in order: `-old` and `+new`.
 func changes(old, new string) []string {
 	a, b := strings.SplitAfter(old, "\n"), strings.SplitAfter(new, "\n")
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
@@ -79,7 +79,7 @@ func changes(old, new string) []string {
 	return out
 }
 
-// usual is a file as GSD's template makes it, with what people and other tools leave in it: a
+// usual is a file made from GSD's template, with what people and other tools leave in it: a
 // comment, an unknown key, a hard line break, a rule in an odd place.
 const usual = `---
 gsd_state_version: '1.0'  # placeholder
@@ -160,7 +160,7 @@ func usualProject() planning {
 
 const written = `+last_updated: "2026-01-02T03:04:05.006Z"`
 
-// derivedNew is what the first write derives into usual's frontmatter, around its status.
+// derivedNew returns what the first write derives into usual's front matter, around its status.
 func derivedNew(status []string, date, desc string, body ...string) []string {
 	out := []string{"+current_phase: \"2\"", "+current_phase_name: Core"}
 	out = append(out, status...)
@@ -298,7 +298,7 @@ func TestVerbs(t *testing.T) {
 
 func slicesOf(lines ...string) []string { return lines }
 
-// doc is a result as the map that its reader sees.
+// doc returns a result as the map that its reader sees.
 func (r Result) doc(t testing.TB) map[string]any {
 	t.Helper()
 	text, err := encode(r.Doc)

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Todos are counted where a tool wrote their number; a person's list stays.
+// Todos are counted if a tool wrote their number; a person's list stays.
 func TestTodos(t *testing.T) {
 	for _, test := range []struct{ before, after string }{
 		{"[From .planning/todos/pending/]\n\nNone yet.\n", "[From .planning/todos/pending/]\n\n2 pending — see .planning/todos/pending/\n"},
@@ -52,7 +52,8 @@ func TestValidateMentionsALongFile(t *testing.T) {
 	}
 }
 
-// state-snapshot has the decisions and blockers that the verbs of this program and of GSD write.
+// state-snapshot includes the decisions and blockers written by the verbs of this program and
+// of GSD.
 func TestSnapshotReadsBullets(t *testing.T) {
 	s := planning{"STATE.md": "## Accumulated Context\n\n### Decisions\n\nRecent:\n\n- [Phase 2]: Tokens are hashed — never stored\n- **[Phase 03]** Go\n- [Init]: monorepo\n- no phase\n\n" +
 		"### Blockers/Concerns\n\nNone yet.\n- the key\n"}.store(t)

@@ -23,7 +23,7 @@ type failer interface {
 	Fatal(...any)
 }
 
-// write makes files under root; a name that ends in / is a directory.
+// write creates files under root; a name that ends in / is a directory.
 func write(t failer, root string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
@@ -52,7 +52,7 @@ func project(t *testing.T, files map[string]string) *Tracker {
 	return tr
 }
 
-// shown is the items in a line each: id, status, step and what they wait for.
+// shown returns one line per item: id, status, step and what it waits for.
 func shown(t *testing.T, tr *Tracker) []string {
 	t.Helper()
 	c, err := tr.Load()
@@ -171,8 +171,7 @@ func TestPrompts(t *testing.T) {
 	}
 }
 
-// Phases that the roadmap has dropped with their milestone hold up nobody; those that it never
-// had do.
+// Phases that the roadmap has dropped with their milestone block nothing; unknown ones do.
 func TestDependencies(t *testing.T) {
 	tr := project(t, map[string]string{".planning/ROADMAP.md": "### Phase 5: A\n**Depends on**: Phase 4\n### Phase 6: B\n**Depends on**: Phase 05, Phase 9\n"})
 	c, err := tr.Load()
@@ -188,7 +187,7 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
-// A phase asks for a person only when it is its turn.
+// A phase asks for a person only when its turn has come.
 func TestDue(t *testing.T) {
 	tr := project(t, map[string]string{".planning/config.json": talk, ".planning/ROADMAP.md": "### Phase 3: A\n**Depends on**: Phase 2\n### Phase 4: B\n### Phase 5: C\n**Depends on**: Phase 9\n"})
 	want := []string{"3 pending plan: a discussion", "4 pending plan", "5 pending plan"}
@@ -203,7 +202,7 @@ func TestWithoutRoadmap(t *testing.T) {
 	if len(c.Items) != 2 || c.Items[0].Name != "base camp" || len(c.Items[1].Deps) != 1 || c.Items[1].Deps[0] != "1" || len(c.Warnings) != 0 {
 		t.Errorf("%+v", c)
 	}
-	// half-written: nothing is made up
+	// half-written: nothing is inferred
 	write(t, tr.root, map[string]string{".planning/ROADMAP.md": "# Road"})
 	if c, _ := tr.Load(); len(c.Items) != 0 || c.Unsure == "" {
 		t.Errorf("%+v", c)
@@ -274,7 +273,7 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// While a phase is being worked on, STATE.md says so, and recommends nothing.
+// While a phase is being worked on, STATE.md says so and recommends nothing.
 func TestLifecycleOfAClaim(t *testing.T) {
 	tr := project(t, map[string]string{".planning/ROADMAP.md": road,
 		".planning/STATE.md": "---\nstatus: executing\nowner: kim\nnext_action: execute-phase\nnext_phases: [\"1\"]\n---\n\nStatus: Executing\n"})
@@ -373,8 +372,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// Whatever is on the disk: every phase has a step, a phase that waits says for what, and one
-// that is complete waits for nothing.
+// For any files, every phase has a step, a waiting phase says for what, and a complete one
+// waits for nothing.
 func TestItemsOfAnything(t *testing.T) {
 	names := rapid.SampledFrom([]string{"01-01-PLAN.md", "01-01-SUMMARY.md", "01-CONTEXT.md", "01-VERIFICATION.md", "01-UAT.md", "02-PLAN.md", "plans/PLAN-1.md"})
 	texts := rapid.SampledFrom([]string{"", "---\nstatus: passed\n---\n", "---\nstatus: gaps_found\n---\n", "---\nstatus: human_needed\nwave: 2\n---\n", "\x00---"})

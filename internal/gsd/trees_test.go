@@ -11,8 +11,8 @@ import (
 	"greenlight/internal/testfiles"
 )
 
-// changesOf are the keys of the frontmatter whose stored values a verb may change, beside
-// last_updated. What a phase's progress changes comes with every verb that moves a phase.
+// changesOf returns the front matter keys whose stored values a verb may change, besides
+// last_updated. Verbs that move a phase may change everything that its progress affects.
 func changesOf(verb string) []string {
 	moving := []string{"status", "current_phase", "current_phase_name", "current_plan", "last_activity", "last_activity_desc", "progress",
 		"milestone", "milestone_name", "stopped_at"}
@@ -35,9 +35,8 @@ func changesOf(verb string) []string {
 	return []string{"current_plan"} // it follows the body at every write
 }
 
-// realTrees are .planning directories as they are found: those below $GSD_TREES (each directory
-// with a STATE.md), and the state files of the corpus with a roadmap that bears out what they
-// count.
+// realTrees returns real .planning directories: those below $GSD_TREES (each directory with a
+// STATE.md), and the state files of the corpus with a roadmap that confirms their counts.
 func realTrees(t *testing.T) map[string]planning {
 	trees := map[string]planning{}
 	for _, file := range testfiles.Corpus(t, "gsd/*.md") {
@@ -86,8 +85,8 @@ func readTree(t *testing.T, dir string) planning {
 	return p
 }
 
-// Over everything real there is: a verb changes what it is for, no completed phase is lost that
-// the roadmap bears out, and what status shows, what is written and what doctor says are one.
+// On all real trees, a verb changes only what it is for, no completed phase that the roadmap
+// confirms is lost, and status, the written file and doctor agree.
 func TestRealTrees(t *testing.T) {
 	trees := realTrees(t)
 	if len(trees) == 0 {

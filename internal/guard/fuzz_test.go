@@ -7,7 +7,8 @@ import (
 	"greenlight/internal/slice"
 )
 
-// Whatever a client says: nothing panics, and what is let pass leaves the head of a slice's file as it was.
+// For any input nothing panics, and an allowed call leaves the head of a slice's file as it
+// was.
 func FuzzState(f *testing.F) {
 	f.Add("Edit", `{"old_string": "status: pending", "new_string": "status: complete"}`, sliceFile)
 	f.Add("Write", `{"content": "---\nid: S-1\n---\n"}`, sliceFile)

@@ -1,8 +1,9 @@
-// Package guard decides whether an agent may do what it is about to do to a file: state that gl keeps is changed by gl
-// alone, and agents whose work is to be judged by tests don't write them. It is pure: files come as bytes, and who asks
-// and what happens then is its callers' affair. Which files are protected it decides by names that can mean
-// nothing else, for a refusal that is wrong stops a night's work. What a call does to such a file counts as the worst where it
-// can't be told.
+// Package guard decides whether an agent may do what it is about to do to a file: only gl
+// changes its own state, and agents whose work is judged by tests don't write them. It is pure:
+// files come as bytes; identifying the caller and enforcing the decision are up to the callers.
+// It recognizes protected files only by unambiguous names, because a wrong refusal stops a
+// night's work. If the effect of a call on such a file can't be determined, it assumes the
+// worst.
 package guard
 
 import (
@@ -16,14 +17,16 @@ import (
 	"greenlight/internal/slice"
 )
 
-// A Call is a tool's call, as the client describes it to a hook before it is made.
+// A Call is a tool call, as the client describes it to a hook beforehand.
 type Call struct {
-	Tool  string // Edit, Write, MultiEdit, NotebookEdit, Read, Glob, Grep, or a server's: mcp__SERVER__NAME
-	Agent string // the sub-agent that calls, without its plugin's name; "" for the session itself
+	// Edit, Write, MultiEdit, NotebookEdit, Read, Glob, Grep, or a server's: mcp__SERVER__NAME
+	Tool  string
+	Agent string // the calling sub-agent, without its plugin's name; "" for the session itself
 	Input Input
 }
 
-// Writes says whether the tool changes files. Of a server's tool only its name and its fields tell.
+// Writes reports whether the tool changes files. For a server's tool it has only the name and
+// the fields to judge by.
 func (c Call) Writes() bool {
 	switch c.Tool {
 	case "Edit", "Write", "MultiEdit", "NotebookEdit", "":
@@ -35,24 +38,26 @@ func (c Call) Writes() bool {
 		"modif", "apply", "save", "move", "copy", "truncat")
 }
 
-// reads says whether the tool shows a file's content.
+// reads reports whether the tool shows a file's content.
 func (c Call) reads() bool { return c.Tool == "Read" || verb(c.Tool, "read") && !c.Writes() }
 
-// searches says whether the tool looks for names or lines in files.
+// searches reports whether the tool searches for names or lines in files.
 func (c Call) searches() bool { return c.Tool == "Glob" || c.Tool == "Grep" }
 
-// verb says whether the last part of a tool's name, mcp__SERVER__NAME, has one of the words.
+// verb reports whether the last part of a tool's name, mcp__SERVER__NAME, contains one of the
+// words.
 func verb(tool string, words ...string) bool {
 	name := strings.ToLower(tool[strings.LastIndex(tool, "__")+1:])
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(name, w) })
 }
 
-// known says whether After can tell what becomes of the file.
+// known reports whether After can determine the resulting file.
 func (c Call) known() bool {
 	return !c.Input.Unsure && slices.Contains([]string{"Edit", "Write", "MultiEdit"}, c.Tool)
 }
 
-// After is the file's text once the call is made, with plain line ends; false where the tool will refuse by itself.
+// After returns the file's text after the call, with plain line endings; false if the tool
+// itself will refuse.
 func (c Call) After(before string) (string, bool) {
 	before = plain(before)
 	edits := c.Input.Edits
@@ -65,7 +70,7 @@ func (c Call) After(before string) (string, bool) {
 	for _, e := range edits {
 		from, to := plain(e.Old), plain(e.New)
 		switch {
-		case from == "" && before == "": // that is how a file is made
+		case from == "" && before == "": // this creates a file
 			before = to
 		case from == "" || !strings.Contains(before, from):
 			return "", false
@@ -80,9 +85,9 @@ func (c Call) After(before string) (string, bool) {
 
 func plain(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
 
-// State refuses to write what gl keeps in a project's .greenlight. rel is the file's path in there, before its content,
-// nil for no file; generated says that STATE.md is made from the slice files. The error is the refusal, and says what to
-// do instead.
+// State refuses to write gl's own files in a project's .greenlight. rel is the file's path in
+// there; before is its content, nil if there is no file; generated reports that STATE.md is
+// generated from the slice files. The error is the refusal, and names an alternative.
 func State(c Call, rel string, before []byte, generated bool) error {
 	dir, name := path.Split(rel)
 	switch {
@@ -98,7 +103,8 @@ func State(c Call, rel string, before []byte, generated bool) error {
 	case rel == "config.json":
 		return errors.New(".greenlight/config.json names the commands that gl runs: use gl settings set KEY VALUE, " +
 			"and leave what that can't change to a person")
-	case rel == "GRAPH.json" && generated && (before == nil || json.Valid(before)): // what is broken may be mended by hand
+	case rel == "GRAPH.json" && generated && (before == nil || json.Valid(before)):
+		// a broken file may be repaired by hand
 		return errors.New(".greenlight/GRAPH.json is the graph that gl plans by: use gl add-slice NAME --deps …, " +
 			"and leave other changes to a person")
 	case dir == "slices/" && strings.HasSuffix(name, ".md"):
@@ -107,9 +113,10 @@ func State(c Call, rel string, before []byte, generated bool) error {
 	return nil
 }
 
-// Copy refuses to write a copy of state: a linked git worktree has one of each state file that git tracks, and no reader. rel
-// is the file's path in the worktree's .greenlight, original where the .greenlight that counts is; generated as for State.
-// Documents (contracts, summaries, decisions) belong to the branch, like code.
+// Copy refuses to write a copy of state: a linked git worktree has a copy of each state file
+// that git tracks, which nothing reads. rel is the file's path in the worktree's .greenlight;
+// original is the location of the live .greenlight; generated is as for State. Documents
+// (contracts, summaries, decisions) belong to the branch, like code.
 func Copy(c Call, rel, original string, generated bool) error {
 	dir, name := path.Split(rel)
 	instead := "Change the state through gl, which finds it from here (gl state, gl add-slice, gl settings)"
@@ -130,16 +137,18 @@ func Copy(c Call, rel, original string, generated bool) error {
 	return NewCopyError(strings.TrimSuffix(".greenlight/"+rel, "/"), path.Join(original, rel), instead)
 }
 
-// NewCopyError is the refusal to write a copy of a state file. original is the file that counts.
+// NewCopyError returns the refusal to write a copy of a state file. original is the live file.
 func NewCopyError(rel, original, instead string) error {
 	return fmt.Errorf("this is a linked worktree, where %s is a copy that nothing reads; the state is in %s. %s", rel, original, instead)
 }
 
-// frontmatter refuses to change the head of a slice's file. What is broken may be mended by hand.
+// frontmatter refuses to change the front matter of a slice's file. A broken file may be
+// repaired by hand.
 func frontmatter(c Call, id string, before []byte) error {
 	after, ok := c.After(string(before))
 	if !c.known() {
-		after, ok = "", c.Tool != "NotebookEdit" // which refuses what is no notebook
+		// NotebookEdit itself refuses anything but a notebook
+		after, ok = "", c.Tool != "NotebookEdit"
 	}
 	if !ok {
 		return nil
@@ -160,20 +169,20 @@ func frontmatter(c Call, id string, before []byte) error {
 		"gl state note %s for decisions and files. The text below the frontmatter is yours to edit", id, id, id)
 }
 
-// Isolation says by agent which kinds of files it may read and write.
+// Isolation maps agents to the kinds of files they may read and write.
 type Isolation map[string]row
 
 type row struct {
 	Tools    []string `json:"tools"`
 	MayRead  []Kind   `json:"may_read"`
 	MayWrite []Kind   `json:"may_write"`
-	Pages    []string `json:"pages"` // of gl ref, which it gets when it starts
+	Pages    []string `json:"pages"` // pages of gl ref that it gets when it starts
 }
 
-// Pages are the references that the agent gets when it starts.
+// Pages returns the references that the agent gets when it starts.
 func (all Isolation) Pages(agent string) []string { return all[agent].Pages }
 
-// ParseIsolation reads the content's isolation.json.
+// ParseIsolation parses the content's isolation.json.
 func ParseIsolation(data []byte) (Isolation, error) {
 	var all Isolation
 	if err := json.Unmarshal(data, &all); err != nil {
@@ -182,8 +191,9 @@ func ParseIsolation(data []byte) (Isolation, error) {
 	return all, nil
 }
 
-// Isolated refuses a sub-agent what its row of the table doesn't give it. rel is the file's path in the project; of Glob it is the
-// pattern's. handed reports whether the tests of the agent's slice were handed over.
+// Isolated refuses a sub-agent what its row of the table doesn't allow. rel is the file's path
+// in the project, or the pattern of a Glob. handed reports whether the tests of the agent's
+// slice were handed over.
 func (all Isolation) Isolated(c Call, rel string, handed bool) error {
 	rules, known := all[c.Agent]
 	kind := KindOf(rel)
@@ -196,7 +206,7 @@ func (all Isolation) Isolated(c Call, rel string, handed bool) error {
 		return fmt.Errorf("%s may not change %s: it was handed over with the tests, whose runner it configures; %s", c.Agent, rel, Tests.instead())
 	case c.Writes() && !slices.Contains(rules.MayWrite, kind):
 		return fmt.Errorf("%s may not change %s, and %s is one: %s", c.Agent, kind.noun(), rel, kind.instead())
-	case c.reads() && IsTestData(rel) && !IsTest(rel): // the code may have to read it
+	case c.reads() && IsTestData(rel) && !IsTest(rel): // the code may need to read it
 		return nil
 	case (c.reads() || c.searches()) && !slices.Contains(rules.MayRead, kind):
 		if kind == Tests {
@@ -208,15 +218,17 @@ func (all Isolation) Isolated(c Call, rel string, handed bool) error {
 	return nil
 }
 
-// Watches says whether what the agent changes must be compared: it has a shell, and may not change everything.
+// Watches reports whether the agent's changes must be compared: it has a shell, and its write
+// permissions are restricted.
 func (all Isolation) Watches(agent string) bool {
 	rules, known := all[agent]
 	return known && slices.Contains(rules.Tools, "Bash") &&
 		slices.ContainsFunc([]Kind{Plan, Setup, Code, Tests}, func(k Kind) bool { return !slices.Contains(rules.MayWrite, k) })
 }
 
-// Strayed are those of the changed files, by their paths in the project, that the agent may not change. An agent that isn't in the table may change
-// any. Who writes code runs the tests, and these may write data of their own. handed is as for Isolated.
+// Strayed returns those of the changed files, by their paths in the project, that the agent may
+// not change. An agent outside the table may change any. An agent that writes code also runs
+// the tests, which may write data of their own. handed is as for Isolated.
 func (all Isolation) Strayed(agent string, changed []string, handed bool) []string {
 	rules, known := all[agent]
 	return slices.DeleteFunc(slices.Clone(changed), func(rel string) bool {
@@ -225,8 +237,8 @@ func (all Isolation) Strayed(agent string, changed []string, handed bool) []stri
 	})
 }
 
-// Search refuses a sub-agent a search that prints lines of files it may not read. Of a search of whole directories nobody can say
-// which files it prints.
+// Search refuses a sub-agent a search that prints lines of files it may not read. A search of
+// whole directories may print any file.
 func (all Isolation) Search(c Call) error {
 	rules, known := all[c.Agent]
 	if !known || c.Tool != "Grep" || !c.Input.Lines || slices.Contains(rules.MayRead, Tests) && slices.Contains(rules.MayRead, Code) {
@@ -236,8 +248,8 @@ func (all Isolation) Search(c Call) error {
 		"as path", c.Agent)
 }
 
-// Implementing refuses a session that implements a slice by itself to change the tests that it is to pass. fixed says that they were
-// handed over for good.
+// Implementing refuses a session that implements a slice by itself to change the tests it must
+// pass. fixed reports that they were handed over for good.
 func Implementing(c Call, rel, id string, fixed bool) error {
 	if c.Agent != "" || !c.Writes() || KindOf(rel) != Tests && !IsContracts(rel) {
 		return nil

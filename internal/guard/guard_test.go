@@ -143,7 +143,7 @@ func TestIsolation(t *testing.T) {
 		refused      bool
 	}{
 		{"gl-implementer", `{"pattern": "x", "output_mode": "content"}`, true},
-		{"gl-implementer", `{"pattern": "x"}`, false}, // names alone
+		{"gl-implementer", `{"pattern": "x"}`, false}, // names only
 		{"gl-looker", `{"pattern": "x", "output_mode": "content"}`, false},
 		{"", `{"pattern": "x", "output_mode": "content"}`, false},
 	} {
@@ -165,7 +165,8 @@ func TestIsTest(t *testing.T) {
 		"spec/a_helper.rb": true, "lib/spec/a.py": false, "src/test/java/A.java": true, "src/test/java/ATest.java": true,
 		"src/main/java/Attest.java": false, "tests/a.rs": true, "src/tests.rs": true, "src/a/tests.rs": true, "shop/tests.py": true, "latests.py": false, "Tests/AppTests/A.swift": true, "docs/tests.md": false,
 		"tests/README.md": false, "": false,
-		// what tests are run from is a test; what has their name in the middle of the sources is a page, a model, a table
+		// what tests are run from is a test; what has their name in the middle of the sources
+		// is a page, a model, a table
 		"src/main/java/LabTest.java": false, "src/main/java/AUDIT.java": false, "app/src/androidTest/java/ATest.kt": true,
 		"app/models/lab_test.rb": false, "test/models/lab_test.rb": true, "app/Models/LabTest.php": false, "tests/Unit/LabTest.php": true,
 		"src/Shop/LabTest.cs": false, "src/Shop.Tests/LabTest.cs": true, "Sources/App/SpeedTest.swift": false, "AppTests/SpeedTest.swift": true,
@@ -179,7 +180,8 @@ func TestIsTest(t *testing.T) {
 	}
 }
 
-// What tests compare with, what they read, and how they are run: an implementation may read it, but not change it.
+// An implementation may read what tests compare with, what they read, and how they are run, but
+// not change it.
 func TestIsTestData(t *testing.T) {
 	for path, want := range map[string]bool{
 		"testdata/a.go": true, "a/testdata/in.go": true, "internal/x/testdata/script/a.txtar": true, "testdata": false,
@@ -196,7 +198,8 @@ func TestIsTestData(t *testing.T) {
 	}
 }
 
-// A field of another type, or under another name, is read as far as it can be, and what can't be read is known to be missing.
+// A field of another type, or under another name, is read as far as possible, and the rest is
+// known to be missing.
 func TestInput(t *testing.T) {
 	for text, want := range map[string]Input{
 		`{"file_path": "a", "old_string": "x", "new_string": "y", "replace_all": true}`:   {Paths: []string{"a"}, Edit: Edit{Old: "x", New: "y", All: true}, HasContent: true},
@@ -230,7 +233,8 @@ func TestInput(t *testing.T) {
 	}
 }
 
-// A call may name any number of files; who looks at each of them looks at no more than these.
+// A call may name any number of files; Input keeps at most maxPaths, and marks the rest as
+// unsure.
 func TestManyPaths(t *testing.T) {
 	var in Input
 	if err := json.Unmarshal([]byte(`{"paths": [`+strings.Repeat(`"a/b", `, 100_000)+`"c"]}`), &in); err != nil {

@@ -8,36 +8,37 @@ import (
 	"strings"
 )
 
-// An Input is what a tool is called with, as far as it says which file becomes what. It is read leniently: models write
-// "true" for true and servers have fields of their own, and a field of the wrong type mustn't hide the others.
+// An Input is the part of a tool's input that describes the change to a file. It is parsed
+// leniently: models write "true" for true, servers have fields of their own, and a field of the
+// wrong type must not hide the others.
 type Input struct {
-	Paths   []string // all that may be files, Claude Code's own fields first
+	Paths   []string // everything that may be a file, Claude Code's own fields first
 	Content string   // of Write
 	Edit
 	Edits      []Edit // of MultiEdit
-	HasContent bool   // there is a field with a text to be written
-	Lines      bool   // a search prints lines of files
+	HasContent bool   // some field has a text to write
+	Lines      bool   // the search prints lines of files
 	Pattern    string // of Glob
 	Command    string // of a shell
-	Unsure     bool   // something can't be read: what becomes of the file is unknown
+	Unsure     bool   // some field can't be parsed: the resulting file is unknown
 }
 
-// An Edit replaces a text by another, once or wherever it stands.
+// An Edit replaces a text by another, once or everywhere.
 type Edit struct {
 	Old string
 	New string
 	All bool
 }
 
-// MaxPath is how many bytes a path may have: no system opens a longer one.
+// MaxPath is the maximum length of a path in bytes: no system opens a longer one.
 const MaxPath = 4 << 10
 
 const (
-	maxPaths   = 64 // the paths of a call that are looked at
-	maxNesting = 8  // of the objects in which paths are looked for
+	maxPaths   = 64 // paths of a call that are checked
+	maxNesting = 8  // depth of objects searched for paths
 )
 
-// UnmarshalJSON takes any JSON.
+// UnmarshalJSON accepts any JSON.
 func (in *Input) UnmarshalJSON(data []byte) error {
 	*in = Input{}
 	fields, ok := object(data)
@@ -68,7 +69,7 @@ func (in *Input) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// object reads an object, also one that is written as a string.
+// object parses an object, even one encoded as a string.
 func object(data []byte) (map[string]json.RawMessage, bool) {
 	var text string
 	if json.Unmarshal(data, &text) == nil {
@@ -78,7 +79,7 @@ func object(data []byte) (map[string]json.RawMessage, bool) {
 	return fields, json.Unmarshal(data, &fields) == nil && fields != nil
 }
 
-// text reads a string, if there is one.
+// text parses a string, if present.
 func (in *Input) text(raw json.RawMessage, to *string) {
 	if len(raw) > 0 && json.Unmarshal(raw, to) != nil {
 		in.Unsure = true
@@ -97,7 +98,7 @@ func (in *Input) edit(fields map[string]json.RawMessage, to *Edit) {
 	}
 }
 
-// edits reads a list of edits, also one that is written as a string.
+// edits parses a list of edits, even one encoded as a string.
 func (in *Input) edits(raw json.RawMessage) {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
@@ -120,7 +121,7 @@ func (in *Input) edits(raw json.RawMessage) {
 	}
 }
 
-// find adds the strings in the value, of the key, that may be paths.
+// find adds the strings in the key's value that may be paths.
 func (in *Input) find(key string, raw json.RawMessage, depth int) {
 	if depth == 0 || len(in.Paths) > maxPaths {
 		in.Unsure = true
@@ -130,7 +131,7 @@ func (in *Input) find(key string, raw json.RawMessage, depth int) {
 		for _, k := range slices.Sorted(maps.Keys(fields)) {
 			if isPath(k) || !isContent(k) {
 				under := k
-				if isPath(key) { // {"file_path": {"value": "x"}}
+				if isPath(key) { // for {"file_path": {"value": "x"}}
 					under = key
 				}
 				in.find(under, fields[k], depth-1)
@@ -152,7 +153,8 @@ func (in *Input) find(key string, raw json.RawMessage, depth int) {
 	}
 }
 
-// add adds what may be a path. Too long a one stays, so that it is refused; a text of several lines is no path.
+// add adds a possible path. A path that is too long is kept, so that it is refused; a text of
+// several lines isn't a path.
 func (in *Input) add(path string) {
 	if rest, ok := strings.CutPrefix(path, "file://"); ok {
 		path = rest
@@ -170,19 +172,19 @@ func (in *Input) add(path string) {
 	in.Paths = append(in.Paths, path)
 }
 
-// plainKey is a key however it is written: filePath, file_path, file-path.
+// plainKey normalizes a key: filePath, file_path, file-path.
 func plainKey(key string) string {
 	return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(key))
 }
 
-// isPath says whether a field of that name may hold a path.
+// isPath reports whether a field with that name may contain a path.
 func isPath(key string) bool {
 	key = plainKey(key)
 	return strings.Contains(key, "path") || strings.Contains(key, "file") && !isContent(key) ||
 		slices.Contains([]string{"uri", "source", "src", "destination", "dest", "dst", "target", "from", "to", "location"}, key)
 }
 
-// isContent says whether a field of that name holds a text that is written.
+// isContent reports whether a field with that name contains a text to be written.
 func isContent(key string) bool {
 	key = plainKey(key)
 	return slices.ContainsFunc([]string{"content", "text", "string", "body", "edits", "patch", "diff", "data"}, func(word string) bool {

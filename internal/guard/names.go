@@ -7,26 +7,28 @@ import (
 	"sync"
 )
 
-// What the tests in a file are called, by the rules of its language's runners: enough to see that one is gone or skipped, not to run it.
+// This file finds the names of tests in a file by the rules of its language's runners, well
+// enough to see that one is gone or skipped, not to run it.
 
 // A TestName is a test in a file.
 type TestName struct {
 	Name    string
 	Skipped bool // by a mark in the file
-	Lines   int  // of code, the head included
+	Lines   int  // lines of code, including the head
 }
 
-// A dialect is how the tests of a language are written. Each of names has groups, the first of which that matches is the name.
+// A dialect describes how tests are written in a language. The expressions in names have
+// groups; the first that matches is the name.
 type dialect struct {
-	ends    []string // of files
-	names   string   // where a test begins
-	skips   string   // in a test, or just before it, it isn't run
-	all     string   // anywhere in the file, not all of its tests are run
-	comment string   // begins a line that says nothing
-	inline  bool     // tests stand in any file, beside the code
+	ends    []string // file extensions
+	names   string   // matches the beginning of a test
+	skips   string   // in a test, or just before it, means that it isn't run
+	all     string   // anywhere in the file, means that not all of its tests are run
+	comment string   // begins a comment line
+	inline  bool     // tests may be in any file, beside the code
 }
 
-// dialects is the table of languages.
+// dialects returns the table of languages.
 func dialects() []dialect {
 	const quoted = "(?:'((?:[^'\\\\\n]|\\\\.)*)'|\"((?:[^\"\\\\\n]|\\\\.)*)\"|`((?:[^`\\\\]|\\\\.)*)`)"
 	const jvm = `@(?:Test|ParameterizedTest|RepeatedTest|TestFactory|TestTemplate|Property)\b(?:\([^)]*\))?` +
@@ -69,14 +71,14 @@ func dialects() []dialect {
 	}
 }
 
-// A reader is a dialect, compiled.
+// A reader is a compiled dialect.
 type reader struct {
 	names, skips, all *regexp.Regexp
 	comment           string
 	inline            bool
 }
 
-// readers are the dialects by the endings of files.
+// readers maps file extensions to dialects.
 var readers = sync.OnceValue(func() map[string]*reader {
 	all := map[string]*reader{}
 	compile := func(text string) *regexp.Regexp {
@@ -94,7 +96,8 @@ var readers = sync.OnceValue(func() map[string]*reader {
 	return all
 })
 
-// HoldsTests reports whether a file may have tests by its language, whatever it is called: unit tests stand beside the code.
+// HoldsTests reports whether a file may contain tests because of its language, under any name:
+// unit tests are beside the code.
 func HoldsTests(rel string) bool {
 	switch path.Ext(rel) {
 	case ".rs", ".zig":
@@ -103,7 +106,8 @@ func HoldsTests(rel string) bool {
 	return false
 }
 
-// TestNames are the tests in a file's text, in order. known is false for languages that aren't in the table.
+// TestNames returns the tests in a file's text, in order. known is false for languages outside
+// the table.
 func TestNames(rel string, text []byte) (names []TestName, known bool) {
 	r := readers()[path.Ext(rel)]
 	if r == nil {
@@ -125,7 +129,7 @@ func TestNames(rel string, text []byte) (names []TestName, known bool) {
 	return names, true
 }
 
-// firstGroup is the first group that matched.
+// firstGroup returns the first group that matched.
 func firstGroup(text string, m []int) string {
 	for i := 2; i+1 < len(m); i += 2 {
 		if m[i] >= 0 {
@@ -135,7 +139,8 @@ func firstGroup(text string, m []int) string {
 	return ""
 }
 
-// headOf is where a test begins with the marks before it: lines of decorators, attributes and annotations.
+// headOf returns where a test begins, including the marks before it: lines of decorators,
+// attributes and annotations.
 func headOf(code string, at int) int {
 	at = strings.LastIndexByte(code[:at], '\n') + 1
 	for at > 0 {
@@ -161,7 +166,7 @@ func codeLines(body string) int {
 
 var blockComments = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?ms)^[ \t]*/\*.*?\*/`) })
 
-// withoutComments leaves out lines of comments, and blocks that begin a line.
+// withoutComments removes comment lines, and block comments that begin a line.
 func (r *reader) withoutComments(text string) string {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	if r.comment == "//" {

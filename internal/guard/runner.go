@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// runnerFiles configure runners of tests: who changes them can have any tests pass.
+// runnerFiles configure test runners: changing them can make any tests pass.
 var runnerFiles = []string{
 	"pytest.ini", ".pytest.ini", "conftest.py", "noxfile.py", ".coveragerc", "sitecustomize.py", "usercustomize.py",
 	"jest.config.*", "jest.setup.*", "vitest.config.*", "vitest.workspace.*", "vitest.setup.*", "karma.conf.*", "playwright.config.*", "cypress.config.*", ".mocharc*",
@@ -20,20 +20,22 @@ var runnerFiles = []string{
 	"phpunit.xml*", "behat.yml", "codeception.yml", ".rspec", ".rspec-local", "nextest.toml", ".busted", ".proverc",
 }
 
-// IsRunnerConfig reports whether a file configures a runner of tests, and nothing else. Until the tests are handed over, the agent
-// that sets a project up may write it; then it stays as it is, like they do.
+// IsRunnerConfig reports whether a file configures a test runner and nothing else. Until the
+// tests are handed over, the agent that sets up a project may write it; after that it is fixed,
+// like the tests.
 func IsRunnerConfig(rel string) bool {
 	name := path.Base(rel)
 	return path.Base(path.Dir(rel)) == ".cargo" && strings.HasPrefix(name, "config") || slices.ContainsFunc(runnerFiles, func(pattern string) bool {
-		ok, _ := path.Match(pattern, name) // the patterns are sound
+		ok, _ := path.Match(pattern, name) // the patterns are valid
 		return ok
 	})
 }
 
-// RunnerConfig reports whether a file configures a runner of tests, all of it or a part: see RunnerPart.
+// RunnerConfig reports whether a file, or a part of it, configures a test runner: see
+// RunnerPart.
 func RunnerConfig(rel string) bool { return HasRunnerPart(rel) || IsRunnerConfig(rel) }
 
-// setsUp reports whether the agent is one that sets runners up, as long as no tests are handed over.
+// setsUp reports whether the agent may set up runners while no tests are handed over.
 func (r row) setsUp() bool { return slices.Contains(r.MayWrite, Setup) }
 
 // PackageFile runs tests by its scripts.
@@ -44,8 +46,8 @@ func HasRunnerPart(rel string) bool {
 	return slices.Contains([]string{PackageFile, "pyproject.toml", "setup.cfg", "tox.ini"}, path.Base(rel))
 }
 
-// RunnerPart is what such a file says about running tests; "" for nothing, for what can't be read, and for the script that npm init
-// writes, which always fails.
+// RunnerPart returns the part of such a file about running tests; "" for none, for a file that
+// can't be parsed, and for the default script of npm init, which always fails.
 func RunnerPart(rel string, text []byte) string {
 	if path.Base(rel) == PackageFile {
 		return packagePart(text)
@@ -67,7 +69,8 @@ var runnerSection = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\[+\s*(?:pytest|tool:pytest|tool\.pytest\b|tool\.tox\b|tool\.coverage\b|tool\.nox\b|tool\.hatch\.envs|testenv|tox\b|tool\.poe\b|tool\.pdm\.scripts|aliases)`)
 })
 
-// packagePart is the scripts by which tests run, and the runners' configuration. Keys are exact: npm knows no Scripts.
+// packagePart returns the scripts that run tests, and the runners' configuration. Keys are
+// case-sensitive, as in npm.
 func packagePart(text []byte) string {
 	var doc map[string]json.RawMessage
 	if json.Unmarshal(text, &doc) != nil {
@@ -89,7 +92,7 @@ func packagePart(text []byte) string {
 	return b.String()
 }
 
-// stringsOf reads an object of strings; what isn't one is left out.
+// stringsOf parses an object of strings, omitting other values.
 func stringsOf(raw json.RawMessage) map[string]string {
 	var all map[string]json.RawMessage
 	_ = json.Unmarshal(raw, &all)
@@ -105,7 +108,7 @@ func stringsOf(raw json.RawMessage) map[string]string {
 	return list
 }
 
-// entries are the files that programs begin with, those that count first in front.
+// entries returns the files that programs read first, in order of precedence.
 func entries() map[string][]string {
 	node := []string{PackageFile, ".npmrc", ".yarnrc.yml", ".pnpmfile.cjs"}
 	jvm := []string{"build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "gradle.properties", "gradlew"}
@@ -123,14 +126,15 @@ func entries() map[string][]string {
 // A CommandFile is a tracked file that the test command runs.
 type CommandFile struct {
 	Path   string
-	Script bool // the command names it; else a program begins with it
+	Script bool // the command names it; otherwise a program reads it by default
 }
 
-// deepest is how many scripts that call each other are followed.
+// deepest is how many levels of scripts calling each other are followed.
 const deepest = 4
 
-// CommandFiles are the files that a command line runs, relative to the project: those that it names, those that its programs begin with, and
-// in the same way what these name. read returns a file's text; ok is false where there is none.
+// CommandFiles returns the files that a command line runs, relative to the project: those it
+// names, those its programs read by default, and recursively those that these name. read
+// returns a file's text; ok is false if it doesn't exist.
 func CommandFiles(line string, read func(rel string) (text []byte, ok bool)) []CommandFile {
 	f := &follower{read: read}
 	f.line(line, "", deepest)
@@ -143,7 +147,7 @@ type follower struct {
 	files []CommandFile
 }
 
-// words splits a line roughly: what is too much names no file.
+// words splits a line roughly: surplus words name no file.
 func words(line string) []string {
 	return strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\n\r;&|()<>'\"`{}$=,", r) })
 }
@@ -167,7 +171,7 @@ func (f *follower) line(line, dir string, depth int) {
 	}
 }
 
-// script notes a file that is named, and what it runs if it is a shell's.
+// script records a named file, and what it runs if it is a shell script.
 func (f *follower) script(rel, dir string, depth int) {
 	text, ok := f.read(rel)
 	if !ok || IsTest(rel) || !f.add(rel, true) {
@@ -183,7 +187,8 @@ func (f *follower) script(rel, dir string, depth int) {
 	}
 }
 
-// scripts follows only what is a program or a shell's script: a line of a script may name any file.
+// scripts follows only programs and shell scripts, because a line of a script may name any
+// file.
 func (f *follower) scripts(line, dir string, depth int) {
 	var runs []string
 	for _, w := range words(line) {
@@ -194,7 +199,7 @@ func (f *follower) scripts(line, dir string, depth int) {
 	f.line(strings.Join(runs, " "), dir, depth)
 }
 
-// entry notes a file that a program begins with.
+// entry records a file that a program reads by default.
 func (f *follower) entry(rel, dir string, args []string, depth int) {
 	text, ok := f.read(rel)
 	if !ok || !f.add(rel, false) || path.Base(rel) != PackageFile {
@@ -211,7 +216,7 @@ func (f *follower) entry(rel, dir string, args []string, depth int) {
 	}
 }
 
-// add reports whether the file is new.
+// add adds a file and reports whether it is new.
 func (f *follower) add(rel string, script bool) bool {
 	if slices.ContainsFunc(f.files, func(c CommandFile) bool { return c.Path == rel }) {
 		return false
@@ -220,8 +225,9 @@ func (f *follower) add(rel string, script bool) bool {
 	return true
 }
 
-// RunText is what of a file that a command runs decides how: of a makefile the rules that its goals need, and all that isn't a rule; of
-// package.json the scripts; else the whole file.
+// RunText returns the part of a file run by a command that determines what happens: for a
+// makefile, the rules needed by its goals and everything outside rules; for package.json, the
+// scripts; otherwise the whole file.
 func RunText(rel, line string, text []byte) string {
 	switch path.Base(rel) {
 	case PackageFile:
@@ -234,7 +240,7 @@ func RunText(rel, line string, text []byte) string {
 
 var makeRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([^\s#:=][^:=#]*)::?(?:$|[^=:])`) })
 
-// makeText leaves out the rules that none of the words needs.
+// makeText removes the rules that none of the words needs.
 func makeText(text string, goals []string) string {
 	type rule struct{ targets, needs, text string }
 	var rules []rule

@@ -9,22 +9,25 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// showers are programs that show or change the files they name. Others, such as runners of tests, may name them.
+// showers are programs that show or change the files they name. Others, such as test runners,
+// may name them.
 var showers = strings.Fields("cat tac nl head tail less more bat od xxd strings grep egrep fgrep rg ag awk gawk mawk sed cut sort uniq diff cmp " +
 	"cp mv rm ln tee truncate touch dd patch ed ex vi vim nano perl install shred")
 
-// gitShowers are the commands of git that show files. Those that put a file back are what an agent is told to use.
+// gitShowers are git commands that show files. Commands that restore a file are excluded,
+// because agents are told to use them.
 var gitShowers = strings.Fields("show diff log blame annotate grep cat-file apply")
 
-// shells run the text behind -c.
+// shells run the text after -c.
 var shells = strings.Fields("sh bash zsh dash ksh")
 
-// beside are words before a command that leave it the same command.
+// beside are words before a command that run it unchanged.
 var beside = strings.Fields("command builtin exec sudo env nohup nice xargs")
 
-// ShellFiles are the words of a shell command that name files which it shows or changes, as far as the text tells: arguments of
-// programs that do nothing else, and targets of redirections. What the shell would expand stays as it is; a cd counts for what
-// comes after it. What comes after a syntax error doesn't count: no shell runs it.
+// ShellFiles returns the words of a shell command that name files it shows or changes, as far
+// as the text tells: arguments of programs that do nothing else, and targets of redirections.
+// It doesn't expand anything, but applies a cd to what follows. It ignores everything after a
+// syntax error, which no shell runs.
 func ShellFiles(command string) []string {
 	r := &shellReader{}
 	r.read(command)
@@ -33,8 +36,8 @@ func ShellFiles(command string) []string {
 
 // A shellReader collects the files that commands name.
 type shellReader struct {
-	text  string // which is read
-	dir   string // to which a cd has led
+	text  string // the text being parsed
+	dir   string // directory set by a cd
 	files []string
 }
 
@@ -54,7 +57,8 @@ func (r *shellReader) visit(node syntax.Node) bool {
 		r.call(node.Args)
 	case *syntax.Redirect:
 		switch node.Op {
-		case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc, syntax.DplIn, syntax.DplOut: // a text, or another stream
+		case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc, syntax.DplIn, syntax.DplOut:
+			// a text, or another stream
 		default:
 			r.add(r.word(node.Word.Parts))
 		}
@@ -62,7 +66,7 @@ func (r *shellReader) visit(node syntax.Node) bool {
 	return true
 }
 
-// call is a command with its arguments.
+// call processes a command with its arguments.
 func (r *shellReader) call(args []*syntax.Word) {
 	words := make([]string, len(args))
 	for i, arg := range args {
@@ -86,7 +90,8 @@ func (r *shellReader) call(args []*syntax.Word) {
 		}
 	case slices.Contains(showers, name), name == "git" && slices.ContainsFunc(words, func(w string) bool { return slices.Contains(gitShowers, w) }):
 		for _, w := range words {
-			if _, file, revision := strings.Cut(w, ":"); revision && name == "git" { // git show HEAD:a_test.go
+			// as in git show HEAD:a_test.go
+			if _, file, revision := strings.Cut(w, ":"); revision && name == "git" {
 				w = file
 			}
 			if !isFlag(w) {
@@ -96,13 +101,14 @@ func (r *shellReader) call(args []*syntax.Word) {
 	}
 }
 
-// word is the text of a word without its quotes.
+// word returns the text of a word without its quotes.
 func (r *shellReader) word(parts []syntax.WordPart) string {
 	var b strings.Builder
 	for _, part := range parts {
 		switch part := part.(type) {
 		case *syntax.Lit:
-			b.WriteString(strings.ReplaceAll(part.Value, "\\", "")) // what a backslash quotes is the same without it
+			// removing backslashes yields the quoted text
+			b.WriteString(strings.ReplaceAll(part.Value, "\\", ""))
 		case *syntax.SglQuoted:
 			b.WriteString(part.Value)
 		case *syntax.DblQuoted:
@@ -116,7 +122,7 @@ func (r *shellReader) word(parts []syntax.WordPart) string {
 
 func (r *shellReader) add(file string) { r.files = append(r.files, inDir(r.dir, file)) }
 
-// isOption reports whether a word behind one of beside belongs to that one: -n, 5, NAME=VALUE.
+// isOption reports whether a word after one of beside belongs to it: -n, 5, NAME=VALUE.
 func isOption(word string) bool {
 	return isFlag(word) || strings.Contains(word, "=") || strings.Trim(word, "0123456789") == ""
 }
@@ -130,8 +136,8 @@ func inDir(dir, file string) string {
 	return path.Join(dir, file)
 }
 
-// Shell refuses an agent that may not read tests a command that shows or changes one. rel is a file of ShellFiles, by its path in
-// the project.
+// Shell refuses a command that shows or changes a test to an agent that may not read tests. rel
+// is one of ShellFiles, by its path in the project.
 func (all Isolation) Shell(agent, rel string) error {
 	if !all.HidesTests(agent) || !IsTest(rel) {
 		return nil

@@ -8,7 +8,8 @@ import (
 func TestShellFiles(t *testing.T) {
 	for command, want := range map[string][]string{
 		"cat a_test.go": {"a_test.go"},
-		"cd web && sed -n '1,5p' src/a.test.ts | head -3":        {"web/1,5p", "web/src/a.test.ts"}, // without quotes nobody can tell a script from a file
+		// without quotes a script can't be told from a file
+		"cd web && sed -n '1,5p' src/a.test.ts | head -3":        {"web/1,5p", "web/src/a.test.ts"},
 		"npx vitest run src/a.test.ts":                           nil,
 		"go test ./... -run TestA 2>&1 | tail -n 5":              {"5"},
 		"pytest tests/test_a.py::test_one > out.txt":             {"out.txt"},
@@ -41,7 +42,8 @@ func FuzzShellFiles(f *testing.F) {
 	f.Fuzz(func(t *testing.T, command string) { ShellFiles(command) })
 }
 
-// Until the tests are handed over, whoever sets up a project configures its runner; then nobody does, by the same list as the comparison.
+// Until the tests are handed over, the agent that sets up a project may configure its runner;
+// afterwards no agent may, by the same list as the comparison uses.
 func TestRunnerConfig(t *testing.T) {
 	rules := Isolation{"gl-implementer": {MayRead: []Kind{Setup, Code}, MayWrite: []Kind{Setup, Code}}, "gl-verifier": {MayRead: []Kind{Setup, Code, Tests}}}
 	for _, name := range []string{"vitest.config.ts", "jest.config.js", "pytest.ini", "conftest.py", "web/playwright.config.ts"} {
@@ -61,6 +63,6 @@ func TestRunnerConfig(t *testing.T) {
 		}
 	}
 	if err := rules.Isolated(Call{Tool: "Write", Agent: "gl-implementer"}, "package.json", true); err != nil {
-		t.Error(err) // of it the comparison looks at the scripts alone
+		t.Error(err) // of this file the comparison covers only the scripts
 	}
 }

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// testNames are the names that test files have by the rules of their language's tools, wherever they lie.
+// testNames returns the names of test files, in any directory, by the rules of their language's
+// tools.
 func testNames() []string {
 	return []string{
 		"*_test.go",
@@ -19,8 +20,8 @@ func testNames() []string {
 	}
 }
 
-// housedNames are those of languages whose tests have directories of their own. Elsewhere LabTest.java and lab_test.rb are
-// about laboratories.
+// housedNames returns the names for languages whose tests have directories of their own.
+// Elsewhere LabTest.java and lab_test.rb are about laboratories.
 func housedNames() []string {
 	return []string{
 		"*_spec.rb", "*_test.rb", "test_*.rb", "*_test.exs", "*_test.dart", "*_test.lua", "*_spec.lua", "*_test.clj", "*_test.cljs",
@@ -30,8 +31,8 @@ func housedNames() []string {
 	}
 }
 
-// testDirs are directories in which all source code is tests, and the languages that keep them there; elsewhere the name
-// may mean something else.
+// testDirs maps directories in which all source code is tests to the languages for which that
+// holds; for others the name may mean something else.
 func testDirs() map[string][]string {
 	script := []string{".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", ".cts"}
 	return map[string][]string{
@@ -43,8 +44,9 @@ func testDirs() map[string][]string {
 	}
 }
 
-// IsTest says whether a path, relative to the project and with forward slashes, is a test by its name or its directory.
-// It knows only what languages agree on: helpers and data of tests aren't tests to it.
+// IsTest reports whether a path, relative to the project and with forward slashes, is a test by
+// its name or its directory. It knows only what languages agree on, and excludes helpers and
+// data of tests.
 func IsTest(rel string) bool {
 	dir, name := path.Split(rel)
 	named := func(pattern string) bool {
@@ -57,14 +59,15 @@ func IsTest(rel string) bool {
 		inTestDir(parts, path.Ext(name))
 }
 
-// housesTests knows test, spec, AppTests, App.Tests, androidTest, integration_test, javatests.
+// housesTests matches test, spec, AppTests, App.Tests, androidTest, integration_test,
+// javatests.
 func housesTests(part string) bool {
 	part = strings.ToLower(part)
 	return part == "spec" || part == "specs" || part == "it" || strings.HasSuffix(part, "test") || strings.HasSuffix(part, "tests")
 }
 
-// inTestDir looks at the directories from the top. Below a directory of sources only some names can't mean anything else:
-// app/tests/page.tsx is a page, src/test/java is where Java has its tests.
+// inTestDir checks the directories from the top. Below a source directory, only some names are
+// unambiguous: app/tests/page.tsx is a page, src/test/java contains Java's tests.
 func inTestDir(parts []string, ext string) bool {
 	dirs := testDirs()
 	for i, part := range parts {
@@ -77,15 +80,15 @@ func inTestDir(parts []string, ext string) bool {
 	return false
 }
 
-// A Kind is what a file of a project is, for the table of isolation.
+// A Kind is the kind of a project's file, for the isolation table.
 type Kind string
 
 // The kinds.
 const (
-	Plan  Kind = "plan"  // documents below .greenlight
+	Plan  Kind = "plan"  // documents in .greenlight
 	Tests Kind = "tests" // tests, their helpers, and what they read or compare with
 	Code  Kind = "code"  // source code
-	Setup Kind = "setup" // everything else: build files, configuration, documents of the project
+	Setup Kind = "setup" // everything else: build files, configuration, the project's documents
 )
 
 func (k Kind) noun() string {
@@ -98,7 +101,7 @@ func (k Kind) noun() string {
 	return string(k)
 }
 
-// instead is what an agent that may not change such a file does.
+// instead tells an agent that may not change such a file what to do.
 func (k Kind) instead() string {
 	switch k {
 	case Tests:
@@ -109,7 +112,8 @@ func (k Kind) instead() string {
 	return "report to the session that started you what should change there, and why"
 }
 
-// KindOf is the kind of the file at a path, relative to the project and with forward slashes.
+// KindOf returns the kind of the file at a path, relative to the project and with forward
+// slashes.
 func KindOf(rel string) Kind {
 	switch {
 	case strings.HasPrefix(rel, ".greenlight/"):
@@ -122,20 +126,22 @@ func KindOf(rel string) Kind {
 	return Setup
 }
 
-// IsLock says whether a test locks what wrapped code does today, by its file's name.
+// IsLock reports whether a test locks the current behavior of wrapped code, judging by its file
+// name.
 func IsLock(rel string) bool {
 	return IsTest(rel) && strings.Contains(strings.ToLower(path.Base(rel)), "locked")
 }
 
-// IsContracts says whether the path, relative to the project, is that of its contracts.
+// IsContracts reports whether the path, relative to the project, is that of its contracts.
 func IsContracts(rel string) bool { return rel == ".greenlight/CONTRACTS.md" }
 
-// sources are the endings of source code.
+// sources are the extensions of source code.
 var sources = strings.Fields(".go .py .pyi .js .jsx .ts .tsx .mjs .cjs .mts .cts .vue .svelte .astro .html .css .scss .sass .less " +
 	".java .kt .kts .scala .groovy .clj .cljs .cljc .cs .fs .vb .swift .m .mm .c .h .cc .cpp .cxx .hpp .hh .rs .zig .nim .d .rb .erb .php .pl .pm " +
 	".lua .dart .ex .exs .heex .erl .hrl .hs .ml .mli .elm .r .jl .sql .graphql .proto .sh .bash .zsh .fish .ps1 .tf .sol .ipynb")
 
-// isTestHelper knows what tests share: testutil/, test_helpers/, factories/ among tests.
+// isTestHelper recognizes code shared by tests: testutil/, test_helpers/, factories/ among
+// tests.
 func isTestHelper(rel string) bool {
 	dir, _ := path.Split(rel)
 	parts := strings.Split(strings.ToLower(dir), "/")
@@ -152,8 +158,9 @@ func isTestHelper(rel string) bool {
 	return false
 }
 
-// IsTestData says whether a path is what tests read or compare with, or how they are run: golden files, snapshots,
-// fixtures, and the configuration of a test runner. Whoever changes it changes what the tests demand.
+// IsTestData reports whether a path is something that tests read or compare with, or that
+// determines how they run: golden files, snapshots, fixtures, and the configuration of a test
+// runner. Changing it changes what the tests demand.
 func IsTestData(rel string) bool {
 	dir, name := path.Split(rel)
 	if IsRunnerConfig(rel) && !IsTest(rel) || slices.ContainsFunc([]string{"*.snap", "*.golden", "*.golden.*"},
@@ -165,7 +172,7 @@ func IsTestData(rel string) bool {
 		switch part {
 		case "testdata", "__snapshots__", "__fixtures__":
 			return true
-		case "fixtures": // below sources it may be the matches of a league
+		case "fixtures": // below sources this may be the fixtures of a sports league
 			above := parts[:i]
 			if !slices.ContainsFunc(above, holdsSources) || slices.ContainsFunc(above, housesTests) || slices.Contains(above, "__tests__") {
 				return true
@@ -175,7 +182,7 @@ func IsTestData(rel string) bool {
 	return false
 }
 
-// HousesTests says whether a directory is one of tests, or lies in one.
+// HousesTests reports whether a directory contains tests, or lies in one that does.
 func HousesTests(dir string) bool {
 	return slices.ContainsFunc(strings.Split(dir, "/"), func(part string) bool { return housesTests(part) || part == "__tests__" })
 }

@@ -13,25 +13,27 @@ import (
 	"greenlight/internal/git"
 )
 
-// A found is what is remembered of a sub-agent: when it worked, and what it found. It is a file of runs/agents, named by the client's id of the
-// agent, and stays for as long as another agent is at work that ran at the same time.
+// A found records a sub-agent: when it worked, and the state it started from. It is a file in
+// runs/agents, named by the client's id of the agent, and stays while another agent is working
+// that ran at the same time.
 type found struct {
 	Agent   string    `json:"agent"`
-	Session string    `json:"session"` // whose it is
-	Dir     string    `json:"dir"`     // the worktree or checkout in which it works
+	Session string    `json:"session"` // session of the sub-agent
+	Dir     string    `json:"dir"`     // its worktree or checkout
 	Started time.Time `json:"started"`
 	Ended   time.Time `json:"ended,omitzero"`
 
-	Commit   string        `json:"commit,omitempty"`   // of what is in a worktree of gl's
+	Commit   string        `json:"commit,omitempty"`   // snapshot of gl's worktree
 	Contents *git.Contents `json:"contents,omitempty"` // of a checkout
 }
 
-// forgotten is the age at which a sub-agent of which no end was seen no longer counts: its session was killed.
+// forgotten is the age from which a sub-agent without a recorded end no longer counts: its
+// session was killed.
 const forgotten = 6 * time.Hour
 
 var agentID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`) })
 
-// foundIn is the file of the session's sub-agent; "" for none.
+// foundIn returns the file of the session's sub-agent; "" for none.
 func (s *session) foundIn(runs string) string {
 	if !agentID().MatchString(s.AgentID) {
 		return ""
@@ -48,7 +50,8 @@ func readFound(path string) *found {
 	return &f
 }
 
-// write keeps it. Without it nothing is compared, so an error is no reason to keep anybody from working.
+// write saves f. Without it nothing is compared, so write errors are ignored rather than
+// stopping the agent.
 func (f *found) write(path string) {
 	data, err := json.Marshal(f)
 	if err == nil && durable.MkdirPrivate(filepath.Dir(path)) == nil {
@@ -56,13 +59,13 @@ func (f *found) write(path string) {
 	}
 }
 
-// beside are the other sub-agents in the same directory that worked at a time when this one did. Files of those that nobody's comparison needs
-// any more are removed.
+// beside returns the other sub-agents in the same directory that worked at the same time as
+// this one. It removes files that no comparison needs anymore.
 func (f *found) beside(path string, now time.Time) []*found {
-	entries, _ := durable.ReadDir(filepath.Dir(path)) // without it there are none
+	entries, _ := durable.ReadDir(filepath.Dir(path)) // on error there are none
 	var list []*found
 	all := map[string]*found{}
-	oldest := now // when the first of those began that are still at work
+	oldest := now // start of the earliest agent that is still working
 	for _, e := range entries {
 		name := filepath.Join(filepath.Dir(path), e.Name())
 		o := readFound(name)
@@ -89,7 +92,7 @@ func (f *found) beside(path string, now time.Time) []*found {
 	return list
 }
 
-// namesOf are the agents' names, each once.
+// namesOf returns the agents' names, without duplicates.
 func namesOf(list []*found) []string {
 	var names []string
 	for _, f := range list {
@@ -99,7 +102,7 @@ func namesOf(list []*found) []string {
 	return slices.Compact(names)
 }
 
-// excused leaves out those of the files that one of the agents may change.
+// excused omits the files that one of the agents may change.
 func excused(paths []string, list []*found) []string {
 	return slices.DeleteFunc(slices.Clone(paths), func(rel string) bool {
 		return slices.ContainsFunc(list, func(f *found) bool { return len(isolation().Strayed(f.Agent, []string{rel}, true)) == 0 })

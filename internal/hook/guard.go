@@ -19,14 +19,14 @@ import (
 	"greenlight/internal/trust"
 )
 
-// guard is why the tool may not be called; nil if it may.
+// guard returns why the tool may not be called; nil if it may.
 func (s *session) guard() error {
 	c := guard.Call{Tool: s.Tool, Agent: s.agentName(), Input: s.ToolInput}
 	given := c.Input.Paths
 	switch {
 	case c.Tool == "Bash" || c.Tool == "PowerShell":
 		return s.guardShell(c)
-	case c.Tool == "Glob": // what it lists, not where it begins
+	case c.Tool == "Glob": // check what it lists rather than where it begins
 		given = []string{filepath.Join(append(given, c.Input.Pattern)...)}
 	case c.Tool == "Grep" && !s.isFile(given):
 		if refusal := isolation().Search(c); refusal != nil {
@@ -49,8 +49,8 @@ func (s *session) guard() error {
 	return nil
 }
 
-// guardShell is about the tests that a shell command of an agent names which may not read them. What a command does besides is
-// found by comparing.
+// guardShell checks the tests named in a shell command of an agent that may not read tests.
+// Other effects of the command are found by comparing.
 func (s *session) guardShell(c guard.Call) error {
 	if !isolation().HidesTests(c.Agent) {
 		return nil
@@ -73,14 +73,14 @@ func (s *session) guardShell(c guard.Call) error {
 	return nil
 }
 
-// handedOver reports whether the tests of the session's slice were handed over.
+// handedOver reports whether the session's slice has handed over its tests.
 func (s *session) handedOver() bool {
 	if pr, lineage := s.lineage(); lineage != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), comparing)
 		defer cancel()
 		repo, err := pr.Worktrees(ctx)
 		if err != nil {
-			return true // nobody knows
+			return true // unknown
 		}
 		commit, err := repo.HandedOver(ctx, lineage)
 		return err != nil || commit != ""
@@ -99,7 +99,7 @@ func (s *session) handedOver() bool {
 	})
 }
 
-// isFile says whether the paths are those of files alone.
+// isFile reports whether all paths are existing files.
 func (s *session) isFile(given []string) bool {
 	for _, path := range s.places(given) {
 		if info, err := os.Stat(path); err != nil || info.IsDir() {
@@ -109,8 +109,8 @@ func (s *session) isFile(given []string) bool {
 	return len(given) > 0
 }
 
-// places are the absolute paths that the paths of a call may mean: a server may begin at the project instead of the
-// session's directory.
+// places returns the absolute paths that the paths of a call may mean: a server may resolve
+// them from the project instead of the session's directory.
 func (s *session) places(given []string) []string {
 	var list []string
 	add := func(path string) {
@@ -136,10 +136,11 @@ func (s *session) places(given []string) []string {
 	return list
 }
 
-// maxLinks is how many symbolic links a path may lead through, as in the kernel.
+// maxLinks is the maximum number of symbolic links in a path, as in the kernel.
 const maxLinks = 40
 
-// realPath resolves the symbolic links in an absolute path, also those to what isn't there: a write makes it.
+// realPath resolves the symbolic links in an absolute path, including dangling ones, because a
+// write would create their target.
 func realPath(path string, readlink func(string) (string, error)) string {
 	const separator = string(filepath.Separator)
 	done, todo := separator, strings.Split(path, separator)
@@ -149,7 +150,7 @@ func realPath(path string, readlink func(string) (string, error)) string {
 		if part == "" || part == "." {
 			continue
 		}
-		next := filepath.Join(done, part) // also of ..
+		next := filepath.Join(done, part) // also cleans ..
 		target, err := readlink(next)
 		if err != nil {
 			done = next
@@ -166,7 +167,8 @@ func realPath(path string, readlink func(string) (string, error)) string {
 	return done
 }
 
-// guardState is about what gl keeps: the .greenlight of a project, and what a person has allowed.
+// guardState protects gl's own files: the .greenlight of a project, and the record of what a
+// person has allowed.
 func (s *session) guardState(c guard.Call, path string) error {
 	if !c.Writes() {
 		return nil
@@ -191,7 +193,7 @@ func (s *session) guardState(c guard.Call, path string) error {
 	}
 }
 
-// guardCopy is about the state files in a linked worktree, which nobody reads.
+// guardCopy checks the state files in a linked worktree, which are never read.
 func (s *session) guardCopy(c guard.Call, path string) error {
 	place, err := project.Locate(filepath.Dir(path), s.withoutRoot)
 	if err != nil || place.Here == place.Root || s.isFixture(realPath(place.Root, os.Readlink)) {
@@ -208,20 +210,21 @@ func (s *session) guardCopy(c guard.Call, path string) error {
 	return nil
 }
 
-// guardStateIn is about a file in the .greenlight of a directory, and reads nothing where that isn't a project's.
+// guardStateIn checks a file in the .greenlight of a directory, and reads nothing unless that
+// is a project's.
 func (s *session) guardStateIn(c guard.Call, dir, rel, path string) error {
 	if !s.isProject(dir) {
 		return nil
 	}
 	before, err := durable.ReadFile(path)
 	if before == nil && !errors.Is(err, os.ErrNotExist) {
-		before = []byte{} // empty, or a pipe or what can't be read: whatever is written there is a change
+		before = []byte{} // empty, a pipe or unreadable: any content is a change
 	}
 	return guard.State(c, rel, before, guarded(dir))
 }
 
-// isProject says whether a directory is the root of a project whose .greenlight is state: the session's own, or any other,
-// but not a copy on a branch nor one that tests have as their data.
+// isProject reports whether a directory is the root of a project whose .greenlight is live
+// state: the session's own or any other, but not a copy on a branch or test data.
 func (s *session) isProject(dir string) bool {
 	own, err := project.Find(s.Cwd, s.getenv)
 	if err == nil && realPath(own, os.Readlink) == dir {
@@ -234,7 +237,7 @@ func (s *session) isProject(dir string) bool {
 	return !s.isFixture(dir)
 }
 
-// isFixture says whether a project is the data of the tests of the session's own one.
+// isFixture reports whether a project is test data of the session's own project.
 func (s *session) isFixture(dir string) bool {
 	own, err := project.Find(s.Cwd, s.getenv)
 	if err != nil {
@@ -244,7 +247,7 @@ func (s *session) isFixture(dir string) bool {
 	return rel != "" && (guard.IsTestData(rel+"/") || guard.HousesTests(rel))
 }
 
-// withoutRoot is the environment without the project that GREENLIGHT_ROOT names.
+// withoutRoot is getenv without GREENLIGHT_ROOT.
 func (s *session) withoutRoot(key string) string {
 	if key == "GREENLIGHT_ROOT" {
 		return ""
@@ -252,7 +255,7 @@ func (s *session) withoutRoot(key string) string {
 	return s.getenv(key)
 }
 
-// guarded says whether agents must change the state of the project at root only through gl.
+// guarded reports whether agents must change the state of the project at root only through gl.
 func guarded(root string) bool {
 	pr, err := project.Open(root)
 	if err != nil {
@@ -261,8 +264,8 @@ func guarded(root string) bool {
 	return slices.ContainsFunc(pr.Views(), func(v *project.Project) bool { return v.Tracker.Traits().Guarded })
 }
 
-// guardTests is about the tests of the session's project, and of the project that the file is in: a session may have
-// changed to another directory since it claimed its slice.
+// guardTests checks the tests of the session's project, and of the project that contains the
+// file: a session may have changed directories since it claimed its slice.
 func (s *session) guardTests(c guard.Call, path string) error {
 	here, _ := project.Locate(s.Cwd, s.getenv)
 	there, _ := project.Locate(filepath.Dir(path), s.withoutRoot)
@@ -277,8 +280,9 @@ func (s *session) guardTests(c guard.Call, path string) error {
 	return nil
 }
 
-// inProject are the names that a file has in the project at root: in the project's place in the checkout that the file is in, in the
-// project's own, from that checkout's top, and from where the session works; none if it isn't the project's.
+// inProject returns the file's names in the project at root: relative to the project's place in
+// the file's checkout, to the project itself, to that checkout's top, and to where the session
+// works; none if the file isn't the project's.
 func (s *session) inProject(root string, here, there project.Place, path string) []string {
 	dirs := []string{root}
 	if root == there.Root {
@@ -296,7 +300,7 @@ func (s *session) inProject(root string, here, there project.Place, path string)
 	return names
 }
 
-// checkout is the nearest directory above the file that git begins at; "" for none.
+// checkout returns the nearest directory above the file with a .git; "" for none.
 func checkout(path string) string {
 	for dir := filepath.Dir(path); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		if paths.Exists(filepath.Join(dir, ".git")) {
@@ -306,7 +310,7 @@ func checkout(path string) string {
 	return ""
 }
 
-// guardTestsOf is about the tests of one project, by the names that the file has in it.
+// guardTestsOf checks the tests of one project, given the file's names in it.
 func (s *session) guardTestsOf(c guard.Call, root string, names []string) error {
 	if c.Agent != "" {
 		return s.guardIsolation(c, names)
@@ -336,7 +340,8 @@ func (s *session) guardTestsOf(c guard.Call, root string, names []string) error 
 	return nil
 }
 
-// guardIsolation is about one file by its names in a project, its own one first. Any name that makes it a test counts.
+// guardIsolation checks one file by its names in a project, its own one first. Any name that
+// makes it a test counts.
 func (s *session) guardIsolation(c guard.Call, names []string) error {
 	if len(names) == 0 {
 		return nil
@@ -348,7 +353,7 @@ func (s *session) guardIsolation(c guard.Call, names []string) error {
 	return isolation().Isolated(c, rel, guard.IsRunnerConfig(rel) && s.handedOver())
 }
 
-// active are the items that somebody works on.
+// active returns the items in progress.
 func active(p *plan.Plan) []*plan.State {
 	var list []*plan.State
 	for i := range p.States {
@@ -359,7 +364,8 @@ func active(p *plan.Plan) []*plan.State {
 	return list
 }
 
-// within is the path relative to the first of the directories that contains it, with forward slashes; "" for none.
+// within returns the path relative to the first of the directories that contains it, with
+// forward slashes; "" for none.
 func within(path string, dirs ...string) string {
 	for _, dir := range dirs {
 		if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {
@@ -369,7 +375,7 @@ func within(path string, dirs ...string) string {
 	return ""
 }
 
-// isolation is the table that ships with the agents; a test checks that it can be read.
+// isolation returns the table shipped with the agents; a test checks that it can be parsed.
 func isolation() guard.Isolation {
 	data, err := plugin.Read("isolation.json")
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	"greenlight/internal/testfiles"
 )
 
-// Whatever hides a file from a guard that looks only at one field, one type, one directory or one name.
+// All the ways to hide a file from a guard that checks only one field, one type, one directory
+// or one name.
 func TestGuardIsNotGoneAround(t *testing.T) {
 	root := shop(t)
 	other := shop(t) // the session "me" has S-2 here, too
@@ -25,7 +26,8 @@ func TestGuardIsNotGoneAround(t *testing.T) {
 		}
 	}
 	for _, link := range [][2]string{
-		{filepath.Join(root, ".greenlight/slices/S-7.md"), filepath.Join(root, "notes.md")}, // to what isn't there
+		// the target doesn't exist
+		{filepath.Join(root, ".greenlight/slices/S-7.md"), filepath.Join(root, "notes.md")},
 		{"../apps", filepath.Join(root, "sub/up")}, {"loop", filepath.Join(root, "loop")},
 		{filepath.Join(root, "sub"), filepath.Join(plain, "in")},
 	} {
@@ -80,7 +82,8 @@ func TestGuardIsNotGoneAround(t *testing.T) {
 		{"a test of another project in which the session works, too", root, "Write", write(filepath.Join(other, "x_test.go")), nil, "S-2 is being implemented"},
 
 		{"a link to a slice that isn't there", root, "Write", object{"file_path": "notes.md", "content": "---\nid: S-7\n---\n"}, nil, "gl add-slice"},
-		{"a link and back", root, "Write", write("sub/up/../.greenlight/runs/x"), nil, ""}, // which is sub/.greenlight
+		// which is sub/.greenlight
+		{"a link and back", root, "Write", write("sub/up/../.greenlight/runs/x"), nil, ""},
 		{"a link from elsewhere", plain, "Write", write(filepath.Join(plain, "in/x_test.go")), nil, "S-2 is being implemented"},
 		{"a link to itself", root, "Write", write("loop/x.go"), nil, ""},
 		{"a long way to a record", root, "Write", write(strings.Repeat("a/../", 100_000) + ".greenlight/runs/x"), nil, "gl stop"},
@@ -129,8 +132,8 @@ func TestGuardIsNotGoneAround(t *testing.T) {
 	}
 }
 
-// In a linked worktree the state files are copies: they are refused, and the reason names the ones that count. Documents are
-// written there, like code.
+// In a linked worktree the state files are copies: writing them is refused, and the reason
+// names the real ones. Documents are written there, like code.
 func TestGuardOfAWorktree(t *testing.T) {
 	root := testfiles.Make(t, map[string]string{
 		"apps/web/.greenlight/slices/S-2.md":            "---\nid: S-2\nstatus: implementing\nstep: implementing\nsession: t2\n---\n# S-2\n",
@@ -212,7 +215,7 @@ func (*endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Each component of a path is asked about a few times at most, whatever its links are.
+// The guard looks at each component of a path a few times at most, whatever links there are.
 func TestRealPathIsBounded(t *testing.T) {
 	asked := 0
 	links := func(targets map[string]string) func(string) (string, error) {

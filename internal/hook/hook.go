@@ -1,7 +1,8 @@
-// Package hook answers Claude Code's hooks: what a session and its sub-agents should know when they start, which reads and writes are
-// refused, what was changed that is to stay, and whether a session may stop while it holds a slice. What may be written is decided by package guard, to which this package
-// brings the files. It returns answers and prints nothing. A hook must never keep anybody from working, so whatever goes
-// wrong is an empty answer.
+// Package hook answers Claude Code's hooks: what a session and its sub-agents should know when
+// they start, which reads and writes are refused, which protected files were changed, and
+// whether a session may stop while it holds a slice. Package guard decides what may be written;
+// this package brings it the files. It returns answers and prints nothing. A hook must never
+// prevent work, so any failure gives an empty answer.
 package hook
 
 import (
@@ -34,15 +35,15 @@ func Names() []string {
 	return []string{SessionStart, SubagentStart, SubagentPages, Guard, AfterTool, SubagentStop, Stop}
 }
 
-// An Answer is what a hook has to say. The zero Answer lets the session go on.
+// An Answer is the output of a hook. The zero Answer lets the session continue.
 type Answer struct {
 	Text    string   // becomes part of the conversation; safe for a terminal
 	Refusal error    // why the tool may not be called
-	Block   *Block   // keeps the session from stopping, or tells it what is wrong with what it did
+	Block   *Block   // keeps the session from stopping, or reports a problem with its last call
 	Context *Context // becomes part of a sub-agent's conversation
 }
 
-// A Context is the document with which a hook tells a sub-agent something before it begins.
+// A Context is the document with which a hook informs a sub-agent before it begins.
 type Context struct {
 	Output struct {
 		Event string `json:"hookEventName"`
@@ -50,14 +51,15 @@ type Context struct {
 	} `json:"hookSpecificOutput"`
 }
 
-// A Block is the document with which a hook makes Claude Code continue, or tells it about the call that it has just made.
+// A Block is the document with which a hook makes Claude Code continue, or reports on the call
+// that it has just made.
 type Block struct {
 	Decision string `json:"decision"` // always "block"
 	Reason   string `json:"reason"`   // the model reads it
 }
 
-// Run answers the hook of that name, whose document is read from in. A hook that this gl doesn't know has nothing to say:
-// the plugin may be newer.
+// Run answers the named hook, whose document is read from in. An unknown hook gives an empty
+// answer, because the plugin may be newer.
 func Run(name string, in io.Reader, getenv func(string) string, now time.Time) Answer {
 	c, err := readCall(in)
 	if errors.Is(err, errTooLong) && name == Guard {
@@ -87,24 +89,25 @@ func Run(name string, in io.Reader, getenv func(string) string, now time.Time) A
 	return Answer{}
 }
 
-// A call is the document that the client passes to a hook, as far as we look at it. A field of the wrong type doesn't hide
-// the others.
+// A call is the part of the client's document that hooks use. A field of the wrong type doesn't
+// hide the others.
 type call struct {
-	Event      string
-	Source     string // why a session starts: startup, resume, clear, compact
-	Session    string
-	Cwd        string
-	AgentID    string
-	AgentType  string // only in sub-agents: "gl:gl-implementer" from a plugin, otherwise "gl-implementer"
+	Event   string
+	Source  string // why the session starts: startup, resume, clear, compact
+	Session string
+	Cwd     string
+	AgentID string
+	// only in sub-agents: "gl:gl-implementer" from a plugin, otherwise "gl-implementer"
+	AgentType  string
 	Tool       string
 	ToolInput  guard.Input
-	StopActive bool // the session continues because a hook wanted it to
-	Background bool // tasks are running that wake the session when they are done
+	StopActive bool // the session continues because of a hook
+	Background bool // tasks are running that will wake the session
 
-	Anybody bool // who calls can't be read: it may be any session or sub-agent
+	Anybody bool // the caller is unknown: it may be any session or sub-agent
 }
 
-// UnmarshalJSON takes any object.
+// UnmarshalJSON accepts any object.
 func (c *call) UnmarshalJSON(data []byte) error {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(data, &fields); err != nil {
@@ -117,7 +120,7 @@ func (c *call) UnmarshalJSON(data []byte) error {
 	text("hook_event_name", &c.Event)
 	text("source", &c.Source)
 	text("cwd", &c.Cwd)
-	text("tool_name", &c.Tool) // without one it may write
+	text("tool_name", &c.Tool) // an unnamed tool may write
 	session := text("session_id", &c.Session)
 	agent := text("agent_type", &c.AgentType)
 	text("agent_id", &c.AgentID)
@@ -126,14 +129,14 @@ func (c *call) UnmarshalJSON(data []byte) error {
 		c.Cwd = ""
 	}
 	if raw := fields["tool_input"]; len(raw) > 0 {
-		_ = c.ToolInput.UnmarshalJSON(raw) // it takes anything
+		_ = c.ToolInput.UnmarshalJSON(raw) // it accepts anything
 	}
 	c.StopActive = given(fields["stop_hook_active"], "false", `"false"`)
 	c.Background = given(fields["background_tasks"], "[]", "false")
 	return nil
 }
 
-// given says whether there is a value that is neither null nor one of those that mean nothing.
+// given reports whether there is a value other than null and those that mean nothing.
 func given(raw json.RawMessage, nothing ...string) bool {
 	var compact bytes.Buffer
 	return len(raw) > 0 && json.Compact(&compact, raw) == nil && compact.String() != "null" && !slices.Contains(nothing, compact.String())
@@ -142,7 +145,7 @@ func given(raw json.RawMessage, nothing ...string) bool {
 // maxCall bounds what is read.
 const maxCall = 64 << 20
 
-// errTooLong: nobody can say what such a call would write.
+// errTooLong is returned for a call whose writes can't be checked.
 var errTooLong = errors.New("the call is longer than 64 MB, which gl doesn't check: write the file in parts")
 
 func readCall(in io.Reader) (call, error) {
@@ -157,7 +160,7 @@ func readCall(in io.Reader) (call, error) {
 	return c, json.Unmarshal(data, &c)
 }
 
-// A session is the one that calls a hook.
+// A session is the session that calls a hook.
 type session struct {
 	call
 	getenv func(string) string
@@ -177,7 +180,7 @@ func (s *session) project() *project.Project {
 	return pr
 }
 
-// held are the slices in progress that the session has claimed.
+// held returns the slices in progress that the session has claimed.
 func (s *session) held(pr *project.Project, p *plan.Plan) []*plan.State {
 	var held []*plan.State
 	for i := range p.States {
@@ -193,5 +196,5 @@ func (s *session) held(pr *project.Project, p *plan.Plan) []*plan.State {
 	return held
 }
 
-// managed says whether gl itself claims and changes the project's items.
+// managed reports whether gl itself claims and changes the project's items.
 func managed(pr *project.Project) bool { return pr.Tracker.Traits().Managed }

@@ -25,7 +25,7 @@ import (
 
 var noon = time.Date(2031, 5, 6, 12, 0, 0, 0, time.Local)
 
-// shop has slices in several states; the session "me" has claimed S-2.
+// shop creates a project with slices in several states; the session "me" has claimed S-2.
 func shop(t *testing.T) string {
 	t.Helper()
 	slice := func(id, rest string) string { return "---\nid: " + id + "\n" + rest + "---\n# " + id + "\n" }
@@ -88,7 +88,7 @@ func TestNothingToSay(t *testing.T) {
 	}
 }
 
-// Every hook that the plugin asks for is one that gl knows.
+// gl knows every hook in the plugin.
 func TestNamesAreThePlugins(t *testing.T) {
 	data, err := plugin.Read("hooks/hooks.json")
 	if err != nil {
@@ -145,7 +145,7 @@ Next: gl why says what to do about each; gl slice builds what is ready.
 	}
 }
 
-// A list is cut, the hold is named, and text from files can't steer a terminal.
+// A long list is cut, the hold is named, and text from files can't control the terminal.
 func TestStartOfALargeProject(t *testing.T) {
 	files := map[string]string{".greenlight/runs/hold.json": `{"until": "2099-01-01T00:00:00Z", "since": "2026-01-01T00:00:00Z",
 		"kind": "quota", "reason": "come\u001b[2J\nback", "by": "S-3", "count": 1}`}
@@ -247,7 +247,8 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// The standards are for sessions that gl started, once: not for those that read them in a CLAUDE.md, nor when they go on.
+// The standards are for sessions that gl started, once: not for sessions that read them in a
+// CLAUDE.md, nor for resumed ones.
 func TestStandards(t *testing.T) {
 	root, home := shop(t), t.TempDir()
 	start := func(source string, env ...string) string {

@@ -7,7 +7,8 @@ import (
 	"greenlight/internal/plugin"
 )
 
-// The client shows only the beginning of what is longer, so each agent's pages, and the standards, are shorter.
+// The client shows only the beginning of longer texts, so each agent's pages and the standards
+// must fit.
 func TestPagesFit(t *testing.T) {
 	for name, row := range isolation() {
 		for _, page := range row.Pages {

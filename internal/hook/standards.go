@@ -10,9 +10,11 @@ import (
 	"greenlight/internal/project"
 )
 
-// standards are the engineering standards, for a session that gl started; "" where the session reads them anyway.
+// standards returns the engineering standards, for a session started by gl; "" if the session
+// reads them anyway.
 func (s *session) standards() string {
-	unpacked := strings.HasPrefix(filepath.Base(filepath.Dir(s.getenv("CLAUDE_PLUGIN_ROOT"))), "plugin-") // see package plugin
+	// see package plugin
+	unpacked := strings.HasPrefix(filepath.Base(filepath.Dir(s.getenv("CLAUDE_PLUGIN_ROOT"))), "plugin-")
 	if s.getenv("GL_SESSION") == "" && !unpacked {
 		return ""
 	}

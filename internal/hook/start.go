@@ -13,7 +13,8 @@ import (
 	"greenlight/internal/words"
 )
 
-// start is what a session should know before its first turn. A session that is resumed has read the standards.
+// start returns what a session should know before its first turn. A resumed session has already
+// read the standards.
 func (s *session) start() string {
 	text := s.state()
 	if standards := s.standards(); standards != "" && s.Source != "resume" {
@@ -22,14 +23,16 @@ func (s *session) start() string {
 	return text
 }
 
-// startOfSubagent is what a sub-agent should know before its first turn: the standards. Nil is for nothing.
+// startOfSubagent returns what a sub-agent should know before its first turn: the standards. It
+// returns nil for nothing.
 func (s *session) startOfSubagent() *Context { return newContext(s.standards()) }
 
-// MostContext is how many bytes the client takes of one hook: of more it shows the beginning. So the pages come by a hook of
-// their own.
+// MostContext is the number of bytes the client accepts from one hook; it truncates more. So
+// the pages have a hook of their own.
 const MostContext = 10_000
 
-// pages are the references that a sub-agent's work goes by, so that nobody has to type them. Nil is for none.
+// pages returns the references for a sub-agent's work, so that they needn't be typed. It
+// returns nil for none.
 func (s *session) pages() *Context {
 	names := isolation().Pages(s.agentName())
 	if len(names) == 0 || s.project() == nil {
@@ -38,7 +41,7 @@ func (s *session) pages() *Context {
 	return newContext(Pages(names))
 }
 
-// Pages are references as a sub-agent gets them.
+// Pages returns references in the form that sub-agents get.
 func Pages(names []string) string {
 	var b strings.Builder
 	for _, name := range names {
@@ -56,7 +59,7 @@ func newContext(text string) *Context {
 	return c
 }
 
-// state is where the project stands.
+// state returns the status of the project.
 func (s *session) state() string {
 	pr := s.project()
 	if pr == nil {
@@ -97,7 +100,7 @@ func headline(pr *project.Project, p *plan.Plan) string {
 	return fmt.Sprintf("%s keeps this project's state, and gl builds its %ss: %d/%d done.", pr.System().Name, p.Snapshot.Noun, p.Done, p.Total)
 }
 
-// startOfAgent is for a session that gl started: what it works on, and nothing about other work.
+// startOfAgent returns what a session started by gl works on, without other work.
 func (s *session) startOfAgent(pr *project.Project) string {
 	slice := s.getenv("GL_SLICE")
 	id := cmp.Or(slice, s.getenv("GL_TASK"))
@@ -118,7 +121,7 @@ func (s *session) startOfAgent(pr *project.Project) string {
 // mostItems is how many items a list names.
 const mostItems = 6
 
-// lists has a line for each group of items that isn't empty: what runs, what is ready and what is stuck.
+// lists returns a line for each nonempty group of items: what is running, ready and stuck.
 func (s *session) lists(p *plan.Plan) []string {
 	id := func(id string) string { return id }
 	cause := func(id string) string { return p.Why(id, s.now).Brief() }
@@ -145,7 +148,7 @@ func (s *session) lists(p *plan.Plan) []string {
 	return lines
 }
 
-// next is the command that continues from here, and what it does; "" for none.
+// next returns the command to continue with, and what it does; "" for none.
 func next(pr *project.Project, p *plan.Plan) string {
 	switch {
 	case len(p.TroubledIDs()) > 0:

@@ -8,8 +8,8 @@ import (
 	"greenlight/internal/sanitize"
 )
 
-// stop asks, once for each claim, about a slice that the session leaves in progress, and about tests that it has changed. Nil lets the
-// session stop.
+// stop asks, once for each claim, about a slice that the session leaves in progress, and about
+// tests that it has changed. It returns nil to let the session stop.
 func (s *session) stop() *Block {
 	if s.StopActive || s.AgentID != "" || s.Event != "Stop" || s.Background {
 		return nil
@@ -41,7 +41,8 @@ func (s *session) stop() *Block {
 	return nil
 }
 
-// subagentStop tells a sub-agent, once, what it has changed and may not change. Nil lets it end.
+// subagentStop tells a sub-agent, once, which files it changed without permission. It returns
+// nil to let it end.
 func (s *session) subagentStop() *Block {
 	if s.StopActive {
 		return nil
@@ -59,7 +60,7 @@ func (s *session) subagentStop() *Block {
 	return &Block{Decision: "block", Reason: strings.Join(parts, "\n\n")}
 }
 
-// leftInProgress says whether nobody has recorded yet how the work on a claimed slice ended.
+// leftInProgress reports whether the outcome of a claimed slice hasn't been recorded yet.
 func leftInProgress(st *plan.State) bool {
 	class := plan.Classify(st.Status)
 	return class != plan.Done && class != plan.Failed && class != plan.Waiting && st.WaitingFor == "" && !st.Paused

@@ -16,7 +16,7 @@ import (
 	"greenlight/internal/words"
 )
 
-// agentName is the sub-agent's, without its plugin's.
+// agentName returns the sub-agent's name, without that of its plugin.
 func (s *session) agentName() string {
 	if _, name, ok := strings.Cut(s.AgentType, ":"); ok {
 		return name
@@ -24,7 +24,8 @@ func (s *session) agentName() string {
 	return s.AgentType
 }
 
-// remember keeps that a sub-agent begins and, if it has a shell and may not change everything, what it finds.
+// remember records that a sub-agent begins and, if it has a shell and restricted permissions,
+// the state it starts from.
 func (s *session) remember() {
 	pr := s.project()
 	if pr == nil || s.AgentType == "" {
@@ -40,7 +41,8 @@ func (s *session) remember() {
 	if isolation().Watches(f.Agent) {
 		_, lineage := s.lineage()
 		if lineage == nil {
-			f.Contents, _ = git.ReadContents(ctx, f.Dir) // in no repository there is nothing to compare with
+			// outside a repository there is nothing to compare with
+			f.Contents, _ = git.ReadContents(ctx, f.Dir)
 		} else if repo, err := pr.Worktrees(ctx); err == nil {
 			f.Commit, _ = repo.Look(ctx, lineage)
 		}
@@ -48,7 +50,7 @@ func (s *session) remember() {
 	f.write(path)
 }
 
-// place is the project's place in the checkout in which the session works.
+// place returns the project's place in the checkout in which the session works.
 func (s *session) place() string {
 	place, err := project.Locate(s.Cwd, s.getenv)
 	if err != nil {
@@ -57,7 +59,8 @@ func (s *session) place() string {
 	return realPath(place.Here, os.Readlink)
 }
 
-// strayed is what a sub-agent has changed, by whatever means, and may not change: told once. "" is for nothing.
+// strayed describes what a sub-agent has changed, by any means, without permission; it reports
+// this once. "" means nothing.
 func (s *session) strayed() string {
 	pr := s.project()
 	if pr == nil {
@@ -101,8 +104,9 @@ func (s *session) strayed() string {
 	return text + "Then return what you found; what should change there is for the session that started you."
 }
 
-// changedSince are the files that are otherwise than the sub-agent found them, by their paths in the project. alone says that nobody else works
-// there. In a checkout in which another session holds an item nobody can tell whose a change is, and nothing is compared.
+// changedSince returns the files that differ from what the sub-agent started with, by their
+// paths in the project. alone reports that no other agent works there. In a checkout in which
+// another session holds an item, the author of a change is unknown, and nothing is compared.
 func (s *session) changedSince(ctx context.Context, pr *project.Project, f *found) (changed []string, alone bool) {
 	if f.Commit != "" {
 		_, lineage := s.lineage()
@@ -135,7 +139,7 @@ func (s *session) changedSince(ctx context.Context, pr *project.Project, f *foun
 	return changed, false
 }
 
-// crowded says whether another session holds an item of the project.
+// crowded reports whether another session holds an item of the project.
 func (s *session) crowded(pr *project.Project) bool {
 	p, err := pr.Plan(s.now, pr.Options())
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"greenlight/internal/testfiles"
 )
 
-// A checkoutProject is a project in a git repository, as a person works in it.
+// A checkoutProject is a project in a git repository that a person works in.
 type checkoutProject struct {
 	*testing.T
 	root string
@@ -65,7 +65,7 @@ func (p *checkoutProject) at(seconds int, hook, agent, id string, more ...any) A
 	return runAt(p.T, noon.Add(time.Duration(seconds)*time.Second), hook, doc)
 }
 
-// reason is what an agent is told when it ends, "" for nothing.
+// reason returns the message to an agent when it ends, "" for none.
 func reason(a Answer) string {
 	if a.Block == nil {
 		return ""
@@ -73,8 +73,9 @@ func reason(a Answer) string {
 	return a.Block.Reason
 }
 
-// In a checkout, what an agent's shell has changed is compared with its row when it ends: tests and contracts for the implementer, everything for
-// the verifier; what was there before, and what gl wrote, isn't its doing.
+// In a checkout, an agent's changes by shell are compared with its row when it ends: tests and
+// contracts for the implementer, everything for the verifier. Earlier changes and those that gl
+// wrote don't count as its own.
 func TestStrayedInACheckout(t *testing.T) {
 	p := newCheckout(t)
 	p.at(0, SubagentStart, "gl-implementer", "i1")
@@ -111,8 +112,9 @@ func TestStrayedInACheckout(t *testing.T) {
 	}
 }
 
-// Agents that work at the same time don't answer for what another of them may change, also if that one has ended already, and what none of them may
-// change is told with the others' names.
+// Agents that work at the same time aren't blamed for changes that another of them may make,
+// even if that one has ended; a change that none of them may make is reported with the others'
+// names.
 func TestStrayedSideBySide(t *testing.T) {
 	p := newCheckout(t)
 	p.at(0, SubagentStart, "gl-verifier", "v1")
@@ -135,7 +137,7 @@ func TestStrayedSideBySide(t *testing.T) {
 		t.Errorf("told of what another may have done: %q", got)
 	}
 
-	// One that was killed doesn't excuse anybody for long.
+	// An agent that was killed excuses the others only for a short time.
 	later := int(forgotten/time.Second) + 60
 	p.at(later, SubagentStart, "gl-verifier", "v3")
 	p.write("src/a.go", "package src // worst\n")
@@ -144,7 +146,7 @@ func TestStrayedSideBySide(t *testing.T) {
 	}
 }
 
-// Where another session holds a slice nobody can tell whose a change is.
+// While another session holds a slice, the author of a change can't be known.
 func TestStrayedInCompany(t *testing.T) {
 	p := newCheckout(t)
 	p.write(".greenlight/slices/S-2.md", "---\nid: S-2\nstatus: tests\nsession: somebody\n---\n# S-2\n")

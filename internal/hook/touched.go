@@ -14,10 +14,12 @@ import (
 	"greenlight/internal/worktree"
 )
 
-// comparing is how long a comparison may take. The client waits for it, and the lane compares in any case.
+// comparing is the time limit of a comparison. The client waits for it, and the merge queue
+// compares in any case.
 const comparing = 45 * time.Second
 
-// touched tells a session of an attempt what it has changed, by whatever means, of what it handed over with its tests. Nil is for nothing.
+// touched tells a session of an attempt which of the files handed over with its tests it has
+// changed, by any means. It returns nil for none.
 func (s *session) touched(quick bool) *Block {
 	pr, lineage := s.lineage()
 	if lineage == nil {
@@ -52,7 +54,7 @@ func (s *session) touched(quick bool) *Block {
 	return &Block{Decision: "block", Reason: sanitize.Text(text)}
 }
 
-// lineage is the work of the attempt that the session is for, if it works in a worktree; nil otherwise.
+// lineage returns the work of the session's attempt, if it works in a worktree; otherwise nil.
 func (s *session) lineage() (*project.Project, *worktree.Lineage) {
 	id := s.getenv("GL_SLICE")
 	if s.getenv("GL_SESSION") == "" || id == "" {

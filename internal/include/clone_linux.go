@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// clone shares the data by FICLONE: Btrfs, XFS, bcachefs and ZFS know it.
+// clone shares the data through FICLONE, which Btrfs, XFS, bcachefs and ZFS support.
 func clone(src *os.File, dst string) error {
 	f, err := os.OpenFile(dst, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

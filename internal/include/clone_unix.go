@@ -7,7 +7,8 @@ import (
 	"syscall"
 )
 
-// cloneError is what a failed attempt means: a full disk is the only failure that copying would meet as well.
+// cloneError interprets a failed clone: a full disk is the only failure that copying would meet
+// as well.
 func cloneError(err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return err

@@ -10,9 +10,10 @@ import (
 	"strings"
 )
 
-// hide prepares the worktree for files that git doesn't ignore: the agent's git add -A would commit them, and the branch then
-// couldn't be merged into the checkout that they come from. Each of their directories gets a .gitignore that names them and
-// itself. Where there is one already, they are left.
+// hide prepares the worktree for files that git doesn't ignore: the agent's git add -A would
+// commit them, and then the branch couldn't be merged into the checkout they come from. Each of
+// their directories gets a .gitignore that names them and itself. If there already is one, the
+// files aren't copied.
 func (c *copier) hide(list []string) ([]string, error) {
 	byDir := map[string][]string{}
 	for _, p := range list {
@@ -51,7 +52,8 @@ func (c *copier) hide(list []string) ([]string, error) {
 	return kept, nil
 }
 
-// ignore writes the .gitignore of a directory; false where another one is there, or no directory can be.
+// ignore writes the .gitignore of a directory; it returns false if there is another one, or the
+// directory can't be created.
 func (c *copier) ignore(dir, text string) (bool, error) {
 	if c.mkdirs(dir) != nil {
 		return false, nil
@@ -68,7 +70,8 @@ func (c *copier) ignore(dir, text string) (bool, error) {
 	return err == nil, errors.Join(err, f.Close())
 }
 
-// isOurs says whether an earlier run has written the same file, and finishes it if it was interrupted.
+// isOurs reports whether an earlier run has written the same file, and completes it if that run
+// was interrupted.
 func (c *copier) isOurs(file, text string) bool {
 	info, err := os.Lstat(file)
 	if err != nil || !info.Mode().IsRegular() {
@@ -81,11 +84,11 @@ func (c *copier) isOurs(file, text string) bool {
 	return string(data) == text || os.WriteFile(file, []byte(text), 0o644) == nil
 }
 
-// ignoreLine is the pattern for one name in the directory of the .gitignore.
+// ignoreLine returns the pattern for one name in the directory of the .gitignore.
 func ignoreLine(name string) string {
 	var b strings.Builder
 	b.WriteByte('/')
-	for i := range len(name) { // the name need not be UTF-8
+	for i := range len(name) { // the name needn't be UTF-8
 		if strings.IndexByte(`\*?[ `, name[i]) >= 0 {
 			b.WriteByte('\\')
 		}

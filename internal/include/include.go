@@ -1,7 +1,8 @@
-// Package include brings files that git doesn't keep from the main checkout into a new worktree: what .worktreeinclude names
-// (gitignore syntax) and git ignores, and what agents read in their directories (slash commands, settings). Data is shared copy
-// on write where the file system can. Nothing that is there is overwritten, and nothing is read or written through a symbolic
-// link.
+// Package include copies files that git doesn't track from the main checkout into a new
+// worktree: those that .worktreeinclude names (gitignore syntax) and git ignores, and those
+// that agents read in their directories (slash commands, settings). It uses copy on write if
+// the file system supports it. It overwrites nothing, and neither reads nor writes through a
+// symbolic link.
 package include
 
 import (
@@ -23,34 +24,37 @@ import (
 	"greenlight/internal/statedir"
 )
 
-// PatternsFile is where a repository names the ignored files that its worktrees need, at its top.
+// PatternsFile is where a repository names the ignored files that its worktrees need, at its
+// top.
 const PatternsFile = ".worktreeinclude"
 
-// MaxBytes is how much is copied byte by byte. What the file system shares doesn't count.
+// MaxBytes limits how much is copied byte by byte. Data shared by the file system doesn't
+// count.
 const MaxBytes = 1 << 30
 
-// Options say from where to where.
+// Options define the source and the destination.
 type Options struct {
 	From, To string // the tops of the main checkout and of the worktree
-	Place    string // of the project below them; "" for the top itself
+	Place    string // the project's place below them; "" for the top itself
 	MaxBytes int64  // 0 for MaxBytes
 }
 
-// A Report is what was done.
+// A Report describes what was copied.
 type Report struct {
-	Files  int   // copied, symbolic links included
-	Cloned int   // of these, how many share their data
+	Files  int   // copied, including symbolic links
+	Cloned int   // those that share their data
 	Bytes  int64 // of the others
 	Left   []Left
 }
 
-// Left is what wasn't copied although it should have been.
+// Left is something that should have been copied but wasn't.
 type Left struct {
-	Path string // relative to the top; of a directory, everything in it
+	Path string // relative to the top; for a directory, everything in it
 	Why  string
 }
 
-// agentFiles are the places below a project where agents look for commands, agents, skills and settings.
+// agentFiles returns the places below a project where agents look for commands, agents, skills
+// and settings.
 func agentFiles() []string {
 	return []string{
 		".claude/commands", ".claude/agents", ".claude/skills", ".claude/hooks", ".claude/greenlight", ".claude/settings.json", ".claude/settings.local.json",
@@ -60,34 +64,35 @@ func agentFiles() []string {
 	}
 }
 
-// Copy does it. It may be called again for a worktree in which it was interrupted.
+// Copy copies the files. It may be repeated for a worktree in which it was interrupted.
 func Copy(ctx context.Context, o Options) (*Report, error) {
 	return newCopier(o).run(ctx, clone)
 }
 
-// A cloner makes a file at a path, which doesn't exist, that shares its data with an open one. The error is errNoClone where the
-// file system can't.
+// A cloner creates a file at a path, which doesn't exist, that shares its data with an open
+// one. The error is errNoClone if the file system can't.
 type cloner func(src *os.File, dst string) error
 
-// errNoClone: no data can be shared between the two places.
+// errNoClone is returned if no data can be shared between the two places.
 var errNoClone = errors.New("the file system can't share data")
 
-// A copier is Copy at work.
+// A copier is the state of Copy.
 type copier struct {
 	Options
 	Report
 
-	clone cloner           // nil once it has failed
-	dirs  map[string]error // directories in the worktree that have been looked at
+	clone cloner           // nil after it has failed
+	dirs  map[string]error // results of checking directories in the worktree
 }
 
-// A file is one to be copied.
+// A file is a file to copy.
 type file struct {
 	path string // relative to the tops, with forward slashes
 	info fs.FileInfo
 }
 
-// A unit is what is copied as a whole or not at all: the files below a directory that the branch doesn't have, or one file.
+// A unit is copied as a whole or not at all: the files below a directory that the branch lacks,
+// or one file.
 type unit struct {
 	path  string
 	files []file
@@ -119,7 +124,8 @@ func (c *copier) run(ctx context.Context, clone cloner) (*Report, error) {
 	return &c.Report, nil
 }
 
-// wanted lists what git ignores and what it doesn't, and keeps in neither case.
+// wanted returns the wanted files that git ignores, and those that it doesn't; git tracks none
+// of them.
 func (c *copier) wanted(ctx context.Context) (ignored, others []string, err error) {
 	if patterns := filepath.Join(c.From, PatternsFile); paths.IsFile(patterns) {
 		if ignored, err = git.Included(ctx, c.From, patterns); err != nil {
@@ -141,7 +147,8 @@ func (c *copier) wanted(ctx context.Context) (ignored, others []string, err erro
 	return slices.Compact(ignored), others, err
 }
 
-// units joins the files, the smallest unit first: when there is too much, an .env is copied and node_modules isn't.
+// units groups the files, smallest unit first: if there is too much, .env is copied and
+// node_modules isn't.
 func (c *copier) units(list []string) []*unit {
 	byPath := map[string]*unit{}
 	for _, p := range list {
@@ -167,7 +174,8 @@ func (c *copier) units(list []string) []*unit {
 	})
 }
 
-// look returns what is at a path in the main checkout; nil without a reason for what is never copied.
+// look returns what is at a path in the main checkout; nil without a reason for what is never
+// copied.
 func (c *copier) look(p string) (info fs.FileInfo, why string) {
 	if strings.HasSuffix(p, "/") {
 		return nil, "a repository of its own"
@@ -177,7 +185,7 @@ func (c *copier) look(p string) (info fs.FileInfo, why string) {
 	}
 	info, err := os.Lstat(filepath.Join(c.From, p))
 	switch {
-	case errors.Is(err, fs.ErrNotExist): // it has gone since
+	case errors.Is(err, fs.ErrNotExist): // deleted meanwhile
 		return nil, ""
 	case err != nil:
 		return nil, reason(err)
@@ -187,7 +195,7 @@ func (c *copier) look(p string) (info fs.FileInfo, why string) {
 	return info, ""
 }
 
-// own says whether a path is of git's or of what gl keeps for this machine alone.
+// own reports whether a path belongs to git, or to gl's files for this machine alone.
 func own(p string) bool {
 	parts := strings.Split(p, "/")
 	for i, part := range parts {
@@ -199,7 +207,8 @@ func own(p string) bool {
 	return false
 }
 
-// unitOf is the topmost directory above a path that the worktree doesn't have, or the path itself.
+// unitOf returns the topmost directory above a path that the worktree lacks, or the path
+// itself.
 func (c *copier) unitOf(p string) string {
 	for i := range len(p) {
 		if p[i] == '/' && c.seen(p[:i]) != nil {
@@ -209,7 +218,7 @@ func (c *copier) unitOf(p string) string {
 	return p
 }
 
-// seen is nil for a directory that the worktree has.
+// seen returns nil for a directory that exists in the worktree.
 func (c *copier) seen(dir string) error {
 	err, known := c.dirs[dir]
 	if !known {
@@ -229,7 +238,8 @@ func (c *copier) isDir(dir string) error {
 
 func (c *copier) leave(p, why string) { c.Left = append(c.Left, Left{p, why}) }
 
-// copyUnit copies a unit as far as it can be copied. The error is one that the next unit would meet as well.
+// copyUnit copies as much of a unit as possible. The error is one that the next unit would meet
+// as well.
 func (c *copier) copyUnit(ctx context.Context, u *unit) error {
 	for i, f := range u.files {
 		if err := ctx.Err(); err != nil {
@@ -250,12 +260,12 @@ func (c *copier) copyUnit(ctx context.Context, u *unit) error {
 	return nil
 }
 
-// A capError says that a unit is larger than what may still be copied.
+// A capError reports that a unit exceeds the remaining limit.
 type capError struct{ bytes int64 }
 
 func (e *capError) Error() string { return fmt.Sprintf("%d bytes are too many", e.bytes) }
 
-// copy copies a file or a link. The error is fs.ErrExist where something is there.
+// copy copies a file or a link. The error is fs.ErrExist if the destination exists.
 func (c *copier) copy(f file, u *unit) error {
 	from, to := filepath.Join(c.From, f.path), filepath.Join(c.To, f.path)
 	if paths.Exists(to) {
@@ -290,7 +300,7 @@ func (c *copier) copy(f file, u *unit) error {
 	return c.copyFile(src, info, f, u)
 }
 
-// copyFile makes the file under another name first: one that is there is complete.
+// copyFile creates the file under another name first, so that an existing file is complete.
 func (c *copier) copyFile(src *os.File, info fs.FileInfo, f file, u *unit) error {
 	to := filepath.Join(c.To, f.path)
 	part := to + ".gl-part"
@@ -307,7 +317,7 @@ func (c *copier) copyFile(src *os.File, info fs.FileInfo, f file, u *unit) error
 	if err == nil {
 		err = os.Chmod(part, info.Mode().Perm())
 	}
-	if err == nil { // builds go by it
+	if err == nil { // builds depend on it
 		err = os.Chtimes(part, info.ModTime(), info.ModTime())
 	}
 	if err == nil && paths.Exists(to) {
@@ -330,7 +340,7 @@ func (c *copier) copyFile(src *os.File, info fs.FileInfo, f file, u *unit) error
 	return nil
 }
 
-// fill makes the file with the content of another.
+// fill creates the file with the content of another.
 func (c *copier) fill(src *os.File, to string, u *unit) (cloned bool, err error) {
 	if c.clone != nil {
 		err := c.clone(src, to)
@@ -350,7 +360,8 @@ func (c *copier) fill(src *os.File, to string, u *unit) (cloned bool, err error)
 	return false, errors.Join(err, dst.Close())
 }
 
-// mkdirs makes the directories of a path in the worktree as they are in the main checkout; none may be a link.
+// mkdirs creates the directories of a path in the worktree as in the main checkout; none may be
+// a link.
 func (c *copier) mkdirs(dir string) error {
 	if dir == "." {
 		return nil
@@ -371,7 +382,7 @@ func (c *copier) mkdirs(dir string) error {
 	return err
 }
 
-// reason is an error without the path, which is told beside it.
+// reason strips the path from an error that is shown beside it.
 func reason(err error) string {
 	var p *fs.PathError
 	if errors.As(err, &p) {

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A site is a main checkout and a linked worktree beside it, which is fresh.
+// A site is a main checkout and a fresh linked worktree beside it.
 type site struct {
 	t          *testing.T
 	main, tree string
@@ -74,7 +74,7 @@ func (s *site) git(dir string, args ...string) string {
 	return string(out)
 }
 
-// inTree are all files of the worktree but .git, as write takes them.
+// inTree returns all files of the worktree except .git, in the format of write.
 func (s *site) inTree() map[string]string {
 	s.t.Helper()
 	files := map[string]string{}
@@ -140,7 +140,7 @@ func TestCopy(t *testing.T) {
 	}
 	got := s.inTree()
 	want[".worktreeinclude"] = got[".worktreeinclude"]
-	delete(got, "node_modules/.git/x") // git decides if that is a repository
+	delete(got, "node_modules/.git/x") // git decides whether that is a repository
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
@@ -166,7 +166,7 @@ func TestCopy(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 
-	// Once more: what is there stays, as it is now.
+	// Once more: existing files stay as they are now.
 	must(t, os.WriteFile(filepath.Join(s.tree, ".env"), []byte("the agent's"), 0o600))
 	must(t, os.Remove(filepath.Join(s.tree, "sub/node_modules/b")))
 	if r := s.run(Options{}, clone); r.Files != 1 || s.inTree()[".env"] != "the agent's" {
@@ -174,7 +174,7 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-// What was being copied at a kill is copied whole the next time.
+// A copy that was killed half way is completed the next time.
 func TestCopyAfterAKill(t *testing.T) {
 	s := newSite(t, map[string]string{".gitignore": "x\n", ".worktreeinclude": "x\n"})
 	s.write(map[string]string{"x": "all of it"})
@@ -185,7 +185,7 @@ func TestCopyAfterAKill(t *testing.T) {
 	}
 }
 
-// The smallest units go first, and a unit that is too much isn't begun.
+// The smallest units are copied first, and a unit that is too large isn't begun.
 func TestCopyIsBounded(t *testing.T) {
 	s := newSite(t, map[string]string{".gitignore": "*\n", ".worktreeinclude": "*\n"})
 	s.write(map[string]string{".env": "1234", "big/a": strings.Repeat("x", 50), "big/b/c": strings.Repeat("x", 60), "mid/a": strings.Repeat("x", 40)})
@@ -196,7 +196,7 @@ func TestCopyIsBounded(t *testing.T) {
 	if r.Files != 2 || r.Bytes != 44 || r.Cloned != 0 || len(r.Left) != 1 || r.Left[0].Path != "big" || !strings.Contains(r.Left[0].Why, "2 files") || !strings.Contains(r.Left[0].Why, "git.setup") {
 		t.Errorf("%+v", r)
 	}
-	// What shares its data takes no space.
+	// Files that share their data take no space.
 	shared := func(src *os.File, dst string) error {
 		data, err := io.ReadAll(src)
 		if err != nil {
@@ -209,7 +209,7 @@ func TestCopyIsBounded(t *testing.T) {
 	}
 }
 
-// A full disk is an error, since everything after it would meet it, too; nothing half is left.
+// A full disk is an error, since everything after it would fail, too; no half copy stays.
 func TestCopyOnAFullDisk(t *testing.T) {
 	s := newSite(t, map[string]string{".gitignore": "x\n", ".worktreeinclude": "x\n"})
 	s.write(map[string]string{"x": "1"})
@@ -231,8 +231,9 @@ func TestCopyEnds(t *testing.T) {
 	}
 }
 
-// What agents read comes along without being named, of a project in a subdirectory too. The agent's git add -A doesn't commit it,
-// because then the branch couldn't be merged where it is untracked.
+// Files that agents read are copied without being named, in a project in a subdirectory too.
+// The agent's git add -A doesn't commit them, because then the branch couldn't be merged where
+// they are untracked.
 func TestCopyAgentFiles(t *testing.T) {
 	s := newSite(t, map[string]string{
 		".gitignore": "*.local.json\n", "app/.claude/commands/mine.md": "tracked", "app/.gemini/commands/.gitignore": "x", "a": "",
@@ -268,7 +269,8 @@ func TestCopyAgentFiles(t *testing.T) {
 	}
 }
 
-// Without patterns and agents' files there is nothing to do, and a FIFO as patterns keeps nobody waiting.
+// Without patterns and agents' files there is nothing to do, and a FIFO in place of the
+// patterns doesn't block.
 func TestCopyNothing(t *testing.T) {
 	s := newSite(t, map[string]string{"a": ""})
 	must(t, syscall.Mkfifo(filepath.Join(s.main, PatternsFile), 0o644))
@@ -277,7 +279,7 @@ func TestCopyNothing(t *testing.T) {
 	}
 }
 
-// Any name gets a pattern that is for it alone.
+// Any name gets a pattern that matches only that name.
 func FuzzIgnoreLine(f *testing.F) {
 	for _, name := range []string{"a", "#a", "!a", "a ", `a\`, "[a]", "*", "a?", "\xff", "ü"} {
 		f.Add(name)

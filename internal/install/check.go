@@ -9,38 +9,38 @@ import (
 	"strings"
 )
 
-// The ways in which a file isn't as the installation has it.
+// The ways in which a file can differ from the installation.
 const (
-	Changed  = "changed"  // the user has changed it
-	Missing  = "missing"  // somebody has removed it
-	Outdated = "outdated" // as installed, but this gl has another one
-	New      = "new"      // this gl has it, the installation doesn't
-	Dropped  = "dropped"  // installed, and this gl has it no more
+	Changed  = "changed"  // modified by the user
+	Missing  = "missing"  // deleted
+	Outdated = "outdated" // unmodified, but this gl has a newer version
+	New      = "new"      // this gl has it, but it isn't installed
+	Dropped  = "dropped"  // installed, but no longer part of this gl
 )
 
-// A Difference is one file that isn't as this gl would install it.
+// A Difference is one file that differs from what this gl would install.
 type Difference struct {
 	Path string // relative to the target's root
 	What string
 }
 
-// A State is what is installed in one target.
+// A State describes the installation in one target.
 type State struct {
 	Target    Target
 	Installed bool
-	Complete  bool   // false: cut short; the next install completes it
+	Complete  bool   // false if it was interrupted; the next install completes it
 	Version   string // of the gl that installed
 	Files     int
 	Same      bool // nothing differs
 	Diffs     []Difference
-	Memory    string // path of our CLAUDE.md, or of the one with our part in it; "" for none
-	Mode      string // append, replace, keep; "" for no memory
+	Memory    string // path of our CLAUDE.md, or of the one that contains our part; "" for none
+	Mode      string // append, replace, keep; "" without CLAUDE.md
 	Hooks     bool
 	Line      bool     // the status line
-	Loose     []string // commands named /gl:… that no manifest knows
+	Loose     []string // commands named /gl:… that aren't in a manifest
 }
 
-// Check looks at one target.
+// Check returns the state of the target.
 func (t Target) Check(c Content) (*State, error) {
 	st := &State{Target: t}
 	m, _, err := readManifest(t)
@@ -127,7 +127,7 @@ func (t Target) checkMemory(st *State, m *manifest, c Content) error {
 	return nil
 }
 
-// checkSettings compares by what an installation would do to settings.json.
+// checkSettings compares settings.json with what an installation would write.
 func (t Target) checkSettings(st *State, m *manifest, c Content) error {
 	if m.Settings == nil {
 		return nil
@@ -147,7 +147,7 @@ func (t Target) checkSettings(st *State, m *manifest, c Content) error {
 	return nil
 }
 
-// loose are files in the place of ours that gl hasn't installed.
+// loose returns files in the place of ours that gl didn't install.
 func (t Target) loose(want []File) []string {
 	var all []string
 	for _, f := range want {
@@ -158,8 +158,9 @@ func (t Target) loose(want []File) []string {
 	return all
 }
 
-// Has says whether the slash command /gl:NAME is where the agent looks for it: in the project at root, or in the user's
-// configuration. It looks for the file alone, however it came there.
+// Has reports whether the slash command /gl:NAME is where the agent looks for it: in the
+// project at root, or in the user's configuration. It checks only that the file exists, from
+// any source.
 func Has(root, name string, getenv func(string) string) bool {
 	return slices.ContainsFunc([]Scope{Local, Global}, func(s Scope) bool {
 		t, err := Find(Claude, s, root, getenv)
@@ -171,9 +172,10 @@ func Has(root, name string, getenv func(string) string) bool {
 	})
 }
 
-// HasHooks says whether the content's hooks are in the settings that the agent reads in the project at root, however they
-// came there. The project's settings may be somebody else's: there every hook must be as the content has it. In the
-// user's own, those of another version count, too.
+// HasHooks reports whether the content's hooks, from any source, are in the settings that the
+// agent reads in the project at root. The project's settings may be written by others, so every
+// hook there must match the content. In the user's own settings, hooks of another version
+// count, too.
 func HasHooks(root string, c Content, getenv func(string) string) bool {
 	return slices.ContainsFunc([]Scope{Local, Global}, func(s Scope) bool {
 		t, err := Find(Claude, s, root, getenv)
@@ -191,7 +193,8 @@ func HasHooks(root string, c Content, getenv func(string) string) bool {
 	})
 }
 
-// Shadowed lists the commands of the project that the user's own hide: a personal command beats a project's of that name.
+// Shadowed lists the project's commands that are hidden by the user's own: a personal command
+// takes precedence over a project's with that name.
 func Shadowed(global, local Target) []string {
 	entries, err := os.ReadDir(local.Path(local.dirs.commands))
 	if err != nil || global.Dir() == local.Dir() {
@@ -206,7 +209,8 @@ func Shadowed(global, local Target) []string {
 	return all
 }
 
-// Plugin is the name under which Claude Code has our plugin switched on in the project at root, as gl@MARKETPLACE; "" for none.
+// Plugin returns the name of our plugin as enabled in Claude Code in the project at root,
+// gl@MARKETPLACE; "" for none.
 func Plugin(root string, getenv func(string) string) string {
 	for _, scope := range []Scope{Local, Global} {
 		t, err := Find(Claude, scope, root, getenv)

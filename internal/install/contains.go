@@ -10,9 +10,10 @@ import (
 	"syscall"
 )
 
-// contains is an error where something in a project would lead out of it, or into .git: a link may have come with a
-// clone, and what is written there, too, for uninstall puts back what a manifest names. A link within the project, as
-// from CLAUDE.md to AGENTS.md, is followed; so is any in the user's own configuration.
+// contains returns an error if a path in a project leads outside it, or into .git: a link may
+// come from a clone, as may the manifest that tells uninstall what to restore. It follows links
+// within the project, such as CLAUDE.md to AGENTS.md, and any link in the user's own
+// configuration.
 func (t Target) contains(rel string) error {
 	if t.Scope != Local {
 		return nil
@@ -35,8 +36,8 @@ func (t Target) contains(rel string) error {
 
 const maxLinks = 32
 
-// landing is where a path leads, links to nothing included: EvalSymlinks has no answer for those. Paths aren't cleaned,
-// since "a/../b" isn't "b" where a is a link.
+// landing returns where a path leads, even through dangling links, for which EvalSymlinks
+// fails. It doesn't clean paths, since "a/../b" isn't "b" if a is a link.
 func landing(path string, links int) (string, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -51,7 +52,7 @@ func landing(path string, links int) (string, error) {
 	}
 	to, err := os.Readlink(filepath.Join(dir, name))
 	switch {
-	case err != nil: // there is nothing, not even a link
+	case err != nil: // nothing exists, not even a link
 		return filepath.Join(dir, name), nil
 	case filepath.IsAbs(to):
 		return landing(to, links-1)

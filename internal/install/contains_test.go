@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// Where a link leads decides whether a project's file is read or written through it, also where there is nothing yet.
+// Whether a project's file is read or written through a link depends on where it leads, even if
+// nothing exists there yet.
 func TestContains(t *testing.T) {
 	for _, tt := range []struct {
 		links map[string]string
@@ -26,7 +27,8 @@ func TestContains(t *testing.T) {
 		{map[string]string{"CLAUDE.md": "-> .GIT/config"}, "CLAUDE.md", false},
 		{map[string]string{"CLAUDE.md": "-> CLAUDE.md"}, "CLAUDE.md", false},
 		{map[string]string{"a": "-> b", "b": "-> a"}, "a/x", false},
-		{map[string]string{"deep/": "", "l": "-> ../out/deep", "CLAUDE.md": "-> l/../x"}, "CLAUDE.md", false}, // cleaned it would be x
+		// cleaned, it would be x
+		{map[string]string{"deep/": "", "l": "-> ../out/deep", "CLAUDE.md": "-> l/../x"}, "CLAUDE.md", false},
 		{map[string]string{"CLAUDE.md": "-> none/../../x"}, "CLAUDE.md", false},
 	} {
 		base := t.TempDir()

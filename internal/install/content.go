@@ -10,13 +10,14 @@ import (
 	"greenlight/internal/text/frontmatter"
 )
 
-// Content is what ships.
+// Content is what gl ships.
 type Content struct {
-	Plugin fs.FS  // a Claude Code plugin: commands/, agents/, hooks/hooks.json, and directories of texts
+	// a Claude Code plugin: commands/, agents/, hooks/hooks.json, and directories of texts
+	Plugin fs.FS
 	Memory []byte // CLAUDE.md; empty for none
 }
 
-// A File is one file as it is to be installed.
+// A File is a file to install.
 type File struct {
 	Path string // relative to the target's root
 	Data []byte
@@ -24,14 +25,14 @@ type File struct {
 
 // A doc is a Markdown file of the content: a command or an agent.
 type doc struct {
-	name  string // its path below commands/ or agents/, without .md
+	name  string // path below commands/ or agents/, without .md
 	front map[string]string
 	body  string
 	raw   []byte
 }
 
-// Files returns what an installation of the content consists of, sorted by path; CLAUDE.md and hooks aside, which are
-// parts of files of the user's.
+// Files returns the files of an installation, sorted by path. It excludes CLAUDE.md and hooks,
+// which go into the user's files.
 func (t Target) Files(c Content) ([]File, error) {
 	f, ok := formatOf(t.Agent)
 	if !ok {
@@ -71,7 +72,7 @@ func (t Target) Files(c Content) ([]File, error) {
 	return all, nil
 }
 
-// parseDoc takes the front matter off; where there is none that can be read, all is body.
+// parseDoc splits off the front matter; without a readable one, the whole text is the body.
 func parseDoc(name string, data []byte) doc {
 	d := doc{name: name, front: map[string]string{}, body: string(data), raw: data}
 	f, err := frontmatter.ParseFile(data, frontmatter.Rules{})

@@ -8,10 +8,11 @@ import (
 	"greenlight/internal/crashtest"
 )
 
-// The steps are many, and each is a few processes that sync to the disk.
+// There are many steps, and each takes a few processes that sync to disk.
 var every = flag.Bool("every", false, "kill at every step, not at some of them")
 
-// Killed at any instant, the next install completes the installation, and uninstall leaves what was there before.
+// After a kill at any point, the next install completes the installation, and uninstall
+// restores the original files.
 func TestCrash(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many processes, which the race detector sees nothing of")
@@ -19,8 +20,8 @@ func TestCrash(t *testing.T) {
 	mine := map[string]string{"CLAUDE.md": "mine", ".claude/commands/gl/slice.md": "mine\n", ".claude/settings.json": `{"statusLine": {"type": "x"}}`}
 	for _, c := range []struct {
 		name, op string
-		files    map[string]string // before everything
-		first    string            // operation that came through before
+		files    map[string]string // before the operations
+		first    string            // operation that completed before
 	}{
 		{"nothing there", "install v1", nil, ""},
 		{"theirs there", "append v1", mine, ""},
@@ -60,7 +61,7 @@ func crashEverywhere(t *testing.T, op, first string, files map[string]string) {
 			var call string
 			killed, call = crashtest.At(t, step, "GREENLIGHT_TEST_OP="+op, "GREENLIGHT_TEST_ROOT="+root)
 			if left := tree(t, root); len(left) == 1 && files == nil {
-				continue // nobody can tell whose an empty .claude is, so it stays
+				continue // the owner of an empty .claude is unknown, so it stays
 			}
 			must(t, operations[next](tg))
 			want := after

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// A format is how one agent wants its commands.
+// A format describes the commands and agents of one agent.
 type format struct {
 	name    string
 	place   func(t *Target, getenv func(string) string) error
@@ -16,9 +16,9 @@ type format struct {
 	agent   func(t Target, d doc) File
 }
 
-// formats are all there are. The pages that say so: code.claude.com/docs (slash commands, sub-agents),
-// developers.openai.com/codex (skills, subagents), geminicli.com/docs (custom commands, subagents), opencode.ai/docs
-// (commands, agents).
+// formats returns all formats. References: code.claude.com/docs (slash commands, sub-agents),
+// developers.openai.com/codex (skills, subagents), geminicli.com/docs (custom commands,
+// subagents), opencode.ai/docs (commands, agents).
 func formats() []format {
 	return []format{
 		{Claude, placeClaude, claudeCommand, claudeAgent},
@@ -37,7 +37,7 @@ func formatOf(agent string) (format, bool) {
 	return format{}, false
 }
 
-// Claude Code takes the content as it is.
+// Claude Code uses the content unchanged.
 
 func placeClaude(t *Target, getenv func(string) string) error {
 	prefix, err := t.moved(getenv("CLAUDE_CONFIG_DIR"), ".claude")
@@ -54,7 +54,8 @@ func placeClaude(t *Target, getenv func(string) string) error {
 func claudeCommand(t Target, d doc) File { return File{t.dirs.commands + "/" + d.name + ".md", d.raw} }
 func claudeAgent(t Target, d doc) File   { return File{t.dirs.agents + "/" + d.name + ".md", d.raw} }
 
-// Codex has given up its prompts directory for skills, which know neither arguments nor commands that are run for them.
+// Codex replaced its prompts directory by skills, which have neither arguments nor inlined
+// commands.
 
 func placeCodex(t *Target, getenv func(string) string) error {
 	root := t.Root
@@ -62,7 +63,8 @@ func placeCodex(t *Target, getenv func(string) string) error {
 	t.Home = prefix + "/greenlight"
 	t.dirs = dirs{".agents/skills", prefix + "/agents"}
 	if err == nil && root != t.Root {
-		t.dirs.commands = prefix + "/skills" // which codex still reads, and which is below the same directory
+		// which codex still reads, and which is below the same directory
+		t.dirs.commands = prefix + "/skills"
 	}
 	return err
 }
@@ -85,8 +87,8 @@ func codexAgent(t Target, d doc) File {
 		[2]string{"developer_instructions", slashes(d.body, "$gl-")}))}
 }
 
-// Gemini CLI keeps commands in TOML. It quotes {{args}} inside of !{…} as one word for the shell, so that a command with
-// arguments is left to the model.
+// Gemini CLI stores commands as TOML. It quotes {{args}} inside !{…} as one shell word, so
+// commands with arguments are left to the model.
 
 func placeGemini(t *Target, _ func(string) string) error {
 	t.Home = ".gemini/greenlight"
@@ -95,7 +97,7 @@ func placeGemini(t *Target, _ func(string) string) error {
 }
 
 func geminiCommand(t Target, d doc) File {
-	const mark = "\x00" // so that only what was a command becomes one
+	const mark = "\x00" // so that only real commands become commands
 	inlined := false
 	body := bangs(d.body, func(command string) string {
 		if strings.Contains(command, "$ARGUMENTS") {
@@ -104,7 +106,7 @@ func geminiCommand(t Target, d doc) File {
 		inlined = true
 		return mark + "{" + command + "}"
 	})
-	if inlined { // as Gemini CLI 0.61 writes below what a command printed that ended well
+	if inlined { // printed by Gemini CLI 0.61 below the output of a successful command
 		body = "A line below that ends in \"terminated by signal 0]\" is Gemini CLI's, and means that the command succeeded.\n\n" + body
 	}
 	body = strings.ReplaceAll(body, "!{", "! {")
@@ -114,7 +116,7 @@ func geminiCommand(t Target, d doc) File {
 		[]byte(toml([2]string{"description", d.description()}, [2]string{"prompt", body}))}
 }
 
-// geminiAgent gives the agent the tools that it has in the content; one without a list has all.
+// geminiAgent gives the agent the tools listed in the content; without a list it has all.
 func geminiAgent(t Target, d doc) File {
 	name := d.agentName()
 	front := [][2]any{{"name", name}, {"description", d.description()}}
@@ -130,7 +132,8 @@ func geminiAgent(t Target, d doc) File {
 	return File{t.dirs.agents + "/" + name + ".md", []byte(yaml(front...) + d.body)}
 }
 
-// opencode has Claude's placeholders, and no name spaces that both of its versions know.
+// opencode supports Claude's placeholders, but has no name spaces that work in both of its
+// versions.
 
 func placeOpencode(t *Target, getenv func(string) string) error {
 	prefix := ".opencode"
@@ -154,7 +157,8 @@ func opencodeCommand(t Target, d doc) File {
 		[]byte(yaml([2]any{"description", d.description()}) + slashes(bangs(d.body, merged), "/gl-"))}
 }
 
-// opencodeAgent denies the agent what it hasn't in the content. Version 2 reads these rules of version 1, too.
+// opencodeAgent denies the agent the tools that the content doesn't list. Version 2 also reads
+// these rules of version 1.
 func opencodeAgent(t Target, d doc) File {
 	front := [][2]any{{"description", d.description()}, {"mode", "subagent"}}
 	if tools := d.tools(); len(tools) > 0 {
@@ -169,8 +173,9 @@ func opencodeAgent(t Target, d doc) File {
 	return File{t.dirs.agents + "/" + d.agentName() + ".md", []byte(yaml(front...) + slashes(d.body, "/gl-"))}
 }
 
-// bangs writes what Claude Code runs for the text, !`cmd`, as the agent has it. gl is readCommand there that an agent calls it, for
-// gl slice in a shell starts agents, and not every version of every agent can be known by its environment.
+// bangs converts commands that Claude Code inlines, !`cmd`, to the agent's form. It tells gl
+// that an agent is calling, because gl slice in a shell starts agents, and not every version of
+// every agent is recognizable from its environment.
 func bangs(body string, form func(command string) string) string {
 	return banged().ReplaceAllStringFunc(body, func(match string) string {
 		command := strings.Trim(match, "!`")
@@ -181,16 +186,17 @@ func bangs(body string, form func(command string) string) string {
 	})
 }
 
-// readCommand leaves a command to the model; merged is for opencode, whose model would see stdout alone, and so no refusal.
+// readCommand leaves a command to the model. merged is for opencode, whose model sees only
+// stdout and would miss an error.
 func readCommand(command string) string { return "Run `" + command + "` and read what it prints." }
 func merged(command string) string {
 	return "!`" + strings.TrimSuffix(command, " || true") + " 2>&1 || true`"
 }
 
-// banged is a command that Claude Code runs for the text: !`cmd`.
+// banged matches a command that Claude Code inlines: !`cmd`.
 var banged = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("!`([^`\n]+)`") })
 
-// slashes writes /gl:NAME as the agent calls its commands.
+// slashes converts /gl:NAME to the agent's command syntax.
 func slashes(body, prefix string) string { return strings.ReplaceAll(body, "/gl:", prefix) }
 
 func flat(name string) string { return strings.ReplaceAll(name, "/", "-") }
@@ -202,7 +208,7 @@ func (d doc) description() string {
 	return "Greenlight: " + d.name
 }
 
-// tools are those that the content gives an agent; none for all.
+// tools returns the tools that the content gives an agent; none means all.
 func (d doc) tools() []string {
 	return strings.FieldsFunc(d.front["tools"], func(r rune) bool { return r == ',' || r == ' ' })
 }

@@ -11,13 +11,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Each agent gets what its own reader takes, and in it what the content says.
+// Each agent gets a format that its own parser accepts, with the full content.
 func TestFormats(t *testing.T) {
 	const command, help = "Then %shelp %s.\n", "Help.\n"
 	agent := "Write tests. A \"\"\"quote\"\"\" and a \\ and !{x}.\n"
 	for _, c := range []struct {
 		agent string
-		want  map[string]map[string]string // by path: the file's fields, and its body as ""
+		want  map[string]map[string]string // by path: the file's fields, with its body as ""
 	}{
 		{"codex", map[string]map[string]string{
 			".agents/skills/gl-slice/SKILL.md": {"name": "gl-slice", "description": `Build: one "slice"`,
@@ -83,7 +83,7 @@ type fataler interface {
 	Fatalf(string, ...any)
 }
 
-// readTOML is a strict reader of TOML documents that hold strings alone.
+// readTOML is a strict parser of TOML documents that contain only strings.
 func readTOML(t fataler, text string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -93,7 +93,8 @@ func readTOML(t fataler, text string) map[string]string {
 			t.Fatalf("no key: %q", text)
 		}
 		open, body := `"`, ""
-		if body, ok = strings.CutPrefix(rest, `"""`+"\n"); ok { // the first line end isn't part of it
+		// the first line ending isn't part of it
+		if body, ok = strings.CutPrefix(rest, `"""`+"\n"); ok {
 			open = `"""`
 		} else if body, ok = strings.CutPrefix(rest, `"`); !ok {
 			t.Fatalf("no string: %q", rest)
@@ -122,7 +123,7 @@ func readTOML(t fataler, text string) map[string]string {
 	return all
 }
 
-// unescape reads the escapes, which are a part of JSON's.
+// unescape resolves the escapes, a subset of JSON's.
 func unescape(t fataler, text string) string {
 	quoted := strings.NewReplacer(`\\`, `\\`, `\"`, `\"`, `"`, `\"`, "\n", `\n`, "\t", `\t`).Replace(text)
 	var s string
@@ -132,7 +133,8 @@ func unescape(t fataler, text string) string {
 	return s
 }
 
-// readFront is a strict reader of frontmatter whose values are JSON: strings, or lists and maps of them.
+// readFront is a strict parser of front matter whose values are JSON: strings, or lists and
+// maps of them.
 func readFront(t fataler, text string) map[string]string {
 	t.Helper()
 	all := map[string]string{}

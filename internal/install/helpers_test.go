@@ -16,7 +16,8 @@ import (
 	"greenlight/internal/testfiles"
 )
 
-// contents are two versions of a small plugin: the second changes a command, drops one, adds one, and has other hooks.
+// contents returns two versions of a small plugin: the second changes a command, drops one,
+// adds one, and has other hooks.
 func contents(version string) Content {
 	files := map[string]string{
 		".claude-plugin/plugin.json": `{"name": "gl"}`,
@@ -52,7 +53,8 @@ func local(t testing.TB, agent, root string) Target {
 	return tg
 }
 
-// plant writes files; a text of "-> x" is a link to x, and a name that ends in / an empty directory.
+// plant writes files; a text "-> x" is a link to x, and a name that ends in / is an empty
+// directory.
 func plant(t testing.TB, root string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
@@ -75,7 +77,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// tree is everything below a directory: directories, links, files with their bytes.
+// tree returns everything below a directory: directories, links, files with their content.
 func tree(t testing.TB, root string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -123,7 +125,7 @@ func takeOut(t testing.TB, tg Target) *Result {
 	return r
 }
 
-// deeds are what was done with files, as "keep a/b.md".
+// deeds returns the actions on files, as "keep a/b.md".
 func deeds(r *Result, do ...Deed) []string {
 	var all []string
 	for _, s := range r.Steps {
@@ -136,7 +138,8 @@ func deeds(r *Result, do ...Deed) []string {
 	return all
 }
 
-// inMemory makes temporary directories where nothing is synced: what counts is the order of the calls, and disks are slow.
+// inMemory creates temporary directories where nothing is synced: only the order of calls
+// matters, and disks are slow.
 func inMemory(t *testing.T) {
 	const shm = "/dev/shm"
 	if info, err := os.Stat(shm); err == nil && info.IsDir() {
@@ -144,7 +147,7 @@ func inMemory(t *testing.T) {
 	}
 }
 
-// operations are what a killed process was about to do.
+// operations are the operations of a killed process.
 var operations = map[string]func(tg Target) error{
 	"install v1": func(tg Target) error { return install(tg, "v1", Options{}) },
 	"append v1":  func(tg Target) error { return install(tg, "v1", Options{Conflict: Append, Hooks: true}) },

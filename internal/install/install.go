@@ -15,45 +15,47 @@ import (
 	"greenlight/internal/durable"
 )
 
-// Options say how to install.
+// Options control an installation.
 type Options struct {
-	Version  string // of this gl
+	Version  string // version of this gl
 	Conflict Conflict
-	Force    bool // overwrite what the user has changed, and keep a copy
+	Force    bool // overwrite files that the user has modified, keeping a copy
 	DryRun   bool
 
-	Hooks, StatusLine bool     // also into settings.json; what is there stays there without it
-	Permissions       []string // rules for settings.json, see Rules; those that are there stay without it
+	// also install into settings.json; without it, existing entries stay
+	Hooks, StatusLine bool
+	// rules for settings.json, see Rules; without any, existing ones stay
+	Permissions []string
 }
 
-// A Deed is what is done with a file.
+// A Deed is an action on a file.
 type Deed string
 
 const (
-	Write   Deed = "write"   // a file that wasn't there
-	Upgrade Deed = "upgrade" // one of ours that nobody has changed
-	Save    Deed = "save"    // a copy of the user's
+	Write   Deed = "write"   // a new file
+	Upgrade Deed = "upgrade" // one of ours that is unmodified
+	Save    Deed = "save"    // a copy of the user's file
 	Remove  Deed = "remove"
-	Restore Deed = "restore" // the user's from before
-	Edit    Deed = "edit"    // our part of a file of the user's
-	Keep    Deed = "keep"    // nothing: the user has changed it, or it is the user's
+	Restore Deed = "restore" // the user's original file
+	Edit    Deed = "edit"    // our part of a user's file
+	Keep    Deed = "keep"    // nothing: the file is the user's, or the user has modified it
 )
 
-// A Step is one deed with one file, done or only planned.
+// A Step is one action on one file, done or planned.
 type Step struct {
 	Do   Deed
 	Path string // relative to the target's root
-	Note string // why, or where to; "" for nothing to add
+	Note string // the reason or the destination; "" for none
 }
 
-// A Result is what an installation or a removal did.
+// A Result describes an installation or a removal.
 type Result struct {
 	Steps []Step
-	Found bool   // there was an installation
-	From  string // its version
+	Found bool   // there was an installation before
+	From  string // version of that installation
 }
 
-// Changed counts the steps that change something.
+// Changed returns the number of steps that change something.
 func (r *Result) Changed() int {
 	n := 0
 	for _, s := range r.Steps {
@@ -64,7 +66,7 @@ func (r *Result) Changed() int {
 	return n
 }
 
-// A job is one installation or removal as it is planned: reading only, until it is run.
+// A job is a planned installation or removal. Until it runs, it only reads.
 type job struct {
 	t     Target
 	o     Options
@@ -72,12 +74,12 @@ type job struct {
 	text  []byte // of the old manifest
 	next  *manifest
 	steps []Step
-	do    []func() error // in order; what they overwrite they compare first
+	do    []func() error // in order; each compares before it overwrites
 
-	locked bool // so that a directory with nothing but the lock in it is our own doing
+	locked bool // the lock is held, so a directory that contains only the lock is ours
 }
 
-// step plans one deed; a nil f is for one that needs nothing done.
+// step plans one action; f is nil if there is nothing to do.
 func (j *job) step(do Deed, path, note string, f func() error) {
 	j.steps = append(j.steps, Step{do, path, note})
 	if f != nil {
@@ -93,16 +95,17 @@ func (j *job) result() *Result {
 	return r
 }
 
-// Install puts the content there, or brings it up to date, or completes what was cut short. Where all is as it should
-// be, nothing is written at all. An error that isn't about reading leaves a state from which the next one goes on.
+// Install installs or updates the content, or completes an interrupted installation. If
+// everything is up to date, it writes nothing. After any error other than a read error, the
+// next Install continues from the resulting state.
 func (t Target) Install(ctx context.Context, c Content, o Options) (*Result, error) {
 	j, err := t.planInstall(c, o, false)
 	if err != nil || o.DryRun || !j.changes() {
 		return j.result(), err
 	}
-	missing := j.next.Dirs // the lock makes the first of them
+	missing := j.next.Dirs // the lock creates the first of them
 	err = t.locked(ctx, func() error {
-		if j, err = t.planInstall(c, o, true); err != nil { // somebody may have been faster
+		if j, err = t.planInstall(c, o, true); err != nil { // another process may have been faster
 			return err
 		}
 		j.next.makes(missing...)
@@ -112,7 +115,8 @@ func (t Target) Install(ctx context.Context, c Content, o Options) (*Result, err
 }
 
 func (j *job) changes() bool {
-	_, err := os.Lstat(j.t.Path(path.Join(j.t.Home, lockName))) // somebody was killed, or is at it
+	// left by a killed process, or held by a running one
+	_, err := os.Lstat(j.t.Path(path.Join(j.t.Home, lockName)))
 	return len(j.do) > 0 || !j.old.complete() || string(j.next.text()) != string(j.text) || err == nil
 }
 
@@ -151,7 +155,7 @@ func (t Target) planInstall(c Content, o Options, locked bool) (*job, error) {
 	return j, nil
 }
 
-// planFile compares one file with what is there.
+// planFile compares one file with its installed version.
 func (j *job) planFile(f File) error {
 	cur, err := j.t.read(f.Path)
 	if err != nil {
@@ -168,9 +172,9 @@ func (j *job) planFile(f File) error {
 		j.step(Write, f.Path, "", put)
 	case have == want:
 		if e == nil {
-			n.Before = have // it was there before us, so it stays when we go
+			n.Before = have // it was there first, so it stays on removal
 		}
-	case e == nil || !j.old.complete() && have == e.Before: // the user's from before
+	case e == nil || !j.old.complete() && have == e.Before: // the user's original
 		n.Before = have
 		if err := j.save(&n, cur); err != nil {
 			return err
@@ -186,21 +190,22 @@ func (j *job) planFile(f File) error {
 	case j.o.Force:
 		j.step(Upgrade, f.Path, "yours is saved as "+j.copy(j.t.backup(f.Path), cur), put)
 	default:
-		n.SHA256 = e.SHA256 // what we wrote last, so that it still shows as changed
+		n.SHA256 = e.SHA256 // what we last wrote, so that the file still shows as modified
 		j.step(Keep, f.Path, "you have changed it", nil)
 	}
 	j.next.Files = append(j.next.Files, n)
 	return nil
 }
 
-// copy plans a copy of what the user has made of one of our files; it is theirs, and stays.
+// copy plans a copy of the user's modified version of our file, which then belongs to the user
+// and stays.
 func (j *job) copy(to string, cur []byte) string {
 	to = j.t.free(to)
 	j.step(Save, to, "", func() error { return j.put(to, nil, cur) })
 	return to
 }
 
-// save plans a copy of the user's file from before, unless it is there already.
+// save plans a copy of the user's original file, unless it exists.
 func (j *job) save(n *entry, cur []byte) error {
 	if n.Saved != "" {
 		saved, err := j.t.read(n.Saved)
@@ -214,7 +219,7 @@ func (j *job) save(n *entry, cur []byte) error {
 	return nil
 }
 
-// planStale takes out what an older version installed and this one doesn't know.
+// planStale removes files of an older version that this one doesn't have.
 func (j *job) planStale() error {
 	if j.old == nil {
 		return nil
@@ -229,7 +234,7 @@ func (j *job) planStale() error {
 	return nil
 }
 
-// planDirs notes which directories are missing, for they are ours.
+// planDirs records the missing directories, since we will own them.
 func (j *job) planDirs() {
 	if j.old != nil {
 		j.next.Dirs = append(j.next.Dirs, j.old.Dirs...)
@@ -248,7 +253,8 @@ func (j *job) planDirs() {
 			}
 		}
 	}
-	if j.old == nil && !j.locked && j.t.untouched() { // made by an installation that was killed before it had a manifest
+	// created by an installation that was killed before it wrote a manifest
+	if j.old == nil && !j.locked && j.t.untouched() {
 		for _, dir := range parents(j.t.manifestPath()) {
 			entries, err := os.ReadDir(j.t.Path(dir))
 			if err == nil && (dir == j.t.Home || len(entries) == 1) {
@@ -258,17 +264,17 @@ func (j *job) planDirs() {
 	}
 }
 
-// makes notes that directories are ours.
+// makes records directories as ours.
 func (m *manifest) makes(dirs ...string) {
 	for _, dir := range dirs {
 		if !slices.Contains(m.Dirs, dir) {
 			m.Dirs = append(m.Dirs, dir)
 		}
 	}
-	slices.Sort(m.Dirs) // parents first
+	slices.Sort(m.Dirs) // sorts parents first
 }
 
-// parents are the directories above a path, the topmost first.
+// parents returns the directories above a path, topmost first.
 func parents(p string) []string {
 	var all []string
 	for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
@@ -278,7 +284,7 @@ func parents(p string) []string {
 	return all
 }
 
-// untouched says that our own directory is there with nothing in it but what a killed gl leaves.
+// untouched reports whether our own directory exists and contains only what a killed gl leaves.
 func (t Target) untouched() bool {
 	entries, err := os.ReadDir(t.Path(t.Home))
 	if err != nil {
@@ -289,7 +295,8 @@ func (t Target) untouched() bool {
 
 func isTemp(name string) bool { return path.Ext(name) == ".tmp" }
 
-// install writes what is about to come, then does it, then writes that it is done.
+// install writes its intent to the manifest, carries it out, then marks the manifest as
+// complete.
 func (j *job) install() error {
 	intent := *j.next
 	intent.State = installing
@@ -318,10 +325,10 @@ func (j *job) install() error {
 		}
 	}
 	j.dropDirs()
-	return j.put(j.t.manifestPath(), text, j.next.text()) // where nothing has changed, that writes nothing
+	return j.put(j.t.manifestPath(), text, j.next.text()) // writes nothing if nothing changed
 }
 
-// put writes a file whose directory may be missing.
+// put writes a file, creating missing directories.
 func (j *job) put(rel string, old, data []byte) error {
 	if err := j.t.contains(rel); err != nil {
 		return err
@@ -332,11 +339,11 @@ func (j *job) put(rel string, old, data []byte) error {
 	return j.t.write(rel, old, data)
 }
 
-// locked does something that no other gl does to the same target at the same time. The lock leaves no file behind.
+// locked runs f while no other gl works on the same target. The lock leaves no file behind.
 func (t Target) locked(ctx context.Context, f func() error) error {
 	lock := t.Path(path.Join(t.Home, lockName))
 	held, err := t.lock(ctx, lock)
-	for range 10 { // whoever uninstalls takes the directory away
+	for range 10 { // uninstall removes the directory
 		if !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
@@ -347,7 +354,8 @@ func (t Target) locked(ctx context.Context, f func() error) error {
 	}
 	t.sweep()
 	err = f()
-	_ = os.Remove(lock) // whoever waits for it sees that it is gone, and makes a new one
+	// a process waiting for the lock notices the removal and creates a new file
+	_ = os.Remove(lock)
 	return errors.Join(err, held.Unlock())
 }
 
@@ -361,7 +369,7 @@ func (t Target) lock(ctx context.Context, file string) (*durable.Held, error) {
 	return durable.Lock(ctx, file)
 }
 
-// sweep removes what a killed gl left of files that it was writing.
+// sweep removes temporary files left by a killed gl.
 func (t Target) sweep() {
 	paths := []string{t.manifestPath(), t.Memory, t.Settings}
 	if m, _, err := readManifest(t); err == nil && m != nil {

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// theirs are things of the user's that may be there before us, by place.
+// theirs are original files of the user, by path.
 var theirs = map[string][]string{
 	"CLAUDE.md": {"", "# Mine\n", "no line end", "a\r\nb\r\n", "a\r\nb", "\ufeffbom\n", "one\n\n\n", "x\n<!-- greenlight:end -->\n", "-> dot/claude.md"},
 	".claude/commands/gl/slice.md": {"mine\n", "-> ../../../dot/slice.md",
@@ -25,7 +25,7 @@ var theirs = map[string][]string{
 		"{\r\n  \"hooks\": {}\r\n}\r\n", `{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "gl hook stop"}]}]}}`},
 }
 
-// Whatever was there, whatever is installed over it in which order: uninstall leaves what was there.
+// For any original files, and any sequence of installations, uninstall restores the originals.
 func TestUninstallLeavesWhatWasThere(t *testing.T) {
 	inMemory(t)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -88,7 +88,8 @@ func TestNothingIsWrittenTwice(t *testing.T) {
 	}
 }
 
-// What the user has changed stays, through upgrades and removal, unless it is said otherwise; then a copy stays.
+// A file that the user has modified stays, through upgrades and removal, unless forced; then a
+// copy stays.
 func TestChangedByTheUser(t *testing.T) {
 	root := t.TempDir()
 	tg := local(t, Claude, root)
@@ -152,7 +153,7 @@ func TestOurPartChanged(t *testing.T) {
 	same(t, "after uninstall", map[string]string{"CLAUDE.md": "mine\n", "CLAUDE.md.backup": edited}, tree(t, root))
 }
 
-// Dotfiles: what is a link stays one, and what it leads to is written.
+// Dotfiles: a link stays a link, and its target is written.
 func TestLinks(t *testing.T) {
 	root := t.TempDir()
 	plant(t, root, map[string]string{"dot/claude/": "", ".claude": "-> dot/claude", "CLAUDE.md": "-> dot/none.md"})
@@ -167,7 +168,7 @@ func TestLinks(t *testing.T) {
 	same(t, "after uninstall", before, tree(t, root))
 }
 
-// A manifest comes with a clone: it may not lead gl to files that it never writes.
+// A manifest may come from a clone: it must not lead gl to files that it never writes.
 func TestForgedManifest(t *testing.T) {
 	for _, path := range []string{"../outside.md", "/etc/passwd", "src/main.go", ".claude/commands/mine.md", ".claude/agents/mine.md",
 		".claude/greenlight/../settings.json", ".claude/commands/gl/../../../README.md", ".claude/settings.json", "CLAUDE.md/x", ""} {
@@ -187,7 +188,8 @@ func TestForgedManifest(t *testing.T) {
 	}
 }
 
-// What can't be read or written is named, and nothing is half done that the next run doesn't mend.
+// A file that can't be read or written is named, and the next run repairs anything left half
+// done.
 func TestInTheWay(t *testing.T) {
 	for name, files := range map[string]map[string]string{
 		"commands": {".claude/commands": "a file\n"},
@@ -264,7 +266,7 @@ func TestCheckOfAnotherVersion(t *testing.T) {
 	}
 }
 
-// Our part comes out of any text again and leaves it as it was.
+// Removing our part restores any text.
 func TestOurPartComesOutAgain(t *testing.T) {
 	lines := rapid.SliceOf(rapid.SampledFrom([]string{"", "a", "a\r", "\r", "# b", endMark, " " + beginMark, "\ufeff"}))
 	rapid.Check(t, func(t *rapid.T) {

@@ -19,36 +19,39 @@ const (
 	schemaVersion = 1
 	lockName      = ".lock"
 
-	installing = "installing" // written before the first file: until it is installed, hashes tell how far it got
+	// written before the first file; until the state is installed, hashes show how far the
+	// installation got
+	installing = "installing"
 	installed  = "installed"
 	removing   = "removing"
 )
 
-// A manifest is what an installation knows of itself.
+// A manifest records an installation.
 type manifest struct {
 	SchemaVersion int       `json:"schema_version"`
 	Agent         string    `json:"agent"`
-	Version       string    `json:"version"` // of the gl that installed
+	Version       string    `json:"version"` // version of the gl that installed
 	State         string    `json:"state"`
-	Dirs          []string  `json:"dirs"` // that we made, parents first
+	Dirs          []string  `json:"dirs"` // directories we created, parents first
 	Files         []entry   `json:"files"`
-	Memory        *block    `json:"memory"`   // our part of CLAUDE.md; null where there is none
-	Settings      *settings `json:"settings"` // our part of settings.json; null where there is none
+	Memory        *block    `json:"memory"`   // our part of CLAUDE.md; null for none
+	Settings      *settings `json:"settings"` // our part of settings.json; null for none
 }
 
-// An entry is one file of ours.
+// An entry is one of our files.
 type entry struct {
-	Path   string   `json:"path"`
-	SHA256 string   `json:"sha256"`           // as we write it
-	Was    []string `json:"was,omitempty"`    // as we wrote it before, until the installation is complete
-	Before string   `json:"before,omitempty"` // of the user's file that was there first
-	Saved  string   `json:"saved,omitempty"`  // where that one is now
+	Path   string `json:"path"`
+	SHA256 string `json:"sha256"` // of the current content
+	// of earlier contents, until the installation is complete
+	Was    []string `json:"was,omitempty"`
+	Before string   `json:"before,omitempty"` // of the user's original file
+	Saved  string   `json:"saved,omitempty"`  // where the original is now
 }
 
-// ours says whether the content is one that we wrote.
+// ours reports whether we wrote the content with that hash.
 func (e *entry) ours(sum string) bool { return sum == e.SHA256 || slices.Contains(e.Was, sum) }
 
-// since is the entry with what an older one knows of the file's earlier contents.
+// since returns the entry with the file's earlier contents from an older one.
 func (e entry) since(old *entry) entry {
 	if old != nil {
 		e.Was = slices.Clone(old.Was)
@@ -70,7 +73,7 @@ func (m *manifest) entry(path string) *entry {
 	return &m.Files[i]
 }
 
-// complete says that no installation or removal has been cut short.
+// complete reports whether the last installation or removal finished.
 func (m *manifest) complete() bool { return m != nil && m.State == installed }
 
 func (m *manifest) text() []byte {
@@ -78,11 +81,11 @@ func (m *manifest) text() []byte {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	_ = enc.Encode(m) // it is made of strings
+	_ = enc.Encode(m) // it consists of strings and can't fail
 	return b.Bytes()
 }
 
-// readManifest returns the target's manifest, nil where there is none, and its text.
+// readManifest returns the target's manifest, nil if there is none, and its text.
 func readManifest(t Target) (*manifest, []byte, error) {
 	data, err := t.read(t.manifestPath())
 	if data == nil || err != nil {
@@ -98,7 +101,7 @@ func readManifest(t Target) (*manifest, []byte, error) {
 	return m, data, nil
 }
 
-// check refuses a manifest that would lead us where we never write.
+// check rejects a manifest that names paths we never write.
 func (m *manifest) check(t Target) error {
 	switch {
 	case m.SchemaVersion > schemaVersion:
@@ -125,7 +128,7 @@ func (m *manifest) check(t Target) error {
 	return nil
 }
 
-// read returns a file's content; nil, and not empty, where there is none.
+// read returns a file's content: nil, rather than empty, if the file doesn't exist.
 func (t Target) read(rel string) ([]byte, error) {
 	if err := t.contains(rel); err != nil {
 		return nil, err
@@ -143,7 +146,7 @@ func (t Target) read(rel string) ([]byte, error) {
 	return data, nil
 }
 
-// write replaces what was read.
+// write replaces the content that was read.
 func (t Target) write(rel string, old, data []byte) error {
 	if err := t.contains(rel); err != nil {
 		return err
@@ -151,7 +154,8 @@ func (t Target) write(rel string, old, data []byte) error {
 	return durable.Replace(t.Path(rel), old, data)
 }
 
-// remove removes a file; of a link what it leads to, since that is what we wrote, and the link is the user's.
+// remove removes a file. For a link it removes the target, because that is what we wrote; the
+// link is the user's.
 func (t Target) remove(rel string) error {
 	if err := t.contains(rel); err != nil {
 		return err
@@ -166,11 +170,11 @@ func (t Target) remove(rel string) error {
 	return durable.Remove(real)
 }
 
-// free is the first name beside path that nothing has.
+// free returns the first unused name of the form rel, rel.1, rel.2 and so on.
 func (t Target) free(rel string) string {
 	name := rel
 	for i := 1; ; i++ {
-		if _, err := os.Lstat(t.Path(name)); err != nil { // writing it will tell what else there may be
+		if _, err := os.Lstat(t.Path(name)); err != nil { // writing reports any other error
 			return name
 		}
 		name = fmt.Sprintf("%s.%d", rel, i)

@@ -8,8 +8,8 @@ import (
 	"greenlight/internal/text/frontmatter"
 )
 
-// yaml writes front matter. All strings are quoted: YAML has too many words that aren't strings otherwise. Other values are
-// written as JSON, which YAML reads.
+// yaml returns front matter. It quotes all strings, because YAML interprets too many words as
+// other types. Other values are written as JSON, a subset of YAML.
 func yaml(pairs ...[2]any) string {
 	var b strings.Builder
 	b.WriteString("---\n")
@@ -27,7 +27,7 @@ func yaml(pairs ...[2]any) string {
 	return b.String()
 }
 
-// toml writes a document of strings, those of several lines as such.
+// toml returns a document of strings, using multi-line strings where needed.
 func toml(pairs ...[2]string) string {
 	var b strings.Builder
 	for _, p := range pairs {
@@ -40,8 +40,8 @@ func toml(pairs ...[2]string) string {
 	return b.String()
 }
 
-// multiline escapes what a TOML string of several lines can't have as it is. Quotes can, but for three in a row and one at
-// the end.
+// multiline escapes characters that a multi-line TOML string can't contain. Quotes are allowed
+// except three in a row and one at the end.
 func multiline(text string) string {
 	var b strings.Builder
 	for i, r := range text {

@@ -5,18 +5,18 @@ import (
 	"slices"
 )
 
-// A Conflict says what happens where there is a CLAUDE.md of the user's.
+// A Conflict selects what to do if the user already has a CLAUDE.md.
 type Conflict string
 
 const (
-	AsBefore Conflict = ""        // as the installation that is there has it, else Theirs
-	Theirs   Conflict = "keep"    // theirs isn't touched, ours lies beside it
-	Append   Conflict = "append"  // ours at the end of theirs, between markers
-	Replace  Conflict = "replace" // theirs is saved, ours takes its place
+	AsBefore Conflict = ""        // as in the existing installation, or else Theirs
+	Theirs   Conflict = "keep"    // leave theirs alone and put ours beside it
+	Append   Conflict = "append"  // add ours at the end of theirs, between markers
+	Replace  Conflict = "replace" // save theirs and replace it by ours
 )
 
-// Our part of CLAUDE.md stands between two lines, also where the whole file is ours: people write into it, and what they
-// write around our part is theirs.
+// Markers surround our part of CLAUDE.md, even if the whole file is ours: people edit it, and
+// text outside our part is theirs.
 const (
 	beginMark = "<!-- greenlight:begin; gl install keeps the lines down to greenlight:end up to date -->"
 	beginWord = "<!-- greenlight:begin"
@@ -27,11 +27,11 @@ const (
 type block struct {
 	entry
 	Mode  Conflict `json:"mode"`            // append, or replace
-	Made  bool     `json:"made,omitempty"`  // there was no file
+	Made  bool     `json:"made,omitempty"`  // we created the file
 	Joint string   `json:"joint,omitempty"` // what we put between theirs and ours
 }
 
-// since is the block with what an older manifest knows of its earlier contents.
+// since returns the block with its earlier contents from an older manifest.
 func (b *block) since(old *manifest) *block {
 	switch {
 	case old == nil || old.Memory == nil:
@@ -44,7 +44,7 @@ func (b *block) since(old *manifest) *block {
 	return &c
 }
 
-// planMemory plans CLAUDE.md; beside says that ours is to lie beside it.
+// planMemory plans the change of CLAUDE.md; beside reports that ours goes beside it.
 func (j *job) planMemory(ours []byte) (beside bool, err error) {
 	cur, err := j.t.read(j.t.Memory)
 	if err != nil {
@@ -63,13 +63,13 @@ func (j *job) planMemory(ours []byte) (beside bool, err error) {
 		return false, nil
 	}
 	if was != nil && j.old.complete() {
-		was = nil // our part is gone since: this is a new beginning
+		was = nil // our part was removed since: start over
 	}
 	return j.planNewBlock(was, cur, ours), nil
 }
 
-// planNewBlock puts our part into a file that hasn't got it. halfway is what an installation that was killed was about
-// to do, nil for none.
+// planNewBlock adds our part to a file without it. halfway is the intent of a killed
+// installation, nil for none.
 func (j *job) planNewBlock(halfway *block, cur, ours []byte) (beside bool) {
 	b := &block{entry: entry{Path: j.t.Memory, SHA256: hash(plain(ours))}, Mode: Append}
 	mode := j.o.Conflict
@@ -99,7 +99,8 @@ func (j *job) planNewBlock(halfway *block, cur, ours []byte) (beside bool) {
 	return false
 }
 
-// replaceable returns what is theirs in a file with our part at its end, where all of it is to be replaced; else nil.
+// replaceable returns the user's text in a file that ends with our part and is to be replaced
+// as a whole; otherwise nil.
 func (j *job) replaceable(was *block, cur []byte, from, to int, ours []byte) []byte {
 	begun := was != nil && was.Mode == Replace
 	if begun && j.old.complete() || !begun && j.o.Conflict != Replace {
@@ -133,7 +134,7 @@ func (j *job) planReplace(cur, theirs, ours []byte) {
 	j.next.Memory = b
 }
 
-// planBlock brings our part up to date where it stands.
+// planBlock updates our part in place.
 func (j *job) planBlock(was *block, cur []byte, from, to int, ours []byte) {
 	b := block{entry: entry{Path: j.t.Memory}, Mode: Append}
 	if was != nil {
@@ -161,7 +162,7 @@ func (j *job) planBlock(was *block, cur []byte, from, to int, ours []byte) {
 	j.next.Memory = &b
 }
 
-// planMemoryRemoval takes our part out of CLAUDE.md, and puts theirs back where it was replaced.
+// planMemoryRemoval removes our part from CLAUDE.md, and restores theirs if it was replaced.
 func (j *job) planMemoryRemoval() error {
 	b := j.old.Memory
 	if b == nil {
@@ -181,7 +182,7 @@ func (j *job) planMemoryRemoval() error {
 	from, to, ok := findBlock(cur)
 	rest := cut(cur, from, to, b.Joint)
 	switch {
-	case cur != nil && hash(cur) == b.Before: // not begun, or undone already
+	case cur != nil && hash(cur) == b.Before: // not begun, or already undone
 		if saved != nil && bytes.Equal(saved, cur) {
 			j.step(Remove, b.Saved, "", dropSaved)
 		}
@@ -203,7 +204,7 @@ func (j *job) planMemoryRemoval() error {
 	return nil
 }
 
-// findBlock returns where our part begins and ends, its markers and its last line end included.
+// findBlock returns the range of our part, including its markers and final line ending.
 func findBlock(text []byte) (from, to int, ok bool) {
 	from = lineWith(text, 0, beginWord)
 	if from < 0 {
@@ -220,13 +221,14 @@ func findBlock(text []byte) (from, to int, ok bool) {
 	return from, to, true
 }
 
-// HoldsMemory says whether a CLAUDE.md has our part.
+// HoldsMemory reports whether a CLAUDE.md contains our part.
 func HoldsMemory(text []byte) bool {
 	_, _, ok := findBlock(text)
 	return ok
 }
 
-// lineWith is the first line at or behind the offset that begins with the word; -1 for none.
+// lineWith returns the offset of the first line at or after at that begins with the word; -1
+// for none.
 func lineWith(text []byte, at int, word string) int {
 	for at < len(text) {
 		if bytes.HasPrefix(text[at:], []byte(word)) {
@@ -241,7 +243,8 @@ func lineWith(text []byte, at int, word string) int {
 	return -1
 }
 
-// cut takes our part out, and what we put before it. Where something follows, a line end stays before it.
+// cut removes our part, and what we put before it. If text follows, a line ending stays before
+// it.
 func cut(text []byte, from, to int, joint string) []byte {
 	head, tail := text[:from], text[to:]
 	if cropped, ok := bytes.CutSuffix(head, []byte(joint)); ok && joint != "" {
@@ -253,13 +256,13 @@ func cut(text []byte, from, to int, joint string) []byte {
 	return slices.Concat(head, tail)
 }
 
-// wrapBlock is our part as it stands in the file.
+// wrapBlock returns our part as it appears in the file.
 func wrapBlock(ours []byte, eol string) []byte {
 	lines := slices.Concat([]byte(beginMark+"\n"), plain(ours), []byte(endMark+"\n"))
 	return bytes.ReplaceAll(lines, []byte("\n"), []byte(eol))
 }
 
-// inner is what stands between the markers, with plain line ends.
+// inner returns the text between the markers, with plain line endings.
 func inner(part []byte) []byte {
 	part = bytes.ReplaceAll(part, []byte("\r\n"), []byte("\n"))
 	_, part, _ = bytes.Cut(part, []byte("\n"))
@@ -267,13 +270,14 @@ func inner(part []byte) []byte {
 	return part[:max(i, 0)]
 }
 
-// plain has plain line ends, one of them at the end.
+// plain normalizes line endings, with exactly one at the end.
 func plain(text []byte) []byte {
 	text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
 	return append(bytes.TrimRight(text, "\n"), '\n')
 }
 
-// joint is what goes between their text and ours: the line end that theirs lacks, and an empty line.
+// joint returns the separator between their text and ours: a line ending if theirs lacks one,
+// and an empty line.
 func joint(theirs []byte, eol string) string {
 	switch {
 	case len(theirs) == 0:
@@ -284,7 +288,7 @@ func joint(theirs []byte, eol string) string {
 	return eol + eol
 }
 
-// lineEnd is the one that the text's first line has.
+// lineEnd returns the line ending of the text's first line.
 func lineEnd(text []byte) string {
 	if i := bytes.IndexByte(text, '\n'); i > 0 && text[i-1] == '\r' {
 		return "\r\n"

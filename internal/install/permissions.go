@@ -10,11 +10,12 @@ import (
 	"greenlight/internal/text/jsonedit"
 )
 
-// permissions is the list of rules by which Claude Code runs tools without asking.
+// permissions is the path of the rules by which Claude Code runs tools without asking.
 var permissions = []string{"permissions", "allow"}
 
-// Rules are the permissions with which a session works by the content without asking: gl, those commands that a model may start by itself, and more,
-// such as the project's test command. What a slash command allows lapses after its first turn.
+// Rules returns the permissions with which a session follows the content without asking: gl,
+// the commands that a model may start by itself, and more, such as the project's test command.
+// Permissions of a slash command would lapse after its first turn.
 func Rules(c Content, more ...string) ([]string, error) {
 	rules := []string{"Bash(gl:*)"}
 	names, err := fs.Glob(c.Plugin, "commands/*.md")
@@ -37,8 +38,8 @@ func Rules(c Content, more ...string) ([]string, error) {
 	return rules, nil
 }
 
-// mergeRules takes out those of ours that aren't wanted any more, and puts in those that are missing. The test command's rule stays as it was where
-// the caller doesn't know it.
+// mergeRules removes those of our rules that are no longer wanted, and adds the missing ones.
+// If the caller doesn't know the test command, its rule stays.
 func (h *settings) mergeRules(doc *jsonedit.Doc, want []string) error {
 	for _, rule := range slices.Clone(h.Rules) {
 		if !slices.Contains(want, rule) {
@@ -78,7 +79,8 @@ func (h *settings) mergeRules(doc *jsonedit.Doc, want []string) error {
 	return nil
 }
 
-// takeOutRule removes one of ours, and the list and the object around it where we made them and nothing else is in them.
+// takeOutRule removes one of our rules, and the list and object around it if we created them
+// and they are empty.
 func (h *settings) takeOutRule(doc *jsonedit.Doc, rule string) {
 	i := slices.IndexFunc(doc.Elements(permissions...), func(raw json.RawMessage) bool {
 		var text string
@@ -90,7 +92,7 @@ func (h *settings) takeOutRule(doc *jsonedit.Doc, rule string) {
 	h.removeEmpty(doc, permissions, permissions[:1])
 }
 
-// removeEmpty removes those of the keys, each a path, that we made and that have nothing in them.
+// removeEmpty removes those of the keys, given as paths, that we created and that are empty.
 func (h *settings) removeEmpty(doc *jsonedit.Doc, keys ...[]string) {
 	for _, key := range keys {
 		raw, ok := doc.Get(key...)

@@ -17,10 +17,12 @@ import (
 type settings struct {
 	Ours  []hook   `json:"hooks"`
 	Rules []string `json:"permissions,omitempty"` // of permissions.allow
-	Made  []string `json:"made,omitempty"`        // keys that we made; "" is the file itself
-	Bare  *string  `json:"bare,omitempty"`        // the file's text, where there was one with nothing in it
-	Line  bool     `json:"status_line,omitempty"`
-	Was   string   `json:"was_status_line,omitempty"` // the user's that ours took the place of, as it was written
+	Made  []string `json:"made,omitempty"`        // keys that we created; "" is the file itself
+	// the file's original text, if it had no settings
+	Bare *string `json:"bare,omitempty"`
+	Line bool    `json:"status_line,omitempty"`
+	// the user's status line that ours replaced, verbatim
+	Was string `json:"was_status_line,omitempty"`
 }
 
 // statusLine is our line at the bottom of Claude Code's screen.
@@ -32,7 +34,7 @@ type hook struct {
 	Element json.RawMessage `json:"element"`
 }
 
-// with adds what an older manifest knows, for as long as an installation isn't complete.
+// with adds the entries of an older manifest while an installation is incomplete.
 func (h *settings) with(old *manifest) *settings {
 	if old == nil || old.Settings == nil {
 		return h
@@ -119,7 +121,7 @@ func contentHooks(c Content) ([]hook, error) {
 	return all, nil
 }
 
-// planSettings merges ours into settings.json, where they are wanted or were before.
+// planSettings merges ours into settings.json, if wanted now or installed before.
 func (j *job) planSettings(c Content) error {
 	var was *settings
 	if j.old != nil {
@@ -159,7 +161,8 @@ func (j *job) planSettings(c Content) error {
 	return nil
 }
 
-// writeSettings plans the write of settings.json, if there is one to be made. cur is nil where there is no file yet.
+// writeSettings plans the write of settings.json, if it changes. cur is nil if there is no file
+// yet.
 func (j *job) writeSettings(next *settings, cur, after []byte) {
 	if len(next.Ours) > 0 || len(next.Rules) > 0 || next.Line {
 		j.next.Settings = next
@@ -176,7 +179,7 @@ func (j *job) writeSettings(next *settings, cur, after []byte) {
 	}
 }
 
-// settings reads settings.json; there may be none.
+// settings reads settings.json, which may be missing.
 func (t Target) settings() ([]byte, *jsonedit.Doc, error) {
 	cur, err := t.read(t.Settings)
 	if err != nil {
@@ -189,7 +192,7 @@ func (t Target) settings() ([]byte, *jsonedit.Doc, error) {
 	return cur, doc, nil
 }
 
-// mergeHooks takes out those of ours that aren't wanted any more, and puts in those that are missing.
+// mergeHooks removes those of our hooks that are no longer wanted, and adds the missing ones.
 func (h *settings) mergeHooks(doc *jsonedit.Doc, want []hook) error {
 	was := h.clone()
 	h.Ours = []hook{}
@@ -221,7 +224,7 @@ func (j *job) mergeLine(next *settings, doc *jsonedit.Doc) error {
 	halfway := next.Line && !j.old.complete() && string(cur) == next.Was
 	switch {
 	case ours:
-		return nil // it is recorded, or it is the user's own
+		return nil // already recorded, or the user's own
 	case there && !halfway && !(j.o.Force && j.o.StatusLine):
 		next.Line, next.Was = false, ""
 		j.step(Keep, j.t.Settings, "it has another statusLine, "+named(cur), nil)
@@ -231,13 +234,13 @@ func (j *job) mergeLine(next *settings, doc *jsonedit.Doc) error {
 	return doc.Set(json.RawMessage(statusLine), statusKey)
 }
 
-// named is what a status line runs, for a message.
+// named describes a status line by its command, for a message.
 func named(line json.RawMessage) string {
 	const most = 80
 	var v struct {
 		Command string `json:"command"`
 	}
-	_ = json.Unmarshal(line, &v) // what is no object is named as it is
+	_ = json.Unmarshal(line, &v) // anything but an object is shown verbatim
 	text := []rune(v.Command)
 	if len(text) == 0 {
 		text = []rune(string(compact(line)))
@@ -261,7 +264,8 @@ func (h *settings) putIn(doc *jsonedit.Doc, k hook) error {
 	return doc.Append(k.Element, "hooks", k.Event)
 }
 
-// takeOut removes one of ours, and the list and the object around it where we made them and nothing else is in them.
+// takeOut removes one of our hooks, and the list and object around it if we created them and
+// they are empty.
 func (h *settings) takeOut(doc *jsonedit.Doc, k hook) {
 	i := slices.IndexFunc(doc.Elements("hooks", k.Event), k.is)
 	if i >= 0 {
@@ -270,7 +274,7 @@ func (h *settings) takeOut(doc *jsonedit.Doc, k hook) {
 	h.removeEmpty(doc, []string{"hooks", k.Event}, []string{"hooks"})
 }
 
-// planSettingsRemoval takes ours out of settings.json.
+// planSettingsRemoval removes ours from settings.json.
 func (j *job) planSettingsRemoval() error {
 	h := j.old.Settings
 	if h == nil {

@@ -1,11 +1,11 @@
-// Package install puts the content that ships into the places where agents look for it, says what is there, and takes it
-// out again. It owns what is written there: the formats of the agents, the manifest that remembers each file with its
-// hash and what was there before, and the promise that nothing of the user's is lost. What the content says is not its
-// business, and it prints nothing.
+// Package install copies the shipped content to where agents look for it, reports what is
+// installed, and removes it again. It owns everything written there: the formats of the agents,
+// the manifest that records each file with its hash and its predecessor, and the promise that
+// no user data is lost. It doesn't interpret the content, and prints nothing.
 //
-// An installation is a manifest first, with everything that is about to be written, then the files one by one, each
-// whole or not at all, then the manifest again, now complete. So whoever comes after a kill knows by hashes how far it
-// got: install goes on, uninstall goes back.
+// An installation first writes a manifest with everything about to be written, then the files
+// one by one, each all or nothing, then the manifest again, marked as complete. After a kill,
+// hashes show how far it got: install continues, uninstall reverts.
 package install
 
 import (
@@ -18,7 +18,7 @@ import (
 	"strings"
 )
 
-// A Scope says for whom content is installed.
+// A Scope selects the projects that content is installed for.
 type Scope string
 
 const (
@@ -26,25 +26,26 @@ const (
 	Local  Scope = "local"  // for one project
 )
 
-// Claude is the agent that content is written for; the others get it translated.
+// Claude is the agent that the content is written for; for others it is translated.
 const Claude = "claude"
 
-// A Target is a place for content: one agent, one scope. Its paths are relative to Root, with forward slashes.
+// A Target is a place for content: one agent and one scope. Its paths are relative to Root,
+// with forward slashes.
 type Target struct {
 	Agent    string
 	Scope    Scope
-	Root     string // absolute; nothing outside of it is touched
-	Home     string // directory of our own: manifest, references, what was saved
-	Memory   string // CLAUDE.md; "" for agents that get none
-	Settings string // settings.json, where hooks are; "" for agents without
+	Root     string // absolute; nothing outside is touched
+	Home     string // our own directory: manifest, references, saved files
+	Memory   string // CLAUDE.md; "" for agents without one
+	Settings string // settings.json with the hooks; "" for agents without one
 
 	dirs dirs
 }
 
-// dirs are the directories that an agent looks into.
+// dirs are the directories that an agent reads.
 type dirs struct{ commands, agents string }
 
-// Agents are the names of all agents that content can be installed for.
+// Agents returns the names of all agents that content can be installed for.
 func Agents() []string {
 	var names []string
 	for _, f := range formats() {
@@ -53,8 +54,8 @@ func Agents() []string {
 	return names
 }
 
-// Find returns the place for an agent's content. root is the project's for Local; the environment says where the user's
-// configuration is for Global.
+// Find returns the target for an agent's content. root is the project's root, for Local; for
+// Global, the environment determines the user's configuration directory.
 func Find(agent string, scope Scope, root string, getenv func(string) string) (Target, error) {
 	f, ok := formatOf(agent)
 	if !ok {
@@ -76,7 +77,8 @@ func Find(agent string, scope Scope, root string, getenv func(string) string) (T
 	return t, nil
 }
 
-// moved puts the target where a variable says that the agent's configuration is; "" for where it usually is.
+// moved sets the target to the directory given by a variable, if not "", instead of the usual
+// one.
 func (t *Target) moved(dir, usual string) (prefix string, err error) {
 	switch {
 	case t.Scope == Local || dir == "":
@@ -92,13 +94,14 @@ func (t *Target) moved(dir, usual string) (prefix string, err error) {
 	return filepath.Base(dir), nil
 }
 
-// Path is the absolute path of something in the target.
+// Path returns the absolute path of something in the target.
 func (t Target) Path(rel string) string { return filepath.Join(t.Root, filepath.FromSlash(rel)) }
 
-// Dir is the directory that people know the target by: ~/.claude, not ~/.claude/greenlight.
+// Dir returns the directory by which people know the target: ~/.claude, not
+// ~/.claude/greenlight.
 func (t Target) Dir() string { return filepath.Dir(t.Path(t.Home)) }
 
-// Command is the gl command that installs there.
+// Command returns the gl command that installs there.
 func (t Target) Command() string {
 	command := "gl install --" + string(t.Scope)
 	if t.Agent != Claude {
@@ -109,12 +112,13 @@ func (t Target) Command() string {
 
 func (t Target) manifestPath() string { return path.Join(t.Home, "manifest.json") }
 
-// backup is where a file of the user's is saved: not below another .claude, for agents look into those, too.
+// backup returns where a user's file is saved: not below another .claude, because agents read
+// those, too.
 func (t Target) backup(rel string) string {
 	return path.Join(t.Home, "backup", strings.TrimPrefix(rel, path.Dir(t.Home)+"/"))
 }
 
-// Backups is the directory with copies of files of the user's that nothing was put back from; "" for none.
+// Backups returns the directory with copies of users' files that weren't restored; "" for none.
 func (t Target) Backups() string {
 	dir := t.Path(t.Home + "/backup")
 	if _, err := os.Stat(dir); err != nil {
@@ -123,12 +127,13 @@ func (t Target) Backups() string {
 	return dir
 }
 
-// beside is where our CLAUDE.md goes when the user's stays as it is.
+// beside returns where our CLAUDE.md goes if the user's stays unchanged.
 func (t Target) beside() string {
 	return strings.TrimSuffix(t.Memory, ".md") + "_GREENLIGHT.md"
 }
 
-// owns says whether gl ever installs something under that path. A manifest comes with a clone and may name anything.
+// owns reports whether gl ever installs something at that path. A manifest may come from a
+// clone and name anything.
 func (t Target) owns(rel string) bool {
 	if !filepath.IsLocal(filepath.FromSlash(rel)) || path.Clean(rel) != rel {
 		return false
@@ -149,7 +154,7 @@ func (t Target) owns(rel string) bool {
 	return false
 }
 
-// ownsDir says whether gl ever makes that directory.
+// ownsDir reports whether gl ever creates that directory.
 func (t Target) ownsDir(rel string) bool {
 	if !filepath.IsLocal(filepath.FromSlash(rel)) || path.Clean(rel) != rel {
 		return false

@@ -10,8 +10,8 @@ import (
 	"greenlight/internal/durable"
 )
 
-// Uninstall takes out what was installed, and puts back what was there before. What the user has changed stays, and is
-// named. Where nothing is installed, nothing happens.
+// Uninstall removes what was installed and restores what was there before. It keeps and names
+// files that the user has modified. If nothing is installed, it does nothing.
 func (t Target) Uninstall(ctx context.Context, dryRun bool) (*Result, error) {
 	j, err := t.planUninstall(dryRun)
 	if err != nil || dryRun {
@@ -28,10 +28,10 @@ func (t Target) Uninstall(ctx context.Context, dryRun bool) (*Result, error) {
 		return j.uninstall()
 	})
 	switch {
-	case err == nil && j.old == nil: // somebody was faster
+	case err == nil && j.old == nil: // another process was faster
 		t.tidy()
 	case err == nil:
-		j.dropDirs() // what the manifest and the lock were in
+		j.dropDirs() // the directories of the manifest and the lock
 	}
 	return j.result(), err
 }
@@ -53,7 +53,7 @@ func (t Target) planUninstall(dryRun bool) (*job, error) {
 	return j, j.planSettingsRemoval()
 }
 
-// planRemoval takes one file out, and puts the user's from before in its place.
+// planRemoval removes one file, and restores the user's original.
 func (j *job) planRemoval(e *entry) error {
 	cur, err := j.t.read(e.Path)
 	if err != nil {
@@ -67,7 +67,8 @@ func (j *job) planRemoval(e *entry) error {
 	}
 	dropSaved := func() error { return j.t.remove(e.Saved) }
 	switch have := hash(cur); {
-	case cur != nil && have == e.Before && e.Before != "": // it is the user's, or was put back
+	case cur != nil && have == e.Before && e.Before != "":
+		// it is the user's, or was already restored
 		if saved != nil && hash(saved) == e.Before {
 			j.step(Remove, e.Saved, "", dropSaved)
 		}
@@ -86,7 +87,7 @@ func (j *job) planRemoval(e *entry) error {
 	return nil
 }
 
-// uninstall says so in the manifest, does it, and takes the manifest away last.
+// uninstall marks the manifest, removes the files, and removes the manifest last.
 func (j *job) uninstall() error {
 	mark := *j.old
 	mark.State = removing
@@ -102,7 +103,7 @@ func (j *job) uninstall() error {
 	return j.t.remove(j.t.manifestPath())
 }
 
-// dropDirs removes directories that we made and that nothing needs any more. Those with something in them stay.
+// dropDirs removes empty directories that we created and no longer need.
 func (j *job) dropDirs() {
 	if j.old == nil {
 		return
@@ -118,14 +119,15 @@ func (j *job) dropDirs() {
 	}
 }
 
-// needs says whether the installation has something in that directory.
+// needs reports whether the installation has files in that directory.
 func (m *manifest) needs(dir string) bool {
 	return slices.ContainsFunc(m.Files, func(e entry) bool {
 		return strings.HasPrefix(e.Path, dir+"/") || strings.HasPrefix(e.Saved, dir+"/")
 	})
 }
 
-// tidy removes our own directory where a killed gl has left it without a manifest, and the agent's where it is empty.
+// tidy removes our own directory if a killed gl left it without a manifest, and the agent's
+// directory if it is empty.
 func (t Target) tidy() {
 	if t.contains(path.Join(t.Home, lockName)) != nil || !t.untouched() {
 		return
@@ -133,7 +135,7 @@ func (t Target) tidy() {
 	home := t.Path(t.Home)
 	held, err := durable.TryLock(path.Join(home, lockName))
 	if err != nil {
-		return // somebody is about to install
+		return // another process is about to install
 	}
 	defer held.Unlock()
 	entries, _ := os.ReadDir(home)
@@ -141,6 +143,6 @@ func (t Target) tidy() {
 		_ = os.Remove(path.Join(home, e.Name()))
 	}
 	if os.Remove(home) == nil {
-		_ = os.Remove(path.Dir(home)) // fails where anything else is in it
+		_ = os.Remove(path.Dir(home)) // fails unless it is empty
 	}
 }

@@ -1,5 +1,6 @@
-// Package iostreams is standard input, output and error as commands use them: printing, messages, JSON documents, the
-// pager, progress, questions, and what the terminal can do. It knows nothing of Greenlight.
+// Package iostreams provides standard input, output and error for commands: printing, messages,
+// JSON documents, the pager, progress, questions, and the abilities of the terminal. It is
+// independent of Greenlight.
 package iostreams
 
 import (
@@ -18,10 +19,11 @@ import (
 	"greenlight/internal/term"
 )
 
-// Streams are the streams of one command line. As an io.Writer it writes to stdout, through the pager when there is one.
+// Streams are the streams of one command line. As an io.Writer it writes to stdout, through the
+// pager if there is one.
 type Streams struct {
 	In  io.Reader
-	Out io.Writer // stdout itself: to ask what it is, and to pass to child processes
+	Out io.Writer // stdout itself: to query it, and to pass to child processes
 	Err io.Writer
 
 	NoColor bool // --no-color
@@ -34,18 +36,18 @@ type Streams struct {
 	busy    *Progress
 }
 
-// New returns streams that look TERM, NO_COLOR, PAGER and the like up in environ.
+// New returns streams that look up TERM, NO_COLOR, PAGER and the like in environ.
 func New(in io.Reader, out, err io.Writer, environ environ.Environ) *Streams {
 	return &Streams{In: in, Out: out, Err: err, environ: environ, data: sink{w: out}}
 }
 
-// Write writes to stdout. The first error is remembered: see WriteError.
+// Write writes to stdout. WriteError returns the first error.
 func (s *Streams) Write(p []byte) (int, error) { return s.data.Write(p) }
 
-// WriteError is the first write to stdout that failed, nil if none did.
+// WriteError returns the error of the first write to stdout that failed, or nil.
 func (s *Streams) WriteError() error { return s.data.err }
 
-// Printf writes to stdout. Text that comes from files must have passed package sanitize.
+// Printf writes to stdout. Text from files must be sanitized first, see package sanitize.
 func (s *Streams) Printf(format string, a ...any) { fmt.Fprintf(s, format, a...) }
 
 // PrintText writes text from a file to stdout, sanitized and ending in a newline.
@@ -57,10 +59,10 @@ func (s *Streams) PrintText(text string) error {
 	return err
 }
 
-// warning begins a message that --quiet keeps.
+// warning is the prefix of a message that --quiet keeps.
 const warning = "warning: "
 
-// Message writes one line to stderr, sanitized. With --quiet it writes only warnings.
+// Message writes one sanitized line to stderr. With --quiet it writes only warnings.
 func (s *Streams) Message(format string, a ...any) {
 	if s.Quiet && !strings.HasPrefix(format, warning) {
 		return
@@ -69,14 +71,16 @@ func (s *Streams) Message(format string, a ...any) {
 	fmt.Fprintln(s.Err, sanitize.Text(fmt.Sprintf(format, a...)))
 }
 
-// Hush drops, with --quiet, all text for stdout that isn't a document: for commands whose text only tells what they do.
+// Hush drops, with --quiet, all text for stdout that isn't a document. It is for commands whose
+// text only reports their actions.
 func (s *Streams) Hush() {
 	if s.Quiet && s.data.held == nil {
 		s.data.held = io.Discard
 	}
 }
 
-// Record returns the text that f prints instead of printing it. Documents are printed, and messages.
+// Record returns the text that f prints instead of printing it. Documents and messages are
+// still printed.
 func (s *Streams) Record(f func() error) (text string, err error) {
 	var b strings.Builder
 	s.data.held = &b
@@ -85,14 +89,15 @@ func (s *Streams) Record(f func() error) (text string, err error) {
 	return b.String(), err
 }
 
-// ForMessages returns streams that print everything to stderr: for who keeps stdout for data of another kind.
+// ForMessages returns streams that print everything to stderr, for callers that keep stdout for
+// other data.
 func (s *Streams) ForMessages() *Streams {
 	m := New(s.In, s.Err, s.Err, s.environ)
 	m.NoColor, m.NoPager, m.Verbose, m.Quiet = s.NoColor, s.NoPager, s.Verbose, s.Quiet
 	return m
 }
 
-// Detail is a message that only --verbose shows, with the time.
+// Detail writes a message with the time, only with --verbose.
 func (s *Streams) Detail(format string, a ...any) {
 	if s.Verbose {
 		s.Message(time.Now().Format("15:04:05.000")+" "+format, a...)
@@ -108,14 +113,14 @@ func (s *Streams) JSON(v any) error {
 	return err
 }
 
-// IsTerminal says whether stream is a terminal.
+// IsTerminal reports whether stream is a terminal.
 func IsTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && xterm.IsTerminal(int(f.Fd()))
 }
 
-// Terminal returns stdout when it is a terminal whose cursor can be moved, otherwise nil. Whether it may be colored is
-// a separate question: see Colors.
+// Terminal returns stdout if it is a terminal whose cursor can be moved, otherwise nil. Whether
+// it may show color is a separate question: see Colors.
 func (s *Streams) Terminal() *os.File {
 	if !IsTerminal(s.Out) || s.environ.Get("TERM") == "dumb" {
 		return nil
@@ -123,16 +128,17 @@ func (s *Streams) Terminal() *os.File {
 	return s.Out.(*os.File)
 }
 
-// Interactive says whether both stdin and stdout are terminals.
+// Interactive reports whether both stdin and stdout are terminals.
 func (s *Streams) Interactive() bool { return IsTerminal(s.In) && IsTerminal(s.Out) }
 
-// Width is the number of columns of stdout; 0 when it is not a terminal, where lines may have any length.
+// Width returns the number of columns of stdout; 0 if it isn't a terminal, where lines may have
+// any length.
 func (s *Streams) Width() int {
 	width, _ := s.Size()
 	return width
 }
 
-// Size is the number of columns and rows of stdout; 0 when it is not a terminal.
+// Size returns the number of columns and rows of stdout; 0 if it isn't a terminal.
 func (s *Streams) Size() (width, height int) {
 	f, ok := s.Out.(*os.File)
 	if !ok || s.data.held != nil {
@@ -145,7 +151,7 @@ func (s *Streams) Size() (width, height int) {
 	return width, height
 }
 
-// Paint puts sanitized text into a color if colors are on.
+// Paint colors sanitized text if colors are on.
 func (s *Streams) Paint(c term.Color, text string) string {
 	if !s.Colors() {
 		return text
@@ -153,22 +159,22 @@ func (s *Streams) Paint(c term.Color, text string) string {
 	return c.Paint(text)
 }
 
-// Colors says whether text may be colored. JSON documents never are.
+// Colors reports whether text may be colored. JSON documents never are.
 func (s *Streams) Colors() bool { return s.ColorsOn(IsTerminal(s.Out)) }
 
-// ColorsOn is Colors for an output other than stdout, which can show colors or not.
+// ColorsOn is Colors for an output other than stdout; capable tells whether it can show colors.
 func (s *Streams) ColorsOn(capable bool) bool {
 	return !s.NoColor && s.data.held == nil && term.ColorWanted(s.environ.Get, capable)
 }
 
-// Ask asks for a line of text; false at the end of the input.
+// Ask asks for a line of text. It returns false at the end of the input.
 func (s *Streams) Ask(question string) (line string, ok bool) {
 	fmt.Fprint(s.Err, question)
 	line, err := bufio.NewReader(s.In).ReadString('\n')
 	return strings.TrimSpace(line), err == nil || line != ""
 }
 
-// Confirm asks a yes-or-no question; the answer is no when stdin or stderr is not a terminal.
+// Confirm asks a yes-or-no question. The answer is no if stdin or stderr isn't a terminal.
 func (s *Streams) Confirm(question string) bool {
 	if !IsTerminal(s.In) || !IsTerminal(s.Err) {
 		return false

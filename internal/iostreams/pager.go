@@ -15,7 +15,7 @@ import (
 	xterm "golang.org/x/term"
 )
 
-// Page runs f, and shows what it prints in a pager if that is longer than the screen.
+// Page runs f, and shows its output in a pager if that is longer than the screen.
 func (s *Streams) Page(f func() error) error {
 	p := s.newPager()
 	if p == nil || s.data.pager != nil {
@@ -30,7 +30,8 @@ func (s *Streams) Page(f func() error) error {
 	return err
 }
 
-// newPager is the pager that the environment asks for; nil if none is wanted or stdout is not a terminal.
+// newPager returns the pager that the environment names; nil if none is wanted or stdout isn't
+// a terminal.
 func (s *Streams) newPager() *pager {
 	screen := s.Terminal()
 	if screen == nil || s.NoPager {
@@ -55,7 +56,8 @@ func (s *Streams) newPager() *pager {
 	if p.columns, p.rows, err = xterm.GetSize(int(screen.Fd())); err != nil || p.rows < 2 || p.columns < 1 {
 		return nil
 	}
-	// As git does: less ends by itself where the text is short, shows colors, and leaves the text on the screen.
+	// As in git: less exits by itself if the text is short, shows colors, and leaves the text
+	// on the screen.
 	for _, usual := range [][2]string{{"LESS", "FRX"}, {"LV", "-c"}} {
 		if _, set := s.environ.Lookup(usual[0]); !set {
 			p.env = append(p.env[:len(p.env):len(p.env)], usual[0]+"="+usual[1])
@@ -64,7 +66,8 @@ func (s *Streams) newPager() *pager {
 	return p
 }
 
-// A pager holds text back until it is longer than the screen, and then starts the program that shows it.
+// A pager buffers text until it is longer than the screen, and then starts the program that
+// shows it.
 type pager struct {
 	argv    []string
 	env     []string
@@ -76,7 +79,7 @@ type pager struct {
 	held    bytes.Buffer
 	started *exec.Cmd
 	pipe    io.WriteCloser
-	quit    bool // the person has quit the program
+	quit    bool // the user quit the program
 	plain   bool // the program couldn't be started
 	signals chan os.Signal
 }
@@ -89,7 +92,7 @@ func (p *pager) Write(b []byte) (int, error) {
 		return p.screen.Write(b)
 	case p.started == nil:
 		p.held.Write(b)
-		if height(p.held.Bytes(), p.columns) < p.rows { // one row is the prompt's
+		if height(p.held.Bytes(), p.columns) < p.rows { // one row is for the prompt
 			return len(b), nil
 		}
 		if err := p.start(); err != nil {
@@ -105,8 +108,9 @@ func (p *pager) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// start runs the pager. A Ctrl-C is for the pager alone from then on: gl would leave it behind, with the terminal in a
-// mode that isn't the shell's. The signals are taken and dropped rather than ignored, which the pager would inherit.
+// start starts the pager. From then on Ctrl-C is for the pager alone: if gl exited, the pager
+// would stay behind with the terminal in a mode that the shell doesn't expect. The signals are
+// caught and dropped rather than ignored, because the pager would inherit ignored ones.
 func (p *pager) start() error {
 	cmd := exec.Command(p.argv[0], p.argv[1:]...)
 	cmd.Env, cmd.Stdout, cmd.Stderr = p.env, p.screen, p.errs
@@ -124,19 +128,19 @@ func (p *pager) start() error {
 	return nil
 }
 
-// close shows what is held still, or waits until the person has read.
+// close prints buffered text, or waits until the user quits the pager.
 func (p *pager) close() error {
 	if p.started == nil {
 		_, err := p.held.WriteTo(p.screen)
 		return err
 	}
 	p.pipe.Close()
-	_ = p.started.Wait() // how a pager ends says nothing about gl
+	_ = p.started.Wait() // the pager's exit code doesn't concern gl
 	signal.Stop(p.signals)
 	return nil
 }
 
-// height is the number of rows that the text fills on a screen with so many columns.
+// height returns the number of rows that the text fills on a screen with so many columns.
 func height(text []byte, columns int) int {
 	rows := 0
 	for line := range bytes.Lines(text) {

@@ -12,11 +12,11 @@ import (
 	xterm "golang.org/x/term"
 )
 
-// progressAfter is how long work may take before the line appears.
+// progressAfter is how long work takes before the line appears.
 const progressAfter = time.Second
 
-// Progress is one line on stderr that says what is taking so long. It appears after a second, only on a terminal, and
-// disappears when the work is done. A nil Progress shows nothing.
+// A Progress is a line on stderr that names the work in progress. It appears after a second,
+// only on a terminal, and disappears when the work is done. A nil Progress shows nothing.
 type Progress struct {
 	screen *os.File
 	timer  *time.Timer
@@ -28,7 +28,7 @@ type Progress struct {
 	over  bool
 }
 
-// Progress announces work that may take long; Done must be called when it has ended.
+// Progress announces work that may take long. Call Done at its end.
 func (s *Streams) Progress(text string) *Progress {
 	screen, ok := s.Err.(*os.File)
 	if !ok || s.Quiet || !IsTerminal(screen) || s.environ.Get("TERM") == "dumb" {

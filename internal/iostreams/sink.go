@@ -7,13 +7,14 @@ import (
 	"io/fs"
 )
 
-// A sink is where data goes: stdout, or the pager in front of it. It remembers the first write that failed, so that no
-// command has to check each write: a report that didn't arrive is not a success. A reader that went away needs no
-// handling: the Go runtime ends a program that writes to a closed stdout with SIGPIPE, as every Unix filter ends.
+// A sink is the destination of data: stdout, or the pager in front of it. It remembers the
+// first write that failed, so that commands needn't check each write: a report that didn't
+// arrive isn't a success. A closed reader needs no handling: the Go runtime ends a program that
+// writes to a closed stdout with SIGPIPE, as every Unix filter ends.
 type sink struct {
 	w     io.Writer
 	pager *pager
-	held  io.Writer // gets what is for people, in place of w; nil for none
+	held  io.Writer // receives text for people in place of w; nil for none
 	err   error
 }
 
@@ -24,7 +25,7 @@ func (s *sink) Write(p []byte) (int, error) {
 	return s.send(p)
 }
 
-// send writes whatever is held.
+// send writes regardless of held.
 func (s *sink) send(p []byte) (int, error) {
 	w := s.w
 	if s.pager != nil {
@@ -32,11 +33,11 @@ func (s *sink) send(p []byte) (int, error) {
 	}
 	n, err := w.Write(p)
 	if err == nil {
-		return n, nil // also after a failure: a full disk may not stay full all night
+		return n, nil // also after a failure: a full disk may have room again later
 	}
 	if s.err == nil {
 		var path *fs.PathError
-		if errors.As(err, &path) { // its name of the file would be /dev/stdout, whatever that is
+		if errors.As(err, &path) { // it would name the file /dev/stdout, whatever that is
 			err = path.Err
 		}
 		s.err = fmt.Errorf("write to stdout: %w", err)

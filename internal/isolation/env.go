@@ -1,6 +1,6 @@
-// Package isolation makes the environment of an agent that works in a worktree of its own: what agents that work side by side must
-// not share, and what keeps git from cleaning up under them. It starts nothing and reads nothing but what it is given; MakeTemp
-// alone makes a directory.
+// Package isolation builds the environment of an agent that works in its own worktree: it
+// separates what parallel agents must not share, and keeps git from cleaning up under them. It
+// starts nothing and reads nothing but its input; only MakeTemp creates a directory.
 package isolation
 
 import (
@@ -16,22 +16,24 @@ import (
 
 // A Worktree is what the environment depends on.
 type Worktree struct {
-	Root     string   // the project's
-	Project  string   // its name, as people know it
-	System   string   // the system of the slice; "" for the project's only one
-	Slice    string   // its id
-	N        int      // the lineage's number: its services and their data belong to one line of work
+	Root    string // the project's root
+	Project string // the project's name for people
+	System  string // the system of the slice; "" for the project's only one
+	Slice   string // its id
+	// number of the lineage: its services and their data belong to one line of work
+	N        int
 	Ports    int      // the first of ten; 0 for none
 	Confined bool     // in a sandbox, where git can't write what all worktrees share
-	Temp     string   // the directory for temporary files; "" for the one that all share
-	Known    Identity // who commits by git's configuration; "" for what it doesn't say
-	Fallback Identity // who commits where nobody is known
+	Temp     string   // directory for temporary files; "" for the shared one
+	Known    Identity // the committer from git's configuration, as far as set
+	Fallback Identity // the committer if git has none
 }
 
-// An Identity is who commits.
+// An Identity is a committer.
 type Identity struct{ Name, Email string }
 
-// Env returns the environment for the agent and for setup, from the one that an agent without a worktree would have.
+// Env returns the environment for the agent and for setup, based on that of an agent without a
+// worktree.
 func (w Worktree) Env(env []string) []string {
 	out := slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
 		key, _, _ := strings.Cut(kv, "=")
@@ -47,7 +49,7 @@ func (w Worktree) Env(env []string) []string {
 	}
 	if w.Temp != "" {
 		set("TMPDIR", w.Temp)
-		for _, key := range []string{"TMP", "TEMP"} { // which some programs prefer
+		for _, key := range []string{"TMP", "TEMP"} { // some programs prefer these
 			if _, given := environ.Environ(env).Lookup(key); given {
 				set(key, w.Temp)
 			}
@@ -60,7 +62,8 @@ func (w Worktree) Env(env []string) []string {
 	return withConfig(w.withIdentity(out), settings)
 }
 
-// leads says whether the variable would lead git to another repository: a gl that a git hook has called has them all.
+// leads reports whether the variable would lead git to another repository: a gl called from a
+// git hook inherits them all.
 func leads(key string) bool {
 	switch key {
 	case "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_NAMESPACE", "GIT_OBJECT_DIRECTORY",
@@ -70,12 +73,12 @@ func leads(key string) bool {
 	return false
 }
 
-// withIdentity names who commits as far as nobody else does: without a name, git commit fails.
+// withIdentity sets the committer where nothing else does: without a name, git commit fails.
 func (w Worktree) withIdentity(env []string) []string {
 	e := environ.Environ(env)
 	for _, v := range []struct {
 		key, known, fallback string
-		others               []string // variables by which git finds it, too
+		others               []string // other variables from which git takes it
 	}{
 		{"NAME", w.Known.Name, w.Fallback.Name, nil},
 		{"EMAIL", w.Known.Email, w.Fallback.Email, []string{"EMAIL"}},
@@ -92,8 +95,9 @@ func (w Worktree) withIdentity(env []string) []string {
 	return env
 }
 
-// agentConfig is git's configuration for agents. What they throw away (an amended commit, a dropped stash) is in no branch until
-// gl has kept it, and a git gc, which git starts by itself, would remove it.
+// agentConfig returns git's configuration for agents. What they discard (an amended commit, a
+// dropped stash) is on no branch until gl has saved it, and a git gc, which git starts by
+// itself, would remove it.
 func agentConfig() [][2]string {
 	return [][2]string{
 		{"gc.auto", "0"},
@@ -122,7 +126,7 @@ func withConfig(env []string, settings [][2]string) []string {
 	return append(env, fmt.Sprintf("%s=%d", count, n+len(settings)))
 }
 
-// beyond says whether a variable is a setting for git that doesn't count yet.
+// beyond reports whether a variable is a git setting that isn't active yet.
 func beyond(key string, n int) bool {
 	for _, prefix := range []string{"GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"} {
 		if rest, ok := strings.CutPrefix(key, prefix); ok {
@@ -133,11 +137,13 @@ func beyond(key string, n int) bool {
 	return false
 }
 
-// maxCompose keeps the names of containers, which are longer, below the 63 characters of a host's name.
+// maxCompose keeps the names of containers, which are longer, below the 63 characters of a host
+// name.
 const maxCompose = 40
 
-// Compose is the name under which docker compose keeps the worktree's services: PROJECT-SLICE-HASH, in the characters that it
-// takes. The hash tells apart what looks the same: a-b of c and b-c of a, S.1 and S-1, two projects called shop.
+// Compose returns the name under which docker compose runs the worktree's services:
+// PROJECT-SLICE-HASH, in the characters it allows. The hash distinguishes what would look the
+// same: a-b of c and b-c of a, S.1 and S-1, two projects called shop.
 func (w Worktree) Compose() string {
 	name := strings.Trim(plain(w.Project), "-_") + "-" + strings.Trim(plain(w.Slice), "-_")
 	name = strings.Trim(name, "-_")
@@ -150,13 +156,14 @@ func (w Worktree) Compose() string {
 	return name + "-" + w.key()
 }
 
-// key is eight characters for this lineage alone.
+// key returns eight characters that identify this lineage.
 func (w Worktree) key() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %d", w.Root, w.System, w.Slice, w.N))
 	return hex.EncodeToString(sum[:4])
 }
 
-// plain keeps letters and digits, in lower case, and has a dash for every other run of characters.
+// plain keeps letters and digits, in lower case, and replaces every other run of characters by
+// a dash.
 func plain(text string) string {
 	var b strings.Builder
 	for _, r := range strings.ToLower(text) {

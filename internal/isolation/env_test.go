@@ -51,7 +51,7 @@ func TestEnv(t *testing.T) {
 	}
 }
 
-// What isn't given isn't set.
+// A value that isn't given isn't set.
 func TestEnvOfLess(t *testing.T) {
 	w := shop
 	w.Known, w.Fallback = Identity{"Me", ""}, Identity{"gl", "gl@localhost"}
@@ -66,7 +66,8 @@ func TestEnvOfLess(t *testing.T) {
 	}
 }
 
-// Git takes the environment: it knows the settings, the old ones as well, and commits without anybody's name.
+// Git accepts the environment: it knows the settings, old ones too, and commits without a
+// configured name.
 func TestGitTakesIt(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("no git here")
@@ -96,7 +97,7 @@ func TestGitTakesIt(t *testing.T) {
 			t.Errorf("%s is %q", s[0], got)
 		}
 	}
-	git("gc", "--quiet") // which would refuse an expiry that it can't read
+	git("gc", "--quiet") // which would reject an expiry that it can't parse
 }
 
 func TestCompose(t *testing.T) {
@@ -122,7 +123,7 @@ func TestCompose(t *testing.T) {
 		seen[w.Compose()] = w
 	}
 	w := shop
-	w.Ports, w.Temp = 20110, "/x" // may change from attempt to attempt
+	w.Ports, w.Temp = 20110, "/x" // these may change between attempts
 	if w.Compose() != shop.Compose() {
 		t.Error("another name for the same services")
 	}
@@ -150,7 +151,8 @@ func TestMakeTemp(t *testing.T) {
 	if rel, err := filepath.Rel(base, dir); err != nil || len(rel) > 30 {
 		t.Errorf("%s leaves no room for a socket", rel)
 	}
-	// What somebody else may have put there isn't used; what is open to others is closed.
+	// A directory that another user may have put there isn't used; one that is open to others
+	// is closed.
 	open := t.TempDir()
 	parent := filepath.Join(open, filepath.Base(filepath.Dir(dir)))
 	if err := os.Mkdir(parent, 0o777); err != nil {
@@ -174,7 +176,8 @@ func TestMakeTemp(t *testing.T) {
 	}
 }
 
-// In a sandbox git can't write the resolutions that all worktrees share, and a rebase would stop at that.
+// In a sandbox git can't write the resolutions that all worktrees share, and a rebase would
+// stop at that.
 func TestConfined(t *testing.T) {
 	for _, confined := range []bool{false, true} {
 		env := strings.Join(Worktree{Confined: confined}.Env(nil), " ")

@@ -9,9 +9,10 @@ import (
 	"syscall"
 )
 
-// MakeTemp makes the worktree's directory for temporary files below base (os.TempDir), and returns its path: it is the same for all
-// attempts of the lineage, and short, since the path of a socket has about a hundred characters. Others can write to base, so
-// what is in the directory's place must be the user's own.
+// MakeTemp creates the worktree's directory for temporary files below base (os.TempDir), and
+// returns its path. The path is the same for all attempts of the lineage, and short, since the
+// path of a socket is limited to about a hundred characters. Others can write to base, so an
+// existing directory must be the user's own.
 func (w Worktree) MakeTemp(base string) (string, error) {
 	dir := filepath.Join(base, "gl-"+strconv.Itoa(os.Geteuid()))
 	for _, d := range []string{dir, filepath.Join(dir, w.key())} {
@@ -23,7 +24,7 @@ func (w Worktree) MakeTemp(base string) (string, error) {
 	return dir, nil
 }
 
-// private makes a directory that only this user may look into.
+// private creates a directory that only this user may access.
 func private(dir string) error {
 	if err := os.Mkdir(dir, 0o700); err == nil || !errors.Is(err, os.ErrExist) {
 		return err

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// recent is how many verdicts a median is of: a test suite grows.
+// recent is how many verdicts the median covers: a test suite grows.
 const recent = 50
 
-// MedianVerdict is how long the test command takes, by its last runs that came to an end, and how many those are. 0 runs
-// mean that nobody knows. An empty command is any command.
+// MedianVerdict returns how long the test command takes, by its last completed runs, and their
+// number; 0 runs means unknown. An empty command matches any.
 func MedianVerdict(events iter.Seq[Event], command string) (median time.Duration, runs int) {
 	var last []int64
 	for e := range events {

@@ -1,32 +1,37 @@
-// Package journal is the project's record of events: .greenlight/runs/journal.jsonl, one JSON object a line. Whoever does
-// something appends the event before it is shown, so everything that reads the journal tells the same story. The records
-// of attempts remain the truth about attempts: nothing is decided by the journal.
+// Package journal is the project's record of events: .greenlight/runs/journal.jsonl, one JSON
+// object per line. An event is appended before it is shown, so every reader of the journal
+// tells the same story. The records of attempts remain the source of truth: no decision depends
+// on the journal.
 //
 // # Writing
 //
-// An append is one write(2) with O_APPEND of whole lines, under the kernel's lock on the file. The lock is held for
-// microseconds, and not waited for longer than lockWait: without it a line still goes in whole, and only what mends the
-// file (below) is left out. A process that is killed in a write leaves a part of a line. The next writer ends it with a
-// newline, and readers skip it and count it. What a full disk doesn't take is kept in memory, and goes in with the next
-// append of the process. The caller's deed doesn't fail because of it. The file is only ever appended to, so a reader's
-// place in it stays right.
+// An append is one write(2) of whole lines with O_APPEND, under the kernel's lock on the file.
+// The lock is held for microseconds, and a writer waits for it at most lockWait: without it a
+// line is still written whole, and only the repairs of the file (below) are skipped. A process
+// killed during a write leaves a partial line. The next writer ends it with a newline, and
+// readers skip and count it. Events that a full disk rejects stay in memory and are written
+// with the process's next append; the caller's operation doesn't fail because of that. The file
+// is only ever appended to, so a reader's position stays valid.
 //
 // # Once
 //
-// A state change is written to its file first, and its event after that, so that the journal tells of nothing that didn't
-// happen. A kill between the two loses the event until somebody finishes what the dead process began: a settler appends
-// the events that the record proves, with the record's times, by AppendOnce, which leaves out what the journal has. An
-// event that may be told again has a Key. So an attempt that is settled has each of its events once, in order. What isn't
-// finished by anybody else has no second chance: a drain that is killed has no drain_ended.
+// A state change is first written to its file, and then to the journal, so that the journal
+// never reports what didn't happen. A kill between the two loses the event until another
+// process completes the dead process's work: a settler appends the events that the record
+// proves, with the record's times, by AppendOnce, which omits those that the journal has. An
+// event that may be repeated has a Key. So a settled attempt has each of its events once, in
+// order. Work that no other process completes has no second chance: a drain that is killed has
+// no drain_ended.
 //
-// Only events that mark the end of work are flushed to the disk (Kind.durable). What a power cut takes of the others is
-// told again as above.
+// Only events that mark the end of work are flushed to disk (Kind.durable). Others that a power
+// cut destroys are repeated as above.
 //
 // # Rotation
 //
-// At 8 MiB the file becomes journal.1.jsonl, and so on to journal.4.jsonl; the oldest goes. An event has about 250 bytes
-// and an attempt about ten of them: that is the history of 16,000 attempts in 40 MiB, enough to learn durations from, and one
-// file is read in a tenth of a second. A reader has a file open and so sees its end, whatever its name has become.
+// At 8 MiB the file becomes journal.1.jsonl, and so on up to journal.4.jsonl; the oldest is
+// deleted. An event takes about 250 bytes and an attempt has about ten: 40 MiB hold the history
+// of 16,000 attempts, enough to learn durations from, and one file takes a tenth of a second to
+// read. A reader keeps its file open and so sees its end, even after a rename.
 package journal
 
 import (
@@ -40,102 +45,118 @@ import (
 	"greenlight/internal/jsondoc"
 )
 
-// A Kind says what happened. To add one, add a line here; run make docs, since the JSON Schema lists them.
+// A Kind is the type of an event. To add one, add a line here and run make docs, since the JSON
+// Schema lists them.
 type Kind string
 
 const (
 	DrainStarted Kind = "drain_started" // a gl began to launch agents
 	DrainEnded   Kind = "drain_ended"   // and stopped; missing if it was killed
-	Claimed      Kind = "claimed"       // a slice was taken: for an attempt, or by a session (no attempt)
-	Launched     Kind = "launched"      // the agent of an attempt was started
-	Step         Kind = "step"          // a slice's step or status changed
-	Tests        Kind = "tests"         // a slice's test counts changed
-	SetupFailed  Kind = "setup_failed"  // the worktree of an attempt couldn't be made ready
-	Stopped      Kind = "stopped"       // gl began to end an attempt; reason says why
-	Ended        Kind = "ended"         // the agent is gone, and the attempt has its outcome
-	Settled      Kind = "settled"       // the slice's file follows the outcome
-	GivenBack    Kind = "given_back"    // a claim was undone: no agent ran for it, or its session released it
-	NeedsYou     Kind = "needs_you"     // a slice began to wait for a person
-	Held         Kind = "hold"          // launching is paused until a time
-	HoldEnded    Kind = "hold_ended"    // and goes on
-	Budget       Kind = "budget"        // a person set what agents may cost
-	Retried      Kind = "retried"       // a person put a slice back
-	Renamed      Kind = "renamed"       // a person gave a slice another id; from is the one before
-	Accepted     Kind = "accepted"      // a person approved a slice
-	Rejected     Kind = "rejected"      // a person sent a slice back
-	Answered     Kind = "answered"      // a person answered a slice's question
-	Proposal     Kind = "proposal"      // an agent proposed a setting that it may not change
-	Queued       Kind = "queued"        // a slice waits for the lane
-	Merge        Kind = "merge"         // the lane merged a slice, or met a conflict
-	Verdict      Kind = "verdict"       // the tests were run on a tree
-	Undone       Kind = "undone"        // a person took back what had landed
-	Landed       Kind = "landed"        // a slice is in the lane
-	Delivered    Kind = "delivered"     // the target has the lane's commits
-	Undelivered  Kind = "undelivered"   // the target can't be moved now
-	PullRequest  Kind = "pull_request"  // the lane was pushed, and is in a pull request
-	Said         Kind = "said"          // a person said something to a slice's agent
-	Heard        Kind = "heard"         // and the agent of an attempt has it
-	Unheard      Kind = "unheard"       // and nobody will have it: the work is done
-	Notified     Kind = "notified"      // a drain begins to tell a person of a transition; reason is its kind
-	Told         Kind = "told"          // and all of its channels are through with that
+	// a slice was claimed: for an attempt, or by a session (no attempt)
+	Claimed     Kind = "claimed"
+	Launched    Kind = "launched"     // the agent of an attempt was started
+	Step        Kind = "step"         // a slice's step or status changed
+	Tests       Kind = "tests"        // a slice's test counts changed
+	SetupFailed Kind = "setup_failed" // the worktree of an attempt couldn't be prepared
+	Stopped     Kind = "stopped"      // gl began to end an attempt; reason tells why
+	Ended       Kind = "ended"        // the agent has exited, and the attempt has its outcome
+	Settled     Kind = "settled"      // the slice's file reflects the outcome
+	// a claim was undone: no agent ran for it, or its session released it
+	GivenBack Kind = "given_back"
+	NeedsYou  Kind = "needs_you"  // a slice began to wait for a person
+	Held      Kind = "hold"       // launching is paused until a time
+	HoldEnded Kind = "hold_ended" // and resumed
+	Budget    Kind = "budget"     // a person set a budget for agents
+	Retried   Kind = "retried"    // a person reset a slice
+	Renamed   Kind = "renamed"    // a person gave a slice another id; from is the previous one
+	Accepted  Kind = "accepted"   // a person approved a slice
+	Rejected  Kind = "rejected"   // a person sent a slice back
+	Answered  Kind = "answered"   // a person answered a slice's question
+	// an agent proposed a setting that it may not change itself
+	Proposal    Kind = "proposal"
+	Queued      Kind = "queued"      // a slice entered the merge queue
+	Merge       Kind = "merge"       // the merge queue merged a slice, or met a conflict
+	Verdict     Kind = "verdict"     // the tests were run on a tree
+	Undone      Kind = "undone"      // a person undid a merge
+	Landed      Kind = "landed"      // a slice was merged
+	Delivered   Kind = "delivered"   // the target branch has the merged commits
+	Undelivered Kind = "undelivered" // the target branch can't be moved at the moment
+	// the merged commits were pushed, and are in a pull request
+	PullRequest Kind = "pull_request"
+	Said        Kind = "said"    // a person sent a message to a slice's agent
+	Heard       Kind = "heard"   // and the agent of an attempt received it
+	Unheard     Kind = "unheard" // and no agent will receive it: the work is done
+	// gl began to notify a person of a transition; reason is its kind
+	Notified Kind = "notified"
+	Told     Kind = "told" // and all channels have been tried
 )
 
-// durable says whether the event must outlast a power cut: nobody tells it again.
+// durable reports whether the event must survive a power cut, because it isn't repeated.
 func (k Kind) durable() bool { return k == Settled || k == Landed }
 
-// An Event is one line of the journal. Of the optional keys an event has those that its kind needs; a missing one is
-// unknown or doesn't apply.
+// An Event is one line of the journal. Of the optional keys, an event has those that its kind
+// needs; a missing one is unknown or doesn't apply.
 type Event struct {
-	SchemaVersion int       `json:"schema_version"`    // 1
-	Time          time.Time `json:"time"`              // UTC, with milliseconds
-	Kind          Kind      `json:"kind"`              //
-	Key           string    `json:"key,omitempty"`     // the event's own: no two events have the same
-	System        string    `json:"system,omitempty"`  // state format of the slice, where a project has several
-	Slice         string    `json:"slice,omitempty"`   // or the id of a task, @quick
-	Attempt       int       `json:"attempt,omitempty"` // number of the slice's attempt
+	SchemaVersion int       `json:"schema_version"` // 1
+	Time          time.Time `json:"time"`           // UTC, with milliseconds
+	Kind          Kind      `json:"kind"`           //
+	Key           string    `json:"key,omitempty"`  // unique id of the event
+	// state format of the slice, if a project has several
+	System  string `json:"system,omitempty"`
+	Slice   string `json:"slice,omitempty"`   // or the id of a task, @quick
+	Attempt int    `json:"attempt,omitempty"` // number of the slice's attempt
 
 	Agent  string `json:"agent,omitempty"`
 	Runner string `json:"runner,omitempty"` // tmux or process
 	PID    int    `json:"pid,omitempty"`    // of the gl that drains, or of the agent
 	Max    int    `json:"max,omitempty"`    // slots of the drain
-	Fixed  bool   `json:"fixed,omitempty"`  // by --max: they follow parallel.max only when somebody sets it later
-	Totals *Sums  `json:"totals,omitempty"` // drain_ended: the slices, as the drain leaves them
+	// set by --max: a later change of parallel.max overrides it
+	Fixed  bool  `json:"fixed,omitempty"`
+	Totals *Sums `json:"totals,omitempty"` // drain_ended: the slices at the end of the drain
 
 	Status string `json:"status,omitempty"` // of the slice now
 	Step   string `json:"step,omitempty"`   // of the slice now
-	From   string `json:"from,omitempty"`   // step: the step or status before; renamed: the id before
+	// step: the previous step or status; renamed: the previous id
+	From string `json:"from,omitempty"`
 
 	Tests         *int `json:"tests,omitempty"` // of the slice now, as its agent counts
 	SecurityTests *int `json:"security_tests,omitempty"`
 	Failing       *int `json:"failing,omitempty"`
 
-	Outcome    string   `json:"outcome,omitempty"`     // of the attempt; of a verdict: green or red
-	Detail     string   `json:"detail,omitempty"`      // in a few words
-	CostUSD    *float64 `json:"cost_usd,omitempty"`    // as agents say: of the attempt; of all that ended during the drain; missing for unknown
-	Tokens     *Tokens  `json:"tokens,omitempty"`      // as the agent counts; missing for unknown
-	Turns      int      `json:"turns,omitempty"`       //
-	DurationMS *int64   `json:"duration_ms,omitempty"` // of the agent's run, the merge or the tests
+	// of the attempt; of a verdict: green or red
+	Outcome string `json:"outcome,omitempty"`
+	Detail  string `json:"detail,omitempty"` // a short explanation
+	// as reported by agents: of the attempt; of all that ended during the drain; missing if
+	// unknown
+	CostUSD *float64 `json:"cost_usd,omitempty"`
+	Tokens  *Tokens  `json:"tokens,omitempty"` // as the agent counts; missing if unknown
+	Turns   int      `json:"turns,omitempty"`  //
+	// of the agent's run, the merge or the tests
+	DurationMS *int64 `json:"duration_ms,omitempty"`
 
-	AgentEnded *time.Time `json:"agent_ended,omitempty"` // ended: when the agent ended, if the attempt then awaited the lane, or a person
+	// ended: when the agent exited, if the attempt then awaited the merge queue or a person
+	AgentEnded *time.Time `json:"agent_ended,omitempty"`
 
 	Branch  string `json:"branch,omitempty"`
 	Commit  string `json:"commit,omitempty"`
-	Target  string `json:"target,omitempty"`  // the branch that is delivered to
-	Tree    string `json:"tree,omitempty"`    // that was tested
+	Target  string `json:"target,omitempty"`  // the branch that work is merged to
+	Tree    string `json:"tree,omitempty"`    // the tree that was tested
 	Command string `json:"command,omitempty"` // the test command
 	Exit    *int   `json:"exit,omitempty"`    // its exit code; missing if it has none
 	Passed  *int   `json:"passed,omitempty"`  // tests
 	Failed  *int   `json:"failed,omitempty"`  // tests
 
 	Until  *time.Time `json:"until,omitempty"`  // end of a hold
-	Reason string     `json:"reason,omitempty"` // why, in a word or in somebody's own words
-	By     string     `json:"by,omitempty"`     // whose limit holds everybody, or which session claimed
+	Reason string     `json:"reason,omitempty"` // why, in one word or verbatim
+	// whose limit holds all agents, or which session claimed
+	By string `json:"by,omitempty"`
 
-	Setting string `json:"setting,omitempty"` // a proposal's key
-	Value   string `json:"value,omitempty"`   // and value
+	Setting string `json:"setting,omitempty"` // key of a proposal
+	Value   string `json:"value,omitempty"`   // value of a proposal
 }
 
-// Subject is the slice or, since a task's id is that of its kind, the task's attempt: "S-1", "@quick.2".
+// Subject returns the slice or, for a task, whose id is that of its kind, its attempt: "S-1",
+// "@quick.2".
 func (e *Event) Subject() string {
 	if strings.HasPrefix(e.Slice, "@") && e.Attempt > 0 {
 		return fmt.Sprintf("%s.%d", e.Slice, e.Attempt)
@@ -143,21 +164,23 @@ func (e *Event) Subject() string {
 	return e.Slice
 }
 
-// Tokens are those of a run. No two of the counts have a token in common.
+// Tokens are the tokens of a run. The counts are disjoint.
 type Tokens struct {
-	Input      int64 `json:"input" jsonschema:"minimum=0"`       // not from a cache
-	Output     int64 `json:"output" jsonschema:"minimum=0"`      //
-	CacheRead  int64 `json:"cache_read" jsonschema:"minimum=0"`  // input that the service had
-	CacheWrite int64 `json:"cache_write" jsonschema:"minimum=0"` // input that it keeps
+	Input  int64 `json:"input" jsonschema:"minimum=0"`  // not from a cache
+	Output int64 `json:"output" jsonschema:"minimum=0"` //
+	// input read from the service's cache
+	CacheRead int64 `json:"cache_read" jsonschema:"minimum=0"`
+	// input written to the service's cache
+	CacheWrite int64 `json:"cache_write" jsonschema:"minimum=0"`
 }
 
-// Sums count the slices of a project or of the part that is drained.
+// Sums count the slices of a project, or of the part being drained.
 type Sums struct {
 	Total   int `json:"total"`
 	Done    int `json:"done"`
 	Failed  int `json:"failed"`
 	Stalled int `json:"stalled"`
-	Stopped int `json:"stopped,omitempty"` // of those that are stalled: by a person
+	Stopped int `json:"stopped,omitempty"` // stalled slices that a person stopped
 	Waiting int `json:"waiting"`
 	Blocked int `json:"blocked"`
 }
@@ -165,16 +188,17 @@ type Sums struct {
 // NobodyRead is what an event Unheard says of its slice or task, for everything that tells it; the event's reason has what was said.
 const NobodyRead = "is complete, and no agent has read what you said"
 
-// NothingLeft is why a drain ended that has done what it could.
+// NothingLeft is the reason of a drain that ended because it was finished.
 const NothingLeft = "nothing left to do"
 
 const (
 	longestText = 1000      // bytes of any text in an event
-	longestLine = 256 << 10 // what is longer isn't an event
+	longestLine = 256 << 10 // a longer line isn't an event
 	timeLayout  = "2006-01-02T15:04:05.000Z"
 )
 
-// Line is the event as one line of JSON, without its end: the line of the journal, safe to look at.
+// Line returns the event as one line of JSON without a line ending, as in the journal, safe to
+// display.
 func (e Event) Line() ([]byte, error) {
 	for _, s := range []*string{&e.Key, &e.System, &e.Slice, &e.Agent, &e.Runner, &e.Status, &e.Step, &e.From, &e.Outcome, &e.Detail,
 		&e.Branch, &e.Commit, &e.Target, &e.Tree, &e.Command, &e.Reason, &e.By, &e.Setting, &e.Value} {
@@ -185,7 +209,7 @@ func (e Event) Line() ([]byte, error) {
 	return []byte(text), err
 }
 
-// wire has the time with its milliseconds, all three digits of them.
+// wire formats the time with exactly three digits of milliseconds.
 type wire struct {
 	SchemaVersion int    `json:"schema_version"`
 	Time          string `json:"time"`
@@ -194,7 +218,7 @@ type wire struct {
 
 func stamp(t time.Time) string { return t.UTC().Format(timeLayout) }
 
-// clip shortens a text to what an event may hold.
+// clip shortens a text to the limit of an event.
 func clip(s string) string {
 	if len(s) <= longestText {
 		return s
@@ -206,7 +230,7 @@ func clip(s string) string {
 	return s[:cut] + "…"
 }
 
-// parse reads one line. Anything may be in it.
+// parse parses one line with any content.
 func parse(line []byte) (Event, error) {
 	var e Event
 	if err := json.Unmarshal(line, &e); err != nil {
@@ -222,14 +246,14 @@ func parse(line []byte) (Event, error) {
 	return e, nil
 }
 
-// A Progress is what the journal tells of a slice's file.
+// A Progress is the part of a slice's file that the journal records.
 type Progress struct {
 	Status, Step                  string
 	Tests, SecurityTests, Failing int
 }
 
-// Since returns the events that lead from before to p. Slice and attempt are for the caller to fill in: of is an event that
-// has them.
+// Since returns the events that lead from before to p. of is an event with the caller's Slice
+// and Attempt set.
 func (p Progress) Since(before Progress, of Event) []Event {
 	var events []Event
 	if p.Status != before.Status || p.Step != before.Step {
@@ -243,7 +267,7 @@ func (p Progress) Since(before Progress, of Event) []Event {
 	if p.Tests != before.Tests || p.SecurityTests != before.SecurityTests || p.Failing != before.Failing {
 		e := of
 		e.Kind, e.Tests, e.SecurityTests = Tests, &p.Tests, &p.SecurityTests
-		if p.Failing >= 0 { // else nobody knows how many
+		if p.Failing >= 0 { // negative if unknown
 			e.Failing = &p.Failing
 		}
 		events = append(events, e)

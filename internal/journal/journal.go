@@ -17,52 +17,56 @@ import (
 const (
 	name     = "journal.jsonl"
 	maxSize  = 8 << 20
-	keep     = 4 // rotated files
+	keep     = 4 // number of rotated files
 	maxQueue = 1000
 	lockWait = 250 * time.Millisecond
 )
 
-// A Journal is the events of one project. Its methods may be called from several goroutines.
+// A Journal is the events of one project. It is safe for concurrent use.
 type Journal struct {
 	dir  string
-	size int64 // at which the file is rotated
+	size int64 // size at which the file is rotated
 
 	mu      sync.Mutex
-	queue   []entry // what couldn't be written yet
-	written int     // events, by this process
-	trouble error   // since it was asked for
+	queue   []entry // events that couldn't be written yet
+	written int     // number of events written by this process
+	trouble error   // first error since Trouble was last called
 }
 
-// An entry is an event that is to be written.
+// An entry is an event to write.
 type entry struct {
 	Event
-	once bool      // unless the journal has its key
-	from time.Time // the event isn't older; zero for unknown
+	once bool      // skip it if the journal has its key
+	from time.Time // lower bound of the event's time; zero if unknown
 }
 
 // Open returns the journal in dir, .greenlight/runs, which needn't exist yet.
 func Open(dir string) *Journal { return &Journal{dir: dir, size: maxSize} }
 
-// Path is the file that events are appended to.
+// Path returns the file that events are appended to.
 func (j *Journal) Path() string { return filepath.Join(j.dir, name) }
 
 func (j *Journal) old(n int) string { return filepath.Join(j.dir, "journal."+strconv.Itoa(n)+".jsonl") }
 
-// Append writes the events in one go. An event without a time gets the current one. What can't be written now goes in with
-// the next append of this process, so the error is only for telling; Trouble tells it, too.
+// Append writes the events in one call. An event without a time gets the current one. Events
+// that can't be written now go with this process's next append, so the error is only
+// informational; Trouble returns it, too.
 func (j *Journal) Append(events ...Event) error { return j.append(events, false, time.Time{}) }
 
-// AppendOnce is Append for events that may have been written before: it leaves out those whose Key the journal has. It reads
-// the journal for that, from the time of the oldest event on, so it is for what is rare.
+// AppendOnce is Append for events that may have been written before: it omits those whose Key
+// the journal has. It reads the journal from the time of the oldest event, so use it for rare
+// events.
 func (j *Journal) AppendOnce(events ...Event) error { return j.append(events, true, time.Time{}) }
 
-// AppendOnceSince is AppendOnce for events whose own time says nothing about when they may have been written: not before since.
+// AppendOnceSince is AppendOnce for events whose own time doesn't bound when they may have been
+// written: not before since.
 func (j *Journal) AppendOnceSince(since time.Time, events ...Event) error {
 	return j.append(events, true, since)
 }
 
-// Claim writes an event unless the journal has its key, and says whether it did: of several processes that claim the same, one does.
-// since is the time before which nobody can have written it. On an error nothing is known.
+// Claim writes an event unless the journal has its key, and reports whether it did: exactly one
+// of several processes that claim the same key succeeds. The event can't have been written
+// before since. After an error the result is unknown.
 func (j *Journal) Claim(since time.Time, e Event) (mine bool, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -97,7 +101,7 @@ func (j *Journal) append(events []Event, once bool, since time.Time) error {
 	return err
 }
 
-// Trouble tries again to write what couldn't be written, and returns the first error since it was called last.
+// Trouble retries failed writes and returns the first error since the last call.
 func (j *Journal) Trouble() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -107,7 +111,7 @@ func (j *Journal) Trouble() error {
 	return err
 }
 
-// flush writes the queue, and keeps what couldn't be written.
+// flush writes the queue and keeps the events that couldn't be written.
 func (j *Journal) flush() error {
 	if len(j.queue) == 0 {
 		return nil
@@ -127,12 +131,14 @@ func (j *Journal) write() error {
 		return err
 	}
 	var text bytes.Buffer
-	if size > 0 && !ended(f, size) { // somebody was killed in the middle of a line, or the disk was full
+	// a writer was killed in the middle of a line, or the disk was full
+	if size > 0 && !ended(f, size) {
 		text.WriteByte('\n')
 	}
 	ends, sync := make([]int, len(j.queue)), false
 	for i, e := range j.queue {
-		if line, err := e.Line(); err == nil { // a cost that isn't a number is no event
+		// an event with a cost that isn't a number is dropped
+		if line, err := e.Line(); err == nil {
 			text.Write(line)
 			text.WriteByte('\n')
 		}
@@ -151,13 +157,14 @@ func (j *Journal) write() error {
 	return f.Sync()
 }
 
-// open opens the file with its lock, and rotates it where it is full. Where the lock can't be had the file is open all the
-// same.
+// open opens the file with its lock, and rotates it if it is full. It opens the file even if
+// the lock isn't available.
 func (j *Journal) open() (f *os.File, size int64, err error) {
 	deadline := time.Now().Add(lockWait)
 	for {
 		f, err = durable.OpenReadAppend(j.Path(), 0o600)
-		if errors.Is(err, fs.ErrNotExist) { // nothing has been run here yet, or somebody has cleaned the directory
+		// nothing has run here yet, or the directory was cleaned
+		if errors.Is(err, fs.ErrNotExist) {
 			if err = durable.MkdirPrivate(j.dir); err == nil {
 				f, err = durable.OpenReadAppend(j.Path(), 0o600)
 			}
@@ -173,7 +180,8 @@ func (j *Journal) open() (f *os.File, size int64, err error) {
 		}
 		late := !time.Now().Before(deadline)
 		there, err := durable.Stat(j.Path())
-		moved := err != nil || !os.SameFile(info, there) // rotated, or removed, before we had the lock
+		// rotated or removed before we had the lock
+		moved := err != nil || !os.SameFile(info, there)
 		if late || !moved && (!locked || info.Size() < j.size || j.rotate() != nil) {
 			return f, info.Size(), nil
 		}
@@ -181,7 +189,8 @@ func (j *Journal) open() (f *os.File, size int64, err error) {
 	}
 }
 
-// claim takes the lock on the open file, or gives up: its holder is stopped, or reads a long journal.
+// claim takes the lock on the open file, or gives up if its holder is stopped, or is reading a
+// long journal.
 func claim(f *os.File, deadline time.Time) bool {
 	for pause := 20 * time.Microsecond; ; pause = min(2*pause, 2*time.Millisecond) {
 		err := durable.Claim(f)
@@ -195,15 +204,15 @@ func claim(f *os.File, deadline time.Time) bool {
 	}
 }
 
-// ended says whether what is in the file is whole lines.
+// ended reports whether the file ends with a whole line.
 func ended(f *os.File, size int64) bool {
 	var last [1]byte
 	n, err := f.ReadAt(last[:], size-1)
 	return n == 1 && last[0] == '\n' || n == 0 && err == io.EOF
 }
 
-// rotate makes the file the newest of the old ones. A rotation that was killed has left a gap: then the files above it move
-// up, and none is lost for it. The lock must be held.
+// rotate renames the file to the newest of the old ones. A killed rotation leaves a gap: then
+// only the files before the gap move up, and none is lost. The caller holds the lock.
 func (j *Journal) rotate() error {
 	free := 1
 	for free < keep && exists(j.old(free)) {
@@ -222,7 +231,7 @@ func exists(path string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// missing are the entries that aren't in the journal yet.
+// missing returns the entries that aren't in the journal yet.
 func (j *Journal) missing(queue []entry) ([]entry, error) {
 	search := make(map[string]bool)
 	var from time.Time
@@ -248,17 +257,17 @@ func (j *Journal) missing(queue []entry) ([]entry, error) {
 		if !e.once || !have[key] {
 			missing = append(missing, e)
 		}
-		have[key] = true // it may be in the queue twice
+		have[key] = true // the queue may contain it twice
 	}
 	return missing, nil
 }
 
-// find returns which of the keys are those of events that were written since a time.
+// find returns which of the keys belong to events written since a time.
 func (j *Journal) find(keys map[string]bool, since time.Time) (map[string]bool, error) {
 	found := make(map[string]bool)
 	r := j.Reader(since)
 	defer r.Close()
-	r.wants = func(line []byte) bool { // most lines needn't be decoded
+	r.wants = func(line []byte) bool { // avoids decoding most lines
 		_, rest, ok := bytes.Cut(line, []byte(`"key":"`))
 		key, _, ended := bytes.Cut(rest, []byte{'"'})
 		return ok && ended && (keys[string(key)] || bytes.IndexByte(key, '\\') >= 0)

@@ -35,7 +35,7 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// read returns all events, and how many lines weren't any.
+// read returns all events, and how many lines weren't events.
 func read(t testing.TB, j *Journal) (events []Event, skipped int) {
 	t.Helper()
 	r := j.Reader(time.Time{})
@@ -47,7 +47,7 @@ func read(t testing.TB, j *Journal) (events []Event, skipped int) {
 	return events, r.Skipped()
 }
 
-// keysOf are the keys of the events, in order.
+// keysOf returns the keys of the events, in order.
 func keysOf(events []Event) []string {
 	keys := []string{}
 	for _, e := range events {
@@ -85,7 +85,7 @@ func TestAppendAndRead(t *testing.T) {
 	}
 }
 
-// The longest event there can be is one that a reader takes.
+// A reader accepts the longest possible event.
 func TestLinesAreBounded(t *testing.T) {
 	long := strings.Repeat("\x01", 5000)
 	e := Event{Time: time.Now(), Kind: Rejected, Key: long, System: long, Slice: long, Agent: long, Runner: long, Status: long, Step: long, From: long,
@@ -126,10 +126,10 @@ func TestAppendOnce(t *testing.T) {
 		if i%2 == 0 {
 			e.Time = time.Time{}
 		}
-		j.size = maxSize // or what it adds would drive the oldest out
+		j.size = maxSize // otherwise the additions would drive out the oldest
 		check(t, j.AppendOnce(e, e))
 	}
-	// Without a key it can't be known.
+	// An event without a key can't be recognized.
 	check(t, j.AppendOnce(Event{Kind: Step}))
 	check(t, j.AppendOnce(Event{Kind: Step}))
 	events, _ := read(t, j)
@@ -142,10 +142,10 @@ func TestAppendOnce(t *testing.T) {
 	}
 }
 
-// What couldn't be written goes in with the next append, and is told once.
+// Events that couldn't be written go with the next append, and the error is reported once.
 func TestFailedAppend(t *testing.T) {
 	j := open(t)
-	check(t, os.MkdirAll(j.Path(), 0o700)) // a directory is where the file should be
+	check(t, os.MkdirAll(j.Path(), 0o700)) // a directory in place of the file
 	if err := j.Append(Event{Kind: Claimed, Key: "a"}); err == nil {
 		t.Fatal("written to a directory")
 	}
@@ -167,7 +167,8 @@ func TestFailedAppend(t *testing.T) {
 	}
 }
 
-// A disk that is full in the middle of a line: the rest of the events goes in when there is room again, each once.
+// If the disk fills up in the middle of a line, the remaining events are written once when
+// there is room again.
 func TestFullDisk(t *testing.T) {
 	if os.Getenv("JOURNAL_DIR") == "" {
 		j := open(t)
@@ -230,7 +231,7 @@ func TestLinksAreRefused(t *testing.T) {
 	}
 }
 
-// Whatever is in the files, reading gives the events that are there, in order, and counts the rest.
+// For any content of the files, reading returns their events, in order, and counts the rest.
 func TestReadSkipsWhatIsNoEvent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp("", "journal")
@@ -255,7 +256,7 @@ func TestReadSkipsWhatIsNoEvent(t *testing.T) {
 			case 1:
 				text.WriteString(strings.Repeat("x", longestLine+rapid.IntRange(-2, 200_000).Draw(t, "more")))
 				bad++
-			case 2: // an empty line is nothing
+			case 2: // an empty line doesn't count
 			default:
 				key := fmt.Sprint("k", i)
 				text.WriteString(strings.Replace(string(good), `"x"`, `"`+key+`"`, 1))
@@ -281,7 +282,7 @@ func TestReadSkipsWhatIsNoEvent(t *testing.T) {
 	})
 }
 
-// A torn line is ended by the next writer, and costs no other event.
+// The next writer ends a torn line, which costs no other event.
 func TestTornLine(t *testing.T) {
 	j := open(t)
 	check(t, j.Append(Event{Kind: Claimed, Key: "a"}))
@@ -289,7 +290,8 @@ func TestTornLine(t *testing.T) {
 	check(t, err)
 	for cut := range len(whole) {
 		check(t, os.WriteFile(j.Path(), append(slices.Clone(whole), whole[:cut]...), 0o600))
-		if events, skipped := read(t, j); len(events) != 1 || skipped != 0 { // somebody may be writing it
+		// another process may be writing it
+		if events, skipped := read(t, j); len(events) != 1 || skipped != 0 {
 			t.Fatalf("cut %d: %d events, %d skipped", cut, len(events), skipped)
 		}
 		check(t, j.AppendOnce(Event{Kind: Launched, Key: "b"}))
@@ -304,7 +306,8 @@ func TestTornLine(t *testing.T) {
 	}
 }
 
-// Rotation keeps order and loses nothing but the oldest file; one that was killed leaves a gap, which the next one fills.
+// Rotation keeps the order and loses nothing but the oldest file; a killed one leaves a gap,
+// which the next one fills.
 func TestRotation(t *testing.T) {
 	j := open(t)
 	j.size = 500
@@ -357,7 +360,8 @@ func mustRead(t testing.TB, path string) []byte {
 
 const writerEnv = "JOURNAL_WRITER"
 
-// TestWriter is the process of a writer: it appends numbered events until it is killed or has written so many.
+// TestWriter is the process of a writer: it appends numbered events until it is killed or has
+// written its quota.
 func TestWriter(t *testing.T) {
 	who := os.Getenv(writerEnv)
 	if who == "" {
@@ -379,8 +383,8 @@ func writer(t *testing.T, j *Journal, who string, n int) *exec.Cmd {
 	return cmd
 }
 
-// Writers in several processes: every event is there once, in the order of its writer, and a follower has seen each of
-// them, across rotations.
+// With writers in several processes, every event is written once, in the order of its writer,
+// and a follower sees each of them, across rotations.
 func TestWritersAndFollower(t *testing.T) {
 	const writers, each = 4, 150
 	j := open(t)
@@ -418,7 +422,7 @@ func TestWritersAndFollower(t *testing.T) {
 	}
 }
 
-// Writers that are killed in the middle: at most one torn line for each, and no other event lost.
+// Killing a writer leaves at most one torn line, and loses no other event.
 func TestKilledWriters(t *testing.T) {
 	j := open(t)
 	const kills = 8
@@ -452,7 +456,8 @@ func TestKilledWriters(t *testing.T) {
 	}
 }
 
-// A follower whose journal is removed goes on with the new one; one that waits for the first event gets it.
+// A follower whose journal is removed continues with the new one; one that waits for the first
+// event gets it.
 func TestFollowAfterCleaning(t *testing.T) {
 	j := open(t)
 	r, err := j.ReaderAtEnd()
@@ -479,7 +484,7 @@ func TestFollowAfterCleaning(t *testing.T) {
 	}
 }
 
-// Somebody who sits on the lock delays an append, and doesn't prevent it.
+// A process that holds the lock delays an append, but doesn't prevent it.
 func TestLockThatIsHeld(t *testing.T) {
 	j := open(t)
 	check(t, j.Append(Event{Kind: Claimed, Key: "a"}))
@@ -547,8 +552,8 @@ func TestMedianVerdict(t *testing.T) {
 	}
 }
 
-// Nothing in a journal makes a reader panic, every event that it gives is one that can be printed, and printing and reading
-// it again changes nothing.
+// No journal makes a reader panic. Every event it returns can be printed, and printing and
+// reading it again changes nothing.
 func FuzzReader(f *testing.F) {
 	good, _ := Event{Time: time.Unix(1e9, 0), Kind: Step, Slice: "S-1", Detail: "a\u009b\"b"}.Line()
 	f.Add(append(good, '\n'))
@@ -593,7 +598,7 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// The journal is full, and the event isn't in it.
+// The journal is full, and doesn't contain the event.
 func BenchmarkAppendOnce(b *testing.B) {
 	j := Open(filepath.Join(b.TempDir(), ".greenlight", "runs"))
 	var batch []Event

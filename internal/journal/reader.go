@@ -15,31 +15,33 @@ import (
 )
 
 const (
-	poll  = 200 * time.Millisecond // how often a reader that follows looks
-	slack = time.Minute            // between the time of an event and that of its file: a clock may be set back
+	poll = 200 * time.Millisecond // polling interval of Follow
+	// between the time of an event and that of its file: the clock may be set back
+	slack = time.Minute
 	chunk = 64 << 10
 )
 
-// A Reader reads events in the order in which they were written, from one file to the next. It takes no lock.
+// A Reader reads events in the order in which they were written, from one file to the next. It
+// takes no lock.
 type Reader struct {
 	j     *Journal
 	since time.Time
-	end   bool // begin with what comes next
+	end   bool // start at the end
 
 	f       *os.File
 	info    fs.FileInfo
-	buf     []byte // read, and not taken yet
-	seen    int    // bytes of buf that hold no newline
-	long    bool   // the line that is read is too long
+	buf     []byte // read, but not consumed yet
+	seen    int    // leading bytes of buf without a newline
+	long    bool   // the current line is too long
 	skipped int
 
 	wants func(line []byte) bool // nil for all
 }
 
-// Reader returns a Reader of the events from a time on, of all with the zero time.
+// Reader returns a Reader of the events since a time, or of all for the zero time.
 func (j *Journal) Reader(since time.Time) *Reader { return &Reader{j: j, since: since} }
 
-// ReaderOf is Reader for events of some kinds: the others needn't be decoded.
+// ReaderOf is Reader for events of certain kinds: it avoids decoding the others.
 func (j *Journal) ReaderOf(since time.Time, kinds ...Kind) *Reader {
 	var marks [][]byte
 	for _, k := range kinds {
@@ -52,17 +54,17 @@ func (j *Journal) ReaderOf(since time.Time, kinds ...Kind) *Reader {
 	return r
 }
 
-// ReaderAtEnd returns a Reader of the events that are written from now on.
+// ReaderAtEnd returns a Reader of the events written from now on.
 func (j *Journal) ReaderAtEnd() (*Reader, error) {
 	r := &Reader{j: j, end: true}
 	if err := r.begin(); err != nil {
 		return nil, err
 	}
-	r.end = false // a file that is made later is new as a whole
+	r.end = false // a file created later is read from its start
 	return r, nil
 }
 
-// Close closes the file that is read.
+// Close closes the current file.
 func (r *Reader) Close() {
 	if r.f != nil {
 		r.f.Close()
@@ -70,10 +72,11 @@ func (r *Reader) Close() {
 	}
 }
 
-// Skipped is how many lines so far weren't events: parts that a killed writer has left, as a rule.
+// Skipped returns how many lines so far weren't events: usually fragments left by killed
+// writers.
 func (r *Reader) Skipped() int { return r.skipped }
 
-// Next returns the next event. io.EOF says that there is none for now.
+// Next returns the next event, or io.EOF if there is none at the moment.
 func (r *Reader) Next() (Event, error) {
 	for {
 		line, ok := r.line()
@@ -99,7 +102,7 @@ func (r *Reader) Next() (Event, error) {
 	}
 }
 
-// line takes a line from the buffer. An empty one is nothing.
+// line consumes a line from the buffer. It skips empty lines.
 func (r *Reader) line() (line []byte, ok bool) {
 	for {
 		i := bytes.IndexByte(r.buf[r.seen:], '\n')
@@ -122,7 +125,8 @@ func (r *Reader) line() (line []byte, ok bool) {
 	}
 }
 
-// more reads on, in the next file where this one is over; false for nothing new.
+// more reads on, in the next file if the current one is finished; it returns false if there is
+// nothing new.
 func (r *Reader) more() (bool, error) {
 	if r.f == nil {
 		if err := r.begin(); err != nil || r.f == nil {
@@ -149,12 +153,12 @@ func (r *Reader) more() (bool, error) {
 		closeAll(files)
 		return false, nil
 	}
-	// It was rotated after we had read it. What came in between was written before that.
+	// It was rotated after we read it. Whatever was written in between precedes the rotation.
 	if n, err := r.read(); n > 0 || err != nil {
 		closeAll(files)
 		return n > 0, err
 	}
-	if len(r.buf) > 0 || r.long { // nobody will end this line
+	if len(r.buf) > 0 || r.long { // this line will never be completed
 		r.skipped++
 	}
 	r.buf, r.seen, r.long = nil, 0, false
@@ -162,7 +166,7 @@ func (r *Reader) more() (bool, error) {
 	return true, nil
 }
 
-// read appends to the buffer what the file has next.
+// read appends the next part of the file to the buffer.
 func (r *Reader) read() (int, error) {
 	buf := make([]byte, len(r.buf)+chunk)
 	n, err := r.f.Read(buf[copy(buf, r.buf):])
@@ -192,7 +196,7 @@ func (r *Reader) begin() error {
 	return err
 }
 
-// use goes on with one of the files, and closes the others.
+// use continues with one of the files and closes the others.
 func (r *Reader) use(files []file, n int) {
 	r.Close()
 	r.f, r.info = files[n].File, files[n].info
@@ -200,7 +204,7 @@ func (r *Reader) use(files []file, n int) {
 	closeAll(files)
 }
 
-// A file is one of the journal's, open.
+// A file is an open file of the journal.
 type file struct {
 	*os.File
 	info fs.FileInfo
@@ -214,8 +218,8 @@ func closeAll(files []file) {
 	}
 }
 
-// files opens the files of the journal, the oldest first. A rotation moves a file to the next higher number, so whoever looks
-// from the newest to the oldest finds each at least once.
+// files opens the files of the journal, the oldest first. A rotation moves a file to the next
+// higher number, so opening from the newest to the oldest finds each at least once.
 func (j *Journal) files() ([]file, error) {
 	var files []file
 	for n := range keep + 1 {
@@ -247,7 +251,7 @@ func (j *Journal) files() ([]file, error) {
 	return files, nil
 }
 
-// Events are the events there are, from a time on.
+// Events returns the existing events since a time.
 func (j *Journal) Events(since time.Time) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		r := j.Reader(since)
@@ -256,7 +260,7 @@ func (j *Journal) Events(since time.Time) iter.Seq2[Event, error] {
 	}
 }
 
-// All are the events up to the end of the journal as it is now.
+// All returns the events up to the current end of the journal.
 func (r *Reader) All() iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		for {
@@ -268,8 +272,8 @@ func (r *Reader) All() iter.Seq2[Event, error] {
 	}
 }
 
-// Follow are the events, and those to come until ctx ends. It looks every 200 ms, which costs a stat and a read: file events
-// wouldn't come on every file system.
+// Follow returns the events, including future ones until ctx ends. It polls every 200 ms, at
+// the cost of a stat and a read: file notifications don't work on every file system.
 func (r *Reader) Follow(ctx context.Context) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		tick := time.NewTicker(poll)

@@ -1,5 +1,5 @@
-// Package jsondoc is what the JSON documents of gl share: null for what is unknown, [] for an empty list, and text that
-// a person can look at safely.
+// Package jsondoc has the conventions of gl's JSON documents: null for an unknown value, [] for
+// an empty list, and text that is safe to show on a terminal.
 package jsondoc
 
 import (
@@ -11,14 +11,14 @@ import (
 	"unicode/utf8"
 )
 
-// Marshal is json.Marshal for output that a person may look at: <, > and & are not escaped, and characters that a
-// terminal may act on are.
+// Marshal is json.Marshal for output that a person may read: it leaves <, > and & unescaped,
+// and escapes characters that a terminal may act on.
 func Marshal(v any, indent string) (string, error) {
 	line, err := Line(v, indent)
 	return strings.TrimSuffix(string(line), "\n"), err
 }
 
-// Line is Marshal with a newline behind it.
+// Line is Marshal with a newline appended.
 func Line(v any, indent string) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -28,13 +28,14 @@ func Line(v any, indent string) ([]byte, error) {
 	return escapeInvisible(b.Bytes()), err
 }
 
-// escapeInvisible escapes what encoding/json leaves alone and a terminal may act on: C1 controls and the characters that
-// change the direction of text. They occur only inside strings, where \u means the same.
+// escapeInvisible escapes characters that encoding/json passes and a terminal may act on: C1
+// controls and the characters that change the direction of text. They occur only inside
+// strings, where \u means the same.
 func escapeInvisible(text []byte) []byte {
 	var b []byte
 	done := 0
 	for i := 0; i < len(text); {
-		if text[i] < 0x7f { // nearly all
+		if text[i] < 0x7f { // most bytes
 			i++
 			continue
 		}
@@ -51,7 +52,7 @@ func escapeInvisible(text []byte) []byte {
 	return append(b, text[done:]...)
 }
 
-// OrNull makes an empty string null.
+// OrNull returns nil, JSON's null, for an empty string.
 func OrNull(s string) *string {
 	if s == "" {
 		return nil
@@ -59,7 +60,7 @@ func OrNull(s string) *string {
 	return &s
 }
 
-// OrEmpty makes a nil list [] instead of null.
+// OrEmpty returns an empty list, JSON's [], for nil.
 func OrEmpty[T any](list []T) []T {
 	if list == nil {
 		return []T{}

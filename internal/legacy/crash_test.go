@@ -14,10 +14,10 @@ import (
 	"greenlight/internal/tracker"
 )
 
-// A crash test runs one operation in a process of its own again and again, and kills it just before its first, second,
-// third… system call that changes a file, until it comes through.
+// A crash test repeats an operation in a process of its own, and kills it just before its
+// first, second, third… system call that changes a file, until it completes.
 
-// before is what a settling goes back to.
+// before is the state that a settling returns to.
 var before = tracker.Before{Mark: plan.Mark{Status: "pending", Step: "none"}}
 
 // crashOps are the operations, by name.
@@ -49,7 +49,7 @@ var crashOps = map[string]func(ctx context.Context, s *Store) error{
 	},
 }
 
-// crashChild does one operation, with the mark before it.
+// crashChild runs one operation, after the mark.
 func crashChild(root string) error {
 	op := crashOps[os.Getenv("GREENLIGHT_TEST_OP")]
 	s := open(root)
@@ -85,7 +85,7 @@ func TestCrashAtEveryStep(t *testing.T) {
 	}
 }
 
-// loadAny loads the project, which may have slice files by now.
+// loadAny loads the project, which may already have slice files.
 func loadAny(t testing.TB, root string) *tracker.Contents {
 	t.Helper()
 	c, err := Open(root).Load()
@@ -98,7 +98,8 @@ func loadAny(t testing.TB, root string) *tracker.Contents {
 	return c
 }
 
-// crashEverywhere kills the operation at each step in turn and looks at what is left; then it lets it run again.
+// crashEverywhere kills the operation at each step in turn, checks what is left, and runs the
+// operation again.
 func crashEverywhere(t *testing.T, op string, files map[string]string) {
 	whole := project(t, files)
 	if err := crashOps[op](t.Context(), open(whole)); err != nil {
@@ -111,7 +112,8 @@ func crashEverywhere(t *testing.T, op string, files map[string]string) {
 	}, func(t *testing.T, root string) { lookAtCrash(t, root, op, files, after) })
 }
 
-// lookAtCrash checks that every file is as before or as after, and that the project goes on from there.
+// lookAtCrash checks that every file has its content from before or after the operation, and
+// that the project works from there.
 func lookAtCrash(t *testing.T, root, op string, before, after map[string]string) {
 	format, err := slice.Detect(root)
 	if err != nil {
@@ -147,13 +149,13 @@ func lookAtCrash(t *testing.T, root, op string, before, after map[string]string)
 	goOn(t, root, op, after)
 }
 
-// oneOf accepts the backup of a migration that hasn't been committed.
+// oneOf accepts the backup of a migration that wasn't committed.
 func oneOf(name, text string, before map[string]string) bool {
 	return name == "STATE.md.backup" && text == before["STATE.md"]
 }
 
-// goOn does the operation again, as the next gl would: then everything is as if nothing had happened, and no temp is
-// left.
+// goOn runs the operation again, as the next gl would: then the result is as without the crash,
+// and no temporary file is left.
 func goOn(t *testing.T, root, op string, want map[string]string) {
 	t.Helper()
 	s := open(root)

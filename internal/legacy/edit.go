@@ -13,10 +13,11 @@ import (
 	"greenlight/internal/tracker"
 )
 
-// tries is how often a write is tried against somebody who writes without the lock.
+// tries is the number of attempts at a write that races with writers that take no lock.
 const tries = 3
 
-// edit is one read-modify-write of a slice, under the lock. One that is only in the graph gets a row.
+// edit makes one read-modify-write of a slice, under the lock. A slice that exists only in the
+// graph gets a row.
 func (s *Store) edit(it plan.Item, f func(*slice.File) error) error {
 	for range tries {
 		err := s.try(it, f)
@@ -27,8 +28,9 @@ func (s *Store) edit(it plan.Item, f func(*slice.File) error) error {
 	return fmt.Errorf("%s: %w", stateFile, tracker.ErrChanged)
 }
 
-// try reads, edits and writes a slice once. The two files are written one after the other: the token of a claim is there
-// before the status that it explains and goes after it, so that a kill between the two never leaves a slice in progress without a session.
+// try reads, edits and writes a slice once. It writes the two files one after the other: the
+// token of a claim is written before the status that it explains and removed after it, so that
+// a kill between the two never leaves a slice in progress without a session.
 func (s *Store) try(it plan.Item, f func(*slice.File) error) error {
 	b, err := s.readBoth()
 	if err != nil {
@@ -70,7 +72,8 @@ type edited struct {
 	decision []string
 }
 
-// editRow runs f on the slice and finds out what it changed. What a legacy project has no place for is refused.
+// editRow runs f on the slice and determines what it changed. It rejects changes that a legacy
+// project has no place for.
 func editRow(r slice.RowSlice, f func(*slice.File) error) (*edited, error) {
 	file, err := r.File()
 	if err != nil {
@@ -96,7 +99,7 @@ func editRow(r slice.RowSlice, f func(*slice.File) error) (*edited, error) {
 	return e, err
 }
 
-// values are those of the keys that a row may have.
+// values returns the values of the keys that a row may have.
 func values(file *slice.File) map[string]string {
 	all := map[string]string{}
 	for _, key := range slice.RowKeys() {
@@ -105,7 +108,7 @@ func values(file *slice.File) map[string]string {
 	return all
 }
 
-// decisions returns the lines that were added to the Decisions section, which is the last of the body.
+// decisions returns the lines added to the Decisions section, which is the last in the body.
 func (e *edited) decisions(before, after string) ([]string, error) {
 	added, ok := strings.CutPrefix(after, strings.TrimRight(before, "\n"))
 	if !ok {
@@ -126,7 +129,7 @@ func (e *edited) decisions(before, after string) ([]string, error) {
 	return lines, nil
 }
 
-// entry is what the side file is to say of the slice.
+// entry returns the new entry of the side file.
 func (e *edited) entry() entry {
 	entry := entry{Session: e.got["session"], Step: e.got["step"], Started: e.got["started"], WaitingFor: e.got["waiting_for"], WaitKind: e.got["waiting_kind"],
 		Verified: e.got["verified"], Failing: e.got["failing"]}
@@ -136,7 +139,7 @@ func (e *edited) entry() entry {
 	return entry
 }
 
-// change is what STATE.md is to say. A slice that somebody begins to work on is the current one from then on.
+// change returns the change to STATE.md. A slice on which work begins becomes the current one.
 func (e *edited) change(now time.Time) slice.RowChange {
 	cells := map[string]string{}
 	for _, key := range []string{"name", "status", "tests", "security_tests"} {
@@ -161,7 +164,7 @@ func (e *edited) change(now time.Time) slice.RowChange {
 	return c
 }
 
-// activity says in a word what the slice is now.
+// activity returns one word for the slice's new state.
 func (e *edited) activity() string {
 	switch step, status := e.got["step"], e.got["status"]; {
 	case plan.Classify(status) == plan.Active && !plan.IsStep(status) && plan.StepReached(step):

@@ -11,7 +11,8 @@ import (
 	"greenlight/internal/tracker"
 )
 
-// A Keeper keeps Greenlight's own slices: a tracker, and what gl state and its kind need beyond that.
+// A Keeper manages Greenlight's own slices: a tracker, and what gl state and similar commands
+// need beyond that.
 type Keeper interface {
 	tracker.Tracker
 	Read(id string) (*slice.File, error)
@@ -31,23 +32,24 @@ var (
 	_ Keeper = (*Store)(nil)
 )
 
-// either is Greenlight's own state, in whichever of its two formats it is just now: gl migrate may turn the one into the
-// other beside a gl slice --watch.
+// either is Greenlight's own state in its current format: gl migrate may convert it during a gl
+// slice --watch.
 type either struct {
 	root   string
 	files  *slice.Store
 	legacy *Store
 }
 
-// OpenEither returns the keeper of the project at root, an absolute path, whichever format it has. It reads nothing yet.
+// OpenEither returns the Keeper of the project at root, an absolute path, in either format. It
+// reads nothing yet.
 func OpenEither(root string) Keeper { return &either{root, slice.Open(root), Open(root)} }
 
-// now is the store of the format that the project has.
+// now returns the store for the project's current format.
 func (e *either) now() Keeper {
 	if format, err := slice.Detect(e.root); err == nil && format == slice.Legacy {
 		return e.legacy
 	}
-	return e.files // its error says what is wrong if there is no state
+	return e.files // if there is no state, its error tells so
 }
 
 func (e *either) Traits() tracker.Traits                                 { return e.now().Traits() }
@@ -95,12 +97,12 @@ func (e *either) Remove(ctx context.Context, id string, do func() error) (*slice
 	return e.now().Remove(ctx, id, do)
 }
 
-// Rename refuses: people keep the rows of a legacy STATE.md.
+// Rename returns an error: people maintain the rows of a legacy STATE.md.
 func (s *Store) Rename(_ context.Context, old, _ string, _ []string, _ func() error) (*slice.Moved, error) {
 	return nil, rowOf(old)
 }
 
-// Remove refuses in the same way.
+// Remove returns an error, like Rename.
 func (s *Store) Remove(_ context.Context, id string, _ func() error) (*slice.Moved, error) {
 	return nil, rowOf(id)
 }

@@ -13,21 +13,21 @@ import (
 	"greenlight/internal/statedir"
 )
 
-// An entry is what the side file says of one slice. It belongs to this machine, as claims do.
+// An entry is the side file's record of one slice. It belongs to this machine, as claims do.
 type entry struct {
 	Session    string    `json:"session,omitempty"`
-	Step       string    `json:"step,omitempty"` // "" for what the status says
+	Step       string    `json:"step,omitempty"` // "" to derive it from the status
 	Started    string    `json:"started,omitempty"`
 	WaitingFor string    `json:"waiting_for,omitempty"`
 	WaitKind   string    `json:"waiting_kind,omitempty"`
 	Verified   string    `json:"verified,omitempty"` // as in a slice file
 	Failing    string    `json:"failing,omitempty"`
-	Changed    time.Time `json:"changed"` // when the rest of the entry was written
+	Changed    time.Time `json:"changed"` // when the other fields were written
 }
 
 func (e entry) empty() bool { return e == entry{Changed: e.Changed} }
 
-// readSide reads the side file. Without one, all is nil.
+// readSide reads the side file. If it is missing, all results are nil.
 func (s *Store) readSide() (data []byte, entries map[string]entry, err error) {
 	data, err = durable.ReadFile(statedir.Path(s.root, slice.LegacyFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -42,7 +42,7 @@ func (s *Store) readSide() (data []byte, entries map[string]entry, err error) {
 	return data, entries, nil
 }
 
-// bare is an error without the path, for messages that name the file relative to the root.
+// bare strips the path from an error, for messages that name the file relative to the root.
 func bare(err error) error {
 	if path := new(fs.PathError); errors.As(err, &path) {
 		return path.Err
@@ -50,10 +50,10 @@ func bare(err error) error {
 	return err
 }
 
-// both are the two files of a legacy project, for an edit.
+// both holds the two files of a legacy project, for an edit.
 type both struct {
 	state   slice.StateMD
-	side    []byte // nil: there is none
+	side    []byte // nil if there is none
 	entries map[string]entry
 }
 
@@ -69,7 +69,8 @@ func (s *Store) readBoth() (*both, error) {
 	return b, nil
 }
 
-// withEntry is the side file with another entry for one slice; the same where that changes nothing.
+// withEntry returns the side file with a changed entry for one slice; the same bytes if nothing
+// changes.
 func (b *both) withEntry(id string, e entry, now time.Time) ([]byte, error) {
 	old := b.entries[id]
 	if e.Changed = old.Changed; e == old {
@@ -87,13 +88,13 @@ func (b *both) withEntry(id string, e entry, now time.Time) ([]byte, error) {
 	return append(data, '\n'), err
 }
 
-// A write is one file to be replaced.
+// A write is the replacement of one file.
 type write struct {
-	name     string // under .greenlight
+	name     string // relative to .greenlight
 	old, new []byte
 }
 
-// replace writes one file after the other; those that are as they should be are left alone.
+// replace writes the files in order, skipping those that don't change.
 func (s *Store) replace(writes []write) error {
 	for _, w := range writes {
 		if w.old != nil && string(w.old) == string(w.new) || w.new == nil {

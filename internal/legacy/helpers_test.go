@@ -17,7 +17,7 @@ const (
 	rows = "| ID | Name | Status | Tests | Security | Deps |\n|--|--|--|--|--|--|\n"
 )
 
-// open returns a store whose clock stands still.
+// open returns a store with a fixed clock.
 func open(root string) *Store {
 	s := Open(root)
 	s.Now = func() time.Time { return time.Date(2026, 3, 4, 5, 6, 7, 8, time.FixedZone("x", 3600)) }
@@ -65,7 +65,7 @@ func same(t *testing.T, root, name, want string) {
 	}
 }
 
-// brief writes items as "id status [deps]".
+// brief formats items as "id status [deps]".
 func brief(c *tracker.Contents) []string {
 	var all []string
 	for _, it := range c.Items {
@@ -78,7 +78,7 @@ func brief(c *tracker.Contents) []string {
 	return all
 }
 
-// tree reads all files under .greenlight but the lock, the count of changes and .gitignore.
+// tree reads all files under .greenlight except the lock, the change counter and .gitignore.
 func tree(t testing.TB, root string) map[string]string {
 	t.Helper()
 	return testfiles.All(t, filepath.Join(root, ".greenlight"), ".lock", ".gitignore", "runs/view")

@@ -1,9 +1,11 @@
-// Package legacy is the tracker of Greenlight's older format, in which a STATE.md that people keep is all there is: a
-// slice is a row of its table. A change edits the cells of the row and the lines of the Current section, and keeps in
-// .greenlight/runs/legacy.json what the table has no column for. What has no place in either is refused.
+// Package legacy is the tracker of Greenlight's older format, whose only state is a handwritten
+// STATE.md: a slice is a row of its table. A change edits the cells of the row and the lines of
+// the Current section, and stores in .greenlight/runs/legacy.json what the table has no column
+// for. Anything with no place in either is rejected.
 //
-// How a STATE.md is taken apart and changed, GRAPH.json, project-state.json and the ids are package slice's; so is the
-// migration to slice files, which takes from here what a legacy project holds.
+// Package slice owns the parsing and editing of STATE.md, GRAPH.json, project-state.json and
+// the ids. It also owns the migration to slice files, which gets the legacy project's contents
+// from here.
 package legacy
 
 import (
@@ -19,7 +21,7 @@ import (
 	"greenlight/internal/tracker"
 )
 
-// The files, relative to the root.
+// File names relative to the root.
 const (
 	stateFile = statedir.Name + "/STATE.md"
 	sideFile  = statedir.Name + "/" + slice.LegacyFile
@@ -34,7 +36,7 @@ type Store struct {
 
 var _ tracker.Tracker = (*Store)(nil)
 
-// Open returns the store of the project at root, an absolute path. It reads nothing yet.
+// Open returns the Store of the project at root, an absolute path. It reads nothing yet.
 func Open(root string) *Store { return &Store{Dir: slice.NewDir(root), root: root} }
 
 // Traits implements tracker.Tracker.
@@ -44,13 +46,13 @@ func (s *Store) Traits() tracker.Traits {
 			"run gl migrate, or gl slice --sequential"}
 }
 
-// Prompt is the slash command that works on a slice.
+// Prompt returns the slash command that works on a slice.
 func (s *Store) Prompt(id string) string { return slice.Prompt(id) }
 
-// Watch lists the directory of STATE.md.
+// Watch returns the directory of STATE.md.
 func (s *Store) Watch() []string { return []string{statedir.Path(s.root)} }
 
-// Refresh implements tracker.Tracker: STATE.md is people's own.
+// Refresh implements tracker.Tracker. STATE.md is handwritten, so there is nothing to do.
 func (s *Store) Refresh(context.Context) error { return nil }
 
 // Roadmap implements tracker.Tracker.
@@ -60,7 +62,7 @@ func (s *Store) Roadmap() (*roadmap.Roadmap, error) { return roadmap.Own(s.root)
 func (s *Store) Check() []tracker.Complaint {
 	c, err := s.Load()
 	if err != nil {
-		return nil // whoever loads it says so
+		return nil // reported on loading
 	}
 	var all []tracker.Complaint
 	if s.State().Table {
@@ -92,13 +94,14 @@ func (s *Store) Load() (*tracker.Contents, error) {
 		}
 	}
 	if err == nil && len(c.Items) == 0 && !s.State().Table {
-		// A project without slices would be one in which all is done.
+		// A project without slices would look as if everything were done.
 		return nil, s.unreadable()
 	}
 	return c, err
 }
 
-// ReadProject is what is known of the project as a whole: project-state.json, and what STATE.md says besides.
+// ReadProject returns the information about the project as a whole: project-state.json,
+// supplemented by STATE.md.
 func (s *Store) ReadProject() (*slice.ProjectState, error) {
 	p, err := s.Dir.ReadProject()
 	if err != nil {
@@ -107,7 +110,7 @@ func (s *Store) ReadProject() (*slice.ProjectState, error) {
 	return p, p.TakeNotes(s.State().Text)
 }
 
-// unreadable says why nothing can be known of the project.
+// unreadable returns why nothing is known about the project.
 func (s *Store) unreadable() error {
 	if err := s.State().Err; err != nil {
 		return fmt.Errorf("%s can't be read: %w", stateFile, err)
@@ -115,7 +118,7 @@ func (s *Store) unreadable() error {
 	return fmt.Errorf("%s can't be read: %w. Add one, or move the file away and run gl init", stateFile, slice.ErrNoTable)
 }
 
-// rows are the slices of the table, with what the side file says of them.
+// rows returns the slices of the table, with their entries in the side file.
 func (s *Store) rows() (rows []slice.RowSlice, warnings []plan.Warning, err error) {
 	if err := s.here(); err != nil {
 		return nil, nil, err
@@ -145,7 +148,7 @@ func (s *Store) rows() (rows []slice.RowSlice, warnings []plan.Warning, err erro
 	return rows, warnings, nil
 }
 
-// join puts a slice together from its row, the Current section where that names it, and its entry.
+// join combines a slice's row, the Current section if it names the slice, and its entry.
 func join(r slice.Row, c slice.Current, e entry) slice.RowSlice {
 	known := slice.RowSlice{Row: r, Step: e.Step, Session: e.Session, Started: e.Started, WaitingFor: e.WaitingFor, WaitKind: e.WaitKind, Verified: e.Verified, Failing: e.Failing, Changed: e.Changed}
 	if known.Step == "" {
@@ -157,7 +160,7 @@ func join(r slice.Row, c slice.Current, e entry) slice.RowSlice {
 	return known
 }
 
-// here checks that the project still is a legacy one.
+// here returns an error unless the project is still a legacy one.
 func (s *Store) here() error {
 	format, err := slice.Detect(s.root)
 	if err == nil && format != slice.Legacy {
@@ -172,7 +175,7 @@ func (s *Store) locked(ctx context.Context, f func() error) error {
 		return err
 	}
 	return s.Locked(ctx, func() error {
-		if err := s.here(); err != nil { // somebody migrated it while we waited
+		if err := s.here(); err != nil { // it was migrated while we waited
 			return err
 		}
 		return f()
@@ -266,7 +269,8 @@ func (t *tx) Undo(id, why string) error {
 	return t.s.edit(it, func(f *slice.File) error { return f.Undo(why, t.s.Now()) })
 }
 
-// underClaim changes the slice if its claim is the one that the caller has seen, and returns how the slice is then.
+// underClaim changes the slice if its claim is the one the caller has seen, and returns the
+// resulting mark.
 func (t *tx) underClaim(id string, change func(*slice.File) error) (plan.Mark, error) {
 	it, err := t.s.item(id)
 	if err != nil {
@@ -294,10 +298,11 @@ func (t *tx) PutBack(id string, was plan.Mark, over bool) error {
 	return t.s.edit(it, func(f *slice.File) error { return f.PutBack(was, over) })
 }
 
-// Own knows nothing: all slices are in one file.
+// Own returns nothing: all slices are in one file.
 func (s *Store) Own(string) (plan.Item, bool) { return plan.Item{}, false }
 
-// Read makes a slice file of what is known of one slice. The error is tracker.ErrNotFound where it has no row.
+// Read returns the information about one slice as a slice file. The error is
+// tracker.ErrNotFound if it has no row.
 func (s *Store) Read(id string) (*slice.File, error) {
 	if err := sliceid.Valid(id); err != nil {
 		return nil, err
@@ -315,8 +320,9 @@ func (s *Store) Read(id string) (*slice.File, error) {
 	return known.File()
 }
 
-// Edit changes one slice by f, which sees it as a slice file, under the lock. A slice that is only in GRAPH.json gets a row.
-// f may run up to three times, each time on what somebody else has just written; then the error is tracker.ErrChanged.
+// Edit changes one slice by f, which gets it as a slice file, under the lock. A slice that
+// exists only in GRAPH.json gets a row. If other writers interfere, f runs up to three times,
+// each time on the latest content; then the error is tracker.ErrChanged.
 func (s *Store) Edit(ctx context.Context, id string, f func(*slice.File) error) error {
 	return s.locked(ctx, func() error {
 		it, err := s.item(id)
@@ -327,9 +333,10 @@ func (s *Store) Edit(ctx context.Context, id string, f func(*slice.File) error) 
 	})
 }
 
-// Add adds a slice: its row, then its entry in GRAPH.json, where the project has one. A table that can't take a row is
-// found out before anything is written. Refused are an id that is there already, an unknown dependency
-// (tracker.ErrNotFound), a cycle (slice.ErrCycle), and any change of a GRAPH.json that can't be read.
+// Add adds a slice: its row, then its entry in GRAPH.json, if the project has one. It checks
+// before any write that the table can take a row. Add rejects an id that is taken, an unknown
+// dependency (tracker.ErrNotFound), a cycle (slice.ErrCycle), and any change to an unreadable
+// GRAPH.json.
 func (s *Store) Add(ctx context.Context, n slice.NewSlice) (added *slice.AddedSlice, err error) {
 	err = s.locked(ctx, func() error {
 		rows, _, err := s.rows()
@@ -361,7 +368,8 @@ func (s *Store) addRow(r slice.NewRow) error {
 	})
 }
 
-// homeless is what a row has no place for and, where there is no entry, the graph neither.
+// homeless returns the fields that neither a row nor, if it has an entry, the graph has a place
+// for.
 func homeless(n *slice.NewSlice, graph bool) []string {
 	var lost []string
 	for _, f := range []struct {
@@ -378,19 +386,20 @@ func homeless(n *slice.NewSlice, graph bool) []string {
 	return lost
 }
 
-// EditProject changes project-state.json by f, under the lock. A missing file is made, even if f changes nothing.
+// EditProject changes project-state.json by f, under the lock. It creates a missing file even
+// if f changes nothing.
 func (s *Store) EditProject(ctx context.Context, f func(*slice.ProjectState) error) error {
 	return s.locked(ctx, func() error { return s.RewriteProject(f) })
 }
 
-// Migrate turns the project into one of slice files; see slice.Store.MigrateFrom.
+// Migrate converts the project to slice files; see slice.Store.MigrateFrom.
 func (s *Store) Migrate(ctx context.Context, dryRun bool) (*slice.Migration, error) {
 	files := slice.Open(s.root)
 	files.Now = s.Now
 	return files.MigrateFrom(ctx, s.source, dryRun)
 }
 
-// source is what is to be migrated.
+// source returns what is to be migrated.
 func (s *Store) source() (*slice.Source, error) {
 	l, err := s.readBoth()
 	if err != nil {

@@ -24,7 +24,7 @@ const legacyText = "\ufeff# Project State\r\n\r\n## Slices\r\n\r\n" +
 	"Progress: 1/3\r\n\r\n## Current\r\n\r\nSlice: S-3 -- Three\r\nStep: complete\r\nLast activity: 2026-01-01 -- S-3 complete\r\n\r\n" +
 	"## Decisions\r\n\r\nNone\r\n\r\n## Session\r\n\r\nResume file: None\r\n"
 
-// changed replaces stretches of legacyText, each of which must be there.
+// changed replaces parts of legacyText, each of which must occur.
 func changed(t *testing.T, pairs ...string) string {
 	t.Helper()
 	text := legacyText
@@ -94,7 +94,7 @@ func TestEdit(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		id   string
-		set  string // key=value, comma
+		set  string // key=value, separated by commas
 		want []string
 		side string
 	}{
@@ -203,7 +203,8 @@ func TestLoad(t *testing.T) {
 		!one.Changed.Equal(time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)) {
 		t.Errorf("%+v", one)
 	}
-	if three.Step != "complete" || !three.Changed.Equal(at) { // the Current section names it, and is newer
+	// the Current section names it, and is newer
+	if three.Step != "complete" || !three.Changed.Equal(at) {
 		t.Errorf("%+v", three)
 	}
 }
@@ -276,7 +277,7 @@ func TestAgainstAWriterWithoutTheLock(t *testing.T) {
 	}
 }
 
-// Errors name the file once, and as the user sees it: relative to the root.
+// Errors name the file once, and relative to the root.
 func TestWriteErrorsNameTheFileOnce(t *testing.T) {
 	root := project(t, map[string]string{"STATE.md/x": ""})
 	err := open(root).replace([]write{{name: "STATE.md", new: []byte("x")}})

@@ -8,7 +8,7 @@ import (
 	"greenlight/internal/testfiles"
 )
 
-// TestMain does what a test wants of another process: GREENLIGHT_TEST_CHILD says that it is one.
+// TestMain runs a test's child process if GREENLIGHT_TEST_CHILD is set.
 func TestMain(m *testing.M) {
 	if os.Getenv("GREENLIGHT_TEST_CHILD") == "" {
 		os.Exit(testfiles.Run(m))

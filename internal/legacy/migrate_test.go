@@ -61,7 +61,7 @@ Resume file: None
 
 const generatedMark = "<!-- GENERATED"
 
-// fresh renders STATE.md of a migrated project once more.
+// fresh renders STATE.md of a migrated project again.
 func fresh(t testing.TB, root string) string {
 	t.Helper()
 	if err := slice.Open(root).Refresh(t.Context()); err != nil {
@@ -182,7 +182,7 @@ func TestMigrateRefuses(t *testing.T) {
 	}
 }
 
-// A failure before the commit leaves everything as it was, and no stage.
+// A failure before the commit leaves everything as it was, without a stage.
 func TestMigrateFails(t *testing.T) {
 	root := project(t, map[string]string{"STATE.md": "## Slices\n" + rows + "| S-1 | A | done | 0 | 0 | - |\n", "STATE.md.backup/": ""})
 	before := tree(t, root)
@@ -226,7 +226,7 @@ func TestConcurrentMigrations(t *testing.T) {
 	}
 }
 
-// All STATE.md files of the collection are migrated, with as many slices of each kind as before.
+// All STATE.md files of the corpus migrate, with the same number of slices of each kind.
 func TestCorpusMigrates(t *testing.T) {
 	for _, path := range testfiles.Corpus(t, "greenlight/*-STATE.md") {
 		data, err := os.ReadFile(path)
@@ -259,7 +259,7 @@ func TestCorpusMigrates(t *testing.T) {
 	}
 }
 
-// Whatever STATE.md has in it: migrated as a whole, or not at all.
+// Any STATE.md migrates as a whole or not at all.
 func FuzzMigrate(f *testing.F) {
 	f.Add(migrateText)
 	f.Add(legacyText)

@@ -1,9 +1,9 @@
-// Package logfile keeps logs that can't fill the disk: of a long one the head and the tail. Programs may write for days, and
-// what matters is how they began and how they ended.
+// Package logfile keeps logs of bounded size: of a long log it keeps the head and the tail,
+// because a program may write for days and its beginning and end matter most.
 //
-// A log is a file and, once that is full, parts beside it: NAME.log holds the head, NAME.log.33554432 what came from that
-// byte on. No part is ever renamed or rewritten, so a reader that follows needs no lock; the oldest part goes when a
-// new one is begun.
+// A log is a file and, once that is full, parts beside it: NAME.log holds the head,
+// NAME.log.33554432 the bytes from that offset on. Parts are never renamed or rewritten, so a
+// reader that follows the log needs no lock; when a new part begins, the oldest is removed.
 package logfile
 
 import (
@@ -23,31 +23,33 @@ import (
 	"greenlight/internal/paths"
 )
 
-// A log takes 64 MiB at most. Tests make it smaller.
+// These bound a log to 64 MiB. Tests lower them.
 var (
 	head int64 = 32 << 20
 	part int64 = 16 << 20
 )
 
-const parts = 2 // besides the head; the last one is being written
+const parts = 2 // besides the head; the last is being written
 
-// A Note is a line of the log that isn't the program's stdout: its stderr, or a word of gl's own.
+// A Note is a line of the log other than the program's stdout: a line of its stderr, or a
+// message of gl.
 type Note struct {
-	From string `json:"gl"` // one of the sources
+	From string `json:"gl"` // one of the sources below
 	Text string `json:"text"`
 }
 
 // The sources of notes.
 const (
-	Stderr   = "stderr"   // what the program wrote there
-	Gl       = "note"     // gl's own
-	Worktree = "worktree" // gl's own, about the worktree
-	Anew     = "anew"     // gl's own: the program is started again, and what came before doesn't count
+	Stderr   = "stderr"   // the program's stderr
+	Gl       = "note"     // a message of gl
+	Worktree = "worktree" // a message of gl about the worktree
+	// a message of gl: the program is started again, and earlier output doesn't count
+	Anew = "anew"
 )
 
 const noteStart = `{"gl":"`
 
-// ParseNote tells a Note from a line of stdout.
+// ParseNote parses a line of the log as a Note. It returns false for a line of stdout.
 func ParseNote(line []byte) (Note, bool) {
 	var n Note
 	if !bytes.HasPrefix(line, []byte(noteStart)) || json.Unmarshal(line, &n) != nil {
@@ -56,22 +58,22 @@ func ParseNote(line []byte) (Note, bool) {
 	return n, slices.Contains([]string{Stderr, Gl, Worktree, Anew}, n.From)
 }
 
-// Line is the note as a line of the log, without its end.
+// Line returns the note as a line of the log, without the newline.
 func (n Note) Line() []byte {
-	line, _ := json.Marshal(n) // two strings always can
+	line, _ := json.Marshal(n) // two strings always marshal
 	return line
 }
 
-// A Writer appends to a log. Nobody else may.
+// A Writer appends to a log. A log has one Writer at a time.
 type Writer struct {
 	path   string
 	f      *os.File
-	start  int64   // of the part that is being written
-	size   int64   // of it
-	starts []int64 // of all parts besides the head
+	start  int64   // offset of the part being written
+	size   int64   // size of that part
+	starts []int64 // offsets of all parts besides the head
 }
 
-// Create opens the log for writing at its end, and makes it if it isn't there.
+// Create opens the log for appending, and creates it if it doesn't exist.
 func Create(path string) (*Writer, error) {
 	w := &Writer{path: path}
 	var err error
@@ -101,7 +103,8 @@ func (w *Writer) open() error {
 	return nil
 }
 
-// Write writes p in one piece: a reader never sees half of it, unless the disk is full. It is no longer than half a part.
+// Write writes p in one piece: a reader never sees half of it unless the disk is full. p is at
+// most half a part long.
 func (w *Writer) Write(p []byte) (int, error) {
 	if w.size > 0 && w.size+int64(len(p)) > limit(w.start) {
 		w.next()
@@ -111,7 +114,8 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// next begins a new part. Where that fails, the log goes on in the old one: losing what comes would be worse.
+// next begins a new part. If that fails, the log continues in the old one, which is better than
+// losing output.
 func (w *Writer) next() {
 	old, was := w.f, *w
 	w.start += w.size
@@ -122,7 +126,7 @@ func (w *Writer) next() {
 	old.Close()
 	w.starts = append(w.starts, w.start)
 	for len(w.starts) > parts {
-		_ = durable.Unlink(partPath(w.path, w.starts[0])) // if it stays, it is only untidy
+		_ = durable.Unlink(partPath(w.path, w.starts[0])) // a part that stays does no harm
 		w.starts = w.starts[1:]
 	}
 }
@@ -144,7 +148,7 @@ func partPath(path string, start int64) string {
 	return path + "." + strconv.FormatInt(start, 10)
 }
 
-// listParts returns where the parts besides the head start, in order.
+// listParts returns the offsets of the parts besides the head, in order.
 func listParts(path string) ([]int64, error) {
 	names, err := filepath.Glob(paths.EscapeGlob(path) + ".*")
 	if err != nil {
@@ -160,7 +164,8 @@ func listParts(path string) ([]int64, error) {
 	return starts, nil
 }
 
-// Changed says when the log was last written to; ok is false for one that is missing or empty.
+// Changed returns the time of the last write to the log; ok is false if the log is missing or
+// empty.
 func Changed(path string) (at time.Time, ok bool) {
 	info, err := durable.Stat(path)
 	if err != nil || info.Size() == 0 {
@@ -179,7 +184,7 @@ func Changed(path string) (at time.Time, ok bool) {
 	return at, true
 }
 
-// leftOut is what a reader puts where parts of the log are gone.
+// leftOut returns the note that a reader inserts where parts of the log were removed.
 func leftOut(bytes int64) Note {
 	return Note{"note", fmt.Sprintf("%d MiB left out of the log here", max(1, bytes>>20))}
 }

@@ -39,8 +39,9 @@ func readAll(t fataler, r io.Reader) string {
 	return string(data)
 }
 
-// However long a log gets, it takes no more than its cap, and a reader gets its first lines, a note of what is gone, and
-// its last lines; only whole lines, in order. A writer that begins anew goes on where the last one was.
+// A log of any length stays below its limit, and a reader gets its first lines, a note about
+// removed parts, and its last lines; only whole lines, in order. A new writer continues where
+// the last one ended.
 func TestHeadAndTailAreKept(t *testing.T) {
 	path := small(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -80,7 +81,7 @@ func TestHeadAndTailAreKept(t *testing.T) {
 	})
 }
 
-// A reader that keeps up gets everything, whatever is removed behind it.
+// A reader that keeps up gets everything, even if parts are removed behind it.
 func TestFollowing(t *testing.T) {
 	path := small(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -105,7 +106,8 @@ func TestFollowing(t *testing.T) {
 	})
 }
 
-// A reader that falls behind is told so once, and goes on with a whole line, even if a part begins in the middle of one.
+// A reader that falls behind gets one note, and continues with a whole line, even if a part
+// begins in the middle of one.
 func TestFallingBehind(t *testing.T) {
 	path := small(t)
 	w := create(t, path)
@@ -146,7 +148,7 @@ func TestToEnd(t *testing.T) {
 	}
 }
 
-// A log that can't begin a new part goes on in the old one.
+// A log that can't begin a new part continues in the old one.
 func TestNoPartCanBeBegun(t *testing.T) {
 	path := small(t)
 	w := create(t, path)

@@ -9,17 +9,18 @@ import (
 	"greenlight/internal/durable"
 )
 
-// A Reader reads a log that may be growing, or not be there yet: io.EOF says that there is nothing more for now. Where
-// parts are gone it puts a Note, and goes on with the next line that begins.
+// A Reader reads a log that may be growing or not exist yet. io.EOF means that there is nothing
+// more for now. Where parts were removed it returns a Note and continues with the next whole
+// line.
 type Reader struct {
 	path  string
 	f     *os.File
-	start int64 // of the part that is read
-	pos   int64 // in the whole log
+	start int64 // offset of the part being read
+	pos   int64 // offset in the whole log
 
-	note  []byte // to be read next
-	skip  bool   // up to the next line
-	ended bool   // what was read last is a line ending
+	note  []byte // to be returned next
+	skip  bool   // until the next line
+	ended bool   // the last byte read was a newline
 }
 
 // NewReader returns a Reader that begins at the start of the log.
@@ -70,7 +71,7 @@ func (r *Reader) Read(p []byte) (int, error) {
 	}
 }
 
-// skipped moves what is not to be skipped to the start of p.
+// skipped drops the bytes to skip from p and returns how many remain, moved to the start.
 func (r *Reader) skipped(p []byte) int {
 	if !r.skip {
 		return len(p)
@@ -83,10 +84,11 @@ func (r *Reader) skipped(p []byte) int {
 	return copy(p, p[i+1:])
 }
 
-// next goes to the part after the one that was read to its end. Its end can only be believed once the next part is there.
+// next opens the part after the one that was read to its end. A part's end is final only once
+// the next part exists.
 func (r *Reader) next() (bool, error) {
 	if r.pos-r.start < limit(r.start)/2 {
-		return false, nil // a part is at least half full before another one is begun
+		return false, nil // a new part begins only when this one is at least half full
 	}
 	for {
 		starts, err := listParts(r.path)
@@ -102,11 +104,11 @@ func (r *Reader) next() (bool, error) {
 		}
 		var more [1]byte
 		if n, _ := r.f.ReadAt(more[:], r.pos-r.start); n > 0 {
-			return true, nil // written since, before that part was begun
+			return true, nil // written meanwhile, before the new part began
 		}
 		f, err := durable.Open(partPath(r.path, starts[i]))
 		if missing(err) {
-			continue // it was the oldest
+			continue // it was the oldest and has been removed
 		}
 		if err != nil {
 			return false, err
@@ -129,8 +131,8 @@ func (r *Reader) gap(bytes int64) {
 	r.skip, r.ended = true, true
 }
 
-// ToEnd goes to where the last n bytes of the log are, and on to the next line that begins. It is for a Reader that hasn't
-// read.
+// ToEnd moves to the last n bytes of the log, at the start of a line. Call it before the first
+// Read.
 func (r *Reader) ToEnd(n int64) error {
 	starts, err := listParts(r.path)
 	if err != nil {

@@ -17,11 +17,12 @@ import (
 	"greenlight/internal/sanitize"
 )
 
-// Terminal is the terminal of the drain: OSC 777, which travels over SSH and which terminals show as a notification, and the bell.
-// tmux hands the sequence on where its option allow-passthrough is on.
+// Terminal is the terminal of the drain. It gets OSC 777, which travels over SSH and which
+// terminals show as a notification, and the bell. tmux passes the sequence on if its option
+// allow-passthrough is on.
 type Terminal struct {
-	Write func(text string) // in one go
-	Tmux  bool              // the terminal is a pane
+	Write func(text string) // writes the text in one call
+	Tmux  bool              // the terminal is a tmux pane
 }
 
 func (Terminal) Name() string { return "notify.terminal" }
@@ -36,7 +37,8 @@ func (t Terminal) Send(_ context.Context, m Message) error {
 	return nil
 }
 
-// Desktop finds the program that shows notifications here; nil where there is no desktop, or no such program.
+// Desktop returns a channel for desktop notifications; nil if there is no desktop, or no such
+// program.
 func Desktop(getenv func(string) string) Channel {
 	if runtime.GOOS == "darwin" {
 		if path, err := paths.Program("osascript", "/"); err == nil {
@@ -53,7 +55,8 @@ func Desktop(getenv func(string) string) Channel {
 	if err != nil {
 		return nil
 	}
-	markup := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;") // the text may have markup
+	// the body may contain markup
+	markup := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 	return program{name: "notify.desktop", argv: func(m Message) []string {
 		urgency := "normal"
 		if m.Kind == NeedsYou {
@@ -63,12 +66,12 @@ func Desktop(getenv func(string) string) Channel {
 	}}
 }
 
-// Command runs a command line, with the message as JSON on its stdin.
+// Command returns a channel that runs a command line with the message as JSON on stdin.
 func Command(argv []string, dir string, env []string) Channel {
 	return program{name: "notify.command", dir: dir, env: env, stdin: true, argv: func(Message) []string { return argv }}
 }
 
-// A program is started for each message.
+// A program is started once per message.
 type program struct {
 	name  string
 	dir   string
@@ -92,12 +95,13 @@ func (p program) Send(ctx context.Context, m Message) error {
 	}
 	var said tail
 	cmd.Stderr = &said
-	// A group of its own: Ctrl-C is for the drain, and what hangs is ended with all that it started.
+	// A process group of its own: Ctrl-C is meant for gl, and a hanging program is killed with
+	// all its children.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
 	err = cmd.Run()
-	if errors.Is(err, exec.ErrWaitDelay) { // something in the background has its pipe
+	if errors.Is(err, exec.ErrWaitDelay) { // a background process holds its pipe
 		err = nil
 	}
 	if text := strings.TrimSpace(string(said)); err != nil && text != "" {
@@ -106,7 +110,7 @@ func (p program) Send(ctx context.Context, m Message) error {
 	return err
 }
 
-// A tail keeps the beginning of what a program says.
+// A tail keeps the beginning of a program's output.
 type tail []byte
 
 func (t *tail) Write(p []byte) (int, error) {
@@ -114,14 +118,15 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Webhook posts the message as JSON.
+// Webhook returns a channel that posts the message as JSON.
 func Webhook(url string) Channel {
 	return post{"notify.webhook", url, func(m Message) (string, http.Header) {
 		return string(m.JSON()), http.Header{"Content-Type": {"application/json"}}
 	}}
 }
 
-// Ntfy posts to a topic of ntfy (https://ntfy.sh/TOPIC, or another server).
+// Ntfy returns a channel that posts to a topic of ntfy (https://ntfy.sh/TOPIC, or another
+// server).
 func Ntfy(url string) Channel {
 	return post{"notify.ntfy", url, func(m Message) (string, http.Header) {
 		h := http.Header{"Content-Type": {"text/plain; charset=utf-8"}, "Title": {m.Title}, "Tags": {string(m.Kind)}}
@@ -147,10 +152,10 @@ func (p post) Send(ctx context.Context, m Message) error {
 	body, header := p.body(m)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url, strings.NewReader(body))
 	if err != nil {
-		return errors.New("its URL can't be used") // which may have a secret in it
+		return errors.New("its URL can't be used") // omit the URL, which may contain a secret
 	}
 	req.Header = header
-	// A redirect would post somewhere else than the person has allowed.
+	// A redirect would post to a server that the person hasn't allowed.
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	res, err := client.Do(req)
 	if err != nil {

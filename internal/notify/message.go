@@ -1,6 +1,8 @@
-// Package notify tells a person of what a drain meets: once for each transition, and of what a drain was just telling when it was killed once
-// more. It reads the journal and writes there what it is about to tell, so that no two processes tell the same, and what it has told. How it is told is up to
-// channels: the drain's terminal, the desktop, a webhook, ntfy, a command. Each has a queue and a goroutine, so one that hangs delays nobody.
+// Package notify tells a person about the transitions of a run: each once, but again those that
+// a killed run was just announcing. It reads the journal and records there what it is about to
+// announce, so that no two processes announce the same, and what it has announced. Messages go
+// to channels: gl's terminal, the desktop, a webhook, ntfy, a command. Each channel has a queue
+// and a goroutine, so a hanging one delays nothing else.
 package notify
 
 import (
@@ -16,47 +18,47 @@ import (
 	"greenlight/internal/scrub"
 )
 
-// A Kind is a transition that somebody may want to hear of.
+// A Kind is a type of transition that a person may want to hear about.
 type Kind string
 
 const (
-	NeedsYou Kind = "needs_you" // nothing but a person moves a slice on
-	Failed   Kind = "failed"    // an attempt came to nothing
-	Hold     Kind = "hold"      // nothing is launched for a while
-	Budget   Kind = "budget"    // nothing is launched, since a budget is spent
-	End      Kind = "end"       // the drain is over
+	NeedsYou Kind = "needs_you" // only a person can move a slice on
+	Failed   Kind = "failed"    // an attempt failed
+	Hold     Kind = "hold"      // launching is paused
+	Budget   Kind = "budget"    // launching is paused because a budget is spent
+	End      Kind = "end"       // the run has ended
 	Done     Kind = "done"      // a slice or task is complete
 )
 
-// Kinds are all of them. Done isn't told unless somebody asks for it.
+// Kinds returns all of them. Done is off by default.
 func Kinds() []Kind { return []Kind{NeedsYou, Failed, Hold, Budget, End, Done} }
 
-// Default are those that are told where nobody has chosen.
+// Default returns the kinds announced without a setting.
 func Default() []Kind { return []Kind{NeedsYou, Failed, Hold, Budget, End} }
 
-// A Message is what a person is told; commands and webhooks get it as JSON. Its texts have been made safe, and what looks like a key is
-// taken out.
+// A Message is an announcement to a person; commands and webhooks get it as JSON. Its texts are
+// sanitized, with anything that looks like a key removed.
 type Message struct {
 	SchemaVersion int       `json:"schema_version"` // 1
 	Kind          Kind      `json:"kind"`           //
 	Time          time.Time `json:"time"`           // of the event
 	Project       string    `json:"project"`        // name of its directory
 	Root          string    `json:"root"`           // its absolute path
-	Slice         string    `json:"slice"`          // or a task, @quick; "" for the whole drain
+	Slice         string    `json:"slice"`          // slice or task (@quick); "" for the whole run
 	Attempt       int       `json:"attempt"`        // 0 for none
 	Title         string    `json:"title"`          // "shop: S-3 needs you"
-	Text          string    `json:"text"`           // why
+	Text          string    `json:"text"`           // the reason
 }
 
-// JSON is the message as one line.
+// JSON returns the message as one line.
 func (m Message) JSON() []byte {
-	data, _ := json.Marshal(m) // nothing in it can fail
+	data, _ := json.Marshal(m) // can't fail
 	return append(data, '\n')
 }
 
 const longest = 300 // characters of a title or a text
 
-// of is the message about an event; false for one that isn't a transition for people.
+// of returns the message about an event; false if the event isn't a transition for people.
 func of(e *journal.Event) (Message, bool) {
 	m := Message{SchemaVersion: 1, Time: e.Time, Slice: e.Slice, Attempt: e.Attempt, Text: e.Detail}
 	who := e.Subject()
@@ -69,7 +71,7 @@ func of(e *journal.Event) (Message, bool) {
 		m.Kind, m.Title = Failed, who+" "+e.Outcome
 	case e.Kind == journal.Ended && e.Outcome == "done":
 		m.Kind, m.Title = Done, who+" complete"
-	case e.Kind == journal.Held && e.Reason == plan.HeldByPerson: // who knows
+	case e.Kind == journal.Held && e.Reason == plan.HeldByPerson: // the person knows already
 		return m, false
 	case e.Kind == journal.Held && e.Until != nil:
 		h := plan.Hold{Kind: e.Reason, Until: *e.Until}
@@ -83,7 +85,8 @@ func of(e *journal.Event) (Message, bool) {
 		if m.Slice = ""; m.Text == "" {
 			m.Text = e.Reason
 		}
-	case e.Kind == journal.DrainEnded && (e.Reason == journal.NothingLeft || e.Reason == "error" || e.Reason == "held"): // the others a person did
+	case e.Kind == journal.DrainEnded && (e.Reason == journal.NothingLeft || e.Reason == "error" || e.Reason == "held"):
+		// the others were caused by a person
 		m.Kind, m.Title, m.Text = End, "the drain is over", ending(e)
 	default:
 		return m, false
@@ -91,10 +94,11 @@ func of(e *journal.Event) (Message, bool) {
 	return m, true
 }
 
-// failures are the outcomes that came to nothing. Red and conflicting work is a question to a person, or mended.
+// failures are the outcomes announced as failures. Red and conflicting work becomes a question
+// to a person, or is repaired.
 var failures = []string{"failed", "stalled", "hung", "crashed"}
 
-// ending says how a drain left the slices.
+// ending describes the slices at the end of a run.
 func ending(e *journal.Event) string {
 	parts := []string{}
 	if t := e.Totals; t != nil {
@@ -118,7 +122,7 @@ func ending(e *journal.Event) string {
 	return strings.TrimPrefix(text, ": ")
 }
 
-// clean makes the texts fit for anywhere, and puts the project before the title.
+// clean sanitizes the texts for any channel, and puts the project before the title.
 func (m Message) clean(project string) Message {
 	m.Project = sanitize.Line(project)
 	m.Title = sanitize.Excerpt(m.Project+": "+m.Title, longest)

@@ -15,50 +15,54 @@ import (
 	"greenlight/internal/journal"
 )
 
-// A Channel is one way to tell people. Send may take as long as ctx lasts.
+// A Channel is one way to notify people. Send may take as long as ctx lasts.
 type Channel interface {
-	Name() string // of its setting, for messages: "notify.webhook"
+	Name() string // name of its setting, for messages: "notify.webhook"
 	Send(ctx context.Context, m Message) error
 }
 
-// A Config says what is told, and how.
+// A Config selects what is announced, and how.
 type Config struct {
 	Journal  *journal.Journal
 	Root     string // of the project
 	Kinds    []Kind
 	Channels []Channel
-	Past     bool                     // also tell what a drain that was killed hasn't told
-	Mine     func(journal.Event) bool // whether the event is for this process to tell
+	Past     bool                     // also announce what a killed drain has left unannounced
+	Mine     func(journal.Event) bool // reports whether this process should announce the event
 }
 
 const (
-	queueLength = 100              // messages that wait for a slow channel; what is more is dropped, and said so
-	sendLimit   = 10 * time.Second // of one message
-	longAgo     = 24 * time.Hour   // what is older nobody wants to be told
-	patience    = time.Minute      // how long another process may take to tell what it has claimed
+	// messages waiting for a slow channel; more are dropped, with a note
+	queueLength = 100
+	sendLimit   = 10 * time.Second // for one message
+	longAgo     = 24 * time.Hour   // older events aren't announced
+	// how long another process may take to announce what it has claimed
+	patience = time.Minute
 )
 
-// A Notifier tells what the journal says. Look and Close are for one goroutine; neither waits for a channel, but Close at its end.
+// A Notifier announces transitions recorded in the journal. Look and Close must be called from
+// one goroutine; only Close waits for the channels, up to its limit.
 type Notifier struct {
 	cfg    Config
 	reader *journal.Reader
 	queues []chan telling
 	done   sync.WaitGroup
 	cancel context.CancelFunc
-	told   map[string]bool // keys that this process has told, if the journal can't be written
-	others []*telling      // what another process has claimed and hasn't told yet, the oldest first
-	looked bool            // once
+	told   map[string]bool // keys announced by this process, in case the journal can't be written
+	others []*telling      // claimed by other processes and not announced yet, oldest first
+	looked bool            // Look has run once
 
 	mu      sync.Mutex
-	trouble []string // of channels, each said once
+	trouble []string // errors of channels, each reported once
 	said    map[string]bool
 }
 
-// A telling is a message on its way through the channels. It is told when all of them are through with it.
+// A telling is a message on its way through the channels. It is told once all of them have
+// finished with it.
 type telling struct {
 	Message
-	mark    journal.Event // the claim; its time is zero until that was read
-	waiting *atomic.Int32 // channels
+	mark    journal.Event // the claim; its time is zero until the claim was read
+	waiting *atomic.Int32 // number of channels
 }
 
 // Start begins to listen. Call it before the drain writes its first event.
@@ -83,8 +87,9 @@ func Start(cfg Config) (*Notifier, error) {
 	return n, nil
 }
 
-// fromPast is a reader of what nobody has told: what came since the end of the last drain or, if that and maybe some before it were killed,
-// since the first of these started.
+// fromPast returns a reader of events that were never announced: those since the end of the
+// last drain or, if that and maybe some before it were killed, since the first of these
+// started.
 func (n *Notifier) fromPast() (*journal.Reader, error) {
 	since := time.Now().Add(-longAgo)
 	var last time.Time
@@ -104,13 +109,13 @@ func (n *Notifier) fromPast() (*journal.Reader, error) {
 			n.told[claimOf(e.Key)] = true
 		}
 	}
-	if last.IsZero() { // no drain has run: whoever did what there is knows
+	if last.IsZero() { // no drain has run: the people who caused these events know
 		return n.cfg.Journal.ReaderAtEnd()
 	}
 	return n.cfg.Journal.Reader(last), nil
 }
 
-// Look tells what has come since it was called last. The error is about the journal.
+// Look announces the events since the last call. The error is about the journal.
 func (n *Notifier) Look() error {
 	for {
 		e, err := n.reader.Next()
@@ -136,8 +141,9 @@ func (n *Notifier) Look() error {
 	}
 }
 
-// takeOver tells what others have claimed and not told: they were killed in between. Whoever tells what drains before it have left finds their
-// claims when it looks first; a claim that comes later may be one of a process that is just about to tell.
+// takeOver announces what other processes have claimed without announcing it, because they were
+// killed in between. A process that announces what earlier drains have left finds their claims
+// in its first look; a later claim may belong to a process that is just about to announce.
 func (n *Notifier) takeOver() {
 	n.others = slices.DeleteFunc(n.others, func(o *telling) bool {
 		late := !n.looked || time.Since(o.mark.Time) > patience
@@ -149,7 +155,7 @@ func (n *Notifier) takeOver() {
 	n.looked = true
 }
 
-// toldMark ends the key of an event Told, which else is that of its claim.
+// toldMark ends the key of a Told event, which otherwise equals that of its claim.
 const toldMark = ".told"
 
 func claimOf(key string) string { return strings.TrimSuffix(key, toldMark) }
@@ -170,7 +176,7 @@ func (n *Notifier) take(e *journal.Event) {
 	m.Root = n.cfg.Root
 	t := telling{Message: m.clean(filepath.Base(n.cfg.Root)), waiting: new(atomic.Int32),
 		mark: journal.Event{Kind: journal.Notified, Key: key, System: e.System, Slice: e.Slice, Attempt: e.Attempt, Reason: string(m.Kind)}}
-	// What can't be written here is told all the same: twice is better than never.
+	// If the claim can't be written, announce anyway: twice is better than never.
 	if mine, err := n.cfg.Journal.Claim(e.Time, t.mark); err != nil || mine {
 		n.send(t)
 	} else if n.cfg.Past {
@@ -178,7 +184,7 @@ func (n *Notifier) take(e *journal.Event) {
 	}
 }
 
-// send gives a message to all channels.
+// send queues a message for all channels.
 func (n *Notifier) send(t telling) {
 	t.waiting.Store(int32(len(n.queues)))
 	for i, queue := range n.queues {
@@ -191,7 +197,8 @@ func (n *Notifier) send(t telling) {
 	}
 }
 
-// through says that a channel is through with a message. After the last one of them nobody tells it again.
+// through records that a channel has finished with a message. After the last channel, the
+// message isn't announced again.
 func (n *Notifier) through(t telling) {
 	if t.waiting.Add(-1) == 0 {
 		e := t.mark
@@ -228,7 +235,7 @@ func (n *Notifier) say(name string, err error) {
 	}
 }
 
-// Trouble are the channels that have failed since it was called last; each is named once.
+// Trouble returns the channels that have failed since the last call, each once.
 func (n *Notifier) Trouble() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -237,7 +244,7 @@ func (n *Notifier) Trouble() []string {
 	return list
 }
 
-// Close tells what is still waiting, for no longer than limit, and ends the channels.
+// Close announces the waiting messages, taking at most limit, and ends the channels.
 func (n *Notifier) Close(limit time.Duration) {
 	for _, queue := range n.queues {
 		close(queue)

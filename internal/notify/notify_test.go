@@ -20,7 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A book is a channel that keeps what it is told.
+// A book is a channel that records its messages.
 type book struct {
 	mu    sync.Mutex
 	lines []string
@@ -34,7 +34,7 @@ func (b *book) Send(_ context.Context, m Message) error {
 	return nil
 }
 
-// await waits until it has been told n things.
+// await waits until n messages have arrived.
 func (b *book) await(t *testing.T, n int) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
@@ -50,7 +50,7 @@ func (b *book) await(t *testing.T, n int) {
 	}
 }
 
-// A wall is a channel that never comes to an end by itself.
+// A wall is a channel that never finishes by itself.
 type wall struct{}
 
 func (wall) Name() string { return "notify.wall" }
@@ -92,8 +92,8 @@ func events(now time.Time) []journal.Event {
 	}
 }
 
-// Each transition is told once: not again by the next look, by another process, or after a restart. What a killed drain hasn't told the
-// next one tells.
+// Each transition is announced once: not again by the next look, by another process, or after a
+// restart. The next drain announces what a killed one hasn't.
 func TestOnce(t *testing.T) {
 	dir := t.TempDir()
 	j := journal.Open(dir)
@@ -104,7 +104,8 @@ func TestOnce(t *testing.T) {
 	if err := j.Append(all[:6]...); err != nil {
 		t.Fatal(err)
 	}
-	other := start(t, Config{Journal: journal.Open(dir), Kinds: Default(), Channels: []Channel{first}}) // another process, for slices
+	// another process, for slices
+	other := start(t, Config{Journal: journal.Open(dir), Kinds: Default(), Channels: []Channel{first}})
 	for range 2 {
 		for _, n := range []*Notifier{n, other} {
 			if err := n.Look(); err != nil {
@@ -135,7 +136,7 @@ func TestOnce(t *testing.T) {
 	if d := cmp.Diff([]string{"budget | shop: the budget is spent | $5.00 spent of the drain's $5.00"}, second.lines); d != "" {
 		t.Error(d)
 	}
-	// Where the first drain told nobody of anything.
+	// The first drain announced nothing.
 	dir = t.TempDir()
 	j = journal.Open(dir)
 	if err := j.Append(all[:9]...); err != nil {
@@ -170,8 +171,9 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// What a drain was killed with between the mark and the telling, the next one tells: one that starts, one that stood by, and one that leads
-// beside the dead, but only when that has had its time. It is told until somebody has.
+// If a drain is killed between the mark and the announcement, the next one announces it: one
+// that starts, one that stood by, and one that leads beside the dead one, but only after that
+// has had its time. This repeats until an announcement succeeds.
 func TestKilledWhileTelling(t *testing.T) {
 	now := time.Now()
 	ended := events(now)[2]
@@ -186,10 +188,10 @@ func TestKilledWhileTelling(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		standsBy bool
-		beside   time.Duration // age of a mark that comes while the drain leads
+		beside   time.Duration // age of a mark that appears while the drain leads
 		deaf     bool          // it is killed in the same way
 		past     bool
-		alive    bool // nobody was killed: it was told
+		alive    bool // the claiming process was not killed: it announced
 		want     []string
 	}{
 		"starts":                      {past: true, want: want},
@@ -233,7 +235,7 @@ func TestKilledWhileTelling(t *testing.T) {
 				}
 			}
 			if c.deaf {
-				n.cfg.Journal = journal.Open(t.TempDir()) // a kill writes nothing
+				n.cfg.Journal = journal.Open(t.TempDir()) // a killed process writes nothing
 				n.cancel()
 				n.Close(time.Minute)
 				append(j, journal.Event{Kind: journal.DrainStarted, PID: 8}, now)
@@ -246,7 +248,7 @@ func TestKilledWhileTelling(t *testing.T) {
 			if len(c.want) == 0 && !c.deaf {
 				return
 			}
-			// The next drain tells it only if nobody has.
+			// The next drain announces it only if it wasn't announced.
 			channels, told.lines = []Channel{told}, nil
 			begin()
 			if err := n.Look(); err != nil {
@@ -260,7 +262,7 @@ func TestKilledWhileTelling(t *testing.T) {
 	}
 }
 
-// A channel that hangs delays no other.
+// A hanging channel delays no other.
 func TestHangs(t *testing.T) {
 	j, told := journal.Open(t.TempDir()), &book{}
 	n := start(t, Config{Journal: j, Kinds: Default(), Channels: []Channel{wall{}, told}})
@@ -275,7 +277,8 @@ func TestHangs(t *testing.T) {
 	n.Close(time.Minute)
 }
 
-// A webhook and ntfy get what they are told; a server that refuses is named without its URL, which may be secret.
+// A webhook and ntfy get their messages; the error of a failing server omits its URL, which may
+// be secret.
 func TestPost(t *testing.T) {
 	type request struct{ body, title, kind string }
 	var got []request
@@ -309,7 +312,8 @@ func TestPost(t *testing.T) {
 	}
 }
 
-// A command gets the message on its stdin. One that hangs is ended with what it has started; one that fails says why.
+// A command gets the message on stdin. A hanging one is killed with its children; the error of
+// a failing one has its output.
 func TestCommand(t *testing.T) {
 	dir := t.TempDir()
 	m := Message{SchemaVersion: 1, Kind: Failed, Title: "S-1 failed"}.clean("shop")
@@ -342,7 +346,7 @@ func TestCommand(t *testing.T) {
 	}
 }
 
-// Nothing that a message says ends the sequence early or begins another one.
+// No message can end the sequence early or begin another one.
 func TestTerminal(t *testing.T) {
 	var got string
 	m := Message{Title: "S-1;x\x1b]0;evil\x07", Text: "a\x07b\nc"}.clean("shop")

@@ -20,7 +20,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// What is written in a pane of tmux arrives at the terminal outside: here the pane of another tmux, whose output is a file.
+// Text written in a tmux pane reaches the outer terminal: here the pane of another tmux, whose
+// output is a file.
 func TestTmux(t *testing.T) {
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("tmux is not installed")

@@ -1,4 +1,4 @@
-// Package paths has small operations on file names that package filepath doesn't have.
+// Package paths has small operations on file names that package filepath lacks.
 package paths
 
 import (
@@ -7,25 +7,26 @@ import (
 	"strings"
 )
 
-// Exists reports whether there is something at path, be it a broken link.
+// Exists reports whether path exists, even as a broken link.
 func Exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
 
-// IsDir reports whether there is a directory at path, or a link to one.
+// IsDir reports whether path is a directory or a link to one.
 func IsDir(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()
 }
 
-// IsFile reports whether there is a regular file at path, or a link to one: something that can be read to its end.
+// IsFile reports whether path is a regular file or a link to one, and so can be read to its
+// end.
 func IsFile(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular()
 }
 
-// Same reports whether the paths lead to the same directory or file, which is there.
+// Same reports whether both paths lead to the same existing directory or file.
 func Same(a, b string) bool {
 	if a == b {
 		return true
@@ -46,8 +47,8 @@ func Relative(root, path string) string {
 	return path
 }
 
-// Short returns path as people write it: relative to dir if it is below dir, with ~ if it is below home. dir and home
-// may be "".
+// Short returns path as people write it: relative to dir if it is below dir, with ~ if it is
+// below home. dir and home may be empty.
 func Short(path, dir, home string) string {
 	if rel, ok := below(dir, path); ok {
 		return rel
@@ -66,7 +67,7 @@ func below(dir, path string) (string, bool) {
 	return rel, err == nil && filepath.IsLocal(rel)
 }
 
-// EscapeGlob returns a pattern for filepath.Glob that matches path alone.
+// EscapeGlob returns a pattern for filepath.Glob that matches only path.
 func EscapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }

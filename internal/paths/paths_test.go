@@ -58,7 +58,7 @@ func TestShort(t *testing.T) {
 	}
 }
 
-// Whatever a directory is called, the files in it are found, and no others.
+// For any name of a directory, the pattern finds the files in it and no others.
 func TestEscapeGlob(t *testing.T) {
 	root := t.TempDir()
 	for _, name := range []string{"a*", "ab", "[a]", "a", `\a`, "?"} {

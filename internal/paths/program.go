@@ -7,9 +7,10 @@ import (
 	"strings"
 )
 
-// Program finds a program: in the directories of PATH or, where the name has a slash, by its path relative to dir. Relative
-// directories in PATH are passed over, because what they hold depends on the directory in which gl is called, and there it
-// is the repository's. The error is exec.LookPath's.
+// Program finds a program in the directories of PATH or, if the name has a slash, by its path
+// relative to dir. It skips relative directories in PATH: they would resolve against the
+// directory gl was called in, and run programs from the repository there. The error is
+// exec.LookPath's.
 func Program(name, dir string) (string, error) {
 	if strings.ContainsRune(name, filepath.Separator) {
 		if !filepath.IsAbs(name) {

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// An Allotment decides which agent is launched for an item: by the items' own choice, by who knows the work already, by the order of
-// preference, and by what holds leave. It counts what is launched, since that takes of what a hold has just left.
+// An Allotment decides which agent to launch for an item: the item's own choice, the agent that
+// knows the work already, the order of preference, and the limits of holds. It counts launches,
+// because each uses up what an ended hold has just allowed.
 type Allotment struct {
 	p      *Plan
 	agents []Account
@@ -14,19 +15,19 @@ type Allotment struct {
 	ramps  []bound
 }
 
-// A bound is what a hold that is over leaves.
+// A bound is the remaining number of launches after an ended hold.
 type bound struct {
 	hold *Hold
 	left int
 }
 
-// AllotOptions say what counts.
+// AllotOptions modify an Allotment.
 type AllotOptions struct {
-	Forced bool // no hold counts
-	Named  bool // the agents that items name count
+	Forced bool // ignore all holds
+	Named  bool // respect the agents named by items
 }
 
-// Allot begins an allotment among the agents, which are in order of preference.
+// Allot begins an allotment among the agents, given in order of preference.
 func (p *Plan) Allot(agents []Account, now time.Time, o AllotOptions) *Allotment {
 	a := &Allotment{p: p, agents: agents, o: o}
 	for _, h := range slices.Concat([]*Hold{p.Snapshot.Hold}, p.Snapshot.Holds) {
@@ -37,7 +38,8 @@ func (p *Plan) Allot(agents []Account, now time.Time, o AllotOptions) *Allotment
 	return a
 }
 
-// Agent is the place among the agents of who may be launched for the item now; -1 for nobody. What isn't an item is for anybody.
+// Agent returns the index of the agent to launch for the item now; -1 for none. Anything that
+// isn't an item may go to any agent.
 func (a *Allotment) Agent(id string) int {
 	st := a.p.State(id)
 	if st == nil {
@@ -46,7 +48,7 @@ func (a *Allotment) Agent(id string) int {
 	if st.Agent != "" && a.o.Named {
 		return slices.IndexFunc(a.agents, func(x Account) bool { return x.Agent == st.Agent && a.free(x) })
 	}
-	if last := st.Attempt; last != nil { // whose conversation it is
+	if last := st.Attempt; last != nil { // prefer the agent that has the conversation
 		if i := slices.IndexFunc(a.agents, func(x Account) bool {
 			return !x.Named && x.Agent == last.Agent && (x.ID == last.Account || last.Account == "") && a.free(x)
 		}); i >= 0 {
@@ -56,7 +58,7 @@ func (a *Allotment) Agent(id string) int {
 	return slices.IndexFunc(a.agents, func(x Account) bool { return !x.Named && a.free(x) })
 }
 
-// free says whether nothing keeps the account from being launched.
+// free reports whether the account may be launched.
 func (a *Allotment) free(x Account) bool {
 	if a.o.Forced {
 		return true
@@ -64,7 +66,7 @@ func (a *Allotment) free(x Account) bool {
 	return a.p.HoldOf(x) == nil && !slices.ContainsFunc(a.ramps, func(b bound) bool { return b.left <= 0 && b.hold.Holds(x) })
 }
 
-// Launched counts that the agent at the place was launched.
+// Launched counts a launch of agent i.
 func (a *Allotment) Launched(i int) {
 	for j := range a.ramps {
 		if a.ramps[j].hold.Holds(a.agents[i]) {

@@ -52,8 +52,9 @@ func TestAllotment(t *testing.T) {
 	}
 }
 
-// However many slots there are and whatever runs: no agent that is held is launched, after a hold never more than have proved that it
-// is over (one, at first), and no slice waits while an agent that may build it is free.
+// With any number of slots and any running work: no held agent is launched, after a hold at
+// most as many as have proved that the limit is over (one at first), and no slice waits while
+// an agent that may build it is free.
 func TestAllotmentProperties(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	rapid.Check(t, func(t *rapid.T) {

@@ -5,27 +5,33 @@ import (
 	"strings"
 )
 
-// Class is what a status means for scheduling. Statuses are free text in the wild; there are only these classes.
+// Class is what a status means for scheduling. In practice statuses are free text; each maps to
+// one of these classes.
 type Class string
 
 const (
 	Done      Class = "done"
 	Available Class = "available" // ready once its dependencies are done
-	Active    Class = "active"    // somebody works on it
-	Landing   Class = "landing"   // its agent calls it complete, and it awaits the lane: no slot, but its dependents wait
-	Failed    Class = "failed"
-	Red       Class = "red"      // the tests failed on its merged work, also after its agent was told
-	Conflict  Class = "conflict" // its work doesn't merge, also after its agent was told
-	Stalled   Class = "stalled"  // an attempt ended without completing it, and nothing has changed since
-	Waiting   Class = "waiting"  // for a person
-	Unknown   Class = "unknown"  // a status that nobody knows; never launched
-	Corrupt   Class = "corrupt"  // its file can't be read; never launched, never done
+	Active    Class = "active"    // in progress
+	// its agent reports it complete, and it awaits the merge queue: it takes no slot, but its
+	// dependents wait
+	Landing Class = "landing"
+	Failed  Class = "failed"
+	// the tests failed on its merged work, even after its agent was told
+	Red      Class = "red"
+	Conflict Class = "conflict" // its work doesn't merge, even after its agent was told
+	// an attempt ended without completing it, and nothing has changed since
+	Stalled Class = "stalled"
+	Waiting Class = "waiting" // for a person
+	Unknown Class = "unknown" // an unknown status; never launched
+	Corrupt Class = "corrupt" // its file is unreadable; never launched, never done
 )
 
-// Classify gives the class of a raw status. Case doesn't count; '-', '_' and space are the same. Landing, Red, Conflict,
-// Stalled and Corrupt are never the answer: no status says them.
+// Classify returns the class of a raw status. It ignores case; '-', '_' and space are
+// equivalent. It never returns Landing, Red, Conflict, Stalled or Corrupt, which no status
+// expresses.
 func Classify(status string) Class {
-	c := classOf(status) // as gl writes it, and ten thousand files have it
+	c := classOf(status) // fast path: the spelling that gl writes
 	if c == Unknown {
 		c = classOf(normal(status))
 	}
@@ -48,7 +54,7 @@ func classOf(status string) Class {
 	return Unknown
 }
 
-// StepReached says whether a step's name means that work has begun.
+// StepReached reports whether a step's name means that work has begun.
 func StepReached(step string) bool {
 	switch normal(step) {
 	case "", "none", "pending":
@@ -57,13 +63,14 @@ func StepReached(step string) bool {
 	return true
 }
 
-// IsStep says whether a status is itself a step of the TDD loop, and so says more than "in progress".
+// IsStep reports whether a status is itself a step of the TDD loop, and so more specific than
+// "in progress".
 func IsStep(status string) bool {
 	return Classify(status) == Active && normal(status) != "in_progress"
 }
 
-// HandsOver says whether a slice that goes from one status and step to others leaves the writing of tests behind. Going past
-// implementing at once does only where its tests were being written: else none were, as such.
+// HandsOver reports whether a slice that moves between these statuses and steps has finished
+// writing tests. Skipping past implementing counts only if its tests were being written.
 func HandsOver(fromStatus, fromStep, status, step string) bool {
 	was := []string{normal(fromStatus), normal(fromStep)}
 	is := []string{normal(status), normal(step)}
@@ -73,7 +80,7 @@ func HandsOver(fromStatus, fromStep, status, step string) bool {
 	return WritesTests(fromStatus, fromStep) || slices.Contains(is, "implementing")
 }
 
-// WritesTests reports whether a slice's status or step says that its tests are being written.
+// WritesTests reports whether a slice's status or step means that its tests are being written.
 func WritesTests(status, step string) bool {
 	return normal(status) == "tests" || normal(step) == "tests"
 }

@@ -18,7 +18,8 @@ func TestHandsOver(t *testing.T) {
 		{[2]string{"in_progress", "none"}, [2]string{"complete", "complete"}, false},
 		{[2]string{"in_progress", "none"}, [2]string{"tests", "tests"}, false},
 		{[2]string{"implementing", "implementing"}, [2]string{"verifying", "verifying"}, false},
-		{[2]string{"in_progress", "verifying"}, [2]string{"implementing", "implementing"}, false}, // goes on after the lane
+		// goes on after the lane
+		{[2]string{"in_progress", "verifying"}, [2]string{"implementing", "implementing"}, false},
 		{[2]string{"tests", "tests"}, [2]string{"tests", "tests"}, false},
 		{[2]string{"tests", "tests"}, [2]string{"failed", "tests"}, false},
 		{[2]string{"tests", "tests"}, [2]string{"pending", "none"}, false},

@@ -6,15 +6,16 @@ import (
 	"time"
 )
 
-// A Curfew is the times of day in which nothing is launched, as the person's clock shows them.
+// A Curfew is the times of day, local time, in which nothing is launched.
 type Curfew []DayTime
 
-// A DayTime is a part of the day, in minutes since midnight: from From to before To, over midnight if To isn't later.
+// A DayTime is a part of the day, in minutes since midnight: from From up to but excluding To,
+// past midnight if To isn't later.
 type DayTime struct{ From, To int }
 
 const minutesOfDay = 24 * 60
 
-// ParseDayTime reads "22:00-07:00".
+// ParseDayTime parses "22:00-07:00".
 func ParseDayTime(text string) (DayTime, error) {
 	from, to, ok := strings.Cut(text, "-")
 	a, errA := clockMinutes(from)
@@ -48,7 +49,7 @@ func (d DayTime) has(minute int) bool {
 	return minute >= d.From || minute < d.To
 }
 
-// Always says whether no minute of the day is left.
+// Always reports whether the curfew covers the whole day.
 func (c Curfew) Always() bool {
 	for minute := range minutesOfDay {
 		if _, in := c.at(minute); !in {
@@ -73,8 +74,9 @@ func (c Curfew) in(t time.Time) bool {
 	return in
 }
 
-// Hold is the curfew as a hold; nil where there is none at that time. Its ends are found minute by minute, by what the clock shows: on
-// a day on which it is put forward or back, a time of day may be missing or come twice.
+// Hold returns the curfew as a hold; nil if there is none at that time. It finds the ends
+// minute by minute on the local clock: on a day with a clock change, a time of day may be
+// missing or occur twice.
 func (c Curfew) Hold(now time.Time) *Hold {
 	if len(c) == 0 || !c.in(now) {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"greenlight/internal/words"
 )
 
-// forecast takes over the collisions that still count: one side is at work, the other is or waits. What has landed meanwhile, or was given
-// up, collides with nothing any more.
+// forecast adopts the collisions that still matter: one side is running, the other is running
+// or waiting. Work that has landed meanwhile, or was given up, no longer collides.
 func (p *Plan) forecast() {
 	for _, c := range p.Snapshot.Forecast {
 		a, b := p.State(c.Slice), p.State(c.With)
@@ -25,8 +25,8 @@ func (p *Plan) forecast() {
 	p.expect()
 }
 
-// expect adds what the items' own lists of files say: of one that is ready and hasn't begun, and one at work. Of two at work their worktrees say it
-// better.
+// expect adds collisions from the items' own lists of files, between a ready item and one in
+// progress. For two running items, their worktrees are a better source.
 func (p *Plan) expect() {
 	var busy []*State
 	for _, i := range p.undone {
@@ -48,8 +48,9 @@ func (p *Plan) expect() {
 	}
 }
 
-// spread puts those that are ready and expect to change the same files as one before them behind the others: they would be launched at the same time.
-// What goes on and what meets running work stay where they are.
+// spread moves ready items that expect to change the same files as an earlier one behind the
+// others, because they would be launched together. Items that continue, and those that collide
+// with running work, keep their places.
 func (p *Plan) spread() {
 	from := 0
 	for from < len(p.Ready) && p.State(p.Ready[from]).Goes {
@@ -75,7 +76,7 @@ func (p *Plan) spread() {
 	copy(p.Ready[from:to], append(first, later...))
 }
 
-// paths are those of a set, and the directories above them.
+// paths is a set of paths and the directories above them.
 type paths struct{ in, above map[string]bool }
 
 func (s paths) add(path string) {
@@ -88,7 +89,7 @@ func (s paths) add(path string) {
 	}
 }
 
-// meet says whether the path covers one of the set, or is covered by one.
+// meet reports whether the path covers one in the set, or is covered by one.
 func (s paths) meet(path string) bool {
 	path = bare(path)
 	for i := range path {
@@ -99,7 +100,7 @@ func (s paths) meet(path string) bool {
 	return path != "" && (s.in[path] || s.above[path])
 }
 
-// shared are those of the paths that are also among the others, or lie in a directory that is, or contain one of them.
+// shared returns those of the paths that equal, contain or lie within one of the others.
 func shared(paths, others []string) []string {
 	var list []string
 	for _, a := range paths {
@@ -110,7 +111,7 @@ func shared(paths, others []string) []string {
 	return list
 }
 
-// covers says whether a path is another one, or a directory in which it lies.
+// covers reports whether dir equals path or is a directory above it.
 func covers(dir, path string) bool {
 	dir, path = bare(dir), bare(path)
 	return dir != "" && (dir == path || strings.HasPrefix(path, dir+"/"))
@@ -118,7 +119,7 @@ func covers(dir, path string) bool {
 
 func bare(path string) string { return strings.Trim(strings.TrimPrefix(path, "./"), "/") }
 
-// pending says whether the item has work that is still to land, or may have.
+// pending reports whether the item has, or may have, work still to land.
 func (st *State) pending() bool {
 	return st.Class == Active || st.Class == Landing || st.Class == Available
 }
@@ -129,7 +130,7 @@ func (st *State) meet(other *State) {
 	}
 }
 
-// Foreseen are the collisions of an item.
+// Foreseen returns the collisions of an item.
 func (p *Plan) Foreseen(id string) []Collision {
 	var list []Collision
 	for _, c := range p.Forecast {
@@ -143,7 +144,7 @@ func (p *Plan) Foreseen(id string) []Collision {
 	return list
 }
 
-// Other says with what the work collides.
+// Other describes what the work collides with.
 func (c Collision) Other() string {
 	if c.With == "" {
 		return "what has landed"
@@ -151,10 +152,11 @@ func (c Collision) Other() string {
 	return c.With
 }
 
-// String is the collision in a list: "S-1 and S-2 in routes.go".
+// String formats the collision for a list: "S-1 and S-2 in routes.go".
 func (c Collision) String() string { return c.Slice + " and " + c.Other() + " in " + c.in() }
 
-// Text is the collision as one item has it: "likely to conflict with S-2 in routes.go".
+// Text describes the collision from one item's side: "likely to conflict with S-2 in
+// routes.go".
 func (c Collision) Text() string { return "likely to conflict with " + c.Other() + " in " + c.in() }
 
 // in names the paths.

@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// What would collide with running work is behind what wouldn't, whatever its priority, and is ready all the same. A collision counts only
-// while one side is at work.
+// A slice that would collide with running work comes after those that wouldn't, whatever its
+// priority, and is still ready. A collision counts only while one side is at work.
 func TestForecast(t *testing.T) {
 	first, second, running := item("S-1", "pending"), item("S-2", "pending"), item("S-3", "in_progress")
 	first.Priority = 1
@@ -31,7 +31,8 @@ func TestForecast(t *testing.T) {
 	}
 }
 
-// Lists of files in the slices' own files count where no worktree tells: against running work, and among those that are ready.
+// The lists of files in slices' own files count where no worktree has facts: against running
+// work, and among ready slices.
 func TestForecastByHints(t *testing.T) {
 	hinted := func(id, status string, files ...string) Item {
 		it := item(id, status)
@@ -54,7 +55,7 @@ func TestForecastByHints(t *testing.T) {
 	}
 }
 
-// A forecast changes only the order in which slices are launched.
+// A forecast changes only the order of launches.
 func TestForecastHidesNothing(t *testing.T) {
 	statuses := []string{"pending", "in_progress", "complete", "failed"}
 	rapid.Check(t, func(t *rapid.T) {

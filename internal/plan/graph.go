@@ -8,9 +8,10 @@ import (
 	"greenlight/internal/depgraph"
 )
 
-// findCycles finds the cycles among unfinished items and warns of each once, by a path that closes.
+// findCycles finds the cycles among unfinished items and warns about each once, with a closed
+// path.
 func (p *Plan) findCycles() {
-	var open []string // nobody else can be in one
+	var open []string // only these can be part of a cycle
 	for _, i := range p.undone {
 		if len(p.States[i].Needs) > 0 {
 			open = append(open, p.States[i].ID)
@@ -25,10 +26,11 @@ func (p *Plan) findCycles() {
 	}
 }
 
-// chains computes State.Chain for all items: over reversed edges among unfinished items, cycles left out.
+// chains computes State.Chain for all items: over reversed edges among unfinished items,
+// without cycles.
 func (p *Plan) chains() {
-	behind := make([][]int, len(p.States)) // who needs i
-	pending := make([]int, len(p.States))  // how many of those aren't computed yet
+	behind := make([][]int, len(p.States)) // items that need i
+	pending := make([]int, len(p.States))  // number of those not computed yet
 	for _, i := range p.undone {
 		for _, need := range p.States[i].Needs {
 			if d, ok := p.index[need]; ok && !p.States[i].inCycle && !p.States[d].inCycle {
@@ -62,12 +64,12 @@ func (p *Plan) chains() {
 	}
 }
 
-// gravity orders reasons: of several needs the gravest is the one to name.
+// gravity ranks reasons: of several needs, the one with the highest is named.
 func (p *Plan) gravity(id string) int {
 	st := p.State(id)
 	switch {
 	case st == nil:
-		return 8 // an id that nothing has
+		return 8 // an unknown id
 	case st.inCycle:
 		return 7
 	}
@@ -84,15 +86,15 @@ func (p *Plan) gravity(id string) int {
 		if st.Attempt.Live() {
 			return 2
 		}
-		return 3 // somebody else's: nothing of ours will end it
+		return 3 // run by others: nothing of ours will end it
 	case Available:
 		return 1
 	}
 	return 0
 }
 
-// blame fills in State.Root: for each unfinished item with needs, the gravest thing in its way, however far away. It
-// walks the needs once, depth first; members of a cycle are their own roots.
+// blame sets State.Root: for each unfinished item with needs, the gravest obstacle, at any
+// distance. It walks the needs once, depth first; members of a cycle are their own roots.
 func (p *Plan) blame() {
 	const unseen, open, closed = 0, 1, 2
 	mark := make([]byte, len(p.States))
@@ -136,7 +138,8 @@ func (p *Plan) gravest(st *State) string {
 	return root
 }
 
-// BlockedOn returns the root that holds up most blocked items of the plan, and how many; "" where nothing is blocked.
+// BlockedOn returns the root that blocks the most items of the plan, and their number; "" if
+// nothing is blocked.
 func (p *Plan) BlockedOn() (root string, n int) {
 	count := make(map[string]int)
 	for _, id := range p.Blocked {
@@ -149,9 +152,10 @@ func (p *Plan) BlockedOn() (root string, n int) {
 	return root, n
 }
 
-// CriticalPath returns the longest chain of unfinished items in scope, the first to be built first: each needs the one
-// before it. Of several the one that begins earlier in launch order; nil where all is done. Members of a cycle are left
-// out, since no order builds them.
+// CriticalPath returns the longest chain of unfinished items in scope, in build order: each
+// needs the one before it. Among chains of equal length it returns the one that begins earliest
+// in launch order; nil if everything is done. Members of a cycle are left out, since no order
+// builds them.
 func (p *Plan) CriticalPath() []string {
 	var open []*State
 	for i := range p.States {
@@ -159,7 +163,8 @@ func (p *Plan) CriticalPath() []string {
 			open = append(open, st)
 		}
 	}
-	// Chain falls along every edge, so by Chain an item comes after all that wait for it.
+	// Chain decreases along every edge, so sorting by Chain puts an item after all that wait
+	// for it.
 	sort.SliceStable(open, func(i, j int) bool { return open[i].Chain < open[j].Chain })
 	length := make(map[string]int, len(open))
 	next := make(map[string]*State, len(open))
@@ -183,8 +188,9 @@ func (p *Plan) CriticalPath() []string {
 	return path
 }
 
-// Layers returns the items in scope by depth: those of the first layer depend on none in scope, those of any other on
-// one of the layer before. Within a layer they are in launch order. A dependency that closes a cycle doesn't count.
+// Layers returns the items in scope by depth: those in the first layer depend on none in scope,
+// those in any other layer on one in the layer before. Within a layer they are in launch order.
+// A dependency that closes a cycle doesn't count.
 func (p *Plan) Layers() [][]string {
 	depth := make([]int, len(p.States))
 	var layers [][]*State
@@ -212,13 +218,14 @@ func (p *Plan) Layers() [][]string {
 type layering struct {
 	p     *Plan
 	depth []int
-	mark  []int // 0 unseen, 1 on the way, 2 known
+	mark  []int // 0 unseen, 1 on the path, 2 known
 }
 
-// A frame is an item on the way, and how many of its dependencies have been looked at.
+// A frame is an item on the path, and the number of its dependencies visited.
 type frame struct{ node, need int }
 
-// visit finds the depth of an item and of all that it depends on, with a stack of its own: a chain may be long.
+// visit finds the depth of an item and of all its dependencies, with an explicit stack because
+// chains may be long.
 func (l *layering) visit(root int) {
 	const onWay, known = 1, 2
 	for frames := []frame{{node: root}}; len(frames) > 0; {

@@ -9,15 +9,16 @@ type Group struct {
 	IDs   []string
 }
 
-// Troubled says whether the last attempt at such an item came to nothing: gl retry is for it.
+// Troubled reports whether the last attempt at such an item failed: gl retry applies to it.
 func (c Class) Troubled() bool { return c == Failed || c == Red || c == Conflict || c == Stalled }
 
-// Troubled groups the items whose last attempt came to nothing, those first whose work is furthest from being of use.
+// Troubled groups the items whose last attempt failed, starting with the work furthest from
+// being usable.
 func (p *Plan) Troubled() []Group {
 	return []Group{{Failed, "Failed", p.Failed}, {Red, "Red", p.Red}, {Conflict, "Conflict", p.Conflicts}, {Stalled, "Stalled", p.Stalled}}
 }
 
-// TroubledIDs are their ids.
+// TroubledIDs returns the ids of all these items.
 func (p *Plan) TroubledIDs() []string {
 	var ids []string
 	for _, g := range p.Troubled() {
@@ -26,16 +27,17 @@ func (p *Plan) TroubledIDs() []string {
 	return ids
 }
 
-// Interrupted is the outcome of an attempt that a person has ended.
+// Interrupted is the outcome of an attempt ended by a person.
 const Interrupted = "interrupted"
 
-// Stopped reports whether a person stopped the item's agent: nothing failed, and it isn't started again until they say so.
+// Stopped reports whether a person stopped the item's agent: nothing failed, and it isn't
+// restarted until that person says so.
 func (st *State) Stopped() bool {
 	a := st.Attempt
 	return st.Class == Stalled && a != nil && a.Phase == Settled && a.Outcome.Name == Interrupted
 }
 
-// StoppedIDs are those of TroubledIDs whose agents a person stopped.
+// StoppedIDs returns those of TroubledIDs whose agents a person stopped.
 func (p *Plan) StoppedIDs() (ids []string) {
 	for _, id := range p.Stalled {
 		if p.State(id).Stopped() {

@@ -10,28 +10,30 @@ import (
 	"greenlight/internal/text/textline"
 )
 
-// HeldByPerson is the kind of a hold that gl hold --until put.
+// HeldByPerson is the kind of a hold set by gl hold --until.
 const HeldByPerson = "person"
 
-// HeldByFailures is the kind of a hold that several attempts put that failed in the same way. It lasts until somebody lifts it.
+// HeldByFailures is the kind of a hold set after several attempts failed in the same way. It
+// lasts until a person lifts it.
 const HeldByFailures = "failures"
 
-// HeldByBudget is the kind of a hold that lasts until the budget is raised, or the day is over for which it is.
+// HeldByBudget is the kind of a hold that lasts until the budget is raised, or the day it
+// covers is over.
 const HeldByBudget = "budget"
 
-// HeldByCurfew is the kind of a hold that parallel.curfew puts each day. No file has it.
+// HeldByCurfew is the kind of a hold that parallel.curfew sets each day. It is in no file.
 const HeldByCurfew = "curfew"
 
-// HeldByWindow is the kind of a hold that is put before a limit is met: so much of it is used.
+// HeldByWindow is the kind of a hold set before a limit is met, because most of it is used.
 const HeldByWindow = "window"
 
-// UntilLifted is the end of a hold that lasts until a person lifts it. No clock comes to it.
+// UntilLifted is the end of a hold that lasts until a person lifts it. No clock reaches it.
 var UntilLifted = time.Date(8000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Open says whether the hold asks a person, who ends it.
+// Open reports whether the hold lasts until a person ends it.
 func (h *Hold) Open() bool { return h != nil && !h.Until.Before(UntilLifted) }
 
-// End says when the hold is over: "until 14:05", "until you lift it".
+// End describes when the hold is over: "until 14:05", "until you lift it".
 func (h *Hold) End(now time.Time) string {
 	if h.Open() {
 		if h.Kind == HeldByBudget {
@@ -42,14 +44,14 @@ func (h *Hold) End(now time.Time) string {
 	return "until " + At(h.Until, now, "15:04")
 }
 
-// An Account is a login of an agent: what limits, and so holds, belong to.
+// An Account is a login of an agent. Limits, and so holds, belong to an account.
 type Account struct {
-	Agent string // its name, as people give it
-	ID    string // agent.Agent.Account; "" where nobody has asked for it: the name decides
+	Agent string // its name, as people write it
+	ID    string // agent.Agent.Account; "" if not determined: the name decides
 	Named bool   // launched only for items that name it
 }
 
-// Holds says whether the hold is about the account.
+// Holds reports whether the hold applies to the account.
 func (h *Hold) Holds(a Account) bool {
 	switch {
 	case h.Agent == "" && h.Account == "":
@@ -60,15 +62,16 @@ func (h *Hold) Holds(a Account) bool {
 	return h.Account == a.ID
 }
 
-// of says whether the hold is about the account of the attempt.
+// of reports whether the hold applies to the attempt's account.
 func (h *Hold) of(a *Attempt) bool { return h.Holds(Account{Agent: a.Agent, ID: a.Account}) }
 
-// Ramps says whether what follows the hold begins with a probe: not where a person or a clock put it.
+// Ramps reports whether launches resume with a probe after the hold. They don't if a person or
+// a clock set it.
 func (h *Hold) Ramps() bool {
 	return h.Kind != HeldByPerson && h.Kind != HeldByBudget && h.Kind != HeldByCurfew
 }
 
-// heedHolds finds the holds that count now.
+// heedHolds finds the holds in effect now.
 func (p *Plan) heedHolds(now time.Time, o Options) {
 	s := p.Snapshot
 	p.agents = o.Agents
@@ -85,7 +88,7 @@ func (p *Plan) heedHolds(now time.Time, o Options) {
 	p.Hold = p.stops()
 }
 
-// InEffect are the holds that aren't over: everybody's first.
+// InEffect returns the holds that aren't over, starting with the one for all agents.
 func (p *Plan) InEffect() []*Hold {
 	if p.all == nil {
 		return p.Holds
@@ -93,15 +96,15 @@ func (p *Plan) InEffect() []*Hold {
 	return append([]*Hold{p.all}, p.Holds...)
 }
 
-// HoldAll has everybody held: the plan was made before.
+// HoldAll applies a hold for all agents to a finished plan.
 func (p *Plan) HoldAll(h *Hold) { p.all, p.Hold = h, h }
 
-// HoldOf is what keeps the account from being launched; nil for nothing.
+// HoldOf returns the hold that keeps the account from being launched; nil for none.
 func (p *Plan) HoldOf(a Account) *Hold {
 	if p.all != nil {
 		return p.all
 	}
-	for _, h := range slices.Backward(p.Holds) { // the longest
+	for _, h := range slices.Backward(p.Holds) { // longest first
 		if h.Holds(a) {
 			return h
 		}
@@ -109,8 +112,8 @@ func (p *Plan) HoldOf(a Account) *Hold {
 	return nil
 }
 
-// stops is the hold that keeps everything from being launched: everybody's or, where all agents that may be launched are held,
-// that which ends first.
+// stops returns the hold that keeps everything from being launched: the one for all agents or,
+// if each launchable agent is held, the one that ends first.
 func (p *Plan) stops() *Hold {
 	if p.all != nil {
 		return p.all
@@ -137,12 +140,14 @@ func (p *Plan) stops() *Hold {
 const (
 	// probeTime is how long an attempt after a hold must last to prove that the limit is over.
 	probeTime = time.Minute
-	// rampTime is how long after a hold that proof is asked for.
+	// rampTime is how long after a hold that proof is required.
 	rampTime = time.Hour
 )
 
-// ramp is how many more may be launched after a hold: one, the probe; then one for each that has proved that the limit is over, and the place of
-// the probe once that has ended. So the slots double each time: 1, 2, 4. It is negative for no bound.
+// ramp returns how many more attempts may be launched after a hold: first one, the probe; then
+// one for each attempt that has proven that the limit is over, plus the probe's slot once the
+// probe has ended. So the slots double each time: 1, 2, 4. It returns a negative number for no
+// bound.
 func (p *Plan) ramp(h *Hold, now time.Time) int {
 	if h == nil || !h.Ramps() || h.Proven > 0 && now.Sub(h.Until) > rampTime {
 		return -1
@@ -160,7 +165,7 @@ func (p *Plan) ramp(h *Hold, now time.Time) int {
 			unproven++
 		}
 	})
-	if h.Proven > 0 { // the slot of the first one is free again
+	if h.Proven > 0 { // the first one's slot is free again
 		proven++
 	}
 	return max(max(1, proven)-unproven, 0)
@@ -180,13 +185,13 @@ func (p *Plan) eachOpen(f func(*Attempt)) {
 	}
 }
 
-// Sentence is Describe with who is held: "held until 14:05 (…)", "codex is held until 14:05 (…)".
+// Sentence is Describe with the agent: "held until 14:05 (…)", "codex is held until 14:05 (…)".
 func (h *Hold) Sentence(now time.Time) string { return h.who("held ") + h.Describe(now) }
 
-// Lifted is Sentence of a hold that is over: it needs no advice.
+// Lifted is Sentence for a hold that is over, without advice.
 func (h *Hold) Lifted(now time.Time) string { return h.who("held ") + h.about(now) }
 
-// Listed is Describe behind a label that says "held": "until 14:05 (…)", "codex until 14:05 (…)".
+// Listed is Describe for use after a label "held": "until 14:05 (…)", "codex until 14:05 (…)".
 func (h *Hold) Listed(now time.Time) string {
 	if h.Agent == "" {
 		return h.Describe(now)
@@ -194,7 +199,7 @@ func (h *Hold) Listed(now time.Time) string {
 	return textline.Collapse(h.Agent) + " " + h.Describe(now)
 }
 
-// Brief is until when who is held: "held until 14:05", "codex held until 14:05".
+// Brief returns just the agent and the end: "held until 14:05", "codex held until 14:05".
 func (h *Hold) Brief(now time.Time) string {
 	return strings.Replace(h.who("held "), " is ", " ", 1) + h.End(now)
 }
@@ -206,17 +211,17 @@ func (h *Hold) who(held string) string {
 	return textline.Collapse(h.Agent) + " is " + held
 }
 
-// Describe says until when nothing is launched, and why: "until 14:05 (rate limit met by S-3: come back later)". The time
-// is local, with its date unless that is today's. The text is one line, but it isn't safe for a terminal: the agent's words
-// are in it.
+// Describe returns the end and the reason of a hold: "until 14:05 (rate limit met by S-3: come
+// back later)". The time is local, with its date unless that is today. The text is one line,
+// but isn't safe for a terminal: it includes the agent's words.
 func (h *Hold) Describe(now time.Time) string {
-	if h.Open() && h.Kind != HeldByBudget { // whose reason says it
+	if h.Open() && h.Kind != HeldByBudget { // a budget's reason has the advice
 		return h.about(now) + ": gl hold --lift"
 	}
 	return h.about(now)
 }
 
-// about is Describe without what to do.
+// about is Describe without advice.
 func (h *Hold) about(now time.Time) string {
 	why, reason := h.Kind, h.Reason
 	switch h.Kind {
@@ -237,7 +242,7 @@ func (h *Hold) about(now time.Time) string {
 	return fmt.Sprintf("%s (%s)", h.End(now), textline.Collapse(why))
 }
 
-// At is a time as people read it, local, in the layout, after its date unless that is today's.
+// At formats a time for people: local, in the layout, after its date unless that is today.
 func At(t, now time.Time, layout string) string {
 	t = t.Local()
 	if t.Format(time.DateOnly) != now.Local().Format(time.DateOnly) {

@@ -29,7 +29,8 @@ func TestHoldDescribe(t *testing.T) {
 
 func ptrTo[T any](v T) *T { return &v }
 
-// After a hold one is launched, the probe; then as many as have proved that the limit is over.
+// After a hold one attempt is launched, the probe; then as many as have proved that the limit
+// is over.
 func TestRamp(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	over := func(proven int) *Hold {
@@ -82,7 +83,7 @@ func TestRamp(t *testing.T) {
 	}
 }
 
-// A hold is told with who is held, everybody's first, and how it ends.
+// The text of a hold names the held agent, a hold of all agents first, and how it ends.
 func TestHoldWords(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.Local)
 	everybody := &Hold{Kind: HeldByFailures, Until: UntilLifted}
@@ -106,7 +107,7 @@ func TestHoldWords(t *testing.T) {
 	}
 }
 
-// An agent that a slice names is one more that may be launched.
+// An agent that a slice names counts among those that may be launched.
 func TestHoldWithANamedAgent(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	held := &Hold{Agent: "claude", Until: now.Add(time.Hour)}
@@ -118,7 +119,8 @@ func TestHoldWithANamedAgent(t *testing.T) {
 	}
 }
 
-// Holds are of everybody or of one agent and account; nothing can be launched once all that may be are held.
+// A hold applies to all agents, or to one agent and account; nothing can be launched once all
+// allowed agents are held.
 func TestHoldOf(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	later, latest := now.Add(time.Hour), now.Add(2*time.Hour)
@@ -130,7 +132,7 @@ func TestHoldOf(t *testing.T) {
 		everybody *Hold
 		holds     []*Hold
 		agents    []Account
-		held      string // the agents that are
+		held      string // the held agents
 		stops     *Hold
 	}{
 		"none":                        {nil, nil, all, "", nil},

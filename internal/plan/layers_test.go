@@ -46,7 +46,7 @@ func TestLayers(t *testing.T) {
 	p := planOf(item("S-10", "pending"), item("S-2", "complete"), item("S-3", "pending", "S-2", "S-99"),
 		item("S-4", "pending", "S-3", "S-2"), item("S-5", "pending", "S-6"), item("S-6", "pending", "S-5", "S-6"))
 	want := [][]string{{"S-2", "S-6", "S-10"}, {"S-3", "S-5"}, {"S-4"}}
-	// The first of a cycle that is looked at stands above the other.
+	// The member of a cycle that is visited first is above the other.
 	if d := cmp.Diff(want, p.Layers()); d != "" {
 		t.Error(d)
 	}
@@ -55,7 +55,7 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// A graph without cycles: each item depends on some before it.
+// anyGraph draws a graph without cycles: each item depends on some before it.
 func anyGraph(t *rapid.T) *Plan {
 	var items []Item
 	for i := range rapid.IntRange(0, 12).Draw(t, "n") {
@@ -70,7 +70,7 @@ func anyGraph(t *rapid.T) *Plan {
 	return planOf(items...)
 }
 
-// The critical path is a chain of unfinished items, and there is no longer one.
+// The critical path is a chain of unfinished items, and none is longer.
 func TestCriticalPathOfAnyGraph(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := anyGraph(t)
@@ -102,7 +102,7 @@ func TestCriticalPathOfAnyGraph(t *testing.T) {
 	})
 }
 
-// Every item is in one layer, below all that it depends on and right below one of them.
+// Every item is in one layer, below all its dependencies and right below one of them.
 func TestLayersOfAnyGraph(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := anyGraph(t)

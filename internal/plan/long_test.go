@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// chain is n items, each of which needs the one before it.
+// chain returns a plan of n items, each of which needs the one before it.
 func chain(n int) *Plan {
 	s := &Snapshot{}
 	for i := range n {
@@ -20,7 +20,7 @@ func chain(n int) *Plan {
 	return New(s, time.Time{}, Options{})
 }
 
-// What gl says about an item doesn't grow with how far its root is away.
+// The texts about an item don't grow with the distance of its root.
 func TestLongChain(t *testing.T) {
 	p := chain(10_000)
 	way := p.WayOut("S-10000")

@@ -2,7 +2,8 @@ package plan
 
 import "strings"
 
-// NaturalLess orders ids as people read them: runs of digits compare as numbers, so S-2 comes before S-10.
+// NaturalLess orders ids as people read them: runs of digits compare as numbers, so S-2 comes
+// before S-10.
 func NaturalLess(a, b string) bool {
 	i, j := 0, 0
 	for i < len(a) && j < len(b) {
@@ -22,7 +23,7 @@ func NaturalLess(a, b string) bool {
 	if rest := (len(a) - i) - (len(b) - j); rest != 0 {
 		return rest < 0
 	}
-	return a < b // S-1 and S-01: equal as numbers, still one order
+	return a < b // S-1 and S-01: equal as numbers, but the order must be total
 }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }

@@ -10,43 +10,47 @@ import (
 	"greenlight/internal/words"
 )
 
-// Options narrow a plan and give it its limits.
+// Options restrict a plan and set its limits.
 type Options struct {
-	Milestone  string        // only items of this milestone are in scope; "" for all
-	IDs        []string      // only these items are in scope; nil for all
-	StaleAfter time.Duration // a claim of somebody else is stale when its file hasn't changed for so long
-	TakeStale  bool          // a stale claim may be taken over without asking: the item is available
-	Agents     []Account     // who may be launched, in order of preference
-	Curfew     Curfew
+	Milestone string   // only items of this milestone are in scope; "" for all
+	IDs       []string // only these items are in scope; nil for all
+	// another session's claim is stale if its file hasn't changed for this long
+	StaleAfter time.Duration
+	// a stale claim may be taken over without asking: the item is available
+	TakeStale bool
+	Agents    []Account // the agents that may be launched, in order of preference
+	Curfew    Curfew
 }
 
-// A State is an item and what it means.
+// A State is an item and its meaning for scheduling.
 type State struct {
-	*Item   // the snapshot's, which others have, too
+	*Item   // shared with the snapshot
 	Class   Class
 	InScope bool
-	Stale   bool     // claimed by somebody else, who has been silent for Options.StaleAfter
-	Goes    bool     // an available item whose last attempt goes on: see Outcome.Continue
+	Stale   bool     // claimed by another session that has been silent for Options.StaleAfter
+	Goes    bool     // an available item whose last attempt continues: see Outcome.Continue
 	Needs   []string // dependencies that aren't done, in the item's order
-	Chain   int      // length of the longest chain of unfinished items that ends up waiting for this one
-	Meets   []string // running items, or ones that await the lane, with whose work its own is likely to conflict
-	Root    string   // a blocked item: the one item (or unknown id) most to blame, through all its needs
-	Attempt *Attempt // the last one, where it is known
+	Chain   int      // length of the longest chain of unfinished items waiting for this one
+	// items that are running or await the merge queue, and are likely to conflict with this one
+	Meets []string
+	// of a blocked item: the one item (or unknown id) most to blame, through all its needs
+	Root    string
+	Attempt *Attempt // the last one, if known
 
-	OverBudget bool // it waits because its attempts have cost what they may
+	OverBudget bool // waiting because its attempts have cost as much as they may
 
 	inCycle bool
 }
 
-// A Plan is what a Snapshot means. All lists hold ids of items in scope.
+// A Plan is the meaning of a Snapshot. All lists hold ids of items in scope.
 type Plan struct {
 	Snapshot *Snapshot
 	States   []State // all items, in the tracker's order, in scope or not
 
 	Ready     []string // available with all dependencies done, in launch order
-	Running   []string // active: ours, and those of others
+	Running   []string // active: ours and other sessions'
 	Blocked   []string // available, but a dependency isn't done
-	Landing   []string // await the lane
+	Landing   []string // awaiting the merge queue
 	Failed    []string
 	Red       []string
 	Conflicts []string // class Conflict
@@ -56,24 +60,26 @@ type Plan struct {
 	Done      int
 	Total     int
 
-	Unverified []string // done, and gl has seen no test pass on what was built: see unproven
+	Unverified []string // done, but gl has seen no test pass on the result: see unproven
 
 	Tests TestCounts // of the items in scope
 
-	Taken    int         // slots in use: live attempts, and fresh claims of others; scope doesn't count here
-	Cycles   [][]string  // each a path a → b → … that closes; only among unfinished items
-	Forecast []Collision // those of the snapshot's that still count
-	Hold     *Hold       // keeps everything from being launched; nil when something may be
-	Holds    []*Hold     // of single agents, those that aren't over, in the order of their ends
+	// slots in use: live attempts, and other sessions' fresh claims; regardless of scope
+	Taken    int
+	Cycles   [][]string  // each a closed path a → b → …, only among unfinished items
+	Forecast []Collision // collisions of the snapshot that still matter
+	Hold     *Hold       // keeps everything from being launched; nil if something may be
+	Holds    []*Hold     // active holds of single agents, by end
 	Warnings []Warning
 
-	all    *Hold // of everybody; nil when there is none or it is over
+	all    *Hold // for all agents; nil if there is none or it is over
 	agents []Account
 	index  map[string]int
-	undone []int // the places of the items that aren't done: in a large project few, and nothing needs the others
+	// indexes of the items that aren't done: few in a large project, and only they matter
+	undone []int
 }
 
-// New makes the plan of a snapshot. It doesn't change the snapshot.
+// New makes the plan for a snapshot, which it doesn't change.
 func New(s *Snapshot, now time.Time, o Options) *Plan {
 	p := &Plan{Snapshot: s, States: make([]State, len(s.Items)), index: s.At}
 	p.Warnings = append(p.Warnings, s.Warnings...)
@@ -110,7 +116,7 @@ func New(s *Snapshot, now time.Time, o Options) *Plan {
 	return p
 }
 
-// heedBudget has an item wait for a person that has cost what it may.
+// heedBudget makes an item wait for a person if it has used up its budget.
 func (st *State) heedBudget(s *Snapshot) {
 	if s.SliceUSD <= 0 || st.Class != Available || s.Spent[st.ID] < s.SliceUSD {
 		return
@@ -123,9 +129,10 @@ func (st *State) heedBudget(s *Snapshot) {
 	st.Next = []string{fmt.Sprintf("gl budget slice %g", math.Ceil(2*spent))}
 }
 
-// unseen warns of the attempts that nobody here can tell the life of, also at what is no item: they all take slots.
+// unseen warns about attempts whose state can't be determined from here, even those at tasks:
+// they all take slots.
 func (p *Plan) unseen() {
-	for _, i := range p.undone { // what has an open attempt isn't done
+	for _, i := range p.undone { // an item with an open attempt isn't done
 		p.warnUnseen(p.States[i].ID, p.States[i].Attempt)
 	}
 	for i := range p.Snapshot.Tasks {
@@ -160,7 +167,7 @@ func (p *Plan) reverted(done bool) (ids []string) {
 	return ids
 }
 
-// State returns the state of an item, nil for an id that is none.
+// State returns the state of an item, nil for an unknown id.
 func (p *Plan) State(id string) *State {
 	i, ok := p.index[id]
 	if !ok {
@@ -178,7 +185,7 @@ func (p *Plan) IDs() []string {
 	return ids
 }
 
-// Milestones are the milestones that items belong to, in the order of the items.
+// Milestones returns the milestones of the items, in item order.
 func (p *Plan) Milestones() []string {
 	var list []string
 	seen := map[string]bool{"": true}
@@ -214,8 +221,8 @@ func (s scope) has(it *Item) bool {
 	return s.milestone == "" || s.milestone == it.Milestone
 }
 
-// classify decides the class. A live attempt beats whatever the file says: only settling makes an item done, so
-// that its dependants never start beside an agent that still writes.
+// classify sets the class. A live attempt takes precedence over the file: only settling makes
+// an item done, so that its dependents never start beside an agent that is still writing.
 func (st *State) classify(now time.Time, o Options) {
 	c := Classify(st.Status)
 	switch {
@@ -243,10 +250,11 @@ func (st *State) classify(now time.Time, o Options) {
 	st.Class = c
 }
 
-// leftAs is the class in which the last attempt left an item whose status says c; "" where the status says it all. An
-// agent that ends by itself may have left any status behind, also "pending": launching that again would burn money in a
-// loop. It lasts until somebody touches the item. One that was complete and is open again isn't built again by itself,
-// whatever has changed: a reset or a stash took its file back.
+// leftAs returns the class in which the last attempt left an item whose status has class c; ""
+// if the status is sufficient. An agent that exits by itself may leave any status, even
+// "pending", and launching that again would burn money in a loop. The class lasts until the
+// item is changed. An item that was complete and is open again isn't rebuilt automatically, no
+// matter what changed: a reset or a stash reverted its file.
 func (st *State) leftAs(c Class) Class {
 	a := st.Attempt
 	if a == nil || a.Phase != Settled || a.Retried {
@@ -267,7 +275,7 @@ func (st *State) leftAs(c Class) Class {
 	return ""
 }
 
-// needs fills in the dependencies that aren't done, and warns of ids that nothing has.
+// needs sets the dependencies that aren't done, and warns about unknown ids.
 func (p *Plan) needs() {
 	for _, i := range p.undone {
 		st := &p.States[i]
@@ -287,7 +295,7 @@ func (p *Plan) needs() {
 	}
 }
 
-// list sorts the items in scope into the plan's lists.
+// list adds the items in scope to the plan's lists.
 func (p *Plan) list() {
 	for i := range p.States {
 		st := &p.States[i]
@@ -309,7 +317,7 @@ func (p *Plan) list() {
 	}
 	for id, a := range p.Snapshot.Attempts {
 		if a.HasSlot() && p.State(id) == nil {
-			p.Taken++ // its slice was taken out of the project, its agent still runs
+			p.Taken++ // its slice was removed from the project, but its agent is still running
 		}
 	}
 	p.Taken += p.Snapshot.Elsewhere
@@ -317,7 +325,7 @@ func (p *Plan) list() {
 	p.spread()
 }
 
-// order puts those that are ready into launch order.
+// order sorts the ready items into launch order.
 func (p *Plan) order() {
 	ready := make([]*State, len(p.Ready))
 	for i, id := range p.Ready {
@@ -361,8 +369,10 @@ func (p *Plan) add(st *State) {
 	}
 }
 
-// before is the launch order: what goes on, since others may wait for it in the lane; what isn't likely to conflict with what runs; what
-// people said (wave, priority); then what shortens the run (the longest chain of work behind it), then the order of the graph file.
+// before reports whether a launches before b: first items that continue, since others may wait
+// for them in the merge queue; then those unlikely to conflict with running work; then by what
+// people specified (wave, priority); then by what shortens the run (the longest chain of work
+// behind it); then by the order of the graph file.
 func (p *Plan) before(a, b *State) bool {
 	switch {
 	case a.Goes != b.Goes:

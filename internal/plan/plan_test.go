@@ -105,7 +105,8 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
-// A slice whose file says complete while its agent still runs doesn't free its dependants or its slot.
+// A slice whose file says complete while its agent still runs keeps its dependants blocked and
+// its slot taken.
 func TestLiveAttemptBeatsTheFile(t *testing.T) {
 	s := &Snapshot{
 		Items:    Pointers([]Item{item("S-1", "complete"), item("S-2", "pending", "S-1")}),
@@ -115,7 +116,8 @@ func TestLiveAttemptBeatsTheFile(t *testing.T) {
 	if p.State("S-1").Class != Active || len(p.Ready) != 0 || p.Taken != 1 {
 		t.Errorf("class %s, ready %v, taken %d", p.State("S-1").Class, p.Ready, p.Taken)
 	}
-	s.Attempts["S-1"].Dead = true // an orphan may still write: the same for everybody else
+	// an orphan may still write, so for all others it counts as running
+	s.Attempts["S-1"].Dead = true
 	if p = New(s, now, Options{}); p.State("S-1").Class != Stalled || len(p.Ready) != 0 || p.Taken != 1 {
 		t.Errorf("dead: class %s, ready %v, taken %d", p.State("S-1").Class, p.Ready, p.Taken)
 	}
@@ -135,14 +137,14 @@ func TestStalledUntilTouched(t *testing.T) {
 	if got := p.Why("S-1", now); got.State != "stalled" || got.Cause != "turn limit" {
 		t.Errorf("got %v", got)
 	}
-	s.Items[0].Step = "implementing" // somebody goes on with it
+	s.Items[0].Step = "implementing" // another session continues it
 	if p = New(s, now, Options{}); p.State("S-1").Class != Active {
 		t.Errorf("class %s after a change of the step", p.State("S-1").Class)
 	}
 }
 
-// An agent that writes "pending" and ends must not be launched again and again; nor is finished work redone because
-// a reset of the checkout took the file back.
+// A slice whose agent writes "pending" and ends must not be launched again and again; nor is
+// finished work redone because a reset of the checkout reverted the file.
 func TestPendingAgainIsNotReady(t *testing.T) {
 	for _, a := range []Attempt{
 		{Phase: Settled, Outcome: stalled, After: Mark{Status: "pending"}},
@@ -159,7 +161,8 @@ func TestPendingAgainIsNotReady(t *testing.T) {
 	}
 }
 
-// An outcome decides the class of an item that nobody has touched since, and only where its status doesn't.
+// An outcome decides the class of an item that hasn't changed since, and only if its status
+// doesn't.
 func TestOutcomeDecidesTheClass(t *testing.T) {
 	for _, c := range []struct {
 		outcome Outcome
@@ -217,7 +220,8 @@ func TestCycles(t *testing.T) {
 	p := planOf(
 		item("S-1", "pending", "S-3"), item("S-2", "pending", "S-1"), item("S-3", "pending", "S-2"),
 		item("S-4", "pending", "S-2"), item("S-5", "pending"),
-		item("S-6", "complete", "S-7"), item("S-7", "complete", "S-6"), // done: no longer anybody's problem
+		// done: needs no attention
+		item("S-6", "complete", "S-7"), item("S-7", "complete", "S-6"),
 	)
 	if d := cmp.Diff([][]string{{"S-1", "S-3", "S-2"}}, p.Cycles); d != "" {
 		t.Error(d)
@@ -242,8 +246,8 @@ func TestScope(t *testing.T) {
 	}
 }
 
-// On any graph: every item is in exactly one list, nothing with an unfinished need is ready, everything blocked has a
-// root that isn't itself, and a path to it that starts at the item.
+// In any graph: every item is in exactly one list, no ready item has an unfinished need, every
+// blocked item has a root other than itself, and a path to it that starts at the item.
 func TestPlanOfAnyGraph(t *testing.T) {
 	statuses := []string{"pending", "ready", "complete", "in_progress", "failed", "paused", "odd"}
 	rapid.Check(t, func(t *rapid.T) {
@@ -289,7 +293,7 @@ func TestPlanOfAnyGraph(t *testing.T) {
 	})
 }
 
-// The chain of an item is what a naive recursion over unfinished dependants gives.
+// The chain of an item is the result of a naive recursion over unfinished dependants.
 func TestChain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 20).Draw(t, "n")
@@ -330,7 +334,7 @@ func contains(list []string, s string) bool {
 	return false
 }
 
-// A task has a slot as long as its agent runs, and none in the lane.
+// A task takes a slot while its agent runs, and none in the lane.
 func TestTasksTakeSlots(t *testing.T) {
 	s := &Snapshot{Tasks: []Task{
 		{ID: "@quick", Attempt: &Attempt{N: 1, Phase: Started}},

@@ -9,18 +9,22 @@ import (
 	"greenlight/internal/words"
 )
 
-// A Reason says why an item is where it is, as data; its methods are the words that all commands share.
+// A Reason explains an item's state, as data; its methods return the wording that all commands
+// share.
 type Reason struct {
-	ID    string
-	State string   // "done", "ready", "blocked", "running", "claimed", "landing", "failed", "red", "conflict", "stalled", "waiting", "unknown", "corrupt"
-	Cause string   // why, in a few words without the id: "needs S-4", "exit 7", …; "" where State says it all
+	ID string
+	// "done", "ready", "blocked", "running", "claimed", "landing", "failed", "red", "conflict",
+	// "stalled", "waiting", "unknown", "corrupt"
+	State string
+	// a short explanation without the id: "needs S-4", "exit 7", …; "" if State is sufficient
+	Cause string
 	Needs []string // a blocked item's unfinished dependencies
-	Root  string   // a blocked item: whom to look at first
+	Root  string   // of a blocked item: the item to look at first
 	Next  []string // commands that help, in order
-	If    string   // what the person must know before they run these; "" for nothing
+	If    string   // a condition to check before running these; "" for none
 }
 
-// String is the whole reason in one line, with the commands that help.
+// String returns the whole reason in one line, with the commands that help.
 func (r Reason) String() string {
 	s := r.ID + " is " + r.State
 	switch r.State {
@@ -50,11 +54,12 @@ func (r Reason) String() string {
 	return s
 }
 
-// Asking begins the text of an item that has a question.
+// Asking begins the text of an item with a question.
 const Asking = "asks: "
 
-// WaitText is what a person is needed for: "asks: which color?", "waiting for a look at the colors". Only the words follow the
-// punctuation; whether gl answer or gl accept helps doesn't.
+// WaitText describes what a person is needed for: "asks: which color?", "waiting for a look at
+// the colors". Punctuation decides the wording only, not whether gl answer or gl accept
+// applies.
 func WaitText(what string) string {
 	if strings.HasSuffix(strings.TrimSpace(what), "?") {
 		return Asking + what
@@ -62,11 +67,11 @@ func WaitText(what string) string {
 	return "waiting for " + what
 }
 
-// Then is what stands between commands of Next where several help, one after the other.
+// Then separates commands of Next that are to be run one after the other.
 const Then = ", then "
 
-// Command is the one of Next that a person most likely wants where there is room for one only: what decides, or else the first; "" for
-// none.
+// Command returns the command of Next to show if there is room for only one: the one that
+// decides, or else the first; "" for none.
 func (r Reason) Command() string {
 	for _, c := range r.Next {
 		if strings.HasPrefix(c, "gl accept ") || strings.HasPrefix(c, "gl answer ") {
@@ -87,7 +92,7 @@ func (r Reason) Run(command string) string {
 	return "If " + r.If + ", run " + command
 }
 
-// Brief is the item with its cause, for a list: "S-5 (needs S-4)".
+// Brief returns the item with its cause, for a list: "S-5 (needs S-4)".
 func (r Reason) Brief() string {
 	if r.Cause == "" {
 		return r.ID
@@ -95,7 +100,8 @@ func (r Reason) Brief() string {
 	return r.ID + " (" + r.Cause + ")"
 }
 
-// ClaimText says who holds the item and since when: "S-3 is claimed by session 2026-…-a7f3, last change 5m ago".
+// ClaimText describes the claim on the item: "S-3 is claimed by session 2026-…-a7f3, last
+// change 5m ago".
 func (st *State) ClaimText(now time.Time) string {
 	text := st.ID + " is claimed by " + st.claimant()
 	if !st.Changed.IsZero() {
@@ -117,7 +123,7 @@ func (st *State) claimant() string {
 	return "unknown"
 }
 
-// Why gives the reason for an item's state; the zero Reason for an id that is none.
+// Why returns the reason for an item's state; the zero Reason for an unknown id.
 func (p *Plan) Why(id string, now time.Time) Reason {
 	st := p.State(id)
 	if st == nil {
@@ -159,7 +165,7 @@ func (p *Plan) Why(id string, now time.Time) Reason {
 			if st.Paused {
 				r.Next = append(r.Next, "gl resume "+id)
 			}
-			if Classify(st.Status) == Waiting { // which somebody wrote by hand
+			if Classify(st.Status) == Waiting { // written by hand
 				r.Next = append(r.Next, "gl state set "+id+" status=pending")
 			}
 		}
@@ -176,7 +182,8 @@ func (p *Plan) Why(id string, now time.Time) Reason {
 	return r
 }
 
-// commands are commands about the plan's items, so that they are about these and not about another system's.
+// commands adds the flags that make commands refer to the plan's items rather than another
+// system's.
 func (p *Plan) commands(list []string) []string {
 	if p.Snapshot.Flags == "" {
 		return list
@@ -190,7 +197,7 @@ func (p *Plan) commands(list []string) []string {
 	return list
 }
 
-// help prefers what the item's own system says would help.
+// help prefers the commands that the item's own system suggests.
 func (r *Reason) help(st *State) {
 	if st.Next != nil {
 		r.Next = st.Next
@@ -220,15 +227,16 @@ func (p *Plan) whyAvailable(st *State, r *Reason) {
 	}
 }
 
-// shownNeeds is how many needs are named in a line.
+// shownNeeds is how many needs a line lists.
 const shownNeeds = 20
 
-// NeedsText says what an item needs: "needs S-1, S-2". Of very many it names the first.
+// NeedsText lists what an item needs: "needs S-1, S-2". Of very many needs it lists the first.
 func NeedsText(needs []string) string {
 	return "needs " + strings.Join(needs[:min(shownNeeds, len(needs))], ", ") + words.More(len(needs)-shownNeeds)
 }
 
-// Because says in a few words what the root of a blocked item is: "S-4 failed"; "" for an item that isn't blocked.
+// Because briefly describes the root of a blocked item: "S-4 failed"; "" for an item that isn't
+// blocked.
 func (p *Plan) Because(id string) string {
 	st := p.State(id)
 	if st == nil || st.Root == "" {
@@ -254,11 +262,12 @@ func (p *Plan) Because(id string) string {
 	return root.ID + " is " + string(root.Class)
 }
 
-// longWay is how many items of a way out are enough to know.
+// longWay is the maximum number of items that WayOut returns.
 const longWay = 100
 
-// WayOut lists the hops from a blocked item to its root, the item itself first: each needs the next. Of a long way it
-// has only the beginning and the root: for each item of a long chain all of it would be a hundred megabytes.
+// WayOut returns the path from a blocked item to its root, starting with the item itself: each
+// needs the next. A long path is cut to its beginning and the root: for all items of a long
+// chain, full paths would take a hundred megabytes.
 func (p *Plan) WayOut(id string) []string {
 	way := p.way(id, longWay)
 	if len(way) == longWay {
@@ -267,7 +276,7 @@ func (p *Plan) WayOut(id string) []string {
 	return way
 }
 
-// way lists the first hops of the way out.
+// way returns the first hops of the path to the root.
 func (p *Plan) way(id string, most int) []string {
 	path := []string{id}
 	seen := map[string]bool{id: true}
@@ -293,11 +302,13 @@ func (p *Plan) way(id string, most int) []string {
 	return path
 }
 
-// shownHops is how many hops of a long way are shown, half of them at its beginning and half at its end.
+// shownHops is how many hops of a long path are shown, half from its beginning and half from
+// its end.
 const shownHops = 24
 
-// Hops tells the way out in words, one need after the other, and at last what is with the root: "S-5 needs S-4",
-// "S-4 needs S-1", "S-1 failed: exit 7". nil for an item that isn't blocked. The middle of a long way is left out.
+// Hops describes the path to the root, one need at a time, and then the root's state: "S-5
+// needs S-4", "S-4 needs S-1", "S-1 failed: exit 7". It returns nil for an item that isn't
+// blocked, and omits the middle of a long path.
 func (p *Plan) Hops(id string, now time.Time) []string {
 	if p.Why(id, now).State != "blocked" {
 		return nil
@@ -326,7 +337,8 @@ func (p *Plan) rootText(id string, now time.Time) string {
 				return id + " is in the dependency cycle " + strings.Join(append(slices.Clip(c), c[0]), " → ")
 			}
 		}
-		return id + " is in a dependency cycle" // a part of a knot that its one path doesn't touch
+		// a member of connected cycles that the one reported path misses
+		return id + " is in a dependency cycle"
 	}
 	r := p.Why(id, now)
 	r.Next = nil
@@ -385,13 +397,13 @@ func (p *Plan) whyActive(st *State, now time.Time, r *Reason) {
 	r.help(st)
 }
 
-// ofSlices says whether the items are Greenlight's own.
+// ofSlices reports whether the items are Greenlight's own.
 func (p *Plan) ofSlices() bool { return p.Snapshot.Noun == "" || p.Snapshot.Noun == Slice }
 
-// abandon is the command that gives an attempt up whose host is gone.
+// abandon returns the command that gives up an attempt whose host is gone.
 func abandon(id string) string { return "gl retry --abandon " + id }
 
-// warnUnseen names an open attempt that nobody here can tell the life of.
+// warnUnseen warns about an open attempt whose state can't be determined from here.
 func (p *Plan) warnUnseen(label string, a *Attempt) {
 	if !a.Open() || a.Where == "" {
 		return
@@ -400,7 +412,8 @@ func (p *Plan) warnUnseen(label string, a *Attempt) {
 		a.N, label, a.Where, p.commands([]string{abandon(label)})[0])})
 }
 
-// Progress is the word for how far an active item is: its step where that says more than its status.
+// Progress returns a word for the progress of an active item: its step if that is more specific
+// than its status.
 func (st *State) Progress() string {
 	switch {
 	case IsStep(st.Status):
@@ -413,7 +426,8 @@ func (st *State) Progress() string {
 	return st.Status
 }
 
-// Quiet is how long a running agent has said nothing, if that is worth telling; 0 for one that talks.
+// Quiet returns how long a running agent has been silent, if that is worth reporting; otherwise
+// 0.
 func (a *Attempt) Quiet(now time.Time) time.Duration {
 	if !a.Live() || a.Phase != Started || a.Started.IsZero() {
 		return 0
@@ -428,10 +442,11 @@ func (a *Attempt) Quiet(now time.Time) time.Duration {
 	return 0
 }
 
-// QuietAfter is when an agent that says nothing is shown as silent.
+// QuietAfter is the silence after which an agent is shown as silent.
 const QuietAfter = time.Minute
 
-// Doing is Progress with what is to be known of an agent that says nothing: "implementing, silent for 3m", "tests, for 4m in Bash: go test".
+// Doing is Progress with details about a silent agent: "implementing, silent for 3m", "tests,
+// for 4m in Bash: go test".
 func (st *State) Doing(now time.Time) string {
 	text := st.Progress()
 	quiet := st.Attempt.Quiet(now)
@@ -445,19 +460,21 @@ func (st *State) Doing(now time.Time) string {
 	return text
 }
 
-// AtReview reports whether a person may approve the item's work: it is at its review step, or says that it waits for one.
+// AtReview reports whether a person may approve the item's work: it is waiting at its review
+// step, or explicitly for a review.
 func (st *State) AtReview() bool {
 	return st.WaitingFor != "" && (st.WaitKind == ForReview || reviewed(st.Status) || reviewed(st.Step))
 }
 
-// Asks reports whether the item waits for an answer: it says so, or it waits before its review and doesn't say for what.
+// Asks reports whether the item waits for an answer: it says so, or it waits before its review
+// without saying for what.
 func (st *State) Asks() bool {
 	return st.WaitingFor != "" && (st.WaitKind == ForAnswer || !st.AtReview())
 }
 
 func reviewed(step string) bool { return normal(step) == "verifying" || Classify(step) == Done }
 
-// repair is what helps a failed or stalled item.
+// repair returns the commands that help with a failed or stalled item.
 func (st *State) repair() []string {
 	if st.Attempt == nil {
 		return []string{"gl retry " + st.ID}
@@ -480,10 +497,11 @@ func (st *State) lastDetail() string {
 	return a.Detail
 }
 
-// proof is what speaks for a done item: "3 new tests, verified"; "3 tests recorded".
+// proof describes the evidence for a done item: "3 new tests, verified"; "3 tests recorded".
 func (p *Plan) proof(st *State) string {
 	var is []string
-	if st.Tests > 0 || st.NewTests != 0 || p.ofSlices() && st.Verified != Green { // the siblings don't count tests
+	// the sibling formats don't count tests
+	if st.Tests > 0 || st.NewTests != 0 || p.ofSlices() && st.Verified != Green {
 		is = append(is, p.TestsOf(st))
 	}
 	switch {
@@ -495,13 +513,13 @@ func (p *Plan) proof(st *State) string {
 	return strings.Join(is, ", ")
 }
 
-// unproven reports whether an item is done without a verdict of gl's that its tests pass, whoever has completed it. The siblings have verdicts of
-// their own.
+// unproven reports whether an item is done, by anyone, without gl having seen its tests pass.
+// The sibling formats have verdicts of their own.
 func (p *Plan) unproven(st *State) bool {
 	return st.Class == Done && (st.Verified == Unverified || st.Verified == KnownRed || st.Verified == NotKnown && p.ofSlices())
 }
 
-// TestCount is "42 tests"; "" where the format counts none.
+// TestCount returns "42 tests"; "" if the format counts none.
 func (it *Item) TestCount() string {
 	if it.Staged && it.Tests == 0 {
 		return ""
@@ -509,7 +527,7 @@ func (it *Item) TestCount() string {
 	return words.Count(it.Tests, "test")
 }
 
-// Age is a duration as people say it, in one or two units: "4s", "12m", "3h05m", "2d".
+// Age formats a duration for people, in one or two units: "4s", "12m", "3h05m", "2d".
 func Age(d time.Duration) string {
 	switch d = max(d, 0).Round(time.Second); {
 	case d < time.Minute:

@@ -1,6 +1,7 @@
-// Package plan turns what is (a Snapshot) into what that means (a Plan): which items are ready and in which order,
-// which run, which are blocked and why. It is pure: it reads no file, starts no process and has no clock; now is
-// passed in. It doesn't decide how many to launch, and it doesn't launch.
+// Package plan turns a project's state (a Snapshot) into its meaning (a Plan): which items are
+// ready and in which order, which are running, which are blocked and why. It is pure: it reads
+// no file, starts no process and has no clock; now is passed in. It doesn't decide how many
+// items to launch, and launches none.
 package plan
 
 import (
@@ -10,28 +11,34 @@ import (
 	"time"
 )
 
-// None is the Wave, Priority or Position of an item that has none: it sorts behind all that have one.
+// None is the Wave, Priority or Position of an item without one: it sorts last.
 const None = math.MaxInt32
 
-// An Item is one unit of work as its tracker read it: a Greenlight slice, a Specwright unit, a GSD phase.
+// An Item is one unit of work as read by its tracker: a Greenlight slice, a Specwright unit, a
+// GSD phase.
 type Item struct {
-	ID        string
-	Name      string // what people read; the id where nothing better is known
-	Status    string // verbatim, as the file has it; Classify gives its meaning
-	Of        string // what it is part of, where its id may come again in another: Specwright's work; else ""
-	Step      string // verbatim; where in the TDD loop the work stands
+	ID     string
+	Name   string // for people; the id if nothing better is known
+	Status string // verbatim from the file; Classify gives its meaning
+	// what it is part of, if ids repeat across such parts: Specwright's work; otherwise ""
+	Of        string
+	Step      string // verbatim; the step of the TDD loop
 	Milestone string
-	Deps      []string // canonical ids; an id that no item has stays as it was written
-	Was       []string // ids that it had before it was renamed, and under which it was attempted; the last one last
-	Wraps     []string // contracts of wrapped code that the work replaces: their locking tests may go with it
-	Files     []string // files and directories that the work is expected to change, as people wrote them; hints for the forecast
+	Deps      []string // canonical ids; an unknown id stays as written
+	// previous ids of a renamed item under which it was attempted, the latest last
+	Was []string
+	// contracts of wrapped code that the work replaces: it may remove their locking tests
+	Wraps []string
+	// files and directories that the work is expected to change, as people wrote them; hints
+	// for the forecast
+	Files []string
 
-	Wave     int // lower goes first; None
-	Priority int // lower goes first; None
-	Position int // place in the graph file; None
+	Wave     int // lower goes first; or None
+	Priority int // lower goes first; or None
+	Position int // index in the graph file; or None
 
-	Agent string // the agent that builds it; "" for whichever is chosen
-	Model string // the model that its agent is told to use; "" for the agent's own choice
+	Agent string // the agent to build it; "" for any
+	Model string // the model its agent is to use; "" for the agent's default
 
 	Session    string    // token of the claim; empty: unclaimed, or claimed by unknown
 	Holder     string    // who has claimed it, where its system has better words than the token
@@ -46,21 +53,25 @@ type Item struct {
 	Changed    time.Time // when the item's file last changed; zero without a file
 
 	Tests, SecurityTests int
-	Failing              int  // Uncounted where nobody knows how many
-	NewTests             int  // that a done item added to the suite; negative for a suite that lost tests by it
-	Counted              bool // NewTests is known: gl has counted them
+	Failing              int // Uncounted if the number is unknown
+	// tests that a done item added to the suite; negative if it removed more than it added
+	NewTests int
+	Counted  bool // NewTests is known because gl has counted them
 
-	Verified Verified // of a done item: what gl itself saw of its tests
+	Verified Verified // of a done item: the result of its tests as gl saw it
 
-	File    string // relative to the project's root, with forward slashes; "" for an item without a file of its own
-	Corrupt string // non-empty: the file can't be read, and why
+	// relative to the project's root, with forward slashes; "" for an item without its own file
+	File    string
+	Corrupt string // if not empty, why the file can't be read
 
-	// Reverted is what the file says of an item that has landed, or that was called complete and hasn't: git has taken the file back (a
-	// stash, an older commit), the work is where it was. All else here is as it landed, or as its attempt left it. nil for any other item.
+	// Reverted is the file's mark of an item that has landed, or that was called complete and
+	// hasn't landed, if git has reverted the file (by a stash, or an older commit); the work is
+	// where it was. All other fields are as landed, or as the attempt left them. It is nil for any
+	// other item.
 	Reverted *Mark
 }
 
-// Mark is the part of the item that says how far it is, as its file has it.
+// Mark returns the item's status, step and session as its file has them.
 func (it *Item) Mark() Mark {
 	if it.Reverted != nil {
 		return *it.Reverted
@@ -68,7 +79,7 @@ func (it *Item) Mark() Mark {
 	return Mark{Status: it.Status, Step: it.Step, Session: it.Session}
 }
 
-// Pointers returns pointers to the items of a list, as a snapshot has them.
+// Pointers returns pointers to the items of a list, as used in a Snapshot.
 func Pointers(items []Item) []*Item {
 	list := make([]*Item, len(items))
 	for i := range items {
@@ -77,47 +88,52 @@ func Pointers(items []Item) []*Item {
 	return list
 }
 
-// Verified says what gl saw of the tests of a done item. Slice files have these words.
+// Verified is the result of a done item's tests as gl saw it. Slice files use these words.
 type Verified string
 
 const (
-	NotKnown   Verified = ""      // gl wasn't asked: somebody else completed it
-	Green      Verified = "true"  // the tests passed on exactly what landed
-	KnownRed   Verified = "false" // they failed, as they did without it, or a person accepted it in spite of them
-	Unverified Verified = "none"  // no tests were run
+	NotKnown Verified = ""     // gl wasn't asked: it was completed without gl
+	Green    Verified = "true" // the tests passed on exactly what landed
+	// they failed, as they did without it, or a person accepted it anyway
+	KnownRed   Verified = "false"
+	Unverified Verified = "none" // no tests were run
 )
 
-// A Warning is something wrong in the project's files that stops nothing else.
+// A Warning is a problem in the project's files that doesn't stop anything else.
 type Warning struct {
-	Path    string `json:"path"` // relative to the root; "" where no single file is to blame
+	Path    string `json:"path"` // relative to the root; "" if no single file is to blame
 	Message string `json:"message"`
 }
 
-// Phase says how far an unsettled attempt is.
+// Phase is the progress of an unsettled attempt.
 type Phase string
 
 const (
-	Claimed   Phase = "claimed"   // the slice is taken, the wrapper hasn't reported yet
-	Preparing Phase = "preparing" // the wrapper makes the worktree; no agent has run
-	Started   Phase = "started"   // the wrapper runs, its agent with it
-	Queued    Phase = "landing"   // the agent is gone, and its work awaits the lane: no process has to be there
-	Ended     Phase = "ended"     // judged; the slice's file is about to say so
-	Settled   Phase = "settled"   // over
+	Claimed   Phase = "claimed"   // the slice is claimed; the wrapper hasn't reported yet
+	Preparing Phase = "preparing" // the wrapper is creating the worktree; no agent has run
+	Started   Phase = "started"   // the wrapper and its agent are running
+	// the agent has exited, and its work awaits the merge queue; no process is needed
+	Queued  Phase = "landing"
+	Ended   Phase = "ended"   // judged; the slice's file is about to be updated
+	Settled Phase = "settled" // over
 )
 
-// Begun says whether an agent may have run. Until then nothing is lost if the claim is given back.
+// Begun reports whether an agent may have run. Before that, releasing the claim loses nothing.
 func (p Phase) Begun() bool { return p != Claimed && p != Preparing }
 
-// An Outcome is what planning needs to know about how an attempt ended. Package attempt has the table of all outcomes.
+// An Outcome is what planning needs to know about how an attempt ended. Package attempt has the
+// table of all outcomes.
 type Outcome struct {
-	Name      string // as records and documents have it: "stalled"
-	Available Class  // what it makes of an item whose status says Available; "" leaves the class as it is
-	Active    Class  // the same for an item whose status says Active
+	Name      string // as in records and documents: "stalled"
+	Available Class  // the class of an item whose status says Available; "" to keep it
+	Active    Class  // the class of an item whose status says Active; "" to keep it
 	Success   bool   // the item was complete
-	Continue  bool   // the drain has the same agent go on, in the same worktree: the classes above don't count yet
+	// the drain lets the same agent continue in the same worktree: the classes above don't
+	// count yet
+	Continue bool
 }
 
-// Mark is the part of an item whose change says that somebody has worked on it since.
+// Mark is the part of an item whose change shows that it was worked on since.
 type Mark struct {
 	Status  string `json:"status"`
 	Step    string `json:"step"`
@@ -126,91 +142,107 @@ type Mark struct {
 
 // An Attempt is the last attempt at an item.
 type Attempt struct {
-	N       int    // 1 for the first; counts all, also held ones
-	Token   string // the claim's session token
-	Phase   Phase
-	Dead    bool    // not settled, and proven that nobody moves it on: the next drain settles it
-	Where   string  // where it runs, or ran, if nobody here can tell whether it does: "on host \"build-7\""; else ""
-	Outcome Outcome // of a settled one
-	Detail  string  // why, in a few words: "exit 7", "turn limit (200)"
+	N     int    // 1 for the first; counts all attempts, even held ones
+	Token string // the session token of the claim
+	Phase Phase
+	Dead  bool // unsettled, and proven to make no more progress: the next drain settles it
+	// where it runs, or ran, if its state can't be determined from here: "on host \"build-7\"";
+	// otherwise ""
+	Where   string
+	Outcome Outcome // of a settled attempt
+	Detail  string  // a short reason: "exit 7", "turn limit (200)"
 	After   Mark    // the item as settling left it
-	Retried bool    // gl retry has put the item back since
+	Retried bool    // gl retry has reset the item since
 	Agent   string  // name of the agent
-	Account string  // Account.ID; "" for unknown
-	Landing string  // of one that awaits the lane: how far that is, or what it waits for
-	Idle    bool    // it awaits the lane, and no process works the merge queue
+	Account string  // Account.ID; "" if unknown
+	Landing string  // if it awaits the merge queue: its progress there, or what it waits for
+	Idle    bool    // it awaits the merge queue, and no process is working on that
 	Started time.Time
 	Ended   time.Time
 	Heard   time.Time // last event of its stream, zero for none yet
 	Tool    string    // the tool call in which it has been silent; "" for none
-	Cost    *float64  // US dollars; nil for unknown
+	Cost    *float64  // US dollars; nil if unknown
 }
 
-// Open says whether the attempt still holds its item and a slot. A dead one does too, until it is settled: its agent
-// may be an orphan that still writes.
+// Open reports whether the attempt still holds its item and a slot. So does a dead one until it
+// is settled: its agent may be an orphan that is still writing.
 func (a *Attempt) Open() bool { return a != nil && a.Phase != Settled }
 
-// Live says whether the attempt is open and not proven dead.
+// Live reports whether the attempt is open and not proven dead.
 func (a *Attempt) Live() bool { return a.Open() && !a.Dead }
 
-// HasSlot says whether the attempt takes one of the project's slots: while it awaits the lane no agent runs.
+// HasSlot reports whether the attempt takes one of the project's slots. While it awaits the
+// merge queue, no agent is running.
 func (a *Attempt) HasSlot() bool { return a.Open() && a.Phase != Queued }
 
-// A Task is an open attempt at something that is no item: while an agent runs it takes a slot, and nothing depends on it.
+// A Task is an open attempt at something other than an item: while its agent runs it takes a
+// slot, and nothing depends on it.
 type Task struct {
 	ID      string // "@quick"
-	Text    string // what it is about, "" where ID says it all
+	Text    string // its subject, "" if ID is sufficient
 	Attempt *Attempt
 }
 
-// Name tells it from others with the same id: "@quick.3".
+// Name distinguishes it from others with the same id: "@quick.3".
 func (t *Task) Name() string { return fmt.Sprintf("%s.%d", t.ID, t.Attempt.N) }
 
-// A Hold stops launches until a time: those of one agent and account, or all of a project.
+// A Hold stops launches until a time: those of one agent and account, or of the whole project.
 type Hold struct {
 	Agent   string `json:"agent,omitempty"`   // name of the agent that is held; missing for all
-	Account string `json:"account,omitempty"` // with whose account it works; missing for all, and for any account
+	Account string `json:"account,omitempty"` // the account that is held; missing for any
 
-	Until  time.Time `json:"until"`
-	Since  time.Time `json:"since"`
-	Kind   string    `json:"kind"`                         // "rate limit", "quota", "login", "outage", "window"; "person": gl hold --until; "failures": several in the same way; "budget"; "curfew"
-	Reason string    `json:"reason"`                       // the agent's own words
-	By     string    `json:"by"`                           // the item whose attempt met it
-	Count  int       `json:"count" jsonschema:"minimum=0"` // holds in a row; the next one is longer
+	Until time.Time `json:"until"`
+	Since time.Time `json:"since"`
+	// "rate limit", "quota", "login", "outage", "window"; "person": gl hold --until;
+	// "failures": several in the same way; "budget"; "curfew"
+	Kind   string `json:"kind"`
+	Reason string `json:"reason"` // the agent's own words
+	By     string `json:"by"`     // the item whose attempt met it
+	// number of holds in a row; the next one is longer
+	Count int `json:"count" jsonschema:"minimum=0"`
 
-	Reset  *time.Time `json:"reset,omitempty"`                         // when the limit is said to be over, if gl tries once before that
-	Proven int        `json:"proven,omitempty" jsonschema:"minimum=0"` // attempts that have ended since it was over and met no limit
+	// when the limit is said to be over, if gl tries once before that
+	Reset *time.Time `json:"reset,omitempty"`
+	// attempts that ended after it was over without meeting a limit
+	Proven int `json:"proven,omitempty" jsonschema:"minimum=0"`
 }
 
-// Slice is what an item of Greenlight's own is called: Snapshot.Noun.
+// Slice is the name of Greenlight's own items in Snapshot.Noun.
 const Slice = "slice"
 
-// A Snapshot is all that a plan is made from.
+// A Snapshot is everything that a plan is made from.
 type Snapshot struct {
-	Format    string // name of the tracker's format
-	Noun      string // what an item is called there: "slice", "unit", "phase"
-	Root      string
-	Flags     string              // what commands about its items need besides: " --system gsd", "" where the system counts by itself
-	Items     []*Item             // one per id, in the tracker's order; others may have them, too, and nobody changes them
-	At        map[string]int      // the place of each item by its id, as somebody knows it already; nil: New finds out
-	Unsure    string              // non-empty: the dependency graph can't be read just now, and why
-	Suite     *Suite              // the project's tests as gl ran them last; nil where it never has
-	Evidence  map[string]string   // raw status of ids that are no items but are known to have been (rows of STATE.md)
-	Attempts  map[string]*Attempt // the last of each item that isn't done: records of done items aren't read
-	Elsewhere int                 // open attempts at items of another system: they take slots
-	Used      map[string]int      // attempts used up, of items that have any, from the names of the records
-	Tasks     []Task              // the open ones, in natural order
-	Progress  *Progress           // nil where the counts of the items say it
-	Hold      *Hold               // of everybody: the last one, over or not
-	Holds     []*Hold             // of single agents and accounts: the last one of each
-	Forecast  []Collision         // whose work is likely to conflict, as it was found out last
-	SliceUSD  float64             // what a slice may cost; 0: no limit
-	Spent     map[string]float64  // what the items that aren't done have cost as far as is known; nil without that limit
-	Warnings  []Warning
-	Blockers  []string // what stops the whole project, in people's words
+	Format string // name of the tracker's format
+	Noun   string // the format's name for an item: "slice", "unit", "phase"
+	Root   string
+	// flags that commands about its items need: " --system gsd", "" if the system is the
+	// default
+	Flags string
+	Items []*Item // one per id, in the tracker's order; shared, so read-only
+	// the index of each item by id, if already known; nil to have New compute it
+	At map[string]int
+	// if not empty, why the dependency graph can't be read at the moment
+	Unsure   string
+	Suite    *Suite            // the last run of the project's tests; nil for none
+	Evidence map[string]string // raw status of ids that are no longer items (rows of STATE.md)
+	// the last of each item that isn't done; records of done items aren't read
+	Attempts  map[string]*Attempt
+	Elsewhere int // open attempts at items of another system, which take slots
+	// number of attempts used, for items that have any, from the names of the records
+	Used     map[string]int
+	Tasks    []Task      // open tasks, in natural order
+	Progress *Progress   // nil if the items' counts are sufficient
+	Hold     *Hold       // for all agents: the last one, over or not
+	Holds    []*Hold     // for single agents and accounts: the last one of each
+	Forecast []Collision // likely conflicts, as last computed
+	SliceUSD float64     // the cost limit of a slice; 0 for none
+	// known cost of the items that aren't done; nil without that limit
+	Spent    map[string]float64
+	Warnings []Warning
+	Blockers []string // what blocks the whole project, in people's words
 }
 
-// A WaitKind says what an item needs of a person. Slice files have these words.
+// A WaitKind is what an item needs from a person. Slice files use these words.
 type WaitKind string
 
 const (
@@ -218,33 +250,35 @@ const (
 	ForReview WaitKind = "review"   // gl accept
 )
 
-// WaitKinds are all kinds.
+// WaitKinds returns all kinds.
 func WaitKinds() []string { return []string{string(ForAnswer), string(ForReview)} }
 
 // A Collision is work that is likely to conflict when it lands.
 type Collision struct {
 	Slice string   `json:"slice"`
-	With  string   `json:"with,omitempty"` // "" for what has landed
+	With  string   `json:"with,omitempty"` // "" for landed work
 	Paths []string `json:"paths"`
 }
 
-// unknown is what a dependency is that no item has: "an unknown phase".
+// unknown describes a dependency without an item: "an unknown phase".
 func (s *Snapshot) unknown() string { return "an unknown " + cmp.Or(s.Noun, Slice) }
 
-// A Progress is how far the current milestone is, as the format itself counts and records it.
+// A Progress is the progress of the current milestone, as the format itself counts and records
+// it.
 type Progress struct {
-	Milestone string `json:"milestone"`                   // "" where there is only one
-	Done      int    `json:"done" jsonschema:"minimum=0"` // items that were built; whether the result was verified is another question
+	Milestone string `json:"milestone"`                   // "" if there is only one
+	Done      int    `json:"done" jsonschema:"minimum=0"` // items built, verified or not
 	Total     int    `json:"total" jsonschema:"minimum=0"`
 	Parts     string `json:"parts"` // what the items' parts are called: "plan"
 	PartsDone int    `json:"parts_done" jsonschema:"minimum=0"`
 	PartsAll  int    `json:"parts_total" jsonschema:"minimum=0"`
-	Percent   *int   `json:"percent"` // null where it can't be known
+	Percent   *int   `json:"percent"` // null if unknown
 
-	Recorded *Recorded `json:"recorded"` // what the format's file says, right or wrong; null where it says nothing
+	// what the format's file says, right or wrong; null if it says nothing
+	Recorded *Recorded `json:"recorded"`
 }
 
-// A Recorded is a Progress as it is written down.
+// A Recorded is a Progress as written in a file.
 type Recorded struct {
 	Done      int  `json:"done" jsonschema:"minimum=0"`
 	Total     int  `json:"total" jsonschema:"minimum=0"`
@@ -253,7 +287,7 @@ type Recorded struct {
 	Percent   *int `json:"percent"`
 }
 
-// Counted is the progress in the form in which it is recorded.
+// Counted returns the progress in the recorded form.
 func (p *Progress) Counted() Recorded {
 	return Recorded{p.Done, p.Total, p.PartsDone, p.PartsAll, p.Percent}
 }

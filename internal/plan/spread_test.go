@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A set of paths meets a path exactly if one of its paths covers it, or the other way round.
+// A set of paths meets a path exactly if one of its paths covers it, or the reverse.
 func TestPathsMeet(t *testing.T) {
 	path := rapid.StringMatching(`(\./)?/?[ab]?(/[ab]{0,2}){0,3}/?`)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -25,7 +25,8 @@ func TestPathsMeet(t *testing.T) {
 	})
 }
 
-// BenchmarkSpread plans ready items that all say which files they will change; a tenth of them the same ones.
+// BenchmarkSpread plans ready items that all list the files they will change; a tenth of them
+// list the same ones.
 func BenchmarkSpread(b *testing.B) {
 	for _, n := range []int{1000, 10000} {
 		s := &Snapshot{}

@@ -7,29 +7,31 @@ import (
 	"greenlight/internal/words"
 )
 
-// Uncounted is how many tests fail on the work of a slice that is red where the test runner prints no counts.
+// Uncounted is the number of failing tests of a red slice whose test runner prints no counts.
 const Uncounted = -1
 
-// A Suite is the last verdict on the project's tests as a whole: on what the merge queue has or, without a queue, on the checkout.
+// A Suite is the last verdict on the project's tests as a whole: on the merge queue's branch
+// or, without a queue, on the checkout.
 type Suite struct {
 	Passed    int       `json:"passed"`
 	Failed    int       `json:"failed"`
 	Uncounted bool      `json:"uncounted,omitempty"` // the test runner prints no counts
 	Red       bool      `json:"red,omitempty"`
-	Commit    string    `json:"commit,omitempty"` // that was tested; "" for a checkout
+	Commit    string    `json:"commit,omitempty"` // the commit that was tested; "" for a checkout
 	At        time.Time `json:"at"`
 }
 
-// TestCounts is what is known of a project's tests: the suite as gl ran it last, and what the slices record.
+// TestCounts is what is known about a project's tests: gl's last run of the suite, and what the
+// slices record.
 type TestCounts struct {
-	Recorded  int // by the slices, in all
-	OfDone    int // by those that are done
-	Brought   int // to the suite by those that are done, as gl has counted
-	Removed   int // from the suite by those that are done
-	Untold    int // done ones that record tests, and gl hasn't counted what they brought
+	Recorded  int // by all slices
+	OfDone    int // by done slices
+	Brought   int // added to the suite by done slices, as counted by gl
+	Removed   int // removed from the suite by done slices
+	Untold    int // done slices that record tests whose additions gl hasn't counted
 	Security  int
-	Failing   int    // on work that is red
-	Uncounted int    // slices that are red, nobody knows by how many tests
+	Failing   int    // on red work
+	Uncounted int    // red slices with an unknown number of failing tests
 	Suite     *Suite // nil if gl hasn't run it
 }
 
@@ -52,8 +54,8 @@ func (c *TestCounts) Add(it *Item, done bool, n int) {
 	}
 }
 
-// Counting is how many of the tests that an item records count as passing: none of a slice that isn't done and whose tests fail, since
-// its agent counted them and gl saw them fail.
+// Counting returns how many of the tests that an item records count as passing. For a slice that
+// isn't done and whose tests fail it returns 0: its agent counted them, but gl saw them fail.
 func (it *Item) Counting(done bool) int {
 	if !done && it.Failing != 0 {
 		return 0
@@ -61,10 +63,12 @@ func (it *Item) Counting(done bool) int {
 	return it.Tests
 }
 
-// Counted reports whether the suite has run and its runner printed counts. Only then are a slice's tests known to be new.
+// Counted reports whether the suite has run and its runner printed counts. Only then are a
+// slice's tests known to be new.
 func (c TestCounts) Counted() bool { return c.Suite != nil && !c.Suite.Uncounted }
 
-// Passing is how many tests pass; false for unknown. Where gl hasn't run the suite, it is what the slices record.
+// Passing returns how many tests pass; false if unknown. If gl hasn't run the suite, it returns
+// what the slices record.
 func (c TestCounts) Passing() (int, bool) {
 	if c.Suite == nil {
 		return c.Recorded, true
@@ -72,7 +76,7 @@ func (c TestCounts) Passing() (int, bool) {
 	return c.Suite.Passed, !c.Suite.Uncounted
 }
 
-// Fail is how many tests fail, in the suite and on work that is red; false for unknown.
+// Fail returns how many tests fail, in the suite and on red work; false if unknown.
 func (c TestCounts) Fail() (int, bool) {
 	if c.Suite == nil {
 		return c.Failing, c.Uncounted == 0
@@ -80,7 +84,8 @@ func (c TestCounts) Fail() (int, bool) {
 	return c.Suite.Failed + c.Failing, c.Uncounted == 0 && !(c.Suite.Uncounted && c.Suite.Red)
 }
 
-// New is how many tests the done slices added to the suite, of those whose share gl has counted; false if it has counted none.
+// New returns how many tests the done slices added to the suite, as far as gl has counted;
+// false if it has counted none.
 func (c TestCounts) New() (int, bool) {
 	return c.Brought, c.Counted() && (c.Brought > 0 || c.Removed > 0 || c.Untold == 0)
 }
@@ -91,10 +96,12 @@ func (c TestCounts) Red() bool {
 	return n > 0 || !known
 }
 
-// String is "29 passing, 0 failing, 4 security", "passed (no counts)"; numbers without separators.
+// String returns "29 passing, 0 failing, 4 security" or "passed (no counts)", without thousands
+// separators.
 func (c TestCounts) String() string { return c.text(func(n int) string { return fmt.Sprint(n) }, "") }
 
-// Text is "1,829 passing, 0 failing, 4 security (12 new, 2 removed)", "… (12 or more new)" where slices landed together, "passed (no counts), 18 recorded".
+// Text returns "1,829 passing, 0 failing, 4 security (12 new, 2 removed)", "… (12 or more new)" if
+// slices landed together, or "passed (no counts), 18 recorded".
 func (c TestCounts) Text() string {
 	note := ""
 	if n, ok := c.New(); ok {
@@ -125,7 +132,7 @@ func (c TestCounts) text(number func(int) string, note string) string {
 	return text + note + c.uncounted()
 }
 
-// Brief is "1,829 tests, 3 failing", "tests passed (no counts)".
+// Brief returns "1,829 tests, 3 failing" or "tests passed (no counts)".
 func (c TestCounts) Brief() string {
 	text := ""
 	if n, known := c.Passing(); known {
@@ -139,7 +146,7 @@ func (c TestCounts) Brief() string {
 	return text + c.uncounted()
 }
 
-// verdict is what a runner without counts tells.
+// verdict returns the result of a runner without counts.
 func (s *Suite) verdict() string {
 	if s.Red {
 		return "failed (no counts)"
@@ -147,7 +154,7 @@ func (s *Suite) verdict() string {
 	return "passed (no counts)"
 }
 
-// uncounted names what is red without a number.
+// uncounted describes red slices without counts.
 func (c TestCounts) uncounted() string {
 	if c.Uncounted == 0 {
 		return ""
@@ -155,7 +162,7 @@ func (c TestCounts) uncounted() string {
 	return "; " + words.Count(c.Uncounted, "slice") + " failed without counts"
 }
 
-// Gain is by how much an item changed the number of tests: "3 new", "2 removed".
+// Gain describes by how much an item changed the number of tests: "3 new", "2 removed".
 func Gain(n int) string {
 	if n < 0 {
 		return words.Thousands(-n) + " removed"
@@ -163,7 +170,8 @@ func Gain(n int) string {
 	return words.Thousands(n) + " new"
 }
 
-// TestsOf is how many tests an item has brought: "3 new tests", "2 tests removed"; "3 tests recorded" where gl hasn't seen what they add to the suite.
+// TestsOf describes how many tests an item has added: "3 new tests", "2 tests removed"; "3 tests
+// recorded" if gl hasn't counted what they add to the suite.
 func (p *Plan) TestsOf(st *State) string {
 	switch {
 	case st.Class == Done && st.Counted && st.NewTests < 0:

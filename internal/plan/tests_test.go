@@ -6,7 +6,7 @@ import (
 	"greenlight/internal/plan"
 )
 
-// What isn't known isn't a number: neither 0, nor new.
+// Unknown isn't a number: neither 0 nor new.
 func TestTestCounts(t *testing.T) {
 	counted := &plan.Item{Tests: 4, NewTests: 4, Counted: true}
 	claimed := &plan.Item{Tests: 9, SecurityTests: 2}

@@ -7,8 +7,9 @@ import (
 	"greenlight/content"
 )
 
-// Documents are the texts that ship with gl, by the names that gl ref uses: references by their own names, the others
-// with their directory, the engineering standards as CLAUDE and the isolation table as isolation.
+// Documents returns the texts that ship with gl by the names that gl ref uses: references by
+// their own names, the others with their directory, the engineering standards as CLAUDE and the
+// isolation table as isolation.
 func Documents() map[string]string {
 	isolation, _ := Read("isolation.json") // reading an embedded file can't fail
 	texts := map[string]string{"CLAUDE": content.Standards, "isolation": string(isolation)}
@@ -23,7 +24,7 @@ func Documents() map[string]string {
 	return texts
 }
 
-// DocumentNames lists the names of Documents, those without a directory first.
+// DocumentNames returns the names of Documents, those without a directory first.
 func DocumentNames() []string {
 	var names []string
 	for name := range Documents() {

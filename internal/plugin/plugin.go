@@ -1,5 +1,5 @@
-// Package plugin gives agents the content that ships with gl: as a plugin directory for Claude Code, as text for agents
-// without slash commands, and as documents for gl ref.
+// Package plugin gives agents the content that ships with gl: as a plugin directory for Claude
+// Code, as text for agents without slash commands, and as documents for gl ref.
 package plugin
 
 import (
@@ -23,7 +23,8 @@ import (
 // Read reads a file of the embedded plugin.
 func Read(name string) ([]byte, error) { return content.Plugin.ReadFile("plugin/" + name) }
 
-// CommandText is the text of the slash command /gl:NAME, for agents that have no slash commands, nor hooks that tell them the standards.
+// CommandText returns the text of the slash command /gl:NAME, for agents that have neither
+// slash commands nor hooks that pass on the engineering standards.
 func CommandText(name string) (string, error) {
 	text, err := Read("commands/" + name + ".md")
 	if err != nil {
@@ -32,9 +33,10 @@ func CommandText(name string) (string, error) {
 	return string(text) + "\nThe engineering standards for all work here are what `gl ref CLAUDE` prints: read them before you change anything.\n", nil
 }
 
-// Dir is the directory of the plugin that Claude Code must load so that /gl:NAME exists in the project at root. Where
-// the commands are installed without the hooks it is a plugin that has only the hooks; where both are installed, and
-// for other agents, it is "". The plugin is unpacked below the directory runs.
+// Dir returns the plugin directory that Claude Code must load for /gl:NAME to exist in the
+// project at root. If the commands are installed without the hooks, it is a plugin with only
+// the hooks; if both are installed, and for other agents, it is "". The plugin is unpacked
+// below the directory runs.
 func Dir(root, runs string, a agent.Agent, name string, getenv func(string) string) (string, error) {
 	if a.Stream != agent.StreamClaude || a.Login == "" {
 		return "", nil
@@ -56,21 +58,23 @@ func Dir(root, runs string, a agent.Agent, name string, getenv func(string) stri
 }
 
 func shipped() install.Content {
-	plugin, _ := fs.Sub(content.Plugin, "plugin") // the name is a valid one
+	plugin, _ := fs.Sub(content.Plugin, "plugin") // the name is valid
 	return install.Content{Plugin: plugin}
 }
 
 // The directories of an unpacked plugin.
 const (
 	wholePlugin = "plugin"
-	hooksPlugin = "hooks" // the same hooks, and nothing else
+	hooksPlugin = "hooks" // only the hooks
 )
 
-// hooksManifest is the plugin.json of the plugin with only the hooks: two plugins can't have the same name.
+// hooksManifest is the plugin.json of the plugin that has only the hooks. It has a name of its
+// own because plugin names must be unique.
 const hooksManifest = `{"name": "gl-hooks", "description": "Greenlight: the hooks, where only the commands are installed"}` + "\n"
 
-// unpack writes the plugin into a directory named after the hash of its content, unless it is there with just that: the
-// directory may have come with a clone. It appears by one rename, so it is never there in part.
+// unpack writes the plugin into a directory named after the hash of its content, unless the
+// directory exists with exactly that content: it may have come with a clone. A rename puts it
+// in place, so it never exists in part.
 func unpack(runs string) (string, error) {
 	content, sum, err := files()
 	if err != nil {
@@ -103,13 +107,14 @@ func unpack(runs string) (string, error) {
 	if err := os.Chmod(tmp, 0o755); err != nil {
 		return "", err
 	}
-	if err := os.Rename(tmp, dir); err != nil && !holds(dir, content) { // somebody may have been faster
+	// another process may have been faster
+	if err := os.Rename(tmp, dir); err != nil && !holds(dir, content) {
 		return "", err
 	}
 	return dir, nil
 }
 
-// holds says whether the directory has these files, each with its content, and nothing else but their directories.
+// holds reports whether the directory has exactly these files with this content.
 func holds(dir string, content map[string][]byte) bool {
 	left := len(content)
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -129,7 +134,7 @@ func holds(dir string, content map[string][]byte) bool {
 
 var errForeign = errors.New("not the plugin's")
 
-// files returns what is unpacked, by path, and a hash of it.
+// files returns the files to unpack by path, and a hash of them.
 func files() (list map[string][]byte, sum string, err error) {
 	list = make(map[string][]byte)
 	hash := sha256.New()

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Agents without slash commands have no hooks either: the text itself sends them to the standards.
+// Agents without slash commands have no hooks either: the text itself refers them to the
+// standards.
 func TestCommandTextNamesTheStandards(t *testing.T) {
 	text, err := CommandText("slice")
 	if err != nil || !strings.Contains(text, "`gl ref CLAUDE`") || !strings.HasPrefix(text, "---\n") {

@@ -1,6 +1,7 @@
-// Package ports gives each worktree ten TCP ports of its own, so that the servers of agents that work side by side don't meet. A
-// block of ports is a file whose kernel lock says that it is taken. Whoever inherits the open file has the block too, and the
-// kernel frees it when the last of them is gone, however it went.
+// Package ports gives each worktree ten TCP ports of its own, so that servers of parallel
+// agents don't collide. A block of ports is a file whose kernel lock marks it as taken. A
+// process that inherits the open file shares the block, and the kernel frees it when the last
+// of these processes ends, in any way.
 package ports
 
 import (
@@ -20,13 +21,15 @@ import (
 // Size is how many ports a block has.
 const Size = 10
 
-// Blocks lie below the ports that systems give to outgoing connections, and below Kubernetes' node ports.
+// Blocks lie below the ports that systems use for outgoing connections, and below Kubernetes'
+// node ports.
 const (
 	lowest  = 20_000
 	highest = 30_000
 )
 
-// known are ports in the range that programs use by themselves: nobody's server should find them taken.
+// known returns ports in the range that programs use by default, and that blocks must leave
+// free.
 func known() []int {
 	return []int{
 		24678,               // Vite
@@ -40,17 +43,18 @@ func known() []int {
 // ErrNone: every block is taken.
 var ErrNone = errors.New("no free block of ten ports")
 
-// A Block is ten ports, from First on, until Close and until every process that inherited File is gone.
+// A Block is ten ports starting at First. It is held until Close has been called and every
+// process that inherited File is gone.
 type Block struct {
 	First int
 	File  *os.File // locked
-	Busy  []int    // ports on which somebody listens; only a block that was preferred may have any
+	Busy  []int    // ports in use; only a preferred block may have any
 }
 
-// Close gives the block back as far as this process is concerned.
+// Close releases this process's hold on the block.
 func (b *Block) Close() error { return b.File.Close() }
 
-// Dir is where the blocks of this user are: $XDG_STATE_HOME/gl/ports.
+// Dir returns the directory of this user's blocks: $XDG_STATE_HOME/gl/ports.
 func Dir(getenv func(string) string) (string, error) {
 	base := getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(base) {
@@ -63,26 +67,28 @@ func Dir(getenv func(string) string) (string, error) {
 	return filepath.Join(base, "gl", "ports"), nil
 }
 
-// Allocate takes the block that begins at prefer or, if that is somebody else's, the first one that is free and on whose ports
-// nobody listens. In the preferred block somebody may: the services that setup has started for this worktree. dir is the
-// directory with the blocks' files. The error is ErrNone where there is nothing left.
+// Allocate takes the block that begins at prefer or, if that is taken, the first free one
+// without ports in use. The preferred block may have ports in use: the services that setup has
+// started for this worktree. dir is the directory of the blocks' files. The error is ErrNone if
+// no block is left.
 func Allocate(dir string, prefer int) (*Block, error) {
-	text, _ := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range") // only Linux has it
+	text, _ := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range") // exists only on Linux
 	low, high := limits(string(text))
 	return allocate(dir, prefer, blocks(low, high), listening)
 }
 
-// limits are the range for blocks, by the range for outgoing connections as the kernel writes it.
+// limits returns the range for blocks, given the range for outgoing connections in the kernel's
+// format.
 func limits(outgoing string) (low, high int) {
 	if fields := strings.Fields(outgoing); len(fields) == 2 {
 		if first, err := strconv.Atoi(fields[0]); err == nil && first >= 11_000 && first < highest {
 			return max(10_000, first-(highest-lowest)), first
 		}
 	}
-	return lowest, highest // also where the system's range begins too low to stay below it
+	return lowest, highest // also if the system's range begins too low to stay below it
 }
 
-// blocks are the first ports of all blocks in a range.
+// blocks returns the first ports of all blocks in a range.
 func blocks(low, high int) []int {
 	var list []int
 	for first := (low + Size - 1) / Size * Size; first+Size <= high; first += Size {
@@ -123,7 +129,8 @@ func allocate(dir string, prefer int, all []int, listening func(port int) bool) 
 	return nil, ErrNone
 }
 
-// take locks a block's file; nil where somebody has it. The files are never removed, so that the lock of one is the lock of all.
+// take locks a block's file; it returns nil if the lock is taken. The files are never removed,
+// so that a lock excludes all processes.
 func take(dir string, first int) (*Block, error) {
 	f, err := durable.OpenAppend(filepath.Join(dir, strconv.Itoa(first)), 0o600)
 	if err == nil {
@@ -148,14 +155,14 @@ func busy(first int, listening func(port int) bool) []int {
 	return list
 }
 
-// listening says whether anybody listens on the port: on the loopback addresses, or on all of a kind, which on some systems
-// doesn't keep others from the loopback.
+// listening reports whether the port is in use: on the loopback addresses, or on all addresses
+// of a kind, which on some systems doesn't keep others from the loopback.
 func listening(port int) bool {
 	for _, at := range [][2]string{{"tcp4", "127.0.0.1"}, {"tcp6", "::1"}, {"tcp4", "0.0.0.0"}, {"tcp6", "::"}} {
 		l, err := net.Listen(at[0], net.JoinHostPort(at[1], strconv.Itoa(port)))
 		if err == nil {
 			l.Close()
-		} else if errors.Is(err, syscall.EADDRINUSE) { // without IPv6 it is another error
+		} else if errors.Is(err, syscall.EADDRINUSE) { // without IPv6 the error is a different one
 			return true
 		}
 	}

@@ -51,7 +51,8 @@ func TestAllocate(t *testing.T) {
 	}
 }
 
-// Ports on which somebody listens are avoided, except in the worktree's own block: its services may be running there.
+// Ports with a listener are avoided, except in the worktree's own block: its services may be
+// running there.
 func TestAllocateAvoidsListeners(t *testing.T) {
 	dir := t.TempDir()
 	at := func(ports ...int) func(int) bool { return func(p int) bool { return slices.Contains(ports, p) } }
@@ -67,13 +68,13 @@ func TestAllocateAvoidsListeners(t *testing.T) {
 	}
 	b.Close()
 	own.Close()
-	// What was looked at and not taken is free again.
+	// Blocks that were tried and not taken are free again.
 	free, err := allocate(dir, 0, []int{110}, silent)
 	must(t, err)
 	free.Close()
 }
 
-// A process that inherits the file has the block until it is gone, whoever took it.
+// A process that inherits the file holds the block until it ends, whichever process took it.
 func TestABlockIsInherited(t *testing.T) {
 	dir := t.TempDir()
 	b := take3(t, dir, 100)
@@ -93,7 +94,7 @@ func TestABlockIsInherited(t *testing.T) {
 	}
 }
 
-// However many ask at the same time, no block is given to two.
+// Among any number of simultaneous requests, no block is given twice.
 func TestAllocateAtTheSameTime(t *testing.T) {
 	dir := t.TempDir()
 	all := blocks(100, 300)
@@ -147,7 +148,8 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%q: %d to %d", text, low, high)
 		}
 	}
-	if d := cmp.Diff([]int{27000, 27020, 27030}, blocks(26995, 27049)); d != "" { // 27015 to 27018 are others'
+	// 27015 to 27018 belong to others
+	if d := cmp.Diff([]int{27000, 27020, 27030}, blocks(26995, 27049)); d != "" {
 		t.Error(d)
 	}
 }

@@ -5,11 +5,12 @@ import (
 	"strings"
 )
 
-// farthest is how many ancestors are looked at: nobody nests programs so deep.
+// farthest is the maximum number of ancestors: programs aren't nested that deep.
 const farthest = 256
 
-// Ancestors are the processes above this one, its parent first, as far as they can be seen from
-// here. One that ends meanwhile ends the list: what it left has another parent by then.
+// Ancestors returns the processes above this one, starting with its parent, as far as they are
+// visible. One that ends meanwhile ends the list, because its children have another parent by
+// then.
 func Ancestors() (list []ID) {
 	of := parents()
 	seen := map[int]bool{0: true}
@@ -25,13 +26,13 @@ func Ancestors() (list []ID) {
 	return list
 }
 
-// id is the process for ever.
+// id returns the process's permanent identity.
 func (e entry) id() ID {
 	return ID{PID: e.pid, Start: e.start, Boot: boot(), Host: host(), NS: namespace()}
 }
 
-// Environ is what the process was started with, "NAME=value" each. The error is for one that isn't
-// this user's.
+// Environ returns the environment that the process was started with, "NAME=value" each. It
+// fails for another user's process.
 func (id ID) Environ() ([]string, error) {
 	env, err := environOf(id.PID)
 	if err != nil {
@@ -40,7 +41,7 @@ func (id ID) Environ() ([]string, error) {
 	return strings.Split(strings.TrimSuffix(string(env), "\x00"), "\x00"), nil
 }
 
-// Is reports whether two IDs are of the same process.
+// Is reports whether two IDs identify the same process.
 func (id ID) Is(other ID) bool {
 	return id.PID == other.PID && id.Start == other.Start && id.Start != "" && (id.Boot == other.Boot || id.Boot == "" || other.Boot == "") &&
 		(id.NS == other.NS || id.NS == "" || other.NS == "")

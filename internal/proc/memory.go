@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// OutOfMemory is how many processes the kernel has killed for lack of memory since the machine started, 0 where it doesn't say. A process that was
-// killed while that has grown was one of them, or may have been; else somebody else has killed it.
+// OutOfMemory returns how many processes the kernel has killed for lack of memory since the
+// machine started, 0 if unknown. If the number has grown while a process was killed, it was, or
+// may have been, one of them; otherwise the kill had another cause.
 func OutOfMemory() int {
 	data, err := os.ReadFile("/proc/vmstat") // Linux
 	if err != nil {

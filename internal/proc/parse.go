@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// The parsers of both systems' process tables are here, so that their tests run on either.
+// The parsers for both systems' process tables are here so that their tests run on either.
 
 // An entry is a line of the process table.
 type entry struct {
 	glimpse
 	pid, parent, group, session int
-	name                        string // of its program, as the kernel keeps it
+	name                        string // of its program, as the kernel stores it
 }
 
-// parseStat reads /proc/PID/stat: "pid (name) state ppid pgrp session …". The name is the program's choice and may contain
-// spaces, newlines and parentheses, so the fields count from its last closing one. Fields are numbered from 1 in
-// proc_pid_stat(5).
+// parseStat parses /proc/PID/stat: "pid (name) state ppid pgrp session …". The program chooses
+// the name, which may contain spaces, newlines and parentheses, so fields are counted from the
+// last closing parenthesis. proc_pid_stat(5) numbers them from 1.
 func parseStat(stat string) (e entry, err error) {
 	const state, ppid, pgrp, session, threads, start, first = 3, 4, 5, 6, 20, 22, 3
 	end := strings.LastIndexByte(stat, ')')
@@ -37,7 +37,8 @@ func parseStat(stat string) (e entry, err error) {
 	}
 	switch fields[state-first] {
 	case "Z":
-		// A main thread that ended before the others is shown as a zombie, too, but then there are others.
+		// A main thread that ended before the others is shown as a zombie, too, but then there
+		// are others.
 		e.zombie = fields[threads-first] == "1" || fields[threads-first] == "0"
 	case "X", "x":
 		e.zombie = true
@@ -46,7 +47,8 @@ func parseStat(stat string) (e entry, err error) {
 	return e, nil
 }
 
-// parsePS reads one line of `ps -o state= -o lstart=`: "Ss+  Mon Jan  5 10:00:00 2026". A zombie's may lack the time.
+// parsePS parses one line of `ps -o state= -o lstart=`: "Ss+ Mon Jan 5 10:00:00 2026". A zombie
+// may lack the time.
 func parsePS(line string) (glimpse, error) {
 	fields := strings.Fields(line)
 	switch {
@@ -58,8 +60,8 @@ func parsePS(line string) (glimpse, error) {
 	return glimpse{}, errors.New("malformed process status")
 }
 
-// parseTable reads `ps -A -o pid= -o ppid= -o pgid= -o state= -o lstart= -o comm=`. Sessions have no numbers there: a group
-// takes their place.
+// parseTable parses `ps -A -o pid= -o ppid= -o pgid= -o state= -o lstart= -o comm=`. It has no
+// session numbers: the group is used instead.
 func parseTable(table string) (all []entry) {
 	for line := range strings.Lines(table) {
 		fields := strings.Fields(line)
@@ -87,7 +89,8 @@ func parseTable(table string) (all []entry) {
 	return all
 }
 
-// parseGroups reads `ps -A -o pgid= -o state=` and says whether the group has a member that isn't a zombie.
+// parseGroups parses `ps -A -o pgid= -o state=` and reports whether the group has a member that
+// isn't a zombie.
 func parseGroups(table string, group int) bool {
 	for line := range strings.Lines(table) {
 		fields := strings.Fields(line)

@@ -9,7 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// statLine is a line of /proc/PID/stat as proc_pid_stat(5) has it, with the fields that matter.
+// statLine returns a line of /proc/PID/stat according to proc_pid_stat(5), with the relevant
+// fields.
 func statLine(name, state string, group, threads int, start string) string {
 	return fmt.Sprintf("4711 (%s) %s 1 %d 4711 0 -1 4194560 90 0 0 0 0 0 0 0 20 0 %d 0 %s 2400256 320 184467 1 1 0\n",
 		name, state, group, threads, start)

@@ -1,7 +1,7 @@
-// Package proc knows processes by more than their pid: an ID is a pid together with the time the process started, the
-// boot and the PID namespace it lives in, so that a pid that was given out again, or that means another process in another
-// container, is never taken for the old process. It signals
-// process groups after checking that identity. It doesn't start processes, and it doesn't reap them.
+// Package proc identifies processes by more than their pid: an ID is a pid together with the
+// process's start time, boot and PID namespace, so that a reused pid, or the same pid in
+// another container, is never mistaken for the old process. It signals process groups after
+// checking that identity. It neither starts nor reaps processes.
 package proc
 
 import (
@@ -13,24 +13,26 @@ import (
 	"syscall"
 )
 
-// An ID names one process for ever. The zero ID is no process.
+// An ID identifies one process permanently. The zero ID is no process.
 type ID struct {
 	PID   int    `json:"pid"`
-	Start string `json:"start"` // opaque; equal exactly for the same process of one boot
+	Start string `json:"start"` // opaque; unique to the process within one boot
 	Boot  string `json:"boot"`  // opaque; differs after a reboot
 	Host  string `json:"host"`
-	NS    string `json:"ns,omitempty"` // PID namespace, opaque; "" where the system has none or doesn't tell
+	// PID namespace, opaque; "" if the system has none or doesn't tell
+	NS string `json:"ns,omitempty"`
 }
 
-// State is what can be said about a process from here and now.
+// State is what is known about a process at the moment.
 type State int
 
 const (
-	// Dead: proven gone. A zombie is dead, as is every process of an earlier boot.
+	// Dead means proven gone. A zombie is dead, as is every process of an earlier boot.
 	Dead State = iota
-	// Alive: that very process runs (or sleeps, or is stopped).
+	// Alive means that this very process is running, sleeping or stopped.
 	Alive
-	// Unknown: it is another host's or another PID namespace's, or the system doesn't let us look. Never take it for dead.
+	// Unknown means that it belongs to another host or PID namespace, or that the system hides
+	// it. Never treat it as dead.
 	Unknown
 )
 
@@ -44,14 +46,14 @@ func (s State) String() string {
 	return "unknown"
 }
 
-// A glimpse is what the system says about a process that exists.
+// A glimpse is the system's information about an existing process.
 type glimpse struct {
 	start  string
-	zombie bool // it has ended, and nobody has asked how yet
+	zombie bool // it has ended, but hasn't been reaped
 }
 
-// Self is this process. Where the system doesn't tell when it started, Start is empty, and the State of such an ID is
-// Unknown while its pid exists.
+// Self returns the ID of this process. If the system doesn't report its start time, Start is
+// empty, and the State of such an ID is Unknown while its pid exists.
 func Self() ID { return self() }
 
 var self = sync.OnceValue(func() ID {
@@ -62,7 +64,8 @@ var self = sync.OnceValue(func() ID {
 	return id
 })
 
-// Of is the process that has the pid now, a zombie too. The error is os.ErrNotExist where there is none.
+// Of returns the process that has the pid now, even a zombie. The error is os.ErrNotExist if
+// there is none.
 func Of(pid int) (ID, error) {
 	g, err := look(pid)
 	if err != nil {
@@ -71,7 +74,7 @@ func Of(pid int) (ID, error) {
 	return ID{PID: pid, Start: g.start, Boot: boot(), Host: host(), NS: namespace()}, nil
 }
 
-// State says whether the process lives.
+// State returns the state of the process.
 func (id ID) State() State {
 	if s := id.place(); s != Alive {
 		return s
@@ -92,20 +95,22 @@ func (id ID) State() State {
 	return Alive
 }
 
-// Alive says whether the process is proven alive.
+// Alive reports whether the process is proven alive.
 func (id ID) Alive() bool { return id.State() == Alive }
 
-// Dead says whether the process is proven dead. It can be neither alive nor dead: see Unknown.
+// Dead reports whether the process is proven dead. A process can be neither alive nor dead: see
+// Unknown.
 func (id ID) Dead() bool { return id.State() == Dead }
 
-// Here says whether the process can be seen from here, should it live: it is of this host, boot and PID namespace.
+// Here reports whether the process, if alive, would be visible: it has this host, boot and PID
+// namespace.
 func (id ID) Here() bool { return id.place() == Alive }
 
-// SameKernel says whether the process runs, or ran, under the kernel that this one runs under. Then a kernel lock that
-// nobody holds isn't held by that process.
+// SameKernel reports whether the process runs, or ran, under the same kernel as this one. If
+// so, a kernel lock that is free isn't held by that process.
 func (id ID) SameKernel() bool { return id.Boot != "" && id.Boot == boot() }
 
-// Where names the place of a process that can't be seen from here: "on host build-7".
+// Where describes the place of a process that isn't visible from here: "on host build-7".
 func (id ID) Where() string {
 	if id.Host == host() && id.NS != namespace() {
 		return "in another PID namespace (a container?)"
@@ -113,9 +118,10 @@ func (id ID) Where() string {
 	return fmt.Sprintf("on host %q", id.Host)
 }
 
-// place says whether the process can be seen from here: Alive for this host, boot and PID namespace, Dead for an earlier
-// boot, Unknown for another host or namespace. An ID without a boot (none could be read) is told from others by its start
-// alone, one without a namespace (older versions wrote none) counts as of ours.
+// place reports whether the process is visible from here: Alive for this host, boot and PID
+// namespace, Dead for an earlier boot, Unknown for another host or namespace. An ID without a
+// boot (none could be read) is distinguished by its start alone; one without a namespace (older
+// versions wrote none) counts as ours.
 func (id ID) place() State {
 	sameBoot := id.SameKernel()
 	switch {
@@ -131,8 +137,9 @@ func (id ID) place() State {
 	return Alive
 }
 
-// look finds out about the process that has the pid. The error is fs.ErrNotExist only where the kernel itself says that
-// there is none: a /proc that isn't mounted or hides other people's processes, or a ps that mayn't run, proves nothing.
+// look returns information about the process that has the pid. The error is fs.ErrNotExist only
+// if the kernel itself reports that there is none: a /proc that isn't mounted or hides other
+// users' processes, or a ps that isn't permitted, proves nothing.
 func look(pid int) (glimpse, error) {
 	if pid <= 0 {
 		return glimpse{}, fs.ErrNotExist

@@ -10,11 +10,12 @@ import (
 	"syscall"
 )
 
-// bootNamesHost: the boot's UUID is this machine's alone, while its host name changes with the network it is in.
+// bootNamesHost is true because the boot's UUID is unique to this machine, while its host name
+// changes with its network.
 const bootNamesHost = true
 
-// boot falls back to the time of the boot, which moves when the clock is set: better than nothing, on systems that
-// don't have the UUID.
+// boot falls back to the boot time on systems without the UUID. That changes when the clock is
+// set, but is better than nothing.
 var boot = sync.OnceValue(func() string {
 	if uuid, err := syscall.Sysctl("kern.bootsessionuuid"); err == nil && uuid != "" {
 		return uuid
@@ -26,10 +27,10 @@ var boot = sync.OnceValue(func() string {
 	return hex.EncodeToString([]byte(timeval))
 })
 
-// namespace: there is only one.
+// namespace returns "": there is only one.
 func namespace() string { return "" }
 
-// inspect asks ps: the kernel's own answer is a struct that only C headers describe.
+// inspect runs ps, because the kernel's own answer is a struct that only C headers describe.
 func inspect(pid int) (glimpse, error) {
 	line, err := ps("-o", "state=", "-o", "lstart=", "-p", strconv.Itoa(pid))
 	if err != nil {
@@ -46,14 +47,14 @@ func anyLives(group int) (bool, error) {
 	return parseGroups(table, group), nil
 }
 
-// table is all processes.
+// table returns all processes.
 func table() ([]entry, error) {
 	out, err := ps("-A", "-o", "pid=", "-o", "ppid=", "-o", "pgid=", "-o", "state=", "-o", "lstart=", "-o", "comm=")
 	return parseTable(out), err
 }
 
-// ps runs without the user's locale and time zone: it prints times in both, and the same process must have the same
-// start in every shell and on either side of a clock change.
+// ps runs ps without the user's locale and time zone. It prints times in both, and a process
+// must have the same start in every shell and on either side of a clock change.
 func ps(args ...string) (string, error) {
 	cmd := exec.Command("/bin/ps", args...)
 	cmd.Env = []string{"LC_ALL=C", "TZ=UTC"}
@@ -72,7 +73,7 @@ func lookUp(pid int) (entry, error) {
 	return entry{}, errors.Join(err, fmt.Errorf("no process %d", pid))
 }
 
-// parents looks processes up in one table: to ask for it takes long.
+// parents looks processes up in a single table, because it is slow to obtain.
 func parents() func(pid int) (entry, error) {
 	all, err := table()
 	return func(pid int) (entry, error) {

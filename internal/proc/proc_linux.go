@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// bootNamesHost: containers share the boot id of their machine, but not its pids.
+// bootNamesHost is false because containers share their machine's boot id, but not its pids.
 const bootNamesHost = false
 
 var boot = sync.OnceValue(func() string {
@@ -22,7 +22,7 @@ var boot = sync.OnceValue(func() string {
 	return strings.TrimSpace(string(b))
 })
 
-// namespace is the PID namespace that this process numbers processes in.
+// namespace returns the PID namespace of this process.
 var namespace = sync.OnceValue(func() string {
 	ns, err := os.Readlink("/proc/self/ns/pid")
 	if err != nil {
@@ -31,14 +31,14 @@ var namespace = sync.OnceValue(func() string {
 	return ns
 })
 
-// inspect reads when the process started, in clock ticks since the boot, and how it is.
+// inspect returns the state of the process and its start, in clock ticks since boot.
 func inspect(pid int) (glimpse, error) {
 	e, err := readStat(strconv.Itoa(pid))
 	return e.glimpse, err
 }
 
-// foreign is the error of a /proc that numbers processes otherwise than we do: unshare --pid without --mount-proc leaves
-// that of the outer namespace, in which our pids are other processes.
+// foreign returns an error if /proc belongs to another PID namespace: unshare --pid without
+// --mount-proc leaves the outer one's, in which our pids are other processes.
 var foreign = sync.OnceValue(func() error {
 	self, err := os.Readlink("/proc/self")
 	if err == nil && self != strconv.Itoa(os.Getpid()) {
@@ -62,13 +62,13 @@ func readStat(pid string) (entry, error) {
 	return e, err
 }
 
-// anyLives looks through all processes, since the kernel has no list of a group's for us.
+// anyLives searches all processes, since the kernel doesn't list the members of a group.
 func anyLives(group int) (bool, error) {
 	all, err := table()
 	return slices.ContainsFunc(all, func(e entry) bool { return e.group == group && !e.zombie }), err
 }
 
-// table is all processes that can be seen from here.
+// table returns all visible processes.
 func table() (all []entry, err error) {
 	if err := foreign(); err != nil {
 		return nil, err
@@ -93,14 +93,15 @@ func table() (all []entry, err error) {
 	return all, nil
 }
 
-// readLine reads a line of /proc. A drain does so every second for each wrapper, and os.File asks the kernel twice as much.
+// readLine reads a line of /proc. A drain does so every second for each wrapper, and os.File
+// takes twice as many system calls.
 func readLine(path string) ([]byte, error) {
 	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
 	defer syscall.Close(fd)
-	line := make([]byte, 4096) // the kernel gives it whole
+	line := make([]byte, 4096) // the kernel returns it whole
 	for {
 		n, err := syscall.Read(fd, line)
 		switch {
@@ -115,5 +116,5 @@ func readLine(path string) ([]byte, error) {
 
 func lookUp(pid int) (entry, error) { return readStat(strconv.Itoa(pid)) }
 
-// parents looks processes up one by one: each knows its parent.
+// parents looks processes up one at a time: each names its parent.
 func parents() func(pid int) (entry, error) { return lookUp }

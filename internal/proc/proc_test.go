@@ -71,7 +71,7 @@ func (c *child) status() syscall.WaitStatus {
 	return c.ProcessState.Sys().(syscall.WaitStatus)
 }
 
-// soon polls until ok, for so long that only a bug takes it.
+// soon polls until ok, with a deadline that only a bug exceeds.
 func soon(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
@@ -141,7 +141,7 @@ func TestChildLivesAndDies(t *testing.T) {
 	}
 }
 
-// The gate execs the agent: its identity on disk must be the agent's.
+// The gate execs the agent, so its identity on disk must be the agent's.
 func TestExecKeepsTheIdentity(t *testing.T) {
 	stopped := start(t, "kill -STOP $$; exec sleep 300")
 	soon(t, "the stopped child runs sleep", func() bool {

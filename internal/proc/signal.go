@@ -9,20 +9,21 @@ import (
 	"time"
 )
 
-// ErrDead: there is no such process, or no such group, that we could signal.
+// ErrDead is returned if there is no such process or group that we could signal.
 var ErrDead = errors.New("no such process here any more")
 
 const (
-	killLimit = 5 * time.Second // after SIGKILL only a process stuck in the kernel is still there
+	killLimit = 5 * time.Second // after SIGKILL only a process stuck in the kernel remains
 
 	firstPause = time.Millisecond
 	lastPause  = 50 * time.Millisecond
 )
 
-// Signal sends sig to the process if it is alive, and is ErrDead otherwise.
+// Signal sends sig to the process if it is alive; otherwise the error is ErrDead.
 func (id ID) Signal(sig syscall.Signal) error {
-	// The handle first, then the check: on Linux it is a pidfd, which stays with the process that had the pid when it
-	// was opened, so that none that gets the pid between the check and the signal is hit.
+	// Open the handle before the check: on Linux it is a pidfd, which stays with the process
+	// that had the pid then, so the signal can't hit a process that gets the pid after the
+	// check.
 	p, err := os.FindProcess(id.PID)
 	if err != nil {
 		return fmt.Errorf("signal process %d: %w", id.PID, ErrDead)
@@ -41,15 +42,17 @@ func (id ID) Signal(sig syscall.Signal) error {
 	return nil
 }
 
-// SignalGroup sends sig to the process group that the process leads, or led: its members may outlive it. It is
-// ErrDead where the group is gone, of an earlier boot, another host or PID namespace. No error doesn't mean that somebody heard it:
-// zombies take signals, too.
+// SignalGroup sends sig to the process group that the process leads, or led: its members may
+// outlive it. The error is ErrDead if the group is gone, or belongs to an earlier boot, another
+// host or PID namespace. Success doesn't mean that a process received the signal: zombies
+// accept signals, too.
 //
-// That it is still our group follows from how pids are given out: no new process gets a pid that is in use as the id of
-// a group. So while our group has members, its pid belongs to its leader or, when the leader is gone, to nobody. If a
-// process with the pid exists that started at another time, then our group came to its end before that one began, and
-// whatever group has the number now is another's. What this can't tell: our group ended, all pids went round, a new
-// leader got the number, and died before its group did.
+// That the group is still ours follows from how pids are assigned: no new process gets a pid
+// that is in use as the id of a group. So while our group has members, its pid belongs to its
+// leader or, if the leader is gone, to no process. If a process with the pid exists that
+// started at another time, our group ended before that process began, and any group with the
+// number belongs to another leader. One case goes undetected: our group ended, all pids were
+// used up, a new leader got the number, and died before its group did.
 func (id ID) SignalGroup(sig syscall.Signal) error {
 	err := id.signalGroup(sig)
 	if err != nil {
@@ -59,7 +62,7 @@ func (id ID) SignalGroup(sig syscall.Signal) error {
 }
 
 func (id ID) signalGroup(sig syscall.Signal) error {
-	if id.PID <= 1 || id.place() != Alive { // kill(-1) is everybody
+	if id.PID <= 1 || id.place() != Alive { // kill(-1) signals every process
 		return ErrDead
 	}
 	g, err := look(id.PID)
@@ -78,16 +81,19 @@ func (id ID) signalGroup(sig syscall.Signal) error {
 		return errors.New("the process doesn't lead a group")
 	case errors.Is(err, syscall.ESRCH):
 		return ErrDead
-	case errors.Is(err, syscall.EPERM) && !id.groupLives(): // so Darwin says that they are all zombies
+	case errors.Is(err, syscall.EPERM) && !id.groupLives():
+		// Darwin's way to say that all are zombies
 		return ErrDead
 	}
 	return err
 }
 
-// EndGroup ends the process group that the process leads or led: SIGTERM, and SIGKILL to who is still there after
-// grace. It returns when the group is gone; one of zombies alone is, whoever may have to reap them. A group that
-// was gone before is no error. The error is for a group that may live on: on another host or in another PID namespace, or not ours to signal, or
-// stuck in the kernel for 5 s after SIGKILL. Members that left for a group of their own are not ended.
+// EndGroup ends the process group that the process leads or led: SIGTERM, then SIGKILL for
+// members that remain after grace. It returns when the group is gone; a group of only zombies
+// counts as gone, whichever process has to reap them. A group that was gone before isn't an
+// error. The error is for a group that may live on: on another host or in another PID
+// namespace, not ours to signal, or stuck in the kernel for 5 s after SIGKILL. EndGroup doesn't
+// end members that left for a group of their own.
 func EndGroup(id ID, grace time.Duration) error {
 	if id.place() == Unknown {
 		return fmt.Errorf("end process group %d: it is %s", id.PID, id.Where())
@@ -99,11 +105,13 @@ func EndGroup(id ID, grace time.Duration) error {
 	case err != nil:
 		return fmt.Errorf("end process group %d: %w", id.PID, err)
 	}
-	_ = id.signalGroup(syscall.SIGCONT) // a stopped process sees SIGTERM only when it goes on
+	// a stopped process handles SIGTERM only after it continues
+	_ = id.signalGroup(syscall.SIGCONT)
 	if id.groupEnds(grace, func() {}) {
 		return nil
 	}
-	// Again and again: a member can fork while the others are being killed, and not every kernel holds forks off.
+	// Repeat: a member can fork while the others are being killed, and not every kernel
+	// prevents that.
 	if id.groupEnds(killLimit, func() { err = id.signalGroup(syscall.SIGKILL) }) {
 		return nil
 	}
@@ -113,7 +121,8 @@ func EndGroup(id ID, grace time.Duration) error {
 	return fmt.Errorf("end process group %d: still there %g s after SIGKILL", id.PID, killLimit.Seconds())
 }
 
-// groupEnds calls nudge and looks, at growing intervals, until the group is gone (true) or limit has passed.
+// groupEnds calls nudge and checks, at growing intervals, until the group is gone (true) or
+// limit has passed.
 func (id ID) groupEnds(limit time.Duration, nudge func()) bool {
 	deadline := time.Now().Add(limit)
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
@@ -129,11 +138,11 @@ func (id ID) groupEnds(limit time.Duration, nudge func()) bool {
 	}
 }
 
-// succeededBy says whether the process that has the pid now is another one. Of a zombie the system may not know the
-// start any more; it still has the pid, so it isn't another's.
+// succeededBy reports whether the process that has the pid now is a different one. A zombie's
+// start may be unknown, but since it still has the pid, it is the same process.
 func (id ID) succeededBy(g glimpse) bool { return g.start != "" && g.start != id.Start }
 
-// groupLives says whether the group has a member that isn't a zombie. Where the system doesn't tell, it has.
+// groupLives reports whether the group has a member that isn't a zombie, or if unknown, true.
 func (id ID) groupLives() bool {
 	g, err := look(id.PID)
 	switch {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// long is a grace that a test never waits for, unless what it tests is broken.
+// long is a grace period that a test waits for only if its subject is broken.
 const long = 30 * time.Second
 
 func TestSignal(t *testing.T) {
@@ -177,7 +177,8 @@ func TestEndGroupGivesTimeToCleanUp(t *testing.T) {
 	}
 }
 
-// A suspended agent (Ctrl-Z, or stopped for reading from its terminal) must see the SIGTERM, not just have it.
+// A suspended agent (by Ctrl-Z, or for reading from its terminal) must handle the SIGTERM, not
+// just have it pending.
 func TestEndGroupWakesTheStopped(t *testing.T) {
 	c := start(t, `trap 'exit 7' TERM; echo ready; while :; do sleep 0.01; done`)
 	c.line(t)

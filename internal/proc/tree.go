@@ -12,34 +12,35 @@ import (
 	"time"
 )
 
-// A Tree is a program and everything that it has started, wherever that has gone: to another group
-// or session, to another parent, with another environment. No single sign of it is certain, so
-// each that is given counts.
+// A Tree is a program and everything it has started, wherever that has gone: to another group
+// or session, to another parent, with another environment. No single sign of membership is
+// certain, so every given one counts.
 type Tree struct {
 	Root  ID       // the program, which leads a session; the zero ID for none
 	Marks []string // "NAME=value" each: the program got one of them in its environment
 
-	// Below: what is below this process belongs to it. This process must have called Adopt before
-	// the program was started.
+	// Below means that all descendants of this process belong to the tree. This process must
+	// have called Adopt before the program was started.
 	Below bool
-	// Helpers: processes below this one that are of its own session are helpers of this one's, and
-	// don't belong to the program. The program leads another session, and nothing that it starts
-	// can join this one.
+	// Helpers means that descendants in this process's own session are its helpers and don't
+	// belong to the program. The program leads another session, and nothing it starts can join
+	// this one.
 	Helpers bool
 }
 
-// End ends the tree: SIGTERM, and SIGKILL to what is still there after grace. It returns when all
-// of it is gone, with the names of what it found, of the first few. The error is for what may live
-// on.
+// End ends the tree: SIGTERM, then SIGKILL for processes that remain after grace. It returns
+// when all of it is gone, with the names of the first few processes found. The error is for
+// processes that may live on.
 //
-// On Linux, with Below, that nothing is left is certain, but for what another service was asked to
-// start. Elsewhere, what has left the program's group with an environment of its own isn't found.
+// On Linux, with Below, it is certain that nothing is left except what another service was
+// asked to start. Elsewhere, processes that have left the program's group with an environment
+// of their own aren't found.
 func (t Tree) End(grace time.Duration) (found []string, err error) {
 	switch {
 	case t.Root.PID == 0:
 	case t.Root.place() == Unknown:
 		return nil, fmt.Errorf("end process %d: it is %s", t.Root.PID, t.Root.Where())
-	case t.Root.place() == Dead: // of an earlier boot, with all that it had started
+	case t.Root.place() == Dead: // of an earlier boot, with all its descendants
 		return nil, nil
 	}
 	h := hunt{Tree: t, known: map[int]string{}, strangers: map[int]string{}, told: map[int]string{}}
@@ -54,7 +55,7 @@ func (t Tree) End(grace time.Duration) (found []string, err error) {
 			if quiet++; quiet > 1 || t.Below && h.alone() {
 				return h.names, nil
 			}
-			continue // what forks while the table is read may not be in it
+			continue // a process forked while the table is read may be missing from it
 		}
 		quiet = 0
 		now := time.Now()
@@ -66,8 +67,8 @@ func (t Tree) End(grace time.Duration) (found []string, err error) {
 	}
 }
 
-// Reap takes the exit statuses of processes that were left to this one. Nobody else waits for
-// them. Root is waited for by who has started it.
+// Reap reaps orphans that this process has adopted, which it alone can do. It leaves Root to
+// the process that started it.
 func (t Tree) Reap() {
 	if _, ended := children(); !ended {
 		return
@@ -78,20 +79,20 @@ func (t Tree) Reap() {
 	}
 }
 
-// mostNames are told of what is ended.
+// mostNames is how many of the ended processes are named.
 const mostNames = 8
 
-// A hunt is the ending of a tree.
+// A hunt is the state of End.
 type hunt struct {
 	Tree
-	known     map[int]string // pid and start of those that were found
-	strangers map[int]string // of those whose environment has no mark
-	told      map[int]string // of those that have got SIGTERM
-	names     []string       // of all that were found
-	err       error          // of the last signal that wasn't delivered
+	known     map[int]string // pid → start of the processes found
+	strangers map[int]string // pid → start of those without a mark in their environment
+	told      map[int]string // pid → start of those that got SIGTERM
+	names     []string       // of all processes found
+	err       error          // the last error from signaling
 }
 
-// look finds what lives of the tree.
+// look returns the live processes of the tree.
 func (h *hunt) look() (living []entry, err error) {
 	all, err := table()
 	if err != nil {
@@ -140,8 +141,8 @@ func (h *hunt) look() (living []entry, err error) {
 	return living, nil
 }
 
-// marked are the processes that carry the mark. What was found once, or once without the mark,
-// isn't asked again.
+// marked returns the processes that carry a mark. It doesn't check again those found before, or
+// found without a mark.
 func (h *hunt) marked(all []entry) (map[int]bool, error) {
 	if len(h.Marks) == 0 {
 		return nil, nil
@@ -158,7 +159,8 @@ func (h *hunt) marked(all []entry) (map[int]bool, error) {
 	return marked, err
 }
 
-// session reports whether a session or a group with Root's number is Root's: see SignalGroup.
+// session reports whether a session or group with Root's number belongs to Root: see
+// SignalGroup.
 func (h *hunt) session(all []entry) bool {
 	if h.Root.PID <= 1 {
 		return false
@@ -167,10 +169,10 @@ func (h *hunt) session(all []entry) bool {
 	return i < 0 || h.Root.Start != "" && !h.Root.succeededBy(all[i].glimpse)
 }
 
-// helper reports whether a child of this process isn't the program's.
+// helper reports whether a child of this process is a helper rather than the program's.
 func (h *hunt) helper(e entry) bool { return h.Helpers && e.session == ownSession() }
 
-// ownSession is this process's session, -1 where the system doesn't tell.
+// ownSession returns this process's session, -1 if unknown.
 var ownSession = sync.OnceValue(func() int {
 	e, err := lookUp(os.Getpid())
 	if err != nil {
@@ -179,7 +181,7 @@ var ownSession = sync.OnceValue(func() int {
 	return e.session
 })
 
-// reap takes the statuses of zombies that were left to this process.
+// reap reaps zombies that this process has adopted.
 func (h *hunt) reap(all []entry) {
 	for _, e := range all {
 		if e.zombie && e.parent == os.Getpid() && e.pid != h.Root.PID && !h.helper(e) {
@@ -188,8 +190,8 @@ func (h *hunt) reap(all []entry) {
 	}
 }
 
-// alone reports whether it is certain that nothing is below this process: a descendant without a
-// parent would be its child.
+// alone reports whether it is certain that this process has no descendants: an orphaned one
+// would be its child.
 func (h *hunt) alone() bool {
 	any, _ := children()
 	return !any
@@ -204,7 +206,8 @@ func (h *hunt) signal(living []entry, kill bool) {
 		case h.told[e.pid] != e.start:
 			h.told[e.pid] = e.start
 			h.note(id.Signal(syscall.SIGTERM))
-			h.note(id.Signal(syscall.SIGCONT)) // a stopped process sees SIGTERM only when it goes on
+			// a stopped process handles SIGTERM only after it continues
+			h.note(id.Signal(syscall.SIGCONT))
 		}
 	}
 }
@@ -215,7 +218,7 @@ func (h *hunt) note(err error) {
 	}
 }
 
-// survivors is the error of what can't be ended.
+// survivors returns the error for processes that can't be ended.
 func (h *hunt) survivors(living []entry) error {
 	var names []string
 	for _, e := range living {
@@ -225,7 +228,7 @@ func (h *hunt) survivors(living []entry) error {
 	return errors.Join(err, h.err)
 }
 
-// endGroup is what can be done where the process table can't be read.
+// endGroup is the fallback if the process table can't be read.
 func (h *hunt) endGroup(grace time.Duration) error {
 	if h.Root.PID == 0 {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// BootTime is when the machine was started, where the system says so as Linux does.
+// BootTime returns when the machine was started; false unless the system reports it like Linux.
 func BootTime() (time.Time, bool) {
 	data, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -26,10 +26,10 @@ func BootTime() (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// mostNamed processes are named.
+// mostNamed is how many processes are named.
 const mostNamed = 5
 
-// Users names the processes that have the file open, as far as they can be seen here.
+// Users names the processes that have the file open, as far as they are visible.
 func Users(path string) []string {
 	return processes(func(dir string) bool {
 		open, _ := os.ReadDir(filepath.Join(dir, "fd"))
@@ -40,7 +40,7 @@ func Users(path string) []string {
 	})
 }
 
-// Gits names the gits that work in the repository, by their directories.
+// Gits names the git processes in the repository, by their working directories.
 func Gits(common string) []string {
 	top := filepath.Dir(common)
 	return processes(func(dir string) bool {
@@ -50,7 +50,8 @@ func Gits(common string) []string {
 	})
 }
 
-// processes names those for which is is true, by their directories in /proc: none where there is no such thing.
+// processes names the processes for whose directory in /proc is returns true; none without
+// /proc.
 func processes(is func(dir string) bool) (list []string) {
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
 	more := 0

@@ -1,7 +1,8 @@
 package proc
 
-// HasVariable reports whether a process of this PID namespace was started with the variable, "NAME=value", in its
-// environment. Processes of other users don't count: their environments can't be read.
+// HasVariable reports whether a process of this PID namespace was started with the variable,
+// "NAME=value", in its environment. It ignores processes of other users, whose environments
+// can't be read.
 func HasVariable(variable string) (bool, error) {
 	all, err := table()
 	if err != nil {

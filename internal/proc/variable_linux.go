@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// carriers are those of the processes that were started with one of the variables, "NAME=value",
-// in their environment.
+// carriers returns the processes that were started with one of the variables, "NAME=value", in
+// their environment.
 func carriers(variables []string, among []entry) (map[int]bool, error) {
 	found := map[int]bool{}
 	for _, e := range among {
@@ -26,8 +26,8 @@ func carriers(variables []string, among []entry) (map[int]bool, error) {
 	return found, nil
 }
 
-// environOf is the environment that a process was started with, its variables ended by NULs. A
-// zombie has none, and that of another user's process can't be read.
+// environOf returns the environment that a process was started with, its variables ended by
+// NULs. A zombie has none, and another user's process is unreadable.
 func environOf(pid int) ([]byte, error) {
 	return os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 }

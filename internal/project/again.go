@@ -10,10 +10,12 @@ import (
 	"greenlight/internal/trust"
 )
 
-// Again returns the project with the commands that config.json names now, for a run that is under way; p itself where they are the
-// same. It follows the test command, git.setup, git.teardown and the agents' command lines as far as they are allowed, and a sandbox
-// that was turned on. A command that isn't allowed changes nothing: agents can write the file, and must not hold up a run with it.
-// Unheeded returns those. Everything else, and what the file doesn't name anymore, stays as it was when the run began.
+// Again returns the project with the commands now in config.json, for a run in progress; p
+// itself if they are unchanged. It follows the test command, git.setup, git.teardown and the
+// agents' command lines as far as they are allowed, and a sandbox that was turned on. A command
+// that isn't allowed changes nothing, because agents can write the file and must not hold up a
+// run that way; Unheeded returns these. Everything else, and settings removed from the file,
+// stay as at the start of the run.
 func (p *Project) Again(allowed func([]trust.Command) bool) *Project {
 	now, err := readConfig(filepath.Join(p.Root, ConfigFile))
 	if err != nil { // it may be half written
@@ -53,8 +55,8 @@ func (p *Project) Again(allowed func([]trust.Command) bool) *Project {
 	return &again
 }
 
-// followAgents returns the agents as they are now, as far as takes lets each. One that a run didn't know is taken: it runs only once it
-// is allowed.
+// followAgents returns the current agents, as far as takes allows each. It adopts new ones:
+// they run only once they are allowed.
 func followAgents(had, now map[string]agent.Custom, takes func(keys ...string) bool) map[string]agent.Custom {
 	agents := maps.Clone(had)
 	if agents == nil {
@@ -71,13 +73,14 @@ func followAgents(had, now map[string]agent.Custom, takes func(keys ...string) b
 	return agents
 }
 
-// Unheeded returns the commands of config.json that Again didn't follow, since this person hasn't allowed them.
+// Unheeded returns the commands of config.json that Again ignored, because this person hasn't
+// allowed them.
 func (p *Project) Unheeded() []trust.Command { return p.unheeded }
 
-// chosen are all commands and the sandbox.
+// chosen returns all commands and the sandbox.
 func (c Config) chosen() []trust.Command { return append(c.commands(), c.SandboxChoice()) }
 
-// different are the keys of the commands in list that the file has otherwise.
+// different returns the keys of the commands in list that differ from the file's.
 func different(list, file []trust.Command) map[string]bool {
 	keys := map[string]bool{}
 	for _, c := range list {
@@ -88,12 +91,13 @@ func different(list, file []trust.Command) map[string]bool {
 	return keys
 }
 
-// inForce leaves out what the file has otherwise by now: a person has allowed it, when the run began, and may have allowed that instead.
+// inForce omits what the file has changed: a person allowed it when the run began, and may have
+// allowed the replacement.
 func (p *Project) inForce(list []trust.Command) []trust.Command {
 	return slices.DeleteFunc(list, func(c trust.Command) bool { return p.superseded[c.Key] })
 }
 
-// AgentCommands are those of Commands that start the agent.
+// AgentCommands returns those of Commands that start the agent.
 func (p *Project) AgentCommands(a agent.Agent) []trust.Command {
 	return p.inForce(slices.DeleteFunc(p.Config.commands(), func(c trust.Command) bool { return !slices.Contains(a.Keys, c.Key) }))
 }

@@ -16,16 +16,16 @@ import (
 	"greenlight/internal/trust"
 )
 
-// testKey is the setting with the command line of the tests.
+// testKey is the setting with the test command.
 const testKey = "test.command"
 
-// removableKey is the setting with the paths where tests may be removed without asking. It runs nothing, and decides what a person sees:
-// so a person has to have allowed it.
+// removableKey is the setting with the paths where tests may be removed without asking. It runs
+// nothing, but decides what a person sees, so a person must have allowed it.
 const removableKey = "test.removable"
 
-// Commands are what the configuration says about starting the agents, about the worktree that it gets, and about the tests of what
-// comes out: what a person must have allowed before (package trust). There is none for an agent whose command line gl makes
-// by itself, without a worktree.
+// Commands returns the configured commands that a person must have allowed (package trust):
+// those that start the agents, prepare their worktrees, and run the tests on the result. There
+// are none for an agent whose command line gl builds itself, without a worktree.
 func (p *Project) Commands(ctx context.Context, agents ...agent.Agent) ([]trust.Command, error) {
 	var keys []string
 	for _, a := range agents {
@@ -44,15 +44,16 @@ func (p *Project) Commands(ctx context.Context, agents ...agent.Agent) ([]trust.
 	return append(list, filters...), err
 }
 
-// CleanCommands are what is run when worktrees are removed: filters, by which git looks for changes, and git.teardown; with the place
-// where worktrees are.
+// CleanCommands returns the commands run when worktrees are removed: filters, which git uses to
+// look for changes, and git.teardown; plus the directory of the worktrees.
 func (p *Project) CleanCommands(ctx context.Context) ([]trust.Command, error) {
 	list := slices.DeleteFunc(p.Config.commands(), func(c trust.Command) bool { return c.Key != "git.teardown" && c.Key != "git.worktrees" })
 	filters, err := p.Filters(ctx)
 	return append(list, filters...), err
 }
 
-// LaneCommands are what the lane runs: git.setup, the tests, git.teardown, and filters; with the place where worktrees are.
+// LaneCommands returns the commands that the merge queue runs: git.setup, the tests,
+// git.teardown, and filters; plus the directory of the worktrees.
 func (p *Project) LaneCommands(ctx context.Context) ([]trust.Command, error) {
 	list := slices.DeleteFunc(p.Config.commands(), func(c trust.Command) bool {
 		return !strings.HasPrefix(c.Key, "git.") && c.Key != testKey && c.Key != removableKey
@@ -62,11 +63,12 @@ func (p *Project) LaneCommands(ctx context.Context) ([]trust.Command, error) {
 	return append(list, filters...), err
 }
 
-// Filters are the commands in the repository's own configuration that git runs when it fills a worktree and, where pull requests are
-// opened, when it pushes; with where that goes.
+// Filters returns the commands in the repository's own configuration that git runs when it
+// fills a worktree and, if pull requests are used, when it pushes; plus the push destination.
 func (p *Project) Filters(ctx context.Context) ([]trust.Command, error) {
 	filters, err := git.Filters(ctx, p.Root)
-	if errors.Is(err, git.ErrNone) || errors.Is(err, git.ErrMissing) { // neither are there worktrees
+	// then there are no worktrees either
+	if errors.Is(err, git.ErrNone) || errors.Is(err, git.ErrMissing) {
 		return nil, nil
 	}
 	if err == nil && p.Config.Git.Deliver == DeliverPR {
@@ -85,8 +87,9 @@ func asCommands(filters []git.Setting) []trust.Command {
 	return list
 }
 
-// commands are all that the configuration says about starting agents, making their worktrees and testing. The flags that claude gets
-// anyway add nothing. Where worktrees are is among them: gl writes and removes directories there.
+// commands returns everything configured about starting agents, preparing their worktrees and
+// testing. Claude's default flags add nothing. The directory of the worktrees is included,
+// because gl writes and removes directories there.
 func (c Config) commands() []trust.Command {
 	var list []trust.Command
 	for _, name := range slices.Sorted(maps.Keys(c.Agents)) {
@@ -131,7 +134,8 @@ func (c Config) commands() []trust.Command {
 	return list
 }
 
-// environment is variables as a person is asked about them. A value that may be a key isn't shown: its hash says whether it has changed.
+// environment formats variables for a person's approval. A value that may be a key is replaced
+// by its hash, which shows whether it has changed.
 func environment(env map[string]string) string {
 	var words []string
 	for _, name := range slices.Sorted(maps.Keys(env)) {
@@ -140,7 +144,8 @@ func environment(env map[string]string) string {
 	return strings.Join(words, " ")
 }
 
-// runsCode are variables whose value names code that programs run, or where they find it. A person who is asked sees it.
+// runsCode are variables whose value names code that programs run, or where they find it. They
+// are shown when a person is asked.
 var runsCode = []string{
 	"NODE_OPTIONS", "NODE_PATH", "BASH_ENV", "ENV", "PROMPT_COMMAND", "SHELLOPTS", "PERL5OPT", "PERL5LIB", "PYTHONSTARTUP", "PYTHONPATH", "PYTHONHOME", "RUBYOPT",
 	"RUBYLIB", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "DYLD_INSERT_LIBRARIES", "PATH", "EDITOR",
@@ -149,7 +154,8 @@ var runsCode = []string{
 	"PS4", "DOTNET_STARTUP_HOOKS", "CLAUDE_CODE_SHELL_PREFIX",
 }
 
-// shownVariable is the value as people may see it: a place, a reference to a variable, or what is run.
+// shownVariable returns the value as people may see it: a path, a reference to a variable, or
+// code to run.
 func shownVariable(name, value string) string {
 	npm := strings.HasPrefix(strings.ToLower(name), "npm_config_") && !isSecret(name)
 	if slices.Contains(runsCode, name) || strings.HasPrefix(name, "GIT_CONFIG_VALUE_") || npm {
@@ -168,7 +174,8 @@ func shownVariable(name, value string) string {
 	return hidden
 }
 
-// isSecret says whether a variable of that name holds something that nobody is to see, whatever it looks like.
+// isSecret reports whether a variable with that name contains a secret, whatever its value
+// looks like.
 func isSecret(name string) bool {
 	return slices.ContainsFunc([]string{"KEY", "TOKEN", "SECRET", "PASS", "AUTH", "CRED"}, func(part string) bool {
 		return strings.Contains(strings.ToUpper(name), part)
@@ -180,31 +187,31 @@ const (
 	cachesKey  = "sandbox_caches"
 )
 
-// SandboxChoice is the sandbox as something that a person has chosen: another choice needs their agreement.
+// SandboxChoice returns the sandbox as a person's choice: changing it needs their approval.
 func (c Config) SandboxChoice() trust.Command {
 	return trust.Command{Key: sandboxKey, Line: c.Sandbox, Free: true}
 }
 
-// Commands are all commands that the settings name. The error is about the file's values.
+// Commands returns all commands in the settings. The error is about the file's values.
 func (s *Settings) Commands() ([]trust.Command, error) {
 	c, err := parseConfig(s.doc.Bytes())
 	return append(c.commands(), c.SandboxChoice()), err
 }
 
-// Test is how the settings have the tests run, with the command as what a person must have allowed; no list without one.
+// Test returns the test settings, and the test command to be allowed, if any.
 func (s *Settings) Test() (Test, []trust.Command) {
-	c, _ := parseConfig(s.doc.Bytes()) // what can't be read isn't run
+	c, _ := parseConfig(s.doc.Bytes()) // an unreadable setting isn't run
 	return c.Test, slices.DeleteFunc(c.commands(), func(c trust.Command) bool { return c.Key != testKey })
 }
 
-// Agent is the names of the agents that the settings choose, with commas between them.
+// Agent returns the names of the selected agents, separated by commas.
 func (s *Settings) Agent() string {
-	c, _ := parseConfig(s.doc.Bytes()) // the default where the file is wrong
+	c, _ := parseConfig(s.doc.Bytes()) // the default if the file is invalid
 	return strings.Join(c.Agent, ",")
 }
 
-// Isolation is where the settings have slices built.
+// Isolation returns where the settings have slices built.
 func (s *Settings) Isolation() string {
-	c, _ := parseConfig(s.doc.Bytes()) // the default where the file is wrong
+	c, _ := parseConfig(s.doc.Bytes()) // the default if the file is invalid
 	return c.Git.Isolation
 }

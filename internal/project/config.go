@@ -23,40 +23,45 @@ import (
 	"greenlight/internal/text/jsonedit"
 )
 
-// A Config is what .greenlight/config.json says about running agents; the defaults where it says nothing.
+// A Config is the part of .greenlight/config.json about running agents, with defaults for
+// missing settings.
 type Config struct {
-	Max        int                     // agents at a time
+	Max        int                     // number of parallel agents
 	Agent      []string                // names of agents, in order of preference
-	Flags      []string                // further arguments for claude
+	Flags      []string                // additional arguments for claude
 	Agents     map[string]agent.Custom // by name
-	Prefix     string                  // of the tmux session's name
-	Interval   time.Duration           // the watch loop's safety net
-	StaleAfter time.Duration           // when a claim of somebody else counts as stale
-	Silent     time.Duration           // an agent without any event is hung after this
-	Tool       time.Duration           // the same while a tool runs
+	Prefix     string                  // prefix of the tmux session's name
+	Interval   time.Duration           // polling interval of the watch loop, as a safety net
+	StaleAfter time.Duration           // when another session's claim counts as stale
+	Silent     time.Duration           // an agent without any event for this long is hung
+	Tool       time.Duration           // the same while a tool is running
 	Result     time.Duration           // between an agent's result and its exit
-	Hold       time.Duration           // the first hold after a limit that doesn't say when it ends
+	Hold       time.Duration           // the first hold after a limit without a reset time
 	Stagger    time.Duration           // between two launches
 	Curfew     plan.Curfew             // when nothing is launched
 
-	// WindowPercent is how much of a usage window of an account may be used up, and still an agent is launched on it.
+	// WindowPercent is the used part of an account's usage window up to which agents are
+	// launched on it.
 	WindowPercent float64
 
-	Escalate string   // the model for an attempt that is to put red tests right; "" for the one before
-	Mode     string   // "interactive", or "yolo": what may be asked isn't
-	Git      Git      // about worktrees
-	Review   string   // which slices wait for a person before they land: ReviewAlways, ReviewVerify, ReviewNever
-	Sandbox  string   // SandboxBwrap: what runs in worktrees is confined; SandboxOff
-	Caches   []string // directories of the person's that are writable in the sandbox, as they are written: ~ is HOME
-	Test     Test     // how gl runs the project's tests
-	Budget   Budget   // what agents may cost
-	Notify   Notify   // who is told of what a drain meets, and how
+	Escalate string // the model for an attempt to fix red tests; "" for the same as before
+	Mode     string // "interactive", or "yolo" to skip optional questions
+	Git      Git    // settings for worktrees
+	// which slices need a person's approval before they are merged: ReviewAlways, ReviewVerify,
+	// ReviewNever
+	Review  string
+	Sandbox string // SandboxBwrap confines programs in worktrees; or SandboxOff
+	// the person's directories that are writable in the sandbox, as written: ~ is HOME
+	Caches []string
+	Test   Test   // how gl runs the project's tests
+	Budget Budget // cost limits of agents
+	Notify Notify // which events are announced, and how
 }
 
-// A Budget limits what agents cost, in dollars as they report it. 0 is no limit.
+// A Budget limits the cost of agents, in dollars as they report it. 0 is no limit.
 type Budget struct{ Slice, Drain, Day float64 }
 
-// limits lists the keys of the section in the order in which they are shown.
+// limits returns the keys of the section in display order.
 func (b *Budget) limits() []budgetLimit {
 	return []budgetLimit{{"slice_usd", &b.Slice}, {"drain_usd", &b.Drain}, {"day_usd", &b.Day}}
 }
@@ -66,7 +71,8 @@ type budgetLimit struct {
 	to  *float64
 }
 
-// Budget is what the configuration says now: a person may raise it while a drain runs. What can't be read is as it was.
+// Budget returns the current setting, because a person may raise it during a run. If it can't
+// be read, the old one applies.
 func (p *Project) Budget() Budget {
 	if c, err := readConfig(filepath.Join(p.Root, ConfigFile)); err == nil {
 		return c.Budget
@@ -74,41 +80,47 @@ func (p *Project) Budget() Budget {
 	return p.Config.Budget
 }
 
-// Test is what the configuration says about the project's tests.
+// Test is the configuration of the project's tests.
 type Test struct {
 	Command testrun.Command // the zero Command for none
 	Limit   time.Duration
-	Batch   time.Duration  // slices that wait are tested together where tests usually take longer
-	Pattern *regexp.Regexp // finds the counts in the output; nil for the runners that gl knows
+	// waiting slices are tested together if tests usually take longer than this
+	Batch   time.Duration
+	Pattern *regexp.Regexp // finds the counts in the output; nil to use the built-in runners
 
 	Removable []string // patterns of paths where tests may be removed without asking
 }
 
-// Git is what the configuration says about working in git worktrees.
+// Git is the configuration of git worktrees.
 type Git struct {
-	Asked         bool          // somebody has asked for the isolation; else it is the default, and shared where worktrees can't be had
-	Isolation     string        // "worktree": each slice is built in a worktree of its own; "shared": all in one checkout
-	Target        string        // the branch that the work is for; "" for the one that is checked out at first
-	Worktrees     string        // where worktrees are made; "" for beside the repository
-	BranchPrefix  string        // of the branches that gl makes
+	// Isolation is explicit; otherwise it is the default, and shared if worktrees aren't
+	// possible
+	Asked bool
+	// "worktree": each slice is built in its own worktree; "shared": all in one checkout
+	Isolation     string
+	Target        string        // the branch to merge to; "" for the one checked out at first
+	Worktrees     string        // directory of the worktrees; "" for beside the repository
+	BranchPrefix  string        // prefix of the branches that gl creates
 	Setup         []string      // a command that prepares a new worktree; nil for none
 	Teardown      []string      // a command that runs before a worktree is removed; nil for none
 	SetupLimit    time.Duration // how long Setup may take
 	SnapshotEvery time.Duration // how often work in a worktree is saved
-	Deliver       string        // what becomes of what has landed: DeliverMerge, DeliverBranch, DeliverPR
-	Land          string        // what a slice becomes in the lane: LandMerge, LandRebase, LandSquash
-	CommitState   bool          // gl commits state files on the target
-	SnapshotMB    int           // a larger snapshot isn't taken, and the worktree is kept instead
+	// how merged work is delivered: DeliverMerge, DeliverBranch, DeliverPR
+	Deliver string
+	// how the merge queue merges a slice: LandMerge, LandRebase, LandSquash
+	Land        string
+	CommitState bool // gl commits state files on the target
+	SnapshotMB  int  // a larger snapshot isn't taken, and the worktree is kept instead
 }
 
 // The values of Deliver.
 const (
-	DeliverMerge  = "merge"  // the target is moved to it
-	DeliverBranch = "branch" // the lane's branch is the product
-	DeliverPR     = "pr"     // the lane's branch is pushed, and is in a pull request
+	DeliverMerge  = "merge"  // the target branch moves to it
+	DeliverBranch = "branch" // the merge queue's branch is the result
+	DeliverPR     = "pr"     // the merge queue's branch is pushed, and put in a pull request
 )
 
-// Deliveries are what git.deliver may be.
+// Deliveries returns the values of git.deliver.
 func Deliveries() []string { return []string{DeliverMerge, DeliverBranch, DeliverPR} }
 
 // The values of Land.
@@ -118,7 +130,7 @@ const (
 	LandSquash = "squash" // one commit
 )
 
-// Landings are what git.land may be.
+// Landings returns the values of git.land.
 func Landings() []string { return []string{LandMerge, LandRebase, LandSquash} }
 
 // The values of Isolation.
@@ -130,11 +142,11 @@ const (
 // The values of Review, and of the key review in a slice's front matter.
 const (
 	ReviewAlways = "always" // every slice
-	ReviewVerify = "verify" // those with a contract that doesn't say auto
+	ReviewVerify = "verify" // slices with a contract other than auto
 	ReviewNever  = "never"  // none
 )
 
-// Reviews are what review may be.
+// Reviews returns the values of review.
 func Reviews() []string { return []string{ReviewAlways, ReviewVerify, ReviewNever} }
 
 // The values of Sandbox.
@@ -143,10 +155,11 @@ const (
 	SandboxBwrap = attempt.SandboxBwrap
 )
 
-// Sandboxes are what sandbox may be.
+// Sandboxes returns the values of sandbox.
 func Sandboxes() []string { return []string{SandboxOff, SandboxBwrap} }
 
-// Dir is the absolute directory for worktrees that the setting names, of the project at root; "" for none.
+// Dir returns the absolute directory for worktrees in the setting, for the project at root; ""
+// for none.
 func (g Git) Dir(root, home string) string {
 	rest, ok := strings.CutPrefix(g.Worktrees, "~")
 	switch {
@@ -160,7 +173,7 @@ func (g Git) Dir(root, home string) string {
 	return filepath.Join(root, g.Worktrees)
 }
 
-// DefaultConfig is the configuration of a project that has none.
+// DefaultConfig returns the configuration of a project without one.
 func DefaultConfig() Config {
 	return Config{
 		Max: 4, Agent: []string{"claude"}, WindowPercent: 95, Flags: []string{"--dangerously-skip-permissions", "--max-turns", "200"}, Prefix: "gl",
@@ -172,13 +185,14 @@ func DefaultConfig() Config {
 	}
 }
 
-// FindAgent finds an agent by its name, self being the path of gl. The errors are agent.Find's.
+// FindAgent finds an agent by its name; self is the path of gl. The errors are those of
+// agent.Find.
 func (c Config) FindAgent(name, self string) (agent.Agent, error) {
 	return agent.Find(name, agent.Config{ClaudeFlags: c.Flags, Custom: c.Agents, Self: self})
 }
 
-// readConfig reads the file. A missing one is no error; a value of the wrong type is one that names its key, and the
-// default stands for it.
+// readConfig reads the file. A missing file isn't an error; a value of the wrong type is an
+// error that names its key, and is replaced by the default.
 func readConfig(path string) (Config, error) {
 	c := DefaultConfig()
 	data, err := durable.ReadFile(path)
@@ -195,10 +209,11 @@ func readConfig(path string) (Config, error) {
 	return c, nil
 }
 
-// parseConfig reads the file's text; where a value is wrong the error names it, and the default stands for it.
+// parseConfig parses the file's text. An error names each invalid value, which is replaced by
+// the default.
 func parseConfig(data []byte) (Config, error) {
 	c := DefaultConfig()
-	file := &section{} // a map, since encoding/json would take "Test" for a field test
+	file := &section{} // a map, because encoding/json would accept "Test" for a field test
 	if err := jsonedit.Unmarshal(data, &file.keys); err != nil {
 		return c, err
 	}
@@ -207,16 +222,16 @@ func parseConfig(data []byte) (Config, error) {
 		readSection("retry", file.keys["retry"], c.retry), readSection("notify", file.keys["notify"], c.notify))
 }
 
-// sections are the objects at the top of the file that gl reads.
+// sections are the top-level objects of the file that gl reads.
 var sections = []string{"git", "parallel", "test", "budget", "retry", "notify"}
 
-// top takes over the keys that are in no section.
+// top reads the keys that are in no section.
 func (c *Config) top(s *section) {
 	s.get("mode", func(raw json.RawMessage) error { return text(raw, &c.Mode) })
 	s.get("review", func(raw json.RawMessage) error { return oneOf(raw, Reviews(), &c.Review) })
 	s.get("sandbox", func(raw json.RawMessage) error {
 		err := oneOf(raw, Sandboxes(), &c.Sandbox)
-		if err != nil { // nobody is to take a mistyped "bwrap" for one that counts
+		if err != nil { // a mistyped "bwrap" must not turn the sandbox off
 			c.Sandbox = SandboxBwrap
 		}
 		return err
@@ -227,7 +242,7 @@ func (c *Config) top(s *section) {
 	}
 }
 
-// budget takes over the keys of the section of that name.
+// budget reads the section of that name.
 func (c *Config) budget(s *section) {
 	for _, l := range c.Budget.limits() {
 		s.get(l.key, func(raw json.RawMessage) error {
@@ -241,7 +256,7 @@ func (c *Config) budget(s *section) {
 	}
 }
 
-// retry takes over the keys of the section of that name.
+// retry reads the section of that name.
 func (c *Config) retry(s *section) {
 	s.get("escalate", func(raw json.RawMessage) error {
 		var model string
@@ -253,15 +268,15 @@ func (c *Config) retry(s *section) {
 	})
 }
 
-// A section is one of the file's objects while its keys are taken over.
+// A section is an object of the file while its keys are read.
 type section struct {
-	name  string // with a point after it; "" for the file itself
+	name  string // with a trailing dot; "" for the file itself
 	keys  map[string]json.RawMessage
-	known []string // keys that were asked for
+	known []string // keys that were requested
 	errs  []error
 }
 
-// readSection has f take over the keys of a section, which may be missing.
+// readSection calls f to read the keys of a section, which may be missing.
 func readSection(name string, raw json.RawMessage, f func(*section)) error {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
@@ -273,7 +288,7 @@ func readSection(name string, raw json.RawMessage, f func(*section)) error {
 	return s.read(f)
 }
 
-// read has f take over the keys. Errors are joined, so that all are named at once.
+// read calls f to read the keys. Errors are joined, so that all are reported at once.
 func (s *section) read(f func(*section)) error {
 	f(s)
 	for _, key := range s.known {
@@ -292,8 +307,9 @@ func (s *section) read(f func(*section)) error {
 	return errors.Join(s.errs...)
 }
 
-// variant returns a key that differs from the known one in case alone, "" if there is none. Nothing reads it, but other programs may, and
-// a person takes it for the known one: so it is an error.
+// variant returns a key that differs from the known one only in case, "" if there is none. gl
+// ignores such a key, but other programs may not, and a person takes it for the known one, so
+// it is an error.
 func (s *section) variant(key string) string { return variant(s.keys, key) }
 
 func variant(keys map[string]json.RawMessage, key string) string {
@@ -314,7 +330,7 @@ func (s *section) get(key string, set func(json.RawMessage) error) {
 	})
 }
 
-// secret is get for a value that may hold keys: the error doesn't quote it.
+// secret is get for a value that may contain keys: the error doesn't quote it.
 func (s *section) secret(key string, set func(json.RawMessage) error) {
 	s.known = append(s.known, key)
 	if raw := s.keys[key]; len(raw) > 0 && string(raw) != "null" {
@@ -330,7 +346,7 @@ func (s *section) spans(list []span) {
 	}
 }
 
-// parallel takes over the keys of the section of that name.
+// parallel reads the section of that name.
 func (c *Config) parallel(s *section) {
 	s.get("max", func(raw json.RawMessage) error { return whole(raw, 1000, &c.Max) })
 	s.get("claude_flags", func(raw json.RawMessage) error { return words(raw, &c.Flags) })
@@ -342,7 +358,7 @@ func (c *Config) parallel(s *section) {
 	s.spans(c.spans())
 }
 
-// git takes over the keys of the section of that name.
+// git reads the section of that name.
 func (c *Config) git(s *section) {
 	g := &c.Git
 	s.get("isolation", func(raw json.RawMessage) error {
@@ -368,7 +384,7 @@ func (c *Config) git(s *section) {
 	s.spans(g.spans())
 }
 
-// test takes over the keys of the section of that name which gl itself reads. Others are for agents.
+// test reads the keys of that section that gl itself uses. Others are for agents.
 func (c *Config) test(s *section) {
 	t := &c.Test
 	s.get("command", func(raw json.RawMessage) error { return testCommand(raw, &t.Command) })
@@ -377,7 +393,7 @@ func (c *Config) test(s *section) {
 	s.spans(t.spans())
 }
 
-// pathPatterns reads patterns of paths, with spaces between them.
+// pathPatterns parses path patterns separated by spaces.
 func pathPatterns(raw json.RawMessage, to *[]string) error {
 	var text string
 	if json.Unmarshal(raw, &text) != nil || strings.ContainsFunc(text, unicode.IsControl) {
@@ -393,10 +409,10 @@ func pathPatterns(raw json.RawMessage, to *[]string) error {
 	return nil
 }
 
-// Isolations are what git.isolation may be.
+// Isolations returns the values of git.isolation.
 func Isolations() []string { return []string{IsolationWorktree, IsolationShared} }
 
-// A span is a key of the section that is a time: a number of units.
+// A span is a key whose value is a duration: a number of units.
 type span struct {
 	key  string
 	unit time.Duration
@@ -404,7 +420,7 @@ type span struct {
 	zero bool // may be 0
 }
 
-// spans lists them in the order in which they are shown.
+// spans returns the duration keys in display order.
 func (c *Config) spans() []span {
 	return []span{
 		{"watch_interval_seconds", time.Second, &c.Interval, false},

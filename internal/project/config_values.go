@@ -21,7 +21,7 @@ import (
 	"greenlight/internal/text/textline"
 )
 
-// testCommand takes a command line, or a list of arguments. No words are no command.
+// testCommand accepts a command line, or a list of arguments. No words mean no command.
 func testCommand(raw json.RawMessage, to *testrun.Command) error {
 	var list []string
 	if json.Unmarshal(raw, &list) == nil {
@@ -77,7 +77,8 @@ func branch(raw json.RawMessage, to *string) error {
 	return nil
 }
 
-// isBranch says whether git takes the name for a branch (git check-ref-format --branch), and nobody means another ref by it.
+// isBranch reports whether git accepts the name for a branch (git check-ref-format --branch)
+// and it can't mean another ref.
 func isBranch(name string) bool {
 	if strings.HasPrefix(name, "-") || strings.HasPrefix(name, "refs/") || strings.HasSuffix(name, ".") || name == "@" ||
 		strings.Contains(name, "..") || strings.Contains(name, "@{") || strings.ContainsAny(name, " ~^:?*[\\") ||
@@ -92,8 +93,8 @@ func isBranch(name string) bool {
 	return true
 }
 
-// program takes a command line as words does; no words are no command. What only a shell understands is an error, because
-// there will be none.
+// program accepts a command line like words; no words mean no command. Shell syntax is an
+// error, because no shell runs it.
 func program(raw json.RawMessage, to *[]string) error {
 	var list []string
 	if err := words(raw, &list); err != nil {
@@ -135,7 +136,8 @@ func text(raw json.RawMessage, to *string) error {
 	return nil
 }
 
-// words takes a list of arguments, or a string that is split as a shell splits words, but never by a shell.
+// words accepts a list of arguments, or a string that is split like a shell does, but never by
+// a shell.
 func words(raw json.RawMessage, to *[]string) error {
 	var list []string
 	if json.Unmarshal(raw, &list) == nil {
@@ -154,7 +156,8 @@ func words(raw json.RawMessage, to *[]string) error {
 	return nil
 }
 
-// agents takes the names of agents in order of preference: a list, or one text with commas between them.
+// agents accepts the names of agents in order of preference: a list, or one text separated by
+// commas.
 func agents(raw json.RawMessage, custom map[string]agent.Custom, to *[]string) error {
 	var list []string
 	if json.Unmarshal(raw, &list) != nil {
@@ -171,7 +174,7 @@ func agents(raw json.RawMessage, custom map[string]agent.Custom, to *[]string) e
 	return nil
 }
 
-// curfew takes times of day: a text, or a list of them.
+// curfew accepts times of day: a text, or a list of texts.
 func curfew(raw json.RawMessage, to *plan.Curfew) error {
 	var list []string
 	if json.Unmarshal(raw, &list) != nil {
@@ -225,7 +228,7 @@ func commands(raw json.RawMessage, to *map[string]agent.Custom) error {
 			}
 		}
 		if a.Extends == "" && len(a.Env) > 0 && len(a.Command)+len(a.Resume) == 0 && slices.Contains(agent.BuiltIn(), name) {
-			a.Extends = name // the agent of that name, with this environment
+			a.Extends = name // the agent with that name, with this environment
 			all[name] = a
 		}
 		if a.Extends != "" && len(a.Command)+len(a.Resume) == 0 {
@@ -247,7 +250,8 @@ func commands(raw json.RawMessage, to *map[string]agent.Custom) error {
 
 var errNoAgents = errors.New(`must be an object of {"command": ["program", "{prompt}"]} or {"extends": "claude", "env": {"NAME": "value"}}`)
 
-// custom reads an agent's keys as they are written: encoding/json would take COMMAND for command.
+// custom reads an agent's keys case-sensitively: encoding/json would accept COMMAND for
+// command.
 func custom(keys map[string]json.RawMessage) (agent.Custom, error) {
 	var a agent.Custom
 	for key, to := range map[string]any{"command": &a.Command, "extends": &a.Extends, "env": &a.Env, "resume": &a.Resume} {
@@ -261,7 +265,8 @@ func custom(keys map[string]json.RawMessage) (agent.Custom, error) {
 	return a, nil
 }
 
-// isVariable says whether an agent's environment may have a variable of that name. Those of gl say whose claim it works on.
+// isVariable reports whether an agent's environment may contain a variable with that name. gl's
+// own variables are reserved: they name the agent's claim.
 func isVariable(name string) bool {
 	for i, r := range name {
 		if r != '_' && !('A' <= r && r <= 'Z') && !('a' <= r && r <= 'z') && !(i > 0 && '0' <= r && r <= '9') {
@@ -279,7 +284,7 @@ func short(raw json.RawMessage) string {
 	return sanitize.Text(s)
 }
 
-// directories takes over absolute directories, or such of HOME's.
+// directories accepts absolute directories, or ones below HOME.
 func directories(raw json.RawMessage, to *[]string) error {
 	var list []string
 	bad := func(path string) bool {
@@ -301,7 +306,7 @@ func yesOrNo(raw json.RawMessage, to *bool) error {
 	return nil
 }
 
-// oneOf takes over a word.
+// oneOf accepts one of the words.
 func oneOf(raw json.RawMessage, words []string, to *string) error {
 	var text string
 	if json.Unmarshal(raw, &text) != nil || !slices.Contains(words, text) {

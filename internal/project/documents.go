@@ -8,11 +8,14 @@ import (
 	"greenlight/internal/plan"
 )
 
-// A SettingItem is a key of config.json with the value in effect.
+// A SettingItem is a key of config.json with its effective value.
 type SettingItem struct {
-	Key    string          `json:"key"`                                          // its path in config.json, with dots
-	Value  json.RawMessage `json:"value"`                                        // any JSON: the value in effect; null for no value
-	Source *string         `json:"source" jsonschema:"enum=config,enum=default"` // where the value comes from
+	// its path in config.json, with dots
+	Key string `json:"key"`
+	// any JSON: the effective value; null for no value
+	Value json.RawMessage `json:"value"`
+	// where the value comes from
+	Source *string `json:"source" jsonschema:"enum=config,enum=default"`
 }
 
 // Item returns the setting for a JSON document.
@@ -33,7 +36,8 @@ type WarningItem struct {
 // maxWarnings is how many warnings a document has.
 const maxWarnings = 1000
 
-// WarningItems returns warnings for a JSON document. If there are too many, the last item says how many were left out.
+// WarningItems returns warnings for a JSON document. If there are too many, the last item tells
+// how many were omitted.
 func WarningItems(list []plan.Warning) []WarningItem {
 	items := make([]WarningItem, 0, min(len(list), maxWarnings+1))
 	for i, w := range list {

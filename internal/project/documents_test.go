@@ -7,7 +7,7 @@ import (
 	"greenlight/internal/plan"
 )
 
-// The documents promise null for what is unknown, and lists that are never null.
+// The documents have null for unknown values, and lists are never null.
 func TestItems(t *testing.T) {
 	tests := []struct {
 		item any

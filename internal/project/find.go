@@ -10,22 +10,26 @@ import (
 	"greenlight/internal/slice"
 )
 
-// ErrNoProject: no directory from here up holds any state.
+// ErrNoProject is returned if no directory from here up has any state.
 var ErrNoProject = errors.New("no Greenlight project here: run gl init")
 
-// ErrNoState: the directory is a project, but none of its systems has any state yet.
+// ErrNoState is returned if the directory is a project, but none of its systems has any state
+// yet.
 var ErrNoState = slice.ErrNoState
 
-// A Place is where a project is.
+// A Place is the location of a project.
 type Place struct {
-	Root string // of the project: where its state is
-	Here string // the same place in the checkout in question; in a linked worktree, state files there are copies
+	Root string // root of the project: where its state is
+	// the same place in the checkout in question; in a linked worktree, state files there are
+	// copies
+	Here string
 }
 
-// Find returns the absolute root of the project that dir belongs to: the nearest directory upwards that holds the state
-// of a system gl knows (.greenlight, or a sibling's), not beyond the git root or home. In a linked git worktree, dir stands
-// for the same place in the main checkout, whatever copies of the state are on the way: state must not live on branches.
-// State that belongs to another user is a *ForeignError. GREENLIGHT_ROOT overrides all that.
+// Find returns the absolute root of the project that contains dir: the nearest directory upward
+// with the state of a system gl knows (.greenlight, or a sibling's), up to the git root or
+// home. In a linked git worktree, dir stands for the same place in the main checkout, ignoring
+// any copies of the state on the way: state must not live on branches. State that belongs to
+// another user is a *ForeignError. GREENLIGHT_ROOT overrides all of this.
 func Find(dir string, getenv func(string) string) (string, error) {
 	if root := getenv("GREENLIGHT_ROOT"); root != "" {
 		return rootFromEnv(root)
@@ -34,7 +38,7 @@ func Find(dir string, getenv func(string) string) (string, error) {
 	return p.Root, err
 }
 
-// Locate is Find that also names the project's place in the checkout that dir is in.
+// Locate is like Find, and also returns the project's place in the checkout that contains dir.
 func Locate(dir string, getenv func(string) string) (Place, error) {
 	if root := getenv("GREENLIGHT_ROOT"); root != "" {
 		root, err := rootFromEnv(root)
@@ -64,8 +68,9 @@ func locate(dir string, getenv func(string) string) (Place, error) {
 	return p, nil
 }
 
-// climb goes up to the top of the checkout that dir is in, or to home, or as far as there is anything. near is the first
-// directory on the way that has state, top the checkout's; both are "" for none.
+// climb goes up to the top of the checkout that contains dir, to home, or to the root
+// directory. near is the first directory on the way with state, top the top of the checkout;
+// both are "" for none.
 func climb(dir, home string) (near, top string) {
 	for d := dir; ; d = filepath.Dir(d) {
 		if near == "" && isRoot(d) {
@@ -80,9 +85,9 @@ func climb(dir, home string) (near, top string) {
 	}
 }
 
-// inWorktree finds the project of a directory in a linked worktree, by the same place in the main checkout. near is the
-// nearest state in the worktree, which counts only where no other checkout can have any: in a bare repository of which
-// nobody has said which worktree has the state.
+// inWorktree finds the project of a directory in a linked worktree, by the same place in the
+// main checkout. near is the nearest state in the worktree, which counts only if no other
+// checkout can have any: in a bare repository without a designated worktree for the state.
 func inWorktree(dir, near, top, common string) (Place, error) {
 	main := git.MainCheckout(common)
 	if near != "" && main != "" && paths.Same(main, top) {
@@ -111,8 +116,8 @@ func inWorktree(dir, near, top, common string) (Place, error) {
 	return Place{}, fmt.Errorf("%s is a linked worktree, where state files are copies, and the main checkout %s has none: %w", top, main, ErrNoProject)
 }
 
-// inCheckoutOf is the project's place in the checkout that dir is in: another directory than root in a linked worktree of
-// the same repository alone.
+// inCheckoutOf returns the project's place in the checkout that contains dir. It differs from
+// root only in a linked worktree of the same repository.
 func inCheckoutOf(dir, root, home string) string {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -132,8 +137,9 @@ func inCheckoutOf(dir, root, home string) string {
 	return root
 }
 
-// MainPlace returns the directory in which state may begin: dir itself or, in a linked worktree, the same place in the main
-// checkout. In a bare repository of which nobody has said which worktree has the state, it may begin in any.
+// MainPlace returns the directory in which state may begin: dir itself or, in a linked
+// worktree, the same place in the main checkout. In a bare repository without a designated
+// worktree for the state, it may begin in any.
 func MainPlace(dir, home string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

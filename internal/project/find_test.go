@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// tree makes directories (names that end in /) and files with their content, and returns the root.
+// tree creates directories (names that end in /) and files with their content, and returns the
+// root.
 func tree(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -61,7 +62,7 @@ func TestFind(t *testing.T) {
 		"copy/.git":                       "gitdir: ROOT/mono/.git/worktrees/m\n",
 		"copy/apps/web/.greenlight/":      "",
 		"copy/apps/web/src/":              "",
-		"copy/apps/new/.greenlight/":      "", // on the branch alone
+		"copy/apps/new/.greenlight/":      "", // only on the branch
 		"copy/own/.git/":                  "",
 		"copy/own/.greenlight/":           "",
 
@@ -83,7 +84,7 @@ func TestFind(t *testing.T) {
 		"ny/.greenlight/":                 "",
 		"ny/sub/":                         "",
 
-		// Git doesn't say where the main checkout of a separate git directory is.
+		// For a separate git directory, git doesn't tell where the main checkout is.
 		"sep.git/worktrees/x/commondir": "../..\n",
 		"sx/.git":                       "gitdir: ROOT/sep.git/worktrees/x\n",
 		"sx/.greenlight/":               "",
@@ -93,7 +94,7 @@ func TestFind(t *testing.T) {
 		{"plain/a/b", "", "plain"},
 		{"plain/nested", "", "plain/nested"},
 		{"plain/repo/sub", "", ""}, // not beyond the git root
-		{"linked", "", "main"},     // its own .greenlight is a branch's
+		{"linked", "", "main"},     // its own .greenlight belongs to a branch
 		{"linked/deep/er", "", "main"},
 		{"relative", "", "main"},
 		{"main/module", "", ""}, // a submodule is a repository of its own
@@ -131,7 +132,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// HOME ends the search by whatever path it is named.
+// The search ends at HOME, by any of its paths.
 func TestFindEndsAtHome(t *testing.T) {
 	root := tree(t, map[string]string{"above/.greenlight/": "", "above/me/work/": ""})
 	if err := os.Symlink(filepath.Join(root, "above", "me"), filepath.Join(root, "home")); err != nil {
@@ -159,7 +160,8 @@ func TestTrustedOwner(t *testing.T) {
 	}
 }
 
-// A project that another user has put above somebody's directory isn't found, nor one that a link of theirs leads to.
+// A project that another user put above a person's directory isn't found, nor one behind
+// another user's link.
 func TestFindForeign(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can make files of other users")
@@ -205,7 +207,8 @@ func TestFindByEnvironment(t *testing.T) {
 	}
 }
 
-// Where a linked worktree has state and its main checkout hasn't, the error says where gl has looked.
+// If a linked worktree has state and its main checkout has none, the error lists where gl
+// looked.
 func TestFindSaysWhyACopyDoesNotCount(t *testing.T) {
 	root := tree(t, map[string]string{
 		"main/.git/worktrees/w/commondir": "../..\n", "linked/.git": "gitdir: ROOT/main/.git/worktrees/w\n", "linked/.greenlight/": "",
@@ -219,7 +222,7 @@ func TestFindSaysWhyACopyDoesNotCount(t *testing.T) {
 	}
 }
 
-// Locate names the place in the worktree as well: the directory whose state files are copies.
+// Locate also returns the place in the worktree: the directory whose state files are copies.
 func TestLocate(t *testing.T) {
 	root := tree(t, map[string]string{
 		"main/.git/worktrees/w/commondir": "../..\n", "main/apps/web/.greenlight/": "", "linked/.git": "gitdir: ROOT/main/.git/worktrees/w\n",
@@ -231,7 +234,7 @@ func TestLocate(t *testing.T) {
 			t.Errorf("%s: %+v, %v, want %+v", dir, got, err, want)
 		}
 	}
-	// An agent is told the root, and works in a worktree.
+	// An agent is given the root and works in a worktree.
 	for dir, here := range map[string]string{"linked/apps/web": "linked/apps/web", "linked": "linked/apps/web", "main": "main/apps/web", "elsewhere": "main/apps/web"} {
 		named := filepath.Join(root, "main/apps/web")
 		got, err := Locate(filepath.Join(root, dir), func(key string) string { return map[string]string{"GREENLIGHT_ROOT": named}[key] })

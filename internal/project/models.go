@@ -12,14 +12,15 @@ import (
 	"greenlight/internal/text/jsonedit"
 )
 
-// A Model says which model a role of the work gets.
+// A Model is the model of a role in the work.
 type Model struct {
 	Role     string // "architect", "test_writer", …
-	Model    string // "" where nobody says: the role's own file decides
-	Override bool   // it is the role's own, not the profile's
+	Model    string // "" if unspecified: the role's own file decides
+	Override bool   // it is set for the role rather than by the profile
 }
 
-// Profiles are the names that model_profile may have: the file's own, else the usual ones.
+// Profiles returns the names that model_profile may have: the file's own, or else the usual
+// ones.
 func (s *Settings) Profiles() []string {
 	if own := s.doc.Keys("profiles"); len(own) > 0 {
 		return own
@@ -27,8 +28,9 @@ func (s *Settings) Profiles() []string {
 	return []string{"quality", "balanced", "budget"}
 }
 
-// usualModel is the model of a role in one of the usual profiles, which count where the file has none: those who decide
-// what is built get the best model, those who only read get the cheapest.
+// usualModel returns the model of a role in one of the usual profiles, used if the file has
+// none: roles that decide what is built get the best model, roles that only read get the
+// cheapest.
 func usualModel(profile, role string) string {
 	decides := role == "architect" || role == "designer"
 	reads := role == "codebase_mapper" || role == "assessor" || role == "verifier"
@@ -48,15 +50,16 @@ func usualRoles() []string {
 		"codebase_mapper", "assessor", "wrapper"}
 }
 
-// Profile is the profile that counts.
+// Profile returns the effective profile.
 func (s *Settings) Profile() string {
-	set, _ := s.Get("model_profile") // a key that is known
+	set, _ := s.Get("model_profile") // a known key
 	var name string
-	_ = json.Unmarshal(set.Value, &name) // checked, or gl's own
+	_ = json.Unmarshal(set.Value, &name) // validated, or gl's default
 	return name
 }
 
-// Models returns the model of every role that the profiles or the overrides name, else of the usual ones.
+// Models returns the model of every role named by the profiles or the overrides, or else of the
+// usual roles.
 func (s *Settings) Models() []Model {
 	profile := s.Profile()
 	var list []Model
@@ -75,8 +78,8 @@ func (s *Settings) Models() []Model {
 	return list
 }
 
-// ModelOf is the model of one role, which may be written as its agent is called. The error is a *SettingError where no
-// role is called so.
+// ModelOf returns the model of one role, which may be given by its agent's name. The error is a
+// *SettingError for an unknown role.
 func (s *Settings) ModelOf(role string) (Model, error) {
 	role, err := s.role(role)
 	if err != nil {
@@ -86,7 +89,7 @@ func (s *Settings) ModelOf(role string) (Model, error) {
 	return all[slices.IndexFunc(all, func(m Model) bool { return m.Role == role })], nil
 }
 
-// Roles are those that work on a slice.
+// Roles returns the roles that work on a slice.
 func (s *Settings) Roles() []string {
 	var roles []string
 	add := func(more []string) {
@@ -107,27 +110,28 @@ func (s *Settings) Roles() []string {
 	return roles
 }
 
-// text is the string at a path; "" for none.
+// text returns the string at a path; "" for none.
 func (s *Settings) text(path ...string) string {
 	var text string
 	if raw, ok := s.doc.Get(path...); ok {
-		_ = json.Unmarshal(raw, &text) // what is no text says nothing
+		_ = json.Unmarshal(raw, &text) // a value of another type is ignored
 	}
 	return text
 }
 
-// ResetModel is the word that takes an override away.
+// ResetModel is the word that removes an override.
 const ResetModel = "reset"
 
-// ModelNames are short names that Claude Code has for models: for completion and suggestions.
+// ModelNames returns Claude Code's short names for models, for completion and suggestions.
 func ModelNames() []string {
 	return []string{"opus", "sonnet", "haiku", "inherit", "default", "opusplan"}
 }
 
 var modelGrammar = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@\[\]-]{0,127}$`) })
 
-// SetModel overrides the model of a role, or takes the override away (ResetModel). The role may be written as its agent
-// is called: gl-test-writer is test_writer. The error is a *SettingError where the role or the model can't be.
+// SetModel overrides the model of a role, or removes the override (ResetModel). The role may be
+// given by its agent's name: gl-test-writer is test_writer. The error is a *SettingError for an
+// invalid role or model.
 func (s *Settings) SetModel(role, model string) error {
 	role, err := s.role(role)
 	if err != nil {
@@ -137,7 +141,7 @@ func (s *Settings) SetModel(role, model string) error {
 		s.doc.Remove("model_overrides", role)
 		return nil
 	}
-	// Which models there are is for the client to say, which learns new ones. Only what looks like a typing error is refused.
+	// Which models exist is up to the client, which learns new ones. Reject only likely typos.
 	meant := suggest.Match(model, append(ModelNames(), ResetModel))
 	if slices.Contains(ModelNames(), model) || strings.ContainsAny(model, "0123456789-:/.") {
 		meant = ""

@@ -13,11 +13,11 @@ import (
 	"greenlight/internal/trust"
 )
 
-// Notify is what the configuration says about telling a person of what a drain meets.
+// Notify is the configuration of notifications about a run.
 type Notify struct {
 	Events   []notify.Kind
-	Terminal bool     // the drain's terminal: OSC 777 and the bell
-	Desktop  bool     // notify-send or osascript, where there is a desktop
+	Terminal bool     // gl's terminal: OSC 777 and the bell
+	Desktop  bool     // notify-send or osascript, if there is a desktop
 	Command  []string // gets each event as JSON on its stdin; nil for none
 	Webhook  string   // URL that each event is posted to as JSON; "" for none
 	Ntfy     string   // URL of a topic of ntfy; "" for none
@@ -29,7 +29,7 @@ const (
 	ntfyKey          = "notify.ntfy"
 )
 
-// notify takes over the keys of the section of that name.
+// notify reads the section of that name.
 func (c *Config) notify(s *section) {
 	n := &c.Notify
 	s.get("events", func(raw json.RawMessage) error {
@@ -48,7 +48,7 @@ func (c *Config) notify(s *section) {
 	s.get("ntfy", func(raw json.RawMessage) error { return address(raw, &n.Ntfy) })
 }
 
-// address takes the URL of a server; "" is none.
+// address accepts the URL of a server; "" means none.
 func address(raw json.RawMessage, to *string) error {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
@@ -61,7 +61,8 @@ func address(raw json.RawMessage, to *string) error {
 	return errors.New("must be a URL that begins with https:// or http://")
 }
 
-// commands are what a person must have allowed: a program to run, and where events are sent.
+// commands returns what a person must have allowed: a program to run, and where events are
+// sent.
 func (n Notify) commands() []trust.Command {
 	var list []trust.Command
 	if len(n.Command) > 0 {

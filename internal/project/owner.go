@@ -9,11 +9,12 @@ import (
 	"syscall"
 )
 
-// A ForeignError means that the state found belongs to another user: who can write to a directory above somebody else's
-// (in /tmp, on a shared disk) would else decide what their gl works on. Git has the same rule.
+// A ForeignError means that the state found belongs to another user. Otherwise, a user who can
+// write to a directory above another user's (in /tmp, on a shared disk) could decide what that
+// user's gl works on. Git has the same rule.
 type ForeignError struct {
 	Root string // of the project
-	Path string // of what belongs to the other user
+	Path string // what belongs to the other user
 	UID  int
 }
 
@@ -22,13 +23,13 @@ func (e *ForeignError) Error() string {
 		e.Path, e.UID, e.Root)
 }
 
-// owned is a *ForeignError if state of a system in the directory belongs to somebody else.
+// owned returns a *ForeignError if state of a system in the directory belongs to another user.
 func owned(root string, getenv func(string) string) error {
 	mine := func(uid int) bool { return trustedOwner(uid, os.Geteuid(), getenv("SUDO_UID")) }
 	for _, s := range systems() {
 		for _, where := range s.where {
 			path := filepath.Join(root, filepath.FromSlash(strings.TrimSuffix(where, "/")))
-			// A link is its maker's, whatever it leads to.
+			// A link belongs to its creator, wherever it leads.
 			for _, stat := range []func(string) (os.FileInfo, error){os.Lstat, os.Stat} {
 				info, err := stat(path)
 				if err != nil {
@@ -46,7 +47,8 @@ func owned(root string, getenv func(string) string) error {
 	return nil
 }
 
-// trustedOwner says whether a user may use what another owns: their own, root's, and under sudo that of the caller.
+// trustedOwner reports whether a user may use files of that owner: their own, root's, and under
+// sudo the caller's.
 func trustedOwner(owner, user int, sudo string) bool {
 	if owner == user || owner == 0 {
 		return true

@@ -1,5 +1,6 @@
-// Package project finds a project, opens what tracks its state, reads its config, and joins items with their attempts
-// into one Snapshot. It decides nothing and changes nothing but its own directory of runs.
+// Package project finds a project, opens the tracker of its state, reads its config, and joins
+// items with their attempts into one Snapshot. It decides nothing and changes nothing but its
+// own directory of runs.
 package project
 
 import (
@@ -24,35 +25,38 @@ import (
 	"greenlight/internal/trust"
 )
 
-// A Project is one checkout with state in it.
+// A Project is one checkout with state.
 type Project struct {
 	Root    string // absolute
 	Config  Config
-	Tracker tracker.Tracker // of the system that counts
-	Slices  SliceKeeper     // the tracker, where Greenlight's own counts: gl state and its kind need more than a tracker has
-	Runs    *attempt.Store
+	Tracker tracker.Tracker // tracker of the active system
+	// the tracker, if the active system is Greenlight's own: gl state and similar commands need
+	// more than a Tracker
+	Slices SliceKeeper
+	Runs   *attempt.Store
 
-	// ConfigErr is what is wrong with config.json; the defaults stand for it. Commands that run agents refuse,
-	// commands that show say so and go on.
+	// ConfigErr is the error in config.json; defaults replace invalid values. Commands that run
+	// agents refuse, and commands that only show something report it and continue.
 	ConfigErr error
 
-	// Away says that people's commands are about another project unless they name this one: it is a scratch copy.
+	// Away means that commands shown to people must name this project to refer to it, because
+	// it is a scratch copy.
 	Away bool
 
 	trees *worktrees // shared by all views
 
-	superseded map[string]bool // keys of commands that aren't the file's: see Again
-	unheeded   []trust.Command // of the file, and not allowed: see Unheeded
+	superseded map[string]bool // keys of commands that differ from the file's: see Again
+	unheeded   []trust.Command // commands in the file that aren't allowed: see Unheeded
 
-	used []tracked // by all the systems that it uses, the one that counts by itself first
-	part string    // of the system that counts, where it has parts
-	all  []tracked // those that are looked at, the one that counts first
+	used []tracked // all systems that it uses, the default one first
+	part string    // part of the active system, if it has parts
+	all  []tracked // those in this view, the active one first
 }
 
-// A SliceKeeper keeps Greenlight's own slices, whatever their format.
+// A SliceKeeper manages Greenlight's own slices in any format.
 type SliceKeeper = legacy.Keeper
 
-// Open opens the project at root. It fails where there is no state at all.
+// Open opens the project at root. It fails if there is no state at all.
 func Open(root string) (*Project, error) {
 	all, err := track(root)
 	if err != nil {
@@ -65,7 +69,8 @@ func Open(root string) (*Project, error) {
 	return p, nil
 }
 
-// readMode takes the mode from what is known of the project where config.json has none: a migrated project has it there.
+// readMode takes the mode from the project state if config.json has none: a migrated project
+// has it there.
 func (p *Project) readMode() {
 	if p.Slices == nil {
 		return
@@ -84,7 +89,7 @@ func (p *Project) readMode() {
 	}
 }
 
-// IsDemo says whether the project is a sample, which rehearsals may change.
+// IsDemo reports whether the project is a sample, which rehearsals may change.
 func (p *Project) IsDemo() bool {
 	info, err := durable.Stat(statedir.Path(p.Root, DemoFile))
 	return err == nil && info.Mode().IsRegular()
@@ -93,12 +98,12 @@ func (p *Project) IsDemo() bool {
 // DemoFile marks a sample project.
 const DemoFile = "demo"
 
-// Settler settles attempts of the project.
+// Settler returns a settler of the project's attempts.
 func (p *Project) Settler() attempt.Settler {
 	return attempt.Settler{Store: p.Runs, Tracker: p.Tracker, Hold: p.Config.Hold, Now: time.Now, Worktrees: p.Worktrees}
 }
 
-// Options are the plan's limits as the config has them.
+// Options returns the plan's limits from the config.
 func (p *Project) Options() plan.Options {
 	agents := make([]plan.Account, len(p.Config.Agent))
 	for i, name := range p.Config.Agent {
@@ -116,7 +121,8 @@ func (p *Project) Plan(now time.Time, o plan.Options) (*plan.Plan, error) {
 	return plan.New(s, now, o), nil
 }
 
-// Alone is an item as far as it and its attempts say, without what others have to do with it: what it needs, and who waits for it.
+// Alone returns an item's state by itself and its attempts, without its relations to others:
+// what it needs, and what waits for it.
 func (p *Project) Alone(it plan.Item, now time.Time, o plan.Options) (*plan.State, error) {
 	it.Deps = nil
 	s, err := p.Snapshot(func() (*tracker.Contents, error) {
@@ -128,7 +134,8 @@ func (p *Project) Alone(it plan.Item, now time.Time, o plan.Options) (*plan.Stat
 	return plan.New(s, now, o).State(it.ID), nil
 }
 
-// Follow has the tracker and the attempts answer from memory for what hasn't changed, where they can, for who looks more than once.
+// Follow lets the tracker and the attempts serve unchanged data from memory if they can, for
+// callers that look more than once.
 func (p *Project) Follow() (stop func()) {
 	runs := p.Runs.Follow()
 	f, can := p.Tracker.(tracker.Follower)
@@ -139,10 +146,12 @@ func (p *Project) Follow() (stop func()) {
 	return func() { runs(); items() }
 }
 
-// Snapshot joins what load finds (Tracker.Load, or a Tx's Load under the lock) with the attempts.
+// Snapshot joins the result of load (Tracker.Load, or a Tx's Load under the lock) with the
+// attempts.
 func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapshot, error) {
-	// The attempts first: an attempt that is settled between the two readings then shows as open beside a slice that
-	// is done, which claims less than the truth. The other way round it would show as claimed by nobody.
+	// Read the attempts first: an attempt settled between the two reads then appears as open
+	// beside a done slice, which is a cautious view. In the opposite order the slice would
+	// appear unclaimed.
 	live, bad, err := p.Runs.Live()
 	if err != nil {
 		return nil, err
@@ -151,7 +160,7 @@ func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapsh
 	if err != nil {
 		return nil, err
 	}
-	var index map[string][]attempt.Entry // of the single attempts: what they cost is in their records
+	var index map[string][]attempt.Entry // single attempts, whose records have their costs
 	if p.Budget().Slice > 0 {
 		if index, err = p.Runs.Index(); err != nil {
 			return nil, err
@@ -182,7 +191,7 @@ func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapsh
 		bad = append(bad, badHold)
 	}
 	s.Hold, s.Holds = holds.Everybody(), holds.Single()
-	if len(live) > 0 { // else there is nothing that could be conflicted with
+	if len(live) > 0 { // otherwise there is nothing to conflict with
 		s.Forecast = forecast.Read(p.Runs.Dir())
 	}
 	for _, b := range append(bad, p.addSettled(s, attempts, index)...) {
@@ -208,7 +217,7 @@ func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapsh
 	return s, nil
 }
 
-// badText names a file of runs/ that can't be used, and what helps.
+// badText describes an unusable file of runs/, and what helps.
 func badText(b *attempt.BadRecord) string {
 	if help := b.Help(); help != "" {
 		return b.Error() + ". Run " + help
@@ -216,7 +225,8 @@ func badText(b *attempt.BadRecord) string {
 	return b.Error()
 }
 
-// doubt takes from items what their files say of a verdict that gl hasn't given: anybody can write these files.
+// doubt removes from items the verdicts in their files that gl hasn't given: anyone can write
+// these files.
 func (p *Project) doubt(s *plan.Snapshot, attempts map[string]attempt.Tally) {
 	by := map[string]*plan.Item{}
 	for _, it := range s.Items {
@@ -230,8 +240,8 @@ func (p *Project) doubt(s *plan.Snapshot, attempts map[string]attempt.Tally) {
 	replace(s, by)
 }
 
-// addReleased tells slices that were given back half-way from those that somebody unknown works on. The items are the tracker's, and stay
-// as they are.
+// addReleased distinguishes slices released half-way from those that an unknown session works
+// on. It doesn't change the tracker's items.
 func (p *Project) addReleased(s *plan.Snapshot) {
 	by := map[string]*plan.Item{}
 	for _, it := range s.Items {
@@ -245,8 +255,9 @@ func (p *Project) addReleased(s *plan.Snapshot) {
 	replace(s, by)
 }
 
-// addSettled adds the last settled attempt of each item that isn't done; a record is read only for those. An item whose work has landed is
-// done whatever its file says. It returns the records that can't be used.
+// addSettled adds the last settled attempt of each item that isn't done, reading only those
+// records. An item whose work has landed is done, even if its file says otherwise. It returns
+// the unusable records.
 func (p *Project) addSettled(s *plan.Snapshot, attempts map[string]attempt.Tally, index map[string][]attempt.Entry) (bad []*attempt.BadRecord) {
 	reverted, withdrawn := map[string]*plan.Item{}, p.Runs.Withdrawn(p.Key())
 	attempts = p.inherited(s, attempts)
@@ -263,7 +274,7 @@ func (p *Project) addSettled(s *plan.Snapshot, attempts map[string]attempt.Tally
 				s.Spent[it.ID] += p.spent(index[name])
 			}
 		}
-		if last.Outcome == "" { // it is open, and has been read
+		if last.Outcome == "" { // it is open, and was read before
 			continue
 		}
 		r, err := p.Runs.Settled(last)
@@ -293,8 +304,9 @@ func (p *Project) addSettled(s *plan.Snapshot, attempts map[string]attempt.Tally
 	return bad
 }
 
-// called is the item as one of its attempts left it, if nothing of that has landed and the file says that it is done, with that attempt's
-// claim. A person may have had several attempts since, so each of them counts.
+// called returns the item as one of its attempts left it, if none of that has landed and the
+// file says that it is done, with that attempt's claim. A person may have started several
+// attempts since, so all of them are checked. It returns nil if there is none.
 func (p *Project) called(it *plan.Item) *plan.Item {
 	records, err := p.Runs.History(it.ID)
 	if err != nil {
@@ -308,7 +320,7 @@ func (p *Project) called(it *plan.Item) *plan.Item {
 	return nil
 }
 
-// replace puts items in the places of those with the same ids. The list is the tracker's, and stays as it is.
+// replace substitutes items by id in a copy of the tracker's list.
 func replace(s *plan.Snapshot, by map[string]*plan.Item) {
 	if len(by) == 0 {
 		return
@@ -321,7 +333,8 @@ func replace(s *plan.Snapshot, by map[string]*plan.Item) {
 	}
 }
 
-// earlier are the ids under which an item was attempted before it was renamed. An id that another item has is that one's.
+// earlier returns the ids under which an item was attempted before it was renamed, without those
+// that another item has now.
 func earlier(s *plan.Snapshot, it *plan.Item) []string {
 	if len(it.Was) == 0 {
 		return nil
@@ -331,7 +344,7 @@ func earlier(s *plan.Snapshot, it *plan.Item) []string {
 	})
 }
 
-// inherited are the attempts by item, those included that an item had by an earlier id.
+// inherited returns the attempts by item, including those under an earlier id.
 func (p *Project) inherited(s *plan.Snapshot, attempts map[string]attempt.Tally) map[string]attempt.Tally {
 	all, cloned := attempts, false
 	for _, it := range s.Items {
@@ -353,7 +366,7 @@ func (p *Project) inherited(s *plan.Snapshot, attempts map[string]attempt.Tally)
 	return all
 }
 
-// later reports whether an attempt was settled after another one; one that is open is later than any.
+// later reports whether attempt a was settled after b; an open attempt is later than any other.
 func (p *Project) later(a, b attempt.Entry) bool {
 	if a.Outcome == "" || b.Outcome == "" {
 		return a.Outcome == ""
@@ -367,7 +380,7 @@ func (p *Project) later(a, b attempt.Entry) bool {
 	return ended(a).After(ended(b))
 }
 
-// attempted are the items that have attempts, in their order.
+// attempted returns the items that have attempts, in order.
 func attempted(s *plan.Snapshot, attempts map[string]attempt.Tally) (items []*plan.Item) {
 	if s.At == nil {
 		return slices.DeleteFunc(slices.Clone(s.Items), func(it *plan.Item) bool { _, ok := attempts[it.ID]; return !ok })
@@ -385,7 +398,7 @@ func attempted(s *plan.Snapshot, attempts map[string]attempt.Tally) (items []*pl
 	return items
 }
 
-// spent is what the attempts are known to have cost.
+// spent returns the known cost of the attempts.
 func (p *Project) spent(entries []attempt.Entry) (sum float64) {
 	for _, e := range entries {
 		if r, err := p.Runs.Get(e.Slice, e.N); err == nil && p.Has(r) && r.Cost() != nil {
@@ -421,7 +434,8 @@ func (p *Project) open(r *attempt.Record) *plan.Attempt {
 	return a
 }
 
-// LandingText is how far a queued attempt is, in a few words. That it waits for permission isn't said anymore once that was given.
+// LandingText briefly describes the progress of a queued attempt. It omits that permission is
+// missing once that is granted.
 func (p *Project) LandingText(r *attempt.Record) string {
 	if r.Landing == nil || !r.Landing.Barred || p.Away {
 		return r.LandingText()
@@ -447,7 +461,8 @@ func common(r *attempt.Record) *plan.Attempt {
 	return a
 }
 
-// Slots is how many attempts may run at a time, by the configuration as it is now: it may change while a drain runs.
+// Slots returns how many attempts may run in parallel by the current configuration, which may
+// change during a run.
 func (p *Project) Slots() int {
 	if c, err := readConfig(statedir.Path(p.Root, "config.json")); err == nil {
 		return c.Max

@@ -24,7 +24,7 @@ func TestConfig(t *testing.T) {
 	for _, tt := range []struct {
 		text  string
 		want  Config
-		wrong []string // what the error names
+		wrong []string // parts of the error
 	}{
 		{`{}`, d, nil},
 		{`{"parallel": null, "mode": null, "other": [1]}`, d, nil},
@@ -92,7 +92,7 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// Branches have names that git takes, in every form in which people write them wrongly.
+// Branch names are those that git accepts; people write them wrongly in all these forms.
 func TestBranchNames(t *testing.T) {
 	for name, ok := range map[string]bool{
 		"main": true, "gl": true, "team/gl": true, "v1.2": true, "größe": true, "a@b": true, "": false, "/a": false, "a/": false, "a//b": false,
@@ -115,7 +115,7 @@ func TestWorktreesDir(t *testing.T) {
 	}
 }
 
-// A yard is a project with some slices and a way to leave attempts in it.
+// A yard is a project with some slices, and helpers that leave attempts in it.
 type yard struct {
 	*Project
 	t *testing.T
@@ -222,7 +222,8 @@ func rewrite(y *yard, r *attempt.Record, f func(string) string) {
 	}
 }
 
-// A settler was killed between the settled record and the removal of the live one: the settled one counts, once.
+// A process was killed between writing the settled record and removing the live one: the
+// settled one counts, once.
 func TestSnapshotLeftover(t *testing.T) {
 	y := newYard(t, "S-1.2")
 	r := y.claim("S-1.2")

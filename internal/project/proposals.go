@@ -24,11 +24,12 @@ import (
 type Proposal struct {
 	Attempt string    // "S-1.3"
 	Key     string    // of the setting
-	Value   string    // as it was typed
+	Value   string    // as typed
 	At      time.Time // when
 }
 
-// attemptName is the name of the caller's attempt; "" for none, and where its environment is nothing that gl made.
+// attemptName returns the name of the caller's attempt; "" for none, or if gl didn't create its
+// environment.
 func attemptName(c *attempt.Caller) string {
 	if c.N < 1 || !attempt.IsTask(c.ID) && sliceid.Valid(c.ID) != nil || strings.ContainsAny(c.ID, "/\\") {
 		return ""
@@ -36,7 +37,7 @@ func attemptName(c *attempt.Caller) string {
 	return fmt.Sprintf("%s.%d", c.ID, c.N)
 }
 
-// Command is what makes it so, for a person who agrees.
+// Command returns the command that carries out the proposal.
 func (p Proposal) Command() string {
 	return "gl settings set " + shellwords.Quote(sanitize.Line(p.Key)) + " " + shellwords.Quote(sanitize.Line(p.Value))
 }
@@ -61,8 +62,9 @@ type proposed struct {
 
 func (p *Project) proposals() string { return filepath.Join(p.Runs.Dir(), "proposals") }
 
-// Propose keeps what an agent wanted to set; the last value of a key counts. kept is false if its attempt isn't known, or if
-// there is too much already. The project's lock must not be held.
+// Propose records a setting that an agent wanted to change; the last value of a key counts.
+// kept is false if its attempt isn't known, or if there are too many proposals. The caller must
+// not hold the project's lock.
 func (p *Project) Propose(ctx context.Context, by *attempt.Caller, key, value string) (kept bool, err error) {
 	name := attemptName(by)
 	if name == "" || len(value) > maxValue || len(key) > maxValue {
@@ -99,7 +101,7 @@ func (p *Project) writeProposals(path string, list []proposed) error {
 	return durable.WriteFile(path, append(data, '\n'), 0o600)
 }
 
-// readProposals reads a file; one that can't be used has none.
+// readProposals reads a file; an unusable one has none.
 func readProposals(path string) []proposed {
 	data, err := durable.ReadFile(path)
 	var file proposalFile
@@ -111,7 +113,8 @@ func readProposals(path string) []proposed {
 	})
 }
 
-// Proposals are what sessions wanted to set, in the order of their attempts' names and of time. Files that can't be used are left out.
+// Proposals returns the settings that sessions wanted to change, ordered by their attempts'
+// names and by time. It omits unusable files.
 func (p *Project) Proposals() ([]Proposal, error) {
 	var list []Proposal
 	err := p.eachProposals(func(path string, file []proposed) error {
@@ -141,8 +144,8 @@ func (p *Project) eachProposals(f func(path string, list []proposed) error) erro
 	return errors.Join(errs...)
 }
 
-// Decided removes the proposals for settings about which a person has decided: those of these commands, and of what is below or
-// above their keys.
+// Decided removes the proposals that a person has decided: those for the keys of these
+// commands, and for keys below or above them.
 func (p *Project) Decided(ctx context.Context, commands []trust.Command) error {
 	within := func(a, b string) bool { return a == b || strings.HasPrefix(a, b+".") }
 	over := func(q proposed) bool {

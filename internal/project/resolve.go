@@ -12,8 +12,8 @@ import (
 	"greenlight/internal/sliceid"
 )
 
-// RequireGreenlight returns an error if another system keeps the project's state, for what is about Greenlight's own
-// slices.
+// RequireGreenlight returns an error if another system keeps the project's state, for commands
+// about Greenlight's own slices.
 func (p *Project) RequireGreenlight() error {
 	if p.Slices != nil {
 		return nil
@@ -22,8 +22,8 @@ func (p *Project) RequireGreenlight() error {
 		p.Root, p.System().Name, p.System().Command)
 }
 
-// Resolve finds the item that a person means by id. note is for that person, and isn't empty if the item is spelled
-// differently.
+// Resolve finds the item that a person means by id. note is for that person, and isn't empty if
+// the item is spelled differently.
 func Resolve(p *plan.Plan, id string) (match, note string, err error) {
 	if attempt.IsTask(id) {
 		return "", "", fmt.Errorf("%s is a task, not a slice: gl logs, gl debug and gl stop take tasks", id)
@@ -35,8 +35,8 @@ func Resolve(p *plan.Plan, id string) (match, note string, err error) {
 	return match, note, nil
 }
 
-// Exactly is the file of the Greenlight slice of that very id, nil where only the whole plan tells whether there is one: it costs the
-// same in a project of any size.
+// Exactly returns the file of the Greenlight slice with exactly that id, nil if only the whole
+// plan can tell whether it exists. The cost doesn't depend on the size of the project.
 func (p *Project) Exactly(id string) *slice.File {
 	if p.RequireGreenlight() != nil {
 		return nil
@@ -51,7 +51,7 @@ func (p *Project) Exactly(id string) *slice.File {
 	return f
 }
 
-// A nounError is an error about slices in the words of a system that calls them something else.
+// A nounError rewords an error about slices for a system that calls them something else.
 type nounError struct {
 	err  error
 	noun string
@@ -60,7 +60,8 @@ type nounError struct {
 func (e nounError) Error() string { return strings.Replace(e.err.Error(), "slice", e.noun, 1) }
 func (e nounError) Unwrap() error { return e.err }
 
-// inOtherSystem is an error that names the project's other system with an item of that id; nil if none has one.
+// inOtherSystem returns an error that names the project's other system with an item of that id;
+// nil if there is none.
 func inOtherSystem(p *plan.Plan, id string) error {
 	pr, err := Open(p.Snapshot.Root)
 	if err != nil {

@@ -9,10 +9,10 @@ import (
 	"greenlight/internal/tracker"
 )
 
-// OwnReview is why a slice is to be approved whose own front matter asks for it.
+// OwnReview is the reason for approving a slice whose own front matter requires it.
 const OwnReview = "review is always for it"
 
-// Terms are those of a slice that is about to be claimed.
+// Terms returns the terms for a slice that is about to be claimed.
 func (p *Project) Terms(id string) (*attempt.Terms, error) {
 	why, err := p.NeedsReview(id, contracts.ReadBook(p.Root))
 	if err != nil {
@@ -27,8 +27,9 @@ func (p *Project) Terms(id string) (*attempt.Terms, error) {
 	return t, nil
 }
 
-// MustApprove says why a person is to approve what an attempt has built; "" where nobody has to. What a person had decided when the slice was
-// claimed counts, and what has come to ask for it since, such as a contract that the agent has named.
+// MustApprove returns why a person must approve the result of an attempt; "" if that isn't
+// required. It considers the decision at the time of the claim, and any requirement since, such
+// as a contract that the agent has named.
 func (p *Project) MustApprove(r *attempt.Record, books ...*contracts.Book) (string, error) {
 	if r.Terms != nil && r.Terms.Review != "" {
 		return r.Terms.Review, nil
@@ -36,8 +37,9 @@ func (p *Project) MustApprove(r *attempt.Record, books ...*contracts.Book) (stri
 	return p.NeedsReview(r.Slice, books...)
 }
 
-// NeedsReview says why a person is to approve a slice that its agent calls complete; "" where nobody has to. The slice's front matter
-// says whose word counts, else the configuration; where that is the contracts', they are looked up in the books.
+// NeedsReview returns why a person must approve a slice that its agent reports complete; "" if
+// that isn't required. The slice's front matter decides, or else the configuration; if that
+// defers to contracts, they are looked up in the books.
 func (p *Project) NeedsReview(id string, books ...*contracts.Book) (string, error) {
 	if p.Slices == nil || !p.Tracker.Traits().Completes {
 		return "", nil

@@ -7,7 +7,8 @@ import (
 	"greenlight/internal/project/projecttest"
 )
 
-// The slice's own word goes before the configuration's, and the contracts count where the word is verify.
+// The slice's own setting precedes the configuration's, and the contracts decide if the setting
+// is verify.
 func TestNeedsReview(t *testing.T) {
 	for _, tt := range []struct{ own, config, contract, want string }{
 		{"", "", "C-1", "its contract C-1 says verify"},

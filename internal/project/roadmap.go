@@ -7,8 +7,9 @@ import (
 	"greenlight/internal/roadmap"
 )
 
-// Roadmap reads the roadmap of the first system that has one, and returns the project as that system sees it. If none has
-// one, the error is that of the project itself, a *roadmap.MissingError.
+// Roadmap reads the roadmap of the first system that has one, and returns the project as seen
+// by that system. If there is none, the error is that of the project itself, a
+// *roadmap.MissingError.
 func (p *Project) Roadmap() (*Project, *roadmap.Roadmap, error) {
 	for _, view := range p.Views() {
 		r, err := view.Tracker.Roadmap()

@@ -11,7 +11,7 @@ import (
 	"greenlight/internal/roadmap"
 )
 
-// Of several systems the first one that has a roadmap counts.
+// Of several systems, the first with a roadmap counts.
 func TestRoadmap(t *testing.T) {
 	const (
 		own     = ".greenlight/ROADMAP.md"

@@ -16,11 +16,11 @@ import (
 // NoFormat is the format of a directory without state, in which only tasks run.
 const NoFormat = "none"
 
-// Stateless says whether there is no state here: only tasks run.
+// Stateless reports whether there is no state here, so that only tasks run.
 func (p *Project) Stateless() bool { return p.Tracker.Traits().Format == NoFormat }
 
-// OpenRuns opens the project at root or, where there is no state, the place for the attempts of tasks alone: it has no
-// items and no Slices.
+// OpenRuns opens the project at root or, if there is no state, a place for the attempts of
+// tasks: it has no items and no Slices.
 func OpenRuns(root string) (*Project, error) {
 	p, err := Open(root)
 	if !errors.Is(err, slice.ErrNoState) {
@@ -32,7 +32,7 @@ func OpenRuns(root string) (*Project, error) {
 	return p, nil
 }
 
-// A stateless tracker has no items. Its lock is the one that a project which begins here will have.
+// A stateless tracker has no items. Its lock is that of a project that may begin here.
 type stateless struct {
 	tracker.Defaults
 
@@ -55,7 +55,7 @@ func (s stateless) Settle(id string, _ tracker.Effect, _ tracker.Before) (plan.M
 
 func noItem(id string) error { return fmt.Errorf("%s: %w", id, tracker.ErrNotFound) }
 
-// Do makes the directory where it isn't there yet, with what keeps it out of git.
+// Do creates the directory if it is missing, excluded from git.
 func (s stateless) Do(ctx context.Context, f func(tracker.Tx) error) error {
 	if err := statedir.Make(s.root); err != nil {
 		return err

@@ -17,25 +17,26 @@ import (
 	"greenlight/internal/tracker"
 )
 
-// ConfigFile is where settings are, relative to the root.
+// ConfigFile is the path of the settings, relative to the root.
 const ConfigFile = statedir.Name + "/config.json"
 
-// Settings is config.json held as its text: what isn't set keeps every byte.
+// Settings is config.json held as its text: everything not set keeps every byte.
 type Settings struct {
 	doc  *jsonedit.Doc
-	mode string // that counts if the file has none
+	mode string // used if the file has none
 }
 
-// A Setting is one key of config.json and what counts for it.
+// A Setting is a key of config.json and its effective value.
 type Setting struct {
 	Key   string          // its path, with dots
-	Value json.RawMessage // nil where neither the file nor gl says anything
-	File  bool            // the value is the file's, not the default
-	State bool            // the value is project-state.json's
-	Wrong string          // non-empty: the file has a value that can't be, and why; using the default
+	Value json.RawMessage // nil if neither the file nor gl has a value
+	File  bool            // the value is from the file
+	State bool            // the value is from project-state.json
+	Wrong string          // if not empty, why the file's value is invalid; the default applies
 }
 
-// Source says where the value comes from: "config" for the file, "state" for project-state.json, "default", or "" if there is no value.
+// Source returns where the value comes from: "config" for the file, "state" for
+// project-state.json, "default", or "" if there is no value.
 func (s Setting) Source() string {
 	switch {
 	case s.File:
@@ -48,11 +49,11 @@ func (s Setting) Source() string {
 	return ""
 }
 
-// A SettingError is a key that is none, or a value that can't be.
+// A SettingError is returned for an unknown key or an invalid value.
 type SettingError struct {
 	Reason string
-	Got    string   // what was given; "" where there is no list of what it could have been
-	Known  []string // what it could have been
+	Got    string   // the input; "" if there is no list of valid inputs
+	Known  []string // valid inputs
 }
 
 func (e *SettingError) Error() string { return e.Reason }
@@ -61,16 +62,16 @@ func badSetting(format string, a ...any) error {
 	return &SettingError{Reason: fmt.Sprintf(format, a...)}
 }
 
-// Settings reads config.json. A missing or blank file has no settings; neither has one that can't be read, beside the
-// error.
+// Settings reads config.json. A missing or blank file has no settings; neither has one that
+// can't be read, which is also an error.
 func (p *Project) Settings() (*Settings, error) {
 	_, s, err := p.readSettings()
 	return s, err
 }
 
-// DefaultSettings are those where there is no project yet: the defaults alone.
+// DefaultSettings returns the defaults, for use without a project.
 func DefaultSettings() *Settings {
-	empty, _ := jsonedit.Parse(nil) // an empty document has no fault
+	empty, _ := jsonedit.Parse(nil) // an empty document is valid
 	return &Settings{doc: empty}
 }
 
@@ -95,12 +96,13 @@ func (p *Project) readSettings() (old []byte, s *Settings, err error) {
 	return old, s, nil
 }
 
-// settingTries is how often a write is tried against an editor that writes at the same time.
+// settingTries is the number of attempts at a write that races with an editor.
 const settingTries = 3
 
-// EditSettings changes config.json by f, under the project's lock and in one durable write; none where f changes
-// nothing. f may run up to three times, each time on what somebody else has just written; then the error is
-// tracker.ErrChanged. A file that isn't JSON is an error, and stays.
+// EditSettings changes config.json by f, under the project's lock, in one durable write; if f
+// changes nothing, it writes nothing. If other writers interfere, f runs up to three times,
+// each time on the latest content; then the error is tracker.ErrChanged. A file that isn't JSON
+// is an error and stays unchanged.
 func (p *Project) EditSettings(ctx context.Context, f func(*Settings) error) error {
 	return p.Tracker.Do(ctx, func(tracker.Tx) error {
 		for range settingTries {
@@ -124,9 +126,9 @@ func (p *Project) EditSettings(ctx context.Context, f func(*Settings) error) err
 	})
 }
 
-// List returns every setting: those that gl knows first, then what else the file has, but the profiles and the
-// overrides of models, which Models tells. Known settings that gl has no default for are there only where the file has
-// them.
+// List returns every setting: those that gl knows first, then others in the file, except for
+// the profiles and model overrides, which Models returns. Known settings without a default are
+// included only if the file has them.
 func (s *Settings) List() []Setting {
 	var list []Setting
 	for _, k := range knownSettings() {
@@ -143,7 +145,8 @@ func (s *Settings) List() []Setting {
 	return list
 }
 
-// leaves lists the paths of what is no object, below the keys of path. Keys with a dot in them can't be named.
+// leaves returns the paths of all values other than objects, below the keys of path. Keys that
+// contain a dot can't be named.
 func (s *Settings) leaves(path []string) []string {
 	var list []string
 	for _, key := range s.doc.Keys(path...) {
@@ -159,7 +162,7 @@ func (s *Settings) leaves(path []string) []string {
 	return list
 }
 
-// known is what counts for a setting that gl knows.
+// known returns the effective value of a setting that gl knows.
 func (s *Settings) known(k knownSetting) Setting {
 	set := Setting{Key: k.key, Value: k.value}
 	raw, ok := s.doc.Get(strings.Split(k.key, ".")...)
@@ -177,7 +180,7 @@ func (s *Settings) known(k knownSetting) Setting {
 	return set
 }
 
-// shown is the value as people may see it: the environment of an agent may hold keys.
+// shown returns the value as people may see it: the environment of an agent may contain keys.
 func shown(key string, raw json.RawMessage) json.RawMessage {
 	if key != "parallel.agents" && !strings.HasPrefix(key, "parallel.agents.") {
 		return raw
@@ -204,12 +207,13 @@ func shown(key string, raw json.RawMessage) json.RawMessage {
 		return v
 	}
 	if v = hide(path, v); !hid {
-		return raw // as it is written
+		return raw // verbatim
 	}
 	return rawJSON(v)
 }
 
-// Get returns one setting, also one that is an object. The error is a *SettingError for a key that nothing knows.
+// Get returns one setting, which may be an object. The error is a *SettingError for an unknown
+// key.
 func (s *Settings) Get(key string) (Setting, error) {
 	if k, ok := findSetting(key); ok {
 		return s.known(k), nil
@@ -230,7 +234,8 @@ func (s *Settings) unknown(key string) error {
 	}
 }
 
-// Set writes the value that text means for the key. The error is a *SettingError where the key or the value can't be.
+// Set writes the value that text means for the key. The error is a *SettingError for an invalid
+// key or value.
 func (s *Settings) Set(key, text string) error {
 	if agent, ok := strings.CutPrefix(key, "model_overrides."); ok {
 		return s.SetModel(agent, text)
@@ -242,7 +247,7 @@ func (s *Settings) Set(key, text string) error {
 	return s.put(raw, strings.Split(key, ".")...)
 }
 
-// value makes JSON of a text as the key wants it.
+// value converts a text to the JSON that the key needs.
 func (s *Settings) value(key, text string) (json.RawMessage, error) {
 	if k, ok := findSetting(key); ok {
 		raw := k.literal(text)
@@ -278,7 +283,8 @@ func (s *Settings) put(raw json.RawMessage, path ...string) error {
 	return s.reads(path)
 }
 
-// reads refuses a value beside a key that a person, or another program, takes for the same one: "Mode" beside "mode".
+// reads rejects a value beside a key that a person, or another program, takes for the same one:
+// "Mode" beside "mode".
 func (s *Settings) reads(path []string) error {
 	for i, key := range path {
 		for _, k := range s.doc.Keys(path[:i]...) {
@@ -290,7 +296,7 @@ func (s *Settings) reads(path []string) error {
 	return nil
 }
 
-// kindOf names what a JSON value is.
+// kindOf names the type of a JSON value.
 func kindOf(raw json.RawMessage) string {
 	switch raw = bytes.TrimSpace(raw); raw[0] {
 	case '"':
@@ -305,11 +311,11 @@ func kindOf(raw json.RawMessage) string {
 	return "a number"
 }
 
-// CheckAgents refuses a choice of agents that gl doesn't know. The error is a *SettingError.
+// CheckAgents rejects unknown agents. The error is a *SettingError.
 func (s *Settings) CheckAgents() error {
 	c, err := parseConfig(s.doc.Bytes())
 	if err != nil {
-		return nil // whoever reads the file is told
+		return nil // reported when the file is read
 	}
 	for _, name := range c.Agent {
 		if _, err := c.FindAgent(name, ""); err != nil {

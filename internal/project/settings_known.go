@@ -14,7 +14,7 @@ import (
 	"greenlight/internal/text/jsonedit"
 )
 
-// A knownSetting is a key that gl, or the commands that ship with it, read.
+// A knownSetting is a key that gl, or the commands shipped with it, read.
 type knownSetting struct {
 	key   string
 	value json.RawMessage // the default; nil for none
@@ -25,20 +25,20 @@ type settingKind int
 
 const (
 	textSetting   settingKind = iota
-	parsedSetting             // a key of parallel, git or test: its reader knows
+	parsedSetting             // a key of parallel, git or test, checked by its parser
 	modeSetting
-	fileSetting // one at the top of the file: the reader of config.json knows
+	fileSetting // a top-level key, checked by the parser of config.json
 	profileSetting
 	boolSetting
 	countSetting // a whole number, 0 or more
 )
 
-// Modes are what mode may be.
+// Modes returns the values of mode.
 func Modes() []string { return []string{"interactive", "yolo"} }
 
 const defaultProfile = "balanced"
 
-// knownSettings lists them in the order in which they are shown.
+// knownSettings returns the settings in display order.
 func knownSettings() []knownSetting {
 	c := DefaultConfig()
 	list := []knownSetting{
@@ -102,19 +102,20 @@ func knownSettings() []knownSetting {
 	return list
 }
 
-// DefaultFile is config.json with what gl itself reads, each setting as it is without being set. The section git isn't among
-// it: its defaults are to change.
+// DefaultFile returns a config.json with the default values of the settings that gl itself
+// reads. It omits the section git, whose defaults are going to change.
 func DefaultFile() []byte {
-	doc, _ := jsonedit.Parse(nil) // an empty document has no fault
+	doc, _ := jsonedit.Parse(nil) // an empty document is valid
 	for _, k := range knownSettings() {
 		if k.kind == modeSetting || strings.HasPrefix(k.key, "parallel.") {
-			_ = doc.Set(k.value, strings.Split(k.key, ".")...) // there are only objects on the way
+			_ = doc.Set(k.value, strings.Split(k.key, ".")...) // all values on the way are objects
 		}
 	}
 	return doc.Bytes()
 }
 
-// unread are settings that earlier files have and nothing reads: what decides instead. They stay where they are, and can't be set.
+// unread returns, for a setting that earlier files have and nothing reads, what decides
+// instead. Such settings stay in the file, and can't be set.
 func unread(key string) string {
 	switch key {
 	case "workflow.visual_checkpoint":
@@ -135,7 +136,7 @@ func unread(key string) string {
 	return ""
 }
 
-// rawJSON is for values that have a JSON.
+// rawJSON encodes a value that has a JSON form.
 func rawJSON(v any) json.RawMessage {
 	if s, ok := v.(string); ok {
 		return json.RawMessage(jsonedit.Quote(s))
@@ -153,13 +154,13 @@ func findSetting(key string) (knownSetting, bool) {
 	return knownSetting{}, false
 }
 
-// IsSwitch says whether the setting is true or false.
+// IsSwitch reports whether the setting is a boolean.
 func IsSwitch(key string) bool {
 	k, ok := findSetting(key)
 	return ok && k.kind == boolSetting
 }
 
-// SettingKeys lists the keys that gl knows.
+// SettingKeys returns the keys that gl knows.
 func SettingKeys() []string {
 	var keys []string
 	for _, k := range knownSettings() {
@@ -168,7 +169,7 @@ func SettingKeys() []string {
 	return keys
 }
 
-// literal is the JSON of a text as a person types it: what a number or a list can be is one.
+// literal converts a person's input to JSON: text that can be a number or a list becomes one.
 func (k knownSetting) literal(text string) json.RawMessage {
 	quoted := json.RawMessage(jsonedit.Quote(text))
 	raw := json.RawMessage(strings.TrimSpace(text))
@@ -184,8 +185,8 @@ func (k knownSetting) literal(text string) json.RawMessage {
 	return raw
 }
 
-// check says why the value can't be, with the key's name: a *SettingError. The reader of config.json decides about what
-// it reads.
+// check returns a *SettingError with the key's name if the value is invalid. For values that gl
+// reads, the parser of config.json decides.
 func (k knownSetting) check(s *Settings, raw json.RawMessage) error {
 	want := ""
 	switch k.kind {
@@ -220,7 +221,7 @@ func (k knownSetting) check(s *Settings, raw json.RawMessage) error {
 	return nil
 }
 
-// parses says what the reader of config.json has against the text.
+// parses returns the objections of config.json's parser to the text.
 func parses(config []byte) error {
 	if _, err := parseConfig(config); err != nil {
 		return badSetting("%s", err)
@@ -228,7 +229,7 @@ func parses(config []byte) error {
 	return nil
 }
 
-// oneOf takes one of a few texts.
+// oneOf accepts one of a few texts.
 func (k knownSetting) oneOf(raw json.RawMessage, all []string) error {
 	var text string
 	if json.Unmarshal(raw, &text) == nil && slices.Contains(all, text) {
@@ -239,7 +240,8 @@ func (k knownSetting) oneOf(raw json.RawMessage, all []string) error {
 	}
 }
 
-// agentValue reads what is set below parallel.agents: an agent's NAME as an object, or one of its keys. The agent with it must be one.
+// agentValue parses a value below parallel.agents: an agent as an object, or one of its keys.
+// The resulting agent must be valid.
 func (s *Settings) agentValue(key, text string) (json.RawMessage, error) {
 	name, part := key, ""
 	if i := strings.LastIndexByte(key, '.'); i >= 0 {
@@ -250,7 +252,7 @@ func (s *Settings) agentValue(key, text string) (json.RawMessage, error) {
 	}
 	entry := map[string]json.RawMessage{}
 	if old, ok := s.doc.Get("parallel", "agents", name); ok && part != "" {
-		_ = json.Unmarshal(old, &entry) // what is no object is replaced
+		_ = json.Unmarshal(old, &entry) // anything but an object is replaced
 	}
 	raw := json.RawMessage(strings.TrimSpace(text))
 	var err error
@@ -282,7 +284,7 @@ func (s *Settings) agentValue(key, text string) (json.RawMessage, error) {
 	return raw, parses(fmt.Appendf(nil, `{"parallel": {"agents": {%s: %s}}}`, jsonedit.Quote(name), whole))
 }
 
-// variables reads NAME=VALUE words as an object.
+// variables converts NAME=VALUE words to an object.
 func variables(text string) (json.RawMessage, error) {
 	words, err := shellwords.Split(text)
 	env := map[string]string{}

@@ -30,7 +30,7 @@ func settingsOf(t *testing.T, text string) *Settings {
 	return &Settings{doc: doc}
 }
 
-// What gl knows has the defaults that gl has, and each of them is a value that may be set.
+// The known settings list gl's real defaults, and each default is a valid value.
 func TestKnownSettings(t *testing.T) {
 	s := settingsOf(t, "")
 	for _, k := range knownSettings() {
@@ -60,7 +60,8 @@ func TestKnownSettings(t *testing.T) {
 	}
 }
 
-// Every key of parallel that the reader of config.json refuses a wrong value for is a known setting.
+// Every key of parallel for which the reader of config.json rejects a wrong value is a known
+// setting.
 func TestKnownSettingsAreThoseThatAreRead(t *testing.T) {
 	for _, k := range knownSettings() {
 		if k.kind == parsedSetting && k.check(settingsOf(t, ""), json.RawMessage(`false`)) == nil {
@@ -71,7 +72,8 @@ func TestKnownSettingsAreThoseThatAreRead(t *testing.T) {
 
 func TestSet(t *testing.T) {
 	const file = `{"version": "1.0", "n": 1, "mode": "yolo", "profiles": {"fast": {"architect": "x-1"}}, "list": [1], "parallel": {"max": 2, "agents": {"own": {"command": ["own"]}}}}`
-	for _, c := range []struct{ key, text, want string }{ // want is the value, or the error where it has no JSON
+	// want is the value, or the error if the value has no JSON
+	for _, c := range []struct{ key, text, want string }{
 		{"parallel.max", "6", "6"},
 		{"parallel.max", " 6 ", "6"},
 		{"parallel.max", "0", "! parallel.max must be a whole number from 1 to 1000, not 0"},
@@ -170,7 +172,7 @@ func TestSetSaysWhatWasMeant(t *testing.T) {
 	}
 }
 
-// People, and other programs, may not tell "Mode" from "mode".
+// People and other programs may confuse "Mode" and "mode".
 func TestSetWhatIsNotRead(t *testing.T) {
 	for text, key := range map[string]string{`{"mode": "yolo", "Mode": "yolo"}`: "mode", `{"parallel": {}, "PARALLEL": {"max": 3}}`: "parallel.max"} {
 		value := map[string]string{"mode": "interactive", "parallel.max": "4"}[key]
@@ -347,7 +349,7 @@ func TestEditSettingsOfABrokenFile(t *testing.T) {
 	}
 }
 
-// An editor that writes between our reading and our writing loses nothing, and neither do we.
+// If an editor writes between our reading and our writing, neither change is lost.
 func TestEditSettingsBesideAnEditor(t *testing.T) {
 	p := projectAt(t, `{"a": 1}`)
 	path := filepath.Join(p.Root, ConfigFile)
@@ -365,7 +367,7 @@ func TestEditSettingsBesideAnEditor(t *testing.T) {
 	}
 }
 
-// Of many changes at the same time none is lost.
+// No simultaneous change is lost.
 func TestEditSettingsAtTheSameTime(t *testing.T) {
 	p := projectAt(t, `{}`)
 	var group sync.WaitGroup
@@ -395,7 +397,7 @@ func TestEditSettingsAtTheSameTime(t *testing.T) {
 	}
 }
 
-// Whatever is typed, the file stays one that gl reads without a complaint.
+// After any input the file remains one that gl reads without a warning.
 func TestSetOfAnyText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		doc, err := jsonedit.Parse([]byte(`{"parallel": {"max": 2}, "own": "x"}`))
@@ -420,6 +422,6 @@ func TestSetOfAnyText(t *testing.T) {
 
 func compact(raw json.RawMessage) string {
 	var b bytes.Buffer
-	_ = json.Compact(&b, raw) // what is no JSON is ""
+	_ = json.Compact(&b, raw) // text that isn't JSON becomes ""
 	return b.String()
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What runs code is seen by who is asked; what may be a key isn't.
+// The person who is asked sees variables that run code; a possible key stays hidden.
 func TestShownVariable(t *testing.T) {
 	for name, shown := range map[string]bool{
 		"NODE_OPTIONS": true, "BASH_ENV": true, "GIT_CONFIG_VALUE_0": true, "PS4": true, "NPM_CONFIG_NODE_OPTIONS": true, "npm_config_script_shell": true,

@@ -2,13 +2,13 @@ package project
 
 import "greenlight/internal/gsd"
 
-// A Statusline is how a project wants its status line.
+// A Statusline is the project's settings for its status line.
 type Statusline struct {
 	Compact bool // few columns
-	Front   bool // how full the context is comes first
+	Front   bool // the context usage comes first
 }
 
-// StatuslineOf reads the settings of the system that has some; the zero Statusline where none has.
+// StatuslineOf returns the settings of the system that has some; otherwise the zero Statusline.
 func StatuslineOf(dir string, getenv func(string) string) Statusline {
 	place, ok := gsd.Find(dir, getenv)
 	if !ok {
@@ -18,8 +18,8 @@ func StatuslineOf(dir string, getenv func(string) string) Statusline {
 	return Statusline{cfg.Compact, cfg.Front}
 }
 
-// Position is where the project stands that dir belongs to by the rules of a system of its own; "" for none. It serves
-// directories that Find knows no project for.
+// Position returns the status of the project that contains dir by the rules of another system;
+// "" for none. It serves directories for which Find knows no project.
 func Position(dir string, getenv func(string) string, compact bool) string {
 	p, _ := gsd.ReadPosition(dir, getenv)
 	return p.Line(compact)

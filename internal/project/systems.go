@@ -16,21 +16,26 @@ import (
 	"greenlight/internal/tracker"
 )
 
-// A System is one way in which a project may keep its state.
+// A System is one way in which a project may store its state.
 type System struct {
-	Key     string   // in records and flags
-	Name    string   // as people call it
-	Command string   // gl's commands for it
-	state   string   // a file under the root that agents may write by themselves, and that is state; "" for none
-	where   []string // under the root, directories with a slash: where one is, the system may be used
+	Key     string // in records and flags
+	Name    string // for people
+	Command string // gl's commands for it
+	// path of a state file, relative to the root, that agents may write by themselves; "" for
+	// none
+	state string
+	// paths relative to the root, directories with a slash: if one exists, the system may be in
+	// use
+	where []string
 
-	// open opens the tracker, of a project with parts for the one that is named, else for the one that is chosen now.
+	// open opens the tracker, for a project with parts the named part's, or else the selected
+	// one's.
 	open func(root string, part *string) tracker.Tracker
 }
 
 const greenlight = "greenlight"
 
-// systems are all there are, the one that counts first where a project has several.
+// systems returns all systems; the first one that a project uses is its default.
 func systems() []System {
 	return []System{
 		{greenlight, "Greenlight", "gl state", "", []string{statedir.Name + "/"}, openOwn},
@@ -52,8 +57,8 @@ func openGSD(root string, part *string) tracker.Tracker {
 	return t.In(*part)
 }
 
-// Keeper returns the commands that change a state file of a system other than Greenlight, rel being its path under the root;
-// "" where it is no such file.
+// Keeper returns the commands that change a state file of a system other than Greenlight, where
+// rel is its path relative to the root; "" for any other file.
 func Keeper(rel string) string {
 	for _, s := range systems() {
 		if s.state != "" && s.state == rel {
@@ -63,7 +68,7 @@ func Keeper(rel string) string {
 	return ""
 }
 
-// there says whether the system's files are under root.
+// there reports whether the system's files are under root.
 func (s System) there(root string) bool {
 	for _, path := range s.where {
 		exists := paths.Exists
@@ -78,8 +83,8 @@ func (s System) there(root string) bool {
 	return false
 }
 
-// used says whether the project at root keeps state by the system. Greenlight's directory alone says nothing: it holds
-// the runs of every project.
+// used reports whether the project at root stores state in the system. Greenlight's directory
+// alone isn't sufficient: it contains the runs of every project.
 func (s System) used(root string) (bool, error) {
 	if s.Key != greenlight {
 		return s.there(root), nil
@@ -91,7 +96,7 @@ func (s System) used(root string) (bool, error) {
 	return err == nil, err
 }
 
-// isRoot says whether any system's files are in dir.
+// isRoot reports whether any system's files are in dir.
 func isRoot(dir string) bool {
 	for _, s := range systems() {
 		if s.there(dir) {
@@ -107,7 +112,8 @@ type tracked struct {
 	tracker.Tracker
 }
 
-// track opens the trackers of the project at root, in order. Where there is none it is slice.ErrNoState.
+// track opens the trackers of the project at root, in order. If there are none, the error is
+// slice.ErrNoState.
 func track(root string) (list []tracked, err error) {
 	for _, s := range systems() {
 		used, err := s.used(root)
@@ -125,10 +131,10 @@ func track(root string) (list []tracked, err error) {
 	return list, nil
 }
 
-// System is the one whose tracker counts.
+// System returns the active system.
 func (p *Project) System() System { return p.all[0].System }
 
-// Views are the project as each of the systems it uses sees it, the one that counts first.
+// Views returns the project as seen by each of its systems, the active one first.
 func (p *Project) Views() []*Project {
 	list := []*Project{p}
 	for i := range p.all[1:] {
@@ -143,12 +149,13 @@ func (p *Project) as(all []tracked) *Project {
 	return &q
 }
 
-// Has says whether the attempt is at an item of the system that counts, or at a task, which belongs to none.
+// Has reports whether the attempt is at an item of the active system, or at a task, which
+// belongs to none.
 func (p *Project) Has(r *attempt.Record) bool {
 	return r.IsTask() || r.System == p.Key() || r.System == "" && p.Key() == greenlight
 }
 
-// Key says in a record whose item it is: the system, and the part of the project where it has parts.
+// Key identifies the active system in a record, with the part of the project if it has parts.
 func (p *Project) Key() string {
 	if p.part == "" {
 		return p.System().Key
@@ -156,10 +163,11 @@ func (p *Project) Key() string {
 	return p.System().Key + "/" + p.part
 }
 
-// AgentEnv is what agents are told of it, KEY=VALUE.
+// AgentEnv returns the variables that identify the part to agents, KEY=VALUE.
 func (p *Project) AgentEnv() []string { return p.Tracker.Traits().Env }
 
-// View is the project as the system with that key sees it, "" for Greenlight; as it is, where it doesn't use that one.
+// View returns the project as seen by the system with that key, "" for Greenlight; p itself if
+// it doesn't use that system.
 func (p *Project) View(system string) *Project {
 	for i := range p.used {
 		if key := p.used[i].Key; key == system || system == "" && key == greenlight {
@@ -169,8 +177,9 @@ func (p *Project) View(system string) *Project {
 	return p
 }
 
-// Whose is the project as the system whose item the attempt is at sees it. Where that one's files have gone in the
-// meantime, nobody has the item: another system may have one of the same name, which is none of the attempt's business.
+// Whose returns the project as seen by the system that owns the attempt's item. If that
+// system's files have disappeared meanwhile, no view has the item: another system may have one
+// with the same name, which is unrelated to the attempt.
 func (p *Project) Whose(r *attempt.Record) *Project {
 	system, part, _ := strings.Cut(r.System, "/")
 	v := p.View(system)
@@ -186,7 +195,8 @@ func (p *Project) Whose(r *attempt.Record) *Project {
 	return p.as([]tracked{{System{Key: r.System, Name: r.System}, stateless{root: p.Root}}})
 }
 
-// Flags are what commands need besides to be about this view of the project: " --system gsd", or nothing.
+// Flags returns the flags that make a command refer to this view of the project: " --system
+// gsd", or nothing.
 func (p *Project) Flags() string {
 	flags := ""
 	if p.Away {
@@ -198,7 +208,7 @@ func (p *Project) Flags() string {
 	return flags + " --system " + p.System().Key
 }
 
-// Keys are the systems that the project uses, the one that counts first.
+// Keys returns the systems that the project uses, the default one first.
 func (p *Project) Keys() []string {
 	keys := make([]string, len(p.used))
 	for i, t := range p.used {
@@ -207,7 +217,7 @@ func (p *Project) Keys() []string {
 	return keys
 }
 
-// use makes the first of them the one that counts.
+// use makes the first of them the active one.
 func (p *Project) use(all []tracked) {
 	p.all = all
 	p.Tracker = all[0].Tracker

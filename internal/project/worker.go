@@ -10,10 +10,11 @@ import (
 	"greenlight/internal/plan"
 )
 
-// noWorker says that nothing happens to what is in the merge queue.
+// noWorker means that no process works on the merge queue.
 const noWorker = "queued, and no gl works the merge queue"
 
-// QueueText is how far an attempt in the merge queue is, which process works that queue, or which command does where none does.
+// QueueText describes the progress of an attempt in the merge queue, and the process that works
+// on the queue or, if there is none, the command to run.
 func (p *Project) QueueText(r *attempt.Record) string {
 	a := p.open(r)
 	if a.Idle {
@@ -22,15 +23,15 @@ func (p *Project) QueueText(r *attempt.Record) string {
 	return a.Landing
 }
 
-// tellWorker adds to an attempt in the merge queue which process works that queue, or that none does. What waits for a reason of its own
-// doesn't wait for a process.
+// tellWorker adds to an attempt in the merge queue the process that works on the queue, or that
+// there is none. An attempt that waits for another reason doesn't wait for a process.
 func (p *Project) tellWorker(a *plan.Attempt, r *attempt.Record) {
 	waits := a.Landing == attempt.InQueue
 	if !waits && (r.Landing == nil || r.Landing.Step == "") {
 		return
 	}
 	var worker string
-	if r.LauncherLives() { // looking at locks would get in the way of those who take them
+	if r.LauncherLives() { // probing the locks would disturb processes that take them
 		worker = fmt.Sprintf("the gl that launched it, pid %d", r.Launcher.PID)
 	} else {
 		worker = p.laneWorker()
@@ -46,7 +47,8 @@ func (p *Project) tellWorker(a *plan.Attempt, r *attempt.Record) {
 	}
 }
 
-// laneWorker names the process that works the merge queue or leads the project's run, which works it; "" for none.
+// laneWorker returns the process that works on the merge queue, or that leads the project's run
+// and so works on it; "" for none.
 func (p *Project) laneWorker() string {
 	if leader, err := p.Runs.Leader(); err == nil && leader != "" {
 		return leader
@@ -56,7 +58,7 @@ func (p *Project) laneWorker() string {
 		return ""
 	}
 	holder, err := durable.Holder(repo.LaneLock())
-	if err != nil { // then nobody can say that none does
+	if err != nil { // then it isn't certain that there is none
 		return "another gl"
 	}
 	return strings.TrimSpace(holder)

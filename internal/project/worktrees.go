@@ -11,15 +11,15 @@ import (
 	"greenlight/internal/worktree"
 )
 
-// worktrees is the repository that the project is in, once it has been opened.
+// worktrees holds the repository that contains the project, once opened.
 type worktrees struct {
 	sync.Mutex
 
 	repo *worktree.Repo
 }
 
-// Worktrees is the repository that the project is in, for work on worktrees that are there. The error is a
-// *worktree.Unavailable where there can be none.
+// Worktrees returns the repository that contains the project, for work on existing worktrees.
+// The error is a *worktree.Unavailable if worktrees aren't possible.
 func (p *Project) Worktrees(ctx context.Context) (*worktree.Repo, error) {
 	p.trees.Lock()
 	defer p.trees.Unlock()
@@ -33,7 +33,8 @@ func (p *Project) Worktrees(ctx context.Context) (*worktree.Repo, error) {
 	return p.trees.repo, err
 }
 
-// OpenWorktrees is Worktrees for making new ones. The error is a *worktree.Refused where the person has to do something first.
+// OpenWorktrees is Worktrees for creating new ones. The error is a *worktree.Refused if a
+// person has to do something first.
 func (p *Project) OpenWorktrees(ctx context.Context) (*worktree.Repo, error) {
 	o, err := p.worktreeOptions()
 	if err != nil {
@@ -51,10 +52,12 @@ func (p *Project) worktreeOptions() (worktree.Options, error) {
 	return worktree.Options{Dir: g.Dir(p.Root, home), Target: g.Target, Prefix: g.BranchPrefix, SnapshotMB: g.SnapshotMB, Filters: p.judgeFilters}, nil
 }
 
-// judgeFilters is a git.FilterJudge. Attempts begin only while all filters are allowed, so what isn't was written since. A filter under a new
-// name stays off. One that was allowed otherwise stops git: without its filter the person's content would be kept as it is, unencrypted for example.
+// judgeFilters is a git.FilterJudge. Attempts begin only while all filters are allowed, so any
+// other was written since. A filter under a new name stays off. A changed one that was allowed
+// before stops git: without its filter, the person's content would be stored unfiltered, for
+// example unencrypted.
 func (p *Project) judgeFilters(filters []git.Setting) ([]git.Setting, error) {
-	if p.Away { // a copy has the configuration that gl has made
+	if p.Away { // a copy has the configuration that gl created
 		return nil, nil
 	}
 	store := trust.Open(os.Getenv)

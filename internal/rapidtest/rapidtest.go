@@ -1,4 +1,4 @@
-// Package rapidtest keeps costly properties cheap.
+// Package rapidtest limits the cost of expensive property tests.
 package rapidtest
 
 import (
@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// Limit has the rapid checks of the test that follow done n times each, or as often as -rapid.checks says. It is for properties of
-// which each check runs programs or writes many files, in tests that aren't parallel.
+// Limit makes each rapid check in the rest of the test run n times, or as often as
+// -rapid.checks says. It is for properties whose checks run programs or write many files, in
+// tests that aren't parallel.
 func Limit(t *testing.T, n int) {
 	t.Helper()
 	checks := flag.Lookup("rapid.checks")

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Slow writes of state don't lengthen a slice: each step begins at its own distance from the start.
+// Slow writes of state don't lengthen a slice: each step begins at its own time from the start.
 func TestStepsKeepTheirTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var at []time.Duration

@@ -14,19 +14,21 @@ import (
 	"greenlight/internal/text/conflict"
 )
 
-// A committer is a worker in a scratch copy, or in a worktree: what it has built it leaves as a file, in a commit of its own.
+// A committer is a worker in a scratch copy or in a worktree: it leaves its work as a file, in
+// a commit of its own.
 type committer struct {
 	worker
 	job  *job
-	dir  string        // where it works: in a worktree or in the copy itself
+	dir  string        // where it works: a worktree or the copy itself
 	tree *git.Checkout // the worktree; nil for none
 }
 
-// indexFile is what all slices that are to clash add a line to.
+// indexFile is the file to which all slices that are to clash add a line.
 const indexFile = "rehearsal/index.md"
 
-// commits makes the worker a committer where the project is a scratch copy or the slice has a worktree of its own, and its
-// prompt asks it to build. In the checkout of a person's project a rehearsal writes state alone: the files are somebody's.
+// commits makes the worker a committer if its prompt asks it to build, and if the project is a
+// scratch copy or the slice has its own worktree. In the checkout of a person's project a
+// rehearsal writes only state, because the files are the person's.
 func commits(ctx context.Context, w worker, j *job, command string) worker {
 	switch {
 	case j.isTask(), strings.HasSuffix(command, "sw-verify"), strings.HasSuffix(command, "plan-phase"), strings.HasSuffix(command, "verify-work"):
@@ -43,7 +45,8 @@ func commits(ctx context.Context, w worker, j *job, command string) worker {
 	return committer{w, j, dir, tree}
 }
 
-// worktreeOf is the checkout that dir is in, if it is another one of the repository that the project at root is in.
+// worktreeOf returns the checkout that contains dir if it is another checkout of the repository
+// of the project at root, otherwise nil.
 func worktreeOf(ctx context.Context, root, dir string) *git.Checkout {
 	if paths.Same(root, dir) {
 		return nil
@@ -68,7 +71,7 @@ func (c committer) complete(ctx context.Context, f Fate) ([]call, error) {
 	return append(built, calls...), err
 }
 
-// build writes the slice's file, whole unless the work is to be broken, and commits it.
+// build writes the slice's file, incomplete if the work is to be broken, and commits it.
 func (c committer) build(kind Kind) []call {
 	id := c.job.slice
 	file := "rehearsal/" + id + ".md"
@@ -87,7 +90,8 @@ func (c committer) build(kind Kind) []call {
 	}})
 }
 
-// addToIndex adds the slice's line below the heading, where the others of a clash do.
+// addToIndex adds the slice's line below the heading, at the same place as the other slices of
+// a clash.
 func (c committer) addToIndex() error {
 	const heading = "# Index\n\n"
 	old, err := scratch.ReadFile(c.dir, indexFile)
@@ -113,12 +117,12 @@ func (c committer) commit(ctx context.Context, files []string, message string) e
 	return git.CommitFiles(ctx, c.tree.Top, below, message, scratch.Author)
 }
 
-// merging says whether there is an unfinished merge, which comes before everything else.
+// merging reports whether a merge is unfinished. Finishing it comes first.
 func (c committer) merging() bool {
 	return c.tree != nil && git.Worktree{Common: c.tree.Common, Admin: c.tree.GitDir, Path: c.tree.Top}.Operation() == "merge"
 }
 
-// resolve finishes a merge: of what is in conflict, the lines of both sides stay.
+// resolve finishes a merge. In a conflict it keeps the lines of both sides.
 func (c committer) resolve() []call {
 	var files []string
 	return []call{
@@ -143,7 +147,7 @@ func (c committer) resolve() []call {
 	}
 }
 
-// seen is an error that the agent sees and goes on after; nil for none.
+// seen returns an error that the agent sees and continues after; nil for nil.
 func seen(err error) error {
 	if err == nil {
 		return nil

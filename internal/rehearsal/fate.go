@@ -7,47 +7,53 @@ import (
 	"time"
 )
 
-// Kind is how an attempt ends.
+// A Kind is how an attempt ends.
 type Kind string
 
 const (
-	Complete  Kind = "complete"  // the slice is complete; exit 0
-	Crash     Kind = "crash"     // killed by SIGKILL
-	Hang      Kind = "hang"      // silent until it is ended
-	Fail      Kind = "fail"      // a line on stderr, no result event; exit 7
-	Turns     Kind = "turns"     // turn limit; exit 1
-	Limit     Kind = "limit"     // rate limit; exit 1
-	Park      Kind = "park"      // asks for a person; exit 0
-	Quit      Kind = "quit"      // gives up half way with a success; exit 0
-	Refuse    Kind = "refuse"    // its tool calls are denied, so it gives up with a success; exit 0
-	Outage    Kind = "outage"    // the service answers with 500, also after retries; exit 1
-	NoCommand Kind = "nocommand" // the client doesn't know /gl:slice, and ends with a success; exit 0
+	Complete Kind = "complete" // the slice is complete; exit 0
+	Crash    Kind = "crash"    // killed by SIGKILL
+	Hang     Kind = "hang"     // silent until it is ended
+	Fail     Kind = "fail"     // writes a line to stderr and no result event; exit 7
+	Turns    Kind = "turns"    // turn limit; exit 1
+	Limit    Kind = "limit"    // rate limit; exit 1
+	Park     Kind = "park"     // asks a person; exit 0
+	Quit     Kind = "quit"     // gives up half way and reports success; exit 0
+	// its tool calls are denied, so it gives up and reports success; exit 0
+	Refuse    Kind = "refuse"
+	Outage    Kind = "outage"    // the service answers 500, also to retries; exit 1
+	NoCommand Kind = "nocommand" // the client doesn't know /gl:slice and reports success; exit 0
 
-	// Where the rehearsal commits what it builds, in a worktree or a scratch copy. Elsewhere they are Complete.
-	Red   Kind = "red"   // called complete, and broken: tests that look at the work fail; the next attempt mends it
-	Clash Kind = "clash" // complete, with a line at the same place of rehearsal/index.md as all the others that clash
+	// These apply where the rehearsal commits its work: in a worktree or a scratch copy.
+	// Elsewhere they mean Complete.
+	// called complete but broken, so that tests of the work fail; the next attempt repairs it
+	Red Kind = "red"
+	// complete, with a line at the same place of rehearsal/index.md as all slices that clash
+	Clash Kind = "clash"
 )
 
-// Faults lists the kinds that a spec can ask for. A new one comes last, so that specs without it have the same fates as before.
+// Faults returns the kinds that a spec can ask for. New kinds must be appended, so that
+// existing specs keep their fates.
 func Faults() []Kind {
 	return []Kind{Crash, Hang, Fail, Turns, Limit, Park, Quit, Refuse, NoCommand, Red, Clash, Outage}
 }
 
-// completes says whether the agent gets to the end of its work.
+// completes reports whether the agent finishes its work.
 func (k Kind) completes() bool { return k == Complete || k == Red || k == Clash }
 
-// A Fate is what an attempt at a slice comes to.
+// A Fate is the outcome of an attempt at a slice.
 type Fate struct {
 	Kind     Kind
 	Step     time.Duration // length of one step
-	Duration time.Duration // from the start to the end, for Hang to the silence
-	AtStep   int           // the step a fault happens in the middle of: 0 tests to 3 verifying; 4 for none
+	Duration time.Duration // from the start to the end; for Hang, to the silence
+	// the step during which a fault happens: 0 tests to 3 verifying; 4 for none
+	AtStep int
 
-	Tests, SecurityTests int // what a complete slice reports
+	Tests, SecurityTests int // reported by a complete slice
 }
 
-// Fate says what happens in the attempt (from 1) at the slice. It depends on nothing else but the spec. A slice is
-// equally long in all its attempts.
+// Fate returns what happens in the attempt (from 1) at the slice. It depends only on the spec
+// and the arguments. A slice takes equally long in all its attempts.
 func (s Spec) Fate(slice string, attempt int) Fate {
 	f := Fate{
 		Kind:          s.kind(slice, attempt),
@@ -79,7 +85,7 @@ func (s Spec) kind(slice string, attempt int) Kind {
 	return Complete
 }
 
-// length is how long the slice takes when nothing goes wrong.
+// length returns how long the slice takes without a fault.
 func (s Spec) length(slice string) time.Duration {
 	u := s.uniform("length", slice, 0)
 	if s.Max > 0 {
@@ -89,7 +95,8 @@ func (s Spec) length(slice string) time.Duration {
 	return time.Duration(plain * (1 + s.Jitter*(2*u-1)))
 }
 
-// uniform is a number in [0, 1) that depends on its arguments and the seed alone, on any machine and in any version.
+// uniform returns a number in [0, 1) that depends only on its arguments and the seed, on any
+// machine and in any version.
 func (s Spec) uniform(what, slice string, attempt int) float64 {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s\x00%s\x00%d", s.Seed, what, slice, attempt))
 	return float64(binary.BigEndian.Uint64(sum[:8])>>11) / (1 << 53)

@@ -13,15 +13,15 @@ import (
 	"greenlight/internal/paths"
 )
 
-// A gsdWorker does what GSD's commands do, as far as files tell: a plan, a summary for each plan, a report. Where the project
-// stands it writes by gl gsd state.
+// A gsdWorker does what GSD's commands do, as far as files show: a plan, a summary for each
+// plan, a report. It records the project's position with gl gsd state.
 type gsdWorker struct {
 	gl          glCommand
 	root, phase string
 	step        string // plan-phase, execute-phase or verify-work
 }
 
-// dir is the phase's directory, its prefix for files, and the plans in it.
+// dir returns the phase's directory, the prefix of its files, and its plans.
 func (w *gsdWorker) dir() (dir, prefix string, plans []string, err error) {
 	place, ok := gsd.Find(w.root, os.Getenv)
 	if !ok {
@@ -76,7 +76,7 @@ func (w *gsdWorker) park(context.Context) ([]call, error) {
 		"--phase", w.phase)}, nil
 }
 
-// write makes a file where there is none.
+// write returns a call that creates a file if it doesn't exist.
 func write(path, text string) call {
 	return call{"write " + path, func(context.Context) error {
 		if err := durable.MkdirAll(filepath.Dir(path), 0o755); err != nil {

@@ -17,21 +17,22 @@ import (
 // The steps of a slice before it is complete.
 var walk = [...]string{"tests", "implementing", "security", "verifying"}
 
-// Command is the hidden command of gl that is this agent.
+// Command is the hidden command of gl that runs this agent.
 const Command = "rehearsal-agent"
 
 const (
 	exitFailed     = 1
 	exitUsage      = 2
-	exitFail       = 7 // of the fault "fail", an exit code like none of gl's own
+	exitFail       = 7 // exit code of the fault "fail"; gl itself never uses it
 	exitTerminated = 143
 )
 
-// Main is the agent: args is [--spec SPEC] [--prompt PROMPT] [SLICE], what follows "gl rehearsal-agent", and self the path of gl, by
-// which it changes the state of projects that aren't Greenlight's own. The environment gives GREENLIGHT_ROOT
-// (needed), GL_SLICE (the argument where it is empty), GL_ATTEMPT (1) and GL_SESSION. It writes its stream to stdout
-// and returns the exit code; the fault "crash" doesn't return. When ctx ends or SIGTERM comes it returns 143 at once,
-// without a result event.
+// Main is the agent. args is what follows "gl rehearsal-agent": [--spec SPEC] [--prompt PROMPT]
+// [SLICE]; self is the path of gl, with which it changes the state of projects that aren't
+// Greenlight's own. The environment gives GREENLIGHT_ROOT (required), GL_SLICE (default: the
+// argument), GL_ATTEMPT (default 1) and GL_SESSION. It writes its stream to stdout and returns
+// the exit code; the fault "crash" doesn't return. When ctx ends or SIGTERM arrives, it returns
+// 143 at once, without a result event.
 func Main(ctx context.Context, self string, args []string, env func(string) string, stdout, stderr io.Writer) int {
 	start := time.Now()
 	j, err := readJob(args, env, stderr)
@@ -67,12 +68,12 @@ type job struct {
 	gl      glCommand
 }
 
-// isTask says whether it is no slice that is worked on: gl quick and its kind.
+// isTask reports whether the job is a task rather than a slice: gl quick and the like.
 func (j *job) isTask() bool { return strings.HasPrefix(j.slice, "@") }
 
 func readJob(args []string, env func(string) string, stderr io.Writer) (job, error) {
 	flags := flag.NewFlagSet("gl rehearsal-agent", flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // the caller says what went wrong, once
+	flags.SetOutput(io.Discard) // the caller reports the error
 	text := flags.String("spec", "", "what happens, such as seed=1,step=200ms,crash=5%")
 	prompt := flags.String("prompt", "", "the slash command that the agent is given")
 	if err := flags.Parse(args); err != nil {
@@ -104,7 +105,7 @@ func readJob(args []string, env func(string) string, stderr io.Writer) (job, err
 	return j, nil
 }
 
-// A player is one attempt under way.
+// A player is a running attempt.
 type player struct {
 	job    job
 	fate   Fate
@@ -117,7 +118,8 @@ type player struct {
 func (p *player) play(ctx context.Context) int {
 	p.out.init(p.job.root, p.commands())
 	for i, step := range walk {
-		// Each step begins at its own distance from the start, so what writing state costs isn't added up.
+		// Each step begins at its own time from the start, so that the cost of writing state
+		// doesn't accumulate.
 		if !p.waitUntil(ctx, p.fate.Step*time.Duration(i)) {
 			return exitTerminated
 		}
@@ -145,7 +147,8 @@ func (p *player) commands() []string {
 	return []string{"gl:slice", "gl:quick", "gl:wrap", "gl:assess", "gl:map", "gl:ship", "clear", "compact"}
 }
 
-// waitUntil waits until the attempt is as old as age; false when it is to end now.
+// waitUntil waits until the attempt has run for age. It returns false if the attempt must end
+// now.
 func (p *player) waitUntil(ctx context.Context, age time.Duration) bool {
 	timer := time.NewTimer(age - time.Since(p.start))
 	defer timer.Stop()
@@ -157,9 +160,9 @@ func (p *player) waitUntil(ctx context.Context, age time.Duration) bool {
 	}
 }
 
-// enter begins a step: words, and a tool call that writes the state.
+// enter begins a step: text, and a tool call that writes the state.
 func (p *player) enter(ctx context.Context, i int, step string) error {
-	if p.fate.Kind == NoCommand { // nothing told it that there is state to write
+	if p.fate.Kind == NoCommand { // it never learned that there is state to write
 		p.out.say("I don't know what /gl:slice means.")
 		return p.out.err
 	}
@@ -167,7 +170,7 @@ func (p *player) enter(ctx context.Context, i int, step string) error {
 	return p.do(ctx)(p.work.enter(ctx, i))
 }
 
-// do makes tool calls.
+// do returns a function that makes tool calls.
 func (p *player) do(ctx context.Context) func([]call, error) error {
 	return func(calls []call, err error) error {
 		for _, c := range calls {
@@ -195,7 +198,7 @@ func (p *player) do(ctx context.Context) func([]call, error) error {
 	}
 }
 
-// end is what the fate comes to, after all its steps.
+// end plays the end of the fate, after all steps.
 func (p *player) end(ctx context.Context) (code int, err error) {
 	switch p.fate.Kind {
 	case Complete, Red, Clash:
@@ -244,7 +247,7 @@ func (p *player) park(ctx context.Context) error {
 	return err
 }
 
-// kill ends this process as the kernel does when memory is short.
+// kill ends this process the way the kernel does when memory is short.
 func kill() error {
 	if err := syscall.Kill(os.Getpid(), syscall.SIGKILL); err != nil {
 		return fmt.Errorf("kill: %w", err)
@@ -252,7 +255,7 @@ func kill() error {
 	select {} // the signal is on its way
 }
 
-// broken is the exit code after an error that no spec asked for.
+// broken returns the exit code after an error that the spec didn't ask for.
 func (p *player) broken(ctx context.Context, err error) int {
 	if ctx.Err() != nil {
 		return exitTerminated

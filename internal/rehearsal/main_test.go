@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// project makes a project with the slice S-3 and returns its root and the slice's file.
+// project creates a project with the slice S-3 and returns its root and the slice's file.
 func project(t *testing.T) (root, file string) {
 	t.Helper()
 	root = t.TempDir()
@@ -44,7 +44,7 @@ func project(t *testing.T) (root, file string) {
 	return root, file
 }
 
-// command is the agent as a process of its own, at work on S-3.
+// command returns the agent as a process of its own that works on S-3.
 func command(ctx context.Context, root, spec string, env ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, os.Args[0], "--spec", spec, "S-3")
 	cmd.Env = append(os.Environ(), playEnv+"=1", "GREENLIGHT_ROOT="+root, "GL_SLICE=", "GL_ATTEMPT=", "GL_SESSION=tok")
@@ -158,7 +158,7 @@ func TestCrashIsASIGKILL(t *testing.T) {
 	}
 }
 
-// A hanging agent and a working one both end by TERM, at once and without a result.
+// TERM ends a hanging agent and a working one at once and without a result.
 func TestTerminated(t *testing.T) {
 	for _, spec := range []string{"step=1ms,hang=S-3", "step=1h"} {
 		root, _ := project(t)
@@ -182,7 +182,7 @@ func TestTerminated(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = cmd.Wait() // the exit code is looked at below
+		_ = cmd.Wait() // the exit code is checked below
 		if got := cmd.ProcessState.ExitCode(); got != 143 {
 			t.Errorf("%s: exit %d", spec, got)
 		}
@@ -238,7 +238,7 @@ func TestResetIsNotTooEarly(t *testing.T) {
 	}
 }
 
-// fake plays an attempt with a writer of the test's own.
+// fake plays an attempt with a test's own writer.
 func fake(t *testing.T, spec string, stdout io.Writer, stderr io.Writer, write writer) *player {
 	s := parse(t, spec)
 	start := time.Now()
@@ -289,8 +289,9 @@ func TestCancelledWhileWriting(t *testing.T) {
 	}
 }
 
-// A rehearsal in a worktree of its own commits what it builds there. Red work is broken, and the next attempt mends it; those that
-// clash change the same line, and an attempt that begins in an unfinished merge keeps both sides' lines.
+// A rehearsal in a worktree of its own commits its work there. Red work is broken, and the next
+// attempt repairs it; slices that clash change the same line, and an attempt that begins in an
+// unfinished merge keeps both sides' lines.
 func TestCommitsInWorktrees(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("git is not installed")
@@ -326,7 +327,7 @@ func TestCommitsInWorktrees(t *testing.T) {
 		}
 	}
 
-	play(root, "step=1ms,red=S-3,clash=S-3") // in the checkout, it leaves the files alone
+	play(root, "step=1ms,red=S-3,clash=S-3") // in the checkout, it doesn't touch the files
 	if _, err := os.Stat(filepath.Join(root, "rehearsal")); err == nil {
 		t.Error("a rehearsal in the checkout has written files")
 	}

@@ -1,7 +1,8 @@
-// Package rehearsal is the built-in agent: a real process that behaves like Claude Code at its interfaces (its stream,
-// the state it writes, its exit codes, its faults) without a model and without cost. What happens to a slice follows
-// from the spec, the slice's id and the attempt's number alone, so a rehearsal can be repeated. The package owns what
-// the agent does; how gl starts it and judges it is the same as for any agent, and isn't known here.
+// Package rehearsal is the built-in agent: a real process that behaves like Claude Code at its
+// interfaces (its stream, the state it writes, its exit codes, its faults), without a model and
+// without cost. The spec, the slice's id and the attempt's number alone decide what happens to
+// a slice, so a rehearsal is repeatable. The package has the agent's behavior; gl starts and
+// judges it as it does any agent.
 package rehearsal
 
 import (
@@ -18,21 +19,23 @@ import (
 	"greenlight/internal/suggest"
 )
 
-// A Spec says how a rehearsal goes. The zero Spec isn't valid: ParseSpec("") gives the defaults.
+// A Spec describes a rehearsal. The zero Spec isn't valid: ParseSpec("") gives the defaults.
 type Spec struct {
-	Seed     uint64
-	Step     time.Duration // length of one of the four steps; 200 ms unless Min and Max are given
-	Jitter   float64       // a slice is up to this part shorter or longer; 0 to 1
-	Min, Max time.Duration // bounds of a whole slice's length, in place of Step; both zero for unused
+	Seed uint64
+	Step time.Duration // length of each of the four steps; 200 ms unless Min and Max are given
+	// by how much a slice is shorter or longer at most, as a fraction; 0 to 1
+	Jitter float64
+	// bounds of a whole slice's length, in place of Step; both zero if unused
+	Min, Max time.Duration
 	Reset    time.Duration // how long a rate limit lasts; 2 s
-	Cost     float64       // dollars that each attempt says it cost
-	Here     bool          // it changes the project itself, not a copy
+	Cost     float64       // dollars that each attempt reports as its cost
+	Here     bool          // it changes the project itself rather than a copy
 
 	chances map[Kind]float64
 	targets []target
 }
 
-// A target is one slice that meets one fate for certain.
+// A target is a slice that has a fate assigned.
 type target struct {
 	kind    Kind
 	slice   string
@@ -46,20 +49,23 @@ const (
 	longest      = 24 * time.Hour
 )
 
-// ParseSpec reads a spec such as "seed=1,step=200ms,crash=5%,hang=S-3#1", with or without "rehearsal:" before it. All
-// parts are optional, in any order:
+// ParseSpec reads a spec such as "seed=1,step=200ms,crash=5%,hang=S-3#1", with or without
+// "rehearsal:" before it. All parts are optional, in any order:
 //
-//	here          in the project itself, not in a copy: it writes state as an agent would
-//	seed=N        a number; other numbers give other fates
-//	step=200ms    length of each of the four steps of a slice      jitter=50%   how much shorter or longer at most
+//	here            in the project itself, not in a copy: it writes state as an agent would
+//	seed=N          a number; other numbers give other fates
+//	step=200ms      length of each of the four steps of a slice
+//	jitter=50%      how much shorter or longer a slice is at most
 //	min=50ms,max=500ms   in place of step and jitter: bounds of a whole slice's length
-//	reset=2s      how long a rate limit lasts
-//	cost=0.5      dollars that each attempt says it cost, with tokens to match; 0
-//	KIND=5%       chance of a fault in each attempt (0.05 is the same); KIND is one of Faults
-//	KIND=S-3      the slice that meets it in every attempt; S-3#1 in its first one alone; S-3+S-7 several
-//	KIND@3        the same for an id that could be a number
-//	red=S-3#1     its work is broken in that attempt, and the next one mends it
-//	clash=S-5+S-6 these also add a line at the same place of one file, so that they conflict; who is handed a conflict resolves it
+//	reset=2s        how long a rate limit lasts
+//	cost=0.5        dollars that each attempt reports, with tokens to match; default 0
+//	KIND=5%         chance of a fault in each attempt (0.05 is the same); KIND is one of Faults
+//	KIND=S-3        the slice that has the fault in every attempt; S-3#1 only in its first;
+//	                S-3+S-7 several slices
+//	KIND@3          the same, for an id that could be a number
+//	red=S-3#1       its work is broken in that attempt, and the next attempt repairs it
+//	clash=S-5+S-6   these also add a line at the same place of one file, so that they conflict;
+//	                the agent that is given a conflict resolves it
 //
 // The error names the part that can't be read.
 func ParseSpec(s string) (Spec, error) {
@@ -84,7 +90,7 @@ func ParseSpec(s string) (Spec, error) {
 	return spec, nil
 }
 
-// add reads one part; seen holds the keys that were given a value that may stand once only.
+// add parses one part; seen holds the keys given so far that may be given only once.
 func (s *Spec) add(part string, seen map[string]bool) error {
 	key, value, sign := cut(part)
 	switch {
@@ -163,7 +169,8 @@ func (s *Spec) check(seen map[string]bool) error {
 		s.Step = defaultStep
 	}
 	sum := 0.0
-	for _, kind := range slices.Sorted(maps.Keys(s.chances)) { // sorted, so that the sum is always the same
+	// sorted, because the rounding of the sum depends on the order
+	for _, kind := range slices.Sorted(maps.Keys(s.chances)) {
 		sum += s.chances[kind]
 	}
 	if sum > 1+1e-9 {
@@ -178,7 +185,7 @@ var (
 	idPattern   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`) })
 )
 
-// aim reads "S-3", "S-3#1", "S-3+S-7#2".
+// aim parses "S-3", "S-3#1" or "S-3+S-7#2".
 func (s *Spec) aim(kind Kind, value string) error {
 	for word := range strings.SplitSeq(value, "+") {
 		id, number, numbered := strings.Cut(word, "#")
@@ -198,7 +205,7 @@ func (s *Spec) aim(kind Kind, value string) error {
 	return nil
 }
 
-// Slices are the slices that are to meet a fault, each once.
+// Slices returns the slices with an assigned fault, each once.
 func (s *Spec) Slices() []string {
 	var ids []string
 	for _, t := range s.targets {
@@ -234,7 +241,7 @@ func duration(value string) (time.Duration, error) {
 
 func settings() []string { return []string{"seed", "step", "jitter", "min", "max", "reset", "cost"} }
 
-// Words are those by which the parts of a spec begin.
+// Words returns the words that the parts of a spec begin with.
 func Words() []string {
 	words := append([]string{hereKey}, settings()...)
 	for _, kind := range Faults() {

@@ -153,7 +153,7 @@ func TestFate(t *testing.T) {
 	})
 }
 
-// The hash is part of the promise: a seed that showed a bug must show it again in later versions.
+// The hash must not change: a seed that showed a bug must show it again in later versions.
 func TestFatesStayTheSame(t *testing.T) {
 	spec := parse(t, "seed=1,crash=30%,hang=30%,min=0s,max=1s")
 	var got []string

@@ -6,18 +6,19 @@ import (
 	"fmt"
 )
 
-// defaultTasks is of how many tasks a unit consists where its plan doesn't say.
+// defaultTasks is the number of tasks of a unit whose plan doesn't give one.
 const defaultTasks = 4
 
-// A swWorker does what /sw-build and /sw-verify do, by gl sw: it finishes the unit's tasks, or has each enabled gate pass.
+// A swWorker does what /sw-build and /sw-verify do, with gl sw: it finishes the unit's tasks,
+// or makes each enabled gate pass.
 type swWorker struct {
 	gl     glCommand
 	verify bool
-	gates  []string // those that are to be passed, of a verification
+	gates  []string // gates to pass, for a verification
 	passed int
 }
 
-// A swStatus is what the worker needs of gl sw status --json.
+// A swStatus has the fields that the worker needs of gl sw status --json.
 type swStatus struct {
 	Work *struct {
 		Total     *int     `json:"tasks_total"`
@@ -92,7 +93,8 @@ func (w *swWorker) complete(ctx context.Context, _ Fate) ([]call, error) {
 	return w.enter(ctx, len(walk))
 }
 
-// park has the last gate find something, which is for a person to decide about. Building has no word for that.
+// park makes the last gate report a finding for a person to decide about. Building has no such
+// state.
 func (w *swWorker) park(context.Context) ([]call, error) {
 	if len(w.gates) == 0 {
 		return nil, nil

@@ -9,12 +9,13 @@ import (
 	"greenlight/internal/statedir"
 )
 
-// A writer sets fields of a slice's state and the time of the change, all in one write.
+// A writer sets fields of a slice's state and the time of the change in one write.
 type writer func(ctx context.Context, id string, fields []field) error
 
 type field struct{ key, value string }
 
-// writeSlice writes into the slices of the project at root, and what gl state set would write into its journal.
+// writeSlice returns a writer for the slices of the project at root. It also writes the journal
+// entries of gl state set.
 func writeSlice(root string, attempt int) writer {
 	store, told := legacy.OpenEither(root), journal.Open(statedir.Path(root, "runs"))
 	return func(ctx context.Context, id string, fields []field) error {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A stream writes events in the shapes of Claude Code's stream-json, each line in one write.
+// A stream writes events in the format of Claude Code's stream-json, each line in one write.
 type stream struct {
 	w       io.Writer
 	session string
@@ -15,7 +15,7 @@ type stream struct {
 	cost    float64
 	calls   int   // tool calls so far
 	turns   int   // answers so far
-	err     error // the first error of w; nothing is written after it
+	err     error // first error of w; nothing is written after it
 }
 
 type object = map[string]any
@@ -44,7 +44,7 @@ func (s *stream) say(text string) {
 	s.message(object{"type": "text", "text": text}, nil)
 }
 
-// call shows a tool call; answer with its id shows what it returned.
+// call writes a tool call and returns its id; answer writes the result for that id.
 func (s *stream) call(command string) (id string) {
 	s.calls++
 	s.turns++
@@ -69,7 +69,7 @@ func (s *stream) message(block, extra object) {
 	s.emit(event)
 }
 
-// result writes the result event; extra's fields win.
+// result writes the result event; the fields of extra take precedence.
 func (s *stream) result(extra object) {
 	event := object{
 		"type": "result", "subtype": "success", "is_error": false, "terminal_reason": "completed",
@@ -86,11 +86,11 @@ func (s *stream) result(extra object) {
 	s.emit(event)
 }
 
-// rateLimit writes the three events of a request that was rejected until reset, which is given in seconds as the
-// client does, or in milliseconds for a rehearsal that can't wait.
+// rateLimit writes the three events of a request that is rejected until reset. The time is in
+// seconds, as from the client, or in milliseconds for a rehearsal that can't wait.
 func (s *stream) rateLimit(reset time.Time, seconds bool) {
 	at := reset.UnixMilli()
-	if seconds { // rounded up, so that it isn't over before it should be
+	if seconds { // rounded up, so that the limit isn't over early
 		at = (at + 999) / 1000
 	}
 	const text = "You've hit your limit (rehearsal)"
@@ -103,7 +103,8 @@ func (s *stream) rateLimit(reset time.Time, seconds bool) {
 	s.result(object{"is_error": true, "terminal_reason": "api_error", "api_error_status": 429, "result": text})
 }
 
-// outage writes the events of requests that the service failed to answer, the last retry included.
+// outage writes the events of requests that the service failed to answer, including the last
+// retry.
 func (s *stream) outage() {
 	const text = "API Error: 500 Internal server error (rehearsal)"
 	s.emit(object{"type": "system", "subtype": "api_retry", "attempt": 10, "max_retries": 10, "retry_delay_ms": 1,
@@ -120,7 +121,8 @@ func (s *stream) turnLimit() {
 	})
 }
 
-// denied writes a tool call that isn't permitted, and the success that the client makes of it.
+// denied writes a tool call that isn't permitted, and the success that the client reports for
+// it.
 func (s *stream) denied(command string) {
 	id := s.call(command)
 	s.answer(id, "Permission to use Bash was denied", true)

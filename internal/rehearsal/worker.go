@@ -10,21 +10,22 @@ import (
 	"strings"
 )
 
-// A call is one tool call of the agent: the command it shows, and what it does; nil for nothing.
+// A call is a tool call of the agent: the command it shows, and the function it runs, nil for
+// none.
 type call struct {
 	command string
 	do      func(context.Context) error
 }
 
-// A worker does an attempt's work the way an agent of one system does. It is asked again at each step, so that it sees what
-// others have written meanwhile.
+// A worker does an attempt's work the way an agent of one system does. It is called again at
+// each step, so that it sees what others have written meanwhile.
 type worker interface {
-	enter(ctx context.Context, step int) ([]call, error) // a step of the walk begins
+	enter(ctx context.Context, step int) ([]call, error) // at the start of a step
 	complete(ctx context.Context, f Fate) ([]call, error)
-	park(ctx context.Context) ([]call, error) // ask for a person
+	park(ctx context.Context) ([]call, error) // ask a person
 }
 
-// newWorker chooses by the slash command the agent was given.
+// newWorker returns the worker for the slash command that the agent was given.
 func newWorker(ctx context.Context, j *job) worker {
 	command, _, _ := strings.Cut(j.prompt, " ")
 	return commits(ctx, workerFor(j, command), j, command)
@@ -78,10 +79,11 @@ func (w sliceWorker) park(context.Context) ([]call, error) {
 	return w.set(field{"status", "verifying"}, field{"step", "verifying"}, field{"waiting_for", "a person to look at it (rehearsal)"})
 }
 
-// A glCommand runs gl with arguments and returns what it printed.
+// A glCommand runs gl with arguments and returns its output.
 type glCommand func(ctx context.Context, args ...string) ([]byte, error)
 
-// runGL runs gl itself in the project. It inherits the environment, so gl knows which attempt calls.
+// runGL runs gl itself in the project. It passes on the environment, so gl knows which attempt
+// calls.
 func runGL(self, root string) glCommand {
 	return func(ctx context.Context, args ...string) ([]byte, error) {
 		var stdout, stderr bytes.Buffer
@@ -102,7 +104,7 @@ func (gl glCommand) call(args ...string) call {
 	}}
 }
 
-// try is a call whose failure the agent sees and goes on after.
+// try returns a call whose failure the agent sees and continues after.
 func (gl glCommand) try(args ...string) call {
 	c := gl.call(args...)
 	do := c.do
@@ -112,8 +114,8 @@ func (gl glCommand) try(args ...string) call {
 	return c
 }
 
-// A toolError is shown to the agent as the outcome of its call, and ends nothing.
+// A toolError is shown to the agent as the result of its call, and doesn't end the attempt.
 type toolError struct{ error }
 
-// rehearsed is a name for what only a rehearsal has made.
+// rehearsed returns a name for something that only a rehearsal made.
 func rehearsed(n int) string { return fmt.Sprintf("rehearsal-%d", n) }

@@ -8,29 +8,31 @@ import (
 	"greenlight/internal/plan"
 )
 
-// A Document is what gl roadmap --json prints.
+// A Document is the output of gl roadmap --json.
 type Document struct {
-	SchemaVersion int        `json:"schema_version"`
-	File          string     `json:"file"`       // relative to the root
-	Text          string     `json:"text"`       // all of ROADMAP.md
-	Milestones    []Progress `json:"milestones"` // those of the roadmap in its order, then those that only slices name
+	SchemaVersion int    `json:"schema_version"`
+	File          string `json:"file"` // relative to the root
+	Text          string `json:"text"` // all of ROADMAP.md
+	// those of the roadmap in its order, then those that only slices name
+	Milestones []Progress `json:"milestones"`
 }
 
-// A Progress is how far a milestone is.
+// Progress is the progress of a milestone.
 type Progress struct {
-	Name   *string `json:"name"`   // null for the slices of no milestone
+	Name   *string `json:"name"`   // null for the slices without a milestone
 	Status *string `json:"status"` // the word in brackets in the roadmap's heading
 	Done   int     `json:"done" jsonschema:"minimum=0"`
 	Total  int     `json:"total" jsonschema:"minimum=0"`
 }
 
-// Document is the roadmap with the progress of its milestones.
+// Document returns the roadmap with the progress of its milestones.
 func (r *Roadmap) Document(p *plan.Plan) Document {
 	return Document{SchemaVersion: 1, File: r.File, Text: strings.ToValidUTF8(r.Text, "\ufffd"), Milestones: r.Progress(p)}
 }
 
-// Progress counts the items of each milestone: those of the roadmap in its order, then those that only items name. An item
-// that names none belongs where the roadmap has it in a table.
+// Progress counts the items of each milestone: those of the roadmap in its order, then those
+// that only items name. An item that names no milestone belongs to the one whose table in the
+// roadmap lists it.
 func (r *Roadmap) Progress(p *plan.Plan) []Progress {
 	list := []Progress{}
 	at := map[string]int{} // by name, in list

@@ -1,5 +1,6 @@
-// Package roadmap reads what a project means to build: the milestones of its ROADMAP.md, and which items they hold.
-// It writes nothing. The grammar here is Greenlight's own; a tracker with another one fills in the same types.
+// Package roadmap reads a project's ROADMAP.md: its milestones and the items they hold. It
+// writes nothing. The grammar here is Greenlight's own; a tracker with another grammar fills in
+// the same types.
 package roadmap
 
 import (
@@ -15,33 +16,33 @@ import (
 	"greenlight/internal/text/markdown"
 )
 
-// OwnFile is Greenlight's roadmap, relative to the root.
+// OwnFile is the path of Greenlight's roadmap, relative to the root.
 const OwnFile = ".greenlight/ROADMAP.md"
 
-// A Roadmap is what gl understands of a project's roadmap.
+// A Roadmap is what gl reads from a project's roadmap.
 type Roadmap struct {
 	File       string // relative to the root, with forward slashes
 	Text       string
 	Milestones []Milestone
-	Rows       map[string]Row // by the id in a row's first cell
+	Rows       map[string]Row // by the id in the row's first cell
 }
 
-// A Milestone is one that the roadmap names.
+// A Milestone is a milestone of the roadmap.
 type Milestone struct {
 	Name   string
-	Status string // as the heading has it; "" for none
+	Status string // as in the heading; "" for none
 }
 
-// A Row is a line of a milestone's table.
+// A Row is a row of a milestone's table.
 type Row struct {
 	Milestone string
 	Date      string // the first date in the row; "" for none
 }
 
-// A MissingError: there is no roadmap. It is an fs.ErrNotExist.
+// A MissingError means that there is no roadmap. It is an fs.ErrNotExist.
 type MissingError struct {
 	File  string
-	Begin string // what leads to one
+	Begin string // how to begin one
 }
 
 func (e *MissingError) Error() string   { return fmt.Sprintf("there is no %s: %s", e.File, e.Begin) }
@@ -52,7 +53,8 @@ func Own(root string) (*Roadmap, error) {
 	return Read(root, OwnFile, "run gl roadmap milestone to plan one", Parse)
 }
 
-// Read reads a roadmap file, which parse understands; begin is what leads to one where there is none.
+// Read reads a roadmap file and parses it with parse. begin is the advice in the error if the
+// file doesn't exist.
 func Read(root, file, begin string, parse func(text string) Roadmap) (*Roadmap, error) {
 	data, err := durable.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -73,10 +75,10 @@ var (
 	dateGrammar = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b\d{4}-\d{2}-\d{2}\b`) })
 )
 
-// Date is the first date in a text, as 2026-03-04; "" for none.
+// Date returns the first date in a text, such as 2026-03-04, or "".
 func Date(text string) string { return dateGrammar().FindString(text) }
 
-// Parse finds the milestones (`## Milestone: name [status]`) and the slices in their tables.
+// Parse parses the milestones (`## Milestone: name [status]`) and the slices in their tables.
 func Parse(text string) Roadmap {
 	r := Roadmap{Rows: map[string]Row{}}
 	name, level := "", 0

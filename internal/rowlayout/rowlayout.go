@@ -1,4 +1,5 @@
-// Package rowlayout lays the rows of a view out in columns, for a screen of any width: gl status and the board show them the same way.
+// Package rowlayout lays out the rows of a view in columns, for a screen of any width. gl
+// status and the board share it.
 package rowlayout
 
 import (
@@ -11,23 +12,23 @@ import (
 	"greenlight/internal/view"
 )
 
-// Colors are those of the groups.
+// Colors are the colors of the groups.
 var Colors = map[view.Group]term.Color{
 	view.NeedsYou: term.Yellow, view.Failed: term.Red, view.Stopped: term.Yellow, view.Running: term.Blue, view.Merging: term.Blue, view.Ready: "", view.Blocked: term.Dim,
 	view.Done: term.Green,
 }
 
-// narrow is the width up to which a row has only its id, its name and what is with it.
+// narrow is the width up to which a row has only its id, its name and its text.
 const narrow = 60
 
-// A Layout is how rows are laid out on a screen.
+// A Layout lays out rows on a screen.
 type Layout struct {
 	width   int
 	idWidth int
 	paint   func(term.Color, string) string
 }
 
-// New returns a layout for that many columns in which the ids of all rows have the same width.
+// New returns a layout with that many columns in which the ids of all rows have the same width.
 func New(width int, all []view.Row, paint func(term.Color, string) string) Layout {
 	id := 2
 	for i := range all {
@@ -42,7 +43,7 @@ type cell struct {
 	color term.Color
 }
 
-// Lines lays the rows of a group out: the id, the name, what is with it, and as many details as there is room for.
+// Lines lays out the rows of a group: the id, the name, the text, and as many details as fit.
 func (s Layout) Lines(rows []view.Row, now time.Time) []string {
 	details := make([][]cell, len(rows))
 	var widths []int
@@ -58,7 +59,7 @@ func (s Layout) Lines(rows []view.Row, now time.Time) []string {
 		nameWidth = max(nameWidth, term.Width(rowName(&rows[i])))
 		textWidth = max(textWidth, term.Width(rowText(&rows[i])))
 	}
-	room := s.width - 2 - s.idWidth // for the rest, each column with the two spaces in front of it
+	room := s.width - 2 - s.idWidth // for the rest, each column including the two spaces before it
 	if s.width < narrow {
 		widths = nil
 	}
@@ -90,9 +91,10 @@ func (s Layout) Lines(rows []view.Row, now time.Time) []string {
 	return lines
 }
 
-// share divides the room between the name and what is with it: each gets what it needs if the other leaves it, else half.
+// share divides the room between the name and the text: each gets what it needs if the other
+// leaves it, otherwise half.
 func share(name, text, room int) (int, int) {
-	const tight = 20 // room for one of them
+	const tight = 20 // enough for one of them
 	room = max(room, 0)
 	switch {
 	case name+text <= room:
@@ -139,7 +141,7 @@ func (s Layout) row(r *view.Row, nameWidth, textWidth int, details []cell, width
 	return trimEnd(b.String())
 }
 
-// trimEnd takes the spaces off that end a line, also those in front of the sequence that ends a color.
+// trimEnd removes trailing spaces, including those before the sequence that ends a color.
 func trimEnd(line string) string {
 	const off = "\x1b[0m"
 	for {
@@ -153,12 +155,12 @@ func trimEnd(line string) string {
 		}
 		line = strings.TrimRight(body, " ") + off
 		if i := strings.LastIndex(line, "\x1b["); i >= 0 && strings.HasSuffix(line[i:], "m"+off) && strings.Count(line[i:], "\x1b") == 2 {
-			line = line[:i] // nothing is left in it
+			line = line[:i] // it encloses nothing
 		}
 	}
 }
 
-// rowName is the name, "" if that says no more than the id.
+// rowName returns the name, "" if it equals the id.
 func rowName(r *view.Row) string {
 	if r.Name == r.ID {
 		return ""
@@ -168,7 +170,7 @@ func rowName(r *view.Row) string {
 
 func rowText(r *view.Row) string { return sanitize.Line(r.Text) }
 
-// rowCost is the cost, with its name where that alone would say nothing.
+// rowCost returns the cost, with a label if it would be unclear alone.
 func rowCost(r *view.Row) string {
 	if r.Cost.Known == 0 && r.Cost.Unknown > 0 {
 		return "cost " + r.Cost.String()
@@ -176,7 +178,7 @@ func rowCost(r *view.Row) string {
 	return r.Cost.String()
 }
 
-// rowDetails are the further columns of a row, the most important first.
+// rowDetails returns the other columns of a row, the most important first.
 func rowDetails(r *view.Row, now time.Time) []cell {
 	switch r.Group {
 	case view.NeedsYou, view.Failed, view.Stopped:
@@ -201,7 +203,8 @@ func rowDetails(r *view.Row, now time.Time) []cell {
 	return nil
 }
 
-// AgentName is the name of an agent without its settings: "rehearsal" of "rehearsal:step=1s".
+// AgentName returns the name of an agent without its settings: "rehearsal" for
+// "rehearsal:step=1s".
 func AgentName(name string) string {
 	name, _, _ = strings.Cut(sanitize.Line(name), ":")
 	return name

@@ -10,7 +10,7 @@ import (
 	"greenlight/internal/view"
 )
 
-// A cost that nobody knows says what is unknown; a known one needs no name.
+// An unknown cost is labeled; a known one needs no label.
 func TestCost(t *testing.T) {
 	plain := func(_ term.Color, s string) string { return s }
 	for want, c := range map[string]view.Cost{"gl retry S-1  cost unknown": {Unknown: 2}, "gl retry S-1  $4.20 + 1 unknown": {USD: 4.2, Known: 1, Unknown: 1}, "gl retry S-1": {}} {

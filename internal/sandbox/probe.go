@@ -30,7 +30,7 @@ func Look(path string) (string, Kind) {
 	return real, File
 }
 
-// Prepare makes the directories that the sandbox needs.
+// Prepare creates the directories that the sandbox needs.
 func (p *Plan) Prepare() error {
 	for _, dir := range p.Make {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -40,7 +40,7 @@ func (p *Plan) Prepare() error {
 	return nil
 }
 
-// Unavailable says why no sandbox can be had here, and what to do about it.
+// Unavailable explains why no sandbox is possible here, and what to do about it.
 type Unavailable struct{ Reason, Help string }
 
 func (e *Unavailable) Error() string { return e.Reason + ": " + e.Help }
@@ -80,7 +80,7 @@ func Check(ctx context.Context) error {
 	return &Unavailable{"bwrap doesn't work here: " + said, restriction(os.ReadFile)}
 }
 
-// restriction says which of the system's settings may be in bubblewrap's way.
+// restriction returns which of the system's settings may prevent bubblewrap from working.
 func restriction(read func(string) ([]byte, error)) string {
 	is := func(name, value string) bool {
 		data, err := read("/proc/sys/" + name)
@@ -98,7 +98,8 @@ func restriction(read func(string) ([]byte, error)) string {
 	return "in a container, let it make user namespaces (docker run --security-opt seccomp=unconfined)"
 }
 
-// MakeCaches makes the directory for the caches of the project at root, and returns its real path.
+// MakeCaches creates the directory for the caches of the project at root, and returns its real
+// path.
 func MakeCaches(env environ.Environ, root string) (string, error) {
 	dir := CacheDir(env, root)
 	if !filepath.IsAbs(dir) {
@@ -110,8 +111,9 @@ func MakeCaches(env environ.Environ, root string) (string, error) {
 	return filepath.EvalSymlinks(dir)
 }
 
-// MakePlaces makes what is missing of a directory's files and, with a slash at the end, directories. They are empty: what is there
-// can be kept as it is, what isn't could be made.
+// MakePlaces creates those of a directory's files and, with a trailing slash, directories that
+// are missing. They are empty. An existing path can be made read-only in a sandbox, while a
+// missing one could be created there.
 func MakePlaces(dir string, names []string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -144,7 +146,7 @@ func MakePlaces(dir string, names []string) error {
 	return nil
 }
 
-// CopyFile copies a person's file for a Copy, and says whether there is one.
+// CopyFile copies a person's file for a Copy, and reports whether it exists.
 func CopyFile(from, to string) (bool, error) {
 	data, err := os.ReadFile(from)
 	if errors.Is(err, os.ErrNotExist) {

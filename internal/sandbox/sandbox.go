@@ -1,6 +1,7 @@
-// Package sandbox makes command lines of bubblewrap: a program sees the whole file system read-only, without the secrets in
-// HOME and the sockets of services, and writes to what it is given. A Spec says what that is, Plan is pure but for what it asks a
-// Probe, and Prepare makes what must exist before the program is started.
+// Package sandbox builds command lines for bubblewrap: a program sees the whole file system
+// read-only, without the secrets in HOME and the sockets of services, and can write only what
+// it is given. A Spec defines that, Plan is pure except for its queries to a Probe, and Prepare
+// creates what must exist before the program starts.
 package sandbox
 
 import (
@@ -18,50 +19,51 @@ import (
 	"greenlight/internal/environ"
 )
 
-// Program is bubblewrap's.
+// Program is bubblewrap's program.
 const Program = "bwrap"
 
-// A Spec says what a program is given. Paths are absolute. What isn't there is left out, unless said otherwise.
+// A Spec defines what a program is given. Paths are absolute. Missing ones are omitted unless
+// noted.
 type Spec struct {
-	Env    environ.Environ // of the program; HOME is in it
-	Dir    string          // where it works
-	Read   []string        // must be readable even in a directory that is replaced, as /tmp is
+	Env    environ.Environ // of the program; includes HOME
+	Dir    string          // working directory
+	Read   []string        // must be readable even in a directory that is replaced, like /tmp
 	Write  []string
-	Fixed  []string // read-only although something above is in Write
-	Empty  []string // empty directories that nothing can be put into; Prepare makes them
+	Fixed  []string // read-only although a parent is in Write
+	Empty  []string // empty directories into which nothing can be put; Prepare creates them
 	Copies []Copy
-	Caches string // directory for caches that hide those in HOME
+	Caches string // directory for caches that replace those in HOME
 }
 
-// A Copy hides a file behind a copy that may be changed.
+// A Copy replaces a file by a copy that may be changed.
 type Copy struct{ Path, Source string }
 
-// A Kind is what is at a path, with symbolic links followed.
+// A Kind is what exists at a path, after following symbolic links.
 type Kind int
 
-// The kinds of things at a path.
+// The kinds of files.
 const (
 	None Kind = iota
 	Dir
-	File // everything else
+	File // anything else
 )
 
-// A Probe tells the real path of what is at path, and its kind.
+// A Probe returns the real path and the kind of what exists at path.
 type Probe func(path string) (real string, kind Kind)
 
-// A Plan is a sandbox that is ready to be made.
+// A Plan is a sandbox ready to be created.
 type Plan struct {
-	Args []string // bubblewrap's arguments before the program and its own
+	Args []string // bubblewrap's arguments before the program
 	Env  []string // of the program
 	Make []string // directories that must exist before
 }
 
-// access is what a mount allows, the weaker first: of two at one place the later counts.
+// access is what a mount allows, weaker first: of two at one place, the later value wins.
 type access int
 
 const (
 	hidden   access = iota // an empty directory, or an empty file
-	replaced               // an empty directory that takes files
+	replaced               // an empty directory that accepts files
 	private                // another directory
 	readable
 	writable
@@ -71,14 +73,15 @@ type mount struct {
 	path   string
 	access access
 	kind   Kind
-	source string // of private
+	source string // for private
 }
 
-// ErrHome says that it isn't known where the secrets are.
+// ErrHome is returned if the location of the secrets is unknown.
 var ErrHome = errors.New("HOME isn't an absolute path, so its secrets can't be hidden")
 
-// emptied are directories that the program gets an empty one for: the sockets in them belong to services that do things for the
-// user outside the sandbox (tmux, ssh-agent, docker, systemd --user), and other programs' files lie there.
+// emptied are directories that appear empty to the program. The sockets in them belong to
+// services that act for the user outside the sandbox (tmux, ssh-agent, docker, systemd --user),
+// and they contain other programs' files.
 var emptied = []struct {
 	path   string
 	access access
@@ -86,13 +89,14 @@ var emptied = []struct {
 	{"/tmp", replaced}, {"/var/tmp", replaced}, {"/run", hidden}, {"/var/run", hidden},
 }
 
-// inRun is what is needed of /run: names of hosts, and systems that keep their programs there.
+// inRun is the part of /run that is needed: host name resolution, and systems that store their
+// programs there.
 var inRun = []string{
 	"/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager", "/run/connman", "/run/nscd", "/run/current-system",
 	"/run/booted-system", "/run/opengl-driver",
 }
 
-// sockets are variables that name a socket, or the directory of some.
+// sockets are variables that name a socket, or a directory of sockets.
 var sockets = []string{"SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "TMUX", "TMUX_PANE", "TMUX_TMPDIR", "GPG_AGENT_INFO", "WAYLAND_DISPLAY", "XAUTHORITY"}
 
 // New plans the sandbox.
@@ -168,7 +172,7 @@ func (b *builder) add(path string, a access) {
 
 // put keeps the stronger of two mounts at one place.
 func (b *builder) put(m mount) {
-	if m.path == "/" { // it is there already, read-only
+	if m.path == "/" { // already mounted, read-only
 		return
 	}
 	if old, ok := b.mounts[m.path]; !ok || old.access <= m.access {
@@ -176,14 +180,15 @@ func (b *builder) put(m mount) {
 	}
 }
 
-// fix is for what must stay as it is below a directory that may be written to: a place there that isn't fixed is nothing to mount.
+// fix makes a path below a writable directory read-only. A missing path can't be mounted.
 func (b *builder) fix(path string) {
 	if real, kind := b.probe(path); kind != None {
 		b.mounts[real] = mount{path: real, access: readable, kind: kind}
 	}
 }
 
-// hideSocket hides what a variable names, unless it isn't a path, or has what the program works with in it.
+// hideSocket hides what a variable names, unless it isn't a path, or contains what the program
+// needs.
 func (b *builder) hideSocket(value string, needed ...string) {
 	path, _, _ := strings.Cut(value, ",") // TMUX has more after the path
 	if !filepath.IsAbs(path) {
@@ -198,14 +203,15 @@ func (b *builder) hideSocket(value string, needed ...string) {
 	}
 }
 
-// within says whether path is dir or below it.
+// within reports whether path is dir or below it.
 func within(path, dir string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// addCaches puts the sandbox's own caches in the place of those in HOME. Where HOME has none, none can be made there: then a variable
-// leads programs to a place in the first, which is there always. It returns the environment.
+// addCaches mounts the sandbox's own caches over those in HOME. A cache missing from HOME can't
+// be created there, so a variable redirects programs to a place in the first one, which always
+// exists. It returns the environment.
 func (b *builder) addCaches(home string, s Spec, env []string) []string {
 	if s.Caches == "" {
 		return env
@@ -233,7 +239,7 @@ func (b *builder) addCaches(home string, s Spec, env []string) []string {
 	return env
 }
 
-// over is the innermost mount at or above a path.
+// over returns the innermost mount at or above a path.
 func (b *builder) over(path string) (mount, bool) {
 	for dir := path; ; dir = filepath.Dir(dir) {
 		if m, ok := b.mounts[dir]; ok {
@@ -245,7 +251,7 @@ func (b *builder) over(path string) (mount, bool) {
 	}
 }
 
-// uncover makes paths readable that would be hidden by what is above them.
+// uncover makes paths readable that the mounts above them would hide.
 func (b *builder) uncover(list []string) {
 	type place struct {
 		path string
@@ -265,14 +271,16 @@ func (b *builder) uncover(list []string) {
 	}
 }
 
-// args are bubblewrap's. What is above comes first, so that the innermost counts.
+// args returns bubblewrap's arguments. Outer mounts come first, so that the innermost wins.
 //
-// There is no namespace for processes: gl identifies an agent by its pid, and gl inside asks for pids that are outside. Neither is the
-// sandbox to die with gl: an agent whose wrapper was killed is ended, and its attempt settled, by the next gl. The user namespace
-// keeps it from tracing and from reading the memory and the environment of processes outside.
+// There is no PID namespace: gl identifies an agent by its pid, and gl inside asks for pids
+// outside. The sandbox also doesn't die with gl: if an agent's wrapper was killed, the next gl
+// ends the agent and settles its attempt. The user namespace prevents tracing processes
+// outside, and reading their memory and environment.
 func (b *builder) args(dir string) []string {
 	args := []string{"--unshare-user", "--unshare-ipc", "--cap-drop", "ALL", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"}
-	// Root owns the kernel's settings, whatever capabilities it has: core_pattern names a program that the kernel runs.
+	// Root owns the kernel's settings, even without capabilities: core_pattern names a program
+	// that the kernel runs.
 	for _, dir := range []string{"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs"} {
 		args = append(args, "--ro-bind-try", dir, dir)
 	}
@@ -303,13 +311,14 @@ func (b *builder) args(dir string) []string {
 	return append(append(args, last...), "--chdir", dir)
 }
 
-// isHidden says whether nothing is to be seen at a path anyway.
+// isHidden reports whether a path is hidden anyway.
 func (b *builder) isHidden(path string) bool {
 	m, ok := b.over(path)
 	return ok && m.access == hidden
 }
 
-// Command is the command line that runs a program in the sandbox, after the path of bubblewrap; argv[0] is a path.
+// Command returns the command line that runs a program in the sandbox, after the path of
+// bubblewrap; argv[0] is a path.
 func (p *Plan) Command(argv []string) []string {
 	return slices.Concat([]string{Program}, p.Args, []string{"--"}, argv)
 }
@@ -318,7 +327,7 @@ func unset(env []string, name string) []string {
 	return slices.DeleteFunc(env, func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
 }
 
-// CacheDir is where the caches of the project at root are.
+// CacheDir returns the directory for the caches of the project at root.
 func CacheDir(env environ.Environ, root string) string {
 	base := env.Get("XDG_CACHE_HOME")
 	if !filepath.IsAbs(base) {

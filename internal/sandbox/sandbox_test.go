@@ -13,7 +13,8 @@ import (
 	"greenlight/internal/environ"
 )
 
-// tree is a Probe of a machine that has these paths: directories end in a slash, and links are "FROM -> TO".
+// tree returns a Probe of a machine that has these paths: directories end in a slash, and links
+// are "FROM -> TO".
 func tree(list ...string) Probe {
 	kinds, links := map[string]Kind{"/": Dir}, map[string]string{}
 	for _, path := range list {
@@ -41,7 +42,7 @@ func tree(list ...string) Probe {
 	}
 }
 
-// plan is the sandbox's arguments, one mount a line, without what all begin with.
+// plan returns the sandbox's arguments, one mount per line, without the common beginning.
 func plan(t *testing.T, s Spec, probe Probe) (mounts []string, p *Plan) {
 	t.Helper()
 	p, err := New(s, probe)
@@ -123,7 +124,7 @@ func TestMounts(t *testing.T) {
 	}
 }
 
-// What HOME has no cache of is kept in the one that is there always.
+// A cache that HOME lacks is put in the one that always exists.
 func TestCachesByVariable(t *testing.T) {
 	_, p := plan(t, Spec{Env: environ.Environ{"HOME=/home/me"}, Dir: "/w", Caches: "/c"}, tree("/w/", "/home/me/.cache/"))
 	if got := environ.Environ(p.Env).Get("GOMODCACHE"); got != "/home/me/.cache/go-pkg-mod" {
@@ -190,7 +191,7 @@ func TestMakePlaces(t *testing.T) {
 	}
 }
 
-// The plan holds in the real thing, with what can be made only of real files.
+// The plan works in a real sandbox, with the cases that only real files can produce.
 func TestRealSandbox(t *testing.T) {
 	if err := Check(context.Background()); err != nil {
 		t.Skip(err)

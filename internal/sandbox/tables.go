@@ -7,15 +7,18 @@ import (
 	"greenlight/internal/environ"
 )
 
-// A secret is a file or directory of HOME that no agent sees.
+// A secret is a file or directory in HOME that no agent sees.
 type secret struct {
-	path     string // below HOME; below .config and .local/share also where XDG_CONFIG_HOME and XDG_DATA_HOME say
-	variable string // which may name another place, or several
+	// relative to HOME; for .config and .local/share, also relative to XDG_CONFIG_HOME and
+	// XDG_DATA_HOME
+	path     string
+	variable string // variable that may name another place, or several
 	why      string
 }
 
-// secrets are what gives access to something else than this machine's files: keys, tokens, sessions; and what people have typed,
-// since passwords are among it. An agent's own login is the agent's business: see package agent.
+// secrets lists what gives access to more than this machine's files: keys, tokens, sessions;
+// and shell histories, because they may contain passwords. An agent's own login is up to the
+// agent: see package agent.
 var secrets = []secret{
 	{".ssh", "", "private keys"},
 	{".gnupg", "GNUPGHOME", "private keys, and the sockets of gpg-agent"},
@@ -108,7 +111,7 @@ var secrets = []secret{
 	{".rediscli_history", "", "what was typed"},
 }
 
-// secretPaths are where the secrets may be.
+// secretPaths returns the possible locations of the secrets.
 func secretPaths(home string, env environ.Environ) []string {
 	var list []string
 	for _, s := range secrets {
@@ -127,11 +130,12 @@ func secretPaths(home string, env environ.Environ) []string {
 	return list
 }
 
-// A cache is a directory of HOME that programs fill, and that the same programs trust outside the sandbox: what is put into Go's build
-// cache or npm's is run there later. So those of HOME are hidden behind others.
+// A cache is a directory in HOME that programs fill, and that the same programs trust outside
+// the sandbox: what is put into Go's build cache or npm's runs there later. So separate caches
+// replace those in HOME.
 type cache struct {
 	path     string
-	variable string // which names another place
+	variable string // variable that names another place
 }
 
 var caches = []cache{
@@ -150,7 +154,7 @@ var caches = []cache{
 	{".deno", "DENO_DIR"},
 }
 
-// ExpandHome is a path as people write it in a setting, with ~ for HOME.
+// ExpandHome expands a path from a setting, with ~ for HOME.
 func ExpandHome(path, home string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
 		return filepath.Join(home, rest)

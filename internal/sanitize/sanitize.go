@@ -1,6 +1,7 @@
-// Package sanitize makes text from files, agents and the network safe to show: nothing in it reaches a terminal as a
-// control sequence. It doesn't know widths or colors; those are package term's. It uses the standard library only,
-// because the engine cleans what agents say before it records it.
+// Package sanitize makes text from files, agents and the network safe to show: none of it
+// reaches a terminal as a control sequence. It leaves widths and colors to package term. It
+// uses only the standard library, because the engine cleans what agents say before recording
+// it.
 package sanitize
 
 import (
@@ -11,9 +12,9 @@ import (
 	"greenlight/internal/text/textline"
 )
 
-// Text makes s safe for a terminal: control characters other than newline and tab, escape sequences with them, and
-// the Unicode characters that reorder text show as \x1b or \u202e; a byte that isn't UTF-8 shows as \xNN. What is left
-// is what a person sees. Safe text is returned unchanged.
+// Text makes s safe for a terminal. Control characters other than newline and tab, and so
+// escape sequences, and the Unicode characters that reorder text become visible as \x1b or
+// \u202e; a byte that isn't UTF-8 becomes \xNN. Safe text is returned unchanged.
 func Text(s string) string {
 	start := firstUnsafe(s)
 	if start == len(s) {
@@ -68,11 +69,11 @@ func isUnsafe(r rune) bool {
 	return false
 }
 
-// Line makes s safe and puts it on one line: runs of white space become one space.
+// Line is Text on one line: runs of white space become one space.
 func Line(s string) string { return Text(textline.Collapse(s)) }
 
-// Excerpt is Line for text that may be megabytes long: it reads no more of s than it needs, and ends in … where s has
-// more than limit characters.
+// Excerpt is Line for text that may be megabytes long: it reads only as much of s as it needs,
+// and ends in … if s has more than limit characters.
 func Excerpt(s string, limit int) string {
 	var b strings.Builder
 	n, gap := 0, false

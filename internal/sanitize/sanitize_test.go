@@ -27,7 +27,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// dirty says whether a terminal could be made to do something by s, told without Text's own tables.
+// dirty reports whether s could control a terminal, without using Text's own tables.
 func dirty(s string) bool {
 	return !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool {
 		return r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 ||

@@ -19,12 +19,12 @@ import (
 // most is how many bytes of files are copied.
 const most = 512 << 20
 
-// A listing is what is to be copied of a directory: directories come before what is in them.
+// A listing is what to copy from a directory: directories come before their contents.
 type listing struct {
 	root    string
 	entries []entry
 	size    int64
-	left    []string // what isn't copied
+	left    []string // paths that aren't copied
 }
 
 type entry struct {
@@ -48,7 +48,7 @@ func listState(root string) (*listing, error) {
 	return l, nil
 }
 
-// listAll lists all files of a project that is in no repository.
+// listAll lists all files of a project outside a repository.
 func listAll(root string) (*listing, error) {
 	l := &listing{root: root}
 	if err := l.addDir("."); err != nil {
@@ -61,7 +61,7 @@ func listAll(root string) (*listing, error) {
 	return l, nil
 }
 
-// addState adds a state directory, which may be a link where GREENLIGHT_ROOT names the project.
+// addState adds a state directory, which may be a link if GREENLIGHT_ROOT names the project.
 func (l *listing) addState(name string) error {
 	info, err := durable.Stat(filepath.Join(l.root, name))
 	switch {
@@ -74,7 +74,7 @@ func (l *listing) addState(name string) error {
 	return l.addDir(name)
 }
 
-// addDir adds the directory and what is below it. What disappears meanwhile isn't there.
+// addDir adds the directory and everything below it. It ignores files that disappear meanwhile.
 func (l *listing) addDir(dir string) error {
 	list, err := durable.ReadDir(filepath.Join(l.root, dir))
 	switch {
@@ -109,7 +109,8 @@ func (l *listing) addDir(dir string) error {
 	return nil
 }
 
-// passed says what belongs to the project and this machine alone: attempts, locks, unfinished writes, repositories.
+// passed reports whether a path belongs to the project and this machine alone: attempts, locks,
+// unfinished writes, repositories.
 func passed(path string) bool {
 	state, _, below := strings.Cut(path, string(filepath.Separator))
 	return filepath.Base(path) == ".git" ||
@@ -138,18 +139,19 @@ func (l *listing) add(path string, d fs.DirEntry) error {
 	return nil
 }
 
-// keepsLink says whether the entry is a link that stays within the copy. In the state none counts.
+// keepsLink reports whether the entry is a link that stays within the copy. In the state, none
+// does.
 func (l *listing) keepsLink(e *entry) bool {
 	if e.mode.Type() != fs.ModeSymlink || durable.CheckPath(filepath.Join(l.root, e.path)) != nil {
 		return false
 	}
 	target, err := os.Readlink(filepath.Join(l.root, e.path))
-	e.link = filepath.Clean(target) // a name and then .. could lead out through another link
+	e.link = filepath.Clean(target) // a name followed by .. could lead out through another link
 	return err == nil && !filepath.IsAbs(e.link) && filepath.IsLocal(filepath.Join(filepath.Dir(e.path), e.link))
 }
 
-// copyTo makes everything in a directory that nobody else uses. Links come last, so that nothing is written
-// through one.
+// copyTo creates everything in a directory that no other process uses. Links come last, so that
+// nothing is written through one.
 func (l *listing) copyTo(ctx context.Context, dst string) error {
 	var links []entry
 	for _, e := range l.entries {
@@ -181,7 +183,7 @@ func (l *listing) copyTo(ctx context.Context, dst string) error {
 func (l *listing) copyFile(ctx context.Context, e entry, to string) (err error) {
 	from, err := durable.Open(filepath.Join(l.root, e.path))
 	switch {
-	case errors.Is(err, fs.ErrNotExist): // gone since
+	case errors.Is(err, fs.ErrNotExist): // deleted meanwhile
 		return nil
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, durable.ErrIrregular), statedir.IsLink(err):
 		l.left = append(l.left, filepath.ToSlash(e.path))
@@ -194,7 +196,7 @@ func (l *listing) copyFile(ctx context.Context, e entry, to string) (err error) 
 	if err != nil {
 		return err
 	}
-	// A file may grow while it is copied, a log for instance.
+	// A file may grow while it is copied, for instance a log.
 	_, err = io.Copy(f, io.LimitReader(&cancelled{ctx, from}, most))
 	if err = errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("copy %s: %w", e.path, err)

@@ -1,6 +1,8 @@
-// Package scratch makes scratch copies of projects, in which anything may be tried: the repository as a local clone of what
-// is checked out, the state as it is on disk, in a temporary directory. The project that is copied is only read, so a copy
-// that is cut short at any moment leaves it as it was. The package knows no format; what is done in a copy isn't known here.
+// Package scratch makes scratch copies of projects, in which anything may be tried: the
+// repository as a local clone of what is checked out, the state as it is on disk, in a
+// temporary directory. It only reads the original project, so interrupting a copy at any moment
+// leaves the original unchanged. The package knows no format, and doesn't know what is done in
+// a copy.
 package scratch
 
 import (
@@ -22,14 +24,16 @@ import (
 
 // A Copy is a scratch copy of a project.
 type Copy struct {
-	Of     string   // the project that it is a copy of
-	Dir    string   // the temporary directory with everything in it
-	Root   string   // of the copied project
-	Cloned bool     // it is a clone; else a copy of the files
-	Left   []string // paths relative to the project that were left out: links, pipes, what can't be read
+	Of     string // the original project
+	Dir    string // the temporary directory that contains everything
+	Root   string // root of the copied project
+	Cloned bool   // it is a clone rather than a copy of the files
+	// paths relative to the project that were omitted: links, pipes, unreadable files
+	Left []string
 }
 
-// Make copies the project at root. The error leaves nothing behind; ctx ends it early.
+// Make copies the project at root. On an error it leaves nothing behind; canceling ctx
+// interrupts it.
 func Make(ctx context.Context, root string) (c *Copy, err error) {
 	top, prefix, err := git.Place(ctx, root)
 	cloned := err == nil
@@ -56,7 +60,7 @@ func Make(ctx context.Context, root string) (c *Copy, err error) {
 			err = errors.Join(err, os.RemoveAll(dir))
 		}
 	}()
-	// Under the project's own name: sessions and messages show it.
+	// Use the project's own name, which sessions and messages show.
 	c = &Copy{Of: root, Dir: dir, Root: filepath.Join(dir, filepath.Base(top)), Cloned: cloned}
 	m := mark{}
 	if err := durable.MkdirAll(c.Root, 0o755); err != nil {
@@ -71,18 +75,20 @@ func Make(ctx context.Context, root string) (c *Copy, err error) {
 	if err := tree.copyTo(ctx, c.Root); err != nil {
 		return nil, err
 	}
-	// Last: what has no mark is no copy.
+	// The mark comes last: a directory without one isn't a copy.
 	m.Root, c.Left = c.Root, tree.left
 	return c, m.write()
 }
 
-// clone clones the repository into top and returns where the project is in it, without the state that was committed.
+// clone clones the repository into top and returns the project's place in it, without the state
+// that was committed.
 func clone(ctx context.Context, root, top, prefix string) (string, error) {
 	if err := git.Clone(ctx, root, top); err != nil {
 		return "", err
 	}
 	root = filepath.Join(top, prefix)
-	if err := durable.CheckBelow(top, root); err != nil { // the commit may have a link where the project is
+	// the commit may have a link in place of the project
+	if err := durable.CheckBelow(top, root); err != nil {
 		return "", err
 	}
 	if err := durable.MkdirAll(root, 0o755); err != nil {
@@ -96,7 +102,7 @@ func clone(ctx context.Context, root, top, prefix string) (string, error) {
 	return root, nil
 }
 
-// tempDir makes a directory outside of the project.
+// tempDir creates a directory outside the project.
 func tempDir(top string) (string, error) {
 	place, err := filepath.EvalSymlinks(os.TempDir())
 	if err != nil {
@@ -108,7 +114,8 @@ func tempDir(top string) (string, error) {
 	return os.MkdirTemp(place, "greenlight-rehearsal-")
 }
 
-// A mark is in a copy and says so. It has the copy's path, so that it counts nowhere else: not in a clone that came with one.
+// A mark identifies a copy. It contains the copy's path, so that it is invalid elsewhere, for
+// example in a clone that came with one.
 type mark struct {
 	Root       string `json:"root"`
 	Repository string `json:"repository,omitempty"` // top of the clone
@@ -130,7 +137,7 @@ func (m mark) write() error {
 	return durable.WriteFile(markPath(m.Root), append(data, '\n'), 0o600)
 }
 
-// Is says whether the project at root is a scratch copy.
+// Is reports whether the project at root is a scratch copy.
 func Is(root string) bool {
 	_, ok := find(root)
 	return ok
@@ -145,11 +152,11 @@ func find(root string) (m mark, ok bool) {
 	return m, err == nil && m.Root == real
 }
 
-// Author is who a rehearsal's commits are by: what was invented bears nobody's name.
+// Author is the author of a rehearsal's commits, since no real person made them.
 var Author = git.Author{Name: "gl rehearsal", Email: "rehearsal@localhost"}
 
-// WriteFile writes a file in dir, which is in a copy or in a worktree, by its path relative to dir, and makes the directory it is
-// in. No link leads it out of dir.
+// WriteFile writes a file in dir, which is in a copy or a worktree, by its path relative to
+// dir, and creates its directory. No link leads it out of dir.
 func WriteFile(dir, name, text string) error {
 	at, err := os.OpenRoot(dir)
 	if err != nil {
@@ -169,7 +176,7 @@ func WriteFile(dir, name, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// ReadFile reads a file that WriteFile may have written. It is "" for one that isn't there.
+// ReadFile reads a file that WriteFile may have written; a missing one gives "".
 func ReadFile(dir, name string) (string, error) {
 	at, err := os.OpenRoot(dir)
 	if err != nil {
@@ -188,7 +195,8 @@ func ReadFile(dir, name string) (string, error) {
 	return string(data), err
 }
 
-// Commit commits files that WriteFile wrote. Where the copy at root is no clone, it does nothing.
+// Commit commits files written by WriteFile. If the copy at root isn't a clone, it does
+// nothing.
 func Commit(ctx context.Context, root, dir string, names []string, message string) error {
 	m, ok := find(root)
 	if !ok {
@@ -214,7 +222,7 @@ func Commit(ctx context.Context, root, dir string, names []string, message strin
 	return git.CommitFiles(ctx, top, files, message, Author)
 }
 
-// Leftovers are the names as people read them, the first few.
+// Leftovers lists the first few omitted paths for people.
 func (c *Copy) Leftovers() string {
 	const most = 3
 	if n := len(c.Left) - most; n > 1 {

@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// dirs are a directory for a project and one for its copies.
+// dirs returns a directory for a project and one for its copies.
 func dirs(t *testing.T) (root, tmp string) {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -59,7 +59,8 @@ func runGit(t *testing.T, dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// files are the contents below root by path, and the targets of links, without git's own and the mark.
+// files returns the contents below root by path, and the targets of links, without git's own
+// and the mark.
 func files(t *testing.T, root string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -100,7 +101,8 @@ func make1(t *testing.T, root string) *Copy {
 	return c
 }
 
-// A clone has the commit's files and the disk's state, of every system: what isn't on disk any more isn't in the copy.
+// A clone has the commit's files and the state on disk, of every system: a state file that was
+// removed from disk isn't in the copy.
 func TestMakeClone(t *testing.T) {
 	root, tmp := dirs(t)
 	testfiles.Write(t, root, map[string]string{"main.go": "old", ".greenlight/slices/S-1.md": "old", ".greenlight/slices/S-2.md": "gone",
@@ -154,7 +156,7 @@ func TestCommit(t *testing.T) {
 	if got := runGit(t, c.Root, "log", "--format=%s", "--name-only", "-1"); got != "S-1: built\n\nservices/shop/rehearsal/S-1.md" {
 		t.Errorf("%s", got)
 	}
-	// A mark counts at its own place alone.
+	// A mark counts only at its own place.
 	testfiles.Write(t, project, map[string]string{".greenlight/runs/scratch.json": `{"root": "/elsewhere", "repository": "` + root + `"}`})
 	if err := Commit(t.Context(), project, project, []string{"main.go"}, "no"); err == nil || Is(project) {
 		t.Errorf("the project passes for a copy: %v", err)
@@ -181,7 +183,8 @@ func TestMakeBesideBare(t *testing.T) {
 	}
 }
 
-// Without git it is the files; links are never followed, and those that lead out of the project aren't there at all.
+// Without git, the files are copied; links are never followed, and those that lead out of the
+// project are left out.
 func TestMakeFiles(t *testing.T) {
 	root, _ := dirs(t)
 	outside := filepath.Join(filepath.Dir(root), "outside")
@@ -229,7 +232,7 @@ func TestMakeFiles(t *testing.T) {
 	}
 }
 
-// A link in the commit leads nobody out of the copy.
+// A link in the commit doesn't lead out of the copy.
 func TestLinksInTheCommit(t *testing.T) {
 	root, tmp := dirs(t)
 	outside := filepath.Join(filepath.Dir(root), "outside")
@@ -270,7 +273,8 @@ func TestMakeRefuses(t *testing.T) {
 			t.Errorf("left in the temporary directory: %v", list)
 		}
 	}
-	if err := os.Truncate(filepath.Join(root, "big"), most+1); err != nil { // a hole: it takes no space here
+	// a hole: it takes no space here
+	if err := os.Truncate(filepath.Join(root, "big"), most+1); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Make(t.Context(), root); err == nil || !strings.Contains(err.Error(), "at most 512 MB") {

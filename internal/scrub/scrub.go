@@ -1,5 +1,6 @@
-// Package scrub takes out of a text what looks like a secret, before the text goes where others may read it. It looks for the shapes
-// of keys that services give out, and for values behind names such as password. What has neither it can't know.
+// Package scrub removes likely secrets from a text before others may read it. It recognizes the
+// formats of common services' keys, and values after names such as password. It can't recognize
+// other secrets.
 package scrub
 
 import (
@@ -7,7 +8,7 @@ import (
 	"sync"
 )
 
-// Removed stands where a secret was.
+// Removed takes the place of a secret.
 const Removed = "[removed]"
 
 type rule struct {
@@ -15,7 +16,7 @@ type rule struct {
 	with  string
 }
 
-// longer ones first: what a rule has taken no other has to look at.
+// Longer ones come first: later rules don't see what an earlier rule removed.
 var rules = sync.OnceValue(func() []rule {
 	return []rule{
 		{regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY( BLOCK)?-----.*?(-----END [A-Z ]*PRIVATE KEY( BLOCK)?-----|\z)`), Removed},
@@ -31,7 +32,7 @@ var rules = sync.OnceValue(func() []rule {
 	}
 })
 
-// Text returns the text without what looks like a secret.
+// Text returns the text without likely secrets.
 func Text(s string) string {
 	for _, r := range rules() {
 		s = r.shape.ReplaceAllString(s, r.with)
@@ -39,7 +40,7 @@ func Text(s string) string {
 	return s
 }
 
-// Lines does the same for lines that belong together.
+// Lines is Text for lines that belong together.
 func Lines(list []string) []string {
 	out := make([]string, len(list))
 	for i, l := range list {

@@ -1,5 +1,6 @@
-// Package shellwords splits a command line into words and quotes words for one, by POSIX shell rules without any
-// expansion. It runs nothing; NeedsShell tells which lines are more than words.
+// Package shellwords splits a command line into words and quotes words for one, by the rules of
+// the POSIX shell without expansion. It runs nothing; NeedsShell tells which lines need a
+// shell.
 package shellwords
 
 import (
@@ -8,9 +9,10 @@ import (
 	"strings"
 )
 
-// Split splits s into words as a POSIX shell does: at blanks, tabs and newlines, with single quotes, double quotes
-// and backslashes. Nothing is expanded, nothing is a comment, and no character is an operator: $, *, # and | stand for
-// themselves. The error names the quote that isn't closed by its byte, counted from 1.
+// Split splits s into words as a POSIX shell does: at spaces, tabs and newlines, with single
+// quotes, double quotes and backslashes. It has no expansions, comments or operators: $, *, #
+// and | are literal. The error gives the quote that isn't closed by its byte position, counted
+// from 1.
 func Split(s string) ([]string, error) {
 	if strings.IndexByte(s, 0) >= 0 {
 		return nil, errors.New("a NUL byte can't be part of a command line")
@@ -25,13 +27,13 @@ func Split(s string) ([]string, error) {
 	return w.words, nil
 }
 
-// A splitter is in the middle of Split, between two quoted parts.
+// A splitter is the state of Split between two quoted parts.
 type splitter struct {
 	in     string
 	pos    int
 	words  []string
 	word   strings.Builder
-	inWord bool // a word has begun; it may still be empty, as in ''
+	inWord bool // a word has begun; it may be empty, as in ''
 }
 
 func (w *splitter) step() error {
@@ -84,7 +86,8 @@ func (w *splitter) double() error {
 		}
 		if c == '\\' && w.pos+1 < len(w.in) {
 			next := w.in[w.pos+1]
-			// Inside double quotes a backslash escapes these alone; before a newline both vanish.
+			// Inside double quotes a backslash escapes only these; before a newline both are
+			// dropped.
 			if strings.IndexByte("$`\"\\\n", next) >= 0 {
 				w.pos++
 				if next != '\n' {
@@ -115,7 +118,7 @@ func (w *splitter) unbalanced(kind string, at int) error {
 	return fmt.Errorf("the %s quote at byte %d of %q isn't closed", kind, at+1, w.in)
 }
 
-// Join is argv as one could type it into a shell.
+// Join returns argv as a line that can be typed into a shell.
 func Join(argv []string) string {
 	words := make([]string, len(argv))
 	for i, a := range argv {
@@ -124,7 +127,7 @@ func Join(argv []string) string {
 	return strings.Join(words, " ")
 }
 
-// Quote puts a word into single quotes unless a shell reads it as one literal word anyway.
+// Quote quotes a word with single quotes unless a shell reads it as one literal word anyway.
 func Quote(word string) string {
 	if word != "" && !strings.ContainsAny(word, " \t\n\"'`$&|;<>()*?[]{}~#!\\") {
 		return word
@@ -132,7 +135,8 @@ func Quote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// Line is Quote on one line: a word with a line break or a tab is $'…', which bash, zsh and ksh read.
+// Line is Quote on one line: a word with a line break or a tab becomes $'…', which bash, zsh
+// and ksh read.
 func Line(word string) string {
 	if !strings.ContainsAny(word, "\n\r\t") {
 		return Quote(word)
@@ -140,8 +144,9 @@ func Line(word string) string {
 	return "$'" + strings.NewReplacer(`\`, `\\`, "'", `\'`, "\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(word) + "'"
 }
 
-// NeedsShell says whether s is meant for a shell: it has, outside of quotes, an operator, an expansion, a comment or a pattern, or it
-// begins with an assignment. What double quotes hold doesn't count, so that sh -c "…" is words, whatever is in it.
+// NeedsShell reports whether s needs a shell: it has an operator, an expansion, a comment or a
+// pattern outside quotes, or it begins with an assignment. The content of double quotes doesn't
+// count, so sh -c "…" is plain words, whatever the quotes contain.
 func NeedsShell(s string) bool {
 	start := true // of a word
 	for i := 0; i < len(s); i++ {
@@ -177,7 +182,7 @@ func NeedsShell(s string) bool {
 	return first == "!" || first == "{" || assigned && isName(name)
 }
 
-// isName says whether a shell takes s for the name of a variable.
+// isName reports whether s is a valid name of a shell variable.
 func isName(s string) bool {
 	for i := range len(s) {
 		c := s[i]

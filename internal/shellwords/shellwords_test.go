@@ -47,7 +47,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// quoteWord writes a word in one of the ways a shell reads back.
+// quoteWord quotes a word in one of the ways that a shell understands.
 func quoteWord(t *rapid.T, word string) string {
 	switch rapid.IntRange(0, 2).Draw(t, "style") {
 	case 0:

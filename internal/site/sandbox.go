@@ -18,13 +18,13 @@ import (
 	"greenlight/internal/worktree"
 )
 
-// A Sandbox is whether and how what runs at the site is confined.
+// A Sandbox defines whether and how programs at the site are confined.
 type Sandbox struct {
 	On     bool
-	Caches []string // directories that may be written to besides: absolute, or with ~ for HOME
+	Caches []string // additional writable directories: absolute, or with ~ for HOME
 }
 
-// checkSandbox finds out whether there can be a sandbox before anything is made for it.
+// checkSandbox checks that a sandbox is possible before anything is created for it.
 func (s *Site) checkSandbox(ctx context.Context) error {
 	if !s.Sandbox.On {
 		return nil
@@ -39,10 +39,10 @@ func sandboxError(err error) error {
 	return err
 }
 
-// Box is the sandbox for a program that works at the site, and isn't an agent; nil for none.
+// Box returns the sandbox for a program at the site other than an agent; nil for none.
 func (s *Site) Box(p command.Program) (*command.Box, error) { return s.AgentBox(p, nil) }
 
-// AgentBox is Box for an agent, with what is its own in the person's home directory.
+// AgentBox is Box for an agent, with its own directories in the person's home.
 func (s *Site) AgentBox(p command.Program, homes []agent.Home) (*command.Box, error) {
 	if !s.Sandbox.On {
 		return nil, nil
@@ -60,7 +60,7 @@ func (s *Site) makeBox(p command.Program, homes []agent.Home) (*command.Box, err
 	if err != nil {
 		return nil, err
 	}
-	gl = strings.TrimSuffix(gl, " (deleted)") // so Linux says of a program that was replaced
+	gl = strings.TrimSuffix(gl, " (deleted)") // Linux appends this for a program that was replaced
 	grants, err := s.grants()
 	if err != nil {
 		return nil, err
@@ -90,8 +90,9 @@ func (s *Site) makeBox(p command.Program, homes []agent.Home) (*command.Box, err
 	return &command.Box{Path: bwrap, Gl: gl, Command: plan.Command, Env: plan.Env}, plan.Prepare()
 }
 
-// keepOutRepository lets nothing in the sandbox make the state a git repository: the person's next git there would run what its
-// configuration names. One that is there stays as it is.
+// keepOutRepository prevents programs in the sandbox from making the state a git repository:
+// the person's next git there would run what its configuration names. An existing repository
+// stays unchanged.
 func (s *Site) keepOutRepository(spec *sandbox.Spec) {
 	git := statedir.Path(s.Root, ".git")
 	if !paths.Exists(git) || paths.IsDir(git) && !paths.Exists(filepath.Join(git, "HEAD")) {
@@ -101,7 +102,8 @@ func (s *Site) keepOutRepository(spec *sandbox.Spec) {
 	spec.Fixed = append(spec.Fixed, git)
 }
 
-// Places are what an agent that confines itself may write, besides the worktree: the same as in the sandbox.
+// Places returns what an agent that confines itself may write besides the worktree: the same as
+// in the sandbox.
 func (s *Site) Places() (agent.Places, error) {
 	g, err := s.grants()
 	if err != nil {
@@ -113,8 +115,8 @@ func (s *Site) Places() (agent.Places, error) {
 	}, nil
 }
 
-// grants are what git and gl write when what works at the site calls them. Of the state that is without what decides about
-// agents, or tells of them: the configuration and the records.
+// grants returns what git and gl write when called by programs at the site. For the state, this
+// excludes what controls or records agents: the configuration and the records.
 func (s *Site) grants() (worktree.Grants, error) {
 	g, err := s.Repo.Grants(s.Lineage)
 	if err != nil {
@@ -137,7 +139,7 @@ func (s *Site) grants() (worktree.Grants, error) {
 	return g, nil
 }
 
-// addHome gives the agent what is its own.
+// addHome gives the agent its own directories.
 func (s *Site) addHome(spec *sandbox.Spec, h agent.Home, caches string) error {
 	home := spec.Env.Get("HOME")
 	dir, files := filepath.Join(home, h.Dir), home

@@ -1,5 +1,6 @@
-// Package site makes a worktree a place to work at: it fills and sets it up, gives it ports, a directory for temporary files and an
-// environment of its own, and confines in a sandbox what runs there. Agents work at such a place, and the lane's tests.
+// Package site turns a worktree into a place to work: it fills it and sets it up, gives it
+// ports, a directory for temporary files and an environment of its own, and confines programs
+// there in a sandbox. Agents and the merge queue's tests run at such a site.
 package site
 
 import (
@@ -27,24 +28,26 @@ import (
 	"greenlight/internal/worktree"
 )
 
-// Setup is how a new worktree becomes one that the project can be built in.
+// Setup prepares a new worktree so that the project can be built in it.
 type Setup struct {
 	Command []string // nil for none
 	Limit   time.Duration
 }
 
-// A Site is one worktree while somebody works there.
+// A Site is one worktree while it is in use.
 type Site struct {
-	Root     string          // the project's
+	Root     string          // the project's root
 	Self     string          // path of gl
-	Environ  func() []string // what the worktree's own variables are added to
+	Environ  func() []string // the environment to which the worktree's own variables are added
 	Setup    Setup
 	SetupLog string // path of its output
 	Sandbox  Sandbox
-	Apart    string              // whose caches those in the sandbox are; "" for the agents'. What they have written must not decide what tests say
-	Note     func(line string)   // is told what is done
+	// owner of the caches in the sandbox; "" for agents, whose caches must not influence test
+	// results
+	Apart    string
+	Note     func(line string)   // called with progress messages
 	Started  func(proc.ID) error // records the setup command before it may run; see command.Spec
-	Leftover func(err error)     // is told that what setup left running can't be ended
+	Leftover func(err error)     // called if processes left running by setup can't be ended
 
 	Repo    *worktree.Repo
 	Lineage *worktree.Lineage
@@ -54,7 +57,7 @@ type Site struct {
 	own   *isolation.Worktree
 }
 
-// Make makes the worktree ready, or finds it so. Close gives it back.
+// Make prepares the worktree if it isn't ready. Close releases it.
 func (s *Site) Make(ctx context.Context) error {
 	if err := s.isolate(ctx); err != nil {
 		return err
@@ -80,7 +83,7 @@ func (s *Site) making() worktree.Making {
 	return m
 }
 
-// Close gives the worktree's lock and its ports back.
+// Close releases the worktree's lock and its ports.
 func (s *Site) Close() error {
 	var err error
 	if s.hold != nil {
@@ -93,13 +96,13 @@ func (s *Site) Close() error {
 	return err
 }
 
-// Hold is the worktree's lock; nil until Make has come so far.
+// Hold returns the worktree's lock; nil until Make has taken it.
 func (s *Site) Hold() *worktree.Hold { return s.hold }
 
-// Dir is the project's directory in the worktree.
+// Dir returns the project's directory in the worktree.
 func (s *Site) Dir() string { return s.Repo.Dir(s.Lineage) }
 
-// Files are the locks that everything that works there inherits.
+// Files returns the locks that all programs at the site inherit.
 func (s *Site) Files() []*os.File {
 	var files []*os.File
 	if s.hold != nil {
@@ -111,7 +114,7 @@ func (s *Site) Files() []*os.File {
 	return files
 }
 
-// Env is an environment with what is the worktree's own.
+// Env returns an environment with the worktree's own variables.
 func (s *Site) Env(env []string) []string {
 	if s.own == nil {
 		return env
@@ -119,7 +122,7 @@ func (s *Site) Env(env []string) []string {
 	return s.own.Env(env)
 }
 
-// isolate makes the environment: ports and a directory for temporary files.
+// isolate builds the environment: ports and a directory for temporary files.
 func (s *Site) isolate(ctx context.Context) error {
 	env, l := environ.Environ(s.Environ()), s.Lineage
 	dir, err := ports.Dir(env.Get)
@@ -150,7 +153,8 @@ func (s *Site) isolate(ctx context.Context) error {
 	return nil
 }
 
-// include brings ignored files along that a build needs, and what agents know their commands by.
+// include copies ignored files that a build needs, and those in which agents find their
+// commands.
 func (s *Site) include(ctx context.Context, from, to string) error {
 	report, err := include.Copy(ctx, include.Options{From: from, To: to, Place: s.Repo.Prefix})
 	if err != nil {
@@ -165,8 +169,8 @@ func (s *Site) include(ctx context.Context, from, to string) error {
 	return nil
 }
 
-// runSetup runs the project's setup command in the worktree, its output in a log of its own. It is the same command line for
-// every worktree, so it doesn't hear of a claim.
+// runSetup runs the project's setup command in the worktree, with its output in a log of its
+// own. The command line is the same for every worktree, so it gets no claim.
 func (s *Site) runSetup(ctx context.Context, dir string, inherit []*os.File) error {
 	log, err := logfile.Create(s.SetupLog)
 	if err != nil {

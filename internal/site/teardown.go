@@ -13,8 +13,8 @@ import (
 	"greenlight/internal/worktree"
 )
 
-// TearDown runs a project's teardown command in a worktree that is about to be removed: it stops what setup has started. self is the
-// path of gl. Without a command it does nothing.
+// TearDown runs a project's teardown command in a worktree that is about to be removed, to stop
+// what setup has started. self is the path of gl. Without a command it does nothing.
 func TearDown(ctx context.Context, root string, repo *worktree.Repo, l *worktree.Lineage, self string, env, argv []string, limit time.Duration) error {
 	if len(argv) == 0 {
 		return nil

@@ -1,5 +1,6 @@
-// Package sliceid knows what a slice's id may look like, and which id a person means by what they typed. All trackers
-// use it: their items become file names, parts of command lines and cells of tables in the same way.
+// Package sliceid defines which ids slices may have, and resolves the ids that people type. All
+// trackers use it: the ids of their items become file names, parts of command lines and cells
+// of tables in the same way.
 package sliceid
 
 import (
@@ -12,11 +13,13 @@ import (
 	"greenlight/internal/tracker"
 )
 
-// maxLen is the longest id in bytes; with its suffixes a file name stays far below the 255 of common file systems.
+// maxLen is the length of the longest id in bytes. With its suffixes, a file name stays far
+// below the limit of 255 of common file systems.
 const maxLen = 64
 
-// Valid returns an error that says what is allowed if id can't name a slice. An id becomes a file name, a part of a
-// command line and a cell of a table, so the grammar leaves out whatever is special in one of them.
+// Valid returns an error that describes the allowed ids if id isn't one. An id becomes a file
+// name, a part of a command line and a cell of a table, so characters that are special in any
+// of them aren't allowed.
 func Valid(id string) error {
 	switch {
 	case id == "":
@@ -43,7 +46,8 @@ func Valid(id string) error {
 	return nil
 }
 
-// deviceName reports whether Windows reserves the name, with any extension: the repository may be checked out there.
+// deviceName reports whether Windows reserves the name, with any extension. The repository may
+// be checked out on Windows.
 func deviceName(lower string) bool {
 	base, _, _ := strings.Cut(lower, ".")
 	switch base {
@@ -57,8 +61,8 @@ func digit(c byte) bool  { return c >= '0' && c <= '9' }
 func letter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 func alnum(c byte) bool  { return digit(c) || letter(c) }
 
-// Key maps ids that read the same to one key: lower case, no separator between a letter and a digit, no
-// leading zeros. S4.1, S-4.1 and s-04.1 are one.
+// Key maps ids that read the same to one key: lower case, no separator between a letter and a
+// digit, no leading zeros. S4.1, S-4.1 and s-04.1 have the same key.
 func Key(id string) string {
 	out := make([]byte, 0, len(id))
 	for i := 0; i < len(id); i++ {
@@ -79,9 +83,10 @@ func Key(id string) string {
 	return string(out)
 }
 
-// Resolve finds which of ids is meant by id: the same, else the only one that differs in case, else the only one that
-// reads the same (S4.1 for S-4.1, S-1 for S-01). note is for the user and non-empty when the match isn't exact. The
-// error names the candidates of an ambiguous id; for an unknown one it is tracker.ErrNotFound, with similar ids.
+// Resolve returns which of ids the user means by id: the identical one, else the only one that
+// differs in case, else the only one that reads the same (S4.1 for S-4.1, S-1 for S-01). note
+// is a message for the user, "" if the match is exact. The error names the candidates of an
+// ambiguous id; for an unknown id it is tracker.ErrNotFound, with similar ids.
 func Resolve(id string, ids []string) (match, note string, err error) {
 	var folded, normal []string
 	key := Key(id)
@@ -108,7 +113,7 @@ func Resolve(id string, ids []string) (match, note string, err error) {
 	return "", "", NotFound(id, ids)
 }
 
-// NotFound is tracker.ErrNotFound for id, with the ids that are spelled almost like it.
+// NotFound returns tracker.ErrNotFound for id, with the ids of similar spelling.
 func NotFound(id string, ids []string) error {
 	if near := Nearest(id, ids); len(near) > 0 {
 		return fmt.Errorf("%w: %q, did you mean %s?", tracker.ErrNotFound, id, strings.Join(near, ", "))
@@ -116,7 +121,7 @@ func NotFound(id string, ids []string) error {
 	return fmt.Errorf("%w: %q", tracker.ErrNotFound, id)
 }
 
-// Nearest returns at most three ids that one typing error or two could have turned into id.
+// Nearest returns at most three ids within two typing errors of id.
 func Nearest(id string, ids []string) []string {
 	type candidate struct {
 		id   string

@@ -8,7 +8,7 @@ import (
 	"greenlight/internal/plan"
 )
 
-// command runs a command of gl sw that advice names, with words for its placeholders.
+// command runs a gl sw command from advice, with its placeholders filled in.
 func command(t *testing.T, e *Edit, line string) error {
 	t.Helper()
 	words := strings.Fields(strings.TrimPrefix(line, "gl sw "))
@@ -39,8 +39,8 @@ func command(t *testing.T, e *Edit, line string) error {
 	return nil
 }
 
-// Whatever the file says, no advice names a command that is refused, the next step is one that the plan knows, and a unit
-// is ready exactly if it can be claimed.
+// For any file, advice names no command that is refused, the next step is one that the plan
+// knows, and a unit is ready if and only if it can be claimed.
 func TestAdviceIsAccepted(t *testing.T) {
 	root := project(t, "{}", "spec").root
 	edit := func(text string) *Edit {

@@ -10,11 +10,12 @@ import (
 	"greenlight/internal/tracker"
 )
 
-// Check implements tracker.Tracker: what agents are known to get wrong, and what keeps nobody from reading the rest.
+// Check implements tracker.Tracker: it reports mistakes that agents are known to make but that
+// don't prevent reading the rest.
 func (s *Store) Check() []tracker.Complaint {
 	st, err := s.Read()
 	if err != nil {
-		return nil // Load tells
+		return nil // Load reports the error
 	}
 	all := append(st.checkWork(), st.checkLock(s.Now())...)
 	for _, g := range st.Gates {
@@ -50,7 +51,7 @@ func (s *State) checkWork() []tracker.Complaint {
 
 func (s *State) checkLock(now time.Time) []tracker.Complaint {
 	if !s.Fresh(now) {
-		return nil // Load tells
+		return nil // Load reports it
 	}
 	l := s.Lock
 	if since, err := time.Parse(time.RFC3339, l.Since); err == nil && since.Before(now.Add(time.Minute)) {

@@ -13,7 +13,7 @@ import (
 	"greenlight/internal/tracker/trackertest"
 )
 
-// conformState is laid out as the protocol wants it, with what agents leave in it.
+// conformState is laid out as the protocol requires, with additions that agents leave.
 const conformState = `{
   "version": "2.0",
   "notes": "kept",

@@ -12,7 +12,7 @@ import (
 	"greenlight/internal/tracker"
 )
 
-// crashOps are what a process is killed in, at every step.
+// crashOps are the operations killed at every step.
 var crashOps = map[string]func(*Store) error{
 	"init": func(s *Store) error { return s.Init(context.Background()) },
 	"ship": func(s *Store) error {
@@ -35,7 +35,8 @@ func crashChild(root, op string) error {
 	return crashOps[op](s)
 }
 
-// Killed at any instant, the state is the old one or the new one, and the next command goes on from there.
+// After a kill at any point, the state is the old or the new one, and the next command
+// continues from there.
 func TestCrashAtEveryStep(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many processes, which the race detector sees nothing of")

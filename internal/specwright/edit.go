@@ -13,8 +13,8 @@ import (
 	"greenlight/internal/text/jsonedit"
 )
 
-// An Edit is one change of the state, made under the kernel's lock. What it shows is the state with all that it has
-// changed so far.
+// An Edit is one change of the state, made under the kernel's lock. Its State includes all
+// changes made so far.
 type Edit struct {
 	*State
 	Warnings []string
@@ -23,7 +23,7 @@ type Edit struct {
 	doc     *jsonedit.Doc
 	who     Caller
 	now     time.Time
-	refresh bool // the lock is the caller's, and is young again with this change
+	refresh bool // the caller holds the lock, and this change refreshes it
 	anew    bool // a work or a unit begins
 }
 
@@ -31,7 +31,7 @@ func (e *Edit) warn(format string, a ...any) {
 	e.Warnings = append(e.Warnings, fmt.Sprintf(format, a...))
 }
 
-// stamp is now as JavaScript's toISOString writes it.
+// timestamp returns now as JavaScript's toISOString formats it.
 func (e *Edit) timestamp() string { return formatTime(e.now) }
 
 func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
@@ -49,7 +49,7 @@ func (e *Edit) set(value json.RawMessage, path ...string) error {
 	return nil
 }
 
-// The values that are written; encoding/json would escape what JSON.stringify doesn't.
+// The values written. encoding/json would escape characters that JSON.stringify doesn't.
 var null, emptyList, emptyObject = json.RawMessage("null"), json.RawMessage("[]"), json.RawMessage("{}")
 
 func quote(text string) json.RawMessage { return json.RawMessage(jsonedit.Quote(text)) }
@@ -70,7 +70,7 @@ func (e *Edit) setAll(list ...setting) error {
 	return nil
 }
 
-// push appends to a list, which is made where there is none.
+// push appends to a list, creating it if it is missing.
 func (e *Edit) push(value json.RawMessage, path ...string) error {
 	r := &reader{doc: e.doc}
 	list := r.list(path...)
@@ -83,10 +83,10 @@ func (e *Edit) push(value json.RawMessage, path ...string) error {
 	return e.set(value, under(path, strconv.Itoa(len(list)))...)
 }
 
-// work is the path of a field of the work in hand.
+// work returns the path of a field of the current work.
 func (e *Edit) work(key string) []string { return []string{"currentWork", key} }
 
-// unitKey is the name of the field with the unit in hand.
+// unitKey returns the name of the field that holds the current unit.
 func (e *Edit) unitKey() string {
 	if _, ok := e.doc.Get(e.work("activeWorkUnit")...); ok && old(e.Version) {
 		return "activeWorkUnit"
@@ -94,7 +94,7 @@ func (e *Edit) unitKey() string {
 	return "unitId"
 }
 
-// statusPath is where a status is: version 0.2.0 calls it the phase.
+// statusPath returns the path of a status, which version 0.2.0 calls the phase.
 func (e *Edit) statusPath(at ...string) []string {
 	if _, ok := e.doc.Get(under(at, "phase")...); ok && old(e.Version) {
 		return under(at, "phase")
@@ -102,7 +102,7 @@ func (e *Edit) statusPath(at ...string) []string {
 	return under(at, "status")
 }
 
-// setStatus writes the status of the work, and of the unit in hand: both in this one write.
+// setStatus writes the status of the work and of the current unit, in one write.
 func (e *Edit) setStatus(status string) error {
 	if err := e.set(quote(status), e.statusPath("currentWork")...); err != nil {
 		return err
@@ -117,7 +117,8 @@ func (e *Edit) setUnit(u *Unit, status string) error {
 	return e.set(quote(status), e.statusPath("workUnits", strconv.Itoa(u.place))...)
 }
 
-// CheckID says whether the id can name a work, a unit or an attempt of it; new ones are kebab-case.
+// CheckID returns an error unless the id can name a work, a unit or an attempt at it. New ids
+// must be kebab-case.
 func CheckID(id string) error {
 	if err := sliceid.Valid(id); err != nil {
 		return errors.New(strings.Replace(err.Error(), "slice id", "id", 1))
@@ -136,7 +137,7 @@ func checkNewID(id string) error {
 	return CheckID(id)
 }
 
-// checkLine refuses what isn't one line of text.
+// checkLine rejects anything but one line of text.
 func checkLine(what, text string) error {
 	if strings.TrimSpace(text) == "" {
 		return fmt.Errorf("the %s is empty", what)
@@ -149,11 +150,11 @@ func checkLine(what, text string) error {
 	return nil
 }
 
-// A NewWork is what sw-design begins with.
+// A NewWork is the input of sw-design.
 type NewWork struct{ ID, Description, Intensity string }
 
-// Start begins a new work. Where it is the one in hand and still being designed, nothing is lost: its description and
-// intensity are set anew.
+// Start begins a new work. If that work is already current and still being designed, Start only
+// updates its description and intensity.
 func (e *Edit) Start(n NewWork) error {
 	if err := e.guard(); err != nil {
 		return err
@@ -186,7 +187,7 @@ func (e *Edit) Start(n NewWork) error {
 		setting{null, []string{"workUnits"}})
 }
 
-// left are the units of a work that is over which were never built.
+// left returns the units of a finished work that were never built.
 func (e *Edit) left() []string {
 	var ids []string
 	if e.Work == nil {
@@ -207,7 +208,8 @@ func countOf(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// Reset abandons the work in hand, whoever has the lock: a person has been asked. Other units stay as they are.
+// Reset abandons the current work, even if another session holds the lock: a person has
+// confirmed it. Other units stay unchanged.
 func (e *Edit) Reset() error {
 	if e.Work == nil {
 		return e.noWork("abandon anything")
@@ -221,7 +223,7 @@ func (e *Edit) Reset() error {
 	return e.setStatus(Abandoned)
 }
 
-// in admits an operation in some statuses only; the first is the one in which it belongs.
+// in allows an operation only in some statuses; the first is the one named in the error.
 func (e *Edit) in(what string, statuses ...string) error {
 	if err := e.guard(); err != nil {
 		return err

@@ -17,21 +17,22 @@ import (
 	"greenlight/internal/text/jsonedit"
 )
 
-// Verdicts are what a gate can say.
+// Verdicts returns the possible results of a gate.
 func Verdicts() []string { return []string{"PASS", "FAIL", "WARN", "ERROR", "SKIP"} }
 
-// A Config is what the state depends on in .specwright/config.json.
+// A Config holds the settings of .specwright/config.json that affect the state.
 type Config struct {
-	Gates   []string // enabled, in the order in which sw-verify runs them
+	Gates   []string // enabled gates, in the order in which sw-verify runs them
 	Build   bool     // there is a build command
-	Problem string   // why the file can't be understood; the defaults stand for it
+	Problem string   // why the file is invalid; the defaults apply then
 }
 
-// gateOrder is sw-verify's, and what counts as enabled where config.json says nothing.
+// gateOrder returns the order of sw-verify, which is also the set of gates enabled by default.
 func gateOrder() []string { return []string{"build", "tests", "security", "wiring", "spec"} }
 
-// ReadConfig reads config.json. Agents have written the enabled gates in several ways: gates or gates.enabled is a list
-// of names, or has for each gate a boolean, or an object that says whether it is enabled.
+// ReadConfig reads config.json. Agents have written the enabled gates in several ways: gates or
+// gates.enabled is a list of names, or maps each gate to a boolean or to an object with
+// "enabled".
 func ReadConfig(root string) Config {
 	c := Config{Gates: gateOrder()}
 	data, err := durable.ReadFile(filepath.Join(root, filepath.FromSlash(configFile)))
@@ -57,8 +58,8 @@ func ReadConfig(root string) Config {
 	return c
 }
 
-// enabled reads the value of gates. That no gate is enabled must have been said, by an empty list or by gates that are all
-// switched off: it lets work be shipped that nobody has looked at.
+// enabled parses the value of gates. Having no enabled gate must be explicit, as an empty list
+// or with every gate switched off, since it lets unchecked work ship.
 func enabled(raw json.RawMessage) ([]string, error) {
 	var names []string
 	if err := json.Unmarshal(raw, &names); err == nil && names != nil {
@@ -76,7 +77,7 @@ func enabled(raw json.RawMessage) ([]string, error) {
 		on := string(raw)
 		if isObject(raw) {
 			var g struct{ Enabled json.RawMessage }
-			_ = json.Unmarshal(raw, &g) // what can't be read isn't switched off
+			_ = json.Unmarshal(raw, &g) // an unreadable value doesn't disable a gate
 			on = strconv.FormatBool(string(g.Enabled) != "false")
 		}
 		known = known || on == "true" || on == "false"
@@ -90,7 +91,8 @@ func enabled(raw json.RawMessage) ([]string, error) {
 	return inOrder(names), nil
 }
 
-// inOrder strips the prefix gate- and sorts by gateOrder, what isn't in it before the last: spec is the ultimate check.
+// inOrder strips the prefix gate- and sorts by gateOrder, with unknown gates before the last
+// one: spec is the final check.
 func inOrder(names []string) []string {
 	for i, n := range names {
 		names[i] = strings.TrimPrefix(n, "gate-")
@@ -107,7 +109,7 @@ func inOrder(names []string) []string {
 	return names
 }
 
-// Enabled are the gates that the work in hand must pass.
+// Enabled returns the gates that the current work must pass.
 func (s *State) Enabled(c Config) []string {
 	if s.Work == nil || s.Work.Intensity != "quick" {
 		return c.Gates
@@ -118,7 +120,7 @@ func (s *State) Enabled(c Config) []string {
 	return []string{"spec"}
 }
 
-// Gate is the last verdict of the gate for the unit in hand; nil for none.
+// Gate returns the last verdict of the gate for the current unit; nil for none.
 func (s *State) Gate(name string) *Gate {
 	unit := ""
 	if u := s.Current(); u != nil {
@@ -134,8 +136,8 @@ func (s *State) Gate(name string) *Gate {
 	return found
 }
 
-// Time is when the gate ran: the time of its evidence where the file is there, for what is recorded may be invented.
-// Zero for unknown.
+// Time returns when the gate ran: the time of its evidence file if that exists, because the
+// recorded time may be invented. Zero means unknown.
 func (g *Gate) Time(root string) time.Time {
 	if info, err := os.Stat(evidencePath(root, g.Evidence)); g.Evidence != "" && err == nil {
 		return info.ModTime()
@@ -154,20 +156,20 @@ func evidencePath(root, evidence string) string {
 	return filepath.Join(root, filepath.FromSlash(evidence))
 }
 
-// A Verdict is what all enabled gates say together.
+// A Verdict is the combined result of all enabled gates.
 type Verdict struct {
-	Bad    []string // "gate tests FAIL", "gate spec not run": not to be shipped
-	Failed []string // of them those that ran: "tests FAIL"
-	Old    []string // those that ran more than 30 minutes ago, in words
+	Bad    []string // "gate tests FAIL", "gate spec not run": these prevent shipping
+	Failed []string // those of Bad that ran: "tests FAIL"
+	Old    []string // descriptions of gates that ran more than 30 minutes ago
 }
 
-// Failing says whether a gate ran and didn't pass.
+// Failing reports whether a gate ran and didn't pass.
 func (v Verdict) Failing() bool { return len(v.Failed) > 0 }
 
-// Words name what is wrong: "gate tests FAIL, gate spec not run".
+// Words describes the problems: "gate tests FAIL, gate spec not run".
 func (v Verdict) Words() string { return strings.Join(v.Bad, ", ") }
 
-// Verdict looks at the enabled gates.
+// Verdict combines the results of the enabled gates.
 func (s *State) Verdict(root string, c Config, now time.Time) Verdict {
 	var v Verdict
 	for _, name := range s.Enabled(c) {
@@ -190,14 +192,14 @@ func (s *State) Verdict(root string, c Config, now time.Time) Verdict {
 
 func (e *Edit) verdict() Verdict { return e.State.Verdict(e.root, ReadConfig(e.root), e.now) }
 
-// A Result is what a gate found. Evidence "" keeps the path that is recorded; without one it is the gate's report, if there
-// is one where sw-verify writes it.
+// A Result is the outcome of a gate. An empty Evidence keeps the recorded path; if there is
+// none, it becomes the gate's report, if that exists where sw-verify writes it.
 type Result struct {
 	Name, Status, Evidence string
 	Block, Warn, Info      int
 }
 
-// SetGate records a gate's verdict, in the shape that the file's gates have.
+// SetGate records a gate's verdict, in the shape of the file's other gates.
 func (e *Edit) SetGate(r Result) error {
 	if err := e.in("record a gate", Verifying); err != nil {
 		return err
@@ -237,8 +239,8 @@ func (e *Edit) SetGate(r Result) error {
 		setting{number(r.Info), under(findings, "info")})...)
 }
 
-// report is the value of a gate's evidence where nobody names one: the report that sw-verify writes, if it is there. Skills
-// read the field, so it is null rather than missing.
+// report returns the default for a gate's evidence: the report that sw-verify writes, if it
+// exists. Otherwise it is null rather than missing, because skills read the field.
 func (e *Edit) report(gate string) json.RawMessage {
 	for _, name := range []string{gate + "-report.md", "gate-" + gate + ".md", gate + ".md"} {
 		path := strings.TrimSuffix(e.Work.Dir, "/") + "/evidence/" + name
@@ -249,7 +251,7 @@ func (e *Edit) report(gate string) json.RawMessage {
 	return null
 }
 
-// gatePath is where the gate is, or where one of its kind belongs.
+// gatePath returns the path of the gate, or the path where it belongs.
 func (e *Edit) gatePath(name string) []string {
 	if g := e.Gate(name); g != nil {
 		return g.path
@@ -266,7 +268,8 @@ func (e *Edit) gatePath(name string) []string {
 	return under(at, prefix+name)
 }
 
-// gateKey is the name that the gate uses, else that another gate uses, else the first.
+// gateKey returns the key that the gate uses, or else that another gate uses, or else the
+// first.
 func (e *Edit) gateKey(at []string, names ...string) string {
 	paths := [][]string{at}
 	for _, g := range e.Gates {

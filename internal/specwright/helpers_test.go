@@ -9,12 +9,13 @@ import (
 	"time"
 )
 
-// base is when the tests play.
+// base is the time of the tests.
 var base = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 
 func fixed() time.Time { return base }
 
-// project writes a state, and gates.enabled where gates are given, and returns its store, whose clock stands at base.
+// project writes a state, and gates.enabled if gates are given, and returns its store with the
+// clock fixed at base.
 func project(t testing.TB, state string, gates ...string) *Store {
 	t.Helper()
 	s := Open(t.TempDir())
@@ -38,7 +39,7 @@ func put(t testing.TB, s *Store, name, text string) {
 	touch(t, s)
 }
 
-// touch makes the file's last change the store's now.
+// touch sets the file's modification time to the store's now.
 func touch(t testing.TB, s *Store) {
 	t.Helper()
 	if err := os.Chtimes(s.path(), s.Now(), s.Now()); err != nil && !os.IsNotExist(err) {
@@ -65,7 +66,8 @@ func update(t testing.TB, s *Store, who Caller, f func(*Edit) error) *Edit {
 	return e
 }
 
-// memDir is a directory in memory where the system has such: what needs thousands of writes doesn't need a disk.
+// memDir returns a directory in memory, if the system has one: thousands of writes don't need a
+// disk.
 func memDir(t testing.TB) string {
 	t.Helper()
 	parent := "/dev/shm"

@@ -12,13 +12,13 @@ func newItem(id string) plan.Item {
 		Wave: plan.None, Priority: plan.None, Position: plan.None}
 }
 
-// An itemMaker turns a state into items: each unit is one, in order, and needs the one before it. What is abandoned is
-// none: nobody is to build it, and nothing waits for it.
+// An itemMaker turns a state into items: one per unit, in order, each depending on the one
+// before. Abandoned units are omitted: they aren't to be built, and nothing waits for them.
 type itemMaker struct {
 	s        *State
 	verdict  Verdict
-	fresh    bool // somebody has the lock
-	been     bool // an attempt at verifying the unit in hand was made
+	fresh    bool // the lock is held and counts
+	been     bool // an attempt to verify the current unit was made
 	warnings []string
 }
 
@@ -33,7 +33,7 @@ func (m *itemMaker) items() []plan.Item {
 	return []plan.Item{m.work()}
 }
 
-// work is the item of a work that isn't one of its units.
+// work returns the item of a work that isn't one of its units.
 func (m *itemMaker) work() plan.Item {
 	it := m.item(m.s.InHand(), m.s.Work.Description)
 	if it.ID == nameless {
@@ -43,7 +43,7 @@ func (m *itemMaker) work() plan.Item {
 	return it
 }
 
-// queue makes the items of the list of units, each after the one before it.
+// queue returns the items of the units, each depending on the one before it.
 func (m *itemMaker) queue() []plan.Item {
 	s := m.s
 	var items []plan.Item
@@ -78,8 +78,8 @@ func (m *itemMaker) queue() []plan.Item {
 	return items
 }
 
-// follow puts an item at the end of the queue. It needs the one before it, unless it is the one in hand or the next to
-// begin: what is left open before those doesn't keep them back.
+// follow appends an item to the queue. It depends on the one before it, unless it is the
+// current one or the next to begin: units left open before those don't block them.
 func (m *itemMaker) follow(items []plan.Item, it plan.Item, first bool) []plan.Item {
 	if n := len(items); n > 0 && (!first || items[n-1].Status == complete) {
 		it.Deps = []string{items[n-1].ID}
@@ -88,7 +88,7 @@ func (m *itemMaker) follow(items []plan.Item, it plan.Item, first bool) []plan.I
 	return append(items, it)
 }
 
-// begins is the id of the unit that gl sw unit next would begin; "" for none.
+// begins returns the id of the unit that gl sw unit next would begin; "" for none.
 func (m *itemMaker) begins() string {
 	s := m.s
 	if s.Work == nil || !free(s.Status()) && (s.Status() != Planning || !s.undecided()) {
@@ -125,7 +125,7 @@ func (m *itemMaker) item(id, name string) plan.Item {
 
 func wait(it *plan.Item, what string, next ...string) { it.WaitingFor, it.Next = what, next }
 
-// queued is a unit whose turn hasn't come, or is over.
+// queued fills in a unit whose turn hasn't come yet, or is over.
 func (m *itemMaker) queued(it *plan.Item, status string, open bool) {
 	switch status {
 	case Shipped:
@@ -143,7 +143,8 @@ func (m *itemMaker) queued(it *plan.Item, status string, open bool) {
 	}
 }
 
-// turn is an approved unit with nothing unfinished before it. Beginning a unit is for a person.
+// turn fills in an approved unit with nothing unfinished before it. Beginning a unit is up to a
+// person.
 func (m *itemMaker) turn(it *plan.Item) {
 	switch s := m.s; {
 	case s.Work == nil:
@@ -159,7 +160,8 @@ func (m *itemMaker) turn(it *plan.Item) {
 	}
 }
 
-// unknown is a status that isn't the protocol's, shown as it is. gl may know it as one of its own: it means nothing here.
+// unknown fills in a status that isn't part of the protocol, shown verbatim. It may match a
+// status of gl's, but has no meaning here.
 func (m *itemMaker) unknown(it *plan.Item, status string) {
 	it.Next = []string{"gl sw status"}
 	if it.Status = status; plan.Classify(status) == plan.Unknown {
@@ -169,7 +171,7 @@ func (m *itemMaker) unknown(it *plan.Item, status string) {
 	it.WaitingFor = fmt.Sprintf("a person: status %q is none of the protocol", status)
 }
 
-// inHand is the work or unit that currentWork is at.
+// inHand fills in the current work or unit.
 func (m *itemMaker) inHand(it *plan.Item) {
 	s := m.s
 	m.stage(it)
@@ -187,7 +189,7 @@ func (m *itemMaker) inHand(it *plan.Item) {
 	}
 }
 
-// stage says which step is next. It never goes back to an earlier one without a person.
+// stage sets the next step. It never goes back to an earlier step without a person.
 func (m *itemMaker) stage(it *plan.Item) {
 	s, v := m.s, m.verdict
 	switch s.Status() {

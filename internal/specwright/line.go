@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Line is the state in one line, for a status line: "shop/cart verifying 2/3 · tests FAIL". Of gates those that keep it
-// from being shipped are named, else it says how many of the enabled ones have passed. Compact leaves out the work's id
-// where a unit has one, and gates that have passed.
+// Line returns the state in one line, for a status line: "shop/cart verifying 2/3 · tests
+// FAIL". It names the gates that prevent shipping, or else counts the enabled ones that have
+// passed. Compact omits the work's id if it has a unit, and gates that have passed.
 func (s *State) Line(root string, c Config, now time.Time, compact bool) string {
 	if s.Work == nil {
 		return "no work"

@@ -9,18 +9,19 @@ import (
 	"greenlight/internal/plan"
 )
 
-// lockLimit is the protocol's: after it a lock that nobody has refreshed is nobody's.
+// lockLimit is the protocol's expiry of a lock that isn't refreshed.
 const lockLimit = 30 * time.Minute
 
-// A Lock is the visible lock: who is at work on the state, for agents that only read the file. What serializes writers
-// is the kernel's lock in Store.Update.
+// A Lock is the visible lock: it tells agents that only read the file who is working on the
+// state. Writers are serialized by the kernel's lock in Store.Update.
 type Lock struct {
 	Skill  string
-	Holder string // token of the session; "" where the lock names only a skill
+	Holder string // token of the session; "" if the lock names only a skill
 	Since  string // verbatim
 }
 
-// lock reads the documented form, a bare skill, and {holder, acquired} with a skill for the holder.
+// lock reads the documented form, a bare skill, and {holder, acquired} with a skill as the
+// holder.
 func (r *reader) lock() *Lock {
 	raw := r.raw("lock")
 	if raw == nil || string(raw) == "false" || string(raw) == `""` {
@@ -35,7 +36,7 @@ func (r *reader) lock() *Lock {
 	at := []string{"lock"}
 	l := &Lock{Skill: r.text("lock", "skill"), Holder: r.text("lock", "holder"), Since: r.first(at, "since", "acquired")}
 	switch {
-	case l.Skill == "" && l.Holder == "": // emptied instead of removed
+	case l.Skill == "" && l.Holder == "": // cleared rather than removed
 		return nil
 	case l.Skill == "":
 		l.Skill, l.Holder = l.Holder, ""
@@ -43,8 +44,9 @@ func (r *reader) lock() *Lock {
 	return l
 }
 
-// LockAge is how long ago the lock was taken or refreshed, as far as that can be known: agents write times that never
-// were, so one in the future, or none, gives way to the last change of the file.
+// LockAge returns the time since the lock was taken or refreshed, as far as it is known. Agents
+// invent times, so if the recorded one is missing or in the future, the last change of the file
+// counts.
 func (s *State) LockAge(now time.Time) time.Duration {
 	age := now.Sub(s.Changed)
 	if since, err := time.Parse(time.RFC3339, s.Lock.Since); err == nil {
@@ -53,10 +55,10 @@ func (s *State) LockAge(now time.Time) time.Duration {
 	return max(age, 0)
 }
 
-// Fresh says whether there is a lock that counts.
+// Fresh reports whether there is an unexpired lock.
 func (s *State) Fresh(now time.Time) bool { return s.Lock != nil && s.LockAge(now) <= lockLimit }
 
-// Who is the lock's holder in words: "sw-build (session 2026-…)".
+// Who describes the lock's holder: "sw-build (session 2026-…)".
 func (l *Lock) Who() string {
 	if l.Holder == "" {
 		return l.Skill
@@ -64,7 +66,7 @@ func (l *Lock) Who() string {
 	return fmt.Sprintf("%s (session %s)", l.Skill, l.Holder)
 }
 
-// A LockedError says who else has the lock.
+// A LockedError reports that another session holds the lock.
 type LockedError struct {
 	Lock Lock
 	Age  time.Duration
@@ -75,17 +77,18 @@ func (e *LockedError) Error() string {
 		"if its holder is gone, run gl sw unlock --force", e.Lock.Who(), plan.Age(e.Age))
 }
 
-// A Caller is who wants to change the state.
+// A Caller identifies the author of a change.
 type Caller struct {
-	Token string // of the session; "" for a person at a shell
-	Force bool   // also over somebody else's lock
-	// Live says whether an attempt runs under the token: its lock is never stale. nil: none does.
+	Token string // token of the session; "" for a person at a shell
+	Force bool   // ignore a lock held by another session
+	// Live reports whether an attempt is running under the token: its lock is never stale. If
+	// Live is nil, none is.
 	Live func(token string) bool
-	Unit string // that the caller's own attempt, a running one, is at work on; "" for none
+	Unit string // the unit that the caller's running attempt works on; "" for none
 }
 
-// guard admits the caller beside the lock: where there is none, where it is the caller's own, and where it is stale,
-// which clears it. --force goes past a lock and leaves it alone.
+// guard lets the caller past the lock if there is none, if it is the caller's own, or if it is
+// stale, in which case it is cleared. --force ignores a lock and leaves it in place.
 func (e *Edit) guard() error {
 	l := e.Lock
 	if l == nil {
@@ -96,7 +99,8 @@ func (e *Edit) guard() error {
 	case e.mine():
 		e.refresh = true
 		return nil
-	case l.Holder == "" && e.who.Unit != "" && e.who.Unit == e.InHand(): // its agent took it as the protocol has it
+	case l.Holder == "" && e.who.Unit != "" && e.who.Unit == e.InHand():
+		// the caller's agent took it as the protocol prescribes
 		return nil
 	case age > lockLimit && (e.who.Live == nil || l.Holder == "" || !e.who.Live(l.Holder)):
 		e.warn("the lock of %s is stale (%s): cleared", l.Who(), plan.Age(age))
@@ -110,7 +114,7 @@ func (e *Edit) guard() error {
 
 func (e *Edit) mine() bool { return e.who.Token != "" && e.Lock != nil && e.Lock.Holder == e.who.Token }
 
-// TakeLock takes the visible lock for the caller, or takes it anew.
+// TakeLock takes or refreshes the visible lock for the caller.
 func (e *Edit) TakeLock(skill string) error {
 	had := e.Lock
 	if err := e.guard(); err != nil {
@@ -119,11 +123,12 @@ func (e *Edit) TakeLock(skill string) error {
 	if e.mine() && had.Skill == skill {
 		return e.set(quote(e.timestamp()), "lock", "since")
 	}
-	return e.set(json.RawMessage(fmt.Sprintf(`{"skill":%s,"since":%s,"holder":%s}`, // the documented form, with the holder
+	// the documented form, plus the holder
+	return e.set(json.RawMessage(fmt.Sprintf(`{"skill":%s,"since":%s,"holder":%s}`,
 		quote(skill), quote(e.timestamp()), quote(e.who.Token))), "lock")
 }
 
-// ReleaseLock gives the visible lock back, and says whether there was one.
+// ReleaseLock releases the visible lock and reports whether there was one.
 func (e *Edit) ReleaseLock() (bool, error) {
 	if e.Lock == nil {
 		return false, nil

@@ -8,7 +8,8 @@ import (
 	"greenlight/internal/testfiles"
 )
 
-// The test binary is also the processes that torture the state, and those that are killed.
+// The test binary also serves as the processes that torture the state, and those that are
+// killed.
 func TestMain(m *testing.M) {
 	root, err := os.Getenv("GREENLIGHT_TEST_ROOT"), error(nil)
 	switch os.Getenv("GREENLIGHT_TEST_CHILD") {

@@ -8,9 +8,9 @@ import (
 	"greenlight/internal/statedir"
 )
 
-// A memory is what the format has no word for: that an attempt at verifying the unit was made. An agent may go back from
-// verifying to building and open new tasks, which the protocol allows; without this that would read as a step forward,
-// and be paid for again and again.
+// A memory records what the format can't: that an attempt to verify the unit was made. The
+// protocol allows an agent to go back from verifying to building and open new tasks. Without
+// the record this would look like progress, and would be paid for again and again.
 type memory struct {
 	Work string `json:"work"`
 	Unit string `json:"unit"`
@@ -19,7 +19,8 @@ type memory struct {
 
 func (s *Store) memoryPath() string { return statedir.Path(s.root, "runs", "specwright.json") }
 
-// remembers says whether the last attempt at the unit in hand was at verifying it. What can't be read is nothing.
+// remembers reports whether the last attempt at the current unit was a verification. An
+// unreadable record counts as none.
 func (s *Store) remembers(st *State) bool {
 	m, ok := s.readMemory()
 	return ok && st.Work != nil && m == memory{st.Work.ID, st.InHand(), Verifying}

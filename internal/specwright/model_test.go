@@ -16,10 +16,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A model is what a workflow.json should say, in the plainest form: the protocol told a second time, without files.
+// A model is the intended content of a workflow.json in its plainest form: a second
+// implementation of the protocol, without files.
 type model struct {
 	status, intensity, unit string
-	total                   int // 0: unknown
+	total                   int // 0 if unknown
 	done                    []string
 	task                    string
 	gates                   map[string]string
@@ -30,7 +31,7 @@ type model struct {
 
 type modelUnit struct{ id, status string }
 
-// rows are the transitions that need nothing but the two statuses.
+// rows are the transitions that depend only on the two statuses.
 var rows = map[string][]string{
 	"designing": {"planning"}, "planning": {"building"}, "building": {"verifying"}, "verifying": {"building"},
 	"shipping": {"verifying"},
@@ -44,7 +45,7 @@ func (m *model) mirror() {
 	}
 }
 
-// next is the index of the unit whose turn is next; -1 for none.
+// next returns the index of the next unit; -1 for none.
 func (m *model) next() int {
 	for _, want := range []string{"planned", "pending"} {
 		if i := slices.IndexFunc(m.units, func(u modelUnit) bool { return u.status == want }); i >= 0 {
@@ -60,7 +61,7 @@ func (m *model) begin(i int) {
 	m.mirror()
 }
 
-// to is what gl sw to should do: false for a refusal.
+// to is the model of gl sw to; false if it should be refused.
 func (m *model) to(target string) bool {
 	passed := m.gates["spec"] == "PASS" || m.gates["spec"] == "WARN"
 	switch i := m.next(); {
@@ -88,14 +89,15 @@ func (m *model) to(target string) bool {
 	return false
 }
 
-// A world is the store and the model side by side.
+// A world pairs the store with the model.
 type world struct {
 	s   *Store
 	m   *model
 	now time.Time
 }
 
-// do runs one command of a session both ways; want is the model's, false where it should be refused.
+// do runs one command of a session both ways; want runs it on the model and returns false if it
+// should be refused.
 func (w *world) do(t *rapid.T, who Caller, f func(*Edit) error, want func() bool) {
 	fresh := w.m.holder != "" && w.now.Sub(w.m.since) <= 30*time.Minute
 	foreign := w.m.holder != "" && w.m.holder != who.Token
@@ -117,7 +119,7 @@ func (w *world) do(t *rapid.T, who Caller, f func(*Edit) error, want func() bool
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ok && foreign && st.Lock == nil { // a stale one was cleared
+	if ok && foreign && st.Lock == nil { // a stale lock was cleared
 		w.m.holder = ""
 	}
 	if st.Updated == formatTime(w.now) {
@@ -131,7 +133,7 @@ func (w *world) do(t *rapid.T, who Caller, f func(*Edit) error, want func() bool
 	w.compare(t, st)
 }
 
-// compare reads the file anew and holds it against the model.
+// compare reads the file afresh and compares it with the model.
 func (w *world) compare(t *rapid.T, st *State) {
 	have := &model{gates: map[string]string{}, since: w.m.since}
 	if st.Work != nil {
@@ -171,7 +173,7 @@ func show(m *model) string {
 		gates, m.units, m.holder)
 }
 
-// Random commands of several sessions, the file read anew after each: it is always as the protocol has it.
+// After each of a series of random commands of several sessions, the file matches the protocol.
 func TestModel(t *testing.T) {
 	parent := memDir(t)
 	rapidtest.Limit(t, 30)
@@ -223,7 +225,7 @@ func (w *world) commands(who func(*rapid.T) Caller) map[string]func(*rapid.T) {
 			target := rapid.SampledFrom(Targets()).Draw(rt, "target")
 			w.do(rt, who(rt), func(e *Edit) error { return e.To(target) }, func() bool { return m.to(target) })
 		},
-		"forward": func(rt *rapid.T) { // else most runs would stay at the beginning
+		"forward": func(rt *rapid.T) { // otherwise most runs would stay at the beginning
 			target := map[string]string{"designing": "planning", "planning": "building", "building": "verifying", "verifying": "shipped"}[m.status]
 			if target != "" {
 				w.do(rt, who(rt), func(e *Edit) error { return e.To(target) }, func() bool { return m.to(target) })
@@ -320,7 +322,7 @@ func (w *world) commands(who func(*rapid.T) Caller) map[string]func(*rapid.T) {
 			if m.status == "" || rapid.IntRange(0, 3).Draw(rt, "rarely") > 0 {
 				return
 			}
-			m.holder = "" // it goes past every lock
+			m.holder = "" // it overrides every lock
 			w.do(rt, who(rt), func(e *Edit) error { return e.Reset() }, func() bool {
 				m.status, m.gates = "abandoned", map[string]string{}
 				m.units = slices.Clone(m.units)

@@ -5,10 +5,11 @@ import (
 	"time"
 )
 
-// A Hint is what comes next: the skill, gl's command that belongs to it ("" for none), and why in a few words.
+// A Hint is the next thing to do: the skill, the corresponding gl command ("" for none), and a
+// short reason.
 type Hint struct{ Command, Also, Why string }
 
-// Next says what to do, by the protocol.
+// Next returns what to do next according to the protocol.
 func (s *State) Next(root string, c Config, now time.Time) Hint {
 	return s.next(s.Verdict(root, c, now))
 }

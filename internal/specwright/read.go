@@ -11,7 +11,7 @@ import (
 	"greenlight/internal/text/jsonedit"
 )
 
-// A reader reads values of whatever shape, and notes what it couldn't make sense of.
+// A reader reads values of any shape and notes those it can't interpret.
 type reader struct {
 	doc *jsonedit.Doc
 	odd []string
@@ -19,7 +19,7 @@ type reader struct {
 
 func (r *reader) note(format string, a ...any) { r.odd = append(r.odd, fmt.Sprintf(format, a...)) }
 
-// raw is the JSON of a value; nil where there is none or it is null.
+// raw returns the JSON of a value; nil if it is missing or null.
 func (r *reader) raw(path ...string) json.RawMessage {
 	raw, ok := r.doc.Get(path...)
 	if !ok || string(raw) == "null" {
@@ -30,7 +30,7 @@ func (r *reader) raw(path ...string) json.RawMessage {
 
 func isObject(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '{' }
 
-// text is a string, or the text of a number or a boolean.
+// text returns a string, or the text of a number or a boolean.
 func (r *reader) text(path ...string) string { return scalar(r.raw(path...)) }
 
 func scalar(raw json.RawMessage) string {
@@ -44,7 +44,7 @@ func scalar(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// first is the first text that isn't empty.
+// first returns the first nonempty text.
 func (r *reader) first(at []string, keys ...string) string {
 	for _, key := range keys {
 		if s := r.text(under(at, key)...); s != "" {
@@ -56,7 +56,7 @@ func (r *reader) first(at []string, keys ...string) string {
 
 func under(at []string, keys ...string) []string { return append(slices.Clip(at), keys...) }
 
-// count is a whole number, nil for anything else.
+// count returns a whole number, nil for anything else.
 func (r *reader) count(path ...string) *int {
 	f, err := strconv.ParseFloat(r.text(path...), 64)
 	if err != nil || f < 0 || f > 1e9 || f != float64(int(f)) {
@@ -75,10 +75,10 @@ func (r *reader) list(path ...string) []json.RawMessage {
 	return list
 }
 
-// old says whether the file has the keys of version 0.2.0, in which the status is the phase.
+// old reports whether the file has the keys of version 0.2.0, which calls the status the phase.
 func old(version string) bool { return strings.HasPrefix(version, "0.") }
 
-// workPath is where the work stands: a file of version 3 is one work.
+// workPath returns the path of the work: a file of version 3 is itself one work.
 func workPath(version string) []string {
 	if strings.HasPrefix(version, "3") {
 		return nil
@@ -113,7 +113,7 @@ func (r *reader) work(version string) (*Work, error) {
 	return w, nil
 }
 
-// nameOf is a text, or the id of an object.
+// nameOf returns a text, or the id of an object.
 func nameOf(raw json.RawMessage) string {
 	var o struct{ ID json.RawMessage }
 	if isObject(raw) && json.Unmarshal(raw, &o) == nil {
@@ -124,7 +124,8 @@ func nameOf(raw json.RawMessage) string {
 
 func (r *reader) units(s *State) {
 	for i, raw := range r.list("workUnits") {
-		doc, err := jsonedit.Parse(raw) // on its own: each value is looked for from the beginning
+		// parsed separately, because each lookup scans from the start
+		doc, err := jsonedit.Parse(raw)
 		if err != nil {
 			r.note("workUnits.%d is no unit, but %.40s", i, raw)
 			continue
@@ -152,7 +153,7 @@ func (r *reader) units(s *State) {
 	})
 }
 
-// gates reads gates by name, and gates by unit and name.
+// gates reads gates by name, or by unit and name.
 func (r *reader) gates(s *State) {
 	if raw := r.raw("gates"); raw != nil && !isObject(raw) {
 		r.note("gates is no object, but %.40s", raw)
@@ -169,7 +170,7 @@ func (r *reader) gates(s *State) {
 	}
 }
 
-// byUnit says whether the value holds gates instead of being one.
+// byUnit reports whether the value contains gates rather than being one.
 func (r *reader) byUnit(at []string) bool {
 	keys := r.doc.Keys(at...)
 	for _, key := range keys {
@@ -194,7 +195,8 @@ func (r *reader) gate(s *State, unit string, at []string) {
 	g.Status, g.LastRun = r.first(at, "verdict", "status"), r.first(at, "lastRun", "timestamp")
 	g.Evidence = r.text(under(at, "evidence")...)
 	zero := 0
-	if n := r.count(under(at, "findings")...); n != nil { // of no kind: nothing that blocks
+	// a plain count has no kinds: nothing blocks
+	if n := r.count(under(at, "findings")...); n != nil {
 		g.Block, g.Warn, g.Info = &zero, &zero, n
 	} else {
 		g.Block, g.Warn = r.count(under(at, "findings", "block")...), r.count(under(at, "findings", "warn")...)

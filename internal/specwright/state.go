@@ -1,7 +1,8 @@
-// Package specwright is the tracker for projects that keep their state by the Specwright protocol: one file,
-// .specwright/state/workflow.json, with the work in hand, its units, its gates and a visible lock. The package reads every
-// shape of that file that is found in the wild, changes it as the protocol says, and refuses in the protocol's words. It
-// starts no agent and prints nothing.
+// Package specwright is the tracker for projects that keep their state by the Specwright
+// protocol: one file, .specwright/state/workflow.json, with the current work, its units, its
+// gates and a visible lock. The package reads every shape of that file found in practice,
+// changes it as the protocol prescribes, and refuses in the protocol's words. It starts no
+// agent and prints nothing.
 //
 //	bytes ── jsonedit.Doc ── State (typed, tolerant)      what the file says
 //	Edit: one operation on Doc, seen through State        what the protocol allows
@@ -19,12 +20,12 @@ import (
 )
 
 const (
-	// StateFile is where the protocol keeps its state, relative to the project's root.
+	// StateFile is the path of the protocol's state, relative to the project's root.
 	StateFile  = ".specwright/state/workflow.json"
 	configFile = ".specwright/config.json"
 )
 
-// The statuses of a work or a unit that the protocol knows.
+// The protocol's statuses of a work or a unit.
 const (
 	None      = "(none)" // no work at all; never in a file
 	Pending   = "pending"
@@ -38,24 +39,24 @@ const (
 	Abandoned = "abandoned"
 )
 
-// A State is what workflow.json says.
+// A State is the parsed workflow.json.
 type State struct {
 	Version string
-	Work    *Work  // nil: none is in hand
-	Units   []Unit // in the order in which they are built; empty for single-unit work
-	Gates   []Gate // in the order of the file
-	Lock    *Lock  // nil: unlocked
+	Work    *Work  // nil for none
+	Units   []Unit // in build order; empty for single-unit work
+	Gates   []Gate // in file order
+	Lock    *Lock  // nil if unlocked
 	Updated string // verbatim
 	Changed time.Time
-	Odd     []string // what isn't understood, in words
+	Odd     []string // descriptions of what wasn't understood
 }
 
-// A Work is what currentWork says.
+// A Work is the parsed currentWork.
 type Work struct {
 	ID, Description, Status, Dir, Unit, Task, Intensity string
 
-	Total *int     // of tasks; nil for unknown
-	Done  []string // tasks
+	Total *int     // number of tasks; nil if unknown
+	Done  []string // completed tasks
 }
 
 // A Unit is an entry of workUnits.
@@ -63,13 +64,13 @@ type Unit struct {
 	ID, Description, Status, Dir string
 
 	Order *float64
-	place int // in the list
+	place int // index in the list
 }
 
 // A Gate is the last verdict of one gate.
 type Gate struct {
 	Name     string // without the prefix gate-
-	Unit     string // of a file that keeps gates by units; else ""
+	Unit     string // if the file groups gates by unit; otherwise ""
 	Status   string // verbatim
 	LastRun  string // verbatim
 	Evidence string // as recorded
@@ -79,7 +80,7 @@ type Gate struct {
 	path []string
 }
 
-// parse reads the file's text. An error means that nothing may be done with it.
+// parse parses the file. After an error, the file must not be touched.
 func parse(data []byte, changed time.Time) (*jsonedit.Doc, *State, error) {
 	if strings.TrimSpace(string(data)) == "" {
 		return nil, nil, errors.New("it is empty")
@@ -92,7 +93,7 @@ func parse(data []byte, changed time.Time) (*jsonedit.Doc, *State, error) {
 	return doc, s, err
 }
 
-// view reads the document. Only what makes the whole state meaningless is an error.
+// view reads the document. It returns an error only for what makes the whole state meaningless.
 func view(doc *jsonedit.Doc, changed time.Time) (*State, error) {
 	r := &reader{doc: doc}
 	s := &State{Version: r.text("version"), Updated: r.text("lastUpdated"), Changed: changed}
@@ -107,7 +108,7 @@ func view(doc *jsonedit.Doc, changed time.Time) (*State, error) {
 	return s, nil
 }
 
-// canonical is the protocol's word for a status: agents have invented synonyms.
+// canonical returns the protocol's word for a status: agents have invented synonyms.
 func canonical(status string) string {
 	switch s := strings.ToLower(strings.TrimSpace(status)); s {
 	case "verified":
@@ -119,7 +120,8 @@ func canonical(status string) string {
 	}
 }
 
-// CountsAs is the protocol's word for a unit's status where the file has a synonym of it; "" where it doesn't.
+// CountsAs returns the protocol's word for a unit's status if the file has a synonym of it,
+// otherwise "".
 func (u *Unit) CountsAs() string {
 	if c := canonical(u.Status); !strings.EqualFold(c, strings.TrimSpace(u.Status)) {
 		return c
@@ -127,7 +129,7 @@ func (u *Unit) CountsAs() string {
 	return ""
 }
 
-// Status is the protocol's word for where the work stands; "(none)" where there is none.
+// Status returns the protocol's word for the status of the work; "(none)" without a work.
 func (s *State) Status() string {
 	if s.Work == nil {
 		return None
@@ -135,7 +137,8 @@ func (s *State) Status() string {
 	return canonical(s.Work.Status)
 }
 
-// Current is the unit in hand: by unitId, else by the work's own id; nil for single-unit work.
+// Current returns the current unit: by unitId, or else by the work's own id; nil for
+// single-unit work.
 func (s *State) Current() *Unit {
 	if s.Work == nil {
 		return nil
@@ -155,8 +158,8 @@ func (s *State) unit(id string) *Unit {
 	return nil
 }
 
-// statusOf is the protocol's word for the unit's status. For the unit in hand that is currentWork's, whatever its own entry
-// says.
+// statusOf returns the protocol's word for the unit's status. For the current unit that is
+// currentWork's status, which overrides the unit's own entry.
 func (s *State) statusOf(u *Unit) string {
 	if cur := s.Current(); cur != nil && cur.ID == u.ID {
 		return s.Status()
@@ -164,7 +167,8 @@ func (s *State) statusOf(u *Unit) string {
 	return canonical(u.Status)
 }
 
-// Upcoming is the unit whose turn is next: the first that is planned, else the first that is pending; nil for none.
+// Upcoming returns the next unit: the first planned one, or else the first pending one; nil for
+// none.
 func (s *State) Upcoming() *Unit {
 	for _, want := range []string{Planned, Pending} {
 		for i := range s.Units {
@@ -176,7 +180,7 @@ func (s *State) Upcoming() *Unit {
 	return nil
 }
 
-// Shipped says whether the unit or work of the id has shipped.
+// Shipped reports whether the unit or work with that id has shipped.
 func (s *State) Shipped(id string) bool {
 	if id != "" && id == s.InHand() {
 		return s.Status() == Shipped
@@ -185,8 +189,8 @@ func (s *State) Shipped(id string) bool {
 	return u != nil && s.statusOf(u) == Shipped
 }
 
-// stray is a unit that has been begun and isn't the one in hand, although no work is active; nil for none. Whether it was
-// built nobody can tell from the file: many a file never says shipped of a unit that was.
+// stray returns a unit that was begun although no work is active; nil for none. Whether it was
+// built can't be told from the file: many files never record that a unit shipped.
 func (s *State) stray() *Unit {
 	for i := range s.Units {
 		if u := &s.Units[i]; free(s.Status()) && begun(s.statusOf(u)) {
@@ -200,8 +204,8 @@ func begun(status string) bool {
 	return status == Building || status == Verifying || status == Shipping
 }
 
-// loose says whether a work is in hand that isn't one of its units: it has none left to begin, or names one that
-// workUnits doesn't have.
+// loose reports whether the current work isn't one of its units: it has none left to begin, or
+// names one that workUnits lacks.
 func (s *State) loose() bool {
 	if s.Work == nil || len(s.Units) == 0 || free(s.Status()) || s.Current() != nil {
 		return false
@@ -210,12 +214,13 @@ func (s *State) loose() bool {
 	return !early || !s.undecided() || s.firstUnit() == nil
 }
 
-// TasksDone says whether all tasks of the work are done. Where their number isn't known they aren't.
+// TasksDone reports whether all tasks of the work are done. If their number is unknown, they
+// aren't.
 func (s *State) TasksDone() bool {
 	return s.Work != nil && s.Work.Total != nil && *s.Work.Total > 0 && len(s.Work.Done) >= *s.Work.Total
 }
 
-// Tasks is how far the work is: "3/4", "3/?".
+// Tasks returns the progress of the work: "3/4", "3/?".
 func (w *Work) Tasks() string {
 	if w.Total == nil {
 		return fmt.Sprintf("%d/?", len(w.Done))
@@ -223,7 +228,8 @@ func (w *Work) Tasks() string {
 	return fmt.Sprintf("%d/%d", len(w.Done), *w.Total)
 }
 
-// Drift says in words where the entry of the unit in hand isn't as currentWork; "" where it is. currentWork counts.
+// Drift describes how the current unit's entry differs from currentWork, which takes
+// precedence; "" if they agree.
 func (s *State) Drift() string {
 	if s.Work == nil || len(s.Units) == 0 {
 		return ""
@@ -234,7 +240,8 @@ func (s *State) Drift() string {
 		return fmt.Sprintf("currentWork is at unit %q, which workUnits doesn't have", s.Work.Unit)
 	case u == nil, canonical(u.Status) == s.Status():
 		return ""
-	case s.Status() == Planning || s.Status() == Designing: // its spec is being written, or is approved
+	case s.Status() == Planning || s.Status() == Designing:
+		// its spec is being written, or is approved
 		if st := canonical(u.Status); st == Pending || st == Planned {
 			return ""
 		}
@@ -246,7 +253,7 @@ func (s *State) Drift() string {
 	return words
 }
 
-// readOnly says why the state can't be changed; nil where it can.
+// readOnly returns an error that explains why the state can't be changed; nil if it can.
 func (s *State) readOnly() error {
 	v := s.Version
 	if v == "" || old(v) || strings.HasPrefix(v, "2") {

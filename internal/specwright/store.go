@@ -18,19 +18,22 @@ import (
 )
 
 const (
-	tries     = 3                     // how often a write is tried against somebody who writes without the lock
-	readTries = 5                     // how often a file that doesn't parse is read again: an agent may be writing it in place
-	readPause = 10 * time.Millisecond // between them
+	// attempts at a write that races with writers that take no lock
+	tries = 3
+	// reads of a file that doesn't parse: an agent may be writing it in place
+	readTries = 5
+	readPause = 10 * time.Millisecond // pause between these reads
 
 	ignore = ".gitignore\nworkflow.json.lock\n.workflow.json.*.tmp\n"
 )
 
-// ErrNotInitialized: there is no workflow.json.
+// ErrNotInitialized is returned if there is no workflow.json.
 //
 //lint:ignore ST1005 Specwright is a name
 var ErrNotInitialized = errors.New("Specwright not initialized. Run /sw-init (gl sw init)")
 
-// A BrokenError is a workflow.json that nobody may touch before a person has looked at it.
+// A BrokenError is returned for a workflow.json that must not be touched until a person has
+// looked at it.
 type BrokenError struct{ Reason error }
 
 func (e *BrokenError) Error() string {
@@ -39,7 +42,8 @@ func (e *BrokenError) Error() string {
 
 func (e *BrokenError) Unwrap() error { return e.Reason }
 
-// A Store is the state of one project. Several goroutines, and any number of processes, may use it.
+// A Store is the state of one project. It is safe for concurrent use by goroutines and
+// processes.
 type Store struct {
 	tracker.Defaults
 
@@ -48,10 +52,10 @@ type Store struct {
 	root string
 
 	mu   sync.Mutex
-	last *State // as it could be read last
+	last *State // the last readable state
 }
 
-// Open returns the store of the project at root, an absolute path. It reads nothing yet.
+// Open returns the Store of the project at root, an absolute path. It reads nothing yet.
 func Open(root string) *Store { return &Store{Now: time.Now, root: root} }
 
 func (s *Store) path() string { return filepath.Join(s.root, filepath.FromSlash(StateFile)) }
@@ -98,10 +102,11 @@ func (s *Store) readFile() (data []byte, changed time.Time, err error) {
 	return data, info.ModTime(), err
 }
 
-// Update changes the state by f: read, compared and replaced as a whole under the kernel's lock, laid out as
-// JSON.stringify does, with lastUpdated set. Where f changes nothing, or fails, nothing is written. f may run up to three
-// times, each time on what somebody without the lock has just written; then the error is tracker.ErrChanged. The Edit
-// returned is the last one, its warnings with it, also beside an error of f.
+// Update changes the state by f under the kernel's lock. It reads, compares and replaces the
+// file as a whole, formatted as JSON.stringify does, with lastUpdated set. If f changes
+// nothing, or fails, nothing is written. If writers without the lock interfere, f runs up to
+// three times, each time on the latest state; then the error is tracker.ErrChanged. Update
+// returns the last Edit with its warnings, even along with an error from f.
 func (s *Store) Update(ctx context.Context, who Caller, f func(*Edit) error) (*Edit, error) {
 	lock, err := s.lock(ctx)
 	if err != nil {
@@ -116,7 +121,7 @@ func (s *Store) Update(ctx context.Context, who Caller, f func(*Edit) error) (*E
 	return e, errors.Join(fmt.Errorf("%s: %w", StateFile, tracker.ErrChanged), lock.Unlock())
 }
 
-// lock takes the kernel's lock beside the file.
+// lock takes the kernel's lock, on a file beside the state.
 func (s *Store) lock(ctx context.Context) (*durable.Held, error) {
 	dir := filepath.Dir(s.path())
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
@@ -127,15 +132,16 @@ func (s *Store) lock(ctx context.Context) (*durable.Held, error) {
 		return nil, err
 	}
 	if path := filepath.Join(dir, ".gitignore"); !paths.Exists(path) {
-		_ = durable.Replace(path, nil, []byte(ignore)) // only tidiness
+		_ = durable.Replace(path, nil, []byte(ignore)) // best effort: only for tidiness
 	}
 	s.sweep(dir)
 	return lock, nil
 }
 
-// sweep removes what writers that died have left. The directory isn't gl's, so it looks at its own temporary files alone.
+// sweep removes the temporary files of dead writers. The directory isn't gl's, so sweep
+// considers only gl's own files.
 func (s *Store) sweep(dir string) {
-	left, _ := durable.Abandoned(dir, time.Now()) // only tidiness, too
+	left, _ := durable.Abandoned(dir, time.Now()) // also best effort
 	for _, path := range left {
 		name := filepath.Base(path)
 		if strings.HasPrefix(name, ".workflow.json.") || strings.HasPrefix(name, "..gitignore.") {
@@ -175,7 +181,7 @@ func (s *Store) try(who Caller, f func(*Edit) error) (*Edit, error) {
 	return e, err
 }
 
-// Init makes the empty state where there is none.
+// Init creates an empty state if there is none.
 func (s *Store) Init(ctx context.Context) error {
 	if err := durable.MkdirAll(filepath.Dir(s.path()), 0o755); err != nil {
 		return err

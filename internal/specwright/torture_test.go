@@ -21,8 +21,9 @@ import (
 
 const workers = 16
 
-// workerChild completes tasks, each under the visible lock: arguments are its token and how many. What it holds shows in
-// the link "holder", and each task that is reported as done goes into its ledger.
+// workerChild completes tasks, each under the visible lock; its arguments are its token and the
+// number of tasks. The link "holder" shows the holder, and each task reported as done is
+// recorded in the worker's ledger.
 func workerChild(root string) error {
 	token := os.Args[1]
 	quota, err := strconv.Atoi(os.Args[2])
@@ -39,7 +40,8 @@ func workerChild(root string) error {
 		_, err := s.Update(ctx, who, func(e *Edit) error { return e.TakeLock("sw-build") })
 		var locked *LockedError
 		if errors.As(err, &locked) {
-			time.Sleep(time.Duration(rand.IntN(4000)) * time.Microsecond) // between two looks at the lock
+			// between two checks of the lock
+			time.Sleep(time.Duration(rand.IntN(4000)) * time.Microsecond)
 			continue
 		}
 		if err != nil {
@@ -54,7 +56,8 @@ func workerChild(root string) error {
 }
 
 func underLock(s *Store, who Caller, mark, task string, ledger *os.File) error {
-	if err := os.Symlink(who.Token, mark); err != nil { // made and named in one step, and only where there is none
+	// created and named in one step, and only if there is none
+	if err := os.Symlink(who.Token, mark); err != nil {
 		other, _ := os.Readlink(mark)
 		return fmt.Errorf("two holders: %s beside %s", who.Token, other)
 	}
@@ -78,8 +81,8 @@ func underLock(s *Store, who Caller, mark, task string, ledger *os.File) error {
 	return err
 }
 
-// Many processes take and release the visible lock and complete tasks, and are killed at random: no task is lost, and
-// there are never two holders.
+// While many processes take and release the visible lock and complete tasks, and are killed at
+// random, no task is lost, and there are never two holders.
 func TestTorture(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many processes, which the race detector sees nothing of")
@@ -128,8 +131,8 @@ func TestTorture(t *testing.T) {
 	t.Logf("%d tasks, %d kills", total, kills)
 }
 
-// work is one life of a worker; true when its quota is done, or nothing goes any more. What a killed one held is given
-// back in its name.
+// work is one life of a worker; it returns true when the quota is done or the test has failed.
+// A killed worker's lock is released in its name.
 func work(t *testing.T, s *Store, mu *sync.Mutex, live map[*exec.Cmd]bool, token string, quota int) bool {
 	prefix, _, _ := strings.Cut(token, ".")
 	left := quota - len(ledgerOf(s, prefix+"."))

@@ -19,7 +19,7 @@ import (
 var _ tracker.Tracker = (*Store)(nil)
 
 const (
-	brokenID = "workflow"    // the item that stands for a state that was never readable
+	brokenID = "workflow"    // the item for a state that was never readable
 	nameless = "currentWork" // the item of a work without an id
 )
 
@@ -30,7 +30,7 @@ func (s *Store) Traits() tracker.Traits {
 			"/plugin install specwright@specwright"}
 }
 
-// Roadmap implements tracker.Tracker: the protocol has none, so it is Greenlight's.
+// Roadmap implements tracker.Tracker. The protocol has no roadmap, so it is Greenlight's.
 func (s *Store) Roadmap() (*roadmap.Roadmap, error) { return roadmap.Own(s.root) }
 
 // Line implements tracker.Tracker: "shop/cart building 1/3".
@@ -45,7 +45,7 @@ func (s *Store) Line(compact bool) tracker.Line {
 // Watch implements tracker.Tracker.
 func (s *Store) Watch() []string { return []string{filepath.Dir(s.path())} }
 
-// Prompt is the skill that does the unit's next step.
+// Prompt returns the skill for the unit's next step.
 func (s *Store) Prompt(id string) string {
 	st, err := s.Read()
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *Store) Prompt(id string) string {
 	return "/" + st.skill()
 }
 
-// skill is the one that an agent runs on the work in hand.
+// skill returns the skill that an agent runs on the current work.
 func (s *State) skill() string {
 	if s.Status() == Verifying || s.Status() == Building && s.TasksDone() {
 		return "sw-verify"
@@ -62,7 +62,8 @@ func (s *State) skill() string {
 	return "sw-build"
 }
 
-// Load implements tracker.Tracker. Of a state that can't be read the units stay known, as corrupt: nothing is launched.
+// Load implements tracker.Tracker. If the state can't be read, the known units become corrupt,
+// so that none is launched.
 func (s *Store) Load() (*tracker.Contents, error) {
 	c, _, err := s.load()
 	return c, err
@@ -125,8 +126,9 @@ func (s *Store) Do(ctx context.Context, f func(tracker.Tx) error) error {
 	return statedir.Locked(ctx, s.root, func() error { return f(&tx{ctx: ctx, s: s}) })
 }
 
-// A tx is one holding of the project's lock. Agents that call gl sw, or write the file themselves, don't take that lock:
-// so it remembers the visible lock that its caller has decided by, and touches no other.
+// A tx is one holding of the project's lock. Agents that call gl sw, or write the file
+// themselves, don't take that lock. So tx remembers the visible lock its caller based the
+// decision on, and touches no other.
 type tx struct {
 	ctx  context.Context
 	s    *Store
@@ -159,7 +161,7 @@ func (t *tx) Item(id string) (plan.Item, error) {
 			return *it, nil
 		}
 	}
-	if st == nil { // of a broken file nobody can say which units there are
+	if st == nil { // the units of a broken file are unknown
 		it := newItem(id)
 		it.Corrupt = c.Warnings[0].Message
 		return it, nil
@@ -167,8 +169,8 @@ func (t *tx) Item(id string) (plan.Item, error) {
 	return plan.Item{}, notFound(id)
 }
 
-// Claim implements tracker.Tx: it takes the visible lock for the attempt, over the one that its caller saw and decided
-// to go past.
+// Claim implements tracker.Tx. It takes the visible lock for the attempt, overriding the lock
+// that its caller saw and decided to ignore.
 func (t *tx) Claim(id, token string) error {
 	e, err := t.s.Update(t.ctx, Caller{Token: token, Force: true}, func(e *Edit) error {
 		switch {
@@ -192,12 +194,12 @@ func (t *tx) Claim(id, token string) error {
 
 func notFound(id string) error { return fmt.Errorf("%w: there is no unit %q", tracker.ErrNotFound, id) }
 
-// has says whether the id is an item's.
+// has reports whether the id is that of an item.
 func (s *State) has(id string) bool {
 	return slices.ContainsFunc((&itemMaker{s: s}).items(), func(it plan.Item) bool { return it.ID == id })
 }
 
-// InHand is the id of the unit in hand, of single-unit work the work's own; "" for none.
+// InHand returns the id of the current unit or, for single-unit work, of the work; "" for none.
 func (s *State) InHand() string {
 	switch u := s.Current(); {
 	case s.Work == nil:
@@ -212,9 +214,10 @@ func (s *State) InHand() string {
 	return cmp.Or(s.Work.ID, nameless)
 }
 
-// Settle implements tracker.Tx. Whatever the effect, the format has a word for the claim alone: a failure is told by the
-// attempt's record. An agent that follows the protocol writes its lock without a holder over the attempt's; what it left
-// of that is its own, for the protocol lets one skill in at a time.
+// Settle implements tracker.Tx. For any effect, the format can only represent the claim; the
+// attempt's record tells about a failure. An agent that follows the protocol overwrites the
+// attempt's lock with its own, without a holder; such a lock belongs to the attempt, because
+// the protocol admits one skill at a time.
 func (t *tx) Settle(id string, _ tracker.Effect, _ tracker.Before) (plan.Mark, error) {
 	_, err := t.s.Update(t.ctx, Caller{}, func(e *Edit) error {
 		l := e.Lock
@@ -231,7 +234,8 @@ func (t *tx) Settle(id string, _ tracker.Effect, _ tracker.Before) (plan.Mark, e
 	return plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}, err
 }
 
-// PutBack implements tracker.Tx: that a unit failed is in the attempt's record alone.
+// PutBack implements tracker.Tx. Only the attempt's record knows that a unit failed, so there
+// is nothing to reset.
 func (t *tx) PutBack(id string, was plan.Mark, _ bool) error {
 	it, err := t.Item(id)
 	if err == nil && was != (plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}) {

@@ -11,7 +11,7 @@ import (
 	"greenlight/internal/tracker"
 )
 
-// at makes a state of two units with the first in hand.
+// at returns a state of two units, of which the first is current.
 func at(work, units, rest string) string {
 	return fmt.Sprintf(`{"currentWork":{"id":"w","description":"W","unitId":"a",%s},"workUnits":[%s]%s}`, work, units, rest)
 }
@@ -100,8 +100,8 @@ func do(t *testing.T, s *Store, f func(tracker.Tx) error) {
 	}
 }
 
-// A claim is the visible lock, settling gives it back: the attempt's own, and what an agent that follows the protocol has
-// left in its place, never somebody else's.
+// A claim takes the visible lock and settling releases it: the attempt's own, or the one left
+// in its place by an agent that follows the protocol, never another session's.
 func TestClaimAndSettle(t *testing.T) {
 	s := project(t, at(`"status":"building"`, twoUnits, ""))
 	claim := func() {
@@ -146,8 +146,8 @@ func TestClaimAndSettle(t *testing.T) {
 	}
 }
 
-// An agent that goes back from verifying to building has not advanced: only a person leads a unit back, and every next unit
-// begins with building.
+// An agent that goes back from verifying to building has not advanced: only a person sends a
+// unit back, and every next unit begins with building.
 func TestNoWayBackFromVerifying(t *testing.T) {
 	s := project(t, at(`"status":"building","tasksTotal":1,"tasksCompleted":["x"]`, twoUnits, ""), "spec")
 	claim := func() {
@@ -182,7 +182,7 @@ func TestNoWayBackFromVerifying(t *testing.T) {
 	more := func(e *Edit) error { return errors.Join(e.To(Verifying), e.To(Building), e.SetTotal(2)) }
 	update(t, s, Caller{}, more)
 	step(Verifying, "a person: tasks are open again after a verification (1/2 done)")
-	if s.Prompt("a") != "/sw-build" { // for the person who says --force
+	if s.Prompt("a") != "/sw-build" { // for a person who uses --force
 		t.Errorf("prompt %q", s.Prompt("a"))
 	}
 	claim()
@@ -198,7 +198,8 @@ func TestNoWayBackFromVerifying(t *testing.T) {
 	}
 }
 
-// What a claim was decided by must still hold when it is made; only the unit in hand can be claimed.
+// The state that a claim was based on must still hold when it is made; only the current unit
+// can be claimed.
 func TestClaimIsRefused(t *testing.T) {
 	s := project(t, at(`"status":"building"`, twoUnits, ""))
 	before := text(t, s)
@@ -221,7 +222,8 @@ func TestClaimIsRefused(t *testing.T) {
 	}
 }
 
-// A state that breaks under a running attempt keeps its units, as corrupt, and the attempt settles.
+// If the state breaks during an attempt, its units stay as corrupt items, and the attempt
+// settles.
 func TestBrokenMeanwhile(t *testing.T) {
 	s := project(t, at(`"status":"building"`, twoUnits, ""))
 	if _, err := s.Load(); err != nil {
@@ -240,7 +242,7 @@ func TestBrokenMeanwhile(t *testing.T) {
 	})
 }
 
-// A lock under which an attempt runs is never stale.
+// A lock under which an attempt is running is never stale.
 func TestLockOfALiveAttempt(t *testing.T) {
 	s := project(t, at(`"status":"building"`, twoUnits, stale))
 	alive := true
@@ -256,7 +258,7 @@ func TestLockOfALiveAttempt(t *testing.T) {
 	}
 }
 
-// Its holder's changes keep a lock young.
+// The holder's changes refresh a lock.
 func TestChangesRefreshTheLock(t *testing.T) {
 	s := project(t, at(`"status":"building"`, twoUnits, foreign))
 	s.Now = func() time.Time { return base.Add(15 * time.Minute) }

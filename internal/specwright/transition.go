@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// A Refusal is a transition that the protocol doesn't have, in the protocol's own words.
+// A Refusal is returned for a transition that the protocol lacks, in the protocol's words.
 type Refusal struct {
 	Current, Target string
-	Skill           string // the one that would be right, with its sw-
-	Also            string // gl's command or the reason, where there is more to say
+	Skill           string // the right skill, including its sw-
+	Also            string // gl's command or a reason, if there is more to say
 }
 
 func (r *Refusal) Error() string {
@@ -21,7 +21,7 @@ func (r *Refusal) Error() string {
 	return s
 }
 
-// A WrongStatusError is an operation that belongs to another status.
+// A WrongStatusError is returned for an operation that belongs to another status.
 type WrongStatusError struct{ What, Work, Status, Belongs string }
 
 func (e *WrongStatusError) Error() string {
@@ -29,30 +29,30 @@ func (e *WrongStatusError) Error() string {
 	return fmt.Sprintf("Cannot %s while %s is %s. Run /sw-%s first.", e.What, e.Work, e.Status, skill)
 }
 
-// noWork refuses what needs a work.
+// noWork returns the error for an operation that needs a work.
 func (e *Edit) noWork(what string) error {
 	//lint:ignore ST1005 the protocol's own words
 	return fmt.Errorf("Cannot %s: no work is active. Run /sw-design first. (gl sw start ID --description TEXT)", what)
 }
 
-// A turn is a row of the table of transitions. What starts a work, and what begins the next unit, needs to know more
-// than a status: To sends it there.
+// A turn is a row of the transition table. Starting a work and beginning the next unit depend
+// on more than the status; To delegates them.
 type turn struct {
 	from, to string
-	when     func(*Edit) error // more than the two statuses; nil: nothing
+	when     func(*Edit) error // further condition; nil for none
 }
 
-// turns are all transitions that gl sw to makes, besides staying where one is.
+// turns returns all transitions of gl sw to, other than staying in the same status.
 func turns() []turn {
 	return []turn{
 		{Designing, Planning, nil},
 		{Designing, Building, quickOnly},
 		{Planning, Building, nil},
 		{Building, Verifying, nil},
-		{Verifying, Building, nil}, // fix after a failed verify
+		{Verifying, Building, nil}, // fix after a failed verification
 		{Verifying, Shipping, gatesPass},
 		{Verifying, Shipped, gatesPass},
-		{Building, Shipped, gatesPassAlready}, // older versions of sw-ship do
+		{Building, Shipped, gatesPassAlready}, // done by older versions of sw-ship
 		{Shipping, Shipped, gatesPass},
 		{Shipping, Verifying, nil},
 		{Shipped, Planning, nextUnit(Planning)},
@@ -60,12 +60,12 @@ func turns() []turn {
 	}
 }
 
-// Targets are the statuses that To knows.
+// Targets returns the statuses that To accepts.
 func Targets() []string {
 	return []string{Designing, Planning, Building, Verifying, Shipping, Shipped, Abandoned}
 }
 
-// To moves the work to the status, and the unit in hand with it.
+// To moves the work and its current unit to the status.
 func (e *Edit) To(target string) error {
 	if err := e.guard(); err != nil {
 		return err
@@ -75,7 +75,7 @@ func (e *Edit) To(target string) error {
 
 func (e *Edit) move(target string) error {
 	from := e.Status()
-	if from == target { // a skill that is run again
+	if from == target { // a skill was run again
 		if e.Drift() == "" {
 			return nil
 		}
@@ -101,11 +101,11 @@ func (e *Edit) move(target string) error {
 	return e.refuse(target)
 }
 
-// refuse says no, and which skill would be right.
+// refuse returns the error for a transition, naming the right skill.
 func (e *Edit) refuse(target string) error {
 	r := &Refusal{Current: e.Status(), Target: target, Skill: strings.TrimPrefix(e.next(e.verdict()).Command, "/")}
 	if e.Work != nil {
-		r.Current = cmp.Or(e.Work.Status, `""`) // as the file has it
+		r.Current = cmp.Or(e.Work.Status, `""`) // verbatim
 	}
 	switch {
 	case target == Abandoned:
@@ -118,7 +118,7 @@ func (e *Edit) refuse(target string) error {
 	return r
 }
 
-// free says whether a new work may begin in the status.
+// free reports whether a new work may begin in the status.
 func free(status string) bool { return status == None || status == Shipped || status == Abandoned }
 
 func quickOnly(e *Edit) error {
@@ -128,7 +128,7 @@ func quickOnly(e *Edit) error {
 	return e.refuse(Building)
 }
 
-// gatesPass refuses to ship what isn't verified.
+// gatesPass refuses to ship unverified work.
 func gatesPass(e *Edit) error {
 	v := e.verdict()
 	if len(v.Bad) > 0 {
@@ -140,7 +140,8 @@ func gatesPass(e *Edit) error {
 	return nil
 }
 
-// gatesPassAlready tolerates shipping without the status verifying, where everything was verified all the same.
+// gatesPassAlready allows shipping without the status verifying if everything was verified
+// anyway.
 func gatesPassAlready(e *Edit) error {
 	if len(e.verdict().Bad) > 0 {
 		return e.refuse(Shipped)
@@ -149,7 +150,7 @@ func gatesPassAlready(e *Edit) error {
 	return gatesPass(e)
 }
 
-// nextUnit begins the next unit, if that is how it would begin.
+// nextUnit begins the next unit, if it would begin in that status.
 func nextUnit(status string) func(*Edit) error {
 	return func(e *Edit) error {
 		u := e.Upcoming()
@@ -160,10 +161,10 @@ func nextUnit(status string) func(*Edit) error {
 	}
 }
 
-// undecided says whether the work has units, and none of them is in hand yet.
+// undecided reports whether the work has units, but none of them is current yet.
 func (s *State) undecided() bool { return len(s.Units) > 0 && s.Work.Unit == "" && s.Current() == nil }
 
-// firstUnit is the one with which building begins; nil for none.
+// firstUnit returns the unit to build first; nil for none.
 func (s *State) firstUnit() *Unit {
 	for i := range s.Units {
 		if st := canonical(s.Units[i].Status); st == Planned || st == Pending {
@@ -173,7 +174,7 @@ func (s *State) firstUnit() *Unit {
 	return nil
 }
 
-// unapproved is the unit that keeps a plan with units from being built; nil for none.
+// unapproved returns the unit that blocks building a plan with units; nil for none.
 func (s *State) unapproved() *Unit {
 	if u := s.firstUnit(); s.undecided() && u != nil && canonical(u.Status) == Pending {
 		return u
@@ -181,7 +182,7 @@ func (s *State) unapproved() *Unit {
 	return nil
 }
 
-// beginFirst goes from a plan that is divided into units to building the first: all that come before must be approved.
+// beginFirst moves from a plan with units to building the first, which must be approved.
 func (e *Edit) beginFirst() error {
 	if u := e.unapproved(); u != nil {
 		return fmt.Errorf("unit %s isn't approved. Run /sw-plan first (gl sw unit approve %s)", u.ID, u.ID)
@@ -189,7 +190,8 @@ func (e *Edit) beginFirst() error {
 	return e.begin(e.firstUnit(), Building)
 }
 
-// begins is the status in which a unit begins: an approved one is built, another planned first.
+// begins returns the status in which a unit begins: building if it is approved, otherwise
+// planning.
 func begins(u *Unit) string {
 	if canonical(u.Status) == Planned {
 		return Building
@@ -197,8 +199,9 @@ func begins(u *Unit) string {
 	return Planning
 }
 
-// begin makes the unit the one in hand. What was recorded of the one before, its tasks and gates, isn't this one's; and
-// the entry of that one says what currentWork said, which from now on speaks of another.
+// begin makes the unit current. The tasks and gates recorded for the previous unit don't apply
+// to this one. The previous unit's entry gets the status from currentWork, which now describes
+// the new unit.
 func (e *Edit) begin(u *Unit, status string) error {
 	if u == nil {
 		return e.refuse(status)

@@ -9,13 +9,14 @@ import (
 	"greenlight/internal/text/jsonedit"
 )
 
-// A NewUnit is what sw-plan adds. Order nil is behind all others; an empty Dir is the protocol's own place.
+// A NewUnit is the input of sw-plan. A nil Order places it last; an empty Dir means the
+// protocol's default directory.
 type NewUnit struct {
 	ID, Description, Dir string
 	Order                *int
 }
 
-// AddUnit appends a unit, pending: its spec isn't approved yet.
+// AddUnit appends a pending unit, whose spec isn't approved yet.
 func (e *Edit) AddUnit(n NewUnit) error {
 	if err := e.in("add a unit", Planning, Designing, Building, Verifying); err != nil {
 		return err
@@ -47,8 +48,8 @@ func (e *Edit) AddUnit(n NewUnit) error {
 	return e.push(raw, "workUnits")
 }
 
-// ApproveUnit says that the unit's spec is written and approved. It also puts one back in the queue that was begun and
-// isn't the one in hand.
+// ApproveUnit records that the unit's spec is written and approved. It also requeues a unit
+// that was begun and isn't current.
 func (e *Edit) ApproveUnit(id string) error {
 	if err := e.guard(); err != nil {
 		return err
@@ -77,7 +78,7 @@ func (e *Edit) unknownUnit(id string) error {
 	return &UnknownUnitError{id, ids}
 }
 
-// An UnknownUnitError names a unit that isn't there.
+// An UnknownUnitError names a unit that doesn't exist.
 type UnknownUnitError struct {
 	ID  string
 	All []string
@@ -85,7 +86,7 @@ type UnknownUnitError struct {
 
 func (e *UnknownUnitError) Error() string { return fmt.Sprintf("there is no unit %q", e.ID) }
 
-// NextUnit makes the next unit the one in hand, and returns its id.
+// NextUnit makes the next unit current and returns its id.
 func (e *Edit) NextUnit() (string, error) {
 	if err := e.guard(); err != nil {
 		return "", err
@@ -107,7 +108,8 @@ func (e *Edit) NextUnit() (string, error) {
 	return u.ID, e.begin(u, begins(u))
 }
 
-// unfinished refuses the next unit while another is in hand, and says what that one needs.
+// unfinished returns the error for beginning the next unit while another is current, naming
+// what that one needs.
 func (e *Edit) unfinished() error {
 	next := e.next(e.verdict())
 	//lint:ignore ST1005 the protocol's own words
@@ -115,7 +117,8 @@ func (e *Edit) unfinished() error {
 		cmp.Or(e.InHand(), e.Work.ID), e.Work.Status, next.Why, next.Command, next.Also)
 }
 
-// Ship marks the work shipped and begins the next unit, where there is one; its id is returned, "" for none.
+// Ship marks the work as shipped and begins the next unit, if there is one. It returns that
+// unit's id, "" for none.
 func (e *Edit) Ship() (next string, err error) {
 	if err := e.guard(); err != nil {
 		return "", err
@@ -133,7 +136,7 @@ func (e *Edit) Ship() (next string, err error) {
 	return u.ID, e.begin(u, begins(u))
 }
 
-// SetTotal records of how many tasks the work in hand consists.
+// SetTotal records the number of tasks of the current work.
 func (e *Edit) SetTotal(n int) error {
 	if err := e.in("set the number of tasks", Building, Planning); err != nil {
 		return err
@@ -144,7 +147,7 @@ func (e *Edit) SetTotal(n int) error {
 	return e.set(number(n), e.work("tasksTotal")...)
 }
 
-// StartTask says which task is being worked on.
+// StartTask records the task in progress.
 func (e *Edit) StartTask(id string) error {
 	if err := e.taskIn("start a task", id); err != nil {
 		return err
@@ -158,7 +161,7 @@ func (e *Edit) StartTask(id string) error {
 	return e.set(quote(id), e.work("currentTask")...)
 }
 
-// FinishTask adds the task to those that are done, once.
+// FinishTask adds the task to the completed ones, once.
 func (e *Edit) FinishTask(id string) error {
 	if err := e.taskIn("finish a task", id); err != nil {
 		return err

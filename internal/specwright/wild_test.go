@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// node returns what node's JSON.stringify(state, null, 2) gives of the text after the statement has changed state; "" where
-// there is no node.
+// node returns the result of node's JSON.stringify(state, null, 2) after the statement has
+// changed state; "" without node.
 func node(t *testing.T, text, statement string) string {
 	t.Helper()
 	path, err := exec.LookPath("node")
@@ -31,8 +31,8 @@ func node(t *testing.T, text, statement string) string {
 	return string(out)
 }
 
-// Every real file is read without a doubt, and changing one field of it changes that and lastUpdated alone; the layout is
-// JSON.stringify's.
+// Every real file is read without doubts, and changing one field of it changes only that and
+// lastUpdated; the layout is JSON.stringify's.
 func TestWildFilesRoundTrip(t *testing.T) {
 	for _, file := range testfiles.Corpus(t, "specwright/*.json") {
 		data, err := os.ReadFile(file)
@@ -74,7 +74,7 @@ func TestWildFilesRoundTrip(t *testing.T) {
 	}
 }
 
-// What agents have made of gates is read in every shape, and written in the shape that is there.
+// Gates are read in every shape that agents have used, and written in the existing shape.
 func TestGatesInEveryShape(t *testing.T) {
 	for name, c := range map[string]struct{ gates, want, after string }{
 		"none":      {`{}`, "", `{"tests":{"status":"FAIL","lastRun":"NOW","evidence":null,"findings":{"block":2,"warn":0,"info":0}}}`},
@@ -123,7 +123,7 @@ func compact(t testing.TB, raw []byte) string {
 	return b.String()
 }
 
-// Versions 0.2.0 and 2.0 are read and written in their own words, 3.0 is read.
+// Versions 0.2.0 and 2.0 are read and written in their own terms; 3.0 is read.
 func TestVersions(t *testing.T) {
 	s := project(t, `{"version":"0.2.0","currentWork":{"id":"w","phase":"building","activeWorkUnit":"u"},"completedWork":["a"],"workUnits":[{"id":"u","phase":"building"}]}`)
 	update(t, s, Caller{}, func(e *Edit) error { return e.To(Verifying) })
@@ -165,7 +165,7 @@ func TestEnabledGates(t *testing.T) {
 	}
 }
 
-// What should be a list and is something else is refused, not made worse.
+// A value that should be a list but isn't is refused rather than overwritten.
 func TestNoListIsWrittenInto(t *testing.T) {
 	const odd = `{"currentWork":{"id":"w","status":"building","tasksCompleted":{}},"workUnits":{}}`
 	s := project(t, odd)
@@ -181,7 +181,7 @@ func TestNoListIsWrittenInto(t *testing.T) {
 	}
 }
 
-// A file that can't be understood stops everything, and stays as it is to the byte.
+// A file that can't be understood stops everything, and stays the same byte for byte.
 func TestBrokenFilesStay(t *testing.T) {
 	for _, broken := range []string{"", " \n", "{", "[]", "null", `{"currentWork":"w"}`, `{"currentWork":[]}`, "{\"a\":1}x", "\x00",
 		"<<<<<<< HEAD\n{}\n=======\n{}\n>>>>>>> x\n"} {

@@ -1,5 +1,6 @@
-// Package spending adds up what agents cost, from the journal: by slice, by agent, by day. What an agent doesn't tell is unknown
-// and counted apart, never 0. Failed attempts cost like others.
+// Package spending adds up the costs of agents from the journal: by slice, by agent, by day. An
+// unreported cost is unknown and counted separately, never as 0. Failed attempts cost like
+// others.
 package spending
 
 import (
@@ -15,40 +16,48 @@ import (
 	"greenlight/internal/words"
 )
 
-// A Total is what some attempts cost.
+// A Total is the cost of some attempts.
 type Total struct {
-	Attempts      int             `json:"attempts" jsonschema:"minimum=0"`       // that ran an agent
-	CostUSD       *float64        `json:"cost_usd"`                              // of those that told it; null if none did
-	UnknownCost   int             `json:"unknown_cost" jsonschema:"minimum=0"`   // attempts that didn't
-	FailedUSD     float64         `json:"failed_usd" jsonschema:"minimum=0"`     // part of cost_usd: of attempts that came to nothing: neither stopped by a limit, a question or gl stop, nor red or in conflict and put right by a later one
-	Tokens        *journal.Tokens `json:"tokens"`                                // of those that told them; null if none did
-	UnknownTokens int             `json:"unknown_tokens" jsonschema:"minimum=0"` // attempts that didn't
+	// attempts that ran an agent
+	Attempts int `json:"attempts" jsonschema:"minimum=0"`
+	// of those that reported it; null if none did
+	CostUSD *float64 `json:"cost_usd"`
+	// attempts that didn't report it
+	UnknownCost int `json:"unknown_cost" jsonschema:"minimum=0"`
+	// part of cost_usd: of attempts that came to nothing: neither stopped by a limit, a question
+	// or gl stop, nor red or in conflict and put right by a later one
+	FailedUSD float64 `json:"failed_usd" jsonschema:"minimum=0"`
+	// of those that reported them; null if none did
+	Tokens *journal.Tokens `json:"tokens"`
+	// attempts that didn't report them
+	UnknownTokens int `json:"unknown_tokens" jsonschema:"minimum=0"`
 }
 
 // A Row is the total of one slice, agent or day.
 type Row struct {
-	Key string `json:"key"` // the slice's or task's id, the agent's name, the local day
+	Key string `json:"key"` // id of the slice or task, name of the agent, or local day
 	Total
 }
 
-// A Book has all totals.
+// A Book contains all totals.
 type Book struct {
 	all              Total
 	slice, agent, on map[string]*Total
 }
 
-// Ways are what a book is broken down by.
+// Ways returns the ways to break down a book.
 func Ways() []string { return []string{"slice", "agent", "day"} }
 
-// Since adds up what a journal has from a time on.
+// Since adds up the journal from a time on.
 func Since(j *journal.Journal, from time.Time) (*Book, error) {
 	r := j.ReaderOf(from, journal.Queued, journal.Ended, journal.Renamed)
 	defer r.Close()
 	return Read(r.All(), from, time.Local)
 }
 
-// Read adds up the attempts whose agents have ended since from. What awaits the merge queue has cost what it has cost: the end of an attempt
-// only says what came of it. The error is the first that the events have; what came before it counts.
+// Read adds up the attempts whose agents have ended since from. Work that awaits the merge
+// queue already has its full cost: the end of an attempt only adds its outcome. The error is
+// the first from the events; those before it are counted.
 func Read(events iter.Seq2[journal.Event, error], from time.Time, local *time.Location) (*Book, error) {
 	b := &Book{slice: map[string]*Total{}, agent: map[string]*Total{}, on: map[string]*Total{}}
 	queued := map[string]time.Time{} // by attempt, when it was counted
@@ -89,7 +98,7 @@ func deref(t *time.Time) time.Time {
 	return *t
 }
 
-// A ledger notes how attempts ended, until it is known which of them came to nothing.
+// A ledger records how attempts ended, until it is known which of them came to nothing.
 type ledger struct {
 	branch map[string]string // by attempt that went through the merge queue
 	tried  []Tried
@@ -99,7 +108,7 @@ type ledger struct {
 type end struct {
 	event journal.Event
 	at    time.Time
-	ours  bool // it counts
+	ours  bool // whether it counts
 }
 
 // rename makes a slice's row that of its new id. Its earlier attempts by that id, if any, are its own: gl rename refuses any other.
@@ -146,7 +155,7 @@ func (l *ledger) take(attempt string, e journal.Event, at time.Time, ours bool) 
 	l.ends = append(l.ends, end{e, at, ours})
 }
 
-// close counts what was spent on attempts that came to nothing.
+// close counts the cost of attempts that came to nothing.
 func (l *ledger) close(b *Book) {
 	for i, lost := range Lost(l.tried) {
 		if lost && l.ends[i].ours {
@@ -158,12 +167,12 @@ func (l *ledger) close(b *Book) {
 // A Tried is an attempt that has ended.
 type Tried struct {
 	Slice   string
-	Branch  string // it worked on; "" in the checkout
+	Branch  string // the branch it worked on; "" in the checkout
 	Outcome string
 }
 
-// Lost reports which attempts, the oldest first, came to nothing. One that was red or in conflict didn't if a later one on the same branch
-// put that right.
+// Lost reports which attempts came to nothing, oldest first. An attempt that was red or in conflict
+// doesn't count if a later one on the same branch put that right.
 func Lost(tried []Tried) []bool {
 	lost := make([]bool, len(tried))
 	right := map[Tried]bool{} // without the outcome
@@ -182,7 +191,7 @@ func Lost(tried []Tried) []bool {
 	return lost
 }
 
-// each has all totals that an event belongs to take it in.
+// each calls take for all totals that an event belongs to.
 func (b *Book) each(e *journal.Event, at time.Time, take func(*Total, *journal.Event)) {
 	take(&b.all, e)
 	take(entry(b.slice, e.Slice), e)
@@ -221,14 +230,15 @@ func (t *Total) add(e *journal.Event) {
 	t.Tokens.CacheWrite += max(e.Tokens.CacheWrite, 0)
 }
 
-// fail counts what was spent on an attempt that came to nothing.
+// fail counts the cost of a failed attempt.
 func (t *Total) fail(e *journal.Event) {
 	if e.CostUSD != nil && *e.CostUSD >= 0 {
 		t.FailedUSD += *e.CostUSD
 	}
 }
 
-// cameToNothing reports whether an attempt with this outcome failed by itself. A limit, a question and gl stop are no failures.
+// cameToNothing reports whether an attempt with this outcome is a failure by itself. A limit, a
+// question and gl stop aren't failures.
 func cameToNothing(outcome string) bool {
 	switch outcome {
 	case "", "done", "advanced", "held", "waiting", "interrupted":
@@ -237,10 +247,10 @@ func cameToNothing(outcome string) bool {
 	return true
 }
 
-// Total is that of all attempts.
+// Total returns the total of all attempts.
 func (b *Book) Total() Total { return b.all }
 
-// Slice is the total of a slice or task.
+// Slice returns the total of a slice or task.
 func (b *Book) Slice(id string) Total {
 	if t := b.slice[id]; t != nil {
 		return *t
@@ -248,7 +258,8 @@ func (b *Book) Slice(id string) Total {
 	return Total{}
 }
 
-// By breaks the total down by one of Ways. Days come in their order; else what cost most comes first.
+// By breaks down the total by one of Ways. Days are in order; others are sorted by cost,
+// highest first.
 func (b *Book) By(way string) []Row {
 	in := map[string]map[string]*Total{"slice": b.slice, "agent": b.agent, "day": b.on}[way]
 	rows := []Row{}
@@ -263,7 +274,7 @@ func (b *Book) By(way string) []Row {
 	return rows
 }
 
-// USD is what is known to have been spent.
+// USD returns the known cost.
 func (t Total) USD() float64 {
 	if t.CostUSD == nil {
 		return 0
@@ -278,7 +289,8 @@ func (t Total) tokens() int64 {
 	return t.Tokens.Input + t.Tokens.Output + t.Tokens.CacheRead + t.Tokens.CacheWrite
 }
 
-// Text is the cost in a few words: "$4.20", "$4.20 and 2 attempts of unknown cost", "unknown cost".
+// Text briefly describes the cost: "$4.20", "$4.20 and 2 attempts of unknown cost", "unknown
+// cost".
 func (t Total) Text() string {
 	switch {
 	case t.Attempts == 0:

@@ -58,7 +58,8 @@ func TestBook(t *testing.T) {
 	}
 }
 
-// An attempt costs when its agent ends, not when its work has landed: it counts once, on that day, and as a failure once it is one.
+// An attempt's cost counts when its agent ends, not when its work lands: once, on that day, and
+// as a failure once it is one.
 func TestQueued(t *testing.T) {
 	ran, cost := int64(1000), 2.0
 	evening := time.Date(2026, 3, 1, 23, 0, 0, 0, time.UTC)

@@ -2,31 +2,32 @@ package statcache
 
 import "encoding/binary"
 
-// A Coder writes values, or reads them: one func for both, which is given pointers, keeps them in step. What is read may be anything; then
-// Bad is true, and the values are zero or part of the truth. The zero Coder writes.
+// A Coder writes values, or reads them: a single function for both, which gets pointers, keeps
+// them in sync. The input may be anything; if it is invalid, Bad is true, and values are zero
+// or partial. The zero Coder writes.
 type Coder struct {
 	reading bool
 	out     []byte
-	in      string // texts that are read are parts of it
+	in      string // strings that are read share its memory
 	bad     bool
 }
 
 // Reading returns a Coder that reads.
 func Reading(text string) *Coder { return &Coder{reading: true, in: text} }
 
-// IsReading says whether the Coder reads.
+// IsReading reports whether the Coder reads.
 func (c *Coder) IsReading() bool { return c.reading }
 
-// Bad says that what was read isn't what somebody has written.
+// Bad reports whether the input is invalid.
 func (c *Coder) Bad() bool { return c.bad }
 
-// Bytes is what was written.
+// Bytes returns the output.
 func (c *Coder) Bytes() []byte { return c.out }
 
-// Rest is what hasn't been read yet.
+// Rest returns the unread input.
 func (c *Coder) Rest() string { return c.in }
 
-// Uint codes a number of any size, small ones in few bytes.
+// Uint codes a number, small ones in few bytes.
 func (c *Coder) Uint(v *uint64) {
 	if !c.reading {
 		c.out = binary.AppendUvarint(c.out, *v)
@@ -54,8 +55,8 @@ func (c *Coder) Uint(v *uint64) {
 
 func (c *Coder) fail() { c.bad, c.in = true, "" }
 
-// A value that is read isn't looked at before it is set. It is in memory that nobody has touched, mostly, and the system would map a page of
-// zeros there, only to take it away again.
+// When reading, a value is set without looking at its old content. Its memory is mostly
+// untouched, and reading it would make the system map a page of zeros, only to replace it.
 
 // Int64 is Uint for numbers that may be negative.
 func (c *Coder) Int64(v *int64) {
@@ -81,7 +82,7 @@ func (c *Coder) Int(v *int) {
 	}
 }
 
-// Bool codes a truth.
+// Bool codes a boolean.
 func (c *Coder) Bool(v *bool) {
 	var u uint64
 	if !c.reading && *v {
@@ -110,14 +111,15 @@ func (c *Coder) Text(v *string) {
 	*v, c.in = c.in[:n], c.in[n:]
 }
 
-// Size codes the length of a list, and whether it is nil. One that is read is at most as long as what is left.
+// Size codes the length of a list, and whether it is nil. A length that is read is at most that
+// of the remaining input.
 func (c *Coder) Size(n int, isNil bool) (int, bool) {
 	u := uint64(n) + 1
 	if isNil {
 		u = 0
 	}
 	c.Uint(&u)
-	if u > uint64(len(c.in))+1 && c.reading { // each element has a byte at least
+	if u > uint64(len(c.in))+1 && c.reading { // each element has at least one byte
 		c.fail()
 		return 0, true
 	}
@@ -138,7 +140,7 @@ func (c *Coder) Texts(v *[]string) {
 	}
 }
 
-// Stamp codes a stamp. It has numbers that are large and all different: each has eight bytes.
+// Stamp codes a stamp. Its numbers are large and distinct, so each takes eight bytes.
 func (c *Coder) Stamp(s *Stamp) {
 	if !c.reading {
 		c.out = s.Append(c.out)

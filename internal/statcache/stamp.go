@@ -1,6 +1,7 @@
-// Package statcache keeps what was read of files from one run of gl to the next, with the stamps of the files, as git's index does. What is kept
-// is never the truth: it counts for a file that has the very stamp, and for no other, and whoever can't use it reads the files. The
-// package knows stamps, the coding and the kept file itself; not what is in it.
+// Package statcache keeps what was read from files between runs of gl, along with the stamps of
+// the files, like git's index. The cache is never authoritative: an entry is valid only for a
+// file with exactly that stamp, and a process that can't use it reads the files. The package
+// handles stamps, coding and the cache file, not the cached contents.
 package statcache
 
 import (
@@ -12,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Stamp is what tells one content of a file from another without reading it.
+// A Stamp distinguishes one content of a file from another without reading it.
 type Stamp struct {
 	Size  int64
 	Mtime int64 // nanoseconds since 1970
@@ -21,26 +22,29 @@ type Stamp struct {
 	Dev   uint64
 }
 
-// Changed is the file's mtime.
+// Changed returns the file's mtime.
 func (s Stamp) Changed() time.Time { return time.Unix(0, s.Mtime) }
 
-// fineTick is longer than one tick of the clocks of file systems that count in parts of a second: Linux has ticks of 1 to 10 ms.
+// fineTick exceeds one clock tick of file systems with subsecond timestamps: Linux has ticks of
+// 1 to 10 ms.
 var fineTick = 100 * time.Millisecond
 
-// coarseTick is longer than those of the others: ext3 and HFS+ count whole seconds, FAT two of them.
+// coarseTick exceeds those of others: ext3 and HFS+ count whole seconds, FAT every other.
 const coarseTick = 3 * time.Second
 
-// Tick is how old a change must be for a stamp to vouch for what was read, where the file system counts in parts of a second.
+// Tick returns how old a change must be for a stamp to identify what was read, on file systems
+// with subsecond timestamps.
 func Tick() time.Duration { return fineTick }
 
-// LowerTick changes that for a test, until it calls restore.
+// LowerTick changes that for a test, until restore is called.
 func LowerTick(to time.Duration) (restore func()) {
 	was := fineTick
 	fineTick = to
 	return func() { fineTick = was }
 }
 
-// Settled says whether the stamp vouches for what was read at now: a second write within one tick would leave it as it is.
+// Settled reports whether the stamp identifies what was read at now: a second write within one
+// tick would leave it unchanged.
 func (s Stamp) Settled(now time.Time) bool {
 	tick := fineTick
 	if s.Mtime%int64(time.Second) == 0 && s.Ctime%int64(time.Second) == 0 {
@@ -57,7 +61,7 @@ func (s Stamp) Append(to []byte) []byte {
 	return to
 }
 
-// OfOpen is the stamp of an open file, and whether that is a regular one.
+// OfOpen returns the stamp of an open file, and whether it is a regular one.
 func OfOpen(fd int) (s Stamp, regular bool, err error) {
 	var st unix.Stat_t
 	if err := again(func() error { return unix.Fstat(fd, &st) }); err != nil {
@@ -66,18 +70,19 @@ func OfOpen(fd int) (s Stamp, regular bool, err error) {
 	return of(&st), st.Mode&unix.S_IFMT == unix.S_IFREG, nil
 }
 
-// of is the stamp in what the system says of a file.
+// of returns the stamp in the result of a stat call.
 func of(st *unix.Stat_t) Stamp {
 	return Stamp{Size: st.Size, Mtime: st.Mtim.Nano(), Ctime: st.Ctim.Nano(), Ino: st.Ino, Dev: uint64(st.Dev)} //nolint:unconvert // it is an int32 on macOS
 }
 
-// Stat is os.Lstat as far as a stamp needs it.
+// Stat is os.Lstat, reduced to what a stamp needs.
 func Stat(path string) (Stamp, error) { return statAt(unix.AT_FDCWD, path, path) }
 
-// A Dir is a directory whose files are looked at, each by its name: the system then doesn't walk down to it for each of them.
+// A Dir is a directory whose files are checked by name, so that the system needn't resolve the
+// directory's path for each.
 type Dir struct{ fd int }
 
-// OpenDir opens a directory. One that can't be opened has no files.
+// OpenDir opens a directory.
 func OpenDir(path string) (*Dir, error) {
 	d := &Dir{}
 	err := again(func() (err error) {
@@ -90,10 +95,10 @@ func OpenDir(path string) (*Dir, error) {
 	return d, nil
 }
 
-// Stat is the stamp of a file.
+// Stat returns the stamp of a file.
 func (d *Dir) Stat(name string) (Stamp, error) { return statAt(d.fd, name, name) }
 
-// Close ends the use of it.
+// Close closes the directory.
 func (d *Dir) Close() { _ = unix.Close(d.fd) }
 
 func statAt(dir int, name, path string) (Stamp, error) {
@@ -108,7 +113,7 @@ func statAt(dir int, name, path string) (Stamp, error) {
 	return of(&st), nil
 }
 
-// again repeats a call that a signal interrupted.
+// again repeats a call interrupted by a signal.
 func again(call func() error) error {
 	for {
 		if err := call(); !errors.Is(err, unix.EINTR) {

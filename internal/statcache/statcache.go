@@ -11,10 +11,12 @@ import (
 	"greenlight/internal/durable"
 )
 
-// variable turns it off, or has everything kept however little was read: for finding out whether it is to blame.
+// variable turns the cache off, or on for any amount of data, to find out whether it causes a
+// problem.
 const variable = "GL_INDEX"
 
-// Worth is how much must have been read for it to be kept: n, unless the person wants it always.
+// Worth returns how much must have been read for it to be cached: n, unless the person always
+// wants the cache.
 func Worth(n int) int {
 	if os.Getenv(variable) == "always" {
 		return 1
@@ -22,7 +24,8 @@ func Worth(n int) int {
 	return n
 }
 
-// Program tells one build of gl from another, which may read files differently. "": unknown, and then nothing is kept or used.
+// Program identifies the build of gl, because builds may read files differently. It is "" if
+// unknown, which disables the cache.
 var Program = sync.OnceValue(func() string {
 	if os.Getenv(variable) == "off" {
 		return ""
@@ -38,20 +41,21 @@ var Program = sync.OnceValue(func() string {
 	return fmt.Sprint(s)
 })
 
-// A kept file, in a project's runs/:
+// magic begins a cache file, in a project's runs/:
 //
 //	"gl index 1\n"   magic
 //	uint32           CRC-32 (Castagnoli) of what follows, little-endian
 //	text             the program that wrote it
-//	...              what it has kept, coded by a Coder
+//	...              the cached data, coded by a Coder
 const magic = "gl index 1\n"
 
 const sumBytes = 4
 
-// castagnoli is made when it is needed: it takes as long as a good part of the start of a gl that needs none.
+// castagnoli is built on demand, because that takes a good part of gl's startup time.
 var castagnoli = sync.OnceValue(func() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) })
 
-// Read returns what the program has kept in the file; "" where that is nothing, or can't be used.
+// Read returns the data that the program has cached in the file; "" if there is none, or it
+// can't be used.
 func Read(path, program string) string {
 	if program == "" {
 		return ""
@@ -62,7 +66,8 @@ func Read(path, program string) string {
 		crc32.Checksum(data[head:], castagnoli()) != binary.LittleEndian.Uint32(data[len(magic):]) {
 		return ""
 	}
-	c := Reading(unsafe.String(&data[head], len(data)-head)) // megabytes, which nobody else has and nobody changes
+	// avoid copying megabytes that are neither shared nor modified
+	c := Reading(unsafe.String(&data[head], len(data)-head))
 	var of string
 	c.Text(&of)
 	if of != program {
@@ -71,7 +76,8 @@ func Read(path, program string) string {
 	return c.Rest()
 }
 
-// Write keeps what was coded, in a file that is replaced without fsync and without a lock. That it can't be written is nobody's trouble.
+// Write caches coded data, in a file that is replaced without fsync and without a lock. Write
+// errors are ignored.
 func Write(path, program string, kept []byte) {
 	var body Coder
 	body.Text(&program)

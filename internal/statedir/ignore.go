@@ -12,15 +12,16 @@ import (
 	"greenlight/internal/durable"
 )
 
-// Ignore is the text of the .gitignore.
+// Ignore is the content of the .gitignore.
 const Ignore = ".gitignore\n.lock\nruns/\n*.tmp\n"
 
-// Ignored are paths, relative to the root, that belong to this machine: git ought to ignore them all.
+// Ignored returns the paths, relative to the root, that belong to this machine: git should
+// ignore them all.
 func Ignored() []string {
 	return []string{Name + "/.lock", Name + "/runs/live", Name + "/.STATE.md.tmp", Name + "/slices/.S-1.md.tmp"}
 }
 
-// WriteIgnore writes the .gitignore where there is none.
+// WriteIgnore writes the .gitignore if it doesn't exist.
 func WriteIgnore(root string) error {
 	path := Path(root, ".gitignore")
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
@@ -29,8 +30,8 @@ func WriteIgnore(root string) error {
 	return replaceIgnore(path, nil, Ignore)
 }
 
-// AddIgnores adds the lines that the .gitignore lacks, under the lock, and says which. Where it writes the whole file, it
-// names none.
+// AddIgnores adds the lines that the .gitignore lacks, under the lock, and returns them. If it
+// writes the whole file, it returns none.
 func AddIgnores(ctx context.Context, root string) (added []string, err error) {
 	err = Locked(ctx, root, func() error {
 		if err := WriteIgnore(root); err != nil {
@@ -50,7 +51,7 @@ func AddIgnores(ctx context.Context, root string) (added []string, err error) {
 	return added, err
 }
 
-// replaceIgnore leaves a .gitignore alone that somebody has just written.
+// replaceIgnore doesn't replace a .gitignore that has changed since it was read.
 func replaceIgnore(path string, old []byte, text string) error {
 	err := durable.Replace(path, old, []byte(text))
 	if err != nil && !errors.Is(err, durable.ErrChanged) {
@@ -59,8 +60,8 @@ func replaceIgnore(path string, old []byte, text string) error {
 	return nil
 }
 
-// withIgnores is the text with the lines of ours that it lacks. In a file that somebody wrote, its own name is not
-// among them: they keep it in git.
+// withIgnores returns the text with our lines that it lacks. It doesn't add the file's own name
+// to a file that a person wrote, since they keep it in git.
 func withIgnores(text string) (with string, added []string) {
 	var have []string
 	for line := range strings.Lines(text) {

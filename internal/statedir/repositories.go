@@ -6,8 +6,9 @@ import (
 	"path/filepath"
 )
 
-// Repositories are the git repositories in the state of the project at root, bare ones included: paths from root. Git there would run
-// what their configuration names. An empty .git, which a sandbox leaves, is none.
+// Repositories returns the git repositories in the state of the project at root, including bare
+// ones, as paths relative to root. Git would run the commands in their configuration. An empty
+// .git, which a sandbox leaves, isn't one.
 func Repositories(root string) []string {
 	var list []string
 	top := Path(root)

@@ -1,6 +1,7 @@
-// Package statedir is a project's .greenlight directory as all its trackers share it: where it is, the kernel lock in
-// it, and the .gitignore that keeps out of the repository what belongs to one machine. A project whose state is kept
-// by another system has nothing else of Greenlight's but this.
+// Package statedir handles the .greenlight directory that all trackers of a project share: its
+// place, its kernel lock, and the .gitignore that keeps files of one machine out of the
+// repository. For a project whose state another system keeps, this is all that Greenlight
+// stores.
 package statedir
 
 import (
@@ -16,13 +17,14 @@ import (
 // Name is the directory's name under the project's root.
 const Name = ".greenlight"
 
-// Path is the path of a file in the directory.
+// Path returns the path of a file in the directory.
 func Path(root string, elem ...string) string {
 	return filepath.Join(append([]string{root, Name}, elem...)...)
 }
 
-// FollowNamed allows the project that GREENLIGHT_ROOT names to have links to its state directories: whoever sets it has
-// decided that, and not the author of a clone. In them no link is followed all the same.
+// FollowNamed lets the state directories of the project that GREENLIGHT_ROOT names be symbolic
+// links: the person who sets the variable decides that, not the author of a clone. Links inside
+// those directories still aren't followed.
 func FollowNamed(getenv func(string) string) {
 	if root := getenv("GREENLIGHT_ROOT"); root != "" {
 		if root, err := filepath.Abs(root); err == nil {
@@ -31,11 +33,12 @@ func FollowNamed(getenv func(string) string) {
 	}
 }
 
-// IsLink says whether the error is about a symbolic link in a project's state, which gl doesn't follow.
+// IsLink reports whether the error is about a symbolic link in a project's state, which gl
+// doesn't follow.
 func IsLink(err error) bool { return errors.As(err, new(*durable.LinkError)) }
 
-// Locked calls f under the project's lock, which serializes every change of state among gl processes. The directory must
-// be there; see Make. f doesn't wait for processes.
+// Locked calls f under the project's lock, which serializes changes of state among gl
+// processes. The directory must exist; see Make. f must not wait for processes.
 func Locked(ctx context.Context, root string, f func() error) (err error) {
 	lock, err := durable.Lock(ctx, Path(root, ".lock"))
 	if err != nil {
@@ -45,7 +48,7 @@ func Locked(ctx context.Context, root string, f func() error) (err error) {
 	return f()
 }
 
-// Make makes the directory and its .gitignore where they are missing.
+// Make creates the directory and its .gitignore if they are missing.
 func Make(root string) error {
 	if err := durable.MkdirAll(Path(root), 0o755); err != nil {
 		return err
@@ -53,8 +56,8 @@ func Make(root string) error {
 	return WriteIgnore(root)
 }
 
-// IsState says whether a path relative to the state directory is state, as distinct from a document: contracts, summaries,
-// decisions and plans belong to a branch, like code.
+// IsState reports whether a path relative to the state directory is state rather than a
+// document: contracts, summaries, decisions and plans belong to a branch, like code.
 func IsState(rel string) bool {
 	switch rel = strings.TrimSuffix(rel, "/"); rel {
 	case "", "slices", "runs", ".lock", ".gitignore", "demo", "STATE.md", "STATE.md.backup", "GRAPH.json", "project-state.json", "config.json":
@@ -64,7 +67,8 @@ func IsState(rel string) bool {
 	return strings.HasPrefix(rel, "runs/") || inSlices && strings.HasSuffix(name, ".md") && !strings.Contains(name, "/")
 }
 
-// InState says whether a path, relative to a repository's top, is state of any project in it: there is one state, and no branch brings another.
+// InState reports whether a path, relative to the top of a repository, is state of any project
+// in it. A project has one state; branches have none of their own.
 func InState(path string) bool {
 	for rest := path; ; {
 		i := strings.Index(rest, Name+"/")

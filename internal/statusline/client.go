@@ -13,11 +13,13 @@ import (
 type Client map[string]any
 
 const (
-	clientLimit = 500 * time.Millisecond // for the document to arrive: some terminals leave the pipe open
+	// for the document to arrive: some terminals leave the pipe open
+	clientLimit = 500 * time.Millisecond
 	clientBytes = 1 << 20
 )
 
-// ReadClient reads one JSON object, and doesn't wait for the input to end after it. A nil reader has none.
+// ReadClient reads one JSON object without waiting for the end of the input. It returns nil for
+// a nil reader.
 func ReadClient(in io.Reader) Client {
 	if in == nil {
 		return nil
@@ -39,7 +41,7 @@ func ReadClient(in io.Reader) Client {
 	}
 }
 
-// Dir is the directory that the session is in; "" if the client doesn't say.
+// Dir returns the session's directory, "" if the client doesn't give one.
 func (c Client) Dir() string {
 	dir := c.text("workspace", "current_dir")
 	if dir == "" {
@@ -51,7 +53,7 @@ func (c Client) Dir() string {
 	return dir
 }
 
-// model is the name of the model, or of the client if it names none; "" without a client.
+// model returns the name of the model, or of the client if it gives none; "" without a client.
 func (c Client) model() string {
 	if c == nil {
 		return ""
@@ -59,7 +61,8 @@ func (c Client) model() string {
 	return cmp.Or(c.text("model", "display_name"), c.text("model"), "Claude")
 }
 
-// used is how full the context is, in percent of what can be used before the client compacts it; -1 for unknown.
+// used returns how full the context is, in percent of what can be used before the client
+// compacts it; -1 if unknown.
 func (c Client) used() int {
 	if n, ok := c.at("context_window", "used_percentage").(float64); ok {
 		return usable(100 - n)
@@ -70,16 +73,19 @@ func (c Client) used() int {
 	return -1
 }
 
-// kept is the part of the context, in percent, that the client keeps for compacting it. GSD's status line leaves it out, too.
+// kept is the part of the context, in percent, that the client reserves for compacting. GSD's
+// status line leaves it out, too.
 const kept = 16.5
 
-// usable is how much of the usable part of the context is used, if so much of the whole remains.
+// usable returns how much of the usable context is used, if remaining percent of the whole
+// remain.
 func usable(remaining float64) int {
 	left := max(0, remaining-kept) / (100 - kept) * 100
 	return int(math.Round(max(0, min(100, 100-left))))
 }
 
-// windows are how much of the account's usage windows is used, in percent. Only a client with a subscription says so.
+// windows returns how much of the account's usage windows is used, in percent. The client
+// reports it only with a subscription.
 func (c Client) windows() (all []Use) {
 	for _, w := range []struct{ key, name string }{{"five_hour", "5h"}, {"seven_day", "7d"}} {
 		if n, ok := c.at("rate_limits", w.key, "used_percentage").(float64); ok {
@@ -89,7 +95,7 @@ func (c Client) windows() (all []Use) {
 	return all
 }
 
-// cost is what the session has cost, in dollars; 0 if that is unknown, or nothing.
+// cost returns the session's cost in dollars; 0 if it is unknown or zero.
 func (c Client) cost() float64 {
 	n, _ := c.at("cost", "total_cost_usd").(float64)
 	if !(n > 0 && n < 1e6) {
@@ -98,7 +104,7 @@ func (c Client) cost() float64 {
 	return n
 }
 
-// at is the value at a path of keys; nil for none.
+// at returns the value at a path of keys, or nil.
 func (c Client) at(path ...string) any {
 	var v any = map[string]any(c)
 	for _, key := range path {

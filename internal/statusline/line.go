@@ -7,19 +7,20 @@ import (
 	"greenlight/internal/term"
 )
 
-// A Line is what the status line shows. Its texts are those of files and of the client, and may contain anything.
+// A Line is the content of the status line. Its texts come from files and the client, and may
+// contain anything.
 type Line struct {
 	Model string
-	Task  string // what the session is doing
-	State string // where the project stands; "" if there is a task
+	Task  string // what the session works on
+	State string // state of the project; "" if there is a task
 	Dir   string
 
 	Windows []Use   // of the account
 	CostUSD float64 // of the session; 0 for unknown
 
 	Context      int  // how full the context is, in percent; -1 for unknown
-	ContextFirst bool // show that after the model instead of after the directory
-	Columns      int  // how wide the line may be; 0 for any width
+	ContextFirst bool // show it after the model rather than after the directory
+	Columns      int  // width of the line; 0 for any
 }
 
 // A Use is how much of something is used, in percent.
@@ -28,7 +29,8 @@ type Use struct {
 	Percent int
 }
 
-// The most columns that the parts may have: nobody reads more, and a file may hold megabytes.
+// The widest that the parts may be, in columns: more isn't readable, and a file may hold
+// megabytes.
 const (
 	maxModel = 40
 	maxDir   = 60
@@ -37,7 +39,8 @@ const (
 
 const separator = " │ "
 
-// Render is the line as text that is safe for a terminal. If it is too wide, the middle part is cut.
+// Render returns the line as text that is safe for a terminal. If it is too wide, the middle
+// part is cut.
 func (l Line) Render(color bool) string {
 	paint := func(c term.Color, text string) string {
 		if !color {
@@ -74,7 +77,7 @@ func (l Line) Render(color bool) string {
 
 func plain(_ term.Color, text string) string { return text }
 
-// use is the account's windows and the cost: "5h 62% 7d 20% $1.25".
+// use returns the account's windows and the cost: "5h 62% 7d 20% $1.25".
 func (l Line) use(paint func(term.Color, string) string) string {
 	var parts []string
 	for _, u := range l.Windows {
@@ -86,7 +89,7 @@ func (l Line) use(paint func(term.Color, string) string) string {
 	return strings.Join(parts, " ")
 }
 
-// heat is the color of so many percent, from green to red.
+// heat returns the color for a percentage, from green to red.
 func heat(percent int) term.Color {
 	switch {
 	case percent < 50:
@@ -99,7 +102,8 @@ func heat(percent int) term.Color {
 	return term.Red
 }
 
-// meter is the context as ten cells and a number, and its color, from green to red; "" for unknown.
+// meter returns the context as ten cells and a number, and its color, from green to red; "" if
+// unknown.
 func (l Line) meter() (string, term.Color) {
 	if l.Context < 0 {
 		return "", ""

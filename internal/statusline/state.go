@@ -12,8 +12,8 @@ import (
 	"greenlight/internal/view"
 )
 
-// projectState is where the project that dir belongs to stands, in the words of each system that it uses; "" if there is no
-// project.
+// projectState returns the state of the project that dir belongs to, in the words of each
+// system that it uses; "" if there is no project.
 func projectState(dir string, compact bool, getenv func(string) string) string {
 	root, err := project.Find(dir, getenv)
 	if err != nil {
@@ -32,8 +32,9 @@ func projectState(dir string, compact bool, getenv func(string) string) string {
 	return strings.Join(states, separator)
 }
 
-// viewState is where the project stands as one system sees it: "18/36 done | 4 running | 1 needs you". A tracker may have
-// better words than the counts: "shop/cart building 1/3 | 1 running".
+// viewState returns the project's state as one system sees it: "18/36 done | 4 running | 1
+// needs you". A tracker may have better words than the counts: "shop/cart building 1/3 | 1
+// running".
 func viewState(view *project.Project, compact bool) string {
 	line := view.Tracker.Line(compact)
 	var parts []string
@@ -58,7 +59,7 @@ func viewState(view *project.Project, compact bool) string {
 	return strings.Join(parts, " | ")
 }
 
-// runningAttempts counts the attempts that run; false if there are no records of any.
+// runningAttempts returns the number of running attempts; false if there are no records.
 func runningAttempts(view *project.Project) (n int, ok bool) {
 	live, _, err := view.Runs.Live()
 	if err != nil || len(live) == 0 {
@@ -72,7 +73,7 @@ func runningAttempts(view *project.Project) (n int, ok bool) {
 	return n, true
 }
 
-// concerns are what runs and merges, what is wrong, and a hold.
+// concerns returns what runs and merges, what is wrong, and a hold.
 func concerns(p *plan.Plan, landed lane.Status) []string {
 	return append(view.Count(p, landed).Trouble(), view.Held(p, time.Now())...)
 }

@@ -1,6 +1,7 @@
-// Package statusline makes the line that Claude Code shows below its prompt: the model, what the session works on or where
-// the project stands, the directory, and how full the context is. It returns the line and prints nothing. A prompt waits for
-// it, so it fails at nothing, writes nothing, and leaves out what takes too long to find out.
+// Package statusline makes the line that Claude Code shows below its prompt: the model, the
+// session's work or the project's state, the directory, and how full the context is. It returns
+// the line and prints nothing. A prompt waits for it, so it never fails, writes nothing, and
+// leaves out what takes too long to find out.
 package statusline
 
 import (
@@ -11,17 +12,18 @@ import (
 	"greenlight/internal/project"
 )
 
-// Options are what the line is about.
+// Options are the inputs of the line.
 type Options struct {
 	Dir     string // the session's directory, "" if it is gone
-	Compact bool   // the project's state in few columns, even if the project doesn't ask for that
+	Compact bool   // the project's state in few columns, even if the project doesn't set that
 	Getenv  func(string) string
 }
 
-// stateLimit is how long the project's state may take: a disk that hangs must not hold up a prompt.
+// stateLimit is how long finding the project's state may take: a disk that hangs must not hold
+// up a prompt.
 const stateLimit = 200 * time.Millisecond
 
-// New gathers what the line shows to the client, which may be nil.
+// New gathers the content of the line. The client may be nil.
 func New(c Client, o Options) Line {
 	l := Line{Model: c.model(), Context: c.used(), Windows: c.windows(), CostUSD: c.cost()}
 	if o.Dir != "" {
@@ -36,7 +38,7 @@ func New(c Client, o Options) Line {
 	return l
 }
 
-// inTime is the result of f, or "" if f takes longer than limit or panics.
+// inTime returns the result of f, or "" if f takes longer than limit or panics.
 func inTime(limit time.Duration, f func() string) string {
 	result := make(chan string, 1)
 	go func() {

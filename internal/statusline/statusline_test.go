@@ -41,7 +41,8 @@ func client(t *testing.T, text string) Client {
 	return c
 }
 
-// Whatever Claude Code and the file say, it is one line that is safe for a terminal, and no failure.
+// For any input from Claude Code and the file, the result is one line that is safe for a
+// terminal, without a failure.
 func FuzzLine(f *testing.F) {
 	f.Add([]byte(`{"model": "x\u001b[2J\n"}`), []byte("---\nmilestone: v1\n---\n"))
 	f.Fuzz(func(t *testing.T, in, state []byte) {
@@ -65,7 +66,7 @@ func TestReadClient(t *testing.T) {
 		}
 	}
 	body, end := io.Pipe()
-	go func() { _, _ = end.Write([]byte(`{"cwd": "/x"} and more`)) }() // and never the end
+	go func() { _, _ = end.Write([]byte(`{"cwd": "/x"} and more`)) }() // without an end of input
 	if c := ReadClient(body); c.Dir() != "/x" {
 		t.Errorf("an input that doesn't end: %v", c)
 	}
@@ -125,7 +126,7 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// Of a screen that has room for the other parts and one column, nothing is wider.
+// On a screen with room for the other parts and one column, nothing is wider.
 func TestRenderFits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringMatching(`[a日é🙂 ]{0,60}`)
@@ -235,7 +236,7 @@ func TestProjectState(t *testing.T) {
 	}
 }
 
-// A large project costs no more than its STATE.md and a look at the attempts that run.
+// A large project costs no more than its STATE.md and the records of running attempts.
 func TestProjectStateOfALargeProject(t *testing.T) {
 	files := map[string]string{
 		".greenlight/STATE.md":             "# State\n\nProgress: [##..] 1/2 slices\n\nProgress: [###.] 300/400 slices\n",

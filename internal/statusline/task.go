@@ -11,10 +11,10 @@ import (
 	"greenlight/internal/durable"
 )
 
-// maxTodos is how large a to-do list may be to be read, in bytes.
+// maxTodos is the size of the largest to-do list that is read, in bytes.
 const maxTodos = 256 << 10
 
-// currentTask is the task that is in progress in the to-do list of a Claude session; "" for none.
+// currentTask returns the task in progress in the to-do list of a Claude session, or "".
 func currentTask(getenv func(string) string, session string) string {
 	if session == "" || session != filepath.Base(session) {
 		return ""
@@ -35,7 +35,7 @@ func currentTask(getenv func(string) string, session string) string {
 		Status     string `json:"status"`
 		ActiveForm string `json:"activeForm"`
 	}
-	_ = json.Unmarshal(data, &todos) // entries of another form are left empty
+	_ = json.Unmarshal(data, &todos) // entries of another form stay empty
 	for _, t := range todos {
 		if t.Status == "in_progress" {
 			return t.ActiveForm
@@ -44,7 +44,7 @@ func currentTask(getenv func(string) string, session string) string {
 	return ""
 }
 
-// globQuote makes a path a pattern that matches only itself.
+// globQuote returns a pattern that matches only the path s.
 func globQuote(s string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(s)
 }

@@ -6,7 +6,7 @@ import (
 	"greenlight/internal/term"
 )
 
-// The scale is GSD's: what the client keeps for compacting isn't there to be used.
+// The scale is GSD's: the part that the client reserves for compacting doesn't count as usable.
 func TestContextScale(t *testing.T) {
 	for _, c := range []struct {
 		remaining float64
@@ -26,7 +26,7 @@ func TestContextScale(t *testing.T) {
 	}
 }
 
-// The account's windows and the cost are shown where the client tells of them.
+// The account's windows and the cost are shown if the client reports them.
 func TestUse(t *testing.T) {
 	for text, want := range map[string]string{
 		`{}`: "Claude",

@@ -1,11 +1,12 @@
-// Package suggest finds the word that was probably meant. It is the one measure behind every "did you mean".
+// Package suggest finds the word that was probably meant. Every "did you mean" uses it.
 package suggest
 
 import "strings"
 
-// Match returns the known word that word was probably meant to be: one that it begins, or the nearest within two edits
-// and with fewer edits than half its letters. Of words that are equally near, one with the same first letter and the
-// same length wins: people swap letters more often than they leave them out. "" if there is none.
+// Match returns the known word most similar to word: one that begins with it, or the nearest
+// within two edits and fewer edits than half its letters. Among equally near words, one with
+// the same first letter and length wins: people swap letters more often than they leave them
+// out. It returns "" if none is similar.
 func Match(word string, known []string) string {
 	best, least := "", 3*rank
 	for _, k := range known {
@@ -30,11 +31,11 @@ func Match(word string, known []string) string {
 	return best
 }
 
-// rank is more than all that decides between words of the same distance.
+// rank is greater than all that decides between words of the same distance.
 const rank = 4
 
-// Distance is the number of bytes that must be changed, inserted, deleted or swapped with their neighbor to turn a
-// into b (optimal string alignment).
+// Distance returns the number of bytes that must be changed, inserted, deleted or swapped with
+// their neighbor to turn a into b (optimal string alignment).
 func Distance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {

@@ -1,6 +1,6 @@
 package term
 
-// A Color is the SGR parameter of a color or style; Paint applies it. The empty Color changes nothing.
+// A Color is the SGR parameter of a color or style. The empty Color changes nothing.
 type Color string
 
 const (
@@ -16,7 +16,7 @@ const (
 	Orange Color = "38;5;208"
 )
 
-// Paint puts sanitized text into a color.
+// Paint colors sanitized text.
 func (c Color) Paint(text string) string {
 	if text == "" || c == "" {
 		return text
@@ -24,8 +24,9 @@ func (c Color) Paint(text string) string {
 	return "\x1b[" + string(c) + "m" + text + "\x1b[0m"
 }
 
-// ColorWanted says whether text may be colored: NO_COLOR and TERM=dumb forbid it, then CLICOLOR_FORCE demands it, then
-// CLICOLOR=0 forbids it, and otherwise it depends on whether the output is a terminal.
+// ColorWanted reports whether text may be colored: NO_COLOR and TERM=dumb forbid it, then
+// CLICOLOR_FORCE demands it, then CLICOLOR=0 forbids it; otherwise it depends on whether the
+// output is a terminal.
 func ColorWanted(getenv func(string) string, terminal bool) bool {
 	switch force := getenv("CLICOLOR_FORCE"); {
 	case getenv("NO_COLOR") != "", getenv("TERM") == "dumb":

@@ -1,5 +1,6 @@
-// Package term lays text out for a terminal: how wide it is, where it is cut or wrapped, and its colors. Text from
-// files must have passed package sanitize first. The package prints nothing and asks the terminal nothing.
+// Package term lays out text for a terminal: its width, where to cut or wrap it, and its
+// colors. Text from files must be sanitized first, see package sanitize. The package prints
+// nothing and doesn't query the terminal.
 package term
 
 import (
@@ -10,14 +11,14 @@ import (
 	"github.com/clipperhouse/displaywidth"
 )
 
-// columns counts as terminals do: by grapheme cluster, with escape sequences taking no column.
+// columns counts as terminals do: by grapheme cluster; escape sequences take no column.
 var columns = displaywidth.Options{ControlSequences: true}
 
-// Width is the number of columns that s takes: two for most CJK characters and emoji, none for combining marks and
-// escape sequences.
+// Width returns the number of columns of s: two for most CJK characters and emoji, none for
+// combining marks and escape sequences.
 func Width(s string) int { return columns.String(s) }
 
-// Truncate cuts s to at most width columns; what was cut ends in "…".
+// Truncate cuts s to at most width columns; cut text ends in "…".
 func Truncate(s string, width int) string {
 	if width <= 0 {
 		return ""
@@ -25,13 +26,14 @@ func Truncate(s string, width int) string {
 	return columns.TruncateString(s, width, "…")
 }
 
-// Cut is the start of s, at most width columns.
+// Cut returns the start of s, at most width columns.
 func Cut(s string, width int) string { return columns.TruncateString(s, max(width, 0), "") }
 
-// Pad fills s up with spaces to width columns. A wider s is returned unchanged.
+// Pad pads s with spaces to width columns. A wider s is returned unchanged.
 func Pad(s string, width int) string { return s + strings.Repeat(" ", max(width-Width(s), 0)) }
 
-// OneLine makes text from a file one safe line of at most width columns, without reading more of it than that needs.
+// OneLine turns text from a file into one safe line of at most width columns. It reads only as
+// much of it as it needs.
 func OneLine(s string, width int) string {
 	if limit := 8 * width; len(s) > limit { // no character that takes a column is longer
 		s = strings.ToValidUTF8(s[:limit], "")

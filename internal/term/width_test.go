@@ -6,7 +6,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// East Asian characters and emoji take two columns, whatever number of code points they are.
+// East Asian characters and emoji take two columns, for any number of code points.
 func TestWidth(t *testing.T) {
 	for s, want := range map[string]int{
 		"": 0, "abc": 3, "é": 1, "e\u0301": 1, "日本語": 6, "한글": 4, "🙂": 2, "👨‍👩‍👧": 2, "\x1b[31mred\x1b[0m": 3, "…": 1,

@@ -2,12 +2,13 @@ package term
 
 import "strings"
 
-// MaxProse is the longest line of prose on a screen that is wider: longer ones are hard to read.
+// MaxProse is the width of prose on a wider screen: longer lines are hard to read.
 const MaxProse = 100
 
-// Wrap breaks a line between words so that no part is wider than width columns; the parts that follow are indented by
-// hang. A word stays whole however long it is, because a broken id or path can't be copied; but text in characters of two columns,
-// such as Chinese, has no spaces and is broken between them. A width of 0 is no limit.
+// Wrap breaks a line between words so that no part is wider than width columns; continuation
+// lines are indented by hang. It never breaks a long word, because a broken id or path can't be
+// copied; but text in characters of two columns, such as Chinese, has no spaces and is broken
+// between characters. A width of 0 is no limit.
 func Wrap(line string, width, hang int) string {
 	if width <= 0 || Width(line) <= width {
 		return line
@@ -19,8 +20,8 @@ func Wrap(line string, width, hang int) string {
 	return WrapWords(line[:len(line)-len(body)], strings.Fields(body), width, hang)
 }
 
-// WrapColumn puts a text on lines of at most width columns, all of them behind the column of lead, where that leaves half of the width.
-// A width of 0 is no limit.
+// WrapColumn puts a text on lines of at most width columns, all aligned behind lead if that
+// leaves half of the width. A width of 0 is no limit.
 func WrapColumn(lead, text string, width int) string {
 	if width == 0 || Width(lead)+Width(text) <= width {
 		return lead + text
@@ -28,8 +29,8 @@ func WrapColumn(lead, text string, width int) string {
 	return WrapWords(lead, strings.Fields(text), width, min(Width(lead), width/2))
 }
 
-// WrapWords puts words on lines of at most width columns, unless a single word is wider; the first line begins with
-// lead, the others are indented by hang.
+// WrapWords puts words on lines of at most width columns, unless a single word is wider. The
+// first line begins with lead, the others are indented by hang.
 func WrapWords(lead string, words []string, width, hang int) string {
 	var b strings.Builder
 	b.WriteString(lead)
@@ -53,13 +54,14 @@ func WrapWords(lead string, words []string, width, hang int) string {
 	return b.String()
 }
 
-// parts are those of a word that a line may be broken between: where it is wider than a line, its characters of two columns.
+// parts splits a word where a line may break: at its characters of two columns, if the word is
+// wider than a line.
 func parts(word string, width int) []string {
 	if Width(word) <= width {
 		return []string{word}
 	}
 	var list []string
-	whole := false // the last part may get longer
+	whole := false // the last part may grow
 	for g := columns.StringGraphemes(word); g.Next(); {
 		if wide := Width(g.Value()) == 2; wide || !whole {
 			list, whole = append(list, g.Value()), !wide
@@ -70,8 +72,8 @@ func parts(word string, width int) []string {
 	return list
 }
 
-// WrapLines wraps each line of a text that already has a layout: continuation lines are aligned with the line's own
-// first word, or with the text of a list item, and table rows stay whole.
+// WrapLines wraps each line of a text that already has a layout: continuation lines are aligned
+// with the line's first word or the text of a list item, and table rows stay whole.
 func WrapLines(text string, width int) string {
 	if width <= 0 {
 		return text
@@ -91,8 +93,8 @@ func WrapLines(text string, width int) string {
 	return strings.Join(lines, "\n")
 }
 
-// Reflow lays prose out for a screen of width columns: line breaks within a paragraph are dropped, indented lines are
-// kept as they are. With a width of 0 the text keeps its own lines.
+// Reflow lays out prose for a screen of width columns: it drops line breaks within a paragraph
+// and keeps indented lines. With a width of 0 it keeps all lines.
 func Reflow(text string, width int) string {
 	text = strings.TrimSpace(text)
 	if width <= 0 {
@@ -109,13 +111,13 @@ func Reflow(text string, width int) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// A Paragraph is one block of prose on a single line, or indented lines that keep their layout.
+// A Paragraph is a block of prose on a single line, or indented lines that keep their layout.
 type Paragraph struct {
 	Text     string
 	Verbatim bool
 }
 
-// Paragraphs splits prose at blank lines and where indentation begins or ends.
+// Paragraphs splits prose at blank lines and at changes of indentation.
 func Paragraphs(text string) []Paragraph {
 	var list []Paragraph
 	gap := true

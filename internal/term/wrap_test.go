@@ -8,7 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Whatever the text and the screen, no word is lost or broken, and a line that is too wide is one word.
+// For any text and screen, no word is lost or broken, and a line that is too wide is a single
+// word.
 func TestWrap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		line := rapid.StringMatching(`( {0,30}[a-zé,]{1,12}){0,8} ?`).Draw(t, "line")
@@ -29,7 +30,8 @@ func TestWrap(t *testing.T) {
 	})
 }
 
-// Text without spaces in characters of two columns is broken between them, and no line is too wide.
+// Text without spaces in characters of two columns is broken between them, and no line is too
+// wide.
 func TestWrapWide(t *testing.T) {
 	for _, tt := range []struct {
 		line string
@@ -58,7 +60,8 @@ func TestWrapWide(t *testing.T) {
 	})
 }
 
-// What is broken stands in its column, behind what leads it; a screen that is too narrow for that gives it half.
+// Broken text is aligned in its column behind the lead; on a screen that is too narrow for
+// that, it gets half.
 func TestWrapColumn(t *testing.T) {
 	const lead, text = "18:02  注文  ", "done: 6 tests,  verified"
 	for width, want := range map[int]string{

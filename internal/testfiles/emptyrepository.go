@@ -9,8 +9,9 @@ import (
 	"sync"
 )
 
-// EmptyRepository makes a directory an empty git repository on a branch, of a person "t", whose git doesn't collect garbage by itself. Only the
-// first one takes a git: tests make hundreds.
+// EmptyRepository turns a directory into an empty git repository on a branch, with the user "t"
+// and automatic garbage collection off. Only the first call runs git, because tests make
+// hundreds of repositories.
 func EmptyRepository(dir, branch string) error {
 	made, err := skeleton()
 	if err != nil {
@@ -24,7 +25,7 @@ func EmptyRepository(dir, branch string) error {
 	return put(dir, ".git/HEAD", "ref: refs/heads/"+branch+"\n")
 }
 
-// skeleton is what git makes of an empty directory, by paths as Put takes them.
+// skeleton holds the files that git creates in an empty directory, by paths as for Put.
 var skeleton = sync.OnceValues(func() (made map[string]string, err error) {
 	dir, err := os.MkdirTemp("", "repository")
 	if err != nil {

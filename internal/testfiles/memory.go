@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// Run runs a package's tests with their temporary files in memory, where there is room and TMPDIR doesn't say otherwise: on disk those that
-// make repositories take several times as long. More of them run at a time than there are processors. It returns the exit code.
+// Run runs a package's tests with their temporary files in memory, if there is room and TMPDIR
+// isn't set: tests that make repositories take several times as long on disk. More tests run in
+// parallel than there are processors. It returns the exit code.
 func Run(m *testing.M) int {
 	Overlap()
 	dir := Memory()
@@ -21,15 +22,16 @@ func Run(m *testing.M) int {
 	return m.Run()
 }
 
-// Overlap has more parallel tests run at a time than there are processors, for packages whose tests wait for processes. It is for TestMain;
-// -parallel says otherwise.
+// Overlap makes more parallel tests run than there are processors, for packages whose tests
+// wait for processes. Call it from TestMain; -parallel takes precedence.
 func Overlap() {
 	if err := flag.Set("test.parallel", strconv.Itoa(runtime.GOMAXPROCS(0)+4)); err != nil {
 		panic(err)
 	}
 }
 
-// Memory makes a directory in memory, "" where there is no room or TMPDIR says where temporary files belong. The caller removes it.
+// Memory creates a directory in memory. It returns "" if there is no room or TMPDIR is set. The
+// caller removes the directory.
 func Memory() string {
 	if os.Getenv("TMPDIR") != "" || !roomInMemory() {
 		return ""

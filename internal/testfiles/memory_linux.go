@@ -4,7 +4,7 @@ import "syscall"
 
 const (
 	memory  = "/dev/shm"
-	enough  = 3 << 30 // bytes that must be free: tests share them with whatever else runs
+	enough  = 3 << 30 // bytes that must be free: other programs share them
 	noExec  = 0x8     // ST_NOEXEC: tests start programs there
 	tmpfsID = 0x01021994
 )

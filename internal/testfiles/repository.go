@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Repository returns the root of this repository: the directory above the test's with go.mod.
+// Repository returns the root of this repository: the directory with go.mod above the test's.
 func Repository(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -25,9 +25,10 @@ func Repository(t testing.TB) string {
 	}
 }
 
-// Corpus returns the real state files and directories that match the patterns, such as "gsd/*.md",
-// and skips the test if there are none. They aren't part of the repository: GREENLIGHT_CORPUS names
-// their directory (default ../shared/corpus, seen from the repository's root).
+// Corpus returns the real state files and directories that match the patterns, such as
+// "gsd/*.md", and skips the test if there are none. They aren't part of the repository:
+// GREENLIGHT_CORPUS names their directory (default ../shared/corpus, relative to the
+// repository's root).
 func Corpus(t testing.TB, patterns ...string) []string {
 	t.Helper()
 	dir := os.Getenv("GREENLIGHT_CORPUS")

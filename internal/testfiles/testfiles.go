@@ -1,4 +1,4 @@
-// Package testfiles writes and reads trees of files. For tests alone.
+// Package testfiles writes and reads trees of files. Only tests use it.
 package testfiles
 
 import (
@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Make writes files, by their paths with slashes, into a new directory and returns that.
+// Make writes files, by their slash-separated paths, into a new directory and returns it.
 func Make(t testing.TB, files map[string]string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -26,7 +26,7 @@ func Write(t testing.TB, root string, files map[string]string) {
 	}
 }
 
-// Put writes a file below a directory, or makes a directory where the name ends in a slash.
+// Put writes a file below a directory, or creates a directory if the name ends in a slash.
 func Put(t testing.TB, root, name, text string) {
 	t.Helper()
 	if err := put(root, name, text); err != nil {
@@ -55,7 +55,7 @@ func Get(t testing.TB, root, name string) string {
 	return string(data)
 }
 
-// All reads all files below a directory, by their paths with slashes, but those.
+// All reads all files below a directory except but, by their slash-separated paths.
 func All(t testing.TB, root string, but ...string) map[string]string {
 	t.Helper()
 	files := map[string]string{}

@@ -14,13 +14,14 @@ import (
 	"greenlight/internal/sanitize"
 )
 
-// maxVerdicts is how many are kept: the oldest go.
+// maxVerdicts is how many verdicts are kept; the oldest are removed.
 const maxVerdicts = 256
 
-// A Cache keeps verdicts, so that nobody tests one tree twice: .greenlight/runs/verdicts. What it can't read it doesn't know.
+// A Cache stores verdicts in .greenlight/runs/verdicts, so that no tree is tested twice. It
+// ignores unreadable files.
 type Cache struct{ Dir string }
 
-// A Key is what a verdict is bound to.
+// A Key is what a verdict depends on.
 type Key struct {
 	Tree      string // without state files
 	Command   string
@@ -30,7 +31,7 @@ type Key struct {
 
 func (k Key) file() string { return hash(k.Tree, k.Command, k.Dir, k.Toolchain) + ".json" }
 
-// Key is what the verdict is bound to.
+// Key returns what the verdict depends on.
 func (v *Verdict) Key() Key { return Key{v.Tree, v.Command, v.Dir, v.Toolchain} }
 
 // Get returns the verdict on a tree; nil if it isn't known.
@@ -52,14 +53,15 @@ func (c Cache) Get(k Key) *Verdict {
 	return &v
 }
 
-// lasts says whether the same command would end in the same way again: a time limit and a signal come from outside. So may any other
-// failure of which nobody knows that tests ran: a network that was down, a port that was taken, a program that isn't there.
+// lasts reports whether the same command would end the same way again. Time limits and signals
+// have external causes, and so may any other failure without evidence that tests ran: a network
+// that was down, a port in use, a missing program.
 func (v *Verdict) lasts() bool {
 	ran := v.Green() || v.Failed != nil && *v.Failed > 0
 	return ran && v.ExitCode != nil && !v.TimedOut && v.Signal == "" && v.Tree != ""
 }
 
-// Put remembers a verdict, if it is one that lasts.
+// Put stores a verdict, if it lasts.
 func (c Cache) Put(v *Verdict) error {
 	if !v.lasts() {
 		return nil
@@ -77,7 +79,7 @@ func (c Cache) Put(v *Verdict) error {
 	return c.prune()
 }
 
-// prune removes the oldest files beyond the bound.
+// prune removes the oldest files beyond the limit.
 func (c Cache) prune() error {
 	entries, err := durable.ReadDir(c.Dir)
 	if err != nil || len(entries) <= maxVerdicts {

@@ -11,15 +11,16 @@ import (
 
 // A Command is the project's test command. The zero Command is none.
 type Command struct {
-	Line string   `json:"line"` // as a person sees and allows it
+	Line string   `json:"line"` // as people see and allow it
 	Argv []string `json:"argv"` // what is run
 }
 
-// IsSet says whether there is one.
+// IsSet reports whether there is a command.
 func (c Command) IsSet() bool { return len(c.Argv) > 0 }
 
-// ParseCommand reads a command line. Words are split as a shell splits them. A line that means more than words to a shell (cd web &&
-// npm test) is run by sh: it is a person's own command, and trusted as a whole.
+// ParseCommand parses a command line. It splits words like a shell. A line with more than words
+// in it (cd web && npm test) is run by sh: it is a person's own command, and trusted as a
+// whole.
 func ParseCommand(line string) (Command, error) {
 	line = strings.TrimSpace(line)
 	words, err := shellwords.Split(line)
@@ -35,7 +36,7 @@ func ParseCommand(line string) (Command, error) {
 	return Command{Line: line, Argv: words}, nil
 }
 
-// ListCommand is the command of a list of arguments, which no shell sees.
+// ListCommand returns the command for a list of arguments, run without a shell.
 func ListCommand(argv []string) (Command, error) {
 	if len(argv) == 0 {
 		return Command{}, nil
@@ -46,10 +47,11 @@ func ListCommand(argv []string) (Command, error) {
 	return Command{Line: shellwords.Join(argv), Argv: slices.Clone(argv)}, nil
 }
 
-// groups are what the groups of a pattern may be called.
+// groups are the allowed names of a pattern's groups.
 var groups = [...]string{"passed", "failed", "skipped"}
 
-// ParsePattern compiles a regular expression that finds counts in the output of a runner that gl doesn't know.
+// ParsePattern compiles a regular expression that finds counts in the output of an unknown
+// runner.
 func ParsePattern(text string) (*regexp.Regexp, error) {
 	re, err := regexp.Compile(text)
 	if err != nil {

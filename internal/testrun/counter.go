@@ -13,42 +13,46 @@ import (
 )
 
 const (
-	maxLine   = 64 << 10 // of a line are looked at
-	maxNames  = 200      // names of failing tests are kept
-	maxName   = 300      // bytes of each
-	maxLast   = 40       // last lines are kept
-	maxLastIn = 500      // bytes of each
-	maxCount  = 1 << 30  // what says that it ran more tests is no summary
+	maxLine   = 64 << 10 // bytes of a line that are examined
+	maxNames  = 200      // limit of the names of failing tests
+	maxName   = 300      // limit of each, in bytes
+	maxLast   = 40       // number of last lines kept
+	maxLastIn = 500      // limit of each, in bytes
+	maxCount  = 1 << 30  // a summary with more tests isn't one
 )
 
-// A Counter reads a test runner's output as it comes. It holds counts, some names and the last lines, whatever the output's length.
+// A Counter reads a test runner's output as it comes. It stores counts, some names and the last
+// lines, for output of any length.
 //
-// It knows runners by their summaries and not by the command, which may be make or npm. Several summaries add up: those of
-// workspaces, of crates, of several runners after each other.
+// It recognizes runners by their summaries rather than by the command, which may be make or
+// npm. Several summaries add up: those of workspaces, of crates, of several runners one after
+// another.
 type Counter struct {
-	pattern *regexp.Regexp // where a person has said how to count, nothing else counts
+	pattern *regexp.Regexp // if a person has defined how to count, only this counts
 	split   *lines.Splitter
-	heard   func(line string) // gets each line; nil for nobody
+	heard   func(line string) // called with each line; may be nil
 
 	sums    sums
 	seen    bool // a summary
-	unknown bool // some runner didn't say how many tests passed
+	unknown bool // some runner didn't report how many tests passed
 	names   names
-	last    [][]byte // a ring
-	n       int      // of all lines with something on them
+	last    [][]byte // a ring buffer
+	n       int      // number of nonblank lines
 
 	shown  failures
 	goRun  goRun
 	tap    sums
 	tapped bool
-	block  func(line string) bool // takes lines that only those before them give a meaning; false for others
-	file   string                 // of the last FAIL line of jest
-	ran    int                    // by unittest's "Ran N tests", whose second line has the rest; -1 for none
-	lists  bool                   // phpunit's list that follows is of failures
-	after  bool                   // nextest's summary came
+	// takes lines whose meaning depends on those before them; false for others
+	block func(line string) bool
+	file  string // from jest's last FAIL line
+	// from unittest's "Ran N tests", whose second line has the rest; -1 for none
+	ran   int
+	lists bool // phpunit's next list contains failures
+	after bool // nextest's summary has been read
 }
 
-// sums are how many tests there were of each kind.
+// sums are the numbers of tests of each kind.
 type sums struct{ passed, failed, skipped int }
 
 func (s *sums) add(passed, failed, skipped int) {
@@ -59,11 +63,11 @@ func (s *sums) add(passed, failed, skipped int) {
 
 func clip(n int) int { return min(max(n, 0), maxCount) }
 
-// names are those of failing tests, each once.
+// names are the names of failing tests, without duplicates.
 type names struct {
 	list []string
 	seen map[string]bool
-	lost bool // there are more than there is room for
+	lost bool // there were more than fit
 }
 
 func (n *names) add(name string) {
@@ -88,18 +92,19 @@ func (n *names) add(name string) {
 	}
 }
 
-// NewCounter returns a Counter. pattern finds the counts of a runner that gl doesn't know; nil for the runners that it does.
+// NewCounter returns a Counter. pattern finds the counts of an unknown runner; nil to use the
+// built-in runners.
 func NewCounter(pattern *regexp.Regexp) *Counter {
 	return &Counter{pattern: pattern, split: lines.NewSplitter(maxLine), ran: -1}
 }
 
-// Write takes what comes next. It never fails.
+// Write processes the next part of the output. It never fails.
 func (c *Counter) Write(data []byte) (int, error) {
 	c.split.Write(data, c.piece)
 	return len(data), nil
 }
 
-// piece takes a line; of one that is longer than the bound, its beginning.
+// piece processes a line, or the beginning of one that is too long.
 func (c *Counter) piece(p lines.Piece) {
 	if p.Rest {
 		return
@@ -115,7 +120,7 @@ func (c *Counter) piece(p lines.Piece) {
 	c.line(string(line))
 }
 
-// keep remembers a line among the last.
+// keep stores a line among the last.
 func (c *Counter) keep(line []byte) {
 	line = bytes.Clone(line[:min(len(line), maxLastIn)])
 	if c.last == nil {
@@ -125,7 +130,7 @@ func (c *Counter) keep(line []byte) {
 	c.n++
 }
 
-// Last are the last lines with something on them, safe to print.
+// Last returns the last nonblank lines, safe to print.
 func (c *Counter) Last() []string {
 	list := []string{}
 	for i := max(0, c.n-maxLast); i < c.n; i++ {
@@ -134,17 +139,17 @@ func (c *Counter) Last() []string {
 	return list
 }
 
-// Failure is what the failing tests printed, as far as their runner is known, safe to print.
+// Failure returns the output of the failing tests, if the runner is known, safe to print.
 func (c *Counter) Failure() []string { return c.shown.failure() }
 
-// Counts is what the output says of its tests.
+// Counts are the test counts according to the output.
 type Counts struct {
-	Passed, Failed, Skipped *int     // nil for unknown
+	Passed, Failed, Skipped *int     // nil if unknown
 	Failing                 []string // the names of failing tests; never nil
-	More                    bool     // more of them than there was room for
+	More                    bool     // there were more than fit
 }
 
-// Counts ends the output. Nothing may be written after it.
+// Counts ends the output and returns its counts. Don't write after calling it.
 func (c *Counter) Counts() Counts {
 	c.split.End(c.piece)
 	if c.pattern == nil {
@@ -167,13 +172,13 @@ func (c *Counter) Counts() Counts {
 	return counts
 }
 
-// summary takes what a runner said.
+// summary adds a runner's summary.
 func (c *Counter) summary(passed, failed, skipped int) {
 	c.seen = true
 	c.sums.add(passed, failed, skipped)
 }
 
-// line looks at a line without colors.
+// line processes a line without colors.
 func (c *Counter) line(line string) {
 	if c.pattern != nil {
 		c.custom(line)
@@ -199,7 +204,8 @@ func (c *Counter) line(line string) {
 	}
 }
 
-// workspace is what pnpm, turbo and others put before the lines of a package's script called test.
+// workspace matches what pnpm, turbo and others put before the output lines of a package's test
+// script.
 var workspace = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[@\w./-]+[: ]test[\w:.-]*: `)
 })
@@ -219,7 +225,7 @@ func (c *Counter) custom(line string) {
 	}
 }
 
-// number is 0 for what is none.
+// number parses a count; 0 if it isn't one.
 func number(text string) int {
 	n, err := strconv.Atoi(strings.TrimSpace(text))
 	if err != nil || n < 0 || n > maxCount {
@@ -228,7 +234,8 @@ func number(text string) int {
 	return n
 }
 
-// plain is a line without escape sequences, and without what a carriage return lets another text take the place of.
+// plain returns a line without escape sequences, and without text that a carriage return lets
+// other text overwrite.
 func plain(line []byte) []byte {
 	line = bytes.TrimRight(line, "\r")
 	if i := bytes.LastIndexByte(line, '\r'); i >= 0 {
@@ -240,19 +247,19 @@ func plain(line []byte) []byte {
 	return escapes().ReplaceAll(line, nil)
 }
 
-// escapes are the sequences that color text, move the cursor, or link.
+// escapes matches sequences that color text, move the cursor, or link.
 var escapes = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])`)
 })
 
-// goRun reads go test, whose words are unlike those of all others: it has no summary.
+// goRun parses go test, which, unlike all others, has no summary.
 type goRun struct {
 	any     bool
 	verbose bool
 	sums    sums
-	tested  bool // a package with tests succeeded, and its tests weren't listed
+	tested  bool // a package with tests succeeded without listing them
 	held    []string
-	heldN   int // of failed tests whose package is still to come
+	heldN   int // number of failed tests whose package isn't known yet
 	jsonFor map[string]bool
 }
 
@@ -291,7 +298,7 @@ func (g *goRun) line(c *Counter, line string) bool {
 	return true
 }
 
-// result takes "--- FAIL: TestX/sub (0.00s)".
+// result parses "--- FAIL: TestX/sub (0.00s)".
 func (g *goRun) result(line string) bool {
 	how, rest, ok := strings.Cut(line[len("--- "):], ": ")
 	name, took, timed := strings.Cut(rest, " (")
@@ -316,7 +323,7 @@ func (g *goRun) result(line string) bool {
 	return true
 }
 
-// flush gives the failed tests that have come the name of their package.
+// flush prefixes the pending failed tests with the name of their package.
 func (g *goRun) flush(c *Counter, pkg string) {
 	for _, name := range g.held {
 		if pkg != "" {
@@ -357,7 +364,8 @@ func (g *goRun) json(c *Counter, line string) bool {
 	return true
 }
 
-// end adds what go test said. Without -v it lists failures alone, so that the others are unknown unless there is none.
+// end adds the results of go test. Without -v it lists only failures, so the number of other
+// tests is unknown unless there are none.
 func (g *goRun) end(c *Counter) {
 	if !g.any {
 		return

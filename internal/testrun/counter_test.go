@@ -11,7 +11,7 @@ import (
 	"greenlight/internal/testrun"
 )
 
-// outputs are what runners print, with what there is to count. -1 is unknown.
+// outputs are outputs of test runners with their counts. -1 is unknown.
 var outputs = []struct {
 	name, text              string
 	passed, failed, skipped int
@@ -145,7 +145,7 @@ func TestPattern(t *testing.T) {
 	}
 }
 
-// What a Counter holds doesn't grow with the output.
+// A Counter's memory doesn't grow with the output.
 func TestCounterIsBounded(t *testing.T) {
 	c := testrun.NewCounter(nil)
 	for i := range 20_000 {
@@ -195,7 +195,7 @@ func FuzzCounter(f *testing.F) {
 	})
 }
 
-// What failing tests print is found wherever it is in the output, and nothing of the others.
+// The output of failing tests is found anywhere, and that of other tests is left out.
 func TestFailure(t *testing.T) {
 	noise := strings.Repeat("ok  \texample.com/x\t(cached)\n", 60)
 	for name, o := range map[string]struct{ text, want, not string }{

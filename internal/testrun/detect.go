@@ -11,20 +11,21 @@ import (
 	"greenlight/internal/shellwords"
 )
 
-// A Proposal is a test command that fits what is in a directory.
+// A Proposal is a test command that fits a directory.
 type Proposal struct {
 	Line string
-	Why  string // the file that speaks for it, and what it says
+	Why  string // the file that suggests it, and how
 }
 
-// Set is the command that a person sets it with.
+// Set returns the command with which a person sets it.
 func (p Proposal) Set() string { return "gl settings set test.command " + shellwords.Quote(p.Line) }
 
 // maxManifest is how much of a manifest is read.
 const maxManifest = 1 << 20
 
-// Detect proposes a test command by what is in the project's directory; ok is false where nothing tells. It runs nothing. What a
-// person wrote down to be run (a Makefile's target, a script) comes before what the language suggests.
+// Detect proposes a test command based on the files in the project's directory; ok is false if
+// nothing suggests one. It runs nothing. Commands that a person has defined (a Makefile's
+// target, a script) take precedence over the language's defaults.
 func Detect(dir string) (p Proposal, ok bool) {
 	look := looker(dir)
 	for _, s := range signs {
@@ -35,7 +36,7 @@ func Detect(dir string) (p Proposal, ok bool) {
 	return Proposal{}, false
 }
 
-// signs are in the order in which they count. Each returns "" where it says nothing.
+// signs are checked in order. Each returns "" if it doesn't apply.
 var signs = [...]func(looker) (line, why string){
 	func(l looker) (string, string) {
 		return l.says("Makefile", `(?m)^test *:([^=]|$)`, "make test", "has a target test")
@@ -80,7 +81,7 @@ var signs = [...]func(looker) (line, why string){
 	func(l looker) (string, string) { return l.has("pubspec.yaml", "dart test") },
 }
 
-// A looker looks into a directory.
+// A looker examines a directory.
 type looker string
 
 func (l looker) is(name string) bool {
@@ -88,10 +89,11 @@ func (l looker) is(name string) bool {
 	return err == nil
 }
 
-// text is a file's; "" where it can't be read.
+// text returns a file's content; "" if it can't be read.
 func (l looker) text(name string) string {
 	path := filepath.Join(string(l), name)
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() { // a pipe would never end
+	// a pipe might never end
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return ""
 	}
 	data, _ := durable.ReadNamed(path, maxManifest)
@@ -119,10 +121,10 @@ func (l looker) says(name, re, line, what string) (string, string) {
 	return line, name + " " + what
 }
 
-// packageJSON takes the script called test, unless it is the one that npm init writes, with the package manager whose lock file
-// is there.
+// packageJSON proposes the script called test, unless it is the default of npm init, run by the
+// package manager whose lock file exists.
 func (l looker) packageJSON() (string, string) {
-	var file map[string]any // its keys are read as they are written
+	var file map[string]any // a map keeps keys case-sensitive
 	if json.Unmarshal([]byte(l.text("package.json")), &file) != nil {
 		return "", ""
 	}
@@ -150,7 +152,8 @@ func (l looker) packageJSON() (string, string) {
 	return manager + " test", "package.json has a script test"
 }
 
-// python takes pytest where its configuration or files for it are, run by the project's package manager.
+// python proposes pytest if its configuration or test files exist, run by the project's package
+// manager.
 func (l looker) python() (string, string) {
 	why := ""
 	switch {

@@ -9,28 +9,29 @@ import (
 	"greenlight/internal/sanitize"
 )
 
-// What a person, and the agent that is to put it right, must see of a red run is what the failing tests printed. The end of the output is often
-// something else: the packages that passed, a summary, a stack of npm's.
+// To a person, and to the agent that is to fix it, the important part of a red run is the
+// output of the failing tests. The end of the output is often something else: the packages that
+// passed, a summary, npm's stack trace.
 
 const (
-	maxFailure = 80 // lines of failures are kept
-	maxEach    = 25 // of each
-	maxBefore  = 10 // lines that a test printed before its runner said that it failed
+	maxFailure = 80 // number of lines kept for all failures
+	maxEach    = 25 // for each failure
+	maxBefore  = 10 // output lines of a test before its runner reported the failure
 )
 
 // failures collects the lines that show failures.
 type failures struct {
 	lines  []string
-	left   int // of the failure that is being told
+	left   int // in the current failure
 	end    func(string) bool
-	before []string // what the test has printed that runs, of go test -v
+	before []string // output of the running test, with go test -v
 	runs   bool
-	more   bool // there was no room for all
+	more   bool // not all lines fit
 }
 
-// A shape is how a runner tells of a failure.
+// A shape is how a runner reports a failure.
 type shape struct {
-	hint       string // a line without it doesn't begin one
+	hint       string // a line without it doesn't begin a failure
 	begin, end *regexp.Regexp
 }
 
@@ -59,7 +60,7 @@ var shapes = sync.OnceValue(func() []shape {
 	}
 })
 
-// line takes a line of the output, without colors.
+// line processes a line of output without colors.
 func (x *failures) line(line []byte) {
 	if len(bytes.TrimSpace(line)) == 0 {
 		return
@@ -99,7 +100,7 @@ func (x *failures) take(lines ...string) {
 	}
 }
 
-// failure is what the failing tests printed, as far as the runner is known; never nil.
+// failure returns the output of the failing tests, if the runner is known; never nil.
 func (x *failures) failure() []string {
 	list := append([]string{}, x.lines...)
 	if x.more {
@@ -108,8 +109,8 @@ func (x *failures) failure() []string {
 	return list
 }
 
-// Shown are the lines of a red run that people and agents see: what the failing tests printed, or the last lines of the output where gl doesn't
-// know the runner.
+// Shown returns the lines of a red run that people and agents see: the output of the failing
+// tests or, for an unknown runner, the last lines.
 func (v *Verdict) Shown() []string {
 	if len(v.Failure) > 0 {
 		return v.Failure

@@ -7,14 +7,14 @@ import (
 	"sync"
 )
 
-// A rule takes the lines that its expression matches.
+// A rule handles the lines that match its expression.
 type rule struct {
-	hint string // that the line must have: most lines are told by that alone
+	hint string // substring that the line must contain, which quickly excludes most lines
 	re   *regexp.Regexp
 	take func(c *Counter, m []string)
 }
 
-// kinds are the words by which runners count.
+// kinds maps the words that runners use for counts.
 var kinds = map[string]int{
 	"passed": 0, "pass": 0, "passing": 0, "xpassed": 0, "flaky": 0,
 	"failed": 1, "fail": 1, "failing": 1, "failure": 1, "failures": 1, "error": 1, "errors": 1, "timed out": 1, "exec failed": 1,
@@ -25,13 +25,14 @@ var kinds = map[string]int{
 	"properties": 4, "property": 4,
 }
 
-// numbered finds "3 passed", worded "Failures: 3" and "failures=3".
+// numbered finds "3 passed"; worded finds "Failures: 3" and "failures=3".
 var (
 	numbered = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(\d+) (timed out|exec failed|did not run|[a-z]+)`) })
 	worded   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`([A-Za-z]+(?: run)?)[:=] *(\d+)`) })
 )
 
-// tally adds up a summary in which each number stands beside its word. Where nothing says how many passed, it is what is left.
+// tally adds a summary in which each number is next to its word. If it doesn't say how many
+// passed, they are the rest.
 func (c *Counter) tally(text string) {
 	var found [5]int
 	var had [5]bool
@@ -53,7 +54,7 @@ func (c *Counter) tally(text string) {
 	c.summary(found[0], found[1], found[2])
 }
 
-// rules lists them; the first that matches takes the line.
+// rules lists the rules; the first that matches a line handles it.
 var rules = sync.OnceValue(func() []rule {
 	whole := func(c *Counter, m []string) { c.tally(m[0]) }
 	part := func(c *Counter, m []string) { c.tally(m[1]) }
@@ -71,10 +72,11 @@ var rules = sync.OnceValue(func() []rule {
 	inner := regexp.MustCompile(`\([^)]*\)`)
 	on("Summary [", `^\s*Summary \[[^\]]*\]\s+(?:\d+/)?\d+ tests? run: (.*)$`, func(c *Counter, m []string) {
 		c.after = true
-		c.tally(inner.ReplaceAllString(m[1], "")) // 3 passed (1 slow, 1 flaky)
+		c.tally(inner.ReplaceAllString(m[1], "")) // as in "3 passed (1 slow, 1 flaky)"
 	})
 	on(" [", `^\s*(?:TRY \d+ )?(?:FAIL|TIMEOUT|ABORT|SIG[A-Z]+) \[[^\]]*\] (?:\([^)]*\) )?(.+)$`, func(c *Counter, m []string) {
-		if c.after || !strings.HasPrefix(strings.TrimSpace(m[0]), "TRY ") { // a try that fails may be followed by one that doesn't
+		// a failed try may be followed by a successful one
+		if c.after || !strings.HasPrefix(strings.TrimSpace(m[0]), "TRY ") {
 			c.names.add(m[1])
 		}
 	})
@@ -89,12 +91,13 @@ var rules = sync.OnceValue(func() []rule {
 			c.names.add(text)
 		}
 	})
-	// vitest; and the file that jest is about to tell of
+	// vitest; also the file that jest's next lines are about
 	on("Tests", `^\s*Tests  +((?:\d+ [a-z]+ \| )*\d+ [a-z]+(?: [a-z]+)?) \(\d+\)`, part)
 	on("Tests", `^\s*Tests  +no tests`, none)
 	on("FAIL", `^\s*FAIL +(.+?)(?: \([\d.]+ m?s\))?$`, func(c *Counter, m []string) {
 		c.file = m[1]
-		if file, again, ok := strings.Cut(strings.TrimSuffix(m[1], " ]"), " [ "); ok && file == again { // the file can't be loaded
+		// the file can't be loaded
+		if file, again, ok := strings.Cut(strings.TrimSuffix(m[1], " ]"), " [ "); ok && file == again {
 			c.names.add(file)
 		} else if strings.Contains(m[1], " > ") {
 			c.names.add(m[1])
@@ -160,7 +163,7 @@ var rules = sync.OnceValue(func() []rule {
 	return list
 })
 
-// unittest takes the second line of Python's summary: the first has said how many tests there were.
+// unittest processes the second line of Python's summary; the first has the number of tests.
 func (c *Counter) unittest(text string) {
 	if c.ran < 0 {
 		return
@@ -169,7 +172,8 @@ func (c *Counter) unittest(text string) {
 	c.ran = -1
 }
 
-// tapLine counts a line of TAP, for runners that have no summary; those inside others are parts of them.
+// tapLine counts a line of TAP, for runners without a summary; nested lines are parts of
+// others.
 func (c *Counter) tapLine(m []string) {
 	indent, result, name, directive := m[1], m[2], m[3], strings.ToLower(m[4])
 	failed := result == "not ok" && directive == ""
@@ -190,10 +194,11 @@ func (c *Counter) tapLine(m []string) {
 	}
 }
 
-// maxTitles is how many lines a name may have in mocha's list.
+// maxTitles is the maximum number of lines of a name in mocha's list.
 const maxTitles = 10
 
-// mochaList reads the list behind "N failing", in which a name has a line for each suite around the test, the last with a colon.
+// mochaList parses the list after "N failing", in which a name has a line for each suite around
+// the test, the last with a colon.
 func (c *Counter) mochaList() func(string) bool {
 	var titles []string
 	return func(line string) bool {
@@ -220,7 +225,7 @@ func (c *Counter) mochaList() func(string) bool {
 
 var mochaTitle = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^ +\d+\) (.+)$`) })
 
-// minitestName reads the line behind "1) Failure:".
+// minitestName parses the line after "1) Failure:".
 func (c *Counter) minitestName() func(string) bool {
 	return func(line string) bool {
 		c.block = nil

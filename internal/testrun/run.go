@@ -1,5 +1,6 @@
-// Package testrun runs a project's tests and says how they went: the verdict, which is bound to a tree. It counts tests by what
-// their runner prints, remembers verdicts, and knows which command fits a project that has none.
+// Package testrun runs a project's tests and reports the verdict, which is bound to a tree. It
+// counts tests from their runner's output, caches verdicts, and proposes a command for a
+// project without one.
 package testrun
 
 import (
@@ -23,44 +24,53 @@ import (
 	"greenlight/internal/words"
 )
 
-// A Verdict is how the tests went on one tree.
+// A Verdict is the result of the tests on one tree.
 type Verdict struct {
-	SchemaVersion int       `json:"schema_version"` // 1
-	Tree          string    `json:"tree"`           // without state files
-	Command       string    `json:"command"`        // as a person has allowed it
-	Dir           string    `json:"dir"`            // in which it ran, relative to the tree's top; "" for the top
-	Toolchain     string    `json:"toolchain"`      // opaque: see Toolchain
-	ExitCode      *int      `json:"exit_code"`      // null if a signal ended it, or gl because its time was over
-	TimedOut      bool      `json:"timed_out"`
-	Signal        string    `json:"signal"` // that ended it; "" for none
-	Seconds       float64   `json:"seconds"`
-	Passed        *int      `json:"passed"` // null if the runner doesn't tell, or gl doesn't know its output
-	Failed        *int      `json:"failed"`
-	Skipped       *int      `json:"skipped"`
-	Failing       []string  `json:"failing"`      // the names of failing tests, as far as the runner tells; not more than 200
-	FailingMore   bool      `json:"failing_more"` // there were more of them
-	Last          []string  `json:"last"`         // the last lines of its output
-	Failure       []string  `json:"failure"`      // of a red run: what the failing tests printed; empty where gl doesn't know the runner
-	Reason        string    `json:"reason"`       // the line of its output that says most about its end
-	Log           string    `json:"log"`          // path of its output, relative to the project's root
-	At            time.Time `json:"at"`           // when it began
-	Flaky         []string  `json:"flaky"`        // tests that failed on this tree, and then didn't
+	SchemaVersion int    `json:"schema_version"` // 1
+	Tree          string `json:"tree"`           // without state files
+	Command       string `json:"command"`        // as a person has allowed it
+	// where it ran, relative to the tree's top; "" for the top
+	Dir       string `json:"dir"`
+	Toolchain string `json:"toolchain"` // opaque: see Toolchain
+	// null if it was ended by a signal, or by gl at its time limit
+	ExitCode *int    `json:"exit_code"`
+	TimedOut bool    `json:"timed_out"`
+	Signal   string  `json:"signal"` // the signal that ended it; "" for none
+	Seconds  float64 `json:"seconds"`
+	// null if the runner doesn't report it, or gl doesn't know its output
+	Passed  *int `json:"passed"`
+	Failed  *int `json:"failed"`
+	Skipped *int `json:"skipped"`
+	// the names of failing tests, if the runner reports them; at most 200
+	Failing     []string `json:"failing"`
+	FailingMore bool     `json:"failing_more"` // there were more
+	Last        []string `json:"last"`         // the last lines of its output
+	// of a red run: the output of the failing tests; empty if gl doesn't know the runner
+	Failure []string `json:"failure"`
+	// the most informative line of its output about how it ended
+	Reason string `json:"reason"`
+	// path of its output, relative to the project's root
+	Log string    `json:"log"`
+	At  time.Time `json:"at"` // when it began
+	// tests that failed on this tree, and then passed
+	Flaky []string `json:"flaky"`
 
-	Caches []string `json:"caches,omitempty"` // directories in which earlier runs have left what this one may have used
+	// directories with results of earlier runs that this one may have used
+	Caches []string `json:"caches,omitempty"`
 }
 
-// Green says whether the tests passed. Without any test they did, and Passed is 0.
+// Green reports whether the tests passed. A run without tests passes, with Passed 0.
 func (v *Verdict) Green() bool {
 	return v != nil && v.ExitCode != nil && *v.ExitCode == 0 && !v.TimedOut && v.Signal == ""
 }
 
-// Named says whether the names of failing tests account for every failure. Then a failure can be told from one that was there
-// before.
+// Named reports whether the names of failing tests account for every failure. If so, new
+// failures can be distinguished from earlier ones.
 func (v *Verdict) Named() bool {
 	return v != nil && !v.TimedOut && v.Signal == "" && !v.FailingMore && v.Failed != nil && *v.Failed > 0 && len(v.Failing) >= *v.Failed
 }
 
-// How says how a run that isn't green has ended.
+// How describes how a run that isn't green ended.
 func (v *Verdict) How(limit string) string {
 	res := command.Result{TimedOut: v.TimedOut, Signal: v.Signal, Last: v.Reason}
 	if n := len(v.Failing); n > 0 {
@@ -73,7 +83,7 @@ func (v *Verdict) How(limit string) string {
 	return res.How(limit)
 }
 
-// Count is what a green verdict says: "42 tests".
+// Count returns the count of a green verdict: "42 tests".
 func (v *Verdict) Count() string {
 	if v.Passed == nil {
 		return "tests passed"
@@ -81,7 +91,8 @@ func (v *Verdict) Count() string {
 	return words.Count(*v.Passed, "test")
 }
 
-// FailedCount is how many tests of a red verdict failed, as far as its runner counts or names them; 0 for unknown.
+// FailedCount returns how many tests of a red verdict failed, if its runner counts or names
+// them; 0 if unknown.
 func (v *Verdict) FailedCount() int {
 	n := len(v.Failing)
 	if v.Failed != nil {
@@ -90,40 +101,43 @@ func (v *Verdict) FailedCount() int {
 	return n
 }
 
-// Duration is how long the tests took.
+// Duration returns how long the tests took.
 func (v *Verdict) Duration() time.Duration {
 	return time.Duration(math.Round(v.Seconds * float64(time.Second)))
 }
 
 // A Spec is a run of the tests.
 type Spec struct {
-	Self      string // path of gl: see command.Spec
-	Command   Command
-	Root      string // the project's; Log is named relative to it
-	Top       string // of the tree that is tested
-	Dir       string // where the command runs: Top, or below it
-	Env       []string
-	Files     []*os.File                                  // that the tests inherit
-	Box       func(command.Program) (*command.Box, error) // makes their sandbox; nil for none
-	Limit     time.Duration                               // 0 for none
-	Pattern   *regexp.Regexp                              // how to count; nil for the runners that gl knows
+	Self    string // path of gl: see command.Spec
+	Command Command
+	Root    string // the project's root, to which the path of Log is relative
+	Top     string // top of the tested tree
+	Dir     string // working directory: Top, or below it
+	Env     []string
+	Files   []*os.File                                  // inherited by the tests
+	Box     func(command.Program) (*command.Box, error) // creates their sandbox; nil for none
+	Limit   time.Duration                               // 0 for none
+	// how to count; nil to use the built-in runners
+	Pattern   *regexp.Regexp
 	Tree      string
 	Toolchain string
 	Log       string            // path of a log for the output; "" for none
-	Line      func(line string) // gets each line as it comes, safe to print; nil for nobody
+	Line      func(line string) // called with each line as it comes, safe to print; may be nil
 	Started   func(proc.ID) error
 	Caches    []string // for Verdict.Caches
 
-	// Mark tells the run from others of the project that take place at the same time, and is the same for those that take place one after the
-	// other: what one of them has left running is found by it. "" is Dir.
+	// Mark distinguishes the run from concurrent runs in the project, and is the same for
+	// consecutive ones: it identifies processes that they have left running. "" means Dir.
 	Mark string
 }
 
-// MarkOf is the variable, "NAME=value", that tests of the project carry, for a Spec with this mark.
+// MarkOf returns the variable, "NAME=value", in the environment of tests run by a Spec with
+// this mark.
 func MarkOf(root, mark string) string { return environ.MarksOf(root) + mark }
 
-// Run runs the tests to their end, in a session of their own with nothing to read and without the variables of a claim. How they
-// went is the verdict; an error means that there is none: they couldn't be started, or ctx is over.
+// Run runs the tests to their end, in a session of their own, with nothing to read and without
+// the variables of a claim. It returns the verdict; an error means that there is none, because
+// they couldn't be started or ctx is over.
 func Run(ctx context.Context, s Spec) (*Verdict, error) {
 	out := output{count: NewCounter(s.Pattern)}
 	v := &Verdict{SchemaVersion: 1, Tree: s.Tree, Command: s.Command.Line, Dir: paths.Relative(s.Top, s.Dir), Toolchain: s.Toolchain,
@@ -163,7 +177,7 @@ func Run(ctx context.Context, s Spec) (*Verdict, error) {
 	return v, nil
 }
 
-// output goes to the log as it is, and to the counter.
+// output copies the output verbatim to the log and to the counter.
 type output struct {
 	log   *logfile.Writer
 	count *Counter
@@ -171,12 +185,12 @@ type output struct {
 
 func (o *output) Write(data []byte) (int, error) {
 	if o.log != nil {
-		o.log.Write(data) // a full disk is no reason to end the tests
+		o.log.Write(data) // a full disk must not end the tests
 	}
 	return o.count.Write(data)
 }
 
-// tellLeft notes in the log what the tests left running.
+// tellLeft logs the processes that the tests left running.
 func (o *output) tellLeft(res command.Result) {
 	if o.log == nil {
 		return
@@ -189,15 +203,15 @@ func (o *output) tellLeft(res command.Result) {
 	}
 }
 
-// excerpt is a line as it is shown.
+// excerpt returns a line for display.
 func excerpt(line []byte) string { return sanitize.Text(string(line[:min(len(line), 4096)])) }
 
-// failing is what a line says that tells of a failure, in the words of most runners.
+// failing matches the words that most runners use for a failure.
 var failing = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)\b(fail(s|ed|ures?|ing)?|errors?|not ok|panic|assert\w*)\b|✗|✖|✕|×`)
 })
 
-// decisive is the last line that tells of a failure; that last one which says anything where none does.
+// decisive returns the last line that reports a failure, or last if there is none.
 func decisive(lines []string, last string) string {
 	for _, line := range slices.Backward(lines) {
 		if failing().MatchString(line) {

@@ -16,7 +16,7 @@ import (
 	"greenlight/internal/testrun"
 )
 
-// The test binary is gl when it is called so: gates are real processes.
+// TestMain makes the test binary act as gl when it is called as gl: gates are real processes.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "gl" && len(os.Args) > 1 && os.Args[1] == command.GateArg {
 		os.Exit(command.Gate(os.Args[2:]))
@@ -208,7 +208,7 @@ func TestCache(t *testing.T) {
 			t.Errorf("%+v is known", k)
 		}
 	}
-	// Neither what can't be found again, nor a failure of which nobody knows that tests ran.
+	// Not kept: a verdict without a key, and a failure in which possibly no test ran.
 	none := verdict("none", 1)
 	none.Failed = new(int)
 	for _, v := range []*testrun.Verdict{verdict("", 0), verdict("network", 1), none} {
@@ -217,7 +217,7 @@ func TestCache(t *testing.T) {
 		}
 	}
 
-	// Bad files, and those of another key, are as if they weren't there.
+	// Bad files, and those of another key, count as missing.
 	names, _ := filepath.Glob(filepath.Join(cache.Dir, "*.json"))
 	if len(names) != 1 {
 		t.Fatal(names)
@@ -232,7 +232,7 @@ func TestCache(t *testing.T) {
 		}
 	}
 
-	// The oldest go.
+	// The oldest are removed.
 	old := time.Now().Add(-time.Hour)
 	if err := os.Chtimes(names[0], old, old); err != nil {
 		t.Fatal(err)

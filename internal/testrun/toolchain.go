@@ -10,10 +10,11 @@ import (
 	"greenlight/internal/paths"
 )
 
-// Toolchain identifies the program that a command starts in dir, for a verdict that is to be used again: its real path, size and
-// modification time, hashed. So another version of go, node or pytest is noticed, or a PATH that leads to another one. What the
-// program starts in its turn isn't: the compilers behind make or sh, a version manager's shim, installed packages, a database.
-// The program of the tree itself, below top, is known by the tree.
+// Toolchain identifies the program that a command starts in dir, for reusing verdicts: its real
+// path, size and modification time, hashed. This detects another version of go, node or pytest,
+// or a PATH that leads to a different one. It doesn't detect changes in what the program starts
+// in turn: the compilers behind make or sh, a version manager's shim, installed packages, a
+// database. A program in the tree itself, below top, is identified by the tree.
 func Toolchain(argv []string, dir, top string) (string, error) {
 	program, err := paths.Program(argv[0], dir)
 	if err != nil {
@@ -34,7 +35,7 @@ func Toolchain(argv []string, dir, top string) (string, error) {
 	return hash(program, fmt.Sprint(info.Size()), fmt.Sprint(info.ModTime().UnixNano())), nil
 }
 
-// hash is one name for all parts.
+// hash returns a single name for all parts.
 func hash(parts ...string) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q", parts))
 	return hex.EncodeToString(sum[:16])

@@ -11,19 +11,19 @@ import (
 	"time"
 )
 
-// The size of windows that nobody is attached to. 80x24 has no room for a sixth pane.
+// The size of windows without an attached client. 80x24 has no room for a sixth pane.
 const (
 	width  = "220"
 	height = "55"
 )
 
-// create starts the server, if there is none, and the session with its first pane.
+// create starts the server, if it isn't running, and the session with its first pane.
 func (s *Session) create(ctx context.Context, p Placement) (pid int, err error) {
 	args := append(s.options(), "new-session", "-d", "-P", "-F", answer, "-s", s.Name)
 	args = append(append(args, "-x", width, "-y", height, "-c", closing(literal(p.Dir))), p.Argv...)
 	args = append(append(args, ";"), s.statusBar(p.Bar)...)
 	argv := append(scope(ctx, s.env), s.argv(args...)...)
-	for try := range 10 { // a server that is just going away refuses, or takes the client along
+	for try := range 10 { // a server that is exiting refuses, or takes the client down with it
 		id, pid, failed := placed(s.exec(ctx, argv, "new-session"))
 		if err = failed; err == nil {
 			s.dress(ctx, id, p)
@@ -45,27 +45,32 @@ func (s *Session) create(ctx context.Context, p Placement) (pid int, err error) 
 	return 0, fmt.Errorf("start a tmux session: %w", err)
 }
 
-// options starts the server and sets what must hold before the first command can end (a pane whose command is gone
-// takes its window along) and before the first client goes. They are this server's own, which is ours alone, and come
-// after the person's tmux.conf, which has been read for its keys and colors.
+// options starts the server and sets what must hold before the first command can end (a pane
+// whose command ends closes its window) and before the first client detaches. These are this
+// private server's own options, and come after the person's tmux.conf, which has been read for
+// its keys and colors.
 func (s *Session) options() []string {
 	return []string{
 		"start-server", ";",
 		"set-option", "-g", "remain-on-exit", "on", ";",
-		// Without tmux's own words: they move the cursor to the last line, and a pane that gets smaller keeps the end.
+		// Disable tmux's message: it moves the cursor to the last line, and a pane that shrinks
+		// keeps the end.
 		"set-option", "-gq", "remain-on-exit-format", "", ";",
 		"set-option", "-g", "history-limit", "20000", ";",
 		"set-option", "-g", "destroy-unattached", "off", ";",
 		"set-option", "-s", "exit-unattached", "off", ";",
-		"set-option", "-gw", "automatic-rename", "off", ";", // to gl[dead], when an agent is through
-		"set-option", "-gu", "status-format", ";", // one of their own might leave status-right out
+		// otherwise it becomes gl[dead] when an agent ends
+		"set-option", "-gw", "automatic-rename", "off", ";",
+		"set-option", "-gu", "status-format", ";", // a custom one might omit status-right
 	}
 }
 
-// statusBar is the setup of a session whose status line shows the output of a program. A path could hold anything that
-// tmux or the shell would take for its own; in the server's environment it is safe from both.
+// statusBar returns the setup of a session whose status line shows the output of a program. A
+// path could contain text that tmux or the shell would interpret; in the server's environment
+// it is safe from both.
 func (s *Session) statusBar(b StatusBar) []string {
-	session := s.target() + ":" // set-option takes a pane for its target and finds the session by it
+	// set-option takes a pane as its target and finds the session from it
+	session := s.target() + ":"
 	return []string{
 		"set-environment", "-g", "GREENLIGHT_ROOT", closing(b.Root), ";",
 		"set-environment", "-g", "GL_PROGRAM", closing(b.Program), ";",
@@ -76,11 +81,12 @@ func (s *Session) statusBar(b StatusBar) []string {
 	}
 }
 
-// scopeLimit is how long systemd may take to say whether it gives us a scope.
+// scopeLimit is how long systemd may take to answer whether it grants a scope.
 const scopeLimit = 2 * time.Second
 
-// scope is the beginning of a command line that puts the server into a systemd scope of its own: the end of an ssh
-// session can end all that was started in it. Where there is no user's systemd to ask, or it doesn't answer, it is empty.
+// scope returns the beginning of a command line that puts the server into a systemd scope of
+// its own, because the end of an ssh session can kill everything started in it. It is empty if
+// there is no systemd user instance, or if it doesn't answer.
 func scope(ctx context.Context, env []string) []string {
 	dir := ""
 	for _, kv := range env {

@@ -11,18 +11,19 @@ import (
 
 // A Pane is a pane of the session.
 type Pane struct {
-	ID       string // %N; means something only on the server that gave it
+	ID       string // %N; meaningful only on the server that assigned it
 	Window   string // @N
-	Tag      string // what Place was given; "" for a pane that somebody else made
+	Tag      string // as given to Place; "" for a pane that Place didn't create
 	Dead     bool   // its command has ended
-	Attached bool   // a client looks at the session
-	Browsed  bool   // somebody scrolls in it
+	Attached bool   // a client is attached to the session
+	Browsed  bool   // a client is scrolling in it
 }
 
-// tagOption is the user option that holds a pane's tag. It survives a respawn, unlike the title, which programs change.
+// tagOption is the user option that holds a pane's tag. It survives a respawn, unlike the
+// title, which programs change.
 const tagOption = "@gl_attempt"
 
-// Panes returns the panes of the session, none where there is no session.
+// Panes returns the panes of the session, none if there is no session.
 func (s *Session) Panes(ctx context.Context) ([]Pane, error) {
 	out, err := s.run(ctx, "list-panes", "-s", "-t", s.target()+":", "-F",
 		"#{pane_id} #{window_id} #{pane_dead} #{session_attached} #{pane_in_mode} #{"+tagOption+"}")
@@ -42,24 +43,26 @@ func (s *Session) Panes(ctx context.Context) ([]Pane, error) {
 	return panes, nil
 }
 
-// A Placement is a command to be shown in a pane.
+// A Placement is a command to show in a pane.
 type Placement struct {
 	Tag   string
-	Title string   // in the pane's border; control characters must be gone already
-	Argv  []string // at least two words; run as they are, never by a shell
-	Dir   string   // where a pane that somebody splits off begins, too; a missing one is no error to tmux
-	Bar   StatusBar
+	Title string   // in the pane's border; must not contain control characters
+	Argv  []string // at least two words; executed as they are, never by a shell
+	// also the directory of panes split off by the person; tmux ignores a missing one
+	Dir string
+	Bar StatusBar
 }
 
-// A StatusBar shows `gl status --compact` of a project at the right of the session's status line.
+// A StatusBar shows `gl status --compact` of a project at the right of the session's status
+// line.
 type StatusBar struct {
 	Program string // path of gl
 	Root    string
 }
 
-// Place runs the command in a pane of its own: a dead pane that reuse names, else a new one beside the others, else one
-// in a further window. Panes stay when their command ends. It returns the command's pid. After an error the command may
-// run all the same, even twice.
+// Place runs the command in a pane of its own: a dead pane accepted by reuse, or else a new one
+// beside the others, or else one in another window. Panes stay when their command ends. It
+// returns the command's pid. After an error the command may be running anyway, even twice.
 func (s *Session) Place(ctx context.Context, p Placement, reuse func(tag string) bool) (pid int, err error) {
 	if p.Argv, err = command(p.Argv); err != nil {
 		return 0, err
@@ -81,8 +84,8 @@ func (s *Session) Place(ctx context.Context, p Placement, reuse func(tag string)
 	return s.add(ctx, panes, p)
 }
 
-// Look begins to find out which panes are dead, so that the next Place needn't ask. They may be used by somebody else, or gone,
-// until then: tmux will say so.
+// Look starts to find out which panes are dead, so that the next Place needn't ask. By then
+// another process may have used or closed them; tmux will report that.
 func (s *Session) Look(ctx context.Context) {
 	look := make(chan []Pane, 1)
 	s.mu.Lock()
@@ -94,7 +97,8 @@ func (s *Session) Look(ctx context.Context) {
 	}()
 }
 
-// takeIdle returns what Look has found, without what was used since. Nobody else is given the same.
+// takeIdle returns the panes that Look found, without those used since. No two callers get the
+// same pane.
 func (s *Session) takeIdle() []Pane {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,7 +110,7 @@ func (s *Session) takeIdle() []Pane {
 	return idle
 }
 
-// putIdle takes back what was left.
+// putIdle returns the unused panes.
 func (s *Session) putIdle(rest []Pane) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,7 +119,8 @@ func (s *Session) putIdle(rest []Pane) {
 
 var errNoPane = errors.New("no dead pane")
 
-// respawn runs the command in the first of the panes that is dead and free. rest are those behind it.
+// respawn runs the command in the first pane that is dead and free. rest are the panes after
+// it.
 func (s *Session) respawn(ctx context.Context, panes []Pane, p Placement, reuse func(tag string) bool) (pid int, rest []Pane, err error) {
 	err = errNoPane
 	for i, q := range panes {
@@ -129,7 +134,8 @@ func (s *Session) respawn(ctx context.Context, panes []Pane, p Placement, reuse 
 	return 0, nil, err
 }
 
-// respawnIn runs the command in a dead pane. There is no -k: if another gl was faster, its command must not be killed.
+// respawnIn runs the command in a dead pane. It omits -k: if another gl was faster, its command
+// must not be killed.
 func (s *Session) respawnIn(ctx context.Context, q Pane, p Placement) (pid int, err error) {
 	args := append([]string{"respawn-pane", "-t", q.ID, "-c", closing(literal(p.Dir))}, p.Argv...)
 	args = append(args, ";", "clear-history", "-t", q.ID, ";", "display-message", "-p", "-t", q.ID, answer, ";")
@@ -137,11 +143,11 @@ func (s *Session) respawnIn(ctx context.Context, q Pane, p Placement) (pid int, 
 	return pid, err
 }
 
-// answer is what tmux is to print about a new pane.
+// answer is the format that tmux prints for a new pane.
 const answer = "#{pane_id} #{pane_pid}"
 
-// placed reads answer. It alone says whether there is a pane: the exit code may be of what came after it, and is 0 when
-// the server went away under the client.
+// placed parses answer, which alone tells whether there is a pane: the exit code may belong to
+// a later command, and is 0 if the server went away under the client.
 func placed(out string, err error) (id string, pid int, _ error) {
 	id, rest, _ := strings.Cut(strings.TrimSpace(out), " ")
 	if pid, _ = strconv.Atoi(rest); pid > 0 {
@@ -153,13 +159,14 @@ func placed(out string, err error) (id string, pid int, _ error) {
 	return "", 0, err
 }
 
-// add makes a new pane: in the first window that has room, in a further window, or in a new session.
+// add makes a new pane: in the first window with room, in another window, or in a new session.
 func (s *Session) add(ctx context.Context, panes []Pane, p Placement) (pid int, err error) {
 	if len(panes) == 0 {
 		return s.create(ctx, p)
 	}
 	for _, target := range roomy(panes) {
-		// How much room there is depends on the terminal that is or was attached: tmux decides.
+		// The available room depends on the terminal that is or was attached, so let tmux
+		// decide.
 		pid, err := s.open(ctx, p, "split-window", "-t", target)
 		if err == nil || errors.Is(err, ErrSilent) {
 			return pid, err
@@ -172,8 +179,8 @@ func (s *Session) add(ctx context.Context, panes []Pane, p Placement) (pid int, 
 	return pid, err
 }
 
-// open makes a pane by the command given, and names and tiles it. That is a second call, for only now it has an id, but
-// the command in the pane doesn't wait for it.
+// open makes a pane with the given command, then labels it and tiles its window. That takes a
+// second call, because the pane has no id before; the command in the pane doesn't wait for it.
 func (s *Session) open(ctx context.Context, p Placement, how ...string) (pid int, err error) {
 	args := append(how, "-d", "-P", "-F", answer, "-c", closing(literal(p.Dir)))
 	id, pid, err := placed(s.run(ctx, append(args, p.Argv...)...))
@@ -183,11 +190,11 @@ func (s *Session) open(ctx context.Context, p Placement, how ...string) (pid int
 	return pid, err
 }
 
-// perWindow is how many panes share a window: more can't be read.
+// perWindow is how many panes share a window: more would be unreadable.
 const perWindow = 9
 
-// roomy is the last pane of each window that isn't full: what is split off goes behind it, so that panes are in the order in
-// which they were placed.
+// roomy returns the last pane of each window that isn't full. Splitting the last pane keeps
+// panes in the order in which they were placed.
 func roomy(panes []Pane) []string {
 	count := make(map[string]int)
 	for _, p := range panes {
@@ -203,18 +210,19 @@ func roomy(panes []Pane) []string {
 	return ids
 }
 
-// dress labels a new pane and tiles its window: after each split, else the sixth finds no room. If that fails, the
-// command runs all the same.
+// dress labels a new pane and tiles its window, which must follow each split, or the sixth
+// finds no room. If that fails, the command keeps running.
 func (s *Session) dress(ctx context.Context, id string, p Placement) {
 	s.run(ctx, append([]string{"select-layout", "-t", id, "tiled", ";"}, s.label(id, p)...)...)
 }
 
-// label tags a pane and puts its title into its border.
+// label returns the commands that tag a pane and set the title in its border.
 func (s *Session) label(id string, p Placement) []string {
 	return []string{
 		"set-option", "-p", "-t", id, tagOption, p.Tag, ";",
 		"select-pane", "-t", id, "-T", closing(literal(p.Title)), ";",
-		"set-option", "-t", s.target() + ":", "destroy-unattached", "off", ";", // as CloseIdle may have left it
+		// undo what CloseIdle may have set
+		"set-option", "-t", s.target() + ":", "destroy-unattached", "off", ";",
 		"set-option", "-w", "-t", id, "remain-on-exit", "on", ";",
 		"set-option", "-w", "-t", id, "pane-border-status", "top", ";",
 		"set-option", "-w", "-t", id, "pane-border-format", " #{pane_title}#{?pane_dead, (ended),} ", ";",
@@ -222,14 +230,14 @@ func (s *Session) label(id string, p Placement) []string {
 	}
 }
 
-// Select makes the pane the one that is looked at.
+// Select makes the pane the active one.
 func (s *Session) Select(ctx context.Context, p Pane) error {
 	_, err := s.run(ctx, "select-window", "-t", p.Window, ";", "select-pane", "-t", p.ID)
 	return err
 }
 
-// CloseIdle ends the session if each of its commands has ended, or is over by its tag: at once if nobody is looking, else
-// when the last one who looks has detached.
+// CloseIdle ends the session if each of its commands has ended, or is over according to its
+// tag: at once if no client is attached, otherwise when the last client detaches.
 func (s *Session) CloseIdle(ctx context.Context, over func(tag string) bool) error {
 	panes, err := s.Panes(ctx)
 	if err != nil || len(panes) == 0 {

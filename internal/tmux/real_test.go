@@ -26,7 +26,7 @@ func newFixture(t *testing.T, env ...string) *fixture {
 	if !Installed() {
 		t.Skip("tmux is not installed")
 	}
-	dir, err := os.MkdirTemp("/tmp", "glt") // t.TempDir's names are too long for a socket
+	dir, err := os.MkdirTemp("/tmp", "glt") // names from t.TempDir are too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func (f *fixture) end() {
 	}
 }
 
-// gonePID says whether the process is gone; a zombie is, whoever will reap it.
+// gonePID reports whether the process is gone; a zombie counts as gone.
 func gonePID(pid int) bool {
 	id, err := proc.Of(pid)
 	return err != nil || id.Dead()
@@ -61,7 +61,7 @@ func (f *fixture) config(text string) {
 	}
 }
 
-// server is the pid of the server, 0 for none.
+// server returns the pid of the server, 0 for none.
 func (f *fixture) server() int {
 	out, _ := f.run(context.Background(), "display-message", "-p", "#{pid}")
 	pid, _ := strconv.Atoi(strings.TrimSpace(out))
@@ -127,8 +127,8 @@ func (f *fixture) untilDead(tag string) {
 
 const forever = "exec sleep 600"
 
-// terminal attaches a client of the size to the session and returns what looks at its screen. The terminal is a pane of
-// another server.
+// terminal attaches a client of that size to the session and returns a function that returns
+// its screen. The terminal is a pane of another server.
 func (f *fixture) terminal(width, height int) (screen func() string, outer *Session) {
 	f.t.Helper()
 	outer = Open(filepath.Join(f.dir, "outer"), "terminal", f.env)
@@ -144,7 +144,8 @@ func (f *fixture) terminal(width, height int) (screen func() string, outer *Sess
 	}, outer
 }
 
-// Thirty commands are in thirty panes, no more than nine to a window, each tagged, titled, and large enough to be read.
+// Thirty commands run in thirty panes, at most nine to a window, each tagged, titled, and large
+// enough to read.
 func TestManyPanes(t *testing.T) {
 	f := newFixture(t)
 	const n = 30
@@ -176,7 +177,7 @@ func TestManyPanes(t *testing.T) {
 	}
 }
 
-// Panes are in the order in which they were placed, as people read.
+// Panes are in the order in which they were placed.
 func TestReadingOrder(t *testing.T) {
 	f := newFixture(t)
 	var want, got []string
@@ -203,12 +204,13 @@ func values(m map[string]int) func(func(int) bool) {
 	}
 }
 
-// A pane of a command that is over is used again; one that runs, one that nobody gave free and one that somebody scrolls
-// in are not.
+// A pane whose command has ended is reused; one that is running, wasn't released or is being
+// scrolled isn't.
 func TestReuse(t *testing.T) {
 	f := newFixture(t)
 	f.place("a.1", forever)
-	// The kernel can lose what is said at the very end, so b ends when its words are on the screen.
+	// The kernel can lose output at the very end, so b ends only when its output is on the
+	// screen.
 	f.place("b.1", "echo the last words of b; while [ ! -e "+f.dir+"/go ]; do sleep 0.02; done; exit 3")
 	f.place("c.1", "exit 0")
 	b := f.pane("b.1")
@@ -219,7 +221,7 @@ func TestReuse(t *testing.T) {
 	f.untilDead("b.1")
 	f.untilDead("c.1")
 	b = f.pane("b.1")
-	for range 6 { // panes get smaller, and keep what was said last in view
+	for range 6 { // panes shrink, and keep the last output in view
 		f.place("x.1", forever)
 	}
 	if out := f.tmux("capture-pane", "-p", "-t", b.ID); !strings.Contains(out, "the last words of b") {
@@ -250,7 +252,7 @@ func TestReuse(t *testing.T) {
 	}
 }
 
-// Two that have seen the same dead pane don't end each other's command.
+// Two callers that have seen the same dead pane don't end each other's command.
 func TestReuseTwice(t *testing.T) {
 	f := newFixture(t)
 	f.place("a.1", "exit 0")
@@ -267,7 +269,7 @@ func TestReuseTwice(t *testing.T) {
 	}
 }
 
-// What tmux and the shell have a meaning for reaches the command as it is.
+// Characters special to tmux and the shell reach the command unchanged.
 func TestHostileWords(t *testing.T) {
 	f := newFixture(t)
 	dir := filepath.Join(f.dir, `it's a.b:c #(touch x) $HOME #S %H;`)
@@ -302,7 +304,7 @@ func TestHostileWords(t *testing.T) {
 	}
 }
 
-// A person's tmux.conf may be anything; the panes stay, and the status line shows the program's words.
+// With any tmux.conf, the panes stay, and the status line shows the program's output.
 func TestConfig(t *testing.T) {
 	for name, text := range map[string]string{
 		"numbers":  "set -g base-index 1\nsetw -g pane-base-index 1\nset -g renumber-windows on\nset -g status off\n",
@@ -339,7 +341,7 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// A broken tmux.conf costs nothing but a look at its errors.
+// A broken tmux.conf only shows its errors.
 func TestBrokenConfig(t *testing.T) {
 	f := newFixture(t)
 	f.config("set -g no-such-option 1\nnonsense {\n")
@@ -350,7 +352,7 @@ func TestBrokenConfig(t *testing.T) {
 	}
 }
 
-// A small terminal leaves no room for panes; then there are more windows, and they don't get one pane each.
+// A small terminal has no room for panes; then there are more windows, but not one per pane.
 func TestSmallTerminal(t *testing.T) {
 	f := newFixture(t)
 	f.place("S-0.1", forever)

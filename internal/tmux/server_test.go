@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// A server that is killed leaves its socket; one that is told to go takes a moment. Neither keeps the next from starting.
+// A killed server leaves its socket; one told to exit takes a moment. Neither keeps the next
+// from starting.
 func TestServerGone(t *testing.T) {
 	f := newFixture(t)
 	for i := range 10 {
@@ -31,7 +32,7 @@ func TestServerGone(t *testing.T) {
 	}
 }
 
-// A window or a session that goes away while a pane is added to it is made anew.
+// A window or a session that goes away while a pane is added to it is created again.
 func TestSessionGone(t *testing.T) {
 	f := newFixture(t)
 	f.place("a.1", forever)
@@ -46,7 +47,7 @@ func TestSessionGone(t *testing.T) {
 	}
 }
 
-// What was seen by an earlier look may be wrong by now: then the command comes into another pane, and ends nobody's.
+// An earlier look may be outdated: then the command runs in another pane and ends none.
 func TestLook(t *testing.T) {
 	f := newFixture(t)
 	f.place("a.1", "exit 0")
@@ -93,7 +94,7 @@ func TestSilentServer(t *testing.T) {
 	}
 }
 
-// Many may be the first at the same time: they share one session.
+// Several callers may be the first at the same time: they share one session.
 func TestTogether(t *testing.T) {
 	f := newFixture(t)
 	var all sync.WaitGroup
@@ -134,7 +135,7 @@ func TestCloseIdle(t *testing.T) {
 	if err := f.CloseIdle(t.Context(), over); err != nil || len(f.panes()) != 3 {
 		t.Fatalf("closed while somebody looks: %v", err)
 	}
-	f.place("next.1", forever) // it keeps the session, whatever was to become of that
+	f.place("next.1", forever) // it keeps the session, whatever was planned for it
 	outer.run(t.Context(), "kill-server")
 	f.until("nobody looks", func() bool { return !f.panes()[0].Attached })
 	pid := f.server()
@@ -156,7 +157,8 @@ func TestCloseIdle(t *testing.T) {
 	}
 }
 
-// The server gets a scope of its own where systemd gives one. Where it refuses or doesn't answer, that costs little.
+// The server gets a scope of its own if systemd grants one. If it refuses or doesn't answer,
+// that costs little.
 func TestScope(t *testing.T) {
 	for name, test := range map[string]struct {
 		script string

@@ -1,8 +1,10 @@
-// Package tmux alone runs tmux. It gives a project a private server with one session, places commands into its panes,
-// and tells which panes there are. It knows no slices: a pane has a tag, and what the tag means is its caller's affair.
+// Package tmux is the only one that runs tmux. It gives a project a private server with one
+// session, places commands into its panes, and lists the panes. It knows nothing about slices:
+// a pane has a tag, whose meaning is up to the caller.
 //
-// tmux is a view and nothing else: its exit codes are no evidence (they are 0 when the server dies under a client), its
-// panes lose exits, and its server may be gone at any time. So nothing here says how a command ended.
+// tmux is only a view: its exit codes are no evidence (they are 0 when the server dies under a
+// client), its panes lose exit statuses, and its server may go away at any time. So nothing
+// here reports how a command ended.
 package tmux
 
 import (
@@ -27,39 +29,42 @@ const (
 )
 
 var (
-	// ErrNone: there is no server, or it has no session of that name.
+	// ErrNone is returned if there is no server, or it has no session of that name.
 	ErrNone = errors.New("no tmux session")
-	// ErrSilent: tmux didn't answer in time. What it was asked to do it may have done, or do later.
+	// ErrSilent is returned if tmux didn't answer in time. It may have done what it was asked
+	// to, or do it later.
 	ErrSilent = errors.New("tmux doesn't answer")
 )
 
-// A Session is the one session on a project's private server. Nothing is started before the first Place.
+// A Session is the one session on a project's private server. Nothing is started before the
+// first Place.
 type Session struct {
-	Name string // as tmux has it: [A-Za-z0-9_-] only
+	Name string // as tmux has it: only [A-Za-z0-9_-]
 
-	socket []string // -L NAME, or -S PATH where the usual place is too long
+	socket []string // -L NAME, or -S PATH if the usual path is too long
 	path   string   // of the socket
 	env    []string
 
-	mu   sync.Mutex    // guards what follows
-	look <-chan []Pane // what Look is about to find; nil once that is known
-	idle []Pane        // what it has found, without those that were used since
+	mu   sync.Mutex    // guards the fields below
+	look <-chan []Pane // delivers what Look finds; nil once received
+	idle []Pane        // dead panes that Look found, without those used since
 }
 
 // InstallHint tells users how to get tmux.
 const InstallHint = "install it (apt install tmux, brew install tmux)"
 
-// Installed says whether there is a tmux to use.
+// Installed reports whether tmux is available.
 func Installed() bool {
 	_, err := exec.LookPath("tmux")
 	return err == nil
 }
 
-// Open names the session of the project at root: "{prefix}-{directory}" on a server of its own, whose socket carries a
-// hash of the root, for two checkouts may have one name. env is for the server: whatever TMUX we may be in ourselves is
-// left out of it.
+// Open returns the session of the project at root: "{prefix}-{directory}" on a server of its
+// own, whose socket contains a hash of the root because two checkouts may have the same name.
+// env is the server's environment; Open removes any TMUX from it.
 func Open(root, prefix string, env []string) *Session {
-	if real, err := filepath.EvalSymlinks(root); err == nil { // a drain and gl attach may have come by different links
+	// a drain and gl attach may use different links
+	if real, err := filepath.EvalSymlinks(root); err == nil {
 		root = real
 	}
 	sum := sha256.Sum256([]byte(root))
@@ -87,7 +92,7 @@ func Open(root, prefix string, env []string) *Session {
 	return s
 }
 
-// sanitize keeps what tmux neither changes in a name nor takes for a target's syntax.
+// sanitize keeps the characters that tmux neither changes in a name nor interprets in a target.
 func sanitize(name string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -98,29 +103,31 @@ func sanitize(name string) string {
 	}, name)
 }
 
-// argv is a whole command line of tmux. -u: the panes are UTF-8 whatever the locale says.
+// argv returns a whole tmux command line. -u: the panes are UTF-8 in any locale.
 func (s *Session) argv(args ...string) []string {
 	return append(append([]string{"tmux", "-u"}, s.socket...), args...)
 }
 
-// AttachArgv is the command line that attaches a terminal to the session. It is also printed for a person to type, so
-// its target has no "=": zsh would take that word for a command's path. Here the plain name will do: tmux looks for the
-// whole name first, and the server has no other session. TMUX is left out for whoever types it inside another tmux: the
-// server would find its terminal among its own dead panes, whose numbers are given out again, and refuse.
+// AttachArgv returns the command line that attaches a terminal to the session. It is also
+// printed for people to type, so its target lacks the "=": zsh would expand that word to a
+// command's path. The plain name is safe here, because tmux tries the whole name first and the
+// server has no other session. TMUX is removed for people inside another tmux: the server would
+// find their terminal among its own dead panes, whose numbers are reused, and refuse.
 func (s *Session) AttachArgv() []string {
 	return append([]string{"env", "-u", "TMUX"}, s.argv("attach-session", "-t", s.Name)...)
 }
 
-// target matches the whole name and nothing that begins like it. Where a pane or a window is meant, ":" must follow.
+// target matches the whole name only, not a prefix. For a pane or a window, ":" must follow.
 func (s *Session) target() string { return "=" + s.Name }
 
-// run runs one tmux client and returns what it printed, also beside an error.
+// run runs one tmux client and returns its output, even with an error.
 func (s *Session) run(ctx context.Context, args ...string) (string, error) {
 	return s.exec(ctx, s.argv(args...), args[0])
 }
 
-// exec runs a command line that is, or becomes, a tmux client; what names it in errors. The server that it may start
-// lives in /, so that it never keeps a directory busy, and outlives the client.
+// exec runs a command line that is, or becomes, a tmux client; what names it in errors. A
+// server that it starts lives in /, so that it never keeps a directory busy, and outlives the
+// client.
 func (s *Session) exec(ctx context.Context, argv []string, what string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
@@ -150,7 +157,7 @@ func (s *Session) exec(ctx context.Context, argv []string, what string) (string,
 	return out.String(), err
 }
 
-// gone says whether tmux's words mean that there is nobody to talk to.
+// gone reports whether tmux's message means that there is no server or target.
 func gone(words string) bool {
 	for _, w := range []string{"no server running", "error connecting", "server exited", "lost server", "can't find session",
 		"can't find pane", "can't find window", "session not found", "no current ", "no sessions"} {
@@ -161,7 +168,7 @@ func gone(words string) bool {
 	return false
 }
 
-// literal makes text mean itself where tmux expands formats.
+// literal escapes text where tmux expands formats.
 func literal(text string) string { return strings.ReplaceAll(text, "#", "##") }
 
 // closing keeps a ";" at the end of an argument from ending the command.
@@ -172,7 +179,7 @@ func closing(arg string) string {
 	return arg
 }
 
-// command makes argv elements that tmux takes as they are: one that ends in ";" would end the command.
+// command escapes argv for tmux: an argument that ends in ";" would end the command.
 func command(argv []string) ([]string, error) {
 	size := 0
 	out := make([]string, len(argv))

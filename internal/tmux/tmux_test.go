@@ -27,7 +27,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// The command to type has no word that a shell would change, zsh's "=name" among them.
+// The command to type contains no word that a shell would change, such as zsh's "=name".
 func TestAttachArgv(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := Open("/src/"+rapid.String().Draw(t, "dir"), rapid.String().Draw(t, "prefix"), nil)
@@ -48,7 +48,8 @@ func TestOpenLeavesTmuxOut(t *testing.T) {
 	}
 }
 
-// A socket's path has room for about a hundred bytes; TMUX_TMPDIR may be longer, and may be a link to something longer.
+// A socket's path has room for about a hundred bytes; TMUX_TMPDIR may be longer, or a link to
+// something longer.
 func TestLongTmpdir(t *testing.T) {
 	long := filepath.Join(t.TempDir(), strings.Repeat("long/", 20))
 	if err := os.MkdirAll(long, 0o755); err != nil {
@@ -92,7 +93,7 @@ func TestCommandRefuses(t *testing.T) {
 	}
 }
 
-// closing is undone by what tmux does: an argument that ends in ";" ends the command, unless a "\" stands before it.
+// tmux undoes closing: an argument that ends in ";" ends the command, unless a "\" precedes it.
 func TestClosing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		arg := rapid.OneOf(rapid.String(), rapid.StringMatching(`[a\\;#]*`)).Draw(t, "arg")
@@ -109,7 +110,7 @@ func TestClosing(t *testing.T) {
 	})
 }
 
-// FuzzPlaced: whatever tmux prints, there is a pane only if there is a pid.
+// FuzzPlaced checks that for any output of tmux, there is a pane only if there is a pid.
 func FuzzPlaced(f *testing.F) {
 	for _, s := range []string{"%0 123\n", "", "%1", "%1 x\n", "lost server\n", "%2 -5\n", "%3 99999999999999999999"} {
 		f.Add(s)

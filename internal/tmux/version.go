@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Version is what tmux says of itself: "3.3a", "next-3.5", "openbsd-7.4". No server is started or asked.
+// Version returns the version that tmux reports: "3.3a", "next-3.5", "openbsd-7.4". It neither
+// starts nor asks a server.
 func Version(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()

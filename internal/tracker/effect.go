@@ -6,22 +6,23 @@ import (
 	"slices"
 )
 
-// An Effect is what the end of an attempt does to its item. In JSON it is a word: "release", "fail".
+// An Effect is what the end of an attempt does to its item. In JSON it is a word: "release",
+// "fail".
 type Effect int
 
 const (
-	Release  Effect = iota // the claim is cleared, the rest stays as the agent left it
-	Fail                   // failed, the claim cleared
-	Restore                // as it was before the claim
-	Reopen                 // pending, its step kept: what was built is in its branch
+	Release  Effect = iota // clear the claim; the rest stays as the agent left it
+	Fail                   // mark as failed and clear the claim
+	Restore                // restore the state before the claim
+	Reopen                 // pending with its step kept: the work is in its branch
 	Complete               // see Lander
 	Ask                    // see Lander
 )
 
-// words are the effects in their order.
+// words returns the effects in numeric order.
 func words() []string { return []string{"release", "fail", "restore", "reopen", "complete", "ask"} }
 
-// MarshalJSON writes the word.
+// MarshalJSON encodes the effect as a word.
 func (e Effect) MarshalJSON() ([]byte, error) {
 	if e < 0 || int(e) >= len(words()) {
 		return nil, fmt.Errorf("no effect has the number %d", int(e))
@@ -29,7 +30,7 @@ func (e Effect) MarshalJSON() ([]byte, error) {
 	return json.Marshal(words()[e])
 }
 
-// UnmarshalJSON reads the word, or the number that older records have in its place.
+// UnmarshalJSON decodes a word, or the number found in older records.
 func (e *Effect) UnmarshalJSON(data []byte) error {
 	var n int
 	if json.Unmarshal(data, &n) != nil {

@@ -8,7 +8,7 @@ import (
 func TestEffectIsAWord(t *testing.T) {
 	for text, want := range map[string]Effect{
 		`"release"`: Release, `"fail"`: Fail, `"restore"`: Restore, `"reopen"`: Reopen, `"complete"`: Complete, `"ask"`: Ask,
-		"0": Release, "1": Fail, "2": Restore, // as older records have it
+		"0": Release, "1": Fail, "2": Restore, // as in older records
 	} {
 		var got Effect
 		if err := json.Unmarshal([]byte(text), &got); err != nil || got != want {

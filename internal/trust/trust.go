@@ -1,7 +1,8 @@
-// Package trust remembers which commands of a project's configuration this person has allowed. A repository is somebody
-// else's text: a command that it names runs only after the person has seen it. What was allowed is kept in the person's own
-// configuration directory, as a hash of each command under the project's path, so that a change of a command asks again and
-// a change of anything else doesn't. Trust covers the command line, not what the program does.
+// Package trust remembers which commands of a project's configuration this person has allowed.
+// Others write a repository's files, so a command in them runs only after the person has seen
+// it. The record is in the person's own configuration directory, as a hash of each command
+// under the project's path: a changed command must be allowed again, other changes need
+// nothing. Trust covers the command line, not what the program does.
 package trust
 
 import (
@@ -20,20 +21,24 @@ import (
 	"greenlight/internal/durable"
 )
 
-// A Command is a setting that names a program to run or a place to write, or that adds arguments to a program.
+// A Command is a setting that names a program to run or a place to write, or that adds
+// arguments to a program.
 type Command struct {
-	Key  string // of the setting: "parallel.agents.mine.command"; of git's, "filter.lfs.smudge"
+	// of the setting: "parallel.agents.mine.command"; for git's settings, "filter.lfs.smudge"
+	Key  string
 	Line string // the command line, quoted as for a shell
-	Free bool   // no command but a choice: it needs nobody's permission, until a person has made another one
+	// a choice rather than a command: it needs no permission until a person has chosen
+	// otherwise
+	Free bool
 }
 
-// hash depends on everything that a person sees of the command.
+// hash covers everything that a person sees of the command.
 func (c Command) hash() string {
 	sum := sha256.Sum256([]byte(c.Key + "\x00" + c.Line))
 	return hex.EncodeToString(sum[:])
 }
 
-// Keys are the settings of the commands, for messages.
+// Keys returns the settings of the commands, for messages.
 func Keys(commands []Command) string {
 	var keys []string
 	for _, c := range commands {
@@ -42,7 +47,7 @@ func Keys(commands []Command) string {
 	return strings.Join(keys, ", ")
 }
 
-// Files are the files that name the commands, for messages.
+// Files returns the files that name the commands, for messages.
 func Files(commands []Command) string {
 	var files []string
 	for _, c := range commands {
@@ -57,7 +62,7 @@ func Files(commands []Command) string {
 	return strings.Join(files, " and ")
 }
 
-// An Error is the refusal to run commands that nobody has allowed.
+// An Error is the refusal to run commands that the person hasn't allowed.
 type Error struct{ Commands []Command }
 
 func (e *Error) Error() string {
@@ -73,10 +78,11 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s %s %s that you haven't allowed: %s. Run gl trust to see and allow %s", files, verb, what, Keys(e.Commands), them)
 }
 
-// A Store is what one person has allowed in all projects. The zero Store has nothing and takes nothing.
+// A Store holds what one person has allowed in all projects. The zero Store is empty and
+// records nothing.
 type Store struct{ dir string }
 
-// Open finds the person's store by XDG_CONFIG_HOME or HOME.
+// Open returns the person's store, found by XDG_CONFIG_HOME or HOME.
 func Open(getenv func(string) string) Store {
 	base := getenv("XDG_CONFIG_HOME")
 	if !filepath.IsAbs(base) {
@@ -89,14 +95,14 @@ func Open(getenv func(string) string) Store {
 	return Store{filepath.Join(base, "greenlight", "trust")}
 }
 
-// record is the file of one project.
+// record is the content of a project's file.
 type record struct {
 	SchemaVersion int               `json:"schema_version"`
 	Root          string            `json:"root"`    // with symbolic links resolved
-	Allowed       map[string]string `json:"allowed"` // the hash of a command by its key
+	Allowed       map[string]string `json:"allowed"` // the hash of each command by its key
 }
 
-// Keeps says whether a path, with symbolic links resolved, is in the store.
+// Keeps reports whether a path, with symbolic links resolved, is in the store.
 func (s Store) Keeps(path string) bool {
 	dir, err := resolve(s.dir)
 	if s.dir == "" || err != nil {
@@ -106,7 +112,8 @@ func (s Store) Keeps(path string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// Pending are those of the commands that aren't allowed in the project at root. Without commands nothing is read.
+// Pending returns the commands that aren't allowed in the project at root. Without commands it
+// reads nothing.
 func (s Store) Pending(root string, commands []Command) ([]Command, error) {
 	if len(commands) == 0 {
 		return nil, nil
@@ -116,7 +123,8 @@ func (s Store) Pending(root string, commands []Command) ([]Command, error) {
 	}
 	path, real, err := s.file(root)
 	if err != nil {
-		if !slices.ContainsFunc(commands, func(c Command) bool { return !c.Free }) { // nobody can have chosen otherwise
+		// only choices, and without a record none was changed
+		if !slices.ContainsFunc(commands, func(c Command) bool { return !c.Free }) {
 			return nil, nil
 		}
 		return nil, err
@@ -134,7 +142,7 @@ func (s Store) Pending(root string, commands []Command) ([]Command, error) {
 	return pending, nil
 }
 
-// Check is an *Error if one of the commands isn't allowed.
+// Check returns an *Error if one of the commands isn't allowed.
 func (s Store) Check(root string, commands []Command) error {
 	pending, err := s.Pending(root, commands)
 	if err == nil && len(pending) > 0 {
@@ -143,12 +151,13 @@ func (s Store) Check(root string, commands []Command) error {
 	return err
 }
 
-// Allows returns a function that reports whether all of the commands are allowed in the project at root.
+// Allows returns a function that reports whether all of the commands are allowed in the project
+// at root.
 func (s Store) Allows(root string) func([]Command) bool {
 	return func(commands []Command) bool { return s.Check(root, commands) == nil }
 }
 
-// Allow records that the person allows the commands, beside what is allowed under other keys.
+// Allow records that the person allows the commands. It keeps what is allowed under other keys.
 func (s Store) Allow(ctx context.Context, root string, commands []Command) error {
 	if len(commands) == 0 {
 		return nil
@@ -169,7 +178,7 @@ func (s Store) Allow(ctx context.Context, root string, commands []Command) error
 	})
 }
 
-// Recorded says whether the person has allowed the command, or made the choice.
+// Recorded reports whether the person has allowed the command, or made the choice.
 func (s Store) Recorded(root string, c Command) bool {
 	c.Free = false
 	pending, err := s.Pending(root, []Command{c})
@@ -185,7 +194,7 @@ func (s Store) Knows(root, prefix string) bool {
 	if err != nil {
 		return false
 	}
-	r, _ := read(path, real) // what can't be read allows nothing
+	r, _ := read(path, real) // an unreadable file allows nothing
 	for key := range r.Allowed {
 		if strings.HasPrefix(key, prefix) {
 			return true
@@ -194,7 +203,7 @@ func (s Store) Knows(root, prefix string) bool {
 	return false
 }
 
-// Revoke forgets what was allowed in the project at root.
+// Revoke removes the record of the project at root.
 func (s Store) Revoke(ctx context.Context, root string) error {
 	return s.change(ctx, root, func(path, _ string) error { return durable.Remove(path) })
 }
@@ -219,8 +228,8 @@ func (s Store) change(ctx context.Context, root string, f func(path, real string
 	return f(path, real)
 }
 
-// file is the project's file, and its root with symbolic links resolved. A store inside the project would be the
-// repository's word, not the person's.
+// file returns the project's file, and its root with symbolic links resolved. It rejects a
+// store inside the project, since the repository's author could have written that.
 func (s Store) file(root string) (path, real string, err error) {
 	if real, err = filepath.Abs(root); err != nil {
 		return "", "", err
@@ -239,7 +248,7 @@ func (s Store) file(root string) (path, real string, err error) {
 	return filepath.Join(s.dir, hex.EncodeToString(sum[:16])+".json"), real, nil
 }
 
-// resolve follows the symbolic links in as much of the path as exists.
+// resolve resolves the symbolic links in the existing part of the path.
 func resolve(path string) (string, error) {
 	full, err := filepath.EvalSymlinks(path)
 	if !errors.Is(err, fs.ErrNotExist) || filepath.Dir(path) == path {
@@ -249,7 +258,8 @@ func resolve(path string) (string, error) {
 	return filepath.Join(dir, filepath.Base(path)), err
 }
 
-// read reads a project's file. One that is missing, or that isn't this project's record, allows nothing.
+// read reads a project's file. A file that is missing, or that isn't this project's record,
+// allows nothing.
 func read(path, real string) (record, error) {
 	none := record{SchemaVersion: 1, Root: real, Allowed: map[string]string{}}
 	data, err := durable.ReadFile(path)

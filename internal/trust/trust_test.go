@@ -14,7 +14,7 @@ var (
 	flags = Command{Key: "parallel.claude_flags", Line: "--mcp-config x"}
 )
 
-// site is a project and a person's store.
+// site returns a project and a person's store.
 func site(t *testing.T) (root string, s Store) {
 	t.Helper()
 	dir := t.TempDir()
@@ -34,7 +34,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// refused are the commands that a check names.
+// refused returns the commands that Check's error lists.
 func refused(t *testing.T, s Store, root string, commands ...Command) []Command {
 	t.Helper()
 	err := s.Check(root, commands)
@@ -76,7 +76,7 @@ func TestOnlyWhatWasAllowed(t *testing.T) {
 	}
 }
 
-// What is allowed in one place says nothing about another, and a project is the same through a link.
+// Permission in one place doesn't apply to another, and a project is the same through a link.
 func TestByPlace(t *testing.T) {
 	root, s := site(t)
 	must(t, s.Allow(t.Context(), root, []Command{agent}))
@@ -89,7 +89,7 @@ func TestByPlace(t *testing.T) {
 	if refused(t, s, other, agent) == nil {
 		t.Error("allowed in another project")
 	}
-	// A record that was moved to another project's name isn't its record.
+	// A record moved to another project's name isn't that project's record.
 	from, _, err := s.file(root)
 	must(t, err)
 	to, _, err := s.file(other)
@@ -130,7 +130,7 @@ func TestBrokenRecord(t *testing.T) {
 	}
 }
 
-// A record that can't be one isn't read into memory, and allows nothing.
+// A file too large for a record isn't read into memory, and allows nothing.
 func TestHugeRecord(t *testing.T) {
 	root, s := site(t)
 	must(t, s.Allow(t.Context(), root, []Command{agent}))
@@ -142,7 +142,7 @@ func TestHugeRecord(t *testing.T) {
 	}
 }
 
-// The repository has no say in what is allowed.
+// A repository can't allow its own commands.
 func TestStoreInTheProject(t *testing.T) {
 	root, _ := site(t)
 	link := filepath.Join(filepath.Dir(root), "link")
@@ -158,7 +158,7 @@ func TestStoreInTheProject(t *testing.T) {
 	}
 }
 
-// Nobody without a home has allowed anything; who runs no commands needs none.
+// Without a home no command is allowed; without commands no home is needed.
 func TestNoHome(t *testing.T) {
 	root, _ := site(t)
 	for _, home := range []string{"", "relative"} {
@@ -174,7 +174,7 @@ func TestNoHome(t *testing.T) {
 	}
 }
 
-// A choice is free until a person has made one; then another needs their agreement.
+// A choice is free until a person has made one; then another choice needs their agreement.
 func TestChoices(t *testing.T) {
 	root, s := site(t)
 	on, off := Command{Key: "sandbox", Line: "bwrap", Free: true}, Command{Key: "sandbox", Line: "off", Free: true}

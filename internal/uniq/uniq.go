@@ -1,10 +1,10 @@
-// Package uniq collects strings, each once, in the order in which they come. It stays fast where somebody lists a hundred
-// thousand.
+// Package uniq collects strings without duplicates, in order. It stays fast for a hundred
+// thousand strings.
 package uniq
 
 import "slices"
 
-// few is how many strings are searched as fast without an index.
+// few is how many strings can be searched without an index at the same speed.
 const few = 16
 
 // A List is a list of strings without duplicates. The zero List is empty.
@@ -12,10 +12,10 @@ type List struct {
 	items []string
 	index map[string]struct{} // nil while there are few
 
-	compared int // at most, one by one: tests look at it
+	compared int // at most, one by one: for tests
 }
 
-// Add adds a string at the end and says whether it wasn't there yet.
+// Add appends a string and reports whether it was new.
 func (l *List) Add(s string) bool {
 	if l.Has(s) {
 		return false
@@ -33,7 +33,7 @@ func (l *List) Add(s string) bool {
 	return true
 }
 
-// Has says whether the string is there.
+// Has reports whether the list has the string.
 func (l *List) Has(s string) bool {
 	if l.index == nil {
 		l.compared += len(l.items)
@@ -43,7 +43,7 @@ func (l *List) Has(s string) bool {
 	return ok
 }
 
-// Items returns the strings; nil for none.
+// Items returns the strings, nil for none.
 func (l *List) Items() []string { return l.items }
 
 // Of returns a List of the strings.

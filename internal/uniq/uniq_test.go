@@ -28,7 +28,7 @@ func TestList(t *testing.T) {
 	})
 }
 
-// Adding and looking up cost the same however many there are.
+// Adding and looking up cost the same for any number of strings.
 func TestManyCostNoMoreEach(t *testing.T) {
 	var l List
 	for i := range 100_000 {

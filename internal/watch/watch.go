@@ -1,4 +1,5 @@
-// Package watch tells when files of a project have changed, so that whoever runs or shows it looks again. It doesn't look itself.
+// Package watch reports that files of a project have changed, so that its runner or display
+// looks again. It doesn't read the files.
 package watch
 
 import (
@@ -13,21 +14,22 @@ import (
 	"greenlight/internal/attempt"
 )
 
-// quiet is how long changes of slice files are gathered before the drain looks: agents write several at a time. The
-// end of an attempt isn't kept waiting.
+// quiet is how long changes of slice files are gathered before the drain looks, because agents
+// write several at a time. The end of an attempt is reported at once.
 const quiet = 100 * time.Millisecond
 
-// A Watcher turns file events into "there is news".
+// A Watcher turns file events into a signal that there is news.
 type Watcher struct {
 	News  chan struct{} // holds at most one
-	Blind bool          // there are no events here: too many watches, or a file system without them
+	Blind bool          // there are no events: too many watches, or a file system without them
 	dirs  []string
 
 	fs   *fsnotify.Watcher
 	done sync.WaitGroup
 }
 
-// New watches a project's runs, and the directories of its state. Trace is told each event that counts.
+// New watches a project's runs and the directories of its state. It calls trace with each event
+// that counts.
 func New(runs *attempt.Store, state []string, trace func(string, ...any)) *Watcher {
 	w := &Watcher{News: make(chan struct{}, 1)}
 	fs, err := fsnotify.NewWatcher()
@@ -38,7 +40,7 @@ func New(runs *attempt.Store, state []string, trace func(string, ...any)) *Watch
 	w.fs = fs
 	w.dirs = append([]string{runs.LiveDir(), runs.Dir()}, state...)
 	for i, dir := range w.dirs {
-		w.dirs[i] = filepath.Clean(dir) // as fsnotify names it: see Renew
+		w.dirs[i] = filepath.Clean(dir) // the name that fsnotify uses: see Renew
 		if fs.Add(dir) != nil {
 			w.Blind = true
 		}
@@ -84,7 +86,8 @@ func (w *Watcher) run(runs *attempt.Store, trace func(string, ...any)) {
 	}
 }
 
-// Renew watches the directories again that were removed and made anew (git clean -x), and says whether there were any.
+// Renew watches directories again that were removed and recreated (git clean -x), and reports
+// whether there were any.
 func (w *Watcher) Renew(runs *attempt.Store) bool {
 	if w.fs == nil {
 		return false
@@ -98,7 +101,7 @@ func (w *Watcher) Renew(runs *attempt.Store) bool {
 		return true
 	}
 	for _, dir := range lost {
-		_ = w.fs.Add(dir) // or with the next tick
+		_ = w.fs.Add(dir) // if it fails, the next tick retries
 	}
 	return true
 }
@@ -111,8 +114,9 @@ const (
 	now
 )
 
-// urgency says how soon an event is worth a look. Temps and locks are never; the end of an attempt, a hold and a stop
-// are now. A new or rewritten record in live/ is a claim or a start: ours we know, others can wait a little.
+// urgency returns how soon an event needs a look. Temporary files and locks never do; the end
+// of an attempt, a hold and a stop do at once. A new or rewritten record in live/ is a claim or
+// a start: the caller knows its own, and others can wait a little.
 func urgency(runs *attempt.Store, e fsnotify.Event) when {
 	dir, name := filepath.Split(e.Name)
 	switch {
@@ -127,7 +131,7 @@ func urgency(runs *attempt.Store, e fsnotify.Event) when {
 		if strings.HasSuffix(name, ".json") {
 			return now
 		}
-		return never // the count of changes, which moves with each of them
+		return never // the change counter, which moves with every other change
 	}
 	return later
 }
@@ -139,7 +143,7 @@ func (w *Watcher) tell() {
 	}
 }
 
-// Close ends the watching.
+// Close stops watching.
 func (w *Watcher) Close() {
 	if w.fs != nil {
 		w.fs.Close()

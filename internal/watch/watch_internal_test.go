@@ -37,7 +37,8 @@ func TestUrgency(t *testing.T) {
 	}
 }
 
-// What is watched is known by its name, however that was written: else each look would find it gone, and look at everything again.
+// A watched directory is known by its clean name, however it was written: otherwise each round
+// would find it missing, and read everything again.
 func TestRenewNothing(t *testing.T) {
 	root := t.TempDir()
 	runs := attempt.OpenStore(filepath.Join(root, "runs"))

@@ -1,4 +1,4 @@
-// Package words has the small rules of English that every message follows.
+// Package words has the small rules of English for messages.
 package words
 
 import (
@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// Count is a number with its noun: "1 test", "42 tests".
+// Count returns a number with its noun: "1 test", "42 tests".
 func Count(n int, noun string) string {
 	if n != 1 {
 		noun += "s"
@@ -14,7 +14,7 @@ func Count(n int, noun string) string {
 	return strconv.Itoa(n) + " " + noun
 }
 
-// More ends a list that was cut: " and 3 more". It is empty if nothing was left out.
+// More returns the end of a list that was cut: " and 3 more". It is empty if n is 0.
 func More(n int) string {
 	if n <= 0 {
 		return ""
@@ -22,7 +22,8 @@ func More(n int) string {
 	return fmt.Sprintf(" and %d more", n)
 }
 
-// MoreAre is More with its verb, after the first of several: " and 3 more are", or " is" if there is only one.
+// MoreAre is More with a verb, after the first of several: " and 3 more are", or " is" if there
+// is only one.
 func MoreAre(n int) string {
 	if n <= 0 {
 		return " is"
@@ -30,7 +31,7 @@ func MoreAre(n int) string {
 	return More(n) + " are"
 }
 
-// Thousands writes a number with separators: 1,247.
+// Thousands formats a number with separators: 1,247.
 func Thousands(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {

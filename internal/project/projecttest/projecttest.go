@@ -1,4 +1,4 @@
-// Package projecttest makes projects of files, for tests.
+// Package projecttest creates projects of files for tests.
 package projecttest
 
 import (
@@ -9,8 +9,8 @@ import (
 	"greenlight/internal/project"
 )
 
-// Write writes a project's files, given by their paths under .greenlight, and returns its root. Without a STATE.md it is a
-// project of slice files.
+// Write writes a project's files, given by their paths under .greenlight, and returns its root.
+// Without a STATE.md it is a project of slice files.
 func Write(t testing.TB, files map[string]string) (root string) {
 	t.Helper()
 	root = t.TempDir()
@@ -27,7 +27,7 @@ func Write(t testing.TB, files map[string]string) (root string) {
 	return root
 }
 
-// Open opens the project that Write writes.
+// Open opens the project that Write creates.
 func Open(t testing.TB, files map[string]string) *project.Project {
 	t.Helper()
 	pr, err := project.Open(Write(t, files))

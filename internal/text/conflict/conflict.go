@@ -13,8 +13,9 @@ import (
 	"greenlight/internal/text/textline"
 )
 
-// Find returns the number of the line on which the first conflict begins, 0 for none. whole reports whether its middle
-// and its end follow. If they don't, somebody left a mark behind, or the text is about conflicts.
+// Find returns the number of the line on which the first conflict begins, 0 for none. whole
+// reports whether its middle and its end follow. If they don't, the mark is a leftover, or the
+// text is about conflicts.
 func Find(text string) (line int, whole bool) {
 	if !strings.Contains(text, "<<<<<<<") {
 		return 0, false
@@ -37,8 +38,8 @@ func Find(text string) (line int, whole bool) {
 	return line, false
 }
 
-// IsMark reports whether the line, with or without its line ending, is one of git's: seven of its characters at the start,
-// then nothing or a blank.
+// IsMark reports whether the line, with or without its line ending, is one of git's: seven of
+// its characters at the start, then nothing or a blank.
 func IsMark(line string) bool {
 	line = textline.Chomp(line)
 	if len(line) < 7 || !strings.Contains("<|=>", line[:1]) || strings.Count(line[:7], line[:1]) != 7 {
@@ -47,13 +48,14 @@ func IsMark(line string) bool {
 	return len(line) == 7 || line[7] == ' '
 }
 
-// Both is the text with the lines of both sides of each conflict, ours first, without the base and the marks. Lines with which both
-// sides begin, or end, are there once. A conflict that isn't whole stays as it is.
+// Both returns the text with both sides of each conflict, ours first, without the base and the
+// marks. Lines that both sides begin or end with appear once. An incomplete conflict stays
+// unchanged.
 func Both(text string) string {
 	var b strings.Builder
-	var held []string         // of a conflict whose end hasn't come, marks and all
+	var held []string         // lines of a conflict that isn't closed yet, with its marks
 	var ours, theirs []string // its sides
-	in := byte(0)             // the mark that the lines are behind; 0 for none
+	in := byte(0)             // the last mark seen; 0 for none
 	for l := range strings.Lines(text) {
 		mark := byte(0)
 		if IsMark(l) {
@@ -85,7 +87,7 @@ func Both(text string) string {
 	return b.String() + strings.Join(held, "")
 }
 
-// together is a, then b without the lines at its ends that are a's, too.
+// together returns a followed by b, without the lines at b's ends that a shares.
 func together(a, b []string) []string {
 	first := 0
 	for first < min(len(a), len(b)) && a[first] == b[first] {

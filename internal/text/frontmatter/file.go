@@ -9,30 +9,31 @@ import (
 	"greenlight/internal/text/textline"
 )
 
-// A File is a text with flat front matter. It keeps the lines as they came, so that an edit keeps every other byte: order,
-// comments, unknown keys, quotes, line endings, the byte order mark.
+// A File is a text with flat front matter. It keeps the original lines, so that an edit keeps
+// every other byte: order, comments, unknown keys, quotes, line endings, the byte order mark.
 type File struct {
-	// Rest is the text from the closing --- on. The caller may change what follows that line.
+	// Rest is the text from the closing --- on. The caller may change the text after that line.
 	Rest string
 
 	rules    Rules
-	pre      string   // up to and with the opening ---
-	lines    []string // the front matter, each line with its own end
+	pre      string   // up to and including the opening ---
+	lines    []string // the front matter, each line with its line ending
 	fields   []field
 	index    map[string]int // the first field of each key; nil while there are few
-	compared int            // how many keys were compared one by one: tests look at it
+	compared int            // number of keys compared one by one, checked by tests
 	warnings []string
 }
 
-// few is how many keys are found as fast without an index.
+// few is how many keys are found equally fast without an index.
 const few = 16
 
-// Rules say what a format's keys mean for reading their lines. A nil function is false for every key.
+// Rules describe how a format's keys affect parsing. A nil function is false for every key.
 type Rules struct {
-	// Token is true for keys whose values are single words, numbers, times or ids. Only in these does " #" begin a comment:
-	// in free text a name like "fix #12" is more likely.
+	// Token is true for keys whose values are single words, numbers, times or ids. Only in
+	// these does " #" begin a comment: in free text a name like "fix #12" is more likely.
 	Token func(key string) bool
-	// List is true for keys that may have `- item` lines below them. Lists names these keys in messages.
+	// List is true for keys that may have `- item` lines below them. Lists names these keys in
+	// messages.
 	List  func(key string) bool
 	Lists string
 }
@@ -44,11 +45,12 @@ func (r Rules) list(key string) bool  { return r.List != nil && r.List(key) }
 type field struct {
 	key  string
 	line int  // index into lines
-	last int  // index of the last line of its block list; line itself where there is none
-	dup  bool // the key is there again
+	last int  // index of the last line of its block list; line itself if there is none
+	dup  bool // the key is repeated
 }
 
-// ParseFile reads a text with flat front matter. The error says which line can't be read and why.
+// ParseFile parses a text with flat front matter. The error names the line that can't be parsed
+// and the reason.
 func ParseFile(data []byte, rules Rules) (*File, error) {
 	text := string(data)
 	at, ok := flat.opens(data, len(text)-len(strings.TrimPrefix(text, textline.BOM)))
@@ -70,7 +72,7 @@ func ParseFile(data []byte, rules Rules) (*File, error) {
 	return nil, errors.New("the frontmatter is not closed: there is no second ---")
 }
 
-// addLine adds one line of the front matter, or returns why it can't be read.
+// addLine adds one line of the front matter, or returns why it can't be parsed.
 func (f *File) addLine(text string, l line, src []byte) string {
 	i := len(f.lines)
 	body := text[:l.end-l.start]
@@ -96,7 +98,7 @@ func (f *File) addLine(text string, l line, src []byte) string {
 	return ""
 }
 
-// openList says whether list items may follow the field: its own line has no value.
+// openList reports whether list items may follow the field: its own line has no value.
 func (f *File) openList(i int) bool {
 	v := placeIn(f.lines[f.fields[i].line], true)
 	return v.text == "" && v.quote == 0
@@ -150,22 +152,22 @@ func clip(s string) string {
 	return s
 }
 
-// Bytes returns the file as it is to be written.
+// Bytes returns the content of the file.
 func (f *File) Bytes() []byte { return []byte(f.Head() + f.Rest) }
 
-// Head is the front matter with its opening line, without the closing one.
+// Head returns the front matter with its opening line, without the closing one.
 func (f *File) Head() string { return f.pre + strings.Join(f.lines, "") }
 
-// Body is what follows the closing --- line.
+// Body returns the text after the closing --- line.
 func (f *File) Body() string { return strings.TrimPrefix(f.Rest, textline.First(f.Rest)) }
 
-// EOL is the line ending of the opening line.
+// EOL returns the line ending of the opening line.
 func (f *File) EOL() string { return textline.End(f.pre) }
 
-// Warnings returns what is odd in the front matter but no error.
+// Warnings returns the oddities in the front matter that aren't errors.
 func (f *File) Warnings() []string { return f.warnings }
 
-// Keys returns the keys in the order of the file, each once.
+// Keys returns the keys in file order, each once.
 func (f *File) Keys() []string {
 	var keys []string
 	for i := range f.fields {
@@ -176,10 +178,10 @@ func (f *File) Keys() []string {
 	return keys
 }
 
-// Has reports whether the key is there, with or without a value.
+// Has reports whether the key exists, with or without a value.
 func (f *File) Has(key string) bool { return f.find(key) != nil }
 
-// Get returns the value of a key without quotes and trailing comment. Keys are matched as they are written.
+// Get returns the value of a key without quotes and trailing comment. Keys are case-sensitive.
 func (f *File) Get(key string) (value string, ok bool) {
 	fd := f.find(key)
 	if fd == nil {
@@ -188,9 +190,9 @@ func (f *File) Get(key string) (value string, ok bool) {
 	return placeIn(f.lines[fd.line], f.rules.token(key)).text, true
 }
 
-// Set changes the value of a key and no other byte. A new key is added before the closing ---. Quotes stay as they are, or
-// are added if the value needs them. A value must be one line without control characters. For a block list it is a list with
-// commas.
+// Set changes the value of a key and no other byte. It adds a new key before the closing ---.
+// Existing quotes stay, and quotes are added if the value needs them. A value must be one line
+// without control characters. For a block list it is a comma-separated list.
 func (f *File) Set(key, value string) error {
 	if err := settable(key, value); err != nil {
 		return err
@@ -210,7 +212,7 @@ func (f *File) Set(key, value string) error {
 	return nil
 }
 
-// add puts a new key after the last line, with that line's ending.
+// add inserts a new key after the last line, with that line's ending.
 func (f *File) add(key, value string) {
 	eol := f.EOL()
 	if n := len(f.lines); n > 0 {

@@ -12,7 +12,7 @@ import (
 	"greenlight/internal/text/textline"
 )
 
-// rules are those of the tests: some keys with words, one with a list.
+// rules are the rules of these tests: some keys with words, one with a list.
 var rules = Rules{
 	Token: func(key string) bool { return strings.Contains(" id status step tests session deps ", " "+key+" ") },
 	List:  func(key string) bool { return key == "deps" },
@@ -214,7 +214,7 @@ func TestSetList(t *testing.T) {
 	}
 }
 
-// genFile draws a slice file as people and agents write them.
+// genFile draws a slice file as people and agents write it.
 func genFile(t *rapid.T) string {
 	eol := func() string { return rapid.SampledFrom([]string{"\n", "\r\n"}).Draw(t, "eol") }
 	var b strings.Builder
@@ -267,7 +267,7 @@ func TestSetProperties(t *testing.T) {
 	})
 }
 
-// onlyLine fails unless one line differs: changed where the key was there, new where it was not.
+// onlyLine fails unless exactly one line differs: changed if the key was there, else added.
 func onlyLine(t *rapid.T, before, after string, had bool) {
 	a, b := strings.SplitAfter(before, "\n"), strings.SplitAfter(after, "\n")
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {

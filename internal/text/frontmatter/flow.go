@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// flow reads a list in brackets or a map in braces that begins at offset at in line i. It may go on over several lines,
-// up to one that begins with a key.
+// flow parses a list in brackets or a map in braces that begins at offset at in line i. It may
+// span several lines, up to one that begins with a key.
 func (p *parser) flow(i, at int) (Value, int, bool) {
 	v := Value{Kind: List, Start: at}
 	end := byte(']')
@@ -27,7 +27,7 @@ func (p *parser) flow(i, at int) (Value, int, bool) {
 	}
 	text := string(p.src[at:p.lines[last].end])
 	parts, n := flowParts(text, end, true)
-	if n == 0 { // a quote that hides the bracket: it closes the list all the same
+	if n == 0 { // a quote hides the bracket: treat it as closing the list anyway
 		parts, n = flowParts(text, end, false)
 	}
 	v.End = at + n
@@ -44,8 +44,9 @@ func (p *parser) flow(i, at int) (Value, int, bool) {
 	return v, last, true
 }
 
-// flowParts cuts text, which begins with a bracket, at its commas, and returns the parts and the length up to and with
-// the closing bracket, 0 if there is none. Quotes at the beginning of a part may hide commas and brackets.
+// flowParts cuts text, which begins with a bracket, at its commas. It returns the parts and the
+// length up to and including the closing bracket, 0 if there is none. Quotes at the beginning
+// of a part may hide commas and brackets.
 func flowParts(text string, end byte, quotes bool) (parts [][2]int, n int) {
 	from, begun := 1, false
 	for i := 1; i < len(text); i++ {
@@ -58,7 +59,8 @@ func flowParts(text string, end byte, quotes bool) (parts [][2]int, n int) {
 		case c == ':' && i+1 < len(text) && text[i+1] == ' ':
 			begun = false // a value in braces begins
 		case begun || c <= ' ':
-		case c == '#' && strings.IndexByte(text[i:], '\n') > 0: // a comment: of several lines only
+		case c == '#' && strings.IndexByte(text[i:], '\n') > 0:
+			// a comment, possible only with several lines
 			i += strings.IndexByte(text[i:], '\n')
 			from = i + 1
 		default:
@@ -71,7 +73,7 @@ func flowParts(text string, end byte, quotes bool) (parts [][2]int, n int) {
 	return nil, 0
 }
 
-// flowEntry reads `key: value` in braces; raw begins at offset at.
+// flowEntry parses `key: value` in braces; raw begins at offset at.
 func flowEntry(raw string, at int) (Entry, bool) {
 	key, rest, ok := strings.Cut(raw, ":")
 	name, _ := scalar(key)

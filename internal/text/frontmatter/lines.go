@@ -6,10 +6,10 @@ import (
 	"greenlight/internal/text/textline"
 )
 
-// A line is src[start:end], without its line ending; the next one begins at next.
+// A line is src[start:end], without its line ending; the next line begins at next.
 type line struct {
 	start, end, next int
-	indent           int // bytes of blanks and tabs that it begins with
+	indent           int // leading blanks and tabs, in bytes
 }
 
 func lineAt(src []byte, at, limit int) line {
@@ -43,7 +43,7 @@ func (l line) item(src []byte) bool {
 	return at < l.end && src[at] == '-' && (at+1 == l.end || isBlank(src[at+1]))
 }
 
-// key returns the line's key and where the text after the colon begins.
+// key returns the line's key and the offset of the text after the colon.
 func (l line) key(src []byte) (string, int, bool) {
 	at := l.start + l.indent
 	i := at
@@ -68,7 +68,8 @@ const (
 	tree grammar = false
 )
 
-// opens returns where the line after the opening fence begins. The search begins at at, after a byte order mark.
+// opens returns the offset of the line after the opening fence. The search begins at at, after
+// a byte order mark.
 func (g grammar) opens(src []byte, at int) (int, bool) {
 	for at < len(src) {
 		l := lineAt(src, at, len(src))

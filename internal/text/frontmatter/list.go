@@ -8,8 +8,8 @@ import (
 	"greenlight/internal/text/textline"
 )
 
-// List returns the items of a list: a comma list, a bracketed one, or one `- item` per line under the key. Empty items
-// are left out.
+// List returns the items of a list: comma-separated, bracketed, or one `- item` per line under
+// the key. It omits empty items.
 func (f *File) List(key string) []string {
 	fd := f.find(key)
 	if fd == nil {
@@ -52,7 +52,7 @@ func listItem(body string) (string, bool) {
 	return "", false
 }
 
-// rawList returns a list's text as its line has it, without a comment, with the quotes of its items.
+// rawList returns a list's text as written, without a comment but with the quotes of its items.
 func rawList(line string) string {
 	body := textline.Chomp(line)
 	colon := strings.IndexByte(body, ':')
@@ -76,7 +76,8 @@ func rawList(line string) string {
 	return text
 }
 
-// SplitList splits a comma list, with or without brackets, at the commas outside quotes. Empty items are left out.
+// SplitList splits a comma-separated list, with or without brackets, at the commas outside
+// quotes. It omits empty items.
 func SplitList(text string) []string {
 	text = strings.Trim(text, " \t")
 	if strings.HasPrefix(text, "[") {
@@ -99,8 +100,9 @@ func SplitList(text string) []string {
 	return items
 }
 
-// SetList changes the items of a list and keeps its style: block, bracketed or plain, with the quotes and the spaces of its
-// first items. Nothing changes if the list has these items already.
+// SetList changes the items of a list and keeps its style: block, bracketed or plain, with the
+// quotes and spacing of its first items. It changes nothing if the list already has these
+// items.
 func (f *File) SetList(key string, items []string) error {
 	for _, item := range items {
 		if item == "" || hasControl(item) || strings.ContainsAny(item, ",[]\"'# ") {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// many is front matter with n keys, each twice.
+// many returns front matter with n keys, each twice.
 func many(n int) []byte {
 	var b strings.Builder
 	b.WriteString("---\n")
@@ -17,8 +17,8 @@ func many(n int) []byte {
 	return []byte(b.String())
 }
 
-// However many keys there are, a key costs the same to read, to find and to set, and one that is there often is one
-// warning.
+// With any number of keys, reading, finding and setting one costs the same, and a key that
+// occurs often gives one warning.
 func TestManyKeys(t *testing.T) {
 	const n = 30_000
 	f, err := ParseFile(append(many(n)[:len(many(n))-4], []byte(strings.Repeat("key7: again\n", n)+"---\n")...), Rules{})

@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// quoteEnd is the length of the quoted string that s begins with, 0 if it isn't closed.
+// quoteEnd returns the length of the quoted string at the start of s, 0 if it isn't closed.
 func quoteEnd(s string) int {
 	q := s[0]
 	for i := 1; i < len(s); i++ {
@@ -24,7 +24,8 @@ func quoteEnd(s string) int {
 	return 0
 }
 
-// quoted reads the quoted string that s begins with, if nothing but a comment follows it; n is its length in s.
+// quoted parses the quoted string at the start of s, if at most a comment follows it; n is its
+// length in s.
 func (g grammar) quoted(s string) (text string, n int, ok bool) {
 	if s == "" || s[0] != '"' && s[0] != '\'' {
 		return "", 0, false
@@ -39,7 +40,8 @@ func (g grammar) quoted(s string) (text string, n int, ok bool) {
 	return g.unquote(s[:n]), n, true
 }
 
-// unquote removes the quotes of a closed string and resolves its escapes. A backslash that escapes nothing stays.
+// unquote removes the quotes of a closed string and resolves its escapes. A backslash that
+// escapes nothing stays.
 func (g grammar) unquote(s string) string {
 	inner := s[1 : len(s)-1]
 	if s[0] == '\'' {
@@ -77,7 +79,8 @@ func (g grammar) unquote(s string) string {
 	return b.String()
 }
 
-// hexEscape writes the character of s, x41 or u0041, and returns how many bytes after the letter belong to it.
+// hexEscape decodes the escape in s, x41 or u0041, and returns how many bytes after the letter
+// belong to it.
 func hexEscape(b *strings.Builder, s string) int {
 	n := 2
 	if s[0] == 'u' {
@@ -94,8 +97,8 @@ func hexEscape(b *strings.Builder, s string) int {
 	return 0
 }
 
-// Quote returns text in double quotes, on one line, as YAML and TOML read it. It escapes what some of their readers refuse
-// or take for a line ending.
+// Quote returns text in double quotes, on one line, in a form that YAML and TOML understand. It
+// escapes characters that some of their parsers reject or treat as line endings.
 func Quote(text string) string { return tree.quote(text) }
 
 func (g grammar) quote(text string) string {

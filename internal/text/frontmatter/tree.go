@@ -5,14 +5,14 @@ import (
 	"unicode"
 )
 
-// A parser reads the lines of one block.
+// A parser parses the lines of one block.
 type parser struct {
 	src   []byte
 	lines []line
 }
 
-// entries reads the keys from line i on that are indented deeper than parent, and returns the first line that isn't
-// theirs. At the top only keys without indent count.
+// entries parses the keys from line i on that are indented deeper than parent, and returns the
+// first line after them. At the top level only unindented keys count.
 func (p *parser) entries(i, parent, depth int) ([]Entry, int) {
 	var out []Entry
 	for i < len(p.lines) {
@@ -40,8 +40,8 @@ func (p *parser) entries(i, parent, depth int) ([]Entry, int) {
 	return out, i
 }
 
-// spanned is the last line that belongs to the entry that begins at line i and was read up to line last: what is indented
-// deeper than it, read or not.
+// spanned returns the last line that belongs to the entry that begins at line i and was parsed
+// up to line last: all lines indented deeper, parsed or not.
 func (p *parser) spanned(i, last int) int {
 	for j := last + 1; j < len(p.lines); j++ {
 		l := p.lines[j]
@@ -56,7 +56,7 @@ func (p *parser) spanned(i, last int) int {
 	return last
 }
 
-// value reads the value whose text begins at offset at in line i, and returns the last line it took.
+// value parses the value that begins at offset at in line i, and returns the last line it took.
 func (p *parser) value(i, at, depth int) (Value, int) {
 	l := p.lines[i]
 	for at < l.end && isBlank(p.src[at]) {
@@ -87,7 +87,7 @@ func isComment(raw []byte) bool {
 	return raw[0] == '#' && (len(raw) == 1 || isBlank(raw[1]))
 }
 
-// below reads the lines under a key without a value of its own.
+// below parses the lines under a key without a value of its own.
 func (p *parser) below(i, depth int) (Value, int) {
 	_, at, _ := p.lines[i].key(p.src)
 	v := Value{Kind: Empty, Start: at, End: at}
@@ -116,7 +116,7 @@ func (p *parser) below(i, depth int) (Value, int) {
 	return v, i
 }
 
-// items reads a list in block form, from line i on.
+// items parses a list in block form, from line i on.
 func (p *parser) items(i, own int) (Value, int) {
 	v := Value{Kind: List, Start: p.lines[i].start}
 	last := i
@@ -127,7 +127,7 @@ func (p *parser) items(i, own int) (Value, int) {
 		}
 		if !l.item(p.src) || l.indent < own {
 			if l.indent > own {
-				continue // the rest of an item
+				continue // continuation of an item
 			}
 			break
 		}
@@ -140,7 +140,7 @@ func (p *parser) items(i, own int) (Value, int) {
 	return v, last
 }
 
-// blockText reads `|` and `>`: the indented lines below, joined by newlines or by blanks.
+// blockText parses `|` and `>`: the indented lines below, joined by newlines or by blanks.
 func (p *parser) blockText(i, at int) (Value, int, bool) {
 	head := strings.TrimSpace(string(p.src[at:p.lines[i].end]))
 	if strings.Trim(head[1:], "+-0123456789") != "" {
@@ -161,9 +161,9 @@ func (p *parser) blockText(i, at int) (Value, int, bool) {
 	return Value{Kind: Scalar, Text: strings.Join(parts, glue), Start: at, End: p.lines[last].end}, last, true
 }
 
-// scalar reads a value on one line. It returns the text without quotes, and the length of the raw text without a comment
-// after the closing quote. Without proper quotes, # belongs to the value and one quote is removed from each end, as GSD's
-// parsers do.
+// scalar parses a value on one line. It returns the text without quotes, and the length of the
+// raw text without a comment after the closing quote. Without proper quotes, # belongs to the
+// value and one quote is removed from each end, as GSD's parsers do.
 func scalar(raw string) (string, int) {
 	s := trim(raw)
 	if s == "" {
@@ -182,7 +182,8 @@ func scalar(raw string) (string, int) {
 	return s, n
 }
 
-// trim removes what JavaScript's trim removes, which GSD uses: white space and byte order marks.
+// trim does what JavaScript's trim does, which GSD uses: it removes white space and byte order
+// marks.
 func trim(s string) string {
 	return strings.TrimFunc(s, func(r rune) bool { return unicode.IsSpace(r) || r == '\ufeff' })
 }

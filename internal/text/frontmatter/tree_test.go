@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// asData is a value as plain Go data, without its spans.
+// asData returns a value as plain Go data, without its spans.
 func asData(v Value) any {
 	switch v.Kind {
 	case Scalar:
@@ -103,8 +103,8 @@ func TestParseFences(t *testing.T) {
 	}
 }
 
-// checkSpans holds what a minimal edit relies on: spans lie in the text, in order, each in its parent's, and a scalar's
-// raw text reads as the scalar.
+// checkSpans checks what a minimal edit relies on: spans are within the text, in order, each
+// inside its parent's, and a scalar's raw text parses as the scalar.
 func checkSpans(t interface{ Errorf(string, ...any) }, d *Doc, entries []Entry, from, to int) {
 	for _, e := range entries {
 		v := e.Value
@@ -129,7 +129,7 @@ func checkDoc(t interface{ Errorf(string, ...any) }, src []byte) {
 	checkSpans(t, d, d.Front, d.FrontStart, d.FrontEnd)
 }
 
-// shreds are what files in this format are made of.
+// shreds are the fragments that files in this format consist of.
 var shreds = []string{"---", "\n", "\n", "\r\n", "status: ", "progress:", "  percent: 5", "next_phases: ", "[", "]", "\"4.5\"",
 	", ", "- ", "  ", "# x", "Phase: 1 of 5 (A)", "Status: Ready", "'", "\\", "\ufeff", "null", "{a: ", "}", "|", "a", "\x00", "é"}
 
@@ -163,7 +163,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, src []byte) { checkDoc(t, src) })
 }
 
-// The real files next to the repository, where they are.
+// The real files next to the repository, if there are any.
 func TestCorpus(t *testing.T) {
 	for _, file := range testfiles.Corpus(t, "*/*.md") {
 		src, err := os.ReadFile(file)

@@ -8,19 +8,19 @@ import (
 
 // A place is the position of a value in its line, in flat front matter.
 type place struct {
-	from, to int    // in the line, quotes included
+	from, to int    // offsets in the line, including quotes
 	quote    byte   // 0, ' or "
 	text     string // unquoted
-	comment  bool   // a comment follows at to, with no space between
+	comment  bool   // a comment follows directly at to, without a space
 }
 
-// placeIn finds the value in a `key: value` line. With comments, " #" ends a value without quotes.
+// placeIn finds the value in a `key: value` line. With comments, " #" ends an unquoted value.
 func placeIn(line string, comments bool) place {
 	body := textline.Chomp(line)
 	return placeFrom(body, strings.IndexByte(body, ':')+1, comments)
 }
 
-// placeFrom finds the value that begins at from or after it.
+// placeFrom finds the value that begins at or after from.
 func placeFrom(body string, from int, comments bool) place {
 	at := from
 	for at < len(body) && isBlank(body[at]) {
@@ -57,7 +57,8 @@ func (p place) replace(line, new string) string {
 	return head + new + tail
 }
 
-// written is a value in the quotes of its line, or in double quotes if it would be read differently without.
+// written formats a value with the quotes of its line, or with double quotes if it would
+// otherwise be read differently.
 func written(value string, quote byte) string {
 	switch quote {
 	case '\'':

@@ -1,7 +1,7 @@
-// Package jsonedit reads JSON in the order of its text, changes single values in it, and keeps every other byte: the
-// order of keys, unknown keys, the forms of numbers, white space, line ends and the byte order mark. It knows nothing of
-// what the values mean, and it reads and writes no file. A path to a value consists of keys; in a list the places of the
-// elements are the keys.
+// Package jsonedit reads JSON in text order, changes single values in it, and keeps every other
+// byte: the order of keys, unknown keys, number formats, white space, line endings and the byte
+// order mark. It doesn't interpret values, and it reads and writes no file. A path to a value
+// consists of keys; for a list, the keys are the indexes of its elements.
 //
 // A Scanner reads any JSON text, a Doc edits an object.
 package jsonedit
@@ -21,16 +21,17 @@ import (
 
 const bom = "\ufeff"
 
-// A Doc is a JSON object held as its text. The text is JSON at any time.
+// A Doc is a JSON object held as its text. The text is valid JSON at all times.
 type Doc struct{ text []byte }
 
-// Parse reads a document; a blank one is an empty object. Anything but an object is an error, and one in the JSON names
-// its line. Of a key that is there twice the last one counts, as for encoding/json.
+// Parse parses a document; blank text is an empty object. Anything but an object is an error,
+// and a syntax error names its line. If a key is repeated, the last one counts, as in
+// encoding/json.
 func Parse(data []byte) (*Doc, error) {
 	if len(bytes.TrimSpace(bytes.TrimPrefix(data, []byte(bom)))) == 0 {
 		return &Doc{text: []byte("{}\n")}, nil
 	}
-	var v json.RawMessage // not any, which has no place for a number like 1e400
+	var v json.RawMessage // rather than any, which can't hold a number like 1e400
 	if err := Unmarshal(data, &v); err != nil {
 		return nil, err
 	}
@@ -40,7 +41,8 @@ func Parse(data []byte) (*Doc, error) {
 	return &Doc{text: slices.Clone(data)}, nil
 }
 
-// Unmarshal is encoding/json's, for a text that may begin with a byte order mark; an error in the JSON names its line.
+// Unmarshal is json.Unmarshal for a text that may begin with a byte order mark; a syntax error
+// names its line.
 func Unmarshal(data []byte, v any) error {
 	body := bytes.TrimPrefix(data, []byte(bom))
 	if bytes.HasPrefix(body, []byte(bom)) {
@@ -58,10 +60,10 @@ func atLine(body []byte, err error) error {
 	return fmt.Errorf("line %d: %w", line, err)
 }
 
-// Bytes returns the text as it is now.
+// Bytes returns a copy of the current text.
 func (d *Doc) Bytes() []byte { return slices.Clone(d.text) }
 
-// Get returns the JSON of the value at a path of keys; false where there is none.
+// Get returns the JSON of the value at a path of keys; false if there is none.
 func (d *Doc) Get(path ...string) (json.RawMessage, bool) {
 	at := d.start()
 	end := len(d.text)
@@ -78,7 +80,8 @@ func (d *Doc) Get(path ...string) (json.RawMessage, bool) {
 	return json.RawMessage(bytes.TrimSpace(d.text[at:end])), true
 }
 
-// Keys returns the keys of the object at a path, each once, in the order of the text; nil where there is no object.
+// Keys returns the keys of the object at a path, without duplicates, in text order; nil if
+// there is no object.
 func (d *Doc) Keys(path ...string) []string {
 	raw, ok := d.Get(path...)
 	if !ok || raw[0] != '{' {
@@ -92,10 +95,10 @@ func (d *Doc) Keys(path ...string) []string {
 	return keys.Items()
 }
 
-// Set writes a value, which must be JSON, at a path of keys. Objects that are missing on the way are made, in the style
-// of the document; null counts as missing. The place behind the last element of a list adds one. Nothing changes where
-// the value is there already, however it is written. The error is for a path that leads through something else than an
-// object, or to no element of a list.
+// Set writes a value, which must be JSON, at a path of keys. It creates missing objects on the
+// way, in the style of the document; null counts as missing. The index after the last element
+// of a list appends one. It changes nothing if the value is already there, in any notation. The
+// error is for a path that leads through anything but an object, or to no element of a list.
 func (d *Doc) Set(value json.RawMessage, path ...string) error {
 	switch {
 	case len(path) == 0:
@@ -130,7 +133,7 @@ func (d *Doc) Set(value json.RawMessage, path ...string) error {
 	return nil
 }
 
-// add puts the value, and objects around it, into an object or list that has nothing by the name of path[depth].
+// add inserts the value, and objects around it, into an object or list that has no path[depth].
 func (d *Doc) add(o object, value json.RawMessage, path []string, depth int) error {
 	st, key := d.style(), path[depth]
 	text := st.nested(path[depth+1:], string(value), depth+1)
@@ -148,7 +151,8 @@ func notThere(path []string, old []byte) error {
 	return fmt.Errorf("%q is not an object but %.40s", strings.Join(path, "."), old)
 }
 
-// Remove takes a key away, every time it is there, and says whether it was. What is around it stays.
+// Remove deletes all occurrences of a key and reports whether there were any. Everything around
+// it stays.
 func (d *Doc) Remove(path ...string) bool {
 	removed := false
 	for len(path) > 0 {
@@ -167,8 +171,9 @@ func (d *Doc) Remove(path ...string) bool {
 	return removed
 }
 
-// Quote writes a string as JSON.stringify does: it escapes quotes, backslashes and the controls below the blank, and
-// nothing that only HTML or old JavaScript needs escaped. What isn't UTF-8 becomes U+FFFD.
+// Quote formats a string as JSON.stringify does: it escapes quotes, backslashes and control
+// characters below the blank, and nothing that only HTML or old JavaScript needs escaped.
+// Invalid UTF-8 becomes U+FFFD.
 func Quote(text string) string {
 	b := []byte{'"'}
 	for _, r := range text {
@@ -184,7 +189,7 @@ func Quote(text string) string {
 	return string(append(b, '"'))
 }
 
-// at returns where the object at a path begins.
+// at returns the offset of the object at a path.
 func (d *Doc) at(path []string) (int, bool) {
 	at := d.start()
 	for _, key := range path {
@@ -197,7 +202,8 @@ func (d *Doc) at(path []string) (int, bool) {
 	return at, true
 }
 
-// insert adds a member behind the last one, in the layout of its neighbors. depth is that of the brackets.
+// insert adds a member after the last one, in the layout of its neighbors. depth is that of the
+// brackets.
 func (d *Doc) insert(o object, text string, depth int, st style) {
 	n := len(o.parts)
 	if n == 0 {
@@ -226,18 +232,18 @@ func (d *Doc) drop(o object, i int) {
 	}
 }
 
-// splice replaces a stretch of the text.
+// splice replaces a part of the text.
 func (d *Doc) splice(from, to int, text string) {
 	d.text = slices.Concat(d.text[:from], []byte(text), d.text[to:])
 }
 
-// sameJSON says whether two texts differ in white space and escapes alone. Numbers are the same only where they are
-// written the same: 1 and 1.0 are one value to encoding/json, and two to whoever wrote them.
+// sameJSON reports whether two texts differ only in white space and escapes. Numbers must be
+// written the same: 1 and 1.0 are one value to encoding/json, but not to their author.
 func sameJSON(a, b []byte) bool {
 	return bytes.Equal(plain(a), plain(b))
 }
 
-// plain is the text without white space, its strings written in one way.
+// plain returns the text without white space and with its strings in a normal form.
 func plain(text []byte) []byte {
 	var out []byte
 	s := &Scanner{text: text}

@@ -134,7 +134,7 @@ func TestGetAndKeys(t *testing.T) {
 	}
 }
 
-// anyObject draws an object of objects and the text of it in some layout.
+// anyObject draws an object of objects, and a text of it in some layout.
 func anyObject(t *rapid.T) (map[string]any, []byte) {
 	key := rapid.SampledFrom([]string{"a", "b", "c", `q"`, "ü", ""})
 	leaf := rapid.OneOf(rapid.Just[any](nil), rapid.Just[any](true), rapid.Just[any]("}\"{,\\"), rapid.Just[any](-1.5e3),
@@ -167,7 +167,7 @@ func decode(t interface{ Fatalf(string, ...any) }, text []byte) map[string]any {
 	return v
 }
 
-// Whatever is set or removed, that alone changes; and it can be taken back.
+// Setting or removing a key changes nothing else, and can be undone.
 func TestEditsOfAnyObject(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		_, text := anyObject(t)

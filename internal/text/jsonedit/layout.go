@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// An object, or a list, is from its bracket to behind the other one.
+// An object is an object or a list, from its opening bracket to after its closing one.
 type object struct {
 	from, end int
 	parts     []Member
 }
 
-// find returns the member of that key.
+// find returns the member with that key.
 func (o object) find(key string) (Member, bool) {
 	for i := len(o.parts) - 1; i >= 0; i-- {
 		if o.parts[i].Key == key {
@@ -22,31 +22,31 @@ func (o object) find(key string) (Member, bool) {
 	return Member{}, false
 }
 
-// start is where the document's object begins.
+// start returns the offset of the document's object.
 func (d *Doc) start() int {
 	s := NewScanner(d.text)
 	s.Peek()
 	return s.at
 }
 
-// holds says whether there is an object or a list at the place.
+// holds reports whether there is an object or a list at that offset.
 func (d *Doc) holds(at int) bool { return d.text[at] == '{' || d.text[at] == '[' }
 
-// members lists what is in the object or list at the place.
+// members returns the object or list at that offset.
 func (d *Doc) members(at int) object {
 	s := &Scanner{text: d.text, at: at}
 	parts := s.Members()
 	return object{from: at, end: s.at, parts: parts}
 }
 
-// A style is how the document is laid out.
+// A style is the document's layout.
 type style struct {
-	line  string // line end, "" for a document on one line
+	line  string // line ending, "" for a document on one line
 	unit  string // one level of indentation
 	colon string // between a key and its value
 }
 
-// style reads the layout off the first member.
+// style derives the layout from the first member.
 func (d *Doc) style() style {
 	top := d.members(d.start())
 	if len(top.parts) == 0 {
@@ -67,14 +67,14 @@ func (d *Doc) style() style {
 	return st
 }
 
-// keyEnd is the offset behind a member's key.
+// keyEnd returns the offset after a member's key.
 func (d *Doc) keyEnd(m Member) int {
 	s := &Scanner{text: d.text, at: m.From}
 	s.skipString()
 	return s.at
 }
 
-// indent begins a line at the depth; for a document on one line it is nothing.
+// indent returns the start of a line at the depth; "" for a document on one line.
 func (st style) indent(depth int) string {
 	if st.line == "" {
 		return ""
@@ -82,12 +82,12 @@ func (st style) indent(depth int) string {
 	return st.line + strings.Repeat(st.unit, depth)
 }
 
-// wrap writes an object with one member, whose brackets stand at the depth.
+// wrap formats an object with one member, whose brackets are at the depth.
 func (st style) wrap(inner string, depth int) string {
 	return "{" + st.indent(depth+1) + inner + st.indent(depth) + "}"
 }
 
-// nested writes value under the keys of path, objects around it.
+// nested formats value under the keys of path, with objects around it.
 func (st style) nested(path []string, value string, depth int) string {
 	if len(path) == 0 {
 		return value
@@ -95,9 +95,10 @@ func (st style) nested(path []string, value string, depth int) string {
 	return st.wrap(Quote(path[0])+st.colon+st.nested(path[1:], value, depth+1), depth)
 }
 
-// Relay lays the document out as JSON.stringify(value, null, 2) does: two blanks for each level, a line for each member,
-// empty brackets closed at once. The order of keys, the forms of numbers and strings, line ends, a byte order mark and
-// whether there is a line end at the end stay as they are.
+// Relay formats the document as JSON.stringify(value, null, 2) does: two blanks for each level,
+// one member per line, empty brackets without space. The order of keys, the notation of numbers
+// and strings, line endings, a byte order mark and the presence of a final line ending stay the
+// same.
 func (d *Doc) Relay() {
 	st := style{line: "\n", unit: "  "}
 	if i := bytes.IndexByte(d.text, '\n'); i > 0 && d.text[i-1] == '\r' {
@@ -109,7 +110,8 @@ func (d *Doc) Relay() {
 	for tok := s.token(); tok != nil; tok = s.token() {
 		switch c := tok[0]; c {
 		case '{', '[':
-			if out = append(out, c); s.Peek() == c+2 { // ']' and '}' are two behind their partners
+			// ']' and '}' are two code points after their partners
+			if out = append(out, c); s.Peek() == c+2 {
 				out = append(out, s.token()...)
 				continue
 			}

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// Elements returns the JSON of the elements of the list at a path of keys; nil where there is no list.
+// Elements returns the JSON of the elements of the list at a path of keys; nil if there is no
+// list.
 func (d *Doc) Elements(path ...string) []json.RawMessage {
 	l, ok := d.list(path)
 	if !ok {
@@ -21,8 +22,9 @@ func (d *Doc) Elements(path ...string) []json.RawMessage {
 	return all
 }
 
-// Append adds a value, which must be JSON, at the end of the list at a path of keys, laid out as the document is. A list
-// that is missing is made, with the objects on the way. The error is for what is there and no list.
+// Append adds a value, which must be JSON, at the end of the list at a path of keys, in the
+// document's layout. It creates a missing list and missing objects on the way. It is an error
+// if the value at the path isn't a list.
 func (d *Doc) Append(value json.RawMessage, path ...string) error {
 	if len(path) == 0 {
 		return errors.New("no list to append to")
@@ -47,7 +49,8 @@ func (d *Doc) Append(value json.RawMessage, path ...string) error {
 	return nil
 }
 
-// RemoveElement takes the i-th element out of the list at a path of keys, and says whether there was one.
+// RemoveElement removes the i-th element of the list at a path of keys, and reports whether it
+// existed.
 func (d *Doc) RemoveElement(i int, path ...string) bool {
 	l, ok := d.list(path)
 	if !ok || i < 0 || i >= len(l.parts) {
@@ -57,7 +60,7 @@ func (d *Doc) RemoveElement(i int, path ...string) bool {
 	return true
 }
 
-// list finds the list at a path.
+// list returns the list at a path.
 func (d *Doc) list(path []string) (object, bool) {
 	if len(path) == 0 {
 		return object{}, false
@@ -73,16 +76,16 @@ func (d *Doc) list(path []string) (object, bool) {
 	return d.members(m.Value), true
 }
 
-// list writes a list with one element, whose brackets stand at the depth.
+// list formats a list with one element, whose brackets are at the depth.
 func (st style) list(inner string, depth int) string {
 	return "[" + st.indent(depth+1) + inner + st.indent(depth) + "]"
 }
 
-// laidOut writes a value in the document's style, its first line at the depth.
+// laidOut formats a value in the document's style, with its first line at the depth.
 func (st style) laidOut(value json.RawMessage, depth int) string {
 	var b bytes.Buffer
 	if st.line == "" {
-		_ = json.Compact(&b, value) // it is JSON
+		_ = json.Compact(&b, value) // value is valid JSON
 		return b.String()
 	}
 	_ = json.Indent(&b, value, strings.Repeat(st.unit, depth), st.unit)

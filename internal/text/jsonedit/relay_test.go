@@ -41,7 +41,7 @@ func TestSetInLists(t *testing.T) {
 	}
 }
 
-// relayTexts are laid out in all ways; node agrees about those that have nothing it would change.
+// relayTexts have all kinds of layouts; node agrees on those in which it would change nothing.
 var relayTexts = []string{
 	`{}`, ` { "a" : [ ] , "b":{ } } `, "{\"a\":\r\n[1,[2,{\"c\":null}],\"x, y: {}\"], \"z\":true,\"b\":-1.5}",
 	`{"s":"quote \" backslash \\ slash / tab \t é  😀 <&>","t":"` + "\u2028\u2029\u007f\u0080" + `"}`,
@@ -77,8 +77,8 @@ func TestRelayIsWhatNodeWrites(t *testing.T) {
 	}
 }
 
-// What node would change stays: forms of numbers and strings, keys that are there twice, the order of keys that look like
-// numbers, line ends, a byte order mark, the end of the file.
+// Relay keeps what node would change: forms of numbers and strings, duplicate keys, the order
+// of keys that look like numbers, line ends, a byte order mark, the end of the file.
 func TestRelayKeeps(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"b":1.0,"10":1e3,"2":-0,"a":12345678901234567890,"b":"\u0041\/"}`: "{\n  \"b\": 1.0,\n  \"10\": 1e3,\n  \"2\": -0,\n  \"a\": 12345678901234567890,\n  \"b\": \"\\u0041\\/\"\n}",

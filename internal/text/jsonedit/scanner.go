@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// A Scanner reads a JSON text in one pass and keeps what encoding/json loses: the order of keys, duplicate keys, and the
-// positions of values. It accepts exactly what encoding/json accepts. After an error it reads nothing more, so a caller may
-// check Err once, at the end.
+// A Scanner reads a JSON text in one pass and preserves what encoding/json loses: the order of
+// keys, duplicate keys, and the positions of values. It accepts exactly what encoding/json
+// accepts. After an error it stops reading, so a caller may check Err once, at the end.
 type Scanner struct {
 	text  []byte
 	at    int
@@ -19,7 +19,7 @@ type Scanner struct {
 	err   error
 }
 
-// maxDepth is that of encoding/json.
+// maxDepth is encoding/json's limit.
 const maxDepth = 10000
 
 // NewScanner returns a Scanner at the start of the text, after a byte order mark if there is one.
@@ -34,10 +34,10 @@ func NewScanner(text []byte) *Scanner {
 // Seek continues at an offset, such as that of a value found earlier.
 func (s *Scanner) Seek(at int) { s.at = at }
 
-// Err is the first error. It names the line.
+// Err returns the first error, which names the line.
 func (s *Scanner) Err() error { return s.err }
 
-// Pos is the offset up to which the text has been read.
+// Pos returns the offset up to which the text has been read.
 func (s *Scanner) Pos() int { return s.at }
 
 func (s *Scanner) fail(format string, args ...any) {
@@ -48,7 +48,8 @@ func (s *Scanner) fail(format string, args ...any) {
 	}
 }
 
-// Peek skips white space and returns the byte that the next value or bracket begins with; 0 at the end or after an error.
+// Peek skips white space and returns the byte that the next value or bracket begins with; 0 at
+// the end or after an error.
 func (s *Scanner) Peek() byte {
 	for s.err == nil && s.at < len(s.text) {
 		switch c := s.text[s.at]; c {
@@ -123,14 +124,15 @@ func (s *Scanner) list(open, end byte, f func()) {
 	}
 }
 
-// A Member is a key of an object with its value, or an element of a list, as offsets into the text.
+// A Member is a key of an object with its value, or an element of a list, as offsets into the
+// text.
 type Member struct {
-	Key        string // of an element, its index in the list
-	From       int    // the key's opening quote; of an element, the value
+	Key        string // for an element, its index in the list
+	From       int    // the key's opening quote; for an element, the value
 	Value, End int    // the value
 }
 
-// Members reads the object or list that comes next and returns what is in it.
+// Members reads the next object or list and returns its members.
 func (s *Scanner) Members() []Member {
 	var all []Member
 	add := func(m Member) {
@@ -174,7 +176,7 @@ func (s *Scanner) str() string {
 	return text
 }
 
-// skipString passes over a string and returns where it begins and whether it has escapes.
+// skipString skips a string and returns where it begins and whether it has escapes.
 func (s *Scanner) skipString() (from int, escaped bool) {
 	if !s.take('"') {
 		return 0, false
@@ -199,7 +201,7 @@ func (s *Scanner) skipString() (from int, escaped bool) {
 	return from, escaped
 }
 
-// escape passes over all but the last byte of an escape sequence.
+// escape skips all but the last byte of an escape sequence.
 func (s *Scanner) escape() bool {
 	s.at++
 	n := 1
@@ -219,7 +221,7 @@ func (s *Scanner) escape() bool {
 	return true
 }
 
-// Skip passes over any value.
+// Skip skips any value.
 func (s *Scanner) Skip() {
 	switch c := s.Peek(); {
 	case c == '{':
@@ -258,7 +260,8 @@ func literalByte(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '+' || c == '-' || c == '.'
 }
 
-// Scalar reads a value as text: a string, or the text of a number or a bool. null, objects and lists give "".
+// Scalar reads a value as text: a string, or the text of a number or a bool. It returns "" for
+// null, objects and lists.
 func (s *Scanner) Scalar() string {
 	switch s.Peek() {
 	case '"':
@@ -273,8 +276,8 @@ func (s *Scanner) Scalar() string {
 	return ""
 }
 
-// token reads a bracket, a comma, a colon, a string or a literal and returns its text; nil at the end. The text must be valid
-// JSON: the order of the tokens isn't checked.
+// token reads a bracket, a comma, a colon, a string or a literal and returns its text; nil at
+// the end. The text must be valid JSON, because the order of tokens isn't checked.
 func (s *Scanner) token() []byte {
 	c := s.Peek()
 	from := s.at

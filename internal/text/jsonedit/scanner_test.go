@@ -72,7 +72,7 @@ func TestScannerErrors(t *testing.T) {
 	}
 }
 
-// The scanner accepts exactly what encoding/json accepts, and reads from it what encoding/json reads.
+// The scanner accepts exactly what encoding/json accepts, and reads the same values from it.
 func FuzzScanner(f *testing.F) {
 	for _, seed := range []string{`{"a":{"b":["c",1.5e0,true,false,null,-0.1]},"a":"\u00e4\n"}`, `[01]`, "\"\xff\"", " [ { } ] "} {
 		f.Add([]byte(seed))

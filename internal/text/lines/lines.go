@@ -1,5 +1,5 @@
-// Package lines splits what other programs write into lines of bounded length. A line may have no end: it comes in pieces,
-// and whoever decodes lines looks at the first.
+// Package lines splits the output of other programs into lines of bounded length. A line may
+// never end: it comes in pieces, of which decoders look at the first.
 package lines
 
 import (
@@ -9,31 +9,32 @@ import (
 	"unicode/utf8"
 )
 
-// Max is how many bytes of a line gl decodes. The longest lines that agents write on purpose have an image in them: five
-// megabytes, in base64.
+// Max is how many bytes of a line gl decodes. The longest lines that agents write on purpose
+// contain an image: five megabytes in base64.
 const Max = 8 << 20
 
 // chunk is how much is read at a time.
 const chunk = 64 << 10
 
-// A Piece is a line, or a part of a line that is longer than the bound.
+// A Piece is a line, or a part of a line that exceeds the limit.
 type Piece struct {
-	Text []byte // without the \n; valid until the function that got it returns
-	Rest bool   // the beginning of the line came before
-	More bool   // the line goes on
+	Text []byte // without the \n; valid until the callback returns
+	Rest bool   // it isn't the beginning of the line
+	More bool   // the line continues
 }
 
-// A Splitter splits a stream of bytes into pieces. It holds no more than one piece.
+// A Splitter splits a stream of bytes into pieces. It buffers at most one piece.
 type Splitter struct {
 	max  int
-	held []byte // the start of a piece whose end hasn't come yet
-	rest bool   // it continues a line
+	held []byte // the start of an unfinished piece
+	rest bool   // the next piece continues a line
 }
 
-// NewSplitter returns a Splitter whose pieces have at most so many bytes, and at least one rune.
+// NewSplitter returns a Splitter whose pieces have at most that many bytes, and at least one
+// rune.
 func NewSplitter(most int) *Splitter { return &Splitter{max: max(most, utf8.UTFMax)} }
 
-// Write takes what comes next, and calls f with each piece that ends in it.
+// Write processes the next part of the stream, and calls f with each piece that ends in it.
 func (s *Splitter) Write(data []byte, f func(Piece)) {
 	for len(data) > 0 {
 		line, after, ended := bytes.Cut(data, []byte("\n"))
@@ -54,7 +55,8 @@ func (s *Splitter) Write(data []byte, f func(Piece)) {
 	}
 }
 
-// fill makes a full piece of what is held and the start of data, and returns the rest of data. Runes stay whole.
+// fill makes a full piece from the buffer and the start of data, and returns the rest of data.
+// It keeps runes whole.
 func (s *Splitter) fill(data []byte, f func(Piece)) []byte {
 	n := s.max - len(s.held)
 	s.held = append(s.held, data[:n]...)
@@ -90,7 +92,7 @@ func (s *Splitter) End(f func(Piece)) {
 	}
 }
 
-// Read calls f with each piece that r has to offer until its end. What follows the last \n stays held.
+// Read calls f with each piece of r until its end. Text after the last \n stays buffered.
 func (s *Splitter) Read(r io.Reader, f func(Piece)) error {
 	buf := make([]byte, chunk)
 	for {

@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Whatever the chunks, every byte comes once and in order, no piece is longer than the bound, and what a line is doesn't
-// depend on how it came.
+// With any chunks, every byte comes once and in order, no piece is longer than the limit, and
+// the lines don't depend on the chunks.
 func TestSplitter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		most := rapid.IntRange(4, 9).Draw(t, "max")
@@ -48,7 +48,7 @@ func TestSplitter(t *testing.T) {
 	})
 }
 
-// A line of exactly the bound is whole; one byte more cuts it.
+// A line of exactly the limit is whole; one byte more cuts it.
 func TestSplitterAtTheBound(t *testing.T) {
 	for n, want := range map[int]int{7: 1, 8: 1, 9: 2, 16: 2, 17: 3} {
 		pieces := 0
@@ -60,7 +60,7 @@ func TestSplitterAtTheBound(t *testing.T) {
 	}
 }
 
-// A line without end costs no more than the bound and its growing.
+// A line without end costs no more memory than the limit and the growth of the buffer.
 func TestSplitterHoldsOnePiece(t *testing.T) {
 	const size = 300 << 20
 	var before, after runtime.MemStats

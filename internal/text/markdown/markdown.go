@@ -1,11 +1,13 @@
-// Package markdown parses as much of Markdown as state files need: lines that are headings or code, the cells of a table's
-// row, sections. It changes nothing; its offsets let callers edit.
+// Package markdown parses the subset of Markdown that state files need: lines that are headings
+// or code, the cells of a table row, sections. It changes nothing; its offsets let callers
+// edit.
 //
-// A fenced code block begins with a run of three or more backticks or tildes, after any blanks, and ends at a line with at
-// least as many of the same character and nothing else, as in CommonMark. Unlike there, a fence that is never closed opens
-// no block: an editor or a merge lost its other end, and what follows is still the document. Only # headings count, at
-// the start of a line; a closing run of # with a blank before it doesn't belong to the title. Lines end in \n or \r\n. A byte
-// order mark at the start of the document belongs to no line.
+// A fenced code block begins with a run of three or more backticks or tildes, after any blanks,
+// and ends at a line with at least as many of the same character and nothing else, as in
+// CommonMark. Unlike there, a fence that is never closed opens no block: an editor or a merge
+// lost its other end, and the text that follows is still the document. Only # headings count,
+// at the start of a line; a closing run of # after a blank isn't part of the title. Lines end
+// in \n or \r\n. A byte order mark at the start of the document belongs to no line.
 package markdown
 
 import (
@@ -21,7 +23,7 @@ type Line struct {
 	Start, Next int    // offsets of the line and of the next one
 	Text        string // without its line ending
 	Level       int    // of a heading, 1 to 6; 0 for any other line
-	Title       string // of a heading
+	Title       string // in a fenced block, including its fences
 	Code        bool   // in a fenced block, its fences included
 }
 
@@ -44,10 +46,11 @@ func Lines(text string) iter.Seq[Line] {
 	}
 }
 
-// A fence follows the code blocks of a document from line to line.
+// A fence tracks the code blocks of a document from line to line.
 type fence struct {
-	mark string       // the run that the open block began with; "" outside of a block
-	lost map[byte]int // by character: runs of this length or longer are never closed in what follows
+	mark string // the run that opened the block; "" outside a block
+	// by character: the length from which runs are never closed in the rest of the document
+	lost map[byte]int
 }
 
 // inside reports whether the line belongs to a block; rest is the text after the line.
@@ -60,7 +63,7 @@ func (f *fence) inside(line, rest string) bool {
 	}
 	body := strings.TrimLeft(line, " ")
 	mark := runOf(body)
-	if mark == "" || mark[0] == '`' && strings.Contains(body[len(mark):], "`") { // that is code within a line
+	if mark == "" || mark[0] == '`' && strings.Contains(body[len(mark):], "`") { // inline code
 		return false
 	}
 	if lost := f.lost[mark[0]]; lost > 0 && len(mark) >= lost {
@@ -84,7 +87,8 @@ func (f *fence) inside(line, rest string) bool {
 	return false
 }
 
-// endOf is the run of backticks or tildes that the line consists of; "" for a line that can't end a block.
+// endOf returns the run of backticks or tildes that the line consists of; "" for a line that
+// can't end a block.
 func endOf(line string) string {
 	body := strings.TrimLeft(line, " ")
 	if run := runOf(body); textline.Blank(body[len(run):]) {
@@ -93,7 +97,7 @@ func endOf(line string) string {
 	return ""
 }
 
-// runOf is the run of backticks or tildes that a fence begins with; "" for other lines.
+// runOf returns the run of backticks or tildes at the start of a fence; "" for other lines.
 func runOf(body string) string {
 	if !strings.HasPrefix(body, "```") && !strings.HasPrefix(body, "~~~") {
 		return ""
@@ -114,7 +118,8 @@ func headingOf(line string) (level int, title string) {
 	return level, title
 }
 
-// Cells returns the texts of the cells of a table's row; nil for a line that doesn't begin with a bar.
+// Cells returns the texts of the cells of a table row; nil for a line that doesn't begin with a
+// bar.
 func Cells(line string) []string {
 	line = strings.TrimSpace(line)
 	if !strings.HasPrefix(line, "|") {
@@ -127,8 +132,9 @@ func Cells(line string) []string {
 	return cells
 }
 
-// CellSpans finds the cells of a table's row with the blanks around them: line[c[0]:c[1]]. A bar after a backslash is text.
-// No cell comes before a bar at the start of the line; text after the last bar is a cell.
+// CellSpans returns the cells of a table row including surrounding blanks, as offsets:
+// line[c[0]:c[1]]. A bar after a backslash is text. There is no cell before a bar at the start
+// of the line; text after the last bar is a cell.
 func CellSpans(line string) [][2]int {
 	var all [][2]int
 	from := len(line) - len(strings.TrimPrefix(line, "|"))
@@ -147,14 +153,15 @@ func CellSpans(line string) [][2]int {
 	return all
 }
 
-// A Part is a section of a document: a heading and what is below it, text[Start:End].
+// A Part is a section of a document: a heading and the text below it, text[Start:End].
 type Part struct {
 	Heading    Line
 	Start, End int
 }
 
-// Find returns the first section whose heading match accepts; false for none. The section ends at the next heading of level
-// last or above; if last is 0, at the next one of its own level or above.
+// Find returns the first section whose heading match accepts; false if there is none. The
+// section ends at the next heading of level last or above; if last is 0, of its own level or
+// above.
 func Find(text string, last int, match func(heading Line) bool) (Part, bool) {
 	s, found := Part{End: len(text)}, false
 	for l := range Lines(text) {
@@ -175,8 +182,9 @@ func Find(text string, last int, match func(heading Line) bool) (Part, bool) {
 	return s, found
 }
 
-// Section is the text below the first heading with that title (in any case) up to the next heading of its level or above,
-// with \n as line ending and without blank lines around it; false for none. Level 1 is the document's title and doesn't count.
+// Section returns the text below the first heading with that title, ignoring case, up to the
+// next heading of its level or above, with \n as line ending and without blank lines around it;
+// false if there is none. Level 1 is the document's title and doesn't count.
 func Section(text, title string) (string, bool) {
 	s, ok := Find(text, 0, func(h Line) bool { return h.Level > 1 && strings.EqualFold(h.Title, title) })
 	if !ok {

@@ -56,8 +56,8 @@ var document = rapid.Custom(func(t *rapid.T) string {
 	return strings.Join(rapid.SliceOfN(line, 0, 16).Draw(t, "lines"), eol)
 })
 
-// checkLines holds what callers rely on: the lines are all there, in order and at their offsets; and a line is code exactly
-// where a look at the whole document says so.
+// checkLines checks what callers rely on: the lines are complete, in order and at their
+// offsets, and a line is code exactly if a reading of the whole document says so.
 func checkLines(t interface{ Fatalf(string, ...any) }, text string) {
 	all := strings.SplitAfter(text, "\n")
 	if text == "\ufeff" {
@@ -112,13 +112,14 @@ func FuzzLines(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if utf8.ValidString(text) && !strings.Contains(text, "\r\r") { // what a line end is with two \r is nobody's business
+		// the line end with two \r is undefined
+		if utf8.ValidString(text) && !strings.Contains(text, "\r\r") {
 			checkLines(t, text)
 		}
 	})
 }
 
-// A document of fences that are all lost is read in little more than one pass.
+// A document of unclosed fences is read in little more than one pass.
 func TestManyLostFences(t *testing.T) {
 	var b strings.Builder
 	for n := 400; n > 2; n-- {

@@ -1,4 +1,5 @@
-// Package moment reads when something begins or ends, as people write it: a day, a time of day, a time, a span. What has no zone is local.
+// Package moment parses when something begins or ends, as people write it: a day, a time of
+// day, a time, a duration. A time without a zone is local.
 package moment
 
 import (
@@ -8,13 +9,13 @@ import (
 	"time"
 )
 
-// Midnight is when the local day of t began.
+// Midnight returns when the local day of t began.
 func Midnight(t time.Time) time.Time {
 	return at(t, time.Time{})
 }
 
-// Until reads a time to come: "2h", "3d", "18:30" (when the clock shows it next), "2026-03-01T18:30", RFC 3339, or a day for its
-// beginning.
+// Until parses a future time: "2h", "3d", "18:30" (its next occurrence), "2026-03-01T18:30",
+// RFC 3339, or a day, meaning its beginning.
 func Until(text string, now time.Time) (time.Time, error) {
 	if d, err := span(text); err == nil && d > 0 {
 		return now.Add(d), nil
@@ -32,7 +33,8 @@ func Until(text string, now time.Time) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%q is no time: use 2h, 18:30, or 2026-03-01T18:30", text)
 }
 
-// Since reads a time that has passed: "12h", "7d", "2w" ago, "22:30" (when the clock showed it last), or as for Until.
+// Since parses a past time: "12h", "7d", "2w" ago, "22:30" (its last occurrence), or as for
+// Until.
 func Since(text string, now time.Time) (time.Time, error) {
 	if d, err := span(text); err == nil && d >= 0 {
 		return now.Add(-d), nil
@@ -50,7 +52,7 @@ func Since(text string, now time.Time) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%q: expected a day (2026-03-01), a time (2026-03-01T12:00, 22:30) or how long ago (12h, 7d, 2w)", text)
 }
 
-// at is the time of day on the local day of t.
+// at returns the time of day on the local day of t.
 func at(t, clock time.Time) time.Time {
 	t = t.Local()
 	return time.Date(t.Year(), t.Month(), t.Day(), clock.Hour(), clock.Minute(), 0, 0, time.Local)
@@ -65,7 +67,7 @@ func date(text string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// span is time.ParseDuration that also knows whole days and weeks.
+// span is time.ParseDuration, extended by whole days and weeks.
 func span(text string) (time.Duration, error) {
 	const day = 24 * time.Hour
 	for unit, d := range map[string]time.Duration{"d": day, "w": 7 * day} {

@@ -1,5 +1,6 @@
-// Package textline has what every text format needs of lines: their ends, the byte order mark, and any text made to fit on
-// one line. A line ends in \n or \r\n; the last one may have no line ending.
+// Package textline contains what every text format needs for lines: line endings, the byte
+// order mark, and fitting any text on one line. A line ends in \n or \r\n; the last one may
+// have no line ending.
 package textline
 
 import (
@@ -40,14 +41,15 @@ func Prevailing(text []byte) string {
 	return "\n"
 }
 
-// Blank reports whether s has nothing but blanks, tabs and line endings.
+// Blank reports whether s has only blanks, tabs and line endings.
 func Blank(s string) bool { return strings.Trim(s, " \t\r\n") == "" }
 
-// Collapse makes any text fit on one line of a display: every run of white space becomes one blank.
+// Collapse fits any text on one line of a display: every run of white space becomes one blank.
 func Collapse(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// Join makes any text fit on one line of a file. White space at both ends goes; a run of white space with a line ending, a
-// tab or another control character in it becomes one blank. Other blanks stay: somebody may mean them.
+// Join fits any text on one line of a file. It trims white space at both ends and replaces a
+// run of white space by one blank if it contains a line ending, a tab or another control
+// character. Other blanks stay, because they may be intended.
 func Join(s string) string {
 	if s = strings.TrimSpace(s); !strings.ContainsFunc(s, unicode.IsControl) {
 		return s

@@ -72,7 +72,7 @@ func load(s *subject) {
 	}))
 }
 
-// alone is the item without what it is among the others.
+// alone returns the item without the fields that depend on other files.
 func alone(it plan.Item) plan.Item {
 	it.Deps, it.Files, it.Milestone, it.Paused = nil, nil, "", false
 	it.Wave, it.Priority, it.Position = plan.None, plan.None, plan.None
@@ -128,7 +128,7 @@ func claimAgain(s *subject) {
 	s.sameTree("a second claim", before)
 }
 
-// claimOver: whether to claim is the caller's decision.
+// claimOver checks that whether to claim is up to the caller.
 func claimOver(s *subject) {
 	s.claim("other")
 	if s.claim(token); s.item().Session != token {
@@ -136,7 +136,7 @@ func claimOver(s *subject) {
 	}
 }
 
-// same complains where the item isn't as it was, the times of its last change aside.
+// same reports an error if the item changed, ignoring the times of its last change.
 func (s *subject) same(was, is plan.Item) {
 	s.Helper()
 	was.Changed, was.Updated = is.Changed, is.Updated
@@ -172,7 +172,7 @@ func (s *subject) settle(e tracker.Effect) {
 	}
 }
 
-// restoreSession: an attempt went over somebody's claim by force, and never started.
+// restoreSession covers an attempt that took over another claim by force and never started.
 func restoreSession(s *subject) {
 	s.claim("other")
 	was := s.claim(token)
@@ -210,7 +210,7 @@ func effects() []tracker.Effect {
 	return []tracker.Effect{tracker.Release, tracker.Fail, tracker.Restore}
 }
 
-// settleAfterTakeOver: the session changes between the settler's look and its change.
+// settleAfterTakeOver changes the session between the settler's read and its change.
 func (s *subject) settleAfterTakeOver(session string) {
 	for _, e := range effects() {
 		was := s.claim(token)
@@ -276,7 +276,7 @@ func unknownID(s *subject) {
 	s.sameShared("an unknown id", before)
 }
 
-// changes are a claim and its ends, each with the first item looked at before.
+// changes returns a claim and the ways to end it, each applied after reading the first item.
 func changes() map[string]func(s *subject, tx tracker.Tx, it plan.Item) error {
 	settle := func(e tracker.Effect) func(*subject, tracker.Tx, plan.Item) error {
 		return func(s *subject, tx tracker.Tx, it plan.Item) error {
@@ -291,7 +291,7 @@ func changes() map[string]func(s *subject, tx tracker.Tx, it plan.Item) error {
 	}
 }
 
-// ready makes the first item what the change is about: claimed, where it is to be settled.
+// ready prepares the first item for the change: claimed, if it is to be settled.
 func (s *subject) ready(change string) {
 	s.f.TakeOver(s, s.root, "")
 	if change != "claim" {
@@ -311,7 +311,7 @@ func (s *subject) after(change string) {
 	}
 }
 
-// editBefore: an editor saves between the look and the change.
+// editBefore has an editor save between the read and the change.
 func editBefore(s *subject) {
 	for name, change := range changes() {
 		s := s.again()
@@ -328,7 +328,7 @@ func editBefore(s *subject) {
 	}
 }
 
-// editDuring: an editor saves between the change's reading and its writing.
+// editDuring has an editor save between the change's own read and write.
 func editDuring(s *subject) {
 	for name, change := range changes() {
 		s := s.again()
@@ -339,7 +339,8 @@ func editDuring(s *subject) {
 			s.onNow = func() { once.Do(func() { s.f.Edit(s, s.root, mark) }) }
 			s.check(change(s, tx, it))
 			s.onNow = func() {}
-			once.Do(func() { s.f.Edit(s, s.root, mark) }) // a change that never looks at the clock
+			// in case the change never reads the clock
+			once.Do(func() { s.f.Edit(s, s.root, mark) })
 		})
 		s.after(name)
 		if !s.has(mark) {
@@ -348,8 +349,8 @@ func editDuring(s *subject) {
 	}
 }
 
-// editDuringEvery: an editor saves again and again. The tracker gives up, and the file is the editor's; a change that is
-// written into another file is made.
+// editDuringEvery has an editor save repeatedly. The tracker gives up, and the file stays the
+// editor's; a change written to another file succeeds.
 func editDuringEvery(s *subject) {
 	for name, change := range changes() {
 		s := s.again()
@@ -381,7 +382,7 @@ func editDuringEvery(s *subject) {
 	}
 }
 
-// corrupt: nothing crashes, the damage is reported, and no damaged file is written.
+// corrupt checks that damage causes no crash, is reported, and that no damaged file is written.
 func corrupt(s *subject) {
 	if len(s.f.Corrupt) == 0 {
 		s.Fatal("the format has no way to break its files")
@@ -396,7 +397,8 @@ func corrupt(s *subject) {
 			sound := s.tree()
 			damage(s, s.root)
 			before := s.tree()
-			for _, tr := range []tracker.Tracker{s.tr, s.open()} { // one that knows it sound, and a fresh one
+			// one that read it before the damage, and a fresh one
+			for _, tr := range []tracker.Tracker{s.tr, s.open()} {
 				s.corruptIs(name, tr)
 			}
 			s.refuses(name, was)
@@ -404,7 +406,8 @@ func corrupt(s *subject) {
 			_ = s.open().Refresh(s.Context())
 			after, view := s.tree(), s.tr.Traits().View
 			for rel, f := range before {
-				own := (rel == view || ours(rel)) && sound[rel].text == f.text // and not damaged: gl may write it
+				// undamaged: gl may write it
+				own := (rel == view || ours(rel)) && sound[rel].text == f.text
 				if !own && after[rel].text != f.text {
 					s.Errorf("%s: %s became %q", name, rel, after[rel].text)
 				}
@@ -413,7 +416,7 @@ func corrupt(s *subject) {
 	}
 }
 
-// again is another fresh project.
+// again returns another fresh project.
 func (s *subject) again() *subject {
 	n := *s
 	n.root = s.TempDir()
@@ -443,7 +446,7 @@ func (s *subject) corruptIs(name string, tr tracker.Tracker) {
 	_, _ = tr.Roadmap()
 }
 
-// refuses checks that what is broken isn't changed.
+// refuses checks that a broken item isn't changed.
 func (s *subject) refuses(name string, was plan.Item) {
 	s.check(s.open().Do(s.Context(), func(tx tracker.Tx) error {
 		_, _ = tx.Load()
@@ -476,7 +479,7 @@ func otherBytes(s *subject) {
 	}
 }
 
-// watch: every change shows as a file event, including those made without the lock.
+// watch checks that every change causes a file event, even one made without the lock.
 func watch(s *subject) {
 	runs := filepath.Join(s.root, ".greenlight", "runs")
 	s.check(os.MkdirAll(runs, 0o755))
@@ -552,7 +555,7 @@ func lineAndRoadmap(s *subject) {
 	s.sameTree("reading", before)
 }
 
-// oneAtATime: there is one lock for everybody who has the project open.
+// oneAtATime checks that one lock covers all users of the project.
 func oneAtATime(s *subject) {
 	const writers, turns = 8, 20
 	var all sync.WaitGroup
@@ -587,8 +590,8 @@ func oneAtATime(s *subject) {
 	}
 }
 
-// oneClaimWins: of claims at the same time, each made where nobody has the item, one is made. Readers beside them see
-// the item as nobody's or the winner's.
+// oneClaimWins checks that of concurrent claims, each made only if the item is free, one
+// succeeds. Concurrent readers see the item as free or as the winner's.
 func oneClaimWins(s *subject) {
 	const claimants = 12
 	var all sync.WaitGroup
@@ -627,7 +630,8 @@ func oneClaimWins(s *subject) {
 	}
 }
 
-// lockEnds: Do returns the caller's error and releases the lock, and a canceled caller stops waiting for it.
+// lockEnds checks that Do returns the caller's error and releases the lock, and that a canceled
+// caller stops waiting for it.
 func lockEnds(s *subject) {
 	mine := errors.New("mine")
 	s.check(s.tr.Do(s.Context(), func(tracker.Tx) error {
@@ -649,7 +653,8 @@ func lockEnds(s *subject) {
 	}
 }
 
-// randomChanges: whatever comes after what, the session is the last one's that took the item, and no edit is lost.
+// randomChanges checks that after any sequence of changes, the item has the session of its last
+// claim, and no edit is lost.
 func randomChanges(s *subject) {
 	seed := rand.Uint64()
 	s.Logf("seed %d", seed)

@@ -12,16 +12,17 @@ import (
 	"strings"
 )
 
-// A file is one file's content, and when it was written.
+// A file is the content and modification time of a file.
 type file struct{ text, stamp string }
 
-// ours says whether the file is gl's own: only this machine needs it, and nobody else writes it.
+// ours reports whether the file is gl's own: needed only on this machine, and written only by
+// gl.
 func ours(rel string) bool {
 	return strings.HasPrefix(rel, ".greenlight/runs/") || rel == ".greenlight/.lock" || rel == ".greenlight/.gitignore" ||
 		strings.HasSuffix(rel, ".lock") || path.Base(rel) == ".gitignore"
 }
 
-// tree is all files of the project, by their path from the root.
+// tree returns all files of the project, by their path from the root.
 func (s *subject) tree() map[string]file {
 	s.Helper()
 	all := map[string]file{}
@@ -41,12 +42,12 @@ func (s *subject) tree() map[string]file {
 	return all
 }
 
-// stampOf tells one state of a file from another.
+// stampOf distinguishes states of a file.
 func stampOf(info fs.FileInfo) string {
 	return fmt.Sprint(info.Mode(), info.Size(), info.ModTime().UnixNano())
 }
 
-// shared is the tree without gl's own files, and without what is generated.
+// shared returns the tree without gl's own files and generated ones.
 func (s *subject) shared() map[string]string {
 	s.Helper()
 	all := map[string]string{}
@@ -58,7 +59,7 @@ func (s *subject) shared() map[string]string {
 	return all
 }
 
-// sameShared complains about files that aren't as they were.
+// sameShared reports an error for each changed file.
 func (s *subject) sameShared(what string, before map[string]string) {
 	s.Helper()
 	after := s.shared()
@@ -69,7 +70,7 @@ func (s *subject) sameShared(what string, before map[string]string) {
 	}
 }
 
-// sameTree complains about files that were written at all, gl's own lock aside.
+// sameTree reports an error for each file that was written at all, other than gl's own lock.
 func (s *subject) sameTree(what string, before map[string]file) {
 	s.Helper()
 	after := s.tree()
@@ -91,7 +92,7 @@ func allKeys[V any](a, b map[string]V) []string {
 	return slices.Compact(keys)
 }
 
-// has says whether a word is in any file that people see.
+// has reports whether a word is in any file that people see.
 func (s *subject) has(word string) bool {
 	for _, text := range s.shared() {
 		if strings.Contains(text, word) {
@@ -101,8 +102,8 @@ func (s *subject) has(word string) bool {
 	return false
 }
 
-// watched is what file events would be about: the entries of the directories that the tracker names, and of gl's own,
-// which everybody watches.
+// watched returns what file events would report: the entries of the directories that the
+// tracker names, and of gl's own, which are always watched.
 func (s *subject) watched(dirs ...string) map[string]string {
 	s.Helper()
 	all := map[string]string{}
@@ -118,10 +119,12 @@ func (s *subject) watched(dirs ...string) map[string]string {
 	return all
 }
 
-// changedLines are the lines that are in only one of the two texts, in a shortest edit from one to the other.
+// changedLines returns the lines that are in only one of the two texts, in a shortest edit from
+// one to the other.
 func changedLines(before, after string) []string {
 	a, b := strings.SplitAfter(before, "\n"), strings.SplitAfter(after, "\n")
-	common := make([][]int, len(a)+1) // length of the longest common part of a[i:] and b[j:]
+	// length of the longest common subsequence of a[i:] and b[j:]
+	common := make([][]int, len(a)+1)
 	for i := range common {
 		common[i] = make([]int, len(b)+1)
 	}
@@ -150,7 +153,7 @@ func changedLines(before, after string) []string {
 	return changed
 }
 
-// onlyDeclared complains about changed lines that the format didn't declare.
+// onlyDeclared reports an error for each changed line that the format didn't declare.
 func (s *subject) onlyDeclared(what string, before map[string]string) {
 	s.Helper()
 	after := s.shared()

@@ -1,8 +1,10 @@
-// Package trackertest is the conformance suite of trackers. Every format passes Run; a new one is done when it does.
+// Package trackertest is the conformance suite of trackers. Every format must pass Run; a new
+// format is finished when it does.
 //
-// A Format says how to make a project of it, how others change and break its files behind the tracker's back, and what
-// it has no word for. The suite skips nothing: where a format lacks a word, the case expects what the format can say,
-// and the lack is logged with its reason.
+// A Format defines how to create a project, how others change and break its files behind the
+// tracker's back, and what it can't represent. The suite skips nothing: if a format lacks
+// something, the case expects what the format can represent, and the lack is logged with its
+// reason.
 package trackertest
 
 import (
@@ -17,41 +19,45 @@ import (
 type Format struct {
 	// Open opens the tracker of the project at root, with that clock.
 	Open func(root string, now func() time.Time) tracker.Tracker
-	// Make makes a project of three items at root and returns their ids in order. The first is to be built, each of the
-	// others needs the one before it. The files hold what people and agents leave in them: unknown keys, comments, odd
-	// white space.
+	// Make creates a project of three items at root and returns their ids in order. The first
+	// is ready, each of the others depends on the one before it. The files contain what people
+	// and agents leave in them: unknown keys, comments, odd white space.
 	Make func(t testing.TB, root string) (ids []string)
 
-	// Edit is an editor that doesn't take the lock: it puts the mark, a word, into a state file. If the tracker writes state
-	// files, it must be the one that a claim writes.
+	// Edit acts like an editor that doesn't take the lock: it puts the mark, a word, into a
+	// state file. If the tracker writes state files, it must be the one that a claim writes.
 	Edit func(t testing.TB, root, mark string)
-	// TakeOver is an agent that doesn't take the lock: it gives the first item that session, "" for none.
+	// TakeOver acts like an agent that doesn't take the lock: it gives the first item that
+	// session, "" for none.
 	TakeOver func(t testing.TB, root, session string)
-	// Corrupt breaks the files so that the first item can't be claimed, each in one way.
+	// Corrupt damages the files in various ways so that the first item can't be claimed.
 	Corrupt map[string]func(t testing.TB, root string)
 
-	// Writes are the lines that a claim and its end may change: a regular expression by file path, which may be a
-	// path.Match pattern. Every other byte must be kept.
+	// Writes lists the lines that a claim and its end may change: a regular expression by file
+	// path, which may be a path.Match pattern. Every other byte must stay the same.
 	Writes map[string]string
-	// Lacks are what the format has no word for, each with the reason.
+	// Lacks lists what the format can't represent, with the reasons.
 	Lacks map[Lack]string
 }
 
-// A Lack is something that a format may have no word for.
+// A Lack is something that a format can't represent.
 type Lack string
 
 const (
-	// Failure: no word for an item that failed. Fail leaves it as it was before the claim.
+	// Failure: the format can't represent failure. Fail leaves the item as it was before the
+	// claim.
 	Failure Lack = "failure"
-	// Halfway: no word for an item that was begun and given back. Release leaves it as it was before the claim.
+	// Halfway: the format can't represent an item that was begun and released. Release leaves
+	// it as it was before the claim.
 	Halfway Lack = "halfway"
-	// Earlier: no word for the session before the claim. Restore leaves the item to nobody.
+	// Earlier: the format can't represent the session before the claim. Restore leaves the item
+	// unclaimed.
 	Earlier Lack = "earlier session"
-	// Shared: the tracker writes no file that anybody else writes, so nobody can come in between.
+	// Shared: the tracker writes no file that others write, so nothing can interfere.
 	Shared Lack = "shared file"
 )
 
-// cases are the suite, by name.
+// cases returns the suite, by name.
 func cases() []struct {
 	name string
 	run  func(*subject)
@@ -114,11 +120,11 @@ type subject struct {
 	f    Format
 	root string
 	ids  []string
-	id   string // the first one
+	id   string // of the first item
 	tr   tracker.Tracker
 
 	base  time.Time
-	onNow func() // called whenever the tracker looks at the clock
+	onNow func() // called whenever the tracker reads the clock
 }
 
 func newSubject(t *testing.T, f Format) *subject {
@@ -131,7 +137,7 @@ func newSubject(t *testing.T, f Format) *subject {
 	return s
 }
 
-// open opens the project as another process would.
+// open opens the project like another process.
 func (s *subject) open() tracker.Tracker {
 	return s.f.Open(s.root, func() time.Time {
 		s.onNow()
@@ -151,7 +157,7 @@ func (s *subject) check(err error) {
 	}
 }
 
-// do holds the lock, with the first item looked at.
+// do holds the lock, after reading the first item.
 func (s *subject) do(f func(tx tracker.Tx, it plan.Item)) {
 	s.Helper()
 	s.check(s.tr.Do(s.Context(), func(tx tracker.Tx) error {
@@ -163,7 +169,7 @@ func (s *subject) do(f func(tx tracker.Tx, it plan.Item)) {
 	}))
 }
 
-// claim has the first item claimed, and returns it as it was before.
+// claim claims the first item and returns its earlier state.
 func (s *subject) claim(token string) (before plan.Item) {
 	s.Helper()
 	s.do(func(tx tracker.Tx, it plan.Item) {
@@ -173,7 +179,7 @@ func (s *subject) claim(token string) (before plan.Item) {
 	return before
 }
 
-// item is the first item as a fresh process sees it.
+// item returns the first item as read by a fresh process.
 func (s *subject) item() plan.Item {
 	s.Helper()
 	c, err := s.open().Load()
@@ -190,7 +196,7 @@ func (s *subject) item() plan.Item {
 	panic("unreachable")
 }
 
-// plan is what a fresh process makes of the project.
+// plan returns the plan that a fresh process makes of the project.
 func (s *subject) plan() *plan.Plan {
 	s.Helper()
 	c, err := s.open().Load()
