@@ -22,13 +22,15 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// Numbers change when branches are merged: a link that shows a decision's number must lead to
-// that decision, which must exist.
+// Numbers change when branches meet, so a link that shows a decision's number must lead to that decision.
 func TestDecisionLinks(t *testing.T) {
-	docs := filepath.Join("..", "docs")
-	pages, err := filepath.Glob(filepath.Join(docs, "*.md"))
-	if err != nil || len(pages) == 0 {
-		t.Fatal(pages, err)
+	var pages []string
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/decisions/*.md"} {
+		found, err := filepath.Glob(filepath.Join("..", filepath.FromSlash(pattern)))
+		if err != nil || len(found) == 0 {
+			t.Fatal(pattern, err)
+		}
+		pages = append(pages, found...)
 	}
 	for _, page := range pages {
 		text, err := os.ReadFile(page)
@@ -36,17 +38,18 @@ func TestDecisionLinks(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, link := range decisionLink.FindAllStringSubmatch(string(text), -1) {
-			if !strings.HasPrefix(link[2], "decisions/"+link[1]+"-") {
-				t.Errorf("%s: the label and the link differ: %s", filepath.Base(page), link[0])
+			file := filepath.Join(filepath.Dir(page), filepath.FromSlash(link[2]))
+			if filepath.Base(filepath.Dir(file)) != "decisions" || !strings.HasPrefix(filepath.Base(file), link[1]+"-") {
+				t.Errorf("%s: the label and the link differ: %s", page, link[0])
 			}
-			if _, err := os.Stat(filepath.Join(docs, link[2])); err != nil {
-				t.Errorf("%s: %v", filepath.Base(page), err)
+			if _, err := os.Stat(file); err != nil {
+				t.Errorf("%s: %v", page, err)
 			}
 		}
 	}
 }
 
-// checkDecisions returns the problems of a directory of decisions.
+// checkDecisions lists what is wrong with a directory of decisions.
 func checkDecisions(dir fs.FS) ([]string, error) {
 	index, err := fs.ReadFile(dir, "README.md")
 	if err != nil {
@@ -63,101 +66,94 @@ func checkDecisions(dir fs.FS) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		title, status, wrong := readDecision(name, string(text))
+		title, wrong := readDecision(name, string(text))
 		number := fmt.Sprintf("%04d", i+1)
 		if !strings.HasPrefix(name, number+"-") {
 			wrong = append(wrong, "should be number "+number)
 		}
-		for _, link := range decisionLink.FindAllStringSubmatch(status, -1) {
-			switch {
-			case !slices.Contains(files, link[2]) || !strings.HasPrefix(link[2], link[1]+"-"):
-				wrong = append(wrong, "its status names no decision: "+link[0])
-			case link[2] <= name:
-				wrong = append(wrong, "its status names a decision that isn't later: "+link[0])
-			}
-		}
 		for _, w := range wrong {
 			problems = append(problems, name+": "+w)
 		}
-		rows = append(rows, fmt.Sprintf("| [%s](%s) | %s | %s |", number, name, title, status))
+		rows = append(rows, fmt.Sprintf("| [%s](%s) | %s |", number, name, title))
 	}
 	return append(problems, checkIndex(string(index), rows)...), nil
 }
 
 var (
-	decisionName   = regexp.MustCompile(`^\d{4}-[a-z0-9]+(-[a-z0-9]+)*\.md$`)
-	decisionStart  = regexp.MustCompile(`^# (\d{4})\. (\S.*)\n\nStatus: (.*)\n\n\S`)
-	decisionLink   = regexp.MustCompile(`\[(\d{4})\]\(([^)]*)\)`)
-	decisionStatus = regexp.MustCompile(`^(accepted|(superseded|accepted, amended) by \[\d{4}\]\([^)]*\))$`)
+	decisionName  = regexp.MustCompile(`^\d{4}-[a-z0-9]+(-[a-z0-9]+)*\.md$`)
+	decisionStart = regexp.MustCompile(`^# (\d{4})\. (\S.*)\n\n\S`)
+	decisionLink  = regexp.MustCompile(`\[(\d{4})\]\(([^)]*)\)`)
 )
 
-// readDecision parses the beginning of a decision.
-func readDecision(name, text string) (title, status string, wrong []string) {
+// readDecision takes the beginning of a decision apart.
+func readDecision(name, text string) (title string, wrong []string) {
 	if !decisionName.MatchString(name) {
 		wrong = append(wrong, "isn't named NNNN-a-few-words.md")
 	}
 	m := decisionStart.FindStringSubmatch(text)
 	if m == nil {
-		return "", "", append(wrong, `doesn't start with "# NNNN. Title", a status line and a text`)
+		return "", append(wrong, `doesn't start with "# NNNN. Title" and a text`)
 	}
 	if !strings.HasPrefix(name, m[1]+"-") {
 		wrong = append(wrong, "calls itself "+m[1])
 	}
-	if !decisionStatus.MatchString(m[3]) {
-		wrong = append(wrong, fmt.Sprintf("unknown status %q", m[3]))
-	}
-	return m[2], m[3], wrong
+	return m[2], wrong
 }
 
-// checkIndex compares the rows of the table with the expected ones.
+// checkIndex compares the rows of the index, which has a table for each theme, with what they should be.
 func checkIndex(index string, want []string) []string {
 	var have, problems []string
+	last := "" // in this table
 	for line := range strings.Lines(index) {
-		if strings.HasPrefix(line, "| [") {
-			have = append(have, strings.TrimSuffix(line, "\n"))
+		if strings.HasPrefix(line, "#") {
+			last = ""
 		}
+		if !strings.HasPrefix(line, "| [") {
+			continue
+		}
+		row := strings.TrimSuffix(line, "\n")
+		switch {
+		case !slices.Contains(want, row):
+			problems = append(problems, "README.md: a row matches no file: "+row)
+		case slices.Contains(have, row):
+			problems = append(problems, "README.md: a row is there twice: "+row)
+		case row < last:
+			problems = append(problems, "README.md: a table isn't in the order of the numbers: "+row)
+		}
+		have, last = append(have, row), row
 	}
 	for _, row := range want {
 		if !slices.Contains(have, row) {
-			problems = append(problems, "README.md: the table lacks "+row)
+			problems = append(problems, "README.md: no table has "+row)
 		}
-	}
-	for _, row := range have {
-		if !slices.Contains(want, row) {
-			problems = append(problems, "README.md: the table has a row that matches no file: "+row)
-		}
-	}
-	if len(problems) == 0 && !slices.Equal(have, want) {
-		problems = append(problems, "README.md: the table isn't in the order of the files")
 	}
 	return problems
 }
 
 func TestDecisionsFindsFaults(t *testing.T) {
-	const one, two = "0001-one.md", "0002-two.md"
+	const (
+		one, two, three = "0001-one.md", "0002-two.md", "0003-three.md"
+		oneRow          = "| [0001](0001-one.md) | One |\n"
+		threeRow        = "| [0003](0003-three.md) | Three |\n"
+	)
 	good := map[string]string{
-		one: "# 0001. One\n\nStatus: superseded by [0002](0002-two.md)\n\nText\n",
-		two: "# 0002. Two\n\nStatus: accepted\n\nText\n",
-		"README.md": "# Decisions\n\n| Number | Decision | Status |\n|---|---|---|\n" +
-			"| [0001](0001-one.md) | One | superseded by [0002](0002-two.md) |\n| [0002](0002-two.md) | Two | accepted |\n",
+		one:   "# 0001. One\n\nText\n",
+		two:   "# 0002. Two\n\nText\n",
+		three: "# 0003. Three\n\nText\n",
+		"README.md": "# Decisions\n\n## A\n\n| Number | Decision |\n|---|---|\n" + oneRow + threeRow +
+			"\n## B\n\n| Number | Decision |\n|---|---|\n| [0002](0002-two.md) | Two |\n",
 	}
 	for _, c := range []struct {
 		name, file, old, new string
 		want                 string // part of a problem; "" for none
 	}{
 		{name: "good"},
-		{"amended", one, "superseded", "accepted, amended", "the table lacks"},
-		{"unknown status", two, "accepted", "proposed", `0002-two.md: unknown status "proposed"`},
-		{"no link", one, "[0002](0002-two.md)", "0002", "unknown status"},
-		{"replaced by no decision", one, "(0002-two.md)", "(0003-three.md)", "names no decision"},
-		{"link and number differ", one, "[0002]", "[0001]", "names no decision"},
-		{"replaced by itself", one, "[0002](0002-two.md)", "[0001](0001-one.md)", "isn't later"},
-		{"no status", two, "Status: accepted\n\n", "", "doesn't start with"},
 		{"no text", two, "Text\n", "", "doesn't start with"},
 		{"another number", two, "# 0002", "# 0003", "calls itself 0003"},
 		{"another title in the index", "README.md", "| Two |", "| Three |", "matches no file"},
-		{"not in the index", "README.md", "| [0002](0002-two.md) | Two | accepted |\n", "", "the table lacks | [0002]"},
-		{"twice in the index", "README.md", "| Two | accepted |\n", "| Two | accepted |\n| [0002](0002-two.md) | Two | accepted |\n", "order"},
+		{"not in the index", "README.md", "| [0002](0002-two.md) | Two |\n", "", "no table has | [0002]"},
+		{"twice in the index", "README.md", oneRow, oneRow + oneRow, "twice"},
+		{"out of order", "README.md", oneRow + threeRow, threeRow + oneRow, "order"},
 	} {
 		dir := fstest.MapFS{}
 		for name, text := range good {
@@ -168,9 +164,10 @@ func TestDecisionsFindsFaults(t *testing.T) {
 		}
 		expectProblem(t, c.name, dir, c.want)
 	}
-	gap := fstest.MapFS{"README.md": {Data: []byte(good["README.md"])}, one: {Data: []byte(good[one])}, "0003-two.md": {Data: []byte(good[two])}}
-	expectProblem(t, "gap", gap, "0003-two.md: should be number 0002")
-	stray := fstest.MapFS{"README.md": {Data: []byte(good["README.md"])}, one: {Data: []byte(good[one])}, "0002_two.txt": {Data: []byte(good[two])}}
+	index := &fstest.MapFile{Data: []byte(good["README.md"])}
+	gap := fstest.MapFS{"README.md": index, one: {Data: []byte(good[one])}, three: {Data: []byte(good[three])}}
+	expectProblem(t, "gap", gap, "0003-three.md: should be number 0002")
+	stray := fstest.MapFS{"README.md": index, one: {Data: []byte(good[one])}, "0002_two.txt": {Data: []byte(good[two])}}
 	expectProblem(t, "stray file", stray, "0002_two.txt: isn't named")
 }
 

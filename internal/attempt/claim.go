@@ -37,6 +37,8 @@ type Request struct {
 	Agent   agent.Agent
 	Environ []string // Record.Environ
 	// Escalate is the model that takes the place of Job.Model where the attempt is to put red tests right; "" for none.
+	// There is none for the agent: another agent wouldn't know the conversation, which makes a
+	// second attempt cheap.
 	Escalate string
 	Job      agent.Job // Slice, SessionID and Prompt are filled in
 	Runner   string

@@ -137,6 +137,8 @@ func (r *Record) unfinished(it plan.Item) bool {
 func (r *Record) Name() string { return fmt.Sprintf("%s.%d", r.Slice, r.N) }
 
 // IsOf says whether the attempt was at the item, not at one that had its id before.
+// Ids of units come back (core, api, tests): a failure in one work must not hold up the unit of
+// the same name in the next.
 func (r *Record) IsOf(it *plan.Item) bool { return r.Of == "" || r.Of == it.Of }
 
 // Cost is what the agent says it cost, in US dollars; nil for unknown.

@@ -148,6 +148,8 @@ func (s *Store) PutStopMark(now time.Time) error {
 }
 
 // slotsMark is the word of gl settings set parallel.max: of drains that began before it and were started with --max, too.
+// Comparing numbers wouldn't do: after --max 3, a person may ask for the 4 that config.json has
+// already. Nor would the file's time, which every setting changes.
 type slotsMark struct {
 	At time.Time `json:"at"`
 }

@@ -12,6 +12,8 @@ import (
 
 // heedWindow holds the attempt's account when its client says that too much of a usage window is used. What runs goes on. It tells once
 // for each end of a window: a hold that couldn't be written is tried again at the next tick.
+// An agent launched in a nearly full window would meet the limit in the middle of its work, and so
+// would those beside it.
 func (w *Wrapper) heedWindow(ctx context.Context) {
 	win := w.dec.Summary().Window
 	if w.WindowPercent <= 0 || win == nil || win.Percent < w.WindowPercent || w.windowTold != nil && sameWindow(*w.windowTold, *win) {

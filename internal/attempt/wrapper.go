@@ -613,6 +613,8 @@ func (w *Wrapper) checkCommand(ctx context.Context) {
 
 // lists says whether the client knows the command. What a plugin brings is listed with the plugin's name,
 // specwright:sw-build, and is typed without it.
+// The client doesn't say whether it expands the short name. If it doesn't, the model gets text
+// that names the skill, which is better than ending every such agent.
 func lists(commands []string, command string) bool {
 	return slices.ContainsFunc(commands, func(c string) bool {
 		return c == command || !strings.Contains(command, ":") && strings.HasSuffix(c, ":"+command)

@@ -69,6 +69,8 @@ var compatPatterns = sync.OnceValue(func() (p struct {
 })
 
 // countAsGSD replaces the counts by those of GSD's own tools.
+// It follows their reading of the roadmap rule by rule, errors included. It shares nothing with
+// ParseRoadmap, whose rules are about what a roadmap means.
 func (f *Facts) countAsGSD(phases, roadmap, state string) {
 	f.Counts, f.Unknown, f.Untold = Counts{}, false, 0
 	r := compatRoadmap{text: roadmap}

@@ -117,6 +117,8 @@ type settlement struct {
 
 // settle returns the document to write: the draft's body, and the front matter updated to
 // match.
+// A stored key changes only if this write changed what it comes from. GSD derives all keys anew at
+// each write, so a note about a decision recounts the progress there and renames the milestone.
 func (d *draft) settle(facts Facts, now time.Time, compat bool) []byte {
 	s := settlement{doc: d.doc, facts: facts, now: now, compat: compat, given: d.set,
 		keepCounts: d.keepCounts, force: d.force, recount: recount{zero: d.zero, planned: d.planned, percent: d.force || d.recount},

@@ -3,6 +3,8 @@ package lane
 // A bisection finds out which of several, tested together, are to blame when the tests fail: what to test next, on top of what has landed by
 // then. It is pure. Groups keep the order of the queue. A group that passes has landed; one that doesn't is split, and one of a single
 // member is through either way. So of n members at most 2n-1 groups are tested.
+// A bisection isn't kept on disk. Verdicts are, so the next worker forms the same groups and tests
+// no tree twice.
 type bisection[T any] struct {
 	todo [][]T // the next one last
 }

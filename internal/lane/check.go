@@ -197,6 +197,8 @@ func (l *Lane) newest(ctx context.Context) (string, error) {
 
 // Audit runs the tests on every commit by which a slice has landed in the target, or in the lane where that isn't gl's to move, since a revision, "" for all, in a clone, and
 // tells each check as it is made. git.setup runs before each, since nothing is left there from the one before.
+// It works in a clone because the lane's worktree is busy and keeps caches. The command is the
+// project's: a commit's trailer must not choose what runs.
 func (l *Lane) Audit(ctx context.Context, since string, tell func(*Check)) error {
 	if !l.Project.Config.Test.Command.IsSet() {
 		return ErrNoTests

@@ -251,6 +251,7 @@ func (l *Lane) without(ctx context.Context, base, id, commit string) (tree strin
 }
 
 // revert is the tree of a commit without what another one, a merge or not, has changed against its first parent.
+// git revert would need a checkout, run hooks, and leave a sequencer behind when it is killed.
 func (l *Lane) revert(ctx context.Context, tip, commit string) (tree string, conflicts []string, err error) {
 	before, err := git.ResolveCommit(ctx, l.Repo.Common, commit+"^1")
 	if err == nil && before == "" {

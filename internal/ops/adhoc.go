@@ -38,6 +38,8 @@ func BeginAdHoc(ctx context.Context, root string) error {
 }
 
 // exclude has git ignore a pattern in all worktrees of a repository, and in no other clone of it.
+// A .gitignore inside the directory wouldn't do: worktrees don't have it, so agents would commit
+// the documents that they write there.
 func exclude(common, pattern string) error {
 	path := filepath.Join(common, "info", "exclude")
 	if err := durable.MkdirAll(filepath.Dir(path), 0o755); err != nil {

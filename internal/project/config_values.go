@@ -227,6 +227,8 @@ func commands(raw json.RawMessage, to *map[string]agent.Custom) error {
 				return fmt.Errorf(`has %q in "env" of %q, which can't be set there`, variable, name)
 			}
 		}
+		// An environment alone makes an account of the built-in agent of that name. Under another
+		// name, nothing says which agent is meant.
 		if a.Extends == "" && len(a.Env) > 0 && len(a.Command)+len(a.Resume) == 0 && slices.Contains(agent.BuiltIn(), name) {
 			a.Extends = name // the agent with that name, with this environment
 			all[name] = a

@@ -8,6 +8,7 @@ import (
 )
 
 // gap is how far two drains of one night may be apart.
+// A calendar day wouldn't do: a night has midnight in it.
 const gap = time.Hour
 
 // nights finds the nights in the journal's events, which come in the order of time. A drain without an end goes up to the next drain's

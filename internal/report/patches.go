@@ -8,6 +8,8 @@ import (
 )
 
 // What of the diffs a page shows: it has to open at once, and to be read.
+// The page itself has them because a link breaks when the page is mailed, and what isn't delivered
+// yet is on no forge.
 const (
 	longestPatch = 300  // lines added and removed
 	mostPatches  = 3000 // the same, of all

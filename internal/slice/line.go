@@ -29,6 +29,7 @@ func (d *Dir) Line(bool) tracker.Line {
 }
 
 // large reports whether the project is too large to be read for every prompt.
+// There is no cache instead: the status line would have to write it, and it writes nothing.
 func (d *Dir) large() bool {
 	for _, dir := range []string{"slices", "runs/done"} {
 		if countFiles(d.path(dir), manyFiles+1) > manyFiles {

@@ -40,6 +40,9 @@ type Lineage struct {
 }
 
 // An Origin is the lineage of a slice that has been renamed.
+// The new lineage begins a new conversation, since clients find theirs by directory, so its agent
+// is told how the last attempt under the old name ended. The worktree itself isn't moved: it may
+// be in use.
 type Origin struct {
 	Slice string `json:"slice"`
 	N     int    `json:"n"`

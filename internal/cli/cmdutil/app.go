@@ -80,6 +80,8 @@ var ErrGone = errors.New("the current directory is gone")
 
 // agentMarks are the variables that agents set for their child processes: Claude Code, codex, Gemini CLI, opencode, and
 // gl itself.
+// If gl slice took such a session for a shell, it would start an agent and wait for it inside the
+// session's own call.
 func agentMarks() []string {
 	return []string{"CLAUDECODE", "CLAUDE_CODE", "CODEX_THREAD_ID", "GEMINI_CLI", "OPENCODE", "GL_SESSION"}
 }

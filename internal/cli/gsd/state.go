@@ -211,6 +211,7 @@ func runGsd(app *cmdutil.App, c *cobra.Command, v verb, a []string) error {
 	if err := printResult(app, r, raw); err != nil {
 		return err
 	}
+	// GSD exits 0 here, which scripts take for success.
 	if r.Failed && !compat {
 		return &cmdutil.ExitError{Code: cmdutil.ExitFailed}
 	}
