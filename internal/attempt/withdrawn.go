@@ -3,7 +3,6 @@ package attempt
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -38,7 +37,7 @@ func (s *Store) CallComplete(system, slice string) error {
 
 // Withdrawn are the attempts whose work was taken out, by their slices.
 func (s *Store) Withdrawn(system string) map[string]int {
-	entries, err := os.ReadDir(filepath.Join(s.dir, "withdrawn"))
+	entries, err := durable.ReadDir(filepath.Join(s.dir, "withdrawn"))
 	if err != nil {
 		return nil
 	}
