@@ -39,7 +39,11 @@ type Promise struct {
 	Want    Files           // also what needn't stay
 	Unlocks func() bool     // tests that lock wrapped code may be gone; nil for no
 	Free    map[string]bool // nothing can be said about these paths: what was handed over and what has landed don't merge there
+	Later   Files           // what decides how tests run and came with a later hand-over than the first: a person has to look
 }
+
+// breaks reports whether a new file that decides how tests run makes the work red. One that a later hand-over brought doesn't.
+func (p *Promise) breaks(name string, is git.File) bool { return p.Tests && p.Later[name] != is }
 
 // unlocked reports whether a file is a lock that may be gone.
 func (c *Comparer) unlocked(p *Promise, name string) bool {
@@ -96,7 +100,7 @@ func (c *Comparer) Broken(ctx context.Context, p *Promise, tree Files) ([]gate.I
 		case c.isRun(name), guard.HasRunnerPart(name) && path.Base(name) != guard.PackageFile:
 			parts = append(parts, name)
 		case guard.RunnerConfig(name) && path.Base(name) != guard.PackageFile:
-			add(gate.Runner, name, p.Tests) // with tests that were seen to run without it, its agent is to put it right
+			add(gate.Runner, name, p.breaks(name, tree[name])) // with tests that were seen to run without it, its agent is to put it right
 		}
 	}
 	changed, err := c.parts(ctx, p, tree, parts)
@@ -129,7 +133,7 @@ func (c *Comparer) parts(ctx context.Context, p *Promise, tree Files, names []st
 			return nil, err
 		}
 		script := c.isRun(name) && c.runs[c.InProject(name)]
-		i := gate.Item{Kind: gate.Runner, Name: name, ID: tree[name].ID, Red: was != "" || p.Tests}
+		i := gate.Item{Kind: gate.Runner, Name: name, ID: tree[name].ID, Red: was != "" || p.breaks(name, tree[name])}
 		switch {
 		case was == is, was == "" && path.Base(name) == guard.PackageFile: // then nothing was promised
 			continue
@@ -151,7 +155,7 @@ func (c *Comparer) handedChanges(ctx context.Context, p *Promise, base, merged F
 	var names, ids []string
 	for name, was := range base {
 		is := merged[name]
-		if is == was || p.Want[name] != is || p.Free[name] || !c.isRun(name) && !guard.RunnerConfig(name) || statedir.InState(name) {
+		if is == was || p.Want[name] != is || p.Free[name] || !c.Runs(name) || statedir.InState(name) {
 			continue
 		}
 		names = append(names, name)
@@ -209,6 +213,9 @@ func (c *Comparer) isRun(name string) bool {
 	_, runs := c.runs[c.InProject(name)]
 	return runs && c.InProject(name) != name == (c.Prefix != "")
 }
+
+// Runs reports whether a file decides how tests run: the runner's configuration, or what the test command runs.
+func (c *Comparer) Runs(name string) bool { return c.isRun(name) || guard.RunnerConfig(name) }
 
 // UseCommand finds the files that the test command runs in any of the states, by their paths in the project, and whether they are scripts.
 func (c *Comparer) UseCommand(ctx context.Context, states ...Files) error {

@@ -163,8 +163,13 @@ func (l *Lane) promised(ctx context.Context, w *work, base map[string]git.File, 
 	if err != nil {
 		return nil, err
 	}
+	started, err := git.Files(ctx, l.Repo.Common, w.lineage.Base)
+	if err != nil {
+		return nil, err
+	}
 	first := map[string]git.File{}
-	for _, c := range chain {
+	p.Later = drift.Files{}
+	for i, c := range chain {
 		files, err := git.Files(ctx, l.Repo.Common, c)
 		if err != nil {
 			return nil, err
@@ -174,10 +179,9 @@ func (l *Lane) promised(ctx context.Context, w *work, base map[string]git.File, 
 				first[name] = f // an older one wins
 			}
 		}
-	}
-	started, err := git.Files(ctx, l.Repo.Common, w.lineage.Base)
-	if err != nil {
-		return nil, err
+		if i == len(chain)-1 {
+			l.heldBack(first, started, files, p.Later)
+		}
 	}
 	for name := range started {
 		if _, kept := first[name]; !kept && l.comparer().Protects(name) {
@@ -203,6 +207,19 @@ func (l *Lane) promised(ctx context.Context, w *work, base map[string]git.File, 
 		}
 	}
 	return p, l.mergeBoth(ctx, w, p, base, first, both)
+}
+
+// heldBack moves from first to later what decides how tests run and wasn't in the oldest hand-over, nor where the work started. Tests had been
+// seen to run without it, and its agent may have made them pass by it.
+func (l *Lane) heldBack(first, started, oldest, later map[string]git.File) {
+	for name, f := range first {
+		_, before := started[name]
+		_, there := oldest[name]
+		if !before && !there && l.comparer().Runs(name) {
+			later[name] = f
+			delete(first, name)
+		}
+	}
 }
 
 // mergeBoth merges what was handed over where something has landed at the same paths. A merge in memory needs a history: the hand-over
