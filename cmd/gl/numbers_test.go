@@ -140,10 +140,7 @@ func compactNumbers(line string) numbered {
 var stateRow = regexp.MustCompile(`(?m)^\| (S-\d+) \| [^|]* \| [^|]* \| (\d+) \|`)
 
 func stateNumbers(text string) numbered {
-	n := textNumbers(text, "", "", map[string]string{"total tests": `(?m)^Total: (.*)$`, "how many unverified": `Complete \(unverified\): (\d+)`})
-	if n["how many unverified"] == "" {
-		n["how many unverified"] = "0"
-	}
+	n := textNumbers(text, "", "", map[string]string{"total tests": `(?m)^Total: (.*)$`})
 	rows := stateRow.FindAllStringSubmatch(text, -1)
 	n["total"] = fmt.Sprint(len(rows))
 	for _, m := range rows {

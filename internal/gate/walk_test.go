@@ -47,6 +47,7 @@ var allowed = map[string]string{
 	"git.Branch":                     "reads",
 	"git.contained":                  "a word for people",
 	"git.objects":                    "a kind of object",
+	"git.objectStore.commit":         "reads",
 	"git.place.holds":                "reads",
 	"git.rejected":                   "a word for people",
 	"worktree.Repo.addNew":           "makes a slice's branch",

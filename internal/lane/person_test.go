@@ -237,10 +237,10 @@ func TestLaneTouched(t *testing.T) {
 		s.git("branch", "-q", "-f", branch, "main")
 		b := s.queue("S-2", apart(t, "S-2"))
 		s.work()
-		s.queued(b, "somebody has moved it")
+		s.queued(b, "it was moved")
 		s.git("checkout", "-q", "list")
 		s.work()
-		s.undelivered("somebody has moved it", "S-1")
+		s.undelivered("it was moved", "S-1")
 		dropped, reopened, err := s.lane().Reset(t.Context())
 		check(t, err)
 		if !slices.Equal(dropped, []string{"S-1"}) || !slices.Equal(reopened, dropped) {
