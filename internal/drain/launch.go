@@ -122,12 +122,12 @@ func (d *drain) candidates(p *plan.Plan) []string {
 	if d.IDs == nil {
 		secondRound := d.round && !d.Refill // it is for those alone whom a hold has stopped in the first
 		return slices.DeleteFunc(slices.Clone(p.Ready), func(id string) bool {
-			return d.excluded[id] || d.isOpen(id) || secondRound && !d.dueAgain[id]
+			return d.excluded[id] || d.isOpen(id) || d.needsOpen(p, id) || secondRound && !d.dueAgain[id]
 		})
 	}
 	var ids []string
 	for _, id := range append(slices.Clone(p.Ready), d.IDs...) {
-		if d.tried[id] || d.excluded[id] || d.isOpen(id) || slices.Contains(ids, id) {
+		if d.tried[id] || d.excluded[id] || d.isOpen(id) || d.needsOpen(p, id) || slices.Contains(ids, id) {
 			continue
 		}
 		if attempt.Admit(p, d.request(id, Agent{}), time.Now()) == nil {
@@ -365,4 +365,11 @@ func (d *drain) isOpen(id string) bool {
 		}
 	}
 	return false
+}
+
+// needsOpen reports whether a slice needs one whose attempt is open as far as this drain has seen. Its file may say complete already
+// after the record of its attempt was removed (git clean -x), while its agent still works.
+func (d *drain) needsOpen(p *plan.Plan, id string) bool {
+	st := p.State(id)
+	return st != nil && !d.Force && slices.ContainsFunc(st.Deps, d.isOpen)
 }

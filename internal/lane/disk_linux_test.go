@@ -30,7 +30,7 @@ func TestDiskFull(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			disk := t.TempDir()
-			if syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=12m") != nil {
+			if syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=24m") != nil {
 				t.Skip("needs the right to mount")
 			}
 			t.Cleanup(func() { syscall.Unmount(disk, 2) }) // MNT_DETACH
