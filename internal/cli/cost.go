@@ -11,6 +11,7 @@ import (
 
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/iostreams"
+	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/spending"
 	"greenlight/internal/term"
@@ -71,6 +72,7 @@ func runCost(app *cmdutil.App, o costOptions) error {
 	if err != nil {
 		return fmt.Errorf("read the journal: %w", err)
 	}
+	inheritCosts(pr, book)
 	doc := costDoc{SchemaVersion: 1, By: o.by, Total: book.Total(), Rows: book.By(o.by)}
 	if !since.IsZero() {
 		utc := since.UTC()
@@ -81,6 +83,22 @@ func runCost(app *cmdutil.App, o costOptions) error {
 	}
 	printCost(app.IO, doc)
 	return nil
+}
+
+// inheritCosts gives slices that were renamed what they cost before. If the project can't be read,
+// the rows keep the ids of the journal.
+func inheritCosts(pr *project.Project, book *spending.Book) {
+	p, err := pr.Plan(time.Now(), pr.Options())
+	if err != nil {
+		return
+	}
+	for i := range p.States {
+		for _, name := range p.States[i].Was {
+			if p.State(name) == nil {
+				book.Rename(name, p.States[i].ID)
+			}
+		}
+	}
 }
 
 func printCost(out *iostreams.Streams, doc costDoc) {

@@ -50,7 +50,7 @@ func Ways() []string { return []string{"slice", "agent", "day"} }
 
 // Since adds up the journal from a time on.
 func Since(j *journal.Journal, from time.Time) (*Book, error) {
-	r := j.ReaderOf(from, journal.Queued, journal.Ended, journal.Renamed)
+	r := j.ReaderOf(from, journal.Queued, journal.Ended)
 	defer r.Close()
 	return Read(r.All(), from, time.Local)
 }
@@ -66,10 +66,6 @@ func Read(events iter.Seq2[journal.Event, error], from time.Time, local *time.Lo
 	for e, err := range events {
 		if err != nil {
 			return b, err
-		}
-		if e.Kind == journal.Renamed {
-			b.rename(e.From, e.Slice)
-			l.rename(e.From, e.Slice)
 		}
 		if e.Kind != journal.Ended && e.Kind != journal.Queued {
 			continue
@@ -109,41 +105,6 @@ type end struct {
 	event journal.Event
 	at    time.Time
 	ours  bool // whether it counts
-}
-
-// rename makes a slice's row that of its new id. Its earlier attempts by that id, if any, are its own: gl rename refuses any other.
-func (b *Book) rename(from, id string) {
-	if t := b.slice[from]; t != nil && from != id {
-		delete(b.slice, from)
-		sum := entry(b.slice, id)
-		*sum = sum.plus(*t)
-	}
-}
-
-func (l *ledger) rename(from, id string) {
-	for i := range l.ends {
-		if l.ends[i].event.Slice == from {
-			l.ends[i].event.Slice = id
-		}
-	}
-}
-
-// plus is the sum of both, before failures are counted.
-func (t Total) plus(o Total) Total {
-	t.Attempts, t.UnknownCost, t.UnknownTokens = t.Attempts+o.Attempts, t.UnknownCost+o.UnknownCost, t.UnknownTokens+o.UnknownTokens
-	if o.CostUSD != nil {
-		sum := t.USD() + *o.CostUSD
-		t.CostUSD = &sum
-	}
-	if o.Tokens != nil {
-		sum := *o.Tokens
-		if t.Tokens != nil {
-			sum.Input, sum.Output = sum.Input+t.Tokens.Input, sum.Output+t.Tokens.Output
-			sum.CacheRead, sum.CacheWrite = sum.CacheRead+t.Tokens.CacheRead, sum.CacheWrite+t.Tokens.CacheWrite
-		}
-		t.Tokens = &sum
-	}
-	return t
 }
 
 func (l *ledger) take(attempt string, e journal.Event, at time.Time, ours bool) {
@@ -189,6 +150,38 @@ func Lost(tried []Tried) []bool {
 		}
 	}
 	return lost
+}
+
+// Rename adds the row of a slice's earlier id, if any, to that of the slice.
+func (b *Book) Rename(from, id string) {
+	t := b.slice[from]
+	if t == nil || from == id {
+		return
+	}
+	delete(b.slice, from)
+	sum := entry(b.slice, id)
+	*sum = sum.plus(*t)
+}
+
+// plus returns the sum of both.
+func (t Total) plus(o Total) Total {
+	t.Attempts += o.Attempts
+	t.UnknownCost += o.UnknownCost
+	t.UnknownTokens += o.UnknownTokens
+	t.FailedUSD += o.FailedUSD
+	if o.CostUSD != nil {
+		sum := t.USD() + *o.CostUSD
+		t.CostUSD = &sum
+	}
+	if o.Tokens != nil {
+		sum := *o.Tokens
+		if t.Tokens != nil {
+			sum.Input, sum.Output = sum.Input+t.Tokens.Input, sum.Output+t.Tokens.Output
+			sum.CacheRead, sum.CacheWrite = sum.CacheRead+t.Tokens.CacheRead, sum.CacheWrite+t.Tokens.CacheWrite
+		}
+		t.Tokens = &sum
+	}
+	return t
 }
 
 // each calls take for all totals that an event belongs to.
