@@ -11,6 +11,7 @@ import (
 	"greenlight/internal/project"
 	"greenlight/internal/project/projecttest"
 	"greenlight/internal/view"
+	"greenlight/internal/worktree"
 )
 
 // A running slice changes the paths that its branch has and the lane lacks; the diff is renewed
@@ -82,5 +83,25 @@ func TestLookAtWork(t *testing.T) {
 	}
 	if look(now.Add(3 * time.Minute)) {
 		t.Error("there is news, and nothing has changed")
+	}
+
+	// New files that aren't committed count, too.
+	l, err = repo.Plan(t.Context(), pr.Key(), "S-1", base, true)
+	if err == nil {
+		err = repo.Save(l)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	hold, err := repo.Make(t.Context(), l, worktree.Making{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hold.Release()
+	if err := os.WriteFile(filepath.Join(l.Path, "new"), []byte("1\n2\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if want := (view.Diff{Files: 1, Added: 2}); !look(now.Add(4*time.Minute)) || r.diffs["S-1"] != want {
+		t.Errorf("%v, want %v", r.diffs, want)
 	}
 }
