@@ -53,13 +53,57 @@ type Landed struct {
 // Landings lists the first-parent commits of to that from doesn't contain and that name a slice, the oldest first. from may be
 // "", for all. A commit that names more than one isn't gl's.
 func Landings(ctx context.Context, common, from, to string) ([]Landed, error) {
-	const sep = "%x1f"
-	format := "%H" + sep + "%P" + sep + "%T" + sep + "%ct" + sep + "%s"
-	for _, key := range []string{"Slice", "Attempt", "Verified", "Project", "Batch"} {
-		format += sep + "%(trailers:key=" + key + ",valueonly,unfold,separator=%x1e)"
+	commits, err := logged(ctx, common, from, to, "%H", "%P", "%T", "%ct", "%s",
+		trailed("Slice"), trailed("Attempt"), trailed("Verified"), trailed("Project"), trailed("Batch"))
+	if err != nil {
+		return nil, err
 	}
-	args := append(settings("trailer.separators=:"), "log", "-z", "--first-parent", "--reverse", "--no-show-signature", "--no-color", "--no-notes", "--encoding=UTF-8",
-		"--format="+format, to)
+	var list []Landed
+	for _, f := range commits {
+		if f[5] == "" || strings.Contains(f[5], "\x1e") {
+			continue
+		}
+		var seconds int64
+		if _, err := fmt.Sscan(f[3], &seconds); err != nil {
+			return nil, fmt.Errorf("git log says %.200q", f)
+		}
+		list = append(list, Landed{Commit: f[0], Parents: strings.Fields(f[1]), Tree: f[2], When: time.Unix(seconds, 0), Subject: f[4],
+			Slice: f[5], Attempt: last(f[6]), Verified: last(f[7]), Project: last(f[8]), Batch: last(f[9])})
+	}
+	return list, nil
+}
+
+// A TakenBack is a commit of a branch that takes back what landed of a slice.
+type TakenBack struct {
+	Commit, Slice string
+	Reverts       string // the commit by which it landed
+	Project       string // as Landed's
+}
+
+// AllTakenBack lists the first-parent commits of to that from doesn't contain and that take a slice back, the oldest first.
+func AllTakenBack(ctx context.Context, common, from, to string) ([]TakenBack, error) {
+	commits, err := logged(ctx, common, from, to, "%H", trailed("Undone"), trailed("Reverts"), trailed("Project"))
+	var list []TakenBack
+	for _, f := range commits {
+		if f[1] != "" && !strings.Contains(f[1]+f[2], "\x1e") {
+			list = append(list, TakenBack{Commit: f[0], Slice: f[1], Reverts: f[2], Project: last(f[3])})
+		}
+	}
+	return list, err
+}
+
+// trailed is git log's format of the values of a trailer, between record separators.
+func trailed(key string) string {
+	return "%(trailers:key=" + key + ",valueonly,unfold,separator=%x1e)"
+}
+
+// last is the last of a trailer's values.
+func last(s string) string { return s[strings.LastIndexByte(s, '\x1e')+1:] }
+
+// logged is what git log says in the formats of each of the first-parent commits of to that from doesn't contain, the oldest first.
+func logged(ctx context.Context, common, from, to string, formats ...string) ([][]string, error) {
+	args := append(settings("trailer.separators=:"), "log", "-z", "--first-parent", "--reverse", "--no-show-signature", "--no-color", "--no-notes",
+		"--encoding=UTF-8", "--format="+strings.Join(formats, "%x1f"), to)
 	if from != "" {
 		args = append(args, "^"+from)
 	}
@@ -67,22 +111,13 @@ func Landings(ctx context.Context, common, from, to string) ([]Landed, error) {
 	if err != nil {
 		return nil, err
 	}
-	var list []Landed
+	var list [][]string
 	for _, line := range split(out) {
 		f := strings.Split(line, "\x1f")
-		if len(f) != 10 {
+		if len(f) != len(formats) {
 			return nil, fmt.Errorf("git log says %.200q", line)
 		}
-		if f[5] == "" || strings.Contains(f[5], "\x1e") {
-			continue
-		}
-		var seconds int64
-		if _, err := fmt.Sscan(f[3], &seconds); err != nil {
-			return nil, fmt.Errorf("git log says %.200q", line)
-		}
-		last := func(s string) string { return s[strings.LastIndexByte(s, '\x1e')+1:] }
-		list = append(list, Landed{Commit: f[0], Parents: strings.Fields(f[1]), Tree: f[2], When: time.Unix(seconds, 0), Subject: f[4],
-			Slice: f[5], Attempt: last(f[6]), Verified: last(f[7]), Project: last(f[8]), Batch: last(f[9])})
+		list = append(list, f)
 	}
 	return list, nil
 }

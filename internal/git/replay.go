@@ -103,7 +103,7 @@ func Message(ctx context.Context, common, commit string) (string, error) {
 }
 
 // ours are the trailers that gl writes.
-var ours = []string{"Slice", "Attempt", "Project", "Verified", "Batch"}
+var ours = []string{"Slice", "Attempt", "Project", "Verified", "Batch", "Undone", "Reverts"}
 
 var trailerLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9-]+: `) })
 

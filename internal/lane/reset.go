@@ -153,10 +153,32 @@ func (l *Lane) drop(ctx context.Context, lane, target string) error {
 		return err
 	}
 	landed, err := git.Landings(ctx, l.Repo.Common, target, lane)
+	if err != nil {
+		return err
+	}
 	for _, c := range landed {
 		if !slices.ContainsFunc(again, func(a git.Landed) bool { return a.Slice == c.Slice && a.Attempt == c.Attempt }) {
 			l.file.Dropped = append(l.file.Dropped, Undelivered{Slice: c.Slice, Commit: c.Commit, At: c.When})
 		}
+	}
+	return l.dropUndos(ctx, lane, base, target)
+}
+
+// dropUndos notes what was taken back, and isn't any more in a target that has gone back. That was delivered, or dropWaiting has noted it.
+func (l *Lane) dropUndos(ctx context.Context, lane, base, target string) error {
+	again, err := git.AllTakenBack(ctx, l.Repo.Common, base, target)
+	if err != nil {
+		return err
+	}
+	undone, err := git.AllTakenBack(ctx, l.Repo.Common, target, lane)
+	for _, c := range undone {
+		known := slices.ContainsFunc(l.file.Again, func(u Undelivered) bool { return u.Commit == c.Commit })
+		kept := slices.ContainsFunc(again, func(a git.TakenBack) bool { return a.Slice == c.Slice && a.Reverts == c.Reverts })
+		if known || kept || c.Project != l.Repo.Prefix {
+			continue
+		}
+		u := Undelivered{Slice: c.Slice, Commit: c.Commit, Undone: true}
+		l.file.Again, l.file.Dropped = append(l.file.Again, u), append(l.file.Dropped, u)
 	}
 	return err
 }

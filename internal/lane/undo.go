@@ -130,7 +130,8 @@ func (l *Lane) undoLanding(ctx context.Context, base string, note *undoing, forc
 	}
 	u := &Undone{Commit: note.Commit}
 	u.Revert, err = git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: tree, Parents: []string{base},
-		Message: git.LandingMessage("Take back "+title, git.Trailer{Key: "Undone", Value: id}, git.Trailer{Key: "Reverts", Value: note.Commit})})
+		Message: git.LandingMessage("Take back "+title, git.Trailer{Key: "Undone", Value: id}, git.Trailer{Key: "Reverts", Value: note.Commit},
+			git.Trailer{Key: "Project", Value: l.Repo.Prefix})})
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -52,6 +53,42 @@ func TestResetTakesBackAgain(t *testing.T) {
 		t.Errorf("the target has\n%s", got)
 	}
 	if got := s.read("list"); got != "" {
+		t.Errorf("the list is %q", got)
+	}
+}
+
+// An undo that was delivered, and that a git reset of the target then drops, is taken back again by a reset of the lane: else the slice
+// would be pending, and land a second time.
+func TestResetTakesBackDelivered(t *testing.T) {
+	s := newSite(t, "")
+	a := s.queue("S-1", list(t, "S-1"))
+	s.work()
+	s.landed(a)
+	s.delivered()
+	had := s.git("rev-parse", "main")
+	_, err := s.lane().Undo(t.Context(), "S-1", "no", false)
+	check(t, err)
+	s.delivered()
+	later := s.queue("S-2", apart(t, "S-2"))
+	s.work()
+	s.landed(later)
+	s.delivered()
+	s.git("reset", "-q", "--hard", had)
+	_, reopened, err := s.lane().Reset(t.Context())
+	check(t, err)
+	if !slices.Equal(reopened, []string{"S-2"}) {
+		t.Errorf("reopened %q", reopened)
+	}
+	s.work()
+	s.delivered()
+	if got := s.git("log", "--format=%s", "main"); strings.Count(got, "Take back S-1") != 1 {
+		t.Errorf("the target has\n%s", got)
+	}
+	b := s.queue("S-1", list(t, "S-1"))
+	s.work()
+	s.landed(b)
+	s.delivered()
+	if got := s.read("list"); got != "S-1\n" {
 		t.Errorf("the list is %q", got)
 	}
 }
@@ -116,7 +153,7 @@ func TestUndoKilledAnywhere(t *testing.T) {
 			s.git("fsck", "--connectivity-only")
 			redo, err := s.lane().Redo(t.Context(), "S-1")
 			check(t, err)
-			if got := s.git("show", redo+":list"); got != "S-1" {
+			if got := s.git("show", redo+":list"); got != "S-1\n" {
 				t.Errorf("the next attempt begins with %q", got)
 			}
 		})
