@@ -164,7 +164,7 @@ func TestIsTest(t *testing.T) {
 		"src/a.test.ts": true, "src/__tests__/a.tsx": true, "src/test.ts": false, "e2e/a.spec.mjs": true, "spec/openapi.yaml": false,
 		"spec/a_helper.rb": true, "lib/spec/a.py": false, "src/test/java/A.java": true, "src/test/java/ATest.java": true,
 		"src/main/java/Attest.java": false, "tests/a.rs": true, "src/tests.rs": true, "src/a/tests.rs": true, "shop/tests.py": true, "latests.py": false, "Tests/AppTests/A.swift": true, "docs/tests.md": false,
-		"tests/README.md": false, "": false,
+		"tests/README.md": false, "": false, "tests/a.sh": true, "t/a.sh": true, "lib/a_test.sh": true, "test.sh": false, "src/t/a.sh": false,
 		// what tests are run from is a test; what has their name in the middle of the sources
 		// is a page, a model, a table
 		"src/main/java/LabTest.java": false, "src/main/java/AUDIT.java": false, "app/src/androidTest/java/ATest.kt": true,

@@ -16,7 +16,7 @@ func testNames() []string {
 		"*.spec.js", "*.spec.jsx", "*.spec.ts", "*.spec.tsx", "*.spec.mjs", "*.spec.cjs", "*.spec.mts", "*.spec.cts",
 		"*.test.vue", "*.spec.vue", "*.test.svelte", "*.spec.svelte", "*.cy.js", "*.cy.ts",
 		"*_test.cc", "*_test.cpp", "*_test.c", "test_*.c", "test_*.cc", "test_*.cpp",
-		"*_test.rs", "*_tests.rs", "tests.rs", "*_test.jl", "*.bats", "*.feature", "*_SUITE.erl", "*.t",
+		"*_test.rs", "*_tests.rs", "tests.rs", "*_test.jl", "*_test.sh", "*.test.sh", "*.bats", "*.feature", "*_SUITE.erl", "*.t",
 	}
 }
 
@@ -37,8 +37,9 @@ func testDirs() map[string][]string {
 	script := []string{".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", ".cts"}
 	return map[string][]string{
 		"__tests__": script,
-		"tests":     slices.Concat(script, []string{".py", ".rs", ".php", ".c", ".cc", ".cpp", ".rb"}),
-		"test":      slices.Concat(script, []string{".rb", ".exs", ".dart", ".java", ".kt", ".scala", ".groovy", ".clj", ".hs", ".py"}),
+		"tests":     slices.Concat(script, []string{".py", ".rs", ".php", ".c", ".cc", ".cpp", ".rb", ".sh"}),
+		"test":      slices.Concat(script, []string{".rb", ".exs", ".dart", ".java", ".kt", ".scala", ".groovy", ".clj", ".hs", ".py", ".sh"}),
+		"t":         {".sh"},
 		"spec":      {".rb"},
 		"Tests":     {".swift", ".cs", ".php"},
 	}

@@ -153,7 +153,7 @@ func TestUndoKilledAnywhere(t *testing.T) {
 			s.git("fsck", "--connectivity-only")
 			redo, err := s.lane().Redo(t.Context(), "S-1")
 			check(t, err)
-			if got := s.git("show", redo+":list"); got != "S-1\n" {
+			if got := s.git("show", redo+":list"); got != "S-1" {
 				t.Errorf("the next attempt begins with %q", got)
 			}
 		})
