@@ -58,6 +58,14 @@ func (e *BadRecord) Help() string {
 	return "gl doctor --fix"
 }
 
+// WithHelp is the error, and the command that helps.
+func (e *BadRecord) WithHelp() string {
+	if help := e.Help(); help != "" {
+		return e.Error() + ". Run " + help
+	}
+	return e.Error()
+}
+
 // errForeign marks what another version of gl may have written.
 type errForeign struct{ error }
 

@@ -129,8 +129,8 @@ func runDo(ctx context.Context, app *cmdutil.App, tasks []string, file string, o
 		return err
 	}
 	// Before anything is added: what can't be started leaves no slices behind.
-	if pr.ConfigErr != nil {
-		return pr.ConfigErr
+	if err := configErr(pr); err != nil {
+		return err
 	}
 	if _, err := pr.OpenWorktrees(ctx); err != nil {
 		return err

@@ -2,12 +2,14 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/agent"
+	"greenlight/internal/attempt"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/jsondoc"
 	"greenlight/internal/ops"
@@ -108,6 +110,9 @@ func runHold(ctx context.Context, app *cmdutil.App, o holdOptions, put bool) err
 	case o.json:
 		return app.IO.JSON(holdDoc{1, p.Hold, jsondoc.OrEmpty(list)})
 	case err != nil:
+		if bad := new(attempt.BadRecord); errors.As(err, &bad) {
+			return errors.New(bad.WithHelp())
+		}
 		return err
 	}
 	for _, h := range lifted {

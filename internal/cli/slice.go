@@ -109,8 +109,8 @@ func runSlice(ctx context.Context, app *cmdutil.App, o sliceOptions, ids []strin
 	if err != nil {
 		return err
 	}
-	if pr.ConfigErr != nil {
-		return pr.ConfigErr
+	if err := configErr(pr); err != nil {
+		return err
 	}
 	if err := isolate(pr, o.isolation); err != nil {
 		return err

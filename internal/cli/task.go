@@ -115,10 +115,18 @@ func anywhere(ctx context.Context, app *cmdutil.App, t attempt.Task, key string,
 	return runTask(ctx, app, pr, t, o)
 }
 
+// configErr refuses to run agents by settings that can't be read.
+func configErr(pr *project.Project) error {
+	if pr.ConfigErr == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: correct it by hand; gl doctor checks it", pr.ConfigErr)
+}
+
 // runTask runs an agent on the task, here.
 func runTask(ctx context.Context, app *cmdutil.App, pr *project.Project, t attempt.Task, o taskOptions) error {
-	if pr.ConfigErr != nil {
-		return pr.ConfigErr
+	if err := configErr(pr); err != nil {
+		return err
 	}
 	if pr.Config.Sandbox == project.SandboxBwrap && !t.Builds {
 		app.IO.Message("sandbox is bwrap, but gl %s works in the checkout, where the agent isn't confined", t.Name)

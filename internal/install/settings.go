@@ -187,7 +187,7 @@ func (t Target) settings() ([]byte, *jsonedit.Doc, error) {
 	}
 	doc, err := jsonedit.Parse(cur)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", t.Path(t.Settings), err)
+		return nil, nil, fmt.Errorf("%s: %w: correct it by hand", t.Path(t.Settings), err)
 	}
 	return cur, doc, nil
 }

@@ -129,7 +129,7 @@ func (l *Lane) checkMerge(ctx context.Context, id string) (*Check, error) {
 		return nil, err
 	}
 	if w.tip == "" {
-		return nil, fmt.Errorf("%s has no worktree, and its branch %s is gone", id, worktree.Short(lineage.Branch))
+		return nil, fmt.Errorf("%s has no worktree, and its branch %s is gone: gl salvage %s lists what is kept of it", id, worktree.Short(lineage.Branch), id)
 	}
 	if w.base, err = l.newest(ctx); err != nil {
 		return nil, err

@@ -79,7 +79,7 @@ func admit(pr *project.Project, st *plan.State, o ClaimOptions, now time.Time) (
 	status, holds := plan.Classify(st.Status), o.Who.Holds(pr.Runs, st)
 	switch {
 	case st.Corrupt != "":
-		return nil, fmt.Errorf("%s can't be claimed: %s: %s", st.ID, st.File, st.Corrupt)
+		return nil, fmt.Errorf("%s can't be claimed: %s: %s; gl doctor says more", st.ID, st.File, st.Corrupt)
 	case status != plan.Done && o.Who.Token != "" && holds:
 		return &Claimed{Token: o.Who.Token}, nil
 	case status != plan.Done && o.Who.Token != "":

@@ -141,7 +141,7 @@ func mayRename(pr *project.Project, p *plan.Plan, st *plan.State, id string) (wa
 	case plan.Active:
 		return nil, taken("%s: a slice can't be renamed while it is being worked on", st.ClaimText(time.Now()))
 	case plan.Red, plan.Conflict:
-		return nil, fmt.Errorf("%s goes on from its last attempt: %s. It can be renamed once it is pending again", st.ID, p.Why(st.ID, time.Now()))
+		return nil, fmt.Errorf("%s goes on from its last attempt: to rename it, run gl retry %s first", st.ID, st.ID)
 	case plan.Done, plan.Available, plan.Landing, plan.Failed, plan.Stalled, plan.Waiting, plan.Unknown, plan.Corrupt:
 	}
 	if st.Class == plan.Waiting && st.AtReview() && !st.Asks() { // approved by another id, its work wouldn't land

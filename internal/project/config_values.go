@@ -174,13 +174,15 @@ func agents(raw json.RawMessage, custom map[string]agent.Custom, to *[]string) e
 	return nil
 }
 
+var errNoCurfew = errors.New(`must be times of day such as "09:00-17:30", or a list of them`)
+
 // curfew accepts times of day: a text, or a list of texts.
 func curfew(raw json.RawMessage, to *plan.Curfew) error {
 	var list []string
 	if json.Unmarshal(raw, &list) != nil {
 		var one string
 		if json.Unmarshal(raw, &one) != nil {
-			return errors.New(`must be times of day such as "09:00-17:30", or a list of them`)
+			return errNoCurfew
 		}
 		if one != "" {
 			list = []string{one}
@@ -190,7 +192,7 @@ func curfew(raw json.RawMessage, to *plan.Curfew) error {
 	for _, text := range list {
 		d, err := plan.ParseDayTime(text)
 		if err != nil {
-			return fmt.Errorf("can't be read (%w)", err)
+			return errNoCurfew
 		}
 		all = append(all, d)
 	}

@@ -195,7 +195,7 @@ func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapsh
 		s.Forecast = forecast.Read(p.Runs.Dir())
 	}
 	for _, b := range append(bad, p.addSettled(s, attempts, index)...) {
-		s.Warnings = append(s.Warnings, plan.Warning{Path: paths.Relative(p.Root, b.Path), Message: badText(b)})
+		s.Warnings = append(s.Warnings, plan.Warning{Path: paths.Relative(p.Root, b.Path), Message: b.WithHelp()})
 	}
 	if traits.Managed {
 		p.addReleased(s)
@@ -215,14 +215,6 @@ func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapsh
 		}
 	}
 	return s, nil
-}
-
-// badText describes an unusable file of runs/, and what helps.
-func badText(b *attempt.BadRecord) string {
-	if help := b.Help(); help != "" {
-		return b.Error() + ". Run " + help
-	}
-	return b.Error()
 }
 
 // doubt removes from items the verdicts in their files that gl hasn't given: anyone can write

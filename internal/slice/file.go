@@ -17,7 +17,7 @@ func (e *CorruptError) Error() string {
 	if e.Path == "" {
 		return "not a slice file: " + e.Reason
 	}
-	return fmt.Sprintf("%s is not a slice file: %s", e.Path, e.Reason)
+	return fmt.Sprintf("%s is not a slice file: %s; gl doctor says more", e.Path, e.Reason)
 }
 
 // A File is one slice file: flat front matter, then Markdown.

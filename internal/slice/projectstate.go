@@ -256,7 +256,7 @@ func (d *Dir) ReadProject() (*ProjectState, error) {
 func readable(data []byte) (*ProjectState, error) {
 	p, err := ParseProjectState(data)
 	if err != nil {
-		return nil, fmt.Errorf("%s can't be read: %w", stateRel(projectFile), err)
+		return nil, fmt.Errorf("%s can't be read: %w: correct it by hand", stateRel(projectFile), err)
 	}
 	return p, nil
 }
