@@ -150,7 +150,7 @@ func words(raw json.RawMessage, to *[]string) error {
 	}
 	list, err := shellwords.Split(s)
 	if err != nil {
-		return fmt.Errorf("can't be split into words (%w)", err)
+		return fmt.Errorf("must be words as in a shell (%w)", err)
 	}
 	*to = list
 	return nil

@@ -84,7 +84,7 @@ func TestSet(t *testing.T) {
 		{"parallel.agent", "", "! parallel.agent must be a text"},
 		{"parallel.claude_flags", `--max-turns 7 --allowedTools "Bash(git *)"`, `"--max-turns 7 --allowedTools \"Bash(git *)\""`},
 		{"parallel.claude_flags", `["-a", "b c"]`, `["-a", "b c"]`},
-		{"parallel.claude_flags", `"open`, "! parallel.claude_flags can't be split into words"},
+		{"parallel.claude_flags", `"open`, "! parallel.claude_flags must be words as in a shell"},
 		{"parallel.agents.mine", `{"command": ["x"]}`, `{"command": ["x"]}`},
 		{"parallel.agents.mine", `x`, "! parallel.agents.mine must be"},
 		{"parallel.agents.mine.command", `my-agent "{prompt}"`, `["my-agent","{prompt}"]`},
