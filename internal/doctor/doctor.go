@@ -48,6 +48,7 @@ func checks() []check {
 		{"tools", checkTools},
 		{"git", checkGit},
 		{"locks", checkLocks},
+		{"objects", checkObjects},
 		{"merges", checkMerges},
 		{"worktrees", checkWorktrees},
 		{"sandbox", checkSandbox},
@@ -66,6 +67,7 @@ func fixes() []fix {
 	return []fix{
 		{"temporary files", fixTemps},
 		{"locks", fixLocks},
+		{"objects", fixObjects},
 		{"gitignore", fixIgnores},
 		{"state", fixState},
 		{"records", fixRecords},

@@ -1,11 +1,13 @@
 package doctor
 
 import (
+	"context"
 	"errors"
 	"strings"
 
 	"greenlight/internal/git"
 	"greenlight/internal/paths"
+	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/statedir"
 	"greenlight/internal/words"
@@ -39,6 +41,39 @@ func checkGit(x *exam) []Finding {
 			words.More(len(tracked)-3)+", which belongs to one machine"+effect, "git rm -r --cached --ignore-unmatch "+strings.Join(own, " ")))
 	}
 	return all
+}
+
+// checkObjects reports what a prune has taken of what gl had just made.
+func checkObjects(x *exam) []Finding {
+	at, err := git.FindCheckout(x.ctx, x.pr.Root)
+	if err != nil { // no repository, or no git
+		return nil
+	}
+	gone, err := git.Pruned(x.ctx, at.Common)
+	if err != nil {
+		return []Finding{found(Note, "", sanitize.Line(err.Error()), "")}
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	return []Finding{fixable("", words.Count(len(gone), "object")+" of gl's work, of the last ten minutes, pruned from the repository: "+
+		strings.Join(gone[:min(3, len(gone))], ", ")+words.More(len(gone)-3)+"; where a ref has one, git gc and git log --all fail")}
+}
+
+// fixObjects puts it back.
+func fixObjects(ctx context.Context, pr *project.Project) ([]string, error) {
+	at, err := git.FindCheckout(ctx, pr.Root)
+	if err != nil {
+		return nil, nil
+	}
+	gone, err := git.Pruned(ctx, at.Common)
+	if err != nil || len(gone) == 0 {
+		return nil, err
+	}
+	if err := git.Mend(at.Common); err != nil {
+		return nil, err
+	}
+	return []string{"put back " + words.Count(len(gone), "object") + " that a prune had taken"}, nil
 }
 
 // checkMerges suggests a merge driver for a file that is generated.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"greenlight/internal/durable"
+	"greenlight/internal/paths"
 )
 
 // A git prune first lists what refs have, and then removes everything else. What gl makes and gives a ref in between is removed all the
@@ -29,7 +30,7 @@ const (
 func hold(ctx context.Context, common string, ids []string) error {
 	objects := filepath.Join(common, "objects")
 	held := filepath.Join(common, heldDir, strconv.FormatInt(time.Now().Unix()/60, 10))
-	var elsewhere strings.Builder // in a pack, or gone
+	var elsewhere []string // in a pack, or gone
 	for _, id := range ids {
 		dir := filepath.Join(held, id[:2])
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -37,52 +38,113 @@ func hold(ctx context.Context, common string, ids []string) error {
 		}
 		err := os.Link(filepath.Join(objects, id[:2], id[2:]), filepath.Join(dir, id[2:]))
 		if errors.Is(err, fs.ErrNotExist) {
-			elsewhere.WriteString(id + "\n")
+			elsewhere = append(elsewhere, id)
 		} else if err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil
 		}
 	}
-	if elsewhere.Len() == 0 {
-		return nil
-	}
-	out, err := at(ctx, common, long, elsewhere.String(), "cat-file", "--batch-check=%(objecttype)")
-	if err == nil && strings.Contains(out, " missing") {
+	gone, err := missing(ctx, common, elsewhere)
+	if err == nil && len(gone) > 0 {
 		err = ErrLost
 	}
 	return err
 }
 
-// MendBranch moves a worktree's branch back to the newest commit that HEAD's log names and git has, if git doesn't have the branch's: a prune
-// beside the agent's own git commit. The files stay, so what was committed is uncommitted again.
-func (w Worktree) MendBranch(ctx context.Context, branch string) error {
+// missing are the objects that git hasn't got.
+func missing(ctx context.Context, common string, ids []string) (gone []string, err error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	out, err := at(ctx, common, long, strings.Join(ids, "\n")+"\n", "cat-file", "--batch-check=%(objecttype)")
+	for line := range strings.Lines(out) {
+		if id, is := strings.CutSuffix(strings.TrimSpace(line), " missing"); is {
+			gone = append(gone, id)
+		}
+	}
+	return gone, err
+}
+
+// Pruned are the held objects that git hasn't got. Mend puts them back.
+func Pruned(ctx context.Context, common string) ([]string, error) {
+	held, err := filepath.Glob(filepath.Join(paths.EscapeGlob(common), heldDir, "*", "[0-9a-f][0-9a-f]", "*"))
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for _, path := range held {
+		dir, name := filepath.Base(filepath.Dir(path)), filepath.Base(path)
+		if _, err := os.Lstat(filepath.Join(common, "objects", dir, name)); isID(dir+name) && errors.Is(err, fs.ErrNotExist) {
+			ids = append(ids, dir+name)
+		}
+	}
+	slices.Sort(ids)
+	return missing(ctx, common, slices.Compact(ids))
+}
+
+// mostTried is how many commits of HEAD's log MendBranch tries: an agent can write there what it likes.
+const mostTried = 50
+
+// MendBranch moves a worktree's branch back to the newest commit that HEAD's log names and git has whole, down to the base, if git doesn't have the
+// branch's whole: a prune beside the agent's own git commit, which may have built upon that since. The files stay, so what was committed is
+// uncommitted again.
+func (w Worktree) MendBranch(ctx context.Context, branch, base string) error {
 	id, _, known := readRef(w.Common, branch)
-	if !known || !isID(id) {
+	if !known || !isID(id) || id == base {
 		return nil
 	}
-	if _, err := os.Lstat(filepath.Join(w.Common, "objects", id[:2], id[2:])); err == nil {
-		return nil
+	whole := func(commit string) (bool, error) {
+		_, err := reachable(ctx, w.Common, commit+"\n", []string{base})
+		if errors.Is(err, ErrLost) {
+			return false, nil
+		}
+		return err == nil, err
 	}
-	if there, err := HasCommit(ctx, w.Common, id); err != nil || there {
+	if is, err := whole(id); err != nil || is {
 		return err
 	}
-	data, err := durable.ReadFile(filepath.Join(w.Admin, "logs", "HEAD"))
-	if err != nil {
-		return ignoreMissing(err)
+	if there, err := HasCommit(ctx, w.Common, base); err != nil || !there {
+		return err
 	}
-	lines := slices.Collect(strings.Lines(string(data)))
-	for _, line := range slices.Backward(lines) {
-		for _, was := range slices.Backward(strings.Fields(line)[:min(2, len(strings.Fields(line)))]) {
-			if !isID(was) {
-				continue
-			}
-			if there, err := HasCommit(ctx, w.Common, was); err != nil {
-				return err
-			} else if there {
-				return ChangeRefs(ctx, w.Common, "gl: lost to a prune", RefChange{Name: branch, New: was, Old: id})
-			}
+	was, err := w.lately()
+	if err != nil {
+		return err
+	}
+	for _, commit := range append(was, base) {
+		if is, err := whole(commit); err != nil {
+			return err
+		} else if is {
+			err := ChangeRefs(ctx, w.Common, "gl: lost to a prune", RefChange{Name: branch, New: commit, Old: id})
+			return errors.Join(err, w.forgetLost(ctx, branch))
 		}
 	}
 	return nil
+}
+
+// forgetLost drops what the logs of HEAD and of a branch name that git hasn't got whole: no git gc gets past it.
+func (w Worktree) forgetLost(ctx context.Context, branch string) error {
+	_, err := at(ctx, w.Admin, long, "", "reflog", "expire", "--stale-fix", "--expire=never", "--expire-unreachable=never", "HEAD", branch)
+	return err
+}
+
+// lately are the commits at which HEAD was, the last first.
+func (w Worktree) lately() (commits []string, err error) {
+	data, err := durable.ReadFile(filepath.Join(w.Admin, "logs", "HEAD"))
+	if err != nil {
+		return nil, ignoreMissing(err)
+	}
+	lines := slices.Collect(strings.Lines(string(data)))
+	for _, line := range slices.Backward(lines) {
+		fields := strings.Fields(line)
+		for _, was := range slices.Backward(fields[:min(2, len(fields))]) {
+			if isID(was) && strings.Trim(was, "0") != "" && !slices.Contains(commits, was) {
+				commits = append(commits, was)
+			}
+		}
+		if len(commits) >= mostTried {
+			break
+		}
+	}
+	return commits, nil
 }
 
 // Mend puts back what something has pruned of the objects to which gl has just given refs.

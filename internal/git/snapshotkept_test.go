@@ -311,7 +311,13 @@ func TestPrunedAfterTheRefs(t *testing.T) {
 	for _, id := range []string{s.Tree, s.Whole} {
 		b.ok(os.Remove(filepath.Join(b.Common, "objects", id[:2], id[2:])))
 	}
+	if gone, err := Pruned(t.Context(), b.Common); err != nil || len(gone) != 2 {
+		t.Errorf("pruned: %q, %v", gone, err)
+	}
 	b.ok(Mend(b.Common))
+	if gone, err := Pruned(t.Context(), b.Common); err != nil || len(gone) > 0 {
+		t.Errorf("pruned, and put back: %q, %v", gone, err)
+	}
 	b.in(b.main, "fsck", "--connectivity-only")
 	if got := b.in(b.main, "show", "refs/gl/wip/p/s/1/1/tree:work"); got != "work" {
 		t.Errorf("the snapshot has %q", got)
@@ -326,19 +332,36 @@ func TestPrunedAfterTheRefs(t *testing.T) {
 
 // A prune beside an agent's own commit leaves its branch at a commit that isn't there. The branch goes back to the last one that is.
 func TestMendBranch(t *testing.T) {
-	b := worktree(t, map[string]string{"a": "a"})
-	head := b.head()
-	b.write("a", "work")
-	b.git("commit", "-qam", "work")
-	lost := b.head()
-	b.ok(os.Remove(filepath.Join(b.Common, "objects", lost[:2], lost[2:])))
-	b.ok(b.MendBranch(t.Context(), work))
-	if got := b.head(); got != head {
-		t.Errorf("the branch is at %s", got)
-	}
-	tip, changed, err := b.CommitAll(t.Context(), work, "left")
-	b.ok(err)
-	if !changed || b.tree(tip)["a"] != "work" {
-		t.Errorf("committed: %v, %v", changed, b.tree(tip))
+	for _, lose := range []string{"the newest", "one below", "its tree"} {
+		t.Run(lose, func(t *testing.T) {
+			b := worktree(t, map[string]string{"a": "a"})
+			base := b.head()
+			b.write("a", "whole")
+			b.git("commit", "-qam", "whole")
+			head := b.head()
+			b.write("a", "work")
+			b.git("commit", "-qam", "work")
+			lost := b.head()
+			if lose != "the newest" {
+				b.write("c", "upon it")
+				b.git("add", "c")
+				b.git("commit", "-qm", "upon it")
+			}
+			if lose == "its tree" {
+				lost = b.git("rev-parse", lost+"^{tree}")
+			}
+			b.ok(os.Remove(filepath.Join(b.Common, "objects", lost[:2], lost[2:])))
+			b.ok(b.MendBranch(t.Context(), work, base))
+			if got := b.head(); got != head {
+				t.Errorf("the branch is at %s", got)
+			}
+			tip, changed, err := b.CommitAll(t.Context(), work, "left")
+			b.ok(err)
+			if !changed || b.tree(tip)["a"] != "work" {
+				t.Errorf("committed: %v, %v", changed, b.tree(tip))
+			}
+			b.in(b.main, "rev-list", "--objects", "--all", "HEAD")
+			b.in(b.main, "gc", "-q")
+		})
 	}
 }

@@ -103,8 +103,11 @@ func (l *Lane) Work(ctx context.Context) error {
 	}
 }
 
-// Restore puts back into the queue what somebody has removed with runs/ while it awaited the lane.
+// Restore puts back into the queue what was removed with runs/ while it awaited the lane, and objects that a prune has taken.
 func (l *Lane) Restore(ctx context.Context) error {
+	if err := git.Mend(l.Repo.Common); err != nil {
+		return err
+	}
 	settler := l.Project.Settler()
 	ids, err := settler.Restore(ctx)
 	if len(ids) > 0 {

@@ -86,7 +86,7 @@ func (r *Repo) resume(ctx context.Context, l *Lineage, m Making, h *Hold) error 
 	if err := r.ours(l); err != nil {
 		return err
 	}
-	if err := r.Worktree(l).MendBranch(gitCtx, l.Branch); err != nil {
+	if err := r.Worktree(l).MendBranch(gitCtx, l.Branch, l.Base); err != nil {
 		return err
 	}
 	if err := r.Worktree(l).Recover(gitCtx); err != nil { // before anybody works there

@@ -43,7 +43,8 @@ func (r *Repo) NoteQueued(ctx context.Context, l *Lineage, attempt int, record [
 	if err != nil {
 		return err
 	}
-	err = git.ChangeWhole(ctx, r.Common, "gl: awaits the lane", []string{tip}, git.RefChange{Name: r.noteRef(l.System, l.Slice, attempt), New: commit})
+	// What the agent has committed itself is looked at, and held, here: the queue merges it, and takes it for granted.
+	err = git.ChangeWhole(ctx, r.Common, "gl: awaits the lane", []string{l.Base}, git.RefChange{Name: r.noteRef(l.System, l.Slice, attempt), New: commit})
 	if errors.Is(err, git.ErrRefExists) {
 		return nil
 	}
