@@ -148,7 +148,7 @@ func pidIn(ts *testscript.TestScript, args []string) int {
 	return pid
 }
 
-// nobody WORD: no process on this machine has the word in its command line or its environment.
+// nobody WORD fails if a process on this machine has the word in its command line or its environment.
 // With $WORK it checks that no process started by the script is left; the $WORK of quick.txtar
 // isn't part of quick_kill.txtar's, which may run at the same time.
 func nobody(ts *testscript.TestScript, neg bool, args []string) {

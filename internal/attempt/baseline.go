@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"greenlight/internal/drift"
 	"greenlight/internal/gate"
@@ -26,7 +25,7 @@ type baseline struct {
 }
 
 func (s *Store) baselinePath(r *Record) string {
-	return filepath.Join(s.dir, "tests", strings.ReplaceAll(r.System, "/", "_")+"."+r.Work()+".json")
+	return filepath.Join(s.dir, "tests", fileName(r.System, r.Work())+".json")
 }
 
 func (s *Store) baseline(r *Record) *baseline {
@@ -131,8 +130,8 @@ type Comparison struct {
 	Allowed []gate.Item // of it, what a person has allowed beforehand
 }
 
-// noteTree notes the tree that the agent has left in the checkout, state aside. Where another agent has worked there, or there is no git,
-// nobody knows it.
+// noteTree notes the tree that the agent has left in the checkout, state aside. It isn't known if another agent
+// has worked there, or without git.
 func (w *Wrapper) noteTree(ctx context.Context) {
 	if w.rec.Lineage != 0 || w.rec.IsTask() || !w.calledComplete(ctx) {
 		return

@@ -15,8 +15,11 @@ type handed struct {
 	Commit string `json:"commit"`
 }
 
+// fileName returns the name by which a file of runs/ belongs to a slice or task of a system.
+func fileName(system, work string) string { return strings.ReplaceAll(system, "/", "_") + "." + work }
+
 func (s *Store) handedPath(system, slice string, lineage int) string {
-	return filepath.Join(s.dir, "handed", strings.ReplaceAll(system, "/", "_")+"."+slice+"."+fmt.Sprint(lineage)+".json")
+	return filepath.Join(s.dir, "handed", fileName(system, slice)+"."+fmt.Sprint(lineage)+".json")
 }
 
 // Handed is the commit that was noted, "" for none.

@@ -322,7 +322,7 @@ func (s *Store) MarkApproved(slice string, ruling *gate.Ruling) error {
 }
 
 func (s *Store) vouchedPath(system, slice string) string {
-	return filepath.Join(s.dir, "vouched", strings.ReplaceAll(system, "/", "_")+"."+slice)
+	return filepath.Join(s.dir, "vouched", fileName(system, slice))
 }
 
 // Vouch notes that gl has called a slice verified without an attempt of it that ended so: a person accepted what was tested, or gl verify

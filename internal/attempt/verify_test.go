@@ -32,7 +32,7 @@ func TestJudgeVerdict(t *testing.T) {
 		{"time over", test, &testrun.Verdict{TimedOut: true, Signal: "terminated", Seconds: 1800}, "", complete, Red, "", "tests: not done after 30m"},
 		{"ended by a signal", test, &testrun.Verdict{Signal: "killed"}, "", complete, Red, "", "tests: signal: killed"},
 		{"beside another", test, nil, besideText, complete, Done, plan.Unverified, "3 tests, unverified: " + besideText},
-		{"nobody has seen it", test, nil, "", complete, Done, plan.Unverified, "3 tests, unverified: gl never saw its tests end"},
+		{"never seen to end", test, nil, "", complete, Done, plan.Unverified, "3 tests, unverified: gl never saw its tests end"},
 		{"no command", nil, nil, "", complete, Done, plan.Unverified, "3 tests"},
 		{"reset meanwhile", test, &testrun.Verdict{ExitCode: code(1)}, "", plan.Item{Status: "pending"}, Stalled, "", "ended without completing"},
 	} {

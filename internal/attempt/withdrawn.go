@@ -15,7 +15,7 @@ import (
 // as it was before that. So runs/withdrawn notes the attempt whose work was taken out: what a file says of that attempt isn't so.
 
 func (s *Store) withdrawnPath(system, slice string) string {
-	return filepath.Join(s.dir, "withdrawn", strings.ReplaceAll(system, "/", "_")+"."+slice)
+	return filepath.Join(s.dir, "withdrawn", fileName(system, slice))
 }
 
 // Withdraw notes that the work of the slice's attempt n is in no branch anymore that work lands on.
@@ -43,7 +43,7 @@ func (s *Store) Withdrawn(system string) map[string]int {
 	}
 	all := map[string]int{}
 	for _, e := range entries {
-		slice, ok := strings.CutPrefix(e.Name(), strings.ReplaceAll(system, "/", "_")+".")
+		slice, ok := strings.CutPrefix(e.Name(), fileName(system, ""))
 		if !ok {
 			continue
 		}

@@ -32,9 +32,9 @@ next gl slice, or one that is running, launches them. A hold because of a missin
 A slice that is built in a worktree goes on in it: on the same branch and, if the client can, in the same conversation. With --fresh it
 starts over: on a new branch, in a new worktree. The old ones stay, and gl salvage lists them.
 
-An attempt on another host or in another container is taken for running as long as gl can't tell. If that host or
-container is gone, --abandon gives the attempt up first. If it isn't gone, two agents may work on the slice. Of a slice that nobody
-works on, --abandon gives up the work so far, as --fresh does.
+An attempt on another host or in another container counts as running, because gl can't see it. If that host or container
+is gone, use --abandon to give the attempt up first. If it isn't gone, two agents may work on the slice. If no agent is at
+work on the slice, --abandon gives up the work so far, as --fresh does.
 
 Exit codes: 0 they are pending; 1 one is done, is waiting for a person, or can't be read; 2 wrong usage; 3 one is being
 worked on.`,

@@ -7,8 +7,8 @@ import (
 )
 
 // Facts are what the questions are answered from, about one thing that is to land or has landed. The caller takes them from where agents
-// can't write: commits and trees by their hashes, gl's records, and gl's own test runs. A zero field means that there is nothing to say
-// of it, or that nobody knows; each question decides which.
+// can't write: commits and trees by their hashes, gl's records, and gl's own test runs. A zero field means none
+// or unknown; each question decides which.
 type Facts struct {
 	Way  Way
 	Work string // slice or task; "" for what is no one's

@@ -26,7 +26,7 @@ type past struct {
 	work string
 	rec  *attempt.Record // of the attempt by which it is complete; nil if it isn't here
 
-	// Where it went through the merge queue. Commits are "" where nobody knows them, or git hasn't got them.
+	// Where it went through the merge queue. A commit is "" if it isn't known, or git doesn't have it.
 	commit string // what landed
 	base   string // what it was merged into
 	tip    string // the work itself
@@ -282,7 +282,7 @@ func (l *Lane) testsAgain(ctx context.Context, w *past, facts *gate.Facts) error
 	}
 	facts.Compared, facts.Unseen, facts.Beforehand = now.compared, slices.Concat(lost, now.unseen), now.allowed
 	for i := range now.found {
-		now.found[i].Red = false // nobody is left to put it right
+		now.found[i].Red = false // no agent is left to put it right
 	}
 	if w.rec == nil && len(now.found) > 0 {
 		facts.Unseen = append(facts.Unseen, gate.ItemsText(now.found)+"; whether a person approved that isn't known: "+noRecord)

@@ -56,6 +56,11 @@ func (l *Lane) Reset(ctx context.Context) (dropped, reopened []string, err error
 	return dropped, reopened, err
 }
 
+// landedBy reports whether a commit is the landing of this project's slice by its attempt n.
+func (l *Lane) landedBy(c git.Landed, slice string, n int) bool {
+	return c.Slice == slice && c.Attempt == fmt.Sprint(n) && c.Project == l.Repo.Prefix
+}
+
 // reopenDropped reopens what was dropped: the named slices, and those that the lane has dropped before. It returns those that were
 // complete. A target that has a slice in another shape, amended or rebased, keeps it complete.
 func (l *Lane) reopenDropped(ctx context.Context, named []string, target string) (reopened []string, err error) {
@@ -77,9 +82,7 @@ func (l *Lane) reopenDropped(ctx context.Context, named []string, target string)
 		if err != nil {
 			return reopened, err
 		}
-		if rec == nil || rec.Undone != nil || slices.ContainsFunc(landings, func(c git.Landed) bool {
-			return c.Slice == id && c.Attempt == fmt.Sprint(rec.N) && c.Project == l.Repo.Prefix
-		}) {
+		if rec == nil || rec.Undone != nil || slices.ContainsFunc(landings, func(c git.Landed) bool { return l.landedBy(c, id, rec.N) }) {
 			continue
 		}
 		if was, err := l.reopen(ctx, rec); err != nil {

@@ -211,7 +211,7 @@ func (l *Lane) undoOnceMore(ctx context.Context, u Undelivered) error {
 	}
 	landed := "" // amended or rebased, it still says whose it is
 	for _, c := range landings {
-		if c.Slice == u.Slice && c.Attempt == fmt.Sprint(all[i].N) && c.Project == l.Repo.Prefix {
+		if l.landedBy(c, u.Slice, all[i].N) {
 			landed = c.Commit
 		}
 	}

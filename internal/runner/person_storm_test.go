@@ -204,7 +204,7 @@ func (p *gitPerson) drop() error {
 	return nil
 }
 
-// edit makes a file that nobody else writes different from all that it was.
+// edit gives a file that only the person writes a content that it never had before.
 func (p *gitPerson) edit(dir, name string) error {
 	path := filepath.Join(dir, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
