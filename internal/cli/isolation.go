@@ -75,6 +75,9 @@ func (j *job) worktrees(ctx context.Context) (*worktree.Repo, error) {
 	if note := detachedText(repo); note != "" {
 		j.app.IO.Message("note: %s", note)
 	}
+	if err := git.Mend(repo.Common); err != nil {
+		return nil, err
+	}
 	return repo, j.noteUnseen(ctx)
 }
 

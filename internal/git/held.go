@@ -25,7 +25,7 @@ const (
 	holdFor = 10 * time.Minute
 )
 
-// hold keeps the objects, which refs have now. It is ErrLost if one of them is gone already. That they can't be held, on a file system
+// hold keeps the objects, which refs are about to have. It is ErrLost if one of them is gone already. That they can't be held, on a file system
 // without links or one that is full, is no error.
 func hold(ctx context.Context, common string, ids []string) error {
 	objects := filepath.Join(common, "objects")
@@ -45,6 +45,27 @@ func hold(ctx context.Context, common string, ids []string) error {
 	}
 	gone, err := missing(ctx, common, elsewhere)
 	if err == nil && len(gone) > 0 {
+		err = ErrLost
+	}
+	return err
+}
+
+// putBack puts back those of the objects that a prune has removed since they were held. It is ErrLost if one of them can't be.
+func putBack(ctx context.Context, common string, ids []string) error {
+	var elsewhere []string // in a pack, or gone
+	for _, id := range ids {
+		if _, err := os.Lstat(filepath.Join(common, "objects", id[:2], id[2:])); errors.Is(err, fs.ErrNotExist) {
+			elsewhere = append(elsewhere, id)
+		}
+	}
+	gone, err := missing(ctx, common, elsewhere)
+	if err != nil || len(gone) == 0 {
+		return err
+	}
+	if err := Mend(common); err != nil {
+		return err
+	}
+	if gone, err = missing(ctx, common, gone); err == nil && len(gone) > 0 {
 		err = ErrLost
 	}
 	return err

@@ -77,11 +77,8 @@ func changeWhole(ctx context.Context, common, gitDir, reason string, has []strin
 	return err
 }
 
+// changeOnce holds the commits' objects before the refs have them, so that a kill in between leaves nothing that Mend can't put back.
 func changeOnce(ctx context.Context, common, gitDir, reason string, has []string, changes []RefChange) error {
-	if err := ChangeRefs(ctx, gitDir, reason, changes...); err != nil {
-		return err
-	}
-	// What a prune removes that begins now isn't this. What was pruned before shows, and what one that is at it removes is held.
 	undo := make([]RefChange, len(changes))
 	var commits strings.Builder
 	for i, c := range changes {
@@ -92,6 +89,17 @@ func changeOnce(ctx context.Context, common, gitDir, reason string, has []string
 	if err == nil {
 		err = hold(ctx, common, ids)
 	}
+	if errors.Is(err, ErrLost) {
+		return fmt.Errorf("%s: %w", changes[0].Name, err)
+	}
+	if err != nil {
+		return err
+	}
+	if err := ChangeRefs(ctx, gitDir, reason, changes...); err != nil {
+		return err
+	}
+	// A prune that begins now sees the refs. What one that is at it removes from now on, Mend puts back.
+	err = putBack(ctx, common, ids)
 	if errors.Is(err, ErrLost) {
 		err = errors.Join(fmt.Errorf("%s: %w", changes[0].Name, err), ChangeRefs(ctx, gitDir, "gl: lost to a prune", undo...))
 	}

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -327,6 +328,31 @@ func TestPrunedAfterTheRefs(t *testing.T) {
 	b.ok(Mend(b.Common))
 	if _, err := os.Stat(old); err == nil {
 		t.Error("objects are held for good")
+	}
+}
+
+// Objects are held before refs have them, so a kill at the change of the refs leaves nothing that can't be put back.
+func TestHeldBeforeTheRefs(t *testing.T) {
+	b := worktree(t, map[string]string{"a": "a"})
+	head := b.head()
+	commit := b.in(b.main, "commit-tree", "-m", "new", "-p", head, head+"^{tree}")
+	file := filepath.Join(b.Common, "objects", commit[:2], commit[2:])
+	lock := filepath.Join(b.Common, "refs", "heads", "new.lock")
+	b.ok(os.WriteFile(lock, nil, 0o644))
+	change := RefChange{Name: "refs/heads/new", New: commit}
+	if err := ChangeWhole(t.Context(), b.Common, "test", []string{head}, change); !errors.Is(err, ErrRefLocked) {
+		t.Fatal(err)
+	}
+	for range 2 {
+		b.ok(os.Remove(file))
+		b.ok(putBack(t.Context(), b.Common, []string{commit}))
+	}
+	b.ok(os.Remove(lock))
+	b.ok(ChangeWhole(t.Context(), b.Common, "test", []string{head}, change))
+	b.ok(os.Remove(file))
+	b.ok(os.RemoveAll(filepath.Join(b.Common, heldDir)))
+	if err := putBack(t.Context(), b.Common, []string{commit}); !errors.Is(err, ErrLost) {
+		t.Errorf("put back from nowhere: %v", err)
 	}
 }
 

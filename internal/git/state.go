@@ -64,7 +64,7 @@ func CommitPaths(ctx context.Context, c Checkout, branch string, names []string,
 	if err := durable.WriteFile(filepath.Join(p.gitDir, committing), []byte(commit+"\n"), 0o644); err != nil {
 		return "", left, err
 	}
-	if err := ChangeRefs(ctx, p.gitDir, "commit: gl: state", RefChange{Name: branch, New: commit, Old: head}); err != nil {
+	if err := changeWhole(ctx, c.Common, p.gitDir, "commit: gl: state", []string{head}, nil, RefChange{Name: branch, New: commit, Old: head}); err != nil {
 		return "", left, errors.Join(err, os.Remove(filepath.Join(p.gitDir, nextIndex)), os.Remove(filepath.Join(p.gitDir, committing)))
 	}
 	if err := os.Rename(filepath.Join(p.gitDir, nextIndex), filepath.Join(p.gitDir, "index")); err != nil {

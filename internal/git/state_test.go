@@ -120,6 +120,18 @@ func TestCommitPaths(t *testing.T) {
 	}
 }
 
+// A prune that was at it while state was committed removes the commit and its tree all the same. They are put back.
+func TestCommitPathsPruned(t *testing.T) {
+	b, at := stateRepo(t)
+	testfiles.Write(t, b.main, map[string]string{"state/S": "new\n"})
+	commit, _ := b.commitPaths(at)
+	for _, id := range []string{commit, b.in(b.main, "rev-parse", commit+"^{tree}"), b.in(b.main, "rev-parse", commit+":state/S")} {
+		b.ok(os.Remove(filepath.Join(b.Common, "objects", id[:2], id[2:])))
+	}
+	b.ok(Mend(b.Common))
+	b.in(b.main, "fsck", "--connectivity-only")
+}
+
 func TestCommitPathsRefuses(t *testing.T) {
 	for _, c := range []struct {
 		name string

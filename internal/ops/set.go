@@ -181,7 +181,10 @@ func Set(ctx context.Context, pr *project.Project, id string, changes []Change, 
 		before := f.Progress()
 		status, _ := f.Get("status")
 		step, _ := f.Get("step")
-		err := apply(m.plan, m.st, f, changes)
+		err := reclaim(pr, m.st, f, who, changes)
+		if err == nil {
+			err = apply(m.plan, m.st, f, changes)
+		}
 		if err == nil {
 			err = takeOut(pr, m.st, changes)
 		}
@@ -210,6 +213,22 @@ func Set(ctx context.Context, pr *project.Project, id string, changes []Change, 
 	notes = append(append(notes, warnings...), unknownKeys(changes)...)
 	more, err := afterSet(pr, id, changes, open, done)
 	return append(notes, more...), err
+}
+
+// reclaim puts the claim of the caller's own attempt back into a file that names none, or that of an earlier attempt, because git has taken
+// it back to what was committed. Without the claim, what the agent says of itself would read as a person's word once its attempt is over.
+func reclaim(pr *project.Project, st *plan.State, f *slice.File, who attempt.Claimant, changes []Change) error {
+	says := slices.ContainsFunc(changes, func(c Change) bool { return c.Key == "status" || c.Key == "step" })
+	if !says || who.Token == "" || !st.Attempt.Open() || st.Attempt.Token != who.Token || st.Session == who.Token {
+		return nil
+	}
+	if st.Session != "" {
+		all, err := pr.Runs.History(st.ID)
+		if err != nil || !slices.ContainsFunc(all, func(r *attempt.Record) bool { return r.Token == st.Session }) {
+			return err
+		}
+	}
+	return f.Set("session", who.Token)
 }
 
 // unknownKeys are notes about keys that look like a typing error.
