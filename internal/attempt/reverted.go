@@ -13,10 +13,11 @@ import (
 // still in the merge queue's branch or the target. So the record decides: a slice whose last attempt landed is complete until a person
 // reopens it through gl, which notes that in the record (Retried, Undone).
 
-// Landed is the item as it landed by the attempt, the slice's last one, if its file says that it isn't done; else nil.
+// Landed is the item as it landed by the attempt, the slice's last one, if its file says that it isn't done, or that it is by the claim of an
+// earlier attempt; else nil.
 func (r *Record) Landed(it *plan.Item) *plan.Item {
 	landed := r.Phase == plan.Settled && r.Outcome == Done && r.Landing != nil && r.Landing.Commit != ""
-	if !landed || r.Undone != nil || r.Retried || it.Corrupt != "" || plan.Classify(it.Status) == plan.Done {
+	if !landed || r.Undone != nil || r.Retried || it.Corrupt != "" || plan.Classify(it.Status) == plan.Done && it.Session == "" {
 		return nil
 	}
 	if r.Title != it.Name { // it may be another slice that has got the id

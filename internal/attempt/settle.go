@@ -91,7 +91,13 @@ func (s *Settler) judge(r *Record, it plan.Item) error {
 	if err := s.Store.refute(r); err != nil {
 		return err
 	}
-	v, err := Judge(r, it)
+	said := it
+	if r.Lineage > 0 && it.Session != r.Token && plan.Classify(it.Status) == plan.Done {
+		if open := s.Store.TakenOut(r.System, &it, s.Store.Withdrawn(r.System)[r.Slice]); open != nil { // an earlier attempt's word
+			said = *open
+		}
+	}
+	v, err := Judge(r, said)
 	if err != nil {
 		return err
 	}

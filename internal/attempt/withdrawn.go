@@ -55,6 +55,19 @@ func (s *Store) Withdrawn(system string) map[string]int {
 	return all
 }
 
+// TakenOut is the item as it is although its file calls it complete, where the file is as attempt n left it, whose work was taken out; nil for
+// another item, and for n = 0.
+func (s *Store) TakenOut(system string, it *plan.Item, n int) *plan.Item {
+	if n == 0 {
+		return nil
+	}
+	r, err := s.Get(it.ID, n)
+	if err != nil || r.System != system || !r.IsOf(it) {
+		return nil
+	}
+	return r.Withdrawn(it)
+}
+
 // Withdrawn is the item as it is although its file calls it complete, by the attempt whose work was taken out; nil for another item.
 func (r *Record) Withdrawn(it *plan.Item) *plan.Item {
 	if !r.Retried || r.Landing == nil || it.Session != "" || it.Verified != r.Verified {
@@ -64,4 +77,12 @@ func (r *Record) Withdrawn(it *plan.Item) *plan.Item {
 	open.Reverted = &mark
 	open.Status, open.Step, open.Verified, open.Tests, open.NewTests = "pending", "none", "", 0, 0
 	return &open
+}
+
+// Since is the item whose attempt n was taken out as the settled attempt, a later one that was not retried, has left it.
+func (r *Record) Since(open *plan.Item, n int) *plan.Item {
+	if n > 0 && r.N > n && !r.Retried && r.After != nil && plan.Classify(r.After.Status) != plan.Done {
+		open.Status, open.Step, open.Session = r.After.Status, r.After.Step, r.After.Session
+	}
+	return open
 }

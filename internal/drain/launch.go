@@ -264,8 +264,12 @@ func (d *drain) asPlanned(tx tracker.Tx, id string) bool {
 	if st == nil || d.Task != nil {
 		return true
 	}
+	planned := plan.Mark{Status: st.Status, Step: st.Step, Session: st.Session}
+	if st.Reverted != nil { // the records decided what the plan was made from
+		planned = *st.Reverted
+	}
 	it, err := tx.Item(id)
-	return err != nil || it.Status == st.Status && it.Step == st.Step && it.Session == st.Session && it.Corrupt == st.Corrupt && it.WaitingFor == st.WaitingFor
+	return err != nil || it.Mark() == planned && it.Corrupt == st.Corrupt && it.WaitingFor == st.WaitingFor
 }
 
 // claimOne claims a slice, or the task, and the worktree for it.

@@ -114,7 +114,14 @@ func (p place) recover(ctx context.Context, branch string) error {
 	if err := p.locked(); err != nil {
 		return err
 	}
-	if commit := strings.TrimSpace(string(data)); isID(commit) {
+	commit := strings.TrimSpace(string(data))
+	there := false // or something has pruned it, before the branch had it
+	if isID(commit) {
+		if there, err = HasCommit(ctx, p.gitDir, commit); err != nil {
+			return err
+		}
+	}
+	if there {
 		_, err := p.ask(ctx, "", "merge-base", "--is-ancestor", commit, "HEAD")
 		if err == nil {
 			err = p.catchUp(ctx, commit)

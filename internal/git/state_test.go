@@ -173,6 +173,11 @@ func TestCommitPathsKilled(t *testing.T) {
 			b.ok(os.WriteFile(filepath.Join(p.gitDir, nextIndex), []byte("half"), 0o644))
 			b.ok(os.WriteFile(filepath.Join(p.gitDir, committing), []byte(commit+"\n"), 0o644))
 		}},
+		{"before the branch was moved, and the commit was pruned", func(b *bench, p place, _, commit string) {
+			b.ok(p.lockIndex())
+			b.ok(os.WriteFile(filepath.Join(p.gitDir, committing), []byte(commit+"\n"), 0o644))
+			b.ok(os.Remove(filepath.Join(b.Common, "objects", commit[:2], commit[2:])))
+		}},
 		{"after it was", func(b *bench, p place, head, commit string) {
 			b.ok(p.lockIndex())
 			b.ok(os.WriteFile(filepath.Join(p.gitDir, committing), []byte(commit+"\n"), 0o644))

@@ -206,8 +206,8 @@ func (l *Lane) meet(ctx context.Context, lane, target string) error {
 		return err
 	}
 	if len(conflicts) > 0 {
-		return standstill("what has landed conflicts with %s in %s: merge the branch %s there, then run gl land", name, some(conflicts),
-			worktree.Short(l.Repo.LaneRef()))
+		return standstill("what has landed conflicts with %s in %s: merge the branch %s there and run gl land, or run gl land --reset to merge it anew, slice by slice",
+			name, some(conflicts), worktree.Short(l.Repo.LaneRef()))
 	}
 	commit, err := git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: tree, Parents: []string{lane, target}, Message: "Merge " + name + " into the lane"})
 	if err != nil {

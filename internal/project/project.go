@@ -256,10 +256,15 @@ func (p *Project) addSettled(s *plan.Snapshot, attempts map[string]attempt.Tally
 	for _, it := range attempted(s, attempts) {
 		tally := attempts[it.ID]
 		s.Used[it.ID] = tally.Used
-		if plan.Classify(it.Status) == plan.Done && it.Corrupt == "" && it.Session == "" && withdrawn[it.ID] != tally.Last.N {
+		last := tally.Last
+		complete := plan.Classify(it.Status) == plan.Done && it.Corrupt == ""
+		out := withdrawn[it.ID]
+		if out > 0 && last.N != out && last.Outcome.Traits().Success {
+			out = 0 // it has landed since
+		}
+		if complete && it.Session == "" && out == 0 {
 			continue
 		}
-		last := tally.Last
 		if s.Spent != nil {
 			s.Spent[it.ID] = p.spent(index[it.ID])
 			for _, name := range earlier(s, it) {
@@ -267,6 +272,9 @@ func (p *Project) addSettled(s *plan.Snapshot, attempts map[string]attempt.Tally
 			}
 		}
 		if last.Outcome == "" { // it is open, and was read before
+			if open := p.Runs.TakenOut(p.Key(), it, out); complete && open != nil {
+				reverted[it.ID] = open
+			}
 			continue
 		}
 		r, err := p.Runs.Settled(last)
@@ -279,15 +287,15 @@ func (p *Project) addSettled(s *plan.Snapshot, attempts map[string]attempt.Tally
 				reverted[it.ID] = landed
 				continue
 			}
-			if plan.Classify(it.Status) == plan.Done && it.Corrupt == "" {
-				open := r.Withdrawn(it)
+			if complete {
+				open := p.Runs.TakenOut(p.Key(), it, out)
 				if it.Session != "" {
 					open = p.called(it)
 				}
 				if open == nil {
 					continue
 				}
-				reverted[it.ID] = open
+				reverted[it.ID] = r.Since(open, out)
 			}
 			s.Attempts[it.ID] = settled(r)
 		}
