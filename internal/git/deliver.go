@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -111,12 +112,18 @@ func FastForward(ctx context.Context, common, branch, from, to string, pass gate
 	} else if !forward {
 		return &NotForwardError{branch, from, to}
 	}
+	lock, err := durable.Lock(ctx, filepath.Join(common, committingLock))
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	ctx = Inherit(ctx, lock.File()) // a git that outlives this gl is waited for by the next one
 	where, err := checkoutOf(common, branch)
 	if err != nil {
 		return err
 	}
 	if where == nil {
-		return ChangeRefs(ctx, common, "gl: deliver", RefChange{Name: branch, New: to, Old: from})
+		return moveBeside(ctx, common, branch, from, to)
 	}
 	return where.forward(ctx, common, branch, from, to)
 }
@@ -179,13 +186,8 @@ func (p place) locked() error {
 	return nil
 }
 
-// forward has git merge move the branch that is checked out.
+// forward has git merge move the branch that is checked out. The caller has the lock of those who commit.
 func (p place) forward(ctx context.Context, common, branch, from, to string) error {
-	lock, err := durable.Lock(ctx, filepath.Join(common, committingLock))
-	if err != nil {
-		return err
-	}
-	defer lock.Unlock()
 	if err := p.recover(ctx, branch); err != nil {
 		return err
 	}
@@ -265,8 +267,7 @@ func (p place) refused(words string, err error) error {
 func (p place) adopt(ctx context.Context, list []change, overlap []string) (bool, error) {
 	want := map[string]change{}
 	for _, c := range list {
-		info, err := p.worktree().lstat(c.path)
-		if err == nil && info.Mode().IsRegular() && strings.HasPrefix(c.mode, "100") && (info.Mode()&0o100 != 0) == (c.mode == "100755") {
+		if slices.Contains(overlap, c.path) {
 			want[c.path] = c
 		}
 	}
@@ -277,26 +278,46 @@ func (p place) adopt(ctx context.Context, list []change, overlap []string) (bool
 	for _, s := range split(staged) {
 		delete(want, s)
 	}
+	written, err := p.files(ctx, slices.Collect(maps.Values(want)))
+	if err != nil {
+		return false, err
+	}
 	lines := make([]string, len(overlap))
 	for i, o := range overlap {
-		if want[o].path == "" {
+		if !written[o] {
 			return false, nil
 		}
 		lines[i] = want[o].line()
-	}
-	hashes, _, err := p.git(ctx, nil, strings.Join(overlap, "\n")+"\n", "hash-object", "--stdin-paths")
-	if err != nil { // a file that can't be read
-		return false, ctx.Err()
-	}
-	for i, id := range strings.Fields(hashes) {
-		if want[overlap[i]].id != id {
-			return false, nil
-		}
 	}
 	if _, words, err := p.git(ctx, nil, strings.Join(lines, "\x00")+"\x00", "update-index", "--add", "-z", "--index-info"); err != nil {
 		return false, p.refused(words, err)
 	}
 	return true, nil
+}
+
+// files are the paths at which the file is as a change has it.
+func (p place) files(ctx context.Context, list []change) (map[string]bool, error) {
+	var names []string
+	want := map[string]string{}
+	for _, c := range list {
+		info, err := p.worktree().lstat(c.path)
+		if err == nil && info.Mode().IsRegular() && strings.HasPrefix(c.mode, "100") && (info.Mode()&0o100 != 0) == (c.mode == "100755") &&
+			!strings.Contains(c.path, "\n") {
+			names, want[c.path] = append(names, c.path), c.id
+		}
+	}
+	if len(names) == 0 {
+		return nil, nil
+	}
+	hashes, err := p.ask(ctx, strings.Join(names, "\n")+"\n", "hash-object", "--stdin-paths")
+	if err != nil { // a file that can't be read
+		return nil, ctx.Err()
+	}
+	same := map[string]bool{}
+	for i, id := range strings.Fields(hashes) {
+		same[names[i]] = want[names[i]] == id
+	}
+	return same, nil
 }
 
 // verify makes sure that the branch has been moved, and that the index has followed.

@@ -1,6 +1,6 @@
 // Package git alone runs git. Mostly it asks. What it changes are clones that it made (clone.go), and in a person's repository
 // linked worktrees (worktree.go, integrate.go), refs (refs.go) and the objects of snapshots and merges (snapshot.go, tree.go). A person's
-// checkout, its index included, is changed by a delivery (deliver.go) and by a commit of state files (state.go), by nothing else. Every call has a deadline. It knows nothing of slices. A directory that is in
+// checkout, its index included, is changed by a delivery (deliver.go, missed.go) and by a commit of state files (state.go), by nothing else. Every call has a deadline. It knows nothing of slices. A directory that is in
 // no repository is ErrNone.
 package git
 

@@ -78,6 +78,11 @@ func (l *Lane) noReason() error {
 
 // forward moves the target; reason says what is in the way.
 func (l *Lane) forward(ctx context.Context) (reason string, err error) {
+	busy, overlap, locked := new(git.BusyError), new(git.OverlapError), new(git.LockedError)
+	err = git.Settle(ctx, l.Repo.Common, l.Repo.Target())
+	if err != nil && !errors.As(err, &busy) && !errors.As(err, &locked) { // else the delivery says it, if there is one
+		return "", err
+	}
 	lane, reason, err := l.deliverable(ctx)
 	if lane == "" || err != nil {
 		return reason, err
@@ -95,7 +100,6 @@ func (l *Lane) forward(ctx context.Context) (reason string, err error) {
 	}
 	err = git.FastForward(ctx, l.Repo.Common, l.Repo.Target(), target, lane, pass)
 	name := worktree.Short(l.Repo.Target())
-	busy, overlap, locked := new(git.BusyError), new(git.OverlapError), new(git.LockedError)
 	switch {
 	case err == nil:
 		l.tell("merged into %s", name)

@@ -117,6 +117,14 @@ func TestTargetNotCheckedOut(t *testing.T) {
 			if s.git("rev-parse", "HEAD") != head || s.git("status", "--porcelain", "--", ":!.greenlight") != "" {
 				t.Error("the checkout has changed")
 			}
+			s.git("symbolic-ref", "HEAD", "refs/heads/main") // what a git checkout does last that had begun before main was moved
+			if s.git("status", "--porcelain", "--", "list") == "" {
+				t.Error("the checkout has what was merged")
+			}
+			check(t, s.lane().Deliver(t.Context()))
+			if got := s.git("status", "--porcelain", "--", ":!.greenlight"); got != "" {
+				t.Errorf("git status:\n%s", got)
+			}
 			s.green("main")
 		})
 	}
