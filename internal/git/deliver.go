@@ -227,19 +227,25 @@ func (p place) forward(ctx context.Context, common, branch, from, to string) err
 	return p.fillLFS(ctx, common, list)
 }
 
+// merge has git merge move the branch that is checked out, and no other, which the person may just have switched to: signatures that gl's
+// commits haven't got are asked for, but on this branch.
 func (p place) merge(ctx context.Context, branch, to string) error {
 	env := []string{
 		"GIT_REFLOG_ACTION=gl: deliver",
 		// By environment, since the name of a branch may have a "=".
-		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=branch." + strings.TrimPrefix(branch, "refs/heads/") + ".mergeOptions", "GIT_CONFIG_VALUE_0=--ff-only",
+		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=branch." + strings.TrimPrefix(branch, "refs/heads/") + ".mergeOptions",
+		"GIT_CONFIG_VALUE_0=--ff-only --no-verify-signatures",
 	}
-	args := append(settings("merge.ff=only", "merge.verifySignatures=false", "merge.autoStash=false", "merge.stat=false", "commit.gpgSign=false"),
-		"merge", "-q", "--ff-only", "--no-overwrite-ignore", "--no-autostash", "--no-verify-signatures", "--no-stat", to)
+	args := append(settings("merge.ff=only", "merge.verifySignatures=true", "merge.autoStash=false", "merge.stat=false", "commit.gpgSign=false"),
+		"merge", "-q", "--ff-only", "--no-overwrite-ignore", "--no-autostash", "--no-stat", to)
 	_, words, err := p.git(ctx, env, "", args...)
-	if err != nil {
-		return p.refused(words, err)
+	if err == nil {
+		return nil
 	}
-	return nil
+	if have, headErr := p.worktree().Branch(); headErr == nil && have != branch && strings.Contains(words, "signature") {
+		return &BusyError{p.top, "a switch to another branch"}
+	}
+	return p.refused(words, err)
 }
 
 // refused finds out why git didn't merge.

@@ -99,6 +99,34 @@ func later(t *testing.T, how string) {
 	}
 }
 
+// A person who switches to another branch when gl has found the target checked out keeps that other branch where it is.
+func TestFastForwardWhileItIsLeft(t *testing.T) {
+	for name, leave := range map[string]string{"a branch": "checkout -q side", "detached": "checkout -q --detach"} {
+		t.Run(name, func(t *testing.T) {
+			b, from, to := delivered(t)
+			b.in(b.main, "branch", "side")
+			b.in(b.main, "config", "branch.side.mergeOptions", "--ff")
+			testfiles.Write(t, b.main, map[string]string{"other": "mine\n"})
+			t.Setenv("TOP", b.main)
+			t.Setenv("LEAVE", leave)
+			fakeGit(t, `case "$*" in *" merge "*) (cd "$TOP" && "$REAL" $LEAVE) ;; esac; exec "$REAL" "$@"`)
+			if err := b.forward(from, to); !errors.As(err, new(*BusyError)) {
+				t.Errorf("%v", err)
+			}
+			if got := b.in(b.main, "rev-parse", "HEAD", "side", "master"); got != from+"\n"+from+"\n"+from {
+				t.Errorf("HEAD, side and master are at\n%s", got)
+			}
+			if got := b.in(b.main, "status", "--porcelain"); got != " M other" {
+				t.Errorf("status:\n%s", got)
+			}
+			b.ok(b.forward(from, to))
+			if got := b.in(b.main, "rev-parse", "HEAD", "side", "master"); got != from+"\n"+from+"\n"+to {
+				t.Errorf("HEAD, side and master are at\n%s", got)
+			}
+		})
+	}
+}
+
 // settled checks that the checkout at master has what was merged, and gl has nothing to do there.
 func (b *bench) settled(status string) {
 	b.t.Helper()
