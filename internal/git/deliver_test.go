@@ -339,6 +339,33 @@ exec "$REAL" "$@"
 			}
 		})
 	}
+	for name, staged := range map[string]bool{"and the branch left": false, "the index, and the branch left": true} {
+		t.Run(name, func(t *testing.T) {
+			b, from, to := delivered(t)
+			b.in(b.main, "branch", "side")
+			testfiles.Write(t, b.main, map[string]string{"other": "edited\n"})
+			t.Setenv("TOP", b.main)
+			fakeGit(t, strings.Replace(tear, "%s", "touch .git/index.lock; kill -9 $$", 1))
+			if b.forward(from, to) == nil {
+				t.Fatal("no error")
+			}
+			b.ok(os.Remove(filepath.Join(b.main, ".git/index.lock")))
+			if staged { // git merge has come as far as the index
+				b.in(b.main, "checkout", "-q", "f", "gone")
+				b.sh(b.main, "rm -r new d; git read-tree -m -u master lane")
+			}
+			b.in(b.main, "checkout", "-q", "side")
+			b.ok(Settle(t.Context(), b.Common, target))
+			if got := b.in(b.main, "status", "--porcelain"); got != " M other" {
+				t.Errorf("status:\n%s", got)
+			}
+			b.ok(b.forward(from, to))
+			b.in(b.main, "checkout", "-q", "master")
+			if got := b.in(b.main, "status", "--porcelain"); got != " M other" {
+				t.Errorf("status:\n%s", got)
+			}
+		})
+	}
 	t.Run("edited since", func(t *testing.T) {
 		b, from, to := delivered(t)
 		t.Setenv("TOP", b.main)

@@ -3,12 +3,14 @@ package git
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"greenlight/internal/durable"
+	"greenlight/internal/paths"
 )
 
 // delivering is a file in a checkout's git directory while git merge replaces files there: the commits before and after. If it
@@ -41,8 +43,20 @@ func (p place) withdraw() error {
 	return ignoreMissing(os.Remove(filepath.Join(p.gitDir, delivering)))
 }
 
+// broken are the checkouts with files of a git merge that didn't come to its end, whatever is checked out there now. One that is locked
+// isn't among them.
+func broken(common string) (list []place, err error) {
+	all, err := places(common)
+	for _, p := range all {
+		if p.top != "" && paths.Exists(filepath.Join(p.gitDir, delivering)) && p.locked() == nil {
+			list = append(list, p)
+		}
+	}
+	return list, err
+}
+
 // takeBack makes those files as they were that a git merge has written, in whole or in part, and that didn't come to its end: it
-// writes the index and HEAD last. What has other content than the merge would have written is the person's.
+// writes the index and then HEAD last. What has other content than the merge would have written is the person's.
 func (p place) takeBack(ctx context.Context, common string) error {
 	data, err := durable.ReadFile(filepath.Join(p.gitDir, delivering))
 	if err != nil {
@@ -66,6 +80,9 @@ func (p place) takeBackTo(ctx context.Context, common, from, to string) error {
 	}
 	back, err := changes(store, to, from, run)
 	if err != nil {
+		return err
+	}
+	if whole, err := p.takeBackWhole(ctx, common, from, to, written); err != nil || whole {
 		return err
 	}
 	// The index is compared with the commit before: where it has come to be another's, or the person has staged something, nothing is done.
@@ -108,6 +125,37 @@ func (p place) takeBackTo(ctx context.Context, common, from, to string) error {
 	}
 	_, err = p.ask(ctx, strings.Join(restore, "\x00")+"\x00", "checkout-index", "-f", "-q", "-u", "-z", "--stdin")
 	return err
+}
+
+// takeBackWhole takes back a git merge that came as far as the index, and not to HEAD. It reports whether that is what was there.
+func (p place) takeBackWhole(ctx context.Context, common, from, to string, written []change) (bool, error) {
+	head, err := ResolveCommit(ctx, p.gitDir, "HEAD")
+	if err != nil || head == "" {
+		return false, err
+	}
+	beside, err := changes(objectsOf(common), from, head, func(args ...string) (string, error) { return at(ctx, common, long, "", args...) })
+	if err != nil {
+		return false, err
+	}
+	out, err := p.ask(ctx, "", "diff-index", "--cached", "--no-renames", "--ignore-submodules=none", "--name-only", "-z", to, "--")
+	if err != nil {
+		return false, err
+	}
+	other := split(out)
+	for _, c := range beside {
+		other = append(other, c.path)
+	}
+	if slices.ContainsFunc(written, func(c change) bool { return slices.Contains(other, c.path) }) {
+		return false, nil
+	}
+	_, words, err := p.git(ctx, nil, "", "read-tree", "-m", "-u", to, from)
+	switch {
+	case err == nil:
+		return true, nil
+	case errors.As(p.refused(words, err), new(*LockedError)):
+		return false, p.refused(words, err)
+	}
+	return false, ctx.Err() // a file has been edited since
 }
 
 // isHalf says whether a path is as git merge leaves it on its way to the change: gone, or a first part of what it is to be.

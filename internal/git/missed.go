@@ -42,7 +42,7 @@ func moveBeside(ctx context.Context, common, branch, from, to string) error {
 		return err
 	}
 	awaitCheckout(ctx, common, branch)
-	err := settle(ctx, common, branch)
+	err := settle(ctx, common, branch, false)
 	switch overlap := new(OverlapError); {
 	case errors.As(err, &overlap):
 		back := ChangeRefs(ctx, common, "gl: it is being checked out", RefChange{Name: branch, New: from, Old: to})
@@ -109,10 +109,15 @@ func (e *BehindError) Error() string {
 		"git diff %.10s -- %s >FILE, git checkout %s -- %s, gl land, git apply -3 FILE", name, e.Where, e.From, e.From, files, name, files)
 }
 
-// Settle has a checkout of the branch follow that was made while gl moved the branch, and so has files of before. What the person has staged or
-// edited stays. The errors are *BehindError, *BusyError, *LockedError: then nothing has changed.
+// Settle puts checkouts right after what gl was at there came to no end: files of a git merge that was killed, and a checkout of the
+// branch that was made while gl moved the branch, and so has files of before. What the person has staged or edited stays. The errors are
+// *BehindError, *BusyError, *LockedError: then nothing has changed.
 func Settle(ctx context.Context, common, branch string) error {
-	if b, _ := readMoved(common); b != branch {
+	half, err := broken(common)
+	if err != nil {
+		return err
+	}
+	if b, _ := readMoved(common); b != branch && len(half) == 0 {
 		return nil
 	}
 	lock, err := durable.Lock(ctx, filepath.Join(common, committingLock))
@@ -120,18 +125,31 @@ func Settle(ctx context.Context, common, branch string) error {
 		return err
 	}
 	defer lock.Unlock()
-	err = settle(Inherit(ctx, lock.File()), common, branch)
+	ctx = Inherit(ctx, lock.File())
+	_, commits := readMoved(common)
+	known := false
+	for _, p := range half {
+		data, err := durable.ReadFile(filepath.Join(p.gitDir, delivering))
+		known = known || err == nil && commits != nil && strings.HasSuffix(string(data), " "+commits[len(commits)-1]+"\n")
+		if err := p.takeBack(ctx, common); err != nil {
+			return err
+		}
+	}
+	err = settle(ctx, common, branch, known)
 	if overlap := new(OverlapError); errors.As(err, &overlap) {
-		_, commits := readMoved(common)
 		return &BehindError{overlap.Where, branch, commits[0], overlap.Paths}
 	}
 	return err
 }
 
-func settle(ctx context.Context, common, branch string) error {
-	_, commits := readMoved(common)
+// settle has the checkout of the branch follow. known says that gl was at that before.
+func settle(ctx context.Context, common, branch string, known bool) error {
+	b, commits := readMoved(common)
+	if b != branch {
+		return nil
+	}
 	where, err := checkoutOf(common, branch)
-	if err != nil || where == nil || commits == nil {
+	if err != nil || where == nil {
 		return err
 	}
 	if err := where.recover(ctx, branch); err != nil {
@@ -144,7 +162,7 @@ func settle(ctx context.Context, common, branch string) error {
 	if err != nil {
 		return err
 	}
-	if m != nil {
+	if m != nil && (known || where.before(m)) {
 		if err := where.follow(ctx, common, m); err != nil {
 			return err
 		}
@@ -161,8 +179,7 @@ type missed struct {
 	edited   []string // the paths that are neither as before nor as they are to be
 }
 
-// findMissed finds out which of the moves the checkout hasn't followed, nil for none. A person who takes back what was merged, and
-// hasn't committed that, writes files after HEAD; a git that checks out a branch writes HEAD last.
+// findMissed finds out which of the moves the checkout hasn't followed, by its files; nil for none.
 func (p place) findMissed(ctx context.Context, common, branch string, commits []string) (*missed, error) {
 	to := commits[len(commits)-1]
 	tip, err := ResolveCommit(ctx, common, branch)
@@ -197,9 +214,6 @@ func (p place) findMissed(ctx context.Context, common, branch string, commits []
 		if len(m.behind) > 0 && (best == nil || len(m.edited) < len(best.edited)) {
 			best = m
 		}
-	}
-	if best == nil || !p.before(best) {
-		return nil, nil
 	}
 	return best, nil
 }
@@ -252,7 +266,8 @@ func (p place) compare(ctx context.Context, common, from, to string, list []chan
 	return m, nil
 }
 
-// before reports whether all files that are as before the move were there before HEAD came to be what it is. One that isn't there
+// before reports whether all files that are as before the move were there before HEAD came to be what it is: a git that checks out a branch
+// writes HEAD last, and a person who takes back what was merged, and hasn't committed that, writes files after it. One that isn't there
 // doesn't tell.
 func (p place) before(m *missed) bool {
 	head, err := statcache.Stat(filepath.Join(p.gitDir, "HEAD"))
@@ -292,18 +307,11 @@ func (p place) follow(ctx context.Context, common string, m *missed) error {
 			return err
 		}
 	}
-	if err := p.takeBack(ctx, common); err != nil {
-		return err
-	}
 	if err := durable.WriteFile(filepath.Join(p.gitDir, delivering), []byte(m.from+" "+m.to+"\n"), 0o644); err != nil {
 		return err
 	}
 	if _, words, err := p.git(ctx, nil, "", "read-tree", "-m", "-u", m.from, m.to); err != nil {
-		err = p.refused(words, err)
-		if !errors.As(err, new(*LockedError)) && p.locked() == nil {
-			err = errors.Join(err, p.takeBack(ctx, common))
-		}
-		return err
+		return p.refused(words, err) // the next Settle takes back what it has written
 	}
 	return errors.Join(p.withdraw(), p.fillLFS(ctx, common, m.list))
 }

@@ -144,6 +144,29 @@ func (b *bench) settled(status string) {
 	}
 }
 
+// The git that has the checkout follow is killed, before the index is written.
+func TestSettleKilled(t *testing.T) {
+	b, from, to := onSide(t, "git checkout -q master")
+	later(t, "1")
+	fakeGit(t, `case "$*" in *" read-tree "*)
+	[ -e "$TOP/.git/torn" ] && exec "$REAL" "$@"
+	touch "$TOP/.git/torn"
+	cd "$TOP"
+	rm f gone
+	printf 2 >f
+	printf '2\n' >new
+	kill -9 $$;;
+esac
+`+switching)
+	b.ok(b.forward(from, to))
+	b.ended()
+	if err := Settle(t.Context(), b.Common, target); err == nil {
+		t.Error("no error")
+	}
+	b.ok(Settle(t.Context(), b.Common, target))
+	b.settled("")
+}
+
 // What the person has edited stays, and the branch with it.
 func TestFastForwardWhileItIsCheckedOutWithEdits(t *testing.T) {
 	for name, how := range map[string]string{"at once": "", "later": "1"} {
