@@ -3,7 +3,9 @@ package git
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -102,70 +104,194 @@ func Pruned(ctx context.Context, common string) ([]string, error) {
 	return missing(ctx, common, slices.Compact(ids))
 }
 
-// mostTried is how many commits of HEAD's log MendBranch tries: an agent can write there what it likes.
-const mostTried = 50
+// mostTried is how many lines of a branch's logs are looked at for a commit to go back to, or
+// commits in one for whether they are there: an agent can write there what it likes.
+const mostTried = 200
 
-// MendBranch moves a worktree's branch back to the newest commit that HEAD's log names and git has whole, down to the base, if git doesn't have the
-// branch's whole: a prune beside the agent's own git commit, which may have built upon that since. The files stay, so what was committed is
-// uncommitted again.
-func (w Worktree) MendBranch(ctx context.Context, branch, base string) error {
+// LastWhole finds where a worktree's branch goes of which git doesn't have everything, nor can it
+// be put back: a prune beside the agent's own git commit, which may have built upon that since. It
+// is the newest commit that the branch's logs name and git has whole, down to the base; both are ""
+// for a branch that is whole, or isn't there. It is ErrLost if git doesn't have the base whole
+// either. has are commits that git is known to have.
+func (w Worktree) LastWhole(ctx context.Context, branch, base string, has ...string) (from, to string, err error) {
 	id, _, known := readRef(w.Common, branch)
-	if !known || !isID(id) || id == base {
-		return nil
+	begun := func(commit string) bool {
+		in, _ := objectsOf(w.Common).contains(base, commit)
+		return in || base == commit
 	}
-	whole := func(commit string) (bool, error) {
-		_, err := reachable(ctx, w.Common, commit+"\n", []string{base})
-		if errors.Is(err, ErrLost) {
-			return false, nil
+	if !known || !isID(id) || id == base && slices.ContainsFunc(has, begun) {
+		return "", "", nil
+	}
+	for range 2 {
+		if is, err := isWhole(ctx, w.Common, has, id, base); err != nil || is {
+			return "", "", err
 		}
-		return err == nil, err
+		if err := Mend(w.Common); err != nil {
+			return "", "", err
+		}
 	}
-	if is, err := whole(id); err != nil || is {
+	if is, err := isWhole(ctx, w.Common, has, base); err != nil {
+		return "", "", err
+	} else if !is {
+		return id, "", fmt.Errorf("%w: %s", ErrLost, base)
+	}
+	was, err := w.lately(branch)
+	if err != nil {
+		return "", "", err
+	}
+	for _, commit := range was {
+		if is, err := isWhole(ctx, w.Common, []string{base}, commit); err != nil {
+			return "", "", err
+		} else if is {
+			return id, commit, nil
+		}
+	}
+	return id, base, nil
+}
+
+// Rescue gives a ref whose commit git hasn't got whole another one, of the same files upon base, or
+// deletes it where these are lost, too.
+func Rescue(ctx context.Context, common string, ref Ref, base string) error {
+	if is, err := isWhole(ctx, common, []string{base}, ref.Commit); err != nil || is {
 		return err
 	}
-	if there, err := HasCommit(ctx, w.Common, base); err != nil || !there {
-		return err
-	}
-	was, err := w.lately()
+	change := RefChange{Name: ref.Name, Old: ref.Commit}
+	files, err := isWhole(ctx, common, []string{base}, ref.Commit+"^{tree}")
 	if err != nil {
 		return err
 	}
-	for _, commit := range append(was, base) {
-		if is, err := whole(commit); err != nil {
+	if !files {
+		return ChangeRefs(ctx, common, "gl: lost to a prune", change)
+	}
+	message, err := Message(ctx, common, ref.Commit)
+	if err == nil {
+		change.New, err = CommitTree(ctx, common, NewCommit{Tree: ref.Commit + "^{tree}", Parents: []string{base}, Message: message})
+	}
+	if err != nil {
+		return err
+	}
+	return ChangeWhole(ctx, common, "gl: lost to a prune", []string{base}, change)
+}
+
+// MoveLost moves a branch from a commit that git hasn't got whole to another. What its logs name of
+// the lost is dropped first, since no git gc gets past it: after a kill in between, the branch
+// still tells. In a sandbox the move itself is in the log.
+func (w Worktree) MoveLost(ctx context.Context, branch, from, to string) error {
+	if err := w.forgetLost(ctx, branch, to); err != nil {
+		return err
+	}
+	if err := ChangeRefs(ctx, w.Common, "gl: lost to a prune", RefChange{Name: branch, New: to, Old: from}); err != nil {
+		return err
+	}
+	return w.forgetLost(ctx, branch, to)
+}
+
+// forgetLost drops what the logs of HEAD and of a branch name that git hasn't got whole.
+func (w Worktree) forgetLost(ctx context.Context, branch, base string) error {
+	for name, log := range w.logs(branch) {
+		lock := filepath.Join(w.Common, filepath.FromSlash(branch))
+		if name == "HEAD" {
+			lock = filepath.Join(w.Admin, name)
+		}
+		if err := cleanLog(ctx, w.Common, log, lock+".lock", base); err != nil {
 			return err
-		} else if is {
-			err := ChangeRefs(ctx, w.Common, "gl: lost to a prune", RefChange{Name: branch, New: commit, Old: id})
-			return errors.Join(err, w.forgetLost(ctx, branch))
 		}
 	}
 	return nil
 }
 
-// forgetLost drops what the logs of HEAD and of a branch name that git hasn't got whole: no git gc gets past it.
-func (w Worktree) forgetLost(ctx context.Context, branch string) error {
-	_, err := at(ctx, w.Admin, long, "", "reflog", "expire", "--stale-fix", "--expire=never", "--expire-unreachable=never", "HEAD", branch)
-	return err
+// cleanLog drops the lines of a log that name what git hasn't got whole. Git can't, as long as any
+// ref is broken. lock is git's for the log.
+func cleanLog(ctx context.Context, common, log, lock, base string) error {
+	data, err := durable.ReadFile(log)
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	lost := map[string]bool{}
+	for line := range strings.Lines(string(data)) {
+		for _, id := range inLog(line) {
+			if _, known := lost[id]; known {
+				continue
+			}
+			is := false
+			if len(lost) < mostTried {
+				if is, err = isWhole(ctx, common, []string{base}, id); err != nil {
+					return err
+				}
+			}
+			lost[id] = !is
+		}
+	}
+	if !slices.Contains(slices.Collect(maps.Values(lost)), true) {
+		return nil
+	}
+	if err := ignoreMissing(durable.Unlink(lock)); err != nil { // nobody works there: a kill has left it
+		return err
+	}
+	held, err := os.OpenFile(lock, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return errors.Join(ErrRefLocked, err)
+	}
+	defer os.Remove(lock)
+	if data, err = durable.ReadFile(log); err != nil {
+		return errors.Join(ignoreMissing(err), held.Close())
+	}
+	var kept strings.Builder
+	for line := range strings.Lines(string(data)) {
+		if !slices.ContainsFunc(inLog(line), func(id string) bool { return lost[id] }) {
+			kept.WriteString(line)
+		}
+	}
+	return errors.Join(held.Close(), durable.WriteFile(log, []byte(kept.String()), 0o644))
 }
 
-// lately are the commits at which HEAD was, the last first.
-func (w Worktree) lately() (commits []string, err error) {
-	data, err := durable.ReadFile(filepath.Join(w.Admin, "logs", "HEAD"))
-	if err != nil {
-		return nil, ignoreMissing(err)
-	}
-	lines := slices.Collect(strings.Lines(string(data)))
-	for _, line := range slices.Backward(lines) {
-		fields := strings.Fields(line)
-		for _, was := range slices.Backward(fields[:min(2, len(fields))]) {
-			if isID(was) && strings.Trim(was, "0") != "" && !slices.Contains(commits, was) {
-				commits = append(commits, was)
-			}
+// inLog are the commits that a line of a log names.
+func inLog(line string) (commits []string) {
+	fields := strings.Fields(line)
+	for _, id := range fields[:min(2, len(fields))] {
+		if isID(id) && strings.Trim(id, "0") != "" {
+			commits = append(commits, id)
 		}
-		if len(commits) >= mostTried {
-			break
+	}
+	return commits
+}
+
+// logs are the logs of HEAD and of a branch, by their names. One may not be there.
+func (w Worktree) logs(branch string) map[string]string {
+	logs := map[string]string{branch: filepath.Join(w.Common, "logs", filepath.FromSlash(branch))}
+	if w.Admin != "" {
+		logs["HEAD"] = filepath.Join(w.Admin, "logs", "HEAD")
+	}
+	return logs
+}
+
+// lately are the commits at which HEAD was and at which the branch was, of each the last first.
+func (w Worktree) lately(branch string) (commits []string, err error) {
+	logs := w.logs(branch)
+	for _, name := range slices.Sorted(maps.Keys(logs)) { // HEAD's first
+		data, err := durable.ReadFile(logs[name])
+		if ignoreMissing(err) != nil {
+			return nil, err
+		}
+		lines := slices.Collect(strings.Lines(string(data)))
+		for _, line := range slices.Backward(lines[max(0, len(lines)-mostTried):]) {
+			for _, was := range slices.Backward(inLog(line)) {
+				if !slices.Contains(commits, was) {
+					commits = append(commits, was)
+				}
+			}
 		}
 	}
 	return commits, nil
+}
+
+// PutBack puts back what was pruned of what is held, and reports whether anything was.
+func PutBack(ctx context.Context, common string) (bool, error) {
+	gone, err := Pruned(ctx, common)
+	if err != nil || len(gone) == 0 {
+		return false, err
+	}
+	return true, Mend(common)
 }
 
 // Mend puts back what something has pruned of the objects to which gl has just given refs.

@@ -59,18 +59,26 @@ func keep(ctx context.Context, common, prefix string, s *Snapshot, q *quarantine
 	return changeWhole(ctx, common, common, "gl: snapshot", has, q, changes...)
 }
 
-// ChangeWhole is ChangeRefs for commits that something may have pruned before refs had them. Then it is ErrLost, and the refs are as they
-// were. has are commits, or options for them, that git is known to have.
+// ChangeWhole is ChangeRefs for commits that something may have pruned before refs had them. What
+// is held of them is put back; where that isn't enough it is ErrLost, and the refs are as they
+// were. has are commits, or options for them, that git is known to have: those of others don't
+// belong there, of which anything may be gone.
 func ChangeWhole(ctx context.Context, common, reason string, has []string, changes ...RefChange) error {
 	return changeWhole(ctx, common, common, reason, has, nil, changes...)
 }
 
-// changeWhole takes what was pruned from the quarantine again, if there is one.
+// changeWhole takes what was pruned from the quarantine again, if there is one, and from what is
+// held.
 func changeWhole(ctx context.Context, common, gitDir, reason string, has []string, q *quarantine, changes ...RefChange) error {
 	err := changeOnce(ctx, common, gitDir, reason, has, changes)
-	for tries := 0; q != nil && tries < 3 && errors.Is(err, ErrLost); tries++ {
-		if err := q.release(); err != nil {
-			return err
+	for tries := 0; tries < 3 && errors.Is(err, ErrLost); tries++ {
+		if q != nil {
+			if err := q.release(); err != nil {
+				return err
+			}
+		}
+		if mendErr := Mend(common); mendErr != nil {
+			return errors.Join(err, mendErr)
 		}
 		err = changeOnce(ctx, common, gitDir, reason, has, changes)
 	}
@@ -85,10 +93,7 @@ func changeOnce(ctx context.Context, common, gitDir, reason string, has []string
 		undo[i] = RefChange{Name: c.Name, New: c.Old, Old: c.New}
 		commits.WriteString(c.New + "\n")
 	}
-	ids, err := reachable(ctx, common, commits.String(), has)
-	if err == nil {
-		err = hold(ctx, common, ids)
-	}
+	err := holdReachable(ctx, common, commits.String(), has)
 	if errors.Is(err, ErrLost) {
 		return fmt.Errorf("%s: %w", changes[0].Name, err)
 	}
@@ -106,19 +111,67 @@ func changeOnce(ctx context.Context, common, gitDir, reason string, has []string
 	return err
 }
 
-// reachable are the objects that the commits, a line each, have and has doesn't. It is ErrLost if git lacks any of them.
+// Hold keeps what a commit has beyond those that git is known to have, for a while, so that Mend
+// can put it back: no ref has it yet. It is ErrLost if something has pruned it already.
+func Hold(ctx context.Context, common, commit string, has ...string) error {
+	return holdReachable(ctx, common, commit+"\n", has)
+}
+
+func holdReachable(ctx context.Context, common, commits string, has []string) error {
+	ids, err := reachable(ctx, common, commits, has)
+	if err == nil {
+		err = hold(ctx, common, ids)
+	}
+	return err
+}
+
+// reachable are the objects that the commits, a line each, have and has doesn't. It is ErrLost if
+// git lacks any of them. What git lacks of has is as if it weren't named: one broken ref must not
+// fail what has nothing to do with it.
 func reachable(ctx context.Context, common, commits string, has []string) (ids []string, err error) {
-	args := append([]string{"rev-list", "--objects", "--stdin", "--missing=allow-promisor", "--not"}, has...)
+	args := append([]string{"rev-list", "--objects", "--stdin", "--ignore-missing", "--missing=allow-promisor", "--not"}, has...)
 	out, err := at(ctx, common, long, commits, args...)
 	if err != nil && ctx.Err() == nil && exitCode(err) > 0 {
 		err = errors.Join(ErrLost, err)
 	}
+	if err != nil {
+		return nil, err
+	}
+	listed := map[string]bool{}
 	for line := range strings.Lines(out) {
 		if id, _, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " "); isID(id) {
+			listed[id] = true
 			ids = append(ids, id)
 		}
 	}
+	var rest []string // what has contains, or git lacks
+	store := objectsOf(common)
+	for commit := range strings.Lines(commits) {
+		commit = strings.TrimSuffix(commit, "\n")
+		if _, there := store.commit(commit); !there && !listed[commit] {
+			rest = append(rest, commit)
+		}
+	}
+	gone, err := missing(ctx, common, rest)
+	if err == nil && len(gone) > 0 {
+		err = fmt.Errorf("%w: %s", ErrLost, gone[0])
+	}
 	return ids, err
+}
+
+// isWhole reports whether git lacks nothing of what the commits have beyond has.
+func isWhole(ctx context.Context, common string, has []string, commits ...string) (bool, error) {
+	_, err := reachable(ctx, common, strings.Join(commits, "\n")+"\n", has)
+	if errors.Is(err, ErrLost) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Whole is ErrLost if git lacks the commit or anything of its files.
+func Whole(ctx context.Context, common, commit string) error {
+	_, err := reachable(ctx, common, commit+"^{tree}\n", nil)
+	return err
 }
 
 // DropLost deletes a ref of gl's whose commit git can't read anymore: a prune came in between, and a kill before that was noticed. With it
@@ -128,17 +181,17 @@ func DropLost(ctx context.Context, common, ref string, has ...string) error {
 	if !known || id == "" {
 		return nil
 	}
-	_, err := reachable(ctx, common, id+"\n", has)
-	if errors.Is(err, ErrLost) {
-		return ChangeRefs(ctx, common, "gl: lost to a prune", RefChange{Name: ref, Old: id})
+	is, err := isWhole(ctx, common, has, id)
+	if err != nil || is {
+		return err
 	}
-	return err
+	return ChangeRefs(ctx, common, "gl: lost to a prune", RefChange{Name: ref, Old: id})
 }
 
 // OnlyBelow are the newest commits below those of the refs, snapshots of gl, that no branch, tag or other ref of gl has.
 func OnlyBelow(ctx context.Context, common string, refs []string) ([]string, error) {
 	var in strings.Builder
-	args := []string{"rev-list", "--parents", "--stdin", "--not", "--branches", "--tags", "--remotes"}
+	args := []string{"rev-list", "--parents", "--stdin", "--ignore-missing", "--not", "--branches", "--tags", "--remotes"}
 	for _, ref := range refs {
 		in.WriteString(ref + "^@\n")
 		args = append(args, "--exclude="+ref)

@@ -33,14 +33,40 @@ var (
 	ErrRefLocked = errors.New("the ref is locked")
 )
 
-// Refs lists the refs that are one of the names, or below one. A name that ends in "/" lists only what is below it.
+// Refs lists the refs that are one of the names, or below one. A name that ends in "/" lists only
+// what is below it. Those whose object git lacks are left out.
 func Refs(ctx context.Context, gitDir string, names ...string) ([]Ref, error) {
-	args := []string{"--git-dir=" + gitDir, "for-each-ref", "--format=%(objectname) %(refname) %(symref) %(committerdate:unix)"}
-	out, err := run(ctx, gitDir, append(args, names...)...)
+	list := func(format string) ([]Ref, error) {
+		out, err := run(ctx, gitDir, append([]string{"--git-dir=" + gitDir, "for-each-ref", "--format=" + format}, names...)...)
+		return readRefLines(out), err
+	}
+	const plain = "%(objectname) %(refname) %(symref)"
+	refs, err := list(plain + " %(committerdate:unix)")
+	if err == nil || ctx.Err() != nil || exitCode(err) <= 0 {
+		return refs, err
+	}
+	// Git reads a commit for its time, and a single one that it lacks fails the list.
+	if refs, err = list(plain); err != nil {
+		return nil, err
+	}
+	ids := make([]string, len(refs))
+	for i, r := range refs {
+		ids[i] = r.Commit
+	}
+	gone, err := missing(ctx, gitDir, ids)
 	if err != nil {
 		return nil, err
 	}
-	var refs []Ref
+	refs = slices.DeleteFunc(refs, func(r Ref) bool { return slices.Contains(gone, r.Commit) })
+	times, err := CommitTimes(ctx, gitDir, slices.DeleteFunc(ids, func(id string) bool { return slices.Contains(gone, id) })...)
+	for i := range refs {
+		refs[i].Time = times[refs[i].Commit]
+	}
+	return refs, err
+}
+
+// readRefLines reads the lines OBJECT REF SYMREF TIME, the last of which may be left out.
+func readRefLines(out string) (refs []Ref) {
 	for line := range strings.Lines(out) {
 		f := append(strings.Split(strings.TrimSuffix(line, "\n"), " "), "", "", "")
 		r := Ref{Commit: f[0], Name: f[1], Target: f[2]}
@@ -49,7 +75,7 @@ func Refs(ctx context.Context, gitDir string, names ...string) ([]Ref, error) {
 		}
 		refs = append(refs, r)
 	}
-	return refs, nil
+	return refs
 }
 
 // Present are those of the names that are refs, of branches or of gl. One below another is also present under a name of other case, which a

@@ -357,7 +357,7 @@ func TestHeldBeforeTheRefs(t *testing.T) {
 }
 
 // A prune beside an agent's own commit leaves its branch at a commit that isn't there. The branch goes back to the last one that is.
-func TestMendBranch(t *testing.T) {
+func TestLastWhole(t *testing.T) {
 	for _, lose := range []string{"the newest", "one below", "its tree"} {
 		t.Run(lose, func(t *testing.T) {
 			b := worktree(t, map[string]string{"a": "a"})
@@ -377,7 +377,9 @@ func TestMendBranch(t *testing.T) {
 				lost = b.git("rev-parse", lost+"^{tree}")
 			}
 			b.ok(os.Remove(filepath.Join(b.Common, "objects", lost[:2], lost[2:])))
-			b.ok(b.MendBranch(t.Context(), work, base))
+			from, to, err := b.LastWhole(t.Context(), work, base)
+			b.ok(err)
+			b.ok(b.MoveLost(t.Context(), work, from, to))
 			if got := b.head(); got != head {
 				t.Errorf("the branch is at %s", got)
 			}
@@ -388,6 +390,124 @@ func TestMendBranch(t *testing.T) {
 			}
 			b.in(b.main, "rev-list", "--objects", "--all", "HEAD")
 			b.in(b.main, "gc", "-q")
+		})
+	}
+}
+
+// Killed before it moves a branch, MoveLost has cleaned its logs already, and is called again.
+// Another broken ref is in the way of neither.
+func TestMoveLostKilled(t *testing.T) {
+	b := worktree(t, map[string]string{"a": "a"})
+	base := b.head()
+	b.write("a", "work")
+	b.git("commit", "-qam", "work")
+	lost := b.head()
+	b.git("commit", "-q", "--allow-empty", "-m", "upon it")
+	tip := b.head()
+	b.in(b.main, "update-ref", "refs/heads/other", b.in(b.main, "commit-tree", "-m", "other", "-p", base, base+"^{tree}"))
+	for _, id := range []string{lost, b.in(b.main, "rev-parse", "other")} {
+		b.ok(os.Remove(filepath.Join(b.Common, "objects", id[:2], id[2:])))
+	}
+	if err := b.MoveLost(t.Context(), work, base, base); !errors.Is(err, ErrRefMoved) { // as if it ended before the branch was moved
+		t.Error(err)
+	}
+	from, to, err := b.LastWhole(t.Context(), work, base)
+	if err != nil || from != tip || to != base {
+		t.Fatalf("from %s to %s, %v", from, to, err)
+	}
+	b.ok(b.MoveLost(t.Context(), work, from, to))
+	b.git("reset", "-q")
+	b.in(b.main, "update-ref", "-d", "refs/heads/other")
+	b.in(b.main, "gc", "-q")
+}
+
+// A branch whose base is lost is put back from what is held. Where that isn't enough, it is
+// ErrLost, and nothing moves.
+func TestLastWholeBase(t *testing.T) {
+	for _, held := range []bool{true, false} {
+		b := worktree(t, map[string]string{"a": "a"})
+		has := b.head()
+		base, err := CommitTree(t.Context(), b.Common, NewCommit{Tree: has + "^{tree}", Parents: []string{has}, Message: "brought back"})
+		b.ok(err)
+		if held {
+			b.ok(Hold(t.Context(), b.Common, base, has))
+		}
+		b.ok(ChangeRefs(t.Context(), b.Common, "test", RefChange{Name: work, New: base, Old: has}))
+		b.ok(os.Remove(filepath.Join(b.Common, "objects", base[:2], base[2:])))
+		if _, _, err := b.LastWhole(t.Context(), work, base, has); held && err != nil || !held && !errors.Is(err, ErrLost) {
+			t.Errorf("held %v: %v", held, err)
+		}
+		if got := b.head(); got != base {
+			t.Errorf("held %v: the branch is at %s", held, got)
+		}
+		if held {
+			b.in(b.main, "fsck", "--connectivity-only")
+		}
+	}
+}
+
+// A ref whose objects are gone fails nothing but what asks for it.
+func TestBrokenRef(t *testing.T) {
+	for _, lose := range []string{"its commit", "one below", "its tree"} {
+		t.Run(lose, func(t *testing.T) {
+			b := worktree(t, map[string]string{"a": "a"})
+			good := b.head()
+			commit := func(tree, parent string) string {
+				id, err := CommitTree(t.Context(), b.Common, NewCommit{Tree: tree, Parents: []string{parent}, Message: tree + parent})
+				b.ok(err)
+				return id
+			}
+			tree, err := TreeWith(t.Context(), b.Common, good, map[string]File{})
+			b.ok(err)
+			b.write("a", "lost")
+			b.ok(os.WriteFile(filepath.Join(b.Common, "lost"), []byte("lost"), 0o644))
+			blob := b.in(b.main, "hash-object", "-w", filepath.Join(b.Common, "lost"))
+			other, err := TreeWith(t.Context(), b.Common, good, map[string]File{"lost": {"100644", blob}})
+			b.ok(err)
+			below := commit(other, good)
+			broken := commit(other, below)
+			upon := commit(tree, broken)
+			lost := map[string]string{"its commit": broken, "one below": below, "its tree": other}[lose]
+			for _, name := range []string{"refs/heads/gl/s/_/S-1/1", "refs/gl/wip/p/s/1/1/tree"} {
+				b.ok(ChangeRefs(t.Context(), b.Common, "test", RefChange{Name: name, New: broken}))
+			}
+			b.ok(os.Remove(filepath.Join(b.Common, "objects", lost[:2], lost[2:])))
+
+			b.ok(ChangeWhole(t.Context(), b.Common, "test", []string{good}, RefChange{Name: "refs/gl/next/p/main", New: commit(tree, good)}))
+			b.ok(ChangeWhole(t.Context(), b.Common, "test", []string{"--branches"}, RefChange{Name: "refs/gl/next/p/other", New: commit(tree, good)}))
+			b.ok(DropLost(t.Context(), b.Common, "refs/gl/next/p/main", "--branches"))
+			for k := 1; k < 3; k++ {
+				b.write("a", fmt.Sprint(k))
+				s, err := b.Save(t.Context(), fmt.Sprint("refs/gl/wip/p/s/2/", k), SnapshotOptions{Exact: true})
+				b.ok(err)
+				if s.Tree == "" {
+					t.Error("no snapshot")
+				}
+			}
+			_, err = OnlyBelow(t.Context(), b.Common, []string{"refs/gl/wip/p/s/2/1/tree"})
+			b.ok(err)
+			refs, err := Refs(t.Context(), b.Common, "refs/gl/")
+			b.ok(err)
+			for _, r := range refs {
+				if r.Time.IsZero() {
+					t.Errorf("no time: %+v", r)
+				}
+			}
+			want := 7
+			if lose == "its commit" {
+				want--
+			}
+			if len(refs) != want {
+				t.Errorf("refs: %v", refs)
+			}
+			err = ChangeWhole(t.Context(), b.Common, "test", []string{good}, RefChange{Name: "refs/gl/next/p/third", New: upon})
+			if !errors.Is(err, ErrLost) {
+				t.Errorf("upon the lost: %v", err)
+			}
+			b.ok(DropLost(t.Context(), b.Common, "refs/heads/gl/s/_/S-1/1", good))
+			if got, err := ResolveCommit(t.Context(), b.Common, "refs/heads/gl/s/_/S-1/1"); got != "" || err != nil {
+				t.Errorf("a lost ref stays: %s, %v", got, err)
+			}
 		})
 	}
 }

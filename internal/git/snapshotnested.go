@@ -196,7 +196,7 @@ func (s *snapshot) moduleTips(ctx context.Context, st *standin) ([]string, error
 		if !isID(st.head) {
 			return nil, nil
 		}
-		out, err = s.git(ctx, long, nil, "rev-list", "--parents", st.head, "--not", "--branches", "--tags", "--remotes", "--glob=refs/gl/*")
+		out, err = s.git(ctx, long, nil, "rev-list", "--parents", "--ignore-missing", st.head, "--not", "--branches", "--tags", "--remotes", "--glob=refs/gl/*")
 	} else {
 		out, err = st.run(ctx, call{limit: long}, "rev-list", "--parents", "--all", "--reflog", "--not", "--remotes")
 	}
@@ -208,7 +208,7 @@ func (s *snapshot) moduleTips(ctx context.Context, st *standin) ([]string, error
 	if err != nil || len(have) < len(tips) || len(tips) == 0 {
 		return tips, err
 	}
-	out, err = s.git(ctx, long, strings.NewReader(strings.Join(have, "\n")+"\n"), "rev-list", "--stdin", "--not", "--branches", "--tags", "--glob=refs/gl/*")
+	out, err = s.git(ctx, long, strings.NewReader(strings.Join(have, "\n")+"\n"), "rev-list", "--stdin", "--ignore-missing", "--not", "--branches", "--tags", "--glob=refs/gl/*")
 	if err == nil && out == "" {
 		return nil, nil
 	}

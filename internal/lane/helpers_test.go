@@ -1,6 +1,7 @@
 package lane_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -226,6 +227,7 @@ type stint struct {
 	id    string
 	task  *attempt.Task
 	terms *attempt.Terms
+	base  string // at which its branch begins; "" for where new work does
 	work  func(dir string, l *worktree.Lineage)
 	later func(dir string) // what it has left running; nil for nothing
 }
@@ -238,6 +240,7 @@ func (s *site) claim(as stint) *attempt.Record {
 	check(s.t, err)
 	base, err := repo.Base(ctx)
 	check(s.t, err)
+	base = cmp.Or(as.base, base)
 	a, err := agent.Find("x", agent.Config{Custom: map[string]agent.Custom{"x": {Command: []string{"true", "{slice}"}}}})
 	check(s.t, err)
 	var r *attempt.Record

@@ -181,8 +181,13 @@ func (l *Lane) take(ctx context.Context, r *attempt.Record) (*work, error) {
 		return nil, l.ask(ctx, r, fmt.Sprintf("the note of its worktree is gone; its work is on the branch %s", worktree.Short(r.Branch)))
 	case err != nil:
 		return nil, err
+	case lineage.Phase == worktree.Gone: // a worker was killed after it has found that out
+		return nil, l.over(ctx, r, &worktree.LostError{Slice: r.Slice, Base: lineage.Base})
 	}
 	hold, err := l.Repo.Make(ctx, lineage, worktree.Making{FilesOnly: true})
+	if over := new(worktree.LostError); errors.As(err, &over) {
+		return nil, l.over(ctx, r, over)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -224,6 +229,12 @@ func (l *Lane) lost(ctx context.Context, r *attempt.Record) error {
 	}
 	return l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Interrupted, Effect: &effect, Detail: fmt.Sprintf(
 		"interrupted: %v (git prune, git gc --prune=now); its work is on the branch %s%s", errGoneTree, worktree.Short(r.Branch), again)})
+}
+
+// over gives up work whose base is lost: it can't be merged.
+func (l *Lane) over(ctx context.Context, r *attempt.Record, lost *worktree.LostError) error {
+	effect := tracker.Release
+	return l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Interrupted, Effect: &effect, Detail: "interrupted: " + lost.Error()})
 }
 
 // release gives the worktree back.

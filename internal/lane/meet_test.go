@@ -11,6 +11,8 @@ import (
 
 	"greenlight/internal/attempt"
 	"greenlight/internal/crashtest"
+	"greenlight/internal/testfiles"
+	"greenlight/internal/worktree"
 )
 
 // meanwhile has the person commit to main while the tests run for the nth time. had is what main had landed by then.
@@ -185,4 +187,90 @@ func TestPruned(t *testing.T) {
 	check(t, err)
 	s.work()
 	s.settled(c, attempt.Interrupted, "its work is on the branch gl/s/_/greenlight/S-3/1: gl retry S-3")
+}
+
+// lose removes an object, and all second links.
+func (s *site) lose(id string) {
+	s.t.Helper()
+	check(s.t, os.RemoveAll(filepath.Join(s.top, ".git/gl-held")))
+	check(s.t, os.Remove(filepath.Join(s.top, ".git/objects", id[:2], id[2:])))
+}
+
+// takenBack has S-1 land and be taken back.
+func (s *site) takenBack() {
+	s.t.Helper()
+	a := s.queue("S-1", list(s.t, "S-1"))
+	s.work()
+	s.landed(a)
+	_, err := s.lane().Undo(s.t.Context(), "S-1", "no", false)
+	check(s.t, err)
+}
+
+// A slice that was taken back begins at a commit that no ref has. A git prune before it has its
+// branch does no harm, and where what is held is gone, too, it begins at another one.
+func TestRedoPruned(t *testing.T) {
+	for _, held := range []bool{true, false} {
+		t.Run(fmt.Sprint("held ", held), func(t *testing.T) {
+			s := newSite(t, "")
+			s.takenBack()
+			redo, err := s.lane().Redo(t.Context(), "S-1")
+			check(t, err)
+			repo, err := s.project().OpenWorktrees(t.Context())
+			check(t, err)
+			l, err := repo.Plan(t.Context(), s.project().Key(), "S-1", redo, false)
+			check(t, err)
+			s.git("prune", "--expire=now")
+			if !held {
+				check(t, os.RemoveAll(filepath.Join(s.top, ".git/gl-held")))
+			}
+			base, err := s.lane().Redo(t.Context(), "S-1")
+			check(t, err)
+			if held != (base == "") {
+				t.Fatalf("begins at %q", base)
+			}
+			r := s.claim(stint{id: "S-1", base: base, work: func(dir string, now *worktree.Lineage) {
+				if held && now.N != l.N {
+					t.Errorf("lineage %d, which was %d", now.N, l.N)
+				}
+				if got := gitIn(t, dir, "show", "HEAD:list"); got != "S-1" {
+					t.Errorf("it begins with %q", got)
+				}
+			}})
+			s.work()
+			s.landed(r)
+			s.git("gc", "-q", "--prune=now")
+		})
+	}
+}
+
+// A slice whose base is lost stops, and begins anew. Others land meanwhile, whatever is broken.
+func TestLostBase(t *testing.T) {
+	s := newSite(t, "")
+	s.takenBack()
+	redo, err := s.lane().Redo(t.Context(), "S-1")
+	check(t, err)
+	a := s.claim(stint{id: "S-1", base: redo, work: func(dir string, _ *worktree.Lineage) {
+		testfiles.Put(t, dir, "new", "theirs\n")
+		gitIn(t, dir, "add", "new")
+		gitIn(t, dir, "commit", "-qm", "new")
+	}})
+	b := s.queue("S-2", apart(t, "S-2"))
+	c := s.queue("S-3", apart(t, "S-3"))
+	tip := s.git("rev-parse", c.Branch)
+	s.git("branch", "gl/s/_/greenlight/S-9/1", s.git("commit-tree", "-m", "of another", "-p", tip, tip+"^{tree}"))
+	s.lose(s.git("rev-parse", "gl/s/_/greenlight/S-9/1"))
+	s.lose(redo)
+	s.work()
+	s.landed(b)
+	s.landed(c)
+	s.settled(a, attempt.Interrupted, "the next attempt begins anew; its files are kept: gl salvage S-1")
+	check(t, s.lane().Work(t.Context()))
+	redo, err = s.lane().Redo(t.Context(), "S-1")
+	check(t, err)
+	a = s.claim(stint{id: "S-1", base: redo, work: func(string, *worktree.Lineage) {}})
+	s.work()
+	s.landed(a)
+	s.delivered()
+	s.git("update-ref", "-d", "refs/heads/gl/s/_/greenlight/S-9/1")
+	s.git("gc", "-q", "--prune=now")
 }

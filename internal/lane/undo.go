@@ -341,16 +341,19 @@ func (l *Lane) retireLanded(note *undoing) error {
 	return l.Repo.Retire(lineage.System, lineage.Slice, lineage.N)
 }
 
-// Redo is the commit at which the next attempt at a slice begins that was taken back: what new work begins at, with the slice's
-// earlier work on top, since a merge of its old branch wouldn't bring that back. It is "" for any other slice, for one whose work goes
-// on, and where the earlier work doesn't fit any more.
+// Redo is the commit at which the next attempt at a slice begins that was taken back: what new work
+// begins at, with the slice's earlier work on top, since a merge of its old branch wouldn't bring
+// that back. It is "" for any other slice, for one whose work goes on, and where the earlier work
+// doesn't fit any more. No ref has it before the slice's branch does, so it is held until then.
 func (l *Lane) Redo(ctx context.Context, id string) (string, error) {
 	rec, err := l.landingRecord(id)
 	if err != nil || rec == nil || rec.Undone == nil {
 		return "", err
 	}
 	if lineage, err := l.Repo.Get(l.Project.Key(), id); err == nil && lineage.Phase != worktree.Gone {
-		return "", nil
+		if lost, err := l.Repo.BaseLost(ctx, lineage); err != nil || !lost {
+			return "", err
+		}
 	}
 	base, err := l.Repo.Base(ctx)
 	if err != nil {
@@ -359,10 +362,23 @@ func (l *Lane) Redo(ctx context.Context, id string) (string, error) {
 	if in, err := git.IsAncestor(ctx, l.Repo.Common, rec.Undone.Commit, base); err != nil || !in {
 		return "", err
 	}
-	tree, conflicts, err := l.revert(ctx, base, rec.Undone.Commit)
+	for try := 1; ; try++ {
+		commit, err := l.bringBack(ctx, id, base, rec.Undone.Commit)
+		if err == nil && commit != "" {
+			err = git.Hold(ctx, l.Repo.Common, commit, base)
+		}
+		if err == nil || !errors.Is(err, git.ErrLost) || try == 3 {
+			return commit, err
+		}
+	}
+}
+
+// bringBack is a commit upon base that reverts what took a slice back, "" where that conflicts.
+func (l *Lane) bringBack(ctx context.Context, id, base, revert string) (string, error) {
+	tree, conflicts, err := l.revert(ctx, base, revert)
 	if err != nil || len(conflicts) > 0 {
 		return "", err
 	}
 	return git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: tree, Parents: []string{base},
-		Message: git.LandingMessage("Bring back "+id, git.Trailer{Key: "Reverts", Value: rec.Undone.Commit})})
+		Message: git.LandingMessage("Bring back "+id, git.Trailer{Key: "Reverts", Value: revert})})
 }

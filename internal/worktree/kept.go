@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"greenlight/internal/git"
+	"greenlight/internal/sanitize"
 )
 
 // Kept is the work of one lineage, by what git has of it: its file needn't be there.
@@ -99,7 +100,10 @@ func (r *Repo) Kept(ctx context.Context) ([]*Kept, error) {
 	for _, k := range all {
 		slices.SortFunc(k.Snapshots, func(a, b KeptSnapshot) int { return cmp.Compare(a.K, b.K) })
 		if err := r.contain(ctx, k, holders); err != nil {
-			return nil, err
+			if ctx.Err() != nil {
+				return nil, err
+			}
+			k.Contained, k.Why = false, "can't be compared: "+sanitize.Line(err.Error())
 		}
 	}
 	slices.SortStableFunc(all, func(a, b *Kept) int {

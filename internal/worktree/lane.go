@@ -91,12 +91,20 @@ func (r *Repo) LaneTip(ctx context.Context) (string, error) {
 
 // KeepNext keeps a commit to which the lane is about to move, before a record names it.
 func (r *Repo) KeepNext(ctx context.Context, commit string) error {
-	return git.ChangeWhole(ctx, r.Common, "gl: about to land", []string{"--branches"}, r.next(commit))
+	has, err := r.known(ctx)
+	if err != nil {
+		return err
+	}
+	return git.ChangeWhole(ctx, r.Common, "gl: about to land", has, r.next(commit))
 }
 
 // DropLostNext forgets what was about to land if something has pruned it.
 func (r *Repo) DropLostNext(ctx context.Context) error {
-	return git.DropLost(ctx, r.Common, r.nextRef(), "--branches")
+	has, err := r.known(ctx)
+	if err != nil {
+		return err
+	}
+	return git.DropLost(ctx, r.Common, r.nextRef(), has...)
 }
 
 // MoveLane moves the lane from one commit to another, which the pass must permit. It is git.ErrRefMoved if the lane is elsewhere. The caller
@@ -221,9 +229,11 @@ func (r *Repo) HandOver(ctx context.Context, l *Lineage) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		has := []string{"--branches"}
-		if s.Tip != "" {
-			has = []string{s.Tip}
+		has := []string{s.Tip}
+		if s.Tip == "" {
+			if has, err = r.known(ctx); err != nil {
+				return "", err
+			}
 		}
 		err = git.ChangeWhole(ctx, r.Common, "gl: tests handed over", has, git.RefChange{Name: r.testsRef(l), New: id, Old: old})
 		if lost++; errors.Is(err, git.ErrLost) && lost < 3 {

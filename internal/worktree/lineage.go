@@ -273,7 +273,14 @@ func (r *Repo) open(ctx context.Context, l *Lineage) (bool, error) {
 	if l.Phase == Planned {
 		// Another may have taken the names meanwhile.
 		state, err := r.look(ctx, l)
-		return state != taken, err
+		if err != nil || state == taken {
+			return false, err
+		}
+		lost, err := r.BaseLost(ctx, l)
+		if err == nil && lost {
+			err = r.dropBranch(ctx, l)
+		}
+		return !lost, err
 	}
 	return lost(l.Path) || r.ours(l) == nil, nil
 }

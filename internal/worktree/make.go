@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"greenlight/internal/durable"
@@ -49,7 +50,12 @@ func (r *Repo) Make(ctx context.Context, l *Lineage, m Making) (*Hold, error) {
 		return nil, err
 	}
 	h := &Hold{lock}
-	if err := r.resume(ctx, l, m, h); err != nil {
+	if err = r.resume(ctx, l, m, h); err != nil && ctx.Err() == nil && !errors.As(err, new(*LostError)) {
+		if back, _ := git.PutBack(ctx, r.Common); back { // a prune beside it
+			err = r.resume(ctx, l, m, h)
+		}
+	}
+	if err != nil {
 		return nil, errors.Join(err, h.Release())
 	}
 	return h, nil
@@ -86,7 +92,7 @@ func (r *Repo) resume(ctx context.Context, l *Lineage, m Making, h *Hold) error 
 	if err := r.ours(l); err != nil {
 		return err
 	}
-	if err := r.Worktree(l).MendBranch(gitCtx, l.Branch, l.Base); err != nil {
+	if err := r.mendBranch(gitCtx, l); err != nil {
 		return err
 	}
 	if err := r.Worktree(l).Recover(gitCtx); err != nil { // before anybody works there
@@ -147,15 +153,7 @@ func (r *Repo) addNew(ctx context.Context, l *Lineage) error {
 		return err
 	}
 	if !l.IsLane() {
-		tip, err := git.ResolveCommit(ctx, r.Common, l.Branch)
-		if err == nil && tip == "" {
-			// We have the lock of this worktree, and nobody has worked on the branch yet.
-			if err := git.UnlockRef(r.Common, l.Branch); err != nil {
-				return err
-			}
-			err = git.ChangeRefs(ctx, r.Common, "gl: slice "+l.Slice, git.RefChange{Name: l.Branch, New: l.Base})
-		}
-		if err != nil {
+		if err := r.makeBranch(ctx, l); err != nil {
 			return err
 		}
 	}
@@ -164,6 +162,34 @@ func (r *Repo) addNew(ctx context.Context, l *Lineage) error {
 	}
 	r.tidyAll()
 	return git.AddWorktree(ctx, r.GitDir, l.Path, cmp.Or(l.Branch, l.Base), lockReason(l.Path))
+}
+
+// makeBranch makes the lineage's branch, or sees to it that the one which is there is whole. Its
+// base may be a commit that no ref has yet: see lane.Redo.
+func (r *Repo) makeBranch(ctx context.Context, l *Lineage) error {
+	tip, err := git.ResolveCommit(ctx, r.Common, l.Branch)
+	if err != nil {
+		return err
+	}
+	if tip != "" {
+		return r.mendBranch(ctx, l)
+	}
+	has, err := r.known(ctx)
+	if err != nil {
+		return err
+	}
+	// We have the lock of this worktree, and nobody has worked on the branch yet.
+	if err := git.UnlockRef(r.Common, l.Branch); err != nil {
+		return err
+	}
+	change := git.RefChange{Name: l.Branch, New: l.Base}
+	if slices.Contains(has, l.Base) {
+		return git.ChangeRefs(ctx, r.Common, "gl: slice "+l.Slice, change)
+	}
+	if err = git.ChangeWhole(ctx, r.Common, "gl: slice "+l.Slice, has, change); errors.Is(err, git.ErrLost) {
+		return r.abandon(ctx, l, "")
+	}
+	return err
 }
 
 // checkFree refuses a branch that is checked out elsewhere.

@@ -196,6 +196,19 @@ func (r *Repo) holders(ctx context.Context) ([]git.Ref, error) {
 	return list, err
 }
 
+// known are the commits of the target and the lane: what git is known to have, whatever is broken
+// of the slices' branches.
+func (r *Repo) known(ctx context.Context) (commits []string, err error) {
+	holders, err := r.holders(ctx)
+	if errors.As(err, new(*Refused)) {
+		return nil, nil
+	}
+	for _, h := range holders {
+		commits = append(commits, h.Commit)
+	}
+	return commits, err
+}
+
 // unsaved says what is in the worktree and in no commit.
 func unsaved(ctx context.Context, w git.Worktree, l *Lineage) (string, error) {
 	u, err := w.Unsaved(ctx, l.Ignored)
