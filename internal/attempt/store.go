@@ -337,8 +337,23 @@ func (s *Store) Vouch(system, slice string) error {
 // Vouched reports whether Vouch was called for a slice.
 func (s *Store) Vouched(system, slice string) bool { return paths.Exists(s.vouchedPath(system, slice)) }
 
-// MarkUndone is MarkRetried for a slice whose landed work was taken back: that of attempt n, 0 for unknown.
+// MarkUndone is MarkRetried for a slice whose landed work was taken back: that of attempt n, 0 for
+// unknown.
 func (s *Store) MarkUndone(slice string, n int, u Undo) error {
+	err := s.markSettled(slice, n, func(r *Record) { r.Undone, r.Retried = &u, true })
+	if err != nil {
+		return err
+	}
+	return s.MarkRetried(slice)
+}
+
+// MarkRedone takes MarkUndone back for attempt n: the target has its work again, and it stays.
+func (s *Store) MarkRedone(slice string, n int) error {
+	return s.markSettled(slice, n, func(r *Record) { r.Undone, r.Retried = nil, false })
+}
+
+// markSettled changes the settled record of the slice's attempt n.
+func (s *Store) markSettled(slice string, n int, change func(*Record)) error {
 	all, err := s.Index()
 	if err != nil {
 		return err
@@ -351,12 +366,12 @@ func (s *Store) MarkUndone(slice string, n int, u Undo) error {
 		if err != nil {
 			return err
 		}
-		r.Undone, r.Retried = &u, true
+		change(r)
 		if err := s.putDone(r); err != nil {
 			return err
 		}
 	}
-	return s.MarkRetried(slice)
+	return nil
 }
 
 // markLast changes the slice's last settled record, if change says so. One without needs no mark.

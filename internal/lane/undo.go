@@ -168,16 +168,27 @@ func (l *Lane) undoLanding(ctx context.Context, base string, note *undoing, forc
 	return u, l.finishUndo(ctx)
 }
 
-// undoAgain takes back what a person has taken back already, and what has come back with a reset of the lane to the target. What can't be is
-// the person's to decide.
+// undoAgain takes back what a person has taken back already, and what has come back with a reset of
+// the lane to the target. What can't be, since later work changes the same lines, is the person's
+// to decide: until then it is complete, as the target has it, and isn't built a second time.
 func (l *Lane) undoAgain(ctx context.Context) error {
 	for len(l.file.Again) > 0 {
-		u := l.file.Again[0]
+		u, conflict := l.file.Again[0], new(conflictError)
 		switch err := l.undoOnceMore(ctx, u); {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case errors.As(err, new(*Standstill)): // another time
 			return nil
+		case errors.As(err, &conflict):
+			stays, err := l.redone(ctx, u)
+			if err != nil {
+				return err
+			}
+			state := "is in " + worktree.Short(l.Repo.Target()) + " again"
+			if stays {
+				state += ", so it is complete"
+			}
+			l.tell("%s was taken back, and %s: %v", u.Slice, state, conflict)
 		case err != nil:
 			l.tell("%s was taken back, and is in %s again: %v", u.Slice, worktree.Short(l.Repo.Target()), err)
 		}
@@ -187,6 +198,32 @@ func (l *Lane) undoAgain(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// redone makes a slice complete again whose work the target has, though a person has taken it back.
+// It reports whether it is: one that is being built anew isn't.
+func (l *Lane) redone(ctx context.Context, u Undelivered) (stays bool, err error) {
+	rec, err := l.landingRecord(u.Slice)
+	if err != nil || rec == nil {
+		return false, err
+	}
+	err = l.Project.Tracker.Do(ctx, func(tracker.Tx) error {
+		all, err := l.Project.Runs.History(u.Slice)
+		open := func(r *attempt.Record) bool { return r.N > rec.N && r.Phase != plan.Settled }
+		if err != nil || slices.ContainsFunc(all, open) {
+			return err
+		}
+		stays = true
+		if err := l.Project.Runs.CallComplete(l.Project.Key(), u.Slice); err != nil || rec.Undone == nil {
+			return err
+		}
+		return l.Project.Runs.MarkRedone(u.Slice, rec.N)
+	})
+	if err != nil || !stays {
+		return false, err
+	}
+	_, err = l.settler.Rewrite(ctx, rec)
+	return true, err
 }
 
 // undoOnceMore reverts what a commit reverted that is gone, if the lane has it.
@@ -199,6 +236,10 @@ func (l *Lane) undoOnceMore(ctx context.Context, u Undelivered) error {
 		return r.Undone != nil && r.Undone.Commit == u.Commit && r.Landing != nil
 	})
 	if i < 0 {
+		if rec, err := l.landingRecord(u.Slice); err == nil && rec != nil && rec.Undone == nil {
+			_, err = l.redone(ctx, u) // killed after the record was changed
+			return err
+		}
 		return fmt.Errorf("its record is gone, so run gl undo %s", u.Slice)
 	}
 	base, err := l.settledBase(ctx)
@@ -239,7 +280,7 @@ func (l *Lane) without(ctx context.Context, base, id, commit string) (tree strin
 		return "", err
 	}
 	if len(conflicts) > 0 {
-		return "", fmt.Errorf("what has landed since changes the same lines, so %s can't be taken back by itself: %s. Run gl undo for the later slices first", id, some(conflicts))
+		return "", &conflictError{id, conflicts}
 	}
 	changed, err := git.Changed(ctx, l.Repo.Common, base, tree, statedir.InState)
 	if err != nil {
@@ -249,6 +290,17 @@ func (l *Lane) without(ctx context.Context, base, id, commit string) (tree strin
 		return "", fmt.Errorf("nothing is left of what %s has changed", id)
 	}
 	return tree, nil
+}
+
+// A conflictError says that a slice can't be taken back by itself.
+type conflictError struct {
+	slice string
+	paths []string
+}
+
+func (e *conflictError) Error() string {
+	return fmt.Sprintf("what has landed since changes the same lines, so %s can't be taken back by itself: %s."+
+		" Run gl undo for the later slices first", e.slice, some(e.paths))
 }
 
 // revert is the tree of a commit without what another one, a merge or not, has changed against its first parent.

@@ -93,6 +93,49 @@ func TestResetTakesBackDelivered(t *testing.T) {
 	}
 }
 
+// What a reset would take back again, and can't since later work changes the same lines, stays
+// complete: the target has it, so it must not be built, and land, a second time. Later it can be
+// taken back.
+func TestResetCantTakeBackAgain(t *testing.T) {
+	s := newSite(t, "")
+	a := s.queue("S-1", list(t, "S-1"))
+	s.work()
+	s.landed(a)
+	s.delivered()
+	had := s.git("rev-parse", "main")
+	_, err := s.lane().Undo(t.Context(), "S-1", "no", false)
+	check(t, err)
+	s.delivered()
+	s.git("reset", "-q", "--hard", had)
+	s.write("list", "S-1 as the person has it\n")
+	s.git("commit", "-qam", "mine")
+	s.set("S-1", "status", "pending")
+	_, reopened, err := s.lane().Reset(t.Context())
+	check(t, err)
+	if len(reopened) > 0 {
+		t.Errorf("reopened %q", reopened)
+	}
+	const want = "S-1 was taken back, and is in main again, so it is complete: what has landed since changes"
+	if said := strings.Join(s.said, "\n"); !strings.Contains(said, want) {
+		t.Errorf("said:\n%s", said)
+	}
+	if got := s.class("S-1"); got != plan.Done || s.field("S-1", "status") != "complete" {
+		t.Errorf("class %s, status %s", got, s.field("S-1", "status"))
+	}
+	if got := s.get(a); got.Undone != nil || got.Retried {
+		t.Errorf("the record says %+v", got)
+	}
+	s.write("list", "S-1\n")
+	s.git("commit", "-qam", "as it was")
+	s.work()
+	_, err = s.lane().Undo(t.Context(), "S-1", "no", false)
+	check(t, err)
+	s.delivered()
+	if got := s.class("S-1"); got != plan.Available || s.read("list") != "" {
+		t.Errorf("class %s, the list is %q", got, s.read("list"))
+	}
+}
+
 // Killed before any of its calls that change a file, gl undo has taken the slice back or not. The next worker brings one of the two to its
 // end, once; what else has landed stays.
 func TestUndoKilledAnywhere(t *testing.T) {
