@@ -68,6 +68,7 @@ func fixes() []fix {
 		{"temporary files", fixTemps},
 		{"locks", fixLocks},
 		{"objects", fixObjects},
+		{"refs", fixRefs},
 		{"gitignore", fixIgnores},
 		{"state", fixState},
 		{"records", fixRecords},

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -41,7 +42,7 @@ func checkWorktrees(x *exam) []Finding {
 	if err != nil {
 		return []Finding{found(Warning, "", sanitize.Line(err.Error()), "")}
 	}
-	all := slices.Concat(specialFiles(repo), x.leftWorktrees(left))
+	all := slices.Concat(specialFiles(repo), x.leftWorktrees(left), x.brokenRefs(repo))
 	kept, err := git.Refs(x.ctx, repo.Common, "refs/gl/wip/")
 	if err != nil {
 		return append(all, found(Warning, "", sanitize.Line(err.Error()), ""))
@@ -58,6 +59,36 @@ func checkWorktrees(x *exam) []Finding {
 			sanitize.Line(name)), "git config --unset remote."+name+".mirror"))
 	}
 	return all
+}
+
+// brokenRefs reports what a prune has taken of slices' branches and snapshots.
+func (x *exam) brokenRefs(repo *worktree.Repo) []Finding {
+	broken, err := repo.Broken(x.ctx)
+	switch {
+	case err != nil:
+		return []Finding{found(Warning, "", sanitize.Line(err.Error()), "")}
+	case len(broken) == 0:
+		return nil
+	}
+	names := make([]string, len(broken))
+	for i, ref := range broken {
+		names[i] = sanitize.Line(ref.Name)
+	}
+	return []Finding{fixable("", "git has lost what "+words.Count(len(names), "ref")+" of slices' work had (git prune, git gc --prune=now), so git gc and git log --all fail: "+
+		strings.Join(names[:min(3, len(names))], ", ")+words.More(len(names)-3))}
+}
+
+// fixRefs mends these.
+func fixRefs(ctx context.Context, pr *project.Project) (fixed []string, err error) {
+	repo, err := pr.Worktrees(ctx)
+	if err != nil { // none are used here
+		return nil, nil
+	}
+	names, err := repo.MendBroken(ctx)
+	for _, name := range names {
+		fixed = append(fixed, "mended "+sanitize.Line(name)+", of which git had lost something")
+	}
+	return fixed, err
 }
 
 // specialFiles reports pipes, devices and links where git looks for files in gl's worktrees.

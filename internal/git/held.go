@@ -173,21 +173,46 @@ func Rescue(ctx context.Context, common string, ref Ref, base string) error {
 	return ChangeWhole(ctx, common, "gl: lost to a prune", []string{base}, change)
 }
 
+// Broken are those of the refs that git hasn't got whole. has are commits that it is known to have.
+func Broken(ctx context.Context, common string, refs []Ref, has ...string) ([]Ref, error) {
+	if len(refs) == 0 {
+		return nil, nil
+	}
+	commits := make([]string, len(refs))
+	for i, r := range refs {
+		commits[i] = r.Commit
+	}
+	if is, err := isWhole(ctx, common, has, commits...); err != nil || is {
+		return nil, err
+	}
+	if len(refs) == 1 {
+		return refs, nil
+	}
+	half := len(refs) / 2
+	broken, err := Broken(ctx, common, refs[:half], has...)
+	if err != nil {
+		return nil, err
+	}
+	rest, err := Broken(ctx, common, refs[half:], has...)
+	return append(broken, rest...), err
+}
+
 // MoveLost moves a branch from a commit that git hasn't got whole to another. What its logs name of
 // the lost is dropped first, since no git gc gets past it: after a kill in between, the branch
 // still tells. In a sandbox the move itself is in the log.
 func (w Worktree) MoveLost(ctx context.Context, branch, from, to string) error {
-	if err := w.forgetLost(ctx, branch, to); err != nil {
+	if err := w.ForgetLost(ctx, branch, to); err != nil {
 		return err
 	}
 	if err := ChangeRefs(ctx, w.Common, "gl: lost to a prune", RefChange{Name: branch, New: to, Old: from}); err != nil {
 		return err
 	}
-	return w.forgetLost(ctx, branch, to)
+	return w.ForgetLost(ctx, branch, to)
 }
 
-// forgetLost drops what the logs of HEAD and of a branch name that git hasn't got whole.
-func (w Worktree) forgetLost(ctx context.Context, branch, base string) error {
+// ForgetLost drops what the logs of HEAD and of a branch name that git hasn't got whole. Nobody
+// works there. base is a commit that git has.
+func (w Worktree) ForgetLost(ctx context.Context, branch, base string) error {
 	for name, log := range w.logs(branch) {
 		lock := filepath.Join(w.Common, filepath.FromSlash(branch))
 		if name == "HEAD" {

@@ -82,7 +82,7 @@ func (s signature) env() []string {
 
 // said are a commit's author and message.
 func said(ctx context.Context, common, commit string) (signature, string, error) {
-	out, err := at(ctx, common, time.Minute, "", "log", "-1", "--no-show-signature", "--no-notes", "--no-color", "--encoding=UTF-8", "--format=%an%x00%ae%x00%ad%x00%B", "--date=raw", commit, "--")
+	out, err := at(ctx, common, time.Minute, "", "log", "--no-walk", "--no-show-signature", "--no-notes", "--no-color", "--encoding=UTF-8", "--format=%an%x00%ae%x00%ad%x00%B", "--date=raw", commit, "--")
 	if err != nil {
 		return signature{}, "", err
 	}

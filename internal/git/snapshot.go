@@ -219,7 +219,7 @@ func (s *snapshot) message(ctx context.Context, id string) (string, error) {
 	if c, known := objectsOf(s.w.Common).commit(id); known {
 		return c.message, nil
 	}
-	return s.git(ctx, time.Minute, nil, "log", "-1", "--no-show-signature", "--format=%B", id)
+	return s.git(ctx, time.Minute, nil, "log", "--no-walk", "--no-show-signature", "--format=%B", id)
 }
 
 // commit makes the snapshot's commits: of the tree and, unless it is "", of the index's.

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
+	"greenlight/internal/durable"
 	"greenlight/internal/git"
 )
 
@@ -134,4 +137,110 @@ func (r *Repo) dropBranch(ctx context.Context, l *Lineage) error {
 		return err
 	}
 	return git.DropLost(ctx, r.Common, l.Branch, has...)
+}
+
+// Broken are the refs of the project's slices that git hasn't got whole: git gc and git log --all
+// fail at each.
+func (r *Repo) Broken(ctx context.Context) ([]git.Ref, error) {
+	var refs []git.Ref
+	tops := []string{"refs/heads/" + r.prefix + "/s/", "refs/gl/wip/", "refs/gl/tests/", "refs/gl/landing/", "refs/gl/landed/"}
+	for _, top := range tops {
+		below, err := git.RefsBelow(ctx, r.Common, top+r.project)
+		if err != nil {
+			return nil, err
+		}
+		refs = append(refs, below...)
+	}
+	has, err := r.known(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return git.Broken(ctx, r.Common, refs, has...)
+}
+
+// MendBroken mends these refs, as the next attempts would, and those of slices that aren't
+// attempted anymore. It returns what it has mended. Where an agent works it leaves them alone.
+func (r *Repo) MendBroken(ctx context.Context) (mended []string, err error) {
+	if _, err := git.PutBack(ctx, r.Common); err != nil {
+		return nil, err
+	}
+	broken, err := r.Broken(ctx)
+	if err != nil || len(broken) == 0 {
+		return nil, err
+	}
+	base, err := r.Base(ctx)
+	if err == nil {
+		err = git.Whole(ctx, r.Common, base)
+	}
+	if err != nil {
+		return nil, err
+	}
+	busy, err := r.mendOpen(ctx, broken)
+	if err != nil {
+		return nil, err
+	}
+	for _, ref := range broken {
+		if slices.ContainsFunc(busy, func(l *Lineage) bool { return r.owns(l, ref.Name) }) {
+			continue
+		}
+		if err := r.mendRef(ctx, ref, base); err != nil {
+			return mended, err
+		}
+		mended = append(mended, ref.Name)
+	}
+	return mended, nil
+}
+
+// mendOpen mends the branches of the open lineages that have any of the refs, and returns those in
+// which an agent works.
+func (r *Repo) mendOpen(ctx context.Context, broken []git.Ref) (busy []*Lineage, err error) {
+	all, _, err := r.All()
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range all {
+		if l.Phase == Gone || !slices.ContainsFunc(broken, func(ref git.Ref) bool { return r.owns(l, ref.Name) }) {
+			continue
+		}
+		lock, err := durable.TryLock(r.lockFile(l))
+		if errors.Is(err, durable.ErrLocked) {
+			busy = append(busy, l)
+			continue
+		}
+		if err == nil {
+			err = errors.Join(r.mendBranch(git.Inherit(ctx, lock.File()), l), lock.Unlock())
+		}
+		if err != nil && !errors.As(err, new(*LostError)) {
+			return nil, err
+		}
+	}
+	return busy, nil
+}
+
+// owns reports whether a ref is of the lineage, or a note of its slice in the queue.
+func (r *Repo) owns(l *Lineage, ref string) bool {
+	if l.IsLane() {
+		return false
+	}
+	return ref == l.Branch || ref == r.testsRef(l) || strings.HasPrefix(ref, r.wip(l)+"/") ||
+		strings.HasPrefix(ref, "refs/gl/landing/"+r.slicePart(l.System, l.Slice)+"/")
+}
+
+// mendRef mends a ref if it is still broken.
+func (r *Repo) mendRef(ctx context.Context, ref git.Ref, base string) error {
+	now, err := git.ResolveCommit(ctx, r.Common, ref.Name)
+	if err != nil || now != ref.Commit {
+		return err
+	}
+	if err := git.Rescue(ctx, r.Common, ref, base); err != nil || !strings.HasPrefix(ref.Name, "refs/heads/") {
+		return err
+	}
+	w := git.Worktree{Common: r.Common}
+	linked, err := git.ListLinked(r.Common)
+	for _, e := range linked {
+		if at, err := (git.Worktree{Admin: e.Admin}).Branch(); err == nil && at == ref.Name {
+			w.Admin = e.Admin
+		}
+	}
+	return errors.Join(err, w.ForgetLost(ctx, ref.Name, base))
 }

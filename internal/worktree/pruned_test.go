@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"greenlight/internal/durable"
 	"greenlight/internal/git"
 	"greenlight/internal/testfiles"
 )
@@ -135,5 +136,67 @@ func TestLostTarget(t *testing.T) {
 	}
 	if now, err := r.Get("", "S-1"); err != nil || now.Phase != Ready {
 		t.Errorf("%+v, %v", now, err)
+	}
+}
+
+// What a prune has taken of slices that aren't attempted anymore is mended, too, but for one where
+// an agent works.
+func TestMendBroken(t *testing.T) {
+	root := project(t)
+	r := open(t, root)
+	var lost []string
+	work := func(slice string) *Lineage {
+		l := made(t, r, slice)
+		testfiles.Write(t, l.Path, map[string]string{"work": slice})
+		gitIn(t, l.Path, "add", "work")
+		gitIn(t, l.Path, "commit", "-qm", "work")
+		lost = append(lost, gitIn(t, l.Path, "rev-parse", "HEAD"))
+		gitIn(t, l.Path, "commit", "-qm", "more", "--allow-empty")
+		testfiles.Write(t, l.Path, map[string]string{"left": slice})
+		_, err := r.Snapshot(t.Context(), l, SnapshotOptions{Last: true})
+		must(t, err)
+		must(t, r.NoteQueued(t.Context(), l, 1, []byte(`{}`)))
+		return l
+	}
+	again, over, busy := work("S-1"), work("S-2"), work("S-3")
+	must(t, r.Retire("", "S-2", 1))
+	must(t, os.RemoveAll(filepath.Join(r.Common, "gl-held")))
+	for _, id := range lost {
+		lose(t, r, id)
+	}
+	h, err := r.Make(t.Context(), made(t, r, "S-4"), Making{}) // of another slice
+	must(t, err)
+	must(t, h.Release())
+	lock, err := durable.TryLock(r.lockFile(busy))
+	must(t, err)
+	broken, err := r.Broken(t.Context())
+	must(t, err)
+	if len(broken) != 9 {
+		t.Errorf("broken: %v", broken)
+	}
+	mended, err := r.MendBroken(t.Context())
+	must(t, err)
+	if len(mended) != 6 {
+		t.Errorf("mended %q", mended)
+	}
+	must(t, lock.Unlock())
+	mended, err = r.MendBroken(t.Context())
+	must(t, err)
+	if len(mended) != 3 {
+		t.Errorf("mended %q", mended)
+	}
+	for _, l := range []*Lineage{again, over, busy} {
+		for name, want := range map[string]string{"left": l.Slice, "work": l.Slice} {
+			if got := gitIn(t, root, "show", r.wip(l)+"/1/tree:"+name); got != want {
+				t.Errorf("%s has %q", name, got)
+			}
+		}
+		if got := read(t, l.Path, "left"); got != l.Slice {
+			t.Errorf("left: %q", got)
+		}
+	}
+	gitIn(t, root, "gc", "-q", "--prune=now")
+	if broken, err = r.Broken(t.Context()); err != nil || len(broken) > 0 {
+		t.Errorf("broken: %v, %v", broken, err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"greenlight/internal/git"
+	"greenlight/internal/sanitize"
 	"greenlight/internal/words"
 )
 
@@ -48,7 +49,10 @@ func (r *Repo) Spent(ctx context.Context, k *Kept) (s Spent, err error) {
 	for _, h := range holders {
 		held = append(held, h.Commit)
 	}
-	return r.spent(ctx, refs, wip, held)
+	if s, err = r.spent(ctx, refs, wip, held); err != nil && ctx.Err() == nil { // one of them is broken
+		return Spent{Left: len(refs), Why: "they can't be read: " + sanitize.Line(err.Error())}, nil
+	}
+	return s, err
 }
 
 // spent sorts refs: the parts of a snapshot go together, or stay.
