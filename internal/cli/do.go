@@ -124,25 +124,15 @@ func runDo(ctx context.Context, app *cmdutil.App, tasks []string, file string, o
 	if app.Inside() {
 		return errors.New("gl do starts agents, which is for a person in a terminal: use gl add-slice here")
 	}
-	pr, err := adHocProject(ctx, app)
+	pr, err := adHocPlace(ctx, app)
 	if err != nil {
 		return err
 	}
-	// Before anything is added: what can't be started leaves no slices behind.
-	if err := configErr(pr); err != nil {
+	// Before anything is made: what can't be started leaves neither a project nor slices behind.
+	if err := mayDo(ctx, app, pr, o); err != nil {
 		return err
 	}
-	if _, err := pr.OpenWorktrees(ctx); err != nil {
-		return err
-	}
-	j, err := newJob(app, pr, o, "slice")
-	if err == nil {
-		err = j.present(ctx)
-	}
-	if err == nil {
-		err = permitAgent(ctx, app, pr, j)
-	}
-	if err != nil {
+	if pr, err = beginAdHoc(ctx, app, pr); err != nil {
 		return err
 	}
 	noteUntested(app, pr)
@@ -163,13 +153,22 @@ func runDo(ctx context.Context, app *cmdutil.App, tasks []string, file string, o
 	return runSlice(ctx, app, o, ids)
 }
 
-// permitAgent asks for what the project's configuration names, as gl slice does.
-func permitAgent(ctx context.Context, app *cmdutil.App, pr *project.Project, j *job) error {
-	commands, err := pr.Commands(ctx, j.kinds()...)
+// mayDo checks that agents can be started on tasks. It changes nothing.
+func mayDo(ctx context.Context, app *cmdutil.App, pr *project.Project, o sliceOptions) error {
+	if err := configErr(pr); err != nil {
+		return err
+	}
+	if err := checkRunner(o.runner); err != nil {
+		return err
+	}
+	if _, err := pr.OpenWorktrees(ctx); err != nil {
+		return err
+	}
+	j, err := newJob(app, pr, o, "quick") // a place without state may have tasks, but no slices
 	if err != nil {
 		return err
 	}
-	return permit(ctx, app, pr.Root, commands)
+	return j.permitted(ctx)
 }
 
 // noteUntested says that what lands isn't tested, and how it would be.
@@ -221,8 +220,9 @@ func readText(app *cmdutil.App, name string) (string, error) {
 	return string(data), err
 }
 
-// adHocProject is the project here or, in a git repository without one, a project of this person's alone, which begins now.
-func adHocProject(ctx context.Context, app *cmdutil.App) (*project.Project, error) {
+// adHocPlace is the project here or, in a git repository without one, the place for a project of
+// this person's alone. It changes nothing.
+func adHocPlace(ctx context.Context, app *cmdutil.App) (*project.Project, error) {
 	pr, err := taskProject(ctx, app)
 	if err != nil {
 		return nil, err
@@ -243,6 +243,16 @@ func adHocProject(ctx context.Context, app *cmdutil.App) (*project.Project, erro
 	if top == "" {
 		return nil, fmt.Errorf("%s isn't in a git repository: run git init", pr.Root)
 	}
+	return pr, nil
+}
+
+// beginAdHoc begins a project at an adHocPlace without one.
+func beginAdHoc(
+	ctx context.Context, app *cmdutil.App, pr *project.Project,
+) (*project.Project, error) {
+	if !pr.Stateless() {
+		return pr, nil
+	}
 	if err := ops.BeginAdHoc(ctx, pr.Root); err != nil {
 		return nil, err
 	}
@@ -252,15 +262,23 @@ func adHocProject(ctx context.Context, app *cmdutil.App) (*project.Project, erro
 
 // landBranches puts branches through the lane, one after the other.
 func landBranches(ctx context.Context, app *cmdutil.App, branches []string) error {
-	pr, err := adHocProject(ctx, app)
-	if err != nil {
-		return err
-	}
-	l, err := permittedLane(ctx, app, pr)
+	pr, err := adHocPlace(ctx, app)
 	if err != nil {
 		return err
 	}
 	repo, err := pr.OpenWorktrees(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range branches {
+		if _, err := ops.BranchTip(ctx, repo, name); err != nil {
+			return err
+		}
+	}
+	if pr, err = beginAdHoc(ctx, app, pr); err != nil {
+		return err
+	}
+	l, err := permittedLane(ctx, app, pr)
 	if err != nil {
 		return err
 	}

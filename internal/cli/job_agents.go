@@ -119,6 +119,25 @@ func (j *job) again(pr *project.Project, name string) (drain.Agent, error) {
 
 // present checks that the agent may be started and that its program is there, before anything is claimed.
 func (j *job) present(ctx context.Context) error {
+	if err := j.permitted(ctx); err != nil {
+		return err
+	}
+	return j.findPlugins()
+}
+
+// findPlugins finds the plugins of the agents, or writes them.
+func (j *job) findPlugins() (err error) {
+	for _, b := range j.agents {
+		b.plugin, err = plugin.Dir(j.pr.Root, j.pr.Runs.Dir(), b.Agent, j.name, j.app.Getenv)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// permitted is present without the plugins. It changes nothing in the project.
+func (j *job) permitted(ctx context.Context) error {
 	commands, err := j.pr.Commands(ctx, j.kinds()...)
 	if err == nil {
 		err = permit(ctx, j.app, j.trustRoot(), commands)
@@ -128,11 +147,6 @@ func (j *job) present(ctx context.Context) error {
 	}
 	if err == nil {
 		err = j.onPath()
-	}
-	for _, b := range j.agents {
-		if err == nil {
-			b.plugin, err = plugin.Dir(j.pr.Root, j.pr.Runs.Dir(), b.Agent, j.name, j.app.Getenv)
-		}
 	}
 	return err
 }

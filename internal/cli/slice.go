@@ -101,6 +101,17 @@ func (o *sliceOptions) check(c *cobra.Command) error {
 	return nil
 }
 
+// checkRunner refuses a --runner that isn't there.
+func checkRunner(runner string) error {
+	switch {
+	case runner != "" && runner != "process" && runner != "tmux":
+		return cmdutil.Usage("--runner must be %s", cmdutil.MustBe(runner, runners()))
+	case runner == "tmux" && !tmux.Installed():
+		return fmt.Errorf("tmux is not on PATH: %s, or use --runner process", tmux.InstallHint)
+	}
+	return nil
+}
+
 // runners are the values of --runner.
 func runners() []string { return []string{"tmux", "process"} }
 
@@ -115,11 +126,8 @@ func runSlice(ctx context.Context, app *cmdutil.App, o sliceOptions, ids []strin
 	if err := isolate(pr, o.isolation); err != nil {
 		return err
 	}
-	switch {
-	case o.runner != "" && o.runner != "process" && o.runner != "tmux":
-		return cmdutil.Usage("--runner must be %s", cmdutil.MustBe(o.runner, runners()))
-	case o.runner == "tmux" && !tmux.Installed():
-		return fmt.Errorf("tmux is not on PATH: %s, or use --runner process", tmux.InstallHint)
+	if err := checkRunner(o.runner); err != nil {
+		return err
 	}
 	p, err := pr.Plan(time.Now(), planOptions(pr, o.milestone, nil))
 	if err != nil {

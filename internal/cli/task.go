@@ -144,35 +144,26 @@ func runTask(ctx context.Context, app *cmdutil.App, pr *project.Project, t attem
 		noteTrust(ctx, app, pr, j.kinds()...)
 		return dryTask(app.IO, j, &t, o.json)
 	}
-	if err := j.present(ctx); err != nil {
+	cfg := drain.Config{
+		Project: pr, Trust: trust.Open(app.Getenv), TrustRoot: pr.Root, Task: &t, Max: j.max,
+		Fixed: j.o.max > 0, Slots: pr.Slots, Serial: true, Foreground: true, Interval: j.every,
+	}
+	if err := j.permitted(ctx); err != nil {
 		return err
 	}
-	found, err := drain.Reconcile(ctx, pr)
-	reportAside(app.IO, found.Aside)
-	for _, r := range found.Settled {
-		app.IO.Message("warning: %s", endedText(r, pr.Whose(r).Flags()))
+	if err := j.place(ctx, &t, &cfg); err != nil { // what is refused leaves nothing behind
+		return err
 	}
-	if err == nil {
-		err = pr.Runs.Busy(&t)
+	if err := j.findPlugins(); err != nil {
+		return err
 	}
-	if err != nil {
+	cfg.Agents = j.launchables()
+	if err := free(ctx, app, pr, &t); err != nil {
 		return err
 	}
 	p, err := pr.Plan(time.Now(), pr.Options())
 	if err != nil {
 		return err
-	}
-	cfg := drain.Config{
-		Project: pr, Agents: j.launchables(),
-		Trust: trust.Open(app.Getenv), TrustRoot: pr.Root, Task: &t, Max: j.max, Fixed: j.o.max > 0, Slots: pr.Slots, Serial: true, Foreground: true, Interval: j.every,
-	}
-	switch {
-	case j.rehearsal != nil: // which changes nothing at a task
-		t.Wants = nil
-	case t.Builds:
-		if err := j.inWorktree(ctx, &cfg); err != nil {
-			return err
-		}
 	}
 	if cfg.Trees != nil && pr.Stateless() { // it would be the only file of gl's in somebody's repository
 		t.Summary = false
@@ -182,6 +173,30 @@ func runTask(ctx context.Context, app *cmdutil.App, pr *project.Project, t attem
 	}
 	app.IO.Hush()
 	return j.streamed(ctx, func() error { return j.drain(ctx, cfg) })
+}
+
+// place decides where the task's agent works.
+func (j *job) place(ctx context.Context, t *attempt.Task, cfg *drain.Config) error {
+	switch {
+	case j.rehearsal != nil: // which changes nothing at a task
+		t.Wants = nil
+	case t.Builds:
+		return j.inWorktree(ctx, cfg)
+	}
+	return nil
+}
+
+// free settles what has ended, and refuses a task that can't run beside one that is running.
+func free(ctx context.Context, app *cmdutil.App, pr *project.Project, t *attempt.Task) error {
+	found, err := drain.Reconcile(ctx, pr)
+	reportAside(app.IO, found.Aside)
+	for _, r := range found.Settled {
+		app.IO.Message("warning: %s", endedText(r, pr.Whose(r).Flags()))
+	}
+	if err != nil {
+		return err
+	}
+	return pr.Runs.Busy(t)
 }
 
 // slotsTaken says that all slots are taken, and by what.

@@ -106,21 +106,33 @@ type Branch struct {
 	LeftOver int    // uncommitted paths there, which don't land
 }
 
+// BranchTip is the commit of a branch that may land: neither the one that the work is for nor one
+// of gl's own.
+func BranchTip(ctx context.Context, repo *worktree.Repo, name string) (string, error) {
+	ref := "refs/heads/" + strings.TrimPrefix(name, "refs/heads/")
+	tip, err := git.ResolveCommit(ctx, repo.Common, ref)
+	switch {
+	case err != nil:
+		return "", err
+	case tip == "":
+		return "", badArgument("there is no branch %s: git branch lists them", worktree.Short(ref))
+	case ref == repo.Target():
+		return "", badArgument("%s is the branch that the work is for: work that is on it needs no landing",
+			worktree.Short(ref))
+	case repo.IsOurs(ref):
+		return "", badArgument("%s is gl's own: gl accept lands a slice's work", worktree.Short(ref))
+	}
+	return tip, nil
+}
+
 // TakeBranch makes a branch's commits, as they are now, the work of a slice that awaits a person's approval: the branch itself stays as it
 // is. A branch that was taken before and hasn't landed keeps its slice. The error is ErrNothingToDo if the lane has all of it.
 func TakeBranch(ctx context.Context, pr *project.Project, repo *worktree.Repo, name string) (*Branch, error) {
 	ref := "refs/heads/" + strings.TrimPrefix(name, "refs/heads/")
 	b := &Branch{Name: strings.TrimPrefix(ref, "refs/heads/")}
-	tip, err := git.ResolveCommit(ctx, repo.Common, ref)
-	switch {
-	case err != nil:
+	tip, err := BranchTip(ctx, repo, name)
+	if err != nil {
 		return nil, err
-	case tip == "":
-		return nil, badArgument("there is no branch %s: git branch lists them", b.Name)
-	case ref == repo.Target():
-		return nil, badArgument("%s is the branch that the work is for: work that is on it needs no landing", b.Name)
-	case repo.IsOurs(ref):
-		return nil, badArgument("%s is gl's own: gl accept lands a slice's work", b.Name)
 	}
 	base, err := repo.Base(ctx)
 	if err != nil {
