@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"greenlight/content"
+	"greenlight/internal/agent"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/ops"
 	"greenlight/internal/plugin"
@@ -88,6 +89,29 @@ func TestContentCallsGl(t *testing.T) {
 	}
 	if n < 100 {
 		t.Errorf("only %d calls found", n)
+	}
+}
+
+// An agent in a worktree can't read its slice's file as it is now: whatever has an agent work on a
+// slice names the one command that prints all of it.
+func TestContentNamesTheWholeSlice(t *testing.T) {
+	const whole = "`gl state show ID --text`"
+	texts := contentTexts(t)
+	for _, file := range []string{
+		"CLAUDE.md", "plugin/commands/slice.md", "plugin/commands/resume.md", "plugin/references/state-format.md",
+	} {
+		if !strings.Contains(texts[file], whole) {
+			t.Errorf("%s doesn't name %s", file, whole)
+		}
+	}
+	slice, err := plugin.CommandText("slice") // the prompt of agents without slash commands
+	if err != nil || !strings.Contains(agent.Instructions(slice, "S-1"), whole) {
+		t.Errorf("the prompt of /gl:slice doesn't name %s: %v", whole, err)
+	}
+	for file, text := range texts {
+		if file != "plugin/references/state-format.md" && strings.Contains(text, "`gl state show ID`") {
+			t.Errorf("%s names the command that prints the fields alone", file)
+		}
 	}
 }
 
