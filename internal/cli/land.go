@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -95,6 +96,15 @@ func runLand(ctx context.Context, app *cmdutil.App, reset bool) error {
 	tellUndelivered(app.IO, status)
 	if len(queue)+len(status.Waiting()) > 0 {
 		return &cmdutil.ExitError{Code: cmdutil.ExitFailed}
+	}
+	return tellMerged(ctx, app, l, status)
+}
+
+// tellMerged says where everything is that has landed.
+func tellMerged(ctx context.Context, app *cmdutil.App, l *lane.Lane, status lane.Status) error {
+	pr := l.Project
+	if err := l.Repo.CheckTarget(ctx); err != nil && !errors.Is(err, worktree.ErrNoCommit) {
+		return err
 	}
 	switch {
 	case status.PullRequest != nil:

@@ -38,11 +38,12 @@ func checkWorktrees(x *exam) []Finding {
 	case err != nil:
 		return []Finding{found(Warning, "", sanitize.Line(err.Error()), "")}
 	}
+	all := goneTarget(x, repo)
 	left, err := repo.Leftovers(x.ctx)
 	if err != nil {
-		return []Finding{found(Warning, "", sanitize.Line(err.Error()), "")}
+		return append(all, found(Warning, "", sanitize.Line(err.Error()), ""))
 	}
-	all := slices.Concat(specialFiles(repo), x.leftWorktrees(left), x.brokenRefs(repo))
+	all = slices.Concat(all, specialFiles(repo), x.leftWorktrees(left), x.brokenRefs(repo))
 	kept, err := git.Refs(x.ctx, repo.Common, "refs/gl/wip/")
 	if err != nil {
 		return append(all, found(Warning, "", sanitize.Line(err.Error()), ""))
@@ -89,6 +90,15 @@ func fixRefs(ctx context.Context, pr *project.Project) (fixed []string, err erro
 		fixed = append(fixed, "mended "+sanitize.Line(name)+", of which git had lost something")
 	}
 	return fixed, err
+}
+
+// goneTarget reports that the branch that the work is for isn't there any more.
+func goneTarget(x *exam, repo *worktree.Repo) []Finding {
+	refused := new(worktree.Refused)
+	if repo.Target() == "" || !errors.As(repo.CheckTarget(x.ctx), &refused) || refused == worktree.ErrNoCommit {
+		return nil
+	}
+	return []Finding{found(Error, "", sanitize.Line(refused.Reason), sanitize.Line(refused.Help))}
 }
 
 // specialFiles reports pipes, devices and links where git looks for files in gl's worktrees.

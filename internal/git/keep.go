@@ -93,7 +93,7 @@ func changeOnce(ctx context.Context, common, gitDir, reason string, has []string
 		undo[i] = RefChange{Name: c.Name, New: c.Old, Old: c.New}
 		commits.WriteString(c.New + "\n")
 	}
-	err := holdReachable(ctx, common, commits.String(), has)
+	ids, err := holdReachable(ctx, common, commits.String(), has)
 	if errors.Is(err, ErrLost) {
 		return fmt.Errorf("%s: %w", changes[0].Name, err)
 	}
@@ -114,15 +114,15 @@ func changeOnce(ctx context.Context, common, gitDir, reason string, has []string
 // Hold keeps what a commit has beyond those that git is known to have, for a while, so that Mend
 // can put it back: no ref has it yet. It is ErrLost if something has pruned it already.
 func Hold(ctx context.Context, common, commit string, has ...string) error {
-	return holdReachable(ctx, common, commit+"\n", has)
+	_, err := holdReachable(ctx, common, commit+"\n", has)
+	return err
 }
 
-func holdReachable(ctx context.Context, common, commits string, has []string) error {
-	ids, err := reachable(ctx, common, commits, has)
-	if err == nil {
+func holdReachable(ctx context.Context, common, commits string, has []string) (ids []string, err error) {
+	if ids, err = reachable(ctx, common, commits, has); err == nil {
 		err = hold(ctx, common, ids)
 	}
-	return err
+	return ids, err
 }
 
 // reachable are the objects that the commits, a line each, have and has doesn't. It is ErrLost if

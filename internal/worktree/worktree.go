@@ -68,7 +68,7 @@ func Open(ctx context.Context, root string, o Options) (*Repo, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.checkTarget(ctx); err != nil {
+	if err := r.CheckTarget(ctx); err != nil {
 		return nil, err
 	}
 	if err := r.checkPrefix(ctx); err != nil {
@@ -141,8 +141,8 @@ func (r *Repo) findTarget(ctx context.Context, asked string) (string, error) {
 	return target, err
 }
 
-// checkTarget refuses a repository in which there is nothing to begin at.
-func (r *Repo) checkTarget(ctx context.Context) error {
+// CheckTarget refuses a repository in which there is nothing to begin at.
+func (r *Repo) CheckTarget(ctx context.Context) error {
 	head, err := git.ResolveCommit(ctx, r.GitDir, "HEAD")
 	switch {
 	case err != nil:
