@@ -49,7 +49,7 @@ func atWork(st *plan.State) error {
 		if a.Idle {
 			help = "run gl land"
 		}
-		return taken("%s is in the merge queue (%s): %s, or take it out with gl stop %s", st.ID, a.Landing, help, st.ID)
+		return taken("%s is in the merge queue (%s): %s", st.ID, a.Landing, help)
 	}
 	return taken("%s is being worked on by attempt %d (%s): run gl stop %s", st.ID, st.Attempt.N, st.Attempt.Agent, st.ID)
 }
