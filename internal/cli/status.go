@@ -42,7 +42,8 @@ func newStatus(app *cmdutil.App) *cobra.Command {
 is blocked and by what, and the recorded tests. Problems in single files are warnings on stderr. STATE.md is updated if it
 can be written.
 
-On a terminal each slice has a row, and long lists are folded. Elsewhere, each state has one line with the slices' ids.
+On a terminal each slice has a row, and long lists are folded. Elsewhere, each state has one line with the slices' ids; a long
+one has the first of them and the number of the others. --all and --json have them all.
 
 --compact prints one line for a status bar. It never fails and never writes; what is unknown shows as ?.
 
@@ -294,7 +295,7 @@ func statusLines(p *plan.Plan, landed lane.Status, now time.Time) []statusLine {
 	add("Unmerged:", undelivered(landed))
 	add("Review:", sanitize.Text(pullRequest(landed)))
 	add("Merging:", landingList(p, now))
-	add("Ready:", strings.Join(p.Ready, ", "))
+	add("Ready:", listed(p.Ready))
 	add("Blocked:", briefs(p, p.Blocked, now))
 	for _, g := range p.Troubled() {
 		add(g.Label+":", troubleList(p, g.IDs, now))

@@ -7,6 +7,7 @@ import (
 	"greenlight/internal/plan"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/term"
+	"greenlight/internal/words"
 )
 
 // barCells is how long a progress bar is, where there is room.
@@ -21,13 +22,43 @@ func bar(done, total, cells int) string {
 	return "[" + strings.Repeat("#", n) + strings.Repeat(".", cells-n) + "]"
 }
 
+// A list on one line has items up to mostColumns, so that it takes about two lines of a terminal
+// with its label and its end, and always the first fewListed.
+const (
+	mostColumns = 115
+	fewListed   = 3
+)
+
+// listed is a list on one line. If it is long, it ends with the number of the others and the
+// command that shows all.
+func listed(items []string) string {
+	n, columns := 0, 0
+	for n < len(items) {
+		columns += term.Width(items[n]) + len(", ")
+		if n >= fewListed && columns > mostColumns {
+			break
+		}
+		n++
+	}
+	text := strings.Join(items[:n], ", ")
+	if n < len(items) {
+		text += words.More(len(items)-n) + ": gl status --all"
+	}
+	return text
+}
+
 // briefs are items with their causes, for one line.
 func briefs(p *plan.Plan, ids []string, now time.Time) string {
+	return listed(causes(p, ids, now))
+}
+
+// causes are items with their causes.
+func causes(p *plan.Plan, ids []string, now time.Time) []string {
 	list := make([]string, len(ids))
 	for i, id := range ids {
 		list[i] = sanitize.Text(p.Why(id, now).Brief())
 	}
-	return strings.Join(list, ", ")
+	return list
 }
 
 // progressList is the running slices with their steps, and the tasks: "S-2 (implementing), @quick.1 (fix the login)".
@@ -46,11 +77,8 @@ func progressList(p *plan.Plan, now time.Time) string {
 
 // landingList is the slices and the tasks in the lane, and how far they are.
 func landingList(p *plan.Plan, now time.Time) string {
-	var list []string
-	if len(p.Landing) > 0 {
-		list = append(list, briefs(p, p.Landing, now))
-	}
-	return strings.Join(append(list, taskList(p, func(a *plan.Attempt) bool { return !a.HasSlot() })...), ", ")
+	waits := func(a *plan.Attempt) bool { return !a.HasSlot() }
+	return listed(append(causes(p, p.Landing, now), taskList(p, waits)...))
 }
 
 // taskList is the open tasks for which which is true, and what they are about: "@quick.1 (fix the login)".
@@ -77,7 +105,7 @@ func troubleList(p *plan.Plan, ids []string, now time.Time) string {
 		why := p.Why(id, now)
 		list[i] = id + inBrackets(sanitize.Text(why.Cause), sanitize.Line(why.Command()))
 	}
-	return strings.Join(list, ", ")
+	return listed(list)
 }
 
 // clock is a time of day, with its date unless that is today.
