@@ -33,7 +33,10 @@ func newVerify(app *cmdutil.App) *cobra.Command {
 		Short:      "Run the tests on what would land, or has landed",
 		Long: `Run the test command (test.command in config.json) on a slice: on its work as it is now, merged with what has landed. Nothing
 lands by it. For a slice that is done, run it on the commit by which the slice landed, or on the branch that the work is for if
-that isn't known; if the tests pass, the slice is no longer unverified. Without an ID, run it on everything that has landed.
+that isn't known; if the tests pass, the slice is no longer unverified.
+
+Without an ID, run it on everything that has landed. That is the tests alone: the questions below are asked of one slice, or with
+--audit of every slice that has landed.
 
 For a slice that is done, gl also asks again what it asked before the slice landed: is this the tree that its agent left, does the
 same merge give the same result, what of the tests and their runner differs from what it was merged into and from the hand-over,
@@ -83,7 +86,7 @@ type verifyCheck struct {
 	Problem   *string          `json:"problem"`   // what else is wrong: protected tests were changed, say
 	Claim     *string          `json:"claim"`     // of an audited commit, what its message says
 	Verdict   *testrun.Verdict `json:"verdict"`   // null if no tests could be run
-	Gate      []gate.Answer    `json:"gate"`      // of what has landed: the gate's questions, asked again
+	Gate      []gate.Answer    `json:"gate"`      // of what has landed: the gate's questions, asked again; empty without an id
 	Set       bool             `json:"set"`       // the slice is no longer unverified
 }
 
@@ -140,6 +143,10 @@ func runVerify(ctx context.Context, app *cmdutil.App, id string, o verifyOptions
 	return err
 }
 
+// testsAlone says what a check without an id isn't.
+const testsAlone = "  only the tests were run: gl verify ID also asks again what gl asks before a slice lands, " +
+	"gl verify --audit of every slice"
+
 // answersOf are the gate's answers, empty for none.
 func answersOf(r *gate.Ruling) []gate.Answer {
 	if r == nil {
@@ -162,6 +169,9 @@ func printCheck(app *cmdutil.App, c *lane.Check, target string, limit time.Durat
 	}
 	if c.Set {
 		app.IO.Printf("%s is verified now\n", sanitize.Line(c.Slice))
+	}
+	if c.What == lane.OfLane {
+		app.IO.Printf("%s\n", term.Wrap(testsAlone, app.IO.Width(), 4))
 	}
 	if v := c.Verdict; more && v != nil && !v.Green() {
 		for _, l := range v.Shown() {
