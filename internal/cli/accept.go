@@ -6,10 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/attempt"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/gate"
 	"greenlight/internal/git"
@@ -48,6 +50,9 @@ slice lands if the tests pass. To begin anew instead: gl retry --fresh ID.` + fm
 		Args:              cmdutil.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: cmdutil.CompleteFirst(app.CompleteSome(waiting)),
 		RunE: func(c *cobra.Command, a []string) error {
+			if err := refuseTask(app, a[0]); err != nil {
+				return err
+			}
 			if tests {
 				if err := showTests(c.Context(), app, a[0]); err != nil {
 					return err
@@ -59,6 +64,32 @@ slice lands if the tests pass. To begin anew instead: gl retry --fresh ID.` + fm
 	c.Flags().BoolVar(&force, "force", false, "also accept a slice that is being verified or has stalled")
 	c.Flags().BoolVar(&tests, "tests", false, "show how the tests of a red slice were changed, and accept that")
 	return c
+}
+
+// refuseTask refuses a task, which is no slice to accept, and says how its work lands.
+func refuseTask(app *cmdutil.App, name string) error {
+	id, n, ok := attempt.SplitTask(name)
+	if !ok {
+		return nil
+	}
+	pr, err := app.AnyProject()
+	if err != nil {
+		return err
+	}
+	recs, err := pr.Runs.History(id)
+	if err != nil {
+		return err
+	}
+	for _, r := range slices.Backward(recs) {
+		if n != 0 && r.N != n {
+			continue
+		}
+		if way := toAccept(r); way != "" {
+			return fmt.Errorf("%s is a task, not a slice: %s", r.Name(), sanitize.Line(way))
+		}
+		break
+	}
+	return fmt.Errorf("%s is a task, not a slice, and awaits no approval", sanitize.Line(name))
 }
 
 // waiting are the slices that wait for somebody.

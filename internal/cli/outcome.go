@@ -43,14 +43,22 @@ func endedText(rec *attempt.Record, flags string) string {
 func workText(r *attempt.Record) []string {
 	list := troubleText(r)
 	if r.Branch != "" && r.Phase == plan.Settled && r.Outcome != attempt.Empty && !(r.Landing != nil && r.Outcome.Traits().Success) {
-		branch := strings.TrimPrefix(r.Branch, "refs/heads/")
-		text := "its work is on the branch " + branch
-		if r.IsTask() && r.Outcome == attempt.Waiting && r.Gate != nil { // there is no item to accept
-			text += "; git branch NAME " + branch + " and gl land NAME make it a slice to accept"
+		text := "its work is on the branch " + worktree.Short(r.Branch)
+		if way := toAccept(r); way != "" {
+			text += "; " + way
 		}
 		list = append(list, text)
 	}
 	return list
+}
+
+// toAccept says how the work of a task that awaits approval becomes a slice to accept, because the
+// task itself is none; "" for any other attempt.
+func toAccept(r *attempt.Record) string {
+	if !r.IsTask() || r.Outcome != attempt.Waiting || r.Gate == nil || r.Branch == "" {
+		return ""
+	}
+	return "git branch NAME " + worktree.Short(r.Branch) + " and gl land NAME make it a slice to accept"
 }
 
 // troubleText says that the work couldn't be kept, so that the worktree stays, and what changed outside of it meanwhile.
