@@ -51,6 +51,7 @@ func Answer(ctx context.Context, pr *project.Project, id, text string) (*Answere
 	if a.Session != "" {
 		return a, nil
 	}
-	// As in Retry: after the slice's file, so that a kill between the two can't make it look as if somebody worked on it.
-	return a, pr.Runs.MarkAnswered(id, attempt.Answer{Question: a.Question, Text: text})
+	return a, amend(ctx, pr, func() error {
+		return pr.Runs.MarkAnswered(id, attempt.Answer{Question: a.Question, Text: text})
+	})
 }

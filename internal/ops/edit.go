@@ -63,7 +63,7 @@ func Edit(ctx context.Context, pr *project.Project, id string, old, text []byte)
 	if err != nil {
 		return notes, err
 	}
-	more, err := afterSet(pr, id, changes, open, done)
+	more, err := afterSet(ctx, pr, id, changes, open, done)
 	return append(notes, more...), err
 }
 

@@ -106,6 +106,13 @@ func editSeeing(ctx context.Context, pr *project.Project, id string, look func(*
 	})
 }
 
+// amend changes records of attempts under the lock: of two changes of one record at the same time,
+// one would be lost. It follows the change of the slice's file, so that a kill between the two can't
+// make it look as if a session worked on the slice. An interrupt doesn't come between them.
+func amend(ctx context.Context, pr *project.Project, change func() error) error {
+	return pr.Tracker.Do(context.WithoutCancel(ctx), func(tracker.Tx) error { return change() })
+}
+
 func lookAtAll(pr *project.Project, id string) (moment, error) {
 	now := time.Now()
 	p, err := pr.Plan(now, pr.Options())

@@ -110,7 +110,9 @@ func Rename(ctx context.Context, pr *project.Project, old, id string) (*Moved, e
 	m.Graph, m.Deps = done.Graph, done.Deps
 	_ = pr.Runs.Journal().Append(journal.Event{Kind: journal.Renamed, System: pr.Key(), Slice: id, From: old})
 	if st.Class == plan.Stalled { // by its attempts, which have the old name
-		return m, pr.Runs.PutReleased(id, plan.Mark{Status: st.Status, Step: st.Step})
+		return m, amend(ctx, pr, func() error {
+			return pr.Runs.PutReleased(id, plan.Mark{Status: st.Status, Step: st.Step})
+		})
 	}
 	return m, nil
 }

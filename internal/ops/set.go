@@ -211,7 +211,7 @@ func Set(ctx context.Context, pr *project.Project, id string, changes []Change, 
 	}
 	_ = pr.Runs.Journal().Append(events...)
 	notes = append(append(notes, warnings...), unknownKeys(changes)...)
-	more, err := afterSet(pr, id, changes, open, done)
+	more, err := afterSet(ctx, pr, id, changes, open, done)
 	return append(notes, more...), err
 }
 
@@ -356,11 +356,13 @@ func keepQuestion(id string, f *slice.File, status, step string) (note string, e
 }
 
 // afterSet does what a new status or new dependencies bring along; done says that the slice was, and open that an attempt at it is.
-func afterSet(pr *project.Project, id string, changes []Change, open, done bool) (notes []string, err error) {
+func afterSet(
+	ctx context.Context, pr *project.Project, id string, changes []Change, open, done bool,
+) (notes []string, err error) {
 	for _, c := range changes {
 		switch {
 		case c.Key == "status" && !open && reopens(c.Value, done):
-			if err := pr.Runs.MarkRetried(id); err != nil {
+			if err := amend(ctx, pr, func() error { return pr.Runs.MarkRetried(id) }); err != nil {
 				return notes, err
 			}
 		case c.Key == "status" && !open && plan.Classify(c.Value) == plan.Done:
