@@ -19,7 +19,11 @@ const answered = `,{"role":"assistant","content":[{"type":"tool_use","id":"t1","
 
 func ask(t *testing.T, api *API, stream, more string) (int, string) {
 	t.Helper()
-	body := strings.NewReplacer("STREAM", stream, "MORE", more).Replace(hello)
+	return post(t, api, strings.NewReplacer("STREAM", stream, "MORE", more).Replace(hello))
+}
+
+func post(t *testing.T, api *API, body string) (int, string) {
+	t.Helper()
 	resp, err := http.Post(api.URL+"/v1/messages?beta=true", "application/json", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
@@ -68,6 +72,20 @@ func TestAPI(t *testing.T) {
 	last := api.Requests()[2]
 	if r := last.Results(); len(r) != 1 || !r[0].IsError || r[0].Text != "no such file" || !last.Asked("hello") || last.Asked("no such") || !last.Says("brief") {
 		t.Errorf("the request was read as %+v", last)
+	}
+}
+
+// The first and the last request are those of conversations, whatever the client asks beside them.
+func TestRequestsOfConversations(t *testing.T) {
+	w := &world{T: t, api: Start(Script{Steps: []Reply{Say("one"), Say("two")}})}
+	defer w.api.Close()
+	title := `{"model":"m","messages":[{"role":"user","content":"a title"}]}`
+	post(t, w.api, title)
+	ask(t, w.api, "true", "")
+	ask(t, w.api, "true", answered)
+	post(t, w.api, title)
+	if first, last := w.first(), w.last(); first.Answers() != 0 || !first.Asked("hello") || last.Answers() != 1 {
+		t.Errorf("the first was %+v, the last %+v", first.Messages, last.Messages)
 	}
 }
 

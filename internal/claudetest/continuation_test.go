@@ -141,8 +141,8 @@ func (w *world) continued(ended attempt.Outcome, told []string) {
 // after the model's last answer.
 func (w *world) firstOf(r *attempt.Record, words string) *Request {
 	w.Helper()
-	for _, q := range w.api.Requests() {
-		if len(q.Tools) > 0 && q.Answers() > 0 && q.saidSince(words) {
+	for _, q := range w.asked() {
+		if q.Answers() > 0 && q.saidSince(words) {
 			return q
 		}
 	}

@@ -12,7 +12,7 @@ import (
 func TestHookSessionStart(t *testing.T) {
 	w := newWorld(t, []string{"S-01"}, Script{Steps: []Reply{Say("Hello.")}})
 	w.headless("hello", "--plugin-dir", w.plugin())
-	if r := w.api.Requests()[0]; !r.Asked("S-01") {
+	if r := w.first(); !r.Asked("S-01") {
 		t.Errorf("the model was not told of the project: %+v", r.Messages)
 	}
 }
@@ -96,7 +96,7 @@ func TestHookStop(t *testing.T) {
 	}})
 	r, _ := w.build("S-01")
 	w.settled(r, attempt.Done, "complete")
-	if n := len(w.api.Requests()); n != 4 {
+	if n := len(w.asked()); n != 4 {
 		t.Errorf("%d requests, not 4: the model was asked more than once, or never", n)
 	}
 	if last := w.last(); !last.Says("waiting_for") {

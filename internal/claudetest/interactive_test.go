@@ -20,7 +20,7 @@ func TestInteractive(t *testing.T) {
 			w.knownToClient()
 			p := w.pane("gl " + name + "; echo gl ended with $?")
 			p.until("What shall it be called?")
-			if first := w.api.Requests()[0]; !first.Asked("<command-name>/gl:" + name + "</command-name>") {
+			if first := w.first(); !first.Asked("<command-name>/gl:" + name + "</command-name>") {
 				t.Errorf("the model was asked %+v", first.Messages)
 			}
 			p.send("Harbour", "Enter")

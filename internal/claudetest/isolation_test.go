@@ -152,7 +152,7 @@ func TestIsolationIsEnforced(t *testing.T) {
 	if c := w.conversation("gl-verifier"); !c.Says("gl-verifier may not change these, and they were changed while it worked: src/v.go.") {
 		t.Error("the verifier wasn't told that it has changed code")
 	}
-	if first := w.api.Requests()[0]; !first.Says("# Engineering standards") {
+	if first := w.first(); !first.Says("# Engineering standards") {
 		t.Error("the session hasn't read the standards")
 	}
 }

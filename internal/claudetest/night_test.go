@@ -32,7 +32,7 @@ func TestSay(t *testing.T) {
 	if code := w.end(j); code != 0 {
 		t.Fatalf("exit %d\n%s", code, w.said(j))
 	}
-	requests := w.api.Requests()
+	requests := w.asked()
 	if !requests[0].Asked("<command-name>/gl:slice</command-name>") || requests[0].Says("use BLUE") {
 		t.Errorf("the first request is %+v", requests[0].Messages)
 	}
@@ -58,7 +58,7 @@ func TestSayAtTheEnd(t *testing.T) {
 		Bash("gl state set S-01 status=complete step=complete tests=3"), Say("S-01 is green.")}})
 	w.flags(yolo)
 	j := w.start("gl", "slice", "S-01")
-	w.within("the model answers for the last time", func() bool { return len(w.api.Requests()) > 1 })
+	w.within("the model answers for the last time", func() bool { return len(w.asked()) > 1 })
 	w.must("gl", "say", "S-01", "you aren't done")
 	if code := w.end(j); code != 0 {
 		t.Fatalf("exit %d\n%s", code, w.said(j))

@@ -119,7 +119,7 @@ func TestFinishedAttempt(t *testing.T) {
 	if res := r.Evidence.Result; res == nil || res.Turns != 3 || res.CostUSD == nil || *res.CostUSD <= 0 || res.DurationMS <= 0 {
 		t.Errorf("result %+v", res)
 	}
-	first := w.api.Requests()[0]
+	first := w.first()
 	if !first.Stream || !first.Asked("<command-name>/gl:slice</command-name>") || !first.Asked("session: "+r.Token) {
 		t.Errorf("the command was not expanded with the claim in it: %+v", first.Messages)
 	}
@@ -152,7 +152,7 @@ func TestInterrupted(t *testing.T) {
 			w := newWorld(t, []string{"S-01"}, Script{Steps: []Reply{
 				Bash("gl state set S-01 status=tests step=tests", "echo work > work.txt"), {Hang: true}}})
 			j := w.start("gl", "slice", "S-01")
-			w.within("the model hangs", func() bool { return len(w.api.Requests()) == 2 })
+			w.within("the model hangs", func() bool { return len(w.asked()) == 2 })
 			switch how {
 			case "gl stop":
 				w.must("gl", "stop", "S-01")

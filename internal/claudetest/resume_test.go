@@ -32,7 +32,7 @@ func TestConversationIsGone(t *testing.T) {
 	if r.Conversation == first.Conversation || r.Conversation == "" {
 		t.Errorf("conversation %q after %q", r.Conversation, first.Conversation)
 	}
-	q := w.api.Requests()[0]
+	q := w.first()
 	for _, part := range []string{"<command-name>/gl:slice</command-name>", "handoff:", "turn limit after 2 turns", "echo one"} {
 		if !q.Asked(part) {
 			t.Errorf("the new conversation isn't told %q", part)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -97,17 +98,52 @@ func newWorld(t *testing.T, slices []string, scripts ...Script) *world {
 func (w *world) serve(scripts ...Script) {
 	w.api = Start(scripts...)
 	w.Cleanup(w.api.Close)
+	w.Cleanup(w.tellAsked)
 	w.env = Environ(w.api, w.home, bin+":"+os.Getenv("PATH"))
 }
 
-// last returns the last request.
+// tellAsked logs what the model was asked in a test that failed, and what it answered.
+func (w *world) tellAsked() {
+	if !w.Failed() {
+		return
+	}
+	for i, r := range w.api.Requests() {
+		var said []Block
+		if n := len(r.Messages); n > 0 {
+			said = r.Messages[n-1].Content
+		}
+		w.Logf("request %d: %d tools, after %d answers: %.300q\n\tanswered: %.300q",
+			i, len(r.Tools), r.Answers(), fmt.Sprint(said), fmt.Sprint(r.Reply))
+	}
+}
+
+// asked returns the requests of conversations, oldest first. Those without tools are the client's
+// own, such as one for a title: it sends them beside a conversation, at any time.
+func (w *world) asked() []*Request {
+	return slices.DeleteFunc(w.api.Requests(), func(r *Request) bool { return len(r.Tools) == 0 })
+}
+
+// first returns the first request of a conversation.
+func (w *world) first() *Request {
+	w.Helper()
+	return w.someAsked()[0]
+}
+
+// last returns the last request of a conversation.
 func (w *world) last() *Request {
 	w.Helper()
-	all := w.api.Requests()
+	all := w.someAsked()
+	return all[len(all)-1]
+}
+
+// someAsked is asked, which must not be empty.
+func (w *world) someAsked() []*Request {
+	w.Helper()
+	all := w.asked()
 	if len(all) == 0 {
 		w.Fatal("the model was never asked")
 	}
-	return all[len(all)-1]
+	return all
 }
 
 func (w *world) graph(slices []string) string {
