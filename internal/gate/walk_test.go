@@ -26,6 +26,7 @@ var allowed = map[string]string{
 	"git.SetSymbolicRef":             "the tool itself: its callers are listed",
 	"git.SymbolicRef":                "reads",
 	"git.place.merge":                "of FastForward",
+	"git.moveBeside":                 "of FastForward",
 	"git.CommitPaths":                "state files alone",
 	"git.ChangeWhole":                "the tool itself: its callers are listed",
 	"git.changeWhole":                "the tool itself: its callers are listed",
@@ -69,7 +70,7 @@ var allowed = map[string]string{
 var movers = []string{"update-ref", "symbolic-ref", "merge", "commit", "reset", "push", "rebase", "cherry-pick", "am", "pull", "fetch", "revert", "branch"}
 
 // tools are gl's functions for that.
-var tools = []string{"ChangeRefs", "SetSymbolicRef", "ChangeWhole", "changeWhole", "changeOnce"}
+var tools = []string{"ChangeRefs", "SetSymbolicRef", "ChangeWhole", "changeWhole", "changeOnce", "moveBeside"}
 
 // Nothing in the program moves a ref or completes a slice but what is listed, and what moves the branches that work lands by asks for a pass.
 func TestOneGate(t *testing.T) {
