@@ -207,6 +207,9 @@ func (p place) forward(ctx context.Context, common, branch, from, to string) err
 	err = p.merge(ctx, branch, to)
 	if overlap := new(OverlapError); errors.As(err, &overlap) {
 		adopted, adoptErr := p.adopt(ctx, list, overlap.Paths)
+		if adoptErr == nil && !adopted {
+			overlap.Former, adoptErr = p.formerly(ctx, overlap.Paths)
+		}
 		if adoptErr != nil || !adopted {
 			return errors.Join(err, adoptErr, p.withdraw())
 		}
@@ -259,7 +262,7 @@ func (p place) refused(words string, err error) error {
 	switch {
 	case len(overlap) > 0:
 		slices.Sort(overlap)
-		return &OverlapError{p.top, slices.Compact(overlap)}
+		return &OverlapError{Where: p.top, Paths: slices.Compact(overlap)}
 	case strings.Contains(words, "unmerged files"):
 		return &BusyError{p.top, "unmerged files, and so a conflict"}
 	case strings.Contains(words, "index.lock': File exists"):

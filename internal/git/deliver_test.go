@@ -396,6 +396,46 @@ exec "$REAL" "$@"
 	})
 }
 
+// Files that are in the way, and that are as the branch had them before, are named with all others that are: the person may know of none.
+func TestFastForwardFormer(t *testing.T) {
+	for name, c := range map[string]struct {
+		do   string
+		want []string
+	}{
+		"files":                     {"git checkout -q master~1 -- f run && git rm -q --cached new && rm new && git reset -q", []string{"f", "new", "run"}},
+		"index":                     {"git reset -q master~1 -- f new run", []string{"f", "new", "run"}},
+		"both":                      {"git checkout -q master~2 -- f", []string{"f"}},
+		"another file of their own": {"git checkout -q master~1 -- f; echo mine >g; git add g", []string{"f"}},
+		"edited":                    {"git checkout -q master~1 -- f; echo mine >f", nil},
+		"staged":                    {"echo mine >f; git add f; git show master~1:f >f", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, _, _ := delivered(t)
+			testfiles.Write(t, b.main, map[string]string{"f": "1.5\n"})
+			b.in(b.main, "commit", "-qam", "second")
+			testfiles.Write(t, b.main, map[string]string{"f": "2\n", "new": "2\n", "run": "2\n"})
+			b.in(b.main, "add", ".")
+			b.in(b.main, "commit", "-qm", "third")
+			from := b.in(b.main, "rev-parse", "master")
+			to := b.commitOn("lane2", "master", map[string]string{"f": "3\n"})
+			testfiles.Write(t, b.main, map[string]string{"other": "mine\n"})
+			b.sh(b.main, c.do)
+			err := new(OverlapError)
+			if !errors.As(b.forward(from, to), &err) || !slices.Equal(err.Former, c.want) {
+				t.Fatalf("%v, %q\n%s", err, err.Former, b.in(b.main, "status", "--porcelain"))
+			}
+			if c.want == nil {
+				return
+			}
+			b.in(b.main, append([]string{"restore", "--source=HEAD", "--staged", "--worktree", "--"}, err.Former...)...)
+			b.ok(b.forward(from, to))
+			if got := b.in(b.main, "status", "--porcelain"); got != " M other" && got != "M  g\n M other" {
+				t.Errorf("status:\n%s", got)
+			}
+		})
+	}
+}
+
 func sameLines(a, b string) bool {
 	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
 	slices.Sort(x)

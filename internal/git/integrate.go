@@ -66,6 +66,9 @@ func (e *UnkeptError) Error() string {
 type OverlapError struct {
 	Where string
 	Paths []string
+	// Former are files with those of Paths that are in the files and in the index as the branch had them not long ago, and not as HEAD has
+	// them: the person may know nothing of it. nil where one of Paths is something else.
+	Former []string
 }
 
 func (e *OverlapError) Error() string {
@@ -446,7 +449,7 @@ func (w Worktree) move(ctx context.Context, head, tree string) error {
 	}
 	blocked, err := w.blocked(ctx, head, added)
 	if err == nil && len(blocked) > 0 {
-		err = &OverlapError{w.Path, blocked}
+		err = &OverlapError{Where: w.Path, Paths: blocked}
 	}
 	if err != nil {
 		return err

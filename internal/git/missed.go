@@ -300,7 +300,7 @@ func (p place) before(m *missed) bool {
 // follow does what git merge does with index and files.
 func (p place) follow(ctx context.Context, common string, m *missed) error {
 	if len(m.edited) > 0 {
-		return &OverlapError{p.top, m.edited}
+		return &OverlapError{Where: p.top, Paths: m.edited}
 	}
 	if len(m.index) > 0 {
 		if err := p.putIndex(ctx, nil, m.index); err != nil {

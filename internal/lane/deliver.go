@@ -13,6 +13,7 @@ import (
 	"greenlight/internal/git"
 	"greenlight/internal/project"
 	"greenlight/internal/scratch"
+	"greenlight/internal/shellwords"
 	"greenlight/internal/statedir"
 	"greenlight/internal/worktree"
 )
@@ -107,11 +108,22 @@ func (l *Lane) forward(ctx context.Context) (reason string, err error) {
 	case errors.As(err, &busy):
 		return fmt.Sprintf("%s in progress in %s", busy.Operation, busy.Where), nil
 	case errors.As(err, &overlap):
-		return fmt.Sprintf("%s would be overwritten in %s: commit or move it there", some(overlap.Paths), overlap.Where), nil
+		return overlapText(name, overlap), nil
 	case errors.As(err, &locked):
 		return fmt.Sprintf("%s is locked: if no git runs there, remove %s", locked.Where, locked.File), nil
 	}
 	return "", err
+}
+
+// overlapText says what is in the way, and what makes it what the target has where it is only what the target had.
+func overlapText(target string, e *git.OverlapError) string {
+	const most = 50 // the others come next
+	text := fmt.Sprintf("%s would be overwritten in %s: commit or move it there", some(e.Paths), e.Where)
+	if len(e.Former) == 0 {
+		return text
+	}
+	command := append([]string{"git", "-C", e.Where, "restore", "--source=HEAD", "--staged", "--worktree", "--"}, e.Former[:min(most, len(e.Former))]...)
+	return fmt.Sprintf("%s, or, if you didn't mean to take back what %s has (it is as it was before), run %s", text, target, shellwords.Join(command))
 }
 
 // deliverPass is the pass to move the target to the lane's tip: that is where gl left it, and all that it has was asked about.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"greenlight/internal/attempt"
+	"greenlight/internal/shellwords"
 	"greenlight/internal/testfiles"
 )
 
@@ -98,6 +99,34 @@ func TestUndelivered(t *testing.T) {
 				t.Errorf("git status:\n%s", got)
 			}
 		})
+	}
+}
+
+// What is in the way and is only what the target had before may be nothing that the person knows of: gl says how to be rid of it.
+func TestUndeliveredFormer(t *testing.T) {
+	s := newSite(t, "")
+	s.write("notes", "second\n")
+	s.git("commit", "-qam", "second")
+	r := s.queue("S-1", func(dir string) {
+		list(t, "S-1")(dir)
+		testfiles.Put(t, dir, "notes", "theirs\n")
+		gitIn(t, dir, "commit", "-qam", "notes")
+	})
+	s.git("checkout", "-q", "HEAD~1", "--", "notes")
+	s.work()
+	s.landed(r)
+	s.undelivered("notes would be overwritten", "S-1")
+	_, command, _ := strings.Cut(s.status().Reason, "run ")
+	argv, err := shellwords.Split(command)
+	check(t, err)
+	if want := []string{"git", "-C", s.root, "restore", "--source=HEAD", "--staged", "--worktree", "--", "notes"}; !slices.Equal(argv, want) {
+		t.Fatalf("%q", argv)
+	}
+	s.git(argv[1:]...)
+	s.work()
+	s.delivered()
+	if got := s.read("notes"); got != "theirs\n" {
+		t.Errorf("notes: %q", got)
 	}
 }
 

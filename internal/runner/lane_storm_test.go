@@ -208,6 +208,7 @@ func (s *site) putRight(g *glProcess, p *gitPerson, counts map[string]int) {
 		counts["retry --fresh"]++
 		<-s.gl("retry", "--fresh", m[1]).done
 	}
+	s.restoreFormer(said, p, counts)
 	<-s.gl("retry", "--all-failed").done
 	s.release(counts)
 	if os.Getenv("STORM_LOUD") != "" {
@@ -215,7 +216,28 @@ func (s *site) putRight(g *glProcess, p *gitPerson, counts map[string]int) {
 	}
 }
 
-var retryFresh = regexp.MustCompile(`gl retry --fresh (S-[0-9]+)`)
+var (
+	retryFresh = regexp.MustCompile(`gl retry --fresh (S-[0-9]+)`)
+	restored   = regexp.MustCompile(`run (git -C \S+ restore .+? -- .+?)(\. Run gl land|, gl land\))`)
+)
+
+// restoreFormer does what a person does whom gl tells that files are as they were before, and who hasn't edited these: a git stash of theirs
+// may have read the index before gl's merge wrote it.
+func (s *site) restoreFormer(said string, p *gitPerson, counts map[string]int) {
+	s.t.Helper()
+	m := restored.FindStringSubmatch(said)
+	if m == nil {
+		return
+	}
+	if p != nil {
+		p.git1.Lock()
+		defer p.git1.Unlock()
+	}
+	counts["restored"]++
+	if out, err := exec.Command("sh", "-c", m[1]).CombinedOutput(); err != nil {
+		s.t.Logf("%s: %v: %s", m[1], err, out) // gl or the person has done it meanwhile
+	}
+}
 
 // unlock does what a person does whom gl tells that the checkout's index is locked: a git was killed there.
 func (s *site) unlock(p *gitPerson, counts map[string]int) {
