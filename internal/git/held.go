@@ -17,9 +17,10 @@ import (
 	"greenlight/internal/paths"
 )
 
-// A git prune first lists what refs have, and then removes everything else. What gl makes and gives a ref in between is removed all the
-// same, and with it the ref is broken. So gl keeps a second link to new objects for a while, in COMMON/gl-held/MINUTE, and puts back what
-// is missing.
+// A git prune first lists what refs have, and then removes everything else. What gl makes and gives
+// a ref in between is removed all the same, and with it the ref is broken, or the HEAD of a
+// worktree. So gl keeps a second link to new objects for a while, from when it makes them, in
+// COMMON/gl-held/MINUTE, and puts back what is missing.
 
 const (
 	heldDir = "gl-held"
@@ -27,21 +28,15 @@ const (
 	holdFor = 10 * time.Minute
 )
 
-// hold keeps the objects, which refs are about to have. It is ErrLost if one of them is gone already. That they can't be held, on a file system
-// without links or one that is full, is no error.
+// hold keeps the objects, which refs are about to have. It is ErrLost if one of them is gone already.
+// That they can't be held, on a file system without links or one that is full, is no error.
 func hold(ctx context.Context, common string, ids []string) error {
-	objects := filepath.Join(common, "objects")
-	held := filepath.Join(common, heldDir, strconv.FormatInt(time.Now().Unix()/60, 10))
 	var elsewhere []string // in a pack, or gone
 	for _, id := range ids {
-		dir := filepath.Join(held, id[:2])
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return nil
-		}
-		err := os.Link(filepath.Join(objects, id[:2], id[2:]), filepath.Join(dir, id[2:]))
+		err := linkHeld(common, filepath.Join(common, "objects"), id)
 		if errors.Is(err, fs.ErrNotExist) {
 			elsewhere = append(elsewhere, id)
-		} else if err != nil && !errors.Is(err, fs.ErrExist) {
+		} else if err != nil {
 			return nil
 		}
 	}
@@ -69,6 +64,23 @@ func putBack(ctx context.Context, common string, ids []string) error {
 	}
 	if gone, err = missing(ctx, common, gone); err == nil && len(gone) > 0 {
 		err = ErrLost
+	}
+	return err
+}
+
+// linkHeld holds the object's file in a directory of objects.
+func linkHeld(common, objects, id string) error {
+	minute := strconv.FormatInt(time.Now().Unix()/60, 10)
+	dir, from := filepath.Join(common, heldDir, minute, id[:2]), filepath.Join(objects, id[:2], id[2:])
+	err := os.Link(from, filepath.Join(dir, id[2:]))
+	if errors.Is(err, fs.ErrNotExist) && !paths.IsDir(dir) {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return fmt.Errorf("holding objects: %v", err)
+		}
+		err = os.Link(from, filepath.Join(dir, id[2:]))
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return nil
 	}
 	return err
 }

@@ -106,7 +106,22 @@ func (q *quarantine) release() error {
 	if err := os.WriteFile(filepath.Join(q.dir, releasing), nil, 0o644); err != nil {
 		return err
 	}
-	return putObjects(q.dir, q.objects)
+	if err := putObjects(q.dir, q.objects); err != nil {
+		return err
+	}
+	q.hold()
+	return nil
+}
+
+// hold holds the objects, which may have no ref for a while, or for good: see hold.
+func (q *quarantine) hold() {
+	files, _ := filepath.Glob(filepath.Join(paths.EscapeGlob(q.dir), "[0-9a-f][0-9a-f]", "*"))
+	for _, file := range files {
+		id := filepath.Base(filepath.Dir(file)) + filepath.Base(file)
+		if isID(id) && linkHeld(filepath.Dir(q.objects), q.dir, id) != nil {
+			return
+		}
+	}
 }
 
 // putObjects gives a directory's objects their places among the repository's.

@@ -421,6 +421,28 @@ func TestMoveLostKilled(t *testing.T) {
 	b.in(b.main, "gc", "-q")
 }
 
+// What gl makes is held from then on, before any ref has it.
+func TestHeldFromTheStart(t *testing.T) {
+	b := worktree(t, map[string]string{"a": "a"})
+	has := b.head()
+	b.ok(os.WriteFile(filepath.Join(b.Common, "new"), []byte("new"), 0o644))
+	blob := b.in(b.main, "hash-object", "-w", filepath.Join(b.Common, "new"))
+	tree, err := TreeWith(t.Context(), b.Common, has, map[string]File{"new": {"100644", blob}})
+	b.ok(err)
+	id, err := CommitTree(t.Context(), b.Common, NewCommit{Tree: tree, Parents: []string{has}, Message: "new"})
+	b.ok(err)
+	b.in(b.main, "prune", "--expire=now")
+	if back, err := PutBack(t.Context(), b.Common); err != nil || !back {
+		t.Errorf("put back: %v, %v", back, err)
+	}
+	if got := b.in(b.main, "ls-tree", "--name-only", id); got != "a\nnew" {
+		t.Errorf("the commit has %q", got)
+	}
+	if back, err := PutBack(t.Context(), b.Common); err != nil || back {
+		t.Errorf("put back once more: %v, %v", back, err)
+	}
+}
+
 // A branch whose base is lost is put back from what is held. Where that isn't enough, it is
 // ErrLost, and nothing moves.
 func TestLastWholeBase(t *testing.T) {
@@ -429,8 +451,8 @@ func TestLastWholeBase(t *testing.T) {
 		has := b.head()
 		base, err := CommitTree(t.Context(), b.Common, NewCommit{Tree: has + "^{tree}", Parents: []string{has}, Message: "brought back"})
 		b.ok(err)
-		if held {
-			b.ok(Hold(t.Context(), b.Common, base, has))
+		if !held {
+			b.ok(os.RemoveAll(filepath.Join(b.Common, heldDir)))
 		}
 		b.ok(ChangeRefs(t.Context(), b.Common, "test", RefChange{Name: work, New: base, Old: has}))
 		b.ok(os.Remove(filepath.Join(b.Common, "objects", base[:2], base[2:])))
@@ -471,6 +493,7 @@ func TestBrokenRef(t *testing.T) {
 			for _, name := range []string{"refs/heads/gl/s/_/S-1/1", "refs/gl/wip/p/s/1/1/tree"} {
 				b.ok(ChangeRefs(t.Context(), b.Common, "test", RefChange{Name: name, New: broken}))
 			}
+			b.ok(os.RemoveAll(filepath.Join(b.Common, heldDir)))
 			b.ok(os.Remove(filepath.Join(b.Common, "objects", lost[:2], lost[2:])))
 
 			b.ok(ChangeWhole(t.Context(), b.Common, "test", []string{good}, RefChange{Name: "refs/gl/next/p/main", New: commit(tree, good)}))

@@ -448,11 +448,15 @@ type NewCommit struct {
 
 // CommitTree makes a commit that no ref has. It is by the person, or by gl where git knows no name; nothing is signed.
 func CommitTree(ctx context.Context, common string, c NewCommit) (id string, err error) {
-	return commitTree(ctx, c, func(env []string, input string, args ...string) (string, error) {
+	id, err = commitTree(ctx, c, func(env []string, input string, args ...string) (string, error) {
 		out, _, err := call{dir: common, limit: time.Minute, stdin: strings.NewReader(input), env: env}.run(ctx,
 			slices.Concat(steady, []string{"--git-dir=" + common}, args)...)
 		return out, err
 	})
+	if err == nil && isID(id) {
+		_ = linkHeld(common, filepath.Join(common, "objects"), id) // where it can't be, it isn't held
+	}
+	return id, err
 }
 
 func commitTree(ctx context.Context, c NewCommit, run func(env []string, input string, args ...string) (string, error)) (string, error) {

@@ -306,6 +306,21 @@ func (e *conflictError) Error() string {
 // revert is the tree of a commit without what another one, a merge or not, has changed against its first parent.
 // git revert would need a checkout, run hooks, and leave a sequencer behind when it is killed.
 func (l *Lane) revert(ctx context.Context, tip, commit string) (tree string, conflicts []string, err error) {
+	for try := 1; ; try++ {
+		tree, conflicts, err = l.revertOnce(ctx, tip, commit)
+		if err == nil || ctx.Err() != nil || try == mostReverts {
+			return tree, conflicts, err
+		}
+		if back, _ := git.PutBack(ctx, l.Repo.Common); !back { // no ref has what it is made of
+			return "", nil, err
+		}
+	}
+}
+
+// mostReverts is how often a revert is tried beside git prune.
+const mostReverts = 3
+
+func (l *Lane) revertOnce(ctx context.Context, tip, commit string) (tree string, conflicts []string, err error) {
 	before, err := git.ResolveCommit(ctx, l.Repo.Common, commit+"^1")
 	if err == nil && before == "" {
 		err = fmt.Errorf("%s has no parent", short(commit))
