@@ -56,8 +56,10 @@ func checkObjects(x *exam) []Finding {
 	if len(gone) == 0 {
 		return nil
 	}
-	return []Finding{fixable("", words.Count(len(gone), "object")+" of gl's work, of the last ten minutes, pruned from the repository: "+
-		strings.Join(gone[:min(3, len(gone))], ", ")+words.More(len(gone)-3)+"; where a ref has one, git gc and git log --all fail")}
+	f := fixable("", words.Count(len(gone), "object")+" of gl's work, of the last ten minutes, pruned from the repository: "+
+		strings.Join(gone[:min(3, len(gone))], ", ")+words.More(len(gone)-3)+"; where a ref has one, git gc and git log --all fail")
+	f.Severity = Note // most are of what was tried and came to nothing
+	return []Finding{f}
 }
 
 // fixObjects puts it back.
