@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -232,8 +233,27 @@ func (p place) forward(ctx context.Context, common, branch, from, to string) err
 
 // merge has git merge move the branch that is checked out, and no other, which the person may just have switched to: signatures that gl's
 // commits haven't got are asked for, but on this branch.
-func (p place) merge(ctx context.Context, branch, to string) error {
+//
+// Git reads the index before it locks it, and writes what it has read: what is staged in between would be lost. So gl has the lock all the
+// while, and git merge a copy.
+func (p place) merge(ctx context.Context, branch, to string) (err error) {
+	if err := p.lockIndex(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.unlockIndex()) }()
+	copied := filepath.Join(p.gitDir, mergeIndex)
+	if err := copyFile(filepath.Join(p.gitDir, "index"), copied); ignoreMissing(err) != nil {
+		return err
+	}
+	if err := p.mergeBy(ctx, copied, branch, to); err != nil {
+		return errors.Join(err, ignoreMissing(os.Remove(copied)))
+	}
+	return os.Rename(copied, filepath.Join(p.gitDir, "index"))
+}
+
+func (p place) mergeBy(ctx context.Context, index, branch, to string) error {
 	env := []string{
+		"GIT_INDEX_FILE=" + index,
 		"GIT_REFLOG_ACTION=gl: deliver",
 		// By environment, since the name of a branch may have a "=".
 		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=branch." + strings.TrimPrefix(branch, "refs/heads/") + ".mergeOptions",

@@ -317,7 +317,7 @@ exec "$REAL" "$@"
 `
 	for name, c := range map[string]struct{ end, left string }{
 		"no space": {"echo 'error: unable to write file g' >&2; exit 1", " M other"},
-		"killed":   {"touch .git/index.lock; kill -9 $$", " D gone\n M f\n M other\n?? d/\n?? new"},
+		"killed":   {"kill -9 $$", " M other"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, from, to := delivered(t)
@@ -326,9 +326,6 @@ exec "$REAL" "$@"
 			fakeGit(t, strings.Replace(tear, "%s", c.end, 1))
 			if err := b.forward(from, to); err == nil || errors.As(err, new(*OverlapError)) {
 				t.Fatalf("no error of git's: %v", err)
-			}
-			if err := os.Remove(filepath.Join(b.main, ".git/index.lock")); err != nil && !os.IsNotExist(err) {
-				t.Fatal(err)
 			}
 			if got := b.in(b.main, "status", "--porcelain"); !sameLines(got, c.left) {
 				t.Errorf("status:\n%s", got)
@@ -339,42 +336,47 @@ exec "$REAL" "$@"
 			}
 		})
 	}
-	for name, staged := range map[string]bool{"and the branch left": false, "the index, and the branch left": true} {
+	const torn = " D gone\n M f\n M other\n?? d/\n?? new"
+	for name, c := range map[string]struct{ begin, left, then string }{ // gl is killed with it; and then may be a person who removes the lock
+		"with gl":                      {"", torn, ""},
+		"and unlocked":                 {"", torn, "rm .git/index.lock"},
+		"and the branch left":          {"", torn, "rm .git/index.lock && git checkout -q side"},
+		"after HEAD":                   {"GIT_INDEX_FILE=.git/" + mergeIndex + " git merge -q lane", "", ""},
+		"the index unlocked, and HEAD": {"git read-tree -m -u master lane", "", "rm -f .git/index.lock && git checkout -q side"},
+	} {
 		t.Run(name, func(t *testing.T) {
 			b, from, to := delivered(t)
 			b.in(b.main, "branch", "side")
 			testfiles.Write(t, b.main, map[string]string{"other": "edited\n"})
-			t.Setenv("TOP", b.main)
-			fakeGit(t, strings.Replace(tear, "%s", "touch .git/index.lock; kill -9 $$", 1))
-			if b.forward(from, to) == nil {
-				t.Fatal("no error")
+			p := place{b.Common, b.main}
+			b.ok(p.announce(t.Context(), from, to, nil))
+			if !strings.Contains(c.then, "-f") {
+				b.ok(p.lockIndex())
 			}
-			b.ok(os.Remove(filepath.Join(b.main, ".git/index.lock")))
-			if staged { // git merge has come as far as the index
-				b.in(b.main, "checkout", "-q", "f", "gone")
-				b.sh(b.main, "rm -r new d; git read-tree -m -u master lane")
+			b.ok(copyFile(filepath.Join(b.Common, "index"), filepath.Join(b.Common, mergeIndex)))
+			if c.begin == "" {
+				c.begin = "rm f gone; printf 2 >f; echo 2 >new; mkdir d; : >d/e"
 			}
-			b.in(b.main, "checkout", "-q", "side")
+			b.sh(b.main, c.begin)
+			if got := b.in(b.main, "status", "--porcelain"); c.left == torn && !sameLines(got, c.left) {
+				t.Errorf("status:\n%s", got)
+			}
+			b.sh(b.main, "true; "+c.then)
 			b.ok(Settle(t.Context(), b.Common, target))
 			if got := b.in(b.main, "status", "--porcelain"); got != " M other" {
 				t.Errorf("status:\n%s", got)
 			}
 			b.ok(b.forward(from, to))
 			b.in(b.main, "checkout", "-q", "master")
-			if got := b.in(b.main, "status", "--porcelain"); got != " M other" {
+			if got := b.in(b.main, "status", "--porcelain"); got != " M other" || b.in(b.main, "rev-parse", "HEAD") != to {
 				t.Errorf("status:\n%s", got)
 			}
 		})
 	}
 	t.Run("edited since", func(t *testing.T) {
 		b, from, to := delivered(t)
-		t.Setenv("TOP", b.main)
-		fakeGit(t, strings.Replace(tear, "%s", "touch .git/index.lock; kill -9 $$", 1))
-		if b.forward(from, to) == nil {
-			t.Fatal("no error")
-		}
-		b.ok(os.Remove(filepath.Join(b.main, ".git/index.lock")))
-		testfiles.Write(t, b.main, map[string]string{"f": "mine\n", "new": "mine\n"})
+		b.ok(place{b.Common, b.main}.announce(t.Context(), from, to, nil))
+		testfiles.Write(t, b.main, map[string]string{"f": "mine\n", "new": "mine\n", "d/e": ""})
 		if err := new(OverlapError); !errors.As(b.forward(from, to), &err) || !slices.Equal(err.Paths, []string{"f", "new"}) {
 			t.Errorf("%v", err)
 		}

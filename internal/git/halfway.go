@@ -43,12 +43,11 @@ func (p place) withdraw() error {
 	return ignoreMissing(os.Remove(filepath.Join(p.gitDir, delivering)))
 }
 
-// broken are the checkouts with files of a git merge that didn't come to its end, whatever is checked out there now. One that is locked
-// isn't among them.
+// broken are the checkouts with files of a git merge that didn't come to its end, whatever is checked out there now.
 func broken(common string) (list []place, err error) {
 	all, err := places(common)
 	for _, p := range all {
-		if p.top != "" && paths.Exists(filepath.Join(p.gitDir, delivering)) && p.locked() == nil {
+		if p.top != "" && paths.Exists(filepath.Join(p.gitDir, delivering)) {
 			list = append(list, p)
 		}
 	}

@@ -130,6 +130,12 @@ func Settle(ctx context.Context, common, branch string) error {
 	known := false
 	for _, p := range half {
 		data, err := durable.ReadFile(filepath.Join(p.gitDir, delivering))
+		if err := p.recover(ctx, branch); err != nil {
+			return err
+		}
+		if p.locked() != nil { // by a git of somebody else's: the next call does it
+			continue
+		}
 		known = known || err == nil && commits != nil && strings.HasSuffix(string(data), " "+commits[len(commits)-1]+"\n")
 		if err := p.takeBack(ctx, common); err != nil {
 			return err

@@ -242,3 +242,22 @@ func TestSettleLeavesEditsAlone(t *testing.T) {
 		})
 	}
 }
+
+// Nothing can be staged while git merge is at work, which has read the index and would write it without that.
+func TestFastForwardWhileFilesAreStaged(t *testing.T) {
+	b, from, to := delivered(t)
+	t.Setenv("TOP", b.main)
+	t.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(t.TempDir(), "config"))
+	b.in(b.main, "config", "--global", "filter.mine.clean", `if [ "$GIT_REFLOG_ACTION" = "gl: deliver" ] && mkdir "$TOP/.git/once" 2>/dev/null; then
+		(cd "$TOP" && env -u GIT_DIR -u GIT_WORK_TREE -u GIT_INDEX_FILE git add added) >"$TOP/.git/said" 2>&1; fi; cat`)
+	b.ok(os.WriteFile(filepath.Join(b.Common, "info", "attributes"), []byte("other filter=mine\n"), 0o644))
+	testfiles.Write(t, b.main, map[string]string{"added": "mine\n", "other": "2\n"})
+	b.ok(b.forward(from, to))
+	if got := b.in(b.main, "status", "--porcelain"); got != " M other\n?? added" {
+		t.Errorf("status:\n%s", got)
+	}
+	said, _ := os.ReadFile(filepath.Join(b.Common, "said"))
+	if !strings.Contains(string(said), "index.lock': File exists") { // else it would have been staged, and then not
+		t.Errorf("git add said %q", said)
+	}
+}

@@ -18,8 +18,9 @@ const (
 	committingLock = "greenlight.lock" // in the common directory: who commits in a checkout excludes others of gl's
 	committing     = "gl-committing"   // in the checkout's git directory: the commit whose paths the index may not have yet
 	nextIndex      = "gl-index"        // beside it: the index that is to come
+	mergeIndex     = "gl-merge-index"  // the same of a delivery: git merge has written it when HEAD has moved
 	lockMarkFile   = "gl-index.mark"   // what becomes the lock
-	lockMark       = "gl commits state files here; gl goes on when it is run next\n"
+	lockMark       = "gl is at work here, or was killed; it goes on when it is run next\n"
 )
 
 // CommitPaths commits what is at the paths, relative to the checkout's top, and nothing else, on the branch that must be checked out there. What
@@ -96,12 +97,15 @@ func (p place) unlockIndex() error {
 	return ignoreMissing(os.Remove(file))
 }
 
-// recover finishes what a killed CommitPaths left. The caller has the lock of those who commit.
+// recover finishes what a killed CommitPaths or delivery left. The caller has the lock of those who commit.
 func (p place) recover(ctx context.Context, branch string) error {
+	if err := p.recoverMerge(ctx); err != nil {
+		return err
+	}
 	if err := p.unlockIndex(); err != nil {
 		return err
 	}
-	for _, name := range []string{nextIndex, nextIndex + ".lock", lockMarkFile} {
+	for _, name := range []string{nextIndex, nextIndex + ".lock", mergeIndex, mergeIndex + ".lock", lockMarkFile} {
 		if err := os.Remove(filepath.Join(p.gitDir, name)); ignoreMissing(err) != nil {
 			return err
 		}
@@ -131,6 +135,22 @@ func (p place) recover(ctx context.Context, branch string) error {
 		}
 	}
 	return os.Remove(note)
+}
+
+// recoverMerge gives a git merge that has moved HEAD its index.
+func (p place) recoverMerge(ctx context.Context) error {
+	data, err := durable.ReadFile(filepath.Join(p.gitDir, "index.lock"))
+	if err != nil || string(data) != lockMark { // else the index may have changed since
+		return ignoreMissing(err)
+	}
+	if data, err = durable.ReadFile(filepath.Join(p.gitDir, delivering)); err != nil {
+		return ignoreMissing(err)
+	}
+	head, err := ResolveCommit(ctx, p.gitDir, "HEAD")
+	if err != nil || head == "" || !strings.HasSuffix(string(data), " "+head+"\n") {
+		return err
+	}
+	return ignoreMissing(os.Rename(filepath.Join(p.gitDir, mergeIndex), filepath.Join(p.gitDir, "index")))
 }
 
 // catchUp puts the paths of a commit into the index where that still has them as they were before.
