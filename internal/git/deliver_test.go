@@ -342,6 +342,7 @@ exec "$REAL" "$@"
 		"and unlocked":                 {"", torn, "rm .git/index.lock"},
 		"and the branch left":          {"", torn, "rm .git/index.lock && git checkout -q side"},
 		"after HEAD":                   {"GIT_INDEX_FILE=.git/" + mergeIndex + " git merge -q lane", "", ""},
+		"after HEAD, and unlocked":     {"GIT_INDEX_FILE=.git/" + mergeIndex + " git merge -q lane", "", "rm .git/index.lock"},
 		"the index unlocked, and HEAD": {"git read-tree -m -u master lane", "", "rm -f .git/index.lock && git checkout -q side"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -81,6 +81,9 @@ func (p place) takeBackTo(ctx context.Context, common, from, to string) error {
 	if err != nil {
 		return err
 	}
+	if done, err := p.finishIndex(ctx, common, from, to, written); err != nil || done {
+		return err
+	}
 	if whole, err := p.takeBackWhole(ctx, common, from, to, written); err != nil || whole {
 		return err
 	}
@@ -124,6 +127,49 @@ func (p place) takeBackTo(ctx context.Context, common, from, to string) error {
 	}
 	_, err = p.ask(ctx, strings.Join(restore, "\x00")+"\x00", "checkout-index", "-f", "-q", "-u", "-z", "--stdin")
 	return err
+}
+
+// finishIndex has the index follow a git merge that has moved HEAD, where somebody has removed gl's lock and the index that was to come. It
+// reports whether that is what was there.
+func (p place) finishIndex(ctx context.Context, common, from, to string, written []change) (bool, error) {
+	head, err := ResolveCommit(ctx, p.gitDir, "HEAD")
+	if err != nil || head == "" {
+		return false, err
+	}
+	if in, err := IsAncestor(ctx, common, to, head); err != nil || !in {
+		return false, err
+	}
+	out, err := p.ask(ctx, "", "diff-index", "--cached", "--no-renames", "--ignore-submodules=none", "--name-only", "-z", from, "--")
+	if err != nil {
+		return false, err
+	}
+	since, err := changes(objectsOf(common), to, head, func(args ...string) (string, error) { return at(ctx, common, long, "", args...) })
+	if err != nil {
+		return false, err
+	}
+	other := split(out)
+	for _, c := range since {
+		other = append(other, c.path)
+	}
+	files, err := p.files(ctx, written)
+	if err != nil {
+		return false, err
+	}
+	var behind []change
+	for _, c := range written {
+		if slices.Contains(other, c.path) {
+			continue
+		}
+		if files[c.path] || c.gone() && !paths.Exists(filepath.Join(p.top, filepath.FromSlash(c.path))) {
+			behind = append(behind, c)
+		} else if half, err := p.isHalf(ctx, common, c); err != nil || half { // what had a checkout follow was killed: see follow
+			return false, err
+		}
+	}
+	if len(behind) == 0 {
+		return true, nil
+	}
+	return true, p.putIndex(ctx, nil, behind)
 }
 
 // takeBackWhole takes back a git merge that came as far as the index, and not to HEAD. It reports whether that is what was there.

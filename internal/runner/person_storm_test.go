@@ -186,12 +186,15 @@ func (p *gitPerson) away(args ...string) error {
 	})
 }
 
-// back is git that gl's files may be in the way of, which gl has written meanwhile.
+// back is git that gl's files may be in the way of, which gl has written meanwhile, and once more since.
 func (p *gitPerson) back(args ...string) {
-	if p.git(p.s.Root, args...) != nil {
+	for range 5 {
+		if p.git(p.s.Root, args...) == nil {
+			return
+		}
 		p.must("checkout", "-q", "HEAD", "--", ".greenlight")
-		p.must(args...)
 	}
+	p.must(args...)
 }
 
 func (p *gitPerson) drop() error {
