@@ -253,8 +253,7 @@ func (p *gitPerson) commit() error {
 	name := fmt.Sprintf("mine/%d", len(p.mine))
 	if err := p.commitIn(p.s.Root, name); err != nil {
 		p.git(p.s.Root, "rm", "-q", "--cached", "--ignore-unmatch", name)
-		os.RemoveAll(filepath.Join(p.s.Root, "mine"))
-		p.git(p.s.Root, "checkout", "-q", "HEAD", "--", "mine")
+		os.Remove(filepath.Join(p.s.Root, name))
 		return err
 	}
 	p.mine = append(p.mine, name)
