@@ -25,7 +25,7 @@ var allowed = map[string]string{
 	"git.ChangeRefs":                 "the tool itself: its callers are listed",
 	"git.SetSymbolicRef":             "the tool itself: its callers are listed",
 	"git.SymbolicRef":                "reads",
-	"git.place.merge":                "of FastForward",
+	"git.place.mergeBy":              "of FastForward",
 	"git.moveBeside":                 "of FastForward",
 	"git.CommitPaths":                "state files alone",
 	"git.ChangeWhole":                "the tool itself: its callers are listed",
