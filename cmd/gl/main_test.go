@@ -11,11 +11,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"greenlight/internal/cli"
 	"greenlight/internal/sandbox"
+	"greenlight/internal/statusline"
 	"greenlight/internal/testfiles"
 )
 
@@ -32,6 +34,7 @@ func TestMain(m *testing.M) {
 }
 
 func run() {
+	statusline.StateLimit = time.Minute
 	os.Exit(cli.Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"greenlight/internal/durable"
 	"greenlight/internal/plan"
+	"greenlight/internal/tracker"
 )
 
 // What landed may be taken out again, by gl undo or gl land --reset, and then the slice is pending. git stash pop can bring its file back
@@ -79,9 +80,16 @@ func (r *Record) Withdrawn(it *plan.Item) *plan.Item {
 	return &open
 }
 
-// Since is the item whose attempt n was taken out as the settled attempt, a later one that was not retried, has left it.
+// Since is an item that its file calls complete though it isn't, as the last settled attempt has left it, or as it is since that was retried. n is
+// the attempt whose work was taken out, 0 for one that was never complete.
 func (r *Record) Since(open *plan.Item, n int) *plan.Item {
-	if n > 0 && r.N > n && !r.Retried && r.After != nil && plan.Classify(r.After.Status) != plan.Done {
+	switch {
+	case r.Retried:
+		open.Status, open.Session = "pending", ""
+		if plan.Classify(open.Step) == plan.Done {
+			open.Step = tracker.Verifying
+		}
+	case r.N > n && r.After != nil && plan.Classify(r.After.Status) != plan.Done:
 		open.Status, open.Step, open.Session = r.After.Status, r.After.Step, r.After.Session
 	}
 	return open

@@ -285,6 +285,20 @@ func (w Worktree) unlock() error {
 	return ignoreMissing(durable.Unlink(filepath.Join(w.Admin, "index.lock")))
 }
 
+// unlockAll removes what gits that were killed have locked of the worktree's own: its index, HEAD and the like.
+func (w Worktree) unlockAll() error {
+	locks, err := filepath.Glob(filepath.Join(paths.EscapeGlob(w.Admin), "*.lock"))
+	if err != nil {
+		return err
+	}
+	for _, lock := range locks {
+		if err := durable.Unlink(lock); ignoreMissing(err) != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // exact are the settings with which git compares an index with files by everything that a file system tells.
 var exact = settings("core.ignoreStat=false", "core.trustctime=true", "core.checkStat=default")
 
@@ -516,6 +530,9 @@ func (w Worktree) Recover(ctx context.Context) error {
 		return err
 	}
 	if _, err := w.Tidy(""); err != nil {
+		return err
+	}
+	if err := w.unlockAll(); err != nil {
 		return err
 	}
 	data, err := durable.ReadFile(filepath.Join(w.Admin, moving))

@@ -19,9 +19,9 @@ type Options struct {
 	Getenv  func(string) string
 }
 
-// stateLimit is how long finding the project's state may take: a disk that hangs must not hold
-// up a prompt.
-const stateLimit = 200 * time.Millisecond
+// StateLimit is how long finding the project's state may take: a disk that hangs must not hold
+// up a prompt. Tests, which share a machine with others, have more.
+var StateLimit = 200 * time.Millisecond
 
 // New gathers the content of the line. The client may be nil.
 func New(c Client, o Options) Line {
@@ -33,7 +33,7 @@ func New(c Client, o Options) Line {
 	l.ContextFirst = wanted.Front
 	l.Columns, _ = strconv.Atoi(o.Getenv("COLUMNS"))
 	if l.Task = currentTask(o.Getenv, c.text("session_id")); l.Task == "" {
-		l.State = inTime(stateLimit, func() string { return projectState(o.Dir, o.Compact || wanted.Compact, o.Getenv) })
+		l.State = inTime(StateLimit, func() string { return projectState(o.Dir, o.Compact || wanted.Compact, o.Getenv) })
 	}
 	return l
 }

@@ -92,6 +92,11 @@ func (r *Repo) resume(ctx context.Context, l *Lineage, m Making, h *Hold) error 
 	if err := r.ours(l); err != nil {
 		return err
 	}
+	if !l.IsLane() {
+		if err := git.UnlockRef(r.Common, l.Branch); err != nil { // a git of an agent's that was killed
+			return err
+		}
+	}
 	if err := r.mendBranch(gitCtx, l); err != nil {
 		return err
 	}

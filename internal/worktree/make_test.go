@@ -229,6 +229,23 @@ func TestHalfAdded(t *testing.T) {
 	}
 }
 
+// The locks of gits that were killed with their agent keep the next one from nothing.
+func TestLocksOfKilled(t *testing.T) {
+	root := project(t)
+	r := open(t, root)
+	l := plan(t, r, "s-1")
+	finish(t, r, l, Making{})
+	for _, lock := range []string{l.Admin + "/index.lock", l.Admin + "/HEAD.lock", l.Admin + "/AUTO_MERGE.lock", filepath.Join(r.Common, l.Branch) + ".lock"} {
+		must(t, os.WriteFile(lock, nil, 0o644))
+	}
+	finish(t, r, l, Making{})
+	gitIn(t, l.Path, "commit", "-q", "--allow-empty", "-m", "work")
+	checkMade(t, r, "s-1")
+	if left, _ := filepath.Glob(l.Admin + "/*.lock"); len(left) > 0 {
+		t.Errorf("left: %q", left)
+	}
+}
+
 // Nothing is taken that has come to be another's between planning and making: the next plan has another number.
 func TestTaken(t *testing.T) {
 	for name, take := range map[string]func(t *testing.T, root string, l *Lineage){
