@@ -21,8 +21,9 @@ DEADCODE = golang.org/x/tools/cmd/deadcode@v0.52.0
 GOLANGCI_LINT = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 lint:
-	@unformatted=$$(gofmt -l cmd content internal); test -z "$$unformatted" || { echo "not gofmt-clean:"; echo "$$unformatted"; exit 1; }
+	@unformatted=$$(gofmt -l cmd content internal tools); test -z "$$unformatted" || { echo "not gofmt-clean:"; echo "$$unformatted"; exit 1; }
 	$(GO) vet ./...
+	$(GO) vet tools/picture.go
 	GOOS=darwin $(GO) vet ./...
 	$(GO) run $(STATICCHECK) ./...
 	@echo '$(GO) run $(DEADCODE) -test ./...'; dead=$$($(GO) run $(DEADCODE) -test ./...) && \
@@ -116,4 +117,8 @@ sizes:
 docs:
 	$(GO) test ./internal/cli -run '^(TestReference|TestSchemas)$$' -count=1 -update
 
-.PHONY: build demo test race lint golangci-lint check-heavy index torture chaos pages eta fuzz package test-claude bench bench-json bench-packages sizes docs
+# docs/board.svg, the moving picture in the README, from a real run of gl demo. It needs tmux.
+picture: build
+	$(GO) run tools/picture.go
+
+.PHONY: build demo test race lint golangci-lint check-heavy index torture chaos pages eta fuzz package test-claude bench bench-json bench-packages sizes docs picture

@@ -4,7 +4,7 @@
 // the sample project of gl demo, looks at gl board in a tmux of its own while that happens, and
 // puts the screens after each other.
 //
-//	go run docs/picture.go [-gl bin/gl] [-o docs/board.svg]
+//	go run tools/picture.go [-gl bin/gl] [-o docs/board.svg]
 package main
 
 import (
