@@ -16,21 +16,21 @@ import (
 // The sizes of the measured projects, in slices.
 var benchSizes = []int{50, 1000, 10000}
 
-// BenchmarkCommands measures whole processes, beside a limit if there is one: the lower bound
-// or the goal.
+// BenchmarkCommands measures whole processes, beside a limit if there is one. The limits are
+// what a person notices, not the lower bound, which BenchmarkBare measures: an optimization
+// stays if it saves 30 ms at 1,000 slices, or 1 % of a night of 60 slices.
 func BenchmarkCommands(b *testing.B) {
-	gl, start := buildGl(b), helloTime(b)
-	set := 0
+	gl := buildGl(b)
+	limit, set := map[int]float64{1000: 50, 10000: 500}, 0 // in milliseconds, by size
 	for _, c := range []struct {
-		name  string
-		args  func() []string
-		limit map[int]float64 // in milliseconds, by size
+		name string
+		args func() []string
 	}{
-		{"status-compact", func() []string { return []string{"status", "--compact"} }, map[int]float64{10000: 40}},
-		{"status", func() []string { return []string{"status"} }, map[int]float64{10000: 80}},
-		{"state-show", func() []string { return []string{"state", "show", "S-20"} }, map[int]float64{50: start + 4, 1000: start + 4, 10000: start + 4}},
-		{"state-set", func() []string { set++; return []string{"state", "set", "S-20", fmt.Sprintf("milestone=m%d", set)} }, map[int]float64{10000: start + 20}},
-		{"status-json", func() []string { return []string{"status", "--json"} }, map[int]float64{10000: 150}},
+		{"status-compact", func() []string { return []string{"status", "--compact"} }},
+		{"status", func() []string { return []string{"status"} }},
+		{"state-show", func() []string { return []string{"state", "show", "S-20"} }},
+		{"state-set", func() []string { set++; return []string{"state", "set", "S-20", fmt.Sprintf("milestone=m%d", set)} }},
+		{"status-json", func() []string { return []string{"status", "--json"} }},
 	} {
 		for _, n := range benchSizes {
 			b.Run(fmt.Sprintf("%s/%d", c.name, n), func(b *testing.B) {
@@ -42,7 +42,7 @@ func BenchmarkCommands(b *testing.B) {
 				for b.Loop() {
 					runIn(b, dir, gl, c.args()...)
 				}
-				reportLimit(b, c.limit[n])
+				reportLimit(b, limit[n])
 			})
 		}
 	}
@@ -79,22 +79,10 @@ import "os"
 func main() { os.Stdout.WriteString("hello\n") }
 `
 
-// helloTime returns the duration of a Go process that does nothing, in milliseconds.
-func helloTime(b *testing.B) float64 {
-	b.Helper()
-	const runs = 20
-	hello, dir := buildProgram(b, "hello", helloProgram), b.TempDir()
-	begin := time.Now()
-	for range runs {
-		runIn(b, dir, hello)
-	}
-	return float64(time.Since(begin)) / runs / float64(time.Millisecond)
-}
-
 // BenchmarkAttempt measures what a drain adds to an attempt: 100 tasks that only complete their
-// slices, 4 at a time, while all other slices are done.
+// slices, 4 at a time, while all other slices are done. The limit doesn't depend on the size.
 func BenchmarkAttempt(b *testing.B) {
-	const tasks, aim = 100, 12
+	const tasks, limit = 100, 40
 	gl, agent := buildGl(b), buildProgram(b, "agent", benchAgent)
 	for _, n := range []int{200, 2000, 10000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -107,7 +95,7 @@ func BenchmarkAttempt(b *testing.B) {
 				runIn(b, dir, gl, "slice", "--watch", "--runner", "process", "--max", "4")
 			}
 			b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N)/tasks, "ms/attempt")
-			b.ReportMetric(aim, "limit-ms/attempt")
+			b.ReportMetric(limit, "limit-ms/attempt")
 		})
 	}
 }
