@@ -16,7 +16,7 @@ type Gate struct {
 	in       *os.File // its stdin; whoever writes it closes it
 }
 
-// NewGate starts the gate of the attempt with that token; "" where nobody knows yet which one it will be.
+// NewGate starts the gate of the attempt with that token, which marks it from its first instant as it does the agent.
 func NewGate(self, token string) (*Gate, error) {
 	g := &Gate{}
 	var out, err, in *os.File // the agent's ends
@@ -28,12 +28,8 @@ func NewGate(self, token string) (*Gate, error) {
 		}
 		*e.r, *e.w = r, w
 	}
-	var env []string
-	if token != "" {
-		env = append(env, environ.Session+"="+token)
-	}
 	var failed error
-	if g.Waiting, failed = command.Wait(self, in, out, err, env...); failed != nil {
+	if g.Waiting, failed = command.Wait(self, in, out, err, environ.Session+"="+token); failed != nil {
 		command.CloseAll(g.out, g.err, g.in)
 		return nil, failed
 	}

@@ -6,7 +6,6 @@
 package attempt
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -17,9 +16,6 @@ import (
 	"greenlight/internal/testrun"
 	"greenlight/internal/tracker"
 )
-
-// WarmUp does what takes longest when a record is read or written for the first time.
-func WarmUp() { _, _ = json.Marshal(new(Record)) }
 
 // A Record is one attempt as it stands in .greenlight/runs; it is the only truth about it. Times are UTC.
 type Record struct {

@@ -43,10 +43,6 @@ func runAttempt(ctx context.Context, app *cmdutil.App, args []string) error {
 	if err != nil {
 		return err
 	}
-	if o.spare && !o.assigned(app, stop) {
-		gate.Close()
-		return nil
-	}
 	pr, rec, err := o.claimed()
 	if err != nil {
 		return err
@@ -87,7 +83,6 @@ type wrapperOptions struct {
 	root, id, token string
 	n               int
 	pane            bool // it runs in one
-	spare           bool // nobody knows yet for which attempt
 }
 
 func wrapperArgs(out *iostreams.Streams, args []string) (o wrapperOptions, err error) {
@@ -98,7 +93,6 @@ func wrapperArgs(out *iostreams.Streams, args []string) (o wrapperOptions, err e
 	f.IntVar(&o.n, "n", 0, "")
 	f.StringVar(&o.token, "token", "", "")
 	f.BoolVar(&o.pane, strings.TrimLeft(runner.PaneFlag, "-"), false, "")
-	f.BoolVar(&o.spare, strings.TrimLeft(runner.SpareFlag, "-"), false, "")
 	if f.Parse(args) != nil { // which has been told
 		return o, &cmdutil.ExitError{Code: cmdutil.ExitUsage}
 	}
@@ -117,30 +111,6 @@ func wrapperSignals() <-chan os.Signal {
 		}
 	}()
 	return stop
-}
-
-// assigned waits for the attempt that a spare is for, and says whether one came before the end of its drain, or a signal. Until then it
-// has read once what it will read: the first time takes longest.
-func (o *wrapperOptions) assigned(app *cmdutil.App, stop <-chan os.Signal) bool {
-	_, _ = o.project()
-	attempt.WarmUp()
-	type order struct {
-		runner.Assignment
-		error
-	}
-	orders := make(chan order, 1)
-	go func() {
-		a, err := runner.TakeAssignment()
-		orders <- order{a, err}
-	}()
-	select {
-	case a := <-orders:
-		o.id, o.n, o.token = a.Slice, a.N, a.Token
-		app.Environ = runner.WithAgentEnv(app.Environ, &attempt.Record{Environ: a.Environ})
-		return a.error == nil
-	case <-stop:
-		return false
-	}
 }
 
 func (o wrapperOptions) project() (*project.Project, error) {

@@ -326,10 +326,6 @@ func (j *job) drain(ctx context.Context, cfg drain.Config) error {
 		stdout, _ = j.app.IO.Out.(*os.File)
 	}
 	process := runner.NewProcess(j.parent, j.pr.Root, j.app.Environ, stdout, cfg.Max)
-	defer process.Close()
-	if cfg.Refill {
-		process.KeepSpares(2)
-	}
 	cfg.Runner = process
 	var panes *runner.Tmux
 	if !cfg.Foreground && j.runner() == "tmux" {

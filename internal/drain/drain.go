@@ -117,7 +117,6 @@ const (
 	settleTime = 2 * time.Second  // a graph that can't be read is given this long: an editor may be writing it
 	startLimit = 30 * time.Second // a wrapper that hasn't reported after this never will
 	stateLimit = 30 * time.Second // state that can't be read for this long ends the run
-	letGo      = time.Second      // a gate that is let go has become the agent by then
 	startTries = 3                // wrappers that may die before they start, per slice
 	cleanTries = 20               // claims that may fail because somebody removes runs/, per slice
 	reapLimit  = 5 * time.Second
@@ -145,7 +144,6 @@ type drain struct {
 	cleaned      map[string]int       // claims that failed because runs/ was removed, by slice
 	notStarted   []notStarted         // since the last pass
 	wrappers     map[string]bool      // that we started and the runner hasn't reported gone, by token
-	gone         map[string]time.Time // when a wrapper was found to be gone that hadn't settled its attempt, by token
 	claimedAt    map[string]time.Time // when we made the claims that may not have started, by token; not the wall clock's time, which may be set
 	round        bool                 // one was launched
 	dueAgain     map[string]bool      // slices whose turn in this round isn't over: see attempt.Again
@@ -199,7 +197,7 @@ type succession struct {
 func Run(ctx context.Context, cfg Config) (*Result, error) {
 	d := &drain{
 		Config: cfg, began: time.Now(), settler: cfg.Project.Settler(), open: map[string]*attempt.Record{}, tried: map[string]bool{},
-		excluded: map[string]bool{}, failedStarts: map[string]int{}, cleaned: map[string]int{}, wrappers: map[string]bool{}, gone: map[string]time.Time{}, claimedAt: map[string]time.Time{}, dueAgain: map[string]bool{},
+		excluded: map[string]bool{}, failedStarts: map[string]int{}, cleaned: map[string]int{}, wrappers: map[string]bool{}, claimedAt: map[string]time.Time{}, dueAgain: map[string]bool{},
 		toldHolds: map[plan.Account]time.Time{}, overBudget: map[string]string{}, locked: make(chan *durable.LockedError, 4), recoveries: map[string]*recovery{}, recovered: make(chan recovered, 16), leads: !cfg.Lead, stopMark: cfg.Project.Runs.StopMark(), slotsSet: cfg.Project.Runs.SlotsSet(),
 		over: map[string]bool{},
 	}

@@ -120,8 +120,7 @@ func (d *drain) noteLost(ctx context.Context, was *attempt.Record, r *Report) {
 	case d.recoveryOf(was).running:
 	case !was.Phase.Begun() && was.Launcher == proc.Self():
 		// As we know it: its wrapper may have started it since. Then it settles the attempt, record or no record.
-		// An agent that it has just let go is known by its environment, as soon as its gate has become it.
-		if at, gone := d.gone[was.Token]; d.wrappers[was.Token] || gone && time.Since(at) < letGo {
+		if d.wrappers[was.Token] {
 			return
 		}
 		switch err := d.settler.GiveBackLost(ctx, was); {

@@ -26,7 +26,6 @@ func (d *drain) wait(ctx context.Context) (stop bool, err error) {
 		case e := <-d.Runner.Exits():
 			delete(d.wrappers, e.Token)
 			if d.exited(e) {
-				d.gone[e.Token] = time.Now()
 				return false, nil
 			}
 		case e := <-d.recovered:
@@ -75,13 +74,6 @@ func (d *drain) nextLook() time.Duration {
 	}
 	if d.dirty {
 		next = min(next, max(calm, min(time.Until(d.refreshAt), behind)))
-	}
-	for token, at := range d.gone {
-		if rest := letGo - time.Since(at); rest > 0 {
-			next = min(next, rest)
-		} else {
-			delete(d.gone, token)
-		}
 	}
 	if d.Stagger > 0 {
 		if rest := d.Stagger - time.Since(d.lastLaunch); rest > 0 {

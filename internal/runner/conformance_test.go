@@ -99,8 +99,6 @@ func promiseEnvironment(t *testing.T, s *site, r runner.Runner) {
 	switch r := r.(type) {
 	case *runner.Process:
 		r.Env = env
-	case stocked:
-		r.Env = env
 	case *runner.Tmux:
 		// The server begins with another environment, and is there already.
 		first := s.claim("S-1", "gl state set S-1 status=complete")

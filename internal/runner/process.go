@@ -6,9 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
-	"sync"
+	"syscall"
 
 	"greenlight/internal/attempt"
 )
@@ -44,10 +45,6 @@ type Process struct {
 	Stdout *os.File // where the wrapper prints what the agent does; nil for nowhere
 
 	exits chan Exit
-
-	mu     sync.Mutex
-	keep   int // see KeepSpares
-	spares []*spare
 }
 
 // NewProcess returns a runner; room is how many exits may wait to be read.
@@ -57,6 +54,29 @@ func NewProcess(self, root string, env []string, stdout *os.File, room int) *Pro
 
 // Name is "process".
 func (p *Process) Name() string { return "process" }
+
+// Expect does nothing: there is nothing to ask for.
+func (p *Process) Expect() {}
+
+// Start starts the wrapper, in a session of its own.
+func (p *Process) Start(r *attempt.Record) error {
+	cmd := exec.Command(p.Self, WrapperArgs(p.Root, r)...)
+	cmd.Args[0] = "gl"
+	cmd.Dir = p.Root
+	cmd.Env = WithAgentEnv(p.Env, r)
+	if p.Stdout != nil { // a nil *os.File would be taken for a writer
+		cmd.Stdout = p.Stdout
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start the wrapper of %s: %w", r.Name(), err)
+	}
+	go func() {
+		err := cmd.Wait()
+		p.exits <- Exit{Slice: r.Slice, N: r.N, Token: r.Token, Err: err}
+	}()
+	return nil
+}
 
 // Exits is one word for each wrapper that Start started.
 func (p *Process) Exits() <-chan Exit { return p.exits }

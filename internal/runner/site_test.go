@@ -222,7 +222,6 @@ const begun = "echo $$ >>begun; "
 // runners are all there are; each makes a new one for the site.
 var runners = map[string]func(s *site) runner.Runner{
 	"process": func(s *site) runner.Runner { return runner.NewProcess(s.self, s.Root, s.env, nil, 8) },
-	"spare":   func(s *site) runner.Runner { return newStocked(s) },
 	"tmux": func(s *site) runner.Runner {
 		if !tmux.Installed() {
 			s.t.Skip("tmux is not installed")
