@@ -44,28 +44,28 @@ index:
 # The long forms of the tests that hammer the state with many processes, kills and editors, and of the one that follows every
 # advice; some minutes.
 torture:
-	GREENLIGHT_LONG=1 $(GO) test -race -count=1 -timeout 30m -v -run 'TestTorture|TestOneClaimWins|TestCrashAtEveryStep' ./internal/slice ./internal/legacy ./internal/specwright
+	GREENLIGHT_LONG=1 $(GO) test -race -count=1 -timeout 30m -v -run 'TestTorture|TestOneClaimWins|TestCrashAtEveryStep' ./internal/state/slice ./internal/state/legacy ./internal/state/specwright
 	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 30m -run TestAdviceIsAccepted ./internal/cli
 
 # The report in a real Chromium, and the board in a real tmux with every key.
 pages:
-	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 30m -v ./internal/report ./internal/board
+	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 30m -v ./internal/show/report ./internal/show/board
 
 STORM = 30m
 # The long forms of the tests that kill drains, wrappers, agents and tmux at random instants, and the nights with every ending and
 # every fault.
 chaos:
-	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 60m ./internal/attempt ./internal/drain ./internal/runner
+	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 60m ./internal/run/attempt ./internal/run/drain ./internal/run/runner
 	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 30m -run '^TestScript$$/^night(_counted)?$$' ./cmd/gl
-	GREENLIGHT_STORM=$(STORM) $(GO) test -count=1 -timeout 120m -v -run '^TestStorm' ./internal/runner
-	$(GO) test -count=1 -timeout 240m -run '^TestKilledAnywhere$$' ./internal/lane -stride 7
-	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 90m ./internal/git
-	GREENLIGHT_KILLS=50 $(GO) test -count=1 -timeout 60m -v -run '^(TestNothingIsLost|TestLandedOnce)$$' ./internal/runner
-	GREENLIGHT_PERSON=1 GREENLIGHT_STORM=$(STORM) GREENLIGHT_KILLS=50 $(GO) test -count=1 -timeout 120m -v -run '^TestLandedOnce$$' ./internal/runner
+	GREENLIGHT_STORM=$(STORM) $(GO) test -count=1 -timeout 120m -v -run '^TestStorm' ./internal/run/runner
+	$(GO) test -count=1 -timeout 240m -run '^TestKilledAnywhere$$' ./internal/run/lane -stride 7
+	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 90m ./internal/workspace/git
+	GREENLIGHT_KILLS=50 $(GO) test -count=1 -timeout 60m -v -run '^(TestNothingIsLost|TestLandedOnce)$$' ./internal/run/runner
+	GREENLIGHT_PERSON=1 GREENLIGHT_STORM=$(STORM) GREENLIGHT_KILLS=50 $(GO) test -count=1 -timeout 120m -v -run '^TestLandedOnce$$' ./internal/run/runner
 
 # How far off the estimates of a night's end are: on simulated nights, and on one with real processes.
 eta:
-	$(GO) test -count=1 -v -run '^TestNight$$' ./internal/eta
+	$(GO) test -count=1 -v -run '^TestNight$$' ./internal/state/eta
 	GREENLIGHT_LONG=1 $(GO) test -count=1 -v -run '^TestScript$$/^night_counted$$' ./cmd/gl | grep 'estimates of the end'
 
 # Every fuzz target for a while. make fuzz FUZZ=FuzzGraph FUZZTIME=10m is one for longer.
@@ -96,7 +96,7 @@ test-claude:
 	fi; \
 	have=$$(sed -n 's/^ *"version": "\(.*\)".*/\1/p' "$$dir/node_modules/@anthropic-ai/claude-code/package.json"); \
 	test "$$have" = $(CLAUDE_PINNED) || echo "warning: the client is $$have, and gl is tested with $(CLAUDE_PINNED): only what it does can fail" >&2; \
-	GREENLIGHT_CLAUDE_DIR="$$dir" $(GO) test -count=1 -timeout 60m ./internal/claudetest $(ARGS)
+	GREENLIGHT_CLAUDE_DIR="$$dir" $(GO) test -count=1 -timeout 60m ./cmd/gl/claudetest $(ARGS)
 
 # Whole processes against their limits, as a table or as JSON; some minutes, on a quiet machine.
 bench:

@@ -13,135 +13,79 @@ import (
 	"testing"
 )
 
-// layers lists the packages from the top down; a package may import only those below it.
-// docs/design.md describes each.
-var layers = []string{
-	// only for tests: it is above all packages that could import it
-	"greenlight/internal/claudetest",
+// areas lists the folders of the program from the top down. A package may import the packages of
+// its own area and of those below. docs/design.md describes them, and each package.
+var areas = []string{
 	"greenlight/cmd/gl",
 	"greenlight/internal/cli",
-	"greenlight/internal/cli/sw",
-	"greenlight/internal/cli/gsd",
-	"greenlight/internal/cli/cmdutil",
-	"greenlight/internal/board",
-	"greenlight/internal/iostreams",
-	"greenlight/internal/report",
-	"greenlight/internal/debugreport",
-	"greenlight/internal/briefing",
-	"greenlight/internal/ops",
-	"greenlight/internal/doctor",
-	"greenlight/internal/explain",
-	"greenlight/internal/hook",
-	"greenlight/internal/statusline",
-	"greenlight/internal/changelog",
-	"greenlight/internal/plugin",
+	"greenlight/internal/show",
+	"greenlight/internal/run",
+	"greenlight/internal/workspace",
+	"greenlight/internal/state",
+	"greenlight/internal/core",
+	"greenlight/internal/base",
 	"greenlight/content",
-	"greenlight/internal/facts",
-	"greenlight/internal/rowlayout",
-	"greenlight/internal/drain",
-	"greenlight/internal/watch",
-	"greenlight/internal/view",
-	"greenlight/internal/lane",
-	"greenlight/internal/runner",
-	"greenlight/internal/project/projecttest",
-	"greenlight/internal/project",
-	"greenlight/internal/attemptlog",
-	"greenlight/internal/attempt",
-	"greenlight/internal/testrun",
-	"greenlight/internal/drift",
-	"greenlight/internal/site",
-	"greenlight/internal/rehearsal",
-	"greenlight/internal/guard",
-	"greenlight/internal/specwright",
-	"greenlight/internal/legacy",
-	"greenlight/internal/slice",
-	"greenlight/internal/gsd",
-	"greenlight/internal/sliceid",
-	"greenlight/internal/agent",
-	"greenlight/internal/forecast",
-	"greenlight/internal/scratch",
-	"greenlight/internal/worktree",
-	"greenlight/internal/include",
-	"greenlight/internal/isolation",
-	"greenlight/internal/sandbox",
-	"greenlight/internal/ports",
-	"greenlight/internal/git",
-	"greenlight/internal/gh",
-	"greenlight/internal/tmux",
-	"greenlight/internal/install",
-	"greenlight/internal/tracker/trackertest", // only for tests
-	"greenlight/internal/tracker",
-	"greenlight/internal/graphview",
-	"greenlight/internal/notify",
-	"greenlight/internal/eta",
-	"greenlight/internal/roadmap",
-	"greenlight/internal/contracts",
-	"greenlight/internal/plan",
-	"greenlight/internal/depgraph",
-	"greenlight/internal/spending",
-	"greenlight/internal/journal",
-	"greenlight/internal/words",
-	"greenlight/internal/command",
-	"greenlight/internal/term",
-	"greenlight/internal/sanitize",
-	"greenlight/internal/scrub",
-	"greenlight/internal/shellwords",
-	"greenlight/internal/environ",
-	"greenlight/internal/jsondoc",
-	"greenlight/internal/suggest",
-	"greenlight/internal/statedir",
-	"greenlight/internal/trust",
-	"greenlight/internal/logfile",
-	"greenlight/internal/paths",
-	"greenlight/internal/proc",
-	"greenlight/internal/statcache",
-	"greenlight/internal/dirlog",
-	"greenlight/internal/durable",
-	"greenlight/internal/gate",
-	"greenlight/internal/text/frontmatter",
-	"greenlight/internal/text/markdown",
-	"greenlight/internal/text/jsonedit",
-	"greenlight/internal/text/conflict",
-	"greenlight/internal/text/lines",
-	"greenlight/internal/text/textline",
-	"greenlight/internal/text/moment",
-	"greenlight/internal/uniq",
-	"greenlight/internal/crashtest",
-	"greenlight/internal/testfiles",
-	"greenlight/internal/rapidtest",
 }
 
-// docs/design.md, which says where code belongs, lists every package, in the same order.
-func TestDesignListsTheLayers(t *testing.T) {
+// areaOf returns the index of a package's area, or -1 for a package outside of all areas.
+func areaOf(path string) int {
+	return slices.IndexFunc(areas, func(area string) bool {
+		return strings.HasPrefix(path+"/", area+"/")
+	})
+}
+
+// docs/design.md, which says where code belongs, lists every area in this order and every package.
+func TestDesignListsThePackages(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "docs", "design.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var told []string
-	for _, m := range regexp.MustCompile(`(?m)^    ((?:cmd|internal|content)[a-z/]*)/ +[a-zA-Z]`).FindAllStringSubmatch(string(data), -1) {
-		told = append(told, "greenlight/"+m[1])
+	_, layout, _ := strings.Cut(string(data), "\n## Layout")
+	layout, _, _ = strings.Cut(layout, "\n## ")
+	var toldAreas, told []string
+	row := regexp.MustCompile("(?m)^(?:### `([a-z/]+)`|    ((?:cmd|internal|content)[a-z/]*)/ +[a-zA-Z])")
+	for _, m := range row.FindAllStringSubmatch(layout, -1) {
+		if m[1] != "" {
+			toldAreas = append(toldAreas, "greenlight/"+m[1])
+			continue
+		}
+		path := "greenlight/" + m[2]
+		if area := areaOf(path); area != len(toldAreas)-1 {
+			t.Errorf("docs/design.md lists %s under %q", path, toldAreas)
+		}
+		told = append(told, path)
 	}
-	if !slices.Equal(told, layers) {
-		t.Errorf("docs/design.md lists\n%q\nthe layers are\n%q", told, layers)
+	if !slices.Equal(toldAreas, areas) {
+		t.Errorf("docs/design.md has the areas\n%q\nthe test has\n%q", toldAreas, areas)
+	}
+	for _, p := range list(t) {
+		if i := slices.Index(told, p.ImportPath); i >= 0 {
+			told = slices.Delete(told, i, i+1)
+		} else if areaOf(p.ImportPath) >= 0 {
+			t.Errorf("docs/design.md doesn't list %s", p.ImportPath)
+		}
+	}
+	if len(told) > 0 {
+		t.Errorf("docs/design.md lists %q: they don't exist, or are listed twice", told)
 	}
 }
 
 // face lists the packages that may use libraries; all others import only the standard library
 // and each other.
 var face = map[string]bool{
-	"greenlight/cmd/gl":               true,
-	"greenlight/internal/cli":         true,
-	"greenlight/internal/cli/cmdutil": true,
-	"greenlight/internal/cli/gsd":     true,
-	"greenlight/internal/cli/sw":      true,
-	"greenlight/internal/iostreams":   true, // x/term
-	"greenlight/internal/board":       true, // bubbletea, and its cutting of lines
-	"greenlight/internal/watch":       true, // fsnotify
-	"greenlight/internal/term":        true, // displaywidth
-	"greenlight/internal/guard":       true, // mvdan.cc/sh: parses shell commands
-	"greenlight/internal/include":     true, // x/sys: FICLONE, clonefile
-	"greenlight/internal/durable":     true, // x/sys: directory records
-	"greenlight/internal/statcache":   true, // x/sys: fstatat
+	"greenlight/cmd/gl":                     true,
+	"greenlight/internal/cli":               true,
+	"greenlight/internal/cli/cmdutil":       true,
+	"greenlight/internal/cli/gsd":           true,
+	"greenlight/internal/cli/sw":            true,
+	"greenlight/internal/cli/iostreams":     true, // x/term
+	"greenlight/internal/show/board":        true, // bubbletea, and its cutting of lines
+	"greenlight/internal/run/watch":         true, // fsnotify
+	"greenlight/internal/base/term":         true, // displaywidth
+	"greenlight/internal/state/guard":       true, // mvdan.cc/sh: parses shell commands
+	"greenlight/internal/workspace/include": true, // x/sys: FICLONE, clonefile
+	"greenlight/internal/base/durable":      true, // x/sys: directory records
+	"greenlight/internal/base/statcache":    true, // x/sys: fstatat
 }
 
 // testLibraries are only for _test files; no program contains them.
@@ -157,15 +101,15 @@ var testLibraries = []string{
 // itself may name. Package ops and the rehearsal change Greenlight's own slices, in either of
 // their formats; the rehearsal writes the files of GSD's phases.
 var formats = map[string][]string{
-	"greenlight/internal/legacy":     {"greenlight/internal/project", "greenlight/internal/rehearsal"},
-	"greenlight/internal/specwright": {"greenlight/internal/project", "greenlight/internal/cli/sw"},
-	"greenlight/internal/gsd":        {"greenlight/internal/project", "greenlight/internal/cli/gsd", "greenlight/internal/rehearsal"},
+	"greenlight/internal/state/legacy":     {"greenlight/internal/run/project", "greenlight/internal/run/rehearsal"},
+	"greenlight/internal/state/specwright": {"greenlight/internal/run/project", "greenlight/internal/cli/sw"},
+	"greenlight/internal/state/gsd":        {"greenlight/internal/run/project", "greenlight/internal/cli/gsd", "greenlight/internal/run/rehearsal"},
 }
 
 // Commands handle flags, words and exit codes: lower packages access the disk, processes and a
 // format's files.
 func TestCommandsDoNothingThemselves(t *testing.T) {
-	below := []string{"greenlight/internal/durable", "greenlight/internal/proc", "greenlight/internal/text/jsonedit", "greenlight/internal/slice"}
+	below := []string{"greenlight/internal/base/durable", "greenlight/internal/base/proc", "greenlight/internal/base/text/jsonedit", "greenlight/internal/state/slice"}
 	for _, p := range list(t) {
 		if p.ImportPath != "greenlight/internal/cli" && p.ImportPath != "greenlight/internal/cli/cmdutil" {
 			continue
@@ -224,29 +168,54 @@ func TestNoProgramCarriesTestLibraries(t *testing.T) {
 }
 
 func TestImportsPointDown(t *testing.T) {
-	height := make(map[string]int, len(layers))
-	for i, path := range layers {
-		height[path] = i
-	}
 	standard := make(map[string]bool)
 	all := list(t)
 	for _, p := range all {
 		standard[p.ImportPath] = p.Standard
 	}
 	for _, p := range all {
-		if !strings.HasPrefix(p.ImportPath, "greenlight") || p.ImportPath == "greenlight/internal" {
+		if !strings.HasPrefix(p.ImportPath, "greenlight/") || p.ImportPath == "greenlight/internal" {
 			continue
 		}
-		own, ok := height[p.ImportPath]
-		if !ok {
-			t.Errorf("%s stands nowhere in the list of layers", p.ImportPath)
+		own := areaOf(p.ImportPath)
+		if own < 0 {
+			t.Errorf("%s is in none of the areas", p.ImportPath)
 		}
 		for _, imp := range p.Imports {
-			switch h, ours := height[imp]; {
-			case ours && h <= own:
-				t.Errorf("%s imports %s, which stands above it", p.ImportPath, imp)
-			case !ours && !standard[imp] && !face[p.ImportPath]:
+			switch area := areaOf(imp); {
+			case area >= 0 && area < own:
+				t.Errorf("%s imports %s, which is in an area above", p.ImportPath, imp)
+			case area < 0 && !standard[imp] && !face[p.ImportPath]:
 				t.Errorf("%s imports %s, and only the face may use libraries", p.ImportPath, imp)
+			}
+		}
+	}
+}
+
+// Besides the areas, internal has only the tests of the whole repository.
+func TestOnlyAreasInInternal(t *testing.T) {
+	entries, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		area := slices.Contains(areas, "greenlight/internal/"+e.Name())
+		if area != e.IsDir() || !area && !strings.HasSuffix(e.Name(), "_test.go") {
+			t.Errorf("internal/%s is neither an area nor a test", e.Name())
+		}
+	}
+}
+
+// What core decides can be tested without a disk, a process or a network.
+func TestCoreIsPure(t *testing.T) {
+	impure := []string{"io/fs", "net", "net/http", "os", "os/exec", "path/filepath", "syscall"}
+	for _, p := range list(t) {
+		if !strings.HasPrefix(p.ImportPath, "greenlight/internal/core/") {
+			continue
+		}
+		for _, imp := range p.Imports {
+			if slices.Contains(impure, imp) {
+				t.Errorf("%s imports %s", p.ImportPath, imp)
 			}
 		}
 	}

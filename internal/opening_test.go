@@ -14,20 +14,26 @@ import (
 // another way. The exceptions aren't state.
 func TestStateIsOpenedByDurable(t *testing.T) {
 	exceptions := map[string][]string{
-		"slice/migrate.go": {`os.Mkdir(stage`},    // a directory that no other process knows yet
-		"gsd/store.go":     {`os.ReadFile(file)`}, // a file that the command line names
-		"worktree/make.go": {
+		"state/slice/migrate.go": {`os.Mkdir(stage`},    // a directory that no other process knows yet
+		"state/gsd/store.go":     {`os.ReadFile(file)`}, // a file that the command line names
+		"workspace/worktree/make.go": {
 			`os.MkdirAll(filepath.Dir(l.Path)`, // beside the repository
 			`os.MkdirAll(r.Dir(l)`,
 		},
-		"worktree/save.go": {`os.MkdirAll(filepath.Dir(l.Path)`, `os.Mkdir(l.Path`},
-		"ops/scaffold.go": {
+		"workspace/worktree/save.go": {`os.MkdirAll(filepath.Dir(l.Path)`, `os.Mkdir(l.Path`},
+		"cli/ops/scaffold.go": {
 			`os.ReadFile(file)`,                     // the graph that the command line names
 			`os.ReadFile(filepath.Join(staged, f))`, // just written to a private directory
 		},
 	}
 	opens := regexp.MustCompile(`\bos\.(ReadFile|Open|OpenFile|Create|WriteFile|ReadDir|Mkdir|MkdirAll)\(`)
-	for _, pkg := range strings.Fields("attempt attemptlog slice legacy specwright gsd ops doctor hook changelog roadmap project statedir debugreport explain drain runner rehearsal scratch worktree") {
+	packages := strings.Fields(`
+		cli/ops cli/doctor cli/hook cli/debugreport
+		show/changelog show/explain
+		run/attempt run/attemptlog run/project run/drain run/runner run/rehearsal
+		workspace/scratch workspace/worktree
+		state/slice state/legacy state/specwright state/gsd state/roadmap state/statedir`)
+	for _, pkg := range packages {
 		files, err := filepath.Glob(filepath.Join(pkg, "*.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %v, %v", pkg, files, err)

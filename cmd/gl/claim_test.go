@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"greenlight/internal/slice"
+	"greenlight/internal/state/slice"
 )
 
 // newProject writes a project of one slice, S-1, and returns its root.

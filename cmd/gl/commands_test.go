@@ -14,7 +14,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"greenlight/internal/proc"
+	"greenlight/internal/base/proc"
 )
 
 // commands are the script commands beyond testscript's own.

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"greenlight/internal/attempt"
-	"greenlight/internal/plan"
-	"greenlight/internal/testfiles"
+	"greenlight/internal/base/testfiles"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
 )
 
 // A statusDoc has the fields of gl status --json that these tests read.

@@ -15,10 +15,10 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"greenlight/internal/base/testfiles"
 	"greenlight/internal/cli"
-	"greenlight/internal/sandbox"
-	"greenlight/internal/statusline"
-	"greenlight/internal/testfiles"
+	"greenlight/internal/cli/statusline"
+	"greenlight/internal/workspace/sandbox"
 )
 
 // raceOptions stops programs with the race detector from sleeping for a second before they

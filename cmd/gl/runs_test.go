@@ -14,7 +14,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"greenlight/internal/proc"
+	"greenlight/internal/base/proc"
 )
 
 // runs are the script commands that start gl and check the results; they are added to commands.

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"greenlight/internal/project/projecttest"
-	"greenlight/internal/term"
+	"greenlight/internal/base/term"
+	"greenlight/internal/run/project/projecttest"
 )
 
 var updateScreens = flag.Bool("update-screens", false, "write testdata/screens.txt anew")

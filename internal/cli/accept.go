@@ -11,18 +11,18 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/attempt"
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/term"
+	"greenlight/internal/base/words"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/gate"
-	"greenlight/internal/git"
-	"greenlight/internal/lane"
-	"greenlight/internal/ops"
-	"greenlight/internal/plan"
-	"greenlight/internal/project"
-	"greenlight/internal/sanitize"
-	"greenlight/internal/term"
-	"greenlight/internal/words"
-	"greenlight/internal/worktree"
+	"greenlight/internal/cli/ops"
+	"greenlight/internal/core/gate"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/lane"
+	"greenlight/internal/run/project"
+	"greenlight/internal/workspace/git"
+	"greenlight/internal/workspace/worktree"
 )
 
 // decideHelp is what gl accept and gl reject have in common.

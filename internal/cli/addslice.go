@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/base/jsondoc"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/jsondoc"
-	"greenlight/internal/ops"
-	"greenlight/internal/sliceid"
+	"greenlight/internal/cli/ops"
+	"greenlight/internal/state/sliceid"
 )
 
 type addOptions struct {

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"greenlight/internal/project/projecttest"
-	"greenlight/internal/testfiles"
+	"greenlight/internal/base/testfiles"
+	"greenlight/internal/run/project/projecttest"
 )
 
 // A predicament is a project in which S-1 may be in the way of S-2, and S-0 in the way of S-1.

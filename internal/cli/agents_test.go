@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"greenlight/internal/agent"
+	"greenlight/internal/core/agent"
 )
 
 // The agents are one table: help lists them all in its order, and the README the same.

@@ -9,12 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/agent"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/iostreams"
-	"greenlight/internal/project"
-	"greenlight/internal/runner"
-	"greenlight/internal/tmux"
+	"greenlight/internal/cli/iostreams"
+	"greenlight/internal/core/agent"
+	"greenlight/internal/run/project"
+	"greenlight/internal/run/runner"
+	"greenlight/internal/run/tmux"
 )
 
 func newAttach(app *cmdutil.App) *cobra.Command {

@@ -13,16 +13,16 @@ import (
 	"syscall"
 	"time"
 
-	"greenlight/internal/agent"
-	"greenlight/internal/attempt"
-	"greenlight/internal/attemptlog"
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/words"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/iostreams"
-	"greenlight/internal/plan"
-	"greenlight/internal/project"
-	"greenlight/internal/runner"
-	"greenlight/internal/sanitize"
-	"greenlight/internal/words"
+	"greenlight/internal/cli/iostreams"
+	"greenlight/internal/core/agent"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/attemptlog"
+	"greenlight/internal/run/project"
+	"greenlight/internal/run/runner"
 )
 
 // yield is how long STATE.md waits after an attempt's end: whoever fills the slot needs the lock at that moment.

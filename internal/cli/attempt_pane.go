@@ -11,10 +11,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"greenlight/internal/attempt"
-	"greenlight/internal/iostreams"
-	"greenlight/internal/ops"
-	"greenlight/internal/sanitize"
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/cli/iostreams"
+	"greenlight/internal/cli/ops"
+	"greenlight/internal/run/attempt"
 )
 
 // hearPane passes on what a person types into the attempt's pane, a line at a time, as gl say does. The terminal stays as it is: the kernel

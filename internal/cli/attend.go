@@ -6,7 +6,7 @@ import (
 	"strings"
 	"syscall"
 
-	"greenlight/internal/drain"
+	"greenlight/internal/run/drain"
 )
 
 // Who launches slices works the merge queue until what it launched is merged. gl slice on a terminal gives that to tmux, and a person may

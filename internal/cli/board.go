@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/board"
+	"greenlight/internal/base/term"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/plan"
-	"greenlight/internal/term"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/show/board"
 )
 
 func newBoard(app *cmdutil.App) *cobra.Command {

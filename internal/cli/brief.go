@@ -8,11 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"greenlight/internal/attempt"
-	"greenlight/internal/contracts"
-	"greenlight/internal/iostreams"
-	"greenlight/internal/ops"
-	"greenlight/internal/project"
+	"greenlight/internal/cli/iostreams"
+	"greenlight/internal/cli/ops"
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/project"
+	"greenlight/internal/state/contracts"
 )
 
 // newBrief is what the agent of an attempt is told that has none of our slash commands: what gl slice would print for it, and that with

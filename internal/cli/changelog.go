@@ -6,11 +6,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/changelog"
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/term"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/iostreams"
-	"greenlight/internal/sanitize"
-	"greenlight/internal/term"
+	"greenlight/internal/cli/iostreams"
+	"greenlight/internal/show/changelog"
 )
 
 type changelogOptions struct {

@@ -6,11 +6,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/base/jsondoc"
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/words"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/install"
-	"greenlight/internal/jsondoc"
-	"greenlight/internal/sanitize"
-	"greenlight/internal/words"
+	"greenlight/internal/cli/install"
 )
 
 type checkOptions struct {

@@ -7,13 +7,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/base/jsondoc"
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/words"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/jsondoc"
-	"greenlight/internal/ops"
-	"greenlight/internal/project"
-	"greenlight/internal/sanitize"
-	"greenlight/internal/words"
-	"greenlight/internal/worktree"
+	"greenlight/internal/cli/ops"
+	"greenlight/internal/run/project"
+	"greenlight/internal/workspace/worktree"
 )
 
 type cleanOptions struct{ dryRun, yes, json bool }

@@ -16,12 +16,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/base/command"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/cli/gsd"
 	"greenlight/internal/cli/sw"
-	"greenlight/internal/command"
-	"greenlight/internal/rehearsal"
-	"greenlight/internal/runner"
+	"greenlight/internal/run/rehearsal"
+	"greenlight/internal/run/runner"
 )
 
 // Main runs one command line and returns its exit code. Standard input, output and error needn't be terminals or

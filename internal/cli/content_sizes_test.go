@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"greenlight/content"
-	"greenlight/internal/plugin"
+	"greenlight/internal/cli/plugin"
 )
 
 // The most bytes that a model should have to read at once: a command with what it inlines, an agent's text, a page of gl ref.

@@ -17,13 +17,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"greenlight/content"
-	"greenlight/internal/agent"
+	"greenlight/internal/base/shellwords"
+	"greenlight/internal/base/text/markdown"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/ops"
-	"greenlight/internal/plugin"
-	"greenlight/internal/project"
-	"greenlight/internal/shellwords"
-	"greenlight/internal/text/markdown"
+	"greenlight/internal/cli/ops"
+	"greenlight/internal/cli/plugin"
+	"greenlight/internal/core/agent"
+	"greenlight/internal/run/project"
 )
 
 // contentTexts are all documents that ship, by their path.

@@ -9,13 +9,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/term"
+	"greenlight/internal/base/words"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/iostreams"
-	"greenlight/internal/project"
-	"greenlight/internal/sanitize"
-	"greenlight/internal/spending"
-	"greenlight/internal/term"
-	"greenlight/internal/words"
+	"greenlight/internal/cli/iostreams"
+	"greenlight/internal/run/project"
+	"greenlight/internal/state/spending"
 )
 
 type costOptions struct {

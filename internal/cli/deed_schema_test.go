@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/project/projecttest"
+	"greenlight/internal/run/project/projecttest"
 )
 
 // A deed is a command that changes something, or doesn't work in every project, with the files of a project for it.

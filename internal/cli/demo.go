@@ -12,16 +12,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/base/jsondoc"
+	"greenlight/internal/base/term"
+	"greenlight/internal/base/trust"
+	"greenlight/internal/base/words"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/git"
-	"greenlight/internal/iostreams"
-	"greenlight/internal/jsondoc"
-	"greenlight/internal/project"
-	"greenlight/internal/term"
-	"greenlight/internal/tmux"
-	"greenlight/internal/trust"
-	"greenlight/internal/words"
-	"greenlight/internal/worktree"
+	"greenlight/internal/cli/iostreams"
+	"greenlight/internal/run/project"
+	"greenlight/internal/run/tmux"
+	"greenlight/internal/workspace/git"
+	"greenlight/internal/workspace/worktree"
 )
 
 // demoSlices is a small shop: wide enough for four agents, deep enough to need an order.

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/project"
+	"greenlight/internal/run/project"
 )
 
 // talkHelp is the same for all commands that hand over to a conversation.

@@ -13,15 +13,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/base/jsondoc"
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/term"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/git"
-	"greenlight/internal/iostreams"
-	"greenlight/internal/jsondoc"
-	"greenlight/internal/lane"
-	"greenlight/internal/plan"
-	"greenlight/internal/sanitize"
-	"greenlight/internal/term"
-	"greenlight/internal/worktree"
+	"greenlight/internal/cli/iostreams"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/lane"
+	"greenlight/internal/workspace/git"
+	"greenlight/internal/workspace/worktree"
 )
 
 type diffOptions struct {

@@ -11,14 +11,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/words"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/git"
-	"greenlight/internal/ops"
-	"greenlight/internal/project"
-	"greenlight/internal/sanitize"
-	"greenlight/internal/testrun"
-	"greenlight/internal/words"
-	"greenlight/internal/worktree"
+	"greenlight/internal/cli/ops"
+	"greenlight/internal/run/project"
+	"greenlight/internal/run/testrun"
+	"greenlight/internal/workspace/git"
+	"greenlight/internal/workspace/worktree"
 )
 
 func newDo(app *cmdutil.App) *cobra.Command {

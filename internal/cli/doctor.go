@@ -7,13 +7,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/term"
+	"greenlight/internal/base/words"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/doctor"
-	"greenlight/internal/iostreams"
-	"greenlight/internal/project"
-	"greenlight/internal/sanitize"
-	"greenlight/internal/term"
-	"greenlight/internal/words"
+	"greenlight/internal/cli/doctor"
+	"greenlight/internal/cli/iostreams"
+	"greenlight/internal/run/project"
 )
 
 func newDoctor(app *cmdutil.App) *cobra.Command {

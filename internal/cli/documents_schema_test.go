@@ -10,16 +10,16 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/changelog"
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/cli/debugreport"
+	"greenlight/internal/cli/doctor"
 	"greenlight/internal/cli/gsd"
 	"greenlight/internal/cli/sw"
-	"greenlight/internal/debugreport"
-	"greenlight/internal/doctor"
-	"greenlight/internal/explain"
-	"greenlight/internal/journal"
-	"greenlight/internal/report"
-	"greenlight/internal/roadmap"
+	"greenlight/internal/show/changelog"
+	"greenlight/internal/show/explain"
+	"greenlight/internal/show/report"
+	"greenlight/internal/state/journal"
+	"greenlight/internal/state/roadmap"
 )
 
 // A document is what a command prints with --json.

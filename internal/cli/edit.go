@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/shellwords"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/ops"
-	"greenlight/internal/sanitize"
-	"greenlight/internal/shellwords"
+	"greenlight/internal/cli/ops"
 )
 
 func newEdit(app *cmdutil.App) *cobra.Command {

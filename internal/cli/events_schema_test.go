@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"greenlight/internal/journal"
-	"greenlight/internal/project/projecttest"
+	"greenlight/internal/run/project/projecttest"
+	"greenlight/internal/state/journal"
 )
 
 // An event of each kind, with every key, is as the schema says, and a line for people says something about it.

@@ -8,11 +8,11 @@ import (
 
 	"github.com/invopop/jsonschema"
 
-	"greenlight/internal/attempt"
-	"greenlight/internal/debugreport"
-	"greenlight/internal/install"
-	"greenlight/internal/plan"
-	"greenlight/internal/proc"
+	"greenlight/internal/base/proc"
+	"greenlight/internal/cli/debugreport"
+	"greenlight/internal/cli/install"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
 )
 
 // A schemaGenerator makes JSON Schemas from Go types. The library handles types and tags. The generator adds what the
@@ -47,7 +47,7 @@ func newSchemaGenerator(t *testing.T) *schemaGenerator {
 	processes := []constant{{value: proc.Alive.String()}, {value: proc.Dead.String()}, {value: proc.Unknown.String()}}
 	// Fields that are plain strings in Go, or hold only some of the values of their type.
 	g.enums = map[property][]constant{
-		propertyOf[checkDifference]("what"):            g.sources.block("greenlight/internal/install", "Changed"),
+		propertyOf[checkDifference]("what"):            g.sources.block("greenlight/internal/cli/install", "Changed"),
 		propertyOf[checkPlace]("agent"):                agents,
 		propertyOf[checkPlace]("memory_mode"):          without(g.sources.constants(reflect.TypeFor[install.Conflict]()), string(install.AsBefore)),
 		propertyOf[checkPlace]("scope"):                g.sources.constants(reflect.TypeFor[install.Scope]()),
@@ -55,7 +55,7 @@ func newSchemaGenerator(t *testing.T) *schemaGenerator {
 		propertyOf[debugreport.Attempt]("process"):     processes,
 		propertyOf[debugreport.TaskAttempt]("process"): processes,
 		propertyOf[dryTaskDoc]("task"):                 tasks,
-		propertyOf[graphNode]("state"):                 g.sources.block("greenlight/internal/graphview", "Done"),
+		propertyOf[graphNode]("state"):                 g.sources.block("greenlight/internal/show/graphview", "Done"),
 	}
 	return g
 }

@@ -8,13 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/base/jsondoc"
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/term"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/graphview"
-	"greenlight/internal/iostreams"
-	"greenlight/internal/jsondoc"
-	"greenlight/internal/sanitize"
-	"greenlight/internal/term"
-	"greenlight/internal/tracker"
+	"greenlight/internal/cli/iostreams"
+	"greenlight/internal/show/graphview"
+	"greenlight/internal/state/tracker"
 )
 
 type graphOptions struct {

@@ -9,10 +9,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"greenlight/internal/base/term"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/iostreams"
-	"greenlight/internal/project"
-	"greenlight/internal/term"
+	"greenlight/internal/cli/iostreams"
+	"greenlight/internal/run/project"
 )
 
 // newHelp is gl help. The texts are gl's own and not cobra's, which would sort the commands and know no width.

@@ -8,15 +8,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/agent"
-	"greenlight/internal/attempt"
+	"greenlight/internal/base/jsondoc"
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/text/moment"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/jsondoc"
-	"greenlight/internal/ops"
-	"greenlight/internal/plan"
-	"greenlight/internal/project"
-	"greenlight/internal/sanitize"
-	"greenlight/internal/text/moment"
+	"greenlight/internal/cli/ops"
+	"greenlight/internal/core/agent"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/project"
 )
 
 func newHold(app *cmdutil.App) *cobra.Command {

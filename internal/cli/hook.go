@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/hook"
+	"greenlight/internal/cli/hook"
 )
 
 const hookCommand = "hook"

@@ -5,7 +5,7 @@ import (
 	"context"
 	"testing"
 
-	"greenlight/internal/hook"
+	"greenlight/internal/cli/hook"
 )
 
 type panickingReader struct{}

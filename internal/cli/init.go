@@ -10,16 +10,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/base/jsondoc"
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/trust"
+	"greenlight/internal/base/words"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/git"
-	"greenlight/internal/jsondoc"
-	"greenlight/internal/ops"
-	"greenlight/internal/project"
-	"greenlight/internal/sanitize"
-	"greenlight/internal/testrun"
-	"greenlight/internal/trust"
-	"greenlight/internal/words"
-	"greenlight/internal/worktree"
+	"greenlight/internal/cli/ops"
+	"greenlight/internal/run/project"
+	"greenlight/internal/run/testrun"
+	"greenlight/internal/workspace/git"
+	"greenlight/internal/workspace/worktree"
 )
 
 type initOptions struct {

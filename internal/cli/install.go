@@ -11,15 +11,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/content"
+	"greenlight/internal/base/paths"
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/suggest"
+	"greenlight/internal/base/words"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/git"
-	"greenlight/internal/install"
-	"greenlight/internal/iostreams"
-	"greenlight/internal/paths"
-	"greenlight/internal/project"
-	"greenlight/internal/sanitize"
-	"greenlight/internal/suggest"
-	"greenlight/internal/words"
+	"greenlight/internal/cli/install"
+	"greenlight/internal/cli/iostreams"
+	"greenlight/internal/run/project"
+	"greenlight/internal/workspace/git"
 )
 
 // A placeFlags is what says where content is: gl install, uninstall and check have it in common.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/install"
+	"greenlight/internal/cli/install"
 )
 
 // A document with everything that it can have: two places that differ in all ways, one of files that gl doesn't know.

@@ -11,16 +11,16 @@ import (
 	"syscall"
 	"time"
 
-	"greenlight/internal/agent"
-	"greenlight/internal/attempt"
+	"greenlight/internal/base/paths"
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/words"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/git"
-	"greenlight/internal/iostreams"
-	"greenlight/internal/paths"
-	"greenlight/internal/plugin"
-	"greenlight/internal/project"
-	"greenlight/internal/sanitize"
-	"greenlight/internal/words"
+	"greenlight/internal/cli/iostreams"
+	"greenlight/internal/cli/plugin"
+	"greenlight/internal/core/agent"
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/project"
+	"greenlight/internal/workspace/git"
 )
 
 // A talk is a command that hands over to a conversation with the agent.

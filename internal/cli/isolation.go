@@ -5,14 +5,14 @@ import (
 	"errors"
 	"fmt"
 
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/words"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/git"
-	"greenlight/internal/ops"
-	"greenlight/internal/project"
-	"greenlight/internal/sandbox"
-	"greenlight/internal/sanitize"
-	"greenlight/internal/words"
-	"greenlight/internal/worktree"
+	"greenlight/internal/cli/ops"
+	"greenlight/internal/run/project"
+	"greenlight/internal/workspace/git"
+	"greenlight/internal/workspace/sandbox"
+	"greenlight/internal/workspace/worktree"
 )
 
 // isolate takes --isolation over into the configuration of this run.

@@ -7,13 +7,13 @@ import (
 	"slices"
 	"strings"
 
-	"greenlight/internal/agent"
+	"greenlight/internal/base/trust"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/drain"
-	"greenlight/internal/plugin"
-	"greenlight/internal/project"
-	"greenlight/internal/rehearsal"
-	"greenlight/internal/trust"
+	"greenlight/internal/cli/plugin"
+	"greenlight/internal/core/agent"
+	"greenlight/internal/run/drain"
+	"greenlight/internal/run/project"
+	"greenlight/internal/run/rehearsal"
 )
 
 // A builder is an agent with what it needs to know the slash command.

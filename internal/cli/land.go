@@ -9,14 +9,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/term"
+	"greenlight/internal/base/trust"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/iostreams"
-	"greenlight/internal/lane"
-	"greenlight/internal/project"
-	"greenlight/internal/sanitize"
-	"greenlight/internal/term"
-	"greenlight/internal/trust"
-	"greenlight/internal/worktree"
+	"greenlight/internal/cli/iostreams"
+	"greenlight/internal/run/lane"
+	"greenlight/internal/run/project"
+	"greenlight/internal/workspace/worktree"
 )
 
 func newLand(app *cmdutil.App) *cobra.Command {

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"greenlight/internal/project/projecttest"
-	"greenlight/internal/trust"
+	"greenlight/internal/base/trust"
+	"greenlight/internal/run/project/projecttest"
 )
 
 // localSchemas are the commands that only look at files, with the schema of what they print.

@@ -15,16 +15,16 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/agent"
-	"greenlight/internal/attempt"
-	"greenlight/internal/attemptlog"
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/term"
+	"greenlight/internal/base/text/lines"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/iostreams"
-	"greenlight/internal/plan"
-	"greenlight/internal/project"
-	"greenlight/internal/sanitize"
-	"greenlight/internal/term"
-	"greenlight/internal/text/lines"
+	"greenlight/internal/cli/iostreams"
+	"greenlight/internal/core/agent"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/attemptlog"
+	"greenlight/internal/run/project"
 )
 
 type logsOptions struct {

@@ -5,16 +5,16 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/agent"
-	"greenlight/internal/attempt"
-	"greenlight/internal/attemptlog"
+	"greenlight/internal/base/jsondoc"
+	"greenlight/internal/base/paths"
+	"greenlight/internal/base/text/lines"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/iostreams"
-	"greenlight/internal/jsondoc"
-	"greenlight/internal/paths"
-	"greenlight/internal/plan"
-	"greenlight/internal/project"
-	"greenlight/internal/text/lines"
+	"greenlight/internal/cli/iostreams"
+	"greenlight/internal/core/agent"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/attemptlog"
+	"greenlight/internal/run/project"
 )
 
 // A logsDoc is what gl logs --json prints: the attempt, and its log so far.

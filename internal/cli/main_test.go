@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"greenlight/internal/testfiles"
+	"greenlight/internal/base/testfiles"
 )
 
 // Commands start gl again, which is this program.

@@ -8,11 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/base/jsondoc"
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/words"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/jsondoc"
-	"greenlight/internal/ops"
-	"greenlight/internal/sanitize"
-	"greenlight/internal/words"
+	"greenlight/internal/cli/ops"
 )
 
 func newMigrate(app *cmdutil.App) *cobra.Command {

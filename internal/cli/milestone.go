@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"greenlight/internal/plan"
-	"greenlight/internal/suggest"
+	"greenlight/internal/base/suggest"
+	"greenlight/internal/core/plan"
 )
 
 // knownMilestone refuses a milestone that no slice has, naming those there are.

@@ -4,9 +4,9 @@ import (
 	"io"
 
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/iostreams"
-	"greenlight/internal/notify"
-	"greenlight/internal/project"
+	"greenlight/internal/cli/iostreams"
+	"greenlight/internal/run/notify"
+	"greenlight/internal/run/project"
 )
 
 // channels are the ways in which a drain tells people of what it meets, by the settings notify.*. What runs a program or posts somewhere

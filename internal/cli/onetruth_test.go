@@ -10,14 +10,14 @@ import (
 	"testing"
 	"time"
 
-	"greenlight/internal/board"
-	"greenlight/internal/iostreams"
-	"greenlight/internal/plan"
-	"greenlight/internal/project"
-	"greenlight/internal/project/projecttest"
-	"greenlight/internal/report"
-	"greenlight/internal/term"
-	"greenlight/internal/view"
+	"greenlight/internal/base/term"
+	"greenlight/internal/cli/iostreams"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/project"
+	"greenlight/internal/run/project/projecttest"
+	"greenlight/internal/show/board"
+	"greenlight/internal/show/report"
+	"greenlight/internal/show/view"
 )
 
 // One night, shown by every command that shows it (status, board, report, events, cost): the numbers are the same.

@@ -6,12 +6,12 @@ import (
 	"strings"
 	"time"
 
-	"greenlight/internal/attempt"
-	"greenlight/internal/gate"
-	"greenlight/internal/plan"
-	"greenlight/internal/project"
-	"greenlight/internal/words"
-	"greenlight/internal/worktree"
+	"greenlight/internal/base/words"
+	"greenlight/internal/core/gate"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/project"
+	"greenlight/internal/workspace/worktree"
 )
 
 // endedText is the line of a settled attempt: "S-4 complete (42 tests)", "S-4 failed (exit 7, gl logs S-4)".

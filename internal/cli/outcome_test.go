@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"greenlight/internal/attempt"
+	"greenlight/internal/run/attempt"
 )
 
 func ended(o attempt.Outcome, detail string) *attempt.Record {

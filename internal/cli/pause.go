@@ -7,12 +7,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/base/jsondoc"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/iostreams"
-	"greenlight/internal/jsondoc"
-	"greenlight/internal/ops"
-	"greenlight/internal/plan"
-	"greenlight/internal/project"
+	"greenlight/internal/cli/iostreams"
+	"greenlight/internal/cli/ops"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/project"
 )
 
 func newPause(app *cmdutil.App) *cobra.Command {

@@ -9,11 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/attempt"
+	"greenlight/internal/base/shellwords"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/ops"
-	"greenlight/internal/project"
-	"greenlight/internal/shellwords"
+	"greenlight/internal/cli/ops"
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/project"
 )
 
 // Agents must not decide what is for a person: what lands, what it may cost, what gl runs, how

@@ -6,10 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/base/suggest"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/iostreams"
-	"greenlight/internal/plugin"
-	"greenlight/internal/suggest"
+	"greenlight/internal/cli/iostreams"
+	"greenlight/internal/cli/plugin"
 )
 
 func newRef(app *cmdutil.App) *cobra.Command {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"greenlight/internal/term"
+	"greenlight/internal/base/term"
 
 	"github.com/spf13/cobra"
 )

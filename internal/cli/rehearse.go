@@ -10,12 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/base/shellwords"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/ops"
-	"greenlight/internal/plan"
-	"greenlight/internal/project"
-	"greenlight/internal/scratch"
-	"greenlight/internal/shellwords"
+	"greenlight/internal/cli/ops"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/project"
+	"greenlight/internal/workspace/scratch"
 )
 
 func newRehearse(app *cmdutil.App) *cobra.Command {

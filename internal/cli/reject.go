@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"greenlight/internal/attempt"
+	"greenlight/internal/base/words"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/ops"
-	"greenlight/internal/words"
+	"greenlight/internal/cli/ops"
+	"greenlight/internal/run/attempt"
 )
 
 func newReject(app *cmdutil.App) *cobra.Command {

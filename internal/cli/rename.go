@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/base/sanitize"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/ops"
-	"greenlight/internal/sanitize"
+	"greenlight/internal/cli/ops"
 )
 
 func newRemove(app *cmdutil.App) *cobra.Command {

@@ -12,11 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/shellwords"
+	"greenlight/internal/base/term"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/report"
-	"greenlight/internal/sanitize"
-	"greenlight/internal/shellwords"
-	"greenlight/internal/term"
+	"greenlight/internal/show/report"
 )
 
 type reportOptions struct {

@@ -7,11 +7,11 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"greenlight/internal/drain"
-	"greenlight/internal/eta"
-	"greenlight/internal/journal"
-	"greenlight/internal/plan"
-	"greenlight/internal/term"
+	"greenlight/internal/base/term"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/drain"
+	"greenlight/internal/state/eta"
+	"greenlight/internal/state/journal"
 )
 
 // On a terminal the time is in front of a line, its text is in one column with what belongs to it, and nothing is wider than the screen.

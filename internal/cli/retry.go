@@ -10,14 +10,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/attempt"
+	"greenlight/internal/base/jsondoc"
+	"greenlight/internal/base/sanitize"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/drain"
-	"greenlight/internal/jsondoc"
-	"greenlight/internal/ops"
-	"greenlight/internal/plan"
-	"greenlight/internal/project"
-	"greenlight/internal/sanitize"
+	"greenlight/internal/cli/ops"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/drain"
+	"greenlight/internal/run/project"
 )
 
 func newRetry(app *cmdutil.App) *cobra.Command {

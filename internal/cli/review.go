@@ -11,17 +11,17 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/attempt"
-	"greenlight/internal/attemptlog"
+	"greenlight/internal/base/jsondoc"
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/term"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/git"
-	"greenlight/internal/jsondoc"
-	"greenlight/internal/lane"
-	"greenlight/internal/ops"
-	"greenlight/internal/plan"
-	"greenlight/internal/project"
-	"greenlight/internal/sanitize"
-	"greenlight/internal/term"
+	"greenlight/internal/cli/ops"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/attemptlog"
+	"greenlight/internal/run/lane"
+	"greenlight/internal/run/project"
+	"greenlight/internal/workspace/git"
 )
 
 func newReview(app *cmdutil.App) *cobra.Command {

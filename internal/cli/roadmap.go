@@ -7,13 +7,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/term"
+	"greenlight/internal/base/text/markdown"
+	"greenlight/internal/base/text/textline"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/iostreams"
-	"greenlight/internal/roadmap"
-	"greenlight/internal/sanitize"
-	"greenlight/internal/term"
-	"greenlight/internal/text/markdown"
-	"greenlight/internal/text/textline"
+	"greenlight/internal/cli/iostreams"
+	"greenlight/internal/state/roadmap"
 )
 
 func newRoadmap(app *cmdutil.App) *cobra.Command {

@@ -12,13 +12,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/base/jsondoc"
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/shellwords"
+	"greenlight/internal/base/words"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/jsondoc"
-	"greenlight/internal/ops"
-	"greenlight/internal/sanitize"
-	"greenlight/internal/shellwords"
-	"greenlight/internal/words"
-	"greenlight/internal/worktree"
+	"greenlight/internal/cli/ops"
+	"greenlight/internal/workspace/worktree"
 )
 
 type salvageOptions struct {

@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/attempt"
+	"greenlight/internal/base/sanitize"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/ops"
-	"greenlight/internal/sanitize"
+	"greenlight/internal/cli/ops"
+	"greenlight/internal/run/attempt"
 )
 
 func newSay(app *cmdutil.App) *cobra.Command {

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"greenlight/internal/project/projecttest"
+	"greenlight/internal/run/project/projecttest"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )

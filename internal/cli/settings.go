@@ -10,15 +10,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/suggest"
+	"greenlight/internal/base/term"
+	"greenlight/internal/base/trust"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/iostreams"
-	"greenlight/internal/ops"
-	"greenlight/internal/plan"
-	"greenlight/internal/project"
-	"greenlight/internal/sanitize"
-	"greenlight/internal/suggest"
-	"greenlight/internal/term"
-	"greenlight/internal/trust"
+	"greenlight/internal/cli/iostreams"
+	"greenlight/internal/cli/ops"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/project"
 )
 
 const settingsExit = `

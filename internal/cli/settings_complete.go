@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/project"
+	"greenlight/internal/run/project"
 )
 
 // completeSettings completes the first word after a command, from what the project's settings know.

@@ -5,11 +5,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/base/jsondoc"
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/trust"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/jsondoc"
-	"greenlight/internal/project"
-	"greenlight/internal/sanitize"
-	"greenlight/internal/trust"
+	"greenlight/internal/run/project"
 )
 
 func newSettingsModel(app *cmdutil.App) *cobra.Command {

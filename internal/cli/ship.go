@@ -10,11 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/attempt"
+	"greenlight/internal/base/words"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/git"
-	"greenlight/internal/plan"
-	"greenlight/internal/words"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/workspace/git"
 )
 
 func newShip(app *cmdutil.App) *cobra.Command {

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/project/projecttest"
+	"greenlight/internal/run/project/projecttest"
 
 	"github.com/spf13/cobra"
 )

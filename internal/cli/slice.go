@@ -8,11 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/agent"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/plan"
-	"greenlight/internal/project"
-	"greenlight/internal/tmux"
+	"greenlight/internal/core/agent"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/project"
+	"greenlight/internal/run/tmux"
 )
 
 // sliceOptions are the flags of gl slice; the zero value of each means that the config decides.

@@ -9,17 +9,17 @@ import (
 	"strings"
 	"time"
 
-	"greenlight/internal/agent"
-	"greenlight/internal/attempt"
+	"greenlight/internal/base/jsondoc"
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/shellwords"
+	"greenlight/internal/base/term"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/facts"
-	"greenlight/internal/iostreams"
-	"greenlight/internal/jsondoc"
-	"greenlight/internal/plan"
-	"greenlight/internal/project"
-	"greenlight/internal/sanitize"
-	"greenlight/internal/shellwords"
-	"greenlight/internal/term"
+	"greenlight/internal/cli/iostreams"
+	"greenlight/internal/core/agent"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/project"
+	"greenlight/internal/show/facts"
 )
 
 // dryRun shows what a run would do. It writes nothing and starts nothing.

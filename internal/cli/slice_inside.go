@@ -7,14 +7,14 @@ import (
 	"strings"
 	"time"
 
-	"greenlight/internal/attempt"
-	"greenlight/internal/briefing"
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/cli/briefing"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/git"
-	"greenlight/internal/iostreams"
-	"greenlight/internal/plan"
-	"greenlight/internal/project"
-	"greenlight/internal/sanitize"
+	"greenlight/internal/cli/iostreams"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/project"
+	"greenlight/internal/workspace/git"
 )
 
 // sliceInside is gl slice called by an agent: it claims nothing and starts nothing, it says which slice to build. The

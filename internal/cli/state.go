@@ -9,13 +9,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/briefing"
+	"greenlight/internal/base/jsondoc"
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/cli/briefing"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/jsondoc"
-	"greenlight/internal/ops"
-	"greenlight/internal/plan"
-	"greenlight/internal/project"
-	"greenlight/internal/sanitize"
+	"greenlight/internal/cli/ops"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/project"
 )
 
 func newState(app *cmdutil.App) *cobra.Command {

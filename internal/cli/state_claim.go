@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/ops"
-	"greenlight/internal/plan"
+	"greenlight/internal/cli/ops"
+	"greenlight/internal/core/plan"
 )
 
 const claimHelp = `

@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/base/jsondoc"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/jsondoc"
-	"greenlight/internal/ops"
+	"greenlight/internal/cli/ops"
 )
 
 // An overviewDoc is what gl state overview --json prints.

@@ -9,19 +9,19 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/attempt"
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/term"
+	"greenlight/internal/base/words"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/facts"
-	"greenlight/internal/iostreams"
-	"greenlight/internal/lane"
-	"greenlight/internal/plan"
-	"greenlight/internal/project"
-	"greenlight/internal/sanitize"
-	"greenlight/internal/spending"
-	"greenlight/internal/statedir"
-	"greenlight/internal/term"
-	"greenlight/internal/view"
-	"greenlight/internal/words"
+	"greenlight/internal/cli/iostreams"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/lane"
+	"greenlight/internal/run/project"
+	"greenlight/internal/show/facts"
+	"greenlight/internal/show/view"
+	"greenlight/internal/state/spending"
+	"greenlight/internal/state/statedir"
 )
 
 type statusOptions struct {

@@ -3,14 +3,14 @@ package cli
 import (
 	"time"
 
-	"greenlight/internal/attempt"
-	"greenlight/internal/facts"
-	"greenlight/internal/jsondoc"
-	"greenlight/internal/lane"
-	"greenlight/internal/plan"
-	"greenlight/internal/project"
-	"greenlight/internal/spending"
-	"greenlight/internal/view"
+	"greenlight/internal/base/jsondoc"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/lane"
+	"greenlight/internal/run/project"
+	"greenlight/internal/show/facts"
+	"greenlight/internal/show/view"
+	"greenlight/internal/state/spending"
 )
 
 // A statusDoc is what gl status --json prints.

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"strings"
 
-	"greenlight/internal/plan"
-	"greenlight/internal/rowlayout"
-	"greenlight/internal/sanitize"
-	"greenlight/internal/term"
-	"greenlight/internal/view"
-	"greenlight/internal/words"
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/term"
+	"greenlight/internal/base/words"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/show/rowlayout"
+	"greenlight/internal/show/view"
 )
 
 // A screen is gl status as a person reads it on a terminal: what needs them first, a row for each item.

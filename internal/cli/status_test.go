@@ -7,9 +7,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"greenlight/internal/plan"
-	"greenlight/internal/term"
-	"greenlight/internal/view"
+	"greenlight/internal/base/term"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/show/view"
 
 	"pgregory.net/rapid"
 )

@@ -9,12 +9,12 @@ import (
 	"syscall"
 	"time"
 
+	"greenlight/internal/base/term"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/facts"
-	"greenlight/internal/project"
-	"greenlight/internal/term"
-	"greenlight/internal/view"
-	"greenlight/internal/watch"
+	"greenlight/internal/run/project"
+	"greenlight/internal/run/watch"
+	"greenlight/internal/show/facts"
+	"greenlight/internal/show/view"
 )
 
 // agesEvery is how often what is shown is renewed though no file has changed: ages grow.

@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/iostreams"
-	"greenlight/internal/statusline"
+	"greenlight/internal/cli/iostreams"
+	"greenlight/internal/cli/statusline"
 )
 
 // statuslineName is the command that Claude Code runs for every prompt, so it goes past the command tree.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
-	"greenlight/internal/attempt"
+	"greenlight/internal/run/attempt"
 )
 
 // logPoll is how often a followed log is looked at even if no event came: not every file system has events.

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"greenlight/internal/agent"
+	"greenlight/internal/base/paths"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/paths"
-	"greenlight/internal/project/projecttest"
+	"greenlight/internal/core/agent"
+	"greenlight/internal/run/project/projecttest"
 )
 
 // openTask is everyClass with a task that runs.

@@ -9,13 +9,13 @@ import (
 	"strings"
 	"testing"
 
-	"greenlight/internal/agent"
-	"greenlight/internal/attempt"
+	"greenlight/internal/base/shellwords"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/isolation"
-	"greenlight/internal/project/projecttest"
-	"greenlight/internal/rehearsal"
-	"greenlight/internal/shellwords"
+	"greenlight/internal/core/agent"
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/project/projecttest"
+	"greenlight/internal/run/rehearsal"
+	"greenlight/internal/workspace/isolation"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
@@ -133,7 +133,7 @@ func TestEnvironmentIsDocumented(t *testing.T) {
 	topic := newEnvironment().Long
 	read := regexp.MustCompile(`(?:getenv|lookupEnv)\("([A-Z_]+)"\)|"(GL_[A-Z]+|GREENLIGHT_ROOT)="`)
 	seen := 0
-	for _, dir := range []string{".", "../project", "../attempt", "../drain", "../runner"} {
+	for _, dir := range []string{".", "../run/project", "../run/attempt", "../run/drain", "../run/runner"} {
 		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 		if err != nil {
 			t.Fatal(err)

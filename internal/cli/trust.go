@@ -8,12 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/agent"
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/trust"
+	"greenlight/internal/base/words"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/project"
-	"greenlight/internal/sanitize"
-	"greenlight/internal/trust"
-	"greenlight/internal/words"
+	"greenlight/internal/core/agent"
+	"greenlight/internal/run/project"
 )
 
 type trustOptions struct{ yes, revoke, json bool }

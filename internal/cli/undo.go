@@ -6,11 +6,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/base/sanitize"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/lane"
-	"greenlight/internal/plan"
-	"greenlight/internal/sanitize"
-	"greenlight/internal/worktree"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/lane"
+	"greenlight/internal/workspace/worktree"
 )
 
 func newUndo(app *cmdutil.App) *cobra.Command {

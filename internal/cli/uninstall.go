@@ -5,10 +5,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/words"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/install"
-	"greenlight/internal/sanitize"
-	"greenlight/internal/words"
+	"greenlight/internal/cli/install"
 )
 
 func newUninstall(app *cmdutil.App) *cobra.Command {

@@ -8,15 +8,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/base/jsondoc"
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/term"
+	"greenlight/internal/base/words"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/gate"
-	"greenlight/internal/jsondoc"
-	"greenlight/internal/lane"
-	"greenlight/internal/sanitize"
-	"greenlight/internal/term"
-	"greenlight/internal/testrun"
-	"greenlight/internal/words"
-	"greenlight/internal/worktree"
+	"greenlight/internal/core/gate"
+	"greenlight/internal/run/lane"
+	"greenlight/internal/run/testrun"
+	"greenlight/internal/workspace/worktree"
 )
 
 type verifyOptions struct {

@@ -4,8 +4,8 @@ import (
 	"runtime"
 	"runtime/debug"
 
+	"greenlight/internal/base/jsondoc"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/jsondoc"
 
 	"github.com/spf13/cobra"
 )

@@ -9,16 +9,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/term"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/explain"
-	"greenlight/internal/facts"
-	"greenlight/internal/iostreams"
-	"greenlight/internal/plan"
-	"greenlight/internal/project"
-	"greenlight/internal/rowlayout"
-	"greenlight/internal/sanitize"
-	"greenlight/internal/term"
-	"greenlight/internal/view"
+	"greenlight/internal/cli/iostreams"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/project"
+	"greenlight/internal/show/explain"
+	"greenlight/internal/show/facts"
+	"greenlight/internal/show/rowlayout"
+	"greenlight/internal/show/view"
 )
 
 func newWhy(app *cmdutil.App) *cobra.Command {

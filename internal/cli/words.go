@@ -4,10 +4,10 @@ import (
 	"strings"
 	"time"
 
-	"greenlight/internal/plan"
-	"greenlight/internal/sanitize"
-	"greenlight/internal/term"
-	"greenlight/internal/words"
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/term"
+	"greenlight/internal/base/words"
+	"greenlight/internal/core/plan"
 )
 
 // barCells is how long a progress bar is, where there is room.

@@ -3,8 +3,8 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/attempt"
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/run/attempt"
 )
 
 func newWrap(app *cmdutil.App) *cobra.Command {

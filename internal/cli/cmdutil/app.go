@@ -12,13 +12,13 @@ import (
 	"sync"
 	"time"
 
-	"greenlight/internal/attempt"
-	"greenlight/internal/environ"
-	"greenlight/internal/iostreams"
-	"greenlight/internal/plan"
-	"greenlight/internal/project"
-	"greenlight/internal/statedir"
-	"greenlight/internal/words"
+	"greenlight/internal/base/environ"
+	"greenlight/internal/base/words"
+	"greenlight/internal/cli/iostreams"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/project"
+	"greenlight/internal/state/statedir"
 )
 
 // An App is one command line: its streams, its environment and its global flags. Commands are made from it; what they

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"greenlight/internal/sanitize"
-	"greenlight/internal/suggest"
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/suggest"
 )
 
 // Args wraps an argument check so that its error is a usage error in the words of the command's usage line; cobra's are

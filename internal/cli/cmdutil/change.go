@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/jsondoc"
-	"greenlight/internal/ops"
-	"greenlight/internal/plan"
-	"greenlight/internal/project"
+	"greenlight/internal/base/jsondoc"
+	"greenlight/internal/cli/ops"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/project"
 )
 
 // A ChangeDoc says what a command has changed. It is printed whether or not that worked.

@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/agent"
-	"greenlight/internal/plan"
-	"greenlight/internal/sanitize"
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/core/agent"
+	"greenlight/internal/core/plan"
 )
 
 // CompleteWords completes the first argument of a command from a fixed list.

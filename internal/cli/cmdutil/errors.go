@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"strings"
 
-	"greenlight/internal/attempt"
-	"greenlight/internal/iostreams"
-	"greenlight/internal/ops"
-	"greenlight/internal/sanitize"
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/cli/iostreams"
+	"greenlight/internal/cli/ops"
+	"greenlight/internal/run/attempt"
 )
 
 // The exit codes; each command's help names those it can return.

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"greenlight/internal/attempt"
-	"greenlight/internal/iostreams"
-	"greenlight/internal/ops"
-	"greenlight/internal/plan"
+	"greenlight/internal/cli/iostreams"
+	"greenlight/internal/cli/ops"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
 )
 
 func TestExit(t *testing.T) {

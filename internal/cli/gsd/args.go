@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"greenlight/internal/gsd"
+	"greenlight/internal/state/gsd"
 )
 
 // verbArgs are the arguments of a GSD verb, by GSD's own rules, which no flag library has: a flag takes the word behind it,

@@ -5,10 +5,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/base/jsondoc"
+	"greenlight/internal/base/term"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/gsd"
-	"greenlight/internal/jsondoc"
-	"greenlight/internal/term"
+	"greenlight/internal/state/gsd"
 )
 
 func newLine(app *cmdutil.App) *cobra.Command {

@@ -15,11 +15,11 @@ import (
 	"github.com/spf13/pflag"
 	xterm "golang.org/x/term"
 
+	"greenlight/internal/base/jsondoc"
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/suggest"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/gsd"
-	"greenlight/internal/jsondoc"
-	"greenlight/internal/sanitize"
-	"greenlight/internal/suggest"
+	"greenlight/internal/state/gsd"
 )
 
 // A verb is one of the verbs of gl gsd state.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/gsd"
+	"greenlight/internal/state/gsd"
 )
 
 // verbOrder is GSD's list of its verbs. set-lifecycle, which GSD lacks, comes last.

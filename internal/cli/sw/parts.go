@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/base/suggest"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/specwright"
-	"greenlight/internal/suggest"
+	"greenlight/internal/state/specwright"
 )
 
 func newUnit(s *caller) *cobra.Command {

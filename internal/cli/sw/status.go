@@ -11,13 +11,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/base/jsondoc"
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/term"
+	"greenlight/internal/base/words"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/jsondoc"
-	"greenlight/internal/plan"
-	"greenlight/internal/sanitize"
-	"greenlight/internal/specwright"
-	"greenlight/internal/term"
-	"greenlight/internal/words"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/state/specwright"
 )
 
 func newStatus(s *caller) *cobra.Command {

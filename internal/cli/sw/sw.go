@@ -12,13 +12,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/attempt"
+	"greenlight/internal/base/sanitize"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/git"
-	"greenlight/internal/project"
-	"greenlight/internal/sanitize"
-	"greenlight/internal/specwright"
-	"greenlight/internal/statedir"
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/project"
+	"greenlight/internal/state/specwright"
+	"greenlight/internal/state/statedir"
+	"greenlight/internal/workspace/git"
 )
 
 const exitHelp = `

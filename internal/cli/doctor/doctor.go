@@ -1,0 +1,235 @@
+// Package doctor checks a project and fixes what is safe to fix. It returns findings and what it did; it prints nothing.
+package doctor
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"greenlight/internal/base/jsondoc"
+	"greenlight/internal/cli/install"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/project"
+	"greenlight/internal/state/tracker"
+)
+
+// A check looks at one side of the project. What the project's tracker reports under its name comes first; without a
+// function that is all.
+type check struct {
+	name string
+	run  func(*exam) []Finding
+}
+
+// checks returns all checks in the order of the report.
+func checks() []check {
+	return []check{
+		{"format", nil},
+		{"systems", checkSystems},
+		{"conflicts", checkConflicts},
+		{"slices", checkSlices},
+		{"reverted", checkReverted},
+		{"graph", checkGraph},
+		{"files", checkFiles},
+		{"links", checkLinks},
+		{"claims", checkClaims},
+		{"attempts", checkAttempts},
+		{"records", checkRecords},
+		{"leftovers", checkLeftovers},
+		{"messages", checkMessages},
+		{"state-md", nil},
+		{"project-state", nil},
+		{"config", checkConfig},
+		{"trust", checkTrust},
+		{"tests", checkTests},
+		{"agent", checkAgent},
+		{"installed", checkInstalled},
+		{"tools", checkTools},
+		{"git", checkGit},
+		{"locks", checkLocks},
+		{"objects", checkObjects},
+		{"merges", checkMerges},
+		{"worktrees", checkWorktrees},
+		{"sandbox", checkSandbox},
+	}
+}
+
+// A fix fixes one kind of problem. It returns what it did, a line each; nothing if there was nothing to do.
+type fix struct {
+	name string
+	run  func(context.Context, *project.Project) ([]string, error)
+}
+
+// fixes returns all fixes in the order in which they run. Temporary files come first, because whoever takes the project's
+// lock removes them without a word. The tracker's own files come last again, because settling attempts changes them.
+func fixes() []fix {
+	return []fix{
+		{"temporary files", fixTemps},
+		{"locks", fixLocks},
+		{"objects", fixObjects},
+		{"refs", fixRefs},
+		{"gitignore", fixIgnores},
+		{"state", fixState},
+		{"records", fixRecords},
+		{"leftovers", fixLeftovers},
+		{"attempts", fixAttempts},
+		{"reverted", fixReverted},
+		{"environments", fixEnvs},
+		{"messages", fixMessages},
+		{"state", fixState},
+	}
+}
+
+// A Severity says how much a finding matters.
+type Severity string
+
+const (
+	Error   Severity = "error"   // slices aren't built because of it, or gl doesn't work as configured
+	Warning Severity = "warning" // wrong, but in nobody's way
+	Note    Severity = "note"    // worth knowing
+)
+
+// A Finding is one problem or remark of gl doctor.
+type Finding struct {
+	Severity Severity `json:"severity"`
+	Check    string   `json:"check"` // which check found it
+	Path     *string  `json:"path"`  // relative to the root; null if no single file is to blame
+	Slice    *string  `json:"slice"` // null if it isn't about one slice
+	Message  string   `json:"message"`
+	Help     *string  `json:"help"`    // a command, or what to do in words; null if there is nothing to do
+	Fixable  bool     `json:"fixable"` // gl doctor --fix repairs it
+}
+
+// found makes a finding; path and help may be "".
+func found(severity Severity, path, message, help string) Finding {
+	return Finding{Severity: severity, Path: jsondoc.OrNull(path), Message: message, Help: jsondoc.OrNull(help)}
+}
+
+// of sets the slice that the finding is about.
+func (f Finding) of(id string) Finding {
+	f.Slice = &id
+	return f
+}
+
+// FixCommand is the command that fixes what is fixable.
+const FixCommand = "gl doctor --fix"
+
+// fixable makes a finding that one of the fixes takes care of.
+func fixable(path, message string) Finding {
+	f := found(Warning, path, message, FixCommand)
+	f.Fixable = true
+	return f
+}
+
+// A Report is the result of all checks.
+type Report struct {
+	SchemaVersion int       `json:"schema_version"`
+	Root          string    `json:"root"`   // absolute path of the project
+	Format        string    `json:"format"` // as in gl status --json
+	Findings      []Finding `json:"findings"`
+	Fixed         []string  `json:"fixed"` // what --fix did, in words
+	Errors        int       `json:"errors" jsonschema:"minimum=0"`
+	Warnings      int       `json:"warnings" jsonschema:"minimum=0"`
+	Notes         int       `json:"notes" jsonschema:"minimum=0"`
+
+	Slices int `json:"-"` // how many were checked
+}
+
+func (r *Report) add(f Finding) {
+	r.Findings = append(r.Findings, f)
+	switch f.Severity {
+	case Error:
+		r.Errors++
+	case Warning:
+		r.Warnings++
+	default:
+		r.Notes++
+	}
+}
+
+// Options are what the checks know of the gl that runs them.
+type Options struct {
+	Version string                 // of this gl
+	Content install.Content        // that this gl installs
+	Self    func() (string, error) // path of this program
+	Getenv  func(string) string
+	Dir     string // the user's working directory, to shorten paths; "" for unknown
+	Now     time.Time
+	Begin   func(check string) // is called before each check
+}
+
+// Check runs all checks. It changes nothing.
+func Check(ctx context.Context, pr *project.Project, o Options) (*Report, error) {
+	x, err := newExam(ctx, pr, o)
+	if err != nil {
+		return nil, err
+	}
+	r := &Report{SchemaVersion: 1, Root: pr.Root, Format: pr.Tracker.Traits().Format, Findings: []Finding{}, Fixed: []string{}, Slices: len(x.p.States)}
+	for _, c := range checks() {
+		o.Begin(c.name)
+		findings := x.reported(c.name)
+		if c.run != nil {
+			findings = append(findings, c.run(x)...)
+		}
+		for _, f := range findings {
+			f.Check = c.name
+			r.add(f)
+		}
+	}
+	return r, nil
+}
+
+// A Fixed is the result of one fix.
+type Fixed struct {
+	Fix string
+	Did []string // a line each
+	Err error
+}
+
+// Fix runs all fixes. It returns those that did something or failed; a fix that fails doesn't keep the others from running.
+func Fix(ctx context.Context, pr *project.Project) []Fixed {
+	var all []Fixed
+	seen := map[string]bool{} // fixes that run twice may do the same again
+	for _, f := range fixes() {
+		did, err := f.run(ctx, pr)
+		did = slices.DeleteFunc(did, func(line string) bool { return seen[line] })
+		for _, line := range did {
+			seen[line] = true
+		}
+		if len(did) > 0 || err != nil {
+			all = append(all, Fixed{f.name, did, err})
+		}
+	}
+	return all
+}
+
+// An exam is what the checks look at: the project is read once for all of them.
+type exam struct {
+	Options
+
+	ctx        context.Context
+	pr         *project.Project
+	p          *plan.Plan
+	live       []*attempt.Record
+	bad        []*attempt.BadRecord
+	index      map[string][]attempt.Entry
+	complaints []tracker.Complaint // by the project's tracker
+
+	conflicts map[string]int // line of the first mark of a merge conflict, by path relative to the root
+}
+
+func newExam(ctx context.Context, pr *project.Project, o Options) (*exam, error) {
+	x := &exam{Options: o, ctx: ctx, pr: pr, complaints: pr.Tracker.Check()}
+	var errs [4]error
+	var err error
+	if x.p, err = pr.Plan(o.Now, pr.Options()); err != nil { // everything else can be checked all the same
+		x.p = plan.New(&plan.Snapshot{Root: pr.Root}, o.Now, pr.Options())
+		x.complaints = append(x.complaints, tracker.Complaint{Check: "slices", Severity: tracker.Broken, Warning: plan.Warning{Message: err.Error()}})
+	}
+	x.live, _, errs[0] = pr.Runs.Live()
+	x.bad, errs[1] = pr.Runs.AllBad()
+	x.index, errs[2] = pr.Runs.Index()
+	x.conflicts, errs[3] = findConflicts(pr.Root)
+	return x, errors.Join(errs[:]...)
+}

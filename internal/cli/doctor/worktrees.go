@@ -1,0 +1,157 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"greenlight/internal/base/paths"
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/shellwords"
+	"greenlight/internal/base/words"
+	"greenlight/internal/run/project"
+	"greenlight/internal/workspace/git"
+	"greenlight/internal/workspace/worktree"
+)
+
+// inWorktrees says whether slices are built in worktrees here.
+func (x *exam) inWorktrees() bool {
+	if x.pr.Config.Git.Isolation != project.IsolationWorktree || !x.pr.Tracker.Traits().Lands {
+		return false
+	}
+	_, err := x.pr.Worktrees(x.ctx)
+	return err == nil
+}
+
+// checkWorktrees reports what no open slice accounts for among the worktrees and what git has of them.
+func checkWorktrees(x *exam) []Finding {
+	wanted := x.pr.Config.Git.Isolation == project.IsolationWorktree
+	repo, err := x.pr.Worktrees(x.ctx)
+	none := new(worktree.Unavailable)
+	switch {
+	case errors.As(err, &none) && wanted && (x.pr.Config.Git.Asked || !none.NoRepository):
+		return []Finding{found(Warning, "", "slices are built in the checkout, not in worktrees: "+sanitize.Line(none.Reason), "")}
+	case errors.As(err, &none):
+		return nil
+	case err != nil:
+		return []Finding{found(Warning, "", sanitize.Line(err.Error()), "")}
+	}
+	all := goneTarget(x, repo)
+	left, err := repo.Leftovers(x.ctx)
+	if err != nil {
+		return append(all, found(Warning, "", sanitize.Line(err.Error()), ""))
+	}
+	all = slices.Concat(all, specialFiles(repo), x.leftWorktrees(left), x.brokenRefs(repo))
+	kept, err := git.Refs(x.ctx, repo.Common, "refs/gl/wip/")
+	if err != nil {
+		return append(all, found(Warning, "", sanitize.Line(err.Error()), ""))
+	}
+	if !wanted && len(kept) == 0 {
+		return all
+	}
+	mirrors, err := git.Mirrors(x.ctx, x.pr.Root)
+	if err != nil {
+		all = append(all, found(Note, "", sanitize.Line(err.Error()), ""))
+	}
+	for _, name := range mirrors {
+		all = append(all, found(Warning, "", fmt.Sprintf("git push to the remote %s mirrors every ref, so snapshots of uncommitted work (refs/gl/wip) leave this machine",
+			sanitize.Line(name)), "git config --unset remote."+name+".mirror"))
+	}
+	return all
+}
+
+// brokenRefs reports what a prune has taken of slices' branches and snapshots.
+func (x *exam) brokenRefs(repo *worktree.Repo) []Finding {
+	broken, err := repo.Broken(x.ctx)
+	switch {
+	case err != nil:
+		return []Finding{found(Warning, "", sanitize.Line(err.Error()), "")}
+	case len(broken) == 0:
+		return nil
+	}
+	names := make([]string, len(broken))
+	for i, ref := range broken {
+		names[i] = sanitize.Line(ref.Name)
+	}
+	return []Finding{fixable("", "git has lost what "+words.Count(len(names), "ref")+" of slices' work had (git prune, git gc --prune=now), so git gc and git log --all fail: "+
+		strings.Join(names[:min(3, len(names))], ", ")+words.More(len(names)-3))}
+}
+
+// fixRefs mends these.
+func fixRefs(ctx context.Context, pr *project.Project) (fixed []string, err error) {
+	repo, err := pr.Worktrees(ctx)
+	if err != nil { // none are used here
+		return nil, nil
+	}
+	names, err := repo.MendBroken(ctx)
+	for _, name := range names {
+		fixed = append(fixed, "mended "+sanitize.Line(name)+", of which git had lost something")
+	}
+	return fixed, err
+}
+
+// goneTarget reports that the branch that the work is for isn't there any more.
+func goneTarget(x *exam, repo *worktree.Repo) []Finding {
+	refused := new(worktree.Refused)
+	if repo.Target() == "" || !errors.As(repo.CheckTarget(x.ctx), &refused) || refused == worktree.ErrNoCommit {
+		return nil
+	}
+	return []Finding{found(Error, "", sanitize.Line(refused.Reason), sanitize.Line(refused.Help))}
+}
+
+// specialFiles reports pipes, devices and links where git looks for files in gl's worktrees.
+func specialFiles(repo *worktree.Repo) (all []Finding) {
+	lineages, _, _ := repo.All() // what can't be read is a leftover
+	for _, l := range lineages {
+		if l.Admin == "" {
+			continue
+		}
+		for _, s := range repo.Worktree(l).Special() {
+			all = append(all, found(Warning, "", sanitize.Line(s.Path)+" "+s.Why, "rm "+shellwords.Quote(sanitize.Line(s.Path))))
+		}
+	}
+	return all
+}
+
+// leftWorktrees has a finding for each place, and one for all branches and one for all snapshots: after runs/ was removed these are many.
+func (x *exam) leftWorktrees(left []worktree.Leftover) []Finding {
+	var all []Finding
+	var branches, wips []string
+	for _, l := range left {
+		path := sanitize.Line(l.Path)
+		switch l.Kind {
+		case worktree.LeftWorktree:
+			all = append(all, found(Note, "", "the worktree "+path+" is no open slice's", "gl clean --dry-run says what is in it"))
+		case worktree.LeftEntry:
+			all = append(all, found(Warning, "", fmt.Sprintf("git lists a worktree whose directory is gone (%s)", sanitize.Line(l.Admin)), "gl clean"))
+		case worktree.LeftDirectory:
+			all = append(all, found(Warning, "", "the directory "+path+" is among the worktrees, and git doesn't list it", "look into it, and remove it yourself"))
+		case worktree.LeftFile:
+			all = append(all, found(Warning, paths.Relative(x.pr.Root, l.Path), "can't be used: the slice's next attempt begins a new branch", "gl salvage lists its work"))
+		case worktree.LeftBranch:
+			branches = append(branches, worktree.Short(l.Branch))
+		case worktree.LeftWIP:
+			wips = append(wips, strings.TrimSpace(fmt.Sprintf("%s %d", l.Slice, l.N)))
+		}
+	}
+	for _, c := range []struct {
+		list []string
+		what string
+	}{{branches, "branch"}, {wips, "set"}} {
+		n := len(c.list)
+		if n == 0 {
+			continue
+		}
+		what := words.Count(n, c.what)
+		switch {
+		case c.what == "set":
+			what += " of snapshots"
+		case n > 1:
+			what = fmt.Sprintf("%d branches", n)
+		}
+		all = append(all, found(Note, "", fmt.Sprintf("%s of slices that .greenlight/runs doesn't know: %s%s", what, sanitize.Line(c.list[0]), words.More(n-1)), "gl salvage"))
+	}
+	return all
+}

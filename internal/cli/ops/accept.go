@@ -1,0 +1,203 @@
+package ops
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"greenlight/internal/core/gate"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/project"
+	"greenlight/internal/state/journal"
+	"greenlight/internal/state/slice"
+	"greenlight/internal/workspace/git"
+	"greenlight/internal/workspace/worktree"
+)
+
+// An Acceptance is what became of a slice that a person approved.
+type Acceptance struct {
+	Queued *attempt.Record // its work has to land before it is complete; nil if it is
+
+	pr     *project.Project
+	before []string // what was ready
+}
+
+// Ready are the slices that can be built because of it.
+func (a *Acceptance) Ready() ([]string, error) {
+	after, err := a.pr.Plan(time.Now(), a.pr.Options())
+	if err != nil {
+		return nil, fmt.Errorf("what can be built now isn't known: %w", err)
+	}
+	return slices.DeleteFunc(slices.Clone(after.Ready), func(id string) bool { return slices.Contains(a.before, id) }), nil
+}
+
+// Built is the lineage in which a slice was built, nil for one that was built in the checkout, or by a person.
+func Built(ctx context.Context, pr *project.Project, id string) (*worktree.Lineage, error) {
+	if !pr.Tracker.Traits().Lands {
+		return nil, nil
+	}
+	recs, err := pr.Runs.Last(id)
+	if err != nil || len(recs[id]) == 0 || recs[id][0].Lineage == 0 {
+		return nil, err
+	}
+	repo, err := pr.Worktrees(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l, err := repo.Get(pr.Key(), id)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), err == nil && (l.Phase == worktree.Gone || l.N != recs[id][0].Lineage):
+		return nil, nil
+	}
+	return l, err
+}
+
+// Accept approves a slice that awaits approval. Built in a worktree, l, it is queued for the lane; else it is complete. With force it
+// also takes one that is being verified or has stalled, with tests one that is red because of its tests: see TestsToAccept. The error is ErrNothingToDo for a complete slice.
+func Accept(ctx context.Context, pr *project.Project, id string, l *worktree.Lineage, force, tests bool) (*Acceptance, error) {
+	before, err := pr.Plan(time.Now(), pr.Options())
+	if err != nil {
+		return nil, err
+	}
+	a := &Acceptance{pr: pr, before: before.Ready}
+	seen, err := asIs(ctx, pr, l)
+	if err != nil { // the queue says what is the matter
+		seen = attempt.Left{}
+	}
+	var st *plan.State
+	err = edit(ctx, pr, id, func(m moment, f *slice.File) error {
+		st = m.st
+		red, redErr := tests && m.st.Class == plan.Red, error(nil)
+		if red {
+			redErr = TestsToAccept(pr, id)
+		}
+		if err := cmp.Or(redErr, mayDecide(m, force)); err != nil && (!red || redErr != nil) {
+			if a.Queued == nil || !m.st.Attempt.Open() || m.st.Attempt.Token != a.Queued.Token {
+				return err
+			} // else it is ours: somebody wrote the file meanwhile, and this is done again
+		}
+		switch {
+		case m.st.Class == plan.Done:
+			return ErrNothingToDo
+		case m.st.Class == plan.Waiting && !m.st.AtReview(): // nothing may have been built: --force is no answer
+			return fmt.Errorf("%s isn't at its review: %s", m.st.ID, m.plan.Why(m.st.ID, m.now))
+		case m.st.Class == plan.Waiting && m.st.Asks() && !force:
+			why := m.plan.Why(m.st.ID, m.now)
+			why.Next = append(why.Next, "gl accept "+m.st.ID+" --force to approve it as it is")
+			return fmt.Errorf("%s asks something: %s", m.st.ID, why)
+		case l == nil:
+			return a.complete(f, id)
+		}
+		if a.Queued == nil {
+			if a.Queued, err = pr.Runs.PutAccepted(pr.Key(), m.st.Item, l, seen, m.now); err != nil {
+				return err
+			}
+		}
+		mark := a.Queued.Seen
+		return f.SetAll([][2]string{{"status", mark.Status}, {"step", mark.Step}, {"waiting_for", ""}, {"session", mark.Session}})
+	})
+	if err != nil {
+		if a.Queued != nil {
+			err = errors.Join(err, pr.Runs.DropAccepted(a.Queued))
+		}
+		return nil, err
+	}
+	tell(pr, st, journal.Event{Kind: journal.Accepted})
+	if a.Queued != nil {
+		pr.Runs.TellAccepted(a.Queued)
+		settler := pr.Settler()
+		settler.Note(ctx, a.Queued)
+	}
+	return a, nil
+}
+
+// asIs is what a lineage's worktree has now: what the person accepts, whatever is written there until it lands.
+func asIs(ctx context.Context, pr *project.Project, l *worktree.Lineage) (is attempt.Left, err error) {
+	if l == nil {
+		return is, nil
+	}
+	repo, err := pr.Worktrees(ctx)
+	if err != nil {
+		return is, err
+	}
+	look, err := repo.Look(ctx, l)
+	if err == nil && look != "" {
+		is.Tree, err = git.TreeOf(ctx, repo.Common, look)
+	}
+	if err == nil {
+		is.Head, err = git.ResolveCommit(ctx, repo.Common, l.Branch)
+	}
+	return is, err
+}
+
+// complete makes a slice complete that was built in the checkout: on the person's word.
+func (a *Acceptance) complete(f *slice.File, id string) error {
+	facts := gate.Facts{Way: gate.Word, Work: id, Approval: &gate.Approval{By: attempt.AcceptedBy}, Run: gate.TestRun{Why: "gl ran no tests"}}
+	recs, err := a.pr.Runs.Last(id)
+	if err != nil {
+		return err
+	}
+	if last := recs[id]; len(last) > 0 {
+		last[0].Approve(&facts)
+	}
+	ruling := gate.Ask(facts)
+	pass, err := ruling.Pass("")
+	if err != nil {
+		return err
+	}
+	if err := f.Approve(id, pass, a.pr.Tracker.Traits().Completes); err != nil {
+		return err
+	}
+	if pass.Verdict() == gate.Green {
+		err = a.pr.Runs.Vouch(a.pr.Key(), id)
+	}
+	return errors.Join(err, a.pr.Runs.MarkApproved(id, ruling))
+}
+
+// TestsToAccept returns an error unless a slice is red for nothing but its tests, which were changed after they were handed over.
+func TestsToAccept(pr *project.Project, id string) error {
+	recs, err := pr.Runs.Last(id)
+	if err != nil {
+		return err
+	}
+	if last := recs[id]; len(last) > 0 && last[0].Gate != nil {
+		if a := last[0].Gate.Answer(gate.Tests); a.Says == gate.No && last[0].Gate.Answer(gate.Merge).Says != gate.No {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s isn't red because of changed tests: run gl why %s", id, id)
+}
+
+// mayDecide refuses a slice that isn't a person's to decide about.
+func mayDecide(m moment, force bool) error {
+	st := m.st
+	verifying := st.Class == plan.Active && strings.EqualFold(strings.TrimSpace(st.Status), "verifying")
+	why := m.plan.Why(st.ID, m.now)
+	switch {
+	case st.Attempt.Open():
+		return atWork(st)
+	case st.Class == plan.Done:
+		return nil
+	case st.Class == plan.Waiting && st.WaitingFor != "":
+		return nil
+	case st.Class == plan.Waiting:
+		return fmt.Errorf("%s is paused, not awaiting approval: run %s", st.ID, strings.Join(why.Next, plan.Then))
+	case (verifying || st.Class == plan.Stalled) && force:
+		return nil
+	case verifying || st.Class == plan.Stalled:
+		why.If, why.Next = "", []string{"gl accept " + st.ID + " --force or gl reject " + st.ID + " TEXT --force to decide anyway"}
+		if verifying { // somebody may be at work on it
+			return taken("%s", why)
+		}
+		return errors.New(why.String())
+	case st.Class == plan.Active:
+		return taken("%s", why)
+	}
+	return fmt.Errorf("%s isn't awaiting approval: %s", st.ID, why)
+}

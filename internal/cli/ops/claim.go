@@ -1,0 +1,159 @@
+package ops
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/project"
+	"greenlight/internal/state/journal"
+	"greenlight/internal/state/slice"
+	"greenlight/internal/state/tracker"
+)
+
+// ClaimOptions say who claims a slice, and what may stand in the way.
+type ClaimOptions struct {
+	Who   attempt.Claimant
+	Force bool // take over another session's claim; also a complete slice
+
+	// Over takes over the claim of this session alone. It is for a person who was asked about it: in the meantime another
+	// session may have claimed the slice.
+	Over *string
+}
+
+// A Claimed is a slice that is the caller's now.
+type Claimed struct {
+	Token string
+	Notes []string
+}
+
+// Claim takes a slice to work on. It compares and sets under the lock: of any number of claims at the same time one wins.
+// A *TakenError with a Claim means that it can be taken over. STATE.md is left for the caller to refresh, because the
+// claim holds whether that succeeds or not.
+func Claim(ctx context.Context, pr *project.Project, id string, o ClaimOptions) (*Claimed, error) {
+	var c *Claimed
+	err := pr.Tracker.Do(ctx, func(tx tracker.Tx) error {
+		s, err := pr.Snapshot(tx.Load)
+		if err != nil {
+			return err
+		}
+		now := time.Now()
+		st := plan.New(s, now, pr.Options()).State(id)
+		if st == nil {
+			return notFound(id)
+		}
+		if c, err = admit(pr, st, o, now); err != nil || c.Token != "" {
+			return err
+		}
+		if len(st.Needs) > 0 {
+			c.Notes = append(c.Notes, fmt.Sprintf("warning: %s %s, not done yet", id, plan.NeedsText(st.Needs)))
+		}
+		c.Token = attempt.NewToken(now)
+		// The holder first: beside another session it means nothing, so a kill between the two does no harm.
+		if err := pr.Runs.PutHolder(id, attempt.ClaimHolder{Token: c.Token, Holder: o.Who.Holder}); err != nil {
+			return err
+		}
+		if err := tx.Claim(id, c.Token); err != nil {
+			return err
+		}
+		if st.Class == plan.Done { // else what has landed counts
+			if err := pr.Runs.MarkRetried(id); err != nil {
+				return err
+			}
+		}
+		_ = pr.Runs.Journal().Append(journal.Event{Kind: journal.Claimed, System: pr.Key(), Slice: id, By: cmp.Or(o.Who.Holder, "a session")})
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// admit refuses a slice that can't be claimed. It returns the token of a claim that is the caller's already, and an empty
+// one for a slice that is to be claimed.
+func admit(pr *project.Project, st *plan.State, o ClaimOptions, now time.Time) (*Claimed, error) {
+	status, holds := plan.Classify(st.Status), o.Who.Holds(pr.Runs, st)
+	switch {
+	case st.Corrupt != "":
+		return nil, fmt.Errorf("%s can't be claimed: %s: %s; gl doctor says more", st.ID, st.File, st.Corrupt)
+	case status != plan.Done && o.Who.Token != "" && holds:
+		return &Claimed{Token: o.Who.Token}, nil
+	case status != plan.Done && o.Who.Token != "":
+		return nil, taken("%s isn't this session's any more: %s", st.ID, st.ClaimText(now))
+	case st.Attempt.Open():
+		return nil, atWork(st)
+	case status == plan.Active && holds:
+		return &Claimed{Token: st.Session}, nil
+	case status == plan.Done && !o.Force:
+		return nil, fmt.Errorf("%s is complete: to work on it again, run gl state claim %s --force", st.ID, st.ID)
+	case st.Class == plan.Active, st.Stale:
+		return takeOver(pr, st, o, now)
+	}
+	return &Claimed{}, nil
+}
+
+// takeOver decides about a slice that somebody else works on.
+func takeOver(pr *project.Project, st *plan.State, o ClaimOptions, now time.Time) (*Claimed, error) {
+	yolo := st.Stale && pr.Config.Mode == "yolo"
+	switch {
+	case o.Over != nil && *o.Over == st.Session:
+		return &Claimed{}, nil
+	case o.Force, yolo:
+		return &Claimed{Notes: []string{st.ClaimText(now) + ": taken over"}}, nil
+	}
+	return nil, &TakenError{Claim: st,
+		Reason: fmt.Sprintf("%s: to take it over, run gl state claim %s --force", st.ClaimText(now), st.ID)}
+}
+
+// Release gives the caller's claim back and returns the status that the slice has then: pending, unless a step of it was
+// reached. Anyone may release a stale claim; with force any claim. The error is ErrNothingToDo for a slice that nobody
+// has claimed.
+func Release(ctx context.Context, pr *project.Project, id string, who attempt.Claimant, force bool) (status string, err error) {
+	err = edit(ctx, pr, id, func(m moment, f *slice.File) error {
+		if err := mayRelease(pr, m, who, force); err != nil {
+			return err
+		}
+		if status, err = giveBack(m.st, f); err != nil || plan.Classify(status) != plan.Active {
+			return err
+		}
+		// While it has a session the mark means nothing.
+		return pr.Runs.PutReleased(id, plan.Mark{Status: m.st.Status, Step: m.st.Step})
+	})
+	if err == nil {
+		_ = pr.Runs.Journal().Append(journal.Event{Kind: journal.GivenBack, System: pr.Key(), Slice: id, Status: status})
+	}
+	return status, err
+}
+
+func mayRelease(pr *project.Project, m moment, who attempt.Claimant, force bool) error {
+	st := m.st
+	switch {
+	case who.Holds(pr.Runs, st):
+		return nil
+	case st.Attempt.Open():
+		return atWork(st)
+	case st.Session == "" && st.Class != plan.Active:
+		return ErrNothingToDo
+	case force, who.IsPerson() && st.Stale:
+		return nil
+	}
+	return taken("%s: to clear it anyway, run gl state release %s --force", st.ClaimText(m.now), st.ID)
+}
+
+// giveBack clears the claim and returns the status that the slice has then.
+func giveBack(st *plan.State, f *slice.File) (status string, err error) {
+	if _, ok := f.Get("session"); ok {
+		if err := f.Set("session", ""); err != nil {
+			return "", err
+		}
+	}
+	begun := plan.IsStep(st.Status) || plan.StepReached(st.Step)
+	if plan.Classify(st.Status) != plan.Active || begun {
+		return st.Status, nil
+	}
+	return "pending", f.Set("status", "pending")
+}

@@ -1,0 +1,54 @@
+package ops
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/project"
+	"greenlight/internal/workspace/worktree"
+)
+
+// A CleanableRefs is what the refs of a complete slice's lineage hold, and which of them CleanRefs removes.
+type CleanableRefs struct {
+	*worktree.Kept
+	worktree.Spent
+}
+
+// CleanableSpent looks at the snapshots and handed-over tests of complete slices, the named ones or all. It changes nothing.
+func CleanableSpent(ctx context.Context, pr *project.Project, ids []string) (list []CleanableRefs, err error) {
+	repo, kept, err := KeptWork(ctx, pr, "")
+	if err != nil {
+		return nil, err
+	}
+	for _, view := range pr.Views() {
+		p, err := view.Plan(time.Now(), view.Options())
+		if err != nil {
+			return nil, err
+		}
+		for _, k := range kept {
+			named := len(ids) == 0 || slices.ContainsFunc(ids, k.IsOfID)
+			if k.System != view.Key() || !named || attempt.IsTask(k.Slice) || unfinished(p, k.Slice) != "" {
+				continue
+			}
+			s, err := repo.Spent(ctx, k)
+			if err != nil {
+				return nil, err
+			}
+			if len(s.Refs)+s.Left > 0 {
+				list = append(list, CleanableRefs{k, s})
+			}
+		}
+	}
+	return list, nil
+}
+
+// CleanRefs removes what CleanableSpent has found, if the slice still is complete; else it says what keeps it.
+func CleanRefs(ctx context.Context, pr *project.Project, c CleanableRefs) (kept string, err error) {
+	repo, err := pr.Worktrees(ctx)
+	if err != nil {
+		return "", err
+	}
+	return whileComplete(ctx, pr, c.System, c.Slice, func() error { return repo.DropSpent(ctx, c.Spent) })
+}

@@ -1,0 +1,179 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+
+	"greenlight/internal/core/agent"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/project"
+	"greenlight/internal/state/journal"
+	"greenlight/internal/state/tracker"
+	"greenlight/internal/workspace/worktree"
+)
+
+// Retry puts a failed or stalled item back and returns what it was: it goes on at its step, unless it is to start over. The error is
+// ErrNothingToDo for one that is available. The views of the state are left for the caller to refresh, once for all items.
+func Retry(ctx context.Context, pr *project.Project, id string, over bool) (was plan.State, err error) {
+	const tries = 3 // against somebody who writes without the lock
+	err = pr.Tracker.Do(ctx, func(tx tracker.Tx) error {
+		for range tries {
+			if was, err = putBack(pr, tx, id, over); !errors.Is(err, tracker.ErrChanged) {
+				break
+			}
+		}
+		if err != nil {
+			return err
+		}
+		tell(pr, &was, journal.Event{Kind: journal.Retried, From: string(was.Class)})
+		// After the item's file: a kill between the two leaves an item that is pending, or stalled as before; the other way
+		// round it could look as if somebody worked on it.
+		for _, name := range append(slices.Clone(was.Was), id) {
+			if err := pr.Runs.MarkRetried(name); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return was, err
+}
+
+// PutBackIn puts back in a copy of a project what came to nothing halfway there: without its attempts, which aren't copied, it would look as
+// if a session worked on it.
+func PutBackIn(ctx context.Context, copied, pr *project.Project) error {
+	now := time.Now()
+	p, err := pr.Plan(now, pr.Options())
+	if err != nil || len(p.TroubledIDs()) == 0 {
+		return err
+	}
+	return copied.Tracker.Do(ctx, func(tx tracker.Tx) error {
+		s, err := copied.Snapshot(tx.Load)
+		if err != nil {
+			return err
+		}
+		there := plan.New(s, now, copied.Options())
+		for _, id := range p.TroubledIDs() {
+			if st := there.State(id); st != nil && st.Class == plan.Active {
+				err = errors.Join(err, tx.PutBack(id, st.Mark(), false))
+			}
+		}
+		return err
+	})
+}
+
+// Abandon gives up the open attempts at an item, or the named task's, that run where no signal from here reaches them:
+// their host or their container is gone, says the caller. It returns them as they were settled. The error is
+// ErrNothingToDo if no attempt is open.
+func Abandon(ctx context.Context, pr *project.Project, id string) (settled []*attempt.Record, err error) {
+	live, err := Running(pr)
+	if err != nil {
+		return nil, err
+	}
+	none := true
+	for _, r := range live {
+		if r.Slice != id && (!r.IsTask() || r.Name() != id) || !r.IsTask() && !pr.Has(r) {
+			continue
+		}
+		none = false
+		s := pr.Whose(r).Settler()
+		final, abandonErr := s.Abandon(ctx, r)
+		if errors.Is(abandonErr, attempt.ErrReachable) {
+			abandonErr = taken("attempt %d of %s isn't abandoned: %v here. Run gl stop %s", r.N, r.Slice, abandonErr, r.Label())
+		}
+		err = errors.Join(err, abandonErr)
+		if final != nil {
+			settled = append(settled, final)
+		}
+	}
+	if none {
+		return nil, ErrNothingToDo
+	}
+	return settled, err
+}
+
+// putBack makes an item available, if it is one that may be.
+func putBack(pr *project.Project, tx tracker.Tx, id string, over bool) (was plan.State, err error) {
+	now := time.Now()
+	s, err := pr.Snapshot(tx.Load)
+	if err != nil {
+		return was, err
+	}
+	p := plan.New(s, now, pr.Options())
+	st := p.State(id)
+	if st == nil {
+		return was, notFound(id)
+	}
+	if err := mayRetry(p, st, now); err != nil {
+		return *st, err
+	}
+	return *st, tx.PutBack(id, st.Mark(), over)
+}
+
+// mayRetry refuses an item whose last attempt hasn't come to nothing.
+func mayRetry(p *plan.Plan, st *plan.State, now time.Time) error {
+	why := p.Why(st.ID, now)
+	switch {
+	case st.Attempt.Open(), st.Class == plan.Active:
+		return taken("%s", why)
+	case st.Class == plan.Available:
+		return ErrNothingToDo
+	case st.Reverted != nil && st.Class == plan.Done: // its file says that it isn't done, and so does this person
+		return nil
+	case !st.Class.Troubled():
+		return fmt.Errorf("%s can't be put back: %s", st.ID, why)
+	}
+	return nil
+}
+
+// Fresh has the next attempt at an item begin a new lineage, and returns the branch whose work it leaves behind: "" where
+// there is none. The item is one that may be attempted.
+func Fresh(ctx context.Context, pr *project.Project, id string) (branch string, err error) {
+	repo, err := pr.Worktrees(ctx)
+	if none := new(worktree.Unavailable); errors.As(err, &none) { // nor is there anything to go on with
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	// Before the lock is taken: an exact snapshot may take seconds. What isn't there, or can't be read, has nothing to keep.
+	if l, err := repo.Get(pr.Key(), id); err == nil && l.Phase != worktree.Gone {
+		if _, err := repo.Snapshot(ctx, l, worktree.SnapshotOptions{Last: true, Why: "gl: snapshot of " + id + " before it begins anew"}); err != nil {
+			return "", fmt.Errorf("the work so far can't be kept: %w", err)
+		}
+	}
+	err = pr.Tracker.Do(ctx, func(tx tracker.Tx) error {
+		s, err := pr.Snapshot(tx.Load)
+		if err != nil {
+			return err
+		}
+		p, now := plan.New(s, time.Now(), pr.Options()), time.Now()
+		st := p.State(id)
+		if st == nil {
+			return notFound(id)
+		}
+		if err := mayRetry(p, st, now); err != nil && !errors.Is(err, ErrNothingToDo) {
+			return err
+		}
+		l, err := repo.Get(pr.Key(), id)
+		if errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*worktree.BadLineage)) {
+			return nil
+		}
+		if err == nil && l.Phase != worktree.Gone {
+			branch = worktree.Short(l.Branch)
+			err = repo.Retire(l.System, l.Slice, l.N)
+		}
+		return err
+	})
+	return branch, err
+}
+
+// LiftLogin ends a hold that waits for somebody to log in: whoever retries has done so.
+func LiftLogin(pr *project.Project) error {
+	_, err := pr.Runs.LiftHolds(func(h *plan.Hold) bool { return h.Kind == agent.Login }, time.Now())
+	return err
+}

@@ -1,0 +1,251 @@
+package ops
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"greenlight/internal/base/text/markdown"
+	"greenlight/internal/core/gate"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/lane"
+	"greenlight/internal/run/project"
+	"greenlight/internal/state/contracts"
+	"greenlight/internal/workspace/worktree"
+)
+
+// A Pending is something that waits for a person: a slice, or something about the project.
+type Pending struct {
+	Kind      PendingKind
+	ID        string // "" for the project
+	Name      string
+	Why       string             // in a few words
+	Commands  []string           // that answer it, the usual one first
+	Last      *attempt.Record    // the last attempt at the slice; nil for none
+	Built     *attempt.Record    // the last one with an agent
+	Proposals []project.Proposal // commands that its sessions wanted to set
+}
+
+// PendingKind says what is asked of the person.
+type PendingKind string
+
+const (
+	PendingQuestion    PendingKind = "question"    // an answer
+	PendingReview      PendingKind = "review"      // approval of what was built
+	PendingEmpty       PendingKind = "empty"       // its agent calls it complete and has changed nothing
+	PendingRed         PendingKind = "red"         // its tests fail, also after its agent was told
+	PendingConflict    PendingKind = "conflict"    // it doesn't merge, also after its agent was told
+	PendingFailed      PendingKind = "failed"      //
+	PendingStalled     PendingKind = "stalled"     // its agent ended early
+	PendingInterrupted PendingKind = "interrupted" // a person, or a crash, has ended it
+	PendingPaused      PendingKind = "paused"      // a person has set it aside
+	PendingUnknown     PendingKind = "unknown"     // gl can't read its file or its status
+	PendingUndelivered PendingKind = "undelivered" // what has landed can't be delivered
+	PendingHeld        PendingKind = "held"        // nothing is launched until a time
+	PendingProposal    PendingKind = "proposal"    // a session wanted to set a command, and its slice doesn't wait
+)
+
+// ToReview lists what waits for a person, what asks for the least first. With ids it is only these slices.
+func ToReview(pr *project.Project, now time.Time, ids ...string) ([]Pending, error) {
+	p, err := pr.Plan(now, pr.Options())
+	if err != nil {
+		return nil, err
+	}
+	wait := slices.Concat(p.Waiting, p.Red, p.Conflicts, p.Failed, p.Stalled, p.Unknown)
+	recs, err := pr.Runs.Last(wait...)
+	if err != nil {
+		return nil, err
+	}
+	proposals, err := pr.Proposals()
+	if err != nil {
+		return nil, err
+	}
+	var list []Pending
+	for _, id := range wait {
+		if len(ids) > 0 && !slices.Contains(ids, id) {
+			continue
+		}
+		w := newPending(p, p.State(id), now)
+		if len(recs[id]) > 0 {
+			w.Last = recs[id][0]
+			if i := slices.IndexFunc(recs[id], func(r *attempt.Record) bool { return !r.Accepted() }); i >= 0 {
+				w.Built = recs[id][i]
+			}
+		}
+		if w.Kind == PendingRed && TestsToAccept(pr, id) == nil {
+			w.Commands = append([]string{"gl accept " + id + " --tests"}, append(w.Commands, "gl retry --fresh "+id)...)
+		}
+		proposals = slices.DeleteFunc(proposals, func(q project.Proposal) bool {
+			mine := q.Attempt[:max(0, strings.LastIndexByte(q.Attempt, '.'))] == id
+			if mine {
+				w.Proposals = append(w.Proposals, q)
+			}
+			return mine
+		})
+		list = append(list, w)
+	}
+	slices.SortStableFunc(list, func(a, b Pending) int {
+		return cmp.Or(gate.TestsFirst(a.ruling(), b.ruling()), a.Kind.order()-b.Kind.order())
+	})
+	if len(ids) > 0 {
+		return list, nil
+	}
+	return append(list, ofProject(pr, p, proposals)...), nil
+}
+
+// ofProject is what waits for a person and isn't about one slice.
+func ofProject(pr *project.Project, p *plan.Plan, proposals []project.Proposal) []Pending {
+	var list []Pending
+	for _, q := range proposals {
+		list = append(list, Pending{Kind: PendingProposal, Why: fmt.Sprintf("%s proposes %s", q.Attempt, q.Key), Commands: []string{q.Command()}})
+	}
+	if s := lane.ReadStatus(pr.Runs.Dir()); len(s.Waiting()) > 0 {
+		why := strings.Join(s.Waiting(), ", ")
+		if len(s.Undone) == 0 {
+			why += " landed and"
+		}
+		why += " can't be merged"
+		if s.Reason != "" {
+			why += ": " + s.Reason
+		}
+		list = append(list, Pending{Kind: PendingUndelivered, Why: why, Commands: []string{"gl land"}})
+	}
+	if p.Hold != nil {
+		list = append(list, Pending{Kind: PendingHeld, Why: fmt.Sprintf("nothing is launched until %s: %s", p.Hold.Until.Local().Format("2006-01-02 15:04"), p.Hold.Kind),
+			Commands: []string{"gl hold --lift"}})
+	}
+	return list
+}
+
+// ToApprove lists the slices that will wait for a person's word when they are built, of those that a plan is about, and why the first one
+// will. Who has set review to always knows.
+func ToApprove(pr *project.Project, p *plan.Plan) (ids []string, why string, err error) {
+	if pr.Config.Review == project.ReviewAlways {
+		return nil, "", nil
+	}
+	book := contracts.ReadBook(pr.Root)
+	for i := range p.States {
+		st := &p.States[i]
+		if !st.InScope || st.Class == plan.Done || st.Class == plan.Waiting || st.Class == plan.Corrupt {
+			continue
+		}
+		because, err := pr.NeedsReview(st.ID, book)
+		if err != nil {
+			return nil, "", err
+		}
+		if because != "" && because != project.OwnReview {
+			if ids = append(ids, st.ID); why == "" {
+				why = because
+			}
+		}
+	}
+	return ids, why, nil
+}
+
+// ruling is what the gate has answered about the work; nil if it wasn't asked.
+func (w *Pending) ruling() *gate.Ruling {
+	if w.Last == nil {
+		return nil
+	}
+	return w.Last.Gate
+}
+
+// order is how soon the kind is asked about: what others may wait for, and what takes a word, first.
+func (k PendingKind) order() int {
+	return slices.Index([]PendingKind{PendingQuestion, PendingReview, PendingEmpty, PendingConflict, PendingRed, PendingFailed, PendingStalled, PendingInterrupted,
+		PendingPaused, PendingUnknown}, k)
+}
+
+func newPending(p *plan.Plan, st *plan.State, now time.Time) Pending {
+	r := p.Why(st.ID, now)
+	w := Pending{ID: st.ID, Name: st.Name, Why: r.Cause, Commands: r.Next, Kind: PendingUnknown}
+	ended := attempt.Outcome("")
+	if st.Attempt != nil && !st.Attempt.Open() {
+		ended = attempt.Outcome(st.Attempt.Outcome.Name)
+	}
+	switch st.Class {
+	case plan.Waiting:
+		switch {
+		case st.WaitingFor == "":
+			w.Kind = PendingPaused
+		case st.Next != nil: // another system says what helps
+			w.Kind = PendingReview
+		case st.Asks():
+			w.Kind, w.Why, w.Commands = PendingQuestion, st.WaitingFor, []string{"gl answer " + st.ID + " TEXT"}
+		case ended == attempt.Empty:
+			w.Kind, w.Why, w.Commands = PendingEmpty, strings.TrimPrefix(st.WaitingFor, "review: "), []string{"gl reject " + st.ID + " TEXT", "gl accept " + st.ID}
+		default:
+			w.Kind, w.Why, w.Commands = PendingReview, st.WaitingFor, []string{"gl accept " + st.ID, "gl reject " + st.ID + " TEXT"}
+		}
+	case plan.Red, plan.Conflict, plan.Failed, plan.Stalled:
+		w.Kind = PendingKind(st.Class)
+		if ended == attempt.Interrupted || ended == attempt.Crashed {
+			w.Kind = PendingInterrupted
+		}
+		w.Commands = []string{"gl retry " + st.ID + p.Snapshot.Flags}
+	}
+	if len(w.Commands) == 0 {
+		w.Commands = []string{"gl why " + st.ID + p.Snapshot.Flags}
+	}
+	return w
+}
+
+// longestSummary is how much of a summary's file is read.
+const longestSummary = 64 << 10
+
+// PlaceOf returns the project's directory in the worktree of a slice, or the root.
+func PlaceOf(ctx context.Context, pr *project.Project, id string) string {
+	if repo, err := pr.Worktrees(ctx); err == nil {
+		if l, err := repo.Get(pr.Key(), id); err == nil && l.Phase != worktree.Gone {
+			return repo.Dir(l)
+		}
+	}
+	return pr.Root
+}
+
+// ToLookAt is what the slice's contracts ask a person to look at: criteria, then steps.
+func ToLookAt(ctx context.Context, pr *project.Project, id string) []string {
+	if pr.Slices == nil {
+		return nil
+	}
+	f, err := pr.Slices.Read(id)
+	if err != nil {
+		return nil
+	}
+	field, _ := f.Get("contracts")
+	return contracts.ReadBook(PlaceOf(ctx, pr, id)).ToLookAt(contracts.In(string(f.Bytes()), field))
+}
+
+// Summary is what a slice's session has written about it for people: the first paragraph of its summary, "" for none.
+func Summary(ctx context.Context, pr *project.Project, id string) (string, error) {
+	f, err := os.OpenInRoot(PlaceOf(ctx, pr, id), filepath.FromSlash(".greenlight/summaries/"+id+"-SUMMARY.md"))
+	if errors.Is(err, os.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return "", err
+	}
+	data, err := io.ReadAll(io.LimitReader(f, longestSummary))
+	if err != nil {
+		return "", err
+	}
+	text := strings.ToValidUTF8(string(data), "\ufffd")
+	section, ok := markdown.Section(text, "What changed")
+	if !ok {
+		_, section, _ = strings.Cut(text, "\n\n")
+	}
+	first, _, _ := strings.Cut(strings.TrimSpace(section), "\n\n")
+	return first, nil
+}

@@ -1,0 +1,132 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/project"
+	"greenlight/internal/state/tracker"
+)
+
+// A Saying is a message of a person to an agent, kept until the agent has it.
+type Saying struct {
+	Message attempt.Message
+	Running *attempt.Record // the attempt under way; nil for none
+
+	pr   *project.Project
+	work string
+}
+
+// Say keeps a message for the agent of a slice or, by the name of a task that runs, of that.
+func Say(ctx context.Context, pr *project.Project, id, text string, now time.Time) (*Saying, error) {
+	live, err := Running(pr)
+	if err != nil {
+		return nil, err
+	}
+	s := &Saying{pr: pr, work: id}
+	if attempt.IsTask(id) {
+		of := slices.DeleteFunc(live, func(r *attempt.Record) bool { return r.Name() != id && r.Slice != id })
+		switch len(of) {
+		case 0:
+			return nil, fmt.Errorf("%s isn't running: gl status lists the tasks that are", id)
+		case 1:
+			s.Running, s.work = of[0], of[0].Work()
+		default:
+			return nil, fmt.Errorf("%d attempts at %s are running: name one, such as %s", len(of), id, of[0].Name())
+		}
+	} else {
+		p, err := pr.Plan(now, pr.Options())
+		if err != nil {
+			return nil, err
+		}
+		st := p.State(id)
+		switch {
+		case st == nil:
+			return nil, fmt.Errorf("%s: %w", id, tracker.ErrNotFound)
+		case st.Class == plan.Done:
+			return nil, fmt.Errorf("%s is complete, so no agent would read it: gl undo %s takes it back, and gl add-slice adds another one", id, id)
+		case st.Class == plan.Waiting && st.Asks():
+			return nil, fmt.Errorf("%s waits for an answer: gl answer %s TEXT gives it", id, id)
+		}
+		if i := slices.IndexFunc(live, func(r *attempt.Record) bool { return r.Slice == id && pr.Has(r) && r.Phase != plan.Queued }); i >= 0 {
+			s.Running = live[i]
+		}
+	}
+	err = pr.Tracker.Do(ctx, func(tracker.Tx) (err error) {
+		if err := pr.Runs.Prepare(); err != nil {
+			return err
+		}
+		s.Message, err = pr.Runs.Say(pr.Key(), s.work, text, now)
+		return err
+	})
+	return s, err
+}
+
+// An Arrival says how far a message has come.
+type Arrival int
+
+const (
+	Kept    Arrival = iota // nobody has it: the next agent is told
+	Handed                 // it is on its way to the agent, which reads it when its tool call ends
+	Heard                  // the agent has it
+	Ended                  // the attempt ended before it had it: the next one is told
+	Dropped                // the work was complete before it had it: nobody is told
+)
+
+const (
+	handTime = 5 * time.Second // for a wrapper to see a message
+	hearTime = time.Second     // for an agent that isn't in a tool call
+	sayPause = 50 * time.Millisecond
+)
+
+// Arrive waits for a moment for the message to arrive.
+func (s *Saying) Arrive(ctx context.Context) (Arrival, error) {
+	if s.Running == nil || !s.Running.Talks {
+		return Kept, nil
+	}
+	begun, state := time.Now(), Kept
+	for {
+		list, err := s.pr.Runs.Unheard(s.work)
+		if err != nil {
+			return state, err
+		}
+		i := slices.IndexFunc(list, func(m attempt.Message) bool { return m.ID == s.Message.ID })
+		if i < 0 {
+			return s.gone(), nil
+		}
+		limit := handTime
+		if list[i].Attempt != 0 {
+			if state != Handed {
+				begun = time.Now()
+			}
+			state, limit = Handed, hearTime
+		}
+		if rec, err := s.pr.Runs.Get(s.Running.Slice, s.Running.N); err != nil || rec.Phase == plan.Settled || rec.Phase == plan.Queued { // what is about to be settled may drop it
+			if list, err := s.pr.Runs.Unheard(s.work); err == nil && !slices.ContainsFunc(list, func(m attempt.Message) bool { return m.ID == s.Message.ID }) {
+				return s.gone(), nil
+			}
+			return Ended, nil
+		}
+		if time.Since(begun) > limit {
+			return state, nil
+		}
+		select {
+		case <-ctx.Done():
+			return state, errors.Join(ctx.Err())
+		case <-time.After(sayPause):
+		}
+	}
+}
+
+// gone is how a message came to be kept no longer.
+func (s *Saying) gone() Arrival {
+	if s.pr.Runs.Dropped(s.Message) {
+		return Dropped
+	}
+	return Heard
+}

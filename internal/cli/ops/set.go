@@ -1,0 +1,418 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"greenlight/internal/base/shellwords"
+	"greenlight/internal/base/suggest"
+	"greenlight/internal/base/uniq"
+	"greenlight/internal/core/agent"
+	"greenlight/internal/core/depgraph"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/project"
+	"greenlight/internal/state/contracts"
+	"greenlight/internal/state/journal"
+	"greenlight/internal/state/slice"
+	"greenlight/internal/state/sliceid"
+	"greenlight/internal/state/tracker"
+)
+
+// Keys are the fields of a slice that gl reads.
+func Keys() []string {
+	return []string{"status", "step", "tests", "security_tests", "failing", "tests_failing", "deps", "milestone",
+		"name", "session", "started", "updated", "waiting_for", "waiting_kind", "review", "agent", "model", "wave", "priority", "contracts", "wraps", "files", "id"}
+}
+
+// Statuses are those that help and completion name; plan.Classify accepts other spellings, too.
+func Statuses() []string {
+	return []string{"pending", "ready", "in_progress", "tests", "implementing", "security", "fixing", "verifying", "complete", "failed", "paused"}
+}
+
+// A Change is a field's new value.
+type Change struct {
+	Key, Value string
+
+	deps []string // the ids, if the key is deps
+}
+
+// ParseChanges reads key=value words and checks what it can without the project. Its errors are ArgumentErrors.
+func ParseChanges(words []string) ([]Change, error) {
+	var changes []Change
+	for _, w := range words {
+		key, value, ok := strings.Cut(w, "=")
+		if !ok {
+			return nil, badArgument("%q is not key=value", w)
+		}
+		if err := checkKey(key); err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(changes, func(c Change) bool { return c.Key == key }) {
+			return nil, badArgument("%s is given twice", key)
+		}
+		c, err := parseChange(key, value)
+		if err != nil {
+			return nil, err
+		}
+		changes = append(changes, c)
+	}
+	return changes, nil
+}
+
+// AgentKeys are the fields that the agent of an attempt may change of its slice: how far it is, and what it has found out. The others
+// say who builds, at what cost, when, and who approves.
+func AgentKeys() []string {
+	return []string{"status", "step", "tests", "security_tests", "failing", "tests_failing", "waiting_for", "contracts", "files"}
+}
+
+// CheckAgent refuses changes that are for a person.
+func CheckAgent(id string, changes []Change) error {
+	for _, c := range changes {
+		if !slices.Contains(AgentKeys(), c.Key) {
+			return fmt.Errorf("an agent can't change %s of its slice: a person can, with gl state set %s %s",
+				c.Key, id, shellwords.Quote(c.Key+"="+c.Value))
+		}
+	}
+	return nil
+}
+
+func checkKey(key string) error {
+	switch {
+	case !validKey(key):
+		return badArgument("key %q: a letter or '_', then letters, digits, '_' and '-', at most 64 in all", key)
+	case strings.EqualFold(key, "id"):
+		return badArgument("the id can't be changed: it is the name of the file")
+	}
+	for _, k := range Keys() {
+		if key != k && strings.EqualFold(key, k) {
+			return badArgument("key %q: did you mean %s?", key, k)
+		}
+	}
+	return nil
+}
+
+// validKey says whether a frontmatter line can begin with key. It isn't a regular expression: compiling one would be a
+// good part of the start of every gl.
+func validKey(key string) bool {
+	for i, c := range []byte(key) {
+		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_'
+		if !letter && (i == 0 || c != '-' && (c < '0' || c > '9')) {
+			return false
+		}
+	}
+	return key != "" && len(key) <= 64
+}
+
+func parseChange(key, value string) (Change, error) {
+	c := Change{Key: key, Value: value}
+	if strings.ContainsFunc(value, unicode.IsControl) {
+		return c, badArgument("the value of %s must be one line without control characters", key)
+	}
+	switch key {
+	case "status":
+		if plan.Classify(value) == plan.Unknown {
+			return c, unknownStatus(value)
+		}
+	case "waiting_kind":
+		if value != "" && !slices.Contains(plan.WaitKinds(), value) {
+			return c, badArgument("waiting_kind must be %s, or empty, not %q", strings.Join(plan.WaitKinds(), " or "), value)
+		}
+	case "review":
+		if value != "" && !slices.Contains(project.Reviews(), value) {
+			return c, badArgument("review must be one of %s, or empty, not %q", strings.Join(project.Reviews(), ", "), value)
+		}
+	case "agent", "model":
+		if value != "" && !agent.IsModel(value) {
+			return c, badArgument("%s must be a name of letters, digits and -_.:/@[], or empty, not %q", key, value)
+		}
+	case "tests", "security_tests", "failing", "tests_failing":
+		n, err := strconv.ParseUint(value, 10, 31)
+		if err != nil {
+			return c, badArgument("%s must be a whole number, 0 or more, not %q", key, value)
+		}
+		c.Value = strconv.FormatUint(n, 10)
+	case "deps":
+		// The file's own reader, so that ranges and words for "none" mean here what they mean there.
+		f, err := slice.ParseFile([]byte("---\ndeps: " + value + "\n---\n"))
+		if err != nil {
+			return c, badArgument("deps %q can't be read: %v", value, err)
+		}
+		c.deps = f.List("deps")
+	}
+	return c, nil
+}
+
+func unknownStatus(value string) error {
+	hint := ""
+	if meant := suggest.Match(value, Statuses()); meant != "" {
+		hint = ", did you mean " + meant + "?"
+	}
+	return badArgument("unknown status %q%s (known: %s)", value, hint, strings.Join(Statuses(), ", "))
+}
+
+// Set changes fields of a slice's file, all in one write. A status that makes the slice available also lets a stalled
+// slice be launched again. The notes are for a person to read; those up to a failure come with the error.
+func Set(ctx context.Context, pr *project.Project, id string, changes []Change, who attempt.Claimant) (notes []string, err error) {
+	changes = slices.Clone(changes)
+	// The notes about ids that are spelled differently are made once, before the edit that may be tried again.
+	notes, err = resolveDeps(pr, id, changes)
+	if err != nil {
+		return notes, err
+	}
+	review, err := reviewOf(pr, id, changes)
+	if err != nil {
+		return notes, err
+	}
+	var warnings []string
+	open, done := false, false
+	var events []journal.Event
+	due := handOver{pr: pr, who: who, edit: editAlone}
+	if slices.ContainsFunc(changes, func(c Change) bool { return c.Key == "deps" }) {
+		due.edit = edit
+	}
+	err = due.do(ctx, id, func(m moment, f *slice.File) error {
+		warnings, open, done = warnOther(pr, m.st, who, m.now), m.st.Attempt.Open(), m.st.Class == plan.Done
+		before := f.Progress()
+		status, _ := f.Get("status")
+		step, _ := f.Get("step")
+		err := reclaim(pr, m.st, f, who, changes)
+		if err == nil {
+			err = apply(m.plan, m.st, f, changes)
+		}
+		if err == nil {
+			err = takeOut(pr, m.st, changes)
+		}
+		if err == nil && m.st.Session != "" {
+			var note string
+			if note, err = keepQuestion(id, f, status, step); note != "" {
+				warnings = append(warnings, note)
+			} else if err == nil && !open && !done && review != "" {
+				note, err = askReview(id, f, review)
+				warnings = append(warnings, note)
+			}
+		}
+		if err == nil {
+			err = due.check(m.st, before, f.Progress())
+		}
+		events = f.Progress().Since(before, about(pr, m.st, journal.Event{}))
+		if waiting, _ := f.Get("waiting_for"); waiting != "" && m.st.WaitingFor == "" && !open { // else when its attempt ends
+			events = append(events, about(pr, m.st, journal.Event{Kind: journal.NeedsYou, Reason: plan.WaitText(waiting)}))
+		}
+		return err
+	})
+	if err != nil {
+		return notes, err
+	}
+	_ = pr.Runs.Journal().Append(events...)
+	notes = append(append(notes, warnings...), unknownKeys(changes)...)
+	more, err := afterSet(ctx, pr, id, changes, open, done)
+	return append(notes, more...), err
+}
+
+// reclaim puts the claim of the caller's own attempt back into a file that names none, or that of an earlier attempt, because git has taken
+// it back to what was committed. Without the claim, what the agent says of itself would read as a person's word once its attempt is over.
+func reclaim(pr *project.Project, st *plan.State, f *slice.File, who attempt.Claimant, changes []Change) error {
+	says := slices.ContainsFunc(changes, func(c Change) bool { return c.Key == "status" || c.Key == "step" })
+	if !says || who.Token == "" || !st.Attempt.Open() || st.Attempt.Token != who.Token || st.Session == who.Token {
+		return nil
+	}
+	if st.Session != "" {
+		all, err := pr.Runs.History(st.ID)
+		if err != nil || !slices.ContainsFunc(all, func(r *attempt.Record) bool { return r.Token == st.Session }) {
+			return err
+		}
+	}
+	return f.Set("session", who.Token)
+}
+
+// unknownKeys are notes about keys that look like a typing error.
+func unknownKeys(changes []Change) (notes []string) {
+	known := Keys()
+	for _, c := range changes {
+		if slices.Contains(known, c.Key) {
+			continue
+		}
+		if meant := suggest.Match(c.Key, known); meant != "" {
+			notes = append(notes, fmt.Sprintf("note: gl doesn't know the key %s and keeps it as it is: did you mean %s?", c.Key, meant))
+		}
+	}
+	return notes
+}
+
+// resolveDeps makes the ids of deps those of slices. An id that the slice depends on already may stay, known or not.
+func resolveDeps(pr *project.Project, id string, changes []Change) (notes []string, err error) {
+	i := slices.IndexFunc(changes, func(c Change) bool { return c.Key == "deps" })
+	if i < 0 {
+		return nil, nil
+	}
+	p, err := pr.Plan(time.Now(), pr.Options())
+	if err != nil {
+		return nil, err
+	}
+	st := p.State(id)
+	if st == nil {
+		return nil, notFound(id)
+	}
+	var deps uniq.List
+	have := uniq.Of(st.Deps)
+	for _, d := range changes[i].deps {
+		match, note, err := resolveDep(p, st, have, d)
+		if note != "" {
+			notes = append(notes, note)
+		}
+		if err != nil {
+			return notes, err
+		}
+		deps.Add(match)
+	}
+	changes[i].deps = deps.Items()
+	return notes, nil
+}
+
+// resolveDep finds the slice that a dependency of st means.
+func resolveDep(p *plan.Plan, st *plan.State, have *uniq.List, id string) (match, note string, err error) {
+	if err := sliceid.Valid(id); err != nil {
+		return "", "", badArgument("deps: %w", err)
+	}
+	match = id
+	if _, known := p.Snapshot.Evidence[id]; !known && !have.Has(id) {
+		if match, note, err = project.Resolve(p, id); err != nil {
+			return "", "", badArgument("deps: %w", err)
+		}
+	}
+	if match == st.ID {
+		return "", note, badArgument("%s can't depend on itself", match)
+	}
+	return match, note, nil
+}
+
+func apply(p *plan.Plan, st *plan.State, f *slice.File, changes []Change) error {
+	sets := func(key string) bool {
+		return slices.ContainsFunc(changes, func(c Change) bool { return c.Key == key })
+	}
+	if sets("waiting_for") && !sets("waiting_kind") { // the old one was that of another text
+		if err := f.SetAll([][2]string{{"waiting_kind", ""}}); err != nil {
+			return err
+		}
+	}
+	for _, c := range changes {
+		if c.Key != "deps" {
+			if err := f.Set(c.Key, c.Value); err != nil {
+				return err
+			}
+			continue
+		}
+		// All slices count, done or not, because a slice may be put back later; the plan's own cycles are those of unfinished ones.
+		deps := func(id string) []string {
+			if st := p.State(id); st != nil {
+				return st.Deps
+			}
+			return nil
+		}
+		for _, d := range c.deps {
+			if path := depgraph.Path(d, st.ID, deps); path != nil {
+				return badArgument("deps: that would be a cycle: %s -> %s", st.ID, strings.Join(path, " -> "))
+			}
+		}
+		if err := f.SetList("deps", c.deps); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reviewOf says why a person is to approve the slice once the changes complete it; "" if they don't, or nobody has to.
+func reviewOf(pr *project.Project, id string, changes []Change) (string, error) {
+	if !slices.ContainsFunc(changes, func(c Change) bool { return c.Key == "status" && plan.Classify(c.Value) == plan.Done }) {
+		return "", nil
+	}
+	return pr.NeedsReview(id, contracts.ReadBook(pr.Root))
+}
+
+// askReview has a slice that a session in the checkout completes wait for the person whom its contracts ask for.
+func askReview(id string, f *slice.File, why string) (note string, err error) {
+	note = fmt.Sprintf("%s waits for a person's approval: %s. Once a person has approved it: gl accept %s", id, why, id)
+	return note, f.SetAll([][2]string{{"status", tracker.Verifying}, {"step", tracker.Verifying}, {"waiting_for", "review: " + why}})
+}
+
+// keepQuestion has a slice that somebody works on stay open as long as it asks something: completed with its question, that would be lost.
+// status and step are those before the change.
+func keepQuestion(id string, f *slice.File, status, step string) (note string, err error) {
+	waiting, _ := f.Get("waiting_for")
+	if now, _ := f.Get("status"); waiting == "" || plan.Classify(now) != plan.Done {
+		return "", nil
+	}
+	if plan.Classify(status) == plan.Done {
+		status, step = "implementing", "implementing"
+	}
+	note = fmt.Sprintf("warning: %s asks a person, so it isn't complete: its status stays %s until that is answered, or cleared with waiting_for=", id, status)
+	return note, f.SetAll([][2]string{{"status", status}, {"step", step}})
+}
+
+// afterSet does what a new status or new dependencies bring along; done says that the slice was, and open that an attempt at it is.
+func afterSet(
+	ctx context.Context, pr *project.Project, id string, changes []Change, open, done bool,
+) (notes []string, err error) {
+	for _, c := range changes {
+		switch {
+		case c.Key == "status" && !open && reopens(c.Value, done):
+			if err := amend(ctx, pr, func() error { return pr.Runs.MarkRetried(id) }); err != nil {
+				return notes, err
+			}
+		case c.Key == "status" && !open && plan.Classify(c.Value) == plan.Done:
+			if err := pr.Runs.CallComplete(pr.Key(), id); err != nil {
+				return notes, err
+			}
+		case c.Key == "deps":
+			p, err := pr.Plan(time.Now(), pr.Options())
+			if err != nil {
+				return notes, err
+			}
+			st := p.State(id)
+			if st != nil && !sameIDs(st.Deps, c.deps) {
+				notes = append(notes, fmt.Sprintf("warning: GRAPH.json wins over the slice's own deps: %s depends on %s", id, orNothing(st.Deps)))
+			}
+		}
+	}
+	return notes, nil
+}
+
+// takeOut takes a slice out of the merge queue whose progress a person changes.
+func takeOut(pr *project.Project, st *plan.State, changes []Change) error {
+	progress := func(c Change) bool { return slices.Contains([]string{"status", "step", "session"}, c.Key) }
+	if st.Attempt == nil || st.Attempt.Phase != plan.Queued || !slices.ContainsFunc(changes, progress) {
+		return nil
+	}
+	return pr.Runs.MarkTaken(st.ID, st.Attempt.N)
+}
+
+// reopens reports whether a status lets the slice be launched again, or makes one that was done open again.
+func reopens(status string, done bool) bool {
+	c := plan.Classify(status)
+	return c == plan.Available || done && c != plan.Done
+}
+
+func sameIDs(a, b []string) bool {
+	a, b = slices.Clone(a), slices.Clone(b)
+	slices.Sort(a)
+	slices.Sort(b)
+	return slices.Equal(a, b)
+}
+
+func orNothing(ids []string) string {
+	if len(ids) == 0 {
+		return "nothing"
+	}
+	return strings.Join(ids, ", ")
+}
+
+// dated is a text with the day before it, as the section Decisions has them.
+func dated(at time.Time, text string) string {
+	return at.UTC().Format(time.DateOnly) + ": " + strings.TrimSpace(text)
+}

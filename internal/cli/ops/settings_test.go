@@ -1,0 +1,32 @@
+package ops
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"greenlight/internal/base/trust"
+)
+
+// What runs is told when a person sets the slots, also to the number they have; no other setting tells it.
+func TestSlotsSet(t *testing.T) {
+	y := newYard(t, map[string]string{"S-1": "status: pending"})
+	store := trust.Open(func(string) string { return t.TempDir() })
+	set := func(key, value string) time.Time {
+		t.Helper()
+		_, _, err := SetSetting(t.Context(), y.Project, store, key, value)
+		must(t, err)
+		return y.Runs.SlotsSet()
+	}
+	must(t, os.RemoveAll(y.Runs.Dir()))
+	if !set("parallel.max", "3").IsZero() {
+		t.Error("a project in which nothing has run is told")
+	}
+	must(t, y.Runs.Prepare())
+	if !set("mode", "yolo").IsZero() {
+		t.Error("what runs is told, though no person has set its slots")
+	}
+	if first := set("parallel.max", "9"); first.IsZero() || !set("parallel.max", "9").After(first) {
+		t.Error("what runs isn't told")
+	}
+}

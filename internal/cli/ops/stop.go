@@ -1,0 +1,179 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/drain"
+	"greenlight/internal/run/project"
+	"greenlight/internal/state/sliceid"
+	"greenlight/internal/state/tracker"
+)
+
+// A Stop is the attempts that are about to be ended.
+type Stop struct {
+	Attempts []*attempt.Record
+
+	// Settled are the attempts, named or not, whose gl process was found dead. They are over. SettleErr is about those
+	// that can't be settled, which is no reason not to end the others.
+	Settled   []*attempt.Record
+	SettleErr error
+
+	Notes []string
+	Err   error // about what was named and isn't running
+
+	pr *project.Project
+}
+
+// PrepareStop finds the attempts of the named slices and tasks, or all there are. To stop all also ends every drain.
+func PrepareStop(ctx context.Context, pr *project.Project, ids []string, all bool) (*Stop, error) {
+	if all { // before anything else: while the dead are settled, a drain could launch
+		if err := endDrains(ctx, pr); err != nil {
+			return nil, err
+		}
+	}
+	s := &Stop{pr: pr}
+	r, err := drain.Reconcile(ctx, pr)
+	s.Settled, s.SettleErr = r.Settled, err
+	for _, a := range r.Aside {
+		s.Notes = append(s.Notes, "warning: "+a.Error())
+	}
+	live, err := Running(pr)
+	switch {
+	case err != nil:
+		return nil, err
+	case all:
+		s.Attempts = live
+	default:
+		s.choose(ids, live)
+	}
+	return s, nil
+}
+
+// endDrains ends all drains. A claim looks at the mark under the same lock, so what runs after it is all there is.
+func endDrains(ctx context.Context, pr *project.Project) error {
+	return pr.Tracker.Do(ctx, func(tracker.Tx) error {
+		if err := pr.Runs.Prepare(); err != nil {
+			return err
+		}
+		return pr.Runs.PutStopMark(time.Now())
+	})
+}
+
+// Running are the open attempts. What is left of one that is settled doesn't count.
+func Running(pr *project.Project) ([]*attempt.Record, error) {
+	recs, _, err := pr.Runs.Live()
+	var live []*attempt.Record
+	for _, r := range recs {
+		if now, err := pr.Runs.Get(r.Slice, r.N); err == nil && now.Phase != plan.Settled {
+			live = append(live, now)
+		}
+	}
+	return live, err
+}
+
+// choose finds the attempts of the ids. One whose gl process was found dead just now has ended already.
+func (s *Stop) choose(ids []string, live []*attempt.Record) {
+	p, err := s.pr.Plan(time.Now(), s.pr.Options())
+	if err != nil {
+		s.Err = err
+		return
+	}
+	live = slices.DeleteFunc(slices.Clone(live), func(r *attempt.Record) bool { // another system's of the same id
+		return !s.pr.Has(r) && p.State(r.Slice) != nil
+	})
+	for _, id := range ids {
+		if attempt.IsTask(id) {
+			mine := tasksCalled(id, live)
+			if len(mine)+len(tasksCalled(id, s.Settled)) == 0 {
+				s.refuse(fmt.Errorf("%s isn't running", id))
+			}
+			s.Attempts = append(s.Attempts, mine...)
+			continue
+		}
+		id, note, err := resolveRunning(p, id, live)
+		if note != "" {
+			s.Notes = append(s.Notes, note)
+		}
+		switch {
+		case err != nil:
+			s.refuse(err)
+		case recordOf(s.Attempts, id) != nil || recordOf(s.Settled, id) != nil:
+		case recordOf(live, id) == nil:
+			s.refuse(fmt.Errorf("%s isn't running. %s", id, p.Why(id, time.Now())))
+		default:
+			s.Attempts = append(s.Attempts, recordOf(live, id))
+		}
+	}
+}
+
+func (s *Stop) refuse(err error) { s.Err = errors.Join(s.Err, err) }
+
+// tasksCalled are the attempts at tasks that the id means: one by its name, or all of the kind.
+func tasksCalled(id string, recs []*attempt.Record) []*attempt.Record {
+	var mine []*attempt.Record
+	for _, r := range recs {
+		if r.IsTask() && (r.Slice == id || r.Name() == id) {
+			mine = append(mine, r)
+		}
+	}
+	return mine
+}
+
+// resolveRunning also knows the agents whose slice was taken out of the project.
+func resolveRunning(p *plan.Plan, id string, live []*attempt.Record) (match, note string, err error) {
+	ids := p.IDs()
+	for _, r := range live {
+		if p.State(r.Slice) == nil {
+			ids = append(ids, r.Slice)
+		}
+	}
+	return sliceid.Resolve(id, ids)
+}
+
+// recordOf is the record of the slice among recs, nil for none.
+func recordOf(recs []*attempt.Record, id string) *attempt.Record {
+	for _, r := range recs {
+		if r.Slice == id {
+			return r
+		}
+	}
+	return nil
+}
+
+// A Stopped is how an attempt ended, which may have been by itself.
+type Stopped struct {
+	Attempt *attempt.Record // as it was
+	Final   *attempt.Record // settled; nil if it couldn't be ended, or somebody else is settling it
+	Err     error
+}
+
+// End ends the attempts side by side, and calls each as soon as one is over: every one may take its grace. Then it
+// refreshes the views of the state. The error joins what went wrong with single attempts and with the refresh.
+func (s *Stop) End(ctx context.Context, each func(Stopped)) error {
+	results := make(chan Stopped)
+	for _, r := range s.Attempts {
+		settler := s.pr.Whose(r).Settler()
+		go func() {
+			final, err := settler.Stop(ctx, r)
+			if err != nil {
+				final = nil
+			}
+			results <- Stopped{r, final, err}
+		}()
+	}
+	var errs []error
+	for range s.Attempts {
+		r := <-results
+		if r.Err != nil {
+			errs = append(errs, fmt.Errorf("stop %s: %w", r.Attempt.Label(), r.Err))
+		}
+		each(r)
+	}
+	return errors.Join(append(errs, s.pr.Tracker.Refresh(ctx))...)
+}

@@ -1,0 +1,92 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"greenlight/internal/base/jsondoc"
+	"greenlight/internal/base/words"
+	"greenlight/internal/run/project"
+	"greenlight/internal/workspace/git"
+	"greenlight/internal/workspace/worktree"
+)
+
+// Work is what has been built of a slice in a worktree, and isn't merged: the main checkout has nothing of it.
+type Work struct {
+	Branch   string       `json:"branch"`   // without refs/heads/
+	Worktree *string      `json:"worktree"` // null if it was removed
+	Commits  []git.Commit `json:"commits"`  // since the branch began, the newest first
+	Changed  []string     `json:"changed"`  // lines of git status --porcelain: not committed
+}
+
+// WorkOf returns what has been built of a slice in a worktree and isn't merged; nil for none.
+func WorkOf(ctx context.Context, pr *project.Project, id string) (*Work, error) {
+	if !pr.Tracker.Traits().Lands {
+		return nil, nil
+	}
+	repo, err := pr.Worktrees(ctx)
+	if errors.As(err, new(*worktree.Unavailable)) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	l, err := repo.Get(pr.Key(), id)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && (l.Phase == worktree.Gone || l.Phase == worktree.Planned) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	w := &Work{Branch: worktree.Short(l.Branch), Commits: []git.Commit{}, Changed: []string{}}
+	commits, err := git.Between(ctx, repo.Common, l.Base, l.Branch)
+	if err != nil {
+		return nil, fmt.Errorf("what is on %s isn't known: %w", w.Branch, err)
+	}
+	w.Commits = append(w.Commits, commits...)
+	changed, err := repo.Worktree(l).Changed(ctx)
+	if err != nil { // it isn't there, or not git's any more
+		return w, nil
+	}
+	w.Worktree = jsondoc.OrNull(repo.Dir(l))
+	w.Changed = append(w.Changed, changed...)
+	return w, nil
+}
+
+// mostShown is how many commits and paths are listed.
+const mostShown = 10
+
+// Lines are the work as text: where it is, its commits, and what isn't committed.
+func (w *Work) Lines() []string {
+	list := []string{"branch: " + w.Branch}
+	if w.Worktree != nil {
+		list = append(list, "worktree: "+*w.Worktree)
+	} else {
+		list = append(list, "worktree: removed; gl salvage restores what was in it")
+	}
+	list = append(list, words.Count(len(w.Commits), "commit"))
+	for _, c := range w.Commits[:min(len(w.Commits), mostShown)] {
+		list = append(list, "    "+strings.Join([]string{c.Hash, c.Date, c.Subject}, " "))
+	}
+	if len(w.Commits) > mostShown {
+		list = append(list, "    …"+words.More(len(w.Commits)-mostShown))
+	}
+	if w.Worktree == nil {
+		return list
+	}
+	if len(w.Changed) == 0 {
+		return append(list, "everything in the worktree is committed")
+	}
+	list = append(list, "not committed:")
+	for _, path := range w.Changed[:min(len(w.Changed), mostShown)] {
+		list = append(list, "    "+path)
+	}
+	if len(w.Changed) > mostShown {
+		list = append(list, "    …"+words.More(len(w.Changed)-mostShown))
+	}
+	return slices.Clip(list)
+}

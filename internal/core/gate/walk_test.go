@@ -1,0 +1,167 @@
+package gate_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"greenlight/internal/base/testfiles"
+)
+
+// allowed are the functions of the program that can move a ref, or write that a slice is complete, each with the reason why it needs
+// no pass; "gate" are those that ask for one. What isn't here fails the test: either it goes through the gate, or its ref is none
+// that work lands by.
+var allowed = map[string]string{
+	"git.FastForward":                "gate",
+	"worktree.Repo.MoveLane":         "gate",
+	"slice.File.Land":                "gate",
+	"slice.File.Approve":             "gate",
+	"git.ChangeRefs":                 "the tool itself: its callers are listed",
+	"git.SetSymbolicRef":             "the tool itself: its callers are listed",
+	"git.SymbolicRef":                "reads",
+	"git.place.mergeBy":              "of FastForward",
+	"git.moveBeside":                 "of FastForward",
+	"git.CommitPaths":                "state files alone",
+	"git.ChangeWhole":                "the tool itself: its callers are listed",
+	"git.changeWhole":                "the tool itself: its callers are listed",
+	"git.changeOnce":                 "the tool itself: its callers are listed",
+	"git.Worktree.MoveLost":          "the slice's own branch",
+	"git.DropLost":                   "drops a ref that no git can read",
+	"git.Rescue":                     "a ref of gl's, or a slice's branch, that no git can read",
+	"git.keep":                       "snapshots",
+	"git.Push":                       "pushes the merge queue's branch to its own name",
+	"git.Worktree.CommitAll":         "the slice's own branch",
+	"git.Worktree.Integrate":         "the slice's own branch",
+	"git.Worktree.Adopt":             "the slice's own branch",
+	"git.Worktree.setHead":           "a detached HEAD",
+	"git.RestoreBranch":              "gl salvage --branch makes a branch",
+	"git.CheckoutClone":              "a clone for gl verify --audit",
+	"git.Clone":                      "a clone for a rehearsal",
+	"git.cloneModule":                "a submodule in a slice's worktree",
+	"git.CommitFiles":                "in a rehearsal, a scratch copy or gl demo",
+	"git.CommitMerge":                "a rehearsal's",
+	"git.Branch":                     "reads",
+	"git.contained":                  "a word for people",
+	"git.objects":                    "a kind of object",
+	"git.objectStore.commit":         "reads",
+	"git.place.holds":                "reads",
+	"git.rejected":                   "a word for people",
+	"worktree.Repo.makeBranch":       "makes a slice's branch",
+	"worktree.Repo.thin":             "old snapshots",
+	"cli.valuesOf":                   "words for completion",
+	"rehearsal.sliceWorker.complete": "the stand-in for an agent",
+	"worktree.Repo.recordTarget":     "names the target",
+	"worktree.Repo.LaneTip":          "makes the merge queue's branch at the target, or where gl left it",
+	"worktree.Repo.KeepNext":         "keeps what a record names, so that git removes nothing of it",
+	"worktree.Repo.DropSpent":        "removes refs of complete slices whose content is elsewhere",
+	"worktree.Repo.HandOver":         "tests that are handed over",
+	"worktree.Repo.NoteLanded":       "a note of what landed",
+	"worktree.Repo.NoteQueued":       "a note of the queue",
+	"worktree.Repo.DropNote":         "a note of the queue",
+}
+
+// movers are the words by which git moves refs.
+var movers = []string{"update-ref", "symbolic-ref", "merge", "commit", "reset", "push", "rebase", "cherry-pick", "am", "pull", "fetch", "revert", "branch"}
+
+// tools are gl's functions for that.
+var tools = []string{"ChangeRefs", "SetSymbolicRef", "ChangeWhole", "changeWhole", "changeOnce", "moveBeside"}
+
+// Nothing in the program moves a ref or completes a slice but what is listed, and what moves the branches that work lands by asks for a pass.
+func TestOneGate(t *testing.T) {
+	found := map[string]bool{}
+	root := testfiles.Repository(t)
+	for _, top := range []string{"internal", "cmd"} {
+		err := filepath.WalkDir(filepath.Join(root, top), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+			if err == nil && file.Name.Name != "gate" {
+				for _, decl := range file.Decls {
+					look(t, file.Name.Name, decl, found)
+				}
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name := range found {
+		if allowed[name] == "" {
+			t.Errorf("%s moves a ref, or completes a slice, and isn't listed: have it ask for a gate.Pass", name)
+		}
+	}
+	for name := range allowed {
+		if !found[name] {
+			t.Errorf("%s is listed, and does nothing of the kind", name)
+		}
+	}
+}
+
+// look notes what a declaration can do.
+func look(t *testing.T, pkg string, decl ast.Decl, found map[string]bool) {
+	name, does, asks := pkg+"."+declared(decl), false, false
+	words := map[string]bool{}
+	ast.Inspect(decl, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CompositeLit:
+			if typ := text(n.Type); slices.Contains([]string{"gate.Ruling", "gate.Answer"}, typ) || typ == "gate.Pass" && len(n.Elts) > 0 {
+				t.Errorf("%s makes a %s: only package gate does", name, typ)
+			}
+		case *ast.BasicLit:
+			if s, err := strconv.Unquote(n.Value); err == nil && n.Kind == token.STRING {
+				words[s] = true
+			}
+		case *ast.CallExpr:
+			called := text(n.Fun)
+			called = called[strings.LastIndexByte(called, '.')+1:]
+			does = does || slices.Contains(tools, called)
+			asks = asks || called == "Moves" || called == "Completes"
+		}
+		return true
+	})
+	if _, function := decl.(*ast.FuncDecl); !function {
+		return
+	}
+	if pkg == "git" && slices.ContainsFunc(movers, func(w string) bool { return words[w] }) || words["status"] && words["complete"] {
+		does = true
+	}
+	if does {
+		found[name] = true
+	}
+	if allowed[name] == "gate" && !asks {
+		t.Errorf("%s doesn't ask for a pass", name)
+	}
+}
+
+// declared is a function's name, with its receiver's type.
+func declared(decl ast.Decl) string {
+	f, ok := decl.(*ast.FuncDecl)
+	if !ok {
+		return "(declarations)"
+	}
+	if f.Recv == nil {
+		return f.Name.Name
+	}
+	return strings.TrimPrefix(text(f.Recv.List[0].Type), "*") + "." + f.Name.Name
+}
+
+// text is an expression of names alone.
+func text(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return e.Name
+	case *ast.SelectorExpr:
+		return text(e.X) + "." + e.Sel.Name
+	case *ast.StarExpr:
+		return "*" + text(e.X)
+	}
+	return ""
+}

@@ -1,0 +1,186 @@
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	"greenlight/internal/base/words"
+)
+
+// Uncounted is the number of failing tests of a red slice whose test runner prints no counts.
+const Uncounted = -1
+
+// A Suite is the last verdict on the project's tests as a whole: on the merge queue's branch
+// or, without a queue, on the checkout.
+type Suite struct {
+	Passed    int       `json:"passed"`
+	Failed    int       `json:"failed"`
+	Uncounted bool      `json:"uncounted,omitempty"` // the test runner prints no counts
+	Red       bool      `json:"red,omitempty"`
+	Commit    string    `json:"commit,omitempty"` // the commit that was tested; "" for a checkout
+	At        time.Time `json:"at"`
+}
+
+// TestCounts is what is known about a project's tests: gl's last run of the suite, and what the
+// slices record.
+type TestCounts struct {
+	Recorded  int // by all slices
+	OfDone    int // by done slices
+	Brought   int // added to the suite by done slices, as counted by gl
+	Removed   int // removed from the suite by done slices
+	Untold    int // done slices that record tests whose additions gl hasn't counted
+	Security  int
+	Failing   int    // on red work
+	Uncounted int    // red slices with an unknown number of failing tests
+	Suite     *Suite // nil if gl hasn't run it
+}
+
+// Add counts a slice n times.
+func (c *TestCounts) Add(it *Item, done bool, n int) {
+	c.Recorded += n * it.Counting(done)
+	if done {
+		c.OfDone += n * it.Tests
+		c.Brought += n * max(it.NewTests, 0)
+		c.Removed += n * max(-it.NewTests, 0)
+		if it.Tests > 0 && !it.Counted {
+			c.Untold += n
+		}
+	}
+	c.Security += n * it.SecurityTests
+	if it.Failing == Uncounted {
+		c.Uncounted += n
+	} else {
+		c.Failing += n * it.Failing
+	}
+}
+
+// Counting returns how many of the tests that an item records count as passing. For a slice that
+// isn't done and whose tests fail it returns 0: its agent counted them, but gl saw them fail.
+func (it *Item) Counting(done bool) int {
+	if !done && it.Failing != 0 {
+		return 0
+	}
+	return it.Tests
+}
+
+// Counted reports whether the suite has run and its runner printed counts. Only then are a
+// slice's tests known to be new.
+func (c TestCounts) Counted() bool { return c.Suite != nil && !c.Suite.Uncounted }
+
+// Passing returns how many tests pass; false if unknown. If gl hasn't run the suite, it returns
+// what the slices record.
+func (c TestCounts) Passing() (int, bool) {
+	if c.Suite == nil {
+		return c.Recorded, true
+	}
+	return c.Suite.Passed, !c.Suite.Uncounted
+}
+
+// Fail returns how many tests fail, in the suite and on red work; false if unknown.
+func (c TestCounts) Fail() (int, bool) {
+	if c.Suite == nil {
+		return c.Failing, c.Uncounted == 0
+	}
+	return c.Suite.Failed + c.Failing, c.Uncounted == 0 && !(c.Suite.Uncounted && c.Suite.Red)
+}
+
+// New returns how many tests the done slices added to the suite, as far as gl has counted;
+// false if it has counted none.
+func (c TestCounts) New() (int, bool) {
+	return c.Brought, c.Counted() && (c.Brought > 0 || c.Removed > 0 || c.Untold == 0)
+}
+
+// Red reports whether tests fail.
+func (c TestCounts) Red() bool {
+	n, known := c.Fail()
+	return n > 0 || !known
+}
+
+// String returns "29 passing, 0 failing, 4 security" or "passed (no counts)", without thousands
+// separators.
+func (c TestCounts) String() string { return c.text(func(n int) string { return fmt.Sprint(n) }, "") }
+
+// Text returns "1,829 passing, 0 failing, 4 security (12 new, 2 removed)", "… (12 or more new)" if
+// slices landed together, or "passed (no counts), 18 recorded".
+func (c TestCounts) Text() string {
+	note := ""
+	if n, ok := c.New(); ok {
+		note = " (" + words.Thousands(n) + map[bool]string{true: " new", false: " or more new"}[c.Untold == 0]
+		if c.Removed > 0 {
+			note += ", " + words.Thousands(c.Removed) + " removed"
+		}
+		note += ")"
+	} else if c.Suite != nil && c.Suite.Uncounted && c.OfDone > 0 {
+		note = fmt.Sprintf(", %s recorded", words.Thousands(c.OfDone))
+	}
+	return c.text(words.Thousands, note)
+}
+
+func (c TestCounts) text(number func(int) string, note string) string {
+	fail, _ := c.Fail()
+	if passing, known := c.Passing(); known {
+		text := number(passing) + " passing, " + number(fail) + " failing, " + number(c.Security) + " security" + note
+		return text + c.uncounted()
+	}
+	text := c.Suite.verdict()
+	if fail > 0 {
+		text += ", " + number(fail) + " failing"
+	}
+	if c.Security > 0 {
+		text += ", " + number(c.Security) + " security"
+	}
+	return text + note + c.uncounted()
+}
+
+// Brief returns "1,829 tests, 3 failing" or "tests passed (no counts)".
+func (c TestCounts) Brief() string {
+	text := ""
+	if n, known := c.Passing(); known {
+		text = words.Thousands(n) + map[bool]string{true: " test", false: " tests"}[n == 1]
+	} else {
+		text = "tests " + c.Suite.verdict()
+	}
+	if n, _ := c.Fail(); n > 0 {
+		text += fmt.Sprintf(", %s failing", words.Thousands(n))
+	}
+	return text + c.uncounted()
+}
+
+// verdict returns the result of a runner without counts.
+func (s *Suite) verdict() string {
+	if s.Red {
+		return "failed (no counts)"
+	}
+	return "passed (no counts)"
+}
+
+// uncounted describes red slices without counts.
+func (c TestCounts) uncounted() string {
+	if c.Uncounted == 0 {
+		return ""
+	}
+	return "; " + words.Count(c.Uncounted, "slice") + " failed without counts"
+}
+
+// Gain describes by how much an item changed the number of tests: "3 new", "2 removed".
+func Gain(n int) string {
+	if n < 0 {
+		return words.Thousands(-n) + " removed"
+	}
+	return words.Thousands(n) + " new"
+}
+
+// TestsOf describes how many tests an item has added: "3 new tests", "2 tests removed"; "3 tests
+// recorded" if gl hasn't counted what they add to the suite.
+func (p *Plan) TestsOf(st *State) string {
+	switch {
+	case st.Class == Done && st.Counted && st.NewTests < 0:
+		return words.Count(-st.NewTests, "test") + " removed"
+	case st.Class == Done && st.Counted:
+		return words.Count(st.NewTests, "new test")
+	}
+	if n := st.Counting(st.Class == Done); n > 0 {
+		return words.Count(n, "test") + " recorded"
+	}
+	return "no tests recorded"
+}

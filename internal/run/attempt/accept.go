@@ -1,0 +1,58 @@
+package attempt
+
+import (
+	"time"
+
+	"greenlight/internal/base/proc"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/state/tracker"
+	"greenlight/internal/workspace/worktree"
+)
+
+// When a person accepts what was built in a worktree, it isn't complete yet: it has to land like what an agent calls complete. So it is
+// queued as an attempt without an agent.
+
+// Person is the agent of such an attempt.
+const Person = "person"
+
+// Accepted says whether a person has put the attempt into the queue. What the lane finds wrong goes back to a person.
+func (r *Record) Accepted() bool { return r.Agent == Person && r.Program == "" && r.StartedAt == nil }
+
+// Left is work as somebody left it.
+type Left struct{ Tree, Head string }
+
+// PutAccepted queues the work on an item that a person accepts, as they saw it, and returns the attempt, with the mark that the caller has to give the
+// item next, under the same lock. A kill between the two leaves the item as it was: the lane throws the attempt out.
+func (s *Store) PutAccepted(system string, it *plan.Item, l *worktree.Lineage, is Left, now time.Time) (*Record, error) {
+	if err := s.Prepare(); err != nil {
+		return nil, err
+	}
+	n, err := s.next(it.ID)
+	if err != nil {
+		return nil, err
+	}
+	now = now.UTC()
+	r := &Record{
+		SchemaVersion: schemaVersion, System: system, Slice: it.ID, Of: it.Of, Title: it.Name, N: n, Token: NewToken(now), Phase: plan.Queued,
+		Agent: Person, Lineage: l.N, Branch: l.Branch, Tree: is.Tree, Head: is.Head,
+		Before:   tracker.Before{Mark: plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}, Started: it.Started},
+		Launcher: proc.Self(), ClaimedAt: now, EndedAt: &now, Evidence: &Evidence{}, Tests: it.Tests, Landing: &Landing{Queued: now},
+		Log: s.LogPath(it.ID, n),
+	}
+	r.Seen = &plan.Mark{Status: tracker.Verifying, Step: tracker.Verifying, Session: r.Token}
+	if last, err := s.lastIn(r, func(*Record) bool { return true }); err != nil {
+		return nil, err
+	} else if last != nil && last.Landing != nil {
+		r.Landing.Approved = last.Gate.Open()
+		if last.Accepted() && last.Gate == nil {
+			r.Landing.Despite, r.Landing.Tip = last.Landing.Problem, last.Landing.Tip
+		}
+	}
+	return r, s.putNew(r)
+}
+
+// TellAccepted writes into the journal that the attempt is queued, once its item says so.
+func (s *Store) TellAccepted(r *Record) { s.tell(r, false) }
+
+// DropAccepted takes the attempt back, whose item couldn't be changed.
+func (s *Store) DropAccepted(r *Record) error { return s.dropLive(r) }

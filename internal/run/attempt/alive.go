@@ -1,0 +1,121 @@
+package attempt
+
+import (
+	"os"
+	"syscall"
+	"time"
+
+	"greenlight/internal/base/durable"
+	"greenlight/internal/base/proc"
+	"greenlight/internal/core/plan"
+)
+
+// Two things say whether an attempt is alive. The identity of its wrapper is exact where the wrapper can be seen: on this
+// host, in this boot and PID namespace. Elsewhere the kernel's lock on the attempt's log says it: the wrapper takes it and
+// its agent inherits it, so it is free only when both are gone, and everything that the agent has started.
+
+// mover is the process that must move an open attempt on.
+func (r *Record) mover() proc.ID {
+	if r.Phase == plan.Claimed || r.Wrapper == nil {
+		return r.Launcher
+	}
+	return *r.Wrapper
+}
+
+// State says whether the process that must move an open attempt on is there.
+func (r *Record) State() proc.State {
+	id := r.mover()
+	state := id.State()
+	exact := id.Here() && state != proc.Unknown
+	if exact || r.Lock == 0 || r.Phase == plan.Claimed {
+		return state
+	}
+	held, known := r.lockHeld()
+	switch {
+	case known && held:
+		return proc.Alive
+	case known && id.SameKernel(): // another kernel's locks needn't reach us
+		return proc.Dead
+	}
+	return state
+}
+
+// treeGone says whether the lock proves that the agent and everything it has started is gone, too.
+func (r *Record) treeGone() bool {
+	if r.Lock == 0 || r.Phase == plan.Claimed || !r.mover().SameKernel() {
+		return false
+	}
+	held, known := r.lockHeld()
+	return known && !held
+}
+
+// Dead says whether it is proven that no process moves the attempt on. One that awaits the lane needs none: whoever works the
+// lane does.
+func (r *Record) Dead() bool { return r.Phase != plan.Queued && r.State() == proc.Dead }
+
+// LauncherLives says whether the gl that launched the attempt may still be there.
+func (r *Record) LauncherLives() bool { return r.Launcher.State() != proc.Dead }
+
+// Elsewhere says where the attempt runs, or ran, if nobody here can tell whether it does; "" if it can be told, and for a
+// claim that is about to start.
+func (r *Record) Elsewhere() string {
+	if r.Phase == plan.Queued || r.State() != proc.Unknown || r.Phase == plan.Claimed && time.Since(r.ClaimedAt) < time.Minute {
+		return ""
+	}
+	return r.mover().Where()
+}
+
+// unreachable says where the attempt runs, if no signal from here can reach it; "" if one can, or if it is dead.
+func (r *Record) unreachable() string {
+	if id := r.mover(); r.Phase != plan.Queued && !id.Here() && !r.Dead() {
+		return id.Where()
+	}
+	return ""
+}
+
+// lockHeld says whether anybody holds the lock on the attempt's log. It isn't known where the log isn't the file that was
+// locked: it was removed, or this is a copy of the project.
+func (r *Record) lockHeld() (held, known bool) {
+	f, err := durable.Open(r.Log)
+	if err != nil {
+		return false, false
+	}
+	defer f.Close()
+	if inode(f) != r.Lock {
+		return false, false
+	}
+	held, err = durable.Busy(f)
+	return held, err == nil
+}
+
+// takeLock takes the lock on the log for this process and its agent; a nil file where locks don't work. The descriptor
+// can only read: the agent inherits it.
+func takeLock(path string) (f *os.File, number uint64) {
+	f, err := durable.Open(path)
+	if err != nil {
+		return nil, 0
+	}
+	if durable.Claim(f) == nil {
+		// Some file systems grant every lock: only one that excludes a second opening proves anything.
+		if second, err := durable.Open(path); err == nil {
+			defer second.Close()
+			if busy, err := durable.Busy(second); err == nil && busy {
+				return f, inode(f)
+			}
+		}
+	}
+	f.Close()
+	return nil, 0
+}
+
+func inode(f *os.File) uint64 {
+	info, err := f.Stat()
+	if err != nil {
+		return 0
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0
+	}
+	return st.Ino
+}

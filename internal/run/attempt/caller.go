@@ -1,0 +1,149 @@
+package attempt
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+
+	"greenlight/internal/base/environ"
+	"greenlight/internal/base/proc"
+	"greenlight/internal/core/plan"
+)
+
+// A Caller is what a process belongs to that calls gl and isn't a person's: an agent that gl has
+// started without anybody to talk to, what that has started in turn, or the tests of its work.
+type Caller struct {
+	ID     string // of the slice or task; "" for tests, and where nobody knows
+	N      int    // of the attempt; 0 where nobody knows
+	Token  string // of its claim, in the same way
+	System string // whose item it is, in the same way
+	Tests  bool   // it is a run of tests, or
+	Setup  bool   // in their place git.setup, git.teardown, or what these have started
+
+	// Alone means that nothing but the caller's own environment tells of it, which names no
+	// project: gl may have been started in a session of another one.
+	Alone bool
+}
+
+// Caller finds out what the calling process belongs to; nil for a person, and for a conversation
+// that a person holds. Three signs are looked for, since an agent can clear any variable and leave
+// any group: the process is below the wrapper or the agent of an attempt that runs, a process
+// above it was started with the mark of an attempt or of tests of this project, or it carries such
+// a mark itself.
+//
+// env is the caller's environment.
+func (s *Store) Caller(env environ.Environ) *Caller {
+	above := proc.Ancestors()
+	live, _, _ := s.Live() // what can't be read is no record of ours
+	for _, r := range live {
+		if r.isAbove(above) {
+			return r.caller()
+		}
+	}
+	for _, id := range above {
+		if vars, err := id.Environ(); err == nil {
+			if c := s.marked(vars, live); c != nil {
+				return c
+			}
+		}
+	}
+	if c := s.marked(env, live); c != nil {
+		return c
+	}
+	return Bearer(env)
+}
+
+// Bearer returns the caller that an environment alone tells of, of whichever project it is; nil
+// for none.
+func Bearer(env environ.Environ) *Caller {
+	if env.Get(environ.Session) == "" {
+		return nil
+	}
+	c := bearer(env, nil)
+	c.Alone = true
+	return c
+}
+
+// isAbove reports whether one of the processes is the attempt's.
+func (r *Record) isAbove(above []proc.ID) bool {
+	for _, id := range above {
+		if r.Wrapper != nil && r.Wrapper.Is(id) || r.Process != nil && r.Process.Is(id) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *Record) caller() *Caller {
+	return &Caller{ID: r.Slice, N: r.N, Token: r.Token, System: r.System}
+}
+
+// marked is what a process with that environment belongs to in this project.
+func (s *Store) marked(env environ.Environ, live []*Record) *Caller {
+	is := environ.Tests + "=" + env.Get(environ.Tests)
+	if strings.HasPrefix(is, environ.MarksOf(s.root())) {
+		return &Caller{Tests: true, Setup: is == environ.SetupMark(s.root())}
+	}
+	if env.Get(environ.Session) != "" && isDir(env.Get("GREENLIGHT_ROOT"), s.root()) {
+		return bearer(env, live)
+	}
+	return nil
+}
+
+// bearer is the attempt whose token an environment has. What else it says of the attempt counts
+// only where there is no record.
+func bearer(env environ.Environ, live []*Record) *Caller {
+	token := env.Get(environ.Session)
+	for _, r := range live {
+		if r.Token == token {
+			return r.caller()
+		}
+	}
+	n, _ := strconv.Atoi(env.Get("GL_ATTEMPT"))
+	return &Caller{ID: cmp.Or(env.Get("GL_SLICE"), env.Get("GL_TASK")), N: n, Token: token}
+}
+
+// isDir reports whether two paths name the same directory.
+func isDir(a, b string) bool {
+	if a == "" || a == b {
+		return a == b
+	}
+	x, errA := os.Stat(a)
+	y, errB := os.Stat(b)
+	return errA == nil && errB == nil && os.SameFile(x, y)
+}
+
+// String names the caller in a sentence.
+func (c *Caller) String() string {
+	switch {
+	case c.Setup:
+		return "git.setup, or what it has started"
+	case c.Tests:
+		return "a run of tests"
+	case c.ID == "" || c.N < 1:
+		return "a session that gl started"
+	}
+	return fmt.Sprintf("attempt %s.%d", c.ID, c.N)
+}
+
+// MayWorkOn says why the caller may not change the slice; nil if it is the one that it was started
+// for, and still at work.
+func (s *Store) MayWorkOn(c *Caller, slice string) error {
+	if c.Tests || c.ID != slice {
+		return fmt.Errorf("%s is changed by its own agent or by a person, and this is %s", slice, c)
+	}
+	r, err := s.Get(c.ID, c.N)
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // removed by somebody; its wrapper writes it anew
+		return nil
+	case err == nil && r.Token == c.Token && (r.Phase == plan.Ended || r.Phase == plan.Settled):
+		return fmt.Errorf("%s is over", c)
+	case err == nil && r.Token == c.Token && r.Phase == plan.Queued:
+		return fmt.Errorf("%s has called %s complete, and its agent has ended", c, slice)
+	}
+	return nil
+}

@@ -1,0 +1,188 @@
+package attempt
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"greenlight/internal/base/proc"
+	"greenlight/internal/core/agent"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/state/tracker"
+)
+
+// soundRecord is a record in every field as gl writes it.
+func soundRecord() *Record {
+	started, turns := noon.Add(time.Second), 3
+	return &Record{
+		SchemaVersion: schemaVersion, Slice: "S-1", N: 1, Title: "Login\nand more", Token: NewToken(noon), Agent: "claude", Program: "claude",
+		Argv: []string{"claude", "-p", "two\nlines"}, Prompt: "/gl:slice S-1", Stream: agent.StreamClaude, Dir: "/home/me/p", Runner: "tmux",
+		Phase: plan.Ended, Before: tracker.Before{Mark: plan.Mark{Status: "pending", Step: "none"}}, Launcher: proc.Self(), Ending: EndStop,
+		ClaimedAt: noon, StartedAt: &started, EndedAt: &started, Outcome: Failed, Seen: &plan.Mark{Status: "tests"},
+		Evidence: &Evidence{Result: &agent.Result{Turns: turns, CostUSD: ptr(0.5)}, Limit: &agent.Limit{Kind: agent.RateLimit, Reset: &started}},
+	}
+}
+
+func TestRecordCheck(t *testing.T) {
+	if err := soundRecord().check(Entry{Slice: "S-1", N: 1}); err != nil {
+		t.Fatal(err)
+	}
+	task := soundRecord()
+	task.Slice, task.Summary = "@quick", ".greenlight/summaries/quick-SUMMARY.md"
+	if err := task.check(Entry{Slice: "@quick", N: 1}); err != nil {
+		t.Fatal(err)
+	}
+	for name, spoil := range map[string]func(*Record){
+		"an outcome that is a path":      func(r *Record) { r.Outcome = "/../../settings" },
+		"an empty outcome of an end":     func(r *Record) { r.Outcome = "" },
+		"an end that nobody saw":         func(r *Record) { r.Seen = nil },
+		"a settled one":                  func(r *Record) { r.Phase = plan.Settled },
+		"an unknown phase":               func(r *Record) { r.Phase = "asleep" },
+		"no phase":                       func(r *Record) { r.Phase = "" },
+		"a claim without a token":        func(r *Record) { r.Phase, r.Token = plan.Claimed, "" },
+		"a token of two lines":           func(r *Record) { r.Token += "\nstatus: complete" },
+		"a status of two lines":          func(r *Record) { r.Before.Status = "pending\nsession: x" },
+		"a start of two lines":           func(r *Record) { r.Before.Started = "\r" },
+		"a summary elsewhere":            func(r *Record) { r.Summary = ".greenlight/summaries/../../../.bashrc" },
+		"a summary that is absolute":     func(r *Record) { r.Summary = "/etc/passwd" },
+		"a directory that isn't":         func(r *Record) { r.Dir = "../p" },
+		"a process below none":           func(r *Record) { r.Process = &proc.ID{PID: -1} },
+		"a time before computers":        func(r *Record) { r.ClaimedAt = time.Date(1, 2, 3, 0, 0, 0, 0, time.UTC) },
+		"a reset that no clock shows":    func(r *Record) { r.Evidence.Limit.Reset = ptr(time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)) },
+		"a limit of no kind":             func(r *Record) { r.Evidence.Limit.Kind = "fun" },
+		"fewer tests than none":          func(r *Record) { r.Tests = -1 },
+		"fewer turns than none":          func(r *Record) { r.Evidence.Result.Turns = -1 },
+		"fewer denials than none":        func(r *Record) { r.Evidence.Denials = -1 },
+		"less cost than none":            func(r *Record) { r.Evidence.Result.CostUSD = ptr(-0.01) },
+		"an ending that nobody causes":   func(r *Record) { r.Ending = "boredom" },
+		"a prompt without end":           func(r *Record) { r.Prompt = strings.Repeat("x", longestText+1) },
+		"a word of the command that is ": func(r *Record) { r.Argv[1] = "\x00" },
+	} {
+		r := soundRecord()
+		spoil(r)
+		if err := r.check(Entry{Slice: "S-1", N: 1}); err == nil {
+			t.Errorf("%s passes", name)
+		}
+	}
+	for _, id := range []string{"..", ".x", "a/b", `a\b`, "a..b", "a\nb", "", "@", "@@/", strings.Repeat("x", 201), "\xff"} {
+		r := soundRecord()
+		r.Slice = id
+		if err := r.check(Entry{Slice: id, N: 1}); err == nil {
+			t.Errorf("id %q passes", id)
+		}
+	}
+}
+
+// A bad file is moved aside whole, and never over another one; one that another version of gl may have written stays.
+func TestSetAside(t *testing.T) {
+	b := benchFor(t, map[string]string{"S-1": "pending/none", "S-2": "pending/none"})
+	newer := soundRecord()
+	newer.Slice, newer.SchemaVersion = "S-2", 2
+	data, err := json.Marshal(newer)
+	must(t, err)
+	must(t, os.WriteFile(b.store.livePath("S-2", 1), data, 0o644))
+	var paths []string
+	for range 3 {
+		must(t, os.WriteFile(b.store.livePath("S-1", 1), []byte("{ cut sho"), 0o644))
+		must(t, os.WriteFile(b.store.donePath("S-1", 4, Failed), []byte("{}"), 0o644))
+		must(t, os.WriteFile(b.store.holdPath(), []byte(`{"count":-5,"until":"2031-01-01T00:00:00Z"}`), 0o644))
+		bad, err := b.store.AllBad()
+		must(t, err)
+		if len(bad) != 4 {
+			t.Fatalf("bad: %v", bad)
+		}
+		moved, err := b.store.SetAside(bad)
+		must(t, err)
+		if len(moved) != 3 {
+			t.Fatalf("moved: %v", moved)
+		}
+		for _, m := range moved {
+			paths = append(paths, m.To)
+		}
+	}
+	kept, err := b.store.Aside()
+	must(t, err)
+	if len(kept) != 9 || len(paths) != 9 {
+		t.Errorf("aside are %v", kept)
+	}
+	if got, err := os.ReadFile(filepath.Join(b.store.Dir(), "bad", "S-1.1.json.3")); err != nil || string(got) != "{ cut sho" {
+		t.Errorf("%q %v", got, err)
+	}
+	if got, err := os.ReadFile(b.store.livePath("S-2", 1)); err != nil || !bytes.Equal(got, data) {
+		t.Errorf("%q %v", got, err)
+	}
+	if r := b.claim("S-1"); r.N != 5 {
+		t.Errorf("attempt %d; the log of number 4 may be there", r.N)
+	}
+}
+
+// A hold that can't be makes nobody wait, panic or wait longer.
+func TestBadHold(t *testing.T) {
+	b := benchFor(t, map[string]string{"S-1": "pending/none"})
+	for _, text := range []string{`{"count": -5, "until": "2031-01-01T00:00:00Z"}`, `{"until": 7}`, `{}`, "", "{", `{"holds": [null]}`, `{"holds": [{}]}`,
+		`{"holds": [{"until": "2031-01-01T00:00:00Z"}, {"until": "2031-01-01T00:00:00Z"}]}`} {
+		must(t, os.WriteFile(b.store.holdPath(), []byte(text), 0o644))
+		var bad *BadRecord
+		if h, err := b.store.ReadHolds(); h != nil || !errors.As(err, &bad) {
+			t.Errorf("%s: %v, %v", text, h, err)
+		}
+		r := b.start(b.claim("S-1"))
+		r.Evidence = exited(1).limited(rateLimit)
+		_, err := b.settler(b.state).Settle(t.Context(), r)
+		must(t, err)
+		if h := b.store.Holds().same(&plan.Hold{Agent: r.Agent, Account: r.Account}); h == nil || h.Count != 1 {
+			t.Errorf("%s: then %+v", text, h)
+		}
+	}
+}
+
+// Whatever is in the files of runs/, nothing panics, every unusable file is named, and settling what is left ends.
+func FuzzRecords(f *testing.F) {
+	sound, _ := json.Marshal(soundRecord())
+	f.Add(sound, []byte(`{"count": -5, "until": "2031-01-01T00:00:00Z"}`), false)
+	f.Add([]byte(`{"schema_version": 1, "slice": "S-1", "n": 1, "phase": "ended", "outcome": "failed"}`), []byte(""), false)
+	f.Add([]byte(`{"schema_version": 1, "slice": "S-1", "n": 1, "phase": "settled", "outcome": "failed"}`), []byte("{}"), true)
+	f.Add([]byte(`{"schema_version": 1, "slice": "S-1", "n": 1, "phase": "claimed", "token": "t"}`), []byte("null"), true)
+	f.Fuzz(func(t *testing.T, record, hold []byte, settled bool) {
+		b := benchFor(t, map[string]string{"S-1": "in_progress/none"})
+		path := b.store.livePath("S-1", 1)
+		if settled {
+			path = b.store.donePath("S-1", 1, Failed)
+		}
+		must(t, os.WriteFile(path, record, 0o644))
+		must(t, os.WriteFile(b.store.holdPath(), hold, 0o644))
+		bad, err := b.store.AllBad()
+		must(t, err)
+		_, err = b.store.SetAside(bad)
+		must(t, err)
+		live, left, err := b.store.Live()
+		must(t, err)
+		for _, l := range left {
+			if !l.Keep {
+				t.Errorf("still bad: %v", l)
+			}
+		}
+		for _, r := range live {
+			_, _, _ = r.State(), r.Info(), r.Label()
+			if r.Phase == plan.Claimed {
+				must(t, b.settler(b.state).GiveBack(t.Context(), r))
+				continue
+			}
+			r.Wrapper, r.Process = ptr(deadID(1)), nil
+			if _, err := b.settler(b.state).Settle(t.Context(), r); err != nil {
+				t.Errorf("settle: %v", err)
+			}
+		}
+		if open, _, _ := b.store.Live(); len(open) > 0 {
+			t.Errorf("still open: %v", open[0])
+		}
+		if _, err := b.store.Last("S-1"); err != nil {
+			t.Error(err)
+		}
+	})
+}

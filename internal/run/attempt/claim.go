@@ -1,0 +1,298 @@
+package attempt
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"greenlight/internal/base/proc"
+	"greenlight/internal/core/agent"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/testrun"
+	"greenlight/internal/state/tracker"
+	"greenlight/internal/workspace/worktree"
+)
+
+// An AdmitError says why a slice can't be attempted now.
+type AdmitError struct {
+	Reason plan.Reason
+	Taken  bool // somebody holds a fresh claim, or an attempt runs
+}
+
+func (e *AdmitError) Error() string { return e.Reason.String() }
+
+// A Request is who wants to attempt what.
+type Request struct {
+	System  string // of the tracker that has the item
+	ID      string
+	Task    *Task // instead of a slice; ID is its TaskID
+	First   int   // Record.First
+	Named   bool  // a person named it: failed and stalled slices may be attempted again
+	Force   bool  // also over unmet dependencies, a claim, and completeness; never over an open attempt
+	Agent   agent.Agent
+	Environ []string // Record.Environ
+	// Escalate is the model that takes the place of Job.Model where the attempt is to put red tests right; "" for none.
+	// There is none for the agent: another agent wouldn't know the conversation, which makes a
+	// second attempt cheap.
+	Escalate string
+	Job      agent.Job // Slice, SessionID and Prompt are filled in
+	Runner   string
+	Lineage  *worktree.Lineage // whose worktree it works in, in Job.Dir; nil for the checkout
+	Sandbox  string            // SandboxBwrap, or ""
+	Setup    []string          // Record.Setup
+	Caches   []string          // Record.Caches
+	Test     testrun.Command   // Record.Test, of a slice that is built in the checkout
+	Review   string            // Record.Review
+	Terms    *Terms            // Record.Terms
+	Redone   string            // the commit at which a new lineage begins that has the slice's earlier work, which was taken back; "" for none
+	Over     *string           // the session whose claim a person agreed to take over
+	Within   map[string]bool   // ids that are attempted in the same run: a need of theirs is no reason to refuse a name
+}
+
+// Admit says whether a slice may be attempted; nil for yes.
+func Admit(p *plan.Plan, req Request, now time.Time) error {
+	st := p.State(req.ID)
+	if st == nil {
+		return fmt.Errorf("%s: %w", req.ID, tracker.ErrNotFound)
+	}
+	refuse := &AdmitError{Reason: p.Why(req.ID, now)}
+	switch {
+	case st.Attempt.Open():
+		refuse.Taken = true
+		return refuse
+	case st.Class == plan.Corrupt:
+		return refuse
+	case req.Force:
+		return nil
+	}
+	over := st.Class == plan.Active && req.Over != nil && *req.Over == st.Session
+	switch {
+	case over, st.Class == plan.Available, st.Class.Troubled():
+		if st.Class != plan.Available && !req.Named {
+			return refuse
+		}
+		for _, need := range st.Needs {
+			if !req.Within[need] {
+				refuse.Reason = toBlame(p, refuse.Reason, now)
+				return refuse
+			}
+		}
+		return nil
+	case st.Class == plan.Active:
+		refuse.Taken = true
+	}
+	// An item with steps that is done has none to run again.
+	if req.Named && (st.Class == plan.Active || st.Class == plan.Done && !st.Staged) {
+		refuse.Reason.Next = []string{"gl slice " + req.ID + " --force" + p.Snapshot.Flags}
+	}
+	return refuse
+}
+
+// toBlame adds to the reason of a blocked slice what is with the one that holds it up, and what helps there.
+func toBlame(p *plan.Plan, r plan.Reason, now time.Time) plan.Reason {
+	root := p.Why(r.Root, now)
+	if root.ID == "" || root.State == "blocked" { // an unknown slice, or one of a cycle
+		return r
+	}
+	if slices.Contains(r.Needs, r.Root) {
+		needs := slices.Clone(r.Needs)
+		needs[slices.Index(needs, r.Root)] += " (" + root.State + ")"
+		r.Cause = plan.NeedsText(needs)
+	} else {
+		r.Cause += "; " + p.Because(r.ID)
+	}
+	r.If, r.Next = root.If, root.Next
+	return r
+}
+
+// Claim takes the slice for one attempt: the record first, the slice's file second, both under the caller's lock. The
+// caller has admitted the request with a plan that was made under this same lock.
+func (s *Store) Claim(tx tracker.Tx, req Request, now time.Time) (*Record, error) {
+	tx = req.of(tx)
+	if req.Task != nil {
+		if err := s.Busy(req.Task); err != nil {
+			return nil, err
+		}
+	}
+	it, err := tx.Item(req.ID)
+	if err != nil {
+		return nil, err
+	}
+	if req.Job.Model != "" && !req.Agent.TakesModel() {
+		return nil, fmt.Errorf("its agent, %s, can't be told to use the model %s: add {model} to %s", req.Agent.Name, req.Job.Model, agent.CustomSetting(req.Agent.Name))
+	}
+	if err := s.Prepare(); err != nil { // git clean -x takes the directories in the middle of a drain
+		return nil, err
+	}
+	n, err := s.next(it.ID)
+	if err != nil {
+		return nil, err
+	}
+	job := req.Job
+	job.Slice, job.SessionID, job.BriefFile = it.ID, newUUID(), s.BriefPath(it.ID, n)
+	r := &Record{
+		SchemaVersion: schemaVersion, System: req.System, Slice: it.ID, Of: it.Of, Title: it.Name, N: n, Token: NewToken(now), Phase: plan.Claimed,
+		Agent: req.Agent.Name, Program: req.Agent.Program, Argv: req.Agent.Command(job), Prompt: job.Prompt, Stream: req.Agent.Stream, Dir: job.Dir, Runner: req.Runner, Account: job.Account,
+		Model: job.Model, Environ: req.Environ,
+		Before:   tracker.Before{Mark: plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}, Started: it.Started},
+		Launcher: proc.Self(), ClaimedAt: now.UTC(), Log: s.LogPath(it.ID, n),
+	}
+	if req.Lineage != nil {
+		r.Lineage, r.Branch, r.Sandbox, r.Setup, r.Caches = req.Lineage.N, req.Lineage.Branch, req.Sandbox, req.Setup, req.Caches
+	}
+	r.First = req.First
+	r.describe(req.Task, now)
+	if _, lands := tx.(tracker.Lander); lands && req.Task == nil && req.Lineage == nil && req.Test.IsSet() {
+		r.Test = &req.Test
+	}
+	if _, lands := tx.(tracker.Lander); lands && req.Task == nil && req.Lineage == nil {
+		r.Review = req.Review
+	}
+	r.Terms = req.Terms
+	if req.Task == nil || req.Lineage != nil {
+		if err := s.goOn(r, req, job); err != nil {
+			return nil, err
+		}
+	}
+	r.Talks = req.Agent.Talks
+	r.Briefed = job.Briefed && (agent.IsBriefed(r.Argv, job.BriefFile) || agent.IsBriefed(r.Anew, job.BriefFile))
+	if err := s.sayAtStart(r); err != nil {
+		return nil, err
+	}
+	if err := s.putNew(r); err != nil {
+		return nil, err
+	}
+	if err := tx.Claim(it.ID, r.Token); err != nil {
+		return nil, errors.Join(err, s.dropLive(r))
+	}
+	s.tell(r, false)
+	return r, s.markSaid(r)
+}
+
+// putNew writes the record of a claim. Somebody may remove the directories at any instant (git clean -x, again and again).
+func (s *Store) putNew(r *Record) (err error) {
+	const tries = 5
+	for range tries {
+		if err = s.putLive(r); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err := s.Prepare(); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// next is the number of the slice's next attempt.
+func (s *Store) next(slice string) (int, error) {
+	settled, err := s.settledTallies()
+	if err != nil {
+		return 0, err
+	}
+	live, err := s.liveEntries()
+	if err != nil {
+		return 0, err
+	}
+	aside, err := s.asideEntries()
+	if err != nil {
+		return 0, err
+	}
+	n := settled[slice].Last.N + 1
+	for _, e := range append(live, aside...) {
+		if e.Slice == slice {
+			n = max(n, e.N+1)
+		}
+	}
+	return n, nil
+}
+
+// giveBack undoes a claim that never started an agent. Where the slice isn't as the claim left it, somebody works on
+// it, and only a token of ours is cleared. The lock must be held.
+func (s *Store) giveBack(tx tracker.Tx, r *Record) error {
+	tx = r.of(tx)
+	it, err := tx.Item(r.Slice)
+	if err != nil && !errors.Is(err, tracker.ErrNotFound) {
+		return err
+	}
+	if err == nil && it.Session == r.Token {
+		effect := tracker.Restore
+		if plan.Classify(it.Status) != plan.Active || plan.IsStep(it.Status) {
+			effect = tracker.Release
+		}
+		if _, err := tx.Settle(r.Slice, effect, r.Before); err != nil {
+			return err
+		}
+	}
+	s.tellGivenBack(r)
+	return s.dropLive(r)
+}
+
+// NewToken makes a session token: the time in UTC, to the second, and six characters of [0-9a-z].
+func NewToken(now time.Time) string {
+	const digits = "0123456789abcdefghijklmnopqrstuvwxyz"
+	var b [6]byte
+	rand.Read(b[:])
+	for i := range b {
+		b[i] = digits[int(b[i])%len(digits)]
+	}
+	return now.UTC().Format("2006-01-02T15:04:05Z-") + string(b[:])
+}
+
+// newUUID makes a random (version 4) UUID, which Claude Code asks for as a session id.
+func newUUID() string {
+	var b [16]byte
+	rand.Read(b[:])
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// ClaimHolder is who made a claim outside an attempt: kept beside the claim, so that claiming again is idempotent.
+type ClaimHolder struct {
+	Token  string `json:"token"`  // valid only while the slice has this session
+	Holder string `json:"holder"` // CLAUDE_CODE_SESSION_ID
+
+	Released *plan.Mark `json:"released,omitempty"` // instead: how the slice was when it was given back half-way
+}
+
+func (s *Store) holderPath(slice string) string {
+	return filepath.Join(s.dir, "claims", slice+".json")
+}
+
+// Holder returns the holder of the slice's claim, "" for unknown.
+func (s *Store) Holder(slice, session string) string {
+	var h ClaimHolder
+	if session == "" || !readJSON(s.holderPath(slice), &h) || h.Token != session {
+		return ""
+	}
+	return h.Holder
+}
+
+// PutHolder remembers the holder of a claim.
+func (s *Store) PutHolder(slice string, h ClaimHolder) error {
+	if strings.TrimSpace(h.Holder) == "" {
+		return nil
+	}
+	if err := mkdir(filepath.Dir(s.holderPath(slice))); err != nil {
+		return err
+	}
+	return writeJSON(s.holderPath(slice), h)
+}
+
+// PutReleased remembers that a slice that was begun has been given back by its holder.
+func (s *Store) PutReleased(slice string, as plan.Mark) error {
+	if err := mkdir(filepath.Dir(s.holderPath(slice))); err != nil {
+		return err
+	}
+	return writeJSON(s.holderPath(slice), ClaimHolder{Released: &as})
+}
+
+// Released says whether the slice is as its last holder gave it back.
+func (s *Store) Released(slice string, is plan.Mark) bool {
+	var h ClaimHolder
+	return readJSON(s.holderPath(slice), &h) && h.Released != nil && *h.Released == is
+}

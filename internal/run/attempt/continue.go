@@ -1,0 +1,233 @@
+package attempt
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/text/textline"
+	"greenlight/internal/core/agent"
+)
+
+// A Continuation says what an attempt goes on with, to its agent: how the attempt before ended and, if the lane sent that
+// back, the output of the tests or the paths in conflict.
+type Continuation struct {
+	After  int       `json:"after,omitempty"`  // the lineage's last attempt
+	Of     string    `json:"of,omitempty"`     // the slice whose attempt that was; "" for the record's own
+	Why    string    `json:"why"`              // a sentence
+	Output string    `json:"output,omitempty"` // of tests, of git
+	Mended []Outcome `json:"mended,omitempty"` // what attempts before were there to put right, since the last one that was there for the slice itself
+	Mends  Outcome   `json:"mends,omitempty"`  // red or conflict, where the agent is there to put that right
+	Again  bool      `json:"again,omitempty"`  // in a new worktree
+}
+
+const (
+	whyBytes    = 4 << 10
+	outputBytes = 8 << 10 // of Continuation.Output; the last ones count
+)
+
+// clean is the continuation as a record has it: bounded, and without what a terminal would obey.
+func (c Continuation) clean() *Continuation {
+	c.Why = sanitize.Line(textline.Collapse(c.Why))
+	c.Why = c.Why[:boundary(c.Why, min(len(c.Why), whyBytes))]
+	c.Output = lastBytes(sanitize.Text(c.Output), outputBytes)
+	return &c
+}
+
+// lastBytes are the last whole lines of a text that are no longer than n together; of a longer line the end.
+func lastBytes(text string, n int) string {
+	text = strings.Trim(text, "\n")
+	if len(text) <= n {
+		return text
+	}
+	text = text[boundary(text, len(text)-n):]
+	if _, rest, ok := strings.Cut(text, "\n"); ok && rest != "" {
+		text = rest
+	}
+	return "…\n" + text
+}
+
+// boundary is the first place from i on where a character begins.
+func boundary(s string, i int) int {
+	for i < len(s) && s[i]&0xc0 == 0x80 {
+		i++
+	}
+	return i
+}
+
+// goOn has the attempt go on where the last one in its lineage ended: with its conversation, if that was with the same agent
+// in the same directory and account, else with what there is to know of it. A record is the only place that has a conversation:
+// the lineage's last one decides, so that an agent never goes on with one that doesn't know the last work. The lock must be held.
+func (s *Store) goOn(r *Record, req Request, job agent.Job) error {
+	last, err := s.lastIn(r, func(*Record) bool { return true })
+	if err != nil {
+		return err
+	}
+	if last == nil {
+		return s.beginAgain(r, req)
+	}
+	r.Summary = cmp.Or(last.Summary, r.Summary) // it may have been written
+	c, said := last.leaves()
+	if r.Lineage == 0 { // a new agent in the checkout: it goes on only with what it is to put right, or what a person has said
+		if c.Mends != "" || said {
+			r.Continues = c.clean()
+		}
+		return nil
+	}
+	if c.Mends != "" && last.Mends() {
+		c.Mended = append(slices.Clone(last.Continues.Mended), last.Continues.Mends)
+	}
+	r.Continues = c.clean()
+	if req.Escalate != "" && c.Mends == Red && req.Agent.TakesModel() {
+		job.Model, r.Model = req.Escalate, req.Escalate
+		r.Argv = req.Agent.Command(job)
+	}
+	if last.Accepted() { // the conversation is with who built it
+		if last, err = s.lastIn(r, func(r *Record) bool { return !r.Accepted() }); err != nil || last == nil {
+			return err
+		}
+	}
+	if last.Agent != r.Agent || last.Program != r.Program || last.Dir != r.Dir || last.Account != r.Account {
+		return nil
+	}
+	job.Conversation, job.Note = last.Conversation, r.note()
+	if argv := req.Agent.Resume(job); argv != nil {
+		r.Conversation, r.Anew, r.Argv = last.Conversation, r.Argv, argv
+	}
+	return nil
+}
+
+// leaves is what the next attempt is told of this one, and whether a person has said it.
+func (r *Record) leaves() (c Continuation, said bool) {
+	c = Continuation{Why: r.ending(), After: r.N, Mends: r.mended()}
+	switch l := r.Landing; {
+	case l != nil && l.Why != "":
+		c.Why, c.Output = l.Why, l.Output
+	case l == nil && r.Outcome == Red && !r.Verdict.Green() && r.Verdict != nil:
+		c.Why = fmt.Sprintf("You called the slice complete, and gl ran the tests: %s. Put that right, commit, and call the slice complete again. The command was: %s",
+			r.Detail, r.Verdict.Command)
+		c.Output = strings.Join(r.Verdict.Shown(), "\n")
+	case l == nil && r.Outcome == Red && r.Gate != nil:
+		c.Why = fmt.Sprintf("You called the slice complete, and gl didn't accept it: %s. Put that right, commit, and call the slice complete again.", r.Detail)
+	}
+	if r.Outcome.Traits().Free && r.Continues != nil { // it hasn't had its turn: what it was told is for this one
+		c.Why, c.Output, c.Again = r.Continues.Why, r.Continues.Output, r.Continues.Again
+		if r.Continues.Of != "" {
+			c.Of, c.After = r.Continues.Of, r.Continues.After
+		}
+	}
+	if said = r.Rejected != "" || len(r.Comments) > 0 || r.Answered != nil; said {
+		c.Why, c.Output = r.reply()
+	}
+	return c, said
+}
+
+// Leaves is what a later attempt is told of this one beyond how it ended: what is to be put right or what a person has said, and the output
+// of tests or git. Both are "" where there is nothing more to know.
+func (r *Record) Leaves() (why, output string) {
+	c, said := r.leaves()
+	if !said && c.Why == r.ending() {
+		c.Why = ""
+	}
+	clean := c.clean()
+	return clean.Why, clean.Output
+}
+
+// beginAgain has the first attempt of a lineage know what was done on the slice before: under another name, or landed and taken back.
+func (s *Store) beginAgain(r *Record, req Request) error {
+	if r.Lineage == 0 {
+		return nil
+	}
+	of := *r
+	if was := req.Lineage.Was; was != nil {
+		of.Slice, of.Lineage, of.N = was.Slice, was.N, 0
+		last, err := s.lastIn(&of, func(*Record) bool { return true })
+		if last == nil || err != nil {
+			return err
+		}
+		c, _ := last.leaves()
+		c.Of, c.Again, c.Mends = was.Slice, true, ""
+		c.Why = fmt.Sprintf("The slice was called %s until a person renamed it: what was done on it is on your branch, in its first commit. %s", was.Slice, c.Why)
+		r.Continues = c.clean()
+		return nil
+	}
+	for of.Lineage = r.Lineage - 1; of.Lineage > 0; of.Lineage-- {
+		last, err := s.lastIn(&of, func(r *Record) bool { return r.Landing != nil && r.Landing.Commit != "" && r.Outcome == Done })
+		if err != nil {
+			return err
+		}
+		if last == nil {
+			continue
+		}
+		if last.Undone != nil {
+			c := Continuation{After: last.N, Why: last.undone(req.Redone), Again: true}
+			r.Continues = c.clean()
+		}
+		return nil
+	}
+	return nil
+}
+
+// lastIn is the last settled attempt in the record's lineage of which is is true, nil for none.
+func (s *Store) lastIn(r *Record, is func(*Record) bool) (*Record, error) {
+	settled, err := s.settledTallies()
+	if err != nil || settled[r.Slice].Last.N == 0 { // the first attempt, mostly: no names need be read
+		return nil, err
+	}
+	entries, err := s.settledEntries()
+	if err != nil {
+		return nil, err
+	}
+	entries = slices.DeleteFunc(entries, func(e Entry) bool { return e.Slice != r.Slice || e.N == r.N })
+	slices.SortStableFunc(entries, func(a, b Entry) int { return b.N - a.N })
+	for _, e := range entries {
+		last, err := s.readSettled(e)
+		if errors.As(err, new(*BadRecord)) || errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if last.System == r.System && last.Work() == r.Work() && last.Lineage == r.Lineage && is(last) {
+			return last, nil
+		}
+	}
+	return nil, nil
+}
+
+// ending says how the attempt ended.
+func (r *Record) ending() string {
+	return fmt.Sprintf("Attempt %d ended: %s.", r.N, strings.TrimRight(r.Outcome.Text(r.Detail), "."))
+}
+
+// note is what a resumed conversation is told. It knows the slice and the method. What depends on the worktree gl slice tells,
+// since nobody knows it yet.
+func (r *Record) note() string {
+	what := "slice " + r.Slice
+	if r.IsTask() {
+		what = "your task"
+	}
+	text := "Go on with " + what + " where you left off. " + r.Continues.Why
+	if r.Continues.Output != "" {
+		text += "\n\n" + indented(r.Continues.Output)
+	}
+	if r.IsTask() {
+		return text + "\n\nBegin with `gl " + strings.TrimPrefix(r.Slice, taskMark) + "`: it prints what the task is, and what is unfinished in your " +
+			"worktree. The method is the same as before."
+	}
+	return text + "\n\nBegin with `gl slice " + r.Slice + "`: it prints the whole slice as it is now, and what is unfinished in your worktree. " +
+		"Its decisions are there, too: one that is new to you says what a person wants. The claim is yours again, and " +
+		"the method is the same as before."
+}
+
+func indented(text string) string { return "    " + strings.ReplaceAll(text, "\n", "\n    ") }
+
+// Resumes says whether the agent is to go on with a conversation.
+func (r *Record) Resumes() bool { return len(r.Anew) > 0 }
+
+// beginAnew has the attempt begin a new conversation instead.
+func (r *Record) beginAnew() { r.Argv, r.Anew, r.Conversation = r.Anew, nil, "" }

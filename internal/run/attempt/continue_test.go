@@ -1,0 +1,260 @@
+package attempt
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"greenlight/internal/base/logfile"
+	"greenlight/internal/core/agent"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/state/tracker"
+	"greenlight/internal/workspace/worktree"
+)
+
+// What a lineage's next attempt goes on with depends on its last one: the same agent in the same directory and account.
+func TestClaimGoesOn(t *testing.T) {
+	cfg := agent.Config{Custom: map[string]agent.Custom{"mute": {Command: []string{"mute", "{prompt}"}}}}
+	claude, _ := agent.Find("claude", cfg)
+	codex, _ := agent.Find("codex", cfg)
+	mute, _ := agent.Find("mute", cfg)
+	for _, tt := range []struct {
+		name    string
+		last    func(*Record) // what is changed in the attempt before
+		agent   agent.Agent
+		lineage int
+		resumes bool
+		after   int
+	}{
+		{"the same", nil, claude, 1, true, 1},
+		{"whatever its end", func(r *Record) { r.Outcome, r.Detail = Crashed, "" }, claude, 1, true, 1},
+		{"a new lineage", nil, claude, 2, false, 0},
+		{"another agent", nil, codex, 1, false, 1},
+		{"one that can't", func(r *Record) { r.Agent, r.Program = "mute", "mute" }, mute, 1, false, 1},
+		{"no conversation", func(r *Record) { r.Conversation = "" }, claude, 1, false, 1},
+		{"another account", func(r *Record) { r.Account = "HOME=/other" }, claude, 1, false, 1},
+		{"another directory", func(r *Record) { r.Dir = "/elsewhere" }, claude, 1, false, 1},
+		{"another program of that name", func(r *Record) { r.Program = "/opt/claude" }, claude, 1, false, 1},
+		{"another system", func(r *Record) { r.System = "specwright" }, claude, 1, false, 0},
+		{"a forged conversation", func(r *Record) { r.Conversation = "--evil" }, claude, 1, false, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := benchFor(t, map[string]string{"S-1": "pending/none"})
+			last := b.claim("S-1")
+			last.Agent, last.Program, last.Lineage, last.Account, last.Conversation = "claude", "claude", 1, "HOME=/h", "c-1"
+			last.Phase, last.Outcome, last.Detail = plan.Settled, Stalled, "turn limit after 2 turns"
+			if tt.last != nil {
+				tt.last(last)
+			}
+			must(t, b.store.finish(last))
+			b.write("S-1", "pending", "none", "")
+			r := b.goOn(Request{ID: "S-1", Agent: tt.agent, Lineage: &worktree.Lineage{N: tt.lineage}, Job: agent.Job{Prompt: "/gl:slice S-1", Dir: b.root, Account: "HOME=/h"}})
+			if r.Resumes() != tt.resumes || (r.Conversation == "c-1") != tt.resumes {
+				t.Errorf("resumes %v conversation %q by %q", r.Resumes(), r.Conversation, r.Argv)
+			}
+			switch {
+			case tt.after == 0 && r.Continues != nil, tt.after != 0 && (r.Continues == nil || r.Continues.After != tt.after):
+				t.Errorf("continues %+v, want attempt %d", r.Continues, tt.after)
+			}
+			argv := slices.Clone(r.Anew)
+			if !tt.resumes {
+				return
+			}
+			if !slices.Contains(r.Argv, "--resume") || slices.Contains(argv, "--resume") || !slices.Contains(argv, "/gl:slice S-1") {
+				t.Errorf("by %q, and if there is no conversation by %q", r.Argv, argv)
+			}
+			r.beginAnew()
+			if r.Resumes() || r.Conversation != "" || !slices.Equal(r.Argv, argv) {
+				t.Errorf("anew: %+v", r)
+			}
+			must(t, r.check(Entry{Slice: r.Slice, N: r.N}))
+		})
+	}
+}
+
+// An attempt that is to put red tests right gets the model of retry.escalate, in the conversation of the one before.
+func TestClaimEscalates(t *testing.T) {
+	claude, _ := agent.Find("claude", agent.Config{})
+	for _, tt := range []struct {
+		outcome         Outcome
+		escalate, model string
+	}{
+		{Red, "opus", "opus"}, {Red, "", "small"}, {Stalled, "opus", "small"},
+	} {
+		b := benchFor(t, map[string]string{"S-1": "pending/none"})
+		last := b.claim("S-1")
+		last.Agent, last.Program, last.Lineage, last.Conversation, last.Account = "claude", "claude", 1, "c-1", ""
+		last.Phase, last.Outcome, last.Landing = plan.Settled, tt.outcome, &Landing{}
+		must(t, b.store.finish(last))
+		b.write("S-1", "pending", "none", "")
+		r := b.goOn(Request{ID: "S-1", Agent: claude, Escalate: tt.escalate, Lineage: &worktree.Lineage{N: 1}, Job: agent.Job{Prompt: "/gl:slice S-1", Dir: b.root, Model: "small"}})
+		at := slices.Index(r.Argv, "--model")
+		if r.Model != tt.model || at < 0 || r.Argv[at+1] != tt.model || !slices.Contains(r.Argv, "--resume") || !slices.Contains(r.Anew, tt.model) {
+			t.Errorf("%s, escalate %q: model %q, %q or else %q", tt.outcome, tt.escalate, r.Model, r.Argv, r.Anew)
+		}
+	}
+}
+
+func (b *bench) goOn(req Request) (r *Record) {
+	b.t.Helper()
+	req.Runner = "process"
+	must(b.t, b.state.Do(b.t.(*testing.T).Context(), func(tx tracker.Tx) (err error) {
+		r, err = b.store.Claim(tx, req, b.now)
+		return err
+	}))
+	return r
+}
+
+// What the lane has to say is handed over in place of how the last attempt ended, and only once: then a person has to look.
+func TestClaimHandsOver(t *testing.T) {
+	claude, _ := agent.Find("claude", agent.Config{})
+	b := benchFor(t, map[string]string{"S-1": "pending/none"})
+	req := Request{ID: "S-1", Agent: claude, Lineage: &worktree.Lineage{N: 1}, Job: agent.Job{Prompt: "/gl:slice S-1", Dir: b.root}}
+	r := b.goOn(req)
+	if r.Continues != nil || r.Resumes() {
+		t.Errorf("first: %+v", r.Continues)
+	}
+	red := func(r *Record) {
+		t.Helper()
+		r.Phase, r.Outcome, r.Conversation = plan.Settled, Red, "c-1"
+		r.Landing = &Landing{Why: "The tests fail\non the merge.", Output: strings.Repeat("ok\n", 10_000) + "FAIL\x1b[31m a_test.go:7\n"}
+		must(t, b.store.finish(r))
+		b.write("S-1", "pending", "none", "")
+	}
+	red(r)
+	if !r.PlanOutcome().Continue || r.Relaunch() != Again {
+		t.Error("it doesn't go on")
+	}
+	r = b.goOn(req)
+	if c := r.Continues; c == nil || c.After != 1 || c.Mends != Red || c.Why != "The tests fail on the merge." || len(c.Output) > outputBytes+10 ||
+		!strings.HasSuffix(c.Output, "a_test.go:7") || strings.ContainsRune(c.Output, 0x1b) {
+		t.Errorf("%+v", c)
+	}
+	if i := slices.Index(r.Argv, "-p"); !r.Resumes() || !strings.Contains(r.Argv[i+1], "The tests fail on the merge.\n\n    …\n    ok\n") ||
+		!strings.Contains(r.Argv[i+1], "a_test.go:7") || strings.Contains(r.Argv[i+1], "Attempt 1 ended") {
+		t.Errorf("%q", r.Argv)
+	}
+	// A held attempt leaves it to the next one.
+	r.Phase, r.Outcome = plan.Settled, Held
+	must(t, b.store.finish(r))
+	b.write("S-1", "pending", "none", "")
+	if r = b.goOn(req); r.Continues == nil || r.Continues.Mends != Red {
+		t.Errorf("after a held one: %+v", r.Continues)
+	}
+	red(r)
+	if r.PlanOutcome().Continue || r.Relaunch() != IfReady {
+		t.Error("it goes on a second time")
+	}
+}
+
+// What a person says of an attempt is for the next one that has its turn: a limit that is met before doesn't use it up.
+func TestClaimIsToldWhatAPersonSaid(t *testing.T) {
+	claude, _ := agent.Find("claude", agent.Config{})
+	for name, tt := range map[string]struct {
+		said        func(*Record)
+		why, output string
+	}{
+		"answered":  {func(r *Record) { r.Answered = &Answer{"which currency?", "Euro"} }, "You asked: which currency? A person has answered: Euro. Go on with that.", ""},
+		"rejected":  {func(r *Record) { r.Rejected = "too slow." }, "A person has looked at your work and sent it back: too slow. Put that right.", ""},
+		"commented": {func(r *Record) { r.Comments = []Comment{{"a.go", 3, "x := 1", "why?"}} }, "A person has looked at your work and sent it back. Put right what the comments on lines say.", "a.go:3\n> x := 1\nwhy?"},
+		"undone": {func(r *Record) {
+			r.Outcome, r.Undone, r.Landing = Done, &Undo{Commit: "c", Why: "it breaks"}, &Landing{Commit: "l"}
+		}, "This slice was built and had landed, and a person took it back: it breaks. Its changes are on your branch again, in its first commit. Put right what was wrong with them.", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := benchFor(t, map[string]string{"S-1": "pending/none"})
+			last := b.claim("S-1")
+			last.Agent, last.Program, last.Lineage, last.Phase, last.Outcome, last.Retried = "claude", "claude", 1, plan.Settled, Waiting, true
+			tt.said(last)
+			must(t, b.store.finish(last))
+			b.write("S-1", "pending", "none", "")
+			lineage := 1
+			if last.Undone != nil {
+				lineage = 2
+			}
+			req := Request{ID: "S-1", Agent: claude, Lineage: &worktree.Lineage{N: lineage}, Job: agent.Job{Dir: b.root}, Redone: "r"}
+			for range 2 { // the first of them is held
+				r := b.goOn(req)
+				if r.Continues == nil || r.Continues.Why != tt.why || r.Continues.Output != tt.output || r.Continues.Again != (lineage == 2) {
+					t.Fatalf("attempt %d continues %+v", r.N, r.Continues)
+				}
+				must(t, r.check(Entry{Slice: r.Slice, N: r.N}))
+				r.Phase, r.Outcome = plan.Settled, Held
+				must(t, b.store.finish(r))
+				b.write("S-1", "pending", "none", "")
+			}
+		})
+	}
+}
+
+func TestHandoff(t *testing.T) {
+	const own = "refs/heads/gl/s/_/greenlight/S-1/1"
+	on := worktree.Condition{Branch: own}
+	goes := &Continuation{After: 2, Why: "Attempt 2 ended: crashed.", Output: "FAIL a"}
+	for _, tt := range []struct {
+		name string
+		h    handoff
+		want string
+	}{
+		{"the first attempt", handoff{is: on, changed: []string{"?? made-by-setup"}}, ""},
+		{"goes on", handoff{Continuation: goes, is: on, changed: []string{" M a.go", "?? b\x1b[31m\n"}, said: "I ran\nout"},
+			"This attempt goes on with earlier work in the same worktree. Attempt 2 ended: crashed.\n    FAIL a\n" +
+				"Not committed (git status --short):\n     M a.go\n    ?? b\\x1b[31m?\nThe last lines of attempt 2, whose agent you may not be:\n    I ran\n    out"},
+		{"resumes", handoff{Continuation: goes, resumes: true, is: on, said: "I ran"},
+			"This attempt goes on with earlier work in the same worktree. Attempt 2 ended: crashed."},
+		{"many paths", handoff{Continuation: &Continuation{Why: "Why."}, is: on, changed: strings.Split(strings.Repeat("?? x,", 12)+"?? x", ",")},
+			"This attempt goes on with earlier work in the same worktree. Why.\nNot committed (git status --short):\n" +
+				strings.Repeat("    ?? x\n", 10) + "    and 3 paths more"},
+		{"a merge", handoff{is: worktree.Condition{Branch: own, Operation: "merge"}},
+			"A merge isn't finished in the worktree: git status says more. Finish it or abort it before anything else."},
+		{"a rebase, which detaches HEAD", handoff{is: worktree.Condition{Operation: "rebase"}},
+			"A rebase isn't finished in the worktree: git status says more. Finish it or abort it before anything else."},
+		{"detached", handoff{}, "The worktree's HEAD is detached. Your work belongs on the branch gl/s/_/greenlight/S-1/1."},
+		{"another branch", handoff{is: worktree.Condition{Branch: "refs/heads/x"}},
+			"The worktree is on the branch x. Your work belongs on gl/s/_/greenlight/S-1/1."},
+	} {
+		tt.h.branch = own
+		if got := tt.h.text(); got != tt.want {
+			t.Errorf("%s:\n%s\nwant\n%s", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestLastBytes(t *testing.T) {
+	for _, tt := range []struct {
+		text string
+		n    int
+		want string
+	}{
+		{"", 5, ""}, {"\na\n\n", 5, "a"}, {"one\ntwo\nthree", 9, "…\nthree"}, {"ääää", 3, "…\nä"}, {"one\n", 3, "one"},
+	} {
+		if got := lastBytes(tt.text, tt.n); got != tt.want || !utf8.ValidString(got) {
+			t.Errorf("%q, %d: %q, want %q", tt.text, tt.n, got, tt.want)
+		}
+	}
+}
+
+// The conversation of an agent whose wrapper was killed is in its log; one that began anew has the later one.
+func TestReplayFindsTheConversation(t *testing.T) {
+	const began = `{"type":"system","subtype":"init","session_id":"c-2"}` + "\n"
+	const lost = `{"type":"result","subtype":"error_during_execution","is_error":true,"num_turns":0,"session_id":"c-1"}` + "\n"
+	anew := string(logfile.Note{From: logfile.Anew, Text: "it is gone"}.Line()) + "\n"
+	for _, tt := range []struct{ name, log, want string }{
+		{"it said so", began, "c-2"}, {"it said nothing", "", "c-1"}, {"it began anew", lost + anew + began, "c-2"}, {"it was to begin anew", lost + anew, "c-1"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := benchFor(t, map[string]string{"S-1": "pending/none"})
+			r := b.claim("S-1")
+			r.Stream, r.Conversation = agent.StreamClaude, "c-1"
+			r = b.start(r)
+			must(t, os.WriteFile(b.store.LogPath(r.Slice, r.N), []byte(tt.log), 0o644))
+			final, err := b.settler(b.state).Recover(t.Context(), r)
+			must(t, err)
+			if final.Conversation != tt.want || final.Outcome != Crashed {
+				t.Errorf("%s, conversation %q, want %q", final.Outcome, final.Conversation, tt.want)
+			}
+		})
+	}
+}

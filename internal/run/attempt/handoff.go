@@ -1,0 +1,138 @@
+package attempt
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"greenlight/internal/base/logfile"
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/text/lines"
+	"greenlight/internal/base/words"
+	"greenlight/internal/core/agent"
+	"greenlight/internal/workspace/worktree"
+)
+
+// A handoff is what an agent is told that goes on in a worktree: gl slice prints it in its session. So it is in no command
+// line, and in no shell's.
+type handoff struct {
+	*Continuation                    // nil for the first attempt in the lineage
+	checkout      bool               // it works there, and not in a worktree
+	resumes       bool               // the agent knows the conversation
+	is            worktree.Condition // of the worktree
+	branch        string             // that belongs there
+	changed       []string           // what isn't committed, as git status has it
+	said          string             // the end of the last attempt's log
+	messages      []Message          // of a person
+}
+
+const (
+	shownPaths = 10
+	saidBytes  = 2 << 10
+	logBytes   = 256 << 10 // of a log's end that is read for its last words
+)
+
+// text is "" where there is nothing to tell.
+func (h handoff) text() string {
+	var b strings.Builder
+	line := func(format string, a ...any) { b.WriteString(sanitize.Text(fmt.Sprintf(format, a...)) + "\n") }
+	for _, m := range h.messages {
+		line("A person says: %s", m.words())
+	}
+	if h.Continuation != nil {
+		place := "worktree"
+		if h.checkout {
+			place = "checkout"
+		}
+		if h.Again {
+			line("%s", h.Why)
+		} else {
+			line("This attempt goes on with earlier work in the same %s. %s", place, h.Why)
+		}
+		if h.Output != "" && !h.resumes {
+			line("%s", indented(h.Output))
+		}
+	}
+	if h.is.Operation != "" {
+		line("A %s isn't finished in the worktree: git status says more. Finish it or abort it before anything else.", h.is.Operation)
+	}
+	switch {
+	case h.is.Branch == h.branch:
+	case h.is.Branch != "":
+		line("The worktree is on the branch %s. Your work belongs on %s.", worktree.Short(h.is.Branch), worktree.Short(h.branch))
+	case h.is.Operation != "rebase" && h.is.Operation != "bisect": // which detach it themselves
+		line("The worktree's HEAD is detached. Your work belongs on the branch %s.", worktree.Short(h.branch))
+	}
+	if h.Continuation != nil && len(h.changed) > 0 {
+		line("Not committed (git status --short):")
+		for _, path := range h.changed[:min(len(h.changed), shownPaths)] {
+			line("    %s", strings.ReplaceAll(path, "\n", "?"))
+		}
+		if more := len(h.changed) - shownPaths; more > 0 {
+			line("    and %s more", words.Count(more, "path"))
+		}
+	}
+	if h.Continuation != nil && h.said != "" && !h.resumes {
+		line("The last lines of attempt %d, whose agent you may not be:", h.After)
+		line("%s", indented(h.said))
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// handOff looks at what the attempt begins with.
+func (w *Wrapper) handOff(ctx context.Context, repo *worktree.Repo, l *worktree.Lineage) error {
+	h := handoff{Continuation: w.rec.Continues, resumes: w.rec.Resumes(), is: w.before, branch: l.Branch, messages: w.rec.Said}
+	if h.Continuation != nil {
+		var err error
+		if h.changed, err = repo.Worktree(l).Changed(ctx); err != nil {
+			return err
+		}
+	}
+	w.hand(h)
+	return nil
+}
+
+// handOffHere is handOff in the checkout.
+func (w *Wrapper) handOffHere() {
+	if w.rec.Continues != nil || len(w.rec.Said) > 0 {
+		w.hand(handoff{Continuation: w.rec.Continues, checkout: true, messages: w.rec.Said})
+	}
+}
+
+func (w *Wrapper) hand(h handoff) {
+	if h.Continuation != nil {
+		if last, err := w.Store.Get(cmp.Or(h.Of, w.rec.Slice), h.After); err == nil {
+			h.said = lastSaid(last.Log, last.Stream)
+		}
+	}
+	w.handoff = h
+	w.rec.Handoff = h.text()
+}
+
+// lastSaid is the end of a log as its agent's reader would see it; "" for one that can't be read.
+func lastSaid(path, stream string) string {
+	log := logfile.NewReader(path)
+	defer log.Close()
+	if log.ToEnd(logBytes) != nil {
+		return ""
+	}
+	var texts []string
+	d, in := agent.NewDecoder(stream), lines.NewSplitter(lines.Max)
+	hear := func(p lines.Piece) {
+		if note, ours := logfile.ParseNote(p.Text); ours {
+			texts = append(texts, sanitize.Text(note.Text))
+			return
+		}
+		for _, e := range d.Piece(p) {
+			if e.Kind != agent.KindInit && e.By == "" {
+				texts = append(texts, e.Text)
+			}
+		}
+	}
+	if in.Read(log, hear) != nil {
+		return ""
+	}
+	in.End(hear)
+	return lastBytes(strings.Join(texts, "\n"), saidBytes)
+}

@@ -1,0 +1,285 @@
+package attempt
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"greenlight/internal/base/durable"
+	"greenlight/internal/core/agent"
+	"greenlight/internal/core/plan"
+)
+
+const (
+	holdFile     = "hold.json"
+	longestHold  = time.Hour     // without a reset time, however often
+	blindHold    = 6 * time.Hour // then gl tries once, whatever reset time an agent has named
+	provenEnough = 16            // attempts after a hold
+	floorPart    = 10            // the shortest hold is this part of parallel.hold_seconds, and doubles as well
+)
+
+func (s *Store) holdPath() string { return filepath.Join(s.dir, holdFile) }
+
+// Holds are those that were put last, over or not, at most one for everybody and one for each agent and account. The file of an
+// earlier version has one for everybody.
+type Holds []*plan.Hold
+
+// holdsFile is what hold.json has: a list, or the single hold of an earlier version.
+type holdsFile struct {
+	Holds Holds `json:"holds"`
+	plan.Hold
+}
+
+// Everybody is the hold of everybody, over or not; nil for none.
+func (l Holds) Everybody() *plan.Hold { return l.same(&plan.Hold{}) }
+
+// Single are the others.
+func (l Holds) Single() (list []*plan.Hold) {
+	for _, h := range l {
+		if h.Agent != "" || h.Account != "" {
+			list = append(list, h)
+		}
+	}
+	return list
+}
+
+// InEffect are those that aren't over.
+func (l Holds) InEffect(now time.Time) (list Holds) {
+	for _, h := range l {
+		if now.Before(h.Until) {
+			list = append(list, h)
+		}
+	}
+	return list
+}
+
+// same is the hold of the same agent and account; nil for none.
+func (l Holds) same(as *plan.Hold) *plan.Hold {
+	for _, h := range l {
+		if sameHold(h, as) {
+			return h
+		}
+	}
+	return nil
+}
+
+func sameHold(a, b *plan.Hold) bool {
+	return a.Account == b.Account && (a.Account != "" || a.Agent == b.Agent)
+}
+
+// Holds returns all holds; none where the file can't be used.
+func (s *Store) Holds() Holds {
+	l, _ := s.ReadHolds() // whoever shows the project's state names a bad one
+	return l
+}
+
+// ReadHolds is Holds with the reason why the file can't be used: a *BadRecord where that is its content.
+func (s *Store) ReadHolds() (Holds, error) {
+	var file holdsFile
+	err := readChecked(s.holdPath(), &file, func() error {
+		if file.Holds == nil {
+			file.Holds = Holds{&file.Hold}
+		}
+		for i, h := range file.Holds {
+			if h == nil {
+				return errors.New("has a hold that is none")
+			}
+			if file.Holds[:i].same(h) != nil {
+				return errors.New("holds the same agent and account twice")
+			}
+			if err := checkHold(h); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return file.Holds, nil
+}
+
+func checkHold(h *plan.Hold) error {
+	switch {
+	case h.Count < 0:
+		return fmt.Errorf("counts %d holds", h.Count)
+	case h.Proven < 0:
+		return fmt.Errorf("counts %d attempts", h.Proven)
+	case !saneTime(h.Until):
+		return fmt.Errorf("until %s is no time to wait for", h.Until.Format(time.RFC3339))
+	case len(h.Reason) > longestText || len(h.Kind) > longestName || len(h.By) > longestName || len(h.Agent) > 5*longestName || len(h.Account) > 5*longestName:
+		return errors.New("is longer than any that gl writes")
+	}
+	return nil
+}
+
+// Hold returns the hold of everybody, over or not; nil for none.
+func (s *Store) Hold() *plan.Hold { return s.Holds().Everybody() }
+
+// LiftHolds ends the holds for which which is true, and forgets those that are over. It returns those that weren't. The lock must be held.
+func (s *Store) LiftHolds(which func(*plan.Hold) bool, now time.Time) (lifted Holds, err error) {
+	var ended, kept Holds
+	for _, h := range s.Holds() {
+		if which(h) {
+			ended = append(ended, h)
+		} else {
+			kept = append(kept, h)
+		}
+	}
+	if len(ended) == 0 {
+		return nil, nil
+	}
+	if err := s.writeHolds(kept); err != nil {
+		return nil, err
+	}
+	for _, h := range ended {
+		s.TellHoldEnded(h, now)
+	}
+	return ended.InEffect(now), nil
+}
+
+// putHold makes all with the attempt's agent and account wait after it met a limit. Attempts that ran beside the one that met it first
+// meet the same limit: only a reset that they are told can move the end, and the next wait doubles once. The lock must be held.
+func (s *Store) putHold(r *Record, l *agent.Limit, now time.Time, first time.Duration) error {
+	h := plan.Hold{Agent: r.Agent, Account: r.Account, Since: now, Kind: l.Kind, Reason: l.Reason, By: r.Slice, Count: 1}
+	old := s.Holds().same(&h)
+	if old != nil && (old.Kind == plan.HeldByPerson || old.Open()) && now.Before(old.Until) {
+		return nil // and the person says when it ends
+	}
+	if old != nil && old.Proven == 0 && old.Kind != plan.HeldByWindow {
+		h.Count = old.Count + 1
+		if r.StartedAt != nil && r.StartedAt.Before(old.Since) {
+			if l.Reset == nil && now.Before(old.Until) {
+				return nil // nothing new, and a person would be told once more
+			}
+			h.Since, h.Count = old.Since, old.Count
+		}
+	}
+	doubled := func(d time.Duration) time.Duration { return min(d<<min(h.Count-1, 16), longestHold) }
+	h.Until = now.Add(doubled(first))
+	if l.Reset != nil && l.Reset.After(now.Add(-time.Minute)) { // one that has just passed is news, an old one is none
+		h.Until = *l.Reset
+		// A reset that is always just over must not make a loop, and one in 2100 must not hold everybody for ever.
+		if floor := now.Add(doubled(first / floorPart)); h.Until.Before(floor) {
+			h.Until = floor
+		}
+		if most := now.Add(blindHold); h.Until.After(most) {
+			reset := l.Reset.UTC()
+			h.Until, h.Reset = most, &reset
+		}
+	}
+	if old != nil && old.Until.After(h.Until) {
+		h.Until, h.Reset = old.Until, old.Reset
+	}
+	h.Until = h.Until.UTC()
+	return s.writeHold(&h)
+}
+
+// PutPersonsHold makes the account wait because a person says so; everybody, for the zero Account. The lock must be held.
+func (s *Store) PutPersonsHold(a plan.Account, until, now time.Time) error {
+	return s.writeHold(&plan.Hold{Agent: a.Agent, Account: a.ID, Since: now.UTC(), Until: until.UTC(), Kind: plan.HeldByPerson})
+}
+
+// PutBudgetHold makes everybody wait because a budget is spent. A hold that lasts at least as long stays. The lock must be held.
+func (s *Store) PutBudgetHold(until time.Time, reason string, now time.Time) error {
+	if old := s.Hold(); old != nil && !old.Until.Before(until) {
+		return nil
+	}
+	return s.writeHold(&plan.Hold{Since: now.UTC(), Until: until.UTC(), Kind: plan.HeldByBudget, Reason: reason, Count: 1})
+}
+
+// writeHold puts a hold in the place of the last one of the same agent and account. If that one is over, its end is told first: after this
+// no file has it.
+func (s *Store) writeHold(h *plan.Hold) error {
+	l := s.Holds()
+	if old := l.same(h); old != nil && old.Until.Before(h.Since) {
+		s.TellHoldEnded(old, h.Since)
+	}
+	l = slices.DeleteFunc(l, func(old *plan.Hold) bool { return sameHold(old, h) })
+	if err := s.writeHolds(append(l, h)); err != nil {
+		return err
+	}
+	s.TellHold(h)
+	return nil
+}
+
+func (s *Store) writeHolds(l Holds) error {
+	if len(l) == 0 {
+		return durable.Remove(s.holdPath())
+	}
+	return writeJSON(s.holdPath(), struct {
+		Holds Holds `json:"holds"`
+	}{l})
+}
+
+// endHolds counts that an attempt has met no limit, for the holds that were over when it ended, so that more are launched and the next
+// hold begins small.
+func (s *Store) endHolds(r *Record, now time.Time) error {
+	l := s.Holds()
+	var ended Holds
+	for _, h := range l {
+		if now.Before(h.Until) || r.StartedAt == nil || r.StartedAt.Before(h.Since) || !h.Holds(plan.Account{Agent: r.Agent, ID: r.Account}) {
+			continue
+		}
+		h.Proven++
+		ended = append(ended, h)
+	}
+	if len(ended) == 0 {
+		return nil
+	}
+	// Once so many have ended well there is nothing left to hold back.
+	l = slices.DeleteFunc(l, func(h *plan.Hold) bool { return h.Proven >= provenEnough || h.Proven > 0 && !h.Ramps() })
+	if err := s.writeHolds(l); err != nil {
+		return err
+	}
+	for _, h := range ended {
+		s.TellHoldEnded(h, now)
+	}
+	return nil
+}
+
+// sameAccount says whether the attempts were with the same agent and, as far as is known, the same account.
+func (r *Record) sameAccount(as *Record) bool {
+	return r.Agent == as.Agent && (r.Account == as.Account || r.Account == "" || as.Account == "")
+}
+
+// refute compares a limit that a line of text alone tells of with how others fare: if an attempt with the same agent has
+// succeeded since this one began, or since the one before it that met such a limit, there is no limit, and the slice's own
+// trouble has the wrong words. The lock must be held.
+func (s *Store) refute(r *Record) error {
+	if l := r.evidence().Limit; l == nil || !l.Text || r.Evidence.Refuted != "" || r.StartedAt == nil {
+		return nil
+	}
+	index, err := s.Index()
+	if err != nil {
+		return err
+	}
+	since := *r.StartedAt
+	for _, e := range index[r.Slice] {
+		if e.N == r.N-1 && e.Outcome == Held {
+			if before, err := s.readSettled(e); err == nil && before.sameAccount(r) && before.StartedAt != nil && before.evidence().Limit != nil && before.evidence().Limit.Text {
+				since = *before.StartedAt
+			}
+		}
+	}
+	for slice, entries := range index {
+		for _, e := range entries {
+			if slice == r.Slice || !e.Outcome.Traits().Success {
+				continue
+			}
+			if other, err := s.readSettled(e); err == nil && other.sameAccount(r) && other.EndedAt != nil && other.EndedAt.After(since) {
+				evidence := *r.Evidence
+				evidence.Refuted = other.Name()
+				r.Evidence = &evidence
+				return nil
+			}
+		}
+	}
+	return nil
+}

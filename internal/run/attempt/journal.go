@@ -1,0 +1,165 @@
+package attempt
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"greenlight/internal/base/proc"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/state/journal"
+)
+
+// Journal is the project's journal.
+func (s *Store) Journal() *journal.Journal { return s.journal }
+
+// Event is an event of the attempt, with the key by which it is written once.
+func (r *Record) Event(k journal.Kind) journal.Event {
+	return journal.Event{Kind: k, System: r.System, Slice: r.Slice, Attempt: r.N,
+		Key: fmt.Sprintf("%s.%s.%s", r.Name(), r.Token[max(0, len(r.Token)-6):], k)}
+}
+
+// tell writes the events of the phase that the record has just reached. The record is on the disk. What can't be written is
+// the journal's to keep, and to tell: see journal.Trouble. Again says that the record may have reached it before.
+func (s *Store) tell(r *Record, again bool) {
+	if again || r.Phase != plan.Claimed && !r.isOurs() || r.Phase == plan.Settled && r.Landing != nil {
+		s.retell(r)
+		return
+	}
+	_ = s.journal.Append(r.events(r.Phase)...)
+}
+
+// retell writes those events of the attempt up to now that the journal lacks. It is for whoever goes on with what another
+// process has left: that may have been killed between the record and the event. If the attempt was judged twice, the first
+// verdict may be the one in ended; settled has the last.
+func (s *Store) retell(r *Record) {
+	var all []journal.Event
+	for _, p := range []plan.Phase{plan.Claimed, plan.Started, plan.Queued, plan.Ended, plan.Settled} {
+		all = append(all, r.events(p)...)
+	}
+	_ = s.journal.AppendOnce(all...)
+}
+
+// isOurs says whether this process has made the record what it is.
+func (r *Record) isOurs() bool { return r.Wrapper != nil && *r.Wrapper == proc.Self() }
+
+// events are those of one phase, with the times that the record has: nil if it hasn't come that far.
+func (r *Record) events(p plan.Phase) []journal.Event {
+	event := func(k journal.Kind, at time.Time) journal.Event {
+		e := r.Event(k)
+		e.Time = at
+		return e
+	}
+	switch {
+	case p == plan.Claimed && r.Accepted(): // it was, by whoever built it
+		return nil
+	case p == plan.Claimed:
+		e := event(journal.Claimed, r.ClaimedAt)
+		e.Agent, e.Runner, e.Branch = r.Agent, r.Runner, strings.TrimPrefix(r.Branch, "refs/heads/")
+		return []journal.Event{e}
+	case p == plan.Started && r.StartedAt != nil:
+		e := event(journal.Launched, *r.StartedAt)
+		if e.Agent = r.Agent; r.Process != nil {
+			e.PID = r.Process.PID
+		}
+		return []journal.Event{e}
+	case p == plan.Queued && r.Landing != nil:
+		e := event(journal.Queued, r.Landing.Queued)
+		e.Agent, e.Branch = r.Agent, strings.TrimPrefix(r.Branch, "refs/heads/")
+		r.spent(&e)
+		return []journal.Event{e}
+	case p == plan.Ended && r.Outcome != "" && r.Landing != nil && r.SettledAt != nil:
+		return append(r.landEvents(event(journal.Landed, *r.SettledAt)), r.endEvents(event(journal.Ended, *r.SettledAt))...)
+	case p == plan.Ended && r.Outcome != "" && r.EndedAt != nil && r.Landing == nil:
+		return r.endEvents(event(journal.Ended, *r.EndedAt))
+	case p == plan.Settled && r.Phase == plan.Settled && r.SettledAt != nil:
+		e := event(journal.Settled, *r.SettledAt)
+		if e.Outcome = string(r.Outcome); r.After != nil {
+			e.Status, e.Step = r.After.Status, r.After.Step
+		}
+		all := []journal.Event{e}
+		if r.needsPerson() {
+			e := event(journal.NeedsYou, *r.SettledAt)
+			if e.Reason = r.Detail; r.Outcome != Waiting {
+				e.Reason = r.Outcome.Text(r.Detail)
+			}
+			all = append(all, e)
+		}
+		return all
+	}
+	return nil
+}
+
+// landEvents say that the work is in the lane, if it is.
+func (r *Record) landEvents(e journal.Event) []journal.Event {
+	g := r.Landing
+	if r.Outcome != Done || g.Commit == "" {
+		return nil
+	}
+	e.Commit, e.Target, e.Branch, e.Detail = g.Commit, strings.TrimPrefix(g.Target, "refs/heads/"), strings.TrimPrefix(r.Branch, "refs/heads/"), r.Detail
+	return []journal.Event{e}
+}
+
+func (r *Record) endEvents(e journal.Event) []journal.Event {
+	e.Agent, e.Outcome, e.Detail = r.Agent, string(r.Outcome), r.Detail
+	if r.Landing != nil {
+		e.AgentEnded = r.EndedAt
+	}
+	r.spent(&e)
+	if res := r.evidence().Result; res != nil {
+		e.Turns = res.Turns
+	}
+	if why := r.evidence().Worktree; why != "" {
+		failed := r.Event(journal.SetupFailed)
+		failed.Time, failed.Reason = e.Time, why
+		return []journal.Event{failed, e}
+	}
+	return []journal.Event{e}
+}
+
+// spent is what the agent has cost, in money, tokens and time.
+func (r *Record) spent(e *journal.Event) {
+	e.CostUSD = r.Cost()
+	if r.StartedAt != nil && r.EndedAt != nil {
+		ms := r.EndedAt.Sub(*r.StartedAt).Milliseconds()
+		e.DurationMS = &ms
+	}
+	if u := r.evidence().Tokens; u != nil {
+		e.Tokens = &journal.Tokens{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite}
+	}
+}
+
+// tellGivenBack writes that the claim was undone.
+func (s *Store) tellGivenBack(r *Record) {
+	_ = s.journal.AppendOnce(append(r.events(plan.Claimed), r.Event(journal.GivenBack))...)
+}
+
+// tellStop writes that gl has begun to end the attempt: gl stop first and then, at its signal, the wrapper.
+func (s *Store) tellStop(r *Record) {
+	e := r.Event(journal.Stopped)
+	e.Reason, e.Detail = r.Ending, r.EndingDetail
+	_ = s.journal.AppendOnce(e)
+}
+
+// TellHold writes that everybody waits, or an agent does. A settler that was killed may put the same hold again.
+func (s *Store) TellHold(h *plan.Hold) { _ = s.journal.AppendOnce(holdEvent(journal.Held, h)) }
+
+// TellHoldEnded writes that a hold is over: since it was lifted, or since its time came. Everybody who notices may call it.
+func (s *Store) TellHoldEnded(h *plan.Hold, now time.Time) {
+	if h == nil {
+		return
+	}
+	e := holdEvent(journal.HoldEnded, h)
+	if e.Time = now; h.Until.Before(now) {
+		e.Time = h.Until
+	}
+	_ = s.journal.AppendOnce(e)
+}
+
+func holdEvent(k journal.Kind, h *plan.Hold) journal.Event {
+	key := fmt.Sprintf("%s.%d.%d", k, h.Since.UnixMilli(), h.Until.UnixMilli())
+	if h.Agent != "" {
+		key += "." + h.Agent
+	}
+	return journal.Event{Kind: k, Agent: h.Agent, Until: &h.Until, Reason: h.Kind, Detail: h.Reason, By: h.By, Key: key}
+}

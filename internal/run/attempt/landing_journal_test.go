@@ -1,0 +1,46 @@
+package attempt
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"greenlight/internal/core/plan"
+)
+
+// Whoever finishes a landing, and however often: the journal has each of its events once, in order.
+func TestJournalOfALanding(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		outcome Outcome
+		commit  string
+		mends   bool
+		want    string
+	}{
+		{"landed", Done, strings.Repeat("a", 40), false, "claimed launched queued landed ended settled"},
+		{"nothing to land", Done, "", false, "claimed launched queued ended settled"},
+		{"sent back", Red, "", false, "claimed launched queued ended settled"},
+		{"red again", Red, "", true, "claimed launched queued ended settled needs_you"},
+		{"empty", Empty, "", false, "claimed launched queued ended settled needs_you"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t, t.TempDir(), map[string]string{"S-1": "pending/none"})
+			r := b.start(b.claim("S-1"))
+			b.store.tell(r, false)
+			now := time.Now().UTC()
+			r.Phase, r.Landing, r.EndedAt = plan.Queued, &Landing{Queued: now, Commit: tt.commit}, &now
+			if tt.mends {
+				r.Continues = &Continuation{Mends: Red}
+			}
+			b.store.tell(r, false)
+			b.store.tell(r, true)
+			r.Phase, r.Outcome, r.SettledAt = plan.Settled, tt.outcome, &now
+			b.store.tell(r, false)
+			b.store.retell(r)
+			if got := b.told(); !slices.Equal(got, strings.Fields(tt.want)) {
+				t.Errorf("%v, want %s", got, tt.want)
+			}
+		})
+	}
+}

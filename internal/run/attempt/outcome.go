@@ -1,0 +1,342 @@
+package attempt
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"greenlight/internal/base/words"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/state/tracker"
+)
+
+// Everything about outcomes is in this file. To add one, give it a name, a row in the table and a rule. CONTRIBUTING.md
+// lists the tests that it needs. Then run make docs: the JSON Schemas list the names, with the comments behind them.
+
+// An Outcome is how an attempt ended. Records, their file names and JSON documents have this name, so a name never changes.
+type Outcome string
+
+const (
+	Done        Outcome = "done"
+	Advanced    Outcome = "advanced"    // a staged item: its step is done, the next one can begin
+	Stalled     Outcome = "stalled"     // the agent ended without completing the slice
+	Waiting     Outcome = "waiting"     // the slice needs a person now
+	Held        Outcome = "held"        // rate limit, quota, login or outage: not the slice's fault
+	Failed      Outcome = "failed"      // ended with an error
+	Interrupted Outcome = "interrupted" // ended by gl stop or Ctrl-C
+	Crashed     Outcome = "crashed"     // the wrapper vanished, and nobody saw the agent's end
+	Hung        Outcome = "hung"        // silent for too long, and ended by its wrapper
+	Red         Outcome = "red"         // called complete, and the tests fail on its work
+	Conflict    Outcome = "conflict"    // called complete, and its work doesn't merge
+	Empty       Outcome = "empty"       // called complete, and nothing was changed
+)
+
+// Traits are what follows from an outcome. The zero value of each trait is the usual answer.
+type Traits struct {
+	Outcome Outcome
+
+	Words string // for people: "failed", as in "failed: exit 7"
+	Line  string // replaces Words in the drain's line: "S-3 complete (42 tests)"
+	Stop  string // what gl stop answers, "" for "had ended already"
+	Logs  bool   // the drain's line names gl logs
+
+	Success   bool           // gl exits 0; if the item is open again, somebody has reset it
+	Effect    tracker.Effect // what settling does to the item
+	KeepsWork bool           // if the attempt reached a step, the effect is Release: somebody has to look at half-written tests
+	Available plan.Class     // the item's class if its status says available; "" leaves it available. See plan.Outcome
+	Active    plan.Class     // the item's class if its status says active; "" leaves it active
+
+	Claimed  bool     // what gl found of work that was called complete
+	Continue bool     // once for each of these outcomes, the same agent is started again, in a worktree in the same one, to put it right: see Record.Mends
+	Free     bool     // doesn't use up an attempt
+	Holds    bool     // if the agent met a limit, no agent is launched until it is over
+	Relaunch Relaunch // by the drain that sees the attempt end
+}
+
+// Relaunch says whether a running drain launches an item again.
+type Relaunch int
+
+const (
+	IfReady Relaunch = iota // if the plan has it ready; but a task, or a slice that was named, had its turn
+	Again                   // its turn isn't over: only for an outcome that holds, or that moves the item on, or this loops
+	Never                   // not in this run
+)
+
+// table has one row for each outcome.
+var table = [...]Traits{
+	{Outcome: Done, Words: "done", Line: "complete", Stop: "was done already", Success: true, Effect: tracker.Complete, Available: plan.Stalled, Holds: true},
+	{Outcome: Advanced, Words: "advanced", Free: true, Relaunch: Again},
+	{Outcome: Stalled, Words: "stalled", Logs: true, Available: plan.Stalled, Active: plan.Stalled, Holds: true},
+	{Outcome: Waiting, Words: "waiting", Line: "is waiting", Active: plan.Stalled},
+	{Outcome: Held, Words: "held", Effect: tracker.Restore, KeepsWork: true, Active: plan.Available, Free: true, Holds: true, Relaunch: Again},
+	{Outcome: Failed, Words: "failed", Logs: true, Effect: tracker.Fail, Available: plan.Failed, Active: plan.Failed},
+	{Outcome: Interrupted, Words: "interrupted", Stop: "stopped", Effect: tracker.Restore, KeepsWork: true, Active: plan.Stalled, Relaunch: Never},
+	{Outcome: Crashed, Words: "crashed", Logs: true, Available: plan.Stalled, Active: plan.Stalled},
+	{Outcome: Hung, Words: "hung", Logs: true, Effect: tracker.Fail, Available: plan.Failed, Active: plan.Failed},
+	{Outcome: Red, Words: "red", Logs: true, Effect: tracker.Reopen, Available: plan.Red, Active: plan.Red, Claimed: true, Continue: true},
+	{Outcome: Conflict, Words: "in conflict", Effect: tracker.Reopen, Available: plan.Conflict, Active: plan.Conflict, Claimed: true, Continue: true},
+	{Outcome: Empty, Words: "empty", Line: "is empty", Effect: tracker.Ask, Active: plan.Stalled, Claimed: true},
+}
+
+// A rule gives an attempt its outcome. The detail says why in a few words. It is all that gl status and gl why show, so
+// it begins with the outcome's Words where it wouldn't be understood without them; endedText doesn't repeat them. An
+// empty detail stands for the Words.
+type rule struct {
+	outcome Outcome
+	match   func(r *Record, it plan.Item) (detail string, ok bool)
+}
+
+// rules judge an attempt: the first one that matches decides. A complete slice is complete, however its agent ended, unless it asks something. A
+// result event beats the exit status that our own later TERM caused.
+var rules = [...]rule{
+	{Waiting, asksBesides},
+	{Red, testsFail},
+	{Waiting, awaitsReview},
+	{Done, isComplete},
+	{Interrupted, gitKilled},
+	{Failed, neverRan},
+	{Stalled, outOfTurns},
+	{Stalled, outOfBudget},
+	{Held, metLimit},
+	{Hung, fellSilent},
+	{Interrupted, wasStopped},
+	{Crashed, vanished},
+	{Failed, endedBadly},
+	{Failed, gaveUp},
+	{Waiting, needsPerson},
+	{Advanced, stepDone},
+	{Failed, verdictNo},
+	{Stalled, lacksResults},
+	{Done, taskDone},
+	{Stalled, leftUnfinished},
+}
+
+// asksBesides is for a slice that was called complete and asks something in the same breath: answered, it may not be complete. gl state set
+// refuses that; an editor doesn't.
+func asksBesides(_ *Record, it plan.Item) (string, bool) {
+	return it.WaitingFor, it.WaitingFor != "" && plan.Classify(it.Status) == plan.Done
+}
+
+// testsFail is for slices that are built in the checkout. In worktrees the lane says so.
+func testsFail(r *Record, it plan.Item) (string, bool) {
+	if r.Verdict == nil || r.Verdict.Green() || r.Test == nil || plan.Classify(it.Status) != plan.Done {
+		return "", false
+	}
+	return "tests: " + r.Verdict.How(plan.Age(r.Verdict.Duration())), true
+}
+
+// awaitsReview is for slices that are built in the checkout. In worktrees the lane asks.
+func awaitsReview(r *Record, it plan.Item) (string, bool) {
+	if r.Review == "" || plan.Classify(it.Status) != plan.Done {
+		return "", false
+	}
+	return ReviewText(r.Verdict, r.Review), true
+}
+
+func isComplete(r *Record, it plan.Item) (detail string, ok bool) {
+	switch detail = it.TestCount(); {
+	case r.Verdict.Green():
+		detail = r.Verdict.Count()
+	case r.Test != nil:
+		detail = strings.TrimPrefix(detail+", unverified: "+cmp.Or(r.Unverified, "gl never saw its tests end"), ", ")
+	}
+	return detail, plan.Classify(it.Status) == plan.Done
+}
+
+func gitKilled(r *Record, _ plan.Item) (string, bool) {
+	return "making its worktree: " + r.evidence().Worktree, r.evidence().Killed
+}
+
+func neverRan(r *Record, _ plan.Item) (string, bool) {
+	switch e := r.evidence(); {
+	case e.NotStarted != "":
+		return e.NotStarted, true
+	case e.Worktree != "":
+		return e.Worktree, true
+	case e.Missing != "":
+		return e.Missing + " is not on PATH", true
+	case e.Exec != "":
+		return "can't start the agent: " + e.Exec, true
+	}
+	return r.EndingDetail, r.Ending == EndCommand
+}
+
+func outOfTurns(r *Record, _ plan.Item) (string, bool) {
+	res := r.evidence().Result
+	if res == nil || res.Subtype != "error_max_turns" && res.TerminalReason != "max_turns" {
+		return "", false
+	}
+	return "turn limit after " + words.Count(turnsAllowed(res), "turn"), true
+}
+
+// outOfBudget is about the limit of one run (claude --max-budget-usd). An empty account is a limit: agent.Quota.
+func outOfBudget(r *Record, _ plan.Item) (string, bool) {
+	res := r.evidence().Result
+	return "budget limit", res != nil && res.Subtype == "error_max_budget_usd"
+}
+
+// metLimit takes every kind of agent.Limit: rate limit, quota, login, outage.
+func metLimit(r *Record, _ plan.Item) (string, bool) {
+	if e := r.evidence(); e.Limit != nil && e.Refuted == "" {
+		return e.Limit.Kind, true
+	}
+	return "", false
+}
+
+func fellSilent(r *Record, _ plan.Item) (string, bool) {
+	return r.EndingDetail, r.Ending == EndSilence && r.evidence().Result == nil
+}
+
+func wasStopped(r *Record, it plan.Item) (string, bool) {
+	detail := "interrupted"
+	if r.reachedStep(it) {
+		detail += " in " + it.Step
+	}
+	return detail, r.Ending == EndStop && r.evidence().Result == nil
+}
+
+func vanished(r *Record, _ plan.Item) (string, bool) {
+	detail := "its gl process vanished"
+	if r.Ending == EndAbandon {
+		detail = r.EndingDetail
+	}
+	return detail, r.Evidence == nil
+}
+
+// endedBadly disregards the exit status of an agent that we ended: it is our doing.
+func endedBadly(r *Record, _ plan.Item) (string, bool) {
+	bad := r.evidence().failure(r.Ending != "")
+	return bad, bad != ""
+}
+
+func gaveUp(_ *Record, it plan.Item) (string, bool) {
+	return "its agent gave up and marked it failed", plan.Classify(it.Status) == plan.Failed
+}
+
+func needsPerson(_ *Record, it plan.Item) (string, bool) {
+	return plan.WaitText(it.WaitingFor), it.WaitingFor != ""
+}
+
+func stepDone(r *Record, it plan.Item) (string, bool) {
+	return r.Before.Step + " done, " + it.Step + " is next", it.Staged && it.Step != r.Before.Step
+}
+
+// verdictNo: the agent has done its work, and what came of it is no.
+func verdictNo(r *Record, _ plan.Item) (string, bool) {
+	return "verdict no: " + r.Refused, r.Refused != "" && r.evidence().endedWell(r.Stream)
+}
+
+// lacksResults: an agent that ended well hasn't left what its task is for.
+func lacksResults(r *Record, _ plan.Item) (string, bool) {
+	return "ended without " + strings.Join(r.Lacks, ", "), len(r.Lacks) > 0 && r.evidence().endedWell(r.Stream)
+}
+
+// taskDone: no file could say that a task is complete, so an agent that ended well, and has left what was wanted, has completed it.
+func taskDone(r *Record, _ plan.Item) (detail string, ok bool) {
+	if n := r.evidence().Denials; n > 0 {
+		detail = words.Count(n, "tool call") + " denied"
+	}
+	return detail, r.IsTask() && r.evidence().endedWell(r.Stream)
+}
+
+// leftUnfinished is what remains: the agent ended by itself, and nothing says that the slice is complete.
+func leftUnfinished(r *Record, _ plan.Item) (string, bool) {
+	switch e := r.evidence(); {
+	case e.Result != nil && e.Result.Turns == 0: // with the client's complaint
+		return withReason("ended without a single turn", sentence(e.Result.Text)), true
+	case e.Denials > 0:
+		return fmt.Sprintf("ended without completing, %s denied", words.Count(e.Denials, "tool call")), true
+	case e.ReadOnly != "":
+		return "ended without completing, met a read-only file system: " + e.ReadOnly, true
+	}
+	return "ended without completing", true
+}
+
+// Outcomes are all outcomes there are.
+func Outcomes() []Outcome {
+	all := make([]Outcome, len(table))
+	for i := range table {
+		all[i] = table[i].Outcome
+	}
+	return all
+}
+
+// Known says whether the outcome is in the table. The record of another version of gl may have one that isn't.
+func (o Outcome) Known() bool {
+	for i := range table {
+		if table[i].Outcome == o {
+			return true
+		}
+	}
+	return false
+}
+
+// Traits is the outcome's row of the table. One that isn't in it has nothing but its name.
+func (o Outcome) Traits() Traits {
+	for i := range table {
+		if table[i].Outcome == o {
+			return table[i]
+		}
+	}
+	return Traits{Outcome: o, Words: string(o)}
+}
+
+// Text is the outcome with its detail, in a few words: "failed: exit 7", "interrupted in tests".
+func (o Outcome) Text(detail string) string {
+	if o == Waiting && strings.HasPrefix(detail, plan.Asking) {
+		return detail
+	}
+	said := o.Traits().Words
+	if rest, ok := strings.CutPrefix(detail, said); ok {
+		return said + rest
+	}
+	return withReason(said, detail)
+}
+
+// Plan is what the plan needs to know about the outcome.
+func (t Traits) Plan() plan.Outcome {
+	return plan.Outcome{Name: string(t.Outcome), Available: t.Available, Active: t.Active, Success: t.Success}
+}
+
+// PlanOutcome is what the plan needs to know about how the attempt ended.
+func (r *Record) PlanOutcome() plan.Outcome {
+	o := r.Outcome.Traits().Plan()
+	o.Continue = r.goesOn()
+	return o
+}
+
+// needsPerson says whether nothing but a person moves the item on.
+func (r *Record) needsPerson() bool {
+	return r.Outcome == Waiting || r.Outcome.Traits().Claimed && !r.goesOn()
+}
+
+// goesOn says whether the same agent is to go on.
+func (r *Record) goesOn() bool {
+	return r.Outcome.Traits().Continue && !r.Accepted() && (!r.Mends() || r.Continues.Mends != r.Outcome && !slices.Contains(r.Continues.Mended, r.Outcome))
+}
+
+// Mends says whether the agent was started to put right what the lane found.
+func (r *Record) Mends() bool { return r.Continues != nil && r.Continues.Mends != "" }
+
+// Relaunch says whether the drain that sees the attempt end launches the item again.
+func (r *Record) Relaunch() Relaunch {
+	if r.goesOn() {
+		return Again
+	}
+	return r.Outcome.Traits().Relaunch
+}
+
+// mended is what the lineage's next attempt is there to put right, "" for nothing but the slice itself. An attempt that
+// doesn't count leaves it to the next one.
+func (r *Record) mended() Outcome {
+	switch {
+	case r.Retried:
+		return ""
+	case r.goesOn():
+		return r.Outcome
+	case r.Outcome.Traits().Free && r.Continues != nil:
+		return r.Continues.Mends
+	}
+	return ""
+}

@@ -1,0 +1,94 @@
+package attempt
+
+import (
+	"fmt"
+	"strings"
+
+	"greenlight/internal/run/testrun"
+)
+
+// What a person has said of an attempt that ended: the lineage's next attempt is told.
+
+// An Answer is a person's to the question with which an attempt ended.
+type Answer struct {
+	Question string `json:"question"`
+	Text     string `json:"text"`
+}
+
+// A Comment is a person's on a line of the work that was sent back.
+type Comment struct {
+	File string `json:"file"` // relative to the repository's top
+	Line int    `json:"line"` // 1 for the first
+	Has  string `json:"has"`  // the line as the person has seen it
+	Text string `json:"text"`
+}
+
+// An Undo says that what landed was taken back.
+type Undo struct {
+	Commit string `json:"commit"` // of the lane: what reverts Landing.Commit
+	Why    string `json:"why,omitempty"`
+}
+
+// Quoted is the comment with its line, in three lines.
+func (c Comment) Quoted() string {
+	return fmt.Sprintf("%s:%d\n> %s\n%s", c.File, c.Line, c.Has, c.Text)
+}
+
+// reviewing begins what gl says that a slice waits for: it is at its review, whatever is to be decided there.
+const reviewing = "review: "
+
+// ReviewText is what a slice waits for that is to be approved, and why.
+func ReviewText(v *testrun.Verdict, why string) string {
+	how := "its tests pass"
+	switch {
+	case v == nil:
+		how = "not tested"
+	case !v.Green():
+		how = "its tests fail, as they do without it"
+	case v.Passed != nil && *v.Passed == 1:
+		how = v.Count() + " passes"
+	case v.Passed != nil:
+		how = v.Count() + " pass"
+	}
+	return reviewing + how + "; " + why
+}
+
+// reply is what the next attempt is told: a sentence, and the comments on lines.
+func (r *Record) reply() (why, output string) {
+	if a := r.Answered; a != nil {
+		return fmt.Sprintf("You asked: %s A person has answered: %s Go on with that.", sentenceEnd(a.Question), sentenceEnd(a.Text)), ""
+	}
+	quoted := make([]string, len(r.Comments))
+	for i, c := range r.Comments {
+		quoted[i] = c.Quoted()
+	}
+	why = "A person has looked at your work and sent it back"
+	if r.Rejected != "" {
+		why += ": " + strings.TrimRight(r.Rejected, ".")
+	}
+	if len(quoted) > 0 {
+		return why + ". Put right what the comments on lines say.", strings.Join(quoted, "\n\n")
+	}
+	return why + ". Put that right.", ""
+}
+
+// undone is what the agent is told that builds the slice again after its work was taken back. redone is the commit that has the work
+// once more, "" where it didn't fit.
+func (r *Record) undone(redone string) string {
+	why := "This slice was built and had landed, and a person took it back"
+	if r.Undone.Why != "" {
+		why += ": " + strings.TrimRight(r.Undone.Why, ".")
+	}
+	if redone != "" {
+		return why + ". Its changes are on your branch again, in its first commit. Put right what was wrong with them."
+	}
+	return why + ". Its changes don't fit what has landed since: they are in the commit " + r.Landing.Commit + ", for you to look at."
+}
+
+// sentenceEnd is a text that ends like a sentence.
+func sentenceEnd(s string) string {
+	if s = strings.TrimSpace(s); s == "" || strings.ContainsAny(s[len(s)-1:], ".!?") {
+		return s
+	}
+	return s + "."
+}

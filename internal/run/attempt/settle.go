@@ -1,0 +1,417 @@
+package attempt
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"greenlight/internal/base/environ"
+	"greenlight/internal/base/logfile"
+	"greenlight/internal/base/proc"
+	"greenlight/internal/base/text/lines"
+	"greenlight/internal/core/agent"
+	"greenlight/internal/core/gate"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/testrun"
+	"greenlight/internal/state/tracker"
+	"greenlight/internal/workspace/worktree"
+)
+
+// A Settler settles attempts: their own, or those of wrappers that died.
+type Settler struct {
+	Store   *Store
+	Tracker tracker.Tracker
+	Hold    time.Duration // the first hold where the limit doesn't say when it ends
+	Now     func() time.Time
+
+	Worktrees func(ctx context.Context) (*worktree.Repo, error) // opens the repository; asked for attempts in worktrees alone
+}
+
+// Settle ends an attempt by the outcome table and returns its final record. mine is the record as the caller knows
+// it, with what the caller saw; on disk it may be gone (somebody cleaned the directory) or settled already, by
+// somebody who took the wrapper for dead. Then the settled record is returned and nothing is changed.
+func (s *Settler) Settle(ctx context.Context, mine *Record) (*Record, error) {
+	var final *Record
+	err := s.Tracker.Do(ctx, func(tx tracker.Tx) (err error) {
+		final, err = s.settle(tx, mine)
+		return err
+	})
+	if err == nil {
+		s.Note(ctx, final)
+	}
+	return final, err
+}
+
+func (s *Settler) settle(tx tracker.Tx, mine *Record) (*Record, error) {
+	tx = mine.of(tx)
+	if err := s.Store.Prepare(); err != nil { // git clean -x takes the directories too
+		return nil, err
+	}
+	r := *mine
+	var bad *BadRecord
+	switch disk, err := s.Store.Get(r.Slice, r.N); {
+	case errors.As(err, &bad) && bad.Settled: // over already, and nobody's to judge again
+		return nil, err
+	case err == nil && disk.Token != r.Token: // the directory was cleaned, and the slice claimed anew
+		return disk, nil
+	case err == nil && disk.Phase == plan.Settled:
+		s.Store.retell(disk)
+		return disk, s.Store.dropLive(&r)
+	case err == nil && disk.Phase == plan.Queued: // the lane settles it
+		return disk, nil
+	case err == nil && disk.Phase == plan.Ended: // judged; whoever judged it died before it was settled
+		r = *disk
+	case err == nil:
+		r.Ending, r.EndingDetail = disk.Ending, disk.EndingDetail
+	}
+	it, err := tx.Item(r.Slice)
+	if err != nil || it.Corrupt != "" {
+		return s.recordOnly(&r, it, err)
+	}
+	// A judgement whose effect isn't in the slice's file yet (the claim is) may be older than what the file says.
+	if r.Phase != plan.Ended || it.Session == r.Token && r.Landing == nil {
+		if err := s.judge(&r, it); err != nil {
+			return nil, err
+		}
+	}
+	if r.Phase == plan.Queued {
+		return &r, s.withdraw(tx, &r, it)
+	}
+	return s.apply(tx, &r, it)
+}
+
+// judge decides the outcome, or that the lane has to, and makes the decision durable before the slice's file follows it. The
+// hold comes first: a slice that is available again must find everybody holding.
+func (s *Settler) judge(r *Record, it plan.Item) error {
+	now := s.Now().UTC()
+	if err := s.Store.refute(r); err != nil {
+		return err
+	}
+	said := it
+	if r.Lineage > 0 && it.Session != r.Token && plan.Classify(it.Status) == plan.Done {
+		if open := s.Store.TakenOut(r.System, &it, s.Store.Withdrawn(r.System)[r.Slice]); open != nil { // an earlier attempt's word
+			said = *open
+		}
+	}
+	v, err := Judge(r, said)
+	if err != nil {
+		return err
+	}
+	again := r.Phase == plan.Ended
+	r.HasSummary = r.hasSummary()
+	if r.Tests = it.Tests; r.awaitsLane(v.Outcome) {
+		r.Phase, r.Landing = plan.Queued, &Landing{Queued: now}
+	} else {
+		r.Phase, r.Outcome, r.Detail, r.Effect, r.Verified = plan.Ended, v.Outcome, v.Detail, v.Effect, v.Verified
+		s.rule(r, it)
+	}
+	r.Seen = &plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}
+	if r.Phase == plan.Queued { // as withdraw leaves it
+		r.Seen.Status, r.Seen.Step = tracker.Verifying, tracker.Verifying
+	}
+	if r.EndedAt == nil {
+		r.EndedAt = &now
+	}
+	switch {
+	case v.Limit != nil:
+		err = s.Store.putHold(r, v.Limit, now, s.Hold)
+	case r.evidence().Limit == nil: // with one, the outcome holds nobody, but it doesn't prove that the limit is over
+		err = s.Store.endHolds(r, now)
+	}
+	if r.Phase == plan.Ended && !again {
+		err = errors.Join(err, s.Store.noteStreak(r, now))
+	}
+	if err := errors.Join(err, s.Store.putLive(r)); err != nil {
+		return err
+	}
+	s.Store.tell(r, again)
+	return nil
+}
+
+// rule has the gate decide about work that was called complete and doesn't go through the merge queue. What its agent can put right goes back
+// to it; what else doesn't pass waits for a person.
+func (s *Settler) rule(r *Record, it plan.Item) {
+	review := r.Outcome == Waiting && r.Effect == tracker.Ask && it.WaitingFor == ""
+	if r.Outcome != Done && !review || r.Landing != nil {
+		return
+	}
+	r.Gate = gate.Ask(r.here(s.Tracker.Traits().Completes))
+	_, err := r.Gate.Pass("")
+	switch asks := r.Gate.Asks(); {
+	case err == nil && r.Verdict.Green() && r.Gate.Answer(gate.Tests).Says == gate.Unknown:
+		r.Detail += ", " + uncompared
+	case err == nil:
+	case r.Gate.Refused() != "":
+		r.Outcome, r.Effect, r.Verified, r.Detail = Red, tracker.Reopen, "", r.Gate.Refused()
+	case asks != "":
+		r.Outcome, r.Effect, r.Verified, r.Detail = Waiting, tracker.Ask, "", ReviewText(r.Verdict, asks)
+	default:
+		r.Outcome, r.Effect, r.Verified, r.Detail = Waiting, tracker.Ask, "", reviewing+err.Error()
+	}
+}
+
+// uncompared is said of tests that pass and that nothing is known about otherwise.
+const uncompared = "tests not compared"
+
+// apply writes the decision into the slice's file, if nobody has touched the slice since the decision and the claim is still ours
+// or nobody's, and settles the record. A slice in the merge queue can't be claimed: another claim there is one that git brought back.
+func (s *Settler) apply(tx tracker.Tx, r *Record, it plan.Item) (*Record, error) {
+	mark := it.Mark()
+	if mark == *r.Seen && (it.Session == r.Token || it.Session == "" || r.Landing != nil) {
+		after, err := r.write(tx, it)
+		if errors.Is(err, tracker.ErrChanged) {
+			return s.recordOnly(r, it, err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		mark = after
+	}
+	r.After = &mark
+	return s.done(r)
+}
+
+// write does to the slice's file what follows from the outcome.
+func (r *Record) write(tx tracker.Tx, it plan.Item) (plan.Mark, error) {
+	lander, lands := tx.(tracker.Lander)
+	if n := r.failing(); lands && (n != 0 || r.Effect == tracker.Ask && r.Verdict.Green()) {
+		if err := lander.CountFailing(r.Slice, n); err != nil {
+			return plan.Mark{}, err
+		}
+	}
+	switch {
+	case r.Effect == tracker.Complete && lands:
+		pass, err := r.Ruled().Pass("")
+		if err != nil { // nothing makes it complete, and nobody loses it
+			return lander.Ask(r.Slice, reviewing+err.Error())
+		}
+		return lander.Land(r.Slice, tracker.Landed{Pass: pass, Tests: r.counted(), New: r.gained()})
+	case r.Effect == tracker.Ask && lands && it.WaitingFor != "" && plan.Classify(it.Status) == plan.Done: // see asksBesides
+		return lander.Ask(r.Slice, it.WaitingFor)
+	case r.Effect == tracker.Ask && lands:
+		return lander.Ask(r.Slice, reviewing+strings.TrimPrefix(r.Detail, reviewing))
+	case r.Effect == tracker.Complete, r.Effect == tracker.Ask:
+		return tx.Settle(r.Slice, tracker.Release, r.Before)
+	}
+	return tx.Settle(r.Slice, r.Effect, r.Before)
+}
+
+// failing is how many tests fail on work that was called complete. Work that is red for another reason has no count.
+func (r *Record) failing() int {
+	switch {
+	case r.Outcome != Red:
+		return 0
+	case r.Verdict == nil || r.Verdict.Green() || r.Verdict.FailedCount() == 0:
+		return plan.Uncounted
+	}
+	return r.Verdict.FailedCount()
+}
+
+// counted is how many tests the slice has by what gl has seen; nil where its agent's count stays. No slice has more than pass in all.
+func (r *Record) counted() *int {
+	switch {
+	case r.Landing != nil && r.Landing.Tests != nil:
+		n := max(*r.Landing.Tests, 0)
+		return &n
+	case r.Verdict != nil && r.Verdict.Passed != nil && *r.Verdict.Passed < r.Tests:
+		return r.Verdict.Passed
+	}
+	return nil
+}
+
+// gained is how many tests the attempt added to the suite, as gl has counted, negative for removed ones; nil for unknown.
+func (r *Record) gained() *int {
+	if r.Landing == nil {
+		return nil
+	}
+	return r.Landing.Tests
+}
+
+// recordOnly settles an attempt whose slice file can't be read or written: it must not hold up the others.
+func (s *Settler) recordOnly(r *Record, it plan.Item, err error) (*Record, error) {
+	switch {
+	case err != nil && !errors.Is(err, tracker.ErrNotFound) && !errors.Is(err, tracker.ErrChanged):
+		return nil, err
+	case err == nil:
+		err = fmt.Errorf("%s: %s", it.File, it.Corrupt)
+	}
+	if r.Phase != plan.Ended {
+		it.Status = ""
+		if err := s.judge(r, it); err != nil {
+			return nil, err
+		}
+	}
+	r.Detail += "; its slice file was left alone: " + err.Error()
+	r.After = &plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}
+	return s.done(r)
+}
+
+func (s *Settler) done(r *Record) (*Record, error) {
+	now := s.Now().UTC()
+	r.SettledAt = &now
+	if r.EndedAt == nil {
+		r.EndedAt = &now
+	}
+	if err := s.Store.heardAtStart(r); err != nil && !errors.As(err, new(*BadRecord)) { // the person's words stay where they are
+		return r, err
+	}
+	if r.Outcome.Traits().Success {
+		s.Store.forgetHanded(r)
+		s.Store.ForgetBaseline(r)
+		if err := s.Store.Drop(r.System, r.Work()); err != nil && !errors.As(err, new(*BadRecord)) {
+			return r, err
+		}
+	}
+	return r, s.Store.finish(r)
+}
+
+// Recover settles an attempt whose launcher or wrapper is proven dead, after ending what is left of its agent. It
+// returns the settled record; nil for a claim that was given back, and for an attempt that isn't dead. It may take
+// seconds, and holds the lock only for its writes.
+func (s *Settler) Recover(ctx context.Context, r *Record) (*Record, error) {
+	if r.Phase == plan.Settled || !r.Dead() {
+		return nil, nil
+	}
+	switch {
+	case r.Phase == plan.Claimed:
+		return nil, s.GiveBack(ctx, r)
+	case r.Phase == plan.Preparing && r.Ending == "":
+		if err := r.endOrphans(s.Store.root()); err != nil {
+			return nil, err
+		}
+		return nil, s.GiveBack(ctx, r)
+	}
+	return s.settleOrphan(ctx, r)
+}
+
+// endOrphans ends what is left of the agent, or of the setup command, of a wrapper that is gone.
+func (r *Record) endOrphans(root string) error {
+	if r.Process == nil || !r.Process.Here() && r.treeGone() {
+		return nil
+	}
+	var err error
+	if r.Phase == plan.Preparing { // setup may leave a service
+		err = proc.EndGroup(*r.Process, endGrace)
+	} else {
+		_, err = r.tree(root).End(endGrace)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: its agent (pid %d) outlived it and can't be ended: %w", r.Name(), r.Process.PID, err)
+	}
+	return nil
+}
+
+// tree is the agent, or the tests in its place, and what that has started: what can be known of it without its wrapper, which would have all of
+// it below itself.
+func (r *Record) tree(root string) proc.Tree {
+	t := proc.Tree{Marks: []string{environ.Session + "=" + r.Token, testrun.MarkOf(root, r.Token)}}
+	if r.Process != nil {
+		t.Root = *r.Process
+	}
+	return t
+}
+
+// settleOrphan ends what is left of the agent of a wrapper that is gone, and settles the attempt by what the log says.
+func (s *Settler) settleOrphan(ctx context.Context, r *Record) (*Record, error) {
+	if err := r.endOrphans(s.Store.root()); err != nil {
+		return nil, err
+	}
+	mine := *r
+	s.replay(&mine)
+	s.keepAll(ctx, &mine)
+	lookForWants(ctx, &mine)
+	return s.Settle(ctx, &mine)
+}
+
+// GiveBack undoes a claim that hasn't started, whoever made it; one that has started meanwhile is left alone.
+func (s *Settler) GiveBack(ctx context.Context, r *Record) error {
+	return s.giveBackClaim(ctx, r, false)
+}
+
+// FailStart settles a claim as failed whose wrapper never got to start the agent. It returns nil if the agent has started meanwhile.
+func (s *Settler) FailStart(ctx context.Context, r *Record, why string) (final *Record, err error) {
+	if r.Phase == plan.Preparing {
+		if err := r.endOrphans(s.Store.root()); err != nil {
+			return nil, err
+		}
+	}
+	err = s.Tracker.Do(ctx, func(tx tracker.Tx) error {
+		disk, err := s.Store.Get(r.Slice, r.N)
+		if err != nil || !disk.unstarted(r) {
+			return err
+		}
+		disk.Evidence = &Evidence{NotStarted: why}
+		final, err = s.settle(tx, disk)
+		return err
+	})
+	return final, err
+}
+
+// unstarted reports whether the record on disk is still the claim r, and no wrapper is about to start its agent.
+func (disk *Record) unstarted(r *Record) bool {
+	return disk.Token == r.Token && !disk.Phase.Begun() && (disk.Phase != plan.Preparing || disk.Dead())
+}
+
+// ErrAgentLives says that a claim can't be given back, since a process of its agent is still there.
+var ErrAgentLives = errors.New("its agent is still running")
+
+// GiveBackLost is GiveBack for who made the claim and believes that its wrapper is gone. It doesn't need the record, which
+// somebody may have removed (git clean -x) or garbled. Since the record may also have been removed after the agent was started, it
+// looks for the claim's token in the processes' environments first: the error is ErrAgentLives if one has it.
+func (s *Settler) GiveBackLost(ctx context.Context, r *Record) error {
+	return s.giveBackClaim(ctx, r, true)
+}
+
+func (s *Settler) giveBackClaim(ctx context.Context, r *Record, lost bool) error {
+	return s.Tracker.Do(ctx, func(tx tracker.Tx) error {
+		disk, err := s.Store.Get(r.Slice, r.N)
+		var bad *BadRecord
+		unusable := errors.Is(err, fs.ErrNotExist) || errors.As(err, &bad) && !bad.Settled && !bad.Keep
+		switch {
+		case unusable && lost:
+			if lives, err := proc.HasVariable(environ.Session + "=" + r.Token); err != nil || lives {
+				return cmp.Or(err, ErrAgentLives)
+			}
+			disk = r
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		case !disk.unstarted(r):
+			return nil
+		}
+		return s.Store.giveBack(tx, disk)
+	})
+}
+
+// replay finds out from the log how an agent ended that nobody watched to the end, its result event or the limit it met, and
+// which conversation it had. Where the log says nothing, the record stays as it is.
+func (s *Settler) replay(r *Record) {
+	if r.Evidence != nil {
+		return
+	}
+	log := logfile.NewReader(s.Store.LogPath(r.Slice, r.N))
+	defer log.Close()
+	d, in := agent.NewDecoder(r.Stream), lines.NewSplitter(lines.Max)
+	decode := func(p lines.Piece) {
+		switch note, ours := logfile.ParseNote(p.Text); {
+		case !ours:
+			d.Piece(p)
+		case note.From == logfile.Anew:
+			d = agent.NewDecoder(r.Stream)
+		}
+	}
+	if in.Read(log, decode) != nil {
+		return
+	}
+	in.End(decode)
+	sum := d.Summary()
+	r.Conversation = cmp.Or(sum.Conversation, r.Conversation)
+	if sum.Result != nil || sum.Limit != nil {
+		r.Evidence = &Evidence{Result: sum.Result, Limit: sum.Limit, Denials: sum.Denials, Version: sum.Version, Tokens: sum.Tokens, ReadOnly: sum.ReadOnly}
+	}
+}

@@ -1,0 +1,516 @@
+package attempt
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"greenlight/internal/base/durable"
+	"greenlight/internal/base/paths"
+	"greenlight/internal/core/gate"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/state/journal"
+)
+
+// A Store is the directory of a project's attempts, .greenlight/runs.
+type Store struct {
+	dir     string
+	mine    func(*Record) bool // nil for all
+	journal *journal.Journal
+	settled *tallies
+}
+
+const schemaVersion = 1
+
+// OpenStore returns the store in dir, which needn't exist yet.
+func OpenStore(dir string) *Store {
+	return &Store{dir: dir, journal: journal.Open(dir), settled: &tallies{}}
+}
+
+// Of is the store as one of several systems of state sees it, which share numbers and slots: two may have an item of the
+// same id, and then Index, History and MarkRetried tell of the records that are its own.
+func (s *Store) Of(mine func(*Record) bool) *Store {
+	return &Store{dir: s.dir, mine: mine, journal: s.journal, settled: s.settled}
+}
+
+// Dir is the store's directory; hold.json, stop.json and the drain's lock are in it.
+func (s *Store) Dir() string { return s.dir }
+
+// root is the project's.
+func (s *Store) root() string { return filepath.Dir(filepath.Dir(s.dir)) }
+
+// LiveDir is the directory whose file events tell of claims and settled attempts.
+func (s *Store) LiveDir() string { return filepath.Join(s.dir, "live") }
+
+// LogPath is the file that holds everything the agent of the attempt wrote.
+func (s *Store) LogPath(slice string, n int) string {
+	return filepath.Join(s.dir, "log", fmt.Sprintf("%s.%d.log", slice, n))
+}
+
+// BriefPath is the file with all that an agent without our commands is told: Wrapper.Brief.
+func (s *Store) BriefPath(slice string, n int) string {
+	return filepath.Join(s.dir, "log", fmt.Sprintf("%s.%d.brief.log", slice, n))
+}
+
+// SetupLogPath is the file that holds what the setup command of the attempt's worktree wrote.
+func (s *Store) SetupLogPath(slice string, n int) string {
+	return filepath.Join(s.dir, "log", fmt.Sprintf("%s.%d.setup.log", slice, n))
+}
+
+// TestsLogPath is the file that holds what the tests wrote that gl ran of the attempt's work.
+func (s *Store) TestsLogPath(slice string, n int) string {
+	return filepath.Join(s.dir, "log", fmt.Sprintf("%s.%d.tests.log", slice, n))
+}
+
+// Prepare makes the directories. Somebody may remove them while it does (git clean -x).
+func (s *Store) Prepare() (err error) {
+	const tries = 10
+	for range tries {
+		if err = s.prepare(); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	return err
+}
+
+func (s *Store) prepare() error {
+	for _, d := range []string{s.LiveDir(), s.doneDir(), filepath.Join(s.dir, "log")} {
+		if err := mkdir(d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Sweep removes the temps of writers that were killed. What can't be removed stays: it is only untidy.
+func (s *Store) Sweep(now time.Time) {
+	for _, d := range []string{s.dir, s.LiveDir(), s.doneDir()} {
+		_ = durable.Sweep(d, now)
+	}
+}
+
+func mkdir(dir string) error { return durable.MkdirPrivate(dir) }
+
+// Live returns the unsettled attempts by name, and what couldn't be read.
+func (s *Store) Live() ([]*Record, []*BadRecord, error) {
+	entries, err := s.liveEntries()
+	if err != nil {
+		return nil, nil, err
+	}
+	sort.Slice(entries, func(i, j int) bool {
+		a, b := entries[i], entries[j]
+		return plan.NaturalLess(a.Slice, b.Slice) || a.Slice == b.Slice && a.N < b.N
+	})
+	var recs []*Record
+	var bad []*BadRecord
+	for _, e := range entries {
+		r, err := s.readLive(e.Slice, e.N)
+		var unusable *BadRecord
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // settled this instant
+		case errors.As(err, &unusable):
+			bad = append(bad, unusable)
+		case err != nil:
+			bad = append(bad, &BadRecord{Path: s.livePath(e.Slice, e.N), Keep: true, Err: err})
+		default:
+			recs = append(recs, r)
+		}
+	}
+	return recs, bad, nil
+}
+
+// Get returns the record of one attempt, settled or not; fs.ErrNotExist for none, a *BadRecord for one that can't be
+// used. A settled record wins.
+func (s *Store) Get(slice string, n int) (*Record, error) {
+	for i := range table {
+		e := Entry{slice, n, table[i].Outcome}
+		if r, err := s.readSettled(e); !errors.Is(err, fs.ErrNotExist) {
+			return r, err
+		}
+	}
+	r, err := s.readLive(slice, n)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return r, err
+	}
+	// It has been settled since we looked, or with an outcome that isn't in the table.
+	settled, listErr := s.settledEntries()
+	if listErr != nil {
+		return nil, listErr
+	}
+	for _, e := range settled {
+		if e.Slice == slice && e.N == n {
+			return s.readSettled(e)
+		}
+	}
+	return nil, err
+}
+
+// An Entry is what the name of a record tells: no file needs to be read for it.
+type Entry struct {
+	Slice   string
+	N       int
+	Outcome Outcome // "" for an attempt that isn't settled; one that isn't Known is in a record that can't be used
+}
+
+// Index returns the attempts of every slice, oldest first, from two directory reads; where the store is one of several
+// systems', the records are read, too. One that can't be read is everybody's.
+func (s *Store) Index() (map[string][]Entry, error) {
+	all, err := s.names()
+	if err != nil || s.mine == nil {
+		return all, err
+	}
+	for id, entries := range all {
+		own := slices.DeleteFunc(entries, func(e Entry) bool {
+			r, err := s.get(e)
+			return err == nil && !s.mine(r)
+		})
+		if all[id] = own; len(own) == 0 {
+			delete(all, id)
+		}
+	}
+	return all, nil
+}
+
+// Settled returns the record of an attempt whose outcome is known; the errors are Get's.
+func (s *Store) Settled(e Entry) (*Record, error) { return s.readSettled(e) }
+
+// get reads the record of an entry.
+func (s *Store) get(e Entry) (*Record, error) {
+	if e.Outcome == "" {
+		return s.Get(e.Slice, e.N) // settled in the meantime, maybe
+	}
+	return s.readSettled(e)
+}
+
+func (s *Store) names() (map[string][]Entry, error) {
+	settled, err := s.settledEntries()
+	if err != nil {
+		return nil, err
+	}
+	live, err := s.liveEntries()
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[string][]Entry)
+	for _, e := range settled {
+		all[e.Slice] = append(all[e.Slice], e)
+	}
+	for _, e := range live {
+		leftover := slices.ContainsFunc(all[e.Slice], func(d Entry) bool { return d.N == e.N })
+		if !leftover { // of a settler that was killed before it could remove it
+			all[e.Slice] = append(all[e.Slice], e)
+		}
+	}
+	for _, l := range all {
+		sort.Slice(l, func(i, j int) bool { return l[i].N < l[j].N })
+	}
+	return all, nil
+}
+
+// History returns all readable records of one slice, oldest first.
+func (s *Store) History(slice string) ([]*Record, error) {
+	all, err := s.Index()
+	if err != nil {
+		return nil, err
+	}
+	var recs []*Record
+	for _, e := range all[slice] {
+		if r, err := s.Get(e.Slice, e.N); err == nil {
+			recs = append(recs, r)
+		}
+	}
+	return recs, nil
+}
+
+func (s *Store) doneDir() string { return filepath.Join(s.dir, "done") }
+
+func (s *Store) livePath(slice string, n int) string {
+	return filepath.Join(s.LiveDir(), fmt.Sprintf("%s.%d.json", slice, n))
+}
+
+func (s *Store) donePath(slice string, n int, o Outcome) string {
+	return filepath.Join(s.doneDir(), Entry{slice, n, o}.doneName())
+}
+
+// doneName is the name of the file of a settled one.
+func (e Entry) doneName() string { return fmt.Sprintf("%s.%d.%s.json", e.Slice, e.N, e.Outcome) }
+
+func (s *Store) readLive(slice string, n int) (*Record, error) {
+	return s.read(s.livePath(slice, n), Entry{Slice: slice, N: n})
+}
+
+func (s *Store) readSettled(e Entry) (*Record, error) {
+	return s.read(s.donePath(e.Slice, e.N, e.Outcome), e)
+}
+
+// read reads the record that the file's name promises. What is wrong in it is a *BadRecord.
+func (s *Store) read(path string, e Entry) (*Record, error) {
+	r := new(Record)
+	if err := readChecked(path, r, func() error { return r.check(e) }); err != nil {
+		var bad *BadRecord
+		if errors.As(err, &bad) {
+			bad.Settled = e.Outcome != ""
+		}
+		return nil, err
+	}
+	r.Log = s.LogPath(r.Slice, r.N)
+	return r, nil
+}
+
+// putLive writes a record that isn't settled.
+func (s *Store) putLive(r *Record) error { return writeJSON(s.livePath(r.Slice, r.N), r) }
+
+// finish makes a judged record a settled one. For an instant there are two files; the settled one wins (sweep).
+func (s *Store) finish(r *Record) error {
+	r.Phase = plan.Settled
+	if err := s.putDone(r); err != nil {
+		return err
+	}
+	s.tell(r, false)
+	return s.dropLive(r)
+}
+
+func (s *Store) putDone(r *Record) error {
+	return writeJSON(s.donePath(r.Slice, r.N, r.Outcome), r)
+}
+
+// MarkRetried notes in the slice's last settled record that somebody has put the slice back since, so that it counts as
+// pending and is launched again. A slice without a settled record needs no note.
+func (s *Store) MarkRetried(slice string) error {
+	return s.markLast(slice, func(r *Record) bool {
+		was := r.Retried
+		r.Retried = true
+		return !was
+	})
+}
+
+// MarkRejected is MarkRetried for work that a person has sent back, for the reason and with comments on lines.
+func (s *Store) MarkRejected(slice, why string, comments []Comment) error {
+	return s.markLast(slice, func(r *Record) bool {
+		r.Retried, r.Rejected, r.Comments = true, why, comments
+		return true
+	})
+}
+
+// MarkAnswered is MarkRetried for an attempt that ended with a question.
+func (s *Store) MarkAnswered(slice string, a Answer) error {
+	return s.markLast(slice, func(r *Record) bool {
+		r.Retried, r.Answered = true, &a
+		return true
+	})
+}
+
+// MarkApproved notes what the gate has answered when a person accepted what the slice's last attempt had left in the checkout.
+func (s *Store) MarkApproved(slice string, ruling *gate.Ruling) error {
+	return s.markLast(slice, func(r *Record) bool {
+		s.ForgetBaseline(r)
+		if r.Verdict.Green() {
+			_ = s.PutSuite(r.Verdict, "") // its tests are what later ones are compared with
+		}
+		was := r.Gate != nil
+		r.Gate = ruling
+		return was
+	})
+}
+
+func (s *Store) vouchedPath(system, slice string) string {
+	return filepath.Join(s.dir, "vouched", fileName(system, slice))
+}
+
+// Vouch notes that gl has called a slice verified without an attempt of it that ended so: a person accepted what was tested, or gl verify
+// has tested it.
+func (s *Store) Vouch(system, slice string) error {
+	if err := mkdir(filepath.Join(s.dir, "vouched")); err != nil {
+		return err
+	}
+	return durable.WriteFile(s.vouchedPath(system, slice), nil, 0o600)
+}
+
+// Vouched reports whether Vouch was called for a slice.
+func (s *Store) Vouched(system, slice string) bool { return paths.Exists(s.vouchedPath(system, slice)) }
+
+// MarkUndone is MarkRetried for a slice whose landed work was taken back: that of attempt n, 0 for
+// unknown.
+func (s *Store) MarkUndone(slice string, n int, u Undo) error {
+	err := s.markSettled(slice, n, func(r *Record) { r.Undone, r.Retried = &u, true })
+	if err != nil {
+		return err
+	}
+	return s.MarkRetried(slice)
+}
+
+// MarkRedone takes MarkUndone back for attempt n: the target has its work again, and it stays.
+func (s *Store) MarkRedone(slice string, n int) error {
+	return s.markSettled(slice, n, func(r *Record) { r.Undone, r.Retried = nil, false })
+}
+
+// markSettled changes the settled record of the slice's attempt n.
+func (s *Store) markSettled(slice string, n int, change func(*Record)) error {
+	all, err := s.Index()
+	if err != nil {
+		return err
+	}
+	for _, e := range all[slice] {
+		if e.N != n || e.Outcome == "" {
+			continue
+		}
+		r, err := s.get(e)
+		if err != nil {
+			return err
+		}
+		change(r)
+		if err := s.putDone(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// markLast changes the slice's last settled record, if change says so. One without needs no mark.
+func (s *Store) markLast(slice string, change func(*Record) bool) error {
+	all, err := s.Index()
+	if err != nil {
+		return err
+	}
+	entries := all[slice]
+	for i := len(entries) - 1; i >= 0; i-- {
+		e := entries[i]
+		if e.Outcome == "" {
+			continue
+		}
+		r, err := s.get(e)
+		if err != nil {
+			return err
+		}
+		if !change(r) {
+			return nil
+		}
+		return s.putDone(r)
+	}
+	return nil
+}
+
+// dropLive needn't be durable: a record that a power cut brings back is the leftover of a settled one, or the claim of a
+// launcher that is dead, and is swept as such.
+func (s *Store) dropLive(r *Record) error {
+	durable.Unlink(s.envPath(r))
+	if err := durable.Unlink(s.livePath(r.Slice, r.N)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// IsOpen says whether the attempt of that name ("S-01.3") isn't settled yet.
+func (s *Store) IsOpen(name string) bool {
+	_, err := os.Stat(filepath.Join(s.LiveDir(), name+".json"))
+	return err == nil
+}
+
+func (s *Store) envPath(r *Record) string { return filepath.Join(s.dir, "env", r.Name()) }
+
+// PutEnv keeps an environment for the attempt's wrapper, for nobody else's eyes.
+func (s *Store) PutEnv(r *Record, env []string) error {
+	path := s.envPath(r)
+	if err := mkdir(filepath.Dir(path)); err != nil {
+		return err
+	}
+	if err := durable.Unlink(path); err != nil && !errors.Is(err, fs.ErrNotExist) { // it has modes of its own, and readers
+		return err
+	}
+	f, err := durable.Create(path, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(strings.Join(env, "\x00"))
+	return errors.Join(err, f.Close())
+}
+
+// TakeEnv returns the environment that was kept, and forgets it.
+func (s *Store) TakeEnv(r *Record) ([]string, error) {
+	data, err := durable.ReadFile(s.envPath(r))
+	if err != nil {
+		return nil, err
+	}
+	return strings.Split(string(data), "\x00"), durable.Unlink(s.envPath(r))
+}
+
+func (s *Store) liveEntries() ([]Entry, error)    { return list(s.LiveDir(), parseLive) }
+func (s *Store) settledEntries() ([]Entry, error) { return list(s.doneDir(), parseSettled) }
+
+// list reads the names in a directory of records, in no order.
+func list(dir string, parse func(file string) (Entry, bool)) ([]Entry, error) {
+	d, err := durable.OpenDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	files, err := d.Readdirnames(-1)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // removed after it was opened
+		return nil, err
+	}
+	entries := make([]Entry, 0, len(files))
+	for _, f := range files {
+		if e, ok := parse(f); ok {
+			entries = append(entries, e)
+		}
+	}
+	return entries, nil
+}
+
+// parseLive takes ID.N.json apart. Ids may hold dots, so it goes from the right.
+func parseLive(file string) (Entry, bool) {
+	base, isJSON := strings.CutSuffix(file, ".json")
+	id, number, ok := cutLast(base)
+	n, err := strconv.Atoi(number)
+	if !isJSON || !ok || err != nil || n < 1 || n > mostAttempts {
+		return Entry{}, false
+	}
+	return Entry{Slice: id, N: n}, true
+}
+
+// parseSettled takes ID.N.OUTCOME.json apart. The outcome may be one that another version of gl knows: its attempt has
+// a number all the same.
+func parseSettled(file string) (Entry, bool) {
+	base, isJSON := strings.CutSuffix(file, ".json")
+	name, outcome, ok := cutLast(base)
+	if !isJSON || !ok || outcome == "" {
+		return Entry{}, false
+	}
+	e, ok := parseLive(name + ".json")
+	e.Outcome = Outcome(outcome)
+	return e, ok
+}
+
+// cutLast cuts at the last dot that isn't the first character.
+func cutLast(s string) (before, after string, ok bool) {
+	dot := strings.LastIndexByte(s, '.')
+	if dot <= 0 {
+		return "", "", false
+	}
+	return s[:dot], s[dot+1:], true
+}
+
+func writeJSON(path string, v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	return durable.WriteFile(path, append(data, '\n'), 0o600)
+}
+
+// readJSON reads a small file of ours into v; false for a missing or unreadable one, which then counts as absent.
+func readJSON(path string, v any) bool {
+	data, err := durable.ReadFile(path)
+	return err == nil && json.Unmarshal(data, v) == nil
+}

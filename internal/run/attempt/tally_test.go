@@ -1,0 +1,135 @@
+package attempt
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"greenlight/internal/base/rapidtest"
+	"greenlight/internal/base/statcache"
+)
+
+// Whatever comes and goes in live/ and done/, the tallies are those of the names there, kept or not.
+func TestTalliesAreThoseOfTheNames(t *testing.T) {
+	t.Setenv("GL_INDEX", "always")
+	t.Cleanup(statcache.LowerTick(15 * time.Millisecond))
+	base := t.TempDir()
+	n := 0
+	rapidtest.Limit(t, 40)
+	rapid.Check(t, func(rt *rapid.T) {
+		n++
+		dir := filepath.Join(base, fmt.Sprint(n))
+		s, following := OpenStore(dir), OpenStore(dir)
+		defer following.Follow()()
+		if err := s.Prepare(); err != nil {
+			t.Fatal(err)
+		}
+		for range rapid.IntRange(1, 15).Draw(rt, "steps") {
+			e := Entry{Slice: rapid.SampledFrom([]string{"S-1", "S-2"}).Draw(rt, "slice"), N: rapid.IntRange(1, 3).Draw(rt, "n"),
+				Outcome: rapid.SampledFrom([]Outcome{Done, Failed, Held, "of-another-gl"}).Draw(rt, "outcome")}
+			switch rapid.SampledFrom([]string{"claim", "settle", "drop", "clean", "wait", "look"}).Draw(rt, "step") {
+			case "claim":
+				_ = os.WriteFile(s.livePath(e.Slice, e.N), nil, 0o600)
+			case "settle":
+				_ = os.WriteFile(s.donePath(e.Slice, e.N, e.Outcome), nil, 0o600)
+				if rapid.Bool().Draw(rt, "whole") {
+					_ = os.Remove(s.livePath(e.Slice, e.N))
+				}
+			case "drop":
+				_ = os.Remove(s.donePath(e.Slice, e.N, e.Outcome))
+			case "clean":
+				_ = os.RemoveAll(filepath.Join(dir, "done"))
+				_ = s.Prepare()
+			case "wait":
+				time.Sleep(statcache.Tick() + time.Millisecond)
+			case "look":
+				compareTallies(rt, following)
+				compareTallies(rt, s)
+				s.KeepTallies()
+				s = OpenStore(dir)
+			}
+		}
+		compareTallies(rt, following)
+		compareTallies(rt, s)
+		compareTallies(rt, OpenStore(dir))
+	})
+}
+
+func compareTallies(rt *rapid.T, s *Store) {
+	want, err := s.talliesOfIndex()
+	if err != nil {
+		rt.Fatal(err)
+	}
+	got, err := s.Tallies()
+	if err != nil {
+		rt.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		rt.Fatalf("by the names, and as they are told:\n%s", diff)
+	}
+}
+
+// Names that haven't changed aren't read again.
+func TestTalliesAreKept(t *testing.T) {
+	t.Setenv("GL_INDEX", "always")
+	t.Cleanup(statcache.LowerTick(15 * time.Millisecond))
+	dir := t.TempDir()
+	s := OpenStore(dir)
+	if err := s.Prepare(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(s.donePath("S-1", 1, Done), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(2 * statcache.Tick())
+	if _, err := s.Tallies(); err != nil {
+		t.Fatal(err)
+	}
+	s.KeepTallies()
+	again := OpenStore(dir)
+	if _, err := again.Tallies(); err != nil || !again.settled.kept {
+		t.Errorf("the names were read: %v", err)
+	}
+}
+
+// Who follows reads the names once.
+func TestTalliesAreFollowed(t *testing.T) {
+	t.Setenv("GL_INDEX", "always")
+	s := OpenStore(t.TempDir())
+	defer s.Follow()()
+	if err := s.Prepare(); err != nil {
+		t.Fatal(err)
+	}
+	var counted map[string]bool
+	for n := 1; n < 6; n++ {
+		if err := os.WriteFile(s.donePath("S-1", n, Done), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		of, err := s.Tallies()
+		if err != nil || of["S-1"].Used != n || of["S-1"].Last.N != n {
+			t.Errorf("%+v, %v", of, err)
+		}
+		if n == 3 {
+			if counted = s.settled.counted; counted == nil {
+				t.Skip("no log on this file system")
+			}
+			counted["mine"] = true
+		}
+	}
+	if !s.settled.counted["mine"] {
+		t.Error("the names were read again")
+	}
+}
+
+func FuzzTallies(f *testing.F) {
+	f.Add("")
+	f.Fuzz(func(t *testing.T, text string) {
+		var m tallies
+		m.recall(text)
+	})
+}

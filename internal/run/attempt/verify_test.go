@@ -1,0 +1,119 @@
+package attempt
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"greenlight/internal/core/agent"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/testrun"
+)
+
+func TestJudgeVerdict(t *testing.T) {
+	code := func(n int) *int { return &n }
+	test := &testrun.Command{Line: "make test", Argv: []string{"make", "test"}}
+	green := &testrun.Verdict{ExitCode: code(0), Passed: code(42)}
+	complete := plan.Item{Status: "complete", Tests: 3}
+	for _, c := range []struct {
+		name     string
+		test     *testrun.Command
+		verdict  *testrun.Verdict
+		why      string
+		it       plan.Item
+		want     Outcome
+		verified plan.Verified
+		detail   string
+	}{
+		{"green", test, green, "", complete, Done, plan.Green, "42 tests"},
+		{"green, and nobody knows how many", test, &testrun.Verdict{ExitCode: code(0)}, "", complete, Done, plan.Green, "tests passed"},
+		{"red", test, &testrun.Verdict{ExitCode: code(2), Reason: "FAIL a"}, "", complete, Red, "", "tests: exit status 2: FAIL a"},
+		{"time over", test, &testrun.Verdict{TimedOut: true, Signal: "terminated", Seconds: 1800}, "", complete, Red, "", "tests: not done after 30m"},
+		{"ended by a signal", test, &testrun.Verdict{Signal: "killed"}, "", complete, Red, "", "tests: signal: killed"},
+		{"beside another", test, nil, besideText, complete, Done, plan.Unverified, "3 tests, unverified: " + besideText},
+		{"never seen to end", test, nil, "", complete, Done, plan.Unverified, "3 tests, unverified: gl never saw its tests end"},
+		{"no command", nil, nil, "", complete, Done, plan.Unverified, "3 tests"},
+		{"reset meanwhile", test, &testrun.Verdict{ExitCode: code(1)}, "", plan.Item{Status: "pending"}, Stalled, "", "ended without completing"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := &Record{Slice: "S-1", N: 1, Test: c.test, Verdict: c.verdict, Unverified: c.why, Evidence: &Evidence{ExitCode: code(0)}}
+			if v := judged(t, r, c.it); v.Outcome != c.want || v.Verified != c.verified || v.Detail != c.detail {
+				t.Errorf("%+v", v)
+			}
+		})
+	}
+}
+
+// A red attempt in the checkout is followed by one that knows why; what else has happened there nobody is told.
+func TestClaimHandsOverHere(t *testing.T) {
+	claude, _ := agent.Find("claude", agent.Config{})
+	b := benchFor(t, map[string]string{"S-1": "pending/none"})
+	test, _ := testrun.ParseCommand("make test")
+	req := Request{ID: "S-1", Agent: claude, Test: test, Job: agent.Job{Prompt: "/gl:slice S-1", Dir: b.root}}
+	settle := func(r *Record, o Outcome) {
+		t.Helper()
+		code := 1
+		r.Phase, r.Outcome, r.Detail, r.Conversation = plan.Settled, o, "tests: exit status 1", "c-1"
+		r.Verdict = &testrun.Verdict{Command: "make test", ExitCode: &code, Last: []string{"ok", "FAIL a"}}
+		must(t, b.store.finish(r))
+		b.write("S-1", "pending", "none", "")
+	}
+	r := b.goOn(req)
+	if r.Continues != nil || r.Test == nil || r.Test.Line != "make test" {
+		t.Errorf("%+v", r)
+	}
+	settle(r, Failed)
+	if r = b.goOn(req); r.Continues != nil {
+		t.Errorf("after a failure: %+v", r.Continues)
+	}
+	settle(r, Red)
+	r = b.goOn(req)
+	if c := r.Continues; c == nil || c.Mends != Red || c.After != 2 || !strings.Contains(c.Why, "make test") || c.Output != "ok\nFAIL a" || r.Resumes() {
+		t.Errorf("after red: %+v", c)
+	}
+	settle(r, Red)
+	if r.Relaunch() == Again {
+		t.Error("it goes on for ever")
+	}
+	if r = b.goOn(req); r.Continues != nil {
+		t.Errorf("after a person has retried it: %+v", r.Continues)
+	}
+}
+
+func TestBesideInTheCheckout(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		lineage int
+		phase   plan.Phase
+		ended   time.Duration // after this one's start
+		want    bool
+	}{
+		{"running", 0, plan.Started, 0, true},
+		{"running in a worktree", 1, plan.Started, 0, false},
+		{"claimed", 0, plan.Claimed, 0, false},
+		{"ended before", 0, plan.Settled, -time.Second, false},
+		{"ended meanwhile", 0, plan.Settled, time.Second, true},
+		{"ended meanwhile in a worktree", 1, plan.Settled, time.Second, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := benchFor(t, map[string]string{"S-1": "pending/none", "S-2": "pending/none"})
+			mine := b.start(b.claim("S-1"))
+			other := b.claim("S-2")
+			if c.phase != plan.Claimed {
+				other = b.start(other)
+			}
+			other.Lineage = c.lineage
+			must(t, b.store.putLive(other))
+			if c.phase == plan.Settled {
+				ended := mine.StartedAt.Add(c.ended)
+				other.Phase, other.Outcome, other.EndedAt = plan.Settled, Done, &ended
+				must(t, b.store.finish(other))
+				must(t, os.Chtimes(b.store.donePath("S-2", 1, Done), ended, ended))
+			}
+			if got, err := b.store.beside(mine); err != nil || got != c.want {
+				t.Error(got, err)
+			}
+		})
+	}
+}

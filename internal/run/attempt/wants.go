@@ -1,0 +1,185 @@
+package attempt
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"greenlight/internal/base/durable"
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/workspace/git"
+)
+
+// Wants is what a task must leave behind to be done, beside a good end of its agent: an agent that gives up ends well, too. It
+// is looked at by whoever saw the agent's end, before the attempt is judged.
+type Wants struct {
+	Documents []WantedFile `json:"documents,omitempty"`
+	Verdict   string       `json:"verdict,omitempty"` // the document whose line "Verdict: yes" or "Verdict: no, REASON" decides
+	Tag       string       `json:"tag,omitempty"`     // that git must have, if the verdict is yes
+	Stamped   bool         `json:"stamped,omitempty"` // the documents have been looked at before the agent began
+}
+
+// A WantedFile is a document with what it was before the task's first agent began.
+type WantedFile struct {
+	Path string    `json:"path"`           // relative to the directory in which the agent works, with slashes
+	Hash string    `json:"hash,omitempty"` // of its content; "" for a file that wasn't there
+	Time time.Time `json:"time,omitzero"`  // of its last change
+}
+
+// Want are the documents that a task is to write.
+func Want(paths ...string) *Wants {
+	w := &Wants{}
+	for _, p := range paths {
+		w.Documents = append(w.Documents, WantedFile{Path: p})
+	}
+	return w
+}
+
+func (w *Wants) paths() []string {
+	var list []string
+	for _, d := range w.Documents {
+		list = append(list, d.Path)
+	}
+	return list
+}
+
+// stampWants remembers how the documents are before the agent begins. A later attempt at the same task goes on with the work of
+// the first: what that one wrote counts.
+func (s *Store) stampWants(r *Record) {
+	if r.Wants == nil || r.Wants.Stamped {
+		return
+	}
+	if r.First != 0 && r.First != r.N {
+		if first, err := s.Get(r.Slice, r.First); err == nil && first.Wants != nil && first.Wants.Stamped {
+			r.Wants = first.Wants
+			return
+		}
+	}
+	w := *r.Wants
+	w.Documents = slices.Clone(w.Documents)
+	for i, d := range w.Documents {
+		w.Documents[i] = readWanted(r.Dir, d.Path)
+	}
+	w.Stamped = true
+	r.Wants = &w
+}
+
+// readWanted is a document as it is; only a regular file counts.
+func readWanted(dir, path string) WantedFile {
+	d := WantedFile{Path: path}
+	f, err := openRegular(filepath.Join(dir, filepath.FromSlash(path)))
+	if err != nil {
+		return d
+	}
+	defer f.Close()
+	sum := sha256.New()
+	info, err := f.Stat()
+	if err == nil {
+		_, err = io.Copy(sum, f)
+	}
+	if err == nil {
+		d.Hash, d.Time = hex.EncodeToString(sum.Sum(nil)[:16]), info.ModTime().UTC()
+	}
+	return d
+}
+
+// openRegular doesn't wait for somebody at the other end of a pipe.
+func openRegular(path string) (*os.File, error) {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(err, fs.ErrNotExist)
+	}
+	return durable.Open(path)
+}
+
+// lookForWants finds out what of it is missing. It runs git, so the lock must not be held.
+func lookForWants(ctx context.Context, r *Record) {
+	if r.Wants == nil {
+		return
+	}
+	r.Lacks, r.Refused = nil, ""
+	for _, d := range r.Wants.Documents {
+		now := readWanted(r.Dir, d.Path)
+		written := now.Hash != "" && now.Hash != d.Hash
+		if now.Hash != "" && r.Lineage == 0 && !now.Time.Equal(d.Time) { // git sets the times of what it checks out
+			written = true
+		}
+		if !written {
+			r.Lacks = append(r.Lacks, d.Path)
+		}
+	}
+	if r.Summary != "" && !r.hasSummary() {
+		r.Lacks = append(r.Lacks, r.Summary)
+	}
+	if len(r.Lacks) > 0 {
+		return
+	}
+	if file := r.Wants.Verdict; file != "" {
+		yes, reason, ok := readVerdict(filepath.Join(r.Dir, filepath.FromSlash(file)))
+		switch {
+		case !ok:
+			r.Lacks = append(r.Lacks, fmt.Sprintf("a line “Verdict: yes” or “Verdict: no, REASON” in %s", file))
+			return
+		case !yes:
+			r.Refused = reason
+			return
+		}
+	}
+	if tag := r.Wants.Tag; tag != "" {
+		if there, err := hasTag(ctx, r.Dir, tag); err != nil {
+			r.Lacks = append(r.Lacks, "the tag "+tag+": "+err.Error())
+		} else if !there {
+			r.Lacks = append(r.Lacks, "the tag "+tag)
+		}
+	}
+}
+
+func hasTag(ctx context.Context, dir, tag string) (bool, error) {
+	tags, err := git.Tags(ctx, dir)
+	return slices.ContainsFunc(tags, func(t git.Tag) bool { return t.Name == tag }), err
+}
+
+const longestVerdict = 300 // bytes of a reason
+
+// readVerdict reads the first line of the document that says "Verdict: …", as text, heading or in bold.
+func readVerdict(path string) (yes bool, reason string, ok bool) {
+	f, err := openRegular(path)
+	if err != nil {
+		return false, "", false
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(io.LimitReader(f, 1<<20))
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		line := strings.ReplaceAll(strings.TrimLeft(lines.Text(), "#>-*_ \t\ufeff"), "*", "")
+		if len(line) < len("verdict:") || !strings.EqualFold(line[:len("verdict:")], "verdict:") {
+			continue
+		}
+		said := strings.TrimSpace(line[len("verdict:"):])
+		word := strings.ToLower(said)
+		if i := strings.IndexFunc(word, func(r rune) bool { return r < 'a' || r > 'z' }); i >= 0 {
+			word = word[:i]
+		}
+		switch word {
+		case "yes":
+			return true, "", true
+		case "no":
+			reason = sanitize.Line(strings.TrimLeft(said[len(word):], ",:;.—– -"))
+			if reason == "" {
+				reason = "its agent says no, without a reason"
+			}
+			return false, reason[:boundary(reason, min(len(reason), longestVerdict))], true
+		}
+		return false, "", false
+	}
+	return false, "", false
+}

@@ -1,0 +1,96 @@
+package attempt
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"greenlight/internal/base/durable"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/state/tracker"
+)
+
+// What landed may be taken out again, by gl undo or gl land --reset, and then the slice is pending. git stash pop can bring its file back
+// as it was before that. So runs/withdrawn notes the attempt whose work was taken out: what a file says of that attempt isn't so.
+
+func (s *Store) withdrawnPath(system, slice string) string {
+	return filepath.Join(s.dir, "withdrawn", fileName(system, slice))
+}
+
+// Withdraw notes that the work of the slice's attempt n is in no branch anymore that work lands on.
+func (s *Store) Withdraw(system, slice string, n int) error {
+	if err := mkdir(filepath.Join(s.dir, "withdrawn")); err != nil {
+		return err
+	}
+	return durable.WriteFile(s.withdrawnPath(system, slice), []byte(strconv.Itoa(n)+"\n"), 0o600)
+}
+
+// CallComplete forgets that: a person has called the slice complete since.
+func (s *Store) CallComplete(system, slice string) error {
+	err := durable.Unlink(s.withdrawnPath(system, slice))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// Withdrawn are the attempts whose work was taken out, by their slices.
+func (s *Store) Withdrawn(system string) map[string]int {
+	entries, err := durable.ReadDir(filepath.Join(s.dir, "withdrawn"))
+	if err != nil {
+		return nil
+	}
+	all := map[string]int{}
+	for _, e := range entries {
+		slice, ok := strings.CutPrefix(e.Name(), fileName(system, ""))
+		if !ok {
+			continue
+		}
+		data, err := durable.ReadFile(s.withdrawnPath(system, slice))
+		if n, convErr := strconv.Atoi(strings.TrimSpace(string(data))); err == nil && convErr == nil {
+			all[slice] = n
+		}
+	}
+	return all
+}
+
+// TakenOut is the item as it is although its file calls it complete, where the file is as attempt n left it, whose work was taken out; nil for
+// another item, and for n = 0.
+func (s *Store) TakenOut(system string, it *plan.Item, n int) *plan.Item {
+	if n == 0 {
+		return nil
+	}
+	r, err := s.Get(it.ID, n)
+	if err != nil || r.System != system || !r.IsOf(it) {
+		return nil
+	}
+	return r.Withdrawn(it)
+}
+
+// Withdrawn is the item as it is although its file calls it complete, by the attempt whose work was taken out; nil for another item.
+func (r *Record) Withdrawn(it *plan.Item) *plan.Item {
+	if !r.Retried || r.Landing == nil || it.Session != "" || it.Verified != r.Verified {
+		return nil
+	}
+	mark, open := it.Mark(), *it
+	open.Reverted = &mark
+	open.Status, open.Step, open.Verified, open.Tests, open.NewTests = "pending", "none", "", 0, 0
+	return &open
+}
+
+// Since is an item that its file calls complete though it isn't, as the last settled attempt has left it, or as it is since that was retried. n is
+// the attempt whose work was taken out, 0 for one that was never complete.
+func (r *Record) Since(open *plan.Item, n int) *plan.Item {
+	switch {
+	case r.Retried:
+		open.Status, open.Session = "pending", ""
+		if plan.Classify(open.Step) == plan.Done {
+			open.Step = tracker.Verifying
+		}
+	case r.N > n && r.After != nil && plan.Classify(r.After.Status) != plan.Done:
+		open.Status, open.Step, open.Session = r.After.Status, r.After.Step, r.After.Session
+	}
+	return open
+}

@@ -1,0 +1,337 @@
+package lane
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+
+	"greenlight/internal/core/gate"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/state/statedir"
+	"greenlight/internal/state/tracker"
+	"greenlight/internal/workspace/git"
+	"greenlight/internal/workspace/worktree"
+)
+
+// What has landed is asked about again: the gate's questions, answered by git and by the records as they are now. A question that they
+// can't answer any more is answered with the reason.
+
+// A past is a piece of work that is complete, as far as it is still known.
+type past struct {
+	work string
+	rec  *attempt.Record // of the attempt by which it is complete; nil if it isn't here
+
+	// Where it went through the merge queue. A commit is "" if it isn't known, or git doesn't have it.
+	commit string // what landed
+	base   string // what it was merged into
+	tip    string // the work itself
+}
+
+// checkDone tests what landed of a slice, and marks it as verified.
+func (l *Lane) checkDone(ctx context.Context, st *plan.State) (*Check, error) {
+	rec, err := l.completed(st.ID)
+	if err != nil {
+		return nil, err
+	}
+	c := &Check{What: OfTarget, Slice: st.ID}
+	w := &past{work: st.ID, rec: rec}
+	if rec != nil && rec.Landing != nil && rec.Landing.Commit != "" {
+		c.What, c.Commit = OfLanded, rec.Landing.Head() // of a batch: its work may need what the others bring
+		w.commit, w.base, w.tip = rec.Landing.Commit, rec.Landing.Base, rec.Landing.Tip
+	}
+	if c.Commit == "" {
+		if c.Commit, err = l.target(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if c.Verdict, err = l.retest(ctx, c.Commit, nil); err != nil {
+		return c, err
+	}
+	if c.Gate, err = l.askAgain(ctx, w, l.runOf(c.Verdict)); err != nil {
+		return nil, err
+	}
+	if c.Problem = c.Gate.Asks(); !c.Green() || st.Verified == plan.Green {
+		return c, nil
+	}
+	return c, l.vouch(ctx, st.ID, c)
+}
+
+// completed is the attempt by which a slice is complete, nil for none: the last that landed, or that ended so in the checkout, or that a
+// person accepted there.
+func (l *Lane) completed(id string) (*attempt.Record, error) {
+	if rec, err := l.landingRecord(id); rec != nil || err != nil {
+		return rec, err
+	}
+	all, err := l.Project.Runs.Last(id)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range all[id] {
+		if r.System == l.Project.Key() && (r.Outcome == attempt.Done || r.Gate != nil && r.Gate.Way == gate.Word) {
+			return r, nil
+		}
+	}
+	return nil, nil
+}
+
+// vouch marks a slice as verified.
+func (l *Lane) vouch(ctx context.Context, id string, c *Check) error {
+	return l.Project.Tracker.Do(ctx, func(tx tracker.Tx) error {
+		lander, lands := tx.(tracker.Lander)
+		it, err := tx.Item(id)
+		if !lands || err != nil || plan.Classify(it.Status) != plan.Done {
+			return err
+		}
+		pass, err := c.Gate.Pass("")
+		if err != nil {
+			return err
+		}
+		if _, err = lander.Land(id, tracker.Landed{Pass: pass}); err == nil {
+			err = l.Project.Runs.Vouch(l.Project.Key(), id)
+		}
+		c.Set = err == nil
+		return err
+	})
+}
+
+// askCommit asks about a landing commit of the history, which an audit has tested.
+func (l *Lane) askCommit(ctx context.Context, landed git.Landed, c *Check) error {
+	w := &past{work: landed.Slice, commit: landed.Commit}
+	if len(landed.Parents) == 2 { // of git.land's shapes, merge alone tells by itself what was merged into what
+		w.base, w.tip = landed.Parents[0], landed.Parents[1]
+	}
+	var err error
+	if w.rec, err = l.recordOf(landed); err != nil {
+		return err
+	}
+	if w.rec != nil {
+		w.base, w.tip = w.rec.Landing.Base, w.rec.Landing.Tip
+	}
+	run := gate.TestRun{Why: cmp.Or(c.Problem, "not tested")}
+	if c.Verdict != nil {
+		run = attempt.RunOf(c.Verdict, "a clone")
+	}
+	if c.Gate, err = l.askAgain(ctx, w, run); err != nil {
+		return err
+	}
+	c.Problem = cmp.Or(c.Problem, c.Gate.Asks())
+	return nil
+}
+
+// recordOf is the attempt by which a commit landed, nil if its record isn't here.
+func (l *Lane) recordOf(landed git.Landed) (*attempt.Record, error) {
+	n, err := strconv.Atoi(landed.Attempt)
+	if err != nil {
+		return nil, nil //nolint:nilerr // the trailer isn't gl's
+	}
+	id, _, _ := strings.Cut(landed.Slice, ".") // of a task: see attempt.Record.Work
+	if !attempt.IsTask(id) {
+		id = landed.Slice
+	}
+	r, err := l.Project.Runs.Get(id, n)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil || r.Landing == nil || r.Landing.Commit != landed.Commit {
+		return nil, err
+	}
+	return r, nil
+}
+
+// askAgain asks the gate about work that is complete.
+func (l *Lane) askAgain(ctx context.Context, w *past, run gate.TestRun) (*gate.Ruling, error) {
+	facts := gate.Facts{Way: gate.Retest, Work: w.work, Run: run, Gone: map[gate.Question]string{}}
+	for _, c := range []*string{&w.commit, &w.base, &w.tip} {
+		if *c == "" {
+			continue
+		}
+		there, err := git.HasCommit(ctx, l.Repo.Common, *c)
+		if err != nil {
+			return nil, err
+		}
+		if !there {
+			*c = ""
+		}
+	}
+	if err := l.treeAgain(ctx, w, &facts); err != nil {
+		return nil, err
+	}
+	if err := l.mergeAgain(ctx, w, &facts); err != nil {
+		return nil, err
+	}
+	if err := l.testsAgain(ctx, w, &facts); err != nil {
+		return nil, err
+	}
+	w.reviewAgain(&facts)
+	return gate.Ask(facts), nil
+}
+
+const (
+	noRecord   = "no record of its attempt is here"
+	noBranch   = "the commit of its branch isn't known, or git hasn't got it any more"
+	noBase     = "what it was merged into isn't known, or git hasn't got it any more"
+	unmerged   = "it was built in the checkout, and nothing was merged"
+	fromRecord = "; gl why has the answer of then"
+)
+
+// notMerged says why nothing can be asked about a merge; "" if something can.
+func (w *past) notMerged() string {
+	switch {
+	case w.commit != "" && w.base != "":
+		return ""
+	case w.rec == nil:
+		return noRecord
+	case w.rec.Lineage == 0:
+		return unmerged + fromRecord
+	}
+	return noBase + fromRecord
+}
+
+// treeAgain compares what landed with the tree that the agent left.
+func (l *Lane) treeAgain(ctx context.Context, w *past, facts *gate.Facts) error {
+	switch {
+	case w.rec == nil:
+		facts.Gone[gate.Tree] = noRecord
+		return nil
+	case w.rec.Lineage == 0:
+		facts.Gone[gate.Tree] = "it was built in the checkout, and no commit is recorded that has it" + fromRecord
+		return nil
+	case w.tip == "":
+		facts.Gone[gate.Tree] = noBranch
+		return nil
+	case w.rec.Tree == "":
+		return nil // the gate says so
+	}
+	lands, err := git.TreeOf(ctx, l.Repo.Common, w.tip)
+	if err != nil {
+		return err
+	}
+	if facts.Left, facts.Lands = w.rec.Tree, lands; lands == w.rec.Tree {
+		return nil
+	}
+	// They may differ in state, which isn't a part of the work.
+	changed, err := git.Changed(ctx, l.Repo.Common, w.rec.Tree, lands, statedir.InState)
+	if err != nil {
+		facts.Gone[gate.Tree] = "git hasn't got the tree " + short(w.rec.Tree) + " any more, which its agent left"
+	} else if len(changed) == 0 {
+		facts.Lands = w.rec.Tree
+	}
+	return nil
+}
+
+// mergeAgain merges what was merged once more: the same must come of it.
+func (l *Lane) mergeAgain(ctx context.Context, w *past, facts *gate.Facts) error {
+	why := w.notMerged()
+	if why == "" && w.tip == "" {
+		why = noBranch
+	}
+	if why != "" {
+		facts.Gone[gate.Merge] = why
+		return nil
+	}
+	again := &work{base: w.base, tip: w.tip}
+	_, conflicts, err := l.merge(ctx, again)
+	if err != nil {
+		return err
+	}
+	landed, err := l.contentOf(ctx, w.commit)
+	if err != nil {
+		return err
+	}
+	name := "merging " + short(w.tip) + " into " + short(w.base) + " conflicts in " + some(conflicts)
+	if len(conflicts) == 0 {
+		merged, err := l.contentOf(ctx, again.tree)
+		if facts.Remerged = merged == landed; err != nil || facts.Remerged {
+			return err
+		}
+		name = short(landed) + ", and merging " + short(w.tip) + " into " + short(w.base) + " gives " + short(merged)
+	}
+	facts.Found = append(facts.Found, gate.Item{Kind: gate.Differs, Name: name})
+	return nil
+}
+
+// testsAgain compares the tests of what landed with what it was merged into, and with the hand-over. What a person approved then is approved.
+func (l *Lane) testsAgain(ctx context.Context, w *past, facts *gate.Facts) error {
+	if why := w.notMerged(); why != "" {
+		facts.Gone[gate.Tests] = why
+		return nil
+	}
+	changed, err := git.Changed(ctx, l.Repo.Common, w.base, w.commit, statedir.InState)
+	if err != nil {
+		return err
+	}
+	now := &work{Record: w.rec, lineage: &worktree.Lineage{Slice: w.work, Base: w.base}, base: w.base, tree: w.commit}
+	if w.rec == nil {
+		now.Record = &attempt.Record{Slice: w.work}
+	}
+	now.unlocks = l.unlocksOf(now.Record)
+	handed, lost, err := l.handedThen(ctx, w, now)
+	if err != nil {
+		return err
+	}
+	if err := l.inspectAgainst(ctx, now, changed, handed); err != nil {
+		return err
+	}
+	if handed == "" {
+		now.compared = "the base " + short(w.base) + "; no hand-over is recorded"
+	}
+	facts.Compared, facts.Unseen, facts.Beforehand = now.compared, slices.Concat(lost, now.unseen), now.allowed
+	for i := range now.found {
+		now.found[i].Red = false // no agent is left to put it right
+	}
+	if w.rec == nil && len(now.found) > 0 {
+		facts.Unseen = append(facts.Unseen, gate.ItemsText(now.found)+"; whether a person approved that isn't known: "+noRecord)
+		return nil
+	}
+	facts.Found = append(facts.Found, now.found...)
+	if w.rec != nil {
+		facts.Beforehand = append(facts.Beforehand, w.rec.Gate.ApprovedItems()...)
+	}
+	return nil
+}
+
+// handedThen is the hand-over that counted when the work landed, "" for none. lost says that git hasn't got it any more.
+func (l *Lane) handedThen(ctx context.Context, w *past, now *work) (commit string, lost []string, err error) {
+	if w.rec == nil || w.rec.Landing.Handed == nil {
+		return "", nil, nil
+	}
+	handed := w.rec.Landing.Handed
+	for _, c := range []string{handed.Commit, handed.Began} {
+		there, err := git.HasCommit(ctx, l.Repo.Common, c)
+		if err != nil {
+			return "", nil, err
+		}
+		if !there {
+			return "", []string{"the tests can't be compared with the hand-over: git hasn't got " + short(c) + " any more"}, nil
+		}
+	}
+	now.lineage.Base = handed.Began
+	return handed.Commit, nil, nil
+}
+
+// reviewAgain finds whether a person had to look, by what had been decided at the claim, and whether one did.
+func (w *past) reviewAgain(facts *gate.Facts) {
+	r := w.rec
+	switch {
+	case r == nil:
+		facts.Gone[gate.Review] = noRecord
+	case r.IsTask():
+		facts.Gone[gate.Review] = "a person started the task"
+	case r.Accepted():
+		facts.Approval = &gate.Approval{By: attempt.AcceptedBy, Tree: r.Tree}
+		if r.Gate == nil { // of an older version, which didn't say what the person knew
+			facts.Approval.Items = facts.Found
+		}
+	case r.Gate != nil && r.Gate.Way == gate.Word:
+		facts.Approval = &gate.Approval{By: attempt.AcceptedBy}
+	case r.Terms == nil:
+		facts.Gone[gate.Review] = "its record doesn't say what had been decided when it was claimed"
+	default:
+		facts.Review = cmp.Or(r.Terms.Review, r.Review)
+	}
+}

@@ -1,0 +1,325 @@
+package lane
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"greenlight/internal/core/gate"
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/testrun"
+	"greenlight/internal/workspace/git"
+)
+
+// Where tests take long, several that wait are merged one on top of the other and tested once. What is to blame when that fails, bisection
+// finds. A worker that was killed has left nothing but verdicts, and records that all name the commit at which the lane was to be: the next
+// one forms the same batch, and knows what was tested.
+
+// mostTogether is how many are tested at once.
+const mostTogether = 5
+
+// group is what is to be landed next: rec, with others if they are worth testing together.
+func (l *Lane) group(ctx context.Context, rec *attempt.Record) ([]*attempt.Record, error) {
+	alone := []*attempt.Record{rec}
+	fits := func(r *attempt.Record) bool {
+		g := r.Landing
+		return !r.IsTask() && !l.isStuck(r) && !l.alone[r.Name()] && g.Commit == "" && g.Tried == "" && g.Behind == "" && g.Despite == ""
+	}
+	test := l.conf.Config.Test
+	if !test.Command.IsSet() || !fits(rec) || l.usual() <= test.Batch {
+		return alone, nil
+	}
+	queue, err := l.queue()
+	if err != nil {
+		return nil, err
+	}
+	queue = slices.DeleteFunc(queue, func(r *attempt.Record) bool { return !fits(r) })
+	if len(queue) < 2 || queue[0].Name() != rec.Name() {
+		return alone, nil
+	}
+	if red, err := l.knownRed(ctx); err != nil || red { // then nothing together would be green
+		return alone, nil
+	}
+	return queue[:min(mostTogether, len(queue))], nil
+}
+
+// knownRed says whether the tests are known to fail on what the lane has.
+func (l *Lane) knownRed(ctx context.Context) (bool, error) {
+	tip, err := l.Repo.LaneTip(ctx)
+	if err != nil {
+		return false, err
+	}
+	v, err := l.knownVerdict(ctx, tip)
+	return v != nil && !v.Green(), err
+}
+
+// landGroup takes a group as far as it goes.
+func (l *Lane) landGroup(ctx context.Context, group []*attempt.Record) error {
+	b := newBisection(group)
+	for part := b.next(); part != nil; part = b.next() {
+		if len(part) == 1 {
+			if err := l.landOne(ctx, part[0]); err != nil {
+				return err
+			}
+			b.passed()
+			continue
+		}
+		green, err := l.together(ctx, part)
+		if err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			for _, r := range part {
+				if err := l.wait(ctx, r, err); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		if green {
+			b.passed()
+			continue
+		}
+		b.failed()
+	}
+	return nil
+}
+
+// landOne takes one as far as it goes. What is wrong with the machine leaves it in the queue.
+func (l *Lane) landOne(ctx context.Context, r *attempt.Record) error {
+	err := l.land(ctx, r)
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return l.wait(ctx, r, err)
+}
+
+// together tests several at once, and lands them if they pass; green is false if they don't. What can't be merged with the others is left in
+// the queue, for its own turn.
+func (l *Lane) together(ctx context.Context, group []*attempt.Record) (green bool, err error) {
+	base, err := l.base(ctx)
+	if err != nil {
+		return false, err
+	}
+	var works []*work
+	defer func() {
+		for _, w := range works {
+			w.release()
+		}
+	}()
+	tip := base
+	for _, r := range group {
+		w, err := l.join(ctx, r, tip)
+		if err != nil {
+			return false, err
+		}
+		if w == nil {
+			l.alone[r.Name()] = true
+			continue
+		}
+		works = append(works, w)
+		tip, err = git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: w.tree, Parents: []string{tip, w.tip}, Message: "gl: candidate " + w.Slice})
+		if err != nil {
+			return false, err
+		}
+	}
+	if len(works) < 2 {
+		for _, w := range works {
+			l.alone[w.Name()] = true
+		}
+		return true, nil
+	}
+	for _, w := range works {
+		if gone, err := l.step(ctx, w.Record, "testing with "+strings.Join(others(works, w), ", "), l.usual()); gone || err != nil {
+			return true, err // the others come again, without it
+		}
+	}
+	l.batch = works
+	v, err := l.test(ctx, tip, nil)
+	l.batch = nil
+	if err != nil || v == nil {
+		return false, err
+	}
+	if !v.Green() {
+		l.tell("%s together: %s", strings.Join(others(works, nil), ", "), How(v, l.Project.Config.Test.Limit))
+		if a := l.aheadAt(base); a != nil { // what the target has may be to blame
+			_, err = l.takeIn(ctx, a)
+		}
+		return false, err
+	}
+	if fewer, err := l.fewer(ctx, base, v, nil); err != nil || len(fewer) > 0 { // which of them removes tests is found out one by one
+		return false, err
+	}
+	return true, l.passAll(ctx, works, base, v)
+}
+
+// others are the slices of the works but for one.
+func others(works []*work, but *work) []string {
+	var list []string
+	for _, w := range works {
+		if w != but {
+			list = append(list, w.Slice)
+		}
+	}
+	return list
+}
+
+// join merges a work on top of others. It is nil for one that has to go alone, or is gone.
+func (l *Lane) join(ctx context.Context, r *attempt.Record, base string) (*work, error) {
+	if gone, err := l.step(ctx, r, "merging", 0); gone || err != nil {
+		return nil, err
+	}
+	w, err := l.take(ctx, r)
+	if w == nil || err != nil {
+		return nil, err
+	}
+	w.base = base
+	fits, err := l.fits(ctx, w)
+	if !fits || err != nil {
+		w.release()
+		return nil, err
+	}
+	return w, nil
+}
+
+// fits merges the work, and says whether nothing but the tests can keep it from landing.
+func (l *Lane) fits(ctx context.Context, w *work) (bool, error) {
+	if other, err := l.revives(ctx, w); err != nil || other != "" {
+		return false, err
+	}
+	began := time.Now()
+	changed, _, err := l.merge(ctx, w)
+	if err != nil || len(changed) == 0 { // in conflict, too
+		return false, err
+	}
+	took := time.Since(began)
+	w.batched = true
+	if err := l.survey(ctx, w, changed); err != nil {
+		return false, err
+	}
+	if r := w.rule(gate.TestRun{Pending: true}); r.Refused() != "" || r.Asks() != "" {
+		return false, nil
+	}
+	if other, err := l.resolver(ctx, w, changed); err != nil || other != "" {
+		return false, err
+	}
+	l.tellMerge(w, nil, took)
+	return true, nil
+}
+
+// passAll lands works that were tested together. All records say so before the lane moves; if one of them is out of the queue by then, none
+// lands now.
+func (l *Lane) passAll(ctx context.Context, works []*work, base string, v *testrun.Verdict) error {
+	batch := &attempt.Batch{Base: base, From: l.from(base), Head: base}
+	lands, rulings, passes := make([]landing, len(works)), make([]*gate.Ruling, len(works)), make([]gate.Pass, len(works))
+	for i, w := range works {
+		w.base = batch.Head
+		trailers := append(l.trailers(w, v), git.Trailer{Key: "Batch", Value: fmt.Sprintf("%d of %d", i+1, len(works))})
+		var err error
+		if lands[i], err = l.shape(ctx, w, trailers); err != nil {
+			return err
+		}
+		batch.Head = lands[i].commit()
+		batch.Members = append(batch.Members, w.Name())
+		rulings[i] = w.rule(l.runOf(v))
+		if passes[i], err = rulings[i].Pass(batch.Head); err != nil {
+			return err
+		}
+		w.release()
+	}
+	if err := l.Repo.KeepNext(ctx, batch.Head); err != nil {
+		return err
+	}
+	for i, w := range works {
+		now, err := l.settler.Proceed(ctx, w.Record, func(r *attempt.Record) {
+			w.passed(r, l.Repo.Target(), lands[i], v, rulings[i])
+			r.Landing.Batch = batch
+		})
+		if err != nil {
+			return err
+		}
+		if now == nil {
+			return l.anew(ctx, works[:i])
+		}
+		w.Landing, w.Verdict, w.Gate = now.Landing, now.Verdict, now.Gate
+	}
+	if err := l.moveBatch(ctx, batch, passes); err != nil {
+		return err
+	}
+	for _, w := range works {
+		if err := l.complete(ctx, w.Record); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// anew has works begin again that were about to land.
+func (l *Lane) anew(ctx context.Context, works []*work) error {
+	var errs []error
+	for _, w := range works {
+		_, err := l.again(ctx, w.Record)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// again has an attempt begin again that was about to land.
+func (l *Lane) again(ctx context.Context, r *attempt.Record) (gone bool, err error) {
+	now, err := l.settler.Proceed(ctx, r, func(r *attempt.Record) {
+		g := r.Landing
+		g.Commit, g.Commits, g.As, g.Base, g.From, g.Batch = "", nil, "", "", "", nil
+	})
+	if now != nil {
+		r.Landing = now.Landing
+	}
+	return now == nil, err
+}
+
+// moveBatch moves the lane to a batch of which every record says that it lands.
+func (l *Lane) moveBatch(ctx context.Context, batch *attempt.Batch, passes []gate.Pass) error {
+	pass, err := gate.Together(batch.Head, passes...)
+	if err != nil {
+		return err
+	}
+	queue, err := l.queue()
+	if err != nil {
+		return err
+	}
+	for _, r := range queue {
+		if batch.Has(r) {
+			if err := l.undeliver(r.Slice, r.Landing.Commit); err != nil {
+				return err
+			}
+		}
+	}
+	return l.moveLane(ctx, cmp.Or(batch.From, batch.Base), batch.Head, "land "+strings.Join(batch.Slices(), ", "), pass)
+}
+
+// whole returns the passes of a batch if all of it are in the queue and say that they land by it, in order.
+func (l *Lane) whole(batch *attempt.Batch) ([]gate.Pass, bool, error) {
+	queue, err := l.queue()
+	if err != nil {
+		return nil, false, err
+	}
+	var passes []gate.Pass
+	for _, name := range batch.Members {
+		i := slices.IndexFunc(queue, func(r *attempt.Record) bool { return r.Name() == name && batch.Has(r) })
+		if i < 0 {
+			return nil, false, nil
+		}
+		pass, err := queue[i].Ruled().Pass(queue[i].Landing.Commit)
+		if err != nil {
+			return nil, false, err
+		}
+		passes = append(passes, pass)
+	}
+	return passes, true, nil
+}

@@ -1,0 +1,308 @@
+package lane
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"greenlight/internal/base/command"
+	"greenlight/internal/base/durable"
+	"greenlight/internal/base/environ"
+	"greenlight/internal/core/agent"
+	"greenlight/internal/core/gate"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/project"
+	"greenlight/internal/run/testrun"
+	"greenlight/internal/state/statedir"
+	"greenlight/internal/workspace/git"
+	"greenlight/internal/workspace/worktree"
+)
+
+// A Check is how the tests went for a person who asked. Nothing has landed by it.
+type Check struct {
+	What      CheckOf
+	Slice     string // "" for none
+	Commit    string // that was tested; "" if none could be
+	Conflicts []string
+	Problem   string // why it wouldn't land whatever its tests say
+	Claim     string // of an audited commit: its trailer, "" for none
+	Verdict   *testrun.Verdict
+	Gate      *gate.Ruling // the gate's answers, asked again of what has landed; nil if they weren't
+	Set       bool         // the slice counts as verified because of it
+}
+
+// CheckOf says what was tested.
+type CheckOf string
+
+const (
+	OfMerge  CheckOf = "merge"  // the slice as it is, merged with what has landed
+	OfLanded CheckOf = "landed" // the commit by which the slice landed
+	OfTarget CheckOf = "target" // the target's commit: of a done slice nobody knows where it landed
+	OfLane   CheckOf = "lane"   // the lane's commit
+)
+
+// Green says whether it would land, or was right to.
+func (c *Check) Green() bool { return len(c.Conflicts) == 0 && c.Problem == "" && c.Verdict.Green() }
+
+// Belied says whether the commit's trailer says otherwise.
+func (c *Check) Belied() bool {
+	return c.Claim != "" && strings.Contains(c.Claim, ", exit 0, ") != c.Verdict.Green()
+}
+
+// ErrNoTests says that the project has no test command.
+var ErrNoTests = errors.New(`there is no test command: gl settings set test.command "…"`)
+
+// CheckSlice runs the tests on a slice: on its work merged with what has landed or, if it is done, on what landed. If a done one
+// passes, it counts as verified.
+func (l *Lane) CheckSlice(ctx context.Context, id string) (c *Check, err error) {
+	err = l.checking(ctx, func(ctx context.Context) error {
+		p, err := l.Project.Plan(now(), l.Project.Options())
+		if err != nil {
+			return err
+		}
+		if st := p.State(id); st != nil && st.Class == plan.Done {
+			c, err = l.checkDone(ctx, st)
+		} else {
+			c, err = l.checkMerge(ctx, id)
+		}
+		return err
+	})
+	return c, err
+}
+
+// CheckLane runs the tests on the lane's commit.
+func (l *Lane) CheckLane(ctx context.Context) (c *Check, err error) {
+	err = l.checking(ctx, func(ctx context.Context) error {
+		c = &Check{What: OfLane}
+		if c.Commit, err = l.Repo.LaneTip(ctx); err == nil {
+			c.Verdict, err = l.retest(ctx, c.Commit, nil)
+		}
+		return err
+	})
+	return c, err
+}
+
+// checking runs f with the lane's lock.
+func (l *Lane) checking(ctx context.Context, f func(context.Context) error) error {
+	if !l.Project.Config.Test.Command.IsSet() {
+		return ErrNoTests
+	}
+	err := l.locked(ctx, f)
+	if errors.Is(err, errBusy) {
+		err = fmt.Errorf("another gl works the merge queue: %s. Try again when it is through", l.busy())
+	}
+	return err
+}
+
+// busy says who works the lane, "" for nobody.
+func (l *Lane) busy() string {
+	who, err := durable.Holder(l.Repo.LaneLock())
+	if err != nil {
+		return ""
+	}
+	return who
+}
+
+// retest runs the tests on a commit, whatever is known of it.
+func (l *Lane) retest(ctx context.Context, commit string, of *attempt.Record) (*testrun.Verdict, error) {
+	return l.verdict(ctx, commit, of, func(v *testrun.Verdict) bool { return !v.At.Before(l.since) })
+}
+
+// checkMerge tests what would land of a slice now.
+func (l *Lane) checkMerge(ctx context.Context, id string) (*Check, error) {
+	lineage, err := l.Repo.Get(l.Project.Key(), id)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s has no worktree, so there is nothing to merge: run gl slice %s", id, id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	w := &work{lineage: lineage}
+	if w.tip, err = l.Repo.Look(ctx, lineage); err != nil {
+		return nil, err
+	}
+	if w.tip == "" {
+		return nil, fmt.Errorf("%s has no worktree, and its branch %s is gone: gl salvage %s lists what is kept of it", id, worktree.Short(lineage.Branch), id)
+	}
+	if w.base, err = l.newest(ctx); err != nil {
+		return nil, err
+	}
+	last, err := l.Project.Runs.Last(id)
+	if err != nil {
+		return nil, err
+	}
+	if w.Record = (&attempt.Record{System: lineage.System, Slice: id}); len(last[id]) > 0 {
+		w.Record = last[id][0]
+	}
+	c := &Check{What: OfMerge, Slice: id}
+	changed, conflicts, err := l.merge(ctx, w)
+	if c.Conflicts = conflicts; err != nil || len(conflicts) > 0 {
+		return c, err
+	}
+	w.unlocks = l.unlocks(id)
+	if err := l.inspect(ctx, w, changed); err != nil {
+		return nil, err
+	}
+	ruling := w.rule(gate.TestRun{Pending: true})
+	c.Problem = cmp.Or(ruling.Refused(), ruling.Asks())
+	c.Commit, err = git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: w.tree, Parents: []string{w.base, w.tip}, Message: "gl: " + id + " merged"})
+	if err == nil {
+		c.Verdict, err = l.retest(ctx, c.Commit, w.Record)
+	}
+	return c, err
+}
+
+// Changes is how much would land of a slice's work as it is.
+func (l *Lane) Changes(ctx context.Context, lineage *worktree.Lineage) (git.DiffStat, error) {
+	base, err := l.newest(ctx)
+	if err != nil {
+		return git.DiffStat{}, err
+	}
+	tip, err := l.Repo.Look(ctx, lineage)
+	if err != nil {
+		return git.DiffStat{}, err
+	}
+	tree, conflicts, err := git.MergeTree(ctx, l.Repo.Common, base, tip, statedir.InState)
+	if err == nil && len(conflicts) > 0 {
+		err = errors.New("it doesn't merge")
+	}
+	if err != nil {
+		return git.DiffStat{}, err
+	}
+	return git.Stat(ctx, l.Repo.Common, base, tree, statedir.InState)
+}
+
+// newest is the lane's commit or, where the target has got further, the target's. It moves nothing.
+func (l *Lane) newest(ctx context.Context) (string, error) {
+	lane, err := l.Repo.LaneTip(ctx)
+	if err != nil {
+		return "", err
+	}
+	target, err := l.target(ctx)
+	if err != nil {
+		return "", err
+	}
+	if behind, err := git.IsAncestor(ctx, l.Repo.Common, lane, target); err != nil || behind {
+		return target, err
+	}
+	return lane, nil
+}
+
+// Audit runs the tests on every commit by which a slice has landed in the target, or in the lane where that isn't gl's to move, since a revision, "" for all, in a clone, and
+// tells each check as it is made. git.setup runs before each, since nothing is left there from the one before.
+// It works in a clone because the lane's worktree is busy and keeps caches. The command is the
+// project's: a commit's trailer must not choose what runs.
+func (l *Lane) Audit(ctx context.Context, since string, tell func(*Check)) error {
+	if !l.Project.Config.Test.Command.IsSet() {
+		return ErrNoTests
+	}
+	if err := l.allowed(ctx); err != nil {
+		return err
+	}
+	target, err := l.target(ctx)
+	if err == nil && l.Project.Config.Git.Deliver != project.DeliverMerge {
+		target, err = l.newest(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	if since != "" {
+		commit, err := git.ResolveCommit(ctx, l.Repo.Common, since)
+		if err == nil && commit == "" {
+			err = fmt.Errorf("there is no commit %q", since)
+		}
+		if err != nil {
+			return err
+		}
+		since = commit
+	}
+	landings, err := git.Landings(ctx, l.Repo.Common, since, target)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "gl-audit-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	a := audit{lane: l, top: filepath.Join(dir, "clone"), temp: filepath.Join(dir, "tmp")}
+	for _, d := range []string{a.top, a.temp} {
+		if err := os.Mkdir(d, 0o700); err != nil {
+			return err
+		}
+	}
+	if err := git.CloneCommit(ctx, l.Repo.Top, a.top, target); err != nil {
+		return err
+	}
+	landings = slices.DeleteFunc(landings, func(c git.Landed) bool { return c.Project != l.Repo.Prefix })
+	known := map[string]*Check{}
+	for i, landed := range landings {
+		tested := landings[i+tail(landings[i:])]
+		c := known[tested.Commit]
+		if c == nil {
+			if c, err = a.check(ctx, tested); err != nil {
+				return err
+			}
+			known[tested.Commit] = c
+		}
+		of := *c
+		of.Slice, of.Claim = landed.Slice, landed.Verified
+		if err := l.askCommit(ctx, landed, &of); err != nil {
+			return err
+		}
+		tell(&of)
+	}
+	return nil
+}
+
+// tail is how far from the first of the landings the last of its batch is: the one that was tested.
+func tail(landings []git.Landed) int {
+	var i, n int
+	if _, err := fmt.Sscanf(landings[0].Batch, "%d of %d", &i, &n); err != nil || i < 1 || n < i || n-i >= len(landings) {
+		return 0
+	}
+	if landings[n-i].Batch != fmt.Sprintf("%d of %d", n, n) {
+		return 0
+	}
+	return n - i
+}
+
+// An audit is a clone in which commits are tested.
+type audit struct {
+	lane      *Lane
+	top, temp string
+}
+
+func (a *audit) check(ctx context.Context, landed git.Landed) (*Check, error) {
+	l := a.lane
+	c := &Check{What: OfLanded, Slice: landed.Slice, Commit: landed.Commit, Claim: landed.Verified}
+	if err := git.CheckoutClone(ctx, a.top, landed.Commit); err != nil {
+		return nil, err
+	}
+	dir, env := filepath.Join(a.top, filepath.FromSlash(l.Repo.Prefix)), append(agent.ScrubEnv(l.Environ), "TMPDIR="+a.temp)
+	config := l.Project.Config
+	if len(config.Git.Setup) > 0 {
+		l.tell("%s: running git.setup", short(landed.Commit))
+		res, err := command.Run(ctx, command.Spec{Self: l.Self, Argv: config.Git.Setup, Dir: dir, Env: append(slices.Clip(env), environ.SetupMark(l.Project.Root)), Limit: config.Git.SetupLimit})
+		if err != nil {
+			return nil, fmt.Errorf("git.setup: %w", err)
+		}
+		if !res.OK() {
+			c.Problem = "git.setup failed: " + res.How(plan.Age(config.Git.SetupLimit))
+			return c, nil
+		}
+	}
+	l.tell("%s: running %s", short(landed.Commit), config.Test.Command.Line)
+	var err error
+	c.Verdict, err = testrun.Run(ctx, testrun.Spec{
+		Self: l.Self, Command: config.Test.Command, Root: l.Project.Root, Top: a.top, Dir: dir, Env: env, Limit: config.Test.Limit, Pattern: config.Test.Pattern, Tree: landed.Tree,
+	})
+	return c, err
+}

@@ -1,0 +1,158 @@
+package lane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/state/statedir"
+	"greenlight/internal/workspace/git"
+	"greenlight/internal/workspace/worktree"
+)
+
+// A Diff is what a slice has changed: two trees that differ in nothing else. State isn't a part of it.
+type Diff struct {
+	Slice       string
+	Of          DiffOf
+	Branch      string // short; "" for one that has landed
+	From, To    string // commits or trees
+	Uncommitted bool   // some of it isn't committed
+	Stat        git.DiffStat
+}
+
+// DiffOf says where the work is.
+type DiffOf string
+
+const (
+	InWorktree DiffOf = "worktree" // as it is in the slice's worktree now
+	OnBranch   DiffOf = "branch"   // on the slice's branch, whose worktree is gone
+	Landed     DiffOf = "landed"   // as it landed
+)
+
+// A NoDiffError says that git can't tell what a slice has changed.
+type NoDiffError struct{ Reason string }
+
+func (e *NoDiffError) Error() string { return e.Reason }
+
+// Diff is what the slice has changed so far. It changes nothing.
+func (l *Lane) Diff(ctx context.Context, id string) (*Diff, error) {
+	lineage, err := l.Repo.Get(l.Project.Key(), id)
+	if errors.As(err, new(*worktree.BadLineage)) || errors.Is(err, fs.ErrNotExist) || err == nil && lineage.Phase == worktree.Gone {
+		landed, err := l.landing(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if landed != "" {
+			return l.diff(ctx, &Diff{Slice: id, Of: Landed, From: landed + "^1", To: landed})
+		}
+		if rec, err := l.landingRecord(id); err == nil && rec != nil && rec.Undone != nil {
+			return nil, &NoDiffError{fmt.Sprintf("%s was taken back, and isn't being built: git show %s shows how it had landed", id, short(rec.Landing.Commit))}
+		}
+		if lineage == nil {
+			return nil, &NoDiffError{fmt.Sprintf("%s has no worktree and hasn't landed: nothing was built, or it was built in the checkout, where git log and git diff show it", id)}
+		}
+		err = nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	d := &Diff{Slice: id, Of: OnBranch, Branch: worktree.Short(lineage.Branch)}
+	if d.To, err = git.ResolveCommit(ctx, l.Repo.Common, lineage.Branch); err != nil {
+		return nil, err
+	}
+	if d.To == "" {
+		return nil, &NoDiffError{fmt.Sprintf("%s has no branch yet: its worktree is being made, or its branch %s was removed", id, d.Branch)}
+	}
+	if lineage.Phase == worktree.Ready || lineage.Phase == worktree.Filled {
+		// As exact as git status: what is shown isn't judged by.
+		if s, err := l.Repo.Worktree(lineage).Snapshot(ctx, git.SnapshotOptions{Base: lineage.Base, Branch: lineage.Branch, Why: "gl diff"}); err == nil && s.Tree != "" {
+			changed, err := git.Changed(ctx, l.Repo.Common, d.To, s.Tree, statedir.InState)
+			if err != nil {
+				return nil, err
+			}
+			d.Of, d.To, d.Uncommitted = InWorktree, s.Tree, len(changed) > 0
+		}
+	}
+	newest, err := l.newest(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if d.From, err = git.MergeBase(ctx, l.Repo.Common, newest, d.To); err != nil || d.From == "" {
+		d.From = lineage.Base
+	}
+	return l.diff(ctx, d)
+}
+
+// diff leaves state out and counts.
+func (l *Lane) diff(ctx context.Context, d *Diff) (*Diff, error) {
+	var err error
+	if d.From, err = git.ResolveCommit(ctx, l.Repo.Common, d.From); err != nil {
+		return nil, err
+	}
+	if d.To, err = git.TreeLike(ctx, l.Repo.Common, d.To, d.From, statedir.InState); err != nil {
+		return nil, err
+	}
+	d.Stat, err = git.Stat(ctx, l.Repo.Common, d.From, d.To, statedir.InState)
+	return d, err
+}
+
+// landing is the commit by which a slice landed last and wasn't taken back since, "" for none. Without its record the commits'
+// trailers tell.
+func (l *Lane) landing(ctx context.Context, id string) (string, error) {
+	rec, err := l.landingRecord(id)
+	if err != nil || rec != nil {
+		if rec == nil || rec.Undone != nil {
+			return "", err
+		}
+		return rec.Landing.Commit, nil
+	}
+	tip, err := l.newest(ctx)
+	if err != nil {
+		return "", err
+	}
+	all, err := git.Landings(ctx, l.Repo.Common, "", tip)
+	if err != nil {
+		return "", err
+	}
+	commit := ""
+	for _, c := range all {
+		if c.Slice == id && c.Project == l.Repo.Prefix {
+			commit = c.Commit
+		}
+	}
+	return commit, nil
+}
+
+// landingRecord is the last attempt by which the slice landed, nil for none.
+func (l *Lane) landingRecord(id string) (*attempt.Record, error) {
+	all, err := l.Project.Runs.History(id)
+	if err != nil {
+		return nil, err
+	}
+	for i := len(all) - 1; i >= 0; i-- {
+		if r := all[i]; r.System == l.Project.Key() && r.Outcome == attempt.Done && r.Landing != nil && r.Landing.Commit != "" {
+			return r, nil
+		}
+	}
+	return nil, nil
+}
+
+// TestsDiff is how a slice has changed its tests, and what else was handed over with them, since the hand-over: the paths, and two trees.
+func (l *Lane) TestsDiff(ctx context.Context, id string) (*Diff, []string, error) {
+	lineage, err := l.Repo.Get(l.Project.Key(), id)
+	if err != nil {
+		return nil, nil, &NoDiffError{id + " has no worktree: run gl retry --fresh " + id}
+	}
+	t, err := l.Touched(ctx, lineage, false)
+	if err != nil || t == nil {
+		return nil, nil, err
+	}
+	d := &Diff{Slice: id, Of: InWorktree}
+	if d.From, err = l.handedOver(ctx, lineage); err != nil {
+		return nil, nil, err
+	}
+	d.To, err = l.Repo.Look(ctx, lineage)
+	return d, t.Paths, err
+}

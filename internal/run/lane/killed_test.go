@@ -1,0 +1,100 @@
+package lane_test
+
+import (
+	"flag"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"greenlight/internal/base/crashtest"
+	"greenlight/internal/base/testfiles"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
+)
+
+var stride = flag.Int("stride", 0, "kill before one of so many calls each, 1: before every one; 0: before a single one")
+
+// Killed before any of its own calls that change a file, a worker leaves what the next one brings to the same end. A git or a test
+// that it had started lives on.
+func TestKilledAnywhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("many processes, which the race detector sees nothing of")
+	}
+	t.Parallel()
+	width := *stride
+	if width == 0 {
+		width = 1000
+	}
+	begin := int(time.Now().UnixNano()/1000) % width // another sample every time
+	for step := 1 + begin; ; step += *stride {
+		dir := t.TempDir()
+		s := newSiteAt(t, filepath.Join(dir, "p"), "", `"git": {"isolation": "worktree"}, "test": {"command": "./test.sh"}`)
+		s.write("notes", "mine\n")
+		s.write("staged", "mine\n")
+		s.git("add", "staged")
+		lands := s.queue("S-1", list(t, "S-1"))
+		conflicts := s.queue("S-2", func(dir string) {
+			list(t, "S-2")(dir)
+			testfiles.Put(t, dir, "left", "uncommitted")
+		})
+		red := s.queue("S-3", func(dir string) { testfiles.Put(t, dir, "src/S-3", "not listed") })
+		killed, call := crashtest.At(t, step, "GREENLIGHT_TEST_ROOT="+s.root)
+		t.Run(fmt.Sprintf("%d %s", step, call), func(t *testing.T) {
+			s.t = t
+			s.workAfterKill()
+			if final := s.landed(lands); final.Verified != plan.Green {
+				t.Errorf("verified %q", final.Verified)
+			}
+			s.undelivered("")
+			if got := s.landings("main"); !slices.Equal(got, []string{"S-1"}) {
+				t.Errorf("landed: %q", got)
+			}
+			if got := s.settled(conflicts, attempt.Conflict, "list"); got.Landing.Why == "" || !slices.Equal(got.Landing.Paths, []string{"list"}) {
+				t.Errorf("the agent in conflict is told %+v", got.Landing)
+			}
+			if got := s.settled(red, attempt.Red, "exit status 1"); got.Landing.Why == "" || got.Landing.Output == "" {
+				t.Errorf("the agent of what is red is told %+v", got.Landing)
+			}
+			for _, id := range []string{"S-2", "S-3"} {
+				if s.field(id, "status") == "complete" || s.field(id, "session") != "" {
+					t.Errorf("%s: status %s, session %s", id, s.field(id, "status"), s.field(id, "session"))
+				}
+			}
+			s.git("cat-file", "-e", conflicts.Branch+":left")
+			s.git("cat-file", "-e", red.Branch+":src/S-3")
+			if got := s.git("status", "--porcelain", "--", ":!.greenlight"); got != " M notes\nA  staged" {
+				t.Errorf("git status:\n%s", got)
+			}
+			if got := s.git("diff", "--cached", "--name-only"); got != "staged" {
+				t.Errorf("staged: %s", got)
+			}
+			s.git("fsck", "--connectivity-only")
+			again := s.queue("S-2", func(dir string) {
+				if got := gitIn(t, dir, "diff", "--name-only", "--diff-filter=U"); got != "list" {
+					t.Errorf("in conflict: %q", got)
+				}
+				testfiles.Put(t, dir, "list", "S-2\nS-1\n")
+			})
+			s.work()
+			s.landed(again)
+			s.delivered()
+			s.green("main")
+		})
+		if !killed || *stride == 0 {
+			if !killed && step < 100 {
+				t.Errorf("only %d steps", step)
+			}
+			return
+		}
+	}
+}
+
+// busy says whether something of a landing is still to be done.
+func (s *site) busy() bool {
+	s.t.Helper()
+	queue, err := s.project().Runs.Queue()
+	check(s.t, err)
+	return len(queue) > 0 || len(s.status().Undelivered) > 0
+}

@@ -1,0 +1,340 @@
+package lane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"greenlight/internal/base/words"
+	"greenlight/internal/run/gh"
+	"greenlight/internal/run/project"
+	"greenlight/internal/workspace/git"
+	"greenlight/internal/workspace/worktree"
+)
+
+// A PullRequest is the one in which the lane is, as gl knows it. There is one at a time: slices rest on each other, and what was tested is
+// the lane as a whole.
+type PullRequest struct {
+	Number int           `json:"number"`
+	URL    string        `json:"url"`
+	Remote string        `json:"remote"`
+	Head   string        `json:"head"`   // the lane's commit that was pushed last
+	Title  string        `json:"title"`  // as gl wrote it: one that a person has changed stays
+	Slices []Undelivered `json:"slices"` // that it has
+	Asked  time.Time     `json:"asked"`  // when its state was asked for last
+}
+
+// IDs are its slices' ids.
+func (p *PullRequest) IDs() []string {
+	ids := make([]string, len(p.Slices))
+	for i, u := range p.Slices {
+		ids[i] = u.Slice
+	}
+	return ids
+}
+
+// Upstream is the status by what git knows of the remote: once somebody has fetched a target that contains the pull request, it is
+// merged. Nothing is fetched, and nothing is written: gl land does that.
+func (s Status) Upstream(ctx context.Context, root, target string) Status {
+	if s.PullRequest == nil {
+		return s
+	}
+	for _, ref := range []string{"refs/remotes/" + s.PullRequest.Remote + "/" + worktree.Short(target), target} {
+		if in, err := git.InBranch(ctx, root, s.PullRequest.Head, ref); err == nil && in {
+			s.PullRequest = nil
+			return s
+		}
+	}
+	return s
+}
+
+// askEvery is how often a pull request's state is asked for while slices land.
+const askEvery = 5 * time.Minute
+
+// propose pushes the lane and has it in a pull request; reason says what is in the way.
+func (l *Lane) propose(ctx context.Context) (reason string, err error) {
+	lane, reason, err := l.deliverable(ctx)
+	if lane == "" || err != nil {
+		return reason, err
+	}
+	if err := l.proposedBefore(ctx); err != nil {
+		return "", err
+	}
+	pr := l.file.PullRequest
+	if len(l.file.Undelivered) == 0 && pr == nil {
+		return "", l.proposed(l.file.PullRequest)
+	}
+	remote, err := git.RemoteOf(ctx, l.Repo.Common, l.Repo.Target())
+	if err != nil {
+		return "", err
+	}
+	if remote == "" {
+		return "there is no remote to push to: git remote add origin URL", nil
+	}
+	hub := gh.Repo{Dir: l.Repo.Top, Environ: l.Environ}
+	if pr != nil && (l.Asked || pr.Head != lane || now().Sub(pr.Asked) >= askEvery) {
+		closed, err := l.askFor(ctx, hub)
+		if err != nil || closed && !l.Asked {
+			return l.trouble(ctx, remote, err)
+		}
+	}
+	pr = l.file.PullRequest
+	if len(l.file.Undelivered) == 0 && (pr == nil || pr.Head == lane) {
+		return "", l.proposed(pr)
+	}
+	if l.file.Closed != "" && !l.Asked { // a person has decided against it
+		return l.trouble(ctx, remote, nil)
+	}
+	if err := l.push(ctx, remote, lane); err != nil {
+		if rejected := new(git.RejectedError); errors.As(err, &rejected) && rejected.Behind {
+			return fmt.Sprintf("%s on %s has commits that aren't gl's: merge its pull request and pull, or remove it with git push %s --delete %s",
+				l.head(), remote, remote, l.head()), nil
+		} else if ctx.Err() != nil {
+			return "", err
+		}
+		return fmt.Sprintf("%v. Try git push %s %s", err, remote, l.head()), nil
+	}
+	if err := l.open(ctx, hub, remote, lane); err != nil {
+		return l.trouble(ctx, remote, err)
+	}
+	return "", nil
+}
+
+// head is the lane's branch as GitHub knows it.
+func (l *Lane) head() string { return worktree.Short(l.Repo.LaneRef()) }
+
+// proposedBefore takes in what the target here has got: somebody has pulled, or merged by hand.
+func (l *Lane) proposedBefore(ctx context.Context) error {
+	target, err := l.target(ctx)
+	if err != nil {
+		return err
+	}
+	var have []Undelivered
+	split := func(list []Undelivered) (rest []Undelivered, err error) {
+		for _, u := range list {
+			in, err := git.IsAncestor(ctx, l.Repo.Common, u.Commit, target)
+			if err != nil {
+				return nil, err
+			}
+			if in {
+				have = append(have, u)
+			} else {
+				rest = append(rest, u)
+			}
+		}
+		return rest, nil
+	}
+	rest, err := split(l.file.Undelivered)
+	if err != nil {
+		return err
+	}
+	pr := l.file.PullRequest
+	if pr != nil {
+		left, err := split(pr.Slices)
+		if err != nil {
+			return err
+		}
+		if with := *pr; len(left) == 0 {
+			pr = nil
+		} else {
+			with.Slices, pr = left, &with
+		}
+	}
+	if len(have) == 0 {
+		return nil
+	}
+	l.tellDelivered(have, worktree.Short(l.Repo.Target()))
+	l.file.Undelivered, l.file.PullRequest = rest, pr
+	return l.save()
+}
+
+// proposed notes that everything which has landed is in the pull request, nil for none.
+func (l *Lane) proposed(pr *PullRequest) error {
+	if len(l.file.Undelivered) == 0 && l.file.Reason == "" && l.file.PullRequest == pr {
+		return nil
+	}
+	l.file.Undelivered, l.file.Reason, l.file.Since, l.file.PullRequest = nil, "", nil, pr
+	return l.save()
+}
+
+// askFor finds out what has become of the pull request. One that is merged has delivered its slices; what one that was closed had waits
+// for a person.
+func (l *Lane) askFor(ctx context.Context, hub gh.Repo) (closed bool, err error) {
+	pr := *l.file.PullRequest
+	is, err := hub.View(ctx, pr.Number)
+	if err != nil {
+		return false, err
+	}
+	pr.Asked = now()
+	l.file.PullRequest = &pr
+	switch is.State {
+	case gh.Merged:
+		target := worktree.Short(l.Repo.Target())
+		l.tellDelivered(pr.Slices, target+" on "+pr.Remote)
+		l.tell("%s is merged: %s. git pull brings it into %s", pr.URL, strings.Join(pr.IDs(), ", "), target)
+		l.file.PullRequest = nil
+	case gh.Closed:
+		l.file.Undelivered = append(slices.Clone(pr.Slices), l.file.Undelivered...)
+		l.file.PullRequest, l.file.Closed = nil, pr.URL
+	}
+	return is.State == gh.Closed, l.save()
+}
+
+// trouble is why GitHub has no pull request of what has landed, as a reason with the command that helps. Without an error it is that a
+// person has closed it.
+func (l *Lane) trouble(ctx context.Context, remote string, err error) (reason string, _ error) {
+	switch {
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case err == nil:
+		return fmt.Sprintf("%s was closed without being merged: gh pr reopen %s, or another one", l.file.Closed, l.file.Closed), nil
+	case errors.Is(err, gh.ErrMissing):
+		return fmt.Sprintf("gh isn't installed (https://cli.github.com); %s is pushed to %s", l.head(), remote), nil
+	case errors.Is(err, gh.ErrLogin):
+		return "gh isn't logged in: gh auth login", nil
+	}
+	return err.Error(), nil
+}
+
+// push makes the remote's branch the lane. A lane that was reset has left what was pushed before.
+func (l *Lane) push(ctx context.Context, remote, lane string) error {
+	lease := ""
+	if last := l.file.Pushed; last != "" {
+		in, err := git.IsAncestor(ctx, l.Repo.Common, last, lane)
+		if err != nil {
+			return err
+		}
+		if !in {
+			lease = last
+		}
+	}
+	if err := l.allowed(ctx); err != nil {
+		return err
+	}
+	if err := git.Push(ctx, l.Repo.Common, remote, l.Repo.LaneRef(), lease); err != nil {
+		return err
+	}
+	l.tell("pushed %s to %s", l.head(), remote)
+	l.file.Pushed = lane
+	return l.save()
+}
+
+// open has the lane in a pull request: the one that is open, or a new one. A worker that was killed may have opened it.
+func (l *Lane) open(ctx context.Context, hub gh.Repo, remote, lane string) error {
+	target := worktree.Short(l.Repo.Target())
+	is, err := hub.Find(ctx, l.head(), target)
+	if err != nil {
+		return err
+	}
+	pr := PullRequest{Remote: remote, Head: lane, Asked: now()}
+	if old := l.file.PullRequest; old != nil {
+		pr.Slices, pr.Title = slices.Clone(old.Slices), old.Title
+	}
+	for _, u := range l.file.Undelivered {
+		pr.Slices = slices.DeleteFunc(pr.Slices, func(o Undelivered) bool { return o.Slice == u.Slice })
+		pr.Slices = append(pr.Slices, u)
+	}
+	title := pullTitle(pr.IDs())
+	body, err := l.pullBody(ctx, pr.Slices)
+	if err != nil {
+		return err
+	}
+	if is == nil {
+		if err := hub.Create(ctx, l.head(), target, title, body); err != nil {
+			return err
+		}
+		if is, err = hub.Find(ctx, l.head(), target); err != nil {
+			return err
+		}
+		if is == nil {
+			return fmt.Errorf("gh pr create has opened no pull request of %s", l.head())
+		}
+	} else if text := withBody(is.Body, body); text != is.Body || pr.Title == is.Title && title != is.Title {
+		if is.Title != pr.Title {
+			title = is.Title
+		}
+		if err := hub.Edit(ctx, is.Number, title, text); err != nil {
+			return err
+		}
+	} else {
+		title = is.Title
+	}
+	pr.Number, pr.URL, pr.Title = is.Number, is.URL, title
+	l.tellProposed(l.file.Undelivered, pr.URL)
+	if len(l.file.Undelivered) > 0 {
+		l.tell("%s: in %s", strings.Join(ids(l.file.Undelivered), ", "), pr.URL)
+	}
+	l.file.Closed = ""
+	return l.proposed(&pr)
+}
+
+func ids(list []Undelivered) []string { return (&PullRequest{Slices: list}).IDs() }
+
+func pullTitle(ids []string) string {
+	const most = 3
+	return "Land " + strings.Join(ids[:min(most, len(ids))], ", ") + words.More(len(ids)-most)
+}
+
+// What gl has written of a pull request's text is between these.
+const (
+	pullBegin = "<!-- gl: slices -->"
+	pullEnd   = "<!-- gl: end -->"
+)
+
+// pullBody is what gl says about the slices: what landed by which commit, and what was verified.
+func (l *Lane) pullBody(ctx context.Context, list []Undelivered) (string, error) {
+	landed, err := git.Landings(ctx, l.Repo.Common, l.Repo.Target(), l.Repo.LaneRef())
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	b.WriteString(pullBegin + "\n")
+	for _, u := range list {
+		subject, verified := "Land "+u.Slice, ""
+		if i := slices.IndexFunc(landed, func(c git.Landed) bool { return c.Commit == u.Commit }); i >= 0 {
+			subject, verified = landed[i].Subject, landed[i].Verified
+		}
+		fmt.Fprintf(&b, "- %s (%s)", asCode(subject), short(u.Commit))
+		if verified == "" {
+			verified = "no tests were run"
+		}
+		fmt.Fprintf(&b, ": %s\n", verified)
+	}
+	b.WriteString(pullEnd + "\n")
+	return b.String(), nil
+}
+
+// asCode is a text as Markdown's code: GitHub closes no issue and notifies no user by it. The marks that gl finds its text by stay gl's.
+func asCode(s string) string {
+	return "`" + strings.NewReplacer("`", "'", "<!--", "<! --").Replace(s) + "`"
+}
+
+// withBody is a pull request's text with what gl says about the slices. What a person has written stays.
+func withBody(text, ours string) string {
+	before, rest, begun := strings.Cut(text, pullBegin)
+	_, after, ended := strings.Cut(rest, pullEnd)
+	if !begun || !ended {
+		if text == "" {
+			return ours
+		}
+		return strings.TrimRight(text, "\n") + "\n\n" + ours
+	}
+	return before + strings.TrimSuffix(ours, "\n") + after
+}
+
+// Upstream is the project's status of its lane by what git knows of the remote: see Status.Upstream.
+func Upstream(ctx context.Context, pr *project.Project) Status {
+	s := ReadStatus(pr.Runs.Dir())
+	if s.PullRequest == nil {
+		return s
+	}
+	f, err := readFile(pr.Runs.Dir())
+	if err != nil {
+		return s
+	}
+	return s.Upstream(ctx, filepath.Clean(pr.Root), f.Target)
+}

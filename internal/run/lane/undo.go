@@ -1,0 +1,451 @@
+package lane
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"greenlight/internal/core/gate"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/testrun"
+	"greenlight/internal/state/journal"
+	"greenlight/internal/state/statedir"
+	"greenlight/internal/state/tracker"
+	"greenlight/internal/workspace/git"
+	"greenlight/internal/workspace/worktree"
+)
+
+// An undoing is the lane's note of a slice that is being taken back.
+type undoing struct {
+	Slice   string `json:"slice"`
+	Attempt int    `json:"attempt,omitempty"` // whose work landed; 0 where its record is gone
+	Commit  string `json:"commit"`            // by which it landed
+	Revert  string `json:"revert"`            // the lane's next commit
+	Why     string `json:"why,omitempty"`
+
+	Verdict *testrun.Verdict `json:"verdict,omitempty"` // of what is left
+}
+
+// An Undone is a slice that was taken back.
+type Undone struct {
+	Commit, Revert string
+	Verdict        *testrun.Verdict // of what is left; nil without a test command
+}
+
+// A RedError says that the tests fail without a slice's work.
+type RedError struct {
+	Slice   string
+	Verdict *testrun.Verdict
+	How     string
+}
+
+func (e *RedError) Error() string {
+	return fmt.Sprintf("the tests fail without %s (%s), so it stays: gl undo %s --force takes it back anyway", e.Slice, e.How, e.Slice)
+}
+
+// Undo takes a slice back that has landed: its merge is reverted in the lane, what is left is tested, and the slice is pending again.
+// With force it also does that where other finished slices need it, or the tests fail without it.
+func (l *Lane) Undo(ctx context.Context, id, why string, force bool) (u *Undone, err error) {
+	err = l.locked(ctx, func(ctx context.Context) error {
+		if err := l.mayUndo(id, force); err != nil {
+			return err
+		}
+		if u, err = l.undo(ctx, id, why, force); err != nil {
+			return err
+		}
+		return errors.Join(l.deliver(ctx), l.commitState(ctx))
+	})
+	if errors.Is(err, errBusy) {
+		err = fmt.Errorf("another gl works the merge queue: %s. Try again when it is through", l.busy())
+	}
+	return u, err
+}
+
+// mayUndo refuses a slice that isn't done, or on which others build.
+func (l *Lane) mayUndo(id string, force bool) error {
+	p, err := l.Project.Plan(now(), l.Project.Options())
+	if err != nil {
+		return err
+	}
+	st := p.State(id)
+	switch {
+	case st == nil:
+		return fmt.Errorf("%s: %w", id, tracker.ErrNotFound)
+	case st.Class != plan.Done:
+		return fmt.Errorf("%s isn't done, so nothing of it has landed: %s", id, p.Why(id, now()))
+	case force:
+		return nil
+	}
+	var done, open []string
+	for i := range p.States {
+		switch other := &p.States[i]; {
+		case !slices.Contains(other.Deps, id):
+		case other.Class == plan.Done:
+			done = append(done, other.ID)
+		case other.Attempt.Open():
+			open = append(open, other.ID)
+		}
+	}
+	switch {
+	case len(open) > 0:
+		return fmt.Errorf("%s is needed by %s, which is being built: run gl stop %s first, or gl undo %s --force", id, some(open), open[0], id)
+	case len(done) > 0:
+		return fmt.Errorf("%s is needed by %s: run gl undo %s first, or gl undo %s --force", id, some(done), done[0], id)
+	}
+	return nil
+}
+
+func (l *Lane) undo(ctx context.Context, id, why string, force bool) (*Undone, error) {
+	base, err := l.settledBase(ctx)
+	if err != nil {
+		return nil, err
+	}
+	landed, err := l.landing(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return l.undoLanding(ctx, base, &undoing{Slice: id, Why: why, Commit: landed}, force)
+}
+
+// undoLanding reverts the landing that the note names.
+func (l *Lane) undoLanding(ctx context.Context, base string, note *undoing, force bool) (*Undone, error) {
+	id := note.Slice
+	tree, err := l.without(ctx, base, id, note.Commit)
+	if err != nil {
+		return nil, err
+	}
+	title := id
+	rec, err := l.landingRecord(id)
+	if err != nil {
+		return nil, err
+	}
+	if rec != nil {
+		if note.Attempt = cmp.Or(note.Attempt, rec.N); rec.Title != "" && rec.Title != id {
+			title += ": " + rec.Title
+		}
+	}
+	u := &Undone{Commit: note.Commit}
+	u.Revert, err = git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: tree, Parents: []string{base},
+		Message: git.LandingMessage("Take back "+title, git.Trailer{Key: "Undone", Value: id}, git.Trailer{Key: "Reverts", Value: note.Commit},
+			git.Trailer{Key: "Project", Value: l.Repo.Prefix})})
+	if err != nil {
+		return nil, err
+	}
+	note.Revert = u.Revert
+	l.tell("%s: testing without it", id)
+	if u.Verdict, err = l.test(ctx, u.Revert, nil); err != nil {
+		return nil, err
+	}
+	run := l.runOf(u.Verdict)
+	if u.Verdict != nil && !u.Verdict.Green() && !force {
+		was, err := l.baseVerdict(ctx, base)
+		if err != nil {
+			return nil, err
+		}
+		if run.Known = !was.Green(); was.Green() {
+			return nil, &RedError{id, u.Verdict, How(u.Verdict, l.Project.Config.Test.Limit)}
+		}
+	}
+	pass, err := gate.Ask(gate.Facts{Way: gate.Undo, Run: run, Approval: &gate.Approval{By: "a person, by gl undo", All: force}}).Pass(u.Revert)
+	if err != nil {
+		return nil, err
+	}
+	note.Verdict = u.Verdict
+	if err := l.Repo.KeepNext(ctx, u.Revert); err != nil {
+		return nil, err
+	}
+	l.file.Undoing = note
+	if err := l.deliverLater(Undelivered{Slice: id, Commit: u.Revert, Undone: true}); err != nil { // saves both
+		return nil, err
+	}
+	if err := l.moveLane(ctx, base, u.Revert, "take back "+id, pass); err != nil {
+		return nil, err
+	}
+	return u, l.finishUndo(ctx)
+}
+
+// undoAgain takes back what a person has taken back already, and what has come back with a reset of
+// the lane to the target. What can't be, since later work changes the same lines, is the person's
+// to decide: until then it is complete, as the target has it, and isn't built a second time.
+func (l *Lane) undoAgain(ctx context.Context) error {
+	for len(l.file.Again) > 0 {
+		u, conflict := l.file.Again[0], new(conflictError)
+		switch err := l.undoOnceMore(ctx, u); {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.As(err, new(*Standstill)): // another time
+			return nil
+		case errors.As(err, &conflict):
+			stays, err := l.redone(ctx, u)
+			if err != nil {
+				return err
+			}
+			state := "is in " + worktree.Short(l.Repo.Target()) + " again"
+			if stays {
+				state += ", so it is complete"
+			}
+			l.tell("%s was taken back, and %s: %v", u.Slice, state, conflict)
+		case err != nil:
+			l.tell("%s was taken back, and is in %s again: %v", u.Slice, worktree.Short(l.Repo.Target()), err)
+		}
+		l.file.Again = l.file.Again[1:]
+		if err := l.save(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// redone makes a slice complete again whose work the target has, though a person has taken it back.
+// It reports whether it is: one that is being built anew isn't.
+func (l *Lane) redone(ctx context.Context, u Undelivered) (stays bool, err error) {
+	rec, err := l.landingRecord(u.Slice)
+	if err != nil || rec == nil {
+		return false, err
+	}
+	err = l.Project.Tracker.Do(ctx, func(tracker.Tx) error {
+		all, err := l.Project.Runs.History(u.Slice)
+		open := func(r *attempt.Record) bool { return r.N > rec.N && r.Phase != plan.Settled }
+		if err != nil || slices.ContainsFunc(all, open) {
+			return err
+		}
+		stays = true
+		if err := l.Project.Runs.CallComplete(l.Project.Key(), u.Slice); err != nil || rec.Undone == nil {
+			return err
+		}
+		return l.Project.Runs.MarkRedone(u.Slice, rec.N)
+	})
+	if err != nil || !stays {
+		return false, err
+	}
+	_, err = l.settler.Rewrite(ctx, rec)
+	return true, err
+}
+
+// undoOnceMore reverts what a commit reverted that is gone, if the lane has it.
+func (l *Lane) undoOnceMore(ctx context.Context, u Undelivered) error {
+	all, err := l.Project.Runs.History(u.Slice)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(all, func(r *attempt.Record) bool {
+		return r.Undone != nil && r.Undone.Commit == u.Commit && r.Landing != nil
+	})
+	if i < 0 {
+		if rec, err := l.landingRecord(u.Slice); err == nil && rec != nil && rec.Undone == nil {
+			_, err = l.redone(ctx, u) // killed after the record was changed
+			return err
+		}
+		return fmt.Errorf("its record is gone, so run gl undo %s", u.Slice)
+	}
+	base, err := l.settledBase(ctx)
+	if err != nil {
+		return err
+	}
+	landings, err := git.Landings(ctx, l.Repo.Common, "", base)
+	if err != nil {
+		return err
+	}
+	landed := "" // amended or rebased, it still says whose it is
+	for _, c := range landings {
+		if l.landedBy(c, u.Slice, all[i].N) {
+			landed = c.Commit
+		}
+	}
+	if landed == "" {
+		return nil
+	}
+	_, err = l.undoLanding(ctx, base, &undoing{Slice: u.Slice, Attempt: all[i].N, Why: all[i].Undone.Why, Commit: landed}, true)
+	return err
+}
+
+// without is the base's tree without the commit by which a slice has landed, "" for none.
+func (l *Lane) without(ctx context.Context, base, id, commit string) (tree string, err error) {
+	if commit == "" {
+		return "", fmt.Errorf("%s hasn't landed through the merge queue, so there is no merge to take back: revert its commits with git revert", id)
+	}
+	in, err := git.IsAncestor(ctx, l.Repo.Common, commit, base)
+	if err != nil {
+		return "", err
+	}
+	if !in {
+		return "", fmt.Errorf("%s landed in %s, which isn't in %s any more", id, short(commit), worktree.Short(l.Repo.Target()))
+	}
+	tree, conflicts, err := l.revert(ctx, base, commit)
+	if err != nil {
+		return "", err
+	}
+	if len(conflicts) > 0 {
+		return "", &conflictError{id, conflicts}
+	}
+	changed, err := git.Changed(ctx, l.Repo.Common, base, tree, statedir.InState)
+	if err != nil {
+		return "", err
+	}
+	if len(changed) == 0 {
+		return "", fmt.Errorf("nothing is left of what %s has changed", id)
+	}
+	return tree, nil
+}
+
+// A conflictError says that a slice can't be taken back by itself.
+type conflictError struct {
+	slice string
+	paths []string
+}
+
+func (e *conflictError) Error() string {
+	return fmt.Sprintf("what has landed since changes the same lines, so %s can't be taken back by itself: %s."+
+		" Run gl undo for the later slices first", e.slice, some(e.paths))
+}
+
+// revert is the tree of a commit without what another one, a merge or not, has changed against its first parent.
+// git revert would need a checkout, run hooks, and leave a sequencer behind when it is killed.
+func (l *Lane) revert(ctx context.Context, tip, commit string) (tree string, conflicts []string, err error) {
+	for try := 1; ; try++ {
+		tree, conflicts, err = l.revertOnce(ctx, tip, commit)
+		if err == nil || ctx.Err() != nil || try == mostReverts {
+			return tree, conflicts, err
+		}
+		if back, _ := git.PutBack(ctx, l.Repo.Common); !back { // no ref has what it is made of
+			return "", nil, err
+		}
+	}
+}
+
+// mostReverts is how often a revert is tried beside git prune.
+const mostReverts = 3
+
+func (l *Lane) revertOnce(ctx context.Context, tip, commit string) (tree string, conflicts []string, err error) {
+	before, err := git.ResolveCommit(ctx, l.Repo.Common, commit+"^1")
+	if err == nil && before == "" {
+		err = fmt.Errorf("%s has no parent", short(commit))
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	// Merged with this, whose merge base is the commit, a branch loses what the commit has changed and nothing else.
+	if before, err = git.TreeLike(ctx, l.Repo.Common, before, commit, statedir.InState); err != nil {
+		return "", nil, err
+	}
+	back, err := git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: before, Parents: []string{commit}, Message: "gl: without " + commit})
+	if err != nil {
+		return "", nil, err
+	}
+	return git.MergeTree(ctx, l.Repo.Common, tip, back, statedir.InState)
+}
+
+// finishUndo does what is left to do for a slice whose revert the lane has. One that was killed before that is forgotten: nothing has
+// changed.
+func (l *Lane) finishUndo(ctx context.Context) error {
+	note := l.file.Undoing
+	if note == nil {
+		return nil
+	}
+	tip, err := l.Repo.LaneTip(ctx)
+	if err != nil {
+		return err
+	}
+	in, err := git.IsAncestor(ctx, l.Repo.Common, note.Revert, tip)
+	if err != nil {
+		return err
+	}
+	if !in {
+		l.file.Undelivered = slices.DeleteFunc(l.file.Undelivered, func(u Undelivered) bool { return u.Commit == note.Revert })
+		l.file.Undoing = nil
+		return l.save()
+	}
+	if err := l.noteSuite(ctx, note.Revert, note.Verdict); err != nil {
+		return err
+	}
+	err = l.Project.Tracker.Do(ctx, func(tx tracker.Tx) error {
+		lander, lands := tx.(tracker.Lander)
+		it, err := tx.Item(note.Slice)
+		switch {
+		case errors.Is(err, tracker.ErrNotFound) || !lands: // somebody has removed it
+			return nil
+		case err != nil:
+			return err
+		case plan.Classify(it.Status) == plan.Done:
+			if err := lander.Undo(note.Slice, note.Why); err != nil {
+				return err
+			}
+		}
+		if err := l.retireLanded(note); err != nil {
+			return err
+		}
+		if err := l.Project.Runs.MarkUndone(note.Slice, note.Attempt, attempt.Undo{Commit: note.Revert, Why: note.Why}); err != nil {
+			return err
+		}
+		return l.Project.Runs.Withdraw(l.Project.Key(), note.Slice, note.Attempt)
+	})
+	if err != nil {
+		return err
+	}
+	_ = l.Project.Runs.Journal().AppendOnce(journal.Event{Kind: journal.Undone, System: l.Project.Key(), Slice: note.Slice, Attempt: note.Attempt,
+		Commit: note.Revert, Reason: note.Why, Target: worktree.Short(l.Repo.Target()), Key: "undone." + note.Revert})
+	l.file.Undoing = nil
+	return l.save()
+}
+
+// retireLanded has the slice's next attempt begin a new lineage, since merging a branch that has landed would bring nothing back. One that
+// has begun since stays.
+func (l *Lane) retireLanded(note *undoing) error {
+	lineage, err := l.Repo.Get(l.Project.Key(), note.Slice)
+	if errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*worktree.BadLineage)) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if r, err := l.Project.Runs.Get(note.Slice, note.Attempt); err == nil && r.Lineage != lineage.N {
+		return nil
+	}
+	return l.Repo.Retire(lineage.System, lineage.Slice, lineage.N)
+}
+
+// Redo is the commit at which the next attempt at a slice begins that was taken back: what new work
+// begins at, with the slice's earlier work on top, since a merge of its old branch wouldn't bring
+// that back. It is "" for any other slice, for one whose work goes on, and where the earlier work
+// doesn't fit any more. No ref has it before the slice's branch does, so it is held until then.
+func (l *Lane) Redo(ctx context.Context, id string) (string, error) {
+	rec, err := l.landingRecord(id)
+	if err != nil || rec == nil || rec.Undone == nil {
+		return "", err
+	}
+	if lineage, err := l.Repo.Get(l.Project.Key(), id); err == nil && lineage.Phase != worktree.Gone {
+		if lost, err := l.Repo.BaseLost(ctx, lineage); err != nil || !lost {
+			return "", err
+		}
+	}
+	base, err := l.Repo.Base(ctx)
+	if err != nil {
+		return "", err
+	}
+	if in, err := git.IsAncestor(ctx, l.Repo.Common, rec.Undone.Commit, base); err != nil || !in {
+		return "", err
+	}
+	for try := 1; ; try++ {
+		commit, err := l.bringBack(ctx, id, base, rec.Undone.Commit)
+		if err == nil && commit != "" {
+			err = git.Hold(ctx, l.Repo.Common, commit, base)
+		}
+		if err == nil || !errors.Is(err, git.ErrLost) || try == 3 {
+			return commit, err
+		}
+	}
+}
+
+// bringBack is a commit upon base that reverts what took a slice back, "" where that conflicts.
+func (l *Lane) bringBack(ctx context.Context, id, base, revert string) (string, error) {
+	tree, conflicts, err := l.revert(ctx, base, revert)
+	if err != nil || len(conflicts) > 0 {
+		return "", err
+	}
+	return git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: tree, Parents: []string{base},
+		Message: git.LandingMessage("Bring back "+id, git.Trailer{Key: "Reverts", Value: revert})})
+}

@@ -1,0 +1,207 @@
+package lane_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"greenlight/internal/base/crashtest"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
+)
+
+// undoer takes a slice back, as gl undo does.
+func undoer(ctx context.Context, root, id string) error {
+	l, err := open(ctx, root, os.Environ(), nil)
+	if err != nil {
+		return err
+	}
+	_, err = l.Undo(ctx, id, "no", false)
+	return err
+}
+
+// A reset of the lane to a target that has a slice which was taken back takes it back again. The next attempt at it, which was built on
+// what took it back before, would land nothing of it, and so begins anew.
+func TestResetTakesBackAgain(t *testing.T) {
+	s := newSite(t, "")
+	a := s.queue("S-1", list(t, "S-1"))
+	s.work()
+	s.landed(a)
+	s.delivered()
+	s.write("list", "mine\n") // so that the revert isn't delivered
+	_, err := s.lane().Undo(t.Context(), "S-1", "no", false)
+	check(t, err)
+	s.undelivered("list")
+	b := s.queue("S-1", list(t, "S-1 again"))
+	s.git("checkout", "-q", "list")
+	s.write("notes", "amended\n")
+	s.git("commit", "-q", "--amend", "--no-edit", "notes")
+	dropped, _, err := s.lane().Reset(t.Context())
+	check(t, err)
+	if len(dropped) > 0 {
+		t.Errorf("dropped %q", dropped)
+	}
+	s.work()
+	s.settled(b, attempt.Interrupted, "gl retry --fresh S-1")
+	s.delivered()
+	if got := s.git("log", "--format=%s", "main"); strings.Count(got, "Take back S-1") != 1 {
+		t.Errorf("the target has\n%s", got)
+	}
+	if got := s.read("list"); got != "" {
+		t.Errorf("the list is %q", got)
+	}
+}
+
+// An undo that was delivered, and that a git reset of the target then drops, is taken back again by a reset of the lane: else the slice
+// would be pending, and land a second time.
+func TestResetTakesBackDelivered(t *testing.T) {
+	s := newSite(t, "")
+	a := s.queue("S-1", list(t, "S-1"))
+	s.work()
+	s.landed(a)
+	s.delivered()
+	had := s.git("rev-parse", "main")
+	_, err := s.lane().Undo(t.Context(), "S-1", "no", false)
+	check(t, err)
+	s.delivered()
+	later := s.queue("S-2", apart(t, "S-2"))
+	s.work()
+	s.landed(later)
+	s.delivered()
+	s.git("reset", "-q", "--hard", had)
+	_, reopened, err := s.lane().Reset(t.Context())
+	check(t, err)
+	if !slices.Equal(reopened, []string{"S-2"}) {
+		t.Errorf("reopened %q", reopened)
+	}
+	s.work()
+	s.delivered()
+	if got := s.git("log", "--format=%s", "main"); strings.Count(got, "Take back S-1") != 1 {
+		t.Errorf("the target has\n%s", got)
+	}
+	b := s.queue("S-1", list(t, "S-1"))
+	s.work()
+	s.landed(b)
+	s.delivered()
+	if got := s.read("list"); got != "S-1\n" {
+		t.Errorf("the list is %q", got)
+	}
+}
+
+// What a reset would take back again, and can't since later work changes the same lines, stays
+// complete: the target has it, so it must not be built, and land, a second time. Later it can be
+// taken back.
+func TestResetCantTakeBackAgain(t *testing.T) {
+	s := newSite(t, "")
+	a := s.queue("S-1", list(t, "S-1"))
+	s.work()
+	s.landed(a)
+	s.delivered()
+	had := s.git("rev-parse", "main")
+	_, err := s.lane().Undo(t.Context(), "S-1", "no", false)
+	check(t, err)
+	s.delivered()
+	s.git("reset", "-q", "--hard", had)
+	s.write("list", "S-1 as the person has it\n")
+	s.git("commit", "-qam", "mine")
+	s.set("S-1", "status", "pending")
+	_, reopened, err := s.lane().Reset(t.Context())
+	check(t, err)
+	if len(reopened) > 0 {
+		t.Errorf("reopened %q", reopened)
+	}
+	const want = "S-1 was taken back, and is in main again, so it is complete: what has landed since changes"
+	if said := strings.Join(s.said, "\n"); !strings.Contains(said, want) {
+		t.Errorf("said:\n%s", said)
+	}
+	if got := s.class("S-1"); got != plan.Done || s.field("S-1", "status") != "complete" {
+		t.Errorf("class %s, status %s", got, s.field("S-1", "status"))
+	}
+	if got := s.get(a); got.Undone != nil || got.Retried {
+		t.Errorf("the record says %+v", got)
+	}
+	s.write("list", "S-1\n")
+	s.git("commit", "-qam", "as it was")
+	s.work()
+	_, err = s.lane().Undo(t.Context(), "S-1", "no", false)
+	check(t, err)
+	s.delivered()
+	if got := s.class("S-1"); got != plan.Available || s.read("list") != "" {
+		t.Errorf("class %s, the list is %q", got, s.read("list"))
+	}
+}
+
+// Killed before any of its calls that change a file, gl undo has taken the slice back or not. The next worker brings one of the two to its
+// end, once; what else has landed stays.
+func TestUndoKilledAnywhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("many processes, which the race detector sees nothing of")
+	}
+	t.Parallel()
+	width := *stride
+	if width == 0 {
+		width = 400
+	}
+	begin := int(time.Now().UnixNano()/1000) % width
+	for step := 1 + begin; ; step += *stride {
+		dir := t.TempDir()
+		s := newSiteAt(t, filepath.Join(dir, "p"), "", "")
+		first := s.queue("S-1", list(t, "S-1"))
+		s.work()
+		s.queue("S-2", apart(t, "S-2"))
+		s.work()
+		killed, call := crashtest.At(t, step, "GREENLIGHT_TEST_ROOT="+s.root, "GREENLIGHT_TEST_UNDO=S-1")
+		t.Run(fmt.Sprintf("%d %s", step, call), func(t *testing.T) {
+			s.t = t
+			for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) { // a git of the killed one may hold a lock yet
+				err := worker(t.Context(), s.root, s.env, s.told)
+				if err == nil && s.field("S-1", "status") == "complete" {
+					if lane := s.git("log", "--format=%s", "gl/lane/_/main"); strings.Contains(lane, "Take back") {
+						t.Errorf("taken back in the lane, and complete:\n%s", lane)
+					}
+					_, err = s.lane().Undo(t.Context(), "S-1", "no", false)
+				}
+				if err == nil && !s.busy() {
+					break
+				}
+				if time.Now().After(deadline) {
+					t.Fatal(err)
+				}
+			}
+			if got := s.field("S-1", "status"); got != "pending" {
+				t.Errorf("status %s", got)
+			}
+			if got := s.get(first); got.Undone == nil || !got.Retried {
+				t.Errorf("the record says %+v", got.Undone)
+			}
+			if got := s.git("log", "--format=%s", "main"); strings.Count(got, "Take back S-1") != 1 {
+				t.Errorf("the target has\n%s", got)
+			}
+			if got := s.read("list") + s.read("doc/S-2"); got != "S-2\n" {
+				t.Errorf("the checkout has %q", got)
+			}
+			if got := s.git("status", "--porcelain", "--", "list", "src", "doc"); got != "" {
+				t.Errorf("git status:\n%s", got)
+			}
+			p, err := s.project().Plan(time.Now(), s.project().Options())
+			check(t, err)
+			if st := p.State("S-1"); st.Class != plan.Available {
+				t.Errorf("class %s", st.Class)
+			}
+			s.git("fsck", "--connectivity-only")
+			redo, err := s.lane().Redo(t.Context(), "S-1")
+			check(t, err)
+			if got := s.git("show", redo+":list"); got != "S-1" {
+				t.Errorf("the next attempt begins with %q", got)
+			}
+		})
+		if !killed || *stride == 0 {
+			return
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package project
+
+import (
+	"errors"
+	"strings"
+
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/state/contracts"
+	"greenlight/internal/state/tracker"
+)
+
+// OwnReview is the reason for approving a slice whose own front matter requires it.
+const OwnReview = "review is always for it"
+
+// Terms returns the terms for a slice that is about to be claimed.
+func (p *Project) Terms(id string) (*attempt.Terms, error) {
+	why, err := p.NeedsReview(id, contracts.ReadBook(p.Root))
+	if err != nil {
+		return nil, err
+	}
+	t := &attempt.Terms{Review: why}
+	if p.Slices != nil {
+		if f, err := p.Slices.Read(id); err == nil {
+			t.Wraps = len(f.List("wraps")) > 0
+		}
+	}
+	return t, nil
+}
+
+// MustApprove returns why a person must approve the result of an attempt; "" if that isn't
+// required. It considers the decision at the time of the claim, and any requirement since, such
+// as a contract that the agent has named.
+func (p *Project) MustApprove(r *attempt.Record, books ...*contracts.Book) (string, error) {
+	if r.Terms != nil && r.Terms.Review != "" {
+		return r.Terms.Review, nil
+	}
+	return p.NeedsReview(r.Slice, books...)
+}
+
+// NeedsReview returns why a person must approve a slice that its agent reports complete; "" if
+// that isn't required. The slice's front matter decides, or else the configuration; if that
+// defers to contracts, they are looked up in the books.
+func (p *Project) NeedsReview(id string, books ...*contracts.Book) (string, error) {
+	if p.Slices == nil || !p.Tracker.Traits().Completes {
+		return "", nil
+	}
+	f, err := p.Slices.Read(id)
+	if errors.Is(err, tracker.ErrNotFound) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	own, _ := f.Get("review")
+	switch own = strings.ToLower(strings.TrimSpace(own)); own {
+	case ReviewAlways:
+		return OwnReview, nil
+	case ReviewNever:
+		return "", nil
+	case ReviewVerify:
+	default:
+		switch p.Config.Review {
+		case ReviewAlways:
+			return "review is always", nil
+		case ReviewNever:
+			return "", nil
+		}
+	}
+	field, _ := f.Get("contracts")
+	return contracts.ToVerify(contracts.In(string(f.Bytes()), field), books...), nil
+}

@@ -1,0 +1,65 @@
+package project
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"greenlight/internal/base/durable"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
+)
+
+// noWorker means that no process works on the merge queue.
+const noWorker = "queued, and no gl works the merge queue"
+
+// QueueText describes the progress of an attempt in the merge queue, and the process that works
+// on the queue or, if there is none, the command to run.
+func (p *Project) QueueText(r *attempt.Record) string {
+	a := p.open(r)
+	if a.Idle {
+		return a.Landing + ". Run gl land" + p.Flags()
+	}
+	return a.Landing
+}
+
+// tellWorker adds to an attempt in the merge queue the process that works on the queue, or that
+// there is none. An attempt that waits for another reason doesn't wait for a process.
+func (p *Project) tellWorker(a *plan.Attempt, r *attempt.Record) {
+	waits := a.Landing == attempt.InQueue
+	if !waits && (r.Landing == nil || r.Landing.Step == "") {
+		return
+	}
+	var worker string
+	if r.LauncherLives() { // probing the locks would disturb processes that take them
+		worker = fmt.Sprintf("the gl that launched it, pid %d", r.Launcher.PID)
+	} else {
+		worker = p.laneWorker()
+	}
+	switch {
+	case worker == "":
+		a.Idle, a.Landing = true, noWorker
+	case waits:
+		a.Landing = "queued for " + worker
+		if branch := p.Runs.QueueWork(); branch != "" {
+			a.Landing += ", which tests " + branch + " first"
+		}
+	}
+}
+
+// laneWorker returns the process that works on the merge queue, or that leads the project's run
+// and so works on it; "" for none.
+func (p *Project) laneWorker() string {
+	if leader, err := p.Runs.Leader(); err == nil && leader != "" {
+		return leader
+	}
+	repo, err := p.Worktrees(context.Background())
+	if err != nil {
+		return ""
+	}
+	holder, err := durable.Holder(repo.LaneLock())
+	if err != nil { // then it isn't certain that there is none
+		return "another gl"
+	}
+	return strings.TrimSpace(holder)
+}

@@ -1,0 +1,115 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"greenlight/internal/base/proc"
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/tmux"
+)
+
+// Tmux runs each wrapper in a pane of the project's private tmux session. The wrapper is the same program as with
+// Process, and just as independent: a pane or a server that goes away takes only the view along. Where tmux itself
+// fails, the wrapper is started by Process: an attempt without a view is better than none.
+type Tmux struct {
+	Session *tmux.Session
+	Self    string // path of gl, good for a process that tmux starts
+	Root    string
+	Env     []string
+	Runs    *attempt.Store
+	Process *Process
+	Warn    func(words string) // tells of an attempt that has no pane; called by Start
+
+	avoid time.Time // until when tmux isn't asked: it hasn't answered, and each call waits for seconds
+}
+
+// Name is "tmux".
+func (t *Tmux) Name() string { return "tmux" }
+
+// Exits tells of wrappers that ended before they took their attempt over, and, without waiting for their end, of those
+// that did: they are tmux's children, and tmux loses exits. From then on the records tell.
+func (t *Tmux) Exits() <-chan Exit { return t.Process.Exits() }
+
+// Expect has tmux asked for its panes: Start comes in some milliseconds.
+func (t *Tmux) Expect() {
+	if time.Now().After(t.avoid) {
+		t.Session.Look(context.Background())
+	}
+}
+
+// Start puts the wrapper into a pane: a dead one whose attempt is over, or a new one.
+func (t *Tmux) Start(r *attempt.Record) error {
+	pid, err := t.place(r)
+	if err == nil {
+		go t.watch(r, pid)
+		return nil
+	}
+	if errors.Is(err, tmux.ErrSilent) {
+		t.avoid = time.Now().Add(time.Minute)
+	}
+	t.Warn(fmt.Sprintf("%s runs without a pane: %v; gl logs -f %s shows it", r.Slice, err, r.Slice))
+	// If it should run in a pane after all, it finds no environment there and ends; only one can take the attempt over.
+	_, _ = t.Runs.TakeEnv(r)
+	return t.Process.Start(r)
+}
+
+func (t *Tmux) place(r *attempt.Record) (pid int, err error) {
+	if time.Now().Before(t.avoid) {
+		return 0, errors.New("tmux didn't answer a moment ago")
+	}
+	if _, err := os.Stat(t.Self); err != nil { // replaced while we run: the file is gone, Process still has it
+		return 0, err
+	}
+	// Panes inherit the server's environment, and a command line is limited to 16 KB: the environment goes by file.
+	if err := t.Runs.PutEnv(r, WithAgentEnv(t.Env, r)); err != nil {
+		return 0, err
+	}
+	title := r.Slice
+	if r.Title != "" && r.Title != r.Slice {
+		title += " " + r.Title
+	}
+	return t.Session.Place(context.Background(), tmux.Placement{
+		Tag: r.Name(), Title: sanitize.Text(title),
+		Argv: append(append([]string{t.Self}, WrapperArgs(t.Root, r)...), PaneFlag),
+		Dir:  t.Root, Bar: tmux.StatusBar{Program: t.Self, Root: t.Root},
+	}, t.Over)
+}
+
+// Over says whether the attempt that a pane's tag names is settled, so that nobody needs the pane any more.
+func (t *Tmux) Over(tag string) bool { return tag != "" && !t.Runs.IsOpen(tag) }
+
+// How often a new wrapper is looked at until it has taken its attempt over, which takes it some milliseconds.
+const (
+	firstLook = 50 * time.Millisecond
+	lastLook  = time.Second
+)
+
+// watch waits until the wrapper has taken its attempt over, or is gone. One whose pane is closed in its first instant
+// would otherwise keep its slot until the drain loses its patience.
+func (t *Tmux) watch(r *attempt.Record, pid int) {
+	id, missing := proc.Of(pid)
+	for pause := firstLook; ; pause = min(2*pause, lastLook) {
+		time.Sleep(pause)
+		dead := missing != nil || id.Dead() // looked at before the record: it may start and end in between
+		rec, err := t.Runs.Get(r.Slice, r.N)
+		taken := err == nil && (rec.Phase != plan.Claimed || rec.Token != r.Token) // no record: git clean -x; it may come back
+		if dead || taken {
+			e := Exit{Slice: r.Slice, N: r.N, Token: r.Token}
+			if taken && rec.Token == r.Token {
+				e.Record = rec
+			}
+			t.Process.exits <- e
+			return
+		}
+	}
+}
+
+// PaneFlag tells the wrapper that it is in a pane: its environment is in the file that PutEnv wrote, and its last words
+// are for who looks at the pane later.
+const PaneFlag = "--pane"

@@ -1,0 +1,222 @@
+// Package testrun runs a project's tests and reports the verdict, which is bound to a tree. It
+// counts tests from their runner's output, caches verdicts, and proposes a command for a
+// project without one.
+package testrun
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"greenlight/internal/base/command"
+	"greenlight/internal/base/environ"
+	"greenlight/internal/base/logfile"
+	"greenlight/internal/base/paths"
+	"greenlight/internal/base/proc"
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/words"
+)
+
+// A Verdict is the result of the tests on one tree.
+type Verdict struct {
+	SchemaVersion int    `json:"schema_version"` // 1
+	Tree          string `json:"tree"`           // without state files
+	Command       string `json:"command"`        // as a person has allowed it
+	// where it ran, relative to the tree's top; "" for the top
+	Dir       string `json:"dir"`
+	Toolchain string `json:"toolchain"` // opaque: see Toolchain
+	// null if it was ended by a signal, or by gl at its time limit
+	ExitCode *int    `json:"exit_code"`
+	TimedOut bool    `json:"timed_out"`
+	Signal   string  `json:"signal"` // the signal that ended it; "" for none
+	Seconds  float64 `json:"seconds"`
+	// null if the runner doesn't report it, or gl doesn't know its output
+	Passed  *int `json:"passed"`
+	Failed  *int `json:"failed"`
+	Skipped *int `json:"skipped"`
+	// the names of failing tests, if the runner reports them; at most 200
+	Failing     []string `json:"failing"`
+	FailingMore bool     `json:"failing_more"` // there were more
+	Last        []string `json:"last"`         // the last lines of its output
+	// of a red run: the output of the failing tests; empty if gl doesn't know the runner
+	Failure []string `json:"failure"`
+	// the most informative line of its output about how it ended
+	Reason string `json:"reason"`
+	// path of its output, relative to the project's root
+	Log string    `json:"log"`
+	At  time.Time `json:"at"` // when it began
+	// tests that failed on this tree, and then passed
+	Flaky []string `json:"flaky"`
+
+	// directories with results of earlier runs that this one may have used
+	Caches []string `json:"caches,omitempty"`
+}
+
+// Green reports whether the tests passed. A run without tests passes, with Passed 0.
+func (v *Verdict) Green() bool {
+	return v != nil && v.ExitCode != nil && *v.ExitCode == 0 && !v.TimedOut && v.Signal == ""
+}
+
+// Named reports whether the names of failing tests account for every failure. If so, new
+// failures can be distinguished from earlier ones.
+func (v *Verdict) Named() bool {
+	return v != nil && !v.TimedOut && v.Signal == "" && !v.FailingMore && v.Failed != nil && *v.Failed > 0 && len(v.Failing) >= *v.Failed
+}
+
+// How describes how a run that isn't green ended.
+func (v *Verdict) How(limit string) string {
+	res := command.Result{TimedOut: v.TimedOut, Signal: v.Signal, Last: v.Reason}
+	if n := len(v.Failing); n > 0 {
+		const most = 3
+		res.Last = "failed: " + strings.Join(v.Failing[:min(most, n)], ", ") + words.More(n-most)
+	}
+	if v.ExitCode != nil {
+		res.ExitCode = *v.ExitCode
+	}
+	return res.How(limit)
+}
+
+// Count returns the count of a green verdict: "42 tests".
+func (v *Verdict) Count() string {
+	if v.Passed == nil {
+		return "tests passed"
+	}
+	return words.Count(*v.Passed, "test")
+}
+
+// FailedCount returns how many tests of a red verdict failed, if its runner counts or names
+// them; 0 if unknown.
+func (v *Verdict) FailedCount() int {
+	n := len(v.Failing)
+	if v.Failed != nil {
+		n = max(n, *v.Failed)
+	}
+	return n
+}
+
+// Duration returns how long the tests took.
+func (v *Verdict) Duration() time.Duration {
+	return time.Duration(math.Round(v.Seconds * float64(time.Second)))
+}
+
+// A Spec is a run of the tests.
+type Spec struct {
+	Self    string // path of gl: see command.Spec
+	Command Command
+	Root    string // the project's root, to which the path of Log is relative
+	Top     string // top of the tested tree
+	Dir     string // working directory: Top, or below it
+	Env     []string
+	Files   []*os.File                                  // inherited by the tests
+	Box     func(command.Program) (*command.Box, error) // creates their sandbox; nil for none
+	Limit   time.Duration                               // 0 for none
+	// how to count; nil to use the built-in runners
+	Pattern   *regexp.Regexp
+	Tree      string
+	Toolchain string
+	Log       string            // path of a log for the output; "" for none
+	Line      func(line string) // called with each line as it comes, safe to print; may be nil
+	Started   func(proc.ID) error
+	Caches    []string // for Verdict.Caches
+
+	// Mark distinguishes the run from concurrent runs in the project, and is the same for
+	// consecutive ones: it identifies processes that they have left running. "" means Dir.
+	Mark string
+}
+
+// MarkOf returns the variable, "NAME=value", in the environment of tests run by a Spec with
+// this mark.
+func MarkOf(root, mark string) string { return environ.MarksOf(root) + mark }
+
+// Run runs the tests to their end, in a session of their own, with nothing to read and without
+// the variables of a claim. It returns the verdict; an error means that there is none, because
+// they couldn't be started or ctx is over.
+func Run(ctx context.Context, s Spec) (*Verdict, error) {
+	out := output{count: NewCounter(s.Pattern)}
+	v := &Verdict{SchemaVersion: 1, Tree: s.Tree, Command: s.Command.Line, Dir: paths.Relative(s.Top, s.Dir), Toolchain: s.Toolchain,
+		At: time.Now().UTC(), Flaky: []string{}, Caches: s.Caches}
+	if v.Dir == "." {
+		v.Dir = ""
+	}
+	out.count.heard = s.Line
+	if s.Log != "" {
+		log, err := logfile.Create(s.Log)
+		if err != nil {
+			return nil, err
+		}
+		defer log.Close()
+		out.log, v.Log = log, paths.Relative(s.Root, s.Log)
+	}
+	res, err := command.Run(ctx, command.Spec{
+		Self: s.Self, Argv: s.Command.Argv, Dir: s.Dir, Env: environ.WithoutClaim(s.Env), Files: s.Files, Limit: s.Limit, Box: s.Box, Log: &out,
+		Started: s.Started, Mark: MarkOf(s.Root, cmp.Or(s.Mark, s.Dir)),
+	})
+	if err != nil {
+		return nil, err
+	}
+	out.tellLeft(res)
+	if res.Signal == "" && !res.TimedOut {
+		v.ExitCode = &res.ExitCode
+	}
+	v.TimedOut, v.Signal, v.Reason = res.TimedOut, res.Signal, res.Last
+	v.Seconds = math.Round(res.Duration.Seconds()*1000) / 1000
+	counts := out.count.Counts()
+	v.Passed, v.Failed, v.Skipped, v.Failing, v.FailingMore = counts.Passed, counts.Failed, counts.Skipped, counts.Failing, counts.More
+	v.Last, v.Failure = out.count.Last(), []string{}
+	if !v.Green() {
+		v.Failure = out.count.Failure()
+	}
+	v.Reason = decisive(v.Last, res.Last)
+	return v, nil
+}
+
+// output copies the output verbatim to the log and to the counter.
+type output struct {
+	log   *logfile.Writer
+	count *Counter
+}
+
+func (o *output) Write(data []byte) (int, error) {
+	if o.log != nil {
+		o.log.Write(data) // a full disk must not end the tests
+	}
+	return o.count.Write(data)
+}
+
+// tellLeft logs the processes that the tests left running.
+func (o *output) tellLeft(res command.Result) {
+	if o.log == nil {
+		return
+	}
+	if len(res.Left) > 0 {
+		fmt.Fprintf(o.log, "gl: the tests left processes running, which gl has ended: %s\n", sanitize.Line(strings.Join(res.Left, ", ")))
+	}
+	if res.Leftover != nil {
+		fmt.Fprintf(o.log, "gl: what the tests left running can't be ended: %s\n", sanitize.Line(res.Leftover.Error()))
+	}
+}
+
+// excerpt returns a line for display.
+func excerpt(line []byte) string { return sanitize.Text(string(line[:min(len(line), 4096)])) }
+
+// failing matches the words that most runners use for a failure.
+var failing = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\b(fail(s|ed|ures?|ing)?|errors?|not ok|panic|assert\w*)\b|✗|✖|✕|×`)
+})
+
+// decisive returns the last line that reports a failure, or last if there is none.
+func decisive(lines []string, last string) string {
+	for _, line := range slices.Backward(lines) {
+		if failing().MatchString(line) {
+			return strings.TrimSpace(line)
+		}
+	}
+	return last
+}

@@ -1,0 +1,90 @@
+package board
+
+import (
+	"slices"
+	"strings"
+
+	"greenlight/internal/show/view"
+)
+
+// how is the way to run a key's command.
+type how int
+
+const (
+	behind   how = iota // beside the board, showing its last line
+	terminal            // it has the terminal until it ends
+)
+
+// A key is a gl command on the selected slice. Everything the board does to a project is one of
+// these.
+type key struct {
+	Key     string
+	Command string // gl command; without it, the key doesn't exist
+	Means   string // for the help
+	How     how
+	Asks    string // prompt for a text to be entered first
+	Sure    bool   // ask for confirmation first
+	Slots   int    // the text is the number of slots plus this
+	// arguments without gl itself; nil if the command doesn't apply to the row
+	Argv func(r *view.Row, text string) []string
+}
+
+// of returns a command on a slice of any of the groups; without groups, of any.
+func of(command string, groups ...view.Group) func(*view.Row, string) []string {
+	return func(r *view.Row, text string) []string {
+		if r == nil || len(groups) > 0 && !slices.Contains(groups, r.Group) {
+			return nil
+		}
+		argv := []string{command, r.ID}
+		if strings.HasPrefix(text, "-") { // not a flag
+			argv = append(argv, "--")
+		}
+		if text != "" {
+			argv = append(argv, text)
+		}
+		return argv
+	}
+}
+
+// slots sets how many agents may run in parallel; all running drains follow.
+func slots(_ *view.Row, n string) []string { return []string{"settings", "set", "parallel.max", n} }
+
+// deletes reports whether a command deletes something permanently.
+func deletes(argv []string) bool { return len(argv) > 1 && argv[0] == "remove" }
+
+// keys lists everything the board can do. A key whose command gl lacks doesn't exist.
+var keys = []key{
+	{Key: "enter", Command: "attach", Means: "attach to its pane", How: terminal, Argv: of("attach", view.Running)},
+	{Key: "d", Command: "diff", Means: "what it changed", How: terminal, Argv: of("diff")},
+	{Key: "w", Command: "why", Means: "why it is where it is", How: terminal, Argv: of("why")},
+	{Key: "l", Command: "logs", Means: "its log", How: terminal, Argv: of("logs")},
+	{Key: "a", Command: "accept", Means: "accept it", Argv: func(r *view.Row, _ string) []string {
+		if r == nil || !r.Review {
+			return nil
+		}
+		return of("accept", view.NeedsYou)(r, "")
+	}},
+	{Key: "a", Command: "answer", Means: "answer its question", Asks: "answer", Argv: func(r *view.Row, text string) []string {
+		if r == nil || !r.Question {
+			return nil
+		}
+		return of("answer", view.NeedsYou)(r, text)
+	}},
+	{Key: "x", Command: "reject", Means: "send it back", Asks: "why", Argv: of("reject", view.NeedsYou)},
+	{Key: "r", Command: "retry", Means: "retry it", Argv: of("retry", view.Failed, view.Stopped, view.NeedsYou)},
+	{Key: "s", Command: "stop", Means: "stop it, keep its work", Sure: true, Argv: of("stop", view.Running, view.Merging)},
+	{Key: "m", Command: "say", Means: "say something to its agent", Asks: "say", Argv: of("say", view.Running, view.Merging, view.NeedsYou, view.Failed, view.Stopped, view.Ready, view.Blocked)},
+	{Key: "h", Command: "hold", Means: "hold: launch nothing", Asks: "hold until (07:00, 2h)", Argv: func(_ *view.Row, text string) []string {
+		return []string{"hold", "--until", text}
+	}},
+	{Key: "H", Command: "hold", Means: "lift the hold", Argv: func(*view.Row, string) []string { return []string{"hold", "--lift"} }},
+	{Key: "u", Command: "undo", Means: "undo: revert it and open it again", Sure: true, Argv: of("undo", view.Done)},
+	{Key: "+", Command: "settings", Means: "a slot more", Slots: 1, Argv: slots},
+	{Key: "-", Command: "settings", Means: "a slot less", Slots: -1, Argv: slots},
+	{Key: "v", Command: "review", Means: "review what waits for you", How: terminal, Argv: func(*view.Row, string) []string { return []string{"review"} }},
+}
+
+// has returns the keys for the commands that gl has.
+func has(commands []string) []key {
+	return slices.DeleteFunc(slices.Clone(keys), func(k key) bool { return !slices.Contains(commands, k.Command) })
+}

@@ -1,0 +1,66 @@
+package report
+
+import (
+	"bytes"
+	"context"
+	"path/filepath"
+	"time"
+
+	"greenlight/internal/base/durable"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/project"
+	"greenlight/internal/show/facts"
+	"greenlight/internal/workspace/git"
+)
+
+// Gather reads a project and makes its document. since is zero for the last night.
+func Gather(ctx context.Context, pr *project.Project, p *plan.Plan, since, now time.Time) (*Document, error) {
+	in := Input{Plan: p, Since: since, Now: now}
+	var err error
+	if in.Facts, err = facts.NewReader(pr).All(p); err != nil {
+		return nil, err
+	}
+	r := pr.Runs.Journal().Reader(time.Time{})
+	defer r.Close()
+	for e, err := range r.All() {
+		if err != nil {
+			return nil, err
+		}
+		if e.System == "" || e.System == pr.Key() {
+			in.Events = append(in.Events, e)
+		}
+	}
+	in.Skipped = r.Skipped()
+	var commits []string
+	for _, recs := range in.Facts.Records {
+		for _, rec := range recs {
+			if g := rec.Landing; g != nil && g.Commit != "" {
+				commits = append(commits, landedBy(g)...)
+			}
+			in.Running = in.Running || rec.Phase != plan.Settled && !rec.Dead()
+		}
+	}
+	// Without git there are no commits to look at, and one that is gone has no size.
+	in.Changes, _ = git.Stats(ctx, pr.Root, commits)
+	d := New(in)
+	patches, _ := git.Patches(ctx, pr.Root, d.shownPatches())
+	d.AddPatches(patches)
+	return d, nil
+}
+
+// FileName is the report's file in .greenlight/runs.
+const FileName = "report.html"
+
+// Save writes the page into .greenlight/runs and returns its path.
+func (d *Document) Save(runs *attempt.Store) (string, error) {
+	var page bytes.Buffer
+	if err := d.HTML(&page, ""); err != nil {
+		return "", err
+	}
+	if err := runs.Prepare(); err != nil {
+		return "", err
+	}
+	path := filepath.Join(runs.Dir(), FileName)
+	return path, durable.WriteFile(path, page.Bytes(), 0o600)
+}

@@ -1,0 +1,180 @@
+package report
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/words"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/show/view"
+)
+
+//go:embed page.html
+var page string
+
+// A tile is a number at the top of the page.
+type tile struct {
+	N       int
+	Text    string
+	Tone    string
+	Section string // of the page, that lists them
+}
+
+type shares struct {
+	What   string
+	Shares []Share
+}
+
+// HTML writes the document as one page that needs nothing else. base is where the links to records lead: "" for a page in
+// .greenlight/runs, else that directory's path.
+func (d *Document) HTML(w io.Writer, base string) error {
+	link := func(path, text string) template.HTML {
+		text = template.HTMLEscapeString(sanitize.Line(text))
+		if path == "" {
+			return template.HTML(text)
+		}
+		u := url.URL{Path: path}
+		if base != "" {
+			u = url.URL{Scheme: "file", Path: strings.TrimSuffix(base, "/") + "/" + path}
+		}
+		return template.HTML(`<a href="` + template.HTMLEscapeString(u.String()) + `">` + text + `</a>`)
+	}
+	t, err := template.New("page").Funcs(template.FuncMap{
+		"day": day, "time": moment, "clock": func(t time.Time) string { return plan.At(t, d.Night.To, "15:04:05") },
+		"tone": (*Document).tone, "tiles": (*Document).tiles, "money": view.Cost.String, "duration": duration, "link": link, "name": name, "tests": testsOf,
+		"costTile": func(c view.Cost) string { c.Unknown = 0; return orDash(c.String()) }, "count": words.Count, "orDash": orDash, "number": number, "gantt": gantt, "runs": runs, "short": func(commit string) string { return commit[:min(len(commit), 10)] }, "picture": picture, "join": func(l []string) string { return strings.Join(l, ", ") },
+		"forecast": (*Document).ForecastText, "then": func() string { return plan.Then }, "attempt": func(s Span) string { return fmt.Sprintf("%s.%d", s.ID, s.N) },
+		"key": func(class, text string) template.HTML {
+			return template.HTML(`<span><svg width="12" height="12" aria-hidden="true"><rect width="12" height="12" rx="2" class="` + class + `"/></svg>` + text + `</span>`)
+		},
+		"table": func(what string, list []Share) shares { return shares{what, list} },
+	}).Parse(page)
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	if err := t.Execute(&b, d); err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, sanitize.Text(b.String())) // also in attributes and pictures no character reorders text
+	return err
+}
+
+func day(t time.Time) string { return t.Local().Format(time.DateOnly) }
+
+func moment(t time.Time) string { return t.Local().Format("Mon 2006-01-02 15:04") }
+
+func duration(seconds float64) string { return plan.Age(time.Duration(seconds * float64(time.Second))) }
+
+func orDash(s string) string {
+	if s == "" {
+		return "–"
+	}
+	return s
+}
+
+func number(n *int) string {
+	if n == nil {
+		return "unknown"
+	}
+	return strconv.Itoa(*n)
+}
+
+// name is what people call it, "" where that is its id.
+func name(id, name string) string {
+	if id == name {
+		return ""
+	}
+	return name
+}
+
+// testsOf is how many tests there are with what landed, and how many of them it brought: "29, 1 new". Where their run told no number, it is
+// what the slice counts.
+func testsOf(l Landed) string {
+	switch {
+	case l.After == nil && l.New != nil:
+		return plan.Gain(*l.New)
+	case l.After == nil && l.Counted > 0:
+		return fmt.Sprintf("%d recorded", l.Counted)
+	case l.After == nil:
+		return orDash("")
+	case l.New == nil:
+		return strconv.Itoa(*l.After)
+	}
+	return strconv.Itoa(*l.After) + ", " + plan.Gain(*l.New)
+}
+
+// tone is the color of the verdict.
+func (d *Document) tone() string {
+	switch {
+	case d.Counts.Failed > 0:
+		return "bad"
+	case d.Counts.NeedsYou > 0, d.Counts.Done < d.Counts.Total, d.Counts.Undelivered > 0:
+		return "warn"
+	case d.Counts.Total == 0:
+		return ""
+	}
+	return "good"
+}
+
+func (d *Document) tiles() []tile {
+	var list []tile
+	tones := map[view.Group]string{view.NeedsYou: "warn", view.Failed: "bad"}
+	sections := map[view.Group]string{view.NeedsYou: "needs", view.Stopped: "needs", view.Failed: "failed", view.Ready: "next", view.Blocked: "next"}
+	for _, g := range []view.Group{view.Failed, view.Stopped, view.NeedsYou, view.Running, view.Merging, view.Ready, view.Blocked} {
+		if n := d.Counts.Of(g); n > 0 {
+			text := view.Tally(n, g)
+			list = append(list, tile{n, strings.TrimPrefix(text, strconv.Itoa(n)+" "), tones[g], sections[g]})
+		}
+	}
+	if n := d.Counts.Undelivered; n > 0 {
+		list = append(list, tile{n, "not merged yet", "warn", "landed"})
+	}
+	return list
+}
+
+// CostText says what the night cost, as far as the agents have said.
+func (d *Document) CostText() string {
+	total, failed := d.Cost.Total, d.Cost.Failed
+	switch {
+	case total.Known == 0 && total.Unknown == 0:
+		return "Nothing ran."
+	case total.Known == 0:
+		return "No agent has said what it cost."
+	case failed.Known == 0:
+		return total.String() + " in all."
+	}
+	return total.String() + " in all, of which " + failed.String() + " on failed attempts."
+}
+
+// ForecastText says how long the rest takes, and whether more slots would help.
+func (d *Document) ForecastText() string {
+	f := d.Next
+	switch {
+	case d.Counts.Total > 0 && d.Counts.Done == d.Counts.Total:
+		return "Everything is done."
+	case f.Seconds == nil:
+		return "How long the rest takes is unknown: too few slices have been completed to learn from."
+	case *f.Seconds <= 0:
+		return "Nothing is left that goes on by itself."
+	}
+	text := "Left: " + f.Left
+	switch {
+	case f.Faster == nil:
+	case *f.Faster < *f.Seconds*0.95:
+		text += fmt.Sprintf(". With %d slots instead of %d it would be %s", f.More, f.Slots, duration(*f.Faster))
+	default:
+		text += fmt.Sprintf(". More than %s wouldn't help", words.Count(f.Slots, "slot"))
+	}
+	if f.Typical != nil {
+		text += fmt.Sprintf(". A slice takes %s, by %s", duration(*f.Typical), words.Count(f.Samples, "attempt"))
+	}
+	return text + "."
+}

@@ -1,0 +1,384 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"greenlight/internal/base/scrub"
+	"greenlight/internal/base/words"
+	"greenlight/internal/core/gate"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/show/view"
+	"greenlight/internal/state/journal"
+	"greenlight/internal/workspace/git"
+)
+
+// An Input is all that a document is made from.
+type Input struct {
+	Plan    *plan.Plan
+	Facts   view.Facts
+	Events  []journal.Event         // the oldest first
+	Skipped int                     // lines of the journal that nobody can read
+	Changes map[string]git.DiffStat // by commit
+	Since   time.Time               // zero for the last night
+	Running bool                    // something runs
+	Now     time.Time
+}
+
+// ruling is what the gate has answered about the last attempt at an item; nil if it wasn't asked.
+func ruling(f view.Facts, id string) *gate.Ruling {
+	recs := f.Records[id]
+	if len(recs) == 0 {
+		return nil
+	}
+	return recs[len(recs)-1].Gate
+}
+
+// New makes the document.
+func New(in Input) *Document {
+	p, m := in.Plan, view.New(in.Plan, in.Facts, in.Now)
+	noun := cmp.Or(p.Snapshot.Noun, plan.Slice)
+	d := &Document{SchemaVersion: 1, Project: filepath.Base(p.Snapshot.Root), Root: p.Snapshot.Root, Noun: noun, At: in.Now.UTC(), Counts: m.Counts,
+		Warnings: []string{}, Queue: []Item{}, NeedsYou: []Item{}, Unheard: []Item{}, Landed: []Landed{}, Failed: []Failed{}, Graph: []Node{}, Blocked: []Blocked{}}
+	var before *Night
+	d.Night, before = choose(nights(in.Events), in.Since, in.Now, in.Running)
+	recs := newHistory(in)
+	recs.tally(&d.Night, in.Now)
+	if s := p.Snapshot.Suite; s != nil && !s.At.Before(d.Night.From) { // what was taken back since isn't in it any more
+		d.Night.Passed = &s.Passed
+	}
+	if before != nil {
+		recs.tally(before, d.Night.From)
+		d.Previous = before
+	}
+	how := "Stopped"
+	if d.Night.Running {
+		how = "Running"
+	}
+	d.Sentence = m.Counts.Sentence(how, noun)
+	d.Verdict = verdict(&d.Night, d.Sentence)
+	d.Tests = view.Tests(p)
+	var held []string
+	for _, h := range p.InEffect() {
+		held = append(held, h.Listed(in.Now))
+	}
+	if len(held) > 0 {
+		text := scrub.Text(strings.Join(held, "; "))
+		d.Hold = &text
+	}
+	for _, w := range p.Warnings {
+		d.Warnings = append(d.Warnings, scrub.Text(strings.TrimPrefix(w.Path+": "+w.Message, ": ")))
+	}
+	if in.Skipped > 0 {
+		d.Warnings = append(d.Warnings, fmt.Sprintf("%d lines of the journal can't be read, and are left out", in.Skipped))
+	}
+	ours := inNight(recs.all, d.Night)
+	d.Queue = append(d.Queue, queueNeeds(in, d.Night)...)
+	for _, r := range m.In(view.NeedsYou) {
+		d.NeedsYou = append(d.NeedsYou, item(&r, in.Facts))
+	}
+	for _, r := range m.In(view.Stopped) { // only a person starts it again
+		d.NeedsYou = append(d.NeedsYou, item(&r, in.Facts))
+	}
+	slices.SortStableFunc(d.NeedsYou, func(a, b Item) int { return gate.TestsFirst(ruling(in.Facts, a.ID), ruling(in.Facts, b.ID)) })
+	d.Unheard = append(d.Unheard, unheard(in, d.Night)...)
+	for _, r := range m.In(view.Failed) {
+		d.Failed = append(d.Failed, failed(&r, in.Facts))
+	}
+	for _, r := range m.In(view.Blocked) {
+		d.Blocked = append(d.Blocked, Blocked{r.ID, r.Name, p.Because(r.ID)})
+	}
+	d.Landed = landed(in, recs, d.Night)
+	slices.SortStableFunc(d.Landed, func(a, b Landed) int { return gate.TestsFirst(a.gate, b.gate) })
+	d.Cost = recs.costs(ours)
+	d.Timeline = timeline(in, recs, ours, d.Night)
+	for layer, ids := range p.Layers() {
+		for _, id := range ids {
+			st := p.State(id)
+			d.Graph = append(d.Graph, Node{id, st.Name, view.GroupOf(st).String(), layer, append([]string{}, st.Deps...)})
+		}
+	}
+	d.Next = forecast(in)
+	return d
+}
+
+// records are all, the oldest first.
+func records(f view.Facts) []*attempt.Record {
+	var all []*attempt.Record
+	for _, list := range f.Records {
+		all = append(all, list...)
+	}
+	slices.SortFunc(all, func(a, b *attempt.Record) int {
+		return cmp.Or(began(a).Compare(began(b)), strings.Compare(a.Slice, b.Slice), a.N-b.N)
+	})
+	return all
+}
+
+func began(r *attempt.Record) time.Time {
+	if r.StartedAt != nil {
+		return *r.StartedAt
+	}
+	return r.ClaimedAt
+}
+
+// over is when the attempt was over, the lane's part included; now for one that isn't.
+func over(r *attempt.Record, now time.Time) time.Time {
+	switch {
+	case r.SettledAt != nil:
+		return *r.SettledAt
+	case r.EndedAt != nil:
+		return *r.EndedAt
+	}
+	return now
+}
+
+// inNight are the records of attempts that ran in the night.
+func inNight(recs []*attempt.Record, n Night) []*attempt.Record {
+	var list []*attempt.Record
+	for _, r := range recs {
+		if !began(r).After(n.To) && !over(r, n.To).Before(n.From) {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// verdict is the night in a line.
+func verdict(n *Night, sentence string) string {
+	text := fmt.Sprintf("%s In %s: %d completed", sentence, plan.Age(n.To.Sub(n.From)), n.Done)
+	if n.Failed > 0 {
+		text += ", " + words.Count(n.Failed, "attempt") + " failed"
+	}
+	switch cost := n.Cost.String(); cost {
+	case "":
+	case "unknown":
+		text += ", cost unknown"
+	default:
+		text += ", cost " + cost
+	}
+	switch {
+	case n.Attempts == 0:
+		text = sentence + " Nothing ran"
+	case n.Running:
+		text += "; still running"
+	case n.Ended == nil:
+		text += "; it was killed, or its end isn't in the journal"
+	case n.Why != "":
+		text += "; it ended: " + n.Why
+	}
+	if n.Since > 0 {
+		text += fmt.Sprintf("; %d completed since", n.Since)
+	}
+	return scrub.Text(text + ".")
+}
+
+func item(r *view.Row, f view.Facts) Item {
+	it := Item{ID: r.ID, Name: r.Name, Text: scrub.Text(r.Text), Command: r.Command, Next: append([]string{}, r.Next...)}
+	if recs := f.Records[r.ID]; len(recs) > 0 {
+		it.Record, it.Log = paths(recs[len(recs)-1])
+	}
+	return it
+}
+
+// queueNeeds is why the target hasn't got all that is done, and what has happened to it.
+func queueNeeds(in Input, n Night) []Item {
+	var list []Item
+	lane := in.Facts.Lane
+	target := cmp.Or(lane.Target, "the target")
+	if waiting := lane.Waiting(); len(waiting) > 0 {
+		why := lane.Reason
+		if why == "" {
+			why = "the next run, or gl land, merges them"
+		}
+		text := fmt.Sprintf("%s not merged yet (%s): %s", words.Count(len(waiting), "slice"), strings.Join(waiting, ", "), why)
+		list = append(list, Item{ID: target, Text: scrub.Text(text), Command: "gl land", Next: []string{"gl land" + in.Plan.Snapshot.Flags}})
+	}
+	for _, e := range in.Events {
+		if e.Kind == journal.NeedsYou && e.Slice == "" && e.Target != "" && !e.Time.Before(n.From) {
+			list = append(list, Item{ID: e.Target, Text: scrub.Text(e.Reason), Next: []string{}})
+		}
+	}
+	return list
+}
+
+// unheard is what a person has said since the night began and nobody has read. Of a slice that is open again its next agent is told by other
+// words.
+func unheard(in Input, n Night) []Item {
+	var list []Item
+	for _, e := range in.Events {
+		if e.Kind != journal.Unheard || e.Time.Before(n.From) {
+			continue
+		}
+		it := Item{ID: e.Subject(), Text: scrub.Text(journal.NobodyRead + ": " + e.Reason), Next: []string{}}
+		if st := in.Plan.State(e.Slice); st != nil {
+			if st.Class != plan.Done {
+				continue
+			}
+			it.Name = st.Name
+		}
+		if recs := in.Facts.Records[e.Slice]; len(recs) > 0 {
+			it.Record, it.Log = paths(recs[len(recs)-1])
+		}
+		list = append(list, it)
+	}
+	return list
+}
+
+// paths are where the record and the log of an attempt are, relative to .greenlight/runs.
+func paths(r *attempt.Record) (record, log string) {
+	record = "live/" + r.Name() + ".json"
+	if r.Phase == plan.Settled {
+		record = "done/" + r.Name() + "." + string(r.Outcome) + ".json"
+	}
+	return record, "log/" + r.Name() + ".log"
+}
+
+// shownEvidence is how many lines say why something failed.
+const shownEvidence = 12
+
+func failed(row *view.Row, f view.Facts) Failed {
+	out := Failed{Item: item(row, f), Outcome: row.State, Evidence: []string{}, Attempts: row.Attempts, Cost: row.Cost}
+	recs := f.Records[row.ID]
+	if len(recs) == 0 {
+		return out
+	}
+	r := recs[len(recs)-1]
+	out.Evidence = scrub.Lines(evidence(r))
+	switch {
+	case r.Branch != "":
+		out.Kept = "branch " + strings.TrimPrefix(r.Branch, "refs/heads/")
+	case r.Saved != "":
+		out.Kept = r.Saved
+	}
+	return out
+}
+
+// evidence are the lines that say most about why an attempt came to nothing: of the tests, of git, or of the agent.
+func evidence(r *attempt.Record) []string {
+	var text []string
+	switch v := r.Verdict; {
+	case v != nil && !v.Green() && len(v.Failure) > 0:
+		return v.Failure[:min(len(v.Failure), shownEvidence)]
+	case v != nil && !v.Green():
+		text = append(append(text, v.Failing[:min(len(v.Failing), shownEvidence/2)]...), v.Last...)
+	case r.Landing != nil && r.Landing.Output != "":
+		text = strings.Split(strings.TrimSpace(r.Landing.Output), "\n")
+	case r.Evidence == nil:
+	case r.Evidence.Stderr != "":
+		text = strings.Split(strings.TrimSpace(r.Evidence.Stderr), "\n")
+	case r.Evidence.Result != nil:
+		text = strings.Split(strings.TrimSpace(r.Evidence.Result.Text), "\n")
+	}
+	text = slices.DeleteFunc(slices.Clone(text), func(l string) bool { return strings.TrimSpace(l) == "" })
+	return text[max(0, len(text)-shownEvidence):]
+}
+
+// queueText is how far an attempt in the merge queue is, or what works that queue.
+func queueText(p *plan.Plan, r *attempt.Record) string {
+	if st := p.State(r.Slice); st != nil && st.Attempt != nil && st.Attempt.N == r.N {
+		return st.Attempt.Landing
+	}
+	return r.LandingText()
+}
+
+func timeline(in Input, h *history, recs []*attempt.Record, n Night) Timeline {
+	t := Timeline{Attempts: []Span{}, Holds: append([]Span{}, holds(in.Events, n)...), Lane: append([]Span{}, laneSpans(in.Events, n)...), Critical: critical(in.Plan, recs, n)}
+	done := map[string]*attempt.Record{}
+	for _, c := range h.done {
+		done[c.id] = c.last
+	}
+	for _, r := range recs {
+		if r.StartedAt == nil {
+			continue
+		}
+		end := n.To
+		if r.EndedAt != nil {
+			end = *r.EndedAt
+		}
+		s := Span{ID: r.Slice, N: r.N, From: *r.StartedAt, To: end, State: h.state(r), Text: scrub.Text(r.Outcome.Text(r.Detail)),
+			Critical: slices.Contains(t.Critical, r.Slice) && r.Outcome.Traits().Success}
+		if r.Phase != plan.Settled {
+			s.Text = "running"
+			if r.Phase == plan.Queued {
+				s.Text = "in the merge queue: " + queueText(in.Plan, r)
+			}
+		}
+		if last := done[r.Slice]; r.Outcome == attempt.Waiting && last != nil && last.Accepted() {
+			s.Text += "; accepted since"
+		}
+		s.Record, _ = paths(r)
+		t.Attempts = append(t.Attempts, s)
+	}
+	return t
+}
+
+func (h *history) state(r *attempt.Record) string {
+	switch {
+	case r.Phase != plan.Settled:
+		return "running"
+	case r.Outcome.Traits().Success:
+		return "done"
+	case h.lost[r]:
+		return "failed"
+	case r.Outcome == attempt.Held:
+		return "held"
+	}
+	return "other"
+}
+
+// critical is the chain of slices that the end of the night waited for: the one that was completed last, of what it depends on what was
+// completed last, and so on.
+func critical(p *plan.Plan, recs []*attempt.Record, n Night) []string {
+	ends := map[string]time.Time{}
+	last := ""
+	for _, r := range recs {
+		if !completed(r) {
+			continue
+		}
+		ends[r.Slice] = over(r, n.To)
+		if last == "" || !ends[r.Slice].Before(ends[last]) {
+			last = r.Slice
+		}
+	}
+	chain := []string{}
+	for seen := map[string]bool{}; last != "" && !seen[last]; {
+		seen[last] = true
+		chain = append(chain, last)
+		next := ""
+		if st := p.State(last); st != nil {
+			for _, dep := range st.Deps {
+				if end, ok := ends[dep]; ok && (next == "" || end.After(ends[next])) {
+					next = dep
+				}
+			}
+		}
+		last = next
+	}
+	slices.Reverse(chain)
+	return chain
+}
+
+func forecast(in Input) Forecast {
+	slots := max(in.Facts.Slots, 1)
+	f := Forecast{Ready: append([]string{}, in.Plan.Ready...), Slots: slots, More: 2 * slots, Samples: in.Facts.Pace.Samples, Without: append([]string{}, view.Stuck(in.Plan)...)}
+	if in.Facts.Pace.Typical > 0 {
+		f.Typical = seconds(in.Facts.Pace.Typical)
+	}
+	if left, ok := in.Facts.Pace.Remaining(in.Plan, slots, in.Now); ok {
+		f.Seconds, f.Left = seconds(left), view.Left(in.Plan, left, in.Now)
+	}
+	if left, ok := in.Facts.Pace.Remaining(in.Plan, f.More, in.Now); ok {
+		f.Faster = seconds(left)
+	}
+	return f
+}
+
+func seconds(d time.Duration) *float64 {
+	s := d.Seconds()
+	return &s
+}

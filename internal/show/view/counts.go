@@ -1,0 +1,175 @@
+package view
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/lane"
+)
+
+// Counts say how many items are in each group.
+type Counts struct {
+	Total       int `json:"total" jsonschema:"minimum=0"`
+	Done        int `json:"done" jsonschema:"minimum=0"`
+	Running     int `json:"running" jsonschema:"minimum=0"`
+	Merging     int `json:"merging" jsonschema:"minimum=0"`
+	Failed      int `json:"failed" jsonschema:"minimum=0"`  // failed, red, in conflict or stalled
+	Stopped     int `json:"stopped" jsonschema:"minimum=0"` // by a person
+	NeedsYou    int `json:"needs_you" jsonschema:"minimum=0"`
+	Ready       int `json:"ready" jsonschema:"minimum=0"`
+	Blocked     int `json:"blocked" jsonschema:"minimum=0"`
+	Unverified  int `json:"unverified" jsonschema:"minimum=0"`  // of those that are done
+	Undelivered int `json:"undelivered" jsonschema:"minimum=0"` // of those that are done
+	InReview    int `json:"in_review" jsonschema:"minimum=0"`   // of those that are done: in a pull request that is open
+}
+
+// Count counts the items in scope.
+func Count(p *plan.Plan, landed lane.Status) Counts {
+	c := Counts{
+		Total: p.Total, Done: p.Done, Running: len(p.Running), Merging: len(p.Landing), Failed: len(p.TroubledIDs()) - len(p.StoppedIDs()), Stopped: len(p.StoppedIDs()),
+		NeedsYou: len(p.Waiting) + len(p.Unknown), Ready: len(p.Ready), Blocked: len(p.Blocked), Unverified: len(p.Unverified),
+	}
+	if p.Snapshot.Noun == "" || p.Snapshot.Noun == plan.Slice { // nothing else lands
+		c.Undelivered = len(landed.Undelivered)
+		if landed.PullRequest != nil {
+			c.InReview = len(landed.PullRequest.Slices)
+		}
+	}
+	return c
+}
+
+// Of is the count of a group.
+func (c Counts) Of(g Group) int {
+	return [...]int{c.NeedsYou, c.Failed, c.Stopped, c.Running, c.Merging, c.Ready, c.Blocked, c.Done}[g]
+}
+
+// Tally is a count with its words: "3 need you", "5 failed".
+func Tally(n int, g Group) string {
+	if g == NeedsYou && n == 1 {
+		return "1 needs you"
+	}
+	return fmt.Sprintf("%d %s", n, [...]string{"need you", "failed", "stopped", "running", "merging", "ready", "blocked", "done"}[g])
+}
+
+// A part is one count of a line. Where there is no room for all of them, those of the lowest rank are kept first.
+type part struct {
+	text string
+	rank int
+}
+
+// The ranks of a line's parts: what needs a person is left out last.
+const (
+	toDecide = iota
+	toRepair
+	progress
+	toDeliver
+	pause
+	atWork
+	inLane
+	elsewhere
+)
+
+// trouble is what runs and what is wrong. It leaves out what is zero.
+func (c Counts) trouble() []part {
+	var parts []part
+	add := func(n int, rank int, text string) {
+		if n > 0 {
+			parts = append(parts, part{text, rank})
+		}
+	}
+	add(c.Running, atWork, Tally(c.Running, Running))
+	add(c.Merging, inLane, Tally(c.Merging, Merging))
+	add(c.Failed, toRepair, Tally(c.Failed, Failed))
+	add(c.Stopped, toRepair, Tally(c.Stopped, Stopped))
+	add(c.NeedsYou, toDecide, Tally(c.NeedsYou, NeedsYou))
+	add(c.Undelivered, toDeliver, fmt.Sprintf("%d not merged yet", c.Undelivered))
+	add(c.InReview, elsewhere, fmt.Sprintf("%d in review", c.InReview))
+	return parts
+}
+
+// Trouble is what runs and what is wrong, for a line: "3 running", "5 failed", "3 need you". It leaves out what is zero.
+func (c Counts) Trouble() []string { return texts(c.trouble()) }
+
+func texts(parts []part) []string {
+	var list []string
+	for _, p := range parts {
+		list = append(list, p.text)
+	}
+	return list
+}
+
+// parts are those of Bar.
+func (c Counts) parts(p *plan.Plan, now time.Time) []part {
+	list := []part{{fmt.Sprintf("%d/%d done", c.Done, c.Total), progress}}
+	if c.Running == 0 {
+		list = append(list, part{Tally(0, Running), atWork})
+	}
+	list = append(list, c.trouble()...)
+	for _, held := range Held(p, now) {
+		list = append(list, part{held, pause})
+	}
+	return list
+}
+
+func bar(parts []part) string { return strings.Join(texts(parts), " | ") }
+
+// Bar is the line for a status bar: "22/40 done | 3 running | 5 failed | 3 need you | held until 20:23". How many are done and
+// running is always in it.
+func (c Counts) Bar(p *plan.Plan, now time.Time) string { return bar(c.parts(p, now)) }
+
+// Fit is Bar where there may be no room for all of it: "22/40 | 5 failed | 3 need you". What it leaves out can be read further down; what
+// needs a person goes last, and stays even where nothing fits.
+func (c Counts) Fit(p *plan.Plan, now time.Time, fits func(string) bool) string {
+	parts := c.parts(p, now)
+	if fits(bar(parts)) {
+		return bar(parts)
+	}
+	parts[0].text = fmt.Sprintf("%d/%d", c.Done, c.Total)
+	line := ""
+	kept := map[part]bool{}
+	for _, next := range slices.SortedStableFunc(slices.Values(parts), func(a, b part) int { return a.rank - b.rank }) {
+		kept[next] = true
+		if longer := bar(slices.DeleteFunc(slices.Clone(parts), func(p part) bool { return !kept[p] })); line == "" || fits(longer) {
+			line = longer
+		} else {
+			delete(kept, next)
+		}
+	}
+	return line
+}
+
+// Held says until when everything is held, "held until 20:23", "held until you lift it"; or else which agents are, "claude held until 20:23".
+func Held(p *plan.Plan, now time.Time) (parts []string) {
+	if p.Hold != nil {
+		return []string{"held " + p.Hold.End(now)}
+	}
+	for _, h := range p.InEffect() {
+		parts = append(parts, sanitize.Line(h.Brief(now)))
+	}
+	return parts
+}
+
+// Sentence says where the items of a run are when it ends: "Stopped: 22 done, 5 failed, 3 need you, 10 blocked." The counts
+// add up to all items. noun is what an item is called.
+func (c Counts) Sentence(how, noun string) string {
+	parts := []string{Tally(c.Done, Done)}
+	for _, g := range []Group{Failed, Stopped, NeedsYou, Running, Merging, Ready, Blocked} {
+		if n := c.Of(g); n > 0 {
+			parts = append(parts, Tally(n, g))
+		}
+	}
+	if c.Unverified > 0 {
+		parts[0] += fmt.Sprintf(" (%d unverified)", c.Unverified)
+	}
+	if c.Undelivered > 0 {
+		parts = append(parts, fmt.Sprintf("%d not merged yet", c.Undelivered))
+	}
+	if c.Total > 0 && c.Done == c.Total {
+		how = "All " + noun + "s complete"
+	}
+	return how + ": " + strings.Join(parts, ", ") + "."
+}

@@ -1,0 +1,260 @@
+// Package view is what people see of a project: its items in groups, a row for each, the counts, and the sentence that says how
+// a run ended. gl status, the board, the report, status bars and the drain's lines all take their numbers and words from
+// here, so that they agree. It is pure: what it shows is passed in. It lays nothing out, and its texts aren't safe for a
+// terminal or a page until whoever shows them has made them so.
+package view
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/lane"
+	"greenlight/internal/state/eta"
+)
+
+// A Group is where an item stands, for people. Each item in scope is in one.
+type Group int
+
+const (
+	NeedsYou Group = iota // nothing but a person moves it on: a review, a question, a file that nobody can read
+	Failed                // its last attempt came to nothing
+	Stopped               // a person ended its agent
+	Running
+	Merging // called complete by its agent, and merged and tested now
+	Ready
+	Blocked
+	Done
+)
+
+var groupNames = [...]string{"Needs you", "Failed", "Stopped", "Running", "Merging", "Ready", "Blocked", "Done"}
+
+func (g Group) String() string { return groupNames[g] }
+
+// Groups are all groups in the order of gl status: what a person should look at comes first.
+func Groups() []Group {
+	return []Group{NeedsYou, Failed, Stopped, Running, Merging, Ready, Blocked, Done}
+}
+
+// BoardGroups are the groups in the order of the board: the way of an item from left to right.
+func BoardGroups() []Group {
+	return []Group{NeedsYou, Running, Merging, Ready, Blocked, Failed, Stopped, Done}
+}
+
+// GroupOf is the group of an item.
+func GroupOf(st *plan.State) Group {
+	switch {
+	case st.Class == plan.Done:
+		return Done
+	case st.Stopped():
+		return Stopped
+	case st.Class.Troubled():
+		return Failed
+	case st.Class == plan.Active:
+		return Running
+	case st.Class == plan.Landing:
+		return Merging
+	case st.Class == plan.Available && len(st.Needs) == 0:
+		return Ready
+	case st.Class == plan.Available:
+		return Blocked
+	}
+	return NeedsYou
+}
+
+// Facts are what a Model is made from beside the plan. All of them may be missing.
+type Facts struct {
+	Lane    lane.Status
+	Records map[string][]*attempt.Record // of the items, as far as they were read, the oldest first
+	Diffs   map[string]Diff              // what work changes that isn't over, where somebody has looked
+	Pace    eta.Pace
+	Slots   int // how many agents may run at a time; 0 for unknown
+}
+
+// A Diff is how many lines work adds and removes.
+type Diff struct {
+	Files   int `json:"files" jsonschema:"minimum=0"`
+	Added   int `json:"added" jsonschema:"minimum=0"`
+	Removed int `json:"removed" jsonschema:"minimum=0"`
+}
+
+func (d Diff) String() string { return fmt.Sprintf("+%d −%d", d.Added, d.Removed) }
+
+// A Row is an item as it is listed.
+type Row struct {
+	ID, Name string
+	Group    Group
+	State    string   // as gl why says it: "ready", "red", "waiting", …
+	Text     string   // the cause, without the id: "waiting for a look at the colors", "asks: which color?", "red: exit 1: 2 failed", "implementing"
+	Next     []string // commands that help, in order
+	Command  string   // the one of them that a person most likely wants, "" for none
+	Agent    string   // of its last attempt, "" for none
+	Step     string   // of one that runs or merges
+	Attempts int      // used up
+	Started  time.Time
+	Heard    time.Time      // last event of a running attempt; zero for unknown
+	ETA      *time.Duration // until a running one is likely to end; nil for unknown
+	Tests    string         // "3 new tests", "3 tests recorded"; "" where the format counts none, or none is known
+	Diff     *Diff
+	Cost     Cost // of all its attempts
+	Verified plan.Verified
+
+	Question    bool // it waits for an answer,
+	Review      bool // or for a person to accept it; false for both: for something else
+	Undelivered bool // done, and the target hasn't got it yet
+	Needs       []string
+}
+
+// Age is how long ago the row was last heard of; false for unknown.
+func (r *Row) Age(now time.Time) (time.Duration, bool) {
+	switch {
+	case !r.Heard.IsZero():
+		return max(now.Sub(r.Heard), 0), true
+	case !r.Started.IsZero():
+		return max(now.Sub(r.Started), 0), true
+	}
+	return 0, false
+}
+
+// A Model is one system of a project, at a time.
+type Model struct {
+	Plan   *plan.Plan
+	Now    time.Time
+	Rows   []Row // of the items in scope, by group
+	Counts Counts
+	Lane   lane.Status
+	Cost   Cost           // of all attempts that were read, tasks included
+	ETA    *time.Duration // until nothing is left that can be done; nil for unknown
+}
+
+// New makes the model of a plan.
+func New(p *plan.Plan, f Facts, now time.Time) *Model {
+	m := &Model{Plan: p, Now: now, Lane: f.Lane, Counts: Count(p, f.Lane)}
+	for _, g := range Groups() {
+		for _, id := range ids(p, g) {
+			m.Rows = append(m.Rows, newRow(p, p.State(id), g, f, now))
+		}
+	}
+	for _, recs := range f.Records {
+		for _, r := range recs {
+			m.Cost.Add(r)
+		}
+	}
+	if left, ok := f.Pace.Remaining(p, f.Slots, now); ok {
+		m.ETA = &left
+	}
+	return m
+}
+
+// ids are those of a group, in the order in which the plan lists them.
+func ids(p *plan.Plan, g Group) []string {
+	switch g {
+	case NeedsYou:
+		return slices.Concat(p.Waiting, p.Unknown)
+	case Failed:
+		stopped := p.StoppedIDs()
+		return slices.DeleteFunc(p.TroubledIDs(), func(id string) bool { return slices.Contains(stopped, id) })
+	case Stopped:
+		return p.StoppedIDs()
+	case Running:
+		return p.Running
+	case Merging:
+		return p.Landing
+	case Ready:
+		return p.Ready
+	case Blocked:
+		return p.Blocked
+	}
+	var list []string
+	for i := range p.States {
+		if st := &p.States[i]; st.InScope && st.Class == plan.Done {
+			list = append(list, st.ID)
+		}
+	}
+	return list
+}
+
+func newRow(p *plan.Plan, st *plan.State, g Group, f Facts, now time.Time) Row {
+	why := p.Why(st.ID, now)
+	r := Row{
+		ID: st.ID, Name: st.Name, Group: g, State: why.State, Text: why.Cause, Next: why.Next, Command: why.Command(), Attempts: p.Snapshot.Used[st.ID], Needs: st.Needs,
+		Verified: st.Verified,
+	}
+	if st.Corrupt == "" && (st.Counting(g == Done) > 0 || g == Done && p.Snapshot.Noun == plan.Slice) {
+		r.Tests = p.TestsOf(st)
+	}
+	if a := st.Attempt; a != nil {
+		r.Agent = a.Agent
+		if a.Open() {
+			r.Started, r.Heard = a.Started, a.Heard
+		}
+	}
+	for _, rec := range f.Records[st.ID] {
+		r.Cost.Add(rec)
+		if rec.Accepted() { // an approval isn't an attempt
+			if rec.Phase == plan.Settled {
+				r.Attempts--
+			}
+			continue
+		}
+		r.Agent = rec.Agent
+	}
+	r.Attempts = max(r.Attempts, 0)
+	if d, ok := f.Diffs[st.ID]; ok && d.Files > 0 && (g == Running || g == Merging || g == NeedsYou) { // nobody looks at the others any more
+		r.Diff = &d
+	}
+	switch g {
+	case Running:
+		r.Text, r.Step = st.Doing(now), st.Progress()
+		if !st.Attempt.Open() {
+			r.Text = why.State + ": " + why.Cause
+		}
+		if left, ok := f.Pace.Left(st, now); ok && (st.Attempt.Quiet(now) == 0 || st.Attempt.Tool != "") {
+			r.ETA = &left
+		}
+	case Merging:
+		r.Step = r.Text
+	case NeedsYou:
+		r.Question = st.Class == plan.Waiting && st.Asks()
+		r.Review = st.Class == plan.Waiting && !r.Question && st.AtReview()
+		r.Text = joined(why.State, why.Cause)
+	case Stopped:
+		r.Text = "stopped" + strings.TrimPrefix(why.Cause, plan.Interrupted)
+	case Failed:
+		r.Text = joined(why.State, strings.TrimPrefix(why.Cause, why.State+": "))
+	case Done:
+		r.Undelivered = f.Lane.Known && !f.Lane.Has(st.ID)
+	}
+	return r
+}
+
+// joined is "waiting for a look", "red: exit 1", "paused".
+func joined(state, cause string) string {
+	switch {
+	case cause == "":
+		return state
+	case strings.HasPrefix(cause, plan.Asking):
+		return cause
+	case state == "waiting" && strings.HasPrefix(cause, "for "):
+		return state + " " + cause
+	case state == "waiting", strings.HasPrefix(cause, state):
+		return cause
+	}
+	return state + ": " + cause
+}
+
+// In are the rows of a group.
+func (m *Model) In(g Group) []Row {
+	i := slices.IndexFunc(m.Rows, func(r Row) bool { return r.Group == g })
+	if i < 0 {
+		return nil
+	}
+	n := i
+	for n < len(m.Rows) && m.Rows[n].Group == g {
+		n++
+	}
+	return m.Rows[i:n]
+}

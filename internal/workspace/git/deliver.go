@@ -1,0 +1,409 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"greenlight/internal/base/durable"
+	"greenlight/internal/base/paths"
+	"greenlight/internal/core/gate"
+)
+
+// A LockedError says that a checkout's index is locked: a git runs there, or one was killed. gl doesn't remove a person's lock.
+type LockedError struct {
+	Where string // the checkout's top
+	File  string // the lock
+}
+
+func (e *LockedError) Error() string {
+	return fmt.Sprintf("%s: %s exists: wait for the git that is running there; if none is, remove the file", e.Where, e.File)
+}
+
+// A NotForwardError says that a branch can't be moved to a commit, because that doesn't contain it.
+type NotForwardError struct{ Branch, From, To string }
+
+func (e *NotForwardError) Error() string {
+	return fmt.Sprintf("%s at %.12s can't be fast-forwarded to %.12s", strings.TrimPrefix(e.Branch, "refs/heads/"), e.From, e.To)
+}
+
+// A place is a checkout, the main one or a linked worktree.
+type place struct {
+	gitDir string
+	top    string // "" where it isn't known
+}
+
+// worktree has the place's directories, for what is asked of their files.
+func (p place) worktree() Worktree { return Worktree{Admin: p.gitDir, Path: p.top} }
+
+// places are all checkouts of a repository, those whose directory is gone included.
+func places(common string) ([]place, error) {
+	var all []place
+	if !Bare(common) {
+		all = append(all, place{common, mainTop(common)})
+	}
+	linked, err := ListLinked(common)
+	for _, l := range linked {
+		all = append(all, place{l.Admin, l.Path})
+	}
+	return all, err
+}
+
+// mainTop is the top of the main checkout, "" where it can't be told.
+func mainTop(common string) string {
+	top := MainCheckout(common)
+	if top != "" && CommonOf(top) == "" {
+		return top
+	}
+	if top = filepath.Dir(common); paths.Same(filepath.Join(top, ".git"), common) {
+		return top
+	}
+	return ""
+}
+
+// holds says what a checkout has of a branch: it is checked out, or an operation there will come back to it.
+func (p place) holds(branch string) (checkedOut bool, operation string, err error) {
+	have, err := p.worktree().Branch()
+	if err != nil {
+		return false, "", ignoreMissing(err) // half made
+	}
+	for _, f := range []struct{ file, operation string }{
+		{"rebase-merge/head-name", "rebase"}, {"rebase-merge/update-refs", "rebase"}, {"rebase-apply/head-name", "rebase"}, {"BISECT_START", "bisect"},
+	} {
+		data, err := durable.ReadFile(filepath.Join(p.gitDir, filepath.FromSlash(f.file)))
+		if ignoreMissing(err) != nil {
+			return false, "", err
+		}
+		for name := range strings.Lines(string(data)) {
+			if name = strings.TrimSuffix(name, "\n"); name == branch || f.operation == "bisect" && "refs/heads/"+name == branch {
+				operation = f.operation
+			}
+		}
+	}
+	if have == branch && operation == "" {
+		operation = p.worktree().Operation()
+	}
+	return have == branch, operation, nil
+}
+
+// FastForward moves a branch to a commit that contains it, which the pass must permit. Where it is checked out, git merge does it there, which keeps what
+// doesn't overlap, staged or not; nothing else touches a person's checkout. The errors say what has to be first: *BusyError,
+// *OverlapError, *LockedError, *NotForwardError, ErrRefMoved; then nothing has changed. When it is killed, or the disk is full, the next
+// call goes on, and files that git had half written are first made as they were. A lock that the killed git may have left is reported.
+func FastForward(ctx context.Context, common, branch, from, to string, pass gate.Pass) error {
+	if err := pass.Moves(to); err != nil {
+		return err
+	}
+	tip, err := ResolveCommit(ctx, common, branch)
+	switch {
+	case err != nil:
+		return err
+	case tip == to:
+		return nil
+	case tip != from:
+		return fmt.Errorf("%s is at %.12s, not %.12s: %w", strings.TrimPrefix(branch, "refs/heads/"), tip, from, ErrRefMoved)
+	}
+	if forward, err := descends(ctx, common, from, to); err != nil {
+		return err
+	} else if !forward {
+		return &NotForwardError{branch, from, to}
+	}
+	lock, err := durable.Lock(ctx, filepath.Join(common, committingLock))
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	ctx = Inherit(ctx, lock.File()) // a git that outlives this gl is waited for by the next one
+	where, err := checkoutOf(common, branch)
+	if err != nil {
+		return err
+	}
+	if where == nil {
+		return moveBeside(ctx, common, branch, from, to)
+	}
+	return where.forward(ctx, common, branch, from, to)
+}
+
+// checkoutOf is the checkout that has the branch; nil for none. It is a *BusyError where the branch can't be moved.
+func checkoutOf(common, branch string) (*place, error) {
+	all, err := places(common)
+	if err != nil {
+		return nil, err
+	}
+	var where *place
+	for _, p := range all {
+		checkedOut, operation, err := p.holds(branch)
+		if err != nil && p.gitDir != common {
+			continue // a linked worktree that is broken: an agent's, and nothing that others wait for
+		}
+		if err != nil {
+			return nil, err
+		}
+		name := p.top
+		if name == "" {
+			name = p.gitDir
+		}
+		missing := p.top == "" || !paths.IsDir(p.top)
+		switch {
+		case operation != "":
+			return nil, &BusyError{name, operation}
+		case !checkedOut:
+		case missing && p.gitDir != common && !paths.Exists(filepath.Join(p.gitDir, "locked")): // it was deleted
+		case missing:
+			return nil, &BusyError{name, "checkout without its directory"}
+		case where != nil:
+			return nil, &BusyError{name, "a second checkout of the branch"}
+		default:
+			where = &p
+		}
+	}
+	return where, nil
+}
+
+// git runs git in a person's checkout, with the person's index and the person's settings about it.
+func (p place) git(ctx context.Context, env []string, input string, args ...string) (string, string, error) {
+	c := call{dir: p.top, limit: mostFill, stdin: strings.NewReader(input), env: env}
+	common, err := pointer(filepath.Join(p.gitDir, "commondir"), "")
+	if err != nil { // the main checkout
+		common = p.gitDir
+	}
+	off, err := filterOptions(ctx, common, p.gitDir, p.top)
+	if err != nil {
+		return "", "", err
+	}
+	options := append(settings("gc.auto=0", "maintenance.auto=false", "submodule.recurse=false"), "--git-dir="+p.gitDir, "--work-tree="+p.top)
+	return c.run(ctx, slices.Concat(options, off, args)...)
+}
+
+func (p place) locked() error {
+	if file := filepath.Join(p.gitDir, "index.lock"); paths.Exists(file) {
+		return &LockedError{p.top, file}
+	}
+	return nil
+}
+
+// forward has git merge move the branch that is checked out. The caller has the lock of those who commit.
+func (p place) forward(ctx context.Context, common, branch, from, to string) error {
+	if err := p.recover(ctx, branch); err != nil {
+		return err
+	}
+	if err := p.locked(); err != nil {
+		return err
+	}
+	if err := p.takeBack(ctx, common); err != nil {
+		return err
+	}
+	list, err := changes(objectsOf(common), from, to, func(args ...string) (string, error) { return at(ctx, common, long, "", args...) })
+	if err != nil {
+		return err
+	}
+	if err := p.announce(ctx, from, to, list); err != nil {
+		return err
+	}
+	err = p.merge(ctx, branch, to)
+	if overlap := new(OverlapError); errors.As(err, &overlap) {
+		adopted, adoptErr := p.adopt(ctx, list, overlap.Paths)
+		if adoptErr == nil && !adopted {
+			overlap.Former, adoptErr = p.formerly(ctx, overlap.Paths)
+		}
+		if adoptErr != nil || !adopted {
+			return errors.Join(err, adoptErr, p.withdraw())
+		}
+		err = p.merge(ctx, branch, to)
+	}
+	switch {
+	case err == nil, errors.As(err, new(*OverlapError)), errors.As(err, new(*BusyError)), errors.As(err, new(*LockedError)):
+		err = errors.Join(err, p.withdraw()) // done, or git has changed nothing
+	case p.locked() == nil: // a lock is a killed git's: then the next call does it
+		err = errors.Join(err, p.takeBack(ctx, common))
+	}
+	if err != nil {
+		return err
+	}
+	if err := p.verify(ctx, common, branch, to, list); err != nil {
+		return err
+	}
+	return p.fillLFS(ctx, common, list)
+}
+
+// merge has git merge move the branch that is checked out, and no other, which the person may just have switched to: signatures that gl's
+// commits haven't got are asked for, but on this branch.
+//
+// Git reads the index before it locks it, and writes what it has read: what is staged in between would be lost. So gl has the lock all the
+// while, and git merge a copy.
+func (p place) merge(ctx context.Context, branch, to string) (err error) {
+	if err := p.lockIndex(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.unlockIndex()) }()
+	copied := filepath.Join(p.gitDir, mergeIndex)
+	if err := copyFile(filepath.Join(p.gitDir, "index"), copied); ignoreMissing(err) != nil {
+		return err
+	}
+	if err := p.mergeBy(ctx, copied, branch, to); err != nil {
+		return errors.Join(err, ignoreMissing(os.Remove(copied)))
+	}
+	return os.Rename(copied, filepath.Join(p.gitDir, "index"))
+}
+
+func (p place) mergeBy(ctx context.Context, index, branch, to string) error {
+	env := []string{
+		"GIT_INDEX_FILE=" + index,
+		"GIT_REFLOG_ACTION=gl: deliver",
+		// By environment, since the name of a branch may have a "=".
+		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=branch." + strings.TrimPrefix(branch, "refs/heads/") + ".mergeOptions",
+		"GIT_CONFIG_VALUE_0=--ff-only --no-verify-signatures",
+	}
+	args := append(settings("merge.ff=only", "merge.verifySignatures=true", "merge.autoStash=false", "merge.stat=false", "commit.gpgSign=false"),
+		"merge", "-q", "--ff-only", "--no-overwrite-ignore", "--no-autostash", "--no-stat", to)
+	_, words, err := p.git(ctx, env, "", args...)
+	if err == nil {
+		return nil
+	}
+	if have, headErr := p.worktree().Branch(); headErr == nil && have != branch && strings.Contains(words, "signature") {
+		return &BusyError{p.top, "a switch to another branch"}
+	}
+	return p.refused(words, err)
+}
+
+// refused finds out why git didn't merge.
+func (p place) refused(words string, err error) error {
+	var overlap []string
+	for line := range strings.Lines(words) {
+		if path, ok := strings.CutPrefix(line, "\t"); ok {
+			overlap = append(overlap, strings.TrimSuffix(path, "\n"))
+		}
+	}
+	switch {
+	case len(overlap) > 0:
+		slices.Sort(overlap)
+		return &OverlapError{Where: p.top, Paths: slices.Compact(overlap)}
+	case strings.Contains(words, "unmerged files"):
+		return &BusyError{p.top, "unmerged files, and so a conflict"}
+	case strings.Contains(words, "index.lock': File exists"):
+		return &LockedError{p.top, filepath.Join(p.gitDir, "index.lock")}
+	}
+	return fmt.Errorf("%s: %w", p.top, err)
+}
+
+// adopt stages the paths that are in git merge's way, if each is already as it is to be: a git that was killed had written them. What
+// the person has staged, or written otherwise, isn't changed.
+func (p place) adopt(ctx context.Context, list []change, overlap []string) (bool, error) {
+	want := map[string]change{}
+	for _, c := range list {
+		if slices.Contains(overlap, c.path) {
+			want[c.path] = c
+		}
+	}
+	staged, _, err := p.git(ctx, nil, "", "diff-index", "--cached", "--no-renames", "--ignore-submodules=none", "--name-only", "-z", "HEAD", "--")
+	if err != nil {
+		return false, err
+	}
+	for _, s := range split(staged) {
+		delete(want, s)
+	}
+	written, err := p.files(ctx, slices.Collect(maps.Values(want)))
+	if err != nil {
+		return false, err
+	}
+	lines := make([]string, len(overlap))
+	for i, o := range overlap {
+		if !written[o] {
+			return false, nil
+		}
+		lines[i] = want[o].line()
+	}
+	if _, words, err := p.git(ctx, nil, strings.Join(lines, "\x00")+"\x00", "update-index", "--add", "-z", "--index-info"); err != nil {
+		return false, p.refused(words, err)
+	}
+	return true, nil
+}
+
+// files are the paths at which the file is as a change has it.
+func (p place) files(ctx context.Context, list []change) (map[string]bool, error) {
+	var names []string
+	want := map[string]string{}
+	for _, c := range list {
+		info, err := p.worktree().lstat(c.path)
+		if err == nil && info.Mode().IsRegular() && strings.HasPrefix(c.mode, "100") && (info.Mode()&0o100 != 0) == (c.mode == "100755") &&
+			!strings.Contains(c.path, "\n") {
+			names, want[c.path] = append(names, c.path), c.id
+		}
+	}
+	if len(names) == 0 {
+		return nil, nil
+	}
+	hashes, err := p.ask(ctx, strings.Join(names, "\n")+"\n", "hash-object", "--stdin-paths")
+	if err != nil { // a file that can't be read
+		return nil, ctx.Err()
+	}
+	same := map[string]bool{}
+	for i, id := range strings.Fields(hashes) {
+		same[names[i]] = want[names[i]] == id
+	}
+	return same, nil
+}
+
+// verify makes sure that the branch has been moved, and that the index has followed.
+func (p place) verify(ctx context.Context, common, branch, to string, list []change) error {
+	tip, err := ResolveCommit(ctx, common, branch)
+	if err == nil && tip != to {
+		err = fmt.Errorf("%s is at %.12s after git merge, not %.12s: %w", strings.TrimPrefix(branch, "refs/heads/"), tip, to, ErrRefMoved)
+	}
+	if err != nil {
+		return err
+	}
+	out, _, err := p.git(ctx, nil, "", "diff-index", "--cached", "--no-renames", "--ignore-submodules=none", "--name-only", "-z", to, "--")
+	if err != nil {
+		return err
+	}
+	staged := split(out)
+	for _, c := range list {
+		if slices.Contains(staged, c.path) {
+			return fmt.Errorf("%s: git merge moved %s, and %q in the index isn't what it has: see git status there", p.top, branch, c.path)
+		}
+	}
+	return nil
+}
+
+// fillLFS replaces pointers among the files by what the repository has. Nothing is fetched.
+func (p place) fillLFS(ctx context.Context, common string, list []change) error {
+	if !paths.IsDir(filepath.Join(common, "lfs", "objects")) {
+		return nil
+	}
+	if _, err := paths.Program("git-lfs", ""); err != nil {
+		return nil
+	}
+	args := []string{"lfs", "checkout", "--"}
+	for _, c := range list {
+		if !c.gone() && !strings.ContainsAny(c.path, "*?[\\") {
+			args = append(args, c.path)
+		}
+	}
+	if len(args) > 1000 { // a command line has its limits
+		args = args[:2]
+	}
+	_, _, err := p.git(ctx, nil, "", args...)
+	return err
+}
+
+// CheckedOut is the place of a checkout that has the branch checked out, "" for none.
+func CheckedOut(common, branch string) (string, error) {
+	all, err := places(common)
+	if err != nil {
+		return "", err
+	}
+	for _, p := range all {
+		if has, _, err := p.holds(branch); err != nil && p.gitDir == common {
+			return "", err
+		} else if has && p.top != "" && paths.IsDir(p.top) {
+			return p.top, nil
+		}
+	}
+	return "", nil
+}

@@ -1,0 +1,380 @@
+// Package git alone runs git. Mostly it asks. What it changes are clones that it made (clone.go), and in a person's repository
+// linked worktrees (worktree.go, integrate.go), refs (refs.go) and the objects of snapshots and merges (snapshot.go, tree.go). A person's
+// checkout, its index included, is changed by a delivery (deliver.go, missed.go) and by a commit of state files (state.go), by nothing else. Every call has a deadline. It knows nothing of slices. A directory that is in
+// no repository is ErrNone.
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"greenlight/internal/base/paths"
+)
+
+const deadline = 10 * time.Second // for one call: a status of a huge checkout on a cold disk takes some seconds
+
+var (
+	// ErrNone: the directory is in no repository.
+	ErrNone = errors.New("no git repository")
+	// ErrMissing: there is no git on PATH.
+	ErrMissing = errors.New("git is not on PATH")
+)
+
+// InstallHint tells users how to get git.
+const InstallHint = "install it (apt install git, brew install git)"
+
+// versions are what programs have said of themselves, by their paths.
+var versions sync.Map
+
+// Version is what git says of itself: "2.39.5". It is asked once.
+func Version(ctx context.Context) (string, error) {
+	program, _ := paths.Program("git", "") // where there is none, the run says so
+	if v, ok := versions.Load(program); ok {
+		return v.(string), ctx.Err()
+	}
+	out, err := run(ctx, "", "version")
+	if err != nil {
+		return "", err
+	}
+	fields := strings.Fields(out)
+	if len(fields) < 3 {
+		return "", fmt.Errorf("git version says %q", strings.TrimSpace(out))
+	}
+	versions.Store(program, fields[2])
+	return fields[2], nil
+}
+
+func hasGit() bool {
+	_, err := paths.Program("git", "")
+	return err == nil
+}
+
+// Root is the top directory of the checkout that dir is in, with symlinks resolved.
+func Root(ctx context.Context, dir string) (string, error) {
+	if at, known := findPlain(dir); known && hasGit() {
+		return at.Top, ctx.Err()
+	}
+	out, err := run(ctx, dir, "rev-parse", "--show-toplevel")
+	return strings.TrimSuffix(out, "\n"), err
+}
+
+// Dirty lists what is changed or untracked in the checkout that dir is in, as `git status --porcelain` writes it: two
+// letters, a space, and the path from the checkout's top. skip is a path below dir that is left out, "" for none.
+func Dirty(ctx context.Context, dir, skip string) ([]string, error) {
+	args := []string{"--untracked-files=normal", "--", ":/"}
+	if skip != "" {
+		args = append(args, ":(exclude,literal)"+skip)
+	}
+	out, err := status(ctx, dir, args...)
+	if err != nil {
+		return nil, err
+	}
+	return readStatus(out), nil
+}
+
+// readStatus takes the NUL-separated entries apart; a rename has the old path in an entry of its own.
+func readStatus(out string) []string {
+	var list []string
+	entries := strings.Split(out, "\x00")
+	for i := 0; i < len(entries); i++ {
+		e := entries[i]
+		if len(e) < 4 {
+			continue
+		}
+		if (e[0] == 'R' || e[0] == 'C') && i+1 < len(entries) {
+			i++
+			e += " <- " + entries[i]
+		}
+		list = append(list, e)
+	}
+	return list
+}
+
+// Tracked lists the files under the paths, relative to dir, that git keeps.
+func Tracked(ctx context.Context, dir string, paths ...string) ([]string, error) {
+	out, err := run(ctx, dir, append([]string{"--literal-pathspecs", "ls-files", "-z", "--"}, paths...)...)
+	if err != nil {
+		return nil, err
+	}
+	return split(out), nil
+}
+
+// Unignored returns those of the paths, relative to dir, that git would take up if they were there.
+func Unignored(ctx context.Context, dir string, paths ...string) ([]string, error) {
+	out, err := runInput(ctx, dir, strings.Join(paths, "\x00"), "check-ignore", "--no-index", "-z", "--stdin")
+	var exit *exec.ExitError
+	if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == 1) { // 1: none of them is ignored
+		return nil, err
+	}
+	ignored := map[string]bool{}
+	for _, p := range split(out) {
+		ignored[p] = true
+	}
+	var left []string
+	for _, p := range paths {
+		if !ignored[p] {
+			left = append(left, p)
+		}
+	}
+	return left, nil
+}
+
+// Attribute is the value of an attribute of a path relative to dir: "ours", "set", "unspecified".
+func Attribute(ctx context.Context, dir, name, path string) (string, error) {
+	out, err := run(ctx, dir, "check-attr", "-z", name, "--", path)
+	if err != nil {
+		return "", err
+	}
+	fields := split(out)
+	if len(fields) < 3 {
+		return "", fmt.Errorf("git check-attr says %q", out)
+	}
+	return fields[2], nil
+}
+
+// Config is the value of a setting as git sees it in dir, "" where it isn't set.
+func Config(ctx context.Context, dir, key string) (string, error) {
+	return quiet(ctx, dir, "config", "--get", key)
+}
+
+// quiet is what git prints, "" where it says by exit code 1 that there is no answer.
+func quiet(ctx context.Context, dir string, args ...string) (string, error) {
+	out, err := run(ctx, dir, args...)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == 1 {
+		return "", nil
+	}
+	return strings.TrimSuffix(out, "\n"), err
+}
+
+func split(out string) []string {
+	out = strings.TrimSuffix(out, "\x00")
+	if out == "" {
+		return nil
+	}
+	return strings.Split(out, "\x00")
+}
+
+func run(ctx context.Context, dir string, args ...string) (string, error) {
+	return runInput(ctx, dir, "", args...)
+}
+
+// runInput runs git in dir and returns what it printed, also beside an error.
+func runInput(ctx context.Context, dir, input string, args ...string) (string, error) {
+	return runFor(ctx, deadline, dir, input, args...)
+}
+
+func runFor(parent context.Context, limit time.Duration, dir, input string, args ...string) (string, error) {
+	out, _, err := call{dir: dir, limit: limit, stdin: strings.NewReader(input)}.run(parent, args...)
+	return out, err
+}
+
+// A call is one run of git.
+type call struct {
+	dir   string
+	limit time.Duration
+	env   []string // beside the environment
+	stdin io.Reader
+
+	stdout io.Writer // gets what it prints, which run doesn't return then
+
+	// more is how long it may take in all, and is asked once the limit is over: to find that out may cost more than the call. nil for no longer.
+	more func(ctx context.Context) time.Duration
+}
+
+// run returns what git printed to each of its outputs, also beside an error.
+func (c call) run(parent context.Context, args ...string) (out, errOut string, err error) {
+	ctx, cancel := context.WithCancel(parent)
+	defer cancel()
+	defer time.AfterFunc(c.limit, func() { c.expire(ctx, cancel) }).Stop()
+	cmd, err := command(ctx, c.dir, args...)
+	if err != nil {
+		return "", "", noAnswer{err}
+	}
+	cmd.Stdin, cmd.Env = c.stdin, append(cmd.Env, c.env...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if c.stdout != nil {
+		cmd.Stdout = c.stdout
+	}
+	stuck, ended := make(chan *StuckError, 1), make(chan struct{})
+	go func() { stuck <- watch(ended, cancel, c.dir, args) }()
+	err = cmd.Run()
+	close(ended)
+	if err == nil {
+		return stdout.String(), stderr.String(), nil
+	}
+	if at := <-stuck; at != nil && parent.Err() == nil {
+		return "", "", noAnswer{fmt.Errorf("git %s: %w", verbOf(args), at)}
+	}
+	verb := verbOf(args)
+	words := strings.TrimSpace(stderr.String())
+	switch {
+	case parent.Err() != nil:
+		return "", "", noAnswer{fmt.Errorf("git %s: %w", verb, parent.Err())}
+	case ctx.Err() != nil:
+		return "", "", noAnswer{fmt.Errorf("git %s: no answer in time", verb)}
+	case strings.Contains(words, "not a git repository"), strings.Contains(words, "can only be used inside a git repository"):
+		return "", words, ErrNone
+	}
+	return stdout.String(), words, failed(ctx, verb, words, err)
+}
+
+// expire ends a call whose limit is over, at once or when it has had its time.
+func (c call) expire(ctx context.Context, end func()) {
+	if c.more != nil {
+		select {
+		case <-time.After(c.more(ctx) - c.limit):
+		case <-ctx.Done():
+			return
+		}
+	}
+	end()
+}
+
+// noAnswer is the error of a git that was killed, didn't end in time or couldn't be started. It says nothing about the
+// repository.
+type noAnswer struct{ error }
+
+func (e noAnswer) Unwrap() error { return e.error }
+
+// killed is the error of a git that a signal has ended which wasn't ours.
+type killed struct{ error }
+
+func (e killed) Unwrap() error { return e.error }
+
+// WasKilled says whether somebody else has killed the git: there may have been no memory. The same call may do what it is to.
+func WasKilled(err error) bool { return errors.As(err, new(killed)) }
+
+// unanswered is the error if it is a noAnswer, else nil.
+func unanswered(err error) error {
+	if errors.As(err, new(noAnswer)) {
+		return err
+	}
+	return nil
+}
+
+// failed says which git failed, with the first line of what it said.
+func failed(ctx context.Context, verb, words string, err error) error {
+	if ctx.Err() != nil {
+		return noAnswer{fmt.Errorf("git %s: %w", verb, ctx.Err())}
+	}
+	if exitCode(err) < 0 {
+		err = fmt.Errorf("git %s: %w", verb, err)
+		if exit := new(exec.ExitError); errors.As(err, &exit) {
+			err = killed{err}
+		}
+		return noAnswer{err}
+	}
+	if first, _, _ := strings.Cut(strings.TrimSpace(words), "\n"); first != "" {
+		err = fmt.Errorf("%s: %w", first, err)
+	}
+	return fmt.Errorf("git %s: %w", verb, err)
+}
+
+// command is a git that runs in dir, and nothing that the repository names.
+func command(ctx context.Context, dir string, args ...string) (*exec.Cmd, error) {
+	program, err := paths.Program("git", "")
+	if err != nil {
+		return nil, ErrMissing
+	}
+	cmd := exec.CommandContext(ctx, program, slices.Concat([]string{"--no-pager"}, settings(overrides()...), args)...)
+	cmd.Dir = dir
+	cmd.Env = environ(os.Environ(), dir)
+	cmd.ExtraFiles, _ = ctx.Value(inherited{}).([]*os.File)
+	endGently(cmd, verbOf(args))
+	// C-c and a terminal that goes away are for gl, which ends its git or goes on.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	return cmd, nil
+}
+
+// What takes a lock of refs takes milliseconds, and so it isn't interrupted before it has had a long time.
+const (
+	refGrace  = 20 * time.Second
+	killGrace = 5 * time.Second // from SIGTERM to SIGKILL
+)
+
+// endGently says how the git ends once its context is over. A git that is killed leaves its locks behind, and whoever comes next finds
+// them. On SIGTERM it removes them, except for one that it has created and not noted yet. So what changes refs is left to finish.
+func endGently(cmd *exec.Cmd, verb string) {
+	end := func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	switch {
+	case changesRefs[verb]:
+		cmd.Cancel = func() error {
+			time.AfterFunc(refGrace, func() { _ = end() })
+			return nil
+		}
+		cmd.WaitDelay = refGrace + killGrace
+	default: // also those that only read: on a loaded machine it takes a while to read the last of what they said
+		cmd.Cancel, cmd.WaitDelay = end, killGrace
+	}
+}
+
+// changesRefs are the subcommands that lock refs or packed-refs, and do nothing that takes long.
+var changesRefs = map[string]bool{
+	"update-ref": true, "pack-refs": true, "branch": true, "tag": true, "symbolic-ref": true, "config": true,
+}
+
+// Inherit returns a context under which every git inherits the files: locks, which it then holds as long as it runs, even
+// if its caller is killed.
+func Inherit(ctx context.Context, files ...*os.File) context.Context {
+	have, _ := ctx.Value(inherited{}).([]*os.File)
+	return context.WithValue(ctx, inherited{}, slices.Concat(have, files))
+}
+
+// inherited is the key of Inherit in a context.
+type inherited struct{}
+
+// verbOf is the first of git's arguments that isn't an option of git's own.
+func verbOf(args []string) string {
+	for i := 0; i < len(args); i++ {
+		switch {
+		case args[i] == "-c":
+			i++
+		case !strings.HasPrefix(args[i], "-"):
+			return args[i]
+		}
+	}
+	return ""
+}
+
+// environ is the caller's environment without what would lead git elsewhere (a hook that calls gl has GIT_DIR set) or
+// configure it, with words that can be read, without the locks by which a status breaks an agent's commit, without
+// questions on the terminal, and without fetching objects that are missing, git-lfs's included: that starts what the
+// repository names as its remote.
+func environ(env []string, dir string) []string {
+	out := make([]string, 0, len(env)+8)
+	for _, kv := range env {
+		key, _, _ := strings.Cut(kv, "=")
+		if slices.Contains(leading, key) || strings.HasPrefix(key, "GIT_CONFIG_KEY_") || strings.HasPrefix(key, "GIT_CONFIG_VALUE_") {
+			continue
+		}
+		out = append(out, kv)
+	}
+	if abs, err := filepath.Abs(dir); err == nil && dir != "" {
+		out = append(out, "PWD="+abs)
+	}
+	return append(out, "GIT_NO_LAZY_FETCH=1", "GIT_LFS_SKIP_SMUDGE=1", "GIT_ALLOW_PROTOCOL=none", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
+}
+
+// leading are the variables that lead git elsewhere or change how it reads its arguments: git's own list
+// (rev-parse --local-env-vars) and some more.
+var leading = []string{
+	"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_ATTR_SOURCE", "GIT_CEILING_DIRECTORIES", "GIT_COMMON_DIR", "GIT_CONFIG",
+	"GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS", "GIT_DIR", "GIT_EXTERNAL_DIFF", "GIT_GLOB_PATHSPECS", "GIT_GRAFT_FILE",
+	"GIT_ICASE_PATHSPECS", "GIT_IMPLICIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_INDEX_VERSION", "GIT_INTERNAL_SUPER_PREFIX",
+	"GIT_LITERAL_PATHSPECS", "GIT_NAMESPACE", "GIT_NOGLOB_PATHSPECS", "GIT_NO_REPLACE_OBJECTS", "GIT_OBJECT_DIRECTORY",
+	"GIT_PREFIX", "GIT_QUARANTINE_PATH", "GIT_REPLACE_REF_BASE", "GIT_SHALLOW_FILE",
+	"GIT_TRACE", "GIT_WORK_TREE",
+}

@@ -1,0 +1,222 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"greenlight/internal/base/durable"
+	"greenlight/internal/base/paths"
+)
+
+// delivering is a file in a checkout's git directory while git merge replaces files there: the commits before and after. If it
+// outlives the merge, the disk was full, or somebody was killed, and files may be half written.
+const delivering = "gl-delivering"
+
+// announce notes that git merge is about to replace files. Where one is in its way, it isn't: then git changes nothing, and what is there
+// is the person's.
+func (p place) announce(ctx context.Context, from, to string, list []change) error {
+	out, err := p.ask(ctx, "", "diff-files", "--no-renames", "--ignore-submodules=none", "--name-only", "-z")
+	if err != nil {
+		return err
+	}
+	edited := split(out)
+	for _, c := range list {
+		if slices.Contains(edited, c.path) {
+			return nil
+		}
+		if c.added {
+			if _, err := p.worktree().lstat(c.path); err == nil {
+				return nil
+			}
+		}
+	}
+	return durable.WriteFile(filepath.Join(p.gitDir, delivering), []byte(from+" "+to+"\n"), 0o644)
+}
+
+// withdraw says that git merge is at its end.
+func (p place) withdraw() error {
+	return ignoreMissing(os.Remove(filepath.Join(p.gitDir, delivering)))
+}
+
+// broken are the checkouts with files of a git merge that didn't come to its end, whatever is checked out there now.
+func broken(common string) (list []place, err error) {
+	all, err := places(common)
+	for _, p := range all {
+		if p.top != "" && paths.Exists(filepath.Join(p.gitDir, delivering)) {
+			list = append(list, p)
+		}
+	}
+	return list, err
+}
+
+// takeBack makes those files as they were that a git merge has written, in whole or in part, and that didn't come to its end: it
+// writes the index and then HEAD last. What has other content than the merge would have written is the person's.
+func (p place) takeBack(ctx context.Context, common string) error {
+	data, err := durable.ReadFile(filepath.Join(p.gitDir, delivering))
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	commits := strings.Fields(string(data))
+	if len(commits) == 2 && isID(commits[0]) && isID(commits[1]) {
+		if err := p.takeBackTo(ctx, common, commits[0], commits[1]); err != nil {
+			return err
+		}
+	}
+	return p.withdraw()
+}
+
+func (p place) takeBackTo(ctx context.Context, common, from, to string) error {
+	run := func(args ...string) (string, error) { return at(ctx, common, long, "", args...) }
+	store := objectsOf(common)
+	written, err := changes(store, from, to, run)
+	if err != nil {
+		return err
+	}
+	back, err := changes(store, to, from, run)
+	if err != nil {
+		return err
+	}
+	if done, err := p.finishIndex(ctx, common, from, to, written); err != nil || done {
+		return err
+	}
+	if whole, err := p.takeBackWhole(ctx, common, from, to, written); err != nil || whole {
+		return err
+	}
+	// The index is compared with the commit before: where it has come to be another's, or the person has staged something, nothing is done.
+	out, err := p.ask(ctx, "", "diff-index", "--cached", "--no-renames", "--ignore-submodules=none", "--name-only", "-z", from, "--")
+	if err != nil {
+		return err
+	}
+	staged := split(out)
+	old := map[string]change{}
+	for _, c := range back {
+		old[c.path] = c
+	}
+	var restore []string
+	for _, c := range written {
+		was := old[c.path]
+		if slices.Contains(staged, c.path) {
+			continue
+		}
+		half, err := p.isHalf(ctx, common, c)
+		if err != nil {
+			return err
+		}
+		switch {
+		case !half:
+		case !was.gone():
+			restore = append(restore, c.path)
+		default:
+			if err := ignoreMissing(os.Remove(filepath.Join(p.top, filepath.FromSlash(c.path)))); err != nil {
+				return err
+			}
+			for dir := filepath.Dir(c.path); dir != "."; dir = filepath.Dir(dir) {
+				if os.Remove(filepath.Join(p.top, dir)) != nil { // one that isn't empty stays
+					break
+				}
+			}
+		}
+	}
+	if len(restore) == 0 {
+		return nil
+	}
+	_, err = p.ask(ctx, strings.Join(restore, "\x00")+"\x00", "checkout-index", "-f", "-q", "-u", "-z", "--stdin")
+	return err
+}
+
+// finishIndex has the index follow a git merge that has moved HEAD, where somebody has removed gl's lock and the index that was to come. It
+// reports whether that is what was there.
+func (p place) finishIndex(ctx context.Context, common, from, to string, written []change) (bool, error) {
+	head, err := ResolveCommit(ctx, p.gitDir, "HEAD")
+	if err != nil || head == "" {
+		return false, err
+	}
+	if in, err := IsAncestor(ctx, common, to, head); err != nil || !in {
+		return false, err
+	}
+	out, err := p.ask(ctx, "", "diff-index", "--cached", "--no-renames", "--ignore-submodules=none", "--name-only", "-z", from, "--")
+	if err != nil {
+		return false, err
+	}
+	since, err := changes(objectsOf(common), to, head, func(args ...string) (string, error) { return at(ctx, common, long, "", args...) })
+	if err != nil {
+		return false, err
+	}
+	other := split(out)
+	for _, c := range since {
+		other = append(other, c.path)
+	}
+	files, err := p.files(ctx, written)
+	if err != nil {
+		return false, err
+	}
+	var behind []change
+	for _, c := range written {
+		if slices.Contains(other, c.path) {
+			continue
+		}
+		if files[c.path] || c.gone() && !paths.Exists(filepath.Join(p.top, filepath.FromSlash(c.path))) {
+			behind = append(behind, c)
+		} else if half, err := p.isHalf(ctx, common, c); err != nil || half { // what had a checkout follow was killed: see follow
+			return false, err
+		}
+	}
+	if len(behind) == 0 {
+		return true, nil
+	}
+	return true, p.putIndex(ctx, nil, behind)
+}
+
+// takeBackWhole takes back a git merge that came as far as the index, and not to HEAD. It reports whether that is what was there.
+func (p place) takeBackWhole(ctx context.Context, common, from, to string, written []change) (bool, error) {
+	head, err := ResolveCommit(ctx, p.gitDir, "HEAD")
+	if err != nil || head == "" {
+		return false, err
+	}
+	beside, err := changes(objectsOf(common), from, head, func(args ...string) (string, error) { return at(ctx, common, long, "", args...) })
+	if err != nil {
+		return false, err
+	}
+	out, err := p.ask(ctx, "", "diff-index", "--cached", "--no-renames", "--ignore-submodules=none", "--name-only", "-z", to, "--")
+	if err != nil {
+		return false, err
+	}
+	other := split(out)
+	for _, c := range beside {
+		other = append(other, c.path)
+	}
+	if slices.ContainsFunc(written, func(c change) bool { return slices.Contains(other, c.path) }) {
+		return false, nil
+	}
+	_, words, err := p.git(ctx, nil, "", "read-tree", "-m", "-u", to, from)
+	switch {
+	case err == nil:
+		return true, nil
+	case errors.As(p.refused(words, err), new(*LockedError)):
+		return false, p.refused(words, err)
+	}
+	return false, ctx.Err() // a file has been edited since
+}
+
+// isHalf says whether a path is as git merge leaves it on its way to the change: gone, or a first part of what it is to be.
+func (p place) isHalf(ctx context.Context, common string, c change) (bool, error) {
+	info, err := p.worktree().lstat(c.path)
+	switch {
+	case err != nil:
+		return os.IsNotExist(err), nil
+	case c.gone() || !info.Mode().IsRegular() || !strings.HasPrefix(c.mode, "100"):
+		return false, nil
+	}
+	out, err := at(ctx, common, long, "", "cat-file", "blob", c.id)
+	text := []byte(out)
+	if err != nil || int64(len(text)) < info.Size() {
+		return false, err
+	}
+	have, err := os.ReadFile(filepath.Join(p.top, filepath.FromSlash(c.path)))
+	return err == nil && bytes.HasPrefix(text, have), nil
+}

@@ -1,0 +1,58 @@
+package worktree
+
+import (
+	"path/filepath"
+
+	"greenlight/internal/base/durable"
+	"greenlight/internal/base/paths"
+)
+
+// Grants are the places that git writes to for whoever works in a worktree, and what there must stay as it is: git runs what the
+// configuration and hooks say, and believes commondir, also when a person or gl calls it.
+type Grants struct{ Write, Fixed []string }
+
+// keptDir is a file in the directory of a slice's branches. Git passes over it by its ending, and can't remove the directory when it
+// packs refs: one that is mounted would be gone from the sandbox, and every commit there would fail.
+const keptDir = "sandbox.lock"
+
+// Grants makes what must exist of them. Of refs these are the slice's branches alone: others' branches, the snapshots and the
+// stash stay out of reach. Where refs are in tables, they are all in one directory.
+func (r *Repo) Grants(l *Lineage) (Grants, error) {
+	g := Grants{
+		Write: []string{l.Path, filepath.Join(r.Common, "objects"), filepath.Join(r.Common, "lfs"), l.Admin},
+		Fixed: []string{filepath.Join(l.Path, ".git"), filepath.Join(l.Admin, "commondir"), filepath.Join(l.Admin, "locked")},
+	}
+	config := filepath.Join(l.Admin, "config.worktree")
+	if err := keep(config); err != nil {
+		return Grants{}, err
+	}
+	g.Fixed = append(g.Fixed, config)
+	if l.IsLane() { // nobody's refs are written there
+		return g, nil
+	}
+	if tables := filepath.Join(r.Common, "reftable"); paths.IsDir(tables) {
+		g.Write = append(g.Write, tables)
+		return g, nil
+	}
+	// Its branch, and the tests that its agent hands over.
+	for _, refs := range []string{r.branches(l.System, l.Slice), r.tests(l.System, l.Slice)} {
+		for _, dir := range []string{filepath.Join(r.Common, filepath.FromSlash(refs)), filepath.Join(r.Common, "logs", filepath.FromSlash(refs))} {
+			if err := durable.MkdirAll(dir, 0o777); err != nil {
+				return Grants{}, err
+			}
+			g.Write = append(g.Write, dir)
+		}
+		if err := keep(filepath.Join(r.Common, filepath.FromSlash(refs), keptDir)); err != nil {
+			return Grants{}, err
+		}
+	}
+	return g, nil
+}
+
+// keep makes an empty file where there is none.
+func keep(path string) error {
+	if paths.Exists(path) {
+		return nil
+	}
+	return durable.Overwrite(path, nil, 0o666)
+}

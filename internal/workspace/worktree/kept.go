@@ -1,0 +1,302 @@
+package worktree
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/workspace/git"
+)
+
+// Kept is the work of one lineage, by what git has of it: its file needn't be there.
+type Kept struct {
+	System    string // "" for none, and where the names don't tell it
+	Slice     string // "" where the names don't tell it
+	N         int
+	Branch    string // full name; "" where there is none
+	Tip       string // the branch's commit
+	Path      string // of the worktree; "" where it isn't there
+	Admin     string // git's entry of the worktree; "" for none
+	Snapshots []KeptSnapshot
+	Contained bool   // all of it is in the target, or in the lane
+	Why       string // Contained, in words that follow "it"
+
+	system, slice string // parts of the refs
+	entered       string // the path for which git's entry is locked
+}
+
+// A KeptSnapshot is one snapshot of a lineage: the commits by the names of their refs, "tree", "head", "stash-2".
+type KeptSnapshot struct {
+	K       int
+	Time    time.Time
+	Commits map[string]string
+}
+
+// Tree is the part of a snapshot that has the files.
+const Tree = "tree"
+
+// Parts are the names of what the snapshot has, the files first.
+func (s *KeptSnapshot) Parts() []string {
+	var parts []string
+	for name := range s.Commits {
+		parts = append(parts, name)
+	}
+	slices.SortFunc(parts, func(a, b string) int {
+		return cmp.Or(cmp.Compare(b2i(b == Tree), b2i(a == Tree)), cmp.Compare(a, b))
+	})
+	return parts
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// IsOf says whether the work is the slice's.
+func (k *Kept) IsOf(system, slice string) bool {
+	return k.system == part(system) && k.slice == idPart(slice)
+}
+
+// IsOfID is IsOf for whichever system.
+func (k *Kept) IsOfID(slice string) bool { return k.slice == idPart(slice) }
+
+// Last is the last snapshot that has files; nil for none.
+func (k *Kept) Last() *KeptSnapshot {
+	for i := range slices.Backward(k.Snapshots) {
+		if k.Snapshots[i].Commits[Tree] != "" {
+			return &k.Snapshots[i]
+		}
+	}
+	return nil
+}
+
+// Kept lists the work of all lineages of the project that git has anything of: a branch, snapshots or a worktree. It changes
+// nothing, and reads no lineage file.
+func (r *Repo) Kept(ctx context.Context) ([]*Kept, error) {
+	all, err := r.keptRefs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	linked, err := git.ListLinked(r.Common)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range linked {
+		all = r.keptEntry(e, all)
+	}
+	holders, err := r.holders(ctx)
+	if err != nil && !errors.As(err, new(*Refused)) {
+		return nil, err
+	}
+	for _, k := range all {
+		slices.SortFunc(k.Snapshots, func(a, b KeptSnapshot) int { return cmp.Compare(a.K, b.K) })
+		if err := r.contain(ctx, k, holders); err != nil {
+			if ctx.Err() != nil {
+				return nil, err
+			}
+			k.Contained, k.Why = false, "can't be compared: "+sanitize.Line(err.Error())
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *Kept) int {
+		return cmp.Or(cmp.Compare(a.system, b.system), cmp.Compare(a.slice, b.slice), cmp.Compare(a.N, b.N))
+	})
+	return all, nil
+}
+
+// keptRefs groups the branches and WIP refs by lineage.
+func (r *Repo) keptRefs(ctx context.Context) ([]*Kept, error) {
+	branches, wips := "refs/heads/"+r.prefix+"/s/"+r.project+"/", "refs/gl/wip/"+r.project+"/"
+	r.tidyRefs()
+	refs, err := git.Refs(ctx, r.Common, branches, wips)
+	if err != nil {
+		return nil, err
+	}
+	var all []*Kept
+	byName := map[string]*Kept{}
+	for _, ref := range refs {
+		rest, isBranch := strings.CutPrefix(ref.Name, branches)
+		f := strings.Split(strings.TrimPrefix(rest, wips), "/")
+		if len(f) < 3 {
+			continue
+		}
+		n, err := strconv.Atoi(f[2])
+		if err != nil || n < 1 {
+			continue
+		}
+		name := strings.Join(f[:3], "/")
+		k := byName[name]
+		if k == nil {
+			k = &Kept{System: unpart(f[0]), Slice: unIDPart(f[1]), N: n, system: f[0], slice: f[1]}
+			byName[name] = k
+			all = append(all, k)
+		}
+		switch {
+		case isBranch && len(f) == 3:
+			k.Branch, k.Tip = ref.Name, ref.Commit
+		case !isBranch && len(f) == 5:
+			k.addPart(f[3], f[4], ref)
+		}
+	}
+	return all, nil
+}
+
+func (k *Kept) addPart(number, name string, ref git.Ref) {
+	n, err := strconv.Atoi(number)
+	if err != nil || n < 1 {
+		return
+	}
+	i := slices.IndexFunc(k.Snapshots, func(s KeptSnapshot) bool { return s.K == n })
+	if i < 0 {
+		i = len(k.Snapshots)
+		k.Snapshots = append(k.Snapshots, KeptSnapshot{K: n, Commits: map[string]string{}})
+	}
+	s := &k.Snapshots[i]
+	s.Commits[name] = ref.Commit
+	if name == Tree || s.Commits[Tree] == "" && ref.Time.After(s.Time) {
+		s.Time = ref.Time
+	}
+}
+
+// keptEntry adds one of git's entries of a worktree to the lineage that it belongs to, or as one of which nothing else is known.
+func (r *Repo) keptEntry(e git.Linked, all []*Kept) []*Kept {
+	path, ours := strings.CutPrefix(e.Lock, lockReason(""))
+	if !ours || !strings.HasPrefix(path, r.place+"/") || r.isLanePath(path) { // nothing in the lane's is work
+		return all
+	}
+	branch, _ := git.Worktree{Common: r.Common, Admin: e.Admin}.Branch() // whoever removes it looks
+	var k *Kept
+	for _, other := range all {
+		// By its place: an agent may have checked out anything there. Two slices that come to the same name have different numbers,
+		// unless somebody has deleted refs.
+		fits := filepath.Base(path) == lastPart(other.Slice, other.N) && path == r.path(other.System, other.Slice, other.N)
+		if fits && (k == nil || other.Branch == branch) || k == nil && other.Branch != "" && other.Branch == branch {
+			k = other
+		}
+	}
+	if k == nil {
+		k = &Kept{}
+		if i := strings.LastIndexByte(path, '.'); i > 0 {
+			k.N, _ = strconv.Atoi(path[i+1:])
+		}
+		all = append(all, k)
+	}
+	k.Admin, k.entered = e.Admin, path
+	if e.Path != "" && !lost(e.Path) {
+		k.Path = e.Path
+	}
+	return all
+}
+
+// contain finds out whether the target or the lane has all of it: what the branch has, and what the last snapshot has beyond
+// that.
+func (r *Repo) contain(ctx context.Context, k *Kept, holders []git.Ref) error {
+	last := ""
+	if s := k.Last(); s != nil {
+		last = s.Commits[Tree]
+	}
+	switch {
+	case len(holders) == 0:
+		k.Why = "can't be compared: there is no branch that the work is for"
+		return nil
+	case k.Tip == "" && last == "":
+		k.Why = "has neither a branch nor a snapshot of files"
+		return nil
+	}
+	if k.Slice != "" {
+		var err error
+		if holders, err = r.joined(ctx, k.System, k.Slice, k.N, holders); err != nil {
+			return err
+		}
+	}
+	for i, h := range holders {
+		contained, why, err := r.containedIn(ctx, k, last, h.Commit)
+		if err != nil {
+			return err
+		}
+		if contained || i == 0 {
+			k.Contained, k.Why = contained, strings.ReplaceAll(why, h.Commit, short(h.Name))
+		}
+		if contained {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (r *Repo) containedIn(ctx context.Context, k *Kept, last, holder string) (contained bool, why string, err error) {
+	if k.Tip != "" {
+		if contained, why, err = git.Contained(ctx, r.Common, k.Tip, "", holder); err != nil || !contained {
+			return false, why, err
+		}
+	}
+	if last == "" {
+		return contained, why, nil
+	}
+	in := []string{holder}
+	if k.Tip != "" {
+		in = append(in, k.Tip)
+	}
+	saved, lastWhy, err := git.Contained(ctx, r.Common, last, "", in...)
+	switch {
+	case err != nil:
+		return false, "", err
+	case !saved:
+		return false, "has a snapshot of work that isn't committed", nil
+	case k.Tip == "":
+		why = lastWhy
+	}
+	return true, why, nil
+}
+
+// LineageOf is the lineage of which the work is, to remove its worktree: by its file or, where that is gone, by what git tells;
+// nil where that isn't enough. Nothing says then which ignored files setup has made, so all of
+// them count as the agent's.
+func (r *Repo) LineageOf(ctx context.Context, k *Kept) (*Lineage, error) {
+	l, err := r.Get(k.System, k.Slice)
+	if err == nil && l.N == k.N {
+		return l, nil
+	}
+	if k.Slice == "" || k.Tip == "" || k.Admin == "" || r.target == "" {
+		return nil, nil
+	}
+	target, err := r.targetTip(ctx)
+	if err != nil {
+		return nil, err
+	}
+	base, err := git.MergeBase(ctx, r.Common, k.Tip, target)
+	if err != nil || base == "" {
+		return nil, err
+	}
+	l = &Lineage{SchemaVersion: schemaVersion, System: k.System, Slice: k.Slice, N: k.N, Branch: k.Branch, Path: k.entered,
+		Admin: k.Admin, Base: base, Phase: Gone}
+	if err := r.check(l); err != nil {
+		return nil, fmt.Errorf("%s: %w", short(k.Branch), err)
+	}
+	return l, nil
+}
+
+// RestoreFiles writes the files of a commit of kept work into dir, which must not be there or be empty.
+func (r *Repo) RestoreFiles(ctx context.Context, commit, dir string) error {
+	return git.Restore(ctx, r.Common, commit, dir)
+}
+
+// RestoreBranch makes a new branch at a commit of kept work, and returns its full name.
+func (r *Repo) RestoreBranch(ctx context.Context, commit, name string) (string, error) {
+	full := "refs/heads/" + strings.TrimPrefix(name, "refs/heads/")
+	return full, git.RestoreBranch(ctx, r.Common, commit, full)
+}
+
+// Short is a branch's name as people write it.
+func Short(ref string) string { return short(ref) }
+
+// Place is where the worktree is or was; "" for none.
+func (k *Kept) Place() string { return cmp.Or(k.Path, k.entered) }

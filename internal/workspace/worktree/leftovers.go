@@ -1,0 +1,177 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"greenlight/internal/base/durable"
+	"greenlight/internal/workspace/git"
+)
+
+// Kinds of what is left over.
+const (
+	LeftWorktree  = "worktree"  // a worktree that no open lineage has
+	LeftEntry     = "entry"     // git's entry of a worktree whose directory is gone
+	LeftDirectory = "directory" // a directory among the worktrees that git doesn't have: half made, or half removed
+	LeftBranch    = "branch"    // a branch that no lineage file names
+	LeftWIP       = "wip"       // snapshots or handed over tests of a lineage that no file names
+	LeftFile      = "file"      // a lineage file that can't be used
+)
+
+// A Leftover is something of gl's that no open lineage accounts for. It tells where work may be; nothing says that it can
+// be removed.
+type Leftover struct {
+	Kind   string
+	Path   string   // of a worktree, a directory or a file
+	Admin  string   // of a worktree or an entry
+	Branch string   // full name: of a branch, or checked out in the worktree
+	Refs   []string // the WIP refs
+	System string   // of a branch or of snapshots
+	Slice  string   // "" where the names don't tell it
+	N      int
+}
+
+// Leftovers lists what is left over of the project's worktrees, by git's lists and the directories that are there.
+func (r *Repo) Leftovers(ctx context.Context) ([]Leftover, error) {
+	lineages, bad, err := r.All()
+	if err != nil {
+		return nil, err
+	}
+	var list []Leftover
+	for _, b := range bad {
+		list = append(list, Leftover{Kind: LeftFile, Path: b.Path})
+	}
+	linked, err := git.ListLinked(r.Common)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range linked {
+		if l, left := r.leftEntry(e, lineages); left {
+			list = append(list, l)
+		}
+	}
+	dirs, err := r.leftDirectories(linked, lineages)
+	if err != nil {
+		return nil, err
+	}
+	refs, err := r.leftRefs(ctx, lineages)
+	return slices.Concat(list, dirs, refs), err
+}
+
+// leftEntry looks at one of git's entries.
+func (r *Repo) leftEntry(e git.Linked, lineages []*Lineage) (Leftover, bool) {
+	path, ours := strings.CutPrefix(e.Lock, lockReason(""))
+	if !ours || !strings.HasPrefix(path, r.place+"/") && !strings.HasPrefix(e.Path, r.place+"/") {
+		return Leftover{}, false
+	}
+	open := slices.ContainsFunc(lineages, func(l *Lineage) bool { return l.Phase != Gone && l.Path == path })
+	if r.isLanePath(path) && !slices.ContainsFunc(lineages, (*Lineage).IsLane) {
+		open = true // Lane takes it up
+	}
+	left := Leftover{Kind: LeftWorktree, Path: e.Path, Admin: e.Admin}
+	left.Branch, _ = git.Worktree{Common: r.Common, Admin: e.Admin}.Branch()
+	if e.Path == "" || lost(e.Path) {
+		left.Kind = LeftEntry
+	}
+	return left, !open
+}
+
+// leftDirectories are the directories at worktrees' places that git has no entry of.
+func (r *Repo) leftDirectories(linked []git.Linked, lineages []*Lineage) ([]Leftover, error) {
+	systems, err := subdirectories(r.place)
+	var list []Leftover
+	for _, system := range systems {
+		dirs, dirErr := subdirectories(system)
+		err = errors.Join(err, dirErr)
+		if r.isLanePath(system) || strings.HasPrefix(filepath.Base(system), ".gone-") { // no system's
+			dirs = []string{system}
+		}
+		for _, dir := range dirs {
+			known := slices.ContainsFunc(linked, func(e git.Linked) bool { return e.Path == dir }) ||
+				slices.ContainsFunc(lineages, func(l *Lineage) bool { return l.Phase != Gone && l.Path == dir })
+			if !known {
+				list = append(list, Leftover{Kind: LeftDirectory, Path: dir})
+			}
+		}
+	}
+	return list, err
+}
+
+func subdirectories(dir string) ([]string, error) {
+	entries, err := durable.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var list []string
+	for _, e := range entries {
+		if e.IsDir() {
+			list = append(list, filepath.Join(dir, e.Name()))
+		}
+	}
+	return list, err
+}
+
+// leftRefs are the branches, WIP refs and refs of tests that no lineage names, open or not: the branch of a complete slice stays.
+func (r *Repo) leftRefs(ctx context.Context, lineages []*Lineage) ([]Leftover, error) {
+	branches, wips, tests := "refs/heads/"+r.prefix+"/s/"+r.project+"/", "refs/gl/wip/"+r.project+"/", "refs/gl/tests/"+r.project+"/"
+	r.tidyRefs()
+	refs, err := git.Refs(ctx, r.Common, branches, wips, tests)
+	var list []Leftover
+	for _, ref := range refs {
+		kind, rest := LeftBranch, strings.TrimPrefix(ref.Name, branches)
+		if rest == ref.Name {
+			kind, rest = LeftWIP, strings.TrimPrefix(strings.TrimPrefix(ref.Name, wips), tests)
+		}
+		f := strings.Split(rest, "/")
+		if len(f) < 3 {
+			continue
+		}
+		n, _ := strconv.Atoi(f[2])
+		if slices.ContainsFunc(lineages, func(l *Lineage) bool { return l.N == n && part(l.System) == f[0] && idPart(l.Slice) == f[1] }) {
+			continue
+		}
+		left := Leftover{Kind: kind, System: unpart(f[0]), Slice: unIDPart(f[1]), N: n}
+		if kind == LeftBranch {
+			left.Branch = ref.Name
+			list = append(list, left)
+			continue
+		}
+		same := slices.IndexFunc(list, func(l Leftover) bool {
+			return l.Kind == LeftWIP && l.N == n && l.System == left.System && l.Slice == left.Slice
+		})
+		if same < 0 {
+			list, same = append(list, left), len(list)
+		}
+		list[same].Refs = append(list[same].Refs, ref.Name)
+	}
+	return list, err
+}
+
+// unpart is the text that a part of a ref stands for, "" for none and where it can't be told.
+func unpart(p string) string {
+	if p == "_" {
+		return ""
+	}
+	var b strings.Builder
+	for i := 0; i < len(p); i++ {
+		if p[i] != '%' {
+			b.WriteByte(p[i])
+			continue
+		}
+		if i+2 >= len(p) {
+			return ""
+		}
+		c, err := strconv.ParseUint(p[i+1:i+3], 16, 8)
+		if err != nil {
+			return ""
+		}
+		b.WriteByte(byte(c))
+		i += 2
+	}
+	return b.String()
+}

@@ -1,0 +1,260 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"greenlight/internal/base/durable"
+	"greenlight/internal/base/paths"
+	"greenlight/internal/workspace/git"
+)
+
+// mostSnapshots is how many snapshots of a lineage are kept. Only those that are nothing but a tree are given up for newer
+// ones.
+const mostSnapshots = 50
+
+// mostLocked is how many numbers of snapshots in a row may be locked before something else is wrong.
+const mostLocked = 10
+
+// SnapshotOptions say what a snapshot is for.
+type SnapshotOptions struct {
+	Last    bool     // the one by which work is judged, or before a removal: every byte is looked at
+	Why     string   // a line for people
+	Stashes []string // what refs/stash had before the agent: git.Stashes
+	Compare bool     // finds out what is in no commit, too: Snapshot.Unsaved
+}
+
+// A Snapshot is what was kept.
+type Snapshot struct {
+	git.Snapshot
+	Prefix string // of its refs: refs/gl/wip/…/K; of the last one where nothing has changed since
+	Linked string // what was done so that the worktree is the repository's again, "" for nothing; after a last snapshot
+}
+
+// Snapshot keeps what is in the lineage's worktree under WIP refs, if anything has changed since the last one. It is nil
+// for a worktree in which nobody can have worked yet.
+func (r *Repo) Snapshot(ctx context.Context, l *Lineage, o SnapshotOptions) (*Snapshot, error) {
+	if l.Phase != Ready && l.Phase != Gone && l.Phase != Filled {
+		return nil, nil
+	}
+	if _, err := r.tidy(l); err != nil {
+		return nil, err
+	}
+	if lost(l.Path) {
+		return r.keepLost(ctx, l, o)
+	}
+	s, err := r.save(ctx, l, r.Worktree(l), o)
+	if err == nil && o.Last {
+		s.Linked = r.relink(l)
+	}
+	return s, err
+}
+
+func (r *Repo) save(ctx context.Context, l *Lineage, w git.Worktree, o SnapshotOptions) (kept *Snapshot, err error) {
+	err = r.numbered(ctx, l, func(k int, all wips) error {
+		prefix := r.wip(l) + "/" + strconv.Itoa(k)
+		latest, last := all.latest()
+		s, err := w.Save(ctx, prefix, git.SnapshotOptions{
+			Base: l.Base, Branch: l.Branch, Last: last, Kept: all.commits(), Stashes: o.Stashes, Exact: o.Last, MaxBytes: r.limit, Why: o.Why,
+			Compare: o.Compare, Ignored: l.Ignored,
+		})
+		if err != nil {
+			return err
+		}
+		if s.Same {
+			prefix = r.wip(l) + "/" + strconv.Itoa(latest)
+		} else {
+			_ = r.thin(ctx, all) // the snapshot is kept; what can't be given up now is with the next one
+		}
+		kept = &Snapshot{Snapshot: *s, Prefix: prefix}
+		return nil
+	})
+	return kept, err
+}
+
+// numbered calls keep with the number of the next snapshot, and again if somebody else has just taken one. A git that was
+// killed while it wrote refs has left its locks at a number for good: then it is the number after that.
+func (r *Repo) numbered(ctx context.Context, l *Lineage, keep func(k int, all wips) error) error {
+	for locked := 0; ; {
+		all, err := r.wipRefs(ctx, l)
+		if err != nil {
+			return err
+		}
+		latest, _ := all.latest()
+		switch err := keep(latest+1+locked, all); {
+		case errors.Is(err, git.ErrRefExists):
+		case errors.Is(err, git.ErrRefLocked) && locked < mostLocked:
+			locked++
+		default:
+			return err
+		}
+	}
+}
+
+// keepLost keeps what git still has of a worktree whose directory somebody has deleted: commits of its reflog, its index,
+// what wasn't finished. There is no tree.
+func (r *Repo) keepLost(ctx context.Context, l *Lineage, o SnapshotOptions) (kept *Snapshot, err error) {
+	if !paths.IsDir(l.Admin) {
+		return &Snapshot{}, nil
+	}
+	// A snapshot is taken of a directory. An empty one is as good as none.
+	if err := os.MkdirAll(filepath.Dir(l.Path), 0o755); err != nil {
+		return nil, err
+	}
+	if err := os.Mkdir(l.Path, 0o755); err == nil {
+		defer os.Remove(l.Path)
+	} else if !errors.Is(err, os.ErrExist) {
+		return nil, err
+	}
+	err = r.numbered(ctx, l, func(k int, all wips) error {
+		s, err := r.Worktree(l).Snapshot(ctx, git.SnapshotOptions{Base: l.Base, Branch: l.Branch, Kept: all.commits(), Stashes: o.Stashes, Exact: true, Why: o.Why})
+		if err != nil {
+			return err
+		}
+		s.Tree, s.Whole = "", ""
+		kept = &Snapshot{Snapshot: *s, Prefix: r.wip(l) + "/" + strconv.Itoa(k)}
+		if len(s.Refs(kept.Prefix)) == 0 {
+			return nil
+		}
+		return git.Keep(ctx, r.Common, kept.Prefix, s)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return kept, nil
+}
+
+// wips are a lineage's WIP refs, by the snapshots' numbers.
+type wips map[int][]git.Ref
+
+func (r *Repo) wipRefs(ctx context.Context, l *Lineage) (wips, error) {
+	refs, err := git.RefsBelow(ctx, r.Common, r.wip(l))
+	all := wips{}
+	for _, ref := range refs {
+		rest := strings.TrimPrefix(ref.Name, r.wip(l)+"/")
+		digits, _, _ := strings.Cut(rest, "/")
+		if k, err := strconv.Atoi(digits); err == nil && k > 0 {
+			all[k] = append(all[k], ref)
+		}
+	}
+	return all, err
+}
+
+// commits are all that the refs have.
+func (w wips) commits() (list []string) {
+	for _, refs := range w {
+		for _, ref := range refs {
+			list = append(list, ref.Commit)
+		}
+	}
+	return list
+}
+
+// latest is the highest number, and the commit of the last tree.
+func (w wips) latest() (k int, tree string) {
+	of := 0
+	for n, refs := range w {
+		k = max(k, n)
+		for _, ref := range refs {
+			if n > of && strings.HasSuffix(ref.Name, "/tree") {
+				of, tree = n, ref.Commit
+			}
+		}
+	}
+	return k, tree
+}
+
+// thin deletes the oldest trees when there are too many. A commit that nothing else has any more, since the agent has
+// amended it or gone back, gets a ref of its own: later snapshots relied on this one's.
+func (r *Repo) thin(ctx context.Context, all wips) error {
+	var trees []int
+	for k, refs := range all {
+		if len(refs) == 1 && strings.HasSuffix(refs[0].Name, "/tree") {
+			trees = append(trees, k)
+		}
+	}
+	slices.Sort(trees)
+	var old []git.Ref
+	var names []string
+	for i := 0; i < len(trees) && len(all)-i >= mostSnapshots; i++ {
+		old = append(old, all[trees[i]][0])
+		names = append(names, old[i].Name)
+	}
+	if len(old) == 0 {
+		return nil
+	}
+	only, err := git.OnlyBelow(ctx, r.Common, names)
+	if err != nil {
+		return err
+	}
+	var changes []git.RefChange
+	for i, ref := range old {
+		changes = append(changes, git.RefChange{Name: ref.Name, Old: ref.Commit})
+		parent, err := git.ResolveCommit(ctx, r.Common, ref.Commit+"^")
+		if err != nil {
+			return err
+		}
+		if j := slices.Index(only, parent); j >= 0 {
+			only = slices.Delete(only, j, j+1)
+			changes = append(changes, git.RefChange{Name: strings.TrimSuffix(names[i], "tree") + "head", New: parent})
+		}
+	}
+	return git.ChangeRefs(ctx, r.Common, "gl: old snapshots", changes...)
+}
+
+// lost says whether somebody has deleted a worktree: nothing is there, or an empty directory.
+func lost(path string) bool {
+	if gone(path) {
+		return true
+	}
+	files, err := durable.ReadDir(path)
+	return err == nil && len(files) == 0
+}
+
+// lose begins to make a worktree again that somebody has deleted.
+func (r *Repo) lose(ctx context.Context, l *Lineage) error {
+	linked, err := git.ListLinked(r.Common)
+	if err != nil {
+		return err
+	}
+	for _, e := range linked {
+		if e.Admin == l.Admin && e.Path != l.Path && paths.Exists(e.Path) {
+			return &Refused{fmt.Sprintf("somebody has moved the worktree %s to %s", l.Path, e.Path), "move it back with git worktree move -f -f"}
+		}
+	}
+	if !l.IsLane() {
+		if _, err := r.keepLost(ctx, l, SnapshotOptions{Last: true, Why: "gl: what was left of a deleted worktree"}); err != nil {
+			return err
+		}
+	}
+	l.Again = true
+	return r.step(l, Planned)
+}
+
+// overlay writes the last snapshot over the files of a worktree that is made again, if that snapshot was of the commit that
+// the branch has now: else its files would undo what was committed later.
+func (r *Repo) overlay(ctx context.Context, l *Lineage) error {
+	all, err := r.wipRefs(ctx, l)
+	if err != nil {
+		return err
+	}
+	_, tree := all.latest()
+	if tree == "" {
+		return nil
+	}
+	parent, err := git.ResolveCommit(ctx, r.Common, tree+"^")
+	if err != nil {
+		return err
+	}
+	tip, err := git.ResolveCommit(ctx, r.Common, l.Branch)
+	if err != nil || parent != tip {
+		return err
+	}
+	return r.Worktree(l).Overlay(ctx, tree)
+}

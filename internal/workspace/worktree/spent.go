@@ -1,0 +1,132 @@
+package worktree
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/words"
+	"greenlight/internal/workspace/git"
+)
+
+// A slice leaves snapshots and handed-over tests in refs/gl. Once its work has landed, those are spent that hold nothing which its branch, or
+// what it landed in, doesn't have: their trees are trees of commits there. refs/gl/landed stays: it proves that a squash has the branch's work.
+
+// Spent are refs of a lineage that is over.
+type Spent struct {
+	Refs []git.Ref // that can go
+	Left int       // how many have to stay,
+	Why  string    // and why; "" for none
+}
+
+// Spent finds out which refs of a lineage's work can go. The slice is complete. It changes nothing.
+func (r *Repo) Spent(ctx context.Context, k *Kept) (s Spent, err error) {
+	if k.Slice == "" {
+		return s, nil
+	}
+	wip := r.wips(k.System, k.Slice) + "/" + strconv.Itoa(k.N) + "/"
+	refs, err := git.Refs(ctx, r.Common, wip, r.tests(k.System, k.Slice)+"/"+strconv.Itoa(k.N))
+	if err != nil || len(refs) == 0 {
+		return s, err
+	}
+	switch {
+	case k.Admin != "":
+		return Spent{Left: len(refs), Why: "its worktree is still there"}, nil
+	case k.Tip == "":
+		return Spent{Left: len(refs), Why: "its branch is gone"}, nil
+	case !k.Contained:
+		return Spent{Left: len(refs), Why: "it " + k.Why}, nil
+	}
+	holders, err := r.holders(ctx)
+	if err != nil {
+		return s, err
+	}
+	held := []string{k.Tip}
+	for _, h := range holders {
+		held = append(held, h.Commit)
+	}
+	if s, err = r.spent(ctx, refs, wip, held); err != nil && ctx.Err() == nil { // one of them is broken
+		return Spent{Left: len(refs), Why: "they can't be read: " + sanitize.Line(err.Error())}, nil
+	}
+	return s, err
+}
+
+// spent sorts refs: the parts of a snapshot go together, or stay.
+func (r *Repo) spent(ctx context.Context, refs []git.Ref, wip string, held []string) (s Spent, err error) {
+	have, err := git.Trees(ctx, r.Common, true, held...)
+	if err != nil {
+		return s, err
+	}
+	known := map[string]bool{}
+	for tree := range maps.Values(have) {
+		known[tree] = true
+	}
+	var commits []string
+	groups := map[string][]git.Ref{}
+	for _, ref := range refs {
+		commits = append(commits, ref.Commit)
+		number, _, _ := strings.Cut(strings.TrimPrefix(ref.Name, wip), "/")
+		groups[number] = append(groups[number], ref)
+	}
+	trees, err := git.Trees(ctx, r.Common, false, commits...)
+	if err != nil {
+		return s, err
+	}
+	for _, key := range slices.Sorted(maps.Keys(groups)) {
+		group := groups[key]
+		alone, err := r.onlyThere(ctx, group)
+		if err != nil {
+			return s, err
+		}
+		if alone || slices.ContainsFunc(group, func(ref git.Ref) bool { return !known[trees[ref.Commit]] }) {
+			s.Left, s.Why = s.Left+len(group), "what they hold was never committed"
+			continue
+		}
+		s.Refs = append(s.Refs, group...)
+	}
+	// Two of them may have a commit that nothing else has.
+	if alone, err := r.onlyThere(ctx, s.Refs); err != nil || alone {
+		return Spent{Left: len(refs), Why: "they have commits that nothing else has"}, err
+	}
+	return s, nil
+}
+
+// onlyThere reports whether the refs have commits below theirs that nothing else has: an agent has amended them, or gone back.
+func (r *Repo) onlyThere(ctx context.Context, refs []git.Ref) (bool, error) {
+	if len(refs) == 0 {
+		return false, nil
+	}
+	var names []string
+	for _, ref := range refs {
+		names = append(names, ref.Name)
+	}
+	below, err := git.OnlyBelow(ctx, r.Common, names)
+	return len(below) > 0, err
+}
+
+// Text is what becomes of the refs, in words.
+func (s Spent) Text() string {
+	switch {
+	case len(s.Refs) == 0:
+		return s.Why
+	case s.Left == 0:
+		return "its branch has all that they hold"
+	}
+	return fmt.Sprintf("its branch has all that they hold; %s more stay: %s", words.Count(s.Left, "ref"), s.Why)
+}
+
+// DropSpent removes refs that Spent has found, all or none.
+func (r *Repo) DropSpent(ctx context.Context, s Spent) error {
+	if len(s.Refs) == 0 {
+		return nil
+	}
+	var changes []git.RefChange
+	for _, ref := range s.Refs {
+		changes = append(changes, git.RefChange{Name: ref.Name, Old: ref.Commit})
+	}
+	return git.ChangeRefs(ctx, r.Common, "gl: clean", changes...)
+}

@@ -1,0 +1,68 @@
+package worktree
+
+import (
+	"cmp"
+	"errors"
+	"strings"
+
+	"greenlight/internal/base/paths"
+	"greenlight/internal/workspace/git"
+)
+
+// tidy puts in order what the lineage's agent, or the lane's tests, can write of git's: no git of gl's is to follow a link
+// there, or to wait at a pipe. It says what it has removed or put aside.
+func (r *Repo) tidy(l *Lineage) (mended []string, err error) {
+	if l.Admin == "" || !paths.IsDir(l.Admin) || l.Phase == Planned {
+		return nil, nil
+	}
+	mended, err = r.Worktree(l).Tidy(cmp.Or(l.Branch, l.Base))
+	if l.IsLane() {
+		return mended, err
+	}
+	for _, refs := range []string{r.branches(l.System, l.Slice), r.tests(l.System, l.Slice)} {
+		more, refsErr := git.TidyRefs(r.Common, refs)
+		mended, err = append(mended, more...), errors.Join(err, refsErr)
+	}
+	return mended, err
+}
+
+// relink makes the worktree one of the repository again after its last snapshot, which has what is in it: an agent may have run git init
+// over it. It says what it did.
+func (r *Repo) relink(l *Lineage) string {
+	w := r.Worktree(l)
+	if l.IsLane() || !paths.IsDir(l.Path) || w.Check() == nil {
+		return ""
+	}
+	to, err := w.Relink()
+	switch {
+	case err != nil:
+		return "its .git isn't the repository's: " + err.Error()
+	case to == "":
+		return "its .git was gone, and was made again"
+	}
+	return "its .git wasn't the repository's: put aside as " + to
+}
+
+// tidyRefs is tidy of the branches of all slices, for who lists them.
+func (r *Repo) tidyRefs() {
+	_, _ = git.TidyRefs(r.Common, "refs/heads/"+r.prefix+"/s/"+r.project)
+	_, _ = git.TidyRefs(r.Common, "refs/gl/tests/"+r.project)
+}
+
+// tidyAll is tidy of all worktrees of gl's: git looks at each of them when it adds one. What can't be put in order is left to git.
+func (r *Repo) tidyAll() {
+	r.tidyRefs()
+	linked, _ := git.ListLinked(r.Common)
+	lineages, _, _ := r.All()
+	head := map[string]string{}
+	for _, l := range lineages {
+		if l.Admin != "" {
+			head[l.Admin] = cmp.Or(l.Branch, l.Base)
+		}
+	}
+	for _, e := range linked {
+		if strings.HasPrefix(e.Lock, lockReason("")) {
+			_, _ = git.Worktree{Common: r.Common, Admin: e.Admin}.Tidy(head[e.Admin])
+		}
+	}
+}
