@@ -38,18 +38,44 @@ func (r *Record) Landed(it *plan.Item) *plan.Item {
 }
 
 // Called is the item as the settled attempt left it, if its file has that attempt's claim and says that it is done: its agent has called it
-// complete, nothing of it has landed, and git has brought the file back (a stash, while the attempt was judged). Otherwise it is nil.
+// complete, nothing of it has landed, or that was taken out again, and git has brought the file back (a stash, while the attempt was judged).
+// Otherwise it is nil.
 func (r *Record) Called(it *plan.Item) *plan.Item {
-	if r.Phase != plan.Settled || r.Outcome == Done || r.Lineage == 0 || r.After == nil || it.Session == "" || it.Session != r.Token {
+	out := r.Undone != nil || r.Retried
+	if r.Phase != plan.Settled || r.Outcome == Done && !out || r.Lineage == 0 || r.After == nil || it.Session == "" || it.Session != r.Token {
 		return nil
 	}
 	mark, left := it.Mark(), *it
 	left.Reverted = &mark
 	left.Status, left.Step, left.Session, left.Verified = r.After.Status, r.After.Step, r.After.Session, ""
-	if plan.Classify(left.Status) == plan.Done {
+	if plan.Classify(left.Status) != plan.Done {
+		return &left
+	}
+	if !out {
 		return nil
 	}
+	left.Status, left.Step, left.Tests, left.NewTests = "pending", "none", 0, 0
 	return &left
+}
+
+// CalledBefore is the item as one of its settled attempts left it: see Called. It is nil where none did.
+func (s *Store) CalledBefore(system string, it *plan.Item) *plan.Item {
+	if it.Session == "" {
+		return nil
+	}
+	records, err := s.History(it.ID)
+	if err != nil {
+		return nil
+	}
+	for _, r := range records {
+		if r.System != system {
+			continue
+		}
+		if called := r.Called(it); called != nil {
+			return called
+		}
+	}
+	return nil
 }
 
 // Rewrite writes the file of a slice again that has landed by the settled attempt. It reports whether there was anything to write.

@@ -69,4 +69,9 @@ func TestCalled(t *testing.T) {
 	if landed.Called(&item) != nil {
 		t.Error("what landed isn't done")
 	}
+	after := plan.Mark{Status: "complete", Step: "complete"}
+	undone := &Record{Slice: "S-1", N: 1, Token: "T", Phase: plan.Settled, Outcome: Done, Lineage: 1, After: &after, Undone: &Undo{}}
+	if called := undone.Called(&item); called == nil || called.Status != "pending" || called.Session != "" {
+		t.Errorf("taken back, and its file is there again: %+v", called)
+	}
 }

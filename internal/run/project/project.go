@@ -290,7 +290,7 @@ func (p *Project) addSettled(s *plan.Snapshot, attempts map[string]attempt.Tally
 			if complete {
 				open := p.Runs.TakenOut(p.Key(), it, out)
 				if it.Session != "" {
-					open = p.called(it)
+					open = p.Runs.CalledBefore(p.Key(), it)
 				}
 				if open == nil {
 					continue
@@ -302,22 +302,6 @@ func (p *Project) addSettled(s *plan.Snapshot, attempts map[string]attempt.Tally
 	}
 	replace(s, reverted)
 	return bad
-}
-
-// called returns the item as one of its attempts left it, if none of that has landed and the
-// file says that it is done, with that attempt's claim. A person may have started several
-// attempts since, so all of them are checked. It returns nil if there is none.
-func (p *Project) called(it *plan.Item) *plan.Item {
-	records, err := p.Runs.History(it.ID)
-	if err != nil {
-		return nil
-	}
-	for _, r := range records {
-		if called := r.Called(it); called != nil && p.Has(r) {
-			return called
-		}
-	}
-	return nil
 }
 
 // replace substitutes items by id in a copy of the tracker's list.

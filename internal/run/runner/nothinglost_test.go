@@ -57,6 +57,7 @@ for i in 1 2 3 4 5 6 7; do
 	esac 9>&-
 	sleep 0.0$((rolled % 9 + 1)) 9>&-
 done
+put "$GL_SLICE-$GL_ATTEMPT-$$-last" 9>&- # of all else, nothing may be left in the worktree
 for i in 1 2 3 4 5 6 7 8 9 10; do
 	if gl state set "$GL_SLICE" status=complete step=complete tests=1 9>&-; then
 		echo '{"type":"result","subtype":"success","num_turns":3}'

@@ -3,6 +3,7 @@ package worktree
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -80,6 +81,21 @@ func TestOpenOldGit(t *testing.T) {
 	must(t, os.Remove(filepath.Join(bin, "git")))
 	if _, err := Open(t.Context(), root, Options{}); !errors.As(err, new(*Unavailable)) {
 		t.Errorf("without git: %v", err)
+	}
+}
+
+// A git that something has killed is no reason to work in the checkout.
+func TestOpenKilledGit(t *testing.T) {
+	root, bin := project(t), tempDir(t)
+	real, err := exec.LookPath("git")
+	must(t, err)
+	for _, killed := range []string{"version", "rev-parse"} {
+		script := "#!/bin/sh\nfor a; do if [ \"$a\" = " + killed + " ]; then kill -9 $$; fi; done\nexec " + real + " \"$@\"\n"
+		must(t, os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o755))
+		t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+		if _, err := Open(t.Context(), root, Options{}); errors.As(err, new(*Unavailable)) {
+			t.Errorf("%s: %v", killed, err)
+		}
 	}
 }
 

@@ -91,7 +91,7 @@ func Attach(ctx context.Context, root string, o Options) (*Repo, error) {
 		return nil, &Unavailable{Reason: root + " is in no git repository", NoRepository: true}
 	}
 	if err != nil {
-		return nil, &Unavailable{Reason: err.Error()}
+		return nil, unavailable(err)
 	}
 	r := &Repo{Checkout: at, root: root, project: part(at.Prefix), prefix: o.Prefix, limit: int64(o.SnapshotMB) << 20}
 	if o.Filters != nil {
@@ -109,11 +109,19 @@ func Attach(ctx context.Context, root string, o Options) (*Repo, error) {
 	return r, err
 }
 
+// unavailable is the reason why no worktrees can be made here. That a git was killed is none: agents would work in the checkout for that.
+func unavailable(err error) error {
+	if git.WasKilled(err) {
+		return err
+	}
+	return &Unavailable{Reason: err.Error()}
+}
+
 // CheckGit is an *Unavailable where git is missing, or too old for worktrees.
 func CheckGit(ctx context.Context) error {
 	version, err := git.Version(ctx)
 	if err != nil {
-		return &Unavailable{Reason: err.Error()}
+		return unavailable(err)
 	}
 	if !atLeast(version, oldest) {
 		return &Unavailable{Reason: fmt.Sprintf("git is %s, and at least %d.%d is needed", version, oldest[0], oldest[1])}
