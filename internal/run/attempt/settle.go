@@ -93,7 +93,7 @@ func (s *Settler) judge(r *Record, it plan.Item) error {
 	}
 	said := it
 	if r.Lineage > 0 && it.Session != r.Token && plan.Classify(it.Status) == plan.Done {
-		if open := s.earlierWord(r, &it); open != nil {
+		if open := s.Store.earlierWord(r.System, &it); open != nil {
 			said = *open
 		}
 	}
@@ -130,14 +130,6 @@ func (s *Settler) judge(r *Record, it plan.Item) error {
 	}
 	s.Store.tell(r, again)
 	return nil
-}
-
-// earlierWord is the item as it is if its file has the word of an attempt before r, whose work isn't in any branch that work lands on; else nil.
-func (s *Settler) earlierWord(r *Record, it *plan.Item) *plan.Item {
-	if it.Session != "" {
-		return s.Store.CalledBefore(r.System, it)
-	}
-	return s.Store.TakenOut(r.System, it, s.Store.Withdrawn(r.System)[r.Slice])
 }
 
 // rule has the gate decide about work that was called complete and doesn't go through the merge queue. What its agent can put right goes back

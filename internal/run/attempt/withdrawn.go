@@ -69,6 +69,15 @@ func (s *Store) TakenOut(system string, it *plan.Item, n int) *plan.Item {
 	return r.Withdrawn(it)
 }
 
+// earlierWord is the item as it is if its file calls it complete by the word of an earlier attempt, whose work isn't in any branch that work
+// lands on; else nil.
+func (s *Store) earlierWord(system string, it *plan.Item) *plan.Item {
+	if it.Session != "" {
+		return s.CalledBefore(system, it)
+	}
+	return s.TakenOut(system, it, s.Withdrawn(system)[it.ID])
+}
+
 // Withdrawn is the item as it is although its file calls it complete, by the attempt whose work was taken out; nil for another item.
 func (r *Record) Withdrawn(it *plan.Item) *plan.Item {
 	if !r.Retried || r.Landing == nil || it.Session != "" || it.Verified != r.Verified {
