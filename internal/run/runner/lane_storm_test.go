@@ -141,7 +141,8 @@ func landRound(t *testing.T, random *rand.Rand, counts map[string]int, kills int
 	}
 	for i := 1; i <= hoarded(); i++ {
 		if id := fmt.Sprint("S-", i); times[id] != 1 {
-			t.Errorf("%s is there %d times; landed: %q, taken back: %q", id, times[id], landed, undone)
+			t.Errorf("%s is there %d times; landed: %q, taken back: %q\n%s\n%s", id, times[id], landed, undone,
+				s.read(".greenlight", "slices", id+".md"), s.evidence(id))
 		}
 	}
 	for _, commit := range strings.Fields(s.git("rev-list", "--first-parent", "HEAD")) {
@@ -199,10 +200,7 @@ func (s *site) putRight(g *glProcess, p *gitPerson, counts map[string]int) {
 	<-status.done
 	said := g.out.String() + status.out.String()
 	if strings.Contains(said, "gl land --reset") {
-		counts["land --reset"]++
-		reset := s.gl("land", "--reset")
-		<-reset.done
-		said += reset.out.String()
+		said += s.resetLane(p, counts)
 	}
 	for _, m := range retryFresh.FindAllStringSubmatch(said, -1) {
 		counts["retry --fresh"]++
@@ -214,6 +212,22 @@ func (s *site) putRight(g *glProcess, p *gitPerson, counts map[string]int) {
 	if os.Getenv("STORM_LOUD") != "" {
 		s.t.Logf("put right after:\n%s", said)
 	}
+}
+
+// resetLane does what a person does whom gl tells that the target was reset: unless it is only for a moment, and they put it back where it was.
+func (s *site) resetLane(p *gitPerson, counts map[string]int) (said string) {
+	if p != nil {
+		p.doing.Lock()
+		defer p.doing.Unlock()
+	}
+	land := s.gl("land")
+	if <-land.done; !strings.Contains(land.out.String(), "gl land --reset") {
+		return land.out.String()
+	}
+	counts["land --reset"]++
+	reset := s.gl("land", "--reset")
+	<-reset.done
+	return reset.out.String()
 }
 
 var (

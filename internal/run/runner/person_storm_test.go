@@ -22,6 +22,7 @@ type gitPerson struct {
 	mine   []string // files that they have committed to the target
 
 	git1  sync.Mutex // held while a git of theirs runs
+	doing sync.Mutex // held while they do one thing, of several gits
 	stop  chan struct{}
 	ended chan struct{}
 }
@@ -79,6 +80,8 @@ func (p *gitPerson) act() {
 		{"second worktree", p.feature},
 	}
 	a := actions[p.random.IntN(len(actions))]
+	p.doing.Lock()
+	defer p.doing.Unlock()
 	if err := a.do(); err != nil {
 		p.loud("%s: %v", a.name, err)
 		p.counts[a.name+" refused"]++

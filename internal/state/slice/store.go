@@ -177,7 +177,8 @@ type tx struct {
 	s     *Store
 	view  *view
 	seen  tracker.Seen
-	wrote bool // a slice file
+	marks map[string]plan.Mark // of the items that were returned one by one
+	wrote bool                 // a slice file
 	last  fileEdit
 }
 
@@ -218,6 +219,10 @@ func (t *tx) Item(id string) (plan.Item, error) {
 		it = v.item(id)
 	}
 	t.seen.One(it.ID, it.Session)
+	if t.marks == nil {
+		t.marks = map[string]plan.Mark{}
+	}
+	t.marks[it.ID] = it.Mark()
 	return it, nil
 }
 
@@ -241,12 +246,20 @@ func (t *tx) Claim(id, token string) error {
 		return err
 	}
 	t.seen.One(id, token)
+	delete(t.marks, id)
 	return nil
 }
 
-// Settle implements tracker.Tx.
+// Settle implements tracker.Tx. If git has brought back a file since the item was returned that
+// calls it done, the error is tracker.ErrChanged: without its claim, that would be a person's word.
 func (t *tx) Settle(id string, e tracker.Effect, before tracker.Before) (plan.Mark, error) {
-	return t.underClaim(id, func(f *File) error { return f.Settle(e, before) })
+	seen, known := t.marks[id]
+	return t.underClaim(id, func(f *File) error {
+		if known && plan.Classify(seen.Status) != plan.Done && plan.Classify(f.get("status")) == plan.Done {
+			return tracker.ErrChanged
+		}
+		return f.Settle(e, before)
+	})
 }
 
 // Enqueue implements tracker.Lander.
@@ -326,6 +339,7 @@ func (t *tx) underClaim(id string, change func(*File) error) (mark plan.Mark, er
 		return err
 	})
 	t.seen.One(id, mark.Session)
+	delete(t.marks, id)
 	return mark, err
 }
 

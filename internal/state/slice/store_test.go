@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"greenlight/internal/base/testfiles"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/state/tracker"
 )
@@ -80,6 +81,25 @@ func TestClaimAndSettle(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// A file that calls the slice done, and comes back after it was looked at, keeps the claim whose word that is.
+func TestSettleAfterAStash(t *testing.T) {
+	root := project(t, map[string]string{"slices/a.md": "---\nid: a\nstatus: implementing\nstep: implementing\nsession: tok\n---\n"})
+	back := "---\nid: a\nstatus: complete\nstep: complete\nsession: tok\n---\n"
+	do(t, open(root), func(tx tracker.Tx) error {
+		if _, err := tx.Item("a"); err != nil {
+			return err
+		}
+		testfiles.Write(t, root, map[string]string{".greenlight/slices/a.md": back})
+		if _, err := tx.Settle("a", tracker.Release, tracker.Before{}); !errors.Is(err, tracker.ErrChanged) {
+			t.Errorf("settled: %v", err)
+		}
+		return nil
+	})
+	if diff := cmp.Diff(back, get(t, root, "slices/a.md")); diff != "" {
+		t.Error(diff)
 	}
 }
 
