@@ -82,8 +82,9 @@ func runLand(ctx context.Context, app *cmdutil.App, reset bool) error {
 	if err := l.Work(ctx); err != nil {
 		return err
 	}
-	if err := l.Deliver(ctx); err != nil {
-		return err
+	stands := l.Deliver(ctx)
+	if stands != nil && !errors.As(stands, new(*lane.Standstill)) {
+		return stands
 	}
 	queue, err := pr.Runs.Queue()
 	if err != nil {
@@ -96,6 +97,9 @@ func runLand(ctx context.Context, app *cmdutil.App, reset bool) error {
 	tellUndelivered(app.IO, status)
 	if len(queue)+len(status.Waiting()) > 0 {
 		return &cmdutil.ExitError{Code: cmdutil.ExitFailed}
+	}
+	if stands != nil {
+		return stands
 	}
 	return tellMerged(ctx, app, l, status)
 }

@@ -133,13 +133,8 @@ func (s *Store) Claim(tx tracker.Tx, req Request, now time.Time) (*Record, error
 	if err != nil {
 		return nil, err
 	}
-	if plan.Classify(it.Status) == plan.Done && s.earlierWord(req.System, &it) != nil { // else it were complete once the claim is given back
-		if err := tx.PutBack(it.ID, it.Mark(), true); err != nil {
-			return nil, err
-		}
-		if it, err = tx.Item(it.ID); err != nil {
-			return nil, err
-		}
+	if it, err = s.disown(tx, req.System, it); err != nil {
+		return nil, err
 	}
 	job := req.Job
 	job.Slice, job.SessionID, job.BriefFile = it.ID, newUUID(), s.BriefPath(it.ID, n)

@@ -58,20 +58,14 @@ func (r *Record) Called(it *plan.Item) *plan.Item {
 	return &left
 }
 
-// CalledBefore is the item as one of its settled attempts left it: see Called. It is nil where none did.
-func (s *Store) CalledBefore(system string, it *plan.Item) *plan.Item {
-	if it.Session == "" {
-		return nil
-	}
+// calledBefore is the item as one of its settled attempts left it: see Called. It is nil where none did.
+func (s *Store) calledBefore(system string, it *plan.Item) *plan.Item {
 	records, err := s.History(it.ID)
 	if err != nil {
 		return nil
 	}
 	for _, r := range records {
-		if r.System != system {
-			continue
-		}
-		if called := r.Called(it); called != nil {
+		if called := r.Called(it); called != nil && r.System == system {
 			return called
 		}
 	}

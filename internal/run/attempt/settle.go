@@ -92,7 +92,7 @@ func (s *Settler) judge(r *Record, it plan.Item) error {
 		return err
 	}
 	said := it
-	if r.Lineage > 0 && it.Session != r.Token && plan.Classify(it.Status) == plan.Done {
+	if r.Lineage > 0 && it.Session != r.Token {
 		if open := s.Store.earlierWord(r.System, &it); open != nil {
 			said = *open
 		}

@@ -56,26 +56,56 @@ func (s *Store) Withdrawn(system string) map[string]int {
 	return all
 }
 
-// TakenOut is the item as it is although its file calls it complete, where the file is as attempt n left it, whose work was taken out; nil for
-// another item, and for n = 0.
-func (s *Store) TakenOut(system string, it *plan.Item, n int) *plan.Item {
-	if n == 0 {
+// Out is the attempt whose work was taken out of a slice, withdrawn, unless the slice's last attempt has landed since; 0 for none.
+func Out(withdrawn int, last Entry) int {
+	if last.N != withdrawn && last.Outcome.Traits().Success {
+		return 0
+	}
+	return withdrawn
+}
+
+// EarlierWord returns the item as it is if its file calls it complete by the word of an earlier attempt whose work is in no branch that work
+// lands on: one that the file has the claim of, or the attempt out, whose work was taken out, 0 for none. It returns nil for any other item.
+func (s *Store) EarlierWord(system string, it *plan.Item, out int) *plan.Item {
+	if it.Session != "" {
+		return s.calledBefore(system, it)
+	}
+	if out == 0 {
 		return nil
 	}
-	r, err := s.Get(it.ID, n)
+	r, err := s.Get(it.ID, out)
 	if err != nil || r.System != system || !r.IsOf(it) {
 		return nil
 	}
 	return r.Withdrawn(it)
 }
 
-// earlierWord is the item as it is if its file calls it complete by the word of an earlier attempt, whose work isn't in any branch that work
-// lands on; else nil.
+// earlierWord is EarlierWord for an item that isn't known to be complete, with what the store knows of it.
 func (s *Store) earlierWord(system string, it *plan.Item) *plan.Item {
-	if it.Session != "" {
-		return s.CalledBefore(system, it)
+	if plan.Classify(it.Status) != plan.Done || it.Corrupt != "" {
+		return nil
 	}
-	return s.TakenOut(system, it, s.Withdrawn(system)[it.ID])
+	index, err := s.Index()
+	if err != nil {
+		return nil
+	}
+	var last Entry
+	if all := index[it.ID]; len(all) > 0 {
+		last = all[len(all)-1]
+	}
+	return s.EarlierWord(system, it, Out(s.Withdrawn(system)[it.ID], last))
+}
+
+// disown writes into the file of an item that only the word of an earlier attempt calls complete that it is pending. Otherwise it would be
+// complete again once a claim on it is given back.
+func (s *Store) disown(tx tracker.Tx, system string, it plan.Item) (plan.Item, error) {
+	if s.earlierWord(system, &it) == nil {
+		return it, nil
+	}
+	if err := tx.PutBack(it.ID, it.Mark(), true); err != nil {
+		return it, err
+	}
+	return tx.Item(it.ID)
 }
 
 // Withdrawn is the item as it is although its file calls it complete, by the attempt whose work was taken out; nil for another item.

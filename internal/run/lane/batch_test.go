@@ -2,13 +2,11 @@ package lane_test
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"greenlight/internal/base/crashtest"
 	"greenlight/internal/base/testfiles"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
@@ -105,21 +103,10 @@ func TestNoBatch(t *testing.T) {
 
 // Killed before any of its own calls that change a file, a worker that lands a batch leaves what the next one brings to the same end.
 func TestBatchKilledAnywhere(t *testing.T) {
-	if testing.Short() {
-		t.Skip("many processes, which the race detector sees nothing of")
-	}
-	t.Parallel()
-	width := *stride
-	if width == 0 {
-		width = 400
-	}
-	for step := 1 + int(time.Now().UnixNano()/1000)%width; ; step += *stride {
-		s := newSiteAt(t, filepath.Join(t.TempDir(), "p"), "", "")
+	killedAnywhere(t, 400, "", nil, func(t *testing.T, s *site) func(*testing.T) {
 		recs := []*attempt.Record{s.queue("S-1", list(t, "S-1")), s.queue("S-2", apart(t, "S-2")), s.queue("S-3", lie(t, "S-3"))}
 		s.slow()
-		killed, call := crashtest.At(t, step, "GREENLIGHT_TEST_ROOT="+s.root)
-		t.Run(fmt.Sprintf("%d %s", step, call), func(t *testing.T) {
-			s.t = t
+		return func(t *testing.T) {
 			s.workAfterKill()
 			s.landed(recs[0])
 			s.landed(recs[1])
@@ -130,9 +117,6 @@ func TestBatchKilledAnywhere(t *testing.T) {
 			s.delivered()
 			s.green("main")
 			s.git("fsck", "--connectivity-only")
-		})
-		if !killed || *stride == 0 {
-			return
 		}
-	}
+	})
 }

@@ -157,6 +157,9 @@ func (l *Lane) delivered(target string) error {
 // undelivered notes why the target hasn't.
 func (l *Lane) undelivered(reason string) error {
 	if len(l.file.Undelivered) == 0 {
+		if l.Asked { // the target was reset, say, which a person who asks is told
+			return &Standstill{Reason: reason}
+		}
 		return nil
 	}
 	if l.file.Reason != reason {
@@ -178,10 +181,11 @@ func (l *Lane) Deliver(ctx context.Context) error {
 		if l.file.Tip == "" && len(l.file.Undelivered) == 0 { // nothing has ever landed
 			return nil
 		}
-		if err := l.deliver(ctx); err != nil {
+		err := l.deliver(ctx)
+		if err != nil && !errors.As(err, new(*Standstill)) {
 			return err
 		}
-		return l.commitState(ctx)
+		return cmp.Or(l.commitState(ctx), err)
 	})
 	if errors.Is(err, errBusy) {
 		return nil

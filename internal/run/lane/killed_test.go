@@ -16,21 +16,40 @@ import (
 
 var stride = flag.Int("stride", 0, "kill before one of so many calls each, 1: before every one; 0: before a single one")
 
-// Killed before any of its own calls that change a file, a worker leaves what the next one brings to the same end. A git or a test
-// that it had started lives on.
-func TestKilledAnywhere(t *testing.T) {
+// killedAnywhere kills a worker before a call of its own that changes a file: a random one of the first calls, width of them, or with -stride
+// one of so many. begin prepares the site that the worker works on, and returns what checks the site afterwards. config is the project's.
+// It returns how many calls there were, 0 if they weren't all tried.
+func killedAnywhere(t *testing.T, width int, config string, env []string, begin func(t *testing.T, s *site) (check func(t *testing.T))) (calls int) {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("many processes, which the race detector sees nothing of")
 	}
 	t.Parallel()
-	width := *stride
-	if width == 0 {
-		width = 1000
+	if *stride > 0 {
+		width = *stride
 	}
-	begin := int(time.Now().UnixNano()/1000) % width // another sample every time
-	for step := 1 + begin; ; step += *stride {
-		dir := t.TempDir()
-		s := newSiteAt(t, filepath.Join(dir, "p"), "", `"git": {"isolation": "worktree"}, "test": {"command": "./test.sh"}`)
+	for step := 1 + int(time.Now().UnixNano()/1000)%width; ; step += *stride {
+		s := newSiteAt(t, filepath.Join(t.TempDir(), "p"), "", config)
+		check := begin(t, s)
+		killed, call := crashtest.At(t, step, append([]string{"GREENLIGHT_TEST_ROOT=" + s.root}, env...)...)
+		t.Run(fmt.Sprintf("%d %s", step, call), func(t *testing.T) {
+			s.t = t
+			check(t)
+		})
+		switch {
+		case !killed:
+			return step
+		case *stride == 0:
+			return 0
+		}
+	}
+}
+
+// Killed before any of its own calls that change a file, a worker leaves what the next one brings to the same end. A git or a test
+// that it had started lives on.
+func TestKilledAnywhere(t *testing.T) {
+	const config = `"git": {"isolation": "worktree"}, "test": {"command": "./test.sh"}`
+	calls := killedAnywhere(t, 1000, config, nil, func(t *testing.T, s *site) func(*testing.T) {
 		s.write("notes", "mine\n")
 		s.write("staged", "mine\n")
 		s.git("add", "staged")
@@ -40,9 +59,7 @@ func TestKilledAnywhere(t *testing.T) {
 			testfiles.Put(t, dir, "left", "uncommitted")
 		})
 		red := s.queue("S-3", func(dir string) { testfiles.Put(t, dir, "src/S-3", "not listed") })
-		killed, call := crashtest.At(t, step, "GREENLIGHT_TEST_ROOT="+s.root)
-		t.Run(fmt.Sprintf("%d %s", step, call), func(t *testing.T) {
-			s.t = t
+		return func(t *testing.T) {
 			s.workAfterKill()
 			if final := s.landed(lands); final.Verified != plan.Green {
 				t.Errorf("verified %q", final.Verified)
@@ -81,13 +98,10 @@ func TestKilledAnywhere(t *testing.T) {
 			s.landed(again)
 			s.delivered()
 			s.green("main")
-		})
-		if !killed || *stride == 0 {
-			if !killed && step < 100 {
-				t.Errorf("only %d steps", step)
-			}
-			return
 		}
+	})
+	if calls > 0 && calls < 100 {
+		t.Errorf("only %d steps", calls)
 	}
 }
 

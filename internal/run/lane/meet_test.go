@@ -7,9 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"greenlight/internal/base/crashtest"
 	"greenlight/internal/base/testfiles"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/workspace/worktree"
@@ -117,21 +115,10 @@ func TestTargetAndLaneRed(t *testing.T) {
 
 // Killed anywhere while the target moves, and with git prune after it, a worker leaves what the next one brings to the same end.
 func TestTargetMovesKilledAnywhere(t *testing.T) {
-	if testing.Short() {
-		t.Skip("many processes, which the race detector sees nothing of")
-	}
-	t.Parallel()
-	width := *stride
-	if width == 0 {
-		width = 600
-	}
-	for step := 1 + int(time.Now().UnixNano()/1000)%width; ; step += *stride {
-		s := newSiteAt(t, filepath.Join(t.TempDir(), "p"), "", "")
+	killedAnywhere(t, 600, "", nil, func(t *testing.T, s *site) func(*testing.T) {
 		s.meanwhile(1, "", "mine", "mine")
 		recs := []*attempt.Record{s.queue("S-1", apart(t, "S-1")), s.queue("S-2", list(t, "S-2"))}
-		killed, call := crashtest.At(t, step, "GREENLIGHT_TEST_ROOT="+s.root)
-		t.Run(fmt.Sprintf("%d %s", step, call), func(t *testing.T) {
-			s.t = t
+		return func(t *testing.T) {
 			s.git("prune", "--expire=now")
 			s.workAfterKill()
 			for _, r := range recs {
@@ -143,11 +130,8 @@ func TestTargetMovesKilledAnywhere(t *testing.T) {
 			s.delivered()
 			s.green("main")
 			s.git("fsck", "--connectivity-only")
-		})
-		if !killed || *stride == 0 {
-			return
 		}
-	}
+	})
 }
 
 // Commits that git prune has removed are named by nothing that the lane can't do without.

@@ -2,15 +2,12 @@ package lane_test
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"greenlight/internal/base/crashtest"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
 )
@@ -57,18 +54,25 @@ func TestResetTakesBackAgain(t *testing.T) {
 	}
 }
 
+// landedAndUndone has S-1 land and taken back, and returns the target that had it, and the record.
+func (s *site) landedAndUndone() (had string, r *attempt.Record) {
+	s.t.Helper()
+	r = s.queue("S-1", list(s.t, "S-1"))
+	s.work()
+	s.landed(r)
+	s.delivered()
+	had = s.git("rev-parse", "main")
+	_, err := s.lane().Undo(s.t.Context(), "S-1", "no", false)
+	check(s.t, err)
+	s.delivered()
+	return had, r
+}
+
 // An undo that was delivered, and that a git reset of the target then drops, is taken back again by a reset of the lane: else the slice
 // would be pending, and land a second time.
 func TestResetTakesBackDelivered(t *testing.T) {
 	s := newSite(t, "")
-	a := s.queue("S-1", list(t, "S-1"))
-	s.work()
-	s.landed(a)
-	s.delivered()
-	had := s.git("rev-parse", "main")
-	_, err := s.lane().Undo(t.Context(), "S-1", "no", false)
-	check(t, err)
-	s.delivered()
+	had, _ := s.landedAndUndone()
 	later := s.queue("S-2", apart(t, "S-2"))
 	s.work()
 	s.landed(later)
@@ -98,14 +102,7 @@ func TestResetTakesBackDelivered(t *testing.T) {
 // taken back.
 func TestResetCantTakeBackAgain(t *testing.T) {
 	s := newSite(t, "")
-	a := s.queue("S-1", list(t, "S-1"))
-	s.work()
-	s.landed(a)
-	s.delivered()
-	had := s.git("rev-parse", "main")
-	_, err := s.lane().Undo(t.Context(), "S-1", "no", false)
-	check(t, err)
-	s.delivered()
+	had, a := s.landedAndUndone()
 	s.git("reset", "-q", "--hard", had)
 	s.write("list", "S-1 as the person has it\n")
 	s.git("commit", "-qam", "mine")
@@ -139,25 +136,12 @@ func TestResetCantTakeBackAgain(t *testing.T) {
 // Killed before any of its calls that change a file, gl undo has taken the slice back or not. The next worker brings one of the two to its
 // end, once; what else has landed stays.
 func TestUndoKilledAnywhere(t *testing.T) {
-	if testing.Short() {
-		t.Skip("many processes, which the race detector sees nothing of")
-	}
-	t.Parallel()
-	width := *stride
-	if width == 0 {
-		width = 400
-	}
-	begin := int(time.Now().UnixNano()/1000) % width
-	for step := 1 + begin; ; step += *stride {
-		dir := t.TempDir()
-		s := newSiteAt(t, filepath.Join(dir, "p"), "", "")
+	killedAnywhere(t, 400, "", []string{"GREENLIGHT_TEST_UNDO=S-1"}, func(t *testing.T, s *site) func(*testing.T) {
 		first := s.queue("S-1", list(t, "S-1"))
 		s.work()
 		s.queue("S-2", apart(t, "S-2"))
 		s.work()
-		killed, call := crashtest.At(t, step, "GREENLIGHT_TEST_ROOT="+s.root, "GREENLIGHT_TEST_UNDO=S-1")
-		t.Run(fmt.Sprintf("%d %s", step, call), func(t *testing.T) {
-			s.t = t
+		return func(t *testing.T) {
 			for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) { // a git of the killed one may hold a lock yet
 				err := worker(t.Context(), s.root, s.env, s.told)
 				if err == nil && s.field("S-1", "status") == "complete" {
@@ -199,9 +183,6 @@ func TestUndoKilledAnywhere(t *testing.T) {
 			if got := s.git("show", redo+":list"); got != "S-1" {
 				t.Errorf("the next attempt begins with %q", got)
 			}
-		})
-		if !killed || *stride == 0 {
-			return
 		}
-	}
+	})
 }

@@ -258,10 +258,7 @@ func (p *Project) addSettled(s *plan.Snapshot, attempts map[string]attempt.Tally
 		s.Used[it.ID] = tally.Used
 		last := tally.Last
 		complete := plan.Classify(it.Status) == plan.Done && it.Corrupt == ""
-		out := withdrawn[it.ID]
-		if out > 0 && last.N != out && last.Outcome.Traits().Success {
-			out = 0 // it has landed since
-		}
+		out := attempt.Out(withdrawn[it.ID], last)
 		if complete && it.Session == "" && out == 0 {
 			continue
 		}
@@ -272,7 +269,7 @@ func (p *Project) addSettled(s *plan.Snapshot, attempts map[string]attempt.Tally
 			}
 		}
 		if last.Outcome == "" { // it is open, and was read before
-			if open := p.Runs.TakenOut(p.Key(), it, out); complete && open != nil {
+			if open := p.Runs.EarlierWord(p.Key(), it, out); complete && open != nil {
 				reverted[it.ID] = open
 			}
 			continue
@@ -288,10 +285,7 @@ func (p *Project) addSettled(s *plan.Snapshot, attempts map[string]attempt.Tally
 				continue
 			}
 			if complete {
-				open := p.Runs.TakenOut(p.Key(), it, out)
-				if it.Session != "" {
-					open = p.Runs.CalledBefore(p.Key(), it)
-				}
+				open := p.Runs.EarlierWord(p.Key(), it, out)
 				if open == nil {
 					continue
 				}

@@ -129,8 +129,8 @@ func (p place) takeBackTo(ctx context.Context, common, from, to string) error {
 	return err
 }
 
-// finishIndex has the index follow a git merge that has moved HEAD, where somebody has removed gl's lock and the index that was to come. It
-// reports whether that is what was there.
+// finishIndex makes the index that of a git merge which has moved HEAD, where a person has removed gl's
+// lock and the index that was to come. It reports whether there was such a merge.
 func (p place) finishIndex(ctx context.Context, common, from, to string, written []change) (bool, error) {
 	head, err := ResolveCommit(ctx, p.gitDir, "HEAD")
 	if err != nil || head == "" {

@@ -222,8 +222,8 @@ func (w Worktree) MoveLost(ctx context.Context, branch, from, to string) error {
 	return w.ForgetLost(ctx, branch, to)
 }
 
-// ForgetLost drops what the logs of HEAD and of a branch name that git hasn't got whole. Nobody
-// works there. base is a commit that git has.
+// ForgetLost removes from the logs of HEAD and of a branch each line that names a commit that git
+// doesn't have whole. No process works in the worktree. base is a commit that git has.
 func (w Worktree) ForgetLost(ctx context.Context, branch, base string) error {
 	for name, log := range w.logs(branch) {
 		lock := filepath.Join(w.Common, filepath.FromSlash(branch))
@@ -262,7 +262,7 @@ func cleanLog(ctx context.Context, common, log, lock, base string) error {
 	if !slices.Contains(slices.Collect(maps.Values(lost)), true) {
 		return nil
 	}
-	if err := ignoreMissing(durable.Unlink(lock)); err != nil { // nobody works there: a kill has left it
+	if err := ignoreMissing(durable.Unlink(lock)); err != nil { // a git that was killed has left it
 		return err
 	}
 	held, err := os.OpenFile(lock, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)

@@ -133,7 +133,7 @@ func Settle(ctx context.Context, common, branch string) error {
 		if err := p.recover(ctx, branch); err != nil {
 			return err
 		}
-		if p.locked() != nil { // by a git of somebody else's: the next call does it
+		if p.locked() != nil { // by another git, which is at work: the next call does it
 			continue
 		}
 		known = known || err == nil && commits != nil && strings.HasSuffix(string(data), " "+commits[len(commits)-1]+"\n")
@@ -200,7 +200,7 @@ func (p place) findMissed(ctx context.Context, common, branch string, commits []
 	if err != nil {
 		return nil, err
 	}
-	// Stale times in the index are no edits. Somebody else's lock is the next call's.
+	// A file isn't edited if only its times in the index are stale. If another git has locked the index, the next call refreshes it.
 	if _, err := p.ask(ctx, "", "update-index", "-q", "--unmerged", "--refresh"); err != nil && exitCode(err) != 1 {
 		return nil, err
 	}

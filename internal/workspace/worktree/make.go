@@ -183,7 +183,7 @@ func (r *Repo) makeBranch(ctx context.Context, l *Lineage) error {
 	if err != nil {
 		return err
 	}
-	// We have the lock of this worktree, and nobody has worked on the branch yet.
+	// We hold the lock of this worktree, and no agent has worked on the branch yet.
 	if err := git.UnlockRef(r.Common, l.Branch); err != nil {
 		return err
 	}

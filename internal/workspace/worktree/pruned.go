@@ -113,8 +113,8 @@ func (r *Repo) abandon(ctx context.Context, l *Lineage, tip string) error {
 	return lost
 }
 
-// BaseLost reports whether git has lost the base of a lineage in which nobody has worked yet: then
-// Plan plans a new one. What is held is put back first.
+// BaseLost reports whether git has lost the base of a lineage in which no agent has worked yet. Then
+// Plan plans a new one. Objects that gl holds are put back first.
 func (r *Repo) BaseLost(ctx context.Context, l *Lineage) (bool, error) {
 	if l.IsLane() || l.Phase != Planned || l.Again {
 		return false, nil
