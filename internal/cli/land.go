@@ -82,9 +82,9 @@ func runLand(ctx context.Context, app *cmdutil.App, reset bool) error {
 	if err := l.Work(ctx); err != nil {
 		return err
 	}
-	stands := l.Deliver(ctx)
-	if stands != nil && !errors.As(stands, new(*lane.Standstill)) {
-		return stands
+	still := l.Deliver(ctx)
+	if still != nil && !errors.As(still, new(*lane.Standstill)) {
+		return still
 	}
 	queue, err := pr.Runs.Queue()
 	if err != nil {
@@ -98,8 +98,8 @@ func runLand(ctx context.Context, app *cmdutil.App, reset bool) error {
 	if len(queue)+len(status.Waiting()) > 0 {
 		return &cmdutil.ExitError{Code: cmdutil.ExitFailed}
 	}
-	if stands != nil {
-		return stands
+	if still != nil {
+		return still
 	}
 	return tellMerged(ctx, app, l, status)
 }

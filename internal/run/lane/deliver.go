@@ -20,24 +20,27 @@ import (
 
 // deliver brings the target to the lane's tip. Why it can't is noted, and no error: the lane goes on.
 func (l *Lane) deliver(ctx context.Context) error {
+	reason, err := l.tryDeliver(ctx)
+	if reason == "" || err != nil {
+		return err
+	}
+	return l.undelivered(reason)
+}
+
+// tryDeliver is deliver, without a note of why it can't.
+func (l *Lane) tryDeliver(ctx context.Context) (reason string, err error) {
 	deliver := l.forward
 	switch c := l.Project.Config.Git.Deliver; {
 	case c == project.DeliverBranch, c == project.DeliverPR && scratch.Is(l.Project.Root): // a rehearsal has no remote
-		return l.delivered("")
+		return "", l.delivered("")
 	case c == project.DeliverPR:
 		deliver = l.propose
 	}
-	reason, err := deliver(ctx)
-	if err != nil {
-		if ctx.Err() != nil {
-			return err
-		}
-		reason = err.Error()
+	reason, err = deliver(ctx)
+	if err != nil && ctx.Err() == nil {
+		return err.Error(), nil
 	}
-	if reason != "" {
-		return l.undelivered(reason)
-	}
-	return nil
+	return reason, err
 }
 
 // deliverBetween delivers what has landed before the next is tested.
@@ -157,9 +160,6 @@ func (l *Lane) delivered(target string) error {
 // undelivered notes why the target hasn't.
 func (l *Lane) undelivered(reason string) error {
 	if len(l.file.Undelivered) == 0 {
-		if l.Asked { // the target was reset, say, which a person who asks is told
-			return &Standstill{Reason: reason}
-		}
 		return nil
 	}
 	if l.file.Reason != reason {
@@ -175,17 +175,26 @@ func (l *Lane) undelivered(reason string) error {
 }
 
 // Deliver delivers what has landed, for gl land and the end of a drain, and commits state. The error is nil if another process works
-// the lane: it delivers.
+// the lane: it delivers. A person who asks also gets a Standstill where nothing waits to be delivered, as with a target that was reset.
 func (l *Lane) Deliver(ctx context.Context) error {
 	err := l.locked(ctx, func(ctx context.Context) error {
 		if l.file.Tip == "" && len(l.file.Undelivered) == 0 { // nothing has ever landed
 			return nil
 		}
-		err := l.deliver(ctx)
-		if err != nil && !errors.As(err, new(*Standstill)) {
+		reason, err := l.tryDeliver(ctx)
+		if err != nil {
 			return err
 		}
-		return cmp.Or(l.commitState(ctx), err)
+		var still error
+		if reason != "" {
+			if err := l.undelivered(reason); err != nil {
+				return err
+			}
+			if l.Asked && len(l.file.Undelivered) == 0 {
+				still = &Standstill{Reason: reason}
+			}
+		}
+		return cmp.Or(l.commitState(ctx), still)
 	})
 	if errors.Is(err, errBusy) {
 		return nil
