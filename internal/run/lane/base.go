@@ -181,9 +181,28 @@ func (l *Lane) checkRewound(ctx context.Context, target string) error {
 	if err != nil || in {
 		return err
 	}
+	if git.LostByReset(ctx, l.Repo.Common, l.Repo.Target(), l.file.Seen) {
+		return l.deliverLost(ctx, target)
+	}
 	name := worktree.Short(l.Repo.Target())
 	return standstill("%s doesn't contain %s any more, which it had: it was reset or rebased. Run gl land --reset to begin again at %s as it is now",
 		name, short(l.file.Seen), name)
+}
+
+// deliverLost lists what the target lost by chance as not delivered yet.
+func (l *Lane) deliverLost(ctx context.Context, target string) error {
+	lost, err := git.Landings(ctx, l.Repo.Common, target, l.file.Seen)
+	if err != nil {
+		return err
+	}
+	for _, c := range lost {
+		if err := l.deliverLater(Undelivered{Slice: c.Slice, Commit: c.Commit, At: c.When}); err != nil {
+			return err
+		}
+	}
+	l.tell("%s was moved back by a git reset or git stash that ran while gl merged %s into it: merging it again",
+		worktree.Short(l.Repo.Target()), short(l.file.Seen))
+	return nil
 }
 
 // followTarget moves the lane to the target, which contains it.
