@@ -91,8 +91,10 @@ func (d *drain) afterRecovery(e recovered, r *Report) {
 	case e.err != nil:
 		d.Trace("%s can't be settled, trying again in %s: %v", e.was.Name(), pause, e.err)
 	case e.final == nil || d.open[e.was.Name()] != nil:
-	case e.final.IsTask(): // of a gl that is gone
-		r.Ended = append(r.Ended, e.final)
+	case e.final.IsTask():
+		if !e.was.LauncherLives() { // otherwise the task's own gl reports it
+			r.Ended = append(r.Ended, e.final)
+		}
 	case !d.Project.Has(e.final):
 		r.Warnings = append(r.Warnings, fmt.Sprintf("the gl process of attempt %d of %s %s is gone: settled as %s",
 			e.final.N, d.Project.Whose(e.final).System().Name, e.final.Slice, e.final.Outcome.Traits().Words))
