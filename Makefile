@@ -34,7 +34,7 @@ golangci-lint:
 	$(GO) run $(GOLANGCI_LINT) run ./...
 
 # All that is too heavy for CI; about an hour. .ci/run does a few seconds of each.
-check-heavy: race index torture chaos pages fuzz package bench bench-packages test-claude
+check-heavy: race index torture chaos two-binaries pages fuzz package bench bench-packages test-claude
 
 # The scripts with an index in the smallest project, and without one in any.
 index:
@@ -46,6 +46,11 @@ index:
 torture:
 	GREENLIGHT_LONG=1 $(GO) test -race -count=1 -timeout 30m -v -run 'TestTorture|TestOneClaimWins|TestCrashAtEveryStep' ./internal/state/slice ./internal/state/legacy ./internal/state/specwright
 	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 30m -run TestAdviceIsAccepted ./internal/cli
+
+# A run begun by the gl of before records had groups is finished by this one.
+two-binaries:
+	dir=$$(mktemp -d) && git archive 2f0f9e9 | tar -x -C $$dir && (cd $$dir && $(GO) build -o $$dir/old/old-gl ./cmd/gl) && \
+		GREENLIGHT_OLD_BIN=$$dir/old $(GO) test -count=1 -run 'TestScript/slice_two_binaries' ./cmd/gl; status=$$?; rm -rf $$dir; exit $$status
 
 # The report in a real Chromium, and the board in a real tmux with every key.
 pages:
@@ -121,4 +126,4 @@ docs:
 picture: build
 	$(GO) run tools/picture.go
 
-.PHONY: build demo test race lint golangci-lint check-heavy index torture chaos pages eta fuzz package test-claude bench bench-json bench-packages sizes docs picture
+.PHONY: build demo test race lint golangci-lint check-heavy index torture chaos two-binaries pages eta fuzz package test-claude bench bench-json bench-packages sizes docs picture

@@ -76,13 +76,16 @@ func runScripts(t *testing.T, files []string) {
 }
 
 // condition evaluates the conditions beyond testscript's own: "unshare" is true if PID
-// namespaces may be made, "bwrap" if sandboxes may, "long" if the slow scripts are asked for.
+// namespaces may be made, "bwrap" if sandboxes may, "long" if the slow scripts are asked for,
+// "old" if there is an old gl.
 func condition(name string) (bool, error) {
 	switch name {
 	case "bwrap":
 		return sandbox.Check(context.Background()) == nil, nil
 	case "long":
 		return testfiles.Long(), nil
+	case "old":
+		return os.Getenv("GREENLIGHT_OLD_BIN") != "", nil
 	case "unshare":
 		return exec.Command("unshare", "--pid", "--fork", "--mount-proc", "true").Run() == nil, nil
 	}
@@ -112,6 +115,7 @@ func setup(env *testscript.Env) error {
 	calls := filepath.Join(env.WorkDir, "calls")
 	env.Setenv("GORACE", raceOptions)
 	env.Setenv("GLBIN", gl)
+	env.Setenv("OLD_BIN", os.Getenv("GREENLIGHT_OLD_BIN"))
 	if v, ok := os.LookupEnv("GL_INDEX"); ok { // make index
 		env.Setenv("GL_INDEX", v)
 	}
