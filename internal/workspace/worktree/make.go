@@ -97,7 +97,11 @@ func (r *Repo) resume(ctx context.Context, l *Lineage, m Making, h *Hold) error 
 			return err
 		}
 	}
-	if err := r.mendBranch(gitCtx, l); err != nil {
+	mend := r.mendBranch
+	if l.Phase == Added && !l.Again && !l.IsLane() {
+		mend = r.makeBranch // a person may have deleted it, since git didn't know yet that it is checked out
+	}
+	if err := mend(gitCtx, l); err != nil {
 		return err
 	}
 	if err := r.Worktree(l).Recover(gitCtx); err != nil { // before anybody works there

@@ -229,6 +229,17 @@ func TestHalfAdded(t *testing.T) {
 	}
 }
 
+// A branch that was deleted while git added its worktree is made again: nothing was on it yet.
+func TestBranchDeleted(t *testing.T) {
+	root := project(t)
+	r := open(t, root)
+	l := plan(t, r, "s-1")
+	must(t, r.add(t.Context(), l))
+	gitIn(t, root, "update-ref", "-d", l.Branch)
+	finish(t, r, l, Making{})
+	checkMade(t, r, "s-1")
+}
+
 // The locks of gits that were killed with their agent keep the next one from nothing.
 func TestLocksOfKilled(t *testing.T) {
 	root := project(t)
