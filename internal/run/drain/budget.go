@@ -14,7 +14,7 @@ import (
 // heedBudget holds everybody if the drain's or the day's budget is spent. What runs goes on. The lock must be held, and the
 // plan be made under it.
 func (d *drain) heedBudget(now time.Time) error {
-	b := d.Project.Budget()
+	b := d.cfg.Project.Budget()
 	if d.ignoresHold() {
 		return nil
 	}
@@ -27,7 +27,7 @@ func (d *drain) heedBudget(now time.Time) error {
 		if l.usd <= 0 {
 			continue
 		}
-		book, err := spending.Since(d.Project.Runs.Journal(), l.from)
+		book, err := spending.Since(d.cfg.Project.Runs.Journal(), l.from)
 		if err != nil {
 			return fmt.Errorf("the budget can't be checked, so nothing is launched: %w", err)
 		}
@@ -35,18 +35,18 @@ func (d *drain) heedBudget(now time.Time) error {
 		if spent < l.usd {
 			continue
 		}
-		reason := fmt.Sprintf("$%.2f spent of the %s's $%.2f; raise it with gl budget %s %g%s", spent, l.name, l.usd, l.name, math.Ceil(2*spent), d.Project.Flags())
-		if err := d.Project.Runs.PutBudgetHold(l.until, reason, now); err != nil {
+		reason := fmt.Sprintf("$%.2f spent of the %s's $%.2f; raise it with gl budget %s %g%s", spent, l.name, l.usd, l.name, math.Ceil(2*spent), d.cfg.Project.Flags())
+		if err := d.cfg.Project.Runs.PutBudgetHold(l.until, reason, now); err != nil {
 			return err
 		}
-		d.plan.HoldAll(d.Project.Runs.Hold())
+		d.plan.HoldAll(d.cfg.Project.Runs.Hold())
 	}
 	return nil
 }
 
 // tellBudgets writes which slices a person is to raise the budget of: no attempt of theirs ends with it, so nobody else does.
 func (d *drain) tellBudgets() {
-	if !d.leads || d.Task != nil || d.plan == nil {
+	if !d.leads || d.cfg.Scope.Task != nil || d.plan == nil {
 		return
 	}
 	for i := range d.plan.States {
@@ -55,10 +55,10 @@ func (d *drain) tellBudgets() {
 			continue
 		}
 		d.overBudget[st.ID] = st.WaitingFor
-		e := journal.Event{Kind: journal.NeedsYou, System: d.Project.Key(), Slice: st.ID, Reason: plan.WaitText(st.WaitingFor)}
+		e := journal.Event{Kind: journal.NeedsYou, System: d.cfg.Project.Key(), Slice: st.ID, Reason: plan.WaitText(st.WaitingFor)}
 		if e.Key = fmt.Sprintf("%s.budget.%.2f.%g", st.ID, d.plan.Snapshot.Spent[st.ID], d.plan.Snapshot.SliceUSD); st.Attempt != nil {
 			e.Attempt = st.Attempt.N
 		}
-		_ = d.Project.Runs.Journal().AppendOnce(e)
+		_ = d.cfg.Project.Runs.Journal().AppendOnce(e)
 	}
 }

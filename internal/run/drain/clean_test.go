@@ -39,7 +39,7 @@ func TestDrainSurvivesCleaning(t *testing.T) {
 		}
 		<-stop
 	}()
-	cfg.Report = func(r drain.Report) {
+	cfg.Output.Report = func(r drain.Report) {
 		for _, w := range r.Warnings {
 			t.Log(w)
 		}
@@ -67,9 +67,9 @@ func TestDrainTakesLostClaimsBack(t *testing.T) {
 	}
 	pr := g.write(t, `{}`)
 	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 3)
-	cfg.Interval = time.Hour
+	cfg.Pace.Interval = time.Hour
 	lost := map[string]bool{}
-	cfg.Runner = &losing{Runner: cfg.Runner, lose: func(r *attempt.Record) {
+	cfg.Tools.Runner = &losing{Runner: cfg.Tools.Runner, lose: func(r *attempt.Record) {
 		if !lost[r.Slice] {
 			lost[r.Slice] = true
 			for os.RemoveAll(pr.Runs.Dir()) != nil { // somebody else is writing there
@@ -77,7 +77,7 @@ func TestDrainTakesLostClaimsBack(t *testing.T) {
 		}
 	}}
 	var warnings []string
-	cfg.Report = func(r drain.Report) { warnings = append(warnings, r.Warnings...) }
+	cfg.Output.Report = func(r drain.Report) { warnings = append(warnings, r.Warnings...) }
 	res := run(t, cfg)
 	if res.Plan.Done != len(g.ids) || len(lost) != len(g.ids) || len(warnings) > 0 {
 		t.Errorf("%d done, %d lost, warnings %q", res.Plan.Done, len(lost), warnings)
@@ -91,11 +91,11 @@ func TestDrainWaitsForAnAgentWithoutRecord(t *testing.T) {
 	t.Parallel()
 	pr := graph{ids: []string{"S-1"}}.write(t, `{}`)
 	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 1)
-	cfg.Interval = 20 * time.Millisecond
+	cfg.Pace.Interval = 20 * time.Millisecond
 	orphan := exec.Command("sleep", "600")
 	starts := 0
 	var ended atomic.Bool
-	cfg.Runner = &replaced{Runner: cfg.Runner, start: func(r *attempt.Record) bool {
+	cfg.Tools.Runner = &replaced{Runner: cfg.Tools.Runner, start: func(r *attempt.Record) bool {
 		if starts++; starts > 1 {
 			if !ended.Load() {
 				t.Error("the slice was launched again beside its agent")
@@ -124,7 +124,7 @@ func TestDrainDisregardsLostStopMark(t *testing.T) {
 	check(t, pr.Runs.Prepare())
 	check(t, pr.Tracker.Do(t.Context(), func(tracker.Tx) error { return pr.Runs.PutStopMark(time.Now()) }))
 	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 1)
-	cfg.Report = func(r drain.Report) {
+	cfg.Output.Report = func(r drain.Report) {
 		if len(r.Launched) > 0 {
 			os.Remove(filepath.Join(pr.Runs.Dir(), "stop.json"))
 		}
@@ -141,7 +141,7 @@ func TestDrainTakesGarbledClaimsBack(t *testing.T) {
 	pr := graph{ids: []string{"S-1"}}.write(t, `{}`)
 	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 1)
 	garbled := 0
-	cfg.Runner = &losing{Runner: cfg.Runner, lose: func(r *attempt.Record) {
+	cfg.Tools.Runner = &losing{Runner: cfg.Tools.Runner, lose: func(r *attempt.Record) {
 		if garbled++; garbled == 1 {
 			check(t, os.WriteFile(filepath.Join(pr.Runs.LiveDir(), r.Name()+".json"), []byte("<<<<<<< HEAD\n"), 0o600))
 		}

@@ -31,41 +31,73 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// A Config says what to drain and how.
+// A Config is what a run is to do, and with what.
 type Config struct {
-	Project   *project.Project
-	Runner    runner.Runner
-	Agents    []Agent                                               // who builds, in order of preference
-	Find      func(pr *project.Project, name string) (Agent, error) // finds the agent that a slice names; nil: what slices name doesn't count
-	Renew     func(pr *project.Project, name string) (Agent, error) // finds one of Agents again, as its configuration is now; nil: it doesn't change
-	Escalate  string                                                // attempt.Request.Escalate
-	Trees     *worktree.Repo                                        // where slices are built in worktrees; nil for the checkout
-	Lane      *lane.Lane                                            // merges and tests what is built in worktrees; nil without them
-	Trust     trust.Store                                           // what the person has allowed: nothing else of the project's configuration is launched
-	TrustRoot string                                                // the project for which they have allowed it: this one, or the one that this is a copy of
+	Project  *project.Project
+	Scope    Scope
+	Slots    Slots
+	Mode     Mode
+	Tools    Tools
+	Builders Builders
+	Pace     Pace
+	Output   Output
+	Signals  <-chan os.Signal // each one ends the run
+}
 
-	Task      *attempt.Task // instead of slices: this once
-	IDs       []string      // the named slices, in the order given; nil for whatever is ready
+// A Scope is what a run builds.
+type Scope struct {
+	Task      *attempt.Task // this task, once, instead of slices
+	IDs       []string      // the named slices, in the order given; nil for every ready one
 	Milestone string
 	Force     bool
 	Over      map[string]string // by id: the session whose claim a person agreed to take over
+}
 
-	Max        int        // attempts at a time in the whole project
-	Fixed      bool       // by --max: Slots doesn't count until a person sets them, later than this
-	Slots      func() int // Max as it is now
-	Serial     bool       // of these, one at a time is ours
-	Refill     bool       // launch again as slots free; else one round
-	Lead       bool       // gl slice --watch: adopt what runs, and let one such drain decide for the project
-	Foreground bool       // a signal ends the attempts; else they go on
-	Detach     bool       // end as soon as the first round is launched
-	Adopt      []string   // names of attempts that other processes have launched: this drain answers for them, too
-	Attend     bool       // launch nothing but what the merge queue sends back to its agent
+// Slots limits how many attempts there may be at a time.
+type Slots struct {
+	Max    int        // attempts at a time in the whole project
+	Fixed  bool       // Max is from --max: Now doesn't count until a person sets the slots again
+	Now    func() int // Max by the configuration as it is now
+	Serial bool       // this run has at most one attempt at a time
+}
 
-	Interval time.Duration // the safety net
+// A Mode is how a run begins, goes on and ends.
+type Mode struct {
+	Refill     bool     // launch again as slots free; otherwise one round
+	Lead       bool     // gl slice --watch: adopt running attempts, and let one such run decide for the project
+	Foreground bool     // a signal ends the attempts; otherwise they continue
+	Detach     bool     // end as soon as the first round is launched
+	Attend     bool     // launch only what the merge queue sends back to its agent
+	Adopt      []string // names of attempts that other processes launched and that this run answers for
+}
+
+// Tools are what a run starts and merges attempts with.
+type Tools struct {
+	Runner runner.Runner
+	Trees  *worktree.Repo // where slices are built in worktrees; nil for the checkout
+	Lane   *lane.Lane     // merges and tests what is built in worktrees; nil without them
+}
+
+// Builders are the agents that a run may launch, and the trust store that allows them.
+type Builders struct {
+	Agents    []Agent                                               // in order of preference
+	Find      func(pr *project.Project, name string) (Agent, error) // returns the agent a slice names; nil to ignore such names
+	Renew     func(pr *project.Project, name string) (Agent, error) // returns one of Agents as it is configured now; nil if that doesn't change
+	Escalate  string                                                // attempt.Request.Escalate
+	Trust     trust.Store                                           // what the person has allowed: no other command of the configuration is launched
+	TrustRoot string                                                // the project they allowed it for: this one, or the one this is a copy of
+}
+
+// Pace is a run's times.
+type Pace struct {
+	Interval time.Duration // between two looks if no event comes
 	Stagger  time.Duration // between two launches
-	Signals  <-chan os.Signal
+}
+
+// Output is where a run tells what happens.
+type Output struct {
 	Report   func(Report)
-	Channels []notify.Channel              // by which people are told of what happens; nil for none
+	Channels []notify.Channel              // by which people are notified; nil for none
 	Trace    func(format string, a ...any) // each decision and file event, for --verbose
 }
 
@@ -126,7 +158,7 @@ const (
 )
 
 type drain struct {
-	Config
+	cfg Config
 	settler attempt.Settler
 	watch   *watch.Watcher
 
@@ -196,23 +228,23 @@ type succession struct {
 // Run drains until nothing of its own runs and nothing can be launched, or a signal comes.
 func Run(ctx context.Context, cfg Config) (*Result, error) {
 	d := &drain{
-		Config: cfg, began: time.Now(), settler: cfg.Project.Settler(), open: map[string]*attempt.Record{}, tried: map[string]bool{},
+		cfg: cfg, began: time.Now(), settler: cfg.Project.Settler(), open: map[string]*attempt.Record{}, tried: map[string]bool{},
 		excluded: map[string]bool{}, failedStarts: map[string]int{}, cleaned: map[string]int{}, wrappers: map[string]bool{}, claimedAt: map[string]time.Time{}, dueAgain: map[string]bool{},
-		toldHolds: map[plan.Account]time.Time{}, overBudget: map[string]string{}, locked: make(chan *durable.LockedError, 4), recoveries: map[string]*recovery{}, recovered: make(chan recovered, 16), leads: !cfg.Lead, stopMark: cfg.Project.Runs.StopMark(), slotsSet: cfg.Project.Runs.SlotsSet(),
+		toldHolds: map[plan.Account]time.Time{}, overBudget: map[string]string{}, locked: make(chan *durable.LockedError, 4), recoveries: map[string]*recovery{}, recovered: make(chan recovered, 16), leads: !cfg.Mode.Lead, stopMark: cfg.Project.Runs.StopMark(), slotsSet: cfg.Project.Runs.SlotsSet(),
 		over: map[string]bool{},
 	}
 	var telling sync.Mutex // a wait for the lock is told while the pass goes on
-	d.Report = func(r Report) {
+	d.cfg.Output.Report = func(r Report) {
 		telling.Lock()
 		defer telling.Unlock()
-		cfg.Report(r)
+		cfg.Output.Report(r)
 	}
-	d.round = cfg.Attend // others have launched it
+	d.round = cfg.Mode.Attend // others have launched it
 	if err := cfg.Project.Runs.Prepare(); err != nil {
 		return nil, err
 	}
-	d.permission = permission{conf: d.Project, broken: map[string]error{}, barred: map[string]error{}, told: map[string]bool{}}
-	d.watch = watch.New(cfg.Project.Runs, cfg.Project.Tracker.Watch(), cfg.Trace)
+	d.permission = permission{conf: d.cfg.Project, broken: map[string]error{}, barred: map[string]error{}, told: map[string]bool{}}
+	d.watch = watch.New(cfg.Project.Runs, cfg.Project.Tracker.Watch(), cfg.Output.Trace)
 	defer d.watch.Close()
 	defer cfg.Project.Follow()()
 	ctx, cancel := context.WithCancel(ctx)
@@ -220,7 +252,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	d.life = ctx
 	d.unheard = cfg.Project.Runs.Journal().ReaderOf(d.began, journal.Unheard)
 	defer d.unheard.Close()
-	if cfg.Lead {
+	if cfg.Mode.Lead {
 		if err := d.standForLeader(ctx); err != nil {
 			return nil, err
 		}
@@ -230,8 +262,8 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 		d.tellStart()
 	}
 	d.laneState.done, d.forecastState.done = make(chan error, 1), make(chan error, 1)
-	if d.Lane != nil && d.leads {
-		if err := d.Lane.Restore(ctx); err != nil {
+	if d.cfg.Tools.Lane != nil && d.leads {
+		if err := d.cfg.Tools.Lane.Restore(ctx); err != nil {
 			d.report(Report{Warnings: []string{err.Error()}})
 		}
 	}
@@ -250,7 +282,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 
 // standForLeader takes the drain's lock, or waits for it beside the loop. The kernel gives it up when its holder dies.
 func (d *drain) standForLeader(ctx context.Context) error {
-	path := d.Project.Runs.LeaderLock()
+	path := d.cfg.Project.Runs.LeaderLock()
 	lock, err := durable.TryLock(path)
 	if err == nil {
 		d.lock, d.leads = lock, true
@@ -306,13 +338,13 @@ func (d *drain) hearing(ctx context.Context, f func(context.Context) error) (sig
 	defer cancel()
 	over := make(chan error, 1)
 	go func() { over <- f(waiting) }()
-	signals := d.Signals
+	signals := d.cfg.Signals
 	for {
 		select {
 		case err := <-over:
 			return sig, err
 		case e := <-d.locked:
-			d.Report(Report{Plan: &plan.Plan{Snapshot: &plan.Snapshot{}}, Locked: e.Holder})
+			d.cfg.Output.Report(Report{Plan: &plan.Plan{Snapshot: &plan.Snapshot{}}, Locked: e.Holder})
 		case sig = <-signals:
 			signals = nil // the next one is for whoever comes after us
 			cancel()
@@ -371,11 +403,11 @@ func (d *drain) tolerate(ctx context.Context, err error, r Report) error {
 
 // countSlots follows the configuration, for which the number of a flag stands only until a person says another one.
 func (d *drain) countSlots() {
-	if d.Fixed && d.Project.Runs.SlotsSet().Equal(d.slotsSet) {
+	if d.cfg.Slots.Fixed && d.cfg.Project.Runs.SlotsSet().Equal(d.slotsSet) {
 		return
 	}
-	if d.Fixed = false; d.Slots != nil {
-		d.Max = d.Slots()
+	if d.cfg.Slots.Fixed = false; d.cfg.Slots.Now != nil {
+		d.cfg.Slots.Max = d.cfg.Slots.Now()
 	}
 }
 
@@ -393,7 +425,7 @@ func (d *drain) look(ctx context.Context, r *Report) error {
 	}
 	launch := d.mayClaim() && len(r.Ended) > 0
 	if !launch {
-		p, err := d.Project.Plan(time.Now(), d.options())
+		p, err := d.cfg.Project.Plan(time.Now(), d.options())
 		if err != nil {
 			return unreadable{err}
 		}
@@ -417,7 +449,7 @@ func (d *drain) look(ctx context.Context, r *Report) error {
 func (d *drain) caughtUp(ctx context.Context, r *Report) bool {
 	n := len(d.open)
 	for name := range d.open {
-		if !d.Project.Runs.IsOpen(name) {
+		if !d.cfg.Project.Runs.IsOpen(name) {
 			d.noteClosed(ctx, name, r)
 		}
 	}
@@ -436,7 +468,7 @@ func (d *drain) refresh(ctx context.Context, launched bool) {
 		return
 	}
 	d.dirty, d.upToDate = false, now
-	if err := d.Project.Tracker.Refresh(ctx); err != nil && !errors.Is(err, context.Canceled) {
+	if err := d.cfg.Project.Tracker.Refresh(ctx); err != nil && !errors.Is(err, context.Canceled) {
 		d.report(Report{Warnings: []string{err.Error()}})
 	}
 	over := time.Now()
@@ -444,18 +476,18 @@ func (d *drain) refresh(ctx context.Context, launched bool) {
 }
 
 func (d *drain) report(r Report) {
-	r.Max = d.Max
+	r.Max = d.cfg.Slots.Max
 	if r.Plan = d.plan; r.Plan == nil {
 		r.Plan = &plan.Plan{Snapshot: &plan.Snapshot{}}
 	}
-	d.Report(r)
+	d.cfg.Output.Report(r)
 }
 
 func (d *drain) options() plan.Options {
-	o := d.Project.Options()
-	o.Milestone = d.Milestone
-	o.IDs, o.Agents = d.IDs, nil
-	for _, a := range d.Agents {
+	o := d.cfg.Project.Options()
+	o.Milestone = d.cfg.Scope.Milestone
+	o.IDs, o.Agents = d.cfg.Scope.IDs, nil
+	for _, a := range d.cfg.Builders.Agents {
 		if !a.named {
 			o.Agents = append(o.Agents, a.account())
 		}
@@ -483,13 +515,13 @@ func (d *drain) noteHold(r *Report) {
 
 // concerns says whether the hold is about an agent that this drain may launch.
 func (d *drain) concerns(h *plan.Hold) bool {
-	return slices.ContainsFunc(d.Agents, func(a Agent) bool { return h.Holds(a.account()) })
+	return slices.ContainsFunc(d.cfg.Builders.Agents, func(a Agent) bool { return h.Holds(a.account()) })
 }
 
 // noteFull tells once that slices wait for slots that others have. Some of those may never be freed: of a claim outside an
 // attempt nobody can tell whether its session lives.
 func (d *drain) noteFull(r *Report) {
-	full := d.Task == nil && d.mayClaim() && d.plan != nil && d.hold() == nil && d.withSlots() == 0 && d.plan.Taken >= d.Max && len(d.candidates(d.plan)) > 0
+	full := d.cfg.Scope.Task == nil && d.mayClaim() && d.plan != nil && d.hold() == nil && d.withSlots() == 0 && d.plan.Taken >= d.cfg.Slots.Max && len(d.candidates(d.plan)) > 0
 	r.Full = full && !d.full
 	d.full = full
 }
@@ -497,7 +529,7 @@ func (d *drain) noteFull(r *Report) {
 // noteSpace tells once that the state can't be written. Nobody else would: a wrapper whose agent has ended waits for space
 // beside a log that has no room either.
 func (d *drain) noteSpace(r *Report) {
-	err := durable.Room(d.Project.Runs.Dir())
+	err := durable.Room(d.cfg.Project.Runs.Dir())
 	if err != nil && !d.noSpace {
 		r.NoSpace = err
 	}
@@ -506,7 +538,7 @@ func (d *drain) noteSpace(r *Report) {
 
 // finished says whether nothing is left to wait for. Claims of others are never waited for, slots they take are.
 func (d *drain) finished() bool {
-	if d.Detach && d.round {
+	if d.cfg.Mode.Detach && d.round {
 		return true
 	}
 	if d.withSlots() > 0 || d.unsettled() || d.lanePending() {
@@ -554,14 +586,14 @@ func (d *drain) finish(ctx context.Context) {
 	timeout := time.After(reapLimit)
 	for d.leaving() {
 		select {
-		case e := <-d.Runner.Exits():
+		case e := <-d.cfg.Tools.Runner.Exits():
 			delete(d.wrappers, e.Token)
 		case <-timeout:
 			clear(d.wrappers)
 		}
 	}
 	if d.res.Signal != nil { // it may have come between a launch and the next look
-		if p, err := d.Project.Plan(time.Now(), d.options()); err == nil {
+		if p, err := d.cfg.Project.Plan(time.Now(), d.options()); err == nil {
 			d.plan = p
 		}
 	}
@@ -574,14 +606,14 @@ func (d *drain) finish(ctx context.Context) {
 			d.res.Barred = d.reasons()
 		}
 	}
-	d.Project.Runs.Sweep(time.Now())
-	d.Project.Runs.KeepTallies()
+	d.cfg.Project.Runs.Sweep(time.Now())
+	d.cfg.Project.Runs.KeepTallies()
 	if d.res.Signal != nil { // nobody waits for a lock after Ctrl-C; what is behind the next gl status puts right
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, behind)
 		defer cancel()
 	}
-	if err := d.Project.Tracker.Refresh(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+	if err := d.cfg.Project.Tracker.Refresh(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		d.report(Report{Warnings: []string{err.Error()}})
 	}
 }

@@ -60,7 +60,7 @@ func drainOnce(t *testing.T, n int, seed uint64) {
 	cfg := config(t, pr, "rehearsal:"+text, limit)
 	launched := map[string]int{}
 	ended := map[string]int{}
-	cfg.Report = func(r drain.Report) {
+	cfg.Output.Report = func(r drain.Report) {
 		for _, rec := range r.Launched {
 			launched[rec.Name()]++
 		}
@@ -124,8 +124,8 @@ func TestDrainClaimsNothingFromMemory(t *testing.T) {
 	file, other := filepath.Join(pr.Root, ".greenlight", "slices", "b.md"), filepath.Join(pr.Root, "b")
 	check(t, os.Link(file, other)) // no file event tells what is done to it by this name
 	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 1)
-	cfg.Interval = 50 * time.Millisecond
-	cfg.Report = func(r drain.Report) {
+	cfg.Pace.Interval = 50 * time.Millisecond
+	cfg.Output.Report = func(r drain.Report) {
 		for _, rec := range r.Launched {
 			if rec.Slice == "b" {
 				t.Error("b was launched, which somebody has completed")
@@ -147,11 +147,11 @@ func TestDrainCountsOthers(t *testing.T) {
 	pr := g.write(t, `{}`)
 	check(t, pr.Slices.Do(t.Context(), claimFor("theirs", "somebody")))
 	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 1)
-	cfg.Interval = 20 * time.Millisecond
+	cfg.Pace.Interval = 20 * time.Millisecond
 	looks := 0
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	cfg.Report = func(r drain.Report) {
+	cfg.Output.Report = func(r drain.Report) {
 		if looks++; looks == 10 {
 			cancel()
 		}
@@ -170,11 +170,11 @@ func TestDrainStartsAfterTheClockWasSet(t *testing.T) {
 	t.Parallel()
 	pr := graph{ids: []string{"S-1"}}.write(t, `{}`)
 	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 1)
-	cfg.Interval = 5 * time.Millisecond
+	cfg.Pace.Interval = 5 * time.Millisecond
 	var claimed *attempt.Record
 	starts, passes := 0, 0
-	wrapper := cfg.Runner
-	cfg.Runner = &replaced{Runner: wrapper, start: func(r *attempt.Record) bool {
+	wrapper := cfg.Tools.Runner
+	cfg.Tools.Runner = &replaced{Runner: wrapper, start: func(r *attempt.Record) bool {
 		starts++
 		rec := *r
 		rec.ClaimedAt = rec.ClaimedAt.Add(-time.Hour)
@@ -184,7 +184,7 @@ func TestDrainStartsAfterTheClockWasSet(t *testing.T) {
 		claimed = r
 		return true
 	}}
-	cfg.Report = func(r drain.Report) {
+	cfg.Output.Report = func(r drain.Report) {
 		for _, w := range r.Warnings {
 			t.Error(w)
 		}
@@ -203,7 +203,7 @@ func TestDrainTellsShortHolds(t *testing.T) {
 	pr := graph{ids: []string{"a"}}.write(t, `{}`)
 	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 1)
 	var once sync.Once
-	cfg.Report = func(r drain.Report) {
+	cfg.Output.Report = func(r drain.Report) {
 		once.Do(func() { // the drain waits for this
 			now := time.Now()
 			check(t, pr.Tracker.Do(t.Context(), func(tracker.Tx) error {

@@ -24,7 +24,7 @@ type forecastState struct {
 // lookAhead has a forecast made once in each interval, since agents write all the time. What is over sooner costs nothing.
 func (d *drain) lookAhead() {
 	f := &d.forecastState
-	if d.Trees == nil || !d.leads || d.stopping || f.busy || d.Task != nil || d.plan == nil {
+	if d.cfg.Tools.Trees == nil || !d.leads || d.stopping || f.busy || d.cfg.Scope.Task != nil || d.plan == nil {
 		return
 	}
 	switch {
@@ -34,7 +34,7 @@ func (d *drain) lookAhead() {
 	case f.at.IsZero():
 		f.at = time.Now()
 		return
-	case time.Since(f.at) < d.Interval:
+	case time.Since(f.at) < d.cfg.Pace.Interval:
 		return
 	}
 	works := d.works()
@@ -43,11 +43,11 @@ func (d *drain) lookAhead() {
 		return
 	}
 	if f.forecaster == nil {
-		f.forecaster = &forecast.Forecaster{Repo: d.Trees, Age: 2 * d.Interval}
+		f.forecaster = &forecast.Forecaster{Repo: d.cfg.Tools.Trees, Age: 2 * d.cfg.Pace.Interval}
 	}
 	ctx, cancel := context.WithCancel(d.life)
 	f.busy, f.cancel = true, cancel
-	runs := d.Project.Runs.Dir()
+	runs := d.cfg.Project.Runs.Dir()
 	go func() {
 		defer cancel()
 		list, err := f.forecaster.Find(ctx, works)
@@ -67,7 +67,7 @@ func (d *drain) works() (works []forecast.Work) {
 		if st.Attempt == nil || st.Class != plan.Active && st.Class != plan.Landing && (st.Class != plan.Available || len(st.Needs) > 0) {
 			continue
 		}
-		l, err := d.Trees.Get(d.Project.Key(), st.ID)
+		l, err := d.cfg.Tools.Trees.Get(d.cfg.Project.Key(), st.ID)
 		if err != nil || l.Phase != worktree.Ready && l.Phase != worktree.Filled {
 			continue
 		}
@@ -84,7 +84,7 @@ func (d *drain) works() (works []forecast.Work) {
 func (d *drain) forecastOver(err error) {
 	d.forecastState.busy = false
 	if err != nil && !errors.Is(err, context.Canceled) {
-		d.Trace("no forecast: %v", err)
+		d.cfg.Output.Trace("no forecast: %v", err)
 	}
 }
 

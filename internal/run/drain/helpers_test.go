@@ -77,9 +77,9 @@ func run(t testing.TB, cfg drain.Config) *drain.Result {
 	defer cancel(nil)
 	stuck := time.AfterFunc(patience, func() { cancel(fmt.Errorf("nothing has happened for %v", patience)) })
 	defer stuck.Stop()
-	report := cfg.Report
-	cfg.Report = func(r drain.Report) {
-		if r.Locked == "" && r.Max != cfg.Max {
+	report := cfg.Output.Report
+	cfg.Output.Report = func(r drain.Report) {
+		if r.Locked == "" && r.Max != cfg.Slots.Max {
 			t.Errorf("a report of %d slots: %+v", r.Max, r)
 		}
 		if len(r.Launched)+len(r.Ended)+len(r.Adopted) > 0 {
@@ -170,10 +170,16 @@ func config(t testing.TB, pr *project.Project, agentName string, max int) drain.
 	check(t, err)
 	check(t, store.Allow(t.Context(), pr.Root, commands))
 	return drain.Config{
-		Trust: store, TrustRoot: pr.Root,
-		Project: pr, Agents: []drain.Agent{{Agent: a, Job: agent.Job{Dir: pr.Root}}}, Max: max, Refill: true, Lead: true,
-		Runner:   runner.NewProcess(self, pr.Root, os.Environ(), nil, max),
-		Interval: 30 * time.Second, Report: func(drain.Report) {}, Trace: func(string, ...any) {},
+		Project: pr,
+		Slots:   drain.Slots{Max: max},
+		Mode:    drain.Mode{Refill: true, Lead: true},
+		Tools:   drain.Tools{Runner: runner.NewProcess(self, pr.Root, os.Environ(), nil, max)},
+		Builders: drain.Builders{
+			Agents: []drain.Agent{{Agent: a, Job: agent.Job{Dir: pr.Root}}},
+			Trust:  store, TrustRoot: pr.Root,
+		},
+		Pace:   drain.Pace{Interval: 30 * time.Second},
+		Output: drain.Output{Report: func(drain.Report) {}, Trace: func(string, ...any) {}},
 	}
 }
 

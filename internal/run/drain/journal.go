@@ -14,23 +14,23 @@ import (
 
 // tellStart writes that this drain decides from now on. A task isn't a drain, though one runs it.
 func (d *drain) tellStart() {
-	if d.Task != nil || d.told {
+	if d.cfg.Scope.Task != nil || d.told {
 		return
 	}
 	d.told = true
-	_ = d.Project.Runs.Journal().Append(journal.Event{Kind: journal.DrainStarted, System: d.Project.Key(), PID: os.Getpid(), Max: d.Max, Fixed: d.Fixed,
-		Agent: d.names(), Runner: d.Runner.Name()})
+	_ = d.cfg.Project.Runs.Journal().Append(journal.Event{Kind: journal.DrainStarted, System: d.cfg.Project.Key(), PID: os.Getpid(), Max: d.cfg.Slots.Max, Fixed: d.cfg.Slots.Fixed,
+		Agent: d.names(), Runner: d.cfg.Tools.Runner.Name()})
 }
 
 // tellEnd writes why the drain is over, and how it leaves the slices.
 func (d *drain) tellEnd(err error) {
-	if book, err := spending.Since(d.Project.Runs.Journal(), d.began); err == nil {
+	if book, err := spending.Since(d.cfg.Project.Runs.Journal(), d.began); err == nil {
 		d.res.Spent = book.Total()
 	}
 	if !d.told {
 		return
 	}
-	e := journal.Event{Kind: journal.DrainEnded, System: d.Project.Key(), PID: os.Getpid(), Reason: journal.NothingLeft}
+	e := journal.Event{Kind: journal.DrainEnded, System: d.cfg.Project.Key(), PID: os.Getpid(), Reason: journal.NothingLeft}
 	switch {
 	case d.res.Signal != nil:
 		e.Reason = "signal: " + d.res.Signal.String()
@@ -45,13 +45,13 @@ func (d *drain) tellEnd(err error) {
 	if p := d.plan; p != nil {
 		e.Totals = &journal.Sums{Total: p.Total, Done: p.Done, Failed: len(p.Failed), Stalled: len(p.Stalled), Stopped: len(p.StoppedIDs()), Waiting: len(p.Waiting), Blocked: len(p.Blocked)}
 	}
-	_ = d.Project.Runs.Journal().Append(e)
+	_ = d.cfg.Project.Runs.Journal().Append(e)
 }
 
 // names are those of the agents in order of preference.
 func (d *drain) names() string {
 	var names []string
-	for _, a := range d.Agents {
+	for _, a := range d.cfg.Builders.Agents {
 		if !a.named {
 			names = append(names, a.Name)
 		}
@@ -67,12 +67,12 @@ func (d *drain) tellHoldEnded() {
 	now := d.plan.InEffect()
 	for _, h := range append(d.held, d.newlyOver()...) {
 		if !slices.ContainsFunc(now, func(n *plan.Hold) bool { return n.Agent == h.Agent && n.Account == h.Account }) {
-			d.Project.Runs.TellHoldEnded(h, time.Now())
+			d.cfg.Project.Runs.TellHoldEnded(h, time.Now())
 		}
 	}
 	for _, h := range now {
 		if h.Kind == plan.HeldByCurfew {
-			d.Project.Runs.TellHold(h)
+			d.cfg.Project.Runs.TellHold(h)
 		}
 	}
 	d.held = now
@@ -113,7 +113,7 @@ func (d *drain) noteUnheard(r *Report) {
 
 // noteJournal tells of a journal that can't be written. The run goes on without it.
 func (d *drain) noteJournal(r *Report) {
-	if err := d.Project.Runs.Journal().Trouble(); err != nil && err.Error() != d.journalErr {
+	if err := d.cfg.Project.Runs.Journal().Trouble(); err != nil && err.Error() != d.journalErr {
 		d.journalErr = err.Error()
 		r.Warnings = append(r.Warnings, "the journal can't be written, so gl events lacks what happens now: "+err.Error())
 	}

@@ -30,7 +30,7 @@ type laneState struct {
 func (d *drain) startLane(what string, job func(context.Context) error) {
 	ctx, cancel := context.WithCancel(durable.Patiently(d.life, nil))
 	d.laneState.busy, d.laneState.cancel, d.laneState.at = true, cancel, time.Now()
-	d.Trace("lane: %s", what)
+	d.cfg.Output.Trace("lane: %s", what)
 	go func() {
 		defer cancel()
 		d.laneState.done <- job(ctx)
@@ -39,9 +39,9 @@ func (d *drain) startLane(what string, job func(context.Context) error) {
 
 // testBase has the target's own tests run while the first agents work: what fails there isn't the slices' fault.
 func (d *drain) testBase() {
-	if d.Lane != nil && d.leads && d.Project.Config.Test.Command.IsSet() {
+	if d.cfg.Tools.Lane != nil && d.leads && d.cfg.Project.Config.Test.Command.IsSet() {
 		d.startLane("testing the base", func(ctx context.Context) error {
-			red, err := d.Lane.TestBase(ctx)
+			red, err := d.cfg.Tools.Lane.TestBase(ctx)
 			if err == nil && red != "" {
 				err = fmt.Errorf("%s: failures that are there without a slice's work aren't held against it", red)
 			}
@@ -80,21 +80,21 @@ func (d *drain) workLane() {
 	if d.deliverAgain(news) {
 		return
 	}
-	if d.Lane == nil || d.laneState.busy || d.stopping || news == "" || news == d.laneState.seen && time.Since(d.laneState.at) < d.Interval {
+	if d.cfg.Tools.Lane == nil || d.laneState.busy || d.stopping || news == "" || news == d.laneState.seen && time.Since(d.laneState.at) < d.cfg.Pace.Interval {
 		return
 	}
 	d.laneState.seen = news
-	d.startLane("landing "+strings.Join(d.queue(), ", "), d.Lane.Work)
+	d.startLane("landing "+strings.Join(d.queue(), ", "), d.cfg.Tools.Lane.Work)
 }
 
 // deliverAgain has what couldn't be delivered tried once more, with nothing in the queue after which that is done anyway. It reports whether it
 // has begun to.
 func (d *drain) deliverAgain(queue string) bool {
-	if d.Lane == nil || !d.leads || d.laneState.busy || d.stopping || queue != "" || time.Since(d.laneState.at) < d.Interval ||
-		lane.ReadStatus(d.Project.Runs.Dir()).Reason == "" {
+	if d.cfg.Tools.Lane == nil || !d.leads || d.laneState.busy || d.stopping || queue != "" || time.Since(d.laneState.at) < d.cfg.Pace.Interval ||
+		lane.ReadStatus(d.cfg.Project.Runs.Dir()).Reason == "" {
 		return false
 	}
-	d.startLane("delivering again", d.Lane.DeliverAgain)
+	d.startLane("delivering again", d.cfg.Tools.Lane.DeliverAgain)
 	return true
 }
 
@@ -109,17 +109,17 @@ func (d *drain) laneOver(err error) {
 
 // lanePending says whether something in the queue may still move by itself.
 func (d *drain) lanePending() bool {
-	return d.laneState.busy || d.Lane != nil && !d.stopping && d.laneNews() != d.laneState.seen && d.laneNews() != ""
+	return d.laneState.busy || d.cfg.Tools.Lane != nil && !d.stopping && d.laneNews() != d.laneState.seen && d.laneNews() != ""
 }
 
 // sendBack has those go on that wait because the base is red, once nothing else can make it green. It says whether it has begun to.
 func (d *drain) sendBack() bool {
 	news := d.laneNews()
-	if d.Lane == nil || d.stopping || news == "" || news == d.laneState.sent || !d.leads {
+	if d.cfg.Tools.Lane == nil || d.stopping || news == "" || news == d.laneState.sent || !d.leads {
 		return false
 	}
 	d.laneState.sent = news
-	d.startLane("sending back what waits for a green base", d.Lane.SendBack)
+	d.startLane("sending back what waits for a green base", d.cfg.Tools.Lane.SendBack)
 	return true
 }
 
@@ -133,13 +133,13 @@ func (d *drain) stopLane() {
 
 // deliver delivers what has landed and commits the state: STATE.md is up to date by now.
 func (d *drain) deliver(ctx context.Context) {
-	if d.Lane == nil {
+	if d.cfg.Tools.Lane == nil {
 		return
 	}
 	if d.res.Signal == nil {
-		if err := d.Lane.Deliver(ctx); err != nil && !errors.Is(err, context.Canceled) && !errors.As(err, new(*worktree.Refused)) {
+		if err := d.cfg.Tools.Lane.Deliver(ctx); err != nil && !errors.Is(err, context.Canceled) && !errors.As(err, new(*worktree.Refused)) {
 			d.report(Report{Warnings: []string{"what has landed can't be merged: " + err.Error()}})
 		}
 	}
-	d.res.Lane = lane.ReadStatus(d.Project.Runs.Dir())
+	d.res.Lane = lane.ReadStatus(d.cfg.Project.Runs.Dir())
 }

@@ -18,7 +18,7 @@ import (
 
 // mayClaim says whether this drain may launch anything just now, whatever the plan says.
 func (d *drain) mayClaim() bool {
-	return d.leads && !d.stopping && !d.roundOver() && (d.Stagger <= 0 || time.Since(d.lastLaunch) >= d.Stagger)
+	return d.leads && !d.stopping && !d.roundOver() && (d.cfg.Pace.Stagger <= 0 || time.Since(d.lastLaunch) >= d.cfg.Pace.Stagger)
 }
 
 // planAllows says whether there is a slice to launch and a slot for it.
@@ -42,35 +42,35 @@ func (d *drain) allot() *plan.Allotment {
 	for _, a := range d.permitted() {
 		accounts = append(accounts, a.account())
 	}
-	return d.plan.Allot(accounts, time.Now(), plan.AllotOptions{Forced: d.ignoresHold(), Named: d.Find != nil})
+	return d.plan.Allot(accounts, time.Now(), plan.AllotOptions{Forced: d.ignoresHold(), Named: d.cfg.Builders.Find != nil})
 }
 
 // findNamed finds the agents that candidates name, and says whether there is a new one. A slice that names one that can't be launched
 // is left alone.
 func (d *drain) findNamed(r *Report) (found bool) {
-	if d.Find == nil || d.Task != nil || d.plan == nil {
+	if d.cfg.Builders.Find == nil || d.cfg.Scope.Task != nil || d.plan == nil {
 		return false
 	}
 	for _, id := range d.candidates(d.plan) {
 		st := d.plan.State(id)
-		if st == nil || st.Agent == "" || slices.ContainsFunc(d.Agents, func(a Agent) bool { return a.Name == st.Agent }) {
+		if st == nil || st.Agent == "" || slices.ContainsFunc(d.cfg.Builders.Agents, func(a Agent) bool { return a.Name == st.Agent }) {
 			continue
 		}
-		a, err := d.Find(d.permission.conf, st.Agent)
+		a, err := d.cfg.Builders.Find(d.permission.conf, st.Agent)
 		if err != nil {
 			d.excluded[id] = true
 			r.Warnings = append(r.Warnings, fmt.Sprintf("%s isn't built: it names an agent that can't be launched: %v", id, err))
 			continue
 		}
 		a.named, found = true, true
-		d.Agents = append(d.Agents, a)
+		d.cfg.Builders.Agents = append(d.cfg.Builders.Agents, a)
 	}
 	return found
 }
 
 // ignoresHold says whether this drain launches in spite of a hold: a person who names slices and says --force goes past
 // it, since it may be another agent's, or over.
-func (d *drain) ignoresHold() bool { return d.Force && d.IDs != nil }
+func (d *drain) ignoresHold() bool { return d.cfg.Scope.Force && d.cfg.Scope.IDs != nil }
 
 // hold is what keeps this drain from launching anything; nil for nothing.
 func (d *drain) hold() *plan.Hold {
@@ -81,10 +81,10 @@ func (d *drain) hold() *plan.Hold {
 }
 
 // inDoubt says whether the graph can't be read just now. A task needs none.
-func (d *drain) inDoubt() bool { return d.Task == nil && d.plan.Snapshot.Unsure != "" }
+func (d *drain) inDoubt() bool { return d.cfg.Scope.Task == nil && d.plan.Snapshot.Unsure != "" }
 
 // roundOver says whether a drain that doesn't refill has had its round: what a hold stopped in it is still to come.
-func (d *drain) roundOver() bool { return !d.Refill && d.round && len(d.dueAgain) == 0 }
+func (d *drain) roundOver() bool { return !d.cfg.Mode.Refill && d.round && len(d.dueAgain) == 0 }
 
 func (d *drain) unsureSince() time.Time {
 	if d.unsure.IsZero() {
@@ -104,8 +104,8 @@ func (d *drain) distrust() bool {
 
 // free is how many more may be launched.
 func (d *drain) free(p *plan.Plan) int {
-	n := d.Max - p.Taken
-	if d.Serial {
+	n := d.cfg.Slots.Max - p.Taken
+	if d.cfg.Slots.Serial {
 		n = min(n, 1-d.withSlots())
 	}
 	return n
@@ -113,20 +113,20 @@ func (d *drain) free(p *plan.Plan) int {
 
 // candidates are the slices that may be launched, in order, slots or no slots.
 func (d *drain) candidates(p *plan.Plan) []string {
-	if d.Task != nil {
-		if id := attempt.TaskID(d.Task.Name); !d.tried[id] && !d.excluded[id] {
+	if d.cfg.Scope.Task != nil {
+		if id := attempt.TaskID(d.cfg.Scope.Task.Name); !d.tried[id] && !d.excluded[id] {
 			return []string{id}
 		}
 		return nil
 	}
-	if d.IDs == nil {
-		secondRound := d.round && !d.Refill // it is for those alone whom a hold has stopped in the first
+	if d.cfg.Scope.IDs == nil {
+		secondRound := d.round && !d.cfg.Mode.Refill // it is for those alone whom a hold has stopped in the first
 		return slices.DeleteFunc(slices.Clone(p.Ready), func(id string) bool {
 			return d.excluded[id] || d.isOpen(id) || d.needsOpen(p, id) || secondRound && !d.dueAgain[id]
 		})
 	}
 	var ids []string
-	for _, id := range append(slices.Clone(p.Ready), d.IDs...) {
+	for _, id := range append(slices.Clone(p.Ready), d.cfg.Scope.IDs...) {
 		if d.tried[id] || d.excluded[id] || d.isOpen(id) || d.needsOpen(p, id) || slices.Contains(ids, id) {
 			continue
 		}
@@ -139,20 +139,20 @@ func (d *drain) candidates(p *plan.Plan) []string {
 
 func (d *drain) request(id string, a Agent) attempt.Request {
 	job := a.Job
-	if d.Task != nil {
-		job.Prompt = d.Task.Prompt
-		return attempt.Request{ID: id, Task: d.Task, First: d.first, Named: true, Agent: a.Agent, Environ: a.Environ, Job: job, Runner: d.Runner.Name()}
+	if d.cfg.Scope.Task != nil {
+		job.Prompt = d.cfg.Scope.Task.Prompt
+		return attempt.Request{ID: id, Task: d.cfg.Scope.Task, First: d.first, Named: true, Agent: a.Agent, Environ: a.Environ, Job: job, Runner: d.cfg.Tools.Runner.Name()}
 	}
-	if st := d.plan.State(id); st != nil && d.Find != nil {
+	if st := d.plan.State(id); st != nil && d.cfg.Builders.Find != nil {
 		job.Model = st.Model
 	}
-	job.Prompt = d.Project.Tracker.Prompt(id)
+	job.Prompt = d.cfg.Project.Tracker.Prompt(id)
 	if s := d.plan.Snapshot; s.SliceUSD > 0 {
 		job.BudgetUSD = max(s.SliceUSD-s.Spent[id], 0.01)
 	}
-	req := attempt.Request{System: d.Project.Key(), ID: id, Named: d.IDs != nil, Force: d.Force, Agent: a.Agent, Environ: a.Environ, Job: job,
-		Runner: d.Runner.Name(), Escalate: d.Escalate}
-	if session, agreed := d.Over[id]; agreed {
+	req := attempt.Request{System: d.cfg.Project.Key(), ID: id, Named: d.cfg.Scope.IDs != nil, Force: d.cfg.Scope.Force, Agent: a.Agent, Environ: a.Environ, Job: job,
+		Runner: d.cfg.Tools.Runner.Name(), Escalate: d.cfg.Builders.Escalate}
+	if session, agreed := d.cfg.Scope.Over[id]; agreed {
 		req.Over = &session
 	}
 	return req
@@ -160,12 +160,12 @@ func (d *drain) request(id string, a Agent) attempt.Request {
 
 // launch claims under the lock, against a plan made under the same lock, and starts the wrappers after it.
 func (d *drain) launch(ctx context.Context, r *Report) error {
-	d.Runner.Expect()
+	d.cfg.Tools.Runner.Expect()
 	if ok, err := d.permit(ctx, r); !ok || err != nil {
 		return err
 	}
 	var claimed []*attempt.Record
-	err := d.Project.Tracker.Do(ctx, func(tx tracker.Tx) (err error) {
+	err := d.cfg.Project.Tracker.Do(ctx, func(tx tracker.Tx) (err error) {
 		claimed, err = d.claim(ctx, tx, r)
 		return err
 	})
@@ -173,20 +173,20 @@ func (d *drain) launch(ctx context.Context, r *Report) error {
 		d.open[rec.Name()] = rec
 		d.claimedAt[rec.Token] = time.Now()
 		d.tried[rec.Slice] = true
-		if d.Task != nil && rec.Lineage != 0 {
+		if d.cfg.Scope.Task != nil && rec.Lineage != 0 {
 			d.first = cmp.Or(d.first, rec.N)
 		}
 		delete(d.dueAgain, rec.Slice)
 		d.dirty, d.round = true, true
 		d.lastLaunch = time.Now()
-		if err := d.Runner.Start(rec); err != nil {
+		if err := d.cfg.Tools.Runner.Start(rec); err != nil {
 			d.failedStart(ctx, rec, r, err.Error())
 			continue
 		}
-		if d.Runner.Exits() != nil {
+		if d.cfg.Tools.Runner.Exits() != nil {
 			d.wrappers[rec.Token] = true
 		}
-		d.Trace("launched %s, attempt %d: %q", rec.Slice, rec.N, rec.Argv)
+		d.cfg.Output.Trace("launched %s, attempt %d: %q", rec.Slice, rec.N, rec.Argv)
 		r.Launched = append(r.Launched, rec)
 	}
 	return err
@@ -196,7 +196,7 @@ func (d *drain) claim(ctx context.Context, tx tracker.Tx, r *Report) ([]*attempt
 	if d.heedStop() {
 		return nil, nil
 	}
-	s, err := d.Project.Snapshot(tx.Load)
+	s, err := d.cfg.Project.Snapshot(tx.Load)
 	if err != nil {
 		return nil, unreadable{err}
 	}
@@ -217,7 +217,7 @@ func (d *drain) claim(ctx context.Context, tx tracker.Tx, r *Report) ([]*attempt
 // claimSome claims as many of the candidates as there are slots for, just one where launches are staggered.
 func (d *drain) claimSome(ctx context.Context, tx tracker.Tx, r *Report, candidates []string) ([]*attempt.Record, error) {
 	n, allotment, agents := d.free(d.plan), d.allot(), d.permitted()
-	if d.Stagger > 0 {
+	if d.cfg.Pace.Stagger > 0 {
 		n = min(n, 1)
 	}
 	var claimed []*attempt.Record
@@ -230,16 +230,16 @@ func (d *drain) claimSome(ctx context.Context, tx tracker.Tx, r *Report, candida
 			continue
 		}
 		if !d.asPlanned(tx, id) {
-			d.Trace("%s isn't as it was planned: looking again", id)
+			d.cfg.Output.Trace("%s isn't as it was planned: looking again", id)
 			continue
 		}
 		rec, err := d.claimOne(ctx, tx, id, agents[i])
-		if err != nil && d.Task != nil {
+		if err != nil && d.cfg.Scope.Task != nil {
 			return nil, err
 		}
 		if errors.Is(err, fs.ErrNotExist) && !errors.Is(err, tracker.ErrNotFound) && d.cleaned[id] < cleanTries {
 			d.cleaned[id]++ // somebody removes runs/ under our hands
-			d.Trace("%s can't be claimed, trying again: %v", id, err)
+			d.cfg.Output.Trace("%s can't be claimed, trying again: %v", id, err)
 			continue
 		}
 		if err != nil {
@@ -261,7 +261,7 @@ func (d *drain) claimSome(ctx context.Context, tx tracker.Tx, r *Report, candida
 // answers from memory doesn't know yet.
 func (d *drain) asPlanned(tx tracker.Tx, id string) bool {
 	st := d.plan.State(id)
-	if st == nil || d.Task != nil {
+	if st == nil || d.cfg.Scope.Task != nil {
 		return true
 	}
 	planned := plan.Mark{Status: st.Status, Step: st.Step, Session: st.Session}
@@ -277,35 +277,35 @@ func (d *drain) claimOne(ctx context.Context, tx tracker.Tx, id string, a Agent)
 	req := d.request(id, a)
 	conf := d.permission.conf.Config
 	req.Test = conf.Test.Command
-	if d.Task == nil {
+	if d.cfg.Scope.Task == nil {
 		terms, err := d.permission.conf.Terms(id)
 		if err != nil {
 			return nil, err
 		}
-		if req.Terms = terms; d.Trees == nil {
+		if req.Terms = terms; d.cfg.Tools.Trees == nil {
 			req.Review = terms.Review
 		}
 	}
-	if d.Trees != nil {
+	if d.cfg.Tools.Trees != nil {
 		l, redone, err := d.lineage(ctx, req)
 		if err != nil {
 			return nil, err
 		}
 		req.Redone = redone
-		req.Lineage, req.Job.Dir, req.Setup = l, d.Trees.Dir(l), conf.Git.Setup
+		req.Lineage, req.Job.Dir, req.Setup = l, d.cfg.Tools.Trees.Dir(l), conf.Git.Setup
 		if conf.Sandbox != project.SandboxOff {
 			req.Sandbox, req.Caches = conf.Sandbox, conf.Caches
 		}
 	}
-	return d.Project.Runs.Claim(tx, req, time.Now())
+	return d.cfg.Project.Runs.Claim(tx, req, time.Now())
 }
 
 // lineage is the one in which the work goes on, or a new one. Of a slice that was taken back, redone is the commit that has its earlier
 // work.
 func (d *drain) lineage(ctx context.Context, req attempt.Request) (l *worktree.Lineage, redone string, err error) {
-	base, err := d.Trees.Base(ctx)
-	if err == nil && d.Lane != nil && req.Task == nil {
-		redone, err = d.Lane.Redo(ctx, req.ID)
+	base, err := d.cfg.Tools.Trees.Base(ctx)
+	if err == nil && d.cfg.Tools.Lane != nil && req.Task == nil {
+		redone, err = d.cfg.Tools.Lane.Redo(ctx, req.ID)
 	}
 	if err != nil {
 		return nil, "", err
@@ -313,11 +313,11 @@ func (d *drain) lineage(ctx context.Context, req attempt.Request) (l *worktree.L
 	if redone != "" {
 		base = redone
 	}
-	work, err := d.Project.Runs.WorkOf(req)
+	work, err := d.cfg.Project.Runs.WorkOf(req)
 	if err != nil {
 		return nil, "", err
 	}
-	l, err = d.Trees.Plan(ctx, req.System, work, base, false)
+	l, err = d.cfg.Tools.Trees.Plan(ctx, req.System, work, base, false)
 	return l, redone, err
 }
 
@@ -375,5 +375,5 @@ func (d *drain) isOpen(id string) bool {
 // after the record of its attempt was removed (git clean -x), while its agent still works.
 func (d *drain) needsOpen(p *plan.Plan, id string) bool {
 	st := p.State(id)
-	return st != nil && !d.Force && slices.ContainsFunc(st.Deps, d.isOpen)
+	return st != nil && !d.cfg.Scope.Force && slices.ContainsFunc(st.Deps, d.isOpen)
 }

@@ -14,11 +14,11 @@ const goodbye = 3 * time.Second
 
 // startNotifier begins to tell people what the journal says. One that leads also tells what a killed drain hasn't told.
 func (d *drain) startNotifier() {
-	if len(d.Channels) == 0 {
+	if len(d.cfg.Output.Channels) == 0 {
 		return
 	}
-	n, err := notify.Start(notify.Config{Journal: d.Project.Runs.Journal(), Root: d.Project.Root, Kinds: d.Project.Config.Notify.Events,
-		Channels: d.Channels, Past: d.Lead, Mine: d.tells})
+	n, err := notify.Start(notify.Config{Journal: d.cfg.Project.Runs.Journal(), Root: d.cfg.Project.Root, Kinds: d.cfg.Project.Config.Notify.Events,
+		Channels: d.cfg.Output.Channels, Past: d.cfg.Mode.Lead, Mine: d.tells})
 	if err != nil {
 		d.report(Report{Warnings: []string{"no notifications: " + err.Error()}})
 		return
@@ -32,12 +32,12 @@ func (d *drain) tells(e journal.Event) bool {
 	switch {
 	case e.Kind == journal.DrainEnded:
 		return e.PID == os.Getpid() && !e.Time.Before(d.began.Add(-time.Second))
-	case d.Lead:
+	case d.cfg.Mode.Lead:
 		return d.leads
 	case e.Slice == "" || e.Kind == journal.Held:
 		return true
-	case d.Task != nil:
-		return e.Slice == attempt.TaskID(d.Task.Name)
+	case d.cfg.Scope.Task != nil:
+		return e.Slice == attempt.TaskID(d.cfg.Scope.Task.Name)
 	}
 	return d.tried[e.Slice]
 }

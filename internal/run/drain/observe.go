@@ -14,7 +14,7 @@ import (
 
 // observe brings the drain's picture up to date: what ended, what else runs, what died.
 func (d *drain) observe(ctx context.Context, r *Report) error {
-	live, _, err := d.Project.Runs.Live()
+	live, _, err := d.cfg.Project.Runs.Live()
 	if err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func (d *drain) observe(ctx context.Context, r *Report) error {
 
 // heedStop ends the drain after gl stop --all. A mark that is gone (git clean -x) stops nobody.
 func (d *drain) heedStop() bool {
-	if mark := d.Project.Runs.StopMark(); mark == "" || mark == d.stopMark {
+	if mark := d.cfg.Project.Runs.StopMark(); mark == "" || mark == d.stopMark {
 		return false
 	}
 	d.stopping, d.res.Stopped = true, true
@@ -49,7 +49,7 @@ func (d *drain) noteOpen(ctx context.Context, rec *attempt.Record, r *Report) {
 	if d.recoveryOf(rec).stuck {
 		return
 	}
-	if !d.Project.Has(rec) {
+	if !d.cfg.Project.Has(rec) {
 		d.elsewhere = append(d.elsewhere, rec)
 		if d.leads && rec.Dead() { // maybe nobody else is there to settle it
 			d.recover(rec, r)
@@ -58,9 +58,9 @@ func (d *drain) noteOpen(ctx context.Context, rec *attempt.Record, r *Report) {
 	}
 	if d.open[name] != nil {
 		d.open[name] = rec
-	} else if slices.Contains(d.Adopt, name) {
+	} else if slices.Contains(d.cfg.Mode.Adopt, name) {
 		d.open[name] = rec
-	} else if d.Lead && (!rec.IsTask() || rec.Phase == plan.Queued && !rec.LauncherLives()) { // whoever started a task waits for it
+	} else if d.cfg.Mode.Lead && (!rec.IsTask() || rec.Phase == plan.Queued && !rec.LauncherLives()) { // whoever started a task waits for it
 		d.open[name] = rec
 		if d.leads && !rec.IsTask() {
 			r.Adopted = append(r.Adopted, rec)
@@ -80,7 +80,7 @@ func (d *drain) noteOpen(ctx context.Context, rec *attempt.Record, r *Report) {
 // noteClosed takes in that one of ours isn't open any more: it was settled, or given back.
 func (d *drain) noteClosed(ctx context.Context, name string, r *Report) {
 	was := d.open[name]
-	rec, err := d.Project.Runs.Get(was.Slice, was.N)
+	rec, err := d.cfg.Project.Runs.Get(was.Slice, was.N)
 	var bad *attempt.BadRecord
 	switch {
 	case errors.As(err, &bad) && bad.Settled:

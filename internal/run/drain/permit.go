@@ -36,7 +36,7 @@ const lookAgain = 2 * time.Second
 // permit finds out what may be launched now. Of a task nothing is left to do without its agent: it ends.
 func (d *drain) permit(ctx context.Context, r *Report) (bool, error) {
 	p := &d.permission
-	if d.Task != nil {
+	if d.cfg.Scope.Task != nil {
 		return true, d.permitTask(ctx)
 	}
 	d.follow()
@@ -44,11 +44,11 @@ func (d *drain) permit(ctx context.Context, r *Report) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if p.err = d.Trust.Check(d.TrustRoot, commands); p.err != nil && !errors.As(p.err, new(*trust.Error)) {
+	if p.err = d.cfg.Builders.Trust.Check(d.cfg.Builders.TrustRoot, commands); p.err != nil && !errors.As(p.err, new(*trust.Error)) {
 		return false, p.err
 	}
-	for _, a := range d.Agents {
-		if err := d.Trust.Check(d.TrustRoot, p.conf.AgentCommands(a.Agent)); err != nil {
+	for _, a := range d.cfg.Builders.Agents {
+		if err := d.cfg.Builders.Trust.Check(d.cfg.Builders.TrustRoot, p.conf.AgentCommands(a.Agent)); err != nil {
 			p.barred[a.Name] = err
 		}
 	}
@@ -59,30 +59,30 @@ func (d *drain) permit(ctx context.Context, r *Report) (bool, error) {
 
 func (d *drain) permitTask(ctx context.Context) error {
 	var agents []agent.Agent
-	for _, a := range d.Agents {
+	for _, a := range d.cfg.Builders.Agents {
 		agents = append(agents, a.Agent)
 	}
-	commands, err := d.Project.Commands(ctx, agents...)
+	commands, err := d.cfg.Project.Commands(ctx, agents...)
 	if err != nil {
 		return err
 	}
-	return d.Trust.Check(d.TrustRoot, commands)
+	return d.cfg.Builders.Trust.Check(d.cfg.Builders.TrustRoot, commands)
 }
 
 // follow takes over the commands that config.json names now.
 func (d *drain) follow() {
 	p := &d.permission
-	again := p.conf.Again(d.Trust.Allows(d.TrustRoot))
-	if again != p.conf && d.Renew != nil {
+	again := p.conf.Again(d.cfg.Builders.Trust.Allows(d.cfg.Builders.TrustRoot))
+	if again != p.conf && d.cfg.Builders.Renew != nil {
 		p.conf, p.broken = again, map[string]error{}
-		for i, a := range d.Agents {
-			renewed, err := d.Renew(again, a.Name)
+		for i, a := range d.cfg.Builders.Agents {
+			renewed, err := d.cfg.Builders.Renew(again, a.Name)
 			if err != nil {
 				p.broken[a.Name] = err
 				continue
 			}
 			renewed.named = a.named
-			d.Agents[i] = renewed
+			d.cfg.Builders.Agents[i] = renewed
 		}
 	}
 	p.barred = maps.Clone(p.broken)
@@ -90,7 +90,7 @@ func (d *drain) follow() {
 
 // permitted are the agents that may be launched.
 func (d *drain) permitted() []Agent {
-	return slices.DeleteFunc(slices.Clone(d.Agents), func(a Agent) bool { return d.permission.barred[a.Name] != nil })
+	return slices.DeleteFunc(slices.Clone(d.cfg.Builders.Agents), func(a Agent) bool { return d.permission.barred[a.Name] != nil })
 }
 
 // tellUnheeded tells once of each command in config.json that the run doesn't follow, since it isn't allowed.
@@ -104,7 +104,7 @@ func (d *drain) tellUnheeded(r *Report) {
 	}
 	text := fmt.Sprintf("%v; this run goes on as before", &trust.Error{Commands: news})
 	r.Warnings = append(r.Warnings, text)
-	_ = d.Project.Runs.Journal().Append(journal.Event{Kind: journal.NeedsYou, System: d.Project.Key(), Reason: text})
+	_ = d.cfg.Project.Runs.Journal().Append(journal.Event{Kind: journal.NeedsYou, System: d.cfg.Project.Key(), Reason: text})
 }
 
 // tellForbidden tells each reason once, if it lasts: who allows a command changes the file in the next instant.
@@ -127,7 +127,7 @@ func (d *drain) tellForbidden(r *Report) {
 		}
 		p.told[text] = true
 		r.Warnings = append(r.Warnings, text)
-		_ = d.Project.Runs.Journal().Append(journal.Event{Kind: journal.NeedsYou, System: d.Project.Key(), Reason: text})
+		_ = d.cfg.Project.Runs.Journal().Append(journal.Event{Kind: journal.NeedsYou, System: d.cfg.Project.Key(), Reason: text})
 	}
 }
 
@@ -138,7 +138,7 @@ func (d *drain) reasons() []string {
 		return []string{"nothing is launched: " + p.err.Error()}
 	}
 	var list []string
-	for _, a := range d.Agents {
+	for _, a := range d.cfg.Builders.Agents {
 		if err := p.barred[a.Name]; err != nil {
 			list = append(list, fmt.Sprintf("%s isn't launched: %v", a.Name, err))
 		}

@@ -66,10 +66,10 @@ func (d *drain) recover(rec *attempt.Record, r *Report) {
 	d.recoveries[rec.Name()] = t
 	t.tries++
 	t.running = true
-	d.Trace("settling %s, whose gl process is gone: try %d", rec.Name(), t.tries)
+	d.cfg.Output.Trace("settling %s, whose gl process is gone: try %d", rec.Name(), t.tries)
 	last := !rec.Phase.Begun() && rec.Launcher == proc.Self() && d.lastStart(rec)
 	go func() {
-		settler, ctx := d.Project.Whose(rec).Settler(), durable.Patiently(d.life, nil)
+		settler, ctx := d.cfg.Project.Whose(rec).Settler(), durable.Patiently(d.life, nil)
 		var final *attempt.Record
 		var err error
 		if last {
@@ -89,13 +89,13 @@ func (d *drain) afterRecovery(e recovered, r *Report) {
 	case e.err != nil && e.tries == recoverTries:
 		d.giveUp(e.recovery, e.was, r)
 	case e.err != nil:
-		d.Trace("%s can't be settled, trying again in %s: %v", e.was.Name(), pause, e.err)
+		d.cfg.Output.Trace("%s can't be settled, trying again in %s: %v", e.was.Name(), pause, e.err)
 	case e.final == nil || d.open[e.was.Name()] != nil:
 	case e.final.IsTask(): // of a gl that is gone
 		r.Ended = append(r.Ended, e.final)
-	case !d.Project.Has(e.final):
+	case !d.cfg.Project.Has(e.final):
 		r.Warnings = append(r.Warnings, fmt.Sprintf("the gl process of attempt %d of %s %s is gone: settled as %s",
-			e.final.N, d.Project.Whose(e.final).System().Name, e.final.Slice, e.final.Outcome.Traits().Words))
+			e.final.N, d.cfg.Project.Whose(e.final).System().Name, e.final.Slice, e.final.Outcome.Traits().Words))
 	}
 }
 
@@ -110,7 +110,7 @@ func (d *drain) giveUp(t *recovery, rec *attempt.Record, r *Report) {
 		why = errors.New("its record is still open")
 	}
 	r.Warnings = append(r.Warnings, fmt.Sprintf("%s isn't settled after %d tries: %v. Run gl stop %s%s",
-		rec.Name(), t.tries, why, rec.Label(), d.Project.Whose(rec).Flags()))
+		rec.Name(), t.tries, why, rec.Label(), d.cfg.Project.Whose(rec).Flags()))
 }
 
 // unsettled says whether a try to settle an attempt runs or is still to come.

@@ -23,7 +23,7 @@ func (d *drain) wait(ctx context.Context) (stop bool, err error) {
 		select {
 		case <-d.watch.News:
 			return false, nil
-		case e := <-d.Runner.Exits():
+		case e := <-d.cfg.Tools.Runner.Exits():
 			delete(d.wrappers, e.Token)
 			if d.exited(e) {
 				return false, nil
@@ -41,10 +41,10 @@ func (d *drain) wait(ctx context.Context) (stop bool, err error) {
 			return false, nil
 		case l := <-d.succession:
 			return false, d.takeOver(l)
-		case sig := <-d.Signals:
+		case sig := <-d.cfg.Signals:
 			return d.signaled(ctx, sig), nil
 		case <-ticker.C:
-			if d.someoneDied() || d.watch.Blind || d.watch.Renew(d.Project.Runs) {
+			if d.someoneDied() || d.watch.Blind || d.watch.Renew(d.cfg.Project.Runs) {
 				return false, nil
 			}
 			var r Report
@@ -60,7 +60,7 @@ func (d *drain) wait(ctx context.Context) (stop bool, err error) {
 
 // nextLook is the time until something is due by itself.
 func (d *drain) nextLook() time.Duration {
-	next := d.Interval
+	next := d.cfg.Pace.Interval
 	if !d.ignoresHold() {
 		for _, h := range d.plan.InEffect() {
 			next = min(next, time.Until(h.Until))
@@ -75,8 +75,8 @@ func (d *drain) nextLook() time.Duration {
 	if d.dirty {
 		next = min(next, max(calm, min(time.Until(d.refreshAt), behind)))
 	}
-	if d.Stagger > 0 {
-		if rest := d.Stagger - time.Since(d.lastLaunch); rest > 0 {
+	if d.cfg.Pace.Stagger > 0 {
+		if rest := d.cfg.Pace.Stagger - time.Since(d.lastLaunch); rest > 0 {
 			next = min(next, rest)
 		}
 	}
@@ -107,7 +107,7 @@ func (d *drain) exited(e runner.Exit) (look bool) {
 		}
 		return false
 	}
-	rec, err := d.Project.Runs.Get(e.Slice, e.N)
+	rec, err := d.cfg.Project.Runs.Get(e.Slice, e.N)
 	if err == nil && rec.Phase == plan.Settled && d.open[rec.Name()] == nil {
 		return false
 	}
@@ -141,7 +141,7 @@ func (d *drain) signaled(ctx context.Context, sig os.Signal) (stop bool) {
 		d.res.Signal = sig
 	}
 	d.stopping = true
-	if !d.Foreground {
+	if !d.cfg.Mode.Foreground {
 		return true
 	}
 	for _, rec := range d.open {
