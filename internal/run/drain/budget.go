@@ -46,7 +46,7 @@ func (d *drain) heedBudget(now time.Time) error {
 
 // tellBudgets writes which slices a person is to raise the budget of: no attempt of theirs ends with it, so nobody else does.
 func (d *drain) tellBudgets() {
-	if !d.leads || d.cfg.Scope.Task != nil || d.plan == nil {
+	if !d.leadership.ours || d.cfg.Scope.Task != nil || d.plan == nil {
 		return
 	}
 	for i := range d.plan.States {

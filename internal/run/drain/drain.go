@@ -12,6 +12,7 @@ import (
 	"os"
 	"slices"
 	"sort"
+	"strings"
 	"sync"
 	"time"
 
@@ -152,20 +153,18 @@ const (
 	startTries = 3                // wrappers that may die before they start, per slice
 	cleanTries = 20               // claims that may fail because somebody removes runs/, per slice
 	reapLimit  = 5 * time.Second
-	calm       = 100 * time.Millisecond // how long STATE.md waits for launches
-	behind     = time.Second            // and how long at most
-	share      = 20                     // of the time, at most the 20th part goes into it while there is work
 )
 
 type drain struct {
-	cfg Config
+	cfg     Config
 	settler attempt.Settler
 	watch   *watch.Watcher
 
-	notifier      *notify.Notifier // nil where nobody is to be told
-	laneState     laneState
-	permission    permission
-	forecastState forecastState
+	notifier   *notify.Notifier // nil where nobody is to be told
+	permission permission
+	queueJobs  *queueJobs
+	foresight  *foresight
+	stateFile  stateFile
 
 	first        int                        // of the task: its first attempt here, whose work the next ones go on with; 0 until then
 	open         map[string]*attempt.Record // what this drain answers for, by name
@@ -180,9 +179,7 @@ type drain struct {
 	round        bool                 // one was launched
 	dueAgain     map[string]bool      // slices whose turn in this round isn't over: see attempt.Again
 
-	leads      bool
-	lock       *durable.Held     // the drain's, while it leads
-	succession <-chan succession // one word when the lock is ours at last; nil when nobody waits for it
+	leadership leadership
 	stopMark   string
 	slotsSet   time.Time // when a person had set the slots last, as the drain began
 
@@ -199,9 +196,6 @@ type drain struct {
 	unheard    *journal.Reader
 	journalErr string // was told
 	plan       *plan.Plan
-	dirty      bool      // STATE.md is behind
-	upToDate   time.Time // when it wasn't
-	refreshAt  time.Time // not before: a large one takes its time
 	unsure     time.Time
 	unread     time.Time // since when the state can't be read; zero if it can
 	full       bool      // was told
@@ -219,18 +213,12 @@ type notStarted struct {
 	why string
 }
 
-// A succession is the end of standing by for the drain's lock.
-type succession struct {
-	lock *durable.Held
-	err  error
-}
-
 // Run drains until nothing of its own runs and nothing can be launched, or a signal comes.
 func Run(ctx context.Context, cfg Config) (*Result, error) {
 	d := &drain{
 		cfg: cfg, began: time.Now(), settler: cfg.Project.Settler(), open: map[string]*attempt.Record{}, tried: map[string]bool{},
 		excluded: map[string]bool{}, failedStarts: map[string]int{}, cleaned: map[string]int{}, wrappers: map[string]bool{}, claimedAt: map[string]time.Time{}, dueAgain: map[string]bool{},
-		toldHolds: map[plan.Account]time.Time{}, overBudget: map[string]string{}, locked: make(chan *durable.LockedError, 4), recoveries: map[string]*recovery{}, recovered: make(chan recovered, 16), leads: !cfg.Mode.Lead, stopMark: cfg.Project.Runs.StopMark(), slotsSet: cfg.Project.Runs.SlotsSet(),
+		toldHolds: map[plan.Account]time.Time{}, overBudget: map[string]string{}, locked: make(chan *durable.LockedError, 4), recoveries: map[string]*recovery{}, recovered: make(chan recovered, 16), leadership: leadership{path: cfg.Project.Runs.LeaderLock(), ours: !cfg.Mode.Lead}, stateFile: stateFile{tracker: cfg.Project.Tracker}, stopMark: cfg.Project.Runs.StopMark(), slotsSet: cfg.Project.Runs.SlotsSet(),
 		over: map[string]bool{},
 	}
 	var telling sync.Mutex // a wait for the lock is told while the pass goes on
@@ -258,59 +246,39 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 		}
 	}
 	d.startNotifier()
-	if d.leads {
+	if d.leadership.ours {
 		d.tellStart()
 	}
-	d.laneState.done, d.forecastState.done = make(chan error, 1), make(chan error, 1)
-	if d.cfg.Tools.Lane != nil && d.leads {
+	d.queueJobs, d.foresight = newQueueJobs(ctx, &cfg), newForesight(ctx, &cfg)
+	if d.cfg.Tools.Lane != nil && d.leadership.ours {
 		if err := d.cfg.Tools.Lane.Restore(ctx); err != nil {
 			d.report(Report{Warnings: []string{err.Error()}})
 		}
 	}
-	d.testBase()
+	if d.cfg.Tools.Lane != nil && d.leadership.ours && d.cfg.Project.Config.Test.Command.IsSet() {
+		d.queueJobs.testBase()
+	}
 	err := d.loop(ctx)
-	d.stopLane()
-	d.stopForecast()
+	if err, ok := d.queueJobs.stop(); ok {
+		d.jobOver(err)
+	}
+	d.foresight.stop()
 	d.finish(ctx)
 	d.deliver(ctx)
 	d.tellEnd(err)
 	d.stopNotifier()
 	cancel()
-	d.resign()
+	d.leadership.resign()
 	return &d.res, err
 }
 
-// standForLeader takes the drain's lock, or waits for it beside the loop. The kernel gives it up when its holder dies.
+// standForLeader takes the drain lock, or stands by for it.
 func (d *drain) standForLeader(ctx context.Context) error {
-	path := d.cfg.Project.Runs.LeaderLock()
-	lock, err := durable.TryLock(path)
-	if err == nil {
-		d.lock, d.leads = lock, true
-		return nil
+	holder, err := d.leadership.stand(ctx)
+	if holder != "" {
+		d.report(Report{Leader: holder})
 	}
-	var locked *durable.LockedError
-	if !errors.As(err, &locked) {
-		return err
-	}
-	d.report(Report{Leader: locked.Holder})
-	next := make(chan succession, 1)
-	d.succession = next
-	go func() {
-		lock, err := durable.Await(ctx, path)
-		next <- succession{lock, err}
-	}()
-	return nil
-}
-
-// resign gives the drain's lock back, also one that comes too late. Nobody stands by for it after that.
-func (d *drain) resign() {
-	lock := d.lock
-	if d.succession != nil {
-		lock = (<-d.succession).lock
-	}
-	if lock != nil {
-		lock.Unlock()
-	}
+	return err
 }
 
 func (d *drain) loop(ctx context.Context) error {
@@ -366,8 +334,10 @@ func (d *drain) pass(ctx context.Context) error {
 		}
 	}
 	d.unread = time.Time{}
-	d.workLane()
-	d.lookAhead()
+	d.workQueue()
+	if d.leadership.ours && !d.stopping {
+		d.foresight.look(d.plan)
+	}
 	d.noteHold(&r)
 	d.noteUnheard(&r)
 	d.tellBudgets()
@@ -456,23 +426,72 @@ func (d *drain) caughtUp(ctx context.Context, r *Report) bool {
 	return len(d.open) < n
 }
 
-// refresh brings STATE.md up to date. That takes the lock, which the wrappers that were just launched need before their
-// agents can start: so it waits for a look without launches, but not long.
+// refresh brings STATE.md up to date if it is time.
 func (d *drain) refresh(ctx context.Context, launched bool) {
-	now := time.Now()
-	switch {
-	case !d.dirty:
-		d.upToDate = now
-		return
-	case (launched || now.Before(d.refreshAt)) && now.Sub(d.upToDate) < behind:
-		return
-	}
-	d.dirty, d.upToDate = false, now
-	if err := d.cfg.Project.Tracker.Refresh(ctx); err != nil && !errors.Is(err, context.Canceled) {
+	if err := d.stateFile.refresh(ctx, launched); err != nil {
 		d.report(Report{Warnings: []string{err.Error()}})
 	}
-	over := time.Now()
-	d.refreshAt = over.Add(share * over.Sub(now))
+}
+
+// queued is what awaits the merge queue now.
+func (d *drain) queued() queued {
+	q := queued{names: d.queue()}
+	if len(q.names) > 0 {
+		q.news = fmt.Sprint(len(d.res.Ended), d.withSlots(), strings.Join(q.names, " "))
+	}
+	return q
+}
+
+// queue returns the attempts of this run that await the merge queue.
+func (d *drain) queue() []string {
+	var names []string
+	for name, rec := range d.open {
+		if rec.Phase == plan.Queued {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// withSlots counts the attempts of this run that have agents.
+func (d *drain) withSlots() int { return len(d.open) - len(d.queue()) }
+
+// workQueue begins a job of the merge queue if there is news.
+func (d *drain) workQueue() {
+	if d.stopping {
+		return
+	}
+	now := d.queued()
+	if !d.leadership.ours || !d.queueJobs.deliverAgain(now) {
+		d.queueJobs.work(now)
+	}
+}
+
+// jobOver takes in the end of a job of the merge queue.
+func (d *drain) jobOver(err error) {
+	d.stateFile.dirty = true
+	if err != nil {
+		d.report(Report{Warnings: []string{err.Error()}})
+	}
+}
+
+// sendBack lets attempts continue that wait because the base is red, and reports whether it has begun to.
+func (d *drain) sendBack() bool {
+	return !d.stopping && d.leadership.ours && d.queueJobs.sendBack(d.queued())
+}
+
+// deliver delivers what has landed and commits the state.
+func (d *drain) deliver(ctx context.Context) {
+	if d.cfg.Tools.Lane == nil {
+		return
+	}
+	if d.res.Signal == nil {
+		if err := d.queueJobs.deliver(ctx); err != nil {
+			d.report(Report{Warnings: []string{"what has landed can't be merged: " + err.Error()}})
+		}
+	}
+	d.res.Lane = lane.ReadStatus(d.cfg.Project.Runs.Dir())
 }
 
 func (d *drain) report(r Report) {
@@ -541,13 +560,13 @@ func (d *drain) finished() bool {
 	if d.cfg.Mode.Detach && d.round {
 		return true
 	}
-	if d.withSlots() > 0 || d.unsettled() || d.lanePending() {
+	if d.withSlots() > 0 || d.unsettled() || d.queueJobs.pending(d.queued(), d.stopping) {
 		return false
 	}
-	if !d.leads && !d.stopping {
+	if !d.leadership.ours && !d.stopping {
 		return false // who leads decides; when it is through, the lock and the question come to us
 	}
-	if d.stopping || d.leads && d.roundOver() {
+	if d.stopping || d.leadership.ours && d.roundOver() {
 		return d.stopping || !d.sendBack()
 	}
 	if d.inDoubt() && time.Since(d.unsureSince()) < settleTime {

@@ -98,7 +98,7 @@ func (d *drain) newlyOver() (list []*plan.Hold) {
 // noteUnheard tells what nobody has read of what a person said to work that is complete now. Its events come before the end of the attempt
 // is seen. Where the journal can't be read, nobody can know.
 func (d *drain) noteUnheard(r *Report) {
-	if len(r.Ended) == 0 || !d.leads {
+	if len(r.Ended) == 0 || !d.leadership.ours {
 		return
 	}
 	for e, err := range d.unheard.All() {

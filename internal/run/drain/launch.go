@@ -18,7 +18,7 @@ import (
 
 // mayClaim says whether this drain may launch anything just now, whatever the plan says.
 func (d *drain) mayClaim() bool {
-	return d.leads && !d.stopping && !d.roundOver() && (d.cfg.Pace.Stagger <= 0 || time.Since(d.lastLaunch) >= d.cfg.Pace.Stagger)
+	return d.leadership.ours && !d.stopping && !d.roundOver() && (d.cfg.Pace.Stagger <= 0 || time.Since(d.lastLaunch) >= d.cfg.Pace.Stagger)
 }
 
 // planAllows says whether there is a slice to launch and a slot for it.
@@ -177,7 +177,7 @@ func (d *drain) launch(ctx context.Context, r *Report) error {
 			d.first = cmp.Or(d.first, rec.N)
 		}
 		delete(d.dueAgain, rec.Slice)
-		d.dirty, d.round = true, true
+		d.stateFile.dirty, d.round = true, true
 		d.lastLaunch = time.Now()
 		if err := d.cfg.Tools.Runner.Start(rec); err != nil {
 			d.failedStart(ctx, rec, r, err.Error())

@@ -33,7 +33,7 @@ func (d *drain) tells(e journal.Event) bool {
 	case e.Kind == journal.DrainEnded:
 		return e.PID == os.Getpid() && !e.Time.Before(d.began.Add(-time.Second))
 	case d.cfg.Mode.Lead:
-		return d.leads
+		return d.leadership.ours
 	case e.Slice == "" || e.Kind == journal.Held:
 		return true
 	case d.cfg.Scope.Task != nil:
@@ -44,7 +44,7 @@ func (d *drain) tells(e journal.Event) bool {
 
 // notify has told what has happened since it was called last.
 func (d *drain) notify(r *Report) {
-	if d.notifier == nil || !d.leads {
+	if d.notifier == nil || !d.leadership.ours {
 		return
 	}
 	if err := d.notifier.Look(); err != nil && err.Error() != d.journalErr {

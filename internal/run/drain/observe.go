@@ -51,7 +51,7 @@ func (d *drain) noteOpen(ctx context.Context, rec *attempt.Record, r *Report) {
 	}
 	if !d.cfg.Project.Has(rec) {
 		d.elsewhere = append(d.elsewhere, rec)
-		if d.leads && rec.Dead() { // maybe nobody else is there to settle it
+		if d.leadership.ours && rec.Dead() { // maybe nobody else is there to settle it
 			d.recover(rec, r)
 		}
 		return
@@ -62,12 +62,12 @@ func (d *drain) noteOpen(ctx context.Context, rec *attempt.Record, r *Report) {
 		d.open[name] = rec
 	} else if d.cfg.Mode.Lead && (!rec.IsTask() || rec.Phase == plan.Queued && !rec.LauncherLives()) { // whoever started a task waits for it
 		d.open[name] = rec
-		if d.leads && !rec.IsTask() {
+		if d.leadership.ours && !rec.IsTask() {
 			r.Adopted = append(r.Adopted, rec)
 		}
 	}
 	switch {
-	case !d.leads:
+	case !d.leadership.ours:
 	case rec.Phase == plan.Claimed && rec.Launcher == proc.Self():
 		if time.Since(d.claimedAt[rec.Token]) > startLimit {
 			d.failedStart(ctx, rec, r, "its wrapper hasn't started")
@@ -91,7 +91,7 @@ func (d *drain) noteClosed(ctx context.Context, name string, r *Report) {
 		return
 	}
 	delete(d.open, name)
-	d.dirty = true
+	d.stateFile.dirty = true
 	r.Ended = append(r.Ended, rec)
 	d.res.Ended = append(d.res.Ended, rec)
 	switch rec.Relaunch() {
@@ -106,7 +106,7 @@ func (d *drain) noteClosed(ctx context.Context, name string, r *Report) {
 // noteUnknownEnd takes in an attempt that is over, nobody here knows how: this drain doesn't launch its slice again.
 func (d *drain) noteUnknownEnd(was *attempt.Record, bad *attempt.BadRecord, r *Report) {
 	delete(d.open, was.Name())
-	d.dirty = true
+	d.stateFile.dirty = true
 	d.excluded[was.Slice] = true
 	d.res.Ended = append(d.res.Ended, was)
 	r.Warnings = append(r.Warnings, fmt.Sprintf("%v. %s isn't launched again by this run. Run gl doctor --fix", bad, was.Label()))
@@ -131,7 +131,7 @@ func (d *drain) noteLost(ctx context.Context, was *attempt.Record, r *Report) {
 			return
 		}
 		delete(d.open, was.Name())
-		d.dirty = true
+		d.stateFile.dirty = true
 		if d.recoveryOf(was).tries == 0 { // somebody has cleaned the directory
 			delete(d.tried, was.Slice)
 		} else {

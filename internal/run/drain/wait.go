@@ -33,13 +33,13 @@ func (d *drain) wait(ctx context.Context) (stop bool, err error) {
 			d.afterRecovery(e, &r)
 			d.report(r)
 			return false, nil
-		case err := <-d.laneState.done:
-			d.laneOver(err)
+		case err := <-d.queueJobs.done:
+			d.jobOver(d.queueJobs.over(err))
 			return false, nil
-		case err := <-d.forecastState.done:
-			d.forecastOver(err)
+		case err := <-d.foresight.done:
+			d.foresight.over(err)
 			return false, nil
-		case l := <-d.succession:
+		case l := <-d.leadership.succession:
 			return false, d.takeOver(l)
 		case sig := <-d.cfg.Signals:
 			return d.signaled(ctx, sig), nil
@@ -72,9 +72,7 @@ func (d *drain) nextLook() time.Duration {
 	if !d.permission.since.IsZero() {
 		next = min(next, lookAgain)
 	}
-	if d.dirty {
-		next = min(next, max(calm, min(time.Until(d.refreshAt), behind)))
-	}
+	next = d.stateFile.due(next)
 	if d.cfg.Pace.Stagger > 0 {
 		if rest := d.cfg.Pace.Stagger - time.Since(d.lastLaunch); rest > 0 {
 			next = min(next, rest)
@@ -92,7 +90,7 @@ func (d *drain) someoneDied() bool {
 			return true
 		}
 	}
-	return d.leads && slices.ContainsFunc(d.elsewhere, died)
+	return d.leadership.ours && slices.ContainsFunc(d.elsewhere, died)
 }
 
 // endedEarly is why an agent never ran whose wrapper is gone.
@@ -123,11 +121,9 @@ func (d *drain) exited(e runner.Exit) (look bool) {
 }
 
 func (d *drain) takeOver(s succession) error {
-	d.succession = nil
-	if s.err != nil {
-		return s.err
+	if err := d.leadership.takeOver(s); err != nil {
+		return err
 	}
-	d.lock, d.leads = s.lock, true
 	d.tellStart()
 	d.report(Report{TookOver: true})
 	return nil
