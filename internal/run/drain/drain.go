@@ -160,11 +160,13 @@ type drain struct {
 	settler attempt.Settler
 	watch   *watch.Watcher
 
-	notifier   *notify.Notifier // nil where nobody is to be told
-	permission permission
-	queueJobs  *queueJobs
-	foresight  *foresight
-	stateFile  stateFile
+	permissions *permissions
+	recoveries  *recoveries
+	chronicle   *chronicle
+	news        *news
+	queueJobs   *queueJobs
+	foresight   *foresight
+	stateFile   stateFile
 
 	first        int                        // of the task: its first attempt here, whose work the next ones go on with; 0 until then
 	open         map[string]*attempt.Record // what this drain answers for, by name
@@ -185,24 +187,10 @@ type drain struct {
 
 	locked chan *durable.LockedError // told while a pass waits for the project's lock
 
-	life       context.Context      // of the run: a recovery outlives the pass that began it
-	recoveries map[string]*recovery // by name, of the dead attempts
-	recovered  chan recovered
-
-	began      time.Time       // of this drain
-	told       bool            // the journal has the drain's start
-	held       []*plan.Hold    // in effect at the last look
-	over       map[string]bool // holds whose end the journal has
-	unheard    *journal.Reader
-	journalErr string // was told
 	plan       *plan.Plan
 	unsure     time.Time
 	unread     time.Time // since when the state can't be read; zero if it can
-	full       bool      // was told
-	noSpace    bool      // too
 	lastLaunch time.Time
-	toldHolds  map[plan.Account]time.Time // the ends of those that were told
-	overBudget map[string]string          // by id: what was told of slices that have cost what they may
 	stopping   bool
 	res        Result
 }
@@ -216,10 +204,10 @@ type notStarted struct {
 // Run drains until nothing of its own runs and nothing can be launched, or a signal comes.
 func Run(ctx context.Context, cfg Config) (*Result, error) {
 	d := &drain{
-		cfg: cfg, began: time.Now(), settler: cfg.Project.Settler(), open: map[string]*attempt.Record{}, tried: map[string]bool{},
+		chronicle: newChronicle(cfg.Project), permissions: newPermissions(&cfg),
+		cfg: cfg, settler: cfg.Project.Settler(), open: map[string]*attempt.Record{}, tried: map[string]bool{},
 		excluded: map[string]bool{}, failedStarts: map[string]int{}, cleaned: map[string]int{}, wrappers: map[string]bool{}, claimedAt: map[string]time.Time{}, dueAgain: map[string]bool{},
-		toldHolds: map[plan.Account]time.Time{}, overBudget: map[string]string{}, locked: make(chan *durable.LockedError, 4), recoveries: map[string]*recovery{}, recovered: make(chan recovered, 16), leadership: leadership{path: cfg.Project.Runs.LeaderLock(), ours: !cfg.Mode.Lead}, stateFile: stateFile{tracker: cfg.Project.Tracker}, stopMark: cfg.Project.Runs.StopMark(), slotsSet: cfg.Project.Runs.SlotsSet(),
-		over: map[string]bool{},
+		locked: make(chan *durable.LockedError, 4), leadership: leadership{path: cfg.Project.Runs.LeaderLock(), ours: !cfg.Mode.Lead}, stateFile: stateFile{tracker: cfg.Project.Tracker}, stopMark: cfg.Project.Runs.StopMark(), slotsSet: cfg.Project.Runs.SlotsSet(),
 	}
 	var telling sync.Mutex // a wait for the lock is told while the pass goes on
 	d.cfg.Output.Report = func(r Report) {
@@ -231,21 +219,22 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	if err := cfg.Project.Runs.Prepare(); err != nil {
 		return nil, err
 	}
-	d.permission = permission{conf: d.cfg.Project, broken: map[string]error{}, barred: map[string]error{}, told: map[string]bool{}}
 	d.watch = watch.New(cfg.Project.Runs, cfg.Project.Tracker.Watch(), cfg.Output.Trace)
 	defer d.watch.Close()
 	defer cfg.Project.Follow()()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	d.life = ctx
-	d.unheard = cfg.Project.Runs.Journal().ReaderOf(d.began, journal.Unheard)
-	defer d.unheard.Close()
+	d.recoveries = newRecoveries(ctx, &cfg)
+	d.news = newNews(cfg.Project.Runs, d.audience())
+	defer d.news.unheard.Close()
 	if cfg.Mode.Lead {
 		if err := d.standForLeader(ctx); err != nil {
 			return nil, err
 		}
 	}
-	d.startNotifier()
+	if err := d.news.start(&cfg); err != nil {
+		d.report(Report{Warnings: []string{"no notifications: " + err.Error()}})
+	}
 	if d.leadership.ours {
 		d.tellStart()
 	}
@@ -265,8 +254,12 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	d.foresight.stop()
 	d.finish(ctx)
 	d.deliver(ctx)
-	d.tellEnd(err)
-	d.stopNotifier()
+	d.res.Spent = d.chronicle.spent()
+	d.chronicle.end(&d.res, d.plan, d.hold(), err)
+	var last Report
+	if d.news.stop(&last); len(last.Warnings) > 0 {
+		d.report(last)
+	}
 	cancel()
 	d.leadership.resign()
 	return &d.res, err
@@ -279,6 +272,22 @@ func (d *drain) standForLeader(ctx context.Context) error {
 		d.report(Report{Leader: holder})
 	}
 	return err
+}
+
+// audience is whom this run tells of what.
+func (d *drain) audience() audience {
+	a := audience{leads: d.cfg.Mode.Lead, began: d.chronicle.began, leadership: &d.leadership, tried: d.tried}
+	if t := d.cfg.Scope.Task; t != nil {
+		a.task = attempt.TaskID(t.Name)
+	}
+	return a
+}
+
+// tellStart writes that this run decides from now on. A task isn't one, though a run executes it.
+func (d *drain) tellStart() {
+	if d.cfg.Scope.Task == nil {
+		d.chronicle.start(d.cfg.Slots, d.permissions.names(), d.cfg.Tools.Runner.Name())
+	}
 }
 
 func (d *drain) loop(ctx context.Context) error {
@@ -338,12 +347,19 @@ func (d *drain) pass(ctx context.Context) error {
 	if d.leadership.ours && !d.stopping {
 		d.foresight.look(d.plan)
 	}
-	d.noteHold(&r)
-	d.noteUnheard(&r)
-	d.tellBudgets()
-	d.noteJournal(&r)
-	d.notify(&r)
-	d.noteFull(&r)
+	d.chronicle.holds(d.plan)
+	if !d.ignoresHold() {
+		d.news.addHolds(d.plan, d.permissions.agents, &r)
+	}
+	if len(r.Ended) > 0 && d.leadership.ours {
+		d.news.addUnheard(&r)
+	}
+	if d.leadership.ours && d.cfg.Scope.Task == nil {
+		d.chronicle.budgets(d.plan)
+	}
+	d.news.addJournal(&r)
+	d.news.notify(&r)
+	d.news.addFull(d.waitsForSlots(), &r)
 	d.report(r)
 	d.refresh(ctx, len(r.Launched) > 0)
 	return nil
@@ -388,7 +404,7 @@ func (d *drain) look(ctx context.Context, r *Report) error {
 	}
 	// Where an attempt has ended a slot is free: then the plan is made once, under the lock. Else the lock is taken only
 	// where the plan has something to launch.
-	if !d.permission.since.IsZero() {
+	if d.permissions.lacking() {
 		if _, err := d.permit(ctx, r); err != nil {
 			return err
 		}
@@ -506,53 +522,16 @@ func (d *drain) options() plan.Options {
 	o := d.cfg.Project.Options()
 	o.Milestone = d.cfg.Scope.Milestone
 	o.IDs, o.Agents = d.cfg.Scope.IDs, nil
-	for _, a := range d.cfg.Builders.Agents {
-		if !a.named {
-			o.Agents = append(o.Agents, a.account())
-		}
+	for _, a := range d.permissions.preferred() {
+		o.Agents = append(o.Agents, a.account())
 	}
 	return o
 }
 
-// noteHold tells of a hold once.
-func (d *drain) noteHold(r *Report) {
-	if d.plan == nil {
-		return
-	}
-	d.tellHoldEnded()
-	if d.ignoresHold() {
-		return
-	}
-	for _, h := range d.plan.InEffect() {
-		key := plan.Account{Agent: h.Agent, ID: h.Account}
-		if d.concerns(h) && !h.Until.Equal(d.toldHolds[key]) {
-			d.toldHolds[key] = h.Until
-			r.Holds = append(r.Holds, h)
-		}
-	}
-}
-
-// concerns says whether the hold is about an agent that this drain may launch.
-func (d *drain) concerns(h *plan.Hold) bool {
-	return slices.ContainsFunc(d.cfg.Builders.Agents, func(a Agent) bool { return h.Holds(a.account()) })
-}
-
-// noteFull tells once that slices wait for slots that others have. Some of those may never be freed: of a claim outside an
-// attempt nobody can tell whether its session lives.
-func (d *drain) noteFull(r *Report) {
-	full := d.cfg.Scope.Task == nil && d.mayClaim() && d.plan != nil && d.hold() == nil && d.withSlots() == 0 && d.plan.Taken >= d.cfg.Slots.Max && len(d.candidates(d.plan)) > 0
-	r.Full = full && !d.full
-	d.full = full
-}
-
-// noteSpace tells once that the state can't be written. Nobody else would: a wrapper whose agent has ended waits for space
-// beside a log that has no room either.
-func (d *drain) noteSpace(r *Report) {
-	err := durable.Room(d.cfg.Project.Runs.Dir())
-	if err != nil && !d.noSpace {
-		r.NoSpace = err
-	}
-	d.noSpace = err != nil
+// waitsForSlots reports whether slices wait for slots that others have.
+func (d *drain) waitsForSlots() bool {
+	return d.cfg.Scope.Task == nil && d.mayClaim() && d.hold() == nil && d.withSlots() == 0 &&
+		d.plan.Taken >= d.cfg.Slots.Max && len(d.candidates(d.plan)) > 0
 }
 
 // finished says whether nothing is left to wait for. Claims of others are never waited for, slots they take are.
@@ -560,7 +539,7 @@ func (d *drain) finished() bool {
 	if d.cfg.Mode.Detach && d.round {
 		return true
 	}
-	if d.withSlots() > 0 || d.unsettled() || d.queueJobs.pending(d.queued(), d.stopping) {
+	if d.withSlots() > 0 || d.recoveries.pending(d.stopping) || d.queueJobs.pending(d.queued(), d.stopping) {
 		return false
 	}
 	if !d.leadership.ours && !d.stopping {
@@ -620,9 +599,9 @@ func (d *drain) finish(ctx context.Context) {
 		return
 	}
 	d.res.Plan = d.plan
-	if d.forbidden() {
-		if _, err := d.permit(ctx, &Report{}); err == nil && d.forbidden() {
-			d.res.Barred = d.reasons()
+	if d.permissions.forbidden() {
+		if _, err := d.permit(ctx, &Report{}); err == nil && d.permissions.forbidden() {
+			d.res.Barred = d.permissions.reasons()
 		}
 	}
 	d.cfg.Project.Runs.Sweep(time.Now())

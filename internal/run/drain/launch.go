@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"greenlight/internal/base/proc"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/project"
@@ -36,34 +37,39 @@ func (d *drain) planAllows() bool {
 	return slices.ContainsFunc(d.candidates(d.plan), func(id string) bool { return allotment.Agent(id) >= 0 })
 }
 
-// allot decides who builds what, as far as holds go.
-func (d *drain) allot() *plan.Allotment {
-	var accounts []plan.Account
-	for _, a := range d.permitted() {
-		accounts = append(accounts, a.account())
+// permit finds out what may be launched now.
+func (d *drain) permit(ctx context.Context, r *Report) (bool, error) {
+	if d.cfg.Scope.Task != nil {
+		return true, d.permissions.checkTask(ctx)
 	}
-	return d.plan.Allot(accounts, time.Now(), plan.AllotOptions{Forced: d.ignoresHold(), Named: d.cfg.Builders.Find != nil})
+	return d.permissions.check(ctx, r)
 }
 
-// findNamed finds the agents that candidates name, and says whether there is a new one. A slice that names one that can't be launched
-// is left alone.
+// unpermitted reports whether nothing that could be launched may be.
+func (d *drain) unpermitted() bool {
+	return d.permissions.forbidden() && (d.permissions.err != nil || !d.planAllows())
+}
+
+// allot decides which agent builds what, as far as holds go.
+func (d *drain) allot() *plan.Allotment { return d.permissions.allot(d.plan, d.ignoresHold()) }
+
+// findNamed finds the agents that candidates name, and reports whether there is a new one. A slice that names an agent that can't be
+// launched is left alone.
 func (d *drain) findNamed(r *Report) (found bool) {
 	if d.cfg.Builders.Find == nil || d.cfg.Scope.Task != nil || d.plan == nil {
 		return false
 	}
 	for _, id := range d.candidates(d.plan) {
 		st := d.plan.State(id)
-		if st == nil || st.Agent == "" || slices.ContainsFunc(d.cfg.Builders.Agents, func(a Agent) bool { return a.Name == st.Agent }) {
+		if st == nil || st.Agent == "" {
 			continue
 		}
-		a, err := d.cfg.Builders.Find(d.permission.conf, st.Agent)
+		added, err := d.permissions.find(st.Agent)
 		if err != nil {
 			d.excluded[id] = true
 			r.Warnings = append(r.Warnings, fmt.Sprintf("%s isn't built: it names an agent that can't be launched: %v", id, err))
-			continue
 		}
-		a.named, found = true, true
-		d.cfg.Builders.Agents = append(d.cfg.Builders.Agents, a)
+		found = found || added
 	}
 	return found
 }
@@ -74,7 +80,7 @@ func (d *drain) ignoresHold() bool { return d.cfg.Scope.Force && d.cfg.Scope.IDs
 
 // hold is what keeps this drain from launching anything; nil for nothing.
 func (d *drain) hold() *plan.Hold {
-	if d.ignoresHold() {
+	if d.plan == nil || d.ignoresHold() {
 		return nil
 	}
 	return d.plan.Hold
@@ -204,8 +210,13 @@ func (d *drain) claim(ctx context.Context, tx tracker.Tx, r *Report) ([]*attempt
 	if !d.planAllows() {
 		return nil, nil
 	}
-	if err := d.heedBudget(time.Now()); err != nil || !d.planAllows() {
-		return nil, err
+	if !d.ignoresHold() {
+		if err := holdForBudget(d.cfg.Project, d.plan, d.chronicle.began, time.Now()); err != nil {
+			return nil, err
+		}
+	}
+	if !d.planAllows() {
+		return nil, nil
 	}
 	candidates := d.candidates(d.plan)
 	if r.Ready == 0 {
@@ -216,7 +227,7 @@ func (d *drain) claim(ctx context.Context, tx tracker.Tx, r *Report) ([]*attempt
 
 // claimSome claims as many of the candidates as there are slots for, just one where launches are staggered.
 func (d *drain) claimSome(ctx context.Context, tx tracker.Tx, r *Report, candidates []string) ([]*attempt.Record, error) {
-	n, allotment, agents := d.free(d.plan), d.allot(), d.permitted()
+	n, allotment, agents := d.free(d.plan), d.allot(), d.permissions.permitted()
 	if d.cfg.Pace.Stagger > 0 {
 		n = min(n, 1)
 	}
@@ -275,10 +286,10 @@ func (d *drain) asPlanned(tx tracker.Tx, id string) bool {
 // claimOne claims a slice, or the task, and the worktree for it.
 func (d *drain) claimOne(ctx context.Context, tx tracker.Tx, id string, a Agent) (*attempt.Record, error) {
 	req := d.request(id, a)
-	conf := d.permission.conf.Config
+	conf := d.permissions.conf.Config
 	req.Test = conf.Test.Command
 	if d.cfg.Scope.Task == nil {
-		terms, err := d.permission.conf.Terms(id)
+		terms, err := d.permissions.conf.Terms(id)
 		if err != nil {
 			return nil, err
 		}
@@ -358,6 +369,40 @@ func (d *drain) countStart(rec *attempt.Record, r *Report, why string) {
 		why += ", not tried again"
 	}
 	r.Warnings = append(r.Warnings, fmt.Sprintf("%s didn't start: %s", rec.Label(), why))
+}
+
+// recover settles a dead attempt beside the loop.
+func (d *drain) recover(rec *attempt.Record, r *Report) {
+	failStart := ""
+	if !rec.Phase.Begun() && rec.Launcher == proc.Self() && d.lastStart(rec) {
+		failStart = neverStarted(endedEarly)
+	}
+	if gaveUp := d.recoveries.try(rec, failStart); gaveUp != "" {
+		d.giveUp(rec, gaveUp, r)
+	}
+}
+
+// recovered takes in the end of a try. What became of an attempt of ours the next look finds in the files.
+func (d *drain) recovered(e recovered, r *Report) {
+	gaveUp := d.recoveries.over(e)
+	switch {
+	case gaveUp != "":
+		d.giveUp(e.was, gaveUp, r)
+	case e.err != nil || e.final == nil || d.open[e.was.Name()] != nil:
+	case e.final.IsTask(): // of a gl that is gone
+		r.Ended = append(r.Ended, e.final)
+	case !d.cfg.Project.Has(e.final):
+		r.Warnings = append(r.Warnings, fmt.Sprintf("the gl process of attempt %d of %s %s is gone: settled as %s",
+			e.final.N, d.cfg.Project.Whose(e.final).System().Name, e.final.Slice, e.final.Outcome.Traits().Words))
+	}
+}
+
+// giveUp leaves an attempt alone that can't be settled.
+func (d *drain) giveUp(rec *attempt.Record, why string, r *Report) {
+	if d.open[rec.Name()] != nil && d.open[rec.Name()].Token == rec.Token {
+		delete(d.open, rec.Name())
+	}
+	r.Warnings = append(r.Warnings, why)
 }
 
 // isOpen says whether an attempt of the slice is open as far as this drain has seen. The plan may know better: it may

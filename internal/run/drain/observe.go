@@ -29,7 +29,7 @@ func (d *drain) observe(ctx context.Context, r *Report) error {
 			d.noteClosed(ctx, name, r)
 		}
 	}
-	d.forgetSettled(now)
+	d.recoveries.forget(func(name string) bool { return now[name] == nil && d.open[name] == nil })
 	d.heedStop()
 	return nil
 }
@@ -46,7 +46,7 @@ func (d *drain) heedStop() bool {
 // noteOpen takes in an open attempt: one of ours, one to adopt, or one whose wrapper is dead.
 func (d *drain) noteOpen(ctx context.Context, rec *attempt.Record, r *Report) {
 	name := rec.Name()
-	if d.recoveryOf(rec).stuck {
+	if d.recoveries.of(rec).stuck {
 		return
 	}
 	if !d.cfg.Project.Has(rec) {
@@ -117,7 +117,7 @@ func (d *drain) noteUnknownEnd(was *attempt.Record, bad *attempt.BadRecord, r *R
 // claim back, which nobody else could tell from somebody's.
 func (d *drain) noteLost(ctx context.Context, was *attempt.Record, r *Report) {
 	switch {
-	case d.recoveryOf(was).running:
+	case d.recoveries.of(was).running:
 	case !was.Phase.Begun() && was.Launcher == proc.Self():
 		// As we know it: its wrapper may have started it since. Then it settles the attempt, record or no record.
 		if d.wrappers[was.Token] {
@@ -132,7 +132,7 @@ func (d *drain) noteLost(ctx context.Context, was *attempt.Record, r *Report) {
 		}
 		delete(d.open, was.Name())
 		d.stateFile.dirty = true
-		if d.recoveryOf(was).tries == 0 { // somebody has cleaned the directory
+		if d.recoveries.of(was).tries == 0 { // somebody has cleaned the directory
 			delete(d.tried, was.Slice)
 		} else {
 			d.countStart(was, r, endedEarly)

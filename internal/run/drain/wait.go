@@ -28,9 +28,9 @@ func (d *drain) wait(ctx context.Context) (stop bool, err error) {
 			if d.exited(e) {
 				return false, nil
 			}
-		case e := <-d.recovered:
+		case e := <-d.recoveries.done:
 			var r Report
-			d.afterRecovery(e, &r)
+			d.recovered(e, &r)
 			d.report(r)
 			return false, nil
 		case err := <-d.queueJobs.done:
@@ -48,7 +48,7 @@ func (d *drain) wait(ctx context.Context) (stop bool, err error) {
 				return false, nil
 			}
 			var r Report
-			d.noteSpace(&r)
+			d.news.addSpace(&r)
 			d.report(r)
 		case <-interval.C:
 			return false, nil
@@ -69,7 +69,7 @@ func (d *drain) nextLook() time.Duration {
 	if d.inDoubt() || !d.unread.IsZero() {
 		next = min(next, settleTime)
 	}
-	if !d.permission.since.IsZero() {
+	if d.permissions.lacking() {
 		next = min(next, lookAgain)
 	}
 	next = d.stateFile.due(next)
@@ -78,13 +78,13 @@ func (d *drain) nextLook() time.Duration {
 			next = min(next, rest)
 		}
 	}
-	return max(d.nextTry(next), time.Millisecond)
+	return max(d.recoveries.due(next), time.Millisecond)
 }
 
 // someoneDied looks at the processes only. A wrapper that ends in its own time tells through the files; one that was
 // killed tells nobody.
 func (d *drain) someoneDied() bool {
-	died := func(rec *attempt.Record) bool { return d.recoveryOf(rec).mayTry() && rec.Dead() }
+	died := func(rec *attempt.Record) bool { return d.recoveries.of(rec).mayTry() && rec.Dead() }
 	for _, rec := range d.open {
 		if died(rec) {
 			return true
