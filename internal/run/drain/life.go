@@ -1,0 +1,279 @@
+package drain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"greenlight/internal/base/proc"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/state/tracker"
+)
+
+// Ready: what may be launched now.
+
+// mayClaim reports whether this run may launch anything just now, whatever the plan has.
+func (s *scheduler) mayClaim() bool {
+	return s.leadership.ours && !s.stopping && !s.turns.roundOver() && s.turns.pause(s.cfg.Pace.Stagger) <= 0
+}
+
+// planAllows reports whether there is a slice to launch, an agent for it, and a slot.
+func (s *scheduler) planAllows() bool {
+	if !s.picture.trusted() || s.free() <= 0 {
+		return false
+	}
+	allotment := s.allot()
+	return slices.ContainsFunc(s.candidates(), func(id string) bool { return allotment.Agent(id) >= 0 })
+}
+
+// free returns how many more attempts may be launched.
+func (s *scheduler) free() int {
+	return s.slots.free(s.picture.plan, s.supervisor.roster.withSlots())
+}
+
+// allot decides which agent builds what.
+func (s *scheduler) allot() *plan.Allotment {
+	return s.permissions.allot(s.picture.plan, s.picture.forced)
+}
+
+// unpermitted reports whether nothing that could be launched may be.
+func (s *scheduler) unpermitted() bool {
+	return s.permissions.forbidden() && (s.permissions.err != nil || !s.planAllows())
+}
+
+// candidates returns the slices that may be launched, in order, whether or not there are slots.
+func (s *scheduler) candidates() []string {
+	scope, p := &s.cfg.Scope, s.picture.plan
+	if scope.Task != nil {
+		if id := attempt.TaskID(scope.Task.Name); !s.turns.tried[id] && !s.turns.excluded[id] {
+			return []string{id}
+		}
+		return nil
+	}
+	roster := &s.supervisor.roster
+	barred := func(id string) bool {
+		return s.turns.excluded[id] || roster.isOpen(id) || !scope.Force && roster.needsOpen(p, id)
+	}
+	if scope.IDs == nil {
+		return slices.DeleteFunc(slices.Clone(p.Ready), func(id string) bool {
+			return barred(id) || s.turns.secondRound() && !s.turns.dueAgain[id]
+		})
+	}
+	var ids []string
+	for _, id := range append(slices.Clone(p.Ready), scope.IDs...) {
+		if s.turns.tried[id] || barred(id) || slices.Contains(ids, id) {
+			continue
+		}
+		if attempt.Admit(p, s.claimer.request(p, id, Agent{}, 0), time.Now()) == nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// findNamed finds the agents that candidates name, and reports whether there is a new one. A slice
+// that names an agent that can't be launched is left alone.
+func (s *scheduler) findNamed(r *Report) (found bool) {
+	if s.cfg.Builders.Find == nil || s.cfg.Scope.Task != nil || s.picture.plan == nil {
+		return false
+	}
+	for _, id := range s.candidates() {
+		st := s.picture.plan.State(id)
+		if st == nil || st.Agent == "" {
+			continue
+		}
+		added, err := s.permissions.find(st.Agent)
+		if err != nil {
+			s.turns.exclude(id)
+			r.Warnings = append(r.Warnings, fmt.Sprintf("%s isn't built: it names an agent that can't be launched: %v", id, err))
+		}
+		found = found || added
+	}
+	return found
+}
+
+// Claim: under the project's lock, by a plan made under the same lock.
+
+// launch claims what may be launched and starts the wrappers of what it has claimed.
+func (s *scheduler) launch(ctx context.Context, r *Report) error {
+	s.cfg.Tools.Runner.Expect()
+	if s.cfg.Scope.Task != nil {
+		if err := s.permissions.checkTask(ctx); err != nil {
+			return err
+		}
+	} else if ok, err := s.permissions.check(ctx, r); !ok || err != nil {
+		return err
+	}
+	var claimed []*attempt.Record
+	err := s.cfg.Project.Tracker.Do(ctx, func(tx tracker.Tx) (err error) {
+		claimed, err = s.claim(ctx, tx, r)
+		return err
+	})
+	for _, rec := range claimed {
+		s.start(ctx, rec, r)
+	}
+	return err
+}
+
+// claim makes the plan once more and claims what it has ready.
+func (s *scheduler) claim(ctx context.Context, tx tracker.Tx, r *Report) ([]*attempt.Record, error) {
+	if s.heedStop() {
+		return nil, nil
+	}
+	snapshot, err := s.cfg.Project.Snapshot(tx.Load)
+	if err != nil {
+		return nil, unreadable{err}
+	}
+	p := plan.New(snapshot, time.Now(), s.options())
+	s.picture.plan = p
+	if !s.planAllows() {
+		return nil, nil
+	}
+	if !s.picture.forced {
+		if err := holdForBudget(s.cfg.Project, p, s.chronicle.began, time.Now()); err != nil {
+			return nil, err
+		}
+	}
+	if !s.planAllows() {
+		return nil, nil
+	}
+	candidates := s.candidates()
+	if r.Ready == 0 {
+		r.Ready = len(candidates)
+	}
+	return s.claimSome(ctx, tx, r, candidates)
+}
+
+// claimSome claims as many of the candidates as there are slots for, one if launches are staggered.
+func (s *scheduler) claimSome(ctx context.Context, tx tracker.Tx, r *Report, candidates []string) ([]*attempt.Record, error) {
+	p, n, allotment, agents := s.picture.plan, s.free(), s.allot(), s.permissions.permitted()
+	if s.cfg.Pace.Stagger > 0 {
+		n = min(n, 1)
+	}
+	var claimed []*attempt.Record
+	for _, id := range candidates {
+		if len(claimed) >= n {
+			break
+		}
+		i := allotment.Agent(id)
+		if i < 0 {
+			continue
+		}
+		if !s.claimer.asPlanned(tx, p, id) {
+			s.cfg.Output.Trace("%s isn't as it was planned: looking again", id)
+			continue
+		}
+		rec, err := s.claimer.claim(ctx, tx, s.permissions.conf, s.claimer.request(p, id, agents[i], s.turns.first))
+		if err != nil && s.cfg.Scope.Task != nil {
+			return nil, err
+		}
+		if err != nil && s.removed.again(id, err) {
+			s.cfg.Output.Trace("%s can't be claimed, trying again: %v", id, err)
+			continue
+		}
+		if err != nil {
+			// A slice whose file can't be written is no reason to stop the others.
+			s.turns.exclude(id)
+			r.Warnings = append(r.Warnings, fmt.Sprintf("%s can't be claimed: %v", id, err))
+			continue
+		}
+		if st := p.State(id); st != nil && st.Stale {
+			r.Warnings = append(r.Warnings, st.ClaimText(time.Now())+": taken over")
+		}
+		claimed = append(claimed, rec)
+		allotment.Launched(i)
+	}
+	return claimed, nil
+}
+
+// Start: without the lock. The wrapper needs no other process from here on.
+
+// start starts the wrapper of a claimed attempt.
+func (s *scheduler) start(ctx context.Context, rec *attempt.Record, r *Report) {
+	s.supervisor.claimed(rec)
+	s.turns.took(rec)
+	if err := s.cfg.Tools.Runner.Start(rec); err != nil {
+		s.supervisor.failedStart(ctx, rec, r, err.Error())
+		return
+	}
+	if s.cfg.Tools.Runner.Exits() != nil {
+		s.supervisor.starts.wrappers[rec.Token] = true
+	}
+	s.cfg.Output.Trace("launched %s, attempt %d: %q", rec.Slice, rec.N, rec.Argv)
+	r.Launched = append(r.Launched, rec)
+}
+
+// claimed takes in an attempt that the run has claimed itself.
+func (s *supervisor) claimed(rec *attempt.Record) {
+	s.roster.open[rec.Name()] = rec
+	s.starts.claimedAt[rec.Token] = time.Now()
+	s.stateFile.dirty = true
+}
+
+// Notice: the wrapper settles its attempt, and the file events wake the scheduler.
+
+// noteOpen takes in an open attempt: one of this run's, one to adopt, or one whose wrapper is dead.
+func (s *supervisor) noteOpen(ctx context.Context, rec *attempt.Record, r *Report) {
+	if s.recoveries.of(rec).stuck {
+		return
+	}
+	if !s.project.Has(rec) {
+		s.roster.elsewhere = append(s.roster.elsewhere, rec)
+		if s.leadership.ours && rec.Dead() { // maybe no other process is there to settle it
+			s.recover(rec, r)
+		}
+		return
+	}
+	name := rec.Name()
+	known := s.roster.open[name] != nil || slices.Contains(s.mode.Adopt, name)
+	if known || s.adopts(rec) {
+		s.roster.open[name] = rec
+		if !known && s.leadership.ours && !rec.IsTask() {
+			r.Adopted = append(r.Adopted, rec)
+		}
+	}
+	switch {
+	case !s.leadership.ours:
+	case rec.Phase == plan.Claimed && rec.Launcher == proc.Self():
+		if s.starts.late(rec) {
+			s.failedStart(ctx, rec, r, "its wrapper hasn't started")
+		}
+	case rec.Dead():
+		s.recover(rec, r)
+	}
+}
+
+// noteClosed takes in that an attempt of this run isn't open any more: it was settled, or given
+// back.
+func (s *supervisor) noteClosed(ctx context.Context, name string, r *Report) {
+	was := s.roster.open[name]
+	rec, err := s.project.Runs.Get(was.Slice, was.N)
+	var bad *attempt.BadRecord
+	switch {
+	case errors.As(err, &bad) && bad.Settled:
+		s.noteUnknownEnd(was, bad, r)
+		return
+	case err != nil || rec.Phase != plan.Settled:
+		s.noteLost(ctx, was, r)
+		return
+	}
+	s.drop(was)
+	r.Ended = append(r.Ended, rec)
+	s.ended = append(s.ended, rec)
+	s.again(rec)
+}
+
+// Again: how the attempt ended decides whether this run may launch the slice once more.
+
+// again gives the slice of a settled attempt its next turn, or none.
+func (s *supervisor) again(rec *attempt.Record) {
+	switch rec.Relaunch() {
+	case attempt.Never:
+		s.turns.exclude(rec.Slice)
+	case attempt.Again:
+		s.turns.again(rec.Slice)
+	}
+}
