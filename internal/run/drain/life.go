@@ -1,3 +1,27 @@
+// Package drain is the scheduler of a run: it decides what to launch, launches it, notices what
+// ended, and continues until nothing is left to do. It owns the goroutines, the tickers and the
+// signals of a run, and makes all decisions in one goroutine. It doesn't run agents (package attempt
+// does, in processes of their own) and it doesn't print.
+//
+// A run may be killed at any instant: it keeps nothing that the next one can't read from the files.
+//
+// This file is the life of one slice. The table below says for each state who moves the slice on, by
+// which functions, and what a kill leaves; after it stands, in order, what the scheduler itself does:
+// ready, claim, start, notice, again. Five kinds of processes take part:
+//
+//	gl slice --watch (1)            gl attempt (2)              gl gate, then the agent (3)
+//	┌─────────────────────┐  start  ┌─────────────────┐ release ┌─────────────────────┐
+//	│ look, claim, launch │────────►│ worktree, agent │────────►│ claude, codex, …    │
+//	│ beside that, a turn │ record  │ snapshots, log  │◄─stdout─│  └ gl state set (5) │
+//	│ of the merge queue  │◄────────│ judge, settle   │─stdin──►│    gl hook …    (5) │
+//	└───────┬─────────────┘ removed └─────────────────┘         └─────────────────────┘
+//	        │ start
+//	        ▼
+//	gl gate, above the test command (4): ends what the tests leave running
+//
+// 1 is the scheduler of a run, 2 the wrapper of one attempt, 3 its agent, which was a gate until its
+// process was on disk, 4 a test command, behind a gate too, and 5 gl as the agent calls it. They tell
+// each other everything by files.
 package drain
 
 import (
@@ -12,6 +36,126 @@ import (
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/state/tracker"
 )
+
+// A state is where a slice can be on its way from ready to merged.
+type state struct {
+	name  string   // what people call it
+	phase string   // of the attempt's record; empty if there is no record, or it is no matter
+	by    string   // the process that moves the slice on, and the lock that it needs
+	in    []string // how: FILE:FUNCTION, in order, below internal/
+	kill  string   // what a kill leaves, and which process puts it right
+}
+
+// life is every state, in order, then the ways that lead back or wait for a person. docs/design.md
+// shows this table.
+var life = [...]state{
+	{
+		name: "blocked, ready", by: "scheduler, project lock",
+		in: []string{
+			"core/plan/plan.go:New", "run/drain/life.go:candidates", "run/drain/life.go:launch", "run/drain/life.go:claimSome",
+			"run/drain/claimer.go:claim", "run/attempt/claim.go:Claim",
+		},
+		kill: "nothing; between the record and the slice's file a record alone, which a settler removes",
+	},
+	{
+		name: "claimed", phase: "claimed", by: "scheduler, which starts the wrapper",
+		in: []string{
+			"run/drain/life.go:start", "run/runner/process.go:Start", "run/runner/tmux.go:Start",
+			"cli/attempt.go:runAttempt", "cli/attempt.go:claimed",
+		},
+		kill: "a claim whose launcher is dead: a settler restores the slice as it was before. " +
+			"If the wrapper dies instead, its launcher does that, after 30 s at the latest",
+	},
+	{
+		name: "preparing", phase: "preparing", by: "wrapper, lineage lock",
+		in: []string{
+			"run/attempt/prepare.go:prepare", "workspace/site/site.go:Make", "workspace/worktree/make.go:Make",
+			"run/attempt/handoff.go:handOff", "run/attempt/wrapper.go:attend", "run/attempt/wrapper.go:begin",
+		},
+		kill: "a gate, which exits: no agent has run. A settler ends the setup command and gives the claim back; the worktree stays",
+	},
+	{
+		name: "started", phase: "started", by: "wrapper",
+		in: []string{
+			"base/command/gate.go:Release", "run/attempt/wrapper.go:watch", "run/attempt/keep.go:take",
+			"run/attempt/wrapper.go:leftovers",
+		},
+		kill: "an orphan whose identity is on disk: a settler ends it and all that it started, and reads the log for its result",
+	},
+	{
+		name: "started, agent gone", phase: "started", by: "wrapper or settler, project lock",
+		in: []string{
+			"run/attempt/keep.go:keepAll", "run/attempt/verify.go:verify", "run/attempt/settle.go:Settle",
+			"run/attempt/settle.go:judge", "run/attempt/settle.go:rule",
+		},
+		kill: "as before: the settler takes the last snapshot and judges",
+	},
+	{
+		name: "judged", phase: "ended", by: "wrapper or settler, project lock",
+		in:   []string{"run/attempt/settle.go:apply", "run/attempt/store.go:finish"},
+		kill: "the verdict on disk, which any settler applies",
+	},
+	{
+		name: "in the merge queue", phase: "landing", by: "merge queue, in a turn of the scheduler or the wrapper",
+		in: []string{
+			"run/attempt/landing.go:withdraw", "run/drain/queue.go:work", "cli/attempt.go:workLane",
+			"run/lane/lane.go:Work", "run/lane/lane.go:next", "run/lane/land.go:land",
+		},
+		kill: "nothing is lost: no process has to be there. A record that is removed comes back from its note (run/lane/lane.go:Restore)",
+	},
+	{
+		name: "merging", phase: "landing", by: "merge queue, its lock",
+		in:   []string{"run/lane/land.go:take", "run/lane/files.go:merge"},
+		kill: "the next turn starts over; take recovers the worktree",
+	},
+	{
+		name: "testing", phase: "landing", by: "merge queue, behind a gate",
+		in:   []string{"run/lane/tests.go:verify", "run/lane/tests.go:verdict", "run/lane/tests.go:run", "run/testrun/run.go:Run"},
+		kill: "tests whose process is in lane.json: the next turn ends them (run/lane/file.go:endTests). Verdicts are kept by tree",
+	},
+	{
+		name: "passed", phase: "landing", by: "merge queue, project lock",
+		in: []string{
+			"run/lane/land.go:pass", "run/attempt/landing.go:Proceed", "run/lane/base.go:moveLane", "run/lane/land.go:complete",
+			"run/attempt/landing.go:EndLanding",
+		},
+		kill: "a record that names its commit: the next turn moves the ref or, if that is done, completes (run/lane/land.go:landed)",
+	},
+	{
+		name: "judged by the merge queue", phase: "ended", by: "merge queue, project lock",
+		in:   []string{"run/attempt/settle.go:apply", "run/attempt/store.go:finish", "run/lane/land.go:tidy"},
+		kill: "the verdict on disk: the next turn applies it (run/lane/lane.go:settleEnded). gl clean removes a worktree that is left",
+	},
+	{
+		name: "landed, not merged yet", phase: "settled", by: "merge queue, its lock",
+		in:   []string{"run/lane/deliver.go:deliver", "run/lane/deliver.go:forward", "run/lane/pullrequest.go:propose"},
+		kill: "lane.json has what isn't delivered; the next turn delivers it",
+	},
+	{
+		name: "merged", phase: "settled", by: "–",
+		in:   []string{"run/lane/deliver.go:delivered"},
+		kill: "the next delivery sees it by the target branch",
+	},
+	{
+		name: "red, conflict", phase: "settled", by: "scheduler: once more, in the same worktree",
+		in: []string{
+			"run/drain/life.go:noteClosed", "run/drain/life.go:again", "run/attempt/outcome.go:Relaunch",
+			"run/attempt/continue.go:goOn",
+		},
+		kill: "the settled record says that it is due again: any run launches it",
+	},
+	{
+		name: "held", phase: "settled", by: "scheduler, once the hold ends",
+		in:   []string{"run/attempt/hold.go:putHold", "run/drain/wait.go:nextLook", "run/attempt/hold.go:endHolds"},
+		kill: "hold.json says until when nothing is launched",
+	},
+	{
+		name: "waiting, failed, stalled, hung, crashed, interrupted, empty", phase: "settled",
+		by:   "a person: gl answer, accept, reject, retry",
+		in:   []string{"cli/ops/answer.go:Answer", "cli/ops/accept.go:Accept", "cli/ops/reject.go:Reject", "cli/ops/retry.go:Retry"},
+		kill: "the slice's file changes first, then the mark on the record: repeat the command",
+	},
+}
 
 // Ready: what may be launched now.
 

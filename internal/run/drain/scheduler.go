@@ -1,8 +1,3 @@
-// Package drain is the run: it decides what to launch, launches it, notices what ended, and goes on until nothing is
-// left to do. It owns the goroutines, the tickers and the signals of that, and all decisions are made by one of them.
-// It doesn't run agents (package attempt does, in processes of their own), and it doesn't print.
-//
-// A drain may be killed at any instant: it keeps nothing that the next one can't read from the files.
 package drain
 
 import (
