@@ -11,8 +11,9 @@ import (
 	"greenlight/internal/state/spending"
 )
 
-// holdForBudget holds all launches if the budget of the run, which began at that time, or of the day
-// is spent. Attempts that run continue. The project's lock must be held, and p be made under it.
+// holdForBudget holds all launches if the budget of the run, which began at that time, or of the
+// day is spent. Attempts that run continue. The project's lock must be held, and p be made under
+// it.
 func holdForBudget(pr *project.Project, p *plan.Plan, began, now time.Time) error {
 	b := pr.Budget()
 	midnight := moment.Midnight(now)
@@ -20,7 +21,10 @@ func holdForBudget(pr *project.Project, p *plan.Plan, began, now time.Time) erro
 		name        string
 		usd         float64
 		from, until time.Time
-	}{{"drain", b.Drain, began, plan.UntilLifted}, {"day", b.Day, midnight, midnight.AddDate(0, 0, 1)}} {
+	}{
+		{"drain", b.Drain, began, plan.UntilLifted},
+		{"day", b.Day, midnight, midnight.AddDate(0, 0, 1)},
+	} {
 		if l.usd <= 0 {
 			continue
 		}
@@ -32,7 +36,8 @@ func holdForBudget(pr *project.Project, p *plan.Plan, began, now time.Time) erro
 		if spent < l.usd {
 			continue
 		}
-		reason := fmt.Sprintf("$%.2f spent of the %s's $%.2f; raise it with gl budget %s %g%s", spent, l.name, l.usd, l.name, math.Ceil(2*spent), pr.Flags())
+		reason := fmt.Sprintf("$%.2f spent of the %s's $%.2f; raise it with gl budget %s %g%s",
+			spent, l.name, l.usd, l.name, math.Ceil(2*spent), pr.Flags())
 		if err := pr.Runs.PutBudgetHold(l.until, reason, now); err != nil {
 			return err
 		}

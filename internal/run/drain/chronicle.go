@@ -24,7 +24,10 @@ type chronicle struct {
 }
 
 func newChronicle(pr *project.Project) *chronicle {
-	return &chronicle{project: pr, began: time.Now(), over: map[string]bool{}, overBudget: map[string]string{}}
+	return &chronicle{
+		project: pr, began: time.Now(),
+		over: map[string]bool{}, overBudget: map[string]string{},
+	}
 }
 
 // start writes that this run decides from now on.
@@ -33,10 +36,14 @@ func (c *chronicle) start(slots Slots, agents, runner string) {
 		return
 	}
 	c.started = true
-	c.write(journal.Event{Kind: journal.DrainStarted, PID: os.Getpid(), Max: slots.Max, Fixed: slots.Fixed, Agent: agents, Runner: runner})
+	c.write(journal.Event{
+		Kind: journal.DrainStarted, PID: os.Getpid(),
+		Max: slots.Max, Fixed: slots.Fixed, Agent: agents, Runner: runner,
+	})
 }
 
-// spent returns what the attempts cost that ended during the run; zero if the journal can't be read.
+// spent returns what the attempts cost that ended during the run; zero if the journal can't be
+// read.
 func (c *chronicle) spent() spending.Total {
 	book, err := spending.Since(c.project.Runs.Journal(), c.began)
 	if err != nil {
@@ -45,7 +52,8 @@ func (c *chronicle) spent() spending.Total {
 	return book.Total()
 }
 
-// end writes why the run is over, and how it leaves the slices. p is nil if the state was never read.
+// end writes why the run is over, and how it leaves the slices. p is nil if the state was never
+// read.
 func (c *chronicle) end(res *Result, p *plan.Plan, hold *plan.Hold, err error) {
 	if !c.started {
 		return
@@ -83,7 +91,8 @@ const forgotten = 24 * time.Hour
 func (c *chronicle) holds(p *plan.Plan) {
 	now := p.InEffect()
 	for _, h := range append(c.held, c.newlyOver(p)...) {
-		if !slices.ContainsFunc(now, func(n *plan.Hold) bool { return n.Agent == h.Agent && n.Account == h.Account }) {
+		same := func(n *plan.Hold) bool { return n.Agent == h.Agent && n.Account == h.Account }
+		if !slices.ContainsFunc(now, same) {
 			c.project.Runs.TellHoldEnded(h, time.Now())
 		}
 	}
@@ -112,8 +121,8 @@ func (c *chronicle) newlyOver(p *plan.Plan) (list []*plan.Hold) {
 	return list
 }
 
-// budgets writes which slices a person is to raise the budget of: no attempt of theirs ends with it,
-// so no settler writes it.
+// budgets writes which slices a person is to raise the budget of: no attempt of theirs ends with
+// it, so no settler writes it.
 func (c *chronicle) budgets(p *plan.Plan) {
 	for i := range p.States {
 		st := &p.States[i]
@@ -121,8 +130,13 @@ func (c *chronicle) budgets(p *plan.Plan) {
 			continue
 		}
 		c.overBudget[st.ID] = st.WaitingFor
-		e := journal.Event{Kind: journal.NeedsYou, System: c.project.Key(), Slice: st.ID, Reason: plan.WaitText(st.WaitingFor)}
-		if e.Key = fmt.Sprintf("%s.budget.%.2f.%g", st.ID, p.Snapshot.Spent[st.ID], p.Snapshot.SliceUSD); st.Attempt != nil {
+		e := journal.Event{
+			Kind: journal.NeedsYou, System: c.project.Key(),
+			Slice: st.ID, Reason: plan.WaitText(st.WaitingFor),
+			Key: fmt.Sprintf("%s.budget.%.2f.%g",
+				st.ID, p.Snapshot.Spent[st.ID], p.Snapshot.SliceUSD),
+		}
+		if st.Attempt != nil {
 			e.Attempt = st.Attempt.N
 		}
 		_ = c.project.Runs.Journal().AppendOnce(e)

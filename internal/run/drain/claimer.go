@@ -20,7 +20,10 @@ func (c claimer) request(p *plan.Plan, id string, a Agent, first int) attempt.Re
 	job := a.Job
 	if t := c.cfg.Scope.Task; t != nil {
 		job.Prompt = t.Prompt
-		return attempt.Request{ID: id, Task: t, First: first, Named: true, Agent: a.Agent, Environ: a.Environ, Job: job, Runner: c.cfg.Tools.Runner.Name()}
+		return attempt.Request{
+			ID: id, Task: t, First: first, Named: true,
+			Agent: a.Agent, Environ: a.Environ, Job: job, Runner: c.cfg.Tools.Runner.Name(),
+		}
 	}
 	if st := p.State(id); st != nil && c.cfg.Builders.Find != nil {
 		job.Model = st.Model
@@ -30,7 +33,8 @@ func (c claimer) request(p *plan.Plan, id string, a Agent, first int) attempt.Re
 		job.BudgetUSD = max(s.SliceUSD-s.Spent[id], 0.01)
 	}
 	req := attempt.Request{
-		System: c.cfg.Project.Key(), ID: id, Named: c.cfg.Scope.IDs != nil, Force: c.cfg.Scope.Force,
+		System: c.cfg.Project.Key(), ID: id,
+		Named: c.cfg.Scope.IDs != nil, Force: c.cfg.Scope.Force,
 		Agent: a.Agent, Environ: a.Environ, Job: job,
 		Runner: c.cfg.Tools.Runner.Name(), Escalate: c.cfg.Builders.Escalate,
 	}
@@ -52,11 +56,14 @@ func (c claimer) asPlanned(tx tracker.Tx, p *plan.Plan, id string) bool {
 		planned = *st.Reverted
 	}
 	it, err := tx.Item(id)
-	return err != nil || it.Mark() == planned && it.Corrupt == st.Corrupt && it.WaitingFor == st.WaitingFor
+	return err != nil ||
+		it.Mark() == planned && it.Corrupt == st.Corrupt && it.WaitingFor == st.WaitingFor
 }
 
 // claim claims a slice, or the task, and the worktree for it. The commands are conf's.
-func (c claimer) claim(ctx context.Context, tx tracker.Tx, conf *project.Project, req attempt.Request) (*attempt.Record, error) {
+func (c claimer) claim(
+	ctx context.Context, tx tracker.Tx, conf *project.Project, req attempt.Request,
+) (*attempt.Record, error) {
 	req.Test = conf.Config.Test.Command
 	trees := c.cfg.Tools.Trees
 	if c.cfg.Scope.Task == nil {
@@ -84,7 +91,9 @@ func (c claimer) claim(ctx context.Context, tx tracker.Tx, conf *project.Project
 
 // lineage returns the lineage in which the work continues, or a new one. For a slice that was taken
 // back, redone is the commit that has its earlier work.
-func (c claimer) lineage(ctx context.Context, req attempt.Request) (l *worktree.Lineage, redone string, err error) {
+func (c claimer) lineage(
+	ctx context.Context, req attempt.Request,
+) (l *worktree.Lineage, redone string, err error) {
 	trees := c.cfg.Tools.Trees
 	base, err := trees.Base(ctx)
 	if err == nil && c.cfg.Tools.Lane != nil && req.Task == nil {

@@ -1,6 +1,7 @@
 package drain
 
 import (
+	"fmt"
 	"os"
 	"time"
 
@@ -50,11 +51,11 @@ type Slots struct {
 // A Mode is how a run begins, goes on and ends.
 type Mode struct {
 	Refill     bool     // launch again as slots free; otherwise one round
-	Lead       bool     // gl slice --watch: adopt running attempts, and let one such run decide for the project
+	Lead       bool     // gl slice --watch: adopt attempts; one such run decides for the project
 	Foreground bool     // a signal ends the attempts; otherwise they continue
 	Detach     bool     // end as soon as the first round is launched
 	Attend     bool     // launch only what the merge queue sends back to its agent
-	Adopt      []string // names of attempts that other processes launched and that this run answers for
+	Adopt      []string // names of others' attempts that this run answers for
 }
 
 // Tools are what a run starts and merges attempts with.
@@ -66,12 +67,17 @@ type Tools struct {
 
 // Builders are the agents that a run may launch, and the trust store that allows them.
 type Builders struct {
-	Agents    []Agent                                               // in order of preference
-	Find      func(pr *project.Project, name string) (Agent, error) // returns the agent a slice names; nil to ignore such names
-	Renew     func(pr *project.Project, name string) (Agent, error) // returns one of Agents as it is configured now; nil if that doesn't change
-	Escalate  string                                                // attempt.Request.Escalate
-	Trust     trust.Store                                           // what the person has allowed: no other command of the configuration is launched
-	TrustRoot string                                                // the project they allowed it for: this one, or the one this is a copy of
+	Agents []Agent // in order of preference
+	// Find returns the agent that a slice names; nil to ignore such names.
+	Find func(pr *project.Project, name string) (Agent, error)
+	// Renew returns one of Agents as it is configured now; nil if that doesn't change.
+	Renew    func(pr *project.Project, name string) (Agent, error)
+	Escalate string // attempt.Request.Escalate
+
+	// What the person has allowed: no other command of the configuration is launched.
+	Trust trust.Store
+	// The project they allowed it for: this one, or the one that this is a copy of.
+	TrustRoot string
 }
 
 // Pace is a run's times.
@@ -87,45 +93,50 @@ type Output struct {
 	Trace    func(format string, a ...any) // each decision and file event, for --verbose
 }
 
-// An Agent is one that the drain may launch.
+// An Agent is one that the run may launch.
 type Agent struct {
 	agent.Agent
-	Job     agent.Job // Dir, PluginDir, Instructions and Account; the rest is filled in for each slice
+	Job     agent.Job // Dir, PluginDir, Instructions and Account; each slice adds the rest
 	Environ []string  // what is added to the environment; it may hold keys
 
-	named bool // a slice names it, and it is for those alone that do
+	named bool // only slices that name it get it
 }
 
 func (a Agent) account() plan.Account {
 	return plan.Account{Agent: a.Name, ID: a.Job.Account, Named: a.named}
 }
 
-// A Report is what one pass has to tell. Plan is always there.
+// A Report is what one pass has found and done. Plan is always there.
 type Report struct {
 	Plan     *plan.Plan
-	Max      int               // attempts at a time, now; 0 where all that is told is Locked
+	Max      int               // attempts at a time, now; 0 in a report of Locked
 	Adopted  []*attempt.Record // found running, of an earlier gl
 	Ended    []*attempt.Record // settled
-	Unheard  []journal.Event   // of those that ended, what a person has said and nobody has read
+	Unheard  []journal.Event   // what a person said to agents that ended without reading it
 	Launched []*attempt.Record
-	Ready    int // how many were ready when the first of these was claimed, itself included
+	Ready    int // how many were ready when the first of Launched was claimed, that one included
 	Warnings []string
-	Holds    []*plan.Hold // launches stop until then, all or those of an agent; told once for each hold
-	Leader   string       // somebody else drains the project: who; told once
-	Locked   string       // who has held the project's lock for so long that it is to be told
-	TookOver bool         // and now it is us
-	Full     bool         // others have all slots, and nothing of ours will free one; told once
-	NoSpace  error        // no state can be written, so attempts that end aren't settled until there is space; told once
+	Holds    []*plan.Hold // launches stop until then, all or those of an agent; each hold once
+	Leader   string       // the run that leads instead of this one; once
+	Locked   string       // the process that has held the project's lock for too long
+	TookOver bool         // this run leads from now on
+	Full     bool         // others have all slots, and this run has no attempts; once
+	NoSpace  error        // no state can be written, so attempts that end aren't settled; once
 }
 
-// A Result is how a drain ended.
+// warn adds a warning.
+func (r *Report) warn(format string, a ...any) {
+	r.Warnings = append(r.Warnings, fmt.Sprintf(format, a...))
+}
+
+// A Result is how a run ended.
 type Result struct {
 	Plan    *plan.Plan
 	Ended   []*attempt.Record // all that it saw end
-	Open    []*attempt.Record // what goes on without it
+	Open    []*attempt.Record // what continues without it
 	Signal  os.Signal         // what ended it
-	Stopped bool              // gl stop --all did
-	Lane    lane.Status       // what has landed and isn't delivered
-	Barred  []string          // why some of it wasn't launched: commands that nobody has allowed
+	Stopped bool              // by gl stop --all
+	Lane    lane.Status       // what has landed and isn't merged yet
+	Barred  []string          // why some of it wasn't launched: commands that aren't allowed
 	Spent   spending.Total    // by what ended during the run
 }

@@ -13,7 +13,7 @@ import (
 // foresight forecasts conflicts beside the loop. Its findings come back by a file, which the next
 // plan takes in.
 type foresight struct {
-	repo     *worktree.Repo // nil if there is nothing to forecast: without worktrees, and for a task
+	repo     *worktree.Repo // nil if there is nothing to forecast: no worktrees, or a task
 	system   string
 	runs     string // the directory of the attempts
 	interval time.Duration
@@ -29,8 +29,8 @@ type foresight struct {
 
 func newForesight(ctx context.Context, cfg *Config) *foresight {
 	f := &foresight{
-		system: cfg.Project.Key(), runs: cfg.Project.Runs.Dir(), interval: cfg.Pace.Interval, trace: cfg.Output.Trace,
-		life: ctx, done: make(chan error, 1),
+		system: cfg.Project.Key(), runs: cfg.Project.Runs.Dir(),
+		interval: cfg.Pace.Interval, trace: cfg.Output.Trace, life: ctx, done: make(chan error, 1),
 	}
 	if repo := cfg.Tools.Trees; repo != nil && cfg.Scope.Task == nil {
 		f.repo = repo
@@ -79,7 +79,9 @@ func (f *foresight) works(p *plan.Plan) (works []forecast.Work) {
 	running := false
 	for i := range p.States {
 		st := &p.States[i]
-		if st.Attempt == nil || st.Class != plan.Active && st.Class != plan.Landing && (st.Class != plan.Available || len(st.Needs) > 0) {
+		begun := st.Class == plan.Active || st.Class == plan.Landing
+		ready := st.Class == plan.Available && len(st.Needs) == 0
+		if st.Attempt == nil || !begun && !ready {
 			continue
 		}
 		l, err := f.repo.Get(f.system, st.ID)

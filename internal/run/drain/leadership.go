@@ -7,13 +7,14 @@ import (
 	"greenlight/internal/base/durable"
 )
 
-// leadership is a run's hold on the project's drain lock. Of all runs with --watch, the one that has
-// the lock adopts attempts, settles dead ones and decides when the run is over; the others stand by.
+// leadership is a run's hold on the project's drain lock. Of all runs with --watch, the one that
+// has the lock adopts attempts, settles dead ones and decides when the run is over; the others
+// stand by.
 type leadership struct {
 	path       string
 	ours       bool              // this run decides; without --watch it always does
 	lock       *durable.Held     // nil for a run without --watch
-	succession <-chan succession // receives once the lock is ours; nil if this run isn't standing by
+	succession <-chan succession // receives once the lock is ours; nil unless standing by
 }
 
 // A succession is the end of standing by for the drain lock.

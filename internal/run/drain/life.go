@@ -1,13 +1,13 @@
 // Package drain is the scheduler of a run: it decides what to launch, launches it, notices what
 // ended, and continues until nothing is left to do. It owns the goroutines, the tickers and the
-// signals of a run, and makes all decisions in one goroutine. It doesn't run agents (package attempt
-// does, in processes of their own) and it doesn't print.
+// signals of a run, and makes all decisions in one goroutine. It doesn't run agents (package
+// attempt does, in processes of their own) and it doesn't print.
 //
 // A run may be killed at any instant: it keeps nothing that the next one can't read from the files.
 //
-// This file is the life of one slice. The table below says for each state who moves the slice on, by
-// which functions, and what a kill leaves; after it stands, in order, what the scheduler itself does:
-// ready, claim, start, notice, again. Five kinds of processes take part:
+// This file is the life of one slice. The table below says for each state who moves the slice on,
+// by which functions, and what a kill leaves; after it stands, in order, what the scheduler itself
+// does: ready, claim, start, notice, again. Five kinds of processes take part:
 //
 //	gl slice --watch (1)            gl attempt (2)              gl gate, then the agent (3)
 //	┌─────────────────────┐  start  ┌─────────────────┐ release ┌─────────────────────┐
@@ -19,15 +19,14 @@
 //	        ▼
 //	gl gate, above the test command (4): ends what the tests leave running
 //
-// 1 is the scheduler of a run, 2 the wrapper of one attempt, 3 its agent, which was a gate until its
-// process was on disk, 4 a test command, behind a gate too, and 5 gl as the agent calls it. They tell
-// each other everything by files.
+// 1 is the scheduler of a run, 2 the wrapper of one attempt, 3 its agent, which was a gate until
+// its process was on disk, 4 a test command, behind a gate too, and 5 gl as the agent calls it.
+// They tell each other everything by files.
 package drain
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -52,10 +51,11 @@ var life = [...]state{
 	{
 		name: "blocked, ready", by: "scheduler, project lock",
 		in: []string{
-			"core/plan/plan.go:New", "run/drain/life.go:candidates", "run/drain/life.go:launch", "run/drain/life.go:claimSome",
-			"run/drain/claimer.go:claim", "run/attempt/claim.go:Claim",
+			"core/plan/plan.go:New", "run/drain/life.go:candidates", "run/drain/life.go:launch",
+			"run/drain/life.go:claimSome", "run/drain/claimer.go:claim",
+			"run/attempt/claim.go:Claim",
 		},
-		kill: "nothing; between the record and the slice's file a record alone, which a settler removes",
+		kill: "nothing; between the two writes a record without a claim, which a settler removes",
 	},
 	{
 		name: "claimed", phase: "claimed", by: "scheduler, which starts the wrapper",
@@ -69,24 +69,29 @@ var life = [...]state{
 	{
 		name: "preparing", phase: "preparing", by: "wrapper, lineage lock",
 		in: []string{
-			"run/attempt/prepare.go:prepare", "workspace/site/site.go:Make", "workspace/worktree/make.go:Make",
-			"run/attempt/handoff.go:handOff", "run/attempt/wrapper.go:attend", "run/attempt/wrapper.go:begin",
+			"run/attempt/prepare.go:prepare", "workspace/site/site.go:Make",
+			"workspace/worktree/make.go:Make", "run/attempt/handoff.go:handOff",
+			"run/attempt/wrapper.go:attend", "run/attempt/wrapper.go:begin",
 		},
-		kill: "a gate, which exits: no agent has run. A settler ends the setup command and gives the claim back; the worktree stays",
+		kill: "a gate, which exits: no agent has run. A settler ends the setup command and " +
+			"gives the claim back; " +
+			"the worktree stays",
 	},
 	{
 		name: "started", phase: "started", by: "wrapper",
 		in: []string{
-			"base/command/gate.go:Release", "run/attempt/wrapper.go:watch", "run/attempt/keep.go:take",
-			"run/attempt/wrapper.go:leftovers",
+			"base/command/gate.go:Release", "run/attempt/wrapper.go:watch",
+			"run/attempt/keep.go:take", "run/attempt/wrapper.go:leftovers",
 		},
-		kill: "an orphan whose identity is on disk: a settler ends it and all that it started, and reads the log for its result",
+		kill: "an orphan whose identity is on disk: a settler ends it and all that it started, " +
+			"and reads the log for its result",
 	},
 	{
 		name: "started, agent gone", phase: "started", by: "wrapper or settler, project lock",
 		in: []string{
-			"run/attempt/keep.go:keepAll", "run/attempt/verify.go:verify", "run/attempt/settle.go:Settle",
-			"run/attempt/settle.go:judge", "run/attempt/settle.go:rule",
+			"run/attempt/keep.go:keepAll", "run/attempt/verify.go:verify",
+			"run/attempt/settle.go:Settle", "run/attempt/settle.go:judge",
+			"run/attempt/settle.go:rule",
 		},
 		kill: "as before: the settler takes the last snapshot and judges",
 	},
@@ -96,12 +101,14 @@ var life = [...]state{
 		kill: "the verdict on disk, which any settler applies",
 	},
 	{
-		name: "in the merge queue", phase: "landing", by: "merge queue, in a turn of the scheduler or the wrapper",
+		name: "in the merge queue", phase: "landing",
+		by: "merge queue, in a turn of the scheduler or the wrapper",
 		in: []string{
 			"run/attempt/landing.go:withdraw", "run/drain/queue.go:work", "cli/attempt.go:workLane",
 			"run/lane/lane.go:Work", "run/lane/lane.go:next", "run/lane/land.go:land",
 		},
-		kill: "nothing is lost: no process has to be there. A record that is removed comes back from its note (run/lane/lane.go:Restore)",
+		kill: "nothing is lost: no process has to be there. " +
+			"A record that is removed comes back from its note (run/lane/lane.go:Restore)",
 	},
 	{
 		name: "merging", phase: "landing", by: "merge queue, its lock",
@@ -110,25 +117,36 @@ var life = [...]state{
 	},
 	{
 		name: "testing", phase: "landing", by: "merge queue, behind a gate",
-		in:   []string{"run/lane/tests.go:verify", "run/lane/tests.go:verdict", "run/lane/tests.go:run", "run/testrun/run.go:Run"},
-		kill: "tests whose process is in lane.json: the next turn ends them (run/lane/file.go:endTests). Verdicts are kept by tree",
+		in: []string{
+			"run/lane/tests.go:verify", "run/lane/tests.go:verdict", "run/lane/tests.go:run",
+			"run/testrun/run.go:Run",
+		},
+		kill: "tests whose process is in lane.json: the next turn ends them " +
+			"(run/lane/file.go:endTests). Verdicts are kept by tree",
 	},
 	{
 		name: "passed", phase: "landing", by: "merge queue, project lock",
 		in: []string{
-			"run/lane/land.go:pass", "run/attempt/landing.go:Proceed", "run/lane/base.go:moveLane", "run/lane/land.go:complete",
-			"run/attempt/landing.go:EndLanding",
+			"run/lane/land.go:pass", "run/attempt/landing.go:Proceed", "run/lane/base.go:moveLane",
+			"run/lane/land.go:complete", "run/attempt/landing.go:EndLanding",
 		},
-		kill: "a record that names its commit: the next turn moves the ref or, if that is done, completes (run/lane/land.go:landed)",
+		kill: "a record that names its commit: the next turn moves the ref or, if that is done, " +
+			"completes (run/lane/land.go:landed)",
 	},
 	{
 		name: "judged by the merge queue", phase: "ended", by: "merge queue, project lock",
-		in:   []string{"run/attempt/settle.go:apply", "run/attempt/store.go:finish", "run/lane/land.go:tidy"},
-		kill: "the verdict on disk: the next turn applies it (run/lane/lane.go:settleEnded). gl clean removes a worktree that is left",
+		in: []string{
+			"run/attempt/settle.go:apply", "run/attempt/store.go:finish", "run/lane/land.go:tidy",
+		},
+		kill: "the verdict on disk: the next turn applies it (run/lane/lane.go:settleEnded). " +
+			"gl clean removes a worktree that is left",
 	},
 	{
 		name: "landed, not merged yet", phase: "settled", by: "merge queue, its lock",
-		in:   []string{"run/lane/deliver.go:deliver", "run/lane/deliver.go:forward", "run/lane/pullrequest.go:propose"},
+		in: []string{
+			"run/lane/deliver.go:deliver", "run/lane/deliver.go:forward",
+			"run/lane/pullrequest.go:propose",
+		},
 		kill: "lane.json has what isn't delivered; the next turn delivers it",
 	},
 	{
@@ -139,20 +157,26 @@ var life = [...]state{
 	{
 		name: "red, conflict", phase: "settled", by: "scheduler: once more, in the same worktree",
 		in: []string{
-			"run/drain/life.go:noteClosed", "run/drain/life.go:again", "run/attempt/outcome.go:Relaunch",
-			"run/attempt/continue.go:goOn",
+			"run/drain/life.go:noteClosed", "run/drain/life.go:again",
+			"run/attempt/outcome.go:Relaunch", "run/attempt/continue.go:goOn",
 		},
 		kill: "the settled record says that it is due again: any run launches it",
 	},
 	{
 		name: "held", phase: "settled", by: "scheduler, once the hold ends",
-		in:   []string{"run/attempt/hold.go:putHold", "run/drain/wait.go:nextLook", "run/attempt/hold.go:endHolds"},
+		in: []string{
+			"run/attempt/hold.go:putHold", "run/drain/wait.go:nextLook",
+			"run/attempt/hold.go:endHolds",
+		},
 		kill: "hold.json says until when nothing is launched",
 	},
 	{
 		name: "waiting, failed, stalled, hung, crashed, interrupted, empty", phase: "settled",
-		by:   "a person: gl answer, accept, reject, retry",
-		in:   []string{"cli/ops/answer.go:Answer", "cli/ops/accept.go:Accept", "cli/ops/reject.go:Reject", "cli/ops/retry.go:Retry"},
+		by: "a person: gl answer, accept, reject, retry",
+		in: []string{
+			"cli/ops/answer.go:Answer", "cli/ops/accept.go:Accept", "cli/ops/reject.go:Reject",
+			"cli/ops/retry.go:Retry",
+		},
 		kill: "the slice's file changes first, then the mark on the record: repeat the command",
 	},
 }
@@ -161,7 +185,8 @@ var life = [...]state{
 
 // mayClaim reports whether this run may launch anything just now, whatever the plan has.
 func (s *scheduler) mayClaim() bool {
-	return s.leadership.ours && !s.stopping && !s.turns.roundOver() && s.turns.pause(s.cfg.Pace.Stagger) <= 0
+	return s.leadership.ours && !s.stopping && !s.turns.roundOver() &&
+		s.turns.pause(s.cfg.Pace.Stagger) <= 0
 }
 
 // planAllows reports whether there is a slice to launch, an agent for it, and a slot.
@@ -170,7 +195,8 @@ func (s *scheduler) planAllows() bool {
 		return false
 	}
 	allotment := s.allot()
-	return slices.ContainsFunc(s.candidates(), func(id string) bool { return allotment.Agent(id) >= 0 })
+	hasAgent := func(id string) bool { return allotment.Agent(id) >= 0 }
+	return slices.ContainsFunc(s.candidates(), hasAgent)
 }
 
 // free returns how many more attempts may be launched.
@@ -232,7 +258,7 @@ func (s *scheduler) findNamed(r *Report) (found bool) {
 		added, err := s.permissions.find(st.Agent)
 		if err != nil {
 			s.turns.exclude(id)
-			r.Warnings = append(r.Warnings, fmt.Sprintf("%s isn't built: it names an agent that can't be launched: %v", id, err))
+			r.warn("%s isn't built: it names an agent that can't be launched: %v", id, err)
 		}
 		found = found || added
 	}
@@ -263,7 +289,9 @@ func (s *scheduler) launch(ctx context.Context, r *Report) error {
 }
 
 // claim makes the plan once more and claims what it has ready.
-func (s *scheduler) claim(ctx context.Context, tx tracker.Tx, r *Report) ([]*attempt.Record, error) {
+func (s *scheduler) claim(
+	ctx context.Context, tx tracker.Tx, r *Report,
+) ([]*attempt.Record, error) {
 	if s.heedStop() {
 		return nil, nil
 	}
@@ -292,12 +320,13 @@ func (s *scheduler) claim(ctx context.Context, tx tracker.Tx, r *Report) ([]*att
 }
 
 // claimSome claims as many of the candidates as there are slots for, one if launches are staggered.
-func (s *scheduler) claimSome(ctx context.Context, tx tracker.Tx, r *Report, candidates []string) ([]*attempt.Record, error) {
+func (s *scheduler) claimSome(
+	ctx context.Context, tx tracker.Tx, r *Report, candidates []string,
+) (claimed []*attempt.Record, err error) {
 	p, n, allotment, agents := s.picture.plan, s.free(), s.allot(), s.permissions.permitted()
 	if s.cfg.Pace.Stagger > 0 {
 		n = min(n, 1)
 	}
-	var claimed []*attempt.Record
 	for _, id := range candidates {
 		if len(claimed) >= n {
 			break
@@ -310,7 +339,8 @@ func (s *scheduler) claimSome(ctx context.Context, tx tracker.Tx, r *Report, can
 			s.cfg.Output.Trace("%s isn't as it was planned: looking again", id)
 			continue
 		}
-		rec, err := s.claimer.claim(ctx, tx, s.permissions.conf, s.claimer.request(p, id, agents[i], s.turns.first))
+		req := s.claimer.request(p, id, agents[i], s.turns.first)
+		rec, err := s.claimer.claim(ctx, tx, s.permissions.conf, req)
 		if err != nil && s.cfg.Scope.Task != nil {
 			return nil, err
 		}
@@ -321,11 +351,11 @@ func (s *scheduler) claimSome(ctx context.Context, tx tracker.Tx, r *Report, can
 		if err != nil {
 			// A slice whose file can't be written is no reason to stop the others.
 			s.turns.exclude(id)
-			r.Warnings = append(r.Warnings, fmt.Sprintf("%s can't be claimed: %v", id, err))
+			r.warn("%s can't be claimed: %v", id, err)
 			continue
 		}
 		if st := p.State(id); st != nil && st.Stale {
-			r.Warnings = append(r.Warnings, st.ClaimText(time.Now())+": taken over")
+			r.warn("%s: taken over", st.ClaimText(time.Now()))
 		}
 		claimed = append(claimed, rec)
 		allotment.Launched(i)

@@ -15,8 +15,8 @@ import (
 // goodbye is how long the end of a run waits for the last notifications.
 const goodbye = 3 * time.Second
 
-// news finds what a pass has to report beside what it launched and saw end, each thing once, and has
-// people notified of what the journal says. It adds to reports; it sends none.
+// news finds what a pass has to report beside what it launched and saw end, each thing once, and
+// has people notified of what the journal says. It adds to reports; it sends none.
 type news struct {
 	runs       *attempt.Store
 	audience   audience
@@ -29,7 +29,10 @@ type news struct {
 }
 
 func newNews(runs *attempt.Store, a audience) *news {
-	return &news{runs: runs, audience: a, unheard: runs.Journal().ReaderOf(a.began, journal.Unheard), holds: map[plan.Account]time.Time{}}
+	return &news{
+		runs: runs, audience: a, unheard: runs.Journal().ReaderOf(a.began, journal.Unheard),
+		holds: map[plan.Account]time.Time{},
+	}
 }
 
 // An audience is the people of this run: it decides which events they are told.
@@ -42,8 +45,8 @@ type audience struct {
 	tried      map[string]bool // slices that the run has launched
 }
 
-// hears reports whether an event is for this run to tell. One with --watch tells all while it leads;
-// one that was started for slices or a task tells theirs. The end of a run is its own.
+// hears reports whether an event is for this run to tell. One with --watch tells all while it
+// leads; one that was started for slices or a task tells theirs. The end of a run is its own.
 func (a *audience) hears(e journal.Event) bool {
 	switch {
 	case e.Kind == journal.DrainEnded:
@@ -90,7 +93,7 @@ func (n *news) addUnheard(r *Report) {
 func (n *news) addJournal(r *Report) {
 	if err := n.runs.Journal().Trouble(); err != nil && err.Error() != n.journalErr {
 		n.journalErr = err.Error()
-		r.Warnings = append(r.Warnings, "the journal can't be written, so gl events lacks what happens now: "+err.Error())
+		r.warn("the journal can't be written, so gl events lacks what happens now: %v", err)
 	}
 }
 
@@ -106,8 +109,8 @@ func (n *news) addHolds(p *plan.Plan, agents []Agent, r *Report) {
 	}
 }
 
-// addFull adds that slices wait for slots that others have. Some of those may never be freed: a claim
-// outside an attempt doesn't tell whether its session lives.
+// addFull adds that slices wait for slots that others have. Some of those may never be freed: a
+// claim outside an attempt doesn't tell whether its session lives.
 func (n *news) addFull(full bool, r *Report) {
 	r.Full = full && !n.full
 	n.full = full
@@ -130,7 +133,7 @@ func (n *news) notify(r *Report) {
 	}
 	if err := n.notifier.Look(); err != nil && err.Error() != n.journalErr {
 		n.journalErr = err.Error()
-		r.Warnings = append(r.Warnings, "no notifications, since the journal can't be read: "+err.Error())
+		r.warn("no notifications, since the journal can't be read: %v", err)
 	}
 	r.Warnings = append(r.Warnings, n.notifier.Trouble()...)
 }

@@ -51,7 +51,8 @@ func (p *permissions) check(ctx context.Context, r *Report) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if p.err = p.cfg.Trust.Check(p.cfg.TrustRoot, commands); p.err != nil && !errors.As(p.err, new(*trust.Error)) {
+	p.err = p.cfg.Trust.Check(p.cfg.TrustRoot, commands)
+	if p.err != nil && !errors.As(p.err, new(*trust.Error)) {
 		return false, p.err
 	}
 	for _, a := range p.agents {
@@ -97,7 +98,8 @@ func (p *permissions) follow() {
 
 // permitted returns the agents that may be launched.
 func (p *permissions) permitted() []Agent {
-	return slices.DeleteFunc(slices.Clone(p.agents), func(a Agent) bool { return p.barred[a.Name] != nil })
+	isBarred := func(a Agent) bool { return p.barred[a.Name] != nil }
+	return slices.DeleteFunc(slices.Clone(p.agents), isBarred)
 }
 
 // preferred returns the agents that any slice may have, in order of preference.
@@ -134,14 +136,16 @@ func (p *permissions) allot(pl *plan.Plan, forced bool) *plan.Allotment {
 	for _, a := range p.permitted() {
 		accounts = append(accounts, a.account())
 	}
-	return pl.Allot(accounts, time.Now(), plan.AllotOptions{Forced: forced, Named: p.cfg.Find != nil})
+	options := plan.AllotOptions{Forced: forced, Named: p.cfg.Find != nil}
+	return pl.Allot(accounts, time.Now(), options)
 }
 
 // tellUnheeded reports once each command in config.json that the run doesn't follow, since it isn't
 // allowed.
 func (p *permissions) tellUnheeded(r *Report) {
 	all := p.conf.Unheeded()
-	news := slices.DeleteFunc(slices.Clone(all), func(c trust.Command) bool { return slices.Contains(p.unheeded, c) })
+	isTold := func(c trust.Command) bool { return slices.Contains(p.unheeded, c) }
+	news := slices.DeleteFunc(slices.Clone(all), isTold)
 	p.unheeded = all
 	if len(news) > 0 {
 		p.tell(fmt.Sprintf("%v; this run goes on as before", &trust.Error{Commands: news}), r)
@@ -172,7 +176,8 @@ func (p *permissions) tellForbidden(r *Report) {
 
 func (p *permissions) tell(text string, r *Report) {
 	r.Warnings = append(r.Warnings, text)
-	_ = p.project.Runs.Journal().Append(journal.Event{Kind: journal.NeedsYou, System: p.project.Key(), Reason: text})
+	e := journal.Event{Kind: journal.NeedsYou, System: p.project.Key(), Reason: text}
+	_ = p.project.Runs.Journal().Append(e)
 }
 
 // reasons returns why something isn't launched.

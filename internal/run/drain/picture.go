@@ -23,6 +23,10 @@ type picture struct {
 	unread time.Time  // since when the state can't be read; zero if it can
 }
 
+func newPicture(s Scope) picture {
+	return picture{task: s.Task != nil, forced: s.Force && s.IDs != nil}
+}
+
 // hold returns what keeps this run from launching anything; nil for nothing.
 func (p *picture) hold() *plan.Hold {
 	if p.plan == nil || p.forced {
@@ -78,7 +82,8 @@ type slots struct {
 	set  time.Time // when a person had last set them as the run began
 }
 
-// count follows the configuration. A number from the command line holds until a person sets another.
+// count follows the configuration. A number from the command line holds until a person sets
+// another.
 func (s *slots) count() {
 	if s.Fixed && s.runs.SlotsSet().Equal(s.set) {
 		return

@@ -37,8 +37,8 @@ type queued struct {
 
 func newQueueJobs(ctx context.Context, cfg *Config) *queueJobs {
 	return &queueJobs{
-		lane: cfg.Tools.Lane, runs: cfg.Project.Runs.Dir(), interval: cfg.Pace.Interval, trace: cfg.Output.Trace,
-		life: ctx, done: make(chan error, 1),
+		lane: cfg.Tools.Lane, runs: cfg.Project.Runs.Dir(),
+		interval: cfg.Pace.Interval, trace: cfg.Output.Trace, life: ctx, done: make(chan error, 1),
 	}
 }
 
@@ -67,10 +67,11 @@ func (q *queueJobs) testBase() {
 	})
 }
 
-// deliverAgain retries a delivery that failed, and reports whether it has begun to. With attempts in
-// the queue that isn't needed: delivering follows them anyway.
+// deliverAgain retries a delivery that failed, and reports whether it has begun to. With attempts
+// in the queue that isn't needed: delivering follows them anyway.
 func (q *queueJobs) deliverAgain(now queued) bool {
-	if q.lane == nil || q.busy || now.news != "" || time.Since(q.at) < q.interval || lane.ReadStatus(q.runs).Reason == "" {
+	idle := q.lane != nil && !q.busy && now.news == "" && time.Since(q.at) >= q.interval
+	if !idle || lane.ReadStatus(q.runs).Reason == "" {
 		return false
 	}
 	q.start("delivering again", q.lane.DeliverAgain)
@@ -79,7 +80,10 @@ func (q *queueJobs) deliverAgain(now queued) bool {
 
 // work merges what is queued, if something has changed or the interval is over.
 func (q *queueJobs) work(now queued) {
-	if q.lane == nil || q.busy || now.news == "" || now.news == q.seen && time.Since(q.at) < q.interval {
+	if q.lane == nil || q.busy || now.news == "" {
+		return
+	}
+	if now.news == q.seen && time.Since(q.at) < q.interval {
 		return
 	}
 	q.seen = now.news

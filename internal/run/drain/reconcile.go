@@ -15,21 +15,21 @@ import (
 	"greenlight/internal/workspace/git"
 )
 
-// Patiently returns a context under which Reconcile waits for the project's lock as long as it takes. After some seconds
-// it calls told with who has it.
+// Patiently returns a context under which Reconcile waits for the project's lock as long as it
+// takes. After some seconds it calls told with the lock's holder.
 func Patiently(ctx context.Context, told func(holder string)) context.Context {
 	return durable.Patiently(ctx, func(e *durable.LockedError) { told(e.Holder) })
 }
 
-// A Reconciled is what was wrong in a project's runs/ and is right now.
+// A Reconciled is what Reconcile has put right in a project's runs/.
 type Reconciled struct {
 	Settled []*attempt.Record // attempts whose launcher or wrapper is dead
 	Aside   []*attempt.Aside  // files that can't be used, and where they are now
 }
 
-// Reconcile settles all attempts whose launcher or wrapper is dead, and moves bad records aside. Whoever is about to
-// launch one slice, or to put one back, does this first. It is a *TrackedError where git has the records: they are
-// somebody else's, and gl doesn't act on them.
+// Reconcile settles all attempts whose launcher or wrapper is dead, and moves bad records aside.
+// Commands that launch a slice, or put one back, call it first. The error is a *TrackedError if git
+// has the records: then they are another machine's, and gl doesn't act on them.
 func Reconcile(ctx context.Context, pr *project.Project) (*Reconciled, error) {
 	if err := checkTracked(ctx, pr); err != nil {
 		return &Reconciled{}, err
@@ -51,7 +51,9 @@ func Reconcile(ctx context.Context, pr *project.Project) (*Reconciled, error) {
 	return r, errors.Join(errs...)
 }
 
-func (r *Reconciled) setAside(ctx context.Context, pr *project.Project, bad []*attempt.BadRecord) error {
+func (r *Reconciled) setAside(
+	ctx context.Context, pr *project.Project, bad []*attempt.BadRecord,
+) error {
 	var badHold *attempt.BadRecord
 	if _, err := pr.Runs.ReadHolds(); errors.As(err, &badHold) {
 		bad = append(bad, badHold)
@@ -65,18 +67,19 @@ func (r *Reconciled) setAside(ctx context.Context, pr *project.Project, bad []*a
 	})
 }
 
-// A TrackedError says that git has files of runs/, which belongs to one machine.
+// A TrackedError means that git tracks files of runs/, which belong to one machine.
 type TrackedError struct{ Files []string }
 
 func (e *TrackedError) Error() string {
-	return fmt.Sprintf("git tracks %s%s, but attempt records belong to one machine, and gl doesn't act on records from a repository. "+
-		"Run %s", e.Files[0], words.More(len(e.Files)-1), UntrackCommand)
+	return fmt.Sprintf("git tracks %s%s, but attempt records belong to one machine, "+
+		"and gl doesn't act on records from a repository. Run %s",
+		e.Files[0], words.More(len(e.Files)-1), UntrackCommand)
 }
 
-// UntrackCommand takes runs/ out of git and leaves the files.
+// UntrackCommand takes runs/ out of git and keeps the files.
 const UntrackCommand = "git rm -r --cached " + statedir.Name + "/runs"
 
-// checkTracked asks git. Where git has no answer, there is nothing that it could have brought.
+// checkTracked returns a *TrackedError if git tracks files of runs/. Without git there are none.
 func checkTracked(ctx context.Context, pr *project.Project) error {
 	if !paths.Exists(pr.Runs.Dir()) {
 		return nil

@@ -17,8 +17,8 @@ const (
 )
 
 // recoveries settle attempts whose wrapper is dead, beside the loop: ending an orphaned agent can
-// take seconds. Each attempt is tried a few times, with growing pauses. Every way to a recovery goes
-// through here, so that none can be taken again and again without a pause.
+// take seconds. Each attempt is tried a few times, with growing pauses. Every way to a recovery
+// goes through here, so that none can be taken again and again without a pause.
 type recoveries struct {
 	project *project.Project
 	trace   func(format string, a ...any)
@@ -34,7 +34,7 @@ type recovery struct {
 	running bool      // beside the loop
 	next    time.Time // not tried again before this time
 	failed  error     // why the last try settled nothing
-	stuck   bool      // given up: its slot and its dependents stay safe, but this run neither retries nor waits for it
+	stuck   bool      // given up: it keeps its slot, and this run neither retries nor waits
 }
 
 // A recovered is the end of one try.

@@ -3,7 +3,6 @@ package drain
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"slices"
 
@@ -25,7 +24,8 @@ type removed map[string]int
 
 // again reports whether a claim that failed with err is to be tried again.
 func (m removed) again(id string, err error) bool {
-	if !errors.Is(err, fs.ErrNotExist) || errors.Is(err, tracker.ErrNotFound) || m[id] >= cleanTries {
+	gone := errors.Is(err, fs.ErrNotExist) && !errors.Is(err, tracker.ErrNotFound)
+	if !gone || m[id] >= cleanTries {
 		return false
 	}
 	m[id]++
@@ -49,8 +49,8 @@ func (s *supervisor) noteTaken(e runner.Exit) {
 }
 
 // noteLost takes in that an attempt of this run has no record: its claim was given back, or the
-// record was removed. The claim of one that never started is given back here, since no other process
-// can tell it from a person's.
+// record was removed. The claim of one that never started is given back here, since no other
+// process can tell it from a person's.
 func (s *supervisor) noteLost(ctx context.Context, was *attempt.Record, r *Report) {
 	switch {
 	case s.recoveries.of(was).running:
@@ -62,9 +62,10 @@ func (s *supervisor) noteLost(ctx context.Context, was *attempt.Record, r *Repor
 		}
 		switch err := s.settler.GiveBackLost(ctx, was); {
 		case errors.Is(err, attempt.ErrAgentLives):
-			return // its wrapper writes the record anew; if that is gone, too, the claim waits for the agent's end
+			// Its wrapper writes the record anew. If that is gone, too, the claim waits for the agent's end.
+			return
 		case err != nil:
-			r.Warnings = append(r.Warnings, fmt.Sprintf("the claim of %s can't be given back, trying again: %v", was.Slice, err))
+			r.warn("the claim of %s can't be given back, trying again: %v", was.Slice, err)
 			return
 		}
 		s.drop(was)

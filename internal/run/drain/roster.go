@@ -16,7 +16,8 @@ type roster struct {
 }
 
 // isOpen reports whether an attempt of the slice is open. The plan may be ahead, since the attempt
-// may have been settled in between, but how it ended decides whether the slice may be launched again.
+// may have been settled in between, but how it ended decides whether the slice may be launched
+// again.
 func (o *roster) isOpen(id string) bool {
 	for _, rec := range o.open {
 		if rec.Slice == id {

@@ -18,7 +18,8 @@ import (
 )
 
 // A scheduler makes all decisions of a run, in one goroutine. What a decision needs to know, or
-// leaves to be done beside the loop, is in the types of its fields; none of them knows the scheduler.
+// leaves to be done beside the loop, is in the types of its fields; none of them knows the
+// scheduler.
 type scheduler struct {
 	cfg        Config
 	watch      *watch.Watcher
@@ -80,15 +81,17 @@ func newScheduler(ctx context.Context, cfg Config, c *chronicle) *scheduler {
 	}
 	return &scheduler{
 		cfg: cfg, leadership: l, turns: t, stateFile: f, chronicle: c,
-		picture:     picture{task: cfg.Scope.Task != nil, forced: cfg.Scope.Force && cfg.Scope.IDs != nil},
+		picture:     newPicture(cfg.Scope),
 		supervisor:  newSupervisor(ctx, &cfg, l, t, f),
 		permissions: newPermissions(&cfg), claimer: claimer{&cfg}, removed: removed{},
-		queueJobs: newQueueJobs(ctx, &cfg), foresight: newForesight(ctx, &cfg), news: newNews(cfg.Project.Runs, people),
+		queueJobs: newQueueJobs(ctx, &cfg), foresight: newForesight(ctx, &cfg),
+		news:   newNews(cfg.Project.Runs, people),
 		locked: make(chan *durable.LockedError, 4),
 	}
 }
 
-// inTurn returns report for several goroutines: a wait for the lock is reported while the pass goes on.
+// inTurn returns report for several goroutines: a wait for the lock is reported while the pass goes
+// on.
 func inTurn(report func(Report)) func(Report) {
 	var telling sync.Mutex
 	return func(r Report) {
@@ -170,8 +173,11 @@ func (s *scheduler) loop(ctx context.Context) error {
 
 // hearing runs f, which may wait for the project's lock as long as it takes: its holder may be a
 // stopped process. The first signal ends the wait, and is returned once f has returned.
-func (s *scheduler) hearing(ctx context.Context, f func(context.Context) error) (sig os.Signal, err error) {
-	waiting, cancel := context.WithCancel(durable.Patiently(ctx, func(e *durable.LockedError) { s.locked <- e }))
+func (s *scheduler) hearing(
+	ctx context.Context, f func(context.Context) error,
+) (sig os.Signal, err error) {
+	told := func(e *durable.LockedError) { s.locked <- e }
+	waiting, cancel := context.WithCancel(durable.Patiently(ctx, told))
 	defer cancel()
 	over := make(chan error, 1)
 	go func() { over <- f(waiting) }()
@@ -181,7 +187,7 @@ func (s *scheduler) hearing(ctx context.Context, f func(context.Context) error) 
 		case err := <-over:
 			return sig, err
 		case e := <-s.locked:
-			s.cfg.Output.Report(Report{Plan: &plan.Plan{Snapshot: &plan.Snapshot{}}, Locked: e.Holder})
+			s.cfg.Output.Report(Report{Plan: noPlan(), Locked: e.Holder})
 		case sig = <-signals:
 			signals = nil // the next one is for wait
 			cancel()
@@ -232,12 +238,13 @@ func (e unreadable) Unwrap() error { return e.error }
 // run the state can't be read for a moment when a program, or an agent, has something else in the
 // place of a file or directory. r is what the pass has found out until then.
 func (s *scheduler) tolerate(ctx context.Context, err error, r Report) error {
-	if ctx.Err() != nil || s.picture.plan == nil || !errors.As(err, new(unreadable)) && !statedir.IsLink(err) {
+	passes := errors.As(err, new(unreadable)) || statedir.IsLink(err)
+	if ctx.Err() != nil || s.picture.plan == nil || !passes {
 		return err
 	}
 	first, over := s.picture.failed()
 	if first {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("%v (trying again; the run ends if it stays so for %v)", err, stateLimit))
+		r.warn("%v (trying again; the run ends if it stays so for %v)", err, stateLimit)
 	}
 	s.report(r)
 	if over {
@@ -252,8 +259,8 @@ func (s *scheduler) look(ctx context.Context, r *Report) error {
 		return unreadable{err}
 	}
 	s.heedStop()
-	// If an attempt has ended, a slot is free: then the plan is made once, under the lock. Otherwise
-	// the lock is taken only if the plan has something to launch.
+	// If an attempt has ended, a slot is free: then the plan is made once, under the lock.
+	// Otherwise the lock is taken only if the plan has something to launch.
 	if s.permissions.lacking() {
 		if _, err := s.permissions.check(ctx, r); err != nil {
 			return err
@@ -279,8 +286,8 @@ func (s *scheduler) look(ctx context.Context, r *Report) error {
 	return err
 }
 
-// heedStop reports whether gl stop --all has ended the run. A mark that is gone ends nothing: it may
-// have been removed with all of runs/.
+// heedStop reports whether gl stop --all has ended the run. A mark that is gone ends nothing: it
+// may have been removed with all of runs/.
 func (s *scheduler) heedStop() bool {
 	if mark := s.cfg.Project.Runs.StopMark(); mark == "" || mark == s.stopMark {
 		return false
@@ -303,10 +310,13 @@ func (s *scheduler) options() plan.Options {
 func (s *scheduler) report(r Report) {
 	r.Max = s.slots.Max
 	if r.Plan = s.picture.plan; r.Plan == nil {
-		r.Plan = &plan.Plan{Snapshot: &plan.Snapshot{}}
+		r.Plan = noPlan()
 	}
 	s.cfg.Output.Report(r)
 }
+
+// noPlan is the plan of a report before the first pass, and beside one.
+func noPlan() *plan.Plan { return &plan.Plan{Snapshot: &plan.Snapshot{}} }
 
 // warn reports an error that doesn't end the run; nil for none.
 func (s *scheduler) warn(err error) {
@@ -317,8 +327,9 @@ func (s *scheduler) warn(err error) {
 
 // waitsForSlots reports whether slices wait for slots that others have.
 func (s *scheduler) waitsForSlots() bool {
-	return s.cfg.Scope.Task == nil && s.mayClaim() && s.picture.hold() == nil && s.supervisor.roster.withSlots() == 0 &&
-		s.picture.plan.Taken >= s.slots.Max && len(s.candidates()) > 0
+	return s.cfg.Scope.Task == nil && s.mayClaim() && s.picture.hold() == nil &&
+		s.supervisor.roster.withSlots() == 0 && s.picture.plan.Taken >= s.slots.Max &&
+		len(s.candidates()) > 0
 }
 
 // queued is what awaits the merge queue now.
@@ -341,8 +352,8 @@ func (s *scheduler) jobOver(err error) {
 	s.warn(err)
 }
 
-// sendBack lets attempts continue that wait because the base is red. It reports whether it has begun
-// to.
+// sendBack lets attempts continue that wait because the base is red. It reports whether it has
+// begun to.
 func (s *scheduler) sendBack() bool {
 	return !s.stopping && s.leadership.ours && s.queueJobs.sendBack(s.queued())
 }
@@ -366,11 +377,12 @@ func (s *scheduler) finished() bool {
 	if s.cfg.Mode.Detach && s.turns.round {
 		return true
 	}
-	if s.supervisor.roster.withSlots() > 0 || s.supervisor.recoveries.pending(s.stopping) || s.queueJobs.pending(s.queued(), s.stopping) {
+	if s.supervisor.roster.withSlots() > 0 || s.supervisor.recoveries.pending(s.stopping) ||
+		s.queueJobs.pending(s.queued(), s.stopping) {
 		return false
 	}
 	if !s.leadership.ours && !s.stopping {
-		return false // the leader decides; once it has ended, the lock and the question come to this run
+		return false // the leader decides; once it has ended, this run does
 	}
 	if s.stopping || s.leadership.ours && s.turns.roundOver() {
 		return s.stopping || !s.sendBack()
@@ -411,12 +423,12 @@ func (s *scheduler) finish(ctx context.Context) {
 	}
 	s.cfg.Project.Runs.Sweep(time.Now())
 	s.cfg.Project.Runs.KeepTallies()
-	if s.res.Signal != nil { // after Ctrl-C it doesn't wait for a lock; the next gl status writes STATE.md
+	if s.res.Signal != nil { // no long wait for a lock: the next gl status writes STATE.md
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, behind)
 		defer cancel()
 	}
-	if err := s.cfg.Project.Tracker.Refresh(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+	if err := s.cfg.Project.Tracker.Refresh(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		s.warn(err)
 	}
 }

@@ -17,7 +17,7 @@ const (
 // whether they are gone.
 type starts struct {
 	wrappers  map[string]bool      // by token: not known to be gone; only if the runner can know
-	claimedAt map[string]time.Time // by token: when this run made the claim, by the monotonic clock; the wall clock may be set
+	claimedAt map[string]time.Time // by token: when this run made the claim; see late
 	early     []earlyEnd           // since the last pass
 	failed    map[string]int       // by slice: attempts that never started their agents
 }
@@ -29,10 +29,13 @@ type earlyEnd struct {
 }
 
 func newStarts() starts {
-	return starts{wrappers: map[string]bool{}, claimedAt: map[string]time.Time{}, failed: map[string]int{}}
+	return starts{
+		wrappers: map[string]bool{}, claimedAt: map[string]time.Time{}, failed: map[string]int{},
+	}
 }
 
-// late reports whether the wrapper of a claim of this run should have started long ago.
+// late reports whether the wrapper of a claim of this run should have started long ago. That goes
+// by the monotonic clock, not by the record's ClaimedAt: the wall clock may be set.
 func (s *starts) late(rec *attempt.Record) bool {
 	return time.Since(s.claimedAt[rec.Token]) > startLimit
 }

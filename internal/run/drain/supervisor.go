@@ -2,7 +2,6 @@ package drain
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -30,11 +29,14 @@ type supervisor struct {
 	ended      []*attempt.Record // all that the run saw end
 }
 
-func newSupervisor(ctx context.Context, cfg *Config, l *leadership, t *turns, f *stateFile) *supervisor {
+func newSupervisor(
+	ctx context.Context, cfg *Config, l *leadership, t *turns, f *stateFile,
+) *supervisor {
 	return &supervisor{
 		project: cfg.Project, settler: cfg.Project.Settler(), mode: cfg.Mode,
 		leadership: l, turns: t, stateFile: f,
-		roster: roster{open: map[string]*attempt.Record{}}, starts: newStarts(), recoveries: newRecoveries(ctx, cfg),
+		roster: roster{open: map[string]*attempt.Record{}}, starts: newStarts(),
+		recoveries: newRecoveries(ctx, cfg),
 	}
 }
 
@@ -64,7 +66,8 @@ func (s *supervisor) observe(ctx context.Context, r *Report) error {
 			s.noteClosed(ctx, name, r)
 		}
 	}
-	s.recoveries.forget(func(name string) bool { return now[name] == nil && s.roster.open[name] == nil })
+	isOver := func(name string) bool { return now[name] == nil && s.roster.open[name] == nil }
+	s.recoveries.forget(isOver)
 	return nil
 }
 
@@ -88,13 +91,13 @@ func (s *supervisor) adopts(rec *attempt.Record) bool {
 	return s.mode.Lead && (!rec.IsTask() || rec.Phase == plan.Queued && !rec.LauncherLives())
 }
 
-// noteUnknownEnd takes in an attempt whose settled record can't be read: this run doesn't launch its
-// slice again.
+// noteUnknownEnd takes in an attempt whose settled record can't be read: this run doesn't launch
+// its slice again.
 func (s *supervisor) noteUnknownEnd(was *attempt.Record, bad *attempt.BadRecord, r *Report) {
 	s.drop(was)
 	s.turns.exclude(was.Slice)
 	s.ended = append(s.ended, was)
-	r.Warnings = append(r.Warnings, fmt.Sprintf("%v. %s isn't launched again by this run. Run gl doctor --fix", bad, was.Label()))
+	r.warn("%v. %s isn't launched again by this run. Run gl doctor --fix", bad, was.Label())
 }
 
 // drop forgets an attempt that is over.
@@ -103,8 +106,8 @@ func (s *supervisor) drop(rec *attempt.Record) {
 	s.stateFile.dirty = true
 }
 
-// failedStart gives a claim back whose agent never ran. The last of several such attempts is settled
-// as failed.
+// failedStart gives a claim back whose agent never ran. The last of several such attempts is
+// settled as failed.
 func (s *supervisor) failedStart(ctx context.Context, rec *attempt.Record, r *Report, why string) {
 	delete(s.starts.wrappers, rec.Token)
 	var err error
@@ -133,7 +136,7 @@ func (s *supervisor) countStart(rec *attempt.Record, r *Report, why string) {
 		s.turns.exclude(rec.Slice)
 		why += ", not tried again"
 	}
-	r.Warnings = append(r.Warnings, fmt.Sprintf("%s didn't start: %s", rec.Label(), why))
+	r.warn("%s didn't start: %s", rec.Label(), why)
 }
 
 // recover settles a dead attempt beside the loop.
@@ -147,8 +150,8 @@ func (s *supervisor) recover(rec *attempt.Record, r *Report) {
 	}
 }
 
-// recovered takes in the end of a try. The next look finds in the files what became of an attempt of
-// this run.
+// recovered takes in the end of a try. The next look finds in the files what became of an attempt
+// of this run.
 func (s *supervisor) recovered(e recovered, r *Report) {
 	gaveUp := s.recoveries.over(e)
 	switch {
@@ -158,8 +161,9 @@ func (s *supervisor) recovered(e recovered, r *Report) {
 	case e.final.IsTask(): // of a gl that is gone
 		r.Ended = append(r.Ended, e.final)
 	case !s.project.Has(e.final):
-		r.Warnings = append(r.Warnings, fmt.Sprintf("the gl process of attempt %d of %s %s is gone: settled as %s",
-			e.final.N, s.project.Whose(e.final).System().Name, e.final.Slice, e.final.Outcome.Traits().Words))
+		system, how := s.project.Whose(e.final).System().Name, e.final.Outcome.Traits().Words
+		r.warn("the gl process of attempt %d of %s %s is gone: settled as %s",
+			e.final.N, system, e.final.Slice, how)
 	}
 }
 
@@ -196,8 +200,8 @@ func (s *supervisor) reap(exits <-chan runner.Exit) {
 	}
 }
 
-// exited takes in the exit of a wrapper of this run, and reports whether it calls for a look. Almost
-// always the wrapper has settled its attempt, and the run has seen that.
+// exited takes in the exit of a wrapper of this run, and reports whether it calls for a look.
+// Almost always the wrapper has settled its attempt, and the run has seen that.
 func (s *supervisor) exited(e runner.Exit) (look bool) {
 	delete(s.starts.wrappers, e.Token)
 	if e.Record != nil { // it isn't gone: it has taken its attempt over
@@ -208,7 +212,8 @@ func (s *supervisor) exited(e runner.Exit) (look bool) {
 	if err == nil && rec.Phase == plan.Settled && s.roster.open[rec.Name()] == nil {
 		return false
 	}
-	if err != nil || rec.Token != e.Token || rec.Phase != plan.Claimed || rec.Launcher != proc.Self() {
+	unstarted := err == nil && rec.Phase == plan.Claimed && rec.Launcher == proc.Self()
+	if !unstarted || rec.Token != e.Token {
 		return true
 	}
 	why := endedEarly

@@ -14,7 +14,7 @@ type turns struct {
 	tried    map[string]bool // slices that had their turn
 	excluded map[string]bool // slices that this run doesn't launch again
 	dueAgain map[string]bool // slices whose turn in this round isn't over: see attempt.Again
-	first    int             // of a task: its first attempt here, whose work the next ones continue; 0 until then
+	first    int             // a task's first attempt here, whose work the next continue; or 0
 	last     time.Time       // when the run last launched something
 }
 
