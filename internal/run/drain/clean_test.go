@@ -16,8 +16,9 @@ import (
 	"greenlight/internal/state/tracker"
 )
 
-// Somebody removes runs/ again and again (git clean -fdx), also in the instant of a claim: whoever made the claim still
-// knows it, so no slice stays claimed by a token that nobody has, and the drain builds them all.
+// While runs/ is removed again and again (git clean -fdx), also in the instant of a claim, the
+// launcher remembers its claims: no slice keeps the token of an attempt that is gone, and the run
+// builds them all.
 func TestDrainSurvivesCleaning(t *testing.T) {
 	t.Parallel()
 	const seed, slices = 4713, 27
@@ -58,7 +59,8 @@ func TestDrainSurvivesCleaning(t *testing.T) {
 	until(t, "the project's processes are gone", func() bool { return len(processes(pr.Root)) == 0 })
 }
 
-// A cleaning that falls between a claim and the start of its wrapper: deterministically, once for each slice.
+// A cleaning that falls between a claim and the start of its wrapper: deterministically, once for
+// each slice.
 func TestDrainTakesLostClaimsBack(t *testing.T) {
 	t.Parallel()
 	g := graph{deps: map[string][]string{}}
@@ -72,7 +74,7 @@ func TestDrainTakesLostClaimsBack(t *testing.T) {
 	cfg.Tools.Runner = &losing{Runner: cfg.Tools.Runner, lose: func(r *attempt.Record) {
 		if !lost[r.Slice] {
 			lost[r.Slice] = true
-			for os.RemoveAll(pr.Runs.Dir()) != nil { // somebody else is writing there
+			for os.RemoveAll(pr.Runs.Dir()) != nil { // wrappers are writing there
 			}
 		}
 	}}
@@ -85,8 +87,8 @@ func TestDrainTakesLostClaimsBack(t *testing.T) {
 	checkTidy(t, pr)
 }
 
-// A cleaning that falls behind the start of the agent, whose wrapper is gone, too: nothing tells of the agent but its
-// environment. The slice isn't launched again beside it.
+// A cleaning that falls behind the start of the agent, whose wrapper is gone, too: nothing tells of
+// the agent but its environment. The slice isn't launched again beside it.
 func TestDrainWaitsForAnAgentWithoutRecord(t *testing.T) {
 	t.Parallel()
 	pr := graph{ids: []string{"S-1"}}.write(t, `{}`)
@@ -134,8 +136,8 @@ func TestDrainDisregardsLostStopMark(t *testing.T) {
 	}
 }
 
-// Somebody garbles the record of a claim (a merge, an editor) before its wrapper reads it. Whoever made the claim still
-// knows it, as if the record were gone.
+// If the record of a claim is garbled (by a merge, an editor) before its wrapper reads it, the
+// launcher remembers the claim, as if the record were gone.
 func TestDrainTakesGarbledClaimsBack(t *testing.T) {
 	t.Parallel()
 	pr := graph{ids: []string{"S-1"}}.write(t, `{}`)

@@ -23,8 +23,8 @@ import (
 	"greenlight/internal/state/tracker"
 )
 
-// Any graph, with any faults, at any --max, ends in the state that graph and faults imply, each slice launched once for
-// each of its attempts, in order, and never too many at a time.
+// Any graph, with any faults, at any --max, ends in the state that graph and faults imply, each
+// slice launched once for each of its attempts, in order, and never too many at a time.
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	sizes := []int{1, 2, 5, 9, 14, 25}
@@ -96,7 +96,8 @@ func drainOnce(t *testing.T, n int, seed uint64) {
 	checkJournal(t, pr, all)
 }
 
-// What nobody can build is not waited for, and not touched: claims of others, cycles, unknown needs, corrupt files.
+// A run neither waits for nor touches what it can't build: claims of others, cycles, unknown needs,
+// corrupt files.
 func TestDrainEndsBesideOthers(t *testing.T) {
 	t.Parallel()
 	g := graph{
@@ -105,14 +106,14 @@ func TestDrainEndsBesideOthers(t *testing.T) {
 	}
 	pr := g.write(t, `{}`)
 	other := pr.Slices
-	check(t, other.Do(t.Context(), claimFor("theirs", "somebody")))
+	check(t, other.Do(t.Context(), claimFor("theirs", "other")))
 	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 4)
 	res := run(t, cfg)
 	if res.Plan.Done != 1 || strings.Join(res.Plan.Running, " ") != "theirs" || len(res.Ended) != 1 {
 		t.Errorf("done %d, running %v, ended %d", res.Plan.Done, res.Plan.Running, len(res.Ended))
 	}
-	if st := res.Plan.State("theirs"); st.Session != "somebody" || st.Class != plan.Active {
-		t.Errorf("the claim of somebody else is %+v", st)
+	if st := res.Plan.State("theirs"); st.Session != "other" || st.Class != plan.Active {
+		t.Errorf("the claim of another session is %+v", st)
 	}
 }
 
@@ -128,7 +129,7 @@ func TestDrainClaimsNothingFromMemory(t *testing.T) {
 	cfg.Output.Report = func(r drain.Report) {
 		for _, rec := range r.Launched {
 			if rec.Slice == "b" {
-				t.Error("b was launched, which somebody has completed")
+				t.Error("b was launched, which is complete")
 			}
 			data, err := os.ReadFile(other)
 			check(t, err)
@@ -140,12 +141,12 @@ func TestDrainClaimsNothingFromMemory(t *testing.T) {
 	}
 }
 
-// A slot that somebody else's claim takes is not ours: with --max 1 nothing is launched beside it.
+// A slot that another session's claim takes isn't free: with --max 1 nothing is launched beside it.
 func TestDrainCountsOthers(t *testing.T) {
 	t.Parallel()
 	g := graph{ids: []string{"a", "theirs"}, deps: map[string][]string{}}
 	pr := g.write(t, `{}`)
-	check(t, pr.Slices.Do(t.Context(), claimFor("theirs", "somebody")))
+	check(t, pr.Slices.Do(t.Context(), claimFor("theirs", "other")))
 	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 1)
 	cfg.Pace.Interval = 20 * time.Millisecond
 	looks := 0
@@ -164,8 +165,8 @@ func TestDrainCountsOthers(t *testing.T) {
 	}
 }
 
-// The wall clock is set ahead in the instant between a claim and the start of its wrapper: the wrapper has as long to start
-// as before.
+// The wall clock is set ahead in the instant between a claim and the start of its wrapper: the
+// wrapper has as long to start as before.
 func TestDrainStartsAfterTheClockWasSet(t *testing.T) {
 	t.Parallel()
 	pr := graph{ids: []string{"S-1"}}.write(t, `{}`)
@@ -197,7 +198,8 @@ func TestDrainStartsAfterTheClockWasSet(t *testing.T) {
 	}
 }
 
-// A hold that begins and ends while the drain is busy with something else has its end in the journal, too.
+// A hold that begins and ends while the drain is busy with something else has its end in the
+// journal, too.
 func TestDrainTellsShortHolds(t *testing.T) {
 	t.Parallel()
 	pr := graph{ids: []string{"a"}}.write(t, `{}`)

@@ -50,7 +50,8 @@ func TestStandingByEnds(t *testing.T) {
 	})
 }
 
-// openAttempt leaves an attempt of a gl that is gone: its launcher, its wrapper and its agent are as change makes them.
+// openAttempt leaves an attempt of a gl that is gone: its launcher, its wrapper and its agent are
+// as change makes them.
 func openAttempt(t *testing.T, cfg drain.Config, id string, change func(*attempt.Record)) *attempt.Record {
 	t.Helper()
 	pr := cfg.Project
@@ -95,7 +96,8 @@ func TestDrainAdopts(t *testing.T) {
 	checkTidy(t, pr)
 }
 
-// A wrapper that dies before its agent starts is tried again, three times; then its slice has failed.
+// A wrapper that dies before its agent starts is tried again, three times; then its slice has
+// failed.
 func TestDrainMisfires(t *testing.T) {
 	t.Parallel()
 	pr := graph{ids: []string{"a", "b"}, deps: map[string][]string{"b": {"a"}}}.write(t, `{}`)
@@ -113,8 +115,8 @@ func TestDrainMisfires(t *testing.T) {
 	checkTidy(t, pr)
 }
 
-// An agent whose directory of runs is cleaned away is not launched again, and its outcome counts, also where the drain
-// has only just launched it and doesn't know yet that it started.
+// An agent whose directory of runs is cleaned away is not launched again, and its outcome counts,
+// also where the drain has only just launched it and doesn't know yet that it started.
 func TestDrainAfterClean(t *testing.T) {
 	t.Parallel()
 	for name, early := range map[string]bool{"just launched": true, "known to run": false} {

@@ -11,7 +11,7 @@ import (
 	"greenlight/internal/state/statedir"
 )
 
-// lockedProject is one whose lock somebody holds, as a stopped gl does.
+// lockedProject returns a project whose lock is held, as by a stopped gl.
 func lockedProject(t *testing.T) (drain.Config, *durable.Held) {
 	t.Helper()
 	pr := graph{ids: []string{"a", "b"}, deps: map[string][]string{"b": {"a"}}}.write(t, `{}`)

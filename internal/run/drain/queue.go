@@ -61,7 +61,8 @@ func (q *queueJobs) testBase() {
 	q.start("testing the base", func(ctx context.Context) error {
 		red, err := lane.TestBase(ctx)
 		if err == nil && red != "" {
-			err = fmt.Errorf("%s: failures that are there without a slice's work aren't held against it", red)
+			err = fmt.Errorf(
+				"%s: failures that are there without a slice's work aren't held against it", red)
 		}
 		return err
 	})

@@ -16,8 +16,8 @@ import (
 	"greenlight/internal/run/drain"
 )
 
-// adopted leaves an open attempt at a whose wrapper lives, and lets change have it when the drain has adopted it. Then
-// the wrapper is killed.
+// adopted leaves an open attempt at a whose wrapper lives, and lets change have it when the drain
+// has adopted it. Then the wrapper is killed.
 func adopted(t *testing.T, cfg *drain.Config, change func(*attempt.Record)) *attempt.Record {
 	t.Helper()
 	wrapper := exec.Command("sleep", "600")
@@ -52,8 +52,8 @@ func tries(cfg *drain.Config, name string) *int {
 	return n
 }
 
-// A settled record that can't be used is named, and nobody tries to settle its attempt anew: that once started a recovery
-// after the other, without a pause. Its slice is left alone, and the rest is built.
+// A settled record that can't be used is named, and its attempt isn't settled anew: that once started
+// one recovery after the other, without a pause. Its slice is left alone, and the rest is built.
 func TestDrainUnusableRecord(t *testing.T) {
 	t.Parallel()
 	unknown := func(r *attempt.Record) []byte {
@@ -107,7 +107,8 @@ func TestDrainUnusableRecord(t *testing.T) {
 	}
 }
 
-// What hinders settling may pass: the attempt is tried again when its pause is over, without any other reason to look.
+// What hinders settling may pass: the attempt is tried again when its pause is over, without any
+// other reason to look.
 func TestDrainRecoversInTheEnd(t *testing.T) {
 	t.Parallel()
 	pr := graph{ids: []string{"a"}, deps: map[string][]string{}}.write(t, `{}`)
@@ -142,8 +143,8 @@ func TestDrainRecoversInTheEnd(t *testing.T) {
 	checkTidy(t, pr)
 }
 
-// An attempt whose agent can't be ended keeps its slot, its slice and its dependants; the drain tries a few times, goes on
-// with the rest, says so, and ends.
+// An attempt whose agent can't be ended keeps its slot, its slice and its dependants; the drain
+// tries a few times, goes on with the rest, says so, and ends.
 func TestDrainStuckAttempt(t *testing.T) {
 	t.Parallel()
 	pr := graph{ids: []string{"a", "b", "c"}, deps: map[string][]string{"b": {"a"}}}.write(t, `{}`)

@@ -62,7 +62,8 @@ func (s *supervisor) noteLost(ctx context.Context, was *attempt.Record, r *Repor
 		}
 		switch err := s.settler.GiveBackLost(ctx, was); {
 		case errors.Is(err, attempt.ErrAgentLives):
-			// Its wrapper writes the record anew. If that is gone, too, the claim waits for the agent's end.
+			// Its wrapper writes the record anew. If that is gone, too, the claim waits for the
+			// agent's end.
 			return
 		case err != nil:
 			r.warn("the claim of %s can't be given back, trying again: %v", was.Slice, err)
