@@ -32,7 +32,7 @@ func (j *job) orphans() (names []string, err error) {
 // leaveTo starts a gl in the background that answers for what was launched. Where it can't be started, the person is told what does the
 // same.
 func (j *job) leaveTo(cfg drain.Config, res *drain.Result) {
-	if cfg.Lane == nil {
+	if cfg.Tools.Lane == nil {
 		return
 	}
 	names := make([]string, len(res.Open))

@@ -163,9 +163,9 @@ func (j *job) build(ctx context.Context) error {
 		return err
 	}
 	cfg := j.config(p)
-	cfg.Adopt, cfg.Attend = append(adopt, j.o.attend...), idle || len(j.o.attend) > 0
-	if cfg.Attend {
-		cfg.Serial, cfg.Foreground, cfg.Refill = false, false, false
+	cfg.Mode.Adopt, cfg.Mode.Attend = append(adopt, j.o.attend...), idle || len(j.o.attend) > 0
+	if cfg.Mode.Attend {
+		cfg.Slots.Serial, cfg.Mode.Foreground, cfg.Mode.Refill = false, false, false
 	}
 	if err := j.refused(cfg); err != nil {
 		return err
@@ -181,7 +181,7 @@ func (j *job) build(ctx context.Context) error {
 	if !idle {
 		return j.drain(ctx, cfg)
 	}
-	if cfg.Lane == nil { // worktrees can't be had any more
+	if cfg.Tools.Lane == nil { // worktrees can't be had any more
 		return nothingReady(j.app.IO, p)
 	}
 	j.app.IO.Message("merging what is in the queue: %s", strings.Join(adopt, ", "))
@@ -195,20 +195,20 @@ func (j *job) build(ctx context.Context) error {
 
 // inWorktree has the work done in worktrees, and landed, unless it is to be done in the checkout.
 func (j *job) inWorktree(ctx context.Context, cfg *drain.Config) (err error) {
-	if cfg.Trees, err = j.worktrees(ctx); err != nil || cfg.Trees == nil {
+	if cfg.Tools.Trees, err = j.worktrees(ctx); err != nil || cfg.Tools.Trees == nil {
 		return err
 	}
 	if j.copy != nil { // its state is nobody's
 		j.pr.Config.Git.CommitState = false
 	}
-	cfg.Lane, err = openLane(ctx, j.app, j.pr, j.trustRoot())
+	cfg.Tools.Lane, err = openLane(ctx, j.app, j.pr, j.trustRoot())
 	return err
 }
 
 // refused says why the mode isn't for this project.
 func (j *job) refused(cfg drain.Config) error {
 	why := j.pr.Tracker.Traits().Exclusive
-	if cfg.Serial || why == "" || j.o.force {
+	if cfg.Slots.Serial || why == "" || j.o.force {
 		return nil
 	}
 	return errors.New(why)
@@ -216,7 +216,7 @@ func (j *job) refused(cfg drain.Config) error {
 
 // noteSerial says why several slices are built one after the other, where nobody asked for that.
 func (j *job) noteSerial(cfg drain.Config, p *plan.Plan) {
-	if !cfg.Serial || len(p.Ready) < 2 || j.o.sequential {
+	if !cfg.Slots.Serial || len(p.Ready) < 2 || j.o.sequential {
 		return
 	}
 	if why := j.oneByOne(); why != "" {
@@ -283,18 +283,25 @@ func (j *job) config(p *plan.Plan) drain.Config {
 	}
 	here := !j.parallel() || !j.o.watch && ready == 1
 	cfg := drain.Config{
-		Project: j.pr, Agents: j.launchables(), Escalate: j.pr.Config.Escalate,
-		Trust: trust.Open(j.app.Getenv), TrustRoot: j.trustRoot(), IDs: j.scope(), Milestone: j.o.milestone, Force: j.o.force, Over: j.over,
-		Max: j.max, Fixed: j.o.max > 0, Slots: j.pr.Slots, Serial: here, Foreground: here, Lead: j.o.watch,
-		Refill:   j.o.watch || len(j.ids) > 1 || here && (ready > 1 || j.o.sequential),
-		Interval: j.every, Stagger: j.pr.Config.Stagger,
+		Project: j.pr,
+		Scope:   drain.Scope{IDs: j.scope(), Milestone: j.o.milestone, Force: j.o.force, Over: j.over},
+		Slots:   drain.Slots{Max: j.max, Fixed: j.o.max > 0, Now: j.pr.Slots, Serial: here},
+		Mode: drain.Mode{
+			Refill: j.o.watch || len(j.ids) > 1 || here && (ready > 1 || j.o.sequential),
+			Lead:   j.o.watch, Foreground: here,
+		},
+		Builders: drain.Builders{
+			Agents: j.launchables(), Escalate: j.pr.Config.Escalate,
+			Trust: trust.Open(j.app.Getenv), TrustRoot: j.trustRoot(),
+		},
+		Pace: drain.Pace{Interval: j.every, Stagger: j.pr.Config.Stagger},
 	}
 	if j.rehearsal == nil {
-		cfg.Renew = func(pr *project.Project, name string) (drain.Agent, error) { return j.again(pr, name) }
+		cfg.Builders.Renew = func(pr *project.Project, name string) (drain.Agent, error) { return j.again(pr, name) }
 	}
 	// A rehearsal stands in for every agent, and costs nothing; what a person says about the slices that they name counts.
 	if j.rehearsal == nil && (j.o.agent == "" || len(j.ids) == 0) {
-		cfg.Find = func(pr *project.Project, name string) (drain.Agent, error) {
+		cfg.Builders.Find = func(pr *project.Project, name string) (drain.Agent, error) {
 			return j.named(context.Background(), pr, name)
 		}
 	}
@@ -319,23 +326,23 @@ func drainSignals(lead bool) (signals chan os.Signal, stop func()) {
 
 func (j *job) drain(ctx context.Context, cfg drain.Config) error {
 	runsLong()
-	signals, stop := drainSignals(cfg.Lead)
+	signals, stop := drainSignals(cfg.Mode.Lead)
 	defer stop()
 	var stdout *os.File
-	if cfg.Foreground && !j.app.IO.Quiet {
+	if cfg.Mode.Foreground && !j.app.IO.Quiet {
 		stdout, _ = j.app.IO.Out.(*os.File)
 	}
-	process := runner.NewProcess(j.parent, j.pr.Root, j.app.Environ, stdout, cfg.Max)
-	cfg.Runner = process
+	process := runner.NewProcess(j.parent, j.pr.Root, j.app.Environ, stdout, cfg.Slots.Max)
+	cfg.Tools.Runner = process
 	var panes *runner.Tmux
-	if !cfg.Foreground && j.runner() == "tmux" {
+	if !cfg.Mode.Foreground && j.runner() == "tmux" {
 		var err error
 		if panes, err = j.tmux(process); err != nil {
 			return err
 		}
 		defer panes.Session.CloseIdle(context.WithoutCancel(ctx), panes.Over)
-		cfg.Runner = panes
-		cfg.Detach = !cfg.Refill && !cfg.Attend && j.events == nil && canAttach(j.app) && (j.copy == nil || cfg.Lane == nil)
+		cfg.Tools.Runner = panes
+		cfg.Mode.Detach = !cfg.Mode.Refill && !cfg.Mode.Attend && j.events == nil && canAttach(j.app) && (j.copy == nil || cfg.Tools.Lane == nil)
 	}
 	cfg.Signals = signals
 	t := newReporter(j.app, cfg)
@@ -345,17 +352,17 @@ func (j *job) drain(ctx context.Context, cfg drain.Config) error {
 	if panes != nil {
 		t.session, panes.Warn = panes.Session, t.warn
 	}
-	cfg.Report = t.report
-	cfg.Trace = j.app.IO.Detail
+	cfg.Output.Report = t.report
+	cfg.Output.Trace = j.app.IO.Detail
 	if j.copy == nil { // nobody waits for what a rehearsal in a scratch copy meets
-		cfg.Channels = channels(j.app, j.pr)
+		cfg.Output.Channels = channels(j.app, j.pr)
 	}
 	res, err := drain.Run(ctx, cfg)
 	t.clear()
 	if err != nil {
 		return err
 	}
-	if cfg.Detach && len(res.Open) > 0 {
+	if cfg.Mode.Detach && len(res.Open) > 0 {
 		j.leaveTo(cfg, res)
 		return attach(ctx, j.app, j.pr, panes.Session, nil)
 	}
@@ -375,7 +382,7 @@ func (j *job) tmux(process *runner.Process) (*runner.Tmux, error) {
 
 // conclude prints what is to be known at the end and gives the exit code.
 func (j *job) conclude(cfg drain.Config, t *reporter, res *drain.Result) error {
-	if cfg.Task == nil {
+	if cfg.Scope.Task == nil {
 		t.summary(res)
 	} else {
 		j.taskSummary(res)
@@ -389,7 +396,7 @@ func (j *job) conclude(cfg drain.Config, t *reporter, res *drain.Result) error {
 		}
 	}
 	done := allDone(res.Plan)
-	if !cfg.Refill { // one round: what it launched counts, and what a hold stopped as it came out in the end
+	if !cfg.Mode.Refill { // one round: what it launched counts, and what a hold stopped as it came out in the end
 		last := make(map[string]attempt.Outcome)
 		for _, r := range res.Ended {
 			last[r.Slice] = r.Outcome
@@ -399,7 +406,7 @@ func (j *job) conclude(cfg drain.Config, t *reporter, res *drain.Result) error {
 			done = done && o.Traits().Success
 		}
 	}
-	if !done || len(res.Lane.Waiting()) > 0 && cfg.Lane != nil {
+	if !done || len(res.Lane.Waiting()) > 0 && cfg.Tools.Lane != nil {
 		return &cmdutil.ExitError{Code: cmdutil.ExitFailed}
 	}
 	return nil

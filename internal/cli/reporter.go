@@ -40,7 +40,7 @@ type reporter struct {
 
 func newReporter(app *cmdutil.App, cfg drain.Config) *reporter {
 	t := &reporter{app: app, cfg: cfg, pace: facts.NewPacer(cfg.Project).Pace}
-	if !cfg.Foreground { // there the agent's own lines come, and theirs is the last one
+	if !cfg.Mode.Foreground { // there the agent's own lines come, and theirs is the last one
 		t.live = app.IO.Terminal()
 	}
 	return t
@@ -49,7 +49,7 @@ func newReporter(app *cmdutil.App, cfg drain.Config) *reporter {
 // report tells one pass.
 func (t *reporter) report(r drain.Report) {
 	if r.Max > 0 {
-		t.cfg.Max = r.Max
+		t.cfg.Slots.Max = r.Max
 	}
 	lines := t.lines(r)
 	if len(lines) > 0 {
@@ -165,7 +165,7 @@ func (t *reporter) lines(r drain.Report) []string {
 		if len(r.Plan.Running) > 0 {
 			who = "gl why" + r.Plan.Snapshot.Flags + " says by whom"
 		}
-		lines = append(lines, slotsTaken(r.Plan, t.cfg.Max)+"; "+who)
+		lines = append(lines, slotsTaken(r.Plan, t.cfg.Slots.Max)+"; "+who)
 	}
 	for _, rec := range r.Adopted {
 		lines = append(lines, fmt.Sprintf("adopted %s (attempt %d, running for %s)", rec.Slice, rec.N, plan.Age(time.Since(rec.ClaimedAt))))
@@ -212,7 +212,7 @@ func (t *reporter) holdText(h *plan.Hold) string {
 	if h.Reason != "" {
 		s += " (" + h.Reason + ")"
 	}
-	for _, a := range t.cfg.Agents {
+	for _, a := range t.cfg.Builders.Agents {
 		if h.Kind == agent.Login && a.Login != "" && h.Holds(plan.Account{Agent: a.Name, ID: a.Job.Account}) {
 			s += "; log in with: " + a.Login
 		}
@@ -271,7 +271,7 @@ func (t *reporter) greeting(r drain.Report) []string {
 	if r.Ready == 1 {
 		head = "-> launching " + r.Launched[0].Label() + called(r.Plan, r.Launched[0])
 	}
-	if rest := r.Ready - n; rest > 0 && t.cfg.Refill {
+	if rest := r.Ready - n; rest > 0 && t.cfg.Mode.Refill {
 		head += fmt.Sprintf("... (%d queued)", rest)
 	}
 	if t.session != nil {
@@ -289,7 +289,7 @@ func (t *reporter) greeting(r drain.Report) []string {
 	switch {
 	case t.session != nil:
 		lines = append(lines, commandIndent+"attach with: "+shellLine(t.session.AttachArgv())+"  (or: gl attach"+r.Plan.Snapshot.Flags+")")
-	case !t.cfg.Foreground:
+	case !t.cfg.Mode.Foreground:
 		lines = append(lines, commandIndent+"watch one with: gl logs -f "+ids[0]+r.Plan.Snapshot.Flags)
 	}
 	return lines
@@ -321,9 +321,9 @@ func (t *reporter) summary(res *drain.Result) {
 	for _, why := range res.Barred {
 		app.IO.Printf("%s\n", term.Wrap("  "+sanitize.Text(why), app.IO.Width(), 4))
 	}
-	if t.cfg.Lane != nil {
+	if t.cfg.Tools.Lane != nil {
 		tellUndelivered(app.IO, res.Lane)
-		if note := detachedText(t.cfg.Lane.Repo); note != "" && len(res.Ended) > 0 {
+		if note := detachedText(t.cfg.Tools.Lane.Repo); note != "" && len(res.Ended) > 0 {
 			app.IO.Message("note: %s", note)
 		}
 	}
@@ -358,7 +358,7 @@ func (t *reporter) sentence(res *drain.Result) {
 		how = "Interrupted"
 	case res.Stopped:
 		how = "Stopped by gl stop --all"
-	case len(t.cfg.IDs) > 0:
+	case len(t.cfg.Scope.IDs) > 0:
 		return
 	}
 	c := view.Count(res.Plan, res.Lane)
@@ -383,7 +383,7 @@ func (t *reporter) sentence(res *drain.Result) {
 // agentFlag names the agent in hints about a scratch copy: without it, the configured agent would start there, at a cost.
 func (t *reporter) agentFlag() string {
 	var names []string
-	for _, a := range t.cfg.Agents {
+	for _, a := range t.cfg.Builders.Agents {
 		names = append(names, a.Name)
 	}
 	if !t.cfg.Project.Away || slices.Equal(names, t.cfg.Project.Config.Agent) {
@@ -452,7 +452,7 @@ func (t *reporter) clear() {
 func (t *reporter) liveText(now time.Time, width int) string {
 	p := t.plan
 	done := fmt.Sprintf("%d/%d", p.Done, p.Total)
-	rest := fmt.Sprintf(" | %d of %d slots", p.Taken, t.cfg.Max)
+	rest := fmt.Sprintf(" | %d of %d slots", p.Taken, t.cfg.Slots.Max)
 	if eta := t.eta(); eta > 0 {
 		rest += " | about " + plan.Age(eta) + " left"
 	}
@@ -486,6 +486,6 @@ func withMore(list []string, n int) string {
 
 // eta is how long the rest is likely to take. 0 for no idea.
 func (t *reporter) eta() time.Duration {
-	left, _ := t.pace().Remaining(t.plan, t.cfg.Max, time.Now())
+	left, _ := t.pace().Remaining(t.plan, t.cfg.Slots.Max, time.Now())
 	return left
 }

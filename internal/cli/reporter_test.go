@@ -55,7 +55,7 @@ func TestLiveLine(t *testing.T) {
 		}
 		s.Items = append(s.Items, &it)
 	}
-	tell := &reporter{cfg: drain.Config{Max: 31}, plan: plan.New(s, now, plan.Options{}), pace: func() eta.Pace { return eta.Of(time.Minute, time.Minute, time.Minute) }}
+	tell := &reporter{cfg: drain.Config{Slots: drain.Slots{Max: 31}}, plan: plan.New(s, now, plan.Options{}), pace: func() eta.Pace { return eta.Of(time.Minute, time.Minute, time.Minute) }}
 	for width := 2; width < 400; width++ {
 		line := tell.liveText(now, width)
 		if n := utf8.RuneCountInString(line); n > width {

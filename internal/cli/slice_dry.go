@@ -119,15 +119,15 @@ func wouldLaunch(p *plan.Plan, j *job) []string {
 	}
 	cfg := j.config(p)
 	var accounts []plan.Account
-	for _, a := range cfg.Agents {
+	for _, a := range cfg.Builders.Agents {
 		accounts = append(accounts, plan.Account{Agent: a.Name, ID: a.Job.Account})
 	}
 	for _, id := range candidates {
-		if name := p.State(id).Agent; name != "" && cfg.Find != nil && !slices.ContainsFunc(accounts, func(a plan.Account) bool { return a.Agent == name }) {
+		if name := p.State(id).Agent; name != "" && cfg.Builders.Find != nil && !slices.ContainsFunc(accounts, func(a plan.Account) bool { return a.Agent == name }) {
 			accounts = append(accounts, plan.Account{Agent: name, Named: true})
 		}
 	}
-	allotment := p.Allot(accounts, time.Now(), plan.AllotOptions{Forced: j.o.force && len(j.ids) > 0, Named: cfg.Find != nil})
+	allotment := p.Allot(accounts, time.Now(), plan.AllotOptions{Forced: j.o.force && len(j.ids) > 0, Named: cfg.Builders.Find != nil})
 	var launch []string
 	for _, id := range candidates {
 		if i := allotment.Agent(id); i >= 0 && len(launch) < n {

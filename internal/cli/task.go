@@ -145,8 +145,12 @@ func runTask(ctx context.Context, app *cmdutil.App, pr *project.Project, t attem
 		return dryTask(app.IO, j, &t, o.json)
 	}
 	cfg := drain.Config{
-		Project: pr, Trust: trust.Open(app.Getenv), TrustRoot: pr.Root, Task: &t, Max: j.max,
-		Fixed: j.o.max > 0, Slots: pr.Slots, Serial: true, Foreground: true, Interval: j.every,
+		Project:  pr,
+		Scope:    drain.Scope{Task: &t},
+		Slots:    drain.Slots{Max: j.max, Fixed: j.o.max > 0, Now: pr.Slots, Serial: true},
+		Mode:     drain.Mode{Foreground: true},
+		Builders: drain.Builders{Trust: trust.Open(app.Getenv), TrustRoot: pr.Root},
+		Pace:     drain.Pace{Interval: j.every},
 	}
 	if err := j.permitted(ctx); err != nil {
 		return err
@@ -157,7 +161,7 @@ func runTask(ctx context.Context, app *cmdutil.App, pr *project.Project, t attem
 	if err := j.findPlugins(); err != nil {
 		return err
 	}
-	cfg.Agents = j.launchables()
+	cfg.Builders.Agents = j.launchables()
 	if err := free(ctx, app, pr, &t); err != nil {
 		return err
 	}
@@ -165,7 +169,7 @@ func runTask(ctx context.Context, app *cmdutil.App, pr *project.Project, t attem
 	if err != nil {
 		return err
 	}
-	if cfg.Trees != nil && pr.Stateless() { // it would be the only file of gl's in somebody's repository
+	if cfg.Tools.Trees != nil && pr.Stateless() { // it would be the only file of gl's in somebody's repository
 		t.Summary = false
 	}
 	if p.Taken >= j.max {

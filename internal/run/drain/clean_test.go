@@ -16,8 +16,9 @@ import (
 	"greenlight/internal/state/tracker"
 )
 
-// Somebody removes runs/ again and again (git clean -fdx), also in the instant of a claim: whoever made the claim still
-// knows it, so no slice stays claimed by a token that nobody has, and the drain builds them all.
+// While runs/ is removed again and again (git clean -fdx), also in the instant of a claim, the
+// launcher remembers its claims: no slice keeps the token of an attempt that is gone, and the run
+// builds them all.
 func TestDrainSurvivesCleaning(t *testing.T) {
 	t.Parallel()
 	const seed, slices = 4713, 27
@@ -39,7 +40,7 @@ func TestDrainSurvivesCleaning(t *testing.T) {
 		}
 		<-stop
 	}()
-	cfg.Report = func(r drain.Report) {
+	cfg.Output.Report = func(r drain.Report) {
 		for _, w := range r.Warnings {
 			t.Log(w)
 		}
@@ -58,7 +59,8 @@ func TestDrainSurvivesCleaning(t *testing.T) {
 	until(t, "the project's processes are gone", func() bool { return len(processes(pr.Root)) == 0 })
 }
 
-// A cleaning that falls between a claim and the start of its wrapper: deterministically, once for each slice.
+// A cleaning that falls between a claim and the start of its wrapper: deterministically, once for
+// each slice.
 func TestDrainTakesLostClaimsBack(t *testing.T) {
 	t.Parallel()
 	g := graph{deps: map[string][]string{}}
@@ -67,17 +69,17 @@ func TestDrainTakesLostClaimsBack(t *testing.T) {
 	}
 	pr := g.write(t, `{}`)
 	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 3)
-	cfg.Interval = time.Hour
+	cfg.Pace.Interval = time.Hour
 	lost := map[string]bool{}
-	cfg.Runner = &losing{Runner: cfg.Runner, lose: func(r *attempt.Record) {
+	cfg.Tools.Runner = &losing{Runner: cfg.Tools.Runner, lose: func(r *attempt.Record) {
 		if !lost[r.Slice] {
 			lost[r.Slice] = true
-			for os.RemoveAll(pr.Runs.Dir()) != nil { // somebody else is writing there
+			for os.RemoveAll(pr.Runs.Dir()) != nil { // wrappers are writing there
 			}
 		}
 	}}
 	var warnings []string
-	cfg.Report = func(r drain.Report) { warnings = append(warnings, r.Warnings...) }
+	cfg.Output.Report = func(r drain.Report) { warnings = append(warnings, r.Warnings...) }
 	res := run(t, cfg)
 	if res.Plan.Done != len(g.ids) || len(lost) != len(g.ids) || len(warnings) > 0 {
 		t.Errorf("%d done, %d lost, warnings %q", res.Plan.Done, len(lost), warnings)
@@ -85,17 +87,17 @@ func TestDrainTakesLostClaimsBack(t *testing.T) {
 	checkTidy(t, pr)
 }
 
-// A cleaning that falls behind the start of the agent, whose wrapper is gone, too: nothing tells of the agent but its
-// environment. The slice isn't launched again beside it.
+// A cleaning that falls behind the start of the agent, whose wrapper is gone, too: nothing tells of
+// the agent but its environment. The slice isn't launched again beside it.
 func TestDrainWaitsForAnAgentWithoutRecord(t *testing.T) {
 	t.Parallel()
 	pr := graph{ids: []string{"S-1"}}.write(t, `{}`)
 	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 1)
-	cfg.Interval = 20 * time.Millisecond
+	cfg.Pace.Interval = 20 * time.Millisecond
 	orphan := exec.Command("sleep", "600")
 	starts := 0
 	var ended atomic.Bool
-	cfg.Runner = &replaced{Runner: cfg.Runner, start: func(r *attempt.Record) bool {
+	cfg.Tools.Runner = &replaced{Runner: cfg.Tools.Runner, start: func(r *attempt.Record) bool {
 		if starts++; starts > 1 {
 			if !ended.Load() {
 				t.Error("the slice was launched again beside its agent")
@@ -124,7 +126,7 @@ func TestDrainDisregardsLostStopMark(t *testing.T) {
 	check(t, pr.Runs.Prepare())
 	check(t, pr.Tracker.Do(t.Context(), func(tracker.Tx) error { return pr.Runs.PutStopMark(time.Now()) }))
 	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 1)
-	cfg.Report = func(r drain.Report) {
+	cfg.Output.Report = func(r drain.Report) {
 		if len(r.Launched) > 0 {
 			os.Remove(filepath.Join(pr.Runs.Dir(), "stop.json"))
 		}
@@ -134,14 +136,14 @@ func TestDrainDisregardsLostStopMark(t *testing.T) {
 	}
 }
 
-// Somebody garbles the record of a claim (a merge, an editor) before its wrapper reads it. Whoever made the claim still
-// knows it, as if the record were gone.
+// If the record of a claim is garbled (by a merge, an editor) before its wrapper reads it, the
+// launcher remembers the claim, as if the record were gone.
 func TestDrainTakesGarbledClaimsBack(t *testing.T) {
 	t.Parallel()
 	pr := graph{ids: []string{"S-1"}}.write(t, `{}`)
 	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 1)
 	garbled := 0
-	cfg.Runner = &losing{Runner: cfg.Runner, lose: func(r *attempt.Record) {
+	cfg.Tools.Runner = &losing{Runner: cfg.Tools.Runner, lose: func(r *attempt.Record) {
 		if garbled++; garbled == 1 {
 			check(t, os.WriteFile(filepath.Join(pr.Runs.LiveDir(), r.Name()+".json"), []byte("<<<<<<< HEAD\n"), 0o600))
 		}

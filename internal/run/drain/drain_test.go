@@ -23,8 +23,8 @@ import (
 	"greenlight/internal/state/tracker"
 )
 
-// Any graph, with any faults, at any --max, ends in the state that graph and faults imply, each slice launched once for
-// each of its attempts, in order, and never too many at a time.
+// Any graph, with any faults, at any --max, ends in the state that graph and faults imply, each
+// slice launched once for each of its attempts, in order, and never too many at a time.
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	sizes := []int{1, 2, 5, 9, 14, 25}
@@ -60,7 +60,7 @@ func drainOnce(t *testing.T, n int, seed uint64) {
 	cfg := config(t, pr, "rehearsal:"+text, limit)
 	launched := map[string]int{}
 	ended := map[string]int{}
-	cfg.Report = func(r drain.Report) {
+	cfg.Output.Report = func(r drain.Report) {
 		for _, rec := range r.Launched {
 			launched[rec.Name()]++
 		}
@@ -96,7 +96,8 @@ func drainOnce(t *testing.T, n int, seed uint64) {
 	checkJournal(t, pr, all)
 }
 
-// What nobody can build is not waited for, and not touched: claims of others, cycles, unknown needs, corrupt files.
+// A run neither waits for nor touches what it can't build: claims of others, cycles, unknown needs,
+// corrupt files.
 func TestDrainEndsBesideOthers(t *testing.T) {
 	t.Parallel()
 	g := graph{
@@ -105,14 +106,14 @@ func TestDrainEndsBesideOthers(t *testing.T) {
 	}
 	pr := g.write(t, `{}`)
 	other := pr.Slices
-	check(t, other.Do(t.Context(), claimFor("theirs", "somebody")))
+	check(t, other.Do(t.Context(), claimFor("theirs", "other")))
 	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 4)
 	res := run(t, cfg)
 	if res.Plan.Done != 1 || strings.Join(res.Plan.Running, " ") != "theirs" || len(res.Ended) != 1 {
 		t.Errorf("done %d, running %v, ended %d", res.Plan.Done, res.Plan.Running, len(res.Ended))
 	}
-	if st := res.Plan.State("theirs"); st.Session != "somebody" || st.Class != plan.Active {
-		t.Errorf("the claim of somebody else is %+v", st)
+	if st := res.Plan.State("theirs"); st.Session != "other" || st.Class != plan.Active {
+		t.Errorf("the claim of another session is %+v", st)
 	}
 }
 
@@ -124,11 +125,11 @@ func TestDrainClaimsNothingFromMemory(t *testing.T) {
 	file, other := filepath.Join(pr.Root, ".greenlight", "slices", "b.md"), filepath.Join(pr.Root, "b")
 	check(t, os.Link(file, other)) // no file event tells what is done to it by this name
 	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 1)
-	cfg.Interval = 50 * time.Millisecond
-	cfg.Report = func(r drain.Report) {
+	cfg.Pace.Interval = 50 * time.Millisecond
+	cfg.Output.Report = func(r drain.Report) {
 		for _, rec := range r.Launched {
 			if rec.Slice == "b" {
-				t.Error("b was launched, which somebody has completed")
+				t.Error("b was launched, which is complete")
 			}
 			data, err := os.ReadFile(other)
 			check(t, err)
@@ -140,18 +141,18 @@ func TestDrainClaimsNothingFromMemory(t *testing.T) {
 	}
 }
 
-// A slot that somebody else's claim takes is not ours: with --max 1 nothing is launched beside it.
+// A slot that another session's claim takes isn't free: with --max 1 nothing is launched beside it.
 func TestDrainCountsOthers(t *testing.T) {
 	t.Parallel()
 	g := graph{ids: []string{"a", "theirs"}, deps: map[string][]string{}}
 	pr := g.write(t, `{}`)
-	check(t, pr.Slices.Do(t.Context(), claimFor("theirs", "somebody")))
+	check(t, pr.Slices.Do(t.Context(), claimFor("theirs", "other")))
 	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 1)
-	cfg.Interval = 20 * time.Millisecond
+	cfg.Pace.Interval = 20 * time.Millisecond
 	looks := 0
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	cfg.Report = func(r drain.Report) {
+	cfg.Output.Report = func(r drain.Report) {
 		if looks++; looks == 10 {
 			cancel()
 		}
@@ -164,17 +165,17 @@ func TestDrainCountsOthers(t *testing.T) {
 	}
 }
 
-// The wall clock is set ahead in the instant between a claim and the start of its wrapper: the wrapper has as long to start
-// as before.
+// The wall clock is set ahead in the instant between a claim and the start of its wrapper: the
+// wrapper has as long to start as before.
 func TestDrainStartsAfterTheClockWasSet(t *testing.T) {
 	t.Parallel()
 	pr := graph{ids: []string{"S-1"}}.write(t, `{}`)
 	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 1)
-	cfg.Interval = 5 * time.Millisecond
+	cfg.Pace.Interval = 5 * time.Millisecond
 	var claimed *attempt.Record
 	starts, passes := 0, 0
-	wrapper := cfg.Runner
-	cfg.Runner = &replaced{Runner: wrapper, start: func(r *attempt.Record) bool {
+	wrapper := cfg.Tools.Runner
+	cfg.Tools.Runner = &replaced{Runner: wrapper, start: func(r *attempt.Record) bool {
 		starts++
 		rec := *r
 		rec.ClaimedAt = rec.ClaimedAt.Add(-time.Hour)
@@ -184,7 +185,7 @@ func TestDrainStartsAfterTheClockWasSet(t *testing.T) {
 		claimed = r
 		return true
 	}}
-	cfg.Report = func(r drain.Report) {
+	cfg.Output.Report = func(r drain.Report) {
 		for _, w := range r.Warnings {
 			t.Error(w)
 		}
@@ -197,13 +198,14 @@ func TestDrainStartsAfterTheClockWasSet(t *testing.T) {
 	}
 }
 
-// A hold that begins and ends while the drain is busy with something else has its end in the journal, too.
+// A hold that begins and ends while the drain is busy with something else has its end in the
+// journal, too.
 func TestDrainTellsShortHolds(t *testing.T) {
 	t.Parallel()
 	pr := graph{ids: []string{"a"}}.write(t, `{}`)
 	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 1)
 	var once sync.Once
-	cfg.Report = func(r drain.Report) {
+	cfg.Output.Report = func(r drain.Report) {
 		once.Do(func() { // the drain waits for this
 			now := time.Now()
 			check(t, pr.Tracker.Do(t.Context(), func(tracker.Tx) error {

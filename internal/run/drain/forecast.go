@@ -10,64 +10,81 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// The forecast is made beside the loop, like the lane's work: what it finds comes back by a file, which the next plan takes in.
+// foresight forecasts conflicts beside the loop. Its findings come back by a file, which the next
+// plan takes in.
+type foresight struct {
+	repo     *worktree.Repo // nil if there is nothing to forecast: no worktrees, or a task
+	system   string
+	runs     string // the directory of the attempts
+	interval time.Duration
+	trace    func(format string, a ...any)
+	life     context.Context // of the run
 
-// forecastState is what the drain knows of it.
-type forecastState struct {
 	forecaster *forecast.Forecaster
 	busy       bool
 	done       chan error
 	cancel     context.CancelFunc
-	at         time.Time // when the last one began, or the first slice to run
+	at         time.Time // when the last forecast began, or the first slice to run
 }
 
-// lookAhead has a forecast made once in each interval, since agents write all the time. What is over sooner costs nothing.
-func (d *drain) lookAhead() {
-	f := &d.forecastState
-	if d.Trees == nil || !d.leads || d.stopping || f.busy || d.Task != nil || d.plan == nil {
+func newForesight(ctx context.Context, cfg *Config) *foresight {
+	f := &foresight{
+		system: cfg.Project.Key(), runs: cfg.Project.Runs.Dir(),
+		interval: cfg.Pace.Interval, trace: cfg.Output.Trace, life: ctx, done: make(chan error, 1),
+	}
+	if repo := cfg.Tools.Trees; repo != nil && cfg.Scope.Task == nil {
+		f.repo = repo
+		f.forecaster = &forecast.Forecaster{Repo: repo, Age: 2 * f.interval}
+	}
+	return f
+}
+
+// look begins a forecast once in each interval, since agents write all the time. Work that is over
+// sooner costs nothing.
+func (f *foresight) look(p *plan.Plan) {
+	if f.repo == nil || f.busy {
 		return
 	}
 	switch {
-	case len(d.plan.Running) == 0:
+	case len(p.Running) == 0:
 		f.at = time.Time{}
 		return
 	case f.at.IsZero():
 		f.at = time.Now()
 		return
-	case time.Since(f.at) < d.Interval:
+	case time.Since(f.at) < f.interval:
 		return
 	}
-	works := d.works()
+	works := f.works(p)
 	f.at = time.Now()
 	if len(works) == 0 {
 		return
 	}
-	if f.forecaster == nil {
-		f.forecaster = &forecast.Forecaster{Repo: d.Trees, Age: 2 * d.Interval}
-	}
-	ctx, cancel := context.WithCancel(d.life)
+	ctx, cancel := context.WithCancel(f.life)
 	f.busy, f.cancel = true, cancel
-	runs := d.Project.Runs.Dir()
+	forecaster, runs, done := f.forecaster, f.runs, f.done
 	go func() {
 		defer cancel()
-		list, err := f.forecaster.Find(ctx, works)
+		list, err := forecaster.Find(ctx, works)
 		if err == nil {
 			err = forecast.Write(runs, list)
 		}
-		f.done <- err
+		done <- err
 	}()
 }
 
-// works is what there is to compare: running slices, what awaits the lane, and ready ones that have been worked on. There is nothing
-// as long as none runs.
-func (d *drain) works() (works []forecast.Work) {
+// works returns what there is to compare: running slices, those in the merge queue, and ready ones
+// that have been worked on. Without a running slice there is nothing.
+func (f *foresight) works(p *plan.Plan) (works []forecast.Work) {
 	running := false
-	for i := range d.plan.States {
-		st := &d.plan.States[i]
-		if st.Attempt == nil || st.Class != plan.Active && st.Class != plan.Landing && (st.Class != plan.Available || len(st.Needs) > 0) {
+	for i := range p.States {
+		st := &p.States[i]
+		begun := st.Class == plan.Active || st.Class == plan.Landing
+		ready := st.Class == plan.Available && len(st.Needs) == 0
+		if st.Attempt == nil || !begun && !ready {
 			continue
 		}
-		l, err := d.Trees.Get(d.Project.Key(), st.ID)
+		l, err := f.repo.Get(f.system, st.ID)
 		if err != nil || l.Phase != worktree.Ready && l.Phase != worktree.Filled {
 			continue
 		}
@@ -81,17 +98,18 @@ func (d *drain) works() (works []forecast.Work) {
 	return works
 }
 
-func (d *drain) forecastOver(err error) {
-	d.forecastState.busy = false
+// over takes in the end of a forecast.
+func (f *foresight) over(err error) {
+	f.busy = false
 	if err != nil && !errors.Is(err, context.Canceled) {
-		d.Trace("no forecast: %v", err)
+		f.trace("no forecast: %v", err)
 	}
 }
 
-// stopForecast ends the one that is being made.
-func (d *drain) stopForecast() {
-	if d.forecastState.busy {
-		d.forecastState.cancel()
-		d.forecastOver(<-d.forecastState.done)
+// stop ends the forecast that is being made.
+func (f *foresight) stop() {
+	if f.busy {
+		f.cancel()
+		f.over(<-f.done)
 	}
 }

@@ -29,7 +29,8 @@ import (
 	"greenlight/internal/state/tracker"
 )
 
-// The test binary is gl when it is called so: drains, wrappers, gates and agents are real processes.
+// The test binary is gl when it is called so: drains, wrappers, gates and agents are real
+// processes.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "gl" {
 		os.Exit(cli.Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
@@ -57,7 +58,8 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// patience is how long a test waits for what must happen. A busy machine takes its time; only a bug takes this long.
+// patience is how long a test waits for what must happen. A busy machine takes its time; only a bug
+// takes this long.
 const patience = 4 * time.Minute
 
 func until(t testing.TB, what string, ok func() bool) {
@@ -69,17 +71,17 @@ func until(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// run runs the drain to its end. It fails the test where nothing is launched and nothing ends for too long: how long
-// the whole takes depends on the machine.
+// run runs the drain to its end. It fails the test where nothing is launched and nothing ends for
+// too long: how long the whole takes depends on the machine.
 func run(t testing.TB, cfg drain.Config) *drain.Result {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	stuck := time.AfterFunc(patience, func() { cancel(fmt.Errorf("nothing has happened for %v", patience)) })
 	defer stuck.Stop()
-	report := cfg.Report
-	cfg.Report = func(r drain.Report) {
-		if r.Locked == "" && r.Max != cfg.Max {
+	report := cfg.Output.Report
+	cfg.Output.Report = func(r drain.Report) {
+		if r.Locked == "" && r.Max != cfg.Slots.Max {
 			t.Errorf("a report of %d slots: %+v", r.Max, r)
 		}
 		if len(r.Launched)+len(r.Ended)+len(r.Adopted) > 0 {
@@ -121,7 +123,8 @@ func randomGraph(random *rand.Rand, n int) graph {
 	return g
 }
 
-// write makes a project of the graph in a directory of its own; every third slice is in GRAPH.json only.
+// write makes a project of the graph in a directory of its own; every third slice is in GRAPH.json
+// only.
 func (g graph) write(t testing.TB, config string) *project.Project {
 	t.Helper()
 	return g.writeTo(t, t.TempDir(), config)
@@ -170,15 +173,21 @@ func config(t testing.TB, pr *project.Project, agentName string, max int) drain.
 	check(t, err)
 	check(t, store.Allow(t.Context(), pr.Root, commands))
 	return drain.Config{
-		Trust: store, TrustRoot: pr.Root,
-		Project: pr, Agents: []drain.Agent{{Agent: a, Job: agent.Job{Dir: pr.Root}}}, Max: max, Refill: true, Lead: true,
-		Runner:   runner.NewProcess(self, pr.Root, os.Environ(), nil, max),
-		Interval: 30 * time.Second, Report: func(drain.Report) {}, Trace: func(string, ...any) {},
+		Project: pr,
+		Slots:   drain.Slots{Max: max},
+		Mode:    drain.Mode{Refill: true, Lead: true},
+		Tools:   drain.Tools{Runner: runner.NewProcess(self, pr.Root, os.Environ(), nil, max)},
+		Builders: drain.Builders{
+			Agents: []drain.Agent{{Agent: a, Job: agent.Job{Dir: pr.Root}}},
+			Trust:  store, TrustRoot: pr.Root,
+		},
+		Pace:   drain.Pace{Interval: 30 * time.Second},
+		Output: drain.Output{Report: func(drain.Report) {}, Trace: func(string, ...any) {}},
 	}
 }
 
-// expect plays the drain through in thought: what becomes of each slice follows from the graph and its fate alone. It
-// returns the class of each, and how many attempts it has.
+// expect plays the drain through in thought: what becomes of each slice follows from the graph and
+// its fate alone. It returns the class of each, and how many attempts it has.
 func expect(spec rehearsal.Spec, g graph) (map[string]plan.Class, map[string]int) {
 	classes, attempts := map[string]plan.Class{}, map[string]int{}
 	for _, id := range g.ids {
@@ -224,8 +233,8 @@ func history(t testing.TB, pr *project.Project) map[string][]*attempt.Record {
 	return all
 }
 
-// checkOrder checks what must be true of any drain's records: no two attempts of a slice at a time, none before what
-// it needs is complete, and never more than max at a time.
+// checkOrder checks what must be true of any drain's records: no two attempts of a slice at a time,
+// none before what it needs is complete, and never more than max at a time.
 func checkOrder(t testing.TB, g graph, all map[string][]*attempt.Record, limit int) {
 	t.Helper()
 	type event struct {
@@ -278,7 +287,8 @@ func checkClasses(t testing.TB, pr *project.Project, want map[string]plan.Class)
 	}
 }
 
-// checkTidy checks that nothing is left over: no open record, no process, and a STATE.md that is up to date.
+// checkTidy checks that nothing is left over: no open record, no process, and a STATE.md that is up
+// to date.
 func checkTidy(t testing.TB, pr *project.Project) {
 	t.Helper()
 	live, err := os.ReadDir(pr.Runs.LiveDir())
@@ -305,7 +315,8 @@ func checkTidy(t testing.TB, pr *project.Project) {
 	}
 }
 
-// processes are those that work on the project: wrappers, by their command line, and agents, by their environment.
+// processes are those that work on the project: wrappers, by their command line, and agents, by
+// their environment.
 func processes(root string) (pids []string) {
 	if runtime.GOOS != "linux" {
 		return nil
@@ -354,7 +365,7 @@ type losing struct {
 	lose func(*attempt.Record)
 }
 
-// A replaced runner starts what it likes in the wrapper's place; start says whether it has.
+// A replaced runner calls start in the wrapper's place; start reports whether it started something.
 type replaced struct {
 	runner.Runner
 	start func(*attempt.Record) bool
@@ -365,7 +376,7 @@ func (p *replaced) Start(r *attempt.Record) error {
 		return nil
 	}
 	go func() {
-		for range p.Runner.Exits() { // somebody must listen
+		for range p.Runner.Exits() { // so that sending doesn't block
 		}
 	}()
 	return p.Runner.Start(r)
@@ -379,8 +390,8 @@ func (l *losing) Start(r *attempt.Record) error {
 	return l.Runner.Start(r)
 }
 
-// checkJournal compares the journal with the records: each attempt has its events once, in order, and nothing else has any.
-// What was claimed and never started was given back.
+// checkJournal compares the journal with the records: each attempt has its events once, in order,
+// and nothing else has any. What was claimed and never started was given back.
 func checkJournal(t testing.TB, pr *project.Project, all map[string][]*attempt.Record) {
 	t.Helper()
 	told := map[string][]string{} // by attempt and token

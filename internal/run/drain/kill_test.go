@@ -20,7 +20,8 @@ import (
 	"greenlight/internal/run/project"
 )
 
-// A night is a project whose drains are processes, to be killed, and whose agents leave a trace of each start.
+// A night is a project whose drains are processes, to be killed, and whose agents leave a trace of
+// each start.
 type night struct {
 	*project.Project
 	t      testing.TB
@@ -92,7 +93,7 @@ func (n *night) watch() *watch {
 	return w
 }
 
-// within says whether it ended by itself in that time.
+// within reports whether it ended by itself in that time.
 func (w *watch) within(d time.Duration) bool {
 	select {
 	case <-w.gone:
@@ -149,8 +150,8 @@ func (n *night) finish() {
 	n.t.Fatal("it never ends well")
 }
 
-// verify checks the end: all complete, and each attempt's agent started once. Attempts beside the last one of a slice
-// are only those whose wrapper was killed.
+// verify checks the end: all complete, and each attempt's agent started once. Attempts beside the
+// last one of a slice are only those whose wrapper was killed.
 func (n *night) verify(killed int) {
 	n.t.Helper()
 	want := map[string]plan.Class{}
@@ -204,7 +205,8 @@ func (n *night) verifyTrace(all map[string][]*attempt.Record) {
 	}
 }
 
-// One drain is killed again and again, wrappers now and then: the same end, and nothing launched twice.
+// One drain is killed again and again, wrappers now and then: the same end, and nothing launched
+// twice.
 func TestDrainKilled(t *testing.T) {
 	t.Parallel()
 	n := newNight(t, testfiles.Sized(30, 200), 4)
@@ -223,7 +225,7 @@ func TestDrainKilled(t *testing.T) {
 			killed++
 		}
 		w.kill()
-		if n.random.IntN(6) == 0 && n.killWrapper() { // while nobody watches
+		if n.random.IntN(6) == 0 && n.killWrapper() { // while no gl watches
 			killed++
 		}
 	}
@@ -231,8 +233,8 @@ func TestDrainKilled(t *testing.T) {
 	n.verify(killed)
 }
 
-// moment is how long a drain lives before it is killed: some die before they have begun. On a busy machine all takes
-// longer, the time to the first launch, too.
+// moment is how long a drain lives before it is killed: some die before they have begun. On a busy
+// machine all takes longer, the time to the first launch, too.
 func (n *night) moment() time.Duration {
 	return time.Duration(n.random.Int64N(int64(max(150*time.Millisecond, 8*n.pace))))
 }

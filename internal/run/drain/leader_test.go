@@ -28,7 +28,7 @@ func TestStandingByEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 1)
 	told := false
-	cfg.Report = func(r drain.Report) {
+	cfg.Output.Report = func(r drain.Report) {
 		if r.Leader != "" {
 			told = true
 			cancel()
@@ -50,14 +50,15 @@ func TestStandingByEnds(t *testing.T) {
 	})
 }
 
-// openAttempt leaves an attempt of a gl that is gone: its launcher, its wrapper and its agent are as change makes them.
+// openAttempt leaves an attempt of a gl that is gone: its launcher, its wrapper and its agent are
+// as change makes them.
 func openAttempt(t *testing.T, cfg drain.Config, id string, change func(*attempt.Record)) *attempt.Record {
 	t.Helper()
 	pr := cfg.Project
 	check(t, pr.Runs.Prepare())
 	var rec *attempt.Record
 	check(t, pr.Tracker.Do(t.Context(), func(tx tracker.Tx) (err error) {
-		rec, err = pr.Runs.Claim(tx, attempt.Request{ID: id, Agent: cfg.Agents[0].Agent, Job: cfg.Agents[0].Job, Runner: "process"}, time.Now())
+		rec, err = pr.Runs.Claim(tx, attempt.Request{ID: id, Agent: cfg.Builders.Agents[0].Agent, Job: cfg.Builders.Agents[0].Job, Runner: "process"}, time.Now())
 		return err
 	}))
 	gone := proc.Self()
@@ -79,7 +80,7 @@ func TestDrainAdopts(t *testing.T) {
 	openAttempt(t, cfg, "a", func(*attempt.Record) {})
 	openAttempt(t, cfg, "b", func(r *attempt.Record) { r.Phase, r.Wrapper, r.StartedAt = plan.Claimed, nil, nil })
 	adopted := map[string]bool{}
-	cfg.Report = func(r drain.Report) {
+	cfg.Output.Report = func(r drain.Report) {
 		for _, rec := range r.Adopted {
 			adopted[rec.Slice] = true
 		}
@@ -95,14 +96,15 @@ func TestDrainAdopts(t *testing.T) {
 	checkTidy(t, pr)
 }
 
-// A wrapper that dies before its agent starts is tried again, three times; then its slice has failed.
+// A wrapper that dies before its agent starts is tried again, three times; then its slice has
+// failed.
 func TestDrainMisfires(t *testing.T) {
 	t.Parallel()
 	pr := graph{ids: []string{"a", "b"}, deps: map[string][]string{"b": {"a"}}}.write(t, `{}`)
 	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 2)
-	cfg.Agents[0].Job.Dir = filepath.Join(pr.Root, "not", "there")
+	cfg.Builders.Agents[0].Job.Dir = filepath.Join(pr.Root, "not", "there")
 	var warnings []string
-	cfg.Report = func(r drain.Report) { warnings = append(warnings, r.Warnings...) }
+	cfg.Output.Report = func(r drain.Report) { warnings = append(warnings, r.Warnings...) }
 	res := run(t, cfg)
 	if len(warnings) != 2 || len(res.Ended) != 1 || res.Plan.State("a").Class != plan.Failed || res.Plan.State("a").Session != "" {
 		t.Errorf("%q, %d ended, %+v", warnings, len(res.Ended), res.Plan.State("a").Item)
@@ -113,8 +115,8 @@ func TestDrainMisfires(t *testing.T) {
 	checkTidy(t, pr)
 }
 
-// An agent whose directory of runs is cleaned away is not launched again, and its outcome counts, also where the drain
-// has only just launched it and doesn't know yet that it started.
+// An agent whose directory of runs is cleaned away is not launched again, and its outcome counts,
+// also where the drain has only just launched it and doesn't know yet that it started.
 func TestDrainAfterClean(t *testing.T) {
 	t.Parallel()
 	for name, early := range map[string]bool{"just launched": true, "known to run": false} {
@@ -124,7 +126,7 @@ func TestDrainAfterClean(t *testing.T) {
 			n.script(`while ! test -e "$GREENLIGHT_ROOT/go" && test -d "$GREENLIGHT_ROOT"; do sleep 0.01; done`)
 			n.Project = n.graph.writeTo(t, n.Root, agentConfig)
 			cfg := config(t, n.Project, "traced", 2)
-			cfg.Interval = 50 * time.Millisecond
+			cfg.Pace.Interval = 50 * time.Millisecond
 			launched, reports := map[string]int{}, 0 // reports since the agent started
 			started := func() bool {
 				live, _, err := n.Runs.Live()
@@ -134,7 +136,7 @@ func TestDrainAfterClean(t *testing.T) {
 				check(t, os.RemoveAll(n.Runs.Dir()))
 				check(t, os.WriteFile(filepath.Join(n.Root, "go"), nil, 0o644))
 			}
-			cfg.Report = func(r drain.Report) {
+			cfg.Output.Report = func(r drain.Report) {
 				for _, rec := range r.Launched {
 					launched[rec.Slice]++
 				}

@@ -11,7 +11,7 @@ import (
 	"greenlight/internal/state/statedir"
 )
 
-// lockedProject is one whose lock somebody holds, as a stopped gl does.
+// lockedProject returns a project whose lock is held, as by a stopped gl.
 func lockedProject(t *testing.T) (drain.Config, *durable.Held) {
 	t.Helper()
 	pr := graph{ids: []string{"a", "b"}, deps: map[string][]string{"b": {"a"}}}.write(t, `{}`)
@@ -25,7 +25,7 @@ func TestDrainWaitsForTheLock(t *testing.T) {
 	t.Parallel()
 	cfg, lock := lockedProject(t)
 	told := ""
-	cfg.Report = func(r drain.Report) {
+	cfg.Output.Report = func(r drain.Report) {
 		if r.Locked != "" && told == "" {
 			told = r.Locked
 			check(t, lock.Unlock())
@@ -45,7 +45,7 @@ func TestDrainHearsWhileItWaitsForTheLock(t *testing.T) {
 	defer lock.Unlock()
 	signals := make(chan os.Signal, 1)
 	cfg.Signals = signals
-	cfg.Report = func(r drain.Report) {
+	cfg.Output.Report = func(r drain.Report) {
 		if r.Locked != "" {
 			signals <- syscall.SIGINT
 		}

@@ -16,8 +16,8 @@ import (
 	"greenlight/internal/run/drain"
 )
 
-// adopted leaves an open attempt at a whose wrapper lives, and lets change have it when the drain has adopted it. Then
-// the wrapper is killed.
+// adopted leaves an open attempt at a whose wrapper lives, and lets change have it when the drain
+// has adopted it. Then the wrapper is killed.
 func adopted(t *testing.T, cfg *drain.Config, change func(*attempt.Record)) *attempt.Record {
 	t.Helper()
 	wrapper := exec.Command("sleep", "600")
@@ -30,8 +30,8 @@ func adopted(t *testing.T, cfg *drain.Config, change func(*attempt.Record)) *att
 	id, err := proc.Of(wrapper.Process.Pid)
 	check(t, err)
 	rec := openAttempt(t, *cfg, "a", func(r *attempt.Record) { r.Wrapper = &id })
-	report := cfg.Report
-	cfg.Report = func(r drain.Report) {
+	report := cfg.Output.Report
+	cfg.Output.Report = func(r drain.Report) {
 		report(r)
 		if len(r.Adopted) > 0 {
 			change(r.Adopted[0])
@@ -44,7 +44,7 @@ func adopted(t *testing.T, cfg *drain.Config, change func(*attempt.Record)) *att
 // tries are what the drain did to settle the attempt.
 func tries(cfg *drain.Config, name string) *int {
 	n := new(int)
-	cfg.Trace = func(format string, a ...any) {
+	cfg.Output.Trace = func(format string, a ...any) {
 		if strings.HasPrefix(format, "settling ") && a[0] == name {
 			*n++
 		}
@@ -52,8 +52,8 @@ func tries(cfg *drain.Config, name string) *int {
 	return n
 }
 
-// A settled record that can't be used is named, and nobody tries to settle its attempt anew: that once started a recovery
-// after the other, without a pause. Its slice is left alone, and the rest is built.
+// A settled record that can't be used is named, and its attempt isn't settled anew: that once started
+// one recovery after the other, without a pause. Its slice is left alone, and the rest is built.
 func TestDrainUnusableRecord(t *testing.T) {
 	t.Parallel()
 	unknown := func(r *attempt.Record) []byte {
@@ -75,7 +75,7 @@ func TestDrainUnusableRecord(t *testing.T) {
 			pr := graph{ids: []string{"a", "b", "c"}, deps: map[string][]string{"b": {"a"}}}.write(t, `{}`)
 			cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 2)
 			var warnings []string
-			cfg.Report = func(r drain.Report) {
+			cfg.Output.Report = func(r drain.Report) {
 				warnings = append(warnings, r.Warnings...)
 				for _, rec := range r.Launched {
 					if rec.Slice != "c" {
@@ -107,15 +107,16 @@ func TestDrainUnusableRecord(t *testing.T) {
 	}
 }
 
-// What hinders settling may pass: the attempt is tried again when its pause is over, without any other reason to look.
+// What hinders settling may pass: the attempt is tried again when its pause is over, without any
+// other reason to look.
 func TestDrainRecoversInTheEnd(t *testing.T) {
 	t.Parallel()
 	pr := graph{ids: []string{"a"}, deps: map[string][]string{}}.write(t, `{}`)
 	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 1)
-	cfg.Interval = time.Hour
+	cfg.Pace.Interval = time.Hour
 	log := filepath.Join(pr.Runs.Dir(), "log")
 	n := 0
-	cfg.Trace = func(format string, a ...any) {
+	cfg.Output.Trace = func(format string, a ...any) {
 		switch {
 		case strings.HasPrefix(format, "settling "):
 			n++
@@ -127,14 +128,14 @@ func TestDrainRecoversInTheEnd(t *testing.T) {
 		check(t, os.Remove(log))
 		check(t, os.WriteFile(log, nil, 0o644)) // no directory can be made here
 	})
-	cfg.Report = func(report func(drain.Report)) func(drain.Report) {
+	cfg.Output.Report = func(report func(drain.Report)) func(drain.Report) {
 		return func(r drain.Report) {
 			report(r)
 			if len(r.Warnings) > 0 {
 				t.Errorf("warnings: %q", r.Warnings)
 			}
 		}
-	}(cfg.Report)
+	}(cfg.Output.Report)
 	res := run(t, cfg)
 	if n != 2 || len(res.Ended) != 1 || res.Ended[0].Outcome != attempt.Crashed {
 		t.Errorf("%d tries, ended %v", n, res.Ended)
@@ -142,13 +143,13 @@ func TestDrainRecoversInTheEnd(t *testing.T) {
 	checkTidy(t, pr)
 }
 
-// An attempt whose agent can't be ended keeps its slot, its slice and its dependants; the drain tries a few times, goes on
-// with the rest, says so, and ends.
+// An attempt whose agent can't be ended keeps its slot, its slice and its dependants; the drain
+// tries a few times, goes on with the rest, says so, and ends.
 func TestDrainStuckAttempt(t *testing.T) {
 	t.Parallel()
 	pr := graph{ids: []string{"a", "b", "c"}, deps: map[string][]string{"b": {"a"}}}.write(t, `{}`)
 	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 2)
-	cfg.Interval = time.Hour
+	cfg.Pace.Interval = time.Hour
 	n := tries(&cfg, "a.1")
 	rec := openAttempt(t, cfg, "a", func(r *attempt.Record) {
 		elsewhere := *r.Wrapper
@@ -156,7 +157,7 @@ func TestDrainStuckAttempt(t *testing.T) {
 		r.Process = &elsewhere
 	})
 	var warnings []string
-	cfg.Report = func(r drain.Report) { warnings = append(warnings, r.Warnings...) }
+	cfg.Output.Report = func(r drain.Report) { warnings = append(warnings, r.Warnings...) }
 	began := time.Now()
 	res := run(t, cfg)
 	if took := time.Since(began); *n != 3 || took < 3*time.Second {

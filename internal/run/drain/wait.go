@@ -3,53 +3,49 @@ package drain
 import (
 	"context"
 	"os"
-	"slices"
 	"syscall"
 	"time"
-
-	"greenlight/internal/base/proc"
-	"greenlight/internal/core/plan"
-	"greenlight/internal/run/attempt"
-	"greenlight/internal/run/runner"
 )
 
-// wait sleeps until there may be something to do; stop says that the drain is to end at once.
-func (d *drain) wait(ctx context.Context) (stop bool, err error) {
-	interval := time.NewTimer(d.nextLook())
+// tick is how often the wrappers' processes are checked.
+const tick = time.Second
+
+// wait sleeps until there may be something to do; stop means that the run is to end at once.
+func (s *scheduler) wait(ctx context.Context) (stop bool, err error) {
+	interval := time.NewTimer(s.nextLook())
 	defer interval.Stop()
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	for {
 		select {
-		case <-d.watch.News:
+		case <-s.watch.News:
 			return false, nil
-		case e := <-d.Runner.Exits():
-			delete(d.wrappers, e.Token)
-			if d.exited(e) {
+		case e := <-s.cfg.Tools.Runner.Exits():
+			if s.supervisor.exited(e) {
 				return false, nil
 			}
-		case e := <-d.recovered:
+		case e := <-s.supervisor.recoveries.done:
 			var r Report
-			d.afterRecovery(e, &r)
-			d.report(r)
+			s.supervisor.recovered(e, &r)
+			s.report(r)
 			return false, nil
-		case err := <-d.laneState.done:
-			d.laneOver(err)
+		case err := <-s.queueJobs.done:
+			s.jobOver(s.queueJobs.over(err))
 			return false, nil
-		case err := <-d.forecastState.done:
-			d.forecastOver(err)
+		case err := <-s.foresight.done:
+			s.foresight.over(err)
 			return false, nil
-		case l := <-d.succession:
-			return false, d.takeOver(l)
-		case sig := <-d.Signals:
-			return d.signaled(ctx, sig), nil
+		case l := <-s.leadership.succession:
+			return false, s.takeOver(l)
+		case sig := <-s.cfg.Signals:
+			return s.signaled(ctx, sig), nil
 		case <-ticker.C:
-			if d.someoneDied() || d.watch.Blind || d.watch.Renew(d.Project.Runs) {
+			if s.supervisor.someoneDied() || s.watch.Blind || s.watch.Renew(s.cfg.Project.Runs) {
 				return false, nil
 			}
 			var r Report
-			d.noteSpace(&r)
-			d.report(r)
+			s.news.addSpace(&r)
+			s.report(r)
 		case <-interval.C:
 			return false, nil
 		case <-ctx.Done():
@@ -58,95 +54,51 @@ func (d *drain) wait(ctx context.Context) (stop bool, err error) {
 	}
 }
 
-// nextLook is the time until something is due by itself.
-func (d *drain) nextLook() time.Duration {
-	next := d.Interval
-	if !d.ignoresHold() {
-		for _, h := range d.plan.InEffect() {
+// nextLook returns the time until something is due by itself.
+func (s *scheduler) nextLook() time.Duration {
+	next := s.cfg.Pace.Interval
+	if !s.picture.forced {
+		for _, h := range s.picture.plan.InEffect() {
 			next = min(next, time.Until(h.Until))
 		}
 	}
-	if d.inDoubt() || !d.unread.IsZero() {
+	if s.picture.inDoubt() || !s.picture.unread.IsZero() {
 		next = min(next, settleTime)
 	}
-	if !d.permission.since.IsZero() {
+	if s.permissions.lacking() {
 		next = min(next, lookAgain)
 	}
-	if d.dirty {
-		next = min(next, max(calm, min(time.Until(d.refreshAt), behind)))
+	next = s.stateFile.due(next)
+	if rest := s.turns.pause(s.cfg.Pace.Stagger); rest > 0 {
+		next = min(next, rest)
 	}
-	if d.Stagger > 0 {
-		if rest := d.Stagger - time.Since(d.lastLaunch); rest > 0 {
-			next = min(next, rest)
-		}
-	}
-	return max(d.nextTry(next), time.Millisecond)
+	return max(s.supervisor.recoveries.due(next), time.Millisecond)
 }
 
-// someoneDied looks at the processes only. A wrapper that ends in its own time tells through the files; one that was
-// killed tells nobody.
-func (d *drain) someoneDied() bool {
-	died := func(rec *attempt.Record) bool { return d.recoveryOf(rec).mayTry() && rec.Dead() }
-	for _, rec := range d.open {
-		if died(rec) {
-			return true
-		}
+// takeOver takes the lead.
+func (s *scheduler) takeOver(l succession) error {
+	if err := s.leadership.takeOver(l); err != nil {
+		return err
 	}
-	return d.leads && slices.ContainsFunc(d.elsewhere, died)
-}
-
-// endedEarly is why an agent never ran whose wrapper is gone.
-const endedEarly = "its gl process ended before the agent started"
-
-// exited handles a wrapper of ours that is gone. Almost always it has settled its attempt, and we have seen that; else
-// there is something to look at.
-func (d *drain) exited(e runner.Exit) (look bool) {
-	if e.Record != nil { // with its record gone in the next instant, we know still who it is
-		if was := d.open[e.Record.Name()]; was != nil && was.Token == e.Token && was.Phase == plan.Claimed {
-			d.open[e.Record.Name()] = e.Record
-		}
-		return false
-	}
-	rec, err := d.Project.Runs.Get(e.Slice, e.N)
-	if err == nil && rec.Phase == plan.Settled && d.open[rec.Name()] == nil {
-		return false
-	}
-	if err != nil || rec.Token != e.Token || rec.Phase != plan.Claimed || rec.Launcher != proc.Self() {
-		return true
-	}
-	why := endedEarly
-	if e.Err != nil {
-		why += ": " + e.Err.Error()
-	}
-	d.notStarted = append(d.notStarted, notStarted{rec, why})
-	return true
-}
-
-func (d *drain) takeOver(s succession) error {
-	d.succession = nil
-	if s.err != nil {
-		return s.err
-	}
-	d.lock, d.leads = s.lock, true
-	d.tellStart()
-	d.report(Report{TookOver: true})
+	s.tellStart()
+	s.report(Report{TookOver: true})
 	return nil
 }
 
-// signaled is the first Ctrl-C, or a later one: in the foreground it ends the attempts, the second at once; else the
-// agents go on without us.
-func (d *drain) signaled(ctx context.Context, sig os.Signal) (stop bool) {
-	first := d.res.Signal == nil
+// signaled handles the first Ctrl-C, or a later one: in the foreground it ends the attempts, the
+// second one at once; otherwise the agents continue without this run.
+func (s *scheduler) signaled(ctx context.Context, sig os.Signal) (stop bool) {
+	first := s.res.Signal == nil
 	if first {
-		d.res.Signal = sig
+		s.res.Signal = sig
 	}
-	d.stopping = true
-	if !d.Foreground {
+	s.stopping = true
+	if !s.cfg.Mode.Foreground {
 		return true
 	}
-	for _, rec := range d.open {
+	for _, rec := range s.supervisor.roster.open {
 		if first {
-			go d.settler.Stop(ctx, rec)
+			go s.supervisor.settler.Stop(ctx, rec)
 		} else if rec.Wrapper != nil {
 			rec.Wrapper.Signal(syscall.SIGTERM)
 		}

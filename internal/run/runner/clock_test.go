@@ -14,11 +14,13 @@ import (
 	"time"
 )
 
-// A storm's gl has a wall clock that can be set without touching the machine's: package time is built with a Now that adds
-// the number of seconds in a file to the wall clock's reading. The monotonic reading stays as it is, as with a real clock
-// that is set. Only the kernel's times (of files, of processes) don't move.
+// A storm's gl has a wall clock that can be set without touching the machine's: package time is
+// built with a Now that adds the number of seconds in a file to the wall clock's reading. The
+// monotonic reading stays as it is, as with a real clock that is set. Only the kernel's times (of
+// files, of processes) don't move.
 
-// clockVariable names the file in the environment. Agents inherit it, so that the gl that they call has the same clock.
+// clockVariable names the file in the environment. Agents inherit it, so that the gl that they call
+// has the same clock.
 const clockVariable = "STORM_CLOCK"
 
 const (
@@ -26,8 +28,8 @@ const (
 	nowAfter  = nowBefore + "\tsec += *clockOffset\n"
 )
 
-// clockOffset is the file that package time gets. It can't import os. The number is mapped into memory, since timers call
-// Now where no system call may be made.
+// clockOffset is the file that package time gets. It can't import os. The number is mapped into
+// memory, since timers call Now where no system call may be made.
 const clockOffset = `package time
 
 import (
@@ -102,8 +104,8 @@ func (c clock) set(t testing.TB, offset time.Duration) {
 	check(t, err)
 }
 
-// jump sets the clock seconds to months ahead of the machine's or behind it, to what a computer without a battery believes,
-// or right.
+// jump sets the clock seconds to months ahead of the machine's or behind it, to what a computer
+// without a battery believes, or right.
 func (c clock) jump(t testing.TB, random *rand.Rand) time.Duration {
 	units := []time.Duration{0, time.Second, time.Minute, time.Hour, 24 * time.Hour, 30 * 24 * time.Hour}
 	offset := units[random.IntN(len(units))] * time.Duration(random.IntN(119)-59)
@@ -114,7 +116,8 @@ func (c clock) jump(t testing.TB, random *rand.Rand) time.Duration {
 	return offset
 }
 
-// ticker prints the time whenever it reads a line: Unix seconds, and the whole minutes since it started.
+// ticker prints the time whenever it reads a line: Unix seconds, and the whole minutes since it
+// started.
 const ticker = `package main
 
 import (

@@ -190,7 +190,7 @@ func promiseLate(t *testing.T, s *site, r runner.Runner) {
 			t.Errorf("exit of %s.%d", e.Slice, e.N)
 		}
 	case <-time.After(patience):
-		t.Error("nobody tells that the wrapper is gone")
+		t.Error("no exit of the wrapper that is gone")
 	}
 	if s.read("begun") != "" || s.status("S-1") != "pending" || s.Runs.IsOpen("S-1.1") {
 		t.Errorf("it ran: %q, slice %s", s.read("begun"), s.status("S-1"))
@@ -231,7 +231,7 @@ func promiseMany(t *testing.T, s *site, r runner.Runner) {
 	until(t, "all have begun", func() bool { return strings.Count(s.read("begun"), "\n") == len(ids) })
 	check(t, os.WriteFile(filepath.Join(s.Root, "go"), nil, 0o644))
 	go func() {
-		for range r.Exits() { // somebody must listen
+		for range r.Exits() { // so that sending doesn't block
 		}
 	}()
 	for _, id := range ids {
@@ -239,7 +239,8 @@ func promiseMany(t *testing.T, s *site, r runner.Runner) {
 	}
 }
 
-// A log is the agent's stdout byte for byte, also a line of megabytes, whatever becomes of the pane meanwhile.
+// A log is the agent's stdout byte for byte, also a line of megabytes, whatever becomes of the pane
+// meanwhile.
 func TestLongOutput(t *testing.T) {
 	for name, newRunner := range runners {
 		t.Run(name, func(t *testing.T) {

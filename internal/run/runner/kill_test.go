@@ -147,7 +147,8 @@ func (s *site) once(n int) {
 
 const work = "rehearsal:here,min=20ms,max=200ms"
 
-// harm is done to a drain at random instants, each of some rounds; then it goes on as if nothing had been.
+// harm is done to a drain at random instants, each of some rounds; then it goes on as if nothing
+// had been.
 func TestHarm(t *testing.T) {
 	n, times := testfiles.Sized(14, 30), testfiles.Sized(2, 4)
 	for name, harm := range map[string]func(s *site, random *rand.Rand){
@@ -200,7 +201,7 @@ func (s *site) one(format string, random *rand.Rand) string {
 	return all[random.IntN(len(all))]
 }
 
-// removeSocket makes a server that nobody can talk to any more; site.end knows of it.
+// removeSocket makes the server unreachable; site.end knows of it.
 func (s *site) removeSocket() {
 	sockets, _ := filepath.Glob(filepath.Join(s.dir, "tmux-*", "gl-*"))
 	for _, path := range sockets {
@@ -223,8 +224,8 @@ func TestDrainKilled(t *testing.T) {
 	s.once(n)
 }
 
-// Wrappers are killed in their panes: their agents don't outlive them for long, their slices are stalled, the rest goes
-// on, and after gl retry everything is done.
+// Wrappers are killed in their panes: their agents don't outlive them for long, their slices are
+// stalled, the rest goes on, and after gl retry everything is done.
 func TestWrappersKilled(t *testing.T) {
 	t.Parallel()
 	n := testfiles.Sized(16, 30)
@@ -264,7 +265,8 @@ func TestWrappersKilled(t *testing.T) {
 	}
 }
 
-// tmux is removed in the middle of a drain, or doesn't answer any more: the rest runs without panes, and gl says so.
+// tmux is removed in the middle of a drain, or doesn't answer any more: the rest runs without
+// panes, and gl says so.
 func TestTmuxFails(t *testing.T) {
 	for name, fail := range map[string]func(s *site, bin string){
 		"removed": func(s *site, bin string) { check(s.t, os.Remove(filepath.Join(bin, "tmux"))) },
@@ -301,8 +303,8 @@ func TestTmuxFails(t *testing.T) {
 	}
 }
 
-// What a person types into a pane, and a tmux that doesn't take any more, doesn't keep an agent from its work: C-s, C-z
-// and words; C-c and C-\ end it as interrupted.
+// What a person types into a pane, and a tmux that doesn't take any more, doesn't keep an agent
+// from its work: C-s, C-z and words; C-c and C-\ end it as interrupted.
 func TestKeystrokes(t *testing.T) {
 	for name, test := range map[string]struct {
 		keys    []string

@@ -13,9 +13,10 @@ import (
 	"time"
 )
 
-// farmer is an agent whose work conflicts with everybody's: it puts its slice into the first line of a list, with a file of its own, and
-// resolves the conflict when it is handed one, line by line, and then what is wrong in the list: a slice that was taken back and landed again
-// may be in it twice.
+// farmer is an agent whose work conflicts with everybody's: it puts its slice into the first line
+// of a list, with a file of its own, and resolves the conflict when it is handed one, line by line,
+// and then what is wrong in the list: a slice that was taken back and landed again may be in it
+// twice.
 const farmer = `#!/bin/sh
 exec 9>>"$OUT/$GL_SLICE.busy"
 flock -n 9 || echo "$GL_SLICE: $GL_SESSION" >>"$OUT/twice"
@@ -52,17 +53,19 @@ for i in 1 2 3 4 5 6 7 8 9 10; do
 done
 `
 
-// harvest are the tests: every line of the list has its files and is there once, and all files are listed.
+// harvest are the tests: every line of the list has its files and is there once, and all files are
+// listed.
 const harvest = `fail=0
 for r in $(cat list); do [ -d "src/$r" ] && [ "$(grep -cx "$r" list)" = 1 ] || { echo "FAIL $r"; fail=1; }; done
 for d in src/*/; do d=${d#src/}; d=${d%/}; [ "$d" = "*" ] || grep -qx "$d" list || { echo "FAIL $d isn't listed"; fail=1; }; done
 exit $fail
 `
 
-// Whatever is killed, and when, while slices land whose edits conflict and a person takes some back: each
-// lands once, and once more for each time that it was taken back, every commit of the target is green, and neither an agent's nor the
-// person's work is lost. GREENLIGHT_KILLS and GREENLIGHT_SEED are as for TestNothingIsLost; GREENLIGHT_STORM=30m repeats it for so long.
-// With GREENLIGHT_PERSON=1 the person works with git beside them.
+// Whatever is killed, and when, while slices land whose edits conflict and a person takes some
+// back: each lands once, and once more for each time that it was taken back, every commit of the
+// target is green, and neither an agent's nor the person's work is lost. GREENLIGHT_KILLS and
+// GREENLIGHT_SEED are as for TestNothingIsLost; GREENLIGHT_STORM=30m repeats it for so long. With
+// GREENLIGHT_PERSON=1 the person works with git beside them.
 func TestLandedOnce(t *testing.T) {
 	length, _ := time.ParseDuration(os.Getenv("GREENLIGHT_STORM"))
 	for end := time.Now().Add(length); ; {
@@ -168,8 +171,8 @@ func landRound(t *testing.T, random *rand.Rand, counts map[string]int, kills int
 	return max(killed, 1)
 }
 
-// takeBack has a person take back what has landed last, for which an earlier one would conflict, and kills half of these commands at any
-// instant.
+// takeBack has a person take back what has landed last, for which an earlier one would conflict,
+// and kills half of these commands at any instant.
 func (s *site) takeBack(random *rand.Rand, counts map[string]int) {
 	landed := strings.Fields(s.git("log", "--first-parent", "--format=%(trailers:key=Slice,valueonly)", "work"))
 	if len(landed) == 0 {
@@ -214,7 +217,8 @@ func (s *site) putRight(g *glProcess, p *gitPerson, counts map[string]int) {
 	}
 }
 
-// resetLane does what a person does whom gl tells that the target was reset: unless it is only for a moment, and they put it back where it was.
+// resetLane does what a person does whom gl tells that the target was reset: unless it is only for
+// a moment, and they put it back where it was.
 func (s *site) resetLane(p *gitPerson, counts map[string]int) (said string) {
 	if p != nil {
 		p.doing.Lock()
@@ -235,8 +239,8 @@ var (
 	restored   = regexp.MustCompile(`run (git -C \S+ restore .+? -- .+?)(\. Run gl land|, gl land\))`)
 )
 
-// restoreFormer does what a person does whom gl tells that files are as they were before, and who hasn't edited these: a git stash of theirs
-// may have read the index before gl's merge wrote it.
+// restoreFormer does what a person does whom gl tells that files are as they were before, and who
+// hasn't edited these: a git stash of theirs may have read the index before gl's merge wrote it.
 func (s *site) restoreFormer(said string, p *gitPerson, counts map[string]int) {
 	s.t.Helper()
 	m := restored.FindStringSubmatch(said)
@@ -253,7 +257,8 @@ func (s *site) restoreFormer(said string, p *gitPerson, counts map[string]int) {
 	}
 }
 
-// unlock does what a person does whom gl tells that the checkout's index is locked: a git was killed there.
+// unlock does what a person does whom gl tells that the checkout's index is locked: a git was
+// killed there.
 func (s *site) unlock(p *gitPerson, counts map[string]int) {
 	s.t.Helper()
 	if p != nil { // not while a git of their own has the lock

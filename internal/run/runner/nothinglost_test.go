@@ -23,8 +23,9 @@ import (
 	"greenlight/internal/run/attempt"
 )
 
-// scribe is an agent that does to its worktree what agents do. Everything that it writes is different from all else, and once
-// a file is closed, its content is in the ledger. It destroys nothing itself: what is staged is committed before it is staged anew.
+// scribe is an agent that does to its worktree what agents do. Everything that it writes is
+// different from all else, and once a file is closed, its content is in the ledger. It destroys
+// nothing itself: what is staged is committed before it is staged anew.
 const scribe = `#!/bin/sh
 exec 9>>"$OUT/$GL_SLICE.busy"
 flock -n 9 || echo "$GL_SLICE: $GL_SESSION" >>"$OUT/twice"
@@ -75,15 +76,17 @@ func hoarded() int {
 	return 4
 }
 
-// Whatever is killed, and when: what an agent has written and closed is somewhere that git or gl keeps, and the person's
-// checkout is as it was. GREENLIGHT_KILLS=50 is a long one; GREENLIGHT_SEED repeats the order of the kills, if not their instants.
+// Whatever is killed, and when: what an agent has written and closed is somewhere that git or gl
+// keeps, and the person's checkout is as it was. GREENLIGHT_KILLS=50 is a long one; GREENLIGHT_SEED
+// repeats the order of the kills, if not their instants.
 func TestNothingIsLost(t *testing.T) {
 	killRounds(t, 3, func(random *rand.Rand, counts map[string]int, kills int) int {
 		return hoardRound(t, random, counts, kills, counts["rounds"])
 	})
 }
 
-// killRounds has rounds done until there were that many kills, or as many as GREENLIGHT_KILLS says: then nothing runs beside them.
+// killRounds has rounds done until there were that many kills, or as many as GREENLIGHT_KILLS says:
+// then nothing runs beside them.
 func killRounds(t *testing.T, kills int, round func(random *rand.Rand, counts map[string]int, kills int) (killed int)) {
 	for _, program := range []string{"flock", "git"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -106,7 +109,8 @@ func killRounds(t *testing.T, kills int, round func(random *rand.Rand, counts ma
 	}
 }
 
-// newHoard is a site of that many slices that is a real repository, in which a person has begun something.
+// newHoard is a site of that many slices that is a real repository, in which a person has begun
+// something.
 func newHoard(t *testing.T, n int) *site {
 	s := newTmuxSite(t, n)
 	s.hoard(scribe, "sleep 0.2; echo ready >setup.ignored", undelivered)
@@ -116,7 +120,8 @@ func newHoard(t *testing.T, n int) *site {
 // undelivered leaves what lands on the lane, and the person's checkout as it is.
 const undelivered = `, "deliver": "branch", "commit_state": false}`
 
-// hoard makes the site's project such a repository. more is the rest of its configuration, from the section git on.
+// hoard makes the site's project such a repository. more is the rest of its configuration, from the
+// section git on.
 func (s *site) hoard(script, setupScript, more string) {
 	t := s.t
 	out := filepath.Join(s.dir, "out")
@@ -194,7 +199,8 @@ if mkdir "$OUT/filled" 2>/dev/null; then
 	exit 1
 fi`
 
-// A disk that fills up while a worktree is made, set up or saved costs an attempt and says so, and costs no work.
+// A disk that fills up while a worktree is made, set up or saved costs an attempt and says so, and
+// costs no work.
 func TestWorktreeDiskFull(t *testing.T) {
 	before, _, _ := strings.Cut(scribe, "for i in 1 2 3 4 5 6 7 8 9 10")
 	after := strings.TrimPrefix(scribe, before)
@@ -367,8 +373,9 @@ func blob(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// findAll checks that what the ledger has is among what a look finds. While agents work, content moves from one place to the
-// other, perhaps past the look: what is lost is missing from each of several.
+// findAll checks that what the ledger has is among what a look finds. While agents work, content
+// moves from one place to the other, perhaps past the look: what is lost is missing from each of
+// several.
 func (s *site) findAll(when string, look func(missing map[string]string) error) {
 	s.t.Helper()
 	missing := s.ledger()
@@ -401,7 +408,8 @@ func (s *site) keepEvidence() string {
 	return dir
 }
 
-// evidence is what gl knows of a slice: its lineage, its refs, and the records and logs of its attempts.
+// evidence is what gl knows of a slice: its lineage, its refs, and the records and logs of its
+// attempts.
 func (s *site) evidence(id string) string {
 	var b strings.Builder
 	for _, pattern := range []string{"lineage/*." + id + ".json", "live/" + id + ".*", "done/" + id + ".*", "log/" + id + ".*.log"} {
@@ -416,9 +424,10 @@ func (s *site) evidence(id string) string {
 	return b.String()
 }
 
-// anywhere takes off what is in a worktree on disk, or in git by any index, reflog or ref: in this order, since an agent's
-// work goes this way. rev-list --all --reflog --indexed-objects would do less: it prints nothing beside the half of a worktree
-// that a killed git worktree add has left, until the slice's next attempt makes it whole.
+// anywhere takes off what is in a worktree on disk, or in git by any index, reflog or ref: in this
+// order, since an agent's work goes this way. rev-list --all --reflog --indexed-objects would do
+// less: it prints nothing beside the half of a worktree that a killed git worktree add has left,
+// until the slice's next attempt makes it whole.
 func (s *site) anywhere(missing map[string]string) error {
 	filepath.WalkDir(s.Root+".gl", func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {

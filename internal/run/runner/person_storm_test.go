@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// A gitPerson works in their own checkout, and in a second worktree of theirs, with git alone, while gl merges what agents build. In the
-// end everything of theirs is as they left it.
+// A gitPerson works in their own checkout, and in a second worktree of theirs, with git alone,
+// while gl merges what agents build. In the end everything of theirs is as they left it.
 type gitPerson struct {
 	s      *site
 	random *rand.Rand // the storm's own isn't for two goroutines
@@ -98,7 +98,8 @@ func (p *gitPerson) loud(format string, a ...any) {
 
 func (p *gitPerson) pause() { time.Sleep(time.Duration(p.random.IntN(500)) * time.Millisecond) }
 
-// git runs git, again while another holds the lock of what it needs. A lock that stays is a killed git's: the person removes it.
+// git runs git, again while another holds the lock of what it needs. A lock that stays is a killed
+// git's: the person removes it.
 func (p *gitPerson) git(dir string, args ...string) error {
 	var err error
 	for range 40 {
@@ -132,8 +133,9 @@ func (p *gitPerson) must(args ...string) {
 	}
 }
 
-// push stashes what is edited. A git stash that fails may have made the stash, and taken a part of the edits out of the checkout, as where gl
-// has just written a file of state that it puts back. What it has left is put back then.
+// push stashes what is edited. A git stash that fails may have made the stash, and taken a part of
+// the edits out of the checkout, as where gl has just written a file of state that it puts back.
+// What it has left is put back then.
 func (p *gitPerson) push(dir string, paths ...string) error {
 	before := p.stashes()
 	err := p.git(dir, append([]string{"stash", "push", "-q", "--"}, paths...)...)
@@ -158,8 +160,8 @@ func (p *gitPerson) stashes() int {
 	return strings.Count(out, "\n")
 }
 
-// stashed does something while the person's edits are stashed. Where what is stashed of gl's files doesn't fit anymore, their own
-// come back, and of gl's files what was committed.
+// stashed does something while the person's edits are stashed. Where what is stashed of gl's files
+// doesn't fit anymore, their own come back, and of gl's files what was committed.
 func (p *gitPerson) stashed(f func() error) error {
 	if err := p.push(p.s.Root); err != nil {
 		return err
@@ -189,7 +191,8 @@ func (p *gitPerson) away(args ...string) error {
 	})
 }
 
-// back is git that gl's files may be in the way of, which gl has written meanwhile, and once more since.
+// back is git that gl's files may be in the way of, which gl has written meanwhile, and once more
+// since.
 func (p *gitPerson) back(args ...string) {
 	for range 5 {
 		if p.git(p.s.Root, args...) == nil {

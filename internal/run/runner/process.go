@@ -1,5 +1,6 @@
-// Package runner starts the wrappers of attempts and tells when one of its own has exited. It knows command line,
-// environment and directory, and nothing of state: the record on disk, not the runner, says how an attempt ended.
+// Package runner starts the wrappers of attempts and reports when one that it started has exited.
+// It knows command lines, environments and directories, not state: how an attempt ended is in its
+// record.
 package runner
 
 import (
@@ -14,30 +15,32 @@ import (
 	"greenlight/internal/run/attempt"
 )
 
-// An Exit says that a wrapper which the runner started is gone.
+// An Exit reports that a wrapper which the runner started is gone or, with a Record, that it has
+// taken its attempt over.
 type Exit struct {
 	Slice string
 	N     int
-	Token string // of the claim: one that was given back may have left its number to the next
-	Err   error  // how; the wrapper's word is in the record, this is for when there is none
+	Token string // of the claim: the number may belong to the next claim by now
+	Err   error  // how it exited, in case there is no record
 
-	Record *attempt.Record // instead: the wrapper isn't gone, it has taken the attempt over
+	Record *attempt.Record // of a wrapper that isn't gone, but has taken its attempt over
 }
 
 // A Runner starts wrappers.
 type Runner interface {
 	// Name is the runner's name in records and on the command line.
 	Name() string
-	// Expect says that Start is likely to be called soon. It returns at once; who calls both calls them one after the other.
+	// Expect prepares for a likely call of Start, and returns at once. Neither may be called while
+	// the other runs.
 	Expect()
 	// Start starts the wrapper of a claimed attempt and returns at once.
 	Start(r *attempt.Record) error
-	// Exits tells of wrappers that are gone, where the runner can know.
+	// Exits receives an Exit for each wrapper that is gone; nil if the runner can't know.
 	Exits() <-chan Exit
 }
 
-// Process runs each wrapper as a process of its own session: it has no terminal, gets no signal that is meant for gl,
-// and outlives it.
+// Process runs each wrapper as a process in a session of its own: it has no terminal, gets no
+// signal that is meant for gl, and outlives it.
 type Process struct {
 	Self   string   // path of gl
 	Root   string   // of the project
@@ -47,15 +50,15 @@ type Process struct {
 	exits chan Exit
 }
 
-// NewProcess returns a runner; room is how many exits may wait to be read.
+// NewProcess returns a runner; room is how many exits may wait to be received.
 func NewProcess(self, root string, env []string, stdout *os.File, room int) *Process {
 	return &Process{Self: self, Root: root, Env: env, Stdout: stdout, exits: make(chan Exit, room)}
 }
 
-// Name is "process".
+// Name returns "process".
 func (p *Process) Name() string { return "process" }
 
-// Expect does nothing: there is nothing to ask for.
+// Expect does nothing: there is nothing to prepare.
 func (p *Process) Expect() {}
 
 // Start starts the wrapper, in a session of its own.
@@ -64,7 +67,7 @@ func (p *Process) Start(r *attempt.Record) error {
 	cmd.Args[0] = "gl"
 	cmd.Dir = p.Root
 	cmd.Env = WithAgentEnv(p.Env, r)
-	if p.Stdout != nil { // a nil *os.File would be taken for a writer
+	if p.Stdout != nil { // a nil *os.File isn't a nil io.Writer
 		cmd.Stdout = p.Stdout
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -78,28 +81,30 @@ func (p *Process) Start(r *attempt.Record) error {
 	return nil
 }
 
-// Exits is one word for each wrapper that Start started.
+// Exits receives one Exit for each wrapper that Start started.
 func (p *Process) Exits() <-chan Exit { return p.exits }
 
-// AgentEnv is the variable by which a wrapper gets what is added to its agent's environment, as a list in JSON. It may hold
-// keys: no command line has it, no file but the one by which a pane gets its environment, and nothing else that the wrapper runs.
+// AgentEnv is the variable by which a wrapper gets what is added to its agent's environment, as a
+// JSON list. It may hold keys: it is in no command line, in no file but the one by which a pane
+// gets its environment, and in the environment of nothing else that the wrapper runs.
 const AgentEnv = "GL_AGENT_ENV"
 
-// WithAgentEnv is the environment of the attempt's wrapper.
+// WithAgentEnv returns the environment of the attempt's wrapper.
 func WithAgentEnv(env []string, r *attempt.Record) []string {
-	env = slices.DeleteFunc(slices.Clone(env), func(v string) bool { return strings.HasPrefix(v, AgentEnv+"=") })
+	isOld := func(v string) bool { return strings.HasPrefix(v, AgentEnv+"=") }
+	env = slices.DeleteFunc(slices.Clone(env), isOld)
 	if len(r.Environ) == 0 {
 		return env
 	}
-	list, _ := json.Marshal(r.Environ) // strings
+	list, _ := json.Marshal(r.Environ) // strings can be marshaled
 	return append(env, AgentEnv+"="+string(list))
 }
 
-// TakeAgentEnv takes that out of a wrapper's environment.
+// TakeAgentEnv takes AgentEnv out of a wrapper's environment, and returns both.
 func TakeAgentEnv(env []string) (rest, added []string) {
 	for _, v := range env {
 		if list, ok := strings.CutPrefix(v, AgentEnv+"="); ok {
-			_ = json.Unmarshal([]byte(list), &added) // nothing where it isn't ours
+			_ = json.Unmarshal([]byte(list), &added) // nothing if gl didn't write it
 		} else {
 			rest = append(rest, v)
 		}
@@ -107,10 +112,13 @@ func TakeAgentEnv(env []string) (rest, added []string) {
 	return rest, added
 }
 
-// WrapperCommand is the hidden command that is an attempt's wrapper.
+// WrapperCommand is the hidden command that runs an attempt's wrapper.
 const WrapperCommand = "attempt"
 
-// WrapperArgs are the arguments of the wrapper of one attempt.
+// WrapperArgs returns the arguments of an attempt's wrapper.
 func WrapperArgs(root string, r *attempt.Record) []string {
-	return []string{WrapperCommand, "--root", root, "--slice", r.Slice, "--n", fmt.Sprint(r.N), "--token", r.Token}
+	return []string{
+		WrapperCommand, "--root", root,
+		"--slice", r.Slice, "--n", fmt.Sprint(r.N), "--token", r.Token,
+	}
 }

@@ -28,7 +28,8 @@ import (
 	"greenlight/internal/state/tracker"
 )
 
-// The test binary is gl for whoever calls it without a test's flags: wrappers in panes are called by its path.
+// The test binary is gl if it is called without a test's flags: wrappers in panes are called by its
+// path.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-test.") {
 		os.Exit(cli.Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
@@ -44,7 +45,8 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// patience is how long a test waits for what must happen. A busy machine takes its time; only a bug takes this long.
+// patience is how long a test waits for what must happen. A busy machine takes its time; only a bug
+// takes this long.
 const patience = 4 * time.Minute
 
 func until(t testing.TB, what string, ok func() bool) {
@@ -106,7 +108,8 @@ func (s *site) end() {
 	until(s.t, "the directory is removed", func() bool { return os.RemoveAll(s.dir) == nil })
 }
 
-// endServers ends the tmux servers of the site, also those whose socket is gone. Their command lines name its directory.
+// endServers ends the tmux servers of the site, also those whose socket is gone. Their command
+// lines name its directory.
 func (s *site) endServers() {
 	s.tmux("kill-server")
 	until(s.t, "all tmux servers are gone", func() bool {

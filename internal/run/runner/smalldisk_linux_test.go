@@ -6,7 +6,8 @@ import (
 	"syscall"
 )
 
-// onSmallDisk puts the project on a file system of its own that can be filled, and says whether it could.
+// onSmallDisk puts the project on a file system of its own that can be filled, and reports
+// whether it could.
 func (s *site) onSmallDisk() bool { return s.smallDisk(s.Root, "4m") }
 
 // smallDisk mounts one at the project's root or above it.

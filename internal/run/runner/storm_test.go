@@ -15,8 +15,9 @@ import (
 	"greenlight/internal/base/proc"
 )
 
-// worker is an agent that says where nobody cleans up whether it is the only one at its slice. It holds a kernel lock, since a
-// pid may be a zombie's or somebody else's by now; what it starts doesn't.
+// worker is an agent that notes, in a directory that isn't cleaned, if it isn't the only one at its
+// slice. It holds a kernel lock, since a pid may be a zombie's or another process's by now; what it
+// starts doesn't hold the lock.
 const worker = `#!/bin/sh
 exec 9>>"$OUT/$GL_SLICE.busy"
 flock -n 9 || echo "$GL_SLICE: $GL_SESSION" >>"$OUT/twice"
@@ -32,9 +33,10 @@ for i in 1 2 3 4 5 6 7 8 9 10; do
 done
 `
 
-// A storm is everything at once: gl, wrappers, agents and tmux are killed and frozen, runs/ is removed, the disk is full, the
-// clock jumps, again and again. No slice is ever worked on by two agents at a time, no completed slice is lost, and in the calm that follows
-// everything becomes green by the commands that gl itself names. GREENLIGHT_STORM=30m is a long one; GREENLIGHT_SEED
+// A storm is everything at once: gl, wrappers, agents and tmux are killed and frozen, runs/ is
+// removed, the disk is full, the clock jumps, again and again. No slice is ever worked on by two
+// agents at a time, no completed slice is lost, and in the calm that follows everything becomes
+// green by the commands that gl itself names. GREENLIGHT_STORM=30m is a long one; GREENLIGHT_SEED
 // repeats the order of the harms, if not their instants.
 func TestStorm(t *testing.T) {
 	if _, err := exec.LookPath("flock"); err != nil {
@@ -171,7 +173,8 @@ func fill(path string) {
 	}
 }
 
-// freeze stops a process for up to half a second, and now and then for longer than a wrapper takes for a moment.
+// freeze stops a process for up to half a second, and now and then for longer than a wrapper takes
+// for a moment.
 func (s *site) freeze(random *rand.Rand, signal func(syscall.Signal)) {
 	length := time.Duration(random.IntN(500)) * time.Millisecond
 	if random.IntN(12) == 0 {
@@ -217,7 +220,7 @@ func (s *site) calm(t *testing.T, args []string, g *glProcess, counts map[string
 	}
 }
 
-// free does what a drain asks for that waits for slots: it gives the claims back that nobody works on.
+// free does what a run asks for that waits for slots: it gives back the claims without an agent.
 func (s *site) free(g *glProcess, counts map[string]int) {
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline) && !g.over(); time.Sleep(20 * time.Millisecond) {
 		if strings.Contains(g.out.String(), "slots are taken") {
@@ -228,7 +231,7 @@ func (s *site) free(g *glProcess, counts map[string]int) {
 	}
 }
 
-// release gives the claims back that nobody works on.
+// release gives back the claims without an agent.
 func (s *site) release(counts map[string]int) {
 	files, err := filepath.Glob(s.file("*"))
 	check(s.t, err)
@@ -252,8 +255,8 @@ func of(table, dir string) string {
 	return b.String()
 }
 
-// attended says whether an attempt of the slice lives. Where its record and its wrapper are gone, gl knows of no agent any
-// more; a person would look before they say --force.
+// attended reports whether an attempt of the slice lives. If its record and its wrapper are gone,
+// gl knows of no agent any more; a person would look before they say --force.
 func (s *site) attended(id string) bool {
 	if f, err := os.Open(filepath.Join(s.dir, "out", id+".busy")); err == nil {
 		defer f.Close()

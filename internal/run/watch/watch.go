@@ -4,7 +4,6 @@ package watch
 
 import (
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -14,7 +13,7 @@ import (
 	"greenlight/internal/run/attempt"
 )
 
-// quiet is how long changes of slice files are gathered before the drain looks, because agents
+// quiet is how long changes of slice files are gathered before they are reported, because agents
 // write several at a time. The end of an attempt is reported at once.
 const quiet = 100 * time.Millisecond
 
@@ -86,26 +85,7 @@ func (w *Watcher) run(runs *attempt.Store, trace func(string, ...any)) {
 	}
 }
 
-// Renew watches directories again that were removed and recreated (git clean -x), and reports
-// whether there were any.
-func (w *Watcher) Renew(runs *attempt.Store) bool {
-	if w.fs == nil {
-		return false
-	}
-	watched := w.fs.WatchList()
-	lost := slices.DeleteFunc(slices.Clone(w.dirs), func(dir string) bool { return slices.Contains(watched, dir) })
-	if len(lost) == 0 {
-		return false
-	}
-	if runs.Prepare() != nil {
-		return true
-	}
-	for _, dir := range lost {
-		_ = w.fs.Add(dir) // if it fails, the next tick retries
-	}
-	return true
-}
-
+// when is how soon an event is reported.
 type when int
 
 const (
@@ -120,7 +100,8 @@ const (
 func urgency(runs *attempt.Store, e fsnotify.Event) when {
 	dir, name := filepath.Split(e.Name)
 	switch {
-	case strings.HasPrefix(name, "."), strings.HasSuffix(name, ".lock"), name == "STATE.md", e.Op == fsnotify.Chmod:
+	case strings.HasPrefix(name, "."), strings.HasSuffix(name, ".lock"), name == "STATE.md",
+		e.Op == fsnotify.Chmod:
 		return never
 	case filepath.Clean(dir) == runs.LiveDir():
 		if e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename) {
@@ -136,6 +117,7 @@ func urgency(runs *attempt.Store, e fsnotify.Event) when {
 	return later
 }
 
+// tell reports that there is news.
 func (w *Watcher) tell() {
 	select {
 	case w.News <- struct{}{}:

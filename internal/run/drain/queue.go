@@ -1,0 +1,135 @@
+package drain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"greenlight/internal/base/durable"
+	"greenlight/internal/run/lane"
+	"greenlight/internal/workspace/worktree"
+)
+
+// queueJobs works the merge queue beside the loop, one job at a time: tests take as long as they
+// take, and agents run meanwhile.
+type queueJobs struct {
+	lane     *lane.Lane // nil without worktrees: then there are no jobs
+	runs     string     // the directory of the attempts
+	interval time.Duration
+	trace    func(format string, a ...any)
+	life     context.Context // of the run
+
+	busy   bool
+	done   chan error
+	cancel context.CancelFunc
+	seen   string    // queued.news when a job last began
+	at     time.Time // when that was
+	sent   string    // queued.news when those that wait for the base were last sent back
+}
+
+// queued is what awaits the merge queue.
+type queued struct {
+	names []string // of the run's own attempts, sorted
+	news  string   // changes with what may let one of them move; empty if there are none
+}
+
+func newQueueJobs(ctx context.Context, cfg *Config) *queueJobs {
+	return &queueJobs{
+		lane: cfg.Tools.Lane, runs: cfg.Project.Runs.Dir(),
+		interval: cfg.Pace.Interval, trace: cfg.Output.Trace, life: ctx, done: make(chan error, 1),
+	}
+}
+
+// start begins a job.
+func (q *queueJobs) start(what string, job func(context.Context) error) {
+	ctx, cancel := context.WithCancel(durable.Patiently(q.life, nil))
+	q.busy, q.cancel, q.at = true, cancel, time.Now()
+	q.trace("lane: %s", what)
+	done := q.done
+	go func() {
+		defer cancel()
+		done <- job(ctx)
+	}()
+}
+
+// testBase runs the tests of the target itself while the first agents work: what fails there isn't
+// the slices' fault.
+func (q *queueJobs) testBase() {
+	lane := q.lane
+	q.start("testing the base", func(ctx context.Context) error {
+		red, err := lane.TestBase(ctx)
+		if err == nil && red != "" {
+			err = fmt.Errorf(
+				"%s: failures that are there without a slice's work aren't held against it", red)
+		}
+		return err
+	})
+}
+
+// deliverAgain retries a delivery that failed, and reports whether it has begun to. With attempts
+// in the queue that isn't needed: delivering follows them anyway.
+func (q *queueJobs) deliverAgain(now queued) bool {
+	idle := q.lane != nil && !q.busy && now.news == "" && time.Since(q.at) >= q.interval
+	if !idle || lane.ReadStatus(q.runs).Reason == "" {
+		return false
+	}
+	q.start("delivering again", q.lane.DeliverAgain)
+	return true
+}
+
+// work merges what is queued, if something has changed or the interval is over.
+func (q *queueJobs) work(now queued) {
+	if q.lane == nil || q.busy || now.news == "" {
+		return
+	}
+	if now.news == q.seen && time.Since(q.at) < q.interval {
+		return
+	}
+	q.seen = now.news
+	q.start("landing "+strings.Join(now.names, ", "), q.lane.Work)
+}
+
+// over takes in the end of a job, and returns the error to report.
+func (q *queueJobs) over(err error) error {
+	q.busy = false
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// pending reports whether something in the queue may still move by itself.
+func (q *queueJobs) pending(now queued, stopping bool) bool {
+	return q.busy || q.lane != nil && !stopping && now.news != q.seen && now.news != ""
+}
+
+// sendBack lets attempts continue that wait because the base is red, once nothing else can make it
+// green. It reports whether it has begun to.
+func (q *queueJobs) sendBack(now queued) bool {
+	if q.lane == nil || now.news == "" || now.news == q.sent {
+		return false
+	}
+	q.sent = now.news
+	q.start("sending back what waits for a green base", q.lane.SendBack)
+	return true
+}
+
+// stop ends the job that runs. ok reports whether there was one.
+func (q *queueJobs) stop() (err error, ok bool) {
+	if !q.busy {
+		return nil, false
+	}
+	q.cancel()
+	return q.over(<-q.done), true
+}
+
+// deliver delivers what has landed and commits the state: STATE.md is up to date by now.
+func (q *queueJobs) deliver(ctx context.Context) error {
+	err := q.lane.Deliver(ctx)
+	if errors.Is(err, context.Canceled) || errors.As(err, new(*worktree.Refused)) {
+		return nil
+	}
+	return err
+}
