@@ -69,18 +69,18 @@ func parseSlice(data []byte) *sliceFile {
 		status: get("status"), step: get("step"), milestone: get("milestone"), session: get("session"),
 		started: get("started"), updated: get("updated"), waiting: get("waiting_for"), waitKind: strings.ToLower(get("waiting_kind")), agent: noneAsEmpty(get("agent")), model: noneAsEmpty(get("model")),
 		tests: count(get("tests")), security: count(get("security_tests")),
-		wave: rank(get("wave")), priority: rank(get("priority")), verified: verified(get("verified")),
+		wave: rank(get("wave")), priority: rank(get("priority")), verified: plan.Verified(verified(get("verified"))),
 		deps: f.List("deps"), hasDeps: f.Has("deps"), wraps: f.List("wraps"), was: f.File.List(renamedFrom), files: f.File.List("files"),
 		warnings: f.Warnings(),
 	}
 	s.failing = f.failing()
-	s.newTests, s.counted = gain(get("new_tests")), get("new_tests") != ""
+	s.newTests, s.counted = signed(get("new_tests")), get("new_tests") != ""
 	s.waiting = noneAsEmpty(s.waiting)
 	return s
 }
 
-// gain is by how much a slice changed the number of tests, as a file has it: "3", "-2".
-func gain(text string) int {
+// signed parses a number that may be negative.
+func signed(text string) int {
 	if lost, ok := strings.CutPrefix(text, "-"); ok {
 		return -count(lost)
 	}
@@ -105,12 +105,12 @@ func (f *File) failing() int {
 }
 
 // verified parses a file's verdict; an unknown word gives plan.NotKnown.
-func verified(word string) plan.Verified {
+func verified(word string) string {
 	switch v := plan.Verified(strings.ToLower(word)); v {
 	case plan.Green, plan.KnownRed, plan.Unverified:
-		return v
+		return string(v)
 	}
-	return plan.NotKnown
+	return string(plan.NotKnown)
 }
 
 // noneAsEmpty returns the text, or "" if it means "none".
@@ -140,7 +140,7 @@ func fromRowSlice(r RowSlice) *sliceFile {
 	f := fromRow(r.Row)
 	f.name, f.step, f.session, f.started, f.changed = r.Name, r.Step, r.Session, r.Started, r.Changed
 	f.waiting, f.waitKind = noneAsEmpty(r.WaitingFor), r.WaitKind
-	f.verified, f.failing = verified(r.Verified), failing(r.Failing)
+	f.verified, f.failing = plan.Verified(verified(r.Verified)), failing(r.Failing)
 	return f
 }
 

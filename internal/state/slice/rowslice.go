@@ -17,11 +17,6 @@ type RowSlice struct {
 	Contracts []string // for the file's Contracts section
 }
 
-// RowKeys returns the keys of the slice file that File makes of a row, in order.
-func RowKeys() []string {
-	return []string{"id", "name", "status", "step", "started", "tests", "security_tests", "session", "waiting_for", "waiting_kind", "verified", "failing", "deps"}
-}
-
 // File converts the row to a slice file, so that one function edits both formats.
 func (r RowSlice) File() (*File, error) {
 	contracts := ""
