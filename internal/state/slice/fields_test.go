@@ -6,40 +6,89 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"greenlight/internal/base/statcache"
 	"greenlight/internal/core/plan"
 )
 
-// The table agrees with what parseSlice reads, key by key.
-func TestFieldsAgreeWithParsing(t *testing.T) {
-	for _, text := range []string{"", "none", "-", "12", "12/13", "-4", "unknown", "TRUE", "High", "Question", "a, S-1..S-3 # x", "[a, b]", "\"q\""} {
-		for i := range fields {
-			data := []byte("---\n" + fields[i].Key + ": " + text + "\n---\n# Heading\n")
-			old := parseSlice(data)
-			var want, got plan.Item
-			want.Wave, want.Priority = old.wave, old.priority
-			want.Milestone = old.milestone
-			f, err := ParseFile(data)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want.Status, want.Step, want.Session = old.status, old.step, old.session
-			want.Started, want.Updated, want.WaitingFor, want.Was, want.Wraps, want.Files = old.started, old.updated, old.waiting, old.was, old.wraps, old.files
-			want.Tests, want.SecurityTests, want.Failing, want.Verified = old.tests, old.security, old.failing, old.verified
-			want.NewTests, want.Counted = old.newTests, old.counted
-			want.Agent, want.Model, want.WaitKind = old.agent, old.model, plan.WaitKind(old.waitKind)
-			for j := range fields {
-				if v := fields[j].value; v != nil {
-					v.read(&got, f.File, fields[j].Key)
-				}
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%s: %s: %s", fields[i].Key, text, diff)
-			}
+// Each field that is an item's is read from a file, kept in the index, and taken over from a file.
+func TestFieldsHaveTheirValue(t *testing.T) {
+	for _, f := range fields {
+		if f.value == nil {
+			continue
+		}
+		text := "12"
+		if f.Key == "verified" {
+			text = "true"
+		}
+		read := parseSlice([]byte("---\n" + f.Key + ": " + text + "\n---\n"))
+		var without, kept sliceFile
+		without = *parseSlice([]byte("---\nother: 12\n---\n"))
+		if cmp.Equal(read.item, without.item) {
+			t.Errorf("%s isn't read", f.Key)
+		}
+		var w statcache.Coder
+		codeFile(&w, read)
+		codeFile(statcache.Reading(string(w.Bytes())), &kept)
+		if diff := cmp.Diff(read.item, kept.item); diff != "" {
+			t.Errorf("%s in the index: %s", f.Key, diff)
+		}
+		taken := without.item
+		f.value.take(&taken, &read.item)
+		if diff := cmp.Diff(read.item, taken); diff != "" {
+			t.Errorf("%s taken over: %s", f.Key, diff)
 		}
 	}
 }
 
-func TestFieldsAgreeWithLists(t *testing.T) {
+// A field in GRAPH.json counts if the slice's file has none; others mean nothing there.
+func TestFieldsOfTheGraph(t *testing.T) {
+	for _, f := range fields {
+		if f.value == nil {
+			continue
+		}
+		g, err := parseGraph([]byte(`{"slices":{"a":{"` + f.Key + `":"12"}}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var it, none plan.Item
+		none.Wave, none.Priority = plan.None, plan.None
+		it = none
+		if g.entries[0].fill(&it); f.graph == cmp.Equal(it, none) {
+			t.Errorf("%s in the graph gives %+v", f.Key, it)
+		}
+		own := parseSlice([]byte("---\n" + f.Key + ": 13\n---\n"))
+		if own.fill(&it); f.graph && cmp.Equal(it, g.entries[0].item()) {
+			t.Errorf("%s: the graph's value wins over the file's", f.Key)
+		}
+	}
+}
+
+func (e *entry) item() plan.Item {
+	it := plan.Item{Wave: plan.None, Priority: plan.None}
+	e.fill(&it)
+	return it
+}
+
+// The places of a row's fields are distinct, and without a gap.
+func TestFieldsOfRows(t *testing.T) {
+	at := map[int]string{}
+	for _, f := range fields {
+		if f.row > 0 && at[f.row] != "" {
+			t.Errorf("%s and %s have one place", f.Key, at[f.row])
+		}
+		if at[f.row] = f.Key; f.cell && f.row == 0 {
+			t.Errorf("%s is a cell of no row", f.Key)
+		}
+	}
+	for i := range len(RowKeys()) {
+		if at[i+1] == "" {
+			t.Errorf("no field has place %d", i+1)
+		}
+	}
+}
+
+// What other programs and people rely on: see also the templates of package content.
+func TestFieldLists(t *testing.T) {
 	words := []string{"id", "status", "step", "started", "updated", "tests", "security_tests", "session", "deps",
 		"failing", "tests_failing", "new_tests", "wave", "priority", "verified"}
 	for _, f := range fields {
