@@ -239,34 +239,36 @@ func (v *view) fileOf(stem string) *sliceFile {
 
 // item joins one slice from all its sources.
 func (v *view) item(id string) plan.Item {
+	var it plan.Item
 	if i, ok := v.ix.at[id]; ok {
-		return v.itemAt(i, id)
+		v.join(&it, i, id)
+	} else {
+		v.join(&it, none, id)
 	}
-	return v.itemAt(none, id)
+	return it
 }
 
-// itemAt is item for the slice at index i; i is none for an id that isn't a slice.
-func (v *view) itemAt(i int, id string) plan.Item {
-	it := plan.Item{ID: id, Wave: plan.None, Priority: plan.None, Position: plan.None, Paused: v.paused[id]}
+// join is item for the slice at index i; i is none for an id that isn't a slice.
+func (v *view) join(it *plan.Item, i int, id string) {
+	*it = plan.Item{ID: id, Wave: plan.None, Priority: plan.None, Position: plan.None, Paused: v.paused[id]}
 	e, f := v.ix.entryAt(i), v.file(i, id)
 	if e != nil {
 		it.Position = i
-		e.fill(&it)
+		e.fill(it)
 	}
 	if f == nil {
 		f = fromRow(Row{Status: "pending"})
 	}
 	if !f.row {
 		it.File = sliceRel(id + ".md")
-		v.warnFile(&it, f)
+		v.warnFile(it, f)
 	}
 	it.Name = nameOf(id, e, f)
 	it.Corrupt, it.Changed = f.item.Corrupt, f.item.Changed
 	it.Deps = v.deps(id, e, f)
 	if it.Corrupt == "" {
-		f.fill(&it)
+		f.fill(it)
 	}
-	return it
 }
 
 // fill copies the file's values to the item. Where the file has none, those of the graph stay.
