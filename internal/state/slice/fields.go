@@ -121,7 +121,9 @@ func RowKeys() []string { return keysOfRows(func(*Field) bool { return true }) }
 
 // SideKeys returns the keys of a row's fields for which STATE.md has no column: the side file of a
 // legacy project keeps them.
-func SideKeys() []string { return keysOfRows(func(f *Field) bool { return !f.cell }) }
+func SideKeys() []string { return keysOfRows((*Field).side) }
+
+func (f *Field) side() bool { return f.row > 0 && !f.cell }
 
 func keysOfRows(which func(*Field) bool) []string {
 	var rows []*Field

@@ -119,9 +119,12 @@ func fromRow(r Row) *sliceFile {
 
 func fromRowSlice(r RowSlice) *sliceFile {
 	f := fromRow(r.Row)
-	f.name, f.item.Step, f.item.Session, f.item.Started, f.item.Changed = r.Name, r.Step, r.Session, r.Started, r.Changed
-	f.item.WaitingFor, f.item.WaitKind = noneAsEmpty(r.WaitingFor), plan.WaitKind(r.WaitKind)
-	f.item.Verified, f.item.Failing = plan.Verified(verified(r.Verified)), failing(r.Failing)
+	f.name, f.item.Changed = r.Name, r.Changed
+	for i := range fields {
+		if fd := &fields[i]; fd.side() {
+			fd.value.read(&f.item, r.Side, fd.Key)
+		}
+	}
 	return f
 }
 
