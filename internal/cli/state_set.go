@@ -7,12 +7,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/base/term"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/cli/ops"
 	"greenlight/internal/core/plan"
 )
 
 func newStateSet(app *cmdutil.App) *cobra.Command {
+	keys := ops.AgentKeys()
+	agents := term.Wrap("The agent of an attempt can change its own slice, and of its fields only "+
+		strings.Join(keys[:len(keys)-1], ", ")+" and "+keys[len(keys)-1]+". The others are for a person.", 120, 0)
 	return &cobra.Command{
 		Use:   "set ID key=value...",
 		Short: "Change fields of a slice, all in one write",
@@ -20,8 +24,7 @@ func newStateSet(app *cmdutil.App) *cobra.Command {
 change. An empty value clears a field. gl checks the fields it knows: status must be a known one, counts must be whole
 numbers, and deps must be slices and must not form a cycle. Other keys can have any value.
 
-The agent of an attempt can change its own slice, and of its fields only status, step, tests, security_tests, failing,
-tests_failing, waiting_for, contracts and files. The others are for a person.
+` + agents + `
 
 gl also changes a slice that another session is working on, with a warning. Setting status to pending lets the next
 gl slice launch a stalled slice again.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -12,7 +11,6 @@ import (
 	"greenlight/internal/base/shellwords"
 	"greenlight/internal/base/suggest"
 	"greenlight/internal/base/uniq"
-	"greenlight/internal/core/agent"
 	"greenlight/internal/core/depgraph"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
@@ -24,16 +22,11 @@ import (
 	"greenlight/internal/state/tracker"
 )
 
-// Keys are the fields of a slice that gl reads.
-func Keys() []string {
-	return []string{"status", "step", "tests", "security_tests", "failing", "tests_failing", "deps", "milestone",
-		"name", "session", "started", "updated", "waiting_for", "waiting_kind", "review", "agent", "model", "wave", "priority", "contracts", "wraps", "files", "id"}
-}
+// Keys returns the fields of a slice that gl reads.
+func Keys() []string { return slice.Keys(slice.ByPerson) }
 
-// Statuses are those that help and completion name; plan.Classify accepts other spellings, too.
-func Statuses() []string {
-	return []string{"pending", "ready", "in_progress", "tests", "implementing", "security", "fixing", "verifying", "complete", "failed", "paused"}
-}
+// Statuses returns those that help and completion name; plan.Classify accepts other spellings, too.
+func Statuses() []string { return slice.Statuses() }
 
 // A Change is a field's new value.
 type Change struct {
@@ -65,11 +58,9 @@ func ParseChanges(words []string) ([]Change, error) {
 	return changes, nil
 }
 
-// AgentKeys are the fields that the agent of an attempt may change of its slice: how far it is, and what it has found out. The others
-// say who builds, at what cost, when, and who approves.
-func AgentKeys() []string {
-	return []string{"status", "step", "tests", "security_tests", "failing", "tests_failing", "waiting_for", "contracts", "files"}
-}
+// AgentKeys returns the fields that the agent of an attempt may change of its slice: its progress,
+// and what it has found out. The others decide who builds, at what cost, when, and who approves.
+func AgentKeys() []string { return slice.Keys(slice.ByAgent) }
 
 // CheckAgent refuses changes that are for a person.
 func CheckAgent(id string, changes []Change) error {
@@ -114,46 +105,21 @@ func parseChange(key, value string) (Change, error) {
 	if strings.ContainsFunc(value, unicode.IsControl) {
 		return c, badArgument("the value of %s must be one line without control characters", key)
 	}
-	switch key {
-	case "status":
-		if plan.Classify(value) == plan.Unknown {
-			return c, unknownStatus(value)
-		}
-	case "waiting_kind":
-		if value != "" && !slices.Contains(plan.WaitKinds(), value) {
-			return c, badArgument("waiting_kind must be %s, or empty, not %q", strings.Join(plan.WaitKinds(), " or "), value)
-		}
-	case "review":
-		if value != "" && !slices.Contains(project.Reviews(), value) {
-			return c, badArgument("review must be one of %s, or empty, not %q", strings.Join(project.Reviews(), ", "), value)
-		}
-	case "agent", "model":
-		if value != "" && !agent.IsModel(value) {
-			return c, badArgument("%s must be a name of letters, digits and -_.:/@[], or empty, not %q", key, value)
-		}
-	case "tests", "security_tests", "failing", "tests_failing":
-		n, err := strconv.ParseUint(value, 10, 31)
-		if err != nil {
-			return c, badArgument("%s must be a whole number, 0 or more, not %q", key, value)
-		}
-		c.Value = strconv.FormatUint(n, 10)
-	case "deps":
+	if key == "deps" {
 		// The file's own reader, so that ranges and words for "none" mean here what they mean there.
 		f, err := slice.ParseFile([]byte("---\ndeps: " + value + "\n---\n"))
 		if err != nil {
 			return c, badArgument("deps %q can't be read: %v", value, err)
 		}
 		c.deps = f.List("deps")
+		return c, nil
 	}
+	checked, err := slice.Check(key, value)
+	if err != nil {
+		return c, &ArgumentError{err}
+	}
+	c.Value = checked
 	return c, nil
-}
-
-func unknownStatus(value string) error {
-	hint := ""
-	if meant := suggest.Match(value, Statuses()); meant != "" {
-		hint = ", did you mean " + meant + "?"
-	}
-	return badArgument("unknown status %q%s (known: %s)", value, hint, strings.Join(Statuses(), ", "))
 }
 
 // Set changes fields of a slice's file, all in one write. A status that makes the slice available also lets a stalled

@@ -21,6 +21,7 @@ import (
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/testrun"
+	"greenlight/internal/state/slice"
 )
 
 // A Config is the part of .greenlight/config.json about running agents, with defaults for
@@ -141,13 +142,13 @@ const (
 
 // The values of Review, and of the key review in a slice's front matter.
 const (
-	ReviewAlways = "always" // every slice
-	ReviewVerify = "verify" // slices with a contract other than auto
-	ReviewNever  = "never"  // none
+	ReviewAlways = slice.ReviewAlways // every slice
+	ReviewVerify = slice.ReviewVerify // slices with a contract other than auto
+	ReviewNever  = slice.ReviewNever  // none
 )
 
 // Reviews returns the values of review.
-func Reviews() []string { return []string{ReviewAlways, ReviewVerify, ReviewNever} }
+func Reviews() []string { return slice.Reviews() }
 
 // The values of Sandbox.
 const (

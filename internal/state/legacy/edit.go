@@ -131,12 +131,14 @@ func (e *edited) decisions(before, after string) ([]string, error) {
 
 // entry returns the new entry of the side file.
 func (e *edited) entry() entry {
-	entry := entry{Session: e.got["session"], Step: e.got["step"], Started: e.got["started"], WaitingFor: e.got["waiting_for"], WaitKind: e.got["waiting_kind"],
-		Verified: e.got["verified"], Failing: e.got["failing"]}
-	if entry.Step == slice.StepOf(e.got["status"]) {
-		entry.Step = ""
+	side := slice.Side{}
+	for _, key := range slice.SideKeys() {
+		side.Put(key, e.got[key])
 	}
-	return entry
+	if side["step"] == slice.StepOf(e.got["status"]) {
+		delete(side, "step")
+	}
+	return entry{side: side}
 }
 
 // change returns the change to STATE.md. A slice on which work begins becomes the current one.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"time"
 
@@ -15,17 +16,45 @@ import (
 
 // An entry is the side file's record of one slice. It belongs to this machine, as claims do.
 type entry struct {
-	Session    string    `json:"session,omitempty"`
-	Step       string    `json:"step,omitempty"` // "" to derive it from the status
-	Started    string    `json:"started,omitempty"`
-	WaitingFor string    `json:"waiting_for,omitempty"`
-	WaitKind   string    `json:"waiting_kind,omitempty"`
-	Verified   string    `json:"verified,omitempty"` // as in a slice file
-	Failing    string    `json:"failing,omitempty"`
-	Changed    time.Time `json:"changed"` // when the other fields were written
+	side    slice.Side // only values that aren't empty; no step if the status implies it
+	changed time.Time  // when the values were written
 }
 
-func (e entry) empty() bool { return e == entry{Changed: e.Changed} }
+// changedKey is the entry's key for the time of its last change.
+const changedKey = "changed"
+
+// MarshalJSON writes the values beside the time.
+func (e entry) MarshalJSON() ([]byte, error) {
+	all := map[string]any{changedKey: e.changed}
+	for key, value := range e.side {
+		all[key] = value
+	}
+	return json.Marshal(all)
+}
+
+// UnmarshalJSON ignores unknown keys.
+func (e *entry) UnmarshalJSON(data []byte) error {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(data, &all); err != nil {
+		return err
+	}
+	*e = entry{side: slice.Side{}}
+	if text, ok := all[changedKey]; ok {
+		if err := json.Unmarshal(text, &e.changed); err != nil {
+			return err
+		}
+	}
+	for _, key := range slice.SideKeys() {
+		var value string
+		if text, ok := all[key]; ok {
+			if err := json.Unmarshal(text, &value); err != nil {
+				return err
+			}
+		}
+		e.side.Put(key, value)
+	}
+	return nil
+}
 
 // readSide reads the side file. If it is missing, all results are nil.
 func (s *Store) readSide() (data []byte, entries map[string]entry, err error) {
@@ -73,15 +102,15 @@ func (s *Store) readBoth() (*both, error) {
 // changes.
 func (b *both) withEntry(id string, e entry, now time.Time) ([]byte, error) {
 	old := b.entries[id]
-	if e.Changed = old.Changed; e == old {
+	if maps.Equal(e.side, old.side) {
 		return b.side, nil
 	}
 	all := map[string]entry{}
 	for k, v := range b.entries {
 		all[k] = v
 	}
-	e.Changed = now.UTC().Truncate(time.Second)
-	if all[id] = e; e.empty() {
+	e.changed = now.UTC().Truncate(time.Second)
+	if all[id] = e; len(e.side) == 0 {
 		delete(all, id)
 	}
 	data, err := json.MarshalIndent(all, "", "  ")

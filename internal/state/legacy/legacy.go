@@ -12,6 +12,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"maps"
 
 	"greenlight/internal/core/plan"
 	"greenlight/internal/state/roadmap"
@@ -150,14 +151,12 @@ func (s *Store) rows() (rows []slice.RowSlice, warnings []plan.Warning, err erro
 
 // join combines a slice's row, the Current section if it names the slice, and its entry.
 func join(r slice.Row, c slice.Current, e entry) slice.RowSlice {
-	known := slice.RowSlice{Row: r, Step: e.Step, Session: e.Session, Started: e.Started, WaitingFor: e.WaitingFor, WaitKind: e.WaitKind, Verified: e.Verified, Failing: e.Failing, Changed: e.Changed}
-	if known.Step == "" {
-		known.Step = slice.StepOf(r.Status)
-	}
+	side := slice.Side{"step": slice.StepOf(r.Status)}
+	maps.Copy(side, e.side)
 	if step := c.Step(); step != "" && c.Names(r.ID) {
-		known.Step = step
+		side["step"] = step
 	}
-	return known
+	return slice.RowSlice{Row: r, Side: side, Changed: e.changed}
 }
 
 // here returns an error unless the project is still a legacy one.

@@ -80,7 +80,7 @@ func (a *assembly) holdsFor(v *view) bool {
 func (a *assembly) add(v *view, i int) {
 	v.warnings = nil
 	it := a.items[i]
-	*it = v.itemAt(i, v.ix.ids[i])
+	v.join(it, i, v.ix.ids[i])
 	if len(v.warnings) > 0 {
 		a.warnings[i] = v.warnings
 	}

@@ -66,7 +66,7 @@ func (v *view) body(it plan.Item) string {
 	var what, why string
 	var contracts, files []string
 	if e := v.ix.entry(it.ID); e != nil {
-		what, why, contracts, files = lines(e.description), lines(e.why), e.contracts, e.files
+		what, why, contracts, files = lines(e.description), lines(e.why), e.contracts, e.List("files")
 	}
 	section := func(name, text string, list []string) {
 		b.WriteString("\n## " + name + "\n")

@@ -39,16 +39,6 @@ func ParseFile(data []byte) (*File, error) {
 	return &File{File: f}, nil
 }
 
-// token reports whether a key's values are single words, numbers, times or ids.
-func token(key string) bool {
-	switch key {
-	case "id", "status", "step", "started", "updated", "tests", "security_tests", "session", "deps",
-		"failing", "tests_failing", "new_tests", "wave", "priority", "verified":
-		return true
-	}
-	return false
-}
-
 func isList(key string) bool { return key == "deps" }
 
 // Set is like frontmatter.File.Set, and expands ranges and words for "none" in lists.

@@ -2,6 +2,7 @@ package slice
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,15 +14,61 @@ import (
 
 // An entry is one slice in GRAPH.json.
 type entry struct {
-	id, name, description, why, milestone string
+	id, name, description, why string
 
 	deps      []string
 	hasDeps   bool // the entry has a key for dependencies, even if the list is empty
 	contracts []string
 	wraps     []string
-	files     []string // the files it will change
-	wave      int      // plan.None if unset
-	priority  int      // plan.None if unset
+	given     []given // what it has of the other fields that a graph may have
+}
+
+// A given is the value of one field in an entry.
+type given struct {
+	key, text string
+	list      []string
+}
+
+// give sets a field that a graph may have; empty values remove it.
+func (e *entry) give(key, text string, list []string) {
+	i := slices.IndexFunc(e.given, func(g given) bool { return g.key == key })
+	switch empty := text == "" && len(list) == 0; {
+	case i >= 0 && empty:
+		e.given = slices.Delete(e.given, i, i+1)
+	case i >= 0:
+		e.given[i] = given{key, text, list}
+	case !empty:
+		e.given = append(e.given, given{key, text, list})
+	}
+}
+
+// Get implements keyed.
+func (e *entry) Get(key string) (string, bool) {
+	for _, g := range e.given {
+		if g.key == key {
+			return g.text, true
+		}
+	}
+	return "", false
+}
+
+// List implements keyed.
+func (e *entry) List(key string) []string {
+	for _, g := range e.given {
+		if g.key == key {
+			return g.list
+		}
+	}
+	return nil
+}
+
+// fill copies to the item what the graph may have.
+func (e *entry) fill(it *plan.Item) {
+	for _, g := range e.given {
+		if f := fieldOf()[g.key]; f != nil && f.graph {
+			f.value.read(it, e, g.key)
+		}
+	}
 }
 
 // A graph is the parsed GRAPH.json. Agents write it in many shapes; gl reads all of them and
@@ -111,7 +158,7 @@ func (g *graph) add(e entry) {
 
 // readEntry reads one slice: an object, just its id, or (under its id) just its dependencies.
 func readEntry(s *jsonedit.Scanner, key string) entry {
-	e := entry{id: key, wave: plan.None, priority: plan.None}
+	e := entry{id: key}
 	switch c := s.Peek(); {
 	case c == '{':
 		s.Object(func(k string) { e.read(s, k) })
@@ -137,23 +184,29 @@ func (e *entry) read(s *jsonedit.Scanner, key string) {
 		}
 	case "why":
 		e.why = s.Scalar()
-	case "milestone":
-		e.milestone = s.Scalar()
 	case "depends_on", "deps", "dependencies", "dependsOn":
 		e.readDeps(s)
 	case "contracts":
 		e.contracts = append(e.contracts, idList(s)...)
 	case "wraps":
 		e.wraps = append(e.wraps, idList(s)...)
-	case "files":
-		e.files = append(e.files, idList(s)...)
-	case "wave":
-		e.wave = rank(s.Scalar())
-	case "priority":
-		e.priority = rank(s.Scalar())
 	default:
-		s.Skip()
+		e.readField(s, key)
 	}
+}
+
+// readField reads a field of the table that a graph may have.
+func (e *entry) readField(s *jsonedit.Scanner, key string) {
+	f := fieldOf()[key]
+	if f == nil || !f.graph {
+		s.Skip()
+		return
+	}
+	if _, ok := f.value.(listValue); ok {
+		e.give(key, "", append(e.List(key), idList(s)...))
+		return
+	}
+	e.give(key, s.Scalar(), nil)
 }
 
 func (e *entry) readDeps(s *jsonedit.Scanner) {
@@ -263,8 +316,9 @@ func (g *graph) group(s *jsonedit.Scanner, wave int) {
 func (g *graph) setWaves() {
 	for i := range g.entries {
 		e := &g.entries[i]
-		if w, ok := g.waves[e.id]; ok && e.wave == plan.None {
-			e.wave = w
+		own, _ := e.Get("wave")
+		if w, ok := g.waves[e.id]; ok && rank(own) == plan.None {
+			e.give("wave", strconv.Itoa(w), nil)
 		}
 	}
 }

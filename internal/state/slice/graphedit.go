@@ -126,7 +126,13 @@ func (w *graphStyle) fields(e entry) []graphField {
 	}
 	add("name", e.name)
 	add("description", e.description)
-	add("milestone", e.milestone)
+	for _, g := range e.given {
+		if g.list != nil {
+			f = append(f, graphField{g.key, g.list})
+		} else {
+			add(g.key, g.text)
+		}
+	}
 	var deps any = e.deps
 	if w.depsText {
 		deps = strings.Join(e.deps, ", ")

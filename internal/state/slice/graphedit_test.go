@@ -10,11 +10,10 @@ import (
 	"pgregory.net/rapid"
 
 	"greenlight/internal/base/text/textline"
-	"greenlight/internal/core/plan"
 )
 
 func newEntry(id, name string, deps ...string) entry {
-	return entry{id: id, name: name, deps: deps, hasDeps: true, wave: plan.None, priority: plan.None}
+	return entry{id: id, name: name, deps: deps, hasDeps: true}
 }
 
 func TestInsertEntryKeepsTheStyle(t *testing.T) {
@@ -70,7 +69,8 @@ func TestInsertEntryKeepsTheStyle(t *testing.T) {
 
 func TestInsertEntryWritesAllItKnows(t *testing.T) {
 	e := newEntry("S-2", "B", "S-1")
-	e.description, e.milestone, e.contracts = "What it does", "m1", []string{"C-1", "C-2"}
+	e.description, e.contracts = "What it does", []string{"C-1", "C-2"}
+	e.give("milestone", "m1", nil)
 	got, err := insertEntry([]byte(`{"slices": [{"id": "S-1"}]}`), e)
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +79,7 @@ func TestInsertEntryWritesAllItKnows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(e, g.entries[1], cmp.AllowUnexported(entry{})); diff != "" {
+	if diff := cmp.Diff(e, g.entries[1], cmp.AllowUnexported(entry{}, given{})); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"greenlight/internal/base/text/textline"
 	"greenlight/internal/base/uniq"
 	"greenlight/internal/core/depgraph"
-	"greenlight/internal/core/plan"
 	"greenlight/internal/state/sliceid"
 	"greenlight/internal/state/tracker"
 )
@@ -93,10 +92,9 @@ func (d *Dir) AddToGraph(n *NewSlice, deps []string) (added bool, err error) {
 
 // graphEntry returns the graph entry of a new slice.
 func (n *NewSlice) graphEntry(deps []string) entry {
-	return entry{
-		id: n.ID, name: n.Name, description: n.What, why: n.Why, milestone: n.Milestone, deps: deps, hasDeps: true,
-		contracts: n.Contracts, wave: plan.None, priority: plan.None,
-	}
+	e := entry{id: n.ID, name: n.Name, description: n.What, why: n.Why, deps: deps, hasDeps: true, contracts: n.Contracts}
+	e.give("milestone", n.Milestone, nil)
+	return e
 }
 
 // addToGraph writes the entry. It returns false if the project has no GRAPH.json: creating one

@@ -52,7 +52,7 @@ func (ix keptIndex) files() fileCache {
 		c.Text(&stems[i])
 		c.Stamp(&all[i].stamp)
 		codeFile(c, &values[i])
-		values[i].changed = all[i].stamp.Changed()
+		values[i].item.Changed = all[i].stamp.Changed()
 		if c.Bad() || i > 0 && stems[i] <= stems[i-1] {
 			return fileCache{}
 		}
@@ -123,31 +123,15 @@ func codeFile(c *statcache.Coder, f *sliceFile) {
 	c.Text(&f.id)
 	c.Text(&f.name)
 	c.Text(&f.heading)
-	c.Text(&f.status)
-	c.Text(&f.step)
-	c.Text(&f.milestone)
-	c.Text(&f.session)
-	c.Text(&f.started)
-	c.Text(&f.updated)
-	c.Text(&f.waiting)
-	c.Text(&f.waitKind)
-	c.Text(&f.agent)
-	c.Text(&f.model)
-	c.Int(&f.tests)
-	c.Int(&f.security)
-	c.Int(&f.failing)
-	c.Int(&f.newTests)
-	c.Bool(&f.counted)
-	c.Int(&f.wave)
-	c.Int(&f.priority)
-	c.Text((*string)(&f.verified))
+	for i := range fields {
+		if v := fields[i].value; v != nil {
+			v.code(c, &f.item)
+		}
+	}
+	c.Text(&f.item.Corrupt)
 	c.Texts(&f.deps)
-	c.Texts(&f.wraps)
-	c.Texts(&f.was)
-	c.Texts(&f.files)
 	c.Bool(&f.hasDeps)
 	c.Bool(&f.row)
-	c.Text(&f.corrupt)
 	c.Texts(&f.warnings)
 }
 
@@ -156,14 +140,18 @@ func codeEntry(c *statcache.Coder, e *entry) {
 	c.Text(&e.name)
 	c.Text(&e.description)
 	c.Text(&e.why)
-	c.Text(&e.milestone)
 	c.Texts(&e.deps)
 	c.Bool(&e.hasDeps)
 	c.Texts(&e.contracts)
 	c.Texts(&e.wraps)
-	c.Texts(&e.files)
-	c.Int(&e.wave)
-	c.Int(&e.priority)
+	if n, isNil := c.Size(len(e.given), e.given == nil); c.IsReading() && !isNil {
+		e.given = make([]given, n)
+	}
+	for i := range e.given {
+		c.Text(&e.given[i].key)
+		c.Text(&e.given[i].text)
+		c.Texts(&e.given[i].list)
+	}
 }
 
 func codeGraph(c *statcache.Coder, g *graph) {

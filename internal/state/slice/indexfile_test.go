@@ -388,7 +388,7 @@ func checkField[T any](t *testing.T, field int, code func(*statcache.Coder, *T))
 	t.Helper()
 	var in, out T
 	name := reflect.TypeFor[T]().Field(field).Name
-	if name == "changed" { // comes with the stamp
+	if name == "item" { // TestFieldsHaveTheirValue checks its fields
 		return
 	}
 	v := reflect.ValueOf(&in).Elem().Field(field)
@@ -396,11 +396,13 @@ func checkField[T any](t *testing.T, field int, code func(*statcache.Coder, *T))
 	switch v.Kind() {
 	case reflect.String:
 		v.SetString("text\n")
-	case reflect.Int:
-		v.SetInt(-1 << 40)
 	case reflect.Bool:
 		v.SetBool(true)
 	case reflect.Slice:
+		if name == "given" {
+			v.Set(reflect.ValueOf([]given{{"files", "", []string{"", "b"}}, {"wave", "3", nil}}))
+			break
+		}
 		v.Set(reflect.ValueOf([]string{"", "b"}))
 	default:
 		t.Fatalf("%s: teach this test %s", name, v.Kind())

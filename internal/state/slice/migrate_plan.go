@@ -225,9 +225,9 @@ func (v *view) migrated(r Row, old *sliceFile, mile milestones, now string) (*Fi
 		return nil, err
 	}
 	for _, set := range [][2]string{
-		{"id", r.ID}, {"status", migratedStatus(r.Status)}, {"step", migratedStep(old.step, r.Status)},
-		{"milestone", textline.Join(it.Milestone)}, {"started", textline.Join(old.started)}, {"updated", now},
-		{"tests", strconv.Itoa(r.Tests)}, {"security_tests", strconv.Itoa(r.Security)}, {"session", textline.Join(old.session)},
+		{"id", r.ID}, {"status", migratedStatus(r.Status)}, {"step", migratedStep(old.item.Step, r.Status)},
+		{"milestone", textline.Join(it.Milestone)}, {"started", textline.Join(old.item.Started)}, {"updated", now},
+		{"tests", strconv.Itoa(r.Tests)}, {"security_tests", strconv.Itoa(r.Security)}, {"session", textline.Join(old.item.Session)},
 	} {
 		if err := f.Set(set[0], set[1]); err != nil {
 			return nil, err
@@ -236,8 +236,8 @@ func (v *view) migrated(r Row, old *sliceFile, mile milestones, now string) (*Fi
 	if err := f.SetList("deps", it.Deps); err != nil {
 		return nil, err
 	}
-	if old.waiting != "" {
-		if err := f.SetAll([][2]string{{"waiting_for", textline.Join(old.waiting)}, {"waiting_kind", textline.Join(old.waitKind)}}); err != nil {
+	if old.item.WaitingFor != "" {
+		if err := f.SetAll([][2]string{{"waiting_for", textline.Join(old.item.WaitingFor)}, {"waiting_kind", textline.Join(string(old.item.WaitKind))}}); err != nil {
 			return nil, err
 		}
 	}

@@ -42,7 +42,7 @@ func source(root string) func() (*Source, error) {
 		data, err := os.ReadFile(filepath.Join(root, ".greenlight/STATE.md"))
 		src := &Source{State: data}
 		for _, r := range ReadStateMD(data).Rows() {
-			src.Rows = append(src.Rows, RowSlice{Row: r, Step: StepOf(r.Status)})
+			src.Rows = append(src.Rows, RowSlice{Row: r, Side: Side{"step": StepOf(r.Status)}})
 		}
 		return src, err
 	}

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"greenlight/internal/base/durable"
 	"greenlight/internal/base/statcache"
@@ -22,26 +21,14 @@ import (
 	"greenlight/internal/state/sliceid"
 )
 
-// A sliceFile holds the parsed fields of one slice file, or of the row of a slice without one.
+// A sliceFile is one slice file as read, or the row of a slice without one.
 type sliceFile struct {
 	id, name, heading string
 
-	status, step, milestone, session, started, updated, waiting, waitKind, agent, model string
-
-	tests, security, failing int
-	newTests                 int
-	counted                  bool // newTests is known
-	wave, priority           int  // plan.None if unset
-	verified                 plan.Verified
-
+	item     plan.Item // the values of the table of fields; also Changed and Corrupt
 	deps     []string
-	wraps    []string
-	was      []string // earlier ids, with attempts
-	files    []string
 	hasDeps  bool // the key exists, even if empty
 	row      bool
-	changed  time.Time
-	corrupt  string
 	warnings []string
 }
 
@@ -50,37 +37,31 @@ type sliceFile struct {
 func readSlice(data []byte, at statcache.Stamp) *sliceFile {
 	var w statcache.Coder
 	codeFile(&w, parseSlice(data))
-	s := &sliceFile{changed: at.Changed()}
+	s := &sliceFile{}
 	codeFile(statcache.Reading(string(w.Bytes())), s)
+	s.item.Changed = at.Changed()
 	return s
 }
 
 func parseSlice(data []byte) *sliceFile {
 	f, err := ParseFile(data)
 	if err != nil {
-		return &sliceFile{corrupt: reason(err)}
+		return corruptFile(reason(err))
 	}
-	get := func(key string) string {
-		v, _ := f.Get(key)
-		return v
+	s := &sliceFile{id: f.get("id"), name: f.get("name"), heading: f.Heading(),
+		deps: f.List("deps"), hasDeps: f.Has("deps"), warnings: f.Warnings()}
+	for i := range fields {
+		if v := fields[i].value; v != nil {
+			v.read(&s.item, f.File, fields[i].Key)
+		}
 	}
-	s := &sliceFile{
-		id: get("id"), name: get("name"), heading: f.Heading(),
-		status: get("status"), step: get("step"), milestone: get("milestone"), session: get("session"),
-		started: get("started"), updated: get("updated"), waiting: get("waiting_for"), waitKind: strings.ToLower(get("waiting_kind")), agent: noneAsEmpty(get("agent")), model: noneAsEmpty(get("model")),
-		tests: count(get("tests")), security: count(get("security_tests")),
-		wave: rank(get("wave")), priority: rank(get("priority")), verified: verified(get("verified")),
-		deps: f.List("deps"), hasDeps: f.Has("deps"), wraps: f.List("wraps"), was: f.File.List(renamedFrom), files: f.File.List("files"),
-		warnings: f.Warnings(),
-	}
-	s.failing = f.failing()
-	s.newTests, s.counted = gain(get("new_tests")), get("new_tests") != ""
-	s.waiting = noneAsEmpty(s.waiting)
 	return s
 }
 
-// gain is by how much a slice changed the number of tests, as a file has it: "3", "-2".
-func gain(text string) int {
+func corruptFile(why string) *sliceFile { return &sliceFile{item: plan.Item{Corrupt: why}} }
+
+// signed parses a number that may be negative.
+func signed(text string) int {
 	if lost, ok := strings.CutPrefix(text, "-"); ok {
 		return -count(lost)
 	}
@@ -105,12 +86,12 @@ func (f *File) failing() int {
 }
 
 // verified parses a file's verdict; an unknown word gives plan.NotKnown.
-func verified(word string) plan.Verified {
+func verified(word string) string {
 	switch v := plan.Verified(strings.ToLower(word)); v {
 	case plan.Green, plan.KnownRed, plan.Unverified:
-		return v
+		return string(v)
 	}
-	return plan.NotKnown
+	return string(plan.NotKnown)
 }
 
 // noneAsEmpty returns the text, or "" if it means "none".
@@ -130,17 +111,20 @@ func reason(err error) string {
 }
 
 func fromRow(r Row) *sliceFile {
-	return &sliceFile{
-		id: r.ID, heading: r.Name, status: r.Status, step: StepOf(r.Status), tests: r.Tests, security: r.Security,
-		wave: plan.None, priority: plan.None, deps: r.Deps, hasDeps: len(r.Deps) > 0, row: true,
-	}
+	f := &sliceFile{id: r.ID, heading: r.Name, deps: r.Deps, hasDeps: len(r.Deps) > 0, row: true}
+	f.item = plan.Item{Status: r.Status, Step: StepOf(r.Status), Tests: r.Tests, SecurityTests: r.Security,
+		Wave: plan.None, Priority: plan.None}
+	return f
 }
 
 func fromRowSlice(r RowSlice) *sliceFile {
 	f := fromRow(r.Row)
-	f.name, f.step, f.session, f.started, f.changed = r.Name, r.Step, r.Session, r.Started, r.Changed
-	f.waiting, f.waitKind = noneAsEmpty(r.WaitingFor), r.WaitKind
-	f.verified, f.failing = verified(r.Verified), failing(r.Failing)
+	f.name, f.item.Changed = r.Name, r.Changed
+	for i := range fields {
+		if fd := &fields[i]; fd.side() {
+			fd.value.read(&f.item, r.Side, fd.Key)
+		}
+	}
 	return f
 }
 
@@ -266,9 +250,9 @@ func sliceOf(c *cached[*sliceFile]) *sliceFile {
 	var path *fs.PathError
 	switch {
 	case errors.As(c.err, &path):
-		return &sliceFile{corrupt: "can't be read: " + path.Err.Error()}
+		return corruptFile("can't be read: " + path.Err.Error())
 	case c.err != nil:
-		return &sliceFile{corrupt: "can't be read: " + c.err.Error()}
+		return corruptFile("can't be read: " + c.err.Error())
 	}
 	return c.value
 }

@@ -5,22 +5,37 @@ import (
 	"strings"
 	"time"
 
+	"greenlight/internal/base/text/frontmatter"
 	"greenlight/internal/base/text/textline"
 )
 
 // A RowSlice is a row of STATE.md, with the fields the table has no columns for.
 type RowSlice struct {
 	Row
-	Step, Session, Started, WaitingFor, WaitKind, Verified, Failing string
+	Side Side
 
 	Changed   time.Time
 	Contracts []string // for the file's Contracts section
 }
 
-// RowKeys returns the keys of the slice file that File makes of a row, in order.
-func RowKeys() []string {
-	return []string{"id", "name", "status", "step", "started", "tests", "security_tests", "session", "waiting_for", "waiting_kind", "verified", "failing", "deps"}
+// A Side has the values of SideKeys that a row's slice has.
+type Side map[string]string
+
+// Get returns a value, and whether there is one.
+func (s Side) Get(key string) (string, bool) {
+	v, ok := s[key]
+	return v, ok
 }
+
+// Put sets a value; an empty one removes it.
+func (s Side) Put(key, value string) {
+	if s[key] = value; value == "" {
+		delete(s, key)
+	}
+}
+
+// List returns the items of a list.
+func (s Side) List(key string) []string { return frontmatter.SplitList(s[key]) }
 
 // File converts the row to a slice file, so that one function edits both formats.
 func (r RowSlice) File() (*File, error) {
@@ -35,11 +50,16 @@ func (r RowSlice) File() (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	for key, value := range map[string]string{
-		"id": r.ID, "name": r.Name, "status": r.Status, "step": r.Step, "started": r.Started,
-		"tests": fmt.Sprint(r.Tests), "security_tests": fmt.Sprint(r.Security),
-		"session": r.Session, "waiting_for": noneAsEmpty(r.WaitingFor), "waiting_kind": r.WaitKind, "verified": r.Verified, "failing": r.Failing, "deps": strings.Join(r.Deps, ", "),
-	} {
+	cells := map[string]string{"id": r.ID, "name": r.Name, "status": r.Status, "deps": strings.Join(r.Deps, ", "),
+		"tests": fmt.Sprint(r.Tests), "security_tests": fmt.Sprint(r.Security)}
+	for _, key := range RowKeys() {
+		value, ok := cells[key]
+		if !ok {
+			value = r.Side[key]
+		}
+		if key == "waiting_for" {
+			value = noneAsEmpty(value)
+		}
 		if err := file.Set(key, textline.Join(value)); err != nil {
 			return nil, err
 		}

@@ -42,7 +42,7 @@ func (s *Store) showOne(was *shownState, e fileEdit) bool {
 // change returns the edits to STATE.md for a changed slice, and the new shape. It returns nil
 // if more changes than the slice's own line and the totals.
 func (at shape) change(text []byte, id string, was, is *sliceFile) ([]textChange, shape) {
-	if was.corrupt+is.corrupt != "" || was.name != is.name || was.heading != is.heading || was.hasDeps != is.hasDeps || !slices.Equal(was.deps, is.deps) || !at.fits(text) {
+	if was.item.Corrupt+is.item.Corrupt != "" || was.name != is.name || was.heading != is.heading || was.hasDeps != is.hasDeps || !slices.Equal(was.deps, is.deps) || !at.fits(text) {
 		return nil, at
 	}
 	row := at.row(text, id)

@@ -239,55 +239,45 @@ func (v *view) fileOf(stem string) *sliceFile {
 
 // item joins one slice from all its sources.
 func (v *view) item(id string) plan.Item {
+	var it plan.Item
 	if i, ok := v.ix.at[id]; ok {
-		return v.itemAt(i, id)
-	}
-	return v.itemAt(none, id)
-}
-
-// itemAt is item for the slice at index i; i is none for an id that isn't a slice.
-func (v *view) itemAt(i int, id string) plan.Item {
-	it := plan.Item{ID: id, Wave: plan.None, Priority: plan.None, Position: plan.None, Paused: v.paused[id]}
-	e, f := v.ix.entryAt(i), v.file(i, id)
-	if e != nil {
-		it.Position, it.Wave, it.Priority, it.Milestone = i, e.wave, e.priority, e.milestone
-	}
-	if f == nil {
-		f = &sliceFile{status: "pending", step: "none", wave: plan.None, priority: plan.None, row: true}
-	}
-	if !f.row {
-		it.File = sliceRel(id + ".md")
-		v.warnFile(&it, f)
-	}
-	it.Name = nameOf(id, e, f)
-	it.Corrupt, it.Changed = f.corrupt, f.changed
-	it.Deps = v.deps(id, e, f)
-	if f.corrupt != "" {
-		return it
-	}
-	f.fill(&it)
-	if len(it.Files) == 0 && e != nil {
-		it.Files = e.files
-	}
-	if f.milestone != "" {
-		it.Milestone = f.milestone
-	}
-	if f.wave != plan.None {
-		it.Wave = f.wave
-	}
-	if f.priority != plan.None {
-		it.Priority = f.priority
+		v.join(&it, i, id)
+	} else {
+		v.join(&it, none, id)
 	}
 	return it
 }
 
-// fill copies the file's fields to the item.
+// join is item for the slice at index i; i is none for an id that isn't a slice.
+func (v *view) join(it *plan.Item, i int, id string) {
+	*it = plan.Item{ID: id, Wave: plan.None, Priority: plan.None, Position: plan.None, Paused: v.paused[id]}
+	e, f := v.ix.entryAt(i), v.file(i, id)
+	if e != nil {
+		it.Position = i
+		e.fill(it)
+	}
+	if f == nil {
+		f = fromRow(Row{Status: "pending"})
+	}
+	if !f.row {
+		it.File = sliceRel(id + ".md")
+		v.warnFile(it, f)
+	}
+	it.Name = nameOf(id, e, f)
+	it.Corrupt, it.Changed = f.item.Corrupt, f.item.Changed
+	it.Deps = v.deps(id, e, f)
+	if it.Corrupt == "" {
+		f.fill(it)
+	}
+}
+
+// fill copies the file's values to the item. Where the file has none, those of the graph stay.
 func (f *sliceFile) fill(it *plan.Item) {
-	it.Status, it.Step, it.Session = f.status, f.step, f.session
-	it.Started, it.Updated, it.WaitingFor, it.Was, it.Wraps, it.Files = f.started, f.updated, f.waiting, f.was, f.wraps, f.files
-	it.Tests, it.SecurityTests, it.Failing, it.Verified = f.tests, f.security, f.failing, f.verified
-	it.NewTests, it.Counted = f.newTests, f.counted
-	it.Agent, it.Model, it.WaitKind = f.agent, f.model, plan.WaitKind(f.waitKind)
+	for i := range fields {
+		if v := fields[i].value; v != nil {
+			v.take(it, &f.item)
+		}
+	}
 	checkBuilder(it, "agent", &it.Agent)
 	checkBuilder(it, "model", &it.Model)
 }
@@ -310,9 +300,9 @@ func (s *Store) ownItem(id string) (plan.Item, bool) {
 	if f == nil || f.row {
 		return plan.Item{}, false
 	}
-	it := plan.Item{ID: id, Name: nameOf(id, nil, f), File: sliceRel(id + ".md"), Corrupt: f.corrupt, Changed: f.changed,
+	it := plan.Item{ID: id, Name: nameOf(id, nil, f), File: sliceRel(id + ".md"), Corrupt: f.item.Corrupt, Changed: f.item.Changed,
 		Wave: plan.None, Priority: plan.None, Position: plan.None}
-	if f.corrupt == "" {
+	if it.Corrupt == "" {
 		f.fill(&it)
 	}
 	return it, true
@@ -349,8 +339,8 @@ func StepOf(status string) string {
 }
 
 func (v *view) warnFile(it *plan.Item, f *sliceFile) {
-	if f.corrupt != "" {
-		v.warn(it.File, "%s", f.corrupt)
+	if f.item.Corrupt != "" {
+		v.warn(it.File, "%s", f.item.Corrupt)
 	}
 	for _, w := range f.warnings {
 		v.warn(it.File, "%s", w)
@@ -370,7 +360,7 @@ func (v *view) deps(id string, e *entry, f *sliceFile) []string {
 		if self {
 			v.warn(path, "%s depends on itself; ignored", id)
 		}
-		if !f.row && f.corrupt == "" && f.hasDeps && !slices.Equal(f.deps, e.deps) {
+		if !f.row && f.item.Corrupt == "" && f.hasDeps && !slices.Equal(f.deps, e.deps) {
 			if own, _ := v.ix.deps(id, f.deps); !sameSet(list, own) {
 				v.warn(sliceRel(id+".md"), "deps (%s) differ from GRAPH.json (%s); the graph counts", orNone(own), orNone(list))
 			}
