@@ -265,11 +265,11 @@ func (l *Lane) testsAgain(ctx context.Context, w *past, facts *gate.Facts) error
 	if err != nil {
 		return err
 	}
-	now := &work{Record: w.rec, lineage: &worktree.Lineage{Slice: w.work, Base: w.base}, base: w.base, tree: w.commit}
+	now := &work{rec: w.rec, lineage: &worktree.Lineage{Slice: w.work, Base: w.base}, base: w.base, tree: w.commit}
 	if w.rec == nil {
-		now.Record = &attempt.Record{Slice: w.work}
+		now.rec = &attempt.Record{Slice: w.work}
 	}
-	now.unlocks = l.unlocksOf(now.Record)
+	now.unlocks = l.unlocksOf(now.rec)
 	handed, lost, err := l.handedThen(ctx, w, now)
 	if err != nil {
 		return err
@@ -278,17 +278,17 @@ func (l *Lane) testsAgain(ctx context.Context, w *past, facts *gate.Facts) error
 		return err
 	}
 	if handed == "" {
-		now.compared = "the base " + short(w.base) + "; no hand-over is recorded"
+		now.survey.compared = "the base " + short(w.base) + "; no hand-over is recorded"
 	}
-	facts.Compared, facts.Unseen, facts.Beforehand = now.compared, slices.Concat(lost, now.unseen), now.allowed
-	for i := range now.found {
-		now.found[i].Red = false // no agent is left to put it right
+	facts.Compared, facts.Unseen, facts.Beforehand = now.survey.compared, slices.Concat(lost, now.survey.unseen), now.survey.allowed
+	for i := range now.survey.found {
+		now.survey.found[i].Red = false // no agent is left to put it right
 	}
-	if w.rec == nil && len(now.found) > 0 {
-		facts.Unseen = append(facts.Unseen, gate.ItemsText(now.found)+"; whether a person approved that isn't known: "+noRecord)
+	if w.rec == nil && len(now.survey.found) > 0 {
+		facts.Unseen = append(facts.Unseen, gate.ItemsText(now.survey.found)+"; whether a person approved that isn't known: "+noRecord)
 		return nil
 	}
-	facts.Found = append(facts.Found, now.found...)
+	facts.Found = append(facts.Found, now.survey.found...)
 	if w.rec != nil {
 		facts.Beforehand = append(facts.Beforehand, w.rec.Gate.ApprovedItems()...)
 	}

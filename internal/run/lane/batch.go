@@ -125,19 +125,19 @@ func (l *Lane) together(ctx context.Context, group []*attempt.Record) (green boo
 			continue
 		}
 		works = append(works, w)
-		tip, err = git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: w.tree, Parents: []string{tip, w.tip}, Message: "gl: candidate " + w.Slice})
+		tip, err = git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: w.tree, Parents: []string{tip, w.tip}, Message: "gl: candidate " + w.rec.Slice})
 		if err != nil {
 			return false, err
 		}
 	}
 	if len(works) < 2 {
 		for _, w := range works {
-			l.alone[w.Name()] = true
+			l.alone[w.rec.Name()] = true
 		}
 		return true, nil
 	}
 	for _, w := range works {
-		if gone, err := l.step(ctx, w.Record, "testing with "+strings.Join(others(works, w), ", "), l.usual()); gone || err != nil {
+		if gone, err := l.step(ctx, w.rec, "testing with "+strings.Join(others(works, w), ", "), l.usual()); gone || err != nil {
 			return true, err // the others come again, without it
 		}
 	}
@@ -165,7 +165,7 @@ func others(works []*work, but *work) []string {
 	var list []string
 	for _, w := range works {
 		if w != but {
-			list = append(list, w.Slice)
+			list = append(list, w.rec.Slice)
 		}
 	}
 	return list
@@ -227,7 +227,7 @@ func (l *Lane) passAll(ctx context.Context, works []*work, base string, v *testr
 			return err
 		}
 		batch.Head = lands[i].commit()
-		batch.Members = append(batch.Members, w.Name())
+		batch.Members = append(batch.Members, w.rec.Name())
 		rulings[i] = w.rule(l.runOf(v))
 		if passes[i], err = rulings[i].Pass(batch.Head); err != nil {
 			return err
@@ -238,7 +238,7 @@ func (l *Lane) passAll(ctx context.Context, works []*work, base string, v *testr
 		return err
 	}
 	for i, w := range works {
-		now, err := l.settler.Proceed(ctx, w.Record, func(r *attempt.Record) {
+		now, err := l.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
 			w.passed(r, l.Repo.Target(), lands[i], v, rulings[i])
 			r.Landing.Batch = batch
 		})
@@ -248,13 +248,13 @@ func (l *Lane) passAll(ctx context.Context, works []*work, base string, v *testr
 		if now == nil {
 			return l.anew(ctx, works[:i])
 		}
-		w.Landing, w.Verdict, w.Gate = now.Landing, now.Verdict, now.Gate
+		w.rec.Landing, w.rec.Verdict, w.rec.Gate = now.Landing, now.Verdict, now.Gate
 	}
 	if err := l.moveBatch(ctx, batch, passes); err != nil {
 		return err
 	}
 	for _, w := range works {
-		if err := l.complete(ctx, w.Record); err != nil {
+		if err := l.complete(ctx, w.rec); err != nil {
 			return err
 		}
 	}
@@ -265,7 +265,7 @@ func (l *Lane) passAll(ctx context.Context, works []*work, base string, v *testr
 func (l *Lane) anew(ctx context.Context, works []*work) error {
 	var errs []error
 	for _, w := range works {
-		_, err := l.again(ctx, w.Record)
+		_, err := l.again(ctx, w.rec)
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)

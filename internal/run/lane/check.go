@@ -138,8 +138,8 @@ func (l *Lane) checkMerge(ctx context.Context, id string) (*Check, error) {
 	if err != nil {
 		return nil, err
 	}
-	if w.Record = (&attempt.Record{System: lineage.System, Slice: id}); len(last[id]) > 0 {
-		w.Record = last[id][0]
+	if w.rec = (&attempt.Record{System: lineage.System, Slice: id}); len(last[id]) > 0 {
+		w.rec = last[id][0]
 	}
 	c := &Check{What: OfMerge, Slice: id}
 	changed, conflicts, err := l.merge(ctx, w)
@@ -154,7 +154,7 @@ func (l *Lane) checkMerge(ctx context.Context, id string) (*Check, error) {
 	c.Problem = cmp.Or(ruling.Refused(), ruling.Asks())
 	c.Commit, err = git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: w.tree, Parents: []string{w.base, w.tip}, Message: "gl: " + id + " merged"})
 	if err == nil {
-		c.Verdict, err = l.retest(ctx, c.Commit, w.Record)
+		c.Verdict, err = l.retest(ctx, c.Commit, w.rec)
 	}
 	return c, err
 }

@@ -16,16 +16,16 @@ import (
 
 // tellMerge writes how the work merges with its base. A worker that was killed may have written it.
 func (l *Lane) tellMerge(w *work, conflicts []string, took time.Duration) {
-	e := w.Event(journal.Merge)
+	e := w.rec.Event(journal.Merge)
 	e.Key += "." + short(w.base) + "." + short(w.tip)
-	e.Branch, e.Commit, e.Target = worktree.Short(w.Branch), w.base, worktree.Short(l.Repo.Target())
+	e.Branch, e.Commit, e.Target = worktree.Short(w.rec.Branch), w.base, worktree.Short(l.Repo.Target())
 	e.Outcome = "clean"
 	if len(conflicts) > 0 {
 		e.Outcome, e.Detail = "conflict", some(conflicts)
 	}
 	ms := took.Milliseconds()
 	e.DurationMS = &ms
-	_ = l.Project.Runs.Journal().AppendOnceSince(w.Landing.Queued, e)
+	_ = l.Project.Runs.Journal().AppendOnceSince(w.rec.Landing.Queued, e)
 }
 
 // tellVerdict writes how the tests went, before the verdict is kept for others: so each that is known was told, and none twice. r is

@@ -22,21 +22,20 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// A work is one attempt on its way through the lane.
+// A work is one attempt on its way through the queue.
 type work struct {
-	*attempt.Record
-
+	rec     *attempt.Record
 	lineage *worktree.Lineage
 	hold    *worktree.Hold // of its worktree
 	tip     string         // the slice's branch, everything committed
 	base    string         // what it is merged into
 	tree    string         // the merge
 	caveats []string       // Landing.Caveats
-	left    string         // the tree that its agent left, or that a person has accepted; "" if nobody recorded it
+	left    string         // the tree its agent left, or a person accepted; "" if not recorded
 	lands   string         // the tree of tip
 	later   []string       // changed after that, and left out
 	batched bool           // it is tested together with others
-	survey
+	survey  survey
 	unlocks func() bool // it replaces wrapped code, and may remove the tests that lock it; nil for no
 }
 
@@ -99,28 +98,28 @@ func (l *Lane) land(ctx context.Context, r *attempt.Record) error {
 
 // nothing completes what a person accepts that has changed nothing.
 func (l *Lane) nothing(ctx context.Context, w *work) error {
-	w.compared = "its base: nothing has changed"
+	w.survey.compared = "its base: nothing has changed"
 	ruling := w.rule(gate.TestRun{Why: "nothing to land"})
 	if _, err := ruling.Pass(""); err != nil {
-		return l.ask(ctx, w.Record, ruling.Asks())
+		return l.ask(ctx, w.rec, ruling.Asks())
 	}
-	now, err := l.settler.Proceed(ctx, w.Record, func(r *attempt.Record) { r.Gate = ruling })
+	now, err := l.settler.Proceed(ctx, w.rec, func(r *attempt.Record) { r.Gate = ruling })
 	if now == nil || err != nil {
 		return err
 	}
-	return l.finish(ctx, w.Record, attempt.LandingResult{Outcome: attempt.Done, Detail: "unverified: nothing to land", Verified: plan.Unverified})
+	return l.finish(ctx, w.rec, attempt.LandingResult{Outcome: attempt.Done, Detail: "unverified: nothing to land", Verified: plan.Unverified})
 }
 
 // empty ends work that has changed nothing. Nobody goes on with a task, so its worktree has had its day.
 func (l *Lane) empty(ctx context.Context, w *work) error {
 	detail := "its agent calls it complete and has changed nothing"
-	if w.IsTask() {
+	if w.rec.IsTask() {
 		detail = "its agent ended well and has changed nothing"
 	}
-	err := l.finish(ctx, w.Record, attempt.LandingResult{Outcome: attempt.Empty, Detail: detail})
-	if err == nil && w.IsTask() {
+	err := l.finish(ctx, w.rec, attempt.LandingResult{Outcome: attempt.Empty, Detail: detail})
+	if err == nil && w.rec.IsTask() {
 		w.release()
-		l.tidy(ctx, w.Record)
+		l.tidy(ctx, w.rec)
 	}
 	return err
 }
@@ -197,7 +196,7 @@ func (l *Lane) take(ctx context.Context, r *attempt.Record) (*work, error) {
 		tip, _, err = tree.CommitAll(git.Inherit(ctx, hold.File()), lineage.Branch, "gl: what attempt "+fmt.Sprint(r.N)+" of "+r.Work()+" left uncommitted")
 	}
 	if err == nil {
-		w := &work{Record: r, lineage: lineage, hold: hold, tip: tip}
+		w := &work{rec: r, lineage: lineage, hold: hold, tip: tip}
 		if err = l.asLeft(ctx, w); err == nil {
 			return w, nil
 		}
@@ -257,10 +256,10 @@ func (l *Lane) reviving(ctx context.Context, w *work, other string) error {
 		return nil
 	}
 	effect, anew := tracker.Release, ""
-	if !w.IsTask() {
-		anew = ": gl retry --fresh " + w.Slice + " begins anew"
+	if !w.rec.IsTask() {
+		anew = ": gl retry --fresh " + w.rec.Slice + " begins anew"
 	}
-	return l.finish(ctx, w.Record, attempt.LandingResult{Outcome: attempt.Interrupted, Effect: &effect, Detail: fmt.Sprintf(
+	return l.finish(ctx, w.rec, attempt.LandingResult{Outcome: attempt.Interrupted, Effect: &effect, Detail: fmt.Sprintf(
 		"interrupted: it was built on %s, which gl land --reset has taken out, and would bring that back%s", other, anew)})
 }
 
@@ -269,11 +268,11 @@ func (l *Lane) reviving(ctx context.Context, w *work, other string) error {
 func (l *Lane) approve(ctx context.Context, w *work, v *testrun.Verdict, knownRed bool) error {
 	run := l.runOf(v)
 	run.Known = knownRed
-	fewer, err := l.fewer(ctx, w.base, v, w.found)
+	fewer, err := l.fewer(ctx, w.base, v, w.survey.found)
 	if err != nil {
 		return err
 	}
-	w.found = append(w.found, fewer...)
+	w.survey.found = append(w.survey.found, fewer...)
 	ruling := w.rule(run)
 	if why := ruling.Asks(); why != "" {
 		return l.askAbout(ctx, w, v, ruling, why)
@@ -284,18 +283,18 @@ func (l *Lane) approve(ctx context.Context, w *work, v *testrun.Verdict, knownRe
 // askAbout has a person look at work whose tests have run.
 func (l *Lane) askAbout(ctx context.Context, w *work, v *testrun.Verdict, ruling *gate.Ruling, why string) error {
 	w.release()
-	now, err := l.settler.Proceed(ctx, w.Record, func(r *attempt.Record) {
+	now, err := l.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
 		g := r.Landing
 		g.Tip, g.Base, g.Caveats, g.Paths, g.Why, g.Output, r.Verdict, r.Gate = w.tip, w.base, w.caveats, nil, "", "", v, ruling
 	})
 	if now == nil || err != nil {
 		return err
 	}
-	if w.Accepted() {
+	if w.rec.Accepted() {
 		why += ". Accepted again, it lands"
 	}
-	l.tell("%s awaits review: %s", w.Label(), why)
-	return l.ask(ctx, w.Record, attempt.ReviewText(v, why))
+	l.tell("%s awaits review: %s", w.rec.Label(), why)
+	return l.ask(ctx, w.rec, attempt.ReviewText(v, why))
 }
 
 // pass lands the work.
@@ -312,21 +311,21 @@ func (l *Lane) pass(ctx context.Context, w *work, v *testrun.Verdict, ruling *ga
 		return err
 	}
 	w.release()
-	now, err := l.settler.Proceed(ctx, w.Record, func(r *attempt.Record) {
+	now, err := l.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
 		w.passed(r, l.Repo.Target(), lands, v, ruling)
 		r.Landing.From = l.from(w.base)
 	})
 	if now == nil || err != nil {
 		return err
 	}
-	w.Landing, w.Verdict, w.Gate = now.Landing, now.Verdict, now.Gate
-	if err := l.undeliver(w.Work(), lands.commit()); err != nil {
+	w.rec.Landing, w.rec.Verdict, w.rec.Gate = now.Landing, now.Verdict, now.Gate
+	if err := l.undeliver(w.rec.Work(), lands.commit()); err != nil {
 		return err
 	}
-	if err := l.moveLane(ctx, cmp.Or(l.from(w.base), w.base), lands.commit(), "land "+w.Work(), pass); err != nil {
+	if err := l.moveLane(ctx, cmp.Or(l.from(w.base), w.base), lands.commit(), "land "+w.rec.Work(), pass); err != nil {
 		return err
 	}
-	return l.complete(ctx, w.Record)
+	return l.complete(ctx, w.rec)
 }
 
 // passed notes in the record that the work lands, and how.
@@ -336,8 +335,8 @@ func (w *work) passed(r *attempt.Record, target string, lands landing, v *testru
 	g.Verified, r.Gate = plan.Verified(ruling.Verdict()), ruling
 	g.Paths, g.Why, g.Output = nil, "", "" // of a conflict that is none any more
 	g.As, g.Commits, g.Batch, g.Handed = lands.as, nil, nil, nil
-	if w.handed != "" {
-		g.Handed = &attempt.Handed{Commit: w.handed, Began: w.lineage.Base}
+	if w.survey.handed != "" {
+		g.Handed = &attempt.Handed{Commit: w.survey.handed, Began: w.lineage.Base}
 	}
 	if len(lands.commits) > 1 {
 		g.Commits = lands.commits
@@ -347,15 +346,15 @@ func (w *work) passed(r *attempt.Record, target string, lands landing, v *testru
 
 // title is the landing commit's.
 func (w *work) title() string {
-	if w.Title != "" && w.Title != w.Slice {
-		return "Land " + w.Work() + ": " + w.Title
+	if w.rec.Title != "" && w.rec.Title != w.rec.Slice {
+		return "Land " + w.rec.Work() + ": " + w.rec.Title
 	}
-	return "Land " + w.Work()
+	return "Land " + w.rec.Work()
 }
 
 // trailers are the proof that travels with the repository.
 func (l *Lane) trailers(w *work, v *testrun.Verdict) []git.Trailer {
-	trailers := []git.Trailer{{Key: "Slice", Value: w.Work()}, {Key: "Attempt", Value: fmt.Sprint(w.N)}}
+	trailers := []git.Trailer{{Key: "Slice", Value: w.rec.Work()}, {Key: "Attempt", Value: fmt.Sprint(w.rec.N)}}
 	if l.Repo.Prefix != "" {
 		trailers = append(trailers, git.Trailer{Key: "Project", Value: l.Repo.Prefix})
 	}
@@ -459,19 +458,19 @@ func some(paths []string) string {
 
 // red sends the work back to its agent or, if that was told before, to a person. v may be nil: then problem says it all.
 func (l *Lane) red(ctx context.Context, w *work, v *testrun.Verdict, problem string) error {
-	why := fmt.Sprintf("gl merged your work and didn't accept it: %s. Put that right, %s.", problem, w.Again())
+	why := fmt.Sprintf("gl merged your work and didn't accept it: %s. Put that right, %s.", problem, w.rec.Again())
 	output := ""
 	if v != nil {
 		why = fmt.Sprintf("gl merged your work with what has landed meanwhile and ran the tests: %s. Put that right, %s. The command was: %s",
-			problem, w.Again(), v.Command)
+			problem, w.rec.Again(), v.Command)
 		output = strings.Join(v.Shown(), "\n")
 	}
-	if !w.Accepted() {
+	if !w.rec.Accepted() {
 		if err := l.integrate(ctx, w); err != nil {
 			return err
 		}
 	}
-	now, err := l.settler.Proceed(ctx, w.Record, func(r *attempt.Record) {
+	now, err := l.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
 		g := r.Landing
 		g.Tip, g.Base, g.Why, g.Output, r.Verdict = w.tip, w.base, why, output, v
 		r.Gate = w.rule(l.runOf(v))
@@ -484,12 +483,12 @@ func (l *Lane) red(ctx context.Context, w *work, v *testrun.Verdict, problem str
 	}
 	detail := problem
 	switch tests := w.rule(gate.TestRun{Pending: true}); {
-	case v == nil && !w.Accepted() && w.Mends() && !w.IsTask() && tests.Answer(gate.Tests).Says == gate.No && tests.Answer(gate.Merge).Says == gate.Yes:
-		detail += fmt.Sprintf(". gl accept %s --tests shows that and accepts it, gl retry --fresh %s begins anew", w.Slice, w.Slice)
-	case v == nil && w.Accepted(): // see Landing.Approved
+	case v == nil && !w.rec.Accepted() && w.rec.Mends() && !w.rec.IsTask() && tests.Answer(gate.Tests).Says == gate.No && tests.Answer(gate.Merge).Says == gate.Yes:
+		detail += fmt.Sprintf(". gl accept %s --tests shows that and accepts it, gl retry --fresh %s begins anew", w.rec.Slice, w.rec.Slice)
+	case v == nil && w.rec.Accepted(): // see Landing.Approved
 		detail += ". Accepted again, it lands"
 	}
-	return l.finish(ctx, w.Record, attempt.LandingResult{Outcome: attempt.Red, Detail: detail})
+	return l.finish(ctx, w.rec, attempt.LandingResult{Outcome: attempt.Red, Detail: detail})
 }
 
 // integrate merges the base into the slice's branch, so that its agent sees the tree that was tested.
@@ -507,15 +506,15 @@ func (l *Lane) conflict(ctx context.Context, w *work, paths []string) error {
 	if other, err := l.resolver(ctx, w, paths); err != nil || other != "" {
 		return errors.Join(err, l.behind(ctx, w, other))
 	}
-	if w.Accepted() {
-		return l.finish(ctx, w.Record, attempt.LandingResult{Outcome: attempt.Conflict, Detail: "it conflicts with what has landed: " + some(paths)})
+	if w.rec.Accepted() {
+		return l.finish(ctx, w.rec, attempt.LandingResult{Outcome: attempt.Conflict, Detail: "it conflicts with what has landed: " + some(paths)})
 	}
 	// Before the merge is in the worktree: who finds it there must know whose it is.
-	now, err := l.settler.Proceed(ctx, w.Record, func(r *attempt.Record) {
+	now, err := l.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
 		g := r.Landing
 		g.Tip, g.Base, g.Paths, g.Output = w.tip, w.base, paths, "in conflict:\n"+strings.Join(paths, "\n")
 		g.Why = "Other work has landed that conflicts with yours. gl has begun to merge it into your branch: the marks are in " + some(paths) +
-			". Resolve them so that both sides' intent is kept, run the tests, " + w.Again() + "."
+			". Resolve them so that both sides' intent is kept, run the tests, " + w.rec.Again() + "."
 	})
 	if now == nil || err != nil {
 		return err
@@ -538,8 +537,8 @@ func (l *Lane) behind(ctx context.Context, w *work, other string) error {
 		return nil
 	}
 	reason := fmt.Sprintf("behind %s, which resolves a conflict in the same files", other)
-	l.stuck[w.Name()] = reason
-	_, err := l.settler.Proceed(ctx, w.Record, func(r *attempt.Record) {
+	l.stuck[w.rec.Name()] = reason
+	_, err := l.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
 		g := r.Landing
 		g.Step, g.Behind, g.Tried, g.Reason = "", other, w.base, reason
 	})
@@ -565,7 +564,7 @@ func (l *Lane) anyResolves() (bool, error) {
 // resolver is another slice, or task, whose agent resolves, or is about to resolve, a conflict in one of the paths; "" for none. What has
 // itself resolved one waits for nobody: else two might wait for each other.
 func (l *Lane) resolver(ctx context.Context, w *work, paths []string) (string, error) {
-	if w.Mends() {
+	if w.rec.Mends() {
 		return "", nil
 	}
 	if any, err := l.anyResolves(); err != nil || !any { // in most cases: the project needn't be read for that
@@ -585,7 +584,7 @@ func (l *Lane) resolver(ctx context.Context, w *work, paths []string) (string, e
 		}
 	}
 	for _, other := range others {
-		if other == w.Work() || !l.isResolving(other, func() (*plan.Plan, error) { return p, nil }) {
+		if other == w.rec.Work() || !l.isResolving(other, func() (*plan.Plan, error) { return p, nil }) {
 			continue
 		}
 		all, err := l.Project.Runs.AttemptsAt(other)

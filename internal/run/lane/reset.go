@@ -189,7 +189,7 @@ func (l *Lane) dropUndos(ctx context.Context, lane, base, target string) error {
 // revives is a slice that was taken out of the lane and that the work would bring back, "" for none.
 func (l *Lane) revives(ctx context.Context, w *work) (string, error) {
 	for _, d := range l.file.Dropped {
-		if d.Undone && d.Slice != w.Slice { // what takes it back again is there, and merges with this
+		if d.Undone && d.Slice != w.rec.Slice { // what takes it back again is there, and merges with this
 			continue
 		}
 		in, err := git.IsAncestor(ctx, l.Repo.Common, d.Commit, w.tip)

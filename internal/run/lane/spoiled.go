@@ -46,14 +46,14 @@ func (l *Lane) inspectAgainst(ctx context.Context, w *work, changed []string, ha
 	if err != nil {
 		return err
 	}
-	w.caveats, w.unseen, w.compared, w.handed, w.found = p.caveats(), p.unseen(), p.compared(w.base), p.commit, nil
+	w.caveats, w.survey.unseen, w.survey.compared, w.survey.handed, w.survey.found = p.caveats(), p.unseen(), p.compared(w.base), p.commit, nil
 	for _, name := range marked {
-		w.found = append(w.found, gate.Item{Kind: gate.Marks, Name: name, ID: merged[name].ID, Red: true})
+		w.survey.found = append(w.survey.found, gate.Item{Kind: gate.Marks, Name: name, ID: merged[name].ID, Red: true})
 	}
-	found, err := c.Find(ctx, &p.Promise, base, merged, changed, w.found)
-	w.found = append(w.found, found...)
-	if w.allowed = nil; l.Project != nil {
-		w.allowed = drift.Allowed(l.Project.Config.Test.Removable, w.found, l.Repo.Prefix)
+	found, err := c.Find(ctx, &p.Promise, base, merged, changed, w.survey.found)
+	w.survey.found = append(w.survey.found, found...)
+	if w.survey.allowed = nil; l.Project != nil {
+		w.survey.allowed = drift.Allowed(l.Project.Config.Test.Removable, w.survey.found, l.Repo.Prefix)
 	}
 	return err
 }
@@ -230,7 +230,7 @@ func (l *Lane) mergeBoth(ctx context.Context, w *work, p *promise, base, first m
 		if err != nil {
 			return err
 		}
-		commit, err := git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: tree, Parents: []string{w.lineage.Base}, Message: "gl: tests of " + w.Work()})
+		commit, err := git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: tree, Parents: []string{w.lineage.Base}, Message: "gl: tests of " + w.rec.Work()})
 		if err != nil {
 			return err
 		}

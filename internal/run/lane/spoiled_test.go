@@ -139,11 +139,11 @@ func (b *bench) judgeTip(tip, base string) (problem string, w *work, conflicts [
 	if err != nil {
 		b.t.Fatalf("%v", err)
 	}
-	w = &work{Record: &attempt.Record{Slice: "S-1"}, lineage: b.lineage(), base: base, tree: tree, unlocks: func() bool { return b.unlocks }}
+	w = &work{rec: &attempt.Record{Slice: "S-1"}, lineage: b.lineage(), base: base, tree: tree, unlocks: func() bool { return b.unlocks }}
 	if err = b.lane.inspect(ctx, w, changed); err != nil {
 		b.t.Fatalf("%v", err)
 	}
-	return gate.ItemsText(w.found), w, nil
+	return gate.ItemsText(w.survey.found), w, nil
 }
 
 const (
@@ -371,7 +371,7 @@ func TestSpoiledByContent(t *testing.T) {
 		if len(conflicts) > 0 {
 			return
 		}
-		problem := gate.ItemsText(slices.DeleteFunc(slices.Clone(w.found), func(i gate.Item) bool { return !i.Red }))
+		problem := gate.ItemsText(slices.DeleteFunc(slices.Clone(w.survey.found), func(i gate.Item) bool { return !i.Red }))
 
 		is := files{} // the merge
 		for _, p := range append(names, "keep") {
@@ -418,8 +418,8 @@ func TestSpoiledByContent(t *testing.T) {
 		}
 		for _, p := range names[1:4] { // whatever was handed over: a person sees what is gone, unless it has only moved
 			moved := slices.ContainsFunc(names[1:4], func(o string) bool { return is[o] == landed[p] })
-			if told := strings.Contains(gate.ItemsText(w.found), p); landed[p] != "" && is[p] == "" && !moved && !told {
-				t.Fatalf("first %q\nhanded over %q\nleft %q\nlanded %q\n%s is gone, and it says %q", first, handed, left, landed, p, gate.ItemsText(w.found))
+			if told := strings.Contains(gate.ItemsText(w.survey.found), p); landed[p] != "" && is[p] == "" && !moved && !told {
+				t.Fatalf("first %q\nhanded over %q\nleft %q\nlanded %q\n%s is gone, and it says %q", first, handed, left, landed, p, gate.ItemsText(w.survey.found))
 			}
 		}
 		if (problem != "") != spoiled {

@@ -31,17 +31,17 @@ import (
 
 // verify tests the merge. It is nil where the project has no test command.
 func (l *Lane) verify(ctx context.Context, w *work) (*testrun.Verdict, error) {
-	commit, err := git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: w.tree, Parents: []string{w.base, w.tip}, Message: "gl: candidate " + w.Work()})
+	commit, err := git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: w.tree, Parents: []string{w.base, w.tip}, Message: "gl: candidate " + w.rec.Work()})
 	if err != nil {
 		return nil, err
 	}
 	l.sameFiles(commit, w.tree)
 	if l.conf.Config.Test.Command.IsSet() {
-		if gone, err := l.step(ctx, w.Record, "testing", l.usual()); gone || err != nil {
+		if gone, err := l.step(ctx, w.rec, "testing", l.usual()); gone || err != nil {
 			return nil, errors.Join(err, errGone)
 		}
 	}
-	return l.test(ctx, commit, w.Record)
+	return l.test(ctx, commit, w.rec)
 }
 
 // errGone says that the attempt isn't in the queue any more.
@@ -175,7 +175,7 @@ func (l *Lane) run(ctx context.Context, bed *site.Site, key testrun.Key, of *att
 	case of != nil:
 		log = of.Name() + ".tests.log"
 	case len(l.batch) > 0:
-		log = l.batch[0].Name() + ".tests.log"
+		log = l.batch[0].rec.Name() + ".tests.log"
 	}
 	alone := ""
 	if of == nil && len(l.batch) == 0 {
@@ -362,9 +362,9 @@ func (l *Lane) judgeRed(ctx context.Context, w *work, v *testrun.Verdict) error 
 		}
 	}
 	reason := fmt.Sprintf("base red: the tests fail on %s, too (%s)", worktree.Short(l.Repo.Target()), How(base, l.Project.Config.Test.Limit))
-	l.stuck[w.Name()] = reason
-	l.tell("%s waits: %s", w.Label(), reason)
-	_, err = l.settler.Proceed(ctx, w.Record, func(r *attempt.Record) {
+	l.stuck[w.rec.Name()] = reason
+	l.tell("%s waits: %s", w.rec.Label(), reason)
+	_, err = l.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
 		g := r.Landing
 		g.Step, g.Tried, g.Reason, g.Tip, g.Base, r.Verdict = "", w.base, reason, w.tip, w.base, v
 	})
