@@ -3,11 +3,7 @@ package lane
 import (
 	"cmp"
 	"context"
-	"errors"
-	"io/fs"
 	"slices"
-	"strconv"
-	"strings"
 
 	"greenlight/internal/core/gate"
 	"greenlight/internal/core/plan"
@@ -34,7 +30,7 @@ type past struct {
 
 // checkDone tests what landed of a slice, and marks it as verified.
 func (l *Lane) checkDone(ctx context.Context, st *plan.State) (*Check, error) {
-	rec, err := l.completed(st.ID)
+	rec, err := l.history.completed(st.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +41,7 @@ func (l *Lane) checkDone(ctx context.Context, st *plan.State) (*Check, error) {
 		w.commit, w.base, w.tip = rec.Landing.Commit, rec.Landing.Base, rec.Landing.Tip
 	}
 	if c.Commit == "" {
-		if c.Commit, err = l.target(ctx); err != nil {
+		if c.Commit, err = l.history.target(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -59,24 +55,6 @@ func (l *Lane) checkDone(ctx context.Context, st *plan.State) (*Check, error) {
 		return c, nil
 	}
 	return c, l.vouch(ctx, st.ID, c)
-}
-
-// completed is the attempt by which a slice is complete, nil for none: the last that landed, or that ended so in the checkout, or that a
-// person accepted there.
-func (l *Lane) completed(id string) (*attempt.Record, error) {
-	if rec, err := l.landingRecord(id); rec != nil || err != nil {
-		return rec, err
-	}
-	all, err := l.Project.Runs.Last(id)
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range all[id] {
-		if r.System == l.Project.Key() && (r.Outcome == attempt.Done || r.Gate != nil && r.Gate.Way == gate.Word) {
-			return r, nil
-		}
-	}
-	return nil, nil
 }
 
 // vouch marks a slice as verified.
@@ -106,7 +84,7 @@ func (l *Lane) askCommit(ctx context.Context, landed git.Landed, c *Check) error
 		w.base, w.tip = landed.Parents[0], landed.Parents[1]
 	}
 	var err error
-	if w.rec, err = l.recordOf(landed); err != nil {
+	if w.rec, err = l.history.recordOf(landed); err != nil {
 		return err
 	}
 	if w.rec != nil {
@@ -121,26 +99,6 @@ func (l *Lane) askCommit(ctx context.Context, landed git.Landed, c *Check) error
 	}
 	c.Problem = cmp.Or(c.Problem, c.Gate.Asks())
 	return nil
-}
-
-// recordOf is the attempt by which a commit landed, nil if its record isn't here.
-func (l *Lane) recordOf(landed git.Landed) (*attempt.Record, error) {
-	n, err := strconv.Atoi(landed.Attempt)
-	if err != nil {
-		return nil, nil //nolint:nilerr // the trailer isn't gl's
-	}
-	id, _, _ := strings.Cut(landed.Slice, ".") // of a task: see attempt.Record.Work
-	if !attempt.IsTask(id) {
-		id = landed.Slice
-	}
-	r, err := l.Project.Runs.Get(id, n)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil || r.Landing == nil || r.Landing.Commit != landed.Commit {
-		return nil, err
-	}
-	return r, nil
 }
 
 // askAgain asks the gate about work that is complete.
@@ -235,17 +193,17 @@ func (l *Lane) mergeAgain(ctx context.Context, w *past, facts *gate.Facts) error
 		return nil
 	}
 	again := &work{base: w.base, tip: w.tip}
-	_, conflicts, err := l.merge(ctx, again)
+	_, conflicts, err := l.trees.merge(ctx, again)
 	if err != nil {
 		return err
 	}
-	landed, err := l.contentOf(ctx, w.commit)
+	landed, err := l.trees.contentOf(ctx, w.commit)
 	if err != nil {
 		return err
 	}
 	name := "merging " + short(w.tip) + " into " + short(w.base) + " conflicts in " + some(conflicts)
 	if len(conflicts) == 0 {
-		merged, err := l.contentOf(ctx, again.tree)
+		merged, err := l.trees.contentOf(ctx, again.tree)
 		if facts.Remerged = merged == landed; err != nil || facts.Remerged {
 			return err
 		}

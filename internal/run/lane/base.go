@@ -31,7 +31,7 @@ func (l *Lane) base(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	target, err := l.target(ctx)
+	target, err := l.history.target(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -105,7 +105,7 @@ func (l *Lane) tip(ctx context.Context) (string, error) {
 			name, short(l.file.Tip), worktree.Short(l.Repo.Target()))
 	}
 	if l.file.Tip == "" { // gl has never moved it: whatever is there beyond the target was never tested
-		target, err := l.target(ctx)
+		target, err := l.history.target(ctx)
 		if err != nil {
 			return "", err
 		}
@@ -223,11 +223,11 @@ func (l *Lane) needsTest(ctx context.Context, a *ahead) (bool, error) {
 	if !l.conf.Config.Test.Command.IsSet() {
 		return false, nil
 	}
-	was, err := l.contentOf(ctx, a.lane)
+	was, err := l.trees.contentOf(ctx, a.lane)
 	if err != nil {
 		return false, err
 	}
-	if is, err := l.contentOf(ctx, a.commit); err != nil || is == was {
+	if is, err := l.trees.contentOf(ctx, a.commit); err != nil || is == was {
 		return false, err
 	}
 	v, err := l.knownVerdict(ctx, a.commit)
@@ -237,9 +237,9 @@ func (l *Lane) needsTest(ctx context.Context, a *ahead) (bool, error) {
 // takeIn moves the lane to its merge with the target. The merge must pass the tests, unless the target itself doesn't.
 func (l *Lane) takeIn(ctx context.Context, a *ahead) (string, error) {
 	run := gate.TestRun{Why: "nothing but state differs from what was tested"}
-	if was, err := l.contentOf(ctx, a.lane); err != nil {
+	if was, err := l.trees.contentOf(ctx, a.lane); err != nil {
 		return "", err
-	} else if is, err := l.contentOf(ctx, a.commit); err != nil {
+	} else if is, err := l.trees.contentOf(ctx, a.commit); err != nil {
 		return "", err
 	} else if is != was {
 		if run, err = l.checkBoth(ctx, a); err != nil {
@@ -273,7 +273,7 @@ func (l *Lane) checkBoth(ctx context.Context, a *ahead) (gate.TestRun, error) {
 
 // knownVerdict is the verdict on a commit that was tested before, nil for none.
 func (l *Lane) knownVerdict(ctx context.Context, commit string) (*testrun.Verdict, error) {
-	tree, err := l.contentOf(ctx, commit)
+	tree, err := l.trees.contentOf(ctx, commit)
 	if err == nil {
 		err = l.allowed(ctx)
 	}

@@ -195,7 +195,7 @@ func (l *Lane) fits(ctx context.Context, w *work) (bool, error) {
 		return false, err
 	}
 	began := time.Now()
-	changed, _, err := l.merge(ctx, w)
+	changed, _, err := l.trees.merge(ctx, w)
 	if err != nil || len(changed) == 0 { // in conflict, too
 		return false, err
 	}

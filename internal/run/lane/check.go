@@ -131,7 +131,7 @@ func (l *Lane) checkMerge(ctx context.Context, id string) (*Check, error) {
 	if w.tip == "" {
 		return nil, fmt.Errorf("%s has no worktree, and its branch %s is gone: gl salvage %s lists what is kept of it", id, worktree.Short(lineage.Branch), id)
 	}
-	if w.base, err = l.newest(ctx); err != nil {
+	if w.base, err = l.history.newest(ctx); err != nil {
 		return nil, err
 	}
 	last, err := l.Project.Runs.Last(id)
@@ -142,7 +142,7 @@ func (l *Lane) checkMerge(ctx context.Context, id string) (*Check, error) {
 		w.rec = last[id][0]
 	}
 	c := &Check{What: OfMerge, Slice: id}
-	changed, conflicts, err := l.merge(ctx, w)
+	changed, conflicts, err := l.trees.merge(ctx, w)
 	if c.Conflicts = conflicts; err != nil || len(conflicts) > 0 {
 		return c, err
 	}
@@ -161,7 +161,7 @@ func (l *Lane) checkMerge(ctx context.Context, id string) (*Check, error) {
 
 // Changes is how much would land of a slice's work as it is.
 func (l *Lane) Changes(ctx context.Context, lineage *worktree.Lineage) (git.DiffStat, error) {
-	base, err := l.newest(ctx)
+	base, err := l.history.newest(ctx)
 	if err != nil {
 		return git.DiffStat{}, err
 	}
@@ -179,22 +179,6 @@ func (l *Lane) Changes(ctx context.Context, lineage *worktree.Lineage) (git.Diff
 	return git.Stat(ctx, l.Repo.Common, base, tree, statedir.InState)
 }
 
-// newest is the lane's commit or, where the target has got further, the target's. It moves nothing.
-func (l *Lane) newest(ctx context.Context) (string, error) {
-	lane, err := l.Repo.LaneTip(ctx)
-	if err != nil {
-		return "", err
-	}
-	target, err := l.target(ctx)
-	if err != nil {
-		return "", err
-	}
-	if behind, err := git.IsAncestor(ctx, l.Repo.Common, lane, target); err != nil || behind {
-		return target, err
-	}
-	return lane, nil
-}
-
 // Audit runs the tests on every commit by which a slice has landed in the target, or in the lane where that isn't gl's to move, since a revision, "" for all, in a clone, and
 // tells each check as it is made. git.setup runs before each, since nothing is left there from the one before.
 // It works in a clone because the lane's worktree is busy and keeps caches. The command is the
@@ -206,9 +190,9 @@ func (l *Lane) Audit(ctx context.Context, since string, tell func(*Check)) error
 	if err := l.allowed(ctx); err != nil {
 		return err
 	}
-	target, err := l.target(ctx)
+	target, err := l.history.target(ctx)
 	if err == nil && l.Project.Config.Git.Deliver != project.DeliverMerge {
-		target, err = l.newest(ctx)
+		target, err = l.history.newest(ctx)
 	}
 	if err != nil {
 		return err

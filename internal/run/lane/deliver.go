@@ -91,7 +91,7 @@ func (l *Lane) forward(ctx context.Context) (reason string, err error) {
 	if lane == "" || err != nil {
 		return reason, err
 	}
-	target, err := l.target(ctx)
+	target, err := l.history.target(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 
-	"greenlight/internal/run/attempt"
 	"greenlight/internal/state/statedir"
 	"greenlight/internal/workspace/git"
 	"greenlight/internal/workspace/worktree"
@@ -40,14 +39,14 @@ func (e *NoDiffError) Error() string { return e.Reason }
 func (l *Lane) Diff(ctx context.Context, id string) (*Diff, error) {
 	lineage, err := l.Repo.Get(l.Project.Key(), id)
 	if errors.As(err, new(*worktree.BadLineage)) || errors.Is(err, fs.ErrNotExist) || err == nil && lineage.Phase == worktree.Gone {
-		landed, err := l.landing(ctx, id)
+		landed, err := l.history.landing(ctx, id)
 		if err != nil {
 			return nil, err
 		}
 		if landed != "" {
 			return l.diff(ctx, &Diff{Slice: id, Of: Landed, From: landed + "^1", To: landed})
 		}
-		if rec, err := l.landingRecord(id); err == nil && rec != nil && rec.Undone != nil {
+		if rec, err := l.history.landingRecord(id); err == nil && rec != nil && rec.Undone != nil {
 			return nil, &NoDiffError{fmt.Sprintf("%s was taken back, and isn't being built: git show %s shows how it had landed", id, short(rec.Landing.Commit))}
 		}
 		if lineage == nil {
@@ -75,7 +74,7 @@ func (l *Lane) Diff(ctx context.Context, id string) (*Diff, error) {
 			d.Of, d.To, d.Uncommitted = InWorktree, s.Tree, len(changed) > 0
 		}
 	}
-	newest, err := l.newest(ctx)
+	newest, err := l.history.newest(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -96,47 +95,6 @@ func (l *Lane) diff(ctx context.Context, d *Diff) (*Diff, error) {
 	}
 	d.Stat, err = git.Stat(ctx, l.Repo.Common, d.From, d.To, statedir.InState)
 	return d, err
-}
-
-// landing is the commit by which a slice landed last and wasn't taken back since, "" for none. Without its record the commits'
-// trailers tell.
-func (l *Lane) landing(ctx context.Context, id string) (string, error) {
-	rec, err := l.landingRecord(id)
-	if err != nil || rec != nil {
-		if rec == nil || rec.Undone != nil {
-			return "", err
-		}
-		return rec.Landing.Commit, nil
-	}
-	tip, err := l.newest(ctx)
-	if err != nil {
-		return "", err
-	}
-	all, err := git.Landings(ctx, l.Repo.Common, "", tip)
-	if err != nil {
-		return "", err
-	}
-	commit := ""
-	for _, c := range all {
-		if c.Slice == id && c.Project == l.Repo.Prefix {
-			commit = c.Commit
-		}
-	}
-	return commit, nil
-}
-
-// landingRecord is the last attempt by which the slice landed, nil for none.
-func (l *Lane) landingRecord(id string) (*attempt.Record, error) {
-	all, err := l.Project.Runs.History(id)
-	if err != nil {
-		return nil, err
-	}
-	for i := len(all) - 1; i >= 0; i-- {
-		if r := all[i]; r.System == l.Project.Key() && r.Outcome == attempt.Done && r.Landing != nil && r.Landing.Commit != "" {
-			return r, nil
-		}
-	}
-	return nil, nil
 }
 
 // TestsDiff is how a slice has changed its tests, and what else was handed over with them, since the hand-over: the paths, and two trees.

@@ -16,7 +16,7 @@ func (l *Lane) fewer(ctx context.Context, base string, v *testrun.Verdict, found
 	if v == nil || v.Passed == nil || named {
 		return nil, nil
 	}
-	tree, err := l.contentOf(ctx, base)
+	tree, err := l.trees.contentOf(ctx, base)
 	if err != nil {
 		return nil, err
 	}

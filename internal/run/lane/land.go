@@ -60,7 +60,7 @@ func (l *Lane) land(ctx context.Context, r *attempt.Record) error {
 		return errors.Join(err, l.reviving(ctx, w, gone))
 	}
 	began := time.Now()
-	changed, conflicts, err := l.merge(ctx, w)
+	changed, conflicts, err := l.trees.merge(ctx, w)
 	if err != nil {
 		return err
 	}

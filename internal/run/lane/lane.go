@@ -39,6 +39,8 @@ type Lane struct {
 	Told      func(line string) // progress, for people; nil for nobody
 	Asked     bool              // a person has asked: what waits for its time, or for a person, is done now
 
+	history  history
+	trees    *trees
 	conf     *project.Project // Project with the commands that the configuration names now
 	settler  attempt.Settler
 	file     *file      // while the lock is held
@@ -53,7 +55,6 @@ type Lane struct {
 	between  bool                             // something in the queue is about to be tested
 	pushed   time.Time                        // of pull requests: when what has landed was delivered last
 	compares *drift.Comparer                  // see comparer
-	listed   []listing                        // what is in commits and trees, the last at the end
 
 	toldSince time.Time      // the reason that the journal has: file.Since
 	median    *time.Duration // how long tests take, once it was asked for
@@ -65,7 +66,7 @@ func Open(ctx context.Context, pr *project.Project, self string, environ []strin
 	if err != nil {
 		return nil, err
 	}
-	return &Lane{Project: pr, conf: pr, Repo: repo, Self: self, Environ: environ}, nil
+	return &Lane{Project: pr, conf: pr, Repo: repo, Self: self, Environ: environ, history: history{project: pr, repo: repo}, trees: &trees{repo: repo}}, nil
 }
 
 // errBusy says that another process works the lane.
@@ -322,15 +323,6 @@ func (l *Lane) tell(format string, a ...any) {
 
 // short is a commit as people read it.
 func short(commit string) string { return commit[:min(len(commit), 10)] }
-
-// target is the target's commit.
-func (l *Lane) target(ctx context.Context) (string, error) {
-	tip, err := git.ResolveCommit(ctx, l.Repo.Common, l.Repo.Target())
-	if err == nil && tip == "" {
-		err = fmt.Errorf("the branch %s, which the work is for, is gone: name another with gl settings set git.target BRANCH", worktree.Short(l.Repo.Target()))
-	}
-	return tip, err
-}
 
 // follow takes over the commands that the configuration names now.
 func (l *Lane) follow() error {

@@ -109,7 +109,7 @@ func (l *Lane) head() string { return worktree.Short(l.Repo.LaneRef()) }
 
 // proposedBefore takes in what the target here has got: somebody has pulled, or merged by hand.
 func (l *Lane) proposedBefore(ctx context.Context) error {
-	target, err := l.target(ctx)
+	target, err := l.history.target(ctx)
 	if err != nil {
 		return err
 	}

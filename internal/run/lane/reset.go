@@ -3,7 +3,6 @@ package lane
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"greenlight/internal/core/gate"
@@ -25,7 +24,7 @@ func (l *Lane) Reset(ctx context.Context) (dropped, reopened []string, err error
 		if err != nil {
 			return err
 		}
-		target, err := l.target(ctx)
+		target, err := l.history.target(ctx)
 		if err != nil {
 			return err
 		}
@@ -56,11 +55,6 @@ func (l *Lane) Reset(ctx context.Context) (dropped, reopened []string, err error
 	return dropped, reopened, err
 }
 
-// landedBy reports whether a commit is the landing of this project's slice by its attempt n.
-func (l *Lane) landedBy(c git.Landed, slice string, n int) bool {
-	return c.Slice == slice && c.Attempt == fmt.Sprint(n) && c.Project == l.Repo.Prefix
-}
-
 // reopenDropped reopens what was dropped: the named slices, and those that the lane has dropped before. It returns those that were
 // complete. A target that has a slice in another shape, amended or rebased, keeps it complete.
 func (l *Lane) reopenDropped(ctx context.Context, named []string, target string) (reopened []string, err error) {
@@ -78,11 +72,11 @@ func (l *Lane) reopenDropped(ctx context.Context, named []string, target string)
 		return nil, err
 	}
 	for _, id := range ids {
-		rec, err := l.landingRecord(id)
+		rec, err := l.history.landingRecord(id)
 		if err != nil {
 			return reopened, err
 		}
-		if rec == nil || rec.Undone != nil || slices.ContainsFunc(landings, func(c git.Landed) bool { return l.landedBy(c, id, rec.N) }) {
+		if rec == nil || rec.Undone != nil || slices.ContainsFunc(landings, func(c git.Landed) bool { return l.history.landedBy(c, id, rec.N) }) {
 			continue
 		}
 		if was, err := l.reopen(ctx, rec); err != nil {

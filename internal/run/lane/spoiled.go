@@ -26,11 +26,11 @@ func (l *Lane) inspect(ctx context.Context, w *work, changed []string) error {
 
 // inspectAgainst is inspect with a hand-over, "" for none.
 func (l *Lane) inspectAgainst(ctx context.Context, w *work, changed []string, handed string) error {
-	base, err := l.files(ctx, w.base)
+	base, err := l.trees.files(ctx, w.base)
 	if err != nil {
 		return err
 	}
-	merged, err := l.files(ctx, w.tree)
+	merged, err := l.trees.files(ctx, w.tree)
 	if err != nil {
 		return err
 	}

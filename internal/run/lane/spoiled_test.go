@@ -68,7 +68,7 @@ func newBench(t fataler, root, sub string, first files) *bench {
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
-	b.lane = &Lane{Repo: repo}
+	b.lane = &Lane{Repo: repo, trees: &trees{repo: repo}}
 	project := "_"
 	if sub != "" {
 		project = sub

@@ -3,8 +3,6 @@ package lane
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -35,7 +33,7 @@ func (l *Lane) verify(ctx context.Context, w *work) (*testrun.Verdict, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.sameFiles(commit, w.tree)
+	l.trees.sameFiles(commit, w.tree)
 	if l.conf.Config.Test.Command.IsSet() {
 		if gone, err := l.step(ctx, w.rec, "testing", l.usual()); gone || err != nil {
 			return nil, errors.Join(err, errGone)
@@ -61,7 +59,7 @@ func (l *Lane) verdict(ctx context.Context, commit string, of *attempt.Record, t
 	if err := l.allowed(ctx); err != nil {
 		return nil, err
 	}
-	tree, err := l.contentOf(ctx, commit)
+	tree, err := l.trees.contentOf(ctx, commit)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +130,7 @@ func (l *Lane) gained(ctx context.Context, r *attempt.Record) *int {
 	if r.Verdict == nil || r.Verdict.Passed == nil || r.Landing.Batch != nil {
 		return nil
 	}
-	tree, err := l.contentOf(ctx, r.Landing.Base)
+	tree, err := l.trees.contentOf(ctx, r.Landing.Base)
 	if err != nil {
 		return nil
 	}
@@ -253,7 +251,7 @@ func (l *Lane) checkOut(ctx context.Context, bed *site.Site, commit string) erro
 	if err != nil {
 		return err
 	}
-	manifests, err := l.manifests(ctx, commit)
+	manifests, err := l.trees.manifests(ctx, commit)
 	if err != nil || manifests == l.file.Manifests {
 		return err
 	}
@@ -317,21 +315,6 @@ var manifestNames = []string{
 	"Gemfile", "Gemfile.lock", "go.mod", "go.sum", "go.work", "Cargo.toml", "Cargo.lock", "composer.json", "composer.lock", "mix.exs", "mix.lock",
 	"pom.xml", "build.gradle", "build.gradle.kts", "gradle.lockfile", "pubspec.yaml", "pubspec.lock", "Makefile", "justfile", ".tool-versions", "mise.toml",
 	".nvmrc", ".node-version", ".python-version", ".ruby-version", "rust-toolchain*", "flake.nix", "flake.lock", ".gitmodules",
-}
-
-// manifests is a hash of a commit's manifests.
-func (l *Lane) manifests(ctx context.Context, commit string) (string, error) {
-	files, err := l.files(ctx, commit)
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.New()
-	for _, p := range sorted(files) {
-		if slices.ContainsFunc(manifestNames, func(pattern string) bool { ok, _ := path.Match(pattern, path.Base(p)); return ok }) {
-			fmt.Fprintf(sum, "%q %s\n", p, files[p].ID)
-		}
-	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
 // judgeRed decides what follows from tests that fail on a merge. What fails without the work, too, isn't its fault.

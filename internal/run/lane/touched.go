@@ -93,7 +93,7 @@ func (l *Lane) ChangedSince(ctx context.Context, lineage *worktree.Lineage, comm
 
 // begun is the newest commit of what has landed that the lineage's branch contains.
 func (l *Lane) begun(ctx context.Context, lineage *worktree.Lineage) (string, error) {
-	newest, err := l.newest(ctx)
+	newest, err := l.history.newest(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -104,7 +104,7 @@ func (l *Lane) undo(ctx context.Context, id, why string, force bool) (*Undone, e
 	if err != nil {
 		return nil, err
 	}
-	landed, err := l.landing(ctx, id)
+	landed, err := l.history.landing(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func (l *Lane) undoLanding(ctx context.Context, base string, note *undoing, forc
 		return nil, err
 	}
 	title := id
-	rec, err := l.landingRecord(id)
+	rec, err := l.history.landingRecord(id)
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +203,7 @@ func (l *Lane) undoAgain(ctx context.Context) error {
 // redone makes a slice complete again whose work the target has, though a person has taken it back.
 // It reports whether it is: one that is being built anew isn't.
 func (l *Lane) redone(ctx context.Context, u Undelivered) (stays bool, err error) {
-	rec, err := l.landingRecord(u.Slice)
+	rec, err := l.history.landingRecord(u.Slice)
 	if err != nil || rec == nil {
 		return false, err
 	}
@@ -236,7 +236,7 @@ func (l *Lane) undoOnceMore(ctx context.Context, u Undelivered) error {
 		return r.Undone != nil && r.Undone.Commit == u.Commit && r.Landing != nil
 	})
 	if i < 0 {
-		if rec, err := l.landingRecord(u.Slice); err == nil && rec != nil && rec.Undone == nil {
+		if rec, err := l.history.landingRecord(u.Slice); err == nil && rec != nil && rec.Undone == nil {
 			_, err = l.redone(ctx, u) // killed after the record was changed
 			return err
 		}
@@ -252,7 +252,7 @@ func (l *Lane) undoOnceMore(ctx context.Context, u Undelivered) error {
 	}
 	landed := "" // amended or rebased, it still says whose it is
 	for _, c := range landings {
-		if l.landedBy(c, u.Slice, all[i].N) {
+		if l.history.landedBy(c, u.Slice, all[i].N) {
 			landed = c.Commit
 		}
 	}
@@ -413,7 +413,7 @@ func (l *Lane) retireLanded(note *undoing) error {
 // that back. It is "" for any other slice, for one whose work goes on, and where the earlier work
 // doesn't fit any more. No ref has it before the slice's branch does, so it is held until then.
 func (l *Lane) Redo(ctx context.Context, id string) (string, error) {
-	rec, err := l.landingRecord(id)
+	rec, err := l.history.landingRecord(id)
 	if err != nil || rec == nil || rec.Undone == nil {
 		return "", err
 	}
