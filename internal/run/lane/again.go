@@ -227,12 +227,12 @@ func (l *Lane) testsAgain(ctx context.Context, w *past, facts *gate.Facts) error
 	if w.rec == nil {
 		now.rec = &attempt.Record{Slice: w.work}
 	}
-	now.unlocks = l.unlocksOf(now.rec)
+	now.unlocks = l.inspect.unlocksOf(now.rec)
 	handed, lost, err := l.handedThen(ctx, w, now)
 	if err != nil {
 		return err
 	}
-	if err := l.inspectAgainst(ctx, now, changed, handed); err != nil {
+	if err := l.inspect.inspectAgainst(ctx, now, changed, handed); err != nil {
 		return err
 	}
 	if handed == "" {

@@ -201,7 +201,7 @@ func (l *Lane) fits(ctx context.Context, w *work) (bool, error) {
 	}
 	took := time.Since(began)
 	w.batched = true
-	if err := l.survey(ctx, w, changed); err != nil {
+	if err := l.inspect.survey(ctx, w, changed); err != nil {
 		return false, err
 	}
 	if r := w.rule(gate.TestRun{Pending: true}); r.Refused() != "" || r.Asks() != "" {

@@ -146,8 +146,8 @@ func (l *Lane) checkMerge(ctx context.Context, id string) (*Check, error) {
 	if c.Conflicts = conflicts; err != nil || len(conflicts) > 0 {
 		return c, err
 	}
-	w.unlocks = l.unlocks(id)
-	if err := l.inspect(ctx, w, changed); err != nil {
+	w.unlocks = l.inspect.unlocks(id)
+	if err := l.inspect.inspect(ctx, w, changed); err != nil {
 		return nil, err
 	}
 	ruling := w.rule(gate.TestRun{Pending: true})

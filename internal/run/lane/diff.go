@@ -108,7 +108,7 @@ func (l *Lane) TestsDiff(ctx context.Context, id string) (*Diff, []string, error
 		return nil, nil, err
 	}
 	d := &Diff{Slice: id, Of: InWorktree}
-	if d.From, err = l.handedOver(ctx, lineage); err != nil {
+	if d.From, err = l.inspect.handedOver(ctx, lineage); err != nil {
 		return nil, nil, err
 	}
 	d.To, err = l.Repo.Look(ctx, lineage)

@@ -4,15 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
 
 	"greenlight/internal/core/gate"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/testrun"
-	"greenlight/internal/state/contracts"
 	"greenlight/internal/state/statedir"
 	"greenlight/internal/workspace/git"
-	"greenlight/internal/workspace/worktree"
 )
 
 // Package gate asks the questions; this file finds the facts about one work of the queue. In a landing the order is: asLeft takes the tree,
@@ -69,14 +66,6 @@ func (w *work) approval() *gate.Approval {
 	return a
 }
 
-// needsReview says why a person has to look at a work before it lands, "" if nobody has to.
-func (l *Lane) needsReview(w *work) (string, error) {
-	if w.rec.Accepted() || w.rec.IsTask() {
-		return "", nil
-	}
-	return l.Project.MustApprove(w.rec, contracts.ReadBook(l.Project.Root), contracts.ReadBook(l.Repo.Dir(w.lineage)))
-}
-
 // asLeft has the tree land that the agent left, or that the person saw who accepted it. What something has changed since then stays on the
 // branch.
 func (l *Lane) asLeft(ctx context.Context, w *work) (err error) {
@@ -106,34 +95,3 @@ func (l *Lane) gone(ctx context.Context, w *work, err error) error {
 
 // errGoneTree says that something has pruned what an agent left.
 var errGoneTree = errors.New("git has pruned what its agent left")
-
-// survey finds out what differs of the tests, and whether a person has to look.
-func (l *Lane) survey(ctx context.Context, w *work, changed []string) error {
-	if err := l.inspect(ctx, w, changed); err != nil {
-		return err
-	}
-	var err error
-	w.survey.review, err = l.needsReview(w)
-	return err
-}
-
-// handedOver is the commit of the tests that were handed over, "" for none. An agent can write git's note of it: what gl has noted of the
-// first hand-over counts, and what builds on that.
-func (l *Lane) handedOver(ctx context.Context, lineage *worktree.Lineage) (string, error) {
-	commit, err := l.Repo.HandedOver(ctx, lineage)
-	if err != nil || l.Project == nil {
-		return commit, err
-	}
-	first := l.Project.Runs.Handed(lineage.System, lineage.Slice, lineage.N)
-	if first == "" || first == commit {
-		return commit, nil
-	}
-	if commit == "" {
-		return first, nil
-	}
-	chain, err := git.FirstParents(ctx, l.Repo.Common, commit)
-	if err != nil || !slices.Contains(chain, first) {
-		return first, nil
-	}
-	return commit, nil
-}

@@ -74,8 +74,8 @@ func (l *Lane) land(ctx context.Context, r *attempt.Record) error {
 	if len(changed) == 0 {
 		return l.empty(ctx, w)
 	}
-	w.unlocks = l.unlocksOf(r)
-	if err := l.survey(ctx, w, changed); err != nil {
+	w.unlocks = l.inspect.unlocksOf(r)
+	if err := l.inspect.survey(ctx, w, changed); err != nil {
 		return err
 	}
 	if problem := w.rule(gate.TestRun{Pending: true}).Refused(); problem != "" {

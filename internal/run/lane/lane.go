@@ -22,7 +22,6 @@ import (
 	"greenlight/internal/run/testrun"
 	"greenlight/internal/state/statedir"
 	"greenlight/internal/state/tracker"
-	"greenlight/internal/workspace/drift"
 	"greenlight/internal/workspace/git"
 	"greenlight/internal/workspace/site"
 	"greenlight/internal/workspace/worktree"
@@ -39,22 +38,22 @@ type Lane struct {
 	Told      func(line string) // progress, for people; nil for nobody
 	Asked     bool              // a person has asked: what waits for its time, or for a person, is done now
 
-	history  history
-	trees    *trees
-	conf     *project.Project // Project with the commands that the configuration names now
-	settler  attempt.Settler
-	file     *file      // while the lock is held
-	bed      *site.Site // the lane's worktree, once it is needed
-	caches   []string   // in it, of earlier runs: see worktree.Caches
-	since    time.Time  // when this process took the lane
-	stuck    map[string]string
-	seen     map[testrun.Key]*testrun.Verdict // how tests went since
-	alone    map[string]bool                  // not tested with others
-	batch    []*work                          // what is tested together now
-	ahead    *ahead                           // the lane merged with the target, where both have moved
-	between  bool                             // something in the queue is about to be tested
-	pushed   time.Time                        // of pull requests: when what has landed was delivered last
-	compares *drift.Comparer                  // see comparer
+	history history
+	trees   *trees
+	inspect *inspector
+	conf    *project.Project // Project with the commands that the configuration names now
+	settler attempt.Settler
+	file    *file      // while the lock is held
+	bed     *site.Site // the lane's worktree, once it is needed
+	caches  []string   // in it, of earlier runs: see worktree.Caches
+	since   time.Time  // when this process took the lane
+	stuck   map[string]string
+	seen    map[testrun.Key]*testrun.Verdict // how tests went since
+	alone   map[string]bool                  // not tested with others
+	batch   []*work                          // what is tested together now
+	ahead   *ahead                           // the lane merged with the target, where both have moved
+	between bool                             // something in the queue is about to be tested
+	pushed  time.Time                        // of pull requests: when what has landed was delivered last
 
 	toldSince time.Time      // the reason that the journal has: file.Since
 	median    *time.Duration // how long tests take, once it was asked for
@@ -66,7 +65,8 @@ func Open(ctx context.Context, pr *project.Project, self string, environ []strin
 	if err != nil {
 		return nil, err
 	}
-	return &Lane{Project: pr, conf: pr, Repo: repo, Self: self, Environ: environ, history: history{project: pr, repo: repo}, trees: &trees{repo: repo}}, nil
+	files := &trees{repo: repo}
+	return &Lane{Project: pr, conf: pr, Repo: repo, Self: self, Environ: environ, history: history{project: pr, repo: repo}, trees: files, inspect: &inspector{project: pr, repo: repo, trees: files}}, nil
 }
 
 // errBusy says that another process works the lane.

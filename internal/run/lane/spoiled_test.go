@@ -23,11 +23,12 @@ import (
 
 // A bench is a repository in which work is made of trees alone: nothing is checked out.
 type bench struct {
-	t    fataler
-	dir  string
-	lane *Lane
-	base string // of the lineage
-	ref  string // of what was handed over
+	t       fataler
+	dir     string
+	repo    *worktree.Repo
+	inspect *inspector
+	base    string // of the lineage
+	ref     string // of what was handed over
 
 	unlocks bool // the slice replaces wrapped code
 }
@@ -68,7 +69,7 @@ func newBench(t fataler, root, sub string, first files) *bench {
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
-	b.lane = &Lane{Repo: repo, trees: &trees{repo: repo}}
+	b.repo, b.inspect = repo, &inspector{repo: repo, trees: &trees{repo: repo}}
 	project := "_"
 	if sub != "" {
 		project = sub
@@ -107,7 +108,7 @@ func (b *bench) commit(all files, parents ...string) string {
 func (b *bench) handOver(all files) {
 	b.t.Helper()
 	var parents []string
-	if old, err := b.lane.Repo.HandedOver(context.Background(), b.lineage()); err != nil {
+	if old, err := b.repo.HandedOver(context.Background(), b.lineage()); err != nil {
 		b.t.Fatalf("%v", err)
 	} else if old != "" {
 		parents = []string{old}
@@ -140,7 +141,7 @@ func (b *bench) judgeTip(tip, base string) (problem string, w *work, conflicts [
 		b.t.Fatalf("%v", err)
 	}
 	w = &work{rec: &attempt.Record{Slice: "S-1"}, lineage: b.lineage(), base: base, tree: tree, unlocks: func() bool { return b.unlocks }}
-	if err = b.lane.inspect(ctx, w, changed); err != nil {
+	if err = b.inspect.inspect(ctx, w, changed); err != nil {
 		b.t.Fatalf("%v", err)
 	}
 	return gate.ItemsText(w.survey.found), w, nil

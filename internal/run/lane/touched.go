@@ -28,7 +28,7 @@ type Touched struct {
 // handed over, or a merge is under way, which brings what has landed. quick looks only at files that were handed over, and takes a snapshot only if
 // one of them seems changed.
 func (l *Lane) Touched(ctx context.Context, lineage *worktree.Lineage, quick bool) (*Touched, error) {
-	handed, err := l.handedOver(ctx, lineage)
+	handed, err := l.inspect.handedOver(ctx, lineage)
 	if err != nil || handed == "" || l.Repo.Worktree(lineage).Operation() != "" {
 		return nil, err
 	}
@@ -36,16 +36,16 @@ func (l *Lane) Touched(ctx context.Context, lineage *worktree.Lineage, quick boo
 	if w.base, err = l.begun(ctx, lineage); err != nil {
 		return nil, err
 	}
-	w.unlocks = l.unlocks(lineage.Slice)
+	w.unlocks = l.inspect.unlocks(lineage.Slice)
 	base, err := git.Files(ctx, l.Repo.Common, w.base)
 	if err != nil {
 		return nil, err
 	}
-	c := l.comparer()
+	c := l.inspect.comparer()
 	if err := c.UseCommand(ctx, base); err != nil {
 		return nil, err
 	}
-	p, err := l.promised(ctx, w, base, handed)
+	p, err := l.inspect.promised(ctx, w, base, handed)
 	if err != nil || quick && !l.seemsChanged(p, lineage.Path) {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (l *Lane) Touched(ctx context.Context, lineage *worktree.Lineage, quick boo
 		if f, there := p.Want[name]; there && had[name] != f {
 			t.From = ""
 		}
-		t.Paths = append(t.Paths, l.comparer().InProject(name))
+		t.Paths = append(t.Paths, l.inspect.comparer().InProject(name))
 	}
 	return t, err
 }
@@ -86,7 +86,7 @@ func (l *Lane) ChangedSince(ctx context.Context, lineage *worktree.Lineage, comm
 	}
 	changed, err := git.Changed(ctx, l.Repo.Common, commit, look, statedir.InState)
 	for i, name := range changed {
-		changed[i] = l.comparer().InProject(name)
+		changed[i] = l.inspect.comparer().InProject(name)
 	}
 	return changed, err
 }
@@ -111,7 +111,7 @@ func (l *Lane) begun(ctx context.Context, lineage *worktree.Lineage) (string, er
 // seemsChanged says whether one of the promised files isn't in the worktree as its plain bytes. Filters make some seem so that aren't.
 func (l *Lane) seemsChanged(p *promise, top string) bool {
 	for name, want := range p.Want {
-		if l.comparer().Protects(name) && !p.Free[name] && !isOnDisk(filepath.Join(top, filepath.FromSlash(name)), want) {
+		if l.inspect.comparer().Protects(name) && !p.Free[name] && !isOnDisk(filepath.Join(top, filepath.FromSlash(name)), want) {
 			return true
 		}
 	}
