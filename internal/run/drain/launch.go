@@ -305,7 +305,7 @@ func (d *drain) claimOne(ctx context.Context, tx tracker.Tx, id string, a Agent)
 func (d *drain) lineage(ctx context.Context, req attempt.Request) (l *worktree.Lineage, redone string, err error) {
 	base, err := d.Trees.Base(ctx)
 	if err == nil && d.Lane != nil && req.Task == nil {
-		redone, err = d.Lane.Redo(ctx, req.ID)
+		redone, err = d.Lane.Reader.Redo(ctx, req.ID)
 	}
 	if err != nil {
 		return nil, "", err

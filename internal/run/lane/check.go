@@ -20,7 +20,6 @@ import (
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/project"
 	"greenlight/internal/run/testrun"
-	"greenlight/internal/state/statedir"
 	"greenlight/internal/workspace/git"
 	"greenlight/internal/workspace/worktree"
 )
@@ -157,26 +156,6 @@ func (l *Lane) checkMerge(ctx context.Context, id string) (*Check, error) {
 		c.Verdict, err = l.retest(ctx, c.Commit, w.rec)
 	}
 	return c, err
-}
-
-// Changes is how much would land of a slice's work as it is.
-func (l *Lane) Changes(ctx context.Context, lineage *worktree.Lineage) (git.DiffStat, error) {
-	base, err := l.history.newest(ctx)
-	if err != nil {
-		return git.DiffStat{}, err
-	}
-	tip, err := l.Repo.Look(ctx, lineage)
-	if err != nil {
-		return git.DiffStat{}, err
-	}
-	tree, conflicts, err := git.MergeTree(ctx, l.Repo.Common, base, tip, statedir.InState)
-	if err == nil && len(conflicts) > 0 {
-		err = errors.New("it doesn't merge")
-	}
-	if err != nil {
-		return git.DiffStat{}, err
-	}
-	return git.Stat(ctx, l.Repo.Common, base, tree, statedir.InState)
 }
 
 // Audit runs the tests on every commit by which a slice has landed in the target, or in the lane where that isn't gl's to move, since a revision, "" for all, in a clone, and

@@ -29,6 +29,7 @@ import (
 
 // A Lane is a project's lane as one process works it.
 type Lane struct {
+	Reader    *Reader // answers what needs no lock
 	Project   *project.Project
 	Repo      *worktree.Repo
 	Self      string            // path of gl
@@ -61,12 +62,11 @@ type Lane struct {
 
 // Open is the lane of a project. The error is a *worktree.Unavailable where there can be none.
 func Open(ctx context.Context, pr *project.Project, self string, environ []string) (*Lane, error) {
-	repo, err := pr.Worktrees(ctx)
+	read, err := OpenReader(ctx, pr)
 	if err != nil {
 		return nil, err
 	}
-	files := &trees{repo: repo}
-	return &Lane{Project: pr, conf: pr, Repo: repo, Self: self, Environ: environ, history: history{project: pr, repo: repo}, trees: files, inspect: &inspector{project: pr, repo: repo, trees: files}}, nil
+	return &Lane{Reader: read, Project: pr, conf: pr, Repo: read.repo, Self: self, Environ: environ, history: read.history, trees: read.trees, inspect: read.inspect}, nil
 }
 
 // errBusy says that another process works the lane.

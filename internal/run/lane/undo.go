@@ -275,7 +275,7 @@ func (l *Lane) without(ctx context.Context, base, id, commit string) (tree strin
 	if !in {
 		return "", fmt.Errorf("%s landed in %s, which isn't in %s any more", id, short(commit), worktree.Short(l.Repo.Target()))
 	}
-	tree, conflicts, err := l.revert(ctx, base, commit)
+	tree, conflicts, err := revert(ctx, l.Repo.Common, base, commit)
 	if err != nil {
 		return "", err
 	}
@@ -305,13 +305,13 @@ func (e *conflictError) Error() string {
 
 // revert is the tree of a commit without what another one, a merge or not, has changed against its first parent.
 // git revert would need a checkout, run hooks, and leave a sequencer behind when it is killed.
-func (l *Lane) revert(ctx context.Context, tip, commit string) (tree string, conflicts []string, err error) {
+func revert(ctx context.Context, common, tip, commit string) (tree string, conflicts []string, err error) {
 	for try := 1; ; try++ {
-		tree, conflicts, err = l.revertOnce(ctx, tip, commit)
+		tree, conflicts, err = revertOnce(ctx, common, tip, commit)
 		if err == nil || ctx.Err() != nil || try == mostReverts {
 			return tree, conflicts, err
 		}
-		if back, _ := git.PutBack(ctx, l.Repo.Common); !back { // no ref has what it is made of
+		if back, _ := git.PutBack(ctx, common); !back { // no ref has what it is made of
 			return "", nil, err
 		}
 	}
@@ -320,8 +320,8 @@ func (l *Lane) revert(ctx context.Context, tip, commit string) (tree string, con
 // mostReverts is how often a revert is tried beside git prune.
 const mostReverts = 3
 
-func (l *Lane) revertOnce(ctx context.Context, tip, commit string) (tree string, conflicts []string, err error) {
-	before, err := git.ResolveCommit(ctx, l.Repo.Common, commit+"^1")
+func revertOnce(ctx context.Context, common, tip, commit string) (tree string, conflicts []string, err error) {
+	before, err := git.ResolveCommit(ctx, common, commit+"^1")
 	if err == nil && before == "" {
 		err = fmt.Errorf("%s has no parent", short(commit))
 	}
@@ -329,14 +329,14 @@ func (l *Lane) revertOnce(ctx context.Context, tip, commit string) (tree string,
 		return "", nil, err
 	}
 	// Merged with this, whose merge base is the commit, a branch loses what the commit has changed and nothing else.
-	if before, err = git.TreeLike(ctx, l.Repo.Common, before, commit, statedir.InState); err != nil {
+	if before, err = git.TreeLike(ctx, common, before, commit, statedir.InState); err != nil {
 		return "", nil, err
 	}
-	back, err := git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: before, Parents: []string{commit}, Message: "gl: without " + commit})
+	back, err := git.CommitTree(ctx, common, git.NewCommit{Tree: before, Parents: []string{commit}, Message: "gl: without " + commit})
 	if err != nil {
 		return "", nil, err
 	}
-	return git.MergeTree(ctx, l.Repo.Common, tip, back, statedir.InState)
+	return git.MergeTree(ctx, common, tip, back, statedir.InState)
 }
 
 // finishUndo does what is left to do for a slice whose revert the lane has. One that was killed before that is forgotten: nothing has
@@ -406,46 +406,4 @@ func (l *Lane) retireLanded(note *undoing) error {
 		return nil
 	}
 	return l.Repo.Retire(lineage.System, lineage.Slice, lineage.N)
-}
-
-// Redo is the commit at which the next attempt at a slice begins that was taken back: what new work
-// begins at, with the slice's earlier work on top, since a merge of its old branch wouldn't bring
-// that back. It is "" for any other slice, for one whose work goes on, and where the earlier work
-// doesn't fit any more. No ref has it before the slice's branch does, so it is held until then.
-func (l *Lane) Redo(ctx context.Context, id string) (string, error) {
-	rec, err := l.history.landingRecord(id)
-	if err != nil || rec == nil || rec.Undone == nil {
-		return "", err
-	}
-	if lineage, err := l.Repo.Get(l.Project.Key(), id); err == nil && lineage.Phase != worktree.Gone {
-		if lost, err := l.Repo.BaseLost(ctx, lineage); err != nil || !lost {
-			return "", err
-		}
-	}
-	base, err := l.Repo.Base(ctx)
-	if err != nil {
-		return "", err
-	}
-	if in, err := git.IsAncestor(ctx, l.Repo.Common, rec.Undone.Commit, base); err != nil || !in {
-		return "", err
-	}
-	for try := 1; ; try++ {
-		commit, err := l.bringBack(ctx, id, base, rec.Undone.Commit)
-		if err == nil && commit != "" {
-			err = git.Hold(ctx, l.Repo.Common, commit, base)
-		}
-		if err == nil || !errors.Is(err, git.ErrLost) || try == 3 {
-			return commit, err
-		}
-	}
-}
-
-// bringBack is a commit upon base that reverts what took a slice back, "" where that conflicts.
-func (l *Lane) bringBack(ctx context.Context, id, base, revert string) (string, error) {
-	tree, conflicts, err := l.revert(ctx, base, revert)
-	if err != nil || len(conflicts) > 0 {
-		return "", err
-	}
-	return git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: tree, Parents: []string{base},
-		Message: git.LandingMessage("Bring back "+id, git.Trailer{Key: "Reverts", Value: revert})})
 }
