@@ -39,14 +39,14 @@ func (l *Lane) base(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if lane == target {
-		return lane, l.see(target)
+		return lane, l.turn.file.see(target)
 	}
 	if err := l.checkRewound(ctx, target); err != nil {
 		return "", err
 	}
 	if in, err := git.IsAncestor(ctx, l.Repo.Common, target, lane); err != nil || in {
 		if err == nil {
-			err = l.see(target)
+			err = l.turn.file.see(target)
 		}
 		return lane, err
 	}
@@ -55,17 +55,17 @@ func (l *Lane) base(ctx context.Context) (string, error) {
 			err = l.followTarget(ctx, lane, target)
 		}
 		if err == nil {
-			err = l.see(target)
+			err = l.turn.file.see(target)
 		}
 		return target, err
 	}
 	if err := l.meet(ctx, lane, target); err != nil {
 		return "", err
 	}
-	if test, err := l.needsTest(ctx, l.ahead); err != nil || test {
-		return l.ahead.commit, err
+	if test, err := l.needsTest(ctx, l.turn.ahead); err != nil || test {
+		return l.turn.ahead.commit, err
 	}
-	return l.takeIn(ctx, l.ahead)
+	return l.takeIn(ctx, l.turn.ahead)
 }
 
 // settledBase is base once the lane is there: what is ahead of it is tested by itself.
@@ -79,10 +79,10 @@ func (l *Lane) settledBase(ctx context.Context) (string, error) {
 
 // aheadAt is what the lane has to take in before it is at a base; nil for nothing.
 func (l *Lane) aheadAt(base string) *ahead {
-	if l.ahead == nil || l.ahead.commit != base {
+	if l.turn.ahead == nil || l.turn.ahead.commit != base {
 		return nil
 	}
-	return l.ahead
+	return l.turn.ahead
 }
 
 // from is where the lane is while work is merged into a base, "" for at the base.
@@ -100,11 +100,11 @@ func (l *Lane) tip(ctx context.Context) (string, error) {
 		return "", err
 	}
 	name := worktree.Short(l.Repo.LaneRef())
-	if l.file.Tip != "" && tip != l.file.Tip && tip != l.file.Next {
+	if l.turn.file.Tip != "" && tip != l.turn.file.Tip && tip != l.turn.file.Next {
 		return "", standstill("the branch %s isn't where gl left it (%s): it was moved. Move it back, or run gl land --reset to begin again at %s",
-			name, short(l.file.Tip), worktree.Short(l.Repo.Target()))
+			name, short(l.turn.file.Tip), worktree.Short(l.Repo.Target()))
 	}
-	if l.file.Tip == "" { // gl has never moved it: whatever is there beyond the target was never tested
+	if l.turn.file.Tip == "" { // gl has never moved it: whatever is there beyond the target was never tested
 		target, err := l.history.target(ctx)
 		if err != nil {
 			return "", err
@@ -122,7 +122,7 @@ func (l *Lane) tip(ctx context.Context) (string, error) {
 // tellTargetMoved tells once that the target was moved by something else than gl or somebody at work where it is checked out: git update-ref, or a
 // push into this repository, as any process with access can do.
 func (l *Lane) tellTargetMoved(ctx context.Context, target string) error {
-	f := l.file
+	f := l.turn.file
 	if f.Seen == "" || f.Seen == target || f.Own == target || f.Moved == target {
 		return nil
 	}
@@ -137,7 +137,7 @@ func (l *Lane) tellTargetMoved(ctx context.Context, target string) error {
 	_ = l.Project.Runs.Journal().AppendOnce(journal.Event{Kind: journal.NeedsYou, System: l.Project.Key(), Target: name, Commit: target, Reason: reason,
 		Key: "moved." + name + "." + target})
 	f.Moved = target
-	return l.save()
+	return l.turn.file.save()
 }
 
 // checkFree stops where somebody has the lane checked out: its files wouldn't follow.
@@ -151,39 +151,30 @@ func (l *Lane) checkFree() error {
 
 // moveLane moves the lane. That it is about to is written down first, so that nobody takes it for somebody else's doing.
 func (l *Lane) moveLane(ctx context.Context, from, to, reason string, pass gate.Pass) error {
-	l.file.Tip, l.file.Next = from, to
-	if err := l.save(); err != nil {
+	l.turn.file.Tip, l.turn.file.Next = from, to
+	if err := l.turn.file.save(); err != nil {
 		return err
 	}
 	if err := l.Repo.MoveLane(ctx, from, to, reason, pass); err != nil {
 		return err
 	}
-	l.file.Tip, l.file.Next = to, ""
-	return l.save()
-}
-
-// see notes that the lane has the target's commit.
-func (l *Lane) see(target string) error {
-	if l.file.Seen == target {
-		return nil
-	}
-	l.file.Seen = target
-	return l.save()
+	l.turn.file.Tip, l.turn.file.Next = to, ""
+	return l.turn.file.save()
 }
 
 // checkRewound stops at a target that has gone back, or was rebased: what was taken out there on purpose must not come back from the
 // lane.
 func (l *Lane) checkRewound(ctx context.Context, target string) error {
-	if l.file.Seen == "" || l.file.Seen == target {
+	if l.turn.file.Seen == "" || l.turn.file.Seen == target {
 		return nil
 	}
-	in, err := git.IsAncestor(ctx, l.Repo.Common, l.file.Seen, target)
+	in, err := git.IsAncestor(ctx, l.Repo.Common, l.turn.file.Seen, target)
 	if err != nil || in {
 		return err
 	}
 	name := worktree.Short(l.Repo.Target())
 	return standstill("%s doesn't contain %s any more, which it had: it was reset or rebased. Run gl land --reset to begin again at %s as it is now",
-		name, short(l.file.Seen), name)
+		name, short(l.turn.file.Seen), name)
 }
 
 // followTarget moves the lane to the target, which contains it.
@@ -197,7 +188,7 @@ func (l *Lane) followTarget(ctx context.Context, lane, target string) error {
 
 // meet merges the target into the lane in memory, where both have moved. The target's state wins.
 func (l *Lane) meet(ctx context.Context, lane, target string) error {
-	if l.ahead != nil && l.ahead.lane == lane && l.ahead.target == target {
+	if l.turn.ahead != nil && l.turn.ahead.lane == lane && l.turn.ahead.target == target {
 		return nil
 	}
 	name := worktree.Short(l.Repo.Target())
@@ -214,13 +205,13 @@ func (l *Lane) meet(ctx context.Context, lane, target string) error {
 		return err
 	}
 	l.tell("merging %s into what has landed", name)
-	l.ahead = &ahead{lane, target, commit}
+	l.turn.ahead = &ahead{lane, target, commit}
 	return nil
 }
 
 // needsTest reports whether nobody knows how the tests go on the merge. They go as on the lane where the target has only changed state.
 func (l *Lane) needsTest(ctx context.Context, a *ahead) (bool, error) {
-	if !l.conf.Config.Test.Command.IsSet() {
+	if !l.commands.conf.Config.Test.Command.IsSet() {
 		return false, nil
 	}
 	was, err := l.trees.contentOf(ctx, a.lane)
@@ -253,7 +244,7 @@ func (l *Lane) takeIn(ctx context.Context, a *ahead) (string, error) {
 	if err := l.moveLane(ctx, a.lane, a.commit, "merge "+worktree.Short(l.Repo.Target()), pass); err != nil {
 		return "", err
 	}
-	return a.commit, l.see(a.target)
+	return a.commit, l.turn.file.see(a.target)
 }
 
 // checkBoth tests a merge of the lane and the target. It stops at one that is red although the target is green.
@@ -275,7 +266,7 @@ func (l *Lane) checkBoth(ctx context.Context, a *ahead) (gate.TestRun, error) {
 func (l *Lane) knownVerdict(ctx context.Context, commit string) (*testrun.Verdict, error) {
 	tree, err := l.trees.contentOf(ctx, commit)
 	if err == nil {
-		err = l.allowed(ctx)
+		err = l.commands.allowed(ctx)
 	}
 	if err != nil {
 		return nil, err
@@ -290,7 +281,7 @@ func (l *Lane) knownVerdict(ctx context.Context, commit string) (*testrun.Verdic
 
 // baseVerdict is the verdict on a commit that isn't an agent's. A red one of another run is doubted: the disk may have been full.
 func (l *Lane) baseVerdict(ctx context.Context, commit string) (*testrun.Verdict, error) {
-	return l.verdict(ctx, commit, nil, func(v *testrun.Verdict) bool { return v.Green() || v.At.After(l.since) })
+	return l.verdict(ctx, commit, nil, func(v *testrun.Verdict) bool { return v.Green() || v.At.After(l.turn.since) })
 }
 
 // TestBase runs the tests on what slices begin at, if nobody knows how they go there, and says so if they fail.

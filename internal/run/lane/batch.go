@@ -27,10 +27,10 @@ func (l *Lane) group(ctx context.Context, rec *attempt.Record) ([]*attempt.Recor
 	alone := []*attempt.Record{rec}
 	fits := func(r *attempt.Record) bool {
 		g := r.Landing
-		return !r.IsTask() && !l.isStuck(r) && !l.alone[r.Name()] && g.Commit == "" && g.Tried == "" && g.Behind == "" && g.Despite == ""
+		return !r.IsTask() && !l.isStuck(r) && !l.turn.alone[r.Name()] && g.Commit == "" && g.Tried == "" && g.Behind == "" && g.Despite == ""
 	}
-	test := l.conf.Config.Test
-	if !test.Command.IsSet() || !fits(rec) || l.usual() <= test.Batch {
+	test := l.commands.conf.Config.Test
+	if !test.Command.IsSet() || !fits(rec) || l.commands.usual() <= test.Batch {
 		return alone, nil
 	}
 	queue, err := l.queue()
@@ -121,7 +121,7 @@ func (l *Lane) together(ctx context.Context, group []*attempt.Record) (green boo
 			return false, err
 		}
 		if w == nil {
-			l.alone[r.Name()] = true
+			l.turn.alone[r.Name()] = true
 			continue
 		}
 		works = append(works, w)
@@ -132,18 +132,18 @@ func (l *Lane) together(ctx context.Context, group []*attempt.Record) (green boo
 	}
 	if len(works) < 2 {
 		for _, w := range works {
-			l.alone[w.rec.Name()] = true
+			l.turn.alone[w.rec.Name()] = true
 		}
 		return true, nil
 	}
 	for _, w := range works {
-		if gone, err := l.step(ctx, w.rec, "testing with "+strings.Join(others(works, w), ", "), l.usual()); gone || err != nil {
+		if gone, err := l.step(ctx, w.rec, "testing with "+strings.Join(others(works, w), ", "), l.commands.usual()); gone || err != nil {
 			return true, err // the others come again, without it
 		}
 	}
-	l.batch = works
+	l.turn.batch = works
 	v, err := l.test(ctx, tip, nil)
-	l.batch = nil
+	l.turn.batch = nil
 	if err != nil || v == nil {
 		return false, err
 	}
@@ -210,7 +210,7 @@ func (l *Lane) fits(ctx context.Context, w *work) (bool, error) {
 	if other, err := l.resolver(ctx, w, changed); err != nil || other != "" {
 		return false, err
 	}
-	l.tellMerge(w, nil, took)
+	l.events.tellMerge(w, nil, took)
 	return true, nil
 }
 
@@ -238,7 +238,7 @@ func (l *Lane) passAll(ctx context.Context, works []*work, base string, v *testr
 		return err
 	}
 	for i, w := range works {
-		now, err := l.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
+		now, err := l.turn.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
 			w.passed(r, l.Repo.Target(), lands[i], v, rulings[i])
 			r.Landing.Batch = batch
 		})
@@ -273,7 +273,7 @@ func (l *Lane) anew(ctx context.Context, works []*work) error {
 
 // again has an attempt begin again that was about to land.
 func (l *Lane) again(ctx context.Context, r *attempt.Record) (gone bool, err error) {
-	now, err := l.settler.Proceed(ctx, r, func(r *attempt.Record) {
+	now, err := l.turn.settler.Proceed(ctx, r, func(r *attempt.Record) {
 		g := r.Landing
 		g.Commit, g.Commits, g.As, g.Base, g.From, g.Batch = "", nil, "", "", "", nil
 	})
@@ -295,7 +295,7 @@ func (l *Lane) moveBatch(ctx context.Context, batch *attempt.Batch, passes []gat
 	}
 	for _, r := range queue {
 		if batch.Has(r) {
-			if err := l.undeliver(r.Slice, r.Landing.Commit); err != nil {
+			if err := l.turn.file.undeliver(r.Slice, r.Landing.Commit); err != nil {
 				return err
 			}
 		}

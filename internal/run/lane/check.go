@@ -111,7 +111,7 @@ func (l *Lane) busy() string {
 
 // retest runs the tests on a commit, whatever is known of it.
 func (l *Lane) retest(ctx context.Context, commit string, of *attempt.Record) (*testrun.Verdict, error) {
-	return l.verdict(ctx, commit, of, func(v *testrun.Verdict) bool { return !v.At.Before(l.since) })
+	return l.verdict(ctx, commit, of, func(v *testrun.Verdict) bool { return !v.At.Before(l.turn.since) })
 }
 
 // checkMerge tests what would land of a slice now.
@@ -166,7 +166,7 @@ func (l *Lane) Audit(ctx context.Context, since string, tell func(*Check)) error
 	if !l.Project.Config.Test.Command.IsSet() {
 		return ErrNoTests
 	}
-	if err := l.allowed(ctx); err != nil {
+	if err := l.permitted().allowed(ctx); err != nil {
 		return err
 	}
 	target, err := l.history.target(ctx)

@@ -64,7 +64,7 @@ func (l *Lane) land(ctx context.Context, r *attempt.Record) error {
 	if err != nil {
 		return err
 	}
-	l.tellMerge(w, conflicts, time.Since(began))
+	l.events.tellMerge(w, conflicts, time.Since(began))
 	if len(conflicts) > 0 {
 		return l.conflict(ctx, w, conflicts)
 	}
@@ -103,7 +103,7 @@ func (l *Lane) nothing(ctx context.Context, w *work) error {
 	if _, err := ruling.Pass(""); err != nil {
 		return l.ask(ctx, w.rec, ruling.Asks())
 	}
-	now, err := l.settler.Proceed(ctx, w.rec, func(r *attempt.Record) { r.Gate = ruling })
+	now, err := l.turn.settler.Proceed(ctx, w.rec, func(r *attempt.Record) { r.Gate = ruling })
 	if now == nil || err != nil {
 		return err
 	}
@@ -283,7 +283,7 @@ func (l *Lane) approve(ctx context.Context, w *work, v *testrun.Verdict, knownRe
 // askAbout has a person look at work whose tests have run.
 func (l *Lane) askAbout(ctx context.Context, w *work, v *testrun.Verdict, ruling *gate.Ruling, why string) error {
 	w.release()
-	now, err := l.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
+	now, err := l.turn.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
 		g := r.Landing
 		g.Tip, g.Base, g.Caveats, g.Paths, g.Why, g.Output, r.Verdict, r.Gate = w.tip, w.base, w.caveats, nil, "", "", v, ruling
 	})
@@ -311,7 +311,7 @@ func (l *Lane) pass(ctx context.Context, w *work, v *testrun.Verdict, ruling *ga
 		return err
 	}
 	w.release()
-	now, err := l.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
+	now, err := l.turn.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
 		w.passed(r, l.Repo.Target(), lands, v, ruling)
 		r.Landing.From = l.from(w.base)
 	})
@@ -319,7 +319,7 @@ func (l *Lane) pass(ctx context.Context, w *work, v *testrun.Verdict, ruling *ga
 		return err
 	}
 	w.rec.Landing, w.rec.Verdict, w.rec.Gate = now.Landing, now.Verdict, now.Gate
-	if err := l.undeliver(w.rec.Work(), lands.commit()); err != nil {
+	if err := l.turn.file.undeliver(w.rec.Work(), lands.commit()); err != nil {
 		return err
 	}
 	if err := l.moveLane(ctx, cmp.Or(l.from(w.base), w.base), lands.commit(), "land "+w.rec.Work(), pass); err != nil {
@@ -378,7 +378,7 @@ func verifiedText(v *testrun.Verdict) string {
 
 // complete makes the slice complete whose commit the lane has.
 func (l *Lane) complete(ctx context.Context, r *attempt.Record) error {
-	if err := l.undeliver(r.Work(), r.Landing.Commit); err != nil { // the file may have been lost
+	if err := l.turn.file.undeliver(r.Work(), r.Landing.Commit); err != nil { // the file may have been lost
 		return err
 	}
 	if err := l.noteSuite(ctx, r.Landing.Head(), r.Verdict); err != nil {
@@ -395,7 +395,7 @@ func (l *Lane) complete(ctx context.Context, r *attempt.Record) error {
 	if b := r.Landing.Batch; b != nil {
 		detail += " together with " + strings.Join(slices.DeleteFunc(b.Slices(), func(id string) bool { return id == r.Slice }), ", ")
 	}
-	clear(l.stuck) // it may have been what others wait for
+	clear(l.turn.stuck) // it may have been what others wait for
 	if err := l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Done, Detail: detail, Verified: r.Landing.Verified, Tests: gained}); err != nil {
 		return err
 	}
@@ -419,8 +419,8 @@ func (l *Lane) tidy(ctx context.Context, r *attempt.Record) {
 
 // discard removes the worktree of a slice that has landed.
 func (l *Lane) discard(ctx context.Context, lineage *worktree.Lineage) (kept string, err error) {
-	if config := l.conf.Config.Git; len(config.Teardown) > 0 {
-		if err := l.allowed(ctx); err != nil {
+	if config := l.commands.conf.Config.Git; len(config.Teardown) > 0 {
+		if err := l.commands.allowed(ctx); err != nil {
 			return "", err
 		}
 		if removable, why, err := l.Repo.Removable(ctx, lineage); err != nil || !removable {
@@ -470,7 +470,7 @@ func (l *Lane) red(ctx context.Context, w *work, v *testrun.Verdict, problem str
 			return err
 		}
 	}
-	now, err := l.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
+	now, err := l.turn.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
 		g := r.Landing
 		g.Tip, g.Base, g.Why, g.Output, r.Verdict = w.tip, w.base, why, output, v
 		r.Gate = w.rule(l.runOf(v))
@@ -510,7 +510,7 @@ func (l *Lane) conflict(ctx context.Context, w *work, paths []string) error {
 		return l.finish(ctx, w.rec, attempt.LandingResult{Outcome: attempt.Conflict, Detail: "it conflicts with what has landed: " + some(paths)})
 	}
 	// Before the merge is in the worktree: who finds it there must know whose it is.
-	now, err := l.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
+	now, err := l.turn.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
 		g := r.Landing
 		g.Tip, g.Base, g.Paths, g.Output = w.tip, w.base, paths, "in conflict:\n"+strings.Join(paths, "\n")
 		g.Why = "Other work has landed that conflicts with yours. gl has begun to merge it into your branch: the marks are in " + some(paths) +
@@ -537,8 +537,8 @@ func (l *Lane) behind(ctx context.Context, w *work, other string) error {
 		return nil
 	}
 	reason := fmt.Sprintf("behind %s, which resolves a conflict in the same files", other)
-	l.stuck[w.rec.Name()] = reason
-	_, err := l.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
+	l.turn.stuck[w.rec.Name()] = reason
+	_, err := l.turn.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
 		g := r.Landing
 		g.Step, g.Behind, g.Tried, g.Reason = "", other, w.base, reason
 	})

@@ -20,7 +20,6 @@ import (
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/project"
 	"greenlight/internal/run/testrun"
-	"greenlight/internal/state/statedir"
 	"greenlight/internal/state/tracker"
 	"greenlight/internal/workspace/git"
 	"greenlight/internal/workspace/site"
@@ -39,25 +38,12 @@ type Lane struct {
 	Told      func(line string) // progress, for people; nil for nobody
 	Asked     bool              // a person has asked: what waits for its time, or for a person, is done now
 
-	history history
-	trees   *trees
-	inspect *inspector
-	conf    *project.Project // Project with the commands that the configuration names now
-	settler attempt.Settler
-	file    *file      // while the lock is held
-	bed     *site.Site // the lane's worktree, once it is needed
-	caches  []string   // in it, of earlier runs: see worktree.Caches
-	since   time.Time  // when this process took the lane
-	stuck   map[string]string
-	seen    map[testrun.Key]*testrun.Verdict // how tests went since
-	alone   map[string]bool                  // not tested with others
-	batch   []*work                          // what is tested together now
-	ahead   *ahead                           // the lane merged with the target, where both have moved
-	between bool                             // something in the queue is about to be tested
-	pushed  time.Time                        // of pull requests: when what has landed was delivered last
-
-	toldSince time.Time      // the reason that the journal has: file.Since
-	median    *time.Duration // how long tests take, once it was asked for
+	history  history
+	trees    *trees
+	inspect  *inspector
+	commands *commands
+	events   *events
+	turn     *turn // while the lock is held
 }
 
 // Open is the lane of a project. The error is a *worktree.Unavailable where there can be none.
@@ -66,7 +52,8 @@ func Open(ctx context.Context, pr *project.Project, self string, environ []strin
 	if err != nil {
 		return nil, err
 	}
-	return &Lane{Reader: read, Project: pr, conf: pr, Repo: read.repo, Self: self, Environ: environ, history: read.history, trees: read.trees, inspect: read.inspect}, nil
+	return &Lane{Reader: read, Project: pr, Repo: read.repo, Self: self, Environ: environ, history: read.history, trees: read.trees, inspect: read.inspect,
+		commands: &commands{project: pr, conf: pr}, events: &events{project: pr, repo: read.repo}}, nil
 }
 
 // errBusy says that another process works the lane.
@@ -78,18 +65,20 @@ const peek = 20 * time.Millisecond
 // Work lands what can land, and delivers it. If another process works the lane, it returns at once: that process looks at
 // the queue once more before it gives the lane up. ctx ends it; what is in the queue then stays there.
 func (l *Lane) Work(ctx context.Context) error {
+	var stuck map[string]string
+	turn := func(ctx context.Context) error { stuck = l.turn.stuck; return l.workQueue(ctx) }
 	for {
 		before, err := l.queue()
 		if err != nil || len(before) == 0 {
 			return err
 		}
-		err = l.locked(ctx, l.workQueue)
+		err = l.locked(ctx, turn)
 		for range 3 { // it may have been a look at the lock: see durable.Holder
 			if !errors.Is(err, errBusy) {
 				break
 			}
 			time.Sleep(peek)
-			err = l.locked(ctx, l.workQueue)
+			err = l.locked(ctx, turn)
 		}
 		if errors.Is(err, errBusy) {
 			return nil
@@ -98,7 +87,7 @@ func (l *Lane) Work(ctx context.Context) error {
 			return err
 		}
 		after, err := l.queue()
-		if err != nil || !slices.ContainsFunc(after, func(r *attempt.Record) bool { return !l.isStuck(r) }) {
+		if err != nil || !slices.ContainsFunc(after, func(r *attempt.Record) bool { _, is := stuck[r.Name()]; return !is }) {
 			return err
 		}
 	}
@@ -117,8 +106,8 @@ func (l *Lane) Restore(ctx context.Context) error {
 	return err
 }
 
-// locked runs f with the lane's lock. It is in the git directory that all worktrees share, since runs/ may be removed, and isn't
-// inherited by tests.
+// locked runs f with the queue's lock. The lock is in the git directory that all worktrees share,
+// since runs/ may be removed, and isn't inherited by tests.
 func (l *Lane) locked(ctx context.Context, f func(context.Context) error) (err error) {
 	lock, err := durable.TryLock(l.Repo.LaneLock())
 	if errors.Is(err, durable.ErrLocked) {
@@ -128,13 +117,8 @@ func (l *Lane) locked(ctx context.Context, f func(context.Context) error) (err e
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	l.settler, l.stuck, l.since = l.Project.Settler(), map[string]string{}, now()
-	l.seen, l.alone = map[testrun.Key]*testrun.Verdict{}, map[string]bool{}
-	l.ahead, l.pushed = nil, l.since
-	if err = l.follow(); err != nil {
-		return err
-	}
-	if l.file, err = l.readFile(ctx); err != nil {
+	defer func() { l.turn = nil }()
+	if l.turn, err = l.begin(ctx, lock); err != nil {
 		return err
 	}
 	if err := l.endTests(); err != nil {
@@ -156,6 +140,43 @@ func (l *Lane) locked(ctx context.Context, f func(context.Context) error) (err e
 	return f(ctx)
 }
 
+// begin returns the turn of the process that holds the lock.
+func (l *Lane) begin(ctx context.Context, held *durable.Held) (*turn, error) {
+	t := &turn{
+		held: held, settler: l.Project.Settler(), stuck: map[string]string{}, since: now(),
+		seen: map[testrun.Key]*testrun.Verdict{}, alone: map[string]bool{},
+	}
+	t.pushed = t.since
+	l.permitted().follow()
+	var err error
+	t.file, err = openFile(ctx, l.Project, l.Repo, l.tell)
+	return t, err
+}
+
+// permitted returns the commands, with the permission that the person has given by now.
+func (l *Lane) permitted() *commands {
+	l.commands.trust, l.commands.root = l.Trust, l.TrustRoot
+	return l.commands
+}
+
+// A turn is one process's time with the queue's lock. What the lock guards is reachable through
+// it alone, and begin makes it of the held lock alone.
+type turn struct {
+	held    *durable.Held
+	settler attempt.Settler
+	file    *file
+	bed     *site.Site // the queue's worktree, once it is needed
+	caches  []string   // in it, of earlier runs: see worktree.Caches
+	since   time.Time  // when this process took the lock
+	stuck   map[string]string
+	seen    map[testrun.Key]*testrun.Verdict // verdicts since then
+	alone   map[string]bool                  // not tested with others
+	batch   []*work                          // what is tested together now
+	ahead   *ahead                           // the lane merged with the target, where both have moved
+	between bool                             // something in the queue is about to be tested
+	pushed  time.Time                        // of pull requests: when what has landed was delivered last
+}
+
 // settleEnded settles what a worker had decided on when it was killed.
 func (l *Lane) settleEnded(ctx context.Context) error {
 	live, _, err := l.Project.Runs.Live()
@@ -166,7 +187,7 @@ func (l *Lane) settleEnded(ctx context.Context) error {
 		if r.Phase != plan.Ended || r.Landing == nil || !l.Project.Has(r) {
 			continue
 		}
-		final, err := l.settler.Settle(ctx, r)
+		final, err := l.turn.settler.Settle(ctx, r)
 		if err != nil {
 			return err
 		}
@@ -180,7 +201,7 @@ func (l *Lane) settleEnded(ctx context.Context) error {
 // workQueue lands one after the other until nothing in the queue can move.
 func (l *Lane) workQueue(ctx context.Context) error {
 	for {
-		if err := l.follow(); err != nil {
+		if err := l.followCommands(); err != nil {
 			return err
 		}
 		rec, err := l.next(ctx)
@@ -203,10 +224,10 @@ func (l *Lane) workQueue(ctx context.Context) error {
 // commitStateNow is commitState, but not again and again.
 func (l *Lane) commitStateNow(ctx context.Context) error {
 	switch at := now(); {
-	case l.file.Committed == nil: // the first time is at the drain's end, or after a while
-		l.file.Committed = &at
-		return l.save()
-	case at.Sub(*l.file.Committed) < stateEvery:
+	case l.turn.file.Committed == nil: // the first time is at the drain's end, or after a while
+		l.turn.file.Committed = &at
+		return l.turn.file.save()
+	case at.Sub(*l.turn.file.Committed) < stateEvery:
 		return nil
 	}
 	return l.commitState(ctx)
@@ -219,7 +240,7 @@ func (l *Lane) queue() ([]*attempt.Record, error) {
 }
 
 // isStuck says whether the attempt was found unable to move.
-func (l *Lane) isStuck(r *attempt.Record) bool { _, stuck := l.stuck[r.Name()]; return stuck }
+func (l *Lane) isStuck(r *attempt.Record) bool { _, stuck := l.turn.stuck[r.Name()]; return stuck }
 
 // next is the first of the queue that may move, nil for none.
 func (l *Lane) next(ctx context.Context) (*attempt.Record, error) {
@@ -249,7 +270,7 @@ func (l *Lane) next(ctx context.Context) (*attempt.Record, error) {
 		if !behind && (r.Landing.Behind != "" || r.Landing.Tried != base) {
 			return r, nil
 		}
-		l.stuck[r.Name()] = r.LandingText()
+		l.turn.stuck[r.Name()] = r.LandingText()
 	}
 	return nil, nil
 }
@@ -283,8 +304,8 @@ func (l *Lane) isResolving(work string, planned func() (*plan.Plan, error)) bool
 // wait leaves the attempt in the queue, with the reason.
 func (l *Lane) wait(ctx context.Context, r *attempt.Record, why error) error {
 	reason := why.Error()
-	l.stuck[r.Name()] = reason
-	return l.settler.Wait(ctx, r, func(g *attempt.Landing) {
+	l.turn.stuck[r.Name()] = reason
+	return l.turn.settler.Wait(ctx, r, func(g *attempt.Landing) {
 		g.Step, g.Reason, g.Barred = "", reason, errors.As(why, new(*trust.Error))
 	})
 }
@@ -292,7 +313,7 @@ func (l *Lane) wait(ctx context.Context, r *attempt.Record, why error) error {
 // step says what is done with the attempt, and about how long that takes, 0 for unknown. gone is for one that isn't in the queue any more.
 func (l *Lane) step(ctx context.Context, r *attempt.Record, what string, takes time.Duration) (gone bool, err error) {
 	l.tell("%s: %s", r.Label(), what)
-	now, err := l.settler.Proceed(ctx, r, func(r *attempt.Record) {
+	now, err := l.turn.settler.Proceed(ctx, r, func(r *attempt.Record) {
 		g := r.Landing
 		g.Step, g.Takes, g.Reason, g.Barred, g.Behind, g.Tried = what, takes.Seconds(), "", false, "", ""
 	})
@@ -308,7 +329,7 @@ func (l *Lane) finish(ctx context.Context, r *attempt.Record, res attempt.Landin
 		ask := tracker.Ask
 		res.Effect = &ask
 	}
-	final, err := l.settler.EndLanding(ctx, r, res)
+	final, err := l.turn.settler.EndLanding(ctx, r, res)
 	if final != nil {
 		l.tell("%s %s", r.Label(), final.Outcome.Text(final.Detail))
 	}
@@ -324,26 +345,12 @@ func (l *Lane) tell(format string, a ...any) {
 // short is a commit as people read it.
 func short(commit string) string { return commit[:min(len(commit), 10)] }
 
-// follow takes over the commands that the configuration names now.
-func (l *Lane) follow() error {
-	again := l.conf.Again(l.Trust.Allows(l.TrustRoot))
-	if again == l.conf {
+// followCommands takes over the commands that the configuration names now.
+func (l *Lane) followCommands() error {
+	if !l.commands.follow() {
 		return nil
 	}
-	l.conf, l.median = again, nil
 	return l.leave() // what was made ready was for the others
-}
-
-// allowed refuses to run what the person hasn't allowed.
-func (l *Lane) allowed(ctx context.Context) error {
-	commands, err := l.conf.LaneCommands(ctx)
-	if err != nil {
-		return err
-	}
-	if found := statedir.Repositories(l.Project.Root); l.conf.Config.Sandbox == attempt.SandboxBwrap && len(found) > 0 {
-		return fmt.Errorf("%s is a git repository, which an agent may have made: any git there runs what its configuration names. Remove it (rm -r %s)", found[0], found[0])
-	}
-	return l.Trust.Check(l.TrustRoot, commands)
 }
 
 func now() time.Time { return time.Now().UTC() }

@@ -37,11 +37,11 @@ func (l *Lane) Reset(ctx context.Context) (dropped, reopened []string, err error
 		if reopened, err = l.reopenDropped(ctx, dropped, target); err != nil {
 			return err
 		}
-		l.file.Undelivered, l.file.Reason, l.file.Since, l.file.Seen = nil, "", nil, target
-		l.file.PullRequest = nil // what was pushed is replaced by the next push
+		l.turn.file.Undelivered, l.turn.file.Reason, l.turn.file.Since, l.turn.file.Seen = nil, "", nil, target
+		l.turn.file.PullRequest = nil // what was pushed is replaced by the next push
 		if tip == target {
-			l.file.Tip, l.file.Next = tip, ""
-			return errors.Join(l.Repo.MarkLane(worktree.LaneMark{Tip: tip}), l.save())
+			l.turn.file.Tip, l.turn.file.Next = tip, ""
+			return errors.Join(l.Repo.MarkLane(worktree.LaneMark{Tip: tip}), l.turn.file.save())
 		}
 		pass, err := gate.Ask(gate.Facts{Way: gate.Reset, Left: target, Lands: target, Approval: &gate.Approval{By: "a person, by gl land --reset"}}).Pass(target)
 		if err != nil {
@@ -59,7 +59,7 @@ func (l *Lane) Reset(ctx context.Context) (dropped, reopened []string, err error
 // complete. A target that has a slice in another shape, amended or rebased, keeps it complete.
 func (l *Lane) reopenDropped(ctx context.Context, named []string, target string) (reopened []string, err error) {
 	ids := slices.Clone(named)
-	for _, d := range l.file.Dropped {
+	for _, d := range l.turn.file.Dropped {
 		if !d.Undone && !slices.Contains(ids, d.Slice) {
 			ids = append(ids, d.Slice)
 		}
@@ -120,8 +120,8 @@ func (l *Lane) reopen(ctx context.Context, rec *attempt.Record) (was bool, err e
 
 // dropWaiting are the slices that the target hasn't got. What was taken back and is still in the target is noted, to be taken back again.
 func (l *Lane) dropWaiting(ctx context.Context, target string) (dropped []string, err error) {
-	waiting := l.file.Undelivered
-	if pr := l.file.PullRequest; pr != nil {
+	waiting := l.turn.file.Undelivered
+	if pr := l.turn.file.PullRequest; pr != nil {
 		waiting = slices.Concat(pr.Slices, waiting)
 	}
 	for _, u := range waiting {
@@ -130,8 +130,8 @@ func (l *Lane) dropWaiting(ctx context.Context, target string) (dropped []string
 			return nil, err
 		case in:
 		case u.Undone:
-			l.file.Again = append(l.file.Again, u)
-			l.file.Dropped = append(l.file.Dropped, u)
+			l.turn.file.Again = append(l.turn.file.Again, u)
+			l.turn.file.Dropped = append(l.turn.file.Dropped, u)
 		default:
 			dropped = append(dropped, u.Slice)
 		}
@@ -155,7 +155,7 @@ func (l *Lane) drop(ctx context.Context, lane, target string) error {
 	}
 	for _, c := range landed {
 		if !slices.ContainsFunc(again, func(a git.Landed) bool { return a.Slice == c.Slice && a.Attempt == c.Attempt }) {
-			l.file.Dropped = append(l.file.Dropped, Undelivered{Slice: c.Slice, Commit: c.Commit, At: c.When})
+			l.turn.file.Dropped = append(l.turn.file.Dropped, Undelivered{Slice: c.Slice, Commit: c.Commit, At: c.When})
 		}
 	}
 	return l.dropUndos(ctx, lane, base, target)
@@ -169,20 +169,20 @@ func (l *Lane) dropUndos(ctx context.Context, lane, base, target string) error {
 	}
 	undone, err := git.AllTakenBack(ctx, l.Repo.Common, target, lane)
 	for _, c := range undone {
-		known := slices.ContainsFunc(l.file.Again, func(u Undelivered) bool { return u.Commit == c.Commit })
+		known := slices.ContainsFunc(l.turn.file.Again, func(u Undelivered) bool { return u.Commit == c.Commit })
 		kept := slices.ContainsFunc(again, func(a git.TakenBack) bool { return a.Slice == c.Slice && a.Reverts == c.Reverts })
 		if known || kept || c.Project != l.Repo.Prefix {
 			continue
 		}
 		u := Undelivered{Slice: c.Slice, Commit: c.Commit, Undone: true}
-		l.file.Again, l.file.Dropped = append(l.file.Again, u), append(l.file.Dropped, u)
+		l.turn.file.Again, l.turn.file.Dropped = append(l.turn.file.Again, u), append(l.turn.file.Dropped, u)
 	}
 	return err
 }
 
 // revives is a slice that was taken out of the lane and that the work would bring back, "" for none.
 func (l *Lane) revives(ctx context.Context, w *work) (string, error) {
-	for _, d := range l.file.Dropped {
+	for _, d := range l.turn.file.Dropped {
 		if d.Undone && d.Slice != w.rec.Slice { // what takes it back again is there, and merges with this
 			continue
 		}

@@ -34,8 +34,8 @@ func (l *Lane) verify(ctx context.Context, w *work) (*testrun.Verdict, error) {
 		return nil, err
 	}
 	l.trees.sameFiles(commit, w.tree)
-	if l.conf.Config.Test.Command.IsSet() {
-		if gone, err := l.step(ctx, w.rec, "testing", l.usual()); gone || err != nil {
+	if l.commands.conf.Config.Test.Command.IsSet() {
+		if gone, err := l.step(ctx, w.rec, "testing", l.commands.usual()); gone || err != nil {
 			return nil, errors.Join(err, errGone)
 		}
 	}
@@ -52,11 +52,11 @@ func (l *Lane) test(ctx context.Context, commit string, of *attempt.Record) (*te
 
 // verdict is the verdict on a commit: an old one, if trust says so, else that of a run. It is nil without a test command.
 func (l *Lane) verdict(ctx context.Context, commit string, of *attempt.Record, trust func(*testrun.Verdict) bool) (*testrun.Verdict, error) {
-	test := l.conf.Config.Test
+	test := l.commands.conf.Config.Test
 	if !test.Command.IsSet() {
 		return nil, nil
 	}
-	if err := l.allowed(ctx); err != nil {
+	if err := l.commands.allowed(ctx); err != nil {
 		return nil, err
 	}
 	tree, err := l.trees.contentOf(ctx, commit)
@@ -89,7 +89,7 @@ func (l *Lane) verdict(ctx context.Context, commit string, of *attempt.Record, t
 		return nil, fmt.Errorf("the tests were ended by the signal %q%s: see %s", v.Signal, cause, v.Log)
 	}
 	if !v.TimedOut {
-		l.seen[key] = v
+		l.turn.seen[key] = v
 	}
 	if err := l.cache().Put(v); err != nil {
 		l.tell("the verdict can't be kept: %v", err)
@@ -115,13 +115,13 @@ func (l *Lane) cache() testrun.Cache {
 
 // recorded is an old verdict on a tree, nil for none.
 func (l *Lane) recorded(bed *site.Site, tree string) (testrun.Key, *testrun.Verdict) {
-	command := l.conf.Config.Test.Command
+	command := l.commands.conf.Config.Test.Command
 	key := testrun.Key{Tree: tree, Command: command.Line, Dir: strings.TrimSuffix(l.Repo.Prefix, "/")}
 	var err error
 	if key.Toolchain, err = testrun.Toolchain(command.Argv, bed.Dir(), bed.Lineage.Path); err != nil {
 		return key, nil
 	}
-	return key, cmp.Or(l.seen[key], l.cache().Get(key))
+	return key, cmp.Or(l.turn.seen[key], l.cache().Get(key))
 }
 
 // gained is by how much the number of tests that pass has grown with what an attempt landed, negative where it has shrunk; nil where one
@@ -167,16 +167,16 @@ func (l *Lane) runTwice(ctx context.Context, bed *site.Site, commit string, key 
 
 // run runs the tests on what is checked out.
 func (l *Lane) run(ctx context.Context, bed *site.Site, key testrun.Key, of *attempt.Record) (*testrun.Verdict, error) {
-	test := l.conf.Config.Test
+	test := l.commands.conf.Config.Test
 	log := "lane.tests.log"
 	switch {
 	case of != nil:
 		log = of.Name() + ".tests.log"
-	case len(l.batch) > 0:
-		log = l.batch[0].rec.Name() + ".tests.log"
+	case len(l.turn.batch) > 0:
+		log = l.turn.batch[0].rec.Name() + ".tests.log"
 	}
 	alone := ""
-	if of == nil && len(l.batch) == 0 {
+	if of == nil && len(l.turn.batch) == 0 {
 		alone = worktree.Short(l.Repo.Target())
 	}
 	if err := l.Project.Runs.NoteQueueWork(alone); err != nil {
@@ -186,16 +186,16 @@ func (l *Lane) run(ctx context.Context, bed *site.Site, key testrun.Key, of *att
 	v, err := testrun.Run(ctx, testrun.Spec{
 		Self: l.Self, Command: test.Command, Root: l.Project.Root, Top: bed.Lineage.Path, Dir: bed.Dir(), Env: bed.Env(bed.Environ()), Limit: test.Limit,
 		Box: bed.Box, Pattern: test.Pattern, Tree: key.Tree, Toolchain: key.Toolchain, Log: filepath.Join(l.Project.Runs.Dir(), "log", log),
-		Started: l.startedTests, Mark: testsMark, Caches: l.caches,
+		Started: l.startedTests, Mark: testsMark, Caches: l.turn.caches,
 	})
-	l.file.Tests, err = nil, errors.Join(err, l.Project.Runs.NoteQueueWork(""))
+	l.turn.file.Tests, err = nil, errors.Join(err, l.Project.Runs.NoteQueueWork(""))
 	if err == nil && !v.Green() {
 		err = noSpace(bed.Lineage.Path, cmp.Or(environ.Environ(bed.Environ()).Get("TMPDIR"), os.TempDir()))
 	}
 	if err == nil {
-		l.tellVerdict(of, v)
+		l.events.tellVerdict(of, l.turn.batch, v)
 	}
-	return v, errors.Join(err, l.save())
+	return v, errors.Join(err, l.turn.file.save())
 }
 
 // noSpace is the error that red tests say nothing where the disk of one of the directories is full.
@@ -211,20 +211,20 @@ func noSpace(dirs ...string) error {
 
 // startedTests records the process of tests, or of setup, before it may run.
 func (l *Lane) startedTests(id proc.ID) error {
-	l.file.Tests = &id
-	return l.save()
+	l.turn.file.Tests = &id
+	return l.turn.file.save()
 }
 
 // makeBed makes the lane's worktree ready.
 func (l *Lane) makeBed(ctx context.Context) (*site.Site, error) {
-	if l.bed != nil {
-		return l.bed, nil
+	if l.turn.bed != nil {
+		return l.turn.bed, nil
 	}
 	lineage, err := l.Repo.Lane(ctx)
 	if err != nil {
 		return nil, err
 	}
-	config := l.conf.Config
+	config := l.commands.conf.Config
 	env := append(agent.ScrubEnv(l.Environ), "GREENLIGHT_ROOT="+l.Project.Root)
 	bed := &site.Site{
 		Root: l.Project.Root, Self: l.Self, Environ: func() []string { return env }, Setup: site.Setup{Command: config.Git.Setup, Limit: config.Git.SetupLimit},
@@ -235,7 +235,7 @@ func (l *Lane) makeBed(ctx context.Context) (*site.Site, error) {
 	if err := bed.Make(ctx); err != nil {
 		return nil, errors.Join(err, bed.Close())
 	}
-	l.bed = bed
+	l.turn.bed = bed
 	return bed, nil
 }
 
@@ -252,17 +252,17 @@ func (l *Lane) checkOut(ctx context.Context, bed *site.Site, commit string) erro
 		return err
 	}
 	manifests, err := l.trees.manifests(ctx, commit)
-	if err != nil || manifests == l.file.Manifests {
+	if err != nil || manifests == l.turn.file.Manifests {
 		return err
 	}
-	if l.file.Manifests != "" && len(bed.Setup.Command) > 0 && !again {
+	if l.turn.file.Manifests != "" && len(bed.Setup.Command) > 0 && !again {
 		l.tell("running git.setup: what it reads has changed")
 		if err := bed.SetUpAgain(ctx); err != nil {
 			return err
 		}
 	}
-	l.file.Manifests, l.file.Tests = manifests, nil
-	return l.save()
+	l.turn.file.Manifests, l.turn.file.Tests = manifests, nil
+	return l.turn.file.save()
 }
 
 // setUpAnew runs setup again where tests have changed, removed or added something in what it made: that would decide about others' work.
@@ -285,7 +285,7 @@ var kept = append([]string{"node_modules", ".venv", "venv", "deps"}, worktree.Ca
 
 // sweep removes what git ignores and an earlier run has left: with it tests may pass, or fail, that wouldn't elsewhere.
 func (l *Lane) sweep(ctx context.Context, bed *site.Site) error {
-	l.caches = nil
+	l.turn.caches = nil
 	ignored, err := l.Repo.Worktree(bed.Lineage).Ignored(ctx)
 	if err != nil {
 		return err
@@ -297,7 +297,7 @@ func (l *Lane) sweep(ctx context.Context, bed *site.Site) error {
 		}
 		if setup := slices.Contains(bed.Lineage.Ignored, p); setup || slices.Contains(kept, path.Base(name)) {
 			if !setup || slices.Contains(worktree.Caches, path.Base(name)) {
-				l.caches = append(l.caches, name)
+				l.turn.caches = append(l.turn.caches, name)
 			}
 			continue
 		}
@@ -345,9 +345,9 @@ func (l *Lane) judgeRed(ctx context.Context, w *work, v *testrun.Verdict) error 
 		}
 	}
 	reason := fmt.Sprintf("base red: the tests fail on %s, too (%s)", worktree.Short(l.Repo.Target()), How(base, l.Project.Config.Test.Limit))
-	l.stuck[w.rec.Name()] = reason
+	l.turn.stuck[w.rec.Name()] = reason
 	l.tell("%s waits: %s", w.rec.Label(), reason)
-	_, err = l.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
+	_, err = l.turn.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
 		g := r.Landing
 		g.Step, g.Tried, g.Reason, g.Tip, g.Base, r.Verdict = "", w.base, reason, w.tip, w.base, v
 	})

@@ -158,8 +158,8 @@ func (l *Lane) undoLanding(ctx context.Context, base string, note *undoing, forc
 	if err := l.Repo.KeepNext(ctx, u.Revert); err != nil {
 		return nil, err
 	}
-	l.file.Undoing = note
-	if err := l.deliverLater(Undelivered{Slice: id, Commit: u.Revert, Undone: true}); err != nil { // saves both
+	l.turn.file.Undoing = note
+	if err := l.turn.file.deliverLater(Undelivered{Slice: id, Commit: u.Revert, Undone: true}); err != nil { // saves both
 		return nil, err
 	}
 	if err := l.moveLane(ctx, base, u.Revert, "take back "+id, pass); err != nil {
@@ -172,8 +172,8 @@ func (l *Lane) undoLanding(ctx context.Context, base string, note *undoing, forc
 // the lane to the target. What can't be, since later work changes the same lines, is the person's
 // to decide: until then it is complete, as the target has it, and isn't built a second time.
 func (l *Lane) undoAgain(ctx context.Context) error {
-	for len(l.file.Again) > 0 {
-		u, conflict := l.file.Again[0], new(conflictError)
+	for len(l.turn.file.Again) > 0 {
+		u, conflict := l.turn.file.Again[0], new(conflictError)
 		switch err := l.undoOnceMore(ctx, u); {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -192,8 +192,8 @@ func (l *Lane) undoAgain(ctx context.Context) error {
 		case err != nil:
 			l.tell("%s was taken back, and is in %s again: %v", u.Slice, worktree.Short(l.Repo.Target()), err)
 		}
-		l.file.Again = l.file.Again[1:]
-		if err := l.save(); err != nil {
+		l.turn.file.Again = l.turn.file.Again[1:]
+		if err := l.turn.file.save(); err != nil {
 			return err
 		}
 	}
@@ -222,7 +222,7 @@ func (l *Lane) redone(ctx context.Context, u Undelivered) (stays bool, err error
 	if err != nil || !stays {
 		return false, err
 	}
-	_, err = l.settler.Rewrite(ctx, rec)
+	_, err = l.turn.settler.Rewrite(ctx, rec)
 	return true, err
 }
 
@@ -342,7 +342,7 @@ func revertOnce(ctx context.Context, common, tip, commit string) (tree string, c
 // finishUndo does what is left to do for a slice whose revert the lane has. One that was killed before that is forgotten: nothing has
 // changed.
 func (l *Lane) finishUndo(ctx context.Context) error {
-	note := l.file.Undoing
+	note := l.turn.file.Undoing
 	if note == nil {
 		return nil
 	}
@@ -355,9 +355,9 @@ func (l *Lane) finishUndo(ctx context.Context) error {
 		return err
 	}
 	if !in {
-		l.file.Undelivered = slices.DeleteFunc(l.file.Undelivered, func(u Undelivered) bool { return u.Commit == note.Revert })
-		l.file.Undoing = nil
-		return l.save()
+		l.turn.file.Undelivered = slices.DeleteFunc(l.turn.file.Undelivered, func(u Undelivered) bool { return u.Commit == note.Revert })
+		l.turn.file.Undoing = nil
+		return l.turn.file.save()
 	}
 	if err := l.noteSuite(ctx, note.Revert, note.Verdict); err != nil {
 		return err
@@ -388,8 +388,8 @@ func (l *Lane) finishUndo(ctx context.Context) error {
 	}
 	_ = l.Project.Runs.Journal().AppendOnce(journal.Event{Kind: journal.Undone, System: l.Project.Key(), Slice: note.Slice, Attempt: note.Attempt,
 		Commit: note.Revert, Reason: note.Why, Target: worktree.Short(l.Repo.Target()), Key: "undone." + note.Revert})
-	l.file.Undoing = nil
-	return l.save()
+	l.turn.file.Undoing = nil
+	return l.turn.file.save()
 }
 
 // retireLanded has the slice's next attempt begin a new lineage, since merging a branch that has landed would bring nothing back. One that
