@@ -45,10 +45,10 @@ func (l *Lane) checkDone(ctx context.Context, st *plan.State) (*Check, error) {
 			return nil, err
 		}
 	}
-	if c.Verdict, err = l.retest(ctx, c.Commit, nil); err != nil {
+	if c.Verdict, err = l.turn.bench.retest(ctx, c.Commit, tested{}); err != nil {
 		return c, err
 	}
-	if c.Gate, err = l.askAgain(ctx, w, l.runOf(c.Verdict)); err != nil {
+	if c.Gate, err = l.askAgain(ctx, w, runOf(c.Verdict)); err != nil {
 		return nil, err
 	}
 	if c.Problem = c.Gate.Asks(); !c.Green() || st.Verified == plan.Green {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"greenlight/internal/core/gate"
-	"greenlight/internal/run/testrun"
 	"greenlight/internal/state/journal"
 	"greenlight/internal/state/statedir"
 	"greenlight/internal/workspace/git"
@@ -62,7 +61,7 @@ func (l *Lane) base(ctx context.Context) (string, error) {
 	if err := l.meet(ctx, lane, target); err != nil {
 		return "", err
 	}
-	if test, err := l.needsTest(ctx, l.turn.ahead); err != nil || test {
+	if test, err := l.turn.bench.needsTest(ctx, l.turn.ahead); err != nil || test {
 		return l.turn.ahead.commit, err
 	}
 	return l.takeIn(ctx, l.turn.ahead)
@@ -209,22 +208,6 @@ func (l *Lane) meet(ctx context.Context, lane, target string) error {
 	return nil
 }
 
-// needsTest reports whether nobody knows how the tests go on the merge. They go as on the lane where the target has only changed state.
-func (l *Lane) needsTest(ctx context.Context, a *ahead) (bool, error) {
-	if !l.commands.conf.Config.Test.Command.IsSet() {
-		return false, nil
-	}
-	was, err := l.trees.contentOf(ctx, a.lane)
-	if err != nil {
-		return false, err
-	}
-	if is, err := l.trees.contentOf(ctx, a.commit); err != nil || is == was {
-		return false, err
-	}
-	v, err := l.knownVerdict(ctx, a.commit)
-	return v == nil, err
-}
-
 // takeIn moves the lane to its merge with the target. The merge must pass the tests, unless the target itself doesn't.
 func (l *Lane) takeIn(ctx context.Context, a *ahead) (string, error) {
 	run := gate.TestRun{Why: "nothing but state differs from what was tested"}
@@ -233,7 +216,7 @@ func (l *Lane) takeIn(ctx context.Context, a *ahead) (string, error) {
 	} else if is, err := l.trees.contentOf(ctx, a.commit); err != nil {
 		return "", err
 	} else if is != was {
-		if run, err = l.checkBoth(ctx, a); err != nil {
+		if run, err = l.turn.bench.checkBoth(ctx, a); err != nil {
 			return "", err
 		}
 	}
@@ -247,43 +230,6 @@ func (l *Lane) takeIn(ctx context.Context, a *ahead) (string, error) {
 	return a.commit, l.turn.file.see(a.target)
 }
 
-// checkBoth tests a merge of the lane and the target. It stops at one that is red although the target is green.
-func (l *Lane) checkBoth(ctx context.Context, a *ahead) (gate.TestRun, error) {
-	verdict, err := l.test(ctx, a.commit, nil)
-	run := l.runOf(verdict)
-	if err != nil || verdict == nil || verdict.Green() {
-		return run, err
-	}
-	own, err := l.baseVerdict(ctx, a.target)
-	if run.Known = true; err != nil || !own.Green() {
-		return run, err
-	}
-	return run, standstill("the tests pass on %s and on what has landed, but not on both together (%s): see %s, merge the branch %s and mend it, then run gl land",
-		worktree.Short(l.Repo.Target()), How(verdict, l.Project.Config.Test.Limit), verdict.Log, worktree.Short(l.Repo.LaneRef()))
-}
-
-// knownVerdict is the verdict on a commit that was tested before, nil for none.
-func (l *Lane) knownVerdict(ctx context.Context, commit string) (*testrun.Verdict, error) {
-	tree, err := l.trees.contentOf(ctx, commit)
-	if err == nil {
-		err = l.commands.allowed(ctx)
-	}
-	if err != nil {
-		return nil, err
-	}
-	bed, err := l.makeBed(ctx)
-	if err != nil {
-		return nil, err
-	}
-	_, v := l.recorded(bed, tree)
-	return v, nil
-}
-
-// baseVerdict is the verdict on a commit that isn't an agent's. A red one of another run is doubted: the disk may have been full.
-func (l *Lane) baseVerdict(ctx context.Context, commit string) (*testrun.Verdict, error) {
-	return l.verdict(ctx, commit, nil, func(v *testrun.Verdict) bool { return v.Green() || v.At.After(l.turn.since) })
-}
-
 // TestBase runs the tests on what slices begin at, if nobody knows how they go there, and says so if they fail.
 func (l *Lane) TestBase(ctx context.Context) (red string, err error) {
 	err = l.locked(ctx, func(ctx context.Context) error {
@@ -291,7 +237,7 @@ func (l *Lane) TestBase(ctx context.Context) (red string, err error) {
 		if err != nil {
 			return err
 		}
-		v, err := l.baseVerdict(ctx, base)
+		v, err := l.turn.bench.baseVerdict(ctx, base)
 		if err == nil && v != nil && !v.Green() {
 			red = "the tests fail on " + worktree.Short(l.Repo.Target()) + " (" + How(v, l.Project.Config.Test.Limit) + ")"
 		}

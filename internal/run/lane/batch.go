@@ -53,7 +53,7 @@ func (l *Lane) knownRed(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	v, err := l.knownVerdict(ctx, tip)
+	v, err := l.turn.bench.knownVerdict(ctx, tip)
 	return v != nil && !v.Green(), err
 }
 
@@ -141,9 +141,7 @@ func (l *Lane) together(ctx context.Context, group []*attempt.Record) (green boo
 			return true, err // the others come again, without it
 		}
 	}
-	l.turn.batch = works
-	v, err := l.test(ctx, tip, nil)
-	l.turn.batch = nil
+	v, err := l.turn.bench.test(ctx, tip, tested{together: works})
 	if err != nil || v == nil {
 		return false, err
 	}
@@ -154,7 +152,7 @@ func (l *Lane) together(ctx context.Context, group []*attempt.Record) (green boo
 		}
 		return false, err
 	}
-	if fewer, err := l.fewer(ctx, base, v, nil); err != nil || len(fewer) > 0 { // which of them removes tests is found out one by one
+	if fewer, err := l.turn.bench.fewer(ctx, base, v, nil); err != nil || len(fewer) > 0 { // which of them removes tests is found out one by one
 		return false, err
 	}
 	return true, l.passAll(ctx, works, base, v)
@@ -228,7 +226,7 @@ func (l *Lane) passAll(ctx context.Context, works []*work, base string, v *testr
 		}
 		batch.Head = lands[i].commit()
 		batch.Members = append(batch.Members, w.rec.Name())
-		rulings[i] = w.rule(l.runOf(v))
+		rulings[i] = w.rule(runOf(v))
 		if passes[i], err = rulings[i].Pass(batch.Head); err != nil {
 			return err
 		}

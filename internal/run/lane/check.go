@@ -81,7 +81,7 @@ func (l *Lane) CheckLane(ctx context.Context) (c *Check, err error) {
 	err = l.checking(ctx, func(ctx context.Context) error {
 		c = &Check{What: OfLane}
 		if c.Commit, err = l.Repo.LaneTip(ctx); err == nil {
-			c.Verdict, err = l.retest(ctx, c.Commit, nil)
+			c.Verdict, err = l.turn.bench.retest(ctx, c.Commit, tested{})
 		}
 		return err
 	})
@@ -107,11 +107,6 @@ func (l *Lane) busy() string {
 		return ""
 	}
 	return who
-}
-
-// retest runs the tests on a commit, whatever is known of it.
-func (l *Lane) retest(ctx context.Context, commit string, of *attempt.Record) (*testrun.Verdict, error) {
-	return l.verdict(ctx, commit, of, func(v *testrun.Verdict) bool { return !v.At.Before(l.turn.since) })
 }
 
 // checkMerge tests what would land of a slice now.
@@ -153,7 +148,7 @@ func (l *Lane) checkMerge(ctx context.Context, id string) (*Check, error) {
 	c.Problem = cmp.Or(ruling.Refused(), ruling.Asks())
 	c.Commit, err = git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: w.tree, Parents: []string{w.base, w.tip}, Message: "gl: " + id + " merged"})
 	if err == nil {
-		c.Verdict, err = l.retest(ctx, c.Commit, w.rec)
+		c.Verdict, err = l.turn.bench.retest(ctx, c.Commit, tested{rec: w.rec})
 	}
 	return c, err
 }

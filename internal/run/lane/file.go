@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"path/filepath"
@@ -15,7 +14,6 @@ import (
 	"greenlight/internal/base/proc"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/project"
-	"greenlight/internal/run/testrun"
 	"greenlight/internal/workspace/git"
 	"greenlight/internal/workspace/worktree"
 )
@@ -172,35 +170,6 @@ func (f *file) save() error {
 	}
 	return durable.WriteFile(filePath(f.runs.Dir()), append(data, '\n'), 0o600)
 }
-
-// leave gives up what was needed for the tests.
-func (l *Lane) leave() error {
-	if l.turn.bed == nil {
-		return nil
-	}
-	err := l.turn.bed.Close()
-	l.turn.bed = nil
-	return err
-}
-
-// endTests ends what a worker that was killed has left running.
-func (l *Lane) endTests() error {
-	if l.turn.file.Tests == nil {
-		return nil
-	}
-	tree := proc.Tree{Root: *l.turn.file.Tests, Marks: []string{testrun.MarkOf(l.Project.Root, testsMark)}}
-	if _, err := tree.End(endGrace); err != nil {
-		return fmt.Errorf("what the tests left running can't be ended: %w", err)
-	}
-	l.turn.file.Tests = nil
-	return l.turn.file.save()
-}
-
-// testsMark tells the lane's tests from others of the project: see testrun.Spec.
-const testsMark = "lane"
-
-// endGrace is between TERM and KILL.
-const endGrace = 5 * time.Second
 
 // undeliver notes that slices are about to be in the lane.
 func (f *file) undeliver(slice, commit string) error {

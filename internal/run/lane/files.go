@@ -113,3 +113,12 @@ func (t *trees) manifests(ctx context.Context, commit string) (string, error) {
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
+
+// manifestNames are files by which setup commands find out what to install.
+var manifestNames = []string{
+	"package.json", "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock", "bun.lockb", "deno.lock",
+	"requirements*.txt", "pyproject.toml", "poetry.lock", "uv.lock", "pdm.lock", "Pipfile", "Pipfile.lock", "setup.py", "environment.yml",
+	"Gemfile", "Gemfile.lock", "go.mod", "go.sum", "go.work", "Cargo.toml", "Cargo.lock", "composer.json", "composer.lock", "mix.exs", "mix.lock",
+	"pom.xml", "build.gradle", "build.gradle.kts", "gradle.lockfile", "pubspec.yaml", "pubspec.lock", "Makefile", "justfile", ".tool-versions", "mise.toml",
+	".nvmrc", ".node-version", ".python-version", ".ruby-version", "rust-toolchain*", "flake.nix", "flake.lock", ".gitmodules",
+}

@@ -26,7 +26,7 @@ type survey struct {
 }
 
 // runOf is a verdict of this queue's as the gate knows it; nil is for a project without a test command.
-func (l *Lane) runOf(v *testrun.Verdict) gate.TestRun {
+func runOf(v *testrun.Verdict) gate.TestRun {
 	if v == nil {
 		return gate.TestRun{}
 	}

@@ -34,14 +34,13 @@ func (ev *events) tellMerge(w *work, conflicts []string, took time.Duration) {
 	_ = ev.project.Runs.Journal().AppendOnceSince(w.rec.Landing.Queued, e)
 }
 
-// tellVerdict writes how the tests went, before the verdict is kept for others: so each that is known was told, and none twice. r is
-// the attempt whose work was tested; together are several that were. Neither is for the target's own.
-func (ev *events) tellVerdict(r *attempt.Record, together []*work, v *testrun.Verdict) {
+// tellVerdict writes how the tests went, before the verdict is kept for others: so each that is known was told, and none twice.
+func (ev *events) tellVerdict(of tested, v *testrun.Verdict) {
 	e := journal.Event{Kind: journal.Verdict, Target: worktree.Short(ev.repo.Target())}
-	if r != nil {
-		e = r.Event(journal.Verdict)
+	if of.rec != nil {
+		e = of.rec.Event(journal.Verdict)
 	}
-	e.Reason = strings.Join(others(together, nil), ", ")
+	e.Reason = strings.Join(others(of.together, nil), ", ")
 	ms := v.Duration().Milliseconds()
 	e.Key = fmt.Sprintf("verdict.%s.%d", short(v.Tree), v.At.UnixMilli())
 	e.Tree, e.Command, e.Exit, e.Passed, e.Failed, e.DurationMS = v.Tree, v.Command, v.ExitCode, v.Passed, v.Failed, &ms

@@ -266,9 +266,9 @@ func (l *Lane) reviving(ctx context.Context, w *work, other string) error {
 // approve lands the work if the gate lets it pass, or has a person look at it first. It is tested by then, so what is accepted lands as it
 // is. knownRed says that the same tests fail without it.
 func (l *Lane) approve(ctx context.Context, w *work, v *testrun.Verdict, knownRed bool) error {
-	run := l.runOf(v)
+	run := runOf(v)
 	run.Known = knownRed
-	fewer, err := l.fewer(ctx, w.base, v, w.survey.found)
+	fewer, err := l.turn.bench.fewer(ctx, w.base, v, w.survey.found)
 	if err != nil {
 		return err
 	}
@@ -381,10 +381,10 @@ func (l *Lane) complete(ctx context.Context, r *attempt.Record) error {
 	if err := l.turn.file.undeliver(r.Work(), r.Landing.Commit); err != nil { // the file may have been lost
 		return err
 	}
-	if err := l.noteSuite(ctx, r.Landing.Head(), r.Verdict); err != nil {
+	if err := l.turn.bench.noteSuite(ctx, r.Landing.Head(), r.Verdict); err != nil {
 		return err
 	}
-	ruling, gained := r.Ruled(), l.gained(ctx, r)
+	ruling, gained := r.Ruled(), l.turn.bench.gained(ctx, r)
 	detail := verdictText(r.Verdict, gained)
 	if marks := ruling.Answer(gate.Merge); marks.Says == gate.Approved {
 		detail = "unverified: " + marks.Evidence
@@ -473,7 +473,7 @@ func (l *Lane) red(ctx context.Context, w *work, v *testrun.Verdict, problem str
 	now, err := l.turn.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
 		g := r.Landing
 		g.Tip, g.Base, g.Why, g.Output, r.Verdict = w.tip, w.base, why, output, v
-		r.Gate = w.rule(l.runOf(v))
+		r.Gate = w.rule(runOf(v))
 		if v == nil {
 			r.Gate, g.Problem = w.rule(gate.TestRun{Pending: true}), problem
 		}
@@ -599,3 +599,97 @@ func (l *Lane) resolver(ctx context.Context, w *work, paths []string) (string, e
 	}
 	return "", nil
 }
+
+// verify tests the merge. It is nil where the project has no test command.
+func (l *Lane) verify(ctx context.Context, w *work) (*testrun.Verdict, error) {
+	commit, err := git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: w.tree, Parents: []string{w.base, w.tip}, Message: "gl: candidate " + w.rec.Work()})
+	if err != nil {
+		return nil, err
+	}
+	l.trees.sameFiles(commit, w.tree)
+	if l.commands.conf.Config.Test.Command.IsSet() {
+		if gone, err := l.step(ctx, w.rec, "testing", l.commands.usual()); gone || err != nil {
+			return nil, errors.Join(err, errGone)
+		}
+	}
+	return l.turn.bench.test(ctx, commit, tested{rec: w.rec})
+}
+
+// judgeRed decides what follows from tests that fail on a merge. What fails without the work, too, isn't its fault.
+func (l *Lane) judgeRed(ctx context.Context, w *work, v *testrun.Verdict) error {
+	problem := How(v, l.Project.Config.Test.Limit)
+	if a := l.aheadAt(w.base); a != nil { // what the target has may be to blame
+		if _, err := l.takeIn(ctx, a); err != nil {
+			return err
+		}
+	}
+	if v.TimedOut {
+		return l.red(ctx, w, v, problem)
+	}
+	base, err := l.turn.bench.baseVerdict(ctx, w.base)
+	if err != nil {
+		return err
+	}
+	if base.Green() {
+		return l.red(ctx, w, v, problem)
+	}
+	if v.Named() && base.Named() {
+		added := slices.DeleteFunc(slices.Clone(v.Failing), func(t string) bool { return slices.Contains(base.Failing, t) })
+		if len(added) > 0 {
+			return l.red(ctx, w, v, problem+", and without it they don't fail: "+some(added))
+		}
+		if v.Passed == nil || base.Passed == nil || *v.Passed >= *base.Passed {
+			return l.approve(ctx, w, v, true)
+		}
+	}
+	reason := fmt.Sprintf("base red: the tests fail on %s, too (%s)", worktree.Short(l.Repo.Target()), How(base, l.Project.Config.Test.Limit))
+	l.turn.stuck[w.rec.Name()] = reason
+	l.tell("%s waits: %s", w.rec.Label(), reason)
+	_, err = l.turn.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
+		g := r.Landing
+		g.Step, g.Tried, g.Reason, g.Tip, g.Base, r.Verdict = "", w.base, reason, w.tip, w.base, v
+	})
+	return err
+}
+
+// SendBack has the agents of those that wait because the base is red go on, or a person look at them: nothing else will make it green.
+func (l *Lane) SendBack(ctx context.Context) error {
+	err := l.locked(ctx, func(ctx context.Context) error {
+		queue, err := l.queue()
+		if err != nil {
+			return err
+		}
+		for _, r := range queue {
+			v := r.Verdict
+			if r.Landing.Tried == "" || v == nil || v.Green() || r.Landing.Behind != "" {
+				continue
+			}
+			if there, err := git.HasCommit(ctx, l.Repo.Common, r.Landing.Base); err != nil || !there {
+				continue
+			}
+			w, err := l.take(ctx, r)
+			if err != nil {
+				return err
+			}
+			if w == nil {
+				continue
+			}
+			w.base = r.Landing.Base
+			if w.tree, _, err = git.MergeTree(ctx, l.Repo.Common, w.base, w.tip, statedir.InState); err == nil && w.tree != "" {
+				err = l.red(ctx, w, v, How(v, l.Project.Config.Test.Limit)+"; they fail without it, too")
+			}
+			w.release()
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if errors.Is(err, errBusy) {
+		return nil
+	}
+	return err
+}
+
+// errGone says that the attempt isn't in the queue any more.
+var errGone = errors.New("it isn't in the merge queue any more")

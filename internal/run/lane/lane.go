@@ -22,7 +22,6 @@ import (
 	"greenlight/internal/run/testrun"
 	"greenlight/internal/state/tracker"
 	"greenlight/internal/workspace/git"
-	"greenlight/internal/workspace/site"
 	"greenlight/internal/workspace/worktree"
 )
 
@@ -121,7 +120,7 @@ func (l *Lane) locked(ctx context.Context, f func(context.Context) error) (err e
 	if l.turn, err = l.begin(ctx, lock); err != nil {
 		return err
 	}
-	if err := l.endTests(); err != nil {
+	if err := l.turn.bench.endTests(); err != nil {
 		return err
 	}
 	if err := errors.Join(git.Mend(l.Repo.Common), l.Repo.DropLostNext(ctx)); err != nil {
@@ -133,7 +132,7 @@ func (l *Lane) locked(ctx context.Context, f func(context.Context) error) (err e
 	if err := l.finishUndo(ctx); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, l.leave()) }()
+	defer func() { err = errors.Join(err, l.turn.bench.leave()) }()
 	if err := l.undoAgain(ctx); err != nil {
 		return err
 	}
@@ -142,15 +141,17 @@ func (l *Lane) locked(ctx context.Context, f func(context.Context) error) (err e
 
 // begin returns the turn of the process that holds the lock.
 func (l *Lane) begin(ctx context.Context, held *durable.Held) (*turn, error) {
-	t := &turn{
-		held: held, settler: l.Project.Settler(), stuck: map[string]string{}, since: now(),
-		seen: map[testrun.Key]*testrun.Verdict{}, alone: map[string]bool{},
-	}
-	t.pushed = t.since
+	t := &turn{held: held, settler: l.Project.Settler(), stuck: map[string]string{}, alone: map[string]bool{}, pushed: now()}
 	l.permitted().follow()
 	var err error
-	t.file, err = openFile(ctx, l.Project, l.Repo, l.tell)
-	return t, err
+	if t.file, err = openFile(ctx, l.Project, l.Repo, l.tell); err != nil {
+		return nil, err
+	}
+	t.bench = &bench{
+		project: l.Project, repo: l.Repo, self: l.Self, environ: l.Environ, commands: l.commands, trees: l.trees, file: t.file,
+		events: l.events, tell: l.tell, since: t.pushed, seen: map[testrun.Key]*testrun.Verdict{},
+	}
+	return t, nil
 }
 
 // permitted returns the commands, with the permission that the person has given by now.
@@ -165,16 +166,12 @@ type turn struct {
 	held    *durable.Held
 	settler attempt.Settler
 	file    *file
-	bed     *site.Site // the queue's worktree, once it is needed
-	caches  []string   // in it, of earlier runs: see worktree.Caches
-	since   time.Time  // when this process took the lock
+	bench   *bench
 	stuck   map[string]string
-	seen    map[testrun.Key]*testrun.Verdict // verdicts since then
-	alone   map[string]bool                  // not tested with others
-	batch   []*work                          // what is tested together now
-	ahead   *ahead                           // the lane merged with the target, where both have moved
-	between bool                             // something in the queue is about to be tested
-	pushed  time.Time                        // of pull requests: when what has landed was delivered last
+	alone   map[string]bool // not tested with others
+	ahead   *ahead          // the lane merged with the target, where both have moved
+	between bool            // something in the queue is about to be tested
+	pushed  time.Time       // of pull requests: when what has landed was delivered last
 }
 
 // settleEnded settles what a worker had decided on when it was killed.
@@ -350,7 +347,7 @@ func (l *Lane) followCommands() error {
 	if !l.commands.follow() {
 		return nil
 	}
-	return l.leave() // what was made ready was for the others
+	return l.turn.bench.leave() // what was made ready was for the others
 }
 
 func now() time.Time { return time.Now().UTC() }

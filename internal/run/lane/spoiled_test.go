@@ -21,8 +21,8 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// A bench is a repository in which work is made of trees alone: nothing is checked out.
-type bench struct {
+// A treeBench is a repository in which work is made of trees alone: nothing is checked out.
+type treeBench struct {
 	t       fataler
 	dir     string
 	repo    *worktree.Repo
@@ -54,9 +54,9 @@ func (f files) with(other files) files {
 	return all
 }
 
-func newBench(t fataler, root, sub string, first files) *bench {
+func newBench(t fataler, root, sub string, first files) *treeBench {
 	t.Helper()
-	b := &bench{t: t, dir: root}
+	b := &treeBench{t: t, dir: root}
 	if err := os.MkdirAll(filepath.Join(root, sub, ".greenlight"), 0o755); err != nil {
 		t.Fatalf("%v", err)
 	}
@@ -78,7 +78,7 @@ func newBench(t fataler, root, sub string, first files) *bench {
 	return b
 }
 
-func (b *bench) git(in string, args ...string) string {
+func (b *treeBench) git(in string, args ...string) string {
 	b.t.Helper()
 	cmd := exec.Command("git", args...)
 	cmd.Dir, cmd.Stdin = b.dir, strings.NewReader(in)
@@ -90,7 +90,7 @@ func (b *bench) git(in string, args ...string) string {
 }
 
 // commit makes a commit of nothing but the files.
-func (b *bench) commit(all files, parents ...string) string {
+func (b *treeBench) commit(all files, parents ...string) string {
 	b.t.Helper()
 	var in strings.Builder
 	fmt.Fprintf(&in, "commit refs/heads/made\nmark :1\ncommitter t <t@t> 1 +0000\ndata 1\nm\n")
@@ -105,7 +105,7 @@ func (b *bench) commit(all files, parents ...string) string {
 	return b.git(in.String(), "-c", "fastimport.unpackLimit=1", "fast-import", "--quiet", "--force")
 }
 
-func (b *bench) handOver(all files) {
+func (b *treeBench) handOver(all files) {
 	b.t.Helper()
 	var parents []string
 	if old, err := b.repo.HandedOver(context.Background(), b.lineage()); err != nil {
@@ -116,17 +116,17 @@ func (b *bench) handOver(all files) {
 	b.git("", "update-ref", b.ref, b.commit(all, parents...))
 }
 
-func (b *bench) lineage() *worktree.Lineage {
+func (b *treeBench) lineage() *worktree.Lineage {
 	return &worktree.Lineage{System: "greenlight", Slice: "S-1", N: 1, Base: b.base}
 }
 
 // judge merges what the agent has left with what has landed, and has it looked at.
-func (b *bench) judge(left, landed files) (problem string, w *work, conflicts []string) {
+func (b *treeBench) judge(left, landed files) (problem string, w *work, conflicts []string) {
 	b.t.Helper()
 	return b.judgeTip(b.commit(left, b.base), b.commit(landed, b.base))
 }
 
-func (b *bench) judgeTip(tip, base string) (problem string, w *work, conflicts []string) {
+func (b *treeBench) judgeTip(tip, base string) (problem string, w *work, conflicts []string) {
 	b.t.Helper()
 	ctx := context.Background()
 	tree, conflicts, err := git.MergeTree(ctx, b.dir+"/.git", base, tip, statedir.InState)

@@ -137,12 +137,12 @@ func (l *Lane) undoLanding(ctx context.Context, base string, note *undoing, forc
 	}
 	note.Revert = u.Revert
 	l.tell("%s: testing without it", id)
-	if u.Verdict, err = l.test(ctx, u.Revert, nil); err != nil {
+	if u.Verdict, err = l.turn.bench.test(ctx, u.Revert, tested{}); err != nil {
 		return nil, err
 	}
-	run := l.runOf(u.Verdict)
+	run := runOf(u.Verdict)
 	if u.Verdict != nil && !u.Verdict.Green() && !force {
-		was, err := l.baseVerdict(ctx, base)
+		was, err := l.turn.bench.baseVerdict(ctx, base)
 		if err != nil {
 			return nil, err
 		}
@@ -359,7 +359,7 @@ func (l *Lane) finishUndo(ctx context.Context) error {
 		l.turn.file.Undoing = nil
 		return l.turn.file.save()
 	}
-	if err := l.noteSuite(ctx, note.Revert, note.Verdict); err != nil {
+	if err := l.turn.bench.noteSuite(ctx, note.Revert, note.Verdict); err != nil {
 		return err
 	}
 	err = l.Project.Tracker.Do(ctx, func(tx tracker.Tx) error {
