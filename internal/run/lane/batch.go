@@ -41,20 +41,10 @@ func (l *Lane) group(ctx context.Context, rec *attempt.Record) ([]*attempt.Recor
 	if len(queue) < 2 || queue[0].Name() != rec.Name() {
 		return alone, nil
 	}
-	if red, err := l.knownRed(ctx); err != nil || red { // then nothing together would be green
+	if red, err := l.turn.bench.knownRed(ctx); err != nil || red { // then nothing together would be green
 		return alone, nil
 	}
 	return queue[:min(mostTogether, len(queue))], nil
-}
-
-// knownRed says whether the tests are known to fail on what the lane has.
-func (l *Lane) knownRed(ctx context.Context) (bool, error) {
-	tip, err := l.Repo.LaneTip(ctx)
-	if err != nil {
-		return false, err
-	}
-	v, err := l.turn.bench.knownVerdict(ctx, tip)
-	return v != nil && !v.Green(), err
 }
 
 // landGroup takes a group as far as it goes.
@@ -104,7 +94,7 @@ func (l *Lane) landOne(ctx context.Context, r *attempt.Record) error {
 // together tests several at once, and lands them if they pass; green is false if they don't. What can't be merged with the others is left in
 // the queue, for its own turn.
 func (l *Lane) together(ctx context.Context, group []*attempt.Record) (green bool, err error) {
-	base, err := l.base(ctx)
+	base, err := l.turn.tip.base(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -147,8 +137,8 @@ func (l *Lane) together(ctx context.Context, group []*attempt.Record) (green boo
 	}
 	if !v.Green() {
 		l.tell("%s together: %s", strings.Join(others(works, nil), ", "), How(v, l.Project.Config.Test.Limit))
-		if a := l.aheadAt(base); a != nil { // what the target has may be to blame
-			_, err = l.takeIn(ctx, a)
+		if a := l.turn.tip.aheadAt(base); a != nil { // what the target has may be to blame
+			_, err = l.turn.tip.takeIn(ctx, a)
 		}
 		return false, err
 	}
@@ -215,7 +205,7 @@ func (l *Lane) fits(ctx context.Context, w *work) (bool, error) {
 // passAll lands works that were tested together. All records say so before the lane moves; if one of them is out of the queue by then, none
 // lands now.
 func (l *Lane) passAll(ctx context.Context, works []*work, base string, v *testrun.Verdict) error {
-	batch := &attempt.Batch{Base: base, From: l.from(base), Head: base}
+	batch := &attempt.Batch{Base: base, From: l.turn.tip.from(base), Head: base}
 	lands, rulings, passes := make([]landing, len(works)), make([]*gate.Ruling, len(works)), make([]gate.Pass, len(works))
 	for i, w := range works {
 		w.base = batch.Head
@@ -298,7 +288,7 @@ func (l *Lane) moveBatch(ctx context.Context, batch *attempt.Batch, passes []gat
 			}
 		}
 	}
-	return l.moveLane(ctx, cmp.Or(batch.From, batch.Base), batch.Head, "land "+strings.Join(batch.Slices(), ", "), pass)
+	return l.turn.tip.move(ctx, cmp.Or(batch.From, batch.Base), batch.Head, "land "+strings.Join(batch.Slices(), ", "), pass)
 }
 
 // whole returns the passes of a batch if all of it are in the queue and say that they land by it, in order.

@@ -59,11 +59,11 @@ func (l *Lane) deliverBetween(ctx context.Context) error {
 // deliverable is the commit to deliver: the lane's, once it contains the target's. It is "" where something in the queue is about to be
 // tested together with what the target has, and for a lane that stands still, with the reason.
 func (l *Lane) deliverable(ctx context.Context) (commit, reason string, err error) {
-	if commit, err = l.base(ctx); err == nil && l.aheadAt(commit) != nil {
+	if commit, err = l.turn.tip.base(ctx); err == nil && l.turn.tip.aheadAt(commit) != nil {
 		if l.turn.between {
 			return "", "", l.turn.file.noReason()
 		}
-		commit, err = l.takeIn(ctx, l.turn.ahead)
+		commit, err = l.turn.tip.takeIn(ctx, l.turn.tip.ahead)
 	}
 	if still := new(Standstill); errors.As(err, &still) {
 		return "", still.Reason, nil

@@ -53,7 +53,7 @@ func (l *Lane) land(ctx context.Context, r *attempt.Record) error {
 		return err
 	}
 	defer w.release()
-	if w.base, err = l.base(ctx); err != nil {
+	if w.base, err = l.turn.tip.base(ctx); err != nil {
 		return err
 	}
 	if gone, err := l.revives(ctx, w); err != nil || gone != "" {
@@ -157,7 +157,7 @@ func (l *Lane) landed(ctx context.Context, r *attempt.Record) (bool, error) {
 		if passErr != nil {
 			return false, passErr
 		}
-		in, err = true, l.moveLane(ctx, tip, g.Commit, "land "+r.Work(), pass)
+		in, err = true, l.turn.tip.move(ctx, tip, g.Commit, "land "+r.Work(), pass)
 	}
 	if err != nil {
 		return false, err
@@ -313,7 +313,7 @@ func (l *Lane) pass(ctx context.Context, w *work, v *testrun.Verdict, ruling *ga
 	w.release()
 	now, err := l.turn.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
 		w.passed(r, l.Repo.Target(), lands, v, ruling)
-		r.Landing.From = l.from(w.base)
+		r.Landing.From = l.turn.tip.from(w.base)
 	})
 	if now == nil || err != nil {
 		return err
@@ -322,7 +322,7 @@ func (l *Lane) pass(ctx context.Context, w *work, v *testrun.Verdict, ruling *ga
 	if err := l.turn.file.undeliver(w.rec.Work(), lands.commit()); err != nil {
 		return err
 	}
-	if err := l.moveLane(ctx, cmp.Or(l.from(w.base), w.base), lands.commit(), "land "+w.rec.Work(), pass); err != nil {
+	if err := l.turn.tip.move(ctx, cmp.Or(l.turn.tip.from(w.base), w.base), lands.commit(), "land "+w.rec.Work(), pass); err != nil {
 		return err
 	}
 	return l.complete(ctx, w.rec)
@@ -618,8 +618,8 @@ func (l *Lane) verify(ctx context.Context, w *work) (*testrun.Verdict, error) {
 // judgeRed decides what follows from tests that fail on a merge. What fails without the work, too, isn't its fault.
 func (l *Lane) judgeRed(ctx context.Context, w *work, v *testrun.Verdict) error {
 	problem := How(v, l.Project.Config.Test.Limit)
-	if a := l.aheadAt(w.base); a != nil { // what the target has may be to blame
-		if _, err := l.takeIn(ctx, a); err != nil {
+	if a := l.turn.tip.aheadAt(w.base); a != nil { // what the target has may be to blame
+		if _, err := l.turn.tip.takeIn(ctx, a); err != nil {
 			return err
 		}
 	}

@@ -151,6 +151,7 @@ func (l *Lane) begin(ctx context.Context, held *durable.Held) (*turn, error) {
 		project: l.Project, repo: l.Repo, self: l.Self, environ: l.Environ, commands: l.commands, trees: l.trees, file: t.file,
 		events: l.events, tell: l.tell, since: t.pushed, seen: map[testrun.Key]*testrun.Verdict{},
 	}
+	t.tip = &tip{project: l.Project, repo: l.Repo, history: l.history, trees: l.trees, bench: t.bench, file: t.file, tell: l.tell}
 	return t, nil
 }
 
@@ -167,9 +168,9 @@ type turn struct {
 	settler attempt.Settler
 	file    *file
 	bench   *bench
+	tip     *tip
 	stuck   map[string]string
 	alone   map[string]bool // not tested with others
-	ahead   *ahead          // the lane merged with the target, where both have moved
 	between bool            // something in the queue is about to be tested
 	pushed  time.Time       // of pull requests: when what has landed was delivered last
 }
@@ -255,7 +256,7 @@ func (l *Lane) next(ctx context.Context) (*attempt.Record, error) {
 			return r, nil
 		}
 		if base == "" {
-			base, err = l.base(ctx)
+			base, err = l.turn.tip.base(ctx)
 			if errors.As(err, new(*Standstill)) { // said of each
 				return r, nil
 			}
@@ -351,3 +352,22 @@ func (l *Lane) followCommands() error {
 }
 
 func now() time.Time { return time.Now().UTC() }
+
+// TestBase runs the tests on what slices begin at, if nobody knows how they go there, and says so if they fail.
+func (l *Lane) TestBase(ctx context.Context) (red string, err error) {
+	err = l.locked(ctx, func(ctx context.Context) error {
+		base, err := l.turn.tip.settledBase(ctx)
+		if err != nil {
+			return err
+		}
+		v, err := l.turn.bench.baseVerdict(ctx, base)
+		if err == nil && v != nil && !v.Green() {
+			red = "the tests fail on " + worktree.Short(l.Repo.Target()) + " (" + How(v, l.Project.Config.Test.Limit) + ")"
+		}
+		return err
+	})
+	if errors.Is(err, errBusy) {
+		err = nil
+	}
+	return red, err
+}

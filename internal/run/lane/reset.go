@@ -19,7 +19,7 @@ func (l *Lane) Reset(ctx context.Context) (dropped, reopened []string, err error
 	err = l.locked(ctx, func(ctx context.Context) error {
 		tip, err := l.Repo.LaneTip(ctx)
 		if err == nil {
-			err = l.checkFree()
+			err = l.turn.tip.checkFree()
 		}
 		if err != nil {
 			return err
@@ -47,7 +47,7 @@ func (l *Lane) Reset(ctx context.Context) (dropped, reopened []string, err error
 		if err != nil {
 			return err
 		}
-		if err := l.moveLane(ctx, tip, target, "reset", pass); err != nil {
+		if err := l.turn.tip.move(ctx, tip, target, "reset", pass); err != nil {
 			return err
 		}
 		return l.undoAgain(ctx)

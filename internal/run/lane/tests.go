@@ -415,3 +415,13 @@ const testsMark = "lane"
 
 // endGrace is between TERM and KILL.
 const endGrace = 5 * time.Second
+
+// knownRed says whether the tests are known to fail on what the lane has.
+func (b *bench) knownRed(ctx context.Context) (bool, error) {
+	tip, err := b.repo.LaneTip(ctx)
+	if err != nil {
+		return false, err
+	}
+	v, err := b.knownVerdict(ctx, tip)
+	return v != nil && !v.Green(), err
+}

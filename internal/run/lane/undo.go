@@ -100,7 +100,7 @@ func (l *Lane) mayUndo(id string, force bool) error {
 }
 
 func (l *Lane) undo(ctx context.Context, id, why string, force bool) (*Undone, error) {
-	base, err := l.settledBase(ctx)
+	base, err := l.turn.tip.settledBase(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +162,7 @@ func (l *Lane) undoLanding(ctx context.Context, base string, note *undoing, forc
 	if err := l.turn.file.deliverLater(Undelivered{Slice: id, Commit: u.Revert, Undone: true}); err != nil { // saves both
 		return nil, err
 	}
-	if err := l.moveLane(ctx, base, u.Revert, "take back "+id, pass); err != nil {
+	if err := l.turn.tip.move(ctx, base, u.Revert, "take back "+id, pass); err != nil {
 		return nil, err
 	}
 	return u, l.finishUndo(ctx)
@@ -242,7 +242,7 @@ func (l *Lane) undoOnceMore(ctx context.Context, u Undelivered) error {
 		}
 		return fmt.Errorf("its record is gone, so run gl undo %s", u.Slice)
 	}
-	base, err := l.settledBase(ctx)
+	base, err := l.turn.tip.settledBase(ctx)
 	if err != nil {
 		return err
 	}
