@@ -27,13 +27,13 @@ func (l *Lane) group(ctx context.Context, rec *attempt.Record) ([]*attempt.Recor
 	alone := []*attempt.Record{rec}
 	fits := func(r *attempt.Record) bool {
 		g := r.Landing
-		return !r.IsTask() && !l.isStuck(r) && !l.turn.alone[r.Name()] && g.Commit == "" && g.Tried == "" && g.Behind == "" && g.Despite == ""
+		return !r.IsTask() && !l.turn.line.isStuck(r) && !l.turn.alone[r.Name()] && g.Commit == "" && g.Tried == "" && g.Behind == "" && g.Despite == ""
 	}
 	test := l.commands.conf.Config.Test
 	if !test.Command.IsSet() || !fits(rec) || l.commands.usual() <= test.Batch {
 		return alone, nil
 	}
-	queue, err := l.queue()
+	queue, err := queueOf(l.Project)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (l *Lane) landGroup(ctx context.Context, group []*attempt.Record) error {
 				return ctx.Err()
 			}
 			for _, r := range part {
-				if err := l.wait(ctx, r, err); err != nil {
+				if err := l.turn.line.wait(ctx, r, err); err != nil {
 					return err
 				}
 			}
@@ -88,7 +88,7 @@ func (l *Lane) landOne(ctx context.Context, r *attempt.Record) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return l.wait(ctx, r, err)
+	return l.turn.line.wait(ctx, r, err)
 }
 
 // together tests several at once, and lands them if they pass; green is false if they don't. What can't be merged with the others is left in
@@ -127,7 +127,7 @@ func (l *Lane) together(ctx context.Context, group []*attempt.Record) (green boo
 		return true, nil
 	}
 	for _, w := range works {
-		if gone, err := l.step(ctx, w.rec, "testing with "+strings.Join(others(works, w), ", "), l.commands.usual()); gone || err != nil {
+		if gone, err := l.turn.line.step(ctx, w.rec, "testing with "+strings.Join(others(works, w), ", "), l.commands.usual()); gone || err != nil {
 			return true, err // the others come again, without it
 		}
 	}
@@ -161,7 +161,7 @@ func others(works []*work, but *work) []string {
 
 // join merges a work on top of others. It is nil for one that has to go alone, or is gone.
 func (l *Lane) join(ctx context.Context, r *attempt.Record, base string) (*work, error) {
-	if gone, err := l.step(ctx, r, "merging", 0); gone || err != nil {
+	if gone, err := l.turn.line.step(ctx, r, "merging", 0); gone || err != nil {
 		return nil, err
 	}
 	w, err := l.take(ctx, r)
@@ -195,7 +195,7 @@ func (l *Lane) fits(ctx context.Context, w *work) (bool, error) {
 	if r := w.rule(gate.TestRun{Pending: true}); r.Refused() != "" || r.Asks() != "" {
 		return false, nil
 	}
-	if other, err := l.resolver(ctx, w, changed); err != nil || other != "" {
+	if other, err := l.turn.line.resolver(ctx, w, changed); err != nil || other != "" {
 		return false, err
 	}
 	l.events.tellMerge(w, nil, took)
@@ -253,22 +253,10 @@ func (l *Lane) passAll(ctx context.Context, works []*work, base string, v *testr
 func (l *Lane) anew(ctx context.Context, works []*work) error {
 	var errs []error
 	for _, w := range works {
-		_, err := l.again(ctx, w.rec)
+		_, err := l.turn.line.again(ctx, w.rec)
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
-}
-
-// again has an attempt begin again that was about to land.
-func (l *Lane) again(ctx context.Context, r *attempt.Record) (gone bool, err error) {
-	now, err := l.turn.settler.Proceed(ctx, r, func(r *attempt.Record) {
-		g := r.Landing
-		g.Commit, g.Commits, g.As, g.Base, g.From, g.Batch = "", nil, "", "", "", nil
-	})
-	if now != nil {
-		r.Landing = now.Landing
-	}
-	return now == nil, err
 }
 
 // moveBatch moves the lane to a batch of which every record says that it lands.
@@ -277,7 +265,7 @@ func (l *Lane) moveBatch(ctx context.Context, batch *attempt.Batch, passes []gat
 	if err != nil {
 		return err
 	}
-	queue, err := l.queue()
+	queue, err := queueOf(l.Project)
 	if err != nil {
 		return err
 	}
@@ -293,7 +281,7 @@ func (l *Lane) moveBatch(ctx context.Context, batch *attempt.Batch, passes []gat
 
 // whole returns the passes of a batch if all of it are in the queue and say that they land by it, in order.
 func (l *Lane) whole(batch *attempt.Batch) ([]gate.Pass, bool, error) {
-	queue, err := l.queue()
+	queue, err := queueOf(l.Project)
 	if err != nil {
 		return nil, false, err
 	}

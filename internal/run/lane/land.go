@@ -45,7 +45,7 @@ func (l *Lane) land(ctx context.Context, r *attempt.Record) error {
 	if done, err := l.landed(ctx, r); done || err != nil {
 		return err
 	}
-	if gone, err := l.step(ctx, r, "merging", 0); gone || err != nil {
+	if gone, err := l.turn.line.step(ctx, r, "merging", 0); gone || err != nil {
 		return err
 	}
 	w, err := l.take(ctx, r)
@@ -81,8 +81,8 @@ func (l *Lane) land(ctx context.Context, r *attempt.Record) error {
 	if problem := w.rule(gate.TestRun{Pending: true}).Refused(); problem != "" {
 		return l.red(ctx, w, nil, problem)
 	}
-	if other, err := l.resolver(ctx, w, changed); err != nil || other != "" {
-		return errors.Join(err, l.behind(ctx, w, other))
+	if other, err := l.turn.line.resolver(ctx, w, changed); err != nil || other != "" {
+		return errors.Join(err, l.turn.line.behind(ctx, w, other))
 	}
 	verdict, err := l.verify(ctx, w)
 	switch {
@@ -101,13 +101,13 @@ func (l *Lane) nothing(ctx context.Context, w *work) error {
 	w.survey.compared = "its base: nothing has changed"
 	ruling := w.rule(gate.TestRun{Why: "nothing to land"})
 	if _, err := ruling.Pass(""); err != nil {
-		return l.ask(ctx, w.rec, ruling.Asks())
+		return l.turn.line.ask(ctx, w.rec, ruling.Asks())
 	}
 	now, err := l.turn.settler.Proceed(ctx, w.rec, func(r *attempt.Record) { r.Gate = ruling })
 	if now == nil || err != nil {
 		return err
 	}
-	return l.finish(ctx, w.rec, attempt.LandingResult{Outcome: attempt.Done, Detail: "unverified: nothing to land", Verified: plan.Unverified})
+	return l.turn.line.finish(ctx, w.rec, attempt.LandingResult{Outcome: attempt.Done, Detail: "unverified: nothing to land", Verified: plan.Unverified})
 }
 
 // empty ends work that has changed nothing. Nobody goes on with a task, so its worktree has had its day.
@@ -116,7 +116,7 @@ func (l *Lane) empty(ctx context.Context, w *work) error {
 	if w.rec.IsTask() {
 		detail = "its agent ended well and has changed nothing"
 	}
-	err := l.finish(ctx, w.rec, attempt.LandingResult{Outcome: attempt.Empty, Detail: detail})
+	err := l.turn.line.finish(ctx, w.rec, attempt.LandingResult{Outcome: attempt.Empty, Detail: detail})
 	if err == nil && w.rec.IsTask() {
 		w.release()
 		l.tidy(ctx, w.rec)
@@ -165,19 +165,19 @@ func (l *Lane) landed(ctx context.Context, r *attempt.Record) (bool, error) {
 	if in {
 		return true, l.complete(ctx, r)
 	}
-	return l.again(ctx, r) // from the beginning
+	return l.turn.line.again(ctx, r) // from the beginning
 }
 
 // take gets hold of the attempt's worktree and commits what its agent has left there. The work is nil where that settles the
 // attempt.
 func (l *Lane) take(ctx context.Context, r *attempt.Record) (*work, error) {
 	if r.Unsaved != "" {
-		return nil, l.ask(ctx, r, "not all of its work could be saved: "+r.Unsaved)
+		return nil, l.turn.line.ask(ctx, r, "not all of its work could be saved: "+r.Unsaved)
 	}
 	lineage, err := l.Repo.Get(r.System, r.Work())
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.As(err, new(*worktree.BadLineage)), err == nil && lineage.N != r.Lineage:
-		return nil, l.ask(ctx, r, fmt.Sprintf("the note of its worktree is gone; its work is on the branch %s", worktree.Short(r.Branch)))
+		return nil, l.turn.line.ask(ctx, r, fmt.Sprintf("the note of its worktree is gone; its work is on the branch %s", worktree.Short(r.Branch)))
 	case err != nil:
 		return nil, err
 	case lineage.Phase == worktree.Gone: // a worker was killed after it has found that out
@@ -205,15 +205,15 @@ func (l *Lane) take(ctx context.Context, r *attempt.Record) (*work, error) {
 	unresolved, busy, elsewhere, unkept := new(git.UnresolvedError), new(git.BusyError), new(git.BranchError), new(git.UnkeptError)
 	switch {
 	case errors.As(err, &unresolved) && r.Landing.Why != "": // gl's own merge: a worker was killed after it
-		err = l.handBack(ctx, r)
+		err = l.turn.line.handBack(ctx, r)
 	case errors.As(err, &unresolved):
-		err = l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Conflict, Detail: "its agent has left " + some(unresolved.Paths) + " unresolved"})
+		err = l.turn.line.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Conflict, Detail: "its agent has left " + some(unresolved.Paths) + " unresolved"})
 	case errors.As(err, &busy):
-		err = l.ask(ctx, r, "a "+busy.Operation+" isn't finished in its worktree")
+		err = l.turn.line.ask(ctx, r, "a "+busy.Operation+" isn't finished in its worktree")
 	case errors.As(err, &elsewhere):
-		err = l.ask(ctx, r, fmt.Sprintf("its worktree isn't on its branch %s", worktree.Short(lineage.Branch)))
+		err = l.turn.line.ask(ctx, r, fmt.Sprintf("its worktree isn't on its branch %s", worktree.Short(lineage.Branch)))
 	case errors.As(err, &unkept):
-		err = l.ask(ctx, r, "git can't take "+some(unkept.Paths))
+		err = l.turn.line.ask(ctx, r, "git can't take "+some(unkept.Paths))
 	case errors.Is(err, errGoneTree):
 		err = l.lost(ctx, r)
 	}
@@ -226,14 +226,14 @@ func (l *Lane) lost(ctx context.Context, r *attempt.Record) error {
 	if !r.IsTask() {
 		again = ": gl retry " + r.Slice + " goes on from there"
 	}
-	return l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Interrupted, Effect: &effect, Detail: fmt.Sprintf(
+	return l.turn.line.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Interrupted, Effect: &effect, Detail: fmt.Sprintf(
 		"interrupted: %v (git prune, git gc --prune=now); its work is on the branch %s%s", errGoneTree, worktree.Short(r.Branch), again)})
 }
 
 // over gives up work whose base is lost: it can't be merged.
 func (l *Lane) over(ctx context.Context, r *attempt.Record, lost *worktree.LostError) error {
 	effect := tracker.Release
-	return l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Interrupted, Effect: &effect, Detail: "interrupted: " + lost.Error()})
+	return l.turn.line.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Interrupted, Effect: &effect, Detail: "interrupted: " + lost.Error()})
 }
 
 // release gives the worktree back.
@@ -242,12 +242,6 @@ func (w *work) release() {
 		w.hold.Release()
 	}
 	w.hold = nil
-}
-
-// ask has a person look at it.
-func (l *Lane) ask(ctx context.Context, r *attempt.Record, why string) error {
-	effect := tracker.Ask
-	return l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Waiting, Detail: why, Effect: &effect})
 }
 
 // reviving stops work that was built on another slice's, which has been taken out of the lane.
@@ -259,7 +253,7 @@ func (l *Lane) reviving(ctx context.Context, w *work, other string) error {
 	if !w.rec.IsTask() {
 		anew = ": gl retry --fresh " + w.rec.Slice + " begins anew"
 	}
-	return l.finish(ctx, w.rec, attempt.LandingResult{Outcome: attempt.Interrupted, Effect: &effect, Detail: fmt.Sprintf(
+	return l.turn.line.finish(ctx, w.rec, attempt.LandingResult{Outcome: attempt.Interrupted, Effect: &effect, Detail: fmt.Sprintf(
 		"interrupted: it was built on %s, which gl land --reset has taken out, and would bring that back%s", other, anew)})
 }
 
@@ -294,7 +288,7 @@ func (l *Lane) askAbout(ctx context.Context, w *work, v *testrun.Verdict, ruling
 		why += ". Accepted again, it lands"
 	}
 	l.tell("%s awaits review: %s", w.rec.Label(), why)
-	return l.ask(ctx, w.rec, attempt.ReviewText(v, why))
+	return l.turn.line.ask(ctx, w.rec, attempt.ReviewText(v, why))
 }
 
 // pass lands the work.
@@ -395,8 +389,8 @@ func (l *Lane) complete(ctx context.Context, r *attempt.Record) error {
 	if b := r.Landing.Batch; b != nil {
 		detail += " together with " + strings.Join(slices.DeleteFunc(b.Slices(), func(id string) bool { return id == r.Slice }), ", ")
 	}
-	clear(l.turn.stuck) // it may have been what others wait for
-	if err := l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Done, Detail: detail, Verified: r.Landing.Verified, Tests: gained}); err != nil {
+	l.turn.line.unblock() // it may have been what others wait for
+	if err := l.turn.line.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Done, Detail: detail, Verified: r.Landing.Verified, Tests: gained}); err != nil {
 		return err
 	}
 	l.tidy(ctx, r)
@@ -488,7 +482,7 @@ func (l *Lane) red(ctx context.Context, w *work, v *testrun.Verdict, problem str
 	case v == nil && w.rec.Accepted(): // see Landing.Approved
 		detail += ". Accepted again, it lands"
 	}
-	return l.finish(ctx, w.rec, attempt.LandingResult{Outcome: attempt.Red, Detail: detail})
+	return l.turn.line.finish(ctx, w.rec, attempt.LandingResult{Outcome: attempt.Red, Detail: detail})
 }
 
 // integrate merges the base into the slice's branch, so that its agent sees the tree that was tested.
@@ -503,11 +497,11 @@ func (l *Lane) integrate(ctx context.Context, w *work) error {
 // conflict has the slice's agent resolve a conflict. One agent at a time resolves in the same paths: what the others would resolve
 // against is about to change.
 func (l *Lane) conflict(ctx context.Context, w *work, paths []string) error {
-	if other, err := l.resolver(ctx, w, paths); err != nil || other != "" {
-		return errors.Join(err, l.behind(ctx, w, other))
+	if other, err := l.turn.line.resolver(ctx, w, paths); err != nil || other != "" {
+		return errors.Join(err, l.turn.line.behind(ctx, w, other))
 	}
 	if w.rec.Accepted() {
-		return l.finish(ctx, w.rec, attempt.LandingResult{Outcome: attempt.Conflict, Detail: "it conflicts with what has landed: " + some(paths)})
+		return l.turn.line.finish(ctx, w.rec, attempt.LandingResult{Outcome: attempt.Conflict, Detail: "it conflicts with what has landed: " + some(paths)})
 	}
 	// Before the merge is in the worktree: who finds it there must know whose it is.
 	now, err := l.turn.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
@@ -523,81 +517,7 @@ func (l *Lane) conflict(ctx context.Context, w *work, paths []string) error {
 	if err != nil {
 		return err
 	}
-	return l.handBack(ctx, now)
-}
-
-// handBack settles an attempt whose worktree has the merge that is in conflict.
-func (l *Lane) handBack(ctx context.Context, r *attempt.Record) error {
-	return l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Conflict, Detail: some(r.Landing.Paths)})
-}
-
-// behind has the work wait for another slice's.
-func (l *Lane) behind(ctx context.Context, w *work, other string) error {
-	if other == "" {
-		return nil
-	}
-	reason := fmt.Sprintf("behind %s, which resolves a conflict in the same files", other)
-	l.turn.stuck[w.rec.Name()] = reason
-	_, err := l.turn.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
-		g := r.Landing
-		g.Step, g.Behind, g.Tried, g.Reason = "", other, w.base, reason
-	})
-	return err
-}
-
-// anyResolves says whether somebody may be at work on a conflict, or may be about to be: by the open attempts, and by how the last of each
-// slice and task ended.
-func (l *Lane) anyResolves() (bool, error) {
-	live, _, err := l.Project.Runs.Live()
-	if err != nil || slices.ContainsFunc(live, (*attempt.Record).Mends) {
-		return true, err
-	}
-	tallies, err := l.Project.Runs.Tallies()
-	for id, t := range tallies {
-		if t.Last.Outcome == attempt.Conflict || attempt.IsTask(id) { // of a task each attempt may be another one's
-			return true, err
-		}
-	}
-	return false, err
-}
-
-// resolver is another slice, or task, whose agent resolves, or is about to resolve, a conflict in one of the paths; "" for none. What has
-// itself resolved one waits for nobody: else two might wait for each other.
-func (l *Lane) resolver(ctx context.Context, w *work, paths []string) (string, error) {
-	if w.rec.Mends() {
-		return "", nil
-	}
-	if any, err := l.anyResolves(); err != nil || !any { // in most cases: the project needn't be read for that
-		return "", err
-	}
-	p, err := l.Project.Plan(now(), l.Project.Options())
-	if err != nil {
-		return "", err
-	}
-	others, err := l.Project.Runs.TaskWorks()
-	if err != nil {
-		return "", err
-	}
-	for i := range p.States {
-		if p.States[i].Attempt != nil {
-			others = append(others, p.States[i].ID)
-		}
-	}
-	for _, other := range others {
-		if other == w.rec.Work() || !l.isResolving(other, func() (*plan.Plan, error) { return p, nil }) {
-			continue
-		}
-		all, err := l.Project.Runs.AttemptsAt(other)
-		if err != nil {
-			return "", err
-		}
-		for _, r := range all {
-			if r.Landing != nil && slices.ContainsFunc(r.Landing.Paths, func(p string) bool { return slices.Contains(paths, p) }) {
-				return other, nil
-			}
-		}
-	}
-	return "", nil
+	return l.turn.line.handBack(ctx, now)
 }
 
 // verify tests the merge. It is nil where the project has no test command.
@@ -608,7 +528,7 @@ func (l *Lane) verify(ctx context.Context, w *work) (*testrun.Verdict, error) {
 	}
 	l.trees.sameFiles(commit, w.tree)
 	if l.commands.conf.Config.Test.Command.IsSet() {
-		if gone, err := l.step(ctx, w.rec, "testing", l.commands.usual()); gone || err != nil {
+		if gone, err := l.turn.line.step(ctx, w.rec, "testing", l.commands.usual()); gone || err != nil {
 			return nil, errors.Join(err, errGone)
 		}
 	}
@@ -643,7 +563,7 @@ func (l *Lane) judgeRed(ctx context.Context, w *work, v *testrun.Verdict) error 
 		}
 	}
 	reason := fmt.Sprintf("base red: the tests fail on %s, too (%s)", worktree.Short(l.Repo.Target()), How(base, l.Project.Config.Test.Limit))
-	l.turn.stuck[w.rec.Name()] = reason
+	l.turn.line.block(w.rec, reason)
 	l.tell("%s waits: %s", w.rec.Label(), reason)
 	_, err = l.turn.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
 		g := r.Landing
@@ -655,7 +575,7 @@ func (l *Lane) judgeRed(ctx context.Context, w *work, v *testrun.Verdict) error 
 // SendBack has the agents of those that wait because the base is red go on, or a person look at them: nothing else will make it green.
 func (l *Lane) SendBack(ctx context.Context) error {
 	err := l.locked(ctx, func(ctx context.Context) error {
-		queue, err := l.queue()
+		queue, err := queueOf(l.Project)
 		if err != nil {
 			return err
 		}

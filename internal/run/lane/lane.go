@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"greenlight/internal/base/durable"
@@ -20,7 +19,6 @@ import (
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/project"
 	"greenlight/internal/run/testrun"
-	"greenlight/internal/state/tracker"
 	"greenlight/internal/workspace/git"
 	"greenlight/internal/workspace/worktree"
 )
@@ -64,10 +62,10 @@ const peek = 20 * time.Millisecond
 // Work lands what can land, and delivers it. If another process works the lane, it returns at once: that process looks at
 // the queue once more before it gives the lane up. ctx ends it; what is in the queue then stays there.
 func (l *Lane) Work(ctx context.Context) error {
-	var stuck map[string]string
-	turn := func(ctx context.Context) error { stuck = l.turn.stuck; return l.workQueue(ctx) }
+	var queue *line
+	turn := func(ctx context.Context) error { queue = l.turn.line; return l.workQueue(ctx) }
 	for {
-		before, err := l.queue()
+		before, err := queueOf(l.Project)
 		if err != nil || len(before) == 0 {
 			return err
 		}
@@ -85,8 +83,8 @@ func (l *Lane) Work(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		after, err := l.queue()
-		if err != nil || !slices.ContainsFunc(after, func(r *attempt.Record) bool { _, is := stuck[r.Name()]; return !is }) {
+		after, err := queueOf(l.Project)
+		if err != nil || !slices.ContainsFunc(after, func(r *attempt.Record) bool { return !queue.isStuck(r) }) {
 			return err
 		}
 	}
@@ -141,12 +139,13 @@ func (l *Lane) locked(ctx context.Context, f func(context.Context) error) (err e
 
 // begin returns the turn of the process that holds the lock.
 func (l *Lane) begin(ctx context.Context, held *durable.Held) (*turn, error) {
-	t := &turn{held: held, settler: l.Project.Settler(), stuck: map[string]string{}, alone: map[string]bool{}, pushed: now()}
+	t := &turn{held: held, settler: l.Project.Settler(), alone: map[string]bool{}, pushed: now()}
 	l.permitted().follow()
 	var err error
 	if t.file, err = openFile(ctx, l.Project, l.Repo, l.tell); err != nil {
 		return nil, err
 	}
+	t.line = &line{project: l.Project, settler: t.settler, tell: l.tell, stuck: map[string]string{}}
 	t.bench = &bench{
 		project: l.Project, repo: l.Repo, self: l.Self, environ: l.Environ, commands: l.commands, trees: l.trees, file: t.file,
 		events: l.events, tell: l.tell, since: t.pushed, seen: map[testrun.Key]*testrun.Verdict{},
@@ -169,7 +168,7 @@ type turn struct {
 	file    *file
 	bench   *bench
 	tip     *tip
-	stuck   map[string]string
+	line    *line
 	alone   map[string]bool // not tested with others
 	between bool            // something in the queue is about to be tested
 	pushed  time.Time       // of pull requests: when what has landed was delivered last
@@ -202,7 +201,7 @@ func (l *Lane) workQueue(ctx context.Context) error {
 		if err := l.followCommands(); err != nil {
 			return err
 		}
-		rec, err := l.next(ctx)
+		rec, err := l.turn.line.next(ctx, l.turn.tip.base)
 		if err != nil || rec == nil {
 			return errors.Join(err, l.deliver(ctx), l.commitStateNow(ctx))
 		}
@@ -229,109 +228,6 @@ func (l *Lane) commitStateNow(ctx context.Context) error {
 		return nil
 	}
 	return l.commitState(ctx)
-}
-
-// queue is what awaits this lane: the project may have items of another system, which are for another.
-func (l *Lane) queue() ([]*attempt.Record, error) {
-	queue, err := l.Project.Runs.Queue()
-	return slices.DeleteFunc(queue, func(r *attempt.Record) bool { return !l.Project.Has(r) }), err
-}
-
-// isStuck says whether the attempt was found unable to move.
-func (l *Lane) isStuck(r *attempt.Record) bool { _, stuck := l.turn.stuck[r.Name()]; return stuck }
-
-// next is the first of the queue that may move, nil for none.
-func (l *Lane) next(ctx context.Context) (*attempt.Record, error) {
-	queue, err := l.queue()
-	if err != nil {
-		return nil, err
-	}
-	planned := sync.OnceValues(func() (*plan.Plan, error) { return l.Project.Plan(now(), l.Project.Options()) })
-	base := ""
-	for _, r := range queue {
-		if l.isStuck(r) {
-			continue
-		}
-		if r.Landing.Tried == "" && r.Landing.Behind == "" {
-			return r, nil
-		}
-		if base == "" {
-			base, err = l.turn.tip.base(ctx)
-			if errors.As(err, new(*Standstill)) { // said of each
-				return r, nil
-			}
-			if err != nil {
-				return nil, err
-			}
-		}
-		behind := r.Landing.Behind != "" && l.isResolving(r.Landing.Behind, planned)
-		if !behind && (r.Landing.Behind != "" || r.Landing.Tried != base) {
-			return r, nil
-		}
-		l.turn.stuck[r.Name()] = r.LandingText()
-	}
-	return nil, nil
-}
-
-// isResolving says whether an agent is at work on a slice, or a task, because of a conflict, or is about to be. planned is asked for the plan
-// only where that depends on it.
-func (l *Lane) isResolving(work string, planned func() (*plan.Plan, error)) bool {
-	all, err := l.Project.Runs.AttemptsAt(work)
-	if err != nil || len(all) == 0 {
-		return false
-	}
-	last := all[0]
-	if last.Phase != plan.Settled {
-		return last.Mends()
-	}
-	switch {
-	case last.Outcome != attempt.Conflict || last.Retried || !last.PlanOutcome().Continue:
-		return false
-	case last.IsTask(): // who started it has it go on, and nobody else
-		return last.LauncherLives()
-	}
-	// What it needs may have been taken back, and may itself be in the queue: they would wait for each other.
-	p, err := planned()
-	if err != nil {
-		return false
-	}
-	st := p.State(work)
-	return st != nil && st.Class == plan.Available && len(st.Needs) == 0
-}
-
-// wait leaves the attempt in the queue, with the reason.
-func (l *Lane) wait(ctx context.Context, r *attempt.Record, why error) error {
-	reason := why.Error()
-	l.turn.stuck[r.Name()] = reason
-	return l.turn.settler.Wait(ctx, r, func(g *attempt.Landing) {
-		g.Step, g.Reason, g.Barred = "", reason, errors.As(why, new(*trust.Error))
-	})
-}
-
-// step says what is done with the attempt, and about how long that takes, 0 for unknown. gone is for one that isn't in the queue any more.
-func (l *Lane) step(ctx context.Context, r *attempt.Record, what string, takes time.Duration) (gone bool, err error) {
-	l.tell("%s: %s", r.Label(), what)
-	now, err := l.turn.settler.Proceed(ctx, r, func(r *attempt.Record) {
-		g := r.Landing
-		g.Step, g.Takes, g.Reason, g.Barred, g.Behind, g.Tried = what, takes.Seconds(), "", false, "", ""
-	})
-	if now != nil {
-		r.Landing = now.Landing
-	}
-	return now == nil && err == nil, err
-}
-
-// finish settles an attempt that is through.
-func (l *Lane) finish(ctx context.Context, r *attempt.Record, res attempt.LandingResult) error {
-	if r.Accepted() && res.Outcome.Traits().Claimed { // nobody else is there to put it right
-		ask := tracker.Ask
-		res.Effect = &ask
-	}
-	final, err := l.turn.settler.EndLanding(ctx, r, res)
-	if final != nil {
-		l.tell("%s %s", r.Label(), final.Outcome.Text(final.Detail))
-	}
-	return err
 }
 
 func (l *Lane) tell(format string, a ...any) {
