@@ -108,7 +108,7 @@ func showTests(ctx context.Context, app *cmdutil.App, id string) error {
 	if err != nil {
 		return err
 	}
-	d, paths, err := l.TestsDiff(ctx, id)
+	d, paths, err := l.Reader.TestsDiff(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -178,7 +178,7 @@ func tellReady(app *cmdutil.App, a *ops.Acceptance) error {
 // landAccepted works the lane for a slice that was accepted, unless a drain does, and says how that ended.
 func landAccepted(ctx context.Context, app *cmdutil.App, l *lane.Lane, built *worktree.Lineage, a *ops.Acceptance) error {
 	id, pr := a.Queued.Slice, l.Project
-	if change, err := l.Changes(ctx, built); err == nil { // else the lane says what is the matter
+	if change, err := l.Reader.Changes(ctx, built); err == nil { // else the lane says what is the matter
 		app.IO.Printf("%s: %s\n", id, changeText(change))
 	}
 	leader, err := pr.Runs.Leader()

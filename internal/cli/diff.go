@@ -103,7 +103,7 @@ func runDiff(ctx context.Context, app *cmdutil.App, id string, o diffOptions) er
 	if err != nil {
 		return err
 	}
-	d, err := l.Diff(ctx, id)
+	d, err := l.Reader.Diff(ctx, id)
 	if err != nil {
 		return err
 	}

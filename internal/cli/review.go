@@ -189,7 +189,7 @@ func (r *reviewer) facts(ctx context.Context, w *ops.Pending) (summary string, d
 		r.app.IO.Detail("%s: %v", w.ID, err)
 	}
 	if r.lane != nil {
-		if d, err = r.lane.Diff(ctx, w.ID); err != nil {
+		if d, err = r.lane.Reader.Diff(ctx, w.ID); err != nil {
 			r.app.IO.Detail("%s: %v", w.ID, err)
 			d = nil
 		}

@@ -113,7 +113,7 @@ func (s *session) changedSince(ctx context.Context, pr *project.Project, f *foun
 		if lineage == nil {
 			return nil, false
 		}
-		l, err := lane.Open(ctx, pr, "", nil)
+		l, err := lane.OpenReader(ctx, pr)
 		if err != nil {
 			return nil, false
 		}

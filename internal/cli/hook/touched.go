@@ -27,7 +27,7 @@ func (s *session) touched(quick bool) *Block {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), comparing)
 	defer cancel()
-	l, err := lane.Open(ctx, pr, "", nil)
+	l, err := lane.OpenReader(ctx, pr)
 	if err != nil {
 		return nil
 	}

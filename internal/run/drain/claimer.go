@@ -97,7 +97,7 @@ func (c claimer) lineage(
 	trees := c.cfg.Tools.Trees
 	base, err := trees.Base(ctx)
 	if err == nil && c.cfg.Tools.Lane != nil && req.Task == nil {
-		redone, err = c.cfg.Tools.Lane.Redo(ctx, req.ID)
+		redone, err = c.cfg.Tools.Lane.Reader.Redo(ctx, req.ID)
 	}
 	if err != nil {
 		return nil, "", err

@@ -3,11 +3,7 @@ package lane
 import (
 	"cmp"
 	"context"
-	"errors"
-	"io/fs"
 	"slices"
-	"strconv"
-	"strings"
 
 	"greenlight/internal/core/gate"
 	"greenlight/internal/core/plan"
@@ -34,7 +30,7 @@ type past struct {
 
 // checkDone tests what landed of a slice, and marks it as verified.
 func (l *Lane) checkDone(ctx context.Context, st *plan.State) (*Check, error) {
-	rec, err := l.completed(st.ID)
+	rec, err := l.history.completed(st.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -45,38 +41,20 @@ func (l *Lane) checkDone(ctx context.Context, st *plan.State) (*Check, error) {
 		w.commit, w.base, w.tip = rec.Landing.Commit, rec.Landing.Base, rec.Landing.Tip
 	}
 	if c.Commit == "" {
-		if c.Commit, err = l.target(ctx); err != nil {
+		if c.Commit, err = l.history.target(ctx); err != nil {
 			return nil, err
 		}
 	}
-	if c.Verdict, err = l.retest(ctx, c.Commit, nil); err != nil {
+	if c.Verdict, err = l.turn.bench.retest(ctx, c.Commit, tested{}); err != nil {
 		return c, err
 	}
-	if c.Gate, err = l.askAgain(ctx, w, l.runOf(c.Verdict)); err != nil {
+	if c.Gate, err = l.askAgain(ctx, w, runOf(c.Verdict)); err != nil {
 		return nil, err
 	}
 	if c.Problem = c.Gate.Asks(); !c.Green() || st.Verified == plan.Green {
 		return c, nil
 	}
 	return c, l.vouch(ctx, st.ID, c)
-}
-
-// completed is the attempt by which a slice is complete, nil for none: the last that landed, or that ended so in the checkout, or that a
-// person accepted there.
-func (l *Lane) completed(id string) (*attempt.Record, error) {
-	if rec, err := l.landingRecord(id); rec != nil || err != nil {
-		return rec, err
-	}
-	all, err := l.Project.Runs.Last(id)
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range all[id] {
-		if r.System == l.Project.Key() && (r.Outcome == attempt.Done || r.Gate != nil && r.Gate.Way == gate.Word) {
-			return r, nil
-		}
-	}
-	return nil, nil
 }
 
 // vouch marks a slice as verified.
@@ -106,7 +84,7 @@ func (l *Lane) askCommit(ctx context.Context, landed git.Landed, c *Check) error
 		w.base, w.tip = landed.Parents[0], landed.Parents[1]
 	}
 	var err error
-	if w.rec, err = l.recordOf(landed); err != nil {
+	if w.rec, err = l.history.recordOf(landed); err != nil {
 		return err
 	}
 	if w.rec != nil {
@@ -121,26 +99,6 @@ func (l *Lane) askCommit(ctx context.Context, landed git.Landed, c *Check) error
 	}
 	c.Problem = cmp.Or(c.Problem, c.Gate.Asks())
 	return nil
-}
-
-// recordOf is the attempt by which a commit landed, nil if its record isn't here.
-func (l *Lane) recordOf(landed git.Landed) (*attempt.Record, error) {
-	n, err := strconv.Atoi(landed.Attempt)
-	if err != nil {
-		return nil, nil //nolint:nilerr // the trailer isn't gl's
-	}
-	id, _, _ := strings.Cut(landed.Slice, ".") // of a task: see attempt.Record.Work
-	if !attempt.IsTask(id) {
-		id = landed.Slice
-	}
-	r, err := l.Project.Runs.Get(id, n)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil || r.Landing == nil || r.Landing.Commit != landed.Commit {
-		return nil, err
-	}
-	return r, nil
 }
 
 // askAgain asks the gate about work that is complete.
@@ -235,17 +193,17 @@ func (l *Lane) mergeAgain(ctx context.Context, w *past, facts *gate.Facts) error
 		return nil
 	}
 	again := &work{base: w.base, tip: w.tip}
-	_, conflicts, err := l.merge(ctx, again)
+	_, conflicts, err := l.trees.merge(ctx, again)
 	if err != nil {
 		return err
 	}
-	landed, err := l.contentOf(ctx, w.commit)
+	landed, err := l.trees.contentOf(ctx, w.commit)
 	if err != nil {
 		return err
 	}
 	name := "merging " + short(w.tip) + " into " + short(w.base) + " conflicts in " + some(conflicts)
 	if len(conflicts) == 0 {
-		merged, err := l.contentOf(ctx, again.tree)
+		merged, err := l.trees.contentOf(ctx, again.tree)
 		if facts.Remerged = merged == landed; err != nil || facts.Remerged {
 			return err
 		}
@@ -265,30 +223,30 @@ func (l *Lane) testsAgain(ctx context.Context, w *past, facts *gate.Facts) error
 	if err != nil {
 		return err
 	}
-	now := &work{Record: w.rec, lineage: &worktree.Lineage{Slice: w.work, Base: w.base}, base: w.base, tree: w.commit}
+	now := &work{rec: w.rec, lineage: &worktree.Lineage{Slice: w.work, Base: w.base}, base: w.base, tree: w.commit}
 	if w.rec == nil {
-		now.Record = &attempt.Record{Slice: w.work}
+		now.rec = &attempt.Record{Slice: w.work}
 	}
-	now.unlocks = l.unlocksOf(now.Record)
+	now.unlocks = l.inspect.unlocksOf(now.rec)
 	handed, lost, err := l.handedThen(ctx, w, now)
 	if err != nil {
 		return err
 	}
-	if err := l.inspectAgainst(ctx, now, changed, handed); err != nil {
+	if err := l.inspect.inspectAgainst(ctx, now, changed, handed); err != nil {
 		return err
 	}
 	if handed == "" {
-		now.compared = "the base " + short(w.base) + "; no hand-over is recorded"
+		now.survey.compared = "the base " + short(w.base) + "; no hand-over is recorded"
 	}
-	facts.Compared, facts.Unseen, facts.Beforehand = now.compared, slices.Concat(lost, now.unseen), now.allowed
-	for i := range now.found {
-		now.found[i].Red = false // no agent is left to put it right
+	facts.Compared, facts.Unseen, facts.Beforehand = now.survey.compared, slices.Concat(lost, now.survey.unseen), now.survey.allowed
+	for i := range now.survey.found {
+		now.survey.found[i].Red = false // no agent is left to put it right
 	}
-	if w.rec == nil && len(now.found) > 0 {
-		facts.Unseen = append(facts.Unseen, gate.ItemsText(now.found)+"; whether a person approved that isn't known: "+noRecord)
+	if w.rec == nil && len(now.survey.found) > 0 {
+		facts.Unseen = append(facts.Unseen, gate.ItemsText(now.survey.found)+"; whether a person approved that isn't known: "+noRecord)
 		return nil
 	}
-	facts.Found = append(facts.Found, now.found...)
+	facts.Found = append(facts.Found, now.survey.found...)
 	if w.rec != nil {
 		facts.Beforehand = append(facts.Beforehand, w.rec.Gate.ApprovedItems()...)
 	}

@@ -2,11 +2,10 @@ package lane
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"greenlight/internal/core/gate"
-	"greenlight/internal/run/testrun"
+	"greenlight/internal/run/project"
 	"greenlight/internal/state/journal"
 	"greenlight/internal/state/statedir"
 	"greenlight/internal/workspace/git"
@@ -24,244 +23,233 @@ func standstill(format string, a ...any) error { return &Standstill{fmt.Sprintf(
 // together with the next work.
 type ahead struct{ lane, target, commit string }
 
+// A tip moves the queue's branch, and finds what the next work is merged into. The branch moves only
+// by a gate.Pass, and only from where the last worker left it.
+type tip struct {
+	project *project.Project
+	repo    *worktree.Repo
+	history history
+	trees   *trees
+	bench   *bench
+	file    *file
+	tell    func(format string, a ...any)
+
+	ahead *ahead // the lane merged with the target, where both have moved
+}
+
 // base is the commit into which work is merged: it contains the lane's tip and the target's. It moves the lane where nothing has to be
-// tested for that; else it is l.ahead, and the lane moves with the work that passes on top of it.
-func (l *Lane) base(ctx context.Context) (string, error) {
-	lane, err := l.tip(ctx)
+// tested for that; else it is t.ahead, and the lane moves with the work that passes on top of it.
+func (t *tip) base(ctx context.Context) (string, error) {
+	lane, err := t.current(ctx)
 	if err != nil {
 		return "", err
 	}
-	target, err := l.target(ctx)
+	target, err := t.history.target(ctx)
 	if err != nil {
 		return "", err
 	}
-	if err := l.tellTargetMoved(ctx, target); err != nil {
+	if err := t.tellTargetMoved(ctx, target); err != nil {
 		return "", err
 	}
 	if lane == target {
-		return lane, l.see(target)
+		return lane, t.file.see(target)
 	}
-	if err := l.checkRewound(ctx, target); err != nil {
+	if err := t.checkRewound(ctx, target); err != nil {
 		return "", err
 	}
-	if in, err := git.IsAncestor(ctx, l.Repo.Common, target, lane); err != nil || in {
+	if in, err := git.IsAncestor(ctx, t.repo.Common, target, lane); err != nil || in {
 		if err == nil {
-			err = l.see(target)
+			err = t.file.see(target)
 		}
 		return lane, err
 	}
-	if in, err := git.IsAncestor(ctx, l.Repo.Common, lane, target); err != nil || in {
+	if in, err := git.IsAncestor(ctx, t.repo.Common, lane, target); err != nil || in {
 		if err == nil {
-			err = l.followTarget(ctx, lane, target)
+			err = t.followTarget(ctx, lane, target)
 		}
 		if err == nil {
-			err = l.see(target)
+			err = t.file.see(target)
 		}
 		return target, err
 	}
-	if err := l.meet(ctx, lane, target); err != nil {
+	if err := t.meet(ctx, lane, target); err != nil {
 		return "", err
 	}
-	if test, err := l.needsTest(ctx, l.ahead); err != nil || test {
-		return l.ahead.commit, err
+	if test, err := t.bench.needsTest(ctx, t.ahead); err != nil || test {
+		return t.ahead.commit, err
 	}
-	return l.takeIn(ctx, l.ahead)
+	return t.takeIn(ctx, t.ahead)
 }
 
 // settledBase is base once the lane is there: what is ahead of it is tested by itself.
-func (l *Lane) settledBase(ctx context.Context) (string, error) {
-	base, err := l.base(ctx)
-	if a := l.aheadAt(base); a != nil && err == nil {
-		return l.takeIn(ctx, a)
+func (t *tip) settledBase(ctx context.Context) (string, error) {
+	base, err := t.base(ctx)
+	if a := t.aheadAt(base); a != nil && err == nil {
+		return t.takeIn(ctx, a)
 	}
 	return base, err
 }
 
 // aheadAt is what the lane has to take in before it is at a base; nil for nothing.
-func (l *Lane) aheadAt(base string) *ahead {
-	if l.ahead == nil || l.ahead.commit != base {
+func (t *tip) aheadAt(base string) *ahead {
+	if t.ahead == nil || t.ahead.commit != base {
 		return nil
 	}
-	return l.ahead
+	return t.ahead
 }
 
 // from is where the lane is while work is merged into a base, "" for at the base.
-func (l *Lane) from(base string) string {
-	if a := l.aheadAt(base); a != nil {
+func (t *tip) from(base string) string {
+	if a := t.aheadAt(base); a != nil {
 		return a.lane
 	}
 	return ""
 }
 
-// tip is the lane's commit, if it is where a worker has left it and nobody has it checked out.
-func (l *Lane) tip(ctx context.Context) (string, error) {
-	tip, err := l.Repo.LaneTip(ctx)
+// current is the lane's commit, if it is where a worker has left it and nobody has it checked out.
+func (t *tip) current(ctx context.Context) (string, error) {
+	tip, err := t.repo.LaneTip(ctx)
 	if err != nil {
 		return "", err
 	}
-	name := worktree.Short(l.Repo.LaneRef())
-	if l.file.Tip != "" && tip != l.file.Tip && tip != l.file.Next {
+	name := worktree.Short(t.repo.LaneRef())
+	if t.file.Tip != "" && tip != t.file.Tip && tip != t.file.Next {
 		return "", standstill("the branch %s isn't where gl left it (%s): it was moved. Move it back, or run gl land --reset to begin again at %s",
-			name, short(l.file.Tip), worktree.Short(l.Repo.Target()))
+			name, short(t.file.Tip), worktree.Short(t.repo.Target()))
 	}
-	if l.file.Tip == "" { // gl has never moved it: whatever is there beyond the target was never tested
-		target, err := l.target(ctx)
+	if t.file.Tip == "" { // gl has never moved it: whatever is there beyond the target was never tested
+		target, err := t.history.target(ctx)
 		if err != nil {
 			return "", err
 		}
-		if in, err := git.IsAncestor(ctx, l.Repo.Common, tip, target); err != nil {
+		if in, err := git.IsAncestor(ctx, t.repo.Common, tip, target); err != nil {
 			return "", err
 		} else if !in {
 			return "", standstill("the branch %s has commits that gl hasn't put there (%s): something else has moved it. Run gl land --reset to begin again at %s",
-				name, short(tip), worktree.Short(l.Repo.Target()))
+				name, short(tip), worktree.Short(t.repo.Target()))
 		}
 	}
-	return tip, l.checkFree()
+	return tip, t.checkFree()
 }
 
 // tellTargetMoved tells once that the target was moved by something else than gl or somebody at work where it is checked out: git update-ref, or a
 // push into this repository, as any process with access can do.
-func (l *Lane) tellTargetMoved(ctx context.Context, target string) error {
-	f := l.file
+func (t *tip) tellTargetMoved(ctx context.Context, target string) error {
+	f := t.file
 	if f.Seen == "" || f.Seen == target || f.Own == target || f.Moved == target {
 		return nil
 	}
-	where, err := git.CheckedOut(l.Repo.Common, l.Repo.Target())
+	where, err := git.CheckedOut(t.repo.Common, t.repo.Target())
 	if err != nil || where == "" || git.Visited(ctx, where, target) { // else whoever works on it does so from elsewhere
 		return err
 	}
-	name := worktree.Short(l.Repo.Target())
+	name := worktree.Short(t.repo.Target())
 	reason := fmt.Sprintf("%s was moved to %s, neither by gl nor by a commit in %s: git log %s..%s shows what it has now, git reflog %s where it was", name,
 		short(target), where, short(f.Seen), name, name)
-	l.tell("%s", reason)
-	_ = l.Project.Runs.Journal().AppendOnce(journal.Event{Kind: journal.NeedsYou, System: l.Project.Key(), Target: name, Commit: target, Reason: reason,
+	t.tell("%s", reason)
+	_ = t.project.Runs.Journal().AppendOnce(journal.Event{Kind: journal.NeedsYou, System: t.project.Key(), Target: name, Commit: target, Reason: reason,
 		Key: "moved." + name + "." + target})
 	f.Moved = target
-	return l.save()
+	return t.file.save()
 }
 
 // checkFree stops where somebody has the lane checked out: its files wouldn't follow.
-func (l *Lane) checkFree() error {
-	where, err := git.CheckedOut(l.Repo.Common, l.Repo.LaneRef())
+func (t *tip) checkFree() error {
+	where, err := git.CheckedOut(t.repo.Common, t.repo.LaneRef())
 	if err == nil && where != "" {
-		err = standstill("the branch %s is checked out in %s: check out another one there", worktree.Short(l.Repo.LaneRef()), where)
+		err = standstill("the branch %s is checked out in %s: check out another one there", worktree.Short(t.repo.LaneRef()), where)
 	}
 	return err
 }
 
-// moveLane moves the lane. That it is about to is written down first, so that nobody takes it for somebody else's doing.
-func (l *Lane) moveLane(ctx context.Context, from, to, reason string, pass gate.Pass) error {
-	l.file.Tip, l.file.Next = from, to
-	if err := l.save(); err != nil {
+// move moves the lane. That it is about to is written down first, so that nobody takes it for somebody else's doing.
+func (t *tip) move(ctx context.Context, from, to, reason string, pass gate.Pass) error {
+	t.file.Tip, t.file.Next = from, to
+	if err := t.file.save(); err != nil {
 		return err
 	}
-	if err := l.Repo.MoveLane(ctx, from, to, reason, pass); err != nil {
+	if err := t.repo.MoveLane(ctx, from, to, reason, pass); err != nil {
 		return err
 	}
-	l.file.Tip, l.file.Next = to, ""
-	return l.save()
-}
-
-// see notes that the lane has the target's commit.
-func (l *Lane) see(target string) error {
-	if l.file.Seen == target {
-		return nil
-	}
-	l.file.Seen = target
-	return l.save()
+	t.file.Tip, t.file.Next = to, ""
+	return t.file.save()
 }
 
 // checkRewound stops at a target that has gone back, or was rebased: what was taken out there on purpose must not come back from the
 // lane.
-func (l *Lane) checkRewound(ctx context.Context, target string) error {
-	if l.file.Seen == "" || l.file.Seen == target {
+func (t *tip) checkRewound(ctx context.Context, target string) error {
+	if t.file.Seen == "" || t.file.Seen == target {
 		return nil
 	}
-	in, err := git.IsAncestor(ctx, l.Repo.Common, l.file.Seen, target)
+	in, err := git.IsAncestor(ctx, t.repo.Common, t.file.Seen, target)
 	if err != nil || in {
 		return err
 	}
-	if git.LostByReset(ctx, l.Repo.Common, l.Repo.Target(), l.file.Seen) {
-		return l.deliverLost(ctx, target)
+	if git.LostByReset(ctx, t.repo.Common, t.repo.Target(), t.file.Seen) {
+		return t.deliverLost(ctx, target)
 	}
-	name := worktree.Short(l.Repo.Target())
+	name := worktree.Short(t.repo.Target())
 	return standstill("%s doesn't contain %s any more, which it had: it was reset or rebased. Run gl land --reset to begin again at %s as it is now",
-		name, short(l.file.Seen), name)
+		name, short(t.file.Seen), name)
 }
 
 // deliverLost lists what the target lost by chance as not delivered yet.
-func (l *Lane) deliverLost(ctx context.Context, target string) error {
-	lost, err := git.Landings(ctx, l.Repo.Common, target, l.file.Seen)
+func (t *tip) deliverLost(ctx context.Context, target string) error {
+	lost, err := git.Landings(ctx, t.repo.Common, target, t.file.Seen)
 	if err != nil {
 		return err
 	}
 	for _, c := range lost {
-		if err := l.deliverLater(Undelivered{Slice: c.Slice, Commit: c.Commit, At: c.When}); err != nil {
+		if err := t.file.deliverLater(Undelivered{Slice: c.Slice, Commit: c.Commit, At: c.When}); err != nil {
 			return err
 		}
 	}
-	l.tell("%s was moved back by a git reset or git stash that ran while gl merged %s into it: merging it again",
-		worktree.Short(l.Repo.Target()), short(l.file.Seen))
+	t.tell("%s was moved back by a git reset or git stash that ran while gl merged %s into it: merging it again",
+		worktree.Short(t.repo.Target()), short(t.file.Seen))
 	return nil
 }
 
 // followTarget moves the lane to the target, which contains it.
-func (l *Lane) followTarget(ctx context.Context, lane, target string) error {
+func (t *tip) followTarget(ctx context.Context, lane, target string) error {
 	pass, err := gate.Ask(gate.Facts{Way: gate.Follow, Left: target, Lands: target}).Pass(target)
 	if err != nil {
 		return err
 	}
-	return l.moveLane(ctx, lane, target, "follow "+worktree.Short(l.Repo.Target()), pass)
+	return t.move(ctx, lane, target, "follow "+worktree.Short(t.repo.Target()), pass)
 }
 
 // meet merges the target into the lane in memory, where both have moved. The target's state wins.
-func (l *Lane) meet(ctx context.Context, lane, target string) error {
-	if l.ahead != nil && l.ahead.lane == lane && l.ahead.target == target {
+func (t *tip) meet(ctx context.Context, lane, target string) error {
+	if t.ahead != nil && t.ahead.lane == lane && t.ahead.target == target {
 		return nil
 	}
-	name := worktree.Short(l.Repo.Target())
-	tree, conflicts, err := git.MergeTree(ctx, l.Repo.Common, target, lane, statedir.InState)
+	name := worktree.Short(t.repo.Target())
+	tree, conflicts, err := git.MergeTree(ctx, t.repo.Common, target, lane, statedir.InState)
 	if err != nil {
 		return err
 	}
 	if len(conflicts) > 0 {
 		return standstill("what has landed conflicts with %s in %s: merge the branch %s there and run gl land, or run gl land --reset to merge it anew, slice by slice",
-			name, some(conflicts), worktree.Short(l.Repo.LaneRef()))
+			name, some(conflicts), worktree.Short(t.repo.LaneRef()))
 	}
-	commit, err := git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: tree, Parents: []string{lane, target}, Message: "Merge " + name + " into the lane"})
+	commit, err := git.CommitTree(ctx, t.repo.Common, git.NewCommit{Tree: tree, Parents: []string{lane, target}, Message: "Merge " + name + " into the lane"})
 	if err != nil {
 		return err
 	}
-	l.tell("merging %s into what has landed", name)
-	l.ahead = &ahead{lane, target, commit}
+	t.tell("merging %s into what has landed", name)
+	t.ahead = &ahead{lane, target, commit}
 	return nil
 }
 
-// needsTest reports whether nobody knows how the tests go on the merge. They go as on the lane where the target has only changed state.
-func (l *Lane) needsTest(ctx context.Context, a *ahead) (bool, error) {
-	if !l.conf.Config.Test.Command.IsSet() {
-		return false, nil
-	}
-	was, err := l.contentOf(ctx, a.lane)
-	if err != nil {
-		return false, err
-	}
-	if is, err := l.contentOf(ctx, a.commit); err != nil || is == was {
-		return false, err
-	}
-	v, err := l.knownVerdict(ctx, a.commit)
-	return v == nil, err
-}
-
 // takeIn moves the lane to its merge with the target. The merge must pass the tests, unless the target itself doesn't.
-func (l *Lane) takeIn(ctx context.Context, a *ahead) (string, error) {
+func (t *tip) takeIn(ctx context.Context, a *ahead) (string, error) {
 	run := gate.TestRun{Why: "nothing but state differs from what was tested"}
-	if was, err := l.contentOf(ctx, a.lane); err != nil {
+	if was, err := t.trees.contentOf(ctx, a.lane); err != nil {
 		return "", err
-	} else if is, err := l.contentOf(ctx, a.commit); err != nil {
+	} else if is, err := t.trees.contentOf(ctx, a.commit); err != nil {
 		return "", err
 	} else if is != was {
-		if run, err = l.checkBoth(ctx, a); err != nil {
+		if run, err = t.bench.checkBoth(ctx, a); err != nil {
 			return "", err
 		}
 	}
@@ -269,64 +257,8 @@ func (l *Lane) takeIn(ctx context.Context, a *ahead) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := l.moveLane(ctx, a.lane, a.commit, "merge "+worktree.Short(l.Repo.Target()), pass); err != nil {
+	if err := t.move(ctx, a.lane, a.commit, "merge "+worktree.Short(t.repo.Target()), pass); err != nil {
 		return "", err
 	}
-	return a.commit, l.see(a.target)
-}
-
-// checkBoth tests a merge of the lane and the target. It stops at one that is red although the target is green.
-func (l *Lane) checkBoth(ctx context.Context, a *ahead) (gate.TestRun, error) {
-	verdict, err := l.test(ctx, a.commit, nil)
-	run := l.runOf(verdict)
-	if err != nil || verdict == nil || verdict.Green() {
-		return run, err
-	}
-	own, err := l.baseVerdict(ctx, a.target)
-	if run.Known = true; err != nil || !own.Green() {
-		return run, err
-	}
-	return run, standstill("the tests pass on %s and on what has landed, but not on both together (%s): see %s, merge the branch %s and mend it, then run gl land",
-		worktree.Short(l.Repo.Target()), How(verdict, l.Project.Config.Test.Limit), verdict.Log, worktree.Short(l.Repo.LaneRef()))
-}
-
-// knownVerdict is the verdict on a commit that was tested before, nil for none.
-func (l *Lane) knownVerdict(ctx context.Context, commit string) (*testrun.Verdict, error) {
-	tree, err := l.contentOf(ctx, commit)
-	if err == nil {
-		err = l.allowed(ctx)
-	}
-	if err != nil {
-		return nil, err
-	}
-	bed, err := l.makeBed(ctx)
-	if err != nil {
-		return nil, err
-	}
-	_, v := l.recorded(bed, tree)
-	return v, nil
-}
-
-// baseVerdict is the verdict on a commit that isn't an agent's. A red one of another run is doubted: the disk may have been full.
-func (l *Lane) baseVerdict(ctx context.Context, commit string) (*testrun.Verdict, error) {
-	return l.verdict(ctx, commit, nil, func(v *testrun.Verdict) bool { return v.Green() || v.At.After(l.since) })
-}
-
-// TestBase runs the tests on what slices begin at, if nobody knows how they go there, and says so if they fail.
-func (l *Lane) TestBase(ctx context.Context) (red string, err error) {
-	err = l.locked(ctx, func(ctx context.Context) error {
-		base, err := l.settledBase(ctx)
-		if err != nil {
-			return err
-		}
-		v, err := l.baseVerdict(ctx, base)
-		if err == nil && v != nil && !v.Green() {
-			red = "the tests fail on " + worktree.Short(l.Repo.Target()) + " (" + How(v, l.Project.Config.Test.Limit) + ")"
-		}
-		return err
-	})
-	if errors.Is(err, errBusy) {
-		err = nil
-	}
-	return red, err
+	return a.commit, t.file.see(a.target)
 }

@@ -27,13 +27,13 @@ func (l *Lane) group(ctx context.Context, rec *attempt.Record) ([]*attempt.Recor
 	alone := []*attempt.Record{rec}
 	fits := func(r *attempt.Record) bool {
 		g := r.Landing
-		return !r.IsTask() && !l.isStuck(r) && !l.alone[r.Name()] && g.Commit == "" && g.Tried == "" && g.Behind == "" && g.Despite == ""
+		return !r.IsTask() && !l.turn.line.isStuck(r) && !l.turn.alone[r.Name()] && g.Commit == "" && g.Tried == "" && g.Behind == "" && g.Despite == ""
 	}
-	test := l.conf.Config.Test
-	if !test.Command.IsSet() || !fits(rec) || l.usual() <= test.Batch {
+	test := l.commands.conf.Config.Test
+	if !test.Command.IsSet() || !fits(rec) || l.commands.usual() <= test.Batch {
 		return alone, nil
 	}
-	queue, err := l.queue()
+	queue, err := queueOf(l.Project)
 	if err != nil {
 		return nil, err
 	}
@@ -41,20 +41,10 @@ func (l *Lane) group(ctx context.Context, rec *attempt.Record) ([]*attempt.Recor
 	if len(queue) < 2 || queue[0].Name() != rec.Name() {
 		return alone, nil
 	}
-	if red, err := l.knownRed(ctx); err != nil || red { // then nothing together would be green
+	if red, err := l.turn.bench.knownRed(ctx); err != nil || red { // then nothing together would be green
 		return alone, nil
 	}
 	return queue[:min(mostTogether, len(queue))], nil
-}
-
-// knownRed says whether the tests are known to fail on what the lane has.
-func (l *Lane) knownRed(ctx context.Context) (bool, error) {
-	tip, err := l.Repo.LaneTip(ctx)
-	if err != nil {
-		return false, err
-	}
-	v, err := l.knownVerdict(ctx, tip)
-	return v != nil && !v.Green(), err
 }
 
 // landGroup takes a group as far as it goes.
@@ -74,7 +64,7 @@ func (l *Lane) landGroup(ctx context.Context, group []*attempt.Record) error {
 				return ctx.Err()
 			}
 			for _, r := range part {
-				if err := l.wait(ctx, r, err); err != nil {
+				if err := l.turn.line.wait(ctx, r, err); err != nil {
 					return err
 				}
 			}
@@ -98,13 +88,13 @@ func (l *Lane) landOne(ctx context.Context, r *attempt.Record) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return l.wait(ctx, r, err)
+	return l.turn.line.wait(ctx, r, err)
 }
 
 // together tests several at once, and lands them if they pass; green is false if they don't. What can't be merged with the others is left in
 // the queue, for its own turn.
 func (l *Lane) together(ctx context.Context, group []*attempt.Record) (green bool, err error) {
-	base, err := l.base(ctx)
+	base, err := l.turn.tip.base(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -121,40 +111,38 @@ func (l *Lane) together(ctx context.Context, group []*attempt.Record) (green boo
 			return false, err
 		}
 		if w == nil {
-			l.alone[r.Name()] = true
+			l.turn.alone[r.Name()] = true
 			continue
 		}
 		works = append(works, w)
-		tip, err = git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: w.tree, Parents: []string{tip, w.tip}, Message: "gl: candidate " + w.Slice})
+		tip, err = git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: w.tree, Parents: []string{tip, w.tip}, Message: "gl: candidate " + w.rec.Slice})
 		if err != nil {
 			return false, err
 		}
 	}
 	if len(works) < 2 {
 		for _, w := range works {
-			l.alone[w.Name()] = true
+			l.turn.alone[w.rec.Name()] = true
 		}
 		return true, nil
 	}
 	for _, w := range works {
-		if gone, err := l.step(ctx, w.Record, "testing with "+strings.Join(others(works, w), ", "), l.usual()); gone || err != nil {
+		if gone, err := l.turn.line.step(ctx, w.rec, "testing with "+strings.Join(others(works, w), ", "), l.commands.usual()); gone || err != nil {
 			return true, err // the others come again, without it
 		}
 	}
-	l.batch = works
-	v, err := l.test(ctx, tip, nil)
-	l.batch = nil
+	v, err := l.turn.bench.test(ctx, tip, tested{together: works})
 	if err != nil || v == nil {
 		return false, err
 	}
 	if !v.Green() {
 		l.tell("%s together: %s", strings.Join(others(works, nil), ", "), How(v, l.Project.Config.Test.Limit))
-		if a := l.aheadAt(base); a != nil { // what the target has may be to blame
-			_, err = l.takeIn(ctx, a)
+		if a := l.turn.tip.aheadAt(base); a != nil { // what the target has may be to blame
+			_, err = l.turn.tip.takeIn(ctx, a)
 		}
 		return false, err
 	}
-	if fewer, err := l.fewer(ctx, base, v, nil); err != nil || len(fewer) > 0 { // which of them removes tests is found out one by one
+	if fewer, err := l.turn.bench.fewer(ctx, base, v, nil); err != nil || len(fewer) > 0 { // which of them removes tests is found out one by one
 		return false, err
 	}
 	return true, l.passAll(ctx, works, base, v)
@@ -165,7 +153,7 @@ func others(works []*work, but *work) []string {
 	var list []string
 	for _, w := range works {
 		if w != but {
-			list = append(list, w.Slice)
+			list = append(list, w.rec.Slice)
 		}
 	}
 	return list
@@ -173,7 +161,7 @@ func others(works []*work, but *work) []string {
 
 // join merges a work on top of others. It is nil for one that has to go alone, or is gone.
 func (l *Lane) join(ctx context.Context, r *attempt.Record, base string) (*work, error) {
-	if gone, err := l.step(ctx, r, "merging", 0); gone || err != nil {
+	if gone, err := l.turn.line.step(ctx, r, "merging", 0); gone || err != nil {
 		return nil, err
 	}
 	w, err := l.take(ctx, r)
@@ -195,29 +183,29 @@ func (l *Lane) fits(ctx context.Context, w *work) (bool, error) {
 		return false, err
 	}
 	began := time.Now()
-	changed, _, err := l.merge(ctx, w)
+	changed, _, err := l.trees.merge(ctx, w)
 	if err != nil || len(changed) == 0 { // in conflict, too
 		return false, err
 	}
 	took := time.Since(began)
 	w.batched = true
-	if err := l.survey(ctx, w, changed); err != nil {
+	if err := l.inspect.survey(ctx, w, changed); err != nil {
 		return false, err
 	}
 	if r := w.rule(gate.TestRun{Pending: true}); r.Refused() != "" || r.Asks() != "" {
 		return false, nil
 	}
-	if other, err := l.resolver(ctx, w, changed); err != nil || other != "" {
+	if other, err := l.turn.line.resolver(ctx, w, changed); err != nil || other != "" {
 		return false, err
 	}
-	l.tellMerge(w, nil, took)
+	l.events.tellMerge(w, nil, took)
 	return true, nil
 }
 
 // passAll lands works that were tested together. All records say so before the lane moves; if one of them is out of the queue by then, none
 // lands now.
 func (l *Lane) passAll(ctx context.Context, works []*work, base string, v *testrun.Verdict) error {
-	batch := &attempt.Batch{Base: base, From: l.from(base), Head: base}
+	batch := &attempt.Batch{Base: base, From: l.turn.tip.from(base), Head: base}
 	lands, rulings, passes := make([]landing, len(works)), make([]*gate.Ruling, len(works)), make([]gate.Pass, len(works))
 	for i, w := range works {
 		w.base = batch.Head
@@ -227,8 +215,8 @@ func (l *Lane) passAll(ctx context.Context, works []*work, base string, v *testr
 			return err
 		}
 		batch.Head = lands[i].commit()
-		batch.Members = append(batch.Members, w.Name())
-		rulings[i] = w.rule(l.runOf(v))
+		batch.Members = append(batch.Members, w.rec.Name())
+		rulings[i] = w.rule(runOf(v))
 		if passes[i], err = rulings[i].Pass(batch.Head); err != nil {
 			return err
 		}
@@ -238,7 +226,7 @@ func (l *Lane) passAll(ctx context.Context, works []*work, base string, v *testr
 		return err
 	}
 	for i, w := range works {
-		now, err := l.settler.Proceed(ctx, w.Record, func(r *attempt.Record) {
+		now, err := l.turn.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
 			w.passed(r, l.Repo.Target(), lands[i], v, rulings[i])
 			r.Landing.Batch = batch
 		})
@@ -248,13 +236,13 @@ func (l *Lane) passAll(ctx context.Context, works []*work, base string, v *testr
 		if now == nil {
 			return l.anew(ctx, works[:i])
 		}
-		w.Landing, w.Verdict, w.Gate = now.Landing, now.Verdict, now.Gate
+		w.rec.Landing, w.rec.Verdict, w.rec.Gate = now.Landing, now.Verdict, now.Gate
 	}
 	if err := l.moveBatch(ctx, batch, passes); err != nil {
 		return err
 	}
 	for _, w := range works {
-		if err := l.complete(ctx, w.Record); err != nil {
+		if err := l.complete(ctx, w.rec); err != nil {
 			return err
 		}
 	}
@@ -265,22 +253,10 @@ func (l *Lane) passAll(ctx context.Context, works []*work, base string, v *testr
 func (l *Lane) anew(ctx context.Context, works []*work) error {
 	var errs []error
 	for _, w := range works {
-		_, err := l.again(ctx, w.Record)
+		_, err := l.turn.line.again(ctx, w.rec)
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
-}
-
-// again has an attempt begin again that was about to land.
-func (l *Lane) again(ctx context.Context, r *attempt.Record) (gone bool, err error) {
-	now, err := l.settler.Proceed(ctx, r, func(r *attempt.Record) {
-		g := r.Landing
-		g.Commit, g.Commits, g.As, g.Base, g.From, g.Batch = "", nil, "", "", "", nil
-	})
-	if now != nil {
-		r.Landing = now.Landing
-	}
-	return now == nil, err
 }
 
 // moveBatch moves the lane to a batch of which every record says that it lands.
@@ -289,23 +265,23 @@ func (l *Lane) moveBatch(ctx context.Context, batch *attempt.Batch, passes []gat
 	if err != nil {
 		return err
 	}
-	queue, err := l.queue()
+	queue, err := queueOf(l.Project)
 	if err != nil {
 		return err
 	}
 	for _, r := range queue {
 		if batch.Has(r) {
-			if err := l.undeliver(r.Slice, r.Landing.Commit); err != nil {
+			if err := l.turn.file.undeliver(r.Slice, r.Landing.Commit); err != nil {
 				return err
 			}
 		}
 	}
-	return l.moveLane(ctx, cmp.Or(batch.From, batch.Base), batch.Head, "land "+strings.Join(batch.Slices(), ", "), pass)
+	return l.turn.tip.move(ctx, cmp.Or(batch.From, batch.Base), batch.Head, "land "+strings.Join(batch.Slices(), ", "), pass)
 }
 
 // whole returns the passes of a batch if all of it are in the queue and say that they land by it, in order.
 func (l *Lane) whole(batch *attempt.Batch) ([]gate.Pass, bool, error) {
-	queue, err := l.queue()
+	queue, err := queueOf(l.Project)
 	if err != nil {
 		return nil, false, err
 	}

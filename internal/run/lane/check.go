@@ -20,7 +20,6 @@ import (
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/project"
 	"greenlight/internal/run/testrun"
-	"greenlight/internal/state/statedir"
 	"greenlight/internal/workspace/git"
 	"greenlight/internal/workspace/worktree"
 )
@@ -82,7 +81,7 @@ func (l *Lane) CheckLane(ctx context.Context) (c *Check, err error) {
 	err = l.checking(ctx, func(ctx context.Context) error {
 		c = &Check{What: OfLane}
 		if c.Commit, err = l.Repo.LaneTip(ctx); err == nil {
-			c.Verdict, err = l.retest(ctx, c.Commit, nil)
+			c.Verdict, err = l.turn.bench.retest(ctx, c.Commit, tested{})
 		}
 		return err
 	})
@@ -110,11 +109,6 @@ func (l *Lane) busy() string {
 	return who
 }
 
-// retest runs the tests on a commit, whatever is known of it.
-func (l *Lane) retest(ctx context.Context, commit string, of *attempt.Record) (*testrun.Verdict, error) {
-	return l.verdict(ctx, commit, of, func(v *testrun.Verdict) bool { return !v.At.Before(l.since) })
-}
-
 // checkMerge tests what would land of a slice now.
 func (l *Lane) checkMerge(ctx context.Context, id string) (*Check, error) {
 	lineage, err := l.Repo.Get(l.Project.Key(), id)
@@ -131,68 +125,32 @@ func (l *Lane) checkMerge(ctx context.Context, id string) (*Check, error) {
 	if w.tip == "" {
 		return nil, fmt.Errorf("%s has no worktree, and its branch %s is gone: gl salvage %s lists what is kept of it", id, worktree.Short(lineage.Branch), id)
 	}
-	if w.base, err = l.newest(ctx); err != nil {
+	if w.base, err = l.history.newest(ctx); err != nil {
 		return nil, err
 	}
 	last, err := l.Project.Runs.Last(id)
 	if err != nil {
 		return nil, err
 	}
-	if w.Record = (&attempt.Record{System: lineage.System, Slice: id}); len(last[id]) > 0 {
-		w.Record = last[id][0]
+	if w.rec = (&attempt.Record{System: lineage.System, Slice: id}); len(last[id]) > 0 {
+		w.rec = last[id][0]
 	}
 	c := &Check{What: OfMerge, Slice: id}
-	changed, conflicts, err := l.merge(ctx, w)
+	changed, conflicts, err := l.trees.merge(ctx, w)
 	if c.Conflicts = conflicts; err != nil || len(conflicts) > 0 {
 		return c, err
 	}
-	w.unlocks = l.unlocks(id)
-	if err := l.inspect(ctx, w, changed); err != nil {
+	w.unlocks = l.inspect.unlocks(id)
+	if err := l.inspect.inspect(ctx, w, changed); err != nil {
 		return nil, err
 	}
 	ruling := w.rule(gate.TestRun{Pending: true})
 	c.Problem = cmp.Or(ruling.Refused(), ruling.Asks())
 	c.Commit, err = git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: w.tree, Parents: []string{w.base, w.tip}, Message: "gl: " + id + " merged"})
 	if err == nil {
-		c.Verdict, err = l.retest(ctx, c.Commit, w.Record)
+		c.Verdict, err = l.turn.bench.retest(ctx, c.Commit, tested{rec: w.rec})
 	}
 	return c, err
-}
-
-// Changes is how much would land of a slice's work as it is.
-func (l *Lane) Changes(ctx context.Context, lineage *worktree.Lineage) (git.DiffStat, error) {
-	base, err := l.newest(ctx)
-	if err != nil {
-		return git.DiffStat{}, err
-	}
-	tip, err := l.Repo.Look(ctx, lineage)
-	if err != nil {
-		return git.DiffStat{}, err
-	}
-	tree, conflicts, err := git.MergeTree(ctx, l.Repo.Common, base, tip, statedir.InState)
-	if err == nil && len(conflicts) > 0 {
-		err = errors.New("it doesn't merge")
-	}
-	if err != nil {
-		return git.DiffStat{}, err
-	}
-	return git.Stat(ctx, l.Repo.Common, base, tree, statedir.InState)
-}
-
-// newest is the lane's commit or, where the target has got further, the target's. It moves nothing.
-func (l *Lane) newest(ctx context.Context) (string, error) {
-	lane, err := l.Repo.LaneTip(ctx)
-	if err != nil {
-		return "", err
-	}
-	target, err := l.target(ctx)
-	if err != nil {
-		return "", err
-	}
-	if behind, err := git.IsAncestor(ctx, l.Repo.Common, lane, target); err != nil || behind {
-		return target, err
-	}
-	return lane, nil
 }
 
 // Audit runs the tests on every commit by which a slice has landed in the target, or in the lane where that isn't gl's to move, since a revision, "" for all, in a clone, and
@@ -203,12 +161,12 @@ func (l *Lane) Audit(ctx context.Context, since string, tell func(*Check)) error
 	if !l.Project.Config.Test.Command.IsSet() {
 		return ErrNoTests
 	}
-	if err := l.allowed(ctx); err != nil {
+	if err := l.permitted().allowed(ctx); err != nil {
 		return err
 	}
-	target, err := l.target(ctx)
+	target, err := l.history.target(ctx)
 	if err == nil && l.Project.Config.Git.Deliver != project.DeliverMerge {
-		target, err = l.newest(ctx)
+		target, err = l.history.newest(ctx)
 	}
 	if err != nil {
 		return err

@@ -45,11 +45,11 @@ func (l *Lane) tryDeliver(ctx context.Context) (reason string, err error) {
 
 // deliverBetween delivers what has landed before the next is tested.
 func (l *Lane) deliverBetween(ctx context.Context) error {
-	if len(l.file.Undelivered) == 0 || l.Project.Config.Git.Deliver == project.DeliverPR && now().Sub(l.pushed) < proposeEvery {
+	if len(l.turn.file.Undelivered) == 0 || l.Project.Config.Git.Deliver == project.DeliverPR && now().Sub(l.turn.pushed) < proposeEvery {
 		return nil
 	}
-	l.between, l.pushed = true, now()
-	defer func() { l.between = false }()
+	l.turn.between, l.turn.pushed = true, now()
+	defer func() { l.turn.between = false }()
 	if err := l.deliver(ctx); err != nil {
 		return err
 	}
@@ -59,25 +59,16 @@ func (l *Lane) deliverBetween(ctx context.Context) error {
 // deliverable is the commit to deliver: the lane's, once it contains the target's. It is "" where something in the queue is about to be
 // tested together with what the target has, and for a lane that stands still, with the reason.
 func (l *Lane) deliverable(ctx context.Context) (commit, reason string, err error) {
-	if commit, err = l.base(ctx); err == nil && l.aheadAt(commit) != nil {
-		if l.between {
-			return "", "", l.noReason()
+	if commit, err = l.turn.tip.base(ctx); err == nil && l.turn.tip.aheadAt(commit) != nil {
+		if l.turn.between {
+			return "", "", l.turn.file.noReason()
 		}
-		commit, err = l.takeIn(ctx, l.ahead)
+		commit, err = l.turn.tip.takeIn(ctx, l.turn.tip.ahead)
 	}
 	if still := new(Standstill); errors.As(err, &still) {
 		return "", still.Reason, nil
 	}
 	return commit, "", err
-}
-
-// noReason forgets why the target hasn't got what has landed.
-func (l *Lane) noReason() error {
-	if l.file.Reason == "" {
-		return nil
-	}
-	l.file.Reason, l.file.Since = "", nil
-	return l.save()
 }
 
 // forward moves the target; reason says what is in the way.
@@ -91,7 +82,7 @@ func (l *Lane) forward(ctx context.Context) (reason string, err error) {
 	if lane == "" || err != nil {
 		return reason, err
 	}
-	target, err := l.target(ctx)
+	target, err := l.history.target(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -131,8 +122,8 @@ func overlapText(target string, e *git.OverlapError) string {
 
 // deliverPass is the pass to move the target to the lane's tip: that is where gl left it, and all that it has was asked about.
 func (l *Lane) deliverPass(tip string) (gate.Pass, error) {
-	left := cmp.Or(l.file.Tip, tip)
-	if tip == l.file.Next { // killed before it could be written
+	left := cmp.Or(l.turn.file.Tip, tip)
+	if tip == l.turn.file.Next { // killed before it could be written
 		left = tip
 	}
 	return gate.Ask(gate.Facts{Way: gate.Deliver, Left: left, Lands: tip}).Pass(tip)
@@ -140,37 +131,37 @@ func (l *Lane) deliverPass(tip string) (gate.Pass, error) {
 
 // delivered notes that the target has everything.
 func (l *Lane) delivered(target string) error {
-	old := *l.file
+	old := *l.turn.file
 	if pr := old.PullRequest; pr != nil {
 		old.Undelivered = append(slices.Clone(pr.Slices), old.Undelivered...)
 	}
 	if target != "" {
-		l.tellDelivered(old.Undelivered, worktree.Short(l.Repo.Target()))
+		l.events.tellDelivered(old.Undelivered, worktree.Short(l.Repo.Target()))
 	}
-	l.file.Undelivered, l.file.Reason, l.file.Since, l.file.PullRequest = nil, "", nil, nil
+	l.turn.file.Undelivered, l.turn.file.Reason, l.turn.file.Since, l.turn.file.PullRequest = nil, "", nil, nil
 	if target != "" {
-		l.file.Seen = target
+		l.turn.file.Seen = target
 	}
-	if len(old.Undelivered) == 0 && old.Reason == "" && old.Seen == l.file.Seen {
+	if len(old.Undelivered) == 0 && old.Reason == "" && old.Seen == l.turn.file.Seen {
 		return nil
 	}
-	return l.save()
+	return l.turn.file.save()
 }
 
 // undelivered notes why the target hasn't.
 func (l *Lane) undelivered(reason string) error {
-	if len(l.file.Undelivered) == 0 {
+	if len(l.turn.file.Undelivered) == 0 {
 		return nil
 	}
-	if l.file.Reason != reason {
+	if l.turn.file.Reason != reason {
 		at := now()
-		l.file.Reason, l.file.Since = reason, &at
+		l.turn.file.Reason, l.turn.file.Since = reason, &at
 		l.tell("not merged into %s yet: %s", worktree.Short(l.Repo.Target()), reason)
-		if err := l.save(); err != nil {
+		if err := l.turn.file.save(); err != nil {
 			return err
 		}
 	}
-	l.tellUndelivered()
+	l.events.tellUndelivered(l.turn.file)
 	return nil
 }
 
@@ -178,7 +169,7 @@ func (l *Lane) undelivered(reason string) error {
 // the lane: it delivers. A person who asks also gets a Standstill where nothing waits to be delivered, as with a target that was reset.
 func (l *Lane) Deliver(ctx context.Context) error {
 	err := l.locked(ctx, func(ctx context.Context) error {
-		if l.file.Tip == "" && len(l.file.Undelivered) == 0 { // nothing has ever landed
+		if l.turn.file.Tip == "" && len(l.turn.file.Undelivered) == 0 { // nothing has ever landed
 			return nil
 		}
 		reason, err := l.tryDeliver(ctx)
@@ -190,7 +181,7 @@ func (l *Lane) Deliver(ctx context.Context) error {
 			if err := l.undelivered(reason); err != nil {
 				return err
 			}
-			if l.Asked && len(l.file.Undelivered) == 0 {
+			if l.Asked && len(l.turn.file.Undelivered) == 0 {
 				still = &Standstill{Reason: reason}
 			}
 		}
@@ -205,7 +196,7 @@ func (l *Lane) Deliver(ctx context.Context) error {
 // DeliverAgain delivers what couldn't be delivered before: a person may have removed the reason.
 func (l *Lane) DeliverAgain(ctx context.Context) error {
 	err := l.locked(ctx, func(ctx context.Context) error {
-		if l.file.Reason == "" {
+		if l.turn.file.Reason == "" {
 			return nil
 		}
 		return errors.Join(l.deliver(ctx), l.commitStateNow(ctx))
@@ -225,7 +216,7 @@ const stateEvery = 5 * time.Minute
 // commitState commits the state files that have changed in the checkout of the target, so that they travel with the work.
 func (l *Lane) commitState(ctx context.Context) error {
 	// Where pull requests are opened, the target here is the remote's: a commit of its own would keep git pull from moving it forward.
-	if c := l.Project.Config.Git; !c.CommitState || c.Deliver == project.DeliverPR || l.file.Reason != "" {
+	if c := l.Project.Config.Git; !c.CommitState || c.Deliver == project.DeliverPR || l.turn.file.Reason != "" {
 		return nil
 	}
 	dirty, err := git.DirtyAt(ctx, l.Project.Root, statedir.Name)
@@ -256,6 +247,6 @@ func (l *Lane) commitState(ctx context.Context) error {
 	if len(left) > 0 {
 		l.tell("state files that are staged aren't committed: %s", some(left))
 	}
-	l.file.Committed, l.file.Own = &at, commit
-	return l.save()
+	l.turn.file.Committed, l.turn.file.Own = &at, commit
+	return l.turn.file.save()
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 
-	"greenlight/internal/run/attempt"
 	"greenlight/internal/state/statedir"
 	"greenlight/internal/workspace/git"
 	"greenlight/internal/workspace/worktree"
@@ -37,17 +36,17 @@ type NoDiffError struct{ Reason string }
 func (e *NoDiffError) Error() string { return e.Reason }
 
 // Diff is what the slice has changed so far. It changes nothing.
-func (l *Lane) Diff(ctx context.Context, id string) (*Diff, error) {
-	lineage, err := l.Repo.Get(l.Project.Key(), id)
+func (r *Reader) Diff(ctx context.Context, id string) (*Diff, error) {
+	lineage, err := r.repo.Get(r.project.Key(), id)
 	if errors.As(err, new(*worktree.BadLineage)) || errors.Is(err, fs.ErrNotExist) || err == nil && lineage.Phase == worktree.Gone {
-		landed, err := l.landing(ctx, id)
+		landed, err := r.history.landing(ctx, id)
 		if err != nil {
 			return nil, err
 		}
 		if landed != "" {
-			return l.diff(ctx, &Diff{Slice: id, Of: Landed, From: landed + "^1", To: landed})
+			return r.diff(ctx, &Diff{Slice: id, Of: Landed, From: landed + "^1", To: landed})
 		}
-		if rec, err := l.landingRecord(id); err == nil && rec != nil && rec.Undone != nil {
+		if rec, err := r.history.landingRecord(id); err == nil && rec != nil && rec.Undone != nil {
 			return nil, &NoDiffError{fmt.Sprintf("%s was taken back, and isn't being built: git show %s shows how it had landed", id, short(rec.Landing.Commit))}
 		}
 		if lineage == nil {
@@ -59,7 +58,7 @@ func (l *Lane) Diff(ctx context.Context, id string) (*Diff, error) {
 		return nil, err
 	}
 	d := &Diff{Slice: id, Of: OnBranch, Branch: worktree.Short(lineage.Branch)}
-	if d.To, err = git.ResolveCommit(ctx, l.Repo.Common, lineage.Branch); err != nil {
+	if d.To, err = git.ResolveCommit(ctx, r.repo.Common, lineage.Branch); err != nil {
 		return nil, err
 	}
 	if d.To == "" {
@@ -67,92 +66,71 @@ func (l *Lane) Diff(ctx context.Context, id string) (*Diff, error) {
 	}
 	if lineage.Phase == worktree.Ready || lineage.Phase == worktree.Filled {
 		// As exact as git status: what is shown isn't judged by.
-		if s, err := l.Repo.Worktree(lineage).Snapshot(ctx, git.SnapshotOptions{Base: lineage.Base, Branch: lineage.Branch, Why: "gl diff"}); err == nil && s.Tree != "" {
-			changed, err := git.Changed(ctx, l.Repo.Common, d.To, s.Tree, statedir.InState)
+		if s, err := r.repo.Worktree(lineage).Snapshot(ctx, git.SnapshotOptions{Base: lineage.Base, Branch: lineage.Branch, Why: "gl diff"}); err == nil && s.Tree != "" {
+			changed, err := git.Changed(ctx, r.repo.Common, d.To, s.Tree, statedir.InState)
 			if err != nil {
 				return nil, err
 			}
 			d.Of, d.To, d.Uncommitted = InWorktree, s.Tree, len(changed) > 0
 		}
 	}
-	newest, err := l.newest(ctx)
+	newest, err := r.history.newest(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if d.From, err = git.MergeBase(ctx, l.Repo.Common, newest, d.To); err != nil || d.From == "" {
+	if d.From, err = git.MergeBase(ctx, r.repo.Common, newest, d.To); err != nil || d.From == "" {
 		d.From = lineage.Base
 	}
-	return l.diff(ctx, d)
+	return r.diff(ctx, d)
 }
 
 // diff leaves state out and counts.
-func (l *Lane) diff(ctx context.Context, d *Diff) (*Diff, error) {
+func (r *Reader) diff(ctx context.Context, d *Diff) (*Diff, error) {
 	var err error
-	if d.From, err = git.ResolveCommit(ctx, l.Repo.Common, d.From); err != nil {
+	if d.From, err = git.ResolveCommit(ctx, r.repo.Common, d.From); err != nil {
 		return nil, err
 	}
-	if d.To, err = git.TreeLike(ctx, l.Repo.Common, d.To, d.From, statedir.InState); err != nil {
+	if d.To, err = git.TreeLike(ctx, r.repo.Common, d.To, d.From, statedir.InState); err != nil {
 		return nil, err
 	}
-	d.Stat, err = git.Stat(ctx, l.Repo.Common, d.From, d.To, statedir.InState)
+	d.Stat, err = git.Stat(ctx, r.repo.Common, d.From, d.To, statedir.InState)
 	return d, err
 }
 
-// landing is the commit by which a slice landed last and wasn't taken back since, "" for none. Without its record the commits'
-// trailers tell.
-func (l *Lane) landing(ctx context.Context, id string) (string, error) {
-	rec, err := l.landingRecord(id)
-	if err != nil || rec != nil {
-		if rec == nil || rec.Undone != nil {
-			return "", err
-		}
-		return rec.Landing.Commit, nil
-	}
-	tip, err := l.newest(ctx)
-	if err != nil {
-		return "", err
-	}
-	all, err := git.Landings(ctx, l.Repo.Common, "", tip)
-	if err != nil {
-		return "", err
-	}
-	commit := ""
-	for _, c := range all {
-		if c.Slice == id && c.Project == l.Repo.Prefix {
-			commit = c.Commit
-		}
-	}
-	return commit, nil
-}
-
-// landingRecord is the last attempt by which the slice landed, nil for none.
-func (l *Lane) landingRecord(id string) (*attempt.Record, error) {
-	all, err := l.Project.Runs.History(id)
-	if err != nil {
-		return nil, err
-	}
-	for i := len(all) - 1; i >= 0; i-- {
-		if r := all[i]; r.System == l.Project.Key() && r.Outcome == attempt.Done && r.Landing != nil && r.Landing.Commit != "" {
-			return r, nil
-		}
-	}
-	return nil, nil
-}
-
 // TestsDiff is how a slice has changed its tests, and what else was handed over with them, since the hand-over: the paths, and two trees.
-func (l *Lane) TestsDiff(ctx context.Context, id string) (*Diff, []string, error) {
-	lineage, err := l.Repo.Get(l.Project.Key(), id)
+func (r *Reader) TestsDiff(ctx context.Context, id string) (*Diff, []string, error) {
+	lineage, err := r.repo.Get(r.project.Key(), id)
 	if err != nil {
 		return nil, nil, &NoDiffError{id + " has no worktree: run gl retry --fresh " + id}
 	}
-	t, err := l.Touched(ctx, lineage, false)
+	t, err := r.Touched(ctx, lineage, false)
 	if err != nil || t == nil {
 		return nil, nil, err
 	}
 	d := &Diff{Slice: id, Of: InWorktree}
-	if d.From, err = l.handedOver(ctx, lineage); err != nil {
+	if d.From, err = r.inspect.handedOver(ctx, lineage); err != nil {
 		return nil, nil, err
 	}
-	d.To, err = l.Repo.Look(ctx, lineage)
+	d.To, err = r.repo.Look(ctx, lineage)
 	return d, t.Paths, err
+}
+
+// Changes is how much would land of a slice's work as it is.
+func (r *Reader) Changes(ctx context.Context, lineage *worktree.Lineage) (git.DiffStat, error) {
+	base, err := r.history.newest(ctx)
+	if err != nil {
+		return git.DiffStat{}, err
+	}
+	tip, err := r.repo.Look(ctx, lineage)
+	if err != nil {
+		return git.DiffStat{}, err
+	}
+	tree, conflicts, err := git.MergeTree(ctx, r.repo.Common, base, tip, statedir.InState)
+	if err == nil && len(conflicts) > 0 {
+		err = errors.New("it doesn't merge")
+	}
+	if err != nil {
+		return git.DiffStat{}, err
+	}
+	return git.Stat(ctx, r.repo.Common, base, tree, statedir.InState)
 }

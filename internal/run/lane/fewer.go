@@ -11,20 +11,20 @@ import (
 
 // fewer finds that fewer tests ran than without the work, or more were skipped. What names tell already isn't told again, and of a runner that
 // doesn't count nobody knows.
-func (l *Lane) fewer(ctx context.Context, base string, v *testrun.Verdict, found []gate.Item) ([]gate.Item, error) {
+func (b *bench) fewer(ctx context.Context, base string, v *testrun.Verdict, found []gate.Item) ([]gate.Item, error) {
 	named := slices.ContainsFunc(found, func(i gate.Item) bool { return i.Kind == gate.Removed || i.Kind == gate.Skips })
 	if v == nil || v.Passed == nil || named {
 		return nil, nil
 	}
-	tree, err := l.contentOf(ctx, base)
+	tree, err := b.trees.contentOf(ctx, base)
 	if err != nil {
 		return nil, err
 	}
-	bed, err := l.makeBed(ctx)
+	bed, err := b.makeBed(ctx)
 	if err != nil {
 		return nil, err
 	}
-	_, was := l.recorded(bed, tree)
+	_, was := b.recorded(bed, tree)
 	if was == nil || was.Passed == nil {
 		return nil, nil
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"path/filepath"
@@ -13,7 +12,8 @@ import (
 
 	"greenlight/internal/base/durable"
 	"greenlight/internal/base/proc"
-	"greenlight/internal/run/testrun"
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/project"
 	"greenlight/internal/workspace/git"
 	"greenlight/internal/workspace/worktree"
 )
@@ -40,6 +40,8 @@ type file struct {
 	Moved         string        `json:"moved,omitempty"`        // where something else than gl or a commit of the person's has moved the target, and that was told
 	Undoing       *undoing      `json:"undoing,omitempty"`      // a slice that is being taken back
 	Again         []Undelivered `json:"again,omitempty"`        // taken back, and in the target after a reset: to be taken back again
+
+	runs *attempt.Store // where save writes it; nil for a reader
 }
 
 // Undelivered is a slice that has landed, or one that was taken back.
@@ -115,92 +117,90 @@ func readFile(runs string) (*file, error) {
 	return f, nil
 }
 
-// readFile reads what the last worker has left. A file that can't be used, or is of another target, is as good as none: then git says
-// what isn't delivered.
-func (l *Lane) readFile(ctx context.Context) (*file, error) {
-	f, err := readFile(l.Project.Runs.Dir())
+// openFile reads what the last worker has left, for the one that has the lock. A file that can't
+// be used, or is of another target, is as good as none: then git says what isn't delivered.
+func openFile(ctx context.Context, pr *project.Project, repo *worktree.Repo, tell func(string, ...any)) (*file, error) {
+	f, err := findFile(ctx, pr, repo, tell)
+	if f != nil {
+		f.runs = pr.Runs
+	}
+	return f, err
+}
+
+func findFile(ctx context.Context, pr *project.Project, repo *worktree.Repo, tell func(string, ...any)) (*file, error) {
+	f, err := readFile(pr.Runs.Dir())
 	switch {
-	case err == nil && f.Target == l.Repo.Target() && f.Tip != "":
-		if l.Repo.LaneMark() == (worktree.LaneMark{}) { // gl had none before
-			err = l.Repo.MarkLane(worktree.LaneMark{Tip: f.Tip, Next: f.Next})
+	case err == nil && f.Target == repo.Target() && f.Tip != "":
+		if repo.LaneMark() == (worktree.LaneMark{}) { // gl had none before
+			err = repo.MarkLane(worktree.LaneMark{Tip: f.Tip, Next: f.Next})
 		}
 		return f, err
-	case err == nil && f.Target == l.Repo.Target():
-		mark := l.Repo.LaneMark() // "" where it hasn't moved the lane yet
+	case err == nil && f.Target == repo.Target():
+		mark := repo.LaneMark() // "" where it hasn't moved the lane yet
 		f.Tip, f.Next = mark.Tip, mark.Next
 		return f, nil
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		l.tell("%s: %v", filePath("runs"), err)
+		tell("%s: %v", filePath("runs"), err)
 	}
-	f = &file{SchemaVersion: 1, Target: l.Repo.Target()}
-	target, err := git.ResolveCommit(ctx, l.Repo.Common, l.Repo.Target())
+	f = &file{SchemaVersion: 1, Target: repo.Target()}
+	target, err := git.ResolveCommit(ctx, repo.Common, repo.Target())
 	tip := ""
 	if err == nil {
-		tip, err = git.ResolveCommit(ctx, l.Repo.Common, l.Repo.LaneRef())
+		tip, err = git.ResolveCommit(ctx, repo.Common, repo.LaneRef())
 	}
-	mark := l.Repo.LaneMark()
+	mark := repo.LaneMark()
 	if f.Tip, f.Next = mark.Tip, mark.Next; err != nil || tip == "" || target == "" || mark.Moved(tip) {
 		return f, err
 	}
-	landed, err := git.Landings(ctx, l.Repo.Common, target, tip)
+	landed, err := git.Landings(ctx, repo.Common, target, tip)
 	for _, c := range landed {
 		f.Undelivered = append(f.Undelivered, Undelivered{Slice: c.Slice, Commit: c.Commit, At: c.When})
 	}
 	return f, err
 }
 
-func (l *Lane) save() error {
-	data, err := json.MarshalIndent(l.file, "", "  ")
+// save writes it. Only the process that has the lock has one with runs: see openFile.
+func (f *file) save() error {
+	data, err := json.MarshalIndent(f, "", "  ")
 	if err != nil {
 		return err
 	}
-	if err := l.Project.Runs.Prepare(); err != nil {
+	if err := f.runs.Prepare(); err != nil {
 		return err
 	}
-	return durable.WriteFile(filePath(l.Project.Runs.Dir()), append(data, '\n'), 0o600)
+	return durable.WriteFile(filePath(f.runs.Dir()), append(data, '\n'), 0o600)
 }
-
-// leave gives up what was needed for the tests.
-func (l *Lane) leave() error {
-	if l.bed == nil {
-		return nil
-	}
-	err := l.bed.Close()
-	l.bed = nil
-	return err
-}
-
-// endTests ends what a worker that was killed has left running.
-func (l *Lane) endTests() error {
-	if l.file.Tests == nil {
-		return nil
-	}
-	tree := proc.Tree{Root: *l.file.Tests, Marks: []string{testrun.MarkOf(l.Project.Root, testsMark)}}
-	if _, err := tree.End(endGrace); err != nil {
-		return fmt.Errorf("what the tests left running can't be ended: %w", err)
-	}
-	l.file.Tests = nil
-	return l.save()
-}
-
-// testsMark tells the lane's tests from others of the project: see testrun.Spec.
-const testsMark = "lane"
-
-// endGrace is between TERM and KILL.
-const endGrace = 5 * time.Second
 
 // undeliver notes that slices are about to be in the lane.
-func (l *Lane) undeliver(slice, commit string) error {
-	return l.deliverLater(Undelivered{Slice: slice, Commit: commit})
+func (f *file) undeliver(slice, commit string) error {
+	return f.deliverLater(Undelivered{Slice: slice, Commit: commit})
 }
 
-func (l *Lane) deliverLater(u Undelivered) error {
-	if slices.ContainsFunc(l.file.Undelivered, func(o Undelivered) bool { return o.Slice == u.Slice && o.Commit == u.Commit }) {
+func (f *file) deliverLater(u Undelivered) error {
+	if slices.ContainsFunc(f.Undelivered, func(o Undelivered) bool { return o.Slice == u.Slice && o.Commit == u.Commit }) {
 		return nil
 	}
 	u.At = now()
-	l.file.Undelivered = append(l.file.Undelivered, u)
-	return l.save()
+	f.Undelivered = append(f.Undelivered, u)
+	return f.save()
+}
+
+// see notes that the lane has the target's commit.
+func (f *file) see(target string) error {
+	if f.Seen == target {
+		return nil
+	}
+	f.Seen = target
+	return f.save()
+}
+
+// noReason forgets why the target hasn't got what has landed.
+func (f *file) noReason() error {
+	if f.Reason == "" {
+		return nil
+	}
+	f.Reason, f.Since = "", nil
+	return f.save()
 }
 
 // sorted are a map's keys in order.

@@ -2,14 +2,17 @@ package lane
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"maps"
+	"path"
+	"slices"
 
 	"greenlight/internal/state/statedir"
 	"greenlight/internal/workspace/git"
+	"greenlight/internal/workspace/worktree"
 )
-
-// What is in a commit is asked at each step of a landing, and most of these commits differ by the one work that lands. So the files of the
-// last few are kept, by the ids of commits and trees.
 
 // A listing is what is in a commit or tree.
 type listing struct {
@@ -17,28 +20,36 @@ type listing struct {
 	files map[string]git.File
 }
 
-// mostListed is how many are kept: base, merge, candidate and landing commit of two works.
+// mostListed is how many listings are kept: base, merge, candidate and landing commit of two works.
 const mostListed = 8
 
-// files lists what is in a commit or tree, by its id. Nobody changes the list.
-func (l *Lane) files(ctx context.Context, id string) (map[string]git.File, error) {
-	if files := l.known(id); files != nil {
+// trees reads and merges the trees of commits, in memory. Each step of a landing asks what is in
+// a commit, and most of these commits differ by the one work that lands: so the files of the last
+// few are kept, by the ids of commits and trees.
+type trees struct {
+	repo   *worktree.Repo
+	listed []listing // the newest last
+}
+
+// files returns what is in a commit or tree, by its id. Callers don't change it.
+func (t *trees) files(ctx context.Context, id string) (map[string]git.File, error) {
+	if files := t.known(id); files != nil {
 		return files, nil
 	}
-	files, err := git.Files(ctx, l.Repo.Common, id)
+	files, err := git.Files(ctx, t.repo.Common, id)
 	if err == nil {
-		l.list(id, files)
+		t.list(id, files)
 	}
 	return files, err
 }
 
-func (l *Lane) list(id string, files map[string]git.File) {
-	l.listed = append(l.listed[max(0, len(l.listed)-mostListed+1):], listing{id, files})
+func (t *trees) list(id string, files map[string]git.File) {
+	t.listed = append(t.listed[max(0, len(t.listed)-mostListed+1):], listing{id, files})
 }
 
 // known are the files of a commit or tree if they were listed; nil otherwise.
-func (l *Lane) known(id string) map[string]git.File {
-	for _, k := range l.listed {
+func (t *trees) known(id string) map[string]git.File {
+	for _, k := range t.listed {
 		if k.id == id {
 			return k.files
 		}
@@ -47,19 +58,19 @@ func (l *Lane) known(id string) map[string]git.File {
 }
 
 // sameFiles notes that a commit has the files of a tree.
-func (l *Lane) sameFiles(commit, tree string) {
-	if files := l.known(tree); files != nil {
-		l.list(commit, files)
+func (t *trees) sameFiles(commit, tree string) {
+	if files := t.known(tree); files != nil {
+		t.list(commit, files)
 	}
 }
 
 // merge merges the work into its base, in memory. changed are the paths, sorted, that the merge has otherwise.
-func (l *Lane) merge(ctx context.Context, w *work) (changed, conflicts []string, err error) {
-	base, err := l.files(ctx, w.base)
+func (t *trees) merge(ctx context.Context, w *work) (changed, conflicts []string, err error) {
+	base, err := t.files(ctx, w.base)
 	if err != nil {
 		return nil, nil, err
 	}
-	m, err := git.MergeInto(ctx, l.Repo.Common, w.base, base, w.tip, statedir.InState)
+	m, err := git.MergeInto(ctx, t.repo.Common, w.base, base, w.tip, statedir.InState)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -73,17 +84,41 @@ func (l *Lane) merge(ctx context.Context, w *work) (changed, conflicts []string,
 			delete(merged, p)
 		}
 	}
-	l.list(w.tree, merged)
+	t.list(w.tree, merged)
 	return sorted(m.Changed), nil, nil
 }
 
 // contentOf is the id of a commit's tree without state: it names what is tested.
-func (l *Lane) contentOf(ctx context.Context, commit string) (string, error) {
-	files, err := l.files(ctx, commit)
+func (t *trees) contentOf(ctx context.Context, commit string) (string, error) {
+	files, err := t.files(ctx, commit)
 	if err != nil {
 		return "", err
 	}
 	content := maps.Clone(files)
 	maps.DeleteFunc(content, func(p string, _ git.File) bool { return statedir.InState(p) })
 	return git.TreeID(content, commit), nil
+}
+
+// manifests is a hash of a commit's manifests.
+func (t *trees) manifests(ctx context.Context, commit string) (string, error) {
+	files, err := t.files(ctx, commit)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	for _, p := range sorted(files) {
+		if slices.ContainsFunc(manifestNames, func(pattern string) bool { ok, _ := path.Match(pattern, path.Base(p)); return ok }) {
+			fmt.Fprintf(sum, "%q %s\n", p, files[p].ID)
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// manifestNames are files by which setup commands find out what to install.
+var manifestNames = []string{
+	"package.json", "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock", "bun.lockb", "deno.lock",
+	"requirements*.txt", "pyproject.toml", "poetry.lock", "uv.lock", "pdm.lock", "Pipfile", "Pipfile.lock", "setup.py", "environment.yml",
+	"Gemfile", "Gemfile.lock", "go.mod", "go.sum", "go.work", "Cargo.toml", "Cargo.lock", "composer.json", "composer.lock", "mix.exs", "mix.lock",
+	"pom.xml", "build.gradle", "build.gradle.kts", "gradle.lockfile", "pubspec.yaml", "pubspec.lock", "Makefile", "justfile", ".tool-versions", "mise.toml",
+	".nvmrc", ".node-version", ".python-version", ".ruby-version", "rust-toolchain*", "flake.nix", "flake.lock", ".gitmodules",
 }

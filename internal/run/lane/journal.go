@@ -6,49 +6,54 @@ import (
 	"time"
 
 	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/project"
 	"greenlight/internal/run/testrun"
 	"greenlight/internal/state/journal"
 	"greenlight/internal/workspace/worktree"
 )
 
-// What the settler doesn't write into the journal: it has the events of the queue and of what has landed from the record. What can't be
-// written is the journal's to keep.
+// events writes into the journal what the settler doesn't: that has the events of the queue and of
+// what has landed from the record. Errors are the journal's to keep.
+type events struct {
+	project   *project.Project
+	repo      *worktree.Repo
+	toldSince time.Time // the reason that the journal has: file.Since
+}
 
 // tellMerge writes how the work merges with its base. A worker that was killed may have written it.
-func (l *Lane) tellMerge(w *work, conflicts []string, took time.Duration) {
-	e := w.Event(journal.Merge)
+func (ev *events) tellMerge(w *work, conflicts []string, took time.Duration) {
+	e := w.rec.Event(journal.Merge)
 	e.Key += "." + short(w.base) + "." + short(w.tip)
-	e.Branch, e.Commit, e.Target = worktree.Short(w.Branch), w.base, worktree.Short(l.Repo.Target())
+	e.Branch, e.Commit, e.Target = worktree.Short(w.rec.Branch), w.base, worktree.Short(ev.repo.Target())
 	e.Outcome = "clean"
 	if len(conflicts) > 0 {
 		e.Outcome, e.Detail = "conflict", some(conflicts)
 	}
 	ms := took.Milliseconds()
 	e.DurationMS = &ms
-	_ = l.Project.Runs.Journal().AppendOnceSince(w.Landing.Queued, e)
+	_ = ev.project.Runs.Journal().AppendOnceSince(w.rec.Landing.Queued, e)
 }
 
-// tellVerdict writes how the tests went, before the verdict is kept for others: so each that is known was told, and none twice. r is
-// the attempt whose work was tested, nil for the target's own, and for several.
-func (l *Lane) tellVerdict(r *attempt.Record, v *testrun.Verdict) {
-	e := journal.Event{Kind: journal.Verdict, Target: worktree.Short(l.Repo.Target())}
-	if r != nil {
-		e = r.Event(journal.Verdict)
+// tellVerdict writes how the tests went, before the verdict is kept for others: so each that is known was told, and none twice.
+func (ev *events) tellVerdict(of tested, v *testrun.Verdict) {
+	e := journal.Event{Kind: journal.Verdict, Target: worktree.Short(ev.repo.Target())}
+	if of.rec != nil {
+		e = of.rec.Event(journal.Verdict)
 	}
-	e.Reason = strings.Join(others(l.batch, nil), ", ")
+	e.Reason = strings.Join(others(of.together, nil), ", ")
 	ms := v.Duration().Milliseconds()
 	e.Key = fmt.Sprintf("verdict.%s.%d", short(v.Tree), v.At.UnixMilli())
 	e.Tree, e.Command, e.Exit, e.Passed, e.Failed, e.DurationMS = v.Tree, v.Command, v.ExitCode, v.Passed, v.Failed, &ms
 	if e.Outcome = "green"; !v.Green() {
-		e.Outcome, e.Detail = "red", strings.TrimPrefix(How(v, l.Project.Config.Test.Limit), "tests: ")
+		e.Outcome, e.Detail = "red", strings.TrimPrefix(How(v, ev.project.Config.Test.Limit), "tests: ")
 	}
-	_ = l.Project.Runs.Journal().Append(e)
+	_ = ev.project.Runs.Journal().Append(e)
 }
 
 // tellDelivered writes which slices the target has got, here or on the remote. It is called before the file forgets them.
-func (l *Lane) tellDelivered(list []Undelivered, target string) {
+func (ev *events) tellDelivered(list []Undelivered, target string) {
 	for _, u := range list {
-		e := journal.Event{Kind: journal.Delivered, System: l.Project.Key(), Slice: u.Slice, Commit: u.Commit, Target: target}
+		e := journal.Event{Kind: journal.Delivered, System: ev.project.Key(), Slice: u.Slice, Commit: u.Commit, Target: target}
 		if u.Undone {
 			e.Outcome = "undone"
 		}
@@ -56,50 +61,33 @@ func (l *Lane) tellDelivered(list []Undelivered, target string) {
 			e.System, e.Slice, e.Attempt = "", id, n
 		}
 		e.Key = "delivered." + e.Target + "." + u.Commit
-		_ = l.Project.Runs.Journal().AppendOnceSince(u.At, e)
+		_ = ev.project.Runs.Journal().AppendOnceSince(u.At, e)
 	}
 }
 
 // tellUndelivered writes why the target can't be moved, once for each time that a reason comes up.
-func (l *Lane) tellUndelivered() {
-	if l.file.Since == nil || l.toldSince.Equal(*l.file.Since) {
+func (ev *events) tellUndelivered(f *file) {
+	if f.Since == nil || ev.toldSince.Equal(*f.Since) {
 		return
 	}
-	l.toldSince = *l.file.Since
+	ev.toldSince = *f.Since
 	var ids []string
-	for _, u := range l.file.Undelivered {
+	for _, u := range f.Undelivered {
 		id := u.Slice
 		if u.Undone {
 			id += " (taken back)"
 		}
 		ids = append(ids, id)
 	}
-	_ = l.Project.Runs.Journal().AppendOnce(journal.Event{Kind: journal.Undelivered, System: l.Project.Key(), Time: l.toldSince, Target: worktree.Short(l.Repo.Target()),
-		Reason: l.file.Reason, Detail: strings.Join(ids, ", "), Key: fmt.Sprintf("undelivered.%d", l.toldSince.UnixMilli())})
+	_ = ev.project.Runs.Journal().AppendOnce(journal.Event{Kind: journal.Undelivered, System: ev.project.Key(), Time: ev.toldSince, Target: worktree.Short(ev.repo.Target()),
+		Reason: f.Reason, Detail: strings.Join(ids, ", "), Key: fmt.Sprintf("undelivered.%d", ev.toldSince.UnixMilli())})
 }
 
 // tellProposed writes which slices have come to be in a pull request.
-func (l *Lane) tellProposed(list []Undelivered, url string) {
+func (ev *events) tellProposed(list []Undelivered, url string) {
 	for _, u := range list {
-		e := journal.Event{Kind: journal.PullRequest, System: l.Project.Key(), Slice: u.Slice, Commit: u.Commit, Target: worktree.Short(l.Repo.Target()), Detail: url}
+		e := journal.Event{Kind: journal.PullRequest, System: ev.project.Key(), Slice: u.Slice, Commit: u.Commit, Target: worktree.Short(ev.repo.Target()), Detail: url}
 		e.Key = "pull_request." + url + "." + u.Commit
-		_ = l.Project.Runs.Journal().AppendOnceSince(u.At, e)
+		_ = ev.project.Runs.Journal().AppendOnceSince(u.At, e)
 	}
-}
-
-// usual is about how long the tests take, 0 for nobody knows.
-func (l *Lane) usual() time.Duration {
-	if l.median == nil {
-		const month = 30 * 24 * time.Hour
-		events := func(yield func(journal.Event) bool) {
-			for e, err := range l.Project.Runs.Journal().Events(now().Add(-month)) {
-				if err != nil || !yield(e) {
-					return
-				}
-			}
-		}
-		d, _ := journal.MedianVerdict(events, l.conf.Config.Test.Command.Line)
-		l.median = &d
-	}
-	return *l.median
 }

@@ -22,21 +22,20 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// A work is one attempt on its way through the lane.
+// A work is one attempt on its way through the queue.
 type work struct {
-	*attempt.Record
-
+	rec     *attempt.Record
 	lineage *worktree.Lineage
 	hold    *worktree.Hold // of its worktree
 	tip     string         // the slice's branch, everything committed
 	base    string         // what it is merged into
 	tree    string         // the merge
 	caveats []string       // Landing.Caveats
-	left    string         // the tree that its agent left, or that a person has accepted; "" if nobody recorded it
+	left    string         // the tree its agent left, or a person accepted; "" if not recorded
 	lands   string         // the tree of tip
 	later   []string       // changed after that, and left out
 	batched bool           // it is tested together with others
-	survey
+	survey  survey
 	unlocks func() bool // it replaces wrapped code, and may remove the tests that lock it; nil for no
 }
 
@@ -46,7 +45,7 @@ func (l *Lane) land(ctx context.Context, r *attempt.Record) error {
 	if done, err := l.landed(ctx, r); done || err != nil {
 		return err
 	}
-	if gone, err := l.step(ctx, r, "merging", 0); gone || err != nil {
+	if gone, err := l.turn.line.step(ctx, r, "merging", 0); gone || err != nil {
 		return err
 	}
 	w, err := l.take(ctx, r)
@@ -54,18 +53,18 @@ func (l *Lane) land(ctx context.Context, r *attempt.Record) error {
 		return err
 	}
 	defer w.release()
-	if w.base, err = l.base(ctx); err != nil {
+	if w.base, err = l.turn.tip.base(ctx); err != nil {
 		return err
 	}
 	if gone, err := l.revives(ctx, w); err != nil || gone != "" {
 		return errors.Join(err, l.reviving(ctx, w, gone))
 	}
 	began := time.Now()
-	changed, conflicts, err := l.merge(ctx, w)
+	changed, conflicts, err := l.trees.merge(ctx, w)
 	if err != nil {
 		return err
 	}
-	l.tellMerge(w, conflicts, time.Since(began))
+	l.events.tellMerge(w, conflicts, time.Since(began))
 	if len(conflicts) > 0 {
 		return l.conflict(ctx, w, conflicts)
 	}
@@ -75,15 +74,15 @@ func (l *Lane) land(ctx context.Context, r *attempt.Record) error {
 	if len(changed) == 0 {
 		return l.empty(ctx, w)
 	}
-	w.unlocks = l.unlocksOf(r)
-	if err := l.survey(ctx, w, changed); err != nil {
+	w.unlocks = l.inspect.unlocksOf(r)
+	if err := l.inspect.survey(ctx, w, changed); err != nil {
 		return err
 	}
 	if problem := w.rule(gate.TestRun{Pending: true}).Refused(); problem != "" {
 		return l.red(ctx, w, nil, problem)
 	}
-	if other, err := l.resolver(ctx, w, changed); err != nil || other != "" {
-		return errors.Join(err, l.behind(ctx, w, other))
+	if other, err := l.turn.line.resolver(ctx, w, changed); err != nil || other != "" {
+		return errors.Join(err, l.turn.line.behind(ctx, w, other))
 	}
 	verdict, err := l.verify(ctx, w)
 	switch {
@@ -99,28 +98,28 @@ func (l *Lane) land(ctx context.Context, r *attempt.Record) error {
 
 // nothing completes what a person accepts that has changed nothing.
 func (l *Lane) nothing(ctx context.Context, w *work) error {
-	w.compared = "its base: nothing has changed"
+	w.survey.compared = "its base: nothing has changed"
 	ruling := w.rule(gate.TestRun{Why: "nothing to land"})
 	if _, err := ruling.Pass(""); err != nil {
-		return l.ask(ctx, w.Record, ruling.Asks())
+		return l.turn.line.ask(ctx, w.rec, ruling.Asks())
 	}
-	now, err := l.settler.Proceed(ctx, w.Record, func(r *attempt.Record) { r.Gate = ruling })
+	now, err := l.turn.settler.Proceed(ctx, w.rec, func(r *attempt.Record) { r.Gate = ruling })
 	if now == nil || err != nil {
 		return err
 	}
-	return l.finish(ctx, w.Record, attempt.LandingResult{Outcome: attempt.Done, Detail: "unverified: nothing to land", Verified: plan.Unverified})
+	return l.turn.line.finish(ctx, w.rec, attempt.LandingResult{Outcome: attempt.Done, Detail: "unverified: nothing to land", Verified: plan.Unverified})
 }
 
 // empty ends work that has changed nothing. Nobody goes on with a task, so its worktree has had its day.
 func (l *Lane) empty(ctx context.Context, w *work) error {
 	detail := "its agent calls it complete and has changed nothing"
-	if w.IsTask() {
+	if w.rec.IsTask() {
 		detail = "its agent ended well and has changed nothing"
 	}
-	err := l.finish(ctx, w.Record, attempt.LandingResult{Outcome: attempt.Empty, Detail: detail})
-	if err == nil && w.IsTask() {
+	err := l.turn.line.finish(ctx, w.rec, attempt.LandingResult{Outcome: attempt.Empty, Detail: detail})
+	if err == nil && w.rec.IsTask() {
 		w.release()
-		l.tidy(ctx, w.Record)
+		l.tidy(ctx, w.rec)
 	}
 	return err
 }
@@ -158,7 +157,7 @@ func (l *Lane) landed(ctx context.Context, r *attempt.Record) (bool, error) {
 		if passErr != nil {
 			return false, passErr
 		}
-		in, err = true, l.moveLane(ctx, tip, g.Commit, "land "+r.Work(), pass)
+		in, err = true, l.turn.tip.move(ctx, tip, g.Commit, "land "+r.Work(), pass)
 	}
 	if err != nil {
 		return false, err
@@ -166,19 +165,19 @@ func (l *Lane) landed(ctx context.Context, r *attempt.Record) (bool, error) {
 	if in {
 		return true, l.complete(ctx, r)
 	}
-	return l.again(ctx, r) // from the beginning
+	return l.turn.line.again(ctx, r) // from the beginning
 }
 
 // take gets hold of the attempt's worktree and commits what its agent has left there. The work is nil where that settles the
 // attempt.
 func (l *Lane) take(ctx context.Context, r *attempt.Record) (*work, error) {
 	if r.Unsaved != "" {
-		return nil, l.ask(ctx, r, "not all of its work could be saved: "+r.Unsaved)
+		return nil, l.turn.line.ask(ctx, r, "not all of its work could be saved: "+r.Unsaved)
 	}
 	lineage, err := l.Repo.Get(r.System, r.Work())
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.As(err, new(*worktree.BadLineage)), err == nil && lineage.N != r.Lineage:
-		return nil, l.ask(ctx, r, fmt.Sprintf("the note of its worktree is gone; its work is on the branch %s", worktree.Short(r.Branch)))
+		return nil, l.turn.line.ask(ctx, r, fmt.Sprintf("the note of its worktree is gone; its work is on the branch %s", worktree.Short(r.Branch)))
 	case err != nil:
 		return nil, err
 	case lineage.Phase == worktree.Gone: // a worker was killed after it has found that out
@@ -197,7 +196,7 @@ func (l *Lane) take(ctx context.Context, r *attempt.Record) (*work, error) {
 		tip, _, err = tree.CommitAll(git.Inherit(ctx, hold.File()), lineage.Branch, "gl: what attempt "+fmt.Sprint(r.N)+" of "+r.Work()+" left uncommitted")
 	}
 	if err == nil {
-		w := &work{Record: r, lineage: lineage, hold: hold, tip: tip}
+		w := &work{rec: r, lineage: lineage, hold: hold, tip: tip}
 		if err = l.asLeft(ctx, w); err == nil {
 			return w, nil
 		}
@@ -206,15 +205,15 @@ func (l *Lane) take(ctx context.Context, r *attempt.Record) (*work, error) {
 	unresolved, busy, elsewhere, unkept := new(git.UnresolvedError), new(git.BusyError), new(git.BranchError), new(git.UnkeptError)
 	switch {
 	case errors.As(err, &unresolved) && r.Landing.Why != "": // gl's own merge: a worker was killed after it
-		err = l.handBack(ctx, r)
+		err = l.turn.line.handBack(ctx, r)
 	case errors.As(err, &unresolved):
-		err = l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Conflict, Detail: "its agent has left " + some(unresolved.Paths) + " unresolved"})
+		err = l.turn.line.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Conflict, Detail: "its agent has left " + some(unresolved.Paths) + " unresolved"})
 	case errors.As(err, &busy):
-		err = l.ask(ctx, r, "a "+busy.Operation+" isn't finished in its worktree")
+		err = l.turn.line.ask(ctx, r, "a "+busy.Operation+" isn't finished in its worktree")
 	case errors.As(err, &elsewhere):
-		err = l.ask(ctx, r, fmt.Sprintf("its worktree isn't on its branch %s", worktree.Short(lineage.Branch)))
+		err = l.turn.line.ask(ctx, r, fmt.Sprintf("its worktree isn't on its branch %s", worktree.Short(lineage.Branch)))
 	case errors.As(err, &unkept):
-		err = l.ask(ctx, r, "git can't take "+some(unkept.Paths))
+		err = l.turn.line.ask(ctx, r, "git can't take "+some(unkept.Paths))
 	case errors.Is(err, errGoneTree):
 		err = l.lost(ctx, r)
 	}
@@ -227,14 +226,14 @@ func (l *Lane) lost(ctx context.Context, r *attempt.Record) error {
 	if !r.IsTask() {
 		again = ": gl retry " + r.Slice + " goes on from there"
 	}
-	return l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Interrupted, Effect: &effect, Detail: fmt.Sprintf(
+	return l.turn.line.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Interrupted, Effect: &effect, Detail: fmt.Sprintf(
 		"interrupted: %v (git prune, git gc --prune=now); its work is on the branch %s%s", errGoneTree, worktree.Short(r.Branch), again)})
 }
 
 // over gives up work whose base is lost: it can't be merged.
 func (l *Lane) over(ctx context.Context, r *attempt.Record, lost *worktree.LostError) error {
 	effect := tracker.Release
-	return l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Interrupted, Effect: &effect, Detail: "interrupted: " + lost.Error()})
+	return l.turn.line.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Interrupted, Effect: &effect, Detail: "interrupted: " + lost.Error()})
 }
 
 // release gives the worktree back.
@@ -245,35 +244,29 @@ func (w *work) release() {
 	w.hold = nil
 }
 
-// ask has a person look at it.
-func (l *Lane) ask(ctx context.Context, r *attempt.Record, why string) error {
-	effect := tracker.Ask
-	return l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Waiting, Detail: why, Effect: &effect})
-}
-
 // reviving stops work that was built on another slice's, which has been taken out of the lane.
 func (l *Lane) reviving(ctx context.Context, w *work, other string) error {
 	if other == "" {
 		return nil
 	}
 	effect, anew := tracker.Release, ""
-	if !w.IsTask() {
-		anew = ": gl retry --fresh " + w.Slice + " begins anew"
+	if !w.rec.IsTask() {
+		anew = ": gl retry --fresh " + w.rec.Slice + " begins anew"
 	}
-	return l.finish(ctx, w.Record, attempt.LandingResult{Outcome: attempt.Interrupted, Effect: &effect, Detail: fmt.Sprintf(
+	return l.turn.line.finish(ctx, w.rec, attempt.LandingResult{Outcome: attempt.Interrupted, Effect: &effect, Detail: fmt.Sprintf(
 		"interrupted: it was built on %s, which gl land --reset has taken out, and would bring that back%s", other, anew)})
 }
 
 // approve lands the work if the gate lets it pass, or has a person look at it first. It is tested by then, so what is accepted lands as it
 // is. knownRed says that the same tests fail without it.
 func (l *Lane) approve(ctx context.Context, w *work, v *testrun.Verdict, knownRed bool) error {
-	run := l.runOf(v)
+	run := runOf(v)
 	run.Known = knownRed
-	fewer, err := l.fewer(ctx, w.base, v, w.found)
+	fewer, err := l.turn.bench.fewer(ctx, w.base, v, w.survey.found)
 	if err != nil {
 		return err
 	}
-	w.found = append(w.found, fewer...)
+	w.survey.found = append(w.survey.found, fewer...)
 	ruling := w.rule(run)
 	if why := ruling.Asks(); why != "" {
 		return l.askAbout(ctx, w, v, ruling, why)
@@ -284,18 +277,18 @@ func (l *Lane) approve(ctx context.Context, w *work, v *testrun.Verdict, knownRe
 // askAbout has a person look at work whose tests have run.
 func (l *Lane) askAbout(ctx context.Context, w *work, v *testrun.Verdict, ruling *gate.Ruling, why string) error {
 	w.release()
-	now, err := l.settler.Proceed(ctx, w.Record, func(r *attempt.Record) {
+	now, err := l.turn.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
 		g := r.Landing
 		g.Tip, g.Base, g.Caveats, g.Paths, g.Why, g.Output, r.Verdict, r.Gate = w.tip, w.base, w.caveats, nil, "", "", v, ruling
 	})
 	if now == nil || err != nil {
 		return err
 	}
-	if w.Accepted() {
+	if w.rec.Accepted() {
 		why += ". Accepted again, it lands"
 	}
-	l.tell("%s awaits review: %s", w.Label(), why)
-	return l.ask(ctx, w.Record, attempt.ReviewText(v, why))
+	l.tell("%s awaits review: %s", w.rec.Label(), why)
+	return l.turn.line.ask(ctx, w.rec, attempt.ReviewText(v, why))
 }
 
 // pass lands the work.
@@ -312,21 +305,21 @@ func (l *Lane) pass(ctx context.Context, w *work, v *testrun.Verdict, ruling *ga
 		return err
 	}
 	w.release()
-	now, err := l.settler.Proceed(ctx, w.Record, func(r *attempt.Record) {
+	now, err := l.turn.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
 		w.passed(r, l.Repo.Target(), lands, v, ruling)
-		r.Landing.From = l.from(w.base)
+		r.Landing.From = l.turn.tip.from(w.base)
 	})
 	if now == nil || err != nil {
 		return err
 	}
-	w.Landing, w.Verdict, w.Gate = now.Landing, now.Verdict, now.Gate
-	if err := l.undeliver(w.Work(), lands.commit()); err != nil {
+	w.rec.Landing, w.rec.Verdict, w.rec.Gate = now.Landing, now.Verdict, now.Gate
+	if err := l.turn.file.undeliver(w.rec.Work(), lands.commit()); err != nil {
 		return err
 	}
-	if err := l.moveLane(ctx, cmp.Or(l.from(w.base), w.base), lands.commit(), "land "+w.Work(), pass); err != nil {
+	if err := l.turn.tip.move(ctx, cmp.Or(l.turn.tip.from(w.base), w.base), lands.commit(), "land "+w.rec.Work(), pass); err != nil {
 		return err
 	}
-	return l.complete(ctx, w.Record)
+	return l.complete(ctx, w.rec)
 }
 
 // passed notes in the record that the work lands, and how.
@@ -336,8 +329,8 @@ func (w *work) passed(r *attempt.Record, target string, lands landing, v *testru
 	g.Verified, r.Gate = plan.Verified(ruling.Verdict()), ruling
 	g.Paths, g.Why, g.Output = nil, "", "" // of a conflict that is none any more
 	g.As, g.Commits, g.Batch, g.Handed = lands.as, nil, nil, nil
-	if w.handed != "" {
-		g.Handed = &attempt.Handed{Commit: w.handed, Began: w.lineage.Base}
+	if w.survey.handed != "" {
+		g.Handed = &attempt.Handed{Commit: w.survey.handed, Began: w.lineage.Base}
 	}
 	if len(lands.commits) > 1 {
 		g.Commits = lands.commits
@@ -347,15 +340,15 @@ func (w *work) passed(r *attempt.Record, target string, lands landing, v *testru
 
 // title is the landing commit's.
 func (w *work) title() string {
-	if w.Title != "" && w.Title != w.Slice {
-		return "Land " + w.Work() + ": " + w.Title
+	if w.rec.Title != "" && w.rec.Title != w.rec.Slice {
+		return "Land " + w.rec.Work() + ": " + w.rec.Title
 	}
-	return "Land " + w.Work()
+	return "Land " + w.rec.Work()
 }
 
 // trailers are the proof that travels with the repository.
 func (l *Lane) trailers(w *work, v *testrun.Verdict) []git.Trailer {
-	trailers := []git.Trailer{{Key: "Slice", Value: w.Work()}, {Key: "Attempt", Value: fmt.Sprint(w.N)}}
+	trailers := []git.Trailer{{Key: "Slice", Value: w.rec.Work()}, {Key: "Attempt", Value: fmt.Sprint(w.rec.N)}}
 	if l.Repo.Prefix != "" {
 		trailers = append(trailers, git.Trailer{Key: "Project", Value: l.Repo.Prefix})
 	}
@@ -379,13 +372,13 @@ func verifiedText(v *testrun.Verdict) string {
 
 // complete makes the slice complete whose commit the lane has.
 func (l *Lane) complete(ctx context.Context, r *attempt.Record) error {
-	if err := l.undeliver(r.Work(), r.Landing.Commit); err != nil { // the file may have been lost
+	if err := l.turn.file.undeliver(r.Work(), r.Landing.Commit); err != nil { // the file may have been lost
 		return err
 	}
-	if err := l.noteSuite(ctx, r.Landing.Head(), r.Verdict); err != nil {
+	if err := l.turn.bench.noteSuite(ctx, r.Landing.Head(), r.Verdict); err != nil {
 		return err
 	}
-	ruling, gained := r.Ruled(), l.gained(ctx, r)
+	ruling, gained := r.Ruled(), l.turn.bench.gained(ctx, r)
 	detail := verdictText(r.Verdict, gained)
 	if marks := ruling.Answer(gate.Merge); marks.Says == gate.Approved {
 		detail = "unverified: " + marks.Evidence
@@ -396,8 +389,8 @@ func (l *Lane) complete(ctx context.Context, r *attempt.Record) error {
 	if b := r.Landing.Batch; b != nil {
 		detail += " together with " + strings.Join(slices.DeleteFunc(b.Slices(), func(id string) bool { return id == r.Slice }), ", ")
 	}
-	clear(l.stuck) // it may have been what others wait for
-	if err := l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Done, Detail: detail, Verified: r.Landing.Verified, Tests: gained}); err != nil {
+	l.turn.line.unblock() // it may have been what others wait for
+	if err := l.turn.line.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Done, Detail: detail, Verified: r.Landing.Verified, Tests: gained}); err != nil {
 		return err
 	}
 	l.tidy(ctx, r)
@@ -420,8 +413,8 @@ func (l *Lane) tidy(ctx context.Context, r *attempt.Record) {
 
 // discard removes the worktree of a slice that has landed.
 func (l *Lane) discard(ctx context.Context, lineage *worktree.Lineage) (kept string, err error) {
-	if config := l.conf.Config.Git; len(config.Teardown) > 0 {
-		if err := l.allowed(ctx); err != nil {
+	if config := l.commands.conf.Config.Git; len(config.Teardown) > 0 {
+		if err := l.commands.allowed(ctx); err != nil {
 			return "", err
 		}
 		if removable, why, err := l.Repo.Removable(ctx, lineage); err != nil || !removable {
@@ -459,22 +452,22 @@ func some(paths []string) string {
 
 // red sends the work back to its agent or, if that was told before, to a person. v may be nil: then problem says it all.
 func (l *Lane) red(ctx context.Context, w *work, v *testrun.Verdict, problem string) error {
-	why := fmt.Sprintf("gl merged your work and didn't accept it: %s. Put that right, %s.", problem, w.Again())
+	why := fmt.Sprintf("gl merged your work and didn't accept it: %s. Put that right, %s.", problem, w.rec.Again())
 	output := ""
 	if v != nil {
 		why = fmt.Sprintf("gl merged your work with what has landed meanwhile and ran the tests: %s. Put that right, %s. The command was: %s",
-			problem, w.Again(), v.Command)
+			problem, w.rec.Again(), v.Command)
 		output = strings.Join(v.Shown(), "\n")
 	}
-	if !w.Accepted() {
+	if !w.rec.Accepted() {
 		if err := l.integrate(ctx, w); err != nil {
 			return err
 		}
 	}
-	now, err := l.settler.Proceed(ctx, w.Record, func(r *attempt.Record) {
+	now, err := l.turn.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
 		g := r.Landing
 		g.Tip, g.Base, g.Why, g.Output, r.Verdict = w.tip, w.base, why, output, v
-		r.Gate = w.rule(l.runOf(v))
+		r.Gate = w.rule(runOf(v))
 		if v == nil {
 			r.Gate, g.Problem = w.rule(gate.TestRun{Pending: true}), problem
 		}
@@ -484,12 +477,12 @@ func (l *Lane) red(ctx context.Context, w *work, v *testrun.Verdict, problem str
 	}
 	detail := problem
 	switch tests := w.rule(gate.TestRun{Pending: true}); {
-	case v == nil && !w.Accepted() && w.Mends() && !w.IsTask() && tests.Answer(gate.Tests).Says == gate.No && tests.Answer(gate.Merge).Says == gate.Yes:
-		detail += fmt.Sprintf(". gl accept %s --tests shows that and accepts it, gl retry --fresh %s begins anew", w.Slice, w.Slice)
-	case v == nil && w.Accepted(): // see Landing.Approved
+	case v == nil && !w.rec.Accepted() && w.rec.Mends() && !w.rec.IsTask() && tests.Answer(gate.Tests).Says == gate.No && tests.Answer(gate.Merge).Says == gate.Yes:
+		detail += fmt.Sprintf(". gl accept %s --tests shows that and accepts it, gl retry --fresh %s begins anew", w.rec.Slice, w.rec.Slice)
+	case v == nil && w.rec.Accepted(): // see Landing.Approved
 		detail += ". Accepted again, it lands"
 	}
-	return l.finish(ctx, w.Record, attempt.LandingResult{Outcome: attempt.Red, Detail: detail})
+	return l.turn.line.finish(ctx, w.rec, attempt.LandingResult{Outcome: attempt.Red, Detail: detail})
 }
 
 // integrate merges the base into the slice's branch, so that its agent sees the tree that was tested.
@@ -504,18 +497,18 @@ func (l *Lane) integrate(ctx context.Context, w *work) error {
 // conflict has the slice's agent resolve a conflict. One agent at a time resolves in the same paths: what the others would resolve
 // against is about to change.
 func (l *Lane) conflict(ctx context.Context, w *work, paths []string) error {
-	if other, err := l.resolver(ctx, w, paths); err != nil || other != "" {
-		return errors.Join(err, l.behind(ctx, w, other))
+	if other, err := l.turn.line.resolver(ctx, w, paths); err != nil || other != "" {
+		return errors.Join(err, l.turn.line.behind(ctx, w, other))
 	}
-	if w.Accepted() {
-		return l.finish(ctx, w.Record, attempt.LandingResult{Outcome: attempt.Conflict, Detail: "it conflicts with what has landed: " + some(paths)})
+	if w.rec.Accepted() {
+		return l.turn.line.finish(ctx, w.rec, attempt.LandingResult{Outcome: attempt.Conflict, Detail: "it conflicts with what has landed: " + some(paths)})
 	}
 	// Before the merge is in the worktree: who finds it there must know whose it is.
-	now, err := l.settler.Proceed(ctx, w.Record, func(r *attempt.Record) {
+	now, err := l.turn.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
 		g := r.Landing
 		g.Tip, g.Base, g.Paths, g.Output = w.tip, w.base, paths, "in conflict:\n"+strings.Join(paths, "\n")
 		g.Why = "Other work has landed that conflicts with yours. gl has begun to merge it into your branch: the marks are in " + some(paths) +
-			". Resolve them so that both sides' intent is kept, run the tests, " + w.Again() + "."
+			". Resolve them so that both sides' intent is kept, run the tests, " + w.rec.Again() + "."
 	})
 	if now == nil || err != nil {
 		return err
@@ -524,79 +517,99 @@ func (l *Lane) conflict(ctx context.Context, w *work, paths []string) error {
 	if err != nil {
 		return err
 	}
-	return l.handBack(ctx, now)
+	return l.turn.line.handBack(ctx, now)
 }
 
-// handBack settles an attempt whose worktree has the merge that is in conflict.
-func (l *Lane) handBack(ctx context.Context, r *attempt.Record) error {
-	return l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Conflict, Detail: some(r.Landing.Paths)})
-}
-
-// behind has the work wait for another slice's.
-func (l *Lane) behind(ctx context.Context, w *work, other string) error {
-	if other == "" {
-		return nil
+// verify tests the merge. It is nil where the project has no test command.
+func (l *Lane) verify(ctx context.Context, w *work) (*testrun.Verdict, error) {
+	commit, err := git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: w.tree, Parents: []string{w.base, w.tip}, Message: "gl: candidate " + w.rec.Work()})
+	if err != nil {
+		return nil, err
 	}
-	reason := fmt.Sprintf("behind %s, which resolves a conflict in the same files", other)
-	l.stuck[w.Name()] = reason
-	_, err := l.settler.Proceed(ctx, w.Record, func(r *attempt.Record) {
+	l.trees.sameFiles(commit, w.tree)
+	if l.commands.conf.Config.Test.Command.IsSet() {
+		if gone, err := l.turn.line.step(ctx, w.rec, "testing", l.commands.usual()); gone || err != nil {
+			return nil, errors.Join(err, errGone)
+		}
+	}
+	return l.turn.bench.test(ctx, commit, tested{rec: w.rec})
+}
+
+// judgeRed decides what follows from tests that fail on a merge. What fails without the work, too, isn't its fault.
+func (l *Lane) judgeRed(ctx context.Context, w *work, v *testrun.Verdict) error {
+	problem := How(v, l.Project.Config.Test.Limit)
+	if a := l.turn.tip.aheadAt(w.base); a != nil { // what the target has may be to blame
+		if _, err := l.turn.tip.takeIn(ctx, a); err != nil {
+			return err
+		}
+	}
+	if v.TimedOut {
+		return l.red(ctx, w, v, problem)
+	}
+	base, err := l.turn.bench.baseVerdict(ctx, w.base)
+	if err != nil {
+		return err
+	}
+	if base.Green() {
+		return l.red(ctx, w, v, problem)
+	}
+	if v.Named() && base.Named() {
+		added := slices.DeleteFunc(slices.Clone(v.Failing), func(t string) bool { return slices.Contains(base.Failing, t) })
+		if len(added) > 0 {
+			return l.red(ctx, w, v, problem+", and without it they don't fail: "+some(added))
+		}
+		if v.Passed == nil || base.Passed == nil || *v.Passed >= *base.Passed {
+			return l.approve(ctx, w, v, true)
+		}
+	}
+	reason := fmt.Sprintf("base red: the tests fail on %s, too (%s)", worktree.Short(l.Repo.Target()), How(base, l.Project.Config.Test.Limit))
+	l.turn.line.block(w.rec, reason)
+	l.tell("%s waits: %s", w.rec.Label(), reason)
+	_, err = l.turn.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
 		g := r.Landing
-		g.Step, g.Behind, g.Tried, g.Reason = "", other, w.base, reason
+		g.Step, g.Tried, g.Reason, g.Tip, g.Base, r.Verdict = "", w.base, reason, w.tip, w.base, v
 	})
 	return err
 }
 
-// anyResolves says whether somebody may be at work on a conflict, or may be about to be: by the open attempts, and by how the last of each
-// slice and task ended.
-func (l *Lane) anyResolves() (bool, error) {
-	live, _, err := l.Project.Runs.Live()
-	if err != nil || slices.ContainsFunc(live, (*attempt.Record).Mends) {
-		return true, err
-	}
-	tallies, err := l.Project.Runs.Tallies()
-	for id, t := range tallies {
-		if t.Last.Outcome == attempt.Conflict || attempt.IsTask(id) { // of a task each attempt may be another one's
-			return true, err
-		}
-	}
-	return false, err
-}
-
-// resolver is another slice, or task, whose agent resolves, or is about to resolve, a conflict in one of the paths; "" for none. What has
-// itself resolved one waits for nobody: else two might wait for each other.
-func (l *Lane) resolver(ctx context.Context, w *work, paths []string) (string, error) {
-	if w.Mends() {
-		return "", nil
-	}
-	if any, err := l.anyResolves(); err != nil || !any { // in most cases: the project needn't be read for that
-		return "", err
-	}
-	p, err := l.Project.Plan(now(), l.Project.Options())
-	if err != nil {
-		return "", err
-	}
-	others, err := l.Project.Runs.TaskWorks()
-	if err != nil {
-		return "", err
-	}
-	for i := range p.States {
-		if p.States[i].Attempt != nil {
-			others = append(others, p.States[i].ID)
-		}
-	}
-	for _, other := range others {
-		if other == w.Work() || !l.isResolving(other, func() (*plan.Plan, error) { return p, nil }) {
-			continue
-		}
-		all, err := l.Project.Runs.AttemptsAt(other)
+// SendBack has the agents of those that wait because the base is red go on, or a person look at them: nothing else will make it green.
+func (l *Lane) SendBack(ctx context.Context) error {
+	err := l.locked(ctx, func(ctx context.Context) error {
+		queue, err := queueOf(l.Project)
 		if err != nil {
-			return "", err
+			return err
 		}
-		for _, r := range all {
-			if r.Landing != nil && slices.ContainsFunc(r.Landing.Paths, func(p string) bool { return slices.Contains(paths, p) }) {
-				return other, nil
+		for _, r := range queue {
+			v := r.Verdict
+			if r.Landing.Tried == "" || v == nil || v.Green() || r.Landing.Behind != "" {
+				continue
+			}
+			if there, err := git.HasCommit(ctx, l.Repo.Common, r.Landing.Base); err != nil || !there {
+				continue
+			}
+			w, err := l.take(ctx, r)
+			if err != nil {
+				return err
+			}
+			if w == nil {
+				continue
+			}
+			w.base = r.Landing.Base
+			if w.tree, _, err = git.MergeTree(ctx, l.Repo.Common, w.base, w.tip, statedir.InState); err == nil && w.tree != "" {
+				err = l.red(ctx, w, v, How(v, l.Project.Config.Test.Limit)+"; they fail without it, too")
+			}
+			w.release()
+			if err != nil {
+				return err
 			}
 		}
+		return nil
+	})
+	if errors.Is(err, errBusy) {
+		return nil
 	}
-	return "", nil
+	return err
 }
+
+// errGone says that the attempt isn't in the queue any more.
+var errGone = errors.New("it isn't in the merge queue any more")

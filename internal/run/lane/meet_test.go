@@ -197,7 +197,7 @@ func TestRedoPruned(t *testing.T) {
 		t.Run(fmt.Sprint("held ", held), func(t *testing.T) {
 			s := newSite(t, "")
 			s.takenBack()
-			redo, err := s.lane().Redo(t.Context(), "S-1")
+			redo, err := s.lane().Reader.Redo(t.Context(), "S-1")
 			check(t, err)
 			repo, err := s.project().OpenWorktrees(t.Context())
 			check(t, err)
@@ -207,7 +207,7 @@ func TestRedoPruned(t *testing.T) {
 			if !held {
 				check(t, os.RemoveAll(filepath.Join(s.top, ".git/gl-held")))
 			}
-			base, err := s.lane().Redo(t.Context(), "S-1")
+			base, err := s.lane().Reader.Redo(t.Context(), "S-1")
 			check(t, err)
 			if held != (base == "") {
 				t.Fatalf("begins at %q", base)
@@ -231,7 +231,7 @@ func TestRedoPruned(t *testing.T) {
 func TestLostBase(t *testing.T) {
 	s := newSite(t, "")
 	s.takenBack()
-	redo, err := s.lane().Redo(t.Context(), "S-1")
+	redo, err := s.lane().Reader.Redo(t.Context(), "S-1")
 	check(t, err)
 	a := s.claim(stint{id: "S-1", base: redo, work: func(dir string, _ *worktree.Lineage) {
 		testfiles.Put(t, dir, "new", "theirs\n")
@@ -249,7 +249,7 @@ func TestLostBase(t *testing.T) {
 	s.landed(c)
 	s.settled(a, attempt.Interrupted, "the next attempt begins anew; its files are kept: gl salvage S-1")
 	check(t, s.lane().Work(t.Context()))
-	redo, err = s.lane().Redo(t.Context(), "S-1")
+	redo, err = s.lane().Reader.Redo(t.Context(), "S-1")
 	check(t, err)
 	a = s.claim(stint{id: "S-1", base: redo, work: func(string, *worktree.Lineage) {}})
 	s.work()

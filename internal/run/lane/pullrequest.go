@@ -64,9 +64,9 @@ func (l *Lane) propose(ctx context.Context) (reason string, err error) {
 	if err := l.proposedBefore(ctx); err != nil {
 		return "", err
 	}
-	pr := l.file.PullRequest
-	if len(l.file.Undelivered) == 0 && pr == nil {
-		return "", l.proposed(l.file.PullRequest)
+	pr := l.turn.file.PullRequest
+	if len(l.turn.file.Undelivered) == 0 && pr == nil {
+		return "", l.proposed(l.turn.file.PullRequest)
 	}
 	remote, err := git.RemoteOf(ctx, l.Repo.Common, l.Repo.Target())
 	if err != nil {
@@ -82,11 +82,11 @@ func (l *Lane) propose(ctx context.Context) (reason string, err error) {
 			return l.trouble(ctx, remote, err)
 		}
 	}
-	pr = l.file.PullRequest
-	if len(l.file.Undelivered) == 0 && (pr == nil || pr.Head == lane) {
+	pr = l.turn.file.PullRequest
+	if len(l.turn.file.Undelivered) == 0 && (pr == nil || pr.Head == lane) {
 		return "", l.proposed(pr)
 	}
-	if l.file.Closed != "" && !l.Asked { // a person has decided against it
+	if l.turn.file.Closed != "" && !l.Asked { // a person has decided against it
 		return l.trouble(ctx, remote, nil)
 	}
 	if err := l.push(ctx, remote, lane); err != nil {
@@ -109,7 +109,7 @@ func (l *Lane) head() string { return worktree.Short(l.Repo.LaneRef()) }
 
 // proposedBefore takes in what the target here has got: somebody has pulled, or merged by hand.
 func (l *Lane) proposedBefore(ctx context.Context) error {
-	target, err := l.target(ctx)
+	target, err := l.history.target(ctx)
 	if err != nil {
 		return err
 	}
@@ -128,11 +128,11 @@ func (l *Lane) proposedBefore(ctx context.Context) error {
 		}
 		return rest, nil
 	}
-	rest, err := split(l.file.Undelivered)
+	rest, err := split(l.turn.file.Undelivered)
 	if err != nil {
 		return err
 	}
-	pr := l.file.PullRequest
+	pr := l.turn.file.PullRequest
 	if pr != nil {
 		left, err := split(pr.Slices)
 		if err != nil {
@@ -147,41 +147,41 @@ func (l *Lane) proposedBefore(ctx context.Context) error {
 	if len(have) == 0 {
 		return nil
 	}
-	l.tellDelivered(have, worktree.Short(l.Repo.Target()))
-	l.file.Undelivered, l.file.PullRequest = rest, pr
-	return l.save()
+	l.events.tellDelivered(have, worktree.Short(l.Repo.Target()))
+	l.turn.file.Undelivered, l.turn.file.PullRequest = rest, pr
+	return l.turn.file.save()
 }
 
 // proposed notes that everything which has landed is in the pull request, nil for none.
 func (l *Lane) proposed(pr *PullRequest) error {
-	if len(l.file.Undelivered) == 0 && l.file.Reason == "" && l.file.PullRequest == pr {
+	if len(l.turn.file.Undelivered) == 0 && l.turn.file.Reason == "" && l.turn.file.PullRequest == pr {
 		return nil
 	}
-	l.file.Undelivered, l.file.Reason, l.file.Since, l.file.PullRequest = nil, "", nil, pr
-	return l.save()
+	l.turn.file.Undelivered, l.turn.file.Reason, l.turn.file.Since, l.turn.file.PullRequest = nil, "", nil, pr
+	return l.turn.file.save()
 }
 
 // askFor finds out what has become of the pull request. One that is merged has delivered its slices; what one that was closed had waits
 // for a person.
 func (l *Lane) askFor(ctx context.Context, hub gh.Repo) (closed bool, err error) {
-	pr := *l.file.PullRequest
+	pr := *l.turn.file.PullRequest
 	is, err := hub.View(ctx, pr.Number)
 	if err != nil {
 		return false, err
 	}
 	pr.Asked = now()
-	l.file.PullRequest = &pr
+	l.turn.file.PullRequest = &pr
 	switch is.State {
 	case gh.Merged:
 		target := worktree.Short(l.Repo.Target())
-		l.tellDelivered(pr.Slices, target+" on "+pr.Remote)
+		l.events.tellDelivered(pr.Slices, target+" on "+pr.Remote)
 		l.tell("%s is merged: %s. git pull brings it into %s", pr.URL, strings.Join(pr.IDs(), ", "), target)
-		l.file.PullRequest = nil
+		l.turn.file.PullRequest = nil
 	case gh.Closed:
-		l.file.Undelivered = append(slices.Clone(pr.Slices), l.file.Undelivered...)
-		l.file.PullRequest, l.file.Closed = nil, pr.URL
+		l.turn.file.Undelivered = append(slices.Clone(pr.Slices), l.turn.file.Undelivered...)
+		l.turn.file.PullRequest, l.turn.file.Closed = nil, pr.URL
 	}
-	return is.State == gh.Closed, l.save()
+	return is.State == gh.Closed, l.turn.file.save()
 }
 
 // trouble is why GitHub has no pull request of what has landed, as a reason with the command that helps. Without an error it is that a
@@ -191,7 +191,7 @@ func (l *Lane) trouble(ctx context.Context, remote string, err error) (reason st
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	case err == nil:
-		return fmt.Sprintf("%s was closed without being merged: gh pr reopen %s, or another one", l.file.Closed, l.file.Closed), nil
+		return fmt.Sprintf("%s was closed without being merged: gh pr reopen %s, or another one", l.turn.file.Closed, l.turn.file.Closed), nil
 	case errors.Is(err, gh.ErrMissing):
 		return fmt.Sprintf("gh isn't installed (https://cli.github.com); %s is pushed to %s", l.head(), remote), nil
 	case errors.Is(err, gh.ErrLogin):
@@ -203,7 +203,7 @@ func (l *Lane) trouble(ctx context.Context, remote string, err error) (reason st
 // push makes the remote's branch the lane. A lane that was reset has left what was pushed before.
 func (l *Lane) push(ctx context.Context, remote, lane string) error {
 	lease := ""
-	if last := l.file.Pushed; last != "" {
+	if last := l.turn.file.Pushed; last != "" {
 		in, err := git.IsAncestor(ctx, l.Repo.Common, last, lane)
 		if err != nil {
 			return err
@@ -212,15 +212,15 @@ func (l *Lane) push(ctx context.Context, remote, lane string) error {
 			lease = last
 		}
 	}
-	if err := l.allowed(ctx); err != nil {
+	if err := l.commands.allowed(ctx); err != nil {
 		return err
 	}
 	if err := git.Push(ctx, l.Repo.Common, remote, l.Repo.LaneRef(), lease); err != nil {
 		return err
 	}
 	l.tell("pushed %s to %s", l.head(), remote)
-	l.file.Pushed = lane
-	return l.save()
+	l.turn.file.Pushed = lane
+	return l.turn.file.save()
 }
 
 // open has the lane in a pull request: the one that is open, or a new one. A worker that was killed may have opened it.
@@ -231,10 +231,10 @@ func (l *Lane) open(ctx context.Context, hub gh.Repo, remote, lane string) error
 		return err
 	}
 	pr := PullRequest{Remote: remote, Head: lane, Asked: now()}
-	if old := l.file.PullRequest; old != nil {
+	if old := l.turn.file.PullRequest; old != nil {
 		pr.Slices, pr.Title = slices.Clone(old.Slices), old.Title
 	}
-	for _, u := range l.file.Undelivered {
+	for _, u := range l.turn.file.Undelivered {
 		pr.Slices = slices.DeleteFunc(pr.Slices, func(o Undelivered) bool { return o.Slice == u.Slice })
 		pr.Slices = append(pr.Slices, u)
 	}
@@ -264,11 +264,11 @@ func (l *Lane) open(ctx context.Context, hub gh.Repo, remote, lane string) error
 		title = is.Title
 	}
 	pr.Number, pr.URL, pr.Title = is.Number, is.URL, title
-	l.tellProposed(l.file.Undelivered, pr.URL)
-	if len(l.file.Undelivered) > 0 {
-		l.tell("%s: in %s", strings.Join(ids(l.file.Undelivered), ", "), pr.URL)
+	l.events.tellProposed(l.turn.file.Undelivered, pr.URL)
+	if len(l.turn.file.Undelivered) > 0 {
+		l.tell("%s: in %s", strings.Join(ids(l.turn.file.Undelivered), ", "), pr.URL)
 	}
-	l.file.Closed = ""
+	l.turn.file.Closed = ""
 	return l.proposed(&pr)
 }
 

@@ -3,7 +3,6 @@ package lane
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"greenlight/internal/core/gate"
@@ -20,12 +19,12 @@ func (l *Lane) Reset(ctx context.Context) (dropped, reopened []string, err error
 	err = l.locked(ctx, func(ctx context.Context) error {
 		tip, err := l.Repo.LaneTip(ctx)
 		if err == nil {
-			err = l.checkFree()
+			err = l.turn.tip.checkFree()
 		}
 		if err != nil {
 			return err
 		}
-		target, err := l.target(ctx)
+		target, err := l.history.target(ctx)
 		if err != nil {
 			return err
 		}
@@ -38,17 +37,17 @@ func (l *Lane) Reset(ctx context.Context) (dropped, reopened []string, err error
 		if reopened, err = l.reopenDropped(ctx, dropped, target); err != nil {
 			return err
 		}
-		l.file.Undelivered, l.file.Reason, l.file.Since, l.file.Seen = nil, "", nil, target
-		l.file.PullRequest = nil // what was pushed is replaced by the next push
+		l.turn.file.Undelivered, l.turn.file.Reason, l.turn.file.Since, l.turn.file.Seen = nil, "", nil, target
+		l.turn.file.PullRequest = nil // what was pushed is replaced by the next push
 		if tip == target {
-			l.file.Tip, l.file.Next = tip, ""
-			return errors.Join(l.Repo.MarkLane(worktree.LaneMark{Tip: tip}), l.save())
+			l.turn.file.Tip, l.turn.file.Next = tip, ""
+			return errors.Join(l.Repo.MarkLane(worktree.LaneMark{Tip: tip}), l.turn.file.save())
 		}
 		pass, err := gate.Ask(gate.Facts{Way: gate.Reset, Left: target, Lands: target, Approval: &gate.Approval{By: "a person, by gl land --reset"}}).Pass(target)
 		if err != nil {
 			return err
 		}
-		if err := l.moveLane(ctx, tip, target, "reset", pass); err != nil {
+		if err := l.turn.tip.move(ctx, tip, target, "reset", pass); err != nil {
 			return err
 		}
 		return l.undoAgain(ctx)
@@ -56,16 +55,11 @@ func (l *Lane) Reset(ctx context.Context) (dropped, reopened []string, err error
 	return dropped, reopened, err
 }
 
-// landedBy reports whether a commit is the landing of this project's slice by its attempt n.
-func (l *Lane) landedBy(c git.Landed, slice string, n int) bool {
-	return c.Slice == slice && c.Attempt == fmt.Sprint(n) && c.Project == l.Repo.Prefix
-}
-
 // reopenDropped reopens what was dropped: the named slices, and those that the lane has dropped before. It returns those that were
 // complete. A target that has a slice in another shape, amended or rebased, keeps it complete.
 func (l *Lane) reopenDropped(ctx context.Context, named []string, target string) (reopened []string, err error) {
 	ids := slices.Clone(named)
-	for _, d := range l.file.Dropped {
+	for _, d := range l.turn.file.Dropped {
 		if !d.Undone && !slices.Contains(ids, d.Slice) {
 			ids = append(ids, d.Slice)
 		}
@@ -78,11 +72,11 @@ func (l *Lane) reopenDropped(ctx context.Context, named []string, target string)
 		return nil, err
 	}
 	for _, id := range ids {
-		rec, err := l.landingRecord(id)
+		rec, err := l.history.landingRecord(id)
 		if err != nil {
 			return reopened, err
 		}
-		if rec == nil || rec.Undone != nil || slices.ContainsFunc(landings, func(c git.Landed) bool { return l.landedBy(c, id, rec.N) }) {
+		if rec == nil || rec.Undone != nil || slices.ContainsFunc(landings, func(c git.Landed) bool { return l.history.landedBy(c, id, rec.N) }) {
 			continue
 		}
 		if was, err := l.reopen(ctx, rec); err != nil {
@@ -126,8 +120,8 @@ func (l *Lane) reopen(ctx context.Context, rec *attempt.Record) (was bool, err e
 
 // dropWaiting are the slices that the target hasn't got. What was taken back and is still in the target is noted, to be taken back again.
 func (l *Lane) dropWaiting(ctx context.Context, target string) (dropped []string, err error) {
-	waiting := l.file.Undelivered
-	if pr := l.file.PullRequest; pr != nil {
+	waiting := l.turn.file.Undelivered
+	if pr := l.turn.file.PullRequest; pr != nil {
 		waiting = slices.Concat(pr.Slices, waiting)
 	}
 	for _, u := range waiting {
@@ -136,8 +130,8 @@ func (l *Lane) dropWaiting(ctx context.Context, target string) (dropped []string
 			return nil, err
 		case in:
 		case u.Undone:
-			l.file.Again = append(l.file.Again, u)
-			l.file.Dropped = append(l.file.Dropped, u)
+			l.turn.file.Again = append(l.turn.file.Again, u)
+			l.turn.file.Dropped = append(l.turn.file.Dropped, u)
 		default:
 			dropped = append(dropped, u.Slice)
 		}
@@ -161,7 +155,7 @@ func (l *Lane) drop(ctx context.Context, lane, target string) error {
 	}
 	for _, c := range landed {
 		if !slices.ContainsFunc(again, func(a git.Landed) bool { return a.Slice == c.Slice && a.Attempt == c.Attempt }) {
-			l.file.Dropped = append(l.file.Dropped, Undelivered{Slice: c.Slice, Commit: c.Commit, At: c.When})
+			l.turn.file.Dropped = append(l.turn.file.Dropped, Undelivered{Slice: c.Slice, Commit: c.Commit, At: c.When})
 		}
 	}
 	return l.dropUndos(ctx, lane, base, target)
@@ -175,21 +169,21 @@ func (l *Lane) dropUndos(ctx context.Context, lane, base, target string) error {
 	}
 	undone, err := git.AllTakenBack(ctx, l.Repo.Common, target, lane)
 	for _, c := range undone {
-		known := slices.ContainsFunc(l.file.Again, func(u Undelivered) bool { return u.Commit == c.Commit })
+		known := slices.ContainsFunc(l.turn.file.Again, func(u Undelivered) bool { return u.Commit == c.Commit })
 		kept := slices.ContainsFunc(again, func(a git.TakenBack) bool { return a.Slice == c.Slice && a.Reverts == c.Reverts })
 		if known || kept || c.Project != l.Repo.Prefix {
 			continue
 		}
 		u := Undelivered{Slice: c.Slice, Commit: c.Commit, Undone: true}
-		l.file.Again, l.file.Dropped = append(l.file.Again, u), append(l.file.Dropped, u)
+		l.turn.file.Again, l.turn.file.Dropped = append(l.turn.file.Again, u), append(l.turn.file.Dropped, u)
 	}
 	return err
 }
 
 // revives is a slice that was taken out of the lane and that the work would bring back, "" for none.
 func (l *Lane) revives(ctx context.Context, w *work) (string, error) {
-	for _, d := range l.file.Dropped {
-		if d.Undone && d.Slice != w.Slice { // what takes it back again is there, and merges with this
+	for _, d := range l.turn.file.Dropped {
+		if d.Undone && d.Slice != w.rec.Slice { // what takes it back again is there, and merges with this
 			continue
 		}
 		in, err := git.IsAncestor(ctx, l.Repo.Common, d.Commit, w.tip)

@@ -46,7 +46,7 @@ func (l *Lane) shape(ctx context.Context, w *work, trailers []git.Trailer) (land
 		}
 		n.commits = []string{commit}
 	}
-	l.sameFiles(n.commit(), w.tree) // the next work is merged into it
+	l.trees.sameFiles(n.commit(), w.tree) // the next work is merged into it
 	if n.as == project.LandMerge {
 		return n, nil
 	}

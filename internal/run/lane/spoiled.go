@@ -9,73 +9,85 @@ import (
 	"greenlight/internal/base/text/conflict"
 	"greenlight/internal/core/gate"
 	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/project"
+	"greenlight/internal/state/contracts"
 	"greenlight/internal/state/statedir"
 	"greenlight/internal/workspace/drift"
 	"greenlight/internal/workspace/git"
+	"greenlight/internal/workspace/worktree"
 )
+
+// An inspector finds what a work has changed of its tests, of the contracts and of the runner's
+// configuration, from git's objects. It asks nobody and moves nothing.
+type inspector struct {
+	project  *project.Project // nil in tests: then no command is known, and nothing is allowed beforehand
+	repo     *worktree.Repo
+	trees    *trees
+	compares *drift.Comparer // see comparer
+}
 
 // inspect finds what isn't as it must be in a work: conflict marks that were committed, and tests, contracts and the runner's configuration
 // that differ from what was handed over, or from the base. changed are the paths that the merge has otherwise than its base.
-func (l *Lane) inspect(ctx context.Context, w *work, changed []string) error {
-	handed, err := l.handedOver(ctx, w.lineage)
+func (ins *inspector) inspect(ctx context.Context, w *work, changed []string) error {
+	handed, err := ins.handedOver(ctx, w.lineage)
 	if err != nil {
 		return err
 	}
-	return l.inspectAgainst(ctx, w, changed, handed)
+	return ins.inspectAgainst(ctx, w, changed, handed)
 }
 
 // inspectAgainst is inspect with a hand-over, "" for none.
-func (l *Lane) inspectAgainst(ctx context.Context, w *work, changed []string, handed string) error {
-	base, err := l.files(ctx, w.base)
+func (ins *inspector) inspectAgainst(ctx context.Context, w *work, changed []string, handed string) error {
+	base, err := ins.trees.files(ctx, w.base)
 	if err != nil {
 		return err
 	}
-	merged, err := l.files(ctx, w.tree)
+	merged, err := ins.trees.files(ctx, w.tree)
 	if err != nil {
 		return err
 	}
-	marked, err := l.marked(ctx, base, merged, changed)
+	marked, err := ins.marked(ctx, base, merged, changed)
 	if err != nil {
 		return err
 	}
-	c := l.comparer()
+	c := ins.comparer()
 	if err := c.UseCommand(ctx, base, merged); err != nil {
 		return err
 	}
-	p, err := l.promised(ctx, w, base, handed)
+	p, err := ins.promised(ctx, w, base, handed)
 	if err != nil {
 		return err
 	}
-	w.caveats, w.unseen, w.compared, w.handed, w.found = p.caveats(), p.unseen(), p.compared(w.base), p.commit, nil
+	w.caveats, w.survey.unseen, w.survey.compared, w.survey.handed, w.survey.found = p.caveats(), p.unseen(), p.compared(w.base), p.commit, nil
 	for _, name := range marked {
-		w.found = append(w.found, gate.Item{Kind: gate.Marks, Name: name, ID: merged[name].ID, Red: true})
+		w.survey.found = append(w.survey.found, gate.Item{Kind: gate.Marks, Name: name, ID: merged[name].ID, Red: true})
 	}
-	found, err := c.Find(ctx, &p.Promise, base, merged, changed, w.found)
-	w.found = append(w.found, found...)
-	if w.allowed = nil; l.Project != nil {
-		w.allowed = drift.Allowed(l.Project.Config.Test.Removable, w.found, l.Repo.Prefix)
+	found, err := c.Find(ctx, &p.Promise, base, merged, changed, w.survey.found)
+	w.survey.found = append(w.survey.found, found...)
+	if w.survey.allowed = nil; ins.project != nil {
+		w.survey.allowed = drift.Allowed(ins.project.Config.Test.Removable, w.survey.found, ins.repo.Prefix)
 	}
 	return err
 }
 
 // comparer compares states of the project by its test command.
-func (l *Lane) comparer() *drift.Comparer {
-	if l.compares == nil {
-		l.compares = &drift.Comparer{Prefix: l.Repo.Prefix, Read: func(ctx context.Context, ids []string, most int64, f func(string, []byte) error) error {
-			return git.Blobs(ctx, l.Repo.Common, ids, most, f)
+func (ins *inspector) comparer() *drift.Comparer {
+	if ins.compares == nil {
+		ins.compares = &drift.Comparer{Prefix: ins.repo.Prefix, Read: func(ctx context.Context, ids []string, most int64, f func(string, []byte) error) error {
+			return git.Blobs(ctx, ins.repo.Common, ids, most, f)
 		}}
 	}
-	l.compares.Command = ""
-	if l.Project != nil {
-		l.compares.Command = l.Project.Config.Test.Command.Line
+	ins.compares.Command = ""
+	if ins.project != nil {
+		ins.compares.Command = ins.project.Config.Test.Command.Line
 	}
-	return l.compares
+	return ins.compares
 }
 
 // unlocks says, once it is asked, whether a slice replaces wrapped code. A project that can't be read unlocks nothing.
-func (l *Lane) unlocks(id string) func() bool {
+func (ins *inspector) unlocks(id string) func() bool {
 	return sync.OnceValue(func() bool {
-		p, err := l.Project.Plan(now(), l.Project.Options())
+		p, err := ins.project.Plan(now(), ins.project.Options())
 		if err != nil {
 			return false
 		}
@@ -85,33 +97,33 @@ func (l *Lane) unlocks(id string) func() bool {
 }
 
 // unlocksOf is unlocks for an attempt: what counts is how the slice stood when it was claimed.
-func (l *Lane) unlocksOf(r *attempt.Record) func() bool {
+func (ins *inspector) unlocksOf(r *attempt.Record) func() bool {
 	if r.Terms == nil {
-		return l.unlocks(r.Slice)
+		return ins.unlocks(r.Slice)
 	}
 	return func() bool { return r.Terms.Wraps }
 }
 
 // marked lists the changed files that have the marks of an unfinished merge, and hadn't.
-func (l *Lane) marked(ctx context.Context, base, merged map[string]git.File, changed []string) ([]string, error) {
+func (ins *inspector) marked(ctx context.Context, base, merged map[string]git.File, changed []string) ([]string, error) {
 	paths := slices.DeleteFunc(slices.Clone(changed), func(p string) bool { return !merged[p].IsRegular() })
-	now, err := l.haveMarks(ctx, merged, paths)
+	now, err := ins.haveMarks(ctx, merged, paths)
 	if err != nil {
 		return nil, err
 	}
 	paths = slices.DeleteFunc(paths, func(p string) bool { return !now[merged[p].ID] })
-	before, err := l.haveMarks(ctx, base, slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return !base[p].IsRegular() }))
+	before, err := ins.haveMarks(ctx, base, slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return !base[p].IsRegular() }))
 	return slices.DeleteFunc(paths, func(p string) bool { return before[base[p].ID] }), err // a test of merges, say
 }
 
 // haveMarks are the ids of those of the files that have marks.
-func (l *Lane) haveMarks(ctx context.Context, files map[string]git.File, paths []string) (map[string]bool, error) {
+func (ins *inspector) haveMarks(ctx context.Context, files map[string]git.File, paths []string) (map[string]bool, error) {
 	ids := make([]string, len(paths))
 	for i, p := range paths {
 		ids[i] = files[p].ID
 	}
 	have := map[string]bool{}
-	err := git.Blobs(ctx, l.Repo.Common, ids, drift.MostBytes, func(id string, text []byte) error {
+	err := git.Blobs(ctx, ins.repo.Common, ids, drift.MostBytes, func(id string, text []byte) error {
 		if bytes.Contains(text, []byte("<<<<<<<")) && bytes.IndexByte(text, 0) < 0 {
 			line, _ := conflict.Find(string(text))
 			have[id] = line > 0
@@ -153,38 +165,38 @@ func (p *promise) compared(base string) string {
 }
 
 // promised is the promise of the work; base are the files of what it is merged into, handed is the commit of the hand-over, "" for none.
-func (l *Lane) promised(ctx context.Context, w *work, base map[string]git.File, handed string) (*promise, error) {
+func (ins *inspector) promised(ctx context.Context, w *work, base map[string]git.File, handed string) (*promise, error) {
 	p := &promise{Promise: drift.Promise{Want: base, Free: map[string]bool{}, Unlocks: w.unlocks}}
 	if handed == "" {
 		return p, nil
 	}
 	p.Handed, p.commit = true, handed
-	chain, err := git.FirstParents(ctx, l.Repo.Common, handed) // the newest first
+	chain, err := git.FirstParents(ctx, ins.repo.Common, handed) // the newest first
 	if err != nil {
 		return nil, err
 	}
-	started, err := git.Files(ctx, l.Repo.Common, w.lineage.Base)
+	started, err := git.Files(ctx, ins.repo.Common, w.lineage.Base)
 	if err != nil {
 		return nil, err
 	}
 	first := map[string]git.File{}
 	p.Later = drift.Files{}
 	for i, c := range chain {
-		files, err := git.Files(ctx, l.Repo.Common, c)
+		files, err := git.Files(ctx, ins.repo.Common, c)
 		if err != nil {
 			return nil, err
 		}
 		for name, f := range files {
-			if l.comparer().Protects(name) {
+			if ins.comparer().Protects(name) {
 				first[name] = f // an older one wins
 			}
 		}
 		if i == len(chain)-1 {
-			l.heldBack(first, started, files, p.Later)
+			ins.heldBack(first, started, files, p.Later)
 		}
 	}
 	for name := range started {
-		if _, kept := first[name]; !kept && l.comparer().Protects(name) {
+		if _, kept := first[name]; !kept && ins.comparer().Protects(name) {
 			first[name] = git.File{} // removed before they were handed over
 		}
 	}
@@ -195,7 +207,7 @@ func (l *Lane) promised(ctx context.Context, w *work, base map[string]git.File, 
 	}
 	for name, f := range first {
 		was, is := started[name], base[name]
-		p.Tests = p.Tests || f != was && f != (git.File{}) && l.comparer().IsTest(name)
+		p.Tests = p.Tests || f != was && f != (git.File{}) && ins.comparer().IsTest(name)
 		switch {
 		case is == was:
 			p.Want[name] = f
@@ -206,16 +218,16 @@ func (l *Lane) promised(ctx context.Context, w *work, base map[string]git.File, 
 			delete(p.Want, name)
 		}
 	}
-	return p, l.mergeBoth(ctx, w, p, base, first, both)
+	return p, ins.mergeBoth(ctx, w, p, base, first, both)
 }
 
 // heldBack moves from first to later what decides how tests run and wasn't in the oldest hand-over, nor where the work started. Tests had been
 // seen to run without it, and its agent may have made them pass by it.
-func (l *Lane) heldBack(first, started, oldest, later map[string]git.File) {
+func (ins *inspector) heldBack(first, started, oldest, later map[string]git.File) {
 	for name, f := range first {
 		_, before := started[name]
 		_, there := oldest[name]
-		if !before && !there && l.comparer().Runs(name) {
+		if !before && !there && ins.comparer().Runs(name) {
 			later[name] = f
 			delete(first, name)
 		}
@@ -224,22 +236,22 @@ func (l *Lane) heldBack(first, started, oldest, later map[string]git.File) {
 
 // mergeBoth merges what was handed over where something has landed at the same paths. A merge in memory needs a history: the hand-over
 // as a commit on what the slice began with.
-func (l *Lane) mergeBoth(ctx context.Context, w *work, p *promise, base, first map[string]git.File, both []string) error {
+func (ins *inspector) mergeBoth(ctx context.Context, w *work, p *promise, base, first map[string]git.File, both []string) error {
 	for len(both) > 0 {
-		tree, err := git.TreeWith(ctx, l.Repo.Common, w.lineage.Base, first)
+		tree, err := git.TreeWith(ctx, ins.repo.Common, w.lineage.Base, first)
 		if err != nil {
 			return err
 		}
-		commit, err := git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: tree, Parents: []string{w.lineage.Base}, Message: "gl: tests of " + w.Work()})
+		commit, err := git.CommitTree(ctx, ins.repo.Common, git.NewCommit{Tree: tree, Parents: []string{w.lineage.Base}, Message: "gl: tests of " + w.rec.Work()})
 		if err != nil {
 			return err
 		}
-		merged, conflicts, err := git.MergeTree(ctx, l.Repo.Common, w.base, commit, statedir.InState)
+		merged, conflicts, err := git.MergeTree(ctx, ins.repo.Common, w.base, commit, statedir.InState)
 		if err != nil {
 			return err
 		}
 		if len(conflicts) == 0 {
-			p.Want, err = git.Files(ctx, l.Repo.Common, merged)
+			p.Want, err = git.Files(ctx, ins.repo.Common, merged)
 			return err
 		}
 		for _, name := range conflicts {
@@ -260,4 +272,43 @@ func (l *Lane) mergeBoth(ctx context.Context, w *work, p *promise, base, first m
 		both = rest
 	}
 	return nil
+}
+
+// needsReview says why a person has to look at a work before it lands, "" if nobody has to.
+func (ins *inspector) needsReview(w *work) (string, error) {
+	if w.rec.Accepted() || w.rec.IsTask() {
+		return "", nil
+	}
+	return ins.project.MustApprove(w.rec, contracts.ReadBook(ins.project.Root), contracts.ReadBook(ins.repo.Dir(w.lineage)))
+}
+
+// survey finds out what differs of the tests, and whether a person has to look.
+func (ins *inspector) survey(ctx context.Context, w *work, changed []string) error {
+	if err := ins.inspect(ctx, w, changed); err != nil {
+		return err
+	}
+	var err error
+	w.survey.review, err = ins.needsReview(w)
+	return err
+}
+
+// handedOver is the commit of the tests that were handed over, "" for none. An agent can write git's note of it: what gl has noted of the
+// first hand-over counts, and what builds on that.
+func (ins *inspector) handedOver(ctx context.Context, lineage *worktree.Lineage) (string, error) {
+	commit, err := ins.repo.HandedOver(ctx, lineage)
+	if err != nil || ins.project == nil {
+		return commit, err
+	}
+	first := ins.project.Runs.Handed(lineage.System, lineage.Slice, lineage.N)
+	if first == "" || first == commit {
+		return commit, nil
+	}
+	if commit == "" {
+		return first, nil
+	}
+	chain, err := git.FirstParents(ctx, ins.repo.Common, commit)
+	if err != nil || !slices.Contains(chain, first) {
+		return first, nil
+	}
+	return commit, nil
 }

@@ -21,13 +21,14 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// A bench is a repository in which work is made of trees alone: nothing is checked out.
-type bench struct {
-	t    fataler
-	dir  string
-	lane *Lane
-	base string // of the lineage
-	ref  string // of what was handed over
+// A treeBench is a repository in which work is made of trees alone: nothing is checked out.
+type treeBench struct {
+	t       fataler
+	dir     string
+	repo    *worktree.Repo
+	inspect *inspector
+	base    string // of the lineage
+	ref     string // of what was handed over
 
 	unlocks bool // the slice replaces wrapped code
 }
@@ -53,9 +54,9 @@ func (f files) with(other files) files {
 	return all
 }
 
-func newBench(t fataler, root, sub string, first files) *bench {
+func newBench(t fataler, root, sub string, first files) *treeBench {
 	t.Helper()
-	b := &bench{t: t, dir: root}
+	b := &treeBench{t: t, dir: root}
 	if err := os.MkdirAll(filepath.Join(root, sub, ".greenlight"), 0o755); err != nil {
 		t.Fatalf("%v", err)
 	}
@@ -68,7 +69,7 @@ func newBench(t fataler, root, sub string, first files) *bench {
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
-	b.lane = &Lane{Repo: repo}
+	b.repo, b.inspect = repo, &inspector{repo: repo, trees: &trees{repo: repo}}
 	project := "_"
 	if sub != "" {
 		project = sub
@@ -77,7 +78,7 @@ func newBench(t fataler, root, sub string, first files) *bench {
 	return b
 }
 
-func (b *bench) git(in string, args ...string) string {
+func (b *treeBench) git(in string, args ...string) string {
 	b.t.Helper()
 	cmd := exec.Command("git", args...)
 	cmd.Dir, cmd.Stdin = b.dir, strings.NewReader(in)
@@ -89,7 +90,7 @@ func (b *bench) git(in string, args ...string) string {
 }
 
 // commit makes a commit of nothing but the files.
-func (b *bench) commit(all files, parents ...string) string {
+func (b *treeBench) commit(all files, parents ...string) string {
 	b.t.Helper()
 	var in strings.Builder
 	fmt.Fprintf(&in, "commit refs/heads/made\nmark :1\ncommitter t <t@t> 1 +0000\ndata 1\nm\n")
@@ -104,10 +105,10 @@ func (b *bench) commit(all files, parents ...string) string {
 	return b.git(in.String(), "-c", "fastimport.unpackLimit=1", "fast-import", "--quiet", "--force")
 }
 
-func (b *bench) handOver(all files) {
+func (b *treeBench) handOver(all files) {
 	b.t.Helper()
 	var parents []string
-	if old, err := b.lane.Repo.HandedOver(context.Background(), b.lineage()); err != nil {
+	if old, err := b.repo.HandedOver(context.Background(), b.lineage()); err != nil {
 		b.t.Fatalf("%v", err)
 	} else if old != "" {
 		parents = []string{old}
@@ -115,17 +116,17 @@ func (b *bench) handOver(all files) {
 	b.git("", "update-ref", b.ref, b.commit(all, parents...))
 }
 
-func (b *bench) lineage() *worktree.Lineage {
+func (b *treeBench) lineage() *worktree.Lineage {
 	return &worktree.Lineage{System: "greenlight", Slice: "S-1", N: 1, Base: b.base}
 }
 
 // judge merges what the agent has left with what has landed, and has it looked at.
-func (b *bench) judge(left, landed files) (problem string, w *work, conflicts []string) {
+func (b *treeBench) judge(left, landed files) (problem string, w *work, conflicts []string) {
 	b.t.Helper()
 	return b.judgeTip(b.commit(left, b.base), b.commit(landed, b.base))
 }
 
-func (b *bench) judgeTip(tip, base string) (problem string, w *work, conflicts []string) {
+func (b *treeBench) judgeTip(tip, base string) (problem string, w *work, conflicts []string) {
 	b.t.Helper()
 	ctx := context.Background()
 	tree, conflicts, err := git.MergeTree(ctx, b.dir+"/.git", base, tip, statedir.InState)
@@ -139,11 +140,11 @@ func (b *bench) judgeTip(tip, base string) (problem string, w *work, conflicts [
 	if err != nil {
 		b.t.Fatalf("%v", err)
 	}
-	w = &work{Record: &attempt.Record{Slice: "S-1"}, lineage: b.lineage(), base: base, tree: tree, unlocks: func() bool { return b.unlocks }}
-	if err = b.lane.inspect(ctx, w, changed); err != nil {
+	w = &work{rec: &attempt.Record{Slice: "S-1"}, lineage: b.lineage(), base: base, tree: tree, unlocks: func() bool { return b.unlocks }}
+	if err = b.inspect.inspect(ctx, w, changed); err != nil {
 		b.t.Fatalf("%v", err)
 	}
-	return gate.ItemsText(w.found), w, nil
+	return gate.ItemsText(w.survey.found), w, nil
 }
 
 const (
@@ -371,7 +372,7 @@ func TestSpoiledByContent(t *testing.T) {
 		if len(conflicts) > 0 {
 			return
 		}
-		problem := gate.ItemsText(slices.DeleteFunc(slices.Clone(w.found), func(i gate.Item) bool { return !i.Red }))
+		problem := gate.ItemsText(slices.DeleteFunc(slices.Clone(w.survey.found), func(i gate.Item) bool { return !i.Red }))
 
 		is := files{} // the merge
 		for _, p := range append(names, "keep") {
@@ -418,8 +419,8 @@ func TestSpoiledByContent(t *testing.T) {
 		}
 		for _, p := range names[1:4] { // whatever was handed over: a person sees what is gone, unless it has only moved
 			moved := slices.ContainsFunc(names[1:4], func(o string) bool { return is[o] == landed[p] })
-			if told := strings.Contains(gate.ItemsText(w.found), p); landed[p] != "" && is[p] == "" && !moved && !told {
-				t.Fatalf("first %q\nhanded over %q\nleft %q\nlanded %q\n%s is gone, and it says %q", first, handed, left, landed, p, gate.ItemsText(w.found))
+			if told := strings.Contains(gate.ItemsText(w.survey.found), p); landed[p] != "" && is[p] == "" && !moved && !told {
+				t.Fatalf("first %q\nhanded over %q\nleft %q\nlanded %q\n%s is gone, and it says %q", first, handed, left, landed, p, gate.ItemsText(w.survey.found))
 			}
 		}
 		if (problem != "") != spoiled {

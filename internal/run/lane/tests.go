@@ -3,8 +3,6 @@ package lane
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,67 +18,75 @@ import (
 	"greenlight/internal/base/proc"
 	"greenlight/internal/base/words"
 	"greenlight/internal/core/agent"
+	"greenlight/internal/core/gate"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/project"
 	"greenlight/internal/run/testrun"
-	"greenlight/internal/state/statedir"
-	"greenlight/internal/workspace/git"
 	"greenlight/internal/workspace/site"
 	"greenlight/internal/workspace/worktree"
 )
 
-// verify tests the merge. It is nil where the project has no test command.
-func (l *Lane) verify(ctx context.Context, w *work) (*testrun.Verdict, error) {
-	commit, err := git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: w.tree, Parents: []string{w.base, w.tip}, Message: "gl: candidate " + w.Work()})
-	if err != nil {
-		return nil, err
-	}
-	l.sameFiles(commit, w.tree)
-	if l.conf.Config.Test.Command.IsSet() {
-		if gone, err := l.step(ctx, w.Record, "testing", l.usual()); gone || err != nil {
-			return nil, errors.Join(err, errGone)
-		}
-	}
-	return l.test(ctx, commit, w.Record)
+// A tested says whose work is in a commit: one attempt's, or that of several that are tested
+// together. Neither is for the target's own.
+type tested struct {
+	rec      *attempt.Record
+	together []*work
 }
 
-// errGone says that the attempt isn't in the queue any more.
-var errGone = errors.New("it isn't in the merge queue any more")
+// A bench runs the tests in the queue's worktree and knows their verdicts. What it prepared is
+// its turn's.
+type bench struct {
+	project  *project.Project
+	repo     *worktree.Repo
+	self     string
+	environ  []string
+	commands *commands
+	trees    *trees
+	file     *file
+	events   *events
+	tell     func(format string, a ...any)
+	since    time.Time // when this process took the queue's lock
 
-// test is the verdict on a commit, an old one if there is one. The commit is of an attempt, or of none.
-func (l *Lane) test(ctx context.Context, commit string, of *attempt.Record) (*testrun.Verdict, error) {
-	return l.verdict(ctx, commit, of, func(*testrun.Verdict) bool { return true })
+	bed    *site.Site                       // the queue's worktree, once it is needed
+	caches []string                         // in it, of earlier runs: see worktree.Caches
+	seen   map[testrun.Key]*testrun.Verdict // verdicts since then
+}
+
+// test is the verdict on a commit, an old one if there is one.
+func (b *bench) test(ctx context.Context, commit string, of tested) (*testrun.Verdict, error) {
+	return b.verdict(ctx, commit, of, func(*testrun.Verdict) bool { return true })
 }
 
 // verdict is the verdict on a commit: an old one, if trust says so, else that of a run. It is nil without a test command.
-func (l *Lane) verdict(ctx context.Context, commit string, of *attempt.Record, trust func(*testrun.Verdict) bool) (*testrun.Verdict, error) {
-	test := l.conf.Config.Test
+func (b *bench) verdict(ctx context.Context, commit string, of tested, trust func(*testrun.Verdict) bool) (*testrun.Verdict, error) {
+	test := b.commands.conf.Config.Test
 	if !test.Command.IsSet() {
 		return nil, nil
 	}
-	if err := l.allowed(ctx); err != nil {
+	if err := b.commands.allowed(ctx); err != nil {
 		return nil, err
 	}
-	tree, err := l.contentOf(ctx, commit)
+	tree, err := b.trees.contentOf(ctx, commit)
 	if err != nil {
 		return nil, err
 	}
-	bed, err := l.makeBed(ctx)
+	bed, err := b.makeBed(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if _, v := l.recorded(bed, tree); v != nil && trust(v) {
-		return v, l.noteSuite(ctx, commit, v)
+	if _, v := b.recorded(bed, tree); v != nil && trust(v) {
+		return v, b.noteSuite(ctx, commit, v)
 	}
-	if err := l.checkOut(ctx, bed, commit); err != nil {
+	if err := b.checkOut(ctx, bed, commit); err != nil {
 		return nil, err
 	}
-	key, v := l.recorded(bed, tree) // its program may come with the tree
+	key, v := b.recorded(bed, tree) // its program may come with the tree
 	if v != nil && trust(v) {
-		return v, l.noteSuite(ctx, commit, v)
+		return v, b.noteSuite(ctx, commit, v)
 	}
 	memory := proc.OutOfMemory()
-	if v, err = l.runTwice(ctx, bed, commit, key, of); err != nil {
+	if v, err = b.runTwice(ctx, bed, commit, key, of); err != nil {
 		return nil, err
 	}
 	if v.Signal != "" && !v.TimedOut {
@@ -91,56 +97,56 @@ func (l *Lane) verdict(ctx context.Context, commit string, of *attempt.Record, t
 		return nil, fmt.Errorf("the tests were ended by the signal %q%s: see %s", v.Signal, cause, v.Log)
 	}
 	if !v.TimedOut {
-		l.seen[key] = v
+		b.seen[key] = v
 	}
-	if err := l.cache().Put(v); err != nil {
-		l.tell("the verdict can't be kept: %v", err)
+	if err := b.cache().Put(v); err != nil {
+		b.tell("the verdict can't be kept: %v", err)
 	}
-	return v, l.noteSuite(ctx, commit, v)
+	return v, b.noteSuite(ctx, commit, v)
 }
 
 // noteSuite keeps a verdict on what the lane has as that on the project's whole suite. Of any other commit it says nothing.
-func (l *Lane) noteSuite(ctx context.Context, commit string, v *testrun.Verdict) error {
+func (b *bench) noteSuite(ctx context.Context, commit string, v *testrun.Verdict) error {
 	if v == nil || v.TimedOut || v.Signal != "" {
 		return nil
 	}
-	tip, err := l.Repo.LaneTip(ctx)
+	tip, err := b.repo.LaneTip(ctx)
 	if err != nil || tip != commit {
 		return err
 	}
-	return l.Project.Runs.PutSuite(v, commit)
+	return b.project.Runs.PutSuite(v, commit)
 }
 
-func (l *Lane) cache() testrun.Cache {
-	return testrun.Cache{Dir: filepath.Join(l.Project.Runs.Dir(), "verdicts")}
+func (b *bench) cache() testrun.Cache {
+	return testrun.Cache{Dir: filepath.Join(b.project.Runs.Dir(), "verdicts")}
 }
 
 // recorded is an old verdict on a tree, nil for none.
-func (l *Lane) recorded(bed *site.Site, tree string) (testrun.Key, *testrun.Verdict) {
-	command := l.conf.Config.Test.Command
-	key := testrun.Key{Tree: tree, Command: command.Line, Dir: strings.TrimSuffix(l.Repo.Prefix, "/")}
+func (b *bench) recorded(bed *site.Site, tree string) (testrun.Key, *testrun.Verdict) {
+	command := b.commands.conf.Config.Test.Command
+	key := testrun.Key{Tree: tree, Command: command.Line, Dir: strings.TrimSuffix(b.repo.Prefix, "/")}
 	var err error
 	if key.Toolchain, err = testrun.Toolchain(command.Argv, bed.Dir(), bed.Lineage.Path); err != nil {
 		return key, nil
 	}
-	return key, cmp.Or(l.seen[key], l.cache().Get(key))
+	return key, cmp.Or(b.seen[key], b.cache().Get(key))
 }
 
 // gained is by how much the number of tests that pass has grown with what an attempt landed, negative where it has shrunk; nil where one
 // of the numbers is unknown, as for each slice of a batch.
-func (l *Lane) gained(ctx context.Context, r *attempt.Record) *int {
+func (b *bench) gained(ctx context.Context, r *attempt.Record) *int {
 	if r.Verdict == nil || r.Verdict.Passed == nil || r.Landing.Batch != nil {
 		return nil
 	}
-	tree, err := l.contentOf(ctx, r.Landing.Base)
+	tree, err := b.trees.contentOf(ctx, r.Landing.Base)
 	if err != nil {
 		return nil
 	}
-	bed, err := l.makeBed(ctx)
+	bed, err := b.makeBed(ctx)
 	if err != nil {
 		return nil
 	}
-	_, before := l.recorded(bed, tree)
+	_, before := b.recorded(bed, tree)
 	if before == nil || before.Passed == nil {
 		return nil
 	}
@@ -149,55 +155,55 @@ func (l *Lane) gained(ctx context.Context, r *attempt.Record) *int {
 }
 
 // runTwice runs the tests on the commit, which is checked out, and once more if they fail: they may be flaky.
-func (l *Lane) runTwice(ctx context.Context, bed *site.Site, commit string, key testrun.Key, of *attempt.Record) (*testrun.Verdict, error) {
-	first, err := l.run(ctx, bed, key, of)
+func (b *bench) runTwice(ctx context.Context, bed *site.Site, commit string, key testrun.Key, of tested) (*testrun.Verdict, error) {
+	first, err := b.run(ctx, bed, key, of)
 	if err != nil || first.Green() || first.TimedOut {
 		return first, err
 	}
-	if err := l.checkOut(ctx, bed, commit); err != nil {
+	if err := b.checkOut(ctx, bed, commit); err != nil {
 		return nil, err
 	}
-	again, err := l.run(ctx, bed, key, of)
+	again, err := b.run(ctx, bed, key, of)
 	if err == nil && again.Green() {
 		if again.Flaky = first.Failing; len(again.Flaky) == 0 {
 			again.Flaky = []string{"(the runner names no test)"}
 		}
-		l.tell("flaky: failed, and passed when run again: %s", some(again.Flaky))
+		b.tell("flaky: failed, and passed when run again: %s", some(again.Flaky))
 	}
 	return again, err
 }
 
 // run runs the tests on what is checked out.
-func (l *Lane) run(ctx context.Context, bed *site.Site, key testrun.Key, of *attempt.Record) (*testrun.Verdict, error) {
-	test := l.conf.Config.Test
+func (b *bench) run(ctx context.Context, bed *site.Site, key testrun.Key, of tested) (*testrun.Verdict, error) {
+	test := b.commands.conf.Config.Test
 	log := "lane.tests.log"
 	switch {
-	case of != nil:
-		log = of.Name() + ".tests.log"
-	case len(l.batch) > 0:
-		log = l.batch[0].Name() + ".tests.log"
+	case of.rec != nil:
+		log = of.rec.Name() + ".tests.log"
+	case len(of.together) > 0:
+		log = of.together[0].rec.Name() + ".tests.log"
 	}
 	alone := ""
-	if of == nil && len(l.batch) == 0 {
-		alone = worktree.Short(l.Repo.Target())
+	if of.rec == nil && len(of.together) == 0 {
+		alone = worktree.Short(b.repo.Target())
 	}
-	if err := l.Project.Runs.NoteQueueWork(alone); err != nil {
+	if err := b.project.Runs.NoteQueueWork(alone); err != nil {
 		return nil, err
 	}
-	l.tell("running %s", test.Command.Line)
+	b.tell("running %s", test.Command.Line)
 	v, err := testrun.Run(ctx, testrun.Spec{
-		Self: l.Self, Command: test.Command, Root: l.Project.Root, Top: bed.Lineage.Path, Dir: bed.Dir(), Env: bed.Env(bed.Environ()), Limit: test.Limit,
-		Box: bed.Box, Pattern: test.Pattern, Tree: key.Tree, Toolchain: key.Toolchain, Log: filepath.Join(l.Project.Runs.Dir(), "log", log),
-		Started: l.startedTests, Mark: testsMark, Caches: l.caches,
+		Self: b.self, Command: test.Command, Root: b.project.Root, Top: bed.Lineage.Path, Dir: bed.Dir(), Env: bed.Env(bed.Environ()), Limit: test.Limit,
+		Box: bed.Box, Pattern: test.Pattern, Tree: key.Tree, Toolchain: key.Toolchain, Log: filepath.Join(b.project.Runs.Dir(), "log", log),
+		Started: b.startedTests, Mark: testsMark, Caches: b.caches,
 	})
-	l.file.Tests, err = nil, errors.Join(err, l.Project.Runs.NoteQueueWork(""))
+	b.file.Tests, err = nil, errors.Join(err, b.project.Runs.NoteQueueWork(""))
 	if err == nil && !v.Green() {
 		err = noSpace(bed.Lineage.Path, cmp.Or(environ.Environ(bed.Environ()).Get("TMPDIR"), os.TempDir()))
 	}
 	if err == nil {
-		l.tellVerdict(of, v)
+		b.events.tellVerdict(of, v)
 	}
-	return v, errors.Join(err, l.save())
+	return v, errors.Join(err, b.file.save())
 }
 
 // noSpace is the error that red tests say nothing where the disk of one of the directories is full.
@@ -212,71 +218,71 @@ func noSpace(dirs ...string) error {
 }
 
 // startedTests records the process of tests, or of setup, before it may run.
-func (l *Lane) startedTests(id proc.ID) error {
-	l.file.Tests = &id
-	return l.save()
+func (b *bench) startedTests(id proc.ID) error {
+	b.file.Tests = &id
+	return b.file.save()
 }
 
 // makeBed makes the lane's worktree ready.
-func (l *Lane) makeBed(ctx context.Context) (*site.Site, error) {
-	if l.bed != nil {
-		return l.bed, nil
+func (b *bench) makeBed(ctx context.Context) (*site.Site, error) {
+	if b.bed != nil {
+		return b.bed, nil
 	}
-	lineage, err := l.Repo.Lane(ctx)
+	lineage, err := b.repo.Lane(ctx)
 	if err != nil {
 		return nil, err
 	}
-	config := l.conf.Config
-	env := append(agent.ScrubEnv(l.Environ), "GREENLIGHT_ROOT="+l.Project.Root)
+	config := b.commands.conf.Config
+	env := append(agent.ScrubEnv(b.environ), "GREENLIGHT_ROOT="+b.project.Root)
 	bed := &site.Site{
-		Root: l.Project.Root, Self: l.Self, Environ: func() []string { return env }, Setup: site.Setup{Command: config.Git.Setup, Limit: config.Git.SetupLimit},
-		SetupLog: filepath.Join(l.Project.Runs.Dir(), "log", "lane.setup.log"), Sandbox: site.Sandbox{On: config.Sandbox == attempt.SandboxBwrap, Caches: config.Caches},
-		Apart: "lane", Note: func(line string) { l.tell("the merge queue's worktree: %s", line) }, Started: l.startedTests, Leftover: func(err error) { l.tell("git.setup: %v", err) },
-		Repo: l.Repo, Lineage: lineage,
+		Root: b.project.Root, Self: b.self, Environ: func() []string { return env }, Setup: site.Setup{Command: config.Git.Setup, Limit: config.Git.SetupLimit},
+		SetupLog: filepath.Join(b.project.Runs.Dir(), "log", "lane.setup.log"), Sandbox: site.Sandbox{On: config.Sandbox == attempt.SandboxBwrap, Caches: config.Caches},
+		Apart: "lane", Note: func(line string) { b.tell("the merge queue's worktree: %s", line) }, Started: b.startedTests, Leftover: func(err error) { b.tell("git.setup: %v", err) },
+		Repo: b.repo, Lineage: lineage,
 	}
 	if err := bed.Make(ctx); err != nil {
 		return nil, errors.Join(err, bed.Close())
 	}
-	l.bed = bed
+	b.bed = bed
 	return bed, nil
 }
 
 // checkOut makes the lane's worktree a commit's, set up as for a new one.
-func (l *Lane) checkOut(ctx context.Context, bed *site.Site, commit string) error {
-	if err := l.Repo.CheckoutLane(ctx, bed.Lineage, bed.Hold(), commit); err != nil {
+func (b *bench) checkOut(ctx context.Context, bed *site.Site, commit string) error {
+	if err := b.repo.CheckoutLane(ctx, bed.Lineage, bed.Hold(), commit); err != nil {
 		return err
 	}
-	if err := l.sweep(ctx, bed); err != nil {
+	if err := b.sweep(ctx, bed); err != nil {
 		return err
 	}
-	again, err := l.setUpAnew(ctx, bed)
+	again, err := b.setUpAnew(ctx, bed)
 	if err != nil {
 		return err
 	}
-	manifests, err := l.manifests(ctx, commit)
-	if err != nil || manifests == l.file.Manifests {
+	manifests, err := b.trees.manifests(ctx, commit)
+	if err != nil || manifests == b.file.Manifests {
 		return err
 	}
-	if l.file.Manifests != "" && len(bed.Setup.Command) > 0 && !again {
-		l.tell("running git.setup: what it reads has changed")
+	if b.file.Manifests != "" && len(bed.Setup.Command) > 0 && !again {
+		b.tell("running git.setup: what it reads has changed")
 		if err := bed.SetUpAgain(ctx); err != nil {
 			return err
 		}
 	}
-	l.file.Manifests, l.file.Tests = manifests, nil
-	return l.save()
+	b.file.Manifests, b.file.Tests = manifests, nil
+	return b.file.save()
 }
 
 // setUpAnew runs setup again where tests have changed, removed or added something in what it made: that would decide about others' work.
-func (l *Lane) setUpAnew(ctx context.Context, bed *site.Site) (done bool, err error) {
-	differs, err := l.Repo.SetupDiffers(bed.Lineage)
+func (b *bench) setUpAnew(ctx context.Context, bed *site.Site) (done bool, err error) {
+	differs, err := b.repo.SetupDiffers(bed.Lineage)
 	if err != nil || differs == "" {
 		return false, err
 	}
 	if len(bed.Setup.Command) > 0 {
-		l.tell("running git.setup again: %s isn't as it left it", differs)
+		b.tell("running git.setup again: %s isn't as it left it", differs)
 	}
-	if err := l.Repo.ForgetSetup(bed.Lineage); err != nil {
+	if err := b.repo.ForgetSetup(bed.Lineage); err != nil {
 		return false, err
 	}
 	return true, bed.SetUpAgain(ctx)
@@ -286,9 +292,9 @@ func (l *Lane) setUpAnew(ctx context.Context, bed *site.Site) (done bool, err er
 var kept = append([]string{"node_modules", ".venv", "venv", "deps"}, worktree.Caches...)
 
 // sweep removes what git ignores and an earlier run has left: with it tests may pass, or fail, that wouldn't elsewhere.
-func (l *Lane) sweep(ctx context.Context, bed *site.Site) error {
-	l.caches = nil
-	ignored, err := l.Repo.Worktree(bed.Lineage).Ignored(ctx)
+func (b *bench) sweep(ctx context.Context, bed *site.Site) error {
+	b.caches = nil
+	ignored, err := b.repo.Worktree(bed.Lineage).Ignored(ctx)
 	if err != nil {
 		return err
 	}
@@ -299,7 +305,7 @@ func (l *Lane) sweep(ctx context.Context, bed *site.Site) error {
 		}
 		if setup := slices.Contains(bed.Lineage.Ignored, p); setup || slices.Contains(kept, path.Base(name)) {
 			if !setup || slices.Contains(worktree.Caches, path.Base(name)) {
-				l.caches = append(l.caches, name)
+				b.caches = append(b.caches, name)
 			}
 			continue
 		}
@@ -308,106 +314,6 @@ func (l *Lane) sweep(ctx context.Context, bed *site.Site) error {
 		}
 	}
 	return nil
-}
-
-// manifestNames are files by which setup commands find out what to install.
-var manifestNames = []string{
-	"package.json", "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock", "bun.lockb", "deno.lock",
-	"requirements*.txt", "pyproject.toml", "poetry.lock", "uv.lock", "pdm.lock", "Pipfile", "Pipfile.lock", "setup.py", "environment.yml",
-	"Gemfile", "Gemfile.lock", "go.mod", "go.sum", "go.work", "Cargo.toml", "Cargo.lock", "composer.json", "composer.lock", "mix.exs", "mix.lock",
-	"pom.xml", "build.gradle", "build.gradle.kts", "gradle.lockfile", "pubspec.yaml", "pubspec.lock", "Makefile", "justfile", ".tool-versions", "mise.toml",
-	".nvmrc", ".node-version", ".python-version", ".ruby-version", "rust-toolchain*", "flake.nix", "flake.lock", ".gitmodules",
-}
-
-// manifests is a hash of a commit's manifests.
-func (l *Lane) manifests(ctx context.Context, commit string) (string, error) {
-	files, err := l.files(ctx, commit)
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.New()
-	for _, p := range sorted(files) {
-		if slices.ContainsFunc(manifestNames, func(pattern string) bool { ok, _ := path.Match(pattern, path.Base(p)); return ok }) {
-			fmt.Fprintf(sum, "%q %s\n", p, files[p].ID)
-		}
-	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
-}
-
-// judgeRed decides what follows from tests that fail on a merge. What fails without the work, too, isn't its fault.
-func (l *Lane) judgeRed(ctx context.Context, w *work, v *testrun.Verdict) error {
-	problem := How(v, l.Project.Config.Test.Limit)
-	if a := l.aheadAt(w.base); a != nil { // what the target has may be to blame
-		if _, err := l.takeIn(ctx, a); err != nil {
-			return err
-		}
-	}
-	if v.TimedOut {
-		return l.red(ctx, w, v, problem)
-	}
-	base, err := l.baseVerdict(ctx, w.base)
-	if err != nil {
-		return err
-	}
-	if base.Green() {
-		return l.red(ctx, w, v, problem)
-	}
-	if v.Named() && base.Named() {
-		added := slices.DeleteFunc(slices.Clone(v.Failing), func(t string) bool { return slices.Contains(base.Failing, t) })
-		if len(added) > 0 {
-			return l.red(ctx, w, v, problem+", and without it they don't fail: "+some(added))
-		}
-		if v.Passed == nil || base.Passed == nil || *v.Passed >= *base.Passed {
-			return l.approve(ctx, w, v, true)
-		}
-	}
-	reason := fmt.Sprintf("base red: the tests fail on %s, too (%s)", worktree.Short(l.Repo.Target()), How(base, l.Project.Config.Test.Limit))
-	l.stuck[w.Name()] = reason
-	l.tell("%s waits: %s", w.Label(), reason)
-	_, err = l.settler.Proceed(ctx, w.Record, func(r *attempt.Record) {
-		g := r.Landing
-		g.Step, g.Tried, g.Reason, g.Tip, g.Base, r.Verdict = "", w.base, reason, w.tip, w.base, v
-	})
-	return err
-}
-
-// SendBack has the agents of those that wait because the base is red go on, or a person look at them: nothing else will make it green.
-func (l *Lane) SendBack(ctx context.Context) error {
-	err := l.locked(ctx, func(ctx context.Context) error {
-		queue, err := l.queue()
-		if err != nil {
-			return err
-		}
-		for _, r := range queue {
-			v := r.Verdict
-			if r.Landing.Tried == "" || v == nil || v.Green() || r.Landing.Behind != "" {
-				continue
-			}
-			if there, err := git.HasCommit(ctx, l.Repo.Common, r.Landing.Base); err != nil || !there {
-				continue
-			}
-			w, err := l.take(ctx, r)
-			if err != nil {
-				return err
-			}
-			if w == nil {
-				continue
-			}
-			w.base = r.Landing.Base
-			if w.tree, _, err = git.MergeTree(ctx, l.Repo.Common, w.base, w.tip, statedir.InState); err == nil && w.tree != "" {
-				err = l.red(ctx, w, v, How(v, l.Project.Config.Test.Limit)+"; they fail without it, too")
-			}
-			w.release()
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if errors.Is(err, errBusy) {
-		return nil
-	}
-	return err
 }
 
 // How says how tests ended that aren't green.
@@ -421,4 +327,101 @@ func How(v *testrun.Verdict, limit time.Duration) string {
 		return text
 	}
 	return "tests: " + v.How(plan.Age(limit))
+}
+
+// needsTest reports whether nobody knows how the tests go on the merge. They go as on the lane where the target has only changed state.
+func (b *bench) needsTest(ctx context.Context, a *ahead) (bool, error) {
+	if !b.commands.conf.Config.Test.Command.IsSet() {
+		return false, nil
+	}
+	was, err := b.trees.contentOf(ctx, a.lane)
+	if err != nil {
+		return false, err
+	}
+	if is, err := b.trees.contentOf(ctx, a.commit); err != nil || is == was {
+		return false, err
+	}
+	v, err := b.knownVerdict(ctx, a.commit)
+	return v == nil, err
+}
+
+// checkBoth tests a merge of the lane and the target. It stops at one that is red although the target is green.
+func (b *bench) checkBoth(ctx context.Context, a *ahead) (gate.TestRun, error) {
+	verdict, err := b.test(ctx, a.commit, tested{})
+	run := runOf(verdict)
+	if err != nil || verdict == nil || verdict.Green() {
+		return run, err
+	}
+	own, err := b.baseVerdict(ctx, a.target)
+	if run.Known = true; err != nil || !own.Green() {
+		return run, err
+	}
+	return run, standstill("the tests pass on %s and on what has landed, but not on both together (%s): see %s, merge the branch %s and mend it, then run gl land",
+		worktree.Short(b.repo.Target()), How(verdict, b.project.Config.Test.Limit), verdict.Log, worktree.Short(b.repo.LaneRef()))
+}
+
+// knownVerdict is the verdict on a commit that was tested before, nil for none.
+func (b *bench) knownVerdict(ctx context.Context, commit string) (*testrun.Verdict, error) {
+	tree, err := b.trees.contentOf(ctx, commit)
+	if err == nil {
+		err = b.commands.allowed(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	bed, err := b.makeBed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	_, v := b.recorded(bed, tree)
+	return v, nil
+}
+
+// baseVerdict is the verdict on a commit that isn't an agent's. A red one of another run is doubted: the disk may have been full.
+func (b *bench) baseVerdict(ctx context.Context, commit string) (*testrun.Verdict, error) {
+	return b.verdict(ctx, commit, tested{}, func(v *testrun.Verdict) bool { return v.Green() || v.At.After(b.since) })
+}
+
+// leave gives up what was needed for the tests.
+func (b *bench) leave() error {
+	if b.bed == nil {
+		return nil
+	}
+	err := b.bed.Close()
+	b.bed = nil
+	return err
+}
+
+// endTests ends what a worker that was killed has left running.
+func (b *bench) endTests() error {
+	if b.file.Tests == nil {
+		return nil
+	}
+	tree := proc.Tree{Root: *b.file.Tests, Marks: []string{testrun.MarkOf(b.project.Root, testsMark)}}
+	if _, err := tree.End(endGrace); err != nil {
+		return fmt.Errorf("what the tests left running can't be ended: %w", err)
+	}
+	b.file.Tests = nil
+	return b.file.save()
+}
+
+// retest runs the tests on a commit, whatever is known of it.
+func (b *bench) retest(ctx context.Context, commit string, of tested) (*testrun.Verdict, error) {
+	return b.verdict(ctx, commit, of, func(v *testrun.Verdict) bool { return !v.At.Before(b.since) })
+}
+
+// testsMark tells the lane's tests from others of the project: see testrun.Spec.
+const testsMark = "lane"
+
+// endGrace is between TERM and KILL.
+const endGrace = 5 * time.Second
+
+// knownRed says whether the tests are known to fail on what the lane has.
+func (b *bench) knownRed(ctx context.Context) (bool, error) {
+	tip, err := b.repo.LaneTip(ctx)
+	if err != nil {
+		return false, err
+	}
+	v, err := b.knownVerdict(ctx, tip)
+	return v != nil && !v.Green(), err
 }

@@ -27,33 +27,33 @@ type Touched struct {
 // Touched compares a lineage's worktree with what was handed over, by the rules by which its slice lands. It is nil if nothing is changed, nothing was
 // handed over, or a merge is under way, which brings what has landed. quick looks only at files that were handed over, and takes a snapshot only if
 // one of them seems changed.
-func (l *Lane) Touched(ctx context.Context, lineage *worktree.Lineage, quick bool) (*Touched, error) {
-	handed, err := l.handedOver(ctx, lineage)
-	if err != nil || handed == "" || l.Repo.Worktree(lineage).Operation() != "" {
+func (r *Reader) Touched(ctx context.Context, lineage *worktree.Lineage, quick bool) (*Touched, error) {
+	handed, err := r.inspect.handedOver(ctx, lineage)
+	if err != nil || handed == "" || r.repo.Worktree(lineage).Operation() != "" {
 		return nil, err
 	}
 	w := &work{lineage: lineage}
-	if w.base, err = l.begun(ctx, lineage); err != nil {
+	if w.base, err = r.begun(ctx, lineage); err != nil {
 		return nil, err
 	}
-	w.unlocks = l.unlocks(lineage.Slice)
-	base, err := git.Files(ctx, l.Repo.Common, w.base)
+	w.unlocks = r.inspect.unlocks(lineage.Slice)
+	base, err := git.Files(ctx, r.repo.Common, w.base)
 	if err != nil {
 		return nil, err
 	}
-	c := l.comparer()
+	c := r.inspect.comparer()
 	if err := c.UseCommand(ctx, base); err != nil {
 		return nil, err
 	}
-	p, err := l.promised(ctx, w, base, handed)
-	if err != nil || quick && !l.seemsChanged(p, lineage.Path) {
+	p, err := r.inspect.promised(ctx, w, base, handed)
+	if err != nil || quick && !r.seemsChanged(p, lineage.Path) {
 		return nil, err
 	}
-	look, err := l.Repo.Look(ctx, lineage)
+	look, err := r.repo.Look(ctx, lineage)
 	if err != nil {
 		return nil, err
 	}
-	files, err := git.Files(ctx, l.Repo.Common, look)
+	files, err := git.Files(ctx, r.repo.Common, look)
 	if err != nil {
 		return nil, err
 	}
@@ -68,40 +68,40 @@ func (l *Lane) Touched(ctx context.Context, lineage *worktree.Lineage, quick boo
 		return nil, err
 	}
 	t := &Touched{From: handed}
-	had, err := git.Files(ctx, l.Repo.Common, handed)
+	had, err := git.Files(ctx, r.repo.Common, handed)
 	for _, name := range paths {
 		if f, there := p.Want[name]; there && had[name] != f {
 			t.From = ""
 		}
-		t.Paths = append(t.Paths, l.comparer().InProject(name))
+		t.Paths = append(t.Paths, r.inspect.comparer().InProject(name))
 	}
 	return t, err
 }
 
 // ChangedSince are the paths, relative to the project, that a worktree has otherwise than a commit of what was in it; state aside.
-func (l *Lane) ChangedSince(ctx context.Context, lineage *worktree.Lineage, commit string) ([]string, error) {
-	look, err := l.Repo.Look(ctx, lineage)
+func (r *Reader) ChangedSince(ctx context.Context, lineage *worktree.Lineage, commit string) ([]string, error) {
+	look, err := r.repo.Look(ctx, lineage)
 	if err != nil {
 		return nil, err
 	}
-	changed, err := git.Changed(ctx, l.Repo.Common, commit, look, statedir.InState)
+	changed, err := git.Changed(ctx, r.repo.Common, commit, look, statedir.InState)
 	for i, name := range changed {
-		changed[i] = l.comparer().InProject(name)
+		changed[i] = r.inspect.comparer().InProject(name)
 	}
 	return changed, err
 }
 
 // begun is the newest commit of what has landed that the lineage's branch contains.
-func (l *Lane) begun(ctx context.Context, lineage *worktree.Lineage) (string, error) {
-	newest, err := l.newest(ctx)
+func (r *Reader) begun(ctx context.Context, lineage *worktree.Lineage) (string, error) {
+	newest, err := r.history.newest(ctx)
 	if err != nil {
 		return "", err
 	}
-	tip, err := git.ResolveCommit(ctx, l.Repo.Common, lineage.Branch)
+	tip, err := git.ResolveCommit(ctx, r.repo.Common, lineage.Branch)
 	if err != nil || tip == "" {
 		return lineage.Base, err
 	}
-	base, err := git.MergeBase(ctx, l.Repo.Common, newest, tip)
+	base, err := git.MergeBase(ctx, r.repo.Common, newest, tip)
 	if err == nil && base == "" {
 		base = lineage.Base
 	}
@@ -109,9 +109,9 @@ func (l *Lane) begun(ctx context.Context, lineage *worktree.Lineage) (string, er
 }
 
 // seemsChanged says whether one of the promised files isn't in the worktree as its plain bytes. Filters make some seem so that aren't.
-func (l *Lane) seemsChanged(p *promise, top string) bool {
+func (r *Reader) seemsChanged(p *promise, top string) bool {
 	for name, want := range p.Want {
-		if l.comparer().Protects(name) && !p.Free[name] && !isOnDisk(filepath.Join(top, filepath.FromSlash(name)), want) {
+		if r.inspect.comparer().Protects(name) && !p.Free[name] && !isOnDisk(filepath.Join(top, filepath.FromSlash(name)), want) {
 			return true
 		}
 	}

@@ -100,11 +100,11 @@ func (l *Lane) mayUndo(id string, force bool) error {
 }
 
 func (l *Lane) undo(ctx context.Context, id, why string, force bool) (*Undone, error) {
-	base, err := l.settledBase(ctx)
+	base, err := l.turn.tip.settledBase(ctx)
 	if err != nil {
 		return nil, err
 	}
-	landed, err := l.landing(ctx, id)
+	landed, err := l.history.landing(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func (l *Lane) undoLanding(ctx context.Context, base string, note *undoing, forc
 		return nil, err
 	}
 	title := id
-	rec, err := l.landingRecord(id)
+	rec, err := l.history.landingRecord(id)
 	if err != nil {
 		return nil, err
 	}
@@ -137,12 +137,12 @@ func (l *Lane) undoLanding(ctx context.Context, base string, note *undoing, forc
 	}
 	note.Revert = u.Revert
 	l.tell("%s: testing without it", id)
-	if u.Verdict, err = l.test(ctx, u.Revert, nil); err != nil {
+	if u.Verdict, err = l.turn.bench.test(ctx, u.Revert, tested{}); err != nil {
 		return nil, err
 	}
-	run := l.runOf(u.Verdict)
+	run := runOf(u.Verdict)
 	if u.Verdict != nil && !u.Verdict.Green() && !force {
-		was, err := l.baseVerdict(ctx, base)
+		was, err := l.turn.bench.baseVerdict(ctx, base)
 		if err != nil {
 			return nil, err
 		}
@@ -158,11 +158,11 @@ func (l *Lane) undoLanding(ctx context.Context, base string, note *undoing, forc
 	if err := l.Repo.KeepNext(ctx, u.Revert); err != nil {
 		return nil, err
 	}
-	l.file.Undoing = note
-	if err := l.deliverLater(Undelivered{Slice: id, Commit: u.Revert, Undone: true}); err != nil { // saves both
+	l.turn.file.Undoing = note
+	if err := l.turn.file.deliverLater(Undelivered{Slice: id, Commit: u.Revert, Undone: true}); err != nil { // saves both
 		return nil, err
 	}
-	if err := l.moveLane(ctx, base, u.Revert, "take back "+id, pass); err != nil {
+	if err := l.turn.tip.move(ctx, base, u.Revert, "take back "+id, pass); err != nil {
 		return nil, err
 	}
 	return u, l.finishUndo(ctx)
@@ -172,8 +172,8 @@ func (l *Lane) undoLanding(ctx context.Context, base string, note *undoing, forc
 // the lane to the target. What can't be, since later work changes the same lines, is the person's
 // to decide: until then it is complete, as the target has it, and isn't built a second time.
 func (l *Lane) undoAgain(ctx context.Context) error {
-	for len(l.file.Again) > 0 {
-		u, conflict := l.file.Again[0], new(conflictError)
+	for len(l.turn.file.Again) > 0 {
+		u, conflict := l.turn.file.Again[0], new(conflictError)
 		switch err := l.undoOnceMore(ctx, u); {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -192,8 +192,8 @@ func (l *Lane) undoAgain(ctx context.Context) error {
 		case err != nil:
 			l.tell("%s was taken back, and is in %s again: %v", u.Slice, worktree.Short(l.Repo.Target()), err)
 		}
-		l.file.Again = l.file.Again[1:]
-		if err := l.save(); err != nil {
+		l.turn.file.Again = l.turn.file.Again[1:]
+		if err := l.turn.file.save(); err != nil {
 			return err
 		}
 	}
@@ -203,7 +203,7 @@ func (l *Lane) undoAgain(ctx context.Context) error {
 // redone makes a slice complete again whose work the target has, though a person has taken it back.
 // It reports whether it is: one that is being built anew isn't.
 func (l *Lane) redone(ctx context.Context, u Undelivered) (stays bool, err error) {
-	rec, err := l.landingRecord(u.Slice)
+	rec, err := l.history.landingRecord(u.Slice)
 	if err != nil || rec == nil {
 		return false, err
 	}
@@ -222,7 +222,7 @@ func (l *Lane) redone(ctx context.Context, u Undelivered) (stays bool, err error
 	if err != nil || !stays {
 		return false, err
 	}
-	_, err = l.settler.Rewrite(ctx, rec)
+	_, err = l.turn.settler.Rewrite(ctx, rec)
 	return true, err
 }
 
@@ -236,13 +236,13 @@ func (l *Lane) undoOnceMore(ctx context.Context, u Undelivered) error {
 		return r.Undone != nil && r.Undone.Commit == u.Commit && r.Landing != nil
 	})
 	if i < 0 {
-		if rec, err := l.landingRecord(u.Slice); err == nil && rec != nil && rec.Undone == nil {
+		if rec, err := l.history.landingRecord(u.Slice); err == nil && rec != nil && rec.Undone == nil {
 			_, err = l.redone(ctx, u) // killed after the record was changed
 			return err
 		}
 		return fmt.Errorf("its record is gone, so run gl undo %s", u.Slice)
 	}
-	base, err := l.settledBase(ctx)
+	base, err := l.turn.tip.settledBase(ctx)
 	if err != nil {
 		return err
 	}
@@ -252,7 +252,7 @@ func (l *Lane) undoOnceMore(ctx context.Context, u Undelivered) error {
 	}
 	landed := "" // amended or rebased, it still says whose it is
 	for _, c := range landings {
-		if l.landedBy(c, u.Slice, all[i].N) {
+		if l.history.landedBy(c, u.Slice, all[i].N) {
 			landed = c.Commit
 		}
 	}
@@ -275,7 +275,7 @@ func (l *Lane) without(ctx context.Context, base, id, commit string) (tree strin
 	if !in {
 		return "", fmt.Errorf("%s landed in %s, which isn't in %s any more", id, short(commit), worktree.Short(l.Repo.Target()))
 	}
-	tree, conflicts, err := l.revert(ctx, base, commit)
+	tree, conflicts, err := revert(ctx, l.Repo.Common, base, commit)
 	if err != nil {
 		return "", err
 	}
@@ -305,13 +305,13 @@ func (e *conflictError) Error() string {
 
 // revert is the tree of a commit without what another one, a merge or not, has changed against its first parent.
 // git revert would need a checkout, run hooks, and leave a sequencer behind when it is killed.
-func (l *Lane) revert(ctx context.Context, tip, commit string) (tree string, conflicts []string, err error) {
+func revert(ctx context.Context, common, tip, commit string) (tree string, conflicts []string, err error) {
 	for try := 1; ; try++ {
-		tree, conflicts, err = l.revertOnce(ctx, tip, commit)
+		tree, conflicts, err = revertOnce(ctx, common, tip, commit)
 		if err == nil || ctx.Err() != nil || try == mostReverts {
 			return tree, conflicts, err
 		}
-		if back, _ := git.PutBack(ctx, l.Repo.Common); !back { // no ref has what it is made of
+		if back, _ := git.PutBack(ctx, common); !back { // no ref has what it is made of
 			return "", nil, err
 		}
 	}
@@ -320,8 +320,8 @@ func (l *Lane) revert(ctx context.Context, tip, commit string) (tree string, con
 // mostReverts is how often a revert is tried beside git prune.
 const mostReverts = 3
 
-func (l *Lane) revertOnce(ctx context.Context, tip, commit string) (tree string, conflicts []string, err error) {
-	before, err := git.ResolveCommit(ctx, l.Repo.Common, commit+"^1")
+func revertOnce(ctx context.Context, common, tip, commit string) (tree string, conflicts []string, err error) {
+	before, err := git.ResolveCommit(ctx, common, commit+"^1")
 	if err == nil && before == "" {
 		err = fmt.Errorf("%s has no parent", short(commit))
 	}
@@ -329,20 +329,20 @@ func (l *Lane) revertOnce(ctx context.Context, tip, commit string) (tree string,
 		return "", nil, err
 	}
 	// Merged with this, whose merge base is the commit, a branch loses what the commit has changed and nothing else.
-	if before, err = git.TreeLike(ctx, l.Repo.Common, before, commit, statedir.InState); err != nil {
+	if before, err = git.TreeLike(ctx, common, before, commit, statedir.InState); err != nil {
 		return "", nil, err
 	}
-	back, err := git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: before, Parents: []string{commit}, Message: "gl: without " + commit})
+	back, err := git.CommitTree(ctx, common, git.NewCommit{Tree: before, Parents: []string{commit}, Message: "gl: without " + commit})
 	if err != nil {
 		return "", nil, err
 	}
-	return git.MergeTree(ctx, l.Repo.Common, tip, back, statedir.InState)
+	return git.MergeTree(ctx, common, tip, back, statedir.InState)
 }
 
 // finishUndo does what is left to do for a slice whose revert the lane has. One that was killed before that is forgotten: nothing has
 // changed.
 func (l *Lane) finishUndo(ctx context.Context) error {
-	note := l.file.Undoing
+	note := l.turn.file.Undoing
 	if note == nil {
 		return nil
 	}
@@ -355,11 +355,11 @@ func (l *Lane) finishUndo(ctx context.Context) error {
 		return err
 	}
 	if !in {
-		l.file.Undelivered = slices.DeleteFunc(l.file.Undelivered, func(u Undelivered) bool { return u.Commit == note.Revert })
-		l.file.Undoing = nil
-		return l.save()
+		l.turn.file.Undelivered = slices.DeleteFunc(l.turn.file.Undelivered, func(u Undelivered) bool { return u.Commit == note.Revert })
+		l.turn.file.Undoing = nil
+		return l.turn.file.save()
 	}
-	if err := l.noteSuite(ctx, note.Revert, note.Verdict); err != nil {
+	if err := l.turn.bench.noteSuite(ctx, note.Revert, note.Verdict); err != nil {
 		return err
 	}
 	err = l.Project.Tracker.Do(ctx, func(tx tracker.Tx) error {
@@ -388,8 +388,8 @@ func (l *Lane) finishUndo(ctx context.Context) error {
 	}
 	_ = l.Project.Runs.Journal().AppendOnce(journal.Event{Kind: journal.Undone, System: l.Project.Key(), Slice: note.Slice, Attempt: note.Attempt,
 		Commit: note.Revert, Reason: note.Why, Target: worktree.Short(l.Repo.Target()), Key: "undone." + note.Revert})
-	l.file.Undoing = nil
-	return l.save()
+	l.turn.file.Undoing = nil
+	return l.turn.file.save()
 }
 
 // retireLanded has the slice's next attempt begin a new lineage, since merging a branch that has landed would bring nothing back. One that
@@ -406,46 +406,4 @@ func (l *Lane) retireLanded(note *undoing) error {
 		return nil
 	}
 	return l.Repo.Retire(lineage.System, lineage.Slice, lineage.N)
-}
-
-// Redo is the commit at which the next attempt at a slice begins that was taken back: what new work
-// begins at, with the slice's earlier work on top, since a merge of its old branch wouldn't bring
-// that back. It is "" for any other slice, for one whose work goes on, and where the earlier work
-// doesn't fit any more. No ref has it before the slice's branch does, so it is held until then.
-func (l *Lane) Redo(ctx context.Context, id string) (string, error) {
-	rec, err := l.landingRecord(id)
-	if err != nil || rec == nil || rec.Undone == nil {
-		return "", err
-	}
-	if lineage, err := l.Repo.Get(l.Project.Key(), id); err == nil && lineage.Phase != worktree.Gone {
-		if lost, err := l.Repo.BaseLost(ctx, lineage); err != nil || !lost {
-			return "", err
-		}
-	}
-	base, err := l.Repo.Base(ctx)
-	if err != nil {
-		return "", err
-	}
-	if in, err := git.IsAncestor(ctx, l.Repo.Common, rec.Undone.Commit, base); err != nil || !in {
-		return "", err
-	}
-	for try := 1; ; try++ {
-		commit, err := l.bringBack(ctx, id, base, rec.Undone.Commit)
-		if err == nil && commit != "" {
-			err = git.Hold(ctx, l.Repo.Common, commit, base)
-		}
-		if err == nil || !errors.Is(err, git.ErrLost) || try == 3 {
-			return commit, err
-		}
-	}
-}
-
-// bringBack is a commit upon base that reverts what took a slice back, "" where that conflicts.
-func (l *Lane) bringBack(ctx context.Context, id, base, revert string) (string, error) {
-	tree, conflicts, err := l.revert(ctx, base, revert)
-	if err != nil || len(conflicts) > 0 {
-		return "", err
-	}
-	return git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: tree, Parents: []string{base},
-		Message: git.LandingMessage("Bring back "+id, git.Trailer{Key: "Reverts", Value: revert})})
 }

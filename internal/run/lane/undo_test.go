@@ -178,7 +178,7 @@ func TestUndoKilledAnywhere(t *testing.T) {
 				t.Errorf("class %s", st.Class)
 			}
 			s.git("fsck", "--connectivity-only")
-			redo, err := s.lane().Redo(t.Context(), "S-1")
+			redo, err := s.lane().Reader.Redo(t.Context(), "S-1")
 			check(t, err)
 			if got := s.git("show", redo+":list"); got != "S-1" {
 				t.Errorf("the next attempt begins with %q", got)

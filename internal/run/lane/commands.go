@@ -1,0 +1,62 @@
+package lane
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"greenlight/internal/base/trust"
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/project"
+	"greenlight/internal/state/journal"
+	"greenlight/internal/state/statedir"
+)
+
+// commands are what the configuration names to be run, and the person's permission for it.
+type commands struct {
+	project *project.Project // as it was opened
+	conf    *project.Project // with the commands that the configuration names now
+	trust   trust.Store
+	root    string         // the project for which the person has allowed commands
+	median  *time.Duration // how long tests take, once it was asked for
+}
+
+// follow takes over the commands that the configuration names now, and reports whether there are
+// others.
+func (c *commands) follow() bool {
+	again := c.conf.Again(c.trust.Allows(c.root))
+	if again == c.conf {
+		return false
+	}
+	c.conf, c.median = again, nil
+	return true
+}
+
+// allowed refuses to run what the person hasn't allowed.
+func (c *commands) allowed(ctx context.Context) error {
+	list, err := c.conf.LaneCommands(ctx)
+	if err != nil {
+		return err
+	}
+	if found := statedir.Repositories(c.project.Root); c.conf.Config.Sandbox == attempt.SandboxBwrap && len(found) > 0 {
+		return fmt.Errorf("%s is a git repository, which an agent may have made: any git there runs what its configuration names. Remove it (rm -r %s)", found[0], found[0])
+	}
+	return c.trust.Check(c.root, list)
+}
+
+// usual is about how long the tests take, 0 for nobody knows.
+func (c *commands) usual() time.Duration {
+	if c.median == nil {
+		const month = 30 * 24 * time.Hour
+		events := func(yield func(journal.Event) bool) {
+			for e, err := range c.project.Runs.Journal().Events(now().Add(-month)) {
+				if err != nil || !yield(e) {
+					return
+				}
+			}
+		}
+		d, _ := journal.MedianVerdict(events, c.conf.Config.Test.Command.Line)
+		c.median = &d
+	}
+	return *c.median
+}

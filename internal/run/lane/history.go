@@ -1,0 +1,131 @@
+package lane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+
+	"greenlight/internal/core/gate"
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/project"
+	"greenlight/internal/workspace/git"
+	"greenlight/internal/workspace/worktree"
+)
+
+// A history answers what has landed, by git's refs and by the attempts' records. It moves nothing.
+type history struct {
+	project *project.Project
+	repo    *worktree.Repo
+}
+
+// landing is the commit by which a slice landed last and wasn't taken back since, "" for none. Without its record the commits'
+// trailers tell.
+func (h *history) landing(ctx context.Context, id string) (string, error) {
+	rec, err := h.landingRecord(id)
+	if err != nil || rec != nil {
+		if rec == nil || rec.Undone != nil {
+			return "", err
+		}
+		return rec.Landing.Commit, nil
+	}
+	tip, err := h.newest(ctx)
+	if err != nil {
+		return "", err
+	}
+	all, err := git.Landings(ctx, h.repo.Common, "", tip)
+	if err != nil {
+		return "", err
+	}
+	commit := ""
+	for _, c := range all {
+		if c.Slice == id && c.Project == h.repo.Prefix {
+			commit = c.Commit
+		}
+	}
+	return commit, nil
+}
+
+// landingRecord is the last attempt by which the slice landed, nil for none.
+func (h *history) landingRecord(id string) (*attempt.Record, error) {
+	all, err := h.project.Runs.History(id)
+	if err != nil {
+		return nil, err
+	}
+	for i := len(all) - 1; i >= 0; i-- {
+		if r := all[i]; r.System == h.project.Key() && r.Outcome == attempt.Done && r.Landing != nil && r.Landing.Commit != "" {
+			return r, nil
+		}
+	}
+	return nil, nil
+}
+
+// completed is the attempt by which a slice is complete, nil for none: the last that landed, or that ended so in the checkout, or that a
+// person accepted there.
+func (h *history) completed(id string) (*attempt.Record, error) {
+	if rec, err := h.landingRecord(id); rec != nil || err != nil {
+		return rec, err
+	}
+	all, err := h.project.Runs.Last(id)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range all[id] {
+		if r.System == h.project.Key() && (r.Outcome == attempt.Done || r.Gate != nil && r.Gate.Way == gate.Word) {
+			return r, nil
+		}
+	}
+	return nil, nil
+}
+
+// recordOf is the attempt by which a commit landed, nil if its record isn't here.
+func (h *history) recordOf(landed git.Landed) (*attempt.Record, error) {
+	n, err := strconv.Atoi(landed.Attempt)
+	if err != nil {
+		return nil, nil //nolint:nilerr // the trailer isn't gl's
+	}
+	id, _, _ := strings.Cut(landed.Slice, ".") // of a task: see attempt.Record.Work
+	if !attempt.IsTask(id) {
+		id = landed.Slice
+	}
+	r, err := h.project.Runs.Get(id, n)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil || r.Landing == nil || r.Landing.Commit != landed.Commit {
+		return nil, err
+	}
+	return r, nil
+}
+
+// target is the target's commit.
+func (h *history) target(ctx context.Context) (string, error) {
+	tip, err := git.ResolveCommit(ctx, h.repo.Common, h.repo.Target())
+	if err == nil && tip == "" {
+		err = fmt.Errorf("the branch %s, which the work is for, is gone: name another with gl settings set git.target BRANCH", worktree.Short(h.repo.Target()))
+	}
+	return tip, err
+}
+
+// landedBy reports whether a commit is the landing of this project's slice by its attempt n.
+func (h *history) landedBy(c git.Landed, slice string, n int) bool {
+	return c.Slice == slice && c.Attempt == fmt.Sprint(n) && c.Project == h.repo.Prefix
+}
+
+// newest is the lane's commit or, where the target has got further, the target's. It moves nothing.
+func (h *history) newest(ctx context.Context) (string, error) {
+	lane, err := h.repo.LaneTip(ctx)
+	if err != nil {
+		return "", err
+	}
+	target, err := h.target(ctx)
+	if err != nil {
+		return "", err
+	}
+	if behind, err := git.IsAncestor(ctx, h.repo.Common, lane, target); err != nil || behind {
+		return target, err
+	}
+	return lane, nil
+}

@@ -1,0 +1,229 @@
+package lane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"greenlight/internal/base/trust"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/project"
+	"greenlight/internal/state/tracker"
+)
+
+// A line is the merge queue: the attempts that wait, in the order in which their agents ended. It
+// finds the next one that can move, and settles those that are through.
+type line struct {
+	project *project.Project
+	settler attempt.Settler
+	tell    func(format string, a ...any)
+
+	stuck map[string]string // why an attempt can't move in this turn, by its name
+}
+
+// queueOf returns the attempts that await the queue. The project may have items of another system,
+// which are for that system's queue.
+func queueOf(pr *project.Project) ([]*attempt.Record, error) {
+	queue, err := pr.Runs.Queue()
+	return slices.DeleteFunc(queue, func(r *attempt.Record) bool { return !pr.Has(r) }), err
+}
+
+// again has an attempt begin again that was about to land.
+func (l *line) again(ctx context.Context, r *attempt.Record) (gone bool, err error) {
+	now, err := l.settler.Proceed(ctx, r, func(r *attempt.Record) {
+		g := r.Landing
+		g.Commit, g.Commits, g.As, g.Base, g.From, g.Batch = "", nil, "", "", "", nil
+	})
+	if now != nil {
+		r.Landing = now.Landing
+	}
+	return now == nil, err
+}
+
+// block passes over an attempt for the rest of the turn.
+func (l *line) block(r *attempt.Record, reason string) { l.stuck[r.Name()] = reason }
+
+// unblock looks at all attempts again.
+func (l *line) unblock() { clear(l.stuck) }
+
+// isStuck reports whether the attempt was found unable to move.
+func (l *line) isStuck(r *attempt.Record) bool { _, stuck := l.stuck[r.Name()]; return stuck }
+
+// next returns the first attempt in the queue that may move, nil for none. base returns what work
+// is merged into now; next calls it only if an attempt waits for that to change.
+func (l *line) next(ctx context.Context, base func(context.Context) (string, error)) (*attempt.Record, error) {
+	queue, err := queueOf(l.project)
+	if err != nil {
+		return nil, err
+	}
+	planned := sync.OnceValues(func() (*plan.Plan, error) { return l.project.Plan(now(), l.project.Options()) })
+	at := ""
+	for _, r := range queue {
+		if l.isStuck(r) {
+			continue
+		}
+		if r.Landing.Tried == "" && r.Landing.Behind == "" {
+			return r, nil
+		}
+		if at == "" {
+			at, err = base(ctx)
+			if errors.As(err, new(*Standstill)) { // said of each
+				return r, nil
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		behind := r.Landing.Behind != "" && l.isResolving(r.Landing.Behind, planned)
+		if !behind && (r.Landing.Behind != "" || r.Landing.Tried != at) {
+			return r, nil
+		}
+		l.block(r, r.LandingText())
+	}
+	return nil, nil
+}
+
+// isResolving says whether an agent is at work on a slice, or a task, because of a conflict, or is about to be. planned is asked for the plan
+// only where that depends on it.
+func (l *line) isResolving(work string, planned func() (*plan.Plan, error)) bool {
+	all, err := l.project.Runs.AttemptsAt(work)
+	if err != nil || len(all) == 0 {
+		return false
+	}
+	last := all[0]
+	if last.Phase != plan.Settled {
+		return last.Mends()
+	}
+	switch {
+	case last.Outcome != attempt.Conflict || last.Retried || !last.PlanOutcome().Continue:
+		return false
+	case last.IsTask(): // who started it has it go on, and nobody else
+		return last.LauncherLives()
+	}
+	// What it needs may have been taken back, and may itself be in the queue: they would wait for each other.
+	p, err := planned()
+	if err != nil {
+		return false
+	}
+	st := p.State(work)
+	return st != nil && st.Class == plan.Available && len(st.Needs) == 0
+}
+
+// wait leaves the attempt in the queue, with the reason.
+func (l *line) wait(ctx context.Context, r *attempt.Record, why error) error {
+	reason := why.Error()
+	l.block(r, reason)
+	return l.settler.Wait(ctx, r, func(g *attempt.Landing) {
+		g.Step, g.Reason, g.Barred = "", reason, errors.As(why, new(*trust.Error))
+	})
+}
+
+// step says what is done with the attempt, and about how long that takes, 0 for unknown. gone is for one that isn't in the queue any more.
+func (l *line) step(ctx context.Context, r *attempt.Record, what string, takes time.Duration) (gone bool, err error) {
+	l.tell("%s: %s", r.Label(), what)
+	now, err := l.settler.Proceed(ctx, r, func(r *attempt.Record) {
+		g := r.Landing
+		g.Step, g.Takes, g.Reason, g.Barred, g.Behind, g.Tried = what, takes.Seconds(), "", false, "", ""
+	})
+	if now != nil {
+		r.Landing = now.Landing
+	}
+	return now == nil && err == nil, err
+}
+
+// finish settles an attempt that is through.
+func (l *line) finish(ctx context.Context, r *attempt.Record, res attempt.LandingResult) error {
+	if r.Accepted() && res.Outcome.Traits().Claimed { // nobody else is there to put it right
+		ask := tracker.Ask
+		res.Effect = &ask
+	}
+	final, err := l.settler.EndLanding(ctx, r, res)
+	if final != nil {
+		l.tell("%s %s", r.Label(), final.Outcome.Text(final.Detail))
+	}
+	return err
+}
+
+// ask has a person look at it.
+func (l *line) ask(ctx context.Context, r *attempt.Record, why string) error {
+	effect := tracker.Ask
+	return l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Waiting, Detail: why, Effect: &effect})
+}
+
+// handBack settles an attempt whose worktree has the merge that is in conflict.
+func (l *line) handBack(ctx context.Context, r *attempt.Record) error {
+	return l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Conflict, Detail: some(r.Landing.Paths)})
+}
+
+// behind has the work wait for another slice's.
+func (l *line) behind(ctx context.Context, w *work, other string) error {
+	if other == "" {
+		return nil
+	}
+	reason := fmt.Sprintf("behind %s, which resolves a conflict in the same files", other)
+	l.block(w.rec, reason)
+	_, err := l.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
+		g := r.Landing
+		g.Step, g.Behind, g.Tried, g.Reason = "", other, w.base, reason
+	})
+	return err
+}
+
+// anyResolves says whether somebody may be at work on a conflict, or may be about to be: by the open attempts, and by how the last of each
+// slice and task ended.
+func (l *line) anyResolves() (bool, error) {
+	live, _, err := l.project.Runs.Live()
+	if err != nil || slices.ContainsFunc(live, (*attempt.Record).Mends) {
+		return true, err
+	}
+	tallies, err := l.project.Runs.Tallies()
+	for id, t := range tallies {
+		if t.Last.Outcome == attempt.Conflict || attempt.IsTask(id) { // of a task each attempt may be another one's
+			return true, err
+		}
+	}
+	return false, err
+}
+
+// resolver is another slice, or task, whose agent resolves, or is about to resolve, a conflict in one of the paths; "" for none. What has
+// itself resolved one waits for nobody: else two might wait for each other.
+func (l *line) resolver(ctx context.Context, w *work, paths []string) (string, error) {
+	if w.rec.Mends() {
+		return "", nil
+	}
+	if any, err := l.anyResolves(); err != nil || !any { // in most cases: the project needn't be read for that
+		return "", err
+	}
+	p, err := l.project.Plan(now(), l.project.Options())
+	if err != nil {
+		return "", err
+	}
+	others, err := l.project.Runs.TaskWorks()
+	if err != nil {
+		return "", err
+	}
+	for i := range p.States {
+		if p.States[i].Attempt != nil {
+			others = append(others, p.States[i].ID)
+		}
+	}
+	for _, other := range others {
+		if other == w.rec.Work() || !l.isResolving(other, func() (*plan.Plan, error) { return p, nil }) {
+			continue
+		}
+		all, err := l.project.Runs.AttemptsAt(other)
+		if err != nil {
+			return "", err
+		}
+		for _, r := range all {
+			if r.Landing != nil && slices.ContainsFunc(r.Landing.Paths, func(p string) bool { return slices.Contains(paths, p) }) {
+				return other, nil
+			}
+		}
+	}
+	return "", nil
+}

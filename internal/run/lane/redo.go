@@ -1,0 +1,51 @@
+package lane
+
+import (
+	"context"
+	"errors"
+
+	"greenlight/internal/workspace/git"
+	"greenlight/internal/workspace/worktree"
+)
+
+// Redo is the commit at which the next attempt at a slice begins that was taken back: what new work
+// begins at, with the slice's earlier work on top, since a merge of its old branch wouldn't bring
+// that back. It is "" for any other slice, for one whose work goes on, and where the earlier work
+// doesn't fit any more. No ref has it before the slice's branch does, so it is held until then.
+func (r *Reader) Redo(ctx context.Context, id string) (string, error) {
+	rec, err := r.history.landingRecord(id)
+	if err != nil || rec == nil || rec.Undone == nil {
+		return "", err
+	}
+	if lineage, err := r.repo.Get(r.project.Key(), id); err == nil && lineage.Phase != worktree.Gone {
+		if lost, err := r.repo.BaseLost(ctx, lineage); err != nil || !lost {
+			return "", err
+		}
+	}
+	base, err := r.repo.Base(ctx)
+	if err != nil {
+		return "", err
+	}
+	if in, err := git.IsAncestor(ctx, r.repo.Common, rec.Undone.Commit, base); err != nil || !in {
+		return "", err
+	}
+	for try := 1; ; try++ {
+		commit, err := r.bringBack(ctx, id, base, rec.Undone.Commit)
+		if err == nil && commit != "" {
+			err = git.Hold(ctx, r.repo.Common, commit, base)
+		}
+		if err == nil || !errors.Is(err, git.ErrLost) || try == 3 {
+			return commit, err
+		}
+	}
+}
+
+// bringBack is a commit upon base that reverts what took a slice back, "" where that conflicts.
+func (r *Reader) bringBack(ctx context.Context, id, base, takenBack string) (string, error) {
+	tree, conflicts, err := revert(ctx, r.repo.Common, base, takenBack)
+	if err != nil || len(conflicts) > 0 {
+		return "", err
+	}
+	return git.CommitTree(ctx, r.repo.Common, git.NewCommit{Tree: tree, Parents: []string{base},
+		Message: git.LandingMessage("Bring back "+id, git.Trailer{Key: "Reverts", Value: takenBack})})
+}
