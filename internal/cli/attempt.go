@@ -69,10 +69,10 @@ func runAttempt(ctx context.Context, app *cmdutil.App, args []string) error {
 		time.Sleep(yield)
 		err = pr.Tracker.Refresh(ctx)
 	}
-	if final.Phase == plan.Queued {
+	if final.Life.Phase == plan.Queued {
 		return errors.Join(err, workLane(ctx, app, pr, final, show))
 	}
-	if !final.Outcome.Traits().Success {
+	if !final.Judged.Outcome.Traits().Success {
 		return errors.Join(&cmdutil.ExitError{Code: cmdutil.ExitFailed}, err)
 	}
 	return err
@@ -127,7 +127,7 @@ func (o wrapperOptions) claimed() (*project.Project, *attempt.Record, error) {
 		return nil, nil, err
 	}
 	rec, err := pr.Runs.Get(o.id, o.n)
-	if err != nil || rec.Token != o.token || rec.Phase != plan.Claimed {
+	if err != nil || rec.ID.Token != o.token || rec.Life.Phase != plan.Claimed {
 		return nil, nil, &cmdutil.ExitError{Code: cmdutil.ExitFailed, Err: attempt.ErrLate}
 	}
 	return pr.Whose(rec), rec, nil
@@ -147,7 +147,7 @@ func newWrapper(app *cmdutil.App, pr *project.Project, self string, gate *attemp
 
 // lastLine says what became of the attempt, and what goes on with it in the merge queue.
 func lastLine(pr *project.Project, r *attempt.Record) string {
-	if r.Phase == plan.Queued {
+	if r.Life.Phase == plan.Queued {
 		return r.Label() + " is in the merge queue: " + pr.QueueText(r)
 	}
 	return endedText(r, pr.Flags())

@@ -16,10 +16,10 @@ import (
 
 // mover is the process that must move an open attempt on.
 func (r *Record) mover() proc.ID {
-	if r.Phase == plan.Claimed || r.Wrapper == nil {
-		return r.Launcher
+	if r.Life.Phase == plan.Claimed || r.Life.Wrapper == nil {
+		return r.Life.Launcher
 	}
-	return *r.Wrapper
+	return *r.Life.Wrapper
 }
 
 // State says whether the process that must move an open attempt on is there.
@@ -27,7 +27,7 @@ func (r *Record) State() proc.State {
 	id := r.mover()
 	state := id.State()
 	exact := id.Here() && state != proc.Unknown
-	if exact || r.Lock == 0 || r.Phase == plan.Claimed {
+	if exact || r.Life.Lock == 0 || r.Life.Phase == plan.Claimed {
 		return state
 	}
 	held, known := r.lockHeld()
@@ -42,7 +42,7 @@ func (r *Record) State() proc.State {
 
 // treeGone says whether the lock proves that the agent and everything it has started is gone, too.
 func (r *Record) treeGone() bool {
-	if r.Lock == 0 || r.Phase == plan.Claimed || !r.mover().SameKernel() {
+	if r.Life.Lock == 0 || r.Life.Phase == plan.Claimed || !r.mover().SameKernel() {
 		return false
 	}
 	held, known := r.lockHeld()
@@ -51,15 +51,15 @@ func (r *Record) treeGone() bool {
 
 // Dead says whether it is proven that no process moves the attempt on. One that awaits the lane needs none: whoever works the
 // lane does.
-func (r *Record) Dead() bool { return r.Phase != plan.Queued && r.State() == proc.Dead }
+func (r *Record) Dead() bool { return r.Life.Phase != plan.Queued && r.State() == proc.Dead }
 
 // LauncherLives says whether the gl that launched the attempt may still be there.
-func (r *Record) LauncherLives() bool { return r.Launcher.State() != proc.Dead }
+func (r *Record) LauncherLives() bool { return r.Life.Launcher.State() != proc.Dead }
 
 // Elsewhere says where the attempt runs, or ran, if nobody here can tell whether it does; "" if it can be told, and for a
 // claim that is about to start.
 func (r *Record) Elsewhere() string {
-	if r.Phase == plan.Queued || r.State() != proc.Unknown || r.Phase == plan.Claimed && time.Since(r.ClaimedAt) < time.Minute {
+	if r.Life.Phase == plan.Queued || r.State() != proc.Unknown || r.Life.Phase == plan.Claimed && time.Since(r.Life.ClaimedAt) < time.Minute {
 		return ""
 	}
 	return r.mover().Where()
@@ -67,7 +67,7 @@ func (r *Record) Elsewhere() string {
 
 // unreachable says where the attempt runs, if no signal from here can reach it; "" if one can, or if it is dead.
 func (r *Record) unreachable() string {
-	if id := r.mover(); r.Phase != plan.Queued && !id.Here() && !r.Dead() {
+	if id := r.mover(); r.Life.Phase != plan.Queued && !id.Here() && !r.Dead() {
 		return id.Where()
 	}
 	return ""
@@ -76,12 +76,12 @@ func (r *Record) unreachable() string {
 // lockHeld says whether anybody holds the lock on the attempt's log. It isn't known where the log isn't the file that was
 // locked: it was removed, or this is a copy of the project.
 func (r *Record) lockHeld() (held, known bool) {
-	f, err := durable.Open(r.Log)
+	f, err := durable.Open(r.Life.Log)
 	if err != nil {
 		return false, false
 	}
 	defer f.Close()
-	if inode(f) != r.Lock {
+	if inode(f) != r.Life.Lock {
 		return false, false
 	}
 	held, err = durable.Busy(f)

@@ -71,7 +71,7 @@ func Bearer(env environ.Environ) *Caller {
 // isAbove reports whether one of the processes is the attempt's.
 func (r *Record) isAbove(above []proc.ID) bool {
 	for _, id := range above {
-		if r.Wrapper != nil && r.Wrapper.Is(id) || r.Process != nil && r.Process.Is(id) {
+		if r.Life.Wrapper != nil && r.Life.Wrapper.Is(id) || r.Life.Process != nil && r.Life.Process.Is(id) {
 			return true
 		}
 	}
@@ -79,7 +79,7 @@ func (r *Record) isAbove(above []proc.ID) bool {
 }
 
 func (r *Record) caller() *Caller {
-	return &Caller{ID: r.Slice, N: r.N, Token: r.Token, System: r.System}
+	return &Caller{ID: r.ID.Slice, N: r.ID.N, Token: r.ID.Token, System: r.ID.System}
 }
 
 // marked is what a process with that environment belongs to in this project.
@@ -99,7 +99,7 @@ func (s *Store) marked(env environ.Environ, live []*Record) *Caller {
 func bearer(env environ.Environ, live []*Record) *Caller {
 	token := env.Get(environ.Session)
 	for _, r := range live {
-		if r.Token == token {
+		if r.ID.Token == token {
 			return r.caller()
 		}
 	}
@@ -140,9 +140,9 @@ func (s *Store) MayWorkOn(c *Caller, slice string) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // removed by somebody; its wrapper writes it anew
 		return nil
-	case err == nil && r.Token == c.Token && (r.Phase == plan.Ended || r.Phase == plan.Settled):
+	case err == nil && r.ID.Token == c.Token && (r.Life.Phase == plan.Ended || r.Life.Phase == plan.Settled):
 		return fmt.Errorf("%s is over", c)
-	case err == nil && r.Token == c.Token && r.Phase == plan.Queued:
+	case err == nil && r.ID.Token == c.Token && r.Life.Phase == plan.Queued:
 		return fmt.Errorf("%s has called %s complete, and its agent has ended", c, slice)
 	}
 	return nil

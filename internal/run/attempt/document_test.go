@@ -68,7 +68,7 @@ func TestRecordsOf2f0f9e9(t *testing.T) {
 		t.Fatalf("%d live records, bad: %v", len(live), bad)
 	}
 	for _, r := range live {
-		compareDocuments(t, s.livePath(r.Slice, r.N), r)
+		compareDocuments(t, s.livePath(r.ID.Slice, r.ID.N), r)
 	}
 	settled, err := s.settledEntries()
 	must(t, err)

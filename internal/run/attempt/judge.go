@@ -43,7 +43,7 @@ func verdict(o Outcome, detail string, r *Record, it plan.Item) (Verdict, error)
 	v := Verdict{Outcome: o, Detail: detail, Effect: t.Effect}
 	if o == Done && !r.IsTask() {
 		v.Verified = plan.Unverified
-		if r.Verdict.Green() {
+		if r.Judged.Verdict.Green() {
 			v.Verified = plan.Green
 		}
 	}
@@ -64,15 +64,15 @@ func verdict(o Outcome, detail string, r *Record, it plan.Item) (Verdict, error)
 
 // evidence is what was seen of the agent's end, empty where nobody saw it.
 func (r *Record) evidence() *Evidence {
-	if r.Evidence == nil {
+	if r.Judged.Evidence == nil {
 		return &Evidence{}
 	}
-	return r.Evidence
+	return r.Judged.Evidence
 }
 
 // reachedStep says whether the attempt began a step of its own: one that the slice had reached before isn't its work.
 func (r *Record) reachedStep(it plan.Item) bool {
-	return plan.IsStep(it.Status) || plan.StepReached(it.Step) && it.Step != r.Before.Step
+	return plan.IsStep(it.Status) || plan.StepReached(it.Step) && it.Step != r.Life.Before.Step
 }
 
 // turnsAllowed is how many turns the agent had. Claude counts the one it was refused too; its error names the limit.

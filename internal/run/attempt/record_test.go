@@ -9,7 +9,7 @@ import (
 
 // An agent that has something in the background is waited for as long as its item is unfinished.
 func TestUnfinished(t *testing.T) {
-	r := &Record{Before: tracker.Before{Mark: plan.Mark{Step: "building"}}}
+	r := &Record{Life: Life{Before: tracker.Before{Mark: plan.Mark{Step: "building"}}}}
 	for it, want := range map[*plan.Item]bool{
 		{Status: "in_progress"}:                              true,
 		{Status: "pending"}:                                  false,

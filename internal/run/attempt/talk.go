@@ -50,7 +50,7 @@ func (t *talk) close() {
 // tellNews hands over what a person has said since. What can't be done now is tried again at the next tick.
 func (w *Wrapper) tellNews(ctx context.Context) {
 	t := w.talk
-	if t == nil || t.closed || w.rec.Ending != "" {
+	if t == nil || t.closed || w.rec.Life.Ending != "" {
 		return
 	}
 	info, err := durable.Stat(w.Store.sayPath(w.rec.Work()))

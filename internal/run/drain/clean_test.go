@@ -70,8 +70,8 @@ func TestDrainTakesLostClaimsBack(t *testing.T) {
 	cfg.Interval = time.Hour
 	lost := map[string]bool{}
 	cfg.Runner = &losing{Runner: cfg.Runner, lose: func(r *attempt.Record) {
-		if !lost[r.Slice] {
-			lost[r.Slice] = true
+		if !lost[r.ID.Slice] {
+			lost[r.ID.Slice] = true
 			for os.RemoveAll(pr.Runs.Dir()) != nil { // somebody else is writing there
 			}
 		}
@@ -102,7 +102,7 @@ func TestDrainWaitsForAnAgentWithoutRecord(t *testing.T) {
 			}
 			return false
 		}
-		orphan.Env = append(os.Environ(), "GL_SESSION="+r.Token)
+		orphan.Env = append(os.Environ(), "GL_SESSION="+r.ID.Token)
 		check(t, orphan.Start())
 		check(t, os.RemoveAll(pr.Runs.Dir()))
 		time.AfterFunc(300*time.Millisecond, func() { // some passes of the drain later

@@ -534,7 +534,7 @@ func (d *drain) finished() bool {
 func (d *drain) leaving() bool {
 	open := make(map[string]bool, len(d.open))
 	for _, rec := range d.open {
-		open[rec.Token] = true
+		open[rec.ID.Token] = true
 	}
 	for token := range d.wrappers {
 		if !open[token] {
@@ -550,7 +550,7 @@ func (d *drain) finish(ctx context.Context) {
 		d.res.Open = append(d.res.Open, rec)
 	}
 	open := d.res.Open
-	sort.Slice(open, func(i, j int) bool { return plan.NaturalLess(open[i].Slice, open[j].Slice) })
+	sort.Slice(open, func(i, j int) bool { return plan.NaturalLess(open[i].ID.Slice, open[j].ID.Slice) })
 	timeout := time.After(reapLimit)
 	for d.leaving() {
 		select {

@@ -127,7 +127,7 @@ func TestDrainClaimsNothingFromMemory(t *testing.T) {
 	cfg.Interval = 50 * time.Millisecond
 	cfg.Report = func(r drain.Report) {
 		for _, rec := range r.Launched {
-			if rec.Slice == "b" {
+			if rec.ID.Slice == "b" {
 				t.Error("b was launched, which somebody has completed")
 			}
 			data, err := os.ReadFile(other)
@@ -177,7 +177,7 @@ func TestDrainStartsAfterTheClockWasSet(t *testing.T) {
 	cfg.Runner = &replaced{Runner: wrapper, start: func(r *attempt.Record) bool {
 		starts++
 		rec := *r
-		rec.ClaimedAt = rec.ClaimedAt.Add(-time.Hour)
+		rec.Life.ClaimedAt = rec.Life.ClaimedAt.Add(-time.Hour)
 		data, err := json.Marshal(&rec)
 		check(t, err)
 		check(t, os.WriteFile(filepath.Join(pr.Runs.LiveDir(), r.Name()+".json"), data, 0o600))

@@ -54,7 +54,7 @@ func (d *drain) testBase() {
 func (d *drain) queue() []string {
 	var names []string
 	for name, rec := range d.open {
-		if rec.Phase == plan.Queued {
+		if rec.Life.Phase == plan.Queued {
 			names = append(names, name)
 		}
 	}

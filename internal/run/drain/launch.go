@@ -171,12 +171,12 @@ func (d *drain) launch(ctx context.Context, r *Report) error {
 	})
 	for _, rec := range claimed {
 		d.open[rec.Name()] = rec
-		d.claimedAt[rec.Token] = time.Now()
-		d.tried[rec.Slice] = true
-		if d.Task != nil && rec.Lineage != 0 {
-			d.first = cmp.Or(d.first, rec.N)
+		d.claimedAt[rec.ID.Token] = time.Now()
+		d.tried[rec.ID.Slice] = true
+		if d.Task != nil && rec.Place.Lineage != 0 {
+			d.first = cmp.Or(d.first, rec.ID.N)
 		}
-		delete(d.dueAgain, rec.Slice)
+		delete(d.dueAgain, rec.ID.Slice)
 		d.dirty, d.round = true, true
 		d.lastLaunch = time.Now()
 		if err := d.Runner.Start(rec); err != nil {
@@ -184,9 +184,9 @@ func (d *drain) launch(ctx context.Context, r *Report) error {
 			continue
 		}
 		if d.Runner.Exits() != nil {
-			d.wrappers[rec.Token] = true
+			d.wrappers[rec.ID.Token] = true
 		}
-		d.Trace("launched %s, attempt %d: %q", rec.Slice, rec.N, rec.Argv)
+		d.Trace("launched %s, attempt %d: %q", rec.ID.Slice, rec.ID.N, rec.Job.Argv)
 		r.Launched = append(r.Launched, rec)
 	}
 	return err
@@ -323,7 +323,7 @@ func (d *drain) lineage(ctx context.Context, req attempt.Request) (l *worktree.L
 
 // failedStart gives a claim back whose agent never ran. The last of several such attempts is settled as failed.
 func (d *drain) failedStart(ctx context.Context, rec *attempt.Record, r *Report, why string) {
-	delete(d.wrappers, rec.Token)
+	delete(d.wrappers, rec.ID.Token)
 	var err error
 	var failed *attempt.Record
 	if d.lastStart(rec) {
@@ -341,7 +341,9 @@ func (d *drain) failedStart(ctx context.Context, rec *attempt.Record, r *Report,
 }
 
 // lastStart reports whether the attempt, should it never start its agent, is the last one of its slice in this run.
-func (d *drain) lastStart(rec *attempt.Record) bool { return d.failedStarts[rec.Slice]+1 >= startTries }
+func (d *drain) lastStart(rec *attempt.Record) bool {
+	return d.failedStarts[rec.ID.Slice]+1 >= startTries
+}
 
 // neverStarted is the reason of the last of these.
 func neverStarted(why string) string {
@@ -350,11 +352,11 @@ func neverStarted(why string) string {
 
 // countStart counts an attempt that never started its agent. After the last one its slice isn't launched again by this run.
 func (d *drain) countStart(rec *attempt.Record, r *Report, why string) {
-	delete(d.tried, rec.Slice)
+	delete(d.tried, rec.ID.Slice)
 	last := d.lastStart(rec)
-	d.failedStarts[rec.Slice]++
+	d.failedStarts[rec.ID.Slice]++
 	if last {
-		d.excluded[rec.Slice] = true
+		d.excluded[rec.ID.Slice] = true
 		why += ", not tried again"
 	}
 	r.Warnings = append(r.Warnings, fmt.Sprintf("%s didn't start: %s", rec.Label(), why))
@@ -364,7 +366,7 @@ func (d *drain) countStart(rec *attempt.Record, r *Report, why string) {
 // have been settled since. But how it ended decides whether the slice may be launched again.
 func (d *drain) isOpen(id string) bool {
 	for _, rec := range d.open {
-		if rec.Slice == id {
+		if rec.ID.Slice == id {
 			return true
 		}
 	}

@@ -60,7 +60,7 @@ func (d *drain) noteOpen(ctx context.Context, rec *attempt.Record, r *Report) {
 		d.open[name] = rec
 	} else if slices.Contains(d.Adopt, name) {
 		d.open[name] = rec
-	} else if d.Lead && (!rec.IsTask() || rec.Phase == plan.Queued && !rec.LauncherLives()) { // whoever started a task waits for it
+	} else if d.Lead && (!rec.IsTask() || rec.Life.Phase == plan.Queued && !rec.LauncherLives()) { // whoever started a task waits for it
 		d.open[name] = rec
 		if d.leads && !rec.IsTask() {
 			r.Adopted = append(r.Adopted, rec)
@@ -68,8 +68,8 @@ func (d *drain) noteOpen(ctx context.Context, rec *attempt.Record, r *Report) {
 	}
 	switch {
 	case !d.leads:
-	case rec.Phase == plan.Claimed && rec.Launcher == proc.Self():
-		if time.Since(d.claimedAt[rec.Token]) > startLimit {
+	case rec.Life.Phase == plan.Claimed && rec.Life.Launcher == proc.Self():
+		if time.Since(d.claimedAt[rec.ID.Token]) > startLimit {
 			d.failedStart(ctx, rec, r, "its wrapper hasn't started")
 		}
 	case rec.Dead():
@@ -80,13 +80,13 @@ func (d *drain) noteOpen(ctx context.Context, rec *attempt.Record, r *Report) {
 // noteClosed takes in that one of ours isn't open any more: it was settled, or given back.
 func (d *drain) noteClosed(ctx context.Context, name string, r *Report) {
 	was := d.open[name]
-	rec, err := d.Project.Runs.Get(was.Slice, was.N)
+	rec, err := d.Project.Runs.Get(was.ID.Slice, was.ID.N)
 	var bad *attempt.BadRecord
 	switch {
 	case errors.As(err, &bad) && bad.Settled:
 		d.noteUnknownEnd(was, bad, r)
 		return
-	case err != nil || rec.Phase != plan.Settled:
+	case err != nil || rec.Life.Phase != plan.Settled:
 		d.noteLost(ctx, was, r)
 		return
 	}
@@ -96,10 +96,10 @@ func (d *drain) noteClosed(ctx context.Context, name string, r *Report) {
 	d.res.Ended = append(d.res.Ended, rec)
 	switch rec.Relaunch() {
 	case attempt.Never:
-		d.excluded[rec.Slice] = true
+		d.excluded[rec.ID.Slice] = true
 	case attempt.Again:
-		delete(d.tried, rec.Slice)
-		d.dueAgain[rec.Slice] = true
+		delete(d.tried, rec.ID.Slice)
+		d.dueAgain[rec.ID.Slice] = true
 	}
 }
 
@@ -107,7 +107,7 @@ func (d *drain) noteClosed(ctx context.Context, name string, r *Report) {
 func (d *drain) noteUnknownEnd(was *attempt.Record, bad *attempt.BadRecord, r *Report) {
 	delete(d.open, was.Name())
 	d.dirty = true
-	d.excluded[was.Slice] = true
+	d.excluded[was.ID.Slice] = true
 	d.res.Ended = append(d.res.Ended, was)
 	r.Warnings = append(r.Warnings, fmt.Sprintf("%v. %s isn't launched again by this run. Run gl doctor --fix", bad, was.Label()))
 }
@@ -118,26 +118,26 @@ func (d *drain) noteUnknownEnd(was *attempt.Record, bad *attempt.BadRecord, r *R
 func (d *drain) noteLost(ctx context.Context, was *attempt.Record, r *Report) {
 	switch {
 	case d.recoveryOf(was).running:
-	case !was.Phase.Begun() && was.Launcher == proc.Self():
+	case !was.Life.Phase.Begun() && was.Life.Launcher == proc.Self():
 		// As we know it: its wrapper may have started it since. Then it settles the attempt, record or no record.
-		if d.wrappers[was.Token] {
+		if d.wrappers[was.ID.Token] {
 			return
 		}
 		switch err := d.settler.GiveBackLost(ctx, was); {
 		case errors.Is(err, attempt.ErrAgentLives):
 			return // its wrapper writes the record anew; if that is gone, too, the claim waits for the agent's end
 		case err != nil:
-			r.Warnings = append(r.Warnings, fmt.Sprintf("the claim of %s can't be given back, trying again: %v", was.Slice, err))
+			r.Warnings = append(r.Warnings, fmt.Sprintf("the claim of %s can't be given back, trying again: %v", was.ID.Slice, err))
 			return
 		}
 		delete(d.open, was.Name())
 		d.dirty = true
 		if d.recoveryOf(was).tries == 0 { // somebody has cleaned the directory
-			delete(d.tried, was.Slice)
+			delete(d.tried, was.ID.Slice)
 		} else {
 			d.countStart(was, r, endedEarly)
 		}
-	case !was.Phase.Begun():
+	case !was.Life.Phase.Begun():
 		delete(d.open, was.Name())
 	case was.Dead():
 		d.recover(was, r)

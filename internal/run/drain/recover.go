@@ -43,10 +43,10 @@ type recovered struct {
 
 // recoveryOf is what was done for the attempt so far.
 func (d *drain) recoveryOf(rec *attempt.Record) *recovery {
-	if t := d.recoveries[rec.Name()]; t != nil && t.token == rec.Token {
+	if t := d.recoveries[rec.Name()]; t != nil && t.token == rec.ID.Token {
 		return t
 	}
-	return &recovery{token: rec.Token}
+	return &recovery{token: rec.ID.Token}
 }
 
 // mayTry says whether it is time for a try.
@@ -67,7 +67,7 @@ func (d *drain) recover(rec *attempt.Record, r *Report) {
 	t.tries++
 	t.running = true
 	d.Trace("settling %s, whose gl process is gone: try %d", rec.Name(), t.tries)
-	last := !rec.Phase.Begun() && rec.Launcher == proc.Self() && d.lastStart(rec)
+	last := !rec.Life.Phase.Begun() && rec.Life.Launcher == proc.Self() && d.lastStart(rec)
 	go func() {
 		settler, ctx := d.Project.Whose(rec).Settler(), durable.Patiently(d.life, nil)
 		var final *attempt.Record
@@ -95,14 +95,14 @@ func (d *drain) afterRecovery(e recovered, r *Report) {
 		r.Ended = append(r.Ended, e.final)
 	case !d.Project.Has(e.final):
 		r.Warnings = append(r.Warnings, fmt.Sprintf("the gl process of attempt %d of %s %s is gone: settled as %s",
-			e.final.N, d.Project.Whose(e.final).System().Name, e.final.Slice, e.final.Outcome.Traits().Words))
+			e.final.ID.N, d.Project.Whose(e.final).System().Name, e.final.ID.Slice, e.final.Judged.Outcome.Traits().Words))
 	}
 }
 
 // giveUp leaves an attempt alone that can't be settled.
 func (d *drain) giveUp(t *recovery, rec *attempt.Record, r *Report) {
 	t.stuck = true
-	if d.open[rec.Name()] != nil && d.open[rec.Name()].Token == rec.Token {
+	if d.open[rec.Name()] != nil && d.open[rec.Name()].ID.Token == rec.ID.Token {
 		delete(d.open, rec.Name())
 	}
 	why := t.failed

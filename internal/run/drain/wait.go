@@ -102,16 +102,16 @@ const endedEarly = "its gl process ended before the agent started"
 // there is something to look at.
 func (d *drain) exited(e runner.Exit) (look bool) {
 	if e.Record != nil { // with its record gone in the next instant, we know still who it is
-		if was := d.open[e.Record.Name()]; was != nil && was.Token == e.Token && was.Phase == plan.Claimed {
+		if was := d.open[e.Record.Name()]; was != nil && was.ID.Token == e.Token && was.Life.Phase == plan.Claimed {
 			d.open[e.Record.Name()] = e.Record
 		}
 		return false
 	}
 	rec, err := d.Project.Runs.Get(e.Slice, e.N)
-	if err == nil && rec.Phase == plan.Settled && d.open[rec.Name()] == nil {
+	if err == nil && rec.Life.Phase == plan.Settled && d.open[rec.Name()] == nil {
 		return false
 	}
-	if err != nil || rec.Token != e.Token || rec.Phase != plan.Claimed || rec.Launcher != proc.Self() {
+	if err != nil || rec.ID.Token != e.Token || rec.Life.Phase != plan.Claimed || rec.Life.Launcher != proc.Self() {
 		return true
 	}
 	why := endedEarly
@@ -147,8 +147,8 @@ func (d *drain) signaled(ctx context.Context, sig os.Signal) (stop bool) {
 	for _, rec := range d.open {
 		if first {
 			go d.settler.Stop(ctx, rec)
-		} else if rec.Wrapper != nil {
-			rec.Wrapper.Signal(syscall.SIGTERM)
+		} else if rec.Life.Wrapper != nil {
+			rec.Life.Wrapper.Signal(syscall.SIGTERM)
 		}
 	}
 	return false

@@ -125,7 +125,7 @@ func (l *Lane) together(ctx context.Context, group []*attempt.Record) (green boo
 			continue
 		}
 		works = append(works, w)
-		tip, err = git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: w.tree, Parents: []string{tip, w.tip}, Message: "gl: candidate " + w.Slice})
+		tip, err = git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: w.tree, Parents: []string{tip, w.tip}, Message: "gl: candidate " + w.ID.Slice})
 		if err != nil {
 			return false, err
 		}
@@ -165,7 +165,7 @@ func others(works []*work, but *work) []string {
 	var list []string
 	for _, w := range works {
 		if w != but {
-			list = append(list, w.Slice)
+			list = append(list, w.ID.Slice)
 		}
 	}
 	return list
@@ -248,7 +248,7 @@ func (l *Lane) passAll(ctx context.Context, works []*work, base string, v *testr
 		if now == nil {
 			return l.anew(ctx, works[:i])
 		}
-		w.Landing, w.Verdict, w.Gate = now.Landing, now.Verdict, now.Gate
+		w.Landing, w.Judged.Verdict, w.Judged.Gate = now.Landing, now.Judged.Verdict, now.Judged.Gate
 	}
 	if err := l.moveBatch(ctx, batch, passes); err != nil {
 		return err
@@ -295,7 +295,7 @@ func (l *Lane) moveBatch(ctx context.Context, batch *attempt.Batch, passes []gat
 	}
 	for _, r := range queue {
 		if batch.Has(r) {
-			if err := l.undeliver(r.Slice, r.Landing.Commit); err != nil {
+			if err := l.undeliver(r.ID.Slice, r.Landing.Commit); err != nil {
 				return err
 			}
 		}

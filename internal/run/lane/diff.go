@@ -47,7 +47,7 @@ func (l *Lane) Diff(ctx context.Context, id string) (*Diff, error) {
 		if landed != "" {
 			return l.diff(ctx, &Diff{Slice: id, Of: Landed, From: landed + "^1", To: landed})
 		}
-		if rec, err := l.landingRecord(id); err == nil && rec != nil && rec.Undone != nil {
+		if rec, err := l.landingRecord(id); err == nil && rec != nil && rec.Since.Undone != nil {
 			return nil, &NoDiffError{fmt.Sprintf("%s was taken back, and isn't being built: git show %s shows how it had landed", id, short(rec.Landing.Commit))}
 		}
 		if lineage == nil {
@@ -103,7 +103,7 @@ func (l *Lane) diff(ctx context.Context, d *Diff) (*Diff, error) {
 func (l *Lane) landing(ctx context.Context, id string) (string, error) {
 	rec, err := l.landingRecord(id)
 	if err != nil || rec != nil {
-		if rec == nil || rec.Undone != nil {
+		if rec == nil || rec.Since.Undone != nil {
 			return "", err
 		}
 		return rec.Landing.Commit, nil
@@ -132,7 +132,7 @@ func (l *Lane) landingRecord(id string) (*attempt.Record, error) {
 		return nil, err
 	}
 	for i := len(all) - 1; i >= 0; i-- {
-		if r := all[i]; r.System == l.Project.Key() && r.Outcome == attempt.Done && r.Landing != nil && r.Landing.Commit != "" {
+		if r := all[i]; r.ID.System == l.Project.Key() && r.Judged.Outcome == attempt.Done && r.Landing != nil && r.Landing.Commit != "" {
 			return r, nil
 		}
 	}

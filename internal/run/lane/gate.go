@@ -39,7 +39,7 @@ func (l *Lane) runOf(v *testrun.Verdict) gate.TestRun {
 // rule asks the gate about a work.
 func (w *work) rule(run gate.TestRun) *gate.Ruling {
 	return gate.Ask(gate.Facts{
-		Way: w.way(), Work: w.Slice, Left: w.left, Lands: w.lands, Later: w.later,
+		Way: w.way(), Work: w.ID.Slice, Left: w.left, Lands: w.lands, Later: w.later,
 		Compared: w.compared, Unseen: w.unseen, Found: w.found, Beforehand: w.allowed, Run: run, Review: w.review, Approval: w.approval(),
 	})
 }
@@ -62,7 +62,7 @@ func (w *work) approval() *gate.Approval {
 	if !w.Accepted() {
 		return nil
 	}
-	a := &gate.Approval{By: attempt.AcceptedBy, Tree: w.Tree, Items: w.Landing.Approved}
+	a := &gate.Approval{By: attempt.AcceptedBy, Tree: w.Place.Tree, Items: w.Landing.Approved}
 	if g := w.Landing; g.Despite != "" && g.Tip == w.tip {
 		a.Items = w.found
 	}
@@ -80,16 +80,16 @@ func (l *Lane) needsReview(w *work) (string, error) {
 // asLeft has the tree land that the agent left, or that the person saw who accepted it. What something has changed since then stays on the
 // branch.
 func (l *Lane) asLeft(ctx context.Context, w *work) (err error) {
-	if w.left, w.lands = w.Tree, w.Tree; w.Tree == "" {
+	if w.left, w.lands = w.Place.Tree, w.Place.Tree; w.Place.Tree == "" {
 		return nil
 	}
-	if w.later, err = git.Changed(ctx, l.Repo.Common, w.Tree, w.tip, statedir.InState); err != nil {
+	if w.later, err = git.Changed(ctx, l.Repo.Common, w.Place.Tree, w.tip, statedir.InState); err != nil {
 		return l.gone(ctx, w, err)
 	}
 	if len(w.later) == 0 {
 		return nil
 	}
-	c := git.NewCommit{Tree: w.Tree, Message: "gl: " + w.Work() + " as its agent left it", Parents: []string{cmp.Or(w.Head, w.lineage.Base)}}
+	c := git.NewCommit{Tree: w.Place.Tree, Message: "gl: " + w.Work() + " as its agent left it", Parents: []string{cmp.Or(w.Place.Head, w.lineage.Base)}}
 	if w.tip, err = git.CommitTree(ctx, l.Repo.Common, c); err == nil {
 		l.tell("%s: changed after its agent had ended, and left out: %s", w.Label(), some(w.later))
 	}
@@ -98,7 +98,7 @@ func (l *Lane) asLeft(ctx context.Context, w *work) (err error) {
 
 // gone is errGoneTree where git doesn't have the tree that the agent left anymore, else the error.
 func (l *Lane) gone(ctx context.Context, w *work, err error) error {
-	if there, hasErr := git.Has(ctx, l.Repo.Common, w.Tree+"^{tree}"); hasErr == nil && !there {
+	if there, hasErr := git.Has(ctx, l.Repo.Common, w.Place.Tree+"^{tree}"); hasErr == nil && !there {
 		return errGoneTree
 	}
 	return err

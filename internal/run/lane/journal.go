@@ -18,7 +18,7 @@ import (
 func (l *Lane) tellMerge(w *work, conflicts []string, took time.Duration) {
 	e := w.Event(journal.Merge)
 	e.Key += "." + short(w.base) + "." + short(w.tip)
-	e.Branch, e.Commit, e.Target = worktree.Short(w.Branch), w.base, worktree.Short(l.Repo.Target())
+	e.Branch, e.Commit, e.Target = worktree.Short(w.Place.Branch), w.base, worktree.Short(l.Repo.Target())
 	e.Outcome = "clean"
 	if len(conflicts) > 0 {
 		e.Outcome, e.Detail = "conflict", some(conflicts)

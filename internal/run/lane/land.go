@@ -104,7 +104,7 @@ func (l *Lane) nothing(ctx context.Context, w *work) error {
 	if _, err := ruling.Pass(""); err != nil {
 		return l.ask(ctx, w.Record, ruling.Asks())
 	}
-	now, err := l.settler.Proceed(ctx, w.Record, func(r *attempt.Record) { r.Gate = ruling })
+	now, err := l.settler.Proceed(ctx, w.Record, func(r *attempt.Record) { r.Judged.Gate = ruling })
 	if now == nil || err != nil {
 		return err
 	}
@@ -172,17 +172,17 @@ func (l *Lane) landed(ctx context.Context, r *attempt.Record) (bool, error) {
 // take gets hold of the attempt's worktree and commits what its agent has left there. The work is nil where that settles the
 // attempt.
 func (l *Lane) take(ctx context.Context, r *attempt.Record) (*work, error) {
-	if r.Unsaved != "" {
-		return nil, l.ask(ctx, r, "not all of its work could be saved: "+r.Unsaved)
+	if r.Place.Unsaved != "" {
+		return nil, l.ask(ctx, r, "not all of its work could be saved: "+r.Place.Unsaved)
 	}
-	lineage, err := l.Repo.Get(r.System, r.Work())
+	lineage, err := l.Repo.Get(r.ID.System, r.Work())
 	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.As(err, new(*worktree.BadLineage)), err == nil && lineage.N != r.Lineage:
-		return nil, l.ask(ctx, r, fmt.Sprintf("the note of its worktree is gone; its work is on the branch %s", worktree.Short(r.Branch)))
+	case errors.Is(err, fs.ErrNotExist), errors.As(err, new(*worktree.BadLineage)), err == nil && lineage.N != r.Place.Lineage:
+		return nil, l.ask(ctx, r, fmt.Sprintf("the note of its worktree is gone; its work is on the branch %s", worktree.Short(r.Place.Branch)))
 	case err != nil:
 		return nil, err
 	case lineage.Phase == worktree.Gone: // a worker was killed after it has found that out
-		return nil, l.over(ctx, r, &worktree.LostError{Slice: r.Slice, Base: lineage.Base})
+		return nil, l.over(ctx, r, &worktree.LostError{Slice: r.ID.Slice, Base: lineage.Base})
 	}
 	hold, err := l.Repo.Make(ctx, lineage, worktree.Making{FilesOnly: true})
 	if over := new(worktree.LostError); errors.As(err, &over) {
@@ -194,7 +194,7 @@ func (l *Lane) take(ctx context.Context, r *attempt.Record) (*work, error) {
 	tree := l.Repo.Worktree(lineage)
 	tip, err := "", tree.Adopt(git.Inherit(ctx, hold.File()), lineage.Branch) // agents switch branches
 	if err == nil {
-		tip, _, err = tree.CommitAll(git.Inherit(ctx, hold.File()), lineage.Branch, "gl: what attempt "+fmt.Sprint(r.N)+" of "+r.Work()+" left uncommitted")
+		tip, _, err = tree.CommitAll(git.Inherit(ctx, hold.File()), lineage.Branch, "gl: what attempt "+fmt.Sprint(r.ID.N)+" of "+r.Work()+" left uncommitted")
 	}
 	if err == nil {
 		w := &work{Record: r, lineage: lineage, hold: hold, tip: tip}
@@ -225,10 +225,10 @@ func (l *Lane) take(ctx context.Context, r *attempt.Record) (*work, error) {
 func (l *Lane) lost(ctx context.Context, r *attempt.Record) error {
 	effect, again := tracker.Release, ""
 	if !r.IsTask() {
-		again = ": gl retry " + r.Slice + " goes on from there"
+		again = ": gl retry " + r.ID.Slice + " goes on from there"
 	}
 	return l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Interrupted, Effect: &effect, Detail: fmt.Sprintf(
-		"interrupted: %v (git prune, git gc --prune=now); its work is on the branch %s%s", errGoneTree, worktree.Short(r.Branch), again)})
+		"interrupted: %v (git prune, git gc --prune=now); its work is on the branch %s%s", errGoneTree, worktree.Short(r.Place.Branch), again)})
 }
 
 // over gives up work whose base is lost: it can't be merged.
@@ -258,7 +258,7 @@ func (l *Lane) reviving(ctx context.Context, w *work, other string) error {
 	}
 	effect, anew := tracker.Release, ""
 	if !w.IsTask() {
-		anew = ": gl retry --fresh " + w.Slice + " begins anew"
+		anew = ": gl retry --fresh " + w.ID.Slice + " begins anew"
 	}
 	return l.finish(ctx, w.Record, attempt.LandingResult{Outcome: attempt.Interrupted, Effect: &effect, Detail: fmt.Sprintf(
 		"interrupted: it was built on %s, which gl land --reset has taken out, and would bring that back%s", other, anew)})
@@ -286,7 +286,7 @@ func (l *Lane) askAbout(ctx context.Context, w *work, v *testrun.Verdict, ruling
 	w.release()
 	now, err := l.settler.Proceed(ctx, w.Record, func(r *attempt.Record) {
 		g := r.Landing
-		g.Tip, g.Base, g.Caveats, g.Paths, g.Why, g.Output, r.Verdict, r.Gate = w.tip, w.base, w.caveats, nil, "", "", v, ruling
+		g.Tip, g.Base, g.Caveats, g.Paths, g.Why, g.Output, r.Judged.Verdict, r.Judged.Gate = w.tip, w.base, w.caveats, nil, "", "", v, ruling
 	})
 	if now == nil || err != nil {
 		return err
@@ -319,7 +319,7 @@ func (l *Lane) pass(ctx context.Context, w *work, v *testrun.Verdict, ruling *ga
 	if now == nil || err != nil {
 		return err
 	}
-	w.Landing, w.Verdict, w.Gate = now.Landing, now.Verdict, now.Gate
+	w.Landing, w.Judged.Verdict, w.Judged.Gate = now.Landing, now.Judged.Verdict, now.Judged.Gate
 	if err := l.undeliver(w.Work(), lands.commit()); err != nil {
 		return err
 	}
@@ -332,8 +332,8 @@ func (l *Lane) pass(ctx context.Context, w *work, v *testrun.Verdict, ruling *ga
 // passed notes in the record that the work lands, and how.
 func (w *work) passed(r *attempt.Record, target string, lands landing, v *testrun.Verdict, ruling *gate.Ruling) {
 	g := r.Landing
-	g.Step, g.Target, g.Tip, g.Base, g.Commit, r.Verdict = "landing", target, w.tip, w.base, lands.commit(), v
-	g.Verified, r.Gate = plan.Verified(ruling.Verdict()), ruling
+	g.Step, g.Target, g.Tip, g.Base, g.Commit, r.Judged.Verdict = "landing", target, w.tip, w.base, lands.commit(), v
+	g.Verified, r.Judged.Gate = plan.Verified(ruling.Verdict()), ruling
 	g.Paths, g.Why, g.Output = nil, "", "" // of a conflict that is none any more
 	g.As, g.Commits, g.Batch, g.Handed = lands.as, nil, nil, nil
 	if w.handed != "" {
@@ -347,15 +347,15 @@ func (w *work) passed(r *attempt.Record, target string, lands landing, v *testru
 
 // title is the landing commit's.
 func (w *work) title() string {
-	if w.Title != "" && w.Title != w.Slice {
-		return "Land " + w.Work() + ": " + w.Title
+	if w.ID.Title != "" && w.ID.Title != w.ID.Slice {
+		return "Land " + w.Work() + ": " + w.ID.Title
 	}
 	return "Land " + w.Work()
 }
 
 // trailers are the proof that travels with the repository.
 func (l *Lane) trailers(w *work, v *testrun.Verdict) []git.Trailer {
-	trailers := []git.Trailer{{Key: "Slice", Value: w.Work()}, {Key: "Attempt", Value: fmt.Sprint(w.N)}}
+	trailers := []git.Trailer{{Key: "Slice", Value: w.Work()}, {Key: "Attempt", Value: fmt.Sprint(w.ID.N)}}
 	if l.Repo.Prefix != "" {
 		trailers = append(trailers, git.Trailer{Key: "Project", Value: l.Repo.Prefix})
 	}
@@ -382,11 +382,11 @@ func (l *Lane) complete(ctx context.Context, r *attempt.Record) error {
 	if err := l.undeliver(r.Work(), r.Landing.Commit); err != nil { // the file may have been lost
 		return err
 	}
-	if err := l.noteSuite(ctx, r.Landing.Head(), r.Verdict); err != nil {
+	if err := l.noteSuite(ctx, r.Landing.Head(), r.Judged.Verdict); err != nil {
 		return err
 	}
 	ruling, gained := r.Ruled(), l.gained(ctx, r)
-	detail := verdictText(r.Verdict, gained)
+	detail := verdictText(r.Judged.Verdict, gained)
 	if marks := ruling.Answer(gate.Merge); marks.Says == gate.Approved {
 		detail = "unverified: " + marks.Evidence
 	}
@@ -394,7 +394,7 @@ func (l *Lane) complete(ctx context.Context, r *attempt.Record) error {
 		detail += "; " + approved
 	}
 	if b := r.Landing.Batch; b != nil {
-		detail += " together with " + strings.Join(slices.DeleteFunc(b.Slices(), func(id string) bool { return id == r.Slice }), ", ")
+		detail += " together with " + strings.Join(slices.DeleteFunc(b.Slices(), func(id string) bool { return id == r.ID.Slice }), ", ")
 	}
 	clear(l.stuck) // it may have been what others wait for
 	if err := l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Done, Detail: detail, Verified: r.Landing.Verified, Tests: gained}); err != nil {
@@ -406,8 +406,8 @@ func (l *Lane) complete(ctx context.Context, r *attempt.Record) error {
 
 // tidy removes the worktree of work that has landed. Where it can't, gl clean says why.
 func (l *Lane) tidy(ctx context.Context, r *attempt.Record) {
-	lineage, err := l.Repo.Get(r.System, r.Work())
-	if err != nil || lineage.N != r.Lineage {
+	lineage, err := l.Repo.Get(r.ID.System, r.Work())
+	if err != nil || lineage.N != r.Place.Lineage {
 		return
 	}
 	kept, err := l.discard(ctx, lineage)
@@ -473,10 +473,10 @@ func (l *Lane) red(ctx context.Context, w *work, v *testrun.Verdict, problem str
 	}
 	now, err := l.settler.Proceed(ctx, w.Record, func(r *attempt.Record) {
 		g := r.Landing
-		g.Tip, g.Base, g.Why, g.Output, r.Verdict = w.tip, w.base, why, output, v
-		r.Gate = w.rule(l.runOf(v))
+		g.Tip, g.Base, g.Why, g.Output, r.Judged.Verdict = w.tip, w.base, why, output, v
+		r.Judged.Gate = w.rule(l.runOf(v))
 		if v == nil {
-			r.Gate, g.Problem = w.rule(gate.TestRun{Pending: true}), problem
+			r.Judged.Gate, g.Problem = w.rule(gate.TestRun{Pending: true}), problem
 		}
 	})
 	if now == nil || err != nil {
@@ -485,7 +485,7 @@ func (l *Lane) red(ctx context.Context, w *work, v *testrun.Verdict, problem str
 	detail := problem
 	switch tests := w.rule(gate.TestRun{Pending: true}); {
 	case v == nil && !w.Accepted() && w.Mends() && !w.IsTask() && tests.Answer(gate.Tests).Says == gate.No && tests.Answer(gate.Merge).Says == gate.Yes:
-		detail += fmt.Sprintf(". gl accept %s --tests shows that and accepts it, gl retry --fresh %s begins anew", w.Slice, w.Slice)
+		detail += fmt.Sprintf(". gl accept %s --tests shows that and accepts it, gl retry --fresh %s begins anew", w.ID.Slice, w.ID.Slice)
 	case v == nil && w.Accepted(): // see Landing.Approved
 		detail += ". Accepted again, it lands"
 	}

@@ -162,14 +162,14 @@ func (l *Lane) settleEnded(ctx context.Context) error {
 		return err
 	}
 	for _, r := range live {
-		if r.Phase != plan.Ended || r.Landing == nil || !l.Project.Has(r) {
+		if r.Life.Phase != plan.Ended || r.Landing == nil || !l.Project.Has(r) {
 			continue
 		}
 		final, err := l.settler.Settle(ctx, r)
 		if err != nil {
 			return err
 		}
-		if final.Outcome == attempt.Done {
+		if final.Judged.Outcome == attempt.Done {
 			l.tidy(ctx, final)
 		}
 	}
@@ -261,11 +261,11 @@ func (l *Lane) isResolving(work string, planned func() (*plan.Plan, error)) bool
 		return false
 	}
 	last := all[0]
-	if last.Phase != plan.Settled {
+	if last.Life.Phase != plan.Settled {
 		return last.Mends()
 	}
 	switch {
-	case last.Outcome != attempt.Conflict || last.Retried || !last.PlanOutcome().Continue:
+	case last.Judged.Outcome != attempt.Conflict || last.Since.Retried || !last.PlanOutcome().Continue:
 		return false
 	case last.IsTask(): // who started it has it go on, and nobody else
 		return last.LauncherLives()
@@ -309,7 +309,7 @@ func (l *Lane) finish(ctx context.Context, r *attempt.Record, res attempt.Landin
 	}
 	final, err := l.settler.EndLanding(ctx, r, res)
 	if final != nil {
-		l.tell("%s %s", r.Label(), final.Outcome.Text(final.Detail))
+		l.tell("%s %s", r.Label(), final.Judged.Outcome.Text(final.Judged.Detail))
 	}
 	return err
 }

@@ -20,13 +20,13 @@ func TestQueueSurvives(t *testing.T) {
 		t.Fatalf("landed: %q", got)
 	}
 	check(t, s.lane().Restore(t.Context()))
-	if got := s.queued(r, "queued"); got.Token != r.Token {
-		t.Errorf("token %s", got.Token)
+	if got := s.queued(r, "queued"); got.ID.Token != r.ID.Token {
+		t.Errorf("token %s", got.ID.Token)
 	}
 	check(t, s.lane().Restore(t.Context())) // it is there
 	s.work()
-	if final := s.landed(r); final.Verified != plan.Green {
-		t.Errorf("verified %q", final.Verified)
+	if final := s.landed(r); final.Judged.Verified != plan.Green {
+		t.Errorf("verified %q", final.Judged.Verified)
 	}
 	s.delivered()
 	if got := s.landings("main"); len(got) != 1 {

@@ -86,10 +86,10 @@ func (l *Lane) unlocks(id string) func() bool {
 
 // unlocksOf is unlocks for an attempt: what counts is how the slice stood when it was claimed.
 func (l *Lane) unlocksOf(r *attempt.Record) func() bool {
-	if r.Terms == nil {
-		return l.unlocks(r.Slice)
+	if r.Conditions.Terms == nil {
+		return l.unlocks(r.ID.Slice)
 	}
-	return func() bool { return r.Terms.Wraps }
+	return func() bool { return r.Conditions.Terms.Wraps }
 }
 
 // marked lists the changed files that have the marks of an unfinished merge, and hadn't.

@@ -139,7 +139,7 @@ func (b *bench) judgeTip(tip, base string) (problem string, w *work, conflicts [
 	if err != nil {
 		b.t.Fatalf("%v", err)
 	}
-	w = &work{Record: &attempt.Record{Slice: "S-1"}, lineage: b.lineage(), base: base, tree: tree, unlocks: func() bool { return b.unlocks }}
+	w = &work{Record: &attempt.Record{ID: attempt.Identity{Slice: "S-1"}}, lineage: b.lineage(), base: base, tree: tree, unlocks: func() bool { return b.unlocks }}
 	if err = b.lane.inspect(ctx, w, changed); err != nil {
 		b.t.Fatalf("%v", err)
 	}

@@ -244,19 +244,19 @@ func (b *table) answer(r *attempt.Record) string {
 	b.t.Helper()
 	r = b.get(r)
 	switch {
-	case r.Phase == plan.Queued && strings.Contains(r.LandingText(), "haven't allowed"):
+	case r.Life.Phase == plan.Queued && strings.Contains(r.LandingText(), "haven't allowed"):
 		return refused
-	case r.Phase != plan.Settled:
-		return fmt.Sprintf("%s: %s", r.Phase, r.LandingText())
-	case r.Outcome == attempt.Waiting:
+	case r.Life.Phase != plan.Settled:
+		return fmt.Sprintf("%s: %s", r.Life.Phase, r.LandingText())
+	case r.Judged.Outcome == attempt.Waiting:
 		return asks
-	case r.Outcome == attempt.Red:
+	case r.Judged.Outcome == attempt.Red:
 		return red
-	case r.Outcome != attempt.Done:
-		return fmt.Sprintf("%s: %s", r.Outcome, r.Detail)
-	case r.Verified != plan.Green:
+	case r.Judged.Outcome != attempt.Done:
+		return fmt.Sprintf("%s: %s", r.Judged.Outcome, r.Judged.Detail)
+	case r.Judged.Verified != plan.Green:
 		return unverified
-	case r.Gate.Approval() != "":
+	case r.Judged.Gate.Approval() != "":
 		return approved
 	}
 	return verified

@@ -129,7 +129,7 @@ func (l *Lane) recorded(bed *site.Site, tree string) (testrun.Key, *testrun.Verd
 // gained is by how much the number of tests that pass has grown with what an attempt landed, negative where it has shrunk; nil where one
 // of the numbers is unknown, as for each slice of a batch.
 func (l *Lane) gained(ctx context.Context, r *attempt.Record) *int {
-	if r.Verdict == nil || r.Verdict.Passed == nil || r.Landing.Batch != nil {
+	if r.Judged.Verdict == nil || r.Judged.Verdict.Passed == nil || r.Landing.Batch != nil {
 		return nil
 	}
 	tree, err := l.contentOf(ctx, r.Landing.Base)
@@ -144,7 +144,7 @@ func (l *Lane) gained(ctx context.Context, r *attempt.Record) *int {
 	if before == nil || before.Passed == nil {
 		return nil
 	}
-	n := *r.Verdict.Passed - *before.Passed
+	n := *r.Judged.Verdict.Passed - *before.Passed
 	return &n
 }
 
@@ -366,7 +366,7 @@ func (l *Lane) judgeRed(ctx context.Context, w *work, v *testrun.Verdict) error 
 	l.tell("%s waits: %s", w.Label(), reason)
 	_, err = l.settler.Proceed(ctx, w.Record, func(r *attempt.Record) {
 		g := r.Landing
-		g.Step, g.Tried, g.Reason, g.Tip, g.Base, r.Verdict = "", w.base, reason, w.tip, w.base, v
+		g.Step, g.Tried, g.Reason, g.Tip, g.Base, r.Judged.Verdict = "", w.base, reason, w.tip, w.base, v
 	})
 	return err
 }
@@ -379,7 +379,7 @@ func (l *Lane) SendBack(ctx context.Context) error {
 			return err
 		}
 		for _, r := range queue {
-			v := r.Verdict
+			v := r.Judged.Verdict
 			if r.Landing.Tried == "" || v == nil || v.Green() || r.Landing.Behind != "" {
 				continue
 			}

@@ -207,9 +207,9 @@ func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapsh
 		switch {
 		case p.Runs.IsLeftover(r, attempts):
 		case r.IsTask():
-			s.Tasks = append(s.Tasks, plan.Task{ID: r.Slice, Text: r.Title, Attempt: p.open(r)})
+			s.Tasks = append(s.Tasks, plan.Task{ID: r.ID.Slice, Text: r.ID.Title, Attempt: p.open(r)})
 		case p.Has(r):
-			s.Attempts[r.Slice] = p.open(r)
+			s.Attempts[r.ID.Slice] = p.open(r)
 		default:
 			s.Elsewhere++
 		}
@@ -289,7 +289,7 @@ func (p *Project) addSettled(s *plan.Snapshot, attempts map[string]attempt.Tally
 				if open == nil {
 					continue
 				}
-				reverted[it.ID] = r.Since(open, out)
+				reverted[it.ID] = r.LeftOpen(open, out)
 			}
 			s.Attempts[it.ID] = settled(r)
 		}
@@ -350,8 +350,8 @@ func (p *Project) later(a, b attempt.Entry) bool {
 		return a.Outcome == ""
 	}
 	ended := func(e attempt.Entry) (at time.Time) {
-		if r, err := p.Runs.Settled(e); err == nil && r.SettledAt != nil {
-			at = *r.SettledAt
+		if r, err := p.Runs.Settled(e); err == nil && r.Life.SettledAt != nil {
+			at = *r.Life.SettledAt
 		}
 		return at
 	}
@@ -388,12 +388,12 @@ func (p *Project) spent(entries []attempt.Entry) (sum float64) {
 
 func settled(r *attempt.Record) *plan.Attempt {
 	a := common(r)
-	a.Outcome, a.Detail, a.Retried = r.PlanOutcome(), r.Detail, r.Retried
-	if r.After != nil {
-		a.After = *r.After
+	a.Outcome, a.Detail, a.Retried = r.PlanOutcome(), r.Judged.Detail, r.Since.Retried
+	if r.Judged.After != nil {
+		a.After = *r.Judged.After
 	}
-	if r.EndedAt != nil {
-		a.Ended = *r.EndedAt
+	if r.Life.EndedAt != nil {
+		a.Ended = *r.Life.EndedAt
 	}
 	return a
 }
@@ -401,13 +401,13 @@ func settled(r *attempt.Record) *plan.Attempt {
 func (p *Project) open(r *attempt.Record) *plan.Attempt {
 	a := common(r)
 	a.Dead, a.Where, a.Landing = r.Dead(), r.Elsewhere(), p.LandingText(r)
-	if r.Phase == plan.Queued {
+	if r.Life.Phase == plan.Queued {
 		p.tellWorker(a, r)
 	}
-	log := p.Runs.LogPath(r.Slice, r.N)
+	log := p.Runs.LogPath(r.ID.Slice, r.ID.N)
 	a.Heard, _ = logfile.Changed(log)
 	if a.Quiet(time.Now()) > 0 {
-		a.Tool = attemptlog.RunningTool(log, r.Stream)
+		a.Tool = attemptlog.RunningTool(log, r.Job.Stream)
 	}
 	return a
 }
@@ -432,9 +432,9 @@ func (p *Project) LandingText(r *attempt.Record) string {
 }
 
 func common(r *attempt.Record) *plan.Attempt {
-	a := &plan.Attempt{N: r.N, Token: r.Token, Phase: r.Phase, Agent: r.Agent, Account: r.Account, Cost: r.Cost()}
-	if r.StartedAt != nil {
-		a.Started = *r.StartedAt
+	a := &plan.Attempt{N: r.ID.N, Token: r.ID.Token, Phase: r.Life.Phase, Agent: r.Job.Agent, Account: r.Job.Account, Cost: r.Cost()}
+	if r.Life.StartedAt != nil {
+		a.Started = *r.Life.StartedAt
 	}
 	return a
 }

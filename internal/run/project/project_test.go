@@ -155,7 +155,7 @@ func (y *yard) claim(id string) (r *attempt.Record) {
 
 func (y *yard) settle(r *attempt.Record, code int) {
 	y.t.Helper()
-	r.Evidence = &attempt.Evidence{ExitCode: &code}
+	r.Judged.Evidence = &attempt.Evidence{ExitCode: &code}
 	s := y.Settler()
 	if _, err := s.Settle(y.t.Context(), r); err != nil {
 		y.t.Fatal(err)

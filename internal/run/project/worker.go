@@ -32,7 +32,7 @@ func (p *Project) tellWorker(a *plan.Attempt, r *attempt.Record) {
 	}
 	var worker string
 	if r.LauncherLives() { // probing the locks would disturb processes that take them
-		worker = fmt.Sprintf("the gl that launched it, pid %d", r.Launcher.PID)
+		worker = fmt.Sprintf("the gl that launched it, pid %d", r.Life.Launcher.PID)
 	} else {
 		worker = p.laneWorker()
 	}

@@ -73,7 +73,7 @@ func (p *Process) Start(r *attempt.Record) error {
 	}
 	go func() {
 		err := cmd.Wait()
-		p.exits <- Exit{Slice: r.Slice, N: r.N, Token: r.Token, Err: err}
+		p.exits <- Exit{Slice: r.ID.Slice, N: r.ID.N, Token: r.ID.Token, Err: err}
 	}()
 	return nil
 }
@@ -88,10 +88,10 @@ const AgentEnv = "GL_AGENT_ENV"
 // WithAgentEnv is the environment of the attempt's wrapper.
 func WithAgentEnv(env []string, r *attempt.Record) []string {
 	env = slices.DeleteFunc(slices.Clone(env), func(v string) bool { return strings.HasPrefix(v, AgentEnv+"=") })
-	if len(r.Environ) == 0 {
+	if len(r.Job.Environ) == 0 {
 		return env
 	}
-	list, _ := json.Marshal(r.Environ) // strings
+	list, _ := json.Marshal(r.Job.Environ) // strings
 	return append(env, AgentEnv+"="+string(list))
 }
 
@@ -112,5 +112,5 @@ const WrapperCommand = "attempt"
 
 // WrapperArgs are the arguments of the wrapper of one attempt.
 func WrapperArgs(root string, r *attempt.Record) []string {
-	return []string{WrapperCommand, "--root", root, "--slice", r.Slice, "--n", fmt.Sprint(r.N), "--token", r.Token}
+	return []string{WrapperCommand, "--root", root, "--slice", r.ID.Slice, "--n", fmt.Sprint(r.ID.N), "--token", r.ID.Token}
 }

@@ -92,10 +92,10 @@ func newSite(t *testing.T, name string) *site {
 func (s *site) end() {
 	recs, _, _ := s.Runs.Live()
 	for _, r := range recs {
-		if final, err := s.Runs.Get(r.Slice, r.N); err == nil && final.Phase == plan.Settled {
+		if final, err := s.Runs.Get(r.ID.Slice, r.ID.N); err == nil && final.Life.Phase == plan.Settled {
 			continue // this instant: its wrapper is about to end
 		}
-		for _, id := range []*proc.ID{r.Wrapper, r.Process} {
+		for _, id := range []*proc.ID{r.Life.Wrapper, r.Life.Process} {
 			if id != nil && id.Alive() {
 				s.t.Errorf("%s still has a process", r.Name())
 				id.Signal(syscall.SIGKILL)
@@ -200,9 +200,9 @@ func (s *site) claimFor(id string, a agent.Agent) (r *attempt.Record) {
 func (s *site) settled(r *attempt.Record) (final *attempt.Record) {
 	s.t.Helper()
 	until(s.t, r.Name()+" is settled", func() bool {
-		rec, err := s.Runs.Get(r.Slice, r.N)
+		rec, err := s.Runs.Get(r.ID.Slice, r.ID.N)
 		final = rec
-		return err == nil && rec.Phase == plan.Settled && !s.Runs.IsOpen(r.Name())
+		return err == nil && rec.Life.Phase == plan.Settled && !s.Runs.IsOpen(r.Name())
 	})
 	return final
 }
@@ -211,7 +211,7 @@ func (s *site) settled(r *attempt.Record) (final *attempt.Record) {
 func (s *site) running(r *attempt.Record) *attempt.Record {
 	s.t.Helper()
 	until(s.t, r.Name()+" has begun", func() bool { return s.read("begun") != "" })
-	rec, err := s.Runs.Get(r.Slice, r.N)
+	rec, err := s.Runs.Get(r.ID.Slice, r.ID.N)
 	check(s.t, err)
 	return rec
 }

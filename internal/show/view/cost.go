@@ -19,7 +19,7 @@ func (c *Cost) Add(r *attempt.Record) {
 	case usd != nil:
 		c.USD += *usd
 		c.Known++
-	case r.StartedAt != nil && r.EndedAt != nil:
+	case r.Life.StartedAt != nil && r.Life.EndedAt != nil:
 		c.Unknown++
 	}
 }
