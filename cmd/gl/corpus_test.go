@@ -70,7 +70,7 @@ func checkOrder(t *testing.T, root string, doc statusDoc, n int) {
 		}
 		for _, r := range records {
 			if r.Life.Phase != plan.Settled || r.Judged.Outcome != attempt.Done {
-				t.Errorf("%s is %s, %s", r.Name(), r.Life.Phase, r.Judged.Outcome)
+				t.Errorf("%s is %s, %s", r.ID.Name(), r.Life.Phase, r.Judged.Outcome)
 			}
 			built[s.ID] = r
 		}

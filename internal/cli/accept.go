@@ -85,7 +85,7 @@ func refuseTask(app *cmdutil.App, name string) error {
 			continue
 		}
 		if way := toAccept(r); way != "" {
-			return fmt.Errorf("%s is a task, not a slice: %s", r.Name(), sanitize.Line(way))
+			return fmt.Errorf("%s is a task, not a slice: %s", r.ID.Name(), sanitize.Line(way))
 		}
 		break
 	}

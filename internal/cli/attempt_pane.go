@@ -48,8 +48,8 @@ func (o wrapperOptions) passOn(ctx context.Context, text string) string {
 	var said *ops.Saying
 	if err == nil {
 		id := rec.ID.Slice
-		if rec.IsTask() {
-			id = rec.Name()
+		if rec.ID.IsTask() {
+			id = rec.ID.Name()
 		}
 		said, err = ops.Say(ctx, pr.Whose(rec), id, text, time.Now())
 	}

@@ -20,7 +20,7 @@ import (
 func newBrief(ctx context.Context, pr *project.Project, r *attempt.Record) (brief, slice string, err error) {
 	var b bytes.Buffer
 	out := iostreams.New(nil, &b, &b, nil)
-	if r.IsTask() {
+	if r.ID.IsTask() {
 		tellHandoff(out, r)
 		text := b.String() + "\n" + taskFinish(r, pr.Root)
 		return strings.TrimLeft(text, "\n"), text, nil

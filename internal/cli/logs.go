@@ -247,14 +247,14 @@ func (l *logView) over() (over bool, word string) {
 		rec = l.rec
 	}
 	l.rec = rec
-	if rec.Life.Phase != plan.Settled && rec.Dead() {
+	if rec.Life.Phase != plan.Settled && rec.Life.Dead() {
 		if again, err := l.pr.Runs.Get(rec.ID.Slice, rec.ID.N); err == nil && again.Life.Phase == plan.Settled {
 			l.rec = again
 			return true, ""
 		}
 		settle := "gl retry " + rec.ID.Slice
-		if rec.IsTask() {
-			settle = "gl stop " + rec.Label()
+		if rec.ID.IsTask() {
+			settle = "gl stop " + rec.ID.Label()
 		}
 		return true, fmt.Sprintf("attempt %d of %s isn't settled, but its gl process is gone: run %s to settle it", rec.ID.N, rec.ID.Slice, settle)
 	}

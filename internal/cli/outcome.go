@@ -17,7 +17,7 @@ import (
 // endedText is the line of a settled attempt: "S-4 complete (42 tests)", "S-4 failed (exit 7, gl logs S-4)".
 func endedText(rec *attempt.Record, flags string) string {
 	if rec.Judged.Outcome == attempt.Waiting && strings.HasPrefix(rec.Judged.Detail, plan.Asking) {
-		return rec.Label() + " " + rec.Judged.Detail
+		return rec.ID.Label() + " " + rec.Judged.Detail
 	}
 	t := rec.Judged.Outcome.Traits()
 	text := t.Line
@@ -32,10 +32,10 @@ func endedText(rec *attempt.Record, flags string) string {
 	}
 	logs := ""
 	if t.Logs {
-		logs = "gl logs " + rec.Label() + flags
+		logs = "gl logs " + rec.ID.Label() + flags
 	}
 	text += inBrackets(strings.Join(more, ", "), logs)
-	return rec.Label() + " " + text
+	return rec.ID.Label() + " " + text
 }
 
 // workText tells of the attempt's worktree what a person should know, a line each: its troubles and, for an attempt that is over,
@@ -55,7 +55,7 @@ func workText(r *attempt.Record) []string {
 // toAccept says how the work of a task that awaits approval becomes a slice to accept, because the
 // task itself is none; "" for any other attempt.
 func toAccept(r *attempt.Record) string {
-	if !r.IsTask() || r.Judged.Outcome != attempt.Waiting || r.Judged.Gate == nil || r.Place.Branch == "" {
+	if !r.ID.IsTask() || r.Judged.Outcome != attempt.Waiting || r.Judged.Gate == nil || r.Place.Branch == "" {
 		return ""
 	}
 	return "git branch NAME " + worktree.Short(r.Place.Branch) + " and gl land NAME make it a slice to accept"
@@ -241,7 +241,7 @@ func attemptText(st *plan.State, r *attempt.Record, now time.Time) string {
 		began = *r.Life.StartedAt
 	}
 	other := ""
-	if st != nil && !r.IsOf(st.Item) {
+	if st != nil && !r.ID.IsOf(st.Item) {
 		other = " in " + r.ID.Of
 	}
 	with := r.Job.Agent
@@ -260,13 +260,13 @@ func withCost(text string, r *attempt.Record) string {
 // spent is what an attempt took, as far as that is known: "after 12s", "3 turns", "$0.42".
 func spent(r *attempt.Record) []string {
 	var parts []string
-	if d := r.Duration(); d != nil {
+	if d := r.Life.Duration(); d != nil {
 		parts = append(parts, "after "+plan.Age(*d))
 	}
-	if turns := r.Turns(); turns != nil {
+	if turns := r.Judged.Turns(); turns != nil {
 		parts = append(parts, words.Count(*turns, "turn"))
 	}
-	if cost := r.Cost(); cost != nil {
+	if cost := r.Judged.Cost(); cost != nil {
 		parts = append(parts, fmt.Sprintf("$%.2f", *cost))
 	}
 	return parts
@@ -281,7 +281,7 @@ func attemptState(st *plan.State, r *attempt.Record, now time.Time) string {
 	case r.Life.Phase == plan.Queued && st.Attempt != nil && st.Attempt.N == r.ID.N:
 		return "in the merge queue: " + st.Attempt.Landing
 	case r.Life.Phase == plan.Queued:
-		return "in the merge queue: " + r.LandingText()
+		return "in the merge queue: " + r.Landing.Text()
 	case r.Life.Phase == plan.Preparing:
 		return "preparing its worktree"
 	case r.Life.StartedAt == nil:

@@ -234,23 +234,23 @@ func (t *reporter) turnover(r drain.Report) []string {
 	var lines []string
 	for _, rec := range r.Ended {
 		line := endedText(rec, r.Plan.Snapshot.Flags)
-		if i := slices.IndexFunc(launched, func(next *attempt.Record) bool { return next.ID.Slice == rec.ID.Slice && next.Mends() }); i >= 0 {
+		if i := slices.IndexFunc(launched, func(next *attempt.Record) bool { return next.ID.Slice == rec.ID.Slice && next.Talk.Mends() }); i >= 0 {
 			launched = slices.Delete(slices.Clone(launched), i, i+1)
 			lines = append(lines, line+" -> its agent goes on"+notes(flakyText(rec), troubleText(rec)))
 			continue
 		}
-		if len(launched) > 0 && !launched[0].Mends() && launched[0].Name() != rec.Name() {
-			line += " -> launched " + launched[0].Label()
+		if len(launched) > 0 && !launched[0].Talk.Mends() && launched[0].ID.Name() != rec.ID.Name() {
+			line += " -> launched " + launched[0].ID.Label()
 			launched = launched[1:]
 		}
 		lines = append(lines, line+notes(flakyText(rec), workText(rec)))
 	}
 	for _, rec := range launched {
-		if rec.Mends() {
-			lines = append(lines, rec.Label()+" goes on"+called(r.Plan, rec))
+		if rec.Talk.Mends() {
+			lines = append(lines, rec.ID.Label()+" goes on"+called(r.Plan, rec))
 			continue
 		}
-		lines = append(lines, "launched "+rec.Label()+called(r.Plan, rec))
+		lines = append(lines, "launched "+rec.ID.Label()+called(r.Plan, rec))
 	}
 	return lines
 }
@@ -269,7 +269,7 @@ func (t *reporter) greeting(r drain.Report) []string {
 	n := len(r.Launched)
 	head := fmt.Sprintf("-> %s ready, launching %d", words.Count(r.Ready, r.Plan.Snapshot.Noun), n)
 	if r.Ready == 1 {
-		head = "-> launching " + r.Launched[0].Label() + called(r.Plan, r.Launched[0])
+		head = "-> launching " + r.Launched[0].ID.Label() + called(r.Plan, r.Launched[0])
 	}
 	if rest := r.Ready - n; rest > 0 && t.cfg.Refill {
 		head += fmt.Sprintf("... (%d queued)", rest)
@@ -297,7 +297,7 @@ func (t *reporter) greeting(r drain.Report) []string {
 
 // called is what people read beside the label: " (Session list)".
 func called(p *plan.Plan, rec *attempt.Record) string {
-	if rec.IsTask() && rec.ID.Title != "" {
+	if rec.ID.IsTask() && rec.ID.Title != "" {
 		return " (" + brief(rec.ID.Title) + ")"
 	}
 	if st := p.State(rec.ID.Slice); st != nil && st.Name != rec.ID.Slice {

@@ -102,7 +102,7 @@ func tellHandoff(out *iostreams.Streams, own *attempt.Record) {
 // checkpoint is the name of a tag for the state before this session's work: the client can't check a shell line that makes one up.
 // A confined agent can't make tags: its checkpoint is the commit.
 func checkpoint(ctx context.Context, pr *project.Project, own *attempt.Record, id string) string {
-	if own != nil && own.Place.Lineage != 0 && own.Confined() {
+	if own != nil && own.Place.Lineage != 0 && own.Job.Confined() {
 		repo, err := pr.Worktrees(ctx)
 		if err == nil {
 			commit, err := git.ResolveCommit(ctx, repo.Common, own.Place.Branch)

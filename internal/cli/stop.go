@@ -94,7 +94,7 @@ type stoppedSlice struct {
 // addSettled adds the attempts that were found dead and settled, which stderr has named already.
 func (d *stopDoc) addSettled(settled []*attempt.Record, ids []string, all bool) {
 	for _, r := range settled {
-		if all || slices.Contains(ids, r.ID.Slice) || slices.Contains(ids, r.Label()) {
+		if all || slices.Contains(ids, r.ID.Slice) || slices.Contains(ids, r.ID.Label()) {
 			d.add(r, r, nil)
 		}
 	}
@@ -122,7 +122,7 @@ func whichRunning(pr *project.Project) error {
 	}
 	ids := make([]string, len(live))
 	for i, r := range live {
-		ids[i] = r.Label()
+		ids[i] = r.ID.Label()
 	}
 	return cmdutil.Usage("which slice? running: %s (gl stop --all ends all)", strings.Join(ids, ", "))
 }
@@ -131,7 +131,7 @@ func whichRunning(pr *project.Project) error {
 // settled, is only a warning.
 func reportSettled(io *iostreams.Streams, settled []*attempt.Record, err error) {
 	for _, r := range settled {
-		io.Message("%s %s (%s)", r.Label(), r.Judged.Outcome.Traits().Words, r.Judged.Detail)
+		io.Message("%s %s (%s)", r.ID.Label(), r.Judged.Outcome.Traits().Words, r.Judged.Detail)
 	}
 	if err != nil {
 		io.Message("warning: %v", err)
@@ -163,9 +163,9 @@ func stoppedText(r *attempt.Record) string {
 	ended := r.Judged.Outcome.Traits().Stop
 	switch {
 	case ended != "" && r.Judged.Detail != "":
-		return fmt.Sprintf("%s %s (%s)", r.Label(), ended, r.Judged.Detail)
+		return fmt.Sprintf("%s %s (%s)", r.ID.Label(), ended, r.Judged.Detail)
 	case ended != "":
-		return r.Label() + " " + ended
+		return r.ID.Label() + " " + ended
 	}
-	return fmt.Sprintf("%s had ended already: %s", r.Label(), r.Judged.Outcome.Text(r.Judged.Detail))
+	return fmt.Sprintf("%s had ended already: %s", r.ID.Label(), r.Judged.Outcome.Text(r.Judged.Detail))
 }

@@ -230,11 +230,11 @@ func (j *job) taskSummary(res *drain.Result) {
 		if words := spent(r); len(words) > 0 {
 			which := ""
 			if len(res.Ended) > 1 {
-				which = r.Label() + ": "
+				which = r.ID.Label() + ": "
 			}
 			j.app.IO.Printf("  %s%s\n", which, strings.Join(words, ", "))
 		}
-		if g := r.Landing; g != nil && r.Judged.Outcome.Traits().Success && res.Lane.Has(r.Work()) {
+		if g := r.Landing; g != nil && r.Judged.Outcome.Traits().Success && res.Lane.Has(r.ID.Work()) {
 			j.app.IO.Printf("  landed on %s: %.10s\n", sanitize.Text(worktree.Short(g.Target)), g.Commit)
 		}
 		switch {
@@ -306,8 +306,8 @@ func completeTasks(app *cmdutil.App, more cobra.CompletionFunc, open bool) cobra
 		}
 		live, _ := ops.Running(pr)
 		for _, r := range live {
-			if r.IsTask() {
-				ids = append(ids, cobra.CompletionWithDesc(r.Name(), brief(r.ID.Title)))
+			if r.ID.IsTask() {
+				ids = append(ids, cobra.CompletionWithDesc(r.ID.Name(), brief(r.ID.Title)))
 			}
 		}
 		return ids, directive

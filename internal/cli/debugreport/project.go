@@ -81,7 +81,7 @@ func newProject(ctx context.Context, pr *project.Project, p *plan.Plan, gl Progr
 }
 
 func newAttempt(r *attempt.Record) Attempt {
-	a := Attempt{Slice: r.ID.Slice, N: r.ID.N, Agent: r.Job.Agent, Phase: r.Life.Phase, Process: r.State().String(), Started: r.Life.StartedAt, Runner: r.Job.Runner}
+	a := Attempt{Slice: r.ID.Slice, N: r.ID.N, Agent: r.Job.Agent, Phase: r.Life.Phase, Process: r.Life.State().String(), Started: r.Life.StartedAt, Runner: r.Job.Runner}
 	if r.Life.Process != nil {
 		a.PID = &r.Life.Process.PID
 	}

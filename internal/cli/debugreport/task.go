@@ -27,7 +27,7 @@ func newTask(pr *project.Project, id string, recs []*attempt.Record) *Task {
 	for _, r := range recs {
 		a := TaskAttempt{Info: r.Info(), Prompt: r.Job.Prompt, Summary: jsondoc.OrNull(r.Task.Summary)}
 		if r.Life.Phase != plan.Settled {
-			a.Process = jsondoc.OrNull(r.State().String())
+			a.Process = jsondoc.OrNull(r.Life.State().String())
 		}
 		t.Attempts = append(t.Attempts, a)
 	}

@@ -85,7 +85,7 @@ func fixAttempts(ctx context.Context, pr *project.Project) ([]string, error) {
 	}
 	for _, r := range before {
 		wasSettled := slices.ContainsFunc(settled, func(s *attempt.Record) bool { return s.ID.Slice == r.ID.Slice })
-		if !wasSettled && !pr.Runs.IsOpen(r.Name()) && !r.Life.Phase.Begun() && r.State() == proc.Dead {
+		if !wasSettled && !pr.Runs.IsOpen(r.ID.Name()) && !r.Life.Phase.Begun() && r.Life.State() == proc.Dead {
 			did = append(did, fmt.Sprintf("released the claim of attempt %d of %s, which never started", r.ID.N, r.ID.Slice))
 		}
 	}
@@ -128,13 +128,13 @@ func fixLeftovers(ctx context.Context, pr *project.Project) ([]string, error) {
 	var errs []error
 	for _, r := range live {
 		final, err := pr.Runs.Get(r.ID.Slice, r.ID.N)
-		if err != nil || final.Life.Phase != plan.Settled || r.State() != proc.Dead {
+		if err != nil || final.Life.Phase != plan.Settled || r.Life.State() != proc.Dead {
 			continue
 		}
 		settler := pr.Whose(r).Settler()
 		_, err = settler.Settle(ctx, r)
 		errs = append(errs, err)
-		if !pr.Runs.IsOpen(r.Name()) {
+		if !pr.Runs.IsOpen(r.ID.Name()) {
 			did = append(did, fmt.Sprintf("removed what was left of attempt %d of %s", r.ID.N, r.ID.Slice))
 		}
 	}

@@ -22,21 +22,21 @@ import (
 func checkAttempts(x *exam) []Finding {
 	var all []Finding
 	for _, r := range x.live {
-		path := ".greenlight/runs/live/" + r.Name() + ".json"
-		dead := r.State() == proc.Dead
+		path := ".greenlight/runs/live/" + r.ID.Name() + ".json"
+		dead := r.Life.State() == proc.Dead
 		switch {
 		case r.Life.Phase == plan.Queued && !x.isSettled(r): // no process of its own has to be there
 			if x.idle(r) {
-				all = append(all, found(Warning, path, fmt.Sprintf("%s is in the merge queue, and no gl works that", r.Label()), "gl land").of(r.ID.Slice))
+				all = append(all, found(Warning, path, fmt.Sprintf("%s is in the merge queue, and no gl works that", r.ID.Label()), "gl land").of(r.ID.Slice))
 			}
 		case dead && x.isSettled(r):
 			all = append(all, fixable(path, "leftover of a settled attempt").of(r.ID.Slice))
 		case dead:
 			all = append(all, fixable(path, fmt.Sprintf("attempt %d of %s isn't settled, and its gl process is gone", r.ID.N, r.ID.Slice)).of(r.ID.Slice))
-		case r.Elsewhere() != "":
-			all = append(all, found(Warning, path, fmt.Sprintf("attempt %d of %s runs %s, where gl can't look", r.ID.N, r.ID.Slice, r.Elsewhere()),
-				"gl retry --abandon "+r.Label()+" if that is gone").of(r.ID.Slice))
-		case x.p.State(r.ID.Slice) == nil && !r.IsTask():
+		case r.Life.Elsewhere() != "":
+			all = append(all, found(Warning, path, fmt.Sprintf("attempt %d of %s runs %s, where gl can't look", r.ID.N, r.ID.Slice, r.Life.Elsewhere()),
+				"gl retry --abandon "+r.ID.Label()+" if that is gone").of(r.ID.Slice))
+		case x.p.State(r.ID.Slice) == nil && !r.ID.IsTask():
 			all = append(all, found(Warning, path, fmt.Sprintf("attempt %d is running, but slice %s no longer exists", r.ID.N, r.ID.Slice),
 				"gl stop "+r.ID.Slice).of(r.ID.Slice))
 		}
@@ -101,7 +101,7 @@ func unread(pr *project.Project, now time.Time) []string {
 	open := map[string]bool{}
 	live, _, err := pr.Runs.Live()
 	for _, r := range live {
-		open[r.Work()] = true
+		open[r.ID.Work()] = true
 	}
 	for _, view := range pr.Views() {
 		p, failed := view.Plan(now, view.Options())

@@ -30,14 +30,14 @@ func Say(ctx context.Context, pr *project.Project, id, text string, now time.Tim
 	}
 	s := &Saying{pr: pr, work: id}
 	if attempt.IsTask(id) {
-		of := slices.DeleteFunc(live, func(r *attempt.Record) bool { return r.Name() != id && r.ID.Slice != id })
+		of := slices.DeleteFunc(live, func(r *attempt.Record) bool { return r.ID.Name() != id && r.ID.Slice != id })
 		switch len(of) {
 		case 0:
 			return nil, fmt.Errorf("%s isn't running: gl status lists the tasks that are", id)
 		case 1:
-			s.Running, s.work = of[0], of[0].Work()
+			s.Running, s.work = of[0], of[0].ID.Work()
 		default:
-			return nil, fmt.Errorf("%d attempts at %s are running: name one, such as %s", len(of), id, of[0].Name())
+			return nil, fmt.Errorf("%d attempts at %s are running: name one, such as %s", len(of), id, of[0].ID.Name())
 		}
 	} else {
 		p, err := pr.Plan(now, pr.Options())

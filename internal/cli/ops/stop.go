@@ -118,7 +118,7 @@ func (s *Stop) refuse(err error) { s.Err = errors.Join(s.Err, err) }
 func tasksCalled(id string, recs []*attempt.Record) []*attempt.Record {
 	var mine []*attempt.Record
 	for _, r := range recs {
-		if r.IsTask() && (r.ID.Slice == id || r.Name() == id) {
+		if r.ID.IsTask() && (r.ID.Slice == id || r.ID.Name() == id) {
 			mine = append(mine, r)
 		}
 	}
@@ -171,7 +171,7 @@ func (s *Stop) End(ctx context.Context, each func(Stopped)) error {
 	for range s.Attempts {
 		r := <-results
 		if r.Err != nil {
-			errs = append(errs, fmt.Errorf("stop %s: %w", r.Attempt.Label(), r.Err))
+			errs = append(errs, fmt.Errorf("stop %s: %w", r.Attempt.ID.Label(), r.Err))
 		}
 		each(r)
 	}

@@ -82,7 +82,7 @@ func (h *handOver) make(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := h.pr.Runs.NoteHanded(l.System, l.Slice, l.N, commit); err != nil && !h.due.Confined() {
+	if err := h.pr.Runs.NoteHanded(l.System, l.Slice, l.N, commit); err != nil && !h.due.Job.Confined() {
 		return err
 	}
 	return nil

@@ -102,7 +102,7 @@ func (s *caller) caller(root string) specwright.Caller {
 func attemptOf(root string, is func(*attempt.Record) bool) *attempt.Record {
 	live, _, _ := attempt.OpenStore(statedir.Path(root, "runs")).Live() // one that can't be read is nobody's
 	for _, r := range live {
-		if is(r) && !r.Dead() {
+		if is(r) && !r.Life.Dead() {
 			return r
 		}
 	}

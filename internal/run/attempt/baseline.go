@@ -25,7 +25,7 @@ type baseline struct {
 }
 
 func (s *Store) baselinePath(r *Record) string {
-	return filepath.Join(s.dir, "tests", fileName(r.ID.System, r.Work())+".json")
+	return filepath.Join(s.dir, "tests", fileName(r.ID.System, r.ID.Work())+".json")
 }
 
 func (s *Store) baseline(r *Record) *baseline {
@@ -70,7 +70,7 @@ func (b *baseline) follow(is *drift.State) *baseline {
 }
 
 // comparer compares states of a checkout's tests.
-func (r *Record) comparer() *drift.Comparer { return &drift.Comparer{Command: r.Conditions.Test.Line} }
+func (c *Conditions) comparer() *drift.Comparer { return &drift.Comparer{Command: c.Test.Line} }
 
 // noteBaseline notes how the tests are before the agent begins. Without it they aren't compared, and the verdict says so.
 func (w *Wrapper) noteBaseline(ctx context.Context) {
@@ -82,7 +82,7 @@ func (w *Wrapper) noteBaseline(ctx context.Context) {
 	if last != nil {
 		before = last.Start
 	}
-	is, err := w.rec.comparer().Look(ctx, w.Root, before)
+	is, err := w.rec.Conditions.comparer().Look(ctx, w.Root, before)
 	b := &baseline{Start: is}
 	if err == nil {
 		if last != nil {
@@ -102,11 +102,11 @@ func (s *Store) HandOverHere(ctx context.Context, r *Record, told bool) error {
 	if b == nil || r.Conditions.Test == nil {
 		return nil
 	}
-	is, err := r.comparer().Look(ctx, s.root(), b.Start)
+	is, err := r.Conditions.comparer().Look(ctx, s.root(), b.Start)
 	if err != nil {
 		return err
 	}
-	if !told && !slices.ContainsFunc(drift.Changed(b.Start.Files, is.Files), r.comparer().IsTest) {
+	if !told && !slices.ContainsFunc(drift.Changed(b.Start.Files, is.Files), r.Conditions.comparer().IsTest) {
 		return nil
 	}
 	if b.Handed != nil {
@@ -133,7 +133,7 @@ type Comparison struct {
 // noteTree notes the tree that the agent has left in the checkout, state aside. It isn't known if another agent
 // has worked there, or without git.
 func (w *Wrapper) noteTree(ctx context.Context) {
-	if w.rec.Place.Lineage != 0 || w.rec.IsTask() || !w.calledComplete(ctx) {
+	if w.rec.Place.Lineage != 0 || w.rec.ID.IsTask() || !w.calledComplete(ctx) {
 		return
 	}
 	if beside, err := w.Store.beside(w.rec); err != nil || beside {
@@ -158,7 +158,7 @@ func (w *Wrapper) compare(ctx context.Context) {
 		w.rec.Judged.Compared = lost("its file in .greenlight/runs/tests is gone")
 		return
 	}
-	is, err := w.rec.comparer().Look(ctx, w.Root, b.Start)
+	is, err := w.rec.Conditions.comparer().Look(ctx, w.Root, b.Start)
 	if err == nil {
 		w.rec.Judged.Compared, err = b.compare(ctx, w.rec, is)
 		w.rec.Judged.Compared.Allowed = drift.Allowed(w.Tests.Removable, w.rec.Judged.Compared.Found, "")
@@ -184,7 +184,7 @@ func (b *baseline) compare(ctx context.Context, r *Record, is *drift.State) (Com
 	if b.Handed != nil {
 		states = append(states, b.Handed)
 	}
-	c := r.comparer()
+	c := r.Conditions.comparer()
 	c.Read = drift.Texts(states...)
 	if err := c.UseCommand(ctx, b.Start.Files, is.Files); err != nil {
 		return Comparison{}, err

@@ -40,8 +40,8 @@ func (s *Store) Caller(env environ.Environ) *Caller {
 	above := proc.Ancestors()
 	live, _, _ := s.Live() // what can't be read is no record of ours
 	for _, r := range live {
-		if r.isAbove(above) {
-			return r.caller()
+		if r.Life.isAbove(above) {
+			return r.ID.caller()
 		}
 	}
 	for _, id := range above {
@@ -69,17 +69,17 @@ func Bearer(env environ.Environ) *Caller {
 }
 
 // isAbove reports whether one of the processes is the attempt's.
-func (r *Record) isAbove(above []proc.ID) bool {
+func (l *Life) isAbove(above []proc.ID) bool {
 	for _, id := range above {
-		if r.Life.Wrapper != nil && r.Life.Wrapper.Is(id) || r.Life.Process != nil && r.Life.Process.Is(id) {
+		if l.Wrapper != nil && l.Wrapper.Is(id) || l.Process != nil && l.Process.Is(id) {
 			return true
 		}
 	}
 	return false
 }
 
-func (r *Record) caller() *Caller {
-	return &Caller{ID: r.ID.Slice, N: r.ID.N, Token: r.ID.Token, System: r.ID.System}
+func (id *Identity) caller() *Caller {
+	return &Caller{ID: id.Slice, N: id.N, Token: id.Token, System: id.System}
 }
 
 // marked is what a process with that environment belongs to in this project.
@@ -100,7 +100,7 @@ func bearer(env environ.Environ, live []*Record) *Caller {
 	token := env.Get(environ.Session)
 	for _, r := range live {
 		if r.ID.Token == token {
-			return r.caller()
+			return r.ID.caller()
 		}
 	}
 	n, _ := strconv.Atoi(env.Get("GL_ATTEMPT"))

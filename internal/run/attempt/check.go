@@ -75,11 +75,11 @@ func foreign(format string, a ...any) error { return errForeign{fmt.Errorf(forma
 func (r *Record) check(e Entry) error {
 	switch {
 	case r.ID.Slice != e.Slice || r.ID.N != e.N:
-		return fmt.Errorf("says it is %s", r.Name())
+		return fmt.Errorf("says it is %s", r.ID.Name())
 	case r.SchemaVersion != schemaVersion:
 		return foreign("unknown schema version %d: another version of gl wrote it", r.SchemaVersion)
 	}
-	return cmp.Or(r.checkState(e.Outcome), r.checkNames(), r.checkText(), r.checkProcesses(), r.checkTimes(), r.checkCounts())
+	return cmp.Or(r.checkState(e.Outcome), r.checkNames(), r.checkText(), r.Life.checkProcesses(), r.checkTimes(), r.checkCounts())
 }
 
 // checkState checks how far the attempt is: named is the outcome in the file's name, "" for a live record.
@@ -204,8 +204,8 @@ func (r *Record) checkText() error {
 	return nil
 }
 
-func (r *Record) checkProcesses() error {
-	for _, id := range []*proc.ID{&r.Life.Launcher, r.Life.Wrapper, r.Life.Process} {
+func (l *Life) checkProcesses() error {
+	for _, id := range []*proc.ID{&l.Launcher, l.Wrapper, l.Process} {
 		if id != nil && id.PID < 0 {
 			return fmt.Errorf("%d is no process", id.PID)
 		}
@@ -216,10 +216,10 @@ func (r *Record) checkProcesses() error {
 // checkTimes doesn't compare times with each other or with now: a clock that was set makes any order.
 func (r *Record) checkTimes() error {
 	times := []*time.Time{&r.Life.ClaimedAt, r.Life.StartedAt, r.Life.EndedAt, r.Life.SettledAt}
-	if u := r.evidence().Tokens; u != nil && !u.Sane() {
+	if u := r.Judged.evidence().Tokens; u != nil && !u.Sane() {
 		return fmt.Errorf("tokens are %+v", *u)
 	}
-	if l := r.evidence().Limit; l != nil {
+	if l := r.Judged.evidence().Limit; l != nil {
 		times = append(times, l.Reset)
 	}
 	for _, at := range times {
@@ -234,11 +234,11 @@ func (r *Record) checkTimes() error {
 func saneTime(t time.Time) bool { return t.Year() >= 1970 && t.Year() < 9000 }
 
 func (r *Record) checkCounts() error {
-	counts := []int{r.Judged.Tests, r.ID.First, r.ID.N - r.ID.First, r.evidence().Denials}
+	counts := []int{r.Judged.Tests, r.ID.First, r.ID.N - r.ID.First, r.Judged.evidence().Denials}
 	if r.Talk.Continues != nil {
 		counts = append(counts, r.Talk.Continues.After)
 	}
-	if res := r.evidence().Result; res != nil {
+	if res := r.Judged.evidence().Result; res != nil {
 		counts = append(counts, res.Turns, res.APIStatus, int(min(res.DurationMS, 0)), int(min(res.Tokens, 0)))
 		if res.CostUSD != nil && *res.CostUSD < 0 {
 			return fmt.Errorf("cost_usd is %g", *res.CostUSD)
@@ -249,7 +249,7 @@ func (r *Record) checkCounts() error {
 			return fmt.Errorf("counts %d", n)
 		}
 	}
-	if l := r.evidence().Limit; l != nil && !slices.Contains([]string{agent.RateLimit, agent.Quota, agent.Login, agent.Outage}, l.Kind) {
+	if l := r.Judged.evidence().Limit; l != nil && !slices.Contains([]string{agent.RateLimit, agent.Quota, agent.Login, agent.Outage}, l.Kind) {
 		return foreign("unknown limit %.40q: another version of gl wrote it", l.Kind)
 	}
 	return nil

@@ -168,7 +168,7 @@ func FuzzRecords(f *testing.F) {
 			}
 		}
 		for _, r := range live {
-			_, _, _ = r.State(), r.Info(), r.Label()
+			_, _, _ = r.Life.State(), r.Info(), r.ID.Label()
 			if r.Life.Phase == plan.Claimed {
 				must(t, b.settler(b.state).GiveBack(t.Context(), r))
 				continue

@@ -32,17 +32,14 @@ func (r Record) MarshalJSON() ([]byte, error) { return json.Marshal(r.document()
 // environment.
 func (r *Record) UnmarshalJSON(data []byte) error {
 	fresh := Record{Job: Job{Environ: r.Job.Environ}, Life: Life{Log: r.Life.Log}}
-	if err := fresh.decode(data); err != nil {
+	doc := fresh.document()
+	if err := json.Unmarshal(data, doc); err != nil {
 		return err
 	}
+	fresh.take(doc)
 	*r = fresh
 	return nil
 }
 
-// decode fills in an empty record from its document.
-func (r *Record) decode(data []byte) error {
-	doc := r.document()
-	err := json.Unmarshal(data, doc)
-	r.SchemaVersion, r.Landing = doc.SchemaVersion, doc.Landing
-	return err
-}
+// take copies what the record doesn't share with its document, once that was read.
+func (r *Record) take(doc *document) { r.SchemaVersion, r.Landing = doc.SchemaVersion, doc.Landing }

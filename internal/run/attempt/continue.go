@@ -78,7 +78,7 @@ func (s *Store) goOn(r *Record, req Request, job agent.Job) error {
 		}
 		return nil
 	}
-	if c.Mends != "" && last.Mends() {
+	if c.Mends != "" && last.Talk.Mends() {
 		c.Mended = append(slices.Clone(last.Talk.Continues.Mended), last.Talk.Continues.Mends)
 	}
 	r.Talk.Continues = c.clean()
@@ -121,7 +121,7 @@ func (r *Record) leaves() (c Continuation, said bool) {
 		}
 	}
 	if said = r.Since.Rejected != "" || len(r.Since.Comments) > 0 || r.Since.Answered != nil; said {
-		c.Why, c.Output = r.reply()
+		c.Why, c.Output = r.Since.reply()
 	}
 	return c, said
 }
@@ -192,7 +192,7 @@ func (s *Store) lastIn(r *Record, is func(*Record) bool) (*Record, error) {
 		if err != nil {
 			return nil, err
 		}
-		if last.ID.System == r.ID.System && last.Work() == r.Work() && last.Place.Lineage == r.Place.Lineage && is(last) {
+		if last.ID.System == r.ID.System && last.ID.Work() == r.ID.Work() && last.Place.Lineage == r.Place.Lineage && is(last) {
 			return last, nil
 		}
 	}
@@ -208,14 +208,14 @@ func (r *Record) ending() string {
 // since nobody knows it yet.
 func (r *Record) note() string {
 	what := "slice " + r.ID.Slice
-	if r.IsTask() {
+	if r.ID.IsTask() {
 		what = "your task"
 	}
 	text := "Go on with " + what + " where you left off. " + r.Talk.Continues.Why
 	if r.Talk.Continues.Output != "" {
 		text += "\n\n" + indented(r.Talk.Continues.Output)
 	}
-	if r.IsTask() {
+	if r.ID.IsTask() {
 		return text + "\n\nBegin with `gl " + strings.TrimPrefix(r.ID.Slice, taskMark) + "`: it prints what the task is, and what is unfinished in your " +
 			"worktree. The method is the same as before."
 	}
@@ -227,7 +227,7 @@ func (r *Record) note() string {
 func indented(text string) string { return "    " + strings.ReplaceAll(text, "\n", "\n    ") }
 
 // Resumes says whether the agent is to go on with a conversation.
-func (r *Record) Resumes() bool { return len(r.Talk.Anew) > 0 }
+func (d *Dialog) Resumes() bool { return len(d.Anew) > 0 }
 
 // beginAnew has the attempt begin a new conversation instead.
 func (r *Record) beginAnew() { r.Job.Argv, r.Talk.Anew, r.Talk.Conversation = r.Talk.Anew, nil, "" }

@@ -51,8 +51,8 @@ func TestClaimGoesOn(t *testing.T) {
 			must(t, b.store.finish(last))
 			b.write("S-1", "pending", "none", "")
 			r := b.goOn(Request{ID: "S-1", Agent: tt.agent, Lineage: &worktree.Lineage{N: tt.lineage}, Job: agent.Job{Prompt: "/gl:slice S-1", Dir: b.root, Account: "HOME=/h"}})
-			if r.Resumes() != tt.resumes || (r.Talk.Conversation == "c-1") != tt.resumes {
-				t.Errorf("resumes %v conversation %q by %q", r.Resumes(), r.Talk.Conversation, r.Job.Argv)
+			if r.Talk.Resumes() != tt.resumes || (r.Talk.Conversation == "c-1") != tt.resumes {
+				t.Errorf("resumes %v conversation %q by %q", r.Talk.Resumes(), r.Talk.Conversation, r.Job.Argv)
 			}
 			switch {
 			case tt.after == 0 && r.Talk.Continues != nil, tt.after != 0 && (r.Talk.Continues == nil || r.Talk.Continues.After != tt.after):
@@ -66,7 +66,7 @@ func TestClaimGoesOn(t *testing.T) {
 				t.Errorf("by %q, and if there is no conversation by %q", r.Job.Argv, argv)
 			}
 			r.beginAnew()
-			if r.Resumes() || r.Talk.Conversation != "" || !slices.Equal(r.Job.Argv, argv) {
+			if r.Talk.Resumes() || r.Talk.Conversation != "" || !slices.Equal(r.Job.Argv, argv) {
 				t.Errorf("anew: %+v", r)
 			}
 			must(t, r.check(Entry{Slice: r.ID.Slice, N: r.ID.N}))
@@ -113,7 +113,7 @@ func TestClaimHandsOver(t *testing.T) {
 	b := benchFor(t, map[string]string{"S-1": "pending/none"})
 	req := Request{ID: "S-1", Agent: claude, Lineage: &worktree.Lineage{N: 1}, Job: agent.Job{Prompt: "/gl:slice S-1", Dir: b.root}}
 	r := b.goOn(req)
-	if r.Talk.Continues != nil || r.Resumes() {
+	if r.Talk.Continues != nil || r.Talk.Resumes() {
 		t.Errorf("first: %+v", r.Talk.Continues)
 	}
 	red := func(r *Record) {
@@ -132,7 +132,7 @@ func TestClaimHandsOver(t *testing.T) {
 		!strings.HasSuffix(c.Output, "a_test.go:7") || strings.ContainsRune(c.Output, 0x1b) {
 		t.Errorf("%+v", c)
 	}
-	if i := slices.Index(r.Job.Argv, "-p"); !r.Resumes() || !strings.Contains(r.Job.Argv[i+1], "The tests fail on the merge.\n\n    …\n    ok\n") ||
+	if i := slices.Index(r.Job.Argv, "-p"); !r.Talk.Resumes() || !strings.Contains(r.Job.Argv[i+1], "The tests fail on the merge.\n\n    …\n    ok\n") ||
 		!strings.Contains(r.Job.Argv[i+1], "a_test.go:7") || strings.Contains(r.Job.Argv[i+1], "Attempt 1 ended") {
 		t.Errorf("%q", r.Job.Argv)
 	}

@@ -44,7 +44,7 @@ func (s *Store) NoteHanded(system, slice string, lineage int, commit string) err
 
 // forgetHanded is for a lineage that has landed.
 func (s *Store) forgetHanded(r *Record) {
-	_ = os.Remove(s.handedPath(r.ID.System, r.Work(), r.Place.Lineage))
+	_ = os.Remove(s.handedPath(r.ID.System, r.ID.Work(), r.Place.Lineage))
 }
 
 // SentBack returns the tree of the work that a person last sent back in the attempt's lineage, "" for none.

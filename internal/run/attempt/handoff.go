@@ -82,7 +82,7 @@ func (h handoff) text() string {
 
 // handOff looks at what the attempt begins with.
 func (w *Wrapper) handOff(ctx context.Context, repo *worktree.Repo, l *worktree.Lineage) error {
-	h := handoff{Continuation: w.rec.Talk.Continues, resumes: w.rec.Resumes(), is: w.before, branch: l.Branch, messages: w.rec.Talk.Said}
+	h := handoff{Continuation: w.rec.Talk.Continues, resumes: w.rec.Talk.Resumes(), is: w.before, branch: l.Branch, messages: w.rec.Talk.Said}
 	if h.Continuation != nil {
 		var err error
 		if h.changed, err = repo.Worktree(l).Changed(ctx); err != nil {

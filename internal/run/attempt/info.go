@@ -33,7 +33,7 @@ type Info struct {
 // Info describes the attempt for a JSON document.
 func (r *Record) Info() Info {
 	info := Info{N: r.ID.N, Agent: r.Job.Agent, Detail: jsondoc.OrNull(r.Judged.Detail), Started: r.Life.StartedAt, Ended: r.Life.EndedAt,
-		Turns: r.Turns(), CostUSD: r.Cost()}
+		Turns: r.Judged.Turns(), CostUSD: r.Judged.Cost()}
 	if r.Judged.Verdict != nil {
 		v := *r.Judged.Verdict
 		v.Failing, v.Last, v.Failure, v.Flaky = jsondoc.OrEmpty(v.Failing), jsondoc.OrEmpty(v.Last), jsondoc.OrEmpty(v.Failure), jsondoc.OrEmpty(v.Flaky)
@@ -52,7 +52,7 @@ func (r *Record) Info() Info {
 	if r.Life.Phase == plan.Settled {
 		info.Outcome = &r.Judged.Outcome
 	}
-	if d := r.Duration(); d != nil {
+	if d := r.Life.Duration(); d != nil {
 		seconds := math.Round(d.Seconds()*1000) / 1000
 		info.Seconds = &seconds
 	}
@@ -60,20 +60,20 @@ func (r *Record) Info() Info {
 }
 
 // Duration is how long the agent worked; nil if it hasn't started or hasn't ended.
-func (r *Record) Duration() *time.Duration {
-	if r.Life.StartedAt == nil || r.Life.EndedAt == nil {
+func (l *Life) Duration() *time.Duration {
+	if l.StartedAt == nil || l.EndedAt == nil {
 		return nil
 	}
-	d := r.Life.EndedAt.Sub(*r.Life.StartedAt)
+	d := l.EndedAt.Sub(*l.StartedAt)
 	return &d
 }
 
 // Turns is how many turns the agent says it took; nil for unknown.
-func (r *Record) Turns() *int {
-	if r.Judged.Evidence == nil || r.Judged.Evidence.Result == nil {
+func (j *Judgement) Turns() *int {
+	if j.Evidence == nil || j.Evidence.Result == nil {
 		return nil
 	}
-	return &r.Judged.Evidence.Result.Turns
+	return &j.Evidence.Result.Turns
 }
 
 // shown is how many of a slice's attempts Last returns.

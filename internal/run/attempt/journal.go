@@ -14,15 +14,15 @@ import (
 func (s *Store) Journal() *journal.Journal { return s.journal }
 
 // Event is an event of the attempt, with the key by which it is written once.
-func (r *Record) Event(k journal.Kind) journal.Event {
-	return journal.Event{Kind: k, System: r.ID.System, Slice: r.ID.Slice, Attempt: r.ID.N,
-		Key: fmt.Sprintf("%s.%s.%s", r.Name(), r.ID.Token[max(0, len(r.ID.Token)-6):], k)}
+func (id *Identity) Event(k journal.Kind) journal.Event {
+	return journal.Event{Kind: k, System: id.System, Slice: id.Slice, Attempt: id.N,
+		Key: fmt.Sprintf("%s.%s.%s", id.Name(), id.Token[max(0, len(id.Token)-6):], k)}
 }
 
 // tell writes the events of the phase that the record has just reached. The record is on the disk. What can't be written is
 // the journal's to keep, and to tell: see journal.Trouble. Again says that the record may have reached it before.
 func (s *Store) tell(r *Record, again bool) {
-	if again || r.Life.Phase != plan.Claimed && !r.isOurs() || r.Life.Phase == plan.Settled && r.Landing != nil {
+	if again || r.Life.Phase != plan.Claimed && !r.Life.isOurs() || r.Life.Phase == plan.Settled && r.Landing != nil {
 		s.retell(r)
 		return
 	}
@@ -41,12 +41,12 @@ func (s *Store) retell(r *Record) {
 }
 
 // isOurs says whether this process has made the record what it is.
-func (r *Record) isOurs() bool { return r.Life.Wrapper != nil && *r.Life.Wrapper == proc.Self() }
+func (l *Life) isOurs() bool { return l.Wrapper != nil && *l.Wrapper == proc.Self() }
 
 // events are those of one phase, with the times that the record has: nil if it hasn't come that far.
 func (r *Record) events(p plan.Phase) []journal.Event {
 	event := func(k journal.Kind, at time.Time) journal.Event {
-		e := r.Event(k)
+		e := r.ID.Event(k)
 		e.Time = at
 		return e
 	}
@@ -106,11 +106,11 @@ func (r *Record) endEvents(e journal.Event) []journal.Event {
 		e.AgentEnded = r.Life.EndedAt
 	}
 	r.spent(&e)
-	if res := r.evidence().Result; res != nil {
+	if res := r.Judged.evidence().Result; res != nil {
 		e.Turns = res.Turns
 	}
-	if why := r.evidence().Worktree; why != "" {
-		failed := r.Event(journal.SetupFailed)
+	if why := r.Judged.evidence().Worktree; why != "" {
+		failed := r.ID.Event(journal.SetupFailed)
 		failed.Time, failed.Reason = e.Time, why
 		return []journal.Event{failed, e}
 	}
@@ -119,24 +119,24 @@ func (r *Record) endEvents(e journal.Event) []journal.Event {
 
 // spent is what the agent has cost, in money, tokens and time.
 func (r *Record) spent(e *journal.Event) {
-	e.CostUSD = r.Cost()
+	e.CostUSD = r.Judged.Cost()
 	if r.Life.StartedAt != nil && r.Life.EndedAt != nil {
 		ms := r.Life.EndedAt.Sub(*r.Life.StartedAt).Milliseconds()
 		e.DurationMS = &ms
 	}
-	if u := r.evidence().Tokens; u != nil {
+	if u := r.Judged.evidence().Tokens; u != nil {
 		e.Tokens = &journal.Tokens{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite}
 	}
 }
 
 // tellGivenBack writes that the claim was undone.
 func (s *Store) tellGivenBack(r *Record) {
-	_ = s.journal.AppendOnce(append(r.events(plan.Claimed), r.Event(journal.GivenBack))...)
+	_ = s.journal.AppendOnce(append(r.events(plan.Claimed), r.ID.Event(journal.GivenBack))...)
 }
 
 // tellStop writes that gl has begun to end the attempt: gl stop first and then, at its signal, the wrapper.
 func (s *Store) tellStop(r *Record) {
-	e := r.Event(journal.Stopped)
+	e := r.ID.Event(journal.Stopped)
 	e.Reason, e.Detail = r.Life.Ending, r.Life.EndingDetail
 	_ = s.journal.AppendOnce(e)
 }

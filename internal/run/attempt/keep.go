@@ -25,7 +25,7 @@ func (s *Settler) keepAll(ctx context.Context, r *Record) {
 	}
 	pause := keepPause
 	for try := 1; ; try++ {
-		snap, err := s.snapshot(ctx, r, worktree.SnapshotOptions{Last: true, Why: "gl: snapshot of " + r.Work() + " at the end of attempt " + itoa(r.ID.N), Stashes: r.Place.Stashes})
+		snap, err := s.snapshot(ctx, r, worktree.SnapshotOptions{Last: true, Why: "gl: snapshot of " + r.ID.Work() + " at the end of attempt " + itoa(r.ID.N), Stashes: r.Place.Stashes})
 		if err == nil {
 			if snap != nil {
 				r.Place.Saved, r.Place.Unsaved = snap.Prefix, notKept(snap.Failed)
@@ -106,7 +106,7 @@ func (k *keeper) take(ctx context.Context) {
 	k.busy = busy
 	go func() {
 		defer close(busy)
-		if _, err := k.w.snapshot(ctx, &rec, worktree.SnapshotOptions{Why: "gl: snapshot of " + rec.Work() + " in attempt " + itoa(rec.ID.N), Stashes: rec.Place.Stashes}); err != nil && ctx.Err() == nil {
+		if _, err := k.w.snapshot(ctx, &rec, worktree.SnapshotOptions{Why: "gl: snapshot of " + rec.ID.Work() + " in attempt " + itoa(rec.ID.N), Stashes: rec.Place.Stashes}); err != nil && ctx.Err() == nil {
 			k.report(err)
 		}
 	}()

@@ -48,8 +48,8 @@ type Landing struct {
 }
 
 // Again is how an agent says that its work is to be looked at once more.
-func (r *Record) Again() string {
-	if r.IsTask() {
+func (id *Identity) Again() string {
+	if id.IsTask() {
 		return "commit, and finish the task again"
 	}
 	return "commit, and call the slice complete again"
@@ -79,7 +79,7 @@ type Batch struct {
 
 // Has says whether a queued record is one of the batch, and lands by it.
 func (b *Batch) Has(r *Record) bool {
-	return slices.Contains(b.Members, r.Name()) && r.Landing != nil && r.Landing.Batch != nil && r.Landing.Batch.Head == b.Head && r.Landing.Commit != ""
+	return slices.Contains(b.Members, r.ID.Name()) && r.Landing != nil && r.Landing.Batch != nil && r.Landing.Batch.Head == b.Head && r.Landing.Commit != ""
 }
 
 // Slices are the ids of its members.
@@ -268,7 +268,7 @@ func (r *Record) verifying(tx tracker.Tx, it plan.Item) (plan.Item, error) {
 // stopQueued takes an attempt out of the queue for gl stop, unless it has all but landed.
 func (s *Settler) stopQueued(ctx context.Context, r *Record) (*Record, error) {
 	if r.Landing.Commit != "" {
-		return nil, fmt.Errorf("%s has passed its tests and is landing: it can't be stopped any more", r.Label())
+		return nil, fmt.Errorf("%s has passed its tests and is landing: it can't be stopped any more", r.ID.Label())
 	}
 	release := tracker.Release
 	if r.Accepted() {
@@ -280,10 +280,10 @@ func (s *Settler) stopQueued(ctx context.Context, r *Record) (*Record, error) {
 // InQueue is how far an attempt is that nothing has been done with.
 const InQueue = "queued"
 
-// LandingText is how far a queued attempt is, in a few words. Where commands were missing their permission, project.Project.LandingText knows
-// whether they still are.
-func (r *Record) LandingText() string {
-	switch l := r.Landing; {
+// Text is how far a queued attempt is, in a few words; "" for one that isn't queued. Where commands were
+// missing their permission, project.Project.LandingText knows whether they still are.
+func (l *Landing) Text() string {
+	switch {
 	case l == nil:
 		return ""
 	case l.Reason != "":

@@ -13,7 +13,7 @@ import (
 
 // Note keeps in git that an attempt awaits the lane, since runs/ may be removed. Without it nothing is wrong: so an error is nobody's.
 func (s *Settler) Note(ctx context.Context, r *Record) {
-	if r == nil || r.Life.Phase != plan.Queued || r.IsTask() || s.Worktrees == nil {
+	if r == nil || r.Life.Phase != plan.Queued || r.ID.IsTask() || s.Worktrees == nil {
 		return
 	}
 	repo, err := s.Worktrees(ctx)

@@ -145,11 +145,11 @@ func isComplete(r *Record, it plan.Item) (detail string, ok bool) {
 }
 
 func gitKilled(r *Record, _ plan.Item) (string, bool) {
-	return "making its worktree: " + r.evidence().Worktree, r.evidence().Killed
+	return "making its worktree: " + r.Judged.evidence().Worktree, r.Judged.evidence().Killed
 }
 
 func neverRan(r *Record, _ plan.Item) (string, bool) {
-	switch e := r.evidence(); {
+	switch e := r.Judged.evidence(); {
 	case e.NotStarted != "":
 		return e.NotStarted, true
 	case e.Worktree != "":
@@ -163,7 +163,7 @@ func neverRan(r *Record, _ plan.Item) (string, bool) {
 }
 
 func outOfTurns(r *Record, _ plan.Item) (string, bool) {
-	res := r.evidence().Result
+	res := r.Judged.evidence().Result
 	if res == nil || res.Subtype != "error_max_turns" && res.TerminalReason != "max_turns" {
 		return "", false
 	}
@@ -172,28 +172,28 @@ func outOfTurns(r *Record, _ plan.Item) (string, bool) {
 
 // outOfBudget is about the limit of one run (claude --max-budget-usd). An empty account is a limit: agent.Quota.
 func outOfBudget(r *Record, _ plan.Item) (string, bool) {
-	res := r.evidence().Result
+	res := r.Judged.evidence().Result
 	return "budget limit", res != nil && res.Subtype == "error_max_budget_usd"
 }
 
 // metLimit takes every kind of agent.Limit: rate limit, quota, login, outage.
 func metLimit(r *Record, _ plan.Item) (string, bool) {
-	if e := r.evidence(); e.Limit != nil && e.Refuted == "" {
+	if e := r.Judged.evidence(); e.Limit != nil && e.Refuted == "" {
 		return e.Limit.Kind, true
 	}
 	return "", false
 }
 
 func fellSilent(r *Record, _ plan.Item) (string, bool) {
-	return r.Life.EndingDetail, r.Life.Ending == EndSilence && r.evidence().Result == nil
+	return r.Life.EndingDetail, r.Life.Ending == EndSilence && r.Judged.evidence().Result == nil
 }
 
 func wasStopped(r *Record, it plan.Item) (string, bool) {
 	detail := "interrupted"
-	if r.reachedStep(it) {
+	if r.Life.reachedStep(it) {
 		detail += " in " + it.Step
 	}
-	return detail, r.Life.Ending == EndStop && r.evidence().Result == nil
+	return detail, r.Life.Ending == EndStop && r.Judged.evidence().Result == nil
 }
 
 func vanished(r *Record, _ plan.Item) (string, bool) {
@@ -206,7 +206,7 @@ func vanished(r *Record, _ plan.Item) (string, bool) {
 
 // endedBadly disregards the exit status of an agent that we ended: it is our doing.
 func endedBadly(r *Record, _ plan.Item) (string, bool) {
-	bad := r.evidence().failure(r.Life.Ending != "")
+	bad := r.Judged.evidence().failure(r.Life.Ending != "")
 	return bad, bad != ""
 }
 
@@ -224,25 +224,25 @@ func stepDone(r *Record, it plan.Item) (string, bool) {
 
 // verdictNo: the agent has done its work, and what came of it is no.
 func verdictNo(r *Record, _ plan.Item) (string, bool) {
-	return "verdict no: " + r.Task.Refused, r.Task.Refused != "" && r.evidence().endedWell(r.Job.Stream)
+	return "verdict no: " + r.Task.Refused, r.Task.Refused != "" && r.Judged.evidence().endedWell(r.Job.Stream)
 }
 
 // lacksResults: an agent that ended well hasn't left what its task is for.
 func lacksResults(r *Record, _ plan.Item) (string, bool) {
-	return "ended without " + strings.Join(r.Task.Lacks, ", "), len(r.Task.Lacks) > 0 && r.evidence().endedWell(r.Job.Stream)
+	return "ended without " + strings.Join(r.Task.Lacks, ", "), len(r.Task.Lacks) > 0 && r.Judged.evidence().endedWell(r.Job.Stream)
 }
 
 // taskDone: no file could say that a task is complete, so an agent that ended well, and has left what was wanted, has completed it.
 func taskDone(r *Record, _ plan.Item) (detail string, ok bool) {
-	if n := r.evidence().Denials; n > 0 {
+	if n := r.Judged.evidence().Denials; n > 0 {
 		detail = words.Count(n, "tool call") + " denied"
 	}
-	return detail, r.IsTask() && r.evidence().endedWell(r.Job.Stream)
+	return detail, r.ID.IsTask() && r.Judged.evidence().endedWell(r.Job.Stream)
 }
 
 // leftUnfinished is what remains: the agent ended by itself, and nothing says that the slice is complete.
 func leftUnfinished(r *Record, _ plan.Item) (string, bool) {
-	switch e := r.evidence(); {
+	switch e := r.Judged.evidence(); {
 	case e.Result != nil && e.Result.Turns == 0: // with the client's complaint
 		return withReason("ended without a single turn", sentence(e.Result.Text)), true
 	case e.Denials > 0:
@@ -313,11 +313,11 @@ func (r *Record) needsPerson() bool {
 
 // goesOn says whether the same agent is to go on.
 func (r *Record) goesOn() bool {
-	return r.Judged.Outcome.Traits().Continue && !r.Accepted() && (!r.Mends() || r.Talk.Continues.Mends != r.Judged.Outcome && !slices.Contains(r.Talk.Continues.Mended, r.Judged.Outcome))
+	return r.Judged.Outcome.Traits().Continue && !r.Accepted() && (!r.Talk.Mends() || r.Talk.Continues.Mends != r.Judged.Outcome && !slices.Contains(r.Talk.Continues.Mended, r.Judged.Outcome))
 }
 
 // Mends says whether the agent was started to put right what the lane found.
-func (r *Record) Mends() bool { return r.Talk.Continues != nil && r.Talk.Continues.Mends != "" }
+func (d *Dialog) Mends() bool { return d.Continues != nil && d.Continues.Mends != "" }
 
 // Relaunch says whether the drain that sees the attempt end launches the item again.
 func (r *Record) Relaunch() Relaunch {

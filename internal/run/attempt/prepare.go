@@ -127,7 +127,7 @@ func (w *Wrapper) noteStashes(ctx context.Context, common string) (err error) {
 		return err
 	}
 	w.rec.Place.Stashes = last.Place.Stashes
-	why := "gl: snapshot of " + w.rec.Work() + " as attempt " + itoa(last.ID.N) + " left it"
+	why := "gl: snapshot of " + w.rec.ID.Work() + " as attempt " + itoa(last.ID.N) + " left it"
 	if _, err := w.snapshot(ctx, w.rec, worktree.SnapshotOptions{Last: true, Why: why, Stashes: last.Place.Stashes}); err != nil {
 		w.log.note(logfile.Worktree, "no snapshot: "+err.Error())
 	}
@@ -197,9 +197,9 @@ func strayed(before, after worktree.Condition, branch string) (list []string) {
 
 // lineage is the one that the attempt was claimed for.
 func (r *Record) lineage(repo *worktree.Repo) (*worktree.Lineage, error) {
-	l, err := repo.Get(r.ID.System, r.Work())
+	l, err := repo.Get(r.ID.System, r.ID.Work())
 	if err == nil && l.N != r.Place.Lineage {
-		err = fmt.Errorf("lineage %d of %s has taken the place of %d", l.N, r.Work(), r.Place.Lineage)
+		err = fmt.Errorf("lineage %d of %s has taken the place of %d", l.N, r.ID.Work(), r.Place.Lineage)
 	}
 	return l, err
 }
@@ -208,7 +208,7 @@ func (r *Record) lineage(repo *worktree.Repo) (*worktree.Lineage, error) {
 const SandboxBwrap = "bwrap"
 
 // Confined reports whether the attempt's agent may be unable to write the records: in gl's sandbox, or in codex's own.
-func (r *Record) Confined() bool { return r.Job.Sandbox != "" || agent.IsCodex(r.Job.Program) }
+func (j *Job) Confined() bool { return j.Sandbox != "" || agent.IsCodex(j.Program) }
 
 // sandboxed says whether the attempt is confined. What was decided when it was claimed isn't taken back by a file that an agent may have
 // written since.

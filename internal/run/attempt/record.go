@@ -179,27 +179,27 @@ type Terms struct {
 
 // unfinished says whether the item is still what the attempt is to do. A staged one says so by its step: its system may
 // have no word for being worked on.
-func (r *Record) unfinished(it plan.Item) bool {
+func (l *Life) unfinished(it plan.Item) bool {
 	if it.Staged {
-		return it.Step == r.Life.Before.Step && plan.Classify(it.Status) != plan.Done
+		return it.Step == l.Before.Step && plan.Classify(it.Status) != plan.Done
 	}
 	return plan.Classify(it.Status) == plan.Active
 }
 
 // Name is the record's file name without its ending: "S-01.3".
-func (r *Record) Name() string { return fmt.Sprintf("%s.%d", r.ID.Slice, r.ID.N) }
+func (id *Identity) Name() string { return fmt.Sprintf("%s.%d", id.Slice, id.N) }
 
 // IsOf says whether the attempt was at the item, not at one that had its id before.
 // Ids of units come back (core, api, tests): a failure in one work must not hold up the unit of
 // the same name in the next.
-func (r *Record) IsOf(it *plan.Item) bool { return r.ID.Of == "" || r.ID.Of == it.Of }
+func (id *Identity) IsOf(it *plan.Item) bool { return id.Of == "" || id.Of == it.Of }
 
 // Cost is what the agent says it cost, in US dollars; nil for unknown.
-func (r *Record) Cost() *float64 {
-	if r.Judged.Evidence == nil || r.Judged.Evidence.Result == nil {
+func (j *Judgement) Cost() *float64 {
+	if j.Evidence == nil || j.Evidence.Result == nil {
 		return nil
 	}
-	return r.Judged.Evidence.Result.CostUSD
+	return j.Evidence.Result.CostUSD
 }
 
 // Why gl ended the agent itself: Record.Ending.

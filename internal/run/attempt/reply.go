@@ -54,17 +54,17 @@ func ReviewText(v *testrun.Verdict, why string) string {
 }
 
 // reply is what the next attempt is told: a sentence, and the comments on lines.
-func (r *Record) reply() (why, output string) {
-	if a := r.Since.Answered; a != nil {
+func (a *Aftermath) reply() (why, output string) {
+	if a := a.Answered; a != nil {
 		return fmt.Sprintf("You asked: %s A person has answered: %s Go on with that.", sentenceEnd(a.Question), sentenceEnd(a.Text)), ""
 	}
-	quoted := make([]string, len(r.Since.Comments))
-	for i, c := range r.Since.Comments {
+	quoted := make([]string, len(a.Comments))
+	for i, c := range a.Comments {
 		quoted[i] = c.Quoted()
 	}
 	why = "A person has looked at your work and sent it back"
-	if r.Since.Rejected != "" {
-		why += ": " + strings.TrimRight(r.Since.Rejected, ".")
+	if a.Rejected != "" {
+		why += ": " + strings.TrimRight(a.Rejected, ".")
 	}
 	if len(quoted) > 0 {
 		return why + ". Put right what the comments on lines say.", strings.Join(quoted, "\n\n")

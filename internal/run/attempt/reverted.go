@@ -31,7 +31,7 @@ func (r *Record) Landed(it *plan.Item) *plan.Item {
 	if n := r.counted(); n != nil {
 		done.Tests = *n
 	}
-	if n := r.gained(); n != nil {
+	if n := r.Landing.gained(); n != nil {
 		done.NewTests, done.Counted = *n, true
 	}
 	return &done
@@ -96,7 +96,7 @@ func (s *Settler) Rewrite(ctx context.Context, r *Record) (wrote bool, err error
 			return err
 		}
 		tests := now.Landed(&it).Tests
-		_, err = lander.Land(r.ID.Slice, tracker.Landed{Pass: pass, Tests: &tests, New: now.gained()})
+		_, err = lander.Land(r.ID.Slice, tracker.Landed{Pass: pass, Tests: &tests, New: now.Landing.gained()})
 		wrote = err == nil
 		return err
 	})

@@ -57,11 +57,11 @@ func (r *Record) way(lands bool) gate.Way {
 	switch {
 	case r.Accepted():
 		return gate.Accepted
-	case r.Place.Lineage == 0 && (r.IsTask() || !lands):
+	case r.Place.Lineage == 0 && (r.ID.IsTask() || !lands):
 		return gate.File
 	case r.Place.Lineage == 0:
 		return gate.Checkout
-	case r.IsTask():
+	case r.ID.IsTask():
 		return gate.Task
 	case r.Landing != nil && r.Landing.Batch != nil:
 		return gate.Batch

@@ -108,7 +108,7 @@ func workSlice(work string) string {
 
 // handOver marks the messages as handed to the attempt, and returns them as they were. The lock must be held.
 func (s *Store) handOver(r *Record, which func(Message) bool) ([]Message, error) {
-	list, err := s.Unheard(r.Work())
+	list, err := s.Unheard(r.ID.Work())
 	if err != nil {
 		return nil, err
 	}
@@ -122,12 +122,12 @@ func (s *Store) handOver(r *Record, which func(Message) bool) ([]Message, error)
 	if len(handed) == 0 {
 		return nil, nil
 	}
-	return handed, s.putUnheard(r.Work(), list)
+	return handed, s.putUnheard(r.ID.Work(), list)
 }
 
 // heard forgets messages that the attempt's agent has. The lock must be held.
 func (s *Store) heard(r *Record, ids []string) error {
-	list, err := s.Unheard(r.Work())
+	list, err := s.Unheard(r.ID.Work())
 	if err != nil {
 		return err
 	}
@@ -135,11 +135,11 @@ func (s *Store) heard(r *Record, ids []string) error {
 	if len(kept) == len(list) {
 		return nil
 	}
-	if err := s.putUnheard(r.Work(), kept); err != nil {
+	if err := s.putUnheard(r.ID.Work(), kept); err != nil {
 		return err
 	}
 	for _, id := range ids {
-		e := r.Event(journal.Heard)
+		e := r.ID.Event(journal.Heard)
 		e.Key = "heard." + id
 		_ = s.journal.AppendOnce(e)
 	}
@@ -152,7 +152,7 @@ func (s *Store) sayAtStart(r *Record) error {
 	if r.Talk.Talks {
 		return nil
 	}
-	list, err := s.Unheard(r.Work())
+	list, err := s.Unheard(r.ID.Work())
 	r.Talk.Said = list
 	return err
 }
@@ -162,12 +162,12 @@ func (s *Store) markSaid(r *Record) error {
 	if len(r.Talk.Said) == 0 {
 		return nil
 	}
-	_, err := s.handOver(r, func(m Message) bool { return r.wasSaid(m.ID) })
+	_, err := s.handOver(r, func(m Message) bool { return r.Talk.wasSaid(m.ID) })
 	return err
 }
 
-func (r *Record) wasSaid(id string) bool {
-	return slices.ContainsFunc(r.Talk.Said, func(m Message) bool { return m.ID == id })
+func (d *Dialog) wasSaid(id string) bool {
+	return slices.ContainsFunc(d.Said, func(m Message) bool { return m.ID == id })
 }
 
 // MarkRead notes that the attempt's agent has run gl slice, which printed what it was to be told.
@@ -183,7 +183,7 @@ func (s *Store) MarkRead(r *Record) error {
 }
 
 // readPath is in the one directory of the records that an agent in a sandbox may write.
-func (s *Store) readPath(r *Record) string { return filepath.Join(s.dir, "told", r.Name()+".read") }
+func (s *Store) readPath(r *Record) string { return filepath.Join(s.dir, "told", r.ID.Name()+".read") }
 
 // delivered reports whether what the attempt was to be told has reached its agent: in its prompt, or because it asked.
 func (s *Store) delivered(r *Record) bool {
@@ -202,7 +202,7 @@ func (s *Store) heardAtStart(r *Record) error {
 	}
 	delivered := s.delivered(r)
 	_ = durable.Remove(s.readPath(r)) // mostly there is none
-	worked := r.Judged.Outcome != Held && (r.evidence().Result != nil && r.evidence().Result.Turns > 0 || r.evidence().ExitCode != nil && *r.evidence().ExitCode == 0)
+	worked := r.Judged.Outcome != Held && (r.Judged.evidence().Result != nil && r.Judged.evidence().Result.Turns > 0 || r.Judged.evidence().ExitCode != nil && *r.Judged.evidence().ExitCode == 0)
 	if !delivered || !worked {
 		return nil
 	}

@@ -119,7 +119,7 @@ func (s *Settler) judge(r *Record, it plan.Item) error {
 	switch {
 	case v.Limit != nil:
 		err = s.Store.putHold(r, v.Limit, now, s.Hold)
-	case r.evidence().Limit == nil: // with one, the outcome holds nobody, but it doesn't prove that the limit is over
+	case r.Judged.evidence().Limit == nil: // with one, the outcome holds nobody, but it doesn't prove that the limit is over
 		err = s.Store.endHolds(r, now)
 	}
 	if r.Life.Phase == plan.Ended && !again {
@@ -178,7 +178,7 @@ func (s *Settler) apply(tx tracker.Tx, r *Record, it plan.Item) (*Record, error)
 // write does to the slice's file what follows from the outcome.
 func (r *Record) write(tx tracker.Tx, it plan.Item) (plan.Mark, error) {
 	lander, lands := tx.(tracker.Lander)
-	if n := r.failing(); lands && (n != 0 || r.Judged.Effect == tracker.Ask && r.Judged.Verdict.Green()) {
+	if n := r.Judged.failing(); lands && (n != 0 || r.Judged.Effect == tracker.Ask && r.Judged.Verdict.Green()) {
 		if err := lander.CountFailing(r.ID.Slice, n); err != nil {
 			return plan.Mark{}, err
 		}
@@ -189,7 +189,7 @@ func (r *Record) write(tx tracker.Tx, it plan.Item) (plan.Mark, error) {
 		if err != nil { // nothing makes it complete, and nobody loses it
 			return lander.Ask(r.ID.Slice, reviewing+err.Error())
 		}
-		return lander.Land(r.ID.Slice, tracker.Landed{Pass: pass, Tests: r.counted(), New: r.gained()})
+		return lander.Land(r.ID.Slice, tracker.Landed{Pass: pass, Tests: r.counted(), New: r.Landing.gained()})
 	case r.Judged.Effect == tracker.Ask && lands && it.WaitingFor != "" && plan.Classify(it.Status) == plan.Done: // see asksBesides
 		return lander.Ask(r.ID.Slice, it.WaitingFor)
 	case r.Judged.Effect == tracker.Ask && lands:
@@ -201,14 +201,14 @@ func (r *Record) write(tx tracker.Tx, it plan.Item) (plan.Mark, error) {
 }
 
 // failing is how many tests fail on work that was called complete. Work that is red for another reason has no count.
-func (r *Record) failing() int {
+func (j *Judgement) failing() int {
 	switch {
-	case r.Judged.Outcome != Red:
+	case j.Outcome != Red:
 		return 0
-	case r.Judged.Verdict == nil || r.Judged.Verdict.Green() || r.Judged.Verdict.FailedCount() == 0:
+	case j.Verdict == nil || j.Verdict.Green() || j.Verdict.FailedCount() == 0:
 		return plan.Uncounted
 	}
-	return r.Judged.Verdict.FailedCount()
+	return j.Verdict.FailedCount()
 }
 
 // counted is how many tests the slice has by what gl has seen; nil where its agent's count stays. No slice has more than pass in all.
@@ -224,11 +224,11 @@ func (r *Record) counted() *int {
 }
 
 // gained is how many tests the attempt added to the suite, as gl has counted, negative for removed ones; nil for unknown.
-func (r *Record) gained() *int {
-	if r.Landing == nil {
+func (l *Landing) gained() *int {
+	if l == nil {
 		return nil
 	}
-	return r.Landing.Tests
+	return l.Tests
 }
 
 // recordOnly settles an attempt whose slice file can't be read or written: it must not hold up the others.
@@ -262,7 +262,7 @@ func (s *Settler) done(r *Record) (*Record, error) {
 	if r.Judged.Outcome.Traits().Success {
 		s.Store.forgetHanded(r)
 		s.Store.ForgetBaseline(r)
-		if err := s.Store.Drop(r.ID.System, r.Work()); err != nil && !errors.As(err, new(*BadRecord)) {
+		if err := s.Store.Drop(r.ID.System, r.ID.Work()); err != nil && !errors.As(err, new(*BadRecord)) {
 			return r, err
 		}
 	}
@@ -273,7 +273,7 @@ func (s *Settler) done(r *Record) (*Record, error) {
 // returns the settled record; nil for a claim that was given back, and for an attempt that isn't dead. It may take
 // seconds, and holds the lock only for its writes.
 func (s *Settler) Recover(ctx context.Context, r *Record) (*Record, error) {
-	if r.Life.Phase == plan.Settled || !r.Dead() {
+	if r.Life.Phase == plan.Settled || !r.Life.Dead() {
 		return nil, nil
 	}
 	switch {
@@ -290,7 +290,7 @@ func (s *Settler) Recover(ctx context.Context, r *Record) (*Record, error) {
 
 // endOrphans ends what is left of the agent, or of the setup command, of a wrapper that is gone.
 func (r *Record) endOrphans(root string) error {
-	if r.Life.Process == nil || !r.Life.Process.Here() && r.treeGone() {
+	if r.Life.Process == nil || !r.Life.Process.Here() && r.Life.treeGone() {
 		return nil
 	}
 	var err error
@@ -300,7 +300,7 @@ func (r *Record) endOrphans(root string) error {
 		_, err = r.tree(root).End(endGrace)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: its agent (pid %d) outlived it and can't be ended: %w", r.Name(), r.Life.Process.PID, err)
+		return fmt.Errorf("%s: its agent (pid %d) outlived it and can't be ended: %w", r.ID.Name(), r.Life.Process.PID, err)
 	}
 	return nil
 }
@@ -353,7 +353,7 @@ func (s *Settler) FailStart(ctx context.Context, r *Record, why string) (final *
 
 // unstarted reports whether the record on disk is still the claim r, and no wrapper is about to start its agent.
 func (disk *Record) unstarted(r *Record) bool {
-	return disk.ID.Token == r.ID.Token && !disk.Life.Phase.Begun() && (disk.Life.Phase != plan.Preparing || disk.Dead())
+	return disk.ID.Token == r.ID.Token && !disk.Life.Phase.Begun() && (disk.Life.Phase != plan.Preparing || disk.Life.Dead())
 }
 
 // ErrAgentLives says that a claim can't be given back, since a process of its agent is still there.

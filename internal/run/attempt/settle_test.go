@@ -157,9 +157,9 @@ func killPoints(t fataler, dir string, r *Record) map[string]string {
 	}
 	// The hold is written before the record, the settled record before the live one is removed.
 	holding := from("holding", "judged")
-	must(t, os.Rename(filepath.Join(copyOf(t, dir, stops["start"]), ".greenlight/runs/live", r.Name()+".json"), holding.store.livePath(r.ID.Slice, r.ID.N)))
+	must(t, os.Rename(filepath.Join(copyOf(t, dir, stops["start"]), ".greenlight/runs/live", r.ID.Name()+".json"), holding.store.livePath(r.ID.Slice, r.ID.N)))
 	both := from("both", "over")
-	must(t, os.Rename(filepath.Join(copyOf(t, dir, stops["written"]), ".greenlight/runs/live", r.Name()+".json"), both.store.livePath(r.ID.Slice, r.ID.N)))
+	must(t, os.Rename(filepath.Join(copyOf(t, dir, stops["written"]), ".greenlight/runs/live", r.ID.Name()+".json"), both.store.livePath(r.ID.Slice, r.ID.N)))
 	return stops
 }
 

@@ -147,7 +147,7 @@ func until(t testing.TB, what string, ok func() bool) {
 }
 
 func (s *site) ran(r *attempt.Record) bool {
-	_, err := os.Stat(filepath.Join(s.Root, "ran."+r.Name()))
+	_, err := os.Stat(filepath.Join(s.Root, "ran."+r.ID.Name()))
 	return err == nil
 }
 
@@ -221,8 +221,8 @@ func bearers(t testing.TB, token string) (pids []string) {
 
 func nobodyLeft(t testing.TB, r *attempt.Record) {
 	t.Helper()
-	until(t, "all processes of "+r.Name()+" are gone", func() bool { return len(bearers(t, r.ID.Token)) == 0 })
+	until(t, "all processes of "+r.ID.Name()+" are gone", func() bool { return len(bearers(t, r.ID.Token)) == 0 })
 	if r.Life.Process != nil && r.Life.Process.State() != proc.Dead {
-		t.Errorf("the agent of %s lives", r.Name())
+		t.Errorf("the agent of %s lives", r.ID.Name())
 	}
 }

@@ -41,8 +41,8 @@ func (s *Settler) Stop(ctx context.Context, r *Record) (*Record, error) {
 	if final != nil || err != nil {
 		return final, err
 	}
-	if where := r.unreachable(); where != "" {
-		return nil, fmt.Errorf("it runs %s, and can only be stopped there. If that is gone, run gl retry --abandon %s", where, r.Label())
+	if where := r.Life.unreachable(); where != "" {
+		return nil, fmt.Errorf("it runs %s, and can only be stopped there. If that is gone, run gl retry --abandon %s", where, r.ID.Label())
 	}
 	if err := s.Store.MarkEnding(ctx, s.Tracker, r, EndStop, ""); err != nil {
 		return nil, err
@@ -74,9 +74,9 @@ var ErrReachable = errors.New("its gl process is alive")
 // place is gone. It settles the attempt by what the log says, as crashed if it says nothing; nil for a claim that was given
 // back. Should its wrapper live after all, it finds the attempt settled and changes nothing.
 func (s *Settler) Abandon(ctx context.Context, r *Record) (*Record, error) {
-	where := r.unreachable()
+	where := r.Life.unreachable()
 	switch {
-	case r.Dead():
+	case r.Life.Dead():
 		return s.Recover(ctx, r)
 	case where == "":
 		return nil, ErrReachable

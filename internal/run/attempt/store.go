@@ -254,7 +254,12 @@ func (s *Store) readSettled(e Entry) (*Record, error) {
 // read reads the record that the file's name promises. What is wrong in it is a *BadRecord.
 func (s *Store) read(path string, e Entry) (*Record, error) {
 	r := new(Record)
-	if err := readChecked(path, r, func() error { return r.check(e) }); err != nil {
+	doc := r.document()
+	check := func() error {
+		r.take(doc)
+		return r.check(e)
+	}
+	if err := readChecked(path, doc, check); err != nil {
 		var bad *BadRecord
 		if errors.As(err, &bad) {
 			bad.Settled = e.Outcome != ""
@@ -266,7 +271,9 @@ func (s *Store) read(path string, e Entry) (*Record, error) {
 }
 
 // putLive writes a record that isn't settled.
-func (s *Store) putLive(r *Record) error { return writeJSON(s.livePath(r.ID.Slice, r.ID.N), r) }
+func (s *Store) putLive(r *Record) error {
+	return writeJSON(s.livePath(r.ID.Slice, r.ID.N), r.document())
+}
 
 // finish makes a judged record a settled one. For an instant there are two files; the settled one wins (sweep).
 func (s *Store) finish(r *Record) error {
@@ -279,7 +286,7 @@ func (s *Store) finish(r *Record) error {
 }
 
 func (s *Store) putDone(r *Record) error {
-	return writeJSON(s.donePath(r.ID.Slice, r.ID.N, r.Judged.Outcome), r)
+	return writeJSON(s.donePath(r.ID.Slice, r.ID.N, r.Judged.Outcome), r.document())
 }
 
 // MarkRetried notes in the slice's last settled record that somebody has put the slice back since, so that it counts as
@@ -414,7 +421,7 @@ func (s *Store) IsOpen(name string) bool {
 	return err == nil
 }
 
-func (s *Store) envPath(r *Record) string { return filepath.Join(s.dir, "env", r.Name()) }
+func (s *Store) envPath(r *Record) string { return filepath.Join(s.dir, "env", r.ID.Name()) }
 
 // PutEnv keeps an environment for the attempt's wrapper, for nobody else's eyes.
 func (s *Store) PutEnv(r *Record, env []string) error {

@@ -152,7 +152,7 @@ func TestRecordRoundTrip(t *testing.T) {
 	}
 	history, err := b.store.History("S-1.2")
 	must(t, err)
-	if len(history) != 3 || history[2].ID.N != 3 || history[2].Name() != "S-1.2.3" {
+	if len(history) != 3 || history[2].ID.N != 3 || history[2].ID.Name() != "S-1.2.3" {
 		t.Fatalf("history %v", history)
 	}
 	index, err := b.store.Index()

@@ -32,7 +32,7 @@ func (s *Store) streakPath() string { return filepath.Join(s.dir, streakFile) }
 // noteStreak counts an attempt that has been judged, and holds everybody when it is the last of a row: only a person can tell
 // what is wrong. An attempt that ended well, or worked for a while, ends the row. The lock must be held.
 func (s *Store) noteStreak(r *Record, now time.Time) error {
-	if r.Judged.Outcome == Held || r.Judged.Outcome == Interrupted || r.IsTask() { // says nothing about the others
+	if r.Judged.Outcome == Held || r.Judged.Outcome == Interrupted || r.ID.IsTask() { // says nothing about the others
 		return nil
 	}
 	if r.Judged.Outcome != Failed || r.Life.StartedAt != nil && r.Life.EndedAt != nil && r.Life.EndedAt.Sub(*r.Life.StartedAt) > early {

@@ -59,23 +59,23 @@ func SplitTask(text string) (id string, n int, ok bool) {
 }
 
 // IsTask says whether it is an attempt at a task.
-func (r *Record) IsTask() bool { return IsTask(r.ID.Slice) }
+func (id *Identity) IsTask() bool { return IsTask(id.Slice) }
 
 // Label is what people call the attempt by: its slice's id; of a task, which may run more than once at a time, its name.
-func (r *Record) Label() string {
-	if r.IsTask() {
-		return r.Name()
+func (id *Identity) Label() string {
+	if id.IsTask() {
+		return id.Name()
 	}
-	return r.ID.Slice
+	return id.Slice
 }
 
 // Work is what the attempt is part of: its slice's id or, of a task, the name of its first attempt. It names the lineage, and what
 // has landed.
-func (r *Record) Work() string {
-	if r.IsTask() {
-		return taskWork(r.ID.Slice, cmp.Or(r.ID.First, r.ID.N))
+func (id *Identity) Work() string {
+	if id.IsTask() {
+		return taskWork(id.Slice, cmp.Or(id.First, id.N))
 	}
-	return r.ID.Slice
+	return id.Slice
 }
 
 func taskWork(id string, first int) string { return id + "." + itoa(first) }
@@ -107,7 +107,7 @@ func (s *Store) AttemptsAt(work string) ([]*Record, error) {
 		if isTask && e.N < first {
 			break
 		}
-		if r, err := s.Get(id, e.N); err == nil && r.Work() == work {
+		if r, err := s.Get(id, e.N); err == nil && r.ID.Work() == work {
 			recs = append(recs, r)
 		}
 	}
@@ -126,8 +126,8 @@ func (s *Store) TaskWorks() ([]string, error) {
 			continue
 		}
 		for _, e := range entries[max(0, len(entries)-shown):] {
-			if r, err := s.Get(id, e.N); err == nil && !slices.Contains(works, r.Work()) {
-				works = append(works, r.Work())
+			if r, err := s.Get(id, e.N); err == nil && !slices.Contains(works, r.ID.Work()) {
+				works = append(works, r.ID.Work())
 			}
 		}
 	}
@@ -157,7 +157,7 @@ func (t taskTx) Undo(string, string) error                      { return nil }
 
 // of is tx as the attempt is to see it.
 func (r *Record) of(tx tracker.Tx) tracker.Tx {
-	if !r.IsTask() {
+	if !r.ID.IsTask() {
 		return tx
 	}
 	it := plan.Item{ID: r.ID.Slice, Name: r.ID.Title, Status: "in_progress", Session: r.ID.Token}
@@ -191,8 +191,8 @@ func (s *Store) Busy(t *Task) error {
 		if disk, err := s.Get(r.ID.Slice, r.ID.N); err == nil && disk.Life.Phase == plan.Settled {
 			continue // its leftover
 		}
-		return &AdmitError{Taken: true, Reason: plan.Reason{ID: r.Name(), State: "running",
-			Cause: r.Job.Prompt + " isn't run twice at a time", Next: []string{"gl logs -f " + r.Name(), "gl stop " + r.Name()}}}
+		return &AdmitError{Taken: true, Reason: plan.Reason{ID: r.ID.Name(), State: "running",
+			Cause: r.Job.Prompt + " isn't run twice at a time", Next: []string{"gl logs -f " + r.ID.Name(), "gl stop " + r.ID.Name()}}}
 	}
 	return nil
 }
@@ -259,7 +259,7 @@ func (r *Record) Env(scrubbed []string, root string) []string {
 // env is what the agent is told of the attempt: which slice or which task it is, and where the summary belongs.
 func (r *Record) env(root string) []string {
 	env := []string{"GREENLIGHT_ROOT=" + root, environ.Session + "=" + r.ID.Token, "GL_ATTEMPT=" + itoa(r.ID.N)}
-	if !r.IsTask() {
+	if !r.ID.IsTask() {
 		return append(env, "GL_SLICE="+r.ID.Slice)
 	}
 	env = append(env, "GL_TASK="+r.ID.Slice)

@@ -116,8 +116,8 @@ func TestTaskTouchesNoSlice(t *testing.T) {
 	must(t, err)
 	second, err := b.claimTask(quick)
 	must(t, err)
-	if first.Name() != "@quick.1" || second.Label() != "@quick.2" || first.Task.Summary == second.Task.Summary {
-		t.Errorf("%s and %s share %s", first.Name(), second.Label(), first.Task.Summary)
+	if first.ID.Name() != "@quick.1" || second.ID.Label() != "@quick.2" || first.Task.Summary == second.Task.Summary {
+		t.Errorf("%s and %s share %s", first.ID.Name(), second.ID.Label(), first.Task.Summary)
 	}
 	s := b.settler(b.state)
 	must(t, s.GiveBack(context.Background(), first))

@@ -110,7 +110,7 @@ func (s *Store) beside(r *Record) (bool, error) {
 		return len(bad) > 0, err
 	}
 	for _, other := range live {
-		if other.Name() != r.Name() && other.Place.Lineage == 0 && other.Life.StartedAt != nil {
+		if other.ID.Name() != r.ID.Name() && other.Place.Lineage == 0 && other.Life.StartedAt != nil {
 			return true, nil
 		}
 	}

@@ -69,7 +69,7 @@ func TestClaimHandsOverHere(t *testing.T) {
 	}
 	settle(r, Red)
 	r = b.goOn(req)
-	if c := r.Talk.Continues; c == nil || c.Mends != Red || c.After != 2 || !strings.Contains(c.Why, "make test") || c.Output != "ok\nFAIL a" || r.Resumes() {
+	if c := r.Talk.Continues; c == nil || c.Mends != Red || c.After != 2 || !strings.Contains(c.Why, "make test") || c.Output != "ok\nFAIL a" || r.Talk.Resumes() {
 		t.Errorf("after red: %+v", c)
 	}
 	settle(r, Red)

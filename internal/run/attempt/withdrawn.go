@@ -74,7 +74,7 @@ func (s *Store) EarlierWord(system string, it *plan.Item, out int) *plan.Item {
 		return nil
 	}
 	r, err := s.Get(it.ID, out)
-	if err != nil || r.ID.System != system || !r.IsOf(it) {
+	if err != nil || r.ID.System != system || !r.ID.IsOf(it) {
 		return nil
 	}
 	return r.Withdrawn(it)

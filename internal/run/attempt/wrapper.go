@@ -198,13 +198,13 @@ func (w *Wrapper) attend(ctx context.Context) (*Evidence, error) {
 // any conversation, and no model was asked.
 func (w *Wrapper) forgotten(ctx context.Context, ev *Evidence) bool {
 	asked := ev.Result != nil && ev.Result.Turns > 0
-	if !w.rec.Resumes() || w.rec.Life.Ending != "" || ev.ExitCode == nil || ev.Exec != "" || ev.Limit != nil || asked || w.dec.Summary().Conversation != "" {
+	if !w.rec.Talk.Resumes() || w.rec.Life.Ending != "" || ev.ExitCode == nil || ev.Exec != "" || ev.Limit != nil || asked || w.dec.Summary().Conversation != "" {
 		return false
 	}
 	open := false
 	err := w.Tracker.Do(ctx, func(tx tracker.Tx) error {
 		it, err := w.rec.of(tx).Item(w.rec.ID.Slice)
-		open = w.rec.unfinished(it)
+		open = w.rec.Life.unfinished(it)
 		return err
 	})
 	return err == nil && open
@@ -498,7 +498,7 @@ func (w *Wrapper) silent() time.Duration {
 // keepRecord writes the record anew that somebody has removed (git clean -x): without it the slice looks as if somebody
 // unknown had claimed it, to everybody but this process.
 func (w *Wrapper) keepRecord(ctx context.Context) {
-	if w.over || w.Store.IsOpen(w.rec.Name()) {
+	if w.over || w.Store.IsOpen(w.rec.ID.Name()) {
 		return
 	}
 	err := w.Tracker.Do(ctx, func(tracker.Tx) error {
@@ -529,7 +529,7 @@ func (w *Wrapper) waits(ctx context.Context) bool {
 	open := false
 	err := w.Tracker.Do(ctx, func(tx tracker.Tx) error {
 		it, err := w.rec.of(tx).Item(w.rec.ID.Slice)
-		open = w.rec.unfinished(it) && it.WaitingFor == ""
+		open = w.rec.Life.unfinished(it) && it.WaitingFor == ""
 		return err
 	})
 	return err == nil && open

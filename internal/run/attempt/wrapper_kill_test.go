@@ -26,7 +26,7 @@ func rewrite(t testing.TB, s *site, r *attempt.Record, f func(*attempt.Record)) 
 	f(r)
 	data, err := json.Marshal(r)
 	check(t, err)
-	check(t, os.WriteFile(filepath.Join(s.Runs.LiveDir(), r.Name()+".json"), data, 0o644))
+	check(t, os.WriteFile(filepath.Join(s.Runs.LiveDir(), r.ID.Name()+".json"), data, 0o644))
 }
 
 func rounds(normal int) int {
@@ -56,7 +56,7 @@ func (s *site) clean(r *attempt.Record) *attempt.Record {
 	final, err := settler.Recover(s.t.Context(), disk)
 	check(s.t, err)
 	if final == nil {
-		s.t.Fatalf("%s isn't settled: its wrapper is killed, and phase %s", r.Name(), disk.Life.Phase)
+		s.t.Fatalf("%s isn't settled: its wrapper is killed, and phase %s", r.ID.Name(), disk.Life.Phase)
 	}
 	return final
 }
@@ -197,7 +197,7 @@ func TestTaskKilledAnywhere(t *testing.T) {
 		if live, _, err := s.Runs.Live(); err != nil || len(live) != 0 {
 			t.Fatalf("round %d: live %v %v", i, live, err)
 		}
-		check(t, os.RemoveAll(filepath.Join(root, "ran."+r.Name())))
+		check(t, os.RemoveAll(filepath.Join(root, "ran."+r.ID.Name())))
 		check(t, os.RemoveAll(s.Runs.LogPath(r.ID.Slice, r.ID.N))) // a claim that was given back leaves its number to the next
 	}
 	_, err = project.Open(root)

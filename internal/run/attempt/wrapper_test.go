@@ -191,7 +191,7 @@ func (s *site) interrupted(r *attempt.Record) {
 	s.t.Helper()
 	r = s.get(r)
 	if r.Judged.Outcome != attempt.Interrupted || s.mark(r.ID.Slice) != (plan.Mark{Status: "in_progress", Step: "tests"}) {
-		s.t.Errorf("%s: %s, %+v", r.Name(), r.Judged.Outcome, s.mark(r.ID.Slice))
+		s.t.Errorf("%s: %s, %+v", r.ID.Name(), r.Judged.Outcome, s.mark(r.ID.Slice))
 	}
 	nobodyLeft(s.t, r)
 }
@@ -212,7 +212,7 @@ func TestWrapperLate(t *testing.T) {
 			t.Errorf("exit %d: %s", w.ProcessState.ExitCode(), w.out)
 		}
 		if s.ran(r) {
-			t.Errorf("the agent of %s ran", r.Name())
+			t.Errorf("the agent of %s ran", r.ID.Name())
 		}
 	}
 	if s.mark("S-1").Status != "pending" || s.mark("S-2").Session != theirs.ID.Token {

@@ -143,7 +143,7 @@ func TestDrainTakesGarbledClaimsBack(t *testing.T) {
 	garbled := 0
 	cfg.Runner = &losing{Runner: cfg.Runner, lose: func(r *attempt.Record) {
 		if garbled++; garbled == 1 {
-			check(t, os.WriteFile(filepath.Join(pr.Runs.LiveDir(), r.Name()+".json"), []byte("<<<<<<< HEAD\n"), 0o600))
+			check(t, os.WriteFile(filepath.Join(pr.Runs.LiveDir(), r.ID.Name()+".json"), []byte("<<<<<<< HEAD\n"), 0o600))
 		}
 	}}
 	if res := run(t, cfg); res.Plan.Done != 1 || garbled != 2 {

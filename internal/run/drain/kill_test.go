@@ -165,7 +165,7 @@ func (n *night) verify(killed int) {
 		for i, r := range records {
 			last := i == len(records)-1
 			if last && r.Judged.Outcome != attempt.Done || !last && r.Judged.Outcome != attempt.Crashed {
-				n.t.Errorf("%s: %s (%s), %d of %s's %d attempts", r.Name(), r.Judged.Outcome, r.Judged.Detail, i+1, id, len(records))
+				n.t.Errorf("%s: %s (%s), %d of %s's %d attempts", r.ID.Name(), r.Judged.Outcome, r.Judged.Detail, i+1, id, len(records))
 			}
 			if !last {
 				crashed++
@@ -192,7 +192,7 @@ func (n *night) verifyTrace(all map[string][]*attempt.Record) {
 	}
 	for _, records := range all {
 		for _, r := range records {
-			line := r.Name() + " " + r.ID.Token
+			line := r.ID.Name() + " " + r.ID.Token
 			if times := starts[line]; times > 1 || times == 0 && r.Judged.Outcome == attempt.Done {
 				n.t.Errorf("the agent of %s ran %d times", line, times)
 			}

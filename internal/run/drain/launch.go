@@ -170,7 +170,7 @@ func (d *drain) launch(ctx context.Context, r *Report) error {
 		return err
 	})
 	for _, rec := range claimed {
-		d.open[rec.Name()] = rec
+		d.open[rec.ID.Name()] = rec
 		d.claimedAt[rec.ID.Token] = time.Now()
 		d.tried[rec.ID.Slice] = true
 		if d.Task != nil && rec.Place.Lineage != 0 {
@@ -359,7 +359,7 @@ func (d *drain) countStart(rec *attempt.Record, r *Report, why string) {
 		d.excluded[rec.ID.Slice] = true
 		why += ", not tried again"
 	}
-	r.Warnings = append(r.Warnings, fmt.Sprintf("%s didn't start: %s", rec.Label(), why))
+	r.Warnings = append(r.Warnings, fmt.Sprintf("%s didn't start: %s", rec.ID.Label(), why))
 }
 
 // isOpen says whether an attempt of the slice is open as far as this drain has seen. The plan may know better: it may

@@ -67,7 +67,7 @@ func openAttempt(t *testing.T, cfg drain.Config, id string, change func(*attempt
 	change(rec)
 	data, err := json.Marshal(rec)
 	check(t, err)
-	check(t, os.WriteFile(filepath.Join(pr.Runs.LiveDir(), rec.Name()+".json"), data, 0o644))
+	check(t, os.WriteFile(filepath.Join(pr.Runs.LiveDir(), rec.ID.Name()+".json"), data, 0o644))
 	return rec
 }
 

@@ -21,7 +21,7 @@ func (d *drain) observe(ctx context.Context, r *Report) error {
 	now := make(map[string]*attempt.Record, len(live))
 	d.elsewhere = nil
 	for _, rec := range live {
-		now[rec.Name()] = rec
+		now[rec.ID.Name()] = rec
 		d.noteOpen(ctx, rec, r)
 	}
 	for name := range d.open {
@@ -45,13 +45,13 @@ func (d *drain) heedStop() bool {
 
 // noteOpen takes in an open attempt: one of ours, one to adopt, or one whose wrapper is dead.
 func (d *drain) noteOpen(ctx context.Context, rec *attempt.Record, r *Report) {
-	name := rec.Name()
+	name := rec.ID.Name()
 	if d.recoveryOf(rec).stuck {
 		return
 	}
 	if !d.Project.Has(rec) {
 		d.elsewhere = append(d.elsewhere, rec)
-		if d.leads && rec.Dead() { // maybe nobody else is there to settle it
+		if d.leads && rec.Life.Dead() { // maybe nobody else is there to settle it
 			d.recover(rec, r)
 		}
 		return
@@ -60,9 +60,9 @@ func (d *drain) noteOpen(ctx context.Context, rec *attempt.Record, r *Report) {
 		d.open[name] = rec
 	} else if slices.Contains(d.Adopt, name) {
 		d.open[name] = rec
-	} else if d.Lead && (!rec.IsTask() || rec.Life.Phase == plan.Queued && !rec.LauncherLives()) { // whoever started a task waits for it
+	} else if d.Lead && (!rec.ID.IsTask() || rec.Life.Phase == plan.Queued && !rec.Life.LauncherLives()) { // whoever started a task waits for it
 		d.open[name] = rec
-		if d.leads && !rec.IsTask() {
+		if d.leads && !rec.ID.IsTask() {
 			r.Adopted = append(r.Adopted, rec)
 		}
 	}
@@ -72,7 +72,7 @@ func (d *drain) noteOpen(ctx context.Context, rec *attempt.Record, r *Report) {
 		if time.Since(d.claimedAt[rec.ID.Token]) > startLimit {
 			d.failedStart(ctx, rec, r, "its wrapper hasn't started")
 		}
-	case rec.Dead():
+	case rec.Life.Dead():
 		d.recover(rec, r)
 	}
 }
@@ -105,11 +105,11 @@ func (d *drain) noteClosed(ctx context.Context, name string, r *Report) {
 
 // noteUnknownEnd takes in an attempt that is over, nobody here knows how: this drain doesn't launch its slice again.
 func (d *drain) noteUnknownEnd(was *attempt.Record, bad *attempt.BadRecord, r *Report) {
-	delete(d.open, was.Name())
+	delete(d.open, was.ID.Name())
 	d.dirty = true
 	d.excluded[was.ID.Slice] = true
 	d.res.Ended = append(d.res.Ended, was)
-	r.Warnings = append(r.Warnings, fmt.Sprintf("%v. %s isn't launched again by this run. Run gl doctor --fix", bad, was.Label()))
+	r.Warnings = append(r.Warnings, fmt.Sprintf("%v. %s isn't launched again by this run. Run gl doctor --fix", bad, was.ID.Label()))
 }
 
 // noteLost takes in that an attempt of ours has no record: a claim that was given back, or somebody has cleaned the
@@ -130,7 +130,7 @@ func (d *drain) noteLost(ctx context.Context, was *attempt.Record, r *Report) {
 			r.Warnings = append(r.Warnings, fmt.Sprintf("the claim of %s can't be given back, trying again: %v", was.ID.Slice, err))
 			return
 		}
-		delete(d.open, was.Name())
+		delete(d.open, was.ID.Name())
 		d.dirty = true
 		if d.recoveryOf(was).tries == 0 { // somebody has cleaned the directory
 			delete(d.tried, was.ID.Slice)
@@ -138,8 +138,8 @@ func (d *drain) noteLost(ctx context.Context, was *attempt.Record, r *Report) {
 			d.countStart(was, r, endedEarly)
 		}
 	case !was.Life.Phase.Begun():
-		delete(d.open, was.Name())
-	case was.Dead():
+		delete(d.open, was.ID.Name())
+	case was.Life.Dead():
 		d.recover(was, r)
 	}
 }

@@ -43,7 +43,7 @@ type recovered struct {
 
 // recoveryOf is what was done for the attempt so far.
 func (d *drain) recoveryOf(rec *attempt.Record) *recovery {
-	if t := d.recoveries[rec.Name()]; t != nil && t.token == rec.ID.Token {
+	if t := d.recoveries[rec.ID.Name()]; t != nil && t.token == rec.ID.Token {
 		return t
 	}
 	return &recovery{token: rec.ID.Token}
@@ -63,10 +63,10 @@ func (d *drain) recover(rec *attempt.Record, r *Report) {
 		d.giveUp(t, rec, r)
 		return
 	}
-	d.recoveries[rec.Name()] = t
+	d.recoveries[rec.ID.Name()] = t
 	t.tries++
 	t.running = true
-	d.Trace("settling %s, whose gl process is gone: try %d", rec.Name(), t.tries)
+	d.Trace("settling %s, whose gl process is gone: try %d", rec.ID.Name(), t.tries)
 	last := !rec.Life.Phase.Begun() && rec.Life.Launcher == proc.Self() && d.lastStart(rec)
 	go func() {
 		settler, ctx := d.Project.Whose(rec).Settler(), durable.Patiently(d.life, nil)
@@ -89,9 +89,9 @@ func (d *drain) afterRecovery(e recovered, r *Report) {
 	case e.err != nil && e.tries == recoverTries:
 		d.giveUp(e.recovery, e.was, r)
 	case e.err != nil:
-		d.Trace("%s can't be settled, trying again in %s: %v", e.was.Name(), pause, e.err)
-	case e.final == nil || d.open[e.was.Name()] != nil:
-	case e.final.IsTask(): // of a gl that is gone
+		d.Trace("%s can't be settled, trying again in %s: %v", e.was.ID.Name(), pause, e.err)
+	case e.final == nil || d.open[e.was.ID.Name()] != nil:
+	case e.final.ID.IsTask(): // of a gl that is gone
 		r.Ended = append(r.Ended, e.final)
 	case !d.Project.Has(e.final):
 		r.Warnings = append(r.Warnings, fmt.Sprintf("the gl process of attempt %d of %s %s is gone: settled as %s",
@@ -102,15 +102,15 @@ func (d *drain) afterRecovery(e recovered, r *Report) {
 // giveUp leaves an attempt alone that can't be settled.
 func (d *drain) giveUp(t *recovery, rec *attempt.Record, r *Report) {
 	t.stuck = true
-	if d.open[rec.Name()] != nil && d.open[rec.Name()].ID.Token == rec.ID.Token {
-		delete(d.open, rec.Name())
+	if d.open[rec.ID.Name()] != nil && d.open[rec.ID.Name()].ID.Token == rec.ID.Token {
+		delete(d.open, rec.ID.Name())
 	}
 	why := t.failed
 	if why == nil {
 		why = errors.New("its record is still open")
 	}
 	r.Warnings = append(r.Warnings, fmt.Sprintf("%s isn't settled after %d tries: %v. Run gl stop %s%s",
-		rec.Name(), t.tries, why, rec.Label(), d.Project.Whose(rec).Flags()))
+		rec.ID.Name(), t.tries, why, rec.ID.Label(), d.Project.Whose(rec).Flags()))
 }
 
 // unsettled says whether a try to settle an attempt runs or is still to come.

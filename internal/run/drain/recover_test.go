@@ -79,7 +79,7 @@ func TestDrainUnusableRecord(t *testing.T) {
 				warnings = append(warnings, r.Warnings...)
 				for _, rec := range r.Launched {
 					if rec.ID.Slice != "c" {
-						t.Errorf("launched %s", rec.Name())
+						t.Errorf("launched %s", rec.ID.Name())
 					}
 				}
 			}
@@ -162,7 +162,7 @@ func TestDrainStuckAttempt(t *testing.T) {
 	if took := time.Since(began); *n != 3 || took < 3*time.Second {
 		t.Errorf("%d tries in %s", *n, took)
 	}
-	if len(warnings) != 1 || !strings.Contains(warnings[0], rec.Name()) || !strings.Contains(warnings[0], "gl stop a") {
+	if len(warnings) != 1 || !strings.Contains(warnings[0], rec.ID.Name()) || !strings.Contains(warnings[0], "gl stop a") {
 		t.Errorf("warnings: %q", warnings)
 	}
 	if res.Plan.Done != 1 || !slices.Equal(res.Plan.Blocked, []string{"b"}) || len(res.Ended) != 1 {

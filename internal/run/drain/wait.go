@@ -86,7 +86,7 @@ func (d *drain) nextLook() time.Duration {
 // someoneDied looks at the processes only. A wrapper that ends in its own time tells through the files; one that was
 // killed tells nobody.
 func (d *drain) someoneDied() bool {
-	died := func(rec *attempt.Record) bool { return d.recoveryOf(rec).mayTry() && rec.Dead() }
+	died := func(rec *attempt.Record) bool { return d.recoveryOf(rec).mayTry() && rec.Life.Dead() }
 	for _, rec := range d.open {
 		if died(rec) {
 			return true
@@ -102,13 +102,13 @@ const endedEarly = "its gl process ended before the agent started"
 // there is something to look at.
 func (d *drain) exited(e runner.Exit) (look bool) {
 	if e.Record != nil { // with its record gone in the next instant, we know still who it is
-		if was := d.open[e.Record.Name()]; was != nil && was.ID.Token == e.Token && was.Life.Phase == plan.Claimed {
-			d.open[e.Record.Name()] = e.Record
+		if was := d.open[e.Record.ID.Name()]; was != nil && was.ID.Token == e.Token && was.Life.Phase == plan.Claimed {
+			d.open[e.Record.ID.Name()] = e.Record
 		}
 		return false
 	}
 	rec, err := d.Project.Runs.Get(e.Slice, e.N)
-	if err == nil && rec.Life.Phase == plan.Settled && d.open[rec.Name()] == nil {
+	if err == nil && rec.Life.Phase == plan.Settled && d.open[rec.ID.Name()] == nil {
 		return false
 	}
 	if err != nil || rec.ID.Token != e.Token || rec.Life.Phase != plan.Claimed || rec.Life.Launcher != proc.Self() {

@@ -320,7 +320,7 @@ func (w *past) reviewAgain(facts *gate.Facts) {
 	switch {
 	case r == nil:
 		facts.Gone[gate.Review] = noRecord
-	case r.IsTask():
+	case r.ID.IsTask():
 		facts.Gone[gate.Review] = "a person started the task"
 	case r.Accepted():
 		facts.Approval = &gate.Approval{By: attempt.AcceptedBy, Tree: r.Place.Tree}

@@ -27,7 +27,7 @@ func (l *Lane) group(ctx context.Context, rec *attempt.Record) ([]*attempt.Recor
 	alone := []*attempt.Record{rec}
 	fits := func(r *attempt.Record) bool {
 		g := r.Landing
-		return !r.IsTask() && !l.isStuck(r) && !l.alone[r.Name()] && g.Commit == "" && g.Tried == "" && g.Behind == "" && g.Despite == ""
+		return !r.ID.IsTask() && !l.isStuck(r) && !l.alone[r.ID.Name()] && g.Commit == "" && g.Tried == "" && g.Behind == "" && g.Despite == ""
 	}
 	test := l.conf.Config.Test
 	if !test.Command.IsSet() || !fits(rec) || l.usual() <= test.Batch {
@@ -38,7 +38,7 @@ func (l *Lane) group(ctx context.Context, rec *attempt.Record) ([]*attempt.Recor
 		return nil, err
 	}
 	queue = slices.DeleteFunc(queue, func(r *attempt.Record) bool { return !fits(r) })
-	if len(queue) < 2 || queue[0].Name() != rec.Name() {
+	if len(queue) < 2 || queue[0].ID.Name() != rec.ID.Name() {
 		return alone, nil
 	}
 	if red, err := l.knownRed(ctx); err != nil || red { // then nothing together would be green
@@ -121,7 +121,7 @@ func (l *Lane) together(ctx context.Context, group []*attempt.Record) (green boo
 			return false, err
 		}
 		if w == nil {
-			l.alone[r.Name()] = true
+			l.alone[r.ID.Name()] = true
 			continue
 		}
 		works = append(works, w)
@@ -132,7 +132,7 @@ func (l *Lane) together(ctx context.Context, group []*attempt.Record) (green boo
 	}
 	if len(works) < 2 {
 		for _, w := range works {
-			l.alone[w.Name()] = true
+			l.alone[w.ID.Name()] = true
 		}
 		return true, nil
 	}
@@ -227,7 +227,7 @@ func (l *Lane) passAll(ctx context.Context, works []*work, base string, v *testr
 			return err
 		}
 		batch.Head = lands[i].commit()
-		batch.Members = append(batch.Members, w.Name())
+		batch.Members = append(batch.Members, w.ID.Name())
 		rulings[i] = w.rule(l.runOf(v))
 		if passes[i], err = rulings[i].Pass(batch.Head); err != nil {
 			return err
@@ -311,7 +311,7 @@ func (l *Lane) whole(batch *attempt.Batch) ([]gate.Pass, bool, error) {
 	}
 	var passes []gate.Pass
 	for _, name := range batch.Members {
-		i := slices.IndexFunc(queue, func(r *attempt.Record) bool { return r.Name() == name && batch.Has(r) })
+		i := slices.IndexFunc(queue, func(r *attempt.Record) bool { return r.ID.Name() == name && batch.Has(r) })
 		if i < 0 {
 			return nil, false, nil
 		}

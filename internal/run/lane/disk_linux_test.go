@@ -52,7 +52,7 @@ func TestDiskFull(t *testing.T) {
 			}
 			err := worker(t.Context(), s.root, s.env, s.told)
 			now := s.get(a)
-			said := now.LandingText() + s.status().Reason + strings.Join(s.said, "\n")
+			said := now.Landing.Text() + s.status().Reason + strings.Join(s.said, "\n")
 			if err != nil {
 				said += err.Error()
 			}

@@ -49,7 +49,7 @@ func (w *work) way() gate.Way {
 	switch {
 	case w.Accepted():
 		return gate.Accepted
-	case w.IsTask():
+	case w.ID.IsTask():
 		return gate.Task
 	case w.batched:
 		return gate.Batch
@@ -71,7 +71,7 @@ func (w *work) approval() *gate.Approval {
 
 // needsReview says why a person has to look at a work before it lands, "" if nobody has to.
 func (l *Lane) needsReview(w *work) (string, error) {
-	if w.Accepted() || w.IsTask() {
+	if w.Accepted() || w.ID.IsTask() {
 		return "", nil
 	}
 	return l.Project.MustApprove(w.Record, contracts.ReadBook(l.Project.Root), contracts.ReadBook(l.Repo.Dir(w.lineage)))
@@ -89,9 +89,9 @@ func (l *Lane) asLeft(ctx context.Context, w *work) (err error) {
 	if len(w.later) == 0 {
 		return nil
 	}
-	c := git.NewCommit{Tree: w.Place.Tree, Message: "gl: " + w.Work() + " as its agent left it", Parents: []string{cmp.Or(w.Place.Head, w.lineage.Base)}}
+	c := git.NewCommit{Tree: w.Place.Tree, Message: "gl: " + w.ID.Work() + " as its agent left it", Parents: []string{cmp.Or(w.Place.Head, w.lineage.Base)}}
 	if w.tip, err = git.CommitTree(ctx, l.Repo.Common, c); err == nil {
-		l.tell("%s: changed after its agent had ended, and left out: %s", w.Label(), some(w.later))
+		l.tell("%s: changed after its agent had ended, and left out: %s", w.ID.Label(), some(w.later))
 	}
 	return err
 }

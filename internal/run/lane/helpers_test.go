@@ -275,12 +275,12 @@ func (s *site) claim(as stint) *attempt.Record {
 	r.Judged.Evidence = &attempt.Evidence{ExitCode: &zero}
 	data, err := json.Marshal(r)
 	check(s.t, err)
-	check(s.t, os.WriteFile(filepath.Join(pr.Runs.LiveDir(), r.Name()+".json"), data, 0o600))
+	check(s.t, os.WriteFile(filepath.Join(pr.Runs.LiveDir(), r.ID.Name()+".json"), data, 0o600))
 	settler := pr.Settler()
 	r, err = settler.Settle(ctx, r)
 	check(s.t, err)
 	if r.Life.Phase != plan.Queued {
-		s.t.Fatalf("%s is %s: %s %s", r.Name(), r.Life.Phase, r.Judged.Outcome, r.Judged.Detail)
+		s.t.Fatalf("%s is %s: %s %s", r.ID.Name(), r.Life.Phase, r.Judged.Outcome, r.Judged.Detail)
 	}
 	return r
 }
@@ -398,7 +398,7 @@ func (s *site) landed(r *attempt.Record) *attempt.Record {
 	s.t.Helper()
 	final := s.get(r)
 	if final.Life.Phase != plan.Settled || final.Judged.Outcome != attempt.Done {
-		s.t.Fatalf("%s: %s %s: %s; said:\n%s", r.Name(), final.Life.Phase, final.Judged.Outcome, final.Judged.Detail+final.LandingText(), strings.Join(s.said, "\n"))
+		s.t.Fatalf("%s: %s %s: %s; said:\n%s", r.ID.Name(), final.Life.Phase, final.Judged.Outcome, final.Judged.Detail+final.Landing.Text(), strings.Join(s.said, "\n"))
 	}
 	if st, se := s.field(r.ID.Slice, "status"), s.field(r.ID.Slice, "session"); st != "complete" || se != "" {
 		s.t.Errorf("%s: status %q, session %q", r.ID.Slice, st, se)
@@ -411,7 +411,7 @@ func (s *site) settled(r *attempt.Record, outcome attempt.Outcome, detail string
 	s.t.Helper()
 	final := s.get(r)
 	if final.Life.Phase != plan.Settled || final.Judged.Outcome != outcome || !strings.Contains(final.Judged.Detail, detail) {
-		s.t.Fatalf("%s: %s %s: %s, want %s: %s; said:\n%s", r.Name(), final.Life.Phase, final.Judged.Outcome, final.Judged.Detail+final.LandingText(), outcome, detail,
+		s.t.Fatalf("%s: %s %s: %s, want %s: %s; said:\n%s", r.ID.Name(), final.Life.Phase, final.Judged.Outcome, final.Judged.Detail+final.Landing.Text(), outcome, detail,
 			strings.Join(s.said, "\n"))
 	}
 	return final
@@ -421,8 +421,8 @@ func (s *site) settled(r *attempt.Record, outcome attempt.Outcome, detail string
 func (s *site) queued(r *attempt.Record, why string) *attempt.Record {
 	s.t.Helper()
 	now := s.get(r)
-	if now.Life.Phase != plan.Queued || !strings.Contains(now.LandingText(), why) {
-		s.t.Fatalf("%s: %s %s: %s, want queued: %s", r.Name(), now.Life.Phase, now.Judged.Outcome, now.Judged.Detail+now.LandingText(), why)
+	if now.Life.Phase != plan.Queued || !strings.Contains(now.Landing.Text(), why) {
+		s.t.Fatalf("%s: %s %s: %s, want queued: %s", r.ID.Name(), now.Life.Phase, now.Judged.Outcome, now.Judged.Detail+now.Landing.Text(), why)
 	}
 	return now
 }

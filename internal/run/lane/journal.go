@@ -16,7 +16,7 @@ import (
 
 // tellMerge writes how the work merges with its base. A worker that was killed may have written it.
 func (l *Lane) tellMerge(w *work, conflicts []string, took time.Duration) {
-	e := w.Event(journal.Merge)
+	e := w.ID.Event(journal.Merge)
 	e.Key += "." + short(w.base) + "." + short(w.tip)
 	e.Branch, e.Commit, e.Target = worktree.Short(w.Place.Branch), w.base, worktree.Short(l.Repo.Target())
 	e.Outcome = "clean"
@@ -33,7 +33,7 @@ func (l *Lane) tellMerge(w *work, conflicts []string, took time.Duration) {
 func (l *Lane) tellVerdict(r *attempt.Record, v *testrun.Verdict) {
 	e := journal.Event{Kind: journal.Verdict, Target: worktree.Short(l.Repo.Target())}
 	if r != nil {
-		e = r.Event(journal.Verdict)
+		e = r.ID.Event(journal.Verdict)
 	}
 	e.Reason = strings.Join(others(l.batch, nil), ", ")
 	ms := v.Duration().Milliseconds()

@@ -114,11 +114,11 @@ func (l *Lane) nothing(ctx context.Context, w *work) error {
 // empty ends work that has changed nothing. Nobody goes on with a task, so its worktree has had its day.
 func (l *Lane) empty(ctx context.Context, w *work) error {
 	detail := "its agent calls it complete and has changed nothing"
-	if w.IsTask() {
+	if w.ID.IsTask() {
 		detail = "its agent ended well and has changed nothing"
 	}
 	err := l.finish(ctx, w.Record, attempt.LandingResult{Outcome: attempt.Empty, Detail: detail})
-	if err == nil && w.IsTask() {
+	if err == nil && w.ID.IsTask() {
 		w.release()
 		l.tidy(ctx, w.Record)
 	}
@@ -158,7 +158,7 @@ func (l *Lane) landed(ctx context.Context, r *attempt.Record) (bool, error) {
 		if passErr != nil {
 			return false, passErr
 		}
-		in, err = true, l.moveLane(ctx, tip, g.Commit, "land "+r.Work(), pass)
+		in, err = true, l.moveLane(ctx, tip, g.Commit, "land "+r.ID.Work(), pass)
 	}
 	if err != nil {
 		return false, err
@@ -175,7 +175,7 @@ func (l *Lane) take(ctx context.Context, r *attempt.Record) (*work, error) {
 	if r.Place.Unsaved != "" {
 		return nil, l.ask(ctx, r, "not all of its work could be saved: "+r.Place.Unsaved)
 	}
-	lineage, err := l.Repo.Get(r.ID.System, r.Work())
+	lineage, err := l.Repo.Get(r.ID.System, r.ID.Work())
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.As(err, new(*worktree.BadLineage)), err == nil && lineage.N != r.Place.Lineage:
 		return nil, l.ask(ctx, r, fmt.Sprintf("the note of its worktree is gone; its work is on the branch %s", worktree.Short(r.Place.Branch)))
@@ -194,7 +194,7 @@ func (l *Lane) take(ctx context.Context, r *attempt.Record) (*work, error) {
 	tree := l.Repo.Worktree(lineage)
 	tip, err := "", tree.Adopt(git.Inherit(ctx, hold.File()), lineage.Branch) // agents switch branches
 	if err == nil {
-		tip, _, err = tree.CommitAll(git.Inherit(ctx, hold.File()), lineage.Branch, "gl: what attempt "+fmt.Sprint(r.ID.N)+" of "+r.Work()+" left uncommitted")
+		tip, _, err = tree.CommitAll(git.Inherit(ctx, hold.File()), lineage.Branch, "gl: what attempt "+fmt.Sprint(r.ID.N)+" of "+r.ID.Work()+" left uncommitted")
 	}
 	if err == nil {
 		w := &work{Record: r, lineage: lineage, hold: hold, tip: tip}
@@ -224,7 +224,7 @@ func (l *Lane) take(ctx context.Context, r *attempt.Record) (*work, error) {
 // lost gives up what nothing can be compared with anymore. What is in the worktree and on its branch stays.
 func (l *Lane) lost(ctx context.Context, r *attempt.Record) error {
 	effect, again := tracker.Release, ""
-	if !r.IsTask() {
+	if !r.ID.IsTask() {
 		again = ": gl retry " + r.ID.Slice + " goes on from there"
 	}
 	return l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Interrupted, Effect: &effect, Detail: fmt.Sprintf(
@@ -257,7 +257,7 @@ func (l *Lane) reviving(ctx context.Context, w *work, other string) error {
 		return nil
 	}
 	effect, anew := tracker.Release, ""
-	if !w.IsTask() {
+	if !w.ID.IsTask() {
 		anew = ": gl retry --fresh " + w.ID.Slice + " begins anew"
 	}
 	return l.finish(ctx, w.Record, attempt.LandingResult{Outcome: attempt.Interrupted, Effect: &effect, Detail: fmt.Sprintf(
@@ -294,7 +294,7 @@ func (l *Lane) askAbout(ctx context.Context, w *work, v *testrun.Verdict, ruling
 	if w.Accepted() {
 		why += ". Accepted again, it lands"
 	}
-	l.tell("%s awaits review: %s", w.Label(), why)
+	l.tell("%s awaits review: %s", w.ID.Label(), why)
 	return l.ask(ctx, w.Record, attempt.ReviewText(v, why))
 }
 
@@ -320,10 +320,10 @@ func (l *Lane) pass(ctx context.Context, w *work, v *testrun.Verdict, ruling *ga
 		return err
 	}
 	w.Landing, w.Judged.Verdict, w.Judged.Gate = now.Landing, now.Judged.Verdict, now.Judged.Gate
-	if err := l.undeliver(w.Work(), lands.commit()); err != nil {
+	if err := l.undeliver(w.ID.Work(), lands.commit()); err != nil {
 		return err
 	}
-	if err := l.moveLane(ctx, cmp.Or(l.from(w.base), w.base), lands.commit(), "land "+w.Work(), pass); err != nil {
+	if err := l.moveLane(ctx, cmp.Or(l.from(w.base), w.base), lands.commit(), "land "+w.ID.Work(), pass); err != nil {
 		return err
 	}
 	return l.complete(ctx, w.Record)
@@ -348,14 +348,14 @@ func (w *work) passed(r *attempt.Record, target string, lands landing, v *testru
 // title is the landing commit's.
 func (w *work) title() string {
 	if w.ID.Title != "" && w.ID.Title != w.ID.Slice {
-		return "Land " + w.Work() + ": " + w.ID.Title
+		return "Land " + w.ID.Work() + ": " + w.ID.Title
 	}
-	return "Land " + w.Work()
+	return "Land " + w.ID.Work()
 }
 
 // trailers are the proof that travels with the repository.
 func (l *Lane) trailers(w *work, v *testrun.Verdict) []git.Trailer {
-	trailers := []git.Trailer{{Key: "Slice", Value: w.Work()}, {Key: "Attempt", Value: fmt.Sprint(w.ID.N)}}
+	trailers := []git.Trailer{{Key: "Slice", Value: w.ID.Work()}, {Key: "Attempt", Value: fmt.Sprint(w.ID.N)}}
 	if l.Repo.Prefix != "" {
 		trailers = append(trailers, git.Trailer{Key: "Project", Value: l.Repo.Prefix})
 	}
@@ -379,7 +379,7 @@ func verifiedText(v *testrun.Verdict) string {
 
 // complete makes the slice complete whose commit the lane has.
 func (l *Lane) complete(ctx context.Context, r *attempt.Record) error {
-	if err := l.undeliver(r.Work(), r.Landing.Commit); err != nil { // the file may have been lost
+	if err := l.undeliver(r.ID.Work(), r.Landing.Commit); err != nil { // the file may have been lost
 		return err
 	}
 	if err := l.noteSuite(ctx, r.Landing.Head(), r.Judged.Verdict); err != nil {
@@ -406,15 +406,15 @@ func (l *Lane) complete(ctx context.Context, r *attempt.Record) error {
 
 // tidy removes the worktree of work that has landed. Where it can't, gl clean says why.
 func (l *Lane) tidy(ctx context.Context, r *attempt.Record) {
-	lineage, err := l.Repo.Get(r.ID.System, r.Work())
+	lineage, err := l.Repo.Get(r.ID.System, r.ID.Work())
 	if err != nil || lineage.N != r.Place.Lineage {
 		return
 	}
 	kept, err := l.discard(ctx, lineage)
 	if err != nil {
-		l.tell("%s: its worktree stays: %v", r.Label(), err)
+		l.tell("%s: its worktree stays: %v", r.ID.Label(), err)
 	} else if kept != "" {
-		l.tell("%s: its worktree stays: %s", r.Label(), kept)
+		l.tell("%s: its worktree stays: %s", r.ID.Label(), kept)
 	}
 }
 
@@ -459,11 +459,11 @@ func some(paths []string) string {
 
 // red sends the work back to its agent or, if that was told before, to a person. v may be nil: then problem says it all.
 func (l *Lane) red(ctx context.Context, w *work, v *testrun.Verdict, problem string) error {
-	why := fmt.Sprintf("gl merged your work and didn't accept it: %s. Put that right, %s.", problem, w.Again())
+	why := fmt.Sprintf("gl merged your work and didn't accept it: %s. Put that right, %s.", problem, w.ID.Again())
 	output := ""
 	if v != nil {
 		why = fmt.Sprintf("gl merged your work with what has landed meanwhile and ran the tests: %s. Put that right, %s. The command was: %s",
-			problem, w.Again(), v.Command)
+			problem, w.ID.Again(), v.Command)
 		output = strings.Join(v.Shown(), "\n")
 	}
 	if !w.Accepted() {
@@ -484,7 +484,7 @@ func (l *Lane) red(ctx context.Context, w *work, v *testrun.Verdict, problem str
 	}
 	detail := problem
 	switch tests := w.rule(gate.TestRun{Pending: true}); {
-	case v == nil && !w.Accepted() && w.Mends() && !w.IsTask() && tests.Answer(gate.Tests).Says == gate.No && tests.Answer(gate.Merge).Says == gate.Yes:
+	case v == nil && !w.Accepted() && w.Talk.Mends() && !w.ID.IsTask() && tests.Answer(gate.Tests).Says == gate.No && tests.Answer(gate.Merge).Says == gate.Yes:
 		detail += fmt.Sprintf(". gl accept %s --tests shows that and accepts it, gl retry --fresh %s begins anew", w.ID.Slice, w.ID.Slice)
 	case v == nil && w.Accepted(): // see Landing.Approved
 		detail += ". Accepted again, it lands"
@@ -515,7 +515,7 @@ func (l *Lane) conflict(ctx context.Context, w *work, paths []string) error {
 		g := r.Landing
 		g.Tip, g.Base, g.Paths, g.Output = w.tip, w.base, paths, "in conflict:\n"+strings.Join(paths, "\n")
 		g.Why = "Other work has landed that conflicts with yours. gl has begun to merge it into your branch: the marks are in " + some(paths) +
-			". Resolve them so that both sides' intent is kept, run the tests, " + w.Again() + "."
+			". Resolve them so that both sides' intent is kept, run the tests, " + w.ID.Again() + "."
 	})
 	if now == nil || err != nil {
 		return err
@@ -538,7 +538,7 @@ func (l *Lane) behind(ctx context.Context, w *work, other string) error {
 		return nil
 	}
 	reason := fmt.Sprintf("behind %s, which resolves a conflict in the same files", other)
-	l.stuck[w.Name()] = reason
+	l.stuck[w.ID.Name()] = reason
 	_, err := l.settler.Proceed(ctx, w.Record, func(r *attempt.Record) {
 		g := r.Landing
 		g.Step, g.Behind, g.Tried, g.Reason = "", other, w.base, reason
@@ -550,7 +550,7 @@ func (l *Lane) behind(ctx context.Context, w *work, other string) error {
 // slice and task ended.
 func (l *Lane) anyResolves() (bool, error) {
 	live, _, err := l.Project.Runs.Live()
-	if err != nil || slices.ContainsFunc(live, (*attempt.Record).Mends) {
+	if err != nil || slices.ContainsFunc(live, func(r *attempt.Record) bool { return r.Talk.Mends() }) {
 		return true, err
 	}
 	tallies, err := l.Project.Runs.Tallies()
@@ -565,7 +565,7 @@ func (l *Lane) anyResolves() (bool, error) {
 // resolver is another slice, or task, whose agent resolves, or is about to resolve, a conflict in one of the paths; "" for none. What has
 // itself resolved one waits for nobody: else two might wait for each other.
 func (l *Lane) resolver(ctx context.Context, w *work, paths []string) (string, error) {
-	if w.Mends() {
+	if w.Talk.Mends() {
 		return "", nil
 	}
 	if any, err := l.anyResolves(); err != nil || !any { // in most cases: the project needn't be read for that
@@ -585,7 +585,7 @@ func (l *Lane) resolver(ctx context.Context, w *work, paths []string) (string, e
 		}
 	}
 	for _, other := range others {
-		if other == w.Work() || !l.isResolving(other, func() (*plan.Plan, error) { return p, nil }) {
+		if other == w.ID.Work() || !l.isResolving(other, func() (*plan.Plan, error) { return p, nil }) {
 			continue
 		}
 		all, err := l.Project.Runs.AttemptsAt(other)

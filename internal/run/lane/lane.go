@@ -218,7 +218,7 @@ func (l *Lane) queue() ([]*attempt.Record, error) {
 }
 
 // isStuck says whether the attempt was found unable to move.
-func (l *Lane) isStuck(r *attempt.Record) bool { _, stuck := l.stuck[r.Name()]; return stuck }
+func (l *Lane) isStuck(r *attempt.Record) bool { _, stuck := l.stuck[r.ID.Name()]; return stuck }
 
 // next is the first of the queue that may move, nil for none.
 func (l *Lane) next(ctx context.Context) (*attempt.Record, error) {
@@ -248,7 +248,7 @@ func (l *Lane) next(ctx context.Context) (*attempt.Record, error) {
 		if !behind && (r.Landing.Behind != "" || r.Landing.Tried != base) {
 			return r, nil
 		}
-		l.stuck[r.Name()] = r.LandingText()
+		l.stuck[r.ID.Name()] = r.Landing.Text()
 	}
 	return nil, nil
 }
@@ -262,13 +262,13 @@ func (l *Lane) isResolving(work string, planned func() (*plan.Plan, error)) bool
 	}
 	last := all[0]
 	if last.Life.Phase != plan.Settled {
-		return last.Mends()
+		return last.Talk.Mends()
 	}
 	switch {
 	case last.Judged.Outcome != attempt.Conflict || last.Since.Retried || !last.PlanOutcome().Continue:
 		return false
-	case last.IsTask(): // who started it has it go on, and nobody else
-		return last.LauncherLives()
+	case last.ID.IsTask(): // who started it has it go on, and nobody else
+		return last.Life.LauncherLives()
 	}
 	// What it needs may have been taken back, and may itself be in the queue: they would wait for each other.
 	p, err := planned()
@@ -282,7 +282,7 @@ func (l *Lane) isResolving(work string, planned func() (*plan.Plan, error)) bool
 // wait leaves the attempt in the queue, with the reason.
 func (l *Lane) wait(ctx context.Context, r *attempt.Record, why error) error {
 	reason := why.Error()
-	l.stuck[r.Name()] = reason
+	l.stuck[r.ID.Name()] = reason
 	return l.settler.Wait(ctx, r, func(g *attempt.Landing) {
 		g.Step, g.Reason, g.Barred = "", reason, errors.As(why, new(*trust.Error))
 	})
@@ -290,7 +290,7 @@ func (l *Lane) wait(ctx context.Context, r *attempt.Record, why error) error {
 
 // step says what is done with the attempt, and about how long that takes, 0 for unknown. gone is for one that isn't in the queue any more.
 func (l *Lane) step(ctx context.Context, r *attempt.Record, what string, takes time.Duration) (gone bool, err error) {
-	l.tell("%s: %s", r.Label(), what)
+	l.tell("%s: %s", r.ID.Label(), what)
 	now, err := l.settler.Proceed(ctx, r, func(r *attempt.Record) {
 		g := r.Landing
 		g.Step, g.Takes, g.Reason, g.Barred, g.Behind, g.Tried = what, takes.Seconds(), "", false, "", ""
@@ -309,7 +309,7 @@ func (l *Lane) finish(ctx context.Context, r *attempt.Record, res attempt.Landin
 	}
 	final, err := l.settler.EndLanding(ctx, r, res)
 	if final != nil {
-		l.tell("%s %s", r.Label(), final.Judged.Outcome.Text(final.Judged.Detail))
+		l.tell("%s %s", r.ID.Label(), final.Judged.Outcome.Text(final.Judged.Detail))
 	}
 	return err
 }

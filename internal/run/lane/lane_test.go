@@ -244,7 +244,7 @@ func TestConflictBlocked(t *testing.T) {
 	again := s.queue("S-1", func(dir string) { testfiles.Put(t, dir, "list", "S-1\nS-3\n") })
 	s.work()
 	if got := s.get(again); got.Life.Phase != plan.Settled {
-		t.Errorf("S-1 waits: %s", got.LandingText())
+		t.Errorf("S-1 waits: %s", got.Landing.Text())
 	}
 }
 
@@ -480,7 +480,7 @@ func (s *site) change(r *attempt.Record, f func(*attempt.Record)) {
 	now := s.get(r)
 	f(now)
 	data, err := jsonOf(now)
-	s.put(s.project().Runs.LiveDir(), r.Name()+".json", data, err)
+	s.put(s.project().Runs.LiveDir(), r.ID.Name()+".json", data, err)
 }
 
 func (s *site) put(dir, name, text string, err error) {

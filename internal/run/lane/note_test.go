@@ -58,7 +58,7 @@ func TestForgedNotes(t *testing.T) {
 	queue, err := s.project().Runs.Queue()
 	check(t, err)
 	if len(queue) > 0 {
-		t.Errorf("queued: %s", queue[0].Name())
+		t.Errorf("queued: %s", queue[0].ID.Name())
 	}
 	if got := s.git("for-each-ref", "refs/gl/landing/_/greenlight/S-1/1"); got != "" {
 		t.Errorf("left: %s", got)

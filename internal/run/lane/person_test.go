@@ -249,8 +249,8 @@ func TestTargetDeleted(t *testing.T) {
 		t.Logf("%v", err)
 	}
 	now := s.get(r)
-	if now.Judged.Outcome != "" || !strings.Contains(now.LandingText()+strings.Join(s.said, "\n"), "main") {
-		t.Errorf("%s %s: %s", now.Life.Phase, now.Judged.Outcome, now.LandingText())
+	if now.Judged.Outcome != "" || !strings.Contains(now.Landing.Text()+strings.Join(s.said, "\n"), "main") {
+		t.Errorf("%s %s: %s", now.Life.Phase, now.Judged.Outcome, now.Landing.Text())
 	}
 	s.git("branch", "-q", "main", "other")
 	s.work()

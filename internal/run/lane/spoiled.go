@@ -230,7 +230,7 @@ func (l *Lane) mergeBoth(ctx context.Context, w *work, p *promise, base, first m
 		if err != nil {
 			return err
 		}
-		commit, err := git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: tree, Parents: []string{w.lineage.Base}, Message: "gl: tests of " + w.Work()})
+		commit, err := git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: tree, Parents: []string{w.lineage.Base}, Message: "gl: tests of " + w.ID.Work()})
 		if err != nil {
 			return err
 		}

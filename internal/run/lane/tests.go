@@ -31,7 +31,7 @@ import (
 
 // verify tests the merge. It is nil where the project has no test command.
 func (l *Lane) verify(ctx context.Context, w *work) (*testrun.Verdict, error) {
-	commit, err := git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: w.tree, Parents: []string{w.base, w.tip}, Message: "gl: candidate " + w.Work()})
+	commit, err := git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: w.tree, Parents: []string{w.base, w.tip}, Message: "gl: candidate " + w.ID.Work()})
 	if err != nil {
 		return nil, err
 	}
@@ -173,9 +173,9 @@ func (l *Lane) run(ctx context.Context, bed *site.Site, key testrun.Key, of *att
 	log := "lane.tests.log"
 	switch {
 	case of != nil:
-		log = of.Name() + ".tests.log"
+		log = of.ID.Name() + ".tests.log"
 	case len(l.batch) > 0:
-		log = l.batch[0].Name() + ".tests.log"
+		log = l.batch[0].ID.Name() + ".tests.log"
 	}
 	alone := ""
 	if of == nil && len(l.batch) == 0 {
@@ -362,8 +362,8 @@ func (l *Lane) judgeRed(ctx context.Context, w *work, v *testrun.Verdict) error 
 		}
 	}
 	reason := fmt.Sprintf("base red: the tests fail on %s, too (%s)", worktree.Short(l.Repo.Target()), How(base, l.Project.Config.Test.Limit))
-	l.stuck[w.Name()] = reason
-	l.tell("%s waits: %s", w.Label(), reason)
+	l.stuck[w.ID.Name()] = reason
+	l.tell("%s waits: %s", w.ID.Label(), reason)
 	_, err = l.settler.Proceed(ctx, w.Record, func(r *attempt.Record) {
 		g := r.Landing
 		g.Step, g.Tried, g.Reason, g.Tip, g.Base, r.Judged.Verdict = "", w.base, reason, w.tip, w.base, v

@@ -206,7 +206,7 @@ func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapsh
 	for _, r := range live {
 		switch {
 		case p.Runs.IsLeftover(r, attempts):
-		case r.IsTask():
+		case r.ID.IsTask():
 			s.Tasks = append(s.Tasks, plan.Task{ID: r.ID.Slice, Text: r.ID.Title, Attempt: p.open(r)})
 		case p.Has(r):
 			s.Attempts[r.ID.Slice] = p.open(r)
@@ -279,7 +279,7 @@ func (p *Project) addSettled(s *plan.Snapshot, attempts map[string]attempt.Tally
 		switch {
 		case errors.As(err, &unusable):
 			bad = append(bad, unusable)
-		case err == nil && p.Has(r) && r.IsOf(it):
+		case err == nil && p.Has(r) && r.ID.IsOf(it):
 			if landed := r.Landed(it); landed != nil {
 				reverted[it.ID] = landed
 				continue
@@ -379,8 +379,8 @@ func attempted(s *plan.Snapshot, attempts map[string]attempt.Tally) (items []*pl
 // spent returns the known cost of the attempts.
 func (p *Project) spent(entries []attempt.Entry) (sum float64) {
 	for _, e := range entries {
-		if r, err := p.Runs.Get(e.Slice, e.N); err == nil && p.Has(r) && r.Cost() != nil {
-			sum += *r.Cost()
+		if r, err := p.Runs.Get(e.Slice, e.N); err == nil && p.Has(r) && r.Judged.Cost() != nil {
+			sum += *r.Judged.Cost()
 		}
 	}
 	return sum
@@ -400,7 +400,7 @@ func settled(r *attempt.Record) *plan.Attempt {
 
 func (p *Project) open(r *attempt.Record) *plan.Attempt {
 	a := common(r)
-	a.Dead, a.Where, a.Landing = r.Dead(), r.Elsewhere(), p.LandingText(r)
+	a.Dead, a.Where, a.Landing = r.Life.Dead(), r.Life.Elsewhere(), p.LandingText(r)
 	if r.Life.Phase == plan.Queued {
 		p.tellWorker(a, r)
 	}
@@ -416,7 +416,7 @@ func (p *Project) open(r *attempt.Record) *plan.Attempt {
 // missing once that is granted.
 func (p *Project) LandingText(r *attempt.Record) string {
 	if r.Landing == nil || !r.Landing.Barred || p.Away {
-		return r.LandingText()
+		return r.Landing.Text()
 	}
 	allowed := trust.Open(os.Getenv)
 	commands, err := p.Again(allowed.Allows(p.Root)).LaneCommands(context.Background())
@@ -428,11 +428,11 @@ func (p *Project) LandingText(r *attempt.Record) string {
 	}
 	was := *r
 	was.Landing = &attempt.Landing{}
-	return was.LandingText()
+	return was.Landing.Text()
 }
 
 func common(r *attempt.Record) *plan.Attempt {
-	a := &plan.Attempt{N: r.ID.N, Token: r.ID.Token, Phase: r.Life.Phase, Agent: r.Job.Agent, Account: r.Job.Account, Cost: r.Cost()}
+	a := &plan.Attempt{N: r.ID.N, Token: r.ID.Token, Phase: r.Life.Phase, Agent: r.Job.Agent, Account: r.Job.Account, Cost: r.Judged.Cost()}
 	if r.Life.StartedAt != nil {
 		a.Started = *r.Life.StartedAt
 	}

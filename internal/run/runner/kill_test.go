@@ -129,7 +129,7 @@ func (s *site) once(n int) {
 	for _, r := range s.records() {
 		attempts[r.ID.Slice]++
 		if r.Judged.Outcome != attempt.Done {
-			s.t.Errorf("%s: %s (%s)", r.Name(), r.Judged.Outcome, r.Judged.Detail)
+			s.t.Errorf("%s: %s (%s)", r.ID.Name(), r.Judged.Outcome, r.Judged.Detail)
 		}
 	}
 	for i := 1; i <= n; i++ {
@@ -241,7 +241,7 @@ func TestWrappersKilled(t *testing.T) {
 	<-g.done
 	for _, r := range killed {
 		if r.Life.Process.Alive() {
-			t.Errorf("the agent of %s lives on", r.Name())
+			t.Errorf("the agent of %s lives on", r.ID.Name())
 		}
 	}
 	for range 3 { // what failed holds up others that are then ready
@@ -259,7 +259,7 @@ func TestWrappersKilled(t *testing.T) {
 	}
 	for _, r := range s.records() {
 		if r.Judged.Outcome != attempt.Done && killed[r.ID.Slice] == nil {
-			t.Errorf("%s: %s (%s)", r.Name(), r.Judged.Outcome, r.Judged.Detail)
+			t.Errorf("%s: %s (%s)", r.ID.Name(), r.Judged.Outcome, r.Judged.Detail)
 		}
 	}
 }

@@ -178,7 +178,7 @@ func hoardRound(t *testing.T, random *rand.Rand, counts map[string]int, kills, r
 	for _, r := range s.records() {
 		if r.Place.Unsaved != "" {
 			counts["unsaved"]++
-			t.Errorf("%s: unsaved: %s", r.Name(), r.Place.Unsaved)
+			t.Errorf("%s: unsaved: %s", r.ID.Name(), r.Place.Unsaved)
 		}
 	}
 	if t.Failed() {

@@ -69,7 +69,7 @@ func (p *Process) Start(r *attempt.Record) error {
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("start the wrapper of %s: %w", r.Name(), err)
+		return fmt.Errorf("start the wrapper of %s: %w", r.ID.Name(), err)
 	}
 	go func() {
 		err := cmd.Wait()

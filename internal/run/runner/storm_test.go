@@ -263,7 +263,7 @@ func (s *site) attended(id string) bool {
 	}
 	recs, _, _ := s.Runs.Live()
 	for _, r := range recs {
-		if r.ID.Slice == id && !r.Dead() {
+		if r.ID.Slice == id && !r.Life.Dead() {
 			return true
 		}
 	}

@@ -75,7 +75,7 @@ func (t *Tmux) place(r *attempt.Record) (pid int, err error) {
 		title += " " + r.ID.Title
 	}
 	return t.Session.Place(context.Background(), tmux.Placement{
-		Tag: r.Name(), Title: sanitize.Text(title),
+		Tag: r.ID.Name(), Title: sanitize.Text(title),
 		Argv: append(append([]string{t.Self}, WrapperArgs(t.Root, r)...), PaneFlag),
 		Dir:  t.Root, Bar: tmux.StatusBar{Program: t.Self, Root: t.Root},
 	}, t.Over)

@@ -53,7 +53,7 @@ func newHistory(in Input) *history {
 
 // completed reports whether the attempt completed a slice and wasn't taken back.
 func completed(r *attempt.Record) bool {
-	return r.Life.Phase == plan.Settled && r.Judged.Outcome.Traits().Success && !r.IsTask() && r.Since.Undone == nil
+	return r.Life.Phase == plan.Settled && r.Judged.Outcome.Traits().Success && !r.ID.IsTask() && r.Since.Undone == nil
 }
 
 func completions(in Input, recs []*attempt.Record) []completion {

@@ -231,11 +231,11 @@ func unheard(in Input, n Night) []Item {
 
 // paths are where the record and the log of an attempt are, relative to .greenlight/runs.
 func paths(r *attempt.Record) (record, log string) {
-	record = "live/" + r.Name() + ".json"
+	record = "live/" + r.ID.Name() + ".json"
 	if r.Life.Phase == plan.Settled {
-		record = "done/" + r.Name() + "." + string(r.Judged.Outcome) + ".json"
+		record = "done/" + r.ID.Name() + "." + string(r.Judged.Outcome) + ".json"
 	}
-	return record, "log/" + r.Name() + ".log"
+	return record, "log/" + r.ID.Name() + ".log"
 }
 
 // shownEvidence is how many lines say why something failed.
@@ -283,7 +283,7 @@ func queueText(p *plan.Plan, r *attempt.Record) string {
 	if st := p.State(r.ID.Slice); st != nil && st.Attempt != nil && st.Attempt.N == r.ID.N {
 		return st.Attempt.Landing
 	}
-	return r.LandingText()
+	return r.Landing.Text()
 }
 
 func timeline(in Input, h *history, recs []*attempt.Record, n Night) Timeline {
