@@ -69,8 +69,8 @@ func checkOrder(t *testing.T, root string, doc statusDoc, n int) {
 			t.Errorf("%s: %d attempts", s.ID, len(records))
 		}
 		for _, r := range records {
-			if r.Phase != plan.Settled || r.Outcome != attempt.Done {
-				t.Errorf("%s is %s, %s", r.Name(), r.Phase, r.Outcome)
+			if r.Life.Phase != plan.Settled || r.Judged.Outcome != attempt.Done {
+				t.Errorf("%s is %s, %s", r.ID.Name(), r.Life.Phase, r.Judged.Outcome)
 			}
 			built[s.ID] = r
 		}
@@ -86,8 +86,8 @@ func checkOrder(t *testing.T, root string, doc statusDoc, n int) {
 				continue
 			}
 			edges++
-			if d.SettledAt == nil || r.ClaimedAt.Before(*d.SettledAt) {
-				t.Errorf("%s was claimed at %s, but %s, which it needs, was settled at %v", s.ID, r.ClaimedAt, dep, d.SettledAt)
+			if d.Life.SettledAt == nil || r.Life.ClaimedAt.Before(*d.Life.SettledAt) {
+				t.Errorf("%s was claimed at %s, but %s, which it needs, was settled at %v", s.ID, r.Life.ClaimedAt, dep, d.Life.SettledAt)
 			}
 		}
 	}

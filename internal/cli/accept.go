@@ -81,11 +81,11 @@ func refuseTask(app *cmdutil.App, name string) error {
 		return err
 	}
 	for _, r := range slices.Backward(recs) {
-		if n != 0 && r.N != n {
+		if n != 0 && r.ID.N != n {
 			continue
 		}
 		if way := toAccept(r); way != "" {
-			return fmt.Errorf("%s is a task, not a slice: %s", r.Name(), sanitize.Line(way))
+			return fmt.Errorf("%s is a task, not a slice: %s", r.ID.Name(), sanitize.Line(way))
 		}
 		break
 	}
@@ -132,7 +132,7 @@ func showTestsHere(app *cmdutil.App, pr *project.Project, id string) error {
 	}
 	recs, err := pr.Runs.Last(id)
 	if err == nil {
-		app.IO.Printf("%s\n", sanitize.Line(gate.ItemsText(recs[id][0].Gate.Answer(gate.Tests).Items)))
+		app.IO.Printf("%s\n", sanitize.Line(gate.ItemsText(recs[id][0].Judged.Gate.Answer(gate.Tests).Items)))
 	}
 	return err
 }
@@ -177,7 +177,7 @@ func tellReady(app *cmdutil.App, a *ops.Acceptance) error {
 
 // landAccepted works the lane for a slice that was accepted, unless a drain does, and says how that ended.
 func landAccepted(ctx context.Context, app *cmdutil.App, l *lane.Lane, built *worktree.Lineage, a *ops.Acceptance) error {
-	id, pr := a.Queued.Slice, l.Project
+	id, pr := a.Queued.ID.Slice, l.Project
 	if change, err := l.Reader.Changes(ctx, built); err == nil { // else the lane says what is the matter
 		app.IO.Printf("%s: %s\n", id, changeText(change))
 	}
@@ -196,14 +196,14 @@ func landAccepted(ctx context.Context, app *cmdutil.App, l *lane.Lane, built *wo
 	if err = errors.Join(err, pr.Tracker.Refresh(ctx)); err != nil {
 		return err
 	}
-	final, err := pr.Runs.Get(id, a.Queued.N)
+	final, err := pr.Runs.Get(id, a.Queued.ID.N)
 	if err != nil {
 		return err
 	}
 	app.IO.Printf("%s\n", term.Wrap(sanitize.Text(endedText(final, pr.Flags())), app.IO.Width(), 2))
 	status := lane.ReadStatus(pr.Runs.Dir())
 	tellUndelivered(app.IO, status)
-	if !final.Outcome.Traits().Success {
+	if !final.Judged.Outcome.Traits().Success {
 		return &cmdutil.ExitError{Code: cmdutil.ExitFailed}
 	}
 	if err := tellReady(app, a); err != nil || status.Has(id) {

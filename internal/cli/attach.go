@@ -124,7 +124,7 @@ func attach(ctx context.Context, app *cmdutil.App, pr *project.Project, s *tmux.
 	live, _, liveErr := pr.Runs.Live()
 	switch {
 	case gone && liveErr == nil && len(live) > 0: // somebody closed it, or ended the server
-		app.IO.Message("the tmux session is gone, but its agents are still running: gl status, gl logs -f %s", live[0].Label())
+		app.IO.Message("the tmux session is gone, but its agents are still running: gl status, gl logs -f %s", live[0].ID.Label())
 		return nil
 	case err != nil && !gone:
 		return fmt.Errorf("%s: %w", shellLine(s.AttachArgv()), err)

@@ -65,14 +65,14 @@ func runAttempt(ctx context.Context, app *cmdutil.App, args []string) error {
 	if o.pane {
 		show("\n" + sanitize.Text(lastLine(pr, final)))
 	}
-	if !rec.LauncherLives() { // else it brings STATE.md up to date, once for all that ends together
+	if !rec.Life.LauncherLives() { // else it brings STATE.md up to date, once for all that ends together
 		time.Sleep(yield)
 		err = pr.Tracker.Refresh(ctx)
 	}
-	if final.Phase == plan.Queued {
+	if final.Life.Phase == plan.Queued {
 		return errors.Join(err, workLane(ctx, app, pr, final, show))
 	}
-	if !final.Outcome.Traits().Success {
+	if !final.Judged.Outcome.Traits().Success {
 		return errors.Join(&cmdutil.ExitError{Code: cmdutil.ExitFailed}, err)
 	}
 	return err
@@ -127,7 +127,7 @@ func (o wrapperOptions) claimed() (*project.Project, *attempt.Record, error) {
 		return nil, nil, err
 	}
 	rec, err := pr.Runs.Get(o.id, o.n)
-	if err != nil || rec.Token != o.token || rec.Phase != plan.Claimed {
+	if err != nil || rec.ID.Token != o.token || rec.Life.Phase != plan.Claimed {
 		return nil, nil, &cmdutil.ExitError{Code: cmdutil.ExitFailed, Err: attempt.ErrLate}
 	}
 	return pr.Whose(rec), rec, nil
@@ -147,8 +147,8 @@ func newWrapper(app *cmdutil.App, pr *project.Project, self string, gate *attemp
 
 // lastLine says what became of the attempt, and what goes on with it in the merge queue.
 func lastLine(pr *project.Project, r *attempt.Record) string {
-	if r.Phase == plan.Queued {
-		return r.Label() + " is in the merge queue: " + pr.QueueText(r)
+	if r.Life.Phase == plan.Queued {
+		return r.ID.Label() + " is in the merge queue: " + pr.QueueText(r)
 	}
 	return endedText(r, pr.Flags())
 }
@@ -211,7 +211,7 @@ func (v *paneView) close() {
 
 // workLane works the lane where the gl that launched the attempt is gone, and no other drains the project.
 func workLane(ctx context.Context, app *cmdutil.App, pr *project.Project, rec *attempt.Record, show func(line string)) error {
-	if leader, err := pr.Runs.Leader(); err != nil || leader != "" || rec.LauncherLives() {
+	if leader, err := pr.Runs.Leader(); err != nil || leader != "" || rec.Life.LauncherLives() {
 		return err
 	}
 	l, err := openLane(ctx, app, pr, pr.Root)

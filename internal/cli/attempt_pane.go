@@ -47,16 +47,16 @@ func (o wrapperOptions) passOn(ctx context.Context, text string) string {
 	}
 	var said *ops.Saying
 	if err == nil {
-		id := rec.Slice
-		if rec.IsTask() {
-			id = rec.Name()
+		id := rec.ID.Slice
+		if rec.ID.IsTask() {
+			id = rec.ID.Name()
 		}
 		said, err = ops.Say(ctx, pr.Whose(rec), id, text, time.Now())
 	}
 	switch {
 	case err != nil:
 		return "(not said: " + sanitize.Text(err.Error()) + ")"
-	case said.Running == nil || !said.Running.Talks:
+	case said.Running == nil || !said.Running.Talk.Talks:
 		return "(kept for its next start: its agent takes no messages while it works)"
 	}
 	return "(its agent reads it when its tool call ends)"

@@ -22,8 +22,8 @@ func (j *job) orphans() (names []string, err error) {
 	}
 	queue, err := j.pr.Runs.Queue()
 	for _, r := range queue {
-		if j.pr.Has(r) && !r.LauncherLives() {
-			names = append(names, r.Name())
+		if j.pr.Has(r) && !r.Life.LauncherLives() {
+			names = append(names, r.ID.Name())
 		}
 	}
 	return names, err
@@ -37,7 +37,7 @@ func (j *job) leaveTo(cfg drain.Config, res *drain.Result) {
 	}
 	names := make([]string, len(res.Open))
 	for i, r := range res.Open {
-		names[i] = r.Name()
+		names[i] = r.ID.Name()
 	}
 	cmd := exec.Command(j.parent, j.attendArgs(names)...)
 	cmd.Args[0] = "gl"

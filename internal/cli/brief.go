@@ -20,7 +20,7 @@ import (
 func newBrief(ctx context.Context, pr *project.Project, r *attempt.Record) (brief, slice string, err error) {
 	var b bytes.Buffer
 	out := iostreams.New(nil, &b, &b, nil)
-	if r.IsTask() {
+	if r.ID.IsTask() {
 		tellHandoff(out, r)
 		text := b.String() + "\n" + taskFinish(r, pr.Root)
 		return strings.TrimLeft(text, "\n"), text, nil
@@ -29,21 +29,21 @@ func newBrief(ctx context.Context, pr *project.Project, r *attempt.Record) (brie
 	if err != nil {
 		return "", "", err
 	}
-	if p.State(r.Slice) == nil {
-		return "", "", fmt.Errorf("%s isn't in the project any more", r.Slice)
+	if p.State(r.ID.Slice) == nil {
+		return "", "", fmt.Errorf("%s isn't in the project any more", r.ID.Slice)
 	}
-	if err := describeTo(ctx, out, pr, p, r.Slice, r, keyValue{"headless", "no one can answer"}); err != nil {
+	if err := describeTo(ctx, out, pr, p, r.ID.Slice, r, keyValue{"headless", "no one can answer"}); err != nil {
 		return "", "", err
 	}
 	slice = b.String()
-	return sliceTask(r) + "\n" + slice + "\n" + sliceFinish(r.Slice), slice, nil
+	return sliceTask(r) + "\n" + slice + "\n" + sliceFinish(r.ID.Slice), slice, nil
 }
 
 // sliceTask is what an agent with a method of its own is to do.
 func sliceTask(r *attempt.Record) string {
-	where := "Work in " + r.Dir + ", which is yours alone, and commit on its branch."
-	if r.Lineage == 0 {
-		where = "Work in " + r.Dir + ". Other sessions may work there, too: commit only this slice's files, by name."
+	where := "Work in " + r.Job.Dir + ", which is yours alone, and commit on its branch."
+	if r.Place.Lineage == 0 {
+		where = "Work in " + r.Job.Dir + ". Other sessions may work there, too: commit only this slice's files, by name."
 	}
 	return "Build the slice below, test first: each line of its contracts has a test, and all tests pass. " + where + `
 What people have said, and what came of earlier attempts, comes before everything else.
@@ -68,7 +68,7 @@ The slice is claimed for you. No one can answer while you work. Change its state
 // taskFinish says how the agent of a task finishes.
 func taskFinish(r *attempt.Record, root string) string {
 	text := "No one can answer while you work. When you are done, commit what you changed and exit with 0; another exit code says that it failed.\n"
-	if r.Summary != "" {
+	if r.Task.Summary != "" {
 		text += "Write a summary of what changed, one paragraph, to " + r.SummaryPath(root) + "\n"
 	}
 	return text

@@ -287,10 +287,10 @@ func (d *debugPrinter) task(t *debugreport.Task, recs []*attempt.Record) {
 	d.title(t.ID)
 	d.section("Attempts")
 	for _, r := range recs {
-		st := &plan.State{Item: &plan.Item{ID: r.Slice}, Attempt: &plan.Attempt{N: r.N, Dead: r.Dead()}}
-		d.line("%s: %s", r.Prompt, attemptText(st, r, d.now))
-		if r.HasSummary {
-			d.line("  summary: %s", r.Summary)
+		st := &plan.State{Item: &plan.Item{ID: r.ID.Slice}, Attempt: &plan.Attempt{N: r.ID.N, Dead: r.Life.Dead()}}
+		d.line("%s: %s", r.Job.Prompt, attemptText(st, r, d.now))
+		if r.Task.HasSummary {
+			d.line("  summary: %s", r.Task.Summary)
 		}
 	}
 	d.log(&t.Log)

@@ -391,7 +391,7 @@ func (j *job) conclude(cfg drain.Config, t *reporter, res *drain.Result) error {
 		return &cmdutil.ExitError{Code: cmdutil.ExitSignal + int(sig)}
 	}
 	for _, r := range res.Ended {
-		if r.Evidence != nil && r.Evidence.Missing != "" {
+		if r.Judged.Evidence != nil && r.Judged.Evidence.Missing != "" {
 			return &cmdutil.ExitError{Code: cmdutil.ExitMissing}
 		}
 	}
@@ -399,7 +399,7 @@ func (j *job) conclude(cfg drain.Config, t *reporter, res *drain.Result) error {
 	if !cfg.Mode.Refill { // one round: what it launched counts, and what a hold stopped as it came out in the end
 		last := make(map[string]attempt.Outcome)
 		for _, r := range res.Ended {
-			last[r.Slice] = r.Outcome
+			last[r.ID.Slice] = r.Judged.Outcome
 		}
 		done = len(last) > 0
 		for _, o := range last {

@@ -91,7 +91,7 @@ func runLand(ctx context.Context, app *cmdutil.App, reset bool) error {
 		return err
 	}
 	for _, r := range queue {
-		app.IO.Printf("%s is in the merge queue: %s\n", r.Slice, sanitize.Text(pr.QueueText(r)))
+		app.IO.Printf("%s is in the merge queue: %s\n", r.ID.Slice, sanitize.Text(pr.QueueText(r)))
 	}
 	status := lane.ReadStatus(pr.Runs.Dir())
 	tellUndelivered(app.IO, status)

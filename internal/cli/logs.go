@@ -95,8 +95,8 @@ func runLogs(ctx context.Context, app *cmdutil.App, id string, o logsOptions) er
 		return logsJSON(app.IO, pr, rec)
 	}
 	out := bufio.NewWriter(app.IO)
-	l := &logView{pr: pr, rec: rec, raw: o.raw, out: out, streams: app.IO, dec: agent.NewDecoder(rec.Stream),
-		tail: attemptlog.NewTail(pr.Runs.LogPath(rec.Slice, rec.N))}
+	l := &logView{pr: pr, rec: rec, raw: o.raw, out: out, streams: app.IO, dec: agent.NewDecoder(rec.Job.Stream),
+		tail: attemptlog.NewTail(pr.Runs.LogPath(rec.ID.Slice, rec.ID.N))}
 	defer l.tail.Close()
 	defer out.Flush()
 	l.head()
@@ -188,16 +188,16 @@ func (l *logView) head() {
 	}
 	started := "not started yet"
 	if l.rec.Accepted() {
-		started = "accepted " + l.rec.ClaimedAt.Local().Format(time.DateTime)
-	} else if l.rec.StartedAt != nil {
-		started = "started " + l.rec.StartedAt.Local().Format(time.DateTime)
+		started = "accepted " + l.rec.Life.ClaimedAt.Local().Format(time.DateTime)
+	} else if l.rec.Life.StartedAt != nil {
+		started = "started " + l.rec.Life.StartedAt.Local().Format(time.DateTime)
 	}
-	l.line(term.Dim, fmt.Sprintf("attempt %d of %s with %s, %s", l.rec.N, l.rec.Slice, l.rec.Agent, started))
+	l.line(term.Dim, fmt.Sprintf("attempt %d of %s with %s, %s", l.rec.ID.N, l.rec.ID.Slice, l.rec.Job.Agent, started))
 }
 
 // once shows what is there.
 func (l *logView) once() error {
-	over := l.rec.Phase == plan.Settled
+	over := l.rec.Life.Phase == plan.Settled
 	if err := l.more(over); err != nil {
 		return err
 	}
@@ -239,26 +239,26 @@ func (l *logView) follow(ctx context.Context, streams *iostreams.Streams) error 
 
 // over says whether the log will not grow any more; word is what to say where the attempt isn't settled.
 func (l *logView) over() (over bool, word string) {
-	rec, err := l.pr.Runs.Get(l.rec.Slice, l.rec.N)
+	rec, err := l.pr.Runs.Get(l.rec.ID.Slice, l.rec.ID.N)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && !l.rec.Phase.Begun():
-		return true, fmt.Sprintf("attempt %d of %s was canceled before its agent started", l.rec.N, l.rec.Slice)
+	case errors.Is(err, fs.ErrNotExist) && !l.rec.Life.Phase.Begun():
+		return true, fmt.Sprintf("attempt %d of %s was canceled before its agent started", l.rec.ID.N, l.rec.ID.Slice)
 	case err != nil: // being written anew, or cleaned away: the wrapper writes it again when it settles
 		rec = l.rec
 	}
 	l.rec = rec
-	if rec.Phase != plan.Settled && rec.Dead() {
-		if again, err := l.pr.Runs.Get(rec.Slice, rec.N); err == nil && again.Phase == plan.Settled {
+	if rec.Life.Phase != plan.Settled && rec.Life.Dead() {
+		if again, err := l.pr.Runs.Get(rec.ID.Slice, rec.ID.N); err == nil && again.Life.Phase == plan.Settled {
 			l.rec = again
 			return true, ""
 		}
-		settle := "gl retry " + rec.Slice
-		if rec.IsTask() {
-			settle = "gl stop " + rec.Label()
+		settle := "gl retry " + rec.ID.Slice
+		if rec.ID.IsTask() {
+			settle = "gl stop " + rec.ID.Label()
 		}
-		return true, fmt.Sprintf("attempt %d of %s isn't settled, but its gl process is gone: run %s to settle it", rec.N, rec.Slice, settle)
+		return true, fmt.Sprintf("attempt %d of %s isn't settled, but its gl process is gone: run %s to settle it", rec.ID.N, rec.ID.Slice, settle)
 	}
-	return rec.Phase == plan.Settled, ""
+	return rec.Life.Phase == plan.Settled, ""
 }
 
 // more shows what was written since the last time; a cut last line only when nothing follows it.
@@ -314,11 +314,11 @@ func (l *logView) end() {
 	for _, text := range lastOutput(l.rec) {
 		l.line(term.Dim, "    "+text)
 	}
-	l.line(outcomeColor(l.rec), withCost(l.rec.Outcome.Text(l.rec.Detail), l.rec))
+	l.line(outcomeColor(l.rec), withCost(l.rec.Judged.Outcome.Text(l.rec.Judged.Detail), l.rec))
 	for _, text := range workText(l.rec) {
 		l.line("", text)
 	}
-	if v := l.rec.Verdict; v != nil && v.Log != "" {
+	if v := l.rec.Judged.Verdict; v != nil && v.Log != "" {
 		l.line("", "its tests: "+v.Log)
 	}
 }

@@ -33,12 +33,12 @@ type logEvent struct {
 }
 
 func logsJSON(out *iostreams.Streams, pr *project.Project, rec *attempt.Record) error {
-	path := pr.Runs.LogPath(rec.Slice, rec.N)
-	doc := logsDoc{1, rec.Slice, rec.Info(), paths.Relative(pr.Root, path), []logEvent{}}
-	dec := agent.NewDecoder(rec.Stream)
+	path := pr.Runs.LogPath(rec.ID.Slice, rec.ID.N)
+	doc := logsDoc{1, rec.ID.Slice, rec.Info(), paths.Relative(pr.Root, path), []logEvent{}}
+	dec := agent.NewDecoder(rec.Job.Stream)
 	t := attemptlog.NewTail(path)
 	defer t.Close()
-	err := t.Lines(rec.Phase == plan.Settled, func(p lines.Piece) {
+	err := t.Lines(rec.Life.Phase == plan.Settled, func(p lines.Piece) {
 		for _, ev := range attemptlog.Events(dec, p) {
 			doc.Events = append(doc.Events, logEvent{ev.Kind, ev.Text, jsondoc.OrNull(ev.By)})
 		}

@@ -16,34 +16,34 @@ import (
 
 // endedText is the line of a settled attempt: "S-4 complete (42 tests)", "S-4 failed (exit 7, gl logs S-4)".
 func endedText(rec *attempt.Record, flags string) string {
-	if rec.Outcome == attempt.Waiting && strings.HasPrefix(rec.Detail, plan.Asking) {
-		return rec.Label() + " " + rec.Detail
+	if rec.Judged.Outcome == attempt.Waiting && strings.HasPrefix(rec.Judged.Detail, plan.Asking) {
+		return rec.ID.Label() + " " + rec.Judged.Detail
 	}
-	t := rec.Outcome.Traits()
+	t := rec.Judged.Outcome.Traits()
 	text := t.Line
 	if text == "" {
 		text = t.Words
 	}
 	var more []string
-	if rest, ok := strings.CutPrefix(rec.Detail, t.Words); ok { // the detail says it again, and where
+	if rest, ok := strings.CutPrefix(rec.Judged.Detail, t.Words); ok { // the detail says it again, and where
 		text += rest
-	} else if rec.Detail != "" {
-		more = append(more, rec.Detail)
+	} else if rec.Judged.Detail != "" {
+		more = append(more, rec.Judged.Detail)
 	}
 	logs := ""
 	if t.Logs {
-		logs = "gl logs " + rec.Label() + flags
+		logs = "gl logs " + rec.ID.Label() + flags
 	}
 	text += inBrackets(strings.Join(more, ", "), logs)
-	return rec.Label() + " " + text
+	return rec.ID.Label() + " " + text
 }
 
 // workText tells of the attempt's worktree what a person should know, a line each: its troubles and, for an attempt that is over,
 // the branch where the work is.
 func workText(r *attempt.Record) []string {
 	list := troubleText(r)
-	if r.Branch != "" && r.Phase == plan.Settled && r.Outcome != attempt.Empty && !(r.Landing != nil && r.Outcome.Traits().Success) {
-		text := "its work is on the branch " + worktree.Short(r.Branch)
+	if r.Place.Branch != "" && r.Life.Phase == plan.Settled && r.Judged.Outcome != attempt.Empty && !(r.Landing != nil && r.Judged.Outcome.Traits().Success) {
+		text := "its work is on the branch " + worktree.Short(r.Place.Branch)
 		if way := toAccept(r); way != "" {
 			text += "; " + way
 		}
@@ -55,19 +55,19 @@ func workText(r *attempt.Record) []string {
 // toAccept says how the work of a task that awaits approval becomes a slice to accept, because the
 // task itself is none; "" for any other attempt.
 func toAccept(r *attempt.Record) string {
-	if !r.IsTask() || r.Outcome != attempt.Waiting || r.Gate == nil || r.Branch == "" {
+	if !r.ID.IsTask() || r.Judged.Outcome != attempt.Waiting || r.Judged.Gate == nil || r.Place.Branch == "" {
 		return ""
 	}
-	return "git branch NAME " + worktree.Short(r.Branch) + " and gl land NAME make it a slice to accept"
+	return "git branch NAME " + worktree.Short(r.Place.Branch) + " and gl land NAME make it a slice to accept"
 }
 
 // troubleText says that the work couldn't be kept, so that the worktree stays, and what changed outside of it meanwhile.
 func troubleText(r *attempt.Record) []string {
 	var list []string
-	if r.Unsaved != "" {
-		list = append(list, fmt.Sprintf("not all of its work could be saved, so its worktree %s stays: %s", r.Dir, r.Unsaved))
+	if r.Place.Unsaved != "" {
+		list = append(list, fmt.Sprintf("not all of its work could be saved, so its worktree %s stays: %s", r.Job.Dir, r.Place.Unsaved))
 	}
-	for _, s := range r.Strayed {
+	for _, s := range r.Place.Strayed {
 		list = append(list, "while it ran: "+s)
 	}
 	return list
@@ -75,7 +75,7 @@ func troubleText(r *attempt.Record) []string {
 
 // proofText tells how the tests went that gl ran on the attempt's work, and what isn't proven by them, a line each.
 func proofText(r *attempt.Record) []string {
-	list := troubleAtGate(r.Gate)
+	list := troubleAtGate(r.Judged.Gate)
 	if text := verdictText(r); text != "" {
 		list = append(list, text)
 	}
@@ -86,7 +86,7 @@ func proofText(r *attempt.Record) []string {
 	if r.Landing != nil {
 		list = append(list, r.Landing.Caveats...)
 	}
-	if text := gateText(r.Gate); text != "" {
+	if text := gateText(r.Judged.Gate); text != "" {
 		list = append(list, text)
 	}
 	return list
@@ -137,12 +137,12 @@ func gateText(ruling *gate.Ruling) string {
 
 // flakyText names the tests that failed once and passed when they were run again, in a line; nil for none.
 func flakyText(r *attempt.Record) []string {
-	if r.Verdict == nil || len(r.Verdict.Flaky) == 0 {
+	if r.Judged.Verdict == nil || len(r.Judged.Verdict.Flaky) == 0 {
 		return nil
 	}
-	text := "flaky: failed, and passed when run again: " + someOf(r.Verdict.Flaky)
+	text := "flaky: failed, and passed when run again: " + someOf(r.Judged.Verdict.Flaky)
 	if g := r.Landing; g != nil && g.Batch != nil { // whose it is nobody knows
-		text += "; tested with " + someOf(slices.DeleteFunc(g.Batch.Slices(), func(id string) bool { return id == r.Slice })) + ", so it may be theirs"
+		text += "; tested with " + someOf(slices.DeleteFunc(g.Batch.Slices(), func(id string) bool { return id == r.ID.Slice })) + ", so it may be theirs"
 	}
 	return []string{text}
 }
@@ -150,7 +150,7 @@ func flakyText(r *attempt.Record) []string {
 // landedText says by what the attempt's work landed, "" for what hasn't.
 func landedText(r *attempt.Record) string {
 	g := r.Landing
-	if g == nil || g.Commit == "" || !r.Outcome.Traits().Success {
+	if g == nil || g.Commit == "" || !r.Judged.Outcome.Traits().Success {
 		return ""
 	}
 	text := fmt.Sprintf("landed as %.10s", g.Commit)
@@ -164,12 +164,12 @@ func landedText(r *attempt.Record) string {
 		text += ", for " + worktree.Short(g.Target)
 	}
 	if g.Batch != nil {
-		text += ", tested together with " + strings.Join(slices.DeleteFunc(g.Batch.Slices(), func(id string) bool { return id == r.Slice }), ", ")
+		text += ", tested together with " + strings.Join(slices.DeleteFunc(g.Batch.Slices(), func(id string) bool { return id == r.ID.Slice }), ", ")
 	}
-	if r.Undone != nil {
-		text += fmt.Sprintf(", taken back as %.10s", r.Undone.Commit)
-		if r.Undone.Why != "" {
-			text += ": " + r.Undone.Why
+	if r.Since.Undone != nil {
+		text += fmt.Sprintf(", taken back as %.10s", r.Since.Undone.Commit)
+		if r.Since.Undone.Why != "" {
+			text += ": " + r.Since.Undone.Why
 		}
 	}
 	return text
@@ -177,7 +177,7 @@ func landedText(r *attempt.Record) string {
 
 // verdictText says how the tests went that gl ran on the attempt's work; "" for none.
 func verdictText(r *attempt.Record) string {
-	v := r.Verdict
+	v := r.Judged.Verdict
 	if v == nil {
 		return ""
 	}
@@ -212,7 +212,7 @@ func verdictText(r *attempt.Record) string {
 
 // lastOutput are the last lines of tests that failed on the attempt's work.
 func lastOutput(r *attempt.Record) []string {
-	v := r.Verdict
+	v := r.Judged.Verdict
 	if v == nil || v.Green() {
 		return nil
 	}
@@ -236,19 +236,19 @@ func inBrackets(cause, command string) string {
 // attemptText is one attempt in a line: "attempt 2 with claude, 2026-03-01 14:05: failed: exit 7, after 12s, 3 turns,
 // $0.42". The time is local.
 func attemptText(st *plan.State, r *attempt.Record, now time.Time) string {
-	began := r.ClaimedAt
-	if r.StartedAt != nil {
-		began = *r.StartedAt
+	began := r.Life.ClaimedAt
+	if r.Life.StartedAt != nil {
+		began = *r.Life.StartedAt
 	}
 	other := ""
-	if st != nil && !r.IsOf(st.Item) {
-		other = " in " + r.Of
+	if st != nil && !r.ID.IsOf(st.Item) {
+		other = " in " + r.ID.Of
 	}
-	with := r.Agent
-	if r.Model != "" {
-		with += " (" + r.Model + ")"
+	with := r.Job.Agent
+	if r.Job.Model != "" {
+		with += " (" + r.Job.Model + ")"
 	}
-	return fmt.Sprintf("attempt %d%s with %s, %s: %s", r.N, other, with, began.Local().Format("2006-01-02 15:04"),
+	return fmt.Sprintf("attempt %d%s with %s, %s: %s", r.ID.N, other, with, began.Local().Format("2006-01-02 15:04"),
 		withCost(attemptState(st, r, now), r))
 }
 
@@ -260,13 +260,13 @@ func withCost(text string, r *attempt.Record) string {
 // spent is what an attempt took, as far as that is known: "after 12s", "3 turns", "$0.42".
 func spent(r *attempt.Record) []string {
 	var parts []string
-	if d := r.Duration(); d != nil {
+	if d := r.Life.Duration(); d != nil {
 		parts = append(parts, "after "+plan.Age(*d))
 	}
-	if turns := r.Turns(); turns != nil {
+	if turns := r.Judged.Turns(); turns != nil {
 		parts = append(parts, words.Count(*turns, "turn"))
 	}
-	if cost := r.Cost(); cost != nil {
+	if cost := r.Judged.Cost(); cost != nil {
 		parts = append(parts, fmt.Sprintf("$%.2f", *cost))
 	}
 	return parts
@@ -274,20 +274,20 @@ func spent(r *attempt.Record) []string {
 
 func attemptState(st *plan.State, r *attempt.Record, now time.Time) string {
 	switch {
-	case r.Phase == plan.Settled:
-		return r.Outcome.Text(r.Detail)
-	case st.Attempt != nil && st.Attempt.N == r.N && st.Attempt.Dead:
+	case r.Life.Phase == plan.Settled:
+		return r.Judged.Outcome.Text(r.Judged.Detail)
+	case st.Attempt != nil && st.Attempt.N == r.ID.N && st.Attempt.Dead:
 		return "its gl process vanished"
-	case r.Phase == plan.Queued && st.Attempt != nil && st.Attempt.N == r.N:
+	case r.Life.Phase == plan.Queued && st.Attempt != nil && st.Attempt.N == r.ID.N:
 		return "in the merge queue: " + st.Attempt.Landing
-	case r.Phase == plan.Queued:
-		return "in the merge queue: " + r.LandingText()
-	case r.Phase == plan.Preparing:
+	case r.Life.Phase == plan.Queued:
+		return "in the merge queue: " + r.Landing.Text()
+	case r.Life.Phase == plan.Preparing:
 		return "preparing its worktree"
-	case r.StartedAt == nil:
+	case r.Life.StartedAt == nil:
 		return "starting"
-	case r.Phase == plan.Ended:
+	case r.Life.Phase == plan.Ended:
 		return "ended, being settled"
 	}
-	return "running for " + plan.Age(now.Sub(*r.StartedAt))
+	return "running for " + plan.Age(now.Sub(*r.Life.StartedAt))
 }

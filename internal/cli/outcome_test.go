@@ -8,7 +8,7 @@ import (
 )
 
 func ended(o attempt.Outcome, detail string) *attempt.Record {
-	return &attempt.Record{Slice: "S-4", N: 1, Outcome: o, Detail: detail}
+	return &attempt.Record{ID: attempt.Identity{Slice: "S-4", N: 1}, Judged: attempt.Judgement{Outcome: o, Detail: detail}}
 }
 
 func TestEndedText(t *testing.T) {

@@ -134,8 +134,8 @@ func colorOf(o attempt.Outcome) term.Color {
 
 // outcomeColor is the color of an attempt: of its outcome, or of what runs.
 func outcomeColor(r *attempt.Record) term.Color {
-	if r.Phase == plan.Settled {
-		return colorOf(r.Outcome)
+	if r.Life.Phase == plan.Settled {
+		return colorOf(r.Judged.Outcome)
 	}
 	return term.Blue
 }
@@ -168,7 +168,7 @@ func (t *reporter) lines(r drain.Report) []string {
 		lines = append(lines, slotsTaken(r.Plan, t.cfg.Slots.Max)+"; "+who)
 	}
 	for _, rec := range r.Adopted {
-		lines = append(lines, fmt.Sprintf("adopted %s (attempt %d, running for %s)", rec.Slice, rec.N, plan.Age(time.Since(rec.ClaimedAt))))
+		lines = append(lines, fmt.Sprintf("adopted %s (attempt %d, running for %s)", rec.ID.Slice, rec.ID.N, plan.Age(time.Since(rec.Life.ClaimedAt))))
 	}
 	lines = append(lines, t.turnover(r)...)
 	for _, e := range r.Unheard {
@@ -234,23 +234,23 @@ func (t *reporter) turnover(r drain.Report) []string {
 	var lines []string
 	for _, rec := range r.Ended {
 		line := endedText(rec, r.Plan.Snapshot.Flags)
-		if i := slices.IndexFunc(launched, func(next *attempt.Record) bool { return next.Slice == rec.Slice && next.Mends() }); i >= 0 {
+		if i := slices.IndexFunc(launched, func(next *attempt.Record) bool { return next.ID.Slice == rec.ID.Slice && next.Talk.Mends() }); i >= 0 {
 			launched = slices.Delete(slices.Clone(launched), i, i+1)
 			lines = append(lines, line+" -> its agent goes on"+notes(flakyText(rec), troubleText(rec)))
 			continue
 		}
-		if len(launched) > 0 && !launched[0].Mends() && launched[0].Name() != rec.Name() {
-			line += " -> launched " + launched[0].Label()
+		if len(launched) > 0 && !launched[0].Talk.Mends() && launched[0].ID.Name() != rec.ID.Name() {
+			line += " -> launched " + launched[0].ID.Label()
 			launched = launched[1:]
 		}
 		lines = append(lines, line+notes(flakyText(rec), workText(rec)))
 	}
 	for _, rec := range launched {
-		if rec.Mends() {
-			lines = append(lines, rec.Label()+" goes on"+called(r.Plan, rec))
+		if rec.Talk.Mends() {
+			lines = append(lines, rec.ID.Label()+" goes on"+called(r.Plan, rec))
 			continue
 		}
-		lines = append(lines, "launched "+rec.Label()+called(r.Plan, rec))
+		lines = append(lines, "launched "+rec.ID.Label()+called(r.Plan, rec))
 	}
 	return lines
 }
@@ -269,7 +269,7 @@ func (t *reporter) greeting(r drain.Report) []string {
 	n := len(r.Launched)
 	head := fmt.Sprintf("-> %s ready, launching %d", words.Count(r.Ready, r.Plan.Snapshot.Noun), n)
 	if r.Ready == 1 {
-		head = "-> launching " + r.Launched[0].Label() + called(r.Plan, r.Launched[0])
+		head = "-> launching " + r.Launched[0].ID.Label() + called(r.Plan, r.Launched[0])
 	}
 	if rest := r.Ready - n; rest > 0 && t.cfg.Mode.Refill {
 		head += fmt.Sprintf("... (%d queued)", rest)
@@ -279,13 +279,13 @@ func (t *reporter) greeting(r drain.Report) []string {
 	}
 	ids := make([]string, n)
 	for i, rec := range r.Launched {
-		ids[i] = rec.Slice
+		ids[i] = rec.ID.Slice
 	}
 	lines := []string{head}
 	if n > 1 {
 		lines = append(lines, "launched "+strings.Join(ids, ", "))
 	}
-	lines = append(lines, commandIndent+commandText(r.Launched[0].Argv))
+	lines = append(lines, commandIndent+commandText(r.Launched[0].Job.Argv))
 	switch {
 	case t.session != nil:
 		lines = append(lines, commandIndent+"attach with: "+shellLine(t.session.AttachArgv())+"  (or: gl attach"+r.Plan.Snapshot.Flags+")")
@@ -297,10 +297,10 @@ func (t *reporter) greeting(r drain.Report) []string {
 
 // called is what people read beside the label: " (Session list)".
 func called(p *plan.Plan, rec *attempt.Record) string {
-	if rec.IsTask() && rec.Title != "" {
-		return " (" + brief(rec.Title) + ")"
+	if rec.ID.IsTask() && rec.ID.Title != "" {
+		return " (" + brief(rec.ID.Title) + ")"
 	}
-	if st := p.State(rec.Slice); st != nil && st.Name != rec.Slice {
+	if st := p.State(rec.ID.Slice); st != nil && st.Name != rec.ID.Slice {
 		return " (" + st.Name + ")"
 	}
 	return ""
@@ -329,10 +329,10 @@ func (t *reporter) summary(res *drain.Result) {
 	}
 	var ids, queued []string
 	for _, rec := range res.Open {
-		if rec.Phase == plan.Queued {
-			queued = append(queued, rec.Slice)
+		if rec.Life.Phase == plan.Queued {
+			queued = append(queued, rec.ID.Slice)
 		} else {
-			ids = append(ids, rec.Slice)
+			ids = append(ids, rec.ID.Slice)
 		}
 	}
 	if len(queued) > 0 && res.Signal != nil {

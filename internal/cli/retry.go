@@ -143,7 +143,7 @@ func openSlices(pr *project.Project) map[string]bool {
 	open := map[string]bool{}
 	live, _, _ := pr.Runs.Live() // whoever settles them says what is wrong
 	for _, r := range live {
-		open[r.Slice] = true
+		open[r.ID.Slice] = true
 	}
 	return open
 }
@@ -166,7 +166,7 @@ func abandonAll(ctx context.Context, app *cmdutil.App, pr *project.Project, p *p
 			errs = append(errs, fmt.Errorf("%s isn't running", id))
 		case err != nil && !errors.Is(err, ops.ErrNothingToDo):
 			errs = append(errs, err)
-		case !attempt.IsTask(id) && !slices.ContainsFunc(settled, func(r *attempt.Record) bool { return r.Outcome.Traits().Success }):
+		case !attempt.IsTask(id) && !slices.ContainsFunc(settled, func(r *attempt.Record) bool { return r.Judged.Outcome.Traits().Success }):
 			retry = append(retry, id)
 			if errors.Is(err, ops.ErrNothingToDo) {
 				given = append(given, id)

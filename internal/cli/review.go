@@ -195,7 +195,7 @@ func (r *reviewer) facts(ctx context.Context, w *ops.Pending) (summary string, d
 		}
 	}
 	if w.Built != nil {
-		said = attemptlog.Said(w.Built.Log, w.Built.Stream, saidLines)
+		said = attemptlog.Said(w.Built.Life.Log, w.Built.Job.Stream, saidLines)
 	}
 	return summary, d, said
 }

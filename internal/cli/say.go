@@ -73,8 +73,8 @@ func runSay(ctx context.Context, app *cmdutil.App, id, text string) error {
 		out.Printf("%s ended before it could read it: kept for its next start\n", who)
 	case s.Running == nil:
 		out.Printf("%s isn't running: kept for its next start\n", who)
-	case !s.Running.Talks:
-		out.Printf("%s takes no messages while it works: kept for the next start of %s\n", sanitize.Line(s.Running.Agent), who)
+	case !s.Running.Talk.Talks:
+		out.Printf("%s takes no messages while it works: kept for the next start of %s\n", sanitize.Line(s.Running.Job.Agent), who)
 	default:
 		out.Printf("%s gets it as soon as its agent runs\n", who)
 	}

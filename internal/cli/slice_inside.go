@@ -71,7 +71,7 @@ func describeTo(ctx context.Context, out *iostreams.Streams, pr *project.Project
 		note = p.Why(id, time.Now()).String()
 	}
 	file := st.File
-	if own != nil && own.Lineage != 0 && file != "" { // the one in its worktree is a copy, or missing
+	if own != nil && own.Place.Lineage != 0 && file != "" { // the one in its worktree is a copy, or missing
 		file = filepath.Join(pr.Root, filepath.FromSlash(file))
 	}
 	facts := []keyValue{{"name", st.Name}, {"status", st.Status}, {"step", st.Step}, {"milestone", st.Milestone},
@@ -94,18 +94,18 @@ func describeTo(ctx context.Context, out *iostreams.Streams, pr *project.Project
 
 // tellHandoff prints what the agent of an attempt is to know about its worktree, if there is anything.
 func tellHandoff(out *iostreams.Streams, own *attempt.Record) {
-	if own != nil && own.Handoff != "" {
-		out.Printf("handoff:\n  %s\n", strings.ReplaceAll(sanitize.Text(own.Handoff), "\n", "\n  "))
+	if own != nil && own.Talk.Handoff != "" {
+		out.Printf("handoff:\n  %s\n", strings.ReplaceAll(sanitize.Text(own.Talk.Handoff), "\n", "\n  "))
 	}
 }
 
 // checkpoint is the name of a tag for the state before this session's work: the client can't check a shell line that makes one up.
 // A confined agent can't make tags: its checkpoint is the commit.
 func checkpoint(ctx context.Context, pr *project.Project, own *attempt.Record, id string) string {
-	if own != nil && own.Lineage != 0 && own.Confined() {
+	if own != nil && own.Place.Lineage != 0 && own.Job.Confined() {
 		repo, err := pr.Worktrees(ctx)
 		if err == nil {
-			commit, err := git.ResolveCommit(ctx, repo.Common, own.Branch)
+			commit, err := git.ResolveCommit(ctx, repo.Common, own.Place.Branch)
 			if err == nil && commit != "" {
 				return commit
 			}
@@ -121,7 +121,7 @@ func ownAttempt(app *cmdutil.App, pr *project.Project, id string) *attempt.Recor
 		return nil
 	}
 	r, err := pr.Runs.Get(id, n)
-	if err != nil || r.Token != app.Getenv("GL_SESSION") {
+	if err != nil || r.ID.Token != app.Getenv("GL_SESSION") {
 		return nil
 	}
 	return r

@@ -94,16 +94,16 @@ type stoppedSlice struct {
 // addSettled adds the attempts that were found dead and settled, which stderr has named already.
 func (d *stopDoc) addSettled(settled []*attempt.Record, ids []string, all bool) {
 	for _, r := range settled {
-		if all || slices.Contains(ids, r.Slice) || slices.Contains(ids, r.Label()) {
+		if all || slices.Contains(ids, r.ID.Slice) || slices.Contains(ids, r.ID.Label()) {
 			d.add(r, r, nil)
 		}
 	}
 }
 
 func (d *stopDoc) add(was, final *attempt.Record, err error) {
-	s := stoppedSlice{ID: was.Slice, Attempt: was.N}
+	s := stoppedSlice{ID: was.ID.Slice, Attempt: was.ID.N}
 	if final != nil {
-		s.Outcome, s.Detail = &final.Outcome, jsondoc.OrNull(final.Detail)
+		s.Outcome, s.Detail = &final.Judged.Outcome, jsondoc.OrNull(final.Judged.Detail)
 	}
 	if err != nil {
 		s.Error = jsondoc.OrNull(err.Error())
@@ -122,7 +122,7 @@ func whichRunning(pr *project.Project) error {
 	}
 	ids := make([]string, len(live))
 	for i, r := range live {
-		ids[i] = r.Label()
+		ids[i] = r.ID.Label()
 	}
 	return cmdutil.Usage("which slice? running: %s (gl stop --all ends all)", strings.Join(ids, ", "))
 }
@@ -131,7 +131,7 @@ func whichRunning(pr *project.Project) error {
 // settled, is only a warning.
 func reportSettled(io *iostreams.Streams, settled []*attempt.Record, err error) {
 	for _, r := range settled {
-		io.Message("%s %s (%s)", r.Label(), r.Outcome.Traits().Words, r.Detail)
+		io.Message("%s %s (%s)", r.ID.Label(), r.Judged.Outcome.Traits().Words, r.Judged.Detail)
 	}
 	if err != nil {
 		io.Message("warning: %v", err)
@@ -160,12 +160,12 @@ func (d *stopDoc) end(ctx context.Context, io *iostreams.Streams, stop *ops.Stop
 
 // stoppedText is how the attempt ended, which may have been by itself.
 func stoppedText(r *attempt.Record) string {
-	ended := r.Outcome.Traits().Stop
+	ended := r.Judged.Outcome.Traits().Stop
 	switch {
-	case ended != "" && r.Detail != "":
-		return fmt.Sprintf("%s %s (%s)", r.Label(), ended, r.Detail)
+	case ended != "" && r.Judged.Detail != "":
+		return fmt.Sprintf("%s %s (%s)", r.ID.Label(), ended, r.Judged.Detail)
 	case ended != "":
-		return r.Label() + " " + ended
+		return r.ID.Label() + " " + ended
 	}
-	return fmt.Sprintf("%s had ended already: %s", r.Label(), r.Outcome.Text(r.Detail))
+	return fmt.Sprintf("%s had ended already: %s", r.ID.Label(), r.Judged.Outcome.Text(r.Judged.Detail))
 }

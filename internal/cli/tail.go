@@ -15,7 +15,7 @@ const logPoll = 500 * time.Millisecond
 // watchLog tells when the attempt's log or record may have changed, at least once in logPoll; stop ends that.
 func watchLog(s *attempt.Store, r *attempt.Record) (news <-chan struct{}, stop func()) {
 	c, done := make(chan struct{}, 1), make(chan struct{})
-	log := s.LogPath(r.Slice, r.N)
+	log := s.LogPath(r.ID.Slice, r.ID.N)
 	var events chan fsnotify.Event
 	var errs chan error
 	w, err := fsnotify.NewWatcher()

@@ -234,18 +234,18 @@ func (j *job) taskSummary(res *drain.Result) {
 		if words := spent(r); len(words) > 0 {
 			which := ""
 			if len(res.Ended) > 1 {
-				which = r.Label() + ": "
+				which = r.ID.Label() + ": "
 			}
 			j.app.IO.Printf("  %s%s\n", which, strings.Join(words, ", "))
 		}
-		if g := r.Landing; g != nil && r.Outcome.Traits().Success && res.Lane.Has(r.Work()) {
+		if g := r.Landing; g != nil && r.Judged.Outcome.Traits().Success && res.Lane.Has(r.ID.Work()) {
 			j.app.IO.Printf("  landed on %s: %.10s\n", sanitize.Text(worktree.Short(g.Target)), g.Commit)
 		}
 		switch {
-		case r.HasSummary:
-			j.app.IO.Printf("  summary: %s\n", r.Summary)
-		case r.Summary != "" && r.Outcome.Traits().Success && !j.pr.Stateless():
-			j.app.IO.Message("note: it wrote no summary to %s, so gl changelog doesn't list it", r.Summary)
+		case r.Task.HasSummary:
+			j.app.IO.Printf("  summary: %s\n", r.Task.Summary)
+		case r.Task.Summary != "" && r.Judged.Outcome.Traits().Success && !j.pr.Stateless():
+			j.app.IO.Message("note: it wrote no summary to %s, so gl changelog doesn't list it", r.Task.Summary)
 		}
 	}
 	tellUndelivered(j.app.IO, res.Lane)
@@ -310,8 +310,8 @@ func completeTasks(app *cmdutil.App, more cobra.CompletionFunc, open bool) cobra
 		}
 		live, _ := ops.Running(pr)
 		for _, r := range live {
-			if r.IsTask() {
-				ids = append(ids, cobra.CompletionWithDesc(r.Name(), brief(r.Title)))
+			if r.ID.IsTask() {
+				ids = append(ids, cobra.CompletionWithDesc(r.ID.Name(), brief(r.ID.Title)))
 			}
 		}
 		return ids, directive
@@ -331,14 +331,14 @@ func completeFirstAttempt(app *cmdutil.App, c *cobra.Command, have []string, wor
 func tellTask(ctx context.Context, app *cmdutil.App, pr *project.Project, t attempt.Task, key string) {
 	own := ownAttempt(app, pr, attempt.TaskID(t.Name))
 	if own != nil && t.Text == "" {
-		t.Text = own.Title
+		t.Text = own.ID.Title
 	}
 	lines := []keyValue{{"task", t.Name}, {key, t.Text}}
 	root := pr.Root
 	if own != nil {
-		root = own.Dir
+		root = own.Job.Dir
 	}
-	if t.Summary && (own == nil || own.Summary != "") {
+	if t.Summary && (own == nil || own.Task.Summary != "") {
 		summary := filepath.Join(root, filepath.FromSlash(attempt.SummaryFile(&t, 0, time.Now())))
 		if own != nil {
 			summary = own.SummaryPath(root)

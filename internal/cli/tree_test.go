@@ -284,7 +284,7 @@ func TestTopicsAreWhatTheCodeKnows(t *testing.T) {
 	}
 	sorted := func(names []string) []string { return slices.Sorted(slices.Values(names)) }
 	var given []string
-	for _, r := range []*attempt.Record{{Slice: "S-1", N: 1}, {Slice: "@quick", N: 1, Summary: "s.md"}} {
+	for _, r := range []*attempt.Record{{ID: attempt.Identity{Slice: "S-1", N: 1}}, {ID: attempt.Identity{Slice: "@quick", N: 1}, Task: attempt.Errand{Summary: "s.md"}}} {
 		for _, kv := range r.Env(nil, "/") {
 			name, _, _ := strings.Cut(kv, "=")
 			given = append(given, name)

@@ -100,12 +100,12 @@ func (w *world) continued(ended attempt.Outcome, told []string) {
 	if first == nil || second == nil {
 		w.Fatalf("attempts %+v and %+v", first, second)
 	}
-	if first.Outcome != ended {
-		w.Errorf("the first attempt is %s (%s), not %s\n%s", first.Outcome, first.Detail, ended, w.log(first))
+	if first.Judged.Outcome != ended {
+		w.Errorf("the first attempt is %s (%s), not %s\n%s", first.Judged.Outcome, first.Judged.Detail, ended, w.log(first))
 	}
 	w.settled(second, attempt.Done, "complete")
-	if first.Conversation == "" || second.Conversation != first.Conversation || second.Dir != first.Dir || second.Lineage != first.Lineage || first.Lineage == 0 {
-		w.Errorf("conversation %q in %s after %q in %s", second.Conversation, second.Dir, first.Conversation, first.Dir)
+	if first.Talk.Conversation == "" || second.Talk.Conversation != first.Talk.Conversation || second.Job.Dir != first.Job.Dir || second.Place.Lineage != first.Place.Lineage || first.Place.Lineage == 0 {
+		w.Errorf("conversation %q in %s after %q in %s", second.Talk.Conversation, second.Job.Dir, first.Talk.Conversation, first.Job.Dir)
 	}
 	q := w.firstOf(second, told[0])
 	if q == nil {
@@ -119,7 +119,7 @@ func (w *world) continued(ended attempt.Outcome, told []string) {
 		saw += b.Text + "\n"
 	}
 	// the whole path may go through links
-	dir := filepath.Join(filepath.Base(filepath.Dir(first.Dir)), filepath.Base(first.Dir))
+	dir := filepath.Join(filepath.Base(filepath.Dir(first.Job.Dir)), filepath.Base(first.Job.Dir))
 	if !strings.Contains(saw, known) || !strings.Contains(saw, dir) {
 		w.Errorf("what the first attempt saw, in %s, isn't in the request:\n%s", dir, saw)
 	}
@@ -146,7 +146,7 @@ func (w *world) firstOf(r *attempt.Record, words string) *Request {
 			return q
 		}
 	}
-	w.Errorf("no request of attempt %d says %q\n%s", r.N, words, w.log(r))
+	w.Errorf("no request of attempt %d says %q\n%s", r.ID.N, words, w.log(r))
 	return nil
 }
 

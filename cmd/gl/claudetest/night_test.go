@@ -45,7 +45,7 @@ func TestSay(t *testing.T) {
 	if out := w.must("gl", "events", "--json"); !strings.Contains(out, `"kind":"heard"`) {
 		t.Errorf("%s", out)
 	}
-	if r := w.attempt("S-01", 1); r == nil || r.Outcome != attempt.Done || r.Evidence.Result.CostUSD == nil {
+	if r := w.attempt("S-01", 1); r == nil || r.Judged.Outcome != attempt.Done || r.Judged.Evidence.Result.CostUSD == nil {
 		t.Errorf("%+v", r)
 	}
 }
@@ -144,7 +144,7 @@ func TestBudget(t *testing.T) {
 		t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
 	}
 	first := w.attempt("S-01", 1)
-	if first == nil || first.Evidence.Result == nil || first.Evidence.Result.CostUSD == nil || w.attempt("S-02", 1) != nil {
+	if first == nil || first.Judged.Evidence.Result == nil || first.Judged.Evidence.Result.CostUSD == nil || w.attempt("S-02", 1) != nil {
 		t.Fatalf("attempts %+v, %+v", first, w.attempt("S-02", 1))
 	}
 	var cost struct {
@@ -153,8 +153,8 @@ func TestBudget(t *testing.T) {
 		} `json:"total"`
 	}
 	w.check(json.Unmarshal([]byte(w.must("gl", "cost", "--json")), &cost))
-	if cost.Total.USD != *first.Evidence.Result.CostUSD {
-		t.Errorf("gl cost has $%g, the client's result $%g", cost.Total.USD, *first.Evidence.Result.CostUSD)
+	if cost.Total.USD != *first.Judged.Evidence.Result.CostUSD {
+		t.Errorf("gl cost has $%g, the client's result $%g", cost.Total.USD, *first.Judged.Evidence.Result.CostUSD)
 	}
 	w.must("gl", "budget", "drain", "100")
 	if r := drain(); r.code != 0 || !strings.Contains(r.out, "3/3 done") {

@@ -287,8 +287,8 @@ func (o other) land(t *testing.T, box string) {
 		w.must("gl", "settings", "set", "sandbox", box)
 	}
 	r, said := w.build("S-01")
-	if r.Outcome != attempt.Done {
-		t.Fatalf("%s: %s\n%s\n%s", r.Outcome, r.Detail, said, w.call("gl", "logs", "S-01").out)
+	if r.Judged.Outcome != attempt.Done {
+		t.Fatalf("%s: %s\n%s\n%s", r.Judged.Outcome, r.Judged.Detail, said, w.call("gl", "logs", "S-01").out)
 	}
 	for _, path := range kept {
 		if text, err := os.ReadFile(filepath.Join(w.root, path)); err == nil && strings.Contains(string(text), "touched") {

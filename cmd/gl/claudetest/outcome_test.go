@@ -88,15 +88,15 @@ func (w *world) flags(flags string) {
 // settled checks an attempt's outcome, and that the slice is unclaimed.
 func (w *world) settled(r *attempt.Record, want attempt.Outcome, status string) {
 	w.Helper()
-	if r.Outcome != want {
-		w.Errorf("%s (%s), not %s\n%s", r.Outcome, r.Detail, want, w.log(r))
+	if r.Judged.Outcome != want {
+		w.Errorf("%s (%s), not %s\n%s", r.Judged.Outcome, r.Judged.Detail, want, w.log(r))
 	}
-	s := w.slice(r.Slice)
+	s := w.slice(r.ID.Slice)
 	if s["status"] != status || s["session"] != "" {
 		w.Errorf("the slice is %q, held by %q", s["status"], s["session"])
 	}
-	if r.Evidence.Version != Version && r.Evidence.Result != nil {
-		w.Logf("client %q, not %s: only what it does can fail", r.Evidence.Version, Version)
+	if r.Judged.Evidence.Version != Version && r.Judged.Evidence.Result != nil {
+		w.Logf("client %q, not %s: only what it does can fail", r.Judged.Evidence.Version, Version)
 	}
 	if outside := w.api.Outside(); len(outside) > 0 {
 		w.Errorf("the client asked for more than the model: %q", outside)
@@ -104,7 +104,7 @@ func (w *world) settled(r *attempt.Record, want attempt.Outcome, status string) 
 }
 
 func (w *world) log(r *attempt.Record) string {
-	return w.read(fmt.Sprintf(".greenlight/runs/log/%s.%d.log", r.Slice, r.N))
+	return w.read(fmt.Sprintf(".greenlight/runs/log/%s.%d.log", r.ID.Slice, r.ID.N))
 }
 
 // The record of a finished attempt has its cost and turns, and its counts of tests reach the
@@ -116,11 +116,11 @@ func TestFinishedAttempt(t *testing.T) {
 	if s := w.slice("S-01"); s["tests"] != "3" || s["security_tests"] != "1" {
 		t.Errorf("tests of the slice: %v", s)
 	}
-	if res := r.Evidence.Result; res == nil || res.Turns != 3 || res.CostUSD == nil || *res.CostUSD <= 0 || res.DurationMS <= 0 {
+	if res := r.Judged.Evidence.Result; res == nil || res.Turns != 3 || res.CostUSD == nil || *res.CostUSD <= 0 || res.DurationMS <= 0 {
 		t.Errorf("result %+v", res)
 	}
 	first := w.first()
-	if !first.Stream || !first.Asked("<command-name>/gl:slice</command-name>") || !first.Asked("session: "+r.Token) {
+	if !first.Stream || !first.Asked("<command-name>/gl:slice</command-name>") || !first.Asked("session: "+r.ID.Token) {
 		t.Errorf("the command was not expanded with the claim in it: %+v", first.Messages)
 	}
 }

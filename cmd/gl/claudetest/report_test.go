@@ -51,12 +51,12 @@ func (w *world) observe(o observation) {
 // observeAttempt is observe for an attempt that gl made.
 func (w *world) observeAttempt(scenario string, r *attempt.Record) {
 	w.Helper()
-	o := observation{scenario: scenario, exit: r.Evidence.Signal, stream: streamOf(r.Evidence), gl: string(r.Outcome)}
-	if r.Evidence.ExitCode != nil {
-		o.exit = fmt.Sprint(*r.Evidence.ExitCode)
+	o := observation{scenario: scenario, exit: r.Judged.Evidence.Signal, stream: streamOf(r.Judged.Evidence), gl: string(r.Judged.Outcome)}
+	if r.Judged.Evidence.ExitCode != nil {
+		o.exit = fmt.Sprint(*r.Judged.Evidence.ExitCode)
 	}
-	if r.Detail != "" {
-		o.gl += ": " + r.Detail
+	if r.Judged.Detail != "" {
+		o.gl += ": " + r.Judged.Detail
 	}
 	w.observe(o)
 }

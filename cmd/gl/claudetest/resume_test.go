@@ -29,8 +29,8 @@ func TestConversationIsGone(t *testing.T) {
 		t.Fatal("no second attempt was made")
 	}
 	w.settled(r, attempt.Done, "complete")
-	if r.Conversation == first.Conversation || r.Conversation == "" {
-		t.Errorf("conversation %q after %q", r.Conversation, first.Conversation)
+	if r.Talk.Conversation == first.Talk.Conversation || r.Talk.Conversation == "" {
+		t.Errorf("conversation %q after %q", r.Talk.Conversation, first.Talk.Conversation)
 	}
 	q := w.first()
 	for _, part := range []string{"<command-name>/gl:slice</command-name>", "handoff:", "turn limit after 2 turns", "echo one"} {
@@ -50,7 +50,7 @@ func (w *world) stopped() *attempt.Record {
 	w.flags(yolo + " --max-turns 2")
 	w.call("gl", "slice", "S-01")
 	r := w.attempt("S-01", 1)
-	if r == nil || r.Outcome != attempt.Stalled || r.Lineage == 0 {
+	if r == nil || r.Judged.Outcome != attempt.Stalled || r.Place.Lineage == 0 {
 		w.Fatalf("the first attempt isn't a stalled one in a worktree: %+v", r)
 	}
 	return r

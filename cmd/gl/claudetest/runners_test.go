@@ -134,8 +134,8 @@ func (s setUp) build(t *testing.T, modules string) (*world, map[string][]string)
 	w.must("git", "add", "-A")
 	w.must("git", "commit", "-q", "-m", "settings")
 	r, said := w.build("S-01")
-	if r.Outcome != attempt.Done {
-		t.Fatalf("%s: %s\n%s", r.Outcome, r.Detail, said)
+	if r.Judged.Outcome != attempt.Done {
+		t.Fatalf("%s: %s\n%s", r.Judged.Outcome, r.Judged.Detail, said)
 	}
 	answers := map[string][]string{}
 	for _, r := range w.api.Requests() {

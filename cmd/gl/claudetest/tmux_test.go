@@ -19,12 +19,12 @@ func TestTmux(t *testing.T) {
 	w.must("gl", "slice", "--runner", "tmux")
 	for _, id := range []string{"S-01", "S-02"} {
 		r := w.attempt(id, 1)
-		if r == nil || r.Runner != "tmux" {
+		if r == nil || r.Job.Runner != "tmux" {
 			t.Fatalf("%s: %+v", id, r)
 		}
 		w.settled(r, attempt.Done, "complete")
 	}
-	if one, two := w.attempt("S-01", 1), w.attempt("S-02", 1); one.EndedAt.Before(two.ClaimedAt) || two.EndedAt.Before(one.ClaimedAt) {
+	if one, two := w.attempt("S-01", 1), w.attempt("S-02", 1); one.Life.EndedAt.Before(two.Life.ClaimedAt) || two.Life.EndedAt.Before(one.Life.ClaimedAt) {
 		t.Error("one was claimed only after the other had ended")
 	}
 }

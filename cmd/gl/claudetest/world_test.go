@@ -302,7 +302,7 @@ func (w *world) attempt(id string, n int) *attempt.Record {
 	all, err := attempt.OpenStore(filepath.Join(w.root, ".greenlight", "runs")).History(id)
 	w.check(err)
 	for _, r := range all {
-		if r.N == n && r.Phase == plan.Settled {
+		if r.ID.N == n && r.Life.Phase == plan.Settled {
 			return r
 		}
 	}
@@ -316,7 +316,7 @@ func (w *world) build(id string, flags ...string) (*attempt.Record, string) {
 	j := w.start("gl", append([]string{"slice", id}, flags...)...)
 	w.within(id+" is settled", func() bool { return w.attempt(id, 1) != nil || exited(j) })
 	// the drain reports that in its next round, and then waits
-	if r := w.attempt(id, 1); r != nil && r.Outcome == attempt.Held {
+	if r := w.attempt(id, 1); r != nil && r.Judged.Outcome == attempt.Held {
 		w.within("the hold is told", func() bool { return strings.Contains(w.said(j), "held until") || exited(j) })
 	}
 	j.Process.Signal(os.Interrupt)

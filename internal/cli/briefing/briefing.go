@@ -47,7 +47,7 @@ func Of(ctx context.Context, pr *project.Project, id string) (*Briefing, error) 
 		return nil, err
 	}
 	for _, r := range last[id] {
-		if r.SettledAt != nil && len(b.Attempts) < mostAttempts {
+		if r.Life.SettledAt != nil && len(b.Attempts) < mostAttempts {
 			b.Attempts = append(b.Attempts, r)
 		}
 	}
@@ -111,7 +111,7 @@ func (b *Briefing) Sections() string {
 func (b *Briefing) attempts() string {
 	var s strings.Builder
 	for i, r := range b.Attempts {
-		fmt.Fprintf(&s, "- attempt %d with %s, %s: %s\n", r.N, r.Agent, r.ClaimedAt.Local().Format("2006-01-02 15:04"), r.Outcome.Text(r.Detail))
+		fmt.Fprintf(&s, "- attempt %d with %s, %s: %s\n", r.ID.N, r.Job.Agent, r.Life.ClaimedAt.Local().Format("2006-01-02 15:04"), r.Judged.Outcome.Text(r.Judged.Detail))
 		why, output := r.Leaves()
 		if why != "" {
 			s.WriteString(indented(why))

@@ -28,7 +28,7 @@ func TestText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := b.Attempts[0].ClaimedAt.Local().Format("2006-01-02 15:04")
+	at := b.Attempts[0].Life.ClaimedAt.Local().Format("2006-01-02 15:04")
 	want := strings.ReplaceAll(`id: S-1
 status: failed
 contracts: C-1

@@ -81,9 +81,9 @@ func newProject(ctx context.Context, pr *project.Project, p *plan.Plan, gl Progr
 }
 
 func newAttempt(r *attempt.Record) Attempt {
-	a := Attempt{Slice: r.Slice, N: r.N, Agent: r.Agent, Phase: r.Phase, Process: r.State().String(), Started: r.StartedAt, Runner: r.Runner}
-	if r.Process != nil {
-		a.PID = &r.Process.PID
+	a := Attempt{Slice: r.ID.Slice, N: r.ID.N, Agent: r.Job.Agent, Phase: r.Life.Phase, Process: r.Life.State().String(), Started: r.Life.StartedAt, Runner: r.Job.Runner}
+	if r.Life.Process != nil {
+		a.PID = &r.Life.Process.PID
 	}
 	return a
 }

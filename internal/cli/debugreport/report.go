@@ -81,8 +81,8 @@ func OfTask(ctx context.Context, pr *project.Project, id string, recs []*attempt
 const logLines = 20
 
 func newLog(pr *project.Project, rec *attempt.Record) *Log {
-	path := pr.Runs.LogPath(rec.Slice, rec.N)
-	return &Log{Attempt: rec.N, File: paths.Relative(pr.Root, path), Lines: jsondoc.OrEmpty(attemptlog.End(path, rec.Stream, logLines))}
+	path := pr.Runs.LogPath(rec.ID.Slice, rec.ID.N)
+	return &Log{Attempt: rec.ID.N, File: paths.Relative(pr.Root, path), Lines: jsondoc.OrEmpty(attemptlog.End(path, rec.Job.Stream, logLines))}
 }
 
 // commitsShown is how many commits are reported.

@@ -74,7 +74,7 @@ func TestOfSlice(t *testing.T) {
 	diff(t, `{"attempt":2,"file":".greenlight/runs/log/S-1.2.log","lines":["one","two"]}`, one.Log)
 	diff(t, `{"contracts":"[C-3, C-1]","id":"S-1","status":"failed"}`, one.Fields)
 	diff(t, `null`, one.Claim)
-	if len(one.Records) != 2 || one.Records[0].N != 2 || len(one.Order) != 3 || one.Order[1].Key != "status" {
+	if len(one.Records) != 2 || one.Records[0].ID.N != 2 || len(one.Order) != 3 || one.Order[1].Key != "status" {
 		t.Errorf("%+v, %+v", one.Records, one.Order)
 	}
 

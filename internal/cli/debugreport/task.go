@@ -25,9 +25,9 @@ type TaskAttempt struct {
 func newTask(pr *project.Project, id string, recs []*attempt.Record) *Task {
 	t := &Task{ID: id, Attempts: []TaskAttempt{}, Log: *newLog(pr, recs[0])}
 	for _, r := range recs {
-		a := TaskAttempt{Info: r.Info(), Prompt: r.Prompt, Summary: jsondoc.OrNull(r.Summary)}
-		if r.Phase != plan.Settled {
-			a.Process = jsondoc.OrNull(r.State().String())
+		a := TaskAttempt{Info: r.Info(), Prompt: r.Job.Prompt, Summary: jsondoc.OrNull(r.Task.Summary)}
+		if r.Life.Phase != plan.Settled {
+			a.Process = jsondoc.OrNull(r.Life.State().String())
 		}
 		t.Attempts = append(t.Attempts, a)
 	}

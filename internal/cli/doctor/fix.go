@@ -81,12 +81,12 @@ func fixAttempts(ctx context.Context, pr *project.Project) ([]string, error) {
 	settled := found.Settled
 	var did []string
 	for _, r := range settled {
-		did = append(did, fmt.Sprintf("settled attempt %d of %s: %s", r.N, r.Slice, r.Outcome.Text(r.Detail)))
+		did = append(did, fmt.Sprintf("settled attempt %d of %s: %s", r.ID.N, r.ID.Slice, r.Judged.Outcome.Text(r.Judged.Detail)))
 	}
 	for _, r := range before {
-		wasSettled := slices.ContainsFunc(settled, func(s *attempt.Record) bool { return s.Slice == r.Slice })
-		if !wasSettled && !pr.Runs.IsOpen(r.Name()) && !r.Phase.Begun() && r.State() == proc.Dead {
-			did = append(did, fmt.Sprintf("released the claim of attempt %d of %s, which never started", r.N, r.Slice))
+		wasSettled := slices.ContainsFunc(settled, func(s *attempt.Record) bool { return s.ID.Slice == r.ID.Slice })
+		if !wasSettled && !pr.Runs.IsOpen(r.ID.Name()) && !r.Life.Phase.Begun() && r.Life.State() == proc.Dead {
+			did = append(did, fmt.Sprintf("released the claim of attempt %d of %s, which never started", r.ID.N, r.ID.Slice))
 		}
 	}
 	return did, err
@@ -127,15 +127,15 @@ func fixLeftovers(ctx context.Context, pr *project.Project) ([]string, error) {
 	var did []string
 	var errs []error
 	for _, r := range live {
-		final, err := pr.Runs.Get(r.Slice, r.N)
-		if err != nil || final.Phase != plan.Settled || r.State() != proc.Dead {
+		final, err := pr.Runs.Get(r.ID.Slice, r.ID.N)
+		if err != nil || final.Life.Phase != plan.Settled || r.Life.State() != proc.Dead {
 			continue
 		}
 		settler := pr.Whose(r).Settler()
 		_, err = settler.Settle(ctx, r)
 		errs = append(errs, err)
-		if !pr.Runs.IsOpen(r.Name()) {
-			did = append(did, fmt.Sprintf("removed what was left of attempt %d of %s", r.N, r.Slice))
+		if !pr.Runs.IsOpen(r.ID.Name()) {
+			did = append(did, fmt.Sprintf("removed what was left of attempt %d of %s", r.ID.N, r.ID.Slice))
 		}
 	}
 	return did, errors.Join(errs...)

@@ -22,23 +22,23 @@ import (
 func checkAttempts(x *exam) []Finding {
 	var all []Finding
 	for _, r := range x.live {
-		path := ".greenlight/runs/live/" + r.Name() + ".json"
-		dead := r.State() == proc.Dead
+		path := ".greenlight/runs/live/" + r.ID.Name() + ".json"
+		dead := r.Life.State() == proc.Dead
 		switch {
-		case r.Phase == plan.Queued && !x.isSettled(r): // no process of its own has to be there
+		case r.Life.Phase == plan.Queued && !x.isSettled(r): // no process of its own has to be there
 			if x.idle(r) {
-				all = append(all, found(Warning, path, fmt.Sprintf("%s is in the merge queue, and no gl works that", r.Label()), "gl land").of(r.Slice))
+				all = append(all, found(Warning, path, fmt.Sprintf("%s is in the merge queue, and no gl works that", r.ID.Label()), "gl land").of(r.ID.Slice))
 			}
 		case dead && x.isSettled(r):
-			all = append(all, fixable(path, "leftover of a settled attempt").of(r.Slice))
+			all = append(all, fixable(path, "leftover of a settled attempt").of(r.ID.Slice))
 		case dead:
-			all = append(all, fixable(path, fmt.Sprintf("attempt %d of %s isn't settled, and its gl process is gone", r.N, r.Slice)).of(r.Slice))
-		case r.Elsewhere() != "":
-			all = append(all, found(Warning, path, fmt.Sprintf("attempt %d of %s runs %s, where gl can't look", r.N, r.Slice, r.Elsewhere()),
-				"gl retry --abandon "+r.Label()+" if that is gone").of(r.Slice))
-		case x.p.State(r.Slice) == nil && !r.IsTask():
-			all = append(all, found(Warning, path, fmt.Sprintf("attempt %d is running, but slice %s no longer exists", r.N, r.Slice),
-				"gl stop "+r.Slice).of(r.Slice))
+			all = append(all, fixable(path, fmt.Sprintf("attempt %d of %s isn't settled, and its gl process is gone", r.ID.N, r.ID.Slice)).of(r.ID.Slice))
+		case r.Life.Elsewhere() != "":
+			all = append(all, found(Warning, path, fmt.Sprintf("attempt %d of %s runs %s, where gl can't look", r.ID.N, r.ID.Slice, r.Life.Elsewhere()),
+				"gl retry --abandon "+r.ID.Label()+" if that is gone").of(r.ID.Slice))
+		case x.p.State(r.ID.Slice) == nil && !r.ID.IsTask():
+			all = append(all, found(Warning, path, fmt.Sprintf("attempt %d is running, but slice %s no longer exists", r.ID.N, r.ID.Slice),
+				"gl stop "+r.ID.Slice).of(r.ID.Slice))
 		}
 	}
 	return all
@@ -46,12 +46,12 @@ func checkAttempts(x *exam) []Finding {
 
 // idle reports whether the attempt waits in the merge queue, which no process works.
 func (x *exam) idle(r *attempt.Record) bool {
-	st := x.p.State(r.Slice)
-	return st != nil && st.Attempt != nil && st.Attempt.N == r.N && st.Attempt.Idle
+	st := x.p.State(r.ID.Slice)
+	return st != nil && st.Attempt != nil && st.Attempt.N == r.ID.N && st.Attempt.Idle
 }
 
 func (x *exam) isSettled(r *attempt.Record) bool {
-	return slices.ContainsFunc(x.index[r.Slice], func(en attempt.Entry) bool { return en.N == r.N && en.Outcome != "" })
+	return slices.ContainsFunc(x.index[r.ID.Slice], func(en attempt.Entry) bool { return en.N == r.ID.N && en.Outcome != "" })
 }
 
 // checkRecords reports what can't be used in runs/, and the records of slices that don't exist.
@@ -71,7 +71,7 @@ func checkRecords(x *exam) []Finding {
 	}
 	var gone []string
 	for id := range x.index {
-		if x.p.State(id) == nil && !attempt.IsTask(id) && !slices.ContainsFunc(x.live, func(r *attempt.Record) bool { return r.Slice == id }) {
+		if x.p.State(id) == nil && !attempt.IsTask(id) && !slices.ContainsFunc(x.live, func(r *attempt.Record) bool { return r.ID.Slice == id }) {
 			gone = append(gone, id)
 		}
 	}
@@ -101,7 +101,7 @@ func unread(pr *project.Project, now time.Time) []string {
 	open := map[string]bool{}
 	live, _, err := pr.Runs.Live()
 	for _, r := range live {
-		open[r.Work()] = true
+		open[r.ID.Work()] = true
 	}
 	for _, view := range pr.Views() {
 		p, failed := view.Plan(now, view.Options())

@@ -43,7 +43,7 @@ func Built(ctx context.Context, pr *project.Project, id string) (*worktree.Linea
 		return nil, nil
 	}
 	recs, err := pr.Runs.Last(id)
-	if err != nil || len(recs[id]) == 0 || recs[id][0].Lineage == 0 {
+	if err != nil || len(recs[id]) == 0 || recs[id][0].Place.Lineage == 0 {
 		return nil, err
 	}
 	repo, err := pr.Worktrees(ctx)
@@ -52,7 +52,7 @@ func Built(ctx context.Context, pr *project.Project, id string) (*worktree.Linea
 	}
 	l, err := repo.Get(pr.Key(), id)
 	switch {
-	case errors.Is(err, fs.ErrNotExist), err == nil && (l.Phase == worktree.Gone || l.N != recs[id][0].Lineage):
+	case errors.Is(err, fs.ErrNotExist), err == nil && (l.Phase == worktree.Gone || l.N != recs[id][0].Place.Lineage):
 		return nil, nil
 	}
 	return l, err
@@ -78,7 +78,7 @@ func Accept(ctx context.Context, pr *project.Project, id string, l *worktree.Lin
 			redErr = TestsToAccept(pr, id)
 		}
 		if err := cmp.Or(redErr, mayDecide(m, force)); err != nil && (!red || redErr != nil) {
-			if a.Queued == nil || !m.st.Attempt.Open() || m.st.Attempt.Token != a.Queued.Token {
+			if a.Queued == nil || !m.st.Attempt.Open() || m.st.Attempt.Token != a.Queued.ID.Token {
 				return err
 			} // else it is ours: somebody wrote the file meanwhile, and this is done again
 		}
@@ -99,7 +99,7 @@ func Accept(ctx context.Context, pr *project.Project, id string, l *worktree.Lin
 				return err
 			}
 		}
-		mark := a.Queued.Seen
+		mark := a.Queued.Judged.Seen
 		return f.SetAll([][2]string{{"status", mark.Status}, {"step", mark.Step}, {"waiting_for", ""}, {"session", mark.Session}})
 	})
 	if err != nil {
@@ -166,8 +166,8 @@ func TestsToAccept(pr *project.Project, id string) error {
 	if err != nil {
 		return err
 	}
-	if last := recs[id]; len(last) > 0 && last[0].Gate != nil {
-		if a := last[0].Gate.Answer(gate.Tests); a.Says == gate.No && last[0].Gate.Answer(gate.Merge).Says != gate.No {
+	if last := recs[id]; len(last) > 0 && last[0].Judged.Gate != nil {
+		if a := last[0].Judged.Gate.Answer(gate.Tests); a.Says == gate.No && last[0].Judged.Gate.Answer(gate.Merge).Says != gate.No {
 			return nil
 		}
 	}

@@ -26,8 +26,8 @@ func TestNotesAtTheSameTime(t *testing.T) {
 		must(t, errors.Join(rejected, reopened))
 		recs, err := y.Runs.History("S-1")
 		must(t, err)
-		if r := recs[0]; !r.Retried || r.Rejected != "the wrong color" {
-			t.Fatalf("retried %t, rejected %q", r.Retried, r.Rejected)
+		if r := recs[0]; !r.Since.Retried || r.Since.Rejected != "the wrong color" {
+			t.Fatalf("retried %t, rejected %q", r.Since.Retried, r.Since.Rejected)
 		}
 	}
 }

@@ -108,7 +108,7 @@ func unfinished(p *plan.Plan, id string) string {
 // openTask says why a task's worktree is none of Clean's business; "" once its attempts are over: nobody goes on with one later.
 func openTask(pr *project.Project, work string) (string, error) {
 	all, err := pr.Runs.AttemptsAt(work)
-	if err == nil && slices.ContainsFunc(all, func(r *attempt.Record) bool { return r.Phase != plan.Settled }) {
+	if err == nil && slices.ContainsFunc(all, func(r *attempt.Record) bool { return r.Life.Phase != plan.Settled }) {
 		return "an attempt at " + work + " isn't over", nil
 	}
 	return "", err

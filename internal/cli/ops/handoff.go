@@ -134,17 +134,17 @@ func (h *handoff) lastAttempt() string {
 	if err != nil {
 		return fmt.Sprintf("Attempt %d: its record can't be read.", last.N)
 	}
-	text := fmt.Sprintf("Attempt %d with %s, ", rec.N, rec.Agent)
-	if rec.Phase == plan.Settled {
-		text += rec.Outcome.Text(rec.Detail)
+	text := fmt.Sprintf("Attempt %d with %s, ", rec.ID.N, rec.Job.Agent)
+	if rec.Life.Phase == plan.Settled {
+		text += rec.Judged.Outcome.Text(rec.Judged.Detail)
 	} else {
 		text += "not over yet"
 	}
-	if rec.EndedAt != nil {
-		text += ", ended " + rec.EndedAt.UTC().Format(time.RFC3339)
+	if rec.Life.EndedAt != nil {
+		text += ", ended " + rec.Life.EndedAt.UTC().Format(time.RFC3339)
 	}
 	text = sanitize.Text(text) + "."
-	if lines := attemptlog.End(h.pr.Runs.LogPath(rec.Slice, rec.N), rec.Stream, handoffLines); len(lines) > 0 {
+	if lines := attemptlog.End(h.pr.Runs.LogPath(rec.ID.Slice, rec.ID.N), rec.Job.Stream, handoffLines); len(lines) > 0 {
 		text += "\n\n    " + strings.Join(lines, "\n    ")
 	}
 	return text

@@ -99,7 +99,7 @@ func (y *yard) failed(id string) {
 	y.t.Helper()
 	r := y.attempt(id)
 	code := 7
-	r.Evidence = &attempt.Evidence{ExitCode: &code}
+	r.Judged.Evidence = &attempt.Evidence{ExitCode: &code}
 	s := y.Settler()
 	_, err := s.Settle(y.t.Context(), r)
 	must(y.t, err)

@@ -154,7 +154,7 @@ func mayRename(pr *project.Project, p *plan.Plan, st *plan.State, id string) (wa
 		return nil, err
 	}
 	for _, r := range recs {
-		if r.Landing != nil && r.Landing.Commit != "" && r.Undone == nil {
+		if r.Landing != nil && r.Landing.Commit != "" && r.Since.Undone == nil {
 			return nil, fmt.Errorf("%s has landed by that name, which git's history keeps: it can't be renamed", st.ID)
 		}
 	}
@@ -196,8 +196,8 @@ func stillFree(pr *project.Project, id string) error {
 		return err
 	}
 	for _, r := range live {
-		if r.Slice == id && pr.Has(r) {
-			return taken("%s is being worked on by attempt %d (%s): run gl stop %s", id, r.N, r.Agent, id)
+		if r.ID.Slice == id && pr.Has(r) {
+			return taken("%s is being worked on by attempt %d (%s): run gl stop %s", id, r.ID.N, r.Job.Agent, id)
 		}
 	}
 	return nil

@@ -76,14 +76,14 @@ func Abandon(ctx context.Context, pr *project.Project, id string) (settled []*at
 	}
 	none := true
 	for _, r := range live {
-		if r.Slice != id && (!r.IsTask() || r.Name() != id) || !r.IsTask() && !pr.Has(r) {
+		if r.ID.Slice != id && (!r.ID.IsTask() || r.ID.Name() != id) || !r.ID.IsTask() && !pr.Has(r) {
 			continue
 		}
 		none = false
 		s := pr.Whose(r).Settler()
 		final, abandonErr := s.Abandon(ctx, r)
 		if errors.Is(abandonErr, attempt.ErrReachable) {
-			abandonErr = taken("attempt %d of %s isn't abandoned: %v here. Run gl stop %s", r.N, r.Slice, abandonErr, r.Label())
+			abandonErr = taken("attempt %d of %s isn't abandoned: %v here. Run gl stop %s", r.ID.N, r.ID.Slice, abandonErr, r.ID.Label())
 		}
 		err = errors.Join(err, abandonErr)
 		if final != nil {

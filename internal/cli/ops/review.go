@@ -155,7 +155,7 @@ func (w *Pending) ruling() *gate.Ruling {
 	if w.Last == nil {
 		return nil
 	}
-	return w.Last.Gate
+	return w.Last.Judged.Gate
 }
 
 // order is how soon the kind is asked about: what others may wait for, and what takes a word, first.

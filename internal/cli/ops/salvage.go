@@ -26,7 +26,7 @@ func KeptWork(ctx context.Context, pr *project.Project, id string) (*worktree.Re
 	}
 	if task, n, isTask := attempt.SplitTask(id); isTask && n > 0 {
 		if r, err := pr.Runs.Get(task, n); err == nil {
-			id = r.Work()
+			id = r.ID.Work()
 		}
 	}
 	all, err := repo.Kept(ctx)

@@ -30,14 +30,14 @@ func Say(ctx context.Context, pr *project.Project, id, text string, now time.Tim
 	}
 	s := &Saying{pr: pr, work: id}
 	if attempt.IsTask(id) {
-		of := slices.DeleteFunc(live, func(r *attempt.Record) bool { return r.Name() != id && r.Slice != id })
+		of := slices.DeleteFunc(live, func(r *attempt.Record) bool { return r.ID.Name() != id && r.ID.Slice != id })
 		switch len(of) {
 		case 0:
 			return nil, fmt.Errorf("%s isn't running: gl status lists the tasks that are", id)
 		case 1:
-			s.Running, s.work = of[0], of[0].Work()
+			s.Running, s.work = of[0], of[0].ID.Work()
 		default:
-			return nil, fmt.Errorf("%d attempts at %s are running: name one, such as %s", len(of), id, of[0].Name())
+			return nil, fmt.Errorf("%d attempts at %s are running: name one, such as %s", len(of), id, of[0].ID.Name())
 		}
 	} else {
 		p, err := pr.Plan(now, pr.Options())
@@ -53,7 +53,7 @@ func Say(ctx context.Context, pr *project.Project, id, text string, now time.Tim
 		case st.Class == plan.Waiting && st.Asks():
 			return nil, fmt.Errorf("%s waits for an answer: gl answer %s TEXT gives it", id, id)
 		}
-		if i := slices.IndexFunc(live, func(r *attempt.Record) bool { return r.Slice == id && pr.Has(r) && r.Phase != plan.Queued }); i >= 0 {
+		if i := slices.IndexFunc(live, func(r *attempt.Record) bool { return r.ID.Slice == id && pr.Has(r) && r.Life.Phase != plan.Queued }); i >= 0 {
 			s.Running = live[i]
 		}
 	}
@@ -86,7 +86,7 @@ const (
 
 // Arrive waits for a moment for the message to arrive.
 func (s *Saying) Arrive(ctx context.Context) (Arrival, error) {
-	if s.Running == nil || !s.Running.Talks {
+	if s.Running == nil || !s.Running.Talk.Talks {
 		return Kept, nil
 	}
 	begun, state := time.Now(), Kept
@@ -106,7 +106,7 @@ func (s *Saying) Arrive(ctx context.Context) (Arrival, error) {
 			}
 			state, limit = Handed, hearTime
 		}
-		if rec, err := s.pr.Runs.Get(s.Running.Slice, s.Running.N); err != nil || rec.Phase == plan.Settled || rec.Phase == plan.Queued { // what is about to be settled may drop it
+		if rec, err := s.pr.Runs.Get(s.Running.ID.Slice, s.Running.ID.N); err != nil || rec.Life.Phase == plan.Settled || rec.Life.Phase == plan.Queued { // what is about to be settled may drop it
 			if list, err := s.pr.Runs.Unheard(s.work); err == nil && !slices.ContainsFunc(list, func(m attempt.Message) bool { return m.ID == s.Message.ID }) {
 				return s.gone(), nil
 			}

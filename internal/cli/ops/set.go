@@ -190,7 +190,7 @@ func reclaim(pr *project.Project, st *plan.State, f *slice.File, who attempt.Cla
 	}
 	if st.Session != "" {
 		all, err := pr.Runs.History(st.ID)
-		if err != nil || !slices.ContainsFunc(all, func(r *attempt.Record) bool { return r.Token == st.Session }) {
+		if err != nil || !slices.ContainsFunc(all, func(r *attempt.Record) bool { return r.ID.Token == st.Session }) {
 			return err
 		}
 	}

@@ -70,7 +70,7 @@ func Running(pr *project.Project) ([]*attempt.Record, error) {
 	recs, _, err := pr.Runs.Live()
 	var live []*attempt.Record
 	for _, r := range recs {
-		if now, err := pr.Runs.Get(r.Slice, r.N); err == nil && now.Phase != plan.Settled {
+		if now, err := pr.Runs.Get(r.ID.Slice, r.ID.N); err == nil && now.Life.Phase != plan.Settled {
 			live = append(live, now)
 		}
 	}
@@ -85,7 +85,7 @@ func (s *Stop) choose(ids []string, live []*attempt.Record) {
 		return
 	}
 	live = slices.DeleteFunc(slices.Clone(live), func(r *attempt.Record) bool { // another system's of the same id
-		return !s.pr.Has(r) && p.State(r.Slice) != nil
+		return !s.pr.Has(r) && p.State(r.ID.Slice) != nil
 	})
 	for _, id := range ids {
 		if attempt.IsTask(id) {
@@ -118,7 +118,7 @@ func (s *Stop) refuse(err error) { s.Err = errors.Join(s.Err, err) }
 func tasksCalled(id string, recs []*attempt.Record) []*attempt.Record {
 	var mine []*attempt.Record
 	for _, r := range recs {
-		if r.IsTask() && (r.Slice == id || r.Name() == id) {
+		if r.ID.IsTask() && (r.ID.Slice == id || r.ID.Name() == id) {
 			mine = append(mine, r)
 		}
 	}
@@ -129,8 +129,8 @@ func tasksCalled(id string, recs []*attempt.Record) []*attempt.Record {
 func resolveRunning(p *plan.Plan, id string, live []*attempt.Record) (match, note string, err error) {
 	ids := p.IDs()
 	for _, r := range live {
-		if p.State(r.Slice) == nil {
-			ids = append(ids, r.Slice)
+		if p.State(r.ID.Slice) == nil {
+			ids = append(ids, r.ID.Slice)
 		}
 	}
 	return sliceid.Resolve(id, ids)
@@ -139,7 +139,7 @@ func resolveRunning(p *plan.Plan, id string, live []*attempt.Record) (match, not
 // recordOf is the record of the slice among recs, nil for none.
 func recordOf(recs []*attempt.Record, id string) *attempt.Record {
 	for _, r := range recs {
-		if r.Slice == id {
+		if r.ID.Slice == id {
 			return r
 		}
 	}
@@ -171,7 +171,7 @@ func (s *Stop) End(ctx context.Context, each func(Stopped)) error {
 	for range s.Attempts {
 		r := <-results
 		if r.Err != nil {
-			errs = append(errs, fmt.Errorf("stop %s: %w", r.Attempt.Label(), r.Err))
+			errs = append(errs, fmt.Errorf("stop %s: %w", r.Attempt.ID.Label(), r.Err))
 		}
 		each(r)
 	}

@@ -49,7 +49,7 @@ func (h *handOver) check(st *plan.State, was, is journal.Progress) error {
 		return nil
 	}
 	r, err := h.pr.Runs.Get(st.ID, st.Attempt.N)
-	if err != nil || r.Lineage == 0 && !r.Baseline {
+	if err != nil || r.Place.Lineage == 0 && !r.Conditions.Baseline {
 		return err
 	}
 	h.due, h.told = r, plan.WritesTests(was.Status, was.Step)
@@ -59,19 +59,19 @@ func (h *handOver) check(st *plan.State, was, is journal.Progress) error {
 // make hands over what there is. An agent that calls its first step implementing, and writes its tests with the code, has none yet: it isn't
 // held to what it hasn't written.
 func (h *handOver) make(ctx context.Context) error {
-	if h.due.Lineage == 0 {
+	if h.due.Place.Lineage == 0 {
 		return h.pr.Runs.HandOverHere(ctx, h.due, h.told)
 	}
 	repo, err := h.pr.Worktrees(ctx)
 	if err != nil {
 		return err
 	}
-	l, err := repo.Get(h.due.System, h.due.Slice)
+	l, err := repo.Get(h.due.ID.System, h.due.ID.Slice)
 	if err != nil {
 		return err
 	}
-	if l.N != h.due.Lineage {
-		return fmt.Errorf("lineage %d of %s has taken the place of %d", l.N, l.Slice, h.due.Lineage)
+	if l.N != h.due.Place.Lineage {
+		return fmt.Errorf("lineage %d of %s has taken the place of %d", l.N, l.Slice, h.due.Place.Lineage)
 	}
 	if !h.told {
 		if wrote, err := h.wroteTests(ctx, repo, l); err != nil || !wrote {
@@ -82,7 +82,7 @@ func (h *handOver) make(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := h.pr.Runs.NoteHanded(l.System, l.Slice, l.N, commit); err != nil && !h.due.Confined() {
+	if err := h.pr.Runs.NoteHanded(l.System, l.Slice, l.N, commit); err != nil && !h.due.Job.Confined() {
 		return err
 	}
 	return nil

@@ -66,7 +66,7 @@ func runningAttempts(view *project.Project) (n int, ok bool) {
 		return 0, false
 	}
 	for _, r := range live {
-		if r.Phase != plan.Ended && r.Phase != plan.Queued {
+		if r.Life.Phase != plan.Ended && r.Life.Phase != plan.Queued {
 			n++
 		}
 	}

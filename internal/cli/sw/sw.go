@@ -87,13 +87,13 @@ func (s *caller) caller(root string) specwright.Caller {
 		}
 	}
 	who := specwright.Caller{Token: token, Force: s.force, Live: func(token string) bool {
-		return attemptOf(root, func(r *attempt.Record) bool { return r.Token == token }) != nil
+		return attemptOf(root, func(r *attempt.Record) bool { return r.ID.Token == token }) != nil
 	}}
 	if token == "" {
 		return who
 	}
-	if r := attemptOf(root, func(r *attempt.Record) bool { return r.System == "specwright" && r.Token == token }); r != nil {
-		who.Unit = r.Slice
+	if r := attemptOf(root, func(r *attempt.Record) bool { return r.ID.System == "specwright" && r.ID.Token == token }); r != nil {
+		who.Unit = r.ID.Slice
 	}
 	return who
 }
@@ -102,7 +102,7 @@ func (s *caller) caller(root string) specwright.Caller {
 func attemptOf(root string, is func(*attempt.Record) bool) *attempt.Record {
 	live, _, _ := attempt.OpenStore(statedir.Path(root, "runs")).Live() // one that can't be read is nobody's
 	for _, r := range live {
-		if is(r) && !r.Dead() {
+		if is(r) && !r.Life.Dead() {
 			return r
 		}
 	}
@@ -312,8 +312,8 @@ func (s *caller) reset(ctx context.Context, yes bool) error {
 		return fmt.Errorf("%s was not abandoned: gl sw reset --yes does it without asking", inHand(st))
 	}
 	id := st.InHand()
-	if r := attemptOf(root, func(r *attempt.Record) bool { return r.System == "specwright" && r.Slice == id }); r != nil {
-		return cmdutil.Taken("%s is being worked on by attempt %d (%s): run gl stop %s", id, r.N, r.Agent, id)
+	if r := attemptOf(root, func(r *attempt.Record) bool { return r.ID.System == "specwright" && r.ID.Slice == id }); r != nil {
+		return cmdutil.Taken("%s is being worked on by attempt %d (%s): run gl stop %s", id, r.ID.N, r.Job.Agent, id)
 	}
 	return s.simple(ctx, func(e *specwright.Edit) error {
 		if e.InHand() != id {

@@ -16,7 +16,9 @@ import (
 const Person = "person"
 
 // Accepted says whether a person has put the attempt into the queue. What the lane finds wrong goes back to a person.
-func (r *Record) Accepted() bool { return r.Agent == Person && r.Program == "" && r.StartedAt == nil }
+func (r *Record) Accepted() bool {
+	return r.Job.Agent == Person && r.Job.Program == "" && r.Life.StartedAt == nil
+}
 
 // Left is work as somebody left it.
 type Left struct{ Tree, Head string }
@@ -33,18 +35,20 @@ func (s *Store) PutAccepted(system string, it *plan.Item, l *worktree.Lineage, i
 	}
 	now = now.UTC()
 	r := &Record{
-		SchemaVersion: schemaVersion, System: system, Slice: it.ID, Of: it.Of, Title: it.Name, N: n, Token: NewToken(now), Phase: plan.Queued,
-		Agent: Person, Lineage: l.N, Branch: l.Branch, Tree: is.Tree, Head: is.Head,
-		Before:   tracker.Before{Mark: plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}, Started: it.Started},
-		Launcher: proc.Self(), ClaimedAt: now, EndedAt: &now, Evidence: &Evidence{}, Tests: it.Tests, Landing: &Landing{Queued: now},
-		Log: s.LogPath(it.ID, n),
+		ID:            Identity{System: system, Slice: it.ID, Of: it.Of, Title: it.Name, N: n, Token: NewToken(now)},
+		Life:          Life{Phase: plan.Queued, Before: tracker.Before{Mark: plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}, Started: it.Started}, Launcher: proc.Self(), ClaimedAt: now, EndedAt: &now, Log: s.LogPath(it.ID, n)},
+		Job:           Job{Agent: Person},
+		Place:         Place{Lineage: l.N, Branch: l.Branch, Tree: is.Tree, Head: is.Head},
+		Judged:        Judgement{Evidence: &Evidence{}, Tests: it.Tests},
+		SchemaVersion: schemaVersion,
+		Landing:       &Landing{Queued: now},
 	}
-	r.Seen = &plan.Mark{Status: tracker.Verifying, Step: tracker.Verifying, Session: r.Token}
+	r.Judged.Seen = &plan.Mark{Status: tracker.Verifying, Step: tracker.Verifying, Session: r.ID.Token}
 	if last, err := s.lastIn(r, func(*Record) bool { return true }); err != nil {
 		return nil, err
 	} else if last != nil && last.Landing != nil {
-		r.Landing.Approved = last.Gate.Open()
-		if last.Accepted() && last.Gate == nil {
+		r.Landing.Approved = last.Judged.Gate.Open()
+		if last.Accepted() && last.Judged.Gate == nil {
 			r.Landing.Despite, r.Landing.Tip = last.Landing.Problem, last.Landing.Tip
 		}
 	}

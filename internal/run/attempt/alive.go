@@ -15,22 +15,22 @@ import (
 // its agent inherits it, so it is free only when both are gone, and everything that the agent has started.
 
 // mover is the process that must move an open attempt on.
-func (r *Record) mover() proc.ID {
-	if r.Phase == plan.Claimed || r.Wrapper == nil {
-		return r.Launcher
+func (l *Life) mover() proc.ID {
+	if l.Phase == plan.Claimed || l.Wrapper == nil {
+		return l.Launcher
 	}
-	return *r.Wrapper
+	return *l.Wrapper
 }
 
 // State says whether the process that must move an open attempt on is there.
-func (r *Record) State() proc.State {
-	id := r.mover()
+func (l *Life) State() proc.State {
+	id := l.mover()
 	state := id.State()
 	exact := id.Here() && state != proc.Unknown
-	if exact || r.Lock == 0 || r.Phase == plan.Claimed {
+	if exact || l.Lock == 0 || l.Phase == plan.Claimed {
 		return state
 	}
-	held, known := r.lockHeld()
+	held, known := l.lockHeld()
 	switch {
 	case known && held:
 		return proc.Alive
@@ -41,33 +41,33 @@ func (r *Record) State() proc.State {
 }
 
 // treeGone says whether the lock proves that the agent and everything it has started is gone, too.
-func (r *Record) treeGone() bool {
-	if r.Lock == 0 || r.Phase == plan.Claimed || !r.mover().SameKernel() {
+func (l *Life) treeGone() bool {
+	if l.Lock == 0 || l.Phase == plan.Claimed || !l.mover().SameKernel() {
 		return false
 	}
-	held, known := r.lockHeld()
+	held, known := l.lockHeld()
 	return known && !held
 }
 
 // Dead says whether it is proven that no process moves the attempt on. One that awaits the lane needs none: whoever works the
 // lane does.
-func (r *Record) Dead() bool { return r.Phase != plan.Queued && r.State() == proc.Dead }
+func (l *Life) Dead() bool { return l.Phase != plan.Queued && l.State() == proc.Dead }
 
 // LauncherLives says whether the gl that launched the attempt may still be there.
-func (r *Record) LauncherLives() bool { return r.Launcher.State() != proc.Dead }
+func (l *Life) LauncherLives() bool { return l.Launcher.State() != proc.Dead }
 
 // Elsewhere says where the attempt runs, or ran, if nobody here can tell whether it does; "" if it can be told, and for a
 // claim that is about to start.
-func (r *Record) Elsewhere() string {
-	if r.Phase == plan.Queued || r.State() != proc.Unknown || r.Phase == plan.Claimed && time.Since(r.ClaimedAt) < time.Minute {
+func (l *Life) Elsewhere() string {
+	if l.Phase == plan.Queued || l.State() != proc.Unknown || l.Phase == plan.Claimed && time.Since(l.ClaimedAt) < time.Minute {
 		return ""
 	}
-	return r.mover().Where()
+	return l.mover().Where()
 }
 
 // unreachable says where the attempt runs, if no signal from here can reach it; "" if one can, or if it is dead.
-func (r *Record) unreachable() string {
-	if id := r.mover(); r.Phase != plan.Queued && !id.Here() && !r.Dead() {
+func (l *Life) unreachable() string {
+	if id := l.mover(); l.Phase != plan.Queued && !id.Here() && !l.Dead() {
 		return id.Where()
 	}
 	return ""
@@ -75,13 +75,13 @@ func (r *Record) unreachable() string {
 
 // lockHeld says whether anybody holds the lock on the attempt's log. It isn't known where the log isn't the file that was
 // locked: it was removed, or this is a copy of the project.
-func (r *Record) lockHeld() (held, known bool) {
-	f, err := durable.Open(r.Log)
+func (l *Life) lockHeld() (held, known bool) {
+	f, err := durable.Open(l.Log)
 	if err != nil {
 		return false, false
 	}
 	defer f.Close()
-	if inode(f) != r.Lock {
+	if inode(f) != l.Lock {
 		return false, false
 	}
 	held, err = durable.Busy(f)

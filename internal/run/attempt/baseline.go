@@ -25,7 +25,7 @@ type baseline struct {
 }
 
 func (s *Store) baselinePath(r *Record) string {
-	return filepath.Join(s.dir, "tests", fileName(r.System, r.Work())+".json")
+	return filepath.Join(s.dir, "tests", fileName(r.ID.System, r.ID.Work())+".json")
 }
 
 func (s *Store) baseline(r *Record) *baseline {
@@ -70,11 +70,11 @@ func (b *baseline) follow(is *drift.State) *baseline {
 }
 
 // comparer compares states of a checkout's tests.
-func (r *Record) comparer() *drift.Comparer { return &drift.Comparer{Command: r.Test.Line} }
+func (c *Conditions) comparer() *drift.Comparer { return &drift.Comparer{Command: c.Test.Line} }
 
 // noteBaseline notes how the tests are before the agent begins. Without it they aren't compared, and the verdict says so.
 func (w *Wrapper) noteBaseline(ctx context.Context) {
-	if w.rec.Test == nil {
+	if w.rec.Conditions.Test == nil {
 		return
 	}
 	last := w.Store.baseline(w.rec)
@@ -82,7 +82,7 @@ func (w *Wrapper) noteBaseline(ctx context.Context) {
 	if last != nil {
 		before = last.Start
 	}
-	is, err := w.rec.comparer().Look(ctx, w.Root, before)
+	is, err := w.rec.Conditions.comparer().Look(ctx, w.Root, before)
 	b := &baseline{Start: is}
 	if err == nil {
 		if last != nil {
@@ -90,7 +90,7 @@ func (w *Wrapper) noteBaseline(ctx context.Context) {
 		}
 		err = w.Store.putBaseline(w.rec, b)
 	}
-	if w.rec.Baseline = err == nil; err != nil {
+	if w.rec.Conditions.Baseline = err == nil; err != nil {
 		w.log.note(logfile.Gl, "its tests won't be compared: "+err.Error())
 	}
 }
@@ -99,14 +99,14 @@ func (w *Wrapper) noteBaseline(ctx context.Context) {
 // handed over nothing if it has written none.
 func (s *Store) HandOverHere(ctx context.Context, r *Record, told bool) error {
 	b := s.baseline(r)
-	if b == nil || r.Test == nil {
+	if b == nil || r.Conditions.Test == nil {
 		return nil
 	}
-	is, err := r.comparer().Look(ctx, s.root(), b.Start)
+	is, err := r.Conditions.comparer().Look(ctx, s.root(), b.Start)
 	if err != nil {
 		return err
 	}
-	if !told && !slices.ContainsFunc(drift.Changed(b.Start.Files, is.Files), r.comparer().IsTest) {
+	if !told && !slices.ContainsFunc(drift.Changed(b.Start.Files, is.Files), r.Conditions.comparer().IsTest) {
 		return nil
 	}
 	if b.Handed != nil {
@@ -133,7 +133,7 @@ type Comparison struct {
 // noteTree notes the tree that the agent has left in the checkout, state aside. It isn't known if another agent
 // has worked there, or without git.
 func (w *Wrapper) noteTree(ctx context.Context) {
-	if w.rec.Lineage != 0 || w.rec.IsTask() || !w.calledComplete(ctx) {
+	if w.rec.Place.Lineage != 0 || w.rec.ID.IsTask() || !w.calledComplete(ctx) {
 		return
 	}
 	if beside, err := w.Store.beside(w.rec); err != nil || beside {
@@ -144,27 +144,27 @@ func (w *Wrapper) noteTree(ctx context.Context) {
 		w.log.note(logfile.Gl, "the tree that its agent left isn't recorded: "+err.Error())
 	}
 	if err == nil {
-		w.rec.Tree = tree
+		w.rec.Place.Tree = tree
 	}
 }
 
 // compare compares the tests with how they were at the claim, and notes how they are now for an attempt after this one.
 func (w *Wrapper) compare(ctx context.Context) {
-	if !w.rec.Baseline {
+	if !w.rec.Conditions.Baseline {
 		return
 	}
 	b := w.Store.baseline(w.rec)
 	if b == nil {
-		w.rec.Compared = lost("its file in .greenlight/runs/tests is gone")
+		w.rec.Judged.Compared = lost("its file in .greenlight/runs/tests is gone")
 		return
 	}
-	is, err := w.rec.comparer().Look(ctx, w.Root, b.Start)
+	is, err := w.rec.Conditions.comparer().Look(ctx, w.Root, b.Start)
 	if err == nil {
-		w.rec.Compared, err = b.compare(ctx, w.rec, is)
-		w.rec.Compared.Allowed = drift.Allowed(w.Tests.Removable, w.rec.Compared.Found, "")
+		w.rec.Judged.Compared, err = b.compare(ctx, w.rec, is)
+		w.rec.Judged.Compared.Allowed = drift.Allowed(w.Tests.Removable, w.rec.Judged.Compared.Found, "")
 	}
 	if err != nil {
-		w.rec.Compared = lost(err.Error())
+		w.rec.Judged.Compared = lost(err.Error())
 		return
 	}
 	b.Left = is.Files
@@ -184,14 +184,14 @@ func (b *baseline) compare(ctx context.Context, r *Record, is *drift.State) (Com
 	if b.Handed != nil {
 		states = append(states, b.Handed)
 	}
-	c := r.comparer()
+	c := r.Conditions.comparer()
 	c.Read = drift.Texts(states...)
 	if err := c.UseCommand(ctx, b.Start.Files, is.Files); err != nil {
 		return Comparison{}, err
 	}
 	p := b.promise(c)
-	if r.Terms != nil {
-		p.Unlocks = func() bool { return r.Terms.Wraps }
+	if r.Conditions.Terms != nil {
+		p.Unlocks = func() bool { return r.Conditions.Terms.Wraps }
 	}
 	found, err := c.Find(ctx, p, b.Start.Files, is.Files, drift.Changed(b.Start.Files, is.Files), nil)
 	with := atClaim + "; no tests were handed over"

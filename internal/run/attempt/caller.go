@@ -40,8 +40,8 @@ func (s *Store) Caller(env environ.Environ) *Caller {
 	above := proc.Ancestors()
 	live, _, _ := s.Live() // what can't be read is no record of ours
 	for _, r := range live {
-		if r.isAbove(above) {
-			return r.caller()
+		if r.Life.isAbove(above) {
+			return r.ID.caller()
 		}
 	}
 	for _, id := range above {
@@ -69,17 +69,17 @@ func Bearer(env environ.Environ) *Caller {
 }
 
 // isAbove reports whether one of the processes is the attempt's.
-func (r *Record) isAbove(above []proc.ID) bool {
+func (l *Life) isAbove(above []proc.ID) bool {
 	for _, id := range above {
-		if r.Wrapper != nil && r.Wrapper.Is(id) || r.Process != nil && r.Process.Is(id) {
+		if l.Wrapper != nil && l.Wrapper.Is(id) || l.Process != nil && l.Process.Is(id) {
 			return true
 		}
 	}
 	return false
 }
 
-func (r *Record) caller() *Caller {
-	return &Caller{ID: r.Slice, N: r.N, Token: r.Token, System: r.System}
+func (id *Identity) caller() *Caller {
+	return &Caller{ID: id.Slice, N: id.N, Token: id.Token, System: id.System}
 }
 
 // marked is what a process with that environment belongs to in this project.
@@ -99,8 +99,8 @@ func (s *Store) marked(env environ.Environ, live []*Record) *Caller {
 func bearer(env environ.Environ, live []*Record) *Caller {
 	token := env.Get(environ.Session)
 	for _, r := range live {
-		if r.Token == token {
-			return r.caller()
+		if r.ID.Token == token {
+			return r.ID.caller()
 		}
 	}
 	n, _ := strconv.Atoi(env.Get("GL_ATTEMPT"))
@@ -140,9 +140,9 @@ func (s *Store) MayWorkOn(c *Caller, slice string) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // removed by somebody; its wrapper writes it anew
 		return nil
-	case err == nil && r.Token == c.Token && (r.Phase == plan.Ended || r.Phase == plan.Settled):
+	case err == nil && r.ID.Token == c.Token && (r.Life.Phase == plan.Ended || r.Life.Phase == plan.Settled):
 		return fmt.Errorf("%s is over", c)
-	case err == nil && r.Token == c.Token && r.Phase == plan.Queued:
+	case err == nil && r.ID.Token == c.Token && r.Life.Phase == plan.Queued:
 		return fmt.Errorf("%s has called %s complete, and its agent has ended", c, slice)
 	}
 	return nil

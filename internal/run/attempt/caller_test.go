@@ -19,8 +19,10 @@ import (
 func live(t *testing.T, b *bench, wrapper proc.ID) {
 	t.Helper()
 	must(t, b.store.putLive(&Record{
-		SchemaVersion: schemaVersion, Slice: "S-1", N: 2, Token: "2031-05-06T12:00:00Z-abcdef", Agent: "x", Program: "x", Argv: []string{"x"}, Stream: "auto",
-		Dir: b.root, Runner: "process", Phase: plan.Started, Launcher: proc.Self(), Wrapper: &wrapper, ClaimedAt: noon, StartedAt: &noon,
+		ID:            Identity{Slice: "S-1", N: 2, Token: "2031-05-06T12:00:00Z-abcdef"},
+		Job:           Job{Agent: "x", Program: "x", Argv: []string{"x"}, Stream: "auto", Dir: b.root, Runner: "process"},
+		Life:          Life{Phase: plan.Started, Launcher: proc.Self(), Wrapper: &wrapper, ClaimedAt: noon, StartedAt: &noon},
+		SchemaVersion: schemaVersion,
 	}))
 }
 
@@ -93,9 +95,9 @@ func TestMayWorkOn(t *testing.T) {
 	for _, phase := range []plan.Phase{plan.Ended, plan.Queued} {
 		r, err := b.store.Get("S-1", 2)
 		must(t, err)
-		r.Phase, r.Seen, r.EndedAt, r.Outcome = phase, &plan.Mark{}, &noon, Done
+		r.Life.Phase, r.Judged.Seen, r.Life.EndedAt, r.Judged.Outcome = phase, &plan.Mark{}, &noon, Done
 		if phase == plan.Queued {
-			r.Landing, r.Lineage, r.Branch, r.Outcome = &Landing{Queued: noon}, 1, "refs/heads/gl/s/_/greenlight/S-1/1", ""
+			r.Landing, r.Place.Lineage, r.Place.Branch, r.Judged.Outcome = &Landing{Queued: noon}, 1, "refs/heads/gl/s/_/greenlight/S-1/1", ""
 		}
 		must(t, b.store.putLive(r))
 		if err := b.store.MayWorkOn(me, "S-1"); err == nil {

@@ -74,17 +74,17 @@ func foreign(format string, a ...any) error { return errForeign{fmt.Errorf(forma
 // check compares a record with its file's name, and refuses what gl can't have written or doesn't understand.
 func (r *Record) check(e Entry) error {
 	switch {
-	case r.Slice != e.Slice || r.N != e.N:
-		return fmt.Errorf("says it is %s", r.Name())
+	case r.ID.Slice != e.Slice || r.ID.N != e.N:
+		return fmt.Errorf("says it is %s", r.ID.Name())
 	case r.SchemaVersion != schemaVersion:
 		return foreign("unknown schema version %d: another version of gl wrote it", r.SchemaVersion)
 	}
-	return cmp.Or(r.checkState(e.Outcome), r.checkNames(), r.checkText(), r.checkProcesses(), r.checkTimes(), r.checkCounts())
+	return cmp.Or(r.checkState(e.Outcome), r.checkNames(), r.checkText(), r.Life.checkProcesses(), r.checkTimes(), r.checkCounts())
 }
 
 // checkState checks how far the attempt is: named is the outcome in the file's name, "" for a live record.
 func (r *Record) checkState(named Outcome) error {
-	for _, o := range []Outcome{named, r.Outcome} {
+	for _, o := range []Outcome{named, r.Judged.Outcome} {
 		switch {
 		case o == "" || o.Known():
 		case plainWord(string(o)):
@@ -94,24 +94,24 @@ func (r *Record) checkState(named Outcome) error {
 		}
 	}
 	switch {
-	case !slices.Contains([]plan.Phase{plan.Claimed, plan.Preparing, plan.Started, plan.Queued, plan.Ended, plan.Settled}, r.Phase):
-		return foreign("unknown phase %.40q: another version of gl wrote it", r.Phase)
-	case (named != "") != (r.Phase == plan.Settled):
-		return fmt.Errorf("phase %q doesn't belong in this directory", r.Phase)
-	case named != r.Outcome && r.Phase == plan.Settled:
-		return fmt.Errorf("says its outcome is %q", r.Outcome)
-	case r.Phase == plan.Ended && (r.Outcome == "" || r.Seen == nil):
+	case !slices.Contains([]plan.Phase{plan.Claimed, plan.Preparing, plan.Started, plan.Queued, plan.Ended, plan.Settled}, r.Life.Phase):
+		return foreign("unknown phase %.40q: another version of gl wrote it", r.Life.Phase)
+	case (named != "") != (r.Life.Phase == plan.Settled):
+		return fmt.Errorf("phase %q doesn't belong in this directory", r.Life.Phase)
+	case named != r.Judged.Outcome && r.Life.Phase == plan.Settled:
+		return fmt.Errorf("says its outcome is %q", r.Judged.Outcome)
+	case r.Life.Phase == plan.Ended && (r.Judged.Outcome == "" || r.Judged.Seen == nil):
 		return errors.New("has ended without an outcome and the state that was judged")
-	case r.Sandbox != "" && r.Sandbox != SandboxBwrap:
-		return foreign("unknown sandbox %.40q: another version of gl wrote it", r.Sandbox)
-	case r.Phase == plan.Queued && (r.Landing == nil || r.Seen == nil || r.Lineage == 0):
+	case r.Job.Sandbox != "" && r.Job.Sandbox != SandboxBwrap:
+		return foreign("unknown sandbox %.40q: another version of gl wrote it", r.Job.Sandbox)
+	case r.Life.Phase == plan.Queued && (r.Landing == nil || r.Judged.Seen == nil || r.Place.Lineage == 0):
 		return errors.New("is in the merge queue without a worktree and the state that was seen")
-	case r.Phase == plan.Preparing && (r.Wrapper == nil || r.Lineage == 0):
+	case r.Life.Phase == plan.Preparing && (r.Life.Wrapper == nil || r.Place.Lineage == 0):
 		return errors.New("prepares a worktree without a number or a gl process")
-	case !r.Phase.Begun() && r.Token == "":
+	case !r.Life.Phase.Begun() && r.ID.Token == "":
 		return errors.New("is a claim without a token")
-	case !slices.Contains([]string{"", EndStop, EndSilence, EndGrace, EndCommand, EndAbandon}, r.Ending):
-		return foreign("unknown ending %q: another version of gl wrote it", r.Ending)
+	case !slices.Contains([]string{"", EndStop, EndSilence, EndGrace, EndCommand, EndAbandon}, r.Life.Ending):
+		return foreign("unknown ending %q: another version of gl wrote it", r.Life.Ending)
 	}
 	return nil
 }
@@ -122,33 +122,33 @@ func plainWord(s string) bool {
 }
 
 func (r *Record) checkNames() error {
-	if err := checkID(strings.TrimPrefix(r.Slice, taskMark)); err != nil {
+	if err := checkID(strings.TrimPrefix(r.ID.Slice, taskMark)); err != nil {
 		return err
 	}
 	for field, s := range map[string]string{
-		"token": r.Token, "agent": r.Agent, "stream": r.Stream, "runner": r.Runner, "system": r.System, "of": r.Of,
-		"account": r.Account, "model": r.Model,
-		"status": r.Before.Status, "step": r.Before.Step, "session": r.Before.Session, "started": r.Before.Started,
+		"token": r.ID.Token, "agent": r.Job.Agent, "stream": r.Job.Stream, "runner": r.Job.Runner, "system": r.ID.System, "of": r.ID.Of,
+		"account": r.Job.Account, "model": r.Job.Model,
+		"status": r.Life.Before.Status, "step": r.Life.Before.Step, "session": r.Life.Before.Session, "started": r.Life.Before.Started,
 	} {
 		if len(s) > 5*longestName || strings.ContainsFunc(s, unicode.IsControl) || !utf8.ValidString(s) {
 			return fmt.Errorf("%s %.40q isn't one line of text", field, s)
 		}
 	}
-	if dir := ".greenlight/summaries/"; r.Summary != "" && (!strings.HasPrefix(r.Summary, dir) || !filepath.IsLocal(filepath.FromSlash(r.Summary))) {
-		return fmt.Errorf("summary %.80q isn't in %s", r.Summary, dir)
+	if dir := ".greenlight/summaries/"; r.Task.Summary != "" && (!strings.HasPrefix(r.Task.Summary, dir) || !filepath.IsLocal(filepath.FromSlash(r.Task.Summary))) {
+		return fmt.Errorf("summary %.80q isn't in %s", r.Task.Summary, dir)
 	}
-	if r.Wants != nil {
-		for _, path := range append([]string{r.Wants.Verdict}, r.Wants.paths()...) {
+	if r.Task.Wants != nil {
+		for _, path := range append([]string{r.Task.Wants.Verdict}, r.Task.Wants.paths()...) {
 			if path != "" && !filepath.IsLocal(filepath.FromSlash(path)) {
 				return fmt.Errorf("wants %.80q, which isn't in the project", path)
 			}
 		}
 	}
-	if r.Conversation != agent.ConversationID(r.Conversation) {
-		return fmt.Errorf("conversation %.40q is no id", r.Conversation)
+	if r.Talk.Conversation != agent.ConversationID(r.Talk.Conversation) {
+		return fmt.Errorf("conversation %.40q is no id", r.Talk.Conversation)
 	}
-	if r.Dir != "" && !filepath.IsAbs(r.Dir) {
-		return fmt.Errorf("dir %.80q isn't absolute", r.Dir)
+	if r.Job.Dir != "" && !filepath.IsAbs(r.Job.Dir) {
+		return fmt.Errorf("dir %.80q isn't absolute", r.Job.Dir)
 	}
 	return nil
 }
@@ -163,35 +163,35 @@ func checkID(id string) error {
 }
 
 func (r *Record) checkText() error {
-	texts := append([]string{r.Title, r.Prompt, r.Program, r.Detail, r.EndingDetail, r.Handoff, r.Rejected}, slices.Concat(r.Argv, r.Anew)...)
-	if r.Continues != nil && r.Continues.Of != "" {
-		if err := checkID(r.Continues.Of); err != nil {
+	texts := append([]string{r.ID.Title, r.Job.Prompt, r.Job.Program, r.Judged.Detail, r.Life.EndingDetail, r.Talk.Handoff, r.Since.Rejected}, slices.Concat(r.Job.Argv, r.Talk.Anew)...)
+	if r.Talk.Continues != nil && r.Talk.Continues.Of != "" {
+		if err := checkID(r.Talk.Continues.Of); err != nil {
 			return err
 		}
 	}
-	if r.Continues != nil {
-		texts = append(texts, r.Continues.Why, r.Continues.Output)
+	if r.Talk.Continues != nil {
+		texts = append(texts, r.Talk.Continues.Why, r.Talk.Continues.Output)
 	}
-	texts = append(append(texts, r.Unverified, r.Refused), r.Lacks...)
-	if r.Wants != nil {
-		texts = append(texts, r.Wants.Tag)
+	texts = append(append(texts, r.Judged.Unverified, r.Task.Refused), r.Task.Lacks...)
+	if r.Task.Wants != nil {
+		texts = append(texts, r.Task.Wants.Tag)
 	}
-	for _, m := range r.Said {
+	for _, m := range r.Talk.Said {
 		texts = append(texts, m.ID, m.Text)
 	}
-	for _, c := range r.Comments {
+	for _, c := range r.Since.Comments {
 		texts = append(texts, c.File, c.Has, c.Text)
 	}
-	if r.Undone != nil {
-		texts = append(texts, r.Undone.Commit, r.Undone.Why)
+	if r.Since.Undone != nil {
+		texts = append(texts, r.Since.Undone.Commit, r.Since.Undone.Why)
 	}
-	if r.Answered != nil {
-		texts = append(texts, r.Answered.Question, r.Answered.Text)
+	if r.Since.Answered != nil {
+		texts = append(texts, r.Since.Answered.Question, r.Since.Answered.Text)
 	}
-	if r.Test != nil {
-		texts = append(append(texts, r.Test.Line), r.Test.Argv...)
+	if r.Conditions.Test != nil {
+		texts = append(append(texts, r.Conditions.Test.Line), r.Conditions.Test.Argv...)
 	}
-	for _, hash := range []string{r.Tree, r.Head} {
+	for _, hash := range []string{r.Place.Tree, r.Place.Head} {
 		if len(hash) > 64 || strings.Trim(hash, "0123456789abcdef") != "" {
 			return fmt.Errorf("%.40q isn't the hash of a git object", hash)
 		}
@@ -204,8 +204,8 @@ func (r *Record) checkText() error {
 	return nil
 }
 
-func (r *Record) checkProcesses() error {
-	for _, id := range []*proc.ID{&r.Launcher, r.Wrapper, r.Process} {
+func (l *Life) checkProcesses() error {
+	for _, id := range []*proc.ID{&l.Launcher, l.Wrapper, l.Process} {
 		if id != nil && id.PID < 0 {
 			return fmt.Errorf("%d is no process", id.PID)
 		}
@@ -215,11 +215,11 @@ func (r *Record) checkProcesses() error {
 
 // checkTimes doesn't compare times with each other or with now: a clock that was set makes any order.
 func (r *Record) checkTimes() error {
-	times := []*time.Time{&r.ClaimedAt, r.StartedAt, r.EndedAt, r.SettledAt}
-	if u := r.evidence().Tokens; u != nil && !u.Sane() {
+	times := []*time.Time{&r.Life.ClaimedAt, r.Life.StartedAt, r.Life.EndedAt, r.Life.SettledAt}
+	if u := r.Judged.evidence().Tokens; u != nil && !u.Sane() {
 		return fmt.Errorf("tokens are %+v", *u)
 	}
-	if l := r.evidence().Limit; l != nil {
+	if l := r.Judged.evidence().Limit; l != nil {
 		times = append(times, l.Reset)
 	}
 	for _, at := range times {
@@ -234,11 +234,11 @@ func (r *Record) checkTimes() error {
 func saneTime(t time.Time) bool { return t.Year() >= 1970 && t.Year() < 9000 }
 
 func (r *Record) checkCounts() error {
-	counts := []int{r.Tests, r.First, r.N - r.First, r.evidence().Denials}
-	if r.Continues != nil {
-		counts = append(counts, r.Continues.After)
+	counts := []int{r.Judged.Tests, r.ID.First, r.ID.N - r.ID.First, r.Judged.evidence().Denials}
+	if r.Talk.Continues != nil {
+		counts = append(counts, r.Talk.Continues.After)
 	}
-	if res := r.evidence().Result; res != nil {
+	if res := r.Judged.evidence().Result; res != nil {
 		counts = append(counts, res.Turns, res.APIStatus, int(min(res.DurationMS, 0)), int(min(res.Tokens, 0)))
 		if res.CostUSD != nil && *res.CostUSD < 0 {
 			return fmt.Errorf("cost_usd is %g", *res.CostUSD)
@@ -249,7 +249,7 @@ func (r *Record) checkCounts() error {
 			return fmt.Errorf("counts %d", n)
 		}
 	}
-	if l := r.evidence().Limit; l != nil && !slices.Contains([]string{agent.RateLimit, agent.Quota, agent.Login, agent.Outage}, l.Kind) {
+	if l := r.Judged.evidence().Limit; l != nil && !slices.Contains([]string{agent.RateLimit, agent.Quota, agent.Login, agent.Outage}, l.Kind) {
 		return foreign("unknown limit %.40q: another version of gl wrote it", l.Kind)
 	}
 	return nil

@@ -20,11 +20,11 @@ import (
 func soundRecord() *Record {
 	started, turns := noon.Add(time.Second), 3
 	return &Record{
-		SchemaVersion: schemaVersion, Slice: "S-1", N: 1, Title: "Login\nand more", Token: NewToken(noon), Agent: "claude", Program: "claude",
-		Argv: []string{"claude", "-p", "two\nlines"}, Prompt: "/gl:slice S-1", Stream: agent.StreamClaude, Dir: "/home/me/p", Runner: "tmux",
-		Phase: plan.Ended, Before: tracker.Before{Mark: plan.Mark{Status: "pending", Step: "none"}}, Launcher: proc.Self(), Ending: EndStop,
-		ClaimedAt: noon, StartedAt: &started, EndedAt: &started, Outcome: Failed, Seen: &plan.Mark{Status: "tests"},
-		Evidence: &Evidence{Result: &agent.Result{Turns: turns, CostUSD: ptr(0.5)}, Limit: &agent.Limit{Kind: agent.RateLimit, Reset: &started}},
+		ID:            Identity{Slice: "S-1", N: 1, Title: "Login\nand more", Token: NewToken(noon)},
+		Job:           Job{Agent: "claude", Program: "claude", Argv: []string{"claude", "-p", "two\nlines"}, Prompt: "/gl:slice S-1", Stream: agent.StreamClaude, Dir: "/home/me/p", Runner: "tmux"},
+		Life:          Life{Phase: plan.Ended, Before: tracker.Before{Mark: plan.Mark{Status: "pending", Step: "none"}}, Launcher: proc.Self(), Ending: EndStop, ClaimedAt: noon, StartedAt: &started, EndedAt: &started},
+		Judged:        Judgement{Outcome: Failed, Seen: &plan.Mark{Status: "tests"}, Evidence: &Evidence{Result: &agent.Result{Turns: turns, CostUSD: ptr(0.5)}, Limit: &agent.Limit{Kind: agent.RateLimit, Reset: &started}}},
+		SchemaVersion: schemaVersion,
 	}
 }
 
@@ -33,35 +33,35 @@ func TestRecordCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	task := soundRecord()
-	task.Slice, task.Summary = "@quick", ".greenlight/summaries/quick-SUMMARY.md"
+	task.ID.Slice, task.Task.Summary = "@quick", ".greenlight/summaries/quick-SUMMARY.md"
 	if err := task.check(Entry{Slice: "@quick", N: 1}); err != nil {
 		t.Fatal(err)
 	}
 	for name, spoil := range map[string]func(*Record){
-		"an outcome that is a path":      func(r *Record) { r.Outcome = "/../../settings" },
-		"an empty outcome of an end":     func(r *Record) { r.Outcome = "" },
-		"an end that nobody saw":         func(r *Record) { r.Seen = nil },
-		"a settled one":                  func(r *Record) { r.Phase = plan.Settled },
-		"an unknown phase":               func(r *Record) { r.Phase = "asleep" },
-		"no phase":                       func(r *Record) { r.Phase = "" },
-		"a claim without a token":        func(r *Record) { r.Phase, r.Token = plan.Claimed, "" },
-		"a token of two lines":           func(r *Record) { r.Token += "\nstatus: complete" },
-		"a status of two lines":          func(r *Record) { r.Before.Status = "pending\nsession: x" },
-		"a start of two lines":           func(r *Record) { r.Before.Started = "\r" },
-		"a summary elsewhere":            func(r *Record) { r.Summary = ".greenlight/summaries/../../../.bashrc" },
-		"a summary that is absolute":     func(r *Record) { r.Summary = "/etc/passwd" },
-		"a directory that isn't":         func(r *Record) { r.Dir = "../p" },
-		"a process below none":           func(r *Record) { r.Process = &proc.ID{PID: -1} },
-		"a time before computers":        func(r *Record) { r.ClaimedAt = time.Date(1, 2, 3, 0, 0, 0, 0, time.UTC) },
-		"a reset that no clock shows":    func(r *Record) { r.Evidence.Limit.Reset = ptr(time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)) },
-		"a limit of no kind":             func(r *Record) { r.Evidence.Limit.Kind = "fun" },
-		"fewer tests than none":          func(r *Record) { r.Tests = -1 },
-		"fewer turns than none":          func(r *Record) { r.Evidence.Result.Turns = -1 },
-		"fewer denials than none":        func(r *Record) { r.Evidence.Denials = -1 },
-		"less cost than none":            func(r *Record) { r.Evidence.Result.CostUSD = ptr(-0.01) },
-		"an ending that nobody causes":   func(r *Record) { r.Ending = "boredom" },
-		"a prompt without end":           func(r *Record) { r.Prompt = strings.Repeat("x", longestText+1) },
-		"a word of the command that is ": func(r *Record) { r.Argv[1] = "\x00" },
+		"an outcome that is a path":      func(r *Record) { r.Judged.Outcome = "/../../settings" },
+		"an empty outcome of an end":     func(r *Record) { r.Judged.Outcome = "" },
+		"an end that nobody saw":         func(r *Record) { r.Judged.Seen = nil },
+		"a settled one":                  func(r *Record) { r.Life.Phase = plan.Settled },
+		"an unknown phase":               func(r *Record) { r.Life.Phase = "asleep" },
+		"no phase":                       func(r *Record) { r.Life.Phase = "" },
+		"a claim without a token":        func(r *Record) { r.Life.Phase, r.ID.Token = plan.Claimed, "" },
+		"a token of two lines":           func(r *Record) { r.ID.Token += "\nstatus: complete" },
+		"a status of two lines":          func(r *Record) { r.Life.Before.Status = "pending\nsession: x" },
+		"a start of two lines":           func(r *Record) { r.Life.Before.Started = "\r" },
+		"a summary elsewhere":            func(r *Record) { r.Task.Summary = ".greenlight/summaries/../../../.bashrc" },
+		"a summary that is absolute":     func(r *Record) { r.Task.Summary = "/etc/passwd" },
+		"a directory that isn't":         func(r *Record) { r.Job.Dir = "../p" },
+		"a process below none":           func(r *Record) { r.Life.Process = &proc.ID{PID: -1} },
+		"a time before computers":        func(r *Record) { r.Life.ClaimedAt = time.Date(1, 2, 3, 0, 0, 0, 0, time.UTC) },
+		"a reset that no clock shows":    func(r *Record) { r.Judged.Evidence.Limit.Reset = ptr(time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)) },
+		"a limit of no kind":             func(r *Record) { r.Judged.Evidence.Limit.Kind = "fun" },
+		"fewer tests than none":          func(r *Record) { r.Judged.Tests = -1 },
+		"fewer turns than none":          func(r *Record) { r.Judged.Evidence.Result.Turns = -1 },
+		"fewer denials than none":        func(r *Record) { r.Judged.Evidence.Denials = -1 },
+		"less cost than none":            func(r *Record) { r.Judged.Evidence.Result.CostUSD = ptr(-0.01) },
+		"an ending that nobody causes":   func(r *Record) { r.Life.Ending = "boredom" },
+		"a prompt without end":           func(r *Record) { r.Job.Prompt = strings.Repeat("x", longestText+1) },
+		"a word of the command that is ": func(r *Record) { r.Job.Argv[1] = "\x00" },
 	} {
 		r := soundRecord()
 		spoil(r)
@@ -71,7 +71,7 @@ func TestRecordCheck(t *testing.T) {
 	}
 	for _, id := range []string{"..", ".x", "a/b", `a\b`, "a..b", "a\nb", "", "@", "@@/", strings.Repeat("x", 201), "\xff"} {
 		r := soundRecord()
-		r.Slice = id
+		r.ID.Slice = id
 		if err := r.check(Entry{Slice: id, N: 1}); err == nil {
 			t.Errorf("id %q passes", id)
 		}
@@ -82,7 +82,7 @@ func TestRecordCheck(t *testing.T) {
 func TestSetAside(t *testing.T) {
 	b := benchFor(t, map[string]string{"S-1": "pending/none", "S-2": "pending/none"})
 	newer := soundRecord()
-	newer.Slice, newer.SchemaVersion = "S-2", 2
+	newer.ID.Slice, newer.SchemaVersion = "S-2", 2
 	data, err := json.Marshal(newer)
 	must(t, err)
 	must(t, os.WriteFile(b.store.livePath("S-2", 1), data, 0o644))
@@ -116,8 +116,8 @@ func TestSetAside(t *testing.T) {
 	if got, err := os.ReadFile(b.store.livePath("S-2", 1)); err != nil || !bytes.Equal(got, data) {
 		t.Errorf("%q %v", got, err)
 	}
-	if r := b.claim("S-1"); r.N != 5 {
-		t.Errorf("attempt %d; the log of number 4 may be there", r.N)
+	if r := b.claim("S-1"); r.ID.N != 5 {
+		t.Errorf("attempt %d; the log of number 4 may be there", r.ID.N)
 	}
 }
 
@@ -132,10 +132,10 @@ func TestBadHold(t *testing.T) {
 			t.Errorf("%s: %v, %v", text, h, err)
 		}
 		r := b.start(b.claim("S-1"))
-		r.Evidence = exited(1).limited(rateLimit)
+		r.Judged.Evidence = exited(1).limited(rateLimit)
 		_, err := b.settler(b.state).Settle(t.Context(), r)
 		must(t, err)
-		if h := b.store.Holds().same(&plan.Hold{Agent: r.Agent, Account: r.Account}); h == nil || h.Count != 1 {
+		if h := b.store.Holds().same(&plan.Hold{Agent: r.Job.Agent, Account: r.Job.Account}); h == nil || h.Count != 1 {
 			t.Errorf("%s: then %+v", text, h)
 		}
 	}
@@ -168,12 +168,12 @@ func FuzzRecords(f *testing.F) {
 			}
 		}
 		for _, r := range live {
-			_, _, _ = r.State(), r.Info(), r.Label()
-			if r.Phase == plan.Claimed {
+			_, _, _ = r.Life.State(), r.Info(), r.ID.Label()
+			if r.Life.Phase == plan.Claimed {
 				must(t, b.settler(b.state).GiveBack(t.Context(), r))
 				continue
 			}
-			r.Wrapper, r.Process = ptr(deadID(1)), nil
+			r.Life.Wrapper, r.Life.Process = ptr(deadID(1)), nil
 			if _, err := b.settler(b.state).Settle(t.Context(), r); err != nil {
 				t.Errorf("settle: %v", err)
 			}

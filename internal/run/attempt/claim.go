@@ -139,38 +139,37 @@ func (s *Store) Claim(tx tracker.Tx, req Request, now time.Time) (*Record, error
 	job := req.Job
 	job.Slice, job.SessionID, job.BriefFile = it.ID, newUUID(), s.BriefPath(it.ID, n)
 	r := &Record{
-		SchemaVersion: schemaVersion, System: req.System, Slice: it.ID, Of: it.Of, Title: it.Name, N: n, Token: NewToken(now), Phase: plan.Claimed,
-		Agent: req.Agent.Name, Program: req.Agent.Program, Argv: req.Agent.Command(job), Prompt: job.Prompt, Stream: req.Agent.Stream, Dir: job.Dir, Runner: req.Runner, Account: job.Account,
-		Model: job.Model, Environ: req.Environ,
-		Before:   tracker.Before{Mark: plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}, Started: it.Started},
-		Launcher: proc.Self(), ClaimedAt: now.UTC(), Log: s.LogPath(it.ID, n),
+		ID:            Identity{System: req.System, Slice: it.ID, Of: it.Of, Title: it.Name, N: n, Token: NewToken(now)},
+		Life:          Life{Phase: plan.Claimed, Before: tracker.Before{Mark: plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}, Started: it.Started}, Launcher: proc.Self(), ClaimedAt: now.UTC(), Log: s.LogPath(it.ID, n)},
+		Job:           Job{Agent: req.Agent.Name, Program: req.Agent.Program, Argv: req.Agent.Command(job), Prompt: job.Prompt, Stream: req.Agent.Stream, Dir: job.Dir, Runner: req.Runner, Account: job.Account, Model: job.Model, Environ: req.Environ},
+		SchemaVersion: schemaVersion,
 	}
 	if req.Lineage != nil {
-		r.Lineage, r.Branch, r.Sandbox, r.Setup, r.Caches = req.Lineage.N, req.Lineage.Branch, req.Sandbox, req.Setup, req.Caches
+		r.Place.Lineage, r.Place.Branch, r.Job.Sandbox, r.Job.Setup, r.Job.Caches = req.Lineage.N, req.Lineage.Branch, req.Sandbox, req.Setup, req.Caches
 	}
-	r.First = req.First
+	r.ID.First = req.First
 	r.describe(req.Task, now)
 	if _, lands := tx.(tracker.Lander); lands && req.Task == nil && req.Lineage == nil && req.Test.IsSet() {
-		r.Test = &req.Test
+		r.Conditions.Test = &req.Test
 	}
 	if _, lands := tx.(tracker.Lander); lands && req.Task == nil && req.Lineage == nil {
-		r.Review = req.Review
+		r.Conditions.Review = req.Review
 	}
-	r.Terms = req.Terms
+	r.Conditions.Terms = req.Terms
 	if req.Task == nil || req.Lineage != nil {
 		if err := s.goOn(r, req, job); err != nil {
 			return nil, err
 		}
 	}
-	r.Talks = req.Agent.Talks
-	r.Briefed = job.Briefed && (agent.IsBriefed(r.Argv, job.BriefFile) || agent.IsBriefed(r.Anew, job.BriefFile))
+	r.Talk.Talks = req.Agent.Talks
+	r.Talk.Briefed = job.Briefed && (agent.IsBriefed(r.Job.Argv, job.BriefFile) || agent.IsBriefed(r.Talk.Anew, job.BriefFile))
 	if err := s.sayAtStart(r); err != nil {
 		return nil, err
 	}
 	if err := s.putNew(r); err != nil {
 		return nil, err
 	}
-	if err := tx.Claim(it.ID, r.Token); err != nil {
+	if err := tx.Claim(it.ID, r.ID.Token); err != nil {
 		return nil, errors.Join(err, s.dropLive(r))
 	}
 	s.tell(r, false)
@@ -218,16 +217,16 @@ func (s *Store) next(slice string) (int, error) {
 // it, and only a token of ours is cleared. The lock must be held.
 func (s *Store) giveBack(tx tracker.Tx, r *Record) error {
 	tx = r.of(tx)
-	it, err := tx.Item(r.Slice)
+	it, err := tx.Item(r.ID.Slice)
 	if err != nil && !errors.Is(err, tracker.ErrNotFound) {
 		return err
 	}
-	if err == nil && it.Session == r.Token {
+	if err == nil && it.Session == r.ID.Token {
 		effect := tracker.Restore
 		if plan.Classify(it.Status) != plan.Active || plan.IsStep(it.Status) {
 			effect = tracker.Release
 		}
-		if _, err := tx.Settle(r.Slice, effect, r.Before); err != nil {
+		if _, err := tx.Settle(r.ID.Slice, effect, r.Life.Before); err != nil {
 			return err
 		}
 	}

@@ -110,8 +110,8 @@ func TestStopClaimed(t *testing.T) {
 	final, err := b.settler(b.state).Stop(t.Context(), r)
 	must(t, err)
 	want := plan.Mark{Status: "failed", Step: "tests"}
-	if final.Outcome != Interrupted || b.mark("S-1") != want || len(b.live()) != 0 {
-		t.Errorf("%s, %+v", final.Outcome, b.mark("S-1"))
+	if final.Judged.Outcome != Interrupted || b.mark("S-1") != want || len(b.live()) != 0 {
+		t.Errorf("%s, %+v", final.Judged.Outcome, b.mark("S-1"))
 	}
 	again, err := b.settler(b.state).Stop(t.Context(), r)
 	must(t, err)
@@ -126,13 +126,13 @@ func TestStopDead(t *testing.T) {
 		t.Run(fmt.Sprint(want), func(t *testing.T) {
 			b := benchFor(t, map[string]string{"S-1": "pending/none"})
 			r := b.claim("S-1")
-			r.Stream = agent.StreamClaude
+			r.Job.Stream = agent.StreamClaude
 			r = b.start(r)
-			must(t, os.WriteFile(b.store.LogPath(r.Slice, r.N), []byte(log), 0o644))
+			must(t, os.WriteFile(b.store.LogPath(r.ID.Slice, r.ID.N), []byte(log), 0o644))
 			final, err := b.settler(b.state).Stop(t.Context(), r)
 			must(t, err)
-			if final.Outcome != want || b.mark("S-1").Session != "" || len(b.live()) != 0 {
-				t.Errorf("%s, %+v", final.Outcome, b.mark("S-1"))
+			if final.Judged.Outcome != want || b.mark("S-1").Session != "" || len(b.live()) != 0 {
+				t.Errorf("%s, %+v", final.Judged.Outcome, b.mark("S-1"))
 			}
 		})
 	}
@@ -149,8 +149,8 @@ func TestStopStopped(t *testing.T) {
 		k := openBench(t, filepath.Join(dir, when))
 		final, err := k.settler(k.state).Stop(t.Context(), k.live()[0])
 		must(t, err)
-		if final.Outcome != Interrupted || k.mark("S-1") != (plan.Mark{Status: "failed", Step: "tests"}) || len(k.live()) != 0 {
-			t.Errorf("%s: %s, %+v", when, final.Outcome, k.mark("S-1"))
+		if final.Judged.Outcome != Interrupted || k.mark("S-1") != (plan.Mark{Status: "failed", Step: "tests"}) || len(k.live()) != 0 {
+			t.Errorf("%s: %s, %+v", when, final.Judged.Outcome, k.mark("S-1"))
 		}
 	}
 }

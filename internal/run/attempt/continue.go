@@ -70,58 +70,58 @@ func (s *Store) goOn(r *Record, req Request, job agent.Job) error {
 	if last == nil {
 		return s.beginAgain(r, req)
 	}
-	r.Summary = cmp.Or(last.Summary, r.Summary) // it may have been written
+	r.Task.Summary = cmp.Or(last.Task.Summary, r.Task.Summary) // it may have been written
 	c, said := last.leaves()
-	if r.Lineage == 0 { // a new agent in the checkout: it goes on only with what it is to put right, or what a person has said
+	if r.Place.Lineage == 0 { // a new agent in the checkout: it goes on only with what it is to put right, or what a person has said
 		if c.Mends != "" || said {
-			r.Continues = c.clean()
+			r.Talk.Continues = c.clean()
 		}
 		return nil
 	}
-	if c.Mends != "" && last.Mends() {
-		c.Mended = append(slices.Clone(last.Continues.Mended), last.Continues.Mends)
+	if c.Mends != "" && last.Talk.Mends() {
+		c.Mended = append(slices.Clone(last.Talk.Continues.Mended), last.Talk.Continues.Mends)
 	}
-	r.Continues = c.clean()
+	r.Talk.Continues = c.clean()
 	if req.Escalate != "" && c.Mends == Red && req.Agent.TakesModel() {
-		job.Model, r.Model = req.Escalate, req.Escalate
-		r.Argv = req.Agent.Command(job)
+		job.Model, r.Job.Model = req.Escalate, req.Escalate
+		r.Job.Argv = req.Agent.Command(job)
 	}
 	if last.Accepted() { // the conversation is with who built it
 		if last, err = s.lastIn(r, func(r *Record) bool { return !r.Accepted() }); err != nil || last == nil {
 			return err
 		}
 	}
-	if last.Agent != r.Agent || last.Program != r.Program || last.Dir != r.Dir || last.Account != r.Account {
+	if last.Job.Agent != r.Job.Agent || last.Job.Program != r.Job.Program || last.Job.Dir != r.Job.Dir || last.Job.Account != r.Job.Account {
 		return nil
 	}
-	job.Conversation, job.Note = last.Conversation, r.note()
+	job.Conversation, job.Note = last.Talk.Conversation, r.note()
 	if argv := req.Agent.Resume(job); argv != nil {
-		r.Conversation, r.Anew, r.Argv = last.Conversation, r.Argv, argv
+		r.Talk.Conversation, r.Talk.Anew, r.Job.Argv = last.Talk.Conversation, r.Job.Argv, argv
 	}
 	return nil
 }
 
 // leaves is what the next attempt is told of this one, and whether a person has said it.
 func (r *Record) leaves() (c Continuation, said bool) {
-	c = Continuation{Why: r.ending(), After: r.N, Mends: r.mended()}
+	c = Continuation{Why: r.ending(), After: r.ID.N, Mends: r.mended()}
 	switch l := r.Landing; {
 	case l != nil && l.Why != "":
 		c.Why, c.Output = l.Why, l.Output
-	case l == nil && r.Outcome == Red && !r.Verdict.Green() && r.Verdict != nil:
+	case l == nil && r.Judged.Outcome == Red && !r.Judged.Verdict.Green() && r.Judged.Verdict != nil:
 		c.Why = fmt.Sprintf("You called the slice complete, and gl ran the tests: %s. Put that right, commit, and call the slice complete again. The command was: %s",
-			r.Detail, r.Verdict.Command)
-		c.Output = strings.Join(r.Verdict.Shown(), "\n")
-	case l == nil && r.Outcome == Red && r.Gate != nil:
-		c.Why = fmt.Sprintf("You called the slice complete, and gl didn't accept it: %s. Put that right, commit, and call the slice complete again.", r.Detail)
+			r.Judged.Detail, r.Judged.Verdict.Command)
+		c.Output = strings.Join(r.Judged.Verdict.Shown(), "\n")
+	case l == nil && r.Judged.Outcome == Red && r.Judged.Gate != nil:
+		c.Why = fmt.Sprintf("You called the slice complete, and gl didn't accept it: %s. Put that right, commit, and call the slice complete again.", r.Judged.Detail)
 	}
-	if r.Outcome.Traits().Free && r.Continues != nil { // it hasn't had its turn: what it was told is for this one
-		c.Why, c.Output, c.Again = r.Continues.Why, r.Continues.Output, r.Continues.Again
-		if r.Continues.Of != "" {
-			c.Of, c.After = r.Continues.Of, r.Continues.After
+	if r.Judged.Outcome.Traits().Free && r.Talk.Continues != nil { // it hasn't had its turn: what it was told is for this one
+		c.Why, c.Output, c.Again = r.Talk.Continues.Why, r.Talk.Continues.Output, r.Talk.Continues.Again
+		if r.Talk.Continues.Of != "" {
+			c.Of, c.After = r.Talk.Continues.Of, r.Talk.Continues.After
 		}
 	}
-	if said = r.Rejected != "" || len(r.Comments) > 0 || r.Answered != nil; said {
-		c.Why, c.Output = r.reply()
+	if said = r.Since.Rejected != "" || len(r.Since.Comments) > 0 || r.Since.Answered != nil; said {
+		c.Why, c.Output = r.Since.reply()
 	}
 	return c, said
 }
@@ -139,12 +139,12 @@ func (r *Record) Leaves() (why, output string) {
 
 // beginAgain has the first attempt of a lineage know what was done on the slice before: under another name, or landed and taken back.
 func (s *Store) beginAgain(r *Record, req Request) error {
-	if r.Lineage == 0 {
+	if r.Place.Lineage == 0 {
 		return nil
 	}
 	of := *r
 	if was := req.Lineage.Was; was != nil {
-		of.Slice, of.Lineage, of.N = was.Slice, was.N, 0
+		of.ID.Slice, of.Place.Lineage, of.ID.N = was.Slice, was.N, 0
 		last, err := s.lastIn(&of, func(*Record) bool { return true })
 		if last == nil || err != nil {
 			return err
@@ -152,20 +152,20 @@ func (s *Store) beginAgain(r *Record, req Request) error {
 		c, _ := last.leaves()
 		c.Of, c.Again, c.Mends = was.Slice, true, ""
 		c.Why = fmt.Sprintf("The slice was called %s until a person renamed it: what was done on it is on your branch, in its first commit. %s", was.Slice, c.Why)
-		r.Continues = c.clean()
+		r.Talk.Continues = c.clean()
 		return nil
 	}
-	for of.Lineage = r.Lineage - 1; of.Lineage > 0; of.Lineage-- {
-		last, err := s.lastIn(&of, func(r *Record) bool { return r.Landing != nil && r.Landing.Commit != "" && r.Outcome == Done })
+	for of.Place.Lineage = r.Place.Lineage - 1; of.Place.Lineage > 0; of.Place.Lineage-- {
+		last, err := s.lastIn(&of, func(r *Record) bool { return r.Landing != nil && r.Landing.Commit != "" && r.Judged.Outcome == Done })
 		if err != nil {
 			return err
 		}
 		if last == nil {
 			continue
 		}
-		if last.Undone != nil {
-			c := Continuation{After: last.N, Why: last.undone(req.Redone), Again: true}
-			r.Continues = c.clean()
+		if last.Since.Undone != nil {
+			c := Continuation{After: last.ID.N, Why: last.undone(req.Redone), Again: true}
+			r.Talk.Continues = c.clean()
 		}
 		return nil
 	}
@@ -175,14 +175,14 @@ func (s *Store) beginAgain(r *Record, req Request) error {
 // lastIn is the last settled attempt in the record's lineage of which is is true, nil for none.
 func (s *Store) lastIn(r *Record, is func(*Record) bool) (*Record, error) {
 	settled, err := s.settledTallies()
-	if err != nil || settled[r.Slice].Last.N == 0 { // the first attempt, mostly: no names need be read
+	if err != nil || settled[r.ID.Slice].Last.N == 0 { // the first attempt, mostly: no names need be read
 		return nil, err
 	}
 	entries, err := s.settledEntries()
 	if err != nil {
 		return nil, err
 	}
-	entries = slices.DeleteFunc(entries, func(e Entry) bool { return e.Slice != r.Slice || e.N == r.N })
+	entries = slices.DeleteFunc(entries, func(e Entry) bool { return e.Slice != r.ID.Slice || e.N == r.ID.N })
 	slices.SortStableFunc(entries, func(a, b Entry) int { return b.N - a.N })
 	for _, e := range entries {
 		last, err := s.readSettled(e)
@@ -192,7 +192,7 @@ func (s *Store) lastIn(r *Record, is func(*Record) bool) (*Record, error) {
 		if err != nil {
 			return nil, err
 		}
-		if last.System == r.System && last.Work() == r.Work() && last.Lineage == r.Lineage && is(last) {
+		if last.ID.System == r.ID.System && last.ID.Work() == r.ID.Work() && last.Place.Lineage == r.Place.Lineage && is(last) {
 			return last, nil
 		}
 	}
@@ -201,25 +201,25 @@ func (s *Store) lastIn(r *Record, is func(*Record) bool) (*Record, error) {
 
 // ending says how the attempt ended.
 func (r *Record) ending() string {
-	return fmt.Sprintf("Attempt %d ended: %s.", r.N, strings.TrimRight(r.Outcome.Text(r.Detail), "."))
+	return fmt.Sprintf("Attempt %d ended: %s.", r.ID.N, strings.TrimRight(r.Judged.Outcome.Text(r.Judged.Detail), "."))
 }
 
 // note is what a resumed conversation is told. It knows the slice and the method. What depends on the worktree gl slice tells,
 // since nobody knows it yet.
 func (r *Record) note() string {
-	what := "slice " + r.Slice
-	if r.IsTask() {
+	what := "slice " + r.ID.Slice
+	if r.ID.IsTask() {
 		what = "your task"
 	}
-	text := "Go on with " + what + " where you left off. " + r.Continues.Why
-	if r.Continues.Output != "" {
-		text += "\n\n" + indented(r.Continues.Output)
+	text := "Go on with " + what + " where you left off. " + r.Talk.Continues.Why
+	if r.Talk.Continues.Output != "" {
+		text += "\n\n" + indented(r.Talk.Continues.Output)
 	}
-	if r.IsTask() {
-		return text + "\n\nBegin with `gl " + strings.TrimPrefix(r.Slice, taskMark) + "`: it prints what the task is, and what is unfinished in your " +
+	if r.ID.IsTask() {
+		return text + "\n\nBegin with `gl " + strings.TrimPrefix(r.ID.Slice, taskMark) + "`: it prints what the task is, and what is unfinished in your " +
 			"worktree. The method is the same as before."
 	}
-	return text + "\n\nBegin with `gl slice " + r.Slice + "`: it prints the whole slice as it is now, and what is unfinished in your worktree. " +
+	return text + "\n\nBegin with `gl slice " + r.ID.Slice + "`: it prints the whole slice as it is now, and what is unfinished in your worktree. " +
 		"Its decisions are there, too: one that is new to you says what a person wants. The claim is yours again, and " +
 		"the method is the same as before."
 }
@@ -227,7 +227,7 @@ func (r *Record) note() string {
 func indented(text string) string { return "    " + strings.ReplaceAll(text, "\n", "\n    ") }
 
 // Resumes says whether the agent is to go on with a conversation.
-func (r *Record) Resumes() bool { return len(r.Anew) > 0 }
+func (d *Dialog) Resumes() bool { return len(d.Anew) > 0 }
 
 // beginAnew has the attempt begin a new conversation instead.
-func (r *Record) beginAnew() { r.Argv, r.Anew, r.Conversation = r.Anew, nil, "" }
+func (r *Record) beginAnew() { r.Job.Argv, r.Talk.Anew, r.Talk.Conversation = r.Talk.Anew, nil, "" }

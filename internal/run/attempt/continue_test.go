@@ -29,47 +29,47 @@ func TestClaimGoesOn(t *testing.T) {
 		after   int
 	}{
 		{"the same", nil, claude, 1, true, 1},
-		{"whatever its end", func(r *Record) { r.Outcome, r.Detail = Crashed, "" }, claude, 1, true, 1},
+		{"whatever its end", func(r *Record) { r.Judged.Outcome, r.Judged.Detail = Crashed, "" }, claude, 1, true, 1},
 		{"a new lineage", nil, claude, 2, false, 0},
 		{"another agent", nil, codex, 1, false, 1},
-		{"one that can't", func(r *Record) { r.Agent, r.Program = "mute", "mute" }, mute, 1, false, 1},
-		{"no conversation", func(r *Record) { r.Conversation = "" }, claude, 1, false, 1},
-		{"another account", func(r *Record) { r.Account = "HOME=/other" }, claude, 1, false, 1},
-		{"another directory", func(r *Record) { r.Dir = "/elsewhere" }, claude, 1, false, 1},
-		{"another program of that name", func(r *Record) { r.Program = "/opt/claude" }, claude, 1, false, 1},
-		{"another system", func(r *Record) { r.System = "specwright" }, claude, 1, false, 0},
-		{"a forged conversation", func(r *Record) { r.Conversation = "--evil" }, claude, 1, false, 0},
+		{"one that can't", func(r *Record) { r.Job.Agent, r.Job.Program = "mute", "mute" }, mute, 1, false, 1},
+		{"no conversation", func(r *Record) { r.Talk.Conversation = "" }, claude, 1, false, 1},
+		{"another account", func(r *Record) { r.Job.Account = "HOME=/other" }, claude, 1, false, 1},
+		{"another directory", func(r *Record) { r.Job.Dir = "/elsewhere" }, claude, 1, false, 1},
+		{"another program of that name", func(r *Record) { r.Job.Program = "/opt/claude" }, claude, 1, false, 1},
+		{"another system", func(r *Record) { r.ID.System = "specwright" }, claude, 1, false, 0},
+		{"a forged conversation", func(r *Record) { r.Talk.Conversation = "--evil" }, claude, 1, false, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := benchFor(t, map[string]string{"S-1": "pending/none"})
 			last := b.claim("S-1")
-			last.Agent, last.Program, last.Lineage, last.Account, last.Conversation = "claude", "claude", 1, "HOME=/h", "c-1"
-			last.Phase, last.Outcome, last.Detail = plan.Settled, Stalled, "turn limit after 2 turns"
+			last.Job.Agent, last.Job.Program, last.Place.Lineage, last.Job.Account, last.Talk.Conversation = "claude", "claude", 1, "HOME=/h", "c-1"
+			last.Life.Phase, last.Judged.Outcome, last.Judged.Detail = plan.Settled, Stalled, "turn limit after 2 turns"
 			if tt.last != nil {
 				tt.last(last)
 			}
 			must(t, b.store.finish(last))
 			b.write("S-1", "pending", "none", "")
 			r := b.goOn(Request{ID: "S-1", Agent: tt.agent, Lineage: &worktree.Lineage{N: tt.lineage}, Job: agent.Job{Prompt: "/gl:slice S-1", Dir: b.root, Account: "HOME=/h"}})
-			if r.Resumes() != tt.resumes || (r.Conversation == "c-1") != tt.resumes {
-				t.Errorf("resumes %v conversation %q by %q", r.Resumes(), r.Conversation, r.Argv)
+			if r.Talk.Resumes() != tt.resumes || (r.Talk.Conversation == "c-1") != tt.resumes {
+				t.Errorf("resumes %v conversation %q by %q", r.Talk.Resumes(), r.Talk.Conversation, r.Job.Argv)
 			}
 			switch {
-			case tt.after == 0 && r.Continues != nil, tt.after != 0 && (r.Continues == nil || r.Continues.After != tt.after):
-				t.Errorf("continues %+v, want attempt %d", r.Continues, tt.after)
+			case tt.after == 0 && r.Talk.Continues != nil, tt.after != 0 && (r.Talk.Continues == nil || r.Talk.Continues.After != tt.after):
+				t.Errorf("continues %+v, want attempt %d", r.Talk.Continues, tt.after)
 			}
-			argv := slices.Clone(r.Anew)
+			argv := slices.Clone(r.Talk.Anew)
 			if !tt.resumes {
 				return
 			}
-			if !slices.Contains(r.Argv, "--resume") || slices.Contains(argv, "--resume") || !slices.Contains(argv, "/gl:slice S-1") {
-				t.Errorf("by %q, and if there is no conversation by %q", r.Argv, argv)
+			if !slices.Contains(r.Job.Argv, "--resume") || slices.Contains(argv, "--resume") || !slices.Contains(argv, "/gl:slice S-1") {
+				t.Errorf("by %q, and if there is no conversation by %q", r.Job.Argv, argv)
 			}
 			r.beginAnew()
-			if r.Resumes() || r.Conversation != "" || !slices.Equal(r.Argv, argv) {
+			if r.Talk.Resumes() || r.Talk.Conversation != "" || !slices.Equal(r.Job.Argv, argv) {
 				t.Errorf("anew: %+v", r)
 			}
-			must(t, r.check(Entry{Slice: r.Slice, N: r.N}))
+			must(t, r.check(Entry{Slice: r.ID.Slice, N: r.ID.N}))
 		})
 	}
 }
@@ -85,14 +85,14 @@ func TestClaimEscalates(t *testing.T) {
 	} {
 		b := benchFor(t, map[string]string{"S-1": "pending/none"})
 		last := b.claim("S-1")
-		last.Agent, last.Program, last.Lineage, last.Conversation, last.Account = "claude", "claude", 1, "c-1", ""
-		last.Phase, last.Outcome, last.Landing = plan.Settled, tt.outcome, &Landing{}
+		last.Job.Agent, last.Job.Program, last.Place.Lineage, last.Talk.Conversation, last.Job.Account = "claude", "claude", 1, "c-1", ""
+		last.Life.Phase, last.Judged.Outcome, last.Landing = plan.Settled, tt.outcome, &Landing{}
 		must(t, b.store.finish(last))
 		b.write("S-1", "pending", "none", "")
 		r := b.goOn(Request{ID: "S-1", Agent: claude, Escalate: tt.escalate, Lineage: &worktree.Lineage{N: 1}, Job: agent.Job{Prompt: "/gl:slice S-1", Dir: b.root, Model: "small"}})
-		at := slices.Index(r.Argv, "--model")
-		if r.Model != tt.model || at < 0 || r.Argv[at+1] != tt.model || !slices.Contains(r.Argv, "--resume") || !slices.Contains(r.Anew, tt.model) {
-			t.Errorf("%s, escalate %q: model %q, %q or else %q", tt.outcome, tt.escalate, r.Model, r.Argv, r.Anew)
+		at := slices.Index(r.Job.Argv, "--model")
+		if r.Job.Model != tt.model || at < 0 || r.Job.Argv[at+1] != tt.model || !slices.Contains(r.Job.Argv, "--resume") || !slices.Contains(r.Talk.Anew, tt.model) {
+			t.Errorf("%s, escalate %q: model %q, %q or else %q", tt.outcome, tt.escalate, r.Job.Model, r.Job.Argv, r.Talk.Anew)
 		}
 	}
 }
@@ -113,12 +113,12 @@ func TestClaimHandsOver(t *testing.T) {
 	b := benchFor(t, map[string]string{"S-1": "pending/none"})
 	req := Request{ID: "S-1", Agent: claude, Lineage: &worktree.Lineage{N: 1}, Job: agent.Job{Prompt: "/gl:slice S-1", Dir: b.root}}
 	r := b.goOn(req)
-	if r.Continues != nil || r.Resumes() {
-		t.Errorf("first: %+v", r.Continues)
+	if r.Talk.Continues != nil || r.Talk.Resumes() {
+		t.Errorf("first: %+v", r.Talk.Continues)
 	}
 	red := func(r *Record) {
 		t.Helper()
-		r.Phase, r.Outcome, r.Conversation = plan.Settled, Red, "c-1"
+		r.Life.Phase, r.Judged.Outcome, r.Talk.Conversation = plan.Settled, Red, "c-1"
 		r.Landing = &Landing{Why: "The tests fail\non the merge.", Output: strings.Repeat("ok\n", 10_000) + "FAIL\x1b[31m a_test.go:7\n"}
 		must(t, b.store.finish(r))
 		b.write("S-1", "pending", "none", "")
@@ -128,20 +128,20 @@ func TestClaimHandsOver(t *testing.T) {
 		t.Error("it doesn't go on")
 	}
 	r = b.goOn(req)
-	if c := r.Continues; c == nil || c.After != 1 || c.Mends != Red || c.Why != "The tests fail on the merge." || len(c.Output) > outputBytes+10 ||
+	if c := r.Talk.Continues; c == nil || c.After != 1 || c.Mends != Red || c.Why != "The tests fail on the merge." || len(c.Output) > outputBytes+10 ||
 		!strings.HasSuffix(c.Output, "a_test.go:7") || strings.ContainsRune(c.Output, 0x1b) {
 		t.Errorf("%+v", c)
 	}
-	if i := slices.Index(r.Argv, "-p"); !r.Resumes() || !strings.Contains(r.Argv[i+1], "The tests fail on the merge.\n\n    …\n    ok\n") ||
-		!strings.Contains(r.Argv[i+1], "a_test.go:7") || strings.Contains(r.Argv[i+1], "Attempt 1 ended") {
-		t.Errorf("%q", r.Argv)
+	if i := slices.Index(r.Job.Argv, "-p"); !r.Talk.Resumes() || !strings.Contains(r.Job.Argv[i+1], "The tests fail on the merge.\n\n    …\n    ok\n") ||
+		!strings.Contains(r.Job.Argv[i+1], "a_test.go:7") || strings.Contains(r.Job.Argv[i+1], "Attempt 1 ended") {
+		t.Errorf("%q", r.Job.Argv)
 	}
 	// A held attempt leaves it to the next one.
-	r.Phase, r.Outcome = plan.Settled, Held
+	r.Life.Phase, r.Judged.Outcome = plan.Settled, Held
 	must(t, b.store.finish(r))
 	b.write("S-1", "pending", "none", "")
-	if r = b.goOn(req); r.Continues == nil || r.Continues.Mends != Red {
-		t.Errorf("after a held one: %+v", r.Continues)
+	if r = b.goOn(req); r.Talk.Continues == nil || r.Talk.Continues.Mends != Red {
+		t.Errorf("after a held one: %+v", r.Talk.Continues)
 	}
 	red(r)
 	if r.PlanOutcome().Continue || r.Relaunch() != IfReady {
@@ -156,32 +156,32 @@ func TestClaimIsToldWhatAPersonSaid(t *testing.T) {
 		said        func(*Record)
 		why, output string
 	}{
-		"answered":  {func(r *Record) { r.Answered = &Answer{"which currency?", "Euro"} }, "You asked: which currency? A person has answered: Euro. Go on with that.", ""},
-		"rejected":  {func(r *Record) { r.Rejected = "too slow." }, "A person has looked at your work and sent it back: too slow. Put that right.", ""},
-		"commented": {func(r *Record) { r.Comments = []Comment{{"a.go", 3, "x := 1", "why?"}} }, "A person has looked at your work and sent it back. Put right what the comments on lines say.", "a.go:3\n> x := 1\nwhy?"},
+		"answered":  {func(r *Record) { r.Since.Answered = &Answer{"which currency?", "Euro"} }, "You asked: which currency? A person has answered: Euro. Go on with that.", ""},
+		"rejected":  {func(r *Record) { r.Since.Rejected = "too slow." }, "A person has looked at your work and sent it back: too slow. Put that right.", ""},
+		"commented": {func(r *Record) { r.Since.Comments = []Comment{{"a.go", 3, "x := 1", "why?"}} }, "A person has looked at your work and sent it back. Put right what the comments on lines say.", "a.go:3\n> x := 1\nwhy?"},
 		"undone": {func(r *Record) {
-			r.Outcome, r.Undone, r.Landing = Done, &Undo{Commit: "c", Why: "it breaks"}, &Landing{Commit: "l"}
+			r.Judged.Outcome, r.Since.Undone, r.Landing = Done, &Undo{Commit: "c", Why: "it breaks"}, &Landing{Commit: "l"}
 		}, "This slice was built and had landed, and a person took it back: it breaks. Its changes are on your branch again, in its first commit. Put right what was wrong with them.", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := benchFor(t, map[string]string{"S-1": "pending/none"})
 			last := b.claim("S-1")
-			last.Agent, last.Program, last.Lineage, last.Phase, last.Outcome, last.Retried = "claude", "claude", 1, plan.Settled, Waiting, true
+			last.Job.Agent, last.Job.Program, last.Place.Lineage, last.Life.Phase, last.Judged.Outcome, last.Since.Retried = "claude", "claude", 1, plan.Settled, Waiting, true
 			tt.said(last)
 			must(t, b.store.finish(last))
 			b.write("S-1", "pending", "none", "")
 			lineage := 1
-			if last.Undone != nil {
+			if last.Since.Undone != nil {
 				lineage = 2
 			}
 			req := Request{ID: "S-1", Agent: claude, Lineage: &worktree.Lineage{N: lineage}, Job: agent.Job{Dir: b.root}, Redone: "r"}
 			for range 2 { // the first of them is held
 				r := b.goOn(req)
-				if r.Continues == nil || r.Continues.Why != tt.why || r.Continues.Output != tt.output || r.Continues.Again != (lineage == 2) {
-					t.Fatalf("attempt %d continues %+v", r.N, r.Continues)
+				if r.Talk.Continues == nil || r.Talk.Continues.Why != tt.why || r.Talk.Continues.Output != tt.output || r.Talk.Continues.Again != (lineage == 2) {
+					t.Fatalf("attempt %d continues %+v", r.ID.N, r.Talk.Continues)
 				}
-				must(t, r.check(Entry{Slice: r.Slice, N: r.N}))
-				r.Phase, r.Outcome = plan.Settled, Held
+				must(t, r.check(Entry{Slice: r.ID.Slice, N: r.ID.N}))
+				r.Life.Phase, r.Judged.Outcome = plan.Settled, Held
 				must(t, b.store.finish(r))
 				b.write("S-1", "pending", "none", "")
 			}
@@ -247,13 +247,13 @@ func TestReplayFindsTheConversation(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			b := benchFor(t, map[string]string{"S-1": "pending/none"})
 			r := b.claim("S-1")
-			r.Stream, r.Conversation = agent.StreamClaude, "c-1"
+			r.Job.Stream, r.Talk.Conversation = agent.StreamClaude, "c-1"
 			r = b.start(r)
-			must(t, os.WriteFile(b.store.LogPath(r.Slice, r.N), []byte(tt.log), 0o644))
+			must(t, os.WriteFile(b.store.LogPath(r.ID.Slice, r.ID.N), []byte(tt.log), 0o644))
 			final, err := b.settler(b.state).Recover(t.Context(), r)
 			must(t, err)
-			if final.Conversation != tt.want || final.Outcome != Crashed {
-				t.Errorf("%s, conversation %q, want %q", final.Outcome, final.Conversation, tt.want)
+			if final.Talk.Conversation != tt.want || final.Judged.Outcome != Crashed {
+				t.Errorf("%s, conversation %q, want %q", final.Judged.Outcome, final.Talk.Conversation, tt.want)
 			}
 		})
 	}

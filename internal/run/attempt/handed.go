@@ -43,13 +43,15 @@ func (s *Store) NoteHanded(system, slice string, lineage int, commit string) err
 }
 
 // forgetHanded is for a lineage that has landed.
-func (s *Store) forgetHanded(r *Record) { _ = os.Remove(s.handedPath(r.System, r.Work(), r.Lineage)) }
+func (s *Store) forgetHanded(r *Record) {
+	_ = os.Remove(s.handedPath(r.ID.System, r.ID.Work(), r.Place.Lineage))
+}
 
 // SentBack returns the tree of the work that a person last sent back in the attempt's lineage, "" for none.
 func (s *Store) SentBack(r *Record) (string, error) {
-	last, err := s.lastIn(r, func(l *Record) bool { return l.Rejected != "" || len(l.Comments) > 0 })
+	last, err := s.lastIn(r, func(l *Record) bool { return l.Since.Rejected != "" || len(l.Since.Comments) > 0 })
 	if err != nil || last == nil {
 		return "", err
 	}
-	return last.Tree, nil
+	return last.Place.Tree, nil
 }

@@ -82,7 +82,7 @@ func (h handoff) text() string {
 
 // handOff looks at what the attempt begins with.
 func (w *Wrapper) handOff(ctx context.Context, repo *worktree.Repo, l *worktree.Lineage) error {
-	h := handoff{Continuation: w.rec.Continues, resumes: w.rec.Resumes(), is: w.before, branch: l.Branch, messages: w.rec.Said}
+	h := handoff{Continuation: w.rec.Talk.Continues, resumes: w.rec.Talk.Resumes(), is: w.before, branch: l.Branch, messages: w.rec.Talk.Said}
 	if h.Continuation != nil {
 		var err error
 		if h.changed, err = repo.Worktree(l).Changed(ctx); err != nil {
@@ -95,19 +95,19 @@ func (w *Wrapper) handOff(ctx context.Context, repo *worktree.Repo, l *worktree.
 
 // handOffHere is handOff in the checkout.
 func (w *Wrapper) handOffHere() {
-	if w.rec.Continues != nil || len(w.rec.Said) > 0 {
-		w.hand(handoff{Continuation: w.rec.Continues, checkout: true, messages: w.rec.Said})
+	if w.rec.Talk.Continues != nil || len(w.rec.Talk.Said) > 0 {
+		w.hand(handoff{Continuation: w.rec.Talk.Continues, checkout: true, messages: w.rec.Talk.Said})
 	}
 }
 
 func (w *Wrapper) hand(h handoff) {
 	if h.Continuation != nil {
-		if last, err := w.Store.Get(cmp.Or(h.Of, w.rec.Slice), h.After); err == nil {
-			h.said = lastSaid(last.Log, last.Stream)
+		if last, err := w.Store.Get(cmp.Or(h.Of, w.rec.ID.Slice), h.After); err == nil {
+			h.said = lastSaid(last.Life.Log, last.Job.Stream)
 		}
 	}
 	w.handoff = h
-	w.rec.Handoff = h.text()
+	w.rec.Talk.Handoff = h.text()
 }
 
 // lastSaid is the end of a log as its agent's reader would see it; "" for one that can't be read.

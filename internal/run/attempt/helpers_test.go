@@ -119,7 +119,7 @@ func (b *bench) start(r *Record) *Record {
 	b.t.Helper()
 	c := *r
 	gone, agent, at := deadID(1), deadID(2), b.now.Add(-time.Minute)
-	c.Phase, c.Wrapper, c.Process, c.StartedAt = plan.Started, &gone, &agent, &at
+	c.Life.Phase, c.Life.Wrapper, c.Life.Process, c.Life.StartedAt = plan.Started, &gone, &agent, &at
 	must(b.t, b.store.putLive(&c))
 	return &c
 }
@@ -133,7 +133,7 @@ func deadID(n int) proc.ID {
 
 func (b *bench) get(r *Record) *Record {
 	b.t.Helper()
-	disk, err := b.store.Get(r.Slice, r.N)
+	disk, err := b.store.Get(r.ID.Slice, r.ID.N)
 	must(b.t, err)
 	return disk
 }

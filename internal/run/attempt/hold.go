@@ -147,14 +147,14 @@ func (s *Store) LiftHolds(which func(*plan.Hold) bool, now time.Time) (lifted Ho
 // putHold makes all with the attempt's agent and account wait after it met a limit. Attempts that ran beside the one that met it first
 // meet the same limit: only a reset that they are told can move the end, and the next wait doubles once. The lock must be held.
 func (s *Store) putHold(r *Record, l *agent.Limit, now time.Time, first time.Duration) error {
-	h := plan.Hold{Agent: r.Agent, Account: r.Account, Since: now, Kind: l.Kind, Reason: l.Reason, By: r.Slice, Count: 1}
+	h := plan.Hold{Agent: r.Job.Agent, Account: r.Job.Account, Since: now, Kind: l.Kind, Reason: l.Reason, By: r.ID.Slice, Count: 1}
 	old := s.Holds().same(&h)
 	if old != nil && (old.Kind == plan.HeldByPerson || old.Open()) && now.Before(old.Until) {
 		return nil // and the person says when it ends
 	}
 	if old != nil && old.Proven == 0 && old.Kind != plan.HeldByWindow {
 		h.Count = old.Count + 1
-		if r.StartedAt != nil && r.StartedAt.Before(old.Since) {
+		if r.Life.StartedAt != nil && r.Life.StartedAt.Before(old.Since) {
 			if l.Reset == nil && now.Before(old.Until) {
 				return nil // nothing new, and a person would be told once more
 			}
@@ -224,7 +224,7 @@ func (s *Store) endHolds(r *Record, now time.Time) error {
 	l := s.Holds()
 	var ended Holds
 	for _, h := range l {
-		if now.Before(h.Until) || r.StartedAt == nil || r.StartedAt.Before(h.Since) || !h.Holds(plan.Account{Agent: r.Agent, ID: r.Account}) {
+		if now.Before(h.Until) || r.Life.StartedAt == nil || r.Life.StartedAt.Before(h.Since) || !h.Holds(plan.Account{Agent: r.Job.Agent, ID: r.Job.Account}) {
 			continue
 		}
 		h.Proven++
@@ -245,38 +245,38 @@ func (s *Store) endHolds(r *Record, now time.Time) error {
 }
 
 // sameAccount says whether the attempts were with the same agent and, as far as is known, the same account.
-func (r *Record) sameAccount(as *Record) bool {
-	return r.Agent == as.Agent && (r.Account == as.Account || r.Account == "" || as.Account == "")
+func (j *Job) sameAccount(as *Job) bool {
+	return j.Agent == as.Agent && (j.Account == as.Account || j.Account == "" || as.Account == "")
 }
 
 // refute compares a limit that a line of text alone tells of with how others fare: if an attempt with the same agent has
 // succeeded since this one began, or since the one before it that met such a limit, there is no limit, and the slice's own
 // trouble has the wrong words. The lock must be held.
 func (s *Store) refute(r *Record) error {
-	if l := r.evidence().Limit; l == nil || !l.Text || r.Evidence.Refuted != "" || r.StartedAt == nil {
+	if l := r.Judged.evidence().Limit; l == nil || !l.Text || r.Judged.Evidence.Refuted != "" || r.Life.StartedAt == nil {
 		return nil
 	}
 	index, err := s.Index()
 	if err != nil {
 		return err
 	}
-	since := *r.StartedAt
-	for _, e := range index[r.Slice] {
-		if e.N == r.N-1 && e.Outcome == Held {
-			if before, err := s.readSettled(e); err == nil && before.sameAccount(r) && before.StartedAt != nil && before.evidence().Limit != nil && before.evidence().Limit.Text {
-				since = *before.StartedAt
+	since := *r.Life.StartedAt
+	for _, e := range index[r.ID.Slice] {
+		if e.N == r.ID.N-1 && e.Outcome == Held {
+			if before, err := s.readSettled(e); err == nil && before.Job.sameAccount(&r.Job) && before.Life.StartedAt != nil && before.Judged.evidence().Limit != nil && before.Judged.evidence().Limit.Text {
+				since = *before.Life.StartedAt
 			}
 		}
 	}
 	for slice, entries := range index {
 		for _, e := range entries {
-			if slice == r.Slice || !e.Outcome.Traits().Success {
+			if slice == r.ID.Slice || !e.Outcome.Traits().Success {
 				continue
 			}
-			if other, err := s.readSettled(e); err == nil && other.sameAccount(r) && other.EndedAt != nil && other.EndedAt.After(since) {
-				evidence := *r.Evidence
-				evidence.Refuted = other.Name()
-				r.Evidence = &evidence
+			if other, err := s.readSettled(e); err == nil && other.Job.sameAccount(&r.Job) && other.Life.EndedAt != nil && other.Life.EndedAt.After(since) {
+				evidence := *r.Judged.Evidence
+				evidence.Refuted = other.ID.Name()
+				r.Judged.Evidence = &evidence
 				return nil
 			}
 		}

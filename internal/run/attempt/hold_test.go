@@ -13,7 +13,9 @@ import (
 func TestHold(t *testing.T) {
 	b := benchFor(t, nil)
 	first := 300 * time.Second
-	rec := func(id string, started time.Time) *Record { return &Record{Slice: id, N: 1, StartedAt: &started} }
+	rec := func(id string, started time.Time) *Record {
+		return &Record{ID: Identity{Slice: id, N: 1}, Life: Life{StartedAt: &started}}
+	}
 	put := func(r *Record, l *agent.Limit, now time.Time) *plan.Hold {
 		t.Helper()
 		must(t, b.store.putHold(r, l, now, first))
@@ -70,7 +72,7 @@ func TestHold(t *testing.T) {
 func TestHoldResetInThePast(t *testing.T) {
 	for _, tt := range []struct{ ago, want time.Duration }{{time.Second, 6 * time.Second}, {time.Hour, time.Minute}} {
 		b := benchFor(t, nil)
-		r := &Record{Slice: "A", N: 1, StartedAt: ptr(noon.Add(-time.Hour))}
+		r := &Record{ID: Identity{Slice: "A", N: 1}, Life: Life{StartedAt: ptr(noon.Add(-time.Hour))}}
 		must(t, b.store.putHold(r, &agent.Limit{Kind: agent.RateLimit, Reset: ptr(noon.Add(-tt.ago))}, noon, time.Minute))
 		if h := b.store.Hold(); !h.Until.Equal(noon.Add(tt.want)) {
 			t.Errorf("reset %s ago: until %v, want %s from now", tt.ago, h.Until, tt.want)
@@ -83,7 +85,7 @@ func TestHoldAlwaysJustOver(t *testing.T) {
 	b := benchFor(t, nil)
 	now, starts := noon, 0
 	for ; now.Before(noon.Add(time.Hour)); starts++ {
-		r := &Record{Slice: "A", N: 1, StartedAt: ptr(now)}
+		r := &Record{ID: Identity{Slice: "A", N: 1}, Life: Life{StartedAt: ptr(now)}}
 		now = now.Add(500 * time.Millisecond)
 		must(t, b.store.putHold(r, &agent.Limit{Kind: agent.RateLimit, Reset: ptr(now.Add(-time.Second))}, now, 300*time.Second))
 		now = b.store.Hold().Until
@@ -97,7 +99,7 @@ func TestHoldAlwaysJustOver(t *testing.T) {
 func TestHoldUntil2100(t *testing.T) {
 	b := benchFor(t, nil)
 	far := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
-	must(t, b.store.putHold(&Record{Slice: "A", N: 1, StartedAt: &noon}, &agent.Limit{Kind: agent.Quota, Reset: &far}, noon, time.Minute))
+	must(t, b.store.putHold(&Record{ID: Identity{Slice: "A", N: 1}, Life: Life{StartedAt: &noon}}, &agent.Limit{Kind: agent.Quota, Reset: &far}, noon, time.Minute))
 	h := b.store.Hold()
 	if !h.Until.Equal(noon.Add(blindHold)) || h.Reset == nil || !h.Reset.Equal(far) {
 		t.Errorf("%+v", h)
@@ -108,7 +110,7 @@ func TestHoldUntil2100(t *testing.T) {
 func TestPersonsHold(t *testing.T) {
 	b := benchFor(t, nil)
 	must(t, b.store.PutPersonsHold(plan.Account{}, noon.Add(100*time.Hour), noon))
-	must(t, b.store.putHold(&Record{Slice: "A", N: 1, StartedAt: &noon}, rateLimit, noon, time.Minute))
+	must(t, b.store.putHold(&Record{ID: Identity{Slice: "A", N: 1}, Life: Life{StartedAt: &noon}}, rateLimit, noon, time.Minute))
 	if h := b.store.Hold(); h.Kind != plan.HeldByPerson || !h.Until.Equal(noon.Add(100*time.Hour)) {
 		t.Errorf("%+v", h)
 	}
@@ -122,7 +124,7 @@ func TestHoldsOfAccounts(t *testing.T) {
 		t.Fatalf("an earlier version's: %+v", h)
 	}
 	put := func(agent, account string) {
-		must(t, b.store.putHold(&Record{Slice: "S-1", N: 1, Agent: agent, Account: account, StartedAt: &noon}, rateLimit, noon, time.Minute))
+		must(t, b.store.putHold(&Record{ID: Identity{Slice: "S-1", N: 1}, Job: Job{Agent: agent, Account: account}, Life: Life{StartedAt: &noon}}, rateLimit, noon, time.Minute))
 	}
 	put("claude", "claude HOME=/a")
 	put("work", "claude CLAUDE_CONFIG_DIR=/b")
@@ -138,7 +140,7 @@ func TestHoldsOfAccounts(t *testing.T) {
 	}
 	// What one account has proved says nothing of the others.
 	later := noon.Add(20 * time.Minute)
-	must(t, b.store.endHolds(&Record{Slice: "S-2", N: 1, Agent: "claude", Account: "claude HOME=/a", StartedAt: &later}, later.Add(time.Minute)))
+	must(t, b.store.endHolds(&Record{ID: Identity{Slice: "S-2", N: 1}, Job: Job{Agent: "claude", Account: "claude HOME=/a"}, Life: Life{StartedAt: &later}}, later.Add(time.Minute)))
 	for _, h := range b.store.Holds() {
 		if want := map[string]int{"claude HOME=/a": 1}[h.Account]; h.Proven != want {
 			t.Errorf("%s: %d, want %d", h.Account, h.Proven, want)
@@ -169,23 +171,28 @@ func TestWordsOfALimitAreRefuted(t *testing.T) {
 			limit := *words
 			limit.Text = c.text
 			settled := func(slice string, n int, agentName string, o Outcome, from, to time.Time, l *agent.Limit) {
-				r := &Record{SchemaVersion: 1, Slice: slice, N: n, Token: "t", Agent: agentName, Phase: plan.Settled, Outcome: o, ClaimedAt: from,
-					StartedAt: &from, EndedAt: &to, SettledAt: &to, Evidence: &Evidence{Limit: l}}
+				r := &Record{
+					ID:            Identity{Slice: slice, N: n, Token: "t"},
+					Job:           Job{Agent: agentName},
+					Life:          Life{Phase: plan.Settled, ClaimedAt: from, StartedAt: &from, EndedAt: &to, SettledAt: &to},
+					Judged:        Judgement{Outcome: o, Evidence: &Evidence{Limit: l}},
+					SchemaVersion: 1,
+				}
 				must(t, writeJSON(b.store.donePath(slice, n, o), r))
 			}
 			if c.other != "" {
 				settled("S-2", 1, c.other, Done, noon.Add(-2*time.Hour), noon.Add(c.ended), nil)
 			}
-			r := &Record{Slice: "S-1", N: 1, Agent: "tool", StartedAt: &noon, Evidence: exited(1).limited(&limit)}
+			r := &Record{ID: Identity{Slice: "S-1", N: 1}, Job: Job{Agent: "tool"}, Life: Life{StartedAt: &noon}, Judged: Judgement{Evidence: exited(1).limited(&limit)}}
 			if strings.HasPrefix(name, "others, ") {
-				r.N = 2
+				r.ID.N = 2
 				settled("S-1", 1, "tool", Held, noon.Add(-time.Hour), noon.Add(-time.Hour), &limit)
 			}
 			must(t, b.store.refute(r))
 			v, err := Judge(r, plan.Item{Status: "in_progress"})
 			must(t, err)
 			if v.Outcome != c.want || (v.Limit != nil) != (c.want == Held) {
-				t.Errorf("%s (%s), refuted by %q", v.Outcome, v.Detail, r.Evidence.Refuted)
+				t.Errorf("%s (%s), refuted by %q", v.Outcome, v.Detail, r.Judged.Evidence.Refuted)
 			}
 		})
 	}

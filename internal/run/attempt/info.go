@@ -32,27 +32,27 @@ type Info struct {
 
 // Info describes the attempt for a JSON document.
 func (r *Record) Info() Info {
-	info := Info{N: r.N, Agent: r.Agent, Detail: jsondoc.OrNull(r.Detail), Started: r.StartedAt, Ended: r.EndedAt,
-		Turns: r.Turns(), CostUSD: r.Cost()}
-	if r.Verdict != nil {
-		v := *r.Verdict
+	info := Info{N: r.ID.N, Agent: r.Job.Agent, Detail: jsondoc.OrNull(r.Judged.Detail), Started: r.Life.StartedAt, Ended: r.Life.EndedAt,
+		Turns: r.Judged.Turns(), CostUSD: r.Judged.Cost()}
+	if r.Judged.Verdict != nil {
+		v := *r.Judged.Verdict
 		v.Failing, v.Last, v.Failure, v.Flaky = jsondoc.OrEmpty(v.Failing), jsondoc.OrEmpty(v.Last), jsondoc.OrEmpty(v.Failure), jsondoc.OrEmpty(v.Flaky)
 		info.Verdict = &v
 	}
 	info.Gate = []gate.Answer{}
-	if r.Gate != nil {
-		info.Gate = jsondoc.OrEmpty(r.Gate.Answers)
+	if r.Judged.Gate != nil {
+		info.Gate = jsondoc.OrEmpty(r.Judged.Gate.Answers)
 	}
-	if r.Landing != nil && r.Outcome.Traits().Success {
+	if r.Landing != nil && r.Judged.Outcome.Traits().Success {
 		if info.Landed = jsondoc.OrNull(r.Landing.Commit); info.Landed != nil {
 			as := cmp.Or(r.Landing.As, "merge")
 			info.LandedAs = &as
 		}
 	}
-	if r.Phase == plan.Settled {
-		info.Outcome = &r.Outcome
+	if r.Life.Phase == plan.Settled {
+		info.Outcome = &r.Judged.Outcome
 	}
-	if d := r.Duration(); d != nil {
+	if d := r.Life.Duration(); d != nil {
 		seconds := math.Round(d.Seconds()*1000) / 1000
 		info.Seconds = &seconds
 	}
@@ -60,20 +60,20 @@ func (r *Record) Info() Info {
 }
 
 // Duration is how long the agent worked; nil if it hasn't started or hasn't ended.
-func (r *Record) Duration() *time.Duration {
-	if r.StartedAt == nil || r.EndedAt == nil {
+func (l *Life) Duration() *time.Duration {
+	if l.StartedAt == nil || l.EndedAt == nil {
 		return nil
 	}
-	d := r.EndedAt.Sub(*r.StartedAt)
+	d := l.EndedAt.Sub(*l.StartedAt)
 	return &d
 }
 
 // Turns is how many turns the agent says it took; nil for unknown.
-func (r *Record) Turns() *int {
-	if r.Evidence == nil || r.Evidence.Result == nil {
+func (j *Judgement) Turns() *int {
+	if j.Evidence == nil || j.Evidence.Result == nil {
 		return nil
 	}
-	return &r.Evidence.Result.Turns
+	return &j.Evidence.Result.Turns
 }
 
 // shown is how many of a slice's attempts Last returns.
@@ -110,7 +110,7 @@ func (s *Store) LastOf(it *plan.Item) ([]*Record, error) {
 	for _, name := range it.Was {
 		recs = append(recs, all[name]...)
 	}
-	slices.SortStableFunc(recs, func(a, b *Record) int { return b.ClaimedAt.Compare(a.ClaimedAt) })
+	slices.SortStableFunc(recs, func(a, b *Record) int { return b.Life.ClaimedAt.Compare(a.Life.ClaimedAt) })
 	return recs[:min(shown, len(recs))], nil
 }
 

@@ -16,8 +16,12 @@ func TestInfo(t *testing.T) {
 	start := time.Date(2031, 5, 6, 12, 0, 0, 0, time.UTC)
 	end := start.Add(1234567 * time.Microsecond)
 	cost := 0.5
-	settled := Record{N: 2, Agent: "claude", Phase: plan.Settled, Outcome: Failed, Detail: "exit 7", StartedAt: &start, EndedAt: &end,
-		Evidence: &Evidence{Result: &agent.Result{Turns: 3, CostUSD: &cost}}}
+	settled := Record{
+		ID:     Identity{N: 2},
+		Job:    Job{Agent: "claude"},
+		Life:   Life{Phase: plan.Settled, StartedAt: &start, EndedAt: &end},
+		Judged: Judgement{Outcome: Failed, Detail: "exit 7", Evidence: &Evidence{Result: &agent.Result{Turns: 3, CostUSD: &cost}}},
+	}
 	tests := []struct {
 		name string
 		rec  Record
@@ -25,7 +29,7 @@ func TestInfo(t *testing.T) {
 	}{
 		{"settled", settled, `{"n":2,"agent":"claude","outcome":"failed","detail":"exit 7","started":"2031-05-06T12:00:00Z",` +
 			`"ended":"2031-05-06T12:00:01.234567Z","seconds":1.235,"turns":3,"cost_usd":0.5,"landed":null,"landed_as":null,"verdict":null,"gate":[]}`},
-		{"judged, not settled", Record{N: 1, Agent: "codex", Phase: plan.Ended, Outcome: Failed},
+		{"judged, not settled", Record{ID: Identity{N: 1}, Job: Job{Agent: "codex"}, Life: Life{Phase: plan.Ended}, Judged: Judgement{Outcome: Failed}},
 			`{"n":1,"agent":"codex","outcome":null,"detail":null,"started":null,"ended":null,"seconds":null,"turns":null,"cost_usd":null,"landed":null,"landed_as":null,"verdict":null,"gate":[]}`},
 	}
 	for _, tt := range tests {
@@ -43,16 +47,16 @@ func TestLast(t *testing.T) {
 	s := OpenStore(t.TempDir())
 	must(t, s.Prepare())
 	for n := 1; n <= 7; n++ {
-		must(t, s.putDone(&Record{SchemaVersion: schemaVersion, Slice: "S-1", N: n, Phase: plan.Settled, Outcome: Failed}))
+		must(t, s.putDone(&Record{ID: Identity{Slice: "S-1", N: n}, Life: Life{Phase: plan.Settled}, Judged: Judgement{Outcome: Failed}, SchemaVersion: schemaVersion}))
 	}
-	must(t, s.putLive(&Record{SchemaVersion: schemaVersion, Slice: "S-1", N: 7, Phase: plan.Ended})) // left by a settler that was killed
-	must(t, s.putLive(&Record{SchemaVersion: schemaVersion, Slice: "S-1", N: 8, Phase: plan.Started}))
+	must(t, s.putLive(&Record{ID: Identity{Slice: "S-1", N: 7}, Life: Life{Phase: plan.Ended}, SchemaVersion: schemaVersion})) // left by a settler that was killed
+	must(t, s.putLive(&Record{ID: Identity{Slice: "S-1", N: 8}, Life: Life{Phase: plan.Started}, SchemaVersion: schemaVersion}))
 	must(t, os.WriteFile(s.donePath("S-1", 6, Failed), []byte("{"), 0o644))
 	all, err := s.Last("S-1", "S-2")
 	must(t, err)
 	var got []int
 	for _, r := range all["S-1"] {
-		got = append(got, r.N)
+		got = append(got, r.ID.N)
 	}
 	if diff := cmp.Diff([]int{8, 7, 5, 4, 3}, got); diff != "" {
 		t.Error(diff)

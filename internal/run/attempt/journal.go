@@ -14,19 +14,19 @@ import (
 func (s *Store) Journal() *journal.Journal { return s.journal }
 
 // Event is an event of the attempt, with the key by which it is written once.
-func (r *Record) Event(k journal.Kind) journal.Event {
-	return journal.Event{Kind: k, System: r.System, Slice: r.Slice, Attempt: r.N,
-		Key: fmt.Sprintf("%s.%s.%s", r.Name(), r.Token[max(0, len(r.Token)-6):], k)}
+func (id *Identity) Event(k journal.Kind) journal.Event {
+	return journal.Event{Kind: k, System: id.System, Slice: id.Slice, Attempt: id.N,
+		Key: fmt.Sprintf("%s.%s.%s", id.Name(), id.Token[max(0, len(id.Token)-6):], k)}
 }
 
 // tell writes the events of the phase that the record has just reached. The record is on the disk. What can't be written is
 // the journal's to keep, and to tell: see journal.Trouble. Again says that the record may have reached it before.
 func (s *Store) tell(r *Record, again bool) {
-	if again || r.Phase != plan.Claimed && !r.isOurs() || r.Phase == plan.Settled && r.Landing != nil {
+	if again || r.Life.Phase != plan.Claimed && !r.Life.isOurs() || r.Life.Phase == plan.Settled && r.Landing != nil {
 		s.retell(r)
 		return
 	}
-	_ = s.journal.Append(r.events(r.Phase)...)
+	_ = s.journal.Append(r.events(r.Life.Phase)...)
 }
 
 // retell writes those events of the attempt up to now that the journal lacks. It is for whoever goes on with what another
@@ -41,12 +41,12 @@ func (s *Store) retell(r *Record) {
 }
 
 // isOurs says whether this process has made the record what it is.
-func (r *Record) isOurs() bool { return r.Wrapper != nil && *r.Wrapper == proc.Self() }
+func (l *Life) isOurs() bool { return l.Wrapper != nil && *l.Wrapper == proc.Self() }
 
 // events are those of one phase, with the times that the record has: nil if it hasn't come that far.
 func (r *Record) events(p plan.Phase) []journal.Event {
 	event := func(k journal.Kind, at time.Time) journal.Event {
-		e := r.Event(k)
+		e := r.ID.Event(k)
 		e.Time = at
 		return e
 	}
@@ -54,34 +54,34 @@ func (r *Record) events(p plan.Phase) []journal.Event {
 	case p == plan.Claimed && r.Accepted(): // it was, by whoever built it
 		return nil
 	case p == plan.Claimed:
-		e := event(journal.Claimed, r.ClaimedAt)
-		e.Agent, e.Runner, e.Branch = r.Agent, r.Runner, strings.TrimPrefix(r.Branch, "refs/heads/")
+		e := event(journal.Claimed, r.Life.ClaimedAt)
+		e.Agent, e.Runner, e.Branch = r.Job.Agent, r.Job.Runner, strings.TrimPrefix(r.Place.Branch, "refs/heads/")
 		return []journal.Event{e}
-	case p == plan.Started && r.StartedAt != nil:
-		e := event(journal.Launched, *r.StartedAt)
-		if e.Agent = r.Agent; r.Process != nil {
-			e.PID = r.Process.PID
+	case p == plan.Started && r.Life.StartedAt != nil:
+		e := event(journal.Launched, *r.Life.StartedAt)
+		if e.Agent = r.Job.Agent; r.Life.Process != nil {
+			e.PID = r.Life.Process.PID
 		}
 		return []journal.Event{e}
 	case p == plan.Queued && r.Landing != nil:
 		e := event(journal.Queued, r.Landing.Queued)
-		e.Agent, e.Branch = r.Agent, strings.TrimPrefix(r.Branch, "refs/heads/")
+		e.Agent, e.Branch = r.Job.Agent, strings.TrimPrefix(r.Place.Branch, "refs/heads/")
 		r.spent(&e)
 		return []journal.Event{e}
-	case p == plan.Ended && r.Outcome != "" && r.Landing != nil && r.SettledAt != nil:
-		return append(r.landEvents(event(journal.Landed, *r.SettledAt)), r.endEvents(event(journal.Ended, *r.SettledAt))...)
-	case p == plan.Ended && r.Outcome != "" && r.EndedAt != nil && r.Landing == nil:
-		return r.endEvents(event(journal.Ended, *r.EndedAt))
-	case p == plan.Settled && r.Phase == plan.Settled && r.SettledAt != nil:
-		e := event(journal.Settled, *r.SettledAt)
-		if e.Outcome = string(r.Outcome); r.After != nil {
-			e.Status, e.Step = r.After.Status, r.After.Step
+	case p == plan.Ended && r.Judged.Outcome != "" && r.Landing != nil && r.Life.SettledAt != nil:
+		return append(r.landEvents(event(journal.Landed, *r.Life.SettledAt)), r.endEvents(event(journal.Ended, *r.Life.SettledAt))...)
+	case p == plan.Ended && r.Judged.Outcome != "" && r.Life.EndedAt != nil && r.Landing == nil:
+		return r.endEvents(event(journal.Ended, *r.Life.EndedAt))
+	case p == plan.Settled && r.Life.Phase == plan.Settled && r.Life.SettledAt != nil:
+		e := event(journal.Settled, *r.Life.SettledAt)
+		if e.Outcome = string(r.Judged.Outcome); r.Judged.After != nil {
+			e.Status, e.Step = r.Judged.After.Status, r.Judged.After.Step
 		}
 		all := []journal.Event{e}
 		if r.needsPerson() {
-			e := event(journal.NeedsYou, *r.SettledAt)
-			if e.Reason = r.Detail; r.Outcome != Waiting {
-				e.Reason = r.Outcome.Text(r.Detail)
+			e := event(journal.NeedsYou, *r.Life.SettledAt)
+			if e.Reason = r.Judged.Detail; r.Judged.Outcome != Waiting {
+				e.Reason = r.Judged.Outcome.Text(r.Judged.Detail)
 			}
 			all = append(all, e)
 		}
@@ -93,24 +93,24 @@ func (r *Record) events(p plan.Phase) []journal.Event {
 // landEvents say that the work is in the lane, if it is.
 func (r *Record) landEvents(e journal.Event) []journal.Event {
 	g := r.Landing
-	if r.Outcome != Done || g.Commit == "" {
+	if r.Judged.Outcome != Done || g.Commit == "" {
 		return nil
 	}
-	e.Commit, e.Target, e.Branch, e.Detail = g.Commit, strings.TrimPrefix(g.Target, "refs/heads/"), strings.TrimPrefix(r.Branch, "refs/heads/"), r.Detail
+	e.Commit, e.Target, e.Branch, e.Detail = g.Commit, strings.TrimPrefix(g.Target, "refs/heads/"), strings.TrimPrefix(r.Place.Branch, "refs/heads/"), r.Judged.Detail
 	return []journal.Event{e}
 }
 
 func (r *Record) endEvents(e journal.Event) []journal.Event {
-	e.Agent, e.Outcome, e.Detail = r.Agent, string(r.Outcome), r.Detail
+	e.Agent, e.Outcome, e.Detail = r.Job.Agent, string(r.Judged.Outcome), r.Judged.Detail
 	if r.Landing != nil {
-		e.AgentEnded = r.EndedAt
+		e.AgentEnded = r.Life.EndedAt
 	}
 	r.spent(&e)
-	if res := r.evidence().Result; res != nil {
+	if res := r.Judged.evidence().Result; res != nil {
 		e.Turns = res.Turns
 	}
-	if why := r.evidence().Worktree; why != "" {
-		failed := r.Event(journal.SetupFailed)
+	if why := r.Judged.evidence().Worktree; why != "" {
+		failed := r.ID.Event(journal.SetupFailed)
 		failed.Time, failed.Reason = e.Time, why
 		return []journal.Event{failed, e}
 	}
@@ -119,25 +119,25 @@ func (r *Record) endEvents(e journal.Event) []journal.Event {
 
 // spent is what the agent has cost, in money, tokens and time.
 func (r *Record) spent(e *journal.Event) {
-	e.CostUSD = r.Cost()
-	if r.StartedAt != nil && r.EndedAt != nil {
-		ms := r.EndedAt.Sub(*r.StartedAt).Milliseconds()
+	e.CostUSD = r.Judged.Cost()
+	if r.Life.StartedAt != nil && r.Life.EndedAt != nil {
+		ms := r.Life.EndedAt.Sub(*r.Life.StartedAt).Milliseconds()
 		e.DurationMS = &ms
 	}
-	if u := r.evidence().Tokens; u != nil {
+	if u := r.Judged.evidence().Tokens; u != nil {
 		e.Tokens = &journal.Tokens{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite}
 	}
 }
 
 // tellGivenBack writes that the claim was undone.
 func (s *Store) tellGivenBack(r *Record) {
-	_ = s.journal.AppendOnce(append(r.events(plan.Claimed), r.Event(journal.GivenBack))...)
+	_ = s.journal.AppendOnce(append(r.events(plan.Claimed), r.ID.Event(journal.GivenBack))...)
 }
 
 // tellStop writes that gl has begun to end the attempt: gl stop first and then, at its signal, the wrapper.
 func (s *Store) tellStop(r *Record) {
-	e := r.Event(journal.Stopped)
-	e.Reason, e.Detail = r.Ending, r.EndingDetail
+	e := r.ID.Event(journal.Stopped)
+	e.Reason, e.Detail = r.Life.Ending, r.Life.EndingDetail
 	_ = s.journal.AppendOnce(e)
 }
 

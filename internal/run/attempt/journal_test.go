@@ -59,11 +59,11 @@ func TestJournalOfKilledSettlers(t *testing.T) {
 					b.store.tell(r, false)
 					if own {
 						self := proc.Self()
-						r.Wrapper = &self
+						r.Life.Wrapper = &self
 						must(t, b.store.putLive(r))
 					}
 					b.set("S-1", tt.worked...)
-					r.Evidence = tt.evidence
+					r.Judged.Evidence = tt.evidence
 					for name, root := range killPoints(t, dir, r) {
 						k := openBench(t, root)
 						switch {
@@ -73,10 +73,10 @@ func TestJournalOfKilledSettlers(t *testing.T) {
 							k.forget()
 						}
 						for _, live := range k.live() {
-							live.Evidence = r.Evidence
+							live.Judged.Evidence = r.Judged.Evidence
 							if lost && own { // a process that is killed isn't the one that goes on
 								gone := deadID(1)
-								live.Wrapper = &gone
+								live.Life.Wrapper = &gone
 								must(t, k.store.putLive(live))
 							}
 							_, err := k.settler(k.state).Settle(t.Context(), live)
@@ -105,8 +105,8 @@ func TestJournalOfGivenBack(t *testing.T) {
 	must(t, b.store.putLive(r)) // it was killed before it had removed the record
 	must(t, b.settler(b.state).GiveBack(t.Context(), r))
 	again := b.claim("S-1")
-	if again.N != r.N {
-		t.Fatalf("attempt %d", again.N)
+	if again.ID.N != r.ID.N {
+		t.Fatalf("attempt %d", again.ID.N)
 	}
 	if got := strings.Join(b.told(), " "); got != "claimed given_back claimed" {
 		t.Errorf("%q", got)

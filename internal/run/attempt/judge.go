@@ -31,48 +31,48 @@ func judge(rules []rule, r *Record, it plan.Item) (Verdict, error) {
 			return verdict(rule.outcome, detail, r, it)
 		}
 	}
-	return Verdict{}, fmt.Errorf("judge %s: no rule matches", r.Name())
+	return Verdict{}, fmt.Errorf("judge %s: no rule matches", r.ID.Name())
 }
 
 // verdict refuses an outcome that isn't in the table: a record of it could be written, and never be read again.
 func verdict(o Outcome, detail string, r *Record, it plan.Item) (Verdict, error) {
 	if !o.Known() {
-		return Verdict{}, fmt.Errorf("judge %s: outcome %q isn't in the table", r.Name(), o)
+		return Verdict{}, fmt.Errorf("judge %s: outcome %q isn't in the table", r.ID.Name(), o)
 	}
 	t := o.Traits()
 	v := Verdict{Outcome: o, Detail: detail, Effect: t.Effect}
-	if o == Done && !r.IsTask() {
+	if o == Done && !r.ID.IsTask() {
 		v.Verified = plan.Unverified
-		if r.Verdict.Green() {
+		if r.Judged.Verdict.Green() {
 			v.Verified = plan.Green
 		}
 	}
 	if detail == "" && !t.Success {
 		v.Detail = t.Words
 	}
-	if t.KeepsWork && r.reachedStep(it) {
+	if t.KeepsWork && r.Life.reachedStep(it) {
 		v.Effect = tracker.Release
 	}
 	if o == Waiting && plan.Classify(it.Status) == plan.Done { // called complete, and to be approved
 		v.Effect = tracker.Ask
 	}
 	if t.Holds {
-		v.Limit = r.evidence().Limit
+		v.Limit = r.Judged.evidence().Limit
 	}
 	return v, nil
 }
 
 // evidence is what was seen of the agent's end, empty where nobody saw it.
-func (r *Record) evidence() *Evidence {
-	if r.Evidence == nil {
+func (j *Judgement) evidence() *Evidence {
+	if j.Evidence == nil {
 		return &Evidence{}
 	}
-	return r.Evidence
+	return j.Evidence
 }
 
 // reachedStep says whether the attempt began a step of its own: one that the slice had reached before isn't its work.
-func (r *Record) reachedStep(it plan.Item) bool {
-	return plan.IsStep(it.Status) || plan.StepReached(it.Step) && it.Step != r.Before.Step
+func (l *Life) reachedStep(it plan.Item) bool {
+	return plan.IsStep(it.Status) || plan.StepReached(it.Step) && it.Step != l.Before.Step
 }
 
 // turnsAllowed is how many turns the agent had. Claude counts the one it was refused too; its error names the limit.

@@ -20,25 +20,25 @@ const (
 // before anybody judges the attempt. What can't be kept is said in the record, and the worktree stays. The agent, and what
 // it has started, must be gone: this tree lands.
 func (s *Settler) keepAll(ctx context.Context, r *Record) {
-	if r.Lineage == 0 || !r.Phase.Begun() {
+	if r.Place.Lineage == 0 || !r.Life.Phase.Begun() {
 		return
 	}
 	pause := keepPause
 	for try := 1; ; try++ {
-		snap, err := s.snapshot(ctx, r, worktree.SnapshotOptions{Last: true, Why: "gl: snapshot of " + r.Work() + " at the end of attempt " + itoa(r.N), Stashes: r.Stashes})
+		snap, err := s.snapshot(ctx, r, worktree.SnapshotOptions{Last: true, Why: "gl: snapshot of " + r.ID.Work() + " at the end of attempt " + itoa(r.ID.N), Stashes: r.Place.Stashes})
 		if err == nil {
 			if snap != nil {
-				r.Saved, r.Unsaved = snap.Prefix, notKept(snap.Failed)
+				r.Place.Saved, r.Place.Unsaved = snap.Prefix, notKept(snap.Failed)
 				if snap.Linked != "" {
-					r.Strayed = append(r.Strayed, sanitize.Text(snap.Linked))
+					r.Place.Strayed = append(r.Place.Strayed, sanitize.Text(snap.Linked))
 				}
 				if len(snap.Failed) == 0 {
-					r.Tree, r.Head = snap.Whole, snap.Tip
+					r.Place.Tree, r.Place.Head = snap.Whole, snap.Tip
 				}
 			}
 			return
 		}
-		r.Unsaved = sanitize.Text(err.Error())
+		r.Place.Unsaved = sanitize.Text(err.Error())
 		if try == keepTries || errors.Is(err, context.Canceled) || isFinal(err) {
 			return
 		}
@@ -85,7 +85,7 @@ type keeper struct {
 
 func (w *Wrapper) newKeeper() *keeper {
 	k := &keeper{w: w, failed: make(chan error, 1)}
-	if w.rec.Lineage != 0 && w.Every > 0 {
+	if w.rec.Place.Lineage != 0 && w.Every > 0 {
 		k.ticker = time.NewTicker(w.Every)
 		k.tick = k.ticker.C
 	}
@@ -106,7 +106,7 @@ func (k *keeper) take(ctx context.Context) {
 	k.busy = busy
 	go func() {
 		defer close(busy)
-		if _, err := k.w.snapshot(ctx, &rec, worktree.SnapshotOptions{Why: "gl: snapshot of " + rec.Work() + " in attempt " + itoa(rec.N), Stashes: rec.Stashes}); err != nil && ctx.Err() == nil {
+		if _, err := k.w.snapshot(ctx, &rec, worktree.SnapshotOptions{Why: "gl: snapshot of " + rec.ID.Work() + " in attempt " + itoa(rec.ID.N), Stashes: rec.Place.Stashes}); err != nil && ctx.Err() == nil {
 			k.report(err)
 		}
 	}()

@@ -48,8 +48,8 @@ type Landing struct {
 }
 
 // Again is how an agent says that its work is to be looked at once more.
-func (r *Record) Again() string {
-	if r.IsTask() {
+func (id *Identity) Again() string {
+	if id.IsTask() {
 		return "commit, and finish the task again"
 	}
 	return "commit, and call the slice complete again"
@@ -79,7 +79,7 @@ type Batch struct {
 
 // Has says whether a queued record is one of the batch, and lands by it.
 func (b *Batch) Has(r *Record) bool {
-	return slices.Contains(b.Members, r.Name()) && r.Landing != nil && r.Landing.Batch != nil && r.Landing.Batch.Head == b.Head && r.Landing.Commit != ""
+	return slices.Contains(b.Members, r.ID.Name()) && r.Landing != nil && r.Landing.Batch != nil && r.Landing.Batch.Head == b.Head && r.Landing.Commit != ""
 }
 
 // Slices are the ids of its members.
@@ -92,15 +92,17 @@ func (b *Batch) Slices() []string {
 }
 
 // awaitsLane says whether the lane has to say if the attempt is done.
-func (r *Record) awaitsLane(o Outcome) bool { return o == Done && r.Lineage != 0 && r.Landing == nil }
+func (r *Record) awaitsLane(o Outcome) bool {
+	return o == Done && r.Place.Lineage != 0 && r.Landing == nil
+}
 
 // withdraw takes the agent's "complete" back out of the slice's file: nothing but the lane says it there.
 func (s *Settler) withdraw(tx tracker.Tx, r *Record, it plan.Item) error {
 	lander, ok := tx.(tracker.Lander)
-	if !ok || plan.Classify(it.Status) != plan.Done || it.Session != r.Token && it.Session != "" {
+	if !ok || plan.Classify(it.Status) != plan.Done || it.Session != r.ID.Token && it.Session != "" {
 		return nil
 	}
-	_, err := lander.Enqueue(r.Slice)
+	_, err := lander.Enqueue(r.ID.Slice)
 	return err
 }
 
@@ -110,7 +112,7 @@ func (s *Store) Queue() ([]*Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	queue := slices.DeleteFunc(live, func(r *Record) bool { return r.Phase != plan.Queued })
+	queue := slices.DeleteFunc(live, func(r *Record) bool { return r.Life.Phase != plan.Queued })
 	slices.SortStableFunc(queue, func(a, b *Record) int { return a.Landing.Queued.Compare(b.Landing.Queued) })
 	return queue, nil
 }
@@ -146,7 +148,7 @@ func (s *Settler) Wait(ctx context.Context, r *Record, change func(*Landing)) er
 // MarkTaken notes that a person has changed a slice while it is in the merge queue, so that it leaves the queue.
 func (s *Store) MarkTaken(slice string, n int) error {
 	r, err := s.Get(slice, n)
-	if err != nil || r.Phase != plan.Queued {
+	if err != nil || r.Life.Phase != plan.Queued {
 		return err
 	}
 	r.Landing.Taken = true
@@ -169,41 +171,41 @@ func (e *AwayError) Unwrap() error { return e.Err }
 // taken out of the queue: that one is settled, and the slice left alone. Of anything else that the file says git is the reason: a
 // stash or a checkout has brought it back as it was, so the record decides. With an *AwayError the record is there, and no item.
 func (s *Settler) queued(tx tracker.Tx, r *Record) (*Record, plan.Item, error) {
-	disk, err := s.Store.Get(r.Slice, r.N)
+	disk, err := s.Store.Get(r.ID.Slice, r.ID.N)
 	if errors.Is(err, fs.ErrNotExist) { // runs/ was removed: there is nothing to settle
 		return nil, plan.Item{}, nil
 	}
-	if err != nil || disk.Phase != plan.Queued || disk.Token != r.Token {
+	if err != nil || disk.Life.Phase != plan.Queued || disk.ID.Token != r.ID.Token {
 		return nil, plan.Item{}, err
 	}
 	tx = disk.of(tx)
-	it, err := tx.Item(r.Slice)
+	it, err := tx.Item(r.ID.Slice)
 	if err == nil {
 		err = s.withdraw(tx, disk, it)
 	}
 	if err == nil {
-		it, err = tx.Item(r.Slice)
+		it, err = tx.Item(r.ID.Slice)
 	}
 	if err == nil && it.Corrupt != "" {
 		err = fmt.Errorf("%s: %s", it.File, it.Corrupt)
 	}
 	switch mark := it.Mark(); {
 	case err != nil:
-		return disk, it, &AwayError{r.Slice, err}
+		return disk, it, &AwayError{r.ID.Slice, err}
 	case disk.Landing.Taken:
 		disk = disk.ended(Interrupted, "interrupted: a person has changed the slice while it was in the merge queue")
-		disk.After = &mark
+		disk.Judged.After = &mark
 		_, err = s.done(disk)
 		return nil, it, err
-	case mark != *disk.Seen:
-		disk.Seen = &mark
+	case mark != *disk.Judged.Seen:
+		disk.Judged.Seen = &mark
 	}
 	return disk, it, nil
 }
 
 // ended is the record, judged.
 func (r *Record) ended(o Outcome, detail string) *Record {
-	r.Phase, r.Outcome, r.Detail, r.Effect = plan.Ended, o, detail, o.Traits().Effect
+	r.Life.Phase, r.Judged.Outcome, r.Judged.Detail, r.Judged.Effect = plan.Ended, o, detail, o.Traits().Effect
 	return r
 }
 
@@ -231,9 +233,9 @@ func (s *Settler) EndLanding(ctx context.Context, r *Record, res LandingResult) 
 			return err
 		}
 		disk.ended(res.Outcome, res.Detail)
-		disk.Verified = res.Verified
+		disk.Judged.Verified = res.Verified
 		if res.Effect != nil {
-			disk.Effect = *res.Effect
+			disk.Judged.Effect = *res.Effect
 		}
 		disk.Landing.Tests = res.Tests
 		if err := s.Store.putLive(disk); err != nil {
@@ -254,19 +256,19 @@ func (r *Record) verifying(tx tracker.Tx, it plan.Item) (plan.Item, error) {
 	if !ok || it.Status == tracker.Verifying && it.Step == tracker.Verifying {
 		return it, nil
 	}
-	if _, err := lander.Enqueue(r.Slice); err != nil {
+	if _, err := lander.Enqueue(r.ID.Slice); err != nil {
 		return it, err
 	}
-	it, err := r.of(tx).Item(r.Slice)
+	it, err := r.of(tx).Item(r.ID.Slice)
 	mark := it.Mark()
-	r.Seen = &mark
+	r.Judged.Seen = &mark
 	return it, err
 }
 
 // stopQueued takes an attempt out of the queue for gl stop, unless it has all but landed.
 func (s *Settler) stopQueued(ctx context.Context, r *Record) (*Record, error) {
 	if r.Landing.Commit != "" {
-		return nil, fmt.Errorf("%s has passed its tests and is landing: it can't be stopped any more", r.Label())
+		return nil, fmt.Errorf("%s has passed its tests and is landing: it can't be stopped any more", r.ID.Label())
 	}
 	release := tracker.Release
 	if r.Accepted() {
@@ -278,10 +280,10 @@ func (s *Settler) stopQueued(ctx context.Context, r *Record) (*Record, error) {
 // InQueue is how far an attempt is that nothing has been done with.
 const InQueue = "queued"
 
-// LandingText is how far a queued attempt is, in a few words. Where commands were missing their permission, project.Project.LandingText knows
-// whether they still are.
-func (r *Record) LandingText() string {
-	switch l := r.Landing; {
+// Text is how far a queued attempt is, in a few words; "" for one that isn't queued. Where commands were
+// missing their permission, project.Project.LandingText knows whether they still are.
+func (l *Landing) Text() string {
+	switch {
 	case l == nil:
 		return ""
 	case l.Reason != "":

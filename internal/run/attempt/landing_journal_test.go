@@ -29,13 +29,13 @@ func TestJournalOfALanding(t *testing.T) {
 			r := b.start(b.claim("S-1"))
 			b.store.tell(r, false)
 			now := time.Now().UTC()
-			r.Phase, r.Landing, r.EndedAt = plan.Queued, &Landing{Queued: now, Commit: tt.commit}, &now
+			r.Life.Phase, r.Landing, r.Life.EndedAt = plan.Queued, &Landing{Queued: now, Commit: tt.commit}, &now
 			if tt.mends {
-				r.Continues = &Continuation{Mends: Red}
+				r.Talk.Continues = &Continuation{Mends: Red}
 			}
 			b.store.tell(r, false)
 			b.store.tell(r, true)
-			r.Phase, r.Outcome, r.SettledAt = plan.Settled, tt.outcome, &now
+			r.Life.Phase, r.Judged.Outcome, r.Life.SettledAt = plan.Settled, tt.outcome, &now
 			b.store.tell(r, false)
 			b.store.retell(r)
 			if got := b.told(); !slices.Equal(got, strings.Fields(tt.want)) {

@@ -75,9 +75,9 @@ func TestWrapperOfALineWithoutEnd(t *testing.T) {
 func TestRecoverFromALineWithoutEnd(t *testing.T) {
 	b := benchFor(t, map[string]string{"S-1": "pending/none"})
 	r := b.claim("S-1")
-	r.Stream = agent.StreamClaude
+	r.Job.Stream = agent.StreamClaude
 	r = b.start(r)
-	f, err := os.Create(b.store.LogPath(r.Slice, r.N))
+	f, err := os.Create(b.store.LogPath(r.ID.Slice, r.ID.N))
 	must(t, err)
 	defer f.Close()
 	must(t, f.Truncate(300<<20)) // zeros take no room on the disk
@@ -90,7 +90,7 @@ func TestRecoverFromALineWithoutEnd(t *testing.T) {
 		t.Errorf("allocated %d MiB", n)
 	}
 	must(t, err)
-	if final == nil || final.Outcome != Stalled || final.Evidence.Result.Turns != 4 {
+	if final == nil || final.Judged.Outcome != Stalled || final.Judged.Evidence.Result.Turns != 4 {
 		t.Errorf("%+v", final)
 	}
 }

@@ -13,20 +13,20 @@ import (
 
 // Note keeps in git that an attempt awaits the lane, since runs/ may be removed. Without it nothing is wrong: so an error is nobody's.
 func (s *Settler) Note(ctx context.Context, r *Record) {
-	if r == nil || r.Phase != plan.Queued || r.IsTask() || s.Worktrees == nil {
+	if r == nil || r.Life.Phase != plan.Queued || r.ID.IsTask() || s.Worktrees == nil {
 		return
 	}
 	repo, err := s.Worktrees(ctx)
 	if err != nil {
 		return
 	}
-	l, err := repo.Get(r.System, r.Slice)
-	if err != nil || l.N != r.Lineage {
+	l, err := repo.Get(r.ID.System, r.ID.Slice)
+	if err != nil || l.N != r.Place.Lineage {
 		return
 	}
 	data, err := json.Marshal(r)
 	if err == nil {
-		_ = repo.NoteQueued(ctx, l, r.N, data)
+		_ = repo.NoteQueued(ctx, l, r.ID.N, data)
 	}
 }
 
@@ -36,7 +36,7 @@ func (s *Settler) unnote(ctx context.Context, r *Record) {
 		return
 	}
 	if repo, err := s.Worktrees(ctx); err == nil {
-		_ = repo.DropNote(ctx, r.System, r.Slice, r.N)
+		_ = repo.DropNote(ctx, r.ID.System, r.ID.Slice, r.ID.N)
 	}
 }
 
@@ -53,14 +53,14 @@ func (s *Settler) Restore(ctx context.Context) (ids []string, err error) {
 	}
 	for _, n := range notes {
 		var r Record
-		if json.Unmarshal(n.Attempt, &r) != nil || r.System != n.Lineage.System || r.Slice != n.Lineage.Slice || r.Seen == nil || r.Phase != plan.Queued {
+		if json.Unmarshal(n.Attempt, &r) != nil || r.ID.System != n.Lineage.System || r.ID.Slice != n.Lineage.Slice || r.Judged.Seen == nil || r.Life.Phase != plan.Queued {
 			continue
 		}
 		switch back, err := s.putBack(ctx, repo, n, &r); {
 		case err != nil:
 			return ids, err
 		case back:
-			ids = append(ids, r.Slice)
+			ids = append(ids, r.ID.Slice)
 		}
 	}
 	return ids, nil
@@ -70,13 +70,13 @@ func (s *Settler) Restore(ctx context.Context) (ids []string, err error) {
 func (s *Settler) putBack(ctx context.Context, repo *worktree.Repo, n worktree.Note, r *Record) (back bool, err error) {
 	over := false
 	err = s.Tracker.Do(ctx, func(tx tracker.Tx) error {
-		have, err := s.Store.Get(r.Slice, r.N)
+		have, err := s.Store.Get(r.ID.Slice, r.ID.N)
 		if err == nil || !errors.Is(err, fs.ErrNotExist) {
-			over = err == nil && have.Phase == plan.Settled
+			over = err == nil && have.Life.Phase == plan.Settled
 			return nil
 		}
-		it, err := tx.Item(r.Slice)
-		if errors.Is(err, tracker.ErrNotFound) || err == nil && (plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}) != *r.Seen {
+		it, err := tx.Item(r.ID.Slice)
+		if errors.Is(err, tracker.ErrNotFound) || err == nil && (plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}) != *r.Judged.Seen {
 			over = true
 			return nil
 		}
@@ -92,14 +92,14 @@ func (s *Settler) putBack(ctx context.Context, repo *worktree.Repo, n worktree.N
 		if err := s.Store.putLive(r); err != nil {
 			return err
 		}
-		if _, err := s.Store.Get(r.Slice, r.N); err != nil { // not what gl has written
+		if _, err := s.Store.Get(r.ID.Slice, r.ID.N); err != nil { // not what gl has written
 			return errors.Join(err, s.Store.dropLive(r))
 		}
 		back = true
 		return nil
 	})
 	if err == nil && over {
-		err = repo.DropNote(ctx, r.System, r.Slice, r.N)
+		err = repo.DropNote(ctx, r.ID.System, r.ID.Slice, r.ID.N)
 	}
 	return back, err
 }

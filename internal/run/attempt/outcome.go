@@ -120,36 +120,36 @@ func asksBesides(_ *Record, it plan.Item) (string, bool) {
 
 // testsFail is for slices that are built in the checkout. In worktrees the lane says so.
 func testsFail(r *Record, it plan.Item) (string, bool) {
-	if r.Verdict == nil || r.Verdict.Green() || r.Test == nil || plan.Classify(it.Status) != plan.Done {
+	if r.Judged.Verdict == nil || r.Judged.Verdict.Green() || r.Conditions.Test == nil || plan.Classify(it.Status) != plan.Done {
 		return "", false
 	}
-	return "tests: " + r.Verdict.How(plan.Age(r.Verdict.Duration())), true
+	return "tests: " + r.Judged.Verdict.How(plan.Age(r.Judged.Verdict.Duration())), true
 }
 
 // awaitsReview is for slices that are built in the checkout. In worktrees the lane asks.
 func awaitsReview(r *Record, it plan.Item) (string, bool) {
-	if r.Review == "" || plan.Classify(it.Status) != plan.Done {
+	if r.Conditions.Review == "" || plan.Classify(it.Status) != plan.Done {
 		return "", false
 	}
-	return ReviewText(r.Verdict, r.Review), true
+	return ReviewText(r.Judged.Verdict, r.Conditions.Review), true
 }
 
 func isComplete(r *Record, it plan.Item) (detail string, ok bool) {
 	switch detail = it.TestCount(); {
-	case r.Verdict.Green():
-		detail = r.Verdict.Count()
-	case r.Test != nil:
-		detail = strings.TrimPrefix(detail+", unverified: "+cmp.Or(r.Unverified, "gl never saw its tests end"), ", ")
+	case r.Judged.Verdict.Green():
+		detail = r.Judged.Verdict.Count()
+	case r.Conditions.Test != nil:
+		detail = strings.TrimPrefix(detail+", unverified: "+cmp.Or(r.Judged.Unverified, "gl never saw its tests end"), ", ")
 	}
 	return detail, plan.Classify(it.Status) == plan.Done
 }
 
 func gitKilled(r *Record, _ plan.Item) (string, bool) {
-	return "making its worktree: " + r.evidence().Worktree, r.evidence().Killed
+	return "making its worktree: " + r.Judged.evidence().Worktree, r.Judged.evidence().Killed
 }
 
 func neverRan(r *Record, _ plan.Item) (string, bool) {
-	switch e := r.evidence(); {
+	switch e := r.Judged.evidence(); {
 	case e.NotStarted != "":
 		return e.NotStarted, true
 	case e.Worktree != "":
@@ -159,11 +159,11 @@ func neverRan(r *Record, _ plan.Item) (string, bool) {
 	case e.Exec != "":
 		return "can't start the agent: " + e.Exec, true
 	}
-	return r.EndingDetail, r.Ending == EndCommand
+	return r.Life.EndingDetail, r.Life.Ending == EndCommand
 }
 
 func outOfTurns(r *Record, _ plan.Item) (string, bool) {
-	res := r.evidence().Result
+	res := r.Judged.evidence().Result
 	if res == nil || res.Subtype != "error_max_turns" && res.TerminalReason != "max_turns" {
 		return "", false
 	}
@@ -172,41 +172,41 @@ func outOfTurns(r *Record, _ plan.Item) (string, bool) {
 
 // outOfBudget is about the limit of one run (claude --max-budget-usd). An empty account is a limit: agent.Quota.
 func outOfBudget(r *Record, _ plan.Item) (string, bool) {
-	res := r.evidence().Result
+	res := r.Judged.evidence().Result
 	return "budget limit", res != nil && res.Subtype == "error_max_budget_usd"
 }
 
 // metLimit takes every kind of agent.Limit: rate limit, quota, login, outage.
 func metLimit(r *Record, _ plan.Item) (string, bool) {
-	if e := r.evidence(); e.Limit != nil && e.Refuted == "" {
+	if e := r.Judged.evidence(); e.Limit != nil && e.Refuted == "" {
 		return e.Limit.Kind, true
 	}
 	return "", false
 }
 
 func fellSilent(r *Record, _ plan.Item) (string, bool) {
-	return r.EndingDetail, r.Ending == EndSilence && r.evidence().Result == nil
+	return r.Life.EndingDetail, r.Life.Ending == EndSilence && r.Judged.evidence().Result == nil
 }
 
 func wasStopped(r *Record, it plan.Item) (string, bool) {
 	detail := "interrupted"
-	if r.reachedStep(it) {
+	if r.Life.reachedStep(it) {
 		detail += " in " + it.Step
 	}
-	return detail, r.Ending == EndStop && r.evidence().Result == nil
+	return detail, r.Life.Ending == EndStop && r.Judged.evidence().Result == nil
 }
 
 func vanished(r *Record, _ plan.Item) (string, bool) {
 	detail := "its gl process vanished"
-	if r.Ending == EndAbandon {
-		detail = r.EndingDetail
+	if r.Life.Ending == EndAbandon {
+		detail = r.Life.EndingDetail
 	}
-	return detail, r.Evidence == nil
+	return detail, r.Judged.Evidence == nil
 }
 
 // endedBadly disregards the exit status of an agent that we ended: it is our doing.
 func endedBadly(r *Record, _ plan.Item) (string, bool) {
-	bad := r.evidence().failure(r.Ending != "")
+	bad := r.Judged.evidence().failure(r.Life.Ending != "")
 	return bad, bad != ""
 }
 
@@ -219,30 +219,30 @@ func needsPerson(_ *Record, it plan.Item) (string, bool) {
 }
 
 func stepDone(r *Record, it plan.Item) (string, bool) {
-	return r.Before.Step + " done, " + it.Step + " is next", it.Staged && it.Step != r.Before.Step
+	return r.Life.Before.Step + " done, " + it.Step + " is next", it.Staged && it.Step != r.Life.Before.Step
 }
 
 // verdictNo: the agent has done its work, and what came of it is no.
 func verdictNo(r *Record, _ plan.Item) (string, bool) {
-	return "verdict no: " + r.Refused, r.Refused != "" && r.evidence().endedWell(r.Stream)
+	return "verdict no: " + r.Task.Refused, r.Task.Refused != "" && r.Judged.evidence().endedWell(r.Job.Stream)
 }
 
 // lacksResults: an agent that ended well hasn't left what its task is for.
 func lacksResults(r *Record, _ plan.Item) (string, bool) {
-	return "ended without " + strings.Join(r.Lacks, ", "), len(r.Lacks) > 0 && r.evidence().endedWell(r.Stream)
+	return "ended without " + strings.Join(r.Task.Lacks, ", "), len(r.Task.Lacks) > 0 && r.Judged.evidence().endedWell(r.Job.Stream)
 }
 
 // taskDone: no file could say that a task is complete, so an agent that ended well, and has left what was wanted, has completed it.
 func taskDone(r *Record, _ plan.Item) (detail string, ok bool) {
-	if n := r.evidence().Denials; n > 0 {
+	if n := r.Judged.evidence().Denials; n > 0 {
 		detail = words.Count(n, "tool call") + " denied"
 	}
-	return detail, r.IsTask() && r.evidence().endedWell(r.Stream)
+	return detail, r.ID.IsTask() && r.Judged.evidence().endedWell(r.Job.Stream)
 }
 
 // leftUnfinished is what remains: the agent ended by itself, and nothing says that the slice is complete.
 func leftUnfinished(r *Record, _ plan.Item) (string, bool) {
-	switch e := r.evidence(); {
+	switch e := r.Judged.evidence(); {
 	case e.Result != nil && e.Result.Turns == 0: // with the client's complaint
 		return withReason("ended without a single turn", sentence(e.Result.Text)), true
 	case e.Denials > 0:
@@ -301,42 +301,42 @@ func (t Traits) Plan() plan.Outcome {
 
 // PlanOutcome is what the plan needs to know about how the attempt ended.
 func (r *Record) PlanOutcome() plan.Outcome {
-	o := r.Outcome.Traits().Plan()
+	o := r.Judged.Outcome.Traits().Plan()
 	o.Continue = r.goesOn()
 	return o
 }
 
 // needsPerson says whether nothing but a person moves the item on.
 func (r *Record) needsPerson() bool {
-	return r.Outcome == Waiting || r.Outcome.Traits().Claimed && !r.goesOn()
+	return r.Judged.Outcome == Waiting || r.Judged.Outcome.Traits().Claimed && !r.goesOn()
 }
 
 // goesOn says whether the same agent is to go on.
 func (r *Record) goesOn() bool {
-	return r.Outcome.Traits().Continue && !r.Accepted() && (!r.Mends() || r.Continues.Mends != r.Outcome && !slices.Contains(r.Continues.Mended, r.Outcome))
+	return r.Judged.Outcome.Traits().Continue && !r.Accepted() && (!r.Talk.Mends() || r.Talk.Continues.Mends != r.Judged.Outcome && !slices.Contains(r.Talk.Continues.Mended, r.Judged.Outcome))
 }
 
 // Mends says whether the agent was started to put right what the lane found.
-func (r *Record) Mends() bool { return r.Continues != nil && r.Continues.Mends != "" }
+func (d *Dialog) Mends() bool { return d.Continues != nil && d.Continues.Mends != "" }
 
 // Relaunch says whether the drain that sees the attempt end launches the item again.
 func (r *Record) Relaunch() Relaunch {
 	if r.goesOn() {
 		return Again
 	}
-	return r.Outcome.Traits().Relaunch
+	return r.Judged.Outcome.Traits().Relaunch
 }
 
 // mended is what the lineage's next attempt is there to put right, "" for nothing but the slice itself. An attempt that
 // doesn't count leaves it to the next one.
 func (r *Record) mended() Outcome {
 	switch {
-	case r.Retried:
+	case r.Since.Retried:
 		return ""
 	case r.goesOn():
-		return r.Outcome
-	case r.Outcome.Traits().Free && r.Continues != nil:
-		return r.Continues.Mends
+		return r.Judged.Outcome
+	case r.Judged.Outcome.Traits().Free && r.Talk.Continues != nil:
+		return r.Talk.Continues.Mends
 	}
 	return ""
 }

@@ -125,7 +125,7 @@ func TestJudge(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r := &Record{Slice: "S-1", N: 1, Evidence: tt.ev, Ending: tt.ending, EndingDetail: "why it was ended"}
+			r := &Record{ID: Identity{Slice: "S-1", N: 1}, Judged: Judgement{Evidence: tt.ev}, Life: Life{Ending: tt.ending, EndingDetail: "why it was ended"}}
 			v := judged(t, r, tt.it)
 			if v.Outcome != tt.want || v.Effect != tt.effect || (v.Limit != nil) != tt.hold {
 				t.Errorf("outcome %s, effect %d, hold %v; want %s, %d, %v", v.Outcome, v.Effect, v.Limit != nil, tt.want, tt.effect, tt.hold)
@@ -139,7 +139,7 @@ func TestJudge(t *testing.T) {
 
 // A step that the slice had reached before this attempt isn't this attempt's work.
 func TestJudgeInterruptedInAnOldStep(t *testing.T) {
-	r := &Record{Ending: EndStop, Before: tracker.Before{Mark: plan.Mark{Status: "failed", Step: "tests"}}}
+	r := &Record{Life: Life{Ending: EndStop, Before: tracker.Before{Mark: plan.Mark{Status: "failed", Step: "tests"}}}}
 	if v := judged(t, r, plan.Item{Status: "in_progress", Step: "tests"}); v.Effect != tracker.Restore {
 		t.Errorf("effect %d, want Restore", v.Effect)
 	}
@@ -211,10 +211,10 @@ func testRoundTrip(t *testing.T, o Outcome, used int) {
 	t.Helper()
 	b := benchFor(t, map[string]string{"S-1.2": "pending/none"})
 	r := b.claim("S-1.2")
-	r.Outcome = o
+	r.Judged.Outcome = o
 	must(t, b.store.finish(r))
-	if got := b.get(r); got.Outcome != o || got.Phase != plan.Settled {
-		t.Errorf("read back as %s, %s", got.Outcome, got.Phase)
+	if got := b.get(r); got.Judged.Outcome != o || got.Life.Phase != plan.Settled {
+		t.Errorf("read back as %s, %s", got.Judged.Outcome, got.Life.Phase)
 	}
 	index, err := b.store.Index()
 	must(t, err)
@@ -225,8 +225,8 @@ func testRoundTrip(t *testing.T, o Outcome, used int) {
 	if n := tally(entries).Used; n != used {
 		t.Errorf("%d attempts used up, want %d", n, used)
 	}
-	if next := b.claim("S-1.2"); next.N != 2 {
-		t.Errorf("the next attempt is number %d", next.N)
+	if next := b.claim("S-1.2"); next.ID.N != 2 {
+		t.Errorf("the next attempt is number %d", next.ID.N)
 	}
 }
 
@@ -241,7 +241,7 @@ func classAfter(o Outcome, status string) plan.Class {
 
 // A verdict follows from the outcome's row: the effect, the hold, and the words where the rule has none.
 func TestVerdict(t *testing.T) {
-	r := &Record{Slice: "S-1", N: 1, Evidence: exited(1).limited(rateLimit)}
+	r := &Record{ID: Identity{Slice: "S-1", N: 1}, Judged: Judgement{Evidence: exited(1).limited(rateLimit)}}
 	untouched, begun := plan.Item{Status: "in_progress", Step: "none"}, plan.Item{Status: "tests", Step: "tests"}
 	for _, o := range Outcomes() {
 		traits := o.Traits()
@@ -270,19 +270,19 @@ func TestOutcomeThatHoldsNobody(t *testing.T) {
 	r := b.start(b.claim("S-1"))
 	old := noon.Add(-time.Hour)
 	must(t, writeJSON(b.store.holdPath(), plan.Hold{Since: old, Until: old.Add(time.Minute), Count: 3}))
-	r.Ending, r.EndingDetail = EndCommand, "no such command"
+	r.Life.Ending, r.Life.EndingDetail = EndCommand, "no such command"
 	must(t, b.store.putLive(r))
-	r.Evidence = exited(1).limited(rateLimit)
+	r.Judged.Evidence = exited(1).limited(rateLimit)
 	final, err := b.settler(b.state).Settle(t.Context(), r)
 	must(t, err)
-	if h := b.store.Hold(); final.Outcome != Failed || h == nil || h.Count != 3 || !h.Since.Equal(old) {
-		t.Errorf("%s, and the hold is %+v", final.Outcome, h)
+	if h := b.store.Hold(); final.Judged.Outcome != Failed || h == nil || h.Count != 3 || !h.Since.Equal(old) {
+		t.Errorf("%s, and the hold is %+v", final.Judged.Outcome, h)
 	}
 }
 
 // An outcome that the table doesn't have is refused before anything is written.
 func TestUnknownOutcomeIsRefused(t *testing.T) {
-	r := &Record{Slice: "S-1", N: 1}
+	r := &Record{ID: Identity{Slice: "S-1", N: 1}}
 	for name, rules := range map[string][]rule{
 		"not in the table": {{"out_of_paper", func(*Record, plan.Item) (string, bool) { return "", true }}},
 		"no rule":          nil,
@@ -300,13 +300,13 @@ func TestUnknownOutcomeIsRefused(t *testing.T) {
 func TestRecordOfUnknownOutcome(t *testing.T) {
 	for name, spoil := range map[string]func(b *bench, r *Record) string{
 		"in the file's name": func(b *bench, r *Record) string {
-			r.Outcome = "out_of_paper"
+			r.Judged.Outcome = "out_of_paper"
 			must(t, b.store.finish(r))
 			return b.store.donePath("S-1", 1, "out_of_paper")
 		},
 		"in the record": func(b *bench, r *Record) string {
 			must(t, b.store.dropLive(r))
-			r.Outcome, r.Phase = "out_of_paper", plan.Settled
+			r.Judged.Outcome, r.Life.Phase = "out_of_paper", plan.Settled
 			path := b.store.donePath("S-1", 1, Failed)
 			must(t, writeJSON(path, r))
 			return path
@@ -332,8 +332,8 @@ func TestRecordOfUnknownOutcome(t *testing.T) {
 			if now, err := filepath.Glob(filepath.Join(b.store.doneDir(), "*")); err != nil || !slices.Equal(now, before) {
 				t.Errorf("%v became %v, %v", before, now, err)
 			}
-			if next := b.claim("S-1"); next.N != 2 {
-				t.Errorf("the next attempt is number %d", next.N)
+			if next := b.claim("S-1"); next.ID.N != 2 {
+				t.Errorf("the next attempt is number %d", next.ID.N)
 			}
 		})
 	}
@@ -343,7 +343,7 @@ func TestRecordOfUnknownOutcome(t *testing.T) {
 func TestLiveRecordOfUnknownOutcome(t *testing.T) {
 	b := benchFor(t, map[string]string{"S-1": "pending/none"})
 	r := b.start(b.claim("S-1"))
-	r.Phase, r.Outcome = plan.Ended, "out_of_paper"
+	r.Life.Phase, r.Judged.Outcome = plan.Ended, "out_of_paper"
 	must(t, b.store.putLive(r))
 	live, bad, err := b.store.Live()
 	must(t, err)

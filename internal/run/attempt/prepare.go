@@ -21,12 +21,12 @@ import (
 // holds up neither the drain nor the project's lock. Evidence is for an attempt that ends here, because the worktree can't
 // be made or somebody has stopped it.
 func (w *Wrapper) prepare(ctx context.Context) (*Evidence, error) {
-	if w.rec.Lineage == 0 {
+	if w.rec.Place.Lineage == 0 {
 		w.handOffHere()
 		w.noteBaseline(ctx)
 		return nil, nil
 	}
-	if err := w.advance(ctx, func(r *Record) { r.Phase = plan.Preparing }); err != nil {
+	if err := w.advance(ctx, func(r *Record) { r.Life.Phase = plan.Preparing }); err != nil {
 		return nil, err
 	}
 	making, cancel := context.WithCancel(ctx)
@@ -36,8 +36,8 @@ func (w *Wrapper) prepare(ctx context.Context) (*Evidence, error) {
 	for {
 		select {
 		case <-w.Stop:
-			if w.rec.Ending == "" {
-				w.rec.Ending = EndStop
+			if w.rec.Life.Ending == "" {
+				w.rec.Life.Ending = EndStop
 				if err := w.Store.MarkEnding(ctx, w.Tracker, w.rec, EndStop, ""); err != nil {
 					w.log.note(logfile.Gl, giveUpNote+err.Error())
 				}
@@ -47,7 +47,7 @@ func (w *Wrapper) prepare(ctx context.Context) (*Evidence, error) {
 			switch {
 			case errors.Is(err, ErrLate):
 				return nil, err
-			case w.rec.Ending != "":
+			case w.rec.Life.Ending != "":
 				return &Evidence{}, nil
 			case err != nil:
 				w.log.note(logfile.Worktree, err.Error())
@@ -93,9 +93,9 @@ func (w *Wrapper) tryWorktree(ctx context.Context) error {
 		return err
 	}
 	w.site = &site.Site{
-		Root: w.Root, Self: w.Self, Environ: func() []string { return w.rec.Env(w.Env, w.Root) }, Setup: site.Setup{Command: w.rec.Setup, Limit: w.SetupLimit},
-		SetupLog: w.Store.SetupLogPath(w.rec.Slice, w.rec.N), Sandbox: site.Sandbox{On: w.sandboxed(), Caches: w.rec.Caches}, Note: w.noteWorktree,
-		Started:  func(id proc.ID) error { return w.advance(ctx, func(r *Record) { r.Process = &id }) },
+		Root: w.Root, Self: w.Self, Environ: func() []string { return w.rec.Env(w.Env, w.Root) }, Setup: site.Setup{Command: w.rec.Job.Setup, Limit: w.SetupLimit},
+		SetupLog: w.Store.SetupLogPath(w.rec.ID.Slice, w.rec.ID.N), Sandbox: site.Sandbox{On: w.sandboxed(), Caches: w.rec.Job.Caches}, Note: w.noteWorktree,
+		Started:  func(id proc.ID) error { return w.advance(ctx, func(r *Record) { r.Life.Process = &id }) },
 		Leftover: func(err error) { w.log.note(logfile.Gl, "what git.setup left running can't be ended: "+err.Error()) },
 		Repo:     repo, Lineage: l,
 	}
@@ -122,13 +122,13 @@ func (w *Wrapper) noteStashes(ctx context.Context, common string) (err error) {
 	if err != nil {
 		return err
 	}
-	if last == nil || last.Unsaved == "" {
-		w.rec.Stashes, err = git.Stashes(common)
+	if last == nil || last.Place.Unsaved == "" {
+		w.rec.Place.Stashes, err = git.Stashes(common)
 		return err
 	}
-	w.rec.Stashes = last.Stashes
-	why := "gl: snapshot of " + w.rec.Work() + " as attempt " + itoa(last.N) + " left it"
-	if _, err := w.snapshot(ctx, w.rec, worktree.SnapshotOptions{Last: true, Why: why, Stashes: last.Stashes}); err != nil {
+	w.rec.Place.Stashes = last.Place.Stashes
+	why := "gl: snapshot of " + w.rec.ID.Work() + " as attempt " + itoa(last.ID.N) + " left it"
+	if _, err := w.snapshot(ctx, w.rec, worktree.SnapshotOptions{Last: true, Why: why, Stashes: last.Place.Stashes}); err != nil {
 		w.log.note(logfile.Worktree, "no snapshot: "+err.Error())
 	}
 	return nil
@@ -138,7 +138,7 @@ func (w *Wrapper) noteWorktree(line string) { w.log.note(logfile.Worktree, line)
 
 // environ is what the agent runs in.
 func (w *Wrapper) environ() []string {
-	env := agent.WithEnv(agent.StreamEnv(w.rec.Stream, w.rec.Env(w.Env, w.Root)), w.AgentEnv)
+	env := agent.WithEnv(agent.StreamEnv(w.rec.Job.Stream, w.rec.Env(w.Env, w.Root)), w.AgentEnv)
 	if w.site != nil {
 		env = w.site.Env(env)
 	}
@@ -163,7 +163,7 @@ func (w *Wrapper) lookAround(ctx context.Context) {
 	if err != nil {
 		w.noteWorktree(err.Error())
 	}
-	w.rec.Strayed = strayed(w.before, after, l.Branch)
+	w.rec.Place.Strayed = strayed(w.before, after, l.Branch)
 }
 
 // strayed says what has changed between two looks. A person may have done it as well as the agent.
@@ -197,9 +197,9 @@ func strayed(before, after worktree.Condition, branch string) (list []string) {
 
 // lineage is the one that the attempt was claimed for.
 func (r *Record) lineage(repo *worktree.Repo) (*worktree.Lineage, error) {
-	l, err := repo.Get(r.System, r.Work())
-	if err == nil && l.N != r.Lineage {
-		err = fmt.Errorf("lineage %d of %s has taken the place of %d", l.N, r.Work(), r.Lineage)
+	l, err := repo.Get(r.ID.System, r.ID.Work())
+	if err == nil && l.N != r.Place.Lineage {
+		err = fmt.Errorf("lineage %d of %s has taken the place of %d", l.N, r.ID.Work(), r.Place.Lineage)
 	}
 	return l, err
 }
@@ -208,10 +208,10 @@ func (r *Record) lineage(repo *worktree.Repo) (*worktree.Lineage, error) {
 const SandboxBwrap = "bwrap"
 
 // Confined reports whether the attempt's agent may be unable to write the records: in gl's sandbox, or in codex's own.
-func (r *Record) Confined() bool { return r.Sandbox != "" || agent.IsCodex(r.Program) }
+func (j *Job) Confined() bool { return j.Sandbox != "" || agent.IsCodex(j.Program) }
 
 // sandboxed says whether the attempt is confined. What was decided when it was claimed isn't taken back by a file that an agent may have
 // written since.
 func (w *Wrapper) sandboxed() bool {
-	return w.rec.Lineage != 0 && (w.rec.Sandbox == SandboxBwrap || w.Confine)
+	return w.rec.Place.Lineage != 0 && (w.rec.Job.Sandbox == SandboxBwrap || w.Confine)
 }

@@ -28,15 +28,15 @@ func (w *Wrapper) follow(ctx context.Context, now time.Time) {
 	f.next = now.Add(progressEvery)
 	var it plan.Item
 	err := w.Tracker.Do(ctx, func(tx tracker.Tx) (err error) {
-		it, err = w.rec.of(tx).Item(w.rec.Slice)
+		it, err = w.rec.of(tx).Item(w.rec.ID.Slice)
 		return err
 	})
-	if err != nil || it.Corrupt != "" || it.Session != w.rec.Token {
+	if err != nil || it.Corrupt != "" || it.Session != w.rec.ID.Token {
 		return
 	}
 	is := journal.Progress{Status: it.Status, Step: it.Step, Tests: it.Tests, SecurityTests: it.SecurityTests, Failing: it.Failing}
 	if f.last != nil {
-		_ = w.Store.Journal().Append(is.Since(*f.last, journal.Event{System: w.rec.System, Slice: w.rec.Slice, Attempt: w.rec.N})...)
+		_ = w.Store.Journal().Append(is.Since(*f.last, journal.Event{System: w.rec.ID.System, Slice: w.rec.ID.Slice, Attempt: w.rec.ID.N})...)
 	}
 	f.last = &is
 	w.noteHanded(ctx)
@@ -44,7 +44,7 @@ func (w *Wrapper) follow(ctx context.Context, now time.Time) {
 
 // noteHanded notes what a sandboxed agent has handed over: its own gl can't write the records.
 func (w *Wrapper) noteHanded(ctx context.Context) {
-	if w.rec.Lineage == 0 || w.Worktrees == nil || w.Store.Handed(w.rec.System, w.rec.Slice, w.rec.Lineage) != "" {
+	if w.rec.Place.Lineage == 0 || w.Worktrees == nil || w.Store.Handed(w.rec.ID.System, w.rec.ID.Slice, w.rec.Place.Lineage) != "" {
 		return
 	}
 	repo, err := w.Worktrees(ctx)

@@ -9,7 +9,7 @@ import (
 
 // An agent that has something in the background is waited for as long as its item is unfinished.
 func TestUnfinished(t *testing.T) {
-	r := &Record{Before: tracker.Before{Mark: plan.Mark{Step: "building"}}}
+	r := &Record{Life: Life{Before: tracker.Before{Mark: plan.Mark{Step: "building"}}}}
 	for it, want := range map[*plan.Item]bool{
 		{Status: "in_progress"}:                              true,
 		{Status: "pending"}:                                  false,
@@ -18,7 +18,7 @@ func TestUnfinished(t *testing.T) {
 		{Staged: true, Status: "pending", Step: "verifying"}: false,
 		{Staged: true, Status: "complete", Step: "building"}: false,
 	} {
-		if got := r.unfinished(*it); got != want {
+		if got := r.Life.unfinished(*it); got != want {
 			t.Errorf("%+v: %v", *it, got)
 		}
 	}

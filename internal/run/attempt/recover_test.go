@@ -37,14 +37,14 @@ func TestRecover(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			b := benchFor(t, map[string]string{"S-1": "pending/none"})
 			r := b.claim("S-1")
-			r.Stream = agent.StreamClaude
-			r.Ending = tt.ending
+			r.Job.Stream = agent.StreamClaude
+			r.Life.Ending = tt.ending
 			r = b.start(r)
-			must(t, os.WriteFile(b.store.LogPath(r.Slice, r.N), []byte(tt.log), 0o644))
+			must(t, os.WriteFile(b.store.LogPath(r.ID.Slice, r.ID.N), []byte(tt.log), 0o644))
 			b.set("S-1", tt.set...)
 			final, err := b.settler(b.state).Recover(t.Context(), r)
 			must(t, err)
-			if final == nil || final.Outcome != tt.want || b.mark("S-1") != tt.mark {
+			if final == nil || final.Judged.Outcome != tt.want || b.mark("S-1") != tt.mark {
 				t.Fatalf("%+v, %+v; want %s, %+v", final, b.mark("S-1"), tt.want, tt.mark)
 			}
 			again, err := b.settler(b.state).Recover(t.Context(), r)
@@ -64,7 +64,7 @@ func TestRecoverLeavesTheLiving(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := benchFor(t, map[string]string{"S-1": "pending/none"})
 			r := b.start(b.claim("S-1"))
-			r.Wrapper = &wrapper
+			r.Life.Wrapper = &wrapper
 			must(t, b.store.putLive(r))
 			final, err := b.settler(b.state).Recover(t.Context(), r)
 			must(t, err)
@@ -77,7 +77,7 @@ func TestRecoverLeavesTheLiving(t *testing.T) {
 	r := b.claim("S-1")
 	_, err := b.settler(b.state).Recover(t.Context(), r)
 	must(t, err)
-	if len(b.live()) != 1 || b.mark("S-1").Session != r.Token {
+	if len(b.live()) != 1 || b.mark("S-1").Session != r.ID.Token {
 		t.Error("the claim of a living launcher was given back")
 	}
 }
@@ -98,7 +98,7 @@ func TestGiveBack(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			b := benchFor(t, map[string]string{"S-1": tt.before})
 			r := b.claim("S-1")
-			r.Launcher = deadID(1)
+			r.Life.Launcher = deadID(1)
 			must(t, b.store.putLive(r))
 			b.set("S-1", tt.set...)
 			for range 2 {
@@ -121,11 +121,11 @@ func TestGiveBackTooLate(t *testing.T) {
 	started, other := b.claim("S-1"), b.claim("S-2")
 	b.start(started)
 	old := *other
-	old.Token = "an older claim"
+	old.ID.Token = "an older claim"
 	for _, r := range []*Record{started, &old} {
 		must(t, b.settler(b.state).GiveBack(t.Context(), r))
 	}
-	if len(b.live()) != 2 || b.mark("S-1").Session != started.Token || b.mark("S-2").Session != other.Token {
+	if len(b.live()) != 2 || b.mark("S-1").Session != started.ID.Token || b.mark("S-2").Session != other.ID.Token {
 		t.Error("given back")
 	}
 }
@@ -134,7 +134,7 @@ func TestGiveBackTooLate(t *testing.T) {
 func TestGiveBackRecordOnly(t *testing.T) {
 	b := benchFor(t, map[string]string{"S-1": "pending/none"})
 	r := b.claim("S-1")
-	r.Launcher = deadID(1)
+	r.Life.Launcher = deadID(1)
 	must(t, b.store.putLive(r))
 	b.write("S-1", "pending", "none", "")
 	was, err := os.ReadFile(b.file("S-1"))
@@ -144,7 +144,7 @@ func TestGiveBackRecordOnly(t *testing.T) {
 	if now, _ := os.ReadFile(b.file("S-1")); string(now) != string(was) || len(b.live()) != 0 {
 		t.Errorf("the file is now %s", now)
 	}
-	if again := b.claim("S-1"); again.N != 1 {
-		t.Errorf("attempt %d: no attempt was used up", again.N)
+	if again := b.claim("S-1"); again.ID.N != 1 {
+		t.Errorf("attempt %d: no attempt was used up", again.ID.N)
 	}
 }

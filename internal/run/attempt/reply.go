@@ -54,17 +54,17 @@ func ReviewText(v *testrun.Verdict, why string) string {
 }
 
 // reply is what the next attempt is told: a sentence, and the comments on lines.
-func (r *Record) reply() (why, output string) {
-	if a := r.Answered; a != nil {
+func (a *Aftermath) reply() (why, output string) {
+	if a := a.Answered; a != nil {
 		return fmt.Sprintf("You asked: %s A person has answered: %s Go on with that.", sentenceEnd(a.Question), sentenceEnd(a.Text)), ""
 	}
-	quoted := make([]string, len(r.Comments))
-	for i, c := range r.Comments {
+	quoted := make([]string, len(a.Comments))
+	for i, c := range a.Comments {
 		quoted[i] = c.Quoted()
 	}
 	why = "A person has looked at your work and sent it back"
-	if r.Rejected != "" {
-		why += ": " + strings.TrimRight(r.Rejected, ".")
+	if a.Rejected != "" {
+		why += ": " + strings.TrimRight(a.Rejected, ".")
 	}
 	if len(quoted) > 0 {
 		return why + ". Put right what the comments on lines say.", strings.Join(quoted, "\n\n")
@@ -76,8 +76,8 @@ func (r *Record) reply() (why, output string) {
 // once more, "" where it didn't fit.
 func (r *Record) undone(redone string) string {
 	why := "This slice was built and had landed, and a person took it back"
-	if r.Undone.Why != "" {
-		why += ": " + strings.TrimRight(r.Undone.Why, ".")
+	if r.Since.Undone.Why != "" {
+		why += ": " + strings.TrimRight(r.Since.Undone.Why, ".")
 	}
 	if redone != "" {
 		return why + ". Its changes are on your branch again, in its first commit. Put right what was wrong with them."

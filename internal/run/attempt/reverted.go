@@ -16,22 +16,22 @@ import (
 // Landed is the item as it landed by the attempt, the slice's last one, if its file says that it isn't done, or that it is by the claim of an
 // earlier attempt; else nil.
 func (r *Record) Landed(it *plan.Item) *plan.Item {
-	landed := r.Phase == plan.Settled && r.Outcome == Done && r.Landing != nil && r.Landing.Commit != ""
-	if !landed || r.Undone != nil || r.Retried || it.Corrupt != "" || plan.Classify(it.Status) == plan.Done && it.Session == "" {
+	landed := r.Life.Phase == plan.Settled && r.Judged.Outcome == Done && r.Landing != nil && r.Landing.Commit != ""
+	if !landed || r.Since.Undone != nil || r.Since.Retried || it.Corrupt != "" || plan.Classify(it.Status) == plan.Done && it.Session == "" {
 		return nil
 	}
-	if r.Title != it.Name { // it may be another slice that has got the id
+	if r.ID.Title != it.Name { // it may be another slice that has got the id
 		return nil
 	}
 	mark, done := it.Mark(), *it
 	done.Reverted = &mark
 	done.Status, done.Step, done.Session = "complete", "complete", ""
 	done.WaitingFor, done.WaitKind, done.Paused, done.Failing = "", "", false, 0
-	done.Verified, done.Tests = r.Verified, r.Tests
+	done.Verified, done.Tests = r.Judged.Verified, r.Judged.Tests
 	if n := r.counted(); n != nil {
 		done.Tests = *n
 	}
-	if n := r.gained(); n != nil {
+	if n := r.Landing.gained(); n != nil {
 		done.NewTests, done.Counted = *n, true
 	}
 	return &done
@@ -41,13 +41,13 @@ func (r *Record) Landed(it *plan.Item) *plan.Item {
 // complete, nothing of it has landed, or that was taken out again, and git has brought the file back (a stash, while the attempt was judged).
 // Otherwise it is nil.
 func (r *Record) Called(it *plan.Item) *plan.Item {
-	out := r.Undone != nil || r.Retried
-	if r.Phase != plan.Settled || r.Outcome == Done && !out || r.Lineage == 0 || r.After == nil || it.Session == "" || it.Session != r.Token {
+	out := r.Since.Undone != nil || r.Since.Retried
+	if r.Life.Phase != plan.Settled || r.Judged.Outcome == Done && !out || r.Place.Lineage == 0 || r.Judged.After == nil || it.Session == "" || it.Session != r.ID.Token {
 		return nil
 	}
 	mark, left := it.Mark(), *it
 	left.Reverted = &mark
-	left.Status, left.Step, left.Session, left.Verified = r.After.Status, r.After.Step, r.After.Session, ""
+	left.Status, left.Step, left.Session, left.Verified = r.Judged.After.Status, r.Judged.After.Step, r.Judged.After.Session, ""
 	if plan.Classify(left.Status) != plan.Done {
 		return &left
 	}
@@ -65,7 +65,7 @@ func (s *Store) calledBefore(system string, it *plan.Item) *plan.Item {
 		return nil
 	}
 	for _, r := range records {
-		if called := r.Called(it); called != nil && r.System == system {
+		if called := r.Called(it); called != nil && r.ID.System == system {
 			return called
 		}
 	}
@@ -77,11 +77,11 @@ func (s *Settler) Rewrite(ctx context.Context, r *Record) (wrote bool, err error
 	err = s.Tracker.Do(ctx, func(tx tracker.Tx) error {
 		tx = r.of(tx)
 		lander, lands := tx.(tracker.Lander)
-		now, err := s.Store.Get(r.Slice, r.N) // a person may have reopened it
+		now, err := s.Store.Get(r.ID.Slice, r.ID.N) // a person may have reopened it
 		if err != nil || !lands {
 			return err
 		}
-		it, err := tx.Item(r.Slice)
+		it, err := tx.Item(r.ID.Slice)
 		if errors.Is(err, tracker.ErrNotFound) || err == nil && now.Landed(&it) == nil {
 			return nil
 		}
@@ -92,11 +92,11 @@ func (s *Settler) Rewrite(ctx context.Context, r *Record) (wrote bool, err error
 		if err != nil {
 			return fmt.Errorf("%s can't be written again: %w", it.File, err)
 		}
-		if _, err := lander.Enqueue(r.Slice); err != nil { // a kill here leaves a file that still isn't done
+		if _, err := lander.Enqueue(r.ID.Slice); err != nil { // a kill here leaves a file that still isn't done
 			return err
 		}
 		tests := now.Landed(&it).Tests
-		_, err = lander.Land(r.Slice, tracker.Landed{Pass: pass, Tests: &tests, New: now.gained()})
+		_, err = lander.Land(r.ID.Slice, tracker.Landed{Pass: pass, Tests: &tests, New: now.Landing.gained()})
 		wrote = err == nil
 		return err
 	})

@@ -11,8 +11,12 @@ import (
 func TestLanded(t *testing.T) {
 	record := func(change func(*Record)) *Record {
 		passed := 7
-		r := &Record{Slice: "S-1", Title: "One", N: 1, Phase: plan.Settled, Outcome: Done, Verified: plan.Green, Tests: 9,
-			Landing: &Landing{Commit: "abc"}, Verdict: &testrun.Verdict{Passed: &passed}}
+		r := &Record{
+			ID:      Identity{Slice: "S-1", Title: "One", N: 1},
+			Life:    Life{Phase: plan.Settled},
+			Judged:  Judgement{Outcome: Done, Verified: plan.Green, Tests: 9, Verdict: &testrun.Verdict{Passed: &passed}},
+			Landing: &Landing{Commit: "abc"},
+		}
 		change(r)
 		return r
 	}
@@ -28,13 +32,13 @@ func TestLanded(t *testing.T) {
 		t.Errorf("the file's mark is %v", landed.Mark())
 	}
 	for name, change := range map[string]func(*Record){
-		"reopened":        func(r *Record) { r.Retried = true },
-		"undone":          func(r *Record) { r.Undone = &Undo{} },
-		"failed":          func(r *Record) { r.Outcome = Failed },
-		"open":            func(r *Record) { r.Phase = plan.Queued },
+		"reopened":        func(r *Record) { r.Since.Retried = true },
+		"undone":          func(r *Record) { r.Since.Undone = &Undo{} },
+		"failed":          func(r *Record) { r.Judged.Outcome = Failed },
+		"open":            func(r *Record) { r.Life.Phase = plan.Queued },
 		"in the checkout": func(r *Record) { r.Landing = nil },
 		"never landed":    func(r *Record) { r.Landing.Commit = "" },
-		"another slice":   func(r *Record) { r.Title = "Two" },
+		"another slice":   func(r *Record) { r.ID.Title = "Two" },
 	} {
 		if record(change).Landed(&item) != nil {
 			t.Errorf("%s: the file doesn't count", name)
@@ -50,7 +54,7 @@ func TestLanded(t *testing.T) {
 // What a stash brings back that an agent called complete, and that wasn't there when the attempt was judged, isn't done.
 func TestCalled(t *testing.T) {
 	left := plan.Mark{Status: "pending", Step: "tests"}
-	r := &Record{Slice: "S-1", N: 1, Token: "T", Phase: plan.Settled, Outcome: Stalled, Lineage: 1, After: &left}
+	r := &Record{ID: Identity{Slice: "S-1", N: 1, Token: "T"}, Life: Life{Phase: plan.Settled}, Judged: Judgement{Outcome: Stalled, After: &left}, Place: Place{Lineage: 1}}
 	item := plan.Item{ID: "S-1", Status: "complete", Step: "complete", Session: "T", Verified: plan.Green}
 	called := r.Called(&item)
 	if called == nil {
@@ -65,12 +69,12 @@ func TestCalled(t *testing.T) {
 		t.Error("a person can't call it complete")
 	}
 	landed := *r
-	landed.Outcome = Done
+	landed.Judged.Outcome = Done
 	if landed.Called(&item) != nil {
 		t.Error("what landed isn't done")
 	}
 	after := plan.Mark{Status: "complete", Step: "complete"}
-	undone := &Record{Slice: "S-1", N: 1, Token: "T", Phase: plan.Settled, Outcome: Done, Lineage: 1, After: &after, Undone: &Undo{}}
+	undone := &Record{ID: Identity{Slice: "S-1", N: 1, Token: "T"}, Life: Life{Phase: plan.Settled}, Judged: Judgement{Outcome: Done, After: &after}, Place: Place{Lineage: 1}, Since: Aftermath{Undone: &Undo{}}}
 	if called := undone.Called(&item); called == nil || called.Status != "pending" || called.Session != "" {
 		t.Errorf("taken back, and its file is there again: %+v", called)
 	}

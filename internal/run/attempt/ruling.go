@@ -14,10 +14,10 @@ const AcceptedBy = "a person, by gl accept"
 
 // Ruled is what the gate has answered about the attempt's work. For the record of an older version it is what the record tells.
 func (r *Record) Ruled() *gate.Ruling {
-	if r.Gate != nil {
-		return r.Gate
+	if r.Judged.Gate != nil {
+		return r.Judged.Gate
 	}
-	f := gate.Facts{Way: r.way(true), Work: r.Slice, Left: r.Tree, Lands: r.Tree, Run: r.testRun("the merge queue's worktree")}
+	f := gate.Facts{Way: r.way(true), Work: r.ID.Slice, Left: r.Place.Tree, Lands: r.Place.Tree, Run: r.testRun("the merge queue's worktree")}
 	if g := r.Landing; g != nil && g.Despite != "" && g.Verified == plan.KnownRed {
 		f.Found = []gate.Item{{Kind: gate.Marks, Name: g.Despite}}
 	}
@@ -29,22 +29,22 @@ func (r *Record) Ruled() *gate.Ruling {
 
 // here are the facts about work that is complete and doesn't go through the merge queue.
 func (r *Record) here(lands bool) gate.Facts {
-	f := gate.Facts{Way: r.way(lands), Work: r.Slice, Left: r.Tree, Lands: r.Tree, Run: r.testRun("the checkout"), Review: r.Review}
-	f.Compared, f.Found, f.Beforehand = r.Compared.With, r.Compared.Found, r.Compared.Allowed
+	f := gate.Facts{Way: r.way(lands), Work: r.ID.Slice, Left: r.Place.Tree, Lands: r.Place.Tree, Run: r.testRun("the checkout"), Review: r.Conditions.Review}
+	f.Compared, f.Found, f.Beforehand = r.Judged.Compared.With, r.Judged.Compared.Found, r.Judged.Compared.Allowed
 	return f
 }
 
 // Approve adds to the facts about work that a person accepts in the checkout what the gate has asked about: its tests ran, and it is as it
 // was since.
 func (r *Record) Approve(f *gate.Facts) {
-	if r.Gate == nil && r.Review == "" || r.Outcome == Done {
+	if r.Judged.Gate == nil && r.Conditions.Review == "" || r.Judged.Outcome == Done {
 		return
 	}
-	if r.Verdict.Green() {
-		f.Run = RunOf(r.Verdict, "the checkout")
+	if r.Judged.Verdict.Green() {
+		f.Run = RunOf(r.Judged.Verdict, "the checkout")
 	}
-	if r.Gate != nil {
-		tests := r.Gate.Answer(gate.Tests)
+	if r.Judged.Gate != nil {
+		tests := r.Judged.Gate.Answer(gate.Tests)
 		f.Found, f.Approval.Items = tests.Items, tests.Items
 		if tests.Says == gate.Yes {
 			f.Compared = atClaim
@@ -57,11 +57,11 @@ func (r *Record) way(lands bool) gate.Way {
 	switch {
 	case r.Accepted():
 		return gate.Accepted
-	case r.Lineage == 0 && (r.IsTask() || !lands):
+	case r.Place.Lineage == 0 && (r.ID.IsTask() || !lands):
 		return gate.File
-	case r.Lineage == 0:
+	case r.Place.Lineage == 0:
 		return gate.Checkout
-	case r.IsTask():
+	case r.ID.IsTask():
 		return gate.Task
 	case r.Landing != nil && r.Landing.Batch != nil:
 		return gate.Batch
@@ -71,14 +71,14 @@ func (r *Record) way(lands bool) gate.Way {
 
 // testRun is what the record tells of the tests.
 func (r *Record) testRun(place string) gate.TestRun {
-	if r.Verdict == nil {
-		run := gate.TestRun{Why: r.Unverified}
-		if r.Test != nil {
-			run.Why = cmp.Or(r.Unverified, "gl never saw its tests end")
+	if r.Judged.Verdict == nil {
+		run := gate.TestRun{Why: r.Judged.Unverified}
+		if r.Conditions.Test != nil {
+			run.Why = cmp.Or(r.Judged.Unverified, "gl never saw its tests end")
 		}
 		return run
 	}
-	run := RunOf(r.Verdict, place)
+	run := RunOf(r.Judged.Verdict, place)
 	run.Known = r.Landing != nil && r.Landing.Verified == plan.KnownRed
 	return run
 }

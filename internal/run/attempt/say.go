@@ -108,7 +108,7 @@ func workSlice(work string) string {
 
 // handOver marks the messages as handed to the attempt, and returns them as they were. The lock must be held.
 func (s *Store) handOver(r *Record, which func(Message) bool) ([]Message, error) {
-	list, err := s.Unheard(r.Work())
+	list, err := s.Unheard(r.ID.Work())
 	if err != nil {
 		return nil, err
 	}
@@ -116,18 +116,18 @@ func (s *Store) handOver(r *Record, which func(Message) bool) ([]Message, error)
 	for i, m := range list {
 		if which(m) {
 			handed = append(handed, m)
-			list[i].Attempt = r.N
+			list[i].Attempt = r.ID.N
 		}
 	}
 	if len(handed) == 0 {
 		return nil, nil
 	}
-	return handed, s.putUnheard(r.Work(), list)
+	return handed, s.putUnheard(r.ID.Work(), list)
 }
 
 // heard forgets messages that the attempt's agent has. The lock must be held.
 func (s *Store) heard(r *Record, ids []string) error {
-	list, err := s.Unheard(r.Work())
+	list, err := s.Unheard(r.ID.Work())
 	if err != nil {
 		return err
 	}
@@ -135,11 +135,11 @@ func (s *Store) heard(r *Record, ids []string) error {
 	if len(kept) == len(list) {
 		return nil
 	}
-	if err := s.putUnheard(r.Work(), kept); err != nil {
+	if err := s.putUnheard(r.ID.Work(), kept); err != nil {
 		return err
 	}
 	for _, id := range ids {
-		e := r.Event(journal.Heard)
+		e := r.ID.Event(journal.Heard)
 		e.Key = "heard." + id
 		_ = s.journal.AppendOnce(e)
 	}
@@ -149,30 +149,30 @@ func (s *Store) heard(r *Record, ids []string) error {
 // sayAtStart gives an attempt whose agent can't be told while it works what there is to tell it. The lock must be held, and the record
 // is to be written before the messages are marked: see markSaid.
 func (s *Store) sayAtStart(r *Record) error {
-	if r.Talks {
+	if r.Talk.Talks {
 		return nil
 	}
-	list, err := s.Unheard(r.Work())
-	r.Said = list
+	list, err := s.Unheard(r.ID.Work())
+	r.Talk.Said = list
 	return err
 }
 
 // markSaid says that the attempt has been given its messages.
 func (s *Store) markSaid(r *Record) error {
-	if len(r.Said) == 0 {
+	if len(r.Talk.Said) == 0 {
 		return nil
 	}
-	_, err := s.handOver(r, func(m Message) bool { return r.wasSaid(m.ID) })
+	_, err := s.handOver(r, func(m Message) bool { return r.Talk.wasSaid(m.ID) })
 	return err
 }
 
-func (r *Record) wasSaid(id string) bool {
-	return slices.ContainsFunc(r.Said, func(m Message) bool { return m.ID == id })
+func (d *Dialog) wasSaid(id string) bool {
+	return slices.ContainsFunc(d.Said, func(m Message) bool { return m.ID == id })
 }
 
 // MarkRead notes that the attempt's agent has run gl slice, which printed what it was to be told.
 func (s *Store) MarkRead(r *Record) error {
-	if len(r.Said) == 0 {
+	if len(r.Talk.Said) == 0 {
 		return nil
 	}
 	path := s.readPath(r)
@@ -183,11 +183,11 @@ func (s *Store) MarkRead(r *Record) error {
 }
 
 // readPath is in the one directory of the records that an agent in a sandbox may write.
-func (s *Store) readPath(r *Record) string { return filepath.Join(s.dir, "told", r.Name()+".read") }
+func (s *Store) readPath(r *Record) string { return filepath.Join(s.dir, "told", r.ID.Name()+".read") }
 
 // delivered reports whether what the attempt was to be told has reached its agent: in its prompt, or because it asked.
 func (s *Store) delivered(r *Record) bool {
-	if r.Briefed {
+	if r.Talk.Briefed {
 		return true
 	}
 	_, err := durable.Stat(s.readPath(r))
@@ -197,17 +197,17 @@ func (s *Store) delivered(r *Record) bool {
 // heardAtStart forgets what an attempt was told at its start, if that reached its agent, and it has done anything since. The
 // lock must be held.
 func (s *Store) heardAtStart(r *Record) error {
-	if len(r.Said) == 0 {
+	if len(r.Talk.Said) == 0 {
 		return nil
 	}
 	delivered := s.delivered(r)
 	_ = durable.Remove(s.readPath(r)) // mostly there is none
-	worked := r.Outcome != Held && (r.evidence().Result != nil && r.evidence().Result.Turns > 0 || r.evidence().ExitCode != nil && *r.evidence().ExitCode == 0)
+	worked := r.Judged.Outcome != Held && (r.Judged.evidence().Result != nil && r.Judged.evidence().Result.Turns > 0 || r.Judged.evidence().ExitCode != nil && *r.Judged.evidence().ExitCode == 0)
 	if !delivered || !worked {
 		return nil
 	}
 	var ids []string
-	for _, m := range r.Said {
+	for _, m := range r.Talk.Said {
 		ids = append(ids, m.ID)
 	}
 	return s.heard(r, ids)

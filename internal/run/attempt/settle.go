@@ -53,32 +53,32 @@ func (s *Settler) settle(tx tracker.Tx, mine *Record) (*Record, error) {
 	}
 	r := *mine
 	var bad *BadRecord
-	switch disk, err := s.Store.Get(r.Slice, r.N); {
+	switch disk, err := s.Store.Get(r.ID.Slice, r.ID.N); {
 	case errors.As(err, &bad) && bad.Settled: // over already, and nobody's to judge again
 		return nil, err
-	case err == nil && disk.Token != r.Token: // the directory was cleaned, and the slice claimed anew
+	case err == nil && disk.ID.Token != r.ID.Token: // the directory was cleaned, and the slice claimed anew
 		return disk, nil
-	case err == nil && disk.Phase == plan.Settled:
+	case err == nil && disk.Life.Phase == plan.Settled:
 		s.Store.retell(disk)
 		return disk, s.Store.dropLive(&r)
-	case err == nil && disk.Phase == plan.Queued: // the lane settles it
+	case err == nil && disk.Life.Phase == plan.Queued: // the lane settles it
 		return disk, nil
-	case err == nil && disk.Phase == plan.Ended: // judged; whoever judged it died before it was settled
+	case err == nil && disk.Life.Phase == plan.Ended: // judged; whoever judged it died before it was settled
 		r = *disk
 	case err == nil:
-		r.Ending, r.EndingDetail = disk.Ending, disk.EndingDetail
+		r.Life.Ending, r.Life.EndingDetail = disk.Life.Ending, disk.Life.EndingDetail
 	}
-	it, err := tx.Item(r.Slice)
+	it, err := tx.Item(r.ID.Slice)
 	if err != nil || it.Corrupt != "" {
 		return s.recordOnly(&r, it, err)
 	}
 	// A judgement whose effect isn't in the slice's file yet (the claim is) may be older than what the file says.
-	if r.Phase != plan.Ended || it.Session == r.Token && r.Landing == nil {
+	if r.Life.Phase != plan.Ended || it.Session == r.ID.Token && r.Landing == nil {
 		if err := s.judge(&r, it); err != nil {
 			return nil, err
 		}
 	}
-	if r.Phase == plan.Queued {
+	if r.Life.Phase == plan.Queued {
 		return &r, s.withdraw(tx, &r, it)
 	}
 	return s.apply(tx, &r, it)
@@ -92,8 +92,8 @@ func (s *Settler) judge(r *Record, it plan.Item) error {
 		return err
 	}
 	said := it
-	if r.Lineage > 0 && it.Session != r.Token {
-		if open := s.Store.earlierWord(r.System, &it); open != nil {
+	if r.Place.Lineage > 0 && it.Session != r.ID.Token {
+		if open := s.Store.earlierWord(r.ID.System, &it); open != nil {
 			said = *open
 		}
 	}
@@ -101,28 +101,28 @@ func (s *Settler) judge(r *Record, it plan.Item) error {
 	if err != nil {
 		return err
 	}
-	again := r.Phase == plan.Ended
-	r.HasSummary = r.hasSummary()
-	if r.Tests = it.Tests; r.awaitsLane(v.Outcome) {
-		r.Phase, r.Landing = plan.Queued, &Landing{Queued: now}
+	again := r.Life.Phase == plan.Ended
+	r.Task.HasSummary = r.hasSummary()
+	if r.Judged.Tests = it.Tests; r.awaitsLane(v.Outcome) {
+		r.Life.Phase, r.Landing = plan.Queued, &Landing{Queued: now}
 	} else {
-		r.Phase, r.Outcome, r.Detail, r.Effect, r.Verified = plan.Ended, v.Outcome, v.Detail, v.Effect, v.Verified
+		r.Life.Phase, r.Judged.Outcome, r.Judged.Detail, r.Judged.Effect, r.Judged.Verified = plan.Ended, v.Outcome, v.Detail, v.Effect, v.Verified
 		s.rule(r, it)
 	}
-	r.Seen = &plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}
-	if r.Phase == plan.Queued { // as withdraw leaves it
-		r.Seen.Status, r.Seen.Step = tracker.Verifying, tracker.Verifying
+	r.Judged.Seen = &plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}
+	if r.Life.Phase == plan.Queued { // as withdraw leaves it
+		r.Judged.Seen.Status, r.Judged.Seen.Step = tracker.Verifying, tracker.Verifying
 	}
-	if r.EndedAt == nil {
-		r.EndedAt = &now
+	if r.Life.EndedAt == nil {
+		r.Life.EndedAt = &now
 	}
 	switch {
 	case v.Limit != nil:
 		err = s.Store.putHold(r, v.Limit, now, s.Hold)
-	case r.evidence().Limit == nil: // with one, the outcome holds nobody, but it doesn't prove that the limit is over
+	case r.Judged.evidence().Limit == nil: // with one, the outcome holds nobody, but it doesn't prove that the limit is over
 		err = s.Store.endHolds(r, now)
 	}
-	if r.Phase == plan.Ended && !again {
+	if r.Life.Phase == plan.Ended && !again {
 		err = errors.Join(err, s.Store.noteStreak(r, now))
 	}
 	if err := errors.Join(err, s.Store.putLive(r)); err != nil {
@@ -135,22 +135,22 @@ func (s *Settler) judge(r *Record, it plan.Item) error {
 // rule has the gate decide about work that was called complete and doesn't go through the merge queue. What its agent can put right goes back
 // to it; what else doesn't pass waits for a person.
 func (s *Settler) rule(r *Record, it plan.Item) {
-	review := r.Outcome == Waiting && r.Effect == tracker.Ask && it.WaitingFor == ""
-	if r.Outcome != Done && !review || r.Landing != nil {
+	review := r.Judged.Outcome == Waiting && r.Judged.Effect == tracker.Ask && it.WaitingFor == ""
+	if r.Judged.Outcome != Done && !review || r.Landing != nil {
 		return
 	}
-	r.Gate = gate.Ask(r.here(s.Tracker.Traits().Completes))
-	_, err := r.Gate.Pass("")
-	switch asks := r.Gate.Asks(); {
-	case err == nil && r.Verdict.Green() && r.Gate.Answer(gate.Tests).Says == gate.Unknown:
-		r.Detail += ", " + uncompared
+	r.Judged.Gate = gate.Ask(r.here(s.Tracker.Traits().Completes))
+	_, err := r.Judged.Gate.Pass("")
+	switch asks := r.Judged.Gate.Asks(); {
+	case err == nil && r.Judged.Verdict.Green() && r.Judged.Gate.Answer(gate.Tests).Says == gate.Unknown:
+		r.Judged.Detail += ", " + uncompared
 	case err == nil:
-	case r.Gate.Refused() != "":
-		r.Outcome, r.Effect, r.Verified, r.Detail = Red, tracker.Reopen, "", r.Gate.Refused()
+	case r.Judged.Gate.Refused() != "":
+		r.Judged.Outcome, r.Judged.Effect, r.Judged.Verified, r.Judged.Detail = Red, tracker.Reopen, "", r.Judged.Gate.Refused()
 	case asks != "":
-		r.Outcome, r.Effect, r.Verified, r.Detail = Waiting, tracker.Ask, "", ReviewText(r.Verdict, asks)
+		r.Judged.Outcome, r.Judged.Effect, r.Judged.Verified, r.Judged.Detail = Waiting, tracker.Ask, "", ReviewText(r.Judged.Verdict, asks)
 	default:
-		r.Outcome, r.Effect, r.Verified, r.Detail = Waiting, tracker.Ask, "", reviewing+err.Error()
+		r.Judged.Outcome, r.Judged.Effect, r.Judged.Verified, r.Judged.Detail = Waiting, tracker.Ask, "", reviewing+err.Error()
 	}
 }
 
@@ -161,7 +161,7 @@ const uncompared = "tests not compared"
 // or nobody's, and settles the record. A slice in the merge queue can't be claimed: another claim there is one that git brought back.
 func (s *Settler) apply(tx tracker.Tx, r *Record, it plan.Item) (*Record, error) {
 	mark := it.Mark()
-	if mark == *r.Seen && (it.Session == r.Token || it.Session == "" || r.Landing != nil) {
+	if mark == *r.Judged.Seen && (it.Session == r.ID.Token || it.Session == "" || r.Landing != nil) {
 		after, err := r.write(tx, it)
 		if errors.Is(err, tracker.ErrChanged) {
 			return s.recordOnly(r, it, err)
@@ -171,44 +171,44 @@ func (s *Settler) apply(tx tracker.Tx, r *Record, it plan.Item) (*Record, error)
 		}
 		mark = after
 	}
-	r.After = &mark
+	r.Judged.After = &mark
 	return s.done(r)
 }
 
 // write does to the slice's file what follows from the outcome.
 func (r *Record) write(tx tracker.Tx, it plan.Item) (plan.Mark, error) {
 	lander, lands := tx.(tracker.Lander)
-	if n := r.failing(); lands && (n != 0 || r.Effect == tracker.Ask && r.Verdict.Green()) {
-		if err := lander.CountFailing(r.Slice, n); err != nil {
+	if n := r.Judged.failing(); lands && (n != 0 || r.Judged.Effect == tracker.Ask && r.Judged.Verdict.Green()) {
+		if err := lander.CountFailing(r.ID.Slice, n); err != nil {
 			return plan.Mark{}, err
 		}
 	}
 	switch {
-	case r.Effect == tracker.Complete && lands:
+	case r.Judged.Effect == tracker.Complete && lands:
 		pass, err := r.Ruled().Pass("")
 		if err != nil { // nothing makes it complete, and nobody loses it
-			return lander.Ask(r.Slice, reviewing+err.Error())
+			return lander.Ask(r.ID.Slice, reviewing+err.Error())
 		}
-		return lander.Land(r.Slice, tracker.Landed{Pass: pass, Tests: r.counted(), New: r.gained()})
-	case r.Effect == tracker.Ask && lands && it.WaitingFor != "" && plan.Classify(it.Status) == plan.Done: // see asksBesides
-		return lander.Ask(r.Slice, it.WaitingFor)
-	case r.Effect == tracker.Ask && lands:
-		return lander.Ask(r.Slice, reviewing+strings.TrimPrefix(r.Detail, reviewing))
-	case r.Effect == tracker.Complete, r.Effect == tracker.Ask:
-		return tx.Settle(r.Slice, tracker.Release, r.Before)
+		return lander.Land(r.ID.Slice, tracker.Landed{Pass: pass, Tests: r.counted(), New: r.Landing.gained()})
+	case r.Judged.Effect == tracker.Ask && lands && it.WaitingFor != "" && plan.Classify(it.Status) == plan.Done: // see asksBesides
+		return lander.Ask(r.ID.Slice, it.WaitingFor)
+	case r.Judged.Effect == tracker.Ask && lands:
+		return lander.Ask(r.ID.Slice, reviewing+strings.TrimPrefix(r.Judged.Detail, reviewing))
+	case r.Judged.Effect == tracker.Complete, r.Judged.Effect == tracker.Ask:
+		return tx.Settle(r.ID.Slice, tracker.Release, r.Life.Before)
 	}
-	return tx.Settle(r.Slice, r.Effect, r.Before)
+	return tx.Settle(r.ID.Slice, r.Judged.Effect, r.Life.Before)
 }
 
 // failing is how many tests fail on work that was called complete. Work that is red for another reason has no count.
-func (r *Record) failing() int {
+func (j *Judgement) failing() int {
 	switch {
-	case r.Outcome != Red:
+	case j.Outcome != Red:
 		return 0
-	case r.Verdict == nil || r.Verdict.Green() || r.Verdict.FailedCount() == 0:
+	case j.Verdict == nil || j.Verdict.Green() || j.Verdict.FailedCount() == 0:
 		return plan.Uncounted
 	}
-	return r.Verdict.FailedCount()
+	return j.Verdict.FailedCount()
 }
 
 // counted is how many tests the slice has by what gl has seen; nil where its agent's count stays. No slice has more than pass in all.
@@ -217,18 +217,18 @@ func (r *Record) counted() *int {
 	case r.Landing != nil && r.Landing.Tests != nil:
 		n := max(*r.Landing.Tests, 0)
 		return &n
-	case r.Verdict != nil && r.Verdict.Passed != nil && *r.Verdict.Passed < r.Tests:
-		return r.Verdict.Passed
+	case r.Judged.Verdict != nil && r.Judged.Verdict.Passed != nil && *r.Judged.Verdict.Passed < r.Judged.Tests:
+		return r.Judged.Verdict.Passed
 	}
 	return nil
 }
 
 // gained is how many tests the attempt added to the suite, as gl has counted, negative for removed ones; nil for unknown.
-func (r *Record) gained() *int {
-	if r.Landing == nil {
+func (l *Landing) gained() *int {
+	if l == nil {
 		return nil
 	}
-	return r.Landing.Tests
+	return l.Tests
 }
 
 // recordOnly settles an attempt whose slice file can't be read or written: it must not hold up the others.
@@ -239,30 +239,30 @@ func (s *Settler) recordOnly(r *Record, it plan.Item, err error) (*Record, error
 	case err == nil:
 		err = fmt.Errorf("%s: %s", it.File, it.Corrupt)
 	}
-	if r.Phase != plan.Ended {
+	if r.Life.Phase != plan.Ended {
 		it.Status = ""
 		if err := s.judge(r, it); err != nil {
 			return nil, err
 		}
 	}
-	r.Detail += "; its slice file was left alone: " + err.Error()
-	r.After = &plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}
+	r.Judged.Detail += "; its slice file was left alone: " + err.Error()
+	r.Judged.After = &plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}
 	return s.done(r)
 }
 
 func (s *Settler) done(r *Record) (*Record, error) {
 	now := s.Now().UTC()
-	r.SettledAt = &now
-	if r.EndedAt == nil {
-		r.EndedAt = &now
+	r.Life.SettledAt = &now
+	if r.Life.EndedAt == nil {
+		r.Life.EndedAt = &now
 	}
 	if err := s.Store.heardAtStart(r); err != nil && !errors.As(err, new(*BadRecord)) { // the person's words stay where they are
 		return r, err
 	}
-	if r.Outcome.Traits().Success {
+	if r.Judged.Outcome.Traits().Success {
 		s.Store.forgetHanded(r)
 		s.Store.ForgetBaseline(r)
-		if err := s.Store.Drop(r.System, r.Work()); err != nil && !errors.As(err, new(*BadRecord)) {
+		if err := s.Store.Drop(r.ID.System, r.ID.Work()); err != nil && !errors.As(err, new(*BadRecord)) {
 			return r, err
 		}
 	}
@@ -273,13 +273,13 @@ func (s *Settler) done(r *Record) (*Record, error) {
 // returns the settled record; nil for a claim that was given back, and for an attempt that isn't dead. It may take
 // seconds, and holds the lock only for its writes.
 func (s *Settler) Recover(ctx context.Context, r *Record) (*Record, error) {
-	if r.Phase == plan.Settled || !r.Dead() {
+	if r.Life.Phase == plan.Settled || !r.Life.Dead() {
 		return nil, nil
 	}
 	switch {
-	case r.Phase == plan.Claimed:
+	case r.Life.Phase == plan.Claimed:
 		return nil, s.GiveBack(ctx, r)
-	case r.Phase == plan.Preparing && r.Ending == "":
+	case r.Life.Phase == plan.Preparing && r.Life.Ending == "":
 		if err := r.endOrphans(s.Store.root()); err != nil {
 			return nil, err
 		}
@@ -290,17 +290,17 @@ func (s *Settler) Recover(ctx context.Context, r *Record) (*Record, error) {
 
 // endOrphans ends what is left of the agent, or of the setup command, of a wrapper that is gone.
 func (r *Record) endOrphans(root string) error {
-	if r.Process == nil || !r.Process.Here() && r.treeGone() {
+	if r.Life.Process == nil || !r.Life.Process.Here() && r.Life.treeGone() {
 		return nil
 	}
 	var err error
-	if r.Phase == plan.Preparing { // setup may leave a service
-		err = proc.EndGroup(*r.Process, endGrace)
+	if r.Life.Phase == plan.Preparing { // setup may leave a service
+		err = proc.EndGroup(*r.Life.Process, endGrace)
 	} else {
 		_, err = r.tree(root).End(endGrace)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: its agent (pid %d) outlived it and can't be ended: %w", r.Name(), r.Process.PID, err)
+		return fmt.Errorf("%s: its agent (pid %d) outlived it and can't be ended: %w", r.ID.Name(), r.Life.Process.PID, err)
 	}
 	return nil
 }
@@ -308,9 +308,9 @@ func (r *Record) endOrphans(root string) error {
 // tree is the agent, or the tests in its place, and what that has started: what can be known of it without its wrapper, which would have all of
 // it below itself.
 func (r *Record) tree(root string) proc.Tree {
-	t := proc.Tree{Marks: []string{environ.Session + "=" + r.Token, testrun.MarkOf(root, r.Token)}}
-	if r.Process != nil {
-		t.Root = *r.Process
+	t := proc.Tree{Marks: []string{environ.Session + "=" + r.ID.Token, testrun.MarkOf(root, r.ID.Token)}}
+	if r.Life.Process != nil {
+		t.Root = *r.Life.Process
 	}
 	return t
 }
@@ -334,17 +334,17 @@ func (s *Settler) GiveBack(ctx context.Context, r *Record) error {
 
 // FailStart settles a claim as failed whose wrapper never got to start the agent. It returns nil if the agent has started meanwhile.
 func (s *Settler) FailStart(ctx context.Context, r *Record, why string) (final *Record, err error) {
-	if r.Phase == plan.Preparing {
+	if r.Life.Phase == plan.Preparing {
 		if err := r.endOrphans(s.Store.root()); err != nil {
 			return nil, err
 		}
 	}
 	err = s.Tracker.Do(ctx, func(tx tracker.Tx) error {
-		disk, err := s.Store.Get(r.Slice, r.N)
+		disk, err := s.Store.Get(r.ID.Slice, r.ID.N)
 		if err != nil || !disk.unstarted(r) {
 			return err
 		}
-		disk.Evidence = &Evidence{NotStarted: why}
+		disk.Judged.Evidence = &Evidence{NotStarted: why}
 		final, err = s.settle(tx, disk)
 		return err
 	})
@@ -353,7 +353,7 @@ func (s *Settler) FailStart(ctx context.Context, r *Record, why string) (final *
 
 // unstarted reports whether the record on disk is still the claim r, and no wrapper is about to start its agent.
 func (disk *Record) unstarted(r *Record) bool {
-	return disk.Token == r.Token && !disk.Phase.Begun() && (disk.Phase != plan.Preparing || disk.Dead())
+	return disk.ID.Token == r.ID.Token && !disk.Life.Phase.Begun() && (disk.Life.Phase != plan.Preparing || disk.Life.Dead())
 }
 
 // ErrAgentLives says that a claim can't be given back, since a process of its agent is still there.
@@ -368,12 +368,12 @@ func (s *Settler) GiveBackLost(ctx context.Context, r *Record) error {
 
 func (s *Settler) giveBackClaim(ctx context.Context, r *Record, lost bool) error {
 	return s.Tracker.Do(ctx, func(tx tracker.Tx) error {
-		disk, err := s.Store.Get(r.Slice, r.N)
+		disk, err := s.Store.Get(r.ID.Slice, r.ID.N)
 		var bad *BadRecord
 		unusable := errors.Is(err, fs.ErrNotExist) || errors.As(err, &bad) && !bad.Settled && !bad.Keep
 		switch {
 		case unusable && lost:
-			if lives, err := proc.HasVariable(environ.Session + "=" + r.Token); err != nil || lives {
+			if lives, err := proc.HasVariable(environ.Session + "=" + r.ID.Token); err != nil || lives {
 				return cmp.Or(err, ErrAgentLives)
 			}
 			disk = r
@@ -391,18 +391,18 @@ func (s *Settler) giveBackClaim(ctx context.Context, r *Record, lost bool) error
 // replay finds out from the log how an agent ended that nobody watched to the end, its result event or the limit it met, and
 // which conversation it had. Where the log says nothing, the record stays as it is.
 func (s *Settler) replay(r *Record) {
-	if r.Evidence != nil {
+	if r.Judged.Evidence != nil {
 		return
 	}
-	log := logfile.NewReader(s.Store.LogPath(r.Slice, r.N))
+	log := logfile.NewReader(s.Store.LogPath(r.ID.Slice, r.ID.N))
 	defer log.Close()
-	d, in := agent.NewDecoder(r.Stream), lines.NewSplitter(lines.Max)
+	d, in := agent.NewDecoder(r.Job.Stream), lines.NewSplitter(lines.Max)
 	decode := func(p lines.Piece) {
 		switch note, ours := logfile.ParseNote(p.Text); {
 		case !ours:
 			d.Piece(p)
 		case note.From == logfile.Anew:
-			d = agent.NewDecoder(r.Stream)
+			d = agent.NewDecoder(r.Job.Stream)
 		}
 	}
 	if in.Read(log, decode) != nil {
@@ -410,8 +410,8 @@ func (s *Settler) replay(r *Record) {
 	}
 	in.End(decode)
 	sum := d.Summary()
-	r.Conversation = cmp.Or(sum.Conversation, r.Conversation)
+	r.Talk.Conversation = cmp.Or(sum.Conversation, r.Talk.Conversation)
 	if sum.Result != nil || sum.Limit != nil {
-		r.Evidence = &Evidence{Result: sum.Result, Limit: sum.Limit, Denials: sum.Denials, Version: sum.Version, Tokens: sum.Tokens, ReadOnly: sum.ReadOnly}
+		r.Judged.Evidence = &Evidence{Result: sum.Result, Limit: sum.Limit, Denials: sum.Denials, Version: sum.Version, Tokens: sum.Tokens, ReadOnly: sum.ReadOnly}
 	}
 }

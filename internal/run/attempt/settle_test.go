@@ -84,11 +84,11 @@ type picture struct {
 func (b *bench) picture(r *Record) picture {
 	b.t.Helper()
 	disk := b.get(r)
-	history, err := b.store.History(r.Slice)
+	history, err := b.store.History(r.ID.Slice)
 	must(b.t, err)
-	p := picture{Mark: b.mark(r.Slice), Outcome: disk.Outcome, Detail: disk.Detail, Live: len(b.live()), Records: len(history)}
-	if disk.After != nil {
-		p.After = *disk.After
+	p := picture{Mark: b.mark(r.ID.Slice), Outcome: disk.Judged.Outcome, Detail: disk.Judged.Detail, Live: len(b.live()), Records: len(history)}
+	if disk.Judged.After != nil {
+		p.After = *disk.Judged.After
 	}
 	if h := b.store.Holds(); h != nil {
 		p.Hold = h[0].Count
@@ -105,8 +105,8 @@ func TestSettleTwice(t *testing.T) {
 		before := rapid.SampledFrom(befores).Draw(t, "before")
 		b := newBench(t, filepath.Join(dir, "start"), map[string]string{"S-1.2": before})
 		r := b.start(b.claim("S-1.2"))
-		r.Evidence = rapid.SampledFrom(evidences()).Draw(t, "evidence")
-		r.Ending = rapid.SampledFrom(endings).Draw(t, "ending")
+		r.Judged.Evidence = rapid.SampledFrom(evidences()).Draw(t, "evidence")
+		r.Life.Ending = rapid.SampledFrom(endings).Draw(t, "ending")
 		must(t, b.store.putLive(r))
 		status, step, _ := strings.Cut(rapid.SampledFrom(worked).Draw(t, "worked"), "/")
 		b.set("S-1.2", "status", status, "step", step)
@@ -119,15 +119,15 @@ func TestSettleTwice(t *testing.T) {
 
 		stops := killPoints(t, dir, r)
 		want := openBench(t, stops["over"]).picture(r)
-		if want.Live != 0 || want.Records != 1 || want.Mark.Session == r.Token || want.After != want.Mark {
+		if want.Live != 0 || want.Records != 1 || want.Mark.Session == r.ID.Token || want.After != want.Mark {
 			t.Fatalf("settled as %+v", want)
 		}
 		for name, root := range stops {
 			k := openBench(t, root)
 			k.now = k.now.Add(time.Second)
 			for _, live := range k.live() {
-				if live.Evidence == nil {
-					live.Evidence = r.Evidence // as its own wrapper would try again; a dead one is another test's
+				if live.Judged.Evidence == nil {
+					live.Judged.Evidence = r.Judged.Evidence // as its own wrapper would try again; a dead one is another test's
 				}
 				if _, err := k.settler(k.state).Settle(context.Background(), live); err != nil {
 					t.Fatalf("killed when %s: %v", name, err)
@@ -157,9 +157,9 @@ func killPoints(t fataler, dir string, r *Record) map[string]string {
 	}
 	// The hold is written before the record, the settled record before the live one is removed.
 	holding := from("holding", "judged")
-	must(t, os.Rename(filepath.Join(copyOf(t, dir, stops["start"]), ".greenlight/runs/live", r.Name()+".json"), holding.store.livePath(r.Slice, r.N)))
+	must(t, os.Rename(filepath.Join(copyOf(t, dir, stops["start"]), ".greenlight/runs/live", r.ID.Name()+".json"), holding.store.livePath(r.ID.Slice, r.ID.N)))
 	both := from("both", "over")
-	must(t, os.Rename(filepath.Join(copyOf(t, dir, stops["written"]), ".greenlight/runs/live", r.Name()+".json"), both.store.livePath(r.Slice, r.N)))
+	must(t, os.Rename(filepath.Join(copyOf(t, dir, stops["written"]), ".greenlight/runs/live", r.ID.Name()+".json"), both.store.livePath(r.ID.Slice, r.ID.N)))
 	return stops
 }
 
@@ -190,13 +190,13 @@ func TestSettleAfterAChange(t *testing.T) {
 			b := newBench(t, filepath.Join(dir, "start"), map[string]string{"S-1": "pending/none"})
 			r := b.start(b.claim("S-1"))
 			b.set("S-1", "status", "tests", "step", "tests")
-			r.Evidence = exited(7)
+			r.Judged.Evidence = exited(7)
 			k := openBench(t, killPoints(t, dir, r)["judged"])
 			k.set("S-1", tt.change...)
 			final, err := k.settler(k.state).Recover(t.Context(), k.live()[0])
 			must(t, err)
-			if final.Outcome != tt.outcome || k.mark("S-1") != tt.want || *final.After != tt.want {
-				t.Errorf("%s, %+v, after %+v; want %s, %+v", final.Outcome, k.mark("S-1"), final.After, tt.outcome, tt.want)
+			if final.Judged.Outcome != tt.outcome || k.mark("S-1") != tt.want || *final.Judged.After != tt.want {
+				t.Errorf("%s, %+v, after %+v; want %s, %+v", final.Judged.Outcome, k.mark("S-1"), final.Judged.After, tt.outcome, tt.want)
 			}
 		})
 	}
@@ -207,12 +207,12 @@ func TestSettleTakenOver(t *testing.T) {
 	b := benchFor(t, map[string]string{"S-1": "pending/none"})
 	r := b.start(b.claim("S-1"))
 	b.set("S-1", "session", "theirs")
-	r.Evidence = exited(7)
+	r.Judged.Evidence = exited(7)
 	final, err := b.settler(b.state).Settle(t.Context(), r)
 	must(t, err)
 	want := plan.Mark{Status: "in_progress", Step: "none", Session: "theirs"}
-	if final.Outcome != Failed || b.mark("S-1") != want || len(b.live()) != 0 {
-		t.Errorf("%s, %+v", final.Outcome, b.mark("S-1"))
+	if final.Judged.Outcome != Failed || b.mark("S-1") != want || len(b.live()) != 0 {
+		t.Errorf("%s, %+v", final.Judged.Outcome, b.mark("S-1"))
 	}
 }
 
@@ -223,16 +223,16 @@ func TestSettleLeavesAnothersRecord(t *testing.T) {
 	must(t, os.RemoveAll(b.store.Dir()))
 	must(t, b.store.Prepare())
 	theirs := b.claim("S-1")
-	if theirs.N != mine.N {
-		t.Fatalf("attempt %d", theirs.N)
+	if theirs.ID.N != mine.ID.N {
+		t.Fatalf("attempt %d", theirs.ID.N)
 	}
-	mine.Evidence = exited(0)
+	mine.Judged.Evidence = exited(0)
 	_, err := b.settler(b.state).Settle(t.Context(), mine)
 	must(t, err)
-	if live := b.live(); len(live) != 1 || live[0].Token != theirs.Token {
+	if live := b.live(); len(live) != 1 || live[0].ID.Token != theirs.ID.Token {
 		t.Errorf("live: %v", live)
 	}
-	if m := b.mark("S-1"); m.Session != theirs.Token {
+	if m := b.mark("S-1"); m.Session != theirs.ID.Token {
 		t.Errorf("slice: %+v", m)
 	}
 }
@@ -243,11 +243,11 @@ func TestSettleAfterClean(t *testing.T) {
 	r := b.start(b.claim("S-1"))
 	b.set("S-1", "status", "complete")
 	must(t, os.RemoveAll(b.store.Dir()))
-	r.Evidence = exited(0).with(success)
+	r.Judged.Evidence = exited(0).with(success)
 	_, err := b.settler(b.state).Settle(t.Context(), r)
 	must(t, err)
-	if got := b.get(r); got.Outcome != Done || b.mark("S-1").Session != "" {
-		t.Errorf("%s, %+v", got.Outcome, b.mark("S-1"))
+	if got := b.get(r); got.Judged.Outcome != Done || b.mark("S-1").Session != "" {
+		t.Errorf("%s, %+v", got.Judged.Outcome, b.mark("S-1"))
 	}
 }
 
@@ -261,11 +261,11 @@ func TestSettleUnreadableSlice(t *testing.T) {
 			r := b.start(b.claim("S-1"))
 			must(t, spoil(b.file("S-1")))
 			left, _ := os.ReadFile(b.file("S-1"))
-			r.Evidence = exited(1).with(limitHit).limited(rateLimit)
+			r.Judged.Evidence = exited(1).with(limitHit).limited(rateLimit)
 			final, err := b.settler(b.state).Settle(t.Context(), r)
 			must(t, err)
-			if final.Outcome != Held || !strings.Contains(final.Detail, "left alone") || len(b.live()) != 0 {
-				t.Errorf("%s: %s, %d live", final.Outcome, final.Detail, len(b.live()))
+			if final.Judged.Outcome != Held || !strings.Contains(final.Judged.Detail, "left alone") || len(b.live()) != 0 {
+				t.Errorf("%s: %s, %d live", final.Judged.Outcome, final.Judged.Detail, len(b.live()))
 			}
 			if now, _ := os.ReadFile(b.file("S-1")); string(now) != string(left) {
 				t.Errorf("the file is now %q", now)

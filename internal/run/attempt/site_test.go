@@ -147,7 +147,7 @@ func until(t testing.TB, what string, ok func() bool) {
 }
 
 func (s *site) ran(r *attempt.Record) bool {
-	_, err := os.Stat(filepath.Join(s.Root, "ran."+r.Name()))
+	_, err := os.Stat(filepath.Join(s.Root, "ran."+r.ID.Name()))
 	return err == nil
 }
 
@@ -159,7 +159,7 @@ func (s *site) awaitRun(r *attempt.Record) {
 
 func (s *site) get(r *attempt.Record) *attempt.Record {
 	s.t.Helper()
-	disk, err := s.Runs.Get(r.Slice, r.N)
+	disk, err := s.Runs.Get(r.ID.Slice, r.ID.N)
 	check(s.t, err)
 	return disk
 }
@@ -189,15 +189,15 @@ func (s *site) wrapped(r *attempt.Record) *attempt.Record {
 	w := s.start(r)
 	w.await(s.t)
 	final := s.get(r)
-	if final.Phase != plan.Settled {
-		s.t.Fatalf("phase %s; the wrapper said %s", final.Phase, w.out)
+	if final.Life.Phase != plan.Settled {
+		s.t.Fatalf("phase %s; the wrapper said %s", final.Life.Phase, w.out)
 	}
 	return final
 }
 
 func (s *site) log(r *attempt.Record) string {
 	s.t.Helper()
-	data, err := os.ReadFile(s.Runs.LogPath(r.Slice, r.N))
+	data, err := os.ReadFile(s.Runs.LogPath(r.ID.Slice, r.ID.N))
 	check(s.t, err)
 	return string(data)
 }
@@ -221,8 +221,8 @@ func bearers(t testing.TB, token string) (pids []string) {
 
 func nobodyLeft(t testing.TB, r *attempt.Record) {
 	t.Helper()
-	until(t, "all processes of "+r.Name()+" are gone", func() bool { return len(bearers(t, r.Token)) == 0 })
-	if r.Process != nil && r.Process.State() != proc.Dead {
-		t.Errorf("the agent of %s lives", r.Name())
+	until(t, "all processes of "+r.ID.Name()+" are gone", func() bool { return len(bearers(t, r.ID.Token)) == 0 })
+	if r.Life.Process != nil && r.Life.Process.State() != proc.Dead {
+		t.Errorf("the agent of %s lives", r.ID.Name())
 	}
 }

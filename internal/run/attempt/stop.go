@@ -18,11 +18,11 @@ import (
 // MarkEnding writes down why an attempt is being ended, before anybody sends a signal.
 func (s *Store) MarkEnding(ctx context.Context, t tracker.Tracker, r *Record, why, detail string) error {
 	return t.Do(ctx, func(tracker.Tx) error {
-		disk, err := s.Get(r.Slice, r.N)
-		if err != nil || disk.Phase != plan.Preparing && disk.Phase != plan.Started || disk.Token != r.Token {
+		disk, err := s.Get(r.ID.Slice, r.ID.N)
+		if err != nil || disk.Life.Phase != plan.Preparing && disk.Life.Phase != plan.Started || disk.ID.Token != r.ID.Token {
 			return nil // settled, or on its way to it
 		}
-		disk.Ending, disk.EndingDetail = why, detail
+		disk.Life.Ending, disk.Life.EndingDetail = why, detail
 		if err := s.putLive(disk); err != nil {
 			return err
 		}
@@ -34,33 +34,33 @@ func (s *Store) MarkEnding(ctx context.Context, t tracker.Tracker, r *Record, wh
 // Stop ends an open attempt and returns its settled record. One that hasn't started is taken back, as interrupted. A
 // wrapper that doesn't settle within the grace (it may be stopped itself) has its agent ended and settled for it.
 func (s *Settler) Stop(ctx context.Context, r *Record) (*Record, error) {
-	if r.Phase == plan.Queued {
+	if r.Life.Phase == plan.Queued {
 		return s.stopQueued(ctx, r)
 	}
 	final, err := s.stopClaimed(ctx, r)
 	if final != nil || err != nil {
 		return final, err
 	}
-	if where := r.unreachable(); where != "" {
-		return nil, fmt.Errorf("it runs %s, and can only be stopped there. If that is gone, run gl retry --abandon %s", where, r.Label())
+	if where := r.Life.unreachable(); where != "" {
+		return nil, fmt.Errorf("it runs %s, and can only be stopped there. If that is gone, run gl retry --abandon %s", where, r.ID.Label())
 	}
 	if err := s.Store.MarkEnding(ctx, s.Tracker, r, EndStop, ""); err != nil {
 		return nil, err
 	}
-	r, err = s.Store.Get(r.Slice, r.N)
+	r, err = s.Store.Get(r.ID.Slice, r.ID.N)
 	switch {
-	case err != nil || r.Phase == plan.Settled:
+	case err != nil || r.Life.Phase == plan.Settled:
 		return r, err
-	case r.Wrapper == nil: // it was being stopped before it had one
+	case r.Life.Wrapper == nil: // it was being stopped before it had one
 		s.keepAll(ctx, r)
 		return s.Settle(ctx, r)
 	}
-	if err := r.Wrapper.Signal(syscall.SIGTERM); err == nil {
-		r.Wrapper.Signal(syscall.SIGCONT) // a stopped process hears nothing else
+	if err := r.Life.Wrapper.Signal(syscall.SIGTERM); err == nil {
+		r.Life.Wrapper.Signal(syscall.SIGCONT) // a stopped process hears nothing else
 		if final := s.await(ctx, r, endGrace+5*time.Second); final != nil {
 			return final, nil
 		}
-		r.Wrapper.Signal(syscall.SIGKILL)
+		r.Life.Wrapper.Signal(syscall.SIGKILL)
 	} else if !errors.Is(err, proc.ErrDead) {
 		return nil, err
 	}
@@ -74,13 +74,13 @@ var ErrReachable = errors.New("its gl process is alive")
 // place is gone. It settles the attempt by what the log says, as crashed if it says nothing; nil for a claim that was given
 // back. Should its wrapper live after all, it finds the attempt settled and changes nothing.
 func (s *Settler) Abandon(ctx context.Context, r *Record) (*Record, error) {
-	where := r.unreachable()
+	where := r.Life.unreachable()
 	switch {
-	case r.Dead():
+	case r.Life.Dead():
 		return s.Recover(ctx, r)
 	case where == "":
 		return nil, ErrReachable
-	case r.Phase == plan.Claimed:
+	case r.Life.Phase == plan.Claimed:
 		return nil, s.GiveBack(ctx, r)
 	}
 	if err := s.Store.MarkEnding(ctx, s.Tracker, r, EndAbandon, "given up: it ran "+where); err != nil {
@@ -96,11 +96,11 @@ func (s *Settler) Abandon(ctx context.Context, r *Record) (*Record, error) {
 // claim gone.
 func (s *Settler) stopClaimed(ctx context.Context, r *Record) (final *Record, err error) {
 	err = s.Tracker.Do(ctx, func(tx tracker.Tx) error {
-		disk, err := s.Store.Get(r.Slice, r.N)
-		if err != nil || disk.Phase != plan.Claimed || disk.Token != r.Token {
+		disk, err := s.Store.Get(r.ID.Slice, r.ID.N)
+		if err != nil || disk.Life.Phase != plan.Claimed || disk.ID.Token != r.ID.Token {
 			return err
 		}
-		disk.Ending = EndStop
+		disk.Life.Ending = EndStop
 		if err := s.Store.putLive(disk); err != nil {
 			return err
 		}
@@ -115,11 +115,11 @@ func (s *Settler) stopClaimed(ctx context.Context, r *Record) (final *Record, er
 func (s *Settler) await(ctx context.Context, r *Record, limit time.Duration) *Record {
 	deadline := time.Now().Add(limit)
 	for pause := 2 * time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
-		disk, err := s.Store.Get(r.Slice, r.N)
-		if err == nil && disk.Phase == plan.Settled {
+		disk, err := s.Store.Get(r.ID.Slice, r.ID.N)
+		if err == nil && disk.Life.Phase == plan.Settled {
 			return disk
 		}
-		if ctx.Err() != nil || time.Now().After(deadline) || r.Wrapper.State() == proc.Dead {
+		if ctx.Err() != nil || time.Now().After(deadline) || r.Life.Wrapper.State() == proc.Dead {
 			return nil
 		}
 		time.Sleep(pause)

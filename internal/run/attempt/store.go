@@ -254,23 +254,30 @@ func (s *Store) readSettled(e Entry) (*Record, error) {
 // read reads the record that the file's name promises. What is wrong in it is a *BadRecord.
 func (s *Store) read(path string, e Entry) (*Record, error) {
 	r := new(Record)
-	if err := readChecked(path, r, func() error { return r.check(e) }); err != nil {
+	doc := r.document()
+	check := func() error {
+		r.take(doc)
+		return r.check(e)
+	}
+	if err := readChecked(path, doc, check); err != nil {
 		var bad *BadRecord
 		if errors.As(err, &bad) {
 			bad.Settled = e.Outcome != ""
 		}
 		return nil, err
 	}
-	r.Log = s.LogPath(r.Slice, r.N)
+	r.Life.Log = s.LogPath(r.ID.Slice, r.ID.N)
 	return r, nil
 }
 
 // putLive writes a record that isn't settled.
-func (s *Store) putLive(r *Record) error { return writeJSON(s.livePath(r.Slice, r.N), r) }
+func (s *Store) putLive(r *Record) error {
+	return writeJSON(s.livePath(r.ID.Slice, r.ID.N), r.document())
+}
 
 // finish makes a judged record a settled one. For an instant there are two files; the settled one wins (sweep).
 func (s *Store) finish(r *Record) error {
-	r.Phase = plan.Settled
+	r.Life.Phase = plan.Settled
 	if err := s.putDone(r); err != nil {
 		return err
 	}
@@ -279,15 +286,15 @@ func (s *Store) finish(r *Record) error {
 }
 
 func (s *Store) putDone(r *Record) error {
-	return writeJSON(s.donePath(r.Slice, r.N, r.Outcome), r)
+	return writeJSON(s.donePath(r.ID.Slice, r.ID.N, r.Judged.Outcome), r.document())
 }
 
 // MarkRetried notes in the slice's last settled record that somebody has put the slice back since, so that it counts as
 // pending and is launched again. A slice without a settled record needs no note.
 func (s *Store) MarkRetried(slice string) error {
 	return s.markLast(slice, func(r *Record) bool {
-		was := r.Retried
-		r.Retried = true
+		was := r.Since.Retried
+		r.Since.Retried = true
 		return !was
 	})
 }
@@ -295,7 +302,7 @@ func (s *Store) MarkRetried(slice string) error {
 // MarkRejected is MarkRetried for work that a person has sent back, for the reason and with comments on lines.
 func (s *Store) MarkRejected(slice, why string, comments []Comment) error {
 	return s.markLast(slice, func(r *Record) bool {
-		r.Retried, r.Rejected, r.Comments = true, why, comments
+		r.Since.Retried, r.Since.Rejected, r.Since.Comments = true, why, comments
 		return true
 	})
 }
@@ -303,7 +310,7 @@ func (s *Store) MarkRejected(slice, why string, comments []Comment) error {
 // MarkAnswered is MarkRetried for an attempt that ended with a question.
 func (s *Store) MarkAnswered(slice string, a Answer) error {
 	return s.markLast(slice, func(r *Record) bool {
-		r.Retried, r.Answered = true, &a
+		r.Since.Retried, r.Since.Answered = true, &a
 		return true
 	})
 }
@@ -312,11 +319,11 @@ func (s *Store) MarkAnswered(slice string, a Answer) error {
 func (s *Store) MarkApproved(slice string, ruling *gate.Ruling) error {
 	return s.markLast(slice, func(r *Record) bool {
 		s.ForgetBaseline(r)
-		if r.Verdict.Green() {
-			_ = s.PutSuite(r.Verdict, "") // its tests are what later ones are compared with
+		if r.Judged.Verdict.Green() {
+			_ = s.PutSuite(r.Judged.Verdict, "") // its tests are what later ones are compared with
 		}
-		was := r.Gate != nil
-		r.Gate = ruling
+		was := r.Judged.Gate != nil
+		r.Judged.Gate = ruling
 		return was
 	})
 }
@@ -340,7 +347,7 @@ func (s *Store) Vouched(system, slice string) bool { return paths.Exists(s.vouch
 // MarkUndone is MarkRetried for a slice whose landed work was taken back: that of attempt n, 0 for
 // unknown.
 func (s *Store) MarkUndone(slice string, n int, u Undo) error {
-	err := s.markSettled(slice, n, func(r *Record) { r.Undone, r.Retried = &u, true })
+	err := s.markSettled(slice, n, func(r *Record) { r.Since.Undone, r.Since.Retried = &u, true })
 	if err != nil {
 		return err
 	}
@@ -349,7 +356,7 @@ func (s *Store) MarkUndone(slice string, n int, u Undo) error {
 
 // MarkRedone takes MarkUndone back for attempt n: the target has its work again, and it stays.
 func (s *Store) MarkRedone(slice string, n int) error {
-	return s.markSettled(slice, n, func(r *Record) { r.Undone, r.Retried = nil, false })
+	return s.markSettled(slice, n, func(r *Record) { r.Since.Undone, r.Since.Retried = nil, false })
 }
 
 // markSettled changes the settled record of the slice's attempt n.
@@ -402,7 +409,7 @@ func (s *Store) markLast(slice string, change func(*Record) bool) error {
 // launcher that is dead, and is swept as such.
 func (s *Store) dropLive(r *Record) error {
 	durable.Unlink(s.envPath(r))
-	if err := durable.Unlink(s.livePath(r.Slice, r.N)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := durable.Unlink(s.livePath(r.ID.Slice, r.ID.N)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
@@ -414,7 +421,7 @@ func (s *Store) IsOpen(name string) bool {
 	return err == nil
 }
 
-func (s *Store) envPath(r *Record) string { return filepath.Join(s.dir, "env", r.Name()) }
+func (s *Store) envPath(r *Record) string { return filepath.Join(s.dir, "env", r.ID.Name()) }
 
 // PutEnv keeps an environment for the attempt's wrapper, for nobody else's eyes.
 func (s *Store) PutEnv(r *Record, env []string) error {

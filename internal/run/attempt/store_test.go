@@ -136,11 +136,11 @@ func TestRecordRoundTrip(t *testing.T) {
 	b := benchFor(t, map[string]string{"S-1.2": "pending/none"})
 	for n := 1; n <= 3; n++ {
 		r := b.start(b.claim("S-1.2"))
-		if r.N != n {
-			t.Fatalf("attempt %d, want %d", r.N, n)
+		if r.ID.N != n {
+			t.Fatalf("attempt %d, want %d", r.ID.N, n)
 		}
-		r.Evidence = exited(0).with(success)
-		if diff := cmp.Diff(b.get(r).Token, r.Token); diff != "" {
+		r.Judged.Evidence = exited(0).with(success)
+		if diff := cmp.Diff(b.get(r).ID.Token, r.ID.Token); diff != "" {
 			t.Fatal(diff)
 		}
 		final, err := b.settler(b.state).Settle(t.Context(), r)
@@ -152,7 +152,7 @@ func TestRecordRoundTrip(t *testing.T) {
 	}
 	history, err := b.store.History("S-1.2")
 	must(t, err)
-	if len(history) != 3 || history[2].N != 3 || history[2].Name() != "S-1.2.3" {
+	if len(history) != 3 || history[2].ID.N != 3 || history[2].ID.Name() != "S-1.2.3" {
 		t.Fatalf("history %v", history)
 	}
 	index, err := b.store.Index()
@@ -170,7 +170,7 @@ func TestForeignRecords(t *testing.T) {
 	data, err := json.Marshal(newer)
 	must(t, err)
 	other := b.claim("S-3")
-	other.Slice = "S-9"
+	other.ID.Slice = "S-9"
 	otherData, err := json.Marshal(other)
 	must(t, err)
 	files := map[string][]byte{
@@ -187,10 +187,10 @@ func TestForeignRecords(t *testing.T) {
 	if !strings.Contains(bad[0].Error(), "schema version 2") || !strings.Contains(bad[2].Error(), "says it is S-9.1") {
 		t.Errorf("%v", bad)
 	}
-	if r := b.claim("S-2"); r.N != 5 {
-		t.Errorf("attempt %d, want 5", r.N)
+	if r := b.claim("S-2"); r.ID.N != 5 {
+		t.Errorf("attempt %d, want 5", r.ID.N)
 	}
-	newer.Launcher = deadID(1)
+	newer.Life.Launcher = deadID(1)
 	if _, err := b.settler(b.state).Recover(t.Context(), newer); err == nil {
 		t.Error("a claim whose record can't be read was given back")
 	}
@@ -215,18 +215,18 @@ func TestMarkRetried(t *testing.T) {
 	b := benchFor(t, map[string]string{"S-1": "pending/none"})
 	must(t, b.store.MarkRetried("S-1")) // nothing to mark
 	r := b.start(b.claim("S-1"))
-	r.Evidence = exited(7)
+	r.Judged.Evidence = exited(7)
 	_, err := b.settler(b.state).Settle(t.Context(), r)
 	must(t, err)
 	open := b.claim("S-1")
 	must(t, b.store.MarkRetried("S-1"))
-	if !b.get(r).Retried || b.get(open).Retried {
+	if !b.get(r).Since.Retried || b.get(open).Since.Retried {
 		t.Error("the last settled attempt is the one to mark, and it alone")
 	}
 	if _, err := b.store.Get("S-1", 3); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("attempt 3: %v", err)
 	}
-	if b.get(open).Phase != plan.Claimed {
+	if b.get(open).Life.Phase != plan.Claimed {
 		t.Error("the open attempt was changed")
 	}
 }

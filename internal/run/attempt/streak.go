@@ -32,10 +32,10 @@ func (s *Store) streakPath() string { return filepath.Join(s.dir, streakFile) }
 // noteStreak counts an attempt that has been judged, and holds everybody when it is the last of a row: only a person can tell
 // what is wrong. An attempt that ended well, or worked for a while, ends the row. The lock must be held.
 func (s *Store) noteStreak(r *Record, now time.Time) error {
-	if r.Outcome == Held || r.Outcome == Interrupted || r.IsTask() { // says nothing about the others
+	if r.Judged.Outcome == Held || r.Judged.Outcome == Interrupted || r.ID.IsTask() { // says nothing about the others
 		return nil
 	}
-	if r.Outcome != Failed || r.StartedAt != nil && r.EndedAt != nil && r.EndedAt.Sub(*r.StartedAt) > early {
+	if r.Judged.Outcome != Failed || r.Life.StartedAt != nil && r.Life.EndedAt != nil && r.Life.EndedAt.Sub(*r.Life.StartedAt) > early {
 		err := durable.Remove(s.streakPath())
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
@@ -43,15 +43,15 @@ func (s *Store) noteStreak(r *Record, now time.Time) error {
 		return err
 	}
 	now = now.UTC()
-	detail := strings.ReplaceAll(r.Detail, r.Slice, "ID")
+	detail := strings.ReplaceAll(r.Judged.Detail, r.ID.Slice, "ID")
 	var row streak
-	if err := readChecked(s.streakPath(), &row, func() error { return nil }); err != nil || row.Agent != r.Agent || row.Detail != detail {
-		row = streak{Agent: r.Agent, Detail: detail}
+	if err := readChecked(s.streakPath(), &row, func() error { return nil }); err != nil || row.Agent != r.Job.Agent || row.Detail != detail {
+		row = streak{Agent: r.Job.Agent, Detail: detail}
 	}
-	if slices.Contains(row.Slices, r.Slice) {
+	if slices.Contains(row.Slices, r.ID.Slice) {
 		return nil
 	}
-	row.Slices = append(row.Slices, r.Slice)
+	row.Slices = append(row.Slices, r.ID.Slice)
 	if len(row.Slices) < streakLength {
 		return writeJSON(s.streakPath(), &row)
 	}
@@ -59,8 +59,8 @@ func (s *Store) noteStreak(r *Record, now time.Time) error {
 	if h.Open() {
 		return nil
 	}
-	return errors.Join(s.writeHold(&plan.Hold{Since: now, Until: plan.UntilLifted, Kind: plan.HeldByFailures, By: r.Slice, Count: 1,
-		Reason: cut(fmt.Sprintf("%s failed early in the same way: %s", strings.Join(row.Slices, ", "), r.Detail), longestText)}),
+	return errors.Join(s.writeHold(&plan.Hold{Since: now, Until: plan.UntilLifted, Kind: plan.HeldByFailures, By: r.ID.Slice, Count: 1,
+		Reason: cut(fmt.Sprintf("%s failed early in the same way: %s", strings.Join(row.Slices, ", "), r.Judged.Detail), longestText)}),
 		durable.Remove(s.streakPath()))
 }
 

@@ -15,7 +15,7 @@ func TestIdenticalEarlyFailuresHold(t *testing.T) {
 	b := benchFor(t, nil)
 	end := func(slice string, o Outcome, detail string, after time.Duration) *plan.Hold {
 		t.Helper()
-		r := &Record{Slice: slice, N: 1, Agent: "claude", Outcome: o, Detail: detail, StartedAt: ptr(noon), EndedAt: ptr(noon.Add(after))}
+		r := &Record{ID: Identity{Slice: slice, N: 1}, Job: Job{Agent: "claude"}, Judged: Judgement{Outcome: o, Detail: detail}, Life: Life{StartedAt: ptr(noon), EndedAt: ptr(noon.Add(after))}}
 		must(t, b.store.noteStreak(r, noon))
 		return b.store.Hold()
 	}
@@ -46,7 +46,7 @@ func TestIdenticalEarlyFailuresHold(t *testing.T) {
 		t.Fatalf("%+v", h)
 	}
 	// A limit doesn't shorten it, and it says how to end it.
-	must(t, b.store.putHold(&Record{Slice: "X", StartedAt: ptr(noon)}, rateLimit, noon, time.Minute))
+	must(t, b.store.putHold(&Record{ID: Identity{Slice: "X"}, Life: Life{StartedAt: ptr(noon)}}, rateLimit, noon, time.Minute))
 	if got := b.store.Hold().Describe(noon); !strings.HasPrefix(got, "until you lift it (") || !strings.HasSuffix(got, "gl hold --lift") {
 		t.Error(got)
 	}

@@ -50,10 +50,10 @@ func (t *talk) close() {
 // tellNews hands over what a person has said since. What can't be done now is tried again at the next tick.
 func (w *Wrapper) tellNews(ctx context.Context) {
 	t := w.talk
-	if t == nil || t.closed || w.rec.Ending != "" {
+	if t == nil || t.closed || w.rec.Life.Ending != "" {
 		return
 	}
-	info, err := durable.Stat(w.Store.sayPath(w.rec.Work()))
+	info, err := durable.Stat(w.Store.sayPath(w.rec.ID.Work()))
 	if err != nil || info.Size() == t.size && info.ModTime().Equal(t.time) {
 		return
 	}
@@ -73,7 +73,7 @@ func (w *Wrapper) tellNews(ctx context.Context) {
 		default: // the client has read nothing for a long time; the next attempt is told
 		}
 	}
-	if info, err := durable.Stat(w.Store.sayPath(w.rec.Work())); err == nil {
+	if info, err := durable.Stat(w.Store.sayPath(w.rec.ID.Work())); err == nil {
 		t.size, t.time = info.Size(), info.ModTime()
 	}
 }

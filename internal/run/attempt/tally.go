@@ -233,9 +233,9 @@ func (s *Store) KeepTallies() {
 
 // IsLeftover says whether a record that was read as open is what a settler left that was killed: there is a settled one, too.
 func (s *Store) IsLeftover(r *Record, of map[string]Tally) bool {
-	if last := of[r.Slice].Last; last.N < r.N || last.N == r.N && last.Outcome == "" {
+	if last := of[r.ID.Slice].Last; last.N < r.ID.N || last.N == r.ID.N && last.Outcome == "" {
 		return false
 	}
 	entries, err := s.settledEntries()
-	return err == nil && slices.ContainsFunc(entries, func(e Entry) bool { return e.Slice == r.Slice && e.N == r.N })
+	return err == nil && slices.ContainsFunc(entries, func(e Entry) bool { return e.Slice == r.ID.Slice && e.N == r.ID.N })
 }

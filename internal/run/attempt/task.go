@@ -59,23 +59,23 @@ func SplitTask(text string) (id string, n int, ok bool) {
 }
 
 // IsTask says whether it is an attempt at a task.
-func (r *Record) IsTask() bool { return IsTask(r.Slice) }
+func (id *Identity) IsTask() bool { return IsTask(id.Slice) }
 
 // Label is what people call the attempt by: its slice's id; of a task, which may run more than once at a time, its name.
-func (r *Record) Label() string {
-	if r.IsTask() {
-		return r.Name()
+func (id *Identity) Label() string {
+	if id.IsTask() {
+		return id.Name()
 	}
-	return r.Slice
+	return id.Slice
 }
 
 // Work is what the attempt is part of: its slice's id or, of a task, the name of its first attempt. It names the lineage, and what
 // has landed.
-func (r *Record) Work() string {
-	if r.IsTask() {
-		return taskWork(r.Slice, cmp.Or(r.First, r.N))
+func (id *Identity) Work() string {
+	if id.IsTask() {
+		return taskWork(id.Slice, cmp.Or(id.First, id.N))
 	}
-	return r.Slice
+	return id.Slice
 }
 
 func taskWork(id string, first int) string { return id + "." + itoa(first) }
@@ -107,7 +107,7 @@ func (s *Store) AttemptsAt(work string) ([]*Record, error) {
 		if isTask && e.N < first {
 			break
 		}
-		if r, err := s.Get(id, e.N); err == nil && r.Work() == work {
+		if r, err := s.Get(id, e.N); err == nil && r.ID.Work() == work {
 			recs = append(recs, r)
 		}
 	}
@@ -126,8 +126,8 @@ func (s *Store) TaskWorks() ([]string, error) {
 			continue
 		}
 		for _, e := range entries[max(0, len(entries)-shown):] {
-			if r, err := s.Get(id, e.N); err == nil && !slices.Contains(works, r.Work()) {
-				works = append(works, r.Work())
+			if r, err := s.Get(id, e.N); err == nil && !slices.Contains(works, r.ID.Work()) {
+				works = append(works, r.ID.Work())
 			}
 		}
 	}
@@ -157,10 +157,10 @@ func (t taskTx) Undo(string, string) error                      { return nil }
 
 // of is tx as the attempt is to see it.
 func (r *Record) of(tx tracker.Tx) tracker.Tx {
-	if !r.IsTask() {
+	if !r.ID.IsTask() {
 		return tx
 	}
-	it := plan.Item{ID: r.Slice, Name: r.Title, Status: "in_progress", Session: r.Token}
+	it := plan.Item{ID: r.ID.Slice, Name: r.ID.Title, Status: "in_progress", Session: r.ID.Token}
 	if r.Landing != nil {
 		it.Status, it.Step = tracker.Verifying, tracker.Verifying
 	}
@@ -185,14 +185,14 @@ func (s *Store) Busy(t *Task) error {
 		return err
 	}
 	for _, r := range live {
-		if r.Slice != TaskID(t.Name) || t.Beside == Others && r.Prompt != t.Prompt {
+		if r.ID.Slice != TaskID(t.Name) || t.Beside == Others && r.Job.Prompt != t.Prompt {
 			continue
 		}
-		if disk, err := s.Get(r.Slice, r.N); err == nil && disk.Phase == plan.Settled {
+		if disk, err := s.Get(r.ID.Slice, r.ID.N); err == nil && disk.Life.Phase == plan.Settled {
 			continue // its leftover
 		}
-		return &AdmitError{Taken: true, Reason: plan.Reason{ID: r.Name(), State: "running",
-			Cause: r.Prompt + " isn't run twice at a time", Next: []string{"gl logs -f " + r.Name(), "gl stop " + r.Name()}}}
+		return &AdmitError{Taken: true, Reason: plan.Reason{ID: r.ID.Name(), State: "running",
+			Cause: r.Job.Prompt + " isn't run twice at a time", Next: []string{"gl logs -f " + r.ID.Name(), "gl stop " + r.ID.Name()}}}
 	}
 	return nil
 }
@@ -203,9 +203,9 @@ func (r *Record) describe(t *Task, now time.Time) {
 		return
 	}
 	if t.Summary {
-		r.Summary = SummaryFile(t, r.N, now)
+		r.Task.Summary = SummaryFile(t, r.ID.N, now)
 	}
-	r.Wants = t.Wants
+	r.Task.Wants = t.Wants
 }
 
 // SummaryFile is where the summary of a task's attempt belongs, relative to the root: the time in UTC, the attempt's
@@ -258,12 +258,12 @@ func (r *Record) Env(scrubbed []string, root string) []string {
 
 // env is what the agent is told of the attempt: which slice or which task it is, and where the summary belongs.
 func (r *Record) env(root string) []string {
-	env := []string{"GREENLIGHT_ROOT=" + root, environ.Session + "=" + r.Token, "GL_ATTEMPT=" + itoa(r.N)}
-	if !r.IsTask() {
-		return append(env, "GL_SLICE="+r.Slice)
+	env := []string{"GREENLIGHT_ROOT=" + root, environ.Session + "=" + r.ID.Token, "GL_ATTEMPT=" + itoa(r.ID.N)}
+	if !r.ID.IsTask() {
+		return append(env, "GL_SLICE="+r.ID.Slice)
 	}
-	env = append(env, "GL_TASK="+r.Slice)
-	if r.Summary != "" {
+	env = append(env, "GL_TASK="+r.ID.Slice)
+	if r.Task.Summary != "" {
 		env = append(env, "GL_SUMMARY="+r.SummaryPath(root))
 	}
 	return env
@@ -271,17 +271,17 @@ func (r *Record) env(root string) []string {
 
 // SummaryPath is where its agent is to write the summary. That is a document, so in a worktree it comes with the branch.
 func (r *Record) SummaryPath(root string) string {
-	if r.Lineage != 0 {
-		root = r.Dir
+	if r.Place.Lineage != 0 {
+		root = r.Job.Dir
 	}
-	return filepath.Join(root, filepath.FromSlash(r.Summary))
+	return filepath.Join(root, filepath.FromSlash(r.Task.Summary))
 }
 
 // hasSummary says whether the agent has written the summary that it was to write.
 func (r *Record) hasSummary() bool {
-	if r.Summary == "" {
+	if r.Task.Summary == "" {
 		return false
 	}
-	info, err := os.Stat(r.SummaryPath(r.Dir)) // without a worktree, it works at the root
+	info, err := os.Stat(r.SummaryPath(r.Job.Dir)) // without a worktree, it works at the root
 	return err == nil && info.Mode().IsRegular()
 }

@@ -33,7 +33,7 @@ func TestWorkOfATask(t *testing.T) {
 		must(t, err)
 		recs = append(recs, r)
 	}
-	recs[2].First = 1
+	recs[2].ID.First = 1
 	must(t, b.store.putLive(recs[2]))
 	for _, tt := range []struct {
 		req  Request
@@ -51,7 +51,7 @@ func TestWorkOfATask(t *testing.T) {
 		all, err := b.store.AttemptsAt(work)
 		var got []int
 		for _, r := range all {
-			got = append(got, r.N)
+			got = append(got, r.ID.N)
 		}
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: %v, %v", work, got, err)
@@ -93,14 +93,14 @@ func TestJudgeTask(t *testing.T) {
 		"silent":               {agent.StreamText, EndSilence, &Evidence{ExitCode: &zero}, Hung},
 		"vanished":             {agent.StreamText, "", nil, Crashed},
 	} {
-		r := &Record{Slice: "@quick", N: 1, Token: "t", Stream: c.stream, Ending: c.ending, Evidence: c.ev}
-		it, err := r.of(nil).Item(r.Slice)
+		r := &Record{ID: Identity{Slice: "@quick", N: 1, Token: "t"}, Job: Job{Stream: c.stream}, Life: Life{Ending: c.ending}, Judged: Judgement{Evidence: c.ev}}
+		it, err := r.of(nil).Item(r.ID.Slice)
 		must(t, err)
 		if got := judged(t, r, it); got.Outcome != c.want {
 			t.Errorf("%s: %s (%s), not %s", name, got.Outcome, got.Detail, c.want)
 		}
 		// The same end says nothing of a slice.
-		r.Slice = "S-1"
+		r.ID.Slice = "S-1"
 		if got := judged(t, r, plan.Item{ID: "S-1", Status: "tests"}); got.Outcome == Done {
 			t.Errorf("%s: a slice is done", name)
 		}
@@ -116,8 +116,8 @@ func TestTaskTouchesNoSlice(t *testing.T) {
 	must(t, err)
 	second, err := b.claimTask(quick)
 	must(t, err)
-	if first.Name() != "@quick.1" || second.Label() != "@quick.2" || first.Summary == second.Summary {
-		t.Errorf("%s and %s share %s", first.Name(), second.Label(), first.Summary)
+	if first.ID.Name() != "@quick.1" || second.ID.Label() != "@quick.2" || first.Task.Summary == second.Task.Summary {
+		t.Errorf("%s and %s share %s", first.ID.Name(), second.ID.Label(), first.Task.Summary)
 	}
 	s := b.settler(b.state)
 	must(t, s.GiveBack(context.Background(), first))
@@ -125,12 +125,12 @@ func TestTaskTouchesNoSlice(t *testing.T) {
 		t.Errorf("a claim that was given back is still there: %v", err)
 	}
 	second = b.start(second)
-	second.Evidence = &Evidence{Result: &agent.Result{Turns: 2}}
+	second.Judged.Evidence = &Evidence{Result: &agent.Result{Turns: 2}}
 	for range 2 { // whoever is second finds it settled
 		final, err := s.Settle(context.Background(), second)
 		must(t, err)
-		if final.Outcome != Done || final.Phase != plan.Settled {
-			t.Errorf("%s, %s", final.Outcome, final.Phase)
+		if final.Judged.Outcome != Done || final.Life.Phase != plan.Settled {
+			t.Errorf("%s, %s", final.Judged.Outcome, final.Life.Phase)
 		}
 	}
 	if b.store.IsOpen("@quick.2") || b.mark("S-1") != before {

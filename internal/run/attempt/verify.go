@@ -39,28 +39,28 @@ const (
 
 // verify finds out whether the tests pass, if the agent calls its slice complete. The record says what came of it.
 func (w *Wrapper) verify(ctx context.Context) {
-	if w.rec.Test == nil || w.over || !w.calledComplete(ctx) {
+	if w.rec.Conditions.Test == nil || w.over || !w.calledComplete(ctx) {
 		return
 	}
-	if w.rec.Ending == EndStop {
-		w.rec.Unverified = stoppedText
+	if w.rec.Life.Ending == EndStop {
+		w.rec.Judged.Unverified = stoppedText
 		return
 	}
 	if w.besides() {
 		return
 	}
-	w.log.note(logfile.Gl, "running the tests: "+w.rec.Test.Line)
+	w.log.note(logfile.Gl, "running the tests: "+w.rec.Conditions.Test.Line)
 	v, err := w.runTests(ctx)
 	switch {
-	case w.rec.Ending == EndStop:
-		w.rec.Unverified = stoppedText
+	case w.rec.Life.Ending == EndStop:
+		w.rec.Judged.Unverified = stoppedText
 	case err != nil:
-		w.rec.Unverified = "its tests can't be run: " + err.Error()
+		w.rec.Judged.Unverified = "its tests can't be run: " + err.Error()
 	case w.besides():
 	default:
-		w.rec.Verdict = v
+		w.rec.Judged.Verdict = v
 		fewer := w.Store.fewer(w.rec)
-		w.rec.Compared.Found = append(w.rec.Compared.Found, fewer...)
+		w.rec.Judged.Compared.Found = append(w.rec.Judged.Compared.Found, fewer...)
 		if v.Green() && len(fewer) == 0 { // else the checkout has work that isn't accepted
 			_ = w.Store.PutSuite(v, "") // without it the counts are those of the run before
 		}
@@ -69,8 +69,8 @@ func (w *Wrapper) verify(ctx context.Context) {
 
 // fewer finds that fewer tests ran in the checkout than in the last run whose work was accepted. What names tell already isn't told again.
 func (s *Store) fewer(r *Record) []gate.Item {
-	v, before := r.Verdict, s.Suite()
-	named := slices.ContainsFunc(r.Compared.Found, func(i gate.Item) bool { return i.Kind == gate.Removed || i.Kind == gate.Skips })
+	v, before := r.Judged.Verdict, s.Suite()
+	named := slices.ContainsFunc(r.Judged.Compared.Found, func(i gate.Item) bool { return i.Kind == gate.Removed || i.Kind == gate.Skips })
 	if before == nil || before.Uncounted || v.Passed == nil || named {
 		return nil
 	}
@@ -84,7 +84,7 @@ func (s *Store) fewer(r *Record) []gate.Item {
 func (w *Wrapper) calledComplete(ctx context.Context) bool {
 	complete := false
 	err := w.Tracker.Do(ctx, func(tx tracker.Tx) error {
-		it, err := tx.Item(w.rec.Slice)
+		it, err := tx.Item(w.rec.ID.Slice)
 		complete = err == nil && it.Corrupt == "" && plan.Classify(it.Status) == plan.Done
 		return err
 	})
@@ -96,11 +96,11 @@ func (w *Wrapper) besides() bool {
 	beside, err := w.Store.beside(w.rec)
 	switch {
 	case err != nil:
-		w.rec.Unverified = "it can't be told whether another agent worked in the same checkout: " + err.Error()
+		w.rec.Judged.Unverified = "it can't be told whether another agent worked in the same checkout: " + err.Error()
 	case beside:
-		w.rec.Unverified = besideText
+		w.rec.Judged.Unverified = besideText
 	}
-	return w.rec.Unverified != ""
+	return w.rec.Judged.Unverified != ""
 }
 
 // beside says whether another attempt has had an agent in the checkout since this one's started.
@@ -110,7 +110,7 @@ func (s *Store) beside(r *Record) (bool, error) {
 		return len(bad) > 0, err
 	}
 	for _, other := range live {
-		if other.Name() != r.Name() && other.Lineage == 0 && other.StartedAt != nil {
+		if other.ID.Name() != r.ID.Name() && other.Place.Lineage == 0 && other.Life.StartedAt != nil {
 			return true, nil
 		}
 	}
@@ -119,7 +119,7 @@ func (s *Store) beside(r *Record) (bool, error) {
 		return false, err
 	}
 	for _, e := range settled {
-		if e.Slice == r.Slice && e.N == r.N || !s.settledSince(e, *r.StartedAt) {
+		if e.Slice == r.ID.Slice && e.N == r.ID.N || !s.settledSince(e, *r.Life.StartedAt) {
 			continue
 		}
 		other, err := s.readSettled(e)
@@ -127,7 +127,7 @@ func (s *Store) beside(r *Record) (bool, error) {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
 			return true, nil
-		case other.Lineage == 0 && other.StartedAt != nil && other.EndedAt != nil && other.EndedAt.After(*r.StartedAt):
+		case other.Place.Lineage == 0 && other.Life.StartedAt != nil && other.Life.EndedAt != nil && other.Life.EndedAt.After(*r.Life.StartedAt):
 			return true, nil
 		}
 	}
@@ -156,8 +156,8 @@ func (w *Wrapper) runTests(ctx context.Context) (*testrun.Verdict, error) {
 	}
 	go func() {
 		v, err := testrun.Run(ctx, testrun.Spec{
-			Self: w.Self, Command: *w.rec.Test, Root: w.Root, Top: w.Root, Dir: w.Root, Env: env, Files: files, Limit: w.Tests.Limit, Pattern: w.Tests.Pattern, Mark: w.rec.Token,
-			Log: w.Store.TestsLogPath(w.rec.Slice, w.rec.N), Started: func(id proc.ID) error { begun <- id; return <-recorded },
+			Self: w.Self, Command: *w.rec.Conditions.Test, Root: w.Root, Top: w.Root, Dir: w.Root, Env: env, Files: files, Limit: w.Tests.Limit, Pattern: w.Tests.Pattern, Mark: w.rec.ID.Token,
+			Log: w.Store.TestsLogPath(w.rec.ID.Slice, w.rec.ID.N), Started: func(id proc.ID) error { begun <- id; return <-recorded },
 		})
 		done <- result{v, err}
 	}()
@@ -170,10 +170,10 @@ func (w *Wrapper) runTests(ctx context.Context) (*testrun.Verdict, error) {
 		case <-ticker.C:
 			w.keepRecord(ctx)
 		case <-w.Stop:
-			if w.rec.Ending == EndStop && w.rec.Process != nil {
-				w.rec.Process.SignalGroup(syscall.SIGKILL)
+			if w.rec.Life.Ending == EndStop && w.rec.Life.Process != nil {
+				w.rec.Life.Process.SignalGroup(syscall.SIGKILL)
 			}
-			w.rec.Ending = EndStop
+			w.rec.Life.Ending = EndStop
 			if err := w.Store.MarkEnding(ctx, w.Tracker, w.rec, EndStop, ""); err != nil {
 				w.log.note(logfile.Gl, giveUpNote+err.Error())
 			}
@@ -188,20 +188,20 @@ func (w *Wrapper) runTests(ctx context.Context) (*testrun.Verdict, error) {
 func (w *Wrapper) recordTests(ctx context.Context, id proc.ID) error {
 	ctx = durable.Patiently(ctx, nil)
 	return w.Tracker.Do(ctx, func(tracker.Tx) error {
-		disk, err := w.Store.Get(w.rec.Slice, w.rec.N)
+		disk, err := w.Store.Get(w.rec.ID.Slice, w.rec.ID.N)
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // git clean -x
 			err = w.Store.Prepare()
-		case err == nil && (disk.Phase != plan.Started || disk.Token != w.rec.Token):
+		case err == nil && (disk.Life.Phase != plan.Started || disk.ID.Token != w.rec.ID.Token):
 			err = ErrLate
-		case err == nil && disk.Ending == EndStop: // its signal is on the way
-			w.rec.Ending, w.rec.EndingDetail = disk.Ending, disk.EndingDetail
+		case err == nil && disk.Life.Ending == EndStop: // its signal is on the way
+			w.rec.Life.Ending, w.rec.Life.EndingDetail = disk.Life.Ending, disk.Life.EndingDetail
 			err = errEnding
 		}
 		if err != nil {
 			return err
 		}
-		w.rec.Process = &id
+		w.rec.Life.Process = &id
 		return w.Store.putLive(w.rec)
 	})
 }

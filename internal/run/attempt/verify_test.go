@@ -37,7 +37,7 @@ func TestJudgeVerdict(t *testing.T) {
 		{"reset meanwhile", test, &testrun.Verdict{ExitCode: code(1)}, "", plan.Item{Status: "pending"}, Stalled, "", "ended without completing"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := &Record{Slice: "S-1", N: 1, Test: c.test, Verdict: c.verdict, Unverified: c.why, Evidence: &Evidence{ExitCode: code(0)}}
+			r := &Record{ID: Identity{Slice: "S-1", N: 1}, Conditions: Conditions{Test: c.test}, Judged: Judgement{Verdict: c.verdict, Unverified: c.why, Evidence: &Evidence{ExitCode: code(0)}}}
 			if v := judged(t, r, c.it); v.Outcome != c.want || v.Verified != c.verified || v.Detail != c.detail {
 				t.Errorf("%+v", v)
 			}
@@ -54,30 +54,30 @@ func TestClaimHandsOverHere(t *testing.T) {
 	settle := func(r *Record, o Outcome) {
 		t.Helper()
 		code := 1
-		r.Phase, r.Outcome, r.Detail, r.Conversation = plan.Settled, o, "tests: exit status 1", "c-1"
-		r.Verdict = &testrun.Verdict{Command: "make test", ExitCode: &code, Last: []string{"ok", "FAIL a"}}
+		r.Life.Phase, r.Judged.Outcome, r.Judged.Detail, r.Talk.Conversation = plan.Settled, o, "tests: exit status 1", "c-1"
+		r.Judged.Verdict = &testrun.Verdict{Command: "make test", ExitCode: &code, Last: []string{"ok", "FAIL a"}}
 		must(t, b.store.finish(r))
 		b.write("S-1", "pending", "none", "")
 	}
 	r := b.goOn(req)
-	if r.Continues != nil || r.Test == nil || r.Test.Line != "make test" {
+	if r.Talk.Continues != nil || r.Conditions.Test == nil || r.Conditions.Test.Line != "make test" {
 		t.Errorf("%+v", r)
 	}
 	settle(r, Failed)
-	if r = b.goOn(req); r.Continues != nil {
-		t.Errorf("after a failure: %+v", r.Continues)
+	if r = b.goOn(req); r.Talk.Continues != nil {
+		t.Errorf("after a failure: %+v", r.Talk.Continues)
 	}
 	settle(r, Red)
 	r = b.goOn(req)
-	if c := r.Continues; c == nil || c.Mends != Red || c.After != 2 || !strings.Contains(c.Why, "make test") || c.Output != "ok\nFAIL a" || r.Resumes() {
+	if c := r.Talk.Continues; c == nil || c.Mends != Red || c.After != 2 || !strings.Contains(c.Why, "make test") || c.Output != "ok\nFAIL a" || r.Talk.Resumes() {
 		t.Errorf("after red: %+v", c)
 	}
 	settle(r, Red)
 	if r.Relaunch() == Again {
 		t.Error("it goes on for ever")
 	}
-	if r = b.goOn(req); r.Continues != nil {
-		t.Errorf("after a person has retried it: %+v", r.Continues)
+	if r = b.goOn(req); r.Talk.Continues != nil {
+		t.Errorf("after a person has retried it: %+v", r.Talk.Continues)
 	}
 }
 
@@ -103,11 +103,11 @@ func TestBesideInTheCheckout(t *testing.T) {
 			if c.phase != plan.Claimed {
 				other = b.start(other)
 			}
-			other.Lineage = c.lineage
+			other.Place.Lineage = c.lineage
 			must(t, b.store.putLive(other))
 			if c.phase == plan.Settled {
-				ended := mine.StartedAt.Add(c.ended)
-				other.Phase, other.Outcome, other.EndedAt = plan.Settled, Done, &ended
+				ended := mine.Life.StartedAt.Add(c.ended)
+				other.Life.Phase, other.Judged.Outcome, other.Life.EndedAt = plan.Settled, Done, &ended
 				must(t, b.store.finish(other))
 				must(t, os.Chtimes(b.store.donePath("S-2", 1, Done), ended, ended))
 			}

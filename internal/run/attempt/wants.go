@@ -56,22 +56,22 @@ func (w *Wants) paths() []string {
 // stampWants remembers how the documents are before the agent begins. A later attempt at the same task goes on with the work of
 // the first: what that one wrote counts.
 func (s *Store) stampWants(r *Record) {
-	if r.Wants == nil || r.Wants.Stamped {
+	if r.Task.Wants == nil || r.Task.Wants.Stamped {
 		return
 	}
-	if r.First != 0 && r.First != r.N {
-		if first, err := s.Get(r.Slice, r.First); err == nil && first.Wants != nil && first.Wants.Stamped {
-			r.Wants = first.Wants
+	if r.ID.First != 0 && r.ID.First != r.ID.N {
+		if first, err := s.Get(r.ID.Slice, r.ID.First); err == nil && first.Task.Wants != nil && first.Task.Wants.Stamped {
+			r.Task.Wants = first.Task.Wants
 			return
 		}
 	}
-	w := *r.Wants
+	w := *r.Task.Wants
 	w.Documents = slices.Clone(w.Documents)
 	for i, d := range w.Documents {
-		w.Documents[i] = readWanted(r.Dir, d.Path)
+		w.Documents[i] = readWanted(r.Job.Dir, d.Path)
 	}
 	w.Stamped = true
-	r.Wants = &w
+	r.Task.Wants = &w
 }
 
 // readWanted is a document as it is; only a regular file counts.
@@ -103,42 +103,42 @@ func openRegular(path string) (*os.File, error) {
 
 // lookForWants finds out what of it is missing. It runs git, so the lock must not be held.
 func lookForWants(ctx context.Context, r *Record) {
-	if r.Wants == nil {
+	if r.Task.Wants == nil {
 		return
 	}
-	r.Lacks, r.Refused = nil, ""
-	for _, d := range r.Wants.Documents {
-		now := readWanted(r.Dir, d.Path)
+	r.Task.Lacks, r.Task.Refused = nil, ""
+	for _, d := range r.Task.Wants.Documents {
+		now := readWanted(r.Job.Dir, d.Path)
 		written := now.Hash != "" && now.Hash != d.Hash
-		if now.Hash != "" && r.Lineage == 0 && !now.Time.Equal(d.Time) { // git sets the times of what it checks out
+		if now.Hash != "" && r.Place.Lineage == 0 && !now.Time.Equal(d.Time) { // git sets the times of what it checks out
 			written = true
 		}
 		if !written {
-			r.Lacks = append(r.Lacks, d.Path)
+			r.Task.Lacks = append(r.Task.Lacks, d.Path)
 		}
 	}
-	if r.Summary != "" && !r.hasSummary() {
-		r.Lacks = append(r.Lacks, r.Summary)
+	if r.Task.Summary != "" && !r.hasSummary() {
+		r.Task.Lacks = append(r.Task.Lacks, r.Task.Summary)
 	}
-	if len(r.Lacks) > 0 {
+	if len(r.Task.Lacks) > 0 {
 		return
 	}
-	if file := r.Wants.Verdict; file != "" {
-		yes, reason, ok := readVerdict(filepath.Join(r.Dir, filepath.FromSlash(file)))
+	if file := r.Task.Wants.Verdict; file != "" {
+		yes, reason, ok := readVerdict(filepath.Join(r.Job.Dir, filepath.FromSlash(file)))
 		switch {
 		case !ok:
-			r.Lacks = append(r.Lacks, fmt.Sprintf("a line “Verdict: yes” or “Verdict: no, REASON” in %s", file))
+			r.Task.Lacks = append(r.Task.Lacks, fmt.Sprintf("a line “Verdict: yes” or “Verdict: no, REASON” in %s", file))
 			return
 		case !yes:
-			r.Refused = reason
+			r.Task.Refused = reason
 			return
 		}
 	}
-	if tag := r.Wants.Tag; tag != "" {
-		if there, err := hasTag(ctx, r.Dir, tag); err != nil {
-			r.Lacks = append(r.Lacks, "the tag "+tag+": "+err.Error())
+	if tag := r.Task.Wants.Tag; tag != "" {
+		if there, err := hasTag(ctx, r.Job.Dir, tag); err != nil {
+			r.Task.Lacks = append(r.Task.Lacks, "the tag "+tag+": "+err.Error())
 		} else if !there {
-			r.Lacks = append(r.Lacks, "the tag "+tag)
+			r.Task.Lacks = append(r.Task.Lacks, "the tag "+tag)
 		}
 	}
 }

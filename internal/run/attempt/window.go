@@ -34,7 +34,7 @@ func sameWindow(a, b agent.Window) bool {
 // putWindowHold makes all with the attempt's account wait until the window begins anew; where nobody knows when, for a while. A hold that
 // lasts at least as long stays. The lock must be held.
 func (s *Store) putWindowHold(r *Record, win *agent.Window, now time.Time, unknown time.Duration) error {
-	h := plan.Hold{Agent: r.Agent, Account: r.Account, Since: now, Until: now.Add(unknown), Kind: plan.HeldByWindow, By: r.Slice, Count: 1,
+	h := plan.Hold{Agent: r.Job.Agent, Account: r.Job.Account, Since: now, Until: now.Add(unknown), Kind: plan.HeldByWindow, By: r.ID.Slice, Count: 1,
 		Reason: fmt.Sprintf("%.0f%% of the %s used", win.Percent, win.Words())}
 	if win.Reset != nil {
 		h.Until = win.Reset.UTC()

@@ -74,7 +74,7 @@ func (s *Store) EarlierWord(system string, it *plan.Item, out int) *plan.Item {
 		return nil
 	}
 	r, err := s.Get(it.ID, out)
-	if err != nil || r.System != system || !r.IsOf(it) {
+	if err != nil || r.ID.System != system || !r.ID.IsOf(it) {
 		return nil
 	}
 	return r.Withdrawn(it)
@@ -110,7 +110,7 @@ func (s *Store) disown(tx tracker.Tx, system string, it plan.Item) (plan.Item, e
 
 // Withdrawn is the item as it is although its file calls it complete, by the attempt whose work was taken out; nil for another item.
 func (r *Record) Withdrawn(it *plan.Item) *plan.Item {
-	if !r.Retried || r.Landing == nil || it.Session != "" || it.Verified != r.Verified {
+	if !r.Since.Retried || r.Landing == nil || it.Session != "" || it.Verified != r.Judged.Verified {
 		return nil
 	}
 	mark, open := it.Mark(), *it
@@ -119,17 +119,17 @@ func (r *Record) Withdrawn(it *plan.Item) *plan.Item {
 	return &open
 }
 
-// Since is an item that its file calls complete though it isn't, as the last settled attempt has left it, or as it is since that was retried. n is
+// LeftOpen is an item that its file calls complete though it isn't, as the last settled attempt has left it, or as it is since that was retried. n is
 // the attempt whose work was taken out, 0 for one that was never complete.
-func (r *Record) Since(open *plan.Item, n int) *plan.Item {
+func (r *Record) LeftOpen(open *plan.Item, n int) *plan.Item {
 	switch {
-	case r.Retried:
+	case r.Since.Retried:
 		open.Status, open.Session = "pending", ""
 		if plan.Classify(open.Step) == plan.Done {
 			open.Step = tracker.Verifying
 		}
-	case r.N > n && r.After != nil && plan.Classify(r.After.Status) != plan.Done:
-		open.Status, open.Step, open.Session = r.After.Status, r.After.Step, r.After.Session
+	case r.ID.N > n && r.Judged.After != nil && plan.Classify(r.Judged.After.Status) != plan.Done:
+		open.Status, open.Step, open.Session = r.Judged.After.Status, r.Judged.After.Step, r.Judged.After.Session
 	}
 	return open
 }

@@ -103,11 +103,11 @@ func (w *Wrapper) Run(ctx context.Context, rec *Record) (*Record, error) {
 		return nil, err
 	}
 	var err error
-	if w.log, err = openLog(w.Store.LogPath(rec.Slice, rec.N)); err != nil {
+	if w.log, err = openLog(w.Store.LogPath(rec.ID.Slice, rec.ID.N)); err != nil {
 		return nil, err
 	}
 	defer w.log.close()
-	if w.lock, w.rec.Lock = takeLock(w.log.path); w.lock != nil {
+	if w.lock, w.rec.Life.Lock = takeLock(w.log.path); w.lock != nil {
 		defer w.lock.Close()
 	}
 	ev, err := w.prepare(ctx)
@@ -127,7 +127,7 @@ func (w *Wrapper) Run(ctx context.Context, rec *Record) (*Record, error) {
 	w.lookAround(ctx) // before any git: it puts in order what the agent may have replaced
 	w.keepAll(ctx, w.rec)
 	now := w.Now().UTC()
-	w.rec.Evidence, w.rec.EndedAt = ev, &now
+	w.rec.Judged.Evidence, w.rec.Life.EndedAt = ev, &now
 	w.noteTree(ctx)
 	w.compare(ctx)
 	w.verify(ctx)
@@ -137,7 +137,7 @@ func (w *Wrapper) Run(ctx context.Context, rec *Record) (*Record, error) {
 
 // listen gets ready for an agent's output.
 func (w *Wrapper) listen() {
-	w.dec = agent.NewDecoder(w.rec.Stream)
+	w.dec = agent.NewDecoder(w.rec.Job.Stream)
 	w.out, w.errs = lines.NewSplitter(lines.Max), lines.NewSplitter(stderrBytes)
 	w.last, w.said = command.LastWords{}, command.LastWords{}
 }
@@ -152,8 +152,8 @@ func (w *Wrapper) attend(ctx context.Context) (*Evidence, error) {
 	if self, err := os.Executable(); err == nil {
 		env = WithGL(env, self)
 	}
-	argv, prompt := w.rec.Argv, ""
-	if w.rec.Talks {
+	argv, prompt := w.rec.Job.Argv, ""
+	if w.rec.Talk.Talks {
 		argv, prompt = agent.Talking(argv)
 	}
 	if argv, err = w.briefed(argv); err == nil {
@@ -162,7 +162,7 @@ func (w *Wrapper) attend(ctx context.Context) (*Evidence, error) {
 	if err != nil {
 		return &Evidence{Worktree: err.Error()}, w.begin(ctx, proc.ID{})
 	}
-	p := command.Program{Path: path, Argv: argv, Dir: w.rec.Dir, Env: env}
+	p := command.Program{Path: path, Argv: argv, Dir: w.rec.Job.Dir, Env: env}
 	var box *command.Box
 	if w.site != nil {
 		if box, err = w.site.AgentBox(p, agent.HomesOf(path)); err != nil {
@@ -179,13 +179,13 @@ func (w *Wrapper) attend(ctx context.Context) (*Evidence, error) {
 	sum := w.dec.Summary()
 	ev.Result, ev.Limit, ev.Denials, ev.Version, ev.Stderr = sum.Result, sum.Limit, sum.Denials, sum.Version, w.last.Text
 	ev.Tokens, ev.ReadOnly = sum.Tokens, sum.ReadOnly
-	w.rec.Conversation = cmp.Or(sum.Conversation, w.rec.Conversation)
+	w.rec.Talk.Conversation = cmp.Or(sum.Conversation, w.rec.Talk.Conversation)
 	code := -1
 	if ev.ExitCode != nil {
 		code = *ev.ExitCode
 	}
 	if ev.Result == nil && ev.Limit == nil && code != 0 {
-		ev.Limit = agent.ExitLimit(w.rec.Stream, code, w.last.Text) // some say it nowhere else
+		ev.Limit = agent.ExitLimit(w.rec.Job.Stream, code, w.last.Text) // some say it nowhere else
 	}
 	if ev.Stderr == "" {
 		ev.Stderr = cmp.Or(sum.Trouble, w.said.Text)
@@ -198,13 +198,13 @@ func (w *Wrapper) attend(ctx context.Context) (*Evidence, error) {
 // any conversation, and no model was asked.
 func (w *Wrapper) forgotten(ctx context.Context, ev *Evidence) bool {
 	asked := ev.Result != nil && ev.Result.Turns > 0
-	if !w.rec.Resumes() || w.rec.Ending != "" || ev.ExitCode == nil || ev.Exec != "" || ev.Limit != nil || asked || w.dec.Summary().Conversation != "" {
+	if !w.rec.Talk.Resumes() || w.rec.Life.Ending != "" || ev.ExitCode == nil || ev.Exec != "" || ev.Limit != nil || asked || w.dec.Summary().Conversation != "" {
 		return false
 	}
 	open := false
 	err := w.Tracker.Do(ctx, func(tx tracker.Tx) error {
-		it, err := w.rec.of(tx).Item(w.rec.Slice)
-		open = w.rec.unfinished(it)
+		it, err := w.rec.of(tx).Item(w.rec.ID.Slice)
+		open = w.rec.Life.unfinished(it)
 		return err
 	})
 	return err == nil && open
@@ -216,45 +216,45 @@ var errEnding = errors.New("the attempt is being ended")
 // attendAnew starts the agent of the same attempt a second time, with a new conversation, by the same steps as the first time. If
 // this process is killed before the second one is recorded, the first one's end is what a settler finds. ev is that end.
 func (w *Wrapper) attendAnew(ctx context.Context, ev *Evidence) (*Evidence, error) {
-	w.log.note(logfile.Anew, "the agent doesn't have the conversation "+w.rec.Conversation+" any more: it begins a new one")
+	w.log.note(logfile.Anew, "the agent doesn't have the conversation "+w.rec.Talk.Conversation+" any more: it begins a new one")
 	first := *w.rec
 	w.anew = true
 	w.rec.beginAnew()
 	w.handoff.resumes = false
-	w.rec.Handoff = w.handoff.text()
+	w.rec.Talk.Handoff = w.handoff.text()
 	w.listen()
 	again, err := w.attend(ctx)
 	if errors.Is(err, errEnding) {
-		ending, detail := w.rec.Ending, w.rec.EndingDetail
+		ending, detail := w.rec.Life.Ending, w.rec.Life.EndingDetail
 		*w.rec = first
-		w.rec.Ending, w.rec.EndingDetail, ev.Result = ending, detail, nil // the result says nothing about the work
+		w.rec.Life.Ending, w.rec.Life.EndingDetail, ev.Result = ending, detail, nil // the result says nothing about the work
 		return ev, nil
 	}
 	return again, err
 }
 
 func (w *Wrapper) lookPath() (string, error) {
-	return paths.Program(w.rec.Program, w.rec.Dir)
+	return paths.Program(w.rec.Job.Program, w.rec.Job.Dir)
 }
 
 // unusable is the evidence of a program that can't be run: it isn't there, or it is no program.
 func (w *Wrapper) unusable(err error) *Evidence {
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
-		return &Evidence{Missing: w.rec.Program}
+		return &Evidence{Missing: w.rec.Job.Program}
 	}
 	return &Evidence{Exec: err.Error()}
 }
 
 // briefed is the command line with what there is to know of the slice by now, which the brief's file has, too.
 func (w *Wrapper) briefed(argv []string) ([]string, error) {
-	if !w.rec.Briefed || w.Brief == nil {
+	if !w.rec.Talk.Briefed || w.Brief == nil {
 		return argv, nil
 	}
 	brief, slice, err := w.Brief(w.rec)
 	if err != nil {
-		return nil, fmt.Errorf("tell the agent of %s: %w", w.rec.Slice, err)
+		return nil, fmt.Errorf("tell the agent of %s: %w", w.rec.ID.Slice, err)
 	}
-	file := w.Store.BriefPath(w.rec.Slice, w.rec.N)
+	file := w.Store.BriefPath(w.rec.ID.Slice, w.rec.ID.N)
 	if err := durable.WriteFile(file, []byte(brief), 0o600); err != nil {
 		return nil, err
 	}
@@ -292,7 +292,7 @@ func (w *Wrapper) start(ctx context.Context, prog command.Program, box *command.
 	err = prog.CanBe()
 	gate := w.Gate
 	if w.Gate = nil; gate == nil && err == nil {
-		gate, err = NewGate(w.Self, w.rec.Token)
+		gate, err = NewGate(w.Self, w.rec.ID.Token)
 	}
 	var id proc.ID
 	if err == nil {
@@ -300,7 +300,7 @@ func (w *Wrapper) start(ctx context.Context, prog command.Program, box *command.
 	}
 	if err != nil {
 		gate.Close()
-		return nil, nil, fmt.Errorf("start %s in %s: %w", w.rec.Program, w.rec.Dir, err)
+		return nil, nil, fmt.Errorf("start %s in %s: %w", w.rec.Job.Program, w.rec.Job.Dir, err)
 	}
 	if err := w.begin(ctx, id); err != nil {
 		gate.Close()
@@ -313,7 +313,7 @@ func (w *Wrapper) start(ctx context.Context, prog command.Program, box *command.
 	w.cmd, w.memory = gate.Cmd, proc.OutOfMemory()
 	done := make(chan error, 1)
 	go func() { done <- gate.Cmd.Wait() }()
-	if prog.Listens = w.rec.Talks; w.rec.Talks {
+	if prog.Listens = w.rec.Talk.Talks; w.rec.Talk.Talks {
 		w.talk = newTalk(gate.in, prompt)
 	} else {
 		w.talk = nil
@@ -329,9 +329,9 @@ func (w *Wrapper) start(ctx context.Context, prog command.Program, box *command.
 func (w *Wrapper) begin(ctx context.Context, id proc.ID) error {
 	return w.advance(ctx, func(r *Record) {
 		now := w.Now().UTC()
-		r.Phase, r.StartedAt, r.Process = plan.Started, &now, nil
+		r.Life.Phase, r.Life.StartedAt, r.Life.Process = plan.Started, &now, nil
 		if id.PID != 0 {
-			r.Process = &id
+			r.Life.Process = &id
 		}
 	})
 }
@@ -340,26 +340,26 @@ func (w *Wrapper) begin(ctx context.Context, id proc.ID) error {
 func (w *Wrapper) advance(ctx context.Context, change func(*Record)) error {
 	ctx = durable.Patiently(ctx, nil) // a stopped process may hold the lock; to give up would be to fail the slice
 	return w.Tracker.Do(ctx, func(tx tracker.Tx) error {
-		disk, err := w.Store.Get(w.rec.Slice, w.rec.N)
+		disk, err := w.Store.Get(w.rec.ID.Slice, w.rec.ID.N)
 		if w.anew && errors.Is(err, fs.ErrNotExist) { // somebody removed it (git clean -x)
 			disk, err = w.rec, w.Store.Prepare()
 		}
-		if err != nil || disk.Phase.Begun() != w.anew || disk.Phase != w.rec.Phase || disk.Token != w.rec.Token {
+		if err != nil || disk.Life.Phase.Begun() != w.anew || disk.Life.Phase != w.rec.Life.Phase || disk.ID.Token != w.rec.ID.Token {
 			return ErrLate
 		}
-		if w.anew && disk.Ending != "" {
-			w.rec.Ending, w.rec.EndingDetail = disk.Ending, disk.EndingDetail
+		if w.anew && disk.Life.Ending != "" {
+			w.rec.Life.Ending, w.rec.Life.EndingDetail = disk.Life.Ending, disk.Life.EndingDetail
 			return errEnding
 		}
-		it, err := w.rec.of(tx).Item(w.rec.Slice)
+		it, err := w.rec.of(tx).Item(w.rec.ID.Slice)
 		if err != nil {
 			return err
 		}
-		if it.Session != w.rec.Token {
+		if it.Session != w.rec.ID.Token {
 			return ErrLate
 		}
 		self := proc.Self()
-		w.rec.Wrapper, w.rec.Ending = &self, disk.Ending // somebody may be stopping it
+		w.rec.Life.Wrapper, w.rec.Life.Ending = &self, disk.Life.Ending // somebody may be stopping it
 		change(w.rec)
 		err = w.Store.putLive(w.rec)
 		if err == nil {
@@ -478,7 +478,7 @@ func (w *Wrapper) look(ctx context.Context, now time.Time) {
 func (w *Wrapper) endIdle(ctx context.Context, silent time.Duration, g *grace, now time.Time) {
 	rest := g.tick(now)
 	switch {
-	case w.rec.Ending != "": // it is being ended already, and has its grace
+	case w.rec.Life.Ending != "": // it is being ended already, and has its grace
 	case silent >= w.silent():
 		w.end(ctx, EndSilence, "silent for "+w.silent().String())
 	case g.on && rest >= w.Limits.Result && w.waits(ctx): // what it left in the background may wake it
@@ -498,11 +498,11 @@ func (w *Wrapper) silent() time.Duration {
 // keepRecord writes the record anew that somebody has removed (git clean -x): without it the slice looks as if somebody
 // unknown had claimed it, to everybody but this process.
 func (w *Wrapper) keepRecord(ctx context.Context) {
-	if w.over || w.Store.IsOpen(w.rec.Name()) {
+	if w.over || w.Store.IsOpen(w.rec.ID.Name()) {
 		return
 	}
 	err := w.Tracker.Do(ctx, func(tracker.Tx) error {
-		_, err := w.Store.Get(w.rec.Slice, w.rec.N)
+		_, err := w.Store.Get(w.rec.ID.Slice, w.rec.ID.N)
 		if !errors.Is(err, fs.ErrNotExist) { // settled by somebody, or the number is another attempt's now
 			w.over = err == nil
 			return err
@@ -528,8 +528,8 @@ func (w *Wrapper) waits(ctx context.Context) bool {
 	}
 	open := false
 	err := w.Tracker.Do(ctx, func(tx tracker.Tx) error {
-		it, err := w.rec.of(tx).Item(w.rec.Slice)
-		open = w.rec.unfinished(it) && it.WaitingFor == ""
+		it, err := w.rec.of(tx).Item(w.rec.ID.Slice)
+		open = w.rec.Life.unfinished(it) && it.WaitingFor == ""
 		return err
 	})
 	return err == nil && open
@@ -543,8 +543,8 @@ func (w *Wrapper) leftovers(ctx context.Context, lines <-chan chunk) {
 		w.log.note(logfile.Gl, "the agent left processes running, which gl has ended: "+sanitize.Line(strings.Join(ended, ", ")))
 	}
 	if err != nil {
-		w.rec.Outlived = sanitize.Line(err.Error())
-		w.log.note(logfile.Gl, "what the agent left running can't be ended: "+w.rec.Outlived)
+		w.rec.Life.Outlived = sanitize.Line(err.Error())
+		w.log.note(logfile.Gl, "what the agent left running can't be ended: "+w.rec.Life.Outlived)
 	}
 	command.TakeRest(lines, func(c chunk) { w.take(ctx, c) })
 	w.takeUnended(ctx)
@@ -599,9 +599,9 @@ func (w *Wrapper) takeStdout(ctx context.Context, p lines.Piece) {
 // is, at the user's cost, and to no purpose.
 func (w *Wrapper) checkCommand(ctx context.Context) {
 	sum := w.dec.Summary()
-	command, _, _ := strings.Cut(w.rec.Prompt, " ")
+	command, _, _ := strings.Cut(w.rec.Job.Prompt, " ")
 	command, slash := strings.CutPrefix(command, "/")
-	if !slash || !sum.SawInit || !slices.Contains(w.rec.Argv, w.rec.Prompt) || lists(sum.Commands, command) {
+	if !slash || !sum.SawInit || !slices.Contains(w.rec.Job.Argv, w.rec.Job.Prompt) || lists(sum.Commands, command) {
 		return
 	}
 	help := cmp.Or(w.Tracker.Traits().Skills, "install what brings it")
@@ -624,15 +624,15 @@ func lists(commands []string, command string) bool {
 // end ends the agent's process group, TERM then KILL. Why is written down before the first signal, so that the
 // verdict is right even if this process doesn't live to give it. A second call doesn't wait for the grace to pass.
 func (w *Wrapper) end(ctx context.Context, why, detail string) {
-	if w.rec.Ending != "" {
+	if w.rec.Life.Ending != "" {
 		w.killOnce.Do(func() { close(w.kill) })
 		return
 	}
-	w.rec.Ending, w.rec.EndingDetail = why, detail
+	w.rec.Life.Ending, w.rec.Life.EndingDetail = why, detail
 	if err := w.Store.MarkEnding(ctx, w.Tracker, w.rec, why, detail); err != nil {
 		w.log.note(logfile.Gl, giveUpNote+err.Error())
 	}
-	id := *w.rec.Process
+	id := *w.rec.Life.Process
 	ended := make(chan struct{})
 	go func() {
 		proc.EndGroup(id, endGrace)

@@ -26,7 +26,7 @@ func rewrite(t testing.TB, s *site, r *attempt.Record, f func(*attempt.Record)) 
 	f(r)
 	data, err := json.Marshal(r)
 	check(t, err)
-	check(t, os.WriteFile(filepath.Join(s.Runs.LiveDir(), r.Name()+".json"), data, 0o644))
+	check(t, os.WriteFile(filepath.Join(s.Runs.LiveDir(), r.ID.Name()+".json"), data, 0o644))
 }
 
 func rounds(normal int) int {
@@ -44,7 +44,7 @@ func (s *site) clean(r *attempt.Record) *attempt.Record {
 	s.t.Helper()
 	settler := s.Settler()
 	disk := s.get(r)
-	switch disk.Phase {
+	switch disk.Life.Phase {
 	case plan.Settled: // maybe killed before it could remove the live record
 		final, err := settler.Settle(s.t.Context(), disk)
 		check(s.t, err)
@@ -56,7 +56,7 @@ func (s *site) clean(r *attempt.Record) *attempt.Record {
 	final, err := settler.Recover(s.t.Context(), disk)
 	check(s.t, err)
 	if final == nil {
-		s.t.Fatalf("%s isn't settled: its wrapper is killed, and phase %s", r.Name(), disk.Phase)
+		s.t.Fatalf("%s isn't settled: its wrapper is killed, and phase %s", r.ID.Name(), disk.Life.Phase)
 	}
 	return final
 }
@@ -78,19 +78,19 @@ func TestWrapperKilledEarly(t *testing.T) {
 		check(t, w.Process.Kill())
 		w.await(t)
 		until(t, "a gate without a wrapper is gone", func() bool {
-			return s.get(r).Phase != plan.Claimed || len(bearers(t, r.Token)) == 0
+			return s.get(r).Life.Phase != plan.Claimed || len(bearers(t, r.ID.Token)) == 0
 		})
 		ran := s.ran(r)
 		killed := s.get(r)
 		final := s.clean(r)
 		nobodyLeft(t, killed)
 		switch {
-		case killed.Phase == plan.Claimed && ran:
+		case killed.Life.Phase == plan.Claimed && ran:
 			t.Fatalf("round %d: the agent ran, and there is no record of it", i)
-		case killed.Phase == plan.Claimed && s.mark(id) != plan.Mark{Status: "pending", Step: "none"}:
+		case killed.Life.Phase == plan.Claimed && s.mark(id) != plan.Mark{Status: "pending", Step: "none"}:
 			t.Fatalf("round %d: given back as %+v", i, s.mark(id))
-		case killed.Phase != plan.Claimed && final.Outcome != attempt.Crashed:
-			t.Fatalf("round %d: %s", i, final.Outcome)
+		case killed.Life.Phase != plan.Claimed && final.Judged.Outcome != attempt.Crashed:
+			t.Fatalf("round %d: %s", i, final.Judged.Outcome)
 		}
 		if live, _, err := s.Runs.Live(); err != nil || len(live) != 0 {
 			t.Fatalf("round %d: live %v %v", i, live, err)
@@ -142,12 +142,12 @@ esac; ran`)
 			"S-2": {Status: "complete", Step: "none"}, "S-3": {Status: "tests", Step: "none"}, "S-4": {Status: "failed", Step: "none"},
 		}[id]
 		// Nobody saw its exit code: its result, if that had reached the log, says success, and else it says nothing.
-		crashed := id == "S-4" && (final.Outcome == attempt.Stalled || final.Outcome == attempt.Crashed)
+		crashed := id == "S-4" && (final.Judged.Outcome == attempt.Stalled || final.Judged.Outcome == attempt.Crashed)
 		if crashed {
 			want.Status = "in_progress"
 		}
-		if s.mark(id) != want || again.Outcome != final.Outcome || *final.After != want {
-			t.Fatalf("round %d, %s: %s (%s), then %s, %+v", i, id, final.Outcome, final.Detail, again.Outcome, s.mark(id))
+		if s.mark(id) != want || again.Judged.Outcome != final.Judged.Outcome || *final.Judged.After != want {
+			t.Fatalf("round %d, %s: %s (%s), then %s, %+v", i, id, final.Judged.Outcome, final.Judged.Detail, again.Judged.Outcome, s.mark(id))
 		}
 		if live, _, err := s.Runs.Live(); err != nil || len(live) != 0 {
 			t.Fatalf("round %d: live %v %v", i, live, err)
@@ -181,24 +181,24 @@ func TestTaskKilledAnywhere(t *testing.T) {
 		check(t, w.Process.Kill())
 		w.await(t)
 		until(t, "a gate without a wrapper is gone", func() bool {
-			return s.get(r).Phase != plan.Claimed || len(bearers(t, r.Token)) == 0
+			return s.get(r).Life.Phase != plan.Claimed || len(bearers(t, r.ID.Token)) == 0
 		})
 		killed := s.get(r)
 		final := s.clean(r)
 		nobodyLeft(t, killed)
-		log, _ := os.ReadFile(s.Runs.LogPath(r.Slice, r.N))
+		log, _ := os.ReadFile(s.Runs.LogPath(r.ID.Slice, r.ID.N))
 		finished := bytes.Contains(log, []byte(`"success"`))
 		switch {
-		case killed.Phase == plan.Claimed && s.ran(r):
+		case killed.Life.Phase == plan.Claimed && s.ran(r):
 			t.Fatalf("round %d: the agent ran, and there is no record of it", i)
-		case killed.Phase != plan.Claimed && finished != (final.Outcome == attempt.Done), final.Outcome == attempt.Stalled:
-			t.Fatalf("round %d: %s (%s), and the log is %q", i, final.Outcome, final.Detail, log)
+		case killed.Life.Phase != plan.Claimed && finished != (final.Judged.Outcome == attempt.Done), final.Judged.Outcome == attempt.Stalled:
+			t.Fatalf("round %d: %s (%s), and the log is %q", i, final.Judged.Outcome, final.Judged.Detail, log)
 		}
 		if live, _, err := s.Runs.Live(); err != nil || len(live) != 0 {
 			t.Fatalf("round %d: live %v %v", i, live, err)
 		}
-		check(t, os.RemoveAll(filepath.Join(root, "ran."+r.Name())))
-		check(t, os.RemoveAll(s.Runs.LogPath(r.Slice, r.N))) // a claim that was given back leaves its number to the next
+		check(t, os.RemoveAll(filepath.Join(root, "ran."+r.ID.Name())))
+		check(t, os.RemoveAll(s.Runs.LogPath(r.ID.Slice, r.ID.N))) // a claim that was given back leaves its number to the next
 	}
 	_, err = project.Open(root)
 	if !errors.Is(err, slice.ErrNoState) {

@@ -59,13 +59,13 @@ func TestWrapper(t *testing.T) {
 			s := newSite(t, tt.config, tt.script)
 			began := time.Now()
 			r := s.run()
-			if r.Outcome != tt.want || !strings.Contains(r.Detail, tt.detail) || s.mark("S-1") != tt.mark {
-				t.Errorf("%s, %q, %+v; want %s, %q, %+v", r.Outcome, r.Detail, s.mark("S-1"), tt.want, tt.detail, tt.mark)
+			if r.Judged.Outcome != tt.want || !strings.Contains(r.Judged.Detail, tt.detail) || s.mark("S-1") != tt.mark {
+				t.Errorf("%s, %q, %+v; want %s, %q, %+v", r.Judged.Outcome, r.Judged.Detail, s.mark("S-1"), tt.want, tt.detail, tt.mark)
 			}
 			if log := s.log(r); !strings.Contains(log, tt.log) {
 				t.Errorf("log: %s", log)
 			}
-			if r.Wrapper == nil || r.Process == nil || r.StartedAt.Before(r.ClaimedAt) || r.EndedAt.Before(*r.StartedAt) || r.SettledAt.Before(*r.EndedAt) || r.StartedAt.Before(began) {
+			if r.Life.Wrapper == nil || r.Life.Process == nil || r.Life.StartedAt.Before(r.Life.ClaimedAt) || r.Life.EndedAt.Before(*r.Life.StartedAt) || r.Life.SettledAt.Before(*r.Life.EndedAt) || r.Life.StartedAt.Before(began) {
 				t.Errorf("record: %+v", r)
 			}
 			if !strings.Contains(tt.script, "setsid ") {
@@ -81,8 +81,8 @@ func TestTaskWaitsForItsBackground(t *testing.T) {
 	s := newSite(t, `"result_grace_seconds": 2`, "tasks {}; result; sleep 3; tasks; init; echo went on; result") // longer than the grace
 	task := &attempt.Task{Name: "quick", Prompt: "/gl:quick x"}
 	r := s.wrapped(s.request(attempt.Request{ID: "@quick", Task: task, Agent: s.agent, Job: agent.Job{Dir: s.Root, Prompt: task.Prompt}, Runner: "process"}))
-	if r.Outcome != attempt.Done || !strings.Contains(s.log(r), "went on") {
-		t.Errorf("%s, %q: %s", r.Outcome, r.Detail, s.log(r))
+	if r.Judged.Outcome != attempt.Done || !strings.Contains(s.log(r), "went on") {
+		t.Errorf("%s, %q: %s", r.Judged.Outcome, r.Judged.Detail, s.log(r))
 	}
 }
 
@@ -96,7 +96,7 @@ func TestWrapperEnvironment(t *testing.T) {
 	log := s.log(r)
 	root, err := filepath.EvalSymlinks(s.Root)
 	check(t, err)
-	for _, want := range []string{root, "GL_SLICE=S-1", "GL_SESSION=" + r.Token, "GL_ATTEMPT=1", "GREENLIGHT_ROOT=" + s.Root, "KEPT=yes", "input over, argument S-1"} {
+	for _, want := range []string{root, "GL_SLICE=S-1", "GL_SESSION=" + r.ID.Token, "GL_ATTEMPT=1", "GREENLIGHT_ROOT=" + s.Root, "KEPT=yes", "input over, argument S-1"} {
 		if !strings.Contains(log, want+"\n") {
 			t.Errorf("no %q in %s", want, log)
 		}
@@ -116,8 +116,8 @@ func TestWrapperLongLines(t *testing.T) {
 			t.Errorf("%d of %s in the log", n, c)
 		}
 	}
-	if r.Outcome != attempt.Stalled || r.Evidence.Result == nil || len(r.Evidence.Stderr) > 1000 {
-		t.Errorf("%s, %d bytes of stderr", r.Outcome, len(r.Evidence.Stderr))
+	if r.Judged.Outcome != attempt.Stalled || r.Judged.Evidence.Result == nil || len(r.Judged.Evidence.Stderr) > 1000 {
+		t.Errorf("%s, %d bytes of stderr", r.Judged.Outcome, len(r.Judged.Evidence.Stderr))
 	}
 }
 
@@ -144,8 +144,8 @@ func TestWrapperCantStart(t *testing.T) {
 			}
 			s := newSiteFor(t, root, "", []string{tt.program})
 			r := s.run()
-			if r.Outcome != attempt.Failed || !strings.Contains(r.Detail, tt.detail) || (r.Evidence.Missing != "") != tt.missing {
-				t.Errorf("%s, %q, %+v", r.Outcome, r.Detail, r.Evidence)
+			if r.Judged.Outcome != attempt.Failed || !strings.Contains(r.Judged.Detail, tt.detail) || (r.Judged.Evidence.Missing != "") != tt.missing {
+				t.Errorf("%s, %q, %+v", r.Judged.Outcome, r.Judged.Detail, r.Judged.Evidence)
 			}
 			if m := s.mark("S-1"); m != (plan.Mark{Status: "failed", Step: "none"}) {
 				t.Errorf("%+v", m)
@@ -164,7 +164,7 @@ func TestWrapperIgnoresTerm(t *testing.T) {
 	s.awaitRun(hasty)
 	asked := time.Now()
 	check(t, fast.Process.Signal(syscall.SIGINT))
-	until(t, "why it ends is written down", func() bool { return s.get(hasty).Ending == attempt.EndStop })
+	until(t, "why it ends is written down", func() bool { return s.get(hasty).Life.Ending == attempt.EndStop })
 	check(t, fast.Process.Signal(syscall.SIGINT))
 	fast.await(t)
 	if took := time.Since(asked); took >= grace {
@@ -190,8 +190,8 @@ func TestWrapperIgnoresTerm(t *testing.T) {
 func (s *site) interrupted(r *attempt.Record) {
 	s.t.Helper()
 	r = s.get(r)
-	if r.Outcome != attempt.Interrupted || s.mark(r.Slice) != (plan.Mark{Status: "in_progress", Step: "tests"}) {
-		s.t.Errorf("%s: %s, %+v", r.Name(), r.Outcome, s.mark(r.Slice))
+	if r.Judged.Outcome != attempt.Interrupted || s.mark(r.ID.Slice) != (plan.Mark{Status: "in_progress", Step: "tests"}) {
+		s.t.Errorf("%s: %s, %+v", r.ID.Name(), r.Judged.Outcome, s.mark(r.ID.Slice))
 	}
 	nobodyLeft(s.t, r)
 }
@@ -212,10 +212,10 @@ func TestWrapperLate(t *testing.T) {
 			t.Errorf("exit %d: %s", w.ProcessState.ExitCode(), w.out)
 		}
 		if s.ran(r) {
-			t.Errorf("the agent of %s ran", r.Name())
+			t.Errorf("the agent of %s ran", r.ID.Name())
 		}
 	}
-	if s.mark("S-1").Status != "pending" || s.mark("S-2").Session != theirs.Token {
+	if s.mark("S-1").Status != "pending" || s.mark("S-2").Session != theirs.ID.Token {
 		t.Errorf("%+v, %+v", s.mark("S-1"), s.mark("S-2"))
 	}
 }
@@ -255,8 +255,8 @@ func TestStop(t *testing.T) {
 			settler := s.Settler()
 			final, err := settler.Stop(t.Context(), r)
 			check(t, err)
-			if final.Outcome != attempt.Interrupted || s.mark("S-1") != (plan.Mark{Status: "pending", Step: "none"}) {
-				t.Errorf("%s, %+v", final.Outcome, s.mark("S-1"))
+			if final.Judged.Outcome != attempt.Interrupted || s.mark("S-1") != (plan.Mark{Status: "pending", Step: "none"}) {
+				t.Errorf("%s, %+v", final.Judged.Outcome, s.mark("S-1"))
 			}
 			w.await(t)
 			nobodyLeft(t, s.get(r))
@@ -285,12 +285,12 @@ func TestStopDeafWrapper(t *testing.T) {
 	t.Cleanup(func() { deaf.Process.Kill(); deaf.Wait() })
 	id, err := proc.Of(deaf.Process.Pid)
 	check(t, err)
-	rewrite(t, s, s.get(r), func(r *attempt.Record) { r.Wrapper = &id })
+	rewrite(t, s, s.get(r), func(r *attempt.Record) { r.Life.Wrapper = &id })
 	settler := s.Settler()
 	final, err := settler.Stop(t.Context(), r)
 	check(t, err)
-	if final.Outcome != attempt.Interrupted || id.Alive() {
-		t.Errorf("%s; the wrapper lives: %v", final.Outcome, id.Alive())
+	if final.Judged.Outcome != attempt.Interrupted || id.Alive() {
+		t.Errorf("%s; the wrapper lives: %v", final.Judged.Outcome, id.Alive())
 	}
 	nobodyLeft(t, final)
 }
@@ -306,8 +306,8 @@ func TestWrapperAfterClean(t *testing.T) {
 	check(t, os.WriteFile(filepath.Join(s.Root, "go"), nil, 0o644))
 	w.await(t)
 	final := s.get(r)
-	if final.Outcome != attempt.Done || final.Evidence.Result == nil || s.mark("S-1").Session != "" {
-		t.Errorf("%s, %+v", final.Outcome, s.mark("S-1"))
+	if final.Judged.Outcome != attempt.Done || final.Judged.Evidence.Result == nil || s.mark("S-1").Session != "" {
+		t.Errorf("%s, %+v", final.Judged.Outcome, s.mark("S-1"))
 	}
 }
 
@@ -328,13 +328,13 @@ func TestWrapperHalfAClaim(t *testing.T) {
 	for name, lose := range map[string]func(s *site, r *attempt.Record){
 		"the record is gone": func(s *site, _ *attempt.Record) { check(s.t, os.RemoveAll(s.Runs.LiveDir())) },
 		"the record is another's": func(s *site, r *attempt.Record) {
-			rewrite(s.t, s, s.get(r), func(r *attempt.Record) { r.Token = "theirs" })
+			rewrite(s.t, s, s.get(r), func(r *attempt.Record) { r.ID.Token = "theirs" })
 		},
 		"the record has been begun": func(s *site, r *attempt.Record) {
-			rewrite(s.t, s, s.get(r), func(r *attempt.Record) { r.Phase = plan.Ended })
+			rewrite(s.t, s, s.get(r), func(r *attempt.Record) { r.Life.Phase = plan.Ended })
 		},
 		"the slice is another's": func(s *site, r *attempt.Record) {
-			check(s.t, s.Tracker.Do(context.Background(), func(tx tracker.Tx) error { return tx.Claim(r.Slice, "theirs") }))
+			check(s.t, s.Tracker.Do(context.Background(), func(tx tracker.Tx) error { return tx.Claim(r.ID.Slice, "theirs") }))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -72,8 +72,8 @@ func TestDrainTakesLostClaimsBack(t *testing.T) {
 	cfg.Pace.Interval = time.Hour
 	lost := map[string]bool{}
 	cfg.Tools.Runner = &losing{Runner: cfg.Tools.Runner, lose: func(r *attempt.Record) {
-		if !lost[r.Slice] {
-			lost[r.Slice] = true
+		if !lost[r.ID.Slice] {
+			lost[r.ID.Slice] = true
 			for os.RemoveAll(pr.Runs.Dir()) != nil { // wrappers are writing there
 			}
 		}
@@ -104,7 +104,7 @@ func TestDrainWaitsForAnAgentWithoutRecord(t *testing.T) {
 			}
 			return false
 		}
-		orphan.Env = append(os.Environ(), "GL_SESSION="+r.Token)
+		orphan.Env = append(os.Environ(), "GL_SESSION="+r.ID.Token)
 		check(t, orphan.Start())
 		check(t, os.RemoveAll(pr.Runs.Dir()))
 		time.AfterFunc(300*time.Millisecond, func() { // some passes of the drain later
@@ -145,7 +145,7 @@ func TestDrainTakesGarbledClaimsBack(t *testing.T) {
 	garbled := 0
 	cfg.Tools.Runner = &losing{Runner: cfg.Tools.Runner, lose: func(r *attempt.Record) {
 		if garbled++; garbled == 1 {
-			check(t, os.WriteFile(filepath.Join(pr.Runs.LiveDir(), r.Name()+".json"), []byte("<<<<<<< HEAD\n"), 0o600))
+			check(t, os.WriteFile(filepath.Join(pr.Runs.LiveDir(), r.ID.Name()+".json"), []byte("<<<<<<< HEAD\n"), 0o600))
 		}
 	}}
 	if res := run(t, cfg); res.Plan.Done != 1 || garbled != 2 {

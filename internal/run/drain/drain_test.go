@@ -62,10 +62,10 @@ func drainOnce(t *testing.T, n int, seed uint64) {
 	ended := map[string]int{}
 	cfg.Output.Report = func(r drain.Report) {
 		for _, rec := range r.Launched {
-			launched[rec.Name()]++
+			launched[rec.ID.Name()]++
 		}
 		for _, rec := range r.Ended {
-			ended[rec.Name()]++
+			ended[rec.ID.Name()]++
 		}
 		for _, w := range r.Warnings {
 			t.Errorf("warning: %s", w)
@@ -84,8 +84,8 @@ func drainOnce(t *testing.T, n int, seed uint64) {
 			t.Errorf("%s has %d attempts, want %d", id, len(all[id]), attempts[id])
 		}
 		for _, r := range all[id] {
-			if launched[r.Name()] != 1 || ended[r.Name()] != 1 {
-				t.Errorf("%s was launched %d times and ended %d times", r.Name(), launched[r.Name()], ended[r.Name()])
+			if launched[r.ID.Name()] != 1 || ended[r.ID.Name()] != 1 {
+				t.Errorf("%s was launched %d times and ended %d times", r.ID.Name(), launched[r.ID.Name()], ended[r.ID.Name()])
 			}
 		}
 	}
@@ -128,7 +128,7 @@ func TestDrainClaimsNothingFromMemory(t *testing.T) {
 	cfg.Pace.Interval = 50 * time.Millisecond
 	cfg.Output.Report = func(r drain.Report) {
 		for _, rec := range r.Launched {
-			if rec.Slice == "b" {
+			if rec.ID.Slice == "b" {
 				t.Error("b was launched, which is complete")
 			}
 			data, err := os.ReadFile(other)
@@ -157,7 +157,7 @@ func TestDrainCountsOthers(t *testing.T) {
 			cancel()
 		}
 		if len(r.Launched) > 0 {
-			t.Errorf("launched %s beside it", r.Launched[0].Name())
+			t.Errorf("launched %s beside it", r.Launched[0].ID.Name())
 		}
 	}
 	if _, err := drain.Run(ctx, cfg); ctx.Err() == nil {
@@ -178,10 +178,10 @@ func TestDrainStartsAfterTheClockWasSet(t *testing.T) {
 	cfg.Tools.Runner = &replaced{Runner: wrapper, start: func(r *attempt.Record) bool {
 		starts++
 		rec := *r
-		rec.ClaimedAt = rec.ClaimedAt.Add(-time.Hour)
+		rec.Life.ClaimedAt = rec.Life.ClaimedAt.Add(-time.Hour)
 		data, err := json.Marshal(&rec)
 		check(t, err)
-		check(t, os.WriteFile(filepath.Join(pr.Runs.LiveDir(), r.Name()+".json"), data, 0o600))
+		check(t, os.WriteFile(filepath.Join(pr.Runs.LiveDir(), r.ID.Name()+".json"), data, 0o600))
 		claimed = r
 		return true
 	}}

@@ -224,8 +224,8 @@ func history(t testing.TB, pr *project.Project) map[string][]*attempt.Record {
 		for i, e := range entries {
 			r, err := pr.Runs.Get(e.Slice, e.N)
 			check(t, err)
-			if r.N != i+1 || r.Phase != plan.Settled {
-				t.Errorf("%s: attempt %d in place %d, phase %s", id, r.N, i+1, r.Phase)
+			if r.ID.N != i+1 || r.Life.Phase != plan.Settled {
+				t.Errorf("%s: attempt %d in place %d, phase %s", id, r.ID.N, i+1, r.Life.Phase)
 			}
 			all[id] = append(all[id], r)
 		}
@@ -244,16 +244,16 @@ func checkOrder(t testing.TB, g graph, all map[string][]*attempt.Record, limit i
 	var events []event
 	for id, records := range all {
 		for i, r := range records {
-			if i > 0 && r.ClaimedAt.Before(*records[i-1].SettledAt) {
-				t.Errorf("%s was claimed before %s was settled", r.Name(), records[i-1].Name())
+			if i > 0 && r.Life.ClaimedAt.Before(*records[i-1].Life.SettledAt) {
+				t.Errorf("%s was claimed before %s was settled", r.ID.Name(), records[i-1].ID.Name())
 			}
 			for _, d := range g.deps[id] {
 				needed := all[d]
-				if len(needed) == 0 || needed[len(needed)-1].Outcome != attempt.Done || r.ClaimedAt.Before(*needed[len(needed)-1].SettledAt) {
-					t.Errorf("%s was claimed before %s was complete", r.Name(), d)
+				if len(needed) == 0 || needed[len(needed)-1].Judged.Outcome != attempt.Done || r.Life.ClaimedAt.Before(*needed[len(needed)-1].Life.SettledAt) {
+					t.Errorf("%s was claimed before %s was complete", r.ID.Name(), d)
 				}
 			}
-			events = append(events, event{r.ClaimedAt, 1}, event{*r.SettledAt, -1})
+			events = append(events, event{r.Life.ClaimedAt, 1}, event{*r.Life.SettledAt, -1})
 		}
 	}
 	sort.Slice(events, func(i, j int) bool {
@@ -342,8 +342,8 @@ func scene(pr *project.Project) string {
 	live, bad, err := pr.Runs.Live()
 	fmt.Fprintf(&b, "bad records %v %v\n", bad, err)
 	for _, r := range live {
-		fmt.Fprintf(&b, "%s: %s, launcher %s, claimed %v, started %v\n", r.Name(), r.Phase, r.Launcher.State(), r.ClaimedAt, r.StartedAt)
-		if log, err := os.ReadFile(pr.Runs.LogPath(r.Slice, r.N)); err == nil {
+		fmt.Fprintf(&b, "%s: %s, launcher %s, claimed %v, started %v\n", r.ID.Name(), r.Life.Phase, r.Life.Launcher.State(), r.Life.ClaimedAt, r.Life.StartedAt)
+		if log, err := os.ReadFile(pr.Runs.LogPath(r.ID.Slice, r.ID.N)); err == nil {
 			fmt.Fprintf(&b, "  its log ends in %s\n", log[max(0, len(log)-500):])
 		}
 	}
@@ -405,12 +405,12 @@ func checkJournal(t testing.TB, pr *project.Project, all map[string][]*attempt.R
 	for _, recs := range all {
 		for _, r := range recs {
 			want := []string{"claimed", "launched", "ended", "settled"}
-			if r.Outcome == attempt.Waiting {
+			if r.Judged.Outcome == attempt.Waiting {
 				want = append(want, "needs_you")
 			}
-			claim := strings.TrimSuffix(r.Event(journal.Ended).Key, ".ended")
+			claim := strings.TrimSuffix(r.ID.Event(journal.Ended).Key, ".ended")
 			if got := told[claim]; !slices.Equal(got, want) {
-				t.Errorf("the journal has of %s (%s): %q, want %q", r.Name(), r.Outcome, got, want)
+				t.Errorf("the journal has of %s (%s): %q, want %q", r.ID.Name(), r.Judged.Outcome, got, want)
 			}
 			delete(told, claim)
 		}

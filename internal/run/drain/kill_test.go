@@ -113,7 +113,7 @@ func (n *night) killWrapper() bool {
 	live, _, err := n.Runs.Live()
 	check(n.t, err)
 	for _, i := range n.random.Perm(len(live)) {
-		if r := live[i]; r.Phase == plan.Started && r.Wrapper.Signal(syscall.SIGKILL) == nil {
+		if r := live[i]; r.Life.Phase == plan.Started && r.Life.Wrapper.Signal(syscall.SIGKILL) == nil {
 			return true
 		}
 	}
@@ -165,8 +165,8 @@ func (n *night) verify(killed int) {
 	for id, records := range all {
 		for i, r := range records {
 			last := i == len(records)-1
-			if last && r.Outcome != attempt.Done || !last && r.Outcome != attempt.Crashed {
-				n.t.Errorf("%s: %s (%s), %d of %s's %d attempts", r.Name(), r.Outcome, r.Detail, i+1, id, len(records))
+			if last && r.Judged.Outcome != attempt.Done || !last && r.Judged.Outcome != attempt.Crashed {
+				n.t.Errorf("%s: %s (%s), %d of %s's %d attempts", r.ID.Name(), r.Judged.Outcome, r.Judged.Detail, i+1, id, len(records))
 			}
 			if !last {
 				crashed++
@@ -193,8 +193,8 @@ func (n *night) verifyTrace(all map[string][]*attempt.Record) {
 	}
 	for _, records := range all {
 		for _, r := range records {
-			line := r.Name() + " " + r.Token
-			if times := starts[line]; times > 1 || times == 0 && r.Outcome == attempt.Done {
+			line := r.ID.Name() + " " + r.ID.Token
+			if times := starts[line]; times > 1 || times == 0 && r.Judged.Outcome == attempt.Done {
 				n.t.Errorf("the agent of %s ran %d times", line, times)
 			}
 			delete(starts, line)

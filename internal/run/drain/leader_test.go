@@ -64,11 +64,11 @@ func openAttempt(t *testing.T, cfg drain.Config, id string, change func(*attempt
 	gone := proc.Self()
 	gone.Start = "before"
 	now := time.Now().UTC()
-	rec.Launcher, rec.Phase, rec.Wrapper, rec.StartedAt = gone, plan.Started, &gone, &now
+	rec.Life.Launcher, rec.Life.Phase, rec.Life.Wrapper, rec.Life.StartedAt = gone, plan.Started, &gone, &now
 	change(rec)
 	data, err := json.Marshal(rec)
 	check(t, err)
-	check(t, os.WriteFile(filepath.Join(pr.Runs.LiveDir(), rec.Name()+".json"), data, 0o644))
+	check(t, os.WriteFile(filepath.Join(pr.Runs.LiveDir(), rec.ID.Name()+".json"), data, 0o644))
 	return rec
 }
 
@@ -78,11 +78,11 @@ func TestDrainAdopts(t *testing.T) {
 	pr := graph{ids: []string{"a", "b", "c", "d"}, deps: map[string][]string{"d": {"b"}}}.write(t, `{}`)
 	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 1)
 	openAttempt(t, cfg, "a", func(*attempt.Record) {})
-	openAttempt(t, cfg, "b", func(r *attempt.Record) { r.Phase, r.Wrapper, r.StartedAt = plan.Claimed, nil, nil })
+	openAttempt(t, cfg, "b", func(r *attempt.Record) { r.Life.Phase, r.Life.Wrapper, r.Life.StartedAt = plan.Claimed, nil, nil })
 	adopted := map[string]bool{}
 	cfg.Output.Report = func(r drain.Report) {
 		for _, rec := range r.Adopted {
-			adopted[rec.Slice] = true
+			adopted[rec.ID.Slice] = true
 		}
 	}
 	res := run(t, cfg)
@@ -90,7 +90,7 @@ func TestDrainAdopts(t *testing.T) {
 		t.Errorf("adopted %v, done %d, stalled %v", adopted, res.Plan.Done, res.Plan.Stalled)
 	}
 	all := history(t, pr)
-	if len(all["b"]) != 1 || len(all["a"]) != 1 || all["a"][0].Outcome != attempt.Crashed {
+	if len(all["b"]) != 1 || len(all["a"]) != 1 || all["a"][0].Judged.Outcome != attempt.Crashed {
 		t.Errorf("attempts: a %d, b %d", len(all["a"]), len(all["b"]))
 	}
 	checkTidy(t, pr)
@@ -130,7 +130,7 @@ func TestDrainAfterClean(t *testing.T) {
 			launched, reports := map[string]int{}, 0 // reports since the agent started
 			started := func() bool {
 				live, _, err := n.Runs.Live()
-				return err == nil && len(live) == 1 && live[0].Phase == plan.Started
+				return err == nil && len(live) == 1 && live[0].Life.Phase == plan.Started
 			}
 			clean := func() {
 				check(t, os.RemoveAll(n.Runs.Dir()))
@@ -138,7 +138,7 @@ func TestDrainAfterClean(t *testing.T) {
 			}
 			cfg.Output.Report = func(r drain.Report) {
 				for _, rec := range r.Launched {
-					launched[rec.Slice]++
+					launched[rec.ID.Slice]++
 				}
 				switch {
 				case launched["b"] > 0 || reports < 0:

@@ -374,16 +374,16 @@ func (s *scheduler) start(ctx context.Context, rec *attempt.Record, r *Report) {
 		return
 	}
 	if s.cfg.Tools.Runner.Exits() != nil {
-		s.supervisor.starts.wrappers[rec.Token] = true
+		s.supervisor.starts.wrappers[rec.ID.Token] = true
 	}
-	s.cfg.Output.Trace("launched %s, attempt %d: %q", rec.Slice, rec.N, rec.Argv)
+	s.cfg.Output.Trace("launched %s, attempt %d: %q", rec.ID.Slice, rec.ID.N, rec.Job.Argv)
 	r.Launched = append(r.Launched, rec)
 }
 
 // claimed takes in an attempt that the run has claimed itself.
 func (s *supervisor) claimed(rec *attempt.Record) {
-	s.roster.open[rec.Name()] = rec
-	s.starts.claimedAt[rec.Token] = time.Now()
+	s.roster.open[rec.ID.Name()] = rec
+	s.starts.claimedAt[rec.ID.Token] = time.Now()
 	s.stateFile.dirty = true
 }
 
@@ -396,26 +396,26 @@ func (s *supervisor) noteOpen(ctx context.Context, rec *attempt.Record, r *Repor
 	}
 	if !s.project.Has(rec) {
 		s.roster.elsewhere = append(s.roster.elsewhere, rec)
-		if s.leadership.ours && rec.Dead() { // maybe no other process is there to settle it
+		if s.leadership.ours && rec.Life.Dead() { // maybe no other process is there to settle it
 			s.recover(rec, r)
 		}
 		return
 	}
-	name := rec.Name()
+	name := rec.ID.Name()
 	known := s.roster.open[name] != nil || slices.Contains(s.mode.Adopt, name)
 	if known || s.adopts(rec) {
 		s.roster.open[name] = rec
-		if !known && s.leadership.ours && !rec.IsTask() {
+		if !known && s.leadership.ours && !rec.ID.IsTask() {
 			r.Adopted = append(r.Adopted, rec)
 		}
 	}
 	switch {
 	case !s.leadership.ours:
-	case rec.Phase == plan.Claimed && rec.Launcher == proc.Self():
+	case rec.Life.Phase == plan.Claimed && rec.Life.Launcher == proc.Self():
 		if s.starts.late(rec) {
 			s.failedStart(ctx, rec, r, "its wrapper hasn't started")
 		}
-	case rec.Dead():
+	case rec.Life.Dead():
 		s.recover(rec, r)
 	}
 }
@@ -424,13 +424,13 @@ func (s *supervisor) noteOpen(ctx context.Context, rec *attempt.Record, r *Repor
 // back.
 func (s *supervisor) noteClosed(ctx context.Context, name string, r *Report) {
 	was := s.roster.open[name]
-	rec, err := s.project.Runs.Get(was.Slice, was.N)
+	rec, err := s.project.Runs.Get(was.ID.Slice, was.ID.N)
 	var bad *attempt.BadRecord
 	switch {
 	case errors.As(err, &bad) && bad.Settled:
 		s.noteUnknownEnd(was, bad, r)
 		return
-	case err != nil || rec.Phase != plan.Settled:
+	case err != nil || rec.Life.Phase != plan.Settled:
 		s.noteLost(ctx, was, r)
 		return
 	}
@@ -446,8 +446,8 @@ func (s *supervisor) noteClosed(ctx context.Context, name string, r *Report) {
 func (s *supervisor) again(rec *attempt.Record) {
 	switch rec.Relaunch() {
 	case attempt.Never:
-		s.turns.exclude(rec.Slice)
+		s.turns.exclude(rec.ID.Slice)
 	case attempt.Again:
-		s.turns.again(rec.Slice)
+		s.turns.again(rec.ID.Slice)
 	}
 }

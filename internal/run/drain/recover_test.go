@@ -29,7 +29,7 @@ func adopted(t *testing.T, cfg *drain.Config, change func(*attempt.Record)) *att
 	t.Cleanup(kill)
 	id, err := proc.Of(wrapper.Process.Pid)
 	check(t, err)
-	rec := openAttempt(t, *cfg, "a", func(r *attempt.Record) { r.Wrapper = &id })
+	rec := openAttempt(t, *cfg, "a", func(r *attempt.Record) { r.Life.Wrapper = &id })
 	report := cfg.Output.Report
 	cfg.Output.Report = func(r drain.Report) {
 		report(r)
@@ -57,7 +57,7 @@ func tries(cfg *drain.Config, name string) *int {
 func TestDrainUnusableRecord(t *testing.T) {
 	t.Parallel()
 	unknown := func(r *attempt.Record) []byte {
-		r.Phase, r.Outcome, r.SettledAt = plan.Settled, "out_of_paper", r.StartedAt
+		r.Life.Phase, r.Judged.Outcome, r.Life.SettledAt = plan.Settled, "out_of_paper", r.Life.StartedAt
 		data, err := json.Marshal(r)
 		check(t, err)
 		return data
@@ -78,8 +78,8 @@ func TestDrainUnusableRecord(t *testing.T) {
 			cfg.Output.Report = func(r drain.Report) {
 				warnings = append(warnings, r.Warnings...)
 				for _, rec := range r.Launched {
-					if rec.Slice != "c" {
-						t.Errorf("launched %s", rec.Name())
+					if rec.ID.Slice != "c" {
+						t.Errorf("launched %s", rec.ID.Name())
 					}
 				}
 			}
@@ -137,7 +137,7 @@ func TestDrainRecoversInTheEnd(t *testing.T) {
 		}
 	}(cfg.Output.Report)
 	res := run(t, cfg)
-	if n != 2 || len(res.Ended) != 1 || res.Ended[0].Outcome != attempt.Crashed {
+	if n != 2 || len(res.Ended) != 1 || res.Ended[0].Judged.Outcome != attempt.Crashed {
 		t.Errorf("%d tries, ended %v", n, res.Ended)
 	}
 	checkTidy(t, pr)
@@ -152,9 +152,9 @@ func TestDrainStuckAttempt(t *testing.T) {
 	cfg.Pace.Interval = time.Hour
 	n := tries(&cfg, "a.1")
 	rec := openAttempt(t, cfg, "a", func(r *attempt.Record) {
-		elsewhere := *r.Wrapper
+		elsewhere := *r.Life.Wrapper
 		elsewhere.Host, elsewhere.Boot = "another host", "another boot"
-		r.Process = &elsewhere
+		r.Life.Process = &elsewhere
 	})
 	var warnings []string
 	cfg.Output.Report = func(r drain.Report) { warnings = append(warnings, r.Warnings...) }
@@ -163,13 +163,13 @@ func TestDrainStuckAttempt(t *testing.T) {
 	if took := time.Since(began); *n != 3 || took < 3*time.Second {
 		t.Errorf("%d tries in %s", *n, took)
 	}
-	if len(warnings) != 1 || !strings.Contains(warnings[0], rec.Name()) || !strings.Contains(warnings[0], "gl stop a") {
+	if len(warnings) != 1 || !strings.Contains(warnings[0], rec.ID.Name()) || !strings.Contains(warnings[0], "gl stop a") {
 		t.Errorf("warnings: %q", warnings)
 	}
 	if res.Plan.Done != 1 || !slices.Equal(res.Plan.Blocked, []string{"b"}) || len(res.Ended) != 1 {
 		t.Errorf("done %d, blocked %v, ended %d", res.Plan.Done, res.Plan.Blocked, len(res.Ended))
 	}
-	if live, _, err := pr.Runs.Live(); err != nil || len(live) != 1 || live[0].Token != rec.Token {
+	if live, _, err := pr.Runs.Live(); err != nil || len(live) != 1 || live[0].ID.Token != rec.ID.Token {
 		t.Errorf("live: %v %v", live, err)
 	}
 }

@@ -54,10 +54,10 @@ func newRecoveries(ctx context.Context, cfg *Config) *recoveries {
 
 // of returns what was done for the attempt so far.
 func (s *recoveries) of(rec *attempt.Record) *recovery {
-	if t := s.byName[rec.Name()]; t != nil && t.token == rec.Token {
+	if t := s.byName[rec.ID.Name()]; t != nil && t.token == rec.ID.Token {
 		return t
 	}
-	return &recovery{token: rec.Token}
+	return &recovery{token: rec.ID.Token}
 }
 
 // mayTry reports whether it is time for a try.
@@ -73,10 +73,10 @@ func (s *recoveries) try(rec *attempt.Record, failStart string) (gaveUp string) 
 	if t.tries == recoverTries {
 		return s.giveUp(t, rec)
 	}
-	s.byName[rec.Name()] = t
+	s.byName[rec.ID.Name()] = t
 	t.tries++
 	t.running = true
-	s.trace("settling %s, whose gl process is gone: try %d", rec.Name(), t.tries)
+	s.trace("settling %s, whose gl process is gone: try %d", rec.ID.Name(), t.tries)
 	settler, ctx, done := s.project.Whose(rec).Settler(), durable.Patiently(s.life, nil), s.done
 	go func() {
 		var final *attempt.Record
@@ -99,7 +99,7 @@ func (s *recoveries) over(e recovered) (gaveUp string) {
 	case e.err != nil && e.tries == recoverTries:
 		return s.giveUp(e.recovery, e.was)
 	case e.err != nil:
-		s.trace("%s can't be settled, trying again in %s: %v", e.was.Name(), pause, e.err)
+		s.trace("%s can't be settled, trying again in %s: %v", e.was.ID.Name(), pause, e.err)
 	}
 	return ""
 }
@@ -112,7 +112,7 @@ func (s *recoveries) giveUp(t *recovery, rec *attempt.Record) string {
 		why = errors.New("its record is still open")
 	}
 	return fmt.Sprintf("%s isn't settled after %d tries: %v. Run gl stop %s%s",
-		rec.Name(), t.tries, why, rec.Label(), s.project.Whose(rec).Flags())
+		rec.ID.Name(), t.tries, why, rec.ID.Label(), s.project.Whose(rec).Flags())
 }
 
 // pending reports whether a try to settle an attempt runs or, unless the run is stopping, is still

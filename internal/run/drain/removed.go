@@ -42,9 +42,9 @@ func (o *roster) needsOpen(p *plan.Plan, id string) bool {
 // noteTaken takes in that a wrapper has taken its attempt over: should its record be removed in the
 // next instant, the run still knows the agent.
 func (s *supervisor) noteTaken(e runner.Exit) {
-	was := s.roster.open[e.Record.Name()]
-	if was != nil && was.Token == e.Token && was.Phase == plan.Claimed {
-		s.roster.open[e.Record.Name()] = e.Record
+	was := s.roster.open[e.Record.ID.Name()]
+	if was != nil && was.ID.Token == e.Token && was.Life.Phase == plan.Claimed {
+		s.roster.open[e.Record.ID.Name()] = e.Record
 	}
 }
 
@@ -54,10 +54,10 @@ func (s *supervisor) noteTaken(e runner.Exit) {
 func (s *supervisor) noteLost(ctx context.Context, was *attempt.Record, r *Report) {
 	switch {
 	case s.recoveries.of(was).running:
-	case !was.Phase.Begun() && was.Launcher == proc.Self():
+	case !was.Life.Phase.Begun() && was.Life.Launcher == proc.Self():
 		// That is the last the run knows: the wrapper may have started since. Then it settles the
 		// attempt, with or without the record.
-		if s.starts.wrappers[was.Token] {
+		if s.starts.wrappers[was.ID.Token] {
 			return
 		}
 		switch err := s.settler.GiveBackLost(ctx, was); {
@@ -66,18 +66,18 @@ func (s *supervisor) noteLost(ctx context.Context, was *attempt.Record, r *Repor
 			// agent's end.
 			return
 		case err != nil:
-			r.warn("the claim of %s can't be given back, trying again: %v", was.Slice, err)
+			r.warn("the claim of %s can't be given back, trying again: %v", was.ID.Slice, err)
 			return
 		}
 		s.drop(was)
 		if s.recoveries.of(was).tries == 0 { // the record was removed
-			s.turns.retry(was.Slice)
+			s.turns.retry(was.ID.Slice)
 		} else {
 			s.countStart(was, r, endedEarly)
 		}
-	case !was.Phase.Begun():
-		delete(s.roster.open, was.Name())
-	case was.Dead():
+	case !was.Life.Phase.Begun():
+		delete(s.roster.open, was.ID.Name())
+	case was.Life.Dead():
 		s.recover(was, r)
 	}
 }

@@ -20,7 +20,7 @@ type roster struct {
 // again.
 func (o *roster) isOpen(id string) bool {
 	for _, rec := range o.open {
-		if rec.Slice == id {
+		if rec.ID.Slice == id {
 			return true
 		}
 	}
@@ -31,7 +31,7 @@ func (o *roster) isOpen(id string) bool {
 func (o *roster) queue() []string {
 	var names []string
 	for name, rec := range o.open {
-		if rec.Phase == plan.Queued {
+		if rec.Life.Phase == plan.Queued {
 			names = append(names, name)
 		}
 	}

@@ -37,12 +37,12 @@ func newStarts() starts {
 // late reports whether the wrapper of a claim of this run should have started long ago. That goes
 // by the monotonic clock, not by the record's ClaimedAt: the wall clock may be set.
 func (s *starts) late(rec *attempt.Record) bool {
-	return time.Since(s.claimedAt[rec.Token]) > startLimit
+	return time.Since(s.claimedAt[rec.ID.Token]) > startLimit
 }
 
 // isLast reports whether the attempt, if it never starts its agent, is the last one of its slice in
 // this run.
-func (s *starts) isLast(rec *attempt.Record) bool { return s.failed[rec.Slice]+1 >= startTries }
+func (s *starts) isLast(rec *attempt.Record) bool { return s.failed[rec.ID.Slice]+1 >= startTries }
 
 // endedEarly is why an agent never ran whose wrapper is gone.
 const endedEarly = "its gl process ended before the agent started"
@@ -56,7 +56,7 @@ func neverStarted(why string) string {
 func (s *starts) leaving(open map[string]*attempt.Record) bool {
 	tokens := make(map[string]bool, len(open))
 	for _, rec := range open {
-		tokens[rec.Token] = true
+		tokens[rec.ID.Token] = true
 	}
 	for token := range s.wrappers {
 		if !tokens[token] {

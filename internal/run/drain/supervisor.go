@@ -58,7 +58,7 @@ func (s *supervisor) observe(ctx context.Context, r *Report) error {
 	now := make(map[string]*attempt.Record, len(live))
 	s.roster.elsewhere = nil
 	for _, rec := range live {
-		now[rec.Name()] = rec
+		now[rec.ID.Name()] = rec
 		s.noteOpen(ctx, rec, r)
 	}
 	for name := range s.roster.open {
@@ -88,28 +88,28 @@ func (s *supervisor) caughtUp(ctx context.Context, r *Report) bool {
 // adopts reports whether an attempt that another gl launched is this run's from now on. A task
 // belongs to the gl that started it, as long as that lives.
 func (s *supervisor) adopts(rec *attempt.Record) bool {
-	return s.mode.Lead && (!rec.IsTask() || rec.Phase == plan.Queued && !rec.LauncherLives())
+	return s.mode.Lead && (!rec.ID.IsTask() || rec.Life.Phase == plan.Queued && !rec.Life.LauncherLives())
 }
 
 // noteUnknownEnd takes in an attempt whose settled record can't be read: this run doesn't launch
 // its slice again.
 func (s *supervisor) noteUnknownEnd(was *attempt.Record, bad *attempt.BadRecord, r *Report) {
 	s.drop(was)
-	s.turns.exclude(was.Slice)
+	s.turns.exclude(was.ID.Slice)
 	s.ended = append(s.ended, was)
-	r.warn("%v. %s isn't launched again by this run. Run gl doctor --fix", bad, was.Label())
+	r.warn("%v. %s isn't launched again by this run. Run gl doctor --fix", bad, was.ID.Label())
 }
 
 // drop forgets an attempt that is over.
 func (s *supervisor) drop(rec *attempt.Record) {
-	delete(s.roster.open, rec.Name())
+	delete(s.roster.open, rec.ID.Name())
 	s.stateFile.dirty = true
 }
 
 // failedStart gives a claim back whose agent never ran. The last of several such attempts is
 // settled as failed.
 func (s *supervisor) failedStart(ctx context.Context, rec *attempt.Record, r *Report, why string) {
-	delete(s.starts.wrappers, rec.Token)
+	delete(s.starts.wrappers, rec.ID.Token)
 	var err error
 	var failed *attempt.Record
 	if s.starts.isLast(rec) {
@@ -129,20 +129,20 @@ func (s *supervisor) failedStart(ctx context.Context, rec *attempt.Record, r *Re
 // countStart counts an attempt that never started its agent. After the last one this run doesn't
 // launch its slice again.
 func (s *supervisor) countStart(rec *attempt.Record, r *Report, why string) {
-	s.turns.retry(rec.Slice)
+	s.turns.retry(rec.ID.Slice)
 	last := s.starts.isLast(rec)
-	s.starts.failed[rec.Slice]++
+	s.starts.failed[rec.ID.Slice]++
 	if last {
-		s.turns.exclude(rec.Slice)
+		s.turns.exclude(rec.ID.Slice)
 		why += ", not tried again"
 	}
-	r.warn("%s didn't start: %s", rec.Label(), why)
+	r.warn("%s didn't start: %s", rec.ID.Label(), why)
 }
 
 // recover settles a dead attempt beside the loop.
 func (s *supervisor) recover(rec *attempt.Record, r *Report) {
 	failStart := ""
-	if !rec.Phase.Begun() && rec.Launcher == proc.Self() && s.starts.isLast(rec) {
+	if !rec.Life.Phase.Begun() && rec.Life.Launcher == proc.Self() && s.starts.isLast(rec) {
 		failStart = neverStarted(endedEarly)
 	}
 	if gaveUp := s.recoveries.try(rec, failStart); gaveUp != "" {
@@ -157,22 +157,22 @@ func (s *supervisor) recovered(e recovered, r *Report) {
 	switch {
 	case gaveUp != "":
 		s.giveUp(e.was, gaveUp, r)
-	case e.err != nil || e.final == nil || s.roster.open[e.was.Name()] != nil:
-	case e.final.IsTask():
-		if !e.was.LauncherLives() { // otherwise the task's own gl reports it
+	case e.err != nil || e.final == nil || s.roster.open[e.was.ID.Name()] != nil:
+	case e.final.ID.IsTask():
+		if !e.was.Life.LauncherLives() { // otherwise the task's own gl reports it
 			r.Ended = append(r.Ended, e.final)
 		}
 	case !s.project.Has(e.final):
-		system, how := s.project.Whose(e.final).System().Name, e.final.Outcome.Traits().Words
+		system, how := s.project.Whose(e.final).System().Name, e.final.Judged.Outcome.Traits().Words
 		r.warn("the gl process of attempt %d of %s %s is gone: settled as %s",
-			e.final.N, system, e.final.Slice, how)
+			e.final.ID.N, system, e.final.ID.Slice, how)
 	}
 }
 
 // giveUp leaves an attempt alone that can't be settled.
 func (s *supervisor) giveUp(rec *attempt.Record, why string, r *Report) {
-	if was := s.roster.open[rec.Name()]; was != nil && was.Token == rec.Token {
-		delete(s.roster.open, rec.Name())
+	if was := s.roster.open[rec.ID.Name()]; was != nil && was.ID.Token == rec.ID.Token {
+		delete(s.roster.open, rec.ID.Name())
 	}
 	r.Warnings = append(r.Warnings, why)
 }
@@ -180,7 +180,7 @@ func (s *supervisor) giveUp(rec *attempt.Record, why string, r *Report) {
 // someoneDied reports whether a process of an attempt is gone that hasn't told so by the files: one
 // that was killed.
 func (s *supervisor) someoneDied() bool {
-	died := func(rec *attempt.Record) bool { return s.recoveries.of(rec).mayTry() && rec.Dead() }
+	died := func(rec *attempt.Record) bool { return s.recoveries.of(rec).mayTry() && rec.Life.Dead() }
 	for _, rec := range s.roster.open {
 		if died(rec) {
 			return true
@@ -211,11 +211,11 @@ func (s *supervisor) exited(e runner.Exit) (look bool) {
 		return false
 	}
 	rec, err := s.project.Runs.Get(e.Slice, e.N)
-	if err == nil && rec.Phase == plan.Settled && s.roster.open[rec.Name()] == nil {
+	if err == nil && rec.Life.Phase == plan.Settled && s.roster.open[rec.ID.Name()] == nil {
 		return false
 	}
-	unstarted := err == nil && rec.Phase == plan.Claimed && rec.Launcher == proc.Self()
-	if !unstarted || rec.Token != e.Token {
+	unstarted := err == nil && rec.Life.Phase == plan.Claimed && rec.Life.Launcher == proc.Self()
+	if !unstarted || rec.ID.Token != e.Token {
 		return true
 	}
 	why := endedEarly

@@ -27,11 +27,11 @@ func newTurns(m Mode) *turns {
 
 // took notes that the slice, or the task, of a claimed attempt has its turn.
 func (t *turns) took(rec *attempt.Record) {
-	t.tried[rec.Slice] = true
-	if rec.IsTask() && rec.Lineage != 0 {
-		t.first = cmp.Or(t.first, rec.N)
+	t.tried[rec.ID.Slice] = true
+	if rec.ID.IsTask() && rec.Place.Lineage != 0 {
+		t.first = cmp.Or(t.first, rec.ID.N)
 	}
-	delete(t.dueAgain, rec.Slice)
+	delete(t.dueAgain, rec.ID.Slice)
 	t.round = true
 	t.last = time.Now()
 }

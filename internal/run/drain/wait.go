@@ -99,8 +99,8 @@ func (s *scheduler) signaled(ctx context.Context, sig os.Signal) (stop bool) {
 	for _, rec := range s.supervisor.roster.open {
 		if first {
 			go s.supervisor.settler.Stop(ctx, rec)
-		} else if rec.Wrapper != nil {
-			rec.Wrapper.Signal(syscall.SIGTERM)
+		} else if rec.Life.Wrapper != nil {
+			rec.Life.Wrapper.Signal(syscall.SIGTERM)
 		}
 	}
 	return false

@@ -144,7 +144,7 @@ func (w *past) notMerged() string {
 		return ""
 	case w.rec == nil:
 		return noRecord
-	case w.rec.Lineage == 0:
+	case w.rec.Place.Lineage == 0:
 		return unmerged + fromRecord
 	}
 	return noBase + fromRecord
@@ -156,28 +156,28 @@ func (l *Lane) treeAgain(ctx context.Context, w *past, facts *gate.Facts) error 
 	case w.rec == nil:
 		facts.Gone[gate.Tree] = noRecord
 		return nil
-	case w.rec.Lineage == 0:
+	case w.rec.Place.Lineage == 0:
 		facts.Gone[gate.Tree] = "it was built in the checkout, and no commit is recorded that has it" + fromRecord
 		return nil
 	case w.tip == "":
 		facts.Gone[gate.Tree] = noBranch
 		return nil
-	case w.rec.Tree == "":
+	case w.rec.Place.Tree == "":
 		return nil // the gate says so
 	}
 	lands, err := git.TreeOf(ctx, l.Repo.Common, w.tip)
 	if err != nil {
 		return err
 	}
-	if facts.Left, facts.Lands = w.rec.Tree, lands; lands == w.rec.Tree {
+	if facts.Left, facts.Lands = w.rec.Place.Tree, lands; lands == w.rec.Place.Tree {
 		return nil
 	}
 	// They may differ in state, which isn't a part of the work.
-	changed, err := git.Changed(ctx, l.Repo.Common, w.rec.Tree, lands, statedir.InState)
+	changed, err := git.Changed(ctx, l.Repo.Common, w.rec.Place.Tree, lands, statedir.InState)
 	if err != nil {
-		facts.Gone[gate.Tree] = "git hasn't got the tree " + short(w.rec.Tree) + " any more, which its agent left"
+		facts.Gone[gate.Tree] = "git hasn't got the tree " + short(w.rec.Place.Tree) + " any more, which its agent left"
 	} else if len(changed) == 0 {
-		facts.Lands = w.rec.Tree
+		facts.Lands = w.rec.Place.Tree
 	}
 	return nil
 }
@@ -225,7 +225,7 @@ func (l *Lane) testsAgain(ctx context.Context, w *past, facts *gate.Facts) error
 	}
 	now := &work{rec: w.rec, lineage: &worktree.Lineage{Slice: w.work, Base: w.base}, base: w.base, tree: w.commit}
 	if w.rec == nil {
-		now.rec = &attempt.Record{Slice: w.work}
+		now.rec = &attempt.Record{ID: attempt.Identity{Slice: w.work}}
 	}
 	now.unlocks = l.inspect.unlocksOf(now.rec)
 	handed, lost, err := l.handedThen(ctx, w, now)
@@ -248,7 +248,7 @@ func (l *Lane) testsAgain(ctx context.Context, w *past, facts *gate.Facts) error
 	}
 	facts.Found = append(facts.Found, now.survey.found...)
 	if w.rec != nil {
-		facts.Beforehand = append(facts.Beforehand, w.rec.Gate.ApprovedItems()...)
+		facts.Beforehand = append(facts.Beforehand, w.rec.Judged.Gate.ApprovedItems()...)
 	}
 	return nil
 }
@@ -278,18 +278,18 @@ func (w *past) reviewAgain(facts *gate.Facts) {
 	switch {
 	case r == nil:
 		facts.Gone[gate.Review] = noRecord
-	case r.IsTask():
+	case r.ID.IsTask():
 		facts.Gone[gate.Review] = "a person started the task"
 	case r.Accepted():
-		facts.Approval = &gate.Approval{By: attempt.AcceptedBy, Tree: r.Tree}
-		if r.Gate == nil { // of an older version, which didn't say what the person knew
+		facts.Approval = &gate.Approval{By: attempt.AcceptedBy, Tree: r.Place.Tree}
+		if r.Judged.Gate == nil { // of an older version, which didn't say what the person knew
 			facts.Approval.Items = facts.Found
 		}
-	case r.Gate != nil && r.Gate.Way == gate.Word:
+	case r.Judged.Gate != nil && r.Judged.Gate.Way == gate.Word:
 		facts.Approval = &gate.Approval{By: attempt.AcceptedBy}
-	case r.Terms == nil:
+	case r.Conditions.Terms == nil:
 		facts.Gone[gate.Review] = "its record doesn't say what had been decided when it was claimed"
 	default:
-		facts.Review = cmp.Or(r.Terms.Review, r.Review)
+		facts.Review = cmp.Or(r.Conditions.Terms.Review, r.Conditions.Review)
 	}
 }

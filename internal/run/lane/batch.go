@@ -27,7 +27,7 @@ func (l *Lane) group(ctx context.Context, rec *attempt.Record) ([]*attempt.Recor
 	alone := []*attempt.Record{rec}
 	fits := func(r *attempt.Record) bool {
 		g := r.Landing
-		return !r.IsTask() && !l.turn.line.isStuck(r) && !l.turn.alone[r.Name()] && g.Commit == "" && g.Tried == "" && g.Behind == "" && g.Despite == ""
+		return !r.ID.IsTask() && !l.turn.line.isStuck(r) && !l.turn.alone[r.ID.Name()] && g.Commit == "" && g.Tried == "" && g.Behind == "" && g.Despite == ""
 	}
 	test := l.commands.conf.Config.Test
 	if !test.Command.IsSet() || !fits(rec) || l.commands.usual() <= test.Batch {
@@ -38,7 +38,7 @@ func (l *Lane) group(ctx context.Context, rec *attempt.Record) ([]*attempt.Recor
 		return nil, err
 	}
 	queue = slices.DeleteFunc(queue, func(r *attempt.Record) bool { return !fits(r) })
-	if len(queue) < 2 || queue[0].Name() != rec.Name() {
+	if len(queue) < 2 || queue[0].ID.Name() != rec.ID.Name() {
 		return alone, nil
 	}
 	if red, err := l.turn.bench.knownRed(ctx); err != nil || red { // then nothing together would be green
@@ -111,18 +111,18 @@ func (l *Lane) together(ctx context.Context, group []*attempt.Record) (green boo
 			return false, err
 		}
 		if w == nil {
-			l.turn.alone[r.Name()] = true
+			l.turn.alone[r.ID.Name()] = true
 			continue
 		}
 		works = append(works, w)
-		tip, err = git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: w.tree, Parents: []string{tip, w.tip}, Message: "gl: candidate " + w.rec.Slice})
+		tip, err = git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: w.tree, Parents: []string{tip, w.tip}, Message: "gl: candidate " + w.rec.ID.Slice})
 		if err != nil {
 			return false, err
 		}
 	}
 	if len(works) < 2 {
 		for _, w := range works {
-			l.turn.alone[w.rec.Name()] = true
+			l.turn.alone[w.rec.ID.Name()] = true
 		}
 		return true, nil
 	}
@@ -153,7 +153,7 @@ func others(works []*work, but *work) []string {
 	var list []string
 	for _, w := range works {
 		if w != but {
-			list = append(list, w.rec.Slice)
+			list = append(list, w.rec.ID.Slice)
 		}
 	}
 	return list
@@ -215,7 +215,7 @@ func (l *Lane) passAll(ctx context.Context, works []*work, base string, v *testr
 			return err
 		}
 		batch.Head = lands[i].commit()
-		batch.Members = append(batch.Members, w.rec.Name())
+		batch.Members = append(batch.Members, w.rec.ID.Name())
 		rulings[i] = w.rule(runOf(v))
 		if passes[i], err = rulings[i].Pass(batch.Head); err != nil {
 			return err
@@ -236,7 +236,7 @@ func (l *Lane) passAll(ctx context.Context, works []*work, base string, v *testr
 		if now == nil {
 			return l.anew(ctx, works[:i])
 		}
-		w.rec.Landing, w.rec.Verdict, w.rec.Gate = now.Landing, now.Verdict, now.Gate
+		w.rec.Landing, w.rec.Judged.Verdict, w.rec.Judged.Gate = now.Landing, now.Judged.Verdict, now.Judged.Gate
 	}
 	if err := l.moveBatch(ctx, batch, passes); err != nil {
 		return err
@@ -271,7 +271,7 @@ func (l *Lane) moveBatch(ctx context.Context, batch *attempt.Batch, passes []gat
 	}
 	for _, r := range queue {
 		if batch.Has(r) {
-			if err := l.turn.file.undeliver(r.Slice, r.Landing.Commit); err != nil {
+			if err := l.turn.file.undeliver(r.ID.Slice, r.Landing.Commit); err != nil {
 				return err
 			}
 		}
@@ -287,7 +287,7 @@ func (l *Lane) whole(batch *attempt.Batch) ([]gate.Pass, bool, error) {
 	}
 	var passes []gate.Pass
 	for _, name := range batch.Members {
-		i := slices.IndexFunc(queue, func(r *attempt.Record) bool { return r.Name() == name && batch.Has(r) })
+		i := slices.IndexFunc(queue, func(r *attempt.Record) bool { return r.ID.Name() == name && batch.Has(r) })
 		if i < 0 {
 			return nil, false, nil
 		}

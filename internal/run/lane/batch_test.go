@@ -51,11 +51,11 @@ func TestBatch(t *testing.T) {
 			continue
 		}
 		final := s.landed(r)
-		if final.Verified != plan.Green || final.Landing.Batch == nil {
-			t.Errorf("%s: verified %q, batch %+v", r.Slice, final.Verified, final.Landing.Batch)
+		if final.Judged.Verified != plan.Green || final.Landing.Batch == nil {
+			t.Errorf("%s: verified %q, batch %+v", r.ID.Slice, final.Judged.Verified, final.Landing.Batch)
 		}
 	}
-	if got := s.get(recs[3]).Detail; !strings.Contains(got, "verified together with S-5") {
+	if got := s.get(recs[3]).Judged.Detail; !strings.Contains(got, "verified together with S-5") {
 		t.Errorf("S-4: %s", got)
 	}
 	if got := s.landings("main"); !slices.Equal(got, []string{"S-5", "S-4", "S-2", "S-1"}) {
@@ -89,7 +89,7 @@ func TestNoBatch(t *testing.T) {
 	s.settled(b, attempt.Conflict, "list")
 	for _, r := range []*attempt.Record{a, c} {
 		if final := s.landed(r); final.Landing.Batch == nil {
-			t.Errorf("%s landed alone", r.Slice)
+			t.Errorf("%s landed alone", r.ID.Slice)
 		}
 	}
 	d := s.queue("S-4", apart(t, "S-4"))

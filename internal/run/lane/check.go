@@ -132,7 +132,7 @@ func (l *Lane) checkMerge(ctx context.Context, id string) (*Check, error) {
 	if err != nil {
 		return nil, err
 	}
-	if w.rec = (&attempt.Record{System: lineage.System, Slice: id}); len(last[id]) > 0 {
+	if w.rec = (&attempt.Record{ID: attempt.Identity{System: lineage.System, Slice: id}}); len(last[id]) > 0 {
 		w.rec = last[id][0]
 	}
 	c := &Check{What: OfMerge, Slice: id}

@@ -46,7 +46,7 @@ func (r *Reader) Diff(ctx context.Context, id string) (*Diff, error) {
 		if landed != "" {
 			return r.diff(ctx, &Diff{Slice: id, Of: Landed, From: landed + "^1", To: landed})
 		}
-		if rec, err := r.history.landingRecord(id); err == nil && rec != nil && rec.Undone != nil {
+		if rec, err := r.history.landingRecord(id); err == nil && rec != nil && rec.Since.Undone != nil {
 			return nil, &NoDiffError{fmt.Sprintf("%s was taken back, and isn't being built: git show %s shows how it had landed", id, short(rec.Landing.Commit))}
 		}
 		if lineage == nil {

@@ -52,13 +52,13 @@ func TestDiskFull(t *testing.T) {
 			}
 			err := worker(t.Context(), s.root, s.env, s.told)
 			now := s.get(a)
-			said := now.LandingText() + s.status().Reason + strings.Join(s.said, "\n")
+			said := now.Landing.Text() + s.status().Reason + strings.Join(s.said, "\n")
 			if err != nil {
 				said += err.Error()
 			}
-			t.Logf("%v; %s %s %s", err, now.Phase, now.Outcome, said)
-			if now.Phase == plan.Settled && s.field("S-1", "status") != "complete" {
-				t.Errorf("%s: %s", now.Outcome, now.Detail)
+			t.Logf("%v; %s %s %s", err, now.Life.Phase, now.Judged.Outcome, said)
+			if now.Life.Phase == plan.Settled && s.field("S-1", "status") != "complete" {
+				t.Errorf("%s: %s", now.Judged.Outcome, now.Judged.Detail)
 			}
 			if !strings.Contains(said, "space") && !strings.Contains(said, "disk is full") && !strings.Contains(said, "unable to write") {
 				t.Errorf("nothing is said of the disk: %s", said)

@@ -36,7 +36,7 @@ func runOf(v *testrun.Verdict) gate.TestRun {
 // rule asks the gate about a work.
 func (w *work) rule(run gate.TestRun) *gate.Ruling {
 	return gate.Ask(gate.Facts{
-		Way: w.way(), Work: w.rec.Slice, Left: w.left, Lands: w.lands, Later: w.later,
+		Way: w.way(), Work: w.rec.ID.Slice, Left: w.left, Lands: w.lands, Later: w.later,
 		Compared: w.survey.compared, Unseen: w.survey.unseen, Found: w.survey.found, Beforehand: w.survey.allowed, Run: run, Review: w.survey.review, Approval: w.approval(),
 	})
 }
@@ -46,7 +46,7 @@ func (w *work) way() gate.Way {
 	switch {
 	case w.rec.Accepted():
 		return gate.Accepted
-	case w.rec.IsTask():
+	case w.rec.ID.IsTask():
 		return gate.Task
 	case w.batched:
 		return gate.Batch
@@ -59,7 +59,7 @@ func (w *work) approval() *gate.Approval {
 	if !w.rec.Accepted() {
 		return nil
 	}
-	a := &gate.Approval{By: attempt.AcceptedBy, Tree: w.rec.Tree, Items: w.rec.Landing.Approved}
+	a := &gate.Approval{By: attempt.AcceptedBy, Tree: w.rec.Place.Tree, Items: w.rec.Landing.Approved}
 	if g := w.rec.Landing; g.Despite != "" && g.Tip == w.tip {
 		a.Items = w.survey.found
 	}
@@ -69,25 +69,25 @@ func (w *work) approval() *gate.Approval {
 // asLeft has the tree land that the agent left, or that the person saw who accepted it. What something has changed since then stays on the
 // branch.
 func (l *Lane) asLeft(ctx context.Context, w *work) (err error) {
-	if w.left, w.lands = w.rec.Tree, w.rec.Tree; w.rec.Tree == "" {
+	if w.left, w.lands = w.rec.Place.Tree, w.rec.Place.Tree; w.rec.Place.Tree == "" {
 		return nil
 	}
-	if w.later, err = git.Changed(ctx, l.Repo.Common, w.rec.Tree, w.tip, statedir.InState); err != nil {
+	if w.later, err = git.Changed(ctx, l.Repo.Common, w.rec.Place.Tree, w.tip, statedir.InState); err != nil {
 		return l.gone(ctx, w, err)
 	}
 	if len(w.later) == 0 {
 		return nil
 	}
-	c := git.NewCommit{Tree: w.rec.Tree, Message: "gl: " + w.rec.Work() + " as its agent left it", Parents: []string{cmp.Or(w.rec.Head, w.lineage.Base)}}
+	c := git.NewCommit{Tree: w.rec.Place.Tree, Message: "gl: " + w.rec.ID.Work() + " as its agent left it", Parents: []string{cmp.Or(w.rec.Place.Head, w.lineage.Base)}}
 	if w.tip, err = git.CommitTree(ctx, l.Repo.Common, c); err == nil {
-		l.tell("%s: changed after its agent had ended, and left out: %s", w.rec.Label(), some(w.later))
+		l.tell("%s: changed after its agent had ended, and left out: %s", w.rec.ID.Label(), some(w.later))
 	}
 	return err
 }
 
 // gone is errGoneTree where git doesn't have the tree that the agent left anymore, else the error.
 func (l *Lane) gone(ctx context.Context, w *work, err error) error {
-	if there, hasErr := git.Has(ctx, l.Repo.Common, w.rec.Tree+"^{tree}"); hasErr == nil && !there {
+	if there, hasErr := git.Has(ctx, l.Repo.Common, w.rec.Place.Tree+"^{tree}"); hasErr == nil && !there {
 		return errGoneTree
 	}
 	return err

@@ -262,7 +262,7 @@ func (s *site) claim(as stint) *attempt.Record {
 	check(s.t, err)
 	as.work(repo.Dir(l), l)
 	if as.later != nil {
-		r.Tree, r.Head = s.treeOf(repo.Dir(l)), gitIn(s.t, repo.Dir(l), "rev-parse", "HEAD")
+		r.Place.Tree, r.Place.Head = s.treeOf(repo.Dir(l)), gitIn(s.t, repo.Dir(l), "rev-parse", "HEAD")
 		as.later(repo.Dir(l))
 	}
 	check(s.t, hold.Release())
@@ -271,16 +271,16 @@ func (s *site) claim(as stint) *attempt.Record {
 	}
 	gone, at, zero := proc.Self(), time.Now().UTC(), 0
 	gone.Start = "before this one"
-	r.Phase, r.Wrapper, r.Process, r.StartedAt = plan.Started, &gone, &gone, &at
-	r.Evidence = &attempt.Evidence{ExitCode: &zero}
+	r.Life.Phase, r.Life.Wrapper, r.Life.Process, r.Life.StartedAt = plan.Started, &gone, &gone, &at
+	r.Judged.Evidence = &attempt.Evidence{ExitCode: &zero}
 	data, err := json.Marshal(r)
 	check(s.t, err)
-	check(s.t, os.WriteFile(filepath.Join(pr.Runs.LiveDir(), r.Name()+".json"), data, 0o600))
+	check(s.t, os.WriteFile(filepath.Join(pr.Runs.LiveDir(), r.ID.Name()+".json"), data, 0o600))
 	settler := pr.Settler()
 	r, err = settler.Settle(ctx, r)
 	check(s.t, err)
-	if r.Phase != plan.Queued {
-		s.t.Fatalf("%s is %s: %s %s", r.Name(), r.Phase, r.Outcome, r.Detail)
+	if r.Life.Phase != plan.Queued {
+		s.t.Fatalf("%s is %s: %s %s", r.ID.Name(), r.Life.Phase, r.Judged.Outcome, r.Judged.Detail)
 	}
 	return r
 }
@@ -369,7 +369,7 @@ func (s *site) lane() *lane.Lane {
 
 func (s *site) get(r *attempt.Record) *attempt.Record {
 	s.t.Helper()
-	r, err := s.project().Runs.Get(r.Slice, r.N)
+	r, err := s.project().Runs.Get(r.ID.Slice, r.ID.N)
 	check(s.t, err)
 	return r
 }
@@ -397,11 +397,11 @@ func (s *site) class(id string) plan.Class {
 func (s *site) landed(r *attempt.Record) *attempt.Record {
 	s.t.Helper()
 	final := s.get(r)
-	if final.Phase != plan.Settled || final.Outcome != attempt.Done {
-		s.t.Fatalf("%s: %s %s: %s; said:\n%s", r.Name(), final.Phase, final.Outcome, final.Detail+final.LandingText(), strings.Join(s.said, "\n"))
+	if final.Life.Phase != plan.Settled || final.Judged.Outcome != attempt.Done {
+		s.t.Fatalf("%s: %s %s: %s; said:\n%s", r.ID.Name(), final.Life.Phase, final.Judged.Outcome, final.Judged.Detail+final.Landing.Text(), strings.Join(s.said, "\n"))
 	}
-	if st, se := s.field(r.Slice, "status"), s.field(r.Slice, "session"); st != "complete" || se != "" {
-		s.t.Errorf("%s: status %q, session %q", r.Slice, st, se)
+	if st, se := s.field(r.ID.Slice, "status"), s.field(r.ID.Slice, "session"); st != "complete" || se != "" {
+		s.t.Errorf("%s: status %q, session %q", r.ID.Slice, st, se)
 	}
 	return final
 }
@@ -410,8 +410,8 @@ func (s *site) landed(r *attempt.Record) *attempt.Record {
 func (s *site) settled(r *attempt.Record, outcome attempt.Outcome, detail string) *attempt.Record {
 	s.t.Helper()
 	final := s.get(r)
-	if final.Phase != plan.Settled || final.Outcome != outcome || !strings.Contains(final.Detail, detail) {
-		s.t.Fatalf("%s: %s %s: %s, want %s: %s; said:\n%s", r.Name(), final.Phase, final.Outcome, final.Detail+final.LandingText(), outcome, detail,
+	if final.Life.Phase != plan.Settled || final.Judged.Outcome != outcome || !strings.Contains(final.Judged.Detail, detail) {
+		s.t.Fatalf("%s: %s %s: %s, want %s: %s; said:\n%s", r.ID.Name(), final.Life.Phase, final.Judged.Outcome, final.Judged.Detail+final.Landing.Text(), outcome, detail,
 			strings.Join(s.said, "\n"))
 	}
 	return final
@@ -421,8 +421,8 @@ func (s *site) settled(r *attempt.Record, outcome attempt.Outcome, detail string
 func (s *site) queued(r *attempt.Record, why string) *attempt.Record {
 	s.t.Helper()
 	now := s.get(r)
-	if now.Phase != plan.Queued || !strings.Contains(now.LandingText(), why) {
-		s.t.Fatalf("%s: %s %s: %s, want queued: %s", r.Name(), now.Phase, now.Outcome, now.Detail+now.LandingText(), why)
+	if now.Life.Phase != plan.Queued || !strings.Contains(now.Landing.Text(), why) {
+		s.t.Fatalf("%s: %s %s: %s, want queued: %s", r.ID.Name(), now.Life.Phase, now.Judged.Outcome, now.Judged.Detail+now.Landing.Text(), why)
 	}
 	return now
 }

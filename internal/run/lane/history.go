@@ -26,7 +26,7 @@ type history struct {
 func (h *history) landing(ctx context.Context, id string) (string, error) {
 	rec, err := h.landingRecord(id)
 	if err != nil || rec != nil {
-		if rec == nil || rec.Undone != nil {
+		if rec == nil || rec.Since.Undone != nil {
 			return "", err
 		}
 		return rec.Landing.Commit, nil
@@ -55,7 +55,7 @@ func (h *history) landingRecord(id string) (*attempt.Record, error) {
 		return nil, err
 	}
 	for i := len(all) - 1; i >= 0; i-- {
-		if r := all[i]; r.System == h.project.Key() && r.Outcome == attempt.Done && r.Landing != nil && r.Landing.Commit != "" {
+		if r := all[i]; r.ID.System == h.project.Key() && r.Judged.Outcome == attempt.Done && r.Landing != nil && r.Landing.Commit != "" {
 			return r, nil
 		}
 	}
@@ -73,7 +73,7 @@ func (h *history) completed(id string) (*attempt.Record, error) {
 		return nil, err
 	}
 	for _, r := range all[id] {
-		if r.System == h.project.Key() && (r.Outcome == attempt.Done || r.Gate != nil && r.Gate.Way == gate.Word) {
+		if r.ID.System == h.project.Key() && (r.Judged.Outcome == attempt.Done || r.Judged.Gate != nil && r.Judged.Gate.Way == gate.Word) {
 			return r, nil
 		}
 	}

@@ -22,9 +22,9 @@ type events struct {
 
 // tellMerge writes how the work merges with its base. A worker that was killed may have written it.
 func (ev *events) tellMerge(w *work, conflicts []string, took time.Duration) {
-	e := w.rec.Event(journal.Merge)
+	e := w.rec.ID.Event(journal.Merge)
 	e.Key += "." + short(w.base) + "." + short(w.tip)
-	e.Branch, e.Commit, e.Target = worktree.Short(w.rec.Branch), w.base, worktree.Short(ev.repo.Target())
+	e.Branch, e.Commit, e.Target = worktree.Short(w.rec.Place.Branch), w.base, worktree.Short(ev.repo.Target())
 	e.Outcome = "clean"
 	if len(conflicts) > 0 {
 		e.Outcome, e.Detail = "conflict", some(conflicts)
@@ -38,7 +38,7 @@ func (ev *events) tellMerge(w *work, conflicts []string, took time.Duration) {
 func (ev *events) tellVerdict(of tested, v *testrun.Verdict) {
 	e := journal.Event{Kind: journal.Verdict, Target: worktree.Short(ev.repo.Target())}
 	if of.rec != nil {
-		e = of.rec.Event(journal.Verdict)
+		e = of.rec.ID.Event(journal.Verdict)
 	}
 	e.Reason = strings.Join(others(of.together, nil), ", ")
 	ms := v.Duration().Milliseconds()

@@ -61,8 +61,8 @@ func TestKilledAnywhere(t *testing.T) {
 		red := s.queue("S-3", func(dir string) { testfiles.Put(t, dir, "src/S-3", "not listed") })
 		return func(t *testing.T) {
 			s.workAfterKill()
-			if final := s.landed(lands); final.Verified != plan.Green {
-				t.Errorf("verified %q", final.Verified)
+			if final := s.landed(lands); final.Judged.Verified != plan.Green {
+				t.Errorf("verified %q", final.Judged.Verified)
 			}
 			s.undelivered("")
 			if got := s.landings("main"); !slices.Equal(got, []string{"S-1"}) {
@@ -79,8 +79,8 @@ func TestKilledAnywhere(t *testing.T) {
 					t.Errorf("%s: status %s, session %s", id, s.field(id, "status"), s.field(id, "session"))
 				}
 			}
-			s.git("cat-file", "-e", conflicts.Branch+":left")
-			s.git("cat-file", "-e", red.Branch+":src/S-3")
+			s.git("cat-file", "-e", conflicts.Place.Branch+":left")
+			s.git("cat-file", "-e", red.Place.Branch+":src/S-3")
 			if got := s.git("status", "--porcelain", "--", ":!.greenlight"); got != " M notes\nA  staged" {
 				t.Errorf("git status:\n%s", got)
 			}

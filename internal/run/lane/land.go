@@ -103,7 +103,7 @@ func (l *Lane) nothing(ctx context.Context, w *work) error {
 	if _, err := ruling.Pass(""); err != nil {
 		return l.turn.line.ask(ctx, w.rec, ruling.Asks())
 	}
-	now, err := l.turn.settler.Proceed(ctx, w.rec, func(r *attempt.Record) { r.Gate = ruling })
+	now, err := l.turn.settler.Proceed(ctx, w.rec, func(r *attempt.Record) { r.Judged.Gate = ruling })
 	if now == nil || err != nil {
 		return err
 	}
@@ -113,11 +113,11 @@ func (l *Lane) nothing(ctx context.Context, w *work) error {
 // empty ends work that has changed nothing. Nobody goes on with a task, so its worktree has had its day.
 func (l *Lane) empty(ctx context.Context, w *work) error {
 	detail := "its agent calls it complete and has changed nothing"
-	if w.rec.IsTask() {
+	if w.rec.ID.IsTask() {
 		detail = "its agent ended well and has changed nothing"
 	}
 	err := l.turn.line.finish(ctx, w.rec, attempt.LandingResult{Outcome: attempt.Empty, Detail: detail})
-	if err == nil && w.rec.IsTask() {
+	if err == nil && w.rec.ID.IsTask() {
 		w.release()
 		l.tidy(ctx, w.rec)
 	}
@@ -157,7 +157,7 @@ func (l *Lane) landed(ctx context.Context, r *attempt.Record) (bool, error) {
 		if passErr != nil {
 			return false, passErr
 		}
-		in, err = true, l.turn.tip.move(ctx, tip, g.Commit, "land "+r.Work(), pass)
+		in, err = true, l.turn.tip.move(ctx, tip, g.Commit, "land "+r.ID.Work(), pass)
 	}
 	if err != nil {
 		return false, err
@@ -171,17 +171,17 @@ func (l *Lane) landed(ctx context.Context, r *attempt.Record) (bool, error) {
 // take gets hold of the attempt's worktree and commits what its agent has left there. The work is nil where that settles the
 // attempt.
 func (l *Lane) take(ctx context.Context, r *attempt.Record) (*work, error) {
-	if r.Unsaved != "" {
-		return nil, l.turn.line.ask(ctx, r, "not all of its work could be saved: "+r.Unsaved)
+	if r.Place.Unsaved != "" {
+		return nil, l.turn.line.ask(ctx, r, "not all of its work could be saved: "+r.Place.Unsaved)
 	}
-	lineage, err := l.Repo.Get(r.System, r.Work())
+	lineage, err := l.Repo.Get(r.ID.System, r.ID.Work())
 	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.As(err, new(*worktree.BadLineage)), err == nil && lineage.N != r.Lineage:
-		return nil, l.turn.line.ask(ctx, r, fmt.Sprintf("the note of its worktree is gone; its work is on the branch %s", worktree.Short(r.Branch)))
+	case errors.Is(err, fs.ErrNotExist), errors.As(err, new(*worktree.BadLineage)), err == nil && lineage.N != r.Place.Lineage:
+		return nil, l.turn.line.ask(ctx, r, fmt.Sprintf("the note of its worktree is gone; its work is on the branch %s", worktree.Short(r.Place.Branch)))
 	case err != nil:
 		return nil, err
 	case lineage.Phase == worktree.Gone: // a worker was killed after it has found that out
-		return nil, l.over(ctx, r, &worktree.LostError{Slice: r.Slice, Base: lineage.Base})
+		return nil, l.over(ctx, r, &worktree.LostError{Slice: r.ID.Slice, Base: lineage.Base})
 	}
 	hold, err := l.Repo.Make(ctx, lineage, worktree.Making{FilesOnly: true})
 	if over := new(worktree.LostError); errors.As(err, &over) {
@@ -193,7 +193,7 @@ func (l *Lane) take(ctx context.Context, r *attempt.Record) (*work, error) {
 	tree := l.Repo.Worktree(lineage)
 	tip, err := "", tree.Adopt(git.Inherit(ctx, hold.File()), lineage.Branch) // agents switch branches
 	if err == nil {
-		tip, _, err = tree.CommitAll(git.Inherit(ctx, hold.File()), lineage.Branch, "gl: what attempt "+fmt.Sprint(r.N)+" of "+r.Work()+" left uncommitted")
+		tip, _, err = tree.CommitAll(git.Inherit(ctx, hold.File()), lineage.Branch, "gl: what attempt "+fmt.Sprint(r.ID.N)+" of "+r.ID.Work()+" left uncommitted")
 	}
 	if err == nil {
 		w := &work{rec: r, lineage: lineage, hold: hold, tip: tip}
@@ -223,11 +223,11 @@ func (l *Lane) take(ctx context.Context, r *attempt.Record) (*work, error) {
 // lost gives up what nothing can be compared with anymore. What is in the worktree and on its branch stays.
 func (l *Lane) lost(ctx context.Context, r *attempt.Record) error {
 	effect, again := tracker.Release, ""
-	if !r.IsTask() {
-		again = ": gl retry " + r.Slice + " goes on from there"
+	if !r.ID.IsTask() {
+		again = ": gl retry " + r.ID.Slice + " goes on from there"
 	}
 	return l.turn.line.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Interrupted, Effect: &effect, Detail: fmt.Sprintf(
-		"interrupted: %v (git prune, git gc --prune=now); its work is on the branch %s%s", errGoneTree, worktree.Short(r.Branch), again)})
+		"interrupted: %v (git prune, git gc --prune=now); its work is on the branch %s%s", errGoneTree, worktree.Short(r.Place.Branch), again)})
 }
 
 // over gives up work whose base is lost: it can't be merged.
@@ -250,8 +250,8 @@ func (l *Lane) reviving(ctx context.Context, w *work, other string) error {
 		return nil
 	}
 	effect, anew := tracker.Release, ""
-	if !w.rec.IsTask() {
-		anew = ": gl retry --fresh " + w.rec.Slice + " begins anew"
+	if !w.rec.ID.IsTask() {
+		anew = ": gl retry --fresh " + w.rec.ID.Slice + " begins anew"
 	}
 	return l.turn.line.finish(ctx, w.rec, attempt.LandingResult{Outcome: attempt.Interrupted, Effect: &effect, Detail: fmt.Sprintf(
 		"interrupted: it was built on %s, which gl land --reset has taken out, and would bring that back%s", other, anew)})
@@ -279,7 +279,7 @@ func (l *Lane) askAbout(ctx context.Context, w *work, v *testrun.Verdict, ruling
 	w.release()
 	now, err := l.turn.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
 		g := r.Landing
-		g.Tip, g.Base, g.Caveats, g.Paths, g.Why, g.Output, r.Verdict, r.Gate = w.tip, w.base, w.caveats, nil, "", "", v, ruling
+		g.Tip, g.Base, g.Caveats, g.Paths, g.Why, g.Output, r.Judged.Verdict, r.Judged.Gate = w.tip, w.base, w.caveats, nil, "", "", v, ruling
 	})
 	if now == nil || err != nil {
 		return err
@@ -287,7 +287,7 @@ func (l *Lane) askAbout(ctx context.Context, w *work, v *testrun.Verdict, ruling
 	if w.rec.Accepted() {
 		why += ". Accepted again, it lands"
 	}
-	l.tell("%s awaits review: %s", w.rec.Label(), why)
+	l.tell("%s awaits review: %s", w.rec.ID.Label(), why)
 	return l.turn.line.ask(ctx, w.rec, attempt.ReviewText(v, why))
 }
 
@@ -312,11 +312,11 @@ func (l *Lane) pass(ctx context.Context, w *work, v *testrun.Verdict, ruling *ga
 	if now == nil || err != nil {
 		return err
 	}
-	w.rec.Landing, w.rec.Verdict, w.rec.Gate = now.Landing, now.Verdict, now.Gate
-	if err := l.turn.file.undeliver(w.rec.Work(), lands.commit()); err != nil {
+	w.rec.Landing, w.rec.Judged.Verdict, w.rec.Judged.Gate = now.Landing, now.Judged.Verdict, now.Judged.Gate
+	if err := l.turn.file.undeliver(w.rec.ID.Work(), lands.commit()); err != nil {
 		return err
 	}
-	if err := l.turn.tip.move(ctx, cmp.Or(l.turn.tip.from(w.base), w.base), lands.commit(), "land "+w.rec.Work(), pass); err != nil {
+	if err := l.turn.tip.move(ctx, cmp.Or(l.turn.tip.from(w.base), w.base), lands.commit(), "land "+w.rec.ID.Work(), pass); err != nil {
 		return err
 	}
 	return l.complete(ctx, w.rec)
@@ -325,8 +325,8 @@ func (l *Lane) pass(ctx context.Context, w *work, v *testrun.Verdict, ruling *ga
 // passed notes in the record that the work lands, and how.
 func (w *work) passed(r *attempt.Record, target string, lands landing, v *testrun.Verdict, ruling *gate.Ruling) {
 	g := r.Landing
-	g.Step, g.Target, g.Tip, g.Base, g.Commit, r.Verdict = "landing", target, w.tip, w.base, lands.commit(), v
-	g.Verified, r.Gate = plan.Verified(ruling.Verdict()), ruling
+	g.Step, g.Target, g.Tip, g.Base, g.Commit, r.Judged.Verdict = "landing", target, w.tip, w.base, lands.commit(), v
+	g.Verified, r.Judged.Gate = plan.Verified(ruling.Verdict()), ruling
 	g.Paths, g.Why, g.Output = nil, "", "" // of a conflict that is none any more
 	g.As, g.Commits, g.Batch, g.Handed = lands.as, nil, nil, nil
 	if w.survey.handed != "" {
@@ -340,15 +340,15 @@ func (w *work) passed(r *attempt.Record, target string, lands landing, v *testru
 
 // title is the landing commit's.
 func (w *work) title() string {
-	if w.rec.Title != "" && w.rec.Title != w.rec.Slice {
-		return "Land " + w.rec.Work() + ": " + w.rec.Title
+	if w.rec.ID.Title != "" && w.rec.ID.Title != w.rec.ID.Slice {
+		return "Land " + w.rec.ID.Work() + ": " + w.rec.ID.Title
 	}
-	return "Land " + w.rec.Work()
+	return "Land " + w.rec.ID.Work()
 }
 
 // trailers are the proof that travels with the repository.
 func (l *Lane) trailers(w *work, v *testrun.Verdict) []git.Trailer {
-	trailers := []git.Trailer{{Key: "Slice", Value: w.rec.Work()}, {Key: "Attempt", Value: fmt.Sprint(w.rec.N)}}
+	trailers := []git.Trailer{{Key: "Slice", Value: w.rec.ID.Work()}, {Key: "Attempt", Value: fmt.Sprint(w.rec.ID.N)}}
 	if l.Repo.Prefix != "" {
 		trailers = append(trailers, git.Trailer{Key: "Project", Value: l.Repo.Prefix})
 	}
@@ -372,14 +372,14 @@ func verifiedText(v *testrun.Verdict) string {
 
 // complete makes the slice complete whose commit the lane has.
 func (l *Lane) complete(ctx context.Context, r *attempt.Record) error {
-	if err := l.turn.file.undeliver(r.Work(), r.Landing.Commit); err != nil { // the file may have been lost
+	if err := l.turn.file.undeliver(r.ID.Work(), r.Landing.Commit); err != nil { // the file may have been lost
 		return err
 	}
-	if err := l.turn.bench.noteSuite(ctx, r.Landing.Head(), r.Verdict); err != nil {
+	if err := l.turn.bench.noteSuite(ctx, r.Landing.Head(), r.Judged.Verdict); err != nil {
 		return err
 	}
 	ruling, gained := r.Ruled(), l.turn.bench.gained(ctx, r)
-	detail := verdictText(r.Verdict, gained)
+	detail := verdictText(r.Judged.Verdict, gained)
 	if marks := ruling.Answer(gate.Merge); marks.Says == gate.Approved {
 		detail = "unverified: " + marks.Evidence
 	}
@@ -387,7 +387,7 @@ func (l *Lane) complete(ctx context.Context, r *attempt.Record) error {
 		detail += "; " + approved
 	}
 	if b := r.Landing.Batch; b != nil {
-		detail += " together with " + strings.Join(slices.DeleteFunc(b.Slices(), func(id string) bool { return id == r.Slice }), ", ")
+		detail += " together with " + strings.Join(slices.DeleteFunc(b.Slices(), func(id string) bool { return id == r.ID.Slice }), ", ")
 	}
 	l.turn.line.unblock() // it may have been what others wait for
 	if err := l.turn.line.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Done, Detail: detail, Verified: r.Landing.Verified, Tests: gained}); err != nil {
@@ -399,15 +399,15 @@ func (l *Lane) complete(ctx context.Context, r *attempt.Record) error {
 
 // tidy removes the worktree of work that has landed. Where it can't, gl clean says why.
 func (l *Lane) tidy(ctx context.Context, r *attempt.Record) {
-	lineage, err := l.Repo.Get(r.System, r.Work())
-	if err != nil || lineage.N != r.Lineage {
+	lineage, err := l.Repo.Get(r.ID.System, r.ID.Work())
+	if err != nil || lineage.N != r.Place.Lineage {
 		return
 	}
 	kept, err := l.discard(ctx, lineage)
 	if err != nil {
-		l.tell("%s: its worktree stays: %v", r.Label(), err)
+		l.tell("%s: its worktree stays: %v", r.ID.Label(), err)
 	} else if kept != "" {
-		l.tell("%s: its worktree stays: %s", r.Label(), kept)
+		l.tell("%s: its worktree stays: %s", r.ID.Label(), kept)
 	}
 }
 
@@ -452,11 +452,11 @@ func some(paths []string) string {
 
 // red sends the work back to its agent or, if that was told before, to a person. v may be nil: then problem says it all.
 func (l *Lane) red(ctx context.Context, w *work, v *testrun.Verdict, problem string) error {
-	why := fmt.Sprintf("gl merged your work and didn't accept it: %s. Put that right, %s.", problem, w.rec.Again())
+	why := fmt.Sprintf("gl merged your work and didn't accept it: %s. Put that right, %s.", problem, w.rec.ID.Again())
 	output := ""
 	if v != nil {
 		why = fmt.Sprintf("gl merged your work with what has landed meanwhile and ran the tests: %s. Put that right, %s. The command was: %s",
-			problem, w.rec.Again(), v.Command)
+			problem, w.rec.ID.Again(), v.Command)
 		output = strings.Join(v.Shown(), "\n")
 	}
 	if !w.rec.Accepted() {
@@ -466,10 +466,10 @@ func (l *Lane) red(ctx context.Context, w *work, v *testrun.Verdict, problem str
 	}
 	now, err := l.turn.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
 		g := r.Landing
-		g.Tip, g.Base, g.Why, g.Output, r.Verdict = w.tip, w.base, why, output, v
-		r.Gate = w.rule(runOf(v))
+		g.Tip, g.Base, g.Why, g.Output, r.Judged.Verdict = w.tip, w.base, why, output, v
+		r.Judged.Gate = w.rule(runOf(v))
 		if v == nil {
-			r.Gate, g.Problem = w.rule(gate.TestRun{Pending: true}), problem
+			r.Judged.Gate, g.Problem = w.rule(gate.TestRun{Pending: true}), problem
 		}
 	})
 	if now == nil || err != nil {
@@ -477,8 +477,8 @@ func (l *Lane) red(ctx context.Context, w *work, v *testrun.Verdict, problem str
 	}
 	detail := problem
 	switch tests := w.rule(gate.TestRun{Pending: true}); {
-	case v == nil && !w.rec.Accepted() && w.rec.Mends() && !w.rec.IsTask() && tests.Answer(gate.Tests).Says == gate.No && tests.Answer(gate.Merge).Says == gate.Yes:
-		detail += fmt.Sprintf(". gl accept %s --tests shows that and accepts it, gl retry --fresh %s begins anew", w.rec.Slice, w.rec.Slice)
+	case v == nil && !w.rec.Accepted() && w.rec.Talk.Mends() && !w.rec.ID.IsTask() && tests.Answer(gate.Tests).Says == gate.No && tests.Answer(gate.Merge).Says == gate.Yes:
+		detail += fmt.Sprintf(". gl accept %s --tests shows that and accepts it, gl retry --fresh %s begins anew", w.rec.ID.Slice, w.rec.ID.Slice)
 	case v == nil && w.rec.Accepted(): // see Landing.Approved
 		detail += ". Accepted again, it lands"
 	}
@@ -508,7 +508,7 @@ func (l *Lane) conflict(ctx context.Context, w *work, paths []string) error {
 		g := r.Landing
 		g.Tip, g.Base, g.Paths, g.Output = w.tip, w.base, paths, "in conflict:\n"+strings.Join(paths, "\n")
 		g.Why = "Other work has landed that conflicts with yours. gl has begun to merge it into your branch: the marks are in " + some(paths) +
-			". Resolve them so that both sides' intent is kept, run the tests, " + w.rec.Again() + "."
+			". Resolve them so that both sides' intent is kept, run the tests, " + w.rec.ID.Again() + "."
 	})
 	if now == nil || err != nil {
 		return err
@@ -522,7 +522,7 @@ func (l *Lane) conflict(ctx context.Context, w *work, paths []string) error {
 
 // verify tests the merge. It is nil where the project has no test command.
 func (l *Lane) verify(ctx context.Context, w *work) (*testrun.Verdict, error) {
-	commit, err := git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: w.tree, Parents: []string{w.base, w.tip}, Message: "gl: candidate " + w.rec.Work()})
+	commit, err := git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: w.tree, Parents: []string{w.base, w.tip}, Message: "gl: candidate " + w.rec.ID.Work()})
 	if err != nil {
 		return nil, err
 	}
@@ -564,10 +564,10 @@ func (l *Lane) judgeRed(ctx context.Context, w *work, v *testrun.Verdict) error 
 	}
 	reason := fmt.Sprintf("base red: the tests fail on %s, too (%s)", worktree.Short(l.Repo.Target()), How(base, l.Project.Config.Test.Limit))
 	l.turn.line.block(w.rec, reason)
-	l.tell("%s waits: %s", w.rec.Label(), reason)
+	l.tell("%s waits: %s", w.rec.ID.Label(), reason)
 	_, err = l.turn.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
 		g := r.Landing
-		g.Step, g.Tried, g.Reason, g.Tip, g.Base, r.Verdict = "", w.base, reason, w.tip, w.base, v
+		g.Step, g.Tried, g.Reason, g.Tip, g.Base, r.Judged.Verdict = "", w.base, reason, w.tip, w.base, v
 	})
 	return err
 }
@@ -580,7 +580,7 @@ func (l *Lane) SendBack(ctx context.Context) error {
 			return err
 		}
 		for _, r := range queue {
-			v := r.Verdict
+			v := r.Judged.Verdict
 			if r.Landing.Tried == "" || v == nil || v.Green() || r.Landing.Behind != "" {
 				continue
 			}

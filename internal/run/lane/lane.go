@@ -181,14 +181,14 @@ func (l *Lane) settleEnded(ctx context.Context) error {
 		return err
 	}
 	for _, r := range live {
-		if r.Phase != plan.Ended || r.Landing == nil || !l.Project.Has(r) {
+		if r.Life.Phase != plan.Ended || r.Landing == nil || !l.Project.Has(r) {
 			continue
 		}
 		final, err := l.turn.settler.Settle(ctx, r)
 		if err != nil {
 			return err
 		}
-		if final.Outcome == attempt.Done {
+		if final.Judged.Outcome == attempt.Done {
 			l.tidy(ctx, final)
 		}
 	}

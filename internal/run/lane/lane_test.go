@@ -24,8 +24,8 @@ func TestGreenLands(t *testing.T) {
 	}
 	s.work()
 	final := s.landed(r)
-	if final.Verified != plan.Green || s.field("S-1", "verified") != "true" || s.field("S-1", "step") != "complete" {
-		t.Errorf("verified %q, the file says %q, step %q", final.Verified, s.field("S-1", "verified"), s.field("S-1", "step"))
+	if final.Judged.Verified != plan.Green || s.field("S-1", "verified") != "true" || s.field("S-1", "step") != "complete" {
+		t.Errorf("verified %q, the file says %q, step %q", final.Judged.Verified, s.field("S-1", "verified"), s.field("S-1", "step"))
 	}
 	s.delivered()
 	if body := s.git("log", "-1", "--format=%B", "main"); !strings.HasPrefix(body, "Land S-1: Slice 1\n\nSlice: S-1\nAttempt: 1\nVerified: ./test.sh, exit 0, ") {
@@ -40,7 +40,7 @@ func TestGreenLands(t *testing.T) {
 	if dirs, _ := filepath.Glob(s.top + ".gl/*/*/S-1*"); len(dirs) > 0 {
 		t.Errorf("left: %q", dirs)
 	}
-	if s.git("for-each-ref", final.Branch) == "" {
+	if s.git("for-each-ref", final.Place.Branch) == "" {
 		t.Error("its branch is gone")
 	}
 	s.green("main")
@@ -86,7 +86,7 @@ func TestRed(t *testing.T) {
 		t.Error("it has a session, or has landed")
 	}
 	again := s.queue("S-1", func(dir string) {})
-	if c := again.Continues; c == nil || c.Mends != attempt.Red || !strings.Contains(c.Output, "FAIL S-1") || again.Lineage != r.Lineage {
+	if c := again.Talk.Continues; c == nil || c.Mends != attempt.Red || !strings.Contains(c.Output, "FAIL S-1") || again.Place.Lineage != r.Place.Lineage {
 		t.Errorf("it continues with %+v", c)
 	}
 	runs := s.countTests()
@@ -150,13 +150,13 @@ func TestDeletedWorktreeIsntSetUp(t *testing.T) {
 		testfiles.Put(t, dir, "list", "missing\n")
 		gitIn(t, dir, "commit", "-qam", "S-1")
 	})
-	check(t, os.RemoveAll(r.Dir))
+	check(t, os.RemoveAll(r.Job.Dir))
 	s.work()
 	s.settled(r, attempt.Red, "")
 	repo, err := s.project().Worktrees(t.Context())
 	check(t, err)
 	calls := 0
-	l, err := repo.Get(r.System, r.Slice)
+	l, err := repo.Get(r.ID.System, r.ID.Slice)
 	check(t, err)
 	hold, err := repo.Make(t.Context(), l, worktree.Making{Command: "x", Setup: func(context.Context, string, []*os.File) error { calls++; return nil }})
 	check(t, err)
@@ -179,12 +179,12 @@ func TestBaseRedByNames(t *testing.T) {
 	bad := s.queue("S-2", func(dir string) { testfiles.Put(t, dir, "t/new", "exit 1") })
 	broken := s.queue("S-3", func(dir string) { testfiles.Put(t, dir, "source.sh", "(") })
 	s.work()
-	if final := s.landed(good); final.Verified != plan.KnownRed || s.field("S-1", "verified") != string(plan.KnownRed) {
-		t.Errorf("verified %q", final.Verified)
+	if final := s.landed(good); final.Judged.Verified != plan.KnownRed || s.field("S-1", "verified") != string(plan.KnownRed) {
+		t.Errorf("verified %q", final.Judged.Verified)
 	}
 	s.settled(bad, attempt.Red, "t/new")
-	if got := s.get(broken); got.Outcome == attempt.Done {
-		t.Errorf("what doesn't run at all landed: %s", got.Detail)
+	if got := s.get(broken); got.Judged.Outcome == attempt.Done {
+		t.Errorf("what doesn't run at all landed: %s", got.Judged.Detail)
 	}
 }
 
@@ -243,8 +243,8 @@ func TestConflictBlocked(t *testing.T) {
 	s.landed(c)
 	again := s.queue("S-1", func(dir string) { testfiles.Put(t, dir, "list", "S-1\nS-3\n") })
 	s.work()
-	if got := s.get(again); got.Phase != plan.Settled {
-		t.Errorf("S-1 waits: %s", got.LandingText())
+	if got := s.get(again); got.Life.Phase != plan.Settled {
+		t.Errorf("S-1 waits: %s", got.Landing.Text())
 	}
 }
 
@@ -268,11 +268,11 @@ func TestConflictLeft(t *testing.T) {
 			s.settled(b, attempt.Conflict, "notes")
 			again := s.queue("S-2", leave)
 			s.work()
-			if got := s.get(again); got.Phase != plan.Settled || got.Outcome != attempt.Conflict && got.Outcome != attempt.Red {
-				t.Errorf("%s %s: %s", got.Phase, got.Outcome, got.Detail)
+			if got := s.get(again); got.Life.Phase != plan.Settled || got.Judged.Outcome != attempt.Conflict && got.Judged.Outcome != attempt.Red {
+				t.Errorf("%s %s: %s", got.Life.Phase, got.Judged.Outcome, got.Judged.Detail)
 			}
 			// A second conflict is for a person; that the marks are there is said to the agent once.
-			if c := s.class("S-2"); c != plan.Conflict && (c != plan.Available || s.get(again).Outcome != attempt.Red) {
+			if c := s.class("S-2"); c != plan.Conflict && (c != plan.Available || s.get(again).Judged.Outcome != attempt.Red) {
 				t.Errorf("class %s", c)
 			}
 			if got := s.read("notes"); got != "a\n" {
@@ -295,7 +295,7 @@ func TestEmpty(t *testing.T) {
 func TestUnsaved(t *testing.T) {
 	s := newSite(t, "")
 	r := s.queue("S-1", list(t, "S-1"))
-	s.change(r, func(r *attempt.Record) { r.Unsaved = "big: too big" })
+	s.change(r, func(r *attempt.Record) { r.Place.Unsaved = "big: too big" })
 	s.work()
 	s.settled(r, attempt.Waiting, "too big")
 	if len(s.landings("main")) > 0 {
@@ -307,8 +307,8 @@ func TestNoCommand(t *testing.T) {
 	s := newSite(t, `"git": {"isolation": "worktree", "commit_state": false}`)
 	r := s.queue("S-1", list(t, "S-1"))
 	s.work()
-	if final := s.landed(r); final.Verified != plan.Unverified {
-		t.Errorf("verified %q", final.Verified)
+	if final := s.landed(r); final.Judged.Verified != plan.Unverified {
+		t.Errorf("verified %q", final.Judged.Verified)
 	}
 	s.delivered()
 }
@@ -327,8 +327,8 @@ func TestFlaky(t *testing.T) {
 		testfiles.Put(t, dir, "test.extra", "[ -f "+mark+" ] || { touch "+mark+"; exit 1; }")
 	})
 	s.work()
-	if final := s.landed(r); final.Verdict == nil || len(final.Verdict.Flaky) == 0 {
-		t.Errorf("nothing is said of it: %+v", final.Verdict)
+	if final := s.landed(r); final.Judged.Verdict == nil || len(final.Judged.Verdict.Flaky) == 0 {
+		t.Errorf("nothing is said of it: %+v", final.Judged.Verdict)
 	}
 }
 
@@ -402,7 +402,7 @@ func TestStateStays(t *testing.T) {
 func TestChangedWhileQueued(t *testing.T) {
 	s := newSite(t, "")
 	r := s.queue("S-1", list(t, "S-1"))
-	check(t, s.project().Runs.MarkTaken("S-1", r.N))
+	check(t, s.project().Runs.MarkTaken("S-1", r.ID.N))
 	s.set("S-1", "status", "pending", "session", "")
 	s.work()
 	s.settled(r, attempt.Interrupted, "a person has changed the slice")
@@ -412,7 +412,7 @@ func TestChangedWhileQueued(t *testing.T) {
 	if len(s.landings("main")) > 0 {
 		t.Error("it has landed")
 	}
-	s.git("cat-file", "-e", r.Branch+":src/S-1")
+	s.git("cat-file", "-e", r.Place.Branch+":src/S-1")
 }
 
 // A git stash or a git checkout brings the file of a queued slice back as it was, takes it away, or leaves marks of a conflict in it. The
@@ -471,7 +471,7 @@ func TestStopQueued(t *testing.T) {
 	if len(s.landings("main")) > 0 || s.field("S-1", "session") != "" {
 		t.Error("it has landed, or is claimed")
 	}
-	s.git("cat-file", "-e", r.Branch+":src/S-1")
+	s.git("cat-file", "-e", r.Place.Branch+":src/S-1")
 }
 
 // change edits a record behind gl's back.
@@ -480,7 +480,7 @@ func (s *site) change(r *attempt.Record, f func(*attempt.Record)) {
 	now := s.get(r)
 	f(now)
 	data, err := jsonOf(now)
-	s.put(s.project().Runs.LiveDir(), r.Name()+".json", data, err)
+	s.put(s.project().Runs.LiveDir(), r.ID.Name()+".json", data, err)
 }
 
 func (s *site) put(dir, name, text string, err error) {
@@ -493,10 +493,10 @@ func (s *site) put(dir, name, text string, err error) {
 func TestOtherSystem(t *testing.T) {
 	s := newSite(t, "")
 	r := s.queue("S-1", list(t, "S-1"))
-	s.change(r, func(r *attempt.Record) { r.System = "gsd" })
+	s.change(r, func(r *attempt.Record) { r.ID.System = "gsd" })
 	s.work()
-	if now := s.get(r); now.Phase != plan.Queued {
-		t.Errorf("%s %s", now.Phase, now.Detail)
+	if now := s.get(r); now.Life.Phase != plan.Queued {
+		t.Errorf("%s %s", now.Life.Phase, now.Judged.Detail)
 	}
 }
 
@@ -528,7 +528,7 @@ func TestSetupIsAsItWas(t *testing.T) {
 			s.settled(broken, attempt.Red, "")
 			good := s.queue("S-3", apart(t, "S-3"))
 			s.work()
-			if v := s.landed(good).Verdict; v == nil || !slices.Contains(v.Caches, "target") {
+			if v := s.landed(good).Judged.Verdict; v == nil || !slices.Contains(v.Caches, "target") {
 				t.Errorf("the verdict doesn't name the cache: %+v", v)
 			}
 			if how == "a cache, no harm" && setups() != before {

@@ -45,13 +45,13 @@ func (l *line) again(ctx context.Context, r *attempt.Record) (gone bool, err err
 }
 
 // block passes over an attempt for the rest of the turn.
-func (l *line) block(r *attempt.Record, reason string) { l.stuck[r.Name()] = reason }
+func (l *line) block(r *attempt.Record, reason string) { l.stuck[r.ID.Name()] = reason }
 
 // unblock looks at all attempts again.
 func (l *line) unblock() { clear(l.stuck) }
 
 // isStuck reports whether the attempt was found unable to move.
-func (l *line) isStuck(r *attempt.Record) bool { _, stuck := l.stuck[r.Name()]; return stuck }
+func (l *line) isStuck(r *attempt.Record) bool { _, stuck := l.stuck[r.ID.Name()]; return stuck }
 
 // next returns the first attempt in the queue that may move, nil for none. base returns what work
 // is merged into now; next calls it only if an attempt waits for that to change.
@@ -82,7 +82,7 @@ func (l *line) next(ctx context.Context, base func(context.Context) (string, err
 		if !behind && (r.Landing.Behind != "" || r.Landing.Tried != at) {
 			return r, nil
 		}
-		l.block(r, r.LandingText())
+		l.block(r, r.Landing.Text())
 	}
 	return nil, nil
 }
@@ -95,14 +95,14 @@ func (l *line) isResolving(work string, planned func() (*plan.Plan, error)) bool
 		return false
 	}
 	last := all[0]
-	if last.Phase != plan.Settled {
-		return last.Mends()
+	if last.Life.Phase != plan.Settled {
+		return last.Talk.Mends()
 	}
 	switch {
-	case last.Outcome != attempt.Conflict || last.Retried || !last.PlanOutcome().Continue:
+	case last.Judged.Outcome != attempt.Conflict || last.Since.Retried || !last.PlanOutcome().Continue:
 		return false
-	case last.IsTask(): // who started it has it go on, and nobody else
-		return last.LauncherLives()
+	case last.ID.IsTask(): // who started it has it go on, and nobody else
+		return last.Life.LauncherLives()
 	}
 	// What it needs may have been taken back, and may itself be in the queue: they would wait for each other.
 	p, err := planned()
@@ -124,7 +124,7 @@ func (l *line) wait(ctx context.Context, r *attempt.Record, why error) error {
 
 // step says what is done with the attempt, and about how long that takes, 0 for unknown. gone is for one that isn't in the queue any more.
 func (l *line) step(ctx context.Context, r *attempt.Record, what string, takes time.Duration) (gone bool, err error) {
-	l.tell("%s: %s", r.Label(), what)
+	l.tell("%s: %s", r.ID.Label(), what)
 	now, err := l.settler.Proceed(ctx, r, func(r *attempt.Record) {
 		g := r.Landing
 		g.Step, g.Takes, g.Reason, g.Barred, g.Behind, g.Tried = what, takes.Seconds(), "", false, "", ""
@@ -143,7 +143,7 @@ func (l *line) finish(ctx context.Context, r *attempt.Record, res attempt.Landin
 	}
 	final, err := l.settler.EndLanding(ctx, r, res)
 	if final != nil {
-		l.tell("%s %s", r.Label(), final.Outcome.Text(final.Detail))
+		l.tell("%s %s", r.ID.Label(), final.Judged.Outcome.Text(final.Judged.Detail))
 	}
 	return err
 }
@@ -177,7 +177,7 @@ func (l *line) behind(ctx context.Context, w *work, other string) error {
 // slice and task ended.
 func (l *line) anyResolves() (bool, error) {
 	live, _, err := l.project.Runs.Live()
-	if err != nil || slices.ContainsFunc(live, (*attempt.Record).Mends) {
+	if err != nil || slices.ContainsFunc(live, func(r *attempt.Record) bool { return r.Talk.Mends() }) {
 		return true, err
 	}
 	tallies, err := l.project.Runs.Tallies()
@@ -192,7 +192,7 @@ func (l *line) anyResolves() (bool, error) {
 // resolver is another slice, or task, whose agent resolves, or is about to resolve, a conflict in one of the paths; "" for none. What has
 // itself resolved one waits for nobody: else two might wait for each other.
 func (l *line) resolver(ctx context.Context, w *work, paths []string) (string, error) {
-	if w.rec.Mends() {
+	if w.rec.Talk.Mends() {
 		return "", nil
 	}
 	if any, err := l.anyResolves(); err != nil || !any { // in most cases: the project needn't be read for that
@@ -212,7 +212,7 @@ func (l *line) resolver(ctx context.Context, w *work, paths []string) (string, e
 		}
 	}
 	for _, other := range others {
-		if other == w.rec.Work() || !l.isResolving(other, func() (*plan.Plan, error) { return p, nil }) {
+		if other == w.rec.ID.Work() || !l.isResolving(other, func() (*plan.Plan, error) { return p, nil }) {
 			continue
 		}
 		all, err := l.project.Runs.AttemptsAt(other)

@@ -167,7 +167,7 @@ func TestPruned(t *testing.T) {
 	}
 
 	c := s.queue("S-3", apart(t, "S-3"))
-	_, err = settler.Proceed(t.Context(), c, func(r *attempt.Record) { r.Tree = gone })
+	_, err = settler.Proceed(t.Context(), c, func(r *attempt.Record) { r.Place.Tree = gone })
 	check(t, err)
 	s.work()
 	s.settled(c, attempt.Interrupted, "its work is on the branch gl/s/_/greenlight/S-3/1: gl retry S-3")
@@ -240,7 +240,7 @@ func TestLostBase(t *testing.T) {
 	}})
 	b := s.queue("S-2", apart(t, "S-2"))
 	c := s.queue("S-3", apart(t, "S-3"))
-	tip := s.git("rev-parse", c.Branch)
+	tip := s.git("rev-parse", c.Place.Branch)
 	s.git("branch", "gl/s/_/greenlight/S-9/1", s.git("commit-tree", "-m", "of another", "-p", tip, tip+"^{tree}"))
 	s.lose(s.git("rev-parse", "gl/s/_/greenlight/S-9/1"))
 	s.lose(redo)

@@ -20,13 +20,13 @@ func TestQueueSurvives(t *testing.T) {
 		t.Fatalf("landed: %q", got)
 	}
 	check(t, s.lane().Restore(t.Context()))
-	if got := s.queued(r, "queued"); got.Token != r.Token {
-		t.Errorf("token %s", got.Token)
+	if got := s.queued(r, "queued"); got.ID.Token != r.ID.Token {
+		t.Errorf("token %s", got.ID.Token)
 	}
 	check(t, s.lane().Restore(t.Context())) // it is there
 	s.work()
-	if final := s.landed(r); final.Verified != plan.Green {
-		t.Errorf("verified %q", final.Verified)
+	if final := s.landed(r); final.Judged.Verified != plan.Green {
+		t.Errorf("verified %q", final.Judged.Verified)
 	}
 	s.delivered()
 	if got := s.landings("main"); len(got) != 1 {
@@ -58,7 +58,7 @@ func TestForgedNotes(t *testing.T) {
 	queue, err := s.project().Runs.Queue()
 	check(t, err)
 	if len(queue) > 0 {
-		t.Errorf("queued: %s", queue[0].Name())
+		t.Errorf("queued: %s", queue[0].ID.Name())
 	}
 	if got := s.git("for-each-ref", "refs/gl/landing/_/greenlight/S-1/1"); got != "" {
 		t.Errorf("left: %s", got)

@@ -249,8 +249,8 @@ func TestTargetDeleted(t *testing.T) {
 		t.Logf("%v", err)
 	}
 	now := s.get(r)
-	if now.Outcome != "" || !strings.Contains(now.LandingText()+strings.Join(s.said, "\n"), "main") {
-		t.Errorf("%s %s: %s", now.Phase, now.Outcome, now.LandingText())
+	if now.Judged.Outcome != "" || !strings.Contains(now.Landing.Text()+strings.Join(s.said, "\n"), "main") {
+		t.Errorf("%s %s: %s", now.Life.Phase, now.Judged.Outcome, now.Landing.Text())
 	}
 	s.git("branch", "-q", "main", "other")
 	s.work()
@@ -453,7 +453,7 @@ func TestRunsRemoved(t *testing.T) {
 	b := s.queue("S-2", apart(t, "S-2"))
 	check(t, os.RemoveAll(filepath.Join(s.root, ".greenlight/runs")))
 	s.work()
-	s.git("cat-file", "-e", b.Branch+":doc/S-2")
+	s.git("cat-file", "-e", b.Place.Branch+":doc/S-2")
 }
 
 // runs/ removed while the tests run.
@@ -464,8 +464,8 @@ func TestRunsRemovedMeanwhile(t *testing.T) {
 	})
 	b := s.queue("S-2", apart(t, "S-2"))
 	s.work()
-	s.git("cat-file", "-e", a.Branch+"^{commit}")
-	s.git("cat-file", "-e", b.Branch+":doc/S-2")
+	s.git("cat-file", "-e", a.Place.Branch+"^{commit}")
+	s.git("cat-file", "-e", b.Place.Branch+":doc/S-2")
 	s.work()
 	if got := s.landings("main"); len(got) > 1 {
 		t.Errorf("landed: %q", got)

@@ -14,7 +14,7 @@ import (
 // doesn't fit any more. No ref has it before the slice's branch does, so it is held until then.
 func (r *Reader) Redo(ctx context.Context, id string) (string, error) {
 	rec, err := r.history.landingRecord(id)
-	if err != nil || rec == nil || rec.Undone == nil {
+	if err != nil || rec == nil || rec.Since.Undone == nil {
 		return "", err
 	}
 	if lineage, err := r.repo.Get(r.project.Key(), id); err == nil && lineage.Phase != worktree.Gone {
@@ -26,11 +26,11 @@ func (r *Reader) Redo(ctx context.Context, id string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if in, err := git.IsAncestor(ctx, r.repo.Common, rec.Undone.Commit, base); err != nil || !in {
+	if in, err := git.IsAncestor(ctx, r.repo.Common, rec.Since.Undone.Commit, base); err != nil || !in {
 		return "", err
 	}
 	for try := 1; ; try++ {
-		commit, err := r.bringBack(ctx, id, base, rec.Undone.Commit)
+		commit, err := r.bringBack(ctx, id, base, rec.Since.Undone.Commit)
 		if err == nil && commit != "" {
 			err = git.Hold(ctx, r.repo.Common, commit, base)
 		}

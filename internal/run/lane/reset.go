@@ -76,7 +76,7 @@ func (l *Lane) reopenDropped(ctx context.Context, named []string, target string)
 		if err != nil {
 			return reopened, err
 		}
-		if rec == nil || rec.Undone != nil || slices.ContainsFunc(landings, func(c git.Landed) bool { return l.history.landedBy(c, id, rec.N) }) {
+		if rec == nil || rec.Since.Undone != nil || slices.ContainsFunc(landings, func(c git.Landed) bool { return l.history.landedBy(c, id, rec.ID.N) }) {
 			continue
 		}
 		if was, err := l.reopen(ctx, rec); err != nil {
@@ -92,28 +92,28 @@ func (l *Lane) reopenDropped(ctx context.Context, named []string, target string)
 // since stays as it is.
 func (l *Lane) reopen(ctx context.Context, rec *attempt.Record) (was bool, err error) {
 	err = l.Project.Tracker.Do(ctx, func(tx tracker.Tx) error {
-		it, err := tx.Item(rec.Slice)
+		it, err := tx.Item(rec.ID.Slice)
 		if errors.Is(err, tracker.ErrNotFound) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		all, err := l.Project.Runs.History(rec.Slice)
-		if err != nil || len(all) == 0 || all[len(all)-1].N != rec.N || all[len(all)-1].Retried {
+		all, err := l.Project.Runs.History(rec.ID.Slice)
+		if err != nil || len(all) == 0 || all[len(all)-1].ID.N != rec.ID.N || all[len(all)-1].Since.Retried {
 			return err
 		}
 		done := it.Corrupt == "" && plan.Classify(it.Status) == plan.Done
 		was = done || rec.Landed(&it) != nil
 		if done {
-			if err := tx.PutBack(rec.Slice, it.Mark(), false); err != nil {
+			if err := tx.PutBack(rec.ID.Slice, it.Mark(), false); err != nil {
 				return err
 			}
 		}
-		if err := l.Project.Runs.MarkRetried(rec.Slice); err != nil {
+		if err := l.Project.Runs.MarkRetried(rec.ID.Slice); err != nil {
 			return err
 		}
-		return l.Project.Runs.Withdraw(rec.System, rec.Slice, rec.N)
+		return l.Project.Runs.Withdraw(rec.ID.System, rec.ID.Slice, rec.ID.N)
 	})
 	return was, err
 }
@@ -183,7 +183,7 @@ func (l *Lane) dropUndos(ctx context.Context, lane, base, target string) error {
 // revives is a slice that was taken out of the lane and that the work would bring back, "" for none.
 func (l *Lane) revives(ctx context.Context, w *work) (string, error) {
 	for _, d := range l.turn.file.Dropped {
-		if d.Undone && d.Slice != w.rec.Slice { // what takes it back again is there, and merges with this
+		if d.Undone && d.Slice != w.rec.ID.Slice { // what takes it back again is there, and merges with this
 			continue
 		}
 		in, err := git.IsAncestor(ctx, l.Repo.Common, d.Commit, w.tip)

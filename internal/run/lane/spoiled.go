@@ -98,10 +98,10 @@ func (ins *inspector) unlocks(id string) func() bool {
 
 // unlocksOf is unlocks for an attempt: what counts is how the slice stood when it was claimed.
 func (ins *inspector) unlocksOf(r *attempt.Record) func() bool {
-	if r.Terms == nil {
-		return ins.unlocks(r.Slice)
+	if r.Conditions.Terms == nil {
+		return ins.unlocks(r.ID.Slice)
 	}
-	return func() bool { return r.Terms.Wraps }
+	return func() bool { return r.Conditions.Terms.Wraps }
 }
 
 // marked lists the changed files that have the marks of an unfinished merge, and hadn't.
@@ -242,7 +242,7 @@ func (ins *inspector) mergeBoth(ctx context.Context, w *work, p *promise, base, 
 		if err != nil {
 			return err
 		}
-		commit, err := git.CommitTree(ctx, ins.repo.Common, git.NewCommit{Tree: tree, Parents: []string{w.lineage.Base}, Message: "gl: tests of " + w.rec.Work()})
+		commit, err := git.CommitTree(ctx, ins.repo.Common, git.NewCommit{Tree: tree, Parents: []string{w.lineage.Base}, Message: "gl: tests of " + w.rec.ID.Work()})
 		if err != nil {
 			return err
 		}
@@ -276,7 +276,7 @@ func (ins *inspector) mergeBoth(ctx context.Context, w *work, p *promise, base, 
 
 // needsReview says why a person has to look at a work before it lands, "" if nobody has to.
 func (ins *inspector) needsReview(w *work) (string, error) {
-	if w.rec.Accepted() || w.rec.IsTask() {
+	if w.rec.Accepted() || w.rec.ID.IsTask() {
 		return "", nil
 	}
 	return ins.project.MustApprove(w.rec, contracts.ReadBook(ins.project.Root), contracts.ReadBook(ins.repo.Dir(w.lineage)))

@@ -140,7 +140,7 @@ func (b *treeBench) judgeTip(tip, base string) (problem string, w *work, conflic
 	if err != nil {
 		b.t.Fatalf("%v", err)
 	}
-	w = &work{rec: &attempt.Record{Slice: "S-1"}, lineage: b.lineage(), base: base, tree: tree, unlocks: func() bool { return b.unlocks }}
+	w = &work{rec: &attempt.Record{ID: attempt.Identity{Slice: "S-1"}}, lineage: b.lineage(), base: base, tree: tree, unlocks: func() bool { return b.unlocks }}
 	if err = b.inspect.inspect(ctx, w, changed); err != nil {
 		b.t.Fatalf("%v", err)
 	}

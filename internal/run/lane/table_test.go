@@ -244,19 +244,19 @@ func (b *table) answer(r *attempt.Record) string {
 	b.t.Helper()
 	r = b.get(r)
 	switch {
-	case r.Phase == plan.Queued && strings.Contains(r.LandingText(), "haven't allowed"):
+	case r.Life.Phase == plan.Queued && strings.Contains(r.Landing.Text(), "haven't allowed"):
 		return refused
-	case r.Phase != plan.Settled:
-		return fmt.Sprintf("%s: %s", r.Phase, r.LandingText())
-	case r.Outcome == attempt.Waiting:
+	case r.Life.Phase != plan.Settled:
+		return fmt.Sprintf("%s: %s", r.Life.Phase, r.Landing.Text())
+	case r.Judged.Outcome == attempt.Waiting:
 		return asks
-	case r.Outcome == attempt.Red:
+	case r.Judged.Outcome == attempt.Red:
 		return red
-	case r.Outcome != attempt.Done:
-		return fmt.Sprintf("%s: %s", r.Outcome, r.Detail)
-	case r.Verified != plan.Green:
+	case r.Judged.Outcome != attempt.Done:
+		return fmt.Sprintf("%s: %s", r.Judged.Outcome, r.Judged.Detail)
+	case r.Judged.Verified != plan.Green:
 		return unverified
-	case r.Gate.Approval() != "":
+	case r.Judged.Gate.Approval() != "":
 		return approved
 	}
 	return verified
@@ -494,7 +494,7 @@ func TestVerifyAsksAgain(t *testing.T) {
 	if !c.Green() || c.Gate.Approval() != "tests removed, approved" {
 		t.Errorf("green %v: %q, %q", c.Green(), c.Problem, c.Gate.Approval())
 	}
-	path := filepath.Join(".greenlight", "runs", "done", a.Queued.Name()+".done.json")
+	path := filepath.Join(".greenlight", "runs", "done", a.Queued.ID.Name()+".done.json")
 	b.write(path, strings.ReplaceAll(b.read(path), `"kind": "removed"`, `"kind": "marks"`))
 	c, err = b.lane().CheckSlice(t.Context(), id)
 	check(t, err)
@@ -512,7 +512,7 @@ func TestVerifyAsksEach(t *testing.T) {
 	}}, "S-1")
 	b.work()
 	r := b.landed(rec)
-	path := filepath.Join(".greenlight", "runs", "done", rec.Name()+".done.json")
+	path := filepath.Join(".greenlight", "runs", "done", rec.ID.Name()+".done.json")
 	left := `"tree": "` + b.git("rev-parse", r.Landing.Tip+"^{tree}") // as the wrapper notes it
 	text := strings.Replace(b.read(path), `"terms": {`, left+`", "terms": {`, 1)
 	other := b.git("rev-parse", b.start+"^{tree}")

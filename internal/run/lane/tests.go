@@ -135,7 +135,7 @@ func (b *bench) recorded(bed *site.Site, tree string) (testrun.Key, *testrun.Ver
 // gained is by how much the number of tests that pass has grown with what an attempt landed, negative where it has shrunk; nil where one
 // of the numbers is unknown, as for each slice of a batch.
 func (b *bench) gained(ctx context.Context, r *attempt.Record) *int {
-	if r.Verdict == nil || r.Verdict.Passed == nil || r.Landing.Batch != nil {
+	if r.Judged.Verdict == nil || r.Judged.Verdict.Passed == nil || r.Landing.Batch != nil {
 		return nil
 	}
 	tree, err := b.trees.contentOf(ctx, r.Landing.Base)
@@ -150,7 +150,7 @@ func (b *bench) gained(ctx context.Context, r *attempt.Record) *int {
 	if before == nil || before.Passed == nil {
 		return nil
 	}
-	n := *r.Verdict.Passed - *before.Passed
+	n := *r.Judged.Verdict.Passed - *before.Passed
 	return &n
 }
 
@@ -179,9 +179,9 @@ func (b *bench) run(ctx context.Context, bed *site.Site, key testrun.Key, of tes
 	log := "lane.tests.log"
 	switch {
 	case of.rec != nil:
-		log = of.rec.Name() + ".tests.log"
+		log = of.rec.ID.Name() + ".tests.log"
 	case len(of.together) > 0:
-		log = of.together[0].rec.Name() + ".tests.log"
+		log = of.together[0].rec.ID.Name() + ".tests.log"
 	}
 	alone := ""
 	if of.rec == nil && len(of.together) == 0 {

@@ -124,8 +124,8 @@ func (l *Lane) undoLanding(ctx context.Context, base string, note *undoing, forc
 		return nil, err
 	}
 	if rec != nil {
-		if note.Attempt = cmp.Or(note.Attempt, rec.N); rec.Title != "" && rec.Title != id {
-			title += ": " + rec.Title
+		if note.Attempt = cmp.Or(note.Attempt, rec.ID.N); rec.ID.Title != "" && rec.ID.Title != id {
+			title += ": " + rec.ID.Title
 		}
 	}
 	u := &Undone{Commit: note.Commit}
@@ -209,15 +209,15 @@ func (l *Lane) redone(ctx context.Context, u Undelivered) (stays bool, err error
 	}
 	err = l.Project.Tracker.Do(ctx, func(tracker.Tx) error {
 		all, err := l.Project.Runs.History(u.Slice)
-		open := func(r *attempt.Record) bool { return r.N > rec.N && r.Phase != plan.Settled }
+		open := func(r *attempt.Record) bool { return r.ID.N > rec.ID.N && r.Life.Phase != plan.Settled }
 		if err != nil || slices.ContainsFunc(all, open) {
 			return err
 		}
 		stays = true
-		if err := l.Project.Runs.CallComplete(l.Project.Key(), u.Slice); err != nil || rec.Undone == nil {
+		if err := l.Project.Runs.CallComplete(l.Project.Key(), u.Slice); err != nil || rec.Since.Undone == nil {
 			return err
 		}
-		return l.Project.Runs.MarkRedone(u.Slice, rec.N)
+		return l.Project.Runs.MarkRedone(u.Slice, rec.ID.N)
 	})
 	if err != nil || !stays {
 		return false, err
@@ -233,10 +233,10 @@ func (l *Lane) undoOnceMore(ctx context.Context, u Undelivered) error {
 		return err
 	}
 	i := slices.IndexFunc(all, func(r *attempt.Record) bool {
-		return r.Undone != nil && r.Undone.Commit == u.Commit && r.Landing != nil
+		return r.Since.Undone != nil && r.Since.Undone.Commit == u.Commit && r.Landing != nil
 	})
 	if i < 0 {
-		if rec, err := l.history.landingRecord(u.Slice); err == nil && rec != nil && rec.Undone == nil {
+		if rec, err := l.history.landingRecord(u.Slice); err == nil && rec != nil && rec.Since.Undone == nil {
 			_, err = l.redone(ctx, u) // killed after the record was changed
 			return err
 		}
@@ -252,14 +252,14 @@ func (l *Lane) undoOnceMore(ctx context.Context, u Undelivered) error {
 	}
 	landed := "" // amended or rebased, it still says whose it is
 	for _, c := range landings {
-		if l.history.landedBy(c, u.Slice, all[i].N) {
+		if l.history.landedBy(c, u.Slice, all[i].ID.N) {
 			landed = c.Commit
 		}
 	}
 	if landed == "" {
 		return nil
 	}
-	_, err = l.undoLanding(ctx, base, &undoing{Slice: u.Slice, Attempt: all[i].N, Why: all[i].Undone.Why, Commit: landed}, true)
+	_, err = l.undoLanding(ctx, base, &undoing{Slice: u.Slice, Attempt: all[i].ID.N, Why: all[i].Since.Undone.Why, Commit: landed}, true)
 	return err
 }
 
@@ -402,7 +402,7 @@ func (l *Lane) retireLanded(note *undoing) error {
 	if err != nil {
 		return err
 	}
-	if r, err := l.Project.Runs.Get(note.Slice, note.Attempt); err == nil && r.Lineage != lineage.N {
+	if r, err := l.Project.Runs.Get(note.Slice, note.Attempt); err == nil && r.Place.Lineage != lineage.N {
 		return nil
 	}
 	return l.Repo.Retire(lineage.System, lineage.Slice, lineage.N)

@@ -119,7 +119,7 @@ func TestResetCantTakeBackAgain(t *testing.T) {
 	if got := s.class("S-1"); got != plan.Done || s.field("S-1", "status") != "complete" {
 		t.Errorf("class %s, status %s", got, s.field("S-1", "status"))
 	}
-	if got := s.get(a); got.Undone != nil || got.Retried {
+	if got := s.get(a); got.Since.Undone != nil || got.Since.Retried {
 		t.Errorf("the record says %+v", got)
 	}
 	s.write("list", "S-1\n")
@@ -160,8 +160,8 @@ func TestUndoKilledAnywhere(t *testing.T) {
 			if got := s.field("S-1", "status"); got != "pending" {
 				t.Errorf("status %s", got)
 			}
-			if got := s.get(first); got.Undone == nil || !got.Retried {
-				t.Errorf("the record says %+v", got.Undone)
+			if got := s.get(first); got.Since.Undone == nil || !got.Since.Retried {
+				t.Errorf("the record says %+v", got.Since.Undone)
 			}
 			if got := s.git("log", "--format=%s", "main"); strings.Count(got, "Take back S-1") != 1 {
 				t.Errorf("the target has\n%s", got)

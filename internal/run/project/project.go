@@ -206,10 +206,10 @@ func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapsh
 	for _, r := range live {
 		switch {
 		case p.Runs.IsLeftover(r, attempts):
-		case r.IsTask():
-			s.Tasks = append(s.Tasks, plan.Task{ID: r.Slice, Text: r.Title, Attempt: p.open(r)})
+		case r.ID.IsTask():
+			s.Tasks = append(s.Tasks, plan.Task{ID: r.ID.Slice, Text: r.ID.Title, Attempt: p.open(r)})
 		case p.Has(r):
-			s.Attempts[r.Slice] = p.open(r)
+			s.Attempts[r.ID.Slice] = p.open(r)
 		default:
 			s.Elsewhere++
 		}
@@ -279,7 +279,7 @@ func (p *Project) addSettled(s *plan.Snapshot, attempts map[string]attempt.Tally
 		switch {
 		case errors.As(err, &unusable):
 			bad = append(bad, unusable)
-		case err == nil && p.Has(r) && r.IsOf(it):
+		case err == nil && p.Has(r) && r.ID.IsOf(it):
 			if landed := r.Landed(it); landed != nil {
 				reverted[it.ID] = landed
 				continue
@@ -289,7 +289,7 @@ func (p *Project) addSettled(s *plan.Snapshot, attempts map[string]attempt.Tally
 				if open == nil {
 					continue
 				}
-				reverted[it.ID] = r.Since(open, out)
+				reverted[it.ID] = r.LeftOpen(open, out)
 			}
 			s.Attempts[it.ID] = settled(r)
 		}
@@ -350,8 +350,8 @@ func (p *Project) later(a, b attempt.Entry) bool {
 		return a.Outcome == ""
 	}
 	ended := func(e attempt.Entry) (at time.Time) {
-		if r, err := p.Runs.Settled(e); err == nil && r.SettledAt != nil {
-			at = *r.SettledAt
+		if r, err := p.Runs.Settled(e); err == nil && r.Life.SettledAt != nil {
+			at = *r.Life.SettledAt
 		}
 		return at
 	}
@@ -379,8 +379,8 @@ func attempted(s *plan.Snapshot, attempts map[string]attempt.Tally) (items []*pl
 // spent returns the known cost of the attempts.
 func (p *Project) spent(entries []attempt.Entry) (sum float64) {
 	for _, e := range entries {
-		if r, err := p.Runs.Get(e.Slice, e.N); err == nil && p.Has(r) && r.Cost() != nil {
-			sum += *r.Cost()
+		if r, err := p.Runs.Get(e.Slice, e.N); err == nil && p.Has(r) && r.Judged.Cost() != nil {
+			sum += *r.Judged.Cost()
 		}
 	}
 	return sum
@@ -388,26 +388,26 @@ func (p *Project) spent(entries []attempt.Entry) (sum float64) {
 
 func settled(r *attempt.Record) *plan.Attempt {
 	a := common(r)
-	a.Outcome, a.Detail, a.Retried = r.PlanOutcome(), r.Detail, r.Retried
-	if r.After != nil {
-		a.After = *r.After
+	a.Outcome, a.Detail, a.Retried = r.PlanOutcome(), r.Judged.Detail, r.Since.Retried
+	if r.Judged.After != nil {
+		a.After = *r.Judged.After
 	}
-	if r.EndedAt != nil {
-		a.Ended = *r.EndedAt
+	if r.Life.EndedAt != nil {
+		a.Ended = *r.Life.EndedAt
 	}
 	return a
 }
 
 func (p *Project) open(r *attempt.Record) *plan.Attempt {
 	a := common(r)
-	a.Dead, a.Where, a.Landing = r.Dead(), r.Elsewhere(), p.LandingText(r)
-	if r.Phase == plan.Queued {
+	a.Dead, a.Where, a.Landing = r.Life.Dead(), r.Life.Elsewhere(), p.LandingText(r)
+	if r.Life.Phase == plan.Queued {
 		p.tellWorker(a, r)
 	}
-	log := p.Runs.LogPath(r.Slice, r.N)
+	log := p.Runs.LogPath(r.ID.Slice, r.ID.N)
 	a.Heard, _ = logfile.Changed(log)
 	if a.Quiet(time.Now()) > 0 {
-		a.Tool = attemptlog.RunningTool(log, r.Stream)
+		a.Tool = attemptlog.RunningTool(log, r.Job.Stream)
 	}
 	return a
 }
@@ -416,7 +416,7 @@ func (p *Project) open(r *attempt.Record) *plan.Attempt {
 // missing once that is granted.
 func (p *Project) LandingText(r *attempt.Record) string {
 	if r.Landing == nil || !r.Landing.Barred || p.Away {
-		return r.LandingText()
+		return r.Landing.Text()
 	}
 	allowed := trust.Open(os.Getenv)
 	commands, err := p.Again(allowed.Allows(p.Root)).LaneCommands(context.Background())
@@ -428,13 +428,13 @@ func (p *Project) LandingText(r *attempt.Record) string {
 	}
 	was := *r
 	was.Landing = &attempt.Landing{}
-	return was.LandingText()
+	return was.Landing.Text()
 }
 
 func common(r *attempt.Record) *plan.Attempt {
-	a := &plan.Attempt{N: r.N, Token: r.Token, Phase: r.Phase, Agent: r.Agent, Account: r.Account, Cost: r.Cost()}
-	if r.StartedAt != nil {
-		a.Started = *r.StartedAt
+	a := &plan.Attempt{N: r.ID.N, Token: r.ID.Token, Phase: r.Life.Phase, Agent: r.Job.Agent, Account: r.Job.Account, Cost: r.Judged.Cost()}
+	if r.Life.StartedAt != nil {
+		a.Started = *r.Life.StartedAt
 	}
 	return a
 }

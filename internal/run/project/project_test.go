@@ -155,7 +155,7 @@ func (y *yard) claim(id string) (r *attempt.Record) {
 
 func (y *yard) settle(r *attempt.Record, code int) {
 	y.t.Helper()
-	r.Evidence = &attempt.Evidence{ExitCode: &code}
+	r.Judged.Evidence = &attempt.Evidence{ExitCode: &code}
 	s := y.Settler()
 	if _, err := s.Settle(y.t.Context(), r); err != nil {
 		y.t.Fatal(err)
@@ -212,7 +212,7 @@ func TestSnapshot(t *testing.T) {
 
 func rewrite(y *yard, r *attempt.Record, f func(string) string) {
 	y.t.Helper()
-	path := filepath.Join(y.Runs.LiveDir(), r.Name()+".json")
+	path := filepath.Join(y.Runs.LiveDir(), r.ID.Name()+".json")
 	data, err := os.ReadFile(path)
 	if err == nil {
 		err = os.WriteFile(path, []byte(f(string(data))), 0o644)
@@ -227,7 +227,7 @@ func rewrite(y *yard, r *attempt.Record, f func(string) string) {
 func TestSnapshotLeftover(t *testing.T) {
 	y := newYard(t, "S-1.2")
 	r := y.claim("S-1.2")
-	path := filepath.Join(y.Runs.LiveDir(), r.Name()+".json")
+	path := filepath.Join(y.Runs.LiveDir(), r.ID.Name()+".json")
 	live, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

@@ -31,10 +31,10 @@ func (p *Project) Terms(id string) (*attempt.Terms, error) {
 // required. It considers the decision at the time of the claim, and any requirement since, such
 // as a contract that the agent has named.
 func (p *Project) MustApprove(r *attempt.Record, books ...*contracts.Book) (string, error) {
-	if r.Terms != nil && r.Terms.Review != "" {
-		return r.Terms.Review, nil
+	if r.Conditions.Terms != nil && r.Conditions.Terms.Review != "" {
+		return r.Conditions.Terms.Review, nil
 	}
-	return p.NeedsReview(r.Slice, books...)
+	return p.NeedsReview(r.ID.Slice, books...)
 }
 
 // NeedsReview returns why a person must approve a slice that its agent reports complete; "" if

@@ -152,7 +152,7 @@ func (p *Project) as(all []tracked) *Project {
 // Has reports whether the attempt is at an item of the active system, or at a task, which
 // belongs to none.
 func (p *Project) Has(r *attempt.Record) bool {
-	return r.IsTask() || r.System == p.Key() || r.System == "" && p.Key() == greenlight
+	return r.ID.IsTask() || r.ID.System == p.Key() || r.ID.System == "" && p.Key() == greenlight
 }
 
 // Key identifies the active system in a record, with the part of the project if it has parts.
@@ -181,7 +181,7 @@ func (p *Project) View(system string) *Project {
 // system's files have disappeared meanwhile, no view has the item: another system may have one
 // with the same name, which is unrelated to the attempt.
 func (p *Project) Whose(r *attempt.Record) *Project {
-	system, part, _ := strings.Cut(r.System, "/")
+	system, part, _ := strings.Cut(r.ID.System, "/")
 	v := p.View(system)
 	if v.Has(r) {
 		return v
@@ -192,7 +192,7 @@ func (p *Project) Whose(r *attempt.Record) *Project {
 	if v.Has(r) {
 		return v
 	}
-	return p.as([]tracked{{System{Key: r.System, Name: r.System}, stateless{root: p.Root}}})
+	return p.as([]tracked{{System{Key: r.ID.System, Name: r.ID.System}, stateless{root: p.Root}}})
 }
 
 // Flags returns the flags that make a command refer to this view of the project: " --system

@@ -31,8 +31,8 @@ func (p *Project) tellWorker(a *plan.Attempt, r *attempt.Record) {
 		return
 	}
 	var worker string
-	if r.LauncherLives() { // probing the locks would disturb processes that take them
-		worker = fmt.Sprintf("the gl that launched it, pid %d", r.Launcher.PID)
+	if r.Life.LauncherLives() { // probing the locks would disturb processes that take them
+		worker = fmt.Sprintf("the gl that launched it, pid %d", r.Life.Launcher.PID)
 	} else {
 		worker = p.laneWorker()
 	}

@@ -49,8 +49,8 @@ func promiseDone(t *testing.T, s *site, r runner.Runner) {
 	rec := s.claim("S-1", `echo "I work in $PWD"; echo oops >&2; gl state set S-1 status=complete tests=4 && echo done`)
 	check(t, r.Start(rec))
 	final := s.settled(rec)
-	if final.Outcome != attempt.Done || s.status("S-1") != "complete" {
-		t.Errorf("%s (%s), slice %s", final.Outcome, final.Detail, s.status("S-1"))
+	if final.Judged.Outcome != attempt.Done || s.status("S-1") != "complete" {
+		t.Errorf("%s (%s), slice %s", final.Judged.Outcome, final.Judged.Detail, s.status("S-1"))
 	}
 	log := s.read(".greenlight", "runs", "log", "S-1.1.log")
 	for _, want := range []string{"I work in " + s.Root + "\n", `{"gl":"stderr","text":"oops"}` + "\n", "done\n"} {
@@ -66,8 +66,8 @@ func promiseDone(t *testing.T, s *site, r runner.Runner) {
 func promiseFailure(t *testing.T, s *site, r runner.Runner) {
 	rec := s.claim("S-1", "echo no luck >&2; exit 7")
 	check(t, r.Start(rec))
-	if final := s.settled(rec); final.Outcome != attempt.Failed || final.Detail != "exit 7: no luck" || s.status("S-1") != "failed" {
-		t.Errorf("%s (%s), slice %s", final.Outcome, final.Detail, s.status("S-1"))
+	if final := s.settled(rec); final.Judged.Outcome != attempt.Failed || final.Judged.Detail != "exit 7: no luck" || s.status("S-1") != "failed" {
+		t.Errorf("%s (%s), slice %s", final.Judged.Outcome, final.Judged.Detail, s.status("S-1"))
 	}
 }
 
@@ -76,8 +76,8 @@ func promiseMissing(t *testing.T, s *site, r runner.Runner) {
 	check(t, err)
 	rec := s.claimFor("S-1", a)
 	check(t, r.Start(rec))
-	if final := s.settled(rec); final.Outcome != attempt.Failed || final.Evidence.Missing != "no-such-program-here" {
-		t.Errorf("%s (%s)", final.Outcome, final.Detail)
+	if final := s.settled(rec); final.Judged.Outcome != attempt.Failed || final.Judged.Evidence.Missing != "no-such-program-here" {
+		t.Errorf("%s (%s)", final.Judged.Outcome, final.Judged.Detail)
 	}
 }
 
@@ -112,7 +112,7 @@ func promiseEnvironment(t *testing.T, s *site, r runner.Runner) {
 	s.settled(rec)
 	got := strings.Split(s.read("env"), "\x00")
 	for _, want := range []string{large, lines, "CLAUDE_CODE_USE_BEDROCK=1", "SEMICOLON=;", "EMPTY=", "HOME=" + s.dir,
-		"GREENLIGHT_ROOT=" + s.Root, "GL_SLICE=S-1", "GL_SESSION=" + rec.Token} {
+		"GREENLIGHT_ROOT=" + s.Root, "GL_SLICE=S-1", "GL_SESSION=" + rec.ID.Token} {
 		if !slices.Contains(got, want) {
 			t.Errorf("no %.80q in the agent's environment", want)
 		}
@@ -147,8 +147,8 @@ func promiseStop(t *testing.T, s *site, r runner.Runner) {
 	settler := s.Settler()
 	final, err := settler.Stop(t.Context(), rec)
 	check(t, err)
-	if final.Outcome != attempt.Interrupted || s.status("S-1") != "pending" || rec.Process.Alive() {
-		t.Errorf("%s (%s), slice %s", final.Outcome, final.Detail, s.status("S-1"))
+	if final.Judged.Outcome != attempt.Interrupted || s.status("S-1") != "pending" || rec.Life.Process.Alive() {
+		t.Errorf("%s (%s), slice %s", final.Judged.Outcome, final.Judged.Detail, s.status("S-1"))
 	}
 }
 
@@ -156,12 +156,12 @@ func promiseKilled(t *testing.T, s *site, r runner.Runner) {
 	rec := s.claim("S-1", begun+"exec sleep 600")
 	check(t, r.Start(rec))
 	rec = s.running(rec)
-	check(t, rec.Wrapper.Signal(syscall.SIGKILL))
-	until(t, "the wrapper is dead", rec.Wrapper.Dead)
+	check(t, rec.Life.Wrapper.Signal(syscall.SIGKILL))
+	until(t, "the wrapper is dead", rec.Life.Wrapper.Dead)
 	settler := s.Settler()
 	final, err := settler.Recover(t.Context(), rec)
 	check(t, err)
-	if final == nil || final.Outcome != attempt.Crashed || rec.Process.Alive() {
+	if final == nil || final.Judged.Outcome != attempt.Crashed || rec.Life.Process.Alive() {
 		t.Errorf("%+v", final)
 	}
 }
@@ -171,11 +171,11 @@ func promiseHangup(t *testing.T, s *site, r runner.Runner) {
 	check(t, r.Start(rec))
 	rec = s.running(rec)
 	for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGPIPE, syscall.SIGTSTP} {
-		check(t, rec.Wrapper.Signal(sig))
+		check(t, rec.Life.Wrapper.Signal(sig))
 	}
 	check(t, os.WriteFile(filepath.Join(s.Root, "go"), nil, 0o644))
-	if final := s.settled(rec); final.Outcome != attempt.Done {
-		t.Errorf("%s (%s)", final.Outcome, final.Detail)
+	if final := s.settled(rec); final.Judged.Outcome != attempt.Done {
+		t.Errorf("%s (%s)", final.Judged.Outcome, final.Judged.Detail)
 	}
 }
 
@@ -186,7 +186,7 @@ func promiseLate(t *testing.T, s *site, r runner.Runner) {
 	check(t, r.Start(rec))
 	select {
 	case e := <-r.Exits():
-		if e.Slice != "S-1" || e.N != 1 || e.Token != rec.Token {
+		if e.Slice != "S-1" || e.N != 1 || e.Token != rec.ID.Token {
 			t.Errorf("exit of %s.%d", e.Slice, e.N)
 		}
 	case <-time.After(patience):
@@ -208,8 +208,8 @@ func promiseTwice(t *testing.T, s *site, r runner.Runner) {
 		}
 	}
 	check(t, os.WriteFile(filepath.Join(s.Root, "go"), nil, 0o644))
-	if final := s.settled(rec); final.Outcome != attempt.Done || strings.Count(s.read("begun"), "\n") != 1 {
-		t.Errorf("%s (%s), agents: %q", final.Outcome, final.Detail, s.read("begun"))
+	if final := s.settled(rec); final.Judged.Outcome != attempt.Done || strings.Count(s.read("begun"), "\n") != 1 {
+		t.Errorf("%s (%s), agents: %q", final.Judged.Outcome, final.Judged.Detail, s.read("begun"))
 	}
 }
 

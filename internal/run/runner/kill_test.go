@@ -108,7 +108,7 @@ func (g *glProcess) kill() {
 
 // pick returns a started attempt, nil if there is none just now.
 func (s *site) pick(random *rand.Rand) *attempt.Record {
-	return s.pickOf(random, func(r *attempt.Record) bool { return r.Phase == plan.Started })
+	return s.pickOf(random, func(r *attempt.Record) bool { return r.Life.Phase == plan.Started })
 }
 
 // pickOf returns a live attempt that is one of those, nil if there is none just now.
@@ -127,9 +127,9 @@ func (s *site) once(n int) {
 	s.t.Helper()
 	attempts := map[string]int{}
 	for _, r := range s.records() {
-		attempts[r.Slice]++
-		if r.Outcome != attempt.Done {
-			s.t.Errorf("%s: %s (%s)", r.Name(), r.Outcome, r.Detail)
+		attempts[r.ID.Slice]++
+		if r.Judged.Outcome != attempt.Done {
+			s.t.Errorf("%s: %s (%s)", r.ID.Name(), r.Judged.Outcome, r.Judged.Detail)
 		}
 	}
 	for i := 1; i <= n; i++ {
@@ -234,15 +234,15 @@ func TestWrappersKilled(t *testing.T) {
 	g := s.drain(work)
 	killed := map[string]*attempt.Record{}
 	for len(killed) < 4 && !g.over() {
-		if r := s.pick(random); r != nil && killed[r.Slice] == nil && r.Wrapper.Signal(syscall.SIGKILL) == nil {
-			killed[r.Slice] = r
+		if r := s.pick(random); r != nil && killed[r.ID.Slice] == nil && r.Life.Wrapper.Signal(syscall.SIGKILL) == nil {
+			killed[r.ID.Slice] = r
 		}
 		time.Sleep(time.Duration(random.IntN(50)) * time.Millisecond) // at any instant
 	}
 	<-g.done
 	for _, r := range killed {
-		if r.Process.Alive() {
-			t.Errorf("the agent of %s lives on", r.Name())
+		if r.Life.Process.Alive() {
+			t.Errorf("the agent of %s lives on", r.ID.Name())
 		}
 	}
 	for range 3 { // what failed holds up others that are then ready
@@ -259,8 +259,8 @@ func TestWrappersKilled(t *testing.T) {
 		}
 	}
 	for _, r := range s.records() {
-		if r.Outcome != attempt.Done && killed[r.Slice] == nil {
-			t.Errorf("%s: %s (%s)", r.Name(), r.Outcome, r.Detail)
+		if r.Judged.Outcome != attempt.Done && killed[r.ID.Slice] == nil {
+			t.Errorf("%s: %s (%s)", r.ID.Name(), r.Judged.Outcome, r.Judged.Detail)
 		}
 	}
 }
@@ -327,8 +327,8 @@ func TestKeystrokes(t *testing.T) {
 			if test.outcome == attempt.Done {
 				check(t, os.WriteFile(filepath.Join(s.Root, "go"), nil, 0o644))
 			}
-			if final := s.settled(rec); final.Outcome != test.outcome {
-				t.Errorf("%s (%s)", final.Outcome, final.Detail)
+			if final := s.settled(rec); final.Judged.Outcome != test.outcome {
+				t.Errorf("%s (%s)", final.Judged.Outcome, final.Judged.Detail)
 			}
 		})
 	}
@@ -346,8 +346,8 @@ func TestStoppedServer(t *testing.T) {
 	check(t, syscall.Kill(pid, syscall.SIGSTOP))
 	defer syscall.Kill(pid, syscall.SIGCONT)
 	check(t, os.WriteFile(filepath.Join(s.Root, "go"), nil, 0o644))
-	if final := s.settled(rec); final.Outcome != attempt.Done {
-		t.Errorf("%s (%s)", final.Outcome, final.Detail)
+	if final := s.settled(rec); final.Judged.Outcome != attempt.Done {
+		t.Errorf("%s (%s)", final.Judged.Outcome, final.Judged.Detail)
 	}
 	if log := s.read(".greenlight", "runs", "log", "S-1.1.log"); !strings.Contains(log, "\n49999\n50000\n") {
 		t.Errorf("the log ends in %q", log[max(0, len(log)-100):])

@@ -181,9 +181,9 @@ func hoardRound(t *testing.T, random *rand.Rand, counts map[string]int, kills, r
 		t.Errorf("two agents at one slice:\n%s", text)
 	}
 	for _, r := range s.records() {
-		if r.Unsaved != "" {
+		if r.Place.Unsaved != "" {
 			counts["unsaved"]++
-			t.Errorf("%s: unsaved: %s", r.Name(), r.Unsaved)
+			t.Errorf("%s: unsaved: %s", r.ID.Name(), r.Place.Unsaved)
 		}
 	}
 	if t.Failed() {
@@ -249,10 +249,10 @@ func TestWorktreeDiskFull(t *testing.T) {
 			if len(recs) != 1 {
 				t.Fatalf("%d attempts:\n%s", len(recs), g.out.String())
 			}
-			if said := recs[0].Detail + recs[0].Unsaved; recs[0].Outcome == attempt.Done || !strings.Contains(said, c.reason) {
-				t.Errorf("%s, without %q: %s", recs[0].Outcome, c.reason, said)
+			if said := recs[0].Judged.Detail + recs[0].Place.Unsaved; recs[0].Judged.Outcome == attempt.Done || !strings.Contains(said, c.reason) {
+				t.Errorf("%s, without %q: %s", recs[0].Judged.Outcome, c.reason, said)
 			}
-			if c.name == "snapshot" && recs[0].Unsaved == "" {
+			if c.name == "snapshot" && recs[0].Place.Unsaved == "" {
 				t.Error("the record doesn't say that work is unsaved")
 			}
 			<-s.gl("retry", "--all-failed").done
@@ -272,12 +272,12 @@ func TestWorktreeDiskFull(t *testing.T) {
 func (s *site) killOne(random *rand.Rand, g *glProcess) string {
 	wrapperIn := func(what string, is func(*attempt.Record) bool) string {
 		for range 50 {
-			if r := s.pickOf(random, is); r != nil && r.Wrapper != nil {
+			if r := s.pickOf(random, is); r != nil && r.Life.Wrapper != nil {
 				time.Sleep(time.Duration(random.IntN(60)) * time.Millisecond)
-				if random.IntN(2) == 0 && killChild(r.Wrapper.PID) {
+				if random.IntN(2) == 0 && killChild(r.Life.Wrapper.PID) {
 					return "kill child " + what
 				}
-				r.Wrapper.Signal(syscall.SIGKILL)
+				r.Life.Wrapper.Signal(syscall.SIGKILL)
 				return "kill wrapper " + what
 			}
 			time.Sleep(5 * time.Millisecond)
@@ -294,18 +294,18 @@ func (s *site) killOne(random *rand.Rand, g *glProcess) string {
 		s.tmux("kill-server")
 		return "kill tmux"
 	case 2, 3:
-		return wrapperIn("preparing", func(r *attempt.Record) bool { return r.Phase == plan.Preparing })
+		return wrapperIn("preparing", func(r *attempt.Record) bool { return r.Life.Phase == plan.Preparing })
 	case 4:
 		return wrapperIn("saving", func(r *attempt.Record) bool {
-			return r.Phase == plan.Started && r.Process != nil && !r.Process.Alive()
+			return r.Life.Phase == plan.Started && r.Life.Process != nil && !r.Life.Process.Alive()
 		})
 	default:
-		if r := s.pick(random); r != nil && r.Process != nil {
+		if r := s.pick(random); r != nil && r.Life.Process != nil {
 			if random.IntN(2) == 0 {
-				r.Process.Signal(syscall.SIGKILL)
+				r.Life.Process.Signal(syscall.SIGKILL)
 				return "kill agent"
 			}
-			r.Wrapper.Signal(syscall.SIGKILL)
+			r.Life.Wrapper.Signal(syscall.SIGKILL)
 			return "kill wrapper working"
 		}
 	}

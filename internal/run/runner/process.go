@@ -72,11 +72,11 @@ func (p *Process) Start(r *attempt.Record) error {
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("start the wrapper of %s: %w", r.Name(), err)
+		return fmt.Errorf("start the wrapper of %s: %w", r.ID.Name(), err)
 	}
 	go func() {
 		err := cmd.Wait()
-		p.exits <- Exit{Slice: r.Slice, N: r.N, Token: r.Token, Err: err}
+		p.exits <- Exit{Slice: r.ID.Slice, N: r.ID.N, Token: r.ID.Token, Err: err}
 	}()
 	return nil
 }
@@ -93,10 +93,10 @@ const AgentEnv = "GL_AGENT_ENV"
 func WithAgentEnv(env []string, r *attempt.Record) []string {
 	isOld := func(v string) bool { return strings.HasPrefix(v, AgentEnv+"=") }
 	env = slices.DeleteFunc(slices.Clone(env), isOld)
-	if len(r.Environ) == 0 {
+	if len(r.Job.Environ) == 0 {
 		return env
 	}
-	list, _ := json.Marshal(r.Environ) // strings can be marshaled
+	list, _ := json.Marshal(r.Job.Environ) // strings can be marshaled
 	return append(env, AgentEnv+"="+string(list))
 }
 
@@ -119,6 +119,6 @@ const WrapperCommand = "attempt"
 func WrapperArgs(root string, r *attempt.Record) []string {
 	return []string{
 		WrapperCommand, "--root", root,
-		"--slice", r.Slice, "--n", fmt.Sprint(r.N), "--token", r.Token,
+		"--slice", r.ID.Slice, "--n", fmt.Sprint(r.ID.N), "--token", r.ID.Token,
 	}
 }

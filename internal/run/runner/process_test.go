@@ -43,7 +43,7 @@ func TestProcess(t *testing.T) {
 	defer out.Close()
 	self := program(t, `pwd; echo "$@"; echo "NAME=$NAME, HOME=$HOME"; exit 3`)
 	p := NewProcess(self, root, []string{"NAME=value", "PATH=" + os.Getenv("PATH")}, out, 1)
-	rec := &attempt.Record{Slice: "S-1.2", N: 3, Token: "tok"}
+	rec := &attempt.Record{ID: attempt.Identity{Slice: "S-1.2", N: 3, Token: "tok"}}
 	if err := p.Start(rec); err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestProcess(t *testing.T) {
 // A wrapper is no part of gl's session and group, so that what ends gl doesn't end it.
 func TestProcessHasItsOwnSession(t *testing.T) {
 	p := NewProcess(program(t, "exec sleep 600"), t.TempDir(), os.Environ(), nil, 1)
-	if err := p.Start(&attempt.Record{Slice: "S-1", N: 1}); err != nil {
+	if err := p.Start(&attempt.Record{ID: attempt.Identity{Slice: "S-1", N: 1}}); err != nil {
 		t.Fatal(err)
 	}
 	children, err := exec.Command("ps", "-A", "-o", "pid=,ppid=,pgid=").Output()
@@ -93,7 +93,7 @@ func TestProcessHasItsOwnSession(t *testing.T) {
 
 func TestProcessCantStart(t *testing.T) {
 	p := NewProcess(filepath.Join(t.TempDir(), "none"), t.TempDir(), nil, nil, 1)
-	err := p.Start(&attempt.Record{Slice: "S-1", N: 2})
+	err := p.Start(&attempt.Record{ID: attempt.Identity{Slice: "S-1", N: 2}})
 	if err == nil || !strings.Contains(err.Error(), "S-1.2") {
 		t.Errorf("%v", err)
 	}

@@ -94,12 +94,12 @@ func newSite(t *testing.T, name string) *site {
 func (s *site) end() {
 	recs, _, _ := s.Runs.Live()
 	for _, r := range recs {
-		if final, err := s.Runs.Get(r.Slice, r.N); err == nil && final.Phase == plan.Settled {
+		if final, err := s.Runs.Get(r.ID.Slice, r.ID.N); err == nil && final.Life.Phase == plan.Settled {
 			continue // this instant: its wrapper is about to end
 		}
-		for _, id := range []*proc.ID{r.Wrapper, r.Process} {
+		for _, id := range []*proc.ID{r.Life.Wrapper, r.Life.Process} {
 			if id != nil && id.Alive() {
-				s.t.Errorf("%s still has a process", r.Name())
+				s.t.Errorf("%s still has a process", r.ID.Name())
 				id.Signal(syscall.SIGKILL)
 			}
 		}
@@ -202,10 +202,10 @@ func (s *site) claimFor(id string, a agent.Agent) (r *attempt.Record) {
 // settled waits until the attempt is settled and returns its record.
 func (s *site) settled(r *attempt.Record) (final *attempt.Record) {
 	s.t.Helper()
-	until(s.t, r.Name()+" is settled", func() bool {
-		rec, err := s.Runs.Get(r.Slice, r.N)
+	until(s.t, r.ID.Name()+" is settled", func() bool {
+		rec, err := s.Runs.Get(r.ID.Slice, r.ID.N)
 		final = rec
-		return err == nil && rec.Phase == plan.Settled && !s.Runs.IsOpen(r.Name())
+		return err == nil && rec.Life.Phase == plan.Settled && !s.Runs.IsOpen(r.ID.Name())
 	})
 	return final
 }
@@ -213,8 +213,8 @@ func (s *site) settled(r *attempt.Record) (final *attempt.Record) {
 // running waits until the attempt's agent has made the file "begun".
 func (s *site) running(r *attempt.Record) *attempt.Record {
 	s.t.Helper()
-	until(s.t, r.Name()+" has begun", func() bool { return s.read("begun") != "" })
-	rec, err := s.Runs.Get(r.Slice, r.N)
+	until(s.t, r.ID.Name()+" has begun", func() bool { return s.read("begun") != "" })
+	rec, err := s.Runs.Get(r.ID.Slice, r.ID.N)
 	check(s.t, err)
 	return rec
 }

@@ -130,13 +130,13 @@ func (s *site) harm(random *rand.Rand, g *glProcess, small bool, watch clock) st
 		g.kill()
 		return "kill gl"
 	case kind == 1 && rec != nil:
-		rec.Wrapper.Signal(syscall.SIGKILL)
+		rec.Life.Wrapper.Signal(syscall.SIGKILL)
 		return "kill wrapper"
 	case kind == 2 && rec != nil:
-		rec.Process.Signal(syscall.SIGKILL)
+		rec.Life.Process.Signal(syscall.SIGKILL)
 		return "kill agent"
 	case kind == 3 && rec != nil:
-		who := []*proc.ID{rec.Wrapper, rec.Process}[random.IntN(2)]
+		who := []*proc.ID{rec.Life.Wrapper, rec.Life.Process}[random.IntN(2)]
 		s.freeze(random, func(sig syscall.Signal) { who.Signal(sig) })
 		return "freeze attempt"
 	case kind == 4:
@@ -266,7 +266,7 @@ func (s *site) attended(id string) bool {
 	}
 	recs, _, _ := s.Runs.Live()
 	for _, r := range recs {
-		if r.Slice == id && !r.Dead() {
+		if r.ID.Slice == id && !r.Life.Dead() {
 			return true
 		}
 	}

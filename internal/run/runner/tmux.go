@@ -56,7 +56,7 @@ func (t *Tmux) Start(r *attempt.Record) error {
 	if errors.Is(err, tmux.ErrSilent) {
 		t.avoid = time.Now().Add(time.Minute)
 	}
-	t.Warn(fmt.Sprintf("%s runs without a pane: %v; gl logs -f %s shows it", r.Slice, err, r.Slice))
+	t.Warn(fmt.Sprintf("%s runs without a pane: %v; gl logs -f %s shows it", r.ID.Slice, err, r.ID.Slice))
 	// Should a wrapper run in a pane after all, it finds no environment there and ends. Only one
 	// can take the attempt over.
 	_, _ = t.Runs.TakeEnv(r)
@@ -76,12 +76,12 @@ func (t *Tmux) place(r *attempt.Record) (pid int, err error) {
 	if err := t.Runs.PutEnv(r, WithAgentEnv(t.Env, r)); err != nil {
 		return 0, err
 	}
-	title := r.Slice
-	if r.Title != "" && r.Title != r.Slice {
-		title += " " + r.Title
+	title := r.ID.Slice
+	if r.ID.Title != "" && r.ID.Title != r.ID.Slice {
+		title += " " + r.ID.Title
 	}
 	return t.Session.Place(context.Background(), tmux.Placement{
-		Tag: r.Name(), Title: sanitize.Text(title),
+		Tag: r.ID.Name(), Title: sanitize.Text(title),
 		Argv: slices.Concat([]string{t.Self}, WrapperArgs(t.Root, r), []string{PaneFlag}),
 		Dir:  t.Root, Bar: tmux.StatusBar{Program: t.Self, Root: t.Root},
 	}, t.Over)
@@ -105,12 +105,12 @@ func (t *Tmux) watch(r *attempt.Record, pid int) {
 	for pause := firstLook; ; pause = min(2*pause, lastLook) {
 		time.Sleep(pause)
 		dead := missing != nil || id.Dead() // before the record: it may start and end in between
-		rec, err := t.Runs.Get(r.Slice, r.N)
+		rec, err := t.Runs.Get(r.ID.Slice, r.ID.N)
 		// A record that is missing may come back: see Wrapper.keepRecord.
-		taken := err == nil && (rec.Phase != plan.Claimed || rec.Token != r.Token)
+		taken := err == nil && (rec.Life.Phase != plan.Claimed || rec.ID.Token != r.ID.Token)
 		if dead || taken {
-			e := Exit{Slice: r.Slice, N: r.N, Token: r.Token}
-			if taken && rec.Token == r.Token {
+			e := Exit{Slice: r.ID.Slice, N: r.ID.N, Token: r.ID.Token}
+			if taken && rec.ID.Token == r.ID.Token {
 				e.Record = rec
 			}
 			t.Process.exits <- e

@@ -646,5 +646,5 @@ func (b *board) readPeek() {
 }
 
 func (b *board) tail(r *attempt.Record) []string {
-	return attemptlog.End(b.cfg.Project.Runs.LogPath(r.Slice, r.N), r.Stream, peeked)
+	return attemptlog.End(b.cfg.Project.Runs.LogPath(r.ID.Slice, r.ID.N), r.Job.Stream, peeked)
 }

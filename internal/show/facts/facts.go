@@ -147,7 +147,7 @@ func inherit(p *plan.Plan, recs map[string][]*attempt.Record) {
 			}
 		}
 		if len(st.Was) > 0 {
-			slices.SortStableFunc(recs[st.ID], func(a, b *attempt.Record) int { return a.ClaimedAt.Compare(b.ClaimedAt) })
+			slices.SortStableFunc(recs[st.ID], func(a, b *attempt.Record) int { return a.Life.ClaimedAt.Compare(b.Life.ClaimedAt) })
 		}
 	}
 }
@@ -160,7 +160,7 @@ func (r *Reader) record(e attempt.Entry) *attempt.Record {
 	if err != nil {
 		return nil
 	}
-	if rec.Phase == plan.Settled {
+	if rec.Life.Phase == plan.Settled {
 		r.settled[e] = rec
 	}
 	return rec

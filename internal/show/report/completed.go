@@ -39,8 +39,8 @@ func newHistory(in Input) *history {
 	}
 	tried := make([]spending.Tried, len(h.all))
 	for i, r := range h.all {
-		tried[i] = spending.Tried{Slice: r.Slice, Branch: r.Branch, Outcome: string(r.Outcome)}
-		if r.Phase != plan.Settled {
+		tried[i] = spending.Tried{Slice: r.ID.Slice, Branch: r.Place.Branch, Outcome: string(r.Judged.Outcome)}
+		if r.Life.Phase != plan.Settled {
 			tried[i].Outcome = ""
 		}
 	}
@@ -53,14 +53,14 @@ func newHistory(in Input) *history {
 
 // completed reports whether the attempt completed a slice and wasn't taken back.
 func completed(r *attempt.Record) bool {
-	return r.Phase == plan.Settled && r.Outcome.Traits().Success && !r.IsTask() && r.Undone == nil
+	return r.Life.Phase == plan.Settled && r.Judged.Outcome.Traits().Success && !r.ID.IsTask() && r.Since.Undone == nil
 }
 
 func completions(in Input, recs []*attempt.Record) []completion {
 	by := map[string]completion{}
 	for _, r := range recs {
 		if completed(r) {
-			by[r.Slice] = completion{r.Slice, over(r, in.Now), r, true}
+			by[r.ID.Slice] = completion{r.ID.Slice, over(r, in.Now), r, true}
 		}
 	}
 	for _, e := range in.Events {
@@ -95,7 +95,7 @@ func (h *history) tally(n *Night, until time.Time) {
 		if h.lost[r] {
 			n.Failed++
 		}
-		if v := r.Verdict; completed(r) && v.Green() && v.Passed != nil {
+		if v := r.Judged.Verdict; completed(r) && v.Green() && v.Passed != nil {
 			n.Passed = v.Passed
 		}
 	}
@@ -133,11 +133,11 @@ func landedBy(g *attempt.Landing) []string {
 func newLanded(in Input, c completion) Landed {
 	l := Landed{Item: Item{ID: c.id, Next: []string{}}, At: c.at.UTC(), Delivered: in.Facts.Lane.Has(c.id)}
 	if r := c.last; r != nil {
-		l.Name, l.Text = r.Title, scrub.Text(r.Detail)
+		l.Name, l.Text = r.ID.Title, scrub.Text(r.Judged.Detail)
 		l.Record, l.Log = paths(r)
-		l.gate, l.Approved = r.Gate, scrub.Text(r.Ruled().Approval())
-		l.Unverified, l.Counted = scrub.Text(r.Unverified), r.Tests
-		l.Verified = r.Verified == plan.Green || r.Verdict.Green()
+		l.gate, l.Approved = r.Judged.Gate, scrub.Text(r.Ruled().Approval())
+		l.Unverified, l.Counted = scrub.Text(r.Judged.Unverified), r.Judged.Tests
+		l.Verified = r.Judged.Verified == plan.Green || r.Judged.Verdict.Green()
 		if c.by {
 			l.merged(in, r)
 		}
@@ -159,7 +159,7 @@ func newLanded(in Input, c completion) Landed {
 
 // merged fills in what the attempt brought to the project.
 func (l *Landed) merged(in Input, r *attempt.Record) {
-	if v := r.Verdict; v.Green() {
+	if v := r.Judged.Verdict; v.Green() {
 		l.After = v.Passed
 	}
 	g := r.Landing
@@ -182,7 +182,7 @@ func (l *Landed) merged(in Input, r *attempt.Record) {
 	}
 	l.Command = "git show " + g.Commit[:min(len(g.Commit), 10)]
 	if len(l.commits) > 1 {
-		l.Command = "gl diff " + r.Slice + in.Plan.Snapshot.Flags
+		l.Command = "gl diff " + r.ID.Slice + in.Plan.Snapshot.Flags
 	}
 	l.Next = []string{l.Command}
 }
@@ -228,11 +228,11 @@ func (h *history) costs(recs []*attempt.Record) Cost {
 	for i := range c.Slices {
 		c.Slices[i].Record = last[c.Slices[i].Name]
 	}
-	c.Agents = by(func(r *attempt.Record) string { return r.Agent })
-	accounts := by(func(r *attempt.Record) string { return r.Account })
+	c.Agents = by(func(r *attempt.Record) string { return r.Job.Agent })
+	accounts := by(func(r *attempt.Record) string { return r.Job.Account })
 	pairs := map[[2]string]bool{}
 	for _, r := range recs {
-		pairs[[2]string{r.Agent, r.Account}] = true
+		pairs[[2]string{r.Job.Agent, r.Job.Account}] = true
 	}
 	if len(accounts) > 1 && (len(pairs) > len(accounts) || len(pairs) > len(c.Agents)) {
 		c.Account = accounts

@@ -38,7 +38,7 @@ func Gather(ctx context.Context, pr *project.Project, p *plan.Plan, since, now t
 			if g := rec.Landing; g != nil && g.Commit != "" {
 				commits = append(commits, landedBy(g)...)
 			}
-			in.Running = in.Running || rec.Phase != plan.Settled && !rec.Dead()
+			in.Running = in.Running || rec.Life.Phase != plan.Settled && !rec.Life.Dead()
 		}
 	}
 	// Without git there are no commits to look at, and one that is gone has no size.

@@ -36,7 +36,7 @@ func ruling(f view.Facts, id string) *gate.Ruling {
 	if len(recs) == 0 {
 		return nil
 	}
-	return recs[len(recs)-1].Gate
+	return recs[len(recs)-1].Judged.Gate
 }
 
 // New makes the document.
@@ -114,25 +114,25 @@ func records(f view.Facts) []*attempt.Record {
 		all = append(all, list...)
 	}
 	slices.SortFunc(all, func(a, b *attempt.Record) int {
-		return cmp.Or(began(a).Compare(began(b)), strings.Compare(a.Slice, b.Slice), a.N-b.N)
+		return cmp.Or(began(a).Compare(began(b)), strings.Compare(a.ID.Slice, b.ID.Slice), a.ID.N-b.ID.N)
 	})
 	return all
 }
 
 func began(r *attempt.Record) time.Time {
-	if r.StartedAt != nil {
-		return *r.StartedAt
+	if r.Life.StartedAt != nil {
+		return *r.Life.StartedAt
 	}
-	return r.ClaimedAt
+	return r.Life.ClaimedAt
 }
 
 // over is when the attempt was over, the lane's part included; now for one that isn't.
 func over(r *attempt.Record, now time.Time) time.Time {
 	switch {
-	case r.SettledAt != nil:
-		return *r.SettledAt
-	case r.EndedAt != nil:
-		return *r.EndedAt
+	case r.Life.SettledAt != nil:
+		return *r.Life.SettledAt
+	case r.Life.EndedAt != nil:
+		return *r.Life.EndedAt
 	}
 	return now
 }
@@ -231,11 +231,11 @@ func unheard(in Input, n Night) []Item {
 
 // paths are where the record and the log of an attempt are, relative to .greenlight/runs.
 func paths(r *attempt.Record) (record, log string) {
-	record = "live/" + r.Name() + ".json"
-	if r.Phase == plan.Settled {
-		record = "done/" + r.Name() + "." + string(r.Outcome) + ".json"
+	record = "live/" + r.ID.Name() + ".json"
+	if r.Life.Phase == plan.Settled {
+		record = "done/" + r.ID.Name() + "." + string(r.Judged.Outcome) + ".json"
 	}
-	return record, "log/" + r.Name() + ".log"
+	return record, "log/" + r.ID.Name() + ".log"
 }
 
 // shownEvidence is how many lines say why something failed.
@@ -250,10 +250,10 @@ func failed(row *view.Row, f view.Facts) Failed {
 	r := recs[len(recs)-1]
 	out.Evidence = scrub.Lines(evidence(r))
 	switch {
-	case r.Branch != "":
-		out.Kept = "branch " + strings.TrimPrefix(r.Branch, "refs/heads/")
-	case r.Saved != "":
-		out.Kept = r.Saved
+	case r.Place.Branch != "":
+		out.Kept = "branch " + strings.TrimPrefix(r.Place.Branch, "refs/heads/")
+	case r.Place.Saved != "":
+		out.Kept = r.Place.Saved
 	}
 	return out
 }
@@ -261,18 +261,18 @@ func failed(row *view.Row, f view.Facts) Failed {
 // evidence are the lines that say most about why an attempt came to nothing: of the tests, of git, or of the agent.
 func evidence(r *attempt.Record) []string {
 	var text []string
-	switch v := r.Verdict; {
+	switch v := r.Judged.Verdict; {
 	case v != nil && !v.Green() && len(v.Failure) > 0:
 		return v.Failure[:min(len(v.Failure), shownEvidence)]
 	case v != nil && !v.Green():
 		text = append(append(text, v.Failing[:min(len(v.Failing), shownEvidence/2)]...), v.Last...)
 	case r.Landing != nil && r.Landing.Output != "":
 		text = strings.Split(strings.TrimSpace(r.Landing.Output), "\n")
-	case r.Evidence == nil:
-	case r.Evidence.Stderr != "":
-		text = strings.Split(strings.TrimSpace(r.Evidence.Stderr), "\n")
-	case r.Evidence.Result != nil:
-		text = strings.Split(strings.TrimSpace(r.Evidence.Result.Text), "\n")
+	case r.Judged.Evidence == nil:
+	case r.Judged.Evidence.Stderr != "":
+		text = strings.Split(strings.TrimSpace(r.Judged.Evidence.Stderr), "\n")
+	case r.Judged.Evidence.Result != nil:
+		text = strings.Split(strings.TrimSpace(r.Judged.Evidence.Result.Text), "\n")
 	}
 	text = slices.DeleteFunc(slices.Clone(text), func(l string) bool { return strings.TrimSpace(l) == "" })
 	return text[max(0, len(text)-shownEvidence):]
@@ -280,10 +280,10 @@ func evidence(r *attempt.Record) []string {
 
 // queueText is how far an attempt in the merge queue is, or what works that queue.
 func queueText(p *plan.Plan, r *attempt.Record) string {
-	if st := p.State(r.Slice); st != nil && st.Attempt != nil && st.Attempt.N == r.N {
+	if st := p.State(r.ID.Slice); st != nil && st.Attempt != nil && st.Attempt.N == r.ID.N {
 		return st.Attempt.Landing
 	}
-	return r.LandingText()
+	return r.Landing.Text()
 }
 
 func timeline(in Input, h *history, recs []*attempt.Record, n Night) Timeline {
@@ -293,22 +293,22 @@ func timeline(in Input, h *history, recs []*attempt.Record, n Night) Timeline {
 		done[c.id] = c.last
 	}
 	for _, r := range recs {
-		if r.StartedAt == nil {
+		if r.Life.StartedAt == nil {
 			continue
 		}
 		end := n.To
-		if r.EndedAt != nil {
-			end = *r.EndedAt
+		if r.Life.EndedAt != nil {
+			end = *r.Life.EndedAt
 		}
-		s := Span{ID: r.Slice, N: r.N, From: *r.StartedAt, To: end, State: h.state(r), Text: scrub.Text(r.Outcome.Text(r.Detail)),
-			Critical: slices.Contains(t.Critical, r.Slice) && r.Outcome.Traits().Success}
-		if r.Phase != plan.Settled {
+		s := Span{ID: r.ID.Slice, N: r.ID.N, From: *r.Life.StartedAt, To: end, State: h.state(r), Text: scrub.Text(r.Judged.Outcome.Text(r.Judged.Detail)),
+			Critical: slices.Contains(t.Critical, r.ID.Slice) && r.Judged.Outcome.Traits().Success}
+		if r.Life.Phase != plan.Settled {
 			s.Text = "running"
-			if r.Phase == plan.Queued {
+			if r.Life.Phase == plan.Queued {
 				s.Text = "in the merge queue: " + queueText(in.Plan, r)
 			}
 		}
-		if last := done[r.Slice]; r.Outcome == attempt.Waiting && last != nil && last.Accepted() {
+		if last := done[r.ID.Slice]; r.Judged.Outcome == attempt.Waiting && last != nil && last.Accepted() {
 			s.Text += "; accepted since"
 		}
 		s.Record, _ = paths(r)
@@ -319,13 +319,13 @@ func timeline(in Input, h *history, recs []*attempt.Record, n Night) Timeline {
 
 func (h *history) state(r *attempt.Record) string {
 	switch {
-	case r.Phase != plan.Settled:
+	case r.Life.Phase != plan.Settled:
 		return "running"
-	case r.Outcome.Traits().Success:
+	case r.Judged.Outcome.Traits().Success:
 		return "done"
 	case h.lost[r]:
 		return "failed"
-	case r.Outcome == attempt.Held:
+	case r.Judged.Outcome == attempt.Held:
 		return "held"
 	}
 	return "other"
@@ -340,9 +340,9 @@ func critical(p *plan.Plan, recs []*attempt.Record, n Night) []string {
 		if !completed(r) {
 			continue
 		}
-		ends[r.Slice] = over(r, n.To)
-		if last == "" || !ends[r.Slice].Before(ends[last]) {
-			last = r.Slice
+		ends[r.ID.Slice] = over(r, n.To)
+		if last == "" || !ends[r.ID.Slice].Before(ends[last]) {
+			last = r.ID.Slice
 		}
 	}
 	chain := []string{}

@@ -57,24 +57,28 @@ func night(slices int) report.Input {
 		start := began.Add(time.Duration(i/4)*9*time.Minute + time.Duration(i%4)*time.Minute)
 		end := start.Add(time.Duration(6+i%5) * time.Minute)
 		usd := 0.25 + float64(i%7)/10
-		r := &attempt.Record{Slice: id, N: 1, Title: it.Name, Agent: []string{"claude", "codex"}[i%2], Token: "2026-03-01T22:00:00Z-abcdef", ClaimedAt: start, StartedAt: &start, EndedAt: &end,
-			SettledAt: &end, Phase: plan.Settled, Outcome: attempt.Done, Verified: plan.Green, Branch: "refs/heads/gl/s/_/greenlight/" + id + "/1",
-			Evidence: &attempt.Evidence{Result: &agent.Result{CostUSD: &usd}}}
+		r := &attempt.Record{
+			ID:     attempt.Identity{Slice: id, N: 1, Title: it.Name, Token: "2026-03-01T22:00:00Z-abcdef"},
+			Job:    attempt.Job{Agent: []string{"claude", "codex"}[i%2]},
+			Life:   attempt.Life{ClaimedAt: start, StartedAt: &start, EndedAt: &end, SettledAt: &end, Phase: plan.Settled},
+			Judged: attempt.Judgement{Outcome: attempt.Done, Verified: plan.Green, Evidence: &attempt.Evidence{Result: &agent.Result{CostUSD: &usd}}},
+			Place:  attempt.Place{Branch: "refs/heads/gl/s/_/greenlight/" + id + "/1"},
+		}
 		passed, brought, zero := 100+3*i, 3, 0
-		r.Landing, r.Verdict = &attempt.Landing{Tests: &brought, Commit: fmt.Sprintf("%010d%030d", i, 0)}, &testrun.Verdict{Passed: &passed, ExitCode: &zero}
+		r.Landing, r.Judged.Verdict = &attempt.Landing{Tests: &brought, Commit: fmt.Sprintf("%010d%030d", i, 0)}, &testrun.Verdict{Passed: &passed, ExitCode: &zero}
 		in.Changes[r.Landing.Commit] = git.DiffStat{Files: 2, Insertions: 10 * i, Deletions: i}
 		switch {
 		case i == 4: // no cost known
-			r.Evidence.Result.CostUSD = nil
+			r.Judged.Evidence.Result.CostUSD = nil
 		case i%10 == 7:
 			it.Status, it.Tests = "failed", 0
 			one := 1
-			r.Outcome, r.Detail, r.Landing = attempt.Red, "tests: exit 1: 2 failed", nil
-			r.Verdict = &testrun.Verdict{ExitCode: &one, Failing: []string{"TestLogin"}, Last: []string{"login_test.go:12: API_KEY=" + secret, "FAIL <script>alert(1)</script>"}}
-			s.Attempts[id] = &plan.Attempt{N: 1, Phase: plan.Settled, Detail: r.Detail, Outcome: plan.Outcome{Active: plan.Red, Available: plan.Red}, Agent: r.Agent}
+			r.Judged.Outcome, r.Judged.Detail, r.Landing = attempt.Red, "tests: exit 1: 2 failed", nil
+			r.Judged.Verdict = &testrun.Verdict{ExitCode: &one, Failing: []string{"TestLogin"}, Last: []string{"login_test.go:12: API_KEY=" + secret, "FAIL <script>alert(1)</script>"}}
+			s.Attempts[id] = &plan.Attempt{N: 1, Phase: plan.Settled, Detail: r.Judged.Detail, Outcome: plan.Outcome{Active: plan.Red, Available: plan.Red}, Agent: r.Job.Agent}
 		case i == 9:
 			it.Status, it.WaitingFor = "verifying", "a look at the colors"
-			r.Outcome, r.Landing, r.Verdict = attempt.Waiting, nil, nil
+			r.Judged.Outcome, r.Landing, r.Judged.Verdict = attempt.Waiting, nil, nil
 		case i > slices-3:
 			it.Status, it.Tests, it.Deps = "pending", 0, []string{"S-8"}
 			r = nil
@@ -92,14 +96,18 @@ func night(slices int) report.Input {
 	}
 	event(8*time.Hour, journal.Event{Kind: journal.DrainEnded, Reason: "nothing left to do"})
 	old, oldEnd, usd := began.Add(-24*time.Hour), began.Add(-23*time.Hour), 1.5
-	in.Facts.Records["S-1"] = append([]*attempt.Record{{Slice: "S-1", N: 1, Agent: "claude", ClaimedAt: old, StartedAt: &old, EndedAt: &oldEnd, SettledAt: &oldEnd, Phase: plan.Settled,
-		Outcome: attempt.Failed, Detail: "exit 7", Evidence: &attempt.Evidence{Result: &agent.Result{CostUSD: &usd}}}}, in.Facts.Records["S-1"]...)
-	in.Facts.Records["S-1"][1].N = 2
+	in.Facts.Records["S-1"] = append([]*attempt.Record{{
+		ID:     attempt.Identity{Slice: "S-1", N: 1},
+		Job:    attempt.Job{Agent: "claude"},
+		Life:   attempt.Life{ClaimedAt: old, StartedAt: &old, EndedAt: &oldEnd, SettledAt: &oldEnd, Phase: plan.Settled},
+		Judged: attempt.Judgement{Outcome: attempt.Failed, Detail: "exit 7", Evidence: &attempt.Evidence{Result: &agent.Result{CostUSD: &usd}}},
+	}}, in.Facts.Records["S-1"]...)
+	in.Facts.Records["S-1"][1].ID.N = 2
 	var took []time.Duration
 	for _, recs := range in.Facts.Records {
 		for _, r := range recs {
-			if r.Outcome == attempt.Done && r.EndedAt != nil {
-				took = append(took, r.EndedAt.Sub(*r.StartedAt))
+			if r.Judged.Outcome == attempt.Done && r.Life.EndedAt != nil {
+				took = append(took, r.Life.EndedAt.Sub(*r.Life.StartedAt))
 			}
 		}
 	}
@@ -201,10 +209,10 @@ func TestAccounts(t *testing.T) {
 	accounts := func(of map[string]string) int {
 		for _, recs := range in.Facts.Records {
 			for _, r := range recs {
-				r.Account = of[r.Agent]
+				r.Job.Account = of[r.Job.Agent]
 			}
 		}
-		in.Facts.Records["S-1"][1].Account = of["first"] + in.Facts.Records["S-1"][1].Account
+		in.Facts.Records["S-1"][1].Job.Account = of["first"] + in.Facts.Records["S-1"][1].Job.Account
 		return len(report.New(in).Cost.Account)
 	}
 	if n := accounts(map[string]string{"claude": "a", "codex": "a"}); n != 0 {
@@ -222,7 +230,7 @@ func TestAccounts(t *testing.T) {
 func TestTakenBack(t *testing.T) {
 	in := night(12)
 	before := report.New(in)
-	in.Facts.Records["S-2"][0].Undone = &attempt.Undo{Commit: "0"}
+	in.Facts.Records["S-2"][0].Since.Undone = &attempt.Undo{Commit: "0"}
 	d := report.New(in)
 	if d.Night.Done != before.Night.Done-1 || len(d.Landed) != d.Night.Done || d.Landed[1].ID == "S-2" {
 		t.Errorf("%d of %d completed, %d listed", d.Night.Done, before.Night.Done, len(d.Landed))
@@ -361,7 +369,7 @@ func TestPageReordersNothing(t *testing.T) {
 	in := night(24)
 	for _, all := range in.Facts.Records {
 		for _, r := range all {
-			r.Detail, r.Agent = "a\u202eb", "x\u2066y"
+			r.Judged.Detail, r.Job.Agent = "a\u202eb", "x\u2066y"
 		}
 	}
 	if text := html(t, report.New(in)); strings.ContainsAny(text, "\u202e\u2066\x1b") {
@@ -428,8 +436,8 @@ func TestMarkdown(t *testing.T) {
 func TestTestsRemovedComeFirst(t *testing.T) {
 	in := night(24)
 	gone := in.Facts.Records["S-6"][0]
-	gone.Gate = &gate.Ruling{Answers: []gate.Answer{{Question: gate.Tests, Says: gate.Approved, Items: []gate.Item{{Kind: gate.Removed, Name: "a_test.go"}}}}}
-	gone.Verdict.Passed, gone.Landing.Tests, gone.Tests = nil, nil, 59
+	gone.Judged.Gate = &gate.Ruling{Answers: []gate.Answer{{Question: gate.Tests, Says: gate.Approved, Items: []gate.Item{{Kind: gate.Removed, Name: "a_test.go"}}}}}
+	gone.Judged.Verdict.Passed, gone.Landing.Tests, gone.Judged.Tests = nil, nil, 59
 	d := report.New(in)
 	if d.Landed[0].ID != "S-6" || d.Landed[0].Approved != "tests removed, approved" {
 		t.Fatalf("the first one is %+v", d.Landed[0])

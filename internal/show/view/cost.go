@@ -15,11 +15,11 @@ type Cost struct {
 
 // Add adds an attempt. One that runs hasn't a cost yet, and one whose agent never ran has none.
 func (c *Cost) Add(r *attempt.Record) {
-	switch usd := r.Cost(); {
+	switch usd := r.Judged.Cost(); {
 	case usd != nil:
 		c.USD += *usd
 		c.Known++
-	case r.StartedAt != nil && r.EndedAt != nil:
+	case r.Life.StartedAt != nil && r.Life.EndedAt != nil:
 		c.Unknown++
 	}
 }

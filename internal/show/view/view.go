@@ -195,12 +195,12 @@ func newRow(p *plan.Plan, st *plan.State, g Group, f Facts, now time.Time) Row {
 	for _, rec := range f.Records[st.ID] {
 		r.Cost.Add(rec)
 		if rec.Accepted() { // an approval isn't an attempt
-			if rec.Phase == plan.Settled {
+			if rec.Life.Phase == plan.Settled {
 				r.Attempts--
 			}
 			continue
 		}
-		r.Agent = rec.Agent
+		r.Agent = rec.Job.Agent
 	}
 	r.Attempts = max(r.Attempts, 0)
 	if d, ok := f.Diffs[st.ID]; ok && d.Files > 0 && (g == Running || g == Merging || g == NeedsYou) { // nobody looks at the others any more

@@ -195,9 +195,9 @@ func TestGroupsCoverAll(t *testing.T) {
 
 func record(slice string, n int, started time.Time, took time.Duration, o attempt.Outcome, usd float64) *attempt.Record {
 	ended := started.Add(took)
-	r := &attempt.Record{Slice: slice, N: n, StartedAt: &started, EndedAt: &ended, Outcome: o, Phase: plan.Settled}
+	r := &attempt.Record{ID: attempt.Identity{Slice: slice, N: n}, Life: attempt.Life{StartedAt: &started, EndedAt: &ended, Phase: plan.Settled}, Judged: attempt.Judgement{Outcome: o}}
 	if usd >= 0 {
-		r.Evidence = &attempt.Evidence{Result: &agent.Result{CostUSD: &usd}}
+		r.Judged.Evidence = &attempt.Evidence{Result: &agent.Result{CostUSD: &usd}}
 	}
 	return r
 }
@@ -215,7 +215,7 @@ func TestCost(t *testing.T) {
 	if c.String() != "$0.42 + 1 unknown" {
 		t.Error(c)
 	}
-	c.Add(&attempt.Record{Slice: "S-1", N: 3, StartedAt: &now}) // runs
+	c.Add(&attempt.Record{ID: attempt.Identity{Slice: "S-1", N: 3}, Life: attempt.Life{StartedAt: &now}}) // runs
 	if c.Unknown != 1 {
 		t.Error(c)
 	}
