@@ -212,7 +212,7 @@ func happened(e journal.Event) string {
 	case journal.Ended:
 		return attempt.Outcome(e.Outcome).Text(e.Detail)
 	case journal.Settled:
-		return "settled as " + attempt.Outcome(e.Outcome).Traits().Words
+		return "settled as " + attempt.Outcome(e.Outcome).Traits().Shown.Words
 	case journal.Stopped:
 		return "being ended: " + withDetail(e.Reason, e.Detail)
 	case journal.NeedsYou:

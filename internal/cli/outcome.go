@@ -20,18 +20,18 @@ func endedText(rec *attempt.Record, flags string) string {
 		return rec.Label() + " " + rec.Detail
 	}
 	t := rec.Outcome.Traits()
-	text := t.Line
+	text := t.Shown.Line
 	if text == "" {
-		text = t.Words
+		text = t.Shown.Words
 	}
 	var more []string
-	if rest, ok := strings.CutPrefix(rec.Detail, t.Words); ok { // the detail says it again, and where
+	if rest, ok := strings.CutPrefix(rec.Detail, t.Shown.Words); ok { // the detail says it again, and where
 		text += rest
 	} else if rec.Detail != "" {
 		more = append(more, rec.Detail)
 	}
 	logs := ""
-	if t.Logs {
+	if t.Shown.Logs {
 		logs = "gl logs " + rec.Label() + flags
 	}
 	text += inBrackets(strings.Join(more, ", "), logs)

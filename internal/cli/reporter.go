@@ -16,6 +16,7 @@ import (
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/cli/iostreams"
 	"greenlight/internal/core/agent"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/drain"
@@ -106,11 +107,11 @@ func lineColor(l string) term.Color {
 	if strings.HasPrefix(rest, plan.Asking) {
 		return colorOf(attempt.Waiting)
 	}
-	for _, o := range attempt.Outcomes() {
+	for _, o := range outcome.All() {
 		tr := o.Traits()
-		said := tr.Line
+		said := tr.Shown.Line
 		if said == "" {
-			said = tr.Words
+			said = tr.Shown.Words
 		}
 		if strings.HasPrefix(rest, said) {
 			return colorOf(o)

@@ -131,7 +131,7 @@ func whichRunning(pr *project.Project) error {
 // settled, is only a warning.
 func reportSettled(io *iostreams.Streams, settled []*attempt.Record, err error) {
 	for _, r := range settled {
-		io.Message("%s %s (%s)", r.Label(), r.Outcome.Traits().Words, r.Detail)
+		io.Message("%s %s (%s)", r.Label(), r.Outcome.Traits().Shown.Words, r.Detail)
 	}
 	if err != nil {
 		io.Message("warning: %v", err)
@@ -160,7 +160,7 @@ func (d *stopDoc) end(ctx context.Context, io *iostreams.Streams, stop *ops.Stop
 
 // stoppedText is how the attempt ended, which may have been by itself.
 func stoppedText(r *attempt.Record) string {
-	ended := r.Outcome.Traits().Stop
+	ended := r.Outcome.Traits().Shown.Stop
 	switch {
 	case ended != "" && r.Detail != "":
 		return fmt.Sprintf("%s %s (%s)", r.Label(), ended, r.Detail)

@@ -95,7 +95,7 @@ func (d *drain) afterRecovery(e recovered, r *Report) {
 		r.Ended = append(r.Ended, e.final)
 	case !d.Project.Has(e.final):
 		r.Warnings = append(r.Warnings, fmt.Sprintf("the gl process of attempt %d of %s %s is gone: settled as %s",
-			e.final.N, d.Project.Whose(e.final).System().Name, e.final.Slice, e.final.Outcome.Traits().Words))
+			e.final.N, d.Project.Whose(e.final).System().Name, e.final.Slice, e.final.Outcome.Traits().Shown.Words))
 	}
 }
 

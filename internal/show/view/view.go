@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/lane"
@@ -222,7 +223,7 @@ func newRow(p *plan.Plan, st *plan.State, g Group, f Facts, now time.Time) Row {
 		r.Review = st.Class == plan.Waiting && !r.Question && st.AtReview()
 		r.Text = joined(why.State, why.Cause)
 	case Stopped:
-		r.Text = "stopped" + strings.TrimPrefix(why.Cause, plan.Interrupted)
+		r.Text = "stopped" + strings.TrimPrefix(why.Cause, outcome.Of(st.Attempt.Outcome.Name).Shown.Words)
 	case Failed:
 		r.Text = joined(why.State, strings.TrimPrefix(why.Cause, why.State+": "))
 	case Done:
