@@ -16,14 +16,11 @@ import (
 
 // endedText is the line of a settled attempt: "S-4 complete (42 tests)", "S-4 failed (exit 7, gl logs S-4)".
 func endedText(rec *attempt.Record, flags string) string {
-	if rec.Outcome == attempt.Waiting && strings.HasPrefix(rec.Detail, plan.Asking) {
+	t := rec.Outcome.Traits()
+	if t.IsQuestion(rec.Detail) {
 		return rec.Label() + " " + rec.Detail
 	}
-	t := rec.Outcome.Traits()
-	text := t.Shown.Line
-	if text == "" {
-		text = t.Shown.Words
-	}
+	text := t.Shown.Said()
 	var more []string
 	if rest, ok := strings.CutPrefix(rec.Detail, t.Shown.Words); ok { // the detail says it again, and where
 		text += rest
@@ -42,7 +39,8 @@ func endedText(rec *attempt.Record, flags string) string {
 // the branch where the work is.
 func workText(r *attempt.Record) []string {
 	list := troubleText(r)
-	if r.Branch != "" && r.Phase == plan.Settled && r.Outcome != attempt.Empty && !(r.Landing != nil && r.Outcome.Traits().Success) {
+	t := r.Outcome.Traits()
+	if r.Branch != "" && r.Phase == plan.Settled && t.LeavesWork() && !(r.Landing != nil && t.Success) {
 		text := "its work is on the branch " + worktree.Short(r.Branch)
 		if way := toAccept(r); way != "" {
 			text += "; " + way
@@ -55,7 +53,7 @@ func workText(r *attempt.Record) []string {
 // toAccept says how the work of a task that awaits approval becomes a slice to accept, because the
 // task itself is none; "" for any other attempt.
 func toAccept(r *attempt.Record) string {
-	if !r.IsTask() || r.Outcome != attempt.Waiting || r.Gate == nil || r.Branch == "" {
+	if !r.IsTask() || !r.Outcome.Traits().Asks || r.Gate == nil || r.Branch == "" {
 		return ""
 	}
 	return "git branch NAME " + worktree.Short(r.Branch) + " and gl land NAME make it a slice to accept"

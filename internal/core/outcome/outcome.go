@@ -180,6 +180,9 @@ func (t Traits) IsQuestion(detail string) bool {
 	return t.Asks && strings.HasPrefix(detail, plan.Asking)
 }
 
+// LeavesWork reports whether there may be work on the attempt's branch.
+func (t Traits) LeavesWork() bool { return t.Review != Unchanged }
+
 // Plan returns what planning needs to know about the outcome.
 func (t Traits) Plan() plan.Outcome {
 	return plan.Outcome{
