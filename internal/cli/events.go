@@ -287,7 +287,7 @@ func eventFacts(e journal.Event) []string {
 func laneText(e journal.Event) string {
 	target := orUnknown(e.Target)
 	switch {
-	case e.Kind == journal.Merge && e.Outcome == "conflict":
+	case e.Kind == journal.Merge && e.Outcome == journal.Conflicts:
 		return "conflicts with what has landed: " + e.Detail
 	case e.Kind == journal.Merge:
 		return "merges with what has landed"

@@ -262,7 +262,7 @@ func (s *Store) refute(r *Record) error {
 	}
 	since := *r.StartedAt
 	for _, e := range index[r.Slice] {
-		if e.N == r.N-1 && e.Outcome == Held {
+		if e.N == r.N-1 && e.Outcome.Traits().Limited {
 			if before, err := s.readSettled(e); err == nil && before.sameAccount(r) && before.StartedAt != nil && before.evidence().Limit != nil && before.evidence().Limit.Text {
 				since = *before.StartedAt
 			}

@@ -202,7 +202,7 @@ func (s *Store) heardAtStart(r *Record) error {
 	}
 	delivered := s.delivered(r)
 	_ = durable.Remove(s.readPath(r)) // mostly there is none
-	worked := r.Outcome != Held && (r.evidence().Result != nil && r.evidence().Result.Turns > 0 || r.evidence().ExitCode != nil && *r.evidence().ExitCode == 0)
+	worked := !r.Outcome.Traits().Limited && (r.evidence().Result != nil && r.evidence().Result.Turns > 0 || r.evidence().ExitCode != nil && *r.evidence().ExitCode == 0)
 	if !delivered || !worked {
 		return nil
 	}

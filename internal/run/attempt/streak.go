@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"greenlight/internal/base/durable"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 )
 
@@ -32,10 +33,11 @@ func (s *Store) streakPath() string { return filepath.Join(s.dir, streakFile) }
 // noteStreak counts an attempt that has been judged, and holds everybody when it is the last of a row: only a person can tell
 // what is wrong. An attempt that ended well, or worked for a while, ends the row. The lock must be held.
 func (s *Store) noteStreak(r *Record, now time.Time) error {
-	if r.Outcome == Held || r.Outcome == Interrupted || r.IsTask() { // says nothing about the others
+	counts := r.Outcome.Traits().Streak
+	if counts == outcome.KeepsStreak || r.IsTask() {
 		return nil
 	}
-	if r.Outcome != Failed || r.StartedAt != nil && r.EndedAt != nil && r.EndedAt.Sub(*r.StartedAt) > early {
+	if counts == outcome.EndsStreak || r.StartedAt != nil && r.EndedAt != nil && r.EndedAt.Sub(*r.StartedAt) > early {
 		err := durable.Remove(s.streakPath())
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
