@@ -186,7 +186,7 @@ func eventText(e journal.Event) string {
 	}
 	// An event of another gl may lack what ours have.
 	text := cmp.Or(happened(e), kindText(e.Kind))
-	return text + inBrackets(strings.Join(eventFacts(e), ", "), "")
+	return text + words.InBrackets(strings.Join(eventFacts(e), ", "), "")
 }
 
 // happened says what happened. A kind that isn't here is said by its name and what there is to it.

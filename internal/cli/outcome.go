@@ -31,7 +31,7 @@ func endedText(rec *attempt.Record, flags string) string {
 	if t.Shown.Logs {
 		logs = "gl logs " + rec.Label() + flags
 	}
-	text += inBrackets(strings.Join(more, ", "), logs)
+	text += words.InBrackets(strings.Join(more, ", "), logs)
 	return rec.Label() + " " + text
 }
 
@@ -138,9 +138,9 @@ func flakyText(r *attempt.Record) []string {
 	if r.Verdict == nil || len(r.Verdict.Flaky) == 0 {
 		return nil
 	}
-	text := "flaky: failed, and passed when run again: " + someOf(r.Verdict.Flaky)
+	text := "flaky: failed, and passed when run again: " + words.Some(r.Verdict.Flaky)
 	if g := r.Landing; g != nil && g.Batch != nil { // whose it is nobody knows
-		text += "; tested with " + someOf(slices.DeleteFunc(g.Batch.Slices(), func(id string) bool { return id == r.Slice })) + ", so it may be theirs"
+		text += "; tested with " + words.Some(slices.DeleteFunc(g.Batch.Slices(), func(id string) bool { return id == r.Slice })) + ", so it may be theirs"
 	}
 	return []string{text}
 }
@@ -215,20 +215,6 @@ func lastOutput(r *attempt.Record) []string {
 		return nil
 	}
 	return v.Shown()
-}
-
-// inBrackets is the cause and a command behind a name: " (exit 7, gl logs S-4)". A cause in an agent's own words, which may have
-// commas, ends with a semicolon.
-func inBrackets(cause, command string) string {
-	switch {
-	case cause == "" && command == "":
-		return ""
-	case cause == "" || command == "":
-		return " (" + cause + command + ")"
-	case strings.Contains(cause, ": "):
-		return " (" + cause + "; " + command + ")"
-	}
-	return " (" + cause + ", " + command + ")"
 }
 
 // attemptText is one attempt in a line: "attempt 2 with claude, 2026-03-01 14:05: failed: exit 7, after 12s, 3 turns,

@@ -22,6 +22,7 @@ import (
 	"greenlight/internal/run/drain"
 	"greenlight/internal/run/tmux"
 	"greenlight/internal/show/facts"
+	"greenlight/internal/show/status"
 	"greenlight/internal/show/view"
 	"greenlight/internal/state/eta"
 	"greenlight/internal/state/journal"
@@ -310,7 +311,7 @@ func (t *reporter) greeting(r drain.Report) []string {
 // called is what people read beside the label: " (Session list)".
 func called(p *plan.Plan, rec *attempt.Record) string {
 	if rec.IsTask() && rec.Title != "" {
-		return " (" + brief(rec.Title) + ")"
+		return " (" + status.Brief(rec.Title) + ")"
 	}
 	if st := p.State(rec.Slice); st != nil && st.Name != rec.Slice {
 		return " (" + st.Name + ")"
@@ -477,7 +478,7 @@ func (t *reporter) liveText(now time.Time, width int) string {
 		}
 		running = append(running, sanitize.Text(s))
 	}
-	line := bar(p.Done, p.Total, barCells) + " " + done + withMore(running, len(running)) + rest
+	line := status.Bar(p.Done, p.Total, status.BarCells) + " " + done + withMore(running, len(running)) + rest
 	for n := len(running); term.Width(line) > width && n >= 0; n-- {
 		line = done + withMore(running, n) + rest
 	}
