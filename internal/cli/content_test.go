@@ -24,6 +24,7 @@ import (
 	"greenlight/internal/cli/plugin"
 	"greenlight/internal/core/agent"
 	"greenlight/internal/run/project"
+	"greenlight/internal/show/status"
 )
 
 // contentTexts are all documents that ship, by their path.
@@ -230,7 +231,7 @@ func TestTemplates(t *testing.T) {
 			}
 			want = 3
 		}
-		var status statusDoc
+		var status status.Document
 		run(root, &status, "status", "--json")
 		if status.Format != format || status.Total != want || len(status.Warnings) > 0 {
 			t.Errorf("%s: %+v", format, status)

@@ -16,6 +16,7 @@ import (
 	"greenlight/internal/base/jsondoc"
 	"greenlight/internal/base/sanitize"
 	"greenlight/internal/base/term"
+	"greenlight/internal/base/words"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/cli/iostreams"
 	"greenlight/internal/core/plan"
@@ -139,7 +140,7 @@ func toDiff(app *cmdutil.App, l *lane.Lane, p *plan.Plan) (string, error) {
 	case 1:
 		return ids[0], nil
 	}
-	return "", cmdutil.Usage("which slice? these have work that hasn't landed: %s", someOf(ids))
+	return "", cmdutil.Usage("which slice? these have work that hasn't landed: %s", words.Some(ids))
 }
 
 func openTool(ctx context.Context, app *cmdutil.App, l *lane.Lane, d *lane.Diff, tool string) error {

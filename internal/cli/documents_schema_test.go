@@ -18,6 +18,7 @@ import (
 	"greenlight/internal/show/changelog"
 	"greenlight/internal/show/explain"
 	"greenlight/internal/show/report"
+	"greenlight/internal/show/status"
 	"greenlight/internal/state/journal"
 	"greenlight/internal/state/roadmap"
 )
@@ -59,7 +60,7 @@ var documents = []document{
 	{"gl slice --json", journal.Event{}, true, "events"},
 	{"gl state overview --json", overviewDoc{}, false, "state-overview"},
 	{"gl state show ID --json", showDoc{}, false, "state-show"},
-	{"gl status --json", statusDoc{}, false, "status"},
+	{"gl status --json", status.Document{}, false, "status"},
 	{"gl stop --json", stopDoc{}, false, "stop"},
 	{"gl sw status --json", sw.StatusDoc{}, false, "sw-status"},
 	{"gl quick --dry-run --json", dryTaskDoc{}, false, "task"},

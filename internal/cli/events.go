@@ -186,7 +186,7 @@ func eventText(e journal.Event) string {
 	}
 	// An event of another gl may lack what ours have.
 	text := cmp.Or(happened(e), kindText(e.Kind))
-	return text + inBrackets(strings.Join(eventFacts(e), ", "), "")
+	return text + words.InBrackets(strings.Join(eventFacts(e), ", "), "")
 }
 
 // happened says what happened. A kind that isn't here is said by its name and what there is to it.
@@ -212,7 +212,7 @@ func happened(e journal.Event) string {
 	case journal.Ended:
 		return attempt.Outcome(e.Outcome).Text(e.Detail)
 	case journal.Settled:
-		return "settled as " + attempt.Outcome(e.Outcome).Traits().Words
+		return "settled as " + attempt.Outcome(e.Outcome).Traits().Shown.Words
 	case journal.Stopped:
 		return "being ended: " + withDetail(e.Reason, e.Detail)
 	case journal.NeedsYou:
@@ -287,7 +287,7 @@ func eventFacts(e journal.Event) []string {
 func laneText(e journal.Event) string {
 	target := orUnknown(e.Target)
 	switch {
-	case e.Kind == journal.Merge && e.Outcome == "conflict":
+	case e.Kind == journal.Merge && e.Outcome == journal.Conflicts:
 		return "conflicts with what has landed: " + e.Detail
 	case e.Kind == journal.Merge:
 		return "merges with what has landed"

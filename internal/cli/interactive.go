@@ -118,7 +118,7 @@ func planFacts(pr *project.Project) []keyValue {
 		return []keyValue{{"slices", "can't be read: " + err.Error()}}
 	}
 	lines := []keyValue{{"slices", totals(p)}}
-	add := func(key string, ids []string) { lines = append(lines, keyValue{key, someOf(ids)}) }
+	add := func(key string, ids []string) { lines = append(lines, keyValue{key, words.Some(ids)}) }
 	add("running", underWay(p))
 	add("landing", p.Landing)
 	add("ready", p.Ready)
@@ -131,15 +131,6 @@ func planFacts(pr *project.Project) []keyValue {
 		lines = append(lines, keyValue{"warnings", fmt.Sprintf("%d (gl doctor)", n)})
 	}
 	return lines
-}
-
-// someOf is a list for one line: the first ten, and how many more.
-func someOf(ids []string) string {
-	const most = 10
-	if len(ids) <= most {
-		return strings.Join(ids, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(ids[:most], ", "), len(ids)-most)
 }
 
 // manifests are files at the top of a checkout that tell its language and build.

@@ -12,10 +12,12 @@ import (
 	"greenlight/internal/base/sanitize"
 	"greenlight/internal/base/term"
 	"greenlight/internal/base/trust"
+	"greenlight/internal/base/words"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/cli/iostreams"
 	"greenlight/internal/run/lane"
 	"greenlight/internal/run/project"
+	"greenlight/internal/show/status"
 	"greenlight/internal/workspace/worktree"
 )
 
@@ -152,18 +154,10 @@ func openLane(ctx context.Context, app *cmdutil.App, pr *project.Project, trustR
 	return l, nil
 }
 
-// pullRequest names the slices that are in a pull request, "" for none.
-func pullRequest(s lane.Status) string {
-	if s.PullRequest == nil {
-		return ""
-	}
-	return someOf(s.PullRequest.IDs()) + ": " + s.PullRequest.URL
-}
-
 // tellUndelivered says what has landed and isn't where it belongs, and why.
 func tellUndelivered(out *iostreams.Streams, s lane.Status) {
 	if pr := s.PullRequest; pr != nil {
-		out.Printf("%s\n", term.Wrap("  Pull request: "+sanitize.Text(pullRequest(s)), out.Width(), 4))
+		out.Printf("%s\n", term.Wrap("  Pull request: "+sanitize.Text(status.Proposed(s)), out.Width(), 4))
 	}
 	if len(s.Waiting()) == 0 {
 		return
@@ -172,5 +166,5 @@ func tellUndelivered(out *iostreams.Streams, s lane.Status) {
 	if reason == "" {
 		reason = "it hasn't been tried yet"
 	}
-	out.Printf("%s\n", term.Wrap("  Not merged yet: "+sanitize.Text(someOf(s.Waiting())+": "+reason)+". Run gl land", out.Width(), 4))
+	out.Printf("%s\n", term.Wrap("  Not merged yet: "+sanitize.Text(words.Some(s.Waiting())+": "+reason)+". Run gl land", out.Width(), 4))
 }

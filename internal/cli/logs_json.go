@@ -61,7 +61,7 @@ func completeAttempt(app *cmdutil.App, _ *cobra.Command, have []string, _ string
 	}
 	var list []string
 	for _, entry := range index[have[0]] {
-		list = append(list, cobra.CompletionWithDesc(strconv.Itoa(entry.N), entry.Outcome.Traits().Words))
+		list = append(list, cobra.CompletionWithDesc(strconv.Itoa(entry.N), entry.Outcome.Traits().Shown.Words))
 	}
 	return list, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }

@@ -17,6 +17,7 @@ import (
 	"greenlight/internal/run/project/projecttest"
 	"greenlight/internal/show/board"
 	"greenlight/internal/show/report"
+	"greenlight/internal/show/status"
 	"greenlight/internal/show/view"
 )
 
@@ -72,7 +73,7 @@ func TestOneTruth(t *testing.T) {
 	if got := strings.TrimSpace(string(output(t, "status", "--compact", "-C", root))); got != want.Bar(p, now) {
 		t.Errorf("status --compact: %q, want %q", got, want.Bar(p, now))
 	}
-	screen := strings.Join(screen{width: 100, all: true, paint: func(_ term.Color, s string) string { return s }}.lines(view.New(p, view.Facts{}, now)), "\n")
+	screen := strings.Join(onScreen(100, view.New(p, view.Facts{}, now)), "\n")
 	sum := 0
 	for _, g := range view.Groups() {
 		sum += want.Of(g)
@@ -144,7 +145,7 @@ func TestOneAdvice(t *testing.T) {
 	}
 	short := map[string]string{
 		"gl status":               string(output(t, "status", "-C", root)),
-		"gl status on a terminal": strings.Join(screen{width: 200, all: true, paint: plain}.lines(view.New(p, view.Facts{}, now)), "\n"),
+		"gl status on a terminal": strings.Join(onScreen(200, view.New(p, view.Facts{}, now)), "\n"),
 		"gl board":                frame,
 	}
 	var night bytes.Buffer
@@ -184,4 +185,10 @@ func TestOneAdvice(t *testing.T) {
 	if advised < 9 {
 		t.Errorf("%d slices need something", advised)
 	}
+}
+
+// onScreen returns gl status --all on a terminal.
+func onScreen(width int, m *view.Model) []string {
+	plain := func(_ term.Color, s string) string { return s }
+	return status.Screen{Width: width, All: true, Paint: plain}.Lines(m)
 }

@@ -16,25 +16,22 @@ import (
 
 // endedText is the line of a settled attempt: "S-4 complete (42 tests)", "S-4 failed (exit 7, gl logs S-4)".
 func endedText(rec *attempt.Record, flags string) string {
-	if rec.Judged.Outcome == attempt.Waiting && strings.HasPrefix(rec.Judged.Detail, plan.Asking) {
+	t := rec.Judged.Outcome.Traits()
+	if t.IsQuestion(rec.Judged.Detail) {
 		return rec.ID.Label() + " " + rec.Judged.Detail
 	}
-	t := rec.Judged.Outcome.Traits()
-	text := t.Line
-	if text == "" {
-		text = t.Words
-	}
+	text := t.Shown.Said()
 	var more []string
-	if rest, ok := strings.CutPrefix(rec.Judged.Detail, t.Words); ok { // the detail says it again, and where
+	if rest, ok := strings.CutPrefix(rec.Judged.Detail, t.Shown.Words); ok { // the detail says it again, and where
 		text += rest
 	} else if rec.Judged.Detail != "" {
 		more = append(more, rec.Judged.Detail)
 	}
 	logs := ""
-	if t.Logs {
+	if t.Shown.Logs {
 		logs = "gl logs " + rec.ID.Label() + flags
 	}
-	text += inBrackets(strings.Join(more, ", "), logs)
+	text += words.InBrackets(strings.Join(more, ", "), logs)
 	return rec.ID.Label() + " " + text
 }
 
@@ -42,7 +39,8 @@ func endedText(rec *attempt.Record, flags string) string {
 // the branch where the work is.
 func workText(r *attempt.Record) []string {
 	list := troubleText(r)
-	if r.Place.Branch != "" && r.Life.Phase == plan.Settled && r.Judged.Outcome != attempt.Empty && !(r.Landing != nil && r.Judged.Outcome.Traits().Success) {
+	t := r.Judged.Outcome.Traits()
+	if r.Place.Branch != "" && r.Life.Phase == plan.Settled && t.LeavesWork() && !(r.Landing != nil && t.Success) {
 		text := "its work is on the branch " + worktree.Short(r.Place.Branch)
 		if way := toAccept(r); way != "" {
 			text += "; " + way
@@ -55,7 +53,7 @@ func workText(r *attempt.Record) []string {
 // toAccept says how the work of a task that awaits approval becomes a slice to accept, because the
 // task itself is none; "" for any other attempt.
 func toAccept(r *attempt.Record) string {
-	if !r.ID.IsTask() || r.Judged.Outcome != attempt.Waiting || r.Judged.Gate == nil || r.Place.Branch == "" {
+	if !r.ID.IsTask() || !r.Judged.Outcome.Traits().Asks || r.Judged.Gate == nil || r.Place.Branch == "" {
 		return ""
 	}
 	return "git branch NAME " + worktree.Short(r.Place.Branch) + " and gl land NAME make it a slice to accept"
@@ -140,9 +138,9 @@ func flakyText(r *attempt.Record) []string {
 	if r.Judged.Verdict == nil || len(r.Judged.Verdict.Flaky) == 0 {
 		return nil
 	}
-	text := "flaky: failed, and passed when run again: " + someOf(r.Judged.Verdict.Flaky)
+	text := "flaky: failed, and passed when run again: " + words.Some(r.Judged.Verdict.Flaky)
 	if g := r.Landing; g != nil && g.Batch != nil { // whose it is nobody knows
-		text += "; tested with " + someOf(slices.DeleteFunc(g.Batch.Slices(), func(id string) bool { return id == r.ID.Slice })) + ", so it may be theirs"
+		text += "; tested with " + words.Some(slices.DeleteFunc(g.Batch.Slices(), func(id string) bool { return id == r.ID.Slice })) + ", so it may be theirs"
 	}
 	return []string{text}
 }
@@ -217,20 +215,6 @@ func lastOutput(r *attempt.Record) []string {
 		return nil
 	}
 	return v.Shown()
-}
-
-// inBrackets is the cause and a command behind a name: " (exit 7, gl logs S-4)". A cause in an agent's own words, which may have
-// commas, ends with a semicolon.
-func inBrackets(cause, command string) string {
-	switch {
-	case cause == "" && command == "":
-		return ""
-	case cause == "" || command == "":
-		return " (" + cause + command + ")"
-	case strings.Contains(cause, ": "):
-		return " (" + cause + "; " + command + ")"
-	}
-	return " (" + cause + ", " + command + ")"
 }
 
 // attemptText is one attempt in a line: "attempt 2 with claude, 2026-03-01 14:05: failed: exit 7, after 12s, 3 turns,

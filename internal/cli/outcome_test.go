@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/run/attempt"
 )
 
@@ -38,21 +39,21 @@ func TestEndedText(t *testing.T) {
 
 // Whatever an outcome is called, its line says so once, says why, and names gl logs where that helps.
 func TestEndedTextOfAll(t *testing.T) {
-	for _, o := range attempt.Outcomes() {
+	for _, o := range outcome.All() {
 		traits := o.Traits()
-		word := traits.Line
+		word := traits.Shown.Line
 		if word == "" {
-			word = traits.Words
+			word = traits.Shown.Words
 		}
-		for _, detail := range []string{"", "because of this", traits.Words + " in tests"} {
+		for _, detail := range []string{"", "because of this", traits.Shown.Words + " in tests"} {
 			line := endedText(ended(o, detail), "")
-			if !strings.HasPrefix(line, "S-4 "+word) || strings.Count(line, traits.Words) > 1 || strings.Contains(line, "()") {
+			if !strings.HasPrefix(line, "S-4 "+word) || strings.Count(line, traits.Shown.Words) > 1 || strings.Contains(line, "()") {
 				t.Errorf("%s: %q", o, line)
 			}
-			if why := strings.TrimPrefix(detail, traits.Words); !strings.Contains(line, why) {
+			if why := strings.TrimPrefix(detail, traits.Shown.Words); !strings.Contains(line, why) {
 				t.Errorf("%s: %q doesn't say %q", o, line, why)
 			}
-			if strings.Contains(line, "gl logs S-4") != traits.Logs {
+			if strings.Contains(line, "gl logs S-4") != traits.Shown.Logs {
 				t.Errorf("%s: %q", o, line)
 			}
 		}

@@ -16,11 +16,13 @@ import (
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/cli/iostreams"
 	"greenlight/internal/core/agent"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/drain"
 	"greenlight/internal/run/tmux"
 	"greenlight/internal/show/facts"
+	"greenlight/internal/show/status"
 	"greenlight/internal/show/view"
 	"greenlight/internal/state/eta"
 	"greenlight/internal/state/journal"
@@ -64,31 +66,45 @@ func (t *reporter) report(r drain.Report) {
 	t.draw()
 }
 
-// print prints a line: on a terminal with the time in front of it and in its color, and no wider than the screen. Elsewhere
-// the line is as scripts know it, and gl events has the time.
-func (t *reporter) print(l string) {
+// A line is an event of a run, for people. What belongs to it follows behind line breaks.
+type line struct {
+	text string
+	tone outcome.Tone // "" for plain
+}
+
+func uncolored(text string) line { return line{text: text} }
+
+// endedLine is the line of an attempt that has ended, with more text behind it.
+func endedLine(rec *attempt.Record, p *plan.Plan, more string) line {
+	return line{endedText(rec, p.Snapshot.Flags) + more, rec.Judged.Outcome.Traits().Shown.Tone}
+}
+
+// print prints a line. On a terminal it begins with the time, has its color and is no wider than
+// the screen. Elsewhere it stays as scripts know it, and gl events has the time.
+func (t *reporter) print(l line) {
 	out := t.app.IO
-	l = sanitize.Text(l)
-	if w := out.Width(); w > 0 && !strings.HasPrefix(l, commandIndent) {
-		l = onTerminal(l, time.Now(), w, out.Paint)
+	l.text = sanitize.Text(l.text)
+	if w := out.Width(); w > 0 && !strings.HasPrefix(l.text, commandIndent) {
+		l.text = onTerminal(l, time.Now(), w, out.Paint)
 	}
-	out.Printf("%s\n", l)
+	out.Printf("%s\n", l.text)
 }
 
 // commandIndent begins a command line, which stays as it is, for copying.
 const commandIndent = "   "
 
-// onTerminal is a line with the time in front of it, in its color and in as many lines as the width takes. What belongs to it, behind
-// line breaks, stands below its text.
-func onTerminal(l string, at time.Time, width int, paint func(term.Color, string) string) string {
+// onTerminal returns a line with the time before it, in its color and wrapped to the width. What
+// belongs to it is indented below.
+func onTerminal(l line, at time.Time, width int, paint func(term.Color, string) string) string {
 	const stamp = "15:04:05 "
-	l, notes, _ := strings.Cut(l, "\n")
+	text, notes, _ := strings.Cut(l.text, "\n")
 	indent := strings.Repeat(" ", len(stamp))
-	first, rest, broken := strings.Cut(term.Wrap(indent+l, width, len(stamp)+2), "\n")
-	lines := []string{paint(term.Dim, at.Format(stamp)) + paint(lineColor(l), strings.TrimLeft(first, " "))}
+	color := colorOf(l.tone)
+	first, rest, broken := strings.Cut(term.Wrap(indent+text, width, len(stamp)+2), "\n")
+	lines := []string{paint(term.Dim, at.Format(stamp)) + paint(color, strings.TrimLeft(first, " "))}
 	if broken {
-		for _, line := range strings.Split(rest, "\n") {
-			lines = append(lines, paint(lineColor(l), line))
+		for _, text := range strings.Split(rest, "\n") {
+			lines = append(lines, paint(color, text))
 		}
 	}
 	for note := range strings.Lines(notes) {
@@ -97,45 +113,24 @@ func onTerminal(l string, at time.Time, width int, paint func(term.Color, string
 	return strings.Join(lines, "\n")
 }
 
-// lineColor is the color of one of the drain's lines: of an attempt that ended, its outcome's.
-func lineColor(l string) term.Color {
-	if strings.HasPrefix(l, "warning: ") || strings.HasPrefix(l, "held ") || strings.Contains(l, " "+journal.NobodyRead+": ") {
-		return term.Yellow
-	}
-	_, rest, _ := strings.Cut(l, " ")
-	if strings.HasPrefix(rest, plan.Asking) {
-		return colorOf(attempt.Waiting)
-	}
-	for _, o := range attempt.Outcomes() {
-		tr := o.Traits()
-		said := tr.Line
-		if said == "" {
-			said = tr.Words
-		}
-		if strings.HasPrefix(rest, said) {
-			return colorOf(o)
-		}
-	}
-	return ""
-}
-
-// colorOf is the color of an outcome.
-func colorOf(o attempt.Outcome) term.Color {
-	switch tr := o.Traits(); {
-	case tr.Success:
+// colorOf returns the color of a tone.
+func colorOf(t outcome.Tone) term.Color {
+	switch t {
+	case outcome.Good:
 		return term.Green
-	case o == attempt.Waiting || o == attempt.Empty || o == attempt.Held:
+	case outcome.Wait:
 		return term.Yellow
-	case tr.Active.Troubled() || tr.Available.Troubled():
+	case outcome.Bad:
 		return term.Red
+	case outcome.Plain:
 	}
 	return ""
 }
 
-// outcomeColor is the color of an attempt: of its outcome, or of what runs.
+// outcomeColor returns the color of an attempt: of its outcome, or of running ones.
 func outcomeColor(r *attempt.Record) term.Color {
 	if r.Life.Phase == plan.Settled {
-		return colorOf(r.Judged.Outcome)
+		return colorOf(r.Judged.Outcome.Traits().Shown.Tone)
 	}
 	return term.Blue
 }
@@ -146,7 +141,31 @@ func (t *reporter) warn(words string) {
 	t.app.IO.Printf("warning: %s\n", sanitize.Text(words))
 }
 
-func (t *reporter) lines(r drain.Report) []string {
+// lines returns what happened in a pass, a line for each event.
+func (t *reporter) lines(r drain.Report) []line {
+	var lines []line
+	for _, text := range t.aboutRun(r) {
+		lines = append(lines, uncolored(text))
+	}
+	for _, rec := range r.Adopted {
+		lines = append(lines, uncolored(fmt.Sprintf("adopted %s (attempt %d, running for %s)",
+			rec.ID.Slice, rec.ID.N, plan.Age(time.Since(rec.Life.ClaimedAt)))))
+	}
+	lines = append(lines, t.turnover(r)...)
+	for _, e := range r.Unheard {
+		lines = append(lines, line{e.Subject() + " " + journal.NobodyRead + ": " + e.Reason, outcome.Wait})
+	}
+	for _, w := range r.Warnings {
+		lines = append(lines, line{"warning: " + w, outcome.Wait})
+	}
+	for _, h := range r.Holds {
+		lines = append(lines, line{t.holdText(h), outcome.Wait})
+	}
+	return lines
+}
+
+// aboutRun returns what happened to the run itself.
+func (t *reporter) aboutRun(r drain.Report) []string {
 	var lines []string
 	if r.Leader != "" {
 		lines = append(lines, "another gl slice --watch is draining this project: "+r.Leader+"; watching, and taking over when it ends")
@@ -158,7 +177,8 @@ func (t *reporter) lines(r drain.Report) []string {
 		lines = append(lines, lockedText(r.Locked))
 	}
 	if r.NoSpace != nil {
-		lines = append(lines, "the disk is full, so no slice can be settled or started; free some space in "+t.cfg.Project.Root+", and gl goes on by itself")
+		lines = append(lines, "the disk is full, so no slice can be settled or started; free some space in "+
+			t.cfg.Project.Root+", and gl goes on by itself")
 	}
 	if r.Full {
 		who := "gl status shows them"
@@ -166,19 +186,6 @@ func (t *reporter) lines(r drain.Report) []string {
 			who = "gl why" + r.Plan.Snapshot.Flags + " says by whom"
 		}
 		lines = append(lines, slotsTaken(r.Plan, t.cfg.Slots.Max)+"; "+who)
-	}
-	for _, rec := range r.Adopted {
-		lines = append(lines, fmt.Sprintf("adopted %s (attempt %d, running for %s)", rec.ID.Slice, rec.ID.N, plan.Age(time.Since(rec.Life.ClaimedAt))))
-	}
-	lines = append(lines, t.turnover(r)...)
-	for _, e := range r.Unheard {
-		lines = append(lines, e.Subject()+" "+journal.NobodyRead+": "+e.Reason)
-	}
-	for _, w := range r.Warnings {
-		lines = append(lines, "warning: "+w)
-	}
-	for _, h := range r.Holds {
-		lines = append(lines, t.holdText(h))
 	}
 	return lines
 }
@@ -220,37 +227,43 @@ func (t *reporter) holdText(h *plan.Hold) string {
 	return s
 }
 
-// turnover pairs what ended with what took its place.
-func (t *reporter) turnover(r drain.Report) []string {
+// turnover pairs each attempt that ended with the one that took its place.
+func (t *reporter) turnover(r drain.Report) []line {
 	launched := r.Launched
+	var lines []line
 	if !t.greeted && len(launched) > 0 {
 		t.greeted = true
-		lines := t.greeting(r)
+		for _, text := range t.greeting(r) {
+			lines = append(lines, uncolored(text))
+		}
 		for _, rec := range r.Ended {
-			lines = append(lines, endedText(rec, r.Plan.Snapshot.Flags)+notes(flakyText(rec), workText(rec)))
+			lines = append(lines, endedLine(rec, r.Plan, notes(flakyText(rec), workText(rec))))
 		}
 		return lines
 	}
-	var lines []string
 	for _, rec := range r.Ended {
-		line := endedText(rec, r.Plan.Snapshot.Flags)
-		if i := slices.IndexFunc(launched, func(next *attempt.Record) bool { return next.ID.Slice == rec.ID.Slice && next.Talk.Mends() }); i >= 0 {
+		i := slices.IndexFunc(launched, func(next *attempt.Record) bool {
+			return next.ID.Slice == rec.ID.Slice && next.Talk.Mends()
+		})
+		if i >= 0 {
 			launched = slices.Delete(slices.Clone(launched), i, i+1)
-			lines = append(lines, line+" -> its agent goes on"+notes(flakyText(rec), troubleText(rec)))
+			more := " -> its agent goes on" + notes(flakyText(rec), troubleText(rec))
+			lines = append(lines, endedLine(rec, r.Plan, more))
 			continue
 		}
+		next := ""
 		if len(launched) > 0 && !launched[0].Talk.Mends() && launched[0].ID.Name() != rec.ID.Name() {
-			line += " -> launched " + launched[0].ID.Label()
+			next = " -> launched " + launched[0].ID.Label()
 			launched = launched[1:]
 		}
-		lines = append(lines, line+notes(flakyText(rec), workText(rec)))
+		lines = append(lines, endedLine(rec, r.Plan, next+notes(flakyText(rec), workText(rec))))
 	}
 	for _, rec := range launched {
 		if rec.Talk.Mends() {
-			lines = append(lines, rec.ID.Label()+" goes on"+called(r.Plan, rec))
+			lines = append(lines, uncolored(rec.ID.Label()+" goes on"+called(r.Plan, rec)))
 			continue
 		}
-		lines = append(lines, "launched "+rec.ID.Label()+called(r.Plan, rec))
+		lines = append(lines, uncolored("launched "+rec.ID.Label()+called(r.Plan, rec)))
 	}
 	return lines
 }
@@ -298,7 +311,7 @@ func (t *reporter) greeting(r drain.Report) []string {
 // called is what people read beside the label: " (Session list)".
 func called(p *plan.Plan, rec *attempt.Record) string {
 	if rec.ID.IsTask() && rec.ID.Title != "" {
-		return " (" + brief(rec.ID.Title) + ")"
+		return " (" + status.Brief(rec.ID.Title) + ")"
 	}
 	if st := p.State(rec.ID.Slice); st != nil && st.Name != rec.ID.Slice {
 		return " (" + st.Name + ")"
@@ -465,7 +478,7 @@ func (t *reporter) liveText(now time.Time, width int) string {
 		}
 		running = append(running, sanitize.Text(s))
 	}
-	line := bar(p.Done, p.Total, barCells) + " " + done + withMore(running, len(running)) + rest
+	line := status.Bar(p.Done, p.Total, status.BarCells) + " " + done + withMore(running, len(running)) + rest
 	for n := len(running); term.Width(line) > width && n >= 0; n-- {
 		line = done + withMore(running, n) + rest
 	}

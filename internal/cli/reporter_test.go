@@ -8,7 +8,9 @@ import (
 	"unicode/utf8"
 
 	"greenlight/internal/base/term"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/drain"
 	"greenlight/internal/state/eta"
 	"greenlight/internal/state/journal"
@@ -18,29 +20,44 @@ import (
 func TestDrainLineOnTerminal(t *testing.T) {
 	plain := func(_ term.Color, s string) string { return s }
 	at := time.Date(2026, 3, 1, 22, 5, 7, 0, time.Local)
-	line := "S-04 red (tests: exit 1: 1 failed: 注文履歴の表示と検索; gl logs S-04)\n   its work is on the branch gl/s/_/greenlight/S-04/1"
+	text := "S-04 red (tests: exit 1: 1 failed: 注文履歴の表示と検索; gl logs S-04)\n   its work is on the branch gl/s/_/greenlight/S-04/1"
 	want := `22:05:07 S-04 red (tests: exit 1: 1
            failed: 注文履歴の表示と検索;
            gl logs S-04)
            its work is on the branch
              gl/s/_/greenlight/S-04/1`
-	if got := onTerminal(line, at, 40, plain); got != want {
+	if got := onTerminal(line{text, outcome.Bad}, at, 40, plain); got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
 	}
-	if got, want := onTerminal("launched S-1", at, 40, plain), "22:05:07 launched S-1"; got != want {
+	if got, want := onTerminal(uncolored("launched S-1"), at, 40, plain), "22:05:07 launched S-1"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
 
 // What a person must see is yellow among the drain's lines.
 func TestLineColor(t *testing.T) {
-	for line, want := range map[string]term.Color{
-		"warning: no": term.Yellow, "held until 07:00:00": term.Yellow, "S-1 " + journal.NobodyRead + ": use cents": term.Yellow,
-		"S-1 complete (3 tests)": term.Green, "S-1 failed (exit 7)": term.Red, "launched S-1": "",
-	} {
-		if got := lineColor(line); got != want {
-			t.Errorf("%q: %q, want %q", line, got, want)
+	want := map[string]term.Color{
+		"warning: no": term.Yellow, "held until 07:00:00: night": term.Yellow, "S-1 " + journal.NobodyRead + ": use cents": term.Yellow,
+		"S-4 complete (3 tests)": term.Green, "S-4 failed (exit 7, gl logs S-4)": term.Red, "S-4 asks: which color?": term.Yellow,
+	}
+	now := time.Now()
+	until := time.Date(now.Year(), now.Month(), now.Day(), 7, 0, 0, 0, time.Local)
+	p := plan.New(&plan.Snapshot{Noun: plan.Slice}, now, plan.Options{})
+	tell := &reporter{cfg: drain.Config{}, greeted: true}
+	for _, l := range tell.lines(drain.Report{
+		Plan: p, Warnings: []string{"no"}, Holds: []*plan.Hold{{Kind: plan.HeldByCurfew, Until: until, Reason: "night"}},
+		Unheard: []journal.Event{{Slice: "S-1", Attempt: 1, Reason: "use cents"}},
+		Ended: []*attempt.Record{ended(outcome.Done, "3 tests"), ended(outcome.Failed, "exit 7"),
+			ended(outcome.Waiting, plan.Asking+"which color?")},
+	}) {
+		color, ok := want[l.text]
+		if !ok || colorOf(l.tone) != color {
+			t.Errorf("%q is %q, want %q", l.text, colorOf(l.tone), color)
 		}
+		delete(want, l.text)
+	}
+	if len(want) > 0 {
+		t.Errorf("no lines %q", want)
 	}
 }
 

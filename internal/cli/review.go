@@ -166,10 +166,10 @@ func title(w *ops.Pending) string {
 	case ops.PendingFailed:
 		return subject + " failed: " + w.Why
 	case ops.PendingInterrupted:
-		if strings.HasPrefix(w.Why, "interrupted") {
-			return subject + " was " + w.Why
+		if said := string(w.Kind); !strings.HasPrefix(w.Why, said) {
+			return subject + " was " + said + ": " + w.Why
 		}
-		return subject + " was interrupted: " + w.Why
+		return subject + " was " + w.Why
 	case ops.PendingEmpty, ops.PendingRed, ops.PendingStalled, ops.PendingPaused, ops.PendingUnknown:
 	}
 	text := subject + " is " + string(w.Kind)

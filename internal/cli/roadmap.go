@@ -13,6 +13,7 @@ import (
 	"greenlight/internal/base/text/textline"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/cli/iostreams"
+	"greenlight/internal/show/status"
 	"greenlight/internal/state/roadmap"
 )
 
@@ -117,7 +118,7 @@ func milestoneLines(list []roadmap.Progress) string {
 		m := &list[i]
 		progress := "no slices yet"
 		if m.Total > 0 {
-			progress = fmt.Sprintf("%s %d/%d", bar(m.Done, m.Total, barCells), m.Done, m.Total)
+			progress = fmt.Sprintf("%s %d/%d", status.Bar(m.Done, m.Total, status.BarCells), m.Done, m.Total)
 		}
 		fmt.Fprintf(&b, "%s  %s\n", term.Pad(milestoneTitle(m), width), progress)
 	}

@@ -20,6 +20,8 @@ import (
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/project"
 	"greenlight/internal/show/facts"
+	"greenlight/internal/show/status"
+	"greenlight/internal/show/view"
 )
 
 // dryRun shows what a run would do. It writes nothing and starts nothing.
@@ -86,13 +88,13 @@ func dryLists(out *iostreams.Streams, p *plan.Plan) {
 	}
 	list("Ready", p.Ready, strings.Join(p.Ready, ", "))
 	list("Running", p.Running, strings.Join(p.Running, ", "))
-	list("Landing", p.Landing, briefs(p, p.Landing, now))
-	list("Blocked", p.Blocked, briefs(p, p.Blocked, now))
+	list("Landing", p.Landing, status.Briefs(p, p.Landing, now))
+	list("Blocked", p.Blocked, status.Briefs(p, p.Blocked, now))
 	for _, g := range p.Troubled() {
-		list(g.Label, g.IDs, troubleList(p, g.IDs, now))
+		list(g.Label, g.IDs, status.Troubled(p, g.IDs, now))
 	}
-	list("Waiting", p.Waiting, briefs(p, p.Waiting, now))
-	list("Unknown", p.Unknown, briefs(p, p.Unknown, now))
+	list("Waiting", p.Waiting, status.Briefs(p, p.Waiting, now))
+	list("Unknown", p.Unknown, status.Briefs(p, p.Unknown, now))
 	for _, h := range p.InEffect() {
 		text := sanitize.Line(h.Sentence(now))
 		if h.Agent == "" {
@@ -167,7 +169,7 @@ func expected(pr *project.Project, p *plan.Plan, j *job) []dryEnd {
 	slices.Sort(slots)
 	for _, n := range slices.Compact(slots) {
 		if left, ok := pace.Remaining(p, n, now); ok && left > 0 {
-			ends = append(ends, dryEnd{n, *wholeSeconds(left)})
+			ends = append(ends, dryEnd{n, *view.WholeSeconds(left)})
 		}
 	}
 	return ends

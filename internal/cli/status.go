@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 	"strings"
 	"time"
@@ -11,16 +10,13 @@ import (
 
 	"greenlight/internal/base/sanitize"
 	"greenlight/internal/base/term"
-	"greenlight/internal/base/words"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/cli/iostreams"
 	"greenlight/internal/core/plan"
-	"greenlight/internal/run/attempt"
-	"greenlight/internal/run/lane"
 	"greenlight/internal/run/project"
 	"greenlight/internal/show/facts"
+	"greenlight/internal/show/status"
 	"greenlight/internal/show/view"
-	"greenlight/internal/state/spending"
 	"greenlight/internal/state/statedir"
 )
 
@@ -104,19 +100,7 @@ func runStatus(ctx context.Context, app *cmdutil.App, o statusOptions) error {
 		app.Warn(plans[i])
 	}
 	if o.json {
-		var docs []statusDoc
-		for i, p := range plans {
-			by, err := landedBy(p, views[i])
-			if err != nil {
-				return err
-			}
-			doc := newStatusDoc(p, facts.Upstream(ctx, views[i], p), by, o.milestone)
-			doc.expect(views[i], p, now)
-			docs = append(docs, doc)
-		}
-		doc := docs[0]
-		doc.Others = append(doc.Others, docs[1:]...)
-		if err := app.IO.JSON(doc); err != nil {
+		if err := printStatusJSON(ctx, app.IO, o, views, plans, now); err != nil {
 			return err
 		}
 	} else {
@@ -126,6 +110,22 @@ func runStatus(ctx context.Context, app *cmdutil.App, o statusOptions) error {
 		refreshState(ctx, app, view, plans[i])
 	}
 	return nil
+}
+
+// printStatusJSON prints a document, which contains those of the other systems.
+func printStatusJSON(ctx context.Context, out *iostreams.Streams, o statusOptions, views []*project.Project, plans []*plan.Plan, now time.Time) error {
+	var docs []status.Document
+	for i, p := range plans {
+		landed, err := facts.Landed(views[i], p)
+		if err != nil {
+			return err
+		}
+		f := facts.Summary(ctx, views[i], p)
+		f.Landed = landed
+		docs = append(docs, *status.New(view.Summary(p, f, now), o.milestone))
+	}
+	docs[0].Others = append(docs[0].Others, docs[1:]...)
+	return out.JSON(docs[0])
 }
 
 // printStatus prints a block for each of the systems that the project uses.
@@ -150,35 +150,9 @@ func statusText(ctx context.Context, out *iostreams.Streams, o statusOptions, pr
 		if width == 0 {
 			width = wideEnough
 		}
-		return screen{width: max(width, 10), all: o.all, paint: out.Paint}.lines(facts.Model(pr, p, now))
+		return status.Screen{Width: max(width, 10), All: o.all, Paint: out.Paint}.Lines(facts.Model(pr, p, now))
 	}
-	var list []string
-	for _, l := range append(statusLines(p, facts.Upstream(ctx, pr, p), now), outlook(pr, p, now)...) {
-		list = append(list, hang(l.label, l.text, 0))
-	}
-	return list
-}
-
-// outlook is what it cost so far and how long it is likely to take still, as far as that is known. It is read from the journal alone: a script
-// may ask often, and records are many.
-func outlook(pr *project.Project, p *plan.Plan, now time.Time) (lines []statusLine) {
-	if t, err := costSoFar(pr); err == nil && t.Attempts > 0 {
-		cost := view.Cost{USD: t.USD(), Known: t.Attempts - t.UnknownCost, Unknown: t.UnknownCost}
-		lines = append(lines, statusLine{"Cost:", cost.String()})
-	}
-	if len(p.Running)+len(p.Landing)+len(p.Ready) == 0 {
-		return lines
-	}
-	if _, left, ok := facts.Remaining(pr, p, now); ok && left > 0 {
-		lines = append(lines, statusLine{"Left:", view.Left(p, left, now)})
-	}
-	return lines
-}
-
-// costSoFar is what all attempts cost so far.
-func costSoFar(pr *project.Project) (spending.Total, error) {
-	book, err := spending.Since(pr.Runs.Journal(), time.Time{})
-	return book.Total(), err
+	return status.Pipe(view.Summary(p, facts.Summary(ctx, pr, p), now))
 }
 
 // wideEnough is how many columns rows have where there is no screen.
@@ -210,20 +184,6 @@ func compactPlan(app *cmdutil.App, milestone string) (*project.Project, *plan.Pl
 	}
 	p, err := shownPlan(pr, time.Now(), milestone)
 	return pr, p, err
-}
-
-// landedBy are the records by which done slices have landed.
-func landedBy(p *plan.Plan, pr *project.Project) (map[string]*attempt.Record, error) {
-	var ids []string
-	for i := range p.States {
-		if st := &p.States[i]; st.InScope && st.Class == plan.Done && st.Verified != plan.NotKnown {
-			ids = append(ids, st.ID)
-		}
-	}
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	return pr.Runs.Landed(ids...)
 }
 
 // shownPlan is the plan of a command that only shows: what is wrong with config.json is a warning among the others.
@@ -271,145 +231,5 @@ func refreshState(ctx context.Context, app *cmdutil.App, pr *project.Project, p 
 	}
 }
 
-type statusLine struct{ label, text string }
-
-// statusLines are a line for each state, as scripts and agents read them.
-func statusLines(p *plan.Plan, landed lane.Status, now time.Time) []statusLine {
-	lines := []statusLine{{"Progress:", fmt.Sprintf("%s %d/%d %ss", bar(p.Done, p.Total, barCells), p.Done, p.Total, p.Snapshot.Noun)}}
-	add := func(label, text string) {
-		if text != "" {
-			lines = append(lines, statusLine{label, text})
-		}
-	}
-	for _, l := range recordLines(p) {
-		add(l.label, l.text)
-	}
-	for _, h := range p.InEffect() {
-		add("Held:", sanitize.Line(h.Listed(now)))
-	}
-	add("Running:", progressList(p, now))
-	add("Forecast:", sanitize.Text(forecastText(p)))
-	if list := unverified(p); list != "" {
-		add("Verify:", list+" (unverified: gl verify ID)")
-	}
-	add("Unmerged:", undelivered(landed))
-	add("Review:", sanitize.Text(pullRequest(landed)))
-	add("Merging:", landingList(p, now))
-	add("Ready:", listed(p.Ready))
-	add("Blocked:", briefs(p, p.Blocked, now))
-	for _, g := range p.Troubled() {
-		add(g.Label+":", troubleList(p, g.IDs, now))
-	}
-	add("Waiting:", briefs(p, p.Waiting, now))
-	add("Unknown:", briefs(p, p.Unknown, now))
-	add("Blockers:", sanitize.Text(strings.Join(p.Snapshot.Blockers, "; ")))
-	add("Tests:", view.Tests(p))
-	return lines
-}
-
-// forecastText says whose work is likely to conflict.
-func forecastText(p *plan.Plan) string {
-	var list []string
-	for _, c := range p.Forecast {
-		list = append(list, c.String())
-	}
-	if len(list) == 0 {
-		return ""
-	}
-	const most = 5
-	return strings.Join(list[:min(most, len(list))], "; ") + words.More(len(list)-most) + " will likely conflict"
-}
-
-// unverified names the done slices of which gl has seen no tests pass. Where that is all of many, as in a clone, which has no records, the
-// names say nothing.
-func unverified(p *plan.Plan) string {
-	const many = 5
-	if n := len(p.Unverified); n > many && n == p.Done {
-		return fmt.Sprintf("%d complete slices, none with a verdict here", n)
-	}
-	return someOf(p.Unverified)
-}
-
-// undelivered names the slices that have landed, or were taken back, of which the target hasn't heard yet, with the reason.
-func undelivered(s lane.Status) string {
-	switch {
-	case len(s.Waiting()) == 0:
-		return ""
-	case s.Reason == "":
-		return someOf(s.Waiting())
-	}
-	return sanitize.Text(someOf(s.Waiting()) + " (" + s.Reason + ", gl land)")
-}
-
-// recordLines are the progress that the format's file records and, where that is another one, what gl counts.
-func recordLines(p *plan.Plan) []statusLine {
-	progress := p.Snapshot.Progress
-	if progress == nil {
-		return nil
-	}
-	text := func(r plan.Recorded) string {
-		text := fmt.Sprintf("%d/%d %ss, %d/%d %ss", r.Done, r.Total, p.Snapshot.Noun, r.PartsDone, r.PartsAll, progress.Parts)
-		if progress.Milestone != "" {
-			text = sanitize.Text(progress.Milestone) + ": " + text
-		}
-		if r.Percent != nil {
-			text += fmt.Sprintf(", %d%%", *r.Percent)
-		}
-		return text
-	}
-	counted := statusLine{"Counted:", text(progress.Counted())}
-	switch r := progress.Recorded; {
-	case r == nil:
-		return []statusLine{counted}
-	case r.Same(progress.Counted()):
-		return []statusLine{{"Recorded:", text(*r)}}
-	default:
-		return []statusLine{{"Recorded:", text(*r)}, counted}
-	}
-}
-
 // heldText says until when nothing is launched, and why, safe for a terminal.
 func heldText(h *plan.Hold, now time.Time) string { return sanitize.Text(h.Describe(now)) }
-
-// heldLines say who is held until when, and why.
-func heldLines(p *plan.Plan, now time.Time) (lines []string) {
-	for _, h := range p.InEffect() {
-		lines = append(lines, sanitize.Line(h.Sentence(now)))
-	}
-	return lines
-}
-
-// blockerLines are what stops the whole project, a line each.
-func blockerLines(p *plan.Plan) (lines []string) {
-	for _, text := range p.Snapshot.Blockers {
-		lines = append(lines, "Blocker: "+sanitize.Line(text))
-	}
-	return lines
-}
-
-// labelWidth is the column in which the texts of gl status begin. No label is longer than the column before it.
-const labelWidth = 10
-
-// hang puts the text behind its label and, where the width is known, breaks it after commas, the lines that follow
-// indented like the first. What is too long for a line of its own is broken between words; a word stays whole.
-func hang(label, text string, width int) string {
-	label = fmt.Sprintf("%-*s ", labelWidth-1, label)
-	if width < 2*labelWidth {
-		return label + text
-	}
-	return term.WrapWords(label, pieces(text, width-labelWidth), width, labelWidth)
-}
-
-// pieces are the parts of a text that stay together in lines of that many columns.
-func pieces(text string, columns int) []string {
-	var list []string
-	for _, part := range strings.SplitAfter(text, ", ") {
-		part = strings.TrimSuffix(part, " ")
-		if term.Width(part) <= columns {
-			list = append(list, part)
-		} else {
-			list = append(list, strings.Split(part, " ")...)
-		}
-	}
-	return list
-}

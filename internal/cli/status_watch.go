@@ -14,6 +14,7 @@ import (
 	"greenlight/internal/run/project"
 	"greenlight/internal/run/watch"
 	"greenlight/internal/show/facts"
+	"greenlight/internal/show/status"
 	"greenlight/internal/show/view"
 )
 
@@ -78,7 +79,7 @@ func watchedText(app *cmdutil.App, pr *project.Project, o statusOptions, reader 
 		return "", err
 	}
 	width, height := app.IO.Size()
-	lines := screen{width: max(width, 10), all: o.all, paint: app.IO.Paint}.lines(view.New(p, f, now))
+	lines := status.Screen{Width: max(width, 10), All: o.all, Paint: app.IO.Paint}.Lines(view.New(p, f, now))
 	if n := len(lines) - height + 1; height > 1 && n > 0 {
 		lines = append(lines[:height-2], app.IO.Paint(term.Dim, term.Truncate(fmt.Sprintf("… %d more lines", n+1), max(width, 10))))
 	}

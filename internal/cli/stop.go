@@ -131,7 +131,7 @@ func whichRunning(pr *project.Project) error {
 // settled, is only a warning.
 func reportSettled(io *iostreams.Streams, settled []*attempt.Record, err error) {
 	for _, r := range settled {
-		io.Message("%s %s (%s)", r.ID.Label(), r.Judged.Outcome.Traits().Words, r.Judged.Detail)
+		io.Message("%s %s (%s)", r.ID.Label(), r.Judged.Outcome.Traits().Shown.Words, r.Judged.Detail)
 	}
 	if err != nil {
 		io.Message("warning: %v", err)
@@ -160,7 +160,7 @@ func (d *stopDoc) end(ctx context.Context, io *iostreams.Streams, stop *ops.Stop
 
 // stoppedText is how the attempt ended, which may have been by itself.
 func stoppedText(r *attempt.Record) string {
-	ended := r.Judged.Outcome.Traits().Stop
+	ended := r.Judged.Outcome.Traits().Shown.Stop
 	switch {
 	case ended != "" && r.Judged.Detail != "":
 		return fmt.Sprintf("%s %s (%s)", r.ID.Label(), ended, r.Judged.Detail)

@@ -23,6 +23,7 @@ import (
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/drain"
 	"greenlight/internal/run/project"
+	"greenlight/internal/show/status"
 	"greenlight/internal/workspace/git"
 	"greenlight/internal/workspace/worktree"
 )
@@ -311,7 +312,7 @@ func completeTasks(app *cmdutil.App, more cobra.CompletionFunc, open bool) cobra
 		live, _ := ops.Running(pr)
 		for _, r := range live {
 			if r.ID.IsTask() {
-				ids = append(ids, cobra.CompletionWithDesc(r.ID.Name(), brief(r.ID.Title)))
+				ids = append(ids, cobra.CompletionWithDesc(r.ID.Name(), status.Brief(r.ID.Title)))
 			}
 		}
 		return ids, directive
@@ -380,9 +381,11 @@ func stateless(app *cmdutil.App, err error) error {
 	if planErr != nil {
 		return err
 	}
-	for _, l := range []statusLine{{"Running:", progressList(p, time.Now())}, {"Merging:", landingList(p, time.Now())}} {
-		if l.text != "" {
-			app.IO.Printf("%s\n", hang(l.label, l.text, app.IO.Width()))
+	for _, l := range [][2]string{
+		{"Running:", status.Running(p, time.Now())}, {"Merging:", status.Merging(p, time.Now())},
+	} {
+		if l[1] != "" {
+			app.IO.Printf("%s\n", status.Hang(l[0], l[1], app.IO.Width()))
 		}
 	}
 	return err

@@ -18,6 +18,7 @@ import (
 	"greenlight/internal/show/explain"
 	"greenlight/internal/show/facts"
 	"greenlight/internal/show/rowlayout"
+	"greenlight/internal/show/status"
 	"greenlight/internal/show/view"
 )
 
@@ -121,7 +122,7 @@ func whyAll(out *iostreams.Streams, p *plan.Plan, ids []string, now time.Time) {
 		out.Printf("all %d %ss are done\n", p.Total, p.Snapshot.Noun)
 		return
 	}
-	for _, held := range heldLines(p, now) {
+	for _, held := range status.Holds(p, now) {
 		out.Printf("%s\n", wrapped(out, term.Yellow, held, 2))
 	}
 	for _, id := range ids {
@@ -131,7 +132,7 @@ func whyAll(out *iostreams.Streams, p *plan.Plan, ids []string, now time.Time) {
 
 // printBlockers prints what stops the whole project.
 func printBlockers(out *iostreams.Streams, p *plan.Plan) {
-	for _, text := range blockerLines(p) {
+	for _, text := range status.Blockers(p) {
 		out.Printf("%s\n", wrapped(out, term.Yellow, text, 2))
 	}
 }
@@ -176,7 +177,7 @@ func whyOne(ctx context.Context, out *iostreams.Streams, pr *project.Project, p 
 		printBlockers(out, p)
 	}
 	if r.State == "ready" {
-		for _, held := range heldLines(p, now) {
+		for _, held := range status.Holds(p, now) {
 			out.Printf("%s\n", wrapped(out, term.Yellow, held, 2))
 		}
 	}

@@ -4,6 +4,7 @@ package words
 import (
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // Count returns a number with its noun: "1 test", "42 tests".
@@ -20,6 +21,26 @@ func More(n int) string {
 		return ""
 	}
 	return fmt.Sprintf(" and %d more", n)
+}
+
+// Some returns a list for one line: the first ten items, and how many more there are.
+func Some(items []string) string {
+	n := min(10, len(items))
+	return strings.Join(items[:n], ", ") + More(len(items)-n)
+}
+
+// InBrackets returns a cause and a command that helps, for the end of a line: " (exit 7, gl retry
+// S-1)". It is empty without both.
+func InBrackets(cause, command string) string {
+	switch {
+	case cause == "" && command == "":
+		return ""
+	case cause == "" || command == "":
+		return " (" + cause + command + ")"
+	case strings.Contains(cause, ": "):
+		return " (" + cause + "; " + command + ")"
+	}
+	return " (" + cause + ", " + command + ")"
 }
 
 // MoreAre is More with a verb, after the first of several: " and 3 more are", or " is" if there

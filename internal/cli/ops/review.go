@@ -14,6 +14,7 @@ import (
 
 	"greenlight/internal/base/text/markdown"
 	"greenlight/internal/core/gate"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/lane"
@@ -167,9 +168,9 @@ func (k PendingKind) order() int {
 func newPending(p *plan.Plan, st *plan.State, now time.Time) Pending {
 	r := p.Why(st.ID, now)
 	w := Pending{ID: st.ID, Name: st.Name, Why: r.Cause, Commands: r.Next, Kind: PendingUnknown}
-	ended := attempt.Outcome("")
+	offers := outcome.ByClass
 	if st.Attempt != nil && !st.Attempt.Open() {
-		ended = attempt.Outcome(st.Attempt.Outcome.Name)
+		offers = outcome.Of(st.Attempt.Outcome.Name).Review
 	}
 	switch st.Class {
 	case plan.Waiting:
@@ -180,14 +181,14 @@ func newPending(p *plan.Plan, st *plan.State, now time.Time) Pending {
 			w.Kind = PendingReview
 		case st.Asks():
 			w.Kind, w.Why, w.Commands = PendingQuestion, st.WaitingFor, []string{"gl answer " + st.ID + " TEXT"}
-		case ended == attempt.Empty:
+		case offers == outcome.Unchanged:
 			w.Kind, w.Why, w.Commands = PendingEmpty, strings.TrimPrefix(st.WaitingFor, "review: "), []string{"gl reject " + st.ID + " TEXT", "gl accept " + st.ID}
 		default:
 			w.Kind, w.Why, w.Commands = PendingReview, st.WaitingFor, []string{"gl accept " + st.ID, "gl reject " + st.ID + " TEXT"}
 		}
 	case plan.Red, plan.Conflict, plan.Failed, plan.Stalled:
 		w.Kind = PendingKind(st.Class)
-		if ended == attempt.Interrupted || ended == attempt.Crashed {
+		if offers == outcome.CutShort {
 			w.Kind = PendingInterrupted
 		}
 		w.Commands = []string{"gl retry " + st.ID + p.Snapshot.Flags}

@@ -27,14 +27,11 @@ func (p *Plan) TroubledIDs() []string {
 	return ids
 }
 
-// Interrupted is the outcome of an attempt ended by a person.
-const Interrupted = "interrupted"
-
 // Stopped reports whether a person stopped the item's agent: nothing failed, and it isn't
 // restarted until that person says so.
 func (st *State) Stopped() bool {
 	a := st.Attempt
-	return st.Class == Stalled && a != nil && a.Phase == Settled && a.Outcome.Name == Interrupted
+	return st.Class == Stalled && a != nil && a.Phase == Settled && a.Outcome.Stopped
 }
 
 // StoppedIDs returns those of TroubledIDs whose agents a person stopped.

@@ -121,13 +121,14 @@ const (
 // Begun reports whether an agent may have run. Before that, releasing the claim loses nothing.
 func (p Phase) Begun() bool { return p != Claimed && p != Preparing }
 
-// An Outcome is what planning needs to know about how an attempt ended. Package attempt has the
-// table of all outcomes.
+// An Outcome is what planning needs to know about how an attempt ended. Package outcome has the
+// table of all of them.
 type Outcome struct {
 	Name      string // as in records and documents: "stalled"
 	Available Class  // the class of an item whose status says Available; "" to keep it
 	Active    Class  // the class of an item whose status says Active; "" to keep it
 	Success   bool   // the item was complete
+	Stopped   bool   // a person ended the attempt
 	// the drain lets the same agent continue in the same worktree: the classes above don't
 	// count yet
 	Continue bool

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"greenlight/internal/core/outcome"
 )
 
 var update = flag.Bool("update", false, "write testdata/keys.txt")
@@ -72,7 +74,7 @@ func TestRecordsOf2f0f9e9(t *testing.T) {
 	}
 	settled, err := s.settledEntries()
 	must(t, err)
-	if len(settled) != len(Outcomes())+4 {
+	if len(settled) != len(outcome.All())+4 {
 		t.Fatalf("settled: %v", settled)
 	}
 	for _, e := range settled {

@@ -245,8 +245,8 @@ func (s *Store) endHolds(r *Record, now time.Time) error {
 }
 
 // sameAccount says whether the attempts were with the same agent and, as far as is known, the same account.
-func (j *Job) sameAccount(as *Job) bool {
-	return j.Agent == as.Agent && (j.Account == as.Account || j.Account == "" || as.Account == "")
+func (r *Record) sameAccount(as *Record) bool {
+	return r.Job.Agent == as.Job.Agent && (r.Job.Account == as.Job.Account || r.Job.Account == "" || as.Job.Account == "")
 }
 
 // refute compares a limit that a line of text alone tells of with how others fare: if an attempt with the same agent has
@@ -262,8 +262,8 @@ func (s *Store) refute(r *Record) error {
 	}
 	since := *r.Life.StartedAt
 	for _, e := range index[r.ID.Slice] {
-		if e.N == r.ID.N-1 && e.Outcome == Held {
-			if before, err := s.readSettled(e); err == nil && before.Job.sameAccount(&r.Job) && before.Life.StartedAt != nil && before.Judged.evidence().Limit != nil && before.Judged.evidence().Limit.Text {
+		if e.N == r.ID.N-1 && e.Outcome.Traits().Limited {
+			if before, err := s.readSettled(e); err == nil && before.sameAccount(r) && before.Life.StartedAt != nil && before.Judged.evidence().Limit != nil && before.Judged.evidence().Limit.Text {
 				since = *before.Life.StartedAt
 			}
 		}
@@ -273,7 +273,7 @@ func (s *Store) refute(r *Record) error {
 			if slice == r.ID.Slice || !e.Outcome.Traits().Success {
 				continue
 			}
-			if other, err := s.readSettled(e); err == nil && other.Job.sameAccount(&r.Job) && other.Life.EndedAt != nil && other.Life.EndedAt.After(since) {
+			if other, err := s.readSettled(e); err == nil && other.sameAccount(r) && other.Life.EndedAt != nil && other.Life.EndedAt.After(since) {
 				evidence := *r.Judged.Evidence
 				evidence.Refuted = other.ID.Name()
 				r.Judged.Evidence = &evidence

@@ -88,7 +88,7 @@ func (s *Store) Landed(ids ...string) (map[string]*Record, error) {
 	all := make(map[string]*Record)
 	for _, id := range ids {
 		for _, entry := range slices.Backward(index[id]) {
-			if entry.Outcome != Done {
+			if !entry.Outcome.Traits().Success {
 				continue
 			}
 			if rec, err := s.Get(id, entry.N); err == nil && rec.Landing != nil && rec.Landing.Commit != "" {

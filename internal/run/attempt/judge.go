@@ -48,7 +48,7 @@ func verdict(o Outcome, detail string, r *Record, it plan.Item) (Verdict, error)
 		}
 	}
 	if detail == "" && !t.Success {
-		v.Detail = t.Words
+		v.Detail = t.Shown.Words
 	}
 	if t.KeepsWork && r.Life.reachedStep(it) {
 		v.Effect = tracker.Release

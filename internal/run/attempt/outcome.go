@@ -7,77 +7,34 @@ import (
 	"strings"
 
 	"greenlight/internal/base/words"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
-	"greenlight/internal/state/tracker"
 )
 
-// Everything about outcomes is in this file. To add one, give it a name, a row in the table and a rule. CONTRIBUTING.md
-// lists the tests that it needs. Then run make docs: the JSON Schemas list the names, with the comments behind them.
-
-// An Outcome is how an attempt ended. Records, their file names and JSON documents have this name, so a name never changes.
-type Outcome string
+// These names are of package outcome, which has the table of outcomes.
+type (
+	Outcome  = outcome.Outcome
+	Relaunch = outcome.Relaunch
+)
 
 const (
-	Done        Outcome = "done"
-	Advanced    Outcome = "advanced"    // a staged item: its step is done, the next one can begin
-	Stalled     Outcome = "stalled"     // the agent ended without completing the slice
-	Waiting     Outcome = "waiting"     // the slice needs a person now
-	Held        Outcome = "held"        // rate limit, quota, login or outage: not the slice's fault
-	Failed      Outcome = "failed"      // ended with an error
-	Interrupted Outcome = "interrupted" // ended by gl stop or Ctrl-C
-	Crashed     Outcome = "crashed"     // the wrapper vanished, and nobody saw the agent's end
-	Hung        Outcome = "hung"        // silent for too long, and ended by its wrapper
-	Red         Outcome = "red"         // called complete, and the tests fail on its work
-	Conflict    Outcome = "conflict"    // called complete, and its work doesn't merge
-	Empty       Outcome = "empty"       // called complete, and nothing was changed
+	Done        = outcome.Done
+	Advanced    = outcome.Advanced
+	Stalled     = outcome.Stalled
+	Waiting     = outcome.Waiting
+	Held        = outcome.Held
+	Failed      = outcome.Failed
+	Interrupted = outcome.Interrupted
+	Crashed     = outcome.Crashed
+	Hung        = outcome.Hung
+	Red         = outcome.Red
+	Conflict    = outcome.Conflict
+	Empty       = outcome.Empty
+
+	IfReady = outcome.IfReady
+	Again   = outcome.Again
+	Never   = outcome.Never
 )
-
-// Traits are what follows from an outcome. The zero value of each trait is the usual answer.
-type Traits struct {
-	Outcome Outcome
-
-	Words string // for people: "failed", as in "failed: exit 7"
-	Line  string // replaces Words in the drain's line: "S-3 complete (42 tests)"
-	Stop  string // what gl stop answers, "" for "had ended already"
-	Logs  bool   // the drain's line names gl logs
-
-	Success   bool           // gl exits 0; if the item is open again, somebody has reset it
-	Effect    tracker.Effect // what settling does to the item
-	KeepsWork bool           // if the attempt reached a step, the effect is Release: somebody has to look at half-written tests
-	Available plan.Class     // the item's class if its status says available; "" leaves it available. See plan.Outcome
-	Active    plan.Class     // the item's class if its status says active; "" leaves it active
-
-	Claimed  bool     // what gl found of work that was called complete
-	Continue bool     // once for each of these outcomes, the same agent is started again, in a worktree in the same one, to put it right: see Record.Mends
-	Free     bool     // doesn't use up an attempt
-	Holds    bool     // if the agent met a limit, no agent is launched until it is over
-	Relaunch Relaunch // by the drain that sees the attempt end
-}
-
-// Relaunch says whether a running drain launches an item again.
-type Relaunch int
-
-const (
-	IfReady Relaunch = iota // if the plan has it ready; but a task, or a slice that was named, had its turn
-	Again                   // its turn isn't over: only for an outcome that holds, or that moves the item on, or this loops
-	Never                   // not in this run
-)
-
-// table has one row for each outcome.
-var table = [...]Traits{
-	{Outcome: Done, Words: "done", Line: "complete", Stop: "was done already", Success: true, Effect: tracker.Complete, Available: plan.Stalled, Holds: true},
-	{Outcome: Advanced, Words: "advanced", Free: true, Relaunch: Again},
-	{Outcome: Stalled, Words: "stalled", Logs: true, Available: plan.Stalled, Active: plan.Stalled, Holds: true},
-	{Outcome: Waiting, Words: "waiting", Line: "is waiting", Active: plan.Stalled},
-	{Outcome: Held, Words: "held", Effect: tracker.Restore, KeepsWork: true, Active: plan.Available, Free: true, Holds: true, Relaunch: Again},
-	{Outcome: Failed, Words: "failed", Logs: true, Effect: tracker.Fail, Available: plan.Failed, Active: plan.Failed},
-	{Outcome: Interrupted, Words: "interrupted", Stop: "stopped", Effect: tracker.Restore, KeepsWork: true, Active: plan.Stalled, Relaunch: Never},
-	{Outcome: Crashed, Words: "crashed", Logs: true, Available: plan.Stalled, Active: plan.Stalled},
-	{Outcome: Hung, Words: "hung", Logs: true, Effect: tracker.Fail, Available: plan.Failed, Active: plan.Failed},
-	{Outcome: Red, Words: "red", Logs: true, Effect: tracker.Reopen, Available: plan.Red, Active: plan.Red, Claimed: true, Continue: true},
-	{Outcome: Conflict, Words: "in conflict", Effect: tracker.Reopen, Available: plan.Conflict, Active: plan.Conflict, Claimed: true, Continue: true},
-	{Outcome: Empty, Words: "empty", Line: "is empty", Effect: tracker.Ask, Active: plan.Stalled, Claimed: true},
-}
 
 // A rule gives an attempt its outcome. The detail says why in a few words. It is all that gl status and gl why show, so
 // it begins with the outcome's Words where it wouldn't be understood without them; endedText doesn't repeat them. An
@@ -253,52 +210,6 @@ func leftUnfinished(r *Record, _ plan.Item) (string, bool) {
 	return "ended without completing", true
 }
 
-// Outcomes are all outcomes there are.
-func Outcomes() []Outcome {
-	all := make([]Outcome, len(table))
-	for i := range table {
-		all[i] = table[i].Outcome
-	}
-	return all
-}
-
-// Known says whether the outcome is in the table. The record of another version of gl may have one that isn't.
-func (o Outcome) Known() bool {
-	for i := range table {
-		if table[i].Outcome == o {
-			return true
-		}
-	}
-	return false
-}
-
-// Traits is the outcome's row of the table. One that isn't in it has nothing but its name.
-func (o Outcome) Traits() Traits {
-	for i := range table {
-		if table[i].Outcome == o {
-			return table[i]
-		}
-	}
-	return Traits{Outcome: o, Words: string(o)}
-}
-
-// Text is the outcome with its detail, in a few words: "failed: exit 7", "interrupted in tests".
-func (o Outcome) Text(detail string) string {
-	if o == Waiting && strings.HasPrefix(detail, plan.Asking) {
-		return detail
-	}
-	said := o.Traits().Words
-	if rest, ok := strings.CutPrefix(detail, said); ok {
-		return said + rest
-	}
-	return withReason(said, detail)
-}
-
-// Plan is what the plan needs to know about the outcome.
-func (t Traits) Plan() plan.Outcome {
-	return plan.Outcome{Name: string(t.Outcome), Available: t.Available, Active: t.Active, Success: t.Success}
-}
-
 // PlanOutcome is what the plan needs to know about how the attempt ended.
 func (r *Record) PlanOutcome() plan.Outcome {
 	o := r.Judged.Outcome.Traits().Plan()
@@ -308,7 +219,8 @@ func (r *Record) PlanOutcome() plan.Outcome {
 
 // needsPerson says whether nothing but a person moves the item on.
 func (r *Record) needsPerson() bool {
-	return r.Judged.Outcome == Waiting || r.Judged.Outcome.Traits().Claimed && !r.goesOn()
+	t := r.Judged.Outcome.Traits()
+	return t.Asks || t.Claimed && !r.goesOn()
 }
 
 // goesOn says whether the same agent is to go on.

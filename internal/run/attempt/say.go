@@ -162,12 +162,12 @@ func (s *Store) markSaid(r *Record) error {
 	if len(r.Talk.Said) == 0 {
 		return nil
 	}
-	_, err := s.handOver(r, func(m Message) bool { return r.Talk.wasSaid(m.ID) })
+	_, err := s.handOver(r, func(m Message) bool { return r.wasSaid(m.ID) })
 	return err
 }
 
-func (d *Dialog) wasSaid(id string) bool {
-	return slices.ContainsFunc(d.Said, func(m Message) bool { return m.ID == id })
+func (r *Record) wasSaid(id string) bool {
+	return slices.ContainsFunc(r.Talk.Said, func(m Message) bool { return m.ID == id })
 }
 
 // MarkRead notes that the attempt's agent has run gl slice, which printed what it was to be told.
@@ -202,7 +202,7 @@ func (s *Store) heardAtStart(r *Record) error {
 	}
 	delivered := s.delivered(r)
 	_ = durable.Remove(s.readPath(r)) // mostly there is none
-	worked := r.Judged.Outcome != Held && (r.Judged.evidence().Result != nil && r.Judged.evidence().Result.Turns > 0 || r.Judged.evidence().ExitCode != nil && *r.Judged.evidence().ExitCode == 0)
+	worked := !r.Judged.Outcome.Traits().Limited && (r.Judged.evidence().Result != nil && r.Judged.evidence().Result.Turns > 0 || r.Judged.evidence().ExitCode != nil && *r.Judged.evidence().ExitCode == 0)
 	if !delivered || !worked {
 		return nil
 	}

@@ -16,6 +16,7 @@ import (
 	"greenlight/internal/base/durable"
 	"greenlight/internal/base/paths"
 	"greenlight/internal/core/gate"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/state/journal"
 )
@@ -130,8 +131,8 @@ func (s *Store) Live() ([]*Record, []*BadRecord, error) {
 // Get returns the record of one attempt, settled or not; fs.ErrNotExist for none, a *BadRecord for one that can't be
 // used. A settled record wins.
 func (s *Store) Get(slice string, n int) (*Record, error) {
-	for i := range table {
-		e := Entry{slice, n, table[i].Outcome}
+	for _, o := range outcome.All() {
+		e := Entry{slice, n, o}
 		if r, err := s.readSettled(e); !errors.Is(err, fs.ErrNotExist) {
 			return r, err
 		}

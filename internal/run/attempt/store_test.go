@@ -16,6 +16,7 @@ import (
 
 	"greenlight/internal/base/logfile"
 	"greenlight/internal/base/text/lines"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 )
 
@@ -29,7 +30,7 @@ func TestNamesRoundTrip(t *testing.T) {
 		if e, ok := parseLive(filepath.Base(s.livePath(id, want.N))); !ok || e != want {
 			t.Fatalf("live: %+v %v, want %+v", e, ok, want)
 		}
-		want.Outcome = rapid.SampledFrom(append(Outcomes(), "out_of_paper")).Draw(t, "outcome")
+		want.Outcome = rapid.SampledFrom(append(outcome.All(), "out_of_paper")).Draw(t, "outcome")
 		if e, ok := parseSettled(filepath.Base(s.donePath(id, want.N, want.Outcome))); !ok || e != want {
 			t.Fatalf("settled: %+v %v, want %+v", e, ok, want)
 		}

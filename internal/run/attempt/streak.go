@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"greenlight/internal/base/durable"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 )
 
@@ -32,10 +33,11 @@ func (s *Store) streakPath() string { return filepath.Join(s.dir, streakFile) }
 // noteStreak counts an attempt that has been judged, and holds everybody when it is the last of a row: only a person can tell
 // what is wrong. An attempt that ended well, or worked for a while, ends the row. The lock must be held.
 func (s *Store) noteStreak(r *Record, now time.Time) error {
-	if r.Judged.Outcome == Held || r.Judged.Outcome == Interrupted || r.ID.IsTask() { // says nothing about the others
+	counts := r.Judged.Outcome.Traits().Streak
+	if counts == outcome.KeepsStreak || r.ID.IsTask() {
 		return nil
 	}
-	if r.Judged.Outcome != Failed || r.Life.StartedAt != nil && r.Life.EndedAt != nil && r.Life.EndedAt.Sub(*r.Life.StartedAt) > early {
+	if counts == outcome.EndsStreak || r.Life.StartedAt != nil && r.Life.EndedAt != nil && r.Life.EndedAt.Sub(*r.Life.StartedAt) > early {
 		err := durable.Remove(s.streakPath())
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil

@@ -163,7 +163,7 @@ func (s *supervisor) recovered(e recovered, r *Report) {
 			r.Ended = append(r.Ended, e.final)
 		}
 	case !s.project.Has(e.final):
-		system, how := s.project.Whose(e.final).System().Name, e.final.Judged.Outcome.Traits().Words
+		system, how := s.project.Whose(e.final).System().Name, e.final.Judged.Outcome.Traits().Shown.Words
 		r.warn("the gl process of attempt %d of %s %s is gone: settled as %s",
 			e.final.ID.N, system, e.final.ID.Slice, how)
 	}

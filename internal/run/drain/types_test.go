@@ -17,7 +17,7 @@ func TestTurnsOfOneRound(t *testing.T) {
 	if turns.roundOver() {
 		t.Error("the round is over before anything was launched")
 	}
-	turns.took(&attempt.Record{Slice: "S-1"})
+	turns.took(&attempt.Record{ID: attempt.Identity{Slice: "S-1"}})
 	if !turns.roundOver() || !turns.tried["S-1"] {
 		t.Error("the round isn't over after a launch")
 	}
@@ -25,7 +25,7 @@ func TestTurnsOfOneRound(t *testing.T) {
 	if turns.roundOver() || turns.tried["S-1"] {
 		t.Error("a slice that is due again doesn't continue the round")
 	}
-	turns.took(&attempt.Record{Slice: "S-1"})
+	turns.took(&attempt.Record{ID: attempt.Identity{Slice: "S-1"}})
 	if !turns.roundOver() {
 		t.Error("the round isn't over after the second launch")
 	}

@@ -8,12 +8,12 @@ package notify
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"greenlight/internal/base/sanitize"
 	"greenlight/internal/base/scrub"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/state/journal"
 )
@@ -67,10 +67,10 @@ func of(e *journal.Event) (Message, bool) {
 		m.Kind, m.Title, m.Text = NeedsYou, who+" needs you", e.Reason
 	case e.Kind == journal.Unheard:
 		m.Kind, m.Title, m.Text = NeedsYou, who+" "+journal.NobodyRead, e.Reason
-	case e.Kind == journal.Ended && slices.Contains(failures, e.Outcome):
-		m.Kind, m.Title = Failed, who+" "+e.Outcome
-	case e.Kind == journal.Ended && e.Outcome == "done":
-		m.Kind, m.Title = Done, who+" complete"
+	case e.Kind == journal.Ended:
+		shown := outcome.Of(e.Outcome).Shown
+		m.Kind, m.Title = toldAs[shown.Told], who+" "+shown.Said()
+		return m, m.Kind != ""
 	case e.Kind == journal.Held && e.Reason == plan.HeldByPerson: // the person knows already
 		return m, false
 	case e.Kind == journal.Held && e.Until != nil:
@@ -94,9 +94,8 @@ func of(e *journal.Event) (Message, bool) {
 	return m, true
 }
 
-// failures are the outcomes announced as failures. Red and conflicting work becomes a question
-// to a person, or is repaired.
-var failures = []string{"failed", "stalled", "hung", "crashed"}
+// toldAs has the kinds of messages about outcomes.
+var toldAs = map[outcome.Told]Kind{outcome.AsFailure: Failed, outcome.AsDone: Done}
 
 // ending describes the slices at the end of a run.
 func ending(e *journal.Event) string {

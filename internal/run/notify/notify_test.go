@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/state/journal"
 
@@ -89,6 +90,32 @@ func events(now time.Time) []journal.Event {
 		{Kind: journal.DrainEnded, PID: 7, Reason: journal.NothingLeft, CostUSD: &cost,
 			Totals: &journal.Sums{Total: 5, Done: 1, Failed: 1, Stalled: 1, Waiting: 1, Blocked: 1}},
 		{Kind: journal.DrainEnded, PID: 8, Reason: "signal: interrupt"},
+	}
+}
+
+// What an outcome announces is its own column, so none is forgotten. One of a later gl is
+// announced as a failure.
+func TestOutcomes(t *testing.T) {
+	told := map[string]string{
+		"done": "done S-1 complete", "failed": "failed S-1 failed", "stalled": "failed S-1 stalled",
+		"hung": "failed S-1 hung", "crashed": "failed S-1 crashed",
+		"out_of_paper": "failed S-1 out_of_paper", "": "",
+		"advanced": "", "waiting": "", "held": "", "interrupted": "", "red": "", "conflict": "", "empty": "",
+	}
+	for _, o := range outcome.All() {
+		if _, ok := told[string(o)]; !ok {
+			t.Errorf("the test has no row for %s", o)
+		}
+	}
+	for name, want := range told {
+		m, ok := of(&journal.Event{Kind: journal.Ended, Slice: "S-1", Attempt: 1, Outcome: name, Detail: "why"})
+		got := ""
+		if ok {
+			got = string(m.Kind) + " " + m.Title
+		}
+		if got != want {
+			t.Errorf("%s announces %q, want %q", name, got, want)
+		}
 	}
 }
 

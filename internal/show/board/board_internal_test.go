@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"greenlight/internal/base/term"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/project"
 	"greenlight/internal/run/project/projecttest"
@@ -35,7 +36,7 @@ func plain(_ term.Color, s string) string { return s }
 func stopped(s *plan.Snapshot) {
 	s.Items = append(s.Items, &plan.Item{ID: "S-9", Status: "tests", Changed: now})
 	s.Attempts["S-9"] = &plan.Attempt{N: 1, Phase: plan.Settled, Detail: "interrupted in tests", After: plan.Mark{Status: "tests"},
-		Outcome: plan.Outcome{Name: plan.Interrupted, Active: plan.Stalled}}
+		Outcome: outcome.Interrupted.Traits().Plan()}
 }
 
 // fixture returns a board of a project with a slice in each group except Stopped, and this many

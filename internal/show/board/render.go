@@ -460,8 +460,9 @@ type spanMark struct {
 }
 
 var spanMarks = []spanMark{
-	{"done", "█", "completed", term.Green}, {"failed", "▒", "failed", term.Red}, {"running", "▓", "running", term.Blue},
-	{"held", "░", "met a limit", term.Yellow}, {"other", "▄", "other", ""},
+	{report.SpanDone, "█", "completed", term.Green}, {report.SpanFailed, "▒", "failed", term.Red},
+	{report.SpanRunning, "▓", "running", term.Blue}, {report.SpanHeld, "░", "met a limit", term.Yellow},
+	{report.SpanOther, "▄", "other", ""},
 }
 
 func markOf(state string) spanMark {

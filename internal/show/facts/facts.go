@@ -15,6 +15,7 @@ import (
 	"greenlight/internal/show/view"
 	"greenlight/internal/state/eta"
 	"greenlight/internal/state/journal"
+	"greenlight/internal/state/spending"
 )
 
 // A Reader reads the facts of one project repeatedly, but settled ones only once. It isn't safe
@@ -111,6 +112,35 @@ func Upstream(ctx context.Context, pr *project.Project, p *plan.Plan) lane.Statu
 		return lane.Status{}
 	}
 	return lane.Upstream(ctx, pr)
+}
+
+// Summary returns the facts that need no record, with what the journal knows: what was spent, and
+// how long slices take. Scripts ask often, and records are many.
+func Summary(ctx context.Context, pr *project.Project, p *plan.Plan) view.Facts {
+	f := view.Facts{Lane: Upstream(ctx, pr, p)}
+	if book, err := spending.Since(pr.Runs.Journal(), time.Time{}); err == nil {
+		total := book.Total()
+		f.Spent = &total
+	}
+	pacer := NewPacer(pr)
+	defer pacer.Close()
+	f.Pace = pacer.Pace()
+	f.Slots = pacer.slotsOf(pr)
+	return f
+}
+
+// Landed reads the records by which done slices have landed.
+func Landed(pr *project.Project, p *plan.Plan) (map[string]*attempt.Record, error) {
+	var ids []string
+	for i := range p.States {
+		if st := &p.States[i]; st.InScope && st.Class == plan.Done && st.Verified != plan.NotKnown {
+			ids = append(ids, st.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	return pr.Runs.Landed(ids...)
 }
 
 // All returns all facts. It omits unreadable records: the plan's warnings name those that

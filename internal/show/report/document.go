@@ -136,6 +136,15 @@ type Timeline struct {
 	Critical []string `json:"critical"` // the slices that the end of the night waited for, the first first
 }
 
+// The states of an attempt's Span.
+const (
+	SpanDone    = "done"
+	SpanFailed  = "failed" // it came to nothing
+	SpanHeld    = "held"   // it met a limit
+	SpanRunning = "running"
+	SpanOther   = "other"
+)
+
 // A Span is a time with something in it.
 type Span struct {
 	ID       string    `json:"id"`

@@ -308,7 +308,7 @@ func timeline(in Input, h *history, recs []*attempt.Record, n Night) Timeline {
 				s.Text = "in the merge queue: " + queueText(in.Plan, r)
 			}
 		}
-		if last := done[r.ID.Slice]; r.Judged.Outcome == attempt.Waiting && last != nil && last.Accepted() {
+		if last := done[r.ID.Slice]; r.Judged.Outcome.Traits().Asks && last != nil && last.Accepted() {
 			s.Text += "; accepted since"
 		}
 		s.Record, _ = paths(r)
@@ -318,17 +318,17 @@ func timeline(in Input, h *history, recs []*attempt.Record, n Night) Timeline {
 }
 
 func (h *history) state(r *attempt.Record) string {
-	switch {
+	switch t := r.Judged.Outcome.Traits(); {
 	case r.Life.Phase != plan.Settled:
-		return "running"
-	case r.Judged.Outcome.Traits().Success:
-		return "done"
+		return SpanRunning
+	case t.Success:
+		return SpanDone
 	case h.lost[r]:
-		return "failed"
-	case r.Judged.Outcome == attempt.Held:
-		return "held"
+		return SpanFailed
+	case t.Limited:
+		return SpanHeld
 	}
-	return "other"
+	return SpanOther
 }
 
 // critical is the chain of slices that the end of the night waited for: the one that was completed last, of what it depends on what was

@@ -93,7 +93,7 @@ func holds(events []journal.Event, n Night) []Span {
 			}
 			end(&e) // this one is longer
 			last[e.Agent] = len(list)
-			list = append(list, Span{Text: text, State: "held", From: e.Time, To: to})
+			list = append(list, Span{Text: text, State: SpanHeld, From: e.Time, To: to})
 		case journal.HoldEnded:
 			end(&e)
 		}
@@ -112,7 +112,7 @@ func laneSpans(events []journal.Event, n Night) []Span {
 		switch e.Kind {
 		case journal.Merge:
 			s.Text = "merge"
-			if e.Outcome == "conflict" {
+			if e.Outcome == journal.Conflicts {
 				s.Text, s.State = "conflict", "red"
 			}
 		case journal.Verdict:

@@ -70,3 +70,9 @@ func Stuck(p *plan.Plan) (ids []string) {
 	}
 	return ids
 }
+
+// WholeSeconds rounds a duration for a document.
+func WholeSeconds(d time.Duration) *int {
+	n := int(d.Round(time.Second) / time.Second)
+	return &n
+}

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/show/view"
 )
@@ -11,7 +12,7 @@ import (
 // What the time left doesn't count is named with it.
 func TestLeft(t *testing.T) {
 	quiet := &plan.Attempt{N: 1, Phase: plan.Started, Started: now.Add(-time.Hour), Heard: now.Add(-9 * time.Minute)}
-	stopped := &plan.Attempt{N: 1, Phase: plan.Settled, Outcome: plan.Outcome{Name: plan.Interrupted, Active: plan.Stalled}, After: plan.Mark{Status: "tests"}}
+	stopped := &plan.Attempt{N: 1, Phase: plan.Settled, Outcome: outcome.Interrupted.Traits().Plan(), After: plan.Mark{Status: "tests"}}
 	for want, items := range map[string][]*plan.Item{
 		"about 12m": {{ID: "S-1"}, {ID: "S-2", Deps: []string{"S-1"}}},
 		"about 12m, without 1 needs you, 1 failed, 2 blocked": {{ID: "S-1"}, {ID: "S-2", Status: "failed"}, {ID: "S-3", Deps: []string{"S-2"}},

@@ -10,10 +10,12 @@ import (
 	"strings"
 	"time"
 
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/lane"
 	"greenlight/internal/state/eta"
+	"greenlight/internal/state/spending"
 )
 
 // A Group is where an item stands, for people. Each item in scope is in one.
@@ -72,6 +74,9 @@ type Facts struct {
 	Diffs   map[string]Diff              // what work changes that isn't over, where somebody has looked
 	Pace    eta.Pace
 	Slots   int // how many agents may run at a time; 0 for unknown
+
+	Spent  *spending.Total            // by all attempts, where no records were read; nil for unknown
+	Landed map[string]*attempt.Record // by which done items landed, where they were read
 }
 
 // A Diff is how many lines work adds and removes.
@@ -126,13 +131,28 @@ type Model struct {
 	Rows   []Row // of the items in scope, by group
 	Counts Counts
 	Lane   lane.Status
-	Cost   Cost           // of all attempts that were read, tasks included
+	Cost   Cost            // of all attempts, tasks included: as far as they were read, or as Spent says
+	Spent  *spending.Total // nil for unknown
+	Landed map[string]*attempt.Record
+	Pace   eta.Pace
 	ETA    *time.Duration // until nothing is left that can be done; nil for unknown
 }
 
-// New makes the model of a plan.
+// Summary returns the model of a plan without rows, for what needs no records.
+func Summary(p *plan.Plan, f Facts, now time.Time) *Model {
+	m := &Model{Plan: p, Now: now, Lane: f.Lane, Counts: Count(p, f.Lane), Spent: f.Spent, Landed: f.Landed, Pace: f.Pace}
+	if t := f.Spent; t != nil {
+		m.Cost = Cost{USD: t.USD(), Known: t.Attempts - t.UnknownCost, Unknown: t.UnknownCost}
+	}
+	if left, ok := f.Pace.Remaining(p, f.Slots, now); ok {
+		m.ETA = &left
+	}
+	return m
+}
+
+// New returns the model of a plan.
 func New(p *plan.Plan, f Facts, now time.Time) *Model {
-	m := &Model{Plan: p, Now: now, Lane: f.Lane, Counts: Count(p, f.Lane)}
+	m := Summary(p, f, now)
 	for _, g := range Groups() {
 		for _, id := range ids(p, g) {
 			m.Rows = append(m.Rows, newRow(p, p.State(id), g, f, now))
@@ -142,9 +162,6 @@ func New(p *plan.Plan, f Facts, now time.Time) *Model {
 		for _, r := range recs {
 			m.Cost.Add(r)
 		}
-	}
-	if left, ok := f.Pace.Remaining(p, f.Slots, now); ok {
-		m.ETA = &left
 	}
 	return m
 }
@@ -222,7 +239,7 @@ func newRow(p *plan.Plan, st *plan.State, g Group, f Facts, now time.Time) Row {
 		r.Review = st.Class == plan.Waiting && !r.Question && st.AtReview()
 		r.Text = joined(why.State, why.Cause)
 	case Stopped:
-		r.Text = "stopped" + strings.TrimPrefix(why.Cause, plan.Interrupted)
+		r.Text = "stopped" + strings.TrimPrefix(why.Cause, outcome.Of(st.Attempt.Outcome.Name).Shown.Words)
 	case Failed:
 		r.Text = joined(why.State, strings.TrimPrefix(why.Cause, why.State+": "))
 	case Done:

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/state/journal"
 )
 
@@ -109,15 +110,15 @@ func (l *Learner) leaveLane(key string, r *run, e *journal.Event) {
 }
 
 func (l *Learner) end(key string, r *run, e *journal.Event) {
-	// a run ended by a limit tells nothing about the slice
-	if e.DurationMS == nil || *e.DurationMS < 0 || e.Outcome == "held" {
+	traits := outcome.Of(e.Outcome)
+	if e.DurationMS == nil || *e.DurationMS < 0 || traits.Limited {
 		return
 	}
 	took := time.Duration(*e.DurationMS) * time.Millisecond
 	w := l.worked[key]
 	w.agents += took
 	l.worked[key] = w
-	if e.Outcome != "done" {
+	if !traits.Success {
 		return
 	}
 	keep(&l.total, took)

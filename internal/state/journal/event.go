@@ -91,6 +91,9 @@ const (
 	Told     Kind = "told" // and all channels have been tried
 )
 
+// Conflicts is the outcome of a Merge that found conflicts.
+const Conflicts = "conflict"
+
 // durable reports whether the event must survive a power cut, because it isn't repeated.
 func (k Kind) durable() bool { return k == Settled || k == Landed }
 

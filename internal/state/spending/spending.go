@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"greenlight/internal/base/words"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/state/journal"
 )
 
@@ -132,21 +133,22 @@ type Tried struct {
 	Outcome string
 }
 
-// Lost reports which attempts came to nothing, oldest first. An attempt that was red or in conflict
-// doesn't count if a later one on the same branch put that right.
+// Lost reports which attempts came to nothing, oldest first. An attempt whose work can be repaired
+// isn't lost if a later one on the same branch did that.
 func Lost(tried []Tried) []bool {
 	lost := make([]bool, len(tried))
 	right := map[Tried]bool{} // without the outcome
 	for i := len(tried) - 1; i >= 0; i-- {
 		t := tried[i]
 		place := Tried{Slice: t.Slice, Branch: t.Branch}
-		switch t.Outcome {
-		case "done", "waiting":
+		switch outcome.Of(t.Outcome).Worth {
+		case outcome.Useful:
 			right[place] = true
-		case "red", "conflict":
+		case outcome.Repairable:
 			lost[i] = !right[place]
-		default:
-			lost[i] = cameToNothing(t.Outcome)
+		case outcome.Wasted:
+			lost[i] = true
+		case outcome.Neutral:
 		}
 	}
 	return lost
@@ -228,16 +230,6 @@ func (t *Total) fail(e *journal.Event) {
 	if e.CostUSD != nil && *e.CostUSD >= 0 {
 		t.FailedUSD += *e.CostUSD
 	}
-}
-
-// cameToNothing reports whether an attempt with this outcome is a failure by itself. A limit, a
-// question and gl stop aren't failures.
-func cameToNothing(outcome string) bool {
-	switch outcome {
-	case "", "done", "advanced", "held", "waiting", "interrupted":
-		return false
-	}
-	return true
 }
 
 // Total returns the total of all attempts.

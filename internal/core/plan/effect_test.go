@@ -1,4 +1,4 @@
-package tracker
+package plan
 
 import (
 	"encoding/json"

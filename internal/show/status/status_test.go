@@ -1,7 +1,8 @@
-package cli
+package status
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -28,7 +29,7 @@ func TestHang(t *testing.T) {
 		{"S-123456789012345678, S-2", 20, "Ready:    S-123456789012345678,\n          S-2"},
 		{"ääää, öööö, S-3", 21, "Ready:    ääää, öööö,\n          S-3"},
 	} {
-		if got := hang("Ready:", c.text, c.width); got != c.want {
+		if got := Hang("Ready:", c.text, c.width); got != c.want {
 			t.Errorf("%q in %d columns:\n%s\nwant\n%s", c.text, c.width, got, c.want)
 		}
 	}
@@ -40,7 +41,7 @@ func TestHangOfAnyText(t *testing.T) {
 		words := rapid.SliceOfN(rapid.StringMatching(`[a-zä(),]{1,15}`), 1, 20).Draw(t, "words")
 		width := rapid.IntRange(2*labelWidth, 60).Draw(t, "width")
 		text := strings.Join(words, " ")
-		got := hang("Label:", text, width)
+		got := Hang("Label:", text, width)
 		if again := strings.Join(strings.Fields(got), " "); again != "Label: "+text {
 			t.Fatalf("%q lost something of %q", again, text)
 		}
@@ -72,7 +73,7 @@ func TestScreen(t *testing.T) {
 	m := view.New(plan.New(s, now, plan.Options{}), view.Facts{}, now)
 	for _, paint := range []func(term.Color, string) string{func(_ term.Color, s string) string { return s }, term.Color.Paint} {
 		for width := 10; width <= 210; width++ {
-			for _, l := range (screen{width: width, paint: paint}).lines(m) {
+			for _, l := range (Screen{Width: width, Paint: paint}).Lines(m) {
 				if term.Width(l) > width {
 					t.Fatalf("%d columns in %d: %q", term.Width(l), width, l)
 				}
@@ -82,8 +83,8 @@ func TestScreen(t *testing.T) {
 			}
 		}
 	}
-	plain := screen{width: 120, paint: func(_ term.Color, s string) string { return s }}
-	got := strings.Join(plain.lines(m), "\n")
+	plain := Screen{Width: 120, Paint: func(_ term.Color, s string) string { return s }}
+	got := strings.Join(plain.Lines(m), "\n")
 	want := `[....................] 1/34 slices
 
 Needs you (1)
@@ -104,8 +105,47 @@ Blocked (30)
 	if !strings.Contains(got, "\n  and 24 more: gl status --all\n") {
 		t.Errorf("not folded:\n%s", got)
 	}
-	plain.all = true
-	if all := strings.Join(plain.lines(m), "\n"); !strings.Contains(all, "S-39") || !strings.Contains(all, "Done (1)\n  S-4") {
+	plain.All = true
+	if all := strings.Join(plain.Lines(m), "\n"); !strings.Contains(all, "S-39") || !strings.Contains(all, "Done (1)\n  S-4") {
 		t.Errorf("--all:\n%s", all)
+	}
+}
+
+// Each key of the document is shown by one field, or is for programs only. Each group of rows
+// shows a field.
+func TestFieldsAreTheDocument(t *testing.T) {
+	shown := map[string]int{}
+	for _, key := range jsonOnly {
+		shown[key]++
+	}
+	groups := map[view.Group]bool{view.Done: true} // that --all lists
+	for _, f := range fields {
+		for _, key := range f.keys {
+			shown[key]++
+		}
+		for _, g := range f.groups {
+			groups[g] = true
+		}
+		if (f.text == nil) != (f.label == "") || (f.place == rows) != (len(f.groups) > 0) {
+			t.Errorf("%q, %q: text without a label, or rows without groups", f.keys, f.label)
+		}
+		if (f.place == head || f.place == foot) && (f.words == nil || f.color == nil) {
+			t.Errorf("%q, %q: no words or color for a terminal", f.keys, f.label)
+		}
+	}
+	for i := range reflect.TypeFor[Document]().NumField() {
+		key, _, _ := strings.Cut(reflect.TypeFor[Document]().Field(i).Tag.Get("json"), ",")
+		if shown[key] != 1 {
+			t.Errorf("%q is in %d fields, want 1, or in jsonOnly", key, shown[key])
+		}
+		delete(shown, key)
+	}
+	if len(shown) > 0 {
+		t.Errorf("the document has none of %v", shown)
+	}
+	for _, g := range view.Groups() {
+		if !groups[g] {
+			t.Errorf("no field is in the group %s", g)
+		}
 	}
 }
