@@ -7,11 +7,12 @@ import (
 	"strings"
 	"time"
 
+	"greenlight/internal/base/command"
 	"greenlight/internal/base/logfile"
-	"greenlight/internal/base/proc"
 	"greenlight/internal/base/sanitize"
 	"greenlight/internal/core/agent"
 	"greenlight/internal/core/plan"
+	"greenlight/internal/run/executor"
 	"greenlight/internal/workspace/git"
 	"greenlight/internal/workspace/site"
 	"greenlight/internal/workspace/worktree"
@@ -93,9 +94,9 @@ func (w *Wrapper) tryWorktree(ctx context.Context) error {
 		return err
 	}
 	w.site = &site.Site{
-		Root: w.Root, Self: w.Self, Environ: func() []string { return w.rec.Env(w.Env, w.Root) }, Setup: site.Setup{Command: w.rec.Setup, Limit: w.SetupLimit},
+		Root: w.Root, Run: executor.Commands(executor.NewLocal(w.Self)), Environ: func() []string { return w.rec.Env(w.Env, w.Root) }, Setup: site.Setup{Command: w.rec.Setup, Limit: w.SetupLimit},
 		SetupLog: w.Store.SetupLogPath(w.rec.Slice, w.rec.N), Sandbox: site.Sandbox{On: w.sandboxed(), Caches: w.rec.Caches}, Note: w.noteWorktree,
-		Started:  func(id proc.ID) error { return w.advance(ctx, func(r *Record) { r.Process = &id }) },
+		Started:  func(h command.Handle) error { return w.advance(ctx, func(r *Record) { r.Process = &h.Process }) },
 		Leftover: func(err error) { w.log.note(logfile.Gl, "what git.setup left running can't be ended: "+err.Error()) },
 		Repo:     repo, Lineage: l,
 	}

@@ -11,11 +11,13 @@ import (
 	"syscall"
 	"time"
 
+	"greenlight/internal/base/command"
 	"greenlight/internal/base/durable"
 	"greenlight/internal/base/logfile"
 	"greenlight/internal/base/proc"
 	"greenlight/internal/core/gate"
 	"greenlight/internal/core/plan"
+	"greenlight/internal/run/executor"
 	"greenlight/internal/run/testrun"
 	"greenlight/internal/state/tracker"
 )
@@ -148,7 +150,7 @@ func (w *Wrapper) runTests(ctx context.Context) (*testrun.Verdict, error) {
 		v   *testrun.Verdict
 		err error
 	}
-	begun, recorded, done := make(chan proc.ID), make(chan error), make(chan result, 1)
+	begun, recorded, done := make(chan command.Handle), make(chan error), make(chan result, 1)
 	env := w.rec.Env(w.Env, w.Root)
 	var files []*os.File
 	if w.lock != nil {
@@ -156,8 +158,8 @@ func (w *Wrapper) runTests(ctx context.Context) (*testrun.Verdict, error) {
 	}
 	go func() {
 		v, err := testrun.Run(ctx, testrun.Spec{
-			Self: w.Self, Command: *w.rec.Test, Root: w.Root, Top: w.Root, Dir: w.Root, Env: env, Files: files, Limit: w.Tests.Limit, Pattern: w.Tests.Pattern, Mark: w.rec.Token,
-			Log: w.Store.TestsLogPath(w.rec.Slice, w.rec.N), Started: func(id proc.ID) error { begun <- id; return <-recorded },
+			Executor: executor.NewLocal(w.Self), Command: *w.rec.Test, Root: w.Root, Top: w.Root, Dir: w.Root, Env: env, Files: files, Limit: w.Tests.Limit, Pattern: w.Tests.Pattern, Mark: w.rec.Token,
+			Log: w.Store.TestsLogPath(w.rec.Slice, w.rec.N), Started: func(h command.Handle) error { begun <- h; return <-recorded },
 		})
 		done <- result{v, err}
 	}()
@@ -165,8 +167,8 @@ func (w *Wrapper) runTests(ctx context.Context) (*testrun.Verdict, error) {
 	defer ticker.Stop()
 	for {
 		select {
-		case id := <-begun:
-			recorded <- w.recordTests(ctx, id)
+		case h := <-begun:
+			recorded <- w.recordTests(ctx, h.Process)
 		case <-ticker.C:
 			w.keepRecord(ctx)
 		case <-w.Stop:

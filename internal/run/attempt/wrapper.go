@@ -25,6 +25,7 @@ import (
 	"greenlight/internal/base/text/lines"
 	"greenlight/internal/core/agent"
 	"greenlight/internal/core/plan"
+	"greenlight/internal/run/executor"
 	"greenlight/internal/state/tracker"
 	"greenlight/internal/workspace/site"
 	"greenlight/internal/workspace/worktree"
@@ -546,7 +547,7 @@ func (w *Wrapper) leftovers(ctx context.Context, lines <-chan chunk) {
 		w.rec.Outlived = sanitize.Line(err.Error())
 		w.log.note(logfile.Gl, "what the agent left running can't be ended: "+w.rec.Outlived)
 	}
-	command.TakeRest(lines, func(c chunk) { w.take(ctx, c) })
+	executor.TakeRest(lines, func(c chunk) { w.take(ctx, c) })
 	w.takeUnended(ctx)
 }
 

@@ -1,6 +1,7 @@
 package lane
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,8 +12,10 @@ import (
 	"slices"
 	"time"
 
+	"greenlight/internal/base/command"
 	"greenlight/internal/base/durable"
 	"greenlight/internal/base/proc"
+	"greenlight/internal/run/executor"
 	"greenlight/internal/run/testrun"
 	"greenlight/internal/workspace/git"
 	"greenlight/internal/workspace/worktree"
@@ -175,9 +178,12 @@ func (l *Lane) endTests() error {
 	if l.file.Tests == nil {
 		return nil
 	}
-	tree := proc.Tree{Root: *l.file.Tests, Marks: []string{testrun.MarkOf(l.Project.Root, testsMark)}}
-	if _, err := tree.End(endGrace); err != nil {
-		return fmt.Errorf("what the tests left running can't be ended: %w", err)
+	run := executor.NewLocal(l.Self).Find(executor.Lost{
+		Handle: command.Handle{Process: *l.file.Tests}, Marks: []string{testrun.MarkOf(l.Project.Root, testsMark)}, Leaves: executor.Nothing, Grace: endGrace,
+	})
+	run.End()
+	if res, err := run.Wait(); err != nil || res.Leftover != nil {
+		return fmt.Errorf("what the tests left running can't be ended: %w", cmp.Or(err, res.Leftover))
 	}
 	l.file.Tests = nil
 	return l.save()

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"greenlight/internal/base/command"
 	"greenlight/internal/base/durable"
 	"greenlight/internal/base/environ"
 	"greenlight/internal/base/proc"
@@ -22,6 +23,7 @@ import (
 	"greenlight/internal/core/agent"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/executor"
 	"greenlight/internal/run/testrun"
 	"greenlight/internal/state/statedir"
 	"greenlight/internal/workspace/git"
@@ -186,7 +188,7 @@ func (l *Lane) run(ctx context.Context, bed *site.Site, key testrun.Key, of *att
 	}
 	l.tell("running %s", test.Command.Line)
 	v, err := testrun.Run(ctx, testrun.Spec{
-		Self: l.Self, Command: test.Command, Root: l.Project.Root, Top: bed.Lineage.Path, Dir: bed.Dir(), Env: bed.Env(bed.Environ()), Limit: test.Limit,
+		Executor: executor.NewLocal(l.Self), Command: test.Command, Root: l.Project.Root, Top: bed.Lineage.Path, Dir: bed.Dir(), Env: bed.Env(bed.Environ()), Limit: test.Limit,
 		Box: bed.Box, Pattern: test.Pattern, Tree: key.Tree, Toolchain: key.Toolchain, Log: filepath.Join(l.Project.Runs.Dir(), "log", log),
 		Started: l.startedTests, Mark: testsMark, Caches: l.caches,
 	})
@@ -212,8 +214,8 @@ func noSpace(dirs ...string) error {
 }
 
 // startedTests records the process of tests, or of setup, before it may run.
-func (l *Lane) startedTests(id proc.ID) error {
-	l.file.Tests = &id
+func (l *Lane) startedTests(h command.Handle) error {
+	l.file.Tests = &h.Process
 	return l.save()
 }
 
@@ -229,7 +231,7 @@ func (l *Lane) makeBed(ctx context.Context) (*site.Site, error) {
 	config := l.conf.Config
 	env := append(agent.ScrubEnv(l.Environ), "GREENLIGHT_ROOT="+l.Project.Root)
 	bed := &site.Site{
-		Root: l.Project.Root, Self: l.Self, Environ: func() []string { return env }, Setup: site.Setup{Command: config.Git.Setup, Limit: config.Git.SetupLimit},
+		Root: l.Project.Root, Run: executor.Commands(executor.NewLocal(l.Self)), Environ: func() []string { return env }, Setup: site.Setup{Command: config.Git.Setup, Limit: config.Git.SetupLimit},
 		SetupLog: filepath.Join(l.Project.Runs.Dir(), "log", "lane.setup.log"), Sandbox: site.Sandbox{On: config.Sandbox == attempt.SandboxBwrap, Caches: config.Caches},
 		Apart: "lane", Note: func(line string) { l.tell("the merge queue's worktree: %s", line) }, Started: l.startedTests, Leftover: func(err error) { l.tell("git.setup: %v", err) },
 		Repo: l.Repo, Lineage: lineage,

@@ -1,4 +1,4 @@
-package command_test
+package executor_test
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 
 	"greenlight/internal/base/command"
 	"greenlight/internal/base/proc"
+	"greenlight/internal/run/executor"
 )
 
 // TestMain makes the test binary act as gl when it is called as gl: gates are real processes.
@@ -26,11 +27,16 @@ func TestMain(m *testing.M) {
 
 func spec(t *testing.T, script string) command.Spec {
 	t.Helper()
+	return command.Spec{Argv: []string{"sh", "-c", script}, Dir: t.TempDir(), Env: os.Environ(), Limit: time.Minute}
+}
+
+// run runs a command as local processes.
+func run(ctx context.Context, s command.Spec) (command.Result, error) {
 	self, err := os.Executable()
 	if err != nil {
-		t.Fatal(err)
+		return command.Result{}, err
 	}
-	return command.Spec{Self: self, Argv: []string{"sh", "-c", script}, Dir: t.TempDir(), Env: os.Environ(), Limit: time.Minute}
+	return executor.Command(ctx, executor.NewLocal(self), s)
 }
 
 func TestRun(t *testing.T) {
@@ -50,7 +56,7 @@ func TestRun(t *testing.T) {
 			s := spec(t, test.script)
 			var log bytes.Buffer
 			s.Log = &log
-			res, err := command.Run(t.Context(), s)
+			res, err := run(t.Context(), s)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -71,14 +77,14 @@ func TestStarted(t *testing.T) {
 	var id proc.ID
 	var log bytes.Buffer
 	s.Log = &log
-	s.Started = func(p proc.ID) error {
-		id = p
+	s.Started = func(h command.Handle) error {
+		id = h.Process
 		if _, err := os.Stat(filepath.Join(s.Dir, "ran")); err == nil {
 			t.Error("it ran before it was recorded")
 		}
 		return nil
 	}
-	if _, err := command.Run(t.Context(), s); err != nil {
+	if _, err := run(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
 	if pid := strings.TrimSpace(log.String()); pid == "" || pid != strconv.Itoa(id.PID) {
@@ -87,8 +93,8 @@ func TestStarted(t *testing.T) {
 
 	s = spec(t, ": > ran")
 	refused := errors.New("refused")
-	s.Started = func(p proc.ID) error { id = p; return refused }
-	if _, err := command.Run(t.Context(), s); !errors.Is(err, refused) {
+	s.Started = func(h command.Handle) error { id = h.Process; return refused }
+	if _, err := run(t.Context(), s); !errors.Is(err, refused) {
 		t.Errorf("%v", err)
 	}
 	if _, err := os.Stat(filepath.Join(s.Dir, "ran")); err == nil || id.Alive() {
@@ -112,7 +118,7 @@ func TestEnded(t *testing.T) {
 				cancel()
 			}()
 		}
-		res, err := command.Run(ctx, s)
+		res, err := run(ctx, s)
 		cancel()
 		if byLimit && (err != nil || !res.TimedOut || res.OK() || res.How("a moment") != "not done after a moment") {
 			t.Errorf("at its limit: %+v, %v", res, err)
@@ -130,7 +136,7 @@ func TestEnded(t *testing.T) {
 // open.
 func TestLeftover(t *testing.T) {
 	s := spec(t, "sleep 600 & echo $! > child; echo done")
-	res, err := command.Run(t.Context(), s)
+	res, err := run(t.Context(), s)
 	if err != nil || !res.OK() || res.Last != "done" || res.Leftover != nil {
 		t.Errorf("%+v, %v", res, err)
 	}
@@ -167,7 +173,7 @@ func TestInherits(t *testing.T) {
 	w.Close()
 	defer r.Close()
 	s.Files = []*os.File{r}
-	if res, err := command.Run(t.Context(), s); err != nil || res.Last != "handed on" {
+	if res, err := run(t.Context(), s); err != nil || res.Last != "handed on" {
 		t.Errorf("%+v, %v", res, err)
 	}
 }
@@ -188,7 +194,7 @@ func TestAsItIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "4||\xff|a b|1\n2|2|50000|20\n" + dir + "\n"
-	if _, err := command.Run(t.Context(), s); err != nil || log.String() != want {
+	if _, err := run(t.Context(), s); err != nil || log.String() != want {
 		t.Errorf("%.100q, %v; want %.100q", log.String(), err, want)
 	}
 }
@@ -196,11 +202,11 @@ func TestAsItIs(t *testing.T) {
 func TestCantRun(t *testing.T) {
 	s := spec(t, "")
 	s.Argv = nil
-	if _, err := command.Run(t.Context(), s); err == nil {
+	if _, err := run(t.Context(), s); err == nil {
 		t.Error("an empty command ran")
 	}
 	s.Argv = []string{"no-such-program-anywhere"}
-	if _, err := command.Run(t.Context(), s); err == nil || !strings.Contains(err.Error(), "not found") {
+	if _, err := run(t.Context(), s); err == nil || !strings.Contains(err.Error(), "not found") {
 		t.Errorf("%v", err)
 	}
 	path := filepath.Join(s.Dir, "bad")
@@ -208,13 +214,13 @@ func TestCantRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Argv = []string{"./bad"}
-	if _, err := command.Run(t.Context(), s); err == nil || !strings.Contains(err.Error(), "can't be started") {
+	if _, err := run(t.Context(), s); err == nil || !strings.Contains(err.Error(), "can't be started") {
 		t.Errorf("%v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	s.Argv = []string{"sh", "-c", ": > ran"}
-	if _, err := command.Run(ctx, s); !errors.Is(err, context.Canceled) {
+	if _, err := run(ctx, s); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 	if _, err := os.Stat(filepath.Join(s.Dir, "ran")); err == nil {

@@ -1,4 +1,4 @@
-package command_test
+package executor_test
 
 import (
 	"bytes"
@@ -12,8 +12,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"greenlight/internal/base/command"
 )
 
 // left are processes that a command leaves behind, each by another way. Each writes its pid;
@@ -40,7 +38,7 @@ func TestWhatIsLeftRunningEnds(t *testing.T) {
 			s.Mark = "GL_TESTS=" + file
 			var log bytes.Buffer
 			s.Log = &log
-			res, err := command.Run(t.Context(), s)
+			res, err := run(t.Context(), s)
 			if err != nil || res.ExitCode != 3 || res.Leftover != nil || len(res.Left) == 0 || log.String() != "done\n" {
 				t.Errorf("%+v, %v, %q", res, err, log.String())
 			}
@@ -69,7 +67,7 @@ func checkGone(t *testing.T, file string) {
 func TestServicesSurvive(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pid")
 	s := spec(t, `setsid sh -c 'echo $$ >$1; exec sleep 1200' x `+file+` </dev/null >/dev/null 2>&1 & until test -s `+file+`; do sleep 0.01; done`)
-	if res, err := command.Run(t.Context(), s); err != nil || !res.OK() {
+	if res, err := run(t.Context(), s); err != nil || !res.OK() {
 		t.Fatalf("%+v, %v", res, err)
 	}
 	data, _ := os.ReadFile(file)
@@ -96,7 +94,7 @@ func TestSupervisedEnds(t *testing.T) {
 	} {
 		s := spec(t, "ulimit -c 0; "+script)
 		s.Mark = "GL_TESTS=" + s.Dir
-		res, err := command.Run(t.Context(), s)
+		res, err := run(t.Context(), s)
 		got := ""
 		if !res.OK() {
 			got = res.How("1m")
@@ -110,7 +108,7 @@ func TestSupervisedEnds(t *testing.T) {
 	if err := os.WriteFile(s.Argv[0], []byte("#!/no/such/shell\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := command.Run(t.Context(), s); err == nil || !strings.Contains(err.Error(), "can't be started") {
+	if _, err := run(t.Context(), s); err == nil || !strings.Contains(err.Error(), "can't be started") {
 		t.Errorf("%v", err)
 	}
 }
@@ -132,7 +130,7 @@ func TestDeafTreeIsEnded(t *testing.T) {
 		}
 		cancel()
 	}()
-	if res, err := command.Run(ctx, s); !errors.Is(err, context.Canceled) || res.Signal != "killed" {
+	if res, err := run(ctx, s); !errors.Is(err, context.Canceled) || res.Signal != "killed" {
 		t.Errorf("%+v, %v", res, err)
 	}
 	checkGone(t, file)
