@@ -94,7 +94,7 @@ func (w *Wrapper) tryWorktree(ctx context.Context) error {
 		return err
 	}
 	w.site = &site.Site{
-		Root: w.Root, Run: executor.Commands(executor.NewLocal(w.Self)), Environ: func() []string { return w.rec.Env(w.Env, w.Root) }, Setup: site.Setup{Command: w.rec.Setup, Limit: w.SetupLimit},
+		Root: w.Root, Run: executor.Commands(w.Executor), Environ: func() []string { return w.rec.Env(w.Env, w.Root) }, Setup: site.Setup{Command: w.rec.Setup, Limit: w.SetupLimit},
 		SetupLog: w.Store.SetupLogPath(w.rec.Slice, w.rec.N), Sandbox: site.Sandbox{On: w.sandboxed(), Caches: w.rec.Caches}, Note: w.noteWorktree,
 		Started:  func(h command.Handle) error { return w.advance(ctx, func(r *Record) { r.Process = &h.Process }) },
 		Leftover: func(err error) { w.log.note(logfile.Gl, "what git.setup left running can't be ended: "+err.Error()) },

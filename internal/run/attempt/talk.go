@@ -2,49 +2,31 @@ package attempt
 
 import (
 	"context"
-	"os"
 	"time"
 
 	"greenlight/internal/base/durable"
 	"greenlight/internal/base/logfile"
 	"greenlight/internal/core/agent"
+	"greenlight/internal/run/executor"
 	"greenlight/internal/state/tracker"
 )
 
-// A talk is the stdin of an agent that takes messages while it works. It gets its prompt there, then what a person says, and the end of
+// A talk is what an agent that takes messages while it works is told on stdin: its prompt, then what a person says, and the end of
 // the input once it has its result and nothing is left to say: only then it exits.
 type talk struct {
-	lines  chan []byte
+	run    executor.Run
 	told   map[string]bool // messages that were written and that it hasn't said that it has
 	closed bool
 	size   int64 // of the file of messages when it was read last
 	time   time.Time
 }
 
-const talkRoom = 200 // messages to one agent
+const mostTold = 100 // messages that may be on their way to one agent
 
-// newTalk writes the prompt, and then what is said, into the pipe. A client that doesn't read holds up nobody.
-func newTalk(in *os.File, prompt string) *talk {
-	t := &talk{lines: make(chan []byte, talkRoom), told: map[string]bool{}}
-	t.lines <- agent.UserMessage("", prompt)
-	go func() {
-		defer in.Close()
-		for line := range t.lines {
-			if _, err := in.Write(line); err != nil { // it has ended
-				break
-			}
-		}
-		for range t.lines {
-		}
-	}()
-	return t
-}
-
-func (t *talk) close() {
-	if t != nil && !t.closed {
-		t.closed = true
-		close(t.lines)
-	}
+// newTalk tells the agent its prompt.
+func newTalk(run executor.Run, prompt string) *talk {
+	_ = run.Talk(agent.UserMessage("", prompt)) // the first line has room
+	return &talk{run: run, told: map[string]bool{}}
 }
 
 // tellNews hands over what a person has said since. What can't be done now is tried again at the next tick.
@@ -59,7 +41,7 @@ func (w *Wrapper) tellNews(ctx context.Context) {
 	}
 	var news []Message
 	err = w.Tracker.Do(ctx, func(tracker.Tx) (err error) {
-		news, err = w.Store.handOver(w.rec, func(m Message) bool { return !t.told[m.ID] && len(t.told) < talkRoom/2 })
+		news, err = w.Store.handOver(w.rec, func(m Message) bool { return !t.told[m.ID] && len(t.told) < mostTold })
 		return err
 	})
 	if err != nil {
@@ -68,10 +50,7 @@ func (w *Wrapper) tellNews(ctx context.Context) {
 	}
 	for _, m := range news {
 		t.told[m.ID] = true
-		select {
-		case t.lines <- agent.UserMessage(m.ID, m.words()):
-		default: // the client has read nothing for a long time; the next attempt is told
-		}
+		_ = t.run.Talk(agent.UserMessage(m.ID, m.words())) // if it has no room, the next attempt is told
 	}
 	if info, err := durable.Stat(w.Store.sayPath(w.rec.Work())); err == nil {
 		t.size, t.time = info.Size(), info.ModTime()
@@ -110,6 +89,7 @@ func (w *Wrapper) hangUp(ctx context.Context) {
 	}
 	w.tellNews(ctx)
 	if len(w.talk.told) == 0 {
-		w.talk.close()
+		w.talk.closed = true
+		w.run.CloseTalk()
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"regexp"
 	"slices"
-	"syscall"
 	"time"
 
 	"greenlight/internal/base/command"
@@ -158,7 +157,7 @@ func (w *Wrapper) runTests(ctx context.Context) (*testrun.Verdict, error) {
 	}
 	go func() {
 		v, err := testrun.Run(ctx, testrun.Spec{
-			Executor: executor.NewLocal(w.Self), Command: *w.rec.Test, Root: w.Root, Top: w.Root, Dir: w.Root, Env: env, Files: files, Limit: w.Tests.Limit, Pattern: w.Tests.Pattern, Mark: w.rec.Token,
+			Executor: w.Executor, Command: *w.rec.Test, Root: w.Root, Top: w.Root, Dir: w.Root, Env: env, Files: files, Limit: w.Tests.Limit, Pattern: w.Tests.Pattern, Mark: w.rec.Token,
 			Log: w.Store.TestsLogPath(w.rec.Slice, w.rec.N), Started: func(h command.Handle) error { begun <- h; return <-recorded },
 		})
 		done <- result{v, err}
@@ -173,7 +172,7 @@ func (w *Wrapper) runTests(ctx context.Context) (*testrun.Verdict, error) {
 			w.keepRecord(ctx)
 		case <-w.Stop:
 			if w.rec.Ending == EndStop && w.rec.Process != nil {
-				w.rec.Process.SignalGroup(syscall.SIGKILL)
+				w.Executor.Find(executor.Lost{Handle: command.Handle{Process: *w.rec.Process}}).Kill()
 			}
 			w.rec.Ending = EndStop
 			if err := w.Store.MarkEnding(ctx, w.Tracker, w.rec, EndStop, ""); err != nil {

@@ -11,8 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
-	"syscall"
 	"time"
 
 	"greenlight/internal/base/command"
@@ -52,8 +50,6 @@ type Limits struct {
 type Wrapper struct {
 	Settler
 	Root          string
-	Self          string // path of gl
-	Gate          *Gate  // that waits for the agent already; nil: it is started when the agent is
 	Env           []string
 	AgentEnv      []string // added to it for the agent alone
 	Limits        Limits
@@ -66,18 +62,15 @@ type Wrapper struct {
 	Print         func(agent.Event)
 	Stop          <-chan os.Signal // each ends the agent; the second one at once
 
-	rec    *Record
-	log    *logFile
-	cmd    *exec.Cmd
-	memory int // proc.OutOfMemory when the agent began
-	dec    *agent.Decoder
-	lines  chan chunk
-	out    *lines.Splitter   // of stdout
-	errs   *lines.Splitter   // of stderr
-	last   command.LastWords // on stderr
-	said   command.LastWords // on stdout
-	lock   *os.File          // see takeLock; nil where locks don't work
-	adopts bool              // what the agent leaves is below this process: see proc.Adopt
+	rec  *Record
+	log  *logFile
+	run  executor.Run // the agent; nil before it is started
+	dec  *agent.Decoder
+	out  *lines.Splitter   // of stdout
+	errs *lines.Splitter   // of stderr
+	last command.LastWords // on stderr
+	said command.LastWords // on stdout
+	lock *os.File          // see takeLock; nil where locks don't work
 
 	// Of the worktree; nil without one.
 	site    *site.Site
@@ -89,17 +82,13 @@ type Wrapper struct {
 	windowTold *agent.Window // the last one for which the account was held
 	talk       *talk         // nil for an agent that can't be told anything while it works
 	anew       bool          // the agent has been started a second time: its conversation was gone
-
-	kill     chan struct{} // closed to end the agent without grace
-	killOnce sync.Once
 }
 
 // Run takes the record of the attempt over from its launcher, runs the agent, and returns the settled record. The
 // error is ErrLate where there is nothing to do.
 func (w *Wrapper) Run(ctx context.Context, rec *Record) (*Record, error) {
-	w.rec, w.kill = rec, make(chan struct{})
+	w.rec = rec
 	w.listen()
-	defer func() { w.Gate.Close() }()         // in case that no agent begins
 	if err := w.Store.Prepare(); err != nil { // git clean -x may have taken the directories
 		return nil, err
 	}
@@ -163,19 +152,16 @@ func (w *Wrapper) attend(ctx context.Context) (*Evidence, error) {
 	if err != nil {
 		return &Evidence{Worktree: err.Error()}, w.begin(ctx, proc.ID{})
 	}
-	p := command.Program{Path: path, Argv: argv, Dir: w.rec.Dir, Env: env}
-	var box *command.Box
-	if w.site != nil {
-		if box, err = w.site.AgentBox(p, agent.HomesOf(path)); err != nil {
-			return &Evidence{Worktree: err.Error()}, w.begin(ctx, proc.ID{})
-		}
+	var unboxed *executor.BoxError
+	err = w.start(ctx, executor.Job{Path: path, Argv: argv, Env: env}, prompt)
+	if errors.As(err, &unboxed) {
+		return &Evidence{Worktree: err.Error()}, w.begin(ctx, proc.ID{})
 	}
-	exited, failed, err := w.start(ctx, p, box, prompt)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { w.talk.close() }()
-	ev := w.watch(ctx, exited, failed)
+	defer w.run.CloseTalk()
+	ev := w.watch(ctx)
 	w.heedWindow(ctx)
 	sum := w.dec.Summary()
 	ev.Result, ev.Limit, ev.Denials, ev.Version, ev.Stderr = sum.Result, sum.Limit, sum.Denials, sum.Version, w.last.Text
@@ -281,49 +267,38 @@ func (w *Wrapper) confined(path string, argv, env []string) ([]string, error) {
 	return agent.CodexSandbox(argv, places, string(config)), nil
 }
 
-// start has a gate in place, records that the attempt has started, and lets the agent go.
-func (w *Wrapper) start(ctx context.Context, prog command.Program, box *command.Box, prompt string) (exited <-chan error, failed <-chan string, err error) {
-	var inherited []*os.File
+// start starts the agent: it records that the attempt has started, and lets the agent go.
+func (w *Wrapper) start(ctx context.Context, j executor.Job, prompt string) error {
+	j.Dir, j.Talks, j.Apart = w.rec.Dir, w.rec.Talks, true
+	j.Marks, j.Leaves = w.rec.marks(w.Store.root()), executor.NothingBelow
 	if w.lock != nil {
-		inherited = append(inherited, w.lock) // and the agent keeps it
+		j.Files = append(j.Files, w.lock) // and the agent keeps it
 	}
 	if w.site != nil {
-		inherited = append(inherited, w.site.Files()...)
+		j.Files = append(j.Files, w.site.Files()...)
+		j.Unwrap = w.sandboxed()
+		j.Box = func(p command.Program) (*command.Box, error) { return w.site.AgentBox(p, agent.HomesOf(j.Path)) }
 	}
-	err = prog.CanBe()
-	gate := w.Gate
-	if w.Gate = nil; gate == nil && err == nil {
-		gate, err = NewGate(w.Self, w.rec.Token)
+	var recorded error
+	run, err := w.Executor.Start(context.WithoutCancel(ctx), j, func(h command.Handle) error {
+		if recorded = w.begin(ctx, h.Process); recorded == nil && w.sandboxed() {
+			w.follow(ctx, w.Now()) // what it changes is told from here on
+		}
+		return recorded
+	})
+	switch {
+	case recorded != nil:
+		return recorded
+	case errors.As(err, new(*executor.BoxError)):
+		return err
+	case err != nil:
+		return fmt.Errorf("start %s in %s: %w", w.rec.Program, w.rec.Dir, err)
 	}
-	var id proc.ID
-	if err == nil {
-		id, err = proc.Of(gate.Cmd.Process.Pid)
+	w.run, w.talk = run, nil
+	if w.rec.Talks {
+		w.talk = newTalk(run, prompt)
 	}
-	if err != nil {
-		gate.Close()
-		return nil, nil, fmt.Errorf("start %s in %s: %w", w.rec.Program, w.rec.Dir, err)
-	}
-	if err := w.begin(ctx, id); err != nil {
-		gate.Close()
-		return nil, nil, err
-	}
-	if w.sandboxed() {
-		w.follow(ctx, w.Now()) // what it changes is told from here on
-	}
-	w.adopts = proc.Adopt() // from here on: what git.setup has started isn't the agent's
-	w.cmd, w.memory = gate.Cmd, proc.OutOfMemory()
-	done := make(chan error, 1)
-	go func() { done <- gate.Cmd.Wait() }()
-	if prog.Listens = w.rec.Talks; w.rec.Talks {
-		w.talk = newTalk(gate.in, prompt)
-	} else {
-		w.talk = nil
-		gate.in.Close()
-	}
-	failed = gate.Release(prog, box, inherited...)
-	w.lines = make(chan chunk, 64)
-	go w.readBoth(gate.out, gate.err)
-	return done, failed, nil
+	return nil
 }
 
 // begin writes phase started. Only after that may the agent run.
@@ -370,19 +345,9 @@ func (w *Wrapper) advance(ctx context.Context, change func(*Record)) error {
 	})
 }
 
-func (w *Wrapper) readBoth(out, stderr *os.File) {
-	var wg sync.WaitGroup
-	wg.Add(2)
-	go func() { readChunks(out, false, w.lines); wg.Done() }()
-	go func() { readChunks(stderr, true, w.lines); wg.Done() }()
-	wg.Wait()
-	close(w.lines)
-}
-
 // watch follows the agent until it and all that it has started are gone. How long the agent has been silent is counted
 // in ticks: see lull.
-func (w *Wrapper) watch(ctx context.Context, exited <-chan error, failed <-chan string) *Evidence {
-	ev := &Evidence{}
+func (w *Wrapper) watch(ctx context.Context) *Evidence {
 	// Finer ticks only for the grace after a result: each costs as much as all else that an idle wrapper does.
 	spacing := max(min(w.Limits.Silent/16, longestTick), time.Millisecond)
 	finer := max(min(w.Limits.Result/16, spacing), time.Millisecond)
@@ -391,7 +356,7 @@ func (w *Wrapper) watch(ctx context.Context, exited <-chan error, failed <-chan 
 	silence, grace := newLull(spacing), &grace{lull: newLull(finer)}
 	keeper := w.newKeeper()
 	defer keeper.stop()
-	lines := w.lines
+	lines := w.run.Output()
 	for {
 		select {
 		case c, ok := <-lines:
@@ -409,8 +374,6 @@ func (w *Wrapper) watch(ctx context.Context, exited <-chan error, failed <-chan 
 			keeper.take(ctx)
 		case err := <-keeper.failed:
 			w.log.note(logfile.Worktree, "no snapshot: "+err.Error())
-		case ev.Exec = <-failed:
-			failed = nil
 		case now := <-ticker.C:
 			w.look(ctx, now)
 			if len(lines) > 0 { // it has said something, and we haven't come to it yet
@@ -419,22 +382,8 @@ func (w *Wrapper) watch(ctx context.Context, exited <-chan error, failed <-chan 
 			w.endIdle(ctx, silence.tick(now), grace, now)
 		case <-w.Stop:
 			w.end(ctx, EndStop, "")
-		case err := <-exited:
-			w.leftovers(ctx, lines)
-			w.takeHeard(ctx)
-			if w.sandboxed() {
-				w.follower.next = time.Time{}
-				w.follow(ctx, time.Now())
-			}
-			if ev.Exec == "" && failed != nil {
-				ev.Exec = <-failed
-			}
-			ev.exit(w.cmd.ProcessState, err)
-			ev.OutOfMemory = ev.Signal != "" && proc.OutOfMemory() > w.memory
-			if w.sandboxed() {
-				ev.unwrap()
-			}
-			return ev
+		case <-w.run.Exited():
+			return w.exited(ctx)
 		}
 	}
 }
@@ -456,7 +405,7 @@ func (g *grace) heed(sum agent.Summary, background int) {
 }
 
 // hear takes some output, and does what follows from it.
-func (w *Wrapper) hear(ctx context.Context, c chunk, g *grace) {
+func (w *Wrapper) hear(ctx context.Context, c executor.Chunk, g *grace) {
 	background := w.dec.Summary().Background
 	w.take(ctx, c)
 	w.takeHeard(ctx)
@@ -469,7 +418,6 @@ func (w *Wrapper) look(ctx context.Context, now time.Time) {
 	w.keepRecord(ctx)
 	w.heedWindow(ctx)
 	w.tellNews(ctx)
-	w.tree().Reap()
 	if w.sandboxed() {
 		w.follow(ctx, now)
 	}
@@ -536,35 +484,48 @@ func (w *Wrapper) waits(ctx context.Context) bool {
 	return err == nil && open
 }
 
-// leftovers ends what the agent left running, wherever that has gone (a server, say): it would go on writing into its worktree, and what is
-// judged wouldn't be what lands. Then it takes what is still in the pipes.
-func (w *Wrapper) leftovers(ctx context.Context, lines <-chan chunk) {
-	ended, err := w.tree().End(leftGrace)
-	if len(ended) > 0 {
-		w.log.note(logfile.Gl, "the agent left processes running, which gl has ended: "+sanitize.Line(strings.Join(ended, ", ")))
+// exited tells how the agent ended, once all that it has started is gone, wherever that has gone (a server, say): it would go
+// on writing into its worktree, and what is judged wouldn't be what lands. Then it takes what is still in the pipes.
+func (w *Wrapper) exited(ctx context.Context) *Evidence {
+	res, err := w.run.Wait()
+	if len(res.Left) > 0 {
+		w.log.note(logfile.Gl, "the agent left processes running, which gl has ended: "+sanitize.Line(strings.Join(res.Left, ", ")))
 	}
-	if err != nil {
-		w.rec.Outlived = sanitize.Line(err.Error())
+	if res.Leftover != nil {
+		w.rec.Outlived = sanitize.Line(res.Leftover.Error())
 		w.log.note(logfile.Gl, "what the agent left running can't be ended: "+w.rec.Outlived)
 	}
-	executor.TakeRest(lines, func(c chunk) { w.take(ctx, c) })
+	for c := range w.run.Output() {
+		w.take(ctx, c)
+	}
 	w.takeUnended(ctx)
+	w.takeHeard(ctx)
+	if w.sandboxed() {
+		w.follower.next = time.Time{}
+		w.follow(ctx, time.Now())
+	}
+	return exitOf(res, err)
 }
 
-// tree is the agent and all that it has started.
-func (w *Wrapper) tree() proc.Tree {
-	t := w.rec.tree(w.Store.root())
-	t.Below, t.Helpers = w.adopts, true // git is a helper
-	return t
+// exitOf is what the end of an agent's process says.
+func exitOf(res command.Result, err error) *Evidence {
+	ev := &Evidence{Exec: res.NotStarted, Signal: res.Signal, OutOfMemory: res.OutOfMemory}
+	switch {
+	case err != nil:
+		ev.Exec = cmp.Or(ev.Exec, err.Error())
+	case res.Signal == "":
+		ev.ExitCode = &res.ExitCode
+	}
+	return ev
 }
 
 // take handles some output: each line that ends in it, and of a line that is too long what there is of it.
-func (w *Wrapper) take(ctx context.Context, c chunk) {
-	if c.stderr {
-		w.errs.Write(c.data, w.takeStderr)
+func (w *Wrapper) take(ctx context.Context, c executor.Chunk) {
+	if c.Stderr {
+		w.errs.Write(c.Data, w.takeStderr)
 		return
 	}
-	w.out.Write(c.data, func(p lines.Piece) { w.takeStdout(ctx, p) })
+	w.out.Write(c.Data, func(p lines.Piece) { w.takeStdout(ctx, p) })
 }
 
 // takeUnended handles the last lines that nothing ended: the agent was killed while it wrote, or somebody who left its
@@ -626,26 +587,14 @@ func lists(commands []string, command string) bool {
 // verdict is right even if this process doesn't live to give it. A second call doesn't wait for the grace to pass.
 func (w *Wrapper) end(ctx context.Context, why, detail string) {
 	if w.rec.Ending != "" {
-		w.killOnce.Do(func() { close(w.kill) })
+		w.run.Kill()
 		return
 	}
 	w.rec.Ending, w.rec.EndingDetail = why, detail
 	if err := w.Store.MarkEnding(ctx, w.Tracker, w.rec, why, detail); err != nil {
 		w.log.note(logfile.Gl, giveUpNote+err.Error())
 	}
-	id := *w.rec.Process
-	ended := make(chan struct{})
-	go func() {
-		proc.EndGroup(id, endGrace)
-		close(ended)
-	}()
-	go func() {
-		select {
-		case <-ended:
-		case <-w.kill:
-			id.SignalGroup(syscall.SIGKILL)
-		}
-	}()
+	w.run.End()
 }
 
 // settleForSure settles, and goes on trying where the disk is full or the lock is held by a stopped process: this
@@ -668,31 +617,4 @@ func (w *Wrapper) settleForSure(ctx context.Context) (*Record, error) {
 			return nil, err
 		}
 	}
-}
-
-func (e *Evidence) exit(st *os.ProcessState, err error) {
-	if st == nil {
-		e.Exec = bytesOr(e.Exec, err)
-		return
-	}
-	if ws, ok := st.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-		e.Signal = ws.Signal().String()
-		return
-	}
-	code := st.ExitCode()
-	e.ExitCode = &code
-}
-
-// unwrap makes a signal again of the exit code that the sandbox has made of it, as a shell does.
-func (e *Evidence) unwrap() {
-	if e.ExitCode != nil && *e.ExitCode > 128 && *e.ExitCode <= 128+64 {
-		e.Signal, e.ExitCode = syscall.Signal(*e.ExitCode-128).String(), nil
-	}
-}
-
-func bytesOr(s string, err error) string {
-	if s == "" && err != nil {
-		return err.Error()
-	}
-	return s
 }

@@ -75,7 +75,7 @@ func (o *output) pass() {
 			}
 			o.out <- c
 		case <-o.ended:
-			TakeRest(o.raw, func(c Chunk) { o.out <- c })
+			takeRest(o.raw, func(c Chunk) { o.out <- c })
 			return
 		}
 	}
@@ -84,11 +84,11 @@ func (o *output) pass() {
 // end is called once the program and what it left are gone.
 func (o *output) end() { close(o.ended) }
 
-// TakeRest reads what is left in the pipes, up to their end or until no more data comes,
+// takeRest reads what is left in the pipes, up to their end or until no more data comes,
 // because a process outside the group may hold them open. Silence is counted in ticks rather
 // than measured: on a busy machine the end of a long output can take longer than any fixed
 // grace period, and ticks don't accumulate while this process waits for a CPU.
-func TakeRest[T any](rest <-chan T, take func(T)) {
+func takeRest[T any](rest <-chan T, take func(T)) {
 	tick := time.NewTicker(pipeTick)
 	defer tick.Stop()
 	for silent, ticks := 0, 0; silent < pipeTicks && time.Duration(ticks)*pipeTick < pipeLimit; {
