@@ -62,15 +62,14 @@ func notKept(failed []git.Failure) string {
 
 // snapshot takes one of the attempt's worktree.
 func (s *Settler) snapshot(ctx context.Context, r *Record, o worktree.SnapshotOptions) (*worktree.Snapshot, error) {
-	repo, err := s.Worktrees(ctx)
-	if err != nil {
-		return nil, err
-	}
-	l, err := r.lineage(repo)
-	if err != nil {
-		return nil, err
-	}
-	return repo.Snapshot(ctx, l, o)
+	return s.Executor.Fetch(ctx, func(ctx context.Context) (*worktree.Repo, *worktree.Lineage, error) {
+		repo, err := s.Worktrees(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		l, err := r.lineage(repo)
+		return repo, l, err
+	}, o)
 }
 
 // A keeper takes snapshots beside a running agent, one at a time.
