@@ -140,13 +140,16 @@ func newWrapper(app *cmdutil.App, pr *project.Project, local *executor.Local, st
 	os.Unsetenv(runner.AgentEnv) // git inherits ours
 	settler := pr.Settler()
 	settler.Executor = local
-	return &attempt.Wrapper{
-		Settler: settler, Root: pr.Root, Env: append(agent.ScrubEnv(env), pr.AgentEnv()...), AgentEnv: agentEnv, Stop: stop,
-		Limits:     attempt.Limits{Silent: pr.Config.Silent, Tool: pr.Config.Tool, Result: pr.Config.Result},
-		SetupLimit: pr.Config.Git.SetupLimit, Tests: attempt.Tests{Limit: pr.Config.Test.Limit, Pattern: pr.Config.Test.Pattern, Removable: pr.Config.Test.Removable}, Every: pr.Config.Git.SnapshotEvery, WindowPercent: pr.Config.WindowPercent, Confine: pr.Config.Sandbox == project.SandboxBwrap,
+	config := pr.Config
+	return &attempt.Wrapper{Settler: settler, Options: attempt.Options{
+		Root: pr.Root, Env: append(agent.ScrubEnv(env), pr.AgentEnv()...), AgentEnv: agentEnv, Stop: stop,
+		Limits:     attempt.Limits{Silent: config.Silent, Tool: config.Tool, Result: config.Result},
+		SetupLimit: config.Git.SetupLimit,
+		Tests:      attempt.Tests{Limit: config.Test.Limit, Pattern: config.Test.Pattern, Removable: config.Test.Removable},
+		Every:      config.Git.SnapshotEvery, WindowPercent: config.WindowPercent, Confine: config.Sandbox == project.SandboxBwrap,
 		Brief: func(r *attempt.Record) (string, string, error) { return newBrief(context.Background(), pr, r) },
 		Print: func(ev agent.Event) { show(attemptlog.EventText(ev)) },
-	}
+	}}
 }
 
 // lastLine says what became of the attempt, and what goes on with it in the merge queue.

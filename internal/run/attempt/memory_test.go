@@ -37,9 +37,7 @@ func TestWrapperOfALineWithoutEnd(t *testing.T) {
 			must(t, err)
 			defer log.close()
 			printed := 0
-			w := &Wrapper{rec: &Record{}, log: log, dec: agent.NewDecoder(agent.StreamClaude),
-				out: lines.NewSplitter(lines.Max), errs: lines.NewSplitter(stderrBytes),
-				Print: func(ev agent.Event) { printed += len(ev.Text) }}
+			l := newListener(agent.StreamClaude, log, func(ev agent.Event) { printed += len(ev.Text) }, func() {})
 			c := executor.Chunk{Stderr: stderr, Data: bytes.Repeat([]byte("x"), 64<<10)}
 			const size = 100 << 20
 			most := uint64(someTimes)
@@ -48,9 +46,9 @@ func TestWrapperOfALineWithoutEnd(t *testing.T) {
 			}
 			if n := allocated(t, func() {
 				for range size / len(c.Data) {
-					w.take(t.Context(), c)
+					l.take(c)
 				}
-				w.takeUnended(t.Context())
+				l.takeUnended()
 			}); n > most {
 				t.Errorf("allocated %d MiB", n)
 			}

@@ -132,7 +132,7 @@ func (s *site) wrapper() *attempt.Wrapper {
 	check(s.t, err)
 	settler := s.Settler()
 	settler.Executor = executor.NewLocal(self)
-	return &attempt.Wrapper{Settler: settler, Root: s.Root, Env: os.Environ(), Print: func(agent.Event) {}}
+	return &attempt.Wrapper{Settler: settler, Options: attempt.Options{Root: s.Root, Env: os.Environ(), Print: func(agent.Event) {}}}
 }
 
 // await waits for the wrapper's end.

@@ -226,7 +226,7 @@ func TestWrapperLosesTheRace(t *testing.T) {
 	s := newSite(t, "", "ran")
 	r := s.claim("S-1")
 	w := s.wrapper()
-	check(t, w.GiveBack(t.Context(), r))
+	check(t, w.Settler.GiveBack(t.Context(), r))
 	if _, err := w.Run(t.Context(), r); !errors.Is(err, attempt.ErrLate) {
 		t.Errorf("error %v", err)
 	}
