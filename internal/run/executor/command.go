@@ -37,7 +37,7 @@ func Command(ctx context.Context, x Executor, s command.Spec) (command.Result, e
 	split := lines.NewSplitter(lineBytes)
 	for c := range run.Output() {
 		if s.Log != nil {
-			s.Log.Write(c.Data) // a log that can't be written, on a full disk, must not end a command
+			s.Log.Write(c.Data) // a full disk must not end a command
 		}
 		split.Write(c.Data, hear)
 	}
@@ -52,5 +52,7 @@ func Command(ctx context.Context, x Executor, s command.Spec) (command.Result, e
 
 // Commands returns Command for one executor.
 func Commands(x Executor) func(context.Context, command.Spec) (command.Result, error) {
-	return func(ctx context.Context, s command.Spec) (command.Result, error) { return Command(ctx, x, s) }
+	return func(ctx context.Context, s command.Spec) (command.Result, error) {
+		return Command(ctx, x, s)
+	}
 }

@@ -82,7 +82,10 @@ func (j *Job) program(ctx context.Context) (prog command.Program, box *command.B
 	if err := ctx.Err(); err != nil {
 		return prog, nil, err
 	}
-	prog = command.Program{Path: j.Path, Argv: j.Argv, Dir: j.Dir, Env: j.Env, Listens: j.Talks, Supervised: j.Leaves == Nothing}
+	prog = command.Program{
+		Path: j.Path, Argv: j.Argv, Dir: j.Dir, Env: j.Env,
+		Listens: j.Talks, Supervised: j.Leaves == Nothing,
+	}
 	if prog.Path == "" {
 		if prog.Path, err = paths.Program(j.Argv[0], j.Dir); err != nil {
 			return prog, nil, err
@@ -174,8 +177,13 @@ type running struct {
 }
 
 // start releases a recorded program.
-func start(ctx context.Context, j Job, g *gate, id proc.ID, prog command.Program, box *command.Box) *running {
-	r := &running{job: j, gate: g, handle: command.Handle{Process: id}, begun: time.Now(), exited: make(chan struct{}), done: make(chan struct{})}
+func start(
+	ctx context.Context, j Job, g *gate, id proc.ID, prog command.Program, box *command.Box,
+) *running {
+	r := &running{
+		job: j, gate: g, handle: command.Handle{Process: id}, begun: time.Now(),
+		exited: make(chan struct{}), done: make(chan struct{}),
+	}
 	r.res.Program = prog.Path
 	if j.Leaves == NothingBelow {
 		r.adopts = proc.Adopt() // from here on: what ran before isn't the program's

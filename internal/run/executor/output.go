@@ -24,7 +24,10 @@ type output struct {
 
 // newOutput reads the program's stdout and stderr, which may be nil.
 func newOutput(stdout, stderr *os.File) *output {
-	o := &output{raw: make(chan Chunk), out: make(chan Chunk, 64), ended: make(chan struct{}), over: make(chan struct{})}
+	o := &output{
+		raw: make(chan Chunk), out: make(chan Chunk, 64),
+		ended: make(chan struct{}), over: make(chan struct{}),
+	}
 	var wg sync.WaitGroup
 	for i, in := range []*os.File{stdout, stderr} {
 		if in != nil {

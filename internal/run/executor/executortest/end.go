@@ -128,7 +128,8 @@ func leaving(t *testing.T, name string) executor.Job {
 		linux(t)
 	}
 	j := shell(t, "")
-	j.Argv[2] = "name=" + filepath.Join(j.Dir, "pid") + "\n" + left[name] + "\nuntil test -s $name; do sleep 0.01; done; echo done; exit 3"
+	j.Argv[2] = "name=" + filepath.Join(j.Dir, "pid") + "\n" + left[name] +
+		"\nuntil test -s $name; do sleep 0.01; done; echo done; exit 3"
 	return j
 }
 
@@ -264,7 +265,9 @@ func promiseReused(t *testing.T, s *Subject) {
 	before := run.Handle()
 	before.Process.Start = "before it"
 	for _, leaves := range []executor.Leaves{executor.Services, executor.Nothing} {
-		lost := s.Executor.Find(executor.Lost{Handle: before, Marks: []string{"GL_TESTS=nothing has this"}, Leaves: leaves, Grace: time.Second})
+		lost := s.Executor.Find(executor.Lost{
+			Handle: before, Marks: []string{"GL_TESTS=nothing has this"}, Leaves: leaves, Grace: time.Second,
+		})
 		lost.End()
 		lost.Kill()
 		if res, err := lost.Wait(); err != nil || res.Leftover != nil || len(res.Left) > 0 {

@@ -115,7 +115,10 @@ func shell(t *testing.T, script string) executor.Job {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	check(t, err)
 	mark := "GL_TESTS=" + dir
-	return executor.Job{Argv: []string{"sh", "-c", script}, Dir: dir, Env: append(os.Environ(), mark), Marks: []string{mark}, Leaves: executor.Nothing}
+	return executor.Job{
+		Argv: []string{"sh", "-c", script}, Dir: dir, Env: append(os.Environ(), mark),
+		Marks: []string{mark}, Leaves: executor.Nothing,
+	}
 }
 
 func recorded(command.Handle) error { return nil }

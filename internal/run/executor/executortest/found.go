@@ -42,8 +42,11 @@ func Starter(x executor.Executor, dir string) int {
 	for range run.Output() {
 	}
 	res, err := run.Wait()
-	if err != nil || res.Leftover != nil || put(filepath.Join(dir, "result"), result{res.ExitCode, res.Signal, res.Left}) != nil {
+	if err != nil || res.Leftover != nil {
 		return 4
+	}
+	if put(filepath.Join(dir, "result"), result{res.ExitCode, res.Signal, res.Left}) != nil {
+		return 5
 	}
 	return 0
 }
@@ -110,6 +113,14 @@ func (st *started) handle(t *testing.T) (h command.Handle) {
 	return h
 }
 
+// find returns the starter's job as another process finds it.
+func (s *Subject) find(t *testing.T, st *started, j executor.Job) executor.Run {
+	t.Helper()
+	return s.Executor.Find(executor.Lost{
+		Handle: st.handle(t), Marks: j.Marks, Leaves: executor.Nothing, Grace: 5 * time.Second,
+	})
+}
+
 // result waits for the starter's end.
 func (st *started) result(t *testing.T) (r result) {
 	t.Helper()
@@ -143,7 +154,7 @@ func promiseFoundAlive(t *testing.T, s *Subject) {
 		if !id.Alive() {
 			t.Error("the program died with its starter")
 		}
-		run := s.Executor.Find(executor.Lost{Handle: st.handle(t), Marks: j.Marks, Leaves: executor.Nothing, Grace: 5 * time.Second})
+		run := s.find(t, st, j)
 		select {
 		case <-run.Exited():
 			t.Error("a program that runs has exited")
@@ -168,7 +179,7 @@ func promiseFoundDead(t *testing.T, s *Subject) {
 	st := s.starter(t, j)
 	until(t, "it runs", func() bool { return file(j.Dir, "child") != "" })
 	st.kill()
-	run := s.Executor.Find(executor.Lost{Handle: st.handle(t), Marks: j.Marks, Leaves: executor.Nothing, Grace: 5 * time.Second})
+	run := s.find(t, st, j)
 	check(t, os.WriteFile(filepath.Join(j.Dir, "go"), nil, 0o600))
 	if got := finish(run); got.err != nil || got.Leftover != nil || !got.Unseen { // without End
 		t.Errorf("%+v", got)

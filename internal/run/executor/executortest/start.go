@@ -69,7 +69,11 @@ func promiseRecorded(t *testing.T, s *Subject) {
 
 	refused := errors.New("refused")
 	j = shell(t, ": > ran")
-	if _, err := s.Executor.Start(t.Context(), j, func(h command.Handle) error { handle = h; return refused }); !errors.Is(err, refused) {
+	_, err = s.Executor.Start(t.Context(), j, func(h command.Handle) error {
+		handle = h
+		return refused
+	})
+	if !errors.Is(err, refused) {
 		t.Errorf("%v", err)
 	}
 	if _, err := os.Stat(filepath.Join(j.Dir, "ran")); err == nil || handle.Process.Alive() {
@@ -191,7 +195,10 @@ func promiseUnwrap(t *testing.T, s *Subject) {
 		unwrap bool
 		code   int
 		want   string
-	}{{true, 137, "killed"}, {true, 143, "terminated"}, {true, 7, ""}, {true, 128, ""}, {true, 255, ""}, {false, 137, ""}} {
+	}{
+		{true, 137, "killed"}, {true, 143, "terminated"},
+		{true, 7, ""}, {true, 128, ""}, {true, 255, ""}, {false, 137, ""},
+	} {
 		j := shell(t, "exit "+itoa(test.code))
 		j.Leaves, j.Unwrap = executor.Services, test.unwrap
 		s.boxed(t, &j)
