@@ -21,6 +21,7 @@ import (
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/attemptlog"
+	"greenlight/internal/run/executor"
 	"greenlight/internal/run/project"
 	"greenlight/internal/run/runner"
 )
@@ -39,8 +40,8 @@ func runAttempt(ctx context.Context, app *cmdutil.App, args []string) error {
 	if err != nil {
 		return err
 	}
-	gate, err := attempt.NewGate(self, o.token)
-	if err != nil {
+	local := executor.NewLocal(self)
+	if err := local.Ahead(attempt.Mark(o.token)); err != nil {
 		return err
 	}
 	pr, rec, err := o.claimed()
@@ -57,8 +58,9 @@ func runAttempt(ctx context.Context, app *cmdutil.App, args []string) error {
 		show = v.show
 		o.hearPane(ctx, app.IO.In, show)
 	}
-	w := newWrapper(app, pr, self, gate, stop, show)
+	w := newWrapper(app, pr, local, stop, show)
 	final, err := w.Run(ctx, rec)
+	local.Close()
 	if err != nil {
 		return err
 	}
@@ -133,16 +135,21 @@ func (o wrapperOptions) claimed() (*project.Project, *attempt.Record, error) {
 	return pr.Whose(rec), rec, nil
 }
 
-func newWrapper(app *cmdutil.App, pr *project.Project, self string, gate *attempt.Gate, stop <-chan os.Signal, show func(line string)) *attempt.Wrapper {
+func newWrapper(app *cmdutil.App, pr *project.Project, local *executor.Local, stop <-chan os.Signal, show func(line string)) *attempt.Wrapper {
 	env, agentEnv := runner.TakeAgentEnv(app.Environ)
 	os.Unsetenv(runner.AgentEnv) // git inherits ours
-	return &attempt.Wrapper{
-		Settler: pr.Settler(), Root: pr.Root, Self: self, Gate: gate, Env: append(agent.ScrubEnv(env), pr.AgentEnv()...), AgentEnv: agentEnv, Stop: stop,
-		Limits:     attempt.Limits{Silent: pr.Config.Silent, Tool: pr.Config.Tool, Result: pr.Config.Result},
-		SetupLimit: pr.Config.Git.SetupLimit, Tests: attempt.Tests{Limit: pr.Config.Test.Limit, Pattern: pr.Config.Test.Pattern, Removable: pr.Config.Test.Removable}, Every: pr.Config.Git.SnapshotEvery, WindowPercent: pr.Config.WindowPercent, Confine: pr.Config.Sandbox == project.SandboxBwrap,
+	settler := pr.Settler()
+	settler.Executor = local
+	config := pr.Config
+	return &attempt.Wrapper{Settler: settler, Options: attempt.Options{
+		Root: pr.Root, Env: append(agent.ScrubEnv(env), pr.AgentEnv()...), AgentEnv: agentEnv, Stop: stop,
+		Limits:     attempt.Limits{Silent: config.Silent, Tool: config.Tool, Result: config.Result},
+		SetupLimit: config.Git.SetupLimit,
+		Tests:      attempt.Tests{Limit: config.Test.Limit, Pattern: config.Test.Pattern, Removable: config.Test.Removable},
+		Every:      config.Git.SnapshotEvery, WindowPercent: config.WindowPercent, Confine: config.Sandbox == project.SandboxBwrap,
 		Brief: func(r *attempt.Record) (string, string, error) { return newBrief(context.Background(), pr, r) },
 		Print: func(ev agent.Event) { show(attemptlog.EventText(ev)) },
-	}
+	}}
 }
 
 // lastLine says what became of the attempt, and what goes on with it in the merge queue.

@@ -18,20 +18,24 @@ import (
 // The gate's own process leads the session, and is the one that others record and signal.
 
 const (
-	leftGrace = time.Second // for processes that the program has left running
-	// for the program, after a signal: its sender also kills the gate after endGrace
-	deafGrace = endGrace * 4 / 5
-	reapEvery = 10 * time.Second // interval for reaping adopted zombies
+	// LeftGrace is the time between SIGTERM and SIGKILL for processes that a program has left
+	// running.
+	LeftGrace = time.Second
+	// ReapEvery is the interval for reaping adopted zombies.
+	ReapEvery = 10 * time.Second
+
+	// for the program, after a signal: its sender also kills the gate after EndGrace
+	deafGrace = EndGrace * 4 / 5
 	// precedes a report, and follows an error from starting the program
 	reportTag = "\x01"
 )
 
-// adopts reports whether a gate that stays above its program finds everything it leaves: see
+// Adopts reports whether a gate that stays above its program finds everything it leaves: see
 // proc.Adopt.
-const adopts = runtime.GOOS == "linux"
+const Adopts = runtime.GOOS == "linux"
 
-// A report is a gate's report about its program.
-type report struct {
+// A Report is a gate's report about its program.
+type Report struct {
 	ExitCode int    `json:"exit_code"` // -1 if a signal ended it
 	Signal   string `json:"signal,omitempty"`
 	// processes it left running, now ended: "sleep (4711)"
@@ -63,13 +67,13 @@ func (p Program) supervise() int {
 		close(done)
 	}()
 	outlast(tree, cmd, done, heard)
-	r := report{ExitCode: cmd.ProcessState.ExitCode()}
+	r := Report{ExitCode: cmd.ProcessState.ExitCode()}
 	if ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 		r.Signal = ws.Signal().String()
 	}
 	if tree.Below { // otherwise the process that started the gate searches for it
 		var err error
-		if r.Left, err = tree.End(leftGrace); err != nil {
+		if r.Left, err = tree.End(LeftGrace); err != nil {
 			r.Leftover = err.Error()
 		}
 	}
@@ -81,7 +85,7 @@ func (p Program) supervise() int {
 // outlast returns when the program has ended. It kills a program that ignores the signals that
 // end programs, with all its children.
 func outlast(tree proc.Tree, cmd *exec.Cmd, done <-chan struct{}, heard <-chan os.Signal) {
-	ticker := time.NewTicker(reapEvery)
+	ticker := time.NewTicker(ReapEvery)
 	defer ticker.Stop()
 	var deaf <-chan time.Time
 	for {
@@ -102,14 +106,14 @@ func outlast(tree proc.Tree, cmd *exec.Cmd, done <-chan struct{}, heard <-chan o
 	}
 }
 
-// takeReport splits a gate's message into the reason why the program didn't start, and the
+// TakeReport splits a gate's message into the reason why the program didn't start, and the
 // report of how it ended. The report is nil if the gate was killed and sent nothing.
-func takeReport(text string) (why string, r *report) {
+func TakeReport(text string) (why string, r *Report) {
 	why, text, ok := strings.Cut(text, reportTag)
 	if !ok {
 		return why, nil
 	}
-	r = new(report)
+	r = new(Report)
 	if json.Unmarshal([]byte(text), r) != nil {
 		return why, nil
 	}

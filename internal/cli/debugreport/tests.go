@@ -6,6 +6,7 @@ import (
 	"greenlight/internal/base/jsondoc"
 	"greenlight/internal/base/trust"
 	"greenlight/internal/core/plan"
+	"greenlight/internal/run/executor"
 	"greenlight/internal/run/project"
 	"greenlight/internal/run/testrun"
 )
@@ -44,7 +45,7 @@ func (t *Tests) Run(ctx context.Context, self, root string, environ []string, li
 		return
 	}
 	v, err := testrun.Run(ctx, testrun.Spec{
-		Self: self, Command: t.test.Command, Root: root, Top: root, Dir: root, Env: environ, Limit: t.test.Limit, Pattern: t.test.Pattern,
+		Executor: executor.NewLocal(self), Command: t.test.Command, Root: root, Top: root, Dir: root, Env: environ, Limit: t.test.Limit, Pattern: t.test.Pattern,
 		Line: func(text string) {
 			line(text)
 			t.Output = append(t.Output, text)

@@ -9,6 +9,7 @@ import (
 	"greenlight/internal/base/paths"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/executor"
 	"greenlight/internal/run/project"
 	"greenlight/internal/state/tracker"
 	"greenlight/internal/workspace/site"
@@ -135,7 +136,7 @@ func Clean(ctx context.Context, pr *project.Project, c Cleanable, self string, e
 	}
 	if c.lineage.IsLane() {
 		if paths.IsDir(c.Path) {
-			if err := site.TearDown(ctx, pr.Root, repo, c.lineage, self, environ, pr.Config.Git.Teardown, pr.Config.Git.SetupLimit); err != nil {
+			if err := site.TearDown(ctx, pr.Root, repo, c.lineage, executor.Commands(executor.NewLocal(self)), environ, pr.Config.Git.Teardown, pr.Config.Git.SetupLimit); err != nil {
 				return err.Error(), nil
 			}
 		}
@@ -183,7 +184,7 @@ func whileComplete(ctx context.Context, pr *project.Project, system, id string, 
 
 // remove removes the worktree, which nobody can claim any more.
 func (c *Cleanable) remove(ctx context.Context, pr *project.Project, repo *worktree.Repo, self string, environ []string) (kept string, err error) {
-	if err := site.TearDown(ctx, pr.Root, repo, c.lineage, self, environ, pr.Config.Git.Teardown, pr.Config.Git.SetupLimit); err != nil {
+	if err := site.TearDown(ctx, pr.Root, repo, c.lineage, executor.Commands(executor.NewLocal(self)), environ, pr.Config.Git.Teardown, pr.Config.Git.SetupLimit); err != nil {
 		return err.Error(), nil
 	}
 	return repo.Remove(ctx, c.lineage)

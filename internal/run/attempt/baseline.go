@@ -7,21 +7,23 @@ import (
 	"path/filepath"
 	"slices"
 
-	"greenlight/internal/base/logfile"
 	"greenlight/internal/core/gate"
 	"greenlight/internal/state/statedir"
 	"greenlight/internal/workspace/drift"
 	"greenlight/internal/workspace/git"
 )
 
-// In a checkout nothing is merged, so there is no commit to compare its tests with. What counts there is how they were when the slice was
-// claimed, before its agent began, as runs/tests has it.
+// In a checkout nothing is merged, so there is no commit to compare its tests with. They are
+// compared with how they were when the slice was claimed, before its agent began: runs/tests has
+// that.
 
-// A baseline is a file of runs/tests. It stays until its slice is complete: what one attempt does to the tests isn't the start for the next one.
+// A baseline is a file of runs/tests. It stays until its slice is complete: the next attempt isn't
+// compared with what this one does to the tests.
 type baseline struct {
-	Start  *drift.State `json:"start"`            // when the slice was claimed
-	Handed *drift.State `json:"handed,omitempty"` // when its tests were handed over; a path is as it was the first time
-	Left   drift.Files  `json:"left,omitempty"`   // when the attempt before ended; nil for unknown
+	Start *drift.State `json:"start"` // when the slice was claimed
+	// when its tests were handed over; each path as it was the first time
+	Handed *drift.State `json:"handed,omitempty"`
+	Left   drift.Files  `json:"left,omitempty"` // when the attempt before ended; nil for unknown
 }
 
 func (s *Store) baselinePath(r *Record) string {
@@ -43,13 +45,14 @@ func (s *Store) putBaseline(r *Record, b *baseline) error {
 	return writeJSON(s.baselinePath(r), b)
 }
 
-// ForgetBaseline is for a slice that is complete.
+// ForgetBaseline removes the baseline of a slice that is complete.
 func (s *Store) ForgetBaseline(r *Record) { _ = os.Remove(s.baselinePath(r)) }
 
-// follow is the baseline for the next attempt, which begins at a state. What the attempt before has changed, and nobody since, is
-// as it was before that.
+// follow returns the baseline for the next attempt, which begins at a state. What the attempt before
+// has changed, and no one since, is as it was before that.
 func (b *baseline) follow(is *drift.State) *baseline {
-	next := &baseline{Start: &drift.State{Files: drift.Files{}, Texts: b.Start.Texts, Ignored: b.Start.Ignored, Rules: b.Start.Rules}, Handed: b.Handed}
+	start := &drift.State{Files: drift.Files{}, Texts: b.Start.Texts, Ignored: b.Start.Ignored, Rules: b.Start.Rules}
+	next := &baseline{Start: start, Handed: b.Handed}
 	for p, f := range is.Files {
 		next.Start.Files[p] = f
 	}
@@ -69,34 +72,35 @@ func (b *baseline) follow(is *drift.State) *baseline {
 	return next
 }
 
-// comparer compares states of a checkout's tests.
+// comparer returns what compares states of a checkout's tests.
 func (c *Conditions) comparer() *drift.Comparer { return &drift.Comparer{Command: c.Test.Line} }
 
-// noteBaseline notes how the tests are before the agent begins. Without it they aren't compared, and the verdict says so.
-func (w *Wrapper) noteBaseline(ctx context.Context) {
-	if w.rec.Conditions.Test == nil {
+// noteBaseline notes how the tests are before the agent begins. If it can't, they aren't compared,
+// and the verdict says so.
+func (c *checkout) noteBaseline(ctx context.Context) {
+	if c.rec.Conditions.Test == nil {
 		return
 	}
-	last := w.Store.baseline(w.rec)
+	last := c.settler.Store.baseline(c.rec)
 	var before *drift.State
 	if last != nil {
 		before = last.Start
 	}
-	is, err := w.rec.Conditions.comparer().Look(ctx, w.Root, before)
+	is, err := c.rec.Conditions.comparer().Look(ctx, c.root, before)
 	b := &baseline{Start: is}
 	if err == nil {
 		if last != nil {
 			b = last.follow(is)
 		}
-		err = w.Store.putBaseline(w.rec, b)
+		err = c.settler.Store.putBaseline(c.rec, b)
 	}
-	if w.rec.Conditions.Baseline = err == nil; err != nil {
-		w.log.note(logfile.Gl, "its tests won't be compared: "+err.Error())
+	if c.rec.Conditions.Baseline = err == nil; err != nil {
+		c.note("its tests won't be compared: " + err.Error())
 	}
 }
 
-// HandOverHere notes the tests that the agent of an attempt in the checkout hands over. Unless told that it was writing tests, it has
-// handed over nothing if it has written none.
+// HandOverHere notes the tests that the agent of an attempt in the checkout hands over. Unless told
+// means that it was writing tests, an agent that has written none hands over nothing.
 func (s *Store) HandOverHere(ctx context.Context, r *Record, told bool) error {
 	b := s.baseline(r)
 	if b == nil || r.Conditions.Test == nil {
@@ -123,62 +127,63 @@ func (s *Store) HandOverHere(ctx context.Context, r *Record, told bool) error {
 
 const atClaim = "how they were at the claim"
 
-// A Comparison is what was found out about the tests of a checkout.
+// A Comparison is the result of comparing the tests of a checkout.
 type Comparison struct {
-	With    string // with what they were compared; "" for nothing
+	With    string // what they were compared with; "" for nothing
 	Found   []gate.Item
-	Allowed []gate.Item // of it, what a person has allowed beforehand
+	Allowed []gate.Item // what of it a person has allowed beforehand
 }
 
-// noteTree notes the tree that the agent has left in the checkout, state aside. It isn't known if another agent
-// has worked there, or without git.
-func (w *Wrapper) noteTree(ctx context.Context) {
-	if w.rec.Place.Lineage != 0 || w.rec.ID.IsTask() || !w.calledComplete(ctx) {
+// noteTree notes the tree that the agent has left in the checkout, without state files. It is
+// unknown without git, or if another agent has worked there.
+func (c *checkout) noteTree(ctx context.Context) {
+	if c.rec.Place.Lineage != 0 || c.rec.ID.IsTask() || !c.calledComplete(ctx) {
 		return
 	}
-	if beside, err := w.Store.beside(w.rec); err != nil || beside {
+	if beside, err := c.settler.Store.beside(c.rec); err != nil || beside {
 		return
 	}
-	tree, err := git.CheckoutTree(ctx, w.Root, statedir.Name)
+	tree, err := git.CheckoutTree(ctx, c.root, statedir.Name)
 	if err != nil && !errors.Is(err, git.ErrNone) && !errors.Is(err, git.ErrMissing) {
-		w.log.note(logfile.Gl, "the tree that its agent left isn't recorded: "+err.Error())
+		c.note("the tree that its agent left isn't recorded: " + err.Error())
 	}
 	if err == nil {
-		w.rec.Place.Tree = tree
+		c.rec.Place.Tree = tree
 	}
 }
 
-// compare compares the tests with how they were at the claim, and notes how they are now for an attempt after this one.
-func (w *Wrapper) compare(ctx context.Context) {
-	if !w.rec.Conditions.Baseline {
+// compare compares the tests with how they were at the claim, and notes how they are now for the
+// next attempt.
+func (c *checkout) compare(ctx context.Context) {
+	if !c.rec.Conditions.Baseline {
 		return
 	}
-	b := w.Store.baseline(w.rec)
+	b := c.settler.Store.baseline(c.rec)
 	if b == nil {
-		w.rec.Judged.Compared = lost("its file in .greenlight/runs/tests is gone")
+		c.rec.Judged.Compared = lost("its file in .greenlight/runs/tests is gone")
 		return
 	}
-	is, err := w.rec.Conditions.comparer().Look(ctx, w.Root, b.Start)
+	is, err := c.rec.Conditions.comparer().Look(ctx, c.root, b.Start)
 	if err == nil {
-		w.rec.Judged.Compared, err = b.compare(ctx, w.rec, is)
-		w.rec.Judged.Compared.Allowed = drift.Allowed(w.Tests.Removable, w.rec.Judged.Compared.Found, "")
+		c.rec.Judged.Compared, err = b.compare(ctx, c.rec, is)
+		c.rec.Judged.Compared.Allowed = drift.Allowed(c.tests.Removable, c.rec.Judged.Compared.Found, "")
 	}
 	if err != nil {
-		w.rec.Judged.Compared = lost(err.Error())
+		c.rec.Judged.Compared = lost(err.Error())
 		return
 	}
 	b.Left = is.Files
-	if err := w.Store.putBaseline(w.rec, b); err != nil {
-		w.log.note(logfile.Gl, "how its tests are now can't be noted: "+err.Error())
+	if err := c.settler.Store.putBaseline(c.rec, b); err != nil {
+		c.note("how its tests are now can't be noted: " + err.Error())
 	}
 }
 
-// lost has a person look where the baseline was there and can't be used.
+// lost makes a person look if there was a baseline that can't be used.
 func lost(why string) Comparison {
 	return Comparison{Found: []gate.Item{{Kind: gate.Lost, Name: why}}}
 }
 
-// compare finds what differs by the rules of the merge queue.
+// compare returns what differs by the rules of the merge queue.
 func (b *baseline) compare(ctx context.Context, r *Record, is *drift.State) (Comparison, error) {
 	states := []*drift.State{b.Start, is}
 	if b.Handed != nil {
@@ -201,7 +206,7 @@ func (b *baseline) compare(ctx context.Context, r *Record, is *drift.State) (Com
 	return Comparison{With: with, Found: found}, err
 }
 
-// promise is how the tests have to be.
+// promise returns how the tests have to be.
 func (b *baseline) promise(c *drift.Comparer) *drift.Promise {
 	p := &drift.Promise{Want: b.Start.Files, Free: map[string]bool{}}
 	if b.Handed == nil {
@@ -211,7 +216,8 @@ func (b *baseline) promise(c *drift.Comparer) *drift.Promise {
 	for name, f := range b.Start.Files {
 		p.Want[name] = f
 	}
-	for _, name := range slices.DeleteFunc(drift.Changed(b.Start.Files, b.Handed.Files), func(name string) bool { return !c.Protects(name) }) {
+	changed := drift.Changed(b.Start.Files, b.Handed.Files)
+	for _, name := range slices.DeleteFunc(changed, func(name string) bool { return !c.Protects(name) }) {
 		f, there := b.Handed.Files[name]
 		if p.Want[name] = f; !there {
 			delete(p.Want, name)

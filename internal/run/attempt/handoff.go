@@ -14,11 +14,11 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// A handoff is what an agent is told that goes on in a worktree: gl slice prints it in its session. So it is in no command
-// line, and in no shell's.
+// A handoff is what an agent is told that continues earlier work. gl slice prints it in the agent's
+// session, so it appears on no command line.
 type handoff struct {
 	*Continuation                    // nil for the first attempt in the lineage
-	checkout      bool               // it works there, and not in a worktree
+	checkout      bool               // it works there rather than in a worktree
 	resumes       bool               // the agent knows the conversation
 	is            worktree.Condition // of the worktree
 	branch        string             // that belongs there
@@ -33,10 +33,12 @@ const (
 	logBytes   = 256 << 10 // of a log's end that is read for its last words
 )
 
-// text is "" where there is nothing to tell.
+// text returns what the agent is told; "" for nothing.
 func (h handoff) text() string {
 	var b strings.Builder
-	line := func(format string, a ...any) { b.WriteString(sanitize.Text(fmt.Sprintf(format, a...)) + "\n") }
+	line := func(format string, a ...any) {
+		b.WriteString(sanitize.Text(fmt.Sprintf(format, a...)) + "\n")
+	}
 	for _, m := range h.messages {
 		line("A person says: %s", m.words())
 	}
@@ -80,37 +82,47 @@ func (h handoff) text() string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// handOff looks at what the attempt begins with.
-func (w *Wrapper) handOff(ctx context.Context, repo *worktree.Repo, l *worktree.Lineage) error {
-	h := handoff{Continuation: w.rec.Talk.Continues, resumes: w.rec.Talk.Resumes(), is: w.before, branch: l.Branch, messages: w.rec.Talk.Said}
+// handOff looks at what the attempt begins with, in its worktree.
+func (p *workplace) handOff(ctx context.Context, repo *worktree.Repo, l *worktree.Lineage) error {
+	h := handoff{
+		Continuation: p.rec.Talk.Continues, resumes: p.rec.Talk.Resumes(), is: p.before, branch: l.Branch,
+		messages: p.rec.Talk.Said,
+	}
 	if h.Continuation != nil {
 		var err error
 		if h.changed, err = repo.Worktree(l).Changed(ctx); err != nil {
 			return err
 		}
 	}
-	w.hand(h)
+	p.hand(h)
 	return nil
 }
 
 // handOffHere is handOff in the checkout.
-func (w *Wrapper) handOffHere() {
-	if w.rec.Talk.Continues != nil || len(w.rec.Talk.Said) > 0 {
-		w.hand(handoff{Continuation: w.rec.Talk.Continues, checkout: true, messages: w.rec.Talk.Said})
+func (p *workplace) handOffHere() {
+	if p.rec.Talk.Continues != nil || len(p.rec.Talk.Said) > 0 {
+		p.hand(handoff{Continuation: p.rec.Talk.Continues, checkout: true, messages: p.rec.Talk.Said})
 	}
 }
 
-func (w *Wrapper) hand(h handoff) {
+// handOffAnew returns what an agent is told that no longer knows the conversation.
+func (p *workplace) handOffAnew() string {
+	p.handoff.resumes = false
+	return p.handoff.text()
+}
+
+func (p *workplace) hand(h handoff) {
 	if h.Continuation != nil {
-		if last, err := w.Store.Get(cmp.Or(h.Of, w.rec.ID.Slice), h.After); err == nil {
+		if last, err := p.settler.Store.Get(cmp.Or(h.Of, p.rec.ID.Slice), h.After); err == nil {
 			h.said = lastSaid(last.Life.Log, last.Job.Stream)
 		}
 	}
-	w.handoff = h
-	w.rec.Talk.Handoff = h.text()
+	p.handoff = h
+	p.rec.Talk.Handoff = h.text()
 }
 
-// lastSaid is the end of a log as its agent's reader would see it; "" for one that can't be read.
+// lastSaid returns the end of a log as its agent's reader would see it; "" for one that can't be
+// read.
 func lastSaid(path, stream string) string {
 	log := logfile.NewReader(path)
 	defer log.Close()

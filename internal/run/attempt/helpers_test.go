@@ -13,6 +13,7 @@ import (
 	"greenlight/internal/base/proc"
 	"greenlight/internal/core/agent"
 	"greenlight/internal/core/plan"
+	"greenlight/internal/run/executor"
 	"greenlight/internal/state/slice"
 	"greenlight/internal/state/tracker"
 )
@@ -85,7 +86,7 @@ func (b *bench) set(id string, pairs ...string) {
 }
 
 func (b *bench) settler(t tracker.Tracker) *Settler {
-	return &Settler{Store: b.store, Tracker: t, Hold: 300 * time.Second, Now: func() time.Time { return b.now }}
+	return &Settler{Store: b.store, Tracker: t, Hold: 300 * time.Second, Now: func() time.Time { return b.now }, Executor: executor.NewLocal("")}
 }
 
 func (b *bench) mark(id string) plan.Mark {

@@ -16,16 +16,17 @@ const (
 	keepPause = time.Second // between the first two tries; it doubles
 )
 
-// keepAll takes the last snapshot of the attempt's worktree, so that everything in it that git doesn't ignore is under a ref
-// before anybody judges the attempt. What can't be kept is said in the record, and the worktree stays. The agent, and what
-// it has started, must be gone: this tree lands.
+// keepAll fetches the attempt's work, so that everything in its worktree that git doesn't ignore is
+// under a ref before the attempt is judged. The record tells what can't be kept; then the worktree
+// stays. The agent, and what it has started, must be gone: this tree lands.
 func (s *Settler) keepAll(ctx context.Context, r *Record) {
 	if r.Place.Lineage == 0 || !r.Life.Phase.Begun() {
 		return
 	}
+	why := "gl: snapshot of " + r.ID.Work() + " at the end of attempt " + itoa(r.ID.N)
 	pause := keepPause
 	for try := 1; ; try++ {
-		snap, err := s.snapshot(ctx, r, worktree.SnapshotOptions{Last: true, Why: "gl: snapshot of " + r.ID.Work() + " at the end of attempt " + itoa(r.ID.N), Stashes: r.Place.Stashes})
+		snap, err := s.snapshot(ctx, r, worktree.SnapshotOptions{Last: true, Why: why, Stashes: r.Place.Stashes})
 		if err == nil {
 			if snap != nil {
 				r.Place.Saved, r.Place.Unsaved = snap.Prefix, notKept(snap.Failed)
@@ -47,12 +48,13 @@ func (s *Settler) keepAll(ctx context.Context, r *Record) {
 	}
 }
 
-// isFinal says that trying again won't help.
+// isFinal reports whether trying again won't help.
 func isFinal(err error) bool {
-	return errors.As(err, new(*git.StuckError)) || errors.As(err, new(*git.TooBigError)) || errors.As(err, new(*git.SpaceError))
+	return errors.As(err, new(*git.StuckError)) || errors.As(err, new(*git.TooBigError)) ||
+		errors.As(err, new(*git.SpaceError))
 }
 
-// notKept says which files a snapshot couldn't take, and why it couldn't take the first.
+// notKept names the first file that a snapshot couldn't take, with the reason, and counts the others.
 func notKept(failed []git.Failure) string {
 	if len(failed) == 0 {
 		return ""
@@ -60,39 +62,43 @@ func notKept(failed []git.Failure) string {
 	return sanitize.Text(failed[0].Path+": "+failed[0].Why) + words.More(len(failed)-1)
 }
 
-// snapshot takes one of the attempt's worktree.
-func (s *Settler) snapshot(ctx context.Context, r *Record, o worktree.SnapshotOptions) (*worktree.Snapshot, error) {
-	repo, err := s.Worktrees(ctx)
-	if err != nil {
-		return nil, err
+// snapshot fetches what is at the attempt's place now.
+func (s *Settler) snapshot(
+	ctx context.Context, r *Record, o worktree.SnapshotOptions,
+) (*worktree.Snapshot, error) {
+	place := func(ctx context.Context) (*worktree.Repo, *worktree.Lineage, error) {
+		repo, err := s.Worktrees(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		l, err := r.lineage(repo)
+		return repo, l, err
 	}
-	l, err := r.lineage(repo)
-	if err != nil {
-		return nil, err
-	}
-	return repo.Snapshot(ctx, l, o)
+	return s.Executor.Fetch(ctx, place, o)
 }
 
 // A keeper takes snapshots beside a running agent, one at a time.
 type keeper struct {
-	w      *Wrapper
-	tick   <-chan time.Time // nil where there is no worktree
-	ticker *time.Ticker
-	busy   chan struct{} // closed when the last one is over
-	failed chan error
-	cancel context.CancelFunc
+	settler *Settler
+	rec     *Record
+	tick    <-chan time.Time // nil without a worktree
+	ticker  *time.Ticker
+	busy    chan struct{} // closed when the last one is over
+	failed  chan error
+	cancel  context.CancelFunc
 }
 
-func (w *Wrapper) newKeeper() *keeper {
-	k := &keeper{w: w, failed: make(chan error, 1)}
-	if w.rec.Place.Lineage != 0 && w.Every > 0 {
-		k.ticker = time.NewTicker(w.Every)
+func newKeeper(s *Settler, r *Record, every time.Duration) *keeper {
+	k := &keeper{settler: s, rec: r, failed: make(chan error, 1)}
+	if r.Place.Lineage != 0 && every > 0 {
+		k.ticker = time.NewTicker(every)
 		k.tick = k.ticker.C
 	}
 	return k
 }
 
-// take begins a snapshot, unless one is still being taken. That one fails is only worth a note: the next one comes.
+// take begins a snapshot, unless one is still being taken. A failed one is only noted: the next one
+// follows.
 func (k *keeper) take(ctx context.Context) {
 	if k.busy != nil {
 		select {
@@ -101,18 +107,20 @@ func (k *keeper) take(ctx context.Context) {
 			return
 		}
 	}
-	rec, busy := *k.w.rec, make(chan struct{})
+	rec, busy := *k.rec, make(chan struct{})
 	ctx, k.cancel = context.WithCancel(ctx)
 	k.busy = busy
 	go func() {
 		defer close(busy)
-		if _, err := k.w.snapshot(ctx, &rec, worktree.SnapshotOptions{Why: "gl: snapshot of " + rec.ID.Work() + " in attempt " + itoa(rec.ID.N), Stashes: rec.Place.Stashes}); err != nil && ctx.Err() == nil {
+		why := "gl: snapshot of " + rec.ID.Work() + " in attempt " + itoa(rec.ID.N)
+		o := worktree.SnapshotOptions{Why: why, Stashes: rec.Place.Stashes}
+		if _, err := k.settler.snapshot(ctx, &rec, o); err != nil && ctx.Err() == nil {
 			k.report(err)
 		}
 	}()
 }
 
-// report hands an error to the loop that writes the log, unless one waits there already.
+// report passes an error to the loop that writes the log, unless one is waiting there already.
 func (k *keeper) report(err error) {
 	select {
 	case k.failed <- err:
@@ -120,7 +128,7 @@ func (k *keeper) report(err error) {
 	}
 }
 
-// stop ends what is being taken, and returns when that is over.
+// stop cancels the snapshot that is being taken, and waits for its end.
 func (k *keeper) stop() {
 	if k.ticker != nil {
 		k.ticker.Stop()

@@ -1,8 +1,6 @@
 package attempt
 
 import (
-	"bytes"
-	"os"
 	"strconv"
 
 	"greenlight/internal/base/logfile"
@@ -85,24 +83,3 @@ func (l *logFile) note(from, text string) {
 func note(from, text string) []byte { return logfile.Note{From: from, Text: text}.Line() }
 
 func (l *logFile) close() { l.w.Close() }
-
-// A chunk is some of an agent's output, as it came: lines, and parts of lines.
-type chunk struct {
-	stderr bool
-	data   []byte
-}
-
-// readChunks sends what comes from in, and closes in. A chunk is small, so what nobody has taken yet is, too.
-func readChunks(in *os.File, stderr bool, out chan<- chunk) {
-	defer in.Close()
-	buf := make([]byte, 64<<10)
-	for {
-		n, err := in.Read(buf)
-		if n > 0 {
-			out <- chunk{stderr, bytes.Clone(buf[:n])}
-		}
-		if err != nil {
-			return // io.EOF, or closed by us
-		}
-	}
-}

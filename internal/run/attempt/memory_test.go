@@ -10,6 +10,7 @@ import (
 
 	"greenlight/internal/base/text/lines"
 	"greenlight/internal/core/agent"
+	"greenlight/internal/run/executor"
 )
 
 // allocated is how many MiB f allocates in all. Short tests leave it out: the race detector allocates as well.
@@ -36,20 +37,18 @@ func TestWrapperOfALineWithoutEnd(t *testing.T) {
 			must(t, err)
 			defer log.close()
 			printed := 0
-			w := &Wrapper{rec: &Record{}, log: log, dec: agent.NewDecoder(agent.StreamClaude),
-				out: lines.NewSplitter(lines.Max), errs: lines.NewSplitter(stderrBytes),
-				Print: func(ev agent.Event) { printed += len(ev.Text) }}
-			c := chunk{stderr, bytes.Repeat([]byte("x"), 64<<10)}
+			l := newListener(agent.StreamClaude, log, func(ev agent.Event) { printed += len(ev.Text) }, func() {})
+			c := executor.Chunk{Stderr: stderr, Data: bytes.Repeat([]byte("x"), 64<<10)}
 			const size = 100 << 20
 			most := uint64(someTimes)
 			if stderr {
 				most = 8 * size >> 20 // each piece once as text, as JSON, as a line; all are garbage at once
 			}
 			if n := allocated(t, func() {
-				for range size / len(c.data) {
-					w.take(t.Context(), c)
+				for range size / len(c.Data) {
+					l.take(c)
 				}
-				w.takeUnended(t.Context())
+				l.takeUnended()
 			}); n > most {
 				t.Errorf("allocated %d MiB", n)
 			}

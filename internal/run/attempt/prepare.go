@@ -4,57 +4,75 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
+	"greenlight/internal/base/command"
 	"greenlight/internal/base/logfile"
-	"greenlight/internal/base/proc"
 	"greenlight/internal/base/sanitize"
 	"greenlight/internal/core/agent"
 	"greenlight/internal/core/plan"
+	"greenlight/internal/run/executor"
 	"greenlight/internal/workspace/git"
 	"greenlight/internal/workspace/site"
 	"greenlight/internal/workspace/worktree"
 )
 
-// prepare makes the attempt's worktree ready, where it has one. The wrapper does it and not the launcher: a slow checkout
-// holds up neither the drain nor the project's lock. Evidence is for an attempt that ends here, because the worktree can't
-// be made or somebody has stopped it.
-func (w *Wrapper) prepare(ctx context.Context) (*Evidence, error) {
-	if w.rec.Place.Lineage == 0 {
-		w.handOffHere()
-		w.noteBaseline(ctx)
-		return nil, nil
-	}
-	if err := w.advance(ctx, func(r *Record) { r.Life.Phase = plan.Preparing }); err != nil {
+// A workplace is where an attempt's agent works: a worktree, or the checkout. The wrapper makes
+// it ready rather than the launcher: a slow checkout holds up neither the scheduler nor the
+// project's lock.
+type workplace struct {
+	*claimed
+	root     string
+	env      []string
+	agentEnv []string
+	limit    time.Duration // of setup
+	confine  bool
+	stop     <-chan os.Signal
+
+	// of the worktree; nil without one
+	site    *site.Site
+	before  worktree.Condition
+	handoff handoff
+}
+
+// prepare makes the attempt's worktree ready. Evidence is for an attempt that ends here, because
+// the worktree can't be made or the attempt was stopped.
+func (p *workplace) prepare(ctx context.Context) (*Evidence, error) {
+	if err := p.advance(ctx, func(r *Record) { r.Life.Phase = plan.Preparing }); err != nil {
 		return nil, err
 	}
 	making, cancel := context.WithCancel(ctx)
 	defer cancel()
 	done := make(chan error, 1)
-	go func() { done <- w.makeWorktree(making) }()
+	go func() { done <- p.makeWorktree(making) }()
 	for {
 		select {
-		case <-w.Stop:
-			if w.rec.Life.Ending == "" {
-				w.rec.Life.Ending = EndStop
-				if err := w.Store.MarkEnding(ctx, w.Tracker, w.rec, EndStop, ""); err != nil {
-					w.log.note(logfile.Gl, giveUpNote+err.Error())
-				}
+		case <-p.stop:
+			if p.rec.Life.Ending == "" {
+				p.end(ctx, EndStop, "")
 			}
 			cancel()
 		case err := <-done:
 			switch {
 			case errors.Is(err, ErrLate):
 				return nil, err
-			case w.rec.Life.Ending != "":
+			case p.rec.Life.Ending != "":
 				return &Evidence{}, nil
 			case err != nil:
-				w.log.note(logfile.Worktree, err.Error())
+				p.noteWorktree(err.Error())
 				return &Evidence{Worktree: err.Error(), Killed: git.WasKilled(err)}, nil
 			}
 			return nil, nil
 		}
+	}
+}
+
+// close releases the worktree.
+func (p *workplace) close() {
+	if p.site != nil {
+		p.site.Close()
 	}
 }
 
@@ -63,18 +81,18 @@ const (
 	makePause = 200 * time.Millisecond // between the first two tries; it doubles
 )
 
-// makeWorktree makes the worktree ready, or finds it so from the attempt before. A git that is killed there has said nothing about the
-// slice.
-func (w *Wrapper) makeWorktree(ctx context.Context) error {
+// makeWorktree makes the worktree ready, if the attempt before hasn't left it so. It retries if git
+// was killed, which says nothing about the slice.
+func (p *workplace) makeWorktree(ctx context.Context) error {
 	pause := makePause
 	for try := 1; ; try++ {
-		err := w.tryWorktree(ctx)
+		err := p.tryWorktree(ctx)
 		if !git.WasKilled(err) || try == makeTries || ctx.Err() != nil {
 			return err
 		}
-		w.noteWorktree(err.Error() + ": trying again")
-		if w.site != nil {
-			if err := w.site.Close(); err != nil {
+		p.noteWorktree(err.Error() + ": trying again")
+		if p.site != nil {
+			if err := p.site.Close(); err != nil {
 				return err
 			}
 		}
@@ -83,92 +101,104 @@ func (w *Wrapper) makeWorktree(ctx context.Context) error {
 	}
 }
 
-func (w *Wrapper) tryWorktree(ctx context.Context) error {
-	repo, err := w.Worktrees(ctx)
+func (p *workplace) tryWorktree(ctx context.Context) error {
+	repo, err := p.settler.Worktrees(ctx)
 	if err != nil {
 		return err
 	}
-	l, err := w.rec.lineage(repo)
+	l, err := p.rec.lineage(repo)
 	if err != nil {
 		return err
 	}
-	w.site = &site.Site{
-		Root: w.Root, Self: w.Self, Environ: func() []string { return w.rec.Env(w.Env, w.Root) }, Setup: site.Setup{Command: w.rec.Job.Setup, Limit: w.SetupLimit},
-		SetupLog: w.Store.SetupLogPath(w.rec.ID.Slice, w.rec.ID.N), Sandbox: site.Sandbox{On: w.sandboxed(), Caches: w.rec.Job.Caches}, Note: w.noteWorktree,
-		Started:  func(id proc.ID) error { return w.advance(ctx, func(r *Record) { r.Life.Process = &id }) },
-		Leftover: func(err error) { w.log.note(logfile.Gl, "what git.setup left running can't be ended: "+err.Error()) },
-		Repo:     repo, Lineage: l,
+	p.site = &site.Site{
+		Root: p.root, Run: executor.Commands(p.settler.Executor), Repo: repo, Lineage: l,
+		Environ:  func() []string { return p.rec.Env(p.env, p.root) },
+		Setup:    site.Setup{Command: p.rec.Job.Setup, Limit: p.limit},
+		SetupLog: p.settler.Store.SetupLogPath(p.rec.ID.Slice, p.rec.ID.N),
+		Sandbox:  site.Sandbox{On: p.sandboxed(), Caches: p.rec.Job.Caches},
+		Note:     p.noteWorktree,
+		Started: func(h command.Handle) error {
+			return p.advance(ctx, func(r *Record) { r.Life.Process = &h.Process })
+		},
+		Leftover: func(err error) {
+			p.note("what git.setup left running can't be ended: " + err.Error())
+		},
 	}
-	if err := w.site.Make(ctx); err != nil {
+	if err := p.site.Make(ctx); err != nil {
 		return err
 	}
-	if err := w.noteStashes(ctx, repo.Common); err != nil {
+	if err := p.noteStashes(ctx, repo.Common); err != nil {
 		return err
 	}
-	w.before, err = repo.Inspect(ctx, l)
+	p.before, err = repo.Inspect(ctx, l)
 	if err == nil {
-		err = w.before.Broken
+		err = p.before.Broken
 	}
 	if err == nil {
-		err = w.handOff(ctx, repo, l)
+		err = p.handOff(ctx, repo, l)
 	}
 	return err
 }
 
-// noteStashes notes which stashes aren't the agent's. Where the attempt before couldn't be saved they are those that weren't its agent's: what
-// it has stashed is to be saved still, and is so at once, as all else that it left.
-func (w *Wrapper) noteStashes(ctx context.Context, common string) (err error) {
-	last, err := w.Store.lastIn(w.rec, func(*Record) bool { return true })
+// noteStashes notes which stashes aren't the agent's. If the attempt before couldn't be saved,
+// these are the ones that weren't its agent's either: what that agent stashed, and all else that
+// it left, is saved now.
+func (p *workplace) noteStashes(ctx context.Context, common string) (err error) {
+	last, err := p.settler.Store.lastIn(p.rec, func(*Record) bool { return true })
 	if err != nil {
 		return err
 	}
 	if last == nil || last.Place.Unsaved == "" {
-		w.rec.Place.Stashes, err = git.Stashes(common)
+		p.rec.Place.Stashes, err = git.Stashes(common)
 		return err
 	}
-	w.rec.Place.Stashes = last.Place.Stashes
-	why := "gl: snapshot of " + w.rec.ID.Work() + " as attempt " + itoa(last.ID.N) + " left it"
-	if _, err := w.snapshot(ctx, w.rec, worktree.SnapshotOptions{Last: true, Why: why, Stashes: last.Place.Stashes}); err != nil {
-		w.log.note(logfile.Worktree, "no snapshot: "+err.Error())
+	p.rec.Place.Stashes = last.Place.Stashes
+	why := "gl: snapshot of " + p.rec.ID.Work() + " as attempt " + itoa(last.ID.N) + " left it"
+	o := worktree.SnapshotOptions{Last: true, Why: why, Stashes: last.Place.Stashes}
+	if _, err := p.settler.snapshot(ctx, p.rec, o); err != nil {
+		p.log.note(logfile.Worktree, "no snapshot: "+err.Error())
 	}
 	return nil
 }
 
-func (w *Wrapper) noteWorktree(line string) { w.log.note(logfile.Worktree, line) }
+func (p *workplace) noteWorktree(line string) { p.log.note(logfile.Worktree, line) }
 
-// environ is what the agent runs in.
-func (w *Wrapper) environ() []string {
-	env := agent.WithEnv(agent.StreamEnv(w.rec.Job.Stream, w.rec.Env(w.Env, w.Root)), w.AgentEnv)
-	if w.site != nil {
-		env = w.site.Env(env)
+// environ returns the agent's environment.
+func (p *workplace) environ() []string {
+	env := agent.WithEnv(agent.StreamEnv(p.rec.Job.Stream, p.rec.Env(p.env, p.root)), p.agentEnv)
+	if p.site != nil {
+		env = p.site.Env(env)
 	}
 	return env
 }
 
-// lookAround finds out whether the agent has changed what isn't its worktree's: agents switch branches, also where the person
-// works.
-func (w *Wrapper) lookAround(ctx context.Context) {
-	if w.site == nil || w.site.Hold() == nil {
+// lookAround finds out whether the agent has changed anything outside of its worktree: agents
+// switch branches, even where the person works.
+func (p *workplace) lookAround(ctx context.Context) {
+	if p.site == nil || p.site.Hold() == nil {
 		return
 	}
-	repo, err := w.Worktrees(ctx)
+	repo, err := p.settler.Worktrees(ctx)
 	if err != nil {
 		return
 	}
-	l, err := w.rec.lineage(repo)
+	l, err := p.rec.lineage(repo)
 	if err != nil {
 		return
 	}
 	after, err := repo.Inspect(ctx, l)
 	if err != nil {
-		w.noteWorktree(err.Error())
+		p.noteWorktree(err.Error())
 	}
-	w.rec.Place.Strayed = strayed(w.before, after, l.Branch)
+	p.rec.Place.Strayed = strayed(p.before, after, l.Branch)
 }
 
-// strayed says what has changed between two looks. A person may have done it as well as the agent.
+// strayed returns what has changed between two looks. A person may have done it rather than the
+// agent.
 func strayed(before, after worktree.Condition, branch string) (list []string) {
-	say := func(format string, a ...any) { list = append(list, sanitize.Text(fmt.Sprintf(format, a...))) }
+	say := func(format string, a ...any) {
+		list = append(list, sanitize.Text(fmt.Sprintf(format, a...)))
+	}
 	short := func(ref string) string {
 		if ref == "" {
 			return "a detached HEAD"
@@ -195,7 +225,7 @@ func strayed(before, after worktree.Condition, branch string) (list []string) {
 	return list
 }
 
-// lineage is the one that the attempt was claimed for.
+// lineage returns the lineage that the attempt was claimed for.
 func (r *Record) lineage(repo *worktree.Repo) (*worktree.Lineage, error) {
 	l, err := repo.Get(r.ID.System, r.ID.Work())
 	if err == nil && l.N != r.Place.Lineage {
@@ -207,11 +237,12 @@ func (r *Record) lineage(repo *worktree.Repo) (*worktree.Lineage, error) {
 // SandboxBwrap is the sandbox that bubblewrap makes, as records and settings name it.
 const SandboxBwrap = "bwrap"
 
-// Confined reports whether the attempt's agent may be unable to write the records: in gl's sandbox, or in codex's own.
+// Confined reports whether the attempt's agent may be unable to write the records: in gl's
+// sandbox, or in codex's own.
 func (j *Job) Confined() bool { return j.Sandbox != "" || agent.IsCodex(j.Program) }
 
-// sandboxed says whether the attempt is confined. What was decided when it was claimed isn't taken back by a file that an agent may have
-// written since.
-func (w *Wrapper) sandboxed() bool {
-	return w.rec.Place.Lineage != 0 && (w.rec.Job.Sandbox == SandboxBwrap || w.Confine)
+// sandboxed reports whether the attempt is confined. A file that an agent may have written since
+// the claim can't undo that.
+func (p *workplace) sandboxed() bool {
+	return p.rec.Place.Lineage != 0 && (p.rec.Job.Sandbox == SandboxBwrap || p.confine)
 }

@@ -4,58 +4,57 @@ import (
 	"context"
 	"time"
 
-	"greenlight/internal/core/plan"
 	"greenlight/internal/state/journal"
-	"greenlight/internal/state/tracker"
 )
 
 // progressEvery is how often a wrapper looks at the slice of an agent that can't write the journal.
 const progressEvery = 2 * time.Second
 
-// A follower writes the events of a confined agent's progress: its own gl state set can change the slice and not the journal,
-// which is gl's. They follow from the slice alone, so that the agent can't tell of anything else.
+// A follower writes the events of a confined agent's progress: its own gl state set can change the
+// slice but not the journal. The events follow from the slice alone, so the agent can't tell of
+// anything else.
 type follower struct {
-	last *journal.Progress // nil: never looked
+	*claimed
+	last *journal.Progress // nil before the first look
 	next time.Time
 }
 
-// follow tells what has changed since the last look. What can't be read now can be at the next one.
-func (w *Wrapper) follow(ctx context.Context, now time.Time) {
-	f := &w.follower
+// follow tells what has changed since the last look. What can't be read now is read at the next one.
+func (f *follower) follow(ctx context.Context, now time.Time) {
 	if now.Before(f.next) {
 		return
 	}
 	f.next = now.Add(progressEvery)
-	var it plan.Item
-	err := w.Tracker.Do(ctx, func(tx tracker.Tx) (err error) {
-		it, err = w.rec.of(tx).Item(w.rec.ID.Slice)
-		return err
-	})
-	if err != nil || it.Corrupt != "" || it.Session != w.rec.ID.Token {
+	it, err := f.item(ctx)
+	if err != nil || it.Corrupt != "" || it.Session != f.rec.ID.Token {
 		return
 	}
-	is := journal.Progress{Status: it.Status, Step: it.Step, Tests: it.Tests, SecurityTests: it.SecurityTests, Failing: it.Failing}
+	is := journal.Progress{
+		Status: it.Status, Step: it.Step, Tests: it.Tests, SecurityTests: it.SecurityTests, Failing: it.Failing,
+	}
 	if f.last != nil {
-		_ = w.Store.Journal().Append(is.Since(*f.last, journal.Event{System: w.rec.ID.System, Slice: w.rec.ID.Slice, Attempt: w.rec.ID.N})...)
+		e := journal.Event{System: f.rec.ID.System, Slice: f.rec.ID.Slice, Attempt: f.rec.ID.N}
+		_ = f.settler.Store.Journal().Append(is.Since(*f.last, e)...)
 	}
 	f.last = &is
-	w.noteHanded(ctx)
+	f.noteHanded(ctx)
 }
 
 // noteHanded notes what a sandboxed agent has handed over: its own gl can't write the records.
-func (w *Wrapper) noteHanded(ctx context.Context) {
-	if w.rec.Place.Lineage == 0 || w.Worktrees == nil || w.Store.Handed(w.rec.ID.System, w.rec.ID.Slice, w.rec.Place.Lineage) != "" {
+func (f *follower) noteHanded(ctx context.Context) {
+	if f.rec.Place.Lineage == 0 || f.settler.Worktrees == nil ||
+		f.settler.Store.Handed(f.rec.ID.System, f.rec.ID.Slice, f.rec.Place.Lineage) != "" {
 		return
 	}
-	repo, err := w.Worktrees(ctx)
+	repo, err := f.settler.Worktrees(ctx)
 	if err != nil {
 		return
 	}
-	l, err := w.rec.lineage(repo)
+	l, err := f.rec.lineage(repo)
 	if err != nil {
 		return
 	}
 	if commit, err := repo.HandedOver(ctx, l); err == nil {
-		_ = w.Store.NoteHanded(l.System, l.Slice, l.N, commit) // without it git's note counts
+		_ = f.settler.Store.NoteHanded(l.System, l.Slice, l.N, commit) // if it fails, git's note counts
 	}
 }

@@ -12,18 +12,18 @@ import (
 // The wrapper of an agent that can't write the journal tells each step of the slice once, and nothing after the claim has gone.
 func TestFollowTellsStepsOnce(t *testing.T) {
 	b := benchFor(t, map[string]string{"S-1": "pending/none"})
-	w := &Wrapper{Settler: *b.settler(b.state), rec: b.start(b.claim("S-1"))}
+	f := &follower{claimed: &claimed{settler: b.settler(b.state), rec: b.start(b.claim("S-1"))}}
 	now := noon
 	look := func(pairs ...string) {
 		b.set("S-1", pairs...)
 		now = now.Add(progressEvery)
-		w.follow(t.Context(), now)
+		f.follow(t.Context(), now)
 	}
 	look()
 	look("status", "tests", "step", "tests")
 	look()
 	b.set("S-1", "status", "implementing", "step", "implementing")
-	w.follow(t.Context(), now.Add(time.Millisecond)) // too early
+	f.follow(t.Context(), now.Add(time.Millisecond)) // too early
 	look("tests", "4")
 	look("session", "somebody", "step", "complete")
 	var got []string

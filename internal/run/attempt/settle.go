@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"greenlight/internal/base/command"
 	"greenlight/internal/base/environ"
 	"greenlight/internal/base/logfile"
 	"greenlight/internal/base/proc"
@@ -16,6 +17,7 @@ import (
 	"greenlight/internal/core/agent"
 	"greenlight/internal/core/gate"
 	"greenlight/internal/core/plan"
+	"greenlight/internal/run/executor"
 	"greenlight/internal/run/testrun"
 	"greenlight/internal/state/tracker"
 	"greenlight/internal/workspace/worktree"
@@ -29,6 +31,7 @@ type Settler struct {
 	Now     func() time.Time
 
 	Worktrees func(ctx context.Context) (*worktree.Repo, error) // opens the repository; asked for attempts in worktrees alone
+	Executor  executor.Executor                                 // finds what dead wrappers have started, and fetches its work
 }
 
 // Settle ends an attempt by the outcome table and returns its final record. mine is the record as the caller knows
@@ -280,7 +283,7 @@ func (s *Settler) Recover(ctx context.Context, r *Record) (*Record, error) {
 	case r.Life.Phase == plan.Claimed:
 		return nil, s.GiveBack(ctx, r)
 	case r.Life.Phase == plan.Preparing && r.Life.Ending == "":
-		if err := r.endOrphans(s.Store.root()); err != nil {
+		if err := s.endOrphans(r); err != nil {
 			return nil, err
 		}
 		return nil, s.GiveBack(ctx, r)
@@ -289,35 +292,34 @@ func (s *Settler) Recover(ctx context.Context, r *Record) (*Record, error) {
 }
 
 // endOrphans ends what is left of the agent, or of the setup command, of a wrapper that is gone.
-func (r *Record) endOrphans(root string) error {
+func (s *Settler) endOrphans(r *Record) error {
 	if r.Life.Process == nil || !r.Life.Process.Here() && r.Life.treeGone() {
 		return nil
 	}
-	var err error
+	lost := executor.Lost{Handle: command.Handle{Process: *r.Life.Process}, Marks: r.marks(s.Store.root()), Leaves: executor.Nothing, Grace: endGrace}
 	if r.Life.Phase == plan.Preparing { // setup may leave a service
-		err = proc.EndGroup(*r.Life.Process, endGrace)
-	} else {
-		_, err = r.tree(root).End(endGrace)
+		lost.Leaves = executor.Services
 	}
-	if err != nil {
+	run := s.Executor.Find(lost)
+	run.End()
+	if res, err := run.Wait(); err != nil || res.Leftover != nil {
+		err = cmp.Or(err, res.Leftover)
 		return fmt.Errorf("%s: its agent (pid %d) outlived it and can't be ended: %w", r.ID.Name(), r.Life.Process.PID, err)
 	}
 	return nil
 }
 
-// tree is the agent, or the tests in its place, and what that has started: what can be known of it without its wrapper, which would have all of
-// it below itself.
-func (r *Record) tree(root string) proc.Tree {
-	t := proc.Tree{Marks: []string{environ.Session + "=" + r.ID.Token, testrun.MarkOf(root, r.ID.Token)}}
-	if r.Life.Process != nil {
-		t.Root = *r.Life.Process
-	}
-	return t
+// Mark is the variable by which the agent of the attempt with that token is known, from its first instant.
+func Mark(token string) string { return environ.Session + "=" + token }
+
+// marks are the variables by which the processes of the attempt are known: those of its agent, and of the tests in its place.
+func (r *Record) marks(root string) []string {
+	return []string{Mark(r.ID.Token), testrun.MarkOf(root, r.ID.Token)}
 }
 
 // settleOrphan ends what is left of the agent of a wrapper that is gone, and settles the attempt by what the log says.
 func (s *Settler) settleOrphan(ctx context.Context, r *Record) (*Record, error) {
-	if err := r.endOrphans(s.Store.root()); err != nil {
+	if err := s.endOrphans(r); err != nil {
 		return nil, err
 	}
 	mine := *r
@@ -335,7 +337,7 @@ func (s *Settler) GiveBack(ctx context.Context, r *Record) error {
 // FailStart settles a claim as failed whose wrapper never got to start the agent. It returns nil if the agent has started meanwhile.
 func (s *Settler) FailStart(ctx context.Context, r *Record, why string) (final *Record, err error) {
 	if r.Life.Phase == plan.Preparing {
-		if err := r.endOrphans(s.Store.root()); err != nil {
+		if err := s.endOrphans(r); err != nil {
 			return nil, err
 		}
 	}

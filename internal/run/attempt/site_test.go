@@ -18,6 +18,7 @@ import (
 	"greenlight/internal/core/agent"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/executor"
 	"greenlight/internal/run/project"
 	"greenlight/internal/run/runner"
 	"greenlight/internal/state/tracker"
@@ -122,6 +123,16 @@ func (s *site) start(r *attempt.Record) *wrap {
 		<-w.gone
 	})
 	return w
+}
+
+// wrapper is one in this process.
+func (s *site) wrapper() *attempt.Wrapper {
+	s.t.Helper()
+	self, err := os.Executable()
+	check(s.t, err)
+	settler := s.Settler()
+	settler.Executor = executor.NewLocal(self)
+	return &attempt.Wrapper{Settler: settler, Options: attempt.Options{Root: s.Root, Env: os.Environ(), Print: func(agent.Event) {}}}
 }
 
 // await waits for the wrapper's end.

@@ -2,90 +2,70 @@ package attempt
 
 import (
 	"context"
-	"os"
 	"time"
 
 	"greenlight/internal/base/durable"
-	"greenlight/internal/base/logfile"
 	"greenlight/internal/core/agent"
+	"greenlight/internal/run/executor"
 	"greenlight/internal/state/tracker"
 )
 
-// A talk is the stdin of an agent that takes messages while it works. It gets its prompt there, then what a person says, and the end of
-// the input once it has its result and nothing is left to say: only then it exits.
+// A talk is what an agent that takes messages while it works is told on stdin: its prompt, then what
+// a person says. The input ends once it has its result and nothing is left to say; only then does it
+// exit.
 type talk struct {
-	lines  chan []byte
-	told   map[string]bool // messages that were written and that it hasn't said that it has
+	*claimed
+	run    executor.Run
+	told   map[string]bool // messages that were written and aren't acknowledged yet
 	closed bool
-	size   int64 // of the file of messages when it was read last
+	size   int64 // of the file of messages when last read
 	time   time.Time
 }
 
-const talkRoom = 200 // messages to one agent
+const mostTold = 100 // messages that may be on their way to one agent
 
-// newTalk writes the prompt, and then what is said, into the pipe. A client that doesn't read holds up nobody.
-func newTalk(in *os.File, prompt string) *talk {
-	t := &talk{lines: make(chan []byte, talkRoom), told: map[string]bool{}}
-	t.lines <- agent.UserMessage("", prompt)
-	go func() {
-		defer in.Close()
-		for line := range t.lines {
-			if _, err := in.Write(line); err != nil { // it has ended
-				break
-			}
-		}
-		for range t.lines {
-		}
-	}()
-	return t
+// newTalk tells the agent its prompt.
+func newTalk(c *claimed, run executor.Run, prompt string) *talk {
+	_ = run.Talk(agent.UserMessage("", prompt)) // the first line has room
+	return &talk{claimed: c, run: run, told: map[string]bool{}}
 }
 
-func (t *talk) close() {
-	if t != nil && !t.closed {
-		t.closed = true
-		close(t.lines)
-	}
-}
-
-// tellNews hands over what a person has said since. What can't be done now is tried again at the next tick.
-func (w *Wrapper) tellNews(ctx context.Context) {
-	t := w.talk
-	if t == nil || t.closed || w.rec.Life.Ending != "" {
+// tellNews passes on what a person has said since. What fails now is tried again at the next tick.
+func (t *talk) tellNews(ctx context.Context) {
+	if t == nil || t.closed || t.rec.Life.Ending != "" {
 		return
 	}
-	info, err := durable.Stat(w.Store.sayPath(w.rec.ID.Work()))
+	info, err := durable.Stat(t.settler.Store.sayPath(t.rec.ID.Work()))
 	if err != nil || info.Size() == t.size && info.ModTime().Equal(t.time) {
 		return
 	}
 	var news []Message
-	err = w.Tracker.Do(ctx, func(tracker.Tx) (err error) {
-		news, err = w.Store.handOver(w.rec, func(m Message) bool { return !t.told[m.ID] && len(t.told) < talkRoom/2 })
+	err = t.settler.Tracker.Do(ctx, func(tracker.Tx) (err error) {
+		news, err = t.settler.Store.handOver(t.rec, func(m Message) bool {
+			return !t.told[m.ID] && len(t.told) < mostTold
+		})
 		return err
 	})
 	if err != nil {
-		w.log.note(logfile.Gl, "what a person says can't be handed over: "+err.Error())
+		t.note("what a person says can't be handed over: " + err.Error())
 		return
 	}
 	for _, m := range news {
 		t.told[m.ID] = true
-		select {
-		case t.lines <- agent.UserMessage(m.ID, m.words()):
-		default: // the client has read nothing for a long time; the next attempt is told
-		}
+		_ = t.run.Talk(agent.UserMessage(m.ID, m.words())) // if it has no room, the next attempt is told
 	}
-	if info, err := durable.Stat(w.Store.sayPath(w.rec.ID.Work())); err == nil {
+	if info, err := durable.Stat(t.settler.Store.sayPath(t.rec.ID.Work())); err == nil {
 		t.size, t.time = info.Size(), info.ModTime()
 	}
 }
 
-// takeHeard forgets the messages that the agent says it has.
-func (w *Wrapper) takeHeard(ctx context.Context) {
-	t := w.talk
+// takeHeard removes the messages that the agent has acknowledged.
+func (t *talk) takeHeard(ctx context.Context, dec *agent.Decoder) {
 	if t == nil || len(t.told) == 0 {
 		return
 	}
 	var ids []string
-	for _, id := range w.dec.Heard() {
+	for _, id := range dec.Heard() {
 		if t.told[id] {
 			ids = append(ids, id)
 		}
@@ -93,9 +73,11 @@ func (w *Wrapper) takeHeard(ctx context.Context) {
 	if len(ids) == 0 {
 		return
 	}
-	err := w.Tracker.Do(ctx, func(tracker.Tx) error { return w.Store.heard(w.rec, ids) })
+	err := t.settler.Tracker.Do(ctx, func(tracker.Tx) error {
+		return t.settler.Store.heard(t.rec, ids)
+	})
 	if err != nil {
-		w.log.note(logfile.Gl, giveUpNote+err.Error())
+		t.note(giveUpNote + err.Error())
 		return
 	}
 	for _, id := range ids {
@@ -103,13 +85,15 @@ func (w *Wrapper) takeHeard(ctx context.Context) {
 	}
 }
 
-// hangUp ends the input of an agent that has its result, unless something was said that it doesn't have yet.
-func (w *Wrapper) hangUp(ctx context.Context) {
-	if w.talk == nil || w.talk.closed || w.dec.Summary().Result == nil {
+// hangUp ends the input of an agent that has its result, unless it still has to acknowledge
+// something.
+func (t *talk) hangUp(ctx context.Context) {
+	if t == nil || t.closed {
 		return
 	}
-	w.tellNews(ctx)
-	if len(w.talk.told) == 0 {
-		w.talk.close()
+	t.tellNews(ctx)
+	if len(t.told) == 0 {
+		t.closed = true
+		t.run.CloseTalk()
 	}
 }

@@ -8,28 +8,40 @@ import (
 	"os"
 	"regexp"
 	"slices"
-	"syscall"
 	"time"
 
+	"greenlight/internal/base/command"
 	"greenlight/internal/base/durable"
-	"greenlight/internal/base/logfile"
 	"greenlight/internal/base/proc"
 	"greenlight/internal/core/gate"
 	"greenlight/internal/core/plan"
+	"greenlight/internal/run/executor"
 	"greenlight/internal/run/testrun"
 	"greenlight/internal/state/tracker"
 )
 
-// What an agent has built in the checkout its wrapper tests there, before the attempt is judged: the slot is taken as long. It proves
-// something only if nobody else has worked there meanwhile. What nobody has seen isn't held against the agent: then the slice is
-// done, unverified, and says why. So it is if this process is killed: the checkout may be another's by then.
+// What an agent has built in the checkout is tested there, before the attempt is judged; it keeps
+// its slot meanwhile. The result proves something only if no other agent has worked there since.
+// Otherwise the slice is done but unverified, and says why. The same holds if this process is
+// killed: by then, another agent may work in the checkout.
 
-// Tests is how a wrapper runs tests.
+// Tests defines how a wrapper runs tests.
 type Tests struct {
 	Limit   time.Duration
 	Pattern *regexp.Regexp // testrun.Spec.Pattern
 
-	Removable []string // paths whose tests may go without a person being asked
+	Removable []string // paths whose tests may be removed without asking a person
+}
+
+// A checkout is the project's own directory as the place of an attempt: what its agent has done
+// to the tests, and whether they pass. For an attempt in a worktree, it does nothing.
+type checkout struct {
+	*claimed
+	root  string
+	env   []string
+	tests Tests
+	lock  *os.File // on the log; nil where locks don't work
+	stop  <-chan os.Signal
 }
 
 const (
@@ -37,40 +49,43 @@ const (
 	stoppedText = "its tests were stopped"
 )
 
-// verify finds out whether the tests pass, if the agent calls its slice complete. The record says what came of it.
-func (w *Wrapper) verify(ctx context.Context) {
-	if w.rec.Conditions.Test == nil || w.over || !w.calledComplete(ctx) {
+// verify runs the tests if the agent calls its slice complete, and records the result.
+func (c *checkout) verify(ctx context.Context) {
+	if c.rec.Conditions.Test == nil || c.over || !c.calledComplete(ctx) {
 		return
 	}
-	if w.rec.Life.Ending == EndStop {
-		w.rec.Judged.Unverified = stoppedText
+	if c.rec.Life.Ending == EndStop {
+		c.rec.Judged.Unverified = stoppedText
 		return
 	}
-	if w.besides() {
+	if c.besides() {
 		return
 	}
-	w.log.note(logfile.Gl, "running the tests: "+w.rec.Conditions.Test.Line)
-	v, err := w.runTests(ctx)
+	c.note("running the tests: " + c.rec.Conditions.Test.Line)
+	v, err := c.runTests(ctx)
 	switch {
-	case w.rec.Life.Ending == EndStop:
-		w.rec.Judged.Unverified = stoppedText
+	case c.rec.Life.Ending == EndStop:
+		c.rec.Judged.Unverified = stoppedText
 	case err != nil:
-		w.rec.Judged.Unverified = "its tests can't be run: " + err.Error()
-	case w.besides():
+		c.rec.Judged.Unverified = "its tests can't be run: " + err.Error()
+	case c.besides():
 	default:
-		w.rec.Judged.Verdict = v
-		fewer := w.Store.fewer(w.rec)
-		w.rec.Judged.Compared.Found = append(w.rec.Judged.Compared.Found, fewer...)
-		if v.Green() && len(fewer) == 0 { // else the checkout has work that isn't accepted
-			_ = w.Store.PutSuite(v, "") // without it the counts are those of the run before
+		c.rec.Judged.Verdict = v
+		fewer := c.settler.Store.fewer(c.rec)
+		c.rec.Judged.Compared.Found = append(c.rec.Judged.Compared.Found, fewer...)
+		if v.Green() && len(fewer) == 0 { // otherwise the checkout has work that isn't accepted
+			_ = c.settler.Store.PutSuite(v, "") // if it fails, the counts stay those of the run before
 		}
 	}
 }
 
-// fewer finds that fewer tests ran in the checkout than in the last run whose work was accepted. What names tell already isn't told again.
+// fewer reports that fewer tests ran in the checkout than in the last run whose work was accepted.
+// It adds nothing if the missing tests are named already.
 func (s *Store) fewer(r *Record) []gate.Item {
 	v, before := r.Judged.Verdict, s.Suite()
-	named := slices.ContainsFunc(r.Judged.Compared.Found, func(i gate.Item) bool { return i.Kind == gate.Removed || i.Kind == gate.Skips })
+	named := slices.ContainsFunc(r.Judged.Compared.Found, func(i gate.Item) bool {
+		return i.Kind == gate.Removed || i.Kind == gate.Skips
+	})
 	if before == nil || before.Uncounted || v.Passed == nil || named {
 		return nil
 	}
@@ -81,32 +96,23 @@ func (s *Store) fewer(r *Record) []gate.Item {
 	return []gate.Item{{Kind: gate.Fewer, Name: fmt.Sprintf("%d, and %d in the run before", now, then)}}
 }
 
-func (w *Wrapper) calledComplete(ctx context.Context) bool {
-	complete := false
-	err := w.Tracker.Do(ctx, func(tx tracker.Tx) error {
-		it, err := tx.Item(w.rec.ID.Slice)
-		complete = err == nil && it.Corrupt == "" && plan.Classify(it.Status) == plan.Done
-		return err
-	})
-	return err == nil && complete
-}
-
-// besides notes whether another agent has worked in the checkout since this one began.
-func (w *Wrapper) besides() bool {
-	beside, err := w.Store.beside(w.rec)
+// besides reports, and notes, whether another agent has worked in the checkout since this one began.
+func (c *checkout) besides() bool {
+	beside, err := c.settler.Store.beside(c.rec)
 	switch {
 	case err != nil:
-		w.rec.Judged.Unverified = "it can't be told whether another agent worked in the same checkout: " + err.Error()
+		c.rec.Judged.Unverified = "it can't be told whether another agent worked in the same checkout: " + err.Error()
 	case beside:
-		w.rec.Judged.Unverified = besideText
+		c.rec.Judged.Unverified = besideText
 	}
-	return w.rec.Judged.Unverified != ""
+	return c.rec.Judged.Unverified != ""
 }
 
-// beside says whether another attempt has had an agent in the checkout since this one's started.
+// beside reports whether another attempt has had an agent in the checkout since this one's started.
+// It assumes so if records can't be read.
 func (s *Store) beside(r *Record) (bool, error) {
 	live, bad, err := s.Live()
-	if err != nil || len(bad) > 0 { // who knows
+	if err != nil || len(bad) > 0 {
 		return len(bad) > 0, err
 	}
 	for _, other := range live {
@@ -127,37 +133,41 @@ func (s *Store) beside(r *Record) (bool, error) {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
 			return true, nil
-		case other.Place.Lineage == 0 && other.Life.StartedAt != nil && other.Life.EndedAt != nil && other.Life.EndedAt.After(*r.Life.StartedAt):
+		case other.Place.Lineage == 0 && other.Life.StartedAt != nil && other.Life.EndedAt != nil &&
+			other.Life.EndedAt.After(*r.Life.StartedAt):
 			return true, nil
 		}
 	}
 	return false, nil
 }
 
-// settledSince says whether a record was written after an instant, or about then: most needn't be read.
+// settledSince reports whether a record was written after an instant, or about then. Most records
+// needn't be read.
 func (s *Store) settledSince(e Entry, at time.Time) bool {
 	info, err := os.Stat(s.donePath(e.Slice, e.N, e.Outcome))
 	return err != nil || info.ModTime().After(at.Add(-time.Minute))
 }
 
-// runTests runs them to their end, or until somebody stops the attempt.
-func (w *Wrapper) runTests(ctx context.Context) (*testrun.Verdict, error) {
+// runTests runs the tests to their end, or until the attempt is stopped.
+func (c *checkout) runTests(ctx context.Context) (*testrun.Verdict, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	type result struct {
 		v   *testrun.Verdict
 		err error
 	}
-	begun, recorded, done := make(chan proc.ID), make(chan error), make(chan result, 1)
-	env := w.rec.Env(w.Env, w.Root)
+	begun, recorded, done := make(chan command.Handle), make(chan error), make(chan result, 1)
+	env := c.rec.Env(c.env, c.root)
 	var files []*os.File
-	if w.lock != nil {
-		files = []*os.File{w.lock} // as for the agent
+	if c.lock != nil {
+		files = []*os.File{c.lock} // as for the agent
 	}
 	go func() {
 		v, err := testrun.Run(ctx, testrun.Spec{
-			Self: w.Self, Command: *w.rec.Conditions.Test, Root: w.Root, Top: w.Root, Dir: w.Root, Env: env, Files: files, Limit: w.Tests.Limit, Pattern: w.Tests.Pattern, Mark: w.rec.ID.Token,
-			Log: w.Store.TestsLogPath(w.rec.ID.Slice, w.rec.ID.N), Started: func(id proc.ID) error { begun <- id; return <-recorded },
+			Executor: c.settler.Executor, Command: *c.rec.Conditions.Test, Root: c.root, Top: c.root, Dir: c.root,
+			Env: env, Files: files, Limit: c.tests.Limit, Pattern: c.tests.Pattern, Mark: c.rec.ID.Token,
+			Log:     c.settler.Store.TestsLogPath(c.rec.ID.Slice, c.rec.ID.N),
+			Started: func(h command.Handle) error { begun <- h; return <-recorded },
 		})
 		done <- result{v, err}
 	}()
@@ -165,18 +175,15 @@ func (w *Wrapper) runTests(ctx context.Context) (*testrun.Verdict, error) {
 	defer ticker.Stop()
 	for {
 		select {
-		case id := <-begun:
-			recorded <- w.recordTests(ctx, id)
+		case h := <-begun:
+			recorded <- c.recordTests(ctx, h.Process)
 		case <-ticker.C:
-			w.keepRecord(ctx)
-		case <-w.Stop:
-			if w.rec.Life.Ending == EndStop && w.rec.Life.Process != nil {
-				w.rec.Life.Process.SignalGroup(syscall.SIGKILL)
+			c.keepRecord(ctx)
+		case <-c.stop:
+			if c.rec.Life.Ending == EndStop && c.rec.Life.Process != nil {
+				c.settler.Executor.Find(executor.Lost{Handle: command.Handle{Process: *c.rec.Life.Process}}).Kill()
 			}
-			w.rec.Life.Ending = EndStop
-			if err := w.Store.MarkEnding(ctx, w.Tracker, w.rec, EndStop, ""); err != nil {
-				w.log.note(logfile.Gl, giveUpNote+err.Error())
-			}
+			c.end(ctx, EndStop, "")
 			cancel()
 		case r := <-done:
 			return r.v, r.err
@@ -184,24 +191,25 @@ func (w *Wrapper) runTests(ctx context.Context) (*testrun.Verdict, error) {
 	}
 }
 
-// recordTests writes down which process the tests are, in the agent's place, so that whoever settles for this process ends them first.
-func (w *Wrapper) recordTests(ctx context.Context, id proc.ID) error {
+// recordTests records the tests' process in the agent's place. If this process dies, its settler
+// then ends the tests first.
+func (c *checkout) recordTests(ctx context.Context, id proc.ID) error {
 	ctx = durable.Patiently(ctx, nil)
-	return w.Tracker.Do(ctx, func(tracker.Tx) error {
-		disk, err := w.Store.Get(w.rec.ID.Slice, w.rec.ID.N)
+	return c.settler.Tracker.Do(ctx, func(tracker.Tx) error {
+		disk, err := c.settler.Store.Get(c.rec.ID.Slice, c.rec.ID.N)
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // git clean -x
-			err = w.Store.Prepare()
-		case err == nil && (disk.Life.Phase != plan.Started || disk.ID.Token != w.rec.ID.Token):
+			err = c.settler.Store.Prepare()
+		case err == nil && (disk.Life.Phase != plan.Started || disk.ID.Token != c.rec.ID.Token):
 			err = ErrLate
 		case err == nil && disk.Life.Ending == EndStop: // its signal is on the way
-			w.rec.Life.Ending, w.rec.Life.EndingDetail = disk.Life.Ending, disk.Life.EndingDetail
+			c.rec.Life.Ending, c.rec.Life.EndingDetail = disk.Life.Ending, disk.Life.EndingDetail
 			err = errEnding
 		}
 		if err != nil {
 			return err
 		}
-		w.rec.Life.Process = &id
-		return w.Store.putLive(w.rec)
+		c.rec.Life.Process = &id
+		return c.settler.Store.putLive(c.rec)
 	})
 }

@@ -225,10 +225,8 @@ func TestWrapperLosesTheRace(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "", "ran")
 	r := s.claim("S-1")
-	self, err := os.Executable()
-	check(t, err)
-	w := &attempt.Wrapper{Settler: s.Settler(), Root: s.Root, Self: self, Env: os.Environ(), Print: func(agent.Event) {}}
-	check(t, w.GiveBack(t.Context(), r))
+	w := s.wrapper()
+	check(t, w.Settler.GiveBack(t.Context(), r))
 	if _, err := w.Run(t.Context(), r); !errors.Is(err, attempt.ErrLate) {
 		t.Errorf("error %v", err)
 	}
@@ -343,9 +341,7 @@ func TestWrapperHalfAClaim(t *testing.T) {
 			r := s.claim("S-1")
 			lose(s, r)
 			before := s.mark("S-1")
-			self, err := os.Executable()
-			check(t, err)
-			w := &attempt.Wrapper{Settler: s.Settler(), Root: s.Root, Self: self, Env: os.Environ(), Print: func(agent.Event) {}}
+			w := s.wrapper()
 			if _, err := w.Run(t.Context(), r); !errors.Is(err, attempt.ErrLate) {
 				t.Errorf("error %v", err)
 			}

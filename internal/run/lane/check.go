@@ -18,6 +18,7 @@ import (
 	"greenlight/internal/core/gate"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/executor"
 	"greenlight/internal/run/project"
 	"greenlight/internal/run/testrun"
 	"greenlight/internal/workspace/git"
@@ -248,7 +249,7 @@ func (a *audit) check(ctx context.Context, landed git.Landed) (*Check, error) {
 	config := l.Project.Config
 	if len(config.Git.Setup) > 0 {
 		l.tell("%s: running git.setup", short(landed.Commit))
-		res, err := command.Run(ctx, command.Spec{Self: l.Self, Argv: config.Git.Setup, Dir: dir, Env: append(slices.Clip(env), environ.SetupMark(l.Project.Root)), Limit: config.Git.SetupLimit})
+		res, err := executor.Command(ctx, executor.NewLocal(l.Self), command.Spec{Argv: config.Git.Setup, Dir: dir, Env: append(slices.Clip(env), environ.SetupMark(l.Project.Root)), Limit: config.Git.SetupLimit})
 		if err != nil {
 			return nil, fmt.Errorf("git.setup: %w", err)
 		}
@@ -260,7 +261,7 @@ func (a *audit) check(ctx context.Context, landed git.Landed) (*Check, error) {
 	l.tell("%s: running %s", short(landed.Commit), config.Test.Command.Line)
 	var err error
 	c.Verdict, err = testrun.Run(ctx, testrun.Spec{
-		Self: l.Self, Command: config.Test.Command, Root: l.Project.Root, Top: a.top, Dir: dir, Env: env, Limit: config.Test.Limit, Pattern: config.Test.Pattern, Tree: landed.Tree,
+		Executor: executor.NewLocal(l.Self), Command: config.Test.Command, Root: l.Project.Root, Top: a.top, Dir: dir, Env: env, Limit: config.Test.Limit, Pattern: config.Test.Pattern, Tree: landed.Tree,
 	})
 	return c, err
 }

@@ -14,6 +14,7 @@ import (
 	"greenlight/internal/core/gate"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/executor"
 	"greenlight/internal/run/testrun"
 	"greenlight/internal/state/statedir"
 	"greenlight/internal/state/tracker"
@@ -420,7 +421,7 @@ func (l *Lane) discard(ctx context.Context, lineage *worktree.Lineage) (kept str
 		if removable, why, err := l.Repo.Removable(ctx, lineage); err != nil || !removable {
 			return why, err
 		}
-		if err := site.TearDown(ctx, l.Project.Root, l.Repo, lineage, l.Self, l.Environ, config.Teardown, config.SetupLimit); err != nil {
+		if err := site.TearDown(ctx, l.Project.Root, l.Repo, lineage, executor.Commands(executor.NewLocal(l.Self)), l.Environ, config.Teardown, config.SetupLimit); err != nil {
 			return "", err
 		}
 	}

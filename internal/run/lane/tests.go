@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"greenlight/internal/base/command"
 	"greenlight/internal/base/durable"
 	"greenlight/internal/base/environ"
 	"greenlight/internal/base/proc"
@@ -21,6 +22,7 @@ import (
 	"greenlight/internal/core/gate"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/executor"
 	"greenlight/internal/run/project"
 	"greenlight/internal/run/testrun"
 	"greenlight/internal/workspace/site"
@@ -192,7 +194,7 @@ func (b *bench) run(ctx context.Context, bed *site.Site, key testrun.Key, of tes
 	}
 	b.tell("running %s", test.Command.Line)
 	v, err := testrun.Run(ctx, testrun.Spec{
-		Self: b.self, Command: test.Command, Root: b.project.Root, Top: bed.Lineage.Path, Dir: bed.Dir(), Env: bed.Env(bed.Environ()), Limit: test.Limit,
+		Executor: executor.NewLocal(b.self), Command: test.Command, Root: b.project.Root, Top: bed.Lineage.Path, Dir: bed.Dir(), Env: bed.Env(bed.Environ()), Limit: test.Limit,
 		Box: bed.Box, Pattern: test.Pattern, Tree: key.Tree, Toolchain: key.Toolchain, Log: filepath.Join(b.project.Runs.Dir(), "log", log),
 		Started: b.startedTests, Mark: testsMark, Caches: b.caches,
 	})
@@ -218,8 +220,8 @@ func noSpace(dirs ...string) error {
 }
 
 // startedTests records the process of tests, or of setup, before it may run.
-func (b *bench) startedTests(id proc.ID) error {
-	b.file.Tests = &id
+func (b *bench) startedTests(h command.Handle) error {
+	b.file.Tests = &h.Process
 	return b.file.save()
 }
 
@@ -235,7 +237,7 @@ func (b *bench) makeBed(ctx context.Context) (*site.Site, error) {
 	config := b.commands.conf.Config
 	env := append(agent.ScrubEnv(b.environ), "GREENLIGHT_ROOT="+b.project.Root)
 	bed := &site.Site{
-		Root: b.project.Root, Self: b.self, Environ: func() []string { return env }, Setup: site.Setup{Command: config.Git.Setup, Limit: config.Git.SetupLimit},
+		Root: b.project.Root, Run: executor.Commands(executor.NewLocal(b.self)), Environ: func() []string { return env }, Setup: site.Setup{Command: config.Git.Setup, Limit: config.Git.SetupLimit},
 		SetupLog: filepath.Join(b.project.Runs.Dir(), "log", "lane.setup.log"), Sandbox: site.Sandbox{On: config.Sandbox == attempt.SandboxBwrap, Caches: config.Caches},
 		Apart: "lane", Note: func(line string) { b.tell("the merge queue's worktree: %s", line) }, Started: b.startedTests, Leftover: func(err error) { b.tell("git.setup: %v", err) },
 		Repo: b.repo, Lineage: lineage,
@@ -397,9 +399,13 @@ func (b *bench) endTests() error {
 	if b.file.Tests == nil {
 		return nil
 	}
-	tree := proc.Tree{Root: *b.file.Tests, Marks: []string{testrun.MarkOf(b.project.Root, testsMark)}}
-	if _, err := tree.End(endGrace); err != nil {
-		return fmt.Errorf("what the tests left running can't be ended: %w", err)
+	run := executor.NewLocal(b.self).Find(executor.Lost{
+		Handle: command.Handle{Process: *b.file.Tests},
+		Marks:  []string{testrun.MarkOf(b.project.Root, testsMark)}, Leaves: executor.Nothing, Grace: endGrace,
+	})
+	run.End()
+	if res, err := run.Wait(); err != nil || res.Leftover != nil {
+		return fmt.Errorf("what the tests left running can't be ended: %w", cmp.Or(err, res.Leftover))
 	}
 	b.file.Tests = nil
 	return b.file.save()

@@ -19,6 +19,7 @@ import (
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/attemptlog"
+	"greenlight/internal/run/executor"
 	"greenlight/internal/run/forecast"
 	"greenlight/internal/state/legacy"
 	"greenlight/internal/state/statedir"
@@ -100,7 +101,7 @@ const DemoFile = "demo"
 
 // Settler returns a settler of the project's attempts.
 func (p *Project) Settler() attempt.Settler {
-	return attempt.Settler{Store: p.Runs, Tracker: p.Tracker, Hold: p.Config.Hold, Now: time.Now, Worktrees: p.Worktrees}
+	return attempt.Settler{Store: p.Runs, Tracker: p.Tracker, Hold: p.Config.Hold, Now: time.Now, Worktrees: p.Worktrees, Executor: executor.NewLocal("")}
 }
 
 // Options returns the plan's limits from the config.

@@ -19,9 +19,9 @@ import (
 	"greenlight/internal/base/environ"
 	"greenlight/internal/base/logfile"
 	"greenlight/internal/base/paths"
-	"greenlight/internal/base/proc"
 	"greenlight/internal/base/sanitize"
 	"greenlight/internal/base/words"
+	"greenlight/internal/run/executor"
 )
 
 // A Verdict is the result of the tests on one tree.
@@ -108,23 +108,23 @@ func (v *Verdict) Duration() time.Duration {
 
 // A Spec is a run of the tests.
 type Spec struct {
-	Self    string // path of gl: see command.Spec
-	Command Command
-	Root    string // the project's root, to which the path of Log is relative
-	Top     string // top of the tested tree
-	Dir     string // working directory: Top, or below it
-	Env     []string
-	Files   []*os.File                                  // inherited by the tests
-	Box     func(command.Program) (*command.Box, error) // creates their sandbox; nil for none
-	Limit   time.Duration                               // 0 for none
+	Executor executor.Executor
+	Command  Command
+	Root     string // the project's root, to which the path of Log is relative
+	Top      string // top of the tested tree
+	Dir      string // working directory: Top, or below it
+	Env      []string
+	Files    []*os.File                                  // inherited by the tests
+	Box      func(command.Program) (*command.Box, error) // creates their sandbox; nil for none
+	Limit    time.Duration                               // 0 for none
 	// how to count; nil to use the built-in runners
 	Pattern   *regexp.Regexp
 	Tree      string
 	Toolchain string
-	Log       string            // path of a log for the output; "" for none
-	Line      func(line string) // called with each line as it comes, safe to print; may be nil
-	Started   func(proc.ID) error
-	Caches    []string // for Verdict.Caches
+	Log       string                     // path of a log for the output; "" for none
+	Line      func(line string)          // called with each line as it comes, safe to print; may be nil
+	Started   func(command.Handle) error // see command.Spec
+	Caches    []string                   // for Verdict.Caches
 
 	// Mark distinguishes the run from concurrent runs in the project, and is the same for
 	// consecutive ones: it identifies processes that they have left running. "" means Dir.
@@ -154,8 +154,8 @@ func Run(ctx context.Context, s Spec) (*Verdict, error) {
 		defer log.Close()
 		out.log, v.Log = log, paths.Relative(s.Root, s.Log)
 	}
-	res, err := command.Run(ctx, command.Spec{
-		Self: s.Self, Argv: s.Command.Argv, Dir: s.Dir, Env: environ.WithoutClaim(s.Env), Files: s.Files, Limit: s.Limit, Box: s.Box, Log: &out,
+	res, err := executor.Command(ctx, s.Executor, command.Spec{
+		Argv: s.Command.Argv, Dir: s.Dir, Env: environ.WithoutClaim(s.Env), Files: s.Files, Limit: s.Limit, Box: s.Box, Log: &out,
 		Started: s.Started, Mark: MarkOf(s.Root, cmp.Or(s.Mark, s.Dir)),
 	})
 	if err != nil {

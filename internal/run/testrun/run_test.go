@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"greenlight/internal/base/command"
+	"greenlight/internal/run/executor"
 	"greenlight/internal/run/testrun"
 )
 
@@ -81,7 +82,7 @@ func spec(t *testing.T, line string) testrun.Spec {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	return testrun.Spec{Self: self, Command: c, Root: top, Top: top, Dir: dir, Env: os.Environ(), Limit: time.Minute, Tree: "t1", Toolchain: "c1"}
+	return testrun.Spec{Executor: executor.NewLocal(self), Command: c, Root: top, Top: top, Dir: dir, Env: os.Environ(), Limit: time.Minute, Tree: "t1", Toolchain: "c1"}
 }
 
 func TestRun(t *testing.T) {

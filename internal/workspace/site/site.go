@@ -17,7 +17,6 @@ import (
 	"greenlight/internal/base/environ"
 	"greenlight/internal/base/logfile"
 	"greenlight/internal/base/paths"
-	"greenlight/internal/base/proc"
 	"greenlight/internal/base/shellwords"
 	"greenlight/internal/base/words"
 	"greenlight/internal/core/plan"
@@ -28,6 +27,9 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
+// A Runner runs a configured command to its end: see executor.Commands.
+type Runner func(context.Context, command.Spec) (command.Result, error)
+
 // Setup prepares a new worktree so that the project can be built in it.
 type Setup struct {
 	Command []string // nil for none
@@ -37,7 +39,7 @@ type Setup struct {
 // A Site is one worktree while it is in use.
 type Site struct {
 	Root     string          // the project's root
-	Self     string          // path of gl
+	Run      Runner          // runs Setup
 	Environ  func() []string // the environment to which the worktree's own variables are added
 	Setup    Setup
 	SetupLog string // path of its output
@@ -45,9 +47,9 @@ type Site struct {
 	// owner of the caches in the sandbox; "" for agents, whose caches must not influence test
 	// results
 	Apart    string
-	Note     func(line string)   // called with progress messages
-	Started  func(proc.ID) error // records the setup command before it may run; see command.Spec
-	Leftover func(err error)     // called if processes left running by setup can't be ended
+	Note     func(line string)          // called with progress messages
+	Started  func(command.Handle) error // records the setup command before it may run; see command.Spec
+	Leftover func(err error)            // called if processes left running by setup can't be ended
 
 	Repo    *worktree.Repo
 	Lineage *worktree.Lineage
@@ -181,10 +183,11 @@ func (s *Site) runSetup(ctx context.Context, dir string, inherit []*os.File) err
 		inherit = append(slices.Clone(inherit), s.ports.File)
 	}
 	var recorded error
-	res, err := command.Run(ctx, command.Spec{
-		Self: s.Self, Argv: s.Setup.Command, Dir: dir, Env: append(environ.WithoutClaim(s.Env(s.Environ())), environ.SetupMark(s.Root)), Files: inherit, Limit: s.Setup.Limit,
-		Box: s.Box, Log: log, Started: func(id proc.ID) error {
-			recorded = s.Started(id)
+	env := append(environ.WithoutClaim(s.Env(s.Environ())), environ.SetupMark(s.Root))
+	res, err := s.Run(ctx, command.Spec{
+		Argv: s.Setup.Command, Dir: dir, Env: env, Files: inherit, Limit: s.Setup.Limit,
+		Box: s.Box, Log: log, Started: func(h command.Handle) error {
+			recorded = s.Started(h)
 			return recorded
 		},
 	})

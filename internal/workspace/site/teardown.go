@@ -14,15 +14,14 @@ import (
 )
 
 // TearDown runs a project's teardown command in a worktree that is about to be removed, to stop
-// what setup has started. self is the path of gl. Without a command it does nothing.
-func TearDown(ctx context.Context, root string, repo *worktree.Repo, l *worktree.Lineage, self string, env, argv []string, limit time.Duration) error {
+// what setup has started. Without a command it does nothing.
+func TearDown(ctx context.Context, root string, repo *worktree.Repo, l *worktree.Lineage, run Runner, env, argv []string, limit time.Duration) error {
 	if len(argv) == 0 {
 		return nil
 	}
 	own := isolation.Worktree{Root: root, Project: filepath.Base(root), System: l.System, Slice: l.Slice, N: l.N, Ports: l.Ports}
-	res, err := command.Run(ctx, command.Spec{
-		Self: self, Argv: argv, Dir: repo.Dir(l), Env: append(own.Env(append(env, "GREENLIGHT_ROOT="+root)), environ.SetupMark(root)), Limit: limit,
-	})
+	env = append(own.Env(append(env, "GREENLIGHT_ROOT="+root)), environ.SetupMark(root))
+	res, err := run(ctx, command.Spec{Argv: argv, Dir: repo.Dir(l), Env: env, Limit: limit})
 	switch {
 	case err != nil:
 		return fmt.Errorf("git.teardown: %w", err)

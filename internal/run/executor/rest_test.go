@@ -1,6 +1,6 @@
 //go:build go1.25
 
-package command
+package executor
 
 import (
 	"testing"
@@ -45,7 +45,7 @@ func TestTakeRest(t *testing.T) {
 					}
 				}()
 				taken, began := 0, time.Now()
-				TakeRest(lines, func([]byte) { taken++ })
+				takeRest(lines, func([]byte) { taken++ })
 				took := time.Since(began)
 				close(over)
 				if taken != test.want || took != test.took {

@@ -1,0 +1,261 @@
+package executortest
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"greenlight/internal/base/command"
+	"greenlight/internal/base/proc"
+	"greenlight/internal/run/executor"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+func atoi(t *testing.T, text string) int {
+	t.Helper()
+	n, err := strconv.Atoi(text)
+	check(t, err)
+	return n
+}
+
+func promiseWords(t *testing.T, s *Subject) {
+	j := shell(t, "")
+	j.Argv = []string{"sh", "-c", `printf '%s|' "$#" "$@" "$LINES_OF" "${#V7}" "${#LARGE}"; env | grep -c ^V; pwd`, "sh", "", "\xff", "a b", "1\n2", "$HOME", "'"}
+	j.Env = append(sized(j.Env, 20, 50_000), "LINES_OF=one\n\ntwo", "LARGE="+strings.Repeat("y", 100_000))
+	want := "6||\xff|a b|1\n2|$HOME|'|one\n\ntwo|50000|100000|20\n" + j.Dir + "\n"
+	if got := s.run(t, j); got.err != nil || got.out != want {
+		t.Errorf("%.200q, %v; want %.200q", got.out, got.err, want)
+	}
+}
+
+func promiseTwice(t *testing.T, s *Subject) {
+	j := shell(t, `env | grep ^TWICE`)
+	j.Env = append(j.Env, "TWICE=1", "TWICE=2")
+	if got := s.run(t, j); got.out != "TWICE=2\n" {
+		t.Errorf("%q", got.out)
+	}
+}
+
+func promiseSession(t *testing.T, s *Subject) {
+	for _, leaves := range []executor.Leaves{executor.Services, executor.Nothing} {
+		j := shell(t, `(: </dev/tty) 2>/dev/null && echo a terminal; read x; echo $?; ps -o sid= -p $$; ps -o sid= -p $STARTER`)
+		j.Leaves, j.Env = leaves, append(j.Env, "STARTER="+itoa(os.Getpid()))
+		got := s.run(t, j)
+		if f := strings.Fields(got.out); len(f) < 2 || f[0] != "1" || len(f) == 3 && f[1] == f[2] || len(f) > 3 {
+			t.Errorf("%q: %v", got.out, got.err)
+		}
+	}
+}
+
+func promiseRecorded(t *testing.T, s *Subject) {
+	j := shell(t, "echo $$; : > ran")
+	j.Leaves = executor.Services
+	var handle command.Handle
+	run, err := s.Executor.Start(t.Context(), j, func(h command.Handle) error {
+		if handle = h; file(j.Dir, "ran") != "" || !h.Process.Alive() {
+			t.Errorf("recorded %+v", h)
+		}
+		return nil
+	})
+	check(t, err)
+	if got := finish(run); strings.TrimSpace(got.out) != itoa(handle.Process.PID) || run.Handle() != handle {
+		t.Errorf("process %q, recorded %+v", got.out, handle)
+	}
+
+	refused := errors.New("refused")
+	j = shell(t, ": > ran")
+	_, err = s.Executor.Start(t.Context(), j, func(h command.Handle) error {
+		handle = h
+		return refused
+	})
+	if !errors.Is(err, refused) {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(filepath.Join(j.Dir, "ran")); err == nil || handle.Process.Alive() {
+		t.Error("a program that couldn't be recorded ran")
+	}
+}
+
+func promiseCommandRefused(t *testing.T, s *Subject) {
+	refused := errors.New("refused")
+	c := spec(t, ": > ran")
+	c.Started = func(command.Handle) error { return refused }
+	if _, err := s.command(t, c); !errors.Is(err, refused) {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(filepath.Join(c.Dir, "ran")); err == nil {
+		t.Error("it ran")
+	}
+}
+
+func promiseCantStart(t *testing.T, s *Subject) {
+	j := shell(t, "")
+	text := filepath.Join(j.Dir, "text")
+	check(t, os.WriteFile(text, []byte("text\n"), 0o644))
+	bad := filepath.Join(j.Dir, "bad")
+	check(t, os.WriteFile(bad, []byte("#!/no/such/interpreter\n"), 0o755))
+	for name, change := range map[string]func(j *executor.Job){
+		"no words":          func(j *executor.Job) { j.Argv = nil },
+		"not on PATH":       func(j *executor.Job) { j.Argv = []string{"no-such-program-anywhere"} },
+		"not executable":    func(j *executor.Job) { j.Argv = []string{text} },
+		"no directory":      func(j *executor.Job) { j.Dir = filepath.Join(j.Dir, "none") },
+		"not a directory":   func(j *executor.Job) { j.Dir = text },
+		"a bad path":        func(j *executor.Job) { j.Path = filepath.Join(j.Dir, "none") },
+		"a bad interpreter": func(j *executor.Job) { j.Argv = []string{bad} },
+	} {
+		for _, leaves := range []executor.Leaves{executor.Services, executor.Nothing} {
+			j := j
+			j.Leaves = leaves
+			change(&j)
+			run, err := s.Executor.Start(t.Context(), j, recorded)
+			if err != nil {
+				continue
+			}
+			if got := finish(run); got.NotStarted == "" {
+				t.Errorf("%s: %+v", name, got)
+			}
+		}
+	}
+}
+
+func promiseCommandCantStart(t *testing.T, s *Subject) {
+	for _, mark := range []string{"", "GL_TESTS=" + t.Name()} {
+		c := spec(t, "")
+		c.Mark, c.Argv = mark, []string{"./bad"}
+		check(t, os.WriteFile(filepath.Join(c.Dir, "bad"), []byte("#!/no/such/interpreter\n"), 0o755))
+		if _, err := s.command(t, c); err == nil || !strings.Contains(err.Error(), "/bad can't be started: ") {
+			t.Errorf("%v", err)
+		}
+		c.Argv = []string{"no-such-program-anywhere"}
+		if _, err := s.command(t, c); err == nil || !strings.Contains(err.Error(), "not found") {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+func promiseFiles(t *testing.T, s *Subject) {
+	r, w, err := os.Pipe()
+	check(t, err)
+	w.WriteString("handed on\n")
+	w.Close()
+	defer r.Close()
+	j := shell(t, "for n in 3 4 5 6 7 8 9; do (cat <&$n) 2>/dev/null; done; exit 0")
+	j.Files = []*os.File{r}
+	if got := s.run(t, j); got.out != "handed on\n" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func promiseNoBox(t *testing.T, s *Subject) {
+	j := shell(t, ": > ran")
+	why := errors.New("no bwrap")
+	j.Box = func(command.Program) (*command.Box, error) { return nil, why }
+	_, err := s.Executor.Start(t.Context(), j, func(command.Handle) error { t.Error("recorded"); return nil })
+	if !errors.As(err, new(*executor.BoxError)) || !errors.Is(err, why) || err.Error() != why.Error() {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(filepath.Join(j.Dir, "ran")); err == nil {
+		t.Error("it ran")
+	}
+}
+
+// boxed puts a job in a sandbox that confines nothing: env runs what is inside.
+func (s *Subject) boxed(t *testing.T, j *executor.Job) {
+	t.Helper()
+	j.Box = func(p command.Program) (*command.Box, error) {
+		if p.Dir != j.Dir || p.Path == "" {
+			t.Errorf("a sandbox for %+v", p)
+		}
+		return &command.Box{
+			Path: "/usr/bin/env", Gl: s.Self, Env: append(p.Env, "BOXED=yes"),
+			Command: func(argv []string) []string { return append([]string{"env", "INSIDE=yes"}, argv...) },
+		}, nil
+	}
+}
+
+func promiseBox(t *testing.T, s *Subject) {
+	for _, leaves := range []executor.Leaves{executor.Services, executor.Nothing} {
+		j := shell(t, `echo $BOXED $INSIDE; kill -TERM $$; echo lives`)
+		j.Leaves = leaves
+		s.boxed(t, &j)
+		if got := s.run(t, j); got.out != "yes yes\n" || got.Signal != "terminated" {
+			t.Errorf("%+v", got)
+		}
+	}
+}
+
+// The sandbox's program exits with 128 and the signal's number, as a shell does.
+func promiseUnwrap(t *testing.T, s *Subject) {
+	for _, test := range []struct {
+		unwrap bool
+		code   int
+		want   string
+	}{
+		{true, 137, "killed"}, {true, 143, "terminated"},
+		{true, 7, ""}, {true, 128, ""}, {true, 255, ""}, {false, 137, ""},
+	} {
+		j := shell(t, "exit "+itoa(test.code))
+		j.Leaves, j.Unwrap = executor.Services, test.unwrap
+		s.boxed(t, &j)
+		got := s.run(t, j)
+		if got.Signal != test.want || (test.want == "") != (got.ExitCode == test.code) {
+			t.Errorf("%+v: %+v", test, got)
+		}
+	}
+}
+
+func promiseMany(t *testing.T, s *Subject) {
+	dir := t.TempDir()
+	var runs []executor.Run
+	for i := range 40 {
+		j := shell(t, `: > "$GO.`+itoa(i)+`"; until test -e "$GO"; do sleep 0.1; done; echo `+itoa(i))
+		j.Env, j.Leaves = append(j.Env, "GO="+filepath.Join(dir, "go")), executor.Leaves(i%2)
+		runs = append(runs, s.start(t, j))
+	}
+	until(t, "all run", func() bool {
+		begun, err := filepath.Glob(filepath.Join(dir, "go.*"))
+		return err == nil && len(begun) == len(runs)
+	})
+	check(t, os.WriteFile(filepath.Join(dir, "go"), nil, 0o644))
+	for i, run := range runs {
+		if got := finish(run); got.err != nil || got.out != itoa(i)+"\n" || !got.OK() {
+			t.Errorf("job %d: %+v", i, got)
+		}
+	}
+}
+
+func promiseFullDisk(t *testing.T, s *Subject) {
+	c := spec(t, "echo one; sleep 0.1; echo two; exit 3")
+	c.Log = fullDisk{}
+	if res, err := s.command(t, c); err != nil || res.ExitCode != 3 || res.Last != "two" {
+		t.Errorf("%+v, %v", res, err)
+	}
+}
+
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+// linux skips what no system but Linux can do: SECURITY.md says so.
+func linux(t *testing.T) {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux finds all processes")
+	}
+}
+
+// elsewhere returns a process in another PID namespace, and one on another host.
+func elsewhere(id proc.ID) []proc.ID {
+	inside, away := id, id
+	inside.NS += "-other"
+	away.Host, away.Boot = "elsewhere", "another"
+	if id.NS == "" {
+		return []proc.ID{away}
+	}
+	return []proc.ID{inside, away}
+}
