@@ -105,7 +105,7 @@ func checkpoint(ctx context.Context, pr *project.Project, own *attempt.Record, i
 	if own != nil && own.Lineage != 0 && own.Confined() {
 		repo, err := pr.Worktrees(ctx)
 		if err == nil {
-			commit, err := git.ResolveCommit(ctx, repo.Common, own.Branch)
+			commit, err := git.ResolveCommit(ctx, repo.Git.Common, own.Branch)
 			if err == nil && commit != "" {
 				return commit
 			}

@@ -19,7 +19,7 @@ import (
 // that work lands by.
 var allowed = map[string]string{
 	"git.FastForward":                "gate",
-	"worktree.Repo.MoveLane":         "gate",
+	"worktree.Queue.Move":            "gate",
 	"slice.File.Land":                "gate",
 	"slice.File.Approve":             "gate",
 	"git.ChangeRefs":                 "the tool itself: its callers are listed",
@@ -52,18 +52,18 @@ var allowed = map[string]string{
 	"git.objectStore.commit":         "reads",
 	"git.place.holds":                "reads",
 	"git.rejected":                   "a word for people",
-	"worktree.Repo.makeBranch":       "makes a slice's branch",
-	"worktree.Repo.thin":             "old snapshots",
+	"worktree.Hold.makeBranch":       "makes a slice's branch",
+	"worktree.Snapshots.thin":        "old snapshots",
 	"cli.valuesOf":                   "words for completion",
 	"rehearsal.sliceWorker.complete": "the stand-in for an agent",
-	"worktree.Repo.recordTarget":     "names the target",
-	"worktree.Repo.LaneTip":          "makes the merge queue's branch at the target, or where gl left it",
-	"worktree.Repo.KeepNext":         "keeps what a record names, so that git removes nothing of it",
-	"worktree.Repo.DropSpent":        "removes refs of complete slices whose content is elsewhere",
-	"worktree.Repo.HandOver":         "tests that are handed over",
-	"worktree.Repo.NoteLanded":       "a note of what landed",
-	"worktree.Repo.NoteQueued":       "a note of the queue",
-	"worktree.Repo.DropNote":         "a note of the queue",
+	"worktree.target.record":         "names the target",
+	"worktree.Queue.Tip":             "makes the merge queue's branch at the target, or where gl left it",
+	"worktree.Queue.KeepNext":        "keeps what a record names, so that git removes nothing of it",
+	"worktree.Archive.DropSpent":     "removes refs of complete slices whose content is elsewhere",
+	"worktree.Snapshots.HandOver":    "tests that are handed over",
+	"worktree.Queue.NoteLanded":      "a note of what landed",
+	"worktree.Queue.NoteQueued":      "a note of the queue",
+	"worktree.Queue.DropNote":        "a note of the queue",
 }
 
 // movers are the words by which git moves refs.

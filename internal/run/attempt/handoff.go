@@ -85,7 +85,7 @@ func (w *Wrapper) handOff(ctx context.Context, repo *worktree.Repo, l *worktree.
 	h := handoff{Continuation: w.rec.Continues, resumes: w.rec.Resumes(), is: w.before, branch: l.Branch, messages: w.rec.Said}
 	if h.Continuation != nil {
 		var err error
-		if h.changed, err = repo.Worktree(l).Changed(ctx); err != nil {
+		if h.changed, err = repo.Layout.Worktree(l).Changed(ctx); err != nil {
 			return err
 		}
 	}

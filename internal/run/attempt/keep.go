@@ -70,7 +70,7 @@ func (s *Settler) snapshot(ctx context.Context, r *Record, o worktree.SnapshotOp
 	if err != nil {
 		return nil, err
 	}
-	return repo.Snapshot(ctx, l, o)
+	return repo.Snapshots.Take(ctx, l, o)
 }
 
 // A keeper takes snapshots beside a running agent, one at a time.

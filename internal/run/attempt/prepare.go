@@ -102,7 +102,7 @@ func (w *Wrapper) tryWorktree(ctx context.Context) error {
 	if err := w.site.Make(ctx); err != nil {
 		return err
 	}
-	if err := w.noteStashes(ctx, repo.Common); err != nil {
+	if err := w.noteStashes(ctx, repo.Git.Common); err != nil {
 		return err
 	}
 	w.before, err = repo.Inspect(ctx, l)
@@ -197,7 +197,7 @@ func strayed(before, after worktree.Condition, branch string) (list []string) {
 
 // lineage is the one that the attempt was claimed for.
 func (r *Record) lineage(repo *worktree.Repo) (*worktree.Lineage, error) {
-	l, err := repo.Get(r.System, r.Work())
+	l, err := repo.Lineages.Get(r.System, r.Work())
 	if err == nil && l.N != r.Lineage {
 		err = fmt.Errorf("lineage %d of %s has taken the place of %d", l.N, r.Work(), r.Lineage)
 	}

@@ -55,7 +55,7 @@ func (w *Wrapper) noteHanded(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	if commit, err := repo.HandedOver(ctx, l); err == nil {
+	if commit, err := repo.Snapshots.HandedOver(ctx, l); err == nil {
 		_ = w.Store.NoteHanded(l.System, l.Slice, l.N, commit) // without it git's note counts
 	}
 }

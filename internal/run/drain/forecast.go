@@ -67,7 +67,7 @@ func (d *drain) works() (works []forecast.Work) {
 		if st.Attempt == nil || st.Class != plan.Active && st.Class != plan.Landing && (st.Class != plan.Available || len(st.Needs) > 0) {
 			continue
 		}
-		l, err := d.Trees.Get(d.Project.Key(), st.ID)
+		l, err := d.Trees.Lineages.Get(d.Project.Key(), st.ID)
 		if err != nil || l.Phase != worktree.Ready && l.Phase != worktree.Filled {
 			continue
 		}

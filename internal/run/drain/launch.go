@@ -292,7 +292,7 @@ func (d *drain) claimOne(ctx context.Context, tx tracker.Tx, id string, a Agent)
 			return nil, err
 		}
 		req.Redone = redone
-		req.Lineage, req.Job.Dir, req.Setup = l, d.Trees.Dir(l), conf.Git.Setup
+		req.Lineage, req.Job.Dir, req.Setup = l, d.Trees.Layout.Dir(l), conf.Git.Setup
 		if conf.Sandbox != project.SandboxOff {
 			req.Sandbox, req.Caches = conf.Sandbox, conf.Caches
 		}
@@ -303,7 +303,7 @@ func (d *drain) claimOne(ctx context.Context, tx tracker.Tx, id string, a Agent)
 // lineage is the one in which the work goes on, or a new one. Of a slice that was taken back, redone is the commit that has its earlier
 // work.
 func (d *drain) lineage(ctx context.Context, req attempt.Request) (l *worktree.Lineage, redone string, err error) {
-	base, err := d.Trees.Base(ctx)
+	base, err := d.Trees.Queue.Base(ctx)
 	if err == nil && d.Lane != nil && req.Task == nil {
 		redone, err = d.Lane.Redo(ctx, req.ID)
 	}
@@ -317,7 +317,7 @@ func (d *drain) lineage(ctx context.Context, req attempt.Request) (l *worktree.L
 	if err != nil {
 		return nil, "", err
 	}
-	l, err = d.Trees.Plan(ctx, req.System, work, base, false)
+	l, err = d.Trees.Lineages.Plan(ctx, req.System, work, base, false)
 	return l, redone, err
 }
 

@@ -44,13 +44,13 @@ func (l *Lane) base(ctx context.Context) (string, error) {
 	if err := l.checkRewound(ctx, target); err != nil {
 		return "", err
 	}
-	if in, err := git.IsAncestor(ctx, l.Repo.Common, target, lane); err != nil || in {
+	if in, err := git.IsAncestor(ctx, l.Repo.Git.Common, target, lane); err != nil || in {
 		if err == nil {
 			err = l.see(target)
 		}
 		return lane, err
 	}
-	if in, err := git.IsAncestor(ctx, l.Repo.Common, lane, target); err != nil || in {
+	if in, err := git.IsAncestor(ctx, l.Repo.Git.Common, lane, target); err != nil || in {
 		if err == nil {
 			err = l.followTarget(ctx, lane, target)
 		}
@@ -95,11 +95,11 @@ func (l *Lane) from(base string) string {
 
 // tip is the lane's commit, if it is where a worker has left it and nobody has it checked out.
 func (l *Lane) tip(ctx context.Context) (string, error) {
-	tip, err := l.Repo.LaneTip(ctx)
+	tip, err := l.Repo.Queue.Tip(ctx)
 	if err != nil {
 		return "", err
 	}
-	name := worktree.Short(l.Repo.LaneRef())
+	name := worktree.Short(l.Repo.Queue.Ref())
 	if l.file.Tip != "" && tip != l.file.Tip && tip != l.file.Next {
 		return "", standstill("the branch %s isn't where gl left it (%s): it was moved. Move it back, or run gl land --reset to begin again at %s",
 			name, short(l.file.Tip), worktree.Short(l.Repo.Target()))
@@ -109,7 +109,7 @@ func (l *Lane) tip(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if in, err := git.IsAncestor(ctx, l.Repo.Common, tip, target); err != nil {
+		if in, err := git.IsAncestor(ctx, l.Repo.Git.Common, tip, target); err != nil {
 			return "", err
 		} else if !in {
 			return "", standstill("the branch %s has commits that gl hasn't put there (%s): something else has moved it. Run gl land --reset to begin again at %s",
@@ -126,7 +126,7 @@ func (l *Lane) tellTargetMoved(ctx context.Context, target string) error {
 	if f.Seen == "" || f.Seen == target || f.Own == target || f.Moved == target {
 		return nil
 	}
-	where, err := git.CheckedOut(l.Repo.Common, l.Repo.Target())
+	where, err := git.CheckedOut(l.Repo.Git.Common, l.Repo.Target())
 	if err != nil || where == "" || git.Visited(ctx, where, target) { // else whoever works on it does so from elsewhere
 		return err
 	}
@@ -142,9 +142,9 @@ func (l *Lane) tellTargetMoved(ctx context.Context, target string) error {
 
 // checkFree stops where somebody has the lane checked out: its files wouldn't follow.
 func (l *Lane) checkFree() error {
-	where, err := git.CheckedOut(l.Repo.Common, l.Repo.LaneRef())
+	where, err := git.CheckedOut(l.Repo.Git.Common, l.Repo.Queue.Ref())
 	if err == nil && where != "" {
-		err = standstill("the branch %s is checked out in %s: check out another one there", worktree.Short(l.Repo.LaneRef()), where)
+		err = standstill("the branch %s is checked out in %s: check out another one there", worktree.Short(l.Repo.Queue.Ref()), where)
 	}
 	return err
 }
@@ -155,7 +155,7 @@ func (l *Lane) moveLane(ctx context.Context, from, to, reason string, pass gate.
 	if err := l.save(); err != nil {
 		return err
 	}
-	if err := l.Repo.MoveLane(ctx, from, to, reason, pass); err != nil {
+	if err := l.Repo.Queue.Move(ctx, from, to, reason, pass); err != nil {
 		return err
 	}
 	l.file.Tip, l.file.Next = to, ""
@@ -177,7 +177,7 @@ func (l *Lane) checkRewound(ctx context.Context, target string) error {
 	if l.file.Seen == "" || l.file.Seen == target {
 		return nil
 	}
-	in, err := git.IsAncestor(ctx, l.Repo.Common, l.file.Seen, target)
+	in, err := git.IsAncestor(ctx, l.Repo.Git.Common, l.file.Seen, target)
 	if err != nil || in {
 		return err
 	}
@@ -201,15 +201,15 @@ func (l *Lane) meet(ctx context.Context, lane, target string) error {
 		return nil
 	}
 	name := worktree.Short(l.Repo.Target())
-	tree, conflicts, err := git.MergeTree(ctx, l.Repo.Common, target, lane, statedir.InState)
+	tree, conflicts, err := git.MergeTree(ctx, l.Repo.Git.Common, target, lane, statedir.InState)
 	if err != nil {
 		return err
 	}
 	if len(conflicts) > 0 {
 		return standstill("what has landed conflicts with %s in %s: merge the branch %s there and run gl land, or run gl land --reset to merge it anew, slice by slice",
-			name, some(conflicts), worktree.Short(l.Repo.LaneRef()))
+			name, some(conflicts), worktree.Short(l.Repo.Queue.Ref()))
 	}
-	commit, err := git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: tree, Parents: []string{lane, target}, Message: "Merge " + name + " into the lane"})
+	commit, err := git.CommitTree(ctx, l.Repo.Git.Common, git.NewCommit{Tree: tree, Parents: []string{lane, target}, Message: "Merge " + name + " into the lane"})
 	if err != nil {
 		return err
 	}
@@ -268,7 +268,7 @@ func (l *Lane) checkBoth(ctx context.Context, a *ahead) (gate.TestRun, error) {
 		return run, err
 	}
 	return run, standstill("the tests pass on %s and on what has landed, but not on both together (%s): see %s, merge the branch %s and mend it, then run gl land",
-		worktree.Short(l.Repo.Target()), How(verdict, l.Project.Config.Test.Limit), verdict.Log, worktree.Short(l.Repo.LaneRef()))
+		worktree.Short(l.Repo.Target()), How(verdict, l.Project.Config.Test.Limit), verdict.Log, worktree.Short(l.Repo.Queue.Ref()))
 }
 
 // knownVerdict is the verdict on a commit that was tested before, nil for none.

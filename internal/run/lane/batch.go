@@ -49,7 +49,7 @@ func (l *Lane) group(ctx context.Context, rec *attempt.Record) ([]*attempt.Recor
 
 // knownRed says whether the tests are known to fail on what the lane has.
 func (l *Lane) knownRed(ctx context.Context) (bool, error) {
-	tip, err := l.Repo.LaneTip(ctx)
+	tip, err := l.Repo.Queue.Tip(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -125,7 +125,7 @@ func (l *Lane) together(ctx context.Context, group []*attempt.Record) (green boo
 			continue
 		}
 		works = append(works, w)
-		tip, err = git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: w.tree, Parents: []string{tip, w.tip}, Message: "gl: candidate " + w.Slice})
+		tip, err = git.CommitTree(ctx, l.Repo.Git.Common, git.NewCommit{Tree: w.tree, Parents: []string{tip, w.tip}, Message: "gl: candidate " + w.Slice})
 		if err != nil {
 			return false, err
 		}
@@ -234,7 +234,7 @@ func (l *Lane) passAll(ctx context.Context, works []*work, base string, v *testr
 		}
 		w.release()
 	}
-	if err := l.Repo.KeepNext(ctx, batch.Head); err != nil {
+	if err := l.Repo.Queue.KeepNext(ctx, batch.Head); err != nil {
 		return err
 	}
 	for i, w := range works {

@@ -38,7 +38,7 @@ func (e *NoDiffError) Error() string { return e.Reason }
 
 // Diff is what the slice has changed so far. It changes nothing.
 func (l *Lane) Diff(ctx context.Context, id string) (*Diff, error) {
-	lineage, err := l.Repo.Get(l.Project.Key(), id)
+	lineage, err := l.Repo.Lineages.Get(l.Project.Key(), id)
 	if errors.As(err, new(*worktree.BadLineage)) || errors.Is(err, fs.ErrNotExist) || err == nil && lineage.Phase == worktree.Gone {
 		landed, err := l.landing(ctx, id)
 		if err != nil {
@@ -59,7 +59,7 @@ func (l *Lane) Diff(ctx context.Context, id string) (*Diff, error) {
 		return nil, err
 	}
 	d := &Diff{Slice: id, Of: OnBranch, Branch: worktree.Short(lineage.Branch)}
-	if d.To, err = git.ResolveCommit(ctx, l.Repo.Common, lineage.Branch); err != nil {
+	if d.To, err = git.ResolveCommit(ctx, l.Repo.Git.Common, lineage.Branch); err != nil {
 		return nil, err
 	}
 	if d.To == "" {
@@ -67,8 +67,8 @@ func (l *Lane) Diff(ctx context.Context, id string) (*Diff, error) {
 	}
 	if lineage.Phase == worktree.Ready || lineage.Phase == worktree.Filled {
 		// As exact as git status: what is shown isn't judged by.
-		if s, err := l.Repo.Worktree(lineage).Snapshot(ctx, git.SnapshotOptions{Base: lineage.Base, Branch: lineage.Branch, Why: "gl diff"}); err == nil && s.Tree != "" {
-			changed, err := git.Changed(ctx, l.Repo.Common, d.To, s.Tree, statedir.InState)
+		if s, err := l.Repo.Layout.Worktree(lineage).Snapshot(ctx, git.SnapshotOptions{Base: lineage.Base, Branch: lineage.Branch, Why: "gl diff"}); err == nil && s.Tree != "" {
+			changed, err := git.Changed(ctx, l.Repo.Git.Common, d.To, s.Tree, statedir.InState)
 			if err != nil {
 				return nil, err
 			}
@@ -79,7 +79,7 @@ func (l *Lane) Diff(ctx context.Context, id string) (*Diff, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.From, err = git.MergeBase(ctx, l.Repo.Common, newest, d.To); err != nil || d.From == "" {
+	if d.From, err = git.MergeBase(ctx, l.Repo.Git.Common, newest, d.To); err != nil || d.From == "" {
 		d.From = lineage.Base
 	}
 	return l.diff(ctx, d)
@@ -88,13 +88,13 @@ func (l *Lane) Diff(ctx context.Context, id string) (*Diff, error) {
 // diff leaves state out and counts.
 func (l *Lane) diff(ctx context.Context, d *Diff) (*Diff, error) {
 	var err error
-	if d.From, err = git.ResolveCommit(ctx, l.Repo.Common, d.From); err != nil {
+	if d.From, err = git.ResolveCommit(ctx, l.Repo.Git.Common, d.From); err != nil {
 		return nil, err
 	}
-	if d.To, err = git.TreeLike(ctx, l.Repo.Common, d.To, d.From, statedir.InState); err != nil {
+	if d.To, err = git.TreeLike(ctx, l.Repo.Git.Common, d.To, d.From, statedir.InState); err != nil {
 		return nil, err
 	}
-	d.Stat, err = git.Stat(ctx, l.Repo.Common, d.From, d.To, statedir.InState)
+	d.Stat, err = git.Stat(ctx, l.Repo.Git.Common, d.From, d.To, statedir.InState)
 	return d, err
 }
 
@@ -112,13 +112,13 @@ func (l *Lane) landing(ctx context.Context, id string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	all, err := git.Landings(ctx, l.Repo.Common, "", tip)
+	all, err := git.Landings(ctx, l.Repo.Git.Common, "", tip)
 	if err != nil {
 		return "", err
 	}
 	commit := ""
 	for _, c := range all {
-		if c.Slice == id && c.Project == l.Repo.Prefix {
+		if c.Slice == id && c.Project == l.Repo.Git.Prefix {
 			commit = c.Commit
 		}
 	}
@@ -141,7 +141,7 @@ func (l *Lane) landingRecord(id string) (*attempt.Record, error) {
 
 // TestsDiff is how a slice has changed its tests, and what else was handed over with them, since the hand-over: the paths, and two trees.
 func (l *Lane) TestsDiff(ctx context.Context, id string) (*Diff, []string, error) {
-	lineage, err := l.Repo.Get(l.Project.Key(), id)
+	lineage, err := l.Repo.Lineages.Get(l.Project.Key(), id)
 	if err != nil {
 		return nil, nil, &NoDiffError{id + " has no worktree: run gl retry --fresh " + id}
 	}
@@ -153,6 +153,6 @@ func (l *Lane) TestsDiff(ctx context.Context, id string) (*Diff, []string, error
 	if d.From, err = l.handedOver(ctx, lineage); err != nil {
 		return nil, nil, err
 	}
-	d.To, err = l.Repo.Look(ctx, lineage)
+	d.To, err = l.Repo.Snapshots.Look(ctx, lineage)
 	return d, t.Paths, err
 }

@@ -121,28 +121,28 @@ func (l *Lane) readFile(ctx context.Context) (*file, error) {
 	f, err := readFile(l.Project.Runs.Dir())
 	switch {
 	case err == nil && f.Target == l.Repo.Target() && f.Tip != "":
-		if l.Repo.LaneMark() == (worktree.LaneMark{}) { // gl had none before
-			err = l.Repo.MarkLane(worktree.LaneMark{Tip: f.Tip, Next: f.Next})
+		if l.Repo.Queue.Mark() == (worktree.LaneMark{}) { // gl had none before
+			err = l.Repo.Queue.SetMark(worktree.LaneMark{Tip: f.Tip, Next: f.Next})
 		}
 		return f, err
 	case err == nil && f.Target == l.Repo.Target():
-		mark := l.Repo.LaneMark() // "" where it hasn't moved the lane yet
+		mark := l.Repo.Queue.Mark() // "" where it hasn't moved the lane yet
 		f.Tip, f.Next = mark.Tip, mark.Next
 		return f, nil
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		l.tell("%s: %v", filePath("runs"), err)
 	}
 	f = &file{SchemaVersion: 1, Target: l.Repo.Target()}
-	target, err := git.ResolveCommit(ctx, l.Repo.Common, l.Repo.Target())
+	target, err := git.ResolveCommit(ctx, l.Repo.Git.Common, l.Repo.Target())
 	tip := ""
 	if err == nil {
-		tip, err = git.ResolveCommit(ctx, l.Repo.Common, l.Repo.LaneRef())
+		tip, err = git.ResolveCommit(ctx, l.Repo.Git.Common, l.Repo.Queue.Ref())
 	}
-	mark := l.Repo.LaneMark()
+	mark := l.Repo.Queue.Mark()
 	if f.Tip, f.Next = mark.Tip, mark.Next; err != nil || tip == "" || target == "" || mark.Moved(tip) {
 		return f, err
 	}
-	landed, err := git.Landings(ctx, l.Repo.Common, target, tip)
+	landed, err := git.Landings(ctx, l.Repo.Git.Common, target, tip)
 	for _, c := range landed {
 		f.Undelivered = append(f.Undelivered, Undelivered{Slice: c.Slice, Commit: c.Commit, At: c.When})
 	}

@@ -25,7 +25,7 @@ func (l *Lane) files(ctx context.Context, id string) (map[string]git.File, error
 	if files := l.known(id); files != nil {
 		return files, nil
 	}
-	files, err := git.Files(ctx, l.Repo.Common, id)
+	files, err := git.Files(ctx, l.Repo.Git.Common, id)
 	if err == nil {
 		l.list(id, files)
 	}
@@ -59,7 +59,7 @@ func (l *Lane) merge(ctx context.Context, w *work) (changed, conflicts []string,
 	if err != nil {
 		return nil, nil, err
 	}
-	m, err := git.MergeInto(ctx, l.Repo.Common, w.base, base, w.tip, statedir.InState)
+	m, err := git.MergeInto(ctx, l.Repo.Git.Common, w.base, base, w.tip, statedir.InState)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -74,7 +74,7 @@ func (l *Lane) needsReview(w *work) (string, error) {
 	if w.Accepted() || w.IsTask() {
 		return "", nil
 	}
-	return l.Project.MustApprove(w.Record, contracts.ReadBook(l.Project.Root), contracts.ReadBook(l.Repo.Dir(w.lineage)))
+	return l.Project.MustApprove(w.Record, contracts.ReadBook(l.Project.Root), contracts.ReadBook(l.Repo.Layout.Dir(w.lineage)))
 }
 
 // asLeft has the tree land that the agent left, or that the person saw who accepted it. What something has changed since then stays on the
@@ -83,14 +83,14 @@ func (l *Lane) asLeft(ctx context.Context, w *work) (err error) {
 	if w.left, w.lands = w.Tree, w.Tree; w.Tree == "" {
 		return nil
 	}
-	if w.later, err = git.Changed(ctx, l.Repo.Common, w.Tree, w.tip, statedir.InState); err != nil {
+	if w.later, err = git.Changed(ctx, l.Repo.Git.Common, w.Tree, w.tip, statedir.InState); err != nil {
 		return l.gone(ctx, w, err)
 	}
 	if len(w.later) == 0 {
 		return nil
 	}
 	c := git.NewCommit{Tree: w.Tree, Message: "gl: " + w.Work() + " as its agent left it", Parents: []string{cmp.Or(w.Head, w.lineage.Base)}}
-	if w.tip, err = git.CommitTree(ctx, l.Repo.Common, c); err == nil {
+	if w.tip, err = git.CommitTree(ctx, l.Repo.Git.Common, c); err == nil {
 		l.tell("%s: changed after its agent had ended, and left out: %s", w.Label(), some(w.later))
 	}
 	return err
@@ -98,7 +98,7 @@ func (l *Lane) asLeft(ctx context.Context, w *work) (err error) {
 
 // gone is errGoneTree where git doesn't have the tree that the agent left anymore, else the error.
 func (l *Lane) gone(ctx context.Context, w *work, err error) error {
-	if there, hasErr := git.Has(ctx, l.Repo.Common, w.Tree+"^{tree}"); hasErr == nil && !there {
+	if there, hasErr := git.Has(ctx, l.Repo.Git.Common, w.Tree+"^{tree}"); hasErr == nil && !there {
 		return errGoneTree
 	}
 	return err
@@ -120,7 +120,7 @@ func (l *Lane) survey(ctx context.Context, w *work, changed []string) error {
 // handedOver is the commit of the tests that were handed over, "" for none. An agent can write git's note of it: what gl has noted of the
 // first hand-over counts, and what builds on that.
 func (l *Lane) handedOver(ctx context.Context, lineage *worktree.Lineage) (string, error) {
-	commit, err := l.Repo.HandedOver(ctx, lineage)
+	commit, err := l.Repo.Snapshots.HandedOver(ctx, lineage)
 	if err != nil || l.Project == nil {
 		return commit, err
 	}
@@ -131,7 +131,7 @@ func (l *Lane) handedOver(ctx context.Context, lineage *worktree.Lineage) (strin
 	if commit == "" {
 		return first, nil
 	}
-	chain, err := git.FirstParents(ctx, l.Repo.Common, commit)
+	chain, err := git.FirstParents(ctx, l.Repo.Git.Common, commit)
 	if err != nil || !slices.Contains(chain, first) {
 		return first, nil
 	}

@@ -131,17 +131,17 @@ func (l *Lane) landed(ctx context.Context, r *attempt.Record) (bool, error) {
 	if g.Commit == "" {
 		return false, nil
 	}
-	tip, err := l.Repo.LaneTip(ctx)
+	tip, err := l.Repo.Queue.Tip(ctx)
 	if err != nil {
 		return false, err
 	}
-	in, err := git.IsAncestor(ctx, l.Repo.Common, g.Commit, tip)
+	in, err := git.IsAncestor(ctx, l.Repo.Git.Common, g.Commit, tip)
 	if err != nil {
 		return false, err
 	}
 	there := in
 	if !in {
-		if there, err = git.HasCommit(ctx, l.Repo.Common, g.Commit); err != nil {
+		if there, err = git.HasCommit(ctx, l.Repo.Git.Common, g.Commit); err != nil {
 			return false, err
 		}
 	}
@@ -175,7 +175,7 @@ func (l *Lane) take(ctx context.Context, r *attempt.Record) (*work, error) {
 	if r.Unsaved != "" {
 		return nil, l.ask(ctx, r, "not all of its work could be saved: "+r.Unsaved)
 	}
-	lineage, err := l.Repo.Get(r.System, r.Work())
+	lineage, err := l.Repo.Lineages.Get(r.System, r.Work())
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.As(err, new(*worktree.BadLineage)), err == nil && lineage.N != r.Lineage:
 		return nil, l.ask(ctx, r, fmt.Sprintf("the note of its worktree is gone; its work is on the branch %s", worktree.Short(r.Branch)))
@@ -191,7 +191,7 @@ func (l *Lane) take(ctx context.Context, r *attempt.Record) (*work, error) {
 	if err != nil {
 		return nil, err
 	}
-	tree := l.Repo.Worktree(lineage)
+	tree := l.Repo.Layout.Worktree(lineage)
 	tip, err := "", tree.Adopt(git.Inherit(ctx, hold.File()), lineage.Branch) // agents switch branches
 	if err == nil {
 		tip, _, err = tree.CommitAll(git.Inherit(ctx, hold.File()), lineage.Branch, "gl: what attempt "+fmt.Sprint(r.N)+" of "+r.Work()+" left uncommitted")
@@ -308,7 +308,7 @@ func (l *Lane) pass(ctx context.Context, w *work, v *testrun.Verdict, ruling *ga
 	if err != nil {
 		return err
 	}
-	if err := l.Repo.KeepNext(ctx, lands.commit()); err != nil {
+	if err := l.Repo.Queue.KeepNext(ctx, lands.commit()); err != nil {
 		return err
 	}
 	w.release()
@@ -356,8 +356,8 @@ func (w *work) title() string {
 // trailers are the proof that travels with the repository.
 func (l *Lane) trailers(w *work, v *testrun.Verdict) []git.Trailer {
 	trailers := []git.Trailer{{Key: "Slice", Value: w.Work()}, {Key: "Attempt", Value: fmt.Sprint(w.N)}}
-	if l.Repo.Prefix != "" {
-		trailers = append(trailers, git.Trailer{Key: "Project", Value: l.Repo.Prefix})
+	if l.Repo.Git.Prefix != "" {
+		trailers = append(trailers, git.Trailer{Key: "Project", Value: l.Repo.Git.Prefix})
 	}
 	if v != nil {
 		trailers = append(trailers, git.Trailer{Key: "Verified", Value: verifiedText(v)})
@@ -406,7 +406,7 @@ func (l *Lane) complete(ctx context.Context, r *attempt.Record) error {
 
 // tidy removes the worktree of work that has landed. Where it can't, gl clean says why.
 func (l *Lane) tidy(ctx context.Context, r *attempt.Record) {
-	lineage, err := l.Repo.Get(r.System, r.Work())
+	lineage, err := l.Repo.Lineages.Get(r.System, r.Work())
 	if err != nil || lineage.N != r.Lineage {
 		return
 	}
@@ -424,14 +424,14 @@ func (l *Lane) discard(ctx context.Context, lineage *worktree.Lineage) (kept str
 		if err := l.allowed(ctx); err != nil {
 			return "", err
 		}
-		if removable, why, err := l.Repo.Removable(ctx, lineage); err != nil || !removable {
+		if removable, why, err := l.Repo.Cleaner.Removable(ctx, lineage); err != nil || !removable {
 			return why, err
 		}
 		if err := site.TearDown(ctx, l.Project.Root, l.Repo, lineage, l.Self, l.Environ, config.Teardown, config.SetupLimit); err != nil {
 			return "", err
 		}
 	}
-	return l.Repo.Remove(ctx, lineage)
+	return l.Repo.Cleaner.Remove(ctx, lineage)
 }
 
 // verdictText is what gl has seen of the tests of what lands: "42 tests, 3 new, verified". gained is how many the slice brought, nil for
@@ -494,7 +494,7 @@ func (l *Lane) red(ctx context.Context, w *work, v *testrun.Verdict, problem str
 
 // integrate merges the base into the slice's branch, so that its agent sees the tree that was tested.
 func (l *Lane) integrate(ctx context.Context, w *work) error {
-	_, err := l.Repo.Worktree(w.lineage).Integrate(ctx, w.lineage.Branch, w.base, w.tree, "Merge what has landed into "+worktree.Short(w.lineage.Branch))
+	_, err := l.Repo.Layout.Worktree(w.lineage).Integrate(ctx, w.lineage.Branch, w.base, w.tree, "Merge what has landed into "+worktree.Short(w.lineage.Branch))
 	if overlap := new(git.OverlapError); errors.As(err, &overlap) { // ignored files of the agent's: then it sees less
 		return nil
 	}
@@ -520,7 +520,7 @@ func (l *Lane) conflict(ctx context.Context, w *work, paths []string) error {
 	if now == nil || err != nil {
 		return err
 	}
-	_, err = l.Repo.Worktree(w.lineage).MergeConflicted(ctx, w.lineage.Branch, w.base, "Merge what has landed into "+worktree.Short(w.lineage.Branch), statedir.InState)
+	_, err = l.Repo.Layout.Worktree(w.lineage).MergeConflicted(ctx, w.lineage.Branch, w.base, "Merge what has landed into "+worktree.Short(w.lineage.Branch), statedir.InState)
 	if err != nil {
 		return err
 	}

@@ -105,7 +105,7 @@ func (l *Lane) Work(ctx context.Context) error {
 
 // Restore puts back into the queue what was removed with runs/ while it awaited the lane, and objects that a prune has taken.
 func (l *Lane) Restore(ctx context.Context) error {
-	if err := git.Mend(l.Repo.Common); err != nil {
+	if err := git.Mend(l.Repo.Git.Common); err != nil {
 		return err
 	}
 	settler := l.Project.Settler()
@@ -119,7 +119,7 @@ func (l *Lane) Restore(ctx context.Context) error {
 // locked runs f with the lane's lock. It is in the git directory that all worktrees share, since runs/ may be removed, and isn't
 // inherited by tests.
 func (l *Lane) locked(ctx context.Context, f func(context.Context) error) (err error) {
-	lock, err := durable.TryLock(l.Repo.LaneLock())
+	lock, err := durable.TryLock(l.Repo.Queue.LockFile())
 	if errors.Is(err, durable.ErrLocked) {
 		return errBusy
 	}
@@ -139,7 +139,7 @@ func (l *Lane) locked(ctx context.Context, f func(context.Context) error) (err e
 	if err := l.endTests(); err != nil {
 		return err
 	}
-	if err := errors.Join(git.Mend(l.Repo.Common), l.Repo.DropLostNext(ctx)); err != nil {
+	if err := errors.Join(git.Mend(l.Repo.Git.Common), l.Repo.Queue.DropLostNext(ctx)); err != nil {
 		return err
 	}
 	if err := l.settleEnded(ctx); err != nil {
@@ -325,7 +325,7 @@ func short(commit string) string { return commit[:min(len(commit), 10)] }
 
 // target is the target's commit.
 func (l *Lane) target(ctx context.Context) (string, error) {
-	tip, err := git.ResolveCommit(ctx, l.Repo.Common, l.Repo.Target())
+	tip, err := git.ResolveCommit(ctx, l.Repo.Git.Common, l.Repo.Target())
 	if err == nil && tip == "" {
 		err = fmt.Errorf("the branch %s, which the work is for, is gone: name another with gl settings set git.target BRANCH", worktree.Short(l.Repo.Target()))
 	}

@@ -53,7 +53,7 @@ func (l *Lane) inspectAgainst(ctx context.Context, w *work, changed []string, ha
 	found, err := c.Find(ctx, &p.Promise, base, merged, changed, w.found)
 	w.found = append(w.found, found...)
 	if w.allowed = nil; l.Project != nil {
-		w.allowed = drift.Allowed(l.Project.Config.Test.Removable, w.found, l.Repo.Prefix)
+		w.allowed = drift.Allowed(l.Project.Config.Test.Removable, w.found, l.Repo.Git.Prefix)
 	}
 	return err
 }
@@ -61,8 +61,8 @@ func (l *Lane) inspectAgainst(ctx context.Context, w *work, changed []string, ha
 // comparer compares states of the project by its test command.
 func (l *Lane) comparer() *drift.Comparer {
 	if l.compares == nil {
-		l.compares = &drift.Comparer{Prefix: l.Repo.Prefix, Read: func(ctx context.Context, ids []string, most int64, f func(string, []byte) error) error {
-			return git.Blobs(ctx, l.Repo.Common, ids, most, f)
+		l.compares = &drift.Comparer{Prefix: l.Repo.Git.Prefix, Read: func(ctx context.Context, ids []string, most int64, f func(string, []byte) error) error {
+			return git.Blobs(ctx, l.Repo.Git.Common, ids, most, f)
 		}}
 	}
 	l.compares.Command = ""
@@ -111,7 +111,7 @@ func (l *Lane) haveMarks(ctx context.Context, files map[string]git.File, paths [
 		ids[i] = files[p].ID
 	}
 	have := map[string]bool{}
-	err := git.Blobs(ctx, l.Repo.Common, ids, drift.MostBytes, func(id string, text []byte) error {
+	err := git.Blobs(ctx, l.Repo.Git.Common, ids, drift.MostBytes, func(id string, text []byte) error {
 		if bytes.Contains(text, []byte("<<<<<<<")) && bytes.IndexByte(text, 0) < 0 {
 			line, _ := conflict.Find(string(text))
 			have[id] = line > 0
@@ -159,18 +159,18 @@ func (l *Lane) promised(ctx context.Context, w *work, base map[string]git.File, 
 		return p, nil
 	}
 	p.Handed, p.commit = true, handed
-	chain, err := git.FirstParents(ctx, l.Repo.Common, handed) // the newest first
+	chain, err := git.FirstParents(ctx, l.Repo.Git.Common, handed) // the newest first
 	if err != nil {
 		return nil, err
 	}
-	started, err := git.Files(ctx, l.Repo.Common, w.lineage.Base)
+	started, err := git.Files(ctx, l.Repo.Git.Common, w.lineage.Base)
 	if err != nil {
 		return nil, err
 	}
 	first := map[string]git.File{}
 	p.Later = drift.Files{}
 	for i, c := range chain {
-		files, err := git.Files(ctx, l.Repo.Common, c)
+		files, err := git.Files(ctx, l.Repo.Git.Common, c)
 		if err != nil {
 			return nil, err
 		}
@@ -226,20 +226,20 @@ func (l *Lane) heldBack(first, started, oldest, later map[string]git.File) {
 // as a commit on what the slice began with.
 func (l *Lane) mergeBoth(ctx context.Context, w *work, p *promise, base, first map[string]git.File, both []string) error {
 	for len(both) > 0 {
-		tree, err := git.TreeWith(ctx, l.Repo.Common, w.lineage.Base, first)
+		tree, err := git.TreeWith(ctx, l.Repo.Git.Common, w.lineage.Base, first)
 		if err != nil {
 			return err
 		}
-		commit, err := git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: tree, Parents: []string{w.lineage.Base}, Message: "gl: tests of " + w.Work()})
+		commit, err := git.CommitTree(ctx, l.Repo.Git.Common, git.NewCommit{Tree: tree, Parents: []string{w.lineage.Base}, Message: "gl: tests of " + w.Work()})
 		if err != nil {
 			return err
 		}
-		merged, conflicts, err := git.MergeTree(ctx, l.Repo.Common, w.base, commit, statedir.InState)
+		merged, conflicts, err := git.MergeTree(ctx, l.Repo.Git.Common, w.base, commit, statedir.InState)
 		if err != nil {
 			return err
 		}
 		if len(conflicts) == 0 {
-			p.Want, err = git.Files(ctx, l.Repo.Common, merged)
+			p.Want, err = git.Files(ctx, l.Repo.Git.Common, merged)
 			return err
 		}
 		for _, name := range conflicts {

@@ -107,7 +107,7 @@ func (b *bench) commit(all files, parents ...string) string {
 func (b *bench) handOver(all files) {
 	b.t.Helper()
 	var parents []string
-	if old, err := b.lane.Repo.HandedOver(context.Background(), b.lineage()); err != nil {
+	if old, err := b.lane.Repo.Snapshots.HandedOver(context.Background(), b.lineage()); err != nil {
 		b.t.Fatalf("%v", err)
 	} else if old != "" {
 		parents = []string{old}

@@ -31,7 +31,7 @@ import (
 
 // verify tests the merge. It is nil where the project has no test command.
 func (l *Lane) verify(ctx context.Context, w *work) (*testrun.Verdict, error) {
-	commit, err := git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: w.tree, Parents: []string{w.base, w.tip}, Message: "gl: candidate " + w.Work()})
+	commit, err := git.CommitTree(ctx, l.Repo.Git.Common, git.NewCommit{Tree: w.tree, Parents: []string{w.base, w.tip}, Message: "gl: candidate " + w.Work()})
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (l *Lane) noteSuite(ctx context.Context, commit string, v *testrun.Verdict)
 	if v == nil || v.TimedOut || v.Signal != "" {
 		return nil
 	}
-	tip, err := l.Repo.LaneTip(ctx)
+	tip, err := l.Repo.Queue.Tip(ctx)
 	if err != nil || tip != commit {
 		return err
 	}
@@ -118,7 +118,7 @@ func (l *Lane) cache() testrun.Cache {
 // recorded is an old verdict on a tree, nil for none.
 func (l *Lane) recorded(bed *site.Site, tree string) (testrun.Key, *testrun.Verdict) {
 	command := l.conf.Config.Test.Command
-	key := testrun.Key{Tree: tree, Command: command.Line, Dir: strings.TrimSuffix(l.Repo.Prefix, "/")}
+	key := testrun.Key{Tree: tree, Command: command.Line, Dir: strings.TrimSuffix(l.Repo.Git.Prefix, "/")}
 	var err error
 	if key.Toolchain, err = testrun.Toolchain(command.Argv, bed.Dir(), bed.Lineage.Path); err != nil {
 		return key, nil
@@ -222,7 +222,7 @@ func (l *Lane) makeBed(ctx context.Context) (*site.Site, error) {
 	if l.bed != nil {
 		return l.bed, nil
 	}
-	lineage, err := l.Repo.Lane(ctx)
+	lineage, err := l.Repo.Lineages.Lane(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -243,7 +243,7 @@ func (l *Lane) makeBed(ctx context.Context) (*site.Site, error) {
 
 // checkOut makes the lane's worktree a commit's, set up as for a new one.
 func (l *Lane) checkOut(ctx context.Context, bed *site.Site, commit string) error {
-	if err := l.Repo.CheckoutLane(ctx, bed.Lineage, bed.Hold(), commit); err != nil {
+	if err := bed.Hold().Checkout(ctx, commit); err != nil {
 		return err
 	}
 	if err := l.sweep(ctx, bed); err != nil {
@@ -269,14 +269,14 @@ func (l *Lane) checkOut(ctx context.Context, bed *site.Site, commit string) erro
 
 // setUpAnew runs setup again where tests have changed, removed or added something in what it made: that would decide about others' work.
 func (l *Lane) setUpAnew(ctx context.Context, bed *site.Site) (done bool, err error) {
-	differs, err := l.Repo.SetupDiffers(bed.Lineage)
+	differs, err := bed.Hold().SetupDiffers()
 	if err != nil || differs == "" {
 		return false, err
 	}
 	if len(bed.Setup.Command) > 0 {
 		l.tell("running git.setup again: %s isn't as it left it", differs)
 	}
-	if err := l.Repo.ForgetSetup(bed.Lineage); err != nil {
+	if err := bed.Hold().ForgetSetup(); err != nil {
 		return false, err
 	}
 	return true, bed.SetUpAgain(ctx)
@@ -288,7 +288,7 @@ var kept = append([]string{"node_modules", ".venv", "venv", "deps"}, worktree.Ca
 // sweep removes what git ignores and an earlier run has left: with it tests may pass, or fail, that wouldn't elsewhere.
 func (l *Lane) sweep(ctx context.Context, bed *site.Site) error {
 	l.caches = nil
-	ignored, err := l.Repo.Worktree(bed.Lineage).Ignored(ctx)
+	ignored, err := l.Repo.Layout.Worktree(bed.Lineage).Ignored(ctx)
 	if err != nil {
 		return err
 	}
@@ -383,7 +383,7 @@ func (l *Lane) SendBack(ctx context.Context) error {
 			if r.Landing.Tried == "" || v == nil || v.Green() || r.Landing.Behind != "" {
 				continue
 			}
-			if there, err := git.HasCommit(ctx, l.Repo.Common, r.Landing.Base); err != nil || !there {
+			if there, err := git.HasCommit(ctx, l.Repo.Git.Common, r.Landing.Base); err != nil || !there {
 				continue
 			}
 			w, err := l.take(ctx, r)
@@ -394,7 +394,7 @@ func (l *Lane) SendBack(ctx context.Context) error {
 				continue
 			}
 			w.base = r.Landing.Base
-			if w.tree, _, err = git.MergeTree(ctx, l.Repo.Common, w.base, w.tip, statedir.InState); err == nil && w.tree != "" {
+			if w.tree, _, err = git.MergeTree(ctx, l.Repo.Git.Common, w.base, w.tip, statedir.InState); err == nil && w.tree != "" {
 				err = l.red(ctx, w, v, How(v, l.Project.Config.Test.Limit)+"; they fail without it, too")
 			}
 			w.release()

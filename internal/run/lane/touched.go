@@ -29,7 +29,7 @@ type Touched struct {
 // one of them seems changed.
 func (l *Lane) Touched(ctx context.Context, lineage *worktree.Lineage, quick bool) (*Touched, error) {
 	handed, err := l.handedOver(ctx, lineage)
-	if err != nil || handed == "" || l.Repo.Worktree(lineage).Operation() != "" {
+	if err != nil || handed == "" || l.Repo.Layout.Worktree(lineage).Operation() != "" {
 		return nil, err
 	}
 	w := &work{lineage: lineage}
@@ -37,7 +37,7 @@ func (l *Lane) Touched(ctx context.Context, lineage *worktree.Lineage, quick boo
 		return nil, err
 	}
 	w.unlocks = l.unlocks(lineage.Slice)
-	base, err := git.Files(ctx, l.Repo.Common, w.base)
+	base, err := git.Files(ctx, l.Repo.Git.Common, w.base)
 	if err != nil {
 		return nil, err
 	}
@@ -49,11 +49,11 @@ func (l *Lane) Touched(ctx context.Context, lineage *worktree.Lineage, quick boo
 	if err != nil || quick && !l.seemsChanged(p, lineage.Path) {
 		return nil, err
 	}
-	look, err := l.Repo.Look(ctx, lineage)
+	look, err := l.Repo.Snapshots.Look(ctx, lineage)
 	if err != nil {
 		return nil, err
 	}
-	files, err := git.Files(ctx, l.Repo.Common, look)
+	files, err := git.Files(ctx, l.Repo.Git.Common, look)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (l *Lane) Touched(ctx context.Context, lineage *worktree.Lineage, quick boo
 		return nil, err
 	}
 	t := &Touched{From: handed}
-	had, err := git.Files(ctx, l.Repo.Common, handed)
+	had, err := git.Files(ctx, l.Repo.Git.Common, handed)
 	for _, name := range paths {
 		if f, there := p.Want[name]; there && had[name] != f {
 			t.From = ""
@@ -80,11 +80,11 @@ func (l *Lane) Touched(ctx context.Context, lineage *worktree.Lineage, quick boo
 
 // ChangedSince are the paths, relative to the project, that a worktree has otherwise than a commit of what was in it; state aside.
 func (l *Lane) ChangedSince(ctx context.Context, lineage *worktree.Lineage, commit string) ([]string, error) {
-	look, err := l.Repo.Look(ctx, lineage)
+	look, err := l.Repo.Snapshots.Look(ctx, lineage)
 	if err != nil {
 		return nil, err
 	}
-	changed, err := git.Changed(ctx, l.Repo.Common, commit, look, statedir.InState)
+	changed, err := git.Changed(ctx, l.Repo.Git.Common, commit, look, statedir.InState)
 	for i, name := range changed {
 		changed[i] = l.comparer().InProject(name)
 	}
@@ -97,11 +97,11 @@ func (l *Lane) begun(ctx context.Context, lineage *worktree.Lineage) (string, er
 	if err != nil {
 		return "", err
 	}
-	tip, err := git.ResolveCommit(ctx, l.Repo.Common, lineage.Branch)
+	tip, err := git.ResolveCommit(ctx, l.Repo.Git.Common, lineage.Branch)
 	if err != nil || tip == "" {
 		return lineage.Base, err
 	}
-	base, err := git.MergeBase(ctx, l.Repo.Common, newest, tip)
+	base, err := git.MergeBase(ctx, l.Repo.Git.Common, newest, tip)
 	if err == nil && base == "" {
 		base = lineage.Base
 	}

@@ -129,9 +129,9 @@ func (l *Lane) undoLanding(ctx context.Context, base string, note *undoing, forc
 		}
 	}
 	u := &Undone{Commit: note.Commit}
-	u.Revert, err = git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: tree, Parents: []string{base},
+	u.Revert, err = git.CommitTree(ctx, l.Repo.Git.Common, git.NewCommit{Tree: tree, Parents: []string{base},
 		Message: git.LandingMessage("Take back "+title, git.Trailer{Key: "Undone", Value: id}, git.Trailer{Key: "Reverts", Value: note.Commit},
-			git.Trailer{Key: "Project", Value: l.Repo.Prefix})})
+			git.Trailer{Key: "Project", Value: l.Repo.Git.Prefix})})
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +155,7 @@ func (l *Lane) undoLanding(ctx context.Context, base string, note *undoing, forc
 		return nil, err
 	}
 	note.Verdict = u.Verdict
-	if err := l.Repo.KeepNext(ctx, u.Revert); err != nil {
+	if err := l.Repo.Queue.KeepNext(ctx, u.Revert); err != nil {
 		return nil, err
 	}
 	l.file.Undoing = note
@@ -246,7 +246,7 @@ func (l *Lane) undoOnceMore(ctx context.Context, u Undelivered) error {
 	if err != nil {
 		return err
 	}
-	landings, err := git.Landings(ctx, l.Repo.Common, "", base)
+	landings, err := git.Landings(ctx, l.Repo.Git.Common, "", base)
 	if err != nil {
 		return err
 	}
@@ -268,7 +268,7 @@ func (l *Lane) without(ctx context.Context, base, id, commit string) (tree strin
 	if commit == "" {
 		return "", fmt.Errorf("%s hasn't landed through the merge queue, so there is no merge to take back: revert its commits with git revert", id)
 	}
-	in, err := git.IsAncestor(ctx, l.Repo.Common, commit, base)
+	in, err := git.IsAncestor(ctx, l.Repo.Git.Common, commit, base)
 	if err != nil {
 		return "", err
 	}
@@ -282,7 +282,7 @@ func (l *Lane) without(ctx context.Context, base, id, commit string) (tree strin
 	if len(conflicts) > 0 {
 		return "", &conflictError{id, conflicts}
 	}
-	changed, err := git.Changed(ctx, l.Repo.Common, base, tree, statedir.InState)
+	changed, err := git.Changed(ctx, l.Repo.Git.Common, base, tree, statedir.InState)
 	if err != nil {
 		return "", err
 	}
@@ -311,7 +311,7 @@ func (l *Lane) revert(ctx context.Context, tip, commit string) (tree string, con
 		if err == nil || ctx.Err() != nil || try == mostReverts {
 			return tree, conflicts, err
 		}
-		if back, _ := git.PutBack(ctx, l.Repo.Common); !back { // no ref has what it is made of
+		if back, _ := git.PutBack(ctx, l.Repo.Git.Common); !back { // no ref has what it is made of
 			return "", nil, err
 		}
 	}
@@ -321,7 +321,7 @@ func (l *Lane) revert(ctx context.Context, tip, commit string) (tree string, con
 const mostReverts = 3
 
 func (l *Lane) revertOnce(ctx context.Context, tip, commit string) (tree string, conflicts []string, err error) {
-	before, err := git.ResolveCommit(ctx, l.Repo.Common, commit+"^1")
+	before, err := git.ResolveCommit(ctx, l.Repo.Git.Common, commit+"^1")
 	if err == nil && before == "" {
 		err = fmt.Errorf("%s has no parent", short(commit))
 	}
@@ -329,14 +329,14 @@ func (l *Lane) revertOnce(ctx context.Context, tip, commit string) (tree string,
 		return "", nil, err
 	}
 	// Merged with this, whose merge base is the commit, a branch loses what the commit has changed and nothing else.
-	if before, err = git.TreeLike(ctx, l.Repo.Common, before, commit, statedir.InState); err != nil {
+	if before, err = git.TreeLike(ctx, l.Repo.Git.Common, before, commit, statedir.InState); err != nil {
 		return "", nil, err
 	}
-	back, err := git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: before, Parents: []string{commit}, Message: "gl: without " + commit})
+	back, err := git.CommitTree(ctx, l.Repo.Git.Common, git.NewCommit{Tree: before, Parents: []string{commit}, Message: "gl: without " + commit})
 	if err != nil {
 		return "", nil, err
 	}
-	return git.MergeTree(ctx, l.Repo.Common, tip, back, statedir.InState)
+	return git.MergeTree(ctx, l.Repo.Git.Common, tip, back, statedir.InState)
 }
 
 // finishUndo does what is left to do for a slice whose revert the lane has. One that was killed before that is forgotten: nothing has
@@ -346,11 +346,11 @@ func (l *Lane) finishUndo(ctx context.Context) error {
 	if note == nil {
 		return nil
 	}
-	tip, err := l.Repo.LaneTip(ctx)
+	tip, err := l.Repo.Queue.Tip(ctx)
 	if err != nil {
 		return err
 	}
-	in, err := git.IsAncestor(ctx, l.Repo.Common, note.Revert, tip)
+	in, err := git.IsAncestor(ctx, l.Repo.Git.Common, note.Revert, tip)
 	if err != nil {
 		return err
 	}
@@ -395,7 +395,7 @@ func (l *Lane) finishUndo(ctx context.Context) error {
 // retireLanded has the slice's next attempt begin a new lineage, since merging a branch that has landed would bring nothing back. One that
 // has begun since stays.
 func (l *Lane) retireLanded(note *undoing) error {
-	lineage, err := l.Repo.Get(l.Project.Key(), note.Slice)
+	lineage, err := l.Repo.Lineages.Get(l.Project.Key(), note.Slice)
 	if errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*worktree.BadLineage)) {
 		return nil
 	}
@@ -405,7 +405,7 @@ func (l *Lane) retireLanded(note *undoing) error {
 	if r, err := l.Project.Runs.Get(note.Slice, note.Attempt); err == nil && r.Lineage != lineage.N {
 		return nil
 	}
-	return l.Repo.Retire(lineage.System, lineage.Slice, lineage.N)
+	return l.Repo.Lineages.Retire(lineage.System, lineage.Slice, lineage.N)
 }
 
 // Redo is the commit at which the next attempt at a slice begins that was taken back: what new work
@@ -417,22 +417,22 @@ func (l *Lane) Redo(ctx context.Context, id string) (string, error) {
 	if err != nil || rec == nil || rec.Undone == nil {
 		return "", err
 	}
-	if lineage, err := l.Repo.Get(l.Project.Key(), id); err == nil && lineage.Phase != worktree.Gone {
-		if lost, err := l.Repo.BaseLost(ctx, lineage); err != nil || !lost {
+	if lineage, err := l.Repo.Lineages.Get(l.Project.Key(), id); err == nil && lineage.Phase != worktree.Gone {
+		if lost, err := l.Repo.Lineages.BaseLost(ctx, lineage); err != nil || !lost {
 			return "", err
 		}
 	}
-	base, err := l.Repo.Base(ctx)
+	base, err := l.Repo.Queue.Base(ctx)
 	if err != nil {
 		return "", err
 	}
-	if in, err := git.IsAncestor(ctx, l.Repo.Common, rec.Undone.Commit, base); err != nil || !in {
+	if in, err := git.IsAncestor(ctx, l.Repo.Git.Common, rec.Undone.Commit, base); err != nil || !in {
 		return "", err
 	}
 	for try := 1; ; try++ {
 		commit, err := l.bringBack(ctx, id, base, rec.Undone.Commit)
 		if err == nil && commit != "" {
-			err = git.Hold(ctx, l.Repo.Common, commit, base)
+			err = git.Hold(ctx, l.Repo.Git.Common, commit, base)
 		}
 		if err == nil || !errors.Is(err, git.ErrLost) || try == 3 {
 			return commit, err
@@ -446,6 +446,6 @@ func (l *Lane) bringBack(ctx context.Context, id, base, revert string) (string, 
 	if err != nil || len(conflicts) > 0 {
 		return "", err
 	}
-	return git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: tree, Parents: []string{base},
+	return git.CommitTree(ctx, l.Repo.Git.Common, git.NewCommit{Tree: tree, Parents: []string{base},
 		Message: git.LandingMessage("Bring back "+id, git.Trailer{Key: "Reverts", Value: revert})})
 }

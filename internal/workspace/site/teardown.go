@@ -21,7 +21,7 @@ func TearDown(ctx context.Context, root string, repo *worktree.Repo, l *worktree
 	}
 	own := isolation.Worktree{Root: root, Project: filepath.Base(root), System: l.System, Slice: l.Slice, N: l.N, Ports: l.Ports}
 	res, err := command.Run(ctx, command.Spec{
-		Self: self, Argv: argv, Dir: repo.Dir(l), Env: append(own.Env(append(env, "GREENLIGHT_ROOT="+root)), environ.SetupMark(root)), Limit: limit,
+		Self: self, Argv: argv, Dir: repo.Layout.Dir(l), Env: append(own.Env(append(env, "GREENLIGHT_ROOT="+root)), environ.SetupMark(root)), Limit: limit,
 	})
 	switch {
 	case err != nil:

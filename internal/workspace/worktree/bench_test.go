@@ -92,7 +92,7 @@ func BenchmarkOverhead(b *testing.B) {
 				for _, l := range lineages {
 					made++
 					edit(l.Path, fmt.Sprint("gl ", made))
-					if _, err := r.Snapshot(b.Context(), l, SnapshotOptions{Last: true, Why: "benchmark"}); err != nil {
+					if _, err := r.Snapshots.Take(b.Context(), l, SnapshotOptions{Last: true, Why: "benchmark"}); err != nil {
 						b.Fatal(err)
 					}
 				}

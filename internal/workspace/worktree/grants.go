@@ -19,7 +19,7 @@ const keptDir = "sandbox.lock"
 // stash stay out of reach. Where refs are in tables, they are all in one directory.
 func (r *Repo) Grants(l *Lineage) (Grants, error) {
 	g := Grants{
-		Write: []string{l.Path, filepath.Join(r.Common, "objects"), filepath.Join(r.Common, "lfs"), l.Admin},
+		Write: []string{l.Path, filepath.Join(r.Git.Common, "objects"), filepath.Join(r.Git.Common, "lfs"), l.Admin},
 		Fixed: []string{filepath.Join(l.Path, ".git"), filepath.Join(l.Admin, "commondir"), filepath.Join(l.Admin, "locked")},
 	}
 	config := filepath.Join(l.Admin, "config.worktree")
@@ -30,19 +30,19 @@ func (r *Repo) Grants(l *Lineage) (Grants, error) {
 	if l.IsLane() { // nobody's refs are written there
 		return g, nil
 	}
-	if tables := filepath.Join(r.Common, "reftable"); paths.IsDir(tables) {
+	if tables := filepath.Join(r.Git.Common, "reftable"); paths.IsDir(tables) {
 		g.Write = append(g.Write, tables)
 		return g, nil
 	}
 	// Its branch, and the tests that its agent hands over.
-	for _, refs := range []string{r.branches(l.System, l.Slice), r.tests(l.System, l.Slice)} {
-		for _, dir := range []string{filepath.Join(r.Common, filepath.FromSlash(refs)), filepath.Join(r.Common, "logs", filepath.FromSlash(refs))} {
+	for _, refs := range []string{r.Layout.branches(l.System, l.Slice), r.Layout.tests(l.System, l.Slice)} {
+		for _, dir := range []string{filepath.Join(r.Git.Common, filepath.FromSlash(refs)), filepath.Join(r.Git.Common, "logs", filepath.FromSlash(refs))} {
 			if err := durable.MkdirAll(dir, 0o777); err != nil {
 				return Grants{}, err
 			}
 			g.Write = append(g.Write, dir)
 		}
-		if err := keep(filepath.Join(r.Common, filepath.FromSlash(refs), keptDir)); err != nil {
+		if err := keep(filepath.Join(r.Git.Common, filepath.FromSlash(refs), keptDir)); err != nil {
 			return Grants{}, err
 		}
 	}

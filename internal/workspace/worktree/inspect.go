@@ -26,12 +26,12 @@ type Condition struct {
 // Inspect looks at the lineage's worktree and the main checkout. It changes nothing but what an
 // agent has put into git's directories and git doesn't.
 func (r *Repo) Inspect(ctx context.Context, l *Lineage) (Condition, error) {
-	w := r.Worktree(l)
-	mended, err := r.tidy(l)
+	w := r.Layout.Worktree(l)
+	mended, err := r.Lineages.tidy(l)
 	if err != nil {
 		return Condition{}, err
 	}
-	c := Condition{Broken: r.ours(l), Mended: mended}
+	c := Condition{Broken: r.Lineages.ours(l), Mended: mended}
 	var branchErr error
 	if c.Broken == nil {
 		if c.Branch, err = w.Branch(); err == nil {
@@ -40,10 +40,10 @@ func (r *Repo) Inspect(ctx context.Context, l *Lineage) (Condition, error) {
 	}
 	c.Config, branchErr = r.sharedHash()
 	err = errors.Join(err, branchErr)
-	if c.MainHead, branchErr = git.ResolveCommit(ctx, r.GitDir, "HEAD"); branchErr != nil {
+	if c.MainHead, branchErr = git.ResolveCommit(ctx, r.Git.GitDir, "HEAD"); branchErr != nil {
 		err = errors.Join(err, branchErr)
 	}
-	c.MainBranch, branchErr = git.SymbolicRef(ctx, r.GitDir, "HEAD")
+	c.MainBranch, branchErr = git.SymbolicRef(ctx, r.Git.GitDir, "HEAD")
 	return c, errors.Join(err, branchErr)
 }
 
@@ -51,7 +51,7 @@ func (r *Repo) Inspect(ctx context.Context, l *Lineage) (Condition, error) {
 func (r *Repo) sharedHash() (string, error) {
 	h := sha256.New()
 	files := []string{"config", "config.worktree", "info/exclude", "info/attributes"}
-	hooks, err := durable.ReadDir(filepath.Join(r.Common, "hooks"))
+	hooks, err := durable.ReadDir(filepath.Join(r.Git.Common, "hooks"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
@@ -59,7 +59,7 @@ func (r *Repo) sharedHash() (string, error) {
 		files = append(files, "hooks/"+e.Name())
 	}
 	for _, name := range files {
-		path := filepath.Join(r.Common, filepath.FromSlash(name))
+		path := filepath.Join(r.Git.Common, filepath.FromSlash(name))
 		info, err := durable.Stat(path)
 		if errors.Is(err, fs.ErrNotExist) || err == nil && info.IsDir() {
 			continue

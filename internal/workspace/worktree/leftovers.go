@@ -37,8 +37,8 @@ type Leftover struct {
 }
 
 // Leftovers lists what is left over of the project's worktrees, by git's lists and the directories that are there.
-func (r *Repo) Leftovers(ctx context.Context) ([]Leftover, error) {
-	lineages, bad, err := r.All()
+func (c *Cleaner) Leftovers(ctx context.Context) ([]Leftover, error) {
+	lineages, bad, err := c.lineages.All()
 	if err != nil {
 		return nil, err
 	}
@@ -46,35 +46,35 @@ func (r *Repo) Leftovers(ctx context.Context) ([]Leftover, error) {
 	for _, b := range bad {
 		list = append(list, Leftover{Kind: LeftFile, Path: b.Path})
 	}
-	linked, err := git.ListLinked(r.Common)
+	linked, err := git.ListLinked(c.common)
 	if err != nil {
 		return nil, err
 	}
 	for _, e := range linked {
-		if l, left := r.leftEntry(e, lineages); left {
+		if l, left := c.leftEntry(e, lineages); left {
 			list = append(list, l)
 		}
 	}
-	dirs, err := r.leftDirectories(linked, lineages)
+	dirs, err := c.leftDirectories(linked, lineages)
 	if err != nil {
 		return nil, err
 	}
-	refs, err := r.leftRefs(ctx, lineages)
+	refs, err := c.leftRefs(ctx, lineages)
 	return slices.Concat(list, dirs, refs), err
 }
 
 // leftEntry looks at one of git's entries.
-func (r *Repo) leftEntry(e git.Linked, lineages []*Lineage) (Leftover, bool) {
+func (c *Cleaner) leftEntry(e git.Linked, lineages []*Lineage) (Leftover, bool) {
 	path, ours := strings.CutPrefix(e.Lock, lockReason(""))
-	if !ours || !strings.HasPrefix(path, r.place+"/") && !strings.HasPrefix(e.Path, r.place+"/") {
+	if !ours || !strings.HasPrefix(path, c.at.place+"/") && !strings.HasPrefix(e.Path, c.at.place+"/") {
 		return Leftover{}, false
 	}
 	open := slices.ContainsFunc(lineages, func(l *Lineage) bool { return l.Phase != Gone && l.Path == path })
-	if r.isLanePath(path) && !slices.ContainsFunc(lineages, (*Lineage).IsLane) {
+	if c.at.isLanePath(path) && !slices.ContainsFunc(lineages, (*Lineage).IsLane) {
 		open = true // Lane takes it up
 	}
 	left := Leftover{Kind: LeftWorktree, Path: e.Path, Admin: e.Admin}
-	left.Branch, _ = git.Worktree{Common: r.Common, Admin: e.Admin}.Branch()
+	left.Branch, _ = git.Worktree{Common: c.common, Admin: e.Admin}.Branch()
 	if e.Path == "" || lost(e.Path) {
 		left.Kind = LeftEntry
 	}
@@ -82,13 +82,13 @@ func (r *Repo) leftEntry(e git.Linked, lineages []*Lineage) (Leftover, bool) {
 }
 
 // leftDirectories are the directories at worktrees' places that git has no entry of.
-func (r *Repo) leftDirectories(linked []git.Linked, lineages []*Lineage) ([]Leftover, error) {
-	systems, err := subdirectories(r.place)
+func (c *Cleaner) leftDirectories(linked []git.Linked, lineages []*Lineage) ([]Leftover, error) {
+	systems, err := subdirectories(c.at.place)
 	var list []Leftover
 	for _, system := range systems {
 		dirs, dirErr := subdirectories(system)
 		err = errors.Join(err, dirErr)
-		if r.isLanePath(system) || strings.HasPrefix(filepath.Base(system), ".gone-") { // no system's
+		if c.at.isLanePath(system) || strings.HasPrefix(filepath.Base(system), ".gone-") { // no system's
 			dirs = []string{system}
 		}
 		for _, dir := range dirs {
@@ -117,10 +117,10 @@ func subdirectories(dir string) ([]string, error) {
 }
 
 // leftRefs are the branches, WIP refs and refs of tests that no lineage names, open or not: the branch of a complete slice stays.
-func (r *Repo) leftRefs(ctx context.Context, lineages []*Lineage) ([]Leftover, error) {
-	branches, wips, tests := "refs/heads/"+r.prefix+"/s/"+r.project+"/", "refs/gl/wip/"+r.project+"/", "refs/gl/tests/"+r.project+"/"
-	r.tidyRefs()
-	refs, err := git.Refs(ctx, r.Common, branches, wips, tests)
+func (c *Cleaner) leftRefs(ctx context.Context, lineages []*Lineage) ([]Leftover, error) {
+	branches, wips, tests := "refs/heads/"+c.at.prefix+"/s/"+c.at.project+"/", "refs/gl/wip/"+c.at.project+"/", "refs/gl/tests/"+c.at.project+"/"
+	c.lineages.tidyRefs()
+	refs, err := git.Refs(ctx, c.common, branches, wips, tests)
 	var list []Leftover
 	for _, ref := range refs {
 		kind, rest := LeftBranch, strings.TrimPrefix(ref.Name, branches)
@@ -150,28 +150,4 @@ func (r *Repo) leftRefs(ctx context.Context, lineages []*Lineage) ([]Leftover, e
 		list[same].Refs = append(list[same].Refs, ref.Name)
 	}
 	return list, err
-}
-
-// unpart is the text that a part of a ref stands for, "" for none and where it can't be told.
-func unpart(p string) string {
-	if p == "_" {
-		return ""
-	}
-	var b strings.Builder
-	for i := 0; i < len(p); i++ {
-		if p[i] != '%' {
-			b.WriteByte(p[i])
-			continue
-		}
-		if i+2 >= len(p) {
-			return ""
-		}
-		c, err := strconv.ParseUint(p[i+1:i+3], 16, 8)
-		if err != nil {
-			return ""
-		}
-		b.WriteByte(byte(c))
-		i += 2
-	}
-	return b.String()
 }

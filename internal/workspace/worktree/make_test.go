@@ -38,7 +38,7 @@ func child() error {
 		if err != nil {
 			return err
 		}
-		l, err := r.Get("", slice)
+		l, err := r.Lineages.Get("", slice)
 		if err != nil {
 			return err
 		}
@@ -62,11 +62,11 @@ var childMaking = Making{Command: "set up", Setup: func(ctx context.Context, dir
 // checkMade checks that a worktree is whole and clean.
 func checkMade(t *testing.T, r *Repo, slice string) {
 	t.Helper()
-	l, err := r.Get("", slice)
+	l, err := r.Lineages.Get("", slice)
 	if err != nil || l.Phase != Ready {
 		t.Fatalf("%+v, %v", l, err)
 	}
-	if err := r.ours(l); err != nil {
+	if err := r.Lineages.ours(l); err != nil {
 		t.Error(err)
 	}
 	want := "## " + strings.TrimPrefix(l.Branch, "refs/heads/")
@@ -113,7 +113,7 @@ func TestManyAtOnce(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			l, err := r.Get("", slice)
+			l, err := r.Lineages.Get("", slice)
 			if err != nil {
 				t.Error(err)
 				return
@@ -212,10 +212,10 @@ func TestHalfAdded(t *testing.T) {
 			root := project(t)
 			r := open(t, root)
 			l := plan(t, r, "s-1")
-			must(t, r.add(t.Context(), l))
+			must(t, holding(t, r, l).add(t.Context()))
 			cut(t, l, l.Admin)
 			l.Phase, l.Admin = Planned, ""
-			must(t, r.Save(l))
+			must(t, r.Lineages.Save(l))
 			again := plan(t, r, "s-1")
 			if again.N != 1 {
 				t.Fatalf("a new number: %+v", again)
@@ -235,7 +235,7 @@ func TestLocksOfKilled(t *testing.T) {
 	r := open(t, root)
 	l := plan(t, r, "s-1")
 	finish(t, r, l, Making{})
-	for _, lock := range []string{l.Admin + "/index.lock", l.Admin + "/HEAD.lock", l.Admin + "/AUTO_MERGE.lock", filepath.Join(r.Common, l.Branch) + ".lock"} {
+	for _, lock := range []string{l.Admin + "/index.lock", l.Admin + "/HEAD.lock", l.Admin + "/AUTO_MERGE.lock", filepath.Join(r.Git.Common, l.Branch) + ".lock"} {
 		must(t, os.WriteFile(lock, nil, 0o644))
 	}
 	finish(t, r, l, Making{})
@@ -300,14 +300,14 @@ func TestNumbers(t *testing.T) {
 		t.Errorf("beside branches: %d", l.N)
 	}
 	gitIn(t, root, "update-ref", "refs/gl/wip/_/_/_s-2/7/1/tree", "HEAD")
-	testfiles.Write(t, r.path("", "s-2", 8), map[string]string{"left": ""})
+	testfiles.Write(t, r.Layout.path("", "s-2", 8), map[string]string{"left": ""})
 	if l := plan(t, r, "s-2"); l.N != 9 {
 		t.Errorf("beside a WIP ref and a directory: %d", l.N)
 	}
 	gitIn(t, root, "branch", "gl/s/_/_/_s-3")
-	base, err := r.Base(t.Context())
+	base, err := r.Queue.Base(t.Context())
 	must(t, err)
-	if _, err := r.Plan(t.Context(), "", "s-3", base, false); !errors.As(err, new(*Refused)) || !strings.Contains(err.Error(), "gl/s/_/_/_s-3 is in the way") {
+	if _, err := r.Lineages.Plan(t.Context(), "", "s-3", base, false); !errors.As(err, new(*Refused)) || !strings.Contains(err.Error(), "gl/s/_/_/_s-3 is in the way") {
 		t.Errorf("beside a branch in the way: %v", err)
 	}
 }
@@ -381,7 +381,7 @@ func TestBrokenLinks(t *testing.T) {
 				t.Errorf("%+v, %v", c, err)
 			}
 			l.Phase = Added // it would be filled
-			must(t, r.Save(l))
+			must(t, r.Lineages.Save(l))
 			if _, err := r.Make(t.Context(), l, Making{}); err == nil {
 				t.Error("it was filled")
 			}
@@ -407,7 +407,7 @@ func TestForgedLineage(t *testing.T) {
 	gitIn(t, root, "worktree", "add", "-q", "-b", short(l.Branch), person)
 	testfiles.Write(t, person, map[string]string{"a.txt": "precious\n"})
 	l.Path, l.Admin, l.Phase = person, filepath.Join(root, ".git", "worktrees", "s-1.1"), Added
-	must(t, r.Save(l))
+	must(t, r.Lineages.Save(l))
 	if _, err := r.Make(t.Context(), l, Making{}); err == nil {
 		t.Error("it was filled")
 	}
@@ -438,12 +438,12 @@ func TestBadLineages(t *testing.T) {
 			l := *good
 			spoil(&l)
 			data := strings.ReplaceAll(asJSON(t, &l), "\n", "")
-			must(t, os.WriteFile(r.file("", "s-1"), []byte(data), 0o600))
-			if _, err := r.Get("", "s-1"); !errors.As(err, new(*BadLineage)) {
+			must(t, os.WriteFile(r.Layout.file("", "s-1"), []byte(data), 0o600))
+			if _, err := r.Lineages.Get("", "s-1"); !errors.As(err, new(*BadLineage)) {
 				t.Fatalf("%v", err)
 			}
 			next := plan(t, r, "s-1")
-			if next.Phase != Planned || next.Path != r.path("", "s-1", next.N) {
+			if next.Phase != Planned || next.Path != r.Layout.path("", "s-1", next.N) {
 				t.Errorf("%+v", next)
 			}
 			aside, _ := filepath.Glob(filepath.Join(root, ".greenlight", "runs", "bad", "lineage.*"))
@@ -454,8 +454,8 @@ func TestBadLineages(t *testing.T) {
 	}
 	l := *good
 	l.SchemaVersion = 99
-	must(t, os.WriteFile(r.file("", "s-1"), []byte(asJSON(t, &l)), 0o600))
-	if _, err := r.Plan(t.Context(), "", "s-1", good.Base, false); err == nil {
+	must(t, os.WriteFile(r.Layout.file("", "s-1"), []byte(asJSON(t, &l)), 0o600))
+	if _, err := r.Lineages.Plan(t.Context(), "", "s-1", good.Base, false); err == nil {
 		t.Error("what another version wrote was replaced")
 	}
 }
@@ -511,7 +511,7 @@ func TestLockIsInherited(t *testing.T) {
 		if err := service.Start(); err != nil {
 			return err
 		}
-		if _, err := durable.TryLock(r.lockFile(l)); !errors.Is(err, durable.ErrLocked) {
+		if _, err := durable.TryLock(r.Layout.lockFile(l)); !errors.Is(err, durable.ErrLocked) {
 			t.Errorf("while setup runs: %v", err)
 		}
 		return nil
@@ -522,12 +522,12 @@ func TestLockIsInherited(t *testing.T) {
 	agent.ExtraFiles = []*os.File{h.File()}
 	must(t, agent.Start())
 	h.File().Close() // as if this process was killed
-	if _, err := durable.TryLock(r.lockFile(l)); !errors.Is(err, durable.ErrLocked) {
+	if _, err := durable.TryLock(r.Layout.lockFile(l)); !errors.Is(err, durable.ErrLocked) {
 		t.Errorf("while the agent lives: %v", err)
 	}
 	must(t, agent.Process.Kill())
 	_ = agent.Wait()
-	lock, err := durable.TryLock(r.lockFile(l))
+	lock, err := durable.TryLock(r.Layout.lockFile(l))
 	must(t, err)
 	must(t, lock.Unlock())
 }
@@ -562,7 +562,7 @@ func TestSubmodule(t *testing.T) {
 	}
 	// Killed while it was filled, it is filled again.
 	l.Phase = Added
-	must(t, r.Save(l))
+	must(t, r.Lineages.Save(l))
 	finish(t, r, l, Making{})
 	if got := gitIn(t, l.Path, "status", "--porcelain"); got != "" {
 		t.Errorf("filled again: %s", got)

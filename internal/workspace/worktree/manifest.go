@@ -27,12 +27,9 @@ import (
 var Caches = []string{"target", ".gradle", ".tox", ".nox", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".turbo", ".parcel-cache", ".cache",
 	".vite", "_build", ".dart_tool", ".stack-work", ".terraform"}
 
-func (r *Repo) manifestFile(l *Lineage) string {
-	return filepath.Join(r.dir(), fileName(l.System, l.Slice)+".setup")
-}
-
 // noteSetup writes down what setup made. Only the lane's worktree needs that: in an agent's everything is the agent's.
-func (r *Repo) noteSetup(l *Lineage) error {
+func (h *Hold) noteSetup() error {
+	l := h.lineage
 	if !l.IsLane() {
 		return nil
 	}
@@ -40,13 +37,14 @@ func (r *Repo) noteSetup(l *Lineage) error {
 	for p, e := range setupFiles(l, true) {
 		fmt.Fprintf(&b, "%s %q\n", e, p)
 	}
-	return durable.WriteFile(r.manifestFile(l), b.Bytes(), 0o600)
+	return durable.WriteFile(h.at.manifestFile(l), b.Bytes(), 0o600)
 }
 
 // SetupDiffers is a path in the lane's worktree that isn't as setup left it, "" if all is. Without a manifest nothing is known: then it
 // is "the worktree".
-func (r *Repo) SetupDiffers(l *Lineage) (string, error) {
-	data, err := durable.ReadFile(r.manifestFile(l))
+func (h *Hold) SetupDiffers() (string, error) {
+	l := h.lineage
+	data, err := durable.ReadFile(h.at.manifestFile(l))
 	if errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*durable.SizeError)) {
 		return "the worktree", nil
 	}
@@ -156,7 +154,8 @@ func contentHash(file string) string {
 }
 
 // ForgetSetup removes what setup made in the lane's worktree, caches aside, for setup to make it anew.
-func (r *Repo) ForgetSetup(l *Lineage) error {
+func (h *Hold) ForgetSetup() error {
+	l := h.lineage
 	for p := range setupFiles(l, false) {
 		if err := os.Remove(filepath.Join(l.Path, filepath.FromSlash(p))); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err

@@ -3,7 +3,6 @@ package worktree
 import (
 	"crypto/sha256"
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -66,7 +65,8 @@ func unIDPart(p string) string {
 func isSmall(r rune) bool { return r >= 'a' && r <= 'z' }
 
 // toSmall and toCapital change the letters of English, and keep every other byte, whatever it is.
-func toSmall(s string) string   { return shift(s, 'A', 'a') }
+func toSmall(s string) string { return shift(s, 'A', 'a') }
+
 func toCapital(s string) string { return shift(s, 'a', 'A') }
 
 func shift(s string, from, to byte) string {
@@ -109,39 +109,6 @@ func name(s string) string {
 	return s[:min(len(s), 100)]
 }
 
-// slicePart is what the refs of a slice's lineages have in common, below a directory of their own.
-func (r *Repo) slicePart(system, slice string) string {
-	return r.project + "/" + part(system) + "/" + idPart(slice)
-}
-
-// branches is the directory of a slice's branches.
-func (r *Repo) branches(system, slice string) string {
-	return "refs/heads/" + r.prefix + "/s/" + r.slicePart(system, slice)
-}
-
-// wips is the directory of the WIP refs of all lineages of a slice.
-func (r *Repo) wips(system, slice string) string {
-	return "refs/gl/wip/" + r.slicePart(system, slice)
-}
-
-// wip is the directory of a lineage's WIP refs.
-func (r *Repo) wip(l *Lineage) string { return r.wips(l.System, l.Slice) + "/" + strconv.Itoa(l.N) }
-
-// landed is the directory of the refs that say how a slice's lineages landed.
-func (r *Repo) landed(system, slice string) string {
-	return "refs/gl/landed/" + r.slicePart(system, slice)
-}
-
-func (r *Repo) targetRef() string { return "refs/gl/target/" + r.project }
-
-// path is a worktree's place.
-func (r *Repo) path(system, slice string, n int) string {
-	if slice == LaneSlice {
-		return r.lanePath(n)
-	}
-	return filepath.Join(r.place, name(system), lastPart(slice, n))
-}
-
 // lastPart is the name of a worktree's directory.
 func lastPart(slice string, n int) string {
 	if slice == LaneSlice {
@@ -150,9 +117,30 @@ func lastPart(slice string, n int) string {
 	return name(slice) + "." + strconv.Itoa(n)
 }
 
-// Dir is the directory in which the lineage's agent works: the project's place in the worktree.
-func (r *Repo) Dir(l *Lineage) string { return filepath.Join(l.Path, r.Prefix) }
-
 // lockReason is why git keeps its hands off a worktree of ours. It is in the repository, where no clone can bring it, and so
 // it tells our worktrees from a person's.
 func lockReason(path string) string { return "in use by gl: " + path }
+
+// unpart is the text that a part of a ref stands for, "" for none and where it can't be told.
+func unpart(p string) string {
+	if p == "_" {
+		return ""
+	}
+	var b strings.Builder
+	for i := 0; i < len(p); i++ {
+		if p[i] != '%' {
+			b.WriteByte(p[i])
+			continue
+		}
+		if i+2 >= len(p) {
+			return ""
+		}
+		c, err := strconv.ParseUint(p[i+1:i+3], 16, 8)
+		if err != nil {
+			return ""
+		}
+		b.WriteByte(byte(c))
+		i += 2
+	}
+	return b.String()
+}

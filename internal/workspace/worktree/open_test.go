@@ -110,7 +110,7 @@ func TestVersions(t *testing.T) {
 // The target is what was recorded, whatever is checked out now; a setting counts more.
 func TestTarget(t *testing.T) {
 	root := project(t)
-	if _, err := open(t, root).Base(t.Context()); err != nil {
+	if _, err := open(t, root).Queue.Base(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	gitIn(t, root, "checkout", "-q", "-b", "other")
@@ -120,7 +120,7 @@ func TestTarget(t *testing.T) {
 	gitIn(t, root, "checkout", "-q", "--detach")
 	r, err := Open(t.Context(), root, Options{Target: "other"})
 	must(t, err)
-	_, err = r.Base(t.Context())
+	_, err = r.Queue.Base(t.Context())
 	must(t, err)
 	if got := gitIn(t, root, "symbolic-ref", "refs/gl/target/_"); got != "refs/heads/other" {
 		t.Errorf("recorded is %s", got)
@@ -141,10 +141,10 @@ func TestTwoProjectsInOneRepository(t *testing.T) {
 			t.Errorf("%s and %s are used twice", l.Branch, l.Path)
 		}
 		seen[l.Branch], seen[l.Path] = true, true
-		if want := filepath.Join(l.Path, p); r.Dir(l) != want {
-			t.Errorf("the agent's directory is %s, want %s", r.Dir(l), want)
+		if want := filepath.Join(l.Path, p); r.Layout.Dir(l) != want {
+			t.Errorf("the agent's directory is %s, want %s", r.Layout.Dir(l), want)
 		}
-		if got := gitIn(t, r.Dir(l), "rev-parse", "--show-toplevel"); got != l.Path {
+		if got := gitIn(t, r.Layout.Dir(l), "rev-parse", "--show-toplevel"); got != l.Path {
 			t.Errorf("its top is %s", got)
 		}
 	}
@@ -163,12 +163,12 @@ func TestAttach(t *testing.T) {
 	}
 	r, err := Attach(t.Context(), root, Options{})
 	must(t, err)
-	s, err := r.Snapshot(t.Context(), l, SnapshotOptions{Last: true})
+	s, err := r.Snapshots.Take(t.Context(), l, SnapshotOptions{Last: true})
 	must(t, err)
 	if got := gitIn(t, root, "show", s.Tree+":work"); got != "work" {
 		t.Errorf("work is %q", got)
 	}
-	if kept, err := r.Remove(t.Context(), l); err != nil || !strings.Contains(kept, "no branch") {
+	if kept, err := r.Cleaner.Remove(t.Context(), l); err != nil || !strings.Contains(kept, "no branch") {
 		t.Errorf("%q, %v", kept, err)
 	}
 }

@@ -29,7 +29,7 @@ func TestDeletedByHand(t *testing.T) {
 	gitIn(t, l.Path, "reset", "-q", "--hard", "HEAD~1")
 	testfiles.Write(t, l.Path, map[string]string{"new/file": "new\n", "sub/b.txt": "edited\n"})
 	must(t, os.Remove(filepath.Join(l.Path, ".gitignore")))
-	s, err := r.Snapshot(t.Context(), l, SnapshotOptions{})
+	s, err := r.Snapshots.Take(t.Context(), l, SnapshotOptions{})
 	if err != nil || s.Prefix != "refs/gl/wip/_/_/_s-1/1/1" {
 		t.Fatalf("%+v, %v", s, err)
 	}
@@ -67,7 +67,7 @@ func TestOldSnapshotIsNotWrittenOver(t *testing.T) {
 	r := open(t, root)
 	l := made(t, r, "s-1")
 	testfiles.Write(t, l.Path, map[string]string{"a.txt": "half\n"})
-	if _, err := r.Snapshot(t.Context(), l, SnapshotOptions{}); err != nil {
+	if _, err := r.Snapshots.Take(t.Context(), l, SnapshotOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	testfiles.Write(t, l.Path, map[string]string{"a.txt": "whole\n"})
@@ -137,12 +137,12 @@ func TestSnapshots(t *testing.T) {
 	root := project(t)
 	r := open(t, root)
 	l := plan(t, r, "s-1")
-	if s, err := r.Snapshot(t.Context(), l, SnapshotOptions{}); s != nil || err != nil {
+	if s, err := r.Snapshots.Take(t.Context(), l, SnapshotOptions{}); s != nil || err != nil {
 		t.Errorf("of nothing: %+v, %v", s, err)
 	}
 	finish(t, r, l, Making{})
 	take := func() *Snapshot {
-		s, err := r.Snapshot(t.Context(), l, SnapshotOptions{Last: true})
+		s, err := r.Snapshots.Take(t.Context(), l, SnapshotOptions{Last: true})
 		must(t, err)
 		return s
 	}
@@ -159,7 +159,7 @@ func TestSnapshots(t *testing.T) {
 	if s := take(); s.Prefix != fmt.Sprintf("refs/gl/wip/_/_/_s-1/1/%d", mostSnapshots+1) {
 		t.Errorf("%+v", s)
 	}
-	all, err := r.wipRefs(t.Context(), l)
+	all, err := r.Snapshots.wipRefs(t.Context(), l)
 	if err != nil || len(all) != mostSnapshots || all[1] == nil || all[2] != nil {
 		t.Errorf("%d are left: %v, %v", len(all), all, err)
 	}
@@ -171,7 +171,7 @@ func TestOldSnapshotsLeaveTheirCommits(t *testing.T) {
 	r := open(t, root)
 	l := made(t, r, "s-1")
 	take := func() *Snapshot {
-		s, err := r.Snapshot(t.Context(), l, SnapshotOptions{Last: true})
+		s, err := r.Snapshots.Take(t.Context(), l, SnapshotOptions{Last: true})
 		must(t, err)
 		return s
 	}
@@ -200,14 +200,14 @@ func TestSnapshotBesideLocks(t *testing.T) {
 	l := plan(t, r, "s-1")
 	locks := func(refs ...string) {
 		for _, ref := range refs {
-			testfiles.Write(t, r.Common, map[string]string{ref + ".lock": ""})
+			testfiles.Write(t, r.Git.Common, map[string]string{ref + ".lock": ""})
 		}
 	}
 	locks(l.Branch)
 	finish(t, r, l, Making{})
 	take := func(prefix string) {
 		t.Helper()
-		s, err := r.Snapshot(t.Context(), l, SnapshotOptions{Last: true})
+		s, err := r.Snapshots.Take(t.Context(), l, SnapshotOptions{Last: true})
 		if err != nil || s.Prefix != prefix {
 			t.Fatalf("%+v, %v", s, err)
 		}
@@ -248,17 +248,17 @@ func TestRemove(t *testing.T) {
 	testfiles.Write(t, l.Path, map[string]string{"build/cache/x": ""})
 	must(t, os.Chmod(cache, 0o500))
 	l.Ignored = []string{"build/"}
-	must(t, r.Save(l))
-	if kept, err := r.Remove(t.Context(), l); err != nil || kept != "" {
+	must(t, r.Lineages.Save(l))
+	if kept, err := r.Cleaner.Remove(t.Context(), l); err != nil || kept != "" {
 		t.Fatalf("%q, %v", kept, err)
 	}
-	if !gone(l.Path) || !gone(root+".gl") || !gone(l.Admin) || !gone(r.lockFile(l)) {
+	if !gone(l.Path) || !gone(root+".gl") || !gone(l.Admin) || !gone(r.Layout.lockFile(l)) {
 		t.Error("something is left")
 	}
 	if got := gitIn(t, root, "rev-parse", l.Branch); got != gitIn(t, root, "rev-parse", "HEAD") {
 		t.Errorf("the branch is at %s", got)
 	}
-	if kept, err := r.Remove(t.Context(), l); err != nil || kept != "" {
+	if kept, err := r.Cleaner.Remove(t.Context(), l); err != nil || kept != "" {
 		t.Errorf("again: %q, %v", kept, err)
 	}
 	if next := plan(t, r, "s-1"); next.N != 2 {
@@ -293,7 +293,7 @@ func TestRemoveKeeps(t *testing.T) {
 			r, l := landed(t, root)
 			c.change(t, root, l)
 			before := stamps(t, l.Path)
-			kept, err := r.Remove(t.Context(), l)
+			kept, err := r.Cleaner.Remove(t.Context(), l)
 			if err != nil || !strings.Contains(kept, c.want) {
 				t.Errorf("%q, %v", kept, err)
 			}
@@ -314,14 +314,14 @@ func TestRemoveKeepsWhatIsInUse(t *testing.T) {
 	if _, err := os.Stat("/proc/self/cwd"); err != nil {
 		t.Skip("no /proc here")
 	}
-	if kept, err := r.Remove(t.Context(), l); err != nil || !strings.Contains(kept, "a process") {
+	if kept, err := r.Cleaner.Remove(t.Context(), l); err != nil || !strings.Contains(kept, "a process") {
 		t.Errorf("%q, %v", kept, err)
 	}
 	h, err := r.Make(t.Context(), plan(t, r, "s-2"), Making{})
 	must(t, err)
-	other, err := r.Get("", "s-2")
+	other, err := r.Lineages.Get("", "s-2")
 	must(t, err)
-	if kept, err := r.Remove(t.Context(), other); err != nil || !strings.Contains(kept, "at work") {
+	if kept, err := r.Cleaner.Remove(t.Context(), other); err != nil || !strings.Contains(kept, "at work") {
 		t.Errorf("while it is locked: %q, %v", kept, err)
 	}
 	must(t, h.Release())
@@ -331,21 +331,21 @@ func TestRemoveKeepsWhatIsInUse(t *testing.T) {
 func TestRemoveIsFinished(t *testing.T) {
 	root := project(t)
 	r, l := landed(t, root)
-	must(t, r.step(l, Gone))
-	must(t, os.Rename(l.Path, r.asideOf(l)))
-	testfiles.Write(t, r.asideOf(l), map[string]string{"late": "late\n"})
-	kept, err := r.Remove(t.Context(), l)
+	must(t, r.Lineages.step(l, Gone))
+	must(t, os.Rename(l.Path, r.Layout.asideOf(l)))
+	testfiles.Write(t, r.Layout.asideOf(l), map[string]string{"late": "late\n"})
+	kept, err := r.Cleaner.Remove(t.Context(), l)
 	if err != nil || !strings.Contains(kept, "late") {
 		t.Errorf("%q, %v", kept, err)
 	}
-	all, err := r.wipRefs(t.Context(), l)
+	all, err := r.Snapshots.wipRefs(t.Context(), l)
 	must(t, err)
 	_, tree := all.latest()
 	if got := gitIn(t, root, "show", tree+":late"); got != "late" {
 		t.Errorf("late is %q", got)
 	}
-	must(t, os.Remove(filepath.Join(r.asideOf(l), "late")))
-	if kept, err = r.Remove(t.Context(), l); err != nil || kept != "" || !gone(r.asideOf(l)) || !gone(l.Admin) {
+	must(t, os.Remove(filepath.Join(r.Layout.asideOf(l), "late")))
+	if kept, err = r.Cleaner.Remove(t.Context(), l); err != nil || kept != "" || !gone(r.Layout.asideOf(l)) || !gone(l.Admin) {
 		t.Errorf("%q, %v", kept, err)
 	}
 }
@@ -354,7 +354,7 @@ func TestLeftovers(t *testing.T) {
 	root := project(t)
 	r := open(t, root)
 	kinds := func() []string {
-		list, err := r.Leftovers(t.Context())
+		list, err := r.Cleaner.Leftovers(t.Context())
 		must(t, err)
 		var kinds []string
 		for _, l := range list {
@@ -365,7 +365,7 @@ func TestLeftovers(t *testing.T) {
 	}
 	gitIn(t, root, "worktree", "add", "-q", "--lock", root+".mine")
 	l := made(t, r, "S-1")
-	if _, err := r.Snapshot(t.Context(), l, SnapshotOptions{}); err != nil {
+	if _, err := r.Snapshots.Take(t.Context(), l, SnapshotOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	made(t, r, "s-2")
@@ -373,7 +373,7 @@ func TestLeftovers(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	must(t, os.RemoveAll(filepath.Join(root, ".greenlight", "runs")))
-	testfiles.Write(t, r.place, map[string]string{"_/.gone-x/file": ""})
+	testfiles.Write(t, r.Layout.place, map[string]string{"_/.gone-x/file": ""})
 	want := []string{"branch S-1", "branch s-2", "directory", "wip S-1", "worktree", "worktree"}
 	if diff := cmp.Diff(want, kinds()); diff != "" {
 		t.Error(diff)

@@ -41,9 +41,9 @@ func writable(r *Repo, l *Lineage) map[string]string {
 	add("admin", l.Admin, "HEAD", "index", "index.lock", "HEAD.lock", "ORIG_HEAD", "MERGE_HEAD", "MERGE_MSG", "gl-moving", "logs", "logs/HEAD", "refs", "refs/bisect",
 		"rebase-merge", "rebase-merge/head-name", "rebase-apply", "sequencer", "modules", "BISECT_START", "CHERRY_PICK_HEAD")
 	number := fmt.Sprint(l.N)
-	refs := filepath.FromSlash(r.branches(l.System, l.Slice))
-	add("ref", filepath.Join(r.Common, refs), number, number+".lock", "99", "x")
-	add("log", filepath.Join(r.Common, "logs", refs), number, "99", "x/y")
+	refs := filepath.FromSlash(r.Layout.branches(l.System, l.Slice))
+	add("ref", filepath.Join(r.Git.Common, refs), number, number+".lock", "99", "x")
+	add("log", filepath.Join(r.Git.Common, "logs", refs), number, "99", "x/y")
 	return all
 }
 
@@ -80,11 +80,11 @@ func replacements(victim string) map[string]func(path string) error {
 // moments are the times at which gl looks at what an agent had.
 var moments = map[string]func(ctx context.Context, r *Repo, l *Lineage) error{
 	"the last snapshot": func(ctx context.Context, r *Repo, l *Lineage) error {
-		_, err := r.Snapshot(ctx, l, SnapshotOptions{Last: true, Why: "test"})
+		_, err := r.Snapshots.Take(ctx, l, SnapshotOptions{Last: true, Why: "test"})
 		return err
 	},
 	"a snapshot beside the agent": func(ctx context.Context, r *Repo, l *Lineage) error {
-		_, err := r.Snapshot(ctx, l, SnapshotOptions{Why: "test"})
+		_, err := r.Snapshots.Take(ctx, l, SnapshotOptions{Why: "test"})
 		return err
 	},
 	"the look around": func(ctx context.Context, r *Repo, l *Lineage) error {
@@ -92,7 +92,7 @@ var moments = map[string]func(ctx context.Context, r *Repo, l *Lineage) error{
 		return err
 	},
 	"the merge queue": func(ctx context.Context, r *Repo, l *Lineage) error {
-		_, _, err := r.Worktree(l).CommitAll(ctx, l.Branch, "all")
+		_, _, err := r.Layout.Worktree(l).CommitAll(ctx, l.Branch, "all")
 		return err
 	},
 	"the next attempt": func(ctx context.Context, r *Repo, l *Lineage) error {
@@ -103,12 +103,12 @@ var moments = map[string]func(ctx context.Context, r *Repo, l *Lineage) error{
 		return err
 	},
 	"a removal": func(ctx context.Context, r *Repo, l *Lineage) error {
-		_, err := r.Remove(ctx, l)
+		_, err := r.Cleaner.Remove(ctx, l)
 		return err
 	},
 	"salvage": func(ctx context.Context, r *Repo, l *Lineage) error {
-		_, err := r.Kept(ctx)
-		_, leftErr := r.Leftovers(ctx)
+		_, err := r.Archive.Kept(ctx)
+		_, leftErr := r.Cleaner.Leftovers(ctx)
 		return errors.Join(err, leftErr)
 	},
 	"nothing of its own": func(context.Context, *Repo, *Lineage) error { return nil },
@@ -174,7 +174,7 @@ func replacedBench(t *testing.T) (*Repo, *Lineage) {
 	root := project(t)
 	r := open(t, root)
 	plan(t, r, "S-1")
-	l, err := r.Get("", "S-1")
+	l, err := r.Lineages.Get("", "S-1")
 	must(t, err)
 	h, err := r.Make(t.Context(), l, Making{})
 	must(t, err)
@@ -213,7 +213,7 @@ func tryReplaced(t *testing.T, what, by, when string) (slow []string) {
 		t.Fatal(err)
 	}
 	must(t, replacements(victim)[by](path))
-	main := gitIn(t, r.Top, "rev-parse", "HEAD")
+	main := gitIn(t, r.Git.Top, "rev-parse", "HEAD")
 
 	ctx, cancel := context.WithTimeout(t.Context(), 2*longestMoment)
 	defer cancel()
@@ -245,7 +245,7 @@ func tryReplaced(t *testing.T, what, by, when string) (slow []string) {
 	if text, err := os.ReadFile(filepath.Join(victim, "precious")); err != nil || string(text) != "[core]\n" || len(there) != 2 {
 		t.Errorf("outside was written: %q, %v, %q", text, err, there)
 	}
-	if got := gitIn(t, r.Top, "rev-parse", "HEAD^"); got != main {
+	if got := gitIn(t, r.Git.Top, "rev-parse", "HEAD^"); got != main {
 		t.Errorf("main has %s, not one commit more than %s", got, main)
 	}
 	_ = filepath.WalkDir(l.Path, func(path string, e fs.DirEntry, _ error) error { // for the removal of the test's directory
@@ -261,7 +261,7 @@ func tryReplaced(t *testing.T, what, by, when string) (slow []string) {
 func checkOthers(ctx context.Context, t *testing.T, r *Repo) {
 	t.Helper()
 	plan(t, r, "S-2")
-	other, err := r.Get("", "S-2")
+	other, err := r.Lineages.Get("", "S-2")
 	must(t, err)
 	h, err := r.Make(ctx, other, Making{})
 	if err != nil {
@@ -270,10 +270,10 @@ func checkOthers(ctx context.Context, t *testing.T, r *Repo) {
 	}
 	must(t, h.Release())
 	must(t, os.WriteFile(filepath.Join(other.Path, "other.txt"), []byte("x\n"), 0o644))
-	if _, err := r.Snapshot(ctx, other, SnapshotOptions{Last: true, Why: "test"}); err != nil {
+	if _, err := r.Snapshots.Take(ctx, other, SnapshotOptions{Last: true, Why: "test"}); err != nil {
 		t.Errorf("another slice isn't saved: %v", err)
 	}
-	tip, _, err := r.Worktree(other).CommitAll(ctx, other.Branch, "other")
+	tip, _, err := r.Layout.Worktree(other).CommitAll(ctx, other.Branch, "other")
 	if err != nil {
 		t.Errorf("another slice isn't committed: %v", err)
 		return
@@ -281,7 +281,7 @@ func checkOthers(ctx context.Context, t *testing.T, r *Repo) {
 	if err := deliverTo(ctx, r, other.Base, tip); err != nil {
 		t.Errorf("another slice isn't delivered: %v", err)
 	}
-	if _, err := r.Kept(ctx); err != nil {
+	if _, err := r.Archive.Kept(ctx); err != nil {
 		t.Errorf("salvage: %v", err)
 	}
 }
@@ -291,5 +291,5 @@ func deliverTo(ctx context.Context, r *Repo, from, to string) error {
 	if err != nil {
 		return err
 	}
-	return git.FastForward(ctx, r.Common, r.Target(), from, to, pass)
+	return git.FastForward(ctx, r.Git.Common, r.Target(), from, to, pass)
 }

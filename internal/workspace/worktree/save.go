@@ -3,7 +3,6 @@ package worktree
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,6 +21,15 @@ const mostSnapshots = 50
 // mostLocked is how many numbers of snapshots in a row may be locked before something else is wrong.
 const mostLocked = 10
 
+// Snapshots keeps and finds what is in the worktrees of lineages.
+type Snapshots struct {
+	at       *Layout
+	common   string
+	queue    *Queue
+	lineages *Lineages
+	limit    int64 // bytes of a snapshot
+}
+
 // SnapshotOptions say what a snapshot is for.
 type SnapshotOptions struct {
 	Last    bool     // the one by which work is judged, or before a removal: every byte is looked at
@@ -37,40 +45,40 @@ type Snapshot struct {
 	Linked string // what was done so that the worktree is the repository's again, "" for nothing; after a last snapshot
 }
 
-// Snapshot keeps what is in the lineage's worktree under WIP refs, if anything has changed since the last one. It is nil
+// Take keeps what is in the lineage's worktree under WIP refs, if anything has changed since the last one. It is nil
 // for a worktree in which nobody can have worked yet.
-func (r *Repo) Snapshot(ctx context.Context, l *Lineage, o SnapshotOptions) (*Snapshot, error) {
+func (ss *Snapshots) Take(ctx context.Context, l *Lineage, o SnapshotOptions) (*Snapshot, error) {
 	if l.Phase != Ready && l.Phase != Gone && l.Phase != Filled {
 		return nil, nil
 	}
-	if _, err := r.tidy(l); err != nil {
+	if _, err := ss.lineages.tidy(l); err != nil {
 		return nil, err
 	}
 	if lost(l.Path) {
-		return r.keepLost(ctx, l, o)
+		return ss.keepLost(ctx, l, o)
 	}
-	s, err := r.save(ctx, l, r.Worktree(l), o)
+	s, err := ss.save(ctx, l, ss.at.Worktree(l), o)
 	if err == nil && o.Last {
-		s.Linked = r.relink(l)
+		s.Linked = ss.relink(l)
 	}
 	return s, err
 }
 
-func (r *Repo) save(ctx context.Context, l *Lineage, w git.Worktree, o SnapshotOptions) (kept *Snapshot, err error) {
-	err = r.numbered(ctx, l, func(k int, all wips) error {
-		prefix := r.wip(l) + "/" + strconv.Itoa(k)
+func (ss *Snapshots) save(ctx context.Context, l *Lineage, w git.Worktree, o SnapshotOptions) (kept *Snapshot, err error) {
+	err = ss.numbered(ctx, l, func(k int, all wips) error {
+		prefix := ss.at.wip(l) + "/" + strconv.Itoa(k)
 		latest, last := all.latest()
 		s, err := w.Save(ctx, prefix, git.SnapshotOptions{
-			Base: l.Base, Branch: l.Branch, Last: last, Kept: all.commits(), Stashes: o.Stashes, Exact: o.Last, MaxBytes: r.limit, Why: o.Why,
+			Base: l.Base, Branch: l.Branch, Last: last, Kept: all.commits(), Stashes: o.Stashes, Exact: o.Last, MaxBytes: ss.limit, Why: o.Why,
 			Compare: o.Compare, Ignored: l.Ignored,
 		})
 		if err != nil {
 			return err
 		}
 		if s.Same {
-			prefix = r.wip(l) + "/" + strconv.Itoa(latest)
+			prefix = ss.at.wip(l) + "/" + strconv.Itoa(latest)
 		} else {
-			_ = r.thin(ctx, all) // the snapshot is kept; what can't be given up now is with the next one
+			_ = ss.thin(ctx, all) // the snapshot is kept; what can't be given up now is with the next one
 		}
 		kept = &Snapshot{Snapshot: *s, Prefix: prefix}
 		return nil
@@ -80,9 +88,9 @@ func (r *Repo) save(ctx context.Context, l *Lineage, w git.Worktree, o SnapshotO
 
 // numbered calls keep with the number of the next snapshot, and again if somebody else has just taken one. A git that was
 // killed while it wrote refs has left its locks at a number for good: then it is the number after that.
-func (r *Repo) numbered(ctx context.Context, l *Lineage, keep func(k int, all wips) error) error {
+func (ss *Snapshots) numbered(ctx context.Context, l *Lineage, keep func(k int, all wips) error) error {
 	for locked := 0; ; {
-		all, err := r.wipRefs(ctx, l)
+		all, err := ss.wipRefs(ctx, l)
 		if err != nil {
 			return err
 		}
@@ -99,7 +107,7 @@ func (r *Repo) numbered(ctx context.Context, l *Lineage, keep func(k int, all wi
 
 // keepLost keeps what git still has of a worktree whose directory somebody has deleted: commits of its reflog, its index,
 // what wasn't finished. There is no tree.
-func (r *Repo) keepLost(ctx context.Context, l *Lineage, o SnapshotOptions) (kept *Snapshot, err error) {
+func (ss *Snapshots) keepLost(ctx context.Context, l *Lineage, o SnapshotOptions) (kept *Snapshot, err error) {
 	if !paths.IsDir(l.Admin) {
 		return &Snapshot{}, nil
 	}
@@ -112,17 +120,17 @@ func (r *Repo) keepLost(ctx context.Context, l *Lineage, o SnapshotOptions) (kep
 	} else if !errors.Is(err, os.ErrExist) {
 		return nil, err
 	}
-	err = r.numbered(ctx, l, func(k int, all wips) error {
-		s, err := r.Worktree(l).Snapshot(ctx, git.SnapshotOptions{Base: l.Base, Branch: l.Branch, Kept: all.commits(), Stashes: o.Stashes, Exact: true, Why: o.Why})
+	err = ss.numbered(ctx, l, func(k int, all wips) error {
+		s, err := ss.at.Worktree(l).Snapshot(ctx, git.SnapshotOptions{Base: l.Base, Branch: l.Branch, Kept: all.commits(), Stashes: o.Stashes, Exact: true, Why: o.Why})
 		if err != nil {
 			return err
 		}
 		s.Tree, s.Whole = "", ""
-		kept = &Snapshot{Snapshot: *s, Prefix: r.wip(l) + "/" + strconv.Itoa(k)}
+		kept = &Snapshot{Snapshot: *s, Prefix: ss.at.wip(l) + "/" + strconv.Itoa(k)}
 		if len(s.Refs(kept.Prefix)) == 0 {
 			return nil
 		}
-		return git.Keep(ctx, r.Common, kept.Prefix, s)
+		return git.Keep(ctx, ss.common, kept.Prefix, s)
 	})
 	if err != nil {
 		return nil, err
@@ -133,11 +141,11 @@ func (r *Repo) keepLost(ctx context.Context, l *Lineage, o SnapshotOptions) (kep
 // wips are a lineage's WIP refs, by the snapshots' numbers.
 type wips map[int][]git.Ref
 
-func (r *Repo) wipRefs(ctx context.Context, l *Lineage) (wips, error) {
-	refs, err := git.RefsBelow(ctx, r.Common, r.wip(l))
+func (ss *Snapshots) wipRefs(ctx context.Context, l *Lineage) (wips, error) {
+	refs, err := git.RefsBelow(ctx, ss.common, ss.at.wip(l))
 	all := wips{}
 	for _, ref := range refs {
-		rest := strings.TrimPrefix(ref.Name, r.wip(l)+"/")
+		rest := strings.TrimPrefix(ref.Name, ss.at.wip(l)+"/")
 		digits, _, _ := strings.Cut(rest, "/")
 		if k, err := strconv.Atoi(digits); err == nil && k > 0 {
 			all[k] = append(all[k], ref)
@@ -172,7 +180,7 @@ func (w wips) latest() (k int, tree string) {
 
 // thin deletes the oldest trees when there are too many. A commit that nothing else has any more, since the agent has
 // amended it or gone back, gets a ref of its own: later snapshots relied on this one's.
-func (r *Repo) thin(ctx context.Context, all wips) error {
+func (ss *Snapshots) thin(ctx context.Context, all wips) error {
 	var trees []int
 	for k, refs := range all {
 		if len(refs) == 1 && strings.HasSuffix(refs[0].Name, "/tree") {
@@ -189,14 +197,14 @@ func (r *Repo) thin(ctx context.Context, all wips) error {
 	if len(old) == 0 {
 		return nil
 	}
-	only, err := git.OnlyBelow(ctx, r.Common, names)
+	only, err := git.OnlyBelow(ctx, ss.common, names)
 	if err != nil {
 		return err
 	}
 	var changes []git.RefChange
 	for i, ref := range old {
 		changes = append(changes, git.RefChange{Name: ref.Name, Old: ref.Commit})
-		parent, err := git.ResolveCommit(ctx, r.Common, ref.Commit+"^")
+		parent, err := git.ResolveCommit(ctx, ss.common, ref.Commit+"^")
 		if err != nil {
 			return err
 		}
@@ -205,7 +213,7 @@ func (r *Repo) thin(ctx context.Context, all wips) error {
 			changes = append(changes, git.RefChange{Name: strings.TrimSuffix(names[i], "tree") + "head", New: parent})
 		}
 	}
-	return git.ChangeRefs(ctx, r.Common, "gl: old snapshots", changes...)
+	return git.ChangeRefs(ctx, ss.common, "gl: old snapshots", changes...)
 }
 
 // lost says whether somebody has deleted a worktree: nothing is there, or an empty directory.
@@ -215,46 +223,4 @@ func lost(path string) bool {
 	}
 	files, err := durable.ReadDir(path)
 	return err == nil && len(files) == 0
-}
-
-// lose begins to make a worktree again that somebody has deleted.
-func (r *Repo) lose(ctx context.Context, l *Lineage) error {
-	linked, err := git.ListLinked(r.Common)
-	if err != nil {
-		return err
-	}
-	for _, e := range linked {
-		if e.Admin == l.Admin && e.Path != l.Path && paths.Exists(e.Path) {
-			return &Refused{fmt.Sprintf("somebody has moved the worktree %s to %s", l.Path, e.Path), "move it back with git worktree move -f -f"}
-		}
-	}
-	if !l.IsLane() {
-		if _, err := r.keepLost(ctx, l, SnapshotOptions{Last: true, Why: "gl: what was left of a deleted worktree"}); err != nil {
-			return err
-		}
-	}
-	l.Again = true
-	return r.step(l, Planned)
-}
-
-// overlay writes the last snapshot over the files of a worktree that is made again, if that snapshot was of the commit that
-// the branch has now: else its files would undo what was committed later.
-func (r *Repo) overlay(ctx context.Context, l *Lineage) error {
-	all, err := r.wipRefs(ctx, l)
-	if err != nil {
-		return err
-	}
-	_, tree := all.latest()
-	if tree == "" {
-		return nil
-	}
-	parent, err := git.ResolveCommit(ctx, r.Common, tree+"^")
-	if err != nil {
-		return err
-	}
-	tip, err := git.ResolveCommit(ctx, r.Common, l.Branch)
-	if err != nil || parent != tip {
-		return err
-	}
-	return r.Worktree(l).Overlay(ctx, tree)
 }

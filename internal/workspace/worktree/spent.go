@@ -24,12 +24,12 @@ type Spent struct {
 }
 
 // Spent finds out which refs of a lineage's work can go. The slice is complete. It changes nothing.
-func (r *Repo) Spent(ctx context.Context, k *Kept) (s Spent, err error) {
+func (a *Archive) Spent(ctx context.Context, k *Kept) (s Spent, err error) {
 	if k.Slice == "" {
 		return s, nil
 	}
-	wip := r.wips(k.System, k.Slice) + "/" + strconv.Itoa(k.N) + "/"
-	refs, err := git.Refs(ctx, r.Common, wip, r.tests(k.System, k.Slice)+"/"+strconv.Itoa(k.N))
+	wip := a.at.wips(k.System, k.Slice) + "/" + strconv.Itoa(k.N) + "/"
+	refs, err := git.Refs(ctx, a.common, wip, a.at.tests(k.System, k.Slice)+"/"+strconv.Itoa(k.N))
 	if err != nil || len(refs) == 0 {
 		return s, err
 	}
@@ -41,7 +41,7 @@ func (r *Repo) Spent(ctx context.Context, k *Kept) (s Spent, err error) {
 	case !k.Contained:
 		return Spent{Left: len(refs), Why: "it " + k.Why}, nil
 	}
-	holders, err := r.holders(ctx)
+	holders, err := a.queue.holders(ctx)
 	if err != nil {
 		return s, err
 	}
@@ -49,15 +49,15 @@ func (r *Repo) Spent(ctx context.Context, k *Kept) (s Spent, err error) {
 	for _, h := range holders {
 		held = append(held, h.Commit)
 	}
-	if s, err = r.spent(ctx, refs, wip, held); err != nil && ctx.Err() == nil { // one of them is broken
+	if s, err = a.spent(ctx, refs, wip, held); err != nil && ctx.Err() == nil { // one of them is broken
 		return Spent{Left: len(refs), Why: "they can't be read: " + sanitize.Line(err.Error())}, nil
 	}
 	return s, err
 }
 
 // spent sorts refs: the parts of a snapshot go together, or stay.
-func (r *Repo) spent(ctx context.Context, refs []git.Ref, wip string, held []string) (s Spent, err error) {
-	have, err := git.Trees(ctx, r.Common, true, held...)
+func (a *Archive) spent(ctx context.Context, refs []git.Ref, wip string, held []string) (s Spent, err error) {
+	have, err := git.Trees(ctx, a.common, true, held...)
 	if err != nil {
 		return s, err
 	}
@@ -72,13 +72,13 @@ func (r *Repo) spent(ctx context.Context, refs []git.Ref, wip string, held []str
 		number, _, _ := strings.Cut(strings.TrimPrefix(ref.Name, wip), "/")
 		groups[number] = append(groups[number], ref)
 	}
-	trees, err := git.Trees(ctx, r.Common, false, commits...)
+	trees, err := git.Trees(ctx, a.common, false, commits...)
 	if err != nil {
 		return s, err
 	}
 	for _, key := range slices.Sorted(maps.Keys(groups)) {
 		group := groups[key]
-		alone, err := r.onlyThere(ctx, group)
+		alone, err := a.onlyThere(ctx, group)
 		if err != nil {
 			return s, err
 		}
@@ -89,14 +89,14 @@ func (r *Repo) spent(ctx context.Context, refs []git.Ref, wip string, held []str
 		s.Refs = append(s.Refs, group...)
 	}
 	// Two of them may have a commit that nothing else has.
-	if alone, err := r.onlyThere(ctx, s.Refs); err != nil || alone {
+	if alone, err := a.onlyThere(ctx, s.Refs); err != nil || alone {
 		return Spent{Left: len(refs), Why: "they have commits that nothing else has"}, err
 	}
 	return s, nil
 }
 
 // onlyThere reports whether the refs have commits below theirs that nothing else has: an agent has amended them, or gone back.
-func (r *Repo) onlyThere(ctx context.Context, refs []git.Ref) (bool, error) {
+func (a *Archive) onlyThere(ctx context.Context, refs []git.Ref) (bool, error) {
 	if len(refs) == 0 {
 		return false, nil
 	}
@@ -104,7 +104,7 @@ func (r *Repo) onlyThere(ctx context.Context, refs []git.Ref) (bool, error) {
 	for _, ref := range refs {
 		names = append(names, ref.Name)
 	}
-	below, err := git.OnlyBelow(ctx, r.Common, names)
+	below, err := git.OnlyBelow(ctx, a.common, names)
 	return len(below) > 0, err
 }
 
@@ -120,7 +120,7 @@ func (s Spent) Text() string {
 }
 
 // DropSpent removes refs that Spent has found, all or none.
-func (r *Repo) DropSpent(ctx context.Context, s Spent) error {
+func (a *Archive) DropSpent(ctx context.Context, s Spent) error {
 	if len(s.Refs) == 0 {
 		return nil
 	}
@@ -128,5 +128,5 @@ func (r *Repo) DropSpent(ctx context.Context, s Spent) error {
 	for _, ref := range s.Refs {
 		changes = append(changes, git.RefChange{Name: ref.Name, Old: ref.Commit})
 	}
-	return git.ChangeRefs(ctx, r.Common, "gl: clean", changes...)
+	return git.ChangeRefs(ctx, a.common, "gl: clean", changes...)
 }

@@ -6,6 +6,7 @@
 package worktree
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,14 +33,25 @@ type Options struct {
 
 // A Repo is a project's repository, as one in which worktrees are made.
 type Repo struct {
-	git.Checkout
-	root    string // the project's
-	project string // its part of a ref
-	base    string // the directory of the repository's worktrees
-	place   string // the directory of the project's
-	prefix  string // of branches: "gl"
-	target  string // the target's full name; "" where none can be told
-	limit   int64  // bytes of a snapshot
+	Git       git.Checkout // the main checkout
+	Layout    *Layout
+	Queue     *Queue
+	Lineages  *Lineages
+	Snapshots *Snapshots
+	Archive   *Archive
+	Cleaner   *Cleaner
+
+	parts *parts
+}
+
+// assemble puts a Repo together from its lowest part up.
+func assemble(at *Layout, limit int64) *Repo {
+	p := &parts{at: at, common: at.git.Common}
+	p.queue = &Queue{at: at, common: p.common, target: target{at}}
+	p.lineages = &Lineages{at: at, common: p.common, queue: p.queue}
+	p.snapshots = &Snapshots{at: at, common: p.common, queue: p.queue, lineages: p.lineages, limit: limit}
+	return &Repo{Git: at.git, Layout: at, Queue: p.queue, Lineages: p.lineages, Snapshots: p.snapshots,
+		Archive: &Archive{p}, Cleaner: &Cleaner{p}, parts: p}
 }
 
 // Unavailable says why worktrees can't be had here at all: the work can be done in the checkout.
@@ -74,7 +86,7 @@ func Open(ctx context.Context, root string, o Options) (*Repo, error) {
 	if err := r.checkPrefix(ctx); err != nil {
 		return nil, err
 	}
-	if err := checkPlace(ctx, r.Checkout, r.base, o.Dir != ""); err != nil {
+	if err := checkPlace(ctx, r.Git, r.Layout.base, o.Dir != ""); err != nil {
 		return nil, err
 	}
 	return r, r.noteRoot()
@@ -93,20 +105,14 @@ func Attach(ctx context.Context, root string, o Options) (*Repo, error) {
 	if err != nil {
 		return nil, unavailable(err)
 	}
-	r := &Repo{Checkout: at, root: root, project: part(at.Prefix), prefix: o.Prefix, limit: int64(o.SnapshotMB) << 20}
+	layout := &Layout{git: at, root: root, project: part(at.Prefix), prefix: cmp.Or(o.Prefix, "gl")}
 	if o.Filters != nil {
 		git.JudgeFilters(at.Common, o.Filters)
 	}
-	if r.prefix == "" {
-		r.prefix = "gl"
-	}
-	if r.limit == 0 {
-		r.limit = 64 << 20
-	}
-	r.base = choosePlace(at, o.Dir)
-	r.place = filepath.Join(r.base, name(at.Prefix))
-	r.target, err = r.findTarget(ctx, o.Target)
-	return r, err
+	layout.base = choosePlace(at, o.Dir)
+	layout.place = filepath.Join(layout.base, name(at.Prefix))
+	layout.target, err = findTarget(ctx, layout, o.Target)
+	return assemble(layout, cmp.Or(int64(o.SnapshotMB)<<20, 64<<20)), err
 }
 
 // unavailable is the reason why no worktrees can be made here. That a git was killed is none: agents would work in the checkout for that.
@@ -136,93 +142,23 @@ func atLeast(version string, want [2]int) bool {
 	return major > want[0] || major == want[0] && minor >= want[1]
 }
 
-// findTarget finds the branch that the work is for: the one that is asked for, else the one that was recorded, else the one
-// that is checked out. Base records it.
-func (r *Repo) findTarget(ctx context.Context, asked string) (string, error) {
-	if asked != "" {
-		return "refs/heads/" + strings.TrimPrefix(asked, "refs/heads/"), nil
-	}
-	target, err := git.SymbolicRef(ctx, r.Common, r.targetRef())
-	if err == nil && target == "" {
-		target, err = git.SymbolicRef(ctx, r.GitDir, "HEAD")
-	}
-	return target, err
-}
-
 // CheckTarget refuses a repository in which there is nothing to begin at.
-func (r *Repo) CheckTarget(ctx context.Context) error {
-	head, err := git.ResolveCommit(ctx, r.GitDir, "HEAD")
-	switch {
-	case err != nil:
-		return err
-	case head == "":
-		return ErrNoCommit
-	case r.target == "":
-		return &Refused{"no branch is checked out, so it isn't known which one the work is for", "git switch to it, or name it with gl settings set git.target BRANCH"}
-	}
-	_, err = r.targetTip(ctx)
-	return err
-}
-
-// targetTip is the target's commit.
-func (r *Repo) targetTip(ctx context.Context) (string, error) {
-	if r.target == "" {
-		return "", &Refused{"no branch is known that the work is for", "name it with gl settings set git.target BRANCH"}
-	}
-	tip, err := git.ResolveCommit(ctx, r.Common, r.target)
-	if err == nil && tip == "" {
-		err = &Refused{fmt.Sprintf("there is no branch %s, which the work is for", short(r.target)), "name another with gl settings set git.target BRANCH"}
-	}
-	return tip, err
-}
+func (r *Repo) CheckTarget(ctx context.Context) error { return r.Queue.target.check(ctx) }
 
 // Target is the full name of the branch that the work is for.
-func (r *Repo) Target() string { return r.target }
-
-// Base is the commit at which new work begins: the lane's tip, or the target's where there is no lane or the target has all of it. It records the
-// target.
-func (r *Repo) Base(ctx context.Context) (string, error) {
-	tip, err := r.recordTarget(ctx)
-	if err != nil {
-		return "", err
-	}
-	lane, err := r.lane(ctx)
-	if err != nil || lane == "" || lane == tip {
-		return tip, err
-	}
-	if r.LaneMark().Moved(lane) { // nothing there was tested
-		return tip, nil
-	}
-	if base, err := git.MergeBase(ctx, r.Common, lane, tip); err != nil || base == lane {
-		return tip, err
-	}
-	return lane, nil
-}
-
-// recordTarget records the target and returns its tip.
-func (r *Repo) recordTarget(ctx context.Context) (string, error) {
-	tip, err := r.targetTip(ctx)
-	if err != nil {
-		return "", err
-	}
-	old, err := git.SymbolicRef(ctx, r.Common, r.targetRef())
-	if err == nil && old != r.target {
-		err = git.SetSymbolicRef(ctx, r.Common, r.targetRef(), r.target, "gl: target")
-	}
-	return tip, err
-}
+func (r *Repo) Target() string { return r.Layout.target }
 
 // checkPrefix finds what is in the way of the refs: git can't have a branch gl beside a branch gl/s/….
 func (r *Repo) checkPrefix(ctx context.Context) error {
 	const help = "git branch -m it, or choose another prefix with gl settings set git.branch_prefix NAME"
-	if ok, err := git.ValidRef(ctx, "refs/heads/"+r.prefix+"/s"); err != nil || !ok || r.prefix[0] == '-' {
-		return errors.Join(err, &Refused{fmt.Sprintf("git can't have branches that begin with %q", r.prefix), "choose another prefix with gl settings set git.branch_prefix NAME"})
+	if ok, err := git.ValidRef(ctx, "refs/heads/"+r.Layout.prefix+"/s"); err != nil || !ok || r.Layout.prefix[0] == '-' {
+		return errors.Join(err, &Refused{fmt.Sprintf("git can't have branches that begin with %q", r.Layout.prefix), "choose another prefix with gl settings set git.branch_prefix NAME"})
 	}
-	blocking := append(parents("refs/heads/"+r.prefix+"/s/"+r.project), parents(r.lanes())...)
-	blocking = append(blocking, "refs/gl", "refs/gl/wip", "refs/gl/wip/"+r.project, "refs/gl/target", "refs/gl/tests", "refs/gl/tests/"+r.project)
-	there, err := git.Present(ctx, r.Common, blocking...)
+	blocking := append(parents("refs/heads/"+r.Layout.prefix+"/s/"+r.Layout.project), parents(r.Layout.lanes())...)
+	blocking = append(blocking, "refs/gl", "refs/gl/wip", "refs/gl/wip/"+r.Layout.project, "refs/gl/target", "refs/gl/tests", "refs/gl/tests/"+r.Layout.project)
+	there, err := git.Present(ctx, r.Git.Common, blocking...)
 	if err == nil && len(there) > 0 {
-		err = &Refused{fmt.Sprintf("the branch %s is in the way of branches like %s/s/…", short(there[0]), r.prefix), help}
+		err = &Refused{fmt.Sprintf("the branch %s is in the way of branches like %s/s/…", short(there[0]), r.Layout.prefix), help}
 	}
 	return err
 }
@@ -240,10 +176,10 @@ func short(ref string) string { return strings.TrimPrefix(ref, "refs/heads/") }
 
 // noteRoot writes down which checkout has the state, where project.Find and git.MainCheckout read it.
 func (r *Repo) noteRoot() error {
-	file := filepath.Join(r.Common, git.RootFile)
-	other := git.MainCheckout(r.Common)
-	if other != "" && other != r.Top && (paths.Exists(file) || paths.IsDir(filepath.Join(other, r.Prefix, statedir.Name))) {
-		return &Refused{fmt.Sprintf("the state of this repository's projects is in %s, not in %s", other, r.Top), "call gl there"}
+	file := filepath.Join(r.Git.Common, git.RootFile)
+	other := git.MainCheckout(r.Git.Common)
+	if other != "" && other != r.Git.Top && (paths.Exists(file) || paths.IsDir(filepath.Join(other, r.Git.Prefix, statedir.Name))) {
+		return &Refused{fmt.Sprintf("the state of this repository's projects is in %s, not in %s", other, r.Git.Top), "call gl there"}
 	}
 	old, err := durable.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -251,7 +187,7 @@ func (r *Repo) noteRoot() error {
 	} else if err != nil {
 		return err
 	}
-	text := r.Top + "\n"
+	text := r.Git.Top + "\n"
 	if string(old) == text {
 		return nil
 	}
@@ -259,4 +195,19 @@ func (r *Repo) noteRoot() error {
 		return &Refused{fmt.Sprintf("the repository can't be written: %v", err), "make it writable"}
 	}
 	return nil
+}
+
+// Branches are the repository's branches that may go through the lane, by their short names; none if git can't tell.
+func (r *Repo) Branches(ctx context.Context) []string {
+	refs, err := git.Refs(ctx, r.Git.Common, "refs/heads/")
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, ref := range refs {
+		if !r.Layout.IsOurs(ref.Name) && ref.Name != r.Layout.target {
+			names = append(names, short(ref.Name))
+		}
+	}
+	return names
 }
