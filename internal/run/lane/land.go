@@ -191,7 +191,7 @@ func (l *Lane) take(ctx context.Context, r *attempt.Record) (*work, error) {
 	if err != nil {
 		return nil, err
 	}
-	tree := l.Repo.Layout.Worktree(lineage)
+	tree := hold.Worktree()
 	tip, err := "", tree.Adopt(git.Inherit(ctx, hold.File()), lineage.Branch) // agents switch branches
 	if err == nil {
 		tip, _, err = tree.CommitAll(git.Inherit(ctx, hold.File()), lineage.Branch, "gl: what attempt "+fmt.Sprint(r.N)+" of "+r.Work()+" left uncommitted")
@@ -494,7 +494,7 @@ func (l *Lane) red(ctx context.Context, w *work, v *testrun.Verdict, problem str
 
 // integrate merges the base into the slice's branch, so that its agent sees the tree that was tested.
 func (l *Lane) integrate(ctx context.Context, w *work) error {
-	_, err := l.Repo.Layout.Worktree(w.lineage).Integrate(ctx, w.lineage.Branch, w.base, w.tree, "Merge what has landed into "+worktree.Short(w.lineage.Branch))
+	_, err := w.hold.Worktree().Integrate(ctx, w.lineage.Branch, w.base, w.tree, "Merge what has landed into "+worktree.Short(w.lineage.Branch))
 	if overlap := new(git.OverlapError); errors.As(err, &overlap) { // ignored files of the agent's: then it sees less
 		return nil
 	}
@@ -520,7 +520,7 @@ func (l *Lane) conflict(ctx context.Context, w *work, paths []string) error {
 	if now == nil || err != nil {
 		return err
 	}
-	_, err = l.Repo.Layout.Worktree(w.lineage).MergeConflicted(ctx, w.lineage.Branch, w.base, "Merge what has landed into "+worktree.Short(w.lineage.Branch), statedir.InState)
+	_, err = w.hold.Worktree().MergeConflicted(ctx, w.lineage.Branch, w.base, "Merge what has landed into "+worktree.Short(w.lineage.Branch), statedir.InState)
 	if err != nil {
 		return err
 	}

@@ -3,17 +3,19 @@ package worktree
 import (
 	"context"
 	"errors"
-	"greenlight/internal/base/durable"
-	"greenlight/internal/workspace/git"
 	"slices"
 	"strings"
+
+	"greenlight/internal/base/durable"
+	"greenlight/internal/workspace/git"
 )
 
-// Broken are the refs of the project's slices that git hasn't got whole: git gc and git log --all
-// fail at each.
+// Broken returns the refs of the project's slices that git doesn't have whole. git gc and git log
+// --all fail at each of them.
 func (c *Cleaner) Broken(ctx context.Context) ([]git.Ref, error) {
 	var refs []git.Ref
-	tops := []string{"refs/heads/" + c.at.prefix + "/s/", "refs/gl/wip/", "refs/gl/tests/", "refs/gl/landing/", "refs/gl/landed/"}
+	tops := []string{"refs/heads/" + c.at.prefix + "/s/", "refs/gl/wip/", "refs/gl/tests/",
+		"refs/gl/landing/", "refs/gl/landed/"}
 	for _, top := range tops {
 		below, err := git.RefsBelow(ctx, c.common, top+c.at.project)
 		if err != nil {
@@ -28,8 +30,9 @@ func (c *Cleaner) Broken(ctx context.Context) ([]git.Ref, error) {
 	return git.Broken(ctx, c.common, refs, has...)
 }
 
-// MendBroken mends these refs, as the next attempts would, and those of slices that aren't
-// attempted anymore. It returns what it has mended. Where an agent works it leaves them alone.
+// MendBroken mends these refs, as the next attempts would, and also those of slices that are no
+// longer attempted. It returns the names of the mended refs. Refs of a worktree in which an agent
+// works are left alone.
 func (c *Cleaner) MendBroken(ctx context.Context) (mended []string, err error) {
 	if _, err := git.PutBack(ctx, c.common); err != nil {
 		return nil, err
@@ -69,7 +72,8 @@ func (c *Cleaner) mendOpen(ctx context.Context, broken []git.Ref) (busy []*Linea
 		return nil, err
 	}
 	for _, l := range all {
-		if l.Phase == Gone || !slices.ContainsFunc(broken, func(ref git.Ref) bool { return c.at.owns(l, ref.Name) }) {
+		if l.Phase == Gone ||
+			!slices.ContainsFunc(broken, func(ref git.Ref) bool { return c.at.owns(l, ref.Name) }) {
 			continue
 		}
 		h, err := tryHold(c.parts, l)
@@ -93,7 +97,8 @@ func (c *Cleaner) mendRef(ctx context.Context, ref git.Ref, base string) error {
 	if err != nil || now != ref.Commit {
 		return err
 	}
-	if err := git.Rescue(ctx, c.common, ref, base); err != nil || !strings.HasPrefix(ref.Name, "refs/heads/") {
+	if err := git.Rescue(ctx, c.common, ref, base); err != nil ||
+		!strings.HasPrefix(ref.Name, "refs/heads/") {
 		return err
 	}
 	w := git.Worktree{Common: c.common}

@@ -34,9 +34,12 @@ func (ss *Snapshots) Last(ctx context.Context, lineages []*Lineage) (map[string]
 	return last, err
 }
 
-// Glance is a commit of about what is in the lineage's worktree: its last snapshot, saved, where that is younger than age, else a new one that no ref
-// has. last is what Glance said before, "" for nothing: it is the answer if nothing has changed. It is "" where nobody has worked yet.
-func (ss *Snapshots) Glance(ctx context.Context, l *Lineage, saved Saved, last string, age time.Duration) (string, error) {
+// Glance returns a recent snapshot of the lineage's worktree: saved, if that is younger than age,
+// else a new one that no ref has. last is what Glance returned before, "" for nothing; it is
+// returned again if nothing has changed. The result is "" for a worktree in which no agent has
+// worked yet.
+func (ss *Snapshots) Glance(ctx context.Context, l *Lineage, saved Saved, last string,
+	age time.Duration) (string, error) {
 	if l.Phase != Ready && l.Phase != Filled || lost(l.Path) {
 		return "", nil
 	}
@@ -44,7 +47,8 @@ func (ss *Snapshots) Glance(ctx context.Context, l *Lineage, saved Saved, last s
 		return saved.Commit, nil
 	}
 	s, err := ss.at.Worktree(l).Snapshot(ctx, git.SnapshotOptions{
-		Base: l.Base, Branch: l.Branch, Last: last, FilesOnly: true, MaxBytes: ss.limit, Why: "gl: forecast",
+		Base: l.Base, Branch: l.Branch, Last: last, FilesOnly: true, MaxBytes: ss.limit,
+		Why: "gl: forecast",
 	})
 	if err != nil {
 		return "", err
@@ -52,7 +56,8 @@ func (ss *Snapshots) Glance(ctx context.Context, l *Lineage, saved Saved, last s
 	return s.Tree, nil
 }
 
-// Work is a commit of the work that a lineage has: its last snapshot, saved, if that is on top of its branch's tip, else that tip; "" for none.
+// Work returns a commit with the lineage's work: its last snapshot, saved, if that is on top of its
+// branch's tip, else that tip; "" for none.
 func (ss *Snapshots) Work(ctx context.Context, l *Lineage, saved Saved) (string, error) {
 	tip, err := git.ResolveCommit(ctx, ss.common, l.Branch)
 	if err != nil || tip == "" {

@@ -3,12 +3,13 @@ package worktree
 import (
 	"context"
 	"fmt"
+	"os"
+
 	"greenlight/internal/base/durable"
 	"greenlight/internal/workspace/git"
-	"os"
 )
 
-// parts are what work on the worktrees is done with, from the lowest up.
+// parts is what operations on worktrees are built from, in the order of their dependencies.
 type parts struct {
 	at        *Layout
 	common    string // the repository's directory
@@ -17,9 +18,9 @@ type parts struct {
 	snapshots *Snapshots
 }
 
-// A Hold is a lineage whose worktree's kernel lock is held. What only the lock's holder may do is
-// done by a Hold. A process that inherits the lock's file, the agent and its children, holds the
-// lock, too.
+// A Hold is a lineage whose worktree's kernel lock is held. Everything that requires the lock is a
+// method of Hold. Processes that inherit the lock's file, such as the agent and its children, hold
+// the lock too.
 type Hold struct {
 	*parts
 	lock    *durable.Held
@@ -54,7 +55,10 @@ func (h *Hold) File() *os.File { return h.lock.File() }
 // Release gives the lock back, also for the processes that inherited it and are still running.
 func (h *Hold) Release() error { return h.lock.Unlock() }
 
-// Checkout makes the lane's worktree a commit's: see git.Worktree.CheckoutDetached.
+// Worktree returns the lineage's worktree for changes.
+func (h *Hold) Worktree() git.Exclusive { return h.at.Worktree(h.lineage).Exclusive() }
+
+// Checkout checks a commit out in the lane's worktree: see git.Exclusive.CheckoutDetached.
 func (h *Hold) Checkout(ctx context.Context, commit string) error {
 	l := h.lineage
 	if !l.IsLane() {
@@ -63,10 +67,10 @@ func (h *Hold) Checkout(ctx context.Context, commit string) error {
 	if err := h.lineages.ours(l); err != nil {
 		return err
 	}
-	return h.at.Worktree(l).CheckoutDetached(git.Inherit(ctx, h.File()), commit, h.at.git.Top)
+	return h.Worktree().CheckoutDetached(git.Inherit(ctx, h.File()), commit, h.at.git.Top)
 }
 
-// SetUp runs setup in a worktree that is ready. When it is killed, Make does it.
+// SetUp runs setup in a worktree that is ready. If it is killed, the next Make runs setup again.
 func (h *Hold) SetUp(ctx context.Context, m Making) error {
 	l := h.lineage
 	if l.Phase != Ready && l.Phase != Filled {
@@ -78,7 +82,7 @@ func (h *Hold) SetUp(ctx context.Context, m Making) error {
 	return h.setUp(ctx, m)
 }
 
-// renew takes the lock anew: services that setup has started may go on, and don't hold it.
+// renew takes the lock anew, so that services which setup has left running don't hold it.
 func (h *Hold) renew(ctx context.Context, path string) error {
 	if err := h.lock.Unlock(); err != nil {
 		return err

@@ -37,7 +37,8 @@ func TestLaneRef(t *testing.T) {
 		t.Errorf("a lane that the target has: work begins at %s, %v", base, err)
 	}
 	landed := gitIn(t, root, "commit-tree", "-p", second, "-m", "landed", "HEAD^{tree}")
-	if err := r.Queue.Move(t.Context(), second, landed, "land S-1", passTo(t, landed)); !errors.Is(err, git.ErrRefMoved) {
+	if err := r.Queue.Move(t.Context(), second, landed, "land S-1",
+		passTo(t, landed)); !errors.Is(err, git.ErrRefMoved) {
 		t.Error(err)
 	}
 	must(t, r.Queue.Move(t.Context(), first, landed, "land S-1", passTo(t, landed)))
@@ -62,7 +63,9 @@ func TestLaneRef(t *testing.T) {
 
 func TestLaneIsRefused(t *testing.T) {
 	for _, branch := range []string{"gl/lane", "gl/lane/_", "gl/LANE"} {
-		checkRefusal(t, refusal{name: branch, make: func(t *testing.T, root string) { gitIn(t, root, "branch", branch) }, want: "the branch " + branch + " is in the way"})
+		checkRefusal(t, refusal{name: branch, make: func(t *testing.T, root string) {
+			gitIn(t, root, "branch", branch)
+		}, want: "the branch " + branch + " is in the way"})
 	}
 	root := project(t)
 	gitIn(t, root, "branch", "gl/lane/_/main/x")
@@ -100,7 +103,8 @@ func TestLaneWorktree(t *testing.T) {
 		return os.WriteFile(filepath.Join(dir, "setup.o"), nil, 0o644)
 	}}
 	r, l := lane(t, root, m)
-	if l.Path != root+".gl/_/lane.1" || l.Phase != Ready || l.Branch != "" || !l.IsLane() || setups != 1 {
+	if l.Path != root+".gl/_/lane.1" || l.Phase != Ready || l.Branch != "" || !l.IsLane() ||
+		setups != 1 {
 		t.Fatalf("%+v", l)
 	}
 	if got := gitIn(t, l.Path, "status", "--porcelain", "--branch"); got != "## HEAD (no branch)" {
@@ -109,22 +113,26 @@ func TestLaneWorktree(t *testing.T) {
 	h, err := r.Make(t.Context(), l, m)
 	must(t, err)
 	next := commitOn(t, root)
-	testfiles.Write(t, l.Path, map[string]string{"a.txt": "a test's\n", "left": "by a test", "kept.o": ""})
+	testfiles.Write(t, l.Path, map[string]string{"a.txt": "a test's\n", "left": "by a test",
+		"kept.o": ""})
 	must(t, h.Checkout(t.Context(), next))
-	if got := gitIn(t, l.Path, "status", "--porcelain", "--ignored"); got != "!! kept.o\n!! setup.o" || gitIn(t, l.Path, "rev-parse", "HEAD") != next {
+	if got := gitIn(t, l.Path, "status", "--porcelain",
+		"--ignored"); got != "!! kept.o\n!! setup.o" ||
+		gitIn(t, l.Path, "rev-parse", "HEAD") != next {
 		t.Error(got)
 	}
 	must(t, h.SetUp(t.Context(), m))
 	if setups != 2 || l.Phase != Ready {
 		t.Errorf("%d, %+v", setups, l)
 	}
-	if kept, err := r.Cleaner.Remove(t.Context(), l); err != nil || !strings.Contains(kept, "at work") {
+	if kept, err := r.Cleaner.Remove(t.Context(), l); err != nil ||
+		!strings.Contains(kept, "at work") {
 		t.Errorf("%q, %v", kept, err)
 	}
 	must(t, h.Release())
 }
 
-// Nobody takes it for a slice's, or for left over.
+// It doesn't count as a slice's, or as a leftover.
 func TestLaneWorktreeIsNoOnesWork(t *testing.T) {
 	root := project(t)
 	r, l := lane(t, root, Making{})
@@ -146,7 +154,8 @@ func TestLaneWorktreeIsNoOnesWork(t *testing.T) {
 	}
 	check("taken up")
 	must(t, os.RemoveAll(l.Path))
-	if _, again := lane(t, root, Making{}); again.Path != l.Path || read(t, again.Path, "a.txt") != "a\n" {
+	if _, again := lane(t, root, Making{}); again.Path != l.Path ||
+		read(t, again.Path, "a.txt") != "a\n" {
 		t.Errorf("%+v", again)
 	}
 	check("made again")
@@ -164,7 +173,8 @@ func TestLaneWorktreeIsRemoved(t *testing.T) {
 	if yes, why, err := r.Cleaner.Removable(t.Context(), c); err != nil || !yes {
 		t.Error(why, err)
 	}
-	if kept, err := r.Cleaner.Remove(t.Context(), c); err != nil || kept != "" || !gone(l.Path) || !gone(l.Admin) || !gone(root+".gl") {
+	if kept, err := r.Cleaner.Remove(t.Context(), c); err != nil || kept != "" || !gone(l.Path) ||
+		!gone(l.Admin) || !gone(root+".gl") {
 		t.Error(kept, err)
 	}
 	if c, err := r.Lineages.CleanableLane(); err != nil || c != nil {
@@ -186,9 +196,11 @@ func TestLaneHalfAdded(t *testing.T) {
 	must(t, err)
 	must(t, os.MkdirAll(filepath.Dir(l.Path), 0o755))
 	must(t, git.AddWorktree(t.Context(), r.Git.GitDir, l.Path, l.Base, lockReason(l.Path)))
-	must(t, os.WriteFile(filepath.Join(r.Git.Common, "worktrees", "lane.1", "HEAD"), []byte(strings.Repeat("0", 40)+"\n"), 0o644))
+	must(t, os.WriteFile(filepath.Join(r.Git.Common, "worktrees", "lane.1", "HEAD"),
+		[]byte(strings.Repeat("0", 40)+"\n"), 0o644))
 	finish(t, r, l, Making{})
-	if got := gitIn(t, l.Path, "status", "--porcelain", "--branch"); got != "## HEAD (no branch)" || l.N != 1 {
+	if got := gitIn(t, l.Path, "status", "--porcelain", "--branch"); got != "## HEAD (no branch)" ||
+		l.N != 1 {
 		t.Error(got, l.N)
 	}
 }
@@ -226,10 +238,13 @@ func TestHandOver(t *testing.T) {
 	testfiles.Write(t, l.Path, map[string]string{"a_test.txt": "2\n"})
 	second, err := r.Snapshots.HandOver(t.Context(), l)
 	must(t, err)
-	if got, err := r.Snapshots.HandedOver(t.Context(), l); err != nil || got != second || gitIn(t, root, "rev-parse", second+"^") != first {
+	if got, err := r.Snapshots.HandedOver(t.Context(), l); err != nil || got != second ||
+		gitIn(t, root, "rev-parse", second+"^") != first {
 		t.Error(got, err)
 	}
-	if got := gitIn(t, root, "ls-tree", "-r", "--name-only", "refs/gl/tests/_/_/S-1/1"); !strings.Contains(got, "a_test.txt") || strings.Contains(got, "x.o") {
+	if got := gitIn(t, root, "ls-tree", "-r", "--name-only",
+		"refs/gl/tests/_/_/S-1/1"); !strings.Contains(got, "a_test.txt") ||
+		strings.Contains(got, "x.o") {
 		t.Error(got)
 	}
 	if got := gitIn(t, root, "show", second+":a_test.txt"); got != "2" {
@@ -253,17 +268,20 @@ func TestRemoveWhatTheLaneHas(t *testing.T) {
 	l := made(t, r, "S-1")
 	testfiles.Write(t, l.Path, map[string]string{"a.txt": "done\n"})
 	tip := commit(t, l.Path, "done")
-	if kept, err := r.Cleaner.Remove(t.Context(), l); err != nil || !strings.Contains(kept, "that main doesn't have") {
+	if kept, err := r.Cleaner.Remove(t.Context(), l); err != nil ||
+		!strings.Contains(kept, "that main doesn't have") {
 		t.Errorf("%q, %v", kept, err)
 	}
 	base, err := r.Queue.Tip(t.Context())
 	must(t, err)
 	landed := gitIn(t, root, "commit-tree", "-p", base, "-p", tip, "-m", "land", tip+"^{tree}")
 	must(t, r.Queue.Move(t.Context(), base, landed, "land S-1", passTo(t, landed)))
-	if kept, err := r.Archive.Kept(t.Context()); err != nil || len(kept) != 1 || !kept[0].Contained || kept[0].Why != "is an ancestor of gl/lane/_/main" {
+	if kept, err := r.Archive.Kept(t.Context()); err != nil || len(kept) != 1 ||
+		!kept[0].Contained || kept[0].Why != "is an ancestor of gl/lane/_/main" {
 		t.Errorf("%+v, %v", kept, err)
 	}
-	if yes, why, err := r.Cleaner.Removable(t.Context(), l); err != nil || !yes || why != "gl/lane/_/main has all that is in it" {
+	if yes, why, err := r.Cleaner.Removable(t.Context(), l); err != nil || !yes ||
+		why != "gl/lane/_/main has all that is in it" {
 		t.Error(why, err)
 	}
 	if kept, err := r.Cleaner.Remove(t.Context(), l); err != nil || kept != "" || !gone(l.Path) {
@@ -277,7 +295,8 @@ func TestMakeRecovers(t *testing.T) {
 	r := open(t, root)
 	l := made(t, r, "S-1")
 	other := commitOn(t, root)
-	must(t, os.WriteFile(filepath.Join(l.Admin, "gl-moving"), []byte(l.Base+"\n"+other+"\n"), 0o644))
+	must(t, os.WriteFile(filepath.Join(l.Admin, "gl-moving"), []byte(l.Base+"\n"+other+"\n"),
+		0o644))
 	gitIn(t, l.Path, "read-tree", "--reset", "-u", other)
 	finish(t, r, l, Making{})
 	checkMade(t, r, "S-1")

@@ -6,8 +6,9 @@ import (
 	"greenlight/internal/base/durable"
 )
 
-// A LaneMark is where gl has left the lane, or was about to move it. It is beside the lane's lock in the git directory, so that it outlives
-// runs/: a branch of the lane's name that gl didn't put where it is has nothing that was tested.
+// A LaneMark records where gl has left the lane, or was about to move it. It is stored beside the
+// lane's lock in the git directory, so that it outlives runs/. If the branch is anywhere else, gl
+// didn't move it there, and nothing on it was tested.
 type LaneMark struct {
 	Tip  string `json:"tip"`
 	Next string `json:"next,omitempty"`
@@ -22,10 +23,10 @@ func (q *Queue) marks() map[string]LaneMark {
 	return all
 }
 
-// Mark is the mark of the lane, the zero LaneMark for none.
+// Mark returns the lane's mark, the zero LaneMark for none.
 func (q *Queue) Mark() LaneMark { return q.marks()[q.Ref()] }
 
-// SetMark writes it. The caller has the lane's lock.
+// SetMark writes the lane's mark. The caller holds the lane's lock.
 func (q *Queue) SetMark(m LaneMark) error {
 	all := q.marks()
 	if all[q.Ref()] == m {
@@ -39,5 +40,6 @@ func (q *Queue) SetMark(m LaneMark) error {
 	return durable.WriteFile(q.at.markPath(), append(data, '\n'), 0o600)
 }
 
-// Moved reports whether the lane's tip isn't where gl has put it. Without a mark gl hasn't put it anywhere.
+// Moved reports whether the lane's tip isn't where gl has put it. That includes a lane without a
+// mark.
 func (m LaneMark) Moved(tip string) bool { return tip != m.Tip && tip != m.Next }

@@ -3,8 +3,6 @@ package worktree
 import (
 	"errors"
 	"fmt"
-	"greenlight/internal/state/statedir"
-	"greenlight/internal/workspace/git"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -13,10 +11,13 @@ import (
 	"sync"
 	"unicode"
 	"unicode/utf8"
+
+	"greenlight/internal/state/statedir"
+	"greenlight/internal/workspace/git"
 )
 
-// A Layout tells where everything of a project is: its worktrees, its lineage files, its refs. It
-// only computes names.
+// A Layout names everything of a project: its worktrees, its lineage files, its refs. It reads and
+// writes nothing.
 type Layout struct {
 	git     git.Checkout // the main checkout
 	root    string       // the project's
@@ -27,46 +28,48 @@ type Layout struct {
 	target  string       // the target's full name; "" where none can be told
 }
 
-// IsOurs says whether a branch is one that gl makes: a slice's, or a lane.
-func (at *Layout) IsOurs(ref string) bool {
-	return strings.HasPrefix(ref, "refs/heads/"+at.prefix+"/s/") || strings.HasPrefix(ref, "refs/heads/"+at.prefix+"/lane/")
+var laneName = sync.OnceValue(
+	func() *regexp.Regexp { return regexp.MustCompile(`^lane\.[1-9][0-9]*$`) })
+
+// Dir returns the directory in which the lineage's agent works: the project's place in the
+// worktree.
+func (at *Layout) Dir(l *Lineage) string { return filepath.Join(l.Path, at.git.Prefix) }
+
+// Worktree returns the lineage's worktree.
+func (at *Layout) Worktree(l *Lineage) git.Worktree {
+	// Files that are missing aren't tested.
+	return git.Worktree{Common: at.git.Common, Admin: l.Admin, Path: l.Path, Whole: l.IsLane()}
 }
 
-// lanes is the directory of the project's lanes.
-func (at *Layout) lanes() string { return "refs/heads/" + at.prefix + "/lane/" + at.project }
+// IsOurs reports whether gl makes branches of this name: for a slice, or as a lane.
+func (at *Layout) IsOurs(ref string) bool {
+	return strings.HasPrefix(ref, "refs/heads/"+at.prefix+"/s/") ||
+		strings.HasPrefix(ref, "refs/heads/"+at.prefix+"/lane/")
+}
 
-// lanePath is the place of the lane's worktree.
+// path returns a worktree's place.
+func (at *Layout) path(system, slice string, n int) string {
+	if slice == LaneSlice {
+		return at.lanePath(n)
+	}
+	return filepath.Join(at.place, name(system), lastPart(slice, n))
+}
+
+// lanePath returns the place of the lane's worktree.
 func (at *Layout) lanePath(n int) string { return filepath.Join(at.place, "lane."+strconv.Itoa(n)) }
 
-var laneName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^lane\.[1-9][0-9]*$`) })
-
-// isLanePath says whether a path is one of the lane's worktrees. Those of slices are in a system's directory.
+// isLanePath reports whether a path is a worktree of the lane. Those of slices are in a directory
+// of their system.
 func (at *Layout) isLanePath(path string) bool {
 	return filepath.Dir(path) == at.place && laneName().MatchString(filepath.Base(path))
 }
 
-// tests is the directory of the refs of tests that were handed over.
-func (at *Layout) tests(system, slice string) string {
-	return "refs/gl/tests/" + at.slicePart(system, slice)
-}
-
-func (at *Layout) testsRef(l *Lineage) string {
-	return at.tests(l.System, l.Slice) + "/" + strconv.Itoa(l.N)
-}
-
-// markPath is the file with the marks of the project's lanes, by their branches.
-func (at *Layout) markPath() string {
-	return filepath.Join(at.git.Common, "gl-lane."+at.project+".json")
-}
-
-// nextRef keeps the commit that is about to land, with what it is built on, from git prune.
-func (at *Layout) nextRef() string {
-	return "refs/gl/next/" + at.project + "/" + part(short(at.target))
-}
-
-// Worktree is the lineage's worktree by its three places.
-func (at *Layout) Worktree(l *Lineage) git.Worktree {
-	return git.Worktree{Common: at.git.Common, Admin: l.Admin, Path: l.Path, Whole: l.IsLane()} // what isn't there isn't tested
+// asideOf returns where a worktree is while it is being removed.
+func (at *Layout) asideOf(l *Lineage) string {
+	if l.Admin == "" {
+		return ""
+	}
+	return filepath.Join(filepath.Dir(l.Path), ".gone-"+filepath.Base(l.Admin))
 }
 
 func (at *Layout) dir() string { return statedir.Path(at.root, "runs", "lineage") }
@@ -75,105 +78,55 @@ func (at *Layout) file(system, slice string) string {
 	return filepath.Join(at.dir(), fileName(system, slice)+".json")
 }
 
-// lockFile is locked while the worktree is made, and while its agent runs.
+// lockFile returns the file that is locked while the worktree is made, and while its agent runs.
 func (at *Layout) lockFile(l *Lineage) string {
 	return filepath.Join(at.dir(), fileName(l.System, l.Slice)+"."+strconv.Itoa(l.N)+".lock")
-}
-
-// check refuses what gl can't have written: a clone may bring such a file, an agent may edit one. It may not lead gl's
-// writing anywhere but to a worktree that git knows and that is locked in gl's name; see ours.
-func (at *Layout) check(l *Lineage) error {
-	if l.SchemaVersion != schemaVersion {
-		return errForeign{fmt.Errorf("unknown schema version %d: another version of gl wrote it", l.SchemaVersion)}
-	}
-	for field, s := range map[string]string{"system": l.System, "slice": l.Slice, "setup": l.Setup, "path": l.Path, "branch": l.Branch} {
-		if len(s) > longestText || !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl) {
-			return fmt.Errorf("%s %.40q isn't one line of text", field, s)
-		}
-	}
-	ref := "/s/" + at.slicePart(l.System, l.Slice) + "/" + strconv.Itoa(l.N)
-	switch {
-	case l.Slice == "":
-		return errors.New("names no slice")
-	case l.N < 1 || l.N > mostLineages:
-		return fmt.Errorf("%d is no number of a lineage", l.N)
-	case l.IsLane() && (l.Branch != "" || !at.isLanePath(l.Path)):
-		return fmt.Errorf("branch %.200q or path %.200q isn't the lane's", l.Branch, l.Path)
-	case !l.IsLane() && (!strings.HasPrefix(l.Branch, "refs/heads/") || !strings.HasSuffix(l.Branch, ref)):
-		return fmt.Errorf("branch %.200q isn't the slice's", l.Branch)
-	case !filepath.IsAbs(l.Path) || filepath.Clean(l.Path) != l.Path || filepath.Base(l.Path) != lastPart(l.Slice, l.N):
-		return fmt.Errorf("path %.200q isn't a worktree's of this slice", l.Path)
-	case l.Admin != "" && (filepath.Clean(l.Admin) != l.Admin || filepath.Dir(l.Admin) != filepath.Join(at.git.Common, "worktrees")):
-		return fmt.Errorf("admin %.200q isn't in this repository", l.Admin)
-	case l.Admin == "" && slices.Contains([]Phase{Added, Filled, Ready}, l.Phase):
-		return fmt.Errorf("is %s without an admin directory", l.Phase)
-	case !isHash(l.Base):
-		return fmt.Errorf("base %.80q is no commit", l.Base)
-	case l.Phase == "" || strings.Trim(string(l.Phase), "abcdefghijklmnopqrstuvwxyz") != "":
-		return fmt.Errorf("phase %.40q is no phase", l.Phase)
-	case !slices.Contains(phases, l.Phase):
-		return errForeign{fmt.Errorf("unknown phase %.40q: another version of gl wrote it", l.Phase)}
-	case l.Ports < 0 || l.Ports > 65526:
-		return fmt.Errorf("%d is no port", l.Ports)
-	}
-	if w := l.Was; w != nil && (w.N < 1 || w.N > mostLineages || w.Slice == "" || len(w.Slice) > longestText || w.Slice != filepath.Base(w.Slice) || strings.ContainsFunc(w.Slice, unicode.IsControl)) {
-		return fmt.Errorf("it was no lineage %.80q before", w.Slice)
-	}
-	for _, p := range l.Ignored {
-		if !filepath.IsLocal(p) {
-			return fmt.Errorf("ignored path %.200q leads elsewhere", p)
-		}
-	}
-	return nil
 }
 
 func (at *Layout) manifestFile(l *Lineage) string {
 	return filepath.Join(at.dir(), fileName(l.System, l.Slice)+".setup")
 }
 
-// slicePart is what the refs of a slice's lineages have in common, below a directory of their own.
+// markPath returns the file with the marks of the project's lanes, by their branches.
+func (at *Layout) markPath() string {
+	return filepath.Join(at.git.Common, "gl-lane."+at.project+".json")
+}
+
+// slicePart returns the common part of the names of a slice's refs.
 func (at *Layout) slicePart(system, slice string) string {
 	return at.project + "/" + part(system) + "/" + idPart(slice)
 }
 
-// branches is the directory of a slice's branches.
+// branches returns the directory of a slice's branches.
 func (at *Layout) branches(system, slice string) string {
 	return "refs/heads/" + at.prefix + "/s/" + at.slicePart(system, slice)
 }
 
-// wips is the directory of the WIP refs of all lineages of a slice.
+// lanes returns the directory of the project's lanes.
+func (at *Layout) lanes() string { return "refs/heads/" + at.prefix + "/lane/" + at.project }
+
+// wips returns the directory of the WIP refs of all lineages of a slice.
 func (at *Layout) wips(system, slice string) string {
 	return "refs/gl/wip/" + at.slicePart(system, slice)
 }
 
-// wip is the directory of a lineage's WIP refs.
-func (at *Layout) wip(l *Lineage) string { return at.wips(l.System, l.Slice) + "/" + strconv.Itoa(l.N) }
+// wip returns the directory of a lineage's WIP refs.
+func (at *Layout) wip(l *Lineage) string {
+	return at.wips(l.System, l.Slice) + "/" + strconv.Itoa(l.N)
+}
 
-// landed is the directory of the refs that say how a slice's lineages landed.
+// tests returns the directory of the refs of tests that were handed over.
+func (at *Layout) tests(system, slice string) string {
+	return "refs/gl/tests/" + at.slicePart(system, slice)
+}
+
+func (at *Layout) testsRef(l *Lineage) string {
+	return at.tests(l.System, l.Slice) + "/" + strconv.Itoa(l.N)
+}
+
+// landed returns the directory of the refs that record how a slice's lineages landed.
 func (at *Layout) landed(system, slice string) string {
 	return "refs/gl/landed/" + at.slicePart(system, slice)
-}
-
-func (at *Layout) targetRef() string { return "refs/gl/target/" + at.project }
-
-// path is a worktree's place.
-func (at *Layout) path(system, slice string, n int) string {
-	if slice == LaneSlice {
-		return at.lanePath(n)
-	}
-	return filepath.Join(at.place, name(system), lastPart(slice, n))
-}
-
-// Dir is the directory in which the lineage's agent works: the project's place in the worktree.
-func (at *Layout) Dir(l *Lineage) string { return filepath.Join(l.Path, at.git.Prefix) }
-
-// owns reports whether a ref is of the lineage, or a note of its slice in the queue.
-func (at *Layout) owns(l *Lineage, ref string) bool {
-	if l.IsLane() {
-		return false
-	}
-	return ref == l.Branch || ref == at.testsRef(l) || strings.HasPrefix(ref, at.wip(l)+"/") ||
-		strings.HasPrefix(ref, "refs/gl/landing/"+at.slicePart(l.System, l.Slice)+"/")
 }
 
 func (at *Layout) notes() string { return "refs/gl/landing/" + at.project }
@@ -182,10 +135,73 @@ func (at *Layout) noteRef(system, slice string, attempt int) string {
 	return "refs/gl/landing/" + at.slicePart(system, slice) + "/" + strconv.Itoa(attempt)
 }
 
-// asideOf is where a worktree is while it is removed.
-func (at *Layout) asideOf(l *Lineage) string {
-	if l.Admin == "" {
-		return ""
+// nextRef returns the ref that protects the commit that is about to land, and its base, from git
+// prune.
+func (at *Layout) nextRef() string {
+	return "refs/gl/next/" + at.project + "/" + part(short(at.target))
+}
+
+func (at *Layout) targetRef() string { return "refs/gl/target/" + at.project }
+
+// owns reports whether a ref belongs to the lineage, or is a note of its slice in the queue.
+func (at *Layout) owns(l *Lineage, ref string) bool {
+	if l.IsLane() {
+		return false
 	}
-	return filepath.Join(filepath.Dir(l.Path), ".gone-"+filepath.Base(l.Admin))
+	return ref == l.Branch || ref == at.testsRef(l) || strings.HasPrefix(ref, at.wip(l)+"/") ||
+		strings.HasPrefix(ref, "refs/gl/landing/"+at.slicePart(l.System, l.Slice)+"/")
+}
+
+// check refuses what gl can't have written: a clone may bring such a file, an agent may edit one.
+// gl writes only to a worktree that git knows and that is locked in gl's name; see ours.
+func (at *Layout) check(l *Lineage) error {
+	if l.SchemaVersion != schemaVersion {
+		return errForeign{fmt.Errorf("unknown schema version %d: another version of gl wrote it",
+			l.SchemaVersion)}
+	}
+	for field, s := range map[string]string{"system": l.System, "slice": l.Slice, "setup": l.Setup,
+		"path": l.Path, "branch": l.Branch} {
+		if len(s) > longestText || !utf8.ValidString(s) ||
+			strings.ContainsFunc(s, unicode.IsControl) {
+			return fmt.Errorf("%s %.40q isn't one line of text", field, s)
+		}
+	}
+	ref := "/s/" + at.slicePart(l.System, l.Slice) + "/" + strconv.Itoa(l.N)
+	switch {
+	case l.Slice == "":
+		return errors.New("names no slice")
+	case l.N < 1 || l.N > mostLineages:
+		return fmt.Errorf("invalid lineage number %d", l.N)
+	case l.IsLane() && (l.Branch != "" || !at.isLanePath(l.Path)):
+		return fmt.Errorf("branch %.200q or path %.200q isn't the lane's", l.Branch, l.Path)
+	case !l.IsLane() &&
+		(!strings.HasPrefix(l.Branch, "refs/heads/") || !strings.HasSuffix(l.Branch, ref)):
+		return fmt.Errorf("branch %.200q isn't the slice's", l.Branch)
+	case !filepath.IsAbs(l.Path) || filepath.Clean(l.Path) != l.Path ||
+		filepath.Base(l.Path) != lastPart(l.Slice, l.N):
+		return fmt.Errorf("path %.200q isn't a worktree's of this slice", l.Path)
+	case l.Admin != "" && (filepath.Clean(l.Admin) != l.Admin ||
+		filepath.Dir(l.Admin) != filepath.Join(at.git.Common, "worktrees")):
+		return fmt.Errorf("admin %.200q isn't in this repository", l.Admin)
+	case l.Admin == "" && slices.Contains([]Phase{Added, Filled, Ready}, l.Phase):
+		return fmt.Errorf("is %s without an admin directory", l.Phase)
+	case !isHash(l.Base):
+		return fmt.Errorf("invalid base commit %.80q", l.Base)
+	case l.Phase == "" || strings.Trim(string(l.Phase), "abcdefghijklmnopqrstuvwxyz") != "":
+		return fmt.Errorf("invalid phase %.40q", l.Phase)
+	case !slices.Contains(phases, l.Phase):
+		return errForeign{fmt.Errorf("unknown phase %.40q: another version of gl wrote it",
+			l.Phase)}
+	case l.Ports < 0 || l.Ports > 65526:
+		return fmt.Errorf("invalid port %d", l.Ports)
+	}
+	if l.Was != nil && !l.Was.plausible() {
+		return fmt.Errorf("invalid earlier lineage of slice %.80q", l.Was.Slice)
+	}
+	for _, p := range l.Ignored {
+		if !filepath.IsLocal(p) {
+			return fmt.Errorf("ignored path %.200q leads elsewhere", p)
+		}
+	}
+	return nil
 }

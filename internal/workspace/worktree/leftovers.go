@@ -13,18 +13,19 @@ import (
 	"greenlight/internal/workspace/git"
 )
 
-// Kinds of what is left over.
+// Kinds of leftovers.
 const (
-	LeftWorktree  = "worktree"  // a worktree that no open lineage has
-	LeftEntry     = "entry"     // git's entry of a worktree whose directory is gone
-	LeftDirectory = "directory" // a directory among the worktrees that git doesn't have: half made, or half removed
-	LeftBranch    = "branch"    // a branch that no lineage file names
-	LeftWIP       = "wip"       // snapshots or handed over tests of a lineage that no file names
-	LeftFile      = "file"      // a lineage file that can't be used
+	LeftWorktree = "worktree" // a worktree that no open lineage has
+	LeftEntry    = "entry"    // git's entry of a worktree whose directory is gone
+	// A directory among the worktrees that git doesn't list: half made, or half removed.
+	LeftDirectory = "directory"
+	LeftBranch    = "branch" // a branch that no lineage file names
+	LeftWIP       = "wip"    // snapshots or handed over tests of a lineage that no file names
+	LeftFile      = "file"   // a lineage file that can't be used
 )
 
-// A Leftover is something of gl's that no open lineage accounts for. It tells where work may be; nothing says that it can
-// be removed.
+// A Leftover is something of gl's that belongs to no open lineage. It may contain work, so it isn't
+// necessarily safe to remove.
 type Leftover struct {
 	Kind   string
 	Path   string   // of a worktree, a directory or a file
@@ -36,7 +37,8 @@ type Leftover struct {
 	N      int
 }
 
-// Leftovers lists what is left over of the project's worktrees, by git's lists and the directories that are there.
+// Leftovers lists what is left over of the project's worktrees, according to git's lists and the
+// directories on disk.
 func (c *Cleaner) Leftovers(ctx context.Context) ([]Leftover, error) {
 	lineages, bad, err := c.lineages.All()
 	if err != nil {
@@ -66,10 +68,12 @@ func (c *Cleaner) Leftovers(ctx context.Context) ([]Leftover, error) {
 // leftEntry looks at one of git's entries.
 func (c *Cleaner) leftEntry(e git.Linked, lineages []*Lineage) (Leftover, bool) {
 	path, ours := strings.CutPrefix(e.Lock, lockReason(""))
-	if !ours || !strings.HasPrefix(path, c.at.place+"/") && !strings.HasPrefix(e.Path, c.at.place+"/") {
+	if !ours ||
+		!strings.HasPrefix(path, c.at.place+"/") && !strings.HasPrefix(e.Path, c.at.place+"/") {
 		return Leftover{}, false
 	}
-	open := slices.ContainsFunc(lineages, func(l *Lineage) bool { return l.Phase != Gone && l.Path == path })
+	open := slices.ContainsFunc(lineages,
+		func(l *Lineage) bool { return l.Phase != Gone && l.Path == path })
 	if c.at.isLanePath(path) && !slices.ContainsFunc(lineages, (*Lineage).IsLane) {
 		open = true // Lane takes it up
 	}
@@ -81,19 +85,22 @@ func (c *Cleaner) leftEntry(e git.Linked, lineages []*Lineage) (Leftover, bool) 
 	return left, !open
 }
 
-// leftDirectories are the directories at worktrees' places that git has no entry of.
+// leftDirectories returns the directories in worktrees' places that git has no entry of.
 func (c *Cleaner) leftDirectories(linked []git.Linked, lineages []*Lineage) ([]Leftover, error) {
 	systems, err := subdirectories(c.at.place)
 	var list []Leftover
 	for _, system := range systems {
 		dirs, dirErr := subdirectories(system)
 		err = errors.Join(err, dirErr)
-		if c.at.isLanePath(system) || strings.HasPrefix(filepath.Base(system), ".gone-") { // no system's
+		// Not a system's directory.
+		if c.at.isLanePath(system) || strings.HasPrefix(filepath.Base(system), ".gone-") {
 			dirs = []string{system}
 		}
 		for _, dir := range dirs {
-			known := slices.ContainsFunc(linked, func(e git.Linked) bool { return e.Path == dir }) ||
-				slices.ContainsFunc(lineages, func(l *Lineage) bool { return l.Phase != Gone && l.Path == dir })
+			known := slices.ContainsFunc(linked,
+				func(e git.Linked) bool { return e.Path == dir }) ||
+				slices.ContainsFunc(lineages,
+					func(l *Lineage) bool { return l.Phase != Gone && l.Path == dir })
 			if !known {
 				list = append(list, Leftover{Kind: LeftDirectory, Path: dir})
 			}
@@ -116,9 +123,11 @@ func subdirectories(dir string) ([]string, error) {
 	return list, err
 }
 
-// leftRefs are the branches, WIP refs and refs of tests that no lineage names, open or not: the branch of a complete slice stays.
+// leftRefs returns the branches, WIP refs and refs of tests that belong to no lineage, open or not:
+// the branch of a complete slice stays.
 func (c *Cleaner) leftRefs(ctx context.Context, lineages []*Lineage) ([]Leftover, error) {
-	branches, wips, tests := "refs/heads/"+c.at.prefix+"/s/"+c.at.project+"/", "refs/gl/wip/"+c.at.project+"/", "refs/gl/tests/"+c.at.project+"/"
+	branches, wips, tests := "refs/heads/"+c.at.prefix+"/s/"+c.at.project+"/",
+		"refs/gl/wip/"+c.at.project+"/", "refs/gl/tests/"+c.at.project+"/"
 	c.lineages.tidyRefs()
 	refs, err := git.Refs(ctx, c.common, branches, wips, tests)
 	var list []Leftover
@@ -132,7 +141,10 @@ func (c *Cleaner) leftRefs(ctx context.Context, lineages []*Lineage) ([]Leftover
 			continue
 		}
 		n, _ := strconv.Atoi(f[2])
-		if slices.ContainsFunc(lineages, func(l *Lineage) bool { return l.N == n && part(l.System) == f[0] && idPart(l.Slice) == f[1] }) {
+		named := slices.ContainsFunc(lineages, func(l *Lineage) bool {
+			return l.N == n && part(l.System) == f[0] && idPart(l.Slice) == f[1]
+		})
+		if named {
 			continue
 		}
 		left := Leftover{Kind: kind, System: unpart(f[0]), Slice: unIDPart(f[1]), N: n}

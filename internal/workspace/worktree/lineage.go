@@ -2,38 +2,51 @@ package worktree
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
+	"unicode"
 )
 
-// A Lineage is the work on one slice over several attempts: one branch, one worktree, one conversation, one number. Its file
-// is written before anything exists in git, and names all that will.
+// A Lineage is the work on one slice over several attempts: one branch, one worktree, one
+// conversation, one number. Its file is written first, before anything exists in git.
 type Lineage struct {
-	SchemaVersion int      `json:"schema_version"`
-	System        string   `json:"system,omitempty"` // "" for none
-	Slice         string   `json:"slice"`
-	N             int      `json:"n"`
-	Branch        string   `json:"branch"`          // refs/heads/…; "" for the lane's
-	Path          string   `json:"path"`            // the worktree's top, as a real path; see Repo.Dir
-	Admin         string   `json:"admin,omitempty"` // the admin directory, once there is one
-	Base          string   `json:"base"`            // the commit at which the branch was made
-	Phase         Phase    `json:"phase"`
-	Again         bool     `json:"again,omitempty"`   // the worktree was lost, and is made again: its branch has work
-	Setup         string   `json:"setup,omitempty"`   // hash of the setup command that ran, "" for none
-	Ignored       []string `json:"ignored,omitempty"` // ignored paths after setup: what comes later is the agent's
-	Ports         int      `json:"ports,omitempty"`   // the first of ten
-	Was           *Origin  `json:"was,omitempty"`     // whose work it goes on with; nil for none
+	SchemaVersion int    `json:"schema_version"`
+	System        string `json:"system,omitempty"` // "" for none
+	Slice         string `json:"slice"`
+	N             int    `json:"n"`
+	Branch        string `json:"branch"` // refs/heads/…; "" for the lane's
+	// Path is the worktree's top, as a real path; see Layout.Dir.
+	Path  string `json:"path"`
+	Admin string `json:"admin,omitempty"` // the admin directory, once there is one
+	Base  string `json:"base"`            // the commit at which the branch was made
+	Phase Phase  `json:"phase"`
+	// Again is set while a lost worktree is made again: its branch has work.
+	Again bool `json:"again,omitempty"`
+	// Setup is a hash of the setup command that ran, "" for none.
+	Setup string `json:"setup,omitempty"`
+	// Ignored are the ignored paths after setup: what comes later is the agent's.
+	Ignored []string `json:"ignored,omitempty"`
+	Ports   int      `json:"ports,omitempty"` // the first of ten
+	Was     *Origin  `json:"was,omitempty"`   // whose work it goes on with; nil for none
 }
 
 // An Origin is the lineage of a slice that has been renamed.
+//
 // The new lineage begins a new conversation, since clients find theirs by directory, so its agent
-// is told how the last attempt under the old name ended. The worktree itself isn't moved: it may
-// be in use.
+// is told how the last attempt under the old name ended. The worktree itself isn't moved: it may be
+// in use.
 type Origin struct {
 	Slice string `json:"slice"`
 	N     int    `json:"n"`
 }
 
-// Phase says how far a lineage's worktree is.
+// plausible reports whether gl can have written the origin.
+func (o *Origin) plausible() bool {
+	return o.N >= 1 && o.N <= mostLineages && o.Slice != "" && len(o.Slice) <= longestText &&
+		o.Slice == filepath.Base(o.Slice) && !strings.ContainsFunc(o.Slice, unicode.IsControl)
+}
+
+// Phase is a step in the life of a lineage's worktree.
 type Phase string
 
 const (
@@ -53,7 +66,7 @@ const (
 	largestFile   = 4 << 20
 )
 
-// A BadLineage is a lineage file that can't be used. What it told is in git, too.
+// A BadLineage is a lineage file that can't be used. Git has what was in it, too.
 type BadLineage struct {
 	Path string
 	Keep bool // another version of gl wrote it

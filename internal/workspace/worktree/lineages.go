@@ -5,38 +5,36 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"greenlight/internal/base/durable"
-	"greenlight/internal/base/paths"
-	"greenlight/internal/state/statedir"
-	"greenlight/internal/workspace/git"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+
+	"greenlight/internal/base/durable"
+	"greenlight/internal/base/paths"
+	"greenlight/internal/state/statedir"
+	"greenlight/internal/workspace/git"
 )
 
-// Lineages are the lineages of a project: their files, and what git has of each.
+// Lineages reads and writes the lineage files of a project, and compares them with what git has.
 type Lineages struct {
 	at     *Layout
 	common string
 	queue  *Queue
 }
 
-// fileName is the name of a slice's lineage file without its ending. The system's part has no dot.
-func fileName(system, slice string) string {
-	return strings.ReplaceAll(part(system), ".", "%2e") + "." + idPart(slice)
-}
-
-// Get reads a slice's lineage. The error is fs.ErrNotExist where there is none, and a *BadLineage where it can't be used.
+// Get reads a slice's lineage. The error is fs.ErrNotExist if there is none, and a *BadLineage if
+// it can't be used.
 func (ls *Lineages) Get(system, slice string) (*Lineage, error) {
 	l, err := ls.read(ls.at.file(system, slice))
 	if err != nil {
 		return nil, err
 	}
 	if l.System != system || l.Slice != slice {
-		return nil, &BadLineage{Path: ls.at.file(system, slice), Err: fmt.Errorf("says it is %q of system %q", l.Slice, l.System)}
+		return nil, &BadLineage{Path: ls.at.file(system, slice),
+			Err: fmt.Errorf("says it is %q of system %q", l.Slice, l.System)}
 	}
 	return l, nil
 }
@@ -48,7 +46,8 @@ func (ls *Lineages) read(path string) (*Lineage, error) {
 	}
 	l := new(Lineage)
 	if info.Size() > largestFile {
-		return nil, &BadLineage{Path: path, Err: fmt.Errorf("is larger than %d MB, the most that gl writes", largestFile>>20)}
+		return nil, &BadLineage{Path: path,
+			Err: fmt.Errorf("is larger than %d MB, the most that gl writes", largestFile>>20)}
 	}
 	data, err := durable.ReadFile(path)
 	if err != nil {
@@ -66,7 +65,7 @@ func (ls *Lineages) read(path string) (*Lineage, error) {
 	return l, nil
 }
 
-// All reads the lineages of all slices, and says which files can't be used.
+// All reads the lineages of all slices, and lists the files that can't be used.
 func (ls *Lineages) All() ([]*Lineage, []*BadLineage, error) {
 	entries, err := durable.ReadDir(ls.at.dir())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -102,9 +101,17 @@ func (ls *Lineages) Save(l *Lineage) error {
 	return durable.WriteFile(ls.at.file(l.System, l.Slice), append(data, '\n'), 0o600)
 }
 
-// Plan returns the lineage that the next attempt at a slice belongs to: the open one, or, if there is none or fresh is asked
-// for, a new one that begins at base. It writes the file and nothing else. The caller has the project's lock.
-func (ls *Lineages) Plan(ctx context.Context, system, slice, base string, fresh bool) (*Lineage, error) {
+// step records that the lineage has reached a phase.
+func (ls *Lineages) step(l *Lineage, to Phase) error {
+	l.Phase = to
+	return ls.Save(l)
+}
+
+// Plan returns the lineage that the next attempt at a slice belongs to: the open one or, if there
+// is none or fresh is set, a new one that begins at base. It writes only the lineage's file. The
+// caller holds the project's lock.
+func (ls *Lineages) Plan(ctx context.Context, system, slice, base string,
+	fresh bool) (*Lineage, error) {
 	l, err := ls.Get(system, slice)
 	bad := new(BadLineage)
 	switch {
@@ -130,8 +137,9 @@ func (ls *Lineages) Plan(ctx context.Context, system, slice, base string, fresh 
 	if n, err = ls.number(ctx, system, slice, n); err != nil {
 		return nil, err
 	}
-	l = &Lineage{SchemaVersion: schemaVersion, System: system, Slice: slice, N: n, Branch: ls.at.branches(system, slice) + "/" + strconv.Itoa(n),
-		Path: ls.at.path(system, slice, n), Base: base, Phase: Planned}
+	l = &Lineage{SchemaVersion: schemaVersion, System: system, Slice: slice, N: n,
+		Branch: ls.at.branches(system, slice) + "/" + strconv.Itoa(n),
+		Path:   ls.at.path(system, slice, n), Base: base, Phase: Planned}
 	if l.IsLane() {
 		l.Branch = ""
 	}
@@ -141,13 +149,13 @@ func (ls *Lineages) Plan(ctx context.Context, system, slice, base string, fresh 
 	return l, ls.Save(l)
 }
 
-// open says whether work on the lineage can go on.
+// open reports whether work on the lineage can go on.
 func (ls *Lineages) open(ctx context.Context, l *Lineage) (bool, error) {
 	if l.Phase == Gone {
 		return false, nil
 	}
 	if l.Phase == Planned {
-		// Another may have taken the names meanwhile.
+		// The names may be taken by now.
 		state, err := ls.look(ctx, l)
 		if err != nil || state == taken {
 			return false, err
@@ -161,33 +169,17 @@ func (ls *Lineages) open(ctx context.Context, l *Lineage) (bool, error) {
 	return lost(l.Path) || ls.ours(l) == nil, nil
 }
 
-// ours checks that the lineage's worktree is one of gl's, by what git has about it.
-func (ls *Lineages) ours(l *Lineage) error {
-	if err := ls.at.Worktree(l).Check(); err != nil {
-		return err
-	}
-	reason, err := durable.ReadFile(filepath.Join(l.Admin, "locked"))
-	if err != nil || strings.TrimSuffix(string(reason), "\n") != lockReason(l.Path) {
-		return fmt.Errorf("the worktree %s isn't locked for gl: %w", l.Path, errors.Join(err, git.ErrNotLinked))
-	}
-	return nil
-}
-
-// gone says whether there is nothing at path.
-func gone(path string) bool {
-	_, err := os.Lstat(path)
-	return errors.Is(err, fs.ErrNotExist)
-}
-
-// number is the least number above last that no ref or worktree of the slice has, nor any other file at its path.
+// number returns the least number above last that no ref, worktree or file of the slice has.
 func (ls *Lineages) number(ctx context.Context, system, slice string, last int) (int, error) {
-	branches, wips, tests := ls.at.branches(system, slice), ls.at.wips(system, slice), ls.at.tests(system, slice)
+	branches, wips, tests := ls.at.branches(system, slice), ls.at.wips(system, slice),
+		ls.at.tests(system, slice)
 	blocking, err := git.Present(ctx, ls.common, append(parents(branches), wips, tests)...)
 	if err != nil {
 		return 0, err
 	}
 	if len(blocking) > 0 {
-		return 0, &Refused{fmt.Sprintf("the branch %s is in the way of branches like %s/1", short(blocking[0]), short(branches)), "git branch -m it"}
+		return 0, &Refused{fmt.Sprintf("the branch %s is in the way of branches like %s/1",
+			short(blocking[0]), short(branches)), "git branch -m it"}
 	}
 	for _, dir := range []string{branches, wips, tests} {
 		refs, err := git.RefsBelow(ctx, ls.common, dir)
@@ -207,7 +199,8 @@ func (ls *Lineages) number(ctx context.Context, system, slice string, last int) 
 	}
 	for n := last + 1; n <= mostLineages; n++ {
 		path := ls.at.path(system, slice, n)
-		if gone(path) && !slices.ContainsFunc(linked, func(l git.Linked) bool { return l.Path == path }) {
+		if gone(path) &&
+			!slices.ContainsFunc(linked, func(l git.Linked) bool { return l.Path == path }) {
 			return n, nil
 		}
 	}
@@ -232,13 +225,35 @@ func (ls *Lineages) setAside(bad *BadLineage) error {
 	return os.Rename(bad.Path, to)
 }
 
-// step records that the lineage is one phase further.
-func (ls *Lineages) step(l *Lineage, to Phase) error {
-	l.Phase = to
-	return ls.Save(l)
+// ours returns an error unless git has the lineage's worktree as one of gl's.
+func (ls *Lineages) ours(l *Lineage) error {
+	if err := ls.at.Worktree(l).Check(); err != nil {
+		return err
+	}
+	reason, err := durable.ReadFile(filepath.Join(l.Admin, "locked"))
+	if err != nil || strings.TrimSuffix(string(reason), "\n") != lockReason(l.Path) {
+		return fmt.Errorf("the worktree %s isn't locked for gl: %w", l.Path,
+			errors.Join(err, git.ErrNotLinked))
+	}
+	return nil
 }
 
-// PutBack writes a note's lineage, if its file is gone.
+// Retire ends a lineage, so that the slice's next attempt begins a new one. Its worktree, its
+// branch and its snapshots stay. A lineage that isn't the slice's last has already ended. The
+// caller holds the project's lock.
+func (ls *Lineages) Retire(system, slice string, n int) error {
+	l, err := ls.Get(system, slice)
+	if errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*BadLineage)) ||
+		err == nil && (l.N != n || l.Phase == Gone) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return ls.step(l, Gone)
+}
+
+// PutBack writes a note's lineage if its file is gone.
 func (ls *Lineages) PutBack(n Note) error {
 	_, err := ls.Get(n.Lineage.System, n.Lineage.Slice)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -247,15 +262,14 @@ func (ls *Lineages) PutBack(n Note) error {
 	return err
 }
 
-// Retire ends a lineage: the slice's next attempt begins a new one. Its worktree, its branch and its snapshots stay. A
-// lineage that isn't the slice's last has ended already. The caller has the project's lock.
-func (ls *Lineages) Retire(system, slice string, n int) error {
-	l, err := ls.Get(system, slice)
-	if errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*BadLineage)) || err == nil && (l.N != n || l.Phase == Gone) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return ls.step(l, Gone)
+// fileName returns the name of a slice's lineage file without its ending. The system's part has no
+// dot.
+func fileName(system, slice string) string {
+	return strings.ReplaceAll(part(system), ".", "%2e") + "." + idPart(slice)
+}
+
+// gone reports whether there is nothing at path.
+func gone(path string) bool {
+	_, err := os.Lstat(path)
+	return errors.Is(err, fs.ErrNotExist)
 }

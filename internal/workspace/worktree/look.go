@@ -3,15 +3,27 @@ package worktree
 import (
 	"context"
 	"errors"
-	"greenlight/internal/base/durable"
-	"greenlight/internal/base/paths"
-	"greenlight/internal/workspace/git"
 	"io/fs"
 	"path/filepath"
 	"strings"
+
+	"greenlight/internal/base/durable"
+	"greenlight/internal/base/paths"
+	"greenlight/internal/workspace/git"
 )
 
-// look says what is there of a worktree in which no agent has been yet, and sets Admin if it is whole.
+// What look finds.
+type found int
+
+const (
+	nothing found = iota // neither a directory nor an entry
+	half                 // a part of what git worktree add makes, and nothing else
+	whole                // a worktree without files, or with them
+	taken                // something else
+)
+
+// look finds out how much there is of a worktree in which no agent has worked yet, and sets Admin
+// if it is whole.
 func (ls *Lineages) look(ctx context.Context, l *Lineage) (found, error) {
 	if !l.IsLane() {
 		tip, err := git.ResolveCommit(ctx, ls.common, l.Branch)
@@ -53,8 +65,8 @@ func (ls *Lineages) look(ctx context.Context, l *Lineage) (found, error) {
 	return taken, nil
 }
 
-// halfFile says whether the .git file of the lineage's directory is what a git worktree add left that was killed: it names
-// an entry of this repository, or isn't written yet.
+// halfFile reports whether the .git file of the lineage's directory was left by a git worktree add
+// that was killed: it names an entry of this repository, or is still empty.
 func (ls *Lineages) halfFile(l *Lineage) bool {
 	data, err := durable.ReadFile(filepath.Join(l.Path, ".git"))
 	if err != nil {
@@ -64,13 +76,13 @@ func (ls *Lineages) halfFile(l *Lineage) bool {
 	return len(data) == 0 || filepath.Dir(admin) == filepath.Join(ls.common, "worktrees")
 }
 
-// entries are git's entries of the lineage's worktree, half made ones among them: they have gl's lock before anything else.
-// A person's entry of the same path is foreign.
+// entries returns git's entries of the lineage's worktree. A half-made one is recognized by gl's
+// lock, which is written first. An entry of the same path without it is foreign: a person's.
 func (ls *Lineages) entries(l *Lineage) (mine []git.Linked, foreign bool, err error) {
 	all, err := git.ListLinked(ls.common)
 	for _, e := range all {
 		switch {
-		case e.Path != "" && e.Path != l.Path && paths.Exists(e.Path): // also ours, if somebody has moved it
+		case e.Path != "" && e.Path != l.Path && paths.Exists(e.Path): // also ours, if it was moved
 		case e.Lock == lockReason(l.Path) || e.Path == "" && blank(e.Admin, filepath.Base(l.Path)):
 			mine = append(mine, e)
 		case e.Path == l.Path:
@@ -80,7 +92,8 @@ func (ls *Lineages) entries(l *Lineage) (mine []git.Linked, foreign bool, err er
 	return mine, foreign, err
 }
 
-// blank says whether the admin directory is one for a worktree of that name, and git was killed before it wrote anything.
+// blank reports whether the admin directory is one for a worktree of that name, left by a git that
+// was killed before it wrote anything.
 func blank(admin, name string) bool {
 	if !strings.HasPrefix(filepath.Base(admin), name) {
 		return false

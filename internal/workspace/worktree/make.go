@@ -17,13 +17,16 @@ import (
 	"greenlight/internal/workspace/git"
 )
 
-// Making is what belongs to making a worktree and isn't git's. Every field may be empty.
+// Making is the part of making a worktree that isn't git's. Every field may be empty.
 type Making struct {
-	Log       func(line string)                                             // is told what is done
-	Include   func(ctx context.Context, from, to string) error              // brings ignored files from one top to the other
-	Command   string                                                        // the setup command, as it is recorded
-	Setup     func(ctx context.Context, dir string, files []*os.File) error // runs it; its processes inherit the files
-	FilesOnly bool                                                          // leaves the rest to the next Make: nobody works there yet
+	Log func(line string) // is called with a line for each step
+	// Include copies ignored files from one top to the other.
+	Include func(ctx context.Context, from, to string) error
+	Command string // the setup command, as it is recorded
+	// Setup runs the setup command; its processes inherit the files.
+	Setup func(ctx context.Context, dir string, files []*os.File) error
+	// FilesOnly leaves setup to the next Make: no agent works there yet.
+	FilesOnly bool
 }
 
 // Make makes the lineage's worktree, finishes what an interrupted Make left, or finds the worktree
@@ -48,19 +51,11 @@ func (r *Repo) Make(ctx context.Context, l *Lineage, m Making) (*Hold, error) {
 	return h, nil
 }
 
-// resume does the steps that are left.
+// resume does the remaining steps.
 func (h *Hold) resume(ctx context.Context, m Making) error {
 	l := h.lineage
-	now, err := h.lineages.Get(l.System, l.Slice)
-	if err != nil {
+	if err := h.reread(); err != nil {
 		return err
-	}
-	if now.N != l.N {
-		return fmt.Errorf("slice %s goes on in lineage %d, not in %d", l.Slice, now.N, l.N)
-	}
-	*l = *now
-	if l.Phase == Gone {
-		return fmt.Errorf("lineage %d of slice %s has come to its end", l.N, l.Slice)
 	}
 	if _, err := h.lineages.tidy(l); err != nil {
 		return err
@@ -81,14 +76,15 @@ func (h *Hold) resume(ctx context.Context, m Making) error {
 		return err
 	}
 	if !l.IsLane() {
-		if err := git.UnlockRef(h.common, l.Branch); err != nil { // a git of an agent's that was killed
+		// Left by an agent's git that was killed.
+		if err := git.UnlockRef(h.common, l.Branch); err != nil {
 			return err
 		}
 	}
 	if err := h.mendBranch(gitCtx); err != nil {
 		return err
 	}
-	if err := h.at.Worktree(l).Recover(gitCtx); err != nil { // before anybody works there
+	if err := h.Worktree().Recover(gitCtx); err != nil { // before any program works there
 		return err
 	}
 	if l.Phase == Added {
@@ -103,8 +99,25 @@ func (h *Hold) resume(ctx context.Context, m Making) error {
 	return nil
 }
 
-// add has git add the worktree. What changes the list of worktrees excludes others who do, in any project of the repository,
-// also while a git lives on whose gl was killed.
+// reread updates the lineage from its file. It must be the slice's current one.
+func (h *Hold) reread() error {
+	l := h.lineage
+	now, err := h.lineages.Get(l.System, l.Slice)
+	if err != nil {
+		return err
+	}
+	if now.N != l.N {
+		return fmt.Errorf("slice %s goes on in lineage %d, not in %d", l.Slice, now.N, l.N)
+	}
+	*l = *now
+	if l.Phase == Gone {
+		return fmt.Errorf("lineage %d of slice %s has ended", l.N, l.Slice)
+	}
+	return nil
+}
+
+// add has git add the worktree. A lock excludes other changes to the repository's list of
+// worktrees, also while a git whose gl was killed is still running.
 func (h *Hold) add(ctx context.Context) error {
 	l := h.lineage
 	lock, err := durable.Lock(ctx, filepath.Join(h.common, "gl.lock"))
@@ -119,7 +132,8 @@ func (h *Hold) add(ctx context.Context) error {
 	}
 	switch state {
 	case taken:
-		return &Refused{fmt.Sprintf("the branch %s or the directory %s has come to be another's", short(l.Branch), l.Path), "gl slice --fresh " + l.Slice}
+		return &Refused{fmt.Sprintf("the branch %s or the directory %s has another owner now",
+			short(l.Branch), l.Path), "gl slice --fresh " + l.Slice}
 	case half:
 		if err := h.clear(); err != nil {
 			return err
@@ -130,7 +144,8 @@ func (h *Hold) add(ctx context.Context) error {
 			return err
 		}
 		if state, err = h.lineages.look(ctx, l); err != nil || state != whole {
-			return errors.Join(err, fmt.Errorf("git worktree add didn't make a whole worktree in %s", l.Path))
+			return errors.Join(err,
+				fmt.Errorf("git worktree add didn't make a whole worktree in %s", l.Path))
 		}
 	}
 	return h.lineages.step(l, Added)
@@ -150,11 +165,12 @@ func (h *Hold) addNew(ctx context.Context) error {
 		return err
 	}
 	h.lineages.tidyAll()
-	return git.AddWorktree(ctx, h.at.git.GitDir, l.Path, cmp.Or(l.Branch, l.Base), lockReason(l.Path))
+	return git.AddWorktree(ctx, h.at.git.GitDir, l.Path, cmp.Or(l.Branch, l.Base),
+		lockReason(l.Path))
 }
 
-// makeBranch makes the lineage's branch, or sees to it that the one which is there is whole. Its
-// base may be a commit that no ref has yet: see lane.Redo.
+// makeBranch makes the lineage's branch, or ensures that an existing one is whole. Its base may be
+// a commit that no ref has yet: see lane.Redo.
 func (h *Hold) makeBranch(ctx context.Context) error {
 	l := h.lineage
 	tip, err := git.ResolveCommit(ctx, h.common, l.Branch)
@@ -168,7 +184,7 @@ func (h *Hold) makeBranch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// We hold the lock of this worktree, and no agent has worked on the branch yet.
+	// The Hold has the lock of this worktree, and no agent has worked on the branch yet.
 	if err := git.UnlockRef(h.common, l.Branch); err != nil {
 		return err
 	}
@@ -176,7 +192,8 @@ func (h *Hold) makeBranch(ctx context.Context) error {
 	if slices.Contains(has, l.Base) {
 		return git.ChangeRefs(ctx, h.common, "gl: slice "+l.Slice, change)
 	}
-	if err = git.ChangeWhole(ctx, h.common, "gl: slice "+l.Slice, has, change); errors.Is(err, git.ErrLost) {
+	if err = git.ChangeWhole(ctx, h.common, "gl: slice "+l.Slice, has,
+		change); errors.Is(err, git.ErrLost) {
 		return h.abandon(ctx, "")
 	}
 	return err
@@ -189,7 +206,8 @@ func (h *Hold) checkFree(ctx context.Context) error {
 		return nil
 	}
 	refuse := func(where string) error {
-		return &Refused{fmt.Sprintf("the branch %s is checked out in %s", short(l.Branch), where), "check out another one there"}
+		return &Refused{fmt.Sprintf("the branch %s is checked out in %s", short(l.Branch), where),
+			"check out another one there"}
 	}
 	switch branch, err := git.SymbolicRef(ctx, h.common, "HEAD"); {
 	case err != nil:
@@ -207,17 +225,8 @@ func (h *Hold) checkFree(ctx context.Context) error {
 	return err
 }
 
-// What look finds.
-type found int
-
-const (
-	nothing found = iota // neither a directory nor an entry
-	half                 // a part of what git worktree add makes, and nothing else
-	whole                // a worktree without files, or with them
-	taken                // something else
-)
-
-// clear removes what look has found to be half a worktree. In each directory it removes only what is in there by look.
+// clear removes what look has found to be half a worktree. Directories that contain anything else
+// stay.
 func (h *Hold) clear() error {
 	l := h.lineage
 	linked, _, err := h.lineages.entries(l)
@@ -240,7 +249,7 @@ func (h *Hold) clear() error {
 // fill writes the files.
 func (h *Hold) fill(ctx context.Context) error {
 	l := h.lineage
-	w := h.at.Worktree(l)
+	w := h.Worktree()
 	steps := []func() error{
 		func() error { return w.Fill(ctx) },
 		func() error { return h.overlay(ctx) },
@@ -248,7 +257,9 @@ func (h *Hold) fill(ctx context.Context) error {
 		func() error { return w.FillLFS(ctx) },
 	}
 	if l.IsLane() {
-		steps = []func() error{func() error { return w.CheckoutDetached(ctx, l.Base, h.at.git.Top) }}
+		steps = []func() error{
+			func() error { return w.CheckoutDetached(ctx, l.Base, h.at.git.Top) },
+		}
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -295,7 +306,7 @@ func (h *Hold) setUp(ctx context.Context, m Making) error {
 
 func hash(s string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(s))) }
 
-// lose begins to make a worktree again that somebody has deleted.
+// lose begins to make a deleted worktree again.
 func (h *Hold) lose(ctx context.Context) error {
 	l := h.lineage
 	linked, err := git.ListLinked(h.common)
@@ -304,11 +315,13 @@ func (h *Hold) lose(ctx context.Context) error {
 	}
 	for _, e := range linked {
 		if e.Admin == l.Admin && e.Path != l.Path && paths.Exists(e.Path) {
-			return &Refused{fmt.Sprintf("somebody has moved the worktree %s to %s", l.Path, e.Path), "move it back with git worktree move -f -f"}
+			return &Refused{fmt.Sprintf("the worktree %s was moved to %s", l.Path, e.Path),
+				"move it back with git worktree move -f -f"}
 		}
 	}
 	if !l.IsLane() {
-		if _, err := h.snapshots.keepLost(ctx, l, SnapshotOptions{Last: true, Why: "gl: what was left of a deleted worktree"}); err != nil {
+		if _, err := h.snapshots.keepLost(ctx, l, SnapshotOptions{Last: true,
+			Why: "gl: what was left of a deleted worktree"}); err != nil {
 			return err
 		}
 	}
@@ -316,8 +329,8 @@ func (h *Hold) lose(ctx context.Context) error {
 	return h.lineages.step(l, Planned)
 }
 
-// overlay writes the last snapshot over the files of a worktree that is made again, if that snapshot was of the commit that
-// the branch has now: else its files would undo what was committed later.
+// overlay writes the last snapshot over the files of a worktree that is made again. It only does so
+// if that snapshot is of the branch's current commit: else its files would undo later commits.
 func (h *Hold) overlay(ctx context.Context) error {
 	l := h.lineage
 	all, err := h.snapshots.wipRefs(ctx, l)
@@ -336,5 +349,5 @@ func (h *Hold) overlay(ctx context.Context) error {
 	if err != nil || parent != tip {
 		return err
 	}
-	return h.at.Worktree(l).Overlay(ctx, tree)
+	return h.Worktree().Overlay(ctx, tree)
 }

@@ -11,10 +11,11 @@ import (
 	"greenlight/internal/workspace/git"
 )
 
-// What awaits the lane is in runs/, which people remove. So git has a note of each: a commit on the slice's branch whose message is what is
-// to be put back.
+// Records of attempts that await the merge queue are in runs/, which people remove. So git has a
+// note of each: a commit on the slice's branch whose message has what is needed to restore the
+// record.
 
-// A Note is what is kept of an attempt that awaits the lane.
+// A Note restores an attempt that awaits the merge queue.
 type Note struct {
 	Ref     string          `json:"-"`
 	Commit  string          `json:"-"`
@@ -22,10 +23,12 @@ type Note struct {
 	Lineage *Lineage        `json:"lineage"`
 }
 
-// NoteLanded keeps that a lineage's work, tip, is in a commit of the lane, where git can't tell by ancestry: a commit that has both as its
-// parents. It counts once the lane has that commit.
+// NoteLanded records that a lineage's work, tip, is in a commit of the lane, for cases in which git
+// can't tell by ancestry. The note is a commit that has both as its parents. It counts once the
+// lane has that commit.
 func (q *Queue) NoteLanded(ctx context.Context, l *Lineage, tip, commit string) error {
-	id, err := git.CommitTree(ctx, q.common, git.NewCommit{Tree: commit + "^{tree}", Parents: []string{commit, tip}, Message: "gl: " + l.Slice + " landed"})
+	id, err := git.CommitTree(ctx, q.common, git.NewCommit{Tree: commit + "^{tree}",
+		Parents: []string{commit, tip}, Message: "gl: " + l.Slice + " landed"})
 	if err != nil {
 		return err
 	}
@@ -34,11 +37,14 @@ func (q *Queue) NoteLanded(ctx context.Context, l *Lineage, tip, commit string) 
 	if err != nil {
 		return err
 	}
-	return git.ChangeWhole(ctx, q.common, "gl: landed", []string{commit, tip}, git.RefChange{Name: name, New: id, Old: old})
+	return git.ChangeWhole(ctx, q.common, "gl: landed", []string{commit, tip},
+		git.RefChange{Name: name, New: id, Old: old})
 }
 
-// joined are holders with what they have of a lineage in another shape: see NoteLanded.
-func (q *Queue) joined(ctx context.Context, system, slice string, n int, holders []git.Ref) ([]git.Ref, error) {
+// joined returns holders, and for work that landed in another shape the note of that: see
+// NoteLanded.
+func (q *Queue) joined(ctx context.Context, system, slice string, n int,
+	holders []git.Ref) ([]git.Ref, error) {
 	join, err := git.ResolveCommit(ctx, q.common, q.at.landed(system, slice)+"/"+strconv.Itoa(n))
 	if err != nil || join == "" {
 		return holders, err
@@ -69,26 +75,31 @@ func (q *Queue) NoteQueued(ctx context.Context, l *Lineage, attempt int, record 
 	if err != nil {
 		return err
 	}
-	commit, err := git.CommitTree(ctx, q.common, git.NewCommit{Tree: tip + "^{tree}", Parents: []string{tip}, Message: fmt.Sprintf("gl: %s awaits the lane\n\n%s", l.Slice, data)})
+	commit, err := git.CommitTree(ctx, q.common,
+		git.NewCommit{Tree: tip + "^{tree}", Parents: []string{tip},
+			Message: fmt.Sprintf("gl: %s awaits the lane\n\n%s", l.Slice, data)})
 	if err != nil {
 		return err
 	}
-	// What the agent has committed itself is looked at, and held, here: the queue merges it, and takes it for granted.
-	err = git.ChangeWhole(ctx, q.common, "gl: awaits the lane", []string{l.Base}, git.RefChange{Name: q.at.noteRef(l.System, l.Slice, attempt), New: commit})
+	// The agent's own commits are checked and kept from pruning here: the merge queue relies on
+	// them.
+	err = git.ChangeWhole(ctx, q.common, "gl: awaits the lane", []string{l.Base},
+		git.RefChange{Name: q.at.noteRef(l.System, l.Slice, attempt), New: commit})
 	if errors.Is(err, git.ErrRefExists) {
 		return nil
 	}
 	return err
 }
 
-// DropNote forgets the note of an attempt that is through, if there is one.
+// DropNote removes the note of an attempt that has left the queue, if there is one.
 func (q *Queue) DropNote(ctx context.Context, system, slice string, attempt int) error {
 	name := q.at.noteRef(system, slice, attempt)
 	commit, err := git.ResolveCommit(ctx, q.common, name)
 	if err != nil || commit == "" {
 		return err
 	}
-	return git.ChangeRefs(ctx, q.common, "gl: through the lane", git.RefChange{Name: name, Old: commit})
+	return git.ChangeRefs(ctx, q.common, "gl: through the lane",
+		git.RefChange{Name: name, Old: commit})
 }
 
 // Notes lists the notes that can be read.
@@ -105,7 +116,8 @@ func (q *Queue) Notes(ctx context.Context) ([]Note, error) {
 		}
 		_, data, _ := strings.Cut(text, "\n\n")
 		n := Note{Ref: ref.Name, Commit: ref.Commit}
-		if json.Unmarshal([]byte(data), &n) == nil && n.Lineage != nil && q.at.check(n.Lineage) == nil {
+		if json.Unmarshal([]byte(data), &n) == nil && n.Lineage != nil &&
+			q.at.check(n.Lineage) == nil {
 			list = append(list, n)
 		}
 	}

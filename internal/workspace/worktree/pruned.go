@@ -8,15 +8,16 @@ import (
 	"greenlight/internal/workspace/git"
 )
 
-// What a prune has taken of a lineage is put back or, of its branch, given up: see
-// git.Worktree.LastWhole. Where even its base is gone, nothing of it can be compared or merged any
-// more. Then the lineage is over, and the slice's next attempt begins a new one.
+// What a prune has taken of a lineage is restored or, of its branch, given up: see
+// git.Worktree.LastWhole. If even its base is gone, its work can no longer be compared or merged.
+// Then the lineage ends, and the slice's next attempt begins a new one.
 
-// A LostError says that a lineage is over since a prune has taken its base.
+// A LostError reports that a lineage has ended because a prune has taken its base.
 type LostError struct {
 	Slice, Base string
-	Kept        string // where the files are that were there: a snapshot's refs or a directory; "" where there were none
-	NotKept     error  // why no snapshot was taken of them
+	// Kept is where its files are: a snapshot's refs or a directory; "" if there were none.
+	Kept    string
+	NotKept error // why no snapshot was taken of them
 }
 
 func (e *LostError) Error() string {
@@ -30,8 +31,8 @@ func (e *LostError) Error() string {
 	return text
 }
 
-// mendBranch moves the lineage's branch to where git has it whole. A lineage whose base is lost
-// ends: the error is a *LostError.
+// mendBranch moves the lineage's branch to the last commit that git has whole. If the base is lost
+// the lineage ends, and the error is a *LostError.
 func (h *Hold) mendBranch(ctx context.Context) error {
 	l := h.lineage
 	if l.IsLane() {
@@ -51,8 +52,8 @@ func (h *Hold) mendBranch(ctx context.Context) error {
 	return h.moveLost(ctx, from, to)
 }
 
-// moveLost moves the branch, and what else refs have of the lineage and git hasn't got whole. The
-// branch is last, so that it tells after a kill.
+// moveLost moves the branch, and the other refs of the lineage that git doesn't have whole. The
+// branch moves last, so that it still shows the damage after a kill.
 func (h *Hold) moveLost(ctx context.Context, from, to string) error {
 	l := h.lineage
 	refs, err := git.RefsBelow(ctx, h.common, h.at.wip(l))
@@ -74,12 +75,12 @@ func (h *Hold) moveLost(ctx context.Context, from, to string) error {
 			return err
 		}
 	}
-	return h.at.Worktree(l).MoveLost(ctx, l.Branch, from, to)
+	return h.Worktree().MoveLost(ctx, l.Branch, from, to)
 }
 
-// abandon ends a lineage whose base is lost. Its branch, which is at tip, moves to where new work
-// begins, so that no git fails at it, and what is in its worktree is saved upon that. When it is
-// killed, the next Make does it.
+// abandon ends a lineage whose base is lost. It moves its branch, which is at tip, to where new
+// work begins, so that git can read it again, and saves what is in its worktree on top of that. If
+// it is killed, the next Make does it.
 func (h *Hold) abandon(ctx context.Context, tip string) error {
 	l := h.lineage
 	lost := &LostError{Slice: l.Slice, Base: l.Base}
@@ -87,7 +88,7 @@ func (h *Hold) abandon(ctx context.Context, tip string) error {
 	if err != nil {
 		return err
 	}
-	if err := git.Whole(ctx, h.common, base); err != nil { // it isn't the slice's branch that is broken
+	if err := git.Whole(ctx, h.common, base); err != nil { // more is broken than the slice's branch
 		return fmt.Errorf("%s: %w", l.Base, err)
 	}
 	if tip != "" && tip != base {
@@ -98,7 +99,8 @@ func (h *Hold) abandon(ctx context.Context, tip string) error {
 	if (l.Phase == Ready || l.Phase == Filled) && !gone(l.Path) {
 		on := *l
 		on.Base = base
-		kept, err := h.snapshots.save(ctx, &on, h.at.Worktree(&on), SnapshotOptions{Last: true, Why: "gl: what was left on a base that git has lost"})
+		kept, err := h.snapshots.save(ctx, &on, h.at.Worktree(&on),
+			SnapshotOptions{Last: true, Why: "gl: what was left on a base that git has lost"})
 		if err != nil && ctx.Err() != nil {
 			return err
 		}
@@ -113,8 +115,8 @@ func (h *Hold) abandon(ctx context.Context, tip string) error {
 	return lost
 }
 
-// BaseLost reports whether git has lost the base of a lineage in which no agent has worked yet. Then
-// Plan plans a new one. Objects that gl holds are put back first.
+// BaseLost reports whether git has lost the base of a lineage in which no agent has worked yet.
+// Then Plan plans a new one. Objects that gl holds are put back first.
 func (ls *Lineages) BaseLost(ctx context.Context, l *Lineage) (bool, error) {
 	if l.IsLane() || l.Phase != Planned || l.Again {
 		return false, nil

@@ -16,7 +16,8 @@ func broughtBack(t *testing.T, r *Repo, held bool) *Lineage {
 	t.Helper()
 	base, err := r.Queue.Base(t.Context())
 	must(t, err)
-	commit, err := git.CommitTree(t.Context(), r.Git.Common, git.NewCommit{Tree: base + "^{tree}", Parents: []string{base}, Message: "Bring back"})
+	commit, err := git.CommitTree(t.Context(), r.Git.Common,
+		git.NewCommit{Tree: base + "^{tree}", Parents: []string{base}, Message: "Bring back"})
 	must(t, err)
 	if held {
 		must(t, git.Hold(t.Context(), r.Git.Common, commit, base))
@@ -72,21 +73,24 @@ func TestLostBase(t *testing.T) {
 			}
 			if when == "made" || when == "moved" {
 				finish(t, r, l, Making{})
-				testfiles.Write(t, l.Path, map[string]string{"work": "work\n", "a.txt": "changed\n"})
+				testfiles.Write(t, l.Path,
+					map[string]string{"work": "work\n", "a.txt": "changed\n"})
 				gitIn(t, l.Path, "add", "work")
 				gitIn(t, l.Path, "commit", "-qm", "work")
 			}
 			must(t, os.RemoveAll(filepath.Join(r.Git.Common, "gl-held")))
 			lose(t, r, l.Base)
 			if when == "moved" {
-				must(t, r.Layout.Worktree(l).MoveLost(t.Context(), l.Branch, gitIn(t, root, "rev-parse", l.Branch), main))
+				must(t, r.Layout.Worktree(l).Exclusive().MoveLost(t.Context(), l.Branch,
+					gitIn(t, root, "rev-parse", l.Branch), main))
 			}
 			_, err := r.Make(t.Context(), l, Making{})
 			lost := new(LostError)
 			if !errors.As(err, &lost) {
 				t.Fatal(err)
 			}
-			if lost.NotKept != nil || when != "planned" && when != "with a branch" && lost.Kept == "" {
+			if lost.NotKept != nil ||
+				when != "planned" && when != "with a branch" && lost.Kept == "" {
 				t.Errorf("%+v", lost)
 			}
 			if lost.Kept != "" {
@@ -110,7 +114,7 @@ func TestLostBase(t *testing.T) {
 	}
 }
 
-// A base that is gone before anybody has made the worktree isn't planned with.
+// A base that is gone before the worktree is made isn't planned with.
 func TestLostBasePlanned(t *testing.T) {
 	root := project(t)
 	r := open(t, root)

@@ -10,21 +10,22 @@ import (
 	"greenlight/internal/workspace/git"
 )
 
-// LaneSlice is whose lineage the lane's worktree belongs to. No slice has such an id.
+// LaneSlice is the slice of the lineage that has the lane's worktree. No slice has such an id.
 const LaneSlice = "@lane"
 
-// IsLane says whether the worktree is the lane's. HEAD is detached there, and nothing in it is anybody's work.
+// IsLane reports whether the worktree is the lane's. Its HEAD is detached, and it contains no work
+// of its own.
 func (l *Lineage) IsLane() bool { return l.System == "" && l.Slice == LaneSlice }
 
-// A Queue is the merge queue in git: its branch, on which the target's work is merged and tested,
-// and the refs, marks and notes that are kept beside that.
+// A Queue is the merge queue as git has it: its branch (the lane), on which the target's work is
+// merged and tested, and the refs, marks and notes beside it.
 type Queue struct {
 	at     *Layout
 	common string
 	target target
 }
 
-// Ref is the full name of the branch on which the target's work is merged and tested, "" where no target is known.
+// Ref returns the full name of the lane, "" if no target is known.
 func (q *Queue) Ref() string {
 	if q.at.target == "" {
 		return ""
@@ -32,7 +33,7 @@ func (q *Queue) Ref() string {
 	return q.at.lanes() + "/" + part(short(q.at.target))
 }
 
-// tip is the lane's commit, "" where there is no lane.
+// tip returns the lane's commit, "" if there is no lane.
 func (q *Queue) tip(ctx context.Context) (string, error) {
 	if q.at.target == "" {
 		return "", nil
@@ -40,8 +41,8 @@ func (q *Queue) tip(ctx context.Context) (string, error) {
 	return git.ResolveCommit(ctx, q.common, q.Ref())
 }
 
-// Tip is the lane's commit. A lane that isn't there yet is made at the target's tip, and one that was deleted where gl left it, if git
-// still has that.
+// Tip returns the lane's commit. A missing lane is made at the target's tip, and a deleted one
+// where gl left it, if git still has that commit.
 func (q *Queue) Tip(ctx context.Context) (string, error) {
 	tip, err := q.tip(ctx)
 	if err != nil || tip != "" {
@@ -52,23 +53,26 @@ func (q *Queue) Tip(ctx context.Context) (string, error) {
 	}
 	err = git.ErrLost
 	if left := q.Mark().Tip; left != "" {
-		if err = git.ChangeWhole(ctx, q.common, "gl: deleted lane", []string{q.at.target}, git.RefChange{Name: q.Ref(), New: left}); err == nil {
+		if err = git.ChangeWhole(ctx, q.common, "gl: deleted lane", []string{q.at.target},
+			git.RefChange{Name: q.Ref(), New: left}); err == nil {
 			return left, nil
 		}
 	}
 	if errors.Is(err, git.ErrLost) {
 		err = git.ChangeRefs(ctx, q.common, "gl: lane", git.RefChange{Name: q.Ref(), New: tip})
 	}
-	if errors.Is(err, git.ErrRefExists) { // somebody else has just made it
+	if errors.Is(err, git.ErrRefExists) { // another process has just made it
 		if tip, err := q.tip(ctx); err != nil || tip != "" {
 			return tip, err
 		}
-		return "", &Refused{fmt.Sprintf("a branch is in the way of %s", short(q.Ref())), "git branch -m it"}
+		return "", &Refused{fmt.Sprintf("a branch is in the way of %s", short(q.Ref())),
+			"git branch -m it"}
 	}
 	return tip, err
 }
 
-// KeepNext keeps a commit to which the lane is about to move, before a record names it.
+// KeepNext protects a commit to which the lane is about to move from git prune, before a record
+// names it.
 func (q *Queue) KeepNext(ctx context.Context, commit string) error {
 	has, err := q.known(ctx)
 	if err != nil {
@@ -77,7 +81,7 @@ func (q *Queue) KeepNext(ctx context.Context, commit string) error {
 	return git.ChangeWhole(ctx, q.common, "gl: about to land", has, q.next(commit))
 }
 
-// DropLostNext forgets what was about to land if something has pruned it.
+// DropLostNext forgets the commit that was about to land if it has been pruned.
 func (q *Queue) DropLostNext(ctx context.Context) error {
 	has, err := q.known(ctx)
 	if err != nil {
@@ -86,8 +90,8 @@ func (q *Queue) DropLostNext(ctx context.Context) error {
 	return git.DropLost(ctx, q.common, q.at.nextRef(), has...)
 }
 
-// Move moves the lane from one commit to another, which the pass must permit. It is git.ErrRefMoved if the lane is elsewhere. The caller
-// has the lane's lock.
+// Move moves the lane from one commit to another, which the pass must permit. The error is
+// git.ErrRefMoved if the lane is elsewhere. The caller holds the lane's lock.
 func (q *Queue) Move(ctx context.Context, from, to, reason string, pass gate.Pass) error {
 	if err := pass.Moves(to); err != nil {
 		return err
@@ -95,21 +99,26 @@ func (q *Queue) Move(ctx context.Context, from, to, reason string, pass gate.Pas
 	if err := q.SetMark(LaneMark{Tip: from, Next: to}); err != nil {
 		return err
 	}
-	if err := git.ChangeRefs(ctx, q.common, "gl: "+reason, git.RefChange{Name: q.Ref(), New: to, Old: from}); err != nil {
+	if err := git.ChangeRefs(ctx, q.common, "gl: "+reason,
+		git.RefChange{Name: q.Ref(), New: to, Old: from}); err != nil {
 		return err
 	}
 	return q.SetMark(LaneMark{Tip: to})
 }
 
-// LockFile is the file whose kernel lock makes one process the lane's worker. It isn't in runs/, which may be removed.
-func (q *Queue) LockFile() string { return filepath.Join(q.common, "gl-lane."+q.at.project+".lock") }
+// LockFile returns the file whose kernel lock makes one process the lane's worker. It isn't in
+// runs/, which may be removed.
+func (q *Queue) LockFile() string {
+	return filepath.Join(q.common, "gl-lane."+q.at.project+".lock")
+}
 
-// next is the change of nextRef to a commit.
+// next returns the change of nextRef to a commit.
 func (q *Queue) next(commit string) git.RefChange {
 	return git.RefChange{Name: q.at.nextRef(), New: commit, Force: true}
 }
 
-// holders are the branches that may have a slice's work: the target and the lane. One of them may be gone.
+// holders returns the branches that may have a slice's work: the target and the lane. One of them
+// may be missing.
 func (q *Queue) holders(ctx context.Context) ([]git.Ref, error) {
 	target, err := q.target.tip(ctx)
 	if err != nil && !errors.As(err, new(*Refused)) {
@@ -132,8 +141,8 @@ func (q *Queue) holders(ctx context.Context) ([]git.Ref, error) {
 	return list, err
 }
 
-// known are the commits of the target and the lane: what git is known to have, whatever is broken
-// of the slices' branches.
+// known returns the commits of the target and the lane, which git has whatever is broken of the
+// slices' branches.
 func (q *Queue) known(ctx context.Context) (commits []string, err error) {
 	holders, err := q.holders(ctx)
 	if errors.As(err, new(*Refused)) {
@@ -145,8 +154,8 @@ func (q *Queue) known(ctx context.Context) (commits []string, err error) {
 	return commits, err
 }
 
-// Base is the commit at which new work begins: the lane's tip, or the target's where there is no lane or the target has all of it. It records the
-// target.
+// Base returns the commit at which new work begins: the lane's tip, or the target's if there is no
+// lane or the target has all of it. It records the target.
 func (q *Queue) Base(ctx context.Context) (string, error) {
 	tip, err := q.target.record(ctx)
 	if err != nil {

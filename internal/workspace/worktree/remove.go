@@ -16,11 +16,12 @@ import (
 )
 
 // A Cleaner removes worktrees that are no longer needed, lists what is left over of others, and
-// mends refs that git hasn't got whole.
+// mends refs that git doesn't have whole.
 type Cleaner struct{ *parts }
 
-// Remove ends the lineage and removes its worktree, if everything in it is contained in the target or one of the other
-// commits; kept says what isn't. The branch and the WIP refs stay. What an earlier Remove left that was killed is finished.
+// Remove ends the lineage, and removes its worktree if the target or one of the other commits
+// contains everything in it; otherwise kept says what they don't contain. The branch and the WIP
+// refs stay. Remove also finishes an interrupted removal.
 func (c *Cleaner) Remove(ctx context.Context, l *Lineage, in ...string) (kept string, err error) {
 	if err := durable.MkdirPrivate(c.at.dir()); err != nil { // runs/ may have been removed
 		return "", err
@@ -48,7 +49,8 @@ func (c *Cleaner) Remove(ctx context.Context, l *Lineage, in ...string) (kept st
 	case lost(l.Path) && l.IsLane():
 		return "", h.forget(ctx)
 	case lost(l.Path):
-		if _, err := c.snapshots.keepLost(ctx, l, SnapshotOptions{Last: true, Why: "gl: what was left of a deleted worktree"}); err != nil {
+		if _, err := c.snapshots.keepLost(ctx, l, SnapshotOptions{Last: true,
+			Why: "gl: what was left of a deleted worktree"}); err != nil {
 			return "", err
 		}
 		return "", h.forget(ctx)
@@ -56,7 +58,7 @@ func (c *Cleaner) Remove(ctx context.Context, l *Lineage, in ...string) (kept st
 		if kept, _, err = c.inTheWay(ctx, l, in); err != nil || kept != "" {
 			return kept, err
 		}
-		// By its path nobody writes there any more.
+		// No process finds the directory by its path now.
 		if err := os.Rename(l.Path, aside); err != nil {
 			return "", err
 		}
@@ -64,8 +66,10 @@ func (c *Cleaner) Remove(ctx context.Context, l *Lineage, in ...string) (kept st
 	return h.finishRemoval(ctx, aside)
 }
 
-// Removable says whether Remove would remove the lineage's worktree, and why, or why it would be kept. It changes nothing.
-func (c *Cleaner) Removable(ctx context.Context, l *Lineage, in ...string) (yes bool, why string, err error) {
+// Removable reports whether Remove would remove the lineage's worktree, and why, or why it would be
+// kept. It changes nothing.
+func (c *Cleaner) Removable(ctx context.Context, l *Lineage,
+	in ...string) (yes bool, why string, err error) {
 	if file := c.at.lockFile(l); paths.Exists(file) {
 		lock, err := durable.TryLock(file)
 		if errors.Is(err, durable.ErrLocked) {
@@ -93,9 +97,10 @@ func (c *Cleaner) Removable(ctx context.Context, l *Lineage, in ...string) (yes 
 	return true, holder + " has all that is in it", nil
 }
 
-// inTheWay says what the worktree has that would be lost, "" for nothing; then holder is what has it all. Nothing in the lane's worktree
-// is work.
-func (c *Cleaner) inTheWay(ctx context.Context, l *Lineage, in []string) (kept, holder string, err error) {
+// inTheWay describes what would be lost with the worktree, "" for nothing; then holder is the
+// branch that has all of it. Nothing in the lane's worktree is work.
+func (c *Cleaner) inTheWay(ctx context.Context, l *Lineage,
+	in []string) (kept, holder string, err error) {
 	if err := c.lineages.ours(l); err != nil {
 		return err.Error(), "", nil
 	}
@@ -131,7 +136,15 @@ func (c *Cleaner) inTheWay(ctx context.Context, l *Lineage, in []string) (kept, 
 	for _, commit := range in {
 		holders = append(holders, git.Ref{Name: commit, Commit: commit})
 	}
-	for _, h := range slices.Backward(holders) { // in most cases the lane has it, which is asked first
+	return c.uncontained(ctx, l, tip, holders)
+}
+
+// uncontained is inTheWay of the branch, which is at tip, and of what is in the worktree beyond it.
+func (c *Cleaner) uncontained(ctx context.Context, l *Lineage, tip string,
+	holders []git.Ref) (kept, holder string, err error) {
+	w := c.at.Worktree(l)
+	// In most cases the lane has it, and is checked first.
+	for _, h := range slices.Backward(holders) {
 		if in, err := git.IsAncestor(ctx, c.common, tip, h.Commit); err != nil {
 			return "", "", err
 		} else if in {
@@ -150,13 +163,14 @@ func (c *Cleaner) inTheWay(ctx context.Context, l *Lineage, in []string) (kept, 
 			return kept, short(h.Name), err
 		}
 		if first == "" {
-			first = fmt.Sprintf("the branch %s %s", short(l.Branch), strings.ReplaceAll(why, h.Commit, short(h.Name)))
+			first = fmt.Sprintf("the branch %s %s", short(l.Branch),
+				strings.ReplaceAll(why, h.Commit, short(h.Name)))
 		}
 	}
 	return first, "", nil
 }
 
-// unsaved says what is in the worktree and in no commit.
+// unsaved describes what is in the worktree and in no commit.
 func unsaved(ctx context.Context, w git.Worktree, l *Lineage) (string, error) {
 	u, err := w.Unsaved(ctx, l.Ignored)
 	if err != nil {
@@ -169,7 +183,8 @@ func unsavedText(u *git.Unsaved) string {
 	for _, c := range []struct {
 		what string
 		list []string
-	}{{"changes that aren't committed", u.Changed}, {"staged changes", u.Staged}, {"ignored files that setup didn't make", u.Ignored}} {
+	}{{"changes that aren't committed", u.Changed}, {"staged changes", u.Staged},
+		{"ignored files that setup didn't make", u.Ignored}} {
 		if len(c.list) > 0 {
 			return fmt.Sprintf("it has %s: %s", c.what, sample(c.list))
 		}
@@ -177,7 +192,7 @@ func unsavedText(u *git.Unsaved) string {
 	return ""
 }
 
-// sample is some of the paths.
+// sample lists the first few of the paths.
 func sample(list []string) string {
 	const most = 3
 	quoted := make([]string, 0, most)
@@ -191,23 +206,25 @@ func sample(list []string) string {
 	return s
 }
 
-// finishRemoval removes a worktree that was renamed, after one more look at it.
+// finishRemoval removes a worktree that was renamed, after a last look at it.
 func (h *Hold) finishRemoval(ctx context.Context, aside string) (string, error) {
 	l := h.lineage
 	w := git.Worktree{Common: h.common, Admin: l.Admin, Path: aside}
 	if !l.IsLane() && paths.IsDir(l.Admin) && paths.Exists(filepath.Join(aside, ".git")) {
-		// Git is to take it for the worktree that it was.
-		if err := durable.WriteFile(filepath.Join(l.Admin, "gitdir"), []byte(filepath.Join(aside, ".git")+"\n"), 0o644); err != nil {
+		// Let git recognize it as the worktree that it was.
+		if err := durable.WriteFile(filepath.Join(l.Admin, "gitdir"),
+			[]byte(filepath.Join(aside, ".git")+"\n"), 0o644); err != nil {
 			return "", err
 		}
-		saved, err := h.snapshots.save(ctx, l, w, SnapshotOptions{Last: true, Compare: true, Why: "gl: before the worktree was removed"})
+		saved, err := h.snapshots.save(ctx, l, w,
+			SnapshotOptions{Last: true, Compare: true, Why: "gl: before the worktree was removed"})
 		if err != nil {
 			return "", err
 		}
 		if kept := unsavedText(saved.Unsaved); kept != "" {
 			return kept, nil
 		}
-		// From here on what is missing isn't work.
+		// From here on files may be missing, which isn't a change by the agent.
 		if err := os.Remove(filepath.Join(aside, ".git")); err != nil {
 			return "", err
 		}
@@ -218,7 +235,7 @@ func (h *Hold) finishRemoval(ctx context.Context, aside string) (string, error) 
 	return "", h.forget(ctx)
 }
 
-// forget removes git's entry of a worktree that isn't there, and directories that are empty now.
+// forget removes git's entry of a removed worktree, and directories that are empty now.
 func (h *Hold) forget(ctx context.Context) error {
 	l := h.lineage
 	lock, err := durable.Lock(ctx, filepath.Join(h.common, "gl.lock"))
@@ -227,14 +244,15 @@ func (h *Hold) forget(ctx context.Context) error {
 	}
 	defer lock.Unlock()
 	if l.Admin != "" {
-		if err := errors.Join(os.RemoveAll(l.Admin), os.RemoveAll(h.at.Worktree(l).IndexCopy())); err != nil {
+		if err := errors.Join(os.RemoveAll(l.Admin),
+			os.RemoveAll(h.at.Worktree(l).IndexCopy())); err != nil {
 			return err
 		}
 	}
 	if err := durable.Unlink(h.at.lockFile(l)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	// One that isn't empty stays.
+	// Stop at a directory that isn't empty.
 	for dir := l.Path; len(dir) >= len(h.at.base); dir = filepath.Dir(dir) {
 		if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			break
@@ -243,13 +261,13 @@ func (h *Hold) forget(ctx context.Context) error {
 	return nil
 }
 
-// removeTree removes a directory with everything in it, also where directories can't be written: package caches are like
-// that.
+// removeTree removes a directory with everything in it, including unwritable directories, as in
+// package caches.
 func removeTree(dir string) error {
 	if err := os.RemoveAll(dir); err == nil {
 		return nil
 	}
-	// What matters is whether it can be removed then.
+	// Errors show when the tree is removed.
 	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, _ error) error {
 		if e != nil && e.IsDir() { // before it is read
 			return os.Chmod(path, 0o700)
@@ -259,11 +277,12 @@ func removeTree(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// inUse says whether a process has its directory at or below path, where the system tells.
+// inUse reports whether a process has its directory at or below path, if the system tells.
 func inUse(path string) bool {
 	links, _ := filepath.Glob("/proc/[0-9]*/cwd")
 	for _, link := range links {
-		if dir, err := os.Readlink(link); err == nil && (dir == path || strings.HasPrefix(dir, path+"/")) {
+		if dir, err := os.Readlink(link); err == nil &&
+			(dir == path || strings.HasPrefix(dir, path+"/")) {
 			return true
 		}
 	}

@@ -14,14 +14,15 @@ import (
 	"greenlight/internal/workspace/git"
 )
 
-// mostSnapshots is how many snapshots of a lineage are kept. Only those that are nothing but a tree are given up for newer
-// ones.
+// mostSnapshots is how many snapshots of a lineage are kept. Newer ones replace only those that
+// consist of a tree.
 const mostSnapshots = 50
 
-// mostLocked is how many numbers of snapshots in a row may be locked before something else is wrong.
+// mostLocked is how many consecutive snapshot numbers may be locked before something else must be
+// wrong.
 const mostLocked = 10
 
-// Snapshots keeps and finds what is in the worktrees of lineages.
+// Snapshots takes and finds snapshots of lineages' worktrees.
 type Snapshots struct {
 	at       *Layout
 	common   string
@@ -30,23 +31,25 @@ type Snapshots struct {
 	limit    int64 // bytes of a snapshot
 }
 
-// SnapshotOptions say what a snapshot is for.
+// SnapshotOptions are the purpose of a snapshot.
 type SnapshotOptions struct {
-	Last    bool     // the one by which work is judged, or before a removal: every byte is looked at
+	Last    bool     // for judging the work, or before a removal: every byte is compared
 	Why     string   // a line for people
 	Stashes []string // what refs/stash had before the agent: git.Stashes
 	Compare bool     // finds out what is in no commit, too: Snapshot.Unsaved
 }
 
-// A Snapshot is what was kept.
+// A Snapshot is what Take has kept.
 type Snapshot struct {
 	git.Snapshot
 	Prefix string // of its refs: refs/gl/wip/…/K; of the last one where nothing has changed since
-	Linked string // what was done so that the worktree is the repository's again, "" for nothing; after a last snapshot
+	// How the worktree was linked to the repository again, "" for not at all; after a last
+	// snapshot.
+	Linked string
 }
 
-// Take keeps what is in the lineage's worktree under WIP refs, if anything has changed since the last one. It is nil
-// for a worktree in which nobody can have worked yet.
+// Take keeps what is in the lineage's worktree under WIP refs, if anything has changed since the
+// last snapshot. It returns nil for a worktree in which no agent can have worked yet.
 func (ss *Snapshots) Take(ctx context.Context, l *Lineage, o SnapshotOptions) (*Snapshot, error) {
 	if l.Phase != Ready && l.Phase != Gone && l.Phase != Filled {
 		return nil, nil
@@ -64,12 +67,14 @@ func (ss *Snapshots) Take(ctx context.Context, l *Lineage, o SnapshotOptions) (*
 	return s, err
 }
 
-func (ss *Snapshots) save(ctx context.Context, l *Lineage, w git.Worktree, o SnapshotOptions) (kept *Snapshot, err error) {
+func (ss *Snapshots) save(ctx context.Context, l *Lineage, w git.Worktree,
+	o SnapshotOptions) (kept *Snapshot, err error) {
 	err = ss.numbered(ctx, l, func(k int, all wips) error {
 		prefix := ss.at.wip(l) + "/" + strconv.Itoa(k)
 		latest, last := all.latest()
 		s, err := w.Save(ctx, prefix, git.SnapshotOptions{
-			Base: l.Base, Branch: l.Branch, Last: last, Kept: all.commits(), Stashes: o.Stashes, Exact: o.Last, MaxBytes: ss.limit, Why: o.Why,
+			Base: l.Base, Branch: l.Branch, Last: last, Kept: all.commits(), Stashes: o.Stashes,
+			Exact: o.Last, MaxBytes: ss.limit, Why: o.Why,
 			Compare: o.Compare, Ignored: l.Ignored,
 		})
 		if err != nil {
@@ -78,7 +83,8 @@ func (ss *Snapshots) save(ctx context.Context, l *Lineage, w git.Worktree, o Sna
 		if s.Same {
 			prefix = ss.at.wip(l) + "/" + strconv.Itoa(latest)
 		} else {
-			_ = ss.thin(ctx, all) // the snapshot is kept; what can't be given up now is with the next one
+			// This snapshot is kept; the next one deletes what can't be deleted now.
+			_ = ss.thin(ctx, all)
 		}
 		kept = &Snapshot{Snapshot: *s, Prefix: prefix}
 		return nil
@@ -86,9 +92,11 @@ func (ss *Snapshots) save(ctx context.Context, l *Lineage, w git.Worktree, o Sna
 	return kept, err
 }
 
-// numbered calls keep with the number of the next snapshot, and again if somebody else has just taken one. A git that was
-// killed while it wrote refs has left its locks at a number for good: then it is the number after that.
-func (ss *Snapshots) numbered(ctx context.Context, l *Lineage, keep func(k int, all wips) error) error {
+// numbered calls keep with the number of the next snapshot, and again if another process has just
+// taken that number. A git that was killed while it wrote refs leaves their locks for good; then
+// keep gets the number after that.
+func (ss *Snapshots) numbered(ctx context.Context, l *Lineage,
+	keep func(k int, all wips) error) error {
 	for locked := 0; ; {
 		all, err := ss.wipRefs(ctx, l)
 		if err != nil {
@@ -105,13 +113,14 @@ func (ss *Snapshots) numbered(ctx context.Context, l *Lineage, keep func(k int, 
 	}
 }
 
-// keepLost keeps what git still has of a worktree whose directory somebody has deleted: commits of its reflog, its index,
-// what wasn't finished. There is no tree.
-func (ss *Snapshots) keepLost(ctx context.Context, l *Lineage, o SnapshotOptions) (kept *Snapshot, err error) {
+// keepLost keeps what git still has of a worktree whose directory was deleted: commits of its
+// reflog, its index, unfinished operations. There is no tree.
+func (ss *Snapshots) keepLost(ctx context.Context, l *Lineage,
+	o SnapshotOptions) (kept *Snapshot, err error) {
 	if !paths.IsDir(l.Admin) {
 		return &Snapshot{}, nil
 	}
-	// A snapshot is taken of a directory. An empty one is as good as none.
+	// A snapshot is taken of a directory; an empty one will do.
 	if err := os.MkdirAll(filepath.Dir(l.Path), 0o755); err != nil {
 		return nil, err
 	}
@@ -121,7 +130,8 @@ func (ss *Snapshots) keepLost(ctx context.Context, l *Lineage, o SnapshotOptions
 		return nil, err
 	}
 	err = ss.numbered(ctx, l, func(k int, all wips) error {
-		s, err := ss.at.Worktree(l).Snapshot(ctx, git.SnapshotOptions{Base: l.Base, Branch: l.Branch, Kept: all.commits(), Stashes: o.Stashes, Exact: true, Why: o.Why})
+		s, err := ss.at.Worktree(l).Snapshot(ctx, git.SnapshotOptions{Base: l.Base,
+			Branch: l.Branch, Kept: all.commits(), Stashes: o.Stashes, Exact: true, Why: o.Why})
 		if err != nil {
 			return err
 		}
@@ -154,7 +164,7 @@ func (ss *Snapshots) wipRefs(ctx context.Context, l *Lineage) (wips, error) {
 	return all, err
 }
 
-// commits are all that the refs have.
+// commits returns the commits of all the refs.
 func (w wips) commits() (list []string) {
 	for _, refs := range w {
 		for _, ref := range refs {
@@ -164,7 +174,7 @@ func (w wips) commits() (list []string) {
 	return list
 }
 
-// latest is the highest number, and the commit of the last tree.
+// latest returns the highest number, and the commit of the last tree.
 func (w wips) latest() (k int, tree string) {
 	of := 0
 	for n, refs := range w {
@@ -178,8 +188,8 @@ func (w wips) latest() (k int, tree string) {
 	return k, tree
 }
 
-// thin deletes the oldest trees when there are too many. A commit that nothing else has any more, since the agent has
-// amended it or gone back, gets a ref of its own: later snapshots relied on this one's.
+// thin deletes the oldest trees when there are too many. A commit that nothing else has, since the
+// agent has amended it or gone back, gets a ref of its own: later snapshots rely on this one's.
 func (ss *Snapshots) thin(ctx context.Context, all wips) error {
 	var trees []int
 	for k, refs := range all {
@@ -210,13 +220,14 @@ func (ss *Snapshots) thin(ctx context.Context, all wips) error {
 		}
 		if j := slices.Index(only, parent); j >= 0 {
 			only = slices.Delete(only, j, j+1)
-			changes = append(changes, git.RefChange{Name: strings.TrimSuffix(names[i], "tree") + "head", New: parent})
+			changes = append(changes, git.RefChange{Name: strings.TrimSuffix(names[i], "tree") +
+				"head", New: parent})
 		}
 	}
 	return git.ChangeRefs(ctx, ss.common, "gl: old snapshots", changes...)
 }
 
-// lost says whether somebody has deleted a worktree: nothing is there, or an empty directory.
+// lost reports whether a worktree was deleted: nothing is there, or an empty directory.
 func lost(path string) bool {
 	if gone(path) {
 		return true

@@ -13,17 +13,19 @@ import (
 	"greenlight/internal/workspace/git"
 )
 
-// A slice leaves snapshots and handed-over tests in refs/gl. Once its work has landed, those are spent that hold nothing which its branch, or
-// what it landed in, doesn't have: their trees are trees of commits there. refs/gl/landed stays: it proves that a squash has the branch's work.
+// A slice leaves snapshots and handed-over tests in refs/gl. Once its work has landed, those are
+// spent whose trees its branch, or the branch it landed in, has in some commit. refs/gl/landed
+// stays: it proves that a squash has the branch's work.
 
-// Spent are refs of a lineage that is over.
+// Spent are the refs of a lineage that has ended.
 type Spent struct {
 	Refs []git.Ref // that can go
 	Left int       // how many have to stay,
 	Why  string    // and why; "" for none
 }
 
-// Spent finds out which refs of a lineage's work can go. The slice is complete. It changes nothing.
+// Spent determines which refs of a lineage's work can be removed. The slice is complete. It changes
+// nothing.
 func (a *Archive) Spent(ctx context.Context, k *Kept) (s Spent, err error) {
 	if k.Slice == "" {
 		return s, nil
@@ -49,14 +51,16 @@ func (a *Archive) Spent(ctx context.Context, k *Kept) (s Spent, err error) {
 	for _, h := range holders {
 		held = append(held, h.Commit)
 	}
-	if s, err = a.spent(ctx, refs, wip, held); err != nil && ctx.Err() == nil { // one of them is broken
+	// One of them is broken.
+	if s, err = a.spent(ctx, refs, wip, held); err != nil && ctx.Err() == nil {
 		return Spent{Left: len(refs), Why: "they can't be read: " + sanitize.Line(err.Error())}, nil
 	}
 	return s, err
 }
 
 // spent sorts refs: the parts of a snapshot go together, or stay.
-func (a *Archive) spent(ctx context.Context, refs []git.Ref, wip string, held []string) (s Spent, err error) {
+func (a *Archive) spent(ctx context.Context, refs []git.Ref, wip string,
+	held []string) (s Spent, err error) {
 	have, err := git.Trees(ctx, a.common, true, held...)
 	if err != nil {
 		return s, err
@@ -82,20 +86,22 @@ func (a *Archive) spent(ctx context.Context, refs []git.Ref, wip string, held []
 		if err != nil {
 			return s, err
 		}
-		if alone || slices.ContainsFunc(group, func(ref git.Ref) bool { return !known[trees[ref.Commit]] }) {
+		if alone || slices.ContainsFunc(group,
+			func(ref git.Ref) bool { return !known[trees[ref.Commit]] }) {
 			s.Left, s.Why = s.Left+len(group), "what they hold was never committed"
 			continue
 		}
 		s.Refs = append(s.Refs, group...)
 	}
-	// Two of them may have a commit that nothing else has.
+	// Two of them may share a commit that nothing else has.
 	if alone, err := a.onlyThere(ctx, s.Refs); err != nil || alone {
 		return Spent{Left: len(refs), Why: "they have commits that nothing else has"}, err
 	}
 	return s, nil
 }
 
-// onlyThere reports whether the refs have commits below theirs that nothing else has: an agent has amended them, or gone back.
+// onlyThere reports whether the refs have commits below theirs that nothing else has: an agent has
+// amended them, or gone back.
 func (a *Archive) onlyThere(ctx context.Context, refs []git.Ref) (bool, error) {
 	if len(refs) == 0 {
 		return false, nil
@@ -108,7 +114,7 @@ func (a *Archive) onlyThere(ctx context.Context, refs []git.Ref) (bool, error) {
 	return len(below) > 0, err
 }
 
-// Text is what becomes of the refs, in words.
+// Text describes what happens to the refs.
 func (s Spent) Text() string {
 	switch {
 	case len(s.Refs) == 0:
@@ -116,10 +122,11 @@ func (s Spent) Text() string {
 	case s.Left == 0:
 		return "its branch has all that they hold"
 	}
-	return fmt.Sprintf("its branch has all that they hold; %s more stay: %s", words.Count(s.Left, "ref"), s.Why)
+	return fmt.Sprintf("its branch has all that they hold; %s more stay: %s",
+		words.Count(s.Left, "ref"), s.Why)
 }
 
-// DropSpent removes refs that Spent has found, all or none.
+// DropSpent removes the refs that Spent has found, all or none.
 func (a *Archive) DropSpent(ctx context.Context, s Spent) error {
 	if len(s.Refs) == 0 {
 		return nil

@@ -3,8 +3,9 @@ package worktree
 import (
 	"context"
 	"fmt"
-	"greenlight/internal/workspace/git"
 	"strings"
+
+	"greenlight/internal/workspace/git"
 )
 
 // A target is the branch that the work is for.
@@ -23,7 +24,7 @@ func findTarget(ctx context.Context, at *Layout, asked string) (string, error) {
 	return target, err
 }
 
-// check refuses a repository in which there is nothing to begin at.
+// check refuses a repository in which no work can begin.
 func (t target) check(ctx context.Context) error {
 	head, err := git.ResolveCommit(ctx, t.at.git.GitDir, "HEAD")
 	switch {
@@ -32,20 +33,23 @@ func (t target) check(ctx context.Context) error {
 	case head == "":
 		return ErrNoCommit
 	case t.at.target == "":
-		return &Refused{"no branch is checked out, so it isn't known which one the work is for", "git switch to it, or name it with gl settings set git.target BRANCH"}
+		return &Refused{"no branch is checked out, so it isn't known which one the work is for",
+			"git switch to it, or name it with gl settings set git.target BRANCH"}
 	}
 	_, err = t.tip(ctx)
 	return err
 }
 
-// tip is the target's commit.
+// tip returns the target's commit.
 func (t target) tip(ctx context.Context) (string, error) {
 	if t.at.target == "" {
-		return "", &Refused{"no branch is known that the work is for", "name it with gl settings set git.target BRANCH"}
+		return "", &Refused{"no branch is known that the work is for",
+			"name it with gl settings set git.target BRANCH"}
 	}
 	tip, err := git.ResolveCommit(ctx, t.at.git.Common, t.at.target)
 	if err == nil && tip == "" {
-		err = &Refused{fmt.Sprintf("there is no branch %s, which the work is for", short(t.at.target)), "name another with gl settings set git.target BRANCH"}
+		err = &Refused{fmt.Sprintf("there is no branch %s, which the work is for",
+			short(t.at.target)), "name another with gl settings set git.target BRANCH"}
 	}
 	return tip, err
 }

@@ -43,9 +43,11 @@ func project(t testing.TB) string {
 
 func newRepo(t testing.TB, root string) {
 	t.Helper()
-	testfiles.Write(t, root, map[string]string{"a.txt": "a\n", "sub/b.txt": "b\n", ".gitignore": "*.o\nbuild/\n", ".greenlight/.gitignore": "*\n"})
+	testfiles.Write(t, root, map[string]string{"a.txt": "a\n", "sub/b.txt": "b\n",
+		".gitignore": "*.o\nbuild/\n", ".greenlight/.gitignore": "*\n"})
 	gitIn(t, root, "init", "-q", "-b", "main")
-	for key, value := range map[string]string{"user.name": "t", "user.email": "t@t", "gc.auto": "0"} {
+	for key, value := range map[string]string{"user.name": "t", "user.email": "t@t",
+		"gc.auto": "0"} {
 		gitIn(t, root, "config", key, value)
 	}
 	commit(t, root, "first")
@@ -114,7 +116,8 @@ func TestMake(t *testing.T) {
 	root := project(t)
 	r := open(t, root)
 	l := made(t, r, "S-1")
-	if want := root + ".gl/_/_/S-1.1"; l.Path != want || l.Phase != Ready || l.Branch != "refs/heads/gl/s/_/_/S-1/1" {
+	if want := root + ".gl/_/_/S-1.1"; l.Path != want || l.Phase != Ready ||
+		l.Branch != "refs/heads/gl/s/_/_/S-1/1" {
 		t.Errorf("%+v, want path %s", l, want)
 	}
 	if got := read(t, l.Path, "a.txt"); got != "a\n" {
