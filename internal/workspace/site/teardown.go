@@ -15,13 +15,17 @@ import (
 
 // TearDown runs a project's teardown command in a worktree that is about to be removed, to stop
 // what setup has started. self is the path of gl. Without a command it does nothing.
-func TearDown(ctx context.Context, root string, repo *worktree.Repo, l *worktree.Lineage, self string, env, argv []string, limit time.Duration) error {
+func TearDown(ctx context.Context, root string, repo *worktree.Repo, l *worktree.Lineage,
+	self string, env, argv []string, limit time.Duration) error {
 	if len(argv) == 0 {
 		return nil
 	}
-	own := isolation.Worktree{Root: root, Project: filepath.Base(root), System: l.System, Slice: l.Slice, N: l.N, Ports: l.Ports}
+	own := isolation.Worktree{Root: root, Project: filepath.Base(root), System: l.System,
+		Slice: l.Slice, N: l.N, Ports: l.Ports}
 	res, err := command.Run(ctx, command.Spec{
-		Self: self, Argv: argv, Dir: repo.Layout.Dir(l), Env: append(own.Env(append(env, "GREENLIGHT_ROOT="+root)), environ.SetupMark(root)), Limit: limit,
+		Self: self, Argv: argv, Dir: repo.Layout.Dir(l),
+		Env:   append(own.Env(append(env, "GREENLIGHT_ROOT="+root)), environ.SetupMark(root)),
+		Limit: limit,
 	})
 	switch {
 	case err != nil:
