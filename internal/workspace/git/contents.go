@@ -16,7 +16,8 @@ import (
 type Contents struct {
 	Top  string `json:"top"`
 	Head string `json:"head"` // "" before the first commit
-	// Changed has, by path from the top, with slashes, a hash of the content, "" for a missing file.
+	// Changed has, by path from the top, with slashes, a hash of the content, "" for a missing
+	// file.
 	Changed map[string]string `json:"changed"`
 }
 

@@ -83,7 +83,8 @@ func TestFastForward(t *testing.T) {
 			for key, value := range map[string]string{"merge.ff": "false",
 				"branch.master.mergeOptions": "--no-ff --squash --signoff",
 				"merge.verifySignatures":     "true",
-				"commit.gpgSign":             "true", "gpg.program": "false", "core.hooksPath": hooks,
+				"commit.gpgSign":             "true", "gpg.program": "false",
+				"core.hooksPath":  hooks,
 				"merge.autoStash": "true", "submodule.recurse": "true", "pull.rebase": "true"} {
 				b.in(b.main, "config", key, value)
 			}
@@ -398,7 +399,8 @@ exec "$REAL" "$@"
 			if !strings.Contains(c.then, "-f") {
 				b.ok(p.lockIndex())
 			}
-			b.ok(copyFile(filepath.Join(b.w.Common, "index"), filepath.Join(b.w.Common, mergeIndex)))
+			b.ok(copyFile(filepath.Join(b.w.Common, "index"),
+				filepath.Join(b.w.Common, mergeIndex)))
 			if c.begin == "" {
 				c.begin = "rm f gone; printf 2 >f; echo 2 >new; mkdir d; : >d/e"
 			}

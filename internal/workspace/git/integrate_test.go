@@ -205,7 +205,8 @@ func conflicted(t *testing.T) (*bench, string) {
 
 func mergeConflicted(b *bench, lane string) []string {
 	b.t.Helper()
-	list, err := b.w.Exclusive().MergeConflicted(b.t.Context(), work, lane, "Merge the lane", isState)
+	list, err := b.w.Exclusive().MergeConflicted(b.t.Context(), work, lane, "Merge the lane",
+		isState)
 	b.ok(err)
 	return list
 }

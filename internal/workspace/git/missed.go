@@ -195,7 +195,8 @@ func settle(ctx context.Context, common, branch string, known bool) error {
 type missed struct {
 	from, to string
 	list     []change // what it changes
-	// behind are the paths that are as before, in the files and in the index, or in the files alone.
+	// behind are the paths that are as before, in the files and in the index, or in the files
+	// alone.
 	behind []string
 	index  []change // those that are as before in the files alone, as they are there
 	edited []string // the paths that are neither as before nor as they are to be

@@ -36,7 +36,8 @@ func onSide(t *testing.T, person string) (b *bench, from, to string) {
 	b.in(b.main, "checkout", "-q", "side")
 	b.in(b.main, "config", "filter.slow.smudge",
 		"touch .git/began; until [ -e .git/go ]; do sleep 0.01; done; cat")
-	b.ok(os.WriteFile(filepath.Join(b.w.Common, "info", "attributes"), []byte("other filter=slow\n"),
+	b.ok(os.WriteFile(filepath.Join(b.w.Common, "info", "attributes"),
+		[]byte("other filter=slow\n"),
 		0o644))
 	t.Setenv("TOP", b.main)
 	t.Setenv("PERSON", person)
@@ -266,7 +267,8 @@ func TestFastForwardWhileFilesAreStaged(t *testing.T) {
 	t.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(t.TempDir(), "config"))
 	b.in(b.main, "config", "--global", "filter.mine.clean", `if [ "$GIT_REFLOG_ACTION" = "gl: deliver" ] && mkdir "$TOP/.git/once" 2>/dev/null; then
 		(cd "$TOP" && env -u GIT_DIR -u GIT_WORK_TREE -u GIT_INDEX_FILE git add added) >"$TOP/.git/said" 2>&1; fi; cat`)
-	b.ok(os.WriteFile(filepath.Join(b.w.Common, "info", "attributes"), []byte("other filter=mine\n"),
+	b.ok(os.WriteFile(filepath.Join(b.w.Common, "info", "attributes"),
+		[]byte("other filter=mine\n"),
 		0o644))
 	testfiles.Write(t, b.main, map[string]string{"added": "mine\n", "other": "2\n"})
 	b.ok(b.forward(from, to))

@@ -295,7 +295,8 @@ func TestSnapshotTree(t *testing.T) {
 			b.remove("b")
 		}},
 		{name: "corrupt index", edit: func(b *bench) {
-			b.ok(os.WriteFile(filepath.Join(b.w.Admin, "index"), []byte("DIRC\x00\x00\x00\x02 what"),
+			b.ok(os.WriteFile(filepath.Join(b.w.Admin, "index"),
+				[]byte("DIRC\x00\x00\x00\x02 what"),
 				0o644))
 			b.write("a", "x")
 			b.remove("b")
@@ -313,7 +314,8 @@ func TestSnapshotTree(t *testing.T) {
 			b.write("nr/.gitignore", "*.tmp\n")
 			b.write("nr/forced.tmp", "tracked all the same")
 			b.in(filepath.Join(b.w.Path, "nr"), "add", "-f", "file", "forced.tmp")
-			b.in(filepath.Join(b.w.Path, "nr"), "-c", "user.name=t", "-c", "user.email=t@t", "commit",
+			b.in(filepath.Join(b.w.Path, "nr"), "-c", "user.name=t", "-c", "user.email=t@t",
+				"commit",
 				"-q", "-m", "nested")
 			b.write("nr/file", "changed")
 			b.write("nr/x.tmp", "")
@@ -382,7 +384,8 @@ func TestSnapshotTree(t *testing.T) {
 			b.git("checkout", "-q", "work")
 			b.write("b", "changed")
 			b.git("commit", "-qam", "b")
-			if err := exec.Command("git", "-C", b.w.Path, "merge", "-q", "other").Run(); err == nil {
+			if err := exec.Command("git", "-C", b.w.Path, "merge", "-q",
+				"other").Run(); err == nil {
 				b.t.Fatal("no conflict")
 			}
 			b.write("new", "x")
@@ -406,7 +409,8 @@ func TestSnapshotTree(t *testing.T) {
 				if diff := cmp.Diff(tt.fail, failed); diff != "" {
 					t.Errorf("exact %v: failed: %s", exact, diff)
 				}
-				b.ok(Keep(t.Context(), b.w.Common, fmt.Sprintf("refs/gl/wip/p/_/s-1/1/%v", exact), s))
+				b.ok(Keep(t.Context(), b.w.Common, fmt.Sprintf("refs/gl/wip/p/_/s-1/1/%v", exact),
+					s))
 			}
 			b.in(b.main, "rev-list", "--objects", "--glob=refs/gl/*")
 		})
@@ -525,7 +529,8 @@ func TestKeepSeesWhatIsPruned(t *testing.T) {
 	blob := b.in(b.main, "rev-parse", s.Tree+":a")
 	b.ok(os.RemoveAll(filepath.Join(b.w.Common, heldDir)))
 	b.ok(os.Remove(filepath.Join(b.w.Common, "objects", blob[:2], blob[2:])))
-	if err := Keep(t.Context(), b.w.Common, "refs/gl/wip/p/_/s-1/1/1", s); !errors.Is(err, ErrLost) {
+	if err := Keep(t.Context(), b.w.Common, "refs/gl/wip/p/_/s-1/1/1",
+		s); !errors.Is(err, ErrLost) {
 		t.Errorf("%v", err)
 	}
 	if refs, err := Refs(t.Context(), b.w.Common, "refs/gl"); err != nil || len(refs) > 0 {

@@ -422,7 +422,8 @@ func TestMoveLostKilled(t *testing.T) {
 		b.ok(os.Remove(filepath.Join(b.w.Common, "objects", id[:2], id[2:])))
 	}
 	// As if it ended before the branch was moved.
-	if err := b.w.Exclusive().MoveLost(t.Context(), work, base, base); !errors.Is(err, ErrRefMoved) {
+	if err := b.w.Exclusive().MoveLost(t.Context(), work, base,
+		base); !errors.Is(err, ErrRefMoved) {
 		t.Error(err)
 	}
 	from, to, err := b.w.LastWhole(t.Context(), work, base)
@@ -470,7 +471,8 @@ func TestLastWholeBase(t *testing.T) {
 		if !held {
 			b.ok(os.RemoveAll(filepath.Join(b.w.Common, heldDir)))
 		}
-		b.ok(ChangeRefs(t.Context(), b.w.Common, "test", RefChange{Name: work, New: base, Old: has}))
+		b.ok(ChangeRefs(t.Context(), b.w.Common, "test",
+			RefChange{Name: work, New: base, Old: has}))
 		b.ok(os.Remove(filepath.Join(b.w.Common, "objects", base[:2], base[2:])))
 		if _, _, err := b.w.LastWhole(t.Context(), work, base, has); held && err != nil ||
 			!held && !errors.Is(err, ErrLost) {
@@ -511,7 +513,8 @@ func TestBrokenRef(t *testing.T) {
 			lost := map[string]string{"its commit": broken, "one below": below,
 				"its tree": other}[lose]
 			for _, name := range []string{"refs/heads/gl/s/_/S-1/1", "refs/gl/wip/p/s/1/1/tree"} {
-				b.ok(ChangeRefs(t.Context(), b.w.Common, "test", RefChange{Name: name, New: broken}))
+				b.ok(ChangeRefs(t.Context(), b.w.Common, "test",
+					RefChange{Name: name, New: broken}))
 			}
 			b.ok(os.RemoveAll(filepath.Join(b.w.Common, heldDir)))
 			b.ok(os.Remove(filepath.Join(b.w.Common, "objects", lost[:2], lost[2:])))

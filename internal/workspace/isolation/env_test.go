@@ -32,7 +32,8 @@ func TestEnv(t *testing.T) {
 	for key, want := range map[string]string{
 		"A": "1", "B": "2", "TMPDIR": "/tmp/gl-0/x", "TEMP": "/tmp/gl-0/x", "GL_PORT_BASE": "20110",
 		"COMPOSE_PROJECT_NAME": w.Compose(),
-		"GIT_AUTHOR_NAME":      "gl", "GIT_AUTHOR_EMAIL": "gl@localhost", "GIT_COMMITTER_NAME": "Me",
+		"GIT_AUTHOR_NAME":      "gl", "GIT_AUTHOR_EMAIL": "gl@localhost",
+		"GIT_COMMITTER_NAME":  "Me",
 		"GIT_COMMITTER_EMAIL": "gl@localhost", "GIT_CONFIG_COUNT": "7", "GIT_CONFIG_KEY_0": "a.b",
 		"GIT_CONFIG_VALUE_0": "c", "GIT_CONFIG_KEY_1": "gc.auto", "GIT_CONFIG_VALUE_1": "0",
 	} {
