@@ -110,7 +110,7 @@ func TestDeletedAndMore(t *testing.T) {
 			must(t, os.RemoveAll(l.Path))
 			must(t, os.RemoveAll(l.Admin))
 			gitIn(t, root, "branch", "-D", short(l.Branch))
-		}, "another's", 2},
+		}, "another owner", 2},
 		"checked out elsewhere": {func(t *testing.T, root string, l *Lineage) {
 			must(t, os.RemoveAll(l.Path))
 			must(t, os.RemoveAll(l.Admin))
