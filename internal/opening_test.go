@@ -18,7 +18,7 @@ func TestStateIsOpenedByDurable(t *testing.T) {
 		"state/gsd/store.go":     {`os.ReadFile(file)`}, // a file that the command line names
 		"workspace/worktree/make.go": {
 			`os.MkdirAll(filepath.Dir(l.Path)`, // beside the repository
-			`os.MkdirAll(r.Dir(l)`,
+			`os.MkdirAll(h.at.Dir(l)`,
 		},
 		"workspace/worktree/save.go": {`os.MkdirAll(filepath.Dir(l.Path)`, `os.Mkdir(l.Path`},
 		"cli/ops/scaffold.go": {

@@ -116,7 +116,7 @@ func showTests(ctx context.Context, app *cmdutil.App, id string) error {
 		return fmt.Errorf("the tests of %s are as they were handed over, so there is nothing to accept: run gl why %s", id, id)
 	}
 	var text bytes.Buffer
-	if err := git.Diff(ctx, l.Repo.Common, d.From, d.To, git.DiffOptions{Paths: paths}, &text); err != nil {
+	if err := git.Diff(ctx, l.Repo.Git.Common, d.From, d.To, git.DiffOptions{Paths: paths}, &text); err != nil {
 		return err
 	}
 	for line := range strings.Lines(text.String()) {

@@ -128,7 +128,7 @@ func toDiff(app *cmdutil.App, l *lane.Lane, p *plan.Plan) (string, error) {
 	var ids []string
 	for i := range p.States {
 		st := &p.States[i]
-		if lineage, err := l.Repo.Get(l.Project.Key(), st.ID); err == nil && lineage.Phase != worktree.Gone && st.Class != plan.Done {
+		if lineage, err := l.Repo.Lineages.Get(l.Project.Key(), st.ID); err == nil && lineage.Phase != worktree.Gone && st.Class != plan.Done {
 			ids = append(ids, st.ID)
 		} else if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.As(err, new(*worktree.BadLineage)) {
 			return "", err
@@ -153,7 +153,7 @@ func openTool(ctx context.Context, app *cmdutil.App, l *lane.Lane, d *lane.Diff,
 	if tool == configuredTool {
 		tool = ""
 	}
-	return git.DiffTool(ctx, l.Repo.Top, tool, d.From, d.To, in, out, errs)
+	return git.DiffTool(ctx, l.Repo.Git.Top, tool, d.From, d.To, in, out, errs)
 }
 
 const defaultWidth = 80
@@ -167,10 +167,10 @@ func printDiff(ctx context.Context, out *iostreams.Streams, l *lane.Lane, d *lan
 		}
 	}
 	if out.Terminal() == nil && !out.Colors() {
-		return git.Diff(ctx, l.Repo.Common, d.From, d.To, o, out)
+		return git.Diff(ctx, l.Repo.Git.Common, d.From, d.To, o, out)
 	}
 	var text bytes.Buffer
-	if err := git.Diff(ctx, l.Repo.Common, d.From, d.To, o, &text); err != nil {
+	if err := git.Diff(ctx, l.Repo.Git.Common, d.From, d.To, o, &text); err != nil {
 		return err
 	}
 	return paintDiff(out, &text, stat)

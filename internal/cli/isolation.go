@@ -75,7 +75,7 @@ func (j *job) worktrees(ctx context.Context) (*worktree.Repo, error) {
 	if note := detachedText(repo); note != "" {
 		j.app.IO.Message("note: %s", note)
 	}
-	if err := git.Mend(repo.Common); err != nil {
+	if err := git.Mend(repo.Git.Common); err != nil {
 		return nil, err
 	}
 	return repo, j.noteUnseen(ctx)
@@ -132,10 +132,10 @@ func (j *job) noteUnseen(ctx context.Context) error {
 
 // detachedText says that what is merged doesn't come into this checkout, since no branch is checked out in it; "" where one is.
 func detachedText(repo *worktree.Repo) string {
-	branch, err := (git.Worktree{Common: repo.Common, Admin: repo.GitDir, Path: repo.Top}).Branch()
+	branch, err := (git.Worktree{Common: repo.Git.Common, Admin: repo.Git.GitDir, Path: repo.Git.Top}).Branch()
 	if err != nil || branch != "" || repo.Target() == "" {
 		return ""
 	}
 	target := worktree.Short(repo.Target())
-	return fmt.Sprintf("HEAD is detached in %s: what is merged goes to %s, and these files stay as they are until git switch %s", repo.Top, target, target)
+	return fmt.Sprintf("HEAD is detached in %s: what is merged goes to %s, and these files stay as they are until git switch %s", repo.Git.Top, target, target)
 }

@@ -122,7 +122,7 @@ func tellMerged(ctx context.Context, app *cmdutil.App, l *lane.Lane, status lane
 	case pr.Config.Git.Deliver == project.DeliverPR:
 		app.IO.Printf("No pull request is open: everything that has landed is merged.\n")
 	default:
-		app.IO.Printf("Everything that has landed is in %s.\n", worktree.Short(l.Repo.LaneRef()))
+		app.IO.Printf("Everything that has landed is in %s.\n", worktree.Short(l.Repo.Queue.Ref()))
 	}
 	return nil
 }

@@ -259,7 +259,7 @@ func (r *reviewer) show(ctx context.Context, w *ops.Pending, place string) {
 		if out.Width() > 0 {
 			width = out.Width()
 		}
-		if err := git.Diff(ctx, r.lane.Repo.Common, d.From, d.To, git.DiffOptions{Stat: width - 4}, &stat); err == nil {
+		if err := git.Diff(ctx, r.lane.Repo.Git.Common, d.From, d.To, git.DiffOptions{Stat: width - 4}, &stat); err == nil {
 			lines := strings.Split(strings.TrimRight(stat.String(), "\n"), "\n")
 			for i, l := range lines[:max(0, len(lines)-1)] { // the last one is the sum
 				if i == saidLines {

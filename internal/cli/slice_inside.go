@@ -105,7 +105,7 @@ func checkpoint(ctx context.Context, pr *project.Project, own *attempt.Record, i
 	if own != nil && own.Place.Lineage != 0 && own.Job.Confined() {
 		repo, err := pr.Worktrees(ctx)
 		if err == nil {
-			commit, err := git.ResolveCommit(ctx, repo.Common, own.Place.Branch)
+			commit, err := git.ResolveCommit(ctx, repo.Git.Common, own.Place.Branch)
 			if err == nil && commit != "" {
 				return commit
 			}

@@ -39,12 +39,12 @@ func checkWorktrees(x *exam) []Finding {
 		return []Finding{found(Warning, "", sanitize.Line(err.Error()), "")}
 	}
 	all := goneTarget(x, repo)
-	left, err := repo.Leftovers(x.ctx)
+	left, err := repo.Cleaner.Leftovers(x.ctx)
 	if err != nil {
 		return append(all, found(Warning, "", sanitize.Line(err.Error()), ""))
 	}
 	all = slices.Concat(all, specialFiles(repo), x.leftWorktrees(left), x.brokenRefs(repo))
-	kept, err := git.Refs(x.ctx, repo.Common, "refs/gl/wip/")
+	kept, err := git.Refs(x.ctx, repo.Git.Common, "refs/gl/wip/")
 	if err != nil {
 		return append(all, found(Warning, "", sanitize.Line(err.Error()), ""))
 	}
@@ -64,7 +64,7 @@ func checkWorktrees(x *exam) []Finding {
 
 // brokenRefs reports what a prune has taken of slices' branches and snapshots.
 func (x *exam) brokenRefs(repo *worktree.Repo) []Finding {
-	broken, err := repo.Broken(x.ctx)
+	broken, err := repo.Cleaner.Broken(x.ctx)
 	switch {
 	case err != nil:
 		return []Finding{found(Warning, "", sanitize.Line(err.Error()), "")}
@@ -85,7 +85,7 @@ func fixRefs(ctx context.Context, pr *project.Project) (fixed []string, err erro
 	if err != nil { // none are used here
 		return nil, nil
 	}
-	names, err := repo.MendBroken(ctx)
+	names, err := repo.Cleaner.MendBroken(ctx)
 	for _, name := range names {
 		fixed = append(fixed, "mended "+sanitize.Line(name)+", of which git had lost something")
 	}
@@ -103,12 +103,12 @@ func goneTarget(x *exam, repo *worktree.Repo) []Finding {
 
 // specialFiles reports pipes, devices and links where git looks for files in gl's worktrees.
 func specialFiles(repo *worktree.Repo) (all []Finding) {
-	lineages, _, _ := repo.All() // what can't be read is a leftover
+	lineages, _, _ := repo.Lineages.All() // what can't be read is a leftover
 	for _, l := range lineages {
 		if l.Admin == "" {
 			continue
 		}
-		for _, s := range repo.Worktree(l).Special() {
+		for _, s := range repo.Layout.Worktree(l).Special() {
 			all = append(all, found(Warning, "", sanitize.Line(s.Path)+" "+s.Why, "rm "+shellwords.Quote(sanitize.Line(s.Path))))
 		}
 	}

@@ -82,7 +82,7 @@ func (s *session) handedOver() bool {
 		if err != nil {
 			return true // unknown
 		}
-		commit, err := repo.HandedOver(ctx, lineage)
+		commit, err := repo.Snapshots.HandedOver(ctx, lineage)
 		return err != nil || commit != ""
 	}
 	pr := s.project()

@@ -44,7 +44,7 @@ func (s *session) remember() {
 			// outside a repository there is nothing to compare with
 			f.Contents, _ = git.ReadContents(ctx, f.Dir)
 		} else if repo, err := pr.Worktrees(ctx); err == nil {
-			f.Commit, _ = repo.Look(ctx, lineage)
+			f.Commit, _ = repo.Snapshots.Look(ctx, lineage)
 		}
 	}
 	f.write(path)

@@ -70,7 +70,7 @@ func (s *session) lineage() (*project.Project, *worktree.Lineage) {
 	if err != nil {
 		return nil, nil
 	}
-	l, err := repo.Get(pr.Key(), id)
+	l, err := repo.Lineages.Get(pr.Key(), id)
 	if err != nil || within(realPath(s.Cwd, os.Readlink), realPath(l.Path, os.Readlink)) == "" {
 		return nil, nil
 	}

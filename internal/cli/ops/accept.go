@@ -50,7 +50,7 @@ func Built(ctx context.Context, pr *project.Project, id string) (*worktree.Linea
 	if err != nil {
 		return nil, err
 	}
-	l, err := repo.Get(pr.Key(), id)
+	l, err := repo.Lineages.Get(pr.Key(), id)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), err == nil && (l.Phase == worktree.Gone || l.N != recs[id][0].Place.Lineage):
 		return nil, nil
@@ -126,12 +126,12 @@ func asIs(ctx context.Context, pr *project.Project, l *worktree.Lineage) (is att
 	if err != nil {
 		return is, err
 	}
-	look, err := repo.Look(ctx, l)
+	look, err := repo.Snapshots.Look(ctx, l)
 	if err == nil && look != "" {
-		is.Tree, err = git.TreeOf(ctx, repo.Common, look)
+		is.Tree, err = git.TreeOf(ctx, repo.Git.Common, look)
 	}
 	if err == nil {
-		is.Head, err = git.ResolveCommit(ctx, repo.Common, l.Branch)
+		is.Head, err = git.ResolveCommit(ctx, repo.Git.Common, l.Branch)
 	}
 	return is, err
 }

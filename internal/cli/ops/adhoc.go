@@ -110,7 +110,7 @@ type Branch struct {
 // of gl's own.
 func BranchTip(ctx context.Context, repo *worktree.Repo, name string) (string, error) {
 	ref := "refs/heads/" + strings.TrimPrefix(name, "refs/heads/")
-	tip, err := git.ResolveCommit(ctx, repo.Common, ref)
+	tip, err := git.ResolveCommit(ctx, repo.Git.Common, ref)
 	switch {
 	case err != nil:
 		return "", err
@@ -119,7 +119,7 @@ func BranchTip(ctx context.Context, repo *worktree.Repo, name string) (string, e
 	case ref == repo.Target():
 		return "", badArgument("%s is the branch that the work is for: work that is on it needs no landing",
 			worktree.Short(ref))
-	case repo.IsOurs(ref):
+	case repo.Layout.IsOurs(ref):
 		return "", badArgument("%s is gl's own: gl accept lands a slice's work", worktree.Short(ref))
 	}
 	return tip, nil
@@ -134,14 +134,14 @@ func TakeBranch(ctx context.Context, pr *project.Project, repo *worktree.Repo, n
 	if err != nil {
 		return nil, err
 	}
-	base, err := repo.Base(ctx)
+	base, err := repo.Queue.Base(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if in, err := git.IsAncestor(ctx, repo.Common, tip, base); err != nil || in {
+	if in, err := git.IsAncestor(ctx, repo.Git.Common, tip, base); err != nil || in {
 		return b, errors.Join(err, ErrNothingToDo)
 	}
-	if b.Where, err = git.CheckedOut(repo.Common, ref); err != nil {
+	if b.Where, err = git.CheckedOut(repo.Git.Common, ref); err != nil {
 		return nil, err
 	}
 	if b.Where != "" {
@@ -158,12 +158,12 @@ func TakeBranch(ctx context.Context, pr *project.Project, repo *worktree.Repo, n
 		if err := mayTake(pr, tx, b.Slice); err != nil {
 			return err
 		}
-		if l, err := repo.Get(pr.Key(), b.Slice); err == nil {
-			if err := repo.Retire(l.System, l.Slice, l.N); err != nil {
+		if l, err := repo.Lineages.Get(pr.Key(), b.Slice); err == nil {
+			if err := repo.Lineages.Retire(l.System, l.Slice, l.N); err != nil {
 				return err
 			}
 		}
-		b.Lineage, err = repo.Plan(ctx, pr.Key(), b.Slice, tip, false)
+		b.Lineage, err = repo.Lineages.Plan(ctx, pr.Key(), b.Slice, tip, false)
 		return err
 	})
 	if err != nil {

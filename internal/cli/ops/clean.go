@@ -69,16 +69,16 @@ func Cleanables(ctx context.Context, pr *project.Project, ids []string) ([]Clean
 	if len(ids) > 0 {
 		return list, nil
 	}
-	if l, err := repo.CleanableLane(); err != nil {
+	if l, err := repo.Lineages.CleanableLane(); err != nil {
 		return nil, err
 	} else if l != nil {
 		c := Cleanable{N: l.N, Path: l.Path, lineage: l}
-		if c.Remove, c.Why, err = repo.Removable(ctx, l); err != nil {
+		if c.Remove, c.Why, err = repo.Cleaner.Removable(ctx, l); err != nil {
 			return nil, err
 		}
 		list = append(list, c)
 	}
-	left, err := repo.Leftovers(ctx)
+	left, err := repo.Cleaner.Leftovers(ctx)
 	for _, l := range left {
 		if l.Kind == worktree.LeftDirectory {
 			list = append(list, Cleanable{Path: l.Path, Why: "git doesn't list it, so nothing tells what is in it: look, and remove it yourself"})
@@ -116,14 +116,14 @@ func openTask(pr *project.Project, work string) (string, error) {
 }
 
 func (c *Cleanable) look(ctx context.Context, repo *worktree.Repo, k *worktree.Kept) (err error) {
-	if c.lineage, err = repo.LineageOf(ctx, k); err != nil {
+	if c.lineage, err = repo.Archive.LineageOf(ctx, k); err != nil {
 		return err
 	}
 	if c.lineage == nil {
 		c.Why = "its branch is gone, so it can't be told what is in it"
 		return nil
 	}
-	c.Remove, c.Why, err = repo.Removable(ctx, c.lineage)
+	c.Remove, c.Why, err = repo.Cleaner.Removable(ctx, c.lineage)
 	return err
 }
 
@@ -140,14 +140,14 @@ func Clean(ctx context.Context, pr *project.Project, c Cleanable, self string, e
 				return err.Error(), nil
 			}
 		}
-		return repo.Remove(ctx, c.lineage)
+		return repo.Cleaner.Remove(ctx, c.lineage)
 	}
 	if attempt.IsTask(c.Slice) {
 		err = pr.Tracker.Do(ctx, func(tracker.Tx) (err error) {
 			if kept, err = openTask(pr, c.Slice); err != nil || kept != "" {
 				return err
 			}
-			return repo.Retire(c.System, c.Slice, c.N)
+			return repo.Lineages.Retire(c.System, c.Slice, c.N)
 		})
 		if err != nil || kept != "" {
 			return kept, err
@@ -155,7 +155,7 @@ func Clean(ctx context.Context, pr *project.Project, c Cleanable, self string, e
 		return c.remove(ctx, pr, repo, self, environ)
 	}
 	// The next claim of the slice begins a new lineage.
-	kept, err = whileComplete(ctx, pr, c.System, c.Slice, func() error { return repo.Retire(c.System, c.Slice, c.N) })
+	kept, err = whileComplete(ctx, pr, c.System, c.Slice, func() error { return repo.Lineages.Retire(c.System, c.Slice, c.N) })
 	if err != nil || kept != "" {
 		return kept, err
 	}
@@ -187,5 +187,5 @@ func (c *Cleanable) remove(ctx context.Context, pr *project.Project, repo *workt
 	if err := site.TearDown(ctx, pr.Root, repo, c.lineage, executor.Commands(executor.NewLocal(self)), environ, pr.Config.Git.Teardown, pr.Config.Git.SetupLimit); err != nil {
 		return err.Error(), nil
 	}
-	return repo.Remove(ctx, c.lineage)
+	return repo.Cleaner.Remove(ctx, c.lineage)
 }

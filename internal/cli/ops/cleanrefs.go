@@ -32,7 +32,7 @@ func CleanableSpent(ctx context.Context, pr *project.Project, ids []string) (lis
 			if k.System != view.Key() || !named || attempt.IsTask(k.Slice) || unfinished(p, k.Slice) != "" {
 				continue
 			}
-			s, err := repo.Spent(ctx, k)
+			s, err := repo.Archive.Spent(ctx, k)
 			if err != nil {
 				return nil, err
 			}
@@ -50,5 +50,5 @@ func CleanRefs(ctx context.Context, pr *project.Project, c CleanableRefs) (kept 
 	if err != nil {
 		return "", err
 	}
-	return whileComplete(ctx, pr, c.System, c.Slice, func() error { return repo.DropSpent(ctx, c.Spent) })
+	return whileComplete(ctx, pr, c.System, c.Slice, func() error { return repo.Archive.DropSpent(ctx, c.Spent) })
 }

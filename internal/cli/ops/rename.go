@@ -119,11 +119,11 @@ func Rename(ctx context.Context, pr *project.Project, old, id string) (*Moved, e
 
 // goOnAs plans the lineage of a renamed slice: from a commit with its work so far, and with what its attempts have left to say.
 func goOnAs(ctx context.Context, pr *project.Project, repo *worktree.Repo, old, id, base string) error {
-	was, err := repo.Get(pr.Key(), old)
+	was, err := repo.Lineages.Get(pr.Key(), old)
 	if err != nil {
 		return err
 	}
-	l, err := repo.Plan(ctx, pr.Key(), id, base, true)
+	l, err := repo.Lineages.Plan(ctx, pr.Key(), id, base, true)
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func goOnAs(ctx context.Context, pr *project.Project, repo *worktree.Repo, old, 
 	} else if len(n[old]) == 0 { // renamed twice
 		l.Was = was.Was
 	}
-	return repo.Save(l)
+	return repo.Lineages.Save(l)
 }
 
 // mayRename refuses an id for a slice whose records or whose history would be taken for another one's. It returns the other ids under which
@@ -243,7 +243,7 @@ func retire(ctx context.Context, pr *project.Project, id string, branch *string)
 	if err != nil {
 		return err
 	}
-	l, err := repo.Get(pr.Key(), id)
+	l, err := repo.Lineages.Get(pr.Key(), id)
 	if errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*worktree.BadLineage)) || err == nil && l.Phase == worktree.Gone {
 		return nil
 	}
@@ -253,7 +253,7 @@ func retire(ctx context.Context, pr *project.Project, id string, branch *string)
 	if l.Phase != worktree.Planned {
 		*branch = worktree.Short(l.Branch)
 	}
-	return repo.Retire(l.System, l.Slice, l.N)
+	return repo.Lineages.Retire(l.System, l.Slice, l.N)
 }
 
 // workSoFar is a commit that has all of a slice's work that hasn't landed, what isn't committed included; "" for none.
@@ -265,25 +265,25 @@ func workSoFar(ctx context.Context, pr *project.Project, id string) (string, err
 	if err != nil {
 		return "", err
 	}
-	l, err := repo.Get(pr.Key(), id)
+	l, err := repo.Lineages.Get(pr.Key(), id)
 	if errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*worktree.BadLineage)) || err == nil && l.Phase == worktree.Gone {
 		return "", nil
 	}
 	if err != nil {
 		return "", err
 	}
-	tip, err := git.ResolveCommit(ctx, repo.Common, l.Branch)
+	tip, err := git.ResolveCommit(ctx, repo.Git.Common, l.Branch)
 	if err != nil {
 		return "", err
 	}
 	if tip == "" && l.Phase == worktree.Planned { // renamed before it was worked on again
 		return l.Base, nil
 	}
-	snap, err := repo.Snapshot(ctx, l, worktree.SnapshotOptions{Last: true, Why: "gl: work on " + id + " before it was renamed"})
+	snap, err := repo.Snapshots.Take(ctx, l, worktree.SnapshotOptions{Last: true, Why: "gl: work on " + id + " before it was renamed"})
 	if err != nil || snap == nil || snap.Tree == "" {
 		return tip, err
 	}
-	changed, err := git.Changed(ctx, repo.Common, tip, snap.Tree, nil)
+	changed, err := git.Changed(ctx, repo.Git.Common, tip, snap.Tree, nil)
 	if err != nil || len(changed) == 0 {
 		return tip, err
 	}

@@ -141,8 +141,8 @@ func Fresh(ctx context.Context, pr *project.Project, id string) (branch string, 
 		return "", err
 	}
 	// Before the lock is taken: an exact snapshot may take seconds. What isn't there, or can't be read, has nothing to keep.
-	if l, err := repo.Get(pr.Key(), id); err == nil && l.Phase != worktree.Gone {
-		if _, err := repo.Snapshot(ctx, l, worktree.SnapshotOptions{Last: true, Why: "gl: snapshot of " + id + " before it begins anew"}); err != nil {
+	if l, err := repo.Lineages.Get(pr.Key(), id); err == nil && l.Phase != worktree.Gone {
+		if _, err := repo.Snapshots.Take(ctx, l, worktree.SnapshotOptions{Last: true, Why: "gl: snapshot of " + id + " before it begins anew"}); err != nil {
 			return "", fmt.Errorf("the work so far can't be kept: %w", err)
 		}
 	}
@@ -159,13 +159,13 @@ func Fresh(ctx context.Context, pr *project.Project, id string) (branch string, 
 		if err := mayRetry(p, st, now); err != nil && !errors.Is(err, ErrNothingToDo) {
 			return err
 		}
-		l, err := repo.Get(pr.Key(), id)
+		l, err := repo.Lineages.Get(pr.Key(), id)
 		if errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*worktree.BadLineage)) {
 			return nil
 		}
 		if err == nil && l.Phase != worktree.Gone {
 			branch = worktree.Short(l.Branch)
-			err = repo.Retire(l.System, l.Slice, l.N)
+			err = repo.Lineages.Retire(l.System, l.Slice, l.N)
 		}
 		return err
 	})

@@ -205,8 +205,8 @@ const longestSummary = 64 << 10
 // PlaceOf returns the project's directory in the worktree of a slice, or the root.
 func PlaceOf(ctx context.Context, pr *project.Project, id string) string {
 	if repo, err := pr.Worktrees(ctx); err == nil {
-		if l, err := repo.Get(pr.Key(), id); err == nil && l.Phase != worktree.Gone {
-			return repo.Dir(l)
+		if l, err := repo.Lineages.Get(pr.Key(), id); err == nil && l.Phase != worktree.Gone {
+			return repo.Layout.Dir(l)
 		}
 	}
 	return pr.Root

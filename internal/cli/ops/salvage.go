@@ -29,7 +29,7 @@ func KeptWork(ctx context.Context, pr *project.Project, id string) (*worktree.Re
 			id = r.ID.Work()
 		}
 	}
-	all, err := repo.Kept(ctx)
+	all, err := repo.Archive.Kept(ctx)
 	if err != nil || id == "" {
 		return repo, all, err
 	}
@@ -105,14 +105,14 @@ func Salvage(ctx context.Context, pr *project.Project, id string, pick Pick, dir
 		}
 	}
 	if branch != "" { // first: it is the smaller one, and refuses more
-		if s.Branch, err = repo.RestoreBranch(ctx, s.Commit, branch); errors.Is(err, git.ErrRefExists) {
+		if s.Branch, err = repo.Archive.RestoreBranch(ctx, s.Commit, branch); errors.Is(err, git.ErrRefExists) {
 			return nil, fmt.Errorf("there is a branch %s already, or one that is in its way: give another --branch", worktree.Short(s.Branch))
 		} else if err != nil {
 			return nil, err
 		}
 	}
 	if dir != "" {
-		err = repo.RestoreFiles(ctx, s.Commit, dir)
+		err = repo.Archive.RestoreFiles(ctx, s.Commit, dir)
 		if errors.Is(err, git.ErrNotEmpty) {
 			err = fmt.Errorf("%s isn't empty: give a new directory", dir)
 		}

@@ -80,19 +80,19 @@ func checkTarget(ctx context.Context, pr *project.Project, text string) error {
 	}
 	name = strings.TrimPrefix(name, "refs/heads/")
 	ref := "refs/heads/" + name
-	if repo.IsOurs(ref) {
+	if repo.Layout.IsOurs(ref) {
 		return &project.SettingError{Reason: "git.target: " + name + " is a branch of gl's own"}
 	}
-	tip, err := git.ResolveCommit(ctx, repo.Common, ref)
+	tip, err := git.ResolveCommit(ctx, repo.Git.Common, ref)
 	if err != nil || tip != "" {
 		return err
 	}
-	head, err := git.SymbolicRef(ctx, repo.GitDir, "HEAD")
+	head, err := git.SymbolicRef(ctx, repo.Git.GitDir, "HEAD")
 	if err != nil || head == ref {
 		return err
 	}
 	help := "git branch "
-	if born, err := git.ResolveCommit(ctx, repo.GitDir, "HEAD"); err == nil && born == "" {
+	if born, err := git.ResolveCommit(ctx, repo.Git.GitDir, "HEAD"); err == nil && born == "" {
 		help = "git switch -c "
 	}
 	return &project.SettingError{

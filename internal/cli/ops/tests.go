@@ -66,7 +66,7 @@ func (h *handOver) make(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l, err := repo.Get(h.due.ID.System, h.due.ID.Slice)
+	l, err := repo.Lineages.Get(h.due.ID.System, h.due.ID.Slice)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (h *handOver) make(ctx context.Context) error {
 			return err
 		}
 	}
-	commit, err := repo.HandOver(ctx, l)
+	commit, err := repo.Snapshots.HandOver(ctx, l)
 	if err != nil {
 		return err
 	}
@@ -91,11 +91,11 @@ func (h *handOver) make(ctx context.Context) error {
 // wroteTests reports whether the tests in a lineage's worktree aren't those that it began with, nor those that a person has sent back: an agent
 // that is to put something right there hasn't handed it over by going on.
 func (h *handOver) wroteTests(ctx context.Context, repo *worktree.Repo, l *worktree.Lineage) (bool, error) {
-	is, err := repo.Look(ctx, l)
+	is, err := repo.Snapshots.Look(ctx, l)
 	if err != nil || is == "" {
 		return false, err
 	}
-	c := drift.Comparer{Prefix: repo.Prefix}
+	c := drift.Comparer{Prefix: repo.Git.Prefix}
 	except := func(p string) bool { return !c.IsTest(p) }
 	back, err := h.pr.Runs.SentBack(h.due)
 	if err != nil {
@@ -103,10 +103,10 @@ func (h *handOver) wroteTests(ctx context.Context, repo *worktree.Repo, l *workt
 	}
 	if back != "" {
 		// Git may have dropped that tree since. Then what the lineage began with has to do.
-		if changed, err := git.Changed(ctx, repo.Common, back, is, except); err == nil && len(changed) == 0 {
+		if changed, err := git.Changed(ctx, repo.Git.Common, back, is, except); err == nil && len(changed) == 0 {
 			return false, nil
 		}
 	}
-	changed, err := git.ChangedSince(ctx, repo.Common, l.Base, is, except)
+	changed, err := git.ChangedSince(ctx, repo.Git.Common, l.Base, is, except)
 	return len(changed) > 0, err
 }

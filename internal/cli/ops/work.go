@@ -35,7 +35,7 @@ func WorkOf(ctx context.Context, pr *project.Project, id string) (*Work, error) 
 	if err != nil {
 		return nil, err
 	}
-	l, err := repo.Get(pr.Key(), id)
+	l, err := repo.Lineages.Get(pr.Key(), id)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && (l.Phase == worktree.Gone || l.Phase == worktree.Planned) {
 		return nil, nil
 	}
@@ -43,16 +43,16 @@ func WorkOf(ctx context.Context, pr *project.Project, id string) (*Work, error) 
 		return nil, err
 	}
 	w := &Work{Branch: worktree.Short(l.Branch), Commits: []git.Commit{}, Changed: []string{}}
-	commits, err := git.Between(ctx, repo.Common, l.Base, l.Branch)
+	commits, err := git.Between(ctx, repo.Git.Common, l.Base, l.Branch)
 	if err != nil {
 		return nil, fmt.Errorf("what is on %s isn't known: %w", w.Branch, err)
 	}
 	w.Commits = append(w.Commits, commits...)
-	changed, err := repo.Worktree(l).Changed(ctx)
+	changed, err := repo.Layout.Worktree(l).Changed(ctx)
 	if err != nil { // it isn't there, or not git's any more
 		return w, nil
 	}
-	w.Worktree = jsondoc.OrNull(repo.Dir(l))
+	w.Worktree = jsondoc.OrNull(repo.Layout.Dir(l))
 	w.Changed = append(w.Changed, changed...)
 	return w, nil
 }

@@ -90,7 +90,7 @@ func (p *workplace) handOff(ctx context.Context, repo *worktree.Repo, l *worktre
 	}
 	if h.Continuation != nil {
 		var err error
-		if h.changed, err = repo.Worktree(l).Changed(ctx); err != nil {
+		if h.changed, err = repo.Layout.Worktree(l).Changed(ctx); err != nil {
 			return err
 		}
 	}

@@ -20,13 +20,13 @@ func (s *Settler) Note(ctx context.Context, r *Record) {
 	if err != nil {
 		return
 	}
-	l, err := repo.Get(r.ID.System, r.ID.Slice)
+	l, err := repo.Lineages.Get(r.ID.System, r.ID.Slice)
 	if err != nil || l.N != r.Place.Lineage {
 		return
 	}
 	data, err := json.Marshal(r)
 	if err == nil {
-		_ = repo.NoteQueued(ctx, l, r.ID.N, data)
+		_ = repo.Queue.NoteQueued(ctx, l, r.ID.N, data)
 	}
 }
 
@@ -36,7 +36,7 @@ func (s *Settler) unnote(ctx context.Context, r *Record) {
 		return
 	}
 	if repo, err := s.Worktrees(ctx); err == nil {
-		_ = repo.DropNote(ctx, r.ID.System, r.ID.Slice, r.ID.N)
+		_ = repo.Queue.DropNote(ctx, r.ID.System, r.ID.Slice, r.ID.N)
 	}
 }
 
@@ -47,7 +47,7 @@ func (s *Settler) Restore(ctx context.Context) (ids []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	notes, err := repo.Notes(ctx)
+	notes, err := repo.Queue.Notes(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (s *Settler) putBack(ctx context.Context, repo *worktree.Repo, n worktree.N
 		if err := s.Store.Prepare(); err != nil {
 			return err
 		}
-		if err := repo.PutBack(n); err != nil {
+		if err := repo.Lineages.PutBack(n); err != nil {
 			return err
 		}
 		if err := s.Store.putLive(r); err != nil {
@@ -99,7 +99,7 @@ func (s *Settler) putBack(ctx context.Context, repo *worktree.Repo, n worktree.N
 		return nil
 	})
 	if err == nil && over {
-		err = repo.DropNote(ctx, r.ID.System, r.ID.Slice, r.ID.N)
+		err = repo.Queue.DropNote(ctx, r.ID.System, r.ID.Slice, r.ID.N)
 	}
 	return back, err
 }

@@ -127,7 +127,7 @@ func (p *workplace) tryWorktree(ctx context.Context) error {
 	if err := p.site.Make(ctx); err != nil {
 		return err
 	}
-	if err := p.noteStashes(ctx, repo.Common); err != nil {
+	if err := p.noteStashes(ctx, repo.Git.Common); err != nil {
 		return err
 	}
 	p.before, err = repo.Inspect(ctx, l)
@@ -227,7 +227,7 @@ func strayed(before, after worktree.Condition, branch string) (list []string) {
 
 // lineage returns the lineage that the attempt was claimed for.
 func (r *Record) lineage(repo *worktree.Repo) (*worktree.Lineage, error) {
-	l, err := repo.Get(r.ID.System, r.ID.Work())
+	l, err := repo.Lineages.Get(r.ID.System, r.ID.Work())
 	if err == nil && l.N != r.Place.Lineage {
 		err = fmt.Errorf("lineage %d of %s has taken the place of %d", l.N, r.ID.Work(), r.Place.Lineage)
 	}

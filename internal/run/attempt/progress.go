@@ -54,7 +54,7 @@ func (f *follower) noteHanded(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	if commit, err := repo.HandedOver(ctx, l); err == nil {
+	if commit, err := repo.Snapshots.HandedOver(ctx, l); err == nil {
 		_ = f.settler.Store.NoteHanded(l.System, l.Slice, l.N, commit) // if it fails, git's note counts
 	}
 }

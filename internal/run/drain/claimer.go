@@ -81,7 +81,7 @@ func (c claimer) claim(
 			return nil, err
 		}
 		req.Redone = redone
-		req.Lineage, req.Job.Dir, req.Setup = l, trees.Dir(l), conf.Config.Git.Setup
+		req.Lineage, req.Job.Dir, req.Setup = l, trees.Layout.Dir(l), conf.Config.Git.Setup
 		if conf.Config.Sandbox != project.SandboxOff {
 			req.Sandbox, req.Caches = conf.Config.Sandbox, conf.Config.Caches
 		}
@@ -95,7 +95,7 @@ func (c claimer) lineage(
 	ctx context.Context, req attempt.Request,
 ) (l *worktree.Lineage, redone string, err error) {
 	trees := c.cfg.Tools.Trees
-	base, err := trees.Base(ctx)
+	base, err := trees.Queue.Base(ctx)
 	if err == nil && c.cfg.Tools.Lane != nil && req.Task == nil {
 		redone, err = c.cfg.Tools.Lane.Reader.Redo(ctx, req.ID)
 	}
@@ -109,6 +109,6 @@ func (c claimer) lineage(
 	if err != nil {
 		return nil, "", err
 	}
-	l, err = trees.Plan(ctx, req.System, work, base, false)
+	l, err = trees.Lineages.Plan(ctx, req.System, work, base, false)
 	return l, redone, err
 }

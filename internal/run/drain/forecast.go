@@ -84,7 +84,7 @@ func (f *foresight) works(p *plan.Plan) (works []forecast.Work) {
 		if st.Attempt == nil || !begun && !ready {
 			continue
 		}
-		l, err := f.repo.Get(f.system, st.ID)
+		l, err := f.repo.Lineages.Get(f.system, st.ID)
 		if err != nil || l.Phase != worktree.Ready && l.Phase != worktree.Filled {
 			continue
 		}

@@ -12,5 +12,5 @@ func (l *Local) Fetch(ctx context.Context, p Place, o worktree.SnapshotOptions) 
 	if err != nil {
 		return nil, err
 	}
-	return repo.Snapshot(ctx, lineage, o)
+	return repo.Snapshots.Take(ctx, lineage, o)
 }

@@ -81,7 +81,7 @@ func place(t *testing.T) (string, executor.Place) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lineage, err := repo.Plan(ctx, "greenlight", "S-1", gitIn(t, root, "rev-parse", "HEAD"), false)
+	lineage, err := repo.Lineages.Plan(ctx, "greenlight", "S-1", gitIn(t, root, "rev-parse", "HEAD"), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func place(t *testing.T) (string, executor.Place) {
 	}
 	t.Cleanup(func() { hold.Release() })
 	return lineage.Path, func(context.Context) (*worktree.Repo, *worktree.Lineage, error) {
-		l, err := repo.Get("greenlight", "S-1")
+		l, err := repo.Lineages.Get("greenlight", "S-1")
 		return repo, l, err
 	}
 }

@@ -31,7 +31,7 @@ func BenchmarkForecast(b *testing.B) {
 				b.StopTimer()
 				n++
 				for i, w := range s.works {
-					testfiles.Put(b, s.repo.Dir(w.Lineage), "routes", fmt.Sprint(i, " ", n, "\n"))
+					testfiles.Put(b, s.repo.Layout.Dir(w.Lineage), "routes", fmt.Sprint(i, " ", n, "\n"))
 				}
 				b.StartTimer()
 				list, err := f.Find(b.Context(), s.works)
@@ -44,7 +44,7 @@ func BenchmarkForecast(b *testing.B) {
 		b.Run(fmt.Sprint("git/", slices), func(b *testing.B) {
 			for b.Loop() {
 				for i, w := range s.works {
-					gitIn(b, s.repo.Dir(w.Lineage), "status", "--porcelain")
+					gitIn(b, s.repo.Layout.Dir(w.Lineage), "status", "--porcelain")
 					for _, other := range s.works[i+1:] {
 						cmd := exec.Command("git", "merge-tree", "--write-tree", f.looked[w.Lineage.Branch].commit, f.looked[other.Lineage.Branch].commit)
 						cmd.Dir = s.root
@@ -105,7 +105,7 @@ func newCrowd(b *testing.B, slices, agents int) *crowd {
 	check(err)
 	s.repo = repo
 	check(os.MkdirAll(filepath.Join(s.root, ".greenlight/runs/lineage"), 0o700))
-	base, err := repo.Base(b.Context())
+	base, err := repo.Queue.Base(b.Context())
 	check(err)
 	var refs strings.Builder
 	for i := range slices {
@@ -113,12 +113,12 @@ func newCrowd(b *testing.B, slices, agents int) *crowd {
 			fmt.Fprintf(&refs, "create refs/heads/gl/s/_/greenlight/S-%d/1 %s\ncreate refs/gl/wip/_/greenlight/S-%d/1/1/tree %s\n", i, base, i, base)
 			continue
 		}
-		l, err := repo.Plan(b.Context(), "greenlight", fmt.Sprint("S-", i), base, false)
+		l, err := repo.Lineages.Plan(b.Context(), "greenlight", fmt.Sprint("S-", i), base, false)
 		check(err)
 		hold, err := repo.Make(b.Context(), l, worktree.Making{})
 		check(err)
 		check(hold.Release())
-		age(b, repo.Dir(l))
+		age(b, repo.Layout.Dir(l))
 		s.works = append(s.works, Work{Slice: l.Slice, Lineage: l, Running: true})
 	}
 	cmd := exec.Command("git", "update-ref", "--stdin")

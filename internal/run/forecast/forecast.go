@@ -56,7 +56,7 @@ func (f *Forecaster) Find(ctx context.Context, works []Work) ([]plan.Collision, 
 	if f.looked == nil || len(f.merged) > most || len(f.paths) > most {
 		f.looked, f.paths, f.merged = map[string]look{}, map[[2]string][]string{}, map[[2]string][]string{}
 	}
-	base, err := f.Repo.Base(ctx)
+	base, err := f.Repo.Queue.Base(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +142,7 @@ func (f *Forecaster) saved(ctx context.Context, works []Work) (map[string]worktr
 			lineages = append(lineages, w.Lineage)
 		}
 	}
-	return f.Repo.LastSaved(ctx, lineages)
+	return f.Repo.Snapshots.Last(ctx, lineages)
 }
 
 // isNew reports whether a look is recent enough.
@@ -152,14 +152,14 @@ func (f *Forecaster) isNew(last look) bool { return last.commit != "" && time.Si
 // recent enough, or else a look at the worktree.
 func (f *Forecaster) commit(ctx context.Context, w Work, saved worktree.Saved) (string, error) {
 	if !w.Running {
-		return f.Repo.Work(ctx, w.Lineage, saved)
+		return f.Repo.Snapshots.Work(ctx, w.Lineage, saved)
 	}
 	last := f.looked[w.Lineage.Branch]
 	if f.isNew(last) {
 		return last.commit, nil
 	}
 	at := time.Now()
-	commit, err := f.Repo.Glance(ctx, w.Lineage, saved, last.commit, f.Age)
+	commit, err := f.Repo.Snapshots.Glance(ctx, w.Lineage, saved, last.commit, f.Age)
 	if err != nil {
 		return "", err
 	}
@@ -173,7 +173,7 @@ func (f *Forecaster) changed(ctx context.Context, from, commit string) ([]string
 	if paths, known := f.paths[key]; known {
 		return paths, nil
 	}
-	paths, err := git.ChangedSince(ctx, f.Repo.Common, from, commit, statedir.InState)
+	paths, err := git.ChangedSince(ctx, f.Repo.Git.Common, from, commit, statedir.InState)
 	if err == nil {
 		f.paths[key] = paths
 	}
@@ -198,7 +198,7 @@ func (f *Forecaster) conflicts(ctx context.Context, base, a, b string) ([]string
 	f.merges++
 	var err error
 	if f.merger == nil {
-		if f.merger, err = git.NewMerger(ctx, f.Repo.Common, base); err != nil {
+		if f.merger, err = git.NewMerger(ctx, f.Repo.Git.Common, base); err != nil {
 			return nil, err
 		}
 	}

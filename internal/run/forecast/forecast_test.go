@@ -45,11 +45,11 @@ func TestFind(t *testing.T) {
 	var works []Work
 	dirs := map[string]string{}
 	for _, id := range []string{"S-1", "S-2", "S-3"} {
-		base, err := repo.Base(ctx)
+		base, err := repo.Queue.Base(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := repo.Plan(ctx, "greenlight", id, base, false)
+		l, err := repo.Lineages.Plan(ctx, "greenlight", id, base, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +58,7 @@ func TestFind(t *testing.T) {
 			t.Fatal(err)
 		}
 		hold.Release()
-		dirs[id] = repo.Dir(l)
+		dirs[id] = repo.Layout.Dir(l)
 		works = append(works, Work{Slice: id, Lineage: l, Running: id != "S-3"})
 	}
 	f := &Forecaster{Repo: repo}

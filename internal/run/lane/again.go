@@ -108,7 +108,7 @@ func (l *Lane) askAgain(ctx context.Context, w *past, run gate.TestRun) (*gate.R
 		if *c == "" {
 			continue
 		}
-		there, err := git.HasCommit(ctx, l.Repo.Common, *c)
+		there, err := git.HasCommit(ctx, l.Repo.Git.Common, *c)
 		if err != nil {
 			return nil, err
 		}
@@ -165,7 +165,7 @@ func (l *Lane) treeAgain(ctx context.Context, w *past, facts *gate.Facts) error 
 	case w.rec.Place.Tree == "":
 		return nil // the gate says so
 	}
-	lands, err := git.TreeOf(ctx, l.Repo.Common, w.tip)
+	lands, err := git.TreeOf(ctx, l.Repo.Git.Common, w.tip)
 	if err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func (l *Lane) treeAgain(ctx context.Context, w *past, facts *gate.Facts) error 
 		return nil
 	}
 	// They may differ in state, which isn't a part of the work.
-	changed, err := git.Changed(ctx, l.Repo.Common, w.rec.Place.Tree, lands, statedir.InState)
+	changed, err := git.Changed(ctx, l.Repo.Git.Common, w.rec.Place.Tree, lands, statedir.InState)
 	if err != nil {
 		facts.Gone[gate.Tree] = "git hasn't got the tree " + short(w.rec.Place.Tree) + " any more, which its agent left"
 	} else if len(changed) == 0 {
@@ -219,7 +219,7 @@ func (l *Lane) testsAgain(ctx context.Context, w *past, facts *gate.Facts) error
 		facts.Gone[gate.Tests] = why
 		return nil
 	}
-	changed, err := git.Changed(ctx, l.Repo.Common, w.base, w.commit, statedir.InState)
+	changed, err := git.Changed(ctx, l.Repo.Git.Common, w.base, w.commit, statedir.InState)
 	if err != nil {
 		return err
 	}
@@ -260,7 +260,7 @@ func (l *Lane) handedThen(ctx context.Context, w *past, now *work) (commit strin
 	}
 	handed := w.rec.Landing.Handed
 	for _, c := range []string{handed.Commit, handed.Began} {
-		there, err := git.HasCommit(ctx, l.Repo.Common, c)
+		there, err := git.HasCommit(ctx, l.Repo.Git.Common, c)
 		if err != nil {
 			return "", nil, err
 		}

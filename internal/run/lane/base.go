@@ -57,13 +57,13 @@ func (t *tip) base(ctx context.Context) (string, error) {
 	if err := t.checkRewound(ctx, target); err != nil {
 		return "", err
 	}
-	if in, err := git.IsAncestor(ctx, t.repo.Common, target, lane); err != nil || in {
+	if in, err := git.IsAncestor(ctx, t.repo.Git.Common, target, lane); err != nil || in {
 		if err == nil {
 			err = t.file.see(target)
 		}
 		return lane, err
 	}
-	if in, err := git.IsAncestor(ctx, t.repo.Common, lane, target); err != nil || in {
+	if in, err := git.IsAncestor(ctx, t.repo.Git.Common, lane, target); err != nil || in {
 		if err == nil {
 			err = t.followTarget(ctx, lane, target)
 		}
@@ -108,11 +108,11 @@ func (t *tip) from(base string) string {
 
 // current is the lane's commit, if it is where a worker has left it and nobody has it checked out.
 func (t *tip) current(ctx context.Context) (string, error) {
-	tip, err := t.repo.LaneTip(ctx)
+	tip, err := t.repo.Queue.Tip(ctx)
 	if err != nil {
 		return "", err
 	}
-	name := worktree.Short(t.repo.LaneRef())
+	name := worktree.Short(t.repo.Queue.Ref())
 	if t.file.Tip != "" && tip != t.file.Tip && tip != t.file.Next {
 		return "", standstill("the branch %s isn't where gl left it (%s): it was moved. Move it back, or run gl land --reset to begin again at %s",
 			name, short(t.file.Tip), worktree.Short(t.repo.Target()))
@@ -122,7 +122,7 @@ func (t *tip) current(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if in, err := git.IsAncestor(ctx, t.repo.Common, tip, target); err != nil {
+		if in, err := git.IsAncestor(ctx, t.repo.Git.Common, tip, target); err != nil {
 			return "", err
 		} else if !in {
 			return "", standstill("the branch %s has commits that gl hasn't put there (%s): something else has moved it. Run gl land --reset to begin again at %s",
@@ -139,7 +139,7 @@ func (t *tip) tellTargetMoved(ctx context.Context, target string) error {
 	if f.Seen == "" || f.Seen == target || f.Own == target || f.Moved == target {
 		return nil
 	}
-	where, err := git.CheckedOut(t.repo.Common, t.repo.Target())
+	where, err := git.CheckedOut(t.repo.Git.Common, t.repo.Target())
 	if err != nil || where == "" || git.Visited(ctx, where, target) { // else whoever works on it does so from elsewhere
 		return err
 	}
@@ -155,9 +155,9 @@ func (t *tip) tellTargetMoved(ctx context.Context, target string) error {
 
 // checkFree stops where somebody has the lane checked out: its files wouldn't follow.
 func (t *tip) checkFree() error {
-	where, err := git.CheckedOut(t.repo.Common, t.repo.LaneRef())
+	where, err := git.CheckedOut(t.repo.Git.Common, t.repo.Queue.Ref())
 	if err == nil && where != "" {
-		err = standstill("the branch %s is checked out in %s: check out another one there", worktree.Short(t.repo.LaneRef()), where)
+		err = standstill("the branch %s is checked out in %s: check out another one there", worktree.Short(t.repo.Queue.Ref()), where)
 	}
 	return err
 }
@@ -168,7 +168,7 @@ func (t *tip) move(ctx context.Context, from, to, reason string, pass gate.Pass)
 	if err := t.file.save(); err != nil {
 		return err
 	}
-	if err := t.repo.MoveLane(ctx, from, to, reason, pass); err != nil {
+	if err := t.repo.Queue.Move(ctx, from, to, reason, pass); err != nil {
 		return err
 	}
 	t.file.Tip, t.file.Next = to, ""
@@ -181,11 +181,11 @@ func (t *tip) checkRewound(ctx context.Context, target string) error {
 	if t.file.Seen == "" || t.file.Seen == target {
 		return nil
 	}
-	in, err := git.IsAncestor(ctx, t.repo.Common, t.file.Seen, target)
+	in, err := git.IsAncestor(ctx, t.repo.Git.Common, t.file.Seen, target)
 	if err != nil || in {
 		return err
 	}
-	if git.LostByReset(ctx, t.repo.Common, t.repo.Target(), t.file.Seen) {
+	if git.LostByReset(ctx, t.repo.Git.Common, t.repo.Target(), t.file.Seen) {
 		return t.deliverLost(ctx, target)
 	}
 	name := worktree.Short(t.repo.Target())
@@ -195,7 +195,7 @@ func (t *tip) checkRewound(ctx context.Context, target string) error {
 
 // deliverLost lists what the target lost by chance as not delivered yet.
 func (t *tip) deliverLost(ctx context.Context, target string) error {
-	lost, err := git.Landings(ctx, t.repo.Common, target, t.file.Seen)
+	lost, err := git.Landings(ctx, t.repo.Git.Common, target, t.file.Seen)
 	if err != nil {
 		return err
 	}
@@ -224,15 +224,15 @@ func (t *tip) meet(ctx context.Context, lane, target string) error {
 		return nil
 	}
 	name := worktree.Short(t.repo.Target())
-	tree, conflicts, err := git.MergeTree(ctx, t.repo.Common, target, lane, statedir.InState)
+	tree, conflicts, err := git.MergeTree(ctx, t.repo.Git.Common, target, lane, statedir.InState)
 	if err != nil {
 		return err
 	}
 	if len(conflicts) > 0 {
 		return standstill("what has landed conflicts with %s in %s: merge the branch %s there and run gl land, or run gl land --reset to merge it anew, slice by slice",
-			name, some(conflicts), worktree.Short(t.repo.LaneRef()))
+			name, some(conflicts), worktree.Short(t.repo.Queue.Ref()))
 	}
-	commit, err := git.CommitTree(ctx, t.repo.Common, git.NewCommit{Tree: tree, Parents: []string{lane, target}, Message: "Merge " + name + " into the lane"})
+	commit, err := git.CommitTree(ctx, t.repo.Git.Common, git.NewCommit{Tree: tree, Parents: []string{lane, target}, Message: "Merge " + name + " into the lane"})
 	if err != nil {
 		return err
 	}

@@ -115,7 +115,7 @@ func (l *Lane) together(ctx context.Context, group []*attempt.Record) (green boo
 			continue
 		}
 		works = append(works, w)
-		tip, err = git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: w.tree, Parents: []string{tip, w.tip}, Message: "gl: candidate " + w.rec.ID.Slice})
+		tip, err = git.CommitTree(ctx, l.Repo.Git.Common, git.NewCommit{Tree: w.tree, Parents: []string{tip, w.tip}, Message: "gl: candidate " + w.rec.ID.Slice})
 		if err != nil {
 			return false, err
 		}
@@ -222,7 +222,7 @@ func (l *Lane) passAll(ctx context.Context, works []*work, base string, v *testr
 		}
 		w.release()
 	}
-	if err := l.Repo.KeepNext(ctx, batch.Head); err != nil {
+	if err := l.Repo.Queue.KeepNext(ctx, batch.Head); err != nil {
 		return err
 	}
 	for i, w := range works {

@@ -81,7 +81,7 @@ func (l *Lane) CheckSlice(ctx context.Context, id string) (c *Check, err error) 
 func (l *Lane) CheckLane(ctx context.Context) (c *Check, err error) {
 	err = l.checking(ctx, func(ctx context.Context) error {
 		c = &Check{What: OfLane}
-		if c.Commit, err = l.Repo.LaneTip(ctx); err == nil {
+		if c.Commit, err = l.Repo.Queue.Tip(ctx); err == nil {
 			c.Verdict, err = l.turn.bench.retest(ctx, c.Commit, tested{})
 		}
 		return err
@@ -103,7 +103,7 @@ func (l *Lane) checking(ctx context.Context, f func(context.Context) error) erro
 
 // busy says who works the lane, "" for nobody.
 func (l *Lane) busy() string {
-	who, err := durable.Holder(l.Repo.LaneLock())
+	who, err := durable.Holder(l.Repo.Queue.LockFile())
 	if err != nil {
 		return ""
 	}
@@ -112,7 +112,7 @@ func (l *Lane) busy() string {
 
 // checkMerge tests what would land of a slice now.
 func (l *Lane) checkMerge(ctx context.Context, id string) (*Check, error) {
-	lineage, err := l.Repo.Get(l.Project.Key(), id)
+	lineage, err := l.Repo.Lineages.Get(l.Project.Key(), id)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s has no worktree, so there is nothing to merge: run gl slice %s", id, id)
 	}
@@ -120,7 +120,7 @@ func (l *Lane) checkMerge(ctx context.Context, id string) (*Check, error) {
 		return nil, err
 	}
 	w := &work{lineage: lineage}
-	if w.tip, err = l.Repo.Look(ctx, lineage); err != nil {
+	if w.tip, err = l.Repo.Snapshots.Look(ctx, lineage); err != nil {
 		return nil, err
 	}
 	if w.tip == "" {
@@ -147,7 +147,7 @@ func (l *Lane) checkMerge(ctx context.Context, id string) (*Check, error) {
 	}
 	ruling := w.rule(gate.TestRun{Pending: true})
 	c.Problem = cmp.Or(ruling.Refused(), ruling.Asks())
-	c.Commit, err = git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: w.tree, Parents: []string{w.base, w.tip}, Message: "gl: " + id + " merged"})
+	c.Commit, err = git.CommitTree(ctx, l.Repo.Git.Common, git.NewCommit{Tree: w.tree, Parents: []string{w.base, w.tip}, Message: "gl: " + id + " merged"})
 	if err == nil {
 		c.Verdict, err = l.turn.bench.retest(ctx, c.Commit, tested{rec: w.rec})
 	}
@@ -173,7 +173,7 @@ func (l *Lane) Audit(ctx context.Context, since string, tell func(*Check)) error
 		return err
 	}
 	if since != "" {
-		commit, err := git.ResolveCommit(ctx, l.Repo.Common, since)
+		commit, err := git.ResolveCommit(ctx, l.Repo.Git.Common, since)
 		if err == nil && commit == "" {
 			err = fmt.Errorf("there is no commit %q", since)
 		}
@@ -182,7 +182,7 @@ func (l *Lane) Audit(ctx context.Context, since string, tell func(*Check)) error
 		}
 		since = commit
 	}
-	landings, err := git.Landings(ctx, l.Repo.Common, since, target)
+	landings, err := git.Landings(ctx, l.Repo.Git.Common, since, target)
 	if err != nil {
 		return err
 	}
@@ -197,10 +197,10 @@ func (l *Lane) Audit(ctx context.Context, since string, tell func(*Check)) error
 			return err
 		}
 	}
-	if err := git.CloneCommit(ctx, l.Repo.Top, a.top, target); err != nil {
+	if err := git.CloneCommit(ctx, l.Repo.Git.Top, a.top, target); err != nil {
 		return err
 	}
-	landings = slices.DeleteFunc(landings, func(c git.Landed) bool { return c.Project != l.Repo.Prefix })
+	landings = slices.DeleteFunc(landings, func(c git.Landed) bool { return c.Project != l.Repo.Git.Prefix })
 	known := map[string]*Check{}
 	for i, landed := range landings {
 		tested := landings[i+tail(landings[i:])]
@@ -245,7 +245,7 @@ func (a *audit) check(ctx context.Context, landed git.Landed) (*Check, error) {
 	if err := git.CheckoutClone(ctx, a.top, landed.Commit); err != nil {
 		return nil, err
 	}
-	dir, env := filepath.Join(a.top, filepath.FromSlash(l.Repo.Prefix)), append(agent.ScrubEnv(l.Environ), "TMPDIR="+a.temp)
+	dir, env := filepath.Join(a.top, filepath.FromSlash(l.Repo.Git.Prefix)), append(agent.ScrubEnv(l.Environ), "TMPDIR="+a.temp)
 	config := l.Project.Config
 	if len(config.Git.Setup) > 0 {
 		l.tell("%s: running git.setup", short(landed.Commit))

@@ -74,7 +74,7 @@ func (l *Lane) deliverable(ctx context.Context) (commit, reason string, err erro
 // forward moves the target; reason says what is in the way.
 func (l *Lane) forward(ctx context.Context) (reason string, err error) {
 	busy, overlap, locked := new(git.BusyError), new(git.OverlapError), new(git.LockedError)
-	err = git.Settle(ctx, l.Repo.Common, l.Repo.Target())
+	err = git.Settle(ctx, l.Repo.Git.Common, l.Repo.Target())
 	if err != nil && !errors.As(err, &busy) && !errors.As(err, &locked) { // else the delivery says it, if there is one
 		return "", err
 	}
@@ -93,7 +93,7 @@ func (l *Lane) forward(ctx context.Context) (reason string, err error) {
 	if err != nil {
 		return "", err
 	}
-	err = git.FastForward(ctx, l.Repo.Common, l.Repo.Target(), target, lane, pass)
+	err = git.FastForward(ctx, l.Repo.Git.Common, l.Repo.Target(), target, lane, pass)
 	name := worktree.Short(l.Repo.Target())
 	switch {
 	case err == nil:
@@ -235,7 +235,7 @@ func (l *Lane) commitState(ctx context.Context) error {
 	}
 	slices.Sort(names)
 	at := now()
-	commit, left, err := git.CommitPaths(ctx, l.Repo.Checkout, l.Repo.Target(), names, "gl: state", at)
+	commit, left, err := git.CommitPaths(ctx, l.Repo.Git, l.Repo.Target(), names, "gl: state", at)
 	busy, elsewhere, locked := new(git.BusyError), new(git.BranchError), new(git.LockedError)
 	if errors.As(err, &busy) || errors.As(err, &elsewhere) || errors.As(err, &locked) || errors.Is(err, git.ErrRefMoved) {
 		l.tell("state isn't committed: %v", err)

@@ -37,7 +37,7 @@ func (e *NoDiffError) Error() string { return e.Reason }
 
 // Diff is what the slice has changed so far. It changes nothing.
 func (r *Reader) Diff(ctx context.Context, id string) (*Diff, error) {
-	lineage, err := r.repo.Get(r.project.Key(), id)
+	lineage, err := r.repo.Lineages.Get(r.project.Key(), id)
 	if errors.As(err, new(*worktree.BadLineage)) || errors.Is(err, fs.ErrNotExist) || err == nil && lineage.Phase == worktree.Gone {
 		landed, err := r.history.landing(ctx, id)
 		if err != nil {
@@ -58,7 +58,7 @@ func (r *Reader) Diff(ctx context.Context, id string) (*Diff, error) {
 		return nil, err
 	}
 	d := &Diff{Slice: id, Of: OnBranch, Branch: worktree.Short(lineage.Branch)}
-	if d.To, err = git.ResolveCommit(ctx, r.repo.Common, lineage.Branch); err != nil {
+	if d.To, err = git.ResolveCommit(ctx, r.repo.Git.Common, lineage.Branch); err != nil {
 		return nil, err
 	}
 	if d.To == "" {
@@ -66,8 +66,8 @@ func (r *Reader) Diff(ctx context.Context, id string) (*Diff, error) {
 	}
 	if lineage.Phase == worktree.Ready || lineage.Phase == worktree.Filled {
 		// As exact as git status: what is shown isn't judged by.
-		if s, err := r.repo.Worktree(lineage).Snapshot(ctx, git.SnapshotOptions{Base: lineage.Base, Branch: lineage.Branch, Why: "gl diff"}); err == nil && s.Tree != "" {
-			changed, err := git.Changed(ctx, r.repo.Common, d.To, s.Tree, statedir.InState)
+		if s, err := r.repo.Layout.Worktree(lineage).Snapshot(ctx, git.SnapshotOptions{Base: lineage.Base, Branch: lineage.Branch, Why: "gl diff"}); err == nil && s.Tree != "" {
+			changed, err := git.Changed(ctx, r.repo.Git.Common, d.To, s.Tree, statedir.InState)
 			if err != nil {
 				return nil, err
 			}
@@ -78,7 +78,7 @@ func (r *Reader) Diff(ctx context.Context, id string) (*Diff, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.From, err = git.MergeBase(ctx, r.repo.Common, newest, d.To); err != nil || d.From == "" {
+	if d.From, err = git.MergeBase(ctx, r.repo.Git.Common, newest, d.To); err != nil || d.From == "" {
 		d.From = lineage.Base
 	}
 	return r.diff(ctx, d)
@@ -87,19 +87,19 @@ func (r *Reader) Diff(ctx context.Context, id string) (*Diff, error) {
 // diff leaves state out and counts.
 func (r *Reader) diff(ctx context.Context, d *Diff) (*Diff, error) {
 	var err error
-	if d.From, err = git.ResolveCommit(ctx, r.repo.Common, d.From); err != nil {
+	if d.From, err = git.ResolveCommit(ctx, r.repo.Git.Common, d.From); err != nil {
 		return nil, err
 	}
-	if d.To, err = git.TreeLike(ctx, r.repo.Common, d.To, d.From, statedir.InState); err != nil {
+	if d.To, err = git.TreeLike(ctx, r.repo.Git.Common, d.To, d.From, statedir.InState); err != nil {
 		return nil, err
 	}
-	d.Stat, err = git.Stat(ctx, r.repo.Common, d.From, d.To, statedir.InState)
+	d.Stat, err = git.Stat(ctx, r.repo.Git.Common, d.From, d.To, statedir.InState)
 	return d, err
 }
 
 // TestsDiff is how a slice has changed its tests, and what else was handed over with them, since the hand-over: the paths, and two trees.
 func (r *Reader) TestsDiff(ctx context.Context, id string) (*Diff, []string, error) {
-	lineage, err := r.repo.Get(r.project.Key(), id)
+	lineage, err := r.repo.Lineages.Get(r.project.Key(), id)
 	if err != nil {
 		return nil, nil, &NoDiffError{id + " has no worktree: run gl retry --fresh " + id}
 	}
@@ -111,7 +111,7 @@ func (r *Reader) TestsDiff(ctx context.Context, id string) (*Diff, []string, err
 	if d.From, err = r.inspect.handedOver(ctx, lineage); err != nil {
 		return nil, nil, err
 	}
-	d.To, err = r.repo.Look(ctx, lineage)
+	d.To, err = r.repo.Snapshots.Look(ctx, lineage)
 	return d, t.Paths, err
 }
 
@@ -121,16 +121,16 @@ func (r *Reader) Changes(ctx context.Context, lineage *worktree.Lineage) (git.Di
 	if err != nil {
 		return git.DiffStat{}, err
 	}
-	tip, err := r.repo.Look(ctx, lineage)
+	tip, err := r.repo.Snapshots.Look(ctx, lineage)
 	if err != nil {
 		return git.DiffStat{}, err
 	}
-	tree, conflicts, err := git.MergeTree(ctx, r.repo.Common, base, tip, statedir.InState)
+	tree, conflicts, err := git.MergeTree(ctx, r.repo.Git.Common, base, tip, statedir.InState)
 	if err == nil && len(conflicts) > 0 {
 		err = errors.New("it doesn't merge")
 	}
 	if err != nil {
 		return git.DiffStat{}, err
 	}
-	return git.Stat(ctx, r.repo.Common, base, tree, statedir.InState)
+	return git.Stat(ctx, r.repo.Git.Common, base, tree, statedir.InState)
 }

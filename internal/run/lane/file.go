@@ -131,28 +131,28 @@ func findFile(ctx context.Context, pr *project.Project, repo *worktree.Repo, tel
 	f, err := readFile(pr.Runs.Dir())
 	switch {
 	case err == nil && f.Target == repo.Target() && f.Tip != "":
-		if repo.LaneMark() == (worktree.LaneMark{}) { // gl had none before
-			err = repo.MarkLane(worktree.LaneMark{Tip: f.Tip, Next: f.Next})
+		if repo.Queue.Mark() == (worktree.LaneMark{}) { // gl had none before
+			err = repo.Queue.SetMark(worktree.LaneMark{Tip: f.Tip, Next: f.Next})
 		}
 		return f, err
 	case err == nil && f.Target == repo.Target():
-		mark := repo.LaneMark() // "" where it hasn't moved the lane yet
+		mark := repo.Queue.Mark() // "" where it hasn't moved the lane yet
 		f.Tip, f.Next = mark.Tip, mark.Next
 		return f, nil
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		tell("%s: %v", filePath("runs"), err)
 	}
 	f = &file{SchemaVersion: 1, Target: repo.Target()}
-	target, err := git.ResolveCommit(ctx, repo.Common, repo.Target())
+	target, err := git.ResolveCommit(ctx, repo.Git.Common, repo.Target())
 	tip := ""
 	if err == nil {
-		tip, err = git.ResolveCommit(ctx, repo.Common, repo.LaneRef())
+		tip, err = git.ResolveCommit(ctx, repo.Git.Common, repo.Queue.Ref())
 	}
-	mark := repo.LaneMark()
+	mark := repo.Queue.Mark()
 	if f.Tip, f.Next = mark.Tip, mark.Next; err != nil || tip == "" || target == "" || mark.Moved(tip) {
 		return f, err
 	}
-	landed, err := git.Landings(ctx, repo.Common, target, tip)
+	landed, err := git.Landings(ctx, repo.Git.Common, target, tip)
 	for _, c := range landed {
 		f.Undelivered = append(f.Undelivered, Undelivered{Slice: c.Slice, Commit: c.Commit, At: c.When})
 	}

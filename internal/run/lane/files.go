@@ -36,7 +36,7 @@ func (t *trees) files(ctx context.Context, id string) (map[string]git.File, erro
 	if files := t.known(id); files != nil {
 		return files, nil
 	}
-	files, err := git.Files(ctx, t.repo.Common, id)
+	files, err := git.Files(ctx, t.repo.Git.Common, id)
 	if err == nil {
 		t.list(id, files)
 	}
@@ -70,7 +70,7 @@ func (t *trees) merge(ctx context.Context, w *work) (changed, conflicts []string
 	if err != nil {
 		return nil, nil, err
 	}
-	m, err := git.MergeInto(ctx, t.repo.Common, w.base, base, w.tip, statedir.InState)
+	m, err := git.MergeInto(ctx, t.repo.Git.Common, w.base, base, w.tip, statedir.InState)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -72,14 +72,14 @@ func (l *Lane) asLeft(ctx context.Context, w *work) (err error) {
 	if w.left, w.lands = w.rec.Place.Tree, w.rec.Place.Tree; w.rec.Place.Tree == "" {
 		return nil
 	}
-	if w.later, err = git.Changed(ctx, l.Repo.Common, w.rec.Place.Tree, w.tip, statedir.InState); err != nil {
+	if w.later, err = git.Changed(ctx, l.Repo.Git.Common, w.rec.Place.Tree, w.tip, statedir.InState); err != nil {
 		return l.gone(ctx, w, err)
 	}
 	if len(w.later) == 0 {
 		return nil
 	}
 	c := git.NewCommit{Tree: w.rec.Place.Tree, Message: "gl: " + w.rec.ID.Work() + " as its agent left it", Parents: []string{cmp.Or(w.rec.Place.Head, w.lineage.Base)}}
-	if w.tip, err = git.CommitTree(ctx, l.Repo.Common, c); err == nil {
+	if w.tip, err = git.CommitTree(ctx, l.Repo.Git.Common, c); err == nil {
 		l.tell("%s: changed after its agent had ended, and left out: %s", w.rec.ID.Label(), some(w.later))
 	}
 	return err
@@ -87,7 +87,7 @@ func (l *Lane) asLeft(ctx context.Context, w *work) (err error) {
 
 // gone is errGoneTree where git doesn't have the tree that the agent left anymore, else the error.
 func (l *Lane) gone(ctx context.Context, w *work, err error) error {
-	if there, hasErr := git.Has(ctx, l.Repo.Common, w.rec.Place.Tree+"^{tree}"); hasErr == nil && !there {
+	if there, hasErr := git.Has(ctx, l.Repo.Git.Common, w.rec.Place.Tree+"^{tree}"); hasErr == nil && !there {
 		return errGoneTree
 	}
 	return err

@@ -238,7 +238,7 @@ func (s *site) claim(as stint) *attempt.Record {
 	ctx, pr := s.t.Context(), s.project()
 	repo, err := pr.OpenWorktrees(ctx)
 	check(s.t, err)
-	base, err := repo.Base(ctx)
+	base, err := repo.Queue.Base(ctx)
 	check(s.t, err)
 	base = cmp.Or(as.base, base)
 	a, err := agent.Find("x", agent.Config{Custom: map[string]agent.Custom{"x": {Command: []string{"true", "{slice}"}}}})
@@ -251,19 +251,19 @@ func (s *site) claim(as stint) *attempt.Record {
 		if err != nil {
 			return err
 		}
-		if l, err = repo.Plan(ctx, pr.Key(), work, base, false); err != nil {
+		if l, err = repo.Lineages.Plan(ctx, pr.Key(), work, base, false); err != nil {
 			return err
 		}
-		req.Lineage, req.Job.Dir = l, repo.Dir(l)
+		req.Lineage, req.Job.Dir = l, repo.Layout.Dir(l)
 		r, err = pr.Runs.Claim(tx, req, time.Now())
 		return err
 	}))
 	hold, err := repo.Make(ctx, l, worktree.Making{})
 	check(s.t, err)
-	as.work(repo.Dir(l), l)
+	as.work(repo.Layout.Dir(l), l)
 	if as.later != nil {
-		r.Place.Tree, r.Place.Head = s.treeOf(repo.Dir(l)), gitIn(s.t, repo.Dir(l), "rev-parse", "HEAD")
-		as.later(repo.Dir(l))
+		r.Place.Tree, r.Place.Head = s.treeOf(repo.Layout.Dir(l)), gitIn(s.t, repo.Layout.Dir(l), "rev-parse", "HEAD")
+		as.later(repo.Layout.Dir(l))
 	}
 	check(s.t, hold.Release())
 	if as.task == nil {
@@ -435,7 +435,7 @@ func (s *site) landings(branch string) []string {
 
 func (s *site) laneTip() string {
 	s.t.Helper()
-	return s.git("rev-parse", strings.TrimPrefix(s.lane().Repo.LaneRef(), "refs/heads/"))
+	return s.git("rev-parse", strings.TrimPrefix(s.lane().Repo.Queue.Ref(), "refs/heads/"))
 }
 
 func (s *site) status() lane.Status { return lane.ReadStatus(s.project().Runs.Dir()) }

@@ -35,13 +35,13 @@ func (h *history) landing(ctx context.Context, id string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	all, err := git.Landings(ctx, h.repo.Common, "", tip)
+	all, err := git.Landings(ctx, h.repo.Git.Common, "", tip)
 	if err != nil {
 		return "", err
 	}
 	commit := ""
 	for _, c := range all {
-		if c.Slice == id && c.Project == h.repo.Prefix {
+		if c.Slice == id && c.Project == h.repo.Git.Prefix {
 			commit = c.Commit
 		}
 	}
@@ -102,7 +102,7 @@ func (h *history) recordOf(landed git.Landed) (*attempt.Record, error) {
 
 // target is the target's commit.
 func (h *history) target(ctx context.Context) (string, error) {
-	tip, err := git.ResolveCommit(ctx, h.repo.Common, h.repo.Target())
+	tip, err := git.ResolveCommit(ctx, h.repo.Git.Common, h.repo.Target())
 	if err == nil && tip == "" {
 		err = fmt.Errorf("the branch %s, which the work is for, is gone: name another with gl settings set git.target BRANCH", worktree.Short(h.repo.Target()))
 	}
@@ -111,12 +111,12 @@ func (h *history) target(ctx context.Context) (string, error) {
 
 // landedBy reports whether a commit is the landing of this project's slice by its attempt n.
 func (h *history) landedBy(c git.Landed, slice string, n int) bool {
-	return c.Slice == slice && c.Attempt == fmt.Sprint(n) && c.Project == h.repo.Prefix
+	return c.Slice == slice && c.Attempt == fmt.Sprint(n) && c.Project == h.repo.Git.Prefix
 }
 
 // newest is the lane's commit or, where the target has got further, the target's. It moves nothing.
 func (h *history) newest(ctx context.Context) (string, error) {
-	lane, err := h.repo.LaneTip(ctx)
+	lane, err := h.repo.Queue.Tip(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -124,7 +124,7 @@ func (h *history) newest(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if behind, err := git.IsAncestor(ctx, h.repo.Common, lane, target); err != nil || behind {
+	if behind, err := git.IsAncestor(ctx, h.repo.Git.Common, lane, target); err != nil || behind {
 		return target, err
 	}
 	return lane, nil

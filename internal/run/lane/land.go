@@ -131,17 +131,17 @@ func (l *Lane) landed(ctx context.Context, r *attempt.Record) (bool, error) {
 	if g.Commit == "" {
 		return false, nil
 	}
-	tip, err := l.Repo.LaneTip(ctx)
+	tip, err := l.Repo.Queue.Tip(ctx)
 	if err != nil {
 		return false, err
 	}
-	in, err := git.IsAncestor(ctx, l.Repo.Common, g.Commit, tip)
+	in, err := git.IsAncestor(ctx, l.Repo.Git.Common, g.Commit, tip)
 	if err != nil {
 		return false, err
 	}
 	there := in
 	if !in {
-		if there, err = git.HasCommit(ctx, l.Repo.Common, g.Commit); err != nil {
+		if there, err = git.HasCommit(ctx, l.Repo.Git.Common, g.Commit); err != nil {
 			return false, err
 		}
 	}
@@ -175,7 +175,7 @@ func (l *Lane) take(ctx context.Context, r *attempt.Record) (*work, error) {
 	if r.Place.Unsaved != "" {
 		return nil, l.turn.line.ask(ctx, r, "not all of its work could be saved: "+r.Place.Unsaved)
 	}
-	lineage, err := l.Repo.Get(r.ID.System, r.ID.Work())
+	lineage, err := l.Repo.Lineages.Get(r.ID.System, r.ID.Work())
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.As(err, new(*worktree.BadLineage)), err == nil && lineage.N != r.Place.Lineage:
 		return nil, l.turn.line.ask(ctx, r, fmt.Sprintf("the note of its worktree is gone; its work is on the branch %s", worktree.Short(r.Place.Branch)))
@@ -191,7 +191,7 @@ func (l *Lane) take(ctx context.Context, r *attempt.Record) (*work, error) {
 	if err != nil {
 		return nil, err
 	}
-	tree := l.Repo.Worktree(lineage)
+	tree := hold.Worktree()
 	tip, err := "", tree.Adopt(git.Inherit(ctx, hold.File()), lineage.Branch) // agents switch branches
 	if err == nil {
 		tip, _, err = tree.CommitAll(git.Inherit(ctx, hold.File()), lineage.Branch, "gl: what attempt "+fmt.Sprint(r.ID.N)+" of "+r.ID.Work()+" left uncommitted")
@@ -302,7 +302,7 @@ func (l *Lane) pass(ctx context.Context, w *work, v *testrun.Verdict, ruling *ga
 	if err != nil {
 		return err
 	}
-	if err := l.Repo.KeepNext(ctx, lands.commit()); err != nil {
+	if err := l.Repo.Queue.KeepNext(ctx, lands.commit()); err != nil {
 		return err
 	}
 	w.release()
@@ -350,8 +350,8 @@ func (w *work) title() string {
 // trailers are the proof that travels with the repository.
 func (l *Lane) trailers(w *work, v *testrun.Verdict) []git.Trailer {
 	trailers := []git.Trailer{{Key: "Slice", Value: w.rec.ID.Work()}, {Key: "Attempt", Value: fmt.Sprint(w.rec.ID.N)}}
-	if l.Repo.Prefix != "" {
-		trailers = append(trailers, git.Trailer{Key: "Project", Value: l.Repo.Prefix})
+	if l.Repo.Git.Prefix != "" {
+		trailers = append(trailers, git.Trailer{Key: "Project", Value: l.Repo.Git.Prefix})
 	}
 	if v != nil {
 		trailers = append(trailers, git.Trailer{Key: "Verified", Value: verifiedText(v)})
@@ -400,7 +400,7 @@ func (l *Lane) complete(ctx context.Context, r *attempt.Record) error {
 
 // tidy removes the worktree of work that has landed. Where it can't, gl clean says why.
 func (l *Lane) tidy(ctx context.Context, r *attempt.Record) {
-	lineage, err := l.Repo.Get(r.ID.System, r.ID.Work())
+	lineage, err := l.Repo.Lineages.Get(r.ID.System, r.ID.Work())
 	if err != nil || lineage.N != r.Place.Lineage {
 		return
 	}
@@ -418,14 +418,14 @@ func (l *Lane) discard(ctx context.Context, lineage *worktree.Lineage) (kept str
 		if err := l.commands.allowed(ctx); err != nil {
 			return "", err
 		}
-		if removable, why, err := l.Repo.Removable(ctx, lineage); err != nil || !removable {
+		if removable, why, err := l.Repo.Cleaner.Removable(ctx, lineage); err != nil || !removable {
 			return why, err
 		}
 		if err := site.TearDown(ctx, l.Project.Root, l.Repo, lineage, executor.Commands(executor.NewLocal(l.Self)), l.Environ, config.Teardown, config.SetupLimit); err != nil {
 			return "", err
 		}
 	}
-	return l.Repo.Remove(ctx, lineage)
+	return l.Repo.Cleaner.Remove(ctx, lineage)
 }
 
 // verdictText is what gl has seen of the tests of what lands: "42 tests, 3 new, verified". gained is how many the slice brought, nil for
@@ -488,7 +488,7 @@ func (l *Lane) red(ctx context.Context, w *work, v *testrun.Verdict, problem str
 
 // integrate merges the base into the slice's branch, so that its agent sees the tree that was tested.
 func (l *Lane) integrate(ctx context.Context, w *work) error {
-	_, err := l.Repo.Worktree(w.lineage).Integrate(ctx, w.lineage.Branch, w.base, w.tree, "Merge what has landed into "+worktree.Short(w.lineage.Branch))
+	_, err := w.hold.Worktree().Integrate(ctx, w.lineage.Branch, w.base, w.tree, "Merge what has landed into "+worktree.Short(w.lineage.Branch))
 	if overlap := new(git.OverlapError); errors.As(err, &overlap) { // ignored files of the agent's: then it sees less
 		return nil
 	}
@@ -514,7 +514,7 @@ func (l *Lane) conflict(ctx context.Context, w *work, paths []string) error {
 	if now == nil || err != nil {
 		return err
 	}
-	_, err = l.Repo.Worktree(w.lineage).MergeConflicted(ctx, w.lineage.Branch, w.base, "Merge what has landed into "+worktree.Short(w.lineage.Branch), statedir.InState)
+	_, err = w.hold.Worktree().MergeConflicted(ctx, w.lineage.Branch, w.base, "Merge what has landed into "+worktree.Short(w.lineage.Branch), statedir.InState)
 	if err != nil {
 		return err
 	}
@@ -523,7 +523,7 @@ func (l *Lane) conflict(ctx context.Context, w *work, paths []string) error {
 
 // verify tests the merge. It is nil where the project has no test command.
 func (l *Lane) verify(ctx context.Context, w *work) (*testrun.Verdict, error) {
-	commit, err := git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: w.tree, Parents: []string{w.base, w.tip}, Message: "gl: candidate " + w.rec.ID.Work()})
+	commit, err := git.CommitTree(ctx, l.Repo.Git.Common, git.NewCommit{Tree: w.tree, Parents: []string{w.base, w.tip}, Message: "gl: candidate " + w.rec.ID.Work()})
 	if err != nil {
 		return nil, err
 	}
@@ -585,7 +585,7 @@ func (l *Lane) SendBack(ctx context.Context) error {
 			if r.Landing.Tried == "" || v == nil || v.Green() || r.Landing.Behind != "" {
 				continue
 			}
-			if there, err := git.HasCommit(ctx, l.Repo.Common, r.Landing.Base); err != nil || !there {
+			if there, err := git.HasCommit(ctx, l.Repo.Git.Common, r.Landing.Base); err != nil || !there {
 				continue
 			}
 			w, err := l.take(ctx, r)
@@ -596,7 +596,7 @@ func (l *Lane) SendBack(ctx context.Context) error {
 				continue
 			}
 			w.base = r.Landing.Base
-			if w.tree, _, err = git.MergeTree(ctx, l.Repo.Common, w.base, w.tip, statedir.InState); err == nil && w.tree != "" {
+			if w.tree, _, err = git.MergeTree(ctx, l.Repo.Git.Common, w.base, w.tip, statedir.InState); err == nil && w.tree != "" {
 				err = l.red(ctx, w, v, How(v, l.Project.Config.Test.Limit)+"; they fail without it, too")
 			}
 			w.release()

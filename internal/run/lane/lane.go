@@ -92,7 +92,7 @@ func (l *Lane) Work(ctx context.Context) error {
 
 // Restore puts back into the queue what was removed with runs/ while it awaited the lane, and objects that a prune has taken.
 func (l *Lane) Restore(ctx context.Context) error {
-	if err := git.Mend(l.Repo.Common); err != nil {
+	if err := git.Mend(l.Repo.Git.Common); err != nil {
 		return err
 	}
 	settler := l.Project.Settler()
@@ -106,7 +106,7 @@ func (l *Lane) Restore(ctx context.Context) error {
 // locked runs f with the queue's lock. The lock is in the git directory that all worktrees share,
 // since runs/ may be removed, and isn't inherited by tests.
 func (l *Lane) locked(ctx context.Context, f func(context.Context) error) (err error) {
-	lock, err := durable.TryLock(l.Repo.LaneLock())
+	lock, err := durable.TryLock(l.Repo.Queue.LockFile())
 	if errors.Is(err, durable.ErrLocked) {
 		return errBusy
 	}
@@ -121,7 +121,7 @@ func (l *Lane) locked(ctx context.Context, f func(context.Context) error) (err e
 	if err := l.turn.bench.endTests(); err != nil {
 		return err
 	}
-	if err := errors.Join(git.Mend(l.Repo.Common), l.Repo.DropLostNext(ctx)); err != nil {
+	if err := errors.Join(git.Mend(l.Repo.Git.Common), l.Repo.Queue.DropLostNext(ctx)); err != nil {
 		return err
 	}
 	if err := l.settleEnded(ctx); err != nil {

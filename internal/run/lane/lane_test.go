@@ -156,7 +156,7 @@ func TestDeletedWorktreeIsntSetUp(t *testing.T) {
 	repo, err := s.project().Worktrees(t.Context())
 	check(t, err)
 	calls := 0
-	l, err := repo.Get(r.ID.System, r.ID.Slice)
+	l, err := repo.Lineages.Get(r.ID.System, r.ID.Slice)
 	check(t, err)
 	hold, err := repo.Make(t.Context(), l, worktree.Making{Command: "x", Setup: func(context.Context, string, []*os.File) error { calls++; return nil }})
 	check(t, err)

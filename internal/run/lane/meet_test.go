@@ -201,7 +201,7 @@ func TestRedoPruned(t *testing.T) {
 			check(t, err)
 			repo, err := s.project().OpenWorktrees(t.Context())
 			check(t, err)
-			l, err := repo.Plan(t.Context(), s.project().Key(), "S-1", redo, false)
+			l, err := repo.Lineages.Plan(t.Context(), s.project().Key(), "S-1", redo, false)
 			check(t, err)
 			s.git("prune", "--expire=now")
 			if !held {

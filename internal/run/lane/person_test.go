@@ -267,7 +267,7 @@ func TestLaneTouched(t *testing.T) {
 		s.work()
 		s.landed(a)
 		s.undelivered("list", "S-1")
-		return s, strings.TrimPrefix(s.lane().Repo.LaneRef(), "refs/heads/")
+		return s, strings.TrimPrefix(s.lane().Repo.Queue.Ref(), "refs/heads/")
 	}
 	t.Run("moved", func(t *testing.T) {
 		s, branch := begin(t)

@@ -68,14 +68,14 @@ func (l *Lane) propose(ctx context.Context) (reason string, err error) {
 	if len(l.turn.file.Undelivered) == 0 && pr == nil {
 		return "", l.proposed(l.turn.file.PullRequest)
 	}
-	remote, err := git.RemoteOf(ctx, l.Repo.Common, l.Repo.Target())
+	remote, err := git.RemoteOf(ctx, l.Repo.Git.Common, l.Repo.Target())
 	if err != nil {
 		return "", err
 	}
 	if remote == "" {
 		return "there is no remote to push to: git remote add origin URL", nil
 	}
-	hub := gh.Repo{Dir: l.Repo.Top, Environ: l.Environ}
+	hub := gh.Repo{Dir: l.Repo.Git.Top, Environ: l.Environ}
 	if pr != nil && (l.Asked || pr.Head != lane || now().Sub(pr.Asked) >= askEvery) {
 		closed, err := l.askFor(ctx, hub)
 		if err != nil || closed && !l.Asked {
@@ -105,7 +105,7 @@ func (l *Lane) propose(ctx context.Context) (reason string, err error) {
 }
 
 // head is the lane's branch as GitHub knows it.
-func (l *Lane) head() string { return worktree.Short(l.Repo.LaneRef()) }
+func (l *Lane) head() string { return worktree.Short(l.Repo.Queue.Ref()) }
 
 // proposedBefore takes in what the target here has got: somebody has pulled, or merged by hand.
 func (l *Lane) proposedBefore(ctx context.Context) error {
@@ -116,7 +116,7 @@ func (l *Lane) proposedBefore(ctx context.Context) error {
 	var have []Undelivered
 	split := func(list []Undelivered) (rest []Undelivered, err error) {
 		for _, u := range list {
-			in, err := git.IsAncestor(ctx, l.Repo.Common, u.Commit, target)
+			in, err := git.IsAncestor(ctx, l.Repo.Git.Common, u.Commit, target)
 			if err != nil {
 				return nil, err
 			}
@@ -204,7 +204,7 @@ func (l *Lane) trouble(ctx context.Context, remote string, err error) (reason st
 func (l *Lane) push(ctx context.Context, remote, lane string) error {
 	lease := ""
 	if last := l.turn.file.Pushed; last != "" {
-		in, err := git.IsAncestor(ctx, l.Repo.Common, last, lane)
+		in, err := git.IsAncestor(ctx, l.Repo.Git.Common, last, lane)
 		if err != nil {
 			return err
 		}
@@ -215,7 +215,7 @@ func (l *Lane) push(ctx context.Context, remote, lane string) error {
 	if err := l.commands.allowed(ctx); err != nil {
 		return err
 	}
-	if err := git.Push(ctx, l.Repo.Common, remote, l.Repo.LaneRef(), lease); err != nil {
+	if err := git.Push(ctx, l.Repo.Git.Common, remote, l.Repo.Queue.Ref(), lease); err != nil {
 		return err
 	}
 	l.tell("pushed %s to %s", l.head(), remote)
@@ -287,7 +287,7 @@ const (
 
 // pullBody is what gl says about the slices: what landed by which commit, and what was verified.
 func (l *Lane) pullBody(ctx context.Context, list []Undelivered) (string, error) {
-	landed, err := git.Landings(ctx, l.Repo.Common, l.Repo.Target(), l.Repo.LaneRef())
+	landed, err := git.Landings(ctx, l.Repo.Git.Common, l.Repo.Target(), l.Repo.Queue.Ref())
 	if err != nil {
 		return "", err
 	}

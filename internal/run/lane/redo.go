@@ -17,22 +17,22 @@ func (r *Reader) Redo(ctx context.Context, id string) (string, error) {
 	if err != nil || rec == nil || rec.Since.Undone == nil {
 		return "", err
 	}
-	if lineage, err := r.repo.Get(r.project.Key(), id); err == nil && lineage.Phase != worktree.Gone {
-		if lost, err := r.repo.BaseLost(ctx, lineage); err != nil || !lost {
+	if lineage, err := r.repo.Lineages.Get(r.project.Key(), id); err == nil && lineage.Phase != worktree.Gone {
+		if lost, err := r.repo.Lineages.BaseLost(ctx, lineage); err != nil || !lost {
 			return "", err
 		}
 	}
-	base, err := r.repo.Base(ctx)
+	base, err := r.repo.Queue.Base(ctx)
 	if err != nil {
 		return "", err
 	}
-	if in, err := git.IsAncestor(ctx, r.repo.Common, rec.Since.Undone.Commit, base); err != nil || !in {
+	if in, err := git.IsAncestor(ctx, r.repo.Git.Common, rec.Since.Undone.Commit, base); err != nil || !in {
 		return "", err
 	}
 	for try := 1; ; try++ {
 		commit, err := r.bringBack(ctx, id, base, rec.Since.Undone.Commit)
 		if err == nil && commit != "" {
-			err = git.Hold(ctx, r.repo.Common, commit, base)
+			err = git.Hold(ctx, r.repo.Git.Common, commit, base)
 		}
 		if err == nil || !errors.Is(err, git.ErrLost) || try == 3 {
 			return commit, err
@@ -42,10 +42,10 @@ func (r *Reader) Redo(ctx context.Context, id string) (string, error) {
 
 // bringBack is a commit upon base that reverts what took a slice back, "" where that conflicts.
 func (r *Reader) bringBack(ctx context.Context, id, base, takenBack string) (string, error) {
-	tree, conflicts, err := revert(ctx, r.repo.Common, base, takenBack)
+	tree, conflicts, err := revert(ctx, r.repo.Git.Common, base, takenBack)
 	if err != nil || len(conflicts) > 0 {
 		return "", err
 	}
-	return git.CommitTree(ctx, r.repo.Common, git.NewCommit{Tree: tree, Parents: []string{base},
+	return git.CommitTree(ctx, r.repo.Git.Common, git.NewCommit{Tree: tree, Parents: []string{base},
 		Message: git.LandingMessage("Bring back "+id, git.Trailer{Key: "Reverts", Value: takenBack})})
 }

@@ -17,7 +17,7 @@ import (
 // these slices, and those that are pending again because nothing has them.
 func (l *Lane) Reset(ctx context.Context) (dropped, reopened []string, err error) {
 	err = l.locked(ctx, func(ctx context.Context) error {
-		tip, err := l.Repo.LaneTip(ctx)
+		tip, err := l.Repo.Queue.Tip(ctx)
 		if err == nil {
 			err = l.turn.tip.checkFree()
 		}
@@ -41,7 +41,7 @@ func (l *Lane) Reset(ctx context.Context) (dropped, reopened []string, err error
 		l.turn.file.PullRequest = nil // what was pushed is replaced by the next push
 		if tip == target {
 			l.turn.file.Tip, l.turn.file.Next = tip, ""
-			return errors.Join(l.Repo.MarkLane(worktree.LaneMark{Tip: tip}), l.turn.file.save())
+			return errors.Join(l.Repo.Queue.SetMark(worktree.LaneMark{Tip: tip}), l.turn.file.save())
 		}
 		pass, err := gate.Ask(gate.Facts{Way: gate.Reset, Left: target, Lands: target, Approval: &gate.Approval{By: "a person, by gl land --reset"}}).Pass(target)
 		if err != nil {
@@ -67,7 +67,7 @@ func (l *Lane) reopenDropped(ctx context.Context, named []string, target string)
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	landings, err := git.Landings(ctx, l.Repo.Common, "", target)
+	landings, err := git.Landings(ctx, l.Repo.Git.Common, "", target)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func (l *Lane) dropWaiting(ctx context.Context, target string) (dropped []string
 		waiting = slices.Concat(pr.Slices, waiting)
 	}
 	for _, u := range waiting {
-		switch in, err := git.IsAncestor(ctx, l.Repo.Common, u.Commit, target); {
+		switch in, err := git.IsAncestor(ctx, l.Repo.Git.Common, u.Commit, target); {
 		case err != nil:
 			return nil, err
 		case in:
@@ -141,15 +141,15 @@ func (l *Lane) dropWaiting(ctx context.Context, target string) (dropped []string
 
 // drop notes what the target hasn't got of the lane, in no shape: a commit that was amended or rebased still says whose it is.
 func (l *Lane) drop(ctx context.Context, lane, target string) error {
-	base, err := git.MergeBase(ctx, l.Repo.Common, lane, target)
+	base, err := git.MergeBase(ctx, l.Repo.Git.Common, lane, target)
 	if err != nil {
 		return err
 	}
-	again, err := git.Landings(ctx, l.Repo.Common, base, target)
+	again, err := git.Landings(ctx, l.Repo.Git.Common, base, target)
 	if err != nil {
 		return err
 	}
-	landed, err := git.Landings(ctx, l.Repo.Common, target, lane)
+	landed, err := git.Landings(ctx, l.Repo.Git.Common, target, lane)
 	if err != nil {
 		return err
 	}
@@ -163,15 +163,15 @@ func (l *Lane) drop(ctx context.Context, lane, target string) error {
 
 // dropUndos notes what was taken back, and isn't any more in a target that has gone back. That was delivered, or dropWaiting has noted it.
 func (l *Lane) dropUndos(ctx context.Context, lane, base, target string) error {
-	again, err := git.AllTakenBack(ctx, l.Repo.Common, base, target)
+	again, err := git.AllTakenBack(ctx, l.Repo.Git.Common, base, target)
 	if err != nil {
 		return err
 	}
-	undone, err := git.AllTakenBack(ctx, l.Repo.Common, target, lane)
+	undone, err := git.AllTakenBack(ctx, l.Repo.Git.Common, target, lane)
 	for _, c := range undone {
 		known := slices.ContainsFunc(l.turn.file.Again, func(u Undelivered) bool { return u.Commit == c.Commit })
 		kept := slices.ContainsFunc(again, func(a git.TakenBack) bool { return a.Slice == c.Slice && a.Reverts == c.Reverts })
-		if known || kept || c.Project != l.Repo.Prefix {
+		if known || kept || c.Project != l.Repo.Git.Prefix {
 			continue
 		}
 		u := Undelivered{Slice: c.Slice, Commit: c.Commit, Undone: true}
@@ -186,14 +186,14 @@ func (l *Lane) revives(ctx context.Context, w *work) (string, error) {
 		if d.Undone && d.Slice != w.rec.ID.Slice { // what takes it back again is there, and merges with this
 			continue
 		}
-		in, err := git.IsAncestor(ctx, l.Repo.Common, d.Commit, w.tip)
+		in, err := git.IsAncestor(ctx, l.Repo.Git.Common, d.Commit, w.tip)
 		if err != nil {
 			return "", err
 		}
 		if !in {
 			continue
 		}
-		if in, err = git.IsAncestor(ctx, l.Repo.Common, d.Commit, w.base); err != nil || !in {
+		if in, err = git.IsAncestor(ctx, l.Repo.Git.Common, d.Commit, w.base); err != nil || !in {
 			return d.Slice, err
 		}
 	}

@@ -22,7 +22,7 @@ func (n landing) commit() string { return n.commits[len(n.commits)-1] }
 func (l *Lane) shape(ctx context.Context, w *work, trailers []git.Trailer) (landing, error) {
 	n := landing{as: l.Project.Config.Git.Land}
 	if n.as == project.LandRebase {
-		commits, ok, err := git.Replay(ctx, l.Repo.Common, w.base, w.tip, w.tree, statedir.InState, func(text string, last bool) string {
+		commits, ok, err := git.Replay(ctx, l.Repo.Git.Common, w.base, w.tip, w.tree, statedir.InState, func(text string, last bool) string {
 			if !last {
 				return git.WithTrailers(text)
 			}
@@ -40,7 +40,7 @@ func (l *Lane) shape(ctx context.Context, w *work, trailers []git.Trailer) (land
 		if n.as == project.LandMerge {
 			parents = append(parents, w.tip)
 		}
-		commit, err := git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: w.tree, Parents: parents, Message: git.LandingMessage(w.title(), trailers...)})
+		commit, err := git.CommitTree(ctx, l.Repo.Git.Common, git.NewCommit{Tree: w.tree, Parents: parents, Message: git.LandingMessage(w.title(), trailers...)})
 		if err != nil {
 			return n, err
 		}
@@ -50,5 +50,5 @@ func (l *Lane) shape(ctx context.Context, w *work, trailers []git.Trailer) (land
 	if n.as == project.LandMerge {
 		return n, nil
 	}
-	return n, l.Repo.NoteLanded(ctx, w.lineage, w.tip, n.commit())
+	return n, l.Repo.Queue.NoteLanded(ctx, w.lineage, w.tip, n.commit())
 }

@@ -49,7 +49,7 @@ func TestShapes(t *testing.T) {
 			if dirs, _ := filepath.Glob(s.top + ".gl/*/*/S-*"); len(dirs) > 0 {
 				t.Errorf("left: %q: %s", dirs, strings.Join(s.said, "\n"))
 			}
-			kept, err := s.lane().Repo.Kept(t.Context())
+			kept, err := s.lane().Repo.Archive.Kept(t.Context())
 			check(t, err)
 			for _, k := range kept {
 				if !k.Contained {

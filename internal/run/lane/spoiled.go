@@ -65,7 +65,7 @@ func (ins *inspector) inspectAgainst(ctx context.Context, w *work, changed []str
 	found, err := c.Find(ctx, &p.Promise, base, merged, changed, w.survey.found)
 	w.survey.found = append(w.survey.found, found...)
 	if w.survey.allowed = nil; ins.project != nil {
-		w.survey.allowed = drift.Allowed(ins.project.Config.Test.Removable, w.survey.found, ins.repo.Prefix)
+		w.survey.allowed = drift.Allowed(ins.project.Config.Test.Removable, w.survey.found, ins.repo.Git.Prefix)
 	}
 	return err
 }
@@ -73,8 +73,8 @@ func (ins *inspector) inspectAgainst(ctx context.Context, w *work, changed []str
 // comparer compares states of the project by its test command.
 func (ins *inspector) comparer() *drift.Comparer {
 	if ins.compares == nil {
-		ins.compares = &drift.Comparer{Prefix: ins.repo.Prefix, Read: func(ctx context.Context, ids []string, most int64, f func(string, []byte) error) error {
-			return git.Blobs(ctx, ins.repo.Common, ids, most, f)
+		ins.compares = &drift.Comparer{Prefix: ins.repo.Git.Prefix, Read: func(ctx context.Context, ids []string, most int64, f func(string, []byte) error) error {
+			return git.Blobs(ctx, ins.repo.Git.Common, ids, most, f)
 		}}
 	}
 	ins.compares.Command = ""
@@ -123,7 +123,7 @@ func (ins *inspector) haveMarks(ctx context.Context, files map[string]git.File, 
 		ids[i] = files[p].ID
 	}
 	have := map[string]bool{}
-	err := git.Blobs(ctx, ins.repo.Common, ids, drift.MostBytes, func(id string, text []byte) error {
+	err := git.Blobs(ctx, ins.repo.Git.Common, ids, drift.MostBytes, func(id string, text []byte) error {
 		if bytes.Contains(text, []byte("<<<<<<<")) && bytes.IndexByte(text, 0) < 0 {
 			line, _ := conflict.Find(string(text))
 			have[id] = line > 0
@@ -171,18 +171,18 @@ func (ins *inspector) promised(ctx context.Context, w *work, base map[string]git
 		return p, nil
 	}
 	p.Handed, p.commit = true, handed
-	chain, err := git.FirstParents(ctx, ins.repo.Common, handed) // the newest first
+	chain, err := git.FirstParents(ctx, ins.repo.Git.Common, handed) // the newest first
 	if err != nil {
 		return nil, err
 	}
-	started, err := git.Files(ctx, ins.repo.Common, w.lineage.Base)
+	started, err := git.Files(ctx, ins.repo.Git.Common, w.lineage.Base)
 	if err != nil {
 		return nil, err
 	}
 	first := map[string]git.File{}
 	p.Later = drift.Files{}
 	for i, c := range chain {
-		files, err := git.Files(ctx, ins.repo.Common, c)
+		files, err := git.Files(ctx, ins.repo.Git.Common, c)
 		if err != nil {
 			return nil, err
 		}
@@ -238,20 +238,20 @@ func (ins *inspector) heldBack(first, started, oldest, later map[string]git.File
 // as a commit on what the slice began with.
 func (ins *inspector) mergeBoth(ctx context.Context, w *work, p *promise, base, first map[string]git.File, both []string) error {
 	for len(both) > 0 {
-		tree, err := git.TreeWith(ctx, ins.repo.Common, w.lineage.Base, first)
+		tree, err := git.TreeWith(ctx, ins.repo.Git.Common, w.lineage.Base, first)
 		if err != nil {
 			return err
 		}
-		commit, err := git.CommitTree(ctx, ins.repo.Common, git.NewCommit{Tree: tree, Parents: []string{w.lineage.Base}, Message: "gl: tests of " + w.rec.ID.Work()})
+		commit, err := git.CommitTree(ctx, ins.repo.Git.Common, git.NewCommit{Tree: tree, Parents: []string{w.lineage.Base}, Message: "gl: tests of " + w.rec.ID.Work()})
 		if err != nil {
 			return err
 		}
-		merged, conflicts, err := git.MergeTree(ctx, ins.repo.Common, w.base, commit, statedir.InState)
+		merged, conflicts, err := git.MergeTree(ctx, ins.repo.Git.Common, w.base, commit, statedir.InState)
 		if err != nil {
 			return err
 		}
 		if len(conflicts) == 0 {
-			p.Want, err = git.Files(ctx, ins.repo.Common, merged)
+			p.Want, err = git.Files(ctx, ins.repo.Git.Common, merged)
 			return err
 		}
 		for _, name := range conflicts {
@@ -279,7 +279,7 @@ func (ins *inspector) needsReview(w *work) (string, error) {
 	if w.rec.Accepted() || w.rec.ID.IsTask() {
 		return "", nil
 	}
-	return ins.project.MustApprove(w.rec, contracts.ReadBook(ins.project.Root), contracts.ReadBook(ins.repo.Dir(w.lineage)))
+	return ins.project.MustApprove(w.rec, contracts.ReadBook(ins.project.Root), contracts.ReadBook(ins.repo.Layout.Dir(w.lineage)))
 }
 
 // survey finds out what differs of the tests, and whether a person has to look.
@@ -295,7 +295,7 @@ func (ins *inspector) survey(ctx context.Context, w *work, changed []string) err
 // handedOver is the commit of the tests that were handed over, "" for none. An agent can write git's note of it: what gl has noted of the
 // first hand-over counts, and what builds on that.
 func (ins *inspector) handedOver(ctx context.Context, lineage *worktree.Lineage) (string, error) {
-	commit, err := ins.repo.HandedOver(ctx, lineage)
+	commit, err := ins.repo.Snapshots.HandedOver(ctx, lineage)
 	if err != nil || ins.project == nil {
 		return commit, err
 	}
@@ -306,7 +306,7 @@ func (ins *inspector) handedOver(ctx context.Context, lineage *worktree.Lineage)
 	if commit == "" {
 		return first, nil
 	}
-	chain, err := git.FirstParents(ctx, ins.repo.Common, commit)
+	chain, err := git.FirstParents(ctx, ins.repo.Git.Common, commit)
 	if err != nil || !slices.Contains(chain, first) {
 		return first, nil
 	}

@@ -108,7 +108,7 @@ func (b *treeBench) commit(all files, parents ...string) string {
 func (b *treeBench) handOver(all files) {
 	b.t.Helper()
 	var parents []string
-	if old, err := b.repo.HandedOver(context.Background(), b.lineage()); err != nil {
+	if old, err := b.repo.Snapshots.HandedOver(context.Background(), b.lineage()); err != nil {
 		b.t.Fatalf("%v", err)
 	} else if old != "" {
 		parents = []string{old}

@@ -60,7 +60,7 @@ func (a *actor) handOver() {
 	ctx, pr := a.s.t.Context(), a.s.project()
 	repo, err := pr.OpenWorktrees(ctx)
 	check(a.s.t, err)
-	commit, err := repo.HandOver(ctx, a.lineage)
+	commit, err := repo.Snapshots.HandOver(ctx, a.lineage)
 	check(a.s.t, err)
 	check(a.s.t, pr.Runs.NoteHanded(a.lineage.System, a.lineage.Slice, a.lineage.N, commit))
 }

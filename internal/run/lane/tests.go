@@ -112,7 +112,7 @@ func (b *bench) noteSuite(ctx context.Context, commit string, v *testrun.Verdict
 	if v == nil || v.TimedOut || v.Signal != "" {
 		return nil
 	}
-	tip, err := b.repo.LaneTip(ctx)
+	tip, err := b.repo.Queue.Tip(ctx)
 	if err != nil || tip != commit {
 		return err
 	}
@@ -126,7 +126,7 @@ func (b *bench) cache() testrun.Cache {
 // recorded is an old verdict on a tree, nil for none.
 func (b *bench) recorded(bed *site.Site, tree string) (testrun.Key, *testrun.Verdict) {
 	command := b.commands.conf.Config.Test.Command
-	key := testrun.Key{Tree: tree, Command: command.Line, Dir: strings.TrimSuffix(b.repo.Prefix, "/")}
+	key := testrun.Key{Tree: tree, Command: command.Line, Dir: strings.TrimSuffix(b.repo.Git.Prefix, "/")}
 	var err error
 	if key.Toolchain, err = testrun.Toolchain(command.Argv, bed.Dir(), bed.Lineage.Path); err != nil {
 		return key, nil
@@ -230,7 +230,7 @@ func (b *bench) makeBed(ctx context.Context) (*site.Site, error) {
 	if b.bed != nil {
 		return b.bed, nil
 	}
-	lineage, err := b.repo.Lane(ctx)
+	lineage, err := b.repo.Lineages.Lane(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -251,7 +251,7 @@ func (b *bench) makeBed(ctx context.Context) (*site.Site, error) {
 
 // checkOut makes the lane's worktree a commit's, set up as for a new one.
 func (b *bench) checkOut(ctx context.Context, bed *site.Site, commit string) error {
-	if err := b.repo.CheckoutLane(ctx, bed.Lineage, bed.Hold(), commit); err != nil {
+	if err := bed.Hold().Checkout(ctx, commit); err != nil {
 		return err
 	}
 	if err := b.sweep(ctx, bed); err != nil {
@@ -277,14 +277,14 @@ func (b *bench) checkOut(ctx context.Context, bed *site.Site, commit string) err
 
 // setUpAnew runs setup again where tests have changed, removed or added something in what it made: that would decide about others' work.
 func (b *bench) setUpAnew(ctx context.Context, bed *site.Site) (done bool, err error) {
-	differs, err := b.repo.SetupDiffers(bed.Lineage)
+	differs, err := bed.Hold().SetupDiffers()
 	if err != nil || differs == "" {
 		return false, err
 	}
 	if len(bed.Setup.Command) > 0 {
 		b.tell("running git.setup again: %s isn't as it left it", differs)
 	}
-	if err := b.repo.ForgetSetup(bed.Lineage); err != nil {
+	if err := bed.Hold().ForgetSetup(); err != nil {
 		return false, err
 	}
 	return true, bed.SetUpAgain(ctx)
@@ -296,7 +296,7 @@ var kept = append([]string{"node_modules", ".venv", "venv", "deps"}, worktree.Ca
 // sweep removes what git ignores and an earlier run has left: with it tests may pass, or fail, that wouldn't elsewhere.
 func (b *bench) sweep(ctx context.Context, bed *site.Site) error {
 	b.caches = nil
-	ignored, err := b.repo.Worktree(bed.Lineage).Ignored(ctx)
+	ignored, err := b.repo.Layout.Worktree(bed.Lineage).Ignored(ctx)
 	if err != nil {
 		return err
 	}
@@ -359,7 +359,7 @@ func (b *bench) checkBoth(ctx context.Context, a *ahead) (gate.TestRun, error) {
 		return run, err
 	}
 	return run, standstill("the tests pass on %s and on what has landed, but not on both together (%s): see %s, merge the branch %s and mend it, then run gl land",
-		worktree.Short(b.repo.Target()), How(verdict, b.project.Config.Test.Limit), verdict.Log, worktree.Short(b.repo.LaneRef()))
+		worktree.Short(b.repo.Target()), How(verdict, b.project.Config.Test.Limit), verdict.Log, worktree.Short(b.repo.Queue.Ref()))
 }
 
 // knownVerdict is the verdict on a commit that was tested before, nil for none.
@@ -424,7 +424,7 @@ const endGrace = 5 * time.Second
 
 // knownRed says whether the tests are known to fail on what the lane has.
 func (b *bench) knownRed(ctx context.Context) (bool, error) {
-	tip, err := b.repo.LaneTip(ctx)
+	tip, err := b.repo.Queue.Tip(ctx)
 	if err != nil {
 		return false, err
 	}

@@ -29,7 +29,7 @@ type Touched struct {
 // one of them seems changed.
 func (r *Reader) Touched(ctx context.Context, lineage *worktree.Lineage, quick bool) (*Touched, error) {
 	handed, err := r.inspect.handedOver(ctx, lineage)
-	if err != nil || handed == "" || r.repo.Worktree(lineage).Operation() != "" {
+	if err != nil || handed == "" || r.repo.Layout.Worktree(lineage).Operation() != "" {
 		return nil, err
 	}
 	w := &work{lineage: lineage}
@@ -37,7 +37,7 @@ func (r *Reader) Touched(ctx context.Context, lineage *worktree.Lineage, quick b
 		return nil, err
 	}
 	w.unlocks = r.inspect.unlocks(lineage.Slice)
-	base, err := git.Files(ctx, r.repo.Common, w.base)
+	base, err := git.Files(ctx, r.repo.Git.Common, w.base)
 	if err != nil {
 		return nil, err
 	}
@@ -49,11 +49,11 @@ func (r *Reader) Touched(ctx context.Context, lineage *worktree.Lineage, quick b
 	if err != nil || quick && !r.seemsChanged(p, lineage.Path) {
 		return nil, err
 	}
-	look, err := r.repo.Look(ctx, lineage)
+	look, err := r.repo.Snapshots.Look(ctx, lineage)
 	if err != nil {
 		return nil, err
 	}
-	files, err := git.Files(ctx, r.repo.Common, look)
+	files, err := git.Files(ctx, r.repo.Git.Common, look)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (r *Reader) Touched(ctx context.Context, lineage *worktree.Lineage, quick b
 		return nil, err
 	}
 	t := &Touched{From: handed}
-	had, err := git.Files(ctx, r.repo.Common, handed)
+	had, err := git.Files(ctx, r.repo.Git.Common, handed)
 	for _, name := range paths {
 		if f, there := p.Want[name]; there && had[name] != f {
 			t.From = ""
@@ -80,11 +80,11 @@ func (r *Reader) Touched(ctx context.Context, lineage *worktree.Lineage, quick b
 
 // ChangedSince are the paths, relative to the project, that a worktree has otherwise than a commit of what was in it; state aside.
 func (r *Reader) ChangedSince(ctx context.Context, lineage *worktree.Lineage, commit string) ([]string, error) {
-	look, err := r.repo.Look(ctx, lineage)
+	look, err := r.repo.Snapshots.Look(ctx, lineage)
 	if err != nil {
 		return nil, err
 	}
-	changed, err := git.Changed(ctx, r.repo.Common, commit, look, statedir.InState)
+	changed, err := git.Changed(ctx, r.repo.Git.Common, commit, look, statedir.InState)
 	for i, name := range changed {
 		changed[i] = r.inspect.comparer().InProject(name)
 	}
@@ -97,11 +97,11 @@ func (r *Reader) begun(ctx context.Context, lineage *worktree.Lineage) (string, 
 	if err != nil {
 		return "", err
 	}
-	tip, err := git.ResolveCommit(ctx, r.repo.Common, lineage.Branch)
+	tip, err := git.ResolveCommit(ctx, r.repo.Git.Common, lineage.Branch)
 	if err != nil || tip == "" {
 		return lineage.Base, err
 	}
-	base, err := git.MergeBase(ctx, r.repo.Common, newest, tip)
+	base, err := git.MergeBase(ctx, r.repo.Git.Common, newest, tip)
 	if err == nil && base == "" {
 		base = lineage.Base
 	}

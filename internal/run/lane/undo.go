@@ -129,9 +129,9 @@ func (l *Lane) undoLanding(ctx context.Context, base string, note *undoing, forc
 		}
 	}
 	u := &Undone{Commit: note.Commit}
-	u.Revert, err = git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: tree, Parents: []string{base},
+	u.Revert, err = git.CommitTree(ctx, l.Repo.Git.Common, git.NewCommit{Tree: tree, Parents: []string{base},
 		Message: git.LandingMessage("Take back "+title, git.Trailer{Key: "Undone", Value: id}, git.Trailer{Key: "Reverts", Value: note.Commit},
-			git.Trailer{Key: "Project", Value: l.Repo.Prefix})})
+			git.Trailer{Key: "Project", Value: l.Repo.Git.Prefix})})
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +155,7 @@ func (l *Lane) undoLanding(ctx context.Context, base string, note *undoing, forc
 		return nil, err
 	}
 	note.Verdict = u.Verdict
-	if err := l.Repo.KeepNext(ctx, u.Revert); err != nil {
+	if err := l.Repo.Queue.KeepNext(ctx, u.Revert); err != nil {
 		return nil, err
 	}
 	l.turn.file.Undoing = note
@@ -246,7 +246,7 @@ func (l *Lane) undoOnceMore(ctx context.Context, u Undelivered) error {
 	if err != nil {
 		return err
 	}
-	landings, err := git.Landings(ctx, l.Repo.Common, "", base)
+	landings, err := git.Landings(ctx, l.Repo.Git.Common, "", base)
 	if err != nil {
 		return err
 	}
@@ -268,21 +268,21 @@ func (l *Lane) without(ctx context.Context, base, id, commit string) (tree strin
 	if commit == "" {
 		return "", fmt.Errorf("%s hasn't landed through the merge queue, so there is no merge to take back: revert its commits with git revert", id)
 	}
-	in, err := git.IsAncestor(ctx, l.Repo.Common, commit, base)
+	in, err := git.IsAncestor(ctx, l.Repo.Git.Common, commit, base)
 	if err != nil {
 		return "", err
 	}
 	if !in {
 		return "", fmt.Errorf("%s landed in %s, which isn't in %s any more", id, short(commit), worktree.Short(l.Repo.Target()))
 	}
-	tree, conflicts, err := revert(ctx, l.Repo.Common, base, commit)
+	tree, conflicts, err := revert(ctx, l.Repo.Git.Common, base, commit)
 	if err != nil {
 		return "", err
 	}
 	if len(conflicts) > 0 {
 		return "", &conflictError{id, conflicts}
 	}
-	changed, err := git.Changed(ctx, l.Repo.Common, base, tree, statedir.InState)
+	changed, err := git.Changed(ctx, l.Repo.Git.Common, base, tree, statedir.InState)
 	if err != nil {
 		return "", err
 	}
@@ -346,11 +346,11 @@ func (l *Lane) finishUndo(ctx context.Context) error {
 	if note == nil {
 		return nil
 	}
-	tip, err := l.Repo.LaneTip(ctx)
+	tip, err := l.Repo.Queue.Tip(ctx)
 	if err != nil {
 		return err
 	}
-	in, err := git.IsAncestor(ctx, l.Repo.Common, note.Revert, tip)
+	in, err := git.IsAncestor(ctx, l.Repo.Git.Common, note.Revert, tip)
 	if err != nil {
 		return err
 	}
@@ -395,7 +395,7 @@ func (l *Lane) finishUndo(ctx context.Context) error {
 // retireLanded has the slice's next attempt begin a new lineage, since merging a branch that has landed would bring nothing back. One that
 // has begun since stays.
 func (l *Lane) retireLanded(note *undoing) error {
-	lineage, err := l.Repo.Get(l.Project.Key(), note.Slice)
+	lineage, err := l.Repo.Lineages.Get(l.Project.Key(), note.Slice)
 	if errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*worktree.BadLineage)) {
 		return nil
 	}
@@ -405,5 +405,5 @@ func (l *Lane) retireLanded(note *undoing) error {
 	if r, err := l.Project.Runs.Get(note.Slice, note.Attempt); err == nil && r.Place.Lineage != lineage.N {
 		return nil
 	}
-	return l.Repo.Retire(lineage.System, lineage.Slice, lineage.N)
+	return l.Repo.Lineages.Retire(lineage.System, lineage.Slice, lineage.N)
 }

@@ -57,7 +57,7 @@ func (p *Project) laneWorker() string {
 	if err != nil {
 		return ""
 	}
-	holder, err := durable.Holder(repo.LaneLock())
+	holder, err := durable.Holder(repo.Queue.LockFile())
 	if err != nil { // then it isn't certain that there is none
 		return "another gl"
 	}

@@ -60,34 +60,34 @@ func (r *Reader) WithWork(f view.Facts) view.Facts {
 
 // work returns the changes of a slice's work; nil for none, or if its state is still known.
 func work(ctx context.Context, repo *worktree.Repo, system, id, known string) (*view.Diff, string, error) {
-	l, err := repo.Get(system, id)
+	l, err := repo.Lineages.Get(system, id)
 	if err != nil {
 		return nil, "", err
 	}
-	saved, err := repo.LastSaved(ctx, []*worktree.Lineage{l})
+	saved, err := repo.Snapshots.Last(ctx, []*worktree.Lineage{l})
 	if err != nil {
 		return nil, "", err
 	}
-	commit, err := repo.Work(ctx, l, saved[l.Branch])
+	commit, err := repo.Snapshots.Work(ctx, l, saved[l.Branch])
 	if err != nil || commit == "" {
 		return nil, known, err
 	}
 	// include uncommitted changes and new files
-	state, err := repo.Glance(ctx, l, saved[l.Branch], known, again)
+	state, err := repo.Snapshots.Glance(ctx, l, saved[l.Branch], known, again)
 	if err != nil || state == "" {
 		state = commit
 	}
 	if state == known {
 		return nil, known, nil
 	}
-	base, err := git.ResolveCommit(ctx, repo.Common, repo.LaneRef())
+	base, err := git.ResolveCommit(ctx, repo.Git.Common, repo.Queue.Ref())
 	if err == nil && base != "" { // the merge queue may have been merged into its branch
-		base, err = git.MergeBase(ctx, repo.Common, base, commit)
+		base, err = git.MergeBase(ctx, repo.Git.Common, base, commit)
 	}
 	if err != nil {
 		return nil, known, err
 	}
-	s, err := git.Stat(ctx, repo.Common, cmp.Or(base, l.Base), state, statedir.InState)
+	s, err := git.Stat(ctx, repo.Git.Common, cmp.Or(base, l.Base), state, statedir.InState)
 	if err != nil {
 		return nil, known, err
 	}

@@ -50,9 +50,9 @@ func TestLookAtWork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := repo.Plan(t.Context(), pr.Key(), "S-1", base, false)
+	l, err := repo.Lineages.Plan(t.Context(), pr.Key(), "S-1", base, false)
 	if err == nil {
-		err = repo.Save(l)
+		err = repo.Lineages.Save(l)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -86,9 +86,9 @@ func TestLookAtWork(t *testing.T) {
 	}
 
 	// New files that aren't committed count, too.
-	l, err = repo.Plan(t.Context(), pr.Key(), "S-1", base, true)
+	l, err = repo.Lineages.Plan(t.Context(), pr.Key(), "S-1", base, true)
 	if err == nil {
-		err = repo.Save(l)
+		err = repo.Lineages.Save(l)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -20,13 +20,16 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// A State is what a directory has of tests and of what decides how they run, as bytes on the disk: that is what is tested in a checkout,
-// whatever git knows of it.
+// A State describes the tests in a directory, and what decides how they run, as bytes on the disk:
+// that is what a test run in a checkout uses, whatever git tracks.
 type State struct {
-	Files   Files             `json:"files"`             // by path in the directory
-	Texts   map[string][]byte `json:"texts,omitempty"`   // of those files whose text is compared, by id
-	Ignored []string          `json:"ignored,omitempty"` // directories that git ignores: not looked at
-	Rules   map[string]string `json:"rules,omitempty"`   // by which it does: the ids of .gitignore files
+	Files Files `json:"files"` // by path in the directory
+	// Texts are the contents of files whose text is compared, by id.
+	Texts map[string][]byte `json:"texts,omitempty"`
+	// Ignored are the directories that git ignores, and that aren't looked at.
+	Ignored []string `json:"ignored,omitempty"`
+	// Rules are the ids of the .gitignore files by which it does.
+	Rules map[string]string `json:"rules,omitempty"`
 
 	kept int // bytes of Texts
 }
@@ -34,8 +37,9 @@ type State struct {
 // mostKept is how many bytes of text a state keeps.
 const mostKept = 64 << 20
 
-// Look finds the state of a directory. Since an agent can change what git ignores, the directories that were ignored at a state before count,
-// and others only if the rules are the same. before may be nil.
+// Look finds the state of a directory. An agent can change what git ignores, so directories that
+// were ignored in an earlier state stay ignored, and others are ignored only if the rules are the
+// same. before may be nil.
 func (c *Comparer) Look(ctx context.Context, root string, before *State) (*State, error) {
 	s := &State{Files: Files{}, Texts: map[string][]byte{}, Rules: map[string]string{}}
 	ignored, err := git.IgnoredDirs(ctx, root)
@@ -59,8 +63,9 @@ func (c *Comparer) Look(ctx context.Context, root string, before *State) (*State
 	return s, c.addCommand(s, root)
 }
 
-// skipped are the names of directories that hold no tests of a project's own.
-var skipped = append([]string{".git", ".greenlight", "node_modules", ".venv", "venv"}, worktree.Caches...)
+// skipped are the names of directories that contain no tests of a project's own.
+var skipped = append([]string{".git", ".greenlight", "node_modules", ".venv", "venv"},
+	worktree.Caches...)
 
 func (c *Comparer) walk(s *State, root string, skip []string) error {
 	return filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
@@ -73,7 +78,8 @@ func (c *Comparer) walk(s *State, root string, skip []string) error {
 		}
 		rel = filepath.ToSlash(rel)
 		if d.IsDir() {
-			if rel != "." && (slices.Contains(skipped, d.Name()) || slices.Contains(skip, rel) || isRepository(file)) {
+			if rel != "." && (slices.Contains(skipped, d.Name()) || slices.Contains(skip, rel) ||
+				isRepository(file)) {
 				return fs.SkipDir
 			}
 			return nil
@@ -125,14 +131,16 @@ func (s *State) add(root, rel string) error {
 		return err
 	}
 	s.Files[rel] = f
-	if data := guard.IsTestData(rel) && !guard.RunnerConfig(rel) && !guard.IsTest(rel); !data && f.IsRegular() && s.kept+len(text) <= mostKept {
+	if data := guard.IsTestData(rel) && !guard.RunnerConfig(rel) && !guard.IsTest(rel); !data &&
+		f.IsRegular() && s.kept+len(text) <= mostKept {
 		s.Texts[f.ID] = text
 		s.kept += len(text)
 	}
 	return nil
 }
 
-// read is a file as git would name it, without filters; the zero File is for what is neither a file nor a link.
+// read returns a file as git would store it, without filters; the zero File for anything but a file
+// or a link.
 func read(file string) (f git.File, text []byte, err error) {
 	info, err := os.Lstat(file)
 	switch {
@@ -154,7 +162,7 @@ func read(file string) (f git.File, text []byte, err error) {
 	return f, text, err
 }
 
-// blobID is git's name of a file's content.
+// blobID returns git's id of a file's content.
 func blobID(data []byte) string {
 	sum := sha1.New() //nolint:gosec // as above
 	fmt.Fprintf(sum, "blob %d\x00", len(data))
@@ -162,7 +170,7 @@ func blobID(data []byte) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// Changed are the paths that two states have otherwise, sorted.
+// Changed returns the paths that differ in two states, sorted.
 func Changed(a, b Files) []string {
 	var paths []string
 	for p, f := range a {
@@ -179,7 +187,7 @@ func Changed(a, b Files) []string {
 	return paths
 }
 
-// Texts reads from states.
+// Texts is a Reader of states.
 func Texts(states ...*State) Reader {
 	return func(_ context.Context, ids []string, most int64, f func(string, []byte) error) error {
 		for _, id := range ids {

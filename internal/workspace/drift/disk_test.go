@@ -9,15 +9,19 @@ import (
 	"greenlight/internal/base/testfiles"
 )
 
-// What git ignores at the claim isn't looked at; what an agent has it ignore later is, and nothing hides a test from what was noted.
+// What git ignores at the claim isn't looked at; what an agent has it ignore later is, and nothing
+// hides a test from what was noted.
 func TestLook(t *testing.T) {
 	root := t.TempDir()
 	if out, err := exec.Command("git", "-C", root, "init", "-q").CombinedOutput(); err != nil {
 		t.Skipf("git: %v: %s", err, out)
 	}
 	for name, text := range map[string]string{
-		"a_test.go": "package a\n", "main.go": "package a\n", "run.sh": "sh lib.sh\n", "lib.sh": "true\n", "testdata/in": "1\n",
-		".gitignore": "/out/\n", "out/x_test.go": "package x\n", "node_modules/y/y_test.go": "package y\n", "other/.git/HEAD": "", "other/o_test.go": "package o\n",
+		"a_test.go": "package a\n", "main.go": "package a\n", "run.sh": "sh lib.sh\n",
+		"lib.sh": "true\n", "testdata/in": "1\n",
+		".gitignore": "/out/\n", "out/x_test.go": "package x\n",
+		"node_modules/y/y_test.go": "package y\n", "other/.git/HEAD": "",
+		"other/o_test.go": "package o\n",
 	} {
 		testfiles.Put(t, root, name, text)
 	}
@@ -37,7 +41,8 @@ func TestLook(t *testing.T) {
 	}
 	testfiles.Put(t, root, "env/conftest.py", "")
 	testfiles.Put(t, root, "env/.gitignore", "*\n")
-	if got := Changed(start.Files, look(start).Files); !slices.Equal(got, []string{"env/conftest.py"}) {
+	got := Changed(start.Files, look(start).Files)
+	if !slices.Equal(got, []string{"env/conftest.py"}) {
 		t.Errorf("ignored by a new .gitignore: %q", got)
 	}
 	testfiles.Put(t, root, ".gitignore", "/out/\n/hidden/\n")

@@ -1,5 +1,6 @@
-// Package drift finds how the tests of a project, their runner's configuration and the files that the test command runs differ between
-// two states of the project's files. It judges nothing: package gate does.
+// Package drift finds how the tests of a project, their runner's configuration and the files that
+// the test command runs differ between two states of the project's files. Package gate decides what
+// that means.
 package drift
 
 import (
@@ -28,31 +29,38 @@ type Comparer struct {
 	contents map[string][]byte // of some files, by id
 }
 
-// A Reader calls f with the content of each file that has one of the ids. Those of more than most bytes are left out.
-type Reader func(ctx context.Context, ids []string, most int64, f func(id string, text []byte) error) error
+// A Reader calls f with the content of each file that has one of the ids. Those of more than most
+// bytes are left out.
+type Reader func(ctx context.Context, ids []string, most int64,
+	f func(id string, text []byte) error) error
 
-// A Promise is how tests, what they compare with, their runner's configuration and the contracts have to be: as they were handed over, with
-// what has landed since merged in.
+// A Promise is how tests, what they compare with, their runner's configuration and the contracts
+// have to be: as they were handed over, merged with what has landed since.
 type Promise struct {
-	Handed  bool            // there was a hand-over; else only deletions of tests count
-	Tests   bool            // and it brought tests
-	Want    Files           // also what needn't stay
-	Unlocks func() bool     // tests that lock wrapped code may be gone; nil for no
-	Free    map[string]bool // nothing can be said about these paths: what was handed over and what has landed don't merge there
-	Later   Files           // what decides how tests run and came with a later hand-over than the first: a person has to look
+	Handed  bool        // there was a hand-over; else only deletions of tests count
+	Tests   bool        // and it brought tests
+	Want    Files       // also what needn't stay
+	Unlocks func() bool // tests that lock wrapped code may be gone; nil for no
+	// Free are paths that may be anything: the handover and what has landed don't merge there.
+	Free map[string]bool
+	// Later decides how tests run and was first handed over later: a person has to review it.
+	Later Files
 }
 
-// breaks reports whether a new file that decides how tests run makes the work red. One that a later hand-over brought doesn't.
+// breaks reports whether a new file that decides how tests run makes the work red. One from a later
+// handover doesn't.
 func (p *Promise) breaks(name string, is git.File) bool { return p.Tests && p.Later[name] != is }
 
-// unlocked reports whether a file is a lock that may be gone.
+// unlocked reports whether a file is a lock file that may be missing.
 func (c *Comparer) unlocked(p *Promise, name string) bool {
 	return guard.IsLock(c.InProject(name)) && p.Unlocks != nil && p.Unlocks()
 }
 
-// Find lists what differs from the promise, and from the base. changed are the paths that differ between base and now. except are items that
-// were found otherwise: their files aren't looked at for tests that are gone.
-func (c *Comparer) Find(ctx context.Context, p *Promise, base, now Files, changed []string, except []gate.Item) ([]gate.Item, error) {
+// Find lists the differences from the promise, and from the base. changed are the paths that differ
+// between base and now. except are items that were found otherwise: their files aren't searched for
+// missing tests.
+func (c *Comparer) Find(ctx context.Context, p *Promise, base, now Files, changed []string,
+	except []gate.Item) ([]gate.Item, error) {
 	found, err := c.Broken(ctx, p, now)
 	if err != nil {
 		return nil, err
@@ -64,12 +72,13 @@ func (c *Comparer) Find(ctx context.Context, p *Promise, base, now Files, change
 	found = append(found, handed...)
 	told := slices.Concat(except, found)
 	gone, err := c.gone(ctx, base, now, changed, func(name string) bool {
-		return c.unlocked(p, name) || slices.ContainsFunc(told, func(i gate.Item) bool { return i.Name == name })
+		return c.unlocked(p, name) ||
+			slices.ContainsFunc(told, func(i gate.Item) bool { return i.Name == name })
 	})
 	return append(found, gone...), err
 }
 
-// Broken lists, by path, where a tree doesn't keep what was promised.
+// Broken lists, by path, where a tree doesn't keep a promise.
 func (c *Comparer) Broken(ctx context.Context, p *Promise, tree Files) ([]gate.Item, error) {
 	var items []gate.Item
 	var parts []string
@@ -89,7 +98,8 @@ func (c *Comparer) Broken(ctx context.Context, p *Promise, tree Files) ([]gate.I
 			parts = append(parts, name)
 		case guard.RunnerConfig(name):
 			add(kind, name, true)
-		case p.Handed && (c.IsTest(name) || guard.IsTestData(c.InProject(name)) || c.isContracts(name)):
+		case p.Handed &&
+			(c.IsTest(name) || guard.IsTestData(c.InProject(name)) || c.isContracts(name)):
 			add(gate.Changed, name, true)
 		}
 	}
@@ -100,7 +110,8 @@ func (c *Comparer) Broken(ctx context.Context, p *Promise, tree Files) ([]gate.I
 		case c.isRun(name), guard.HasRunnerPart(name) && path.Base(name) != guard.PackageFile:
 			parts = append(parts, name)
 		case guard.RunnerConfig(name) && path.Base(name) != guard.PackageFile:
-			add(gate.Runner, name, p.breaks(name, tree[name])) // with tests that were seen to run without it, its agent is to put it right
+			// Tests were seen to run without it, so its agent is to put it right.
+			add(gate.Runner, name, p.breaks(name, tree[name]))
 		}
 	}
 	changed, err := c.parts(ctx, p, tree, parts)
@@ -109,8 +120,9 @@ func (c *Comparer) Broken(ctx context.Context, p *Promise, tree Files) ([]gate.I
 	return items, err
 }
 
-// parts lists those of the paths in which what decides how tests run isn't as was promised.
-func (c *Comparer) parts(ctx context.Context, p *Promise, tree Files, names []string) ([]gate.Item, error) {
+// parts lists the paths in which the part that decides how tests run isn't as promised.
+func (c *Comparer) parts(ctx context.Context, p *Promise, tree Files,
+	names []string) ([]gate.Item, error) {
 	var items []gate.Item
 	var ids []string
 	for _, name := range names {
@@ -133,11 +145,13 @@ func (c *Comparer) parts(ctx context.Context, p *Promise, tree Files, names []st
 			return nil, err
 		}
 		script := c.isRun(name) && c.runs[c.InProject(name)]
-		i := gate.Item{Kind: gate.Runner, Name: name, ID: tree[name].ID, Red: was != "" || p.breaks(name, tree[name])}
+		i := gate.Item{Kind: gate.Runner, Name: name, ID: tree[name].ID, Red: was != "" ||
+			p.breaks(name, tree[name])}
 		switch {
-		case was == is, was == "" && path.Base(name) == guard.PackageFile: // then nothing was promised
+		case was == is, was == "" && path.Base(name) == guard.PackageFile: // nothing was promised
 			continue
-		case c.isRun(name) && !guard.RunnerConfig(name): // a new one, too: it decides what later work's "verified" says
+		// A new one counts, too: it decides what "verified" means for later work.
+		case c.isRun(name) && !guard.RunnerConfig(name):
 			i.Kind, i.Red = gate.Command, p.Handed && script
 		case p.Handed:
 			i.Kind = gate.Changed
@@ -147,15 +161,18 @@ func (c *Comparer) parts(ctx context.Context, p *Promise, tree Files, names []st
 	return items, nil
 }
 
-// handedChanges lists what was handed over otherwise than it was before, and decides how tests run: its agent may have weakened it by that.
-func (c *Comparer) handedChanges(ctx context.Context, p *Promise, base, merged Files) ([]gate.Item, error) {
+// handedChanges lists what decides how tests run and was changed by the handover: its agent may
+// have weakened it.
+func (c *Comparer) handedChanges(ctx context.Context, p *Promise, base,
+	merged Files) ([]gate.Item, error) {
 	if !p.Handed {
 		return nil, nil
 	}
 	var names, ids []string
 	for name, was := range base {
 		is := merged[name]
-		if is == was || p.Want[name] != is || p.Free[name] || !c.Runs(name) || statedir.InState(name) {
+		if is == was || p.Want[name] != is || p.Free[name] || !c.Runs(name) ||
+			statedir.InState(name) {
 			continue
 		}
 		names = append(names, name)
@@ -191,7 +208,7 @@ func (c *Comparer) handedChanges(ctx context.Context, p *Promise, base, merged F
 	return items, nil
 }
 
-// runPart is what of a file decides how tests run; "" for nothing, and for no file.
+// runPart returns the part of a file that decides how tests run; "" for nothing, and for no file.
 func (c *Comparer) runPart(ctx context.Context, name string, f git.File) (string, error) {
 	if !f.IsRegular() {
 		return f.Mode + f.ID, nil
@@ -214,10 +231,12 @@ func (c *Comparer) isRun(name string) bool {
 	return runs && c.InProject(name) != name == (c.Prefix != "")
 }
 
-// Runs reports whether a file decides how tests run: the runner's configuration, or what the test command runs.
+// Runs reports whether a file decides how tests run: the runner's configuration, or what the test
+// command runs.
 func (c *Comparer) Runs(name string) bool { return c.isRun(name) || guard.RunnerConfig(name) }
 
-// UseCommand finds the files that the test command runs in any of the states, by their paths in the project, and whether they are scripts.
+// UseCommand finds the files that the test command runs in any of the states, by their paths in the
+// project, and whether they are scripts.
 func (c *Comparer) UseCommand(ctx context.Context, states ...Files) error {
 	c.runs = map[string]bool{}
 	var failed error
@@ -237,18 +256,20 @@ func (c *Comparer) UseCommand(ctx context.Context, states ...Files) error {
 	return failed
 }
 
-// mostTexts is how many contents of files are kept: those that the test command runs are asked for with each work.
+// mostTexts bounds how many contents of files are kept: those that the test command runs are needed
+// for each work.
 const mostTexts = 64
 
-// text is the content of a file by its id.
+// text returns the content of a file by its id.
 func (c *Comparer) text(ctx context.Context, id string) ([]byte, error) {
 	err := c.fetch(ctx, []string{id})
 	return c.contents[id], err
 }
 
-// fetch reads the contents of files that aren't known.
+// fetch reads the contents of files that aren't known yet.
 func (c *Comparer) fetch(ctx context.Context, ids []string) error {
-	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { _, known := c.contents[id]; return known })
+	ids = slices.DeleteFunc(slices.Clone(ids),
+		func(id string) bool { _, known := c.contents[id]; return known })
 	if len(ids) == 0 {
 		return nil
 	}
@@ -261,8 +282,9 @@ func (c *Comparer) fetch(ctx context.Context, ids []string) error {
 	})
 }
 
-// InProject is a path as the project in the repository knows it. Paths relative to the repository's top may look like those of tests
-// because of where the project is. What lies outside of it is named from the top.
+// InProject returns a path as the project in the repository knows it. A path relative to the
+// repository's top may look like that of a test because of where the project is. Paths outside of
+// the project are relative to the top.
 func (c *Comparer) InProject(p string) string {
 	if rel, inside := strings.CutPrefix(p, c.Prefix+"/"); inside && c.Prefix != "" {
 		return rel
@@ -270,15 +292,18 @@ func (c *Comparer) InProject(p string) string {
 	return p
 }
 
+// IsTest reports whether a path is a test's.
 func (c *Comparer) IsTest(p string) bool { return guard.IsTest(c.InProject(p)) }
 
-// isContracts: who may change what was promised needs no test to pass.
+// isContracts reports whether a path is the file of contracts. It is protected: an agent that could
+// change what was promised would need no test to pass.
 func (c *Comparer) isContracts(p string) bool { return guard.IsContracts(c.InProject(p)) }
 
-// Protects reports whether a path is to stay as it was when the tests were handed over.
+// Protects reports whether a path must stay as it was when the tests were handed over.
 func (c *Comparer) Protects(p string) bool {
-	return (c.IsTest(p) || guard.RunnerConfig(p) || c.isRun(p) || guard.IsTestData(c.InProject(p)) || c.isContracts(p)) && !statedir.InState(p)
+	return (c.IsTest(p) || guard.RunnerConfig(p) || c.isRun(p) ||
+		guard.IsTestData(c.InProject(p)) || c.isContracts(p)) && !statedir.InState(p)
 }
 
-// MostBytes is how long a file may be that is looked at for marks.
+// MostBytes is the size of the largest file that is searched for marks.
 const MostBytes = 16 << 20

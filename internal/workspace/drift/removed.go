@@ -12,11 +12,14 @@ import (
 	"greenlight/internal/state/guard"
 )
 
-// Tests that are gone: by file, by name, by mark and by count, against what the work is merged into. A refactoring may be right to remove
-// some, so a person is asked, once. What only moved, with its names, isn't gone.
+// Missing tests are found by file, by name, by mark and by count, compared with what the work is
+// merged into. A refactoring may be right to remove some, so a person is asked, once. Tests that
+// only moved, with their names, aren't missing.
 
-// holdsTests reports whether a path is looked at for tests.
-func (c *Comparer) holdsTests(p string) bool { return c.IsTest(p) || guard.HoldsTests(c.InProject(p)) }
+// holdsTests reports whether a path is searched for tests.
+func (c *Comparer) holdsTests(p string) bool {
+	return c.IsTest(p) || guard.HoldsTests(c.InProject(p))
+}
 
 // A counted is the tests of a name on one side of a merge.
 type counted struct {
@@ -34,8 +37,10 @@ func (c counted) file(now counted) string {
 	return c.files[0]
 }
 
-// gone finds the tests that a merge removes, or skips. except are paths that were told of otherwise.
-func (c *Comparer) gone(ctx context.Context, base, merged Files, changed []string, except func(string) bool) ([]gate.Item, error) {
+// gone finds the tests that a merge removes, or skips. except are paths that were reported
+// otherwise.
+func (c *Comparer) gone(ctx context.Context, base, merged Files, changed []string,
+	except func(string) bool) ([]gate.Item, error) {
 	pick := func(files Files) (paths []string) {
 		for _, p := range changed {
 			if files[p].IsRegular() && c.holdsTests(p) && base[p] != merged[p] {
@@ -67,15 +72,17 @@ func (c *Comparer) gone(ctx context.Context, base, merged Files, changed []strin
 			continue
 		}
 		_, there := merged[p]
-		if n, known := count(was, p, texts[base[p].ID]); !there && c.IsTest(p) && (n == 0 || !known) {
+		if n, known := count(was, p, texts[base[p].ID]); !there && c.IsTest(p) &&
+			(n == 0 || !known) {
 			items = append(items, gate.Item{Kind: gate.Removed, Name: p, Path: p})
 		}
 	}
 	return append(items, compare(was, is, before, merged)...), nil
 }
 
-// texts are the contents of files by their ids.
-func (c *Comparer) texts(ctx context.Context, base Files, before []string, merged Files, after []string) (map[string][]byte, error) {
+// texts returns the contents of files by their ids.
+func (c *Comparer) texts(ctx context.Context, base Files, before []string, merged Files,
+	after []string) (map[string][]byte, error) {
 	var ids []string
 	for _, p := range before {
 		ids = append(ids, base[p].ID)
@@ -108,7 +115,7 @@ func count(all map[string]counted, p string, text []byte) (n int, known bool) {
 	return len(names), known
 }
 
-// uncount takes the tests of a file back that has only moved: they stand for themselves.
+// uncount removes the tests of a file that has only moved: they stand for themselves.
 func uncount(all map[string]counted, p string, text []byte, moved bool) {
 	names, _ := guard.TestNames(p, text)
 	for _, t := range names {
@@ -122,7 +129,8 @@ func uncount(all map[string]counted, p string, text []byte, moved bool) {
 	}
 }
 
-// compare names what is gone, skipped or emptied. Where all tests of a file are gone with it, the file is named.
+// compare names what is missing, skipped or emptied. If all tests of a file are missing with it, it
+// names the file.
 func compare(was, is map[string]counted, before []string, merged Files) []gate.Item {
 	var items []gate.Item
 	gone, of := map[string]int{}, map[string]int{}
@@ -135,7 +143,8 @@ func compare(was, is map[string]counted, before []string, merged Files) []gate.I
 	}
 	for _, p := range before {
 		if _, there := merged[p]; !there && gone[p] > 0 && gone[p] == of[p] {
-			items = append(items, gate.Item{Kind: gate.Removed, Name: fmt.Sprintf("%s (%s)", p, words.Count(of[p], "test")), Path: p})
+			items = append(items, gate.Item{Kind: gate.Removed,
+				Name: fmt.Sprintf("%s (%s)", p, words.Count(of[p], "test")), Path: p})
 		}
 	}
 	const emptied, something = 2, 4 // lines of a test: its head and its end, and two more
@@ -146,24 +155,28 @@ func compare(was, is map[string]counted, before []string, merged Files) []gate.I
 		full := name + " in " + slices.Concat(now.files, []string{file})[0]
 		switch {
 		case now.here < c.here && (there || gone[file] < of[file]):
-			items = append(items, gate.Item{Kind: gate.Removed, Name: name + " in " + file, Path: file})
+			items = append(items, gate.Item{Kind: gate.Removed, Name: name + " in " + file,
+				Path: file})
 		case now.here < c.here:
 		case now.skipped > c.skipped:
 			items = append(items, gate.Item{Kind: gate.Skips, Name: full, Path: file})
 		case c.here == now.here && c.lines >= something*c.here && now.lines <= emptied*now.here:
-			items = append(items, gate.Item{Kind: gate.Skips, Name: full + " (emptied)", Path: file})
+			items = append(items, gate.Item{Kind: gate.Skips, Name: full + " (emptied)",
+				Path: file})
 		}
 	}
 	return items
 }
 
-// Allowed are those of the items that a person has allowed beforehand, by patterns of the paths in the project whose tests may go.
+// Allowed returns the items that a person has allowed in advance, by patterns of the paths in the
+// project whose tests may be removed.
 func Allowed(patterns []string, found []gate.Item, prefix string) []gate.Item {
 	c := &Comparer{Prefix: prefix}
 	var allowed []gate.Item
 	for _, i := range found {
 		matches := func(pattern string) bool { return underPattern(pattern, c.InProject(i.Path)) }
-		if (i.Kind == gate.Removed || i.Kind == gate.Skips) && i.Path != "" && slices.ContainsFunc(patterns, matches) {
+		if (i.Kind == gate.Removed || i.Kind == gate.Skips) && i.Path != "" &&
+			slices.ContainsFunc(patterns, matches) {
 			allowed = append(allowed, i)
 		}
 	}

@@ -8,15 +8,17 @@ import (
 	"greenlight/internal/base/paths"
 )
 
-// Every gl, every hook and every status line begins by finding the state, so what a checkout is gets read from git's files:
-// no git runs for it.
+// Every gl, every hook and every status line begins by finding the state, so checkouts are found by
+// reading git's files, without running git.
 
-// RootFile is a file in the git directory that all worktrees of a repository share: the absolute path of the checkout that
-// has the state, and a newline. Git's own files don't tell that in every layout.
+// RootFile is a file in the git directory that all worktrees of a repository share: the absolute
+// path of the checkout that has the state, and a newline. Git's own files don't have that in every
+// layout.
 const RootFile = "gl-root"
 
-// CommonOf returns the git directory that a linked worktree shares with the other checkouts, top being the worktree's top.
-// It is "" for every other directory. A worktree that git has forgotten (git worktree prune) is still a linked one.
+// CommonOf returns the git directory that a linked worktree shares with the other checkouts, top
+// being the worktree's top. It is "" for every other directory. A worktree that git has forgotten
+// (git worktree prune) is still a linked one.
 func CommonOf(top string) string {
 	path := filepath.Join(top, ".git")
 	if !paths.IsFile(path) {
@@ -30,15 +32,16 @@ func CommonOf(top string) string {
 		return common
 	}
 	common, kind := filepath.Split(filepath.Dir(admin))
-	if common = filepath.Clean(common); kind == "worktrees" && !paths.Exists(admin) && paths.IsFile(filepath.Join(common, "HEAD")) {
+	if common = filepath.Clean(common); kind == "worktrees" && !paths.Exists(admin) &&
+		paths.IsFile(filepath.Join(common, "HEAD")) {
 		return common
 	}
 	return ""
 }
 
-// MainCheckout returns the top of the checkout that counts for all worktrees of a repository: the one that RootFile names,
-// else the main one. It is "" where neither can be told: in a bare repository there is no main one, and a separate git
-// directory doesn't know its checkout.
+// MainCheckout returns the top of the checkout that counts for all worktrees of a repository: the
+// one that RootFile names, else the main one. It is "" if neither is known: a bare repository has
+// no main checkout, and a separate git directory doesn't know its checkout.
 func MainCheckout(common string) string {
 	if data, err := durable.ReadFile(filepath.Join(common, RootFile)); err == nil {
 		top, whole := strings.CutSuffix(string(data), "\n")
@@ -60,7 +63,7 @@ func MainCheckout(common string) string {
 	return ""
 }
 
-// Bare says whether the repository has no main checkout.
+// Bare reports whether the repository has no main checkout.
 func Bare(common string) bool {
 	switch strings.ToLower(setting(common, "bare")) {
 	case "true", "yes", "on", "1":
@@ -69,7 +72,8 @@ func Bare(common string) bool {
 	return false
 }
 
-// belongs says whether there is a checkout at top, a linked worktree or not, whose repository has the git directory.
+// belongs reports whether there is a checkout at top, a linked worktree or not, whose repository
+// has the git directory.
 func belongs(top, common string) bool {
 	path := filepath.Join(top, ".git")
 	if paths.Same(path, common) {
@@ -85,7 +89,7 @@ func belongs(top, common string) bool {
 	return err == nil && paths.Same(dir, common)
 }
 
-// setting is a setting of the section core in the repository's own configuration.
+// setting returns a setting of the section core in the repository's own configuration.
 func setting(common, key string) string {
 	for _, name := range []string{"config.worktree", "config"} {
 		if data, err := durable.ReadFile(filepath.Join(common, name)); err == nil {
@@ -97,13 +101,14 @@ func setting(common, key string) string {
 	return ""
 }
 
-// coreSetting reads a setting of the section core, whose key is in lower case. It knows as much of git's syntax as git
-// itself uses when it writes these settings; whoever asks checks the answer.
+// coreSetting reads a setting of the section core, whose key is in lower case. It understands as
+// much of git's syntax as git itself uses when it writes these settings; its callers check the
+// answer.
 func coreSetting(file, key string) string {
 	return sectionSetting(file, "core", key)
 }
 
-// sectionSetting is coreSetting of any section that has no name of its own.
+// sectionSetting is coreSetting for any section without a subsection.
 func sectionSetting(file, of, key string) string {
 	value, core := "", false
 	for line := range strings.Lines(file) {
@@ -125,7 +130,7 @@ func sectionSetting(file, of, key string) string {
 	return value
 }
 
-// unquoted is a value of git's configuration without its quotes and its comment.
+// unquoted returns a value of git's configuration without its quotes and its comment.
 func unquoted(text string) string {
 	var b strings.Builder
 	quoted := false

@@ -11,7 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Every layout that git has: where a linked worktree's shared git directory is, and where the main checkout.
+// Every layout that git has: where a linked worktree's shared git directory is, and where the main
+// checkout.
 func TestMainCheckout(t *testing.T) {
 	top := repo(t, nil)
 	base := filepath.Join(top, "w")
@@ -21,7 +22,8 @@ func TestMainCheckout(t *testing.T) {
 	}
 	run := func(dir string, args ...string) {
 		t.Helper()
-		git(t, dir, append([]string{"-c", "protocol.file.allow=always", "-c", "user.name=t", "-c", "user.email=t@t"}, args...)...)
+		git(t, dir, append([]string{"-c", "protocol.file.allow=always", "-c", "user.name=t", "-c",
+			"user.email=t@t"}, args...)...)
 	}
 	run(top, "clone", "-q", top, at("plain"))
 	run(at("plain"), "worktree", "add", "-q", "-b", "a", at("plain-linked"))
@@ -69,18 +71,22 @@ func TestMainCheckout(t *testing.T) {
 	check("pruned", "plain/.git", "plain") // a copy, although git has forgotten it
 
 	// gl-root says it in every layout, where it names a checkout of the repository.
-	name := func(common, text string) { testfiles.Write(t, at(common), map[string]string{RootFile: text}) }
+	name := func(common, text string) {
+		testfiles.Write(t, at(common), map[string]string{RootFile: text})
+	}
 	name("bare.git", at("bare-state")+"\n")
 	check("bare-linked", "bare.git", "bare-state")
 	check("bare-state", "bare.git", "bare-state")
 	name("sep.git", at("sep")+"\n")
 	check("sep-linked", "sep.git", "sep")
-	for _, text := range []string{at("bare-state") + "\n", at("nowhere") + "\n", at("plain"), "plain\n", at("plain") + "/\n", at("plain") + "\n\n", "\n", ""} {
+	for _, text := range []string{at("bare-state") + "\n", at("nowhere") + "\n", at("plain"),
+		"plain\n", at("plain") + "/\n", at("plain") + "\n\n", "\n", ""} {
 		name("plain/.git", text)
 		check("plain-linked", "plain/.git", "plain")
 	}
 
-	for common, want := range map[string]bool{"bare.git": true, "hidden/.bare": true, "plain/.git": false, "sep.git": false, "nowhere": false} {
+	for common, want := range map[string]bool{"bare.git": true, "hidden/.bare": true,
+		"plain/.git": false, "sep.git": false, "nowhere": false} {
 		if got := Bare(at(common)); got != want {
 			t.Errorf("%s is bare: %v", common, got)
 		}
@@ -113,7 +119,8 @@ func TestFilters(t *testing.T) {
 
 func TestCoreSetting(t *testing.T) {
 	const file = "# [core]\n[Core]\n\tBare = yes ; a comment\n\tworktree = \"../a # b\" # c\n[core \"x\"]\n\tworktree = no\n[other]\n\tworktree = no\n[core] filemode\n"
-	for key, want := range map[string]string{"bare": "yes", "worktree": "../a # b", "filemode": "true", "none": ""} {
+	for key, want := range map[string]string{"bare": "yes", "worktree": "../a # b",
+		"filemode": "true", "none": ""} {
 		if got := coreSetting(file, key); got != want {
 			t.Errorf("%s: %q, want %q", key, got, want)
 		}

@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// CheckoutTree is the tree that a commit of everything in the checkout at dir would have, but for what git ignores and what is at the
-// paths, which are relative to dir. It is made in an index of its own, and its objects are thrown away: nothing of the repository changes.
+// CheckoutTree returns the tree that a commit of everything in the checkout at dir would have,
+// except what git ignores and what is at the paths, which are relative to dir. It uses an index of
+// its own and throws its objects away: nothing in the repository changes.
 func CheckoutTree(ctx context.Context, dir string, without ...string) (tree string, err error) {
 	repo, err := FindCheckout(ctx, dir)
 	if err != nil {
@@ -22,12 +23,14 @@ func CheckoutTree(ctx context.Context, dir string, without ...string) (tree stri
 	}
 	defer func() { err = errors.Join(err, q.remove()) }()
 	index := filepath.Join(q.dir, "index")
-	if err := copyFile(filepath.Join(repo.GitDir, "index"), index); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := copyFile(filepath.Join(repo.GitDir, "index"), index); err != nil &&
+		!errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
 	p := place{repo.GitDir, repo.Top}
 	git := func(args ...string) (string, error) {
-		out, _, err := p.git(ctx, append(q.env(), "GIT_INDEX_FILE="+index), "", slices.Concat(steady, args)...)
+		out, _, err := p.git(ctx, append(q.env(), "GIT_INDEX_FILE="+index), "",
+			slices.Concat(steady, args)...)
 		return strings.TrimSpace(out), err
 	}
 	if _, err := git("add", "--all", "--", ":/"); err != nil {

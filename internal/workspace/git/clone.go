@@ -15,11 +15,12 @@ import (
 	"greenlight/internal/base/durable"
 )
 
-// long is the deadline of what copies a whole history.
+// long is the deadline of calls that copy a whole history.
 const long = 10 * time.Minute
 
-// Place is where dir is: the top of its checkout, with symlinks resolved, and the path below that. Beside a bare repository,
-// of which nothing is checked out there, it is dir itself.
+// Place returns where dir is: the top of its checkout, with symlinks resolved, and the path below
+// that. For a directory beside a bare repository, of which nothing is checked out there, that is
+// dir itself.
 func Place(ctx context.Context, dir string) (top, prefix string, err error) {
 	if at, known := findPlain(dir); known && hasGit() {
 		return at.Top, at.Prefix, ctx.Err()
@@ -39,9 +40,10 @@ func Place(ctx context.Context, dir string) (top, prefix string, err error) {
 	return top, filepath.FromSlash(strings.TrimSuffix(strings.TrimSuffix(prefix, "\n"), "/")), err
 }
 
-// Clone makes a repository at dst, an empty directory, with the branch and the commit that are checked out at src, their
-// history, and the files of that commit. It has its own copy of every object, and no remote. Git clone would run a second
-// git in src that these options don't reach; here the objects come as a pack, and src is only read.
+// Clone makes a repository at dst, an empty directory, with the branch and the commit that are
+// checked out at src, their history, and the files of that commit. It has its own copy of every
+// object, and no remote. git clone would run a second git in src without these options; here the
+// objects come as a pack, and src is only read.
 func Clone(ctx context.Context, src, dst string) error {
 	ctx, cancel := context.WithTimeout(ctx, long)
 	defer cancel()
@@ -78,8 +80,8 @@ func Clone(ctx context.Context, src, dst string) error {
 	return err
 }
 
-// CloneCommit makes a repository at dst, an empty directory, with a commit of src and its history, and no branch. As
-// with Clone, src is only read.
+// CloneCommit makes a repository at dst, an empty directory, with a commit of src and its history,
+// and no branch. As with Clone, src is only read.
 func CloneCommit(ctx context.Context, src, dst, commit string) error {
 	ctx, cancel := context.WithTimeout(ctx, long)
 	defer cancel()
@@ -92,7 +94,7 @@ func CloneCommit(ctx context.Context, src, dst, commit string) error {
 	return CheckoutClone(ctx, dst, commit)
 }
 
-// CheckoutClone makes the files of a clone that CloneCommit made those of a commit, and removes all others.
+// CheckoutClone checks a commit out in a clone that CloneCommit made, and removes all other files.
 func CheckoutClone(ctx context.Context, dst, commit string) error {
 	if _, err := run(ctx, dst, "update-ref", "--no-deref", "HEAD", commit); err != nil {
 		return err
@@ -104,17 +106,19 @@ func CheckoutClone(ctx context.Context, dst, commit string) error {
 	return err
 }
 
-// initLike makes an empty repository of the same object format. Templates would bring hooks.
+// initLike makes an empty repository of the same object format. It uses no templates, which would
+// bring hooks.
 func initLike(ctx context.Context, src, dst string) error {
 	format, err := run(ctx, src, "rev-parse", "--show-object-format")
 	if err != nil {
 		return err
 	}
-	_, err = run(ctx, dst, "init", "-q", "--template=", "--object-format="+strings.TrimSpace(format))
+	_, err = run(ctx, dst, "init", "-q", "--template=",
+		"--object-format="+strings.TrimSpace(format))
 	return err
 }
 
-// copyHistory copies a commit with all that it needs.
+// copyHistory copies a commit with everything that it needs.
 func copyHistory(ctx context.Context, src, dst, commit string) error {
 	if err := copyShallow(ctx, src, dst); err != nil {
 		return err
@@ -142,11 +146,12 @@ func copyShallow(ctx context.Context, src, dst string) error {
 	return os.WriteFile(filepath.Join(dst, ".git", "shallow"), data, 0o644)
 }
 
-// copyObjects copies the commit and everything it needs, by a pack on a pipe: without one, git would write a temporary file
-// into src.
+// copyObjects copies the commit and everything it needs, by a pack on a pipe: git would otherwise
+// write a temporary file into src.
 func copyObjects(ctx context.Context, src, dst, commit string) error {
 	// What a partial clone left out isn't fetched.
-	from, err := command(ctx, src, "pack-objects", "--revs", "--stdout", "-q", "--missing=allow-promisor")
+	from, err := command(ctx, src, "pack-objects", "--revs", "--stdout", "-q",
+		"--missing=allow-promisor")
 	if err != nil {
 		return err
 	}
@@ -191,28 +196,31 @@ func signaled(err error, by syscall.Signal) bool {
 	return ok && status.Signaled() && status.Signal() == by
 }
 
-// Author is who a commit is by.
+// Author is the author of a commit.
 type Author struct{ Name, Email string }
 
-// CommitFiles commits some files, paths relative to top, which is the top of a repository that Clone or Init made, or of a worktree. What
-// else has changed or is staged stays as it is. Files that haven't changed make no commit. Processes that commit at the same
-// time wait for each other.
+// CommitFiles commits some files, paths relative to top, which is the top of a repository that
+// Clone or Init made, or of a worktree. Other changes, staged or not, stay as they are. If the
+// files haven't changed there is no commit. Processes that commit at the same time wait for each
+// other.
 func CommitFiles(ctx context.Context, top string, files []string, message string, by Author) error {
 	return commitIn(ctx, top, by, func(git func(args ...string) (string, error)) error {
-		if _, err := git(append([]string{"add", "-f", "--"}, files...)...); err != nil { // ignored or not
+		// Even ignored ones.
+		if _, err := git(append([]string{"add", "-f", "--"}, files...)...); err != nil {
 			return err
 		}
 		changed, err := git(append([]string{"status", "--porcelain", "-z", "--"}, files...)...)
 		if err != nil || changed == "" {
 			return err
 		}
-		_, err = git(append([]string{"commit", "-q", "--no-verify", "--no-gpg-sign", "--only", "-m", message, "--"}, files...)...)
+		_, err = git(append([]string{"commit", "-q", "--no-verify", "--no-gpg-sign", "--only", "-m",
+			message, "--"}, files...)...)
 		return err
 	})
 }
 
-// CommitMerge commits the unfinished merge in the checkout at top, with the message that git has for it. The files, paths relative to
-// top, are taken as they are: their conflicts are resolved.
+// CommitMerge commits the unfinished merge in the checkout at top, with the message that git has
+// for it. The files, paths relative to top, are taken as they are: their conflicts are resolved.
 func CommitMerge(ctx context.Context, top string, files []string, by Author) error {
 	return commitIn(ctx, top, by, func(git func(args ...string) (string, error)) error {
 		if len(files) > 0 {
@@ -225,20 +233,22 @@ func CommitMerge(ctx context.Context, top string, files []string, by Author) err
 	})
 }
 
-// Unmerged are the files, relative to top, whose conflicts the checkout's index still has.
+// Unmerged returns the files, relative to top, whose conflicts the checkout's index still has.
 func Unmerged(ctx context.Context, top string) ([]string, error) {
 	out, err := run(ctx, top, "diff", "--name-only", "--diff-filter=U", "--no-relative", "-z")
 	return split(out), err
 }
 
-// Init makes a repository in dir, which has none, with a branch and no commit. Hooks of templates aren't copied.
+// Init makes a repository in dir, which has none, with a branch and no commit. Hooks of templates
+// aren't copied.
 func Init(ctx context.Context, dir, branch string) error {
 	_, err := run(ctx, dir, "init", "-q", "--template=", "-b", branch)
 	return err
 }
 
 // commitIn calls f with a git that commits in the checkout at top, alone.
-func commitIn(ctx context.Context, top string, by Author, f func(git func(args ...string) (string, error)) error) (err error) {
+func commitIn(ctx context.Context, top string, by Author,
+	f func(git func(args ...string) (string, error)) error) (err error) {
 	gitDir := cmp.Or(CommonOf(top), filepath.Join(top, ".git"))
 	lock, err := durable.Lock(ctx, filepath.Join(gitDir, "greenlight.lock"))
 	if err != nil {
@@ -251,9 +261,10 @@ func commitIn(ctx context.Context, top string, by Author, f func(git func(args .
 	}
 	options := append(off, settings("gc.auto=0", "maintenance.auto=false")...)
 	options = append(options, "--literal-pathspecs")
-	// The environment may name the person, and wins over settings.
-	c := call{dir: top, limit: deadline, env: []string{"GIT_AUTHOR_NAME=" + by.Name, "GIT_AUTHOR_EMAIL=" + by.Email,
-		"GIT_COMMITTER_NAME=" + by.Name, "GIT_COMMITTER_EMAIL=" + by.Email}}
+	// The environment may name the person, and overrides settings.
+	c := call{dir: top, limit: deadline,
+		env: []string{"GIT_AUTHOR_NAME=" + by.Name, "GIT_AUTHOR_EMAIL=" + by.Email,
+			"GIT_COMMITTER_NAME=" + by.Name, "GIT_COMMITTER_EMAIL=" + by.Email}}
 	return f(func(args ...string) (string, error) {
 		out, _, err := c.run(ctx, slices.Concat(options, args)...)
 		return out, err

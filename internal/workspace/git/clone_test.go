@@ -27,7 +27,8 @@ func ask(t *testing.T, dir string, args ...string) string {
 func commitAll(t *testing.T, dir, message string) {
 	t.Helper()
 	git(t, dir, "add", "-A")
-	git(t, dir, "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "--allow-empty", "-m", message)
+	git(t, dir, "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "--allow-empty", "-m",
+		message)
 }
 
 // clone clones dir into a new directory and checks that nothing in dir has changed.
@@ -98,10 +99,12 @@ func TestCloneOfAnyHead(t *testing.T) {
 		dir := repo(t, map[string]string{"a": "1"})
 		git(t, dir, "checkout", "-q", "--detach")
 		dst := clone(t, dir)
-		if got, want := ask(t, dst, "rev-parse", "HEAD"), ask(t, dir, "rev-parse", "HEAD"); got != want {
+		if got, want := ask(t, dst, "rev-parse", "HEAD"),
+			ask(t, dir, "rev-parse", "HEAD"); got != want {
 			t.Errorf("HEAD is %s, want %s", got, want)
 		}
-		if got := ask(t, dst, "branch", "--format=%(refname)"); strings.Contains(got, "refs/heads/") {
+		got := ask(t, dst, "branch", "--format=%(refname)")
+		if strings.Contains(got, "refs/heads/") {
 			t.Errorf("branches: %s", got)
 		}
 	})
@@ -120,7 +123,8 @@ func TestCloneOfAnyHead(t *testing.T) {
 		git(t, dir, "worktree", "add", "-q", "-b", "side", tree)
 		testfiles.Write(t, tree, map[string]string{"b": "2"})
 		commitAll(t, tree, "beside")
-		if got := ask(t, clone(t, tree), "log", "--format=%s %D"); got != "beside HEAD -> side\nfirst" {
+		if got := ask(t, clone(t, tree), "log",
+			"--format=%s %D"); got != "beside HEAD -> side\nfirst" {
 			t.Errorf("history: %s", got)
 		}
 	})
@@ -139,7 +143,8 @@ func TestCloneOfAnyHead(t *testing.T) {
 		git(t, dir, "init", "-q", "--object-format=sha256")
 		testfiles.Write(t, dir, map[string]string{"a": "1"})
 		commitAll(t, dir, "first")
-		if got, want := ask(t, clone(t, dir), "rev-parse", "HEAD"), ask(t, dir, "rev-parse", "HEAD"); got != want {
+		if got, want := ask(t, clone(t, dir), "rev-parse", "HEAD"),
+			ask(t, dir, "rev-parse", "HEAD"); got != want {
 			t.Errorf("HEAD is %s, want %s", got, want)
 		}
 	})
@@ -165,23 +170,29 @@ func TestCloneOfAnyHead(t *testing.T) {
 
 // What the repository names isn't run, neither for the clone nor for a commit in it.
 func TestCloneRunsNothing(t *testing.T) {
-	dir := repo(t, map[string]string{"a": "1", "b.x": "2", ".gitattributes": "*.x filter=evil diff=evil\n"})
+	dir := repo(t, map[string]string{"a": "1", "b.x": "2",
+		".gitattributes": "*.x filter=evil diff=evil\n"})
 	ran := filepath.Join(t.TempDir(), "ran")
-	for _, key := range []string{"filter.evil.smudge", "filter.evil.clean", "filter.evil.process", "core.fsmonitor", "core.sshCommand",
+	for _, key := range []string{"filter.evil.smudge", "filter.evil.clean", "filter.evil.process",
+		"core.fsmonitor", "core.sshCommand",
 		"gpg.program", "uploadpack.packObjectsHook", "diff.evil.textconv"} {
 		git(t, dir, "config", key, "touch "+ran+"; cat")
 	}
 	git(t, dir, "config", "commit.gpgSign", "true")
-	git(t, dir, "config", "--global", "core.hooksPath", filepath.Join(dir, ".git/hooks")) // the person's own aren't for this
-	for _, hook := range []string{"post-checkout", "pre-commit", "commit-msg", "post-commit", "reference-transaction", "post-index-change"} {
-		testfiles.Write(t, dir, map[string]string{".git/hooks/" + hook: "#!/bin/sh\ntouch " + ran + "\n"})
+	// The person's own aren't for this.
+	git(t, dir, "config", "--global", "core.hooksPath", filepath.Join(dir, ".git/hooks"))
+	for _, hook := range []string{"post-checkout", "pre-commit", "commit-msg", "post-commit",
+		"reference-transaction", "post-index-change"} {
+		testfiles.Write(t, dir, map[string]string{".git/hooks/" + hook: "#!/bin/sh\ntouch " + ran +
+			"\n"})
 		if err := os.Chmod(filepath.Join(dir, ".git/hooks", hook), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
 	dst := clone(t, dir)
 	testfiles.Write(t, dst, map[string]string{"c.x": "3"})
-	if err := CommitFiles(t.Context(), dst, []string{"c.x"}, "third", Author{"t", "t@t"}); err != nil {
+	if err := CommitFiles(t.Context(), dst, []string{"c.x"}, "third",
+		Author{"t", "t@t"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(ran); err == nil {
@@ -201,7 +212,8 @@ func TestCommitFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := ask(t, dst, "log", "--format=%s %an %ce"); got != "S-1: built gl rehearsal rehearsal@localhost\nfirst t t@t" {
+	if got := ask(t, dst, "log",
+		"--format=%s %an %ce"); got != "S-1: built gl rehearsal rehearsal@localhost\nfirst t t@t" {
 		t.Errorf("history: %s", got)
 	}
 	if got := ask(t, dst, "show", "--format=", "--name-only"); got != "out/[x]" {

@@ -10,9 +10,9 @@ import (
 	"greenlight/internal/base/words"
 )
 
-// Contained says whether one of the commits in has the work of tip, which began at base, and why, in words that follow
-// "it" ("is an ancestor of …", "has 2 commits that … doesn't have"). Tips alone say nothing: work that was rebased or squashed has
-// other commits.
+// Contained reports whether one of the commits in has the work of tip, which began at base, and
+// why, in words that follow "it" ("is an ancestor of …", "has 2 commits that … doesn't have").
+// Ancestry alone isn't enough: work that was rebased or squashed has other commits.
 func Contained(ctx context.Context, common, tip, base string, in ...string) (bool, string, error) {
 	why := "has nothing to be compared with"
 	for _, other := range in {
@@ -25,9 +25,12 @@ func Contained(ctx context.Context, common, tip, base string, in ...string) (boo
 	return false, why, nil
 }
 
-// SameFiles says whether two commits have the same tree.
+// SameFiles reports whether two commits have the same tree.
 func SameFiles(ctx context.Context, common, a, b string) (bool, error) {
-	trees, err := objects(common, objectsOf(common), func(in string, args ...string) (string, error) { return at(ctx, common, leastFill, in, args...) }, a+"^{tree}", b+"^{tree}")
+	run := func(in string, args ...string) (string, error) {
+		return at(ctx, common, leastFill, in, args...)
+	}
+	trees, err := objects(common, objectsOf(common), run, a+"^{tree}", b+"^{tree}")
 	if err != nil {
 		return false, err
 	}
@@ -46,12 +49,13 @@ func contained(ctx context.Context, common, tip, base, in string) (bool, string,
 	if same, err := SameFiles(ctx, common, tip, in); err != nil || same {
 		return same, "has the same files as " + in, err
 	}
-	// Git cherry passes over merges, which may have content of their own.
+	// git cherry skips merges, which may have content of their own.
 	limit := []string{tip, "^" + in}
 	if base != "" {
 		limit = append(limit, "^"+base)
 	}
-	merges, err := at(ctx, common, long, "", append([]string{"rev-list", "--count", "--min-parents=2"}, limit...)...)
+	merges, err := at(ctx, common, long, "",
+		append([]string{"rev-list", "--count", "--min-parents=2"}, limit...)...)
 	if err != nil {
 		return false, "", err
 	}
@@ -74,32 +78,33 @@ func contained(ctx context.Context, common, tip, base, in string) (bool, string,
 	}
 	switch {
 	case missing > 0:
-		return false, fmt.Sprintf("has %s that %s doesn't have", words.Count(missing, "commit"), in), nil
+		return false, fmt.Sprintf("has %s that %s doesn't have", words.Count(missing, "commit"),
+			in), nil
 	case out == "":
 		return false, "has nothing that could be compared with " + in, nil
 	}
 	return true, "has only commits whose changes are in " + in, nil
 }
 
-// Unsaved is what is in a worktree and in no commit of it.
+// Unsaved is what is in a worktree and in none of its commits.
 type Unsaved struct {
 	Changed []string // paths that HEAD has otherwise, or hasn't got: what git ignores aside
-	Staged  []string // paths of the index that are neither in HEAD nor in the worktree as they are staged
+	Staged  []string // paths of the index that are neither in HEAD nor in the worktree
 	Ignored []string // ignored paths that are new
 }
 
-// None says that there is nothing.
+// None reports whether there is nothing.
 func (u *Unsaved) None() bool { return len(u.Changed)+len(u.Staged)+len(u.Ignored) == 0 }
 
-// Unsaved finds out, by an exact comparison: nothing that hides changes from git status hides them here. ignored are
-// the ignored paths that aren't new, as Ignored lists them.
+// Unsaved finds what is unsaved by an exact comparison, unaffected by anything that hides changes
+// from git status. ignored are the ignored paths that aren't new, as Ignored lists them.
 func (w Worktree) Unsaved(ctx context.Context, ignored []string) (_ *Unsaved, err error) {
 	s, err := w.newSnapshot(ctx, SnapshotOptions{Exact: true})
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, s.q.remove()) }()
-	if err := s.resolve(ctx); err != nil {
+	defer func() { err = errors.Join(err, s.g.q.remove()) }()
+	if err := s.rev.resolve(ctx); err != nil {
 		return nil, err
 	}
 	tree, err := s.tree(ctx)
@@ -109,12 +114,12 @@ func (w Worktree) Unsaved(ctx context.Context, ignored []string) (_ *Unsaved, er
 	return s.unsaved(ctx, tree, ignored)
 }
 
-// unsaved compares what is in the worktree, by its tree, with HEAD and the index.
+// unsaved compares what is in the worktree, given its tree, with HEAD and the index.
 func (s *snapshot) unsaved(ctx context.Context, tree string, ignored []string) (*Unsaved, error) {
-	if s.head == "" {
-		return nil, fmt.Errorf("%s: HEAD is no commit", s.w.Path)
+	if s.rev.head == "" {
+		return nil, fmt.Errorf("%s: HEAD is no commit", s.g.w.Path)
 	}
-	index, err := s.indexTree(ctx)
+	index, err := s.index.indexTree(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -122,20 +127,21 @@ func (s *snapshot) unsaved(ctx context.Context, tree string, ignored []string) (
 		if a == b {
 			return nil, nil
 		}
-		out, err := s.git(ctx, long, nil, "diff-tree", "-r", "-z", "--no-renames", "--name-only", a, b)
+		out, err := s.g.git(ctx, long, nil, "diff-tree", "-r", "-z", "--no-renames", "--name-only",
+			a, b)
 		return split(out), err
 	}
 	u := &Unsaved{}
-	if u.Changed, err = differ(s.headTree, tree); err != nil {
+	if u.Changed, err = differ(s.rev.headTree, tree); err != nil {
 		return nil, err
 	}
-	for _, f := range s.Failed {
+	for _, f := range s.g.failed {
 		u.Changed = append(u.Changed, f.Path)
 	}
 	slices.Sort(u.Changed)
 	u.Changed = slices.Compact(u.Changed)
 	if index != "" {
-		staged, err := differ(s.headTree, index)
+		staged, err := differ(s.rev.headTree, index)
 		if err != nil {
 			return nil, err
 		}
@@ -143,9 +149,11 @@ func (s *snapshot) unsaved(ctx context.Context, tree string, ignored []string) (
 		if err != nil {
 			return nil, err
 		}
-		u.Staged = slices.DeleteFunc(staged, func(p string) bool { return !slices.Contains(edited, p) })
+		u.Staged = slices.DeleteFunc(staged,
+			func(p string) bool { return !slices.Contains(edited, p) })
 	}
-	out, _, err := s.start(ctx, "", "index", s.reading(), "ls-files", "-z", "-o", "-i", "--exclude-standard", "--directory")
+	out, _, err := s.g.start(ctx, "", "index", s.index.reading(), "ls-files", "-z", "-o", "-i",
+		"--exclude-standard", "--directory")
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +165,7 @@ func (s *snapshot) unsaved(ctx context.Context, tree string, ignored []string) (
 	return u, nil
 }
 
-// MergeBase is the best commit that two have in common, "" for none.
+// MergeBase returns the best common ancestor of two commits, "" for none.
 func MergeBase(ctx context.Context, common, a, b string) (string, error) {
 	store := objectsOf(common)
 	if yes, known := store.contains(a, b); yes && known {

@@ -16,7 +16,8 @@ func TestContained(t *testing.T) {
 		why  string
 	}{
 		{"nothing done", func(b *bench) {}, true, "is an ancestor of master"},
-		{"a commit", func(b *bench) { b.write("a", "x"); b.git("commit", "-qam", "1") }, false, "has 1 commit that master doesn't have"},
+		{"a commit", func(b *bench) { b.write("a", "x"); b.git("commit", "-qam", "1") }, false,
+			"has 1 commit that master doesn't have"},
 		{"merged", func(b *bench) {
 			b.write("a", "x")
 			b.git("commit", "-qam", "1")
@@ -59,14 +60,14 @@ func TestContained(t *testing.T) {
 			b.in(b.main, "branch", "-q", "-M", "master")
 			base := b.git("rev-parse", "HEAD")
 			tt.do(b)
-			got, why, err := Contained(t.Context(), b.Common, "refs/heads/work", base, "master")
+			got, why, err := Contained(t.Context(), b.w.Common, "refs/heads/work", base, "master")
 			if err != nil || got != tt.want || why != tt.why {
 				t.Errorf("%v, %q, %v", got, why, err)
 			}
 		})
 	}
 	b := worktree(t, start)
-	if _, _, err := Contained(t.Context(), b.Common, "refs/heads/none", "", "HEAD"); err == nil {
+	if _, _, err := Contained(t.Context(), b.w.Common, "refs/heads/none", "", "HEAD"); err == nil {
 		t.Error("a tip that isn't there")
 	}
 }
@@ -74,9 +75,9 @@ func TestContained(t *testing.T) {
 func TestUnsaved(t *testing.T) {
 	b := worktree(t, start)
 	b.write("build/old", "1")
-	before, err := b.Ignored(t.Context())
+	before, err := b.w.Ignored(t.Context())
 	b.ok(err)
-	if u, err := b.Unsaved(t.Context(), before); err != nil || !u.None() {
+	if u, err := b.w.Unsaved(t.Context(), before); err != nil || !u.None() {
 		t.Errorf("%+v, %v", u, err)
 	}
 	b.write("d/c", "staged")
@@ -88,9 +89,10 @@ func TestUnsaved(t *testing.T) {
 	b.write("x.log", "1")
 	b.write(".GIT", "1")
 	was := b.state()
-	u, err := b.Unsaved(t.Context(), before)
+	u, err := b.w.Unsaved(t.Context(), before)
 	b.ok(err)
-	want := &Unsaved{Changed: []string{".GIT", "a", "new"}, Staged: []string{"d/c"}, Ignored: []string{"x.log"}}
+	want := &Unsaved{Changed: []string{".GIT", "a", "new"}, Staged: []string{"d/c"},
+		Ignored: []string{"x.log"}}
 	if diff := cmp.Diff(want, u); diff != "" {
 		t.Error(diff)
 	}
@@ -104,10 +106,10 @@ func TestUnsavedAfterARename(t *testing.T) {
 	b := worktree(t, start)
 	b.git("commit", "-q", "--allow-empty", "-m", "mine")
 	b.write("a", "x")
-	gone := filepath.Join(filepath.Dir(b.Path), ".gone")
-	b.ok(os.Rename(b.Path, gone))
-	b.Path = gone
-	u, err := b.Unsaved(t.Context(), nil)
+	gone := filepath.Join(filepath.Dir(b.w.Path), ".gone")
+	b.ok(os.Rename(b.w.Path, gone))
+	b.w.Path = gone
+	u, err := b.w.Unsaved(t.Context(), nil)
 	b.ok(err)
 	if diff := cmp.Diff(&Unsaved{Changed: []string{"a"}}, u); diff != "" {
 		t.Error(diff)

@@ -12,15 +12,19 @@ import (
 	"greenlight/internal/base/durable"
 )
 
-// contents are the settings by which git takes files for others than they are, or doesn't see them, with their defaults. An agent can
-// set each of them for its own worktree. What the person has set for the repository counts.
+// contents are the settings that make git misread files or overlook them, with their defaults. An
+// agent can set each of them for its own worktree. Only the person's settings for the repository
+// count.
 var contents = map[string]string{
-	"core.filemode": "true", "core.ignorecase": "false", "core.symlinks": "true", "core.precomposeunicode": "false", "core.autocrlf": "false",
-	"core.eol": "native", "core.safecrlf": "warn", "core.checkroundtripencoding": "SHIFT-JIS", "core.ignorestat": "false", "core.trustctime": "true",
-	"core.checkstat": "default", "core.untrackedcache": "false", "core.excludesfile": "", "core.attributesfile": "",
+	"core.filemode": "true", "core.ignorecase": "false", "core.symlinks": "true",
+	"core.precomposeunicode": "false", "core.autocrlf": "false", "core.eol": "native",
+	"core.safecrlf": "warn", "core.checkroundtripencoding": "SHIFT-JIS", "core.ignorestat": "false",
+	"core.trustctime": "true", "core.checkstat": "default", "core.untrackedcache": "false",
+	"core.excludesfile": "", "core.attributesfile": "",
 }
 
-// ownOptions are the options by which what an agent can configure changes neither what git runs nor what it reads.
+// ownOptions returns the options that keep an agent's configuration from changing what git runs or
+// reads.
 func ownOptions(ctx context.Context, common, gitDir, dir string) ([]string, error) {
 	off, err := filterOptions(ctx, common, gitDir, dir)
 	if err != nil {
@@ -30,7 +34,8 @@ func ownOptions(ctx context.Context, common, gitDir, dir string) ([]string, erro
 	return slices.Concat(off, as), err
 }
 
-// contentOptions are the options by which what the worktree alone configures doesn't change how git reads files.
+// contentOptions returns the options that keep the configuration of a single worktree from changing
+// how git reads files.
 func contentOptions(ctx context.Context, common, gitDir, dir string) ([]string, error) {
 	if gitDir == common || !setsContents(filepath.Join(gitDir, "config.worktree")) {
 		return nil, nil
@@ -80,9 +85,10 @@ func setsContents(file string) bool {
 	return bytes.Contains(text, []byte("include"))
 }
 
-// defaultContent is what git takes where nothing is set.
+// defaultContent is what git assumes if nothing is set.
 func defaultContent(key string) string {
-	file := map[string]string{"core.excludesfile": "ignore", "core.attributesfile": "attributes"}[key]
+	file := map[string]string{"core.excludesfile": "ignore",
+		"core.attributesfile": "attributes"}[key]
 	if file == "" {
 		return contents[key]
 	}
@@ -90,5 +96,6 @@ func defaultContent(key string) string {
 	if home == "" && os.Getenv("XDG_CONFIG_HOME") == "" {
 		return os.DevNull
 	}
-	return filepath.Join(cmp.Or(os.Getenv("XDG_CONFIG_HOME"), filepath.Join(home, ".config")), "git", file)
+	return filepath.Join(cmp.Or(os.Getenv("XDG_CONFIG_HOME"), filepath.Join(home, ".config")),
+		"git", file)
 }

@@ -11,11 +11,14 @@ import (
 	"strings"
 )
 
-// Contents is what is in a checkout, told by its commit and by what differs from it, so that two can be compared. Ignored files aren't in it.
+// Contents describes a checkout by its commit and what differs from it, for comparison with another
+// time. Ignored files aren't part of it.
 type Contents struct {
-	Top     string            `json:"top"`
-	Head    string            `json:"head"`    // "" before the first commit
-	Changed map[string]string `json:"changed"` // by path from the top, with slashes: a hash of what is there, "" for nothing
+	Top  string `json:"top"`
+	Head string `json:"head"` // "" before the first commit
+	// Changed has, by path from the top, with slashes, a hash of the content, "" for a missing
+	// file.
+	Changed map[string]string `json:"changed"`
 }
 
 // mostChanged bounds what is hashed in a checkout, and markedContents a file that is hashed.
@@ -24,7 +27,7 @@ const (
 	markedContents = 8 << 20
 )
 
-// ReadContents reads those of the checkout that dir is in. It only asks, and writes nothing.
+// ReadContents returns the contents of the checkout that dir is in. It writes nothing.
 func ReadContents(ctx context.Context, dir string) (*Contents, error) {
 	top, err := Root(ctx, dir)
 	if err != nil {
@@ -40,7 +43,8 @@ func ReadContents(ctx context.Context, dir string) (*Contents, error) {
 	}
 	entries := readStatus(out)
 	if len(entries) > mostChanged {
-		return nil, fmt.Errorf("%s: %d files are changed, and at most %d are compared", top, len(entries), mostChanged)
+		return nil, fmt.Errorf("%s: %d files are changed, and at most %d are compared", top,
+			len(entries), mostChanged)
 	}
 	for _, e := range entries {
 		c.Changed[e[3:]] = markOf(filepath.Join(top, filepath.FromSlash(e[3:])))
@@ -48,7 +52,7 @@ func ReadContents(ctx context.Context, dir string) (*Contents, error) {
 	return c, nil
 }
 
-// Since are the paths that are otherwise than they were before, sorted.
+// Since returns the paths that have changed since before, sorted.
 func (c *Contents) Since(ctx context.Context, before *Contents) ([]string, error) {
 	var list []string
 	for path, was := range before.Changed {
@@ -62,7 +66,8 @@ func (c *Contents) Since(ctx context.Context, before *Contents) ([]string, error
 		}
 	}
 	if before.Head != c.Head && before.Head != "" && c.Head != "" {
-		all, err := changes(nil, before.Head, c.Head, func(args ...string) (string, error) { return run(ctx, c.Top, args...) })
+		all, err := changes(nil, before.Head, c.Head,
+			func(args ...string) (string, error) { return run(ctx, c.Top, args...) })
 		if err != nil {
 			return nil, err
 		}
@@ -76,7 +81,7 @@ func (c *Contents) Since(ctx context.Context, before *Contents) ([]string, error
 	return slices.Compact(list), nil
 }
 
-// markOf tells contents apart; "" is for no file.
+// markOf returns a mark that differs for different contents; "" for no file.
 func markOf(path string) string {
 	info, err := os.Lstat(path)
 	switch {

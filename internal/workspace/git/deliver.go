@@ -15,21 +15,25 @@ import (
 	"greenlight/internal/core/gate"
 )
 
-// A LockedError says that a checkout's index is locked: a git runs there, or one was killed. gl doesn't remove a person's lock.
+// A LockedError says that a checkout's index is locked: git is running there, or was killed. gl
+// doesn't remove a person's lock.
 type LockedError struct {
 	Where string // the checkout's top
 	File  string // the lock
 }
 
 func (e *LockedError) Error() string {
-	return fmt.Sprintf("%s: %s exists: wait for the git that is running there; if none is, remove the file", e.Where, e.File)
+	return fmt.Sprintf(
+		"%s: %s exists: wait for the git that is running there; if none is, remove the file",
+		e.Where, e.File)
 }
 
 // A NotForwardError says that a branch can't be moved to a commit, because that doesn't contain it.
 type NotForwardError struct{ Branch, From, To string }
 
 func (e *NotForwardError) Error() string {
-	return fmt.Sprintf("%s at %.12s can't be fast-forwarded to %.12s", strings.TrimPrefix(e.Branch, "refs/heads/"), e.From, e.To)
+	return fmt.Sprintf("%s at %.12s can't be fast-forwarded to %.12s",
+		strings.TrimPrefix(e.Branch, "refs/heads/"), e.From, e.To)
 }
 
 // A place is a checkout, the main one or a linked worktree.
@@ -38,10 +42,10 @@ type place struct {
 	top    string // "" where it isn't known
 }
 
-// worktree has the place's directories, for what is asked of their files.
+// worktree returns the place as a Worktree, for reading its files.
 func (p place) worktree() Worktree { return Worktree{Admin: p.gitDir, Path: p.top} }
 
-// places are all checkouts of a repository, those whose directory is gone included.
+// places returns all checkouts of a repository, including those whose directory is gone.
 func places(common string) ([]place, error) {
 	var all []place
 	if !Bare(common) {
@@ -54,7 +58,7 @@ func places(common string) ([]place, error) {
 	return all, err
 }
 
-// mainTop is the top of the main checkout, "" where it can't be told.
+// mainTop returns the top of the main checkout, "" if it is unknown.
 func mainTop(common string) string {
 	top := MainCheckout(common)
 	if top != "" && CommonOf(top) == "" {
@@ -66,21 +70,24 @@ func mainTop(common string) string {
 	return ""
 }
 
-// holds says what a checkout has of a branch: it is checked out, or an operation there will come back to it.
+// holds reports whether a checkout has a branch checked out, or has an operation in progress that
+// will return to it.
 func (p place) holds(branch string) (checkedOut bool, operation string, err error) {
 	have, err := p.worktree().Branch()
 	if err != nil {
 		return false, "", ignoreMissing(err) // half made
 	}
 	for _, f := range []struct{ file, operation string }{
-		{"rebase-merge/head-name", "rebase"}, {"rebase-merge/update-refs", "rebase"}, {"rebase-apply/head-name", "rebase"}, {"BISECT_START", "bisect"},
+		{"rebase-merge/head-name", "rebase"}, {"rebase-merge/update-refs", "rebase"},
+		{"rebase-apply/head-name", "rebase"}, {"BISECT_START", "bisect"},
 	} {
 		data, err := durable.ReadFile(filepath.Join(p.gitDir, filepath.FromSlash(f.file)))
 		if ignoreMissing(err) != nil {
 			return false, "", err
 		}
 		for name := range strings.Lines(string(data)) {
-			if name = strings.TrimSuffix(name, "\n"); name == branch || f.operation == "bisect" && "refs/heads/"+name == branch {
+			if name = strings.TrimSuffix(name, "\n"); name == branch ||
+				f.operation == "bisect" && "refs/heads/"+name == branch {
 				operation = f.operation
 			}
 		}
@@ -91,10 +98,12 @@ func (p place) holds(branch string) (checkedOut bool, operation string, err erro
 	return have == branch, operation, nil
 }
 
-// FastForward moves a branch to a commit that contains it, which the pass must permit. Where it is checked out, git merge does it there, which keeps what
-// doesn't overlap, staged or not; nothing else touches a person's checkout. The errors say what has to be first: *BusyError,
-// *OverlapError, *LockedError, *NotForwardError, ErrRefMoved; then nothing has changed. When it is killed, or the disk is full, the next
-// call goes on, and files that git had half written are first made as they were. A lock that the killed git may have left is reported.
+// FastForward moves a branch to a commit that contains it, which the pass must permit. If the
+// branch is checked out, git merge moves it there, which keeps edits that don't overlap, staged or
+// not; nothing else touches a person's checkout. The errors *BusyError, *OverlapError,
+// *LockedError, *NotForwardError and ErrRefMoved say what has to be done first; then nothing has
+// changed. If it is killed, or the disk is full, the next call first restores files that git had
+// half written, and goes on. A lock that a killed git may have left is reported.
 func FastForward(ctx context.Context, common, branch, from, to string, pass gate.Pass) error {
 	if err := pass.Moves(to); err != nil {
 		return err
@@ -106,7 +115,8 @@ func FastForward(ctx context.Context, common, branch, from, to string, pass gate
 	case tip == to:
 		return nil
 	case tip != from:
-		return fmt.Errorf("%s is at %.12s, not %.12s: %w", strings.TrimPrefix(branch, "refs/heads/"), tip, from, ErrRefMoved)
+		return fmt.Errorf("%s is at %.12s, not %.12s: %w",
+			strings.TrimPrefix(branch, "refs/heads/"), tip, from, ErrRefMoved)
 	}
 	if forward, err := descends(ctx, common, from, to); err != nil {
 		return err
@@ -129,7 +139,8 @@ func FastForward(ctx context.Context, common, branch, from, to string, pass gate
 	return where.forward(ctx, common, branch, from, to)
 }
 
-// checkoutOf is the checkout that has the branch; nil for none. It is a *BusyError where the branch can't be moved.
+// checkoutOf returns the checkout that has the branch; nil for none. The error is a *BusyError if
+// the branch can't be moved.
 func checkoutOf(common, branch string) (*place, error) {
 	all, err := places(common)
 	if err != nil {
@@ -139,7 +150,8 @@ func checkoutOf(common, branch string) (*place, error) {
 	for _, p := range all {
 		checkedOut, operation, err := p.holds(branch)
 		if err != nil && p.gitDir != common {
-			continue // a linked worktree that is broken: an agent's, and nothing that others wait for
+			// A broken linked worktree is an agent's, and doesn't hold up the others.
+			continue
 		}
 		if err != nil {
 			return nil, err
@@ -153,7 +165,8 @@ func checkoutOf(common, branch string) (*place, error) {
 		case operation != "":
 			return nil, &BusyError{name, operation}
 		case !checkedOut:
-		case missing && p.gitDir != common && !paths.Exists(filepath.Join(p.gitDir, "locked")): // it was deleted
+		// deleted
+		case missing && p.gitDir != common && !paths.Exists(filepath.Join(p.gitDir, "locked")):
 		case missing:
 			return nil, &BusyError{name, "checkout without its directory"}
 		case where != nil:
@@ -165,8 +178,9 @@ func checkoutOf(common, branch string) (*place, error) {
 	return where, nil
 }
 
-// git runs git in a person's checkout, with the person's index and the person's settings about it.
-func (p place) git(ctx context.Context, env []string, input string, args ...string) (string, string, error) {
+// git runs git in a person's checkout, with the person's index and settings.
+func (p place) git(ctx context.Context, env []string, input string,
+	args ...string) (string, string, error) {
 	c := call{dir: p.top, limit: mostFill, stdin: strings.NewReader(input), env: env}
 	common, err := pointer(filepath.Join(p.gitDir, "commondir"), "")
 	if err != nil { // the main checkout
@@ -176,7 +190,8 @@ func (p place) git(ctx context.Context, env []string, input string, args ...stri
 	if err != nil {
 		return "", "", err
 	}
-	options := append(settings("gc.auto=0", "maintenance.auto=false", "submodule.recurse=false"), "--git-dir="+p.gitDir, "--work-tree="+p.top)
+	options := append(settings("gc.auto=0", "maintenance.auto=false", "submodule.recurse=false"),
+		"--git-dir="+p.gitDir, "--work-tree="+p.top)
 	return c.run(ctx, slices.Concat(options, off, args)...)
 }
 
@@ -187,7 +202,7 @@ func (p place) locked() error {
 	return nil
 }
 
-// forward has git merge move the branch that is checked out. The caller has the lock of those who commit.
+// forward has git merge move the branch that is checked out. The caller holds the committing lock.
 func (p place) forward(ctx context.Context, common, branch, from, to string) error {
 	if err := p.recover(ctx, branch); err != nil {
 		return err
@@ -198,7 +213,8 @@ func (p place) forward(ctx context.Context, common, branch, from, to string) err
 	if err := p.takeBack(ctx, common); err != nil {
 		return err
 	}
-	list, err := changes(objectsOf(common), from, to, func(args ...string) (string, error) { return at(ctx, common, long, "", args...) })
+	list, err := changes(objectsOf(common), from, to,
+		func(args ...string) (string, error) { return at(ctx, common, long, "", args...) })
 	if err != nil {
 		return err
 	}
@@ -217,7 +233,8 @@ func (p place) forward(ctx context.Context, common, branch, from, to string) err
 		err = p.merge(ctx, branch, to)
 	}
 	switch {
-	case err == nil, errors.As(err, new(*OverlapError)), errors.As(err, new(*BusyError)), errors.As(err, new(*LockedError)):
+	case err == nil, errors.As(err, new(*OverlapError)), errors.As(err, new(*BusyError)),
+		errors.As(err, new(*LockedError)):
 		err = errors.Join(err, p.withdraw()) // done, or git has changed nothing
 	case p.locked() == nil: // a lock is a killed git's: then the next call does it
 		err = errors.Join(err, p.takeBack(ctx, common))
@@ -231,11 +248,12 @@ func (p place) forward(ctx context.Context, common, branch, from, to string) err
 	return p.fillLFS(ctx, common, list)
 }
 
-// merge has git merge move the branch that is checked out, and no other, which the person may just have switched to: signatures that gl's
-// commits haven't got are asked for, but on this branch.
+// merge has git merge move the branch that is checked out. Another branch, to which the person may
+// just have switched, is protected by requiring signatures, which gl's commits don't have, on every
+// branch but this one.
 //
-// Git reads the index before it locks it, and writes what it has read: what is staged in between would be lost. So gl has the lock all the
-// while, and git merge a copy.
+// Git reads the index before it locks it, and writes what it has read, which would lose what is
+// staged in between. So gl holds the lock all the while, and git merge works on a copy.
 func (p place) merge(ctx context.Context, branch, to string) (err error) {
 	if err := p.lockIndex(); err != nil {
 		return err
@@ -255,23 +273,26 @@ func (p place) mergeBy(ctx context.Context, index, branch, to string) error {
 	env := []string{
 		"GIT_INDEX_FILE=" + index,
 		"GIT_REFLOG_ACTION=gl: deliver",
-		// By environment, since the name of a branch may have a "=".
-		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=branch." + strings.TrimPrefix(branch, "refs/heads/") + ".mergeOptions",
+		// By environment, since a branch's name may contain "=".
+		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=branch." + strings.TrimPrefix(branch,
+			"refs/heads/") + ".mergeOptions",
 		"GIT_CONFIG_VALUE_0=--ff-only --no-verify-signatures",
 	}
-	args := append(settings("merge.ff=only", "merge.verifySignatures=true", "merge.autoStash=false", "merge.stat=false", "commit.gpgSign=false"),
+	args := append(settings("merge.ff=only", "merge.verifySignatures=true", "merge.autoStash=false",
+		"merge.stat=false", "commit.gpgSign=false"),
 		"merge", "-q", "--ff-only", "--no-overwrite-ignore", "--no-autostash", "--no-stat", to)
 	_, words, err := p.git(ctx, env, "", args...)
 	if err == nil {
 		return nil
 	}
-	if have, headErr := p.worktree().Branch(); headErr == nil && have != branch && strings.Contains(words, "signature") {
+	if have, headErr := p.worktree().Branch(); headErr == nil && have != branch &&
+		strings.Contains(words, "signature") {
 		return &BusyError{p.top, "a switch to another branch"}
 	}
 	return p.refused(words, err)
 }
 
-// refused finds out why git didn't merge.
+// refused determines why git didn't merge.
 func (p place) refused(words string, err error) error {
 	var overlap []string
 	for line := range strings.Lines(words) {
@@ -291,8 +312,8 @@ func (p place) refused(words string, err error) error {
 	return fmt.Errorf("%s: %w", p.top, err)
 }
 
-// adopt stages the paths that are in git merge's way, if each is already as it is to be: a git that was killed had written them. What
-// the person has staged, or written otherwise, isn't changed.
+// adopt stages the paths that are in git merge's way and that already are as they should become: a
+// killed git had written them. It changes nothing that the person has staged or edited.
 func (p place) adopt(ctx context.Context, list []change, overlap []string) (bool, error) {
 	want := map[string]change{}
 	for _, c := range list {
@@ -300,7 +321,8 @@ func (p place) adopt(ctx context.Context, list []change, overlap []string) (bool
 			want[c.path] = c
 		}
 	}
-	staged, _, err := p.git(ctx, nil, "", "diff-index", "--cached", "--no-renames", "--ignore-submodules=none", "--name-only", "-z", "HEAD", "--")
+	staged, _, err := p.git(ctx, nil, "", "diff-index", "--cached", "--no-renames",
+		"--ignore-submodules=none", "--name-only", "-z", "HEAD", "--")
 	if err != nil {
 		return false, err
 	}
@@ -318,19 +340,21 @@ func (p place) adopt(ctx context.Context, list []change, overlap []string) (bool
 		}
 		lines[i] = want[o].line()
 	}
-	if _, words, err := p.git(ctx, nil, strings.Join(lines, "\x00")+"\x00", "update-index", "--add", "-z", "--index-info"); err != nil {
+	if _, words, err := p.git(ctx, nil, strings.Join(lines, "\x00")+"\x00", "update-index", "--add",
+		"-z", "--index-info"); err != nil {
 		return false, p.refused(words, err)
 	}
 	return true, nil
 }
 
-// files are the paths at which the file is as a change has it.
+// files returns the paths at which the file is as a change has it.
 func (p place) files(ctx context.Context, list []change) (map[string]bool, error) {
 	var names []string
 	want := map[string]string{}
 	for _, c := range list {
 		info, err := p.worktree().lstat(c.path)
-		if err == nil && info.Mode().IsRegular() && strings.HasPrefix(c.mode, "100") && (info.Mode()&0o100 != 0) == (c.mode == "100755") &&
+		if err == nil && info.Mode().IsRegular() && strings.HasPrefix(c.mode, "100") &&
+			(info.Mode()&0o100 != 0) == (c.mode == "100755") &&
 			!strings.Contains(c.path, "\n") {
 			names, want[c.path] = append(names, c.path), c.id
 		}
@@ -349,16 +373,18 @@ func (p place) files(ctx context.Context, list []change) (map[string]bool, error
 	return same, nil
 }
 
-// verify makes sure that the branch has been moved, and that the index has followed.
+// verify makes sure that the branch has moved, and that the index has followed.
 func (p place) verify(ctx context.Context, common, branch, to string, list []change) error {
 	tip, err := ResolveCommit(ctx, common, branch)
 	if err == nil && tip != to {
-		err = fmt.Errorf("%s is at %.12s after git merge, not %.12s: %w", strings.TrimPrefix(branch, "refs/heads/"), tip, to, ErrRefMoved)
+		err = fmt.Errorf("%s is at %.12s after git merge, not %.12s: %w",
+			strings.TrimPrefix(branch, "refs/heads/"), tip, to, ErrRefMoved)
 	}
 	if err != nil {
 		return err
 	}
-	out, _, err := p.git(ctx, nil, "", "diff-index", "--cached", "--no-renames", "--ignore-submodules=none", "--name-only", "-z", to, "--")
+	out, _, err := p.git(ctx, nil, "", "diff-index", "--cached", "--no-renames",
+		"--ignore-submodules=none", "--name-only", "-z", to, "--")
 	if err != nil {
 		return err
 	}
@@ -371,7 +397,8 @@ func (p place) verify(ctx context.Context, common, branch, to string, list []cha
 	return nil
 }
 
-// fillLFS replaces pointers among the files by what the repository has. Nothing is fetched.
+// fillLFS replaces pointers among the files by the contents that the repository has. Nothing is
+// fetched.
 func (p place) fillLFS(ctx context.Context, common string, list []change) error {
 	if !paths.IsDir(filepath.Join(common, "lfs", "objects")) {
 		return nil
@@ -392,7 +419,7 @@ func (p place) fillLFS(ctx context.Context, common string, list []change) error 
 	return err
 }
 
-// CheckedOut is the place of a checkout that has the branch checked out, "" for none.
+// CheckedOut returns the place of a checkout that has the branch checked out, "" for none.
 func CheckedOut(common, branch string) (string, error) {
 	all, err := places(common)
 	if err != nil {

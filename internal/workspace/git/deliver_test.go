@@ -19,24 +19,28 @@ const target = "refs/heads/master"
 // delivered is a repository whose lane is ahead of master, which is checked out at main.
 func delivered(t *testing.T) (b *bench, from, to string) {
 	t.Helper()
-	b = worktree(t, map[string]string{"f": "1\n", "g": "1\n", "other": "1\n", "gone": "1\n", "run": "1\n", ".gitignore": "*.o\n.env\n"})
+	b = worktree(t, map[string]string{"f": "1\n", "g": "1\n", "other": "1\n", "gone": "1\n",
+		"run": "1\n", ".gitignore": "*.o\n.env\n"})
 	from = b.in(b.main, "rev-parse", "HEAD")
-	to = b.commitOn("lane", "master", map[string]string{"f": "2\n", "g": "2\n", "new": "2\n", ".env": "2\n", "gone": "", "d/e": "2\n"})
+	to = b.commitOn("lane", "master", map[string]string{"f": "2\n", "g": "2\n", "new": "2\n",
+		".env": "2\n", "gone": "", "d/e": "2\n"})
 	return b, from, to
 }
 
 func (b *bench) forward(from, to string) error {
-	return FastForward(b.t.Context(), b.Common, target, from, to, passTo(to))
+	return FastForward(b.t.Context(), b.w.Common, target, from, to, passTo(to))
 }
 
-// mainState is every file of the checkout and of its git directory, without what a refused merge may write: the index's
-// times, ORIG_HEAD, objects and gl's own lock.
+// mainState is every file of the checkout and of its git directory, without what a refused merge
+// may write: the index's times, ORIG_HEAD, objects and gl's own lock.
 func (b *bench) mainState() map[string]string {
 	b.t.Helper()
-	m := map[string]string{"status": b.in(b.main, "status", "--porcelain", "--ignored", "--branch"), "index": b.in(b.main, "ls-files", "-s", "-v")}
+	m := map[string]string{"status": b.in(b.main, "status", "--porcelain", "--ignored", "--branch"),
+		"index": b.in(b.main, "ls-files", "-s", "-v")}
 	for name, text := range b.files(b.main) {
 		rel, isGit := strings.CutPrefix(name, ".git/")
-		if !isGit || !strings.HasPrefix(rel, "objects") && rel != "index" && rel != "ORIG_HEAD" && rel != committingLock {
+		if !isGit || !strings.HasPrefix(rel, "objects") && rel != "index" && rel != "ORIG_HEAD" &&
+			rel != committingLock {
 			m[name] = text
 		}
 	}
@@ -60,7 +64,8 @@ func TestFastForward(t *testing.T) {
 	}{
 		{"clean", func(*bench, string) {}, ""},
 		{"edits that don't overlap", func(b *bench, _ string) {
-			testfiles.Write(b.t, b.main, map[string]string{"other": "edited\n", "untracked": "u", "x.o": "o"})
+			testfiles.Write(b.t, b.main,
+				map[string]string{"other": "edited\n", "untracked": "u", "x.o": "o"})
 		}, " M other\n?? untracked"},
 		{"staged, and edited again", func(b *bench, _ string) {
 			testfiles.Write(b.t, b.main, map[string]string{"other": "staged\n", "added": "a"})
@@ -69,11 +74,18 @@ func TestFastForward(t *testing.T) {
 		}, "A  added\nMM other"},
 		{"settings that interfere", func(b *bench, _ string) {
 			hooks := b.t.TempDir()
-			for _, hook := range []string{"post-merge", "reference-transaction", "post-checkout", "post-index-change"} {
-				b.ok(os.WriteFile(filepath.Join(hooks, hook), []byte("#!/bin/sh\n[ \"$GIT_REFLOG_ACTION\" ] || exit 0\ntouch "+hooks+"/ran\nexit 1\n"), 0o755))
+			for _, hook := range []string{"post-merge", "reference-transaction", "post-checkout",
+				"post-index-change"} {
+				b.ok(os.WriteFile(filepath.Join(hooks, hook),
+					[]byte("#!/bin/sh\n[ \"$GIT_REFLOG_ACTION\" ] || exit 0\ntouch "+hooks+
+						"/ran\nexit 1\n"), 0o755))
 			}
-			for key, value := range map[string]string{"merge.ff": "false", "branch.master.mergeOptions": "--no-ff --squash --signoff", "merge.verifySignatures": "true",
-				"commit.gpgSign": "true", "gpg.program": "false", "core.hooksPath": hooks, "merge.autoStash": "true", "submodule.recurse": "true", "pull.rebase": "true"} {
+			for key, value := range map[string]string{"merge.ff": "false",
+				"branch.master.mergeOptions": "--no-ff --squash --signoff",
+				"merge.verifySignatures":     "true",
+				"commit.gpgSign":             "true", "gpg.program": "false",
+				"core.hooksPath":  hooks,
+				"merge.autoStash": "true", "submodule.recurse": "true", "pull.rebase": "true"} {
 				b.in(b.main, "config", key, value)
 			}
 			b.t.Cleanup(func() {
@@ -84,17 +96,20 @@ func TestFastForward(t *testing.T) {
 			testfiles.Write(b.t, b.main, map[string]string{"other": "edited\n"})
 		}, " M other"},
 		{"files that a killed git had written", func(b *bench, _ string) {
-			testfiles.Write(b.t, b.main, map[string]string{"f": "2\n", "new": "2\n", ".env": "2\n", "other": "edited\n"})
+			testfiles.Write(b.t, b.main,
+				map[string]string{"f": "2\n", "new": "2\n", ".env": "2\n", "other": "edited\n"})
 			b.ok(os.Remove(filepath.Join(b.main, "gone")))
 			b.ok(os.Remove(filepath.Join(b.main, "g")))
 		}, " M other"},
 		{"its files written and staged", func(b *bench, to string) {
 			b.in(b.main, "read-tree", "-m", "-u", "HEAD", to)
 		}, ""},
-		{"a rebase of another branch elsewhere", func(b *bench, _ string) { b.ok(os.MkdirAll(filepath.Join(b.Admin, "rebase-merge"), 0o755)) }, ""},
+		{"a rebase of another branch elsewhere", func(b *bench, _ string) {
+			b.ok(os.MkdirAll(filepath.Join(b.w.Admin, "rebase-merge"), 0o755))
+		}, ""},
 		{"an entry of a deleted worktree", func(b *bench, _ string) {
-			b.in(b.main, "worktree", "add", "-q", "-f", b.Path+"2", "master")
-			b.ok(os.RemoveAll(b.Path + "2"))
+			b.in(b.main, "worktree", "add", "-q", "-f", b.w.Path+"2", "master")
+			b.ok(os.RemoveAll(b.w.Path + "2"))
 		}, ""},
 		{"assume-unchanged elsewhere", func(b *bench, _ string) {
 			b.in(b.main, "update-index", "--assume-unchanged", "other")
@@ -116,10 +131,12 @@ func TestFastForward(t *testing.T) {
 					t.Errorf("master is %s", got)
 				}
 			}
-			if data, err := os.ReadFile(filepath.Join(b.main, "other")); err != nil || string(data) != string(other) {
+			if data, err := os.ReadFile(filepath.Join(b.main, "other")); err != nil ||
+				string(data) != string(other) {
 				t.Errorf("other is %q, %v", data, err)
 			}
-			if data, err := os.ReadFile(filepath.Join(b.main, "f")); err != nil || string(data) != "2\n" {
+			if data, err := os.ReadFile(filepath.Join(b.main, "f")); err != nil ||
+				string(data) != "2\n" {
 				t.Errorf("f is %q, %v", data, err)
 			}
 		})
@@ -138,7 +155,8 @@ func TestFastForwardRefuses(t *testing.T) {
 	busy := func(operation string) func(t *testing.T, err error) {
 		return func(t *testing.T, err error) {
 			t.Helper()
-			if e := new(BusyError); !errors.As(err, &e) || e.Operation != operation || e.Where == "" {
+			if e := new(BusyError); !errors.As(err, &e) || e.Operation != operation ||
+				e.Where == "" {
 				t.Errorf("%v, want %s", err, operation)
 			}
 		}
@@ -148,7 +166,9 @@ func TestFastForwardRefuses(t *testing.T) {
 		do   func(b *bench)
 		want func(t *testing.T, err error)
 	}{
-		{"an edit", func(b *bench) { testfiles.Write(b.t, b.main, map[string]string{"f": "mine\n"}) }, overlap("f")},
+		{"an edit",
+			func(b *bench) { testfiles.Write(b.t, b.main, map[string]string{"f": "mine\n"}) },
+			overlap("f")},
 		{"an edit, and one that is as it is to be", func(b *bench) { testfiles.Write(b.t, b.main, map[string]string{"f": "mine\n", "g": "2\n"}) }, overlap("f", "g")},
 		{"a staged edit", func(b *bench) {
 			testfiles.Write(b.t, b.main, map[string]string{"f": "mine\n"})
@@ -159,10 +179,18 @@ func TestFastForwardRefuses(t *testing.T) {
 			b.in(b.main, "add", "f")
 			testfiles.Write(b.t, b.main, map[string]string{"f": "2\n"})
 		}, overlap("f")},
-		{"an ignored file", func(b *bench) { testfiles.Write(b.t, b.main, map[string]string{".env": "secret"}) }, overlap(".env")},
-		{"an untracked file", func(b *bench) { testfiles.Write(b.t, b.main, map[string]string{"new": "mine"}) }, overlap("new")},
-		{"an untracked directory", func(b *bench) { testfiles.Write(b.t, b.main, map[string]string{"new/mine": "mine"}) }, overlap("new")},
-		{"an untracked file in the place of a directory", func(b *bench) { testfiles.Write(b.t, b.main, map[string]string{"d": "mine"}) }, overlap("d")},
+		{"an ignored file",
+			func(b *bench) { testfiles.Write(b.t, b.main, map[string]string{".env": "secret"}) },
+			overlap(".env")},
+		{"an untracked file",
+			func(b *bench) { testfiles.Write(b.t, b.main, map[string]string{"new": "mine"}) },
+			overlap("new")},
+		{"an untracked directory",
+			func(b *bench) { testfiles.Write(b.t, b.main, map[string]string{"new/mine": "mine"}) },
+			overlap("new")},
+		{"an untracked file in the place of a directory",
+			func(b *bench) { testfiles.Write(b.t, b.main, map[string]string{"d": "mine"}) },
+			overlap("d")},
 		{"assume-unchanged", func(b *bench) {
 			b.in(b.main, "update-index", "--assume-unchanged", "f")
 			testfiles.Write(b.t, b.main, map[string]string{"f": "mine\n"})
@@ -175,17 +203,20 @@ func TestFastForwardRefuses(t *testing.T) {
 			b.commitOn("side", "master", map[string]string{"s": "s", "other": ""})
 			testfiles.Write(b.t, b.main, map[string]string{"other": "2\n"})
 			b.in(b.main, "stash", "-q")
-			b.ok(os.WriteFile(filepath.Join(b.Common, "CHERRY_PICK_HEAD"), []byte(b.in(b.main, "rev-parse", "side")+"\n"), 0o644))
+			b.ok(os.WriteFile(filepath.Join(b.w.Common, "CHERRY_PICK_HEAD"),
+				[]byte(b.in(b.main, "rev-parse", "side")+"\n"), 0o644))
 		}, busy("cherry-pick")},
 		{"an interactive rebase", func(b *bench) {
 			b.in(b.main, "commit", "-q", "--allow-empty", "-m", "second")
-			b.in(b.main, "-c", "sequence.editor=sed -i s/pick/edit/", "rebase", "-q", "-i", "--keep-empty", "HEAD~1")
+			b.in(b.main, "-c", "sequence.editor=sed -i s/pick/edit/", "rebase", "-q", "-i",
+				"--keep-empty", "HEAD~1")
 		}, busy("rebase")},
 		{"a rebase in another worktree", func(b *bench) {
 			b.in(b.main, "checkout", "-q", "--detach")
 			b.git("checkout", "-q", "master")
 			b.git("commit", "-q", "--allow-empty", "-m", "second")
-			b.git("-c", "sequence.editor=sed -i s/pick/edit/", "rebase", "-q", "-i", "--keep-empty", "HEAD~1")
+			b.git("-c", "sequence.editor=sed -i s/pick/edit/", "rebase", "-q", "-i", "--keep-empty",
+				"HEAD~1")
 		}, busy("rebase")},
 		{"a bisect", func(b *bench) {
 			b.in(b.main, "commit", "-q", "--allow-empty", "-m", "second")
@@ -201,14 +232,17 @@ func TestFastForwardRefuses(t *testing.T) {
 			cmd := "printf '0 0000000000000000000000000000000000000000\tother\n100644 %s 2\tother\n100644 %s 3\tother\n' " + id + " " + id + " | git update-index --index-info"
 			b.sh(b.main, cmd)
 		}, busy("unmerged files, and so a conflict")},
-		{"two checkouts", func(b *bench) { b.in(b.main, "worktree", "add", "-q", "-f", b.Path+"2", "master") }, busy("a second checkout of the branch")},
+		{"two checkouts",
+			func(b *bench) { b.in(b.main, "worktree", "add", "-q", "-f", b.w.Path+"2", "master") },
+			busy("a second checkout of the branch")},
 		{"a checkout on a disk that is away", func(b *bench) {
 			b.in(b.main, "checkout", "-q", "--detach")
-			b.in(b.main, "worktree", "add", "-q", "--lock", b.Path+"2", "master")
-			b.ok(os.RemoveAll(b.Path + "2"))
+			b.in(b.main, "worktree", "add", "-q", "--lock", b.w.Path+"2", "master")
+			b.ok(os.RemoveAll(b.w.Path + "2"))
 		}, busy("checkout without its directory")},
-		{"a lock of git's", func(b *bench) { b.ok(os.WriteFile(filepath.Join(b.Common, "index.lock"), nil, 0o644)) }, func(t *testing.T, err error) {
-			if e := new(LockedError); !errors.As(err, &e) || !strings.HasSuffix(e.File, "/.git/index.lock") {
+		{"a lock of git's", func(b *bench) { b.ok(os.WriteFile(filepath.Join(b.w.Common, "index.lock"), nil, 0o644)) }, func(t *testing.T, err error) {
+			if e := new(LockedError); !errors.As(err, &e) ||
+				!strings.HasSuffix(e.File, "/.git/index.lock") {
 				t.Error(err)
 			}
 		}},
@@ -217,7 +251,8 @@ func TestFastForwardRefuses(t *testing.T) {
 			b, _, _ := delivered(t)
 			c.do(b)
 			from := b.in(b.main, "rev-parse", "master")
-			to := b.commitOn("lane", "master", map[string]string{"f": "2\n", "g": "2\n", "new": "2\n", ".env": "2\n", "d/e": "2\n"})
+			to := b.commitOn("lane", "master", map[string]string{"f": "2\n", "g": "2\n",
+				"new": "2\n", ".env": "2\n", "d/e": "2\n"})
 			before := b.mainState()
 			err := b.forward(from, to)
 			c.want(t, err)
@@ -244,14 +279,17 @@ func TestFastForwardWithoutACheckout(t *testing.T) {
 	if err := b.forward(side, to); !errors.Is(err, ErrRefMoved) {
 		t.Error(err)
 	}
-	if err := FastForward(t.Context(), b.Common, "refs/heads/side", side, to, passTo(to)); !errors.As(err, new(*NotForwardError)) {
+	if err := FastForward(t.Context(), b.w.Common, "refs/heads/side", side, to,
+		passTo(to)); !errors.As(err, new(*NotForwardError)) {
 		t.Error(err)
 	}
-	if err := FastForward(t.Context(), b.Common, "refs/heads/none", side, to, passTo(to)); !errors.Is(err, ErrRefMoved) {
+	if err := FastForward(t.Context(), b.w.Common, "refs/heads/none", side, to,
+		passTo(to)); !errors.Is(err, ErrRefMoved) {
 		t.Error(err)
 	}
 	b.ok(b.forward(from, to))
-	if got := b.in(b.main, "rev-parse", "master"); got != to || b.in(b.main, "status", "--porcelain") != before {
+	if got := b.in(b.main, "rev-parse", "master"); got != to ||
+		b.in(b.main, "status", "--porcelain") != before {
 		t.Error(got)
 	}
 }
@@ -262,7 +300,8 @@ func TestFastForwardInALinkedWorktree(t *testing.T) {
 	b.git("checkout", "-q", "master")
 	b.write("other", "edited\n")
 	b.ok(b.forward(from, to))
-	if got := b.git("status", "--porcelain", "--branch"); got != "## master\n M other" || b.head() != to {
+	if got := b.git("status", "--porcelain", "--branch"); got != "## master\n M other" ||
+		b.head() != to {
 		t.Error(got)
 	}
 	if got := b.in(b.main, "rev-parse", "HEAD"); got != from {
@@ -282,7 +321,8 @@ func TestFastForwardInABareRepository(t *testing.T) {
 	}
 	b.in(bare, "worktree", "remove", top)
 	b.in(bare, "update-ref", target, from)
-	b.ok(FastForward(t.Context(), bare, target, from, to, passTo(to))) // HEAD names it, and nothing is checked out
+	// HEAD names it, and nothing is checked out.
+	b.ok(FastForward(t.Context(), bare, target, from, to, passTo(to)))
 	if got := b.in(bare, "rev-parse", "master"); got != to {
 		t.Error(got)
 	}
@@ -300,7 +340,8 @@ func TestFastForwardSparse(t *testing.T) {
 	}
 }
 
-// A git merge that dies half-way leaves torn files, which the next call knows. What isn't its doing stays.
+// A git merge that dies half-way leaves torn files, which the next call knows. What isn't its doing
+// stays.
 func TestFastForwardHalfWay(t *testing.T) {
 	const tear = `case "$*" in *" merge "*)
 	[ -e "$TOP/.git/torn" ] && exec "$REAL" "$@"
@@ -337,48 +378,56 @@ exec "$REAL" "$@"
 		})
 	}
 	const torn = " D gone\n M f\n M other\n?? d/\n?? new"
-	for name, c := range map[string]struct{ begin, left, then string }{ // gl is killed with it; and then may be a person who removes the lock
-		"with gl":                      {"", torn, ""},
-		"and unlocked":                 {"", torn, "rm .git/index.lock"},
-		"and the branch left":          {"", torn, "rm .git/index.lock && git checkout -q side"},
-		"after HEAD":                   {"GIT_INDEX_FILE=.git/" + mergeIndex + " git merge -q lane", "", ""},
-		"after HEAD, and unlocked":     {"GIT_INDEX_FILE=.git/" + mergeIndex + " git merge -q lane", "", "rm .git/index.lock"},
-		"the index unlocked, and HEAD": {"git read-tree -m -u master lane", "", "rm -f .git/index.lock && git checkout -q side"},
+	// gl is killed with it. Then a person may remove the lock.
+	for name, c := range map[string]struct{ begin, left, then string }{
+		"with gl":             {"", torn, ""},
+		"and unlocked":        {"", torn, "rm .git/index.lock"},
+		"and the branch left": {"", torn, "rm .git/index.lock && git checkout -q side"},
+		"after HEAD": {"GIT_INDEX_FILE=.git/" + mergeIndex + " git merge -q lane",
+			"", ""},
+		"after HEAD, and unlocked": {"GIT_INDEX_FILE=.git/" + mergeIndex + " git merge -q lane",
+			"", "rm .git/index.lock"},
+		"the index unlocked, and HEAD": {"git read-tree -m -u master lane", "",
+			"rm -f .git/index.lock && git checkout -q side"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, from, to := delivered(t)
 			b.in(b.main, "branch", "side")
 			testfiles.Write(t, b.main, map[string]string{"other": "edited\n"})
-			p := place{b.Common, b.main}
+			p := place{b.w.Common, b.main}
 			b.ok(p.announce(t.Context(), from, to, nil))
 			if !strings.Contains(c.then, "-f") {
 				b.ok(p.lockIndex())
 			}
-			b.ok(copyFile(filepath.Join(b.Common, "index"), filepath.Join(b.Common, mergeIndex)))
+			b.ok(copyFile(filepath.Join(b.w.Common, "index"),
+				filepath.Join(b.w.Common, mergeIndex)))
 			if c.begin == "" {
 				c.begin = "rm f gone; printf 2 >f; echo 2 >new; mkdir d; : >d/e"
 			}
 			b.sh(b.main, c.begin)
-			if got := b.in(b.main, "status", "--porcelain"); c.left == torn && !sameLines(got, c.left) {
+			if got := b.in(b.main, "status", "--porcelain"); c.left == torn &&
+				!sameLines(got, c.left) {
 				t.Errorf("status:\n%s", got)
 			}
 			b.sh(b.main, "true; "+c.then)
-			b.ok(Settle(t.Context(), b.Common, target))
+			b.ok(Settle(t.Context(), b.w.Common, target))
 			if got := b.in(b.main, "status", "--porcelain"); got != " M other" {
 				t.Errorf("status:\n%s", got)
 			}
 			b.ok(b.forward(from, to))
 			b.in(b.main, "checkout", "-q", "master")
-			if got := b.in(b.main, "status", "--porcelain"); got != " M other" || b.in(b.main, "rev-parse", "HEAD") != to {
+			if got := b.in(b.main, "status", "--porcelain"); got != " M other" ||
+				b.in(b.main, "rev-parse", "HEAD") != to {
 				t.Errorf("status:\n%s", got)
 			}
 		})
 	}
 	t.Run("edited since", func(t *testing.T) {
 		b, from, to := delivered(t)
-		b.ok(place{b.Common, b.main}.announce(t.Context(), from, to, nil))
+		b.ok(place{b.w.Common, b.main}.announce(t.Context(), from, to, nil))
 		testfiles.Write(t, b.main, map[string]string{"f": "mine\n", "new": "mine\n", "d/e": ""})
-		if err := new(OverlapError); !errors.As(b.forward(from, to), &err) || !slices.Equal(err.Paths, []string{"f", "new"}) {
+		if err := new(OverlapError); !errors.As(b.forward(from, to), &err) ||
+			!slices.Equal(err.Paths, []string{"f", "new"}) {
 			t.Errorf("%v", err)
 		}
 		if got := b.in(b.main, "status", "--porcelain"); got != " M f\n?? new" {
@@ -399,18 +448,21 @@ exec "$REAL" "$@"
 	})
 }
 
-// Files that are in the way, and that are as the branch had them before, are named with all others that are: the person may know of none.
+// Files that are in the way, and that are as the branch had them before, are named with all others
+// that are: the person may know of none.
 func TestFastForwardFormer(t *testing.T) {
 	for name, c := range map[string]struct {
 		do   string
 		want []string
 	}{
-		"files":                     {"git checkout -q master~1 -- f run && git rm -q --cached new && rm new && git reset -q", []string{"f", "new", "run"}},
-		"index":                     {"git reset -q master~1 -- f new run", []string{"f", "new", "run"}},
-		"both":                      {"git checkout -q master~2 -- f", []string{"f"}},
-		"another file of their own": {"git checkout -q master~1 -- f; echo mine >g; git add g", []string{"f"}},
-		"edited":                    {"git checkout -q master~1 -- f; echo mine >f", nil},
-		"staged":                    {"echo mine >f; git add f; git show master~1:f >f", nil},
+		"files": {"git checkout -q master~1 -- f run && git rm -q --cached new && rm new && git reset -q", []string{"f", "new", "run"}},
+		"index": {"git reset -q master~1 -- f new run",
+			[]string{"f", "new", "run"}},
+		"both": {"git checkout -q master~2 -- f", []string{"f"}},
+		"another file of their own": {"git checkout -q master~1 -- f; echo mine >g; git add g",
+			[]string{"f"}},
+		"edited": {"git checkout -q master~1 -- f; echo mine >f", nil},
+		"staged": {"echo mine >f; git add f; git show master~1:f >f", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, _, _ := delivered(t)
@@ -430,9 +482,11 @@ func TestFastForwardFormer(t *testing.T) {
 			if c.want == nil {
 				return
 			}
-			b.in(b.main, append([]string{"restore", "--source=HEAD", "--staged", "--worktree", "--"}, err.Former...)...)
+			b.in(b.main, append([]string{"restore", "--source=HEAD", "--staged", "--worktree",
+				"--"}, err.Former...)...)
 			b.ok(b.forward(from, to))
-			if got := b.in(b.main, "status", "--porcelain"); got != " M other" && got != "M  g\n M other" {
+			if got := b.in(b.main, "status", "--porcelain"); got != " M other" &&
+				got != "M  g\n M other" {
 				t.Errorf("status:\n%s", got)
 			}
 		})

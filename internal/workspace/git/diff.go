@@ -10,14 +10,14 @@ import (
 	"slices"
 )
 
-// DiffOptions say how differences are shown.
+// DiffOptions control how differences are shown.
 type DiffOptions struct {
 	Stat  int      // a summary for that many columns, instead of the text
 	Paths []string // nothing else; nil for all
 }
 
-// Diff writes how two commits or trees differ, as git shows it, without color. Neither an external program nor a text conversion of the
-// repository's configuration runs.
+// Diff writes the differences of two commits or trees, as git shows them, without color. It runs no
+// external program and no text conversion of the repository's configuration.
 func Diff(ctx context.Context, common, a, b string, o DiffOptions, w io.Writer) error {
 	args := []string{"diff-tree", "-r", "-M", "--no-ext-diff", "--no-textconv", "--no-color"}
 	if o.Stat > 0 {
@@ -25,11 +25,13 @@ func Diff(ctx context.Context, common, a, b string, o DiffOptions, w io.Writer) 
 	} else {
 		args = append(args, "-p")
 	}
-	_, _, err := call{dir: common, limit: long, stdout: w}.run(ctx, slices.Concat(steady, []string{"--git-dir=" + common}, args, []string{a + "^{tree}", b + "^{tree}", "--"}, literal(o.Paths))...)
+	_, _, err := call{dir: common, limit: long, stdout: w}.run(ctx,
+		slices.Concat(steady, []string{"--git-dir=" + common}, args,
+			[]string{a + "^{tree}", b + "^{tree}", "--"}, literal(o.Paths))...)
 	return err
 }
 
-// literal are paths in which git finds no patterns.
+// literal returns paths in which git finds no patterns.
 func literal(paths []string) []string {
 	list := make([]string, len(paths))
 	for i, p := range paths {
@@ -38,8 +40,10 @@ func literal(paths []string) []string {
 	return list
 }
 
-// TreeLike is the tree of a commit or tree with those paths as from has them for which which is true.
-func TreeLike(ctx context.Context, common, tree, from string, which func(path string) bool) (id string, err error) {
+// TreeLike returns the tree of a commit or tree, with the paths for which which is true as from has
+// them.
+func TreeLike(ctx context.Context, common, tree, from string,
+	which func(path string) bool) (id string, err error) {
 	s, err := newScratchTrees(common)
 	if err != nil {
 		return "", err
@@ -51,8 +55,9 @@ func TreeLike(ctx context.Context, common, tree, from string, which func(path st
 	return id, s.q.release()
 }
 
-// DiffTool shows how two trees differ in the program that the person has configured for that, or in the one that is named. It has the
-// terminal, and the repository's configuration counts: the person asks for it.
+// DiffTool shows how two trees differ in the named program, or the one that the person has
+// configured. It gets the terminal and follows the repository's configuration, since the person
+// asks for it.
 func DiffTool(ctx context.Context, top, tool, a, b string, in, out, errs *os.File) error {
 	args := []string{"difftool", "--dir-diff", "--no-prompt"}
 	if tool != "" {

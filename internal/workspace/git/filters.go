@@ -12,18 +12,22 @@ import (
 	"greenlight/internal/base/durable"
 )
 
-// An agent outside the sandbox can write the configuration that all worktrees share. So before each git that may filter
-// content the filters there are compared with what the person has allowed.
+// An agent outside the sandbox can write the configuration that all worktrees share. So before gl
+// runs a git that may filter content, it compares the filters there with what the person has
+// allowed.
 
-// A FilterJudge returns those of the filters that git must not run. The error says that git must not run at all.
+// A FilterJudge returns those of the filters that git must not run. An error means that git must
+// not run at all.
 type FilterJudge func(filters []Setting) (denied []Setting, err error)
 
 // judges are the *filterGuard of repositories, by their common directory.
 var judges sync.Map
 
-// JudgeFilters has judge decide which filters in the repository's own configuration this process's git runs in worktrees and
-// checkouts of the repository. Without a judge all of them run.
-func JudgeFilters(common string, judge FilterJudge) { judges.Store(common, &filterGuard{judge: judge}) }
+// JudgeFilters makes judge decide which filters in the repository's own configuration this
+// process's git runs in worktrees and checkouts of the repository. Without a judge all of them run.
+func JudgeFilters(common string, judge FilterJudge) {
+	judges.Store(common, &filterGuard{judge: judge})
+}
 
 type filterGuard struct {
 	judge FilterJudge
@@ -33,7 +37,8 @@ type filterGuard struct {
 	filters []Setting
 }
 
-// filterOptions are the options that switch off what isn't allowed. gitDir is the worktree's git directory, dir its top.
+// filterOptions returns the options that switch off filters that aren't allowed. gitDir is the
+// worktree's git directory, dir its top.
 func filterOptions(ctx context.Context, common, gitDir, dir string) ([]string, error) {
 	v, ok := judges.Load(common)
 	if !ok {
@@ -51,7 +56,8 @@ func filterOptions(ctx context.Context, common, gitDir, dir string) ([]string, e
 	return switchOff(denied)
 }
 
-// read returns the filters that the configuration has now. Most repositories have none: to see that takes no git.
+// read returns the filters of the current configuration. Most repositories have none, which shows
+// without running git.
 func (g *filterGuard) read(ctx context.Context, common, gitDir, dir string) ([]Setting, error) {
 	text, plain := configTexts(common, gitDir)
 	if plain && text == nil {
@@ -73,34 +79,40 @@ func (g *filterGuard) read(ctx context.Context, common, gitDir, dir string) ([]S
 	return g.filters, nil
 }
 
-// configTexts are the files of the repository's own configuration, one after the other, nil if no filter is in them. plain reports whether
-// that is all: they could be read and include nothing.
+// configTexts returns the files of the repository's own configuration, concatenated, nil if no
+// filter is in them. plain reports whether they are complete: they could be read and include
+// nothing.
 func configTexts(common, gitDir string) (text []byte, plain bool) {
 	text, plain = ownConfig(common, gitDir)
-	if !bytes.Contains(bytes.ToLower(text), []byte("filter")) { // names of sections have no case, and no escapes
+	// Names of sections have no case and no escapes.
+	if !bytes.Contains(bytes.ToLower(text), []byte("filter")) {
 		return nil, plain
 	}
 	return text, plain
 }
 
-// ownConfig are the files of the repository's own configuration, one after the other. plain reports whether that is all.
+// ownConfig returns the files of the repository's own configuration, concatenated. plain reports
+// whether they are complete.
 func ownConfig(common, gitDir string) (text []byte, plain bool) {
 	plain = true
-	for _, file := range []string{filepath.Join(common, "config"), filepath.Join(common, "config.worktree"), filepath.Join(gitDir, "config.worktree")} {
+	for _, file := range []string{filepath.Join(common, "config"),
+		filepath.Join(common, "config.worktree"), filepath.Join(gitDir, "config.worktree")} {
 		data, err := durable.ReadFile(file)
 		if ignoreMissing(err) != nil {
 			plain = false
 		}
-		text = append(fmt.Appendf(text, "\n# %d\n", len(data)), data...) // a comment, by which no file can pass for two
+		// The comment keeps one file from looking like two.
+		text = append(fmt.Appendf(text, "\n# %d\n", len(data)), data...)
 	}
 	return text, plain && !bytes.Contains(bytes.ToLower(text), []byte("include"))
 }
 
-// effective are the filters that have a command, the last one of each key.
+// effective returns the filters that have a command, the last one of each key.
 func effective(all []Setting) []Setting {
 	var list []Setting
 	for i, s := range all {
-		overridden := slices.ContainsFunc(all[i+1:], func(later Setting) bool { return later.Key == s.Key })
+		overridden := slices.ContainsFunc(all[i+1:],
+			func(later Setting) bool { return later.Key == s.Key })
 		if !overridden && s.Value != "" && !strings.HasSuffix(s.Key, ".required") {
 			list = append(list, s)
 		}

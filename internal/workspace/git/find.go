@@ -11,15 +11,17 @@ import (
 	"greenlight/internal/base/paths"
 )
 
-// findPlain finds the checkout that dir is in by git's files, as git does in a repository of the usual form: of this user, on one file
-// system, without settings by which git would find another one. It isn't known for any other.
+// findPlain finds the checkout that dir is in by git's files, as git does for an ordinary
+// repository: owned by this user, on one file system, without settings by which git would find
+// another one. For any other, known is false.
 func findPlain(dir string) (at Checkout, known bool) {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil || !filepath.IsAbs(real) || strings.Contains(real, "\n") {
 		return at, false
 	}
 	for at.Top = real; ; at.Top = filepath.Dir(at.Top) {
-		if !ownedOn(at.Top, real) || paths.Exists(filepath.Join(at.Top, "HEAD")) { // as a git directory has
+		// A git directory has a HEAD.
+		if !ownedOn(at.Top, real) || paths.Exists(filepath.Join(at.Top, "HEAD")) {
 			return at, false
 		}
 		if paths.Exists(filepath.Join(at.Top, ".git")) {
@@ -76,10 +78,12 @@ func (at *Checkout) findGitDir() bool {
 // ownedOn reports whether a file is this user's and on the file system that another is on.
 func ownedOn(path, other string) bool {
 	var a, b syscall.Stat_t
-	return syscall.Lstat(path, &a) == nil && syscall.Stat(other, &b) == nil && int(a.Uid) == os.Geteuid() && a.Dev == b.Dev
+	return syscall.Lstat(path, &a) == nil && syscall.Stat(other, &b) == nil &&
+		int(a.Uid) == os.Geteuid() && a.Dev == b.Dev
 }
 
-// isPlainConfig reports whether the repository's own configuration has nothing by which its checkout would be elsewhere, or git would refuse it.
+// isPlainConfig reports whether the repository's own configuration has nothing that would move its
+// checkout, or make git refuse it.
 func isPlainConfig(common, gitDir string) bool {
 	text, plain := ownConfig(common, gitDir)
 	for _, word := range []string{"worktree", "extensions"} {

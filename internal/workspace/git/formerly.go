@@ -10,14 +10,16 @@ import (
 	"greenlight/internal/base/paths"
 )
 
-// lookedBack is in how many commits of a branch gl looks for what a file was before.
+// lookedBack is how many commits of a branch gl searches for an earlier version of a file.
 const lookedBack = 50
 
-// formerly are the files of HEAD that differ in the checkout, each being there, and in the index, as the branch had it not long ago. It
-// is empty where one of those in the way is something else. A git of the person's that has read the index before gl's merge wrote it, or a stash
-// that has files of a merge, leaves them so. Nothing that HEAD's history hasn't got would be lost with them.
+// formerly returns the files of HEAD that exist in the checkout and, there and in the index, are as
+// the branch had them recently. It returns nothing if one of those in the way is something else. A
+// git of the person's that has read the index before gl's merge wrote it leaves files so, as does a
+// stash with files of a merge. HEAD's history has everything that would be lost with them.
 func (p place) formerly(ctx context.Context, overlap []string) ([]string, error) {
-	out, err := p.ask(ctx, "", "diff-index", "--no-renames", "--ignore-submodules=none", "--raw", "--no-abbrev", "-z", "HEAD", "--")
+	out, err := p.ask(ctx, "", "diff-index", "--no-renames", "--ignore-submodules=none", "--raw",
+		"--no-abbrev", "-z", "HEAD", "--")
 	if err != nil {
 		return nil, err
 	}
@@ -25,7 +27,8 @@ func (p place) formerly(ctx context.Context, overlap []string) ([]string, error)
 	had := map[string][]string{} // what each has been, HEAD's first; "" for not there
 	fields := split(out)
 	for i := 0; i+1 < len(fields); i += 2 {
-		if f := strings.Fields(strings.TrimPrefix(fields[i], ":")); len(f) == 5 && strings.Trim(f[0], "0") != "" {
+		if f := strings.Fields(strings.TrimPrefix(fields[i], ":")); len(f) == 5 &&
+			strings.Trim(f[0], "0") != "" {
 			names, had[fields[i+1]] = append(names, fields[i+1]), []string{version(f[0], f[2])}
 		}
 	}
@@ -40,7 +43,8 @@ func (p place) formerly(ctx context.Context, overlap []string) ([]string, error)
 		return nil, err
 	}
 	former := slices.DeleteFunc(names, func(n string) bool {
-		return slices.ContainsFunc(now[n], func(v string) bool { return !slices.Contains(had[n], v) })
+		return slices.ContainsFunc(now[n],
+			func(v string) bool { return !slices.Contains(had[n], v) })
 	})
 	if slices.ContainsFunc(overlap, func(o string) bool { return !slices.Contains(former, o) }) {
 		return nil, nil
@@ -48,7 +52,7 @@ func (p place) formerly(ctx context.Context, overlap []string) ([]string, error)
 	return former, nil
 }
 
-// version is what a path is: mode and id, "" for not there.
+// version is what is at a path: mode and id, "" for nothing.
 func version(mode, id string) string {
 	if strings.Trim(mode, "0") == "" {
 		return ""
@@ -56,11 +60,13 @@ func version(mode, id string) string {
 	return mode + " " + id
 }
 
-// versions adds what the paths were in the commits before HEAD.
+// versions adds what was at the paths in the commits before HEAD.
 func (p place) versions(ctx context.Context, names []string, had map[string][]string) error {
-	args := []string{"--literal-pathspecs", "log", "-z", "--first-parent", "--diff-merges=first-parent", "--no-renames", "--no-show-signature", "--raw", "--no-abbrev",
+	args := []string{"--literal-pathspecs", "log", "-z", "--first-parent",
+		"--diff-merges=first-parent", "--no-renames", "--no-show-signature", "--raw", "--no-abbrev",
 		"--format=", fmt.Sprintf("--max-count=%d", lookedBack), "HEAD", "--"}
-	out, err := p.ask(ctx, "", append(args, names[:min(len(names), 1000)]...)...) // a command line has its limits
+	// A command line has its limits.
+	out, err := p.ask(ctx, "", append(args, names[:min(len(names), 1000)]...)...)
 	fields := split(out)
 	for i := 0; i+1 < len(fields); i++ { // also what ends a commit
 		if raw, ok := strings.CutPrefix(strings.TrimLeft(fields[i], "\n"), ":"); ok {
@@ -73,7 +79,7 @@ func (p place) versions(ctx context.Context, names []string, had map[string][]st
 	return err
 }
 
-// versionsNow are what the paths are in the index, and as files.
+// versionsNow returns what is at the paths in the index, and as files.
 func (p place) versionsNow(ctx context.Context, names []string) (map[string][]string, error) {
 	out, err := p.ask(ctx, "", "ls-files", "-z", "-v", "-s")
 	if err != nil {
@@ -105,7 +111,8 @@ func (p place) versionsNow(ctx context.Context, names []string) (map[string][]st
 	if len(read) == 0 {
 		return now, nil
 	}
-	if out, err = p.ask(ctx, strings.Join(read, "\n")+"\n", "hash-object", "--stdin-paths"); err != nil {
+	if out, err = p.ask(ctx, strings.Join(read, "\n")+"\n", "hash-object",
+		"--stdin-paths"); err != nil {
 		return nil, err
 	}
 	for i, id := range strings.Fields(out) {

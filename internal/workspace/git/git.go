@@ -1,7 +1,9 @@
-// Package git alone runs git. Mostly it asks. What it changes are clones that it made (clone.go), and in a person's repository
-// linked worktrees (worktree.go, integrate.go), refs (refs.go) and the objects of snapshots and merges (snapshot.go, tree.go). A person's
-// checkout, its index included, is changed by a delivery (deliver.go, missed.go) and by a commit of state files (state.go), by nothing else. Every call has a deadline. It knows nothing of slices. A directory that is in
-// no repository is ErrNone.
+// Package git runs git; no other package does. Mostly it reads. It changes clones that it made
+// (clone.go) and, in a person's repository, linked worktrees (worktree.go, integrate.go), refs
+// (refs.go) and the objects of snapshots and merges (snapshot.go, tree.go). A person's checkout,
+// including its index, is changed only by a delivery (deliver.go, missed.go) and by a commit of
+// state files (state.go). Every call has a deadline. The package doesn't know slices. For a
+// directory in no repository the error is ErrNone.
 package git
 
 import (
@@ -22,7 +24,8 @@ import (
 	"greenlight/internal/base/paths"
 )
 
-const deadline = 10 * time.Second // for one call: a status of a huge checkout on a cold disk takes some seconds
+// deadline limits one call: git status in a huge checkout on a cold disk takes some seconds.
+const deadline = 10 * time.Second
 
 var (
 	// ErrNone: the directory is in no repository.
@@ -34,10 +37,10 @@ var (
 // InstallHint tells users how to get git.
 const InstallHint = "install it (apt install git, brew install git)"
 
-// versions are what programs have said of themselves, by their paths.
+// versions are the versions that programs have reported, by their paths.
 var versions sync.Map
 
-// Version is what git says of itself: "2.39.5". It is asked once.
+// Version returns git's version: "2.39.5". It runs git once.
 func Version(ctx context.Context) (string, error) {
 	program, _ := paths.Program("git", "") // where there is none, the run says so
 	if v, ok := versions.Load(program); ok {
@@ -60,7 +63,7 @@ func hasGit() bool {
 	return err == nil
 }
 
-// Root is the top directory of the checkout that dir is in, with symlinks resolved.
+// Root returns the top directory of the checkout that dir is in, with symlinks resolved.
 func Root(ctx context.Context, dir string) (string, error) {
 	if at, known := findPlain(dir); known && hasGit() {
 		return at.Top, ctx.Err()
@@ -69,8 +72,9 @@ func Root(ctx context.Context, dir string) (string, error) {
 	return strings.TrimSuffix(out, "\n"), err
 }
 
-// Dirty lists what is changed or untracked in the checkout that dir is in, as `git status --porcelain` writes it: two
-// letters, a space, and the path from the checkout's top. skip is a path below dir that is left out, "" for none.
+// Dirty lists what is changed or untracked in the checkout that dir is in, as `git status
+// --porcelain` writes it: two letters, a space, and the path from the checkout's top. skip is a
+// path below dir that is left out, "" for none.
 func Dirty(ctx context.Context, dir, skip string) ([]string, error) {
 	args := []string{"--untracked-files=normal", "--", ":/"}
 	if skip != "" {
@@ -83,7 +87,7 @@ func Dirty(ctx context.Context, dir, skip string) ([]string, error) {
 	return readStatus(out), nil
 }
 
-// readStatus takes the NUL-separated entries apart; a rename has the old path in an entry of its own.
+// readStatus splits the NUL-separated entries; a rename has the old path in an entry of its own.
 func readStatus(out string) []string {
 	var list []string
 	entries := strings.Split(out, "\x00")
@@ -101,20 +105,23 @@ func readStatus(out string) []string {
 	return list
 }
 
-// Tracked lists the files under the paths, relative to dir, that git keeps.
+// Tracked lists the files under the paths, relative to dir, that git tracks.
 func Tracked(ctx context.Context, dir string, paths ...string) ([]string, error) {
-	out, err := run(ctx, dir, append([]string{"--literal-pathspecs", "ls-files", "-z", "--"}, paths...)...)
+	out, err := run(ctx, dir, append([]string{"--literal-pathspecs", "ls-files", "-z", "--"},
+		paths...)...)
 	if err != nil {
 		return nil, err
 	}
 	return split(out), nil
 }
 
-// Unignored returns those of the paths, relative to dir, that git would take up if they were there.
+// Unignored returns the paths, relative to dir, that git wouldn't ignore if they existed.
 func Unignored(ctx context.Context, dir string, paths ...string) ([]string, error) {
-	out, err := runInput(ctx, dir, strings.Join(paths, "\x00"), "check-ignore", "--no-index", "-z", "--stdin")
+	out, err := runInput(ctx, dir, strings.Join(paths, "\x00"), "check-ignore", "--no-index", "-z",
+		"--stdin")
 	var exit *exec.ExitError
-	if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == 1) { // 1: none of them is ignored
+	// It exits with 1 if none of them is ignored.
+	if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == 1) {
 		return nil, err
 	}
 	ignored := map[string]bool{}
@@ -130,7 +137,8 @@ func Unignored(ctx context.Context, dir string, paths ...string) ([]string, erro
 	return left, nil
 }
 
-// Attribute is the value of an attribute of a path relative to dir: "ours", "set", "unspecified".
+// Attribute returns the value of an attribute of a path relative to dir: "ours", "set",
+// "unspecified".
 func Attribute(ctx context.Context, dir, name, path string) (string, error) {
 	out, err := run(ctx, dir, "check-attr", "-z", name, "--", path)
 	if err != nil {
@@ -143,12 +151,12 @@ func Attribute(ctx context.Context, dir, name, path string) (string, error) {
 	return fields[2], nil
 }
 
-// Config is the value of a setting as git sees it in dir, "" where it isn't set.
+// Config returns the value of a setting as git sees it in dir, "" if it isn't set.
 func Config(ctx context.Context, dir, key string) (string, error) {
 	return quiet(ctx, dir, "config", "--get", key)
 }
 
-// quiet is what git prints, "" where it says by exit code 1 that there is no answer.
+// quiet returns what git prints, "" if it exits with 1 to say that there is no answer.
 func quiet(ctx context.Context, dir string, args ...string) (string, error) {
 	out, err := run(ctx, dir, args...)
 	var exit *exec.ExitError
@@ -170,13 +178,15 @@ func run(ctx context.Context, dir string, args ...string) (string, error) {
 	return runInput(ctx, dir, "", args...)
 }
 
-// runInput runs git in dir and returns what it printed, also beside an error.
+// runInput runs git in dir and returns its output, also with an error.
 func runInput(ctx context.Context, dir, input string, args ...string) (string, error) {
 	return runFor(ctx, deadline, dir, input, args...)
 }
 
-func runFor(parent context.Context, limit time.Duration, dir, input string, args ...string) (string, error) {
-	out, _, err := call{dir: dir, limit: limit, stdin: strings.NewReader(input)}.run(parent, args...)
+func runFor(parent context.Context, limit time.Duration, dir, input string,
+	args ...string) (string, error) {
+	out, _, err := call{dir: dir, limit: limit, stdin: strings.NewReader(input)}.run(parent,
+		args...)
 	return out, err
 }
 
@@ -189,11 +199,12 @@ type call struct {
 
 	stdout io.Writer // gets what it prints, which run doesn't return then
 
-	// more is how long it may take in all, and is asked once the limit is over: to find that out may cost more than the call. nil for no longer.
+	// more returns how long the call may take in all. It is called when the limit is over: finding
+	// that out may cost more than the call. nil for no longer.
 	more func(ctx context.Context) time.Duration
 }
 
-// run returns what git printed to each of its outputs, also beside an error.
+// run returns what git printed to each of its outputs, also with an error.
 func (c call) run(parent context.Context, args ...string) (out, errOut string, err error) {
 	ctx, cancel := context.WithCancel(parent)
 	defer cancel()
@@ -225,13 +236,14 @@ func (c call) run(parent context.Context, args ...string) (out, errOut string, e
 		return "", "", noAnswer{fmt.Errorf("git %s: %w", verb, parent.Err())}
 	case ctx.Err() != nil:
 		return "", "", noAnswer{fmt.Errorf("git %s: no answer in time", verb)}
-	case strings.Contains(words, "not a git repository"), strings.Contains(words, "can only be used inside a git repository"):
+	case strings.Contains(words, "not a git repository"),
+		strings.Contains(words, "can only be used inside a git repository"):
 		return "", words, ErrNone
 	}
 	return stdout.String(), words, failed(ctx, verb, words, err)
 }
 
-// expire ends a call whose limit is over, at once or when it has had its time.
+// expire ends a call whose limit is over, at once or when more time has passed.
 func (c call) expire(ctx context.Context, end func()) {
 	if c.more != nil {
 		select {
@@ -243,21 +255,22 @@ func (c call) expire(ctx context.Context, end func()) {
 	end()
 }
 
-// noAnswer is the error of a git that was killed, didn't end in time or couldn't be started. It says nothing about the
-// repository.
+// noAnswer is the error of a git that was killed, didn't end in time or couldn't be started. It
+// tells nothing about the repository.
 type noAnswer struct{ error }
 
 func (e noAnswer) Unwrap() error { return e.error }
 
-// killed is the error of a git that a signal has ended which wasn't ours.
+// killed is the error of a git that was ended by a signal from another process.
 type killed struct{ error }
 
 func (e killed) Unwrap() error { return e.error }
 
-// WasKilled says whether somebody else has killed the git: there may have been no memory. The same call may do what it is to.
+// WasKilled reports whether another process killed git, perhaps for lack of memory. The same call
+// may succeed.
 func WasKilled(err error) bool { return errors.As(err, new(killed)) }
 
-// unanswered is the error if it is a noAnswer, else nil.
+// unanswered returns the error if it is a noAnswer, else nil.
 func unanswered(err error) error {
 	if errors.As(err, new(noAnswer)) {
 		return err
@@ -265,7 +278,7 @@ func unanswered(err error) error {
 	return nil
 }
 
-// failed says which git failed, with the first line of what it said.
+// failed returns an error that names the git command, with the first line of its message.
 func failed(ctx context.Context, verb, words string, err error) error {
 	if ctx.Err() != nil {
 		return noAnswer{fmt.Errorf("git %s: %w", verb, ctx.Err())}
@@ -283,30 +296,32 @@ func failed(ctx context.Context, verb, words string, err error) error {
 	return fmt.Errorf("git %s: %w", verb, err)
 }
 
-// command is a git that runs in dir, and nothing that the repository names.
+// command returns a git that runs in dir, and starts no program that the repository names.
 func command(ctx context.Context, dir string, args ...string) (*exec.Cmd, error) {
 	program, err := paths.Program("git", "")
 	if err != nil {
 		return nil, ErrMissing
 	}
-	cmd := exec.CommandContext(ctx, program, slices.Concat([]string{"--no-pager"}, settings(overrides()...), args)...)
+	cmd := exec.CommandContext(ctx, program,
+		slices.Concat([]string{"--no-pager"}, settings(overrides()...), args)...)
 	cmd.Dir = dir
 	cmd.Env = environ(os.Environ(), dir)
 	cmd.ExtraFiles, _ = ctx.Value(inherited{}).([]*os.File)
 	endGently(cmd, verbOf(args))
-	// C-c and a terminal that goes away are for gl, which ends its git or goes on.
+	// C-c and a terminal that goes away are for gl, which ends its git or lets it finish.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	return cmd, nil
 }
 
-// What takes a lock of refs takes milliseconds, and so it isn't interrupted before it has had a long time.
+// Locking refs takes milliseconds, so git isn't interrupted before it has had a long time.
 const (
 	refGrace  = 20 * time.Second
 	killGrace = 5 * time.Second // from SIGTERM to SIGKILL
 )
 
-// endGently says how the git ends once its context is over. A git that is killed leaves its locks behind, and whoever comes next finds
-// them. On SIGTERM it removes them, except for one that it has created and not noted yet. So what changes refs is left to finish.
+// endGently determines how git ends once its context is over. A killed git leaves its locks behind.
+// On SIGTERM it removes them, except for one that it has created and not recorded yet. So a git
+// that changes refs is left to finish.
 func endGently(cmd *exec.Cmd, verb string) {
 	end := func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	switch {
@@ -316,18 +331,21 @@ func endGently(cmd *exec.Cmd, verb string) {
 			return nil
 		}
 		cmd.WaitDelay = refGrace + killGrace
-	default: // also those that only read: on a loaded machine it takes a while to read the last of what they said
+	// This includes commands that only read: on a loaded machine, reading the rest of their output
+	// takes a while.
+	default:
 		cmd.Cancel, cmd.WaitDelay = end, killGrace
 	}
 }
 
-// changesRefs are the subcommands that lock refs or packed-refs, and do nothing that takes long.
+// changesRefs are the subcommands that lock refs or packed-refs, and take little time.
 var changesRefs = map[string]bool{
-	"update-ref": true, "pack-refs": true, "branch": true, "tag": true, "symbolic-ref": true, "config": true,
+	"update-ref": true, "pack-refs": true, "branch": true, "tag": true, "symbolic-ref": true,
+	"config": true,
 }
 
-// Inherit returns a context under which every git inherits the files: locks, which it then holds as long as it runs, even
-// if its caller is killed.
+// Inherit returns a context under which every git inherits the files: locks, which it then holds as
+// long as it runs, even if its caller is killed.
 func Inherit(ctx context.Context, files ...*os.File) context.Context {
 	have, _ := ctx.Value(inherited{}).([]*os.File)
 	return context.WithValue(ctx, inherited{}, slices.Concat(have, files))
@@ -336,7 +354,7 @@ func Inherit(ctx context.Context, files ...*os.File) context.Context {
 // inherited is the key of Inherit in a context.
 type inherited struct{}
 
-// verbOf is the first of git's arguments that isn't an option of git's own.
+// verbOf returns the first of git's arguments that isn't a global option.
 func verbOf(args []string) string {
 	for i := 0; i < len(args); i++ {
 		switch {
@@ -349,15 +367,16 @@ func verbOf(args []string) string {
 	return ""
 }
 
-// environ is the caller's environment without what would lead git elsewhere (a hook that calls gl has GIT_DIR set) or
-// configure it, with words that can be read, without the locks by which a status breaks an agent's commit, without
-// questions on the terminal, and without fetching objects that are missing, git-lfs's included: that starts what the
-// repository names as its remote.
+// environ returns the caller's environment without variables that redirect git (a hook that calls
+// gl has GIT_DIR set) or configure it. It sets git's messages to English, and switches off optional
+// locks, with which a status breaks an agent's commit, questions on the terminal, and fetching of
+// missing objects, including git-lfs's, which starts what the repository names as its remote.
 func environ(env []string, dir string) []string {
 	out := make([]string, 0, len(env)+8)
 	for _, kv := range env {
 		key, _, _ := strings.Cut(kv, "=")
-		if slices.Contains(leading, key) || strings.HasPrefix(key, "GIT_CONFIG_KEY_") || strings.HasPrefix(key, "GIT_CONFIG_VALUE_") {
+		if slices.Contains(leading, key) || strings.HasPrefix(key, "GIT_CONFIG_KEY_") ||
+			strings.HasPrefix(key, "GIT_CONFIG_VALUE_") {
 			continue
 		}
 		out = append(out, kv)
@@ -365,16 +384,18 @@ func environ(env []string, dir string) []string {
 	if abs, err := filepath.Abs(dir); err == nil && dir != "" {
 		out = append(out, "PWD="+abs)
 	}
-	return append(out, "GIT_NO_LAZY_FETCH=1", "GIT_LFS_SKIP_SMUDGE=1", "GIT_ALLOW_PROTOCOL=none", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
+	return append(out, "GIT_NO_LAZY_FETCH=1", "GIT_LFS_SKIP_SMUDGE=1", "GIT_ALLOW_PROTOCOL=none",
+		"GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
 }
 
-// leading are the variables that lead git elsewhere or change how it reads its arguments: git's own list
+// leading are the variables that redirect git or change how it reads its arguments: git's own list
 // (rev-parse --local-env-vars) and some more.
 var leading = []string{
-	"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_ATTR_SOURCE", "GIT_CEILING_DIRECTORIES", "GIT_COMMON_DIR", "GIT_CONFIG",
-	"GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS", "GIT_DIR", "GIT_EXTERNAL_DIFF", "GIT_GLOB_PATHSPECS", "GIT_GRAFT_FILE",
-	"GIT_ICASE_PATHSPECS", "GIT_IMPLICIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_INDEX_VERSION", "GIT_INTERNAL_SUPER_PREFIX",
-	"GIT_LITERAL_PATHSPECS", "GIT_NAMESPACE", "GIT_NOGLOB_PATHSPECS", "GIT_NO_REPLACE_OBJECTS", "GIT_OBJECT_DIRECTORY",
-	"GIT_PREFIX", "GIT_QUARANTINE_PATH", "GIT_REPLACE_REF_BASE", "GIT_SHALLOW_FILE",
-	"GIT_TRACE", "GIT_WORK_TREE",
+	"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_ATTR_SOURCE", "GIT_CEILING_DIRECTORIES",
+	"GIT_COMMON_DIR", "GIT_CONFIG", "GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS", "GIT_DIR",
+	"GIT_EXTERNAL_DIFF", "GIT_GLOB_PATHSPECS", "GIT_GRAFT_FILE", "GIT_ICASE_PATHSPECS",
+	"GIT_IMPLICIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_INDEX_VERSION", "GIT_INTERNAL_SUPER_PREFIX",
+	"GIT_LITERAL_PATHSPECS", "GIT_NAMESPACE", "GIT_NOGLOB_PATHSPECS", "GIT_NO_REPLACE_OBJECTS",
+	"GIT_OBJECT_DIRECTORY", "GIT_PREFIX", "GIT_QUARANTINE_PATH", "GIT_REPLACE_REF_BASE",
+	"GIT_SHALLOW_FILE", "GIT_TRACE", "GIT_WORK_TREE",
 }

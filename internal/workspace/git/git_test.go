@@ -26,7 +26,7 @@ func repo(t testing.TB, files map[string]string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("HOME", dir) // nobody's settings
+	t.Setenv("HOME", dir) // no settings of a person's
 	t.Setenv("XDG_CONFIG_HOME", dir)
 	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
 	testfiles.Write(t, dir, files)
@@ -69,18 +69,21 @@ func TestCallThatMayTakeLonger(t *testing.T) {
 			}
 			return more
 		}}
-		if _, _, err := c.run(t.Context(), "cat-file", "--batch"); (err == nil) != ends || !ends && unanswered(err) == nil {
+		if _, _, err := c.run(t.Context(), "cat-file", "--batch"); (err == nil) != ends ||
+			!ends && unanswered(err) == nil {
 			t.Errorf("%s: %v", more, err)
 		}
 	}
 }
 
 func TestDirty(t *testing.T) {
-	dir := repo(t, map[string]string{"a": "1", "b": "2\n2\n2\n", "sub/c": "3", ".greenlight/x": "4"})
+	dir := repo(t, map[string]string{"a": "1", "b": "2\n2\n2\n", "sub/c": "3",
+		".greenlight/x": "4"})
 	if got, err := Dirty(t.Context(), dir, ".greenlight"); err != nil || len(got) > 0 {
 		t.Fatalf("%q, %v", got, err)
 	}
-	testfiles.Write(t, dir, map[string]string{"a": "other", ".greenlight/x": "5", "new file\n": "", "sub/ü": "", "new/1": "", "new/2": ""})
+	testfiles.Write(t, dir, map[string]string{"a": "other", ".greenlight/x": "5", "new file\n": "",
+		"sub/ü": "", "new/1": "", "new/2": ""})
 	git(t, dir, "mv", "b", "moved")
 	index, err := os.ReadFile(filepath.Join(dir, ".git", "index"))
 	if err != nil {
@@ -91,14 +94,17 @@ func TestDirty(t *testing.T) {
 		t.Fatal(err)
 	}
 	slices.Sort(got)
-	want := []string{" M .greenlight/x", " M a", "?? new file\n", "?? new/", "?? sub/ü", "R  moved <- b"}
+	want := []string{" M .greenlight/x", " M a", "?? new file\n", "?? new/", "?? sub/ü",
+		"R  moved <- b"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if got, err := Dirty(t.Context(), dir, ".greenlight"); err != nil || len(got) != 5 || slices.Contains(got, " M .greenlight/x") {
+	if got, err := Dirty(t.Context(), dir, ".greenlight"); err != nil || len(got) != 5 ||
+		slices.Contains(got, " M .greenlight/x") {
 		t.Errorf("%q, %v", got, err)
 	}
-	if after, err := os.ReadFile(filepath.Join(dir, ".git", "index")); err != nil || string(after) != string(index) {
+	if after, err := os.ReadFile(filepath.Join(dir, ".git", "index")); err != nil ||
+		string(after) != string(index) {
 		t.Errorf("the index was written, %v", err)
 	}
 }
@@ -108,7 +114,8 @@ func TestQuestions(t *testing.T) {
 		".gitattributes": "g/STATE.md merge=ours\n"})
 	testfiles.Write(t, dir, map[string]string{"g/.gitignore": "*.tmp\nruns/\n"})
 	ctx := t.Context()
-	if got, err := Tracked(ctx, dir, "g/runs", "*"); err != nil || !slices.Equal(got, []string{"*", "g/runs/1", "g/runs/2"}) {
+	if got, err := Tracked(ctx, dir, "g/runs", "*"); err != nil ||
+		!slices.Equal(got, []string{"*", "g/runs/1", "g/runs/2"}) {
 		t.Errorf("tracked: %q, %v", got, err)
 	}
 	if got, err := Tracked(ctx, dir, "g/none"); err != nil || got != nil {
@@ -176,23 +183,29 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// A repository's configuration names programs in many places. None of them runs because gl asks a question.
+// A repository's configuration names programs in many places. None of them runs because gl asks a
+// question.
 func TestRepositoryRunsNothing(t *testing.T) {
-	dir := repo(t, map[string]string{"a.x": "1", "b.y": "1", "c.z": "1", "sub/d": "1", ".gitattributes": "*.x filter=x diff=x\n*.y filter=Y.sub diff=x\n*.z filter=mine\n"})
+	dir := repo(t, map[string]string{"a.x": "1", "b.y": "1", "c.z": "1", "sub/d": "1",
+		".gitattributes": "*.x filter=x diff=x\n*.y filter=Y.sub diff=x\n*.z filter=mine\n"})
 	ran := filepath.Join(t.TempDir(), "ran")
 	evil := filepath.Join(t.TempDir(), "evil")
-	if err := os.WriteFile(evil, []byte("#!/bin/sh\necho \"$0 $*\" >>'"+ran+"'\nexit 1\n"), 0o755); err != nil {
+	if err := os.WriteFile(evil, []byte("#!/bin/sh\necho \"$0 $*\" >>'"+ran+"'\nexit 1\n"),
+		0o755); err != nil {
 		t.Fatal(err)
 	}
 	hooks := filepath.Join(dir, ".git", "myhooks")
-	for _, name := range []string{"post-index-change", "fsmonitor-watchman", "reference-transaction", "pre-commit"} {
-		testfiles.Write(t, hooks, map[string]string{name: "#!/bin/sh\n" + evil + " hook " + name + "\n"})
+	for _, name := range []string{"post-index-change", "fsmonitor-watchman",
+		"reference-transaction", "pre-commit"} {
+		testfiles.Write(t, hooks, map[string]string{name: "#!/bin/sh\n" + evil + " hook " + name +
+			"\n"})
 		if err := os.Chmod(filepath.Join(hooks, name), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
 	// Git runs the filter of a file whose size is right and whose time isn't.
-	testfiles.Write(t, dir, map[string]string{"a.x": "2", "b.y": "2", "c.z": "2", "new.x": "1", "sub/d": "2"})
+	testfiles.Write(t, dir, map[string]string{"a.x": "2", "b.y": "2", "c.z": "2", "new.x": "1",
+		"sub/d": "2"})
 	sub := filepath.Join(dir, "module")
 	git(t, dir, "init", "-q", sub)
 	testfiles.Write(t, sub, map[string]string{"a.x": "1", ".gitattributes": "*.x filter=s\n"})
@@ -203,16 +216,20 @@ func TestRepositoryRunsNothing(t *testing.T) {
 	git(t, sub, "config", "filter.s.clean", evil+" submodule")
 	git(t, sub, "config", "core.fsmonitor", evil)
 	for _, setting := range [][2]string{
-		{"core.fsmonitor", evil}, {"core.hooksPath", hooks}, {"core.pager", evil}, {"pager.log", evil}, {"pager.status", evil},
-		{"core.sshCommand", evil}, {"gpg.program", evil}, {"log.showSignature", "true"}, {"diff.external", evil},
-		{"filter.x.clean", evil + " clean"}, {"filter.x.smudge", evil}, {"filter.x.required", "true"},
+		{"core.fsmonitor", evil}, {"core.hooksPath", hooks}, {"core.pager", evil},
+		{"pager.log", evil}, {"pager.status", evil},
+		{"core.sshCommand", evil}, {"gpg.program", evil}, {"log.showSignature", "true"},
+		{"diff.external", evil},
+		{"filter.x.clean", evil + " clean"}, {"filter.x.smudge", evil},
+		{"filter.x.required", "true"},
 		{"filter.Y.sub.process", evil + " process"}, {"filter.Y.sub.required", "true"},
-		{"diff.x.textconv", evil}, {"diff.x.command", evil}, {"credential.helper", evil}, {"core.askPass", evil}, {"core.editor", evil},
+		{"diff.x.textconv", evil}, {"diff.x.command", evil}, {"credential.helper", evil},
+		{"core.askPass", evil}, {"core.editor", evil},
 		{"status.submoduleSummary", "true"},
 	} {
 		git(t, dir, "config", setting[0], setting[1])
 	}
-	os.Remove(ran) // git init and git config may have asked somebody
+	os.Remove(ran) // git init and git config may have run it
 	ctx := t.Context()
 	dirty, err := Dirty(ctx, dir, "")
 	if err != nil {
@@ -242,7 +259,8 @@ func TestRepositoryRunsNothing(t *testing.T) {
 // The person's own filters do run: a file that git-lfs keeps hasn't changed because it is there.
 func TestOwnFiltersCount(t *testing.T) {
 	dir := repo(t, map[string]string{".gitattributes": "*.x filter=own\n"})
-	testfiles.Write(t, dir, map[string]string{".gitconfig": "[filter \"own\"]\n\tclean = tr a-z A-Z\n", "f.x": "abc"})
+	testfiles.Write(t, dir,
+		map[string]string{".gitconfig": "[filter \"own\"]\n\tclean = tr a-z A-Z\n", "f.x": "abc"})
 	git(t, dir, "add", "f.x")
 	git(t, dir, "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "-m", "x")
 	past := time.Unix(1, 0)
@@ -268,7 +286,8 @@ func TestFilterThatCannotBeSwitchedOff(t *testing.T) {
 	}
 }
 
-// A directory that looks like a bare repository may be part of a clone, with a configuration of its author's.
+// A directory that looks like a bare repository may be part of a clone, with a configuration of its
+// author's.
 func TestEmbeddedBareRepository(t *testing.T) {
 	dir := repo(t, map[string]string{"a": "1"})
 	bare := filepath.Join(dir, "data")
@@ -281,12 +300,14 @@ func TestEmbeddedBareRepository(t *testing.T) {
 	}
 }
 
-// Git fetches objects that a partial clone lacks by starting what the repository names as its remote.
+// Git fetches objects that a partial clone lacks by starting what the repository names as its
+// remote.
 func TestMissingObjectsAreNotFetched(t *testing.T) {
 	dir := repo(t, map[string]string{"a": "1"})
 	ran := filepath.Join(t.TempDir(), "ran")
 	for _, setting := range [][2]string{
-		{"core.repositoryFormatVersion", "1"}, {"extensions.partialClone", "origin"}, {"remote.origin.promisor", "true"},
+		{"core.repositoryFormatVersion", "1"}, {"extensions.partialClone", "origin"},
+		{"remote.origin.promisor", "true"},
 		{"remote.origin.url", dir}, {"remote.origin.uploadpack", "touch " + ran + "; false"},
 	} {
 		git(t, dir, "config", setting[0], setting[1])
@@ -295,7 +316,8 @@ func TestMissingObjectsAreNotFetched(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	testfiles.Write(t, dir, map[string]string{".git/refs/heads/" + branch: "1234567890123456789012345678901234567890\n"})
+	testfiles.Write(t, dir, map[string]string{".git/refs/heads/" +
+		branch: "1234567890123456789012345678901234567890\n"})
 	_, _ = Log(t.Context(), dir, 1) // whatever it says about what is missing
 	_, _ = Dirty(t.Context(), dir, "")
 	if _, err := os.Stat(ran); err == nil {

@@ -13,14 +13,16 @@ import (
 	"greenlight/internal/base/paths"
 )
 
-// delivering is a file in a checkout's git directory while git merge replaces files there: the commits before and after. If it
-// outlives the merge, the disk was full, or somebody was killed, and files may be half written.
+// delivering is a file in a checkout's git directory while git merge replaces files there: the
+// commits before and after. If it outlives the merge, the disk was full or a process was killed,
+// and files may be half written.
 const delivering = "gl-delivering"
 
-// announce notes that git merge is about to replace files. Where one is in its way, it isn't: then git changes nothing, and what is there
-// is the person's.
+// announce records that git merge is about to replace files. If one is in its way it doesn't: then
+// git changes nothing, and what is there is the person's.
 func (p place) announce(ctx context.Context, from, to string, list []change) error {
-	out, err := p.ask(ctx, "", "diff-files", "--no-renames", "--ignore-submodules=none", "--name-only", "-z")
+	out, err := p.ask(ctx, "", "diff-files", "--no-renames", "--ignore-submodules=none",
+		"--name-only", "-z")
 	if err != nil {
 		return err
 	}
@@ -38,12 +40,13 @@ func (p place) announce(ctx context.Context, from, to string, list []change) err
 	return durable.WriteFile(filepath.Join(p.gitDir, delivering), []byte(from+" "+to+"\n"), 0o644)
 }
 
-// withdraw says that git merge is at its end.
+// withdraw records that git merge has ended.
 func (p place) withdraw() error {
 	return ignoreMissing(os.Remove(filepath.Join(p.gitDir, delivering)))
 }
 
-// broken are the checkouts with files of a git merge that didn't come to its end, whatever is checked out there now.
+// broken returns the checkouts with files of an unfinished git merge, whatever is checked out there
+// now.
 func broken(common string) (list []place, err error) {
 	all, err := places(common)
 	for _, p := range all {
@@ -54,8 +57,9 @@ func broken(common string) (list []place, err error) {
 	return list, err
 }
 
-// takeBack makes those files as they were that a git merge has written, in whole or in part, and that didn't come to its end: it
-// writes the index and then HEAD last. What has other content than the merge would have written is the person's.
+// takeBack restores the files that an unfinished git merge has written, in whole or in part; it
+// writes the index and then HEAD last. Files with other content than the merge would have written
+// are the person's.
 func (p place) takeBack(ctx context.Context, common string) error {
 	data, err := durable.ReadFile(filepath.Join(p.gitDir, delivering))
 	if err != nil {
@@ -87,8 +91,10 @@ func (p place) takeBackTo(ctx context.Context, common, from, to string) error {
 	if whole, err := p.takeBackWhole(ctx, common, from, to, written); err != nil || whole {
 		return err
 	}
-	// The index is compared with the commit before: where it has come to be another's, or the person has staged something, nothing is done.
-	out, err := p.ask(ctx, "", "diff-index", "--cached", "--no-renames", "--ignore-submodules=none", "--name-only", "-z", from, "--")
+	// The index is compared with the commit before. If it has changed, or the person has staged
+	// something, nothing is done.
+	out, err := p.ask(ctx, "", "diff-index", "--cached", "--no-renames", "--ignore-submodules=none",
+		"--name-only", "-z", from, "--")
 	if err != nil {
 		return err
 	}
@@ -112,26 +118,37 @@ func (p place) takeBackTo(ctx context.Context, common, from, to string) error {
 		case !was.gone():
 			restore = append(restore, c.path)
 		default:
-			if err := ignoreMissing(os.Remove(filepath.Join(p.top, filepath.FromSlash(c.path)))); err != nil {
+			if err := p.removeFile(c.path); err != nil {
 				return err
-			}
-			for dir := filepath.Dir(c.path); dir != "."; dir = filepath.Dir(dir) {
-				if os.Remove(filepath.Join(p.top, dir)) != nil { // one that isn't empty stays
-					break
-				}
 			}
 		}
 	}
 	if len(restore) == 0 {
 		return nil
 	}
-	_, err = p.ask(ctx, strings.Join(restore, "\x00")+"\x00", "checkout-index", "-f", "-q", "-u", "-z", "--stdin")
+	_, err = p.ask(ctx, strings.Join(restore, "\x00")+"\x00", "checkout-index", "-f", "-q", "-u",
+		"-z", "--stdin")
 	return err
 }
 
-// finishIndex makes the index that of a git merge which has moved HEAD, where a person has removed gl's
-// lock and the index that was to come. It reports whether there was such a merge.
-func (p place) finishIndex(ctx context.Context, common, from, to string, written []change) (bool, error) {
+// removeFile removes a file of the checkout, and directories that are empty then.
+func (p place) removeFile(path string) error {
+	file := filepath.Join(p.top, filepath.FromSlash(path))
+	if err := ignoreMissing(os.Remove(file)); err != nil {
+		return err
+	}
+	for dir := filepath.Dir(path); dir != "."; dir = filepath.Dir(dir) {
+		if os.Remove(filepath.Join(p.top, dir)) != nil { // one that isn't empty stays
+			break
+		}
+	}
+	return nil
+}
+
+// finishIndex writes the index for a git merge that has moved HEAD, after a person has removed gl's
+// lock and the index that gl had prepared. It reports whether there was such a merge.
+func (p place) finishIndex(ctx context.Context, common, from, to string,
+	written []change) (bool, error) {
 	head, err := ResolveCommit(ctx, p.gitDir, "HEAD")
 	if err != nil || head == "" {
 		return false, err
@@ -139,11 +156,13 @@ func (p place) finishIndex(ctx context.Context, common, from, to string, written
 	if in, err := IsAncestor(ctx, common, to, head); err != nil || !in {
 		return false, err
 	}
-	out, err := p.ask(ctx, "", "diff-index", "--cached", "--no-renames", "--ignore-submodules=none", "--name-only", "-z", from, "--")
+	out, err := p.ask(ctx, "", "diff-index", "--cached", "--no-renames", "--ignore-submodules=none",
+		"--name-only", "-z", from, "--")
 	if err != nil {
 		return false, err
 	}
-	since, err := changes(objectsOf(common), to, head, func(args ...string) (string, error) { return at(ctx, common, long, "", args...) })
+	since, err := changes(objectsOf(common), to, head,
+		func(args ...string) (string, error) { return at(ctx, common, long, "", args...) })
 	if err != nil {
 		return false, err
 	}
@@ -160,9 +179,11 @@ func (p place) finishIndex(ctx context.Context, common, from, to string, written
 		if slices.Contains(other, c.path) {
 			continue
 		}
-		if files[c.path] || c.gone() && !paths.Exists(filepath.Join(p.top, filepath.FromSlash(c.path))) {
+		if files[c.path] ||
+			c.gone() && !paths.Exists(filepath.Join(p.top, filepath.FromSlash(c.path))) {
 			behind = append(behind, c)
-		} else if half, err := p.isHalf(ctx, common, c); err != nil || half { // what had a checkout follow was killed: see follow
+			// A process that made a checkout follow was killed: see follow.
+		} else if half, err := p.isHalf(ctx, common, c); err != nil || half {
 			return false, err
 		}
 	}
@@ -172,17 +193,21 @@ func (p place) finishIndex(ctx context.Context, common, from, to string, written
 	return true, p.putIndex(ctx, nil, behind)
 }
 
-// takeBackWhole takes back a git merge that came as far as the index, and not to HEAD. It reports whether that is what was there.
-func (p place) takeBackWhole(ctx context.Context, common, from, to string, written []change) (bool, error) {
+// takeBackWhole takes back a git merge that has written the index but not HEAD. It reports whether
+// there was one.
+func (p place) takeBackWhole(ctx context.Context, common, from, to string,
+	written []change) (bool, error) {
 	head, err := ResolveCommit(ctx, p.gitDir, "HEAD")
 	if err != nil || head == "" {
 		return false, err
 	}
-	beside, err := changes(objectsOf(common), from, head, func(args ...string) (string, error) { return at(ctx, common, long, "", args...) })
+	beside, err := changes(objectsOf(common), from, head,
+		func(args ...string) (string, error) { return at(ctx, common, long, "", args...) })
 	if err != nil {
 		return false, err
 	}
-	out, err := p.ask(ctx, "", "diff-index", "--cached", "--no-renames", "--ignore-submodules=none", "--name-only", "-z", to, "--")
+	out, err := p.ask(ctx, "", "diff-index", "--cached", "--no-renames", "--ignore-submodules=none",
+		"--name-only", "-z", to, "--")
 	if err != nil {
 		return false, err
 	}
@@ -203,7 +228,8 @@ func (p place) takeBackWhole(ctx context.Context, common, from, to string, writt
 	return false, ctx.Err() // a file has been edited since
 }
 
-// isHalf says whether a path is as git merge leaves it on its way to the change: gone, or a first part of what it is to be.
+// isHalf reports whether a path is as git merge leaves it on its way to the change: gone, or the
+// beginning of its new content.
 func (p place) isHalf(ctx context.Context, common string, c change) (bool, error) {
 	info, err := p.worktree().lstat(c.path)
 	switch {

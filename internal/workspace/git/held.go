@@ -17,19 +17,20 @@ import (
 	"greenlight/internal/base/paths"
 )
 
-// A git prune first lists what refs have, and then removes everything else. What gl makes and gives
-// a ref in between is removed all the same, and with it the ref is broken, or the HEAD of a
-// worktree. So gl keeps a second link to new objects for a while, from when it makes them, in
-// COMMON/gl-held/MINUTE, and puts back what is missing.
+// git prune first lists what refs have, and then removes everything else. It also removes objects
+// that gl makes in between, even if a ref has them by then, and so breaks the ref or a worktree's
+// HEAD. So gl keeps a second link to new objects for a while, in COMMON/gl-held/MINUTE, and
+// restores what is missing.
 
 const (
 	heldDir = "gl-held"
-	// holdFor is longer than a git prune takes from its list to its end, but in a very large repository.
+	// holdFor is longer than a git prune takes from its list to its end, except in a very large
+	// repository.
 	holdFor = 10 * time.Minute
 )
 
-// hold keeps the objects, which refs are about to have. It is ErrLost if one of them is gone already.
-// That they can't be held, on a file system without links or one that is full, is no error.
+// hold keeps the objects, which refs are about to have. The error is ErrLost if one of them is
+// already gone. Failing to keep them, on a full file system or one without links, is no error.
 func hold(ctx context.Context, common string, ids []string) error {
 	var elsewhere []string // in a pack, or gone
 	for _, id := range ids {
@@ -47,11 +48,13 @@ func hold(ctx context.Context, common string, ids []string) error {
 	return err
 }
 
-// putBack puts back those of the objects that a prune has removed since they were held. It is ErrLost if one of them can't be.
+// putBack restores those of the objects that a prune has removed since they were held. The error is
+// ErrLost if one of them can't be restored.
 func putBack(ctx context.Context, common string, ids []string) error {
 	var elsewhere []string // in a pack, or gone
 	for _, id := range ids {
-		if _, err := os.Lstat(filepath.Join(common, "objects", id[:2], id[2:])); errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Lstat(filepath.Join(common, "objects", id[:2],
+			id[2:])); errors.Is(err, fs.ErrNotExist) {
 			elsewhere = append(elsewhere, id)
 		}
 	}
@@ -71,7 +74,8 @@ func putBack(ctx context.Context, common string, ids []string) error {
 // linkHeld holds the object's file in a directory of objects.
 func linkHeld(common, objects, id string) error {
 	minute := strconv.FormatInt(time.Now().Unix()/60, 10)
-	dir, from := filepath.Join(common, heldDir, minute, id[:2]), filepath.Join(objects, id[:2], id[2:])
+	dir, from := filepath.Join(common, heldDir, minute, id[:2]),
+		filepath.Join(objects, id[:2], id[2:])
 	err := os.Link(from, filepath.Join(dir, id[2:]))
 	if errors.Is(err, fs.ErrNotExist) && !paths.IsDir(dir) {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -85,12 +89,13 @@ func linkHeld(common, objects, id string) error {
 	return err
 }
 
-// missing are the objects that git hasn't got.
+// missing returns the objects that git doesn't have.
 func missing(ctx context.Context, common string, ids []string) (gone []string, err error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	out, err := at(ctx, common, long, strings.Join(ids, "\n")+"\n", "cat-file", "--batch-check=%(objecttype)")
+	out, err := at(ctx, common, long, strings.Join(ids, "\n")+"\n", "cat-file",
+		"--batch-check=%(objecttype)")
 	for line := range strings.Lines(out) {
 		if id, is := strings.CutSuffix(strings.TrimSpace(line), " missing"); is {
 			gone = append(gone, id)
@@ -99,16 +104,18 @@ func missing(ctx context.Context, common string, ids []string) (gone []string, e
 	return gone, err
 }
 
-// Pruned are the held objects that git hasn't got. Mend puts them back.
+// Pruned returns the held objects that git doesn't have. Mend restores them.
 func Pruned(ctx context.Context, common string) ([]string, error) {
-	held, err := filepath.Glob(filepath.Join(paths.EscapeGlob(common), heldDir, "*", "[0-9a-f][0-9a-f]", "*"))
+	held, err := filepath.Glob(filepath.Join(paths.EscapeGlob(common), heldDir, "*",
+		"[0-9a-f][0-9a-f]", "*"))
 	if err != nil {
 		return nil, err
 	}
 	var ids []string
 	for _, path := range held {
 		dir, name := filepath.Base(filepath.Dir(path)), filepath.Base(path)
-		if _, err := os.Lstat(filepath.Join(common, "objects", dir, name)); isID(dir+name) && errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Lstat(filepath.Join(common, "objects", dir, name)); isID(dir+name) &&
+			errors.Is(err, fs.ErrNotExist) {
 			ids = append(ids, dir+name)
 		}
 	}
@@ -116,16 +123,17 @@ func Pruned(ctx context.Context, common string) ([]string, error) {
 	return missing(ctx, common, slices.Compact(ids))
 }
 
-// mostTried is how many lines of a branch's logs are looked at for a commit to go back to, or
-// commits in one for whether they are there: an agent can write there what it likes.
+// mostTried bounds how many lines of a branch's logs are searched for a commit to go back to, and
+// how many commits of one are checked: an agent can write there what it likes.
 const mostTried = 200
 
-// LastWhole finds where a worktree's branch goes of which git doesn't have everything, nor can it
-// be put back: a prune beside the agent's own git commit, which may have built upon that since. It
-// is the newest commit that the branch's logs name and git has whole, down to the base; both are ""
-// for a branch that is whole, or isn't there. It is ErrLost if git doesn't have the base whole
-// either. has are commits that git is known to have.
-func (w Worktree) LastWhole(ctx context.Context, branch, base string, has ...string) (from, to string, err error) {
+// LastWhole finds where a worktree's branch can go if git doesn't have all of it and it can't be
+// restored: something pruned beside the agent's own git commit, and the agent may have built on
+// that since. to is the newest commit, down to the base, that the branch's logs name and git has
+// whole; both results are "" for a branch that is whole or missing. The error is ErrLost if git
+// doesn't have the base whole either. has are commits that git is known to have.
+func (w Worktree) LastWhole(ctx context.Context, branch, base string,
+	has ...string) (from, to string, err error) {
 	id, _, known := readRef(w.Common, branch)
 	begun := func(commit string) bool {
 		in, _ := objectsOf(w.Common).contains(base, commit)
@@ -161,8 +169,8 @@ func (w Worktree) LastWhole(ctx context.Context, branch, base string, has ...str
 	return id, base, nil
 }
 
-// Rescue gives a ref whose commit git hasn't got whole another one, of the same files upon base, or
-// deletes it where these are lost, too.
+// Rescue replaces the commit of a ref that git doesn't have whole by one with the same files on top
+// of base, or deletes the ref if the files are lost, too.
 func Rescue(ctx context.Context, common string, ref Ref, base string) error {
 	if is, err := isWhole(ctx, common, []string{base}, ref.Commit); err != nil || is {
 		return err
@@ -177,7 +185,8 @@ func Rescue(ctx context.Context, common string, ref Ref, base string) error {
 	}
 	message, err := Message(ctx, common, ref.Commit)
 	if err == nil {
-		change.New, err = CommitTree(ctx, common, NewCommit{Tree: ref.Commit + "^{tree}", Parents: []string{base}, Message: message})
+		change.New, err = CommitTree(ctx, common,
+			NewCommit{Tree: ref.Commit + "^{tree}", Parents: []string{base}, Message: message})
 	}
 	if err != nil {
 		return err
@@ -185,7 +194,8 @@ func Rescue(ctx context.Context, common string, ref Ref, base string) error {
 	return ChangeWhole(ctx, common, "gl: lost to a prune", []string{base}, change)
 }
 
-// Broken are those of the refs that git hasn't got whole. has are commits that it is known to have.
+// Broken returns those of the refs that git doesn't have whole. has are commits that it is known to
+// have.
 func Broken(ctx context.Context, common string, refs []Ref, has ...string) ([]Ref, error) {
 	if len(refs) == 0 {
 		return nil, nil
@@ -209,17 +219,18 @@ func Broken(ctx context.Context, common string, refs []Ref, has ...string) ([]Re
 	return append(broken, rest...), err
 }
 
-// MoveLost moves a branch from a commit that git hasn't got whole to another. What its logs name of
-// the lost is dropped first, since no git gc gets past it: after a kill in between, the branch
-// still tells. In a sandbox the move itself is in the log.
-func (w Worktree) MoveLost(ctx context.Context, branch, from, to string) error {
-	if err := w.ForgetLost(ctx, branch, to); err != nil {
+// MoveLost moves a branch from a commit that git doesn't have whole to another. It first drops the
+// lost commits from the branch's logs, since git gc fails at them: after a kill in between, the
+// branch still shows the damage. In a sandbox the move itself is in the log.
+func (x Exclusive) MoveLost(ctx context.Context, branch, from, to string) error {
+	if err := x.w.ForgetLost(ctx, branch, to); err != nil {
 		return err
 	}
-	if err := ChangeRefs(ctx, w.Common, "gl: lost to a prune", RefChange{Name: branch, New: to, Old: from}); err != nil {
+	if err := ChangeRefs(ctx, x.w.Common, "gl: lost to a prune",
+		RefChange{Name: branch, New: to, Old: from}); err != nil {
 		return err
 	}
-	return w.ForgetLost(ctx, branch, to)
+	return x.w.ForgetLost(ctx, branch, to)
 }
 
 // ForgetLost removes from the logs of HEAD and of a branch each line that names a commit that git
@@ -237,8 +248,8 @@ func (w Worktree) ForgetLost(ctx context.Context, branch, base string) error {
 	return nil
 }
 
-// cleanLog drops the lines of a log that name what git hasn't got whole. Git can't, as long as any
-// ref is broken. lock is git's for the log.
+// cleanLog drops the lines of a log that name what git doesn't have whole. Git itself can't do it
+// while any ref is broken. lock is git's lock for the log.
 func cleanLog(ctx context.Context, common, log, lock, base string) error {
 	data, err := durable.ReadFile(log)
 	if err != nil {
@@ -282,7 +293,7 @@ func cleanLog(ctx context.Context, common, log, lock, base string) error {
 	return errors.Join(held.Close(), durable.WriteFile(log, []byte(kept.String()), 0o644))
 }
 
-// inLog are the commits that a line of a log names.
+// inLog returns the commits that a line of a log names.
 func inLog(line string) (commits []string) {
 	fields := strings.Fields(line)
 	for _, id := range fields[:min(2, len(fields))] {
@@ -293,7 +304,7 @@ func inLog(line string) (commits []string) {
 	return commits
 }
 
-// logs are the logs of HEAD and of a branch, by their names. One may not be there.
+// logs returns the logs of HEAD and of a branch, by their names. They may be missing.
 func (w Worktree) logs(branch string) map[string]string {
 	logs := map[string]string{branch: filepath.Join(w.Common, "logs", filepath.FromSlash(branch))}
 	if w.Admin != "" {
@@ -302,7 +313,7 @@ func (w Worktree) logs(branch string) map[string]string {
 	return logs
 }
 
-// lately are the commits at which HEAD was and at which the branch was, of each the last first.
+// lately returns the commits at which HEAD and the branch were, each the last first.
 func (w Worktree) lately(branch string) (commits []string, err error) {
 	logs := w.logs(branch)
 	for _, name := range slices.Sorted(maps.Keys(logs)) { // HEAD's first
@@ -322,7 +333,7 @@ func (w Worktree) lately(branch string) (commits []string, err error) {
 	return commits, nil
 }
 
-// PutBack puts back what was pruned of what is held, and reports whether anything was.
+// PutBack restores what was pruned of the held objects, and reports whether anything was.
 func PutBack(ctx context.Context, common string) (bool, error) {
 	gone, err := Pruned(ctx, common)
 	if err != nil || len(gone) == 0 {
@@ -331,10 +342,10 @@ func PutBack(ctx context.Context, common string) (bool, error) {
 	return true, Mend(common)
 }
 
-// Mend puts back what something has pruned of the objects to which gl has just given refs.
+// Mend restores what was pruned of the objects to which gl has just given refs.
 func Mend(common string) error { return mend(common, true) }
 
-// mend looks at what isn't held any longer or, with all, at everything.
+// mend checks the objects that are no longer held or, with all, every object.
 func mend(common string, all bool) error {
 	minutes, err := os.ReadDir(filepath.Join(common, heldDir))
 	if err != nil {
@@ -351,7 +362,8 @@ func mend(common string, all bool) error {
 			continue
 		}
 		dir := filepath.Join(common, heldDir, m.Name())
-		err = ignoreMissing(putObjects(dir, filepath.Join(common, "objects"))) // another gl may be removing it
+		// Another gl may be removing it.
+		err = ignoreMissing(putObjects(dir, filepath.Join(common, "objects")))
 		if err == nil && old {
 			err = os.RemoveAll(dir)
 		}

@@ -14,8 +14,8 @@ type Commit struct {
 	Subject string `json:"subject"` // as it was written
 }
 
-// Log returns the last n commits of the branch in dir that touch one of the paths, which are relative to dir; all
-// commits where there are no paths. A repository without commits has none.
+// Log returns the last n commits of the branch in dir that touch one of the paths, which are
+// relative to dir; all commits where there are no paths. A repository without commits has none.
 func Log(ctx context.Context, dir string, n int, paths ...string) ([]Commit, error) {
 	if _, err := run(ctx, dir, "rev-parse", "--git-dir"); err != nil {
 		return nil, err
@@ -23,7 +23,8 @@ func Log(ctx context.Context, dir string, n int, paths ...string) ([]Commit, err
 	if _, err := run(ctx, dir, "rev-parse", "-q", "--verify", "HEAD^{commit}"); err != nil {
 		return nil, nil // nothing is committed yet
 	}
-	args := []string{"--literal-pathspecs", "log", "-z", "--no-show-signature", "--no-color", "--date=short",
+	args := []string{"--literal-pathspecs", "log", "-z", "--no-show-signature", "--no-color",
+		"--date=short",
 		commitFormat, "-n", strconv.Itoa(n), "HEAD", "--"}
 	out, err := run(ctx, dir, append(args, paths...)...)
 	if err != nil {
@@ -32,9 +33,11 @@ func Log(ctx context.Context, dir string, n int, paths ...string) ([]Commit, err
 	return readCommits(out), nil
 }
 
-// Between returns the commits that to has and from doesn't, the newest first. Both are names or ids of commits.
+// Between returns the commits that to has and from doesn't, the newest first. Both are names or ids
+// of commits.
 func Between(ctx context.Context, common, from, to string) ([]Commit, error) {
-	out, err := at(ctx, common, time.Minute, "", "log", "-z", "--no-show-signature", "--no-notes", "--no-color", "--date=short", commitFormat, "^"+from, to, "--")
+	out, err := at(ctx, common, time.Minute, "", "log", "-z", "--no-show-signature", "--no-notes",
+		"--no-color", "--date=short", commitFormat, "^"+from, to, "--")
 	return readCommits(out), err
 }
 
@@ -88,7 +91,7 @@ func DirtyAt(ctx context.Context, dir string, paths ...string) ([]string, error)
 	return readStatus(out), nil
 }
 
-// Branch is the name of the branch that is checked out in dir; "" where there is none (a detached HEAD).
+// Branch returns the name of the branch that is checked out in dir; "" for none (a detached HEAD).
 func Branch(ctx context.Context, dir string) (string, error) {
 	out, err := run(ctx, dir, "branch", "--show-current")
 	return strings.TrimSuffix(out, "\n"), err

@@ -15,12 +15,14 @@ func commit(t *testing.T, dir, subject, date string, files map[string]string) {
 	t.Setenv("GIT_AUTHOR_DATE", date)
 	t.Setenv("GIT_COMMITTER_DATE", date)
 	git(t, dir, "add", ".")
-	git(t, dir, "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "--allow-empty", "-m", subject)
+	git(t, dir, "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "--allow-empty", "-m",
+		subject)
 }
 
 func TestLog(t *testing.T) {
 	dir := repo(t, map[string]string{"a": "1"})
-	commit(t, dir, "second\tof them", "2026-03-01T12:00:00Z", map[string]string{"a": "2", "sub/b*": "1"})
+	commit(t, dir, "second\tof them", "2026-03-01T12:00:00Z",
+		map[string]string{"a": "2", "sub/b*": "1"})
 	commit(t, dir, "third", "2026-03-02T12:00:00Z", map[string]string{"c": "1"})
 	git(t, dir, "config", "log.showSignature", "true")
 	for _, c := range []struct {
@@ -80,7 +82,8 @@ func TestTags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Tag{{"v1", head[0].Hash, "2026-03-05"}, {"greenlight/checkpoint/S-1", head[0].Hash, "2026-03-01"}}
+	want := []Tag{{"v1", head[0].Hash, "2026-03-05"},
+		{"greenlight/checkpoint/S-1", head[0].Hash, "2026-03-01"}}
 	if d := cmp.Diff(want, tags); d != "" {
 		t.Error(d)
 	}

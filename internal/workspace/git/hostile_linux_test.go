@@ -33,7 +33,7 @@ func served(t *testing.T, file string, texts ...string) (end func()) {
 				return
 			case <-time.After(time.Millisecond):
 			}
-			f, err := os.OpenFile(file, os.O_WRONLY|syscall.O_NONBLOCK, 0) // fails as long as nobody reads
+			f, err := os.OpenFile(file, os.O_WRONLY|syscall.O_NONBLOCK, 0) // fails without a reader
 			if err != nil {
 				continue
 			}
@@ -49,14 +49,15 @@ func served(t *testing.T, file string, texts ...string) (end func()) {
 	}
 }
 
-// The configuration of a repository inside the worktree is the agent's. However it is served, no program that it names runs.
+// The configuration of a repository inside the worktree is the agent's. However it is served, no
+// program that it names runs.
 func TestSnapshotRunsNothingOfANestedRepository(t *testing.T) {
 	for _, submodule := range []bool{false, true} {
 		for _, where := range []string{"config", "config of a git file"} {
 			b := worktree(t, start)
 			ran := filepath.Join(t.TempDir(), "ran")
 			b.write("nested/file.x", "one\n")
-			nested := filepath.Join(b.Path, "nested")
+			nested := filepath.Join(b.w.Path, "nested")
 			b.in(nested, "init", "-q")
 			b.in(nested, "add", "-A")
 			b.in(nested, "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "-m", "one")
@@ -66,7 +67,7 @@ func TestSnapshotRunsNothingOfANestedRepository(t *testing.T) {
 			}
 			gitDir := filepath.Join(nested, ".git")
 			if where != "config" {
-				moved := filepath.Join(b.Path, "moved")
+				moved := filepath.Join(b.w.Path, "moved")
 				b.ok(os.Rename(gitDir, moved))
 				b.write("nested/.git", "gitdir: ../moved\n")
 				gitDir = moved
@@ -75,8 +76,10 @@ func TestSnapshotRunsNothingOfANestedRepository(t *testing.T) {
 			b.write("nested/file.x", "two\n")
 			plain, err := os.ReadFile(filepath.Join(gitDir, "config"))
 			b.ok(err)
-			evil := string(plain) + "[filter \"evil\"]\n\tclean = touch " + ran + "; cat\n\tsmudge = touch " + ran + "; cat\n[core]\n\tfsmonitor = touch " + ran +
-				"\n\tsshCommand = touch " + ran + "\n[diff \"evil\"]\n\ttextconv = touch " + ran + ";cat\n"
+			evil := string(plain) + "[filter \"evil\"]\n\tclean = touch " + ran +
+				"; cat\n\tsmudge = touch " + ran + "; cat\n[core]\n\tfsmonitor = touch " + ran +
+				"\n\tsshCommand = touch " + ran + "\n[diff \"evil\"]\n\ttextconv = touch " + ran +
+				";cat\n"
 			var texts []string // git reads the file several times: each run of it once or twice
 			for range 14 {
 				texts = append([]string{string(plain)}, texts...)
@@ -85,7 +88,7 @@ func TestSnapshotRunsNothingOfANestedRepository(t *testing.T) {
 				o := b.options()
 				o.Exact = true
 				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-				s, err := b.Snapshot(ctx, o)
+				s, err := b.w.Snapshot(ctx, o)
 				cancel()
 				end()
 				if err != nil {
@@ -96,13 +99,15 @@ func TestSnapshotRunsNothingOfANestedRepository(t *testing.T) {
 				}
 			}
 			if _, err := os.Stat(ran); err == nil {
-				t.Errorf("submodule %v, %s: a program of the nested repository ran", submodule, where)
+				t.Errorf("submodule %v, %s: a program of the nested repository ran", submodule,
+					where)
 			}
 		}
 	}
 }
 
-// A git directory outside the worktree is nobody's nested one: an agent that can't read there must not get it from gl.
+// A git directory outside the worktree doesn't count as nested: an agent that can't read there must
+// not get it from gl.
 func TestSnapshotBringsNothingFromElsewhere(t *testing.T) {
 	b := worktree(t, start)
 	secret := t.TempDir()
@@ -115,68 +120,76 @@ func TestSnapshotBringsNothingFromElsewhere(t *testing.T) {
 	id := b.in(secret, "rev-parse", "HEAD")
 	b.write("n/.git", "gitdir: "+filepath.Join(secret, ".git")+"\n")
 	b.write("m/file", "x")
-	b.ok(os.Symlink(filepath.Join(secret, ".git"), filepath.Join(b.Path, "m", ".git")))
+	b.ok(os.Symlink(filepath.Join(secret, ".git"), filepath.Join(b.w.Path, "m", ".git")))
 	b.write("k/file", "x")
-	b.in(filepath.Join(b.Path, "k"), "init", "-q")
+	b.in(filepath.Join(b.w.Path, "k"), "init", "-q")
 	b.remove("k/.git/objects")
-	b.ok(os.Symlink(filepath.Join(secret, ".git", "objects"), filepath.Join(b.Path, "k", ".git", "objects")))
+	b.ok(os.Symlink(filepath.Join(secret, ".git", "objects"),
+		filepath.Join(b.w.Path, "k", ".git", "objects")))
 	b.write("k/.git/refs/heads/x", id+"\n")
 	o := b.options()
 	o.Exact = true
-	s, err := b.Snapshot(t.Context(), o)
+	s, err := b.w.Snapshot(t.Context(), o)
 	b.ok(err)
-	if out, err := exec.Command("git", "--git-dir="+b.Common, "cat-file", "-t", id).CombinedOutput(); err == nil {
+	if out, err := exec.Command("git", "--git-dir="+b.w.Common, "cat-file", "-t",
+		id).CombinedOutput(); err == nil {
 		t.Errorf("the secret commit is in the repository: %s", out)
 	}
 	var failed []string
 	for _, f := range s.Failed {
 		failed = append(failed, f.Path)
 	}
-	if got := strings.Join(failed, " "); !strings.Contains(got, "n/.git") || !strings.Contains(got, "k/.git") {
+	if got := strings.Join(failed, " "); !strings.Contains(got, "n/.git") ||
+		!strings.Contains(got, "k/.git") {
 		t.Errorf("not kept: %q", failed)
 	}
 }
 
-// A pipe where git reads rules, or a huge file, doesn't hold it; one that comes back at once is named.
+// A pipe where git reads rules, or a huge file, doesn't hold it; one that comes back at once is
+// named.
 func TestGitIsNotHeldByPipes(t *testing.T) {
 	b := worktree(t, start)
 	for _, dir := range []string{"", "one", "two", "three"} {
 		b.write(filepath.Join(dir, "file"), "x\n")
-		_ = os.Remove(filepath.Join(b.Path, dir, ".gitignore"))
-		b.ok(syscall.Mkfifo(filepath.Join(b.Path, dir, ".gitignore"), 0o644))
-		b.ok(syscall.Mkfifo(filepath.Join(b.Path, dir, ".gitattributes"), 0o644))
+		_ = os.Remove(filepath.Join(b.w.Path, dir, ".gitignore"))
+		b.ok(syscall.Mkfifo(filepath.Join(b.w.Path, dir, ".gitignore"), 0o644))
+		b.ok(syscall.Mkfifo(filepath.Join(b.w.Path, dir, ".gitattributes"), 0o644))
 	}
 	begun := time.Now()
-	s, err := b.Snapshot(t.Context(), b.options())
+	s, err := b.w.Snapshot(t.Context(), b.options())
 	b.ok(err)
 	if b.tree(s.Tree)["three/file"] != "x\n" || time.Since(begun) > 20*time.Second {
 		t.Errorf("%v after %v", b.tree(s.Tree), time.Since(begun))
 	}
 	b.remove(".gitignore")
 	b.write(".gitignore", "")
-	b.ok(os.Truncate(filepath.Join(b.Path, ".gitignore"), 8<<30))
+	b.ok(os.Truncate(filepath.Join(b.w.Path, ".gitignore"), 8<<30))
 	stuck := new(StuckError)
-	if _, err := b.Snapshot(t.Context(), b.options()); !errors.As(err, &stuck) || stuck.Why != isHuge {
+	if _, err := b.w.Snapshot(t.Context(), b.options()); !errors.As(err, &stuck) ||
+		stuck.Why != isHuge {
 		t.Errorf("a huge .gitignore: %v", err)
 	}
 }
 
-// Tests that changed a file, and the index so that it looks unchanged, don't decide what the next ones run on.
+// Tests that changed a file, and the index so that it looks unchanged, don't decide what the next
+// ones run on.
 func TestCheckoutDetachedBelievesNoIndexOfOthers(t *testing.T) {
 	b := worktree(t, map[string]string{"file": "right\n"})
 	commit := b.git("rev-parse", "HEAD")
-	b.ok(b.CheckoutDetached(t.Context(), commit, b.main))
+	b.ok(b.w.Exclusive().CheckoutDetached(t.Context(), commit, b.main))
 	b.write("file", "wrong\n")
-	index := filepath.Join(b.Admin, "index")
+	index := filepath.Join(b.w.Admin, "index")
 	data, err := os.ReadFile(index)
 	b.ok(err)
 	var st syscall.Stat_t
-	b.ok(syscall.Lstat(filepath.Join(b.Path, "file"), &st))
-	at := bytes.Index(data, []byte("\x00\x04file\x00")) - 60 // the entry's flags, before them 20 bytes of a hash and 40 of what lstat said
+	b.ok(syscall.Lstat(filepath.Join(b.w.Path, "file"), &st))
+	// The entry's flags, before them 20 bytes of a hash and 40 of what lstat said.
+	at := bytes.Index(data, []byte("\x00\x04file\x00")) - 60
 	if at < 12 {
 		t.Fatal("no entry")
 	}
-	for i, n := range []int64{st.Ctim.Sec, st.Ctim.Nsec, st.Mtim.Sec, st.Mtim.Nsec, int64(st.Dev), int64(st.Ino)} {
+	for i, n := range []int64{st.Ctim.Sec, st.Ctim.Nsec, st.Mtim.Sec, st.Mtim.Nsec, int64(st.Dev),
+		int64(st.Ino)} {
 		binary.BigEndian.PutUint32(data[at+4*i:], uint32(n))
 	}
 	sum := sha1.Sum(data[:len(data)-20])
@@ -187,8 +200,8 @@ func TestCheckoutDetachedBelievesNoIndexOfOthers(t *testing.T) {
 	if out := b.git("status", "--porcelain"); out != "" {
 		t.Fatalf("the index tells: %s", out)
 	}
-	b.ok(b.CheckoutDetached(t.Context(), commit, b.main))
-	if text, _ := os.ReadFile(filepath.Join(b.Path, "file")); string(text) != "right\n" {
+	b.ok(b.w.Exclusive().CheckoutDetached(t.Context(), commit, b.main))
+	if text, _ := os.ReadFile(filepath.Join(b.w.Path, "file")); string(text) != "right\n" {
 		t.Errorf("the file is %q", text)
 	}
 }

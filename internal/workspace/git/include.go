@@ -7,10 +7,12 @@ import (
 	"time"
 )
 
-// Included lists the files of the checkout at top that git ignores and that also match the patterns in a file, which has the
-// syntax of a .gitignore. A directory with a repository of its own is one entry, with a slash at its end.
+// Included lists the files of the checkout at top that git ignores and that also match the patterns
+// in a file, which has the syntax of a .gitignore. A directory with a repository of its own is one
+// entry, with a slash at its end.
 func Included(ctx context.Context, top, patterns string) ([]string, error) {
-	out, err := runFor(ctx, time.Minute, top, "", "ls-files", "-z", "-o", "-i", "--exclude-from="+patterns)
+	out, err := runFor(ctx, time.Minute, top, "", "ls-files", "-z", "-o", "-i",
+		"--exclude-from="+patterns)
 	if err != nil || out == "" {
 		return nil, err
 	}
@@ -22,14 +24,17 @@ func Included(ctx context.Context, top, patterns string) ([]string, error) {
 	return split(out), err
 }
 
-// Untracked lists what git doesn't keep at or under the paths, relative to the checkout's top: the files that it ignores, and
-// the others. A repository of its own is an entry with a slash at its end.
-func Untracked(ctx context.Context, top string, paths ...string) (ignored, others []string, err error) {
-	all, err := run(ctx, top, append([]string{"--literal-pathspecs", "ls-files", "-z", "-o", "--"}, paths...)...)
+// Untracked lists what git doesn't track at or under the paths, relative to the checkout's top:
+// ignored files and others. A repository of its own is an entry with a slash at its end.
+func Untracked(ctx context.Context, top string,
+	paths ...string) (ignored, others []string, err error) {
+	all, err := run(ctx, top, append([]string{"--literal-pathspecs", "ls-files", "-z", "-o", "--"},
+		paths...)...)
 	if err != nil || all == "" {
 		return nil, nil, err
 	}
-	rest, err := run(ctx, top, append([]string{"--literal-pathspecs", "ls-files", "-z", "-o", "--exclude-standard", "--"}, paths...)...)
+	rest, err := run(ctx, top, append([]string{"--literal-pathspecs", "ls-files", "-z", "-o",
+		"--exclude-standard", "--"}, paths...)...)
 	if err != nil {
 		return nil, nil, err
 	}

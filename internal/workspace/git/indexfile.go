@@ -10,9 +10,10 @@ import (
 	"greenlight/internal/base/durable"
 )
 
-// An index in git's plainest form is read without a git: version 2, which git writes unless there is something that it can't hold (files
-// that a sparse checkout leaves out, git add --intent-to-add), and all in one file. What an agent put there is data: what counts is
-// whether it is what HEAD has, and that is told by a hash.
+// An index in git's plainest form is read without running git: version 2, which git writes unless
+// it needs more (files that a sparse checkout leaves out, git add --intent-to-add), and all in one
+// file. What an agent put there is data: what matters is whether it is what HEAD has, and a hash
+// tells that.
 
 // An indexFile is an index that was read.
 type indexFile struct {
@@ -32,13 +33,15 @@ const (
 	nameBits     = 0x0fff // its length, or more than it can hold
 )
 
-// readIndexFile reads an index whose ids have so many digits. It isn't known what the file says if its form isn't the plainest.
+// readIndexFile reads an index whose ids have so many digits. known is false if its form isn't the
+// plainest.
 func readIndexFile(file string, digits int) (x *indexFile, known bool) {
 	data, err := durable.ReadFile(file)
 	if err != nil || digits != 40 && digits != 64 || len(data) < 12+digits/2 {
 		return nil, false
 	}
-	x = &indexFile{data: data[:len(data)-digits/2], hash: digits / 2, stats: statBytes + digits/2 + 2}
+	x = &indexFile{data: data[:len(data)-digits/2], hash: digits / 2,
+		stats: statBytes + digits/2 + 2}
 	if string(data[:4]) != "DIRC" || binary.BigEndian.Uint32(data[4:]) != 2 {
 		return nil, false
 	}
@@ -59,7 +62,8 @@ func (x *indexFile) read(count uint32) (known bool) {
 			return false
 		}
 		stage := byte('0' + flags>>12&3)
-		found := entry{tag: 'H', mode: fmt.Sprintf("%06o", binary.BigEndian.Uint32(e[modeAt:])), id: hex.EncodeToString(e[statBytes:][:x.hash]),
+		found := entry{tag: 'H', mode: fmt.Sprintf("%06o", binary.BigEndian.Uint32(e[modeAt:])),
+			id:    hex.EncodeToString(e[statBytes:][:x.hash]),
 			stage: stage, path: string(e[x.stats:][:length])}
 		if stage != '0' {
 			found.tag = 'M'
@@ -67,7 +71,9 @@ func (x *indexFile) read(count uint32) (known bool) {
 		if flags&assumeValid != 0 {
 			found.tag += 'a' - 'A'
 		}
-		if !filepath.IsLocal(found.path) || filepath.Clean(found.path) != found.path || hasDotGit(found.path) { // git refuses it
+		// Git refuses such a path.
+		if !filepath.IsLocal(found.path) || filepath.Clean(found.path) != found.path ||
+			hasDotGit(found.path) {
 			return false
 		}
 		order := found.path + "\x00" + string(stage)
@@ -76,11 +82,13 @@ func (x *indexFile) read(count uint32) (known bool) {
 		}
 		last = order
 		x.entries, x.at = append(x.entries, found), append(x.at, x.end)
-		if x.end += (x.stats + length + 8) &^ 7; x.end > len(x.data) { // with one to eight zero bytes behind it
+		// An entry ends with one to eight zero bytes.
+		if x.end += (x.stats + length + 8) &^ 7; x.end > len(x.data) {
 			return false
 		}
 	}
-	// Git may ignore an extension whose name begins with a capital letter. Others say that entries are elsewhere.
+	// Git may ignore an extension whose name begins with a capital letter. Others mean that entries
+	// are elsewhere.
 	for at := x.end; at < len(x.data); {
 		if at+8 > len(x.data) || x.data[at] < 'A' || x.data[at] > 'Z' {
 			return false
@@ -106,7 +114,8 @@ func (x *indexFile) isTree(tree string) bool {
 	return TreeID(files, tree) == tree
 }
 
-// bare is the index as git read-tree writes it: it knows nothing of the files, and hides none.
+// bare returns the index as git read-tree writes it, without anything about the files, and hiding
+// none.
 func (x *indexFile) bare() []byte {
 	out := append([]byte(nil), x.data[:x.end]...)
 	for _, at := range x.at {

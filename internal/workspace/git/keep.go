@@ -13,7 +13,7 @@ import (
 // ErrLost says that objects of a snapshot are gone: something pruned the repository in between.
 var ErrLost = errors.New("objects of the snapshot have been pruned")
 
-// Refs are the names that a snapshot's commits get below a prefix.
+// Refs returns the names that a snapshot's commits get below a prefix.
 func (s *Snapshot) Refs(prefix string) []Ref {
 	var list []Ref
 	put := func(name, commit string) {
@@ -40,8 +40,9 @@ func (s *Snapshot) Refs(prefix string) []Ref {
 	return list
 }
 
-// Keep writes the refs of a snapshot below a prefix, refs/gl/wip/…/K: all of them, or none. It is ErrRefExists if one is
-// there, ErrRefLocked if somebody else is writing one or was killed doing so, and ErrLost if something has pruned the repository before it had the refs.
+// Keep writes the refs of a snapshot below a prefix, refs/gl/wip/…/K: all of them, or none. The
+// error is ErrRefExists if one exists, ErrRefLocked if another process is writing one or was killed
+// doing so, and ErrLost if the repository was pruned before it had the refs.
 func Keep(ctx context.Context, common, prefix string, s *Snapshot) error {
 	return keep(ctx, common, prefix, s, nil)
 }
@@ -59,17 +60,18 @@ func keep(ctx context.Context, common, prefix string, s *Snapshot, q *quarantine
 	return changeWhole(ctx, common, common, "gl: snapshot", has, q, changes...)
 }
 
-// ChangeWhole is ChangeRefs for commits that something may have pruned before refs had them. What
-// is held of them is put back; where that isn't enough it is ErrLost, and the refs are as they
-// were. has are commits, or options for them, that git is known to have: those of others don't
-// belong there, of which anything may be gone.
-func ChangeWhole(ctx context.Context, common, reason string, has []string, changes ...RefChange) error {
+// ChangeWhole is ChangeRefs for commits that something may have pruned before refs had them. Held
+// objects of theirs are restored; if that isn't enough the error is ErrLost, and the refs are
+// unchanged. has are commits, or options for them, that git is known to have. Other slices' commits
+// don't belong there: any of them may be gone.
+func ChangeWhole(ctx context.Context, common, reason string, has []string,
+	changes ...RefChange) error {
 	return changeWhole(ctx, common, common, reason, has, nil, changes...)
 }
 
-// changeWhole takes what was pruned from the quarantine again, if there is one, and from what is
-// held.
-func changeWhole(ctx context.Context, common, gitDir, reason string, has []string, q *quarantine, changes ...RefChange) error {
+// changeWhole restores what was pruned from the quarantine, if there is one, and from what is held.
+func changeWhole(ctx context.Context, common, gitDir, reason string, has []string, q *quarantine,
+	changes ...RefChange) error {
 	err := changeOnce(ctx, common, gitDir, reason, has, changes)
 	for tries := 0; tries < 3 && errors.Is(err, ErrLost); tries++ {
 		if q != nil {
@@ -85,8 +87,10 @@ func changeWhole(ctx context.Context, common, gitDir, reason string, has []strin
 	return err
 }
 
-// changeOnce holds the commits' objects before the refs have them, so that a kill in between leaves nothing that Mend can't put back.
-func changeOnce(ctx context.Context, common, gitDir, reason string, has []string, changes []RefChange) error {
+// changeOnce holds the commits' objects before the refs have them, so that Mend can restore
+// everything after a kill in between.
+func changeOnce(ctx context.Context, common, gitDir, reason string, has []string,
+	changes []RefChange) error {
 	undo := make([]RefChange, len(changes))
 	var commits strings.Builder
 	for i, c := range changes {
@@ -103,33 +107,38 @@ func changeOnce(ctx context.Context, common, gitDir, reason string, has []string
 	if err := ChangeRefs(ctx, gitDir, reason, changes...); err != nil {
 		return err
 	}
-	// A prune that begins now sees the refs. What one that is at it removes from now on, Mend puts back.
+	// A prune that begins now sees the refs. Mend restores what a prune that has already begun
+	// removes from now on.
 	err = putBack(ctx, common, ids)
 	if errors.Is(err, ErrLost) {
-		err = errors.Join(fmt.Errorf("%s: %w", changes[0].Name, err), ChangeRefs(ctx, gitDir, "gl: lost to a prune", undo...))
+		err = errors.Join(fmt.Errorf("%s: %w", changes[0].Name, err),
+			ChangeRefs(ctx, gitDir, "gl: lost to a prune", undo...))
 	}
 	return err
 }
 
-// Hold keeps what a commit has beyond those that git is known to have, for a while, so that Mend
-// can put it back: no ref has it yet. It is ErrLost if something has pruned it already.
+// Hold keeps what a commit has beyond those that git is known to have for a while, so that Mend can
+// restore it: no ref has it yet. The error is ErrLost if it is already pruned.
 func Hold(ctx context.Context, common, commit string, has ...string) error {
 	_, err := holdReachable(ctx, common, commit+"\n", has)
 	return err
 }
 
-func holdReachable(ctx context.Context, common, commits string, has []string) (ids []string, err error) {
+func holdReachable(ctx context.Context, common, commits string,
+	has []string) (ids []string, err error) {
 	if ids, err = reachable(ctx, common, commits, has); err == nil {
 		err = hold(ctx, common, ids)
 	}
 	return ids, err
 }
 
-// reachable are the objects that the commits, a line each, have and has doesn't. It is ErrLost if
-// git lacks any of them. What git lacks of has is as if it weren't named: one broken ref must not
-// fail what has nothing to do with it.
-func reachable(ctx context.Context, common, commits string, has []string) (ids []string, err error) {
-	args := append([]string{"rev-list", "--objects", "--stdin", "--ignore-missing", "--missing=allow-promisor", "--not"}, has...)
+// reachable returns the objects that the commits, a line each, have and has doesn't. The error is
+// ErrLost if git lacks any of them. Commits of has that git lacks are ignored, so that one broken
+// ref doesn't affect unrelated work.
+func reachable(ctx context.Context, common, commits string,
+	has []string) (ids []string, err error) {
+	args := append([]string{"rev-list", "--objects", "--stdin", "--ignore-missing",
+		"--missing=allow-promisor", "--not"}, has...)
 	out, err := at(ctx, common, long, commits, args...)
 	if err != nil && ctx.Err() == nil && exitCode(err) > 0 {
 		err = errors.Join(ErrLost, err)
@@ -159,7 +168,7 @@ func reachable(ctx context.Context, common, commits string, has []string) (ids [
 	return ids, err
 }
 
-// isWhole reports whether git lacks nothing of what the commits have beyond has.
+// isWhole reports whether git has everything that the commits have beyond has.
 func isWhole(ctx context.Context, common string, has []string, commits ...string) (bool, error) {
 	_, err := reachable(ctx, common, strings.Join(commits, "\n")+"\n", has)
 	if errors.Is(err, ErrLost) {
@@ -168,14 +177,15 @@ func isWhole(ctx context.Context, common string, has []string, commits ...string
 	return err == nil, err
 }
 
-// Whole is ErrLost if git lacks the commit or anything of its files.
+// Whole returns ErrLost if git lacks the commit or any of its files.
 func Whole(ctx context.Context, common, commit string) error {
 	_, err := reachable(ctx, common, commit+"^{tree}\n", nil)
 	return err
 }
 
-// DropLost deletes a ref of gl's whose commit git can't read anymore: a prune came in between, and a kill before that was noticed. With it
-// there, no git command that looks at all refs works. has is as for ChangeWhole.
+// DropLost deletes a ref of gl's whose commit git can no longer read: something pruned in between,
+// and gl was killed before it noticed. While the ref exists, every git command that looks at all
+// refs fails. has is as for ChangeWhole.
 func DropLost(ctx context.Context, common, ref string, has ...string) error {
 	id, _, known := readRef(common, ref)
 	if !known || id == "" {
@@ -188,10 +198,12 @@ func DropLost(ctx context.Context, common, ref string, has ...string) error {
 	return ChangeRefs(ctx, common, "gl: lost to a prune", RefChange{Name: ref, Old: id})
 }
 
-// OnlyBelow are the newest commits below those of the refs, snapshots of gl, that no branch, tag or other ref of gl has.
+// OnlyBelow returns the newest commits below those of the refs, snapshots of gl, that no branch,
+// tag or other ref of gl has.
 func OnlyBelow(ctx context.Context, common string, refs []string) ([]string, error) {
 	var in strings.Builder
-	args := []string{"rev-list", "--parents", "--stdin", "--ignore-missing", "--not", "--branches", "--tags", "--remotes"}
+	args := []string{"rev-list", "--parents", "--stdin", "--ignore-missing", "--not", "--branches",
+		"--tags", "--remotes"}
 	for _, ref := range refs {
 		in.WriteString(ref + "^@\n")
 		args = append(args, "--exclude="+ref)
@@ -200,7 +212,8 @@ func OnlyBelow(ctx context.Context, common string, refs []string) ([]string, err
 	return tipsOf(out), err
 }
 
-// Save takes a snapshot and keeps it, as often as three times: something may prune the repository in between.
+// Save takes a snapshot and keeps it, in up to three attempts: the repository may be pruned in
+// between.
 func (w Worktree) Save(ctx context.Context, prefix string, o SnapshotOptions) (*Snapshot, error) {
 	var errs []error
 	for range 3 {
@@ -211,7 +224,8 @@ func (w Worktree) Save(ctx context.Context, prefix string, o SnapshotOptions) (*
 		errs = append(errs, err, Mend(w.Common))
 		var big *TooBigError
 		var space *SpaceError
-		if ctx.Err() != nil || errors.As(err, new(*StuckError)) || errors.As(err, &big) || errors.As(err, &space) || errors.Is(err, ErrRefExists) || errors.Is(err, ErrRefLocked) {
+		if ctx.Err() != nil || errors.As(err, new(*StuckError)) || errors.As(err, &big) ||
+			errors.As(err, &space) || errors.Is(err, ErrRefExists) || errors.Is(err, ErrRefLocked) {
 			break
 		}
 	}
@@ -219,22 +233,25 @@ func (w Worktree) Save(ctx context.Context, prefix string, o SnapshotOptions) (*
 }
 
 // save takes a snapshot and keeps it. Its objects are in quarantine until refs have them.
-func (w Worktree) save(ctx context.Context, prefix string, o SnapshotOptions) (_ *Snapshot, err error) {
+func (w Worktree) save(ctx context.Context, prefix string,
+	o SnapshotOptions) (_ *Snapshot, err error) {
 	s, err := w.newSnapshot(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, s.q.remove()) }()
+	defer func() { err = errors.Join(err, s.g.q.remove()) }()
 	if err := s.take(ctx); err != nil || s.Same {
 		return &s.Snapshot, err
 	}
-	if err := s.q.release(); err != nil {
+	if err := s.g.q.release(); err != nil {
 		return nil, err
 	}
-	return &s.Snapshot, keep(ctx, w.Common, prefix, &s.Snapshot, s.q)
+	return &s.Snapshot, keep(ctx, w.Common, prefix, &s.Snapshot, s.g.q)
 }
 
 // at runs git in a repository without a work tree.
-func at(ctx context.Context, common string, limit time.Duration, input string, args ...string) (string, error) {
-	return runFor(ctx, limit, common, input, slices.Concat(steady, []string{"--git-dir=" + common}, args)...)
+func at(ctx context.Context, common string, limit time.Duration, input string,
+	args ...string) (string, error) {
+	return runFor(ctx, limit, common, input,
+		slices.Concat(steady, []string{"--git-dir=" + common}, args)...)
 }

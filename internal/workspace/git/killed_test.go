@@ -16,7 +16,8 @@ import (
 func TestMain(m *testing.M) {
 	if top := os.Getenv("GREENLIGHT_TEST_TOP"); top != "" {
 		crashtest.Begin()
-		if err := landAll(context.Background(), top, os.Getenv("GREENLIGHT_TEST_LANE")); err != nil {
+		if err := landAll(context.Background(), top,
+			os.Getenv("GREENLIGHT_TEST_LANE")); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -25,12 +26,13 @@ func TestMain(m *testing.M) {
 	os.Exit(testfiles.Run(m))
 }
 
-// landAll commits what is in the worktree, merges the lane into it, delivers that, and commits the state, as a worker of the
-// lane does. What an earlier call did isn't done again.
+// landAll commits what is in the worktree, merges the lane into it, delivers that, and commits the
+// state, as a worker of the lane does. What an earlier call did isn't done again.
 func landAll(ctx context.Context, top, lane string) error {
 	common := filepath.Join(top, ".git")
-	w := Worktree{Common: common, Admin: filepath.Join(common, "worktrees", "tree"), Path: filepath.Join(filepath.Dir(top), "tree")}
-	tip, _, err := w.CommitAll(ctx, work, "left")
+	w := Worktree{Common: common, Admin: filepath.Join(common, "worktrees", "tree"),
+		Path: filepath.Join(filepath.Dir(top), "tree")}
+	tip, _, err := w.Exclusive().CommitAll(ctx, work, "left")
 	if err != nil {
 		return err
 	}
@@ -38,7 +40,7 @@ func landAll(ctx context.Context, top, lane string) error {
 	if err != nil {
 		return err
 	}
-	if tip, err = w.Integrate(ctx, work, lane, tree, "merge"); err != nil {
+	if tip, err = w.Exclusive().Integrate(ctx, work, lane, tree, "merge"); err != nil {
 		return err
 	}
 	from, err := ResolveCommit(ctx, common, target)
@@ -50,31 +52,37 @@ func landAll(ctx context.Context, top, lane string) error {
 			return err
 		}
 	}
-	_, _, err = CommitPaths(ctx, Checkout{Top: top, GitDir: common, Common: common}, target, []string{"state/S", "state/new"}, "state", time.Unix(1e9, 0))
+	_, _, err = CommitPaths(ctx, Checkout{Top: top, GitDir: common, Common: common}, target,
+		[]string{"state/S", "state/new"}, "state", time.Unix(1e9, 0))
 	return err
 }
 
-// Killed before any of its own calls that change a file, the next call comes to the same end. A git that it had started lives on; its
-// end is waited for by the locks that it has, as far as it has any.
+// Killed before any of its own calls that change a file, the next call comes to the same end. A git
+// that it had started lives on; its end is waited for by the locks that it has, as far as it has
+// any.
 func TestKilledAnywhere(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many processes, which the race detector sees nothing of")
 	}
 	stride := testfiles.Sized(50, 1)
 	for step := 1 + rand.IntN(stride); ; step += stride { // another sample every time
-		b := worktree(t, map[string]string{"f": "1\n", "other": "1\n", "state/S": "0\n", ".gitignore": "*.o\n"})
+		b := worktree(t, map[string]string{"f": "1\n", "other": "1\n", "state/S": "0\n",
+			".gitignore": "*.o\n"})
 		lane := b.commitOn("lane", "master", map[string]string{"g": "lane\n", "d/e": "lane\n"})
 		b.write("f", "work\n")
 		b.write("new/x", "work\n")
 		b.write("x.o", "ignored")
-		testfiles.Write(t, b.main, map[string]string{"other": "mine\n", "state/S": "1\n", "state/new": "1\n", "staged": "mine\n"})
+		testfiles.Write(t, b.main, map[string]string{"other": "mine\n", "state/S": "1\n",
+			"state/new": "1\n", "staged": "mine\n"})
 		b.in(b.main, "add", "staged")
-		killed, call := crashtest.At(t, step, "GREENLIGHT_TEST_TOP="+b.main, "GREENLIGHT_TEST_LANE="+lane)
+		killed, call := crashtest.At(t, step, "GREENLIGHT_TEST_TOP="+b.main,
+			"GREENLIGHT_TEST_LANE="+lane)
 		t.Run(fmt.Sprintf("%d %s", step, call), func(t *testing.T) {
 			b.t = t
 			deadline := time.Now().Add(time.Minute)
 			err := landAll(t.Context(), b.main, lane)
-			for err != nil && time.Now().Before(deadline) { // a git of the killed call may hold a lock yet
+			// A git of the killed call may hold a lock yet.
+			for err != nil && time.Now().Before(deadline) {
 				time.Sleep(10 * time.Millisecond)
 				err = landAll(t.Context(), b.main, lane)
 			}
@@ -83,10 +91,12 @@ func TestKilledAnywhere(t *testing.T) {
 			if got := b.in(b.main, "status", "--porcelain"); got != " M other\nA  staged" {
 				t.Errorf("status:\n%s", got)
 			}
-			if got := b.in(b.main, "log", "--format=%s", "--first-parent", "master"); got != "state\nmerge\nleft\nfirst" {
+			if got := b.in(b.main, "log", "--format=%s", "--first-parent",
+				"master"); got != "state\nmerge\nleft\nfirst" {
 				t.Errorf("log:\n%s", got)
 			}
-			if got := b.in(b.main, "ls-tree", "-r", "--name-only", "master"); got != ".gitignore\nd/e\nf\ng\nnew/x\nother\nstate/S\nstate/new" {
+			if got := b.in(b.main, "ls-tree", "-r", "--name-only",
+				"master"); got != ".gitignore\nd/e\nf\ng\nnew/x\nother\nstate/S\nstate/new" {
 				t.Errorf("files:\n%s", got)
 			}
 			b.in(b.main, "fsck", "--connectivity-only")

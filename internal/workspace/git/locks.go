@@ -9,16 +9,16 @@ import (
 	"greenlight/internal/base/durable"
 )
 
-// A Lock is a lock file of git's: whoever changes what is beside it makes the file first, and moves it there or removes it in the end. One
-// whose git was killed stays, and is in everybody's way.
+// A Lock is a lock file of git's. A git that changes a file first creates its lock, and in the end
+// moves it there or removes it. The lock of a killed git stays, and blocks all others.
 type Lock struct {
 	Path string // absolute
 	Made time.Time
 	Size int64
 }
 
-// Locks returns the lock files in the repository that are older than an age, in the order of their names: of refs, of the configuration,
-// and of each checkout's index and HEAD. It starts no git.
+// Locks returns the lock files in the repository that are older than an age, in the order of their
+// names: of refs, of the configuration, and of each checkout's index and HEAD. It starts no git.
 func Locks(common string, age time.Duration) (list []Lock) {
 	before := time.Now().Add(-age)
 	look := func(dir string, deep bool) {
@@ -28,7 +28,8 @@ func Locks(common string, age time.Duration) (list []Lock) {
 				return nil
 			case d.IsDir() && path != dir && !deep:
 				return filepath.SkipDir
-			case !d.Type().IsRegular() || !strings.HasSuffix(path, ".lock") || strings.HasPrefix(d.Name(), "gl-") || strings.HasPrefix(d.Name(), "greenlight"),
+			case !d.Type().IsRegular() || !strings.HasSuffix(path, ".lock") ||
+				strings.HasPrefix(d.Name(), "gl-") || strings.HasPrefix(d.Name(), "greenlight"),
 				path == filepath.Join(common, "gl.lock"):
 				return nil // gl's own are kernel locks: files that stay
 			}

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// A git that changes refs is let finish when its caller has to end: it holds a lock that nobody else would remove.
+// A git that changes refs may finish when its caller has to end: no other process would remove its
+// lock.
 func TestRefsAreChangedToTheEnd(t *testing.T) {
 	bin, dir := t.TempDir(), t.TempDir()
 	script := `#!/bin/sh
@@ -49,16 +50,19 @@ for a; do case $a in update-ref) : >"$LOCK"; : >"$LOCK.made"; sleep 0.3; rm "$LO
 func TestLocks(t *testing.T) {
 	common := t.TempDir()
 	old := time.Now().Add(-time.Hour)
-	for _, name := range []string{"packed-refs.lock", "refs/heads/a/b.lock", "worktrees/w/index.lock", "objects/x.lock", "gl-lane._.lock", "greenlight.lock", "index"} {
+	for _, name := range []string{"packed-refs.lock", "refs/heads/a/b.lock",
+		"worktrees/w/index.lock", "objects/x.lock", "gl-lane._.lock", "greenlight.lock", "index"} {
 		path := filepath.Join(common, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := errors.Join(os.WriteFile(path, nil, 0o644), os.Chtimes(path, old, old)); err != nil {
+		if err := errors.Join(os.WriteFile(path, nil, 0o644),
+			os.Chtimes(path, old, old)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(common, "HEAD.lock"), nil, 0o644); err != nil { // it may be in use
+	// It may be in use.
+	if err := os.WriteFile(filepath.Join(common, "HEAD.lock"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	var got []string

@@ -15,48 +15,56 @@ import (
 	"greenlight/internal/base/statcache"
 )
 
-// A branch that is checked out nowhere is moved without a checkout. A git that is about to check it out may have read it before: that makes
-// the files and the index of the old commit, and then HEAD the branch, which is at the new one. To the person it looks as if they had
-// taken back what was merged, and their next commit would. So gl looks what has come of it, and has the checkout follow.
+// A branch that is checked out nowhere is moved without a checkout. A git that is about to check it
+// out may have read it before. It writes the files and the index of the old commit, and then points
+// HEAD at the branch, which is at the new one. To the person it looks as if they had taken back
+// what was merged, and their next commit would do it. So gl checks for that, and makes the checkout
+// follow.
 
 const (
-	// movedFile is in the common directory: a branch that was moved without a checkout, and the commits where it has been since it was last
-	// seen in one, the newest last.
+	// movedFile is in the common directory: a branch that was moved without a checkout, and the
+	// commits where it has been since it was last seen in one, the newest last.
 	movedFile = "gl-moved"
 	mostMoved = 8
 
-	lookFor   = 100 * time.Millisecond // a git takes no longer from reading a branch to HEAD, but for its work on the files
+	// lookFor is longer than a git takes from reading a branch to writing HEAD, apart from its work
+	// on the files.
+	lookFor   = 100 * time.Millisecond
 	lookEvery = 10 * time.Millisecond
 )
 
-// lookLonger is for how long gl waits for a git that is at work on the files. Tests don't.
+// lookLonger is how long gl waits for a git that is working on the files. Tests don't wait.
 var lookLonger = 2 * time.Second
 
-// moveBeside moves a branch that is checked out nowhere. If it has come to be checked out, and edits there are in the way, it is as it was.
-// The caller has the lock of those who commit.
+// moveBeside moves a branch that is checked out nowhere. If it is checked out meanwhile, and edits
+// there are in the way, the branch moves back. The caller holds the committing lock.
 func moveBeside(ctx context.Context, common, branch, from, to string) error {
 	if err := noteMove(common, branch, from, to); err != nil {
 		return err
 	}
-	if err := ChangeRefs(ctx, common, "gl: deliver", RefChange{Name: branch, New: to, Old: from}); err != nil {
+	if err := ChangeRefs(ctx, common, "gl: deliver",
+		RefChange{Name: branch, New: to, Old: from}); err != nil {
 		return err
 	}
 	awaitCheckout(ctx, common, branch)
 	err := settle(ctx, common, branch, false)
 	switch overlap := new(OverlapError); {
 	case errors.As(err, &overlap):
-		back := ChangeRefs(ctx, common, "gl: it is being checked out", RefChange{Name: branch, New: from, Old: to})
+		back := ChangeRefs(ctx, common, "gl: it is being checked out",
+			RefChange{Name: branch, New: from, Old: to})
 		if back == nil {
 			back = ignoreMissing(os.Remove(filepath.Join(common, movedFile)))
 		}
 		return errors.Join(err, back)
-	case errors.As(err, new(*BusyError)), errors.As(err, new(*LockedError)): // the next Settle sees to it
+	// The next Settle handles it.
+	case errors.As(err, new(*BusyError)), errors.As(err, new(*LockedError)):
 		return nil
 	}
 	return err
 }
 
-// awaitCheckout waits as long as a git may yet check out what it has read before, or until one has.
+// awaitCheckout waits as long as a git may still check out what it has read before, or until one
+// has.
 func awaitCheckout(ctx context.Context, common, branch string) {
 	for begun := time.Now(); ctx.Err() == nil; time.Sleep(lookEvery) {
 		all, err := places(common)
@@ -66,7 +74,8 @@ func awaitCheckout(ctx context.Context, common, branch string) {
 		there, atWork := false, false
 		for _, p := range all {
 			have, err := p.worktree().Branch()
-			if err != nil || p.top == "" || agentsRef(have) { // an agent's worktree stays on its branch
+			// An agent's worktree stays on its branch.
+			if err != nil || p.top == "" || agentsRef(have) {
 				continue
 			}
 			there = there || have == branch
@@ -78,26 +87,29 @@ func awaitCheckout(ctx context.Context, common, branch string) {
 	}
 }
 
-// noteMove notes that a branch is about to be moved.
+// noteMove records that a branch is about to be moved.
 func noteMove(common, branch, from, to string) error {
 	commits := []string{from}
 	if b, before := readMoved(common); b == branch && before[len(before)-1] == from {
 		commits = before[max(0, len(before)-mostMoved+1):]
 	}
-	return durable.WriteFile(filepath.Join(common, movedFile), []byte(branch+" "+strings.Join(append(commits, to), " ")+"\n"), 0o644)
+	return durable.WriteFile(filepath.Join(common, movedFile),
+		[]byte(branch+" "+strings.Join(append(commits, to), " ")+"\n"), 0o644)
 }
 
-// readMoved is what movedFile says: at least two commits, or none.
+// readMoved returns what movedFile has: at least two commits, or none.
 func readMoved(common string) (branch string, commits []string) {
 	data, err := durable.ReadFile(filepath.Join(common, movedFile))
 	f := strings.Fields(string(data))
-	if err != nil || len(f) < 3 || slices.ContainsFunc(f[1:], func(s string) bool { return !isID(s) }) {
+	if err != nil || len(f) < 3 ||
+		slices.ContainsFunc(f[1:], func(s string) bool { return !isID(s) }) {
 		return "", nil
 	}
 	return f[0], f[1:]
 }
 
-// A BehindError says that a checkout has files of before its branch was moved, and can't follow since some of them are edited.
+// A BehindError says that a checkout has files from before its branch was moved, and can't follow
+// since some of them are edited.
 type BehindError struct {
 	Where, Branch, From string
 	Paths               []string // that are edited
@@ -106,12 +118,14 @@ type BehindError struct {
 func (e *BehindError) Error() string {
 	name, files := strings.TrimPrefix(e.Branch, "refs/heads/"), strings.Join(e.Paths, " ")
 	return fmt.Sprintf("%s was merged into while it was checked out in %s, which has the files of %.10s, with edits: there, "+
-		"git diff %.10s -- %s >FILE, git checkout %s -- %s, gl land, git apply -3 FILE", name, e.Where, e.From, e.From, files, name, files)
+		"git diff %.10s -- %s >FILE, git checkout %s -- %s, gl land, git apply -3 FILE", name,
+		e.Where, e.From, e.From, files, name, files)
 }
 
-// Settle puts checkouts right after what gl was at there came to no end: files of a git merge that was killed, and a checkout of the
-// branch that was made while gl moved the branch, and so has files of before. What the person has staged or edited stays. The errors are
-// *BehindError, *BusyError, *LockedError: then nothing has changed.
+// Settle repairs checkouts after an interrupted gl: files of a git merge that was killed, and a
+// checkout of the branch that was made while gl moved the branch, and so has old files. What the
+// person has staged or edited stays. The errors are *BehindError, *BusyError, *LockedError: then
+// nothing has changed.
 func Settle(ctx context.Context, common, branch string) error {
 	half, err := broken(common)
 	if err != nil {
@@ -136,7 +150,8 @@ func Settle(ctx context.Context, common, branch string) error {
 		if p.locked() != nil { // by another git, which is at work: the next call does it
 			continue
 		}
-		known = known || err == nil && commits != nil && strings.HasSuffix(string(data), " "+commits[len(commits)-1]+"\n")
+		known = known || err == nil && commits != nil &&
+			strings.HasSuffix(string(data), " "+commits[len(commits)-1]+"\n")
 		if err := p.takeBack(ctx, common); err != nil {
 			return err
 		}
@@ -148,7 +163,7 @@ func Settle(ctx context.Context, common, branch string) error {
 	return err
 }
 
-// settle has the checkout of the branch follow. known says that gl was at that before.
+// settle makes the checkout of the branch follow. known means that gl had already begun to.
 func settle(ctx context.Context, common, branch string, known bool) error {
 	b, commits := readMoved(common)
 	if b != branch {
@@ -180,13 +195,17 @@ func settle(ctx context.Context, common, branch string, known bool) error {
 type missed struct {
 	from, to string
 	list     []change // what it changes
-	behind   []string // the paths that are as before, in the files and in the index, or in the files alone
-	index    []change // those that are as before in the files alone, as they are there
-	edited   []string // the paths that are neither as before nor as they are to be
+	// behind are the paths that are as before, in the files and in the index, or in the files
+	// alone.
+	behind []string
+	index  []change // those that are as before in the files alone, as they are there
+	edited []string // the paths that are neither as before nor as they are to be
 }
 
-// findMissed finds out which of the moves the checkout hasn't followed, by its files; nil for none.
-func (p place) findMissed(ctx context.Context, common, branch string, commits []string) (*missed, error) {
+// findMissed determines, from its files, which of the moves the checkout hasn't followed; nil for
+// none.
+func (p place) findMissed(ctx context.Context, common, branch string,
+	commits []string) (*missed, error) {
 	to := commits[len(commits)-1]
 	tip, err := ResolveCommit(ctx, common, branch)
 	if err != nil || tip == "" {
@@ -200,8 +219,10 @@ func (p place) findMissed(ctx context.Context, common, branch string, commits []
 	if err != nil {
 		return nil, err
 	}
-	// A file isn't edited if only its times in the index are stale. If another git has locked the index, the next call refreshes it.
-	if _, err := p.ask(ctx, "", "update-index", "-q", "--unmerged", "--refresh"); err != nil && exitCode(err) != 1 {
+	// A file with only stale times in the index isn't edited. If another git has locked the index,
+	// the next call refreshes it.
+	if _, err := p.ask(ctx, "", "update-index", "-q", "--unmerged", "--refresh"); err != nil &&
+		exitCode(err) != 1 {
 		return nil, err
 	}
 	var best *missed
@@ -224,8 +245,9 @@ func (p place) findMissed(ctx context.Context, common, branch string, commits []
 	return best, nil
 }
 
-// compare says of each change whether the checkout has it.
-func (p place) compare(ctx context.Context, common, from, to string, list []change) (*missed, error) {
+// compare determines for each change whether the checkout has it.
+func (p place) compare(ctx context.Context, common, from, to string,
+	list []change) (*missed, error) {
 	m := &missed{from: from, to: to, list: list}
 	out, err := p.ask(ctx, "", "ls-files", "-z", "-v", "-s")
 	if err != nil {
@@ -239,11 +261,13 @@ func (p place) compare(ctx context.Context, common, from, to string, list []chan
 	for _, e := range entries {
 		staged[e.path] = e
 	}
-	if out, err = p.ask(ctx, "", "diff-files", "--no-renames", "--ignore-submodules=none", "--name-only", "-z"); err != nil {
+	if out, err = p.ask(ctx, "", "diff-files", "--no-renames", "--ignore-submodules=none",
+		"--name-only", "-z"); err != nil {
 		return nil, err
 	}
 	differs := split(out)
-	back, err := changes(objectsOf(common), to, from, func(args ...string) (string, error) { return at(ctx, common, long, "", args...) })
+	back, err := changes(objectsOf(common), to, from,
+		func(args ...string) (string, error) { return at(ctx, common, long, "", args...) })
 	if err != nil {
 		return nil, err
 	}
@@ -258,7 +282,8 @@ func (p place) compare(ctx context.Context, common, from, to string, list []chan
 	for _, c := range list {
 		was, e := old[c.path], staged[c.path]
 		there := paths.Exists(filepath.Join(p.top, filepath.FromSlash(c.path)))
-		isOld, isNew := was.mode == e.mode && was.id == e.id || was.gone() && e.path == "", c.mode == e.mode && c.id == e.id || c.gone() && e.path == ""
+		isOld, isNew := was.mode == e.mode && was.id == e.id || was.gone() && e.path == "",
+			c.mode == e.mode && c.id == e.id || c.gone() && e.path == ""
 		switch clean := !slices.Contains(differs, c.path) && there == (e.path != ""); {
 		case isOld && clean:
 			m.behind = append(m.behind, c.path)
@@ -272,9 +297,9 @@ func (p place) compare(ctx context.Context, common, from, to string, list []chan
 	return m, nil
 }
 
-// before reports whether all files that are as before the move were there before HEAD came to be what it is: a git that checks out a branch
-// writes HEAD last, and a person who takes back what was merged, and hasn't committed that, writes files after it. One that isn't there
-// doesn't tell.
+// before reports whether all files that are as before the move existed before HEAD was written. A
+// git that checks out a branch writes HEAD last. A person who takes back what was merged, and
+// hasn't committed that, writes files after it. Missing files are ignored.
 func (p place) before(m *missed) bool {
 	head, err := statcache.Stat(filepath.Join(p.gitDir, "HEAD"))
 	if err != nil {
@@ -291,7 +316,7 @@ func (p place) before(m *missed) bool {
 	if told {
 		return true
 	}
-	for _, path := range m.behind { // nothing but files that are new: nothing was removed where they are to be
+	for _, path := range m.behind { // only new files: none was removed from the places of others
 		dir := filepath.Dir(path)
 		for dir != "." && !paths.Exists(filepath.Join(p.top, dir)) {
 			dir = filepath.Dir(dir)
@@ -303,7 +328,7 @@ func (p place) before(m *missed) bool {
 	return true
 }
 
-// follow does what git merge does with index and files.
+// follow updates index and files as git merge does.
 func (p place) follow(ctx context.Context, common string, m *missed) error {
 	if len(m.edited) > 0 {
 		return &OverlapError{Where: p.top, Paths: m.edited}
@@ -313,7 +338,8 @@ func (p place) follow(ctx context.Context, common string, m *missed) error {
 			return err
 		}
 	}
-	if err := durable.WriteFile(filepath.Join(p.gitDir, delivering), []byte(m.from+" "+m.to+"\n"), 0o644); err != nil {
+	if err := durable.WriteFile(filepath.Join(p.gitDir, delivering), []byte(m.from+" "+m.to+"\n"),
+		0o644); err != nil {
 		return err
 	}
 	if _, words, err := p.git(ctx, nil, "", "read-tree", "-m", "-u", m.from, m.to); err != nil {

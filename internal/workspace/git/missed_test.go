@@ -12,8 +12,9 @@ import (
 	"greenlight/internal/base/testfiles"
 )
 
-// switching has the person do what $PERSON says, whose git checkout has read where master is before gl moves it and writes files after
-// that: before the git that moves it returns, or with $LATER when the test says so.
+// switching has the person do what $PERSON says, whose git checkout has read where master is before
+// gl moves it and writes files after that: before the git that moves it returns, or with $LATER
+// when the test says so.
 const switching = `case "$*" in *" update-ref "*)
 	[ -e "$TOP/.git/began" ] && exec "$REAL" "$@"
 	(cd "$TOP" && PATH=${PATH#*:} sh -c "$PERSON"; touch "$TOP/.git/ended") </dev/null >"$TOP/.git/said" 2>&1 &
@@ -27,13 +28,17 @@ esac
 exec "$REAL" "$@"
 `
 
-// onSide has the person on another branch, where f and g are as they are on master, from which other differs: a slow filter writes it.
+// onSide has the person on another branch, where f and g are as they are on master, from which
+// other differs: a slow filter writes it.
 func onSide(t *testing.T, person string) (b *bench, from, to string) {
 	b, from, to = delivered(t)
 	b.commitOn("side", "master", map[string]string{"other": "side\n"})
 	b.in(b.main, "checkout", "-q", "side")
-	b.in(b.main, "config", "filter.slow.smudge", "touch .git/began; until [ -e .git/go ]; do sleep 0.01; done; cat")
-	b.ok(os.WriteFile(filepath.Join(b.Common, "info", "attributes"), []byte("other filter=slow\n"), 0o644))
+	b.in(b.main, "config", "filter.slow.smudge",
+		"touch .git/began; until [ -e .git/go ]; do sleep 0.01; done; cat")
+	b.ok(os.WriteFile(filepath.Join(b.w.Common, "info", "attributes"),
+		[]byte("other filter=slow\n"),
+		0o644))
 	t.Setenv("TOP", b.main)
 	t.Setenv("PERSON", person)
 	return b, from, to
@@ -41,9 +46,9 @@ func onSide(t *testing.T, person string) (b *bench, from, to string) {
 
 func (b *bench) ended() {
 	b.t.Helper()
-	testfiles.Put(b.t, b.Common, "go", "")
+	testfiles.Put(b.t, b.w.Common, "go", "")
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		if _, err := os.Stat(filepath.Join(b.Common, "ended")); err == nil {
+		if _, err := os.Stat(filepath.Join(b.w.Common, "ended")); err == nil {
 			return
 		}
 		if time.Now().After(deadline) {
@@ -52,16 +57,17 @@ func (b *bench) ended() {
 	}
 }
 
-// A git that checks out the branch while gl moves it, and has read it before, makes files and index those of the old commit, and HEAD
-// the new one. The checkout follows.
+// A git that checks out the branch while gl moves it, and has read it before, makes files and index
+// those of the old commit, and HEAD the new one. The checkout follows.
 func TestFastForwardWhileItIsCheckedOut(t *testing.T) {
 	const pop = "git stash push -q && git checkout -q master && git stash pop -q --index"
 	for name, c := range map[string]struct{ person, later, left, want string }{
-		"at once":         {"git checkout -q master", "", "", "A  added\n M run"},
-		"popped at once":  {pop, "", "", ""}, // what is stashed stays there
-		"later":           {"git checkout -q master", "1", "A  .env", "A  added\n M run"},
-		"popped later":    {pop, "1", " D .env", ""},
-		"committed on it": {"git checkout -q master && git commit -q --only -m mine run", "1", "D  .env", "A  added"},
+		"at once":        {"git checkout -q master", "", "", "A  added\n M run"},
+		"popped at once": {pop, "", "", ""}, // what is stashed stays there
+		"later":          {"git checkout -q master", "1", "A  .env", "A  added\n M run"},
+		"popped later":   {pop, "1", " D .env", ""},
+		"committed on it": {"git checkout -q master && git commit -q --only -m mine run", "1",
+			"D  .env", "A  added"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, from, to := onSide(t, c.person)
@@ -75,10 +81,11 @@ func TestFastForwardWhileItIsCheckedOut(t *testing.T) {
 				if got := b.in(b.main, "status", "--porcelain"); !strings.Contains(got, ".env") {
 					t.Errorf("the checkout has followed without gl:\n%s", got)
 				}
-				b.ok(Settle(t.Context(), b.Common, target))
+				b.ok(Settle(t.Context(), b.w.Common, target))
 			}
 			b.settled(c.want)
-			if got := b.in(b.main, "rev-list", "--max-count=1", to+"..master", "--", "f", "new"); got != "" {
+			if got := b.in(b.main, "rev-list", "--max-count=1", to+"..master", "--", "f",
+				"new"); got != "" {
 				t.Errorf("master is at %s", got)
 			}
 			if c.want == "" {
@@ -99,9 +106,11 @@ func later(t *testing.T, how string) {
 	}
 }
 
-// A person who switches to another branch when gl has found the target checked out keeps that other branch where it is.
+// A person who switches to another branch when gl has found the target checked out keeps that other
+// branch where it is.
 func TestFastForwardWhileItIsLeft(t *testing.T) {
-	for name, leave := range map[string]string{"a branch": "checkout -q side", "detached": "checkout -q --detach"} {
+	for name, leave := range map[string]string{"a branch": "checkout -q side",
+		"detached": "checkout -q --detach"} {
 		t.Run(name, func(t *testing.T) {
 			b, from, to := delivered(t)
 			b.in(b.main, "branch", "side")
@@ -113,14 +122,16 @@ func TestFastForwardWhileItIsLeft(t *testing.T) {
 			if err := b.forward(from, to); !errors.As(err, new(*BusyError)) {
 				t.Errorf("%v", err)
 			}
-			if got := b.in(b.main, "rev-parse", "HEAD", "side", "master"); got != from+"\n"+from+"\n"+from {
+			if got := b.in(b.main, "rev-parse", "HEAD", "side", "master"); got != from+"\n"+from+
+				"\n"+from {
 				t.Errorf("HEAD, side and master are at\n%s", got)
 			}
 			if got := b.in(b.main, "status", "--porcelain"); got != " M other" {
 				t.Errorf("status:\n%s", got)
 			}
 			b.ok(b.forward(from, to))
-			if got := b.in(b.main, "rev-parse", "HEAD", "side", "master"); got != from+"\n"+from+"\n"+to {
+			if got := b.in(b.main, "rev-parse", "HEAD", "side", "master"); got != from+"\n"+from+
+				"\n"+to {
 				t.Errorf("HEAD, side and master are at\n%s", got)
 			}
 		})
@@ -134,9 +145,9 @@ func (b *bench) settled(status string) {
 		if got := b.in(b.main, "status", "--porcelain"); got != status {
 			b.t.Errorf("status:\n%s", got)
 		}
-		b.ok(Settle(b.t.Context(), b.Common, target))
+		b.ok(Settle(b.t.Context(), b.w.Common, target))
 	}
-	if _, err := os.Stat(filepath.Join(b.Common, movedFile)); err == nil {
+	if _, err := os.Stat(filepath.Join(b.w.Common, movedFile)); err == nil {
 		b.t.Error("gl looks for it once more")
 	}
 	if got := b.in(b.main, "show", "HEAD:f", "HEAD:new"); got != "2\n2" {
@@ -160,10 +171,10 @@ esac
 `+switching)
 	b.ok(b.forward(from, to))
 	b.ended()
-	if err := Settle(t.Context(), b.Common, target); err == nil {
+	if err := Settle(t.Context(), b.w.Common, target); err == nil {
 		t.Error("no error")
 	}
-	b.ok(Settle(t.Context(), b.Common, target))
+	b.ok(Settle(t.Context(), b.w.Common, target))
 	b.settled("")
 }
 
@@ -181,16 +192,18 @@ func TestFastForwardWhileItIsCheckedOutWithEdits(t *testing.T) {
 			if how != "" {
 				b.ok(err)
 				b.ended()
-				err, at = Settle(t.Context(), b.Common, target), to
+				err, at = Settle(t.Context(), b.w.Common, target), to
 			}
-			if errors.As(err, &overlap) == errors.As(err, &behind) || !slices.Equal(append(overlap.Paths, behind.Paths...), []string{"f", "g"}) {
+			if errors.As(err, &overlap) == errors.As(err, &behind) ||
+				!slices.Equal(append(overlap.Paths, behind.Paths...), []string{"f", "g"}) {
 				t.Errorf("%v", err)
 			}
 			if got := b.in(b.main, "rev-parse", "master"); got != at {
 				t.Errorf("master is at %s", got)
 			}
 			for _, name := range []string{"f", "g"} { // nothing of the person's is lost
-				if data, err := os.ReadFile(filepath.Join(b.main, name)); err != nil || string(data) != "mine\n" {
+				if data, err := os.ReadFile(filepath.Join(b.main, name)); err != nil ||
+					string(data) != "mine\n" {
 					t.Errorf("%s is %q, %v", name, data, err)
 				}
 			}
@@ -201,13 +214,16 @@ func TestFastForwardWhileItIsCheckedOutWithEdits(t *testing.T) {
 				return
 			}
 			_, advice, _ := strings.Cut(err.Error(), "there, ") // what the error says does it
-			for _, command := range strings.Split(strings.ReplaceAll(advice, "FILE", ".git/FILE"), ", ") {
+			for _, command := range strings.Split(strings.ReplaceAll(advice, "FILE", ".git/FILE"),
+				", ") {
 				if command == "gl land" {
-					b.ok(Settle(t.Context(), b.Common, target))
+					b.ok(Settle(t.Context(), b.w.Common, target))
 					b.settled("")
 					continue
 				}
-				if out, err := shell(b.main, command); err != nil && !strings.HasPrefix(command, "git apply") { // which says what is in conflict
+				// Which says what is in conflict.
+				if out, err := shell(b.main, command); err != nil &&
+					!strings.HasPrefix(command, "git apply") {
 					t.Errorf("%s: %v: %s", command, err, out)
 				}
 			}
@@ -230,12 +246,12 @@ func TestSettleLeavesEditsAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, from, to := onSide(t, "")
-			testfiles.Put(t, b.Common, "go", "")
+			testfiles.Put(t, b.w.Common, "go", "")
 			b.ok(b.forward(from, to))
 			b.sh(b.main, do)
 			testfiles.Write(t, b.main, map[string]string{"run": "mine\n"})
 			before := b.in(b.main, "status", "--porcelain", "--branch")
-			b.ok(Settle(t.Context(), b.Common, target))
+			b.ok(Settle(t.Context(), b.w.Common, target))
 			if got := b.in(b.main, "status", "--porcelain", "--branch"); got != before {
 				t.Errorf("status was\n%s\nand is\n%s", before, got)
 			}
@@ -243,21 +259,25 @@ func TestSettleLeavesEditsAlone(t *testing.T) {
 	}
 }
 
-// Nothing can be staged while git merge is at work, which has read the index and would write it without that.
+// Nothing can be staged while git merge is at work, which has read the index and would write it
+// without that.
 func TestFastForwardWhileFilesAreStaged(t *testing.T) {
 	b, from, to := delivered(t)
 	t.Setenv("TOP", b.main)
 	t.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(t.TempDir(), "config"))
 	b.in(b.main, "config", "--global", "filter.mine.clean", `if [ "$GIT_REFLOG_ACTION" = "gl: deliver" ] && mkdir "$TOP/.git/once" 2>/dev/null; then
 		(cd "$TOP" && env -u GIT_DIR -u GIT_WORK_TREE -u GIT_INDEX_FILE git add added) >"$TOP/.git/said" 2>&1; fi; cat`)
-	b.ok(os.WriteFile(filepath.Join(b.Common, "info", "attributes"), []byte("other filter=mine\n"), 0o644))
+	b.ok(os.WriteFile(filepath.Join(b.w.Common, "info", "attributes"),
+		[]byte("other filter=mine\n"),
+		0o644))
 	testfiles.Write(t, b.main, map[string]string{"added": "mine\n", "other": "2\n"})
 	b.ok(b.forward(from, to))
 	if got := b.in(b.main, "status", "--porcelain"); got != " M other\n?? added" {
 		t.Errorf("status:\n%s", got)
 	}
-	said, _ := os.ReadFile(filepath.Join(b.Common, "said"))
-	if !strings.Contains(string(said), "index.lock': File exists") { // else it would have been staged, and then not
+	said, _ := os.ReadFile(filepath.Join(b.w.Common, "said"))
+	// Else it would have been staged, and then not.
+	if !strings.Contains(string(said), "index.lock': File exists") {
 		t.Errorf("git add said %q", said)
 	}
 }

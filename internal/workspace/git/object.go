@@ -17,18 +17,19 @@ import (
 	"greenlight/internal/base/paths"
 )
 
-// Objects that are in files of their own, as new ones are, are read from there, as refs are: a slice's landing asks a hundred times what a
-// commit or a tree has. What is read has the hash by which it was asked for, so it doesn't matter who wrote the file. Where the files
-// don't tell, git is asked.
+// Loose objects, as new ones are, and refs are read from their files: while one slice lands, gl
+// looks up commits and trees a hundred times. Every object read has the hash by which it was
+// requested, so it doesn't matter who wrote the file. If the files don't have the answer, git is
+// run.
 
-// mostObject is the size of the largest object that is read: one that is larger is git's to read.
+// mostObject is the size of the largest object that is read here; git reads larger ones.
 const mostObject = 8 << 20
 
 // An objectStore reads the objects of a repository.
 type objectStore []string // directories of objects
 
-// objectsOf returns what reads a repository's objects. It reads none where git would take others in their place: commits that were replaced
-// (git replace), or a history that was cut off or grafted.
+// objectsOf returns the store that reads a repository's objects. It reads none if git would
+// substitute others: replaced commits (git replace), or a history that is cut off or grafted.
 func objectsOf(gitDir string) objectStore {
 	common := commonOf(gitDir)
 	for _, name := range []string{"shallow", "info/grafts", "refs/replace", "reftable"} {
@@ -37,13 +38,15 @@ func objectsOf(gitDir string) objectStore {
 		}
 	}
 	replaced := false
-	if known := eachPacked(common, "refs/replace/", func(_, _ string) { replaced = true }); !known || replaced {
+	if known := eachPacked(common, "refs/replace/",
+		func(_, _ string) { replaced = true }); !known || replaced {
 		return nil
 	}
 	return objectStore{filepath.Join(common, "objects")}
 }
 
-// read returns an object of a kind ("commit", "tree", "blob"). It isn't known if it is in a pack, is too large, or isn't what its name says.
+// read returns an object of a kind ("commit", "tree", "blob"). known is false if it is in a pack,
+// too large, or isn't what its name says.
 func (s objectStore) read(kind, id string) (data []byte, known bool) {
 	if !isID(id) {
 		return nil, false
@@ -58,7 +61,8 @@ func (s objectStore) read(kind, id string) (data []byte, known bool) {
 	return nil, false
 }
 
-// inflate returns what is in an object's file: KIND, a blank, the size, a zero byte and the content.
+// inflate returns the content of an object's file: KIND, a blank, the size, a zero byte and the
+// content.
 func inflate(file []byte, kind, id string) (data []byte, known bool) {
 	z, err := zlib.NewReader(bytes.NewReader(file))
 	if err != nil {
@@ -72,7 +76,7 @@ func inflate(file []byte, kind, id string) (data []byte, known bool) {
 	return data, string(head) == fmt.Sprintf("%s %d", kind, len(data))
 }
 
-// sumOf is the hash that a repository uses whose ids have so many digits.
+// sumOf returns the hash function of a repository whose ids have so many digits.
 func sumOf(digits int, text []byte) []byte {
 	var h hash.Hash = sha1.New()
 	if digits == 2*sha256.Size {
@@ -82,8 +86,10 @@ func sumOf(digits int, text []byte) []byte {
 	return h.Sum(nil)
 }
 
-// blobs calls f with the content of each of the blobs, in their order, if all can be read. Those of more than most bytes are left out.
-func (s objectStore) blobs(ids []string, most int64, f func(id string, text []byte) error) (read bool, err error) {
+// blobs calls f with the content of each of the blobs, in their order, if all can be read. Blobs of
+// more than most bytes are left out.
+func (s objectStore) blobs(ids []string, most int64,
+	f func(id string, text []byte) error) (read bool, err error) {
 	texts, size := make([][]byte, len(ids)), 0
 	for i, id := range ids {
 		text, known := s.read("blob", id)
@@ -103,7 +109,7 @@ func (s objectStore) blobs(ids []string, most int64, f func(id string, text []by
 	return true, nil
 }
 
-// A commitObject is what a commit says.
+// A commitObject is the content of a commit.
 type commitObject struct {
 	tree    string
 	parents []string
@@ -127,7 +133,8 @@ func (s objectStore) commit(id string) (c commitObject, known bool) {
 			return c, false
 		}
 	}
-	return c, isID(c.tree) && !slices.ContainsFunc(c.parents, func(id string) bool { return !isID(id) })
+	return c, isID(c.tree) &&
+		!slices.ContainsFunc(c.parents, func(id string) bool { return !isID(id) })
 }
 
 // hasTree reports whether a tree is there, by its hash; else it may be in a pack.
@@ -136,8 +143,8 @@ func (s objectStore) hasTree(id string) bool {
 	return known
 }
 
-// resolve is the object that a revision names: a hash, HEAD, or a branch or ref of gl, with ^1 for its first parent, and ^{commit} or ^{tree}.
-// It is "" for a ref that isn't there.
+// resolve returns the object that a revision names: a hash, HEAD, or a branch or ref of gl, with ^1
+// for its first parent, and ^{commit} or ^{tree}. It is "" for a missing ref.
 func (s objectStore) resolve(gitDir, revision string) (id string, known bool) {
 	name, kind, ok := strings.Cut(revision, "^{")
 	if !ok || kind != "commit}" && kind != "tree}" {
@@ -180,7 +187,7 @@ func (s objectStore) resolveAll(gitDir string, revisions []string) (found []stri
 	return found, true
 }
 
-// mostAncestors is how many commits are read before git is asked, which has better ways for a long history.
+// mostAncestors is how many commits are read before git is run, which is better at a long history.
 const mostAncestors = 200
 
 // ancestors returns commits that the tips are or contain, and whether these are all.
@@ -223,7 +230,7 @@ type treeEntry struct {
 
 const treeMode = "040000"
 
-// tree lists what a tree has, as it is written.
+// tree lists the entries of a tree in its order.
 func (s objectStore) tree(id string) (list []treeEntry, known bool) {
 	data, known := s.read("tree", id)
 	if !known {
@@ -236,13 +243,14 @@ func (s objectStore) tree(id string) (list []treeEntry, known bool) {
 		if !ok || !named || len(rest) < size || len(mode) > 6 {
 			return nil, false
 		}
-		list = append(list, treeEntry{File{strings.Repeat("0", 6-len(mode)) + mode, hex.EncodeToString(rest[:size])}, name})
+		list = append(list, treeEntry{File{strings.Repeat("0", 6-len(mode)) + mode,
+			hex.EncodeToString(rest[:size])}, name})
 		data = rest[size:]
 	}
 	return list, true
 }
 
-// treeOf is the tree that a commit or tree has.
+// treeOf returns the tree of a commit or tree.
 func (s objectStore) treeOf(id string) (tree string, known bool) {
 	if c, known := s.commit(id); known {
 		return c.tree, true
@@ -250,7 +258,7 @@ func (s objectStore) treeOf(id string) (tree string, known bool) {
 	return id, s.hasTree(id)
 }
 
-// files adds what is in a tree to a list, by path.
+// files adds the files of a tree to a list, by path.
 func (s objectStore) files(files map[string]File, prefix, tree string) (known bool) {
 	list, known := s.tree(tree)
 	for _, e := range list {
@@ -331,7 +339,7 @@ func (s objectStore) differ(list []change, prefix, a, b string) (_ []change, kno
 	return list, true
 }
 
-// entries are a tree's by name; "" is the tree that has none.
+// entries returns a tree's entries by name; "" is the empty tree.
 func (s objectStore) entries(tree string) (map[string]File, bool) {
 	files := map[string]File{}
 	if tree == "" {

@@ -15,49 +15,57 @@ import (
 
 // What commits and trees have is read from objects' own files as git reads it.
 func TestObjectsFromFiles(t *testing.T) {
-	b := worktree(t, map[string]string{"f": "1", "d/a": "1", "d/b": "1", "d.x": "1", "e/deep/er": "1", "gone": "1", "swap/in": "1", "back": "1"})
+	b := worktree(t, map[string]string{"f": "1", "d/a": "1", "d/b": "1", "d.x": "1",
+		"e/deep/er": "1", "gone": "1", "swap/in": "1", "back": "1"})
 	one := b.in(b.main, "rev-parse", "HEAD")
 	for _, name := range []string{"gone", "swap", "back", "e"} {
 		b.remove(name)
 	}
-	for name, text := range map[string]string{"f": "2", "d/a": "2", "d0": "new", "swap": "a file", "back/in": "a directory", "n/e/w": "1"} {
+	for name, text := range map[string]string{"f": "2", "d/a": "2", "d0": "new", "swap": "a file",
+		"back/in": "a directory", "n/e/w": "1"} {
 		b.write(name, text)
 	}
-	b.ok(os.Symlink("f", filepath.Join(b.Path, "e")))
-	b.ok(os.Chmod(filepath.Join(b.Path, "d/b"), 0o755))
+	b.ok(os.Symlink("f", filepath.Join(b.w.Path, "e")))
+	b.ok(os.Chmod(filepath.Join(b.w.Path, "d/b"), 0o755))
 	b.git("add", "-A")
 	b.git("commit", "-qm", "two\n\nwhy\n\nLast: line")
 	two := b.head()
-	store := objectsOf(b.Admin)
+	store := objectsOf(b.w.Admin)
 	for _, pair := range [][2]string{{one, two}, {two, one}, {one, one}} {
 		got, known := store.changes(pair[0], pair[1])
-		want, err := changes(nil, pair[0], pair[1], func(args ...string) (string, error) { return run(t.Context(), b.Path, args...) })
+		want, err := changes(nil, pair[0], pair[1],
+			func(args ...string) (string, error) { return run(t.Context(), b.w.Path, args...) })
 		b.ok(err)
 		if diff := cmp.Diff(want, got, cmp.AllowUnexported(change{})); !known || diff != "" {
 			t.Errorf("known: %v\n%s", known, diff)
 		}
 	}
-	files, err := Files(t.Context(), b.Common, two)
+	files, err := Files(t.Context(), b.w.Common, two)
 	b.ok(err)
-	if got, want := slices.Sorted(maps.Keys(files)), strings.Split(b.git("ls-tree", "-r", "--name-only", two), "\n"); !slices.Equal(got, want) {
+	if got, want := slices.Sorted(maps.Keys(files)),
+		strings.Split(b.git("ls-tree", "-r", "--name-only", two), "\n"); !slices.Equal(got, want) {
 		t.Errorf("files are %q, want %q", got, want)
 	}
 	c, known := store.commit(two)
-	if want := b.git("log", "-1", "--format=%B"); !known || strings.TrimSpace(c.message) != strings.TrimSpace(want) || !slices.Equal(c.parents, []string{one}) {
+	if want := b.git("log", "-1", "--format=%B"); !known ||
+		strings.TrimSpace(c.message) != strings.TrimSpace(want) ||
+		!slices.Equal(c.parents, []string{one}) {
 		t.Errorf("%v: %+v, want %q", known, c, want)
 	}
 	for _, c := range []struct {
 		old, tip   string
 		yes, known bool
-	}{{one, two, true, true}, {two, one, false, true}, {one, one, true, true}, {"HEAD", two, false, false}, {one, strings.Repeat("1", 40), false, false}} {
+	}{{one, two, true, true}, {two, one, false, true}, {one, one, true, true},
+		{"HEAD", two, false, false}, {one, strings.Repeat("1", 40), false, false}} {
 		if yes, known := store.contains(c.old, c.tip); yes != c.yes || known != c.known {
 			t.Errorf("%.5s in %.5s: %v, %v", c.old, c.tip, yes, known)
 		}
 	}
-	revisions := []string{"HEAD^{commit}", "HEAD^{tree}", "refs/heads/work^{commit}", "refs/heads/none^{commit}", two + "^1^{commit}", one + "^1^{commit}", ""}
-	got, known := store.resolveAll(b.Admin, revisions)
-	want, err := objects(b.Admin, nil, func(in string, args ...string) (string, error) {
-		return runInput(t.Context(), b.Path, in, args...)
+	revisions := []string{"HEAD^{commit}", "HEAD^{tree}", "refs/heads/work^{commit}",
+		"refs/heads/none^{commit}", two + "^1^{commit}", one + "^1^{commit}", ""}
+	got, known := store.resolveAll(b.w.Admin, revisions)
+	want, err := objects(b.w.Admin, nil, func(in string, args ...string) (string, error) {
+		return runInput(t.Context(), b.w.Path, in, args...)
 	}, revisions...)
 	if err != nil || !known || !slices.Equal(got, want) {
 		t.Errorf("%v: %q, want %q (%v)", known, got, want, err)
@@ -71,7 +79,7 @@ func TestObjectsThatFilesDontTell(t *testing.T) {
 	head := b.head()
 	known := func(when string, want bool) {
 		t.Helper()
-		if _, got := objectsOf(b.Admin).commit(head); got != want {
+		if _, got := objectsOf(b.w.Admin).commit(head); got != want {
 			t.Errorf("%s: %v", when, got)
 		}
 	}
@@ -82,9 +90,9 @@ func TestObjectsThatFilesDontTell(t *testing.T) {
 	known("replaced, packed", false)
 	b.git("replace", "-d", head)
 	b.git("update-ref", "refs/heads/other", head)
-	b.ok(os.RemoveAll(filepath.Join(b.Common, "refs", "replace")))
+	b.ok(os.RemoveAll(filepath.Join(b.w.Common, "refs", "replace")))
 	known("not anymore", true)
-	file := filepath.Join(b.Common, "objects", head[:2], head[2:])
+	file := filepath.Join(b.w.Common, "objects", head[:2], head[2:])
 	text, err := os.ReadFile(file)
 	b.ok(err)
 	b.ok(os.Remove(file))
@@ -94,7 +102,8 @@ func TestObjectsThatFilesDontTell(t *testing.T) {
 	_, err = z.Write([]byte("commit 5\x00tree "))
 	b.ok(err)
 	b.ok(z.Close())
-	for name, other := range map[string][]byte{"of another hash": forged.Bytes(), "cut off": text[:len(text)/2], "empty": nil} {
+	for name, other := range map[string][]byte{"of another hash": forged.Bytes(),
+		"cut off": text[:len(text)/2], "empty": nil} {
 		b.ok(os.WriteFile(file, other, 0o644))
 		known(name, false)
 	}
@@ -106,12 +115,13 @@ func TestObjectsThatFilesDontTell(t *testing.T) {
 
 // An index of the plainest form is read as git reads it.
 func TestIndexFromFile(t *testing.T) {
-	b := worktree(t, map[string]string{"f": "1", "d/a": "1", "d.x": "1", strings.Repeat("long/", 30) + "x": "1"})
+	b := worktree(t, map[string]string{"f": "1", "d/a": "1", "d.x": "1",
+		strings.Repeat("long/", 30) + "x": "1"})
 	tree := b.git("rev-parse", "HEAD^{tree}")
-	file := filepath.Join(b.Admin, "index")
+	file := filepath.Join(b.w.Admin, "index")
 	same := func(when string, isHead bool) {
 		t.Helper()
-		out, err := run(t.Context(), b.Path, "ls-files", "-z", "-v", "-s")
+		out, err := run(t.Context(), b.w.Path, "ls-files", "-z", "-v", "-s")
 		b.ok(err)
 		want, err := readEntries(out)
 		b.ok(err)
@@ -119,7 +129,8 @@ func TestIndexFromFile(t *testing.T) {
 		if !known {
 			t.Fatalf("%s: isn't known", when)
 		}
-		if diff := cmp.Diff(want, x.entries, cmp.AllowUnexported(entry{})); diff != "" || x.isTree(tree) != isHead {
+		if diff := cmp.Diff(want, x.entries, cmp.AllowUnexported(entry{})); diff != "" ||
+			x.isTree(tree) != isHead {
 			t.Errorf("%s: is HEAD's: %v\n%s", when, x.isTree(tree), diff)
 		}
 		bare := filepath.Join(t.TempDir(), "index")
@@ -147,7 +158,7 @@ func TestIndexFromFile(t *testing.T) {
 	b.write("d/a", "3")
 	b.git("commit", "-qam", "3")
 	tree = b.git("rev-parse", "HEAD^{tree}")
-	_, err := run(t.Context(), b.Path, "merge", "-q", "side")
+	_, err := run(t.Context(), b.w.Path, "merge", "-q", "side")
 	if err == nil {
 		t.Fatal("merged")
 	}

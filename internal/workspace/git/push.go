@@ -12,7 +12,7 @@ import (
 	"greenlight/internal/base/paths"
 )
 
-// A RejectedError says that a remote didn't take a push, in git's words.
+// A RejectedError says that a remote rejected a push, in git's words.
 type RejectedError struct {
 	Remote, Reason string
 	Behind         bool // the remote's branch has commits that aren't in what was pushed
@@ -25,9 +25,11 @@ func (e *RejectedError) Error() string {
 // pushLimit is how long a push may take.
 const pushLimit = 10 * time.Minute
 
-// RemoteOf is the remote that belongs to a branch: the one that is configured for it, origin, or the only one there is; "" for none.
+// RemoteOf returns the remote that belongs to a branch: the one that is configured for it, origin,
+// or the only one there is; "" for none.
 func RemoteOf(ctx context.Context, common, branch string) (string, error) {
-	name, err := quiet(ctx, common, "--git-dir="+common, "config", "--get", "branch."+strings.TrimPrefix(branch, "refs/heads/")+".remote")
+	name, err := quiet(ctx, common, "--git-dir="+common, "config", "--get",
+		"branch."+strings.TrimPrefix(branch, "refs/heads/")+".remote")
 	if err != nil {
 		return "", err
 	}
@@ -47,14 +49,15 @@ func RemoteOf(ctx context.Context, common, branch string) (string, error) {
 	return "", nil
 }
 
-// PushSettings are what the repository's own configuration says about where pushes go, and which programs they start. A password in a URL
-// isn't shown.
+// PushSettings returns the settings of the repository's own configuration that decide where pushes
+// go and which programs they start. A password in a URL isn't shown.
 func PushSettings(ctx context.Context, dir string) ([]Setting, error) {
 	pattern := `^(core\.(sshcommand|askpass|gitproxy)|credential\.(.*\.)?helper|url\..*\.(insteadof|pushinsteadof)|remote\..*\.(url|pushurl|receivepack|vcs|proxy))$`
 	var list []Setting
 	for _, file := range []string{"--local", "--worktree"} {
 		out, err := run(ctx, dir, "config", "--includes", file, "-z", "--get-regexp", pattern)
-		if exit := new(exec.ExitError); err != nil && (file == "--worktree" || errors.As(err, &exit) && exit.ExitCode() == 1) {
+		if exit := new(exec.ExitError); err != nil &&
+			(file == "--worktree" || errors.As(err, &exit) && exit.ExitCode() == 1) {
 			continue // there is none; or, as for filters, no configuration of the worktree alone
 		}
 		if err != nil {
@@ -67,7 +70,8 @@ func PushSettings(ctx context.Context, dir string) ([]Setting, error) {
 					value = scheme + "://…@" + at
 				}
 			}
-			if s := (Setting{key, value}); !slices.Contains(list, s) { // without an extension, both are one file
+			// Without an extension, both are one file.
+			if s := (Setting{key, value}); !slices.Contains(list, s) {
 				list = append(list, s)
 			}
 		}
@@ -75,9 +79,10 @@ func PushSettings(ctx context.Context, dir string) ([]Setting, error) {
 	return list, nil
 }
 
-// Push makes a branch of the remote a local one's commit. Without lease, which is the commit at which the remote's branch has to be, it only
-// moves it forward. Hooks don't run. Credentials come from where the person keeps them; nothing is asked on the terminal. A push that the
-// remote doesn't take is a *RejectedError.
+// Push makes a branch of the remote a local one's commit. Without lease, the commit at which the
+// remote's branch has to be, it only moves the branch forward. Hooks don't run. Credentials come
+// from the person's usual place; nothing is asked on the terminal. If the remote rejects the push,
+// the error is a *RejectedError.
 func Push(ctx context.Context, common, remote, branch, lease string) error {
 	program, err := paths.Program("git", "")
 	if err != nil {
@@ -91,9 +96,11 @@ func Push(ctx context.Context, common, remote, branch, lease string) error {
 	}
 	options := slices.DeleteFunc(overrides(), func(s string) bool {
 		key, _, _ := strings.Cut(s, "=")
-		return slices.Contains([]string{"core.sshCommand", "core.askPass", "credential.helper"}, key)
+		return slices.Contains([]string{"core.sshCommand", "core.askPass", "credential.helper"},
+			key)
 	})
-	cmd.Args = slices.Concat([]string{program, "--no-pager"}, settings(append(options, "push.followTags=false", "push.recurseSubmodules=no")...),
+	cmd.Args = slices.Concat([]string{program, "--no-pager"},
+		settings(append(options, "push.followTags=false", "push.recurseSubmodules=no")...),
 		[]string{"--git-dir=" + common, "push", "--porcelain", "--no-verify", "--no-signed"})
 	if lease != "" {
 		cmd.Args = append(cmd.Args, "--force-with-lease="+branch+":"+lease)
@@ -123,20 +130,22 @@ func Push(ctx context.Context, common, remote, branch, lease string) error {
 	}
 }
 
-// rejected is what a push that failed says, in the line that says most.
+// rejected returns the most informative line of a failed push.
 func rejected(remote, out, words string, err error) error {
 	reason, isError := "", false
 	for line := range strings.Lines(words) {
 		line = strings.TrimSpace(line)
 		said, ofRemote := strings.CutPrefix(line, "remote: ")
-		is := ofRemote && strings.HasPrefix(strings.ToLower(said), "error:") || strings.HasPrefix(line, "fatal:") || strings.HasPrefix(line, "ERROR:")
+		is := ofRemote && strings.HasPrefix(strings.ToLower(said), "error:") ||
+			strings.HasPrefix(line, "fatal:") || strings.HasPrefix(line, "ERROR:")
 		if !isError && (is || reason == "" && ofRemote) { // the first error says most
 			reason, isError = strings.TrimSpace(said), is
 		}
 	}
 	for line := range strings.Lines(out) { // "!\tFROM:TO\t[rejected] (fetch first)"
 		if f := strings.Split(strings.TrimSpace(line), "\t"); len(f) == 3 && f[0] == "!" {
-			behind := strings.Contains(f[2], "fetch first") || strings.Contains(f[2], "non-fast-forward") || strings.Contains(f[2], "stale info")
+			behind := strings.Contains(f[2], "fetch first") ||
+				strings.Contains(f[2], "non-fast-forward") || strings.Contains(f[2], "stale info")
 			if reason == "" || behind {
 				reason = f[2]
 			}

@@ -15,10 +15,11 @@ import (
 	"greenlight/internal/base/paths"
 )
 
-// A quarantine is a directory in which git writes new objects before they are moved into the repository's, as it does
-// itself for a push. What fails leaves nothing behind: git add leaves its temporary objects when a disk is full. Temporary
-// indexes and git directories of gl's own are in there too. It is beside the repository's objects, not among them: an agent
-// in a sandbox writes objects, and must change nothing that a git of gl's reads or writes.
+// A quarantine is a directory in which git writes new objects before they are moved into the
+// repository's, as git itself does for a push. A failure leaves nothing behind in the repository:
+// git add leaves its temporary objects when a disk is full. gl's temporary indexes and git
+// directories are in there too. It is beside the repository's objects, not among them: an agent in
+// a sandbox writes objects, and must change nothing that a git of gl's reads or writes.
 type quarantine struct {
 	dir     string // on the file system of objects, wherever that is possible
 	objects string // the repository's
@@ -27,18 +28,20 @@ type quarantine struct {
 
 const (
 	quarantines = "gl-tmp-" // what names of quarantines begin with
-	// quarantined is the same among the objects: where a gl is that itself runs in a sandbox, and where older ones made
-	// theirs. Git prunes what is called like that when it is two weeks old.
+	// quarantined is the same among the objects, for a gl that itself runs in a sandbox, and of
+	// older versions. Git prunes files of this name when they are two weeks old.
 	quarantined = "tmp_objdir-gl-"
-	// releasing is a file in one whose objects are on their way into the repository. They stay in the quarantine, too, until
-	// refs have them and git can read them: something may prune the repository in between.
+	// releasing is a file in a quarantine whose objects are being moved into the repository. They
+	// also stay in the quarantine until refs have them and git can read them: something may prune
+	// the repository in between.
 	releasing = "releasing"
 )
 
 func newQuarantine(common string) (*quarantine, error) {
 	objects := filepath.Join(common, "objects")
 	if strings.Contains(objects, "\n") {
-		return nil, fmt.Errorf("%q: git can't name objects elsewhere in a path with a line feed", objects)
+		return nil, fmt.Errorf("%q: git can't name objects elsewhere in a path with a line feed",
+			objects)
 	}
 	sweepQuarantines(common, quarantines)
 	sweepQuarantines(objects, quarantined)
@@ -47,7 +50,8 @@ func newQuarantine(common string) (*quarantine, error) {
 	if sameDevice(common, objects) {
 		dir, err = os.MkdirTemp(common, quarantines)
 	}
-	if errors.Is(err, syscall.EXDEV) || errors.Is(err, syscall.EROFS) || errors.Is(err, fs.ErrPermission) {
+	if errors.Is(err, syscall.EXDEV) || errors.Is(err, syscall.EROFS) ||
+		errors.Is(err, fs.ErrPermission) {
 		dir, err = os.MkdirTemp(objects, quarantined)
 	}
 	if err != nil {
@@ -65,12 +69,14 @@ func sameDevice(a, b string) bool {
 	return syscall.Stat(a, &at) == nil && syscall.Stat(b, &bt) == nil && at.Dev == bt.Dev
 }
 
-// sweepQuarantines removes what processes left that were killed. One that is being made may not be locked yet.
+// sweepQuarantines removes the quarantines of killed processes. One that is being made may not be
+// locked yet.
 func sweepQuarantines(in, prefix string) {
 	left, _ := filepath.Glob(filepath.Join(paths.EscapeGlob(in), prefix+"*"))
 	for _, dir := range left {
 		released := paths.Exists(filepath.Join(dir, releasing))
-		if info, err := os.Lstat(dir); err != nil || !info.IsDir() || !released && time.Since(info.ModTime()) < time.Minute {
+		if info, err := os.Lstat(dir); err != nil || !info.IsDir() ||
+			!released && time.Since(info.ModTime()) < time.Minute {
 			continue
 		}
 		lock, err := durable.TryLock(filepath.Join(dir, "lock"))
@@ -91,7 +97,7 @@ func sweepQuarantines(in, prefix string) {
 	}
 }
 
-// env makes git write here what the repository doesn't have.
+// env makes git write new objects here.
 func (q *quarantine) env() []string {
 	other := q.objects
 	if strings.Contains(other, ":") || strings.HasPrefix(other, `"`) {
@@ -100,8 +106,8 @@ func (q *quarantine) env() []string {
 	return []string{"GIT_OBJECT_DIRECTORY=" + q.dir, "GIT_ALTERNATE_OBJECT_DIRECTORIES=" + other}
 }
 
-// release puts the objects into the repository, once more if they have been pruned there. A pack's index is the last of its files: git
-// looks for that.
+// release puts the objects into the repository, and again if they have been pruned there. A pack's
+// index is the last of its files: git looks for that.
 func (q *quarantine) release() error {
 	if err := os.WriteFile(filepath.Join(q.dir, releasing), nil, 0o644); err != nil {
 		return err
@@ -113,7 +119,7 @@ func (q *quarantine) release() error {
 	return nil
 }
 
-// hold holds the objects, which may have no ref for a while, or for good: see hold.
+// hold holds the objects, which may have no ref for a while, or ever: see hold.
 func (q *quarantine) hold() {
 	files, _ := filepath.Glob(filepath.Join(paths.EscapeGlob(q.dir), "[0-9a-f][0-9a-f]", "*"))
 	for _, file := range files {
@@ -124,7 +130,7 @@ func (q *quarantine) hold() {
 	}
 }
 
-// putObjects gives a directory's objects their places among the repository's.
+// putObjects moves the objects of a directory to their places in the repository.
 func putObjects(from, objects string) error {
 	entries, err := os.ReadDir(from)
 	if err != nil {
@@ -135,10 +141,12 @@ func putObjects(from, objects string) error {
 		return err
 	}
 	for _, e := range entries {
-		if _, err := strconv.ParseUint(e.Name(), 16, 8); !e.IsDir() || e.Name() != "pack" && (err != nil || len(e.Name()) != 2) {
+		if _, err := strconv.ParseUint(e.Name(), 16, 8); !e.IsDir() ||
+			e.Name() != "pack" && (err != nil || len(e.Name()) != 2) {
 			continue
 		}
-		if err := linkObjects(filepath.Join(from, e.Name()), filepath.Join(objects, e.Name()), parent.Mode()); err != nil {
+		if err := linkObjects(filepath.Join(from, e.Name()), filepath.Join(objects, e.Name()),
+			parent.Mode()); err != nil {
 			return err
 		}
 	}
@@ -173,7 +181,8 @@ func linkObjects(from, to string, mode fs.FileMode) error {
 	return nil
 }
 
-// makeObjectDir makes a directory of objects, if there is none. A link in its place isn't git's, and leads elsewhere.
+// makeObjectDir makes a directory of objects if there is none. It refuses a link in its place,
+// which isn't git's and leads elsewhere.
 func makeObjectDir(dir string, mode fs.FileMode) error {
 	if info, err := os.Lstat(dir); err == nil && !info.IsDir() {
 		if err := os.Remove(dir); err != nil {
@@ -190,7 +199,7 @@ func makeObjectDir(dir string, mode fs.FileMode) error {
 	return err
 }
 
-// linkFile gives an object its place among the others, by a hard link where there are any, else as a copy.
+// linkFile puts an object among the others, by a hard link if possible, else as a copy.
 func linkFile(from, to string) error {
 	err := os.Link(from, to)
 	if err == nil || errors.Is(err, fs.ErrExist) {

@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// A File is what a tree has at a path. Two are equal if content and mode are.
+// A File is a file of a tree. Two are equal if content and mode are.
 type File struct{ Mode, ID string }
 
-// IsRegular says whether it is a file with content: neither a link nor a submodule.
+// IsRegular reports whether it is a file with content: neither a link nor a submodule.
 func (f File) IsRegular() bool { return strings.HasPrefix(f.Mode, "100") }
 
-// Files lists what is in a commit or tree, by path.
+// Files lists the files of a commit or tree, by path.
 func Files(ctx context.Context, common, treeish string) (map[string]File, error) {
 	store, files := objectsOf(common), map[string]File{}
 	if tree, known := store.treeOf(treeish); known && store.files(files, "", tree) {
@@ -39,9 +39,10 @@ func Files(ctx context.Context, common, treeish string) (map[string]File, error)
 	return files, nil
 }
 
-// Blobs calls f with the content of each of the blobs, in their order. Those of more than most bytes are left out. However many there
-// are, git is run once.
-func Blobs(ctx context.Context, common string, ids []string, most int64, f func(id string, text []byte) error) error {
+// Blobs calls f with the content of each of the blobs, in their order. Blobs of more than most
+// bytes are left out. It runs git once.
+func Blobs(ctx context.Context, common string, ids []string, most int64,
+	f func(id string, text []byte) error) error {
 	if len(ids) == 0 {
 		return nil
 	}
@@ -55,8 +56,10 @@ func Blobs(ctx context.Context, common string, ids []string, most int64, f func(
 		in.CloseWithError(err) // git then ends, too
 		read <- err
 	}()
-	c := call{dir: common, limit: long, stdin: strings.NewReader(strings.Join(ids, "\n") + "\n"), stdout: out}
-	_, _, err := c.run(ctx, append(steady[:len(steady):len(steady)], "--git-dir="+common, "cat-file", "--batch")...)
+	c := call{dir: common, limit: long, stdin: strings.NewReader(strings.Join(ids, "\n") + "\n"),
+		stdout: out}
+	_, _, err := c.run(ctx, append(steady[:len(steady):len(steady)], "--git-dir="+common,
+		"cat-file", "--batch")...)
 	out.Close()
 	if failed := <-read; failed != nil && !errors.Is(failed, io.ErrUnexpectedEOF) {
 		return failed
@@ -98,13 +101,14 @@ func readBlobs(in *bufio.Reader, n int, most int64, f func(id string, text []byt
 	return nil
 }
 
-// A DiffStat is how much two trees differ.
+// A DiffStat counts the differences of two trees.
 type DiffStat struct{ Files, Insertions, Deletions int }
 
-// Stat compares two trees, but for the paths that are left out.
+// Stat compares two trees, except for the paths that are left out.
 func Stat(ctx context.Context, common, a, b string, but func(path string) bool) (DiffStat, error) {
 	var s DiffStat
-	out, err := at(ctx, common, time.Minute, "", "diff-tree", "-r", "-z", "--no-renames", "--numstat", a+"^{tree}", b+"^{tree}")
+	out, err := at(ctx, common, time.Minute, "", "diff-tree", "-r", "-z", "--no-renames",
+		"--numstat", a+"^{tree}", b+"^{tree}")
 	if err != nil {
 		return s, err
 	}
@@ -129,8 +133,8 @@ func FirstParents(ctx context.Context, common, commit string) ([]string, error) 
 	return strings.Fields(out), err
 }
 
-// IsAncestor reports whether the commit old is contained in the commit tip. A commit that isn't there anymore, since git prune has removed it,
-// is contained in nothing.
+// IsAncestor reports whether the commit old is contained in the commit tip. A commit that no longer
+// exists, since git prune has removed it, is contained in nothing.
 func IsAncestor(ctx context.Context, common, old, tip string) (bool, error) {
 	contained, err := descends(ctx, common, old, tip)
 	if err == nil {
@@ -142,7 +146,8 @@ func IsAncestor(ctx context.Context, common, old, tip string) (bool, error) {
 	return false, err
 }
 
-// descends reports whether the commit tip is or contains the commit old. One that isn't there is an error.
+// descends reports whether the commit tip is or contains the commit old. A missing commit is an
+// error.
 func descends(ctx context.Context, common, old, tip string) (bool, error) {
 	if yes, known := objectsOf(common).contains(old, tip); known {
 		return yes, ctx.Err()
@@ -171,14 +176,17 @@ func Has(ctx context.Context, common, object string) (bool, error) {
 	return err == nil, err
 }
 
-// Visited reports whether HEAD of the worktree at dir was at a commit lately, by its log. Where there is no log nobody knows: then it was.
+// Visited reports whether HEAD of the worktree at dir was recently at a commit, by its log. Without
+// a log the answer is true.
 func Visited(ctx context.Context, dir, commit string) bool {
 	const lately = "50"
-	out, err := run(ctx, dir, "log", "-g", "-n", lately, "--no-show-signature", "--format=%H", "HEAD")
+	out, err := run(ctx, dir, "log", "-g", "-n", lately, "--no-show-signature", "--format=%H",
+		"HEAD")
 	return err != nil || out == "" || slices.Contains(strings.Fields(out), commit)
 }
 
-// InBranch says whether a ref of the repository around dir contains a commit. What isn't there contains nothing.
+// InBranch reports whether a ref of the repository around dir contains a commit. A missing ref
+// contains nothing.
 func InBranch(ctx context.Context, dir, commit, ref string) (bool, error) {
 	tip, err := quiet(ctx, dir, "rev-parse", "-q", "--verify", "--end-of-options", ref+"^{commit}")
 	if err != nil || tip == "" {
@@ -191,8 +199,10 @@ func InBranch(ctx context.Context, dir, commit, ref string) (bool, error) {
 	return err == nil, err
 }
 
-// TreeWith is the tree of a commit or tree, by its hash, with other files at some paths. The zero File removes a path.
-func TreeWith(ctx context.Context, common, treeish string, files map[string]File) (tree string, err error) {
+// TreeWith returns the tree of a commit or tree, by its hash, with other files at some paths. The
+// zero File removes a path.
+func TreeWith(ctx context.Context, common, treeish string,
+	files map[string]File) (tree string, err error) {
 	s, err := newScratchTrees(common)
 	if err != nil {
 		return "", err

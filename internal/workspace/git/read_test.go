@@ -14,8 +14,8 @@ func TestBlobs(t *testing.T) {
 	texts := []string{"a\n", "", "no end", strings.Repeat("long\n", 100), "\x00\n\n"}
 	var ids []string
 	for i, text := range texts {
-		testfiles.Write(t, b.Path, map[string]string{fmt.Sprint("f", i): text})
-		ids = append(ids, b.in(b.Path, "hash-object", "-w", fmt.Sprint("f", i)))
+		testfiles.Write(t, b.w.Path, map[string]string{fmt.Sprint("f", i): text})
+		ids = append(ids, b.in(b.w.Path, "hash-object", "-w", fmt.Sprint("f", i)))
 	}
 	var got []string
 	read := func(id string, text []byte) error {
@@ -28,10 +28,11 @@ func TestBlobs(t *testing.T) {
 		t.Errorf("%q, not %q", got, want)
 	}
 	stop := errors.New("stop")
-	if err := Blobs(t.Context(), b.main+"/.git", ids, 100, func(string, []byte) error { return stop }); !errors.Is(err, stop) {
+	if err := Blobs(t.Context(), b.main+"/.git", ids, 100,
+		func(string, []byte) error { return stop }); !errors.Is(err, stop) {
 		t.Error(err)
 	}
-	for _, bad := range []string{strings.Repeat("0", 40), b.in(b.Path, "rev-parse", "HEAD")} {
+	for _, bad := range []string{strings.Repeat("0", 40), b.in(b.w.Path, "rev-parse", "HEAD")} {
 		if err := Blobs(t.Context(), b.main+"/.git", []string{ids[0], bad}, 100, read); err == nil {
 			t.Error("no error for", bad)
 		}

@@ -16,20 +16,22 @@ import (
 	"greenlight/internal/base/paths"
 )
 
-// What a ref names is asked a dozen times while one slice lands, and a git for each takes longer than all that is done with the answers. So
-// refs are read from git's files, as HEAD is. Where these don't tell, git is asked.
+// While one slice lands, refs are looked up a dozen times, and spawning git for each dominates the
+// cost. So refs are read from git's files, as HEAD is. If these don't have the answer, git is run.
 
-// mostLinks is how many symbolic refs may lead to each other.
+// mostLinks bounds a chain of symbolic refs.
 const mostLinks = 5
 
-// readRef reads what a ref names: a commit's hash, or the ref that a symbolic one names; both are "" where there is no such ref. It isn't
-// known where the files don't tell: the refs aren't kept in files (reftable), or somebody has written something else there.
+// readRef reads a ref: a commit's hash, or the ref that a symbolic one names; both are "" for a
+// missing ref. known is false if the refs aren't kept in files (reftable), or the file has
+// something else.
 func readRef(gitDir, name string) (id, target string, known bool) {
 	common, own := commonOf(gitDir), name == "HEAD"
 	if !own && !isShared(name) {
 		return "", "", false
 	}
-	if !paths.IsDir(filepath.Join(common, "refs", "heads")) { // a file in every repository that keeps its refs elsewhere
+	// A file, in every repository that keeps its refs elsewhere.
+	if !paths.IsDir(filepath.Join(common, "refs", "heads")) {
 		return "", "", false
 	}
 	dir := common
@@ -48,14 +50,16 @@ func readRef(gitDir, name string) (id, target string, known bool) {
 		return text, "", isID(text)
 	case own:
 		return "", "", false
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), paths.IsDir(filepath.Join(dir, filepath.FromSlash(name))):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR),
+		paths.IsDir(filepath.Join(dir, filepath.FromSlash(name))):
 		// Git writes the packed one before it removes the loose one.
 		return packedRef(common, name)
 	}
 	return "", "", false
 }
 
-// findRef is the name of a ref that is called so, or, with fold, in letters of other case; "" for none.
+// findRef returns the name of a ref of that name or, with fold, of the same name in another case;
+// "" for none.
 func findRef(common, name string, fold bool) (found string, known bool) {
 	id, target, known := readRef(common, name)
 	switch {
@@ -101,8 +105,8 @@ func packedRef(common, name string) (id, target string, known bool) {
 	return id, "", isID(id)
 }
 
-// readRefs reads the refs below a name, as readRef does one. A worktree has a few of them among those of all work that was ever done,
-// and git looks at all of these where it is asked for several at once.
+// readRefs reads the refs below a name, as readRef reads one. A worktree has a few among the refs
+// of all work ever done, and git would look at all of them.
 func readRefs(common, name string) (refs []Ref, known bool) {
 	if !isShared(name) || !paths.IsDir(filepath.Join(common, "refs", "heads")) {
 		return nil, false
@@ -146,7 +150,8 @@ func readRefs(common, name string) (refs []Ref, known bool) {
 
 var errUnknown = errors.New("the files don't tell")
 
-// eachPacked calls f for the refs that git has packed and whose names begin so. It returns false if the file doesn't tell.
+// eachPacked calls f for the packed refs whose names begin with a prefix. It returns false if the
+// file doesn't have the answer.
 func eachPacked(common, prefix string, f func(id, name string)) (known bool) {
 	data, err := durable.ReadFile(filepath.Join(common, "packed-refs"))
 	if err != nil {
@@ -167,17 +172,19 @@ func eachPacked(common, prefix string, f func(id, name string)) (known bool) {
 	}
 }
 
-// isShared says whether the name is that of a branch or of a ref of gl: all worktrees share these, and they name commits. It can be part of
-// a path that stays below the refs, and of one line.
+// isShared reports whether the name is that of a branch or of a ref of gl: all worktrees share
+// these, and they name commits. The name is safe as part of a path below the refs, and is one line.
 func isShared(name string) bool {
-	if !strings.HasPrefix(name, "refs/heads/") && !strings.HasPrefix(name, "refs/gl/") && name != "refs/gl" {
+	if !strings.HasPrefix(name, "refs/heads/") && !strings.HasPrefix(name, "refs/gl/") &&
+		name != "refs/gl" {
 		return false
 	}
-	return filepath.IsLocal(filepath.FromSlash(name)) && !strings.ContainsAny(name, " \n^~:?*[\\{") && !strings.Contains(name, "..") &&
+	return filepath.IsLocal(filepath.FromSlash(name)) &&
+		!strings.ContainsAny(name, " \n^~:?*[\\{") && !strings.Contains(name, "..") &&
 		filepath.Clean(name) == name
 }
 
-// commonOf is the git directory that the worktree of a git directory shares with the others.
+// commonOf returns the git directory that the worktree of a git directory shares with the others.
 func commonOf(gitDir string) string {
 	if common, err := pointer(filepath.Join(gitDir, "commondir"), ""); err == nil {
 		return common
@@ -185,7 +192,7 @@ func commonOf(gitDir string) string {
 	return gitDir
 }
 
-// readCommit is the commit that a ref names, by way of symbolic ones.
+// readCommit returns the commit that a ref names, following symbolic refs.
 func readCommit(gitDir, name string) (id string, known bool) {
 	for range mostLinks {
 		id, target, known := readRef(gitDir, name)

@@ -25,19 +25,20 @@ type Ref struct {
 }
 
 var (
-	// ErrRefExists says that a ref that was to be made is there already, or one below or above it.
+	// ErrRefExists says that a ref to be made already exists, or one below or above it.
 	ErrRefExists = errors.New("the ref is there already")
-	// ErrRefMoved says that a ref isn't what it was.
+	// ErrRefMoved says that a ref isn't where it was.
 	ErrRefMoved = errors.New("the ref has changed")
 	// ErrRefLocked says that another git is changing a ref, or was killed while it did.
 	ErrRefLocked = errors.New("the ref is locked")
 )
 
 // Refs lists the refs that are one of the names, or below one. A name that ends in "/" lists only
-// what is below it. Those whose object git lacks are left out.
+// what is below it. Refs whose object git lacks are left out.
 func Refs(ctx context.Context, gitDir string, names ...string) ([]Ref, error) {
 	list := func(format string) ([]Ref, error) {
-		out, err := run(ctx, gitDir, append([]string{"--git-dir=" + gitDir, "for-each-ref", "--format=" + format}, names...)...)
+		out, err := run(ctx, gitDir, append([]string{"--git-dir=" + gitDir, "for-each-ref",
+			"--format=" + format}, names...)...)
 		return readRefLines(out), err
 	}
 	const plain = "%(objectname) %(refname) %(symref)"
@@ -45,7 +46,7 @@ func Refs(ctx context.Context, gitDir string, names ...string) ([]Ref, error) {
 	if err == nil || ctx.Err() != nil || exitCode(err) <= 0 {
 		return refs, err
 	}
-	// Git reads a commit for its time, and a single one that it lacks fails the list.
+	// Git reads a commit for its time, and a single missing commit makes the list fail.
 	if refs, err = list(plain); err != nil {
 		return nil, err
 	}
@@ -58,7 +59,8 @@ func Refs(ctx context.Context, gitDir string, names ...string) ([]Ref, error) {
 		return nil, err
 	}
 	refs = slices.DeleteFunc(refs, func(r Ref) bool { return slices.Contains(gone, r.Commit) })
-	times, err := CommitTimes(ctx, gitDir, slices.DeleteFunc(ids, func(id string) bool { return slices.Contains(gone, id) })...)
+	times, err := CommitTimes(ctx, gitDir,
+		slices.DeleteFunc(ids, func(id string) bool { return slices.Contains(gone, id) })...)
 	for i := range refs {
 		refs[i].Time = times[refs[i].Commit]
 	}
@@ -78,8 +80,8 @@ func readRefLines(out string) (refs []Ref) {
 	return refs
 }
 
-// Present are those of the names that are refs, of branches or of gl. One below another is also present under a name of other case, which a
-// file system may take for the same.
+// Present returns those of the names that are refs, of branches or of gl. Names below an existing
+// ref are also present if they differ only in case, since a file system may ignore case.
 func Present(ctx context.Context, common string, names ...string) ([]string, error) {
 	var there, ask []string
 	for _, name := range names {
@@ -96,14 +98,15 @@ func Present(ctx context.Context, common string, names ...string) ([]string, err
 	}
 	refs, err := Refs(ctx, common, ask...)
 	for _, r := range refs {
-		if slices.ContainsFunc(ask, func(name string) bool { return strings.EqualFold(r.Name, name) }) {
+		if slices.ContainsFunc(ask,
+			func(name string) bool { return strings.EqualFold(r.Name, name) }) {
 			there = append(there, r.Name)
 		}
 	}
 	return there, err
 }
 
-// RefsBelow lists the branches, or refs of gl, that are below a name, without their times.
+// RefsBelow lists the branches, or refs of gl, below a name, without their times.
 func RefsBelow(ctx context.Context, common, name string) ([]Ref, error) {
 	if refs, known := readRefs(common, name); known {
 		return refs, ctx.Err()
@@ -111,12 +114,13 @@ func RefsBelow(ctx context.Context, common, name string) ([]Ref, error) {
 	return Refs(ctx, common, name+"/")
 }
 
-// CommitTimes are the times of commits, by their ids. One that isn't there is an error.
+// CommitTimes returns the times of commits, by their ids. A missing commit is an error.
 func CommitTimes(ctx context.Context, common string, ids ...string) (map[string]time.Time, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	out, err := at(ctx, common, time.Minute, strings.Join(ids, "\n")+"\n", "rev-list", "--no-walk=unsorted", "--timestamp", "--stdin")
+	out, err := at(ctx, common, time.Minute, strings.Join(ids, "\n")+"\n", "rev-list",
+		"--no-walk=unsorted", "--timestamp", "--stdin")
 	times := map[string]time.Time{}
 	for line := range strings.Lines(out) {
 		at, id, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
@@ -127,8 +131,9 @@ func CommitTimes(ctx context.Context, common string, ids ...string) (map[string]
 	return times, err
 }
 
-// A RefChange makes a ref (Old is ""), deletes it (New is ""), or moves it. A ref that isn't at Old isn't changed; one that
-// is made must not be there: ErrRefMoved, ErrRefExists. With Force it is made or moved wherever it is.
+// A RefChange makes a ref (Old is ""), deletes it (New is ""), or moves it. A ref to be changed
+// must be at Old, and one to be made must not exist, or the error is ErrRefMoved or ErrRefExists.
+// With Force it is made or moved wherever it is.
 type RefChange struct {
 	Name, New, Old string
 	Force          bool
@@ -152,13 +157,16 @@ func ChangeRefs(ctx context.Context, gitDir, reason string, changes ...RefChange
 	if !slices.ContainsFunc(changes, func(c RefChange) bool { return !agentsRef(c.Name) }) {
 		gitDir = withoutLogs(gitDir)
 	}
-	_, err := runInput(ctx, gitDir, input.String(), "--git-dir="+gitDir, "update-ref", "--no-deref", "-m", reason, "--stdin")
+	_, err := runInput(ctx, gitDir, input.String(), "--git-dir="+gitDir, "update-ref", "--no-deref",
+		"-m", reason, "--stdin")
 	switch {
 	case err == nil:
 		return nil
-	case strings.Contains(err.Error(), "reference already exists"), strings.Contains(err.Error(), "' exists; cannot create '"):
+	case strings.Contains(err.Error(), "reference already exists"),
+		strings.Contains(err.Error(), "' exists; cannot create '"):
 		return errors.Join(ErrRefExists, err)
-	case strings.Contains(err.Error(), "but expected"), strings.Contains(err.Error(), "unable to resolve reference"):
+	case strings.Contains(err.Error(), "but expected"),
+		strings.Contains(err.Error(), "unable to resolve reference"):
 		return errors.Join(ErrRefMoved, err)
 	case strings.Contains(err.Error(), ".lock': File exists"):
 		return errors.Join(ErrRefLocked, err)
@@ -168,13 +176,14 @@ func ChangeRefs(ctx context.Context, gitDir, reason string, changes ...RefChange
 	return err
 }
 
-// UnlockRef removes the lock that a git left which was killed while it changed the ref. The caller knows that nobody else
-// changes it.
+// UnlockRef removes the lock that a git left which was killed while it changed the ref. The caller
+// knows that no other git is changing it.
 func UnlockRef(common, name string) error {
 	return ignoreMissing(durable.Unlink(filepath.Join(common, filepath.FromSlash(name)+".lock")))
 }
 
-// SymbolicRef is the ref that a symbolic one names, "" where there is no such ref or it isn't symbolic.
+// SymbolicRef returns the ref that a symbolic one names, "" if there is no such ref or it isn't
+// symbolic.
 func SymbolicRef(ctx context.Context, gitDir, name string) (string, error) {
 	if _, target, known := readRef(gitDir, name); known {
 		return target, ctx.Err()
@@ -188,15 +197,16 @@ func SetSymbolicRef(ctx context.Context, gitDir, name, target, reason string) er
 	return err
 }
 
-// ResolveCommit is the commit that a revision names, "" where it names none.
+// ResolveCommit returns the commit that a revision names, "" for none.
 func ResolveCommit(ctx context.Context, gitDir, revision string) (string, error) {
 	if id, known := readCommit(gitDir, revision); known {
 		return id, ctx.Err()
 	}
-	return quiet(ctx, gitDir, "--git-dir="+gitDir, "rev-parse", "-q", "--verify", "--end-of-options", revision+"^{commit}")
+	return quiet(ctx, gitDir, "--git-dir="+gitDir, "rev-parse", "-q", "--verify",
+		"--end-of-options", revision+"^{commit}")
 }
 
-// ValidRef says whether git accepts the name as a ref's full one.
+// ValidRef reports whether git accepts the name as a ref's full name.
 func ValidRef(ctx context.Context, name string) (bool, error) {
 	if plainName().MatchString(name) {
 		return true, ctx.Err()
@@ -208,10 +218,11 @@ func ValidRef(ctx context.Context, name string) (bool, error) {
 	return err == nil, err
 }
 
-// plainName matches names of refs that are valid; there are others.
-var plainName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^refs(/[A-Za-z0-9_]+)+$`) })
+// plainName matches names of refs that are certainly valid.
+var plainName = sync.OnceValue(
+	func() *regexp.Regexp { return regexp.MustCompile(`^refs(/[A-Za-z0-9_]+)+$`) })
 
-// Mirrors are the remotes to which git push sends every ref.
+// Mirrors returns the remotes to which git push sends every ref.
 func Mirrors(ctx context.Context, dir string) ([]string, error) {
 	out, err := quiet(ctx, dir, "config", "--type=bool", "--get-regexp", `^remote\..*\.mirror$`)
 	var names []string

@@ -11,22 +11,26 @@ import (
 	"time"
 )
 
-// A replayed commit is one of a branch, with the tree that it has elsewhere.
+// A replayed commit is a commit of a branch, with the tree that it has elsewhere.
 type replayed struct {
 	tree    string
 	author  signature
 	message string
 }
 
-// Replay makes the commits that tip has and base hasn't again on base, one after the other, as git rebase does: without merges, and without
-// those that change nothing there. Paths for which keep is true are base's. message may change each commit's message. ok is false where one
-// doesn't apply, or where all of them together don't give the tree want; then there is nothing new.
-func Replay(ctx context.Context, common, base, tip, want string, keep func(path string) bool, message func(text string, last bool) string) (commits []string, ok bool, err error) {
-	out, err := at(ctx, common, long, "", "rev-list", "--reverse", "--topo-order", "--no-merges", tip, "^"+base)
+// Replay makes the commits that tip has and base doesn't again on base, one after the other, as git
+// rebase does: without merges, and without those that change nothing there. Paths for which keep is
+// true are base's. message may change each commit's message. ok is false if one doesn't apply, or
+// if together they don't result in the tree want; then nothing is made.
+func Replay(ctx context.Context, common, base, tip, want string, keep func(path string) bool,
+	message func(text string, last bool) string) (commits []string, ok bool, err error) {
+	out, err := at(ctx, common, long, "", "rev-list", "--reverse", "--topo-order", "--no-merges",
+		tip, "^"+base)
 	if err != nil {
 		return nil, false, err
 	}
-	tree, err := at(ctx, common, long, "", "rev-parse", "--verify", "--end-of-options", base+"^{tree}")
+	tree, err := at(ctx, common, long, "", "rev-parse", "--verify", "--end-of-options",
+		base+"^{tree}")
 	if err != nil {
 		return nil, false, err
 	}
@@ -37,8 +41,10 @@ func Replay(ctx context.Context, common, base, tip, want string, keep func(path 
 		if err != nil || parent == "" {
 			return nil, false, err
 		}
-		// What has been replayed so far as a commit on the parent: merging c into it applies the difference between the two.
-		onto, err := CommitTree(ctx, common, NewCommit{Tree: tree, Parents: []string{parent}, Message: "gl: replayed so far"})
+		// The result so far as a commit on c's parent: merging c into it applies the difference of
+		// the two.
+		onto, err := CommitTree(ctx, common,
+			NewCommit{Tree: tree, Parents: []string{parent}, Message: "gl: replayed so far"})
 		if err != nil {
 			return nil, false, err
 		}
@@ -61,7 +67,8 @@ func Replay(ctx context.Context, common, base, tip, want string, keep func(path 
 	}
 	parent := base
 	for i, r := range list {
-		parent, err = CommitTree(ctx, common, NewCommit{Tree: r.tree, Parents: []string{parent}, Message: message(r.message, i == len(list)-1), author: r.author})
+		parent, err = CommitTree(ctx, common, NewCommit{Tree: r.tree, Parents: []string{parent},
+			Message: message(r.message, i == len(list)-1), author: r.author})
 		if err != nil {
 			return nil, false, err
 		}
@@ -70,19 +77,22 @@ func Replay(ctx context.Context, common, base, tip, want string, keep func(path 
 	return commits, true, nil
 }
 
-// A signature is who a commit is by, and when.
+// A signature is the author of a commit, and when it was made.
 type signature struct{ name, email, date string }
 
 func (s signature) env() []string {
 	if s.name == "" && s.email == "" {
 		return nil
 	}
-	return []string{"GIT_AUTHOR_NAME=" + s.name, "GIT_AUTHOR_EMAIL=" + s.email, "GIT_AUTHOR_DATE=" + s.date}
+	return []string{"GIT_AUTHOR_NAME=" + s.name, "GIT_AUTHOR_EMAIL=" + s.email,
+		"GIT_AUTHOR_DATE=" + s.date}
 }
 
-// said are a commit's author and message.
+// said returns a commit's author and message.
 func said(ctx context.Context, common, commit string) (signature, string, error) {
-	out, err := at(ctx, common, time.Minute, "", "log", "--no-walk", "--no-show-signature", "--no-notes", "--no-color", "--encoding=UTF-8", "--format=%an%x00%ae%x00%ad%x00%B", "--date=raw", commit, "--")
+	out, err := at(ctx, common, time.Minute, "", "log", "--no-walk", "--no-show-signature",
+		"--no-notes", "--no-color", "--encoding=UTF-8", "--format=%an%x00%ae%x00%ad%x00%B",
+		"--date=raw", commit, "--")
 	if err != nil {
 		return signature{}, "", err
 	}
@@ -91,12 +101,12 @@ func said(ctx context.Context, common, commit string) (signature, string, error)
 		return signature{}, "", errors.Join(fmt.Errorf("git log says %.200q", out))
 	}
 	if f[0] == "" {
-		f[0] = "unknown" // git makes no commit by nobody
+		f[0] = "unknown" // git makes no commit without a name
 	}
 	return signature{f[0], f[1], f[2]}, strings.TrimSpace(f[3]), nil
 }
 
-// Message is a commit's message.
+// Message returns a commit's message.
 func Message(ctx context.Context, common, commit string) (string, error) {
 	_, text, err := said(ctx, common, commit)
 	return text, err
@@ -105,15 +115,18 @@ func Message(ctx context.Context, common, commit string) (string, error) {
 // ours are the trailers that gl writes.
 var ours = []string{"Slice", "Attempt", "Project", "Verified", "Batch", "Undone", "Reverts"}
 
-var trailerLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9-]+: `) })
+var trailerLine = sync.OnceValue(
+	func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9-]+: `) })
 
-// WithTrailers is somebody's message of a commit with trailers. What looks like one of gl's own in it is left out.
+// WithTrailers returns an existing message of a commit with trailers. Trailers in it that look like
+// gl's own are left out.
 func WithTrailers(message string, trailers ...Trailer) string {
 	var lines []string
 	for line := range strings.Lines(strings.TrimSpace(message)) {
 		line = strings.TrimRight(line, "\r\n")
 		key, _, is := strings.Cut(line, ":")
-		if is && slices.ContainsFunc(ours, func(o string) bool { return strings.EqualFold(o, strings.TrimSpace(key)) }) {
+		if is && slices.ContainsFunc(ours,
+			func(o string) bool { return strings.EqualFold(o, strings.TrimSpace(key)) }) {
 			continue
 		}
 		lines = append(lines, line)

@@ -10,11 +10,12 @@ import (
 	"greenlight/internal/base/paths"
 )
 
-// A repository's configuration (.git/config comes with an archive, and an embedded bare repository with any clone) names
-// programs in many places. gl only asks git questions, so none of them has to run.
+// A repository's configuration (.git/config comes with an archive, and an embedded bare repository
+// with any clone) names programs in many places. gl only asks git questions, so none of them has to
+// run.
 
-// overrides are the settings by which git starts programs, each switched off for every call. An empty diff.external makes a
-// diff fail rather than run something: no question here needs one.
+// overrides are the settings by which git starts programs, each switched off for every call. An
+// empty diff.external makes a diff fail rather than run something: no question here needs one.
 func overrides() []string {
 	return []string{
 		"core.fsmonitor=false", // a mere status would start it, and it would stay
@@ -30,11 +31,12 @@ func overrides() []string {
 		"log.showSignature=false",
 		"diff.external=",
 		"status.submoduleSummary=false",
-		"safe.bareRepository=explicit", // a directory of the checkout that looks like a repository isn't one
+		// A directory of the checkout that looks like a repository isn't one.
+		"safe.bareRepository=explicit",
 	}
 }
 
-// settings makes options of git's from settings, KEY=VALUE.
+// settings returns git's options for settings, KEY=VALUE.
 func settings(list ...string) []string {
 	args := make([]string, 0, 2*len(list))
 	for _, s := range list {
@@ -43,19 +45,20 @@ func settings(list ...string) []string {
 	return args
 }
 
-// status runs git status without what the repository says about filtering content: git compares files through the clean
-// filters of their attributes. The person's own filters (git-lfs) count. Submodules are compared by their commits alone,
-// because git would run in them with their configuration.
+// status runs git status without the repository's own content filters, through which git would
+// compare files. The person's own filters (git-lfs) count. Submodules are compared by their commits
+// alone, because git would run in them with their configuration.
 func status(ctx context.Context, dir string, args ...string) (string, error) {
 	off, err := filtersOff(ctx, dir)
 	if err != nil {
 		return "", err
 	}
-	return run(ctx, dir, slices.Concat(off, []string{"status", "--porcelain", "-z", "--ignore-submodules=dirty"}, args)...)
+	return run(ctx, dir, slices.Concat(off,
+		[]string{"status", "--porcelain", "-z", "--ignore-submodules=dirty"}, args)...)
 }
 
-// filtersOff are the options that switch off the filters which the repository configures. at are options of git's own that
-// say which repository, where it isn't to be discovered.
+// filtersOff returns the options that switch off the filters which the repository configures. at
+// are options that name the repository, if it isn't to be discovered.
 func filtersOff(ctx context.Context, dir string, at ...string) ([]string, error) {
 	if len(at) == 0 && noFilters(dir) {
 		return nil, nil
@@ -67,7 +70,7 @@ func filtersOff(ctx context.Context, dir string, at ...string) ([]string, error)
 	return switchOff(list)
 }
 
-// switchOff are the options that switch off the filters, each with all its commands.
+// switchOff returns the options that switch off the filters, each with all its commands.
 func switchOff(list []Setting) ([]string, error) {
 	var names []string
 	for _, s := range list {
@@ -78,10 +81,12 @@ func switchOff(list []Setting) ([]string, error) {
 	var off []string
 	for _, name := range slices.Compact(names) {
 		if strings.Contains(name, "=") {
-			return nil, fmt.Errorf("the repository's configuration has a filter %q, which can't be switched off", name)
+			return nil, fmt.Errorf(
+				"the repository's configuration has a filter %q, which can't be switched off", name)
 		}
 		filter := "filter." + name
-		off = append(off, filter+".clean=", filter+".smudge=", filter+".process=", filter+".required=false")
+		off = append(off, filter+".clean=", filter+".smudge=", filter+".process=",
+			filter+".required=false")
 	}
 	return settings(off...), nil
 }
@@ -89,8 +94,8 @@ func switchOff(list []Setting) ([]string, error) {
 // A Setting is one line of git's configuration.
 type Setting struct{ Key, Value string }
 
-// Filters are the programs by which the repository's own configuration filters content: git runs them when it fills a
-// worktree. The person's own filters aren't among them.
+// Filters returns the programs by which the repository's own configuration filters content: git
+// runs them when it fills a worktree. The person's own filters aren't among them.
 func Filters(ctx context.Context, dir string) ([]Setting, error) {
 	if nowhere(dir) {
 		return nil, ErrNone
@@ -105,7 +110,8 @@ func Filters(ctx context.Context, dir string) ([]Setting, error) {
 	return effective(all), nil
 }
 
-// noFilters reports whether the files say that the repository around dir configures no filters. Most have none.
+// noFilters reports whether, according to its files, the repository around dir configures no
+// filters. Most have none.
 func noFilters(dir string) bool {
 	at, known := findPlain(dir)
 	if !known {
@@ -115,8 +121,8 @@ func noFilters(dir string) bool {
 	return plain && text == nil
 }
 
-// Marked reports whether dir has a .git at which git's search for a repository ends. Git passes over a directory of that name that is no
-// repository, such as an empty one.
+// Marked reports whether dir has a .git at which git's search for a repository ends. Git skips a
+// directory of that name that is no repository, such as an empty one.
 func Marked(dir string) bool {
 	path := filepath.Join(dir, ".git")
 	return paths.Exists(path) && (!paths.IsDir(path) || LooksLikeRepository(path))
@@ -124,11 +130,12 @@ func Marked(dir string) bool {
 
 // LooksLikeRepository reports whether git would take the directory for a repository.
 func LooksLikeRepository(dir string) bool {
-	return paths.Exists(filepath.Join(dir, "HEAD")) && paths.IsDir(filepath.Join(dir, "objects")) && paths.IsDir(filepath.Join(dir, "refs"))
+	return paths.Exists(filepath.Join(dir, "HEAD")) && paths.IsDir(filepath.Join(dir, "objects")) &&
+		paths.IsDir(filepath.Join(dir, "refs"))
 }
 
-// nowhere says whether git needn't be asked, since neither dir nor what it is in has anything that could be a repository's: a drain asks
-// before each launch.
+// nowhere reports whether dir is certainly in no repository, without running git: neither dir nor a
+// directory above it has anything of one. A run checks that before each launch.
 func nowhere(dir string) bool {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil || !filepath.IsAbs(real) {
@@ -144,16 +151,19 @@ func nowhere(dir string) bool {
 	}
 }
 
-// filterSettings are the lines about filters in the repository's own configuration.
+// filterSettings returns the lines about filters in the repository's own configuration.
 func filterSettings(ctx context.Context, dir string, at ...string) ([]Setting, error) {
-	list, err := ownSettings(func(args ...string) (string, error) { return run(ctx, dir, slices.Concat(at, args)...) })
+	list, err := ownSettings(
+		func(args ...string) (string, error) { return run(ctx, dir, slices.Concat(at, args)...) })
 	return slices.DeleteFunc(list, func(s Setting) bool {
 		kind := s.Key[strings.LastIndexByte(s.Key, '.')+1:]
-		return !strings.HasPrefix(s.Key, "filter.") || strings.Count(s.Key, ".") < 2 || !slices.Contains([]string{"clean", "smudge", "process", "required"}, kind)
+		return !strings.HasPrefix(s.Key, "filter.") || strings.Count(s.Key, ".") < 2 ||
+			!slices.Contains([]string{"clean", "smudge", "process", "required"}, kind)
 	}), err
 }
 
-// ownSettings are what the repository's own configuration sets, that of the worktree included, and what they include. Later ones win.
+// ownSettings returns the settings of the repository's own configuration, including that of the
+// worktree, and of the files they include. Later ones win.
 func ownSettings(run func(args ...string) (string, error)) ([]Setting, error) {
 	out, err := run("config", "--list", "-z", "--show-scope")
 	if err != nil {

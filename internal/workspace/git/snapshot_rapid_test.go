@@ -15,15 +15,15 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Whatever is done in a worktree, a snapshot that is restored has every byte that git doesn't ignore; where attributes say
-// something of line endings, but for those.
+// Whatever is done in a worktree, a snapshot that is restored has every byte that git doesn't
+// ignore; where attributes say something of line endings, but for those.
 func TestSnapshotThenRestore(t *testing.T) {
 	b := worktree(t, start)
 	// Each check runs git some thirty times.
 	rapidtest.Limit(t, 15)
 	rapid.Check(t, func(rt *rapid.T) {
-		b.ok(os.Remove(filepath.Join(b.Admin, "index"))) // and its flags
-		entries, err := os.ReadDir(b.Path)
+		b.ok(os.Remove(filepath.Join(b.w.Admin, "index"))) // and its flags
+		entries, err := os.ReadDir(b.w.Path)
 		b.ok(err)
 		for _, e := range entries {
 			if e.Name() != ".git" {
@@ -31,9 +31,12 @@ func TestSnapshotThenRestore(t *testing.T) {
 			}
 		}
 		b.git("reset", "-q", "--hard")
-		names := rapid.SampledFrom([]string{"a", "b", "d", "d/c", "d/e", "f", "g", "g/h", "new", "new/deep/x", "a\nb", `q"'\`, "\xff\xfe", " -x", "nr/in", "nr/deep/er", "x.log", "run.sh", "*", "é"})
-		texts := rapid.SampledFrom([]string{"", "1\n", "2\n", "1\r\n2\r\n", "1\r\n2\n", "\x00\x01", "no end"})
-		full := func(name string) string { return filepath.Join(b.Path, name) }
+		names := rapid.SampledFrom([]string{"a", "b", "d", "d/c", "d/e", "f", "g", "g/h", "new",
+			"new/deep/x", "a\nb", `q"'\`, "\xff\xfe", " -x", "nr/in", "nr/deep/er", "x.log",
+			"run.sh", "*", "é"})
+		texts := rapid.SampledFrom([]string{"", "1\n", "2\n", "1\r\n2\r\n", "1\r\n2\n", "\x00\x01",
+			"no end"})
+		full := func(name string) string { return filepath.Join(b.w.Path, name) }
 		room := func(name string) { // nothing is in the way of a file of the name
 			for dir := filepath.Dir(name); dir != "."; dir = filepath.Dir(dir) {
 				if info, err := os.Lstat(full(dir)); err == nil && !info.IsDir() {
@@ -58,33 +61,40 @@ func TestSnapshotThenRestore(t *testing.T) {
 				}
 			case 5:
 				room(name)
-				b.ok(os.Symlink(rapid.SampledFrom([]string{"a", "nowhere", "d", ".."}).Draw(rt, "target"), full(name)))
+				b.ok(os.Symlink(rapid.SampledFrom([]string{"a", "nowhere", "d", ".."}).Draw(rt,
+					"target"), full(name)))
 			case 6:
 				to := names.Draw(rt, "to")
-				if _, err := os.Lstat(full(name)); err == nil && !strings.HasPrefix(to+"/", name+"/") && !strings.HasPrefix(name+"/", to+"/") {
+				if _, err := os.Lstat(full(name)); err == nil &&
+					!strings.HasPrefix(to+"/", name+"/") && !strings.HasPrefix(name+"/", to+"/") {
 					room(to)
 					os.Rename(full(name), full(to))
 				}
 			case 7: // what is staged, or fails to be
-				exec.Command("git", "-C", b.Path, "--literal-pathspecs", "add", "-f", "--", name).Run()
+				exec.Command("git", "-C", b.w.Path, "--literal-pathspecs", "add", "-f", "--",
+					name).Run()
 			case 8:
-				exec.Command("git", "-C", b.Path, "update-index", rapid.SampledFrom([]string{"--assume-unchanged", "--skip-worktree"}).Draw(rt, "flag"), name).Run()
+				exec.Command("git", "-C", b.w.Path, "update-index",
+					rapid.SampledFrom([]string{"--assume-unchanged", "--skip-worktree"}).Draw(rt,
+						"flag"), name).Run()
 			case 9:
 				dir := rapid.SampledFrom([]string{"nr", "nr/deep", "d", "g"}).Draw(rt, "repository")
 				if info, err := os.Lstat(full(dir)); err == nil && info.IsDir() {
 					b.in(full(dir), "init", "-q")
 					if rapid.Bool().Draw(rt, "commits") {
-						b.in(full(dir), "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "--allow-empty", "-m", "x")
+						b.in(full(dir), "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q",
+							"--allow-empty", "-m", "x")
 					}
 				}
 			case 10:
 				eol = true
-				b.write(".gitattributes", rapid.SampledFrom([]string{"* text=auto\n", "* text eol=crlf\n", "a eol=lf\n", "* -text\n"}).Draw(rt, "attributes"))
+				b.write(".gitattributes", rapid.SampledFrom([]string{"* text=auto\n",
+					"* text eol=crlf\n", "a eol=lf\n", "* -text\n"}).Draw(rt, "attributes"))
 			}
 		}
 		o := b.options()
 		o.Exact = rapid.Bool().Draw(rt, "exact")
-		s, err := b.Snapshot(t.Context(), o)
+		s, err := b.w.Snapshot(t.Context(), o)
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -119,7 +129,8 @@ func TestSnapshotThenRestore(t *testing.T) {
 	})
 }
 
-// A program that writes and removes files all the time doesn't make a snapshot fail, and files that stay are in it.
+// A program that writes and removes files all the time doesn't make a snapshot fail, and files that
+// stay are in it.
 func TestSnapshotBesideAWriter(t *testing.T) {
 	b := worktree(t, start)
 	stop, ended := make(chan struct{}), make(chan struct{})
@@ -132,10 +143,11 @@ func TestSnapshotBesideAWriter(t *testing.T) {
 				return
 			default:
 			}
-			dir := filepath.Join(b.Path, fmt.Sprintf("tmp%d", i%7))
+			dir := filepath.Join(b.w.Path, fmt.Sprintf("tmp%d", i%7))
 			for j := range 20 {
 				os.MkdirAll(dir, 0o755)
-				os.WriteFile(filepath.Join(dir, fmt.Sprint(j)), bytes.Repeat([]byte{byte(i)}, 1+i*j%5000), 0o644)
+				os.WriteFile(filepath.Join(dir, fmt.Sprint(j)),
+					bytes.Repeat([]byte{byte(i)}, 1+i*j%5000), 0o644)
 			}
 			if i == 0 {
 				close(started)
@@ -148,7 +160,7 @@ func TestSnapshotBesideAWriter(t *testing.T) {
 		b.write("mine", fmt.Sprint(i))
 		o := b.options()
 		o.Exact = i%2 == 1
-		s, err := b.Snapshot(t.Context(), o)
+		s, err := b.w.Snapshot(t.Context(), o)
 		if err != nil {
 			t.Errorf("%d: %v", i, err)
 			continue
@@ -161,11 +173,13 @@ func TestSnapshotBesideAWriter(t *testing.T) {
 	<-ended
 }
 
-// BenchmarkSnapshot compares a snapshot of 5,000 files, ten of them changed, with bare git add -A into a copy of the index.
+// BenchmarkSnapshot compares a snapshot of 5,000 files, ten of them changed, with bare git add -A
+// into a copy of the index.
 func BenchmarkSnapshot(b *testing.B) {
 	files := map[string]string{}
 	for i := range 5000 {
-		files[fmt.Sprintf("d%d/e%d/f%d", i%10, i%100, i)] = strings.Repeat(fmt.Sprintf("line %d\n", i), 100)
+		files[fmt.Sprintf("d%d/e%d/f%d", i%10, i%100, i)] = strings.Repeat(fmt.Sprintf("line %d\n",
+			i), 100)
 	}
 	w := worktree(b, files)
 	k := 0
@@ -179,9 +193,9 @@ func BenchmarkSnapshot(b *testing.B) {
 		for b.Loop() {
 			edit()
 			index := filepath.Join(b.TempDir(), "index")
-			w.ok(copyFile(filepath.Join(w.Admin, "index"), index))
+			w.ok(copyFile(filepath.Join(w.w.Admin, "index"), index))
 			cmd := exec.Command("sh", "-c", "git add -A && git write-tree")
-			cmd.Dir, cmd.Env = w.Path, append(os.Environ(), "GIT_INDEX_FILE="+index)
+			cmd.Dir, cmd.Env = w.w.Path, append(os.Environ(), "GIT_INDEX_FILE="+index)
 			if out, err := cmd.CombinedOutput(); err != nil {
 				b.Fatalf("%v: %s", err, out)
 			}
@@ -193,7 +207,7 @@ func BenchmarkSnapshot(b *testing.B) {
 				edit()
 				o := w.options()
 				o.Exact = exact
-				if _, err := w.Snapshot(b.Context(), o); err != nil {
+				if _, err := w.w.Snapshot(b.Context(), o); err != nil {
 					b.Fatal(err)
 				}
 			}

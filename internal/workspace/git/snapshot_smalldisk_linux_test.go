@@ -12,11 +12,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A snapshot that doesn't fit says so and leaves nothing: neither where the sizes tell beforehand, nor where the disk fills
-// up while git writes.
+// A snapshot that doesn't fit says so and leaves nothing: neither where the sizes tell beforehand,
+// nor where the disk fills up while git writes.
 func TestSnapshotOnAFullDisk(t *testing.T) {
 	b := worktree(t, start)
-	objects := filepath.Join(b.Common, "objects")
+	objects := filepath.Join(b.w.Common, "objects")
 	copied := filepath.Join(t.TempDir(), "objects")
 	b.ok(os.CopyFS(copied, os.DirFS(objects)))
 	if syscall.Mount("tmpfs", objects, "tmpfs", 0, "size=1m") != nil {
@@ -38,7 +38,8 @@ func TestSnapshotOnAFullDisk(t *testing.T) {
 	}
 	random("large", 2<<20)
 	var space *SpaceError
-	if _, err := b.Snapshot(t.Context(), b.options()); !errors.As(err, &space) || space.Need < 2<<20 {
+	if _, err := b.w.Snapshot(t.Context(), b.options()); !errors.As(err, &space) ||
+		space.Need < 2<<20 {
 		t.Errorf("by the sizes: %v", err)
 	}
 	left("by the sizes")
@@ -47,7 +48,7 @@ func TestSnapshotOnAFullDisk(t *testing.T) {
 	for i := range files {
 		random(fmt.Sprint("f", i), 2<<10)
 	}
-	_, err := b.Snapshot(t.Context(), b.options())
+	_, err := b.w.Snapshot(t.Context(), b.options())
 	if !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("while git writes: %v", err)
 	}
@@ -55,7 +56,7 @@ func TestSnapshotOnAFullDisk(t *testing.T) {
 	for i := range files - 20 {
 		b.remove(fmt.Sprint("f", i))
 	}
-	s, err := b.Snapshot(t.Context(), b.options())
+	s, err := b.w.Snapshot(t.Context(), b.options())
 	b.ok(err)
 	b.same("with room", s.Tree)
 }

@@ -22,8 +22,8 @@ import (
 
 // A bench is a repository with a linked worktree on the branch "work".
 type bench struct {
-	t testing.TB
-	Worktree
+	t    testing.TB
+	w    Worktree
 	main string
 }
 
@@ -33,15 +33,15 @@ func worktree(t testing.TB, files map[string]string) *bench {
 	testfiles.Write(t, dir, files)
 	b := &bench{t: t, main: dir}
 	b.ok(testfiles.EmptyRepository(dir, "master"))
-	b.Common = filepath.Join(dir, ".git")
+	b.w.Common = filepath.Join(dir, ".git")
 	b.in(dir, "add", "-A")
 	b.in(dir, "commit", "-q", "--allow-empty", "-m", "first")
 	if testfiles.Long() { // so that git is asked what otherwise objects' own files tell
 		b.in(dir, "repack", "-adq")
 	}
-	b.Path = filepath.Join(filepath.Dir(dir), "tree")
-	b.in(dir, "worktree", "add", "-q", "-b", "work", b.Path)
-	b.Admin = filepath.Join(b.Common, "worktrees", "tree")
+	b.w.Path = filepath.Join(filepath.Dir(dir), "tree")
+	b.in(dir, "worktree", "add", "-q", "-b", "work", b.w.Path)
+	b.w.Admin = filepath.Join(b.w.Common, "worktrees", "tree")
 	return b
 }
 
@@ -60,17 +60,17 @@ func (b *bench) in(dir string, args ...string) string {
 // git runs git in the worktree.
 func (b *bench) git(args ...string) string {
 	b.t.Helper()
-	return b.in(b.Path, args...)
+	return b.in(b.w.Path, args...)
 }
 
 func (b *bench) write(name, text string) {
 	b.t.Helper()
-	testfiles.Put(b.t, b.Path, name, text)
+	testfiles.Put(b.t, b.w.Path, name, text)
 }
 
 func (b *bench) remove(name string) {
 	b.t.Helper()
-	b.ok(os.RemoveAll(filepath.Join(b.Path, name)))
+	b.ok(os.RemoveAll(filepath.Join(b.w.Path, name)))
 }
 
 func (b *bench) ok(err error) {
@@ -84,11 +84,12 @@ func (b *bench) options() SnapshotOptions {
 	return SnapshotOptions{Base: "refs/heads/work", Branch: "refs/heads/work"}
 }
 
-// snapshot takes one, and fails if that changes anything of the worktree or of the repository but objects.
+// snapshot takes one, and fails if that changes anything of the worktree or of the repository but
+// objects.
 func (b *bench) snapshot(o SnapshotOptions) *Snapshot {
 	b.t.Helper()
 	before := b.state()
-	s, err := b.Snapshot(b.t.Context(), o)
+	s, err := b.w.Snapshot(b.t.Context(), o)
 	b.ok(err)
 	if diff := cmp.Diff(before, b.state()); diff != "" {
 		b.t.Errorf("the snapshot changed something:\n%s", diff)
@@ -100,18 +101,18 @@ func (b *bench) snapshot(o SnapshotOptions) *Snapshot {
 func (b *bench) state() map[string]string {
 	b.t.Helper()
 	m := map[string]string{}
-	for _, top := range []string{b.Path, b.Common} {
+	for _, top := range []string{b.w.Path, b.w.Common} {
 		for name, text := range b.files(top) {
 			if strings.HasPrefix(name, quarantines) {
 				b.t.Errorf("left: %s", name)
 			}
-			if rel, ok := strings.CutPrefix(name, "objects/"); ok && top == b.Common {
+			if rel, ok := strings.CutPrefix(name, "objects/"); ok && top == b.w.Common {
 				if strings.HasPrefix(rel, quarantined) {
 					b.t.Errorf("left: %s", name)
 				}
 				continue
 			}
-			if top == b.Common && strings.HasPrefix(name, heldDir+"/") { // objects, too
+			if top == b.w.Common && strings.HasPrefix(name, heldDir+"/") { // objects, too
 				continue
 			}
 			m[top+": "+name] = text
@@ -169,16 +170,17 @@ func (b *bench) tree(commit string) map[string]string {
 	temp, err := os.MkdirTemp(b.t.TempDir(), "")
 	b.ok(err)
 	dir := filepath.Join(temp, "restored")
-	b.ok(Restore(b.t.Context(), b.Common, commit, dir))
+	b.ok(Restore(b.t.Context(), b.w.Common, commit, dir))
 	return b.files(dir)
 }
 
 // want is what a snapshot of the worktree has to have: everything but git's own and the paths.
 func (b *bench) want(but ...string) map[string]string {
 	b.t.Helper()
-	m := b.files(b.Path)
+	m := b.files(b.w.Path)
 	for name := range m {
-		if hasDotGit(name) || slices.ContainsFunc(but, func(p string) bool { return name == p || strings.HasPrefix(name, p+"/") }) {
+		if hasDotGit(name) || slices.ContainsFunc(but,
+			func(p string) bool { return name == p || strings.HasPrefix(name, p+"/") }) {
 			delete(m, name)
 		}
 	}
@@ -193,10 +195,12 @@ func (b *bench) same(what string, commit string, but ...string) {
 }
 
 var start = map[string]string{
-	"a": "1\n", "b": "2\n", "d/c": "3\n", "d/e": "4\n", "run.sh": "#!/bin/sh\n", ".gitignore": "*.log\nbuild/\n", "f": "5\n", "g/h": "6\n",
+	"a": "1\n", "b": "2\n", "d/c": "3\n", "d/e": "4\n", "run.sh": "#!/bin/sh\n",
+	".gitignore": "*.log\nbuild/\n", "f": "5\n", "g/h": "6\n",
 }
 
-// Each case edits the worktree. What a snapshot has is compared with what is on disk, for both kinds of snapshot.
+// Each case edits the worktree. What a snapshot has is compared with what is on disk, for both
+// kinds of snapshot.
 func TestSnapshotTree(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -230,10 +234,10 @@ func TestSnapshotTree(t *testing.T) {
 			b.write("a", "edited")
 		}},
 		{name: "modes and links", edit: func(b *bench) {
-			b.ok(os.Chmod(filepath.Join(b.Path, "run.sh"), 0o755))
-			b.ok(os.Symlink("nowhere", filepath.Join(b.Path, "link")))
+			b.ok(os.Chmod(filepath.Join(b.w.Path, "run.sh"), 0o755))
+			b.ok(os.Symlink("nowhere", filepath.Join(b.w.Path, "link")))
 			b.remove("f")
-			b.ok(os.Symlink("a", filepath.Join(b.Path, "f")))
+			b.ok(os.Symlink("a", filepath.Join(b.w.Path, "f")))
 		}},
 		{name: "a directory where a file was, and the other way", edit: func(b *bench) {
 			b.remove("a")
@@ -242,26 +246,27 @@ func TestSnapshotTree(t *testing.T) {
 			b.write("d", "file")
 		}},
 		{name: "a link where a directory was", edit: func(b *bench) {
-			b.ok(os.Rename(filepath.Join(b.Path, "d"), filepath.Join(b.Path, "elsewhere")))
-			b.ok(os.Symlink("elsewhere", filepath.Join(b.Path, "d")))
+			b.ok(os.Rename(filepath.Join(b.w.Path, "d"), filepath.Join(b.w.Path, "elsewhere")))
+			b.ok(os.Symlink("elsewhere", filepath.Join(b.w.Path, "d")))
 		}},
 		{name: "a link to a repository where a directory was", edit: func(b *bench) {
 			b.remove("d")
-			b.ok(os.Symlink("..", filepath.Join(b.Path, "d")))
+			b.ok(os.Symlink("..", filepath.Join(b.w.Path, "d")))
 		}},
 		{name: "odd names", edit: func(b *bench) {
-			for _, n := range []string{"a\nb", `q"uote`, "'", "\\", "tab\t", "\xff\xfe", " ", "-x", ":(top)", "*", "git~1", "é/ü", "con", "a:b"} {
+			for _, n := range []string{"a\nb", `q"uote`, "'", "\\", "tab\t", "\xff\xfe", " ", "-x",
+				":(top)", "*", "git~1", "é/ü", "con", "a:b"} {
 				b.write(n, n)
 			}
 		}},
 		{name: "FIFOs and sockets", edit: func(b *bench) {
-			b.ok(syscall.Mkfifo(filepath.Join(b.Path, "fifo"), 0o644))
+			b.ok(syscall.Mkfifo(filepath.Join(b.w.Path, "fifo"), 0o644))
 			b.remove("a")
-			b.ok(syscall.Mkfifo(filepath.Join(b.Path, "a"), 0o644))
+			b.ok(syscall.Mkfifo(filepath.Join(b.w.Path, "a"), 0o644))
 			fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
 			b.ok(err)
 			b.t.Cleanup(func() { syscall.Close(fd) })
-			b.t.(*testing.T).Chdir(b.Path) // the name of a socket is short
+			b.t.(*testing.T).Chdir(b.w.Path) // the name of a socket is short
 			b.ok(syscall.Bind(fd, &syscall.SockaddrUnix{Name: "sock"}))
 		}, but: []string{"fifo", "a", "sock"}},
 		{name: "assume-unchanged and skip-worktree", edit: func(b *bench) {
@@ -281,39 +286,43 @@ func TestSnapshotTree(t *testing.T) {
 			b.write("new", "1")
 		}},
 		{name: "index.lock is held", edit: func(b *bench) {
-			b.ok(os.WriteFile(filepath.Join(b.Admin, "index.lock"), nil, 0o644))
+			b.ok(os.WriteFile(filepath.Join(b.w.Admin, "index.lock"), nil, 0o644))
 			b.write("a", "x")
 		}},
 		{name: "no index", edit: func(b *bench) {
-			b.ok(os.Remove(filepath.Join(b.Admin, "index")))
+			b.ok(os.Remove(filepath.Join(b.w.Admin, "index")))
 			b.write("a", "x")
 			b.remove("b")
 		}},
 		{name: "corrupt index", edit: func(b *bench) {
-			b.ok(os.WriteFile(filepath.Join(b.Admin, "index"), []byte("DIRC\x00\x00\x00\x02 what"), 0o644))
+			b.ok(os.WriteFile(filepath.Join(b.w.Admin, "index"),
+				[]byte("DIRC\x00\x00\x00\x02 what"),
+				0o644))
 			b.write("a", "x")
 			b.remove("b")
 		}},
 		{name: "index of nothing", edit: func(b *bench) {
-			b.ok(os.WriteFile(filepath.Join(b.Admin, "index"), nil, 0o644))
+			b.ok(os.WriteFile(filepath.Join(b.w.Admin, "index"), nil, 0o644))
 			b.write("a", "x")
 			b.remove("b")
 		}},
 		{name: "nested repositories", edit: func(b *bench) {
 			for _, dir := range []string{"nr", "nr/deep", "nr/deep/er", "without", "d"} {
 				b.write(dir+"/file", dir)
-				b.in(filepath.Join(b.Path, dir), "init", "-q")
+				b.in(filepath.Join(b.w.Path, dir), "init", "-q")
 			}
 			b.write("nr/.gitignore", "*.tmp\n")
 			b.write("nr/forced.tmp", "tracked all the same")
-			b.in(filepath.Join(b.Path, "nr"), "add", "-f", "file", "forced.tmp")
-			b.in(filepath.Join(b.Path, "nr"), "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "-m", "nested")
+			b.in(filepath.Join(b.w.Path, "nr"), "add", "-f", "file", "forced.tmp")
+			b.in(filepath.Join(b.w.Path, "nr"), "-c", "user.name=t", "-c", "user.email=t@t",
+				"commit",
+				"-q", "-m", "nested")
 			b.write("nr/file", "changed")
 			b.write("nr/x.tmp", "")
 		}, but: []string{"nr/x.tmp"}},
 		{name: "a repository of the agent's, added as a gitlink", edit: func(b *bench) {
 			b.write("nr/x", "1")
-			nr := filepath.Join(b.Path, "nr")
+			nr := filepath.Join(b.w.Path, "nr")
 			b.in(nr, "init", "-q")
 			b.in(nr, "add", "-A")
 			b.in(nr, "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "-m", "1")
@@ -322,7 +331,7 @@ func TestSnapshotTree(t *testing.T) {
 		{name: "a nested repository where a file was", edit: func(b *bench) {
 			b.remove("a")
 			b.write("a/inside", "1")
-			b.in(filepath.Join(b.Path, "a"), "init", "-q")
+			b.in(filepath.Join(b.w.Path, "a"), "init", "-q")
 		}},
 		{name: "the top's .git is replaced", edit: func(b *bench) {
 			b.remove(".git")
@@ -337,7 +346,7 @@ func TestSnapshotTree(t *testing.T) {
 			b.write("a", "x")
 		}},
 		{name: "a HEAD that is nothing", edit: func(b *bench) {
-			b.ok(os.WriteFile(filepath.Join(b.Admin, "HEAD"), nil, 0o644))
+			b.ok(os.WriteFile(filepath.Join(b.w.Admin, "HEAD"), nil, 0o644))
 			b.write("a", "x")
 			b.remove("f")
 		}},
@@ -375,7 +384,8 @@ func TestSnapshotTree(t *testing.T) {
 			b.git("checkout", "-q", "work")
 			b.write("b", "changed")
 			b.git("commit", "-qam", "b")
-			if err := exec.Command("git", "-C", b.Path, "merge", "-q", "other").Run(); err == nil {
+			if err := exec.Command("git", "-C", b.w.Path, "merge", "-q",
+				"other").Run(); err == nil {
 				b.t.Fatal("no conflict")
 			}
 			b.write("new", "x")
@@ -399,7 +409,8 @@ func TestSnapshotTree(t *testing.T) {
 				if diff := cmp.Diff(tt.fail, failed); diff != "" {
 					t.Errorf("exact %v: failed: %s", exact, diff)
 				}
-				b.ok(Keep(t.Context(), b.Common, fmt.Sprintf("refs/gl/wip/p/_/s-1/1/%v", exact), s))
+				b.ok(Keep(t.Context(), b.w.Common, fmt.Sprintf("refs/gl/wip/p/_/s-1/1/%v", exact),
+					s))
 			}
 			b.in(b.main, "rev-list", "--objects", "--glob=refs/gl/*")
 		})
@@ -422,13 +433,13 @@ func TestSnapshotSame(t *testing.T) {
 	o := b.options()
 	b.write("a", "x")
 	o.Last = b.snapshot(o).Tree
-	objects := b.files(filepath.Join(b.Common, "objects"))
+	objects := b.files(filepath.Join(b.w.Common, "objects"))
 	for _, o.Exact = range []bool{false, true} {
 		if s := b.snapshot(o); !s.Same || s.Tree != o.Last {
 			t.Errorf("nothing changed: %+v", s)
 		}
 	}
-	if diff := cmp.Diff(objects, b.files(filepath.Join(b.Common, "objects"))); diff != "" {
+	if diff := cmp.Diff(objects, b.files(filepath.Join(b.w.Common, "objects"))); diff != "" {
 		t.Errorf("objects for nothing: %s", diff)
 	}
 	for _, edit := range []struct {
@@ -438,7 +449,8 @@ func TestSnapshotSame(t *testing.T) {
 		{"staged", func() { b.git("add", "a"); b.write("a", "y") }},
 		{"committed", func() { b.git("commit", "-qam", "x") }},
 		{"edited", func() { b.write("a", "z") }},
-		{"staged, edited and staged", func() { b.git("add", "a"); b.write("a", "z2"); b.git("add", "a"); b.write("a", "z") }},
+		{"staged, edited and staged",
+			func() { b.git("add", "a"); b.write("a", "z2"); b.git("add", "a"); b.write("a", "z") }},
 	} {
 		edit.do()
 		s := b.snapshot(o)
@@ -457,7 +469,7 @@ func TestSnapshotLimit(t *testing.T) {
 	b.write("large", strings.Repeat("x", 3000))
 	o := b.options()
 	o.MaxBytes = 2000
-	_, err := b.Snapshot(t.Context(), o)
+	_, err := b.w.Snapshot(t.Context(), o)
 	var big *TooBigError
 	if !errors.As(err, &big) || big.Largest != "large" || big.Max != 2000 {
 		t.Errorf("%v", err)
@@ -477,49 +489,54 @@ func TestKeep(t *testing.T) {
 	if s.Index == "" || s.Head != "" {
 		t.Errorf("%+v", s)
 	}
-	b.ok(Keep(t.Context(), b.Common, prefix, s))
-	refs, err := Refs(t.Context(), b.Common, "refs/gl/wip")
+	b.ok(Keep(t.Context(), b.w.Common, prefix, s))
+	refs, err := Refs(t.Context(), b.w.Common, "refs/gl/wip")
 	b.ok(err)
-	if len(refs) != 2 || refs[0].Name != prefix+"/index" || refs[0].Commit != s.Index || refs[1].Commit != s.Tree || time.Since(refs[1].Time) > time.Hour {
+	if len(refs) != 2 || refs[0].Name != prefix+"/index" || refs[0].Commit != s.Index ||
+		refs[1].Commit != s.Tree || time.Since(refs[1].Time) > time.Hour {
 		t.Errorf("%+v", refs)
 	}
-	if err := Keep(t.Context(), b.Common, prefix, s); !errors.Is(err, ErrRefExists) {
+	if err := Keep(t.Context(), b.w.Common, prefix, s); !errors.Is(err, ErrRefExists) {
 		t.Errorf("twice: %v", err)
 	}
 	// All or none: one name is taken.
 	b.in(b.main, "update-ref", "refs/gl/wip/p/_/s-1/1/2/tree", "HEAD")
-	if err := Keep(t.Context(), b.Common, "refs/gl/wip/p/_/s-1/1/2", s); !errors.Is(err, ErrRefExists) {
+	if err := Keep(t.Context(), b.w.Common, "refs/gl/wip/p/_/s-1/1/2",
+		s); !errors.Is(err, ErrRefExists) {
 		t.Errorf("one is taken: %v", err)
 	}
-	if refs, _ := Refs(t.Context(), b.Common, "refs/gl/wip/p/_/s-1/1/2"); len(refs) != 1 {
+	if refs, _ := Refs(t.Context(), b.w.Common, "refs/gl/wip/p/_/s-1/1/2"); len(refs) != 1 {
 		t.Errorf("half of a snapshot: %+v", refs)
 	}
-	gone := []RefChange{{Name: refs[0].Name, Old: refs[0].Commit}, {Name: refs[1].Name, Old: s.Index}}
-	if err := ChangeRefs(t.Context(), b.Common, "test", gone...); !errors.Is(err, ErrRefMoved) {
+	gone := []RefChange{{Name: refs[0].Name, Old: refs[0].Commit},
+		{Name: refs[1].Name, Old: s.Index}}
+	if err := ChangeRefs(t.Context(), b.w.Common, "test", gone...); !errors.Is(err, ErrRefMoved) {
 		t.Errorf("moved: %v", err)
 	}
 	gone[1].Old = s.Tree
-	b.ok(ChangeRefs(t.Context(), b.Common, "test", gone...))
-	if err := ChangeRefs(t.Context(), b.Common, "test", gone...); !errors.Is(err, ErrRefMoved) {
+	b.ok(ChangeRefs(t.Context(), b.w.Common, "test", gone...))
+	if err := ChangeRefs(t.Context(), b.w.Common, "test", gone...); !errors.Is(err, ErrRefMoved) {
 		t.Errorf("gone: %v", err)
 	}
 }
 
-// What is pruned between the objects and the refs shows, and no ref is left that names what isn't there.
+// What is pruned between the objects and the refs shows, and no ref is left that names what isn't
+// there.
 func TestKeepSeesWhatIsPruned(t *testing.T) {
 	b := worktree(t, start)
 	b.write("a", "a blob that nothing names")
 	s := b.snapshot(b.options())
 	blob := b.in(b.main, "rev-parse", s.Tree+":a")
-	b.ok(os.RemoveAll(filepath.Join(b.Common, heldDir)))
-	b.ok(os.Remove(filepath.Join(b.Common, "objects", blob[:2], blob[2:])))
-	if err := Keep(t.Context(), b.Common, "refs/gl/wip/p/_/s-1/1/1", s); !errors.Is(err, ErrLost) {
+	b.ok(os.RemoveAll(filepath.Join(b.w.Common, heldDir)))
+	b.ok(os.Remove(filepath.Join(b.w.Common, "objects", blob[:2], blob[2:])))
+	if err := Keep(t.Context(), b.w.Common, "refs/gl/wip/p/_/s-1/1/1",
+		s); !errors.Is(err, ErrLost) {
 		t.Errorf("%v", err)
 	}
-	if refs, err := Refs(t.Context(), b.Common, "refs/gl"); err != nil || len(refs) > 0 {
+	if refs, err := Refs(t.Context(), b.w.Common, "refs/gl"); err != nil || len(refs) > 0 {
 		t.Errorf("%+v, %v", refs, err)
 	}
-	got, err := b.Save(t.Context(), "refs/gl/wip/p/_/s-1/1/1", b.options())
+	got, err := b.w.Save(t.Context(), "refs/gl/wip/p/_/s-1/1/1", b.options())
 	b.ok(err)
 	b.same("again", got.Tree)
 }
@@ -530,20 +547,21 @@ func TestRestore(t *testing.T) {
 	s := b.snapshot(b.options())
 	dir := t.TempDir()
 	testfiles.Write(t, dir, map[string]string{"a": "mine"})
-	if err := Restore(t.Context(), b.Common, s.Tree, dir); !errors.Is(err, ErrNotEmpty) {
+	if err := Restore(t.Context(), b.w.Common, s.Tree, dir); !errors.Is(err, ErrNotEmpty) {
 		t.Errorf("%v", err)
 	}
 	if data, _ := os.ReadFile(filepath.Join(dir, "a")); !bytes.Equal(data, []byte("mine")) {
 		t.Errorf("a is %q", data)
 	}
-	b.ok(RestoreBranch(t.Context(), b.Common, s.Tree, "refs/heads/back"))
-	if err := RestoreBranch(t.Context(), b.Common, s.Tree, "refs/heads/back"); !errors.Is(err, ErrRefExists) {
+	b.ok(RestoreBranch(t.Context(), b.w.Common, s.Tree, "refs/heads/back"))
+	if err := RestoreBranch(t.Context(), b.w.Common, s.Tree,
+		"refs/heads/back"); !errors.Is(err, ErrRefExists) {
 		t.Errorf("%v", err)
 	}
 	if got := b.in(b.main, "show", "back:a"); got != "x" {
 		t.Errorf("a is %q", got)
 	}
-	if err := RestoreBranch(t.Context(), b.Common, s.Tree, "refs/heads/a..b"); err == nil {
+	if err := RestoreBranch(t.Context(), b.w.Common, s.Tree, "refs/heads/a..b"); err == nil {
 		t.Error("a name that can't be one")
 	}
 }
@@ -553,27 +571,30 @@ func TestSnapshotOfWhatCantBeRead(t *testing.T) {
 	b := worktree(t, start)
 	b.write("new", "x")
 	dir := strings.Repeat("d", 200)
-	t.Chdir(b.Path)
+	t.Chdir(b.w.Path)
 	for range 22 { // longer than a path may be
 		b.ok(os.Mkdir(dir, 0o755))
 		b.ok(os.Chdir(dir))
 	}
 	b.ok(os.WriteFile("deep", []byte("1"), 0o644))
-	b.ok(os.Chdir(b.Path))
-	s, err := b.Snapshot(t.Context(), b.options())
+	b.ok(os.Chdir(b.w.Path))
+	s, err := b.w.Snapshot(t.Context(), b.options())
 	b.ok(err)
-	if len(s.Failed) != 1 || !strings.HasPrefix(s.Failed[0].Path, dir+"/"+dir) || b.tree(s.Tree)["new"] != "x" {
+	if len(s.Failed) != 1 || !strings.HasPrefix(s.Failed[0].Path, dir+"/"+dir) ||
+		b.tree(s.Tree)["new"] != "x" {
 		t.Errorf("failed: %q", s.Failed)
 	}
 }
 
-// What a process left that was killed is removed by the next snapshot, and what one is working with isn't.
+// What a process left that was killed is removed by the next snapshot, and what one is working with
+// isn't.
 func TestQuarantinesOfTheDead(t *testing.T) {
 	b := worktree(t, start)
-	alive, err := newQuarantine(b.Common)
+	alive, err := newQuarantine(b.w.Common)
 	b.ok(err)
-	dead, old := filepath.Join(b.Common, quarantines+"dead"), filepath.Join(b.Common, "objects", quarantined+"dead")
-	young := filepath.Join(b.Common, quarantines+"young")
+	dead, old := filepath.Join(b.w.Common, quarantines+"dead"),
+		filepath.Join(b.w.Common, "objects", quarantined+"dead")
+	young := filepath.Join(b.w.Common, quarantines+"young")
 	hour := time.Now().Add(-time.Hour)
 	for _, dir := range []string{dead, old, young} {
 		b.ok(os.Mkdir(dir, 0o755))
@@ -582,7 +603,7 @@ func TestQuarantinesOfTheDead(t *testing.T) {
 	b.ok(os.Chtimes(dead, hour, hour))
 	b.ok(os.Chtimes(old, hour, hour))
 	b.ok(os.Chtimes(alive.dir, hour, hour))
-	_, err = b.Snapshot(t.Context(), b.options())
+	_, err = b.w.Snapshot(t.Context(), b.options())
 	b.ok(err)
 	for dir, there := range map[string]bool{dead: false, old: false, young: true, alive.dir: true} {
 		if _, err := os.Stat(dir); (err == nil) != there {
@@ -596,7 +617,7 @@ func TestQuarantinesOfTheDead(t *testing.T) {
 func TestSnapshotOfHalfARepository(t *testing.T) {
 	b := worktree(t, start)
 	b.write("half/file", "x")
-	b.in(filepath.Join(b.Path, "half"), "init", "-q")
+	b.in(filepath.Join(b.w.Path, "half"), "init", "-q")
 	b.remove("half/.git/objects")
 	o := b.options()
 	o.Exact = true

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// What only the worktree's own records have is kept: after the worktree, its branches and their logs are gone and
-// everything that no ref has is pruned, each commit is still there.
+// What only the worktree's own records have is kept: after the worktree, its branches and their
+// logs are gone and everything that no ref has is pruned, each commit is still there.
 func TestSnapshotKeepsCommits(t *testing.T) {
 	commit := func(b *bench, text string) string {
 		b.write("a", text)
@@ -66,10 +66,11 @@ func TestSnapshotKeepsCommits(t *testing.T) {
 			theirs := commit(b, "theirs")
 			b.git("checkout", "-q", "work")
 			b.write("f", "dirty")
-			if exec.Command("git", "-C", b.Path, "rebase", "-q", "--autostash", "onto").Run() == nil {
+			if exec.Command("git", "-C", b.w.Path, "rebase", "-q", "--autostash",
+				"onto").Run() == nil {
 				b.t.Fatal("no conflict")
 			}
-			stash, err := os.ReadFile(filepath.Join(b.Admin, "rebase-merge", "autostash"))
+			stash, err := os.ReadFile(filepath.Join(b.w.Admin, "rebase-merge", "autostash"))
 			b.ok(err)
 			return []string{mine, theirs, strings.TrimSpace(string(stash))}
 		}, "log-1"},
@@ -78,7 +79,7 @@ func TestSnapshotKeepsCommits(t *testing.T) {
 			b.git("checkout", "-q", "--detach", "HEAD~")
 			theirs := commit(b, "theirs")
 			b.git("checkout", "-q", "work")
-			if exec.Command("git", "-C", b.Path, "merge", "-q", theirs).Run() == nil {
+			if exec.Command("git", "-C", b.w.Path, "merge", "-q", theirs).Run() == nil {
 				b.t.Fatal("no conflict")
 			}
 			return []string{theirs, b.git("rev-parse", "HEAD")}
@@ -93,17 +94,18 @@ func TestSnapshotKeepsCommits(t *testing.T) {
 			id := commit(b, "1")
 			b.git("update-ref", "refs/worktree/mine", id)
 			b.git("checkout", "-q", "work")
-			b.ok(os.Remove(filepath.Join(b.Admin, "logs", "HEAD")))
+			b.ok(os.Remove(filepath.Join(b.w.Admin, "logs", "HEAD")))
 			return []string{id}
 		}, "log-1"},
 		{"commits of a nested repository", func(b *bench) []string {
-			nr := filepath.Join(b.Path, "nr")
+			nr := filepath.Join(b.w.Path, "nr")
 			b.write("nr/x", "1")
 			b.in(nr, "init", "-q")
 			var ids []string
 			for range 2 {
 				b.in(nr, "add", "-A")
-				b.in(nr, "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "--allow-empty", "-m", "nested")
+				b.in(nr, "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q",
+					"--allow-empty", "-m", "nested")
 				ids = append(ids, b.in(nr, "rev-parse", "HEAD"))
 			}
 			b.in(nr, "reset", "-q", "--hard", "HEAD~")
@@ -117,7 +119,7 @@ func TestSnapshotKeepsCommits(t *testing.T) {
 			return []string{b.git("rev-parse", "HEAD")}
 		}, "mod-1"},
 		{"commits of a repository among tracked files", func(b *bench) []string {
-			d := filepath.Join(b.Path, "d")
+			d := filepath.Join(b.w.Path, "d")
 			b.in(d, "init", "-q")
 			b.in(d, "add", "-A")
 			b.in(d, "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "-m", "mine")
@@ -131,7 +133,7 @@ func TestSnapshotKeepsCommits(t *testing.T) {
 			o.Exact = true
 			s := b.snapshot(o)
 			const prefix = "refs/gl/wip/p/_/s-1/1/1"
-			b.ok(Keep(t.Context(), b.Common, prefix, s))
+			b.ok(Keep(t.Context(), b.w.Common, prefix, s))
 			if len(s.Failed) > 0 {
 				t.Errorf("failed: %q", s.Failed)
 			}
@@ -141,8 +143,9 @@ func TestSnapshotKeepsCommits(t *testing.T) {
 				t.Errorf("nothing changed since: %+v", again)
 			}
 			b.remove("")
-			b.ok(os.RemoveAll(b.Admin))
-			for _, ref := range strings.Fields(b.in(b.main, "for-each-ref", "--format=%(refname)", "refs/heads", "refs/stash")) {
+			b.ok(os.RemoveAll(b.w.Admin))
+			for _, ref := range strings.Fields(b.in(b.main, "for-each-ref", "--format=%(refname)",
+				"refs/heads", "refs/stash")) {
 				if ref != b.in(b.main, "symbolic-ref", "HEAD") {
 					b.in(b.main, "update-ref", "-d", ref)
 				}
@@ -164,7 +167,7 @@ func TestSnapshotStashesOfOthers(t *testing.T) {
 	b.in(b.main, "stash", "-q")
 	o := b.options()
 	var err error
-	o.Stashes, err = Stashes(b.Common)
+	o.Stashes, err = Stashes(b.w.Common)
 	b.ok(err)
 	b.write("a", "mine")
 	b.git("stash", "-q")
@@ -183,7 +186,7 @@ func TestSnapshotSubmodules(t *testing.T) {
 	b.in(other, "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "-m", "1")
 	b.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", other, "sub")
 	b.git("commit", "-qm", "submodule")
-	sub := filepath.Join(b.Path, "sub")
+	sub := filepath.Join(b.w.Path, "sub")
 	for _, exact := range []bool{false, true} {
 		o := b.options()
 		o.Exact = exact
@@ -198,7 +201,9 @@ func TestSnapshotSubmodules(t *testing.T) {
 		}
 		b.same("changed", s.Tree)
 		b.in(sub, "add", "-A")
-		b.in(sub, "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "-m", fmt.Sprint("2 ", exact)) // another commit each time, also within one second
+		// Another commit each time, also within one second.
+		b.in(sub, "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "-m",
+			fmt.Sprint("2 ", exact))
 		s = b.snapshot(o)
 		if mode(s) != "040000" {
 			t.Errorf("committed: %s", mode(s))
@@ -209,7 +214,8 @@ func TestSnapshotSubmodules(t *testing.T) {
 		}
 		b.in(sub, "push", "-q", "origin", fmt.Sprint("HEAD:refs/heads/", exact))
 		s = b.snapshot(o)
-		if mode(s) != gitlink || len(s.Modules) > 0 || !strings.Contains(b.git("ls-tree", s.Tree, "sub"), b.in(sub, "rev-parse", "HEAD")) {
+		if mode(s) != gitlink || len(s.Modules) > 0 ||
+			!strings.Contains(b.git("ls-tree", s.Tree, "sub"), b.in(sub, "rev-parse", "HEAD")) {
 			t.Errorf("pushed: %+v", s)
 		}
 		b.in(sub, "reset", "-q", "--hard", "HEAD~")
@@ -231,7 +237,7 @@ func TestSnapshotSparse(t *testing.T) {
 			b.write("d/c", "x")
 			b.write("g/new", "outside")
 			if index == "gone" {
-				b.ok(os.Remove(filepath.Join(b.Admin, "index")))
+				b.ok(os.Remove(filepath.Join(b.w.Admin, "index")))
 			} else {
 				b.remove("d/e")
 			}
@@ -239,7 +245,8 @@ func TestSnapshotSparse(t *testing.T) {
 			o.Exact = exact
 			got := b.tree(b.snapshot(o).Tree)
 			_, removed := got["d/e"]
-			if got["g/h"] != "6\n" || got["d/c"] != "x" || got["g/new"] != "outside" || removed != (index == "gone") {
+			if got["g/h"] != "6\n" || got["d/c"] != "x" || got["g/new"] != "outside" ||
+				removed != (index == "gone") {
 				t.Errorf("index %s, exact %v: %q", index, exact, got)
 			}
 		}
@@ -251,15 +258,16 @@ func TestSnapshotIdentity(t *testing.T) {
 	b := worktree(t, start)
 	b.git("config", "commit.gpgSign", "true")
 	b.git("config", "gpg.program", "/bin/false")
-	hooks := filepath.Join(b.Common, "hooks")
+	hooks := filepath.Join(b.w.Common, "hooks")
 	b.ok(os.MkdirAll(hooks, 0o755))
 	ran := filepath.Join(b.t.(*testing.T).TempDir(), "ran")
 	for _, name := range []string{"reference-transaction", "post-index-change", "pre-commit"} {
-		b.ok(os.WriteFile(filepath.Join(hooks, name), []byte("#!/bin/sh\ntouch '"+ran+"'\nexit 1\n"), 0o755))
+		b.ok(os.WriteFile(filepath.Join(hooks, name),
+			[]byte("#!/bin/sh\ntouch '"+ran+"'\nexit 1\n"), 0o755))
 	}
 	who := func(k int) string {
 		b.write("a", fmt.Sprint(k))
-		s, err := b.Save(t.Context(), fmt.Sprint("refs/gl/wip/p/_/s-1/1/", k), b.options())
+		s, err := b.w.Save(t.Context(), fmt.Sprint("refs/gl/wip/p/_/s-1/1/", k), b.options())
 		b.ok(err)
 		return b.git("log", "-1", "--format=%an <%ae> %cn <%ce>", s.Tree)
 	}
@@ -278,85 +286,89 @@ func TestSnapshotIdentity(t *testing.T) {
 	}
 }
 
-// A prune between the objects of a snapshot and its refs takes what only gl has. It is put there again; after a kill in between, by
-// whatever gl does next in the repository.
+// A prune between the objects of a snapshot and its refs takes what only gl has. It is put there
+// again; after a kill in between, by whatever gl does next in the repository.
 func TestPrunedBeforeTheRefs(t *testing.T) {
 	b := worktree(t, map[string]string{"a": "a"})
 	b.write("work", "work")
-	s, err := b.newSnapshot(t.Context(), SnapshotOptions{Exact: true})
+	s, err := b.w.newSnapshot(t.Context(), SnapshotOptions{Exact: true})
 	b.ok(err)
 	b.ok(s.take(t.Context()))
-	b.ok(s.q.release())
+	b.ok(s.g.q.release())
 	b.in(b.main, "prune", "--expire=now")
-	b.ok(keep(t.Context(), b.Common, "refs/gl/wip/p/s/1/1", &s.Snapshot, s.q))
+	b.ok(keep(t.Context(), b.w.Common, "refs/gl/wip/p/s/1/1", &s.Snapshot, s.g.q))
 	if got := b.in(b.main, "show", "refs/gl/wip/p/s/1/1/tree:work"); got != "work" {
 		t.Errorf("the snapshot has %q", got)
 	}
-	b.ok(os.Remove(filepath.Join(b.Common, "objects", s.Snapshot.Tree[:2], s.Snapshot.Tree[2:])))
-	b.ok(s.q.lock.Unlock()) // it was killed before it saw that
-	q, err := newQuarantine(b.Common)
+	b.ok(os.Remove(filepath.Join(b.w.Common, "objects", s.Snapshot.Tree[:2], s.Snapshot.Tree[2:])))
+	b.ok(s.g.q.lock.Unlock()) // it was killed before it saw that
+	q, err := newQuarantine(b.w.Common)
 	b.ok(err)
 	b.ok(q.remove())
 	b.in(b.main, "fsck", "--connectivity-only")
-	if left, _ := filepath.Glob(filepath.Join(b.Common, quarantines+"*")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(b.w.Common, quarantines+"*")); len(left) > 0 {
 		t.Errorf("left: %q", left)
 	}
 }
 
-// A prune that was at it when a snapshot got its refs removes its objects all the same. They are put back.
+// A prune that was at it when a snapshot got its refs removes its objects all the same. They are
+// put back.
 func TestPrunedAfterTheRefs(t *testing.T) {
 	b := worktree(t, map[string]string{"a": "a"})
 	b.write("work", "work")
-	s, err := b.Save(t.Context(), "refs/gl/wip/p/s/1/1", SnapshotOptions{Exact: true})
+	s, err := b.w.Save(t.Context(), "refs/gl/wip/p/s/1/1", SnapshotOptions{Exact: true})
 	b.ok(err)
 	for _, id := range []string{s.Tree, s.Whole} {
-		b.ok(os.Remove(filepath.Join(b.Common, "objects", id[:2], id[2:])))
+		b.ok(os.Remove(filepath.Join(b.w.Common, "objects", id[:2], id[2:])))
 	}
-	if gone, err := Pruned(t.Context(), b.Common); err != nil || len(gone) != 2 {
+	if gone, err := Pruned(t.Context(), b.w.Common); err != nil || len(gone) != 2 {
 		t.Errorf("pruned: %q, %v", gone, err)
 	}
-	b.ok(Mend(b.Common))
-	if gone, err := Pruned(t.Context(), b.Common); err != nil || len(gone) > 0 {
+	b.ok(Mend(b.w.Common))
+	if gone, err := Pruned(t.Context(), b.w.Common); err != nil || len(gone) > 0 {
 		t.Errorf("pruned, and put back: %q, %v", gone, err)
 	}
 	b.in(b.main, "fsck", "--connectivity-only")
 	if got := b.in(b.main, "show", "refs/gl/wip/p/s/1/1/tree:work"); got != "work" {
 		t.Errorf("the snapshot has %q", got)
 	}
-	old := filepath.Join(b.Common, heldDir, "1")
+	old := filepath.Join(b.w.Common, heldDir, "1")
 	b.ok(os.Mkdir(old, 0o755))
-	b.ok(Mend(b.Common))
+	b.ok(Mend(b.w.Common))
 	if _, err := os.Stat(old); err == nil {
 		t.Error("objects are held for good")
 	}
 }
 
-// Objects are held before refs have them, so a kill at the change of the refs leaves nothing that can't be put back.
+// Objects are held before refs have them, so a kill at the change of the refs leaves nothing that
+// can't be put back.
 func TestHeldBeforeTheRefs(t *testing.T) {
 	b := worktree(t, map[string]string{"a": "a"})
 	head := b.head()
 	commit := b.in(b.main, "commit-tree", "-m", "new", "-p", head, head+"^{tree}")
-	file := filepath.Join(b.Common, "objects", commit[:2], commit[2:])
-	lock := filepath.Join(b.Common, "refs", "heads", "new.lock")
+	file := filepath.Join(b.w.Common, "objects", commit[:2], commit[2:])
+	lock := filepath.Join(b.w.Common, "refs", "heads", "new.lock")
 	b.ok(os.WriteFile(lock, nil, 0o644))
 	change := RefChange{Name: "refs/heads/new", New: commit}
-	if err := ChangeWhole(t.Context(), b.Common, "test", []string{head}, change); !errors.Is(err, ErrRefLocked) {
+	if err := ChangeWhole(t.Context(), b.w.Common, "test", []string{head},
+		change); !errors.Is(err, ErrRefLocked) {
 		t.Fatal(err)
 	}
 	for range 2 {
 		b.ok(os.Remove(file))
-		b.ok(putBack(t.Context(), b.Common, []string{commit}))
+		b.ok(putBack(t.Context(), b.w.Common, []string{commit}))
 	}
 	b.ok(os.Remove(lock))
-	b.ok(ChangeWhole(t.Context(), b.Common, "test", []string{head}, change))
+	b.ok(ChangeWhole(t.Context(), b.w.Common, "test", []string{head}, change))
 	b.ok(os.Remove(file))
-	b.ok(os.RemoveAll(filepath.Join(b.Common, heldDir)))
-	if err := putBack(t.Context(), b.Common, []string{commit}); !errors.Is(err, ErrLost) {
+	b.ok(os.RemoveAll(filepath.Join(b.w.Common, heldDir)))
+	if err := putBack(t.Context(), b.w.Common, []string{commit}); !errors.Is(err, ErrLost) {
 		t.Errorf("put back from nowhere: %v", err)
 	}
 }
 
-// A prune beside an agent's own commit leaves its branch at a commit that isn't there. The branch goes back to the last one that is.
+// A prune beside an agent's own commit leaves its branch at a commit that isn't there. The branch
+// goes back to the last one that is.
 func TestLastWhole(t *testing.T) {
 	for _, lose := range []string{"the newest", "one below", "its tree"} {
 		t.Run(lose, func(t *testing.T) {
@@ -376,14 +388,14 @@ func TestLastWhole(t *testing.T) {
 			if lose == "its tree" {
 				lost = b.git("rev-parse", lost+"^{tree}")
 			}
-			b.ok(os.Remove(filepath.Join(b.Common, "objects", lost[:2], lost[2:])))
-			from, to, err := b.LastWhole(t.Context(), work, base)
+			b.ok(os.Remove(filepath.Join(b.w.Common, "objects", lost[:2], lost[2:])))
+			from, to, err := b.w.LastWhole(t.Context(), work, base)
 			b.ok(err)
-			b.ok(b.MoveLost(t.Context(), work, from, to))
+			b.ok(b.w.Exclusive().MoveLost(t.Context(), work, from, to))
 			if got := b.head(); got != head {
 				t.Errorf("the branch is at %s", got)
 			}
-			tip, changed, err := b.CommitAll(t.Context(), work, "left")
+			tip, changed, err := b.w.Exclusive().CommitAll(t.Context(), work, "left")
 			b.ok(err)
 			if !changed || b.tree(tip)["a"] != "work" {
 				t.Errorf("committed: %v, %v", changed, b.tree(tip))
@@ -404,18 +416,21 @@ func TestMoveLostKilled(t *testing.T) {
 	lost := b.head()
 	b.git("commit", "-q", "--allow-empty", "-m", "upon it")
 	tip := b.head()
-	b.in(b.main, "update-ref", "refs/heads/other", b.in(b.main, "commit-tree", "-m", "other", "-p", base, base+"^{tree}"))
+	b.in(b.main, "update-ref", "refs/heads/other",
+		b.in(b.main, "commit-tree", "-m", "other", "-p", base, base+"^{tree}"))
 	for _, id := range []string{lost, b.in(b.main, "rev-parse", "other")} {
-		b.ok(os.Remove(filepath.Join(b.Common, "objects", id[:2], id[2:])))
+		b.ok(os.Remove(filepath.Join(b.w.Common, "objects", id[:2], id[2:])))
 	}
-	if err := b.MoveLost(t.Context(), work, base, base); !errors.Is(err, ErrRefMoved) { // as if it ended before the branch was moved
+	// As if it ended before the branch was moved.
+	if err := b.w.Exclusive().MoveLost(t.Context(), work, base,
+		base); !errors.Is(err, ErrRefMoved) {
 		t.Error(err)
 	}
-	from, to, err := b.LastWhole(t.Context(), work, base)
+	from, to, err := b.w.LastWhole(t.Context(), work, base)
 	if err != nil || from != tip || to != base {
 		t.Fatalf("from %s to %s, %v", from, to, err)
 	}
-	b.ok(b.MoveLost(t.Context(), work, from, to))
+	b.ok(b.w.Exclusive().MoveLost(t.Context(), work, from, to))
 	b.git("reset", "-q")
 	b.in(b.main, "update-ref", "-d", "refs/heads/other")
 	b.in(b.main, "gc", "-q")
@@ -425,20 +440,21 @@ func TestMoveLostKilled(t *testing.T) {
 func TestHeldFromTheStart(t *testing.T) {
 	b := worktree(t, map[string]string{"a": "a"})
 	has := b.head()
-	b.ok(os.WriteFile(filepath.Join(b.Common, "new"), []byte("new"), 0o644))
-	blob := b.in(b.main, "hash-object", "-w", filepath.Join(b.Common, "new"))
-	tree, err := TreeWith(t.Context(), b.Common, has, map[string]File{"new": {"100644", blob}})
+	b.ok(os.WriteFile(filepath.Join(b.w.Common, "new"), []byte("new"), 0o644))
+	blob := b.in(b.main, "hash-object", "-w", filepath.Join(b.w.Common, "new"))
+	tree, err := TreeWith(t.Context(), b.w.Common, has, map[string]File{"new": {"100644", blob}})
 	b.ok(err)
-	id, err := CommitTree(t.Context(), b.Common, NewCommit{Tree: tree, Parents: []string{has}, Message: "new"})
+	id, err := CommitTree(t.Context(), b.w.Common,
+		NewCommit{Tree: tree, Parents: []string{has}, Message: "new"})
 	b.ok(err)
 	b.in(b.main, "prune", "--expire=now")
-	if back, err := PutBack(t.Context(), b.Common); err != nil || !back {
+	if back, err := PutBack(t.Context(), b.w.Common); err != nil || !back {
 		t.Errorf("put back: %v, %v", back, err)
 	}
 	if got := b.in(b.main, "ls-tree", "--name-only", id); got != "a\nnew" {
 		t.Errorf("the commit has %q", got)
 	}
-	if back, err := PutBack(t.Context(), b.Common); err != nil || back {
+	if back, err := PutBack(t.Context(), b.w.Common); err != nil || back {
 		t.Errorf("put back once more: %v, %v", back, err)
 	}
 }
@@ -449,14 +465,17 @@ func TestLastWholeBase(t *testing.T) {
 	for _, held := range []bool{true, false} {
 		b := worktree(t, map[string]string{"a": "a"})
 		has := b.head()
-		base, err := CommitTree(t.Context(), b.Common, NewCommit{Tree: has + "^{tree}", Parents: []string{has}, Message: "brought back"})
+		base, err := CommitTree(t.Context(), b.w.Common,
+			NewCommit{Tree: has + "^{tree}", Parents: []string{has}, Message: "brought back"})
 		b.ok(err)
 		if !held {
-			b.ok(os.RemoveAll(filepath.Join(b.Common, heldDir)))
+			b.ok(os.RemoveAll(filepath.Join(b.w.Common, heldDir)))
 		}
-		b.ok(ChangeRefs(t.Context(), b.Common, "test", RefChange{Name: work, New: base, Old: has}))
-		b.ok(os.Remove(filepath.Join(b.Common, "objects", base[:2], base[2:])))
-		if _, _, err := b.LastWhole(t.Context(), work, base, has); held && err != nil || !held && !errors.Is(err, ErrLost) {
+		b.ok(ChangeRefs(t.Context(), b.w.Common, "test",
+			RefChange{Name: work, New: base, Old: has}))
+		b.ok(os.Remove(filepath.Join(b.w.Common, "objects", base[:2], base[2:])))
+		if _, _, err := b.w.LastWhole(t.Context(), work, base, has); held && err != nil ||
+			!held && !errors.Is(err, ErrLost) {
 			t.Errorf("held %v: %v", held, err)
 		}
 		if got := b.head(); got != base {
@@ -475,41 +494,48 @@ func TestBrokenRef(t *testing.T) {
 			b := worktree(t, map[string]string{"a": "a"})
 			good := b.head()
 			commit := func(tree, parent string) string {
-				id, err := CommitTree(t.Context(), b.Common, NewCommit{Tree: tree, Parents: []string{parent}, Message: tree + parent})
+				id, err := CommitTree(t.Context(), b.w.Common,
+					NewCommit{Tree: tree, Parents: []string{parent}, Message: tree + parent})
 				b.ok(err)
 				return id
 			}
-			tree, err := TreeWith(t.Context(), b.Common, good, map[string]File{})
+			tree, err := TreeWith(t.Context(), b.w.Common, good, map[string]File{})
 			b.ok(err)
 			b.write("a", "lost")
-			b.ok(os.WriteFile(filepath.Join(b.Common, "lost"), []byte("lost"), 0o644))
-			blob := b.in(b.main, "hash-object", "-w", filepath.Join(b.Common, "lost"))
-			other, err := TreeWith(t.Context(), b.Common, good, map[string]File{"lost": {"100644", blob}})
+			b.ok(os.WriteFile(filepath.Join(b.w.Common, "lost"), []byte("lost"), 0o644))
+			blob := b.in(b.main, "hash-object", "-w", filepath.Join(b.w.Common, "lost"))
+			other, err := TreeWith(t.Context(), b.w.Common, good,
+				map[string]File{"lost": {"100644", blob}})
 			b.ok(err)
 			below := commit(other, good)
 			broken := commit(other, below)
 			upon := commit(tree, broken)
-			lost := map[string]string{"its commit": broken, "one below": below, "its tree": other}[lose]
+			lost := map[string]string{"its commit": broken, "one below": below,
+				"its tree": other}[lose]
 			for _, name := range []string{"refs/heads/gl/s/_/S-1/1", "refs/gl/wip/p/s/1/1/tree"} {
-				b.ok(ChangeRefs(t.Context(), b.Common, "test", RefChange{Name: name, New: broken}))
+				b.ok(ChangeRefs(t.Context(), b.w.Common, "test",
+					RefChange{Name: name, New: broken}))
 			}
-			b.ok(os.RemoveAll(filepath.Join(b.Common, heldDir)))
-			b.ok(os.Remove(filepath.Join(b.Common, "objects", lost[:2], lost[2:])))
+			b.ok(os.RemoveAll(filepath.Join(b.w.Common, heldDir)))
+			b.ok(os.Remove(filepath.Join(b.w.Common, "objects", lost[:2], lost[2:])))
 
-			b.ok(ChangeWhole(t.Context(), b.Common, "test", []string{good}, RefChange{Name: "refs/gl/next/p/main", New: commit(tree, good)}))
-			b.ok(ChangeWhole(t.Context(), b.Common, "test", []string{"--branches"}, RefChange{Name: "refs/gl/next/p/other", New: commit(tree, good)}))
-			b.ok(DropLost(t.Context(), b.Common, "refs/gl/next/p/main", "--branches"))
+			b.ok(ChangeWhole(t.Context(), b.w.Common, "test", []string{good},
+				RefChange{Name: "refs/gl/next/p/main", New: commit(tree, good)}))
+			b.ok(ChangeWhole(t.Context(), b.w.Common, "test", []string{"--branches"},
+				RefChange{Name: "refs/gl/next/p/other", New: commit(tree, good)}))
+			b.ok(DropLost(t.Context(), b.w.Common, "refs/gl/next/p/main", "--branches"))
 			for k := 1; k < 3; k++ {
 				b.write("a", fmt.Sprint(k))
-				s, err := b.Save(t.Context(), fmt.Sprint("refs/gl/wip/p/s/2/", k), SnapshotOptions{Exact: true})
+				s, err := b.w.Save(t.Context(), fmt.Sprint("refs/gl/wip/p/s/2/", k),
+					SnapshotOptions{Exact: true})
 				b.ok(err)
 				if s.Tree == "" {
 					t.Error("no snapshot")
 				}
 			}
-			_, err = OnlyBelow(t.Context(), b.Common, []string{"refs/gl/wip/p/s/2/1/tree"})
+			_, err = OnlyBelow(t.Context(), b.w.Common, []string{"refs/gl/wip/p/s/2/1/tree"})
 			b.ok(err)
-			refs, err := Refs(t.Context(), b.Common, "refs/gl/")
+			refs, err := Refs(t.Context(), b.w.Common, "refs/gl/")
 			b.ok(err)
 			for _, r := range refs {
 				if r.Time.IsZero() {
@@ -523,12 +549,14 @@ func TestBrokenRef(t *testing.T) {
 			if len(refs) != want {
 				t.Errorf("refs: %v", refs)
 			}
-			err = ChangeWhole(t.Context(), b.Common, "test", []string{good}, RefChange{Name: "refs/gl/next/p/third", New: upon})
+			err = ChangeWhole(t.Context(), b.w.Common, "test", []string{good},
+				RefChange{Name: "refs/gl/next/p/third", New: upon})
 			if !errors.Is(err, ErrLost) {
 				t.Errorf("upon the lost: %v", err)
 			}
-			b.ok(DropLost(t.Context(), b.Common, "refs/heads/gl/s/_/S-1/1", good))
-			if got, err := ResolveCommit(t.Context(), b.Common, "refs/heads/gl/s/_/S-1/1"); got != "" || err != nil {
+			b.ok(DropLost(t.Context(), b.w.Common, "refs/heads/gl/s/_/S-1/1", good))
+			if got, err := ResolveCommit(t.Context(), b.w.Common,
+				"refs/heads/gl/s/_/S-1/1"); got != "" || err != nil {
 				t.Errorf("a lost ref stays: %s, %v", got, err)
 			}
 		})

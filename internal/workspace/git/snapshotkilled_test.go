@@ -23,15 +23,17 @@ func fakeGit(t *testing.T, script string) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "git"), []byte("#!/bin/sh\n"+script), 0o755); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "git"), []byte("#!/bin/sh\n"+script),
+		0o755); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("REAL", real)
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 }
 
-// Each git of a snapshot is killed in turn. That says nothing about the worktree: the snapshot fails, or it is as good as
-// one that nothing happened to. It must not take the worktree for one without an index or a history.
+// Each git of a snapshot is killed in turn. That says nothing about the worktree: the snapshot
+// fails, or it is as good as one that nothing happened to. It must not take the worktree for one
+// without an index or a history.
 func TestSnapshotWithAKilledGit(t *testing.T) {
 	b := worktree(t, start)
 	b.write("a", "amended")
@@ -45,7 +47,7 @@ func TestSnapshotWithAKilledGit(t *testing.T) {
 	b.write("nr/x", "x")
 	b.write("nr/y.ignored", "y")
 	b.write("nr/.gitignore", "*.ignored")
-	nested := filepath.Join(b.Path, "nr")
+	nested := filepath.Join(b.w.Path, "nr")
 	b.in(nested, "init", "-q")
 	b.in(nested, "add", "-f", "x", "y.ignored")
 	b.in(nested, "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "-m", "nested")
@@ -67,10 +69,11 @@ func TestSnapshotWithAKilledGit(t *testing.T) {
 		}
 		return &c
 	}
-	whole, err := b.Snapshot(t.Context(), o)
+	whole, err := b.w.Snapshot(t.Context(), o)
 	b.ok(err)
 	want := content(whole)
-	if want.Head == "" || want.Index == "" || len(want.Logs) == 0 || len(want.Modules) == 0 || len(want.Failed) > 0 {
+	if want.Head == "" || want.Index == "" || len(want.Logs) == 0 || len(want.Modules) == 0 ||
+		len(want.Failed) > 0 {
 		t.Fatalf("not everything is there to be missed: %+v", want)
 	}
 	fakeGit(t, `echo >>"$CALLS"
@@ -82,7 +85,7 @@ exec "$REAL" "$@"
 	for n := 1; ; n++ {
 		t.Setenv("KILL", fmt.Sprint(n))
 		b.ok(os.WriteFile(calls, nil, 0o600))
-		s, err := b.Snapshot(t.Context(), o)
+		s, err := b.w.Snapshot(t.Context(), o)
 		data, readErr := os.ReadFile(calls)
 		b.ok(readErr)
 		if len(data) < n {

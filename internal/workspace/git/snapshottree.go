@@ -31,6 +31,18 @@ type entry struct {
 
 const gitlink = "160000"
 
+// An indexer makes trees: of the worktree's files, and of its index. It works on copies of the
+// index.
+type indexer struct {
+	g       *scratchGit
+	o       *SnapshotOptions
+	rev     *revisions
+	entries []entry
+	noIndex bool       // the worktree's index can't be read
+	staged  string     // the index's tree, once it is known
+	plain   *indexFile // the index, where git wasn't needed to read it
+}
+
 // steady are the settings with which a tree is made.
 var steady = settings(
 	"core.splitIndex=false", // would write a shared index into the admin directory
@@ -42,32 +54,6 @@ var steady = settings(
 	"submodule.recurse=false",
 )
 
-// git runs git on the worktree with the temporary index, and objects go into quarantine.
-func (s *snapshot) git(ctx context.Context, limit time.Duration, in io.Reader, args ...string) (string, error) {
-	out, _, err := s.at(ctx, "", "index", limit, in, args...)
-	return out, err
-}
-
-// at is git with a directory below the worktree's top as work tree, and one of the temporary indexes.
-func (s *snapshot) at(ctx context.Context, below, index string, limit time.Duration, in io.Reader, args ...string) (out, errOut string, err error) {
-	return s.start(ctx, below, index, call{limit: limit, stdin: in}, args...)
-}
-
-func (s *snapshot) start(ctx context.Context, below, index string, c call, args ...string) (out, errOut string, err error) {
-	dir := filepath.Join(s.w.Path, below)
-	c.dir, c.env = dir, append(s.q.env(), "GIT_INDEX_FILE="+filepath.Join(s.q.dir, index))
-	off, err := ownOptions(ctx, s.w.Common, s.gitDir, dir)
-	if err != nil {
-		return "", "", err
-	}
-	out, errOut, err = c.run(ctx, slices.Concat(steady, off, []string{"--git-dir=" + s.gitDir, "--work-tree=" + dir}, args)...)
-	if err != nil && unanswered(err) == nil && s.full(errOut) {
-		left, _ := durable.Free(s.q.objects)
-		err = errors.Join(&SpaceError{s.w.Path, s.bytes, left}, err)
-	}
-	return out, errOut, err
-}
-
 func exitCode(err error) int {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
@@ -76,75 +62,35 @@ func exitCode(err error) int {
 	return -1
 }
 
-// tree makes a tree of what is in the worktree.
-func (s *snapshot) tree(ctx context.Context) (string, error) {
-	if err := s.copyIndex(ctx); err != nil {
-		return "", err
-	}
-	names, err := s.beginIndex(ctx)
-	if err != nil {
-		return "", err
-	}
-	listed, err := s.list(ctx, "", "-o", "-m", "-d", "--exclude-standard")
-	if err != nil {
-		return "", err
-	}
-	found := s.sort(slices.Concat(names, listed))
-	s.repositories()
-	if err := s.nested(ctx, found); err != nil {
-		return "", err
-	}
-	if err := s.fits(found.add); err != nil {
-		return "", err
-	}
-	if len(found.gone) > 0 {
-		if _, err := s.git(ctx, time.Minute, nulled(found.gone), "update-index", "--force-remove", "-z", "--stdin"); err != nil {
-			return "", err
-		}
-	}
-	if err := s.add(ctx, found.add); err != nil {
-		return "", err
-	}
-	if len(found.links) > 0 {
-		if _, err := s.git(ctx, time.Minute, nulled(found.links), "update-index", "--add", "--replace", "-z", "--index-info"); err != nil {
-			return "", err
-		}
-	}
-	slices.SortFunc(s.Failed, func(a, b Failure) int { return strings.Compare(a.Path, b.Path) })
-	s.Failed = slices.CompactFunc(s.Failed, func(a, b Failure) bool { return a.Path == b.Path })
-	if s.o.Exact && s.head != "" && len(found.add)+len(found.gone)+len(found.nested) == 0 {
-		return s.headTree, nil // the temporary index began with it
-	}
-	return s.writeTree(ctx, "index")
-}
-
-func (s *snapshot) writeTree(ctx context.Context, index string) (string, error) {
-	// What is missing shows when the refs are written. A partial clone hasn't got every object.
-	out, _, err := s.at(ctx, "", index, time.Minute, nil, "write-tree", "--missing-ok")
+func (ix *indexer) writeTree(ctx context.Context, index string) (string, error) {
+	// Missing objects show when the refs are written. A partial clone doesn't have every object.
+	out, _, err := ix.g.at(ctx, "", index, time.Minute, nil, "write-tree", "--missing-ok")
 	return strings.TrimSpace(out), err
 }
 
-// copyIndex copies the worktree's index with its time: by that, git knows which files may have changed in the same instant,
-// and reads them again.
-func (s *snapshot) copyIndex(ctx context.Context) error {
-	if s.noIndex {
+// copyIndex copies the worktree's index with its time, which tells git which files may have changed
+// in the same instant and must be read again.
+func (ix *indexer) copyIndex(ctx context.Context) error {
+	if ix.g.adminless {
+		ix.noIndex = true
 		return nil
 	}
-	to := []string{filepath.Join(s.q.dir, "index"), filepath.Join(s.q.dir, "staged")}
-	if s.o.FilesOnly {
+	to := []string{filepath.Join(ix.g.q.dir, "index"), filepath.Join(ix.g.q.dir, "staged")}
+	if ix.o.FilesOnly {
 		to = to[:1]
 	}
-	err := copyFile(filepath.Join(s.w.Admin, "index"), to...)
+	err := copyFile(filepath.Join(ix.g.w.Admin, "index"), to...)
 	if err == nil {
-		if x, known := readIndexFile(to[0], len(s.headTree)); known {
-			s.plain, s.entries = x, x.entries
+		if x, known := readIndexFile(to[0], len(ix.rev.headTree)); known {
+			ix.plain, ix.entries = x, x.entries
 			return nil
 		}
 		var out string
-		if out, err = s.git(ctx, time.Minute, nil, "ls-files", "-z", "-v", "-s"); unanswered(err) != nil {
+		if out, err = ix.g.git(ctx, time.Minute, nil, "ls-files", "-z", "-v",
+			"-s"); unanswered(err) != nil {
 			return err
 		} else if err == nil {
-			s.entries, err = readEntries(out)
+			ix.entries, err = readEntries(out)
 		}
 	}
 	switch {
@@ -153,9 +99,9 @@ func (s *snapshot) copyIndex(ctx context.Context) error {
 	case errors.Is(err, syscall.ENOSPC):
 		return err
 	}
-	s.noIndex, s.entries = true, nil // missing or corrupt
+	ix.noIndex, ix.entries = true, nil // missing or corrupt
 	for _, name := range []string{"index", "staged"} {
-		if err := os.Remove(filepath.Join(s.q.dir, name)); ignoreMissing(err) != nil {
+		if err := os.Remove(filepath.Join(ix.g.q.dir, name)); ignoreMissing(err) != nil {
 			return err
 		}
 	}
@@ -204,58 +150,63 @@ func readEntries(out string) ([]entry, error) {
 	return list, nil
 }
 
-// beginIndex makes the temporary index ready to be compared with the worktree, and returns paths that git's comparison
-// wouldn't show.
-func (s *snapshot) beginIndex(ctx context.Context) ([]string, error) {
+// beginIndex prepares the temporary index for the comparison with the worktree, and returns paths
+// that git's comparison wouldn't show.
+func (ix *indexer) beginIndex(ctx context.Context) ([]string, error) {
 	var names []string
-	if s.o.Exact && !s.noIndex && s.head != "" {
-		if s.plain != nil && s.plain.isTree(s.headTree) {
-			s.staged = s.headTree
-			return nil, os.WriteFile(filepath.Join(s.q.dir, "index"), s.plain.bare(), 0o600)
+	if ix.o.Exact && !ix.noIndex && ix.rev.head != "" {
+		if ix.plain != nil && ix.plain.isTree(ix.rev.headTree) {
+			ix.staged = ix.rev.headTree
+			return nil, os.WriteFile(filepath.Join(ix.g.q.dir, "index"), ix.plain.bare(), 0o600)
 		}
 	}
-	for _, e := range s.entries {
-		if e.stage != '0' || s.o.Exact { // an exact index begins without what is only staged
+	for _, e := range ix.entries {
+		if e.stage != '0' || ix.o.Exact { // an exact index begins without what is only staged
 			names = append(names, e.path)
 		}
 	}
-	if s.o.Exact || s.noIndex {
-		have, err := s.parentsIndex(ctx)
+	if ix.o.Exact || ix.noIndex {
+		have, err := ix.parentsIndex(ctx)
 		return slices.DeleteFunc(names, func(p string) bool { return have[p] }), err
 	}
-	if err := s.compareAll(ctx); err != nil || s.parent == "" || s.o.FilesOnly {
+	if err := ix.compareAll(ctx); err != nil || ix.rev.parent == "" || ix.o.FilesOnly {
 		return names, err
 	}
-	// What is no longer in the index and is ignored would look removed, though it is there.
-	out, err := s.git(ctx, time.Minute, nil, "diff-index", "--cached", "--no-renames", "--diff-filter=D", "--name-only", "-z", s.parent, "--")
+	// Ignored files that are no longer in the index would look removed, though they are there.
+	out, err := ix.g.git(ctx, time.Minute, nil, "diff-index", "--cached", "--no-renames",
+		"--diff-filter=D", "--name-only", "-z", ix.rev.parent, "--")
 	return append(names, split(out)...), err
 }
 
-// isClean says, of a worktree whose files are HEAD's, that its index is HEAD's too and hides nothing, and that no merge is unfinished.
-func (s *snapshot) isClean() bool {
-	return s.staged != "" && s.staged == s.headTree && !slices.ContainsFunc(s.entries, func(e entry) bool { return e.tag != 'H' }) &&
-		!slices.ContainsFunc(mergeFiles, func(name string) bool { return paths.Exists(filepath.Join(s.w.Admin, name)) })
+// isClean reports, of a worktree whose files are HEAD's, whether its index is HEAD's too and hides
+// nothing, and no merge is unfinished.
+func (ix *indexer) isClean() bool {
+	return ix.staged != "" && ix.staged == ix.rev.headTree &&
+		!slices.ContainsFunc(ix.entries, func(e entry) bool { return e.tag != 'H' }) &&
+		!slices.ContainsFunc(mergeFiles,
+			func(name string) bool { return paths.Exists(filepath.Join(ix.g.w.Admin, name)) })
 }
 
-// readParent makes the temporary index that of the parent's tree, empty without a parent: it knows nothing of the files yet.
-func (s *snapshot) readParent(ctx context.Context) error {
+// readParent fills the temporary index from the parent's tree, or empties it without a parent. It
+// has no metadata of files yet.
+func (ix *indexer) readParent(ctx context.Context) error {
 	args := []string{"read-tree", "--empty"}
-	if s.parent != "" {
-		args = []string{"read-tree", s.parent + "^{tree}"}
+	if ix.rev.parent != "" {
+		args = []string{"read-tree", ix.rev.parent + "^{tree}"}
 	}
-	if err := os.Remove(filepath.Join(s.q.dir, "index")); ignoreMissing(err) != nil {
+	if err := os.Remove(filepath.Join(ix.g.q.dir, "index")); ignoreMissing(err) != nil {
 		return err
 	}
-	_, err := s.git(ctx, time.Minute, nil, args...)
+	_, err := ix.g.git(ctx, time.Minute, nil, args...)
 	return err
 }
 
-// parentsIndex is readParent, and returns the paths in it.
-func (s *snapshot) parentsIndex(ctx context.Context) (have map[string]bool, err error) {
-	if err := s.readParent(ctx); err != nil {
+// parentsIndex calls readParent, and returns the paths in the index.
+func (ix *indexer) parentsIndex(ctx context.Context) (have map[string]bool, err error) {
+	if err := ix.readParent(ctx); err != nil {
 		return nil, err
 	}
-	out, err := s.git(ctx, time.Minute, nil, "ls-files", "-z", "-v", "-s")
+	out, err := ix.g.git(ctx, time.Minute, nil, "ls-files", "-z", "-v", "-s")
 	if err != nil {
 		return nil, err
 	}
@@ -263,8 +214,8 @@ func (s *snapshot) parentsIndex(ctx context.Context) (have map[string]bool, err 
 	if err != nil {
 		return nil, err
 	}
-	if s.noIndex {
-		s.entries = begun
+	if ix.noIndex {
+		ix.entries = begun
 	}
 	have = map[string]bool{}
 	for _, e := range begun {
@@ -273,14 +224,15 @@ func (s *snapshot) parentsIndex(ctx context.Context) (have map[string]bool, err 
 	return have, nil
 }
 
-// compareAll has git compare the files, too, that the index says not to look at, if they are there.
-func (s *snapshot) compareAll(ctx context.Context) error {
+// compareAll makes git compare also the files that the index marks as not to be looked at, if they
+// exist.
+func (ix *indexer) compareAll(ctx context.Context) error {
 	var assumed, skipped []string
-	for _, e := range s.entries {
+	for _, e := range ix.entries {
 		if e.tag >= 'A' && e.tag <= 'Z' && e.tag != 'S' {
 			continue
 		}
-		if _, err := os.Lstat(filepath.Join(s.w.Path, e.path)); err != nil && e.tag != 'h' {
+		if _, err := os.Lstat(filepath.Join(ix.g.w.Path, e.path)); err != nil && e.tag != 'h' {
 			continue
 		}
 		assumed = append(assumed, e.path)
@@ -288,21 +240,20 @@ func (s *snapshot) compareAll(ctx context.Context) error {
 			skipped = append(skipped, e.path)
 		}
 	}
-	for option, list := range map[string][]string{"--no-assume-unchanged": assumed, "--no-skip-worktree": skipped} {
+	for option, list := range map[string][]string{"--no-assume-unchanged": assumed,
+		"--no-skip-worktree": skipped} {
 		if len(list) == 0 {
 			continue
 		}
-		if _, err := s.git(ctx, time.Minute, nulled(list), "update-index", option, "-z", "--stdin"); err != nil {
+		if _, err := ix.g.git(ctx, time.Minute, nulled(list), "update-index", option, "-z",
+			"--stdin"); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// fail notes that a path isn't kept.
-func (s *snapshot) fail(path, why string) { s.Failed = append(s.Failed, Failure{path, why}) }
-
-// reason is an error without the path, which is told beside it.
+// reason returns an error's text without the path, which is shown beside it.
 func reason(err error) string {
 	if e := new(fs.PathError); errors.As(err, &e) {
 		err = e.Err
@@ -310,19 +261,21 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// closed is what ls-files says, and goes on. It cuts long lines off.
+// closed matches the warning of ls-files about a directory, after which it goes on. Git cuts long
+// lines off.
 var closed = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^warning: could not open directory '(.*?)(?:/': (.*))?$`)
 })
 
-// list runs ls-files in a directory below the worktree's top, and returns paths from the top. What lies in directories that
-// can't be read isn't kept.
-func (s *snapshot) list(ctx context.Context, below string, args ...string) ([]string, error) {
+// list runs ls-files in a directory below the worktree's top, and returns paths from the top. Files
+// in unreadable directories aren't kept.
+func (ix *indexer) list(ctx context.Context, below string, args ...string) ([]string, error) {
 	index := "index"
 	if below != "" {
 		index = "none"
 	}
-	out, errOut, err := s.start(ctx, below, index, s.reading(), append([]string{"ls-files", "-z"}, args...)...)
+	out, errOut, err := ix.g.start(ctx, below, index, ix.reading(),
+		append([]string{"ls-files", "-z"}, args...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -331,7 +284,7 @@ func (s *snapshot) list(ctx context.Context, below string, args ...string) ([]st
 		if m[2] != "" {
 			why += ": " + m[2]
 		}
-		s.fail(filepath.Join(below, m[1])+"/", why)
+		ix.g.fail(filepath.Join(below, m[1])+"/", why)
 	}
 	names := split(out)
 	if below != "" {
@@ -342,40 +295,43 @@ func (s *snapshot) list(ctx context.Context, below string, args ...string) ([]st
 	return names, nil
 }
 
-// reading is a call that compares the index with the worktree. It may take as long as it takes to read all files.
-func (s *snapshot) reading() call {
-	return call{limit: leastFill, more: func(context.Context) time.Duration { return moveLimit(s.sizes()) }}
+// reading is a call that compares the index with the worktree. It may take as long as reading all
+// files does.
+func (ix *indexer) reading() call {
+	return call{limit: leastFill,
+		more: func(context.Context) time.Duration { return moveLimit(ix.sizes()) }}
 }
 
-func (s *snapshot) sizes() int64 {
+func (ix *indexer) sizes() int64 {
 	var sum int64
-	for _, e := range s.entries {
-		if info, err := os.Lstat(filepath.Join(s.w.Path, e.path)); err == nil && info.Mode().IsRegular() {
+	for _, e := range ix.entries {
+		if info, err := os.Lstat(filepath.Join(ix.g.w.Path, e.path)); err == nil &&
+			info.Mode().IsRegular() {
 			sum += info.Size()
 		}
 	}
 	return sum
 }
 
-// found is what is to be done with paths.
+// found is what has to be done with the paths of each kind.
 type found struct {
 	add    []string // files and symbolic links
 	gone   []string
 	nested []string // directories that are repositories
-	links  []string // entries of submodules that stay as they are, as update-index --index-info reads them
+	links  []string // entries of unchanged submodules, as update-index --index-info reads them
 }
 
-// sort finds out what is at the paths now.
-func (s *snapshot) sort(names []string) *found {
+// sort determines what is at the paths now.
+func (ix *indexer) sort(names []string) *found {
 	f := &found{}
 	links := map[string]string{}
-	for _, e := range s.entries {
+	for _, e := range ix.entries {
 		if e.mode == gitlink {
 			links[e.path] = e.id
 		}
 	}
 	sparse := map[string]bool{}
-	for _, e := range s.entries {
+	for _, e := range ix.entries {
 		if e.tag == 'S' || e.tag == 's' {
 			sparse[e.path] = true
 		}
@@ -384,25 +340,27 @@ func (s *snapshot) sort(names []string) *found {
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
 		path := strings.TrimSuffix(name, "/")
-		info, err := s.lstat(path, real)
+		info, err := ix.g.lstat(path, real)
 		switch {
 		case hasDotGit(path):
 			if err == nil {
-				s.fail(path, badName)
+				ix.g.fail(path, badName)
 			}
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
-			if !sparse[path] && !s.noIndexSparse() {
+			if !sparse[path] && !ix.noIndexSparse() {
 				f.gone = append(f.gone, path)
 			}
 		case err != nil:
-			s.fail(path, reason(err))
+			ix.g.fail(path, reason(err))
 		case info.IsDir() && name != path:
 			f.nested = append(f.nested, path)
 		case info.IsDir():
 			if links[path] == "" {
-				f.gone = append(f.gone, path) // a directory where a file was; what is in it is listed by itself
-				if _, err := os.Lstat(filepath.Join(s.w.Path, path, ".git")); err == nil {
-					f.nested = append(f.nested, path) // but for a repository: git takes that for the file
+				// A directory where a file was; what is in it is listed by itself.
+				f.gone = append(f.gone, path)
+				if _, err := os.Lstat(filepath.Join(ix.g.w.Path, path, ".git")); err == nil {
+					// But for a repository: git takes that for the file.
+					f.nested = append(f.nested, path)
 				}
 			}
 		case info.Mode().IsRegular(), info.Mode()&fs.ModeSymlink != 0:
@@ -419,24 +377,9 @@ func (s *snapshot) sort(names []string) *found {
 	return f
 }
 
-// lstat doesn't look behind symbolic links in the directories of a path: git doesn't either.
-func (s *snapshot) lstat(path string, real map[string]bool) (fs.FileInfo, error) {
-	for dir := filepath.Dir(path); !real[dir]; dir = filepath.Dir(dir) {
-		info, err := os.Lstat(filepath.Join(s.w.Path, dir))
-		if err != nil {
-			return nil, err
-		}
-		if !info.IsDir() {
-			return nil, fs.ErrNotExist
-		}
-		real[dir] = true
-	}
-	return os.Lstat(filepath.Join(s.w.Path, path))
-}
-
 const badName = "git can't have a file of this name"
 
-// hasDotGit says whether a part of the path is a name that git has for itself, in whatever case.
+// hasDotGit reports whether a part of the path is a name that git reserves, in any case.
 func hasDotGit(path string) bool {
 	for part := range strings.SplitSeq(path, "/") {
 		if strings.EqualFold(part, ".git") {
@@ -446,108 +389,107 @@ func hasDotGit(path string) bool {
 	return false
 }
 
-// fits compares what is to be hashed with the limit and with the space on the disk.
-func (s *snapshot) fits(names []string) error {
+// fits compares the size of what is to be hashed with the limit and with the free space.
+func (ix *indexer) fits(names []string) error {
 	var largest string
 	var most int64
-	s.bytes = 0
+	ix.g.bytes = 0
 	for _, name := range names {
-		info, err := os.Lstat(filepath.Join(s.w.Path, name))
+		info, err := os.Lstat(filepath.Join(ix.g.w.Path, name))
 		if err != nil {
 			continue
 		}
-		s.bytes += info.Size()
+		ix.g.bytes += info.Size()
 		if info.Size() > most {
 			most, largest = info.Size(), name
 		}
 	}
-	if s.o.MaxBytes > 0 && s.bytes > s.o.MaxBytes {
-		return &TooBigError{s.w.Path, s.bytes, s.o.MaxBytes, largest}
+	if ix.o.MaxBytes > 0 && ix.g.bytes > ix.o.MaxBytes {
+		return &TooBigError{ix.g.w.Path, ix.g.bytes, ix.o.MaxBytes, largest}
 	}
-	if left, ok := durable.Free(s.q.objects); ok && s.bytes > left {
-		return &SpaceError{s.w.Path, s.bytes, left}
+	if left, ok := durable.Free(ix.g.q.objects); ok && ix.g.bytes > left {
+		return &SpaceError{ix.g.w.Path, ix.g.bytes, left}
 	}
 	return nil
 }
 
-// add puts files into the index. One that fails doesn't cost the others: git stops at the first, so halves are tried.
-func (s *snapshot) add(ctx context.Context, names []string) error {
+// add puts files into the index. One that fails doesn't affect the others: git stops at the first,
+// so each half is tried.
+func (ix *indexer) add(ctx context.Context, names []string) error {
 	if len(names) == 0 {
 		return nil
 	}
-	_, errOut, err := s.at(ctx, "", "index", moveLimit(s.bytes), nulled(names), "update-index", "--add", "--remove", "--replace", "-z", "--stdin")
+	_, errOut, err := ix.g.at(ctx, "", "index", moveLimit(ix.g.bytes), nulled(names),
+		"update-index", "--add", "--remove", "--replace", "-z", "--stdin")
 	switch {
 	case err == nil:
 		if strings.Contains(errOut, "Ignoring path ") {
-			return s.findIgnored(ctx, names)
+			return ix.findIgnored(ctx, names)
 		}
 		return nil
 	case unanswered(err) != nil, errors.Is(err, syscall.ENOSPC):
 		return err
 	case len(names) > 1:
 		half := len(names) / 2
-		return errors.Join(s.add(ctx, names[:half]), s.add(ctx, names[half:]))
+		return errors.Join(ix.add(ctx, names[:half]), ix.add(ctx, names[half:]))
 	}
-	return s.addRaw(ctx, names[0])
+	return ix.addRaw(ctx, names[0])
 }
 
-// full says whether git failed because of the disk rather than a file. It doesn't always say so.
-func (s *snapshot) full(words string) bool {
-	return strings.Contains(words, "No space left on device") || strings.Contains(words, "Disk quota exceeded") ||
-		strings.Contains(words, "Out of diskspace") || strings.Contains(words, "unable to write new index file") ||
-		strings.Contains(words, "unable to write loose object") || durable.Room(s.q.objects) != nil
-}
-
-// findIgnored lists as failed what git left out because of its name.
-func (s *snapshot) findIgnored(ctx context.Context, names []string) error {
-	have, err := s.list(ctx, "", "-c")
+// findIgnored marks as failed the files that git left out because of their names.
+func (ix *indexer) findIgnored(ctx context.Context, names []string) error {
+	have, err := ix.list(ctx, "", "-c")
 	if err != nil {
 		return err
 	}
 	for _, n := range names {
-		if _, err := os.Lstat(filepath.Join(s.w.Path, n)); err == nil && !slices.Contains(have, n) {
-			s.fail(n, badName)
+		if _, err := os.Lstat(filepath.Join(ix.g.w.Path, n)); err == nil &&
+			!slices.Contains(have, n) {
+			ix.g.fail(n, badName)
 		}
 	}
 	return nil
 }
 
 // addRaw puts a file into the index as it is: its filter fails, or its line endings would be lost.
-func (s *snapshot) addRaw(ctx context.Context, name string) error {
-	path := filepath.Join(s.w.Path, name)
+func (ix *indexer) addRaw(ctx context.Context, name string) error {
+	path := filepath.Join(ix.g.w.Path, name)
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		_, err := s.git(ctx, time.Minute, nulled([]string{name}), "update-index", "--force-remove", "-z", "--stdin")
+		_, err := ix.g.git(ctx, time.Minute, nulled([]string{name}), "update-index",
+			"--force-remove", "-z", "--stdin")
 		return err
 	}
 	if err != nil {
-		s.fail(name, reason(err))
+		ix.g.fail(name, reason(err))
 		return nil
 	}
 	if !info.Mode().IsRegular() {
-		s.fail(name, "isn't a file any more")
+		ix.g.fail(name, "isn't a file any more")
 		return nil
 	}
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		s.fail(name, reason(err))
+		ix.g.fail(name, reason(err))
 		return nil
 	}
 	defer f.Close()
-	out, _, err := s.at(ctx, "", "index", moveLimit(info.Size()), f, "hash-object", "-w", "--no-filters", "--stdin")
+	out, _, err := ix.g.at(ctx, "", "index", moveLimit(info.Size()), f, "hash-object", "-w",
+		"--no-filters", "--stdin")
 	if err == nil {
 		mode := "100644"
 		if info.Mode()&0o100 != 0 {
 			mode = "100755"
 		}
 		line := mode + " " + strings.TrimSpace(out) + "\t" + name
-		_, err = s.git(ctx, time.Minute, nulled([]string{line}), "update-index", "--add", "--replace", "-z", "--index-info")
+		_, err = ix.g.git(ctx, time.Minute, nulled([]string{line}), "update-index", "--add",
+			"--replace", "-z", "--index-info")
 	}
 	if unanswered(err) != nil || errors.Is(err, syscall.ENOSPC) {
 		return err
 	}
 	if err != nil {
-		s.fail(name, err.Error())
+		ix.g.fail(name, err.Error())
 	}
 	return nil
 }
@@ -559,23 +501,27 @@ func nulled(names []string) io.Reader {
 	return strings.NewReader(strings.Join(names, "\x00") + "\x00")
 }
 
-// noIndexSparse says that without an index nothing tells what a sparse checkout left out: then what is absent is kept.
-func (s *snapshot) noIndexSparse() bool {
-	if !s.noIndex {
+// noIndexSparse reports whether missing files are kept because the index, which would tell what a
+// sparse checkout left out, is unreadable.
+func (ix *indexer) noIndexSparse() bool {
+	if !ix.noIndex {
 		return false
 	}
-	out, err := s.git(context.Background(), time.Minute, nil, "config", "--type=bool", "core.sparseCheckout")
+	out, err := ix.g.git(context.Background(), time.Minute, nil, "config", "--type=bool",
+		"core.sparseCheckout")
 	return unanswered(err) != nil || err == nil && strings.TrimSpace(out) == "true"
 }
 
-// indexTree is the tree that is staged, "" for none. A path in conflict is there as one side has it: its sides are in commits.
-func (s *snapshot) indexTree(ctx context.Context) (string, error) {
-	if s.noIndex || s.staged != "" {
-		return s.staged, nil
+// indexTree returns the staged tree, "" for none. A path in conflict is there as one side has it:
+// its sides are in commits.
+func (ix *indexer) indexTree(ctx context.Context) (string, error) {
+	if ix.noIndex || ix.staged != "" {
+		return ix.staged, nil
 	}
 	var sides []string
-	for i, e := range s.entries {
-		if e.stage == '0' || i+1 < len(s.entries) && s.entries[i+1].path == e.path && e.stage != '2' {
+	for i, e := range ix.entries {
+		if e.stage == '0' || i+1 < len(ix.entries) && ix.entries[i+1].path == e.path &&
+			e.stage != '2' {
 			continue
 		}
 		if len(sides) == 0 || !strings.HasSuffix(sides[len(sides)-1], "\t"+e.path) {
@@ -583,11 +529,12 @@ func (s *snapshot) indexTree(ctx context.Context) (string, error) {
 		}
 	}
 	if len(sides) > 0 {
-		if _, _, err := s.at(ctx, "", "staged", time.Minute, nulled(sides), "update-index", "--replace", "-z", "--index-info"); err != nil {
+		if _, _, err := ix.g.at(ctx, "", "staged", time.Minute, nulled(sides), "update-index",
+			"--replace", "-z", "--index-info"); err != nil {
 			return "", err
 		}
 	}
 	var err error
-	s.staged, err = s.writeTree(ctx, "staged")
-	return s.staged, err
+	ix.staged, err = ix.writeTree(ctx, "staged")
+	return ix.staged, err
 }

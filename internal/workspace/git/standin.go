@@ -17,11 +17,12 @@ import (
 	"greenlight/internal/base/durable"
 )
 
-// An agent can write every file of a repository inside its worktree: the configuration, which names programs, and pipes that
-// keep git waiting. So git never reads such a git directory. It reads a stand-in: a git directory of gl's own, out of the
-// agent's reach, with a configuration that gl has written and a copy of the refs, the index and the logs. Each file is
-// opened once, is a regular one, and is below a directory that gl knows. Of the repository itself git reads the objects and
-// the files.
+// An agent can write every file of a repository inside its worktree: the configuration, which names
+// programs, and pipes that make git wait. So git never reads such a git directory. It reads a
+// stand-in: a git directory of gl's own, out of the agent's reach, with a configuration that gl has
+// written and a copy of the refs, the index and the logs. Each file is opened once, is a regular
+// one, and is below a directory that gl knows. Of the repository itself git reads only the objects
+// and the files.
 
 // A standin stands for one repository inside a worktree.
 type standin struct {
@@ -34,7 +35,8 @@ type standin struct {
 	cut  bool // its history isn't complete
 }
 
-// errElsewhere says that a repository's git directory isn't in the worktree: gl doesn't read there for an agent.
+// errElsewhere says that a repository's git directory isn't in the worktree: gl doesn't read there
+// for an agent.
 var errElsewhere = errors.New("its git directory is outside the worktree")
 
 const (
@@ -44,24 +46,26 @@ const (
 	longestLog = 16 << 20
 )
 
-// standIn makes the stand-in of the repository whose checkout is dir, below the worktree's top; nil where there is none.
-func (s *snapshot) standIn(dir string) (*standin, error) {
-	if st, ok := s.standins[dir]; ok {
+// standIn makes the stand-in of the repository whose checkout is dir, below the worktree's top; nil
+// if there is none.
+func (nr *nestedRepos) standIn(dir string) (*standin, error) {
+	if st, ok := nr.standins[dir]; ok {
 		return st, nil
 	}
-	top := filepath.Join(s.w.Path, dir)
+	top := filepath.Join(nr.g.w.Path, dir)
 	gitDir := nestedGitDir(top)
 	if gitDir == "" {
 		return nil, nil
 	}
-	st := &standin{dir: top, git: filepath.Join(s.q.dir, "nested-"+strconv.Itoa(len(s.standins))), refs: map[string]string{}}
-	if err := s.copyRepository(st, gitDir); err != nil {
+	st := &standin{dir: top, git: filepath.Join(nr.g.q.dir,
+		"nested-"+strconv.Itoa(len(nr.standins))), refs: map[string]string{}}
+	if err := nr.copyRepository(st, gitDir); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(st.git))
 	}
-	if s.standins == nil {
-		s.standins = map[string]*standin{}
+	if nr.standins == nil {
+		nr.standins = map[string]*standin{}
 	}
-	s.standins[dir] = st
+	nr.standins[dir] = st
 	return st, nil
 }
 
@@ -76,16 +80,18 @@ func (st *standin) at() []string { return []string{"--git-dir=" + st.git, "--wor
 
 func (st *standin) env() []string { return []string{"GIT_OBJECT_DIRECTORY=" + st.objs} }
 
-// A copied is a directory that an agent may write to, and is read without leaving the directory that it is in.
+// A copied is a directory that an agent may write to. It is read without leaving its parent
+// directory.
 type copied struct {
 	root *os.Root
 	dir  string // below root
 	real string // its path
 }
 
-// within opens a git directory that is in one of the places where a worktree's nested repositories are.
-func (s *snapshot) within(gitDir string) (*copied, error) {
-	for _, base := range []string{s.w.Path, filepath.Join(s.w.Admin, "modules"), filepath.Join(s.w.Common, "worktrees")} {
+// within opens a git directory that is in one of the places of a worktree's nested repositories.
+func (nr *nestedRepos) within(gitDir string) (*copied, error) {
+	for _, base := range []string{nr.g.w.Path, filepath.Join(nr.g.w.Admin, "modules"),
+		filepath.Join(nr.g.w.Common, "worktrees")} {
 		rel, err := filepath.Rel(base, gitDir)
 		if err != nil || rel == "." || !filepath.IsLocal(rel) {
 			continue
@@ -104,7 +110,8 @@ func (s *snapshot) within(gitDir string) (*copied, error) {
 
 // read reads a regular file of at most so many bytes.
 func (c *copied) read(name string, most int64) ([]byte, fs.FileInfo, error) {
-	f, err := c.root.OpenFile(filepath.Join(c.dir, filepath.FromSlash(name)), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := c.root.OpenFile(filepath.Join(c.dir, filepath.FromSlash(name)),
+		os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -114,16 +121,18 @@ func (c *copied) read(name string, most int64) ([]byte, fs.FileInfo, error) {
 		return nil, nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, nil, &fs.PathError{Op: "read", Path: filepath.Join(c.real, name), Err: durable.ErrIrregular}
+		return nil, nil, &fs.PathError{Op: "read", Path: filepath.Join(c.real, name),
+			Err: durable.ErrIrregular}
 	}
 	data, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err == nil && int64(len(data)) > most {
-		err = &fs.PathError{Op: "read", Path: filepath.Join(c.real, name), Err: &durable.SizeError{Max: most}}
+		err = &fs.PathError{Op: "read", Path: filepath.Join(c.real, name),
+			Err: &durable.SizeError{Max: most}}
 	}
 	return data, info, err
 }
 
-// put copies a file into the stand-in; there may be none.
+// put copies a file, which may be missing, into the stand-in.
 func (c *copied) put(to, name string, most int64) error {
 	data, info, err := c.read(name, most)
 	if err != nil {
@@ -136,12 +145,13 @@ func (c *copied) put(to, name string, most int64) error {
 	if err := os.WriteFile(file, data, 0o600); err != nil {
 		return err
 	}
-	return os.Chtimes(file, info.ModTime(), info.ModTime()) // by an index's time git knows what may have changed since
+	// By the time of an index git knows what may have changed since.
+	return os.Chtimes(file, info.ModTime(), info.ModTime())
 }
 
 // copyRepository makes the stand-in's git directory.
-func (s *snapshot) copyRepository(st *standin, gitDir string) error {
-	own, err := s.within(gitDir)
+func (nr *nestedRepos) copyRepository(st *standin, gitDir string) error {
+	own, err := nr.within(gitDir)
 	if err != nil {
 		return err
 	}
@@ -152,9 +162,9 @@ func (s *snapshot) copyRepository(st *standin, gitDir string) error {
 		if !filepath.IsAbs(dir) {
 			dir = filepath.Join(gitDir, dir)
 		}
-		if dir = filepath.Clean(dir); dir == s.w.Common {
+		if dir = filepath.Clean(dir); dir == nr.g.w.Common {
 			st.ours = true
-		} else if common, err = s.within(dir); err != nil {
+		} else if common, err = nr.within(dir); err != nil {
 			return err
 		} else {
 			defer common.root.Close()
@@ -162,7 +172,7 @@ func (s *snapshot) copyRepository(st *standin, gitDir string) error {
 	} else if ignoreMissing(err) != nil {
 		return err
 	}
-	if filepath.Dir(gitDir) == filepath.Join(s.w.Common, "worktrees") && !st.ours {
+	if filepath.Dir(gitDir) == filepath.Join(nr.g.w.Common, "worktrees") && !st.ours {
 		return errElsewhere
 	}
 	if err := os.MkdirAll(filepath.Join(st.git, "refs"), 0o700); err != nil {
@@ -173,8 +183,8 @@ func (s *snapshot) copyRepository(st *standin, gitDir string) error {
 	}
 	st.objs = filepath.Join(common.real, "objects")
 	if st.ours {
-		st.objs = s.q.objects
-		return st.configure(nil, s.format())
+		st.objs = nr.g.q.objects
+		return st.configure(nil, nr.format())
 	}
 	if info, err := os.Lstat(st.objs); err != nil || !info.IsDir() {
 		return errors.Join(err, errElsewhere)
@@ -182,7 +192,7 @@ func (s *snapshot) copyRepository(st *standin, gitDir string) error {
 	return st.copyCommon(common)
 }
 
-// copyOwn copies what each checkout has for itself.
+// copyOwn copies the files that each checkout has of its own.
 func (st *standin) copyOwn(own *copied) error {
 	text, _, err := own.read("HEAD", shortFile)
 	if err != nil {
@@ -209,7 +219,7 @@ func (st *standin) copyOwn(own *copied) error {
 	return own.put(st.git, "logs/HEAD", longestLog)
 }
 
-// copyCommon copies what the checkouts of a repository share.
+// copyCommon copies the files that the checkouts of a repository share.
 func (st *standin) copyCommon(common *copied) error {
 	config, _, err := common.read("config", 1<<20)
 	if err := ignoreMissing(err); err != nil {
@@ -240,10 +250,13 @@ func (st *standin) copyCommon(common *copied) error {
 	return nil
 }
 
-// plainSettings are those of a repository's settings that change how files are read and written, and name nothing.
-var plainSettings = []string{"filemode", "symlinks", "ignorecase", "precomposeunicode", "autocrlf", "eol", "safecrlf", "sparsecheckout", "sparsecheckoutcone"}
+// plainSettings are the settings of a repository that change how files are read and written, and
+// name no program or file.
+var plainSettings = []string{"filemode", "symlinks", "ignorecase", "precomposeunicode", "autocrlf",
+	"eol", "safecrlf", "sparsecheckout", "sparsecheckoutcone"}
 
-// configure writes the stand-in's configuration, with what of the repository's own only says how its files are kept.
+// configure writes the stand-in's configuration, with those of the repository's own settings that
+// only determine how its files are stored.
 func (st *standin) configure(config []byte, format string) error {
 	var b strings.Builder
 	b.WriteString("[core]\n\trepositoryformatversion = 1\n\tbare = false\n")
@@ -272,17 +285,20 @@ func (st *standin) configure(config []byte, format string) error {
 	return os.WriteFile(filepath.Join(st.git, "config"), []byte(b.String()), 0o600)
 }
 
-// format is the hash of the snapshot's repository, as extensions.objectFormat has it.
-func (s *snapshot) format() string {
-	if data, err := durable.ReadFile(filepath.Join(s.w.Common, "config")); err == nil {
-		if value := strings.ToLower(sectionSetting(string(data), "extensions", "objectformat")); value == "sha1" || value == "sha256" {
+// format returns the hash function of the snapshot's repository, as extensions.objectFormat names
+// it.
+func (nr *nestedRepos) format() string {
+	if data, err := durable.ReadFile(filepath.Join(nr.g.w.Common, "config")); err == nil {
+		if value := strings.ToLower(sectionSetting(string(data), "extensions",
+			"objectformat")); value == "sha1" || value == "sha256" {
 			return value
 		}
 	}
 	return ""
 }
 
-// copyRefs writes all refs as packed ones, and their logs. Symbolic ones are left out: what they name is among the others.
+// copyRefs writes all refs as packed ones, and their logs. Symbolic ones are left out: the refs
+// that they name are among the others.
 func (st *standin) copyRefs(common *copied) error {
 	packed, _, err := common.read("packed-refs", durable.MaxFile)
 	if err := ignoreMissing(err); err != nil {
@@ -308,7 +324,8 @@ func (st *standin) copyRefs(common *copied) error {
 	for name, id := range st.refs {
 		b.WriteString(id + " " + name + "\n")
 	}
-	if err := os.WriteFile(filepath.Join(st.git, "packed-refs"), []byte(b.String()), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(st.git, "packed-refs"), []byte(b.String()),
+		0o600); err != nil {
 		return err
 	}
 	if name, symbolic := strings.CutPrefix(st.head, "ref:"); symbolic {
@@ -322,18 +339,22 @@ func (st *standin) copyRefs(common *copied) error {
 	})
 }
 
-// isPlainRef reports whether a ref's name is one that git makes. A file's name may have anything in it.
+// isPlainRef reports whether a ref's name is one that git makes. A file's name may be anything.
 func isPlainRef(name string) bool {
-	if !strings.HasPrefix(name, "refs/") || strings.HasPrefix(name, "refs/replace/") || path.Clean(name) != name || strings.Contains(name, "..") ||
-		strings.Contains(name, "/.") || strings.HasSuffix(name, ".lock") || strings.Contains(name, "@{") {
+	if !strings.HasPrefix(name, "refs/") || strings.HasPrefix(name, "refs/replace/") ||
+		path.Clean(name) != name || strings.Contains(name, "..") ||
+		strings.Contains(name, "/.") || strings.HasSuffix(name, ".lock") ||
+		strings.Contains(name, "@{") {
 		return false
 	}
-	return !strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(`~^:?*[\`, r) })
+	return !strings.ContainsFunc(name,
+		func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(`~^:?*[\`, r) })
 }
 
 // list lists a directory, which may be missing.
 func (c *copied) list(name string) ([]fs.DirEntry, error) {
-	f, err := c.root.OpenFile(filepath.Join(c.dir, filepath.FromSlash(name)), os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_DIRECTORY, 0)
+	f, err := c.root.OpenFile(filepath.Join(c.dir, filepath.FromSlash(name)),
+		os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_DIRECTORY, 0)
 	if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -351,7 +372,8 @@ func (c *copied) list(name string) ([]fs.DirEntry, error) {
 	return list, err
 }
 
-// walk calls f with the files below a directory, as paths from the git directory. What is neither file nor directory is an error.
+// walk calls f with the files below a directory, as paths from the git directory. Anything else
+// than files and directories is an error.
 func (c *copied) walk(dir string, depth int, f func(name string) error) error {
 	entries, err := c.list(dir)
 	if err != nil {
@@ -368,7 +390,8 @@ func (c *copied) walk(dir string, depth int, f func(name string) error) error {
 		case e.Type().IsRegular():
 			err = f(name)
 		default:
-			err = &fs.PathError{Op: "read", Path: filepath.Join(c.real, name), Err: durable.ErrIrregular}
+			err = &fs.PathError{Op: "read", Path: filepath.Join(c.real, name),
+				Err: durable.ErrIrregular}
 		}
 		if err != nil {
 			return err

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Stats says of each commit what it changes, a merge against its first parent. Commits that aren't there are left out.
+// Stats returns for each commit what it changes, a merge compared with its first parent. Missing
+// commits are left out.
 func Stats(ctx context.Context, dir string, commits []string) (map[string]DiffStat, error) {
 	if len(commits) == 0 {
 		return nil, nil
@@ -36,7 +37,8 @@ func Stats(ctx context.Context, dir string, commits []string) (map[string]DiffSt
 	return stats, nil
 }
 
-// Patches are the patches of the commits, a merge's against its first parent. Commits that aren't there are left out.
+// Patches returns the patches of the commits, a merge's against its first parent. Missing commits
+// are left out.
 func Patches(ctx context.Context, dir string, commits []string) (map[string]string, error) {
 	if len(commits) == 0 {
 		return nil, nil
@@ -44,9 +46,11 @@ func Patches(ctx context.Context, dir string, commits []string) (map[string]stri
 	return perCommit(ctx, dir, commits, "--patch")
 }
 
-// perCommit is what git log prints of each commit.
-func perCommit(ctx context.Context, dir string, commits []string, what string) (map[string]string, error) {
-	out, err := runInput(ctx, dir, strings.Join(commits, "\n")+"\n", "log", "--ignore-missing", "--no-walk=unsorted", "--stdin", "--diff-merges=first-parent",
+// perCommit returns what git log prints for each commit.
+func perCommit(ctx context.Context, dir string, commits []string,
+	what string) (map[string]string, error) {
+	out, err := runInput(ctx, dir, strings.Join(commits, "\n")+"\n", "log", "--ignore-missing",
+		"--no-walk=unsorted", "--stdin", "--diff-merges=first-parent",
 		"--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", what, "--format=%x00%H")
 	if err != nil {
 		return nil, err

@@ -10,10 +10,11 @@ import (
 	"time"
 )
 
-// Git opens some files without a look at what they are, and a pipe without a writer keeps it waiting: .gitignore and
-// .gitattributes in the files, HEAD and refs, packs. A device has no end. An agent that still runs can make either at any instant.
-// So a git that doesn't end at once is watched: pipes that it may be waiting at are opened for writing and closed, which makes
-// them empty files. A git that keeps opening pipes is ended, and so is one that reads a device or a huge file.
+// Git opens some files without checking what they are, and a pipe without a writer makes it wait:
+// .gitignore and .gitattributes in the files, HEAD and refs, packs. A device has no end. A running
+// agent can make either at any instant. So a git that doesn't end at once is watched: gl opens
+// pipes that it may be waiting at for writing and closes them, so that they read as empty files. A
+// git that keeps opening pipes is ended, and so is one that reads a device or a huge file.
 
 const (
 	watchAfter  = 300 * time.Millisecond
@@ -22,7 +23,7 @@ const (
 	longestWait = 5 * time.Second // of a git that comes from pipe to pipe
 )
 
-// A StuckError says at which pipe a git waited, or which file it would read for minutes.
+// A StuckError names the pipe at which a git waited, or the file which it would read for minutes.
 type StuckError struct {
 	Path string
 	Why  string
@@ -30,17 +31,18 @@ type StuckError struct {
 
 func (e *StuckError) Error() string { return e.Path + " " + e.Why + ": remove it" }
 
-// Why git doesn't get past a file.
+// Reasons why git doesn't get past a file.
 const (
 	isPipe   = "is a pipe, and git waits for it"
 	isDevice = "is a device, which git would read without end"
 	isHuge   = "is too large for git to read"
 )
 
-// hugeRules is more than any file has that git reads as rules about other files.
+// hugeRules is larger than any sensible file that git reads as rules about other files.
 const hugeRules = 64 << 20
 
-// watch frees a git from pipes until done is closed. It returns what kept the git, for which it called end.
+// watch frees a git from pipes until done is closed. It returns what the git was stuck at if it had
+// to call end.
 func watch(done <-chan struct{}, end func(), dir string, args []string) *StuckError {
 	select {
 	case <-done:
@@ -77,7 +79,7 @@ func watch(done <-chan struct{}, end func(), dir string, args []string) *StuckEr
 	}
 }
 
-// unblock frees who waits to read a pipe, and reports whether there was any.
+// unblock frees a process that waits to read a pipe, and reports whether there was any.
 func unblock(path string, kind fs.FileMode) bool {
 	if kind&fs.ModeNamedPipe == 0 {
 		return false
@@ -90,16 +92,18 @@ func unblock(path string, kind fs.FileMode) bool {
 	return true
 }
 
-// A lookedAt is a directory in which git may meet a pipe or a device; names are those that it opens there, nil for all.
+// A lookedAt is a directory in which git may meet a pipe or a device; names are the files that it
+// opens there, nil for all.
 type lookedAt struct {
 	dir   string
 	names []string
 }
 
-// worktreeFiles are what git reads among the files, whatever they are.
-var worktreeFiles = []string{".git", ".gitattributes", ".gitignore", ".gitmodules", "HEAD", "config", "index", "packed-refs", "commondir"}
+// worktreeFiles are the files that git reads in a worktree, whatever they are.
+var worktreeFiles = []string{".git", ".gitattributes", ".gitignore", ".gitmodules", "HEAD",
+	"config", "index", "packed-refs", "commondir"}
 
-// readBy are the directories that a git in dir with these arguments reads.
+// readBy returns the directories that a git in dir with these arguments reads.
 func readBy(dir string, args []string) []lookedAt {
 	gitDir, tree := "", dir
 	for _, a := range args {
@@ -126,11 +130,12 @@ func readBy(dir string, args []string) []lookedAt {
 	return list
 }
 
-// A Special is a file that isn't what git expects at its place.
+// A Special is a file that isn't what git expects in its place.
 type Special struct{ Path, Why string }
 
-// Special lists, in order of their paths, what git doesn't expect in the worktree's admin directory, and what it would wait for or read
-// without end among the files. It opens nothing.
+// Special lists, in order of their paths, what git doesn't expect in the worktree's admin
+// directory, and the files for which it would wait or that it would read without end. It opens
+// nothing.
 func (w Worktree) Special() (list []Special) {
 	_ = filepath.WalkDir(w.Admin, func(path string, e fs.DirEntry, err error) error {
 		switch {
@@ -188,7 +193,7 @@ func findSpecial(where []lookedAt) (pipes []string, endless *StuckError) {
 	return pipes, endless
 }
 
-// isNull reports whether a device is the one that is always empty: sandboxes put it in the place of files.
+// isNull reports whether a device is the null device, which sandboxes put in the place of files.
 func isNull(e fs.DirEntry) bool {
 	null, err := os.Stat(os.DevNull)
 	if err != nil {

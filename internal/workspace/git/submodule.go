@@ -17,13 +17,14 @@ import (
 // A module is a submodule of a checkout.
 type module struct{ name, path, commit string }
 
-// FillSubmodules fills the submodules of a worktree from those of another checkout of the repository, at top: each one that
-// is there is cloned, with nothing fetched. Nobody has worked in the worktree yet: what a killed call left is made again.
-func (w Worktree) FillSubmodules(ctx context.Context, top string) error {
-	if err := w.Check(); err != nil {
+// FillSubmodules fills the submodules of a worktree from those of another checkout of the
+// repository, at top: each one that exists there is cloned, with nothing fetched. No agent has
+// worked in the worktree yet: what a killed call left is made again.
+func (x Exclusive) FillSubmodules(ctx context.Context, top string) error {
+	if err := x.w.Check(); err != nil {
 		return err
 	}
-	return fillModules(ctx, w.Admin, w.Path, top)
+	return fillModules(ctx, x.w.Admin, x.w.Path, top)
 }
 
 func fillModules(ctx context.Context, gitDir, path, from string) error {
@@ -54,7 +55,8 @@ func modulesOf(ctx context.Context, gitDir, path string) ([]module, error) {
 		return nil, nil
 	}
 	at := []string{"--git-dir=" + gitDir, "--work-tree=" + path}
-	out, err := run(ctx, path, append(at, "config", "-z", "--file", file, "--get-regexp", `^submodule\..*\.path$`)...)
+	out, err := run(ctx, path, append(at, "config", "-z", "--file", file, "--get-regexp",
+		`^submodule\..*\.path$`)...)
 	if err != nil { // a file without paths, or one that git can't read
 		return nil, unanswered(err)
 	}
@@ -81,7 +83,7 @@ func modulesOf(ctx context.Context, gitDir, path string) ([]module, error) {
 	return list, nil
 }
 
-// gitDirOf is the git directory of the checkout at top, "" where there is none.
+// gitDirOf returns the git directory of the checkout at top, "" for none.
 func gitDirOf(top string) string {
 	path := filepath.Join(top, ".git")
 	if paths.IsDir(path) {
@@ -90,7 +92,8 @@ func gitDirOf(top string) string {
 	return GitFile(top)
 }
 
-// cloneModule clones the repository source into the git directory own with the checkout dir. Its remote is the source's.
+// cloneModule clones the repository source into the git directory own with the checkout dir. Its
+// remote is the source's.
 func cloneModule(ctx context.Context, m module, source, own, dir string) error {
 	if GitFile(dir) == own && refillModule(ctx, m, own, dir) {
 		return nil
@@ -100,12 +103,14 @@ func cloneModule(ctx context.Context, m module, source, own, dir string) error {
 			return err
 		}
 	}
-	if err := durable.MkdirAll(filepath.Dir(own), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := durable.MkdirAll(filepath.Dir(own), 0o755); err != nil &&
+		!errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, long)
 	defer cancel()
-	cmd, err := command(ctx, filepath.Dir(own), "clone", "-q", "--no-checkout", "--template=", "--separate-git-dir="+own, "--", source, dir)
+	cmd, err := command(ctx, filepath.Dir(own), "clone", "-q", "--no-checkout", "--template=",
+		"--separate-git-dir="+own, "--", source, dir)
 	if err != nil {
 		return err
 	}
@@ -122,17 +127,22 @@ func cloneModule(ctx context.Context, m module, source, own, dir string) error {
 		return err
 	}
 	if commit, err := ResolveCommit(ctx, own, m.commit); err != nil || commit == "" {
-		return errors.Join(err, fmt.Errorf("commit %.12s isn't in the main checkout's copy: run git submodule update there", m.commit))
+		return errors.Join(err, fmt.Errorf(
+			"commit %.12s isn't in the main checkout's copy: run git submodule update there",
+			m.commit))
 	}
-	for _, args := range [][]string{{"update-ref", "--no-deref", "HEAD", m.commit}, {"read-tree", "--reset", "-u", "HEAD"}} {
-		if _, err := runFor(ctx, long, dir, "", append([]string{"--git-dir=" + own, "--work-tree=" + dir}, args...)...); err != nil {
+	for _, args := range [][]string{{"update-ref", "--no-deref", "HEAD", m.commit},
+		{"read-tree", "--reset", "-u", "HEAD"}} {
+		if _, err := runFor(ctx, long, dir, "",
+			append([]string{"--git-dir=" + own, "--work-tree=" + dir}, args...)...); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// refillModule makes the files of a submodule that is already at its commit the commit's, and says whether it is.
+// refillModule restores the files of a submodule that is already at its commit, and reports whether
+// it is.
 func refillModule(ctx context.Context, m module, own, dir string) bool {
 	if commit, err := ResolveCommit(ctx, own, "HEAD"); err != nil || commit != m.commit {
 		return false
@@ -141,22 +151,23 @@ func refillModule(ctx context.Context, m module, own, dir string) bool {
 		return false
 	}
 	for _, args := range [][]string{{"read-tree", "--reset", "-u", "HEAD"}, {"clean", "-ffdq"}} {
-		if _, err := runFor(ctx, long, dir, "", append([]string{"--git-dir=" + own, "--work-tree=" + dir}, args...)...); err != nil {
+		if _, err := runFor(ctx, long, dir, "",
+			append([]string{"--git-dir=" + own, "--work-tree=" + dir}, args...)...); err != nil {
 			return false
 		}
 	}
 	return true
 }
 
-// FillLFS replaces pointers of git-lfs by the files that the repository has. Those that it hasn't stay pointers: nothing is
-// fetched.
-func (w Worktree) FillLFS(ctx context.Context) error {
-	if !paths.IsDir(filepath.Join(w.Common, "lfs", "objects")) {
+// FillLFS replaces pointers of git-lfs by the files that the repository has. Other pointers stay:
+// nothing is fetched.
+func (x Exclusive) FillLFS(ctx context.Context) error {
+	if !paths.IsDir(filepath.Join(x.w.Common, "lfs", "objects")) {
 		return nil
 	}
 	if _, err := paths.Program("git-lfs", ""); err != nil {
 		return nil
 	}
-	_, err := w.run(ctx, mostFill, "", "lfs", "checkout")
+	_, err := x.w.run(ctx, mostFill, "", "lfs", "checkout")
 	return err
 }

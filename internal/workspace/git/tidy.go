@@ -14,25 +14,30 @@ import (
 	"greenlight/internal/base/paths"
 )
 
-// An agent can write to the admin directory of its worktree and to the directories of its branches and their logs. A link
-// there leads a git of gl's to any file of the person's: it appends to logs, and writes an index where the link points. A
-// pipe keeps it waiting. So before gl runs git on what an agent had, what isn't a plain file or directory of git's is
-// removed, or put aside where it may have something in it.
+// An agent can write to the admin directory of its worktree and to the directories of its branches
+// and their logs. A link there leads a git of gl's to any file of the person's: it appends to logs,
+// and writes an index where the link points. A pipe makes it wait. So before gl runs git where an
+// agent has worked, anything that isn't a plain file or directory of git's is removed, or set aside
+// if it may have content.
 
-// aside is what names begin with of what stood in the place of a file or directory of git's.
+// aside is the prefix of names of what was in the place of a file or directory of git's.
 const aside = "gl-broken-"
 
 // adminFiles are the files of an admin directory that git or gl reads or writes.
 var adminFiles = slices.Concat(mergeFiles, []string{
-	"HEAD", "index", "commondir", "gitdir", "locked", "config.worktree", "ORIG_HEAD", "FETCH_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD",
-	"MERGE_AUTOSTASH", "BISECT_HEAD", "BISECT_LOG", "BISECT_START", "COMMIT_EDITMSG", "SQUASH_MSG", "HEAD.lock", "index.lock", moving, "logs/HEAD",
+	"HEAD", "index", "commondir", "gitdir", "locked", "config.worktree", "ORIG_HEAD", "FETCH_HEAD",
+	"CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD",
+	"MERGE_AUTOSTASH", "BISECT_HEAD", "BISECT_LOG", "BISECT_START", "COMMIT_EDITMSG", "SQUASH_MSG",
+	"HEAD.lock", "index.lock", moving, "logs/HEAD",
 })
 
-// adminDirs are its directories. What is in modules belongs to repositories of their own: see standIn.
-var adminDirs = []string{"logs", "refs", "modules", "rebase-merge", "rebase-apply", "sequencer", "info", "lfs", "hooks", "reftable"}
+// adminDirs are its directories. Those below modules belong to repositories of their own: see
+// standIn.
+var adminDirs = []string{"logs", "refs", "modules", "rebase-merge", "rebase-apply", "sequencer",
+	"info", "lfs", "hooks", "reftable"}
 
-// Tidy puts the worktree's admin directory in order, and says what it has removed or put aside. Where HEAD isn't what git
-// makes of it, it becomes head: a branch's full name or a commit.
+// Tidy puts the worktree's admin directory in order, and returns what it has removed or set aside.
+// If HEAD isn't as git writes it, it becomes head: a branch's full name or a commit.
 func (w Worktree) Tidy(head string) (mended []string, err error) {
 	t := tidying{top: w.Admin}
 	for _, name := range adminDirs {
@@ -48,9 +53,10 @@ func (w Worktree) Tidy(head string) (mended []string, err error) {
 	return t.mended, t.err
 }
 
-// TidyRefs does the same to the directory of some refs and to that of their logs.
+// TidyRefs does the same in the directory of some refs and in that of their logs.
 func TidyRefs(common, name string) (mended []string, err error) {
-	for _, top := range []string{filepath.Join(common, filepath.FromSlash(name)), filepath.Join(common, "logs", filepath.FromSlash(name))} {
+	for _, top := range []string{filepath.Join(common, filepath.FromSlash(name)),
+		filepath.Join(common, "logs", filepath.FromSlash(name))} {
 		if durable.CheckBelow(common, top) != nil {
 			return nil, fmt.Errorf("%s: a link is on the way there: remove it", top)
 		}
@@ -64,8 +70,9 @@ func TidyRefs(common, name string) (mended []string, err error) {
 	return mended, nil
 }
 
-// Relink makes the worktree's .git the file that names its admin directory again, where an agent has put something else there, such as a
-// repository of its own. That is put aside in the admin directory: to is its new place, "" where there was nothing.
+// Relink makes the worktree's .git the file that names its admin directory again, if an agent has
+// put something else there, such as a repository of its own. That is set aside in the admin
+// directory: to is its new place, "" if there was nothing.
 func (w Worktree) Relink() (to string, err error) {
 	if !w.ownsAdmin() {
 		return "", fmt.Errorf("%s: %w", w.Path, ErrNotLinked)
@@ -82,14 +89,14 @@ func (w Worktree) Relink() (to string, err error) {
 	return to, durable.WriteFile(path, []byte("gitdir: "+w.Admin+"\n"), 0o644)
 }
 
-// asideName is a path in dir for what is put aside.
+// asideName returns a path in dir for what is set aside.
 func asideName(dir string) (string, error) {
 	for i := 1; i < 1000; i++ {
 		if to := filepath.Join(dir, aside+strconv.Itoa(i)); !paths.Exists(to) {
 			return to, nil
 		}
 	}
-	return "", fmt.Errorf("%s: too much was put aside there: remove %s*", dir, aside)
+	return "", fmt.Errorf("%s: too much was set aside there: remove %s*", dir, aside)
 }
 
 type tidying struct {
@@ -99,7 +106,7 @@ type tidying struct {
 	err    error
 }
 
-// want puts aside what is a directory where a file is to be, or the other way round.
+// want sets aside a directory in the place of a file, or the other way round.
 func (t *tidying) want(name string, dir bool) {
 	info, err := os.Lstat(filepath.Join(t.top, name))
 	if err == nil && info.IsDir() != dir && (info.IsDir() || info.Mode().IsRegular()) {
@@ -121,7 +128,7 @@ func (t *tidying) putAside(name string) {
 	}
 }
 
-// sweep removes what is neither a file nor a directory: nothing that could be lost is in it.
+// sweep removes what is neither a file nor a directory: it has no content that could be lost.
 func (t *tidying) sweep(dir string, depth int) {
 	entries, err := os.ReadDir(filepath.Join(t.top, dir))
 	if errors.Is(err, fs.ErrPermission) && os.Chmod(filepath.Join(t.top, dir), 0o755) == nil {
@@ -149,7 +156,8 @@ func (t *tidying) sweep(dir string, depth int) {
 				t.mended = append(t.mended, path)
 			}
 		case t.refs:
-			if info, err := e.Info(); err == nil && info.Size() > shortFile { // beside the others it would still be read as a ref
+			// A file beside the others would still be read as a ref.
+			if info, err := e.Info(); err == nil && info.Size() > shortFile {
 				path := filepath.Join(t.top, name)
 				if t.err = ignoreMissing(os.Remove(path)); t.err == nil {
 					t.mended = append(t.mended, path)
@@ -159,7 +167,7 @@ func (t *tidying) sweep(dir string, depth int) {
 	}
 }
 
-// head makes HEAD one that git reads.
+// head makes HEAD one that git can read.
 func (t *tidying) head(head string) error {
 	file := filepath.Join(t.top, "HEAD")
 	lost := slices.Contains(t.mended, file)
@@ -188,10 +196,12 @@ func (t *tidying) head(head string) error {
 func isHead(text string) bool {
 	text = strings.TrimRight(text, " \t\r\n")
 	ref, symbolic := strings.CutPrefix(text, "ref:")
-	return isID(text) || symbolic && strings.HasPrefix(strings.TrimSpace(ref), "refs/") && !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f })
+	return isID(text) || symbolic && strings.HasPrefix(strings.TrimSpace(ref), "refs/") &&
+		!strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
 
-// writeHead makes a worktree's HEAD a branch or a commit. Git would write a log beside it, in a directory that an agent can write to.
+// writeHead sets a worktree's HEAD to a branch or a commit. Git would write a log beside it, in a
+// directory that an agent can write to.
 func writeHead(admin, head string) error {
 	if !isID(head) {
 		head = "ref: " + head
@@ -199,19 +209,24 @@ func writeHead(admin, head string) error {
 	return durable.WriteFile(filepath.Join(admin, "HEAD"), []byte(head+"\n"), 0o644)
 }
 
-// refDir is a git directory with the refs of a repository, and without their logs. It is gl's, and an agent in a sandbox can't
-// write there. So that a log which is a link at the very instant leads nowhere, gl changes the refs that agents can write to by way of it.
+// refDir is a git directory with the refs of a repository, and without their logs. It is gl's, and
+// an agent in a sandbox can't write there. gl changes the refs that agents can write through it, so
+// that a log replaced by a link at that very instant leads nowhere.
 const refDir = "gl-refs"
 
-// agentsRef reports whether a ref is among those whose logs an agent may be able to write: of slices' branches, or of gl.
+// agentsRef reports whether a ref is among those whose logs an agent may be able to write: of
+// slices' branches, or of gl.
 func agentsRef(name string) bool {
-	return strings.HasPrefix(name, "refs/gl/") || strings.HasPrefix(name, "refs/heads/") && strings.Contains(name, "/s/")
+	return strings.HasPrefix(name, "refs/gl/") ||
+		strings.HasPrefix(name, "refs/heads/") && strings.Contains(name, "/s/")
 }
 
-// withoutLogs is the git directory by which refs are changed without logs; gitDir itself where there is none.
+// withoutLogs returns the git directory by which refs are changed without logs; gitDir itself if
+// there is none.
 func withoutLogs(gitDir string) string {
 	common := commonOf(gitDir)
-	if !paths.IsDir(filepath.Join(common, "refs", "heads")) { // refs in tables have their logs there, too
+	// Reftables have their logs there, too.
+	if !paths.IsDir(filepath.Join(common, "refs", "heads")) {
 		return gitDir
 	}
 	dir := filepath.Join(common, refDir)
@@ -230,7 +245,8 @@ func makeRefDir(dir string) error {
 		if at, err := os.Readlink(filepath.Join(dir, name)); err == nil && at == to {
 			continue
 		}
-		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil &&
+			!errors.Is(err, fs.ErrExist) {
 			return err
 		}
 	}

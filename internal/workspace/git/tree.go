@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// Trees and commits made in memory: no checkout, no index and no ref changes. What is killed here leaves objects that
-// nothing names, which git prunes.
+// Trees and commits made in memory: no checkout, no index and no ref changes. If this is killed, it
+// leaves objects that nothing names, which git prunes.
 
 // scratchTrees makes trees with an index of its own. New objects are in quarantine until release.
 type scratchTrees struct {
@@ -33,35 +33,41 @@ func newScratchTrees(common string) (*scratchTrees, error) {
 	return &scratchTrees{q, common}, nil
 }
 
-// git runs git with the scratch index. The work tree has nothing but what attributes wrote there.
+// git runs git with the scratch index. The work tree has only what attributes wrote there.
 func (s *scratchTrees) git(ctx context.Context, input string, args ...string) (string, error) {
 	dir := filepath.Join(s.q.dir, "work")
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return "", err
 	}
-	c := call{dir: dir, limit: long, stdin: strings.NewReader(input), env: append(s.q.env(), "GIT_INDEX_FILE="+filepath.Join(s.q.dir, "index"))}
-	out, _, err := c.run(ctx, slices.Concat(steady, []string{"--git-dir=" + s.gitDir, "--work-tree=" + dir}, args)...)
+	c := call{dir: dir, limit: long, stdin: strings.NewReader(input),
+		env: append(s.q.env(), "GIT_INDEX_FILE="+filepath.Join(s.q.dir, "index"))}
+	out, _, err := c.run(ctx, slices.Concat(steady,
+		[]string{"--git-dir=" + s.gitDir, "--work-tree=" + dir}, args)...)
 	return out, err
 }
 
-// A change is a path that two trees have differently, with its entry in the second; mode is zeros where that hasn't got it.
+// A change is a path that differs in two trees, with its entry in the second; mode is zeros if that
+// doesn't have it.
 type change struct {
 	mode, id, path string
 	added          bool // the first hasn't got it
 }
 
-// gone says whether the second tree hasn't got the path.
+// gone reports whether the second tree doesn't have the path.
 func (c change) gone() bool { return strings.Trim(c.mode, "0") == "" }
 
-// line is the change as update-index --index-info reads it.
+// line returns the change as update-index --index-info reads it.
 func (c change) line() string { return c.mode + " " + c.id + "\t" + c.path }
 
-// changes compares two trees, or those of commits, in the order of their paths. run asks git where the objects' own files don't tell.
-func changes(store objectStore, a, b string, run func(args ...string) (string, error)) ([]change, error) {
+// changes compares two trees, or those of commits, in the order of their paths. run runs git if the
+// objects' own files don't have the answer.
+func changes(store objectStore, a, b string,
+	run func(args ...string) (string, error)) ([]change, error) {
 	if list, known := store.changes(a, b); known {
 		return list, nil
 	}
-	out, err := run("diff-tree", "-r", "-z", "--no-renames", "--ignore-submodules=none", "--raw", "--no-abbrev", a+"^{tree}", b+"^{tree}")
+	out, err := run("diff-tree", "-r", "-z", "--no-renames", "--ignore-submodules=none", "--raw",
+		"--no-abbrev", a+"^{tree}", b+"^{tree}")
 	if err != nil {
 		return nil, err
 	}
@@ -77,8 +83,9 @@ func changes(store objectStore, a, b string, run func(args ...string) (string, e
 	return list, nil
 }
 
-// replace is the tree with those paths as from has them for which which is true.
-func (s *scratchTrees) replace(ctx context.Context, tree, from string, which func(path string) bool) (string, error) {
+// replace returns the tree with the paths for which which is true as from has them.
+func (s *scratchTrees) replace(ctx context.Context, tree, from string,
+	which func(path string) bool) (string, error) {
 	list, err := s.kept(ctx, tree, from, which)
 	if err != nil {
 		return "", err
@@ -86,14 +93,17 @@ func (s *scratchTrees) replace(ctx context.Context, tree, from string, which fun
 	return s.with(ctx, tree, list)
 }
 
-// kept are the paths that tree and from have differently and for which which is true, as from has them.
-func (s *scratchTrees) kept(ctx context.Context, tree, from string, which func(path string) bool) ([]change, error) {
+// kept returns the paths that differ in tree and from and for which which is true, as from has
+// them.
+func (s *scratchTrees) kept(ctx context.Context, tree, from string,
+	which func(path string) bool) ([]change, error) {
 	all, err := s.changes(ctx, tree, from)
 	return slices.DeleteFunc(all, func(c change) bool { return !which(c.path) }), err
 }
 
 func (s *scratchTrees) changes(ctx context.Context, a, b string) ([]change, error) {
-	return changes(s.store(), a, b, func(args ...string) (string, error) { return s.git(ctx, "", args...) })
+	return changes(s.store(), a, b,
+		func(args ...string) (string, error) { return s.git(ctx, "", args...) })
 }
 
 // store reads the repository's objects, and those in quarantine.
@@ -104,7 +114,7 @@ func (s *scratchTrees) store() objectStore {
 	return nil
 }
 
-// with is the tree with the changes.
+// with returns the tree with the changes.
 func (s *scratchTrees) with(ctx context.Context, tree string, list []change) (string, error) {
 	if len(list) == 0 {
 		if id, known := s.store().treeOf(tree); known {
@@ -113,7 +123,7 @@ func (s *scratchTrees) with(ctx context.Context, tree string, list []change) (st
 		out, err := s.git(ctx, "", "rev-parse", "--verify", "--end-of-options", tree+"^{tree}")
 		return strings.TrimSpace(out), err
 	}
-	// What is removed comes first: a file may take the place of a directory.
+	// Removals come first: a file may take the place of a directory.
 	slices.SortStableFunc(list, func(a, b change) int { return b2i(b.gone()) - b2i(a.gone()) })
 	lines := make([]string, len(list))
 	for i, c := range list {
@@ -122,10 +132,12 @@ func (s *scratchTrees) with(ctx context.Context, tree string, list []change) (st
 	if _, err := s.git(ctx, "", "read-tree", tree+"^{tree}"); err != nil {
 		return "", err
 	}
-	if _, err := s.git(ctx, strings.Join(lines, "\x00")+"\x00", "update-index", "--add", "--replace", "-z", "--index-info"); err != nil {
+	if _, err := s.git(ctx, strings.Join(lines, "\x00")+"\x00", "update-index", "--add",
+		"--replace", "-z", "--index-info"); err != nil {
 		return "", err
 	}
-	out, err := s.git(ctx, "", "write-tree", "--missing-ok") // a partial clone hasn't got every object
+	// A partial clone doesn't have every object.
+	out, err := s.git(ctx, "", "write-tree", "--missing-ok")
 	return strings.TrimSpace(out), err
 }
 
@@ -136,15 +148,19 @@ func b2i(b bool) int {
 	return 0
 }
 
-// commit makes a commit that only a merge sees.
+// commit makes a commit that only a merge reads.
 func (s *scratchTrees) commit(ctx context.Context, tree, parent string) (string, error) {
 	c := NewCommit{Tree: tree, Parents: []string{parent}, Message: "gl", ours: true}
-	return commitTree(ctx, c, func(_ []string, input string, args ...string) (string, error) { return s.git(ctx, input, args...) })
+	return commitTree(ctx, c, func(_ []string, input string,
+		args ...string) (string, error) {
+		return s.git(ctx, input, args...)
+	})
 }
 
-// without is theirs as a commit that has ours' version of the kept paths, and the same merge bases: both sides agree about
-// these, so they neither conflict nor change.
-func (s *scratchTrees) without(ctx context.Context, ours, theirs string, keep func(path string) bool) (string, error) {
+// without returns theirs as a commit that has ours' version of the kept paths, and the same merge
+// bases: both sides agree about these, so they neither conflict nor change.
+func (s *scratchTrees) without(ctx context.Context, ours, theirs string,
+	keep func(path string) bool) (string, error) {
 	list, err := s.kept(ctx, theirs, ours, keep)
 	if err != nil || len(list) == 0 {
 		return theirs, err
@@ -156,8 +172,8 @@ func (s *scratchTrees) without(ctx context.Context, ours, theirs string, keep fu
 	return s.commit(ctx, tree, theirs)
 }
 
-// attributes writes those of the files that are called .gitattributes to where git reads them: merge=union and the like count, as they do
-// in a checkout.
+// attributes writes those of the files that are called .gitattributes to where git reads them:
+// merge=union and the like count, as they do in a checkout.
 func (s *scratchTrees) attributes(ctx context.Context, files map[string]File) error {
 	for name, f := range files {
 		if path.Base(name) != ".gitattributes" || !f.IsRegular() || hasDotGit(path.Dir(name)) {
@@ -178,13 +194,13 @@ func (s *scratchTrees) attributes(ctx context.Context, files map[string]File) er
 	return nil
 }
 
-// A merged is what merge-tree answers.
+// A merged is the answer of merge-tree.
 type merged struct {
 	tree   string   // with conflict marks in the files of conflicts
-	stages []string // "MODE ID STAGE\tPATH" of what is in conflict, as update-index --index-info reads it
+	stages []string // "MODE ID STAGE\tPATH" of conflicts, as update-index --index-info reads it
 }
 
-// conflicts are the paths, sorted.
+// conflicts returns the paths, sorted.
 func (m *merged) conflicts() []string {
 	var list []string
 	for _, s := range m.stages {
@@ -195,8 +211,9 @@ func (m *merged) conflicts() []string {
 	return slices.Compact(list)
 }
 
-// mergeTree merges theirs into ours; the two names are in the conflict marks.
-func mergeTree(gitDir, ours, theirs string, run func(args ...string) (string, error)) (*merged, error) {
+// mergeTree merges theirs into ours; the two names appear in the conflict marks.
+func mergeTree(gitDir, ours, theirs string,
+	run func(args ...string) (string, error)) (*merged, error) {
 	off, err := driversOff(gitDir, run)
 	if err != nil {
 		return nil, err
@@ -205,8 +222,10 @@ func mergeTree(gitDir, ours, theirs string, run func(args ...string) (string, er
 }
 
 // mergeWith is mergeTree with the options that driversOff returns.
-func mergeWith(off []string, ours, theirs string, run func(args ...string) (string, error)) (*merged, error) {
-	out, err := run(append(slices.Clone(off), "merge-tree", "--write-tree", "--no-messages", "-z", ours, theirs)...)
+func mergeWith(off []string, ours, theirs string,
+	run func(args ...string) (string, error)) (*merged, error) {
+	out, err := run(append(slices.Clone(off), "merge-tree", "--write-tree", "--no-messages", "-z",
+		ours, theirs)...)
 	if err != nil && exitCode(err) != 1 {
 		return nil, err
 	}
@@ -217,10 +236,11 @@ func mergeWith(off []string, ours, theirs string, run func(args ...string) (stri
 	return &merged{list[0], list[1:]}, nil
 }
 
-// driversOff makes conflicts of what the repository's own configuration would have a program merge. The person's own merge
-// drivers count.
+// driversOff returns options that turn merges by programs of the repository's own configuration
+// into conflicts. The person's own merge drivers count.
 func driversOff(gitDir string, run func(args ...string) (string, error)) ([]string, error) {
-	if text, plain := ownConfig(commonOf(gitDir), gitDir); plain && !bytes.Contains(bytes.ToLower(text), []byte("driver")) {
+	if text, plain := ownConfig(commonOf(gitDir), gitDir); plain &&
+		!bytes.Contains(bytes.ToLower(text), []byte("driver")) {
 		return nil, nil
 	}
 	list, err := ownSettings(run)
@@ -233,7 +253,9 @@ func driversOff(gitDir string, run func(args ...string) (string, error)) ([]stri
 			continue
 		}
 		if strings.Contains(s.Key, "=") {
-			return nil, fmt.Errorf("the repository's configuration has a merge driver %q, which can't be switched off", s.Key)
+			return nil, fmt.Errorf(
+				"the repository's configuration has a merge driver %q, which can't be switched off",
+				s.Key)
 		}
 		off = append(off, s.Key+"=false")
 	}
@@ -242,14 +264,17 @@ func driversOff(gitDir string, run func(args ...string) (string, error)) ([]stri
 
 // A Merge is a merge that was made in memory.
 type Merge struct {
-	Tree      string          // "" where the two can't be merged
-	Conflicts []string        // the paths where they can't
-	Changed   map[string]File // what the tree has otherwise than the commit merged into; the zero File for what it hasn't got
+	Tree      string   // "" where the two can't be merged
+	Conflicts []string // the paths where they can't
+	// Changed has the tree's differences from the commit merged into; the zero File if removed.
+	Changed map[string]File
 }
 
-// MergeTree merges the commit theirs into the commit base, in memory. Paths for which keep is true are base's, whatever theirs
-// has there; keep may be nil. Where the two can't be merged there is no tree, but the paths of the conflicts.
-func MergeTree(ctx context.Context, common, base, theirs string, keep func(path string) bool) (tree string, conflicts []string, err error) {
+// MergeTree merges the commit theirs into the commit base, in memory. Paths for which keep is true
+// are base's, whatever theirs has there; keep may be nil. If the two conflict, it returns the paths
+// of the conflicts instead of a tree.
+func MergeTree(ctx context.Context, common, base, theirs string,
+	keep func(path string) bool) (tree string, conflicts []string, err error) {
 	files, err := Files(ctx, common, base)
 	if err != nil {
 		return "", nil, err
@@ -261,8 +286,10 @@ func MergeTree(ctx context.Context, common, base, theirs string, keep func(path 
 	return m.Tree, m.Conflicts, nil
 }
 
-// MergeInto is MergeTree for who knows the files of base, as Files lists them, and says what the merge changes.
-func MergeInto(ctx context.Context, common, base string, files map[string]File, theirs string, keep func(path string) bool) (_ *Merge, err error) {
+// MergeInto is MergeTree for callers that know the files of base, as Files lists them. It also
+// returns what the merge changes.
+func MergeInto(ctx context.Context, common, base string, files map[string]File, theirs string,
+	keep func(path string) bool) (_ *Merge, err error) {
 	s, err := newScratchTrees(common)
 	if err != nil {
 		return nil, err
@@ -301,13 +328,14 @@ func MergeInto(ctx context.Context, common, base string, files map[string]File, 
 	return merge, s.q.release()
 }
 
-// A Merger finds out which commits would conflict. What is the same for each pair is asked once.
+// A Merger determines which commits would conflict. Whatever is the same for each pair is computed
+// once.
 type Merger struct {
 	trees *scratchTrees
 	off   []string // options that switch merge drivers off
 }
 
-// NewMerger is a Merger of commits that have the .gitattributes of base. The caller closes it.
+// NewMerger returns a Merger of commits that have the .gitattributes of base. The caller closes it.
 func NewMerger(ctx context.Context, common, base string) (*Merger, error) {
 	s, err := newScratchTrees(common)
 	if err != nil {
@@ -319,7 +347,8 @@ func NewMerger(ctx context.Context, common, base string) (*Merger, error) {
 		err = s.attributes(ctx, files)
 	}
 	if err == nil {
-		g.off, err = driversOff(common, func(args ...string) (string, error) { return s.git(ctx, "", args...) })
+		g.off, err = driversOff(common,
+			func(args ...string) (string, error) { return s.git(ctx, "", args...) })
 	}
 	if err != nil {
 		return nil, errors.Join(err, g.Close())
@@ -330,9 +359,11 @@ func NewMerger(ctx context.Context, common, base string) (*Merger, error) {
 // Close removes what the merges have written.
 func (g *Merger) Close() error { return g.trees.q.remove() }
 
-// Conflicts are the paths in which the two conflict, but for those for which except is true.
-func (g *Merger) Conflicts(ctx context.Context, ours, theirs string, except func(path string) bool) ([]string, error) {
-	m, err := mergeWith(g.off, ours, theirs, func(args ...string) (string, error) { return g.trees.git(ctx, "", args...) })
+// Conflicts returns the paths in which the two conflict, except those for which except is true.
+func (g *Merger) Conflicts(ctx context.Context, ours, theirs string,
+	except func(path string) bool) ([]string, error) {
+	m, err := mergeWith(g.off, ours, theirs,
+		func(args ...string) (string, error) { return g.trees.git(ctx, "", args...) })
 	if err != nil {
 		return nil, err
 	}
@@ -340,7 +371,8 @@ func (g *Merger) Conflicts(ctx context.Context, ours, theirs string, except func
 }
 
 // merge merges two commits; paths for which keep is true are base's, whose files are known.
-func (s *scratchTrees) merge(ctx context.Context, base string, files map[string]File, theirs string, keep func(path string) bool) (*merged, error) {
+func (s *scratchTrees) merge(ctx context.Context, base string, files map[string]File, theirs string,
+	keep func(path string) bool) (*merged, error) {
 	other, err := s.without(ctx, base, theirs, keep)
 	if err != nil {
 		return nil, err
@@ -348,10 +380,12 @@ func (s *scratchTrees) merge(ctx context.Context, base string, files map[string]
 	if err := s.attributes(ctx, files); err != nil {
 		return nil, err
 	}
-	return mergeTree(s.gitDir, base, other, func(args ...string) (string, error) { return s.git(ctx, "", args...) })
+	return mergeTree(s.gitDir, base, other,
+		func(args ...string) (string, error) { return s.git(ctx, "", args...) })
 }
 
-// TreeID is the id that git gives to a tree of these files. Nothing is written. like is an id of the same repository.
+// TreeID returns the id that git gives to a tree of these files. It writes nothing. like is an id
+// of the same repository.
 func TreeID(files map[string]File, like string) string {
 	top := &treeDir{}
 	for p, f := range files {
@@ -385,7 +419,8 @@ func (d *treeDir) put(path []string, f File) {
 	below.put(path[1:], f)
 }
 
-// id hashes the directory as git writes it: MODE NAME, a zero byte and the id of each entry, sorted as if a directory's name ended in "/".
+// id hashes the directory as git writes it: MODE NAME, a zero byte and the id of each entry, sorted
+// as if a directory's name ended in "/".
 func (d *treeDir) id(digits int) []byte {
 	entries := map[string]string{}
 	for name, f := range d.files {
@@ -402,9 +437,12 @@ func (d *treeDir) id(digits int) []byte {
 	return sumOf(digits, fmt.Appendf(nil, "tree %d\x00%s", text.Len(), text.String()))
 }
 
-// Changed lists the paths that two commits or trees have differently, but for those for which except is true; it may be nil.
-func Changed(ctx context.Context, common, a, b string, except func(path string) bool) ([]string, error) {
-	all, err := changes(objectsOf(common), a, b, func(args ...string) (string, error) { return at(ctx, common, long, "", args...) })
+// Changed lists the paths that differ in two commits or trees, except those for which except is
+// true; it may be nil.
+func Changed(ctx context.Context, common, a, b string,
+	except func(path string) bool) ([]string, error) {
+	all, err := changes(objectsOf(common), a, b,
+		func(args ...string) (string, error) { return at(ctx, common, long, "", args...) })
 	var list []string
 	for _, c := range all {
 		if except == nil || !except(c.path) {
@@ -414,17 +452,19 @@ func Changed(ctx context.Context, common, a, b string, except func(path string) 
 	return list, err
 }
 
-// ChangedSince lists the paths, sorted, that a commit has otherwise than the best commit that it has in common with from; nothing where they have
-// none.
-func ChangedSince(ctx context.Context, common, from, commit string, except func(path string) bool) ([]string, error) {
+// ChangedSince lists the paths, sorted, that a commit has changed since its merge base with from;
+// none if there is no merge base.
+func ChangedSince(ctx context.Context, common, from, commit string,
+	except func(path string) bool) ([]string, error) {
 	run := func(args ...string) (string, error) { return at(ctx, common, long, "", args...) }
-	out, err := run("diff-tree", "-r", "-z", "--no-renames", "--ignore-submodules=none", "--name-only", "--merge-base", from, commit)
+	out, err := run("diff-tree", "-r", "-z", "--no-renames", "--ignore-submodules=none",
+		"--name-only", "--merge-base", from, commit)
 	if err == nil {
 		paths := slices.DeleteFunc(split(out), except)
 		slices.Sort(paths)
 		return paths, nil
 	}
-	// There are several, or none.
+	// There are several merge bases, or none.
 	base, err := MergeBase(ctx, common, from, commit)
 	if err != nil || base == "" {
 		return nil, err
@@ -439,27 +479,33 @@ type NewCommit struct {
 	Tree    string
 	Parents []string
 	Message string
-	When    time.Time // by author and committer; zero for now. With a time, making the commit again gives the same id
+	// When is the time of author and committer; zero for now. With a time, making the commit
+	// again gives the same id.
+	When time.Time
 
-	author signature // the zero one for who has made it
+	author signature // the zero one for the person
 	by     Author    // where the person has no name
-	ours   bool      // it is nobody's: only gl sees it
+	ours   bool      // without an author: only gl sees it
 }
 
-// CommitTree makes a commit that no ref has. It is by the person, or by gl where git knows no name; nothing is signed.
+// CommitTree makes a commit that no ref has. Its author is the person, or gl if git knows no name;
+// it isn't signed.
 func CommitTree(ctx context.Context, common string, c NewCommit) (id string, err error) {
 	id, err = commitTree(ctx, c, func(env []string, input string, args ...string) (string, error) {
-		out, _, err := call{dir: common, limit: time.Minute, stdin: strings.NewReader(input), env: env}.run(ctx,
+		out, _, err := call{dir: common, limit: time.Minute, stdin: strings.NewReader(input),
+			env: env}.run(ctx,
 			slices.Concat(steady, []string{"--git-dir=" + common}, args)...)
 		return out, err
 	})
 	if err == nil && isID(id) {
-		_ = linkHeld(common, filepath.Join(common, "objects"), id) // where it can't be, it isn't held
+		// Errors are ignored: then it isn't held.
+		_ = linkHeld(common, filepath.Join(common, "objects"), id)
 	}
 	return id, err
 }
 
-func commitTree(ctx context.Context, c NewCommit, run func(env []string, input string, args ...string) (string, error)) (string, error) {
+func commitTree(ctx context.Context, c NewCommit,
+	run func(env []string, input string, args ...string) (string, error)) (string, error) {
 	args := []string{"commit-tree", "--no-gpg-sign", c.Tree}
 	for _, p := range c.Parents {
 		args = append(args, "-p", p)
@@ -478,9 +524,11 @@ func commitTree(ctx context.Context, c NewCommit, run func(env []string, input s
 	return strings.TrimSpace(out), err
 }
 
-// identified runs a git that makes a commit. Where the person has no name, it makes none, and is run again with one.
-func identified(by Author, run func(args ...string) (string, error), args ...string) (string, error) {
-	// Else git makes a name up of what the machine knows.
+// identified runs a git that makes a commit. If the person has no name it makes none, and is run
+// again with gl's.
+func identified(by Author, run func(args ...string) (string, error),
+	args ...string) (string, error) {
+	// Otherwise git makes up a name from what the machine knows.
 	out, err := run(append(settings("user.useConfigOnly=true"), args...)...)
 	if err == nil || exitCode(err) != 128 {
 		return out, err
@@ -492,7 +540,8 @@ func identified(by Author, run func(args ...string) (string, error), args ...str
 	return run(append(identity, args...)...)
 }
 
-// identityOptions are the options that give commits a name where the person has none; run asks git.
+// identityOptions returns the options that give commits a name if the person has none; run runs
+// git.
 func identityOptions(by Author, run func(args ...string) (string, error)) ([]string, error) {
 	if by.Name == "" || by.Email == "" {
 		by = Author{"Greenlight", "greenlight@localhost"}
@@ -511,7 +560,7 @@ func identityOptions(by Author, run func(args ...string) (string, error)) ([]str
 	return options, nil
 }
 
-// Identity is the person's name, as git's configuration has it in dir.
+// Identity returns the person's name, as git's configuration has it in dir.
 func Identity(ctx context.Context, dir string) (Author, error) {
 	return identity(func(args ...string) (string, error) { return run(ctx, dir, args...) })
 }
@@ -537,6 +586,7 @@ func TreeOf(ctx context.Context, common, commit string) (string, error) {
 	if tree, known := objectsOf(common).resolve(common, commit+"^{tree}"); known && tree != "" {
 		return tree, ctx.Err()
 	}
-	out, err := run(ctx, common, "--git-dir="+common, "rev-parse", "-q", "--verify", "--end-of-options", commit+"^{tree}")
+	out, err := run(ctx, common, "--git-dir="+common, "rev-parse", "-q", "--verify",
+		"--end-of-options", commit+"^{tree}")
 	return strings.TrimSpace(out), err
 }

@@ -5,8 +5,10 @@ import (
 	"strings"
 )
 
-// Trees are the trees of commits, by commit: of those that are named or, with all, also of all that they have below them.
-func Trees(ctx context.Context, common string, all bool, commits ...string) (map[string]string, error) {
+// Trees returns the trees of commits, by commit: of the named ones or, with all, also of all
+// commits below them.
+func Trees(ctx context.Context, common string, all bool,
+	commits ...string) (map[string]string, error) {
 	args := []string{"rev-list", "--format=%T", "--stdin"}
 	if !all {
 		args = append(args, "--no-walk")

@@ -15,20 +15,22 @@ import (
 	"greenlight/internal/base/paths"
 )
 
-// A Worktree is a linked worktree, by the three places that make it one; all are absolute. Git is never left to discover
-// it: a worktree whose .git is gone makes git climb into whatever repository is above it.
+// A Worktree is a linked worktree, by the three places that make it one; all are absolute. Git
+// never has to discover it: from a worktree whose .git is gone, git climbs into whatever repository
+// is above it.
 type Worktree struct {
 	Common string // the git directory that all worktrees of the repository share
-	Admin  string // the worktree's own, below Common/worktrees; its name needn't be the path's last part
-	Path   string // its top
+	// The worktree's own, below Common/worktrees; its name may differ from the path's last part.
+	Admin string
+	Path  string // its top
 
-	Whole bool // every file of a commit is checked out, whatever the configuration says of a sparse checkout
+	Whole bool // every file of a commit is checked out, regardless of a configured sparse checkout
 }
 
 // ErrNotLinked says that a worktree's .git and its admin directory don't name each other.
 var ErrNotLinked = errors.New("the worktree and its git directory don't name each other")
 
-// Check says what is wrong with the worktree's links, by reading three files; nil for nothing.
+// Check returns an error if the worktree's links are wrong. It reads three files.
 func (w Worktree) Check() error {
 	gitDir, err := pointer(filepath.Join(w.Path, ".git"), "gitdir: ")
 	if err != nil {
@@ -48,7 +50,8 @@ func (w Worktree) Check() error {
 	return nil
 }
 
-// pointer reads a file of git's that names a path, relative to where the file is unless it is absolute.
+// pointer reads a file of git's that names a path, relative to the file's directory unless it is
+// absolute.
 func pointer(file, prefix string) (string, error) {
 	data, err := durable.ReadFile(file)
 	if err != nil {
@@ -64,9 +67,10 @@ func pointer(file, prefix string) (string, error) {
 	return filepath.Clean(path), nil
 }
 
-// run runs git in the worktree after checking its links. Filters that the configuration names run if the person has allowed
-// them (JudgeFilters).
-func (w Worktree) run(ctx context.Context, limit time.Duration, input string, args ...string) (string, error) {
+// run runs git in the worktree after checking its links. Filters that the configuration names run
+// if the person has allowed them (JudgeFilters).
+func (w Worktree) run(ctx context.Context, limit time.Duration, input string,
+	args ...string) (string, error) {
 	return w.start(ctx, call{limit: limit, stdin: strings.NewReader(input)}, args...)
 }
 
@@ -82,16 +86,18 @@ func (w Worktree) start(ctx context.Context, c call, args ...string) (string, er
 		off = append(off, settings("core.sparseCheckout=false", "index.sparse=false")...)
 	}
 	c.dir = w.Path
-	out, _, err := c.run(ctx, slices.Concat(off, []string{"--git-dir=" + w.Admin, "--work-tree=" + w.Path}, args)...)
+	out, _, err := c.run(ctx, slices.Concat(off,
+		[]string{"--git-dir=" + w.Admin, "--work-tree=" + w.Path}, args)...)
 	return out, err
 }
 
-// fill is run for what writes the files of HEAD: it may take as long as that does.
+// fill is run for commands that write the files of HEAD: it may take as long as that does.
 func (w Worktree) fill(ctx context.Context, args ...string) (string, error) {
 	return w.start(ctx, call{limit: leastFill, more: w.fillLimit}, args...)
 }
 
-// A Checkout is a directory's place in its repository. All paths are absolute, with symlinks resolved.
+// A Checkout is a directory's place in its repository. All paths are absolute, with symlinks
+// resolved.
 type Checkout struct {
 	Top    string // of the checkout that the directory is in
 	Prefix string // the directory's place below it, "" for the top itself
@@ -104,7 +110,8 @@ func FindCheckout(ctx context.Context, dir string) (Checkout, error) {
 	if at, known := findPlain(dir); known && hasGit() {
 		return at, ctx.Err()
 	}
-	out, err := run(ctx, dir, "rev-parse", "--path-format=absolute", "--show-toplevel", "--git-dir", "--git-common-dir", "--show-prefix")
+	out, err := run(ctx, dir, "rev-parse", "--path-format=absolute", "--show-toplevel", "--git-dir",
+		"--git-common-dir", "--show-prefix")
 	if err != nil {
 		return Checkout{}, err
 	}
@@ -112,7 +119,8 @@ func FindCheckout(ctx context.Context, dir string) (Checkout, error) {
 	if len(lines) != 4 {
 		return Checkout{}, fmt.Errorf("git rev-parse says %.200q", out)
 	}
-	c := Checkout{Top: lines[0], GitDir: lines[1], Common: lines[2], Prefix: strings.TrimSuffix(lines[3], "/")}
+	c := Checkout{Top: lines[0], GitDir: lines[1], Common: lines[2],
+		Prefix: strings.TrimSuffix(lines[3], "/")}
 	for _, dir := range []*string{&c.Top, &c.GitDir, &c.Common} {
 		if *dir, err = filepath.EvalSymlinks(*dir); err != nil {
 			return Checkout{}, err
@@ -121,14 +129,16 @@ func FindCheckout(ctx context.Context, dir string) (Checkout, error) {
 	return c, nil
 }
 
-// A Linked is an entry of a repository's list of worktrees, which may be half made or have lost its directory.
+// A Linked is an entry of a repository's list of worktrees. It may be half made or have lost its
+// directory.
 type Linked struct {
 	Admin string // the admin directory
 	Path  string // the worktree's top, "" where the entry doesn't say
 	Lock  string // the reason for which it is locked, "" for none
 }
 
-// ListLinked lists the linked worktrees by git's files: git itself skips what is half made, and fails beside a change.
+// ListLinked lists the linked worktrees by git's files: git itself skips half-made ones, and fails
+// beside a change.
 func ListLinked(common string) ([]Linked, error) {
 	dir := filepath.Join(common, "worktrees")
 	entries, err := durable.ReadDir(dir)
@@ -152,19 +162,23 @@ func ListLinked(common string) ([]Linked, error) {
 	return list, err
 }
 
-// AddWorktree adds a linked worktree at path with the branch, a ref's full name, or with a commit, checked out and no file in it. It is
-// locked for the reason. gitDir is that of the checkout whose sparse patterns it gets. Who calls it excludes others who add.
+// AddWorktree adds a linked worktree at path with the branch, a ref's full name, or with a commit,
+// checked out and no file in it. It is locked with the reason. gitDir is that of the checkout whose
+// sparse patterns it gets. The caller excludes other processes that add worktrees.
 func AddWorktree(ctx context.Context, gitDir, path, branch, reason string) error {
-	// Git puts refs/heads/ before the name by itself, so that a tag of the same name isn't meant.
-	args := []string{"--git-dir=" + gitDir, "worktree", "add", "-q", "--no-checkout", "--lock", "--reason", reason}
+	// Git itself puts refs/heads/ before the name, so that a tag of the same name isn't meant.
+	args := []string{"--git-dir=" + gitDir, "worktree", "add", "-q", "--no-checkout", "--lock",
+		"--reason", reason}
 	if isID(branch) {
 		args = append(args, "--detach")
 	}
-	_, err := runFor(ctx, time.Minute, gitDir, "", append(args, path, strings.TrimPrefix(branch, "refs/heads/"))...)
+	_, err := runFor(ctx, time.Minute, gitDir, "",
+		append(args, path, strings.TrimPrefix(branch, "refs/heads/"))...)
 	return err
 }
 
-// Branch is the full name of the branch that is checked out, "" for none (a detached HEAD). It reads one file.
+// Branch returns the full name of the branch that is checked out, "" for none (a detached HEAD). It
+// reads one file.
 func (w Worktree) Branch() (string, error) {
 	data, err := durable.ReadFile(filepath.Join(w.Admin, "HEAD"))
 	if err != nil {
@@ -177,16 +191,17 @@ func (w Worktree) Branch() (string, error) {
 	return strings.TrimSpace(ref), nil
 }
 
-// Fill makes the index and the files those of HEAD, whatever is there: for a worktree in which nobody has worked yet. A
-// git that was killed while it did this may have left the index's lock.
-func (w Worktree) Fill(ctx context.Context) error {
-	if err := w.Check(); err != nil {
+// Fill makes the index and the files those of HEAD, whatever is there: for a worktree in which no
+// agent has worked yet. A git that was killed while it did this may have left the index's lock.
+func (x Exclusive) Fill(ctx context.Context) error {
+	if err := x.w.Check(); err != nil {
 		return err
 	}
-	if err := durable.Unlink(filepath.Join(w.Admin, "index.lock")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := durable.Unlink(filepath.Join(x.w.Admin, "index.lock")); err != nil &&
+		!errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	_, err := w.fill(ctx, "read-tree", "--reset", "-u", "HEAD")
+	_, err := x.w.fill(ctx, "read-tree", "--reset", "-u", "HEAD")
 	return err
 }
 
@@ -196,12 +211,12 @@ const (
 	slowestDisk = 1 << 20 // bytes each second
 )
 
-// moveLimit is how long git may take to read or write so many bytes.
+// moveLimit returns how long git may take to read or write so many bytes.
 func moveLimit(bytes int64) time.Duration {
 	return min(leastFill+time.Duration(bytes/slowestDisk)*time.Second, mostFill)
 }
 
-// fillLimit is how long it may take to write the files of HEAD, by their bytes.
+// fillLimit returns how long it may take to write the files of HEAD, by their bytes.
 func (w Worktree) fillLimit(ctx context.Context) time.Duration {
 	out, err := w.run(ctx, time.Minute, "", "ls-tree", "-r", "-l", "-z", "HEAD")
 	if err != nil { // a partial clone, say
@@ -218,17 +233,19 @@ func (w Worktree) fillLimit(ctx context.Context) time.Duration {
 	return moveLimit(bytes)
 }
 
-// Ignored lists the ignored paths that are there, relative to the top; a directory in which everything is ignored is one
-// path that ends in "/".
+// Ignored lists the existing ignored paths, relative to the top; a directory in which everything is
+// ignored is one path that ends in "/".
 func (w Worktree) Ignored(ctx context.Context) ([]string, error) {
-	out, err := w.run(ctx, leastFill, "", "ls-files", "-z", "-o", "-i", "--exclude-standard", "--directory")
+	out, err := w.run(ctx, leastFill, "", "ls-files", "-z", "-o", "-i", "--exclude-standard",
+		"--directory")
 	return split(out), err
 }
 
-// IgnoredDirs lists the directories below dir that the .gitignore files there ignore, relative to dir. Nothing else decides: neither the
-// repository's configuration nor its info/exclude.
+// IgnoredDirs lists the directories below dir that the .gitignore files there ignore, relative to
+// dir. Neither the repository's configuration nor its info/exclude counts.
 func IgnoredDirs(ctx context.Context, dir string) ([]string, error) {
-	out, err := run(ctx, dir, "ls-files", "-z", "-o", "-i", "--exclude-per-directory=.gitignore", "--directory")
+	out, err := run(ctx, dir, "ls-files", "-z", "-o", "-i", "--exclude-per-directory=.gitignore",
+		"--directory")
 	var dirs []string
 	for _, p := range split(out) {
 		if name, is := strings.CutSuffix(p, "/"); is {
@@ -240,11 +257,12 @@ func IgnoredDirs(ctx context.Context, dir string) ([]string, error) {
 
 // Changed lists what is changed or untracked, as Dirty does.
 func (w Worktree) Changed(ctx context.Context) ([]string, error) {
-	out, err := w.run(ctx, leastFill, "", "status", "--porcelain", "-z", "--ignore-submodules=dirty", "--untracked-files=normal")
+	out, err := w.run(ctx, leastFill, "", "status", "--porcelain", "-z",
+		"--ignore-submodules=dirty", "--untracked-files=normal")
 	return readStatus(out), err
 }
 
-// GitFile is the git directory that a checkout's .git file names, "" where there is no such file.
+// GitFile returns the git directory that a checkout's .git file names, "" if there is no such file.
 func GitFile(top string) string {
 	dir, err := pointer(filepath.Join(top, ".git"), "gitdir: ")
 	if err != nil {
@@ -253,7 +271,7 @@ func GitFile(top string) string {
 	return dir
 }
 
-// operations are the files and directories of an admin directory that say what isn't finished.
+// operations are the files and directories of an admin directory that show an unfinished operation.
 var operations = []struct{ file, name string }{
 	{"rebase-merge", "rebase"},
 	{"rebase-apply/applying", "am"},
@@ -265,7 +283,7 @@ var operations = []struct{ file, name string }{
 	{"sequencer/todo", "cherry-pick or revert"},
 }
 
-// Operation is what isn't finished in the worktree: "rebase", "merge"…; "" for nothing.
+// Operation returns the unfinished operation in the worktree: "rebase", "merge"…; "" for none.
 func (w Worktree) Operation() string {
 	for _, o := range operations {
 		if paths.Exists(filepath.Join(w.Admin, o.file)) {
@@ -276,13 +294,13 @@ func (w Worktree) Operation() string {
 }
 
 // Overlay makes the files those of a commit's tree, and leaves HEAD and the index as they are.
-func (w Worktree) Overlay(ctx context.Context, commit string) error {
+func (x Exclusive) Overlay(ctx context.Context, commit string) error {
 	for _, args := range [][]string{{"read-tree", "--reset", "-u", commit}, {"read-tree", "HEAD"}} {
-		if _, err := w.fill(ctx, args...); err != nil {
+		if _, err := x.w.fill(ctx, args...); err != nil {
 			return err
 		}
 	}
-	_, err := w.fill(ctx, "update-index", "-q", "--refresh") // 1: something differs
+	_, err := x.w.fill(ctx, "update-index", "-q", "--refresh") // 1: something differs
 	if exitCode(err) == 1 {
 		return nil
 	}

@@ -57,10 +57,11 @@ type Left struct {
 // and settings.
 func agentFiles() []string {
 	return []string{
-		".claude/commands", ".claude/agents", ".claude/skills", ".claude/hooks", ".claude/greenlight", ".claude/settings.json", ".claude/settings.local.json",
-		".codex/agents", ".codex/skills", ".codex/greenlight", ".codex/config.toml", ".agents/skills",
-		".gemini/commands", ".gemini/agents", ".gemini/greenlight", ".gemini/settings.json",
-		".opencode/commands", ".opencode/agents", ".opencode/greenlight",
+		".claude/commands", ".claude/agents", ".claude/skills", ".claude/hooks",
+		".claude/greenlight", ".claude/settings.json", ".claude/settings.local.json",
+		".codex/agents", ".codex/skills", ".codex/greenlight", ".codex/config.toml",
+		".agents/skills", ".gemini/commands", ".gemini/agents", ".gemini/greenlight",
+		".gemini/settings.json", ".opencode/commands", ".opencode/agents", ".opencode/greenlight",
 	}
 }
 
@@ -200,7 +201,8 @@ func own(p string) bool {
 	parts := strings.Split(p, "/")
 	for i, part := range parts {
 		if strings.EqualFold(part, ".git") ||
-			part == statedir.Name && i+1 < len(parts) && (parts[i+1] == "runs" || parts[i+1] == ".lock") {
+			part == statedir.Name && i+1 < len(parts) &&
+				(parts[i+1] == "runs" || parts[i+1] == ".lock") {
 			return true
 		}
 	}
@@ -249,7 +251,9 @@ func (c *copier) copyUnit(ctx context.Context, u *unit) error {
 		var tooMuch *capError
 		switch {
 		case errors.As(err, &tooMuch):
-			c.leave(u.path, fmt.Sprintf("%d MiB in %d files, and %d MiB are copied at most: have git.setup make it", tooMuch.bytes>>20, len(u.files)-i, c.MaxBytes>>20))
+			c.leave(u.path, fmt.Sprintf(
+				"%d MiB in %d files, and %d MiB are copied at most: have git.setup make it",
+				tooMuch.bytes>>20, len(u.files)-i, c.MaxBytes>>20))
 			return nil
 		case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 			return fmt.Errorf("copy %s into the worktree: %w", f.path, err)

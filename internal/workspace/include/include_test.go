@@ -29,14 +29,16 @@ func newSite(t *testing.T, tracked map[string]string) *site {
 	}
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	must(t, err)
-	for key, value := range map[string]string{"HOME": dir, "XDG_CONFIG_HOME": dir, "GIT_CONFIG_NOSYSTEM": "1"} {
+	for key, value := range map[string]string{"HOME": dir, "XDG_CONFIG_HOME": dir,
+		"GIT_CONFIG_NOSYSTEM": "1"} {
 		t.Setenv(key, value)
 	}
 	s := &site{t, filepath.Join(dir, "main"), filepath.Join(dir, "tree")}
 	s.write(tracked)
 	s.git(s.main, "init", "-q")
 	s.git(s.main, "add", "-f", ".")
-	s.git(s.main, "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "--allow-empty", "-m", "first")
+	s.git(s.main, "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "--allow-empty",
+		"-m", "first")
 	s.git(s.main, "worktree", "add", "-q", s.tree)
 	return s
 }
@@ -116,17 +118,19 @@ func TestCopy(t *testing.T) {
 	outside := filepath.Join(filepath.Dir(s.main), "out")
 	must(t, os.Mkdir(outside, 0o755))
 	s.write(map[string]string{
-		".env": "secret", ".env.prod": "no", "debug.log": "no", "plain": "not ignored", "code.go": "changed", ".env.tracked": "changed",
-		"node_modules/a/x.js": "x", "node_modules/.bin/a": "-> ../a/x.js", "node_modules/abs": "-> /etc", "sub/node_modules/b": "b",
-		"escape/link/file": "into a link", "out": "-> /etc/passwd",
-		".greenlight/runs/live/S-1.1.json": "{}", ".greenlight/.lock": "", ".greenlight/contracts/S-1.md": "contract",
-		"node_modules/.git/x": "x",
-		"pipes/file":          "beside a pipe",
+		".env": "secret", ".env.prod": "no", "debug.log": "no", "plain": "not ignored",
+		"code.go": "changed", ".env.tracked": "changed", "node_modules/a/x.js": "x",
+		"node_modules/.bin/a": "-> ../a/x.js", "node_modules/abs": "-> /etc",
+		"sub/node_modules/b": "b", "escape/link/file": "into a link", "out": "-> /etc/passwd",
+		".greenlight/runs/live/S-1.1.json": "{}", ".greenlight/.lock": "",
+		".greenlight/contracts/S-1.md": "contract", "node_modules/.git/x": "x",
+		"pipes/file": "beside a pipe",
 	})
 	must(t, syscall.Mkfifo(filepath.Join(s.main, "pipes", "pipe"), 0o644))
 	must(t, os.MkdirAll(filepath.Join(s.main, "repo", "nested"), 0o755))
 	s.git(filepath.Join(s.main, "repo", "nested"), "init", "-q")
-	s.git(filepath.Join(s.main, "repo", "nested"), "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "--allow-empty", "-m", "x")
+	s.git(filepath.Join(s.main, "repo", "nested"), "-c", "user.name=t", "-c", "user.email=t@t",
+		"commit", "-q", "--allow-empty", "-m", "x")
 	must(t, os.Chmod(filepath.Join(s.main, ".env"), 0o4600))
 	must(t, os.Chmod(filepath.Join(s.main, "node_modules/a/x.js"), 0o755))
 	old := time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -134,9 +138,12 @@ func TestCopy(t *testing.T) {
 
 	r := s.run(Options{}, clone)
 	want := map[string]string{
-		".gitignore": "node_modules/\n.env*\n*.log\nrepo/\npipes/\n.greenlight/\nescape/\nout\n", "code.go": "code", ".env.tracked": "tracked",
-		".env": "secret", "node_modules/a/x.js": "x", "node_modules/.bin/a": "-> ../a/x.js", "node_modules/abs": "-> /etc", "sub/node_modules/b": "b",
-		".greenlight/contracts/S-1.md": "contract", "escape/link": "-> ../../out", "pipes/file": "beside a pipe", "out": "-> /etc/passwd",
+		".gitignore": "node_modules/\n.env*\n*.log\nrepo/\npipes/\n.greenlight/\nescape/\nout\n",
+		"code.go":    "code", ".env.tracked": "tracked",
+		".env": "secret", "node_modules/a/x.js": "x", "node_modules/.bin/a": "-> ../a/x.js",
+		"node_modules/abs": "-> /etc", "sub/node_modules/b": "b",
+		".greenlight/contracts/S-1.md": "contract", "escape/link": "-> ../../out",
+		"pipes/file": "beside a pipe", "out": "-> /etc/passwd",
 	}
 	got := s.inTree()
 	want[".worktreeinclude"] = got[".worktreeinclude"]
@@ -159,7 +166,8 @@ func TestCopy(t *testing.T) {
 	if info.Mode() != 0o600 || !info.ModTime().Equal(old) {
 		t.Errorf("%v of %v", info.Mode(), info.ModTime())
 	}
-	if info, err := os.Stat(filepath.Join(s.tree, "node_modules/a/x.js")); err != nil || info.Mode() != 0o755 {
+	if info, err := os.Stat(filepath.Join(s.tree, "node_modules/a/x.js")); err != nil ||
+		info.Mode() != 0o755 {
 		t.Errorf("%v, %v", info, err)
 	}
 	if r.Files != 8 {
@@ -188,12 +196,15 @@ func TestCopyAfterAKill(t *testing.T) {
 // The smallest units are copied first, and a unit that is too large isn't begun.
 func TestCopyIsBounded(t *testing.T) {
 	s := newSite(t, map[string]string{".gitignore": "*\n", ".worktreeinclude": "*\n"})
-	s.write(map[string]string{".env": "1234", "big/a": strings.Repeat("x", 50), "big/b/c": strings.Repeat("x", 60), "mid/a": strings.Repeat("x", 40)})
+	s.write(map[string]string{".env": "1234", "big/a": strings.Repeat("x", 50),
+		"big/b/c": strings.Repeat("x", 60), "mid/a": strings.Repeat("x", 40)})
 	r := s.run(Options{MaxBytes: 100}, noClone)
 	if _, err := os.Lstat(filepath.Join(s.tree, "big")); !errors.Is(err, fs.ErrNotExist) {
 		t.Error("big was begun")
 	}
-	if r.Files != 2 || r.Bytes != 44 || r.Cloned != 0 || len(r.Left) != 1 || r.Left[0].Path != "big" || !strings.Contains(r.Left[0].Why, "2 files") || !strings.Contains(r.Left[0].Why, "git.setup") {
+	if r.Files != 2 || r.Bytes != 44 || r.Cloned != 0 || len(r.Left) != 1 ||
+		r.Left[0].Path != "big" || !strings.Contains(r.Left[0].Why, "2 files") ||
+		!strings.Contains(r.Left[0].Why, "git.setup") {
 		t.Errorf("%+v", r)
 	}
 	// Files that share their data take no space.
@@ -204,7 +215,8 @@ func TestCopyIsBounded(t *testing.T) {
 		}
 		return os.WriteFile(dst, data, 0o600)
 	}
-	if r := s.run(Options{MaxBytes: 100}, shared); r.Files != 2 || r.Cloned != 2 || r.Bytes != 0 || len(r.Left) != 0 {
+	if r := s.run(Options{MaxBytes: 100}, shared); r.Files != 2 || r.Cloned != 2 || r.Bytes != 0 ||
+		len(r.Left) != 0 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -213,9 +225,10 @@ func TestCopyIsBounded(t *testing.T) {
 func TestCopyOnAFullDisk(t *testing.T) {
 	s := newSite(t, map[string]string{".gitignore": "x\n", ".worktreeinclude": "x\n"})
 	s.write(map[string]string{"x": "1"})
-	_, err := newCopier(Options{From: s.main, To: s.tree}).run(t.Context(), func(_ *os.File, dst string) error {
-		return errors.Join(os.WriteFile(dst, nil, 0o600), syscall.ENOSPC)
-	})
+	_, err := newCopier(Options{From: s.main, To: s.tree}).run(t.Context(),
+		func(_ *os.File, dst string) error {
+			return errors.Join(os.WriteFile(dst, nil, 0o600), syscall.ENOSPC)
+		})
 	if !errors.Is(err, syscall.ENOSPC) || len(s.inTree()) != 2 {
 		t.Errorf("%v, %q", err, s.inTree())
 	}
@@ -236,18 +249,23 @@ func TestCopyEnds(t *testing.T) {
 // they are untracked.
 func TestCopyAgentFiles(t *testing.T) {
 	s := newSite(t, map[string]string{
-		".gitignore": "*.local.json\n", "app/.claude/commands/mine.md": "tracked", "app/.gemini/commands/.gitignore": "x", "a": "",
+		".gitignore": "*.local.json\n", "app/.claude/commands/mine.md": "tracked",
+		"app/.gemini/commands/.gitignore": "x", "a": "",
 	})
 	s.write(map[string]string{
-		"app/.claude/commands/gl/slice.md": "1", "app/.claude/commands/gl/a b[1].md": "2", "app/.claude/settings.local.json": "{}",
-		"app/.claude/settings.json": "{}", "app/.claude/todos/x": "no", "app/.gemini/commands/new.toml": "left", "app/code.go": "new code",
-		".claude/commands/other.md": "another project's", "app/.claude/commands/mine.md": "changed",
+		"app/.claude/commands/gl/slice.md": "1", "app/.claude/commands/gl/a b[1].md": "2",
+		"app/.claude/settings.local.json": "{}", "app/.claude/settings.json": "{}",
+		"app/.claude/todos/x": "no", "app/.gemini/commands/new.toml": "left",
+		"app/code.go": "new code", ".claude/commands/other.md": "another project's",
+		"app/.claude/commands/mine.md": "changed",
 	})
 	r := s.run(Options{Place: "app"}, clone)
 	got := s.inTree()
 	for name, want := range map[string]string{
-		"app/.claude/commands/gl/slice.md": "1", "app/.claude/commands/gl/a b[1].md": "2", "app/.claude/settings.local.json": "{}", "app/.claude/settings.json": "{}",
-		"app/.claude/commands/mine.md": "tracked", "app/.claude/todos/x": "", "app/.gemini/commands/new.toml": "", "app/code.go": "", ".claude/commands/other.md": "",
+		"app/.claude/commands/gl/slice.md": "1", "app/.claude/commands/gl/a b[1].md": "2",
+		"app/.claude/settings.local.json": "{}", "app/.claude/settings.json": "{}",
+		"app/.claude/commands/mine.md": "tracked", "app/.claude/todos/x": "",
+		"app/.gemini/commands/new.toml": "", "app/code.go": "", ".claude/commands/other.md": "",
 	} {
 		if got[name] != want {
 			t.Errorf("%s: %q, want %q", name, got[name], want)
@@ -289,11 +307,14 @@ func FuzzIgnoreLine(f *testing.F) {
 		f.Skip(string(out))
 	}
 	f.Fuzz(func(t *testing.T, name string) {
-		if name == "" || len(name) > 100 || strings.ContainsAny(name, "/\n\r\x00") || name == "." || name == ".." || strings.EqualFold(name, ".git") {
+		if name == "" || len(name) > 100 || strings.ContainsAny(name, "/\n\r\x00") || name == "." ||
+			name == ".." || strings.EqualFold(name, ".git") {
 			return
 		}
-		must(t, os.WriteFile(filepath.Join(dir, ".gitignore"), []byte(ignoreLine(name)+"\n"), 0o644))
-		for other, want := range map[string]string{name: name + "\x00", name + "x": "", "x" + name: "", "sub/" + name: ""} {
+		must(t, os.WriteFile(filepath.Join(dir, ".gitignore"), []byte(ignoreLine(name)+"\n"),
+			0o644))
+		for other, want := range map[string]string{name: name + "\x00", name + "x": "",
+			"x" + name: "", "sub/" + name: ""} {
 			cmd := exec.Command("git", "-C", dir, "check-ignore", "--no-index", "-z", "--stdin")
 			cmd.Stdin = strings.NewReader(other)
 			if out, _ := cmd.Output(); string(out) != want {

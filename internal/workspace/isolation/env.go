@@ -66,8 +66,10 @@ func (w Worktree) Env(env []string) []string {
 // git hook inherits them all.
 func leads(key string) bool {
 	switch key {
-	case "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_NAMESPACE", "GIT_OBJECT_DIRECTORY",
-		"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM":
+	case "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR",
+		"GIT_NAMESPACE", "GIT_OBJECT_DIRECTORY",
+		"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_CEILING_DIRECTORIES",
+		"GIT_DISCOVERY_ACROSS_FILESYSTEM":
 		return true
 	}
 	return false
@@ -83,7 +85,8 @@ func (w Worktree) withIdentity(env []string) []string {
 		{"NAME", w.Known.Name, w.Fallback.Name, nil},
 		{"EMAIL", w.Known.Email, w.Fallback.Email, []string{"EMAIL"}},
 	} {
-		if v.known != "" || v.fallback == "" || slices.ContainsFunc(v.others, func(key string) bool { return e.Get(key) != "" }) {
+		if v.known != "" || v.fallback == "" ||
+			slices.ContainsFunc(v.others, func(key string) bool { return e.Get(key) != "" }) {
 			continue
 		}
 		for _, who := range []string{"GIT_AUTHOR_", "GIT_COMMITTER_"} {
@@ -121,7 +124,8 @@ func withConfig(env []string, settings [][2]string) []string {
 		return key == count || beyond(key, n)
 	})
 	for i, s := range settings {
-		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", n+i, s[0]), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", n+i, s[1]))
+		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", n+i, s[0]),
+			fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", n+i, s[1]))
 	}
 	return append(env, fmt.Sprintf("%s=%d", count, n+len(settings)))
 }

@@ -20,17 +20,22 @@ var shop = Worktree{Root: "/p/shop", Project: "shop", Slice: "S-1", N: 1}
 func TestEnv(t *testing.T) {
 	w := shop
 	w.Ports, w.Temp, w.Fallback = 20110, "/tmp/gl-0/x", Identity{"gl", "gl@localhost"}
-	base := []string{"A=1", "TMPDIR=/tmp", "TEMP=/tmp", "COMPOSE_PROJECT_NAME=mine", "GL_PORT_BASE=1", "GIT_DIR=/p/.git", "GIT_INDEX_FILE=/p/.git/index",
-		"GIT_COMMITTER_NAME=Me", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=a.b", "GIT_CONFIG_VALUE_0=c", "GIT_CONFIG_KEY_1=stale", "B=2"}
+	base := []string{"A=1", "TMPDIR=/tmp", "TEMP=/tmp", "COMPOSE_PROJECT_NAME=mine",
+		"GL_PORT_BASE=1", "GIT_DIR=/p/.git", "GIT_INDEX_FILE=/p/.git/index",
+		"GIT_COMMITTER_NAME=Me", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=a.b",
+		"GIT_CONFIG_VALUE_0=c", "GIT_CONFIG_KEY_1=stale", "B=2"}
 	before := slices.Clone(base)
 	got := environ.Environ(w.Env(base))
 	if d := cmp.Diff(before, base); d != "" {
 		t.Errorf("the environment that was given is changed: %s", d)
 	}
 	for key, want := range map[string]string{
-		"A": "1", "B": "2", "TMPDIR": "/tmp/gl-0/x", "TEMP": "/tmp/gl-0/x", "GL_PORT_BASE": "20110", "COMPOSE_PROJECT_NAME": w.Compose(),
-		"GIT_AUTHOR_NAME": "gl", "GIT_AUTHOR_EMAIL": "gl@localhost", "GIT_COMMITTER_NAME": "Me", "GIT_COMMITTER_EMAIL": "gl@localhost",
-		"GIT_CONFIG_COUNT": "7", "GIT_CONFIG_KEY_0": "a.b", "GIT_CONFIG_VALUE_0": "c", "GIT_CONFIG_KEY_1": "gc.auto", "GIT_CONFIG_VALUE_1": "0",
+		"A": "1", "B": "2", "TMPDIR": "/tmp/gl-0/x", "TEMP": "/tmp/gl-0/x", "GL_PORT_BASE": "20110",
+		"COMPOSE_PROJECT_NAME": w.Compose(),
+		"GIT_AUTHOR_NAME":      "gl", "GIT_AUTHOR_EMAIL": "gl@localhost",
+		"GIT_COMMITTER_NAME":  "Me",
+		"GIT_COMMITTER_EMAIL": "gl@localhost", "GIT_CONFIG_COUNT": "7", "GIT_CONFIG_KEY_0": "a.b",
+		"GIT_CONFIG_VALUE_0": "c", "GIT_CONFIG_KEY_1": "gc.auto", "GIT_CONFIG_VALUE_1": "0",
 	} {
 		if got.Get(key) != want {
 			t.Errorf("%s is %q, want %q", key, got.Get(key), want)
@@ -55,7 +60,8 @@ func TestEnv(t *testing.T) {
 func TestEnvOfLess(t *testing.T) {
 	w := shop
 	w.Known, w.Fallback = Identity{"Me", ""}, Identity{"gl", "gl@localhost"}
-	got := environ.Environ(w.Env([]string{"TMPDIR=/tmp", "GIT_CONFIG_COUNT=-3", "EMAIL=me@example.org"}))
+	got := environ.Environ(w.Env([]string{"TMPDIR=/tmp", "GIT_CONFIG_COUNT=-3",
+		"EMAIL=me@example.org"}))
 	for _, key := range []string{"GL_PORT_BASE", "GIT_AUTHOR_NAME", "GIT_COMMITTER_EMAIL"} {
 		if value, set := got.Lookup(key); set {
 			t.Errorf("%s is %q", key, value)
@@ -75,7 +81,8 @@ func TestGitTakesIt(t *testing.T) {
 	dir := t.TempDir()
 	w := shop
 	w.Fallback = Identity{"gl", "gl@localhost"}
-	env := w.Env([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "GIT_CONFIG_NOSYSTEM=1", "GIT_DIR=/nowhere",
+	env := w.Env([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "GIT_CONFIG_NOSYSTEM=1",
+		"GIT_DIR=/nowhere",
 		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=user.useConfigOnly", "GIT_CONFIG_VALUE_0=true"})
 	git := func(args ...string) string {
 		t.Helper()
@@ -89,7 +96,8 @@ func TestGitTakesIt(t *testing.T) {
 	}
 	git("init", "-q")
 	git("commit", "-q", "--allow-empty", "-m", "x")
-	if got := git("log", "-1", "--format=%an %ae %cn %ce"); got != "gl gl@localhost gl gl@localhost" {
+	if got := git("log", "-1",
+		"--format=%an %ae %cn %ce"); got != "gl gl@localhost gl gl@localhost" {
 		t.Error(got)
 	}
 	for _, s := range append(agentConfig(), [2]string{"user.useConfigOnly", "true"}) {
@@ -103,18 +111,22 @@ func TestGitTakesIt(t *testing.T) {
 func TestCompose(t *testing.T) {
 	allowed := regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*$`) // docker compose's own
 	rapid.Check(t, func(t *rapid.T) {
-		w := Worktree{Root: rapid.String().Draw(t, "root"), Project: rapid.String().Draw(t, "project"), Slice: rapid.String().Draw(t, "slice"), N: 1}
+		w := Worktree{Root: rapid.String().Draw(t, "root"), Project: rapid.String().Draw(t,
+			"project"), Slice: rapid.String().Draw(t, "slice"), N: 1}
 		if name := w.Compose(); !allowed.MatchString(name) || len(name) > maxCompose+9 {
 			t.Errorf("%q", name)
 		}
 	})
-	if name := (Worktree{Root: "/p", Project: "My Shop", Slice: "S-01.a", N: 2}).Compose(); !strings.HasPrefix(name, "my-shop-s-01-a-") {
+	if name := (Worktree{Root: "/p", Project: "My Shop", Slice: "S-01.a",
+		N: 2}).Compose(); !strings.HasPrefix(name, "my-shop-s-01-a-") {
 		t.Error(name)
 	}
 	seen := map[string]Worktree{}
 	for _, w := range []Worktree{
-		{Root: "/a", Project: "p", Slice: "S-1", N: 1}, {Root: "/a", Project: "p", Slice: "S-1", N: 2}, {Root: "/a", Project: "p", Slice: "s-1", N: 1},
-		{Root: "/a", Project: "p", Slice: "S.1", N: 1}, {Root: "/b", Project: "p", Slice: "S-1", N: 1}, {Root: "/a", Project: "p", System: "gsd", Slice: "S-1", N: 1},
+		{Root: "/a", Project: "p", Slice: "S-1", N: 1}, {Root: "/a", Project: "p", Slice: "S-1",
+			N: 2}, {Root: "/a", Project: "p", Slice: "s-1", N: 1},
+		{Root: "/a", Project: "p", Slice: "S.1", N: 1}, {Root: "/b", Project: "p", Slice: "S-1",
+			N: 1}, {Root: "/a", Project: "p", System: "gsd", Slice: "S-1", N: 1},
 		{Root: "/a", Project: "p-s", Slice: "1", N: 1},
 	} {
 		if other, twice := seen[w.Compose()]; twice {

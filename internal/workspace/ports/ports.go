@@ -158,7 +158,8 @@ func busy(first int, listening func(port int) bool) []int {
 // listening reports whether the port is in use: on the loopback addresses, or on all addresses
 // of a kind, which on some systems doesn't keep others from the loopback.
 func listening(port int) bool {
-	for _, at := range [][2]string{{"tcp4", "127.0.0.1"}, {"tcp6", "::1"}, {"tcp4", "0.0.0.0"}, {"tcp6", "::"}} {
+	for _, at := range [][2]string{{"tcp4", "127.0.0.1"}, {"tcp6", "::1"}, {"tcp4", "0.0.0.0"},
+		{"tcp6", "::"}} {
 		l, err := net.Listen(at[0], net.JoinHostPort(at[1], strconv.Itoa(port)))
 		if err == nil {
 			l.Close()

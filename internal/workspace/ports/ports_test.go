@@ -130,18 +130,19 @@ func TestListening(t *testing.T) {
 		}
 		port := l.Addr().(*net.TCPAddr).Port
 		if !listening(port) {
-			t.Errorf("%s: nobody listens on %d", at, port)
+			t.Errorf("%s: nothing listens on %d", at, port)
 		}
 		must(t, l.Close())
 		if listening(port) {
-			t.Errorf("%s: somebody listens on %d", at, port)
+			t.Errorf("%s: something listens on %d", at, port)
 		}
 	}
 }
 
 func TestLimits(t *testing.T) {
 	for text, want := range map[string][2]int{
-		"32768\t60999\n": {20000, 30000}, "49152 65535": {20000, 30000}, "": {20000, 30000}, "x y": {20000, 30000}, "1024 65535": {20000, 30000},
+		"32768\t60999\n": {20000, 30000}, "49152 65535": {20000, 30000}, "": {20000, 30000},
+		"x y": {20000, 30000}, "1024 65535": {20000, 30000},
 		"25000 65535": {15000, 25000}, "15000 64000": {10000, 15000}, "30000 60000": {20000, 30000},
 	} {
 		if low, high := limits(text); low != want[0] || high != want[1] {
@@ -156,7 +157,8 @@ func TestLimits(t *testing.T) {
 
 func TestDir(t *testing.T) {
 	for _, tt := range []struct{ state, home, want string }{
-		{"/s", "/h", "/s/gl/ports"}, {"", "/h", "/h/.local/state/gl/ports"}, {"rel", "/h", "/h/.local/state/gl/ports"}, {"", "", ""}, {"", "rel", ""},
+		{"/s", "/h", "/s/gl/ports"}, {"", "/h", "/h/.local/state/gl/ports"},
+		{"rel", "/h", "/h/.local/state/gl/ports"}, {"", "", ""}, {"", "rel", ""},
 	} {
 		got, err := Dir(func(key string) string { return map[string]string{"XDG_STATE_HOME": tt.state, "HOME": tt.home}[key] })
 		if got != tt.want || (err != nil) != (tt.want == "") {

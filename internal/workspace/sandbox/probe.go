@@ -55,9 +55,11 @@ func Find() (string, error) {
 		return path, nil
 	}
 	if runtime.GOOS != "linux" {
-		return "", &Unavailable{"the sandbox needs bubblewrap, which needs Linux", "use Linux, there or in a virtual machine"}
+		return "", &Unavailable{"the sandbox needs bubblewrap, which needs Linux",
+			"use Linux, there or in a virtual machine"}
 	}
-	return "", &Unavailable{"bwrap, the sandbox's program, is not on PATH", "install it (apt install bubblewrap)"}
+	return "", &Unavailable{"bwrap, the sandbox's program, is not on PATH",
+		"install it (apt install bubblewrap)"}
 }
 
 // Check tries bubblewrap out. The error is an *Unavailable.

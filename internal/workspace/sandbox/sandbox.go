@@ -92,12 +92,13 @@ var emptied = []struct {
 // inRun is the part of /run that is needed: host name resolution, and systems that store their
 // programs there.
 var inRun = []string{
-	"/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager", "/run/connman", "/run/nscd", "/run/current-system",
-	"/run/booted-system", "/run/opengl-driver",
+	"/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager", "/run/connman", "/run/nscd",
+	"/run/current-system", "/run/booted-system", "/run/opengl-driver",
 }
 
 // sockets are variables that name a socket, or a directory of sockets.
-var sockets = []string{"SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "TMUX", "TMUX_PANE", "TMUX_TMPDIR", "GPG_AGENT_INFO", "WAYLAND_DISPLAY", "XAUTHORITY"}
+var sockets = []string{"SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "TMUX",
+	"TMUX_PANE", "TMUX_TMPDIR", "GPG_AGENT_INFO", "WAYLAND_DISPLAY", "XAUTHORITY"}
 
 // New plans the sandbox.
 func New(s Spec, probe Probe) (*Plan, error) {
@@ -139,7 +140,8 @@ func New(s Spec, probe Probe) (*Plan, error) {
 	for _, path := range s.Empty {
 		b.make = append(b.make, path)
 		if real, kind := probe(filepath.Dir(path)); kind == Dir {
-			b.mounts[filepath.Join(real, filepath.Base(path))] = mount{path: filepath.Join(real, filepath.Base(path)), access: hidden, kind: Dir}
+			b.mounts[filepath.Join(real, filepath.Base(path))] = mount{path: filepath.Join(real,
+				filepath.Base(path)), access: hidden, kind: Dir}
 		}
 	}
 	for _, c := range s.Copies {
@@ -278,10 +280,12 @@ func (b *builder) uncover(list []string) {
 // ends the agent and settles its attempt. The user namespace prevents tracing processes
 // outside, and reading their memory and environment.
 func (b *builder) args(dir string) []string {
-	args := []string{"--unshare-user", "--unshare-ipc", "--cap-drop", "ALL", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"}
+	args := []string{"--unshare-user", "--unshare-ipc", "--cap-drop", "ALL", "--ro-bind", "/", "/",
+		"--dev", "/dev", "--proc", "/proc"}
 	// Root owns the kernel's settings, even without capabilities: core_pattern names a program
 	// that the kernel runs.
-	for _, dir := range []string{"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs"} {
+	for _, dir := range []string{"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus",
+		"/proc/fs"} {
 		args = append(args, "--ro-bind-try", dir, dir)
 	}
 	var last []string

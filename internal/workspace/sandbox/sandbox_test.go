@@ -74,51 +74,70 @@ func TestMounts(t *testing.T) {
 		},
 		"secrets are hidden, as directories and as files, where links lead": {
 			Spec{Env: home, Dir: "/w"},
-			[]string{"/w/", "/home/me/.aws/credentials", "/keys/mine/", "/home/me/.ssh -> /keys/mine", "/home/me/.netrc"},
-			[]string{"tmpfs /home/me/.aws", "dev-bind /dev/null /home/me/.netrc", "tmpfs /keys/mine", "remount-ro /home/me/.aws", "remount-ro /keys/mine", "chdir /w"},
+			[]string{"/w/", "/home/me/.aws/credentials", "/keys/mine/",
+				"/home/me/.ssh -> /keys/mine", "/home/me/.netrc"},
+			[]string{"tmpfs /home/me/.aws", "dev-bind /dev/null /home/me/.netrc",
+				"tmpfs /keys/mine", "remount-ro /home/me/.aws", "remount-ro /keys/mine",
+				"chdir /w"},
 		},
 		"variables name secrets elsewhere": {
-			Spec{Env: append(slices.Clone(home), "KUBECONFIG=/k/a:/k/b", "GNUPGHOME=/g", "XDG_CONFIG_HOME=/c"), Dir: "/w"},
+			Spec{Env: append(slices.Clone(home), "KUBECONFIG=/k/a:/k/b", "GNUPGHOME=/g",
+				"XDG_CONFIG_HOME=/c"), Dir: "/w"},
 			[]string{"/w/", "/home/me/", "/k/a", "/k/b", "/g/", "/c/gh/"},
-			[]string{"tmpfs /c/gh", "tmpfs /g", "dev-bind /dev/null /k/a", "dev-bind /dev/null /k/b", "remount-ro /c/gh", "remount-ro /g", "chdir /w"},
+			[]string{"tmpfs /c/gh", "tmpfs /g", "dev-bind /dev/null /k/a",
+				"dev-bind /dev/null /k/b", "remount-ro /c/gh", "remount-ro /g", "chdir /w"},
 		},
 		"what is needed of a directory that is replaced": {
-			Spec{Env: home, Dir: "/tmp/p/w", Read: []string{"/tmp/gl", "/tmp/p"}, Write: []string{"/tmp/p/w"}},
-			[]string{"/tmp/gl", "/tmp/p/w/", "/tmp/tools/", "/tmp/other/", "/home/me/", "/run/systemd/resolve/", "/run/docker.sock"},
-			[]string{"tmpfs /run", "ro-bind-try /run/systemd/resolve /run/systemd/resolve", "tmpfs /tmp", "ro-bind-try /tmp/gl /tmp/gl",
-				"ro-bind-try /tmp/p /tmp/p", "bind-try /tmp/p/w /tmp/p/w", "ro-bind-try /tmp/tools /tmp/tools", "remount-ro /run", "chdir /tmp/p/w"},
+			Spec{Env: home, Dir: "/tmp/p/w", Read: []string{"/tmp/gl", "/tmp/p"},
+				Write: []string{"/tmp/p/w"}},
+			[]string{"/tmp/gl", "/tmp/p/w/", "/tmp/tools/", "/tmp/other/", "/home/me/",
+				"/run/systemd/resolve/", "/run/docker.sock"},
+			[]string{"tmpfs /run", "ro-bind-try /run/systemd/resolve /run/systemd/resolve",
+				"tmpfs /tmp", "ro-bind-try /tmp/gl /tmp/gl",
+				"ro-bind-try /tmp/p /tmp/p", "bind-try /tmp/p/w /tmp/p/w",
+				"ro-bind-try /tmp/tools /tmp/tools", "remount-ro /run", "chdir /tmp/p/w"},
 		},
 		"what is fixed below what is writable": {
-			Spec{Env: home, Dir: "/w", Write: []string{"/w", "/s", "/s/runs/view", "/missing"}, Fixed: []string{"/s/runs", "/w/.git", "/s/none"}},
+			Spec{Env: home, Dir: "/w", Write: []string{"/w", "/s", "/s/runs/view", "/missing"},
+				Fixed: []string{"/s/runs", "/w/.git", "/s/none"}},
 			[]string{"/w/.git", "/s/runs/view", "/home/me/"},
-			[]string{"bind-try /s /s", "ro-bind-try /s/runs /s/runs", "bind-try /s/runs/view /s/runs/view", "bind-try /w /w", "ro-bind-try /w/.git /w/.git", "chdir /w"},
+			[]string{"bind-try /s /s", "ro-bind-try /s/runs /s/runs",
+				"bind-try /s/runs/view /s/runs/view", "bind-try /w /w",
+				"ro-bind-try /w/.git /w/.git", "chdir /w"},
 		},
 		"a worktree among what is hidden": {
 			Spec{Env: home, Dir: "/home/me/.docker/w", Write: []string{"/home/me/.docker/w"}},
 			[]string{"/home/me/.docker/w/"},
-			[]string{"tmpfs /home/me/.docker", "bind-try /home/me/.docker/w /home/me/.docker/w", "remount-ro /home/me/.docker", "chdir /home/me/.docker/w"},
+			[]string{"tmpfs /home/me/.docker", "bind-try /home/me/.docker/w /home/me/.docker/w",
+				"remount-ro /home/me/.docker", "chdir /home/me/.docker/w"},
 		},
 		"caches are the sandbox's own, but for those that a person names": {
 			Spec{Env: home, Dir: "/w", Caches: "/c", Write: []string{"/home/me/.npm"}},
 			[]string{"/w/", "/home/me/.cache/", "/home/me/.npm/", "/home/me/.cargo/registry/"},
-			[]string{"bind /c/cache /home/me/.cache", "bind /c/cargo-registry /home/me/.cargo/registry", "bind-try /home/me/.npm /home/me/.npm", "chdir /w"},
+			[]string{"bind /c/cache /home/me/.cache",
+				"bind /c/cargo-registry /home/me/.cargo/registry",
+				"bind-try /home/me/.npm /home/me/.npm", "chdir /w"},
 		},
 		"a file behind a copy": {
-			Spec{Env: home, Dir: "/w", Copies: []Copy{{"/home/me/.claude.json", "/c/copy"}, {"/home/me/none", "/c/none"}}},
+			Spec{Env: home, Dir: "/w", Copies: []Copy{{"/home/me/.claude.json", "/c/copy"},
+				{"/home/me/none", "/c/none"}}},
 			[]string{"/w/", "/home/me/.claude.json"},
 			[]string{"bind /c/copy /home/me/.claude.json", "chdir /w"},
 		},
 		"sockets that variables name": {
-			Spec{Env: append(slices.Clone(home), "SSH_AUTH_SOCK=/home/me/agent.sock", "TMUX=/x/tmux,12,0", "XDG_RUNTIME_DIR=/home/me"), Dir: "/w"},
+			Spec{Env: append(slices.Clone(home), "SSH_AUTH_SOCK=/home/me/agent.sock",
+				"TMUX=/x/tmux,12,0", "XDG_RUNTIME_DIR=/home/me"), Dir: "/w"},
 			[]string{"/w/", "/home/me/agent.sock", "/x/tmux"},
-			[]string{"dev-bind /dev/null /home/me/agent.sock", "dev-bind /dev/null /x/tmux", "chdir /w"},
+			[]string{"dev-bind /dev/null /home/me/agent.sock", "dev-bind /dev/null /x/tmux",
+				"chdir /w"},
 		},
 	} {
 		got, p := plan(t, tt.spec, tree(tt.paths...))
 		if !slices.Equal(got, tt.want) {
 			t.Errorf("%s:\n%q, want\n%q", name, got, tt.want)
 		}
-		if env := environ.Environ(p.Env); env.Get("SSH_AUTH_SOCK")+env.Get("TMUX") != "" || env.Get("HOME") != "/home/me" {
+		if env := environ.Environ(p.Env); env.Get("SSH_AUTH_SOCK")+env.Get("TMUX") != "" ||
+			env.Get("HOME") != "/home/me" {
 			t.Errorf("%s: %q", name, p.Env)
 		}
 	}
@@ -126,7 +145,8 @@ func TestMounts(t *testing.T) {
 
 // A cache that HOME lacks is put in the one that always exists.
 func TestCachesByVariable(t *testing.T) {
-	_, p := plan(t, Spec{Env: environ.Environ{"HOME=/home/me"}, Dir: "/w", Caches: "/c"}, tree("/w/", "/home/me/.cache/"))
+	_, p := plan(t, Spec{Env: environ.Environ{"HOME=/home/me"}, Dir: "/w", Caches: "/c"},
+		tree("/w/", "/home/me/.cache/"))
 	if got := environ.Environ(p.Env).Get("GOMODCACHE"); got != "/home/me/.cache/go-pkg-mod" {
 		t.Errorf("GOMODCACHE %q", got)
 	}
@@ -153,8 +173,9 @@ func TestNeedsHome(t *testing.T) {
 
 func TestRestriction(t *testing.T) {
 	for name, want := range map[string]string{
-		"kernel/apparmor_restrict_unprivileged_userns": "AppArmor", "kernel/unprivileged_userns_clone": "unprivileged_userns_clone=1",
-		"user/max_user_namespaces": "max_user_namespaces", "": "container",
+		"kernel/apparmor_restrict_unprivileged_userns": "AppArmor",
+		"kernel/unprivileged_userns_clone":             "unprivileged_userns_clone=1",
+		"user/max_user_namespaces":                     "max_user_namespaces", "": "container",
 	} {
 		got := restriction(func(path string) ([]byte, error) {
 			switch {
@@ -201,8 +222,10 @@ func TestRealSandbox(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := func(parts ...string) string { return filepath.Join(append([]string{base}, parts...)...) }
-	for _, path := range []string{"home/.ssh/id", "home/.netrc", "home/plain", "home/.cache/theirs", "w/file", "w/fixed", "copy", "caches/cache/ours", "home/.claude.json"} {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(at(path)), 0o755), os.WriteFile(at(path), []byte(path), 0o644)); err != nil {
+	for _, path := range []string{"home/.ssh/id", "home/.netrc", "home/plain", "home/.cache/theirs",
+		"w/file", "w/fixed", "copy", "caches/cache/ours", "home/.claude.json"} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at(path)), 0o755),
+			os.WriteFile(at(path), []byte(path), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -210,8 +233,10 @@ func TestRealSandbox(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, err := New(Spec{
-		Env: environ.Environ{"HOME=" + at("link"), "PATH=" + os.Getenv("PATH")}, Dir: at("w"), Write: []string{at("w"), at("none")}, Read: []string{base},
-		Fixed: []string{at("w", "fixed")}, Caches: at("caches"), Copies: []Copy{{at("home", ".claude.json"), at("copy")}},
+		Env: environ.Environ{"HOME=" + at("link"), "PATH=" + os.Getenv("PATH")}, Dir: at("w"),
+		Write: []string{at("w"), at("none")}, Read: []string{base},
+		Fixed: []string{at("w", "fixed")}, Caches: at("caches"),
+		Copies: []Copy{{at("home", ".claude.json"), at("copy")}},
 	}, Look)
 	if err == nil {
 		err = p.Prepare()

@@ -39,7 +39,8 @@ var secrets = []secret{
 	{".aws/config", "AWS_CONFIG_FILE", "cloud credentials"},
 	{".azure", "AZURE_CONFIG_DIR", "cloud credentials"},
 	{".config/gcloud", "CLOUDSDK_CONFIG", "cloud credentials"},
-	{".config/gcloud/application_default_credentials.json", "GOOGLE_APPLICATION_CREDENTIALS", "cloud credentials"},
+	{".config/gcloud/application_default_credentials.json", "GOOGLE_APPLICATION_CREDENTIALS",
+		"cloud credentials"},
 	{".kube", "KUBECONFIG", "clusters"},
 	{".docker", "DOCKER_CONFIG", "registries, and sockets"},
 	{".config/containers/auth.json", "REGISTRY_AUTH_FILE", "registries"},
@@ -116,8 +117,10 @@ func secretPaths(home string, env environ.Environ) []string {
 	var list []string
 	for _, s := range secrets {
 		list = append(list, filepath.Join(home, s.path))
-		for prefix, variable := range map[string]string{".config/": "XDG_CONFIG_HOME", ".local/share/": "XDG_DATA_HOME"} {
-			if rest, ok := strings.CutPrefix(s.path, prefix); ok && filepath.IsAbs(env.Get(variable)) {
+		for prefix, variable := range map[string]string{".config/": "XDG_CONFIG_HOME",
+			".local/share/": "XDG_DATA_HOME"} {
+			if rest, ok := strings.CutPrefix(s.path, prefix); ok &&
+				filepath.IsAbs(env.Get(variable)) {
 				list = append(list, filepath.Join(env.Get(variable), rest))
 			}
 		}

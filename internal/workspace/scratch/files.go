@@ -43,7 +43,8 @@ func listState(root string) (*listing, error) {
 		}
 	}
 	if l.size > most {
-		return nil, fmt.Errorf("the state in %s takes %d MB, and a rehearsal copies at most %d MB", root, l.size>>20, most>>20)
+		return nil, fmt.Errorf("the state in %s takes %d MB, and a rehearsal copies at most %d MB",
+			root, l.size>>20, most>>20)
 	}
 	return l, nil
 }
@@ -114,7 +115,8 @@ func (l *listing) addDir(dir string) error {
 func passed(path string) bool {
 	state, _, below := strings.Cut(path, string(filepath.Separator))
 	return filepath.Base(path) == ".git" ||
-		path == filepath.Join(statedir.Name, "runs") || path == filepath.Join(statedir.Name, ".lock") ||
+		path == filepath.Join(statedir.Name, "runs") ||
+		path == filepath.Join(statedir.Name, ".lock") ||
 		below && slices.Contains(durable.StateDirs(), state) && strings.HasSuffix(path, ".tmp")
 }
 
@@ -147,7 +149,8 @@ func (l *listing) keepsLink(e *entry) bool {
 	}
 	target, err := os.Readlink(filepath.Join(l.root, e.path))
 	e.link = filepath.Clean(target) // a name followed by .. could lead out through another link
-	return err == nil && !filepath.IsAbs(e.link) && filepath.IsLocal(filepath.Join(filepath.Dir(e.path), e.link))
+	return err == nil && !filepath.IsAbs(e.link) &&
+		filepath.IsLocal(filepath.Join(filepath.Dir(e.path), e.link))
 }
 
 // copyTo creates everything in a directory that no other process uses. Links come last, so that
@@ -185,7 +188,8 @@ func (l *listing) copyFile(ctx context.Context, e entry, to string) (err error) 
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // deleted meanwhile
 		return nil
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, durable.ErrIrregular), statedir.IsLink(err):
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, durable.ErrIrregular),
+		statedir.IsLink(err):
 		l.left = append(l.left, filepath.ToSlash(e.path))
 		return nil
 	case err != nil:
@@ -210,6 +214,7 @@ type cancelled struct {
 	r   io.Reader
 }
 
+// Read reads unless ctx has ended.
 func (c *cancelled) Read(p []byte) (int, error) {
 	if err := c.ctx.Err(); err != nil {
 		return 0, err

@@ -211,7 +211,8 @@ func Commit(ctx context.Context, root, dir string, names []string, message strin
 		if top, _, err = git.Place(ctx, dir); err != nil {
 			return err
 		}
-		if common := git.CommonOf(top); common == "" || !paths.Same(common, filepath.Join(m.Repository, ".git")) {
+		if common := git.CommonOf(top); common == "" ||
+			!paths.Same(common, filepath.Join(m.Repository, ".git")) {
 			return fmt.Errorf("%s is no worktree of %s", dir, m.Repository)
 		}
 	}

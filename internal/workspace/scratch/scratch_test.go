@@ -50,7 +50,8 @@ func runGit(t *testing.T, dir string, args ...string) string {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("no git here")
 	}
-	cmd := exec.Command("git", append([]string{"-c", "user.name=t", "-c", "user.email=t@t"}, args...)...)
+	cmd := exec.Command("git", append([]string{"-c", "user.name=t", "-c", "user.email=t@t"},
+		args...)...)
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -105,13 +106,16 @@ func make1(t *testing.T, root string) *Copy {
 // removed from disk isn't in the copy.
 func TestMakeClone(t *testing.T) {
 	root, tmp := dirs(t)
-	testfiles.Write(t, root, map[string]string{"main.go": "old", ".greenlight/slices/S-1.md": "old", ".greenlight/slices/S-2.md": "gone",
-		".specwright/config.json": "{}", ".greenlight/.gitignore": "runs/\n"})
+	testfiles.Write(t, root, map[string]string{"main.go": "old", ".greenlight/slices/S-1.md": "old",
+		".greenlight/slices/S-2.md": "gone",
+		".specwright/config.json":   "{}", ".greenlight/.gitignore": "runs/\n"})
 	runGit(t, root, "init", "-q")
 	runGit(t, root, "add", ".")
 	runGit(t, root, "commit", "-q", "-m", "first")
-	testfiles.Write(t, root, map[string]string{"main.go": "new", "untracked": "x", ".greenlight/slices/S-1.md": "new", ".planning/STATE.md": "state",
-		".greenlight/runs/live/S-1.1.json": "{}", ".greenlight/.lock": "pid 1", ".greenlight/x.tmp": "half"})
+	testfiles.Write(t, root, map[string]string{"main.go": "new", "untracked": "x",
+		".greenlight/slices/S-1.md": "new", ".planning/STATE.md": "state",
+		".greenlight/runs/live/S-1.1.json": "{}", ".greenlight/.lock": "pid 1",
+		".greenlight/x.tmp": "half"})
 	if err := os.Remove(filepath.Join(root, ".greenlight/slices/S-2.md")); err != nil {
 		t.Fatal(err)
 	}
@@ -120,18 +124,21 @@ func TestMakeClone(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := make1(t, root)
-	want := map[string]string{"main.go": "old", ".greenlight/slices/S-1.md": "new", ".specwright/config.json": "{}",
-		".greenlight/.gitignore": "runs/\n", ".planning/STATE.md": "state"}
+	want := map[string]string{"main.go": "old", ".greenlight/slices/S-1.md": "new",
+		".specwright/config.json": "{}",
+		".greenlight/.gitignore":  "runs/\n", ".planning/STATE.md": "state"}
 	if diff := cmp.Diff(want, files(t, c.Root)); diff != "" {
 		t.Errorf("the copy differs:\n%s", diff)
 	}
-	if !c.Cloned || c.Left != nil || filepath.Dir(c.Dir) != tmp || c.Root != filepath.Join(c.Dir, "shop") {
+	if !c.Cloned || c.Left != nil || filepath.Dir(c.Dir) != tmp ||
+		c.Root != filepath.Join(c.Dir, "shop") {
 		t.Errorf("%+v", c)
 	}
 	if list, _ := filepath.Glob(filepath.Join(c.Root, ".greenlight/runs/*")); len(list) != 1 {
 		t.Errorf("runs: %v", list)
 	}
-	if info, err := os.Stat(filepath.Join(c.Root, ".planning/STATE.md")); err != nil || !info.ModTime().Equal(at) {
+	if info, err := os.Stat(filepath.Join(c.Root, ".planning/STATE.md")); err != nil ||
+		!info.ModTime().Equal(at) {
 		t.Errorf("%v %v", info, err)
 	}
 }
@@ -150,15 +157,18 @@ func TestCommit(t *testing.T) {
 	if err := WriteFile(c.Root, "rehearsal/S-1.md", "text"); err != nil {
 		t.Fatal(err)
 	}
-	if err := Commit(t.Context(), c.Root, c.Root, []string{"rehearsal/S-1.md"}, "S-1: built"); err != nil {
+	if err := Commit(t.Context(), c.Root, c.Root, []string{"rehearsal/S-1.md"},
+		"S-1: built"); err != nil {
 		t.Fatal(err)
 	}
-	if got := runGit(t, c.Root, "log", "--format=%s", "--name-only", "-1"); got != "S-1: built\n\nservices/shop/rehearsal/S-1.md" {
+	if got := runGit(t, c.Root, "log", "--format=%s", "--name-only",
+		"-1"); got != "S-1: built\n\nservices/shop/rehearsal/S-1.md" {
 		t.Errorf("%s", got)
 	}
 	// A mark counts only at its own place.
 	testfiles.Write(t, project, map[string]string{".greenlight/runs/scratch.json": `{"root": "/elsewhere", "repository": "` + root + `"}`})
-	if err := Commit(t.Context(), project, project, []string{"main.go"}, "no"); err == nil || Is(project) {
+	if err := Commit(t.Context(), project, project, []string{"main.go"}, "no"); err == nil ||
+		Is(project) {
 		t.Errorf("the project passes for a copy: %v", err)
 	}
 }
@@ -171,14 +181,16 @@ func TestMakeBesideBare(t *testing.T) {
 	runGit(t, root, "add", ".")
 	runGit(t, root, "commit", "-q", "-m", "first")
 	beside := filepath.Join(filepath.Dir(root), "beside")
-	testfiles.Write(t, beside, map[string]string{".git": "gitdir: ./.bare\n", ".greenlight/GRAPH.json": "{}"})
+	testfiles.Write(t, beside, map[string]string{".git": "gitdir: ./.bare\n",
+		".greenlight/GRAPH.json": "{}"})
 	runGit(t, root, "clone", "-q", "--bare", root, filepath.Join(beside, ".bare"))
 	runGit(t, beside, "worktree", "add", "-q", "-b", "side", "tree")
 	c := make1(t, beside)
 	if got := runGit(t, c.Root, "log", "--format=%s %D"); got != "first HEAD -> work" {
 		t.Errorf("history: %s", got)
 	}
-	if got := files(t, c.Root); got["main.go"] != "1" || got[".greenlight/GRAPH.json"] != "{}" || got["tree/main.go"] != "" {
+	if got := files(t, c.Root); got["main.go"] != "1" || got[".greenlight/GRAPH.json"] != "{}" ||
+		got["tree/main.go"] != "" {
 		t.Errorf("files: %q", got)
 	}
 }
@@ -189,7 +201,8 @@ func TestMakeFiles(t *testing.T) {
 	root, _ := dirs(t)
 	outside := filepath.Join(filepath.Dir(root), "outside")
 	testfiles.Write(t, outside, map[string]string{"secret": "s"})
-	testfiles.Write(t, root, map[string]string{"a/b": "1", "run.sh": "2", ".greenlight/GRAPH.json": "{}", ".greenlight/runs/hold.json": "{}",
+	testfiles.Write(t, root, map[string]string{"a/b": "1", "run.sh": "2",
+		".greenlight/GRAPH.json": "{}", ".greenlight/runs/hold.json": "{}",
 		"sub/.git/config": "remote", "notes.tmp": "kept"})
 	if err := os.Chmod(filepath.Join(root, "run.sh"), 0o755); err != nil {
 		t.Fatal(err)
@@ -206,25 +219,29 @@ func TestMakeFiles(t *testing.T) {
 	}
 	before := files(t, root)
 	c := make1(t, root)
-	want := map[string]string{"a/b": "1", "run.sh": "2", ".greenlight/GRAPH.json": "{}", "notes.tmp": "kept", "in": "-> a/b", "a/up": "-> ../run.sh",
+	want := map[string]string{"a/b": "1", "run.sh": "2", ".greenlight/GRAPH.json": "{}",
+		"notes.tmp": "kept", "in": "-> a/b", "a/up": "-> ../run.sh",
 		".greenlight/.gitignore": files(t, c.Root)[".greenlight/.gitignore"]}
 	if diff := cmp.Diff(want, files(t, c.Root)); diff != "" {
 		t.Errorf("the copy differs:\n%s", diff)
 	}
 	slices.Sort(c.Left)
-	if diff := cmp.Diff([]string{".greenlight/link", ".planning", "above", "dir", "out", "pipe"}, c.Left); diff != "" || c.Cloned {
+	if diff := cmp.Diff([]string{".greenlight/link", ".planning", "above", "dir", "out", "pipe"},
+		c.Left); diff != "" || c.Cloned {
 		t.Errorf("left out:\n%s", diff)
 	}
 	if got := c.Leftovers(); got != ".greenlight/link, .planning, above and 3 more" {
 		t.Error(got)
 	}
-	if info, err := os.Stat(filepath.Join(c.Root, "run.sh")); err != nil || info.Mode().Perm()&0o100 == 0 {
+	if info, err := os.Stat(filepath.Join(c.Root, "run.sh")); err != nil ||
+		info.Mode().Perm()&0o100 == 0 {
 		t.Errorf("%v %v", info, err)
 	}
 	if err := WriteFile(c.Root, "new/file", "x"); err != nil {
 		t.Error(err)
 	}
-	if err := Commit(t.Context(), c.Root, c.Root, []string{"new/file"}, "nothing to commit to"); err != nil {
+	if err := Commit(t.Context(), c.Root, c.Root, []string{"new/file"},
+		"nothing to commit to"); err != nil {
 		t.Error(err)
 	}
 	if diff := cmp.Diff(before, files(t, root)); diff != "" {
@@ -248,12 +265,14 @@ func TestLinksInTheCommit(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	testfiles.Write(t, root, map[string]string{".greenlight/GRAPH.json": "{}", "sub/.greenlight/GRAPH.json": "{}"})
+	testfiles.Write(t, root, map[string]string{".greenlight/GRAPH.json": "{}",
+		"sub/.greenlight/GRAPH.json": "{}"})
 	c := make1(t, root)
 	if err := WriteFile(c.Root, "rehearsal/S-1.md", "text"); err == nil {
 		t.Error("a file was written through a link")
 	}
-	if _, err := Make(t.Context(), filepath.Join(root, "sub")); err == nil || !strings.Contains(err.Error(), "symbolic link") {
+	if _, err := Make(t.Context(), filepath.Join(root, "sub")); err == nil ||
+		!strings.Contains(err.Error(), "symbolic link") {
 		t.Errorf("a project under a link: %v", err)
 	}
 	if diff := cmp.Diff(map[string]string{"keep": "1"}, files(t, outside)); diff != "" {
@@ -277,7 +296,8 @@ func TestMakeRefuses(t *testing.T) {
 	if err := os.Truncate(filepath.Join(root, "big"), most+1); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Make(t.Context(), root); err == nil || !strings.Contains(err.Error(), "at most 512 MB") {
+	if _, err := Make(t.Context(), root); err == nil ||
+		!strings.Contains(err.Error(), "at most 512 MB") {
 		t.Errorf("too large: %v", err)
 	}
 	empty()
@@ -291,7 +311,8 @@ func TestMakeRefuses(t *testing.T) {
 	}
 	empty()
 	t.Setenv("TMPDIR", filepath.Join(root, ".greenlight"))
-	if _, err := Make(t.Context(), root); err == nil || !strings.Contains(err.Error(), "set TMPDIR") {
+	if _, err := Make(t.Context(), root); err == nil ||
+		!strings.Contains(err.Error(), "set TMPDIR") {
 		t.Errorf("TMPDIR in the project: %v", err)
 	}
 }

@@ -74,7 +74,7 @@ func (s *Site) Make(ctx context.Context) error {
 
 // SetUpAgain runs setup in a worktree that is ready.
 func (s *Site) SetUpAgain(ctx context.Context) error {
-	return s.Repo.SetUpAgain(ctx, s.Lineage, s.making(), s.hold)
+	return s.hold.SetUp(ctx, s.making())
 }
 
 func (s *Site) making() worktree.Making {
@@ -102,7 +102,7 @@ func (s *Site) Close() error {
 func (s *Site) Hold() *worktree.Hold { return s.hold }
 
 // Dir returns the project's directory in the worktree.
-func (s *Site) Dir() string { return s.Repo.Dir(s.Lineage) }
+func (s *Site) Dir() string { return s.Repo.Layout.Dir(s.Lineage) }
 
 // Files returns the locks that all programs at the site inherit.
 func (s *Site) Files() []*os.File {
@@ -135,7 +135,7 @@ func (s *Site) isolate(ctx context.Context) error {
 		s.Note("no ports: " + err.Error())
 	} else if l.Ports != s.ports.First {
 		l.Ports = s.ports.First
-		if err := s.Repo.Save(l); err != nil {
+		if err := s.Repo.Lineages.Save(l); err != nil {
 			return err
 		}
 	}
@@ -158,7 +158,7 @@ func (s *Site) isolate(ctx context.Context) error {
 // include copies ignored files that a build needs, and those in which agents find their
 // commands.
 func (s *Site) include(ctx context.Context, from, to string) error {
-	report, err := include.Copy(ctx, include.Options{From: from, To: to, Place: s.Repo.Prefix})
+	report, err := include.Copy(ctx, include.Options{From: from, To: to, Place: s.Repo.Git.Prefix})
 	if err != nil {
 		return err
 	}

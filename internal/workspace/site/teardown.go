@@ -21,7 +21,7 @@ func TearDown(ctx context.Context, root string, repo *worktree.Repo, l *worktree
 	}
 	own := isolation.Worktree{Root: root, Project: filepath.Base(root), System: l.System, Slice: l.Slice, N: l.N, Ports: l.Ports}
 	env = append(own.Env(append(env, "GREENLIGHT_ROOT="+root)), environ.SetupMark(root))
-	res, err := run(ctx, command.Spec{Argv: argv, Dir: repo.Dir(l), Env: env, Limit: limit})
+	res, err := run(ctx, command.Spec{Argv: argv, Dir: repo.Layout.Dir(l), Env: env, Limit: limit})
 	switch {
 	case err != nil:
 		return fmt.Errorf("git.teardown: %w", err)

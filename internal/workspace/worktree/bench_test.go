@@ -11,15 +11,16 @@ import (
 	"greenlight/internal/base/testfiles"
 )
 
-// BenchmarkOverhead is what a slice's worktree and its last snapshot cost in a repository of 5,000 files, against bare git
-// in the same repository: worktree add with its checkout, and add -A into a temporary index with write-tree. One operation
-// is all the slices; ms/slice is for one.
+// BenchmarkOverhead is what a slice's worktree and its last snapshot cost in a repository of 5,000
+// files, against bare git in the same repository: worktree add with its checkout, and add -A into a
+// temporary index with write-tree. One operation is all the slices; ms/slice is for one.
 func BenchmarkOverhead(b *testing.B) {
 	root := filepath.Join(tempDir(b), "repo")
 	newRepo(b, root)
 	files := map[string]string{}
 	for i := range 5000 {
-		files[fmt.Sprintf("d%d/e%d/f%d", i%10, i%100, i)] = strings.Repeat(fmt.Sprintf("line %d\n", i), 100)
+		files[fmt.Sprintf("d%d/e%d/f%d", i%10, i%100, i)] = strings.Repeat(fmt.Sprintf("line %d\n",
+			i), 100)
 	}
 	testfiles.Write(b, root, files)
 	commit(b, root, "5,000 files")
@@ -77,7 +78,8 @@ func BenchmarkOverhead(b *testing.B) {
 					made++
 					edit(l.Path, fmt.Sprint("bare ", made))
 					index := filepath.Join(b.TempDir(), "index")
-					cmd := exec.Command("sh", "-c", "git read-tree HEAD && git add -A && git write-tree")
+					cmd := exec.Command("sh", "-c",
+						"git read-tree HEAD && git add -A && git write-tree")
 					cmd.Dir, cmd.Env = l.Path, append(os.Environ(), "GIT_INDEX_FILE="+index)
 					if out, err := cmd.CombinedOutput(); err != nil {
 						b.Fatalf("%v: %s", err, out)
@@ -92,7 +94,8 @@ func BenchmarkOverhead(b *testing.B) {
 				for _, l := range lineages {
 					made++
 					edit(l.Path, fmt.Sprint("gl ", made))
-					if _, err := r.Snapshot(b.Context(), l, SnapshotOptions{Last: true, Why: "benchmark"}); err != nil {
+					if _, err := r.Snapshots.Take(b.Context(), l,
+						SnapshotOptions{Last: true, Why: "benchmark"}); err != nil {
 						b.Fatal(err)
 					}
 				}

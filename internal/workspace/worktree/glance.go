@@ -13,12 +13,12 @@ type Saved struct {
 	At     time.Time // when it was kept
 }
 
-// LastSaved finds the last snapshots of the lineages, by their branches.
-func (r *Repo) LastSaved(ctx context.Context, lineages []*Lineage) (map[string]Saved, error) {
+// Last finds the last snapshots of the lineages, by their branches.
+func (ss *Snapshots) Last(ctx context.Context, lineages []*Lineage) (map[string]Saved, error) {
 	last := map[string]Saved{}
 	var commits []string
 	for _, l := range lineages {
-		all, err := r.wipRefs(ctx, l)
+		all, err := ss.wipRefs(ctx, l)
 		if err != nil {
 			return nil, err
 		}
@@ -26,7 +26,7 @@ func (r *Repo) LastSaved(ctx context.Context, lineages []*Lineage) (map[string]S
 			last[l.Branch], commits = Saved{Commit: tree}, append(commits, tree)
 		}
 	}
-	at, err := git.CommitTimes(ctx, r.Common, commits...)
+	at, err := git.CommitTimes(ctx, ss.common, commits...)
 	for branch, s := range last {
 		s.At = at[s.Commit]
 		last[branch] = s
@@ -34,17 +34,21 @@ func (r *Repo) LastSaved(ctx context.Context, lineages []*Lineage) (map[string]S
 	return last, err
 }
 
-// Glance is a commit of about what is in the lineage's worktree: its last snapshot, saved, where that is younger than age, else a new one that no ref
-// has. last is what Glance said before, "" for nothing: it is the answer if nothing has changed. It is "" where nobody has worked yet.
-func (r *Repo) Glance(ctx context.Context, l *Lineage, saved Saved, last string, age time.Duration) (string, error) {
+// Glance returns a recent snapshot of the lineage's worktree: saved, if that is younger than age,
+// else a new one that no ref has. last is what Glance returned before, "" for nothing; it is
+// returned again if nothing has changed. The result is "" for a worktree in which no agent has
+// worked yet.
+func (ss *Snapshots) Glance(ctx context.Context, l *Lineage, saved Saved, last string,
+	age time.Duration) (string, error) {
 	if l.Phase != Ready && l.Phase != Filled || lost(l.Path) {
 		return "", nil
 	}
 	if saved.Commit != "" && time.Since(saved.At) < age {
 		return saved.Commit, nil
 	}
-	s, err := r.Worktree(l).Snapshot(ctx, git.SnapshotOptions{
-		Base: l.Base, Branch: l.Branch, Last: last, FilesOnly: true, MaxBytes: r.limit, Why: "gl: forecast",
+	s, err := ss.at.Worktree(l).Snapshot(ctx, git.SnapshotOptions{
+		Base: l.Base, Branch: l.Branch, Last: last, FilesOnly: true, MaxBytes: ss.limit,
+		Why: "gl: forecast",
 	})
 	if err != nil {
 		return "", err
@@ -52,14 +56,15 @@ func (r *Repo) Glance(ctx context.Context, l *Lineage, saved Saved, last string,
 	return s.Tree, nil
 }
 
-// Work is a commit of the work that a lineage has: its last snapshot, saved, if that is on top of its branch's tip, else that tip; "" for none.
-func (r *Repo) Work(ctx context.Context, l *Lineage, saved Saved) (string, error) {
-	tip, err := git.ResolveCommit(ctx, r.Common, l.Branch)
+// Work returns a commit with the lineage's work: its last snapshot, saved, if that is on top of its
+// branch's tip, else that tip; "" for none.
+func (ss *Snapshots) Work(ctx context.Context, l *Lineage, saved Saved) (string, error) {
+	tip, err := git.ResolveCommit(ctx, ss.common, l.Branch)
 	if err != nil || tip == "" {
 		return "", err
 	}
 	if saved.Commit != "" {
-		parent, err := git.ResolveCommit(ctx, r.Common, saved.Commit+"^")
+		parent, err := git.ResolveCommit(ctx, ss.common, saved.Commit+"^")
 		if err != nil || parent == tip {
 			return saved.Commit, err
 		}

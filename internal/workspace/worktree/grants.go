@@ -7,49 +7,56 @@ import (
 	"greenlight/internal/base/paths"
 )
 
-// Grants are the places that git writes to for whoever works in a worktree, and what there must stay as it is: git runs what the
-// configuration and hooks say, and believes commondir, also when a person or gl calls it.
+// Grants are the places that git writes to on behalf of a program in a worktree, and the files
+// there that must stay as they are: git runs what the configuration and hooks name, and trusts
+// commondir, also when a person or gl runs it.
 type Grants struct{ Write, Fixed []string }
 
-// keptDir is a file in the directory of a slice's branches. Git passes over it by its ending, and can't remove the directory when it
-// packs refs: one that is mounted would be gone from the sandbox, and every commit there would fail.
+// keptDir is a file in the directory of a slice's branches. Because of its ending git ignores it,
+// and because of the file git can't remove the directory when it packs refs. A mounted directory
+// that is removed would be gone from the sandbox, and every commit there would fail.
 const keptDir = "sandbox.lock"
 
-// Grants makes what must exist of them. Of refs these are the slice's branches alone: others' branches, the snapshots and the
-// stash stay out of reach. Where refs are in tables, they are all in one directory.
+// Grants returns the places for a lineage, and makes those that must exist. Of refs only the
+// slice's branches are writable: other branches, the snapshots and the stash stay out of reach. A
+// repository with reftables has all refs in one directory.
 func (r *Repo) Grants(l *Lineage) (Grants, error) {
 	g := Grants{
-		Write: []string{l.Path, filepath.Join(r.Common, "objects"), filepath.Join(r.Common, "lfs"), l.Admin},
-		Fixed: []string{filepath.Join(l.Path, ".git"), filepath.Join(l.Admin, "commondir"), filepath.Join(l.Admin, "locked")},
+		Write: []string{l.Path, filepath.Join(r.Git.Common, "objects"),
+			filepath.Join(r.Git.Common, "lfs"), l.Admin},
+		Fixed: []string{filepath.Join(l.Path, ".git"), filepath.Join(l.Admin, "commondir"),
+			filepath.Join(l.Admin, "locked")},
 	}
 	config := filepath.Join(l.Admin, "config.worktree")
 	if err := keep(config); err != nil {
 		return Grants{}, err
 	}
 	g.Fixed = append(g.Fixed, config)
-	if l.IsLane() { // nobody's refs are written there
+	if l.IsLane() { // no refs are written there
 		return g, nil
 	}
-	if tables := filepath.Join(r.Common, "reftable"); paths.IsDir(tables) {
+	if tables := filepath.Join(r.Git.Common, "reftable"); paths.IsDir(tables) {
 		g.Write = append(g.Write, tables)
 		return g, nil
 	}
 	// Its branch, and the tests that its agent hands over.
-	for _, refs := range []string{r.branches(l.System, l.Slice), r.tests(l.System, l.Slice)} {
-		for _, dir := range []string{filepath.Join(r.Common, filepath.FromSlash(refs)), filepath.Join(r.Common, "logs", filepath.FromSlash(refs))} {
+	for _, refs := range []string{r.Layout.branches(l.System, l.Slice),
+		r.Layout.tests(l.System, l.Slice)} {
+		for _, dir := range []string{filepath.Join(r.Git.Common, filepath.FromSlash(refs)),
+			filepath.Join(r.Git.Common, "logs", filepath.FromSlash(refs))} {
 			if err := durable.MkdirAll(dir, 0o777); err != nil {
 				return Grants{}, err
 			}
 			g.Write = append(g.Write, dir)
 		}
-		if err := keep(filepath.Join(r.Common, filepath.FromSlash(refs), keptDir)); err != nil {
+		if err := keep(filepath.Join(r.Git.Common, filepath.FromSlash(refs), keptDir)); err != nil {
 			return Grants{}, err
 		}
 	}
 	return g, nil
 }
 
-// keep makes an empty file where there is none.
+// keep makes an empty file if there is none.
 func keep(path string) error {
 	if paths.Exists(path) {
 		return nil

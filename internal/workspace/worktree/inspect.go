@@ -12,26 +12,31 @@ import (
 	"greenlight/internal/workspace/git"
 )
 
-// A Condition is what a worktree and its repository are like at an instant: before and after an agent, they are compared.
+// A Condition is the state of a worktree and its repository. The conditions before and after an
+// agent's run are compared.
 type Condition struct {
-	Broken     error    // why nobody can work there: git's links are missing or lead elsewhere; nil
-	Mended     []string // what was removed or put aside of git's directories: links, pipes, directories in the place of files
-	Branch     string   // full name of what is checked out, "" for a detached HEAD
-	Operation  string   // what isn't finished there: "rebase", "merge"…; "" for nothing
-	Config     string   // hash of what all checkouts share: the configuration, hooks, info/exclude and info/attributes
-	MainHead   string   // the main checkout's commit
-	MainBranch string   // full name of what is checked out there, "" for a detached HEAD
+	Broken error // why git can't be used there: its links are missing or lead elsewhere; nil
+	// Mended are links, pipes and misplaced directories that were removed from git's directories
+	// or set aside.
+	Mended    []string
+	Branch    string // full name of what is checked out, "" for a detached HEAD
+	Operation string // what isn't finished there: "rebase", "merge"…; "" for nothing
+	// Config is a hash of what all checkouts share: configuration, hooks, info/exclude and
+	// info/attributes.
+	Config     string
+	MainHead   string // the main checkout's commit
+	MainBranch string // full name of what is checked out there, "" for a detached HEAD
 }
 
-// Inspect looks at the lineage's worktree and the main checkout. It changes nothing but what an
-// agent has put into git's directories and git doesn't.
+// Inspect looks at the lineage's worktree and the main checkout. It changes nothing except files in
+// git's directories that an agent has put there and git doesn't.
 func (r *Repo) Inspect(ctx context.Context, l *Lineage) (Condition, error) {
-	w := r.Worktree(l)
-	mended, err := r.tidy(l)
+	w := r.Layout.Worktree(l)
+	mended, err := r.Lineages.tidy(l)
 	if err != nil {
 		return Condition{}, err
 	}
-	c := Condition{Broken: r.ours(l), Mended: mended}
+	c := Condition{Broken: r.Lineages.ours(l), Mended: mended}
 	var branchErr error
 	if c.Broken == nil {
 		if c.Branch, err = w.Branch(); err == nil {
@@ -40,18 +45,19 @@ func (r *Repo) Inspect(ctx context.Context, l *Lineage) (Condition, error) {
 	}
 	c.Config, branchErr = r.sharedHash()
 	err = errors.Join(err, branchErr)
-	if c.MainHead, branchErr = git.ResolveCommit(ctx, r.GitDir, "HEAD"); branchErr != nil {
+	if c.MainHead, branchErr = git.ResolveCommit(ctx, r.Git.GitDir, "HEAD"); branchErr != nil {
 		err = errors.Join(err, branchErr)
 	}
-	c.MainBranch, branchErr = git.SymbolicRef(ctx, r.GitDir, "HEAD")
+	c.MainBranch, branchErr = git.SymbolicRef(ctx, r.Git.GitDir, "HEAD")
 	return c, errors.Join(err, branchErr)
 }
 
-// sharedHash is a hash of what an agent could change for everybody: names, modes and contents.
+// sharedHash returns a hash of what an agent could change for all checkouts: names, modes and
+// contents.
 func (r *Repo) sharedHash() (string, error) {
 	h := sha256.New()
 	files := []string{"config", "config.worktree", "info/exclude", "info/attributes"}
-	hooks, err := durable.ReadDir(filepath.Join(r.Common, "hooks"))
+	hooks, err := durable.ReadDir(filepath.Join(r.Git.Common, "hooks"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
@@ -59,7 +65,7 @@ func (r *Repo) sharedHash() (string, error) {
 		files = append(files, "hooks/"+e.Name())
 	}
 	for _, name := range files {
-		path := filepath.Join(r.Common, filepath.FromSlash(name))
+		path := filepath.Join(r.Git.Common, filepath.FromSlash(name))
 		info, err := durable.Stat(path)
 		if errors.Is(err, fs.ErrNotExist) || err == nil && info.IsDir() {
 			continue

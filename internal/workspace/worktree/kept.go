@@ -15,7 +15,11 @@ import (
 	"greenlight/internal/workspace/git"
 )
 
-// Kept is the work of one lineage, by what git has of it: its file needn't be there.
+// An Archive finds and restores the work of all lineages that git still has anything of, with or
+// without their lineage files.
+type Archive struct{ *parts }
+
+// Kept is the work of one lineage as git has it. Its lineage file may be gone.
 type Kept struct {
 	System    string // "" for none, and where the names don't tell it
 	Slice     string // "" where the names don't tell it
@@ -32,7 +36,8 @@ type Kept struct {
 	entered       string // the path for which git's entry is locked
 }
 
-// A KeptSnapshot is one snapshot of a lineage: the commits by the names of their refs, "tree", "head", "stash-2".
+// A KeptSnapshot is one snapshot of a lineage: its commits by the names of their refs, "tree",
+// "head", "stash-2".
 type KeptSnapshot struct {
 	K       int
 	Time    time.Time
@@ -42,7 +47,7 @@ type KeptSnapshot struct {
 // Tree is the part of a snapshot that has the files.
 const Tree = "tree"
 
-// Parts are the names of what the snapshot has, the files first.
+// Parts returns the names of the snapshot's parts, the files first.
 func (s *KeptSnapshot) Parts() []string {
 	var parts []string
 	for name := range s.Commits {
@@ -61,15 +66,15 @@ func b2i(b bool) int {
 	return 0
 }
 
-// IsOf says whether the work is the slice's.
+// IsOf reports whether the work is the slice's.
 func (k *Kept) IsOf(system, slice string) bool {
 	return k.system == part(system) && k.slice == idPart(slice)
 }
 
-// IsOfID is IsOf for whichever system.
+// IsOfID is IsOf in any system.
 func (k *Kept) IsOfID(slice string) bool { return k.slice == idPart(slice) }
 
-// Last is the last snapshot that has files; nil for none.
+// Last returns the last snapshot that has files; nil for none.
 func (k *Kept) Last() *KeptSnapshot {
 	for i := range slices.Backward(k.Snapshots) {
 		if k.Snapshots[i].Commits[Tree] != "" {
@@ -79,27 +84,27 @@ func (k *Kept) Last() *KeptSnapshot {
 	return nil
 }
 
-// Kept lists the work of all lineages of the project that git has anything of: a branch, snapshots or a worktree. It changes
-// nothing, and reads no lineage file.
-func (r *Repo) Kept(ctx context.Context) ([]*Kept, error) {
-	all, err := r.keptRefs(ctx)
+// Kept lists the work of all lineages of the project of which git has a branch, snapshots or a
+// worktree. It changes nothing and reads no lineage file.
+func (a *Archive) Kept(ctx context.Context) ([]*Kept, error) {
+	all, err := a.keptRefs(ctx)
 	if err != nil {
 		return nil, err
 	}
-	linked, err := git.ListLinked(r.Common)
+	linked, err := git.ListLinked(a.common)
 	if err != nil {
 		return nil, err
 	}
 	for _, e := range linked {
-		all = r.keptEntry(e, all)
+		all = a.keptEntry(e, all)
 	}
-	holders, err := r.holders(ctx)
+	holders, err := a.queue.holders(ctx)
 	if err != nil && !errors.As(err, new(*Refused)) {
 		return nil, err
 	}
 	for _, k := range all {
 		slices.SortFunc(k.Snapshots, func(a, b KeptSnapshot) int { return cmp.Compare(a.K, b.K) })
-		if err := r.contain(ctx, k, holders); err != nil {
+		if err := a.contain(ctx, k, holders); err != nil {
 			if ctx.Err() != nil {
 				return nil, err
 			}
@@ -107,16 +112,18 @@ func (r *Repo) Kept(ctx context.Context) ([]*Kept, error) {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b *Kept) int {
-		return cmp.Or(cmp.Compare(a.system, b.system), cmp.Compare(a.slice, b.slice), cmp.Compare(a.N, b.N))
+		return cmp.Or(cmp.Compare(a.system, b.system), cmp.Compare(a.slice, b.slice),
+			cmp.Compare(a.N, b.N))
 	})
 	return all, nil
 }
 
 // keptRefs groups the branches and WIP refs by lineage.
-func (r *Repo) keptRefs(ctx context.Context) ([]*Kept, error) {
-	branches, wips := "refs/heads/"+r.prefix+"/s/"+r.project+"/", "refs/gl/wip/"+r.project+"/"
-	r.tidyRefs()
-	refs, err := git.Refs(ctx, r.Common, branches, wips)
+func (a *Archive) keptRefs(ctx context.Context) ([]*Kept, error) {
+	branches, wips := "refs/heads/"+a.at.prefix+"/s/"+a.at.project+"/",
+		"refs/gl/wip/"+a.at.project+"/"
+	a.lineages.tidyRefs()
+	refs, err := git.Refs(ctx, a.common, branches, wips)
 	if err != nil {
 		return nil, err
 	}
@@ -166,19 +173,24 @@ func (k *Kept) addPart(number, name string, ref git.Ref) {
 	}
 }
 
-// keptEntry adds one of git's entries of a worktree to the lineage that it belongs to, or as one of which nothing else is known.
-func (r *Repo) keptEntry(e git.Linked, all []*Kept) []*Kept {
+// keptEntry adds one of git's worktree entries to the lineage that it belongs to, or as one of an
+// unknown lineage.
+func (a *Archive) keptEntry(e git.Linked, all []*Kept) []*Kept {
 	path, ours := strings.CutPrefix(e.Lock, lockReason(""))
-	if !ours || !strings.HasPrefix(path, r.place+"/") || r.isLanePath(path) { // nothing in the lane's is work
+	// Nothing in the lane's worktree is work.
+	if !ours || !strings.HasPrefix(path, a.at.place+"/") || a.at.isLanePath(path) {
 		return all
 	}
-	branch, _ := git.Worktree{Common: r.Common, Admin: e.Admin}.Branch() // whoever removes it looks
+	// Checked again before a removal.
+	branch, _ := git.Worktree{Common: a.common, Admin: e.Admin}.Branch()
 	var k *Kept
 	for _, other := range all {
-		// By its place: an agent may have checked out anything there. Two slices that come to the same name have different numbers,
-		// unless somebody has deleted refs.
-		fits := filepath.Base(path) == lastPart(other.Slice, other.N) && path == r.path(other.System, other.Slice, other.N)
-		if fits && (k == nil || other.Branch == branch) || k == nil && other.Branch != "" && other.Branch == branch {
+		// By its place: an agent may have checked out anything there. Two slices whose names
+		// coincide have different numbers, unless refs were deleted.
+		fits := filepath.Base(path) == lastPart(other.Slice, other.N) &&
+			path == a.at.path(other.System, other.Slice, other.N)
+		if fits && (k == nil || other.Branch == branch) ||
+			k == nil && other.Branch != "" && other.Branch == branch {
 			k = other
 		}
 	}
@@ -196,9 +208,9 @@ func (r *Repo) keptEntry(e git.Linked, all []*Kept) []*Kept {
 	return all
 }
 
-// contain finds out whether the target or the lane has all of it: what the branch has, and what the last snapshot has beyond
-// that.
-func (r *Repo) contain(ctx context.Context, k *Kept, holders []git.Ref) error {
+// contain determines whether the target or the lane has all of the work: the branch, and what the
+// last snapshot has beyond it.
+func (a *Archive) contain(ctx context.Context, k *Kept, holders []git.Ref) error {
 	last := ""
 	if s := k.Last(); s != nil {
 		last = s.Commits[Tree]
@@ -213,12 +225,12 @@ func (r *Repo) contain(ctx context.Context, k *Kept, holders []git.Ref) error {
 	}
 	if k.Slice != "" {
 		var err error
-		if holders, err = r.joined(ctx, k.System, k.Slice, k.N, holders); err != nil {
+		if holders, err = a.queue.joined(ctx, k.System, k.Slice, k.N, holders); err != nil {
 			return err
 		}
 	}
 	for i, h := range holders {
-		contained, why, err := r.containedIn(ctx, k, last, h.Commit)
+		contained, why, err := a.containedIn(ctx, k, last, h.Commit)
 		if err != nil {
 			return err
 		}
@@ -232,9 +244,11 @@ func (r *Repo) contain(ctx context.Context, k *Kept, holders []git.Ref) error {
 	return nil
 }
 
-func (r *Repo) containedIn(ctx context.Context, k *Kept, last, holder string) (contained bool, why string, err error) {
+func (a *Archive) containedIn(ctx context.Context, k *Kept, last,
+	holder string) (contained bool, why string, err error) {
 	if k.Tip != "" {
-		if contained, why, err = git.Contained(ctx, r.Common, k.Tip, "", holder); err != nil || !contained {
+		if contained, why, err = git.Contained(ctx, a.common, k.Tip, "", holder); err != nil ||
+			!contained {
 			return false, why, err
 		}
 	}
@@ -245,7 +259,7 @@ func (r *Repo) containedIn(ctx context.Context, k *Kept, last, holder string) (c
 	if k.Tip != "" {
 		in = append(in, k.Tip)
 	}
-	saved, lastWhy, err := git.Contained(ctx, r.Common, last, "", in...)
+	saved, lastWhy, err := git.Contained(ctx, a.common, last, "", in...)
 	switch {
 	case err != nil:
 		return false, "", err
@@ -257,46 +271,47 @@ func (r *Repo) containedIn(ctx context.Context, k *Kept, last, holder string) (c
 	return true, why, nil
 }
 
-// LineageOf is the lineage of which the work is, to remove its worktree: by its file or, where that is gone, by what git tells;
-// nil where that isn't enough. Nothing says then which ignored files setup has made, so all of
-// them count as the agent's.
-func (r *Repo) LineageOf(ctx context.Context, k *Kept) (*Lineage, error) {
-	l, err := r.Get(k.System, k.Slice)
+// LineageOf returns the lineage that the work belongs to, for removing its worktree: from its file
+// or, if that is gone, from what git has; nil if that isn't enough. Without the file the ignored
+// files that setup has made aren't known, so all of them count as the agent's.
+func (a *Archive) LineageOf(ctx context.Context, k *Kept) (*Lineage, error) {
+	l, err := a.lineages.Get(k.System, k.Slice)
 	if err == nil && l.N == k.N {
 		return l, nil
 	}
-	if k.Slice == "" || k.Tip == "" || k.Admin == "" || r.target == "" {
+	if k.Slice == "" || k.Tip == "" || k.Admin == "" || a.at.target == "" {
 		return nil, nil
 	}
-	target, err := r.targetTip(ctx)
+	target, err := a.queue.target.tip(ctx)
 	if err != nil {
 		return nil, err
 	}
-	base, err := git.MergeBase(ctx, r.Common, k.Tip, target)
+	base, err := git.MergeBase(ctx, a.common, k.Tip, target)
 	if err != nil || base == "" {
 		return nil, err
 	}
-	l = &Lineage{SchemaVersion: schemaVersion, System: k.System, Slice: k.Slice, N: k.N, Branch: k.Branch, Path: k.entered,
+	l = &Lineage{SchemaVersion: schemaVersion, System: k.System, Slice: k.Slice, N: k.N,
+		Branch: k.Branch, Path: k.entered,
 		Admin: k.Admin, Base: base, Phase: Gone}
-	if err := r.check(l); err != nil {
+	if err := a.at.check(l); err != nil {
 		return nil, fmt.Errorf("%s: %w", short(k.Branch), err)
 	}
 	return l, nil
 }
 
-// RestoreFiles writes the files of a commit of kept work into dir, which must not be there or be empty.
-func (r *Repo) RestoreFiles(ctx context.Context, commit, dir string) error {
-	return git.Restore(ctx, r.Common, commit, dir)
+// RestoreFiles writes the files of a commit of kept work into dir, which must be missing or empty.
+func (a *Archive) RestoreFiles(ctx context.Context, commit, dir string) error {
+	return git.Restore(ctx, a.common, commit, dir)
 }
 
 // RestoreBranch makes a new branch at a commit of kept work, and returns its full name.
-func (r *Repo) RestoreBranch(ctx context.Context, commit, name string) (string, error) {
+func (a *Archive) RestoreBranch(ctx context.Context, commit, name string) (string, error) {
 	full := "refs/heads/" + strings.TrimPrefix(name, "refs/heads/")
-	return full, git.RestoreBranch(ctx, r.Common, commit, full)
+	return full, git.RestoreBranch(ctx, a.common, commit, full)
 }
 
-// Short is a branch's name as people write it.
+// Short returns a branch's short name.
 func Short(ref string) string { return short(ref) }
 
-// Place is where the worktree is or was; "" for none.
+// Place returns where the worktree is or was; "" for none.
 func (k *Kept) Place() string { return cmp.Or(k.Path, k.entered) }

@@ -16,15 +16,15 @@ import (
 func TestLaneRef(t *testing.T) {
 	root := project(t)
 	r := open(t, root)
-	if got := r.LaneRef(); got != "refs/heads/gl/lane/_/main" {
+	if got := r.Queue.Ref(); got != "refs/heads/gl/lane/_/main" {
 		t.Error(got)
 	}
 	first := gitIn(t, root, "rev-parse", "HEAD")
-	if base, err := r.Base(t.Context()); err != nil || base != first {
+	if base, err := r.Queue.Base(t.Context()); err != nil || base != first {
 		t.Errorf("without a lane work begins at %s, %v", base, err)
 	}
 	for range 2 {
-		if tip, err := r.LaneTip(t.Context()); err != nil || tip != first {
+		if tip, err := r.Queue.Tip(t.Context()); err != nil || tip != first {
 			t.Errorf("%s, %v", tip, err)
 		}
 	}
@@ -33,15 +33,16 @@ func TestLaneRef(t *testing.T) {
 	}
 	gitIn(t, root, "commit", "-q", "--allow-empty", "-m", "a person's")
 	second := gitIn(t, root, "rev-parse", "HEAD")
-	if base, err := r.Base(t.Context()); err != nil || base != second {
+	if base, err := r.Queue.Base(t.Context()); err != nil || base != second {
 		t.Errorf("a lane that the target has: work begins at %s, %v", base, err)
 	}
 	landed := gitIn(t, root, "commit-tree", "-p", second, "-m", "landed", "HEAD^{tree}")
-	if err := r.MoveLane(t.Context(), second, landed, "land S-1", passTo(t, landed)); !errors.Is(err, git.ErrRefMoved) {
+	if err := r.Queue.Move(t.Context(), second, landed, "land S-1",
+		passTo(t, landed)); !errors.Is(err, git.ErrRefMoved) {
 		t.Error(err)
 	}
-	must(t, r.MoveLane(t.Context(), first, landed, "land S-1", passTo(t, landed)))
-	if base, err := r.Base(t.Context()); err != nil || base != landed {
+	must(t, r.Queue.Move(t.Context(), first, landed, "land S-1", passTo(t, landed)))
+	if base, err := r.Queue.Base(t.Context()); err != nil || base != landed {
 		t.Errorf("work begins at %s, %v", base, err)
 	}
 	if l := made(t, r, "S-1"); gitIn(t, l.Path, "rev-parse", "HEAD") != landed {
@@ -51,7 +52,7 @@ func TestLaneRef(t *testing.T) {
 		gitIn(t, root, "branch", target)
 		r, err := Open(t.Context(), root, Options{Target: target})
 		must(t, err)
-		if _, err := r.LaneTip(t.Context()); err != nil {
+		if _, err := r.Queue.Tip(t.Context()); err != nil {
 			t.Error(err)
 		}
 	}
@@ -62,11 +63,13 @@ func TestLaneRef(t *testing.T) {
 
 func TestLaneIsRefused(t *testing.T) {
 	for _, branch := range []string{"gl/lane", "gl/lane/_", "gl/LANE"} {
-		checkRefusal(t, refusal{name: branch, make: func(t *testing.T, root string) { gitIn(t, root, "branch", branch) }, want: "the branch " + branch + " is in the way"})
+		checkRefusal(t, refusal{name: branch, make: func(t *testing.T, root string) {
+			gitIn(t, root, "branch", branch)
+		}, want: "the branch " + branch + " is in the way"})
 	}
 	root := project(t)
 	gitIn(t, root, "branch", "gl/lane/_/main/x")
-	if _, err := open(t, root).LaneTip(t.Context()); !errors.As(err, new(*Refused)) {
+	if _, err := open(t, root).Queue.Tip(t.Context()); !errors.As(err, new(*Refused)) {
 		t.Error(err)
 	}
 }
@@ -75,7 +78,7 @@ func TestLaneIsRefused(t *testing.T) {
 func lane(t *testing.T, root string, m Making) (*Repo, *Lineage) {
 	t.Helper()
 	r := open(t, root)
-	l, err := r.Lane(t.Context())
+	l, err := r.Lineages.Lane(t.Context())
 	must(t, err)
 	finish(t, r, l, m)
 	return r, l
@@ -83,7 +86,7 @@ func lane(t *testing.T, root string, m Making) (*Repo, *Lineage) {
 
 func leftKinds(t *testing.T, r *Repo) string {
 	t.Helper()
-	list, err := r.Leftovers(t.Context())
+	list, err := r.Cleaner.Leftovers(t.Context())
 	must(t, err)
 	var kinds []string
 	for _, l := range list {
@@ -100,7 +103,8 @@ func TestLaneWorktree(t *testing.T) {
 		return os.WriteFile(filepath.Join(dir, "setup.o"), nil, 0o644)
 	}}
 	r, l := lane(t, root, m)
-	if l.Path != root+".gl/_/lane.1" || l.Phase != Ready || l.Branch != "" || !l.IsLane() || setups != 1 {
+	if l.Path != root+".gl/_/lane.1" || l.Phase != Ready || l.Branch != "" || !l.IsLane() ||
+		setups != 1 {
 		t.Fatalf("%+v", l)
 	}
 	if got := gitIn(t, l.Path, "status", "--porcelain", "--branch"); got != "## HEAD (no branch)" {
@@ -109,29 +113,33 @@ func TestLaneWorktree(t *testing.T) {
 	h, err := r.Make(t.Context(), l, m)
 	must(t, err)
 	next := commitOn(t, root)
-	testfiles.Write(t, l.Path, map[string]string{"a.txt": "a test's\n", "left": "by a test", "kept.o": ""})
-	must(t, r.CheckoutLane(t.Context(), l, h, next))
-	if got := gitIn(t, l.Path, "status", "--porcelain", "--ignored"); got != "!! kept.o\n!! setup.o" || gitIn(t, l.Path, "rev-parse", "HEAD") != next {
+	testfiles.Write(t, l.Path, map[string]string{"a.txt": "a test's\n", "left": "by a test",
+		"kept.o": ""})
+	must(t, h.Checkout(t.Context(), next))
+	if got := gitIn(t, l.Path, "status", "--porcelain",
+		"--ignored"); got != "!! kept.o\n!! setup.o" ||
+		gitIn(t, l.Path, "rev-parse", "HEAD") != next {
 		t.Error(got)
 	}
-	must(t, r.SetUpAgain(t.Context(), l, m, h))
+	must(t, h.SetUp(t.Context(), m))
 	if setups != 2 || l.Phase != Ready {
 		t.Errorf("%d, %+v", setups, l)
 	}
-	if kept, err := r.Remove(t.Context(), l); err != nil || !strings.Contains(kept, "at work") {
+	if kept, err := r.Cleaner.Remove(t.Context(), l); err != nil ||
+		!strings.Contains(kept, "at work") {
 		t.Errorf("%q, %v", kept, err)
 	}
 	must(t, h.Release())
 }
 
-// Nobody takes it for a slice's, or for left over.
+// It doesn't count as a slice's, or as a leftover.
 func TestLaneWorktreeIsNoOnesWork(t *testing.T) {
 	root := project(t)
 	r, l := lane(t, root, Making{})
 	testfiles.Write(t, l.Path, map[string]string{"deep/left": ""})
 	check := func(when string) {
 		t.Helper()
-		if kept, err := r.Kept(t.Context()); err != nil || len(kept) > 0 {
+		if kept, err := r.Archive.Kept(t.Context()); err != nil || len(kept) > 0 {
 			t.Errorf("%s: kept %+v, %v", when, kept, err)
 		}
 		if got := leftKinds(t, r); got != "" {
@@ -146,7 +154,8 @@ func TestLaneWorktreeIsNoOnesWork(t *testing.T) {
 	}
 	check("taken up")
 	must(t, os.RemoveAll(l.Path))
-	if _, again := lane(t, root, Making{}); again.Path != l.Path || read(t, again.Path, "a.txt") != "a\n" {
+	if _, again := lane(t, root, Making{}); again.Path != l.Path ||
+		read(t, again.Path, "a.txt") != "a\n" {
 		t.Errorf("%+v", again)
 	}
 	check("made again")
@@ -157,17 +166,18 @@ func TestLaneWorktreeIsRemoved(t *testing.T) {
 	r, l := lane(t, root, Making{})
 	testfiles.Write(t, l.Path, map[string]string{"left": "by a test", "x.o": ""})
 	must(t, os.WriteFile(filepath.Join(l.Admin, "MERGE_HEAD"), []byte(l.Base+"\n"), 0o644))
-	c, err := r.CleanableLane()
+	c, err := r.Lineages.CleanableLane()
 	if err != nil || c == nil {
 		t.Fatal(c, err)
 	}
-	if yes, why, err := r.Removable(t.Context(), c); err != nil || !yes {
+	if yes, why, err := r.Cleaner.Removable(t.Context(), c); err != nil || !yes {
 		t.Error(why, err)
 	}
-	if kept, err := r.Remove(t.Context(), c); err != nil || kept != "" || !gone(l.Path) || !gone(l.Admin) || !gone(root+".gl") {
+	if kept, err := r.Cleaner.Remove(t.Context(), c); err != nil || kept != "" || !gone(l.Path) ||
+		!gone(l.Admin) || !gone(root+".gl") {
 		t.Error(kept, err)
 	}
-	if c, err := r.CleanableLane(); err != nil || c != nil {
+	if c, err := r.Lineages.CleanableLane(); err != nil || c != nil {
 		t.Error(c, err)
 	}
 	if got := leftKinds(t, r); got != "" {
@@ -182,13 +192,15 @@ func TestLaneWorktreeIsRemoved(t *testing.T) {
 func TestLaneHalfAdded(t *testing.T) {
 	root := project(t)
 	r := open(t, root)
-	l, err := r.Lane(t.Context())
+	l, err := r.Lineages.Lane(t.Context())
 	must(t, err)
 	must(t, os.MkdirAll(filepath.Dir(l.Path), 0o755))
-	must(t, git.AddWorktree(t.Context(), r.GitDir, l.Path, l.Base, lockReason(l.Path)))
-	must(t, os.WriteFile(filepath.Join(r.Common, "worktrees", "lane.1", "HEAD"), []byte(strings.Repeat("0", 40)+"\n"), 0o644))
+	must(t, git.AddWorktree(t.Context(), r.Git.GitDir, l.Path, l.Base, lockReason(l.Path)))
+	must(t, os.WriteFile(filepath.Join(r.Git.Common, "worktrees", "lane.1", "HEAD"),
+		[]byte(strings.Repeat("0", 40)+"\n"), 0o644))
 	finish(t, r, l, Making{})
-	if got := gitIn(t, l.Path, "status", "--porcelain", "--branch"); got != "## HEAD (no branch)" || l.N != 1 {
+	if got := gitIn(t, l.Path, "status", "--porcelain", "--branch"); got != "## HEAD (no branch)" ||
+		l.N != 1 {
 		t.Error(got, l.N)
 	}
 }
@@ -200,11 +212,11 @@ func TestLaneForged(t *testing.T) {
 	l := made(t, r, "S-1")
 	forged := *l
 	forged.Slice, forged.Branch = LaneSlice, ""
-	must(t, r.Save(&forged))
-	if _, err := r.Get("", LaneSlice); !errors.As(err, new(*BadLineage)) {
+	must(t, r.Lineages.Save(&forged))
+	if _, err := r.Lineages.Get("", LaneSlice); !errors.As(err, new(*BadLineage)) {
 		t.Error(err)
 	}
-	if got, err := r.Lane(t.Context()); err != nil || got.Path == l.Path {
+	if got, err := r.Lineages.Lane(t.Context()); err != nil || got.Path == l.Path {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -213,23 +225,26 @@ func TestHandOver(t *testing.T) {
 	root := project(t)
 	r := open(t, root)
 	l := made(t, r, "S-1")
-	if got, err := r.HandedOver(t.Context(), l); err != nil || got != "" {
+	if got, err := r.Snapshots.HandedOver(t.Context(), l); err != nil || got != "" {
 		t.Error(got, err)
 	}
 	testfiles.Write(t, l.Path, map[string]string{"a_test.txt": "1\n", "x.o": "ignored"})
-	first, err := r.HandOver(t.Context(), l)
+	first, err := r.Snapshots.HandOver(t.Context(), l)
 	must(t, err)
-	if again, err := r.HandOver(t.Context(), l); err != nil || again != first {
+	if again, err := r.Snapshots.HandOver(t.Context(), l); err != nil || again != first {
 		t.Error(again, err)
 	}
 	commit(t, l.Path, "tests")
 	testfiles.Write(t, l.Path, map[string]string{"a_test.txt": "2\n"})
-	second, err := r.HandOver(t.Context(), l)
+	second, err := r.Snapshots.HandOver(t.Context(), l)
 	must(t, err)
-	if got, err := r.HandedOver(t.Context(), l); err != nil || got != second || gitIn(t, root, "rev-parse", second+"^") != first {
+	if got, err := r.Snapshots.HandedOver(t.Context(), l); err != nil || got != second ||
+		gitIn(t, root, "rev-parse", second+"^") != first {
 		t.Error(got, err)
 	}
-	if got := gitIn(t, root, "ls-tree", "-r", "--name-only", "refs/gl/tests/_/_/S-1/1"); !strings.Contains(got, "a_test.txt") || strings.Contains(got, "x.o") {
+	if got := gitIn(t, root, "ls-tree", "-r", "--name-only",
+		"refs/gl/tests/_/_/S-1/1"); !strings.Contains(got, "a_test.txt") ||
+		strings.Contains(got, "x.o") {
 		t.Error(got)
 	}
 	if got := gitIn(t, root, "show", second+":a_test.txt"); got != "2" {
@@ -253,20 +268,23 @@ func TestRemoveWhatTheLaneHas(t *testing.T) {
 	l := made(t, r, "S-1")
 	testfiles.Write(t, l.Path, map[string]string{"a.txt": "done\n"})
 	tip := commit(t, l.Path, "done")
-	if kept, err := r.Remove(t.Context(), l); err != nil || !strings.Contains(kept, "that main doesn't have") {
+	if kept, err := r.Cleaner.Remove(t.Context(), l); err != nil ||
+		!strings.Contains(kept, "that main doesn't have") {
 		t.Errorf("%q, %v", kept, err)
 	}
-	base, err := r.LaneTip(t.Context())
+	base, err := r.Queue.Tip(t.Context())
 	must(t, err)
 	landed := gitIn(t, root, "commit-tree", "-p", base, "-p", tip, "-m", "land", tip+"^{tree}")
-	must(t, r.MoveLane(t.Context(), base, landed, "land S-1", passTo(t, landed)))
-	if kept, err := r.Kept(t.Context()); err != nil || len(kept) != 1 || !kept[0].Contained || kept[0].Why != "is an ancestor of gl/lane/_/main" {
+	must(t, r.Queue.Move(t.Context(), base, landed, "land S-1", passTo(t, landed)))
+	if kept, err := r.Archive.Kept(t.Context()); err != nil || len(kept) != 1 ||
+		!kept[0].Contained || kept[0].Why != "is an ancestor of gl/lane/_/main" {
 		t.Errorf("%+v, %v", kept, err)
 	}
-	if yes, why, err := r.Removable(t.Context(), l); err != nil || !yes || why != "gl/lane/_/main has all that is in it" {
+	if yes, why, err := r.Cleaner.Removable(t.Context(), l); err != nil || !yes ||
+		why != "gl/lane/_/main has all that is in it" {
 		t.Error(why, err)
 	}
-	if kept, err := r.Remove(t.Context(), l); err != nil || kept != "" || !gone(l.Path) {
+	if kept, err := r.Cleaner.Remove(t.Context(), l); err != nil || kept != "" || !gone(l.Path) {
 		t.Errorf("%q, %v", kept, err)
 	}
 }
@@ -277,7 +295,8 @@ func TestMakeRecovers(t *testing.T) {
 	r := open(t, root)
 	l := made(t, r, "S-1")
 	other := commitOn(t, root)
-	must(t, os.WriteFile(filepath.Join(l.Admin, "gl-moving"), []byte(l.Base+"\n"+other+"\n"), 0o644))
+	must(t, os.WriteFile(filepath.Join(l.Admin, "gl-moving"), []byte(l.Base+"\n"+other+"\n"),
+		0o644))
 	gitIn(t, l.Path, "read-tree", "--reset", "-u", other)
 	finish(t, r, l, Making{})
 	checkMade(t, r, "S-1")

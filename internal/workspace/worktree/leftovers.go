@@ -13,18 +13,19 @@ import (
 	"greenlight/internal/workspace/git"
 )
 
-// Kinds of what is left over.
+// Kinds of leftovers.
 const (
-	LeftWorktree  = "worktree"  // a worktree that no open lineage has
-	LeftEntry     = "entry"     // git's entry of a worktree whose directory is gone
-	LeftDirectory = "directory" // a directory among the worktrees that git doesn't have: half made, or half removed
-	LeftBranch    = "branch"    // a branch that no lineage file names
-	LeftWIP       = "wip"       // snapshots or handed over tests of a lineage that no file names
-	LeftFile      = "file"      // a lineage file that can't be used
+	LeftWorktree = "worktree" // a worktree that no open lineage has
+	LeftEntry    = "entry"    // git's entry of a worktree whose directory is gone
+	// A directory among the worktrees that git doesn't list: half made, or half removed.
+	LeftDirectory = "directory"
+	LeftBranch    = "branch" // a branch that no lineage file names
+	LeftWIP       = "wip"    // snapshots or handed over tests of a lineage that no file names
+	LeftFile      = "file"   // a lineage file that can't be used
 )
 
-// A Leftover is something of gl's that no open lineage accounts for. It tells where work may be; nothing says that it can
-// be removed.
+// A Leftover is something of gl's that belongs to no open lineage. It may contain work, so it isn't
+// necessarily safe to remove.
 type Leftover struct {
 	Kind   string
 	Path   string   // of a worktree, a directory or a file
@@ -36,9 +37,10 @@ type Leftover struct {
 	N      int
 }
 
-// Leftovers lists what is left over of the project's worktrees, by git's lists and the directories that are there.
-func (r *Repo) Leftovers(ctx context.Context) ([]Leftover, error) {
-	lineages, bad, err := r.All()
+// Leftovers lists what is left over of the project's worktrees, according to git's lists and the
+// directories on disk.
+func (c *Cleaner) Leftovers(ctx context.Context) ([]Leftover, error) {
+	lineages, bad, err := c.lineages.All()
 	if err != nil {
 		return nil, err
 	}
@@ -46,54 +48,59 @@ func (r *Repo) Leftovers(ctx context.Context) ([]Leftover, error) {
 	for _, b := range bad {
 		list = append(list, Leftover{Kind: LeftFile, Path: b.Path})
 	}
-	linked, err := git.ListLinked(r.Common)
+	linked, err := git.ListLinked(c.common)
 	if err != nil {
 		return nil, err
 	}
 	for _, e := range linked {
-		if l, left := r.leftEntry(e, lineages); left {
+		if l, left := c.leftEntry(e, lineages); left {
 			list = append(list, l)
 		}
 	}
-	dirs, err := r.leftDirectories(linked, lineages)
+	dirs, err := c.leftDirectories(linked, lineages)
 	if err != nil {
 		return nil, err
 	}
-	refs, err := r.leftRefs(ctx, lineages)
+	refs, err := c.leftRefs(ctx, lineages)
 	return slices.Concat(list, dirs, refs), err
 }
 
 // leftEntry looks at one of git's entries.
-func (r *Repo) leftEntry(e git.Linked, lineages []*Lineage) (Leftover, bool) {
+func (c *Cleaner) leftEntry(e git.Linked, lineages []*Lineage) (Leftover, bool) {
 	path, ours := strings.CutPrefix(e.Lock, lockReason(""))
-	if !ours || !strings.HasPrefix(path, r.place+"/") && !strings.HasPrefix(e.Path, r.place+"/") {
+	if !ours ||
+		!strings.HasPrefix(path, c.at.place+"/") && !strings.HasPrefix(e.Path, c.at.place+"/") {
 		return Leftover{}, false
 	}
-	open := slices.ContainsFunc(lineages, func(l *Lineage) bool { return l.Phase != Gone && l.Path == path })
-	if r.isLanePath(path) && !slices.ContainsFunc(lineages, (*Lineage).IsLane) {
+	open := slices.ContainsFunc(lineages,
+		func(l *Lineage) bool { return l.Phase != Gone && l.Path == path })
+	if c.at.isLanePath(path) && !slices.ContainsFunc(lineages, (*Lineage).IsLane) {
 		open = true // Lane takes it up
 	}
 	left := Leftover{Kind: LeftWorktree, Path: e.Path, Admin: e.Admin}
-	left.Branch, _ = git.Worktree{Common: r.Common, Admin: e.Admin}.Branch()
+	left.Branch, _ = git.Worktree{Common: c.common, Admin: e.Admin}.Branch()
 	if e.Path == "" || lost(e.Path) {
 		left.Kind = LeftEntry
 	}
 	return left, !open
 }
 
-// leftDirectories are the directories at worktrees' places that git has no entry of.
-func (r *Repo) leftDirectories(linked []git.Linked, lineages []*Lineage) ([]Leftover, error) {
-	systems, err := subdirectories(r.place)
+// leftDirectories returns the directories in worktrees' places that git has no entry of.
+func (c *Cleaner) leftDirectories(linked []git.Linked, lineages []*Lineage) ([]Leftover, error) {
+	systems, err := subdirectories(c.at.place)
 	var list []Leftover
 	for _, system := range systems {
 		dirs, dirErr := subdirectories(system)
 		err = errors.Join(err, dirErr)
-		if r.isLanePath(system) || strings.HasPrefix(filepath.Base(system), ".gone-") { // no system's
+		// Not a system's directory.
+		if c.at.isLanePath(system) || strings.HasPrefix(filepath.Base(system), ".gone-") {
 			dirs = []string{system}
 		}
 		for _, dir := range dirs {
-			known := slices.ContainsFunc(linked, func(e git.Linked) bool { return e.Path == dir }) ||
-				slices.ContainsFunc(lineages, func(l *Lineage) bool { return l.Phase != Gone && l.Path == dir })
+			known := slices.ContainsFunc(linked,
+				func(e git.Linked) bool { return e.Path == dir }) ||
+				slices.ContainsFunc(lineages,
+					func(l *Lineage) bool { return l.Phase != Gone && l.Path == dir })
 			if !known {
 				list = append(list, Leftover{Kind: LeftDirectory, Path: dir})
 			}
@@ -116,11 +123,13 @@ func subdirectories(dir string) ([]string, error) {
 	return list, err
 }
 
-// leftRefs are the branches, WIP refs and refs of tests that no lineage names, open or not: the branch of a complete slice stays.
-func (r *Repo) leftRefs(ctx context.Context, lineages []*Lineage) ([]Leftover, error) {
-	branches, wips, tests := "refs/heads/"+r.prefix+"/s/"+r.project+"/", "refs/gl/wip/"+r.project+"/", "refs/gl/tests/"+r.project+"/"
-	r.tidyRefs()
-	refs, err := git.Refs(ctx, r.Common, branches, wips, tests)
+// leftRefs returns the branches, WIP refs and refs of tests that belong to no lineage, open or not:
+// the branch of a complete slice stays.
+func (c *Cleaner) leftRefs(ctx context.Context, lineages []*Lineage) ([]Leftover, error) {
+	branches, wips, tests := "refs/heads/"+c.at.prefix+"/s/"+c.at.project+"/",
+		"refs/gl/wip/"+c.at.project+"/", "refs/gl/tests/"+c.at.project+"/"
+	c.lineages.tidyRefs()
+	refs, err := git.Refs(ctx, c.common, branches, wips, tests)
 	var list []Leftover
 	for _, ref := range refs {
 		kind, rest := LeftBranch, strings.TrimPrefix(ref.Name, branches)
@@ -132,7 +141,10 @@ func (r *Repo) leftRefs(ctx context.Context, lineages []*Lineage) ([]Leftover, e
 			continue
 		}
 		n, _ := strconv.Atoi(f[2])
-		if slices.ContainsFunc(lineages, func(l *Lineage) bool { return l.N == n && part(l.System) == f[0] && idPart(l.Slice) == f[1] }) {
+		named := slices.ContainsFunc(lineages, func(l *Lineage) bool {
+			return l.N == n && part(l.System) == f[0] && idPart(l.Slice) == f[1]
+		})
+		if named {
 			continue
 		}
 		left := Leftover{Kind: kind, System: unpart(f[0]), Slice: unIDPart(f[1]), N: n}
@@ -150,28 +162,4 @@ func (r *Repo) leftRefs(ctx context.Context, lineages []*Lineage) ([]Leftover, e
 		list[same].Refs = append(list[same].Refs, ref.Name)
 	}
 	return list, err
-}
-
-// unpart is the text that a part of a ref stands for, "" for none and where it can't be told.
-func unpart(p string) string {
-	if p == "_" {
-		return ""
-	}
-	var b strings.Builder
-	for i := 0; i < len(p); i++ {
-		if p[i] != '%' {
-			b.WriteByte(p[i])
-			continue
-		}
-		if i+2 >= len(p) {
-			return ""
-		}
-		c, err := strconv.ParseUint(p[i+1:i+3], 16, 8)
-		if err != nil {
-			return ""
-		}
-		b.WriteByte(byte(c))
-		i += 2
-	}
-	return b.String()
 }

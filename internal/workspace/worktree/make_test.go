@@ -38,7 +38,7 @@ func child() error {
 		if err != nil {
 			return err
 		}
-		l, err := r.Get("", slice)
+		l, err := r.Lineages.Get("", slice)
 		if err != nil {
 			return err
 		}
@@ -55,18 +55,19 @@ func child() error {
 }
 
 // childMaking is a setup that is as good when it runs twice.
-var childMaking = Making{Command: "set up", Setup: func(ctx context.Context, dir string, _ []*os.File) error {
-	return os.WriteFile(filepath.Join(dir, "setup.o"), []byte("done"), 0o644)
-}}
+var childMaking = Making{Command: "set up",
+	Setup: func(ctx context.Context, dir string, _ []*os.File) error {
+		return os.WriteFile(filepath.Join(dir, "setup.o"), []byte("done"), 0o644)
+	}}
 
 // checkMade checks that a worktree is whole and clean.
 func checkMade(t *testing.T, r *Repo, slice string) {
 	t.Helper()
-	l, err := r.Get("", slice)
+	l, err := r.Lineages.Get("", slice)
 	if err != nil || l.Phase != Ready {
 		t.Fatalf("%+v, %v", l, err)
 	}
-	if err := r.ours(l); err != nil {
+	if err := r.Lineages.ours(l); err != nil {
 		t.Error(err)
 	}
 	want := "## " + strings.TrimPrefix(l.Branch, "refs/heads/")
@@ -98,7 +99,8 @@ func TestManyAtOnce(t *testing.T) {
 		go func() {
 			defer wg.Done()
 			cmd := exec.Command(os.Args[0])
-			cmd.Env = append(os.Environ(), "GREENLIGHT_TEST_CHILD=make", "GREENLIGHT_TEST_ROOT="+root, "GREENLIGHT_TEST_SLICES="+strings.Join(slices, " "))
+			cmd.Env = append(os.Environ(), "GREENLIGHT_TEST_CHILD=make",
+				"GREENLIGHT_TEST_ROOT="+root, "GREENLIGHT_TEST_SLICES="+strings.Join(slices, " "))
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("%v: %s", err, out)
 			}
@@ -113,7 +115,7 @@ func TestManyAtOnce(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			l, err := r.Get("", slice)
+			l, err := r.Lineages.Get("", slice)
 			if err != nil {
 				t.Error(err)
 				return
@@ -134,8 +136,8 @@ func TestManyAtOnce(t *testing.T) {
 // The steps are many, and each is a few processes that sync to the disk.
 var every = flag.Bool("every", false, "kill at every step, not at some of them")
 
-// Killed before any of its own steps, making goes on where it was. A git that was started meanwhile lives on: the next one
-// waits for it.
+// Killed before any of its own steps, making goes on where it was. A git that was started meanwhile
+// lives on: the next one waits for it.
 func TestKilledAtEveryStep(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many processes, which the race detector sees nothing of")
@@ -148,7 +150,8 @@ func TestKilledAtEveryStep(t *testing.T) {
 		root := project(t)
 		r := open(t, root)
 		l := plan(t, r, "s-1")
-		killed, call := crashtest.At(t, step, "GREENLIGHT_TEST_CHILD=make", "GREENLIGHT_TEST_ROOT="+root, "GREENLIGHT_TEST_SLICES=s-1")
+		killed, call := crashtest.At(t, step, "GREENLIGHT_TEST_CHILD=make",
+			"GREENLIGHT_TEST_ROOT="+root, "GREENLIGHT_TEST_SLICES=s-1")
 		t.Run(fmt.Sprintf("%d %s", step, call), func(t *testing.T) {
 			again := plan(t, r, "s-1")
 			if again.N != l.N {
@@ -156,7 +159,8 @@ func TestKilledAtEveryStep(t *testing.T) {
 			}
 			finish(t, r, again, childMaking)
 			checkMade(t, r, "s-1")
-			if got := gitIn(t, root, "worktree", "list", "--porcelain"); strings.Count(got, "worktree ") != 2 {
+			if got := gitIn(t, root, "worktree", "list",
+				"--porcelain"); strings.Count(got, "worktree ") != 2 {
 				t.Errorf("worktrees: %s", got)
 			}
 		})
@@ -169,17 +173,19 @@ func TestKilledAtEveryStep(t *testing.T) {
 	}
 }
 
-// What a git worktree add leaves that is killed, in its own order: the branch is there before. Each is finished with the
-// same number.
+// What a git worktree add leaves that is killed, in its own order: the branch is there before. Each
+// is finished with the same number.
 func TestHalfAdded(t *testing.T) {
 	remove := func(names ...string) func(t *testing.T, l *Lineage, admin string) {
 		return func(t *testing.T, l *Lineage, admin string) {
 			for _, name := range names {
-				must(t, os.RemoveAll(strings.NewReplacer("ADMIN", admin, "PATH", l.Path).Replace(name)))
+				must(t, os.RemoveAll(strings.NewReplacer("ADMIN", admin, "PATH",
+					l.Path).Replace(name)))
 			}
 		}
 	}
-	const head, common, dotGit, gitdir, logs = "ADMIN/HEAD", "ADMIN/commondir", "PATH/.git", "ADMIN/gitdir", "ADMIN/logs"
+	const head, common, dotGit, gitdir, logs = "ADMIN/HEAD", "ADMIN/commondir", "PATH/.git",
+		"ADMIN/gitdir", "ADMIN/logs"
 	for name, cut := range map[string]func(t *testing.T, l *Lineage, admin string){
 		"branch alone":    remove("ADMIN", "PATH"),
 		"admin directory": remove(logs, head, common, dotGit, gitdir, "PATH", "ADMIN/locked"),
@@ -202,7 +208,9 @@ func TestHalfAdded(t *testing.T) {
 		},
 		"whole":        remove(),
 		"no directory": remove("PATH"),
-		"index.lock":   func(t *testing.T, l *Lineage, admin string) { must(t, os.WriteFile(admin+"/index.lock", nil, 0o644)) },
+		"index.lock": func(t *testing.T, l *Lineage, admin string) {
+			must(t, os.WriteFile(admin+"/index.lock", nil, 0o644))
+		},
 		"branch not made": func(t *testing.T, l *Lineage, admin string) {
 			remove("ADMIN", "PATH")(t, l, admin)
 			gitIn(t, filepath.Dir(filepath.Dir(admin)), "branch", "-D", short(l.Branch))
@@ -212,10 +220,10 @@ func TestHalfAdded(t *testing.T) {
 			root := project(t)
 			r := open(t, root)
 			l := plan(t, r, "s-1")
-			must(t, r.add(t.Context(), l))
+			must(t, holding(t, r, l).add(t.Context()))
 			cut(t, l, l.Admin)
 			l.Phase, l.Admin = Planned, ""
-			must(t, r.Save(l))
+			must(t, r.Lineages.Save(l))
 			again := plan(t, r, "s-1")
 			if again.N != 1 {
 				t.Fatalf("a new number: %+v", again)
@@ -234,7 +242,7 @@ func TestBranchDeleted(t *testing.T) {
 	root := project(t)
 	r := open(t, root)
 	l := plan(t, r, "s-1")
-	must(t, r.add(t.Context(), l))
+	must(t, holding(t, r, l).add(t.Context()))
 	gitIn(t, root, "update-ref", "-d", l.Branch)
 	finish(t, r, l, Making{})
 	checkMade(t, r, "s-1")
@@ -246,7 +254,8 @@ func TestLocksOfKilled(t *testing.T) {
 	r := open(t, root)
 	l := plan(t, r, "s-1")
 	finish(t, r, l, Making{})
-	for _, lock := range []string{l.Admin + "/index.lock", l.Admin + "/HEAD.lock", l.Admin + "/AUTO_MERGE.lock", filepath.Join(r.Common, l.Branch) + ".lock"} {
+	for _, lock := range []string{l.Admin + "/index.lock", l.Admin + "/HEAD.lock",
+		l.Admin + "/AUTO_MERGE.lock", filepath.Join(r.Git.Common, l.Branch) + ".lock"} {
 		must(t, os.WriteFile(lock, nil, 0o644))
 	}
 	finish(t, r, l, Making{})
@@ -257,7 +266,8 @@ func TestLocksOfKilled(t *testing.T) {
 	}
 }
 
-// Nothing is taken that has come to be another's between planning and making: the next plan has another number.
+// A branch or directory that was taken between planning and making isn't used: the next plan has
+// another number.
 func TestTaken(t *testing.T) {
 	for name, take := range map[string]func(t *testing.T, root string, l *Lineage){
 		"directory": func(t *testing.T, root string, l *Lineage) {
@@ -285,7 +295,8 @@ func TestTaken(t *testing.T) {
 			}
 			after := stamps(t, filepath.Dir(root))
 			for path, was := range before {
-				if after[path] != was && !strings.HasSuffix(path, ".lock") && !strings.HasSuffix(path, ".git") {
+				if after[path] != was && !strings.HasSuffix(path, ".lock") &&
+					!strings.HasSuffix(path, ".git") {
 					t.Errorf("%s has changed", path)
 				}
 			}
@@ -311,14 +322,16 @@ func TestNumbers(t *testing.T) {
 		t.Errorf("beside branches: %d", l.N)
 	}
 	gitIn(t, root, "update-ref", "refs/gl/wip/_/_/_s-2/7/1/tree", "HEAD")
-	testfiles.Write(t, r.path("", "s-2", 8), map[string]string{"left": ""})
+	testfiles.Write(t, r.Layout.path("", "s-2", 8), map[string]string{"left": ""})
 	if l := plan(t, r, "s-2"); l.N != 9 {
 		t.Errorf("beside a WIP ref and a directory: %d", l.N)
 	}
 	gitIn(t, root, "branch", "gl/s/_/_/_s-3")
-	base, err := r.Base(t.Context())
+	base, err := r.Queue.Base(t.Context())
 	must(t, err)
-	if _, err := r.Plan(t.Context(), "", "s-3", base, false); !errors.As(err, new(*Refused)) || !strings.Contains(err.Error(), "gl/s/_/_/_s-3 is in the way") {
+	_, err = r.Lineages.Plan(t.Context(), "", "s-3", base, false)
+	if !errors.As(err, new(*Refused)) ||
+		!strings.Contains(err.Error(), "gl/s/_/_/_s-3 is in the way") {
 		t.Errorf("beside a branch in the way: %v", err)
 	}
 }
@@ -341,7 +354,8 @@ func TestRunsRemoved(t *testing.T) {
 func TestCheckoutIsUntouched(t *testing.T) {
 	root := project(t)
 	open(t, root)
-	testfiles.Write(t, root, map[string]string{"a.txt": "edited\n", "staged": "1", "untracked": "2", "x.o": "ignored"})
+	testfiles.Write(t, root, map[string]string{"a.txt": "edited\n", "staged": "1", "untracked": "2",
+		"x.o": "ignored"})
 	gitIn(t, root, "add", "staged")
 	for _, hook := range []string{"post-checkout", "reference-transaction", "post-index-change"} {
 		path := filepath.Join(root, ".git", "hooks", hook)
@@ -352,7 +366,8 @@ func TestCheckoutIsUntouched(t *testing.T) {
 		all := stamps(t, root)
 		for path := range all {
 			below := strings.TrimPrefix(path, root+"/")
-			gitOwn := strings.HasPrefix(below, ".git/") && below != ".git/index" && below != ".git/HEAD" && below != ".git/config" && below != ".git/logs/HEAD"
+			gitOwn := strings.HasPrefix(below, ".git/") && below != ".git/index" &&
+				below != ".git/HEAD" && below != ".git/config" && below != ".git/logs/HEAD"
 			if gitOwn || strings.HasPrefix(below, ".greenlight/runs") {
 				delete(all, path)
 			}
@@ -366,7 +381,8 @@ func TestCheckoutIsUntouched(t *testing.T) {
 	}
 }
 
-// Where the worktree's .git is gone or leads elsewhere, git isn't called there: it would climb into what is above.
+// Where the worktree's .git is gone or leads elsewhere, git isn't called there: it would climb into
+// what is above.
 func TestBrokenLinks(t *testing.T) {
 	for name, harm := range map[string]func(t *testing.T, root string, l *Lineage){
 		"gone": func(t *testing.T, root string, l *Lineage) { must(t, os.Remove(l.Path+"/.git")) },
@@ -377,7 +393,9 @@ func TestBrokenLinks(t *testing.T) {
 		"to the main checkout": func(t *testing.T, root string, l *Lineage) {
 			must(t, os.WriteFile(l.Path+"/.git", []byte("gitdir: "+root+"/.git\n"), 0o644))
 		},
-		"unlocked": func(t *testing.T, root string, l *Lineage) { gitIn(t, root, "worktree", "unlock", l.Path) },
+		"unlocked": func(t *testing.T, root string, l *Lineage) {
+			gitIn(t, root, "worktree", "unlock", l.Path)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := project(t)
@@ -392,7 +410,7 @@ func TestBrokenLinks(t *testing.T) {
 				t.Errorf("%+v, %v", c, err)
 			}
 			l.Phase = Added // it would be filled
-			must(t, r.Save(l))
+			must(t, r.Lineages.Save(l))
 			if _, err := r.Make(t.Context(), l, Making{}); err == nil {
 				t.Error("it was filled")
 			}
@@ -418,7 +436,7 @@ func TestForgedLineage(t *testing.T) {
 	gitIn(t, root, "worktree", "add", "-q", "-b", short(l.Branch), person)
 	testfiles.Write(t, person, map[string]string{"a.txt": "precious\n"})
 	l.Path, l.Admin, l.Phase = person, filepath.Join(root, ".git", "worktrees", "s-1.1"), Added
-	must(t, r.Save(l))
+	must(t, r.Lineages.Save(l))
 	if _, err := r.Make(t.Context(), l, Making{}); err == nil {
 		t.Error("it was filled")
 	}
@@ -449,15 +467,16 @@ func TestBadLineages(t *testing.T) {
 			l := *good
 			spoil(&l)
 			data := strings.ReplaceAll(asJSON(t, &l), "\n", "")
-			must(t, os.WriteFile(r.file("", "s-1"), []byte(data), 0o600))
-			if _, err := r.Get("", "s-1"); !errors.As(err, new(*BadLineage)) {
+			must(t, os.WriteFile(r.Layout.file("", "s-1"), []byte(data), 0o600))
+			if _, err := r.Lineages.Get("", "s-1"); !errors.As(err, new(*BadLineage)) {
 				t.Fatalf("%v", err)
 			}
 			next := plan(t, r, "s-1")
-			if next.Phase != Planned || next.Path != r.path("", "s-1", next.N) {
+			if next.Phase != Planned || next.Path != r.Layout.path("", "s-1", next.N) {
 				t.Errorf("%+v", next)
 			}
-			aside, _ := filepath.Glob(filepath.Join(root, ".greenlight", "runs", "bad", "lineage.*"))
+			aside, _ := filepath.Glob(filepath.Join(root, ".greenlight", "runs", "bad",
+				"lineage.*"))
 			if len(aside) == 0 || read(t, aside[len(aside)-1]) == "" {
 				t.Error("the bad file isn't kept")
 			}
@@ -465,8 +484,8 @@ func TestBadLineages(t *testing.T) {
 	}
 	l := *good
 	l.SchemaVersion = 99
-	must(t, os.WriteFile(r.file("", "s-1"), []byte(asJSON(t, &l)), 0o600))
-	if _, err := r.Plan(t.Context(), "", "s-1", good.Base, false); err == nil {
+	must(t, os.WriteFile(r.Layout.file("", "s-1"), []byte(asJSON(t, &l)), 0o600))
+	if _, err := r.Lineages.Plan(t.Context(), "", "s-1", good.Base, false); err == nil {
 		t.Error("what another version wrote was replaced")
 	}
 }
@@ -475,7 +494,10 @@ func TestSetup(t *testing.T) {
 	root := project(t)
 	r := open(t, root)
 	l := plan(t, r, "s-1")
-	fails := Making{Setup: func(context.Context, string, []*os.File) error { return errors.New("no network") }}
+	fails := Making{Setup: func(context.Context, string,
+		[]*os.File) error {
+		return errors.New("no network")
+	}}
 	if _, err := r.Make(t.Context(), l, fails); err == nil || l.Phase != Filled {
 		t.Fatalf("%v in phase %s", err, l.Phase)
 	}
@@ -510,19 +532,21 @@ func TestSetup(t *testing.T) {
 	}
 }
 
-// A setup that outlives its gl holds the worktree's lock; a service that setup has left running doesn't.
+// A setup that outlives its gl holds the worktree's lock; a service that setup has left running
+// doesn't.
 func TestLockIsInherited(t *testing.T) {
 	root := project(t)
 	r := open(t, root)
 	l := plan(t, r, "s-1")
 	var service *exec.Cmd
-	h, err := r.Make(t.Context(), l, Making{Setup: func(_ context.Context, dir string, files []*os.File) error {
+	h, err := r.Make(t.Context(), l, Making{Setup: func(_ context.Context, dir string,
+		files []*os.File) error {
 		service = exec.Command("sleep", "100")
 		service.ExtraFiles = files
 		if err := service.Start(); err != nil {
 			return err
 		}
-		if _, err := durable.TryLock(r.lockFile(l)); !errors.Is(err, durable.ErrLocked) {
+		if _, err := durable.TryLock(r.Layout.lockFile(l)); !errors.Is(err, durable.ErrLocked) {
 			t.Errorf("while setup runs: %v", err)
 		}
 		return nil
@@ -533,12 +557,12 @@ func TestLockIsInherited(t *testing.T) {
 	agent.ExtraFiles = []*os.File{h.File()}
 	must(t, agent.Start())
 	h.File().Close() // as if this process was killed
-	if _, err := durable.TryLock(r.lockFile(l)); !errors.Is(err, durable.ErrLocked) {
+	if _, err := durable.TryLock(r.Layout.lockFile(l)); !errors.Is(err, durable.ErrLocked) {
 		t.Errorf("while the agent lives: %v", err)
 	}
 	must(t, agent.Process.Kill())
 	_ = agent.Wait()
-	lock, err := durable.TryLock(r.lockFile(l))
+	lock, err := durable.TryLock(r.Layout.lockFile(l))
 	must(t, err)
 	must(t, lock.Unlock())
 }
@@ -551,7 +575,8 @@ func TestSubmodule(t *testing.T) {
 	gitIn(t, root, append(allow, "lib", library, "lib dir")...)
 	gitIn(t, root, append(allow, "other", library, "other")...)
 	commit(t, root, "lib")
-	gitIn(t, filepath.Join(root, "lib dir"), "-c", "protocol.file.allow=always", "submodule", "-q", "update", "--init")
+	gitIn(t, filepath.Join(root, "lib dir"), "-c", "protocol.file.allow=always", "submodule", "-q",
+		"update", "--init")
 	gitIn(t, root, "submodule", "-q", "deinit", "-f", "other")
 	// What the main checkout has is all that is needed.
 	for _, gone := range []string{inner, library} {
@@ -559,7 +584,8 @@ func TestSubmodule(t *testing.T) {
 	}
 	r := open(t, root)
 	l := made(t, r, "s-1")
-	if read(t, l.Path, "lib dir/a.txt") != "a\n" || read(t, l.Path, "lib dir/inner/a.txt") != "a\n" {
+	if read(t, l.Path, "lib dir/a.txt") != "a\n" ||
+		read(t, l.Path, "lib dir/inner/a.txt") != "a\n" {
 		t.Error("the submodules aren't filled")
 	}
 	if list, _ := os.ReadDir(filepath.Join(l.Path, "other")); len(list) != 0 {
@@ -568,12 +594,13 @@ func TestSubmodule(t *testing.T) {
 	if got := gitIn(t, l.Path, "status", "--porcelain"); got != "" {
 		t.Errorf("status: %s", got)
 	}
-	if got := gitIn(t, filepath.Join(l.Path, "lib dir"), "remote", "get-url", "origin"); got != library {
+	if got := gitIn(t, filepath.Join(l.Path, "lib dir"), "remote", "get-url",
+		"origin"); got != library {
 		t.Errorf("its remote is %s", got)
 	}
 	// Killed while it was filled, it is filled again.
 	l.Phase = Added
-	must(t, r.Save(l))
+	must(t, r.Lineages.Save(l))
 	finish(t, r, l, Making{})
 	if got := gitIn(t, l.Path, "status", "--porcelain"); got != "" {
 		t.Errorf("filled again: %s", got)
@@ -603,7 +630,9 @@ func TestSparseCheckout(t *testing.T) {
 
 func TestLFS(t *testing.T) {
 	root, bin := project(t), tempDir(t)
-	must(t, os.WriteFile(filepath.Join(bin, "git-lfs"), []byte("#!/bin/sh\npwd > \"$LFS_LOG\"\necho $GIT_LFS_SKIP_SMUDGE $1 >> \"$LFS_LOG\"\n"), 0o755))
+	must(t, os.WriteFile(filepath.Join(bin, "git-lfs"),
+		[]byte("#!/bin/sh\npwd > \"$LFS_LOG\"\necho $GIT_LFS_SKIP_SMUDGE $1 >> \"$LFS_LOG\"\n"),
+		0o755))
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	t.Setenv("LFS_LOG", filepath.Join(bin, "log"))
 	r := open(t, root)
@@ -628,7 +657,8 @@ func TestInspect(t *testing.T) {
 		return c
 	}
 	first := inspect()
-	if first.Branch != l.Branch || first.Operation != "" || first.Broken != nil || first.MainBranch != "refs/heads/main" || first.MainHead != l.Base {
+	if first.Branch != l.Branch || first.Operation != "" || first.Broken != nil ||
+		first.MainBranch != "refs/heads/main" || first.MainHead != l.Base {
 		t.Errorf("%+v", first)
 	}
 	gitIn(t, root, "switch", "-q", "-c", "other")

@@ -18,21 +18,22 @@ import (
 	"greenlight/internal/base/durable"
 )
 
-// The lane's tests run where earlier tests have run. What setup made there isn't in git, so nothing makes it anew: tests that
-// replaced it (node_modules/.bin/jest) would decide about the next slice's. So after setup a manifest of it is written, out of
-// the tests' reach, and before tests run it is compared.
+// The lane's tests run where earlier tests have run. What setup made there isn't in git, so git
+// can't restore it: tests that replace it (node_modules/.bin/jest) would decide about the next
+// slice's tests. So after setup a manifest of it is written, out of the tests' reach, and compared
+// before each run of the tests.
 
-// Caches are names of ignored directories that builds find out of date by themselves. They survive from one run of the tests to
-// the next, also within what setup made: without them each run would begin at zero. The verdict names those that were there.
-var Caches = []string{"target", ".gradle", ".tox", ".nox", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".turbo", ".parcel-cache", ".cache",
+// Caches are names of ignored directories whose contents builds check themselves. They survive from
+// one run of the tests to the next, also within what setup made: without them each run would start
+// from scratch. The verdict names those that were there.
+var Caches = []string{"target", ".gradle", ".tox", ".nox", "__pycache__", ".pytest_cache",
+	".mypy_cache", ".ruff_cache", ".turbo", ".parcel-cache", ".cache",
 	".vite", "_build", ".dart_tool", ".stack-work", ".terraform"}
 
-func (r *Repo) manifestFile(l *Lineage) string {
-	return filepath.Join(r.dir(), fileName(l.System, l.Slice)+".setup")
-}
-
-// noteSetup writes down what setup made. Only the lane's worktree needs that: in an agent's everything is the agent's.
-func (r *Repo) noteSetup(l *Lineage) error {
+// noteSetup records what setup made. Only the lane's worktree needs that: an agent's worktree is
+// the agent's to change.
+func (h *Hold) noteSetup() error {
+	l := h.lineage
 	if !l.IsLane() {
 		return nil
 	}
@@ -40,13 +41,14 @@ func (r *Repo) noteSetup(l *Lineage) error {
 	for p, e := range setupFiles(l, true) {
 		fmt.Fprintf(&b, "%s %q\n", e, p)
 	}
-	return durable.WriteFile(r.manifestFile(l), b.Bytes(), 0o600)
+	return durable.WriteFile(h.at.manifestFile(l), b.Bytes(), 0o600)
 }
 
-// SetupDiffers is a path in the lane's worktree that isn't as setup left it, "" if all is. Without a manifest nothing is known: then it
-// is "the worktree".
-func (r *Repo) SetupDiffers(l *Lineage) (string, error) {
-	data, err := durable.ReadFile(r.manifestFile(l))
+// SetupDiffers returns a path in the lane's worktree that isn't as setup left it, "" for none.
+// Without a manifest it returns "the worktree".
+func (h *Hold) SetupDiffers() (string, error) {
+	l := h.lineage
+	data, err := durable.ReadFile(h.at.manifestFile(l))
 	if errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*durable.SizeError)) {
 		return "the worktree", nil
 	}
@@ -82,8 +84,9 @@ func (r *Repo) SetupDiffers(l *Lineage) (string, error) {
 	return slices.Min(differ), nil
 }
 
-// setupFiles is what is there of setup's, by path: all that tells one file from another that took its place. Of a file with
-// several links, which another link's making changes, it has the content's hash, too, if that is asked for.
+// setupFiles describes what there is of setup's files, by path, so that a replaced file can be told
+// from the original. If hashes is set, files with several links are described by their contents,
+// too: making another link changes their times.
 func setupFiles(l *Lineage, hashes bool) map[string]string {
 	all := map[string]string{}
 	for _, top := range l.Ignored {
@@ -91,22 +94,23 @@ func setupFiles(l *Lineage, hashes bool) map[string]string {
 		if !filepath.IsLocal(filepath.FromSlash(top)) {
 			continue
 		}
-		_ = filepath.WalkDir(filepath.Join(l.Path, filepath.FromSlash(top)), func(file string, e fs.DirEntry, err error) error {
-			rel, relErr := filepath.Rel(l.Path, file)
-			if err != nil || relErr != nil {
-				return nil // one that can't be read is missing from both, or from one
-			}
-			if e.IsDir() {
-				if slices.Contains(Caches, path.Base(rel)) {
-					return filepath.SkipDir
+		_ = filepath.WalkDir(filepath.Join(l.Path, filepath.FromSlash(top)),
+			func(file string, e fs.DirEntry, err error) error {
+				rel, relErr := filepath.Rel(l.Path, file)
+				if err != nil || relErr != nil {
+					return nil // one that can't be read is missing from both, or from one
+				}
+				if e.IsDir() {
+					if slices.Contains(Caches, path.Base(rel)) {
+						return filepath.SkipDir
+					}
+					return nil
+				}
+				if info, err := e.Info(); err == nil {
+					all[filepath.ToSlash(rel)] = entryOf(file, info, hashes)
 				}
 				return nil
-			}
-			if info, err := e.Info(); err == nil {
-				all[filepath.ToSlash(rel)] = entryOf(file, info, hashes)
-			}
-			return nil
-		})
+			})
 	}
 	return all
 }
@@ -116,7 +120,8 @@ func entryOf(file string, info fs.FileInfo, hashed bool) string {
 	if !ok {
 		return fmt.Sprint(info.Mode(), info.Size(), info.ModTime().UnixNano())
 	}
-	entry := fmt.Sprint(info.Mode(), " ", info.Size(), " ", st.Ino, " ", info.ModTime().UnixNano(), " ", changeTime(st))
+	entry := fmt.Sprint(info.Mode(), " ", info.Size(), " ", st.Ino, " ", info.ModTime().UnixNano(),
+		" ", changeTime(st))
 	if info.Mode()&fs.ModeSymlink != 0 {
 		to, _ := os.Readlink(file)
 		return entry + fmt.Sprintf(" %x", sha256.Sum256([]byte(to)))
@@ -127,7 +132,7 @@ func entryOf(file string, info fs.FileInfo, hashed bool) string {
 	return entry
 }
 
-// sameEntry compares a file with its entry of before.
+// sameEntry compares a file with its entry in the manifest.
 func sameEntry(file, old, now string) bool {
 	o, n := strings.Fields(old), strings.Fields(now)
 	if slices.Equal(o, n) {
@@ -155,10 +160,13 @@ func contentHash(file string) string {
 	return fmt.Sprintf("%x", sum.Sum(nil))
 }
 
-// ForgetSetup removes what setup made in the lane's worktree, caches aside, for setup to make it anew.
-func (r *Repo) ForgetSetup(l *Lineage) error {
+// ForgetSetup removes what setup made in the lane's worktree, except caches, for setup to make it
+// again.
+func (h *Hold) ForgetSetup() error {
+	l := h.lineage
 	for p := range setupFiles(l, false) {
-		if err := os.Remove(filepath.Join(l.Path, filepath.FromSlash(p))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Remove(filepath.Join(l.Path, filepath.FromSlash(p))); err != nil &&
+			!errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}

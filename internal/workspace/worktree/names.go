@@ -3,16 +3,16 @@ package worktree
 import (
 	"crypto/sha256"
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"strings"
 )
 
-// longestPart bounds a part of a ref: the file that has it has a longer name while it is locked.
+// longestPart bounds a part of a ref: while its file is locked, its name is longer.
 const longestPart = 150
 
-// part is any text as one part of a ref, "_" for none. No two texts have the same part, also where the file system doesn't
-// tell capitals from small letters, or one way to write é from another: these, and what git doesn't allow, are %xx.
+// part returns any text as one part of a ref, "_" for none. Different texts have different parts,
+// also on file systems that ignore case or normalize Unicode: capitals, other bytes and what git
+// doesn't allow become %xx.
 func part(s string) string {
 	if s == "" {
 		return "_"
@@ -28,13 +28,13 @@ func part(s string) string {
 	if b.Len() <= longestPart {
 		return b.String()
 	}
-	// After a % of an escape there is a digit of a hexadecimal number.
+	// After a % of an escape there is a hexadecimal digit.
 	return fmt.Sprintf("%s%%h%x", b.String()[:longestPart/2], sha256.Sum256([]byte(s)))
 }
 
-// idPart is a slice's id as one part of a ref. Most ids have capitals alone (S-1, AUTH-2) and are to be read in lists of branches,
-// so these stand as they are; those with small letters have a _ in front, and tasks (@quick.1) keep their @. What holds for part
-// holds for it.
+// idPart returns a slice's id as one part of a ref. Most ids have only capitals (S-1, AUTH-2) and
+// are kept readable in lists of branches; those with small letters have a _ in front, and tasks
+// (@quick.1) keep their @. As with part, different ids have different parts.
 func idPart(id string) string {
 	if id == "" {
 		return part(id)
@@ -52,7 +52,7 @@ func idPart(id string) string {
 	return p
 }
 
-// unIDPart is the id that a part of a ref stands for, "" where it can't be told.
+// unIDPart returns the id of a part of a ref, "" if it is unknown.
 func unIDPart(p string) string {
 	if rest, ok := strings.CutPrefix(p, "_"); ok {
 		return unpart(rest)
@@ -65,8 +65,9 @@ func unIDPart(p string) string {
 
 func isSmall(r rune) bool { return r >= 'a' && r <= 'z' }
 
-// toSmall and toCapital change the letters of English, and keep every other byte, whatever it is.
-func toSmall(s string) string   { return shift(s, 'A', 'a') }
+// toSmall and toCapital change English letters and keep every other byte.
+func toSmall(s string) string { return shift(s, 'A', 'a') }
+
 func toCapital(s string) string { return shift(s, 'a', 'A') }
 
 func shift(s string, from, to byte) string {
@@ -79,7 +80,7 @@ func shift(s string, from, to byte) string {
 	return string(b)
 }
 
-// plain says whether byte i of s stands for itself.
+// plain reports whether byte i of s is written as it is.
 func plain(s string, i int) bool {
 	switch c := s[i]; {
 	case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '-':
@@ -92,13 +93,15 @@ func plain(s string, i int) bool {
 	return false
 }
 
-// name is any text as people and their tools can have it in a path. Two texts may have the same name.
+// name returns a text as a file name that is easy on people and tools. Two texts may have the same
+// name.
 func name(s string) string {
 	if s == "" {
 		return "_"
 	}
 	s = strings.Map(func(r rune) rune {
-		if r < 0x80 && (r == '.' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z') {
+		if r < 0x80 && (r == '.' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' ||
+			r >= 'A' && r <= 'Z') {
 			return r
 		}
 		return '-'
@@ -109,40 +112,7 @@ func name(s string) string {
 	return s[:min(len(s), 100)]
 }
 
-// slicePart is what the refs of a slice's lineages have in common, below a directory of their own.
-func (r *Repo) slicePart(system, slice string) string {
-	return r.project + "/" + part(system) + "/" + idPart(slice)
-}
-
-// branches is the directory of a slice's branches.
-func (r *Repo) branches(system, slice string) string {
-	return "refs/heads/" + r.prefix + "/s/" + r.slicePart(system, slice)
-}
-
-// wips is the directory of the WIP refs of all lineages of a slice.
-func (r *Repo) wips(system, slice string) string {
-	return "refs/gl/wip/" + r.slicePart(system, slice)
-}
-
-// wip is the directory of a lineage's WIP refs.
-func (r *Repo) wip(l *Lineage) string { return r.wips(l.System, l.Slice) + "/" + strconv.Itoa(l.N) }
-
-// landed is the directory of the refs that say how a slice's lineages landed.
-func (r *Repo) landed(system, slice string) string {
-	return "refs/gl/landed/" + r.slicePart(system, slice)
-}
-
-func (r *Repo) targetRef() string { return "refs/gl/target/" + r.project }
-
-// path is a worktree's place.
-func (r *Repo) path(system, slice string, n int) string {
-	if slice == LaneSlice {
-		return r.lanePath(n)
-	}
-	return filepath.Join(r.place, name(system), lastPart(slice, n))
-}
-
-// lastPart is the name of a worktree's directory.
+// lastPart returns the name of a worktree's directory.
 func lastPart(slice string, n int) string {
 	if slice == LaneSlice {
 		slice = "lane"
@@ -150,9 +120,31 @@ func lastPart(slice string, n int) string {
 	return name(slice) + "." + strconv.Itoa(n)
 }
 
-// Dir is the directory in which the lineage's agent works: the project's place in the worktree.
-func (r *Repo) Dir(l *Lineage) string { return filepath.Join(l.Path, r.Prefix) }
-
-// lockReason is why git keeps its hands off a worktree of ours. It is in the repository, where no clone can bring it, and so
-// it tells our worktrees from a person's.
+// lockReason is the reason with which gl locks its worktrees in git, so that git never removes
+// them. It is stored in the repository's git directory, which a clone doesn't bring, so it tells
+// gl's worktrees from a person's.
 func lockReason(path string) string { return "in use by gl: " + path }
+
+// unpart returns the text of a part of a ref, "" for none and if it is unknown.
+func unpart(p string) string {
+	if p == "_" {
+		return ""
+	}
+	var b strings.Builder
+	for i := 0; i < len(p); i++ {
+		if p[i] != '%' {
+			b.WriteByte(p[i])
+			continue
+		}
+		if i+2 >= len(p) {
+			return ""
+		}
+		c, err := strconv.ParseUint(p[i+1:i+3], 16, 8)
+		if err != nil {
+			return ""
+		}
+		b.WriteByte(byte(c))
+		i += 2
+	}
+	return b.String()
+}

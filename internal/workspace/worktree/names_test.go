@@ -12,8 +12,10 @@ import (
 
 // parts are texts that git, or a file system, makes something of.
 var texts = rapid.OneOf(
-	rapid.SampledFrom([]string{"", "_", "lane", "@", "@lane", "@quick.1", "@Quick.1", "a.lock", "a.LOCK", ".lock", ".a", "a.", "a..b", "a@{b", "a/b", "a b", "-a", "~", "S-1", "s-1",
-		"é", "e\u0301", "S-1", "a%2elock", "\xff", strings.Repeat("A", 200), strings.Repeat("A", 201), strings.Repeat("x/", 99)}),
+	rapid.SampledFrom([]string{"", "_", "lane", "@", "@lane", "@quick.1", "@Quick.1", "a.lock",
+		"a.LOCK", ".lock", ".a", "a.", "a..b", "a@{b", "a/b", "a b", "-a", "~", "S-1", "s-1",
+		"é", "e\u0301", "S-1", "a%2elock", "\xff", strings.Repeat("A", 200),
+		strings.Repeat("A", 201), strings.Repeat("x/", 99)}),
 	rapid.StringMatching(`[a-zA-Z0-9._%/@{~^: -]{0,12}`),
 	rapid.String(),
 )
@@ -38,7 +40,8 @@ func TestPartsAreRefsAndTellTextsApart(t *testing.T) {
 
 func TestGitTakesParts(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		ref := "refs/heads/gl/s/" + part(texts.Draw(rt, "project")) + "/" + idPart(texts.Draw(rt, "id")) + "/1"
+		ref := "refs/heads/gl/s/" + part(texts.Draw(rt, "project")) + "/" +
+			idPart(texts.Draw(rt, "id")) + "/1"
 		if ok, err := git.ValidRef(t.Context(), ref); err != nil || !ok {
 			rt.Fatalf("git refuses %s: %v", ref, err)
 		}

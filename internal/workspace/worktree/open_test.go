@@ -28,20 +28,37 @@ func TestOpenRefuses(t *testing.T) {
 			must(t, os.RemoveAll(filepath.Join(root, ".git")))
 			gitIn(t, root, "init", "-q")
 		}, want: "no commit yet"},
-		{name: "no repository", make: func(t *testing.T, root string) { must(t, os.RemoveAll(filepath.Join(root, ".git"))) }, want: "no git repository", falls: true},
-		{name: "detached", make: func(t *testing.T, root string) { gitIn(t, root, "checkout", "-q", "--detach") }, want: "no branch is checked out"},
-		{name: "target", make: func(*testing.T, string) {}, o: Options{Target: "none"}, want: "no branch none"},
-		{name: "branch gl", make: func(t *testing.T, root string) { gitIn(t, root, "branch", "gl") }, want: "the branch gl is in the way"},
-		{name: "branch gl/s", make: func(t *testing.T, root string) { gitIn(t, root, "branch", "gl/s") }, want: "the branch gl/s is in the way"},
-		{name: "branch gl/s/_", make: func(t *testing.T, root string) { gitIn(t, root, "branch", "gl/s/_") }, want: "the branch gl/s/_ is in the way"},
+		{name: "no repository", make: func(t *testing.T, root string) {
+			must(t, os.RemoveAll(filepath.Join(root, ".git")))
+		}, want: "no git repository", falls: true},
+		{name: "detached", make: func(t *testing.T, root string) {
+			gitIn(t, root, "checkout", "-q", "--detach")
+		}, want: "no branch is checked out"},
+		{name: "target", make: func(*testing.T, string) {}, o: Options{Target: "none"},
+			want: "no branch none"},
+		{name: "branch gl", make: func(t *testing.T, root string) {
+			gitIn(t, root, "branch", "gl")
+		}, want: "the branch gl is in the way"},
+		{name: "branch gl/s", make: func(t *testing.T, root string) {
+			gitIn(t, root, "branch", "gl/s")
+		}, want: "the branch gl/s is in the way"},
+		{name: "branch gl/s/_", make: func(t *testing.T, root string) {
+			gitIn(t, root, "branch", "gl/s/_")
+		}, want: "the branch gl/s/_ is in the way"},
 		{name: "packed", make: func(t *testing.T, root string) {
 			gitIn(t, root, "branch", "gl")
 			gitIn(t, root, "pack-refs", "--all")
 		}, want: "the branch gl is in the way"},
-		{name: "prefix", make: func(*testing.T, string) {}, o: Options{Prefix: "a..b"}, want: `begin with "a..b"`},
-		{name: "option as prefix", make: func(*testing.T, string) {}, o: Options{Prefix: "--force"}, want: `begin with "--force"`},
-		{name: "repository above", make: func(t *testing.T, root string) { newRepo(t, filepath.Dir(root)) }, want: "inside of the repository"},
-		{name: "file in the place", make: func(t *testing.T, root string) { must(t, os.WriteFile(root+".gl", nil, 0o644)) }, want: "not a directory"},
+		{name: "prefix", make: func(*testing.T, string) {}, o: Options{Prefix: "a..b"},
+			want: `begin with "a..b"`},
+		{name: "option as prefix", make: func(*testing.T, string) {}, o: Options{Prefix: "--force"},
+			want: `begin with "--force"`},
+		{name: "repository above", make: func(t *testing.T, root string) {
+			newRepo(t, filepath.Dir(root))
+		}, want: "inside of the repository"},
+		{name: "file in the place", make: func(t *testing.T, root string) {
+			must(t, os.WriteFile(root+".gl", nil, 0o644))
+		}, want: "not a directory"},
 	} {
 		t.Run(c.name, func(t *testing.T) { checkRefusal(t, c) })
 	}
@@ -62,7 +79,8 @@ func checkRefusal(t *testing.T, c refusal) {
 	if err == nil || !strings.Contains(err.Error(), c.want) {
 		t.Fatalf("%v, want %q", err, c.want)
 	}
-	if falls := errors.As(err, new(*Unavailable)); falls != c.falls || !falls && !errors.As(err, new(*Refused)) {
+	if falls := errors.As(err, new(*Unavailable)); falls != c.falls ||
+		!falls && !errors.As(err, new(*Refused)) {
 		t.Errorf("%T", err)
 	}
 	if diff := cmp.Diff(before, stamps(t, filepath.Dir(root))); diff != "" {
@@ -72,7 +90,8 @@ func checkRefusal(t *testing.T, c refusal) {
 
 func TestOpenOldGit(t *testing.T) {
 	root, bin := project(t), tempDir(t)
-	must(t, os.WriteFile(filepath.Join(bin, "git"), []byte("#!/bin/sh\necho git version 2.34.1\n"), 0o755))
+	must(t, os.WriteFile(filepath.Join(bin, "git"), []byte("#!/bin/sh\necho git version 2.34.1\n"),
+		0o755))
 	t.Setenv("PATH", bin)
 	_, err := Open(t.Context(), root, Options{})
 	if !errors.As(err, new(*Unavailable)) || !strings.Contains(err.Error(), "git is 2.34.1") {
@@ -90,7 +109,8 @@ func TestOpenKilledGit(t *testing.T) {
 	real, err := exec.LookPath("git")
 	must(t, err)
 	for _, killed := range []string{"version", "rev-parse"} {
-		script := "#!/bin/sh\nfor a; do if [ \"$a\" = " + killed + " ]; then kill -9 $$; fi; done\nexec " + real + " \"$@\"\n"
+		script := "#!/bin/sh\nfor a; do if [ \"$a\" = " + killed +
+			" ]; then kill -9 $$; fi; done\nexec " + real + " \"$@\"\n"
 		must(t, os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o755))
 		t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 		if _, err := Open(t.Context(), root, Options{}); errors.As(err, new(*Unavailable)) {
@@ -100,7 +120,9 @@ func TestOpenKilledGit(t *testing.T) {
 }
 
 func TestVersions(t *testing.T) {
-	for version, want := range map[string]bool{"2.38": true, "2.38.0": true, "2.39.5.windows.1": true, "3.0": true, "2.37.9": false, "1.99": false, "": false, "2.4": false} {
+	for version, want := range map[string]bool{"2.38": true, "2.38.0": true,
+		"2.39.5.windows.1": true, "3.0": true, "2.37.9": false, "1.99": false, "": false,
+		"2.4": false} {
 		if atLeast(version, oldest) != want {
 			t.Errorf("%q: %v", version, !want)
 		}
@@ -110,7 +132,7 @@ func TestVersions(t *testing.T) {
 // The target is what was recorded, whatever is checked out now; a setting counts more.
 func TestTarget(t *testing.T) {
 	root := project(t)
-	if _, err := open(t, root).Base(t.Context()); err != nil {
+	if _, err := open(t, root).Queue.Base(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	gitIn(t, root, "checkout", "-q", "-b", "other")
@@ -120,7 +142,7 @@ func TestTarget(t *testing.T) {
 	gitIn(t, root, "checkout", "-q", "--detach")
 	r, err := Open(t.Context(), root, Options{Target: "other"})
 	must(t, err)
-	_, err = r.Base(t.Context())
+	_, err = r.Queue.Base(t.Context())
 	must(t, err)
 	if got := gitIn(t, root, "symbolic-ref", "refs/gl/target/_"); got != "refs/heads/other" {
 		t.Errorf("recorded is %s", got)
@@ -130,7 +152,8 @@ func TestTarget(t *testing.T) {
 func TestTwoProjectsInOneRepository(t *testing.T) {
 	root := project(t)
 	for _, p := range []string{"one", "two/deep"} {
-		testfiles.Write(t, root, map[string]string{p + "/x": p, p + "/.greenlight/.gitignore": "*\n"})
+		testfiles.Write(t, root, map[string]string{p + "/x": p,
+			p + "/.greenlight/.gitignore": "*\n"})
 	}
 	commit(t, root, "projects")
 	seen := map[string]bool{}
@@ -141,10 +164,10 @@ func TestTwoProjectsInOneRepository(t *testing.T) {
 			t.Errorf("%s and %s are used twice", l.Branch, l.Path)
 		}
 		seen[l.Branch], seen[l.Path] = true, true
-		if want := filepath.Join(l.Path, p); r.Dir(l) != want {
-			t.Errorf("the agent's directory is %s, want %s", r.Dir(l), want)
+		if want := filepath.Join(l.Path, p); r.Layout.Dir(l) != want {
+			t.Errorf("the agent's directory is %s, want %s", r.Layout.Dir(l), want)
 		}
-		if got := gitIn(t, r.Dir(l), "rev-parse", "--show-toplevel"); got != l.Path {
+		if got := gitIn(t, r.Layout.Dir(l), "rev-parse", "--show-toplevel"); got != l.Path {
 			t.Errorf("its top is %s", got)
 		}
 	}
@@ -163,17 +186,19 @@ func TestAttach(t *testing.T) {
 	}
 	r, err := Attach(t.Context(), root, Options{})
 	must(t, err)
-	s, err := r.Snapshot(t.Context(), l, SnapshotOptions{Last: true})
+	s, err := r.Snapshots.Take(t.Context(), l, SnapshotOptions{Last: true})
 	must(t, err)
 	if got := gitIn(t, root, "show", s.Tree+":work"); got != "work" {
 		t.Errorf("work is %q", got)
 	}
-	if kept, err := r.Remove(t.Context(), l); err != nil || !strings.Contains(kept, "no branch") {
+	if kept, err := r.Cleaner.Remove(t.Context(), l); err != nil ||
+		!strings.Contains(kept, "no branch") {
 		t.Errorf("%q, %v", kept, err)
 	}
 }
 
-// In a bare layout the state is in a linked worktree, beside which ours may be, although a .git file is above them.
+// In a bare layout the state is in a linked worktree, beside which ours may be, although a .git
+// file is above them.
 func TestBareLayout(t *testing.T) {
 	origin := project(t)
 	top := tempDir(t)
@@ -191,8 +216,10 @@ func TestBareLayout(t *testing.T) {
 	}
 	// A second checkout of the same repository isn't where the state is.
 	gitIn(t, top, "worktree", "add", "-q", "-b", "more", "more", "main")
-	testfiles.Write(t, filepath.Join(top, "more"), map[string]string{".greenlight/.gitignore": "*\n"})
-	if _, err := Open(t.Context(), filepath.Join(top, "more"), Options{}); !errors.As(err, new(*Refused)) || !strings.Contains(err.Error(), root) {
+	testfiles.Write(t, filepath.Join(top, "more"),
+		map[string]string{".greenlight/.gitignore": "*\n"})
+	if _, err := Open(t.Context(), filepath.Join(top, "more"),
+		Options{}); !errors.As(err, new(*Refused)) || !strings.Contains(err.Error(), root) {
 		t.Errorf("a second state: %v", err)
 	}
 }
@@ -206,14 +233,16 @@ func TestNamedPlace(t *testing.T) {
 	if l := made(t, r, "s-1"); l.Path != filepath.Join(dir, "new", "repo", "_", "_", "s-1.1") {
 		t.Errorf("the worktree is in %s", l.Path)
 	}
-	if _, err := Open(t.Context(), root, Options{Dir: filepath.Join(root, "w")}); err == nil || !strings.Contains(err.Error(), "inside of the repository") {
+	if _, err := Open(t.Context(), root, Options{Dir: filepath.Join(root, "w")}); err == nil ||
+		!strings.Contains(err.Error(), "inside of the repository") {
 		t.Errorf("in the checkout: %v", err)
 	}
 }
 
 func TestMounts(t *testing.T) {
 	const info = "1 0 8:1 / / rw - ext4 /dev/sda rw\n2 1 8:1 /x /work rw - ext4 /dev/sda rw\n3 1 8:1 /y /with\\040space rw - ext4 /dev/sda rw\nshort\n"
-	for path, want := range map[string]string{"/": "/", "/work": "/work", "/work/a": "/work", "/work.gl": "/", "/with space/a": "/with space"} {
+	for path, want := range map[string]string{"/": "/", "/work": "/work", "/work/a": "/work",
+		"/work.gl": "/", "/with space/a": "/with space"} {
 		if got := mountOf(info, path); got != want {
 			t.Errorf("%s is on %s, want %s", path, got, want)
 		}

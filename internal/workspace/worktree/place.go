@@ -17,7 +17,7 @@ import (
 
 const placeHelp = "name another place with gl settings set git.worktrees DIR"
 
-// choosePlace chooses the directory of the repository's worktrees, as a real path where it leads anywhere.
+// choosePlace returns the directory of the repository's worktrees, as a real path if possible.
 func choosePlace(at git.Checkout, asked string) string {
 	place := at.Top + ".gl"
 	if asked != "" {
@@ -34,7 +34,8 @@ func choosePlace(at git.Checkout, asked string) string {
 	return filepath.Join(real, strings.TrimPrefix(place, there))
 }
 
-// checkPlace refuses a place where worktrees would be in danger. Nothing is made. chosen says that a person has named it.
+// checkPlace refuses a place where worktrees would be in danger. It makes nothing. chosen is set if
+// a person has chosen the place.
 func checkPlace(ctx context.Context, at git.Checkout, place string, chosen bool) error {
 	if strings.ContainsAny(place, "\n\r") {
 		return &Refused{fmt.Sprintf("the path %q has a line break in it", place), placeHelp}
@@ -47,19 +48,21 @@ func checkPlace(ctx context.Context, at git.Checkout, place string, chosen bool)
 	case err != nil:
 		return err
 	case inside != "":
-		return &Refused{fmt.Sprintf("worktrees in %s would be inside of the repository in %s", place, inside), placeHelp}
+		return &Refused{fmt.Sprintf("worktrees in %s would be inside of the repository in %s",
+			place, inside), placeHelp}
 	}
 	if err := syscall.Access(there, 2); err != nil { // W_OK
 		return &Refused{fmt.Sprintf("worktrees can't be made in %s: %v", there, err), placeHelp}
 	}
-	// Who names a place has chosen its file system, too.
+	// A person who chooses a place has chosen its file system, too.
 	if !chosen && !sameMount(there, at.Top) {
-		return &Refused{fmt.Sprintf("%s is on another file system than the repository", there), placeHelp}
+		return &Refused{fmt.Sprintf("%s is on another file system than the repository", there),
+			placeHelp}
 	}
 	return nil
 }
 
-// nearest is the path, or the nearest directory above it that is there.
+// nearest returns the path, or the nearest existing directory above it.
 func nearest(path string) (string, error) {
 	for {
 		info, err := os.Stat(path)
@@ -77,8 +80,9 @@ func nearest(path string) (string, error) {
 	}
 }
 
-// repositoryAbove is the directory, at or above dir, that is a checkout or a repository; "" for none. A bare repository may
-// have its checkouts beside or below it: then their worktrees are safe there, too.
+// repositoryAbove returns the directory, at or above dir, that is a checkout or a repository; ""
+// for none. A bare repository may have its checkouts beside or below it; worktrees are safe there,
+// too.
 func repositoryAbove(ctx context.Context, dir string, at git.Checkout) (string, error) {
 	for ; ; dir = filepath.Dir(dir) {
 		switch {
@@ -97,13 +101,16 @@ func repositoryAbove(ctx context.Context, dir string, at git.Checkout) (string, 
 	}
 }
 
-// isBareNote says whether the .git of dir only says where our repository is, which is bare: then dir is no checkout.
+// isBareNote reports whether the .git of dir only points to our repository, which is bare: then dir
+// isn't a checkout.
 func isBareNote(dir string, at git.Checkout) bool {
-	return git.Bare(at.Common) && (paths.Same(filepath.Join(dir, ".git"), at.Common) || git.GitFile(dir) == at.Common)
+	return git.Bare(at.Common) &&
+		(paths.Same(filepath.Join(dir, ".git"), at.Common) || git.GitFile(dir) == at.Common)
 }
 
-// sameMount says whether two directories are on the same file system, by the same mount: nothing can be renamed or cloned
-// from one mount to another, and a container's may be gone with it.
+// sameMount reports whether two directories are on the same mount of the same file system: nothing
+// can be renamed or cloned from one mount to another, and a container's mount may disappear with
+// it.
 func sameMount(a, b string) bool {
 	var sa, sb syscall.Stat_t
 	if syscall.Stat(a, &sa) != nil || syscall.Stat(b, &sb) != nil || sa.Dev != sb.Dev {
@@ -113,7 +120,7 @@ func sameMount(a, b string) bool {
 	return err != nil || mountOf(string(data), a) == mountOf(string(data), b)
 }
 
-// mountOf is the mount point of the path, by Linux's list of mounts.
+// mountOf returns the mount point of the path, by Linux's list of mounts.
 func mountOf(mountinfo, path string) string {
 	var best string
 	for line := range strings.Lines(mountinfo) {
@@ -121,8 +128,10 @@ func mountOf(mountinfo, path string) string {
 		if len(f) < 5 {
 			continue
 		}
-		point := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(f[4])
-		if len(point) >= len(best) && (point == path || strings.HasPrefix(path, strings.TrimSuffix(point, "/")+"/")) {
+		point := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`,
+			`\`).Replace(f[4])
+		if len(point) >= len(best) &&
+			(point == path || strings.HasPrefix(path, strings.TrimSuffix(point, "/")+"/")) {
 			best = point
 		}
 	}

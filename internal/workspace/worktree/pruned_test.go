@@ -14,21 +14,22 @@ import (
 // broughtBack plans a lineage at a commit that no ref has, as of a slice that was taken back.
 func broughtBack(t *testing.T, r *Repo, held bool) *Lineage {
 	t.Helper()
-	base, err := r.Base(t.Context())
+	base, err := r.Queue.Base(t.Context())
 	must(t, err)
-	commit, err := git.CommitTree(t.Context(), r.Common, git.NewCommit{Tree: base + "^{tree}", Parents: []string{base}, Message: "Bring back"})
+	commit, err := git.CommitTree(t.Context(), r.Git.Common,
+		git.NewCommit{Tree: base + "^{tree}", Parents: []string{base}, Message: "Bring back"})
 	must(t, err)
 	if held {
-		must(t, git.Hold(t.Context(), r.Common, commit, base))
+		must(t, git.Hold(t.Context(), r.Git.Common, commit, base))
 	}
-	l, err := r.Plan(t.Context(), "", "S-1", commit, false)
+	l, err := r.Lineages.Plan(t.Context(), "", "S-1", commit, false)
 	must(t, err)
 	return l
 }
 
 func lose(t *testing.T, r *Repo, id string) {
 	t.Helper()
-	must(t, os.Remove(filepath.Join(r.Common, "objects", id[:2], id[2:])))
+	must(t, os.Remove(filepath.Join(r.Git.Common, "objects", id[:2], id[2:])))
 }
 
 // A base that a prune takes before git worktree add, or right after the branch was made, is put
@@ -41,12 +42,12 @@ func TestPrunedBase(t *testing.T) {
 			l := broughtBack(t, r, when == "planned")
 			switch when {
 			case "with a branch":
-				must(t, r.makeBranch(t.Context(), l))
+				must(t, holding(t, r, l).makeBranch(t.Context()))
 			case "made":
 				finish(t, r, l, Making{})
 			}
 			lose(t, r, l.Base)
-			next, err := r.Plan(t.Context(), "", "S-1", l.Base, false)
+			next, err := r.Lineages.Plan(t.Context(), "", "S-1", l.Base, false)
 			must(t, err)
 			finish(t, r, next, Making{})
 			if next.N != 1 || next.Phase != Ready {
@@ -68,25 +69,28 @@ func TestLostBase(t *testing.T) {
 			main := gitIn(t, root, "rev-parse", "main")
 			l := broughtBack(t, r, false)
 			if when == "with a branch" {
-				must(t, r.makeBranch(t.Context(), l))
+				must(t, holding(t, r, l).makeBranch(t.Context()))
 			}
 			if when == "made" || when == "moved" {
 				finish(t, r, l, Making{})
-				testfiles.Write(t, l.Path, map[string]string{"work": "work\n", "a.txt": "changed\n"})
+				testfiles.Write(t, l.Path,
+					map[string]string{"work": "work\n", "a.txt": "changed\n"})
 				gitIn(t, l.Path, "add", "work")
 				gitIn(t, l.Path, "commit", "-qm", "work")
 			}
-			must(t, os.RemoveAll(filepath.Join(r.Common, "gl-held")))
+			must(t, os.RemoveAll(filepath.Join(r.Git.Common, "gl-held")))
 			lose(t, r, l.Base)
 			if when == "moved" {
-				must(t, r.Worktree(l).MoveLost(t.Context(), l.Branch, gitIn(t, root, "rev-parse", l.Branch), main))
+				must(t, r.Layout.Worktree(l).Exclusive().MoveLost(t.Context(), l.Branch,
+					gitIn(t, root, "rev-parse", l.Branch), main))
 			}
 			_, err := r.Make(t.Context(), l, Making{})
 			lost := new(LostError)
 			if !errors.As(err, &lost) {
 				t.Fatal(err)
 			}
-			if lost.NotKept != nil || when != "planned" && when != "with a branch" && lost.Kept == "" {
+			if lost.NotKept != nil ||
+				when != "planned" && when != "with a branch" && lost.Kept == "" {
 				t.Errorf("%+v", lost)
 			}
 			if lost.Kept != "" {
@@ -103,20 +107,20 @@ func TestLostBase(t *testing.T) {
 			if next.N != 2 || next.Base != main {
 				t.Errorf("%+v", next)
 			}
-			if _, err := r.Kept(t.Context()); err != nil {
+			if _, err := r.Archive.Kept(t.Context()); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 }
 
-// A base that is gone before anybody has made the worktree isn't planned with.
+// A base that is gone before the worktree is made isn't planned with.
 func TestLostBasePlanned(t *testing.T) {
 	root := project(t)
 	r := open(t, root)
 	l := broughtBack(t, r, false)
-	must(t, r.makeBranch(t.Context(), l))
-	must(t, os.RemoveAll(filepath.Join(r.Common, "gl-held")))
+	must(t, holding(t, r, l).makeBranch(t.Context()))
+	must(t, os.RemoveAll(filepath.Join(r.Git.Common, "gl-held")))
 	lose(t, r, l.Base)
 	next := made(t, r, "S-1")
 	if next.N != 2 || next.Phase != Ready {
@@ -134,7 +138,7 @@ func TestLostTarget(t *testing.T) {
 	if _, err := r.Make(t.Context(), l, Making{}); errors.As(err, new(*LostError)) {
 		t.Error(err)
 	}
-	if now, err := r.Get("", "S-1"); err != nil || now.Phase != Ready {
+	if now, err := r.Lineages.Get("", "S-1"); err != nil || now.Phase != Ready {
 		t.Errorf("%+v, %v", now, err)
 	}
 }
@@ -153,41 +157,41 @@ func TestMendBroken(t *testing.T) {
 		lost = append(lost, gitIn(t, l.Path, "rev-parse", "HEAD"))
 		gitIn(t, l.Path, "commit", "-qm", "more", "--allow-empty")
 		testfiles.Write(t, l.Path, map[string]string{"left": slice})
-		_, err := r.Snapshot(t.Context(), l, SnapshotOptions{Last: true})
+		_, err := r.Snapshots.Take(t.Context(), l, SnapshotOptions{Last: true})
 		must(t, err)
-		must(t, r.NoteQueued(t.Context(), l, 1, []byte(`{}`)))
+		must(t, r.Queue.NoteQueued(t.Context(), l, 1, []byte(`{}`)))
 		return l
 	}
 	again, over, busy := work("S-1"), work("S-2"), work("S-3")
-	must(t, r.Retire("", "S-2", 1))
-	must(t, os.RemoveAll(filepath.Join(r.Common, "gl-held")))
+	must(t, r.Lineages.Retire("", "S-2", 1))
+	must(t, os.RemoveAll(filepath.Join(r.Git.Common, "gl-held")))
 	for _, id := range lost {
 		lose(t, r, id)
 	}
 	h, err := r.Make(t.Context(), made(t, r, "S-4"), Making{}) // of another slice
 	must(t, err)
 	must(t, h.Release())
-	lock, err := durable.TryLock(r.lockFile(busy))
+	lock, err := durable.TryLock(r.Layout.lockFile(busy))
 	must(t, err)
-	broken, err := r.Broken(t.Context())
+	broken, err := r.Cleaner.Broken(t.Context())
 	must(t, err)
 	if len(broken) != 9 {
 		t.Errorf("broken: %v", broken)
 	}
-	mended, err := r.MendBroken(t.Context())
+	mended, err := r.Cleaner.MendBroken(t.Context())
 	must(t, err)
 	if len(mended) != 6 {
 		t.Errorf("mended %q", mended)
 	}
 	must(t, lock.Unlock())
-	mended, err = r.MendBroken(t.Context())
+	mended, err = r.Cleaner.MendBroken(t.Context())
 	must(t, err)
 	if len(mended) != 3 {
 		t.Errorf("mended %q", mended)
 	}
 	for _, l := range []*Lineage{again, over, busy} {
 		for name, want := range map[string]string{"left": l.Slice, "work": l.Slice} {
-			if got := gitIn(t, root, "show", r.wip(l)+"/1/tree:"+name); got != want {
+			if got := gitIn(t, root, "show", r.Layout.wip(l)+"/1/tree:"+name); got != want {
 				t.Errorf("%s has %q", name, got)
 			}
 		}
@@ -196,7 +200,7 @@ func TestMendBroken(t *testing.T) {
 		}
 	}
 	gitIn(t, root, "gc", "-q", "--prune=now")
-	if broken, err = r.Broken(t.Context()); err != nil || len(broken) > 0 {
+	if broken, err = r.Cleaner.Broken(t.Context()); err != nil || len(broken) > 0 {
 		t.Errorf("broken: %v, %v", broken, err)
 	}
 }

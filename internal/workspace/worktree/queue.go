@@ -2,91 +2,174 @@ package worktree
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"strconv"
-	"strings"
+	"path/filepath"
 
+	"greenlight/internal/core/gate"
 	"greenlight/internal/workspace/git"
 )
 
-// What awaits the lane is in runs/, which people remove. So git has a note of each: a commit on the slice's branch whose message is what is
-// to be put back.
+// LaneSlice is the slice of the lineage that has the lane's worktree. No slice has such an id.
+const LaneSlice = "@lane"
 
-// A Note is what is kept of an attempt that awaits the lane.
-type Note struct {
-	Ref     string          `json:"-"`
-	Commit  string          `json:"-"`
-	Attempt json.RawMessage `json:"attempt"` // its record
-	Lineage *Lineage        `json:"lineage"`
+// IsLane reports whether the worktree is the lane's. Its HEAD is detached, and it contains no work
+// of its own.
+func (l *Lineage) IsLane() bool { return l.System == "" && l.Slice == LaneSlice }
+
+// A Queue is the merge queue as git has it: its branch (the lane), on which the target's work is
+// merged and tested, and the refs, marks and notes beside it.
+type Queue struct {
+	at     *Layout
+	common string
+	target target
 }
 
-func (r *Repo) notes() string { return "refs/gl/landing/" + r.project }
-
-func (r *Repo) noteRef(system, slice string, attempt int) string {
-	return "refs/gl/landing/" + r.slicePart(system, slice) + "/" + strconv.Itoa(attempt)
-}
-
-// NoteQueued keeps a note of the lineage's attempt, once.
-func (r *Repo) NoteQueued(ctx context.Context, l *Lineage, attempt int, record []byte) error {
-	tip, err := git.ResolveCommit(ctx, r.Common, l.Branch)
-	if err != nil || tip == "" {
-		return err
+// Ref returns the full name of the lane, "" if no target is known.
+func (q *Queue) Ref() string {
+	if q.at.target == "" {
+		return ""
 	}
-	data, err := json.Marshal(Note{Attempt: record, Lineage: l})
+	return q.at.lanes() + "/" + part(short(q.at.target))
+}
+
+// tip returns the lane's commit, "" if there is no lane.
+func (q *Queue) tip(ctx context.Context) (string, error) {
+	if q.at.target == "" {
+		return "", nil
+	}
+	return git.ResolveCommit(ctx, q.common, q.Ref())
+}
+
+// Tip returns the lane's commit. A missing lane is made at the target's tip, and a deleted one
+// where gl left it, if git still has that commit.
+func (q *Queue) Tip(ctx context.Context) (string, error) {
+	tip, err := q.tip(ctx)
+	if err != nil || tip != "" {
+		return tip, err
+	}
+	if tip, err = q.target.record(ctx); err != nil {
+		return "", err
+	}
+	err = git.ErrLost
+	if left := q.Mark().Tip; left != "" {
+		if err = git.ChangeWhole(ctx, q.common, "gl: deleted lane", []string{q.at.target},
+			git.RefChange{Name: q.Ref(), New: left}); err == nil {
+			return left, nil
+		}
+	}
+	if errors.Is(err, git.ErrLost) {
+		err = git.ChangeRefs(ctx, q.common, "gl: lane", git.RefChange{Name: q.Ref(), New: tip})
+	}
+	if errors.Is(err, git.ErrRefExists) { // another process has just made it
+		if tip, err := q.tip(ctx); err != nil || tip != "" {
+			return tip, err
+		}
+		return "", &Refused{fmt.Sprintf("a branch is in the way of %s", short(q.Ref())),
+			"git branch -m it"}
+	}
+	return tip, err
+}
+
+// KeepNext protects a commit to which the lane is about to move from git prune, before a record
+// names it.
+func (q *Queue) KeepNext(ctx context.Context, commit string) error {
+	has, err := q.known(ctx)
 	if err != nil {
 		return err
 	}
-	commit, err := git.CommitTree(ctx, r.Common, git.NewCommit{Tree: tip + "^{tree}", Parents: []string{tip}, Message: fmt.Sprintf("gl: %s awaits the lane\n\n%s", l.Slice, data)})
+	return git.ChangeWhole(ctx, q.common, "gl: about to land", has, q.next(commit))
+}
+
+// DropLostNext forgets the commit that was about to land if it has been pruned.
+func (q *Queue) DropLostNext(ctx context.Context) error {
+	has, err := q.known(ctx)
 	if err != nil {
 		return err
 	}
-	// What the agent has committed itself is looked at, and held, here: the queue merges it, and takes it for granted.
-	err = git.ChangeWhole(ctx, r.Common, "gl: awaits the lane", []string{l.Base}, git.RefChange{Name: r.noteRef(l.System, l.Slice, attempt), New: commit})
-	if errors.Is(err, git.ErrRefExists) {
-		return nil
-	}
-	return err
+	return git.DropLost(ctx, q.common, q.at.nextRef(), has...)
 }
 
-// DropNote forgets the note of an attempt that is through, if there is one.
-func (r *Repo) DropNote(ctx context.Context, system, slice string, attempt int) error {
-	name := r.noteRef(system, slice, attempt)
-	commit, err := git.ResolveCommit(ctx, r.Common, name)
-	if err != nil || commit == "" {
+// Move moves the lane from one commit to another, which the pass must permit. The error is
+// git.ErrRefMoved if the lane is elsewhere. The caller holds the lane's lock.
+func (q *Queue) Move(ctx context.Context, from, to, reason string, pass gate.Pass) error {
+	if err := pass.Moves(to); err != nil {
 		return err
 	}
-	return git.ChangeRefs(ctx, r.Common, "gl: through the lane", git.RefChange{Name: name, Old: commit})
+	if err := q.SetMark(LaneMark{Tip: from, Next: to}); err != nil {
+		return err
+	}
+	if err := git.ChangeRefs(ctx, q.common, "gl: "+reason,
+		git.RefChange{Name: q.Ref(), New: to, Old: from}); err != nil {
+		return err
+	}
+	return q.SetMark(LaneMark{Tip: to})
 }
 
-// Notes lists the notes that can be read.
-func (r *Repo) Notes(ctx context.Context) ([]Note, error) {
-	refs, err := git.Refs(ctx, r.Common, r.notes()+"/")
-	if err != nil {
+// LockFile returns the file whose kernel lock makes one process the lane's worker. It isn't in
+// runs/, which may be removed.
+func (q *Queue) LockFile() string {
+	return filepath.Join(q.common, "gl-lane."+q.at.project+".lock")
+}
+
+// next returns the change of nextRef to a commit.
+func (q *Queue) next(commit string) git.RefChange {
+	return git.RefChange{Name: q.at.nextRef(), New: commit, Force: true}
+}
+
+// holders returns the branches that may have a slice's work: the target and the lane. One of them
+// may be missing.
+func (q *Queue) holders(ctx context.Context) ([]git.Ref, error) {
+	target, err := q.target.tip(ctx)
+	if err != nil && !errors.As(err, new(*Refused)) {
 		return nil, err
 	}
-	var list []Note
-	for _, ref := range refs {
-		text, err := git.Message(ctx, r.Common, ref.Commit)
-		if err != nil {
-			return nil, err
-		}
-		_, data, _ := strings.Cut(text, "\n\n")
-		n := Note{Ref: ref.Name, Commit: ref.Commit}
-		if json.Unmarshal([]byte(data), &n) == nil && n.Lineage != nil && r.check(n.Lineage) == nil {
-			list = append(list, n)
-		}
+	lane, laneErr := q.tip(ctx)
+	if laneErr != nil {
+		return nil, laneErr
 	}
-	return list, nil
+	var list []git.Ref
+	if target != "" {
+		list = append(list, git.Ref{Name: q.at.target, Commit: target})
+	}
+	if lane != "" && lane != target {
+		list = append(list, git.Ref{Name: q.Ref(), Commit: lane})
+	}
+	if len(list) > 0 {
+		err = nil
+	}
+	return list, err
 }
 
-// PutBack writes a note's lineage, if its file is gone.
-func (r *Repo) PutBack(n Note) error {
-	_, err := r.Get(n.Lineage.System, n.Lineage.Slice)
-	if errors.Is(err, fs.ErrNotExist) {
-		return r.Save(n.Lineage)
+// known returns the commits of the target and the lane, which git has whatever is broken of the
+// slices' branches.
+func (q *Queue) known(ctx context.Context) (commits []string, err error) {
+	holders, err := q.holders(ctx)
+	if errors.As(err, new(*Refused)) {
+		return nil, nil
 	}
-	return err
+	for _, h := range holders {
+		commits = append(commits, h.Commit)
+	}
+	return commits, err
+}
+
+// Base returns the commit at which new work begins: the lane's tip, or the target's if there is no
+// lane or the target has all of it. It records the target.
+func (q *Queue) Base(ctx context.Context) (string, error) {
+	tip, err := q.target.record(ctx)
+	if err != nil {
+		return "", err
+	}
+	lane, err := q.tip(ctx)
+	if err != nil || lane == "" || lane == tip {
+		return tip, err
+	}
+	if q.Mark().Moved(lane) { // nothing there was tested
+		return tip, nil
+	}
+	if base, err := git.MergeBase(ctx, q.common, lane, tip); err != nil || base == lane {
+		return tip, err
+	}
+	return lane, nil
 }

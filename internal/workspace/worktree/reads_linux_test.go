@@ -14,8 +14,9 @@ import (
 // longestRead is of one file by gl or a git of gl's.
 const longestRead = time.Second
 
-// watchReads looks at this process and those below it until the result is called, which returns the reads that took longer than
-// longestRead: a thread that was blocked in one open, or a process that had the file at path open for reading.
+// watchReads looks at this process and those below it until the result is called, which returns the
+// reads that took longer than longestRead: a thread that was blocked in one open, or a process that
+// had the file at path open for reading.
 func watchReads(path string) (findings func() []string) {
 	stop, found := make(chan struct{}), make(chan []string)
 	go func() {
@@ -71,13 +72,15 @@ func (w *readWatch) open(pid int, note func(string)) {
 		info, _ := os.ReadFile(strings.Replace(fd, "/fd/", "/fdinfo/", 1))
 		_, flags, _ := strings.Cut(string(info), "flags:\t")
 		flags, _, _ = strings.Cut(flags, "\n")
-		if n, err := strconv.ParseInt(flags, 8, 64); err == nil && n&syscall.O_ACCMODE == syscall.O_RDONLY {
+		if n, err := strconv.ParseInt(flags, 8, 64); err == nil &&
+			n&syscall.O_ACCMODE == syscall.O_RDONLY {
 			note(fd + " is " + w.path)
 		}
 	}
 }
 
-// blockedInOpen notes that a thread is in an open. While it is blocked it is the same one: the kernel counts how often a thread was.
+// blockedInOpen notes that a thread is in an open. While it is blocked it is the same one: the
+// kernel counts how often a thread was.
 func blockedInOpen(task string, note func(string)) {
 	call, err := os.ReadFile(task + "/syscall")
 	if err != nil || !bytes.HasPrefix(call, fmt.Appendf(nil, "%d ", syscall.SYS_OPENAT)) {
@@ -87,7 +90,8 @@ func blockedInOpen(task string, note func(string)) {
 	_, switches, _ := bytes.Cut(status, []byte("\nvoluntary_ctxt_switches:\t"))
 	switches, _, _ = bytes.Cut(switches, []byte("\n"))
 	name, _ := os.ReadFile(task + "/comm")
-	note(fmt.Sprintf("%s %s opens, blocked %s times: %s", task, bytes.TrimSpace(name), switches, bytes.TrimSpace(call)))
+	note(fmt.Sprintf("%s %s opens, blocked %s times: %s", task, bytes.TrimSpace(name), switches,
+		bytes.TrimSpace(call)))
 }
 
 func (w *readWatch) long() []string {

@@ -15,54 +15,62 @@ import (
 	"greenlight/internal/workspace/git"
 )
 
-// Remove ends the lineage and removes its worktree, if everything in it is contained in the target or one of the other
-// commits; kept says what isn't. The branch and the WIP refs stay. What an earlier Remove left that was killed is finished.
-func (r *Repo) Remove(ctx context.Context, l *Lineage, in ...string) (kept string, err error) {
-	if err := durable.MkdirPrivate(r.dir()); err != nil { // runs/ may have been removed
+// A Cleaner removes worktrees that are no longer needed, lists what is left over of others, and
+// mends refs that git doesn't have whole.
+type Cleaner struct{ *parts }
+
+// Remove ends the lineage, and removes its worktree if the target or one of the other commits
+// contains everything in it; otherwise kept says what they don't contain. The branch and the WIP
+// refs stay. Remove also finishes an interrupted removal.
+func (c *Cleaner) Remove(ctx context.Context, l *Lineage, in ...string) (kept string, err error) {
+	if err := durable.MkdirPrivate(c.at.dir()); err != nil { // runs/ may have been removed
 		return "", err
 	}
-	lock, err := durable.TryLock(r.lockFile(l))
+	h, err := tryHold(c.parts, l)
 	if errors.Is(err, durable.ErrLocked) {
 		return "an agent or a person is at work in " + l.Path, nil
 	}
 	if err != nil {
 		return "", err
 	}
-	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	ctx = git.Inherit(ctx, lock.File())
+	defer func() { err = errors.Join(err, h.Release()) }()
+	ctx = git.Inherit(ctx, h.File())
 	if l.Phase != Gone { // of a lineage without a file of its own it says so
-		if err := r.step(l, Gone); err != nil {
+		if err := c.lineages.step(l, Gone); err != nil {
 			return "", err
 		}
 	}
-	if _, err := r.tidy(l); err != nil {
+	if _, err := c.lineages.tidy(l); err != nil {
 		return "", err
 	}
-	aside := r.asideOf(l)
+	aside := c.at.asideOf(l)
 	switch {
 	case aside != "" && paths.Exists(aside): // by an earlier call
 	case lost(l.Path) && l.IsLane():
-		return "", r.forget(ctx, l)
+		return "", h.forget(ctx)
 	case lost(l.Path):
-		if _, err := r.keepLost(ctx, l, SnapshotOptions{Last: true, Why: "gl: what was left of a deleted worktree"}); err != nil {
+		if _, err := c.snapshots.keepLost(ctx, l, SnapshotOptions{Last: true,
+			Why: "gl: what was left of a deleted worktree"}); err != nil {
 			return "", err
 		}
-		return "", r.forget(ctx, l)
+		return "", h.forget(ctx)
 	default:
-		if kept, _, err = r.inTheWay(ctx, l, in); err != nil || kept != "" {
+		if kept, _, err = c.inTheWay(ctx, l, in); err != nil || kept != "" {
 			return kept, err
 		}
-		// By its path nobody writes there any more.
+		// No process finds the directory by its path now.
 		if err := os.Rename(l.Path, aside); err != nil {
 			return "", err
 		}
 	}
-	return r.finishRemoval(ctx, l, aside)
+	return h.finishRemoval(ctx, aside)
 }
 
-// Removable says whether Remove would remove the lineage's worktree, and why, or why it would be kept. It changes nothing.
-func (r *Repo) Removable(ctx context.Context, l *Lineage, in ...string) (yes bool, why string, err error) {
-	if file := r.lockFile(l); paths.Exists(file) {
+// Removable reports whether Remove would remove the lineage's worktree, and why, or why it would be
+// kept. It changes nothing.
+func (c *Cleaner) Removable(ctx context.Context, l *Lineage,
+	in ...string) (yes bool, why string, err error) {
+	if file := c.at.lockFile(l); paths.Exists(file) {
 		lock, err := durable.TryLock(file)
 		if errors.Is(err, durable.ErrLocked) {
 			return false, "an agent or a person is at work there", nil
@@ -72,14 +80,14 @@ func (r *Repo) Removable(ctx context.Context, l *Lineage, in ...string) (yes boo
 		}
 		defer lock.Unlock()
 	}
-	aside := r.asideOf(l)
+	aside := c.at.asideOf(l)
 	switch {
 	case aside != "" && paths.Exists(aside):
 		return true, "its removal was begun", nil
 	case lost(l.Path):
 		return true, "its directory is gone, and git still lists it", nil
 	}
-	kept, holder, err := r.inTheWay(ctx, l, in)
+	kept, holder, err := c.inTheWay(ctx, l, in)
 	switch {
 	case err != nil || kept != "":
 		return false, kept, err
@@ -89,34 +97,14 @@ func (r *Repo) Removable(ctx context.Context, l *Lineage, in ...string) (yes boo
 	return true, holder + " has all that is in it", nil
 }
 
-// Retire ends a lineage: the slice's next attempt begins a new one. Its worktree, its branch and its snapshots stay. A
-// lineage that isn't the slice's last has ended already. The caller has the project's lock.
-func (r *Repo) Retire(system, slice string, n int) error {
-	l, err := r.Get(system, slice)
-	if errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*BadLineage)) || err == nil && (l.N != n || l.Phase == Gone) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return r.step(l, Gone)
-}
-
-// asideOf is where a worktree is while it is removed.
-func (r *Repo) asideOf(l *Lineage) string {
-	if l.Admin == "" {
-		return ""
-	}
-	return filepath.Join(filepath.Dir(l.Path), ".gone-"+filepath.Base(l.Admin))
-}
-
-// inTheWay says what the worktree has that would be lost, "" for nothing; then holder is what has it all. Nothing in the lane's worktree
-// is work.
-func (r *Repo) inTheWay(ctx context.Context, l *Lineage, in []string) (kept, holder string, err error) {
-	if err := r.ours(l); err != nil {
+// inTheWay describes what would be lost with the worktree, "" for nothing; then holder is the
+// branch that has all of it. Nothing in the lane's worktree is work.
+func (c *Cleaner) inTheWay(ctx context.Context, l *Lineage,
+	in []string) (kept, holder string, err error) {
+	if err := c.lineages.ours(l); err != nil {
 		return err.Error(), "", nil
 	}
-	w := r.Worktree(l)
+	w := c.at.Worktree(l)
 	branch, err := w.Branch()
 	if err != nil {
 		return "", "", err
@@ -131,25 +119,33 @@ func (r *Repo) inTheWay(ctx context.Context, l *Lineage, in []string) (kept, hol
 	case branch != l.Branch:
 		return "the branch " + short(l.Branch) + " isn't checked out there", "", nil
 	}
-	tip, err := git.ResolveCommit(ctx, r.Common, l.Branch)
+	tip, err := git.ResolveCommit(ctx, c.common, l.Branch)
 	if err != nil || tip == "" {
 		return "its branch has no commit", "", err
 	}
-	holders, err := r.holders(ctx)
+	holders, err := c.queue.holders(ctx)
 	if refused := new(Refused); errors.As(err, &refused) {
 		return refused.Reason, "", nil
 	}
 	if err != nil {
 		return "", "", err
 	}
-	if holders, err = r.joined(ctx, l.System, l.Slice, l.N, holders); err != nil {
+	if holders, err = c.queue.joined(ctx, l.System, l.Slice, l.N, holders); err != nil {
 		return "", "", err
 	}
 	for _, commit := range in {
 		holders = append(holders, git.Ref{Name: commit, Commit: commit})
 	}
-	for _, h := range slices.Backward(holders) { // in most cases the lane has it, which is asked first
-		if in, err := git.IsAncestor(ctx, r.Common, tip, h.Commit); err != nil {
+	return c.uncontained(ctx, l, tip, holders)
+}
+
+// uncontained is inTheWay of the branch, which is at tip, and of what is in the worktree beyond it.
+func (c *Cleaner) uncontained(ctx context.Context, l *Lineage, tip string,
+	holders []git.Ref) (kept, holder string, err error) {
+	w := c.at.Worktree(l)
+	// In most cases the lane has it, and is checked first.
+	for _, h := range slices.Backward(holders) {
+		if in, err := git.IsAncestor(ctx, c.common, tip, h.Commit); err != nil {
 			return "", "", err
 		} else if in {
 			kept, err := unsaved(ctx, w, l)
@@ -158,7 +154,7 @@ func (r *Repo) inTheWay(ctx context.Context, l *Lineage, in []string) (kept, hol
 	}
 	var first string
 	for _, h := range holders {
-		contained, why, err := git.Contained(ctx, r.Common, tip, l.Base, h.Commit)
+		contained, why, err := git.Contained(ctx, c.common, tip, l.Base, h.Commit)
 		if err != nil {
 			return "", "", err
 		}
@@ -167,49 +163,14 @@ func (r *Repo) inTheWay(ctx context.Context, l *Lineage, in []string) (kept, hol
 			return kept, short(h.Name), err
 		}
 		if first == "" {
-			first = fmt.Sprintf("the branch %s %s", short(l.Branch), strings.ReplaceAll(why, h.Commit, short(h.Name)))
+			first = fmt.Sprintf("the branch %s %s", short(l.Branch),
+				strings.ReplaceAll(why, h.Commit, short(h.Name)))
 		}
 	}
 	return first, "", nil
 }
 
-// holders are the branches that may have a slice's work: the target and the lane. One of them may be gone.
-func (r *Repo) holders(ctx context.Context) ([]git.Ref, error) {
-	target, err := r.targetTip(ctx)
-	if err != nil && !errors.As(err, new(*Refused)) {
-		return nil, err
-	}
-	lane, laneErr := r.lane(ctx)
-	if laneErr != nil {
-		return nil, laneErr
-	}
-	var list []git.Ref
-	if target != "" {
-		list = append(list, git.Ref{Name: r.target, Commit: target})
-	}
-	if lane != "" && lane != target {
-		list = append(list, git.Ref{Name: r.LaneRef(), Commit: lane})
-	}
-	if len(list) > 0 {
-		err = nil
-	}
-	return list, err
-}
-
-// known are the commits of the target and the lane: what git is known to have, whatever is broken
-// of the slices' branches.
-func (r *Repo) known(ctx context.Context) (commits []string, err error) {
-	holders, err := r.holders(ctx)
-	if errors.As(err, new(*Refused)) {
-		return nil, nil
-	}
-	for _, h := range holders {
-		commits = append(commits, h.Commit)
-	}
-	return commits, err
-}
-
-// unsaved says what is in the worktree and in no commit.
+// unsaved describes what is in the worktree and in no commit.
 func unsaved(ctx context.Context, w git.Worktree, l *Lineage) (string, error) {
 	u, err := w.Unsaved(ctx, l.Ignored)
 	if err != nil {
@@ -222,7 +183,8 @@ func unsavedText(u *git.Unsaved) string {
 	for _, c := range []struct {
 		what string
 		list []string
-	}{{"changes that aren't committed", u.Changed}, {"staged changes", u.Staged}, {"ignored files that setup didn't make", u.Ignored}} {
+	}{{"changes that aren't committed", u.Changed}, {"staged changes", u.Staged},
+		{"ignored files that setup didn't make", u.Ignored}} {
 		if len(c.list) > 0 {
 			return fmt.Sprintf("it has %s: %s", c.what, sample(c.list))
 		}
@@ -230,7 +192,7 @@ func unsavedText(u *git.Unsaved) string {
 	return ""
 }
 
-// sample is some of the paths.
+// sample lists the first few of the paths.
 func sample(list []string) string {
 	const most = 3
 	quoted := make([]string, 0, most)
@@ -244,22 +206,25 @@ func sample(list []string) string {
 	return s
 }
 
-// finishRemoval removes a worktree that was renamed, after one more look at it.
-func (r *Repo) finishRemoval(ctx context.Context, l *Lineage, aside string) (string, error) {
-	w := git.Worktree{Common: r.Common, Admin: l.Admin, Path: aside}
+// finishRemoval removes a worktree that was renamed, after a last look at it.
+func (h *Hold) finishRemoval(ctx context.Context, aside string) (string, error) {
+	l := h.lineage
+	w := git.Worktree{Common: h.common, Admin: l.Admin, Path: aside}
 	if !l.IsLane() && paths.IsDir(l.Admin) && paths.Exists(filepath.Join(aside, ".git")) {
-		// Git is to take it for the worktree that it was.
-		if err := durable.WriteFile(filepath.Join(l.Admin, "gitdir"), []byte(filepath.Join(aside, ".git")+"\n"), 0o644); err != nil {
+		// Let git recognize it as the worktree that it was.
+		if err := durable.WriteFile(filepath.Join(l.Admin, "gitdir"),
+			[]byte(filepath.Join(aside, ".git")+"\n"), 0o644); err != nil {
 			return "", err
 		}
-		saved, err := r.save(ctx, l, w, SnapshotOptions{Last: true, Compare: true, Why: "gl: before the worktree was removed"})
+		saved, err := h.snapshots.save(ctx, l, w,
+			SnapshotOptions{Last: true, Compare: true, Why: "gl: before the worktree was removed"})
 		if err != nil {
 			return "", err
 		}
 		if kept := unsavedText(saved.Unsaved); kept != "" {
 			return kept, nil
 		}
-		// From here on what is missing isn't work.
+		// From here on files may be missing, which isn't a change by the agent.
 		if err := os.Remove(filepath.Join(aside, ".git")); err != nil {
 			return "", err
 		}
@@ -267,26 +232,28 @@ func (r *Repo) finishRemoval(ctx context.Context, l *Lineage, aside string) (str
 	if err := removeTree(aside); err != nil {
 		return "", err
 	}
-	return "", r.forget(ctx, l)
+	return "", h.forget(ctx)
 }
 
-// forget removes git's entry of a worktree that isn't there, and directories that are empty now.
-func (r *Repo) forget(ctx context.Context, l *Lineage) error {
-	lock, err := durable.Lock(ctx, filepath.Join(r.Common, "gl.lock"))
+// forget removes git's entry of a removed worktree, and directories that are empty now.
+func (h *Hold) forget(ctx context.Context) error {
+	l := h.lineage
+	lock, err := durable.Lock(ctx, filepath.Join(h.common, "gl.lock"))
 	if err != nil {
 		return err
 	}
 	defer lock.Unlock()
 	if l.Admin != "" {
-		if err := errors.Join(os.RemoveAll(l.Admin), os.RemoveAll(r.Worktree(l).IndexCopy())); err != nil {
+		if err := errors.Join(os.RemoveAll(l.Admin),
+			os.RemoveAll(h.at.Worktree(l).IndexCopy())); err != nil {
 			return err
 		}
 	}
-	if err := durable.Unlink(r.lockFile(l)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := durable.Unlink(h.at.lockFile(l)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	// One that isn't empty stays.
-	for dir := l.Path; len(dir) >= len(r.base); dir = filepath.Dir(dir) {
+	// Stop at a directory that isn't empty.
+	for dir := l.Path; len(dir) >= len(h.at.base); dir = filepath.Dir(dir) {
 		if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
@@ -294,13 +261,13 @@ func (r *Repo) forget(ctx context.Context, l *Lineage) error {
 	return nil
 }
 
-// removeTree removes a directory with everything in it, also where directories can't be written: package caches are like
-// that.
+// removeTree removes a directory with everything in it, including unwritable directories, as in
+// package caches.
 func removeTree(dir string) error {
 	if err := os.RemoveAll(dir); err == nil {
 		return nil
 	}
-	// What matters is whether it can be removed then.
+	// Errors show when the tree is removed.
 	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, _ error) error {
 		if e != nil && e.IsDir() { // before it is read
 			return os.Chmod(path, 0o700)
@@ -310,11 +277,12 @@ func removeTree(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// inUse says whether a process has its directory at or below path, where the system tells.
+// inUse reports whether a process has its directory at or below path, if the system tells.
 func inUse(path string) bool {
 	links, _ := filepath.Glob("/proc/[0-9]*/cwd")
 	for _, link := range links {
-		if dir, err := os.Readlink(link); err == nil && (dir == path || strings.HasPrefix(dir, path+"/")) {
+		if dir, err := os.Readlink(link); err == nil &&
+			(dir == path || strings.HasPrefix(dir, path+"/")) {
 			return true
 		}
 	}

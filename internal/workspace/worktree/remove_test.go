@@ -16,8 +16,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A deleted worktree is made again, with the branch's commits and the last snapshot's files; what only its entry had is kept
-// by refs.
+// A deleted worktree is made again, with the branch's commits and the last snapshot's files; what
+// only its entry had is kept by refs.
 func TestDeletedByHand(t *testing.T) {
 	root := project(t)
 	r := open(t, root)
@@ -29,11 +29,12 @@ func TestDeletedByHand(t *testing.T) {
 	gitIn(t, l.Path, "reset", "-q", "--hard", "HEAD~1")
 	testfiles.Write(t, l.Path, map[string]string{"new/file": "new\n", "sub/b.txt": "edited\n"})
 	must(t, os.Remove(filepath.Join(l.Path, ".gitignore")))
-	s, err := r.Snapshot(t.Context(), l, SnapshotOptions{})
+	s, err := r.Snapshots.Take(t.Context(), l, SnapshotOptions{})
 	if err != nil || s.Prefix != "refs/gl/wip/_/_/_s-1/1/1" {
 		t.Fatalf("%+v, %v", s, err)
 	}
-	gitIn(t, root, "update-ref", "-d", "refs/gl/wip/_/_/_s-1/1/1/log-1") // as if it came after the snapshot
+	// As if it came after the snapshot.
+	gitIn(t, root, "update-ref", "-d", "refs/gl/wip/_/_/_s-1/1/1/log-1")
 	testfiles.Write(t, l.Path, map[string]string{"staged": "staged\n"})
 	gitIn(t, l.Path, "add", "staged")
 	must(t, os.RemoveAll(l.Path))
@@ -46,28 +47,33 @@ func TestDeletedByHand(t *testing.T) {
 	if got := gitIn(t, l.Path, "log", "-1", "--format=%s"); got != "work" {
 		t.Errorf("HEAD is %s", got)
 	}
-	if got := gitIn(t, l.Path, "status", "--porcelain"); got != "D .gitignore\n M sub/b.txt\n?? new/" && got != " D .gitignore\n M sub/b.txt\n?? new/" {
+	if got := gitIn(t, l.Path, "status",
+		"--porcelain"); got != "D .gitignore\n M sub/b.txt\n?? new/" &&
+		got != " D .gitignore\n M sub/b.txt\n?? new/" {
 		t.Errorf("status:\n%s", got)
 	}
 	if again.Again || again.Phase != Ready {
 		t.Errorf("%+v", again)
 	}
-	kept := gitIn(t, root, "for-each-ref", "--format=%(refname) %(objectname)", "refs/gl/wip/_/_/_s-1/1/2")
+	kept := gitIn(t, root, "for-each-ref", "--format=%(refname) %(objectname)",
+		"refs/gl/wip/_/_/_s-1/1/2")
 	if !strings.Contains(kept, "/log-1 "+dropped) || strings.Contains(kept, "/tree ") {
 		t.Errorf("kept: %s", kept)
 	}
-	if got := gitIn(t, root, "ls-tree", "-r", "--name-only", "refs/gl/wip/_/_/_s-1/1/2/index"); !strings.Contains(got, "staged") {
+	if got := gitIn(t, root, "ls-tree", "-r", "--name-only",
+		"refs/gl/wip/_/_/_s-1/1/2/index"); !strings.Contains(got, "staged") {
 		t.Errorf("the index: %s", got)
 	}
 }
 
-// A snapshot of an older commit isn't written over a newer one: that would undo what was committed meanwhile.
+// A snapshot of an older commit isn't written over a newer one: that would undo what was committed
+// meanwhile.
 func TestOldSnapshotIsNotWrittenOver(t *testing.T) {
 	root := project(t)
 	r := open(t, root)
 	l := made(t, r, "s-1")
 	testfiles.Write(t, l.Path, map[string]string{"a.txt": "half\n"})
-	if _, err := r.Snapshot(t.Context(), l, SnapshotOptions{}); err != nil {
+	if _, err := r.Snapshots.Take(t.Context(), l, SnapshotOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	testfiles.Write(t, l.Path, map[string]string{"a.txt": "whole\n"})
@@ -93,15 +99,18 @@ func TestDeletedAndMore(t *testing.T) {
 			must(t, os.RemoveAll(l.Path))
 			must(t, os.Mkdir(l.Path, 0o755))
 		}, "", 1},
-		"no worktrees at all": {func(t *testing.T, root string, l *Lineage) { must(t, os.RemoveAll(root+".gl")) }, "", 1},
+		"no worktrees at all": {func(t *testing.T, root string,
+			l *Lineage) {
+			must(t, os.RemoveAll(root+".gl"))
+		}, "", 1},
 		"moved": {func(t *testing.T, root string, l *Lineage) {
 			gitIn(t, root, "worktree", "move", "-f", "-f", l.Path, root+".moved")
-		}, "moved the worktree", 1},
+		}, "was moved to", 1},
 		"branch, too": {func(t *testing.T, root string, l *Lineage) {
 			must(t, os.RemoveAll(l.Path))
 			must(t, os.RemoveAll(l.Admin))
 			gitIn(t, root, "branch", "-D", short(l.Branch))
-		}, "another's", 2},
+		}, "another owner", 2},
 		"checked out elsewhere": {func(t *testing.T, root string, l *Lineage) {
 			must(t, os.RemoveAll(l.Path))
 			must(t, os.RemoveAll(l.Admin))
@@ -123,7 +132,8 @@ func TestDeletedAndMore(t *testing.T) {
 				must(t, err)
 				must(t, h.Release())
 				checkMade(t, r, "s-1")
-			} else if err == nil || !errors.As(err, new(*Refused)) || !strings.Contains(err.Error(), c.want) {
+			} else if err == nil || !errors.As(err, new(*Refused)) ||
+				!strings.Contains(err.Error(), c.want) {
 				t.Fatalf("%v, want %q", err, c.want)
 			}
 			if next := plan(t, r, "s-1"); next.N != c.n {
@@ -137,12 +147,12 @@ func TestSnapshots(t *testing.T) {
 	root := project(t)
 	r := open(t, root)
 	l := plan(t, r, "s-1")
-	if s, err := r.Snapshot(t.Context(), l, SnapshotOptions{}); s != nil || err != nil {
+	if s, err := r.Snapshots.Take(t.Context(), l, SnapshotOptions{}); s != nil || err != nil {
 		t.Errorf("of nothing: %+v, %v", s, err)
 	}
 	finish(t, r, l, Making{})
 	take := func() *Snapshot {
-		s, err := r.Snapshot(t.Context(), l, SnapshotOptions{Last: true})
+		s, err := r.Snapshots.Take(t.Context(), l, SnapshotOptions{Last: true})
 		must(t, err)
 		return s
 	}
@@ -159,19 +169,20 @@ func TestSnapshots(t *testing.T) {
 	if s := take(); s.Prefix != fmt.Sprintf("refs/gl/wip/_/_/_s-1/1/%d", mostSnapshots+1) {
 		t.Errorf("%+v", s)
 	}
-	all, err := r.wipRefs(t.Context(), l)
+	all, err := r.Snapshots.wipRefs(t.Context(), l)
 	if err != nil || len(all) != mostSnapshots || all[1] == nil || all[2] != nil {
 		t.Errorf("%d are left: %v, %v", len(all), all, err)
 	}
 }
 
-// A later snapshot doesn't keep a commit that an earlier one has. When that one is given up, the commit isn't.
+// A later snapshot doesn't keep a commit that an earlier one has. When that one is given up, the
+// commit isn't.
 func TestOldSnapshotsLeaveTheirCommits(t *testing.T) {
 	root := project(t)
 	r := open(t, root)
 	l := made(t, r, "s-1")
 	take := func() *Snapshot {
-		s, err := r.Snapshot(t.Context(), l, SnapshotOptions{Last: true})
+		s, err := r.Snapshots.Take(t.Context(), l, SnapshotOptions{Last: true})
 		must(t, err)
 		return s
 	}
@@ -200,14 +211,14 @@ func TestSnapshotBesideLocks(t *testing.T) {
 	l := plan(t, r, "s-1")
 	locks := func(refs ...string) {
 		for _, ref := range refs {
-			testfiles.Write(t, r.Common, map[string]string{ref + ".lock": ""})
+			testfiles.Write(t, r.Git.Common, map[string]string{ref + ".lock": ""})
 		}
 	}
 	locks(l.Branch)
 	finish(t, r, l, Making{})
 	take := func(prefix string) {
 		t.Helper()
-		s, err := r.Snapshot(t.Context(), l, SnapshotOptions{Last: true})
+		s, err := r.Snapshots.Take(t.Context(), l, SnapshotOptions{Last: true})
 		if err != nil || s.Prefix != prefix {
 			t.Fatalf("%+v, %v", s, err)
 		}
@@ -222,7 +233,7 @@ func TestSnapshotBesideLocks(t *testing.T) {
 	locks("packed-refs")
 	testfiles.Write(t, l.Path, map[string]string{"new": "2"})
 	take(fmt.Sprintf("refs/gl/wip/_/_/_s-1/1/%d", mostSnapshots+2))
-	// Of a worktree that somebody has deleted.
+	// Of a deleted worktree.
 	gitIn(t, l.Path, "checkout", "-q", "--detach")
 	commit(t, l.Path, "off the branch")
 	locks(fmt.Sprintf("refs/gl/wip/_/_/_s-1/1/%d/head", mostSnapshots+3))
@@ -248,17 +259,17 @@ func TestRemove(t *testing.T) {
 	testfiles.Write(t, l.Path, map[string]string{"build/cache/x": ""})
 	must(t, os.Chmod(cache, 0o500))
 	l.Ignored = []string{"build/"}
-	must(t, r.Save(l))
-	if kept, err := r.Remove(t.Context(), l); err != nil || kept != "" {
+	must(t, r.Lineages.Save(l))
+	if kept, err := r.Cleaner.Remove(t.Context(), l); err != nil || kept != "" {
 		t.Fatalf("%q, %v", kept, err)
 	}
-	if !gone(l.Path) || !gone(root+".gl") || !gone(l.Admin) || !gone(r.lockFile(l)) {
+	if !gone(l.Path) || !gone(root+".gl") || !gone(l.Admin) || !gone(r.Layout.lockFile(l)) {
 		t.Error("something is left")
 	}
 	if got := gitIn(t, root, "rev-parse", l.Branch); got != gitIn(t, root, "rev-parse", "HEAD") {
 		t.Errorf("the branch is at %s", got)
 	}
-	if kept, err := r.Remove(t.Context(), l); err != nil || kept != "" {
+	if kept, err := r.Cleaner.Remove(t.Context(), l); err != nil || kept != "" {
 		t.Errorf("again: %q, %v", kept, err)
 	}
 	if next := plan(t, r, "s-1"); next.N != 2 {
@@ -278,22 +289,30 @@ func TestRemoveKeeps(t *testing.T) {
 		"a change": {func(t *testing.T, root string, l *Lineage) {
 			testfiles.Write(t, l.Path, map[string]string{"a.txt": "more\n"})
 		}, `aren't committed: "a.txt"`},
-		"an untracked one": {func(t *testing.T, root string, l *Lineage) { testfiles.Write(t, l.Path, map[string]string{"new": ""}) }, `aren't committed: "new"`},
+		"an untracked one": {func(t *testing.T, root string, l *Lineage) {
+			testfiles.Write(t, l.Path, map[string]string{"new": ""})
+		}, `aren't committed: "new"`},
 		"an ignored one": {func(t *testing.T, root string, l *Lineage) {
 			testfiles.Write(t, l.Path, map[string]string{"result.o": ""})
 		}, `setup didn't make: "result.o"`},
-		"another branch": {func(t *testing.T, root string, l *Lineage) { gitIn(t, l.Path, "switch", "-q", "-c", "mine") }, "isn't checked out"},
+		"another branch": {func(t *testing.T, root string,
+			l *Lineage) {
+			gitIn(t, l.Path, "switch", "-q", "-c", "mine")
+		}, "isn't checked out"},
 		"a merge": {func(t *testing.T, root string, l *Lineage) {
 			must(t, os.WriteFile(l.Admin+"/MERGE_HEAD", []byte(l.Base+"\n"), 0o644))
 		}, "a merge isn't finished"},
-		"no .git": {func(t *testing.T, root string, l *Lineage) { must(t, os.Remove(l.Path+"/.git")) }, "no such file"},
+		"no .git": {func(t *testing.T, root string,
+			l *Lineage) {
+			must(t, os.Remove(l.Path+"/.git"))
+		}, "no such file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := project(t)
 			r, l := landed(t, root)
 			c.change(t, root, l)
 			before := stamps(t, l.Path)
-			kept, err := r.Remove(t.Context(), l)
+			kept, err := r.Cleaner.Remove(t.Context(), l)
 			if err != nil || !strings.Contains(kept, c.want) {
 				t.Errorf("%q, %v", kept, err)
 			}
@@ -314,38 +333,42 @@ func TestRemoveKeepsWhatIsInUse(t *testing.T) {
 	if _, err := os.Stat("/proc/self/cwd"); err != nil {
 		t.Skip("no /proc here")
 	}
-	if kept, err := r.Remove(t.Context(), l); err != nil || !strings.Contains(kept, "a process") {
+	if kept, err := r.Cleaner.Remove(t.Context(), l); err != nil ||
+		!strings.Contains(kept, "a process") {
 		t.Errorf("%q, %v", kept, err)
 	}
 	h, err := r.Make(t.Context(), plan(t, r, "s-2"), Making{})
 	must(t, err)
-	other, err := r.Get("", "s-2")
+	other, err := r.Lineages.Get("", "s-2")
 	must(t, err)
-	if kept, err := r.Remove(t.Context(), other); err != nil || !strings.Contains(kept, "at work") {
+	if kept, err := r.Cleaner.Remove(t.Context(), other); err != nil ||
+		!strings.Contains(kept, "at work") {
 		t.Errorf("while it is locked: %q, %v", kept, err)
 	}
 	must(t, h.Release())
 }
 
-// A removal that was killed after the rename is finished, with what was written between looking and renaming.
+// A removal that was killed after the rename is finished, with what was written between looking and
+// renaming.
 func TestRemoveIsFinished(t *testing.T) {
 	root := project(t)
 	r, l := landed(t, root)
-	must(t, r.step(l, Gone))
-	must(t, os.Rename(l.Path, r.asideOf(l)))
-	testfiles.Write(t, r.asideOf(l), map[string]string{"late": "late\n"})
-	kept, err := r.Remove(t.Context(), l)
+	must(t, r.Lineages.step(l, Gone))
+	must(t, os.Rename(l.Path, r.Layout.asideOf(l)))
+	testfiles.Write(t, r.Layout.asideOf(l), map[string]string{"late": "late\n"})
+	kept, err := r.Cleaner.Remove(t.Context(), l)
 	if err != nil || !strings.Contains(kept, "late") {
 		t.Errorf("%q, %v", kept, err)
 	}
-	all, err := r.wipRefs(t.Context(), l)
+	all, err := r.Snapshots.wipRefs(t.Context(), l)
 	must(t, err)
 	_, tree := all.latest()
 	if got := gitIn(t, root, "show", tree+":late"); got != "late" {
 		t.Errorf("late is %q", got)
 	}
-	must(t, os.Remove(filepath.Join(r.asideOf(l), "late")))
-	if kept, err = r.Remove(t.Context(), l); err != nil || kept != "" || !gone(r.asideOf(l)) || !gone(l.Admin) {
+	must(t, os.Remove(filepath.Join(r.Layout.asideOf(l), "late")))
+	if kept, err = r.Cleaner.Remove(t.Context(), l); err != nil || kept != "" ||
+		!gone(r.Layout.asideOf(l)) || !gone(l.Admin) {
 		t.Errorf("%q, %v", kept, err)
 	}
 }
@@ -354,7 +377,7 @@ func TestLeftovers(t *testing.T) {
 	root := project(t)
 	r := open(t, root)
 	kinds := func() []string {
-		list, err := r.Leftovers(t.Context())
+		list, err := r.Cleaner.Leftovers(t.Context())
 		must(t, err)
 		var kinds []string
 		for _, l := range list {
@@ -365,7 +388,7 @@ func TestLeftovers(t *testing.T) {
 	}
 	gitIn(t, root, "worktree", "add", "-q", "--lock", root+".mine")
 	l := made(t, r, "S-1")
-	if _, err := r.Snapshot(t.Context(), l, SnapshotOptions{}); err != nil {
+	if _, err := r.Snapshots.Take(t.Context(), l, SnapshotOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	made(t, r, "s-2")
@@ -373,14 +396,15 @@ func TestLeftovers(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	must(t, os.RemoveAll(filepath.Join(root, ".greenlight", "runs")))
-	testfiles.Write(t, r.place, map[string]string{"_/.gone-x/file": ""})
+	testfiles.Write(t, r.Layout.place, map[string]string{"_/.gone-x/file": ""})
 	want := []string{"branch S-1", "branch s-2", "directory", "wip S-1", "worktree", "worktree"}
 	if diff := cmp.Diff(want, kinds()); diff != "" {
 		t.Error(diff)
 	}
 	must(t, os.RemoveAll(l.Path))
 	testfiles.Write(t, root, map[string]string{".greenlight/runs/lineage/_._s-3.json": "{"})
-	if diff := cmp.Diff([]string{"branch S-1", "branch s-2", "directory", "entry", "file", "wip S-1", "worktree"}, kinds()); diff != "" {
+	if diff := cmp.Diff([]string{"branch S-1", "branch s-2", "directory", "entry", "file",
+		"wip S-1", "worktree"}, kinds()); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -391,7 +415,8 @@ func TestUnpart(t *testing.T) {
 		if got := unpart(part(s)); got != s && !strings.Contains(part(s), "%h") {
 			t.Fatalf("%q comes back as %q", s, got)
 		}
-		if got := unIDPart(idPart(s)); got != s && !strings.Contains(strings.ToLower(idPart(s)), "%h") {
+		if got := unIDPart(idPart(s)); got != s &&
+			!strings.Contains(strings.ToLower(idPart(s)), "%h") {
 			t.Fatalf("id %q comes back as %q", s, got)
 		}
 	})

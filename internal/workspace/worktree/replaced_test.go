@@ -22,11 +22,12 @@ import (
 	"greenlight/internal/workspace/git"
 )
 
-// What an agent can write of git's and of its worktree is replaced by what an agent can make, at each moment at which gl
-// looks at it. Whatever that does to the agent's own slice: nothing outside is written, nothing runs, no other slice waits, and
-// the target is what was verified.
+// What an agent can write of git's and of its worktree is replaced by what an agent can make, at
+// each moment at which gl looks at it. Whatever that does to the agent's own slice: nothing outside
+// is written, nothing runs, no other slice waits, and the target is what was verified.
 //
-// By default some of all combinations are tried, by a seed of the day; GREENLIGHT_LONG=1 tries each.
+// By default some of all combinations are tried, by a seed of the day; GREENLIGHT_LONG=1 tries
+// each.
 
 // writable are files and directories that an agent in a sandbox can replace, by what they are.
 func writable(r *Repo, l *Lineage) map[string]string {
@@ -36,18 +37,23 @@ func writable(r *Repo, l *Lineage) map[string]string {
 			all[what+" "+n] = filepath.Join(top, n)
 		}
 	}
-	add("worktree", l.Path, ".git", "a.txt", "sub", "sub/b.txt", ".gitignore", ".gitattributes", ".gitmodules", "sub/.gitignore", "nested/.git", "nested/.git/HEAD",
-		"nested/.git/config", "nested/.git/index", "nested/.git/refs", "nested/.git/packed-refs", "nested/.git/objects")
-	add("admin", l.Admin, "HEAD", "index", "index.lock", "HEAD.lock", "ORIG_HEAD", "MERGE_HEAD", "MERGE_MSG", "gl-moving", "logs", "logs/HEAD", "refs", "refs/bisect",
-		"rebase-merge", "rebase-merge/head-name", "rebase-apply", "sequencer", "modules", "BISECT_START", "CHERRY_PICK_HEAD")
+	add("worktree", l.Path, ".git", "a.txt", "sub", "sub/b.txt", ".gitignore", ".gitattributes",
+		".gitmodules", "sub/.gitignore", "nested/.git", "nested/.git/HEAD",
+		"nested/.git/config", "nested/.git/index", "nested/.git/refs", "nested/.git/packed-refs",
+		"nested/.git/objects")
+	add("admin", l.Admin, "HEAD", "index", "index.lock", "HEAD.lock", "ORIG_HEAD", "MERGE_HEAD",
+		"MERGE_MSG", "gl-moving", "logs", "logs/HEAD", "refs", "refs/bisect",
+		"rebase-merge", "rebase-merge/head-name", "rebase-apply", "sequencer", "modules",
+		"BISECT_START", "CHERRY_PICK_HEAD")
 	number := fmt.Sprint(l.N)
-	refs := filepath.FromSlash(r.branches(l.System, l.Slice))
-	add("ref", filepath.Join(r.Common, refs), number, number+".lock", "99", "x")
-	add("log", filepath.Join(r.Common, "logs", refs), number, "99", "x/y")
+	refs := filepath.FromSlash(r.Layout.branches(l.System, l.Slice))
+	add("ref", filepath.Join(r.Git.Common, refs), number, number+".lock", "99", "x")
+	add("log", filepath.Join(r.Git.Common, "logs", refs), number, "99", "x/y")
 	return all
 }
 
-// replacements are what comes in the place of a file or directory. victim is a directory of the person's.
+// replacements are what comes in the place of a file or directory. victim is a directory of the
+// person's.
 func replacements(victim string) map[string]func(path string) error {
 	m := map[string]func(path string) error{
 		"a link to a file":         func(p string) error { return os.Symlink(filepath.Join(victim, "precious"), p) },
@@ -72,7 +78,8 @@ func replacements(victim string) map[string]func(path string) error {
 		m["a socket"] = func(p string) error { return syscall.Mknod(p, syscall.S_IFSOCK|0o666, 0) }
 	}
 	if os.Geteuid() == 0 {
-		m["a device"] = func(p string) error { return syscall.Mknod(p, syscall.S_IFCHR|0o666, 1<<8|5) } // zero
+		// zero
+		m["a device"] = func(p string) error { return syscall.Mknod(p, syscall.S_IFCHR|0o666, 1<<8|5) }
 	}
 	return m
 }
@@ -80,11 +87,11 @@ func replacements(victim string) map[string]func(path string) error {
 // moments are the times at which gl looks at what an agent had.
 var moments = map[string]func(ctx context.Context, r *Repo, l *Lineage) error{
 	"the last snapshot": func(ctx context.Context, r *Repo, l *Lineage) error {
-		_, err := r.Snapshot(ctx, l, SnapshotOptions{Last: true, Why: "test"})
+		_, err := r.Snapshots.Take(ctx, l, SnapshotOptions{Last: true, Why: "test"})
 		return err
 	},
 	"a snapshot beside the agent": func(ctx context.Context, r *Repo, l *Lineage) error {
-		_, err := r.Snapshot(ctx, l, SnapshotOptions{Why: "test"})
+		_, err := r.Snapshots.Take(ctx, l, SnapshotOptions{Why: "test"})
 		return err
 	},
 	"the look around": func(ctx context.Context, r *Repo, l *Lineage) error {
@@ -92,7 +99,7 @@ var moments = map[string]func(ctx context.Context, r *Repo, l *Lineage) error{
 		return err
 	},
 	"the merge queue": func(ctx context.Context, r *Repo, l *Lineage) error {
-		_, _, err := r.Worktree(l).CommitAll(ctx, l.Branch, "all")
+		_, _, err := r.Layout.Worktree(l).Exclusive().CommitAll(ctx, l.Branch, "all")
 		return err
 	},
 	"the next attempt": func(ctx context.Context, r *Repo, l *Lineage) error {
@@ -103,12 +110,12 @@ var moments = map[string]func(ctx context.Context, r *Repo, l *Lineage) error{
 		return err
 	},
 	"a removal": func(ctx context.Context, r *Repo, l *Lineage) error {
-		_, err := r.Remove(ctx, l)
+		_, err := r.Cleaner.Remove(ctx, l)
 		return err
 	},
 	"salvage": func(ctx context.Context, r *Repo, l *Lineage) error {
-		_, err := r.Kept(ctx)
-		_, leftErr := r.Leftovers(ctx)
+		_, err := r.Archive.Kept(ctx)
+		_, leftErr := r.Cleaner.Leftovers(ctx)
 		return errors.Join(err, leftErr)
 	},
 	"nothing of its own": func(context.Context, *Repo, *Lineage) error { return nil },
@@ -130,10 +137,12 @@ func TestReplaced(t *testing.T) {
 	}
 	// Maps have no order, and a seed is to say what was tried.
 	slices.SortFunc(all, func(a, b combination) int {
-		return cmp.Or(strings.Compare(a.what, b.what), strings.Compare(a.by, b.by), strings.Compare(a.when, b.when))
+		return cmp.Or(strings.Compare(a.what, b.what), strings.Compare(a.by, b.by),
+			strings.Compare(a.when, b.when))
 	})
 	seed := time.Now().Unix() / (24 * 60 * 60)
-	rand.New(rand.NewSource(seed)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	rand.New(rand.NewSource(seed)).Shuffle(len(all),
+		func(i, j int) { all[i], all[j] = all[j], all[i] })
 	n := 12
 	if testfiles.Long() {
 		n = len(all)
@@ -143,7 +152,8 @@ func TestReplaced(t *testing.T) {
 	}
 	t.Logf("%d of %d combinations, seed %d", n, len(all), seed)
 	for _, c := range all[:n] {
-		t.Run(fmt.Sprintf("%s by %s, then %s", c.what, c.by, c.when), func(t *testing.T) { replaced(t, c.what, c.by, c.when) })
+		t.Run(fmt.Sprintf("%s by %s, then %s", c.what, c.by, c.when),
+			func(t *testing.T) { replaced(t, c.what, c.by, c.when) })
 	}
 }
 
@@ -174,7 +184,7 @@ func replacedBench(t *testing.T) (*Repo, *Lineage) {
 	root := project(t)
 	r := open(t, root)
 	plan(t, r, "S-1")
-	l, err := r.Get("", "S-1")
+	l, err := r.Lineages.Get("", "S-1")
 	must(t, err)
 	h, err := r.Make(t.Context(), l, Making{})
 	must(t, err)
@@ -182,7 +192,8 @@ func replacedBench(t *testing.T) (*Repo, *Lineage) {
 	return r, l
 }
 
-// replaced tries one combination. What took too long is tried once more: the machine may have been busy.
+// replaced tries one combination. What took too long is tried once more: the machine may have been
+// busy.
 func replaced(t *testing.T, what, by, when string) {
 	slow := tryReplaced(t, what, by, when)
 	if len(slow) > 0 && !t.Failed() {
@@ -213,14 +224,16 @@ func tryReplaced(t *testing.T, what, by, when string) (slow []string) {
 		t.Fatal(err)
 	}
 	must(t, replacements(victim)[by](path))
-	main := gitIn(t, r.Top, "rev-parse", "HEAD")
+	main := gitIn(t, r.Git.Top, "rev-parse", "HEAD")
 
 	ctx, cancel := context.WithTimeout(t.Context(), 2*longestMoment)
 	defer cancel()
 	watched := path
-	content := by == "a huge file" && (what == "worktree a.txt" || what == "worktree sub" || what == "worktree sub/b.txt")
+	content := by == "a huge file" &&
+		(what == "worktree a.txt" || what == "worktree sub" || what == "worktree sub/b.txt")
 	if content {
-		watched = "" // work is read whole, to keep it: that takes its own slice as long as the disk needs
+		// Work is read whole, to keep it: that takes its own slice as long as the disk needs.
+		watched = ""
 	}
 	reads := watchReads(watched)
 	begun := time.Now()
@@ -242,13 +255,15 @@ func tryReplaced(t *testing.T, what, by, when string) (slow []string) {
 		there = append(there, filepath.Base(path))
 		return err
 	}))
-	if text, err := os.ReadFile(filepath.Join(victim, "precious")); err != nil || string(text) != "[core]\n" || len(there) != 2 {
+	if text, err := os.ReadFile(filepath.Join(victim, "precious")); err != nil ||
+		string(text) != "[core]\n" || len(there) != 2 {
 		t.Errorf("outside was written: %q, %v, %q", text, err, there)
 	}
-	if got := gitIn(t, r.Top, "rev-parse", "HEAD^"); got != main {
+	if got := gitIn(t, r.Git.Top, "rev-parse", "HEAD^"); got != main {
 		t.Errorf("main has %s, not one commit more than %s", got, main)
 	}
-	_ = filepath.WalkDir(l.Path, func(path string, e fs.DirEntry, _ error) error { // for the removal of the test's directory
+	// For the removal of the test's directory.
+	_ = filepath.WalkDir(l.Path, func(path string, e fs.DirEntry, _ error) error {
 		if e != nil && e.IsDir() {
 			return os.Chmod(path, 0o755)
 		}
@@ -261,7 +276,7 @@ func tryReplaced(t *testing.T, what, by, when string) (slow []string) {
 func checkOthers(ctx context.Context, t *testing.T, r *Repo) {
 	t.Helper()
 	plan(t, r, "S-2")
-	other, err := r.Get("", "S-2")
+	other, err := r.Lineages.Get("", "S-2")
 	must(t, err)
 	h, err := r.Make(ctx, other, Making{})
 	if err != nil {
@@ -270,10 +285,11 @@ func checkOthers(ctx context.Context, t *testing.T, r *Repo) {
 	}
 	must(t, h.Release())
 	must(t, os.WriteFile(filepath.Join(other.Path, "other.txt"), []byte("x\n"), 0o644))
-	if _, err := r.Snapshot(ctx, other, SnapshotOptions{Last: true, Why: "test"}); err != nil {
+	if _, err := r.Snapshots.Take(ctx, other,
+		SnapshotOptions{Last: true, Why: "test"}); err != nil {
 		t.Errorf("another slice isn't saved: %v", err)
 	}
-	tip, _, err := r.Worktree(other).CommitAll(ctx, other.Branch, "other")
+	tip, _, err := r.Layout.Worktree(other).Exclusive().CommitAll(ctx, other.Branch, "other")
 	if err != nil {
 		t.Errorf("another slice isn't committed: %v", err)
 		return
@@ -281,7 +297,7 @@ func checkOthers(ctx context.Context, t *testing.T, r *Repo) {
 	if err := deliverTo(ctx, r, other.Base, tip); err != nil {
 		t.Errorf("another slice isn't delivered: %v", err)
 	}
-	if _, err := r.Kept(ctx); err != nil {
+	if _, err := r.Archive.Kept(ctx); err != nil {
 		t.Errorf("salvage: %v", err)
 	}
 }
@@ -291,5 +307,5 @@ func deliverTo(ctx context.Context, r *Repo, from, to string) error {
 	if err != nil {
 		return err
 	}
-	return git.FastForward(ctx, r.Common, r.Target(), from, to, pass)
+	return git.FastForward(ctx, r.Git.Common, r.Target(), from, to, pass)
 }

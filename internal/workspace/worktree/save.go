@@ -3,7 +3,6 @@ package worktree
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,62 +14,77 @@ import (
 	"greenlight/internal/workspace/git"
 )
 
-// mostSnapshots is how many snapshots of a lineage are kept. Only those that are nothing but a tree are given up for newer
-// ones.
+// mostSnapshots is how many snapshots of a lineage are kept. Newer ones replace only those that
+// consist of a tree.
 const mostSnapshots = 50
 
-// mostLocked is how many numbers of snapshots in a row may be locked before something else is wrong.
+// mostLocked is how many consecutive snapshot numbers may be locked before something else must be
+// wrong.
 const mostLocked = 10
 
-// SnapshotOptions say what a snapshot is for.
+// Snapshots takes and finds snapshots of lineages' worktrees.
+type Snapshots struct {
+	at       *Layout
+	common   string
+	queue    *Queue
+	lineages *Lineages
+	limit    int64 // bytes of a snapshot
+}
+
+// SnapshotOptions are the purpose of a snapshot.
 type SnapshotOptions struct {
-	Last    bool     // the one by which work is judged, or before a removal: every byte is looked at
+	Last    bool     // for judging the work, or before a removal: every byte is compared
 	Why     string   // a line for people
 	Stashes []string // what refs/stash had before the agent: git.Stashes
 	Compare bool     // finds out what is in no commit, too: Snapshot.Unsaved
 }
 
-// A Snapshot is what was kept.
+// A Snapshot is what Take has kept.
 type Snapshot struct {
 	git.Snapshot
 	Prefix string // of its refs: refs/gl/wip/…/K; of the last one where nothing has changed since
-	Linked string // what was done so that the worktree is the repository's again, "" for nothing; after a last snapshot
+	// How the worktree was linked to the repository again, "" for not at all; after a last
+	// snapshot.
+	Linked string
 }
 
-// Snapshot keeps what is in the lineage's worktree under WIP refs, if anything has changed since the last one. It is nil
-// for a worktree in which nobody can have worked yet.
-func (r *Repo) Snapshot(ctx context.Context, l *Lineage, o SnapshotOptions) (*Snapshot, error) {
+// Take keeps what is in the lineage's worktree under WIP refs, if anything has changed since the
+// last snapshot. It returns nil for a worktree in which no agent can have worked yet.
+func (ss *Snapshots) Take(ctx context.Context, l *Lineage, o SnapshotOptions) (*Snapshot, error) {
 	if l.Phase != Ready && l.Phase != Gone && l.Phase != Filled {
 		return nil, nil
 	}
-	if _, err := r.tidy(l); err != nil {
+	if _, err := ss.lineages.tidy(l); err != nil {
 		return nil, err
 	}
 	if lost(l.Path) {
-		return r.keepLost(ctx, l, o)
+		return ss.keepLost(ctx, l, o)
 	}
-	s, err := r.save(ctx, l, r.Worktree(l), o)
+	s, err := ss.save(ctx, l, ss.at.Worktree(l), o)
 	if err == nil && o.Last {
-		s.Linked = r.relink(l)
+		s.Linked = ss.relink(l)
 	}
 	return s, err
 }
 
-func (r *Repo) save(ctx context.Context, l *Lineage, w git.Worktree, o SnapshotOptions) (kept *Snapshot, err error) {
-	err = r.numbered(ctx, l, func(k int, all wips) error {
-		prefix := r.wip(l) + "/" + strconv.Itoa(k)
+func (ss *Snapshots) save(ctx context.Context, l *Lineage, w git.Worktree,
+	o SnapshotOptions) (kept *Snapshot, err error) {
+	err = ss.numbered(ctx, l, func(k int, all wips) error {
+		prefix := ss.at.wip(l) + "/" + strconv.Itoa(k)
 		latest, last := all.latest()
 		s, err := w.Save(ctx, prefix, git.SnapshotOptions{
-			Base: l.Base, Branch: l.Branch, Last: last, Kept: all.commits(), Stashes: o.Stashes, Exact: o.Last, MaxBytes: r.limit, Why: o.Why,
+			Base: l.Base, Branch: l.Branch, Last: last, Kept: all.commits(), Stashes: o.Stashes,
+			Exact: o.Last, MaxBytes: ss.limit, Why: o.Why,
 			Compare: o.Compare, Ignored: l.Ignored,
 		})
 		if err != nil {
 			return err
 		}
 		if s.Same {
-			prefix = r.wip(l) + "/" + strconv.Itoa(latest)
+			prefix = ss.at.wip(l) + "/" + strconv.Itoa(latest)
 		} else {
-			_ = r.thin(ctx, all) // the snapshot is kept; what can't be given up now is with the next one
+			// This snapshot is kept; the next one deletes what can't be deleted now.
+			_ = ss.thin(ctx, all)
 		}
 		kept = &Snapshot{Snapshot: *s, Prefix: prefix}
 		return nil
@@ -78,11 +92,13 @@ func (r *Repo) save(ctx context.Context, l *Lineage, w git.Worktree, o SnapshotO
 	return kept, err
 }
 
-// numbered calls keep with the number of the next snapshot, and again if somebody else has just taken one. A git that was
-// killed while it wrote refs has left its locks at a number for good: then it is the number after that.
-func (r *Repo) numbered(ctx context.Context, l *Lineage, keep func(k int, all wips) error) error {
+// numbered calls keep with the number of the next snapshot, and again if another process has just
+// taken that number. A git that was killed while it wrote refs leaves their locks for good; then
+// keep gets the number after that.
+func (ss *Snapshots) numbered(ctx context.Context, l *Lineage,
+	keep func(k int, all wips) error) error {
 	for locked := 0; ; {
-		all, err := r.wipRefs(ctx, l)
+		all, err := ss.wipRefs(ctx, l)
 		if err != nil {
 			return err
 		}
@@ -97,13 +113,14 @@ func (r *Repo) numbered(ctx context.Context, l *Lineage, keep func(k int, all wi
 	}
 }
 
-// keepLost keeps what git still has of a worktree whose directory somebody has deleted: commits of its reflog, its index,
-// what wasn't finished. There is no tree.
-func (r *Repo) keepLost(ctx context.Context, l *Lineage, o SnapshotOptions) (kept *Snapshot, err error) {
+// keepLost keeps what git still has of a worktree whose directory was deleted: commits of its
+// reflog, its index, unfinished operations. There is no tree.
+func (ss *Snapshots) keepLost(ctx context.Context, l *Lineage,
+	o SnapshotOptions) (kept *Snapshot, err error) {
 	if !paths.IsDir(l.Admin) {
 		return &Snapshot{}, nil
 	}
-	// A snapshot is taken of a directory. An empty one is as good as none.
+	// A snapshot is taken of a directory; an empty one will do.
 	if err := os.MkdirAll(filepath.Dir(l.Path), 0o755); err != nil {
 		return nil, err
 	}
@@ -112,17 +129,18 @@ func (r *Repo) keepLost(ctx context.Context, l *Lineage, o SnapshotOptions) (kep
 	} else if !errors.Is(err, os.ErrExist) {
 		return nil, err
 	}
-	err = r.numbered(ctx, l, func(k int, all wips) error {
-		s, err := r.Worktree(l).Snapshot(ctx, git.SnapshotOptions{Base: l.Base, Branch: l.Branch, Kept: all.commits(), Stashes: o.Stashes, Exact: true, Why: o.Why})
+	err = ss.numbered(ctx, l, func(k int, all wips) error {
+		s, err := ss.at.Worktree(l).Snapshot(ctx, git.SnapshotOptions{Base: l.Base,
+			Branch: l.Branch, Kept: all.commits(), Stashes: o.Stashes, Exact: true, Why: o.Why})
 		if err != nil {
 			return err
 		}
 		s.Tree, s.Whole = "", ""
-		kept = &Snapshot{Snapshot: *s, Prefix: r.wip(l) + "/" + strconv.Itoa(k)}
+		kept = &Snapshot{Snapshot: *s, Prefix: ss.at.wip(l) + "/" + strconv.Itoa(k)}
 		if len(s.Refs(kept.Prefix)) == 0 {
 			return nil
 		}
-		return git.Keep(ctx, r.Common, kept.Prefix, s)
+		return git.Keep(ctx, ss.common, kept.Prefix, s)
 	})
 	if err != nil {
 		return nil, err
@@ -133,11 +151,11 @@ func (r *Repo) keepLost(ctx context.Context, l *Lineage, o SnapshotOptions) (kep
 // wips are a lineage's WIP refs, by the snapshots' numbers.
 type wips map[int][]git.Ref
 
-func (r *Repo) wipRefs(ctx context.Context, l *Lineage) (wips, error) {
-	refs, err := git.RefsBelow(ctx, r.Common, r.wip(l))
+func (ss *Snapshots) wipRefs(ctx context.Context, l *Lineage) (wips, error) {
+	refs, err := git.RefsBelow(ctx, ss.common, ss.at.wip(l))
 	all := wips{}
 	for _, ref := range refs {
-		rest := strings.TrimPrefix(ref.Name, r.wip(l)+"/")
+		rest := strings.TrimPrefix(ref.Name, ss.at.wip(l)+"/")
 		digits, _, _ := strings.Cut(rest, "/")
 		if k, err := strconv.Atoi(digits); err == nil && k > 0 {
 			all[k] = append(all[k], ref)
@@ -146,7 +164,7 @@ func (r *Repo) wipRefs(ctx context.Context, l *Lineage) (wips, error) {
 	return all, err
 }
 
-// commits are all that the refs have.
+// commits returns the commits of all the refs.
 func (w wips) commits() (list []string) {
 	for _, refs := range w {
 		for _, ref := range refs {
@@ -156,7 +174,7 @@ func (w wips) commits() (list []string) {
 	return list
 }
 
-// latest is the highest number, and the commit of the last tree.
+// latest returns the highest number, and the commit of the last tree.
 func (w wips) latest() (k int, tree string) {
 	of := 0
 	for n, refs := range w {
@@ -170,9 +188,9 @@ func (w wips) latest() (k int, tree string) {
 	return k, tree
 }
 
-// thin deletes the oldest trees when there are too many. A commit that nothing else has any more, since the agent has
-// amended it or gone back, gets a ref of its own: later snapshots relied on this one's.
-func (r *Repo) thin(ctx context.Context, all wips) error {
+// thin deletes the oldest trees when there are too many. A commit that nothing else has, since the
+// agent has amended it or gone back, gets a ref of its own: later snapshots rely on this one's.
+func (ss *Snapshots) thin(ctx context.Context, all wips) error {
 	var trees []int
 	for k, refs := range all {
 		if len(refs) == 1 && strings.HasSuffix(refs[0].Name, "/tree") {
@@ -189,72 +207,31 @@ func (r *Repo) thin(ctx context.Context, all wips) error {
 	if len(old) == 0 {
 		return nil
 	}
-	only, err := git.OnlyBelow(ctx, r.Common, names)
+	only, err := git.OnlyBelow(ctx, ss.common, names)
 	if err != nil {
 		return err
 	}
 	var changes []git.RefChange
 	for i, ref := range old {
 		changes = append(changes, git.RefChange{Name: ref.Name, Old: ref.Commit})
-		parent, err := git.ResolveCommit(ctx, r.Common, ref.Commit+"^")
+		parent, err := git.ResolveCommit(ctx, ss.common, ref.Commit+"^")
 		if err != nil {
 			return err
 		}
 		if j := slices.Index(only, parent); j >= 0 {
 			only = slices.Delete(only, j, j+1)
-			changes = append(changes, git.RefChange{Name: strings.TrimSuffix(names[i], "tree") + "head", New: parent})
+			changes = append(changes, git.RefChange{Name: strings.TrimSuffix(names[i], "tree") +
+				"head", New: parent})
 		}
 	}
-	return git.ChangeRefs(ctx, r.Common, "gl: old snapshots", changes...)
+	return git.ChangeRefs(ctx, ss.common, "gl: old snapshots", changes...)
 }
 
-// lost says whether somebody has deleted a worktree: nothing is there, or an empty directory.
+// lost reports whether a worktree was deleted: nothing is there, or an empty directory.
 func lost(path string) bool {
 	if gone(path) {
 		return true
 	}
 	files, err := durable.ReadDir(path)
 	return err == nil && len(files) == 0
-}
-
-// lose begins to make a worktree again that somebody has deleted.
-func (r *Repo) lose(ctx context.Context, l *Lineage) error {
-	linked, err := git.ListLinked(r.Common)
-	if err != nil {
-		return err
-	}
-	for _, e := range linked {
-		if e.Admin == l.Admin && e.Path != l.Path && paths.Exists(e.Path) {
-			return &Refused{fmt.Sprintf("somebody has moved the worktree %s to %s", l.Path, e.Path), "move it back with git worktree move -f -f"}
-		}
-	}
-	if !l.IsLane() {
-		if _, err := r.keepLost(ctx, l, SnapshotOptions{Last: true, Why: "gl: what was left of a deleted worktree"}); err != nil {
-			return err
-		}
-	}
-	l.Again = true
-	return r.step(l, Planned)
-}
-
-// overlay writes the last snapshot over the files of a worktree that is made again, if that snapshot was of the commit that
-// the branch has now: else its files would undo what was committed later.
-func (r *Repo) overlay(ctx context.Context, l *Lineage) error {
-	all, err := r.wipRefs(ctx, l)
-	if err != nil {
-		return err
-	}
-	_, tree := all.latest()
-	if tree == "" {
-		return nil
-	}
-	parent, err := git.ResolveCommit(ctx, r.Common, tree+"^")
-	if err != nil {
-		return err
-	}
-	tip, err := git.ResolveCommit(ctx, r.Common, l.Branch)
-	if err != nil || parent != tip {
-		return err
-	}
-	return r.Worktree(l).Overlay(ctx, tree)
 }

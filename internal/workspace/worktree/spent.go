@@ -13,23 +13,25 @@ import (
 	"greenlight/internal/workspace/git"
 )
 
-// A slice leaves snapshots and handed-over tests in refs/gl. Once its work has landed, those are spent that hold nothing which its branch, or
-// what it landed in, doesn't have: their trees are trees of commits there. refs/gl/landed stays: it proves that a squash has the branch's work.
+// A slice leaves snapshots and handed-over tests in refs/gl. Once its work has landed, those are
+// spent whose trees its branch, or the branch it landed in, has in some commit. refs/gl/landed
+// stays: it proves that a squash has the branch's work.
 
-// Spent are refs of a lineage that is over.
+// Spent are the refs of a lineage that has ended.
 type Spent struct {
 	Refs []git.Ref // that can go
 	Left int       // how many have to stay,
 	Why  string    // and why; "" for none
 }
 
-// Spent finds out which refs of a lineage's work can go. The slice is complete. It changes nothing.
-func (r *Repo) Spent(ctx context.Context, k *Kept) (s Spent, err error) {
+// Spent determines which refs of a lineage's work can be removed. The slice is complete. It changes
+// nothing.
+func (a *Archive) Spent(ctx context.Context, k *Kept) (s Spent, err error) {
 	if k.Slice == "" {
 		return s, nil
 	}
-	wip := r.wips(k.System, k.Slice) + "/" + strconv.Itoa(k.N) + "/"
-	refs, err := git.Refs(ctx, r.Common, wip, r.tests(k.System, k.Slice)+"/"+strconv.Itoa(k.N))
+	wip := a.at.wips(k.System, k.Slice) + "/" + strconv.Itoa(k.N) + "/"
+	refs, err := git.Refs(ctx, a.common, wip, a.at.tests(k.System, k.Slice)+"/"+strconv.Itoa(k.N))
 	if err != nil || len(refs) == 0 {
 		return s, err
 	}
@@ -41,7 +43,7 @@ func (r *Repo) Spent(ctx context.Context, k *Kept) (s Spent, err error) {
 	case !k.Contained:
 		return Spent{Left: len(refs), Why: "it " + k.Why}, nil
 	}
-	holders, err := r.holders(ctx)
+	holders, err := a.queue.holders(ctx)
 	if err != nil {
 		return s, err
 	}
@@ -49,15 +51,17 @@ func (r *Repo) Spent(ctx context.Context, k *Kept) (s Spent, err error) {
 	for _, h := range holders {
 		held = append(held, h.Commit)
 	}
-	if s, err = r.spent(ctx, refs, wip, held); err != nil && ctx.Err() == nil { // one of them is broken
+	// One of them is broken.
+	if s, err = a.spent(ctx, refs, wip, held); err != nil && ctx.Err() == nil {
 		return Spent{Left: len(refs), Why: "they can't be read: " + sanitize.Line(err.Error())}, nil
 	}
 	return s, err
 }
 
 // spent sorts refs: the parts of a snapshot go together, or stay.
-func (r *Repo) spent(ctx context.Context, refs []git.Ref, wip string, held []string) (s Spent, err error) {
-	have, err := git.Trees(ctx, r.Common, true, held...)
+func (a *Archive) spent(ctx context.Context, refs []git.Ref, wip string,
+	held []string) (s Spent, err error) {
+	have, err := git.Trees(ctx, a.common, true, held...)
 	if err != nil {
 		return s, err
 	}
@@ -72,31 +76,33 @@ func (r *Repo) spent(ctx context.Context, refs []git.Ref, wip string, held []str
 		number, _, _ := strings.Cut(strings.TrimPrefix(ref.Name, wip), "/")
 		groups[number] = append(groups[number], ref)
 	}
-	trees, err := git.Trees(ctx, r.Common, false, commits...)
+	trees, err := git.Trees(ctx, a.common, false, commits...)
 	if err != nil {
 		return s, err
 	}
 	for _, key := range slices.Sorted(maps.Keys(groups)) {
 		group := groups[key]
-		alone, err := r.onlyThere(ctx, group)
+		alone, err := a.onlyThere(ctx, group)
 		if err != nil {
 			return s, err
 		}
-		if alone || slices.ContainsFunc(group, func(ref git.Ref) bool { return !known[trees[ref.Commit]] }) {
+		if alone || slices.ContainsFunc(group,
+			func(ref git.Ref) bool { return !known[trees[ref.Commit]] }) {
 			s.Left, s.Why = s.Left+len(group), "what they hold was never committed"
 			continue
 		}
 		s.Refs = append(s.Refs, group...)
 	}
-	// Two of them may have a commit that nothing else has.
-	if alone, err := r.onlyThere(ctx, s.Refs); err != nil || alone {
+	// Two of them may share a commit that nothing else has.
+	if alone, err := a.onlyThere(ctx, s.Refs); err != nil || alone {
 		return Spent{Left: len(refs), Why: "they have commits that nothing else has"}, err
 	}
 	return s, nil
 }
 
-// onlyThere reports whether the refs have commits below theirs that nothing else has: an agent has amended them, or gone back.
-func (r *Repo) onlyThere(ctx context.Context, refs []git.Ref) (bool, error) {
+// onlyThere reports whether the refs have commits below theirs that nothing else has: an agent has
+// amended them, or gone back.
+func (a *Archive) onlyThere(ctx context.Context, refs []git.Ref) (bool, error) {
 	if len(refs) == 0 {
 		return false, nil
 	}
@@ -104,11 +110,11 @@ func (r *Repo) onlyThere(ctx context.Context, refs []git.Ref) (bool, error) {
 	for _, ref := range refs {
 		names = append(names, ref.Name)
 	}
-	below, err := git.OnlyBelow(ctx, r.Common, names)
+	below, err := git.OnlyBelow(ctx, a.common, names)
 	return len(below) > 0, err
 }
 
-// Text is what becomes of the refs, in words.
+// Text describes what happens to the refs.
 func (s Spent) Text() string {
 	switch {
 	case len(s.Refs) == 0:
@@ -116,11 +122,12 @@ func (s Spent) Text() string {
 	case s.Left == 0:
 		return "its branch has all that they hold"
 	}
-	return fmt.Sprintf("its branch has all that they hold; %s more stay: %s", words.Count(s.Left, "ref"), s.Why)
+	return fmt.Sprintf("its branch has all that they hold; %s more stay: %s",
+		words.Count(s.Left, "ref"), s.Why)
 }
 
-// DropSpent removes refs that Spent has found, all or none.
-func (r *Repo) DropSpent(ctx context.Context, s Spent) error {
+// DropSpent removes the refs that Spent has found, all or none.
+func (a *Archive) DropSpent(ctx context.Context, s Spent) error {
 	if len(s.Refs) == 0 {
 		return nil
 	}
@@ -128,5 +135,5 @@ func (r *Repo) DropSpent(ctx context.Context, s Spent) error {
 	for _, ref := range s.Refs {
 		changes = append(changes, git.RefChange{Name: ref.Name, Old: ref.Commit})
 	}
-	return git.ChangeRefs(ctx, r.Common, "gl: clean", changes...)
+	return git.ChangeRefs(ctx, a.common, "gl: clean", changes...)
 }

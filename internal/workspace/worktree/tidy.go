@@ -9,27 +9,29 @@ import (
 	"greenlight/internal/workspace/git"
 )
 
-// tidy puts in order what the lineage's agent, or the lane's tests, can write of git's: no git of gl's is to follow a link
-// there, or to wait at a pipe. It says what it has removed or put aside.
-func (r *Repo) tidy(l *Lineage) (mended []string, err error) {
+// tidy repairs the parts of git's directories that the lineage's agent, or the lane's tests, can
+// write, so that gl's git follows no link there and waits at no pipe. It returns what it has
+// removed or set aside.
+func (ls *Lineages) tidy(l *Lineage) (mended []string, err error) {
 	if l.Admin == "" || !paths.IsDir(l.Admin) || l.Phase == Planned {
 		return nil, nil
 	}
-	mended, err = r.Worktree(l).Tidy(cmp.Or(l.Branch, l.Base))
+	mended, err = ls.at.Worktree(l).Tidy(cmp.Or(l.Branch, l.Base))
 	if l.IsLane() {
 		return mended, err
 	}
-	for _, refs := range []string{r.branches(l.System, l.Slice), r.tests(l.System, l.Slice)} {
-		more, refsErr := git.TidyRefs(r.Common, refs)
+	for _, refs := range []string{ls.at.branches(l.System, l.Slice),
+		ls.at.tests(l.System, l.Slice)} {
+		more, refsErr := git.TidyRefs(ls.common, refs)
 		mended, err = append(mended, more...), errors.Join(err, refsErr)
 	}
 	return mended, err
 }
 
-// relink makes the worktree one of the repository again after its last snapshot, which has what is in it: an agent may have run git init
-// over it. It says what it did.
-func (r *Repo) relink(l *Lineage) string {
-	w := r.Worktree(l)
+// relink makes the worktree one of the repository again, after its last snapshot has kept what is
+// in it: an agent may have run git init over it. It returns what it did.
+func (ss *Snapshots) relink(l *Lineage) string {
+	w := ss.at.Worktree(l)
 	if l.IsLane() || !paths.IsDir(l.Path) || w.Check() == nil {
 		return ""
 	}
@@ -43,17 +45,18 @@ func (r *Repo) relink(l *Lineage) string {
 	return "its .git wasn't the repository's: put aside as " + to
 }
 
-// tidyRefs is tidy of the branches of all slices, for who lists them.
-func (r *Repo) tidyRefs() {
-	_, _ = git.TidyRefs(r.Common, "refs/heads/"+r.prefix+"/s/"+r.project)
-	_, _ = git.TidyRefs(r.Common, "refs/gl/tests/"+r.project)
+// tidyRefs tidies the refs of all slices, before they are listed.
+func (ls *Lineages) tidyRefs() {
+	_, _ = git.TidyRefs(ls.common, "refs/heads/"+ls.at.prefix+"/s/"+ls.at.project)
+	_, _ = git.TidyRefs(ls.common, "refs/gl/tests/"+ls.at.project)
 }
 
-// tidyAll is tidy of all worktrees of gl's: git looks at each of them when it adds one. What can't be put in order is left to git.
-func (r *Repo) tidyAll() {
-	r.tidyRefs()
-	linked, _ := git.ListLinked(r.Common)
-	lineages, _, _ := r.All()
+// tidyAll tidies all of gl's worktrees: git looks at each of them when it adds one. Errors are left
+// to git.
+func (ls *Lineages) tidyAll() {
+	ls.tidyRefs()
+	linked, _ := git.ListLinked(ls.common)
+	lineages, _, _ := ls.All()
 	head := map[string]string{}
 	for _, l := range lineages {
 		if l.Admin != "" {
@@ -62,7 +65,7 @@ func (r *Repo) tidyAll() {
 	}
 	for _, e := range linked {
 		if strings.HasPrefix(e.Lock, lockReason("")) {
-			_, _ = git.Worktree{Common: r.Common, Admin: e.Admin}.Tidy(head[e.Admin])
+			_, _ = git.Worktree{Common: ls.common, Admin: e.Admin}.Tidy(head[e.Admin])
 		}
 	}
 }

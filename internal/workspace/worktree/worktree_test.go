@@ -43,9 +43,11 @@ func project(t testing.TB) string {
 
 func newRepo(t testing.TB, root string) {
 	t.Helper()
-	testfiles.Write(t, root, map[string]string{"a.txt": "a\n", "sub/b.txt": "b\n", ".gitignore": "*.o\nbuild/\n", ".greenlight/.gitignore": "*\n"})
+	testfiles.Write(t, root, map[string]string{"a.txt": "a\n", "sub/b.txt": "b\n",
+		".gitignore": "*.o\nbuild/\n", ".greenlight/.gitignore": "*\n"})
 	gitIn(t, root, "init", "-q", "-b", "main")
-	for key, value := range map[string]string{"user.name": "t", "user.email": "t@t", "gc.auto": "0"} {
+	for key, value := range map[string]string{"user.name": "t", "user.email": "t@t",
+		"gc.auto": "0"} {
 		gitIn(t, root, "config", key, value)
 	}
 	commit(t, root, "first")
@@ -70,11 +72,11 @@ func open(t testing.TB, root string) *Repo {
 // plan plans a lineage of the slice at the target's tip.
 func plan(t testing.TB, r *Repo, slice string) *Lineage {
 	t.Helper()
-	base, err := r.Base(t.Context())
+	base, err := r.Queue.Base(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := r.Plan(t.Context(), "", slice, base, false)
+	l, err := r.Lineages.Plan(t.Context(), "", slice, base, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +116,8 @@ func TestMake(t *testing.T) {
 	root := project(t)
 	r := open(t, root)
 	l := made(t, r, "S-1")
-	if want := root + ".gl/_/_/S-1.1"; l.Path != want || l.Phase != Ready || l.Branch != "refs/heads/gl/s/_/_/S-1/1" {
+	if want := root + ".gl/_/_/S-1.1"; l.Path != want || l.Phase != Ready ||
+		l.Branch != "refs/heads/gl/s/_/_/S-1/1" {
 		t.Errorf("%+v, want path %s", l, want)
 	}
 	if got := read(t, l.Path, "a.txt"); got != "a\n" {
@@ -134,11 +137,11 @@ func TestMake(t *testing.T) {
 	if again.Path != l.Path || again.Phase != Ready {
 		t.Errorf("the next attempt has %+v", again)
 	}
-	base, err := r.Base(t.Context())
+	base, err := r.Queue.Base(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	fresh, err := r.Plan(t.Context(), "", "S-1", base, true)
+	fresh, err := r.Lineages.Plan(t.Context(), "", "S-1", base, true)
 	if err != nil || fresh.N != 2 || fresh.Phase != Planned {
 		t.Errorf("a fresh one: %+v, %v", fresh, err)
 	}
@@ -152,4 +155,13 @@ func asJSON(t *testing.T, l *Lineage) string {
 		t.Fatal(err)
 	}
 	return string(data)
+}
+
+// holding returns what a killed Make of the lineage was: a Hold whose lock is free again.
+func holding(t *testing.T, r *Repo, l *Lineage) *Hold {
+	t.Helper()
+	h, err := takeHold(t.Context(), r.parts, l)
+	must(t, err)
+	must(t, h.Release())
+	return h
 }

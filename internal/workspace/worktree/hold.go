@@ -1,0 +1,95 @@
+package worktree
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"greenlight/internal/base/durable"
+	"greenlight/internal/workspace/git"
+)
+
+// parts is what operations on worktrees are built from, in the order of their dependencies.
+type parts struct {
+	at        *Layout
+	common    string // the repository's directory
+	queue     *Queue
+	lineages  *Lineages
+	snapshots *Snapshots
+}
+
+// A Hold is a lineage whose worktree's kernel lock is held. Everything that requires the lock is a
+// method of Hold. Processes that inherit the lock's file, such as the agent and its children, hold
+// the lock too.
+type Hold struct {
+	*parts
+	lock    *durable.Held
+	lineage *Lineage
+}
+
+// takeHold waits for the lock of the lineage's worktree.
+func takeHold(ctx context.Context, p *parts, l *Lineage) (*Hold, error) {
+	if err := durable.MkdirPrivate(p.at.dir()); err != nil { // runs/ may have been removed
+		return nil, err
+	}
+	lock, err := durable.Lock(ctx, p.at.lockFile(l))
+	if err != nil {
+		return nil, err
+	}
+	return &Hold{p, lock, l}, nil
+}
+
+// tryHold takes the lock of the lineage's worktree. The error is durable.ErrLocked if another
+// process has it.
+func tryHold(p *parts, l *Lineage) (*Hold, error) {
+	lock, err := durable.TryLock(p.at.lockFile(l))
+	if err != nil {
+		return nil, err
+	}
+	return &Hold{p, lock, l}, nil
+}
+
+// File returns the lock's file, for children to inherit.
+func (h *Hold) File() *os.File { return h.lock.File() }
+
+// Release gives the lock back, also for the processes that inherited it and are still running.
+func (h *Hold) Release() error { return h.lock.Unlock() }
+
+// Worktree returns the lineage's worktree for changes.
+func (h *Hold) Worktree() git.Exclusive { return h.at.Worktree(h.lineage).Exclusive() }
+
+// Checkout checks a commit out in the lane's worktree: see git.Exclusive.CheckoutDetached.
+func (h *Hold) Checkout(ctx context.Context, commit string) error {
+	l := h.lineage
+	if !l.IsLane() {
+		return fmt.Errorf("%s isn't the lane's worktree", l.Path)
+	}
+	if err := h.lineages.ours(l); err != nil {
+		return err
+	}
+	return h.Worktree().CheckoutDetached(git.Inherit(ctx, h.File()), commit, h.at.git.Top)
+}
+
+// SetUp runs setup in a worktree that is ready. If it is killed, the next Make runs setup again.
+func (h *Hold) SetUp(ctx context.Context, m Making) error {
+	l := h.lineage
+	if l.Phase != Ready && l.Phase != Filled {
+		return fmt.Errorf("%s isn't ready", l.Path)
+	}
+	if err := h.lineages.step(l, Filled); err != nil {
+		return err
+	}
+	return h.setUp(ctx, m)
+}
+
+// renew takes the lock anew, so that services which setup has left running don't hold it.
+func (h *Hold) renew(ctx context.Context, path string) error {
+	if err := h.lock.Unlock(); err != nil {
+		return err
+	}
+	lock, err := durable.Lock(ctx, path)
+	if err == nil {
+		h.lock = lock
+	}
+	return err
+}
