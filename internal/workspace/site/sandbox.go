@@ -70,7 +70,10 @@ func (s *Site) makeBox(p command.Program, homes []agent.Home) (*command.Box, err
 	if err != nil {
 		return nil, err
 	}
-	spec := sandbox.Spec{Env: env, Dir: p.Dir, Caches: caches, Read: []string{gl, p.Path, s.Root, s.Repo.Top}, Write: grants.Write, Fixed: grants.Fixed}
+	spec := sandbox.Spec{
+		Env: env, Dir: p.Dir, Caches: caches,
+		Read: []string{gl, p.Path, s.Root, s.Repo.Top}, Write: grants.Write, Fixed: grants.Fixed,
+	}
 	if s.own != nil && s.own.Temp != "" {
 		spec.Write = append(spec.Write, s.own.Temp)
 	}
