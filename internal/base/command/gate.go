@@ -109,7 +109,10 @@ func (p Program) boxed(box *Box) Program {
 		return p
 	}
 	inner := append([]string{box.Gl, InsideArg, p.Path}, p.Argv...)
-	return Program{Path: box.Path, Argv: box.Command(inner), Dir: p.Dir, Env: box.Env, Listens: p.Listens, Supervised: p.Supervised, sandboxed: true}
+	return Program{
+		Path: box.Path, Argv: box.Command(inner), Dir: p.Dir, Env: box.Env,
+		Listens: p.Listens, Supervised: p.Supervised, sandboxed: true,
+	}
 }
 
 // settle changes to the program's directory and sets its stdin.
@@ -130,7 +133,10 @@ func (p Program) settle() error {
 // encode returns the program for the socket: its strings separated by NULs, which no string of
 // an exec can contain. Their length is sent first, along with the files.
 func (p Program) encode() []byte {
-	words := []string{p.Path, p.Dir, strconv.FormatBool(p.Listens), strconv.FormatBool(p.Supervised), strconv.FormatBool(p.sandboxed), strconv.Itoa(len(p.Argv))}
+	words := []string{
+		p.Path, p.Dir, strconv.FormatBool(p.Listens), strconv.FormatBool(p.Supervised),
+		strconv.FormatBool(p.sandboxed), strconv.Itoa(len(p.Argv)),
+	}
 	// keeps the last of duplicate variables
 	words = append(append(words, p.Argv...), (&exec.Cmd{Env: p.Env}).Environ()...)
 	return []byte(strings.Join(words, "\x00"))
@@ -259,7 +265,8 @@ func (g *Waiting) Release(p Program, box *Box, files ...*os.File) <-chan string 
 	text := p.boxed(box).encode()
 	// Send the files now, while the caller has them; the rest may have to wait until the gate
 	// reads.
-	err := syscall.Sendmsg(int(g.socket.Fd()), binary.BigEndian.AppendUint32(nil, uint32(len(text))), rights(fds), nil, 0)
+	head := binary.BigEndian.AppendUint32(nil, uint32(len(text)))
+	err := syscall.Sendmsg(int(g.socket.Fd()), head, rights(fds), nil, 0)
 	go func() {
 		defer g.socket.Close()
 		if err == nil {

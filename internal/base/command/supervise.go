@@ -47,7 +47,9 @@ type Report struct {
 // supervise runs the program as a child of this process.
 func (p Program) supervise() int {
 	tree := proc.Tree{Below: proc.Adopt()}
-	cmd := &exec.Cmd{Path: p.Path, Args: p.Argv, Env: p.Env, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
+	cmd := &exec.Cmd{
+		Path: p.Path, Args: p.Argv, Env: p.Env, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+	}
 	if p.sandboxed {
 		signal.Ignore(endSignals...) // for the sandbox's own process: see Gate
 	}

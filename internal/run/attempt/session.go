@@ -37,12 +37,21 @@ type session struct {
 	window   *window
 	follower *follower // nil for an agent that can write the journal
 
-	run   executor.Run
+	agent executor.Run
 	hears *listener
 	talk  *talk // nil for an agent that can't be told anything while it works
 }
 
-// attend runs the agent from its start to its end, and returns what it saw.
+// run runs the agent from its start to its end, and returns what it saw.
+func (s *session) run(ctx context.Context) (*Evidence, error) {
+	ev, err := s.attend(ctx)
+	if err == nil && s.forgotten(ctx, ev) {
+		return s.attendAnew(ctx, ev)
+	}
+	return ev, err
+}
+
+// attend runs the agent once.
 func (s *session) attend(ctx context.Context) (*Evidence, error) {
 	s.hears = newListener(s.rec.Job.Stream, s.log, s.print, func() { s.checkCommand(ctx) })
 	job, prompt, ev := s.launch.job()
@@ -55,7 +64,7 @@ func (s *session) attend(ctx context.Context) (*Evidence, error) {
 	if ev != nil {
 		return ev, s.begin(ctx, proc.ID{})
 	}
-	defer s.run.CloseTalk()
+	defer s.agent.CloseTalk()
 	ev = s.watch(ctx)
 	s.window.heed(ctx, s.hears.dec.Summary().Window)
 	s.complete(ev)
@@ -81,7 +90,7 @@ func (s *session) start(ctx context.Context, job executor.Job, prompt string) (*
 	case err != nil:
 		return nil, fmt.Errorf("start %s in %s: %w", s.rec.Job.Program, s.rec.Job.Dir, err)
 	}
-	s.run, s.talk = run, nil
+	s.agent, s.talk = run, nil
 	if s.rec.Talk.Talks {
 		s.talk = newTalk(s.claimed, run, prompt)
 	}
@@ -151,7 +160,7 @@ func (s *session) watch(ctx context.Context) *Evidence {
 	silence, grace := newLull(spacing), &grace{lull: newLull(finer)}
 	keeper := newKeeper(s.settler, s.rec, s.every)
 	defer keeper.stop()
-	output := s.run.Output()
+	output := s.agent.Output()
 	for {
 		select {
 		case c, ok := <-output:
@@ -177,7 +186,7 @@ func (s *session) watch(ctx context.Context) *Evidence {
 			s.endIdle(ctx, silence.tick(now), grace, now)
 		case <-s.stop:
 			s.endAgent(ctx, EndStop, "")
-		case <-s.run.Exited():
+		case <-s.agent.Exited():
 			return s.exited(ctx)
 		}
 	}
@@ -256,11 +265,11 @@ func (s *session) waits(ctx context.Context) bool {
 // endAgent ends the agent. The second call doesn't wait for the grace to pass.
 func (s *session) endAgent(ctx context.Context, why, detail string) {
 	if s.rec.Life.Ending != "" {
-		s.run.Kill()
+		s.agent.Kill()
 		return
 	}
 	s.end(ctx, why, detail)
-	s.run.End()
+	s.agent.End()
 }
 
 // checkCommand ends an agent that doesn't know the slash command it was given: the text would go
@@ -293,7 +302,7 @@ func lists(commands []string, command string) bool {
 // (a server, say): it would keep writing into its worktree, and what is judged wouldn't be what
 // lands. Then it takes what is still in the pipes.
 func (s *session) exited(ctx context.Context) *Evidence {
-	res, err := s.run.Wait()
+	res, err := s.agent.Wait()
 	if len(res.Left) > 0 {
 		s.note("the agent left processes running, which gl has ended: " + sanitize.Line(strings.Join(res.Left, ", ")))
 	}
@@ -301,7 +310,7 @@ func (s *session) exited(ctx context.Context) *Evidence {
 		s.rec.Life.Outlived = sanitize.Line(res.Leftover.Error())
 		s.note("what the agent left running can't be ended: " + s.rec.Life.Outlived)
 	}
-	for c := range s.run.Output() {
+	for c := range s.agent.Output() {
 		s.hears.take(c)
 	}
 	s.hears.takeUnended()

@@ -56,7 +56,7 @@ func (s *Store) LogPath(slice string, n int) string {
 	return filepath.Join(s.dir, "log", fmt.Sprintf("%s.%d.log", slice, n))
 }
 
-// BriefPath is the file with all that an agent without our commands is told: Wrapper.Brief.
+// BriefPath is the file with all that an agent without our commands is told: Options.Brief.
 func (s *Store) BriefPath(slice string, n int) string {
 	return filepath.Join(s.dir, "log", fmt.Sprintf("%s.%d.brief.log", slice, n))
 }

@@ -52,18 +52,8 @@ func (w *Wrapper) Run(ctx context.Context, rec *Record) (*Record, error) {
 	if lock, rec.Life.Lock = takeLock(log.path); lock != nil {
 		defer lock.Close()
 	}
-	place := &workplace{
-		claimed: c, root: o.Root, env: o.Env, agentEnv: o.AgentEnv, limit: o.SetupLimit, confine: o.Confine, stop: o.Stop,
-	}
-	here := &checkout{claimed: c, root: o.Root, env: o.Env, tests: o.Tests, lock: lock, stop: o.Stop}
-	work := &session{
-		claimed: c, launch: &launch{store: store, rec: rec, place: place, brief: o.Brief, lock: lock},
-		limits: o.Limits, every: o.Every, stop: o.Stop, print: o.Print,
-		window: &window{settler: c.settler, rec: rec, percent: o.WindowPercent},
-	}
-	if place.sandboxed() {
-		work.follower = &follower{claimed: c}
-	}
+	place, here := o.workplace(c), o.checkout(c, lock)
+	work := o.session(c, place, lock)
 
 	var ev *Evidence
 	if rec.Place.Lineage == 0 {
@@ -75,10 +65,7 @@ func (w *Wrapper) Run(ctx context.Context, rec *Record) (*Record, error) {
 	}
 	if ev == nil && err == nil {
 		store.stampWants(rec)
-		ev, err = work.attend(ctx)
-		if err == nil && work.forgotten(ctx, ev) {
-			ev, err = work.attendAnew(ctx, ev)
-		}
+		ev, err = work.run(ctx)
 	}
 	if err != nil {
 		return nil, err
@@ -92,4 +79,27 @@ func (w *Wrapper) Run(ctx context.Context, rec *Record) (*Record, error) {
 	here.verify(ctx)
 	lookForWants(ctx, rec)
 	return c.settle(ctx, o.Root, o.Stop)
+}
+
+func (o *Options) workplace(c *claimed) *workplace {
+	return &workplace{
+		claimed: c, root: o.Root, env: o.Env, agentEnv: o.AgentEnv,
+		limit: o.SetupLimit, confine: o.Confine, stop: o.Stop,
+	}
+}
+
+func (o *Options) checkout(c *claimed, lock *os.File) *checkout {
+	return &checkout{claimed: c, root: o.Root, env: o.Env, tests: o.Tests, lock: lock, stop: o.Stop}
+}
+
+func (o *Options) session(c *claimed, place *workplace, lock *os.File) *session {
+	s := &session{
+		claimed: c, limits: o.Limits, every: o.Every, stop: o.Stop, print: o.Print,
+		launch: &launch{store: c.settler.Store, rec: c.rec, place: place, brief: o.Brief, lock: lock},
+		window: &window{settler: c.settler, rec: c.rec, percent: o.WindowPercent},
+	}
+	if place.sandboxed() {
+		s.follower = &follower{claimed: c}
+	}
+	return s
 }

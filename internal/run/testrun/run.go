@@ -67,7 +67,8 @@ func (v *Verdict) Green() bool {
 // Named reports whether the names of failing tests account for every failure. If so, new
 // failures can be distinguished from earlier ones.
 func (v *Verdict) Named() bool {
-	return v != nil && !v.TimedOut && v.Signal == "" && !v.FailingMore && v.Failed != nil && *v.Failed > 0 && len(v.Failing) >= *v.Failed
+	return v != nil && !v.TimedOut && v.Signal == "" && !v.FailingMore &&
+		v.Failed != nil && *v.Failed > 0 && len(v.Failing) >= *v.Failed
 }
 
 // How describes how a run that isn't green ended.
@@ -140,8 +141,10 @@ func MarkOf(root, mark string) string { return environ.MarksOf(root) + mark }
 // they couldn't be started or ctx is over.
 func Run(ctx context.Context, s Spec) (*Verdict, error) {
 	out := output{count: NewCounter(s.Pattern)}
-	v := &Verdict{SchemaVersion: 1, Tree: s.Tree, Command: s.Command.Line, Dir: paths.Relative(s.Top, s.Dir), Toolchain: s.Toolchain,
-		At: time.Now().UTC(), Flaky: []string{}, Caches: s.Caches}
+	v := &Verdict{
+		SchemaVersion: 1, Tree: s.Tree, Command: s.Command.Line, Dir: paths.Relative(s.Top, s.Dir),
+		Toolchain: s.Toolchain, At: time.Now().UTC(), Flaky: []string{}, Caches: s.Caches,
+	}
 	if v.Dir == "." {
 		v.Dir = ""
 	}
@@ -155,7 +158,8 @@ func Run(ctx context.Context, s Spec) (*Verdict, error) {
 		out.log, v.Log = log, paths.Relative(s.Root, s.Log)
 	}
 	res, err := executor.Command(ctx, s.Executor, command.Spec{
-		Argv: s.Command.Argv, Dir: s.Dir, Env: environ.WithoutClaim(s.Env), Files: s.Files, Limit: s.Limit, Box: s.Box, Log: &out,
+		Argv: s.Command.Argv, Dir: s.Dir, Env: environ.WithoutClaim(s.Env), Files: s.Files,
+		Limit: s.Limit, Box: s.Box, Log: &out,
 		Started: s.Started, Mark: MarkOf(s.Root, cmp.Or(s.Mark, s.Dir)),
 	})
 	if err != nil {
@@ -168,7 +172,8 @@ func Run(ctx context.Context, s Spec) (*Verdict, error) {
 	v.TimedOut, v.Signal, v.Reason = res.TimedOut, res.Signal, res.Last
 	v.Seconds = math.Round(res.Duration.Seconds()*1000) / 1000
 	counts := out.count.Counts()
-	v.Passed, v.Failed, v.Skipped, v.Failing, v.FailingMore = counts.Passed, counts.Failed, counts.Skipped, counts.Failing, counts.More
+	v.Passed, v.Failed, v.Skipped = counts.Passed, counts.Failed, counts.Skipped
+	v.Failing, v.FailingMore = counts.Failing, counts.More
 	v.Last, v.Failure = out.count.Last(), []string{}
 	if !v.Green() {
 		v.Failure = out.count.Failure()

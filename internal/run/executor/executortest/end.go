@@ -89,8 +89,12 @@ func promiseKill(t *testing.T, s *Subject) {
 		j.Leaves = leaves
 		run := s.start(t, j)
 		until(t, "it runs", func() bool { return file(j.Dir, "pid") != "" })
-		run.End()
-		run.Kill()
+		run.Kill() // alone: End would kill it, too, after its grace
+		select {
+		case <-run.Exited():
+		case <-time.After(patience):
+			t.Fatal("it lives")
+		}
 		run.Kill()
 		if got := finish(run); got.Signal != "killed" {
 			t.Errorf("%+v", got)

@@ -128,6 +128,7 @@ func (s *Subject) start(t *testing.T, j executor.Job) executor.Run {
 	t.Helper()
 	run, err := s.Executor.Start(t.Context(), j, recorded)
 	check(t, err)
+	t.Cleanup(run.Kill) // of a promise that isn't kept
 	return run
 }
 
