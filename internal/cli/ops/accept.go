@@ -155,7 +155,7 @@ func (a *Acceptance) complete(f *slice.File, id string) error {
 		return err
 	}
 	if pass.Verdict() == gate.Green {
-		err = a.pr.Runs.Vouch(a.pr.Key(), id)
+		err = a.pr.Runs.Proofs.Vouch(a.pr.Key(), id)
 	}
 	return errors.Join(err, a.pr.Runs.MarkApproved(id, ruling))
 }

@@ -41,7 +41,7 @@ func openYard(t *testing.T, files map[string]string) *yard {
 	}
 	pr, err := project.Open(root)
 	must(t, err)
-	must(t, pr.Runs.Prepare())
+	must(t, pr.Runs.Files.Prepare())
 	return &yard{pr, t}
 }
 

@@ -111,7 +111,7 @@ func Rename(ctx context.Context, pr *project.Project, old, id string) (*Moved, e
 	_ = pr.Runs.Journal().Append(journal.Event{Kind: journal.Renamed, System: pr.Key(), Slice: id, From: old})
 	if st.Class == plan.Stalled { // by its attempts, which have the old name
 		return m, amend(ctx, pr, func() error {
-			return pr.Runs.PutReleased(id, plan.Mark{Status: st.Status, Step: st.Step})
+			return pr.Runs.Claims.PutReleased(id, plan.Mark{Status: st.Status, Step: st.Step})
 		})
 	}
 	return m, nil
@@ -223,7 +223,7 @@ func keepCopy(pr *project.Project, id string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	dir := filepath.Join(pr.Runs.Dir(), "removed")
+	dir := filepath.Join(pr.Runs.Files.Dir(), "removed")
 	if err := durable.MkdirPrivate(dir); err != nil {
 		return "", err
 	}

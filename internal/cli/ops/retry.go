@@ -174,6 +174,6 @@ func Fresh(ctx context.Context, pr *project.Project, id string) (branch string, 
 
 // LiftLogin ends a hold that waits for somebody to log in: whoever retries has done so.
 func LiftLogin(pr *project.Project) error {
-	_, err := pr.Runs.LiftHolds(func(h *plan.Hold) bool { return h.Kind == agent.Login }, time.Now())
+	_, err := pr.Runs.HoldFile.Lift(func(h *plan.Hold) bool { return h.Kind == agent.Login }, time.Now())
 	return err
 }

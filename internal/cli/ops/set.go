@@ -366,7 +366,7 @@ func afterSet(
 				return notes, err
 			}
 		case c.Key == "status" && !open && plan.Classify(c.Value) == plan.Done:
-			if err := pr.Runs.CallComplete(pr.Key(), id); err != nil {
+			if err := pr.Runs.Proofs.CallComplete(pr.Key(), id); err != nil {
 				return notes, err
 			}
 		case c.Key == "deps":

@@ -26,7 +26,7 @@ type Left struct{ Tree, Head string }
 // PutAccepted queues the work on an item that a person accepts, as they saw it, and returns the attempt, with the mark that the caller has to give the
 // item next, under the same lock. A kill between the two leaves the item as it was: the lane throws the attempt out.
 func (s *Store) PutAccepted(system string, it *plan.Item, l *worktree.Lineage, is Left, now time.Time) (*Record, error) {
-	if err := s.Prepare(); err != nil {
+	if err := s.Files.Prepare(); err != nil {
 		return nil, err
 	}
 	n, err := s.next(it.ID)
@@ -36,7 +36,7 @@ func (s *Store) PutAccepted(system string, it *plan.Item, l *worktree.Lineage, i
 	now = now.UTC()
 	r := &Record{
 		ID:            Identity{System: system, Slice: it.ID, Of: it.Of, Title: it.Name, N: n, Token: NewToken(now)},
-		Life:          Life{Phase: plan.Queued, Before: tracker.Before{Mark: plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}, Started: it.Started}, Launcher: proc.Self(), ClaimedAt: now, EndedAt: &now, Log: s.LogPath(it.ID, n)},
+		Life:          Life{Phase: plan.Queued, Before: tracker.Before{Mark: plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}, Started: it.Started}, Launcher: proc.Self(), ClaimedAt: now, EndedAt: &now, Log: s.Files.Log(it.ID, n)},
 		Job:           Job{Agent: Person},
 		Place:         Place{Lineage: l.N, Branch: l.Branch, Tree: is.Tree, Head: is.Head},
 		Judged:        Judgement{Evidence: &Evidence{}, Tests: it.Tests},

@@ -24,11 +24,11 @@ type baseline struct {
 	Left   drift.Files  `json:"left,omitempty"`   // when the attempt before ended; nil for unknown
 }
 
-func (s *Store) baselinePath(r *Record) string {
+func (s *Proofs) baselinePath(r *Record) string {
 	return filepath.Join(s.dir, "tests", fileName(r.ID.System, r.ID.Work())+".json")
 }
 
-func (s *Store) baseline(r *Record) *baseline {
+func (s *Proofs) baseline(r *Record) *baseline {
 	b := &baseline{}
 	if !readJSON(s.baselinePath(r), b) || b.Start == nil {
 		return nil
@@ -36,7 +36,7 @@ func (s *Store) baseline(r *Record) *baseline {
 	return b
 }
 
-func (s *Store) putBaseline(r *Record, b *baseline) error {
+func (s *Proofs) putBaseline(r *Record, b *baseline) error {
 	if err := mkdir(filepath.Join(s.dir, "tests")); err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (s *Store) putBaseline(r *Record, b *baseline) error {
 }
 
 // ForgetBaseline is for a slice that is complete.
-func (s *Store) ForgetBaseline(r *Record) { _ = os.Remove(s.baselinePath(r)) }
+func (s *Proofs) ForgetBaseline(r *Record) { _ = os.Remove(s.baselinePath(r)) }
 
 // follow is the baseline for the next attempt, which begins at a state. What the attempt before has changed, and nobody since, is
 // as it was before that.
@@ -77,7 +77,7 @@ func (w *Wrapper) noteBaseline(ctx context.Context) {
 	if w.rec.Conditions.Test == nil {
 		return
 	}
-	last := w.Store.baseline(w.rec)
+	last := w.Store.Proofs.baseline(w.rec)
 	var before *drift.State
 	if last != nil {
 		before = last.Start
@@ -88,7 +88,7 @@ func (w *Wrapper) noteBaseline(ctx context.Context) {
 		if last != nil {
 			b = last.follow(is)
 		}
-		err = w.Store.putBaseline(w.rec, b)
+		err = w.Store.Proofs.putBaseline(w.rec, b)
 	}
 	if w.rec.Conditions.Baseline = err == nil; err != nil {
 		w.log.note(logfile.Gl, "its tests won't be compared: "+err.Error())
@@ -97,12 +97,12 @@ func (w *Wrapper) noteBaseline(ctx context.Context) {
 
 // HandOverHere notes the tests that the agent of an attempt in the checkout hands over. Unless told that it was writing tests, it has
 // handed over nothing if it has written none.
-func (s *Store) HandOverHere(ctx context.Context, r *Record, told bool) error {
+func (s *Proofs) HandOverHere(ctx context.Context, r *Record, told bool) error {
 	b := s.baseline(r)
 	if b == nil || r.Conditions.Test == nil {
 		return nil
 	}
-	is, err := r.Conditions.comparer().Look(ctx, s.root(), b.Start)
+	is, err := r.Conditions.comparer().Look(ctx, Files{s.dir}.root(), b.Start)
 	if err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (w *Wrapper) compare(ctx context.Context) {
 	if !w.rec.Conditions.Baseline {
 		return
 	}
-	b := w.Store.baseline(w.rec)
+	b := w.Store.Proofs.baseline(w.rec)
 	if b == nil {
 		w.rec.Judged.Compared = lost("its file in .greenlight/runs/tests is gone")
 		return
@@ -168,7 +168,7 @@ func (w *Wrapper) compare(ctx context.Context) {
 		return
 	}
 	b.Left = is.Files
-	if err := w.Store.putBaseline(w.rec, b); err != nil {
+	if err := w.Store.Proofs.putBaseline(w.rec, b); err != nil {
 		w.log.note(logfile.Gl, "how its tests are now can't be noted: "+err.Error())
 	}
 }

@@ -286,7 +286,8 @@ func readFile(path string) ([]byte, error) {
 	return durable.ReadFile(path)
 }
 
-func (s *Store) badDir() string { return filepath.Join(s.dir, "bad") }
+// A Quarantine is runs/bad, with the files of a store that can't be used.
+type Quarantine struct{ Store *Store }
 
 // An Aside is a file that was moved aside.
 type Aside struct {
@@ -299,12 +300,12 @@ func (a *Aside) Error() string { return fmt.Sprintf("%v. Moved to %s", a.BadReco
 // SetAside moves the bad ones to runs/bad, where they are in nobody's way and nothing of them is lost. What another
 // version of gl wrote stays: that version may be at work on it. The lock must be held; a file that is sound by now stays,
 // too.
-func (s *Store) SetAside(bad []*BadRecord) (moved []*Aside, err error) {
+func (q Quarantine) SetAside(bad []*BadRecord) (moved []*Aside, err error) {
 	for _, b := range bad {
-		if b.Keep || s.soundNow(b) {
+		if b.Keep || q.soundNow(b) {
 			continue
 		}
-		to, moveErr := s.moveAside(b.Path)
+		to, moveErr := q.moveAside(b.Path)
 		if moveErr != nil {
 			err = errors.Join(err, fmt.Errorf("%w, and can't be moved aside: %w", b, moveErr))
 			continue
@@ -314,9 +315,9 @@ func (s *Store) SetAside(bad []*BadRecord) (moved []*Aside, err error) {
 	return moved, err
 }
 
-// AllBad finds every file of the store that can't be used. It reads all records.
-func (s *Store) AllBad() ([]*BadRecord, error) {
-	_, bad, err := s.Live()
+// Bad finds every file of the store that can't be used. It reads all records.
+func (q Quarantine) Bad() ([]*BadRecord, error) {
+	_, bad, err := q.Store.Live()
 	if err != nil {
 		return nil, err
 	}
@@ -326,40 +327,40 @@ func (s *Store) AllBad() ([]*BadRecord, error) {
 			bad = append(bad, b)
 		}
 	}
-	_, err = s.ReadHolds()
+	_, err = q.Store.HoldFile.Read()
 	note(err)
-	settled, err := s.settledEntries()
+	settled, err := q.Store.settledEntries()
 	slices.SortFunc(settled, func(a, b Entry) int { return cmp.Or(cmp.Compare(a.Slice, b.Slice), a.N-b.N) })
 	for _, e := range settled {
-		_, err := s.readSettled(e)
+		_, err := q.Store.readSettled(e)
 		note(err)
 	}
 	return bad, err
 }
 
 // soundNow says whether the file can be used by now, or is gone.
-func (s *Store) soundNow(b *BadRecord) bool {
+func (q Quarantine) soundNow(b *BadRecord) bool {
 	file := filepath.Base(b.Path)
 	var err error
 	switch e, isLive := parseLive(file); {
-	case b.Path == s.holdPath():
-		_, err = s.ReadHolds()
+	case b.Path == q.Store.HoldFile.path():
+		_, err = q.Store.HoldFile.Read()
 	case b.Settled:
 		e, _ = parseSettled(file)
-		_, err = s.readSettled(e)
+		_, err = q.Store.readSettled(e)
 	case isLive:
-		_, err = s.readLive(e.Slice, e.N)
+		_, err = q.Store.readLive(e.Slice, e.N)
 	}
 	return err == nil || errors.Is(err, fs.ErrNotExist)
 }
 
-func (s *Store) moveAside(path string) (to string, err error) {
-	if err := mkdir(s.badDir()); err != nil {
+func (q Quarantine) moveAside(path string) (to string, err error) {
+	if err := mkdir(q.Store.Files.badDir()); err != nil {
 		return "", err
 	}
-	to = filepath.Join(s.badDir(), filepath.Base(path))
+	to = filepath.Join(q.Store.Files.badDir(), filepath.Base(path))
 	for n := 2; paths.Exists(to); n++ {
-		to = filepath.Join(s.badDir(), filepath.Base(path)+"."+strconv.Itoa(n))
+		to = filepath.Join(q.Store.Files.badDir(), filepath.Base(path)+"."+strconv.Itoa(n))
 	}
 	for _, p := range []string{path, to} {
 		if err := durable.CheckPath(p); err != nil {
@@ -369,23 +370,23 @@ func (s *Store) moveAside(path string) (to string, err error) {
 	return to, os.Rename(path, to)
 }
 
-// Aside lists the files that were moved aside and are still there.
-func (s *Store) Aside() ([]string, error) {
-	entries, err := durable.ReadDir(s.badDir())
+// Moved lists the files that were moved aside and are still there.
+func (q Quarantine) Moved() ([]string, error) {
+	entries, err := durable.ReadDir(q.Store.Files.badDir())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	names := make([]string, len(entries))
 	for i, e := range entries {
-		names[i] = filepath.Join(s.badDir(), e.Name())
+		names[i] = filepath.Join(q.Store.Files.badDir(), e.Name())
 	}
 	return names, err
 }
 
 // asideEntries are the attempts whose records were moved aside: their numbers aren't given out again, since their logs
 // are still there.
-func (s *Store) asideEntries() ([]Entry, error) {
-	return list(s.badDir(), func(file string) (Entry, bool) {
+func (f Files) asideEntries() ([]Entry, error) {
+	return list(f.badDir(), func(file string) (Entry, bool) {
 		if i := strings.LastIndex(file, ".json"); i >= 0 {
 			file = file[:i+len(".json")]
 		}

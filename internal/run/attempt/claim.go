@@ -126,7 +126,7 @@ func (s *Store) Claim(tx tracker.Tx, req Request, now time.Time) (*Record, error
 	if req.Job.Model != "" && !req.Agent.TakesModel() {
 		return nil, fmt.Errorf("its agent, %s, can't be told to use the model %s: add {model} to %s", req.Agent.Name, req.Job.Model, agent.CustomSetting(req.Agent.Name))
 	}
-	if err := s.Prepare(); err != nil { // git clean -x takes the directories in the middle of a drain
+	if err := s.Files.Prepare(); err != nil { // git clean -x takes the directories in the middle of a drain
 		return nil, err
 	}
 	n, err := s.next(it.ID)
@@ -137,10 +137,10 @@ func (s *Store) Claim(tx tracker.Tx, req Request, now time.Time) (*Record, error
 		return nil, err
 	}
 	job := req.Job
-	job.Slice, job.SessionID, job.BriefFile = it.ID, newUUID(), s.BriefPath(it.ID, n)
+	job.Slice, job.SessionID, job.BriefFile = it.ID, newUUID(), s.Files.Brief(it.ID, n)
 	r := &Record{
 		ID:            Identity{System: req.System, Slice: it.ID, Of: it.Of, Title: it.Name, N: n, Token: NewToken(now)},
-		Life:          Life{Phase: plan.Claimed, Before: tracker.Before{Mark: plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}, Started: it.Started}, Launcher: proc.Self(), ClaimedAt: now.UTC(), Log: s.LogPath(it.ID, n)},
+		Life:          Life{Phase: plan.Claimed, Before: tracker.Before{Mark: plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}, Started: it.Started}, Launcher: proc.Self(), ClaimedAt: now.UTC(), Log: s.Files.Log(it.ID, n)},
 		Job:           Job{Agent: req.Agent.Name, Program: req.Agent.Program, Argv: req.Agent.Command(job), Prompt: job.Prompt, Stream: req.Agent.Stream, Dir: job.Dir, Runner: req.Runner, Account: job.Account, Model: job.Model, Environ: req.Environ},
 		SchemaVersion: schemaVersion,
 	}
@@ -163,7 +163,7 @@ func (s *Store) Claim(tx tracker.Tx, req Request, now time.Time) (*Record, error
 	}
 	r.Talk.Talks = req.Agent.Talks
 	r.Talk.Briefed = job.Briefed && (agent.IsBriefed(r.Job.Argv, job.BriefFile) || agent.IsBriefed(r.Talk.Anew, job.BriefFile))
-	if err := s.sayAtStart(r); err != nil {
+	if err := s.Messages.sayAtStart(r); err != nil {
 		return nil, err
 	}
 	if err := s.putNew(r); err != nil {
@@ -173,7 +173,7 @@ func (s *Store) Claim(tx tracker.Tx, req Request, now time.Time) (*Record, error
 		return nil, errors.Join(err, s.dropLive(r))
 	}
 	s.tell(r, false)
-	return r, s.markSaid(r)
+	return r, s.Messages.markSaid(r)
 }
 
 // putNew writes the record of a claim. Somebody may remove the directories at any instant (git clean -x, again and again).
@@ -183,7 +183,7 @@ func (s *Store) putNew(r *Record) (err error) {
 		if err = s.putLive(r); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		if err := s.Prepare(); err != nil {
+		if err := s.Files.Prepare(); err != nil {
 			return err
 		}
 	}
@@ -200,7 +200,7 @@ func (s *Store) next(slice string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	aside, err := s.asideEntries()
+	aside, err := s.Files.asideEntries()
 	if err != nil {
 		return 0, err
 	}
@@ -253,6 +253,9 @@ func newUUID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
+// Claims are the notes about claims that people and their sessions hold, in runs/claims and runs/told.
+type Claims struct{ dir string }
+
 // ClaimHolder is who made a claim outside an attempt: kept beside the claim, so that claiming again is idempotent.
 type ClaimHolder struct {
 	Token  string `json:"token"`  // valid only while the slice has this session
@@ -261,12 +264,12 @@ type ClaimHolder struct {
 	Released *plan.Mark `json:"released,omitempty"` // instead: how the slice was when it was given back half-way
 }
 
-func (s *Store) holderPath(slice string) string {
+func (s *Claims) holderPath(slice string) string {
 	return filepath.Join(s.dir, "claims", slice+".json")
 }
 
 // Holder returns the holder of the slice's claim, "" for unknown.
-func (s *Store) Holder(slice, session string) string {
+func (s *Claims) Holder(slice, session string) string {
 	var h ClaimHolder
 	if session == "" || !readJSON(s.holderPath(slice), &h) || h.Token != session {
 		return ""
@@ -275,7 +278,7 @@ func (s *Store) Holder(slice, session string) string {
 }
 
 // PutHolder remembers the holder of a claim.
-func (s *Store) PutHolder(slice string, h ClaimHolder) error {
+func (s *Claims) PutHolder(slice string, h ClaimHolder) error {
 	if strings.TrimSpace(h.Holder) == "" {
 		return nil
 	}
@@ -286,7 +289,7 @@ func (s *Store) PutHolder(slice string, h ClaimHolder) error {
 }
 
 // PutReleased remembers that a slice that was begun has been given back by its holder.
-func (s *Store) PutReleased(slice string, as plan.Mark) error {
+func (s *Claims) PutReleased(slice string, as plan.Mark) error {
 	if err := mkdir(filepath.Dir(s.holderPath(slice))); err != nil {
 		return err
 	}
@@ -294,7 +297,7 @@ func (s *Store) PutReleased(slice string, as plan.Mark) error {
 }
 
 // Released says whether the slice is as its last holder gave it back.
-func (s *Store) Released(slice string, is plan.Mark) bool {
+func (s *Claims) Released(slice string, is plan.Mark) bool {
 	var h ClaimHolder
 	return readJSON(s.holderPath(slice), &h) && h.Released != nil && *h.Released == is
 }

@@ -33,7 +33,7 @@ func (c Claimant) Holds(runs *Store, st *plan.State) bool {
 	case c.Token != "":
 		return st.Session == c.Token
 	case c.Holder != "":
-		return runs.Holder(st.ID, st.Session) == c.Holder
+		return runs.Claims.Holder(st.ID, st.Session) == c.Holder
 	}
 	return false
 }

@@ -249,7 +249,7 @@ func TestReplayFindsTheConversation(t *testing.T) {
 			r := b.claim("S-1")
 			r.Job.Stream, r.Talk.Conversation = agent.StreamClaude, "c-1"
 			r = b.start(r)
-			must(t, os.WriteFile(b.store.LogPath(r.ID.Slice, r.ID.N), []byte(tt.log), 0o644))
+			must(t, os.WriteFile(b.store.Files.Log(r.ID.Slice, r.ID.N), []byte(tt.log), 0o644))
 			final, err := b.settler(b.state).Recover(t.Context(), r)
 			must(t, err)
 			if final.Talk.Conversation != tt.want || final.Judged.Outcome != Crashed {

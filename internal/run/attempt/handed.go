@@ -18,12 +18,12 @@ type handed struct {
 // fileName returns the name by which a file of runs/ belongs to a slice or task of a system.
 func fileName(system, work string) string { return strings.ReplaceAll(system, "/", "_") + "." + work }
 
-func (s *Store) handedPath(system, slice string, lineage int) string {
+func (s *Proofs) handedPath(system, slice string, lineage int) string {
 	return filepath.Join(s.dir, "handed", fileName(system, slice)+"."+fmt.Sprint(lineage)+".json")
 }
 
 // Handed is the commit that was noted, "" for none.
-func (s *Store) Handed(system, slice string, lineage int) string {
+func (s *Proofs) Handed(system, slice string, lineage int) string {
 	var h handed
 	if !readJSON(s.handedPath(system, slice, lineage), &h) || strings.Trim(h.Commit, "0123456789abcdef") != "" {
 		return ""
@@ -32,7 +32,7 @@ func (s *Store) Handed(system, slice string, lineage int) string {
 }
 
 // NoteHanded notes the first hand-over of a lineage; a later one changes nothing. The gl of a confined agent can't: its wrapper does.
-func (s *Store) NoteHanded(system, slice string, lineage int, commit string) error {
+func (s *Proofs) NoteHanded(system, slice string, lineage int, commit string) error {
 	if commit == "" || s.Handed(system, slice, lineage) != "" {
 		return nil
 	}
@@ -43,7 +43,7 @@ func (s *Store) NoteHanded(system, slice string, lineage int, commit string) err
 }
 
 // forgetHanded is for a lineage that has landed.
-func (s *Store) forgetHanded(r *Record) {
+func (s *Proofs) forgetHanded(r *Record) {
 	_ = os.Remove(s.handedPath(r.ID.System, r.ID.Work(), r.Place.Lineage))
 }
 

@@ -50,7 +50,7 @@ func newBench(t fataler, root string, slices map[string]string) *bench {
 		status, step, _ := strings.Cut(s, "/")
 		b.write(id, status, step, "")
 	}
-	must(t, b.store.Prepare())
+	must(t, b.store.Files.Prepare())
 	return b
 }
 

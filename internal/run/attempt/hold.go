@@ -11,6 +11,7 @@ import (
 	"greenlight/internal/base/durable"
 	"greenlight/internal/core/agent"
 	"greenlight/internal/core/plan"
+	"greenlight/internal/state/journal"
 )
 
 const (
@@ -21,7 +22,13 @@ const (
 	floorPart    = 10            // the shortest hold is this part of parallel.hold_seconds, and doubles as well
 )
 
-func (s *Store) holdPath() string { return filepath.Join(s.dir, holdFile) }
+func (s *HoldFile) path() string { return filepath.Join(s.dir, holdFile) }
+
+// A HoldFile is runs/hold.json, and runs/streak.json: what keeps agents from being launched for a while.
+type HoldFile struct {
+	dir     string
+	journal *journal.Journal
+}
 
 // Holds are those that were put last, over or not, at most one for everybody and one for each agent and account. The file of an
 // earlier version has one for everybody.
@@ -70,16 +77,16 @@ func sameHold(a, b *plan.Hold) bool {
 	return a.Account == b.Account && (a.Account != "" || a.Agent == b.Agent)
 }
 
-// Holds returns all holds; none where the file can't be used.
-func (s *Store) Holds() Holds {
-	l, _ := s.ReadHolds() // whoever shows the project's state names a bad one
+// All returns all holds; none where the file can't be used.
+func (s *HoldFile) All() Holds {
+	l, _ := s.Read() // whoever shows the project's state names a bad one
 	return l
 }
 
-// ReadHolds is Holds with the reason why the file can't be used: a *BadRecord where that is its content.
-func (s *Store) ReadHolds() (Holds, error) {
+// Read is Holds with the reason why the file can't be used: a *BadRecord where that is its content.
+func (s *HoldFile) Read() (Holds, error) {
 	var file holdsFile
-	err := readChecked(s.holdPath(), &file, func() error {
+	err := readChecked(s.path(), &file, func() error {
 		if file.Holds == nil {
 			file.Holds = Holds{&file.Hold}
 		}
@@ -119,13 +126,13 @@ func checkHold(h *plan.Hold) error {
 	return nil
 }
 
-// Hold returns the hold of everybody, over or not; nil for none.
-func (s *Store) Hold() *plan.Hold { return s.Holds().Everybody() }
+// Everybody returns the hold of everybody, over or not; nil for none.
+func (s *HoldFile) Everybody() *plan.Hold { return s.All().Everybody() }
 
-// LiftHolds ends the holds for which which is true, and forgets those that are over. It returns those that weren't. The lock must be held.
-func (s *Store) LiftHolds(which func(*plan.Hold) bool, now time.Time) (lifted Holds, err error) {
+// Lift ends the holds for which which is true, and forgets those that are over. It returns those that weren't. The lock must be held.
+func (s *HoldFile) Lift(which func(*plan.Hold) bool, now time.Time) (lifted Holds, err error) {
 	var ended, kept Holds
-	for _, h := range s.Holds() {
+	for _, h := range s.All() {
 		if which(h) {
 			ended = append(ended, h)
 		} else {
@@ -135,20 +142,20 @@ func (s *Store) LiftHolds(which func(*plan.Hold) bool, now time.Time) (lifted Ho
 	if len(ended) == 0 {
 		return nil, nil
 	}
-	if err := s.writeHolds(kept); err != nil {
+	if err := s.writeAll(kept); err != nil {
 		return nil, err
 	}
 	for _, h := range ended {
-		s.TellHoldEnded(h, now)
+		s.TellEnded(h, now)
 	}
 	return ended.InEffect(now), nil
 }
 
-// putHold makes all with the attempt's agent and account wait after it met a limit. Attempts that ran beside the one that met it first
+// put makes all with the attempt's agent and account wait after it met a limit. Attempts that ran beside the one that met it first
 // meet the same limit: only a reset that they are told can move the end, and the next wait doubles once. The lock must be held.
-func (s *Store) putHold(r *Record, l *agent.Limit, now time.Time, first time.Duration) error {
+func (s *HoldFile) put(r *Record, l *agent.Limit, now time.Time, first time.Duration) error {
 	h := plan.Hold{Agent: r.Job.Agent, Account: r.Job.Account, Since: now, Kind: l.Kind, Reason: l.Reason, By: r.ID.Slice, Count: 1}
-	old := s.Holds().same(&h)
+	old := s.All().same(&h)
 	if old != nil && (old.Kind == plan.HeldByPerson || old.Open()) && now.Before(old.Until) {
 		return nil // and the person says when it ends
 	}
@@ -178,50 +185,50 @@ func (s *Store) putHold(r *Record, l *agent.Limit, now time.Time, first time.Dur
 		h.Until, h.Reset = old.Until, old.Reset
 	}
 	h.Until = h.Until.UTC()
-	return s.writeHold(&h)
+	return s.write(&h)
 }
 
-// PutPersonsHold makes the account wait because a person says so; everybody, for the zero Account. The lock must be held.
-func (s *Store) PutPersonsHold(a plan.Account, until, now time.Time) error {
-	return s.writeHold(&plan.Hold{Agent: a.Agent, Account: a.ID, Since: now.UTC(), Until: until.UTC(), Kind: plan.HeldByPerson})
+// PutPersons makes the account wait because a person says so; everybody, for the zero Account. The lock must be held.
+func (s *HoldFile) PutPersons(a plan.Account, until, now time.Time) error {
+	return s.write(&plan.Hold{Agent: a.Agent, Account: a.ID, Since: now.UTC(), Until: until.UTC(), Kind: plan.HeldByPerson})
 }
 
-// PutBudgetHold makes everybody wait because a budget is spent. A hold that lasts at least as long stays. The lock must be held.
-func (s *Store) PutBudgetHold(until time.Time, reason string, now time.Time) error {
-	if old := s.Hold(); old != nil && !old.Until.Before(until) {
+// PutBudget makes everybody wait because a budget is spent. A hold that lasts at least as long stays. The lock must be held.
+func (s *HoldFile) PutBudget(until time.Time, reason string, now time.Time) error {
+	if old := s.Everybody(); old != nil && !old.Until.Before(until) {
 		return nil
 	}
-	return s.writeHold(&plan.Hold{Since: now.UTC(), Until: until.UTC(), Kind: plan.HeldByBudget, Reason: reason, Count: 1})
+	return s.write(&plan.Hold{Since: now.UTC(), Until: until.UTC(), Kind: plan.HeldByBudget, Reason: reason, Count: 1})
 }
 
-// writeHold puts a hold in the place of the last one of the same agent and account. If that one is over, its end is told first: after this
+// write puts a hold in the place of the last one of the same agent and account. If that one is over, its end is told first: after this
 // no file has it.
-func (s *Store) writeHold(h *plan.Hold) error {
-	l := s.Holds()
+func (s *HoldFile) write(h *plan.Hold) error {
+	l := s.All()
 	if old := l.same(h); old != nil && old.Until.Before(h.Since) {
-		s.TellHoldEnded(old, h.Since)
+		s.TellEnded(old, h.Since)
 	}
 	l = slices.DeleteFunc(l, func(old *plan.Hold) bool { return sameHold(old, h) })
-	if err := s.writeHolds(append(l, h)); err != nil {
+	if err := s.writeAll(append(l, h)); err != nil {
 		return err
 	}
-	s.TellHold(h)
+	s.Tell(h)
 	return nil
 }
 
-func (s *Store) writeHolds(l Holds) error {
+func (s *HoldFile) writeAll(l Holds) error {
 	if len(l) == 0 {
-		return durable.Remove(s.holdPath())
+		return durable.Remove(s.path())
 	}
-	return writeJSON(s.holdPath(), struct {
+	return writeJSON(s.path(), struct {
 		Holds Holds `json:"holds"`
 	}{l})
 }
 
-// endHolds counts that an attempt has met no limit, for the holds that were over when it ended, so that more are launched and the next
+// end counts that an attempt has met no limit, for the holds that were over when it ended, so that more are launched and the next
 // hold begins small.
-func (s *Store) endHolds(r *Record, now time.Time) error {
-	l := s.Holds()
+func (s *HoldFile) end(r *Record, now time.Time) error {
+	l := s.All()
 	var ended Holds
 	for _, h := range l {
 		if now.Before(h.Until) || r.Life.StartedAt == nil || r.Life.StartedAt.Before(h.Since) || !h.Holds(plan.Account{Agent: r.Job.Agent, ID: r.Job.Account}) {
@@ -235,11 +242,11 @@ func (s *Store) endHolds(r *Record, now time.Time) error {
 	}
 	// Once so many have ended well there is nothing left to hold back.
 	l = slices.DeleteFunc(l, func(h *plan.Hold) bool { return h.Proven >= provenEnough || h.Proven > 0 && !h.Ramps() })
-	if err := s.writeHolds(l); err != nil {
+	if err := s.writeAll(l); err != nil {
 		return err
 	}
 	for _, h := range ended {
-		s.TellHoldEnded(h, now)
+		s.TellEnded(h, now)
 	}
 	return nil
 }

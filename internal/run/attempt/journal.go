@@ -141,11 +141,11 @@ func (s *Store) tellStop(r *Record) {
 	_ = s.journal.AppendOnce(e)
 }
 
-// TellHold writes that everybody waits, or an agent does. A settler that was killed may put the same hold again.
-func (s *Store) TellHold(h *plan.Hold) { _ = s.journal.AppendOnce(holdEvent(journal.Held, h)) }
+// Tell writes that everybody waits, or an agent does. A settler that was killed may put the same hold again.
+func (s *HoldFile) Tell(h *plan.Hold) { _ = s.journal.AppendOnce(holdEvent(journal.Held, h)) }
 
-// TellHoldEnded writes that a hold is over: since it was lifted, or since its time came. Everybody who notices may call it.
-func (s *Store) TellHoldEnded(h *plan.Hold, now time.Time) {
+// TellEnded writes that a hold is over: since it was lifted, or since its time came. Everybody who notices may call it.
+func (s *HoldFile) TellEnded(h *plan.Hold, now time.Time) {
 	if h == nil {
 		return
 	}

@@ -116,11 +116,11 @@ func TestJournalOfGivenBack(t *testing.T) {
 func TestJournalOfHolds(t *testing.T) {
 	b := benchFor(t, map[string]string{"S-1": "pending/none"})
 	until := b.now.Add(time.Hour)
-	must(t, b.store.PutPersonsHold(plan.Account{}, until, b.now))
-	b.store.TellHoldEnded(b.store.Hold(), until.Add(time.Minute)) // two drains notice
-	b.store.TellHoldEnded(b.store.Hold(), until.Add(2*time.Minute))
+	must(t, b.store.HoldFile.PutPersons(plan.Account{}, until, b.now))
+	b.store.HoldFile.TellEnded(b.store.HoldFile.Everybody(), until.Add(time.Minute)) // two drains notice
+	b.store.HoldFile.TellEnded(b.store.HoldFile.Everybody(), until.Add(2*time.Minute))
 	for range 2 { // the second time there is none
-		_, err := b.store.LiftHolds(func(*plan.Hold) bool { return true }, until.Add(time.Hour))
+		_, err := b.store.HoldFile.Lift(func(*plan.Hold) bool { return true }, until.Add(time.Hour))
 		must(t, err)
 	}
 	var got []string
@@ -141,7 +141,7 @@ func TestJournalOfReplacedHolds(t *testing.T) {
 	b := benchFor(t, map[string]string{"S-1": "pending/none"})
 	for i := range 3 {
 		now := b.now.Add(time.Duration(i) * 20 * time.Minute)
-		must(t, b.store.PutPersonsHold(plan.Account{Agent: "codex"}, now.Add(time.Duration(i+1)*15*time.Minute), now))
+		must(t, b.store.HoldFile.PutPersons(plan.Account{Agent: "codex"}, now.Add(time.Duration(i+1)*15*time.Minute), now))
 	} // the second one is over only after the third one has begun: that moves its end
 	var got []string
 	for e, err := range b.store.Journal().Events(time.Time{}) {

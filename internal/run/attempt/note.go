@@ -83,7 +83,7 @@ func (s *Settler) putBack(ctx context.Context, repo *worktree.Repo, n worktree.N
 		if err != nil || it.Corrupt != "" {
 			return err
 		}
-		if err := s.Store.Prepare(); err != nil {
+		if err := s.Store.Files.Prepare(); err != nil {
 			return err
 		}
 		if err := repo.PutBack(n); err != nil {

@@ -269,13 +269,13 @@ func TestOutcomeThatHoldsNobody(t *testing.T) {
 	b := benchFor(t, map[string]string{"S-1": "pending/none"})
 	r := b.start(b.claim("S-1"))
 	old := noon.Add(-time.Hour)
-	must(t, writeJSON(b.store.holdPath(), plan.Hold{Since: old, Until: old.Add(time.Minute), Count: 3}))
+	must(t, writeJSON(b.store.HoldFile.path(), plan.Hold{Since: old, Until: old.Add(time.Minute), Count: 3}))
 	r.Life.Ending, r.Life.EndingDetail = EndCommand, "no such command"
 	must(t, b.store.putLive(r))
 	r.Judged.Evidence = exited(1).limited(rateLimit)
 	final, err := b.settler(b.state).Settle(t.Context(), r)
 	must(t, err)
-	if h := b.store.Hold(); final.Judged.Outcome != Failed || h == nil || h.Count != 3 || !h.Since.Equal(old) {
+	if h := b.store.HoldFile.Everybody(); final.Judged.Outcome != Failed || h == nil || h.Count != 3 || !h.Since.Equal(old) {
 		t.Errorf("%s, and the hold is %+v", final.Judged.Outcome, h)
 	}
 }
@@ -302,12 +302,12 @@ func TestRecordOfUnknownOutcome(t *testing.T) {
 		"in the file's name": func(b *bench, r *Record) string {
 			r.Judged.Outcome = "out_of_paper"
 			must(t, b.store.finish(r))
-			return b.store.donePath("S-1", 1, "out_of_paper")
+			return b.store.Files.donePath("S-1", 1, "out_of_paper")
 		},
 		"in the record": func(b *bench, r *Record) string {
 			must(t, b.store.dropLive(r))
 			r.Judged.Outcome, r.Life.Phase = "out_of_paper", plan.Settled
-			path := b.store.donePath("S-1", 1, Failed)
+			path := b.store.Files.donePath("S-1", 1, Failed)
 			must(t, writeJSON(path, r))
 			return path
 		},
@@ -321,7 +321,7 @@ func TestRecordOfUnknownOutcome(t *testing.T) {
 			if !errors.As(err, &bad) || !bad.Settled || bad.Path != path || !strings.Contains(err.Error(), "out_of_paper") {
 				t.Errorf("read: %v", err)
 			}
-			before, err := filepath.Glob(filepath.Join(b.store.doneDir(), "*"))
+			before, err := filepath.Glob(filepath.Join(b.store.Files.doneDir(), "*"))
 			must(t, err)
 			if final, err := b.settler(b.state).Settle(t.Context(), r); !errors.As(err, &bad) {
 				t.Errorf("settled again as %+v, %v", final, err)
@@ -329,7 +329,7 @@ func TestRecordOfUnknownOutcome(t *testing.T) {
 			if err := b.store.MarkRetried("S-1"); !errors.As(err, &bad) {
 				t.Errorf("marked: %v", err)
 			}
-			if now, err := filepath.Glob(filepath.Join(b.store.doneDir(), "*")); err != nil || !slices.Equal(now, before) {
+			if now, err := filepath.Glob(filepath.Join(b.store.Files.doneDir(), "*")); err != nil || !slices.Equal(now, before) {
 				t.Errorf("%v became %v, %v", before, now, err)
 			}
 			if next := b.claim("S-1"); next.ID.N != 2 {

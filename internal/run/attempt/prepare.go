@@ -94,7 +94,7 @@ func (w *Wrapper) tryWorktree(ctx context.Context) error {
 	}
 	w.site = &site.Site{
 		Root: w.Root, Self: w.Self, Environ: func() []string { return w.rec.Env(w.Env, w.Root) }, Setup: site.Setup{Command: w.rec.Job.Setup, Limit: w.SetupLimit},
-		SetupLog: w.Store.SetupLogPath(w.rec.ID.Slice, w.rec.ID.N), Sandbox: site.Sandbox{On: w.sandboxed(), Caches: w.rec.Job.Caches}, Note: w.noteWorktree,
+		SetupLog: w.Store.Files.SetupLog(w.rec.ID.Slice, w.rec.ID.N), Sandbox: site.Sandbox{On: w.sandboxed(), Caches: w.rec.Job.Caches}, Note: w.noteWorktree,
 		Started:  func(id proc.ID) error { return w.advance(ctx, func(r *Record) { r.Life.Process = &id }) },
 		Leftover: func(err error) { w.log.note(logfile.Gl, "what git.setup left running can't be ended: "+err.Error()) },
 		Repo:     repo, Lineage: l,

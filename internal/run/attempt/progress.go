@@ -44,7 +44,7 @@ func (w *Wrapper) follow(ctx context.Context, now time.Time) {
 
 // noteHanded notes what a sandboxed agent has handed over: its own gl can't write the records.
 func (w *Wrapper) noteHanded(ctx context.Context) {
-	if w.rec.Place.Lineage == 0 || w.Worktrees == nil || w.Store.Handed(w.rec.ID.System, w.rec.ID.Slice, w.rec.Place.Lineage) != "" {
+	if w.rec.Place.Lineage == 0 || w.Worktrees == nil || w.Store.Proofs.Handed(w.rec.ID.System, w.rec.ID.Slice, w.rec.Place.Lineage) != "" {
 		return
 	}
 	repo, err := w.Worktrees(ctx)
@@ -56,6 +56,6 @@ func (w *Wrapper) noteHanded(ctx context.Context) {
 		return
 	}
 	if commit, err := repo.HandedOver(ctx, l); err == nil {
-		_ = w.Store.NoteHanded(l.System, l.Slice, l.N, commit) // without it git's note counts
+		_ = w.Store.Proofs.NoteHanded(l.System, l.Slice, l.N, commit) // without it git's note counts
 	}
 }

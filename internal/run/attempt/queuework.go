@@ -15,10 +15,10 @@ type queueWork struct {
 	By    proc.ID `json:"by"`
 }
 
-func (s *Store) queueWorkPath() string { return filepath.Join(s.dir, "queue.json") }
+func (s *Control) queueWorkPath() string { return filepath.Join(s.dir, "queue.json") }
 
 // NoteQueueWork notes that this process, which works the merge queue, tests a branch by itself; "" when it is through.
-func (s *Store) NoteQueueWork(branch string) error {
+func (s *Control) NoteQueueWork(branch string) error {
 	if branch != "" {
 		return writeJSON(s.queueWorkPath(), queueWork{branch, proc.Self()})
 	}
@@ -29,7 +29,7 @@ func (s *Store) NoteQueueWork(branch string) error {
 }
 
 // QueueWork is the branch that the merge queue's worker tests by itself, "" for none.
-func (s *Store) QueueWork() string {
+func (s *Control) QueueWork() string {
 	var w queueWork
 	if !readJSON(s.queueWorkPath(), &w) || w.By.Dead() {
 		return ""

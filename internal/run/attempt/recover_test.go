@@ -40,7 +40,7 @@ func TestRecover(t *testing.T) {
 			r.Job.Stream = agent.StreamClaude
 			r.Life.Ending = tt.ending
 			r = b.start(r)
-			must(t, os.WriteFile(b.store.LogPath(r.ID.Slice, r.ID.N), []byte(tt.log), 0o644))
+			must(t, os.WriteFile(b.store.Files.Log(r.ID.Slice, r.ID.N), []byte(tt.log), 0o644))
 			b.set("S-1", tt.set...)
 			final, err := b.settler(b.state).Recover(t.Context(), r)
 			must(t, err)

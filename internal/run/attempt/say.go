@@ -36,16 +36,22 @@ func (m Message) words() string {
 	return m.Text
 }
 
+// Messages are the files of runs/say.
+type Messages struct {
+	dir     string
+	journal *journal.Journal
+}
+
 type sayFile struct {
 	SchemaVersion int       `json:"schema_version"`
 	Messages      []Message `json:"messages"`
 }
 
-func (s *Store) sayPath(work string) string { return filepath.Join(s.dir, "say", work+".json") }
+func (s *Messages) sayPath(work string) string { return filepath.Join(s.dir, "say", work+".json") }
 
 // Unheard are the messages for a slice's id, or a task's Work, that no agent is known to have, the oldest first. A file that can't be
 // used is an error: what is in it must not be written over.
-func (s *Store) Unheard(work string) ([]Message, error) {
+func (s *Messages) Unheard(work string) ([]Message, error) {
 	var f sayFile
 	err := readChecked(s.sayPath(work), &f, func() error {
 		if f.SchemaVersion != schemaVersion {
@@ -64,7 +70,7 @@ func (s *Store) Unheard(work string) ([]Message, error) {
 	return f.Messages, err
 }
 
-func (s *Store) putUnheard(work string, list []Message) error {
+func (s *Messages) putUnheard(work string, list []Message) error {
 	path := s.sayPath(work)
 	if len(list) == 0 {
 		if err := durable.Remove(path); !errors.Is(err, fs.ErrNotExist) {
@@ -79,7 +85,7 @@ func (s *Store) putUnheard(work string, list []Message) error {
 }
 
 // Say keeps a message until an agent has it. The lock must be held.
-func (s *Store) Say(system, work, text string, now time.Time) (Message, error) {
+func (s *Messages) Say(system, work, text string, now time.Time) (Message, error) {
 	m := Message{ID: newMessageID(), Time: now.UTC(), Text: text}
 	list, err := s.Unheard(work)
 	if err == nil {
@@ -107,7 +113,7 @@ func workSlice(work string) string {
 }
 
 // handOver marks the messages as handed to the attempt, and returns them as they were. The lock must be held.
-func (s *Store) handOver(r *Record, which func(Message) bool) ([]Message, error) {
+func (s *Messages) handOver(r *Record, which func(Message) bool) ([]Message, error) {
 	list, err := s.Unheard(r.ID.Work())
 	if err != nil {
 		return nil, err
@@ -126,7 +132,7 @@ func (s *Store) handOver(r *Record, which func(Message) bool) ([]Message, error)
 }
 
 // heard forgets messages that the attempt's agent has. The lock must be held.
-func (s *Store) heard(r *Record, ids []string) error {
+func (s *Messages) heard(r *Record, ids []string) error {
 	list, err := s.Unheard(r.ID.Work())
 	if err != nil {
 		return err
@@ -148,7 +154,7 @@ func (s *Store) heard(r *Record, ids []string) error {
 
 // sayAtStart gives an attempt whose agent can't be told while it works what there is to tell it. The lock must be held, and the record
 // is to be written before the messages are marked: see markSaid.
-func (s *Store) sayAtStart(r *Record) error {
+func (s *Messages) sayAtStart(r *Record) error {
 	if r.Talk.Talks {
 		return nil
 	}
@@ -158,7 +164,7 @@ func (s *Store) sayAtStart(r *Record) error {
 }
 
 // markSaid says that the attempt has been given its messages.
-func (s *Store) markSaid(r *Record) error {
+func (s *Messages) markSaid(r *Record) error {
 	if len(r.Talk.Said) == 0 {
 		return nil
 	}
@@ -171,7 +177,7 @@ func (d *Dialog) wasSaid(id string) bool {
 }
 
 // MarkRead notes that the attempt's agent has run gl slice, which printed what it was to be told.
-func (s *Store) MarkRead(r *Record) error {
+func (s *Messages) MarkRead(r *Record) error {
 	if len(r.Talk.Said) == 0 {
 		return nil
 	}
@@ -183,10 +189,12 @@ func (s *Store) MarkRead(r *Record) error {
 }
 
 // readPath is in the one directory of the records that an agent in a sandbox may write.
-func (s *Store) readPath(r *Record) string { return filepath.Join(s.dir, "told", r.ID.Name()+".read") }
+func (s *Messages) readPath(r *Record) string {
+	return filepath.Join(s.dir, "told", r.ID.Name()+".read")
+}
 
 // delivered reports whether what the attempt was to be told has reached its agent: in its prompt, or because it asked.
-func (s *Store) delivered(r *Record) bool {
+func (s *Messages) delivered(r *Record) bool {
 	if r.Talk.Briefed {
 		return true
 	}
@@ -196,7 +204,7 @@ func (s *Store) delivered(r *Record) bool {
 
 // heardAtStart forgets what an attempt was told at its start, if that reached its agent, and it has done anything since. The
 // lock must be held.
-func (s *Store) heardAtStart(r *Record) error {
+func (s *Messages) heardAtStart(r *Record) error {
 	if len(r.Talk.Said) == 0 {
 		return nil
 	}
@@ -214,7 +222,7 @@ func (s *Store) heardAtStart(r *Record) error {
 }
 
 // Drop forgets what was said about work that is over, and tells the person that nobody has read it. The lock must be held.
-func (s *Store) Drop(system, work string) error {
+func (s *Messages) Drop(system, work string) error {
 	list, err := s.Unheard(work)
 	if err != nil || len(list) == 0 {
 		return err
@@ -227,7 +235,7 @@ func (s *Store) Drop(system, work string) error {
 }
 
 // Dropped says whether the message was forgotten before an agent had it.
-func (s *Store) Dropped(m Message) bool {
+func (s *Messages) Dropped(m Message) bool {
 	for e, err := range s.journal.ReaderOf(m.Time.Add(-time.Second), journal.Unheard).All() {
 		if err == nil && e.Key == "unheard."+m.ID {
 			return true
@@ -237,7 +245,7 @@ func (s *Store) Dropped(m Message) bool {
 }
 
 // SaidTo are the slices, and the Works of tasks, for which there are messages.
-func (s *Store) SaidTo() (all []string) {
+func (s *Messages) SaidTo() (all []string) {
 	list, _ := durable.ReadDir(filepath.Join(s.dir, "say")) // without it nothing was said
 	for _, d := range list {
 		if work, ok := strings.CutSuffix(d.Name(), ".json"); ok {

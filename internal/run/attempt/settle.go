@@ -48,7 +48,7 @@ func (s *Settler) Settle(ctx context.Context, mine *Record) (*Record, error) {
 
 func (s *Settler) settle(tx tracker.Tx, mine *Record) (*Record, error) {
 	tx = mine.of(tx)
-	if err := s.Store.Prepare(); err != nil { // git clean -x takes the directories too
+	if err := s.Store.Files.Prepare(); err != nil { // git clean -x takes the directories too
 		return nil, err
 	}
 	r := *mine
@@ -118,12 +118,12 @@ func (s *Settler) judge(r *Record, it plan.Item) error {
 	}
 	switch {
 	case v.Limit != nil:
-		err = s.Store.putHold(r, v.Limit, now, s.Hold)
+		err = s.Store.HoldFile.put(r, v.Limit, now, s.Hold)
 	case r.Judged.evidence().Limit == nil: // with one, the outcome holds nobody, but it doesn't prove that the limit is over
-		err = s.Store.endHolds(r, now)
+		err = s.Store.HoldFile.end(r, now)
 	}
 	if r.Life.Phase == plan.Ended && !again {
-		err = errors.Join(err, s.Store.noteStreak(r, now))
+		err = errors.Join(err, s.Store.HoldFile.noteStreak(r, now))
 	}
 	if err := errors.Join(err, s.Store.putLive(r)); err != nil {
 		return err
@@ -256,13 +256,13 @@ func (s *Settler) done(r *Record) (*Record, error) {
 	if r.Life.EndedAt == nil {
 		r.Life.EndedAt = &now
 	}
-	if err := s.Store.heardAtStart(r); err != nil && !errors.As(err, new(*BadRecord)) { // the person's words stay where they are
+	if err := s.Store.Messages.heardAtStart(r); err != nil && !errors.As(err, new(*BadRecord)) { // the person's words stay where they are
 		return r, err
 	}
 	if r.Judged.Outcome.Traits().Success {
-		s.Store.forgetHanded(r)
-		s.Store.ForgetBaseline(r)
-		if err := s.Store.Drop(r.ID.System, r.ID.Work()); err != nil && !errors.As(err, new(*BadRecord)) {
+		s.Store.Proofs.forgetHanded(r)
+		s.Store.Proofs.ForgetBaseline(r)
+		if err := s.Store.Messages.Drop(r.ID.System, r.ID.Work()); err != nil && !errors.As(err, new(*BadRecord)) {
 			return r, err
 		}
 	}
@@ -280,7 +280,7 @@ func (s *Settler) Recover(ctx context.Context, r *Record) (*Record, error) {
 	case r.Life.Phase == plan.Claimed:
 		return nil, s.GiveBack(ctx, r)
 	case r.Life.Phase == plan.Preparing && r.Life.Ending == "":
-		if err := r.endOrphans(s.Store.root()); err != nil {
+		if err := r.endOrphans(s.Store.Files.root()); err != nil {
 			return nil, err
 		}
 		return nil, s.GiveBack(ctx, r)
@@ -317,7 +317,7 @@ func (r *Record) tree(root string) proc.Tree {
 
 // settleOrphan ends what is left of the agent of a wrapper that is gone, and settles the attempt by what the log says.
 func (s *Settler) settleOrphan(ctx context.Context, r *Record) (*Record, error) {
-	if err := r.endOrphans(s.Store.root()); err != nil {
+	if err := r.endOrphans(s.Store.Files.root()); err != nil {
 		return nil, err
 	}
 	mine := *r
@@ -335,7 +335,7 @@ func (s *Settler) GiveBack(ctx context.Context, r *Record) error {
 // FailStart settles a claim as failed whose wrapper never got to start the agent. It returns nil if the agent has started meanwhile.
 func (s *Settler) FailStart(ctx context.Context, r *Record, why string) (final *Record, err error) {
 	if r.Life.Phase == plan.Preparing {
-		if err := r.endOrphans(s.Store.root()); err != nil {
+		if err := r.endOrphans(s.Store.Files.root()); err != nil {
 			return nil, err
 		}
 	}
@@ -394,7 +394,7 @@ func (s *Settler) replay(r *Record) {
 	if r.Judged.Evidence != nil {
 		return
 	}
-	log := logfile.NewReader(s.Store.LogPath(r.ID.Slice, r.ID.N))
+	log := logfile.NewReader(s.Store.Files.Log(r.ID.Slice, r.ID.N))
 	defer log.Close()
 	d, in := agent.NewDecoder(r.Job.Stream), lines.NewSplitter(lines.Max)
 	decode := func(p lines.Piece) {

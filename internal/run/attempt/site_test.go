@@ -69,7 +69,7 @@ func newSiteFor(t testing.TB, root, config string, command []string) *site {
 	pr, err := project.Open(root)
 	check(t, err)
 	check(t, pr.ConfigErr)
-	check(t, pr.Runs.Prepare())
+	check(t, pr.Runs.Files.Prepare())
 	a, err := agent.Find("script", agent.Config{Custom: map[string]agent.Custom{"script": {Command: command}}})
 	check(t, err)
 	return &site{pr, t, a}
@@ -197,7 +197,7 @@ func (s *site) wrapped(r *attempt.Record) *attempt.Record {
 
 func (s *site) log(r *attempt.Record) string {
 	s.t.Helper()
-	data, err := os.ReadFile(s.Runs.LogPath(r.ID.Slice, r.ID.N))
+	data, err := os.ReadFile(s.Runs.Files.Log(r.ID.Slice, r.ID.N))
 	check(s.t, err)
 	return string(data)
 }

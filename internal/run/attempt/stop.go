@@ -126,16 +126,20 @@ func (s *Settler) await(ctx context.Context, r *Record, limit time.Duration) *Re
 	}
 }
 
+// Control has the files by which gl processes tell the running ones what to do: stop.json, slots.json,
+// queue.json, and the lock of the scheduler.
+type Control struct{ dir string }
+
 // A StopMark is the word of gl stop --all: drains that began before it end.
 type StopMark struct {
 	Nonce string    `json:"nonce"` // compared by content, so that a clock that was set back does no harm
 	At    time.Time `json:"at"`
 }
 
-func (s *Store) stopPath() string { return filepath.Join(s.dir, "stop.json") }
+func (s *Control) stopPath() string { return filepath.Join(s.dir, "stop.json") }
 
 // StopMark returns the nonce of the last gl stop --all, "" for never.
-func (s *Store) StopMark() string {
+func (s *Control) StopMark() string {
 	var m StopMark
 	readJSON(s.stopPath(), &m)
 	return m.Nonce
@@ -143,7 +147,7 @@ func (s *Store) StopMark() string {
 
 // PutStopMark ends all drains of the project that have begun. The lock must be held: a claim looks at the mark under
 // the same lock, so nothing is launched after it.
-func (s *Store) PutStopMark(now time.Time) error {
+func (s *Control) PutStopMark(now time.Time) error {
 	return writeJSON(s.stopPath(), StopMark{Nonce: newUUID(), At: now.UTC()})
 }
 
@@ -154,10 +158,10 @@ type slotsMark struct {
 	At time.Time `json:"at"`
 }
 
-func (s *Store) slotsPath() string { return filepath.Join(s.dir, "slots.json") }
+func (s *Control) slotsPath() string { return filepath.Join(s.dir, "slots.json") }
 
 // SlotsSet is when a person last set how many attempts may run at a time, zero for never.
-func (s *Store) SlotsSet() time.Time {
+func (s *Control) SlotsSet() time.Time {
 	var m slotsMark
 	readJSON(s.slotsPath(), &m)
 	return m.At
@@ -165,7 +169,7 @@ func (s *Store) SlotsSet() time.Time {
 
 // PutSlotsSet tells what runs that a person has set how many attempts may run at a time. In a project in which nothing has run nobody is
 // there to be told.
-func (s *Store) PutSlotsSet(now time.Time) error {
+func (s *Control) PutSlotsSet(now time.Time) error {
 	if err := writeJSON(s.slotsPath(), slotsMark{now.UTC()}); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -173,7 +177,7 @@ func (s *Store) PutSlotsSet(now time.Time) error {
 }
 
 // LeaderLock is the file whose kernel lock makes one gl slice --watch the project's drain.
-func (s *Store) LeaderLock() string { return filepath.Join(s.dir, "drain.lock") }
+func (s *Control) LeaderLock() string { return filepath.Join(s.dir, "drain.lock") }
 
 // Leader names the holder of the drain's lock, "" if no drain holds it.
-func (s *Store) Leader() (string, error) { return durable.Holder(s.LeaderLock()) }
+func (s *Control) Leader() (string, error) { return durable.Holder(s.LeaderLock()) }

@@ -11,7 +11,6 @@ import (
 	"sort"
 	"strconv"
 	"strings"
-	"time"
 
 	"greenlight/internal/base/durable"
 	"greenlight/internal/base/paths"
@@ -20,9 +19,16 @@ import (
 	"greenlight/internal/state/journal"
 )
 
-// A Store is the directory of a project's attempts, .greenlight/runs.
+// A Store reads the attempts of a project, which are in .greenlight/runs, and has the smaller files
+// beside their records.
 type Store struct {
-	dir     string
+	Files    Files
+	HoldFile HoldFile
+	Messages Messages
+	Claims   Claims
+	Control  Control
+	Proofs   Proofs
+
 	mine    func(*Record) bool // nil for all
 	journal *journal.Journal
 	settled *tallies
@@ -32,69 +38,16 @@ const schemaVersion = 1
 
 // OpenStore returns the store in dir, which needn't exist yet.
 func OpenStore(dir string) *Store {
-	return &Store{dir: dir, journal: journal.Open(dir), settled: &tallies{}}
+	j := journal.Open(dir)
+	return &Store{Files{dir}, HoldFile{dir, j}, Messages{dir, j}, Claims{dir}, Control{dir}, Proofs{dir}, nil, j, &tallies{}}
 }
 
 // Of is the store as one of several systems of state sees it, which share numbers and slots: two may have an item of the
 // same id, and then Index, History and MarkRetried tell of the records that are its own.
 func (s *Store) Of(mine func(*Record) bool) *Store {
-	return &Store{dir: s.dir, mine: mine, journal: s.journal, settled: s.settled}
-}
-
-// Dir is the store's directory; hold.json, stop.json and the drain's lock are in it.
-func (s *Store) Dir() string { return s.dir }
-
-// root is the project's.
-func (s *Store) root() string { return filepath.Dir(filepath.Dir(s.dir)) }
-
-// LiveDir is the directory whose file events tell of claims and settled attempts.
-func (s *Store) LiveDir() string { return filepath.Join(s.dir, "live") }
-
-// LogPath is the file that holds everything the agent of the attempt wrote.
-func (s *Store) LogPath(slice string, n int) string {
-	return filepath.Join(s.dir, "log", fmt.Sprintf("%s.%d.log", slice, n))
-}
-
-// BriefPath is the file with all that an agent without our commands is told: Wrapper.Brief.
-func (s *Store) BriefPath(slice string, n int) string {
-	return filepath.Join(s.dir, "log", fmt.Sprintf("%s.%d.brief.log", slice, n))
-}
-
-// SetupLogPath is the file that holds what the setup command of the attempt's worktree wrote.
-func (s *Store) SetupLogPath(slice string, n int) string {
-	return filepath.Join(s.dir, "log", fmt.Sprintf("%s.%d.setup.log", slice, n))
-}
-
-// TestsLogPath is the file that holds what the tests wrote that gl ran of the attempt's work.
-func (s *Store) TestsLogPath(slice string, n int) string {
-	return filepath.Join(s.dir, "log", fmt.Sprintf("%s.%d.tests.log", slice, n))
-}
-
-// Prepare makes the directories. Somebody may remove them while it does (git clean -x).
-func (s *Store) Prepare() (err error) {
-	const tries = 10
-	for range tries {
-		if err = s.prepare(); !errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-	}
-	return err
-}
-
-func (s *Store) prepare() error {
-	for _, d := range []string{s.LiveDir(), s.doneDir(), filepath.Join(s.dir, "log")} {
-		if err := mkdir(d); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Sweep removes the temps of writers that were killed. What can't be removed stays: it is only untidy.
-func (s *Store) Sweep(now time.Time) {
-	for _, d := range []string{s.dir, s.LiveDir(), s.doneDir()} {
-		_ = durable.Sweep(d, now)
-	}
+	of := *s
+	of.mine = mine
+	return &of
 }
 
 func mkdir(dir string) error { return durable.MkdirPrivate(dir) }
@@ -119,7 +72,7 @@ func (s *Store) Live() ([]*Record, []*BadRecord, error) {
 		case errors.As(err, &unusable):
 			bad = append(bad, unusable)
 		case err != nil:
-			bad = append(bad, &BadRecord{Path: s.livePath(e.Slice, e.N), Keep: true, Err: err})
+			bad = append(bad, &BadRecord{Path: s.Files.livePath(e.Slice, e.N), Keep: true, Err: err})
 		default:
 			recs = append(recs, r)
 		}
@@ -230,25 +183,15 @@ func (s *Store) History(slice string) ([]*Record, error) {
 	return recs, nil
 }
 
-func (s *Store) doneDir() string { return filepath.Join(s.dir, "done") }
-
-func (s *Store) livePath(slice string, n int) string {
-	return filepath.Join(s.LiveDir(), fmt.Sprintf("%s.%d.json", slice, n))
-}
-
-func (s *Store) donePath(slice string, n int, o Outcome) string {
-	return filepath.Join(s.doneDir(), Entry{slice, n, o}.doneName())
-}
-
 // doneName is the name of the file of a settled one.
 func (e Entry) doneName() string { return fmt.Sprintf("%s.%d.%s.json", e.Slice, e.N, e.Outcome) }
 
 func (s *Store) readLive(slice string, n int) (*Record, error) {
-	return s.read(s.livePath(slice, n), Entry{Slice: slice, N: n})
+	return s.read(s.Files.livePath(slice, n), Entry{Slice: slice, N: n})
 }
 
 func (s *Store) readSettled(e Entry) (*Record, error) {
-	return s.read(s.donePath(e.Slice, e.N, e.Outcome), e)
+	return s.read(s.Files.donePath(e.Slice, e.N, e.Outcome), e)
 }
 
 // read reads the record that the file's name promises. What is wrong in it is a *BadRecord.
@@ -266,13 +209,13 @@ func (s *Store) read(path string, e Entry) (*Record, error) {
 		}
 		return nil, err
 	}
-	r.Life.Log = s.LogPath(r.ID.Slice, r.ID.N)
+	r.Life.Log = s.Files.Log(r.ID.Slice, r.ID.N)
 	return r, nil
 }
 
 // putLive writes a record that isn't settled.
 func (s *Store) putLive(r *Record) error {
-	return writeJSON(s.livePath(r.ID.Slice, r.ID.N), r.document())
+	return writeJSON(s.Files.livePath(r.ID.Slice, r.ID.N), r.document())
 }
 
 // finish makes a judged record a settled one. For an instant there are two files; the settled one wins (sweep).
@@ -286,7 +229,7 @@ func (s *Store) finish(r *Record) error {
 }
 
 func (s *Store) putDone(r *Record) error {
-	return writeJSON(s.donePath(r.ID.Slice, r.ID.N, r.Judged.Outcome), r.document())
+	return writeJSON(s.Files.donePath(r.ID.Slice, r.ID.N, r.Judged.Outcome), r.document())
 }
 
 // MarkRetried notes in the slice's last settled record that somebody has put the slice back since, so that it counts as
@@ -318,9 +261,9 @@ func (s *Store) MarkAnswered(slice string, a Answer) error {
 // MarkApproved notes what the gate has answered when a person accepted what the slice's last attempt had left in the checkout.
 func (s *Store) MarkApproved(slice string, ruling *gate.Ruling) error {
 	return s.markLast(slice, func(r *Record) bool {
-		s.ForgetBaseline(r)
+		s.Proofs.ForgetBaseline(r)
 		if r.Judged.Verdict.Green() {
-			_ = s.PutSuite(r.Judged.Verdict, "") // its tests are what later ones are compared with
+			_ = s.Proofs.PutSuite(r.Judged.Verdict, "") // its tests are what later ones are compared with
 		}
 		was := r.Judged.Gate != nil
 		r.Judged.Gate = ruling
@@ -328,13 +271,13 @@ func (s *Store) MarkApproved(slice string, ruling *gate.Ruling) error {
 	})
 }
 
-func (s *Store) vouchedPath(system, slice string) string {
+func (s *Proofs) vouchedPath(system, slice string) string {
 	return filepath.Join(s.dir, "vouched", fileName(system, slice))
 }
 
 // Vouch notes that gl has called a slice verified without an attempt of it that ended so: a person accepted what was tested, or gl verify
 // has tested it.
-func (s *Store) Vouch(system, slice string) error {
+func (s *Proofs) Vouch(system, slice string) error {
 	if err := mkdir(filepath.Join(s.dir, "vouched")); err != nil {
 		return err
 	}
@@ -342,7 +285,9 @@ func (s *Store) Vouch(system, slice string) error {
 }
 
 // Vouched reports whether Vouch was called for a slice.
-func (s *Store) Vouched(system, slice string) bool { return paths.Exists(s.vouchedPath(system, slice)) }
+func (s *Proofs) Vouched(system, slice string) bool {
+	return paths.Exists(s.vouchedPath(system, slice))
+}
 
 // MarkUndone is MarkRetried for a slice whose landed work was taken back: that of attempt n, 0 for
 // unknown.
@@ -408,8 +353,8 @@ func (s *Store) markLast(slice string, change func(*Record) bool) error {
 // dropLive needn't be durable: a record that a power cut brings back is the leftover of a settled one, or the claim of a
 // launcher that is dead, and is swept as such.
 func (s *Store) dropLive(r *Record) error {
-	durable.Unlink(s.envPath(r))
-	if err := durable.Unlink(s.livePath(r.ID.Slice, r.ID.N)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	durable.Unlink(s.Files.envPath(r))
+	if err := durable.Unlink(s.Files.livePath(r.ID.Slice, r.ID.N)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
@@ -417,40 +362,12 @@ func (s *Store) dropLive(r *Record) error {
 
 // IsOpen says whether the attempt of that name ("S-01.3") isn't settled yet.
 func (s *Store) IsOpen(name string) bool {
-	_, err := os.Stat(filepath.Join(s.LiveDir(), name+".json"))
+	_, err := os.Stat(filepath.Join(s.Files.LiveDir(), name+".json"))
 	return err == nil
 }
 
-func (s *Store) envPath(r *Record) string { return filepath.Join(s.dir, "env", r.ID.Name()) }
-
-// PutEnv keeps an environment for the attempt's wrapper, for nobody else's eyes.
-func (s *Store) PutEnv(r *Record, env []string) error {
-	path := s.envPath(r)
-	if err := mkdir(filepath.Dir(path)); err != nil {
-		return err
-	}
-	if err := durable.Unlink(path); err != nil && !errors.Is(err, fs.ErrNotExist) { // it has modes of its own, and readers
-		return err
-	}
-	f, err := durable.Create(path, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(strings.Join(env, "\x00"))
-	return errors.Join(err, f.Close())
-}
-
-// TakeEnv returns the environment that was kept, and forgets it.
-func (s *Store) TakeEnv(r *Record) ([]string, error) {
-	data, err := durable.ReadFile(s.envPath(r))
-	if err != nil {
-		return nil, err
-	}
-	return strings.Split(string(data), "\x00"), durable.Unlink(s.envPath(r))
-}
-
-func (s *Store) liveEntries() ([]Entry, error)    { return list(s.LiveDir(), parseLive) }
-func (s *Store) settledEntries() ([]Entry, error) { return list(s.doneDir(), parseSettled) }
+func (s *Store) liveEntries() ([]Entry, error)    { return list(s.Files.LiveDir(), parseLive) }
+func (s *Store) settledEntries() ([]Entry, error) { return list(s.Files.doneDir(), parseSettled) }
 
 // list reads the names in a directory of records, in no order.
 func list(dir string, parse func(file string) (Entry, bool)) ([]Entry, error) {

@@ -26,11 +26,11 @@ func TestNamesRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		id := idGen.Draw(t, "id") + rapid.SampledFrom([]string{"", ".2", ".done", ".3.failed", ".json"}).Draw(t, "suffix")
 		want := Entry{Slice: id, N: rapid.IntRange(1, 1e6).Draw(t, "n")}
-		if e, ok := parseLive(filepath.Base(s.livePath(id, want.N))); !ok || e != want {
+		if e, ok := parseLive(filepath.Base(s.Files.livePath(id, want.N))); !ok || e != want {
 			t.Fatalf("live: %+v %v, want %+v", e, ok, want)
 		}
 		want.Outcome = rapid.SampledFrom(append(Outcomes(), "out_of_paper")).Draw(t, "outcome")
-		if e, ok := parseSettled(filepath.Base(s.donePath(id, want.N, want.Outcome))); !ok || e != want {
+		if e, ok := parseSettled(filepath.Base(s.Files.donePath(id, want.N, want.Outcome))); !ok || e != want {
 			t.Fatalf("settled: %+v %v, want %+v", e, ok, want)
 		}
 	})
@@ -174,7 +174,7 @@ func TestForeignRecords(t *testing.T) {
 	otherData, err := json.Marshal(other)
 	must(t, err)
 	files := map[string][]byte{
-		b.store.livePath("S-1", 1): data, b.store.livePath("S-2", 4): []byte("{ cut sho"), b.store.livePath("S-3", 1): otherData,
+		b.store.Files.livePath("S-1", 1): data, b.store.Files.livePath("S-2", 4): []byte("{ cut sho"), b.store.Files.livePath("S-3", 1): otherData,
 	}
 	for path, data := range files {
 		must(t, os.WriteFile(path, data, 0o644))
@@ -203,9 +203,9 @@ func TestForeignRecords(t *testing.T) {
 
 func TestHolder(t *testing.T) {
 	b := benchFor(t, map[string]string{"S-1.2": "pending/none"})
-	must(t, b.store.PutHolder("S-1.2", ClaimHolder{Token: "tok", Holder: "me"}))
+	must(t, b.store.Claims.PutHolder("S-1.2", ClaimHolder{Token: "tok", Holder: "me"}))
 	for session, want := range map[string]string{"tok": "me", "another": "", "": ""} {
-		if got := b.store.Holder("S-1.2", session); got != want {
+		if got := b.store.Claims.Holder("S-1.2", session); got != want {
 			t.Errorf("holder under %q: %q, want %q", session, got, want)
 		}
 	}

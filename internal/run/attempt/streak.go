@@ -27,11 +27,11 @@ const (
 	early        = 2 * time.Minute // an attempt that lasted longer has worked
 )
 
-func (s *Store) streakPath() string { return filepath.Join(s.dir, streakFile) }
+func (s *HoldFile) streakPath() string { return filepath.Join(s.dir, streakFile) }
 
 // noteStreak counts an attempt that has been judged, and holds everybody when it is the last of a row: only a person can tell
 // what is wrong. An attempt that ended well, or worked for a while, ends the row. The lock must be held.
-func (s *Store) noteStreak(r *Record, now time.Time) error {
+func (s *HoldFile) noteStreak(r *Record, now time.Time) error {
 	if r.Judged.Outcome == Held || r.Judged.Outcome == Interrupted || r.ID.IsTask() { // says nothing about the others
 		return nil
 	}
@@ -55,11 +55,11 @@ func (s *Store) noteStreak(r *Record, now time.Time) error {
 	if len(row.Slices) < streakLength {
 		return writeJSON(s.streakPath(), &row)
 	}
-	h := s.Hold()
+	h := s.Everybody()
 	if h.Open() {
 		return nil
 	}
-	return errors.Join(s.writeHold(&plan.Hold{Since: now, Until: plan.UntilLifted, Kind: plan.HeldByFailures, By: r.ID.Slice, Count: 1,
+	return errors.Join(s.write(&plan.Hold{Since: now, Until: plan.UntilLifted, Kind: plan.HeldByFailures, By: r.ID.Slice, Count: 1,
 		Reason: cut(fmt.Sprintf("%s failed early in the same way: %s", strings.Join(row.Slices, ", "), r.Judged.Detail), longestText)}),
 		durable.Remove(s.streakPath()))
 }

@@ -53,13 +53,13 @@ func (w *Wrapper) tellNews(ctx context.Context) {
 	if t == nil || t.closed || w.rec.Life.Ending != "" {
 		return
 	}
-	info, err := durable.Stat(w.Store.sayPath(w.rec.ID.Work()))
+	info, err := durable.Stat(w.Store.Messages.sayPath(w.rec.ID.Work()))
 	if err != nil || info.Size() == t.size && info.ModTime().Equal(t.time) {
 		return
 	}
 	var news []Message
 	err = w.Tracker.Do(ctx, func(tracker.Tx) (err error) {
-		news, err = w.Store.handOver(w.rec, func(m Message) bool { return !t.told[m.ID] && len(t.told) < talkRoom/2 })
+		news, err = w.Store.Messages.handOver(w.rec, func(m Message) bool { return !t.told[m.ID] && len(t.told) < talkRoom/2 })
 		return err
 	})
 	if err != nil {
@@ -73,7 +73,7 @@ func (w *Wrapper) tellNews(ctx context.Context) {
 		default: // the client has read nothing for a long time; the next attempt is told
 		}
 	}
-	if info, err := durable.Stat(w.Store.sayPath(w.rec.ID.Work())); err == nil {
+	if info, err := durable.Stat(w.Store.Messages.sayPath(w.rec.ID.Work())); err == nil {
 		t.size, t.time = info.Size(), info.ModTime()
 	}
 }
@@ -93,7 +93,7 @@ func (w *Wrapper) takeHeard(ctx context.Context) {
 	if len(ids) == 0 {
 		return
 	}
-	err := w.Tracker.Do(ctx, func(tracker.Tx) error { return w.Store.heard(w.rec, ids) })
+	err := w.Tracker.Do(ctx, func(tracker.Tx) error { return w.Store.Messages.heard(w.rec, ids) })
 	if err != nil {
 		w.log.note(logfile.Gl, giveUpNote+err.Error())
 		return

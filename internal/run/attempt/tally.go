@@ -120,21 +120,21 @@ func (s *Store) settledTallies() (map[string]Tally, error) {
 	defer m.Unlock()
 	if !m.read {
 		m.read = true
-		m.recall(statcache.Read(filepath.Join(s.dir, talliesFile), statcache.Program()))
+		m.recall(statcache.Read(filepath.Join(s.Files.dir, talliesFile), statcache.Program()))
 	}
 	now := time.Now()
-	stamp, err := statcache.Stat(s.doneDir())
+	stamp, err := statcache.Stat(s.Files.doneDir())
 	if err == nil && m.trusted && stamp == m.stamp {
 		return m.of, nil
 	}
-	if !m.followed(s.doneDir()) {
+	if !m.followed(s.Files.doneDir()) {
 		entries, listErr := s.settledEntries() // which says what is wrong with the directory
 		if listErr != nil {
 			return nil, listErr
 		}
 		m.count(entries)
 		if m.followers > 0 && m.log == nil && len(entries) >= statcache.Worth(worthTallying) {
-			m.log = dirlog.Of(s.doneDir()) // for the next time
+			m.log = dirlog.Of(s.Files.doneDir()) // for the next time
 		}
 	}
 	m.stamp, m.trusted, m.kept = stamp, err == nil && stamp.Settled(now), false
@@ -228,7 +228,7 @@ func (s *Store) KeepTallies() {
 	m.kept = true
 	var c statcache.Coder
 	codeTallies(&c, &m.stamp, m.of)
-	statcache.Write(filepath.Join(s.dir, talliesFile), statcache.Program(), c.Bytes())
+	statcache.Write(filepath.Join(s.Files.dir, talliesFile), statcache.Program(), c.Bytes())
 }
 
 // IsLeftover says whether a record that was read as open is what a settler left that was killed: there is a settled one, too.

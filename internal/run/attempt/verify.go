@@ -62,14 +62,14 @@ func (w *Wrapper) verify(ctx context.Context) {
 		fewer := w.Store.fewer(w.rec)
 		w.rec.Judged.Compared.Found = append(w.rec.Judged.Compared.Found, fewer...)
 		if v.Green() && len(fewer) == 0 { // else the checkout has work that isn't accepted
-			_ = w.Store.PutSuite(v, "") // without it the counts are those of the run before
+			_ = w.Store.Proofs.PutSuite(v, "") // without it the counts are those of the run before
 		}
 	}
 }
 
 // fewer finds that fewer tests ran in the checkout than in the last run whose work was accepted. What names tell already isn't told again.
 func (s *Store) fewer(r *Record) []gate.Item {
-	v, before := r.Judged.Verdict, s.Suite()
+	v, before := r.Judged.Verdict, s.Proofs.Suite()
 	named := slices.ContainsFunc(r.Judged.Compared.Found, func(i gate.Item) bool { return i.Kind == gate.Removed || i.Kind == gate.Skips })
 	if before == nil || before.Uncounted || v.Passed == nil || named {
 		return nil
@@ -136,7 +136,7 @@ func (s *Store) beside(r *Record) (bool, error) {
 
 // settledSince says whether a record was written after an instant, or about then: most needn't be read.
 func (s *Store) settledSince(e Entry, at time.Time) bool {
-	info, err := os.Stat(s.donePath(e.Slice, e.N, e.Outcome))
+	info, err := os.Stat(s.Files.donePath(e.Slice, e.N, e.Outcome))
 	return err != nil || info.ModTime().After(at.Add(-time.Minute))
 }
 
@@ -157,7 +157,7 @@ func (w *Wrapper) runTests(ctx context.Context) (*testrun.Verdict, error) {
 	go func() {
 		v, err := testrun.Run(ctx, testrun.Spec{
 			Self: w.Self, Command: *w.rec.Conditions.Test, Root: w.Root, Top: w.Root, Dir: w.Root, Env: env, Files: files, Limit: w.Tests.Limit, Pattern: w.Tests.Pattern, Mark: w.rec.ID.Token,
-			Log: w.Store.TestsLogPath(w.rec.ID.Slice, w.rec.ID.N), Started: func(id proc.ID) error { begun <- id; return <-recorded },
+			Log: w.Store.Files.TestsLog(w.rec.ID.Slice, w.rec.ID.N), Started: func(id proc.ID) error { begun <- id; return <-recorded },
 		})
 		done <- result{v, err}
 	}()
@@ -191,7 +191,7 @@ func (w *Wrapper) recordTests(ctx context.Context, id proc.ID) error {
 		disk, err := w.Store.Get(w.rec.ID.Slice, w.rec.ID.N)
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // git clean -x
-			err = w.Store.Prepare()
+			err = w.Store.Files.Prepare()
 		case err == nil && (disk.Life.Phase != plan.Started || disk.ID.Token != w.rec.ID.Token):
 			err = ErrLate
 		case err == nil && disk.Life.Ending == EndStop: // its signal is on the way

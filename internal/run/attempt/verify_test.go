@@ -109,7 +109,7 @@ func TestBesideInTheCheckout(t *testing.T) {
 				ended := mine.Life.StartedAt.Add(c.ended)
 				other.Life.Phase, other.Judged.Outcome, other.Life.EndedAt = plan.Settled, Done, &ended
 				must(t, b.store.finish(other))
-				must(t, os.Chtimes(b.store.donePath("S-2", 1, Done), ended, ended))
+				must(t, os.Chtimes(b.store.Files.donePath("S-2", 1, Done), ended, ended))
 			}
 			if got, err := b.store.beside(mine); err != nil || got != c.want {
 				t.Error(got, err)

@@ -55,7 +55,7 @@ func (w *Wants) paths() []string {
 
 // stampWants remembers how the documents are before the agent begins. A later attempt at the same task goes on with the work of
 // the first: what that one wrote counts.
-func (s *Store) stampWants(r *Record) {
+func stampWants(s *Store, r *Record) {
 	if r.Task.Wants == nil || r.Task.Wants.Stamped {
 		return
 	}

@@ -20,7 +20,7 @@ func (w *Wrapper) heedWindow(ctx context.Context) {
 		return
 	}
 	err := w.Tracker.Do(ctx, func(tracker.Tx) error {
-		return w.Store.putWindowHold(w.rec, win, w.Now().UTC(), w.Hold)
+		return w.Store.HoldFile.putWindow(w.rec, win, w.Now().UTC(), w.Hold)
 	})
 	if err == nil {
 		w.windowTold = win
@@ -31,9 +31,9 @@ func sameWindow(a, b agent.Window) bool {
 	return a.Name == b.Name && (a.Reset == nil) == (b.Reset == nil) && (a.Reset == nil || a.Reset.Equal(*b.Reset))
 }
 
-// putWindowHold makes all with the attempt's account wait until the window begins anew; where nobody knows when, for a while. A hold that
+// putWindow makes all with the attempt's account wait until the window begins anew; where nobody knows when, for a while. A hold that
 // lasts at least as long stays. The lock must be held.
-func (s *Store) putWindowHold(r *Record, win *agent.Window, now time.Time, unknown time.Duration) error {
+func (s *HoldFile) putWindow(r *Record, win *agent.Window, now time.Time, unknown time.Duration) error {
 	h := plan.Hold{Agent: r.Job.Agent, Account: r.Job.Account, Since: now, Until: now.Add(unknown), Kind: plan.HeldByWindow, By: r.ID.Slice, Count: 1,
 		Reason: fmt.Sprintf("%.0f%% of the %s used", win.Percent, win.Words())}
 	if win.Reset != nil {
@@ -42,8 +42,8 @@ func (s *Store) putWindowHold(r *Record, win *agent.Window, now time.Time, unkno
 	if !h.Until.After(now) || !saneTime(h.Until) {
 		return nil
 	}
-	if old := s.Holds().same(&h); old != nil && !old.Until.Before(h.Until) {
+	if old := s.All().same(&h); old != nil && !old.Until.Before(h.Until) {
 		return nil
 	}
-	return s.writeHold(&h)
+	return s.write(&h)
 }

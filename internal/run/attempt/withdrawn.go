@@ -15,12 +15,12 @@ import (
 // What landed may be taken out again, by gl undo or gl land --reset, and then the slice is pending. git stash pop can bring its file back
 // as it was before that. So runs/withdrawn notes the attempt whose work was taken out: what a file says of that attempt isn't so.
 
-func (s *Store) withdrawnPath(system, slice string) string {
+func (s *Proofs) withdrawnPath(system, slice string) string {
 	return filepath.Join(s.dir, "withdrawn", fileName(system, slice))
 }
 
 // Withdraw notes that the work of the slice's attempt n is in no branch anymore that work lands on.
-func (s *Store) Withdraw(system, slice string, n int) error {
+func (s *Proofs) Withdraw(system, slice string, n int) error {
 	if err := mkdir(filepath.Join(s.dir, "withdrawn")); err != nil {
 		return err
 	}
@@ -28,7 +28,7 @@ func (s *Store) Withdraw(system, slice string, n int) error {
 }
 
 // CallComplete forgets that: a person has called the slice complete since.
-func (s *Store) CallComplete(system, slice string) error {
+func (s *Proofs) CallComplete(system, slice string) error {
 	err := durable.Unlink(s.withdrawnPath(system, slice))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -37,7 +37,7 @@ func (s *Store) CallComplete(system, slice string) error {
 }
 
 // Withdrawn are the attempts whose work was taken out, by their slices.
-func (s *Store) Withdrawn(system string) map[string]int {
+func (s *Proofs) Withdrawn(system string) map[string]int {
 	entries, err := durable.ReadDir(filepath.Join(s.dir, "withdrawn"))
 	if err != nil {
 		return nil
@@ -93,7 +93,7 @@ func (s *Store) earlierWord(system string, it *plan.Item) *plan.Item {
 	if all := index[it.ID]; len(all) > 0 {
 		last = all[len(all)-1]
 	}
-	return s.EarlierWord(system, it, Out(s.Withdrawn(system)[it.ID], last))
+	return s.EarlierWord(system, it, Out(s.Proofs.Withdrawn(system)[it.ID], last))
 }
 
 // disown writes into the file of an item that only the word of an earlier attempt calls complete that it is pending. Otherwise it would be

@@ -98,12 +98,12 @@ type Wrapper struct {
 func (w *Wrapper) Run(ctx context.Context, rec *Record) (*Record, error) {
 	w.rec, w.kill = rec, make(chan struct{})
 	w.listen()
-	defer func() { w.Gate.Close() }()         // in case that no agent begins
-	if err := w.Store.Prepare(); err != nil { // git clean -x may have taken the directories
+	defer func() { w.Gate.Close() }()               // in case that no agent begins
+	if err := w.Store.Files.Prepare(); err != nil { // git clean -x may have taken the directories
 		return nil, err
 	}
 	var err error
-	if w.log, err = openLog(w.Store.LogPath(rec.ID.Slice, rec.ID.N)); err != nil {
+	if w.log, err = openLog(w.Store.Files.Log(rec.ID.Slice, rec.ID.N)); err != nil {
 		return nil, err
 	}
 	defer w.log.close()
@@ -115,7 +115,7 @@ func (w *Wrapper) Run(ctx context.Context, rec *Record) (*Record, error) {
 		defer w.site.Close()
 	}
 	if ev == nil && err == nil {
-		w.Store.stampWants(w.rec)
+		stampWants(w.Store, w.rec)
 		ev, err = w.attend(ctx)
 		if err == nil && w.forgotten(ctx, ev) {
 			ev, err = w.attendAnew(ctx, ev)
@@ -254,7 +254,7 @@ func (w *Wrapper) briefed(argv []string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tell the agent of %s: %w", w.rec.ID.Slice, err)
 	}
-	file := w.Store.BriefPath(w.rec.ID.Slice, w.rec.ID.N)
+	file := w.Store.Files.Brief(w.rec.ID.Slice, w.rec.ID.N)
 	if err := durable.WriteFile(file, []byte(brief), 0o600); err != nil {
 		return nil, err
 	}
@@ -342,7 +342,7 @@ func (w *Wrapper) advance(ctx context.Context, change func(*Record)) error {
 	return w.Tracker.Do(ctx, func(tx tracker.Tx) error {
 		disk, err := w.Store.Get(w.rec.ID.Slice, w.rec.ID.N)
 		if w.anew && errors.Is(err, fs.ErrNotExist) { // somebody removed it (git clean -x)
-			disk, err = w.rec, w.Store.Prepare()
+			disk, err = w.rec, w.Store.Files.Prepare()
 		}
 		if err != nil || disk.Life.Phase.Begun() != w.anew || disk.Life.Phase != w.rec.Life.Phase || disk.ID.Token != w.rec.ID.Token {
 			return ErrLate
@@ -507,7 +507,7 @@ func (w *Wrapper) keepRecord(ctx context.Context) {
 			w.over = err == nil
 			return err
 		}
-		if err := w.Store.Prepare(); err != nil {
+		if err := w.Store.Files.Prepare(); err != nil {
 			return err
 		}
 		return w.Store.putLive(w.rec)
@@ -552,7 +552,7 @@ func (w *Wrapper) leftovers(ctx context.Context, lines <-chan chunk) {
 
 // tree is the agent and all that it has started.
 func (w *Wrapper) tree() proc.Tree {
-	t := w.rec.tree(w.Store.root())
+	t := w.rec.tree(w.Store.Files.root())
 	t.Below, t.Helpers = w.adopts, true // git is a helper
 	return t
 }

@@ -36,10 +36,10 @@ func (d *drain) heedBudget(now time.Time) error {
 			continue
 		}
 		reason := fmt.Sprintf("$%.2f spent of the %s's $%.2f; raise it with gl budget %s %g%s", spent, l.name, l.usd, l.name, math.Ceil(2*spent), d.Project.Flags())
-		if err := d.Project.Runs.PutBudgetHold(l.until, reason, now); err != nil {
+		if err := d.Project.Runs.HoldFile.PutBudget(l.until, reason, now); err != nil {
 			return err
 		}
-		d.plan.HoldAll(d.Project.Runs.Hold())
+		d.plan.HoldAll(d.Project.Runs.HoldFile.Everybody())
 	}
 	return nil
 }

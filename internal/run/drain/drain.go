@@ -198,7 +198,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	d := &drain{
 		Config: cfg, began: time.Now(), settler: cfg.Project.Settler(), open: map[string]*attempt.Record{}, tried: map[string]bool{},
 		excluded: map[string]bool{}, failedStarts: map[string]int{}, cleaned: map[string]int{}, wrappers: map[string]bool{}, claimedAt: map[string]time.Time{}, dueAgain: map[string]bool{},
-		toldHolds: map[plan.Account]time.Time{}, overBudget: map[string]string{}, locked: make(chan *durable.LockedError, 4), recoveries: map[string]*recovery{}, recovered: make(chan recovered, 16), leads: !cfg.Lead, stopMark: cfg.Project.Runs.StopMark(), slotsSet: cfg.Project.Runs.SlotsSet(),
+		toldHolds: map[plan.Account]time.Time{}, overBudget: map[string]string{}, locked: make(chan *durable.LockedError, 4), recoveries: map[string]*recovery{}, recovered: make(chan recovered, 16), leads: !cfg.Lead, stopMark: cfg.Project.Runs.Control.StopMark(), slotsSet: cfg.Project.Runs.Control.SlotsSet(),
 		over: map[string]bool{},
 	}
 	var telling sync.Mutex // a wait for the lock is told while the pass goes on
@@ -208,7 +208,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 		cfg.Report(r)
 	}
 	d.round = cfg.Attend // others have launched it
-	if err := cfg.Project.Runs.Prepare(); err != nil {
+	if err := cfg.Project.Runs.Files.Prepare(); err != nil {
 		return nil, err
 	}
 	d.permission = permission{conf: d.Project, broken: map[string]error{}, barred: map[string]error{}, told: map[string]bool{}}
@@ -250,7 +250,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 
 // standForLeader takes the drain's lock, or waits for it beside the loop. The kernel gives it up when its holder dies.
 func (d *drain) standForLeader(ctx context.Context) error {
-	path := d.Project.Runs.LeaderLock()
+	path := d.Project.Runs.Control.LeaderLock()
 	lock, err := durable.TryLock(path)
 	if err == nil {
 		d.lock, d.leads = lock, true
@@ -371,7 +371,7 @@ func (d *drain) tolerate(ctx context.Context, err error, r Report) error {
 
 // countSlots follows the configuration, for which the number of a flag stands only until a person says another one.
 func (d *drain) countSlots() {
-	if d.Fixed && d.Project.Runs.SlotsSet().Equal(d.slotsSet) {
+	if d.Fixed && d.Project.Runs.Control.SlotsSet().Equal(d.slotsSet) {
 		return
 	}
 	if d.Fixed = false; d.Slots != nil {
@@ -497,7 +497,7 @@ func (d *drain) noteFull(r *Report) {
 // noteSpace tells once that the state can't be written. Nobody else would: a wrapper whose agent has ended waits for space
 // beside a log that has no room either.
 func (d *drain) noteSpace(r *Report) {
-	err := durable.Room(d.Project.Runs.Dir())
+	err := durable.Room(d.Project.Runs.Files.Dir())
 	if err != nil && !d.noSpace {
 		r.NoSpace = err
 	}
@@ -574,7 +574,7 @@ func (d *drain) finish(ctx context.Context) {
 			d.res.Barred = d.reasons()
 		}
 	}
-	d.Project.Runs.Sweep(time.Now())
+	d.Project.Runs.Files.Sweep(time.Now())
 	d.Project.Runs.KeepTallies()
 	if d.res.Signal != nil { // nobody waits for a lock after Ctrl-C; what is behind the next gl status puts right
 		var cancel context.CancelFunc

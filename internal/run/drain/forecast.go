@@ -47,7 +47,7 @@ func (d *drain) lookAhead() {
 	}
 	ctx, cancel := context.WithCancel(d.life)
 	f.busy, f.cancel = true, cancel
-	runs := d.Project.Runs.Dir()
+	runs := d.Project.Runs.Files.Dir()
 	go func() {
 		defer cancel()
 		list, err := f.forecaster.Find(ctx, works)

@@ -67,12 +67,12 @@ func (d *drain) tellHoldEnded() {
 	now := d.plan.InEffect()
 	for _, h := range append(d.held, d.newlyOver()...) {
 		if !slices.ContainsFunc(now, func(n *plan.Hold) bool { return n.Agent == h.Agent && n.Account == h.Account }) {
-			d.Project.Runs.TellHoldEnded(h, time.Now())
+			d.Project.Runs.HoldFile.TellEnded(h, time.Now())
 		}
 	}
 	for _, h := range now {
 		if h.Kind == plan.HeldByCurfew {
-			d.Project.Runs.TellHold(h)
+			d.Project.Runs.HoldFile.Tell(h)
 		}
 	}
 	d.held = now

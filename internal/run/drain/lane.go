@@ -91,7 +91,7 @@ func (d *drain) workLane() {
 // has begun to.
 func (d *drain) deliverAgain(queue string) bool {
 	if d.Lane == nil || !d.leads || d.laneState.busy || d.stopping || queue != "" || time.Since(d.laneState.at) < d.Interval ||
-		lane.ReadStatus(d.Project.Runs.Dir()).Reason == "" {
+		lane.ReadStatus(d.Project.Runs.Files.Dir()).Reason == "" {
 		return false
 	}
 	d.startLane("delivering again", d.Lane.DeliverAgain)
@@ -141,5 +141,5 @@ func (d *drain) deliver(ctx context.Context) {
 			d.report(Report{Warnings: []string{"what has landed can't be merged: " + err.Error()}})
 		}
 	}
-	d.res.Lane = lane.ReadStatus(d.Project.Runs.Dir())
+	d.res.Lane = lane.ReadStatus(d.Project.Runs.Files.Dir())
 }

@@ -36,7 +36,7 @@ func (d *drain) observe(ctx context.Context, r *Report) error {
 
 // heedStop ends the drain after gl stop --all. A mark that is gone (git clean -x) stops nobody.
 func (d *drain) heedStop() bool {
-	if mark := d.Project.Runs.StopMark(); mark == "" || mark == d.stopMark {
+	if mark := d.Project.Runs.Control.StopMark(); mark == "" || mark == d.stopMark {
 		return false
 	}
 	d.stopping, d.res.Stopped = true, true

@@ -118,7 +118,7 @@ func readFile(runs string) (*file, error) {
 // readFile reads what the last worker has left. A file that can't be used, or is of another target, is as good as none: then git says
 // what isn't delivered.
 func (l *Lane) readFile(ctx context.Context) (*file, error) {
-	f, err := readFile(l.Project.Runs.Dir())
+	f, err := readFile(l.Project.Runs.Files.Dir())
 	switch {
 	case err == nil && f.Target == l.Repo.Target() && f.Tip != "":
 		if l.Repo.LaneMark() == (worktree.LaneMark{}) { // gl had none before
@@ -154,10 +154,10 @@ func (l *Lane) save() error {
 	if err != nil {
 		return err
 	}
-	if err := l.Project.Runs.Prepare(); err != nil {
+	if err := l.Project.Runs.Files.Prepare(); err != nil {
 		return err
 	}
-	return durable.WriteFile(filePath(l.Project.Runs.Dir()), append(data, '\n'), 0o600)
+	return durable.WriteFile(filePath(l.Project.Runs.Files.Dir()), append(data, '\n'), 0o600)
 }
 
 // leave gives up what was needed for the tests.

@@ -124,7 +124,7 @@ func (l *Lane) handedOver(ctx context.Context, lineage *worktree.Lineage) (strin
 	if err != nil || l.Project == nil {
 		return commit, err
 	}
-	first := l.Project.Runs.Handed(lineage.System, lineage.Slice, lineage.N)
+	first := l.Project.Runs.Proofs.Handed(lineage.System, lineage.Slice, lineage.N)
 	if first == "" || first == commit {
 		return commit, nil
 	}

@@ -480,7 +480,7 @@ func (s *site) change(r *attempt.Record, f func(*attempt.Record)) {
 	now := s.get(r)
 	f(now)
 	data, err := jsonOf(now)
-	s.put(s.project().Runs.LiveDir(), r.ID.Name()+".json", data, err)
+	s.put(s.project().Runs.Files.LiveDir(), r.ID.Name()+".json", data, err)
 }
 
 func (s *site) put(dir, name, text string, err error) {

@@ -108,11 +108,11 @@ func (l *Lane) noteSuite(ctx context.Context, commit string, v *testrun.Verdict)
 	if err != nil || tip != commit {
 		return err
 	}
-	return l.Project.Runs.PutSuite(v, commit)
+	return l.Project.Runs.Proofs.PutSuite(v, commit)
 }
 
 func (l *Lane) cache() testrun.Cache {
-	return testrun.Cache{Dir: filepath.Join(l.Project.Runs.Dir(), "verdicts")}
+	return testrun.Cache{Dir: filepath.Join(l.Project.Runs.Files.Dir(), "verdicts")}
 }
 
 // recorded is an old verdict on a tree, nil for none.
@@ -181,16 +181,16 @@ func (l *Lane) run(ctx context.Context, bed *site.Site, key testrun.Key, of *att
 	if of == nil && len(l.batch) == 0 {
 		alone = worktree.Short(l.Repo.Target())
 	}
-	if err := l.Project.Runs.NoteQueueWork(alone); err != nil {
+	if err := l.Project.Runs.Control.NoteQueueWork(alone); err != nil {
 		return nil, err
 	}
 	l.tell("running %s", test.Command.Line)
 	v, err := testrun.Run(ctx, testrun.Spec{
 		Self: l.Self, Command: test.Command, Root: l.Project.Root, Top: bed.Lineage.Path, Dir: bed.Dir(), Env: bed.Env(bed.Environ()), Limit: test.Limit,
-		Box: bed.Box, Pattern: test.Pattern, Tree: key.Tree, Toolchain: key.Toolchain, Log: filepath.Join(l.Project.Runs.Dir(), "log", log),
+		Box: bed.Box, Pattern: test.Pattern, Tree: key.Tree, Toolchain: key.Toolchain, Log: filepath.Join(l.Project.Runs.Files.Dir(), "log", log),
 		Started: l.startedTests, Mark: testsMark, Caches: l.caches,
 	})
-	l.file.Tests, err = nil, errors.Join(err, l.Project.Runs.NoteQueueWork(""))
+	l.file.Tests, err = nil, errors.Join(err, l.Project.Runs.Control.NoteQueueWork(""))
 	if err == nil && !v.Green() {
 		err = noSpace(bed.Lineage.Path, cmp.Or(environ.Environ(bed.Environ()).Get("TMPDIR"), os.TempDir()))
 	}
@@ -230,7 +230,7 @@ func (l *Lane) makeBed(ctx context.Context) (*site.Site, error) {
 	env := append(agent.ScrubEnv(l.Environ), "GREENLIGHT_ROOT="+l.Project.Root)
 	bed := &site.Site{
 		Root: l.Project.Root, Self: l.Self, Environ: func() []string { return env }, Setup: site.Setup{Command: config.Git.Setup, Limit: config.Git.SetupLimit},
-		SetupLog: filepath.Join(l.Project.Runs.Dir(), "log", "lane.setup.log"), Sandbox: site.Sandbox{On: config.Sandbox == attempt.SandboxBwrap, Caches: config.Caches},
+		SetupLog: filepath.Join(l.Project.Runs.Files.Dir(), "log", "lane.setup.log"), Sandbox: site.Sandbox{On: config.Sandbox == attempt.SandboxBwrap, Caches: config.Caches},
 		Apart: "lane", Note: func(line string) { l.tell("the merge queue's worktree: %s", line) }, Started: l.startedTests, Leftover: func(err error) { l.tell("git.setup: %v", err) },
 		Repo: l.Repo, Lineage: lineage,
 	}

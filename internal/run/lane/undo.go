@@ -214,7 +214,7 @@ func (l *Lane) redone(ctx context.Context, u Undelivered) (stays bool, err error
 			return err
 		}
 		stays = true
-		if err := l.Project.Runs.CallComplete(l.Project.Key(), u.Slice); err != nil || rec.Since.Undone == nil {
+		if err := l.Project.Runs.Proofs.CallComplete(l.Project.Key(), u.Slice); err != nil || rec.Since.Undone == nil {
 			return err
 		}
 		return l.Project.Runs.MarkRedone(u.Slice, rec.ID.N)
@@ -381,7 +381,7 @@ func (l *Lane) finishUndo(ctx context.Context) error {
 		if err := l.Project.Runs.MarkUndone(note.Slice, note.Attempt, attempt.Undo{Commit: note.Revert, Why: note.Why}); err != nil {
 			return err
 		}
-		return l.Project.Runs.Withdraw(l.Project.Key(), note.Slice, note.Attempt)
+		return l.Project.Runs.Proofs.Withdraw(l.Project.Key(), note.Slice, note.Attempt)
 	})
 	if err != nil {
 		return err

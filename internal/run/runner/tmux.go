@@ -55,7 +55,7 @@ func (t *Tmux) Start(r *attempt.Record) error {
 	}
 	t.Warn(fmt.Sprintf("%s runs without a pane: %v; gl logs -f %s shows it", r.ID.Slice, err, r.ID.Slice))
 	// If it should run in a pane after all, it finds no environment there and ends; only one can take the attempt over.
-	_, _ = t.Runs.TakeEnv(r)
+	_, _ = t.Runs.Files.TakeEnv(r)
 	return t.Process.Start(r)
 }
 
@@ -67,7 +67,7 @@ func (t *Tmux) place(r *attempt.Record) (pid int, err error) {
 		return 0, err
 	}
 	// Panes inherit the server's environment, and a command line is limited to 16 KB: the environment goes by file.
-	if err := t.Runs.PutEnv(r, WithAgentEnv(t.Env, r)); err != nil {
+	if err := t.Runs.Files.PutEnv(r, WithAgentEnv(t.Env, r)); err != nil {
 		return 0, err
 	}
 	title := r.ID.Slice
