@@ -60,7 +60,7 @@ func Claim(ctx context.Context, pr *project.Project, id string, o ClaimOptions) 
 			return err
 		}
 		if st.Class == plan.Done { // else what has landed counts
-			if err := pr.Runs.MarkRetried(id); err != nil {
+			if err := pr.Runs.Within(tx.Held()).MarkRetried(id); err != nil {
 				return err
 			}
 		}

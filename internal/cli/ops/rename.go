@@ -14,6 +14,7 @@ import (
 	"greenlight/internal/base/durable"
 	"greenlight/internal/base/paths"
 	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/project"
 	"greenlight/internal/state/journal"
 	"greenlight/internal/state/sliceid"
@@ -110,7 +111,7 @@ func Rename(ctx context.Context, pr *project.Project, old, id string) (*Moved, e
 	m.Graph, m.Deps = done.Graph, done.Deps
 	_ = pr.Runs.Journal().Append(journal.Event{Kind: journal.Renamed, System: pr.Key(), Slice: id, From: old})
 	if st.Class == plan.Stalled { // by its attempts, which have the old name
-		return m, amend(ctx, pr, func() error {
+		return m, amend(ctx, pr, func(*attempt.Writer) error {
 			return pr.Runs.Claims.PutReleased(id, plan.Mark{Status: st.Status, Step: st.Step})
 		})
 	}

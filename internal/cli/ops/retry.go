@@ -34,7 +34,7 @@ func Retry(ctx context.Context, pr *project.Project, id string, over bool) (was 
 		// After the item's file: a kill between the two leaves an item that is pending, or stalled as before; the other way
 		// round it could look as if somebody worked on it.
 		for _, name := range append(slices.Clone(was.Was), id) {
-			if err := pr.Runs.MarkRetried(name); err != nil {
+			if err := pr.Runs.Within(tx.Held()).MarkRetried(name); err != nil {
 				return err
 			}
 		}

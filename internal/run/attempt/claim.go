@@ -112,10 +112,10 @@ func toBlame(p *plan.Plan, r plan.Reason, now time.Time) plan.Reason {
 
 // Claim takes the slice for one attempt: the record first, the slice's file second, both under the caller's lock. The
 // caller has admitted the request with a plan that was made under this same lock.
-func (s *Store) Claim(tx tracker.Tx, req Request, now time.Time) (*Record, error) {
+func (w *Writer) Claim(tx tracker.Tx, req Request, now time.Time) (*Record, error) {
 	tx = req.of(tx)
 	if req.Task != nil {
-		if err := s.Busy(req.Task); err != nil {
+		if err := w.store.Busy(req.Task); err != nil {
 			return nil, err
 		}
 	}
@@ -126,21 +126,21 @@ func (s *Store) Claim(tx tracker.Tx, req Request, now time.Time) (*Record, error
 	if req.Job.Model != "" && !req.Agent.TakesModel() {
 		return nil, fmt.Errorf("its agent, %s, can't be told to use the model %s: add {model} to %s", req.Agent.Name, req.Job.Model, agent.CustomSetting(req.Agent.Name))
 	}
-	if err := s.Files.Prepare(); err != nil { // git clean -x takes the directories in the middle of a drain
+	if err := w.store.Files.Prepare(); err != nil { // git clean -x takes the directories in the middle of a drain
 		return nil, err
 	}
-	n, err := s.next(it.ID)
+	n, err := w.store.next(it.ID)
 	if err != nil {
 		return nil, err
 	}
-	if it, err = s.disown(tx, req.System, it); err != nil {
+	if it, err = w.disown(tx, req.System, it); err != nil {
 		return nil, err
 	}
 	job := req.Job
-	job.Slice, job.SessionID, job.BriefFile = it.ID, newUUID(), s.Files.Brief(it.ID, n)
+	job.Slice, job.SessionID, job.BriefFile = it.ID, newUUID(), w.store.Files.Brief(it.ID, n)
 	r := &Record{
 		ID:            Identity{System: req.System, Slice: it.ID, Of: it.Of, Title: it.Name, N: n, Token: NewToken(now)},
-		Life:          Life{Phase: plan.Claimed, Before: tracker.Before{Mark: plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}, Started: it.Started}, Launcher: proc.Self(), ClaimedAt: now.UTC(), Log: s.Files.Log(it.ID, n)},
+		Life:          Life{Phase: plan.Claimed, Before: tracker.Before{Mark: plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}, Started: it.Started}, Launcher: proc.Self(), ClaimedAt: now.UTC(), Log: w.store.Files.Log(it.ID, n)},
 		Job:           Job{Agent: req.Agent.Name, Program: req.Agent.Program, Argv: req.Agent.Command(job), Prompt: job.Prompt, Stream: req.Agent.Stream, Dir: job.Dir, Runner: req.Runner, Account: job.Account, Model: job.Model, Environ: req.Environ},
 		SchemaVersion: schemaVersion,
 	}
@@ -157,33 +157,33 @@ func (s *Store) Claim(tx tracker.Tx, req Request, now time.Time) (*Record, error
 	}
 	r.Conditions.Terms = req.Terms
 	if req.Task == nil || req.Lineage != nil {
-		if err := s.goOn(r, req, job); err != nil {
+		if err := w.goOn(r, req, job); err != nil {
 			return nil, err
 		}
 	}
 	r.Talk.Talks = req.Agent.Talks
 	r.Talk.Briefed = job.Briefed && (agent.IsBriefed(r.Job.Argv, job.BriefFile) || agent.IsBriefed(r.Talk.Anew, job.BriefFile))
-	if err := s.Messages.sayAtStart(r); err != nil {
+	if err := w.store.Messages.sayAtStart(r); err != nil {
 		return nil, err
 	}
-	if err := s.putNew(r); err != nil {
+	if err := w.putNew(r); err != nil {
 		return nil, err
 	}
 	if err := tx.Claim(it.ID, r.ID.Token); err != nil {
-		return nil, errors.Join(err, s.dropLive(r))
+		return nil, errors.Join(err, w.dropLive(r))
 	}
-	s.tell(r, false)
-	return r, s.Messages.markSaid(r)
+	w.store.diary.tell(r, false)
+	return r, w.store.Messages.markSaid(r)
 }
 
 // putNew writes the record of a claim. Somebody may remove the directories at any instant (git clean -x, again and again).
-func (s *Store) putNew(r *Record) (err error) {
+func (w *Writer) putNew(r *Record) (err error) {
 	const tries = 5
 	for range tries {
-		if err = s.putLive(r); !errors.Is(err, fs.ErrNotExist) {
+		if err = w.putLive(r); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		if err := s.Files.Prepare(); err != nil {
+		if err := w.store.Files.Prepare(); err != nil {
 			return err
 		}
 	}
@@ -215,7 +215,7 @@ func (s *Store) next(slice string) (int, error) {
 
 // giveBack undoes a claim that never started an agent. Where the slice isn't as the claim left it, somebody works on
 // it, and only a token of ours is cleared. The lock must be held.
-func (s *Store) giveBack(tx tracker.Tx, r *Record) error {
+func (w *Writer) giveBack(tx tracker.Tx, r *Record) error {
 	tx = r.of(tx)
 	it, err := tx.Item(r.ID.Slice)
 	if err != nil && !errors.Is(err, tracker.ErrNotFound) {
@@ -230,8 +230,8 @@ func (s *Store) giveBack(tx tracker.Tx, r *Record) error {
 			return err
 		}
 	}
-	s.tellGivenBack(r)
-	return s.dropLive(r)
+	w.store.diary.tellGivenBack(r)
+	return w.dropLive(r)
 }
 
 // NewToken makes a session token: the time in UTC, to the second, and six characters of [0-9a-z].

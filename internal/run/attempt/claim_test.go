@@ -22,7 +22,7 @@ func TestClaimFails(t *testing.T) {
 	b := benchFor(t, map[string]string{"S-1": "pending/none"})
 	must(t, os.WriteFile(b.file("S-1"), []byte("---\nno end"), 0o644))
 	err := b.state.Do(t.Context(), func(tx tracker.Tx) error {
-		_, err := b.store.Claim(tx, Request{ID: "S-1", Agent: mustAgent(t)}, b.now)
+		_, err := b.store.Within(tx.Held()).Claim(tx, Request{ID: "S-1", Agent: mustAgent(t)}, b.now)
 		return err
 	})
 	var corrupt *slice.CorruptError

@@ -62,13 +62,13 @@ func boundary(s string, i int) int {
 // goOn has the attempt go on where the last one in its lineage ended: with its conversation, if that was with the same agent
 // in the same directory and account, else with what there is to know of it. A record is the only place that has a conversation:
 // the lineage's last one decides, so that an agent never goes on with one that doesn't know the last work. The lock must be held.
-func (s *Store) goOn(r *Record, req Request, job agent.Job) error {
-	last, err := s.lastIn(r, func(*Record) bool { return true })
+func (w *Writer) goOn(r *Record, req Request, job agent.Job) error {
+	last, err := w.store.lastIn(r, func(*Record) bool { return true })
 	if err != nil {
 		return err
 	}
 	if last == nil {
-		return s.beginAgain(r, req)
+		return w.beginAgain(r, req)
 	}
 	r.Task.Summary = cmp.Or(last.Task.Summary, r.Task.Summary) // it may have been written
 	c, said := last.leaves()
@@ -87,7 +87,7 @@ func (s *Store) goOn(r *Record, req Request, job agent.Job) error {
 		r.Job.Argv = req.Agent.Command(job)
 	}
 	if last.Accepted() { // the conversation is with who built it
-		if last, err = s.lastIn(r, func(r *Record) bool { return !r.Accepted() }); err != nil || last == nil {
+		if last, err = w.store.lastIn(r, func(r *Record) bool { return !r.Accepted() }); err != nil || last == nil {
 			return err
 		}
 	}
@@ -138,14 +138,14 @@ func (r *Record) Leaves() (why, output string) {
 }
 
 // beginAgain has the first attempt of a lineage know what was done on the slice before: under another name, or landed and taken back.
-func (s *Store) beginAgain(r *Record, req Request) error {
+func (w *Writer) beginAgain(r *Record, req Request) error {
 	if r.Place.Lineage == 0 {
 		return nil
 	}
 	of := *r
 	if was := req.Lineage.Was; was != nil {
 		of.ID.Slice, of.Place.Lineage, of.ID.N = was.Slice, was.N, 0
-		last, err := s.lastIn(&of, func(*Record) bool { return true })
+		last, err := w.store.lastIn(&of, func(*Record) bool { return true })
 		if last == nil || err != nil {
 			return err
 		}
@@ -156,7 +156,7 @@ func (s *Store) beginAgain(r *Record, req Request) error {
 		return nil
 	}
 	for of.Place.Lineage = r.Place.Lineage - 1; of.Place.Lineage > 0; of.Place.Lineage-- {
-		last, err := s.lastIn(&of, func(r *Record) bool { return r.Landing != nil && r.Landing.Commit != "" && r.Judged.Outcome == Done })
+		last, err := w.store.lastIn(&of, func(r *Record) bool { return r.Landing != nil && r.Landing.Commit != "" && r.Judged.Outcome == Done })
 		if err != nil {
 			return err
 		}

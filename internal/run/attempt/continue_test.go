@@ -48,7 +48,7 @@ func TestClaimGoesOn(t *testing.T) {
 			if tt.last != nil {
 				tt.last(last)
 			}
-			must(t, b.store.finish(last))
+			must(t, b.store.unlocked().finish(last))
 			b.write("S-1", "pending", "none", "")
 			r := b.goOn(Request{ID: "S-1", Agent: tt.agent, Lineage: &worktree.Lineage{N: tt.lineage}, Job: agent.Job{Prompt: "/gl:slice S-1", Dir: b.root, Account: "HOME=/h"}})
 			if r.Talk.Resumes() != tt.resumes || (r.Talk.Conversation == "c-1") != tt.resumes {
@@ -87,7 +87,7 @@ func TestClaimEscalates(t *testing.T) {
 		last := b.claim("S-1")
 		last.Job.Agent, last.Job.Program, last.Place.Lineage, last.Talk.Conversation, last.Job.Account = "claude", "claude", 1, "c-1", ""
 		last.Life.Phase, last.Judged.Outcome, last.Landing = plan.Settled, tt.outcome, &Landing{}
-		must(t, b.store.finish(last))
+		must(t, b.store.unlocked().finish(last))
 		b.write("S-1", "pending", "none", "")
 		r := b.goOn(Request{ID: "S-1", Agent: claude, Escalate: tt.escalate, Lineage: &worktree.Lineage{N: 1}, Job: agent.Job{Prompt: "/gl:slice S-1", Dir: b.root, Model: "small"}})
 		at := slices.Index(r.Job.Argv, "--model")
@@ -101,7 +101,7 @@ func (b *bench) goOn(req Request) (r *Record) {
 	b.t.Helper()
 	req.Runner = "process"
 	must(b.t, b.state.Do(b.t.(*testing.T).Context(), func(tx tracker.Tx) (err error) {
-		r, err = b.store.Claim(tx, req, b.now)
+		r, err = b.store.Within(tx.Held()).Claim(tx, req, b.now)
 		return err
 	}))
 	return r
@@ -120,7 +120,7 @@ func TestClaimHandsOver(t *testing.T) {
 		t.Helper()
 		r.Life.Phase, r.Judged.Outcome, r.Talk.Conversation = plan.Settled, Red, "c-1"
 		r.Landing = &Landing{Why: "The tests fail\non the merge.", Output: strings.Repeat("ok\n", 10_000) + "FAIL\x1b[31m a_test.go:7\n"}
-		must(t, b.store.finish(r))
+		must(t, b.store.unlocked().finish(r))
 		b.write("S-1", "pending", "none", "")
 	}
 	red(r)
@@ -138,7 +138,7 @@ func TestClaimHandsOver(t *testing.T) {
 	}
 	// A held attempt leaves it to the next one.
 	r.Life.Phase, r.Judged.Outcome = plan.Settled, Held
-	must(t, b.store.finish(r))
+	must(t, b.store.unlocked().finish(r))
 	b.write("S-1", "pending", "none", "")
 	if r = b.goOn(req); r.Talk.Continues == nil || r.Talk.Continues.Mends != Red {
 		t.Errorf("after a held one: %+v", r.Talk.Continues)
@@ -168,7 +168,7 @@ func TestClaimIsToldWhatAPersonSaid(t *testing.T) {
 			last := b.claim("S-1")
 			last.Job.Agent, last.Job.Program, last.Place.Lineage, last.Life.Phase, last.Judged.Outcome, last.Since.Retried = "claude", "claude", 1, plan.Settled, Waiting, true
 			tt.said(last)
-			must(t, b.store.finish(last))
+			must(t, b.store.unlocked().finish(last))
 			b.write("S-1", "pending", "none", "")
 			lineage := 1
 			if last.Since.Undone != nil {
@@ -182,7 +182,7 @@ func TestClaimIsToldWhatAPersonSaid(t *testing.T) {
 				}
 				must(t, r.check(Entry{Slice: r.ID.Slice, N: r.ID.N}))
 				r.Life.Phase, r.Judged.Outcome = plan.Settled, Held
-				must(t, b.store.finish(r))
+				must(t, b.store.unlocked().finish(r))
 				b.write("S-1", "pending", "none", "")
 			}
 		})

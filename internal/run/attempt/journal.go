@@ -11,7 +11,7 @@ import (
 )
 
 // Journal is the project's journal.
-func (s *Store) Journal() *journal.Journal { return s.journal }
+func (s *Store) Journal() *journal.Journal { return s.diary.journal }
 
 // Event is an event of the attempt, with the key by which it is written once.
 func (id *Identity) Event(k journal.Kind) journal.Event {
@@ -19,25 +19,28 @@ func (id *Identity) Event(k journal.Kind) journal.Event {
 		Key: fmt.Sprintf("%s.%s.%s", id.Name(), id.Token[max(0, len(id.Token)-6):], k)}
 }
 
+// A diary writes the events of attempts into the journal.
+type diary struct{ journal *journal.Journal }
+
 // tell writes the events of the phase that the record has just reached. The record is on the disk. What can't be written is
 // the journal's to keep, and to tell: see journal.Trouble. Again says that the record may have reached it before.
-func (s *Store) tell(r *Record, again bool) {
+func (d diary) tell(r *Record, again bool) {
 	if again || r.Life.Phase != plan.Claimed && !r.Life.isOurs() || r.Life.Phase == plan.Settled && r.Landing != nil {
-		s.retell(r)
+		d.retell(r)
 		return
 	}
-	_ = s.journal.Append(r.events(r.Life.Phase)...)
+	_ = d.journal.Append(r.events(r.Life.Phase)...)
 }
 
 // retell writes those events of the attempt up to now that the journal lacks. It is for whoever goes on with what another
 // process has left: that may have been killed between the record and the event. If the attempt was judged twice, the first
 // verdict may be the one in ended; settled has the last.
-func (s *Store) retell(r *Record) {
+func (d diary) retell(r *Record) {
 	var all []journal.Event
 	for _, p := range []plan.Phase{plan.Claimed, plan.Started, plan.Queued, plan.Ended, plan.Settled} {
 		all = append(all, r.events(p)...)
 	}
-	_ = s.journal.AppendOnce(all...)
+	_ = d.journal.AppendOnce(all...)
 }
 
 // isOurs says whether this process has made the record what it is.
@@ -130,15 +133,15 @@ func (r *Record) spent(e *journal.Event) {
 }
 
 // tellGivenBack writes that the claim was undone.
-func (s *Store) tellGivenBack(r *Record) {
-	_ = s.journal.AppendOnce(append(r.events(plan.Claimed), r.ID.Event(journal.GivenBack))...)
+func (d diary) tellGivenBack(r *Record) {
+	_ = d.journal.AppendOnce(append(r.events(plan.Claimed), r.ID.Event(journal.GivenBack))...)
 }
 
 // tellStop writes that gl has begun to end the attempt: gl stop first and then, at its signal, the wrapper.
-func (s *Store) tellStop(r *Record) {
+func (d diary) tellStop(r *Record) {
 	e := r.ID.Event(journal.Stopped)
 	e.Reason, e.Detail = r.Life.Ending, r.Life.EndingDetail
-	_ = s.journal.AppendOnce(e)
+	_ = d.journal.AppendOnce(e)
 }
 
 // Tell writes that everybody waits, or an agent does. A settler that was killed may put the same hold again.

@@ -56,11 +56,11 @@ func TestJournalOfKilledSettlers(t *testing.T) {
 					dir := t.TempDir()
 					b := newBench(t, filepath.Join(dir, "start"), map[string]string{"S-1": "pending/none"})
 					r := b.start(b.claim("S-1"))
-					b.store.tell(r, false)
+					b.store.diary.tell(r, false)
 					if own {
 						self := proc.Self()
 						r.Life.Wrapper = &self
-						must(t, b.store.putLive(r))
+						must(t, b.store.unlocked().putLive(r))
 					}
 					b.set("S-1", tt.worked...)
 					r.Judged.Evidence = tt.evidence
@@ -77,7 +77,7 @@ func TestJournalOfKilledSettlers(t *testing.T) {
 							if lost && own { // a process that is killed isn't the one that goes on
 								gone := deadID(1)
 								live.Life.Wrapper = &gone
-								must(t, k.store.putLive(live))
+								must(t, k.store.unlocked().putLive(live))
 							}
 							_, err := k.settler(k.state).Settle(t.Context(), live)
 							must(t, err)
@@ -102,7 +102,7 @@ func TestJournalOfGivenBack(t *testing.T) {
 	r := b.claim("S-1")
 	b.forget()
 	must(t, b.settler(b.state).GiveBack(t.Context(), r))
-	must(t, b.store.putLive(r)) // it was killed before it had removed the record
+	must(t, b.store.unlocked().putLive(r)) // it was killed before it had removed the record
 	must(t, b.settler(b.state).GiveBack(t.Context(), r))
 	again := b.claim("S-1")
 	if again.ID.N != r.ID.N {

@@ -128,7 +128,7 @@ func (s *Settler) Proceed(ctx context.Context, r *Record, change func(*Record)) 
 		}
 		change(disk)
 		now = disk
-		return s.Store.putLive(disk)
+		return s.Store.Within(tx.Held()).putLive(disk)
 	})
 	return now, err
 }
@@ -141,18 +141,18 @@ func (s *Settler) Wait(ctx context.Context, r *Record, change func(*Landing)) er
 			return err
 		}
 		change(disk.Landing)
-		return s.Store.putLive(disk)
+		return s.Store.Within(tx.Held()).putLive(disk)
 	})
 }
 
 // MarkTaken notes that a person has changed a slice while it is in the merge queue, so that it leaves the queue.
-func (s *Store) MarkTaken(slice string, n int) error {
-	r, err := s.Get(slice, n)
+func (w *Writer) MarkTaken(slice string, n int) error {
+	r, err := w.store.Get(slice, n)
 	if err != nil || r.Life.Phase != plan.Queued {
 		return err
 	}
 	r.Landing.Taken = true
-	return s.putLive(r)
+	return w.putLive(r)
 }
 
 // An AwayError says that the file of a queued slice is gone or can't be read, as after a git checkout or in the middle of a
@@ -195,7 +195,7 @@ func (s *Settler) queued(tx tracker.Tx, r *Record) (*Record, plan.Item, error) {
 	case disk.Landing.Taken:
 		disk = disk.ended(Interrupted, "interrupted: a person has changed the slice while it was in the merge queue")
 		disk.Judged.After = &mark
-		_, err = s.done(disk)
+		_, err = s.done(tx, disk)
 		return nil, it, err
 	case mark != *disk.Judged.Seen:
 		disk.Judged.Seen = &mark
@@ -223,7 +223,7 @@ func (s *Settler) EndLanding(ctx context.Context, r *Record, res LandingResult) 
 	err = s.Tracker.Do(ctx, func(tx tracker.Tx) error {
 		disk, it, err := s.queued(tx, r)
 		if away := new(AwayError); errors.As(err, &away) && res.Outcome == Interrupted { // a person stops it
-			final, err = s.recordOnly(disk.ended(res.Outcome, res.Detail), it, away.Err)
+			final, err = s.recordOnly(tx, disk.ended(res.Outcome, res.Detail), it, away.Err)
 			return err
 		}
 		if disk == nil || err != nil {
@@ -238,7 +238,7 @@ func (s *Settler) EndLanding(ctx context.Context, r *Record, res LandingResult) 
 			disk.Judged.Effect = *res.Effect
 		}
 		disk.Landing.Tests = res.Tests
-		if err := s.Store.putLive(disk); err != nil {
+		if err := s.Store.Within(tx.Held()).putLive(disk); err != nil {
 			return err
 		}
 		final, err = s.apply(disk.of(tx), disk, it)

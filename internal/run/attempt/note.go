@@ -89,11 +89,11 @@ func (s *Settler) putBack(ctx context.Context, repo *worktree.Repo, n worktree.N
 		if err := repo.PutBack(n); err != nil {
 			return err
 		}
-		if err := s.Store.putLive(r); err != nil {
+		if err := s.Store.Within(tx.Held()).putLive(r); err != nil {
 			return err
 		}
 		if _, err := s.Store.Get(r.ID.Slice, r.ID.N); err != nil { // not what gl has written
-			return errors.Join(err, s.Store.dropLive(r))
+			return errors.Join(err, s.Store.Within(tx.Held()).dropLive(r))
 		}
 		back = true
 		return nil

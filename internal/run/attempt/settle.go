@@ -59,8 +59,8 @@ func (s *Settler) settle(tx tracker.Tx, mine *Record) (*Record, error) {
 	case err == nil && disk.ID.Token != r.ID.Token: // the directory was cleaned, and the slice claimed anew
 		return disk, nil
 	case err == nil && disk.Life.Phase == plan.Settled:
-		s.Store.retell(disk)
-		return disk, s.Store.dropLive(&r)
+		s.Store.diary.retell(disk)
+		return disk, s.Store.Within(tx.Held()).dropLive(&r)
 	case err == nil && disk.Life.Phase == plan.Queued: // the lane settles it
 		return disk, nil
 	case err == nil && disk.Life.Phase == plan.Ended: // judged; whoever judged it died before it was settled
@@ -70,11 +70,11 @@ func (s *Settler) settle(tx tracker.Tx, mine *Record) (*Record, error) {
 	}
 	it, err := tx.Item(r.ID.Slice)
 	if err != nil || it.Corrupt != "" {
-		return s.recordOnly(&r, it, err)
+		return s.recordOnly(tx, &r, it, err)
 	}
 	// A judgement whose effect isn't in the slice's file yet (the claim is) may be older than what the file says.
 	if r.Life.Phase != plan.Ended || it.Session == r.ID.Token && r.Landing == nil {
-		if err := s.judge(&r, it); err != nil {
+		if err := s.judge(tx, &r, it); err != nil {
 			return nil, err
 		}
 	}
@@ -86,7 +86,7 @@ func (s *Settler) settle(tx tracker.Tx, mine *Record) (*Record, error) {
 
 // judge decides the outcome, or that the lane has to, and makes the decision durable before the slice's file follows it. The
 // hold comes first: a slice that is available again must find everybody holding.
-func (s *Settler) judge(r *Record, it plan.Item) error {
+func (s *Settler) judge(tx tracker.Tx, r *Record, it plan.Item) error {
 	now := s.Now().UTC()
 	if err := s.Store.refute(r); err != nil {
 		return err
@@ -125,10 +125,10 @@ func (s *Settler) judge(r *Record, it plan.Item) error {
 	if r.Life.Phase == plan.Ended && !again {
 		err = errors.Join(err, s.Store.HoldFile.noteStreak(r, now))
 	}
-	if err := errors.Join(err, s.Store.putLive(r)); err != nil {
+	if err := errors.Join(err, s.Store.Within(tx.Held()).putLive(r)); err != nil {
 		return err
 	}
-	s.Store.tell(r, again)
+	s.Store.diary.tell(r, again)
 	return nil
 }
 
@@ -164,7 +164,7 @@ func (s *Settler) apply(tx tracker.Tx, r *Record, it plan.Item) (*Record, error)
 	if mark == *r.Judged.Seen && (it.Session == r.ID.Token || it.Session == "" || r.Landing != nil) {
 		after, err := r.write(tx, it)
 		if errors.Is(err, tracker.ErrChanged) {
-			return s.recordOnly(r, it, err)
+			return s.recordOnly(tx, r, it, err)
 		}
 		if err != nil {
 			return nil, err
@@ -172,7 +172,7 @@ func (s *Settler) apply(tx tracker.Tx, r *Record, it plan.Item) (*Record, error)
 		mark = after
 	}
 	r.Judged.After = &mark
-	return s.done(r)
+	return s.done(tx, r)
 }
 
 // write does to the slice's file what follows from the outcome.
@@ -232,7 +232,7 @@ func (l *Landing) gained() *int {
 }
 
 // recordOnly settles an attempt whose slice file can't be read or written: it must not hold up the others.
-func (s *Settler) recordOnly(r *Record, it plan.Item, err error) (*Record, error) {
+func (s *Settler) recordOnly(tx tracker.Tx, r *Record, it plan.Item, err error) (*Record, error) {
 	switch {
 	case err != nil && !errors.Is(err, tracker.ErrNotFound) && !errors.Is(err, tracker.ErrChanged):
 		return nil, err
@@ -241,16 +241,16 @@ func (s *Settler) recordOnly(r *Record, it plan.Item, err error) (*Record, error
 	}
 	if r.Life.Phase != plan.Ended {
 		it.Status = ""
-		if err := s.judge(r, it); err != nil {
+		if err := s.judge(tx, r, it); err != nil {
 			return nil, err
 		}
 	}
 	r.Judged.Detail += "; its slice file was left alone: " + err.Error()
 	r.Judged.After = &plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}
-	return s.done(r)
+	return s.done(tx, r)
 }
 
-func (s *Settler) done(r *Record) (*Record, error) {
+func (s *Settler) done(tx tracker.Tx, r *Record) (*Record, error) {
 	now := s.Now().UTC()
 	r.Life.SettledAt = &now
 	if r.Life.EndedAt == nil {
@@ -266,7 +266,7 @@ func (s *Settler) done(r *Record) (*Record, error) {
 			return r, err
 		}
 	}
-	return r, s.Store.finish(r)
+	return r, s.Store.Within(tx.Held()).finish(r)
 }
 
 // Recover settles an attempt whose launcher or wrapper is proven dead, after ending what is left of its agent. It
@@ -384,7 +384,7 @@ func (s *Settler) giveBackClaim(ctx context.Context, r *Record, lost bool) error
 		case !disk.unstarted(r):
 			return nil
 		}
-		return s.Store.giveBack(tx, disk)
+		return s.Store.Within(tx.Held()).giveBack(tx, disk)
 	})
 }
 

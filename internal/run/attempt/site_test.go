@@ -90,7 +90,7 @@ func (s *site) claim(id string) *attempt.Record {
 func (s *site) request(req attempt.Request) (r *attempt.Record) {
 	s.t.Helper()
 	check(s.t, s.Tracker.Do(context.Background(), func(tx tracker.Tx) (err error) {
-		r, err = s.Runs.Claim(tx, req, time.Now())
+		r, err = s.Runs.Within(tx.Held()).Claim(tx, req, time.Now())
 		return err
 	}))
 	return r

@@ -17,16 +17,16 @@ import (
 
 // MarkEnding writes down why an attempt is being ended, before anybody sends a signal.
 func (s *Store) MarkEnding(ctx context.Context, t tracker.Tracker, r *Record, why, detail string) error {
-	return t.Do(ctx, func(tracker.Tx) error {
+	return t.Do(ctx, func(tx tracker.Tx) error {
 		disk, err := s.Get(r.ID.Slice, r.ID.N)
 		if err != nil || disk.Life.Phase != plan.Preparing && disk.Life.Phase != plan.Started || disk.ID.Token != r.ID.Token {
 			return nil // settled, or on its way to it
 		}
 		disk.Life.Ending, disk.Life.EndingDetail = why, detail
-		if err := s.putLive(disk); err != nil {
+		if err := s.Within(tx.Held()).putLive(disk); err != nil {
 			return err
 		}
-		s.tellStop(disk)
+		s.diary.tellStop(disk)
 		return nil
 	})
 }
@@ -101,10 +101,10 @@ func (s *Settler) stopClaimed(ctx context.Context, r *Record) (final *Record, er
 			return err
 		}
 		disk.Life.Ending = EndStop
-		if err := s.Store.putLive(disk); err != nil {
+		if err := s.Store.Within(tx.Held()).putLive(disk); err != nil {
 			return err
 		}
-		s.Store.tellStop(disk)
+		s.Store.diary.tellStop(disk)
 		final, err = s.settle(tx, disk)
 		return err
 	})

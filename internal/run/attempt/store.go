@@ -14,7 +14,6 @@ import (
 
 	"greenlight/internal/base/durable"
 	"greenlight/internal/base/paths"
-	"greenlight/internal/core/gate"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/state/journal"
 )
@@ -30,7 +29,7 @@ type Store struct {
 	Proofs   Proofs
 
 	mine    func(*Record) bool // nil for all
-	journal *journal.Journal
+	diary   diary
 	settled *tallies
 }
 
@@ -39,7 +38,7 @@ const schemaVersion = 1
 // OpenStore returns the store in dir, which needn't exist yet.
 func OpenStore(dir string) *Store {
 	j := journal.Open(dir)
-	return &Store{Files{dir}, HoldFile{dir, j}, Messages{dir, j}, Claims{dir}, Control{dir}, Proofs{dir}, nil, j, &tallies{}}
+	return &Store{Files{dir}, HoldFile{dir, j}, Messages{dir, j}, Claims{dir}, Control{dir}, Proofs{dir}, nil, diary{j}, &tallies{}}
 }
 
 // Of is the store as one of several systems of state sees it, which share numbers and slots: two may have an item of the
@@ -213,64 +212,6 @@ func (s *Store) read(path string, e Entry) (*Record, error) {
 	return r, nil
 }
 
-// putLive writes a record that isn't settled.
-func (s *Store) putLive(r *Record) error {
-	return writeJSON(s.Files.livePath(r.ID.Slice, r.ID.N), r.document())
-}
-
-// finish makes a judged record a settled one. For an instant there are two files; the settled one wins (sweep).
-func (s *Store) finish(r *Record) error {
-	r.Life.Phase = plan.Settled
-	if err := s.putDone(r); err != nil {
-		return err
-	}
-	s.tell(r, false)
-	return s.dropLive(r)
-}
-
-func (s *Store) putDone(r *Record) error {
-	return writeJSON(s.Files.donePath(r.ID.Slice, r.ID.N, r.Judged.Outcome), r.document())
-}
-
-// MarkRetried notes in the slice's last settled record that somebody has put the slice back since, so that it counts as
-// pending and is launched again. A slice without a settled record needs no note.
-func (s *Store) MarkRetried(slice string) error {
-	return s.markLast(slice, func(r *Record) bool {
-		was := r.Since.Retried
-		r.Since.Retried = true
-		return !was
-	})
-}
-
-// MarkRejected is MarkRetried for work that a person has sent back, for the reason and with comments on lines.
-func (s *Store) MarkRejected(slice, why string, comments []Comment) error {
-	return s.markLast(slice, func(r *Record) bool {
-		r.Since.Retried, r.Since.Rejected, r.Since.Comments = true, why, comments
-		return true
-	})
-}
-
-// MarkAnswered is MarkRetried for an attempt that ended with a question.
-func (s *Store) MarkAnswered(slice string, a Answer) error {
-	return s.markLast(slice, func(r *Record) bool {
-		r.Since.Retried, r.Since.Answered = true, &a
-		return true
-	})
-}
-
-// MarkApproved notes what the gate has answered when a person accepted what the slice's last attempt had left in the checkout.
-func (s *Store) MarkApproved(slice string, ruling *gate.Ruling) error {
-	return s.markLast(slice, func(r *Record) bool {
-		s.Proofs.ForgetBaseline(r)
-		if r.Judged.Verdict.Green() {
-			_ = s.Proofs.PutSuite(r.Judged.Verdict, "") // its tests are what later ones are compared with
-		}
-		was := r.Judged.Gate != nil
-		r.Judged.Gate = ruling
-		return was
-	})
-}
-
 func (s *Proofs) vouchedPath(system, slice string) string {
 	return filepath.Join(s.dir, "vouched", fileName(system, slice))
 }
@@ -287,77 +228,6 @@ func (s *Proofs) Vouch(system, slice string) error {
 // Vouched reports whether Vouch was called for a slice.
 func (s *Proofs) Vouched(system, slice string) bool {
 	return paths.Exists(s.vouchedPath(system, slice))
-}
-
-// MarkUndone is MarkRetried for a slice whose landed work was taken back: that of attempt n, 0 for
-// unknown.
-func (s *Store) MarkUndone(slice string, n int, u Undo) error {
-	err := s.markSettled(slice, n, func(r *Record) { r.Since.Undone, r.Since.Retried = &u, true })
-	if err != nil {
-		return err
-	}
-	return s.MarkRetried(slice)
-}
-
-// MarkRedone takes MarkUndone back for attempt n: the target has its work again, and it stays.
-func (s *Store) MarkRedone(slice string, n int) error {
-	return s.markSettled(slice, n, func(r *Record) { r.Since.Undone, r.Since.Retried = nil, false })
-}
-
-// markSettled changes the settled record of the slice's attempt n.
-func (s *Store) markSettled(slice string, n int, change func(*Record)) error {
-	all, err := s.Index()
-	if err != nil {
-		return err
-	}
-	for _, e := range all[slice] {
-		if e.N != n || e.Outcome == "" {
-			continue
-		}
-		r, err := s.get(e)
-		if err != nil {
-			return err
-		}
-		change(r)
-		if err := s.putDone(r); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// markLast changes the slice's last settled record, if change says so. One without needs no mark.
-func (s *Store) markLast(slice string, change func(*Record) bool) error {
-	all, err := s.Index()
-	if err != nil {
-		return err
-	}
-	entries := all[slice]
-	for i := len(entries) - 1; i >= 0; i-- {
-		e := entries[i]
-		if e.Outcome == "" {
-			continue
-		}
-		r, err := s.get(e)
-		if err != nil {
-			return err
-		}
-		if !change(r) {
-			return nil
-		}
-		return s.putDone(r)
-	}
-	return nil
-}
-
-// dropLive needn't be durable: a record that a power cut brings back is the leftover of a settled one, or the claim of a
-// launcher that is dead, and is swept as such.
-func (s *Store) dropLive(r *Record) error {
-	durable.Unlink(s.Files.envPath(r))
-	if err := durable.Unlink(s.Files.livePath(r.ID.Slice, r.ID.N)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
 }
 
 // IsOpen says whether the attempt of that name ("S-01.3") isn't settled yet.

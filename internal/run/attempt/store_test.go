@@ -213,13 +213,13 @@ func TestHolder(t *testing.T) {
 
 func TestMarkRetried(t *testing.T) {
 	b := benchFor(t, map[string]string{"S-1": "pending/none"})
-	must(t, b.store.MarkRetried("S-1")) // nothing to mark
+	must(t, b.store.unlocked().MarkRetried("S-1")) // nothing to mark
 	r := b.start(b.claim("S-1"))
 	r.Judged.Evidence = exited(7)
 	_, err := b.settler(b.state).Settle(t.Context(), r)
 	must(t, err)
 	open := b.claim("S-1")
-	must(t, b.store.MarkRetried("S-1"))
+	must(t, b.store.unlocked().MarkRetried("S-1"))
 	if !b.get(r).Since.Retried || b.get(open).Since.Retried {
 		t.Error("the last settled attempt is the one to mark, and it alone")
 	}

@@ -187,7 +187,7 @@ func (w *Wrapper) runTests(ctx context.Context) (*testrun.Verdict, error) {
 // recordTests writes down which process the tests are, in the agent's place, so that whoever settles for this process ends them first.
 func (w *Wrapper) recordTests(ctx context.Context, id proc.ID) error {
 	ctx = durable.Patiently(ctx, nil)
-	return w.Tracker.Do(ctx, func(tracker.Tx) error {
+	return w.Tracker.Do(ctx, func(tx tracker.Tx) error {
 		disk, err := w.Store.Get(w.rec.ID.Slice, w.rec.ID.N)
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // git clean -x
@@ -202,6 +202,6 @@ func (w *Wrapper) recordTests(ctx context.Context, id proc.ID) error {
 			return err
 		}
 		w.rec.Life.Process = &id
-		return w.Store.putLive(w.rec)
+		return w.Store.Within(tx.Held()).putLive(w.rec)
 	})
 }

@@ -98,8 +98,8 @@ func (s *Store) earlierWord(system string, it *plan.Item) *plan.Item {
 
 // disown writes into the file of an item that only the word of an earlier attempt calls complete that it is pending. Otherwise it would be
 // complete again once a claim on it is given back.
-func (s *Store) disown(tx tracker.Tx, system string, it plan.Item) (plan.Item, error) {
-	if s.earlierWord(system, &it) == nil {
+func (w *Writer) disown(tx tracker.Tx, system string, it plan.Item) (plan.Item, error) {
+	if w.store.earlierWord(system, &it) == nil {
 		return it, nil
 	}
 	if err := tx.PutBack(it.ID, it.Mark(), true); err != nil {

@@ -361,9 +361,9 @@ func (w *Wrapper) advance(ctx context.Context, change func(*Record)) error {
 		self := proc.Self()
 		w.rec.Life.Wrapper, w.rec.Life.Ending = &self, disk.Life.Ending // somebody may be stopping it
 		change(w.rec)
-		err = w.Store.putLive(w.rec)
+		err = w.Store.Within(tx.Held()).putLive(w.rec)
 		if err == nil {
-			w.Store.tell(w.rec, false)
+			w.Store.diary.tell(w.rec, false)
 		}
 		return err
 	})
@@ -501,7 +501,7 @@ func (w *Wrapper) keepRecord(ctx context.Context) {
 	if w.over || w.Store.IsOpen(w.rec.ID.Name()) {
 		return
 	}
-	err := w.Tracker.Do(ctx, func(tracker.Tx) error {
+	err := w.Tracker.Do(ctx, func(tx tracker.Tx) error {
 		_, err := w.Store.Get(w.rec.ID.Slice, w.rec.ID.N)
 		if !errors.Is(err, fs.ErrNotExist) { // settled by somebody, or the number is another attempt's now
 			w.over = err == nil
@@ -510,7 +510,7 @@ func (w *Wrapper) keepRecord(ctx context.Context) {
 		if err := w.Store.Files.Prepare(); err != nil {
 			return err
 		}
-		return w.Store.putLive(w.rec)
+		return w.Store.Within(tx.Held()).putLive(w.rec)
 	})
 	if err == nil {
 		err = w.log.reopen()

@@ -297,7 +297,7 @@ func (d *drain) claimOne(ctx context.Context, tx tracker.Tx, id string, a Agent)
 			req.Sandbox, req.Caches = conf.Sandbox, conf.Caches
 		}
 	}
-	return d.Project.Runs.Claim(tx, req, time.Now())
+	return d.Project.Runs.Within(tx.Held()).Claim(tx, req, time.Now())
 }
 
 // lineage is the one in which the work goes on, or a new one. Of a slice that was taken back, redone is the commit that has its earlier

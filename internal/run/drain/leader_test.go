@@ -57,7 +57,7 @@ func openAttempt(t *testing.T, cfg drain.Config, id string, change func(*attempt
 	check(t, pr.Runs.Files.Prepare())
 	var rec *attempt.Record
 	check(t, pr.Tracker.Do(t.Context(), func(tx tracker.Tx) (err error) {
-		rec, err = pr.Runs.Claim(tx, attempt.Request{ID: id, Agent: cfg.Agents[0].Agent, Job: cfg.Agents[0].Job, Runner: "process"}, time.Now())
+		rec, err = pr.Runs.Within(tx.Held()).Claim(tx, attempt.Request{ID: id, Agent: cfg.Agents[0].Agent, Job: cfg.Agents[0].Job, Runner: "process"}, time.Now())
 		return err
 	}))
 	gone := proc.Self()

@@ -255,7 +255,7 @@ func (s *site) claim(as stint) *attempt.Record {
 			return err
 		}
 		req.Lineage, req.Job.Dir = l, repo.Dir(l)
-		r, err = pr.Runs.Claim(tx, req, time.Now())
+		r, err = pr.Runs.Within(tx.Held()).Claim(tx, req, time.Now())
 		return err
 	}))
 	hold, err := repo.Make(ctx, l, worktree.Making{})

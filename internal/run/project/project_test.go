@@ -144,7 +144,7 @@ func (y *yard) claim(id string) (r *attempt.Record) {
 		y.t.Fatal(err)
 	}
 	err = y.Tracker.Do(y.t.Context(), func(tx tracker.Tx) (err error) {
-		r, err = y.Runs.Claim(tx, attempt.Request{ID: id, Agent: a}, time.Now())
+		r, err = y.Runs.Within(tx.Held()).Claim(tx, attempt.Request{ID: id, Agent: a}, time.Now())
 		return err
 	})
 	if err != nil {

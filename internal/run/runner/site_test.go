@@ -190,7 +190,7 @@ func (s *site) claimFor(id string, a agent.Agent) (r *attempt.Record) {
 	s.t.Helper()
 	check(s.t, s.Runs.Files.Prepare())
 	check(s.t, s.Tracker.Do(s.t.Context(), func(tx tracker.Tx) (err error) {
-		r, err = s.Runs.Claim(tx, attempt.Request{ID: id, Agent: a, Job: agent.Job{Dir: s.Root}, Runner: "test"}, time.Now())
+		r, err = s.Runs.Within(tx.Held()).Claim(tx, attempt.Request{ID: id, Agent: a, Job: agent.Job{Dir: s.Root}, Runner: "test"}, time.Now())
 		return err
 	}))
 	return r
