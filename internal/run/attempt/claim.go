@@ -148,7 +148,7 @@ func (w *Writer) Claim(tx tracker.Tx, req Request, now time.Time) (*Record, erro
 		r.Place.Lineage, r.Place.Branch, r.Job.Sandbox, r.Job.Setup, r.Job.Caches = req.Lineage.N, req.Lineage.Branch, req.Sandbox, req.Setup, req.Caches
 	}
 	r.ID.First = req.First
-	r.describe(req.Task, now)
+	describe(r, req.Task, now)
 	if _, lands := tx.(tracker.Lander); lands && req.Task == nil && req.Lineage == nil && req.Test.IsSet() {
 		r.Conditions.Test = &req.Test
 	}

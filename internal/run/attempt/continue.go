@@ -94,7 +94,7 @@ func (w *Writer) goOn(r *Record, req Request, job agent.Job) error {
 	if last.Job.Agent != r.Job.Agent || last.Job.Program != r.Job.Program || last.Job.Dir != r.Job.Dir || last.Job.Account != r.Job.Account {
 		return nil
 	}
-	job.Conversation, job.Note = last.Talk.Conversation, r.note()
+	job.Conversation, job.Note = last.Talk.Conversation, noteFor(r)
 	if argv := req.Agent.Resume(job); argv != nil {
 		r.Talk.Conversation, r.Talk.Anew, r.Job.Argv = last.Talk.Conversation, r.Job.Argv, argv
 	}
@@ -164,7 +164,7 @@ func (w *Writer) beginAgain(r *Record, req Request) error {
 			continue
 		}
 		if last.Since.Undone != nil {
-			c := Continuation{After: last.ID.N, Why: last.undone(req.Redone), Again: true}
+			c := Continuation{After: last.ID.N, Why: last.Since.undone(req.Redone, last.Landing.Commit), Again: true}
 			r.Talk.Continues = c.clean()
 		}
 		return nil
@@ -204,9 +204,9 @@ func (r *Record) ending() string {
 	return fmt.Sprintf("Attempt %d ended: %s.", r.ID.N, strings.TrimRight(r.Judged.Outcome.Text(r.Judged.Detail), "."))
 }
 
-// note is what a resumed conversation is told. It knows the slice and the method. What depends on the worktree gl slice tells,
+// noteFor is what a resumed conversation is told. It knows the slice and the method. What depends on the worktree gl slice tells,
 // since nobody knows it yet.
-func (r *Record) note() string {
+func noteFor(r *Record) string {
 	what := "slice " + r.ID.Slice
 	if r.ID.IsTask() {
 		what = "your task"
@@ -230,4 +230,4 @@ func indented(text string) string { return "    " + strings.ReplaceAll(text, "\n
 func (d *Dialog) Resumes() bool { return len(d.Anew) > 0 }
 
 // beginAnew has the attempt begin a new conversation instead.
-func (r *Record) beginAnew() { r.Job.Argv, r.Talk.Anew, r.Talk.Conversation = r.Talk.Anew, nil, "" }
+func (d *Dialog) beginAnew(j *Job) { j.Argv, d.Anew, d.Conversation = d.Anew, nil, "" }

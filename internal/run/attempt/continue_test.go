@@ -65,7 +65,7 @@ func TestClaimGoesOn(t *testing.T) {
 			if !slices.Contains(r.Job.Argv, "--resume") || slices.Contains(argv, "--resume") || !slices.Contains(argv, "/gl:slice S-1") {
 				t.Errorf("by %q, and if there is no conversation by %q", r.Job.Argv, argv)
 			}
-			r.beginAnew()
+			r.Talk.beginAnew(&r.Job)
 			if r.Talk.Resumes() || r.Talk.Conversation != "" || !slices.Equal(r.Job.Argv, argv) {
 				t.Errorf("anew: %+v", r)
 			}

@@ -259,7 +259,7 @@ func (j *Job) sameAccount(as *Job) bool {
 // refute compares a limit that a line of text alone tells of with how others fare: if an attempt with the same agent has
 // succeeded since this one began, or since the one before it that met such a limit, there is no limit, and the slice's own
 // trouble has the wrong words. The lock must be held.
-func (s *Store) refute(r *Record) error {
+func refute(s *Store, r *Record) error {
 	if l := r.Judged.evidence().Limit; l == nil || !l.Text || r.Judged.Evidence.Refuted != "" || r.Life.StartedAt == nil {
 		return nil
 	}

@@ -188,7 +188,7 @@ func TestWordsOfALimitAreRefuted(t *testing.T) {
 				r.ID.N = 2
 				settled("S-1", 1, "tool", Held, noon.Add(-time.Hour), noon.Add(-time.Hour), &limit)
 			}
-			must(t, b.store.refute(r))
+			must(t, refute(b.store, r))
 			v, err := Judge(r, plan.Item{Status: "in_progress"})
 			must(t, err)
 			if v.Outcome != c.want || (v.Limit != nil) != (c.want == Held) {

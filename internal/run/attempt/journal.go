@@ -29,7 +29,7 @@ func (d diary) tell(r *Record, again bool) {
 		d.retell(r)
 		return
 	}
-	_ = d.journal.Append(r.events(r.Life.Phase)...)
+	_ = d.journal.Append(eventsOf(r, r.Life.Phase)...)
 }
 
 // retell writes those events of the attempt up to now that the journal lacks. It is for whoever goes on with what another
@@ -38,7 +38,7 @@ func (d diary) tell(r *Record, again bool) {
 func (d diary) retell(r *Record) {
 	var all []journal.Event
 	for _, p := range []plan.Phase{plan.Claimed, plan.Started, plan.Queued, plan.Ended, plan.Settled} {
-		all = append(all, r.events(p)...)
+		all = append(all, eventsOf(r, p)...)
 	}
 	_ = d.journal.AppendOnce(all...)
 }
@@ -46,8 +46,8 @@ func (d diary) retell(r *Record) {
 // isOurs says whether this process has made the record what it is.
 func (l *Life) isOurs() bool { return l.Wrapper != nil && *l.Wrapper == proc.Self() }
 
-// events are those of one phase, with the times that the record has: nil if it hasn't come that far.
-func (r *Record) events(p plan.Phase) []journal.Event {
+// eventsOf are those of one phase, with the times that the record has: nil if it hasn't come that far.
+func eventsOf(r *Record, p plan.Phase) []journal.Event {
 	event := func(k journal.Kind, at time.Time) journal.Event {
 		e := r.ID.Event(k)
 		e.Time = at
@@ -69,12 +69,12 @@ func (r *Record) events(p plan.Phase) []journal.Event {
 	case p == plan.Queued && r.Landing != nil:
 		e := event(journal.Queued, r.Landing.Queued)
 		e.Agent, e.Branch = r.Job.Agent, strings.TrimPrefix(r.Place.Branch, "refs/heads/")
-		r.spent(&e)
+		addSpent(r, &e)
 		return []journal.Event{e}
 	case p == plan.Ended && r.Judged.Outcome != "" && r.Landing != nil && r.Life.SettledAt != nil:
-		return append(r.landEvents(event(journal.Landed, *r.Life.SettledAt)), r.endEvents(event(journal.Ended, *r.Life.SettledAt))...)
+		return append(landEvents(r, event(journal.Landed, *r.Life.SettledAt)), endEvents(r, event(journal.Ended, *r.Life.SettledAt))...)
 	case p == plan.Ended && r.Judged.Outcome != "" && r.Life.EndedAt != nil && r.Landing == nil:
-		return r.endEvents(event(journal.Ended, *r.Life.EndedAt))
+		return endEvents(r, event(journal.Ended, *r.Life.EndedAt))
 	case p == plan.Settled && r.Life.Phase == plan.Settled && r.Life.SettledAt != nil:
 		e := event(journal.Settled, *r.Life.SettledAt)
 		if e.Outcome = string(r.Judged.Outcome); r.Judged.After != nil {
@@ -94,7 +94,7 @@ func (r *Record) events(p plan.Phase) []journal.Event {
 }
 
 // landEvents say that the work is in the lane, if it is.
-func (r *Record) landEvents(e journal.Event) []journal.Event {
+func landEvents(r *Record, e journal.Event) []journal.Event {
 	g := r.Landing
 	if r.Judged.Outcome != Done || g.Commit == "" {
 		return nil
@@ -103,12 +103,12 @@ func (r *Record) landEvents(e journal.Event) []journal.Event {
 	return []journal.Event{e}
 }
 
-func (r *Record) endEvents(e journal.Event) []journal.Event {
+func endEvents(r *Record, e journal.Event) []journal.Event {
 	e.Agent, e.Outcome, e.Detail = r.Job.Agent, string(r.Judged.Outcome), r.Judged.Detail
 	if r.Landing != nil {
 		e.AgentEnded = r.Life.EndedAt
 	}
-	r.spent(&e)
+	addSpent(r, &e)
 	if res := r.Judged.evidence().Result; res != nil {
 		e.Turns = res.Turns
 	}
@@ -120,8 +120,8 @@ func (r *Record) endEvents(e journal.Event) []journal.Event {
 	return []journal.Event{e}
 }
 
-// spent is what the agent has cost, in money, tokens and time.
-func (r *Record) spent(e *journal.Event) {
+// addSpent adds what the agent has cost, in money, tokens and time.
+func addSpent(r *Record, e *journal.Event) {
 	e.CostUSD = r.Judged.Cost()
 	if r.Life.StartedAt != nil && r.Life.EndedAt != nil {
 		ms := r.Life.EndedAt.Sub(*r.Life.StartedAt).Milliseconds()
@@ -134,7 +134,7 @@ func (r *Record) spent(e *journal.Event) {
 
 // tellGivenBack writes that the claim was undone.
 func (d diary) tellGivenBack(r *Record) {
-	_ = d.journal.AppendOnce(append(r.events(plan.Claimed), r.ID.Event(journal.GivenBack))...)
+	_ = d.journal.AppendOnce(append(eventsOf(r, plan.Claimed), r.ID.Event(journal.GivenBack))...)
 }
 
 // tellStop writes that gl has begun to end the attempt: gl stop first and then, at its signal, the wrapper.

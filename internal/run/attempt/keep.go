@@ -66,7 +66,7 @@ func (s *Settler) snapshot(ctx context.Context, r *Record, o worktree.SnapshotOp
 	if err != nil {
 		return nil, err
 	}
-	l, err := r.lineage(repo)
+	l, err := lineageOf(r, repo)
 	if err != nil {
 		return nil, err
 	}

@@ -88,7 +88,7 @@ func (w *Wrapper) tryWorktree(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l, err := w.rec.lineage(repo)
+	l, err := lineageOf(w.rec, repo)
 	if err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func (w *Wrapper) lookAround(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	l, err := w.rec.lineage(repo)
+	l, err := lineageOf(w.rec, repo)
 	if err != nil {
 		return
 	}
@@ -195,8 +195,8 @@ func strayed(before, after worktree.Condition, branch string) (list []string) {
 	return list
 }
 
-// lineage is the one that the attempt was claimed for.
-func (r *Record) lineage(repo *worktree.Repo) (*worktree.Lineage, error) {
+// lineageOf is the one that the attempt was claimed for.
+func lineageOf(r *Record, repo *worktree.Repo) (*worktree.Lineage, error) {
 	l, err := repo.Get(r.ID.System, r.ID.Work())
 	if err == nil && l.N != r.Place.Lineage {
 		err = fmt.Errorf("lineage %d of %s has taken the place of %d", l.N, r.ID.Work(), r.Place.Lineage)

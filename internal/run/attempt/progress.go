@@ -51,7 +51,7 @@ func (w *Wrapper) noteHanded(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	l, err := w.rec.lineage(repo)
+	l, err := lineageOf(w.rec, repo)
 	if err != nil {
 		return
 	}

@@ -88,7 +88,7 @@ func (s *Settler) settle(tx tracker.Tx, mine *Record) (*Record, error) {
 // hold comes first: a slice that is available again must find everybody holding.
 func (s *Settler) judge(tx tracker.Tx, r *Record, it plan.Item) error {
 	now := s.Now().UTC()
-	if err := s.Store.refute(r); err != nil {
+	if err := refute(s.Store, r); err != nil {
 		return err
 	}
 	said := it
@@ -280,7 +280,7 @@ func (s *Settler) Recover(ctx context.Context, r *Record) (*Record, error) {
 	case r.Life.Phase == plan.Claimed:
 		return nil, s.GiveBack(ctx, r)
 	case r.Life.Phase == plan.Preparing && r.Life.Ending == "":
-		if err := r.endOrphans(s.Store.Files.root()); err != nil {
+		if err := endOrphans(r, s.Store.Files.root()); err != nil {
 			return nil, err
 		}
 		return nil, s.GiveBack(ctx, r)
@@ -289,7 +289,7 @@ func (s *Settler) Recover(ctx context.Context, r *Record) (*Record, error) {
 }
 
 // endOrphans ends what is left of the agent, or of the setup command, of a wrapper that is gone.
-func (r *Record) endOrphans(root string) error {
+func endOrphans(r *Record, root string) error {
 	if r.Life.Process == nil || !r.Life.Process.Here() && r.Life.treeGone() {
 		return nil
 	}
@@ -297,7 +297,7 @@ func (r *Record) endOrphans(root string) error {
 	if r.Life.Phase == plan.Preparing { // setup may leave a service
 		err = proc.EndGroup(*r.Life.Process, endGrace)
 	} else {
-		_, err = r.tree(root).End(endGrace)
+		_, err = treeOf(r, root).End(endGrace)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: its agent (pid %d) outlived it and can't be ended: %w", r.ID.Name(), r.Life.Process.PID, err)
@@ -305,9 +305,9 @@ func (r *Record) endOrphans(root string) error {
 	return nil
 }
 
-// tree is the agent, or the tests in its place, and what that has started: what can be known of it without its wrapper, which would have all of
+// treeOf is the agent, or the tests in its place, and what that has started: what can be known of it without its wrapper, which would have all of
 // it below itself.
-func (r *Record) tree(root string) proc.Tree {
+func treeOf(r *Record, root string) proc.Tree {
 	t := proc.Tree{Marks: []string{environ.Session + "=" + r.ID.Token, testrun.MarkOf(root, r.ID.Token)}}
 	if r.Life.Process != nil {
 		t.Root = *r.Life.Process
@@ -317,7 +317,7 @@ func (r *Record) tree(root string) proc.Tree {
 
 // settleOrphan ends what is left of the agent of a wrapper that is gone, and settles the attempt by what the log says.
 func (s *Settler) settleOrphan(ctx context.Context, r *Record) (*Record, error) {
-	if err := r.endOrphans(s.Store.Files.root()); err != nil {
+	if err := endOrphans(r, s.Store.Files.root()); err != nil {
 		return nil, err
 	}
 	mine := *r
@@ -335,7 +335,7 @@ func (s *Settler) GiveBack(ctx context.Context, r *Record) error {
 // FailStart settles a claim as failed whose wrapper never got to start the agent. It returns nil if the agent has started meanwhile.
 func (s *Settler) FailStart(ctx context.Context, r *Record, why string) (final *Record, err error) {
 	if r.Life.Phase == plan.Preparing {
-		if err := r.endOrphans(s.Store.Files.root()); err != nil {
+		if err := endOrphans(r, s.Store.Files.root()); err != nil {
 			return nil, err
 		}
 	}

@@ -198,7 +198,7 @@ func (s *Store) Busy(t *Task) error {
 }
 
 // describe fills in what a record has for a task alone.
-func (r *Record) describe(t *Task, now time.Time) {
+func describe(r *Record, t *Task, now time.Time) {
 	if t == nil {
 		return
 	}
@@ -253,11 +253,11 @@ func (r *Record) Env(scrubbed []string, root string) []string {
 			env = append(env, e)
 		}
 	}
-	return append(env, r.env(root)...)
+	return append(env, marks(r, root)...)
 }
 
-// env is what the agent is told of the attempt: which slice or which task it is, and where the summary belongs.
-func (r *Record) env(root string) []string {
+// marks are what the agent is told of the attempt: which slice or which task it is, and where the summary belongs.
+func marks(r *Record, root string) []string {
 	env := []string{"GREENLIGHT_ROOT=" + root, environ.Session + "=" + r.ID.Token, "GL_ATTEMPT=" + itoa(r.ID.N)}
 	if !r.ID.IsTask() {
 		return append(env, "GL_SLICE="+r.ID.Slice)

@@ -119,7 +119,7 @@ func (s *Store) beside(r *Record) (bool, error) {
 		return false, err
 	}
 	for _, e := range settled {
-		if e.Slice == r.ID.Slice && e.N == r.ID.N || !s.settledSince(e, *r.Life.StartedAt) {
+		if e.Slice == r.ID.Slice && e.N == r.ID.N || !s.Files.settledSince(e, *r.Life.StartedAt) {
 			continue
 		}
 		other, err := s.readSettled(e)
@@ -135,8 +135,8 @@ func (s *Store) beside(r *Record) (bool, error) {
 }
 
 // settledSince says whether a record was written after an instant, or about then: most needn't be read.
-func (s *Store) settledSince(e Entry, at time.Time) bool {
-	info, err := os.Stat(s.Files.donePath(e.Slice, e.N, e.Outcome))
+func (f Files) settledSince(e Entry, at time.Time) bool {
+	info, err := os.Stat(f.donePath(e.Slice, e.N, e.Outcome))
 	return err != nil || info.ModTime().After(at.Add(-time.Minute))
 }
 

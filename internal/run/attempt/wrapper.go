@@ -219,7 +219,7 @@ func (w *Wrapper) attendAnew(ctx context.Context, ev *Evidence) (*Evidence, erro
 	w.log.note(logfile.Anew, "the agent doesn't have the conversation "+w.rec.Talk.Conversation+" any more: it begins a new one")
 	first := *w.rec
 	w.anew = true
-	w.rec.beginAnew()
+	w.rec.Talk.beginAnew(&w.rec.Job)
 	w.handoff.resumes = false
 	w.rec.Talk.Handoff = w.handoff.text()
 	w.listen()
@@ -552,7 +552,7 @@ func (w *Wrapper) leftovers(ctx context.Context, lines <-chan chunk) {
 
 // tree is the agent and all that it has started.
 func (w *Wrapper) tree() proc.Tree {
-	t := w.rec.tree(w.Store.Files.root())
+	t := treeOf(w.rec, w.Store.Files.root())
 	t.Below, t.Helpers = w.adopts, true // git is a helper
 	return t
 }
