@@ -26,32 +26,42 @@ type AdmitError struct {
 
 func (e *AdmitError) Error() string { return e.Reason.String() }
 
-// A Request is who wants to attempt what.
+// A Request asks for one attempt.
 type Request struct {
-	System  string // of the tracker that has the item
-	ID      string
-	Task    *Task // instead of a slice; ID is its TaskID
-	First   int   // Record.First
-	Named   bool  // a person named it: failed and stalled slices may be attempted again
-	Force   bool  // also over unmet dependencies, a claim, and completeness; never over an open attempt
+	System string // of the tracker that has the item
+	ID     string
+	Task   *Task // instead of a slice; ID is its TaskID
+	First  int   // Identity.First
+	Named  bool  // a person named it: failed and stalled slices may be attempted again
+	// Force ignores unmet dependencies, a claim, and completeness, but never an open attempt.
+	Force   bool
 	Agent   agent.Agent
-	Environ []string // Record.Environ
-	// Escalate is the model that takes the place of Job.Model where the attempt is to put red tests right; "" for none.
-	// There is none for the agent: another agent wouldn't know the conversation, which makes a
-	// second attempt cheap.
+	Environ []string // Job.Environ
+	// Escalate is the model that takes the place of Job.Model where the attempt is to put red
+	// tests right; "" for none. There is none for the agent: another agent wouldn't know the
+	// conversation, which makes a second attempt cheap.
 	Escalate string
 	Job      agent.Job // Slice, SessionID and Prompt are filled in
 	Runner   string
-	Lineage  *worktree.Lineage // whose worktree it works in, in Job.Dir; nil for the checkout
-	Sandbox  string            // SandboxBwrap, or ""
-	Setup    []string          // Record.Setup
-	Caches   []string          // Record.Caches
-	Test     testrun.Command   // Record.Test, of a slice that is built in the checkout
-	Review   string            // Record.Review
-	Terms    *Terms            // Record.Terms
-	Redone   string            // the commit at which a new lineage begins that has the slice's earlier work, which was taken back; "" for none
-	Over     *string           // the session whose claim a person agreed to take over
-	Within   map[string]bool   // ids that are attempted in the same run: a need of theirs is no reason to refuse a name
+	Place    Workplace
+	Test     testrun.Command // Conditions.Test, of a slice that is built in the checkout
+	Review   string          // Conditions.Review
+	Terms    *Terms          // Conditions.Terms
+	Over     *string         // the session whose claim a person agreed to take over
+	// Within has the ids that are attempted in the same run: needing one of them doesn't refuse
+	// a named slice.
+	Within map[string]bool
+}
+
+// A Workplace is the worktree for an attempt, in Request.Job.Dir; the zero value is the checkout.
+type Workplace struct {
+	Lineage *worktree.Lineage // nil for the checkout
+	Sandbox string            // Job.Sandbox
+	Setup   []string          // Job.Setup
+	Caches  []string          // Job.Caches
+	// Redone is the commit at which a new lineage begins that has the slice's earlier work, which
+	// was taken back; "" for none.
+	Redone string
 }
 
 // Admit says whether a slice may be attempted; nil for yes.
@@ -144,19 +154,19 @@ func (w *Writer) Claim(tx tracker.Tx, req Request, now time.Time) (*Record, erro
 		Job:           Job{Agent: req.Agent.Name, Program: req.Agent.Program, Argv: req.Agent.Command(job), Prompt: job.Prompt, Stream: req.Agent.Stream, Dir: job.Dir, Runner: req.Runner, Account: job.Account, Model: job.Model, Environ: req.Environ},
 		SchemaVersion: schemaVersion,
 	}
-	if req.Lineage != nil {
-		r.Place.Lineage, r.Place.Branch, r.Job.Sandbox, r.Job.Setup, r.Job.Caches = req.Lineage.N, req.Lineage.Branch, req.Sandbox, req.Setup, req.Caches
+	if req.Place.Lineage != nil {
+		r.Place.Lineage, r.Place.Branch, r.Job.Sandbox, r.Job.Setup, r.Job.Caches = req.Place.Lineage.N, req.Place.Lineage.Branch, req.Place.Sandbox, req.Place.Setup, req.Place.Caches
 	}
 	r.ID.First = req.First
 	describe(r, req.Task, now)
-	if _, lands := tx.(tracker.Lander); lands && req.Task == nil && req.Lineage == nil && req.Test.IsSet() {
+	if _, lands := tx.(tracker.Lander); lands && req.Task == nil && req.Place.Lineage == nil && req.Test.IsSet() {
 		r.Conditions.Test = &req.Test
 	}
-	if _, lands := tx.(tracker.Lander); lands && req.Task == nil && req.Lineage == nil {
+	if _, lands := tx.(tracker.Lander); lands && req.Task == nil && req.Place.Lineage == nil {
 		r.Conditions.Review = req.Review
 	}
 	r.Conditions.Terms = req.Terms
-	if req.Task == nil || req.Lineage != nil {
+	if req.Task == nil || req.Place.Lineage != nil {
 		if err := w.goOn(r, req, job); err != nil {
 			return nil, err
 		}

@@ -143,7 +143,7 @@ func (w *Writer) beginAgain(r *Record, req Request) error {
 		return nil
 	}
 	of := *r
-	if was := req.Lineage.Was; was != nil {
+	if was := req.Place.Lineage.Was; was != nil {
 		of.ID.Slice, of.Place.Lineage, of.ID.N = was.Slice, was.N, 0
 		last, err := w.store.lastIn(&of, func(*Record) bool { return true })
 		if last == nil || err != nil {
@@ -164,7 +164,7 @@ func (w *Writer) beginAgain(r *Record, req Request) error {
 			continue
 		}
 		if last.Since.Undone != nil {
-			c := Continuation{After: last.ID.N, Why: last.Since.undone(req.Redone, last.Landing.Commit), Again: true}
+			c := Continuation{After: last.ID.N, Why: last.Since.undone(req.Place.Redone, last.Landing.Commit), Again: true}
 			r.Talk.Continues = c.clean()
 		}
 		return nil

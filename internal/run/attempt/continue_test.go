@@ -50,7 +50,7 @@ func TestClaimGoesOn(t *testing.T) {
 			}
 			must(t, b.store.unlocked().finish(last))
 			b.write("S-1", "pending", "none", "")
-			r := b.goOn(Request{ID: "S-1", Agent: tt.agent, Lineage: &worktree.Lineage{N: tt.lineage}, Job: agent.Job{Prompt: "/gl:slice S-1", Dir: b.root, Account: "HOME=/h"}})
+			r := b.goOn(Request{Place: Workplace{Lineage: &worktree.Lineage{N: tt.lineage}}, ID: "S-1", Agent: tt.agent, Job: agent.Job{Prompt: "/gl:slice S-1", Dir: b.root, Account: "HOME=/h"}})
 			if r.Talk.Resumes() != tt.resumes || (r.Talk.Conversation == "c-1") != tt.resumes {
 				t.Errorf("resumes %v conversation %q by %q", r.Talk.Resumes(), r.Talk.Conversation, r.Job.Argv)
 			}
@@ -89,7 +89,7 @@ func TestClaimEscalates(t *testing.T) {
 		last.Life.Phase, last.Judged.Outcome, last.Landing = plan.Settled, tt.outcome, &Landing{}
 		must(t, b.store.unlocked().finish(last))
 		b.write("S-1", "pending", "none", "")
-		r := b.goOn(Request{ID: "S-1", Agent: claude, Escalate: tt.escalate, Lineage: &worktree.Lineage{N: 1}, Job: agent.Job{Prompt: "/gl:slice S-1", Dir: b.root, Model: "small"}})
+		r := b.goOn(Request{Place: Workplace{Lineage: &worktree.Lineage{N: 1}}, ID: "S-1", Agent: claude, Escalate: tt.escalate, Job: agent.Job{Prompt: "/gl:slice S-1", Dir: b.root, Model: "small"}})
 		at := slices.Index(r.Job.Argv, "--model")
 		if r.Job.Model != tt.model || at < 0 || r.Job.Argv[at+1] != tt.model || !slices.Contains(r.Job.Argv, "--resume") || !slices.Contains(r.Talk.Anew, tt.model) {
 			t.Errorf("%s, escalate %q: model %q, %q or else %q", tt.outcome, tt.escalate, r.Job.Model, r.Job.Argv, r.Talk.Anew)
@@ -111,7 +111,7 @@ func (b *bench) goOn(req Request) (r *Record) {
 func TestClaimHandsOver(t *testing.T) {
 	claude, _ := agent.Find("claude", agent.Config{})
 	b := benchFor(t, map[string]string{"S-1": "pending/none"})
-	req := Request{ID: "S-1", Agent: claude, Lineage: &worktree.Lineage{N: 1}, Job: agent.Job{Prompt: "/gl:slice S-1", Dir: b.root}}
+	req := Request{Place: Workplace{Lineage: &worktree.Lineage{N: 1}}, ID: "S-1", Agent: claude, Job: agent.Job{Prompt: "/gl:slice S-1", Dir: b.root}}
 	r := b.goOn(req)
 	if r.Talk.Continues != nil || r.Talk.Resumes() {
 		t.Errorf("first: %+v", r.Talk.Continues)
@@ -174,7 +174,7 @@ func TestClaimIsToldWhatAPersonSaid(t *testing.T) {
 			if last.Since.Undone != nil {
 				lineage = 2
 			}
-			req := Request{ID: "S-1", Agent: claude, Lineage: &worktree.Lineage{N: lineage}, Job: agent.Job{Dir: b.root}, Redone: "r"}
+			req := Request{Place: Workplace{Lineage: &worktree.Lineage{N: lineage}, Redone: "r"}, ID: "S-1", Agent: claude, Job: agent.Job{Dir: b.root}}
 			for range 2 { // the first of them is held
 				r := b.goOn(req)
 				if r.Talk.Continues == nil || r.Talk.Continues.Why != tt.why || r.Talk.Continues.Output != tt.output || r.Talk.Continues.Again != (lineage == 2) {

@@ -291,10 +291,10 @@ func (d *drain) claimOne(ctx context.Context, tx tracker.Tx, id string, a Agent)
 		if err != nil {
 			return nil, err
 		}
-		req.Redone = redone
-		req.Lineage, req.Job.Dir, req.Setup = l, d.Trees.Dir(l), conf.Git.Setup
+		req.Place.Redone = redone
+		req.Place.Lineage, req.Job.Dir, req.Place.Setup = l, d.Trees.Dir(l), conf.Git.Setup
 		if conf.Sandbox != project.SandboxOff {
-			req.Sandbox, req.Caches = conf.Sandbox, conf.Caches
+			req.Place.Sandbox, req.Place.Caches = conf.Sandbox, conf.Caches
 		}
 	}
 	return d.Project.Runs.Within(tx.Held()).Claim(tx, req, time.Now())

@@ -254,7 +254,7 @@ func (s *site) claim(as stint) *attempt.Record {
 		if l, err = repo.Plan(ctx, pr.Key(), work, base, false); err != nil {
 			return err
 		}
-		req.Lineage, req.Job.Dir = l, repo.Dir(l)
+		req.Place.Lineage, req.Job.Dir = l, repo.Dir(l)
 		r, err = pr.Runs.Within(tx.Held()).Claim(tx, req, time.Now())
 		return err
 	}))
