@@ -9,22 +9,24 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// When a person accepts what was built in a worktree, it isn't complete yet: it has to land like what an agent calls complete. So it is
-// queued as an attempt without an agent.
+// When a person accepts what was built in a worktree, it isn't complete yet: it has to land
+// like what an agent calls complete. So it is queued as an attempt without an agent.
 
 // Person is the agent of such an attempt.
 const Person = "person"
 
-// Accepted says whether a person has put the attempt into the queue. What the lane finds wrong goes back to a person.
+// Accepted reports whether a person has put the attempt into the queue. What the lane finds
+// wrong goes back to a person.
 func (r *Record) Accepted() bool {
 	return r.Job.Agent == Person && r.Job.Program == "" && r.Life.StartedAt == nil
 }
 
-// Left is work as somebody left it.
+// Left is work in the state in which it was left.
 type Left struct{ Tree, Head string }
 
-// PutAccepted queues the work on an item that a person accepts, as they saw it, and returns the attempt, with the mark that the caller has to give the
-// item next, under the same lock. A kill between the two leaves the item as it was: the lane throws the attempt out.
+// PutAccepted queues the work on an item that a person accepts, as they saw it, and returns the
+// attempt, with the mark that the caller has to give the item next, under the same lock. A kill
+// between the two leaves the item as it was: the lane throws the attempt out.
 func (w *Writer) PutAccepted(system string, it *plan.Item, l *worktree.Lineage, is Left, now time.Time) (*Record, error) {
 	if err := w.store.Files.Prepare(); err != nil {
 		return nil, err

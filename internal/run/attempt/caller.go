@@ -15,10 +15,10 @@ import (
 )
 
 // A Caller is what a process belongs to that calls gl and isn't a person's: an agent that gl has
-// started without anybody to talk to, what that has started in turn, or the tests of its work.
+// started without a person to talk to, what that has started in turn, or the tests of its work.
 type Caller struct {
-	ID     string // of the slice or task; "" for tests, and where nobody knows
-	N      int    // of the attempt; 0 where nobody knows
+	ID     string // of the slice or task; "" for tests, and if unknown
+	N      int    // of the attempt; 0 if unknown
 	Token  string // of its claim, in the same way
 	System string // whose item it is, in the same way
 	Tests  bool   // it is a run of tests, or
@@ -138,7 +138,7 @@ func (c *Caller) MayWorkOn(s *Store, slice string) error {
 	}
 	r, err := s.Get(c.ID, c.N)
 	switch {
-	case errors.Is(err, fs.ErrNotExist): // removed by somebody; its wrapper writes it anew
+	case errors.Is(err, fs.ErrNotExist): // removed; its wrapper writes it anew
 		return nil
 	case err == nil && r.ID.Token == c.Token && (r.Life.Phase == plan.Ended || r.Life.Phase == plan.Settled):
 		return fmt.Errorf("%s is over", c)

@@ -22,8 +22,9 @@ import (
 	"greenlight/internal/core/plan"
 )
 
-// Records are input: a clone may bring them, a merge may garble them, an agent may edit them. So every field is checked
-// when a record is read, and nothing above the store meets a record that the store couldn't have written.
+// Records are input: a clone may bring them, a merge may garble them, an agent may edit them.
+// So every field is checked when a record is read, and nothing above the store meets a record
+// that the store couldn't have written.
 
 const (
 	largestRecord = 4 << 20
@@ -32,7 +33,8 @@ const (
 	longestText   = 1 << 20 // bytes of any other text: a prompt may be long
 )
 
-// A BadRecord is a file of the store that can't be used. Nothing is lost: SetAside moves it to runs/bad.
+// A BadRecord is a file of the store that can't be used. Nothing is lost: SetAside moves it to
+// runs/bad.
 type BadRecord struct {
 	Path    string
 	Settled bool // its attempt is over
@@ -71,7 +73,8 @@ type errForeign struct{ error }
 
 func foreign(format string, a ...any) error { return errForeign{fmt.Errorf(format, a...)} }
 
-// check compares a record with its file's name, and refuses what gl can't have written or doesn't understand.
+// check compares a record with its file's name, and refuses what gl can't have written or
+// doesn't understand.
 func (r *Record) check(e Entry) error {
 	switch {
 	case r.ID.Slice != e.Slice || r.ID.N != e.N:
@@ -83,7 +86,8 @@ func (r *Record) check(e Entry) error {
 		r.Place.check(), r.Conditions.check(), r.Judged.check(), r.Since.check())
 }
 
-// checkState checks how far the attempt is: named is the outcome in the file's name, "" for a live record.
+// checkState checks how far the attempt is: named is the outcome in the file's name, "" for a
+// live record.
 func (r *Record) checkState(named Outcome) error {
 	for _, o := range []Outcome{named, r.Judged.Outcome} {
 		switch {
@@ -117,7 +121,7 @@ func (r *Record) checkState(named Outcome) error {
 	return nil
 }
 
-// plainWord says whether s could be a word of ours: an outcome that this version doesn't know.
+// plainWord reports whether s could be a word of ours: an outcome that this version doesn't know.
 func plainWord(s string) bool {
 	return len(s) <= 40 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz_-") == ""
 }
@@ -268,7 +272,8 @@ func checkTexts(texts ...string) error {
 	return nil
 }
 
-// checkTimes doesn't compare times with each other or with now: a clock that was set makes any order.
+// checkTimes doesn't compare times with each other or with now: a clock that was set makes any
+// order.
 func checkTimes(times ...*time.Time) error {
 	for _, at := range times {
 		if at != nil && !at.IsZero() && !saneTime(*at) {
@@ -290,7 +295,8 @@ func checkCounts(counts ...int) error {
 	return nil
 }
 
-// readChecked reads a JSON file of the store into v and checks it. What is wrong with its content is a *BadRecord.
+// readChecked reads a JSON file of the store into v and checks it. What is wrong with its
+// content is a *BadRecord.
 func readChecked(path string, v any, check func() error) error {
 	data, err := readFile(path)
 	switch {
@@ -332,9 +338,9 @@ type Aside struct {
 
 func (a *Aside) Error() string { return fmt.Sprintf("%v. Moved to %s", a.BadRecord, a.To) }
 
-// SetAside moves the bad ones to runs/bad, where they are in nobody's way and nothing of them is lost. What another
-// version of gl wrote stays: that version may be at work on it. The lock must be held; a file that is sound by now stays,
-// too.
+// SetAside moves the bad ones to runs/bad, where nothing of them is lost. What another version
+// of gl wrote stays: that version may be at work on it. The lock must be held; a file that is
+// sound by now stays, too.
 func (q Quarantine) SetAside(bad []*BadRecord) (moved []*Aside, err error) {
 	for _, b := range bad {
 		if b.Keep || q.soundNow(b) {
@@ -373,7 +379,7 @@ func (q Quarantine) Bad() ([]*BadRecord, error) {
 	return bad, err
 }
 
-// soundNow says whether the file can be used by now, or is gone.
+// soundNow reports whether the file can be used by now, or is gone.
 func (q Quarantine) soundNow(b *BadRecord) bool {
 	file := filepath.Base(b.Path)
 	var err error
@@ -418,8 +424,8 @@ func (q Quarantine) Moved() ([]string, error) {
 	return names, err
 }
 
-// asideEntries are the attempts whose records were moved aside: their numbers aren't given out again, since their logs
-// are still there.
+// asideEntries are the attempts whose records were moved aside: their numbers aren't given out
+// again, since their logs are still there.
 func (f Files) asideEntries() ([]Entry, error) {
 	return list(f.badDir(), func(file string) (Entry, bool) {
 		if i := strings.LastIndex(file, ".json"); i >= 0 {

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"greenlight/internal/base/proc"
@@ -21,7 +19,7 @@ import (
 // An AdmitError says why a slice can't be attempted now.
 type AdmitError struct {
 	Reason plan.Reason
-	Taken  bool // somebody holds a fresh claim, or an attempt runs
+	Taken  bool // another session has a fresh claim, or an attempt runs
 }
 
 func (e *AdmitError) Error() string { return e.Reason.String() }
@@ -64,7 +62,7 @@ type Workplace struct {
 	Redone string
 }
 
-// Admit says whether a slice may be attempted; nil for yes.
+// Admit reports whether a slice may be attempted; nil for yes.
 func Admit(p *plan.Plan, req Request, now time.Time) error {
 	st := p.State(req.ID)
 	if st == nil {
@@ -103,7 +101,8 @@ func Admit(p *plan.Plan, req Request, now time.Time) error {
 	return refuse
 }
 
-// toBlame adds to the reason of a blocked slice what is with the one that holds it up, and what helps there.
+// toBlame adds to the reason of a blocked slice what is with the one that holds it up, and what
+// helps there.
 func toBlame(p *plan.Plan, r plan.Reason, now time.Time) plan.Reason {
 	root := p.Why(r.Root, now)
 	if root.ID == "" || root.State == "blocked" { // an unknown slice, or one of a cycle
@@ -120,8 +119,9 @@ func toBlame(p *plan.Plan, r plan.Reason, now time.Time) plan.Reason {
 	return r
 }
 
-// Claim takes the slice for one attempt: the record first, the slice's file second, both under the caller's lock. The
-// caller has admitted the request with a plan that was made under this same lock.
+// Claim takes the slice for one attempt: the record first, the slice's file second, both under
+// the caller's lock. The caller has admitted the request with a plan that was made under this
+// same lock.
 func (w *Writer) Claim(tx tracker.Tx, req Request, now time.Time) (*Record, error) {
 	tx = req.of(tx)
 	if req.Task != nil {
@@ -186,7 +186,8 @@ func (w *Writer) Claim(tx tracker.Tx, req Request, now time.Time) (*Record, erro
 	return r, w.store.Messages.markSaid(r)
 }
 
-// putNew writes the record of a claim. Somebody may remove the directories at any instant (git clean -x, again and again).
+// putNew writes the record of a claim. The directories may be removed at any instant (git clean
+// -x, again and again).
 func (w *Writer) putNew(r *Record) (err error) {
 	const tries = 5
 	for range tries {
@@ -223,8 +224,8 @@ func (s *Store) next(slice string) (int, error) {
 	return n, nil
 }
 
-// giveBack undoes a claim that never started an agent. Where the slice isn't as the claim left it, somebody works on
-// it, and only a token of ours is cleared. The lock must be held.
+// giveBack undoes a claim that never started an agent. A slice that isn't as the claim left it
+// is being worked on, and only a token of ours is cleared. The lock must be held.
 func (w *Writer) giveBack(tx tracker.Tx, r *Record) error {
 	tx = r.of(tx)
 	it, err := tx.Item(r.ID.Slice)
@@ -261,53 +262,4 @@ func newUUID() string {
 	rand.Read(b[:])
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
-}
-
-// Claims are the notes about claims that people and their sessions hold, in runs/claims and runs/told.
-type Claims struct{ dir string }
-
-// ClaimHolder is who made a claim outside an attempt: kept beside the claim, so that claiming again is idempotent.
-type ClaimHolder struct {
-	Token  string `json:"token"`  // valid only while the slice has this session
-	Holder string `json:"holder"` // CLAUDE_CODE_SESSION_ID
-
-	Released *plan.Mark `json:"released,omitempty"` // instead: how the slice was when it was given back half-way
-}
-
-func (s *Claims) holderPath(slice string) string {
-	return filepath.Join(s.dir, "claims", slice+".json")
-}
-
-// Holder returns the holder of the slice's claim, "" for unknown.
-func (s *Claims) Holder(slice, session string) string {
-	var h ClaimHolder
-	if session == "" || !readJSON(s.holderPath(slice), &h) || h.Token != session {
-		return ""
-	}
-	return h.Holder
-}
-
-// PutHolder remembers the holder of a claim.
-func (s *Claims) PutHolder(slice string, h ClaimHolder) error {
-	if strings.TrimSpace(h.Holder) == "" {
-		return nil
-	}
-	if err := mkdir(filepath.Dir(s.holderPath(slice))); err != nil {
-		return err
-	}
-	return writeJSON(s.holderPath(slice), h)
-}
-
-// PutReleased remembers that a slice that was begun has been given back by its holder.
-func (s *Claims) PutReleased(slice string, as plan.Mark) error {
-	if err := mkdir(filepath.Dir(s.holderPath(slice))); err != nil {
-		return err
-	}
-	return writeJSON(s.holderPath(slice), ClaimHolder{Released: &as})
-}
-
-// Released says whether the slice is as its last holder gave it back.
-func (s *Claims) Released(slice string, is plan.Mark) bool {
-	var h ClaimHolder
-	return readJSON(s.holderPath(slice), &h) && h.Released != nil && *h.Released == is
 }

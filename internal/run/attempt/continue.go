@@ -13,8 +13,8 @@ import (
 	"greenlight/internal/core/agent"
 )
 
-// A Continuation says what an attempt goes on with, to its agent: how the attempt before ended and, if the lane sent that
-// back, the output of the tests or the paths in conflict.
+// A Continuation says what an attempt goes on with, to its agent: how the attempt before ended
+// and, if the lane sent that back, the output of the tests or the paths in conflict.
 type Continuation struct {
 	After  int       `json:"after,omitempty"`  // the lineage's last attempt
 	Of     string    `json:"of,omitempty"`     // the slice whose attempt that was; "" for the record's own
@@ -38,7 +38,8 @@ func (c Continuation) clean() *Continuation {
 	return &c
 }
 
-// lastBytes are the last whole lines of a text that are no longer than n together; of a longer line the end.
+// lastBytes are the last whole lines of a text that are no longer than n together; of a longer
+// line the end.
 func lastBytes(text string, n int) string {
 	text = strings.Trim(text, "\n")
 	if len(text) <= n {
@@ -59,9 +60,11 @@ func boundary(s string, i int) int {
 	return i
 }
 
-// goOn has the attempt go on where the last one in its lineage ended: with its conversation, if that was with the same agent
-// in the same directory and account, else with what there is to know of it. A record is the only place that has a conversation:
-// the lineage's last one decides, so that an agent never goes on with one that doesn't know the last work. The lock must be held.
+// goOn has the attempt go on where the last one in its lineage ended: with its conversation, if
+// that was with the same agent in the same directory and account, else with what there is to
+// know of it. A record is the only place that has a conversation: the lineage's last one
+// decides, so that an agent never goes on with one that doesn't know the last work. The lock
+// must be held.
 func (w *Writer) goOn(r *Record, req Request, job agent.Job) error {
 	last, err := w.store.lastIn(r, func(*Record) bool { return true })
 	if err != nil {
@@ -126,8 +129,9 @@ func (r *Record) leaves() (c Continuation, said bool) {
 	return c, said
 }
 
-// Leaves is what a later attempt is told of this one beyond how it ended: what is to be put right or what a person has said, and the output
-// of tests or git. Both are "" where there is nothing more to know.
+// Leaves is what a later attempt is told of this one beyond how it ended: what is to be put
+// right or what a person has said, and the output of tests or git. Both are "" where there is
+// nothing more to know.
 func (r *Record) Leaves() (why, output string) {
 	c, said := r.leaves()
 	if !said && c.Why == r.ending() {
@@ -137,7 +141,8 @@ func (r *Record) Leaves() (why, output string) {
 	return clean.Why, clean.Output
 }
 
-// beginAgain has the first attempt of a lineage know what was done on the slice before: under another name, or landed and taken back.
+// beginAgain has the first attempt of a lineage know what was done on the slice before: under
+// another name, or landed and taken back.
 func (w *Writer) beginAgain(r *Record, req Request) error {
 	if r.Place.Lineage == 0 {
 		return nil
@@ -204,8 +209,8 @@ func (r *Record) ending() string {
 	return fmt.Sprintf("Attempt %d ended: %s.", r.ID.N, strings.TrimRight(r.Judged.Outcome.Text(r.Judged.Detail), "."))
 }
 
-// noteFor is what a resumed conversation is told. It knows the slice and the method. What depends on the worktree gl slice tells,
-// since nobody knows it yet.
+// noteFor is what a resumed conversation is told. It knows the slice and the method. What
+// depends on the worktree gl slice tells, since it is unknown yet.
 func noteFor(r *Record) string {
 	what := "slice " + r.ID.Slice
 	if r.ID.IsTask() {
@@ -226,7 +231,7 @@ func noteFor(r *Record) string {
 
 func indented(text string) string { return "    " + strings.ReplaceAll(text, "\n", "\n    ") }
 
-// Resumes says whether the agent is to go on with a conversation.
+// Resumes reports whether the agent is to go on with a conversation.
 func (d *Dialog) Resumes() bool { return len(d.Anew) > 0 }
 
 // beginAnew has the attempt begin a new conversation instead.

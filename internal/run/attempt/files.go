@@ -45,7 +45,7 @@ func (f Files) TestsLog(slice string, n int) string {
 	return filepath.Join(f.dir, "log", fmt.Sprintf("%s.%d.tests.log", slice, n))
 }
 
-// Prepare makes the directories. Somebody may remove them while it does (git clean -x).
+// Prepare makes the directories. They may be removed while it does (git clean -x).
 func (f Files) Prepare() (err error) {
 	const tries = 10
 	for range tries {
@@ -65,7 +65,8 @@ func (f Files) prepare() error {
 	return nil
 }
 
-// Sweep removes the temps of writers that were killed. What can't be removed stays: it is only untidy.
+// Sweep removes the temps of writers that were killed. What can't be removed stays: it is only
+// untidy.
 func (f Files) Sweep(now time.Time) {
 	for _, d := range []string{f.dir, f.LiveDir(), f.doneDir()} {
 		_ = durable.Sweep(d, now)
@@ -84,7 +85,7 @@ func (f Files) donePath(slice string, n int, o Outcome) string {
 
 func (f Files) envPath(r *Record) string { return filepath.Join(f.dir, "env", r.ID.Name()) }
 
-// PutEnv keeps an environment for the attempt's wrapper, for nobody else's eyes.
+// PutEnv keeps an environment for the attempt's wrapper, readable by the user alone.
 func (f Files) PutEnv(r *Record, env []string) error {
 	path := f.envPath(r)
 	if err := mkdir(filepath.Dir(path)); err != nil {

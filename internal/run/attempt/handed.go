@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Which commit has the tests that a lineage's agent has handed over first stands here, besides in git's refs, which agents can write. What is
-// handed over later builds on it.
+// Which commit has the tests that a lineage's agent has handed over first stands here, besides
+// in git's refs, which agents can write. What is handed over later builds on it.
 
 // A handed is a file of runs/handed.
 type handed struct {
@@ -31,7 +31,8 @@ func (s *Proofs) Handed(system, slice string, lineage int) string {
 	return h.Commit
 }
 
-// NoteHanded notes the first hand-over of a lineage; a later one changes nothing. The gl of a confined agent can't: its wrapper does.
+// NoteHanded notes the first hand-over of a lineage; a later one changes nothing. The gl of a
+// confined agent can't: its wrapper does.
 func (s *Proofs) NoteHanded(system, slice string, lineage int, commit string) error {
 	if commit == "" || s.Handed(system, slice, lineage) != "" {
 		return nil
@@ -47,7 +48,8 @@ func (s *Proofs) forgetHanded(r *Record) {
 	_ = os.Remove(s.handedPath(r.ID.System, r.ID.Work(), r.Place.Lineage))
 }
 
-// SentBack returns the tree of the work that a person last sent back in the attempt's lineage, "" for none.
+// SentBack returns the tree of the work that a person last sent back in the attempt's lineage,
+// "" for none.
 func (s *Store) SentBack(r *Record) (string, error) {
 	last, err := s.lastIn(r, func(l *Record) bool { return l.Since.Rejected != "" || len(l.Since.Comments) > 0 })
 	if err != nil || last == nil {

@@ -24,14 +24,15 @@ const (
 
 func (s *HoldFile) path() string { return filepath.Join(s.dir, holdFile) }
 
-// A HoldFile is runs/hold.json, and runs/streak.json: what keeps agents from being launched for a while.
+// A HoldFile is runs/hold.json, and runs/streak.json: what keeps agents from being launched for
+// a while.
 type HoldFile struct {
 	dir     string
 	journal *journal.Journal
 }
 
-// Holds are those that were put last, over or not, at most one for everybody and one for each agent and account. The file of an
-// earlier version has one for everybody.
+// Holds are those that were put last, over or not, at most one for everybody and one for each
+// agent and account. The file of an earlier version has one for everybody.
 type Holds []*plan.Hold
 
 // holdsFile is what hold.json has: a list, or the single hold of an earlier version.
@@ -79,7 +80,7 @@ func sameHold(a, b *plan.Hold) bool {
 
 // All returns all holds; none where the file can't be used.
 func (s *HoldFile) All() Holds {
-	l, _ := s.Read() // whoever shows the project's state names a bad one
+	l, _ := s.Read() // commands that show the project's state name a bad one
 	return l
 }
 
@@ -129,7 +130,8 @@ func checkHold(h *plan.Hold) error {
 // Everybody returns the hold of everybody, over or not; nil for none.
 func (s *HoldFile) Everybody() *plan.Hold { return s.All().Everybody() }
 
-// Lift ends the holds for which which is true, and forgets those that are over. It returns those that weren't. The lock must be held.
+// Lift ends the holds for which which is true, and forgets those that are over. It returns
+// those that weren't. The lock must be held.
 func (s *HoldFile) Lift(which func(*plan.Hold) bool, now time.Time) (lifted Holds, err error) {
 	var ended, kept Holds
 	for _, h := range s.All() {
@@ -151,8 +153,9 @@ func (s *HoldFile) Lift(which func(*plan.Hold) bool, now time.Time) (lifted Hold
 	return ended.InEffect(now), nil
 }
 
-// put makes all with the attempt's agent and account wait after it met a limit. Attempts that ran beside the one that met it first
-// meet the same limit: only a reset that they are told can move the end, and the next wait doubles once. The lock must be held.
+// put makes all with the attempt's agent and account wait after it met a limit. Attempts that
+// ran beside the one that met it first meet the same limit: only a reset that they are told can
+// move the end, and the next wait doubles once. The lock must be held.
 func (s *HoldFile) put(r *Record, l *agent.Limit, now time.Time, first time.Duration) error {
 	h := plan.Hold{Agent: r.Job.Agent, Account: r.Job.Account, Since: now, Kind: l.Kind, Reason: l.Reason, By: r.ID.Slice, Count: 1}
 	old := s.All().same(&h)
@@ -172,7 +175,8 @@ func (s *HoldFile) put(r *Record, l *agent.Limit, now time.Time, first time.Dura
 	h.Until = now.Add(doubled(first))
 	if l.Reset != nil && l.Reset.After(now.Add(-time.Minute)) { // one that has just passed is news, an old one is none
 		h.Until = *l.Reset
-		// A reset that is always just over must not make a loop, and one in 2100 must not hold everybody for ever.
+		// A reset that is always just over must not make a loop, and one in 2100 must not hold
+		// everybody for ever.
 		if floor := now.Add(doubled(first / floorPart)); h.Until.Before(floor) {
 			h.Until = floor
 		}
@@ -188,12 +192,14 @@ func (s *HoldFile) put(r *Record, l *agent.Limit, now time.Time, first time.Dura
 	return s.write(&h)
 }
 
-// PutPersons makes the account wait because a person says so; everybody, for the zero Account. The lock must be held.
+// PutPersons makes the account wait because a person says so; everybody, for the zero Account.
+// The lock must be held.
 func (s *HoldFile) PutPersons(a plan.Account, until, now time.Time) error {
 	return s.write(&plan.Hold{Agent: a.Agent, Account: a.ID, Since: now.UTC(), Until: until.UTC(), Kind: plan.HeldByPerson})
 }
 
-// PutBudget makes everybody wait because a budget is spent. A hold that lasts at least as long stays. The lock must be held.
+// PutBudget makes everybody wait because a budget is spent. A hold that lasts at least as long
+// stays. The lock must be held.
 func (s *HoldFile) PutBudget(until time.Time, reason string, now time.Time) error {
 	if old := s.Everybody(); old != nil && !old.Until.Before(until) {
 		return nil
@@ -201,8 +207,8 @@ func (s *HoldFile) PutBudget(until time.Time, reason string, now time.Time) erro
 	return s.write(&plan.Hold{Since: now.UTC(), Until: until.UTC(), Kind: plan.HeldByBudget, Reason: reason, Count: 1})
 }
 
-// write puts a hold in the place of the last one of the same agent and account. If that one is over, its end is told first: after this
-// no file has it.
+// write puts a hold in the place of the last one of the same agent and account. If that one is
+// over, its end is told first: after this no file has it.
 func (s *HoldFile) write(h *plan.Hold) error {
 	l := s.All()
 	if old := l.same(h); old != nil && old.Until.Before(h.Since) {
@@ -225,8 +231,8 @@ func (s *HoldFile) writeAll(l Holds) error {
 	}{l})
 }
 
-// end counts that an attempt has met no limit, for the holds that were over when it ended, so that more are launched and the next
-// hold begins small.
+// end counts that an attempt has met no limit, for the holds that were over when it ended, so
+// that more are launched and the next hold begins small.
 func (s *HoldFile) end(r *Record, now time.Time) error {
 	l := s.All()
 	var ended Holds
@@ -251,14 +257,16 @@ func (s *HoldFile) end(r *Record, now time.Time) error {
 	return nil
 }
 
-// sameAccount says whether the attempts were with the same agent and, as far as is known, the same account.
+// sameAccount reports whether the attempts were with the same agent and, as far as is known,
+// the same account.
 func (j *Job) sameAccount(as *Job) bool {
 	return j.Agent == as.Agent && (j.Account == as.Account || j.Account == "" || as.Account == "")
 }
 
-// refute compares a limit that a line of text alone tells of with how others fare: if an attempt with the same agent has
-// succeeded since this one began, or since the one before it that met such a limit, there is no limit, and the slice's own
-// trouble has the wrong words. The lock must be held.
+// refute compares a limit that a line of text alone tells of with how others fare: if an
+// attempt with the same agent has succeeded since this one began, or since the one before it
+// that met such a limit, there is no limit, and the slice's own trouble has the wrong words.
+// The lock must be held.
 func refute(s *Store, r *Record) error {
 	if l := r.Judged.evidence().Limit; l == nil || !l.Text || r.Judged.Evidence.Refuted != "" || r.Life.StartedAt == nil {
 		return nil

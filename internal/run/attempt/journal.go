@@ -22,8 +22,9 @@ func (id *Identity) Event(k journal.Kind) journal.Event {
 // A diary writes the events of attempts into the journal.
 type diary struct{ journal *journal.Journal }
 
-// tell writes the events of the phase that the record has just reached. The record is on the disk. What can't be written is
-// the journal's to keep, and to tell: see journal.Trouble. Again says that the record may have reached it before.
+// tell writes the events of the phase that the record has just reached. The record is on the
+// disk. What can't be written is the journal's to keep, and to tell: see journal.Trouble. Again
+// says that the record may have reached it before.
 func (d diary) tell(r *Record, again bool) {
 	if again || r.Life.Phase != plan.Claimed && !r.Life.isOurs() || r.Life.Phase == plan.Settled && r.Landing != nil {
 		d.retell(r)
@@ -32,9 +33,10 @@ func (d diary) tell(r *Record, again bool) {
 	_ = d.journal.Append(eventsOf(r, r.Life.Phase)...)
 }
 
-// retell writes those events of the attempt up to now that the journal lacks. It is for whoever goes on with what another
-// process has left: that may have been killed between the record and the event. If the attempt was judged twice, the first
-// verdict may be the one in ended; settled has the last.
+// retell writes those events of the attempt up to now that the journal lacks. It is for the
+// process that takes over what another process has left: that may have been killed between the
+// record and the event. If the attempt was judged twice, the first verdict may be the one in
+// ended; settled has the last.
 func (d diary) retell(r *Record) {
 	var all []journal.Event
 	for _, p := range []plan.Phase{plan.Claimed, plan.Started, plan.Queued, plan.Ended, plan.Settled} {
@@ -43,10 +45,11 @@ func (d diary) retell(r *Record) {
 	_ = d.journal.AppendOnce(all...)
 }
 
-// isOurs says whether this process has made the record what it is.
+// isOurs reports whether this process has made the record what it is.
 func (l *Life) isOurs() bool { return l.Wrapper != nil && *l.Wrapper == proc.Self() }
 
-// eventsOf are those of one phase, with the times that the record has: nil if it hasn't come that far.
+// eventsOf are those of one phase, with the times that the record has: nil if it hasn't come
+// that far.
 func eventsOf(r *Record, p plan.Phase) []journal.Event {
 	event := func(k journal.Kind, at time.Time) journal.Event {
 		e := r.ID.Event(k)
@@ -54,7 +57,7 @@ func eventsOf(r *Record, p plan.Phase) []journal.Event {
 		return e
 	}
 	switch {
-	case p == plan.Claimed && r.Accepted(): // it was, by whoever built it
+	case p == plan.Claimed && r.Accepted(): // the attempt that built it was claimed
 		return nil
 	case p == plan.Claimed:
 		e := event(journal.Claimed, r.Life.ClaimedAt)
@@ -137,17 +140,20 @@ func (d diary) tellGivenBack(r *Record) {
 	_ = d.journal.AppendOnce(append(eventsOf(r, plan.Claimed), r.ID.Event(journal.GivenBack))...)
 }
 
-// tellStop writes that gl has begun to end the attempt: gl stop first and then, at its signal, the wrapper.
+// tellStop writes that gl has begun to end the attempt: gl stop first and then, at its signal,
+// the wrapper.
 func (d diary) tellStop(r *Record) {
 	e := r.ID.Event(journal.Stopped)
 	e.Reason, e.Detail = r.Life.Ending, r.Life.EndingDetail
 	_ = d.journal.AppendOnce(e)
 }
 
-// Tell writes that everybody waits, or an agent does. A settler that was killed may put the same hold again.
+// Tell writes that everybody waits, or an agent does. A settler that was killed may put the
+// same hold again.
 func (s *HoldFile) Tell(h *plan.Hold) { _ = s.journal.AppendOnce(holdEvent(journal.Held, h)) }
 
-// TellEnded writes that a hold is over: since it was lifted, or since its time came. Everybody who notices may call it.
+// TellEnded writes that a hold is over: since it was lifted, or since its time came. Everybody
+// who notices may call it.
 func (s *HoldFile) TellEnded(h *plan.Hold, now time.Time) {
 	if h == nil {
 		return

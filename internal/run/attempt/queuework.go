@@ -9,7 +9,8 @@ import (
 	"greenlight/internal/base/proc"
 )
 
-// A queueWork is runs/queue.json: what the merge queue's worker tests that is no attempt's. What is queued meanwhile waits for that.
+// A queueWork is runs/queue.json: what the merge queue's worker tests that is no attempt's.
+// What is queued meanwhile waits for that.
 type queueWork struct {
 	Tests string  `json:"tests"` // a branch
 	By    proc.ID `json:"by"`
@@ -17,7 +18,8 @@ type queueWork struct {
 
 func (s *Control) queueWorkPath() string { return filepath.Join(s.dir, "queue.json") }
 
-// NoteQueueWork notes that this process, which works the merge queue, tests a branch by itself; "" when it is through.
+// NoteQueueWork notes that this process, which works the merge queue, tests a branch by itself;
+// "" when it is through.
 func (s *Control) NoteQueueWork(branch string) error {
 	if branch != "" {
 		return writeJSON(s.queueWorkPath(), queueWork{branch, proc.Self()})

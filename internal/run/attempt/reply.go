@@ -34,7 +34,8 @@ func (c Comment) Quoted() string {
 	return fmt.Sprintf("%s:%d\n> %s\n%s", c.File, c.Line, c.Has, c.Text)
 }
 
-// reviewing begins what gl says that a slice waits for: it is at its review, whatever is to be decided there.
+// reviewing begins what gl says that a slice waits for: it is at its review, whatever is to be
+// decided there.
 const reviewing = "review: "
 
 // ReviewText is what a slice waits for that is to be approved, and why.
@@ -72,8 +73,9 @@ func (a *Aftermath) reply() (why, output string) {
 	return why + ". Put that right.", ""
 }
 
-// undone is what the agent is told that builds the slice again after its work, the commit landed, was taken back.
-// redone is the commit that has the work once more, "" where it didn't fit.
+// undone is what the agent is told that builds the slice again after its work, the commit
+// landed, was taken back. redone is the commit that has the work once more, "" where it didn't
+// fit.
 func (a *Aftermath) undone(redone, landed string) string {
 	why := "This slice was built and had landed, and a person took it back"
 	if a.Undone.Why != "" {

@@ -13,9 +13,10 @@ import (
 	"greenlight/internal/state/journal"
 )
 
-// What a person says to an agent is kept in runs/say until the agent has it for certain. So a kill at any step leaves one of three
-// things: the message as nobody has seen it; a message that was handed over, and nobody knows whether it arrived, which the next agent is
-// told with these words; or no message, because the agent has said that it has it.
+// What a person says to an agent is kept in runs/say until the agent has it for certain. So a
+// kill at any step leaves one of three things: the unseen message; a message that was handed
+// over and may not have arrived, which the next agent is told with these words; or no message,
+// because the agent has said that it has it.
 
 // A Message is what a person says to the agent that works on something, now or when it starts next.
 type Message struct {
@@ -49,8 +50,9 @@ type sayFile struct {
 
 func (s *Messages) sayPath(work string) string { return filepath.Join(s.dir, "say", work+".json") }
 
-// Unheard are the messages for a slice's id, or a task's Work, that no agent is known to have, the oldest first. A file that can't be
-// used is an error: what is in it must not be written over.
+// Unheard are the messages for a slice's id, or a task's Work, that no agent is known to have,
+// the oldest first. A file that can't be used is an error: what is in it must not be written
+// over.
 func (s *Messages) Unheard(work string) ([]Message, error) {
 	var f sayFile
 	err := readChecked(s.sayPath(work), &f, func() error {
@@ -97,7 +99,8 @@ func (s *Messages) Say(system, work, text string, now time.Time) (Message, error
 	return m, err
 }
 
-// newMessageID makes a UUID of version 8, the one for uses of one's own: so an agent's stream tells what a person has said from the prompt.
+// newMessageID makes a UUID of version 8, the one for uses of one's own: so an agent's stream
+// tells what a person has said from the prompt.
 func newMessageID() string {
 	id := []byte(newUUID())
 	id[14] = agent.MessageVersion
@@ -112,7 +115,8 @@ func workSlice(work string) string {
 	return work
 }
 
-// handOver marks the messages as handed to the attempt, and returns them as they were. The lock must be held.
+// handOver marks the messages as handed to the attempt, and returns them as they were. The lock
+// must be held.
 func (s *Messages) handOver(r *Record, which func(Message) bool) ([]Message, error) {
 	list, err := s.Unheard(r.ID.Work())
 	if err != nil {
@@ -152,8 +156,9 @@ func (s *Messages) heard(r *Record, ids []string) error {
 	return nil
 }
 
-// sayAtStart gives an attempt whose agent can't be told while it works what there is to tell it. The lock must be held, and the record
-// is to be written before the messages are marked: see markSaid.
+// sayAtStart gives an attempt whose agent can't be told while it works what there is to tell
+// it. The lock must be held, and the record is to be written before the messages are marked:
+// see markSaid.
 func (s *Messages) sayAtStart(r *Record) error {
 	if r.Talk.Talks {
 		return nil
@@ -193,7 +198,8 @@ func (s *Messages) readPath(r *Record) string {
 	return filepath.Join(s.dir, "told", r.ID.Name()+".read")
 }
 
-// delivered reports whether what the attempt was to be told has reached its agent: in its prompt, or because it asked.
+// delivered reports whether what the attempt was to be told has reached its agent: in its
+// prompt, or because it asked.
 func (s *Messages) delivered(r *Record) bool {
 	if r.Talk.Briefed {
 		return true
@@ -202,8 +208,8 @@ func (s *Messages) delivered(r *Record) bool {
 	return err == nil
 }
 
-// heardAtStart forgets what an attempt was told at its start, if that reached its agent, and it has done anything since. The
-// lock must be held.
+// heardAtStart forgets what an attempt was told at its start, if that reached its agent, and it
+// has done anything since. The lock must be held.
 func (s *Messages) heardAtStart(r *Record) error {
 	if len(r.Talk.Said) == 0 {
 		return nil
@@ -221,7 +227,8 @@ func (s *Messages) heardAtStart(r *Record) error {
 	return s.heard(r, ids)
 }
 
-// Drop forgets what was said about work that is over, and tells the person that nobody has read it. The lock must be held.
+// Drop forgets what was said about work that is over, and records that it was never read. The
+// lock must be held.
 func (s *Messages) Drop(system, work string) error {
 	list, err := s.Unheard(work)
 	if err != nil || len(list) == 0 {
@@ -234,7 +241,7 @@ func (s *Messages) Drop(system, work string) error {
 	return s.putUnheard(work, nil)
 }
 
-// Dropped says whether the message was forgotten before an agent had it.
+// Dropped reports whether the message was forgotten before an agent had it.
 func (s *Messages) Dropped(m Message) bool {
 	for e, err := range s.journal.ReaderOf(m.Time.Add(-time.Second), journal.Unheard).All() {
 		if err == nil && e.Key == "unheard."+m.ID {

@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"greenlight/internal/base/durable"
-	"greenlight/internal/base/paths"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/state/journal"
 )
@@ -41,8 +40,9 @@ func OpenStore(dir string) *Store {
 	return &Store{Files{dir}, HoldFile{dir, j}, Messages{dir, j}, Claims{dir}, Control{dir}, Proofs{dir}, nil, diary{j}, &tallies{}}
 }
 
-// Of is the store as one of several systems of state sees it, which share numbers and slots: two may have an item of the
-// same id, and then Index, History and MarkRetried tell of the records that are its own.
+// Of is the store as one of several systems of state sees it, which share numbers and slots:
+// two may have an item of the same id, and then Index, History and MarkRetried tell of the
+// records that are its own.
 func (s *Store) Of(mine func(*Record) bool) *Store {
 	of := *s
 	of.mine = mine
@@ -79,8 +79,8 @@ func (s *Store) Live() ([]*Record, []*BadRecord, error) {
 	return recs, bad, nil
 }
 
-// Get returns the record of one attempt, settled or not; fs.ErrNotExist for none, a *BadRecord for one that can't be
-// used. A settled record wins.
+// Get returns the record of one attempt, settled or not; fs.ErrNotExist for none, a *BadRecord
+// for one that can't be used. A settled record wins.
 func (s *Store) Get(slice string, n int) (*Record, error) {
 	for i := range table {
 		e := Entry{slice, n, table[i].Outcome}
@@ -112,8 +112,9 @@ type Entry struct {
 	Outcome Outcome // "" for an attempt that isn't settled; one that isn't Known is in a record that can't be used
 }
 
-// Index returns the attempts of every slice, oldest first, from two directory reads; where the store is one of several
-// systems', the records are read, too. One that can't be read is everybody's.
+// Index returns the attempts of every slice, oldest first, from two directory reads; where the
+// store is one of several systems', the records are read, too. One that can't be read is
+// everybody's.
 func (s *Store) Index() (map[string][]Entry, error) {
 	all, err := s.names()
 	if err != nil || s.mine == nil {
@@ -212,25 +213,7 @@ func (s *Store) read(path string, e Entry) (*Record, error) {
 	return r, nil
 }
 
-func (s *Proofs) vouchedPath(system, slice string) string {
-	return filepath.Join(s.dir, "vouched", fileName(system, slice))
-}
-
-// Vouch notes that gl has called a slice verified without an attempt of it that ended so: a person accepted what was tested, or gl verify
-// has tested it.
-func (s *Proofs) Vouch(system, slice string) error {
-	if err := mkdir(filepath.Join(s.dir, "vouched")); err != nil {
-		return err
-	}
-	return durable.WriteFile(s.vouchedPath(system, slice), nil, 0o600)
-}
-
-// Vouched reports whether Vouch was called for a slice.
-func (s *Proofs) Vouched(system, slice string) bool {
-	return paths.Exists(s.vouchedPath(system, slice))
-}
-
-// IsOpen says whether the attempt of that name ("S-01.3") isn't settled yet.
+// IsOpen reports whether the attempt of that name ("S-01.3") isn't settled yet.
 func (s *Store) IsOpen(name string) bool {
 	_, err := os.Stat(filepath.Join(s.Files.LiveDir(), name+".json"))
 	return err == nil
@@ -273,8 +256,8 @@ func parseLive(file string) (Entry, bool) {
 	return Entry{Slice: id, N: n}, true
 }
 
-// parseSettled takes ID.N.OUTCOME.json apart. The outcome may be one that another version of gl knows: its attempt has
-// a number all the same.
+// parseSettled takes ID.N.OUTCOME.json apart. The outcome may be one that another version of gl
+// knows: its attempt has a number all the same.
 func parseSettled(file string) (Entry, bool) {
 	base, isJSON := strings.CutSuffix(file, ".json")
 	name, outcome, ok := cutLast(base)
@@ -303,7 +286,8 @@ func writeJSON(path string, v any) error {
 	return durable.WriteFile(path, append(data, '\n'), 0o600)
 }
 
-// readJSON reads a small file of ours into v; false for a missing or unreadable one, which then counts as absent.
+// readJSON reads a small file of ours into v; false for a missing or unreadable one, which then
+// counts as absent.
 func readJSON(path string, v any) bool {
 	data, err := durable.ReadFile(path)
 	return err == nil && json.Unmarshal(data, v) == nil

@@ -13,8 +13,9 @@ import (
 	"greenlight/internal/core/plan"
 )
 
-// A streak is a row of attempts at different slices that failed early and in the same way. The reason is then rarely in the
-// slices: a broken login, a flag that the client refuses, a full disk. The file is there while there is one.
+// A streak is a row of attempts at different slices that failed early and in the same way. The
+// reason is then rarely in the slices: a broken login, a flag that the client refuses, a full
+// disk. The file is there while there is one.
 type streak struct {
 	Agent  string   `json:"agent"`
 	Detail string   `json:"detail"`
@@ -29,8 +30,9 @@ const (
 
 func (s *HoldFile) streakPath() string { return filepath.Join(s.dir, streakFile) }
 
-// noteStreak counts an attempt that has been judged, and holds everybody when it is the last of a row: only a person can tell
-// what is wrong. An attempt that ended well, or worked for a while, ends the row. The lock must be held.
+// noteStreak counts an attempt that has been judged, and holds everybody when it is the last of
+// a row: only a person can tell what is wrong. An attempt that ended well, or worked for a
+// while, ends the row. The lock must be held.
 func (s *HoldFile) noteStreak(r *Record, now time.Time) error {
 	if r.Judged.Outcome == Held || r.Judged.Outcome == Interrupted || r.ID.IsTask() { // says nothing about the others
 		return nil

@@ -7,7 +7,8 @@ import (
 	"greenlight/internal/run/testrun"
 )
 
-// suiteFile has the last verdict on the whole suite. STATE.md follows from it: package slice reads it, too.
+// suiteFile has the last verdict on the whole suite. STATE.md follows from it: package slice
+// reads it, too.
 const suiteFile = "suite.json"
 
 // Suite returns the last verdict on the whole suite; nil if there is none.

@@ -31,7 +31,8 @@ func (w *Writer) putDone(r *Record) error {
 	return writeJSON(w.store.Files.donePath(r.ID.Slice, r.ID.N, r.Judged.Outcome), r.document())
 }
 
-// finish makes a judged record a settled one. For an instant there are two files; the settled one wins (sweep).
+// finish makes a judged record a settled one. For an instant there are two files; the settled
+// one wins (sweep).
 func (w *Writer) finish(r *Record) error {
 	r.Life.Phase = plan.Settled
 	if err := w.putDone(r); err != nil {
@@ -41,8 +42,8 @@ func (w *Writer) finish(r *Record) error {
 	return w.dropLive(r)
 }
 
-// dropLive needn't be durable: a record that a power cut brings back is the leftover of a settled one, or the claim of a
-// launcher that is dead, and is swept as such.
+// dropLive needn't be durable: a record that a power cut brings back is the leftover of a
+// settled one, or the claim of a launcher that is dead, and is swept as such.
 func (w *Writer) dropLive(r *Record) error {
 	durable.Unlink(w.store.Files.envPath(r))
 	if err := durable.Unlink(w.store.Files.livePath(r.ID.Slice, r.ID.N)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -51,8 +52,9 @@ func (w *Writer) dropLive(r *Record) error {
 	return nil
 }
 
-// MarkRetried notes in the slice's last settled record that somebody has put the slice back since, so that it counts as
-// pending and is launched again. A slice without a settled record needs no note.
+// MarkRetried notes in the slice's last settled record that the slice was put back since, so
+// that it counts as pending and is launched again. A slice without a settled record needs no
+// note.
 func (w *Writer) MarkRetried(slice string) error {
 	return w.markLast(slice, func(r *Record) bool {
 		was := r.Since.Retried
@@ -61,7 +63,8 @@ func (w *Writer) MarkRetried(slice string) error {
 	})
 }
 
-// MarkRejected is MarkRetried for work that a person has sent back, for the reason and with comments on lines.
+// MarkRejected is MarkRetried for work that a person has sent back, for the reason and with
+// comments on lines.
 func (w *Writer) MarkRejected(slice, why string, comments []Comment) error {
 	return w.markLast(slice, func(r *Record) bool {
 		r.Since.Retried, r.Since.Rejected, r.Since.Comments = true, why, comments
@@ -77,7 +80,8 @@ func (w *Writer) MarkAnswered(slice string, a Answer) error {
 	})
 }
 
-// MarkApproved notes what the gate has answered when a person accepted what the slice's last attempt had left in the checkout.
+// MarkApproved notes what the gate has answered when a person accepted what the slice's last
+// attempt had left in the checkout.
 func (w *Writer) MarkApproved(slice string, ruling *gate.Ruling) error {
 	return w.markLast(slice, func(r *Record) bool {
 		w.store.Proofs.ForgetBaseline(r)
