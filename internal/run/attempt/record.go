@@ -205,7 +205,7 @@ func (j *Judgement) Cost() *float64 {
 	return j.Evidence.Result.CostUSD
 }
 
-// Why gl ended the agent itself: Record.Ending.
+// Why gl ended the agent itself: Life.Ending.
 const (
 	EndStop    = "stop"    // gl stop, Ctrl-C
 	EndSilence = "silence" // no event for the silent limit

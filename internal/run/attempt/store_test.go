@@ -17,6 +17,7 @@ import (
 	"greenlight/internal/base/logfile"
 	"greenlight/internal/base/text/lines"
 	"greenlight/internal/core/plan"
+	"greenlight/internal/state/statedir"
 )
 
 var idGen = rapid.StringMatching(`[A-Za-z0-9]([A-Za-z0-9_.-]{0,8}[A-Za-z0-9])?`)
@@ -228,5 +229,25 @@ func TestMarkRetried(t *testing.T) {
 	}
 	if b.get(open).Life.Phase != plan.Claimed {
 		t.Error("the open attempt was changed")
+	}
+}
+
+// A writer comes from the lock alone, while it is held.
+func TestWriterNeedsTheLock(t *testing.T) {
+	b := benchFor(t, nil)
+	var kept statedir.Held
+	must(t, statedir.Locked(t.Context(), b.root, func(held statedir.Held) error {
+		kept = held
+		return b.store.Within(held).MarkRetried("S-1")
+	}))
+	for name, held := range map[string]statedir.Held{"a lock that is over": kept, "none": {}} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s gives a writer", name)
+				}
+			}()
+			b.store.Within(held)
+		}()
 	}
 }
