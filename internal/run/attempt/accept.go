@@ -37,13 +37,14 @@ func (w *Writer) PutAccepted(system string, it *plan.Item, l *worktree.Lineage, 
 	}
 	now = now.UTC()
 	r := &Record{
+		SchemaVersion: schemaVersion,
 		ID:            Identity{System: system, Slice: it.ID, Of: it.Of, Title: it.Name, N: n, Token: NewToken(now)},
-		Life:          Life{Phase: plan.Queued, Before: tracker.Before{Mark: plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}, Started: it.Started}, Launcher: proc.Self(), ClaimedAt: now, EndedAt: &now, Log: w.store.Files.Log(it.ID, n)},
 		Job:           Job{Agent: Person},
 		Place:         Place{Lineage: l.N, Branch: l.Branch, Tree: is.Tree, Head: is.Head},
-		Judged:        Judgement{Evidence: &Evidence{}, Tests: it.Tests},
-		SchemaVersion: schemaVersion,
-		Landing:       &Landing{Queued: now},
+		Life: Life{Phase: plan.Queued, Before: beforeOf(*it), Launcher: proc.Self(), ClaimedAt: now, EndedAt: &now,
+			Log: w.store.Files.Log(it.ID, n)},
+		Judged:  Judgement{Evidence: &Evidence{}, Tests: it.Tests},
+		Landing: &Landing{Queued: now},
 	}
 	r.Judged.Seen = &plan.Mark{Status: tracker.Verifying, Step: tracker.Verifying, Session: r.ID.Token}
 	if last, err := w.store.lastIn(r, func(*Record) bool { return true }); err != nil {

@@ -134,9 +134,11 @@ func (w *Writer) Claim(tx tracker.Tx, req Request, now time.Time) (*Record, erro
 		return nil, err
 	}
 	if req.Job.Model != "" && !req.Agent.TakesModel() {
-		return nil, fmt.Errorf("its agent, %s, can't be told to use the model %s: add {model} to %s", req.Agent.Name, req.Job.Model, agent.CustomSetting(req.Agent.Name))
+		return nil, fmt.Errorf("its agent, %s, can't be told to use the model %s: add {model} to %s",
+			req.Agent.Name, req.Job.Model, agent.CustomSetting(req.Agent.Name))
 	}
-	if err := w.store.Files.Prepare(); err != nil { // git clean -x takes the directories in the middle of a drain
+	// git clean -x takes the directories in the middle of a run.
+	if err := w.store.Files.Prepare(); err != nil {
 		return nil, err
 	}
 	n, err := w.store.next(it.ID)
@@ -148,31 +150,21 @@ func (w *Writer) Claim(tx tracker.Tx, req Request, now time.Time) (*Record, erro
 	}
 	job := req.Job
 	job.Slice, job.SessionID, job.BriefFile = it.ID, newUUID(), w.store.Files.Brief(it.ID, n)
-	r := &Record{
-		ID:            Identity{System: req.System, Slice: it.ID, Of: it.Of, Title: it.Name, N: n, Token: NewToken(now)},
-		Life:          Life{Phase: plan.Claimed, Before: tracker.Before{Mark: plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}, Started: it.Started}, Launcher: proc.Self(), ClaimedAt: now.UTC(), Log: w.store.Files.Log(it.ID, n)},
-		Job:           Job{Agent: req.Agent.Name, Program: req.Agent.Program, Argv: req.Agent.Command(job), Prompt: job.Prompt, Stream: req.Agent.Stream, Dir: job.Dir, Runner: req.Runner, Account: job.Account, Model: job.Model, Environ: req.Environ},
-		SchemaVersion: schemaVersion,
-	}
-	if req.Place.Lineage != nil {
-		r.Place.Lineage, r.Place.Branch, r.Job.Sandbox, r.Job.Setup, r.Job.Caches = req.Place.Lineage.N, req.Place.Lineage.Branch, req.Place.Sandbox, req.Place.Setup, req.Place.Caches
-	}
-	r.ID.First = req.First
-	describe(r, req.Task, now)
-	if _, lands := tx.(tracker.Lander); lands && req.Task == nil && req.Place.Lineage == nil && req.Test.IsSet() {
-		r.Conditions.Test = &req.Test
-	}
+	r := req.record(it, n, job, now)
+	r.Life.Log = w.store.Files.Log(it.ID, n)
 	if _, lands := tx.(tracker.Lander); lands && req.Task == nil && req.Place.Lineage == nil {
 		r.Conditions.Review = req.Review
+		if req.Test.IsSet() {
+			r.Conditions.Test = &req.Test
+		}
 	}
-	r.Conditions.Terms = req.Terms
 	if req.Task == nil || req.Place.Lineage != nil {
 		if err := w.goOn(r, req, job); err != nil {
 			return nil, err
 		}
 	}
-	r.Talk.Talks = req.Agent.Talks
-	r.Talk.Briefed = job.Briefed && (agent.IsBriefed(r.Job.Argv, job.BriefFile) || agent.IsBriefed(r.Talk.Anew, job.BriefFile))
+	r.Talk.Briefed = job.Briefed &&
+		(agent.IsBriefed(r.Job.Argv, job.BriefFile) || agent.IsBriefed(r.Talk.Anew, job.BriefFile))
 	if err := w.store.Messages.sayAtStart(r); err != nil {
 		return nil, err
 	}
@@ -184,6 +176,35 @@ func (w *Writer) Claim(tx tracker.Tx, req Request, now time.Time) (*Record, erro
 	}
 	w.store.diary.tell(r, false)
 	return r, w.store.Messages.markSaid(r)
+}
+
+// record returns the record of the item's attempt n before it is written.
+func (req Request) record(it plan.Item, n int, job agent.Job, now time.Time) *Record {
+	r := &Record{
+		SchemaVersion: schemaVersion,
+		ID: Identity{
+			System: req.System, Slice: it.ID, Of: it.Of, First: req.First, Title: it.Name, N: n, Token: NewToken(now),
+		},
+		Job: Job{
+			Agent: req.Agent.Name, Program: req.Agent.Program, Argv: req.Agent.Command(job), Model: job.Model,
+			Prompt: job.Prompt, Stream: req.Agent.Stream, Dir: job.Dir, Runner: req.Runner, Account: job.Account,
+			Environ: req.Environ,
+		},
+		Talk:       Dialog{Talks: req.Agent.Talks},
+		Conditions: Conditions{Terms: req.Terms},
+		Life:       Life{Phase: plan.Claimed, Before: beforeOf(it), Launcher: proc.Self(), ClaimedAt: now.UTC()},
+	}
+	if place := req.Place; place.Lineage != nil {
+		r.Place.Lineage, r.Place.Branch = place.Lineage.N, place.Lineage.Branch
+		r.Job.Sandbox, r.Job.Setup, r.Job.Caches = place.Sandbox, place.Setup, place.Caches
+	}
+	describe(r, req.Task, now)
+	return r
+}
+
+// beforeOf returns what an item is to go back to.
+func beforeOf(it plan.Item) tracker.Before {
+	return tracker.Before{Mark: plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}, Started: it.Started}
 }
 
 // putNew writes the record of a claim. The directories may be removed at any instant (git clean

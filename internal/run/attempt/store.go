@@ -37,7 +37,10 @@ const schemaVersion = 1
 // OpenStore returns the store in dir, which needn't exist yet.
 func OpenStore(dir string) *Store {
 	j := journal.Open(dir)
-	return &Store{Files{dir}, HoldFile{dir, j}, Messages{dir, j}, Claims{dir}, Control{dir}, Proofs{dir}, nil, diary{j}, &tallies{}}
+	return &Store{
+		Files: Files{dir}, HoldFile: HoldFile{dir, j}, Messages: Messages{dir, j}, Claims: Claims{dir},
+		Control: Control{dir}, Proofs: Proofs{dir}, diary: diary{j}, settled: &tallies{},
+	}
 }
 
 // Of is the store as one of several systems of state sees it, which share numbers and slots:
