@@ -181,7 +181,7 @@ func landAccepted(ctx context.Context, app *cmdutil.App, l *lane.Lane, built *wo
 	if change, err := l.Reader.Changes(ctx, built); err == nil { // else the lane says what is the matter
 		app.IO.Printf("%s: %s\n", id, changeText(change))
 	}
-	leader, err := pr.Runs.Leader()
+	leader, err := pr.Runs.Control.Leader()
 	if err != nil {
 		return err
 	}
@@ -201,7 +201,7 @@ func landAccepted(ctx context.Context, app *cmdutil.App, l *lane.Lane, built *wo
 		return err
 	}
 	app.IO.Printf("%s\n", term.Wrap(sanitize.Text(endedText(final, pr.Flags())), app.IO.Width(), 2))
-	status := lane.ReadStatus(pr.Runs.Dir())
+	status := lane.ReadStatus(pr.Runs.Files.Dir())
 	tellUndelivered(app.IO, status)
 	if !final.Judged.Outcome.Traits().Success {
 		return &cmdutil.ExitError{Code: cmdutil.ExitFailed}

@@ -64,7 +64,7 @@ func runAnswer(ctx context.Context, app *cmdutil.App, id, text string) error {
 
 // nextRun says who builds a slice that is open again: the run under way, if there is one.
 func nextRun(pr *project.Project) string {
-	if leader, err := pr.Runs.Leader(); err == nil && leader != "" {
+	if leader, err := pr.Runs.Control.Leader(); err == nil && leader != "" {
 		return "the run under way"
 	}
 	return "the next gl slice"

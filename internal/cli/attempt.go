@@ -50,7 +50,7 @@ func runAttempt(ctx context.Context, app *cmdutil.App, args []string) error {
 	}
 	show := func(line string) { fmt.Fprintln(app.IO.Out, line) }
 	if o.pane {
-		if app.Environ, err = pr.Runs.TakeEnv(rec); err != nil {
+		if app.Environ, err = pr.Runs.Files.TakeEnv(rec); err != nil {
 			return errors.Join(attempt.ErrLate, err)
 		}
 		v := newPaneView(app.IO.Out)
@@ -218,7 +218,7 @@ func (v *paneView) close() {
 
 // workLane works the lane where the gl that launched the attempt is gone, and no other drains the project.
 func workLane(ctx context.Context, app *cmdutil.App, pr *project.Project, rec *attempt.Record, show func(line string)) error {
-	if leader, err := pr.Runs.Leader(); err != nil || leader != "" || rec.Life.LauncherLives() {
+	if leader, err := pr.Runs.Control.Leader(); err != nil || leader != "" || rec.Life.LauncherLives() {
 		return err
 	}
 	l, err := openLane(ctx, app, pr, pr.Root)

@@ -17,7 +17,7 @@ const attendFlag = "attend"
 
 // orphans are the attempts in the merge queue that no process works: whoever starts a run takes them over.
 func (j *job) orphans() (names []string, err error) {
-	if leader, err := j.pr.Runs.Leader(); err != nil || leader != "" {
+	if leader, err := j.pr.Runs.Control.Leader(); err != nil || leader != "" {
 		return nil, err
 	}
 	queue, err := j.pr.Runs.Queue()

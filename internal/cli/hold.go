@@ -103,7 +103,7 @@ func runHold(ctx context.Context, app *cmdutil.App, o holdOptions, put bool) err
 	if err != nil {
 		return err
 	}
-	holds, err := pr.Runs.ReadHolds()
+	holds, err := pr.Runs.HoldFile.Read()
 	p := plan.New(&plan.Snapshot{Hold: holds.Everybody(), Holds: holds.Single()}, now, pr.Options())
 	list := slices.DeleteFunc(slices.Clone(p.InEffect()), func(h *plan.Hold) bool { return of != nil && !h.Holds(*of) })
 	switch {

@@ -71,7 +71,7 @@ func startTalk(ctx context.Context, app *cmdutil.App, t talk) error {
 // into yet, and making one would look like the beginning of a project: then the user's cache takes it.
 func talkPlugin(app *cmdutil.App, t talk, a agent.Agent) (string, error) {
 	if t.pr != nil {
-		return plugin.Dir(t.root, t.pr.Runs.Dir(), a, t.name, app.Getenv)
+		return plugin.Dir(t.root, t.pr.Runs.Files.Dir(), a, t.name, app.Getenv)
 	}
 	cache := app.Getenv("XDG_CACHE_HOME")
 	if cache == "" {

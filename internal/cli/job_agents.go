@@ -109,7 +109,7 @@ func (j *job) again(pr *project.Project, name string) (drain.Agent, error) {
 		err = notOnPath(b.Agent, pr.Root)
 	}
 	if err == nil {
-		b.plugin, err = plugin.Dir(pr.Root, pr.Runs.Dir(), b.Agent, j.name, j.app.Getenv)
+		b.plugin, err = plugin.Dir(pr.Root, pr.Runs.Files.Dir(), b.Agent, j.name, j.app.Getenv)
 	}
 	if err != nil {
 		return drain.Agent{}, err
@@ -128,7 +128,7 @@ func (j *job) present(ctx context.Context) error {
 // findPlugins finds the plugins of the agents, or writes them.
 func (j *job) findPlugins() (err error) {
 	for _, b := range j.agents {
-		b.plugin, err = plugin.Dir(j.pr.Root, j.pr.Runs.Dir(), b.Agent, j.name, j.app.Getenv)
+		b.plugin, err = plugin.Dir(j.pr.Root, j.pr.Runs.Files.Dir(), b.Agent, j.name, j.app.Getenv)
 		if err != nil {
 			return err
 		}

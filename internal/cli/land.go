@@ -63,7 +63,7 @@ func runLand(ctx context.Context, app *cmdutil.App, reset bool) error {
 		return err
 	}
 	if p, err := pr.Plan(time.Now(), pr.Options()); err == nil {
-		app.About(pr, p, append(slices.Clone(p.Landing), lane.ReadStatus(pr.Runs.Dir()).Undelivered...)...)
+		app.About(pr, p, append(slices.Clone(p.Landing), lane.ReadStatus(pr.Runs.Files.Dir()).Undelivered...)...)
 	}
 	l.Told, l.Asked = func(line string) { app.IO.Message("%s", sanitize.Text(line)) }, true
 	if reset {
@@ -95,7 +95,7 @@ func runLand(ctx context.Context, app *cmdutil.App, reset bool) error {
 	for _, r := range queue {
 		app.IO.Printf("%s is in the merge queue: %s\n", r.ID.Slice, sanitize.Text(pr.QueueText(r)))
 	}
-	status := lane.ReadStatus(pr.Runs.Dir())
+	status := lane.ReadStatus(pr.Runs.Files.Dir())
 	tellUndelivered(app.IO, status)
 	if len(queue)+len(status.Waiting()) > 0 {
 		return &cmdutil.ExitError{Code: cmdutil.ExitFailed}

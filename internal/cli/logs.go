@@ -96,7 +96,7 @@ func runLogs(ctx context.Context, app *cmdutil.App, id string, o logsOptions) er
 	}
 	out := bufio.NewWriter(app.IO)
 	l := &logView{pr: pr, rec: rec, raw: o.raw, out: out, streams: app.IO, dec: agent.NewDecoder(rec.Job.Stream),
-		tail: attemptlog.NewTail(pr.Runs.LogPath(rec.ID.Slice, rec.ID.N))}
+		tail: attemptlog.NewTail(pr.Runs.Files.Log(rec.ID.Slice, rec.ID.N))}
 	defer l.tail.Close()
 	defer out.Flush()
 	l.head()

@@ -33,7 +33,7 @@ type logEvent struct {
 }
 
 func logsJSON(out *iostreams.Streams, pr *project.Project, rec *attempt.Record) error {
-	path := pr.Runs.LogPath(rec.ID.Slice, rec.ID.N)
+	path := pr.Runs.Files.Log(rec.ID.Slice, rec.ID.N)
 	doc := logsDoc{1, rec.ID.Slice, rec.Info(), paths.Relative(pr.Root, path), []logEvent{}}
 	dec := agent.NewDecoder(rec.Job.Stream)
 	t := attemptlog.NewTail(path)

@@ -251,7 +251,7 @@ func permittedOwner(c *cobra.Command, app *cmdutil.App, caller *attempt.Caller, 
 			return err
 		}
 	}
-	if err := pr.Runs.MayWorkOn(caller, id); err != nil {
+	if err := caller.MayWorkOn(pr.Runs, id); err != nil {
 		return fmt.Errorf("%s: %w", c.CommandPath(), err)
 	}
 	return nil

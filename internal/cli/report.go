@@ -97,13 +97,13 @@ func runReport(ctx context.Context, app *cmdutil.App, o reportOptions) error {
 	case "json":
 		return app.IO.JSON(d)
 	case "md":
-		base, err := filepath.Rel(pr.Root, pr.Runs.Dir())
+		base, err := filepath.Rel(pr.Root, pr.Runs.Files.Dir())
 		if err != nil {
 			return err
 		}
 		return d.Markdown(app.IO, filepath.ToSlash(base))
 	case "html":
-		return d.HTML(app.IO, pr.Runs.Dir())
+		return d.HTML(app.IO, pr.Runs.Files.Dir())
 	}
 	path, err := d.Save(pr.Runs)
 	if err != nil {

@@ -42,7 +42,7 @@ func dryRun(ctx context.Context, app *cmdutil.App, pr *project.Project, p *plan.
 		id = launch[0]
 	}
 	command := j.first().Command(agent.Job{Prompt: pr.Tracker.Prompt(id), Dir: pr.Root, SessionID: "UUID", Slice: "ID",
-		Instructions: j.first().text, Briefed: j.briefs(j.first()), BriefFile: pr.Runs.BriefPath("ID", 1)})
+		Instructions: j.first().text, Briefed: j.briefs(j.first()), BriefFile: pr.Runs.Files.Brief("ID", 1)})
 	if o.json {
 		doc := dryDoc(p, launch, command)
 		doc.Expected = expected(pr, p, j)

@@ -58,7 +58,7 @@ func describe(ctx context.Context, app *cmdutil.App, pr *project.Project, p *pla
 // known as read: then the next agent is told again.
 func markRead(pr *project.Project, own *attempt.Record) {
 	if own != nil {
-		_ = pr.Runs.MarkRead(own)
+		_ = pr.Runs.Messages.MarkRead(own)
 	}
 }
 

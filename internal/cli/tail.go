@@ -15,14 +15,14 @@ const logPoll = 500 * time.Millisecond
 // watchLog tells when the attempt's log or record may have changed, at least once in logPoll; stop ends that.
 func watchLog(s *attempt.Store, r *attempt.Record) (news <-chan struct{}, stop func()) {
 	c, done := make(chan struct{}, 1), make(chan struct{})
-	log := s.LogPath(r.ID.Slice, r.ID.N)
+	log := s.Files.Log(r.ID.Slice, r.ID.N)
 	var events chan fsnotify.Event
 	var errs chan error
 	w, err := fsnotify.NewWatcher()
 	if err == nil {
 		// What can't be watched is polled.
 		_ = w.Add(filepath.Dir(log))
-		_ = w.Add(s.LiveDir())
+		_ = w.Add(s.Files.LiveDir())
 		events, errs = w.Events, w.Errors
 	}
 	go func() {

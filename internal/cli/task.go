@@ -277,7 +277,7 @@ func dryTask(out *iostreams.Streams, j *job, t *attempt.Task, asJSON bool) error
 	doc := dryTaskDoc{SchemaVersion: 1, Task: attempt.TaskID(t.Name), Text: t.Text, Root: j.pr.Root, Format: j.pr.Tracker.Traits().Format,
 		Taken: p.Taken, Max: j.max, Running: jsondoc.OrEmpty(underWay(p)), Hold: p.Hold,
 		Command: j.first().Command(agent.Job{Prompt: t.Prompt, Dir: j.pr.Root, SessionID: "UUID", Slice: attempt.TaskID(t.Name),
-			Instructions: j.first().text, Briefed: j.briefs(j.first()), BriefFile: j.pr.Runs.BriefPath(attempt.TaskID(t.Name), 1)})}
+			Instructions: j.first().text, Briefed: j.briefs(j.first()), BriefFile: j.pr.Runs.Files.Brief(attempt.TaskID(t.Name), 1)})}
 	if asJSON {
 		return out.JSON(doc)
 	}

@@ -76,7 +76,7 @@ func runUndo(ctx context.Context, app *cmdutil.App, id, text string, force bool)
 		}
 	}
 	app.IO.Printf("%s is taken back and pending again; %s\n", id, tests)
-	status := lane.ReadStatus(pr.Runs.Dir())
+	status := lane.ReadStatus(pr.Runs.Files.Dir())
 	if len(status.Waiting()) == 0 {
 		app.IO.Printf("Merged into %s\n", worktree.Short(l.Repo.Target()))
 	}

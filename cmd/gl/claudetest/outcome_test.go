@@ -139,7 +139,7 @@ func TestSubscriptionLimit(t *testing.T) {
 	w.env[key] = "CLAUDE_CODE_OAUTH_TOKEN=" + Key
 	r, _ := w.build("S-01")
 	w.settled(r, attempt.Held, "pending")
-	if hold := attempt.OpenStore(filepath.Join(w.root, ".greenlight", "runs")).Holds(); len(hold) != 1 || !hold[0].Until.Equal(reset) {
+	if hold := attempt.OpenStore(filepath.Join(w.root, ".greenlight", "runs")).HoldFile.All(); len(hold) != 1 || !hold[0].Until.Equal(reset) {
 		t.Errorf("hold %+v, not until %s", hold, reset)
 	}
 	w.observeAttempt("meets a subscription's limit (429, OAuth)", r)

@@ -97,7 +97,7 @@ func (app *App) findCaller() *attempt.Caller {
 	if err != nil { // no project has started it
 		return attempt.Bearer(app.Environ)
 	}
-	return attempt.OpenStore(statedir.Path(dir, "runs")).Caller(app.Environ)
+	return attempt.CallerOf(attempt.OpenStore(statedir.Path(dir, "runs")), app.Environ)
 }
 
 // Claimant returns the caller as far as the claim on a slice is concerned.

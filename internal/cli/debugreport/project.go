@@ -65,7 +65,7 @@ func newProject(ctx context.Context, pr *project.Project, p *plan.Plan, gl Progr
 			d.Settings = append(d.Settings, set.Item())
 		}
 	}
-	holder, err := pr.Runs.Leader()
+	holder, err := pr.Runs.Control.Leader()
 	if err != nil {
 		return nil, err
 	}

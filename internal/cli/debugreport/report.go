@@ -72,7 +72,7 @@ func OfProject(ctx context.Context, pr *project.Project, p *plan.Plan, gl Progra
 // OfTask returns the report on attempts at a task, newest first. There must be at least one.
 func OfTask(ctx context.Context, pr *project.Project, id string, recs []*attempt.Record, now time.Time) *Report {
 	r := &Report{SchemaVersion: 1, Root: pr.Root, Task: newTask(pr, id, recs), Tests: newTests(pr), Git: askGit(ctx, pr.Root, "", nil)}
-	holds := pr.Runs.Holds()
+	holds := pr.Runs.HoldFile.All()
 	r.Hold = plan.New(&plan.Snapshot{Hold: holds.Everybody(), Holds: holds.Single()}, now, pr.Options()).Hold
 	return r
 }
@@ -81,7 +81,7 @@ func OfTask(ctx context.Context, pr *project.Project, id string, recs []*attempt
 const logLines = 20
 
 func newLog(pr *project.Project, rec *attempt.Record) *Log {
-	path := pr.Runs.LogPath(rec.ID.Slice, rec.ID.N)
+	path := pr.Runs.Files.Log(rec.ID.Slice, rec.ID.N)
 	return &Log{Attempt: rec.ID.N, File: paths.Relative(pr.Root, path), Lines: jsondoc.OrEmpty(attemptlog.End(path, rec.Job.Stream, logLines))}
 }
 

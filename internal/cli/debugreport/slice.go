@@ -82,7 +82,7 @@ func newSlice(pr *project.Project, p *plan.Plan, id string, now time.Time) (*Sli
 func newClaim(pr *project.Project, st *plan.State) *Claim {
 	c := &Claim{Session: jsondoc.OrNull(st.Session), Stale: st.Stale}
 	if st.Session != "" {
-		c.Holder = jsondoc.OrNull(pr.Runs.Holder(st.ID, st.Session))
+		c.Holder = jsondoc.OrNull(pr.Runs.Claims.Holder(st.ID, st.Session))
 	}
 	if !st.Changed.IsZero() {
 		changed := st.Changed.UTC()

@@ -228,7 +228,7 @@ func newExam(ctx context.Context, pr *project.Project, o Options) (*exam, error)
 		x.complaints = append(x.complaints, tracker.Complaint{Check: "slices", Severity: tracker.Broken, Warning: plan.Warning{Message: err.Error()}})
 	}
 	x.live, _, errs[0] = pr.Runs.Live()
-	x.bad, errs[1] = pr.Runs.AllBad()
+	x.bad, errs[1] = (attempt.Quarantine{Store: pr.Runs}).Bad()
 	x.index, errs[2] = pr.Runs.Index()
 	x.conflicts, errs[3] = findConflicts(pr.Root)
 	return x, errors.Join(errs[:]...)

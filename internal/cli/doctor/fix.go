@@ -56,13 +56,13 @@ func fixIgnores(ctx context.Context, pr *project.Project) ([]string, error) {
 
 // fixRecords moves the files of runs/ aside that can't be used.
 func fixRecords(ctx context.Context, pr *project.Project) ([]string, error) {
-	bad, err := pr.Runs.AllBad()
+	bad, err := (attempt.Quarantine{Store: pr.Runs}).Bad()
 	if err != nil || len(bad) == 0 {
 		return nil, err
 	}
 	var did []string
 	err = pr.Tracker.Do(ctx, func(tracker.Tx) error {
-		moved, err := pr.Runs.SetAside(bad)
+		moved, err := (attempt.Quarantine{Store: pr.Runs}).SetAside(bad)
 		for _, a := range moved {
 			did = append(did, fmt.Sprintf("moved %s to %s", paths.Relative(pr.Root, a.Path), paths.Relative(pr.Root, a.To)))
 		}
@@ -156,14 +156,14 @@ func fixEnvs(_ context.Context, pr *project.Project) ([]string, error) {
 
 // fixMessages drops what was said to agents that nobody is going to read.
 func fixMessages(ctx context.Context, pr *project.Project) ([]string, error) {
-	if len(pr.Runs.SaidTo()) == 0 {
+	if len(pr.Runs.Messages.SaidTo()) == 0 {
 		return nil, nil
 	}
 	var did []string
 	err := pr.Tracker.Do(ctx, func(tracker.Tx) error {
 		var errs []error
 		for _, work := range unread(pr, time.Now()) {
-			err := pr.Runs.Drop(pr.Key(), work)
+			err := pr.Runs.Messages.Drop(pr.Key(), work)
 			if errs = append(errs, err); err == nil {
 				did = append(did, "dropped what was said to "+work+": gl events has it")
 			}

@@ -65,7 +65,7 @@ func checkRecords(x *exam) []Finding {
 			all = append(all, fixable(rel, "can't be used: "+b.Err.Error()))
 		}
 	}
-	if aside, _ := x.pr.Runs.Aside(); len(aside) > 0 {
+	if aside, _ := (attempt.Quarantine{Store: x.pr.Runs}).Moved(); len(aside) > 0 {
 		all = append(all, found(Note, paths.Relative(x.pr.Root, filepath.Dir(aside[0])),
 			words.Count(len(aside), "file")+" of runs/ that couldn't be used", "rm -r "+paths.Relative(x.pr.Root, filepath.Dir(aside[0]))))
 	}
@@ -94,7 +94,7 @@ func checkMessages(x *exam) []Finding {
 
 // unread are the slices that are complete or gone, and the tasks that are over, for which there are messages.
 func unread(pr *project.Project, now time.Time) []string {
-	said := pr.Runs.SaidTo()
+	said := pr.Runs.Messages.SaidTo()
 	if len(said) == 0 {
 		return nil
 	}
@@ -137,7 +137,7 @@ func checkLeftovers(x *exam) []Finding {
 	if env := deadEnvs(x.pr.Runs); len(env) > 0 {
 		all = append(all, fixable(".greenlight/runs/env", words.Count(len(env), "environment")+" of attempts that have ended, with any secrets in it"))
 	}
-	plugins, _ := filepath.Glob(filepath.Join(paths.EscapeGlob(x.pr.Runs.Dir()), "plugin-*"))
+	plugins, _ := filepath.Glob(filepath.Join(paths.EscapeGlob(x.pr.Runs.Files.Dir()), "plugin-*"))
 	sort.Slice(plugins, func(i, j int) bool { return newer(plugins[i], plugins[j]) })
 	for _, dir := range plugins[min(1, len(plugins)):] {
 		rel := ".greenlight/runs/" + filepath.Base(dir)
@@ -160,7 +160,7 @@ func newer(a, b string) bool {
 
 // deadEnvs are the files with the environments of attempts that have ended.
 func deadEnvs(runs *attempt.Store) []string {
-	dir := filepath.Join(runs.Dir(), "env")
+	dir := filepath.Join(runs.Files.Dir(), "env")
 	list, _ := durable.ReadDir(dir) // without the directory nothing is left in it
 	var dead []string
 	for _, d := range list {

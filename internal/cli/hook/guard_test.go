@@ -148,7 +148,7 @@ func TestGuardOfAWorktree(t *testing.T) {
 	}
 	project := filepath.Join(root, "apps", "web")
 	runs := attempt.OpenStore(statedir.Path(project, "runs"))
-	if err := runs.PutHolder("S-2", attempt.ClaimHolder{Token: "t2", Holder: "me"}); err != nil {
+	if err := runs.Claims.PutHolder("S-2", attempt.ClaimHolder{Token: "t2", Holder: "me"}); err != nil {
 		t.Fatal(err)
 	}
 	linked := testfiles.Make(t, map[string]string{

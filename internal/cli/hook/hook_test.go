@@ -36,7 +36,7 @@ func shop(t *testing.T) string {
 		".greenlight/slices/S-4.md": slice("S-4", "status: failed\n"),
 	})
 	runs := attempt.OpenStore(statedir.Path(root, "runs"))
-	if err := runs.PutHolder("S-2", attempt.ClaimHolder{Token: "t2", Holder: "me"}); err != nil {
+	if err := runs.Claims.PutHolder("S-2", attempt.ClaimHolder{Token: "t2", Holder: "me"}); err != nil {
 		t.Fatal(err)
 	}
 	return root

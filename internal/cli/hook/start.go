@@ -83,7 +83,7 @@ func (s *session) state() string {
 		lines = append(lines, "Blocker: "+text)
 	}
 	lines = append(lines, s.lists(p)...)
-	if landed := lane.ReadStatus(pr.Runs.Dir()); len(landed.Waiting()) > 0 && p.Snapshot.Noun == plan.Slice {
+	if landed := lane.ReadStatus(pr.Runs.Files.Dir()); len(landed.Waiting()) > 0 && p.Snapshot.Noun == plan.Slice {
 		lines = append(lines, fmt.Sprintf("Not merged yet: %s%s (%s; gl land tries again).",
 			strings.Join(landed.Waiting()[:min(len(landed.Waiting()), mostItems)], ", "), words.More(len(landed.Waiting())-mostItems), landed.Reason))
 	}

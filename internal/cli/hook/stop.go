@@ -33,7 +33,7 @@ func (s *session) stop() *Block {
 		if token == "" && st.Attempt != nil {
 			token = st.Attempt.Token
 		}
-		if first, err := pr.Runs.RemindOnce(st.ID, token); err != nil || !first {
+		if first, err := pr.Runs.Claims.RemindOnce(st.ID, token); err != nil || !first {
 			continue
 		}
 		return &Block{Decision: "block", Reason: sanitize.Text(question(st))}

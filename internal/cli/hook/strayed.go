@@ -31,7 +31,7 @@ func (s *session) remember() {
 	if pr == nil || s.AgentType == "" {
 		return
 	}
-	path := s.foundIn(pr.Runs.Dir())
+	path := s.foundIn(pr.Runs.Files.Dir())
 	if path == "" {
 		return
 	}
@@ -66,7 +66,7 @@ func (s *session) strayed() string {
 	if pr == nil {
 		return ""
 	}
-	path := s.foundIn(pr.Runs.Dir())
+	path := s.foundIn(pr.Runs.Files.Dir())
 	f := readFound(path)
 	if f == nil {
 		return ""

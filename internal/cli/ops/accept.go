@@ -95,7 +95,7 @@ func Accept(ctx context.Context, pr *project.Project, id string, l *worktree.Lin
 			return a.complete(f, id)
 		}
 		if a.Queued == nil {
-			if a.Queued, err = pr.Runs.PutAccepted(pr.Key(), m.st.Item, l, seen, m.now); err != nil {
+			if a.Queued, err = pr.Runs.Within(m.held).PutAccepted(pr.Key(), m.st.Item, l, seen, m.now); err != nil {
 				return err
 			}
 		}
@@ -104,7 +104,7 @@ func Accept(ctx context.Context, pr *project.Project, id string, l *worktree.Lin
 	})
 	if err != nil {
 		if a.Queued != nil {
-			err = errors.Join(err, pr.Runs.DropAccepted(a.Queued))
+			err = errors.Join(err, amend(ctx, pr, func(w *attempt.Writer) error { return w.DropAccepted(a.Queued) }))
 		}
 		return nil, err
 	}
@@ -155,9 +155,9 @@ func (a *Acceptance) complete(f *slice.File, id string) error {
 		return err
 	}
 	if pass.Verdict() == gate.Green {
-		err = a.pr.Runs.Vouch(a.pr.Key(), id)
+		err = a.pr.Runs.Proofs.Vouch(a.pr.Key(), id)
 	}
-	return errors.Join(err, a.pr.Runs.MarkApproved(id, ruling))
+	return errors.Join(err, a.pr.Runs.Within(f.Held).MarkApproved(id, ruling))
 }
 
 // TestsToAccept returns an error unless a slice is red for nothing but its tests, which were changed after they were handed over.

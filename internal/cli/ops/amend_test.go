@@ -4,6 +4,8 @@ import (
 	"errors"
 	"sync"
 	"testing"
+
+	"greenlight/internal/run/attempt"
 )
 
 // Two commands note something in the same settled record at the same time: both notes are there then.
@@ -14,8 +16,8 @@ func TestNotesAtTheSameTime(t *testing.T) {
 		var rejected, reopened error
 		var both sync.WaitGroup
 		both.Go(func() {
-			rejected = amend(t.Context(), y.Project, func() error {
-				return y.Runs.MarkRejected("S-1", "the wrong color", nil)
+			rejected = amend(t.Context(), y.Project, func(w *attempt.Writer) error {
+				return w.MarkRejected("S-1", "the wrong color", nil)
 			})
 		})
 		both.Go(func() {

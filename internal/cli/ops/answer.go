@@ -51,7 +51,7 @@ func Answer(ctx context.Context, pr *project.Project, id, text string) (*Answere
 	if a.Session != "" {
 		return a, nil
 	}
-	return a, amend(ctx, pr, func() error {
-		return pr.Runs.MarkAnswered(id, attempt.Answer{Question: a.Question, Text: text})
+	return a, amend(ctx, pr, func(w *attempt.Writer) error {
+		return w.MarkAnswered(id, attempt.Answer{Question: a.Question, Text: text})
 	})
 }

@@ -22,7 +22,7 @@ func SetBudget(ctx context.Context, pr *project.Project, store trust.Store, of s
 	now := time.Now()
 	return pr.Tracker.Do(ctx, func(tracker.Tx) error {
 		_ = pr.Runs.Journal().Append(journal.Event{Kind: journal.Budget, Setting: key, Value: value})
-		_, err := pr.Runs.LiftHolds(func(h *plan.Hold) bool { return h.Kind == plan.HeldByBudget }, now)
+		_, err := pr.Runs.HoldFile.Lift(func(h *plan.Hold) bool { return h.Kind == plan.HeldByBudget }, now)
 		return err
 	})
 }

@@ -53,14 +53,14 @@ func Claim(ctx context.Context, pr *project.Project, id string, o ClaimOptions) 
 		}
 		c.Token = attempt.NewToken(now)
 		// The holder first: beside another session it means nothing, so a kill between the two does no harm.
-		if err := pr.Runs.PutHolder(id, attempt.ClaimHolder{Token: c.Token, Holder: o.Who.Holder}); err != nil {
+		if err := pr.Runs.Claims.PutHolder(id, attempt.ClaimHolder{Token: c.Token, Holder: o.Who.Holder}); err != nil {
 			return err
 		}
 		if err := tx.Claim(id, c.Token); err != nil {
 			return err
 		}
 		if st.Class == plan.Done { // else what has landed counts
-			if err := pr.Runs.MarkRetried(id); err != nil {
+			if err := pr.Runs.Within(tx.Held()).MarkRetried(id); err != nil {
 				return err
 			}
 		}
@@ -121,7 +121,7 @@ func Release(ctx context.Context, pr *project.Project, id string, who attempt.Cl
 			return err
 		}
 		// While it has a session the mark means nothing.
-		return pr.Runs.PutReleased(id, plan.Mark{Status: m.st.Status, Step: m.st.Step})
+		return pr.Runs.Claims.PutReleased(id, plan.Mark{Status: m.st.Status, Step: m.st.Step})
 	})
 	if err == nil {
 		_ = pr.Runs.Journal().Append(journal.Event{Kind: journal.GivenBack, System: pr.Key(), Slice: id, Status: status})

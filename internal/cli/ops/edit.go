@@ -58,7 +58,7 @@ func Edit(ctx context.Context, pr *project.Project, id string, old, text []byte)
 			return err
 		}
 		f.File = next.File
-		return takeOut(pr, m.st, changes)
+		return takeOut(pr, m, changes)
 	})
 	if err != nil {
 		return notes, err

@@ -144,7 +144,7 @@ func (h *handoff) lastAttempt() string {
 		text += ", ended " + rec.Life.EndedAt.UTC().Format(time.RFC3339)
 	}
 	text = sanitize.Text(text) + "."
-	if lines := attemptlog.End(h.pr.Runs.LogPath(rec.ID.Slice, rec.ID.N), rec.Job.Stream, handoffLines); len(lines) > 0 {
+	if lines := attemptlog.End(h.pr.Runs.Files.Log(rec.ID.Slice, rec.ID.N), rec.Job.Stream, handoffLines); len(lines) > 0 {
 		text += "\n\n    " + strings.Join(lines, "\n    ")
 	}
 	return text

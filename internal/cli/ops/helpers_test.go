@@ -41,7 +41,7 @@ func openYard(t *testing.T, files map[string]string) *yard {
 	}
 	pr, err := project.Open(root)
 	must(t, err)
-	must(t, pr.Runs.Prepare())
+	must(t, pr.Runs.Files.Prepare())
 	return &yard{pr, t}
 }
 
@@ -88,7 +88,7 @@ func (y *yard) attempt(id string) *attempt.Record {
 	must(y.t, err)
 	var r *attempt.Record
 	must(y.t, y.Tracker.Do(y.t.Context(), func(tx tracker.Tx) (err error) {
-		r, err = y.Runs.Claim(tx, attempt.Request{System: y.Key(), ID: id, Agent: a}, time.Now())
+		r, err = y.Runs.Within(tx.Held()).Claim(tx, attempt.Request{System: y.Key(), ID: id, Agent: a}, time.Now())
 		return err
 	}))
 	return r

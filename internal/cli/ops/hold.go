@@ -15,10 +15,10 @@ func PutHold(ctx context.Context, pr *project.Project, agent string, until, now 
 		return badArgument("%s is over: nothing is held", plan.At(until, now, "15:04"))
 	}
 	return pr.Tracker.Do(ctx, func(tracker.Tx) error {
-		if err := pr.Runs.Prepare(); err != nil {
+		if err := pr.Runs.Files.Prepare(); err != nil {
 			return err
 		}
-		return pr.Runs.PutPersonsHold(plan.Account{Agent: agent}, until, now)
+		return pr.Runs.HoldFile.PutPersons(plan.Account{Agent: agent}, until, now)
 	})
 }
 
@@ -26,7 +26,7 @@ func PutHold(ctx context.Context, pr *project.Project, agent string, until, now 
 // probe is sent first.
 func LiftHolds(ctx context.Context, pr *project.Project, of *plan.Account, now time.Time) (was []*plan.Hold, err error) {
 	err = pr.Tracker.Do(ctx, func(tracker.Tx) (err error) {
-		was, err = pr.Runs.LiftHolds(func(h *plan.Hold) bool {
+		was, err = pr.Runs.HoldFile.Lift(func(h *plan.Hold) bool {
 			return of == nil || h.Agent != "" && (h.Agent == of.Agent || h.Holds(*of))
 		}, now)
 		return err

@@ -19,6 +19,7 @@ import (
 	"greenlight/internal/run/project"
 	"greenlight/internal/state/journal"
 	"greenlight/internal/state/slice"
+	"greenlight/internal/state/statedir"
 	"greenlight/internal/state/tracker"
 )
 
@@ -75,6 +76,7 @@ type moment struct {
 	now  time.Time
 	plan *plan.Plan  // nil in editAlone
 	st   *plan.State // the slice that is edited
+	held statedir.Held
 }
 
 // An editor changes a slice's file under the lock. f runs again if somebody who doesn't take the lock has written the file
@@ -102,6 +104,7 @@ func editSeeing(ctx context.Context, pr *project.Project, id string, look func(*
 		if err != nil {
 			return err
 		}
+		m.held = file.Held
 		return f(m, file)
 	})
 }
@@ -109,8 +112,10 @@ func editSeeing(ctx context.Context, pr *project.Project, id string, look func(*
 // amend changes records of attempts under the lock: of two changes of one record at the same time,
 // one would be lost. It follows the change of the slice's file, so that a kill between the two can't
 // make it look as if a session worked on the slice. An interrupt doesn't come between them.
-func amend(ctx context.Context, pr *project.Project, change func() error) error {
-	return pr.Tracker.Do(context.WithoutCancel(ctx), func(tracker.Tx) error { return change() })
+func amend(ctx context.Context, pr *project.Project, change func(*attempt.Writer) error) error {
+	return pr.Tracker.Do(context.WithoutCancel(ctx), func(tx tracker.Tx) error {
+		return change(pr.Runs.Within(tx.Held()))
+	})
 }
 
 func lookAtAll(pr *project.Project, id string) (moment, error) {
@@ -123,7 +128,7 @@ func lookAtAll(pr *project.Project, id string) (moment, error) {
 	if st == nil {
 		return moment{}, notFound(id)
 	}
-	return moment{now, p, st}, nil
+	return moment{now: now, plan: p, st: st}, nil
 }
 
 func lookAtOne(pr *project.Project, id string) (moment, error) {
@@ -133,7 +138,7 @@ func lookAtOne(pr *project.Project, id string) (moment, error) {
 	}
 	now := time.Now()
 	st, err := pr.Alone(it, now, pr.Options())
-	return moment{now, nil, st}, err
+	return moment{now: now, st: st}, err
 }
 
 // tell writes what was done to a slice into the journal, with the number of its last attempt. That is done, and stays done if

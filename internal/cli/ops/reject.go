@@ -53,7 +53,7 @@ func Reject(ctx context.Context, pr *project.Project, id, text string, comments 
 		reason = fmt.Sprintf("%s:%d: %s", comments[0].File, comments[0].Line, comments[0].Text)
 	}
 	tell(pr, st, journal.Event{Kind: journal.Rejected, Reason: reason})
-	return amend(ctx, pr, func() error { return pr.Runs.MarkRejected(id, text, comments) })
+	return amend(ctx, pr, func(w *attempt.Writer) error { return w.MarkRejected(id, text, comments) })
 }
 
 // longestQuote is how much of a line is quoted.

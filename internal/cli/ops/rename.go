@@ -14,6 +14,7 @@ import (
 	"greenlight/internal/base/durable"
 	"greenlight/internal/base/paths"
 	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/project"
 	"greenlight/internal/state/journal"
 	"greenlight/internal/state/sliceid"
@@ -110,8 +111,8 @@ func Rename(ctx context.Context, pr *project.Project, old, id string) (*Moved, e
 	m.Graph, m.Deps = done.Graph, done.Deps
 	_ = pr.Runs.Journal().Append(journal.Event{Kind: journal.Renamed, System: pr.Key(), Slice: id, From: old})
 	if st.Class == plan.Stalled { // by its attempts, which have the old name
-		return m, amend(ctx, pr, func() error {
-			return pr.Runs.PutReleased(id, plan.Mark{Status: st.Status, Step: st.Step})
+		return m, amend(ctx, pr, func(*attempt.Writer) error {
+			return pr.Runs.Claims.PutReleased(id, plan.Mark{Status: st.Status, Step: st.Step})
 		})
 	}
 	return m, nil
@@ -223,7 +224,7 @@ func keepCopy(pr *project.Project, id string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	dir := filepath.Join(pr.Runs.Dir(), "removed")
+	dir := filepath.Join(pr.Runs.Files.Dir(), "removed")
 	if err := durable.MkdirPrivate(dir); err != nil {
 		return "", err
 	}

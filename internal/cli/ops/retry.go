@@ -34,7 +34,7 @@ func Retry(ctx context.Context, pr *project.Project, id string, over bool) (was 
 		// After the item's file: a kill between the two leaves an item that is pending, or stalled as before; the other way
 		// round it could look as if somebody worked on it.
 		for _, name := range append(slices.Clone(was.Was), id) {
-			if err := pr.Runs.MarkRetried(name); err != nil {
+			if err := pr.Runs.Within(tx.Held()).MarkRetried(name); err != nil {
 				return err
 			}
 		}
@@ -174,6 +174,6 @@ func Fresh(ctx context.Context, pr *project.Project, id string) (branch string, 
 
 // LiftLogin ends a hold that waits for somebody to log in: whoever retries has done so.
 func LiftLogin(pr *project.Project) error {
-	_, err := pr.Runs.LiftHolds(func(h *plan.Hold) bool { return h.Kind == agent.Login }, time.Now())
+	_, err := pr.Runs.HoldFile.Lift(func(h *plan.Hold) bool { return h.Kind == agent.Login }, time.Now())
 	return err
 }

@@ -80,11 +80,11 @@ func TestLiftLogin(t *testing.T) {
 		path := filepath.Join(y.Root, ".greenlight", "runs", "hold.json")
 		until := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
 		must(t, os.WriteFile(path, []byte(`{"schema_version": 1, "kind": "`+kind+`", "until": "`+until+`"}`), 0o644))
-		if h := y.Runs.Hold(); h == nil || h.Kind != kind {
+		if h := y.Runs.HoldFile.Everybody(); h == nil || h.Kind != kind {
 			t.Fatalf("%+v", h)
 		}
 		must(t, LiftLogin(y.Project))
-		if held := y.Runs.Hold() != nil; held != (kind == "quota") {
+		if held := y.Runs.HoldFile.Everybody() != nil; held != (kind == "quota") {
 			t.Errorf("%s: held %v", kind, held)
 		}
 	}

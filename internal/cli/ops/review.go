@@ -108,7 +108,7 @@ func ofProject(pr *project.Project, p *plan.Plan, proposals []project.Proposal) 
 	for _, q := range proposals {
 		list = append(list, Pending{Kind: PendingProposal, Why: fmt.Sprintf("%s proposes %s", q.Attempt, q.Key), Commands: []string{q.Command()}})
 	}
-	if s := lane.ReadStatus(pr.Runs.Dir()); len(s.Waiting()) > 0 {
+	if s := lane.ReadStatus(pr.Runs.Files.Dir()); len(s.Waiting()) > 0 {
 		why := strings.Join(s.Waiting(), ", ")
 		if len(s.Undone) == 0 {
 			why += " landed and"

@@ -58,10 +58,10 @@ func Say(ctx context.Context, pr *project.Project, id, text string, now time.Tim
 		}
 	}
 	err = pr.Tracker.Do(ctx, func(tracker.Tx) (err error) {
-		if err := pr.Runs.Prepare(); err != nil {
+		if err := pr.Runs.Files.Prepare(); err != nil {
 			return err
 		}
-		s.Message, err = pr.Runs.Say(pr.Key(), s.work, text, now)
+		s.Message, err = pr.Runs.Messages.Say(pr.Key(), s.work, text, now)
 		return err
 	})
 	return s, err
@@ -91,7 +91,7 @@ func (s *Saying) Arrive(ctx context.Context) (Arrival, error) {
 	}
 	begun, state := time.Now(), Kept
 	for {
-		list, err := s.pr.Runs.Unheard(s.work)
+		list, err := s.pr.Runs.Messages.Unheard(s.work)
 		if err != nil {
 			return state, err
 		}
@@ -107,7 +107,7 @@ func (s *Saying) Arrive(ctx context.Context) (Arrival, error) {
 			state, limit = Handed, hearTime
 		}
 		if rec, err := s.pr.Runs.Get(s.Running.ID.Slice, s.Running.ID.N); err != nil || rec.Life.Phase == plan.Settled || rec.Life.Phase == plan.Queued { // what is about to be settled may drop it
-			if list, err := s.pr.Runs.Unheard(s.work); err == nil && !slices.ContainsFunc(list, func(m attempt.Message) bool { return m.ID == s.Message.ID }) {
+			if list, err := s.pr.Runs.Messages.Unheard(s.work); err == nil && !slices.ContainsFunc(list, func(m attempt.Message) bool { return m.ID == s.Message.ID }) {
 				return s.gone(), nil
 			}
 			return Ended, nil
@@ -125,7 +125,7 @@ func (s *Saying) Arrive(ctx context.Context) (Arrival, error) {
 
 // gone is how a message came to be kept no longer.
 func (s *Saying) gone() Arrival {
-	if s.pr.Runs.Dropped(s.Message) {
+	if s.pr.Runs.Messages.Dropped(s.Message) {
 		return Dropped
 	}
 	return Heard

@@ -152,7 +152,7 @@ func Set(ctx context.Context, pr *project.Project, id string, changes []Change, 
 			err = apply(m.plan, m.st, f, changes)
 		}
 		if err == nil {
-			err = takeOut(pr, m.st, changes)
+			err = takeOut(pr, m, changes)
 		}
 		if err == nil && m.st.Session != "" {
 			var note string
@@ -328,11 +328,11 @@ func afterSet(
 	for _, c := range changes {
 		switch {
 		case c.Key == "status" && !open && reopens(c.Value, done):
-			if err := amend(ctx, pr, func() error { return pr.Runs.MarkRetried(id) }); err != nil {
+			if err := amend(ctx, pr, func(w *attempt.Writer) error { return w.MarkRetried(id) }); err != nil {
 				return notes, err
 			}
 		case c.Key == "status" && !open && plan.Classify(c.Value) == plan.Done:
-			if err := pr.Runs.CallComplete(pr.Key(), id); err != nil {
+			if err := pr.Runs.Proofs.CallComplete(pr.Key(), id); err != nil {
 				return notes, err
 			}
 		case c.Key == "deps":
@@ -350,12 +350,13 @@ func afterSet(
 }
 
 // takeOut takes a slice out of the merge queue whose progress a person changes.
-func takeOut(pr *project.Project, st *plan.State, changes []Change) error {
+func takeOut(pr *project.Project, m moment, changes []Change) error {
+	st := m.st
 	progress := func(c Change) bool { return slices.Contains([]string{"status", "step", "session"}, c.Key) }
 	if st.Attempt == nil || st.Attempt.Phase != plan.Queued || !slices.ContainsFunc(changes, progress) {
 		return nil
 	}
-	return pr.Runs.MarkTaken(st.ID, st.Attempt.N)
+	return pr.Runs.Within(m.held).MarkTaken(st.ID, st.Attempt.N)
 }
 
 // reopens reports whether a status lets the slice be launched again, or makes one that was done open again.

@@ -51,7 +51,7 @@ func SetSetting(ctx context.Context, pr *project.Project, store trust.Store, key
 		return was, is, err
 	}
 	if key == "parallel.max" {
-		if err := pr.Runs.PutSlotsSet(time.Now()); err != nil {
+		if err := pr.Runs.Control.PutSlotsSet(time.Now()); err != nil {
 			return was, is, fmt.Errorf("%s is changed, but a drain with --max can't be told: %w", project.ConfigFile, err)
 		}
 	}

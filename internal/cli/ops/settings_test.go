@@ -16,13 +16,13 @@ func TestSlotsSet(t *testing.T) {
 		t.Helper()
 		_, _, err := SetSetting(t.Context(), y.Project, store, key, value)
 		must(t, err)
-		return y.Runs.SlotsSet()
+		return y.Runs.Control.SlotsSet()
 	}
-	must(t, os.RemoveAll(y.Runs.Dir()))
+	must(t, os.RemoveAll(y.Runs.Files.Dir()))
 	if !set("parallel.max", "3").IsZero() {
 		t.Error("a project in which nothing has run is told")
 	}
-	must(t, y.Runs.Prepare())
+	must(t, y.Runs.Files.Prepare())
 	if !set("mode", "yolo").IsZero() {
 		t.Error("what runs is told, though no person has set its slots")
 	}

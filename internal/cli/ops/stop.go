@@ -58,10 +58,10 @@ func PrepareStop(ctx context.Context, pr *project.Project, ids []string, all boo
 // endDrains ends all drains. A claim looks at the mark under the same lock, so what runs after it is all there is.
 func endDrains(ctx context.Context, pr *project.Project) error {
 	return pr.Tracker.Do(ctx, func(tracker.Tx) error {
-		if err := pr.Runs.Prepare(); err != nil {
+		if err := pr.Runs.Files.Prepare(); err != nil {
 			return err
 		}
-		return pr.Runs.PutStopMark(time.Now())
+		return pr.Runs.Control.PutStopMark(time.Now())
 	})
 }
 

@@ -42,10 +42,10 @@ func TestStopAll(t *testing.T) {
 		if n > 0 {
 			y.attempt("S-1")
 		}
-		before := y.Runs.StopMark()
+		before := y.Runs.Control.StopMark()
 		s, err := PrepareStop(t.Context(), y.Project, nil, true)
 		must(t, err)
-		if y.Runs.StopMark() == before {
+		if y.Runs.Control.StopMark() == before {
 			t.Error("drains aren't told to end")
 		}
 		ended := 0

@@ -60,7 +60,7 @@ func (h *handOver) check(st *plan.State, was, is journal.Progress) error {
 // held to what it hasn't written.
 func (h *handOver) make(ctx context.Context) error {
 	if h.due.Place.Lineage == 0 {
-		return h.pr.Runs.HandOverHere(ctx, h.due, h.told)
+		return h.pr.Runs.Proofs.HandOverHere(ctx, h.due, h.told)
 	}
 	repo, err := h.pr.Worktrees(ctx)
 	if err != nil {
@@ -82,7 +82,7 @@ func (h *handOver) make(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := h.pr.Runs.NoteHanded(l.System, l.Slice, l.N, commit); err != nil && !h.due.Job.Confined() {
+	if err := h.pr.Runs.Proofs.NoteHanded(l.System, l.Slice, l.N, commit); err != nil && !h.due.Job.Confined() {
 		return err
 	}
 	return nil

@@ -50,7 +50,7 @@ func viewState(view *project.Project, compact bool) string {
 		if line.Text == "" {
 			parts = append(parts, fmt.Sprintf("%d/%d done", p.Done, p.Total))
 		}
-		parts = append(parts, concerns(p, lane.ReadStatus(view.Runs.Dir()))...)
+		parts = append(parts, concerns(p, lane.ReadStatus(view.Runs.Files.Dir()))...)
 	case tracker.WithRunning:
 		if n, ok := runningAttempts(view); ok {
 			parts = append(parts, fmt.Sprintf("%d running", n))

@@ -9,42 +9,45 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// When a person accepts what was built in a worktree, it isn't complete yet: it has to land like what an agent calls complete. So it is
-// queued as an attempt without an agent.
+// When a person accepts what was built in a worktree, it isn't complete yet: it has to land
+// like what an agent calls complete. So it is queued as an attempt without an agent.
 
 // Person is the agent of such an attempt.
 const Person = "person"
 
-// Accepted says whether a person has put the attempt into the queue. What the lane finds wrong goes back to a person.
+// Accepted reports whether a person has put the attempt into the queue. What the lane finds
+// wrong goes back to a person.
 func (r *Record) Accepted() bool {
 	return r.Job.Agent == Person && r.Job.Program == "" && r.Life.StartedAt == nil
 }
 
-// Left is work as somebody left it.
+// Left is work in the state in which it was left.
 type Left struct{ Tree, Head string }
 
-// PutAccepted queues the work on an item that a person accepts, as they saw it, and returns the attempt, with the mark that the caller has to give the
-// item next, under the same lock. A kill between the two leaves the item as it was: the lane throws the attempt out.
-func (s *Store) PutAccepted(system string, it *plan.Item, l *worktree.Lineage, is Left, now time.Time) (*Record, error) {
-	if err := s.Prepare(); err != nil {
+// PutAccepted queues the work on an item that a person accepts, as they saw it, and returns the
+// attempt, with the mark that the caller has to give the item next, under the same lock. A kill
+// between the two leaves the item as it was: the lane throws the attempt out.
+func (w *Writer) PutAccepted(system string, it *plan.Item, l *worktree.Lineage, is Left, now time.Time) (*Record, error) {
+	if err := w.store.Files.Prepare(); err != nil {
 		return nil, err
 	}
-	n, err := s.next(it.ID)
+	n, err := w.store.next(it.ID)
 	if err != nil {
 		return nil, err
 	}
 	now = now.UTC()
 	r := &Record{
+		SchemaVersion: schemaVersion,
 		ID:            Identity{System: system, Slice: it.ID, Of: it.Of, Title: it.Name, N: n, Token: NewToken(now)},
-		Life:          Life{Phase: plan.Queued, Before: tracker.Before{Mark: plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}, Started: it.Started}, Launcher: proc.Self(), ClaimedAt: now, EndedAt: &now, Log: s.LogPath(it.ID, n)},
 		Job:           Job{Agent: Person},
 		Place:         Place{Lineage: l.N, Branch: l.Branch, Tree: is.Tree, Head: is.Head},
-		Judged:        Judgement{Evidence: &Evidence{}, Tests: it.Tests},
-		SchemaVersion: schemaVersion,
-		Landing:       &Landing{Queued: now},
+		Life: Life{Phase: plan.Queued, Before: beforeOf(*it), Launcher: proc.Self(), ClaimedAt: now, EndedAt: &now,
+			Log: w.store.Files.Log(it.ID, n)},
+		Judged:  Judgement{Evidence: &Evidence{}, Tests: it.Tests},
+		Landing: &Landing{Queued: now},
 	}
 	r.Judged.Seen = &plan.Mark{Status: tracker.Verifying, Step: tracker.Verifying, Session: r.ID.Token}
-	if last, err := s.lastIn(r, func(*Record) bool { return true }); err != nil {
+	if last, err := w.store.lastIn(r, func(*Record) bool { return true }); err != nil {
 		return nil, err
 	} else if last != nil && last.Landing != nil {
 		r.Landing.Approved = last.Judged.Gate.Open()
@@ -52,11 +55,11 @@ func (s *Store) PutAccepted(system string, it *plan.Item, l *worktree.Lineage, i
 			r.Landing.Despite, r.Landing.Tip = last.Landing.Problem, last.Landing.Tip
 		}
 	}
-	return r, s.putNew(r)
+	return r, w.putNew(r)
 }
 
 // TellAccepted writes into the journal that the attempt is queued, once its item says so.
-func (s *Store) TellAccepted(r *Record) { s.tell(r, false) }
+func (s *Store) TellAccepted(r *Record) { s.diary.tell(r, false) }
 
 // DropAccepted takes the attempt back, whose item couldn't be changed.
-func (s *Store) DropAccepted(r *Record) error { return s.dropLive(r) }
+func (w *Writer) DropAccepted(r *Record) error { return w.dropLive(r) }

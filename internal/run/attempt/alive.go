@@ -10,9 +10,10 @@ import (
 	"greenlight/internal/core/plan"
 )
 
-// Two things say whether an attempt is alive. The identity of its wrapper is exact where the wrapper can be seen: on this
-// host, in this boot and PID namespace. Elsewhere the kernel's lock on the attempt's log says it: the wrapper takes it and
-// its agent inherits it, so it is free only when both are gone, and everything that the agent has started.
+// Two things report whether an attempt is alive. The identity of its wrapper is exact where the
+// wrapper can be seen: on this host, in this boot and PID namespace. Elsewhere the kernel's
+// lock on the attempt's log says it: the wrapper takes it and its agent inherits it, so it is
+// free only when both are gone, and everything that the agent has started.
 
 // mover is the process that must move an open attempt on.
 func (l *Life) mover() proc.ID {
@@ -22,7 +23,7 @@ func (l *Life) mover() proc.ID {
 	return *l.Wrapper
 }
 
-// State says whether the process that must move an open attempt on is there.
+// State reports whether the process that must move an open attempt on is there.
 func (l *Life) State() proc.State {
 	id := l.mover()
 	state := id.State()
@@ -40,7 +41,8 @@ func (l *Life) State() proc.State {
 	return state
 }
 
-// treeGone says whether the lock proves that the agent and everything it has started is gone, too.
+// treeGone reports whether the lock proves that the agent and everything it has started is
+// gone, too.
 func (l *Life) treeGone() bool {
 	if l.Lock == 0 || l.Phase == plan.Claimed || !l.mover().SameKernel() {
 		return false
@@ -49,15 +51,15 @@ func (l *Life) treeGone() bool {
 	return known && !held
 }
 
-// Dead says whether it is proven that no process moves the attempt on. One that awaits the lane needs none: whoever works the
-// lane does.
+// Dead reports whether it is proven that no process moves the attempt on. One that awaits the
+// merge queue needs none.
 func (l *Life) Dead() bool { return l.Phase != plan.Queued && l.State() == proc.Dead }
 
-// LauncherLives says whether the gl that launched the attempt may still be there.
+// LauncherLives reports whether the gl that launched the attempt may still be there.
 func (l *Life) LauncherLives() bool { return l.Launcher.State() != proc.Dead }
 
-// Elsewhere says where the attempt runs, or ran, if nobody here can tell whether it does; "" if it can be told, and for a
-// claim that is about to start.
+// Elsewhere returns where the attempt runs, or ran, if its state is unknown from here; ""
+// otherwise, and for a claim that is about to start.
 func (l *Life) Elsewhere() string {
 	if l.Phase == plan.Queued || l.State() != proc.Unknown || l.Phase == plan.Claimed && time.Since(l.ClaimedAt) < time.Minute {
 		return ""
@@ -65,7 +67,8 @@ func (l *Life) Elsewhere() string {
 	return l.mover().Where()
 }
 
-// unreachable says where the attempt runs, if no signal from here can reach it; "" if one can, or if it is dead.
+// unreachable returns where the attempt runs, if no signal from here can reach it; "" if one
+// can, or if it is dead.
 func (l *Life) unreachable() string {
 	if id := l.mover(); l.Phase != plan.Queued && !id.Here() && !l.Dead() {
 		return id.Where()
@@ -73,8 +76,8 @@ func (l *Life) unreachable() string {
 	return ""
 }
 
-// lockHeld says whether anybody holds the lock on the attempt's log. It isn't known where the log isn't the file that was
-// locked: it was removed, or this is a copy of the project.
+// lockHeld reports whether the lock on the attempt's log. It isn't known where the log isn't
+// the file that was locked: it was removed, or this is a copy of the project.
 func (l *Life) lockHeld() (held, known bool) {
 	f, err := durable.Open(l.Log)
 	if err != nil {
@@ -88,15 +91,16 @@ func (l *Life) lockHeld() (held, known bool) {
 	return held, err == nil
 }
 
-// takeLock takes the lock on the log for this process and its agent; a nil file where locks don't work. The descriptor
-// can only read: the agent inherits it.
+// takeLock takes the lock on the log for this process and its agent; a nil file where locks
+// don't work. The descriptor can only read: the agent inherits it.
 func takeLock(path string) (f *os.File, number uint64) {
 	f, err := durable.Open(path)
 	if err != nil {
 		return nil, 0
 	}
 	if durable.Claim(f) == nil {
-		// Some file systems grant every lock: only one that excludes a second opening proves anything.
+		// Some file systems grant every lock: only one that excludes a second opening proves
+		// anything.
 		if second, err := durable.Open(path); err == nil {
 			defer second.Close()
 			if busy, err := durable.Busy(second); err == nil && busy {

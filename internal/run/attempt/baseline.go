@@ -26,11 +26,11 @@ type baseline struct {
 	Left   drift.Files  `json:"left,omitempty"` // when the attempt before ended; nil for unknown
 }
 
-func (s *Store) baselinePath(r *Record) string {
+func (s *Proofs) baselinePath(r *Record) string {
 	return filepath.Join(s.dir, "tests", fileName(r.ID.System, r.ID.Work())+".json")
 }
 
-func (s *Store) baseline(r *Record) *baseline {
+func (s *Proofs) baseline(r *Record) *baseline {
 	b := &baseline{}
 	if !readJSON(s.baselinePath(r), b) || b.Start == nil {
 		return nil
@@ -38,7 +38,7 @@ func (s *Store) baseline(r *Record) *baseline {
 	return b
 }
 
-func (s *Store) putBaseline(r *Record, b *baseline) error {
+func (s *Proofs) putBaseline(r *Record, b *baseline) error {
 	if err := mkdir(filepath.Join(s.dir, "tests")); err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (s *Store) putBaseline(r *Record, b *baseline) error {
 }
 
 // ForgetBaseline removes the baseline of a slice that is complete.
-func (s *Store) ForgetBaseline(r *Record) { _ = os.Remove(s.baselinePath(r)) }
+func (s *Proofs) ForgetBaseline(r *Record) { _ = os.Remove(s.baselinePath(r)) }
 
 // follow returns the baseline for the next attempt, which begins at a state. What the attempt before
 // has changed, and no one since, is as it was before that.
@@ -81,7 +81,7 @@ func (c *checkout) noteBaseline(ctx context.Context) {
 	if c.rec.Conditions.Test == nil {
 		return
 	}
-	last := c.settler.Store.baseline(c.rec)
+	last := c.settler.Store.Proofs.baseline(c.rec)
 	var before *drift.State
 	if last != nil {
 		before = last.Start
@@ -92,7 +92,7 @@ func (c *checkout) noteBaseline(ctx context.Context) {
 		if last != nil {
 			b = last.follow(is)
 		}
-		err = c.settler.Store.putBaseline(c.rec, b)
+		err = c.settler.Store.Proofs.putBaseline(c.rec, b)
 	}
 	if c.rec.Conditions.Baseline = err == nil; err != nil {
 		c.note("its tests won't be compared: " + err.Error())
@@ -101,12 +101,12 @@ func (c *checkout) noteBaseline(ctx context.Context) {
 
 // HandOverHere notes the tests that the agent of an attempt in the checkout hands over. Unless told
 // means that it was writing tests, an agent that has written none hands over nothing.
-func (s *Store) HandOverHere(ctx context.Context, r *Record, told bool) error {
+func (s *Proofs) HandOverHere(ctx context.Context, r *Record, told bool) error {
 	b := s.baseline(r)
 	if b == nil || r.Conditions.Test == nil {
 		return nil
 	}
-	is, err := r.Conditions.comparer().Look(ctx, s.root(), b.Start)
+	is, err := r.Conditions.comparer().Look(ctx, Files{s.dir}.root(), b.Start)
 	if err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func (c *checkout) compare(ctx context.Context) {
 	if !c.rec.Conditions.Baseline {
 		return
 	}
-	b := c.settler.Store.baseline(c.rec)
+	b := c.settler.Store.Proofs.baseline(c.rec)
 	if b == nil {
 		c.rec.Judged.Compared = lost("its file in .greenlight/runs/tests is gone")
 		return
@@ -173,7 +173,7 @@ func (c *checkout) compare(ctx context.Context) {
 		return
 	}
 	b.Left = is.Files
-	if err := c.settler.Store.putBaseline(c.rec, b); err != nil {
+	if err := c.settler.Store.Proofs.putBaseline(c.rec, b); err != nil {
 		c.note("how its tests are now can't be noted: " + err.Error())
 	}
 }

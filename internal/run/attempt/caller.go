@@ -15,10 +15,10 @@ import (
 )
 
 // A Caller is what a process belongs to that calls gl and isn't a person's: an agent that gl has
-// started without anybody to talk to, what that has started in turn, or the tests of its work.
+// started without a person to talk to, what that has started in turn, or the tests of its work.
 type Caller struct {
-	ID     string // of the slice or task; "" for tests, and where nobody knows
-	N      int    // of the attempt; 0 where nobody knows
+	ID     string // of the slice or task; "" for tests, and if unknown
+	N      int    // of the attempt; 0 if unknown
 	Token  string // of its claim, in the same way
 	System string // whose item it is, in the same way
 	Tests  bool   // it is a run of tests, or
@@ -29,14 +29,14 @@ type Caller struct {
 	Alone bool
 }
 
-// Caller finds out what the calling process belongs to; nil for a person, and for a conversation
+// CallerOf finds out what the calling process belongs to; nil for a person, and for a conversation
 // that a person holds. Three signs are looked for, since an agent can clear any variable and leave
 // any group: the process is below the wrapper or the agent of an attempt that runs, a process
 // above it was started with the mark of an attempt or of tests of this project, or it carries such
 // a mark itself.
 //
 // env is the caller's environment.
-func (s *Store) Caller(env environ.Environ) *Caller {
+func CallerOf(s *Store, env environ.Environ) *Caller {
 	above := proc.Ancestors()
 	live, _, _ := s.Live() // what can't be read is no record of ours
 	for _, r := range live {
@@ -46,12 +46,12 @@ func (s *Store) Caller(env environ.Environ) *Caller {
 	}
 	for _, id := range above {
 		if vars, err := id.Environ(); err == nil {
-			if c := s.marked(vars, live); c != nil {
+			if c := marked(s, vars, live); c != nil {
 				return c
 			}
 		}
 	}
-	if c := s.marked(env, live); c != nil {
+	if c := marked(s, env, live); c != nil {
 		return c
 	}
 	return Bearer(env)
@@ -83,12 +83,12 @@ func (id *Identity) caller() *Caller {
 }
 
 // marked is what a process with that environment belongs to in this project.
-func (s *Store) marked(env environ.Environ, live []*Record) *Caller {
+func marked(s *Store, env environ.Environ, live []*Record) *Caller {
 	is := environ.Tests + "=" + env.Get(environ.Tests)
-	if strings.HasPrefix(is, environ.MarksOf(s.root())) {
-		return &Caller{Tests: true, Setup: is == environ.SetupMark(s.root())}
+	if strings.HasPrefix(is, environ.MarksOf(s.Files.root())) {
+		return &Caller{Tests: true, Setup: is == environ.SetupMark(s.Files.root())}
 	}
-	if env.Get(environ.Session) != "" && isDir(env.Get("GREENLIGHT_ROOT"), s.root()) {
+	if env.Get(environ.Session) != "" && isDir(env.Get("GREENLIGHT_ROOT"), s.Files.root()) {
 		return bearer(env, live)
 	}
 	return nil
@@ -132,13 +132,13 @@ func (c *Caller) String() string {
 
 // MayWorkOn says why the caller may not change the slice; nil if it is the one that it was started
 // for, and still at work.
-func (s *Store) MayWorkOn(c *Caller, slice string) error {
+func (c *Caller) MayWorkOn(s *Store, slice string) error {
 	if c.Tests || c.ID != slice {
 		return fmt.Errorf("%s is changed by its own agent or by a person, and this is %s", slice, c)
 	}
 	r, err := s.Get(c.ID, c.N)
 	switch {
-	case errors.Is(err, fs.ErrNotExist): // removed by somebody; its wrapper writes it anew
+	case errors.Is(err, fs.ErrNotExist): // removed; its wrapper writes it anew
 		return nil
 	case err == nil && r.ID.Token == c.Token && (r.Life.Phase == plan.Ended || r.Life.Phase == plan.Settled):
 		return fmt.Errorf("%s is over", c)

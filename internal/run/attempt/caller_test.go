@@ -18,7 +18,7 @@ import (
 // live puts the record of an attempt at S-1 into the store, whose wrapper is the process.
 func live(t *testing.T, b *bench, wrapper proc.ID) {
 	t.Helper()
-	must(t, b.store.putLive(&Record{
+	must(t, b.store.unlocked().putLive(&Record{
 		ID:            Identity{Slice: "S-1", N: 2, Token: "2031-05-06T12:00:00Z-abcdef"},
 		Job:           Job{Agent: "x", Program: "x", Argv: []string{"x"}, Stream: "auto", Dir: b.root, Runner: "process"},
 		Life:          Life{Phase: plan.Started, Launcher: proc.Self(), Wrapper: &wrapper, ClaimedAt: noon, StartedAt: &noon},
@@ -53,7 +53,7 @@ func TestCaller(t *testing.T) {
 		{"tests of another", proc.Self(), []string{testrun.MarkOf(b.root+"/other", "lane")}, nil},
 	} {
 		live(t, b, tt.wrapper)
-		if diff := cmp.Diff(tt.want, b.store.Caller(tt.env)); diff != "" {
+		if diff := cmp.Diff(tt.want, CallerOf(b.store, tt.env)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 	}
@@ -62,7 +62,7 @@ func TestCaller(t *testing.T) {
 // A process whose own environment is empty is told by that of its ancestors.
 func TestCallerByAncestors(t *testing.T) {
 	if root := os.Getenv("CALLER_ROOT"); root != "" {
-		if c := OpenStore(filepath.Join(root, ".greenlight", "runs")).Caller(nil); c != nil {
+		if c := CallerOf(OpenStore(filepath.Join(root, ".greenlight", "runs")), nil); c != nil {
 			os.Stdout.WriteString("\ncaller " + c.ID + "\n")
 		}
 		return
@@ -84,11 +84,11 @@ func TestMayWorkOn(t *testing.T) {
 	b := newBench(t, t.TempDir(), map[string]string{"S-1": "in_progress"})
 	live(t, b, proc.Self())
 	me := &Caller{ID: "S-1", N: 2, Token: "2031-05-06T12:00:00Z-abcdef"}
-	if err := b.store.MayWorkOn(me, "S-1"); err != nil {
+	if err := me.MayWorkOn(b.store, "S-1"); err != nil {
 		t.Error(err)
 	}
 	for c, id := range map[*Caller]string{me: "S-2", {Tests: true}: "S-1", {Token: "x"}: "S-1"} {
-		if err := b.store.MayWorkOn(c, id); err == nil {
+		if err := c.MayWorkOn(b.store, id); err == nil {
 			t.Errorf("%s may change %s", c, id)
 		}
 	}
@@ -99,8 +99,8 @@ func TestMayWorkOn(t *testing.T) {
 		if phase == plan.Queued {
 			r.Landing, r.Place.Lineage, r.Place.Branch, r.Judged.Outcome = &Landing{Queued: noon}, 1, "refs/heads/gl/s/_/greenlight/S-1/1", ""
 		}
-		must(t, b.store.putLive(r))
-		if err := b.store.MayWorkOn(me, "S-1"); err == nil {
+		must(t, b.store.unlocked().putLive(r))
+		if err := me.MayWorkOn(b.store, "S-1"); err == nil {
 			t.Errorf("%s: it may still change its slice", phase)
 		}
 	}
@@ -109,7 +109,7 @@ func TestMayWorkOn(t *testing.T) {
 func BenchmarkCaller(b *testing.B) {
 	y := newBench(b, b.TempDir(), map[string]string{"S-1": "in_progress"})
 	for b.Loop() {
-		if c := y.store.Caller([]string{"CLAUDECODE=1"}); c != nil {
+		if c := CallerOf(y.store, []string{"CLAUDECODE=1"}); c != nil {
 			b.Fatal(c)
 		}
 	}

@@ -22,8 +22,9 @@ import (
 	"greenlight/internal/core/plan"
 )
 
-// Records are input: a clone may bring them, a merge may garble them, an agent may edit them. So every field is checked
-// when a record is read, and nothing above the store meets a record that the store couldn't have written.
+// Records are input: a clone may bring them, a merge may garble them, an agent may edit them.
+// So every field is checked when a record is read, and nothing above the store meets a record
+// that the store couldn't have written.
 
 const (
 	largestRecord = 4 << 20
@@ -32,7 +33,8 @@ const (
 	longestText   = 1 << 20 // bytes of any other text: a prompt may be long
 )
 
-// A BadRecord is a file of the store that can't be used. Nothing is lost: SetAside moves it to runs/bad.
+// A BadRecord is a file of the store that can't be used. Nothing is lost: SetAside moves it to
+// runs/bad.
 type BadRecord struct {
 	Path    string
 	Settled bool // its attempt is over
@@ -71,7 +73,8 @@ type errForeign struct{ error }
 
 func foreign(format string, a ...any) error { return errForeign{fmt.Errorf(format, a...)} }
 
-// check compares a record with its file's name, and refuses what gl can't have written or doesn't understand.
+// check compares a record with its file's name, and refuses what gl can't have written or
+// doesn't understand.
 func (r *Record) check(e Entry) error {
 	switch {
 	case r.ID.Slice != e.Slice || r.ID.N != e.N:
@@ -79,10 +82,12 @@ func (r *Record) check(e Entry) error {
 	case r.SchemaVersion != schemaVersion:
 		return foreign("unknown schema version %d: another version of gl wrote it", r.SchemaVersion)
 	}
-	return cmp.Or(r.checkState(e.Outcome), r.checkNames(), r.checkText(), r.Life.checkProcesses(), r.checkTimes(), r.checkCounts())
+	return cmp.Or(r.checkState(e.Outcome), r.ID.check(), r.Life.check(), r.Job.check(), r.Task.check(), r.Talk.check(),
+		r.Place.check(), r.Conditions.check(), r.Judged.check(), r.Since.check())
 }
 
-// checkState checks how far the attempt is: named is the outcome in the file's name, "" for a live record.
+// checkState checks how far the attempt is: named is the outcome in the file's name, "" for a
+// live record.
 func (r *Record) checkState(named Outcome) error {
 	for _, o := range []Outcome{named, r.Judged.Outcome} {
 		switch {
@@ -116,41 +121,129 @@ func (r *Record) checkState(named Outcome) error {
 	return nil
 }
 
-// plainWord says whether s could be a word of ours: an outcome that this version doesn't know.
+// plainWord reports whether s could be a word of ours: an outcome that this version doesn't know.
 func plainWord(s string) bool {
 	return len(s) <= 40 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz_-") == ""
 }
 
-func (r *Record) checkNames() error {
-	if err := checkID(strings.TrimPrefix(r.ID.Slice, taskMark)); err != nil {
+func (id *Identity) check() error {
+	if err := checkID(strings.TrimPrefix(id.Slice, taskMark)); err != nil {
 		return err
 	}
-	for field, s := range map[string]string{
-		"token": r.ID.Token, "agent": r.Job.Agent, "stream": r.Job.Stream, "runner": r.Job.Runner, "system": r.ID.System, "of": r.ID.Of,
-		"account": r.Job.Account, "model": r.Job.Model,
-		"status": r.Life.Before.Status, "step": r.Life.Before.Step, "session": r.Life.Before.Session, "started": r.Life.Before.Started,
-	} {
-		if len(s) > 5*longestName || strings.ContainsFunc(s, unicode.IsControl) || !utf8.ValidString(s) {
-			return fmt.Errorf("%s %.40q isn't one line of text", field, s)
+	return cmp.Or(checkLine("token", id.Token), checkLine("system", id.System), checkLine("of", id.Of), checkTexts(id.Title),
+		checkCounts(id.First, id.N-id.First))
+}
+
+func (j *Job) check() error {
+	if j.Dir != "" && !filepath.IsAbs(j.Dir) {
+		return fmt.Errorf("dir %.80q isn't absolute", j.Dir)
+	}
+	return cmp.Or(checkLine("agent", j.Agent), checkLine("stream", j.Stream), checkLine("runner", j.Runner),
+		checkLine("account", j.Account), checkLine("model", j.Model), checkTexts(j.Prompt, j.Program), checkTexts(j.Argv...))
+}
+
+func (d *Dialog) check() error {
+	if d.Conversation != agent.ConversationID(d.Conversation) {
+		return fmt.Errorf("conversation %.40q is no id", d.Conversation)
+	}
+	texts := append([]string{d.Handoff}, d.Anew...)
+	if c := d.Continues; c != nil {
+		if c.Of != "" {
+			if err := checkID(c.Of); err != nil {
+				return err
+			}
+		}
+		if err := checkCounts(c.After); err != nil {
+			return err
+		}
+		texts = append(texts, c.Why, c.Output)
+	}
+	for _, m := range d.Said {
+		texts = append(texts, m.ID, m.Text)
+	}
+	return checkTexts(texts...)
+}
+
+func (p *Place) check() error {
+	for _, hash := range []string{p.Tree, p.Head} {
+		if len(hash) > 64 || strings.Trim(hash, "0123456789abcdef") != "" {
+			return fmt.Errorf("%.40q isn't the hash of a git object", hash)
 		}
 	}
-	if dir := ".greenlight/summaries/"; r.Task.Summary != "" && (!strings.HasPrefix(r.Task.Summary, dir) || !filepath.IsLocal(filepath.FromSlash(r.Task.Summary))) {
-		return fmt.Errorf("summary %.80q isn't in %s", r.Task.Summary, dir)
+	return nil
+}
+
+func (c *Conditions) check() error {
+	if c.Test == nil {
+		return nil
 	}
-	if r.Task.Wants != nil {
-		for _, path := range append([]string{r.Task.Wants.Verdict}, r.Task.Wants.paths()...) {
+	return cmp.Or(checkTexts(c.Test.Line), checkTexts(c.Test.Argv...))
+}
+
+func (l *Life) check() error {
+	for _, id := range []*proc.ID{&l.Launcher, l.Wrapper, l.Process} {
+		if id != nil && id.PID < 0 {
+			return fmt.Errorf("%d is no process", id.PID)
+		}
+	}
+	before := l.Before
+	return cmp.Or(checkLine("status", before.Status), checkLine("step", before.Step), checkLine("session", before.Session),
+		checkLine("started", before.Started), checkTexts(l.EndingDetail),
+		checkTimes(&l.ClaimedAt, l.StartedAt, l.EndedAt, l.SettledAt))
+}
+
+func (j *Judgement) check() error {
+	return cmp.Or(checkTexts(j.Detail, j.Unverified), checkCounts(j.Tests), j.evidence().check())
+}
+
+func (e *Evidence) check() error {
+	if u := e.Tokens; u != nil && !u.Sane() {
+		return fmt.Errorf("tokens are %+v", *u)
+	}
+	counts := []int{e.Denials}
+	if res := e.Result; res != nil {
+		counts = append(counts, res.Turns, res.APIStatus, int(min(res.DurationMS, 0)), int(min(res.Tokens, 0)))
+		if res.CostUSD != nil && *res.CostUSD < 0 {
+			return fmt.Errorf("cost_usd is %g", *res.CostUSD)
+		}
+	}
+	if err := checkCounts(counts...); err != nil || e.Limit == nil {
+		return err
+	}
+	if !slices.Contains([]string{agent.RateLimit, agent.Quota, agent.Login, agent.Outage}, e.Limit.Kind) {
+		return foreign("unknown limit %.40q: another version of gl wrote it", e.Limit.Kind)
+	}
+	return checkTimes(e.Limit.Reset)
+}
+
+func (e *Errand) check() error {
+	if dir := ".greenlight/summaries/"; e.Summary != "" && (!strings.HasPrefix(e.Summary, dir) || !filepath.IsLocal(filepath.FromSlash(e.Summary))) {
+		return fmt.Errorf("summary %.80q isn't in %s", e.Summary, dir)
+	}
+	texts := append([]string{e.Refused}, e.Lacks...)
+	if e.Wants != nil {
+		for _, path := range append([]string{e.Wants.Verdict}, e.Wants.paths()...) {
 			if path != "" && !filepath.IsLocal(filepath.FromSlash(path)) {
 				return fmt.Errorf("wants %.80q, which isn't in the project", path)
 			}
 		}
+		texts = append(texts, e.Wants.Tag)
 	}
-	if r.Talk.Conversation != agent.ConversationID(r.Talk.Conversation) {
-		return fmt.Errorf("conversation %.40q is no id", r.Talk.Conversation)
+	return checkTexts(texts...)
+}
+
+func (a *Aftermath) check() error {
+	texts := []string{a.Rejected}
+	for _, c := range a.Comments {
+		texts = append(texts, c.File, c.Has, c.Text)
 	}
-	if r.Job.Dir != "" && !filepath.IsAbs(r.Job.Dir) {
-		return fmt.Errorf("dir %.80q isn't absolute", r.Job.Dir)
+	if a.Undone != nil {
+		texts = append(texts, a.Undone.Commit, a.Undone.Why)
 	}
-	return nil
+	if a.Answered != nil {
+		texts = append(texts, a.Answered.Question, a.Answered.Text)
+	}
+	return checkTexts(texts...)
 }
 
 // checkID refuses ids that could lead out of a directory. What else an id may be its tracker knows.
@@ -162,40 +255,15 @@ func checkID(id string) error {
 	return nil
 }
 
-func (r *Record) checkText() error {
-	texts := append([]string{r.ID.Title, r.Job.Prompt, r.Job.Program, r.Judged.Detail, r.Life.EndingDetail, r.Talk.Handoff, r.Since.Rejected}, slices.Concat(r.Job.Argv, r.Talk.Anew)...)
-	if r.Talk.Continues != nil && r.Talk.Continues.Of != "" {
-		if err := checkID(r.Talk.Continues.Of); err != nil {
-			return err
-		}
+// checkLine refuses what isn't one line of text.
+func checkLine(field, s string) error {
+	if len(s) > 5*longestName || strings.ContainsFunc(s, unicode.IsControl) || !utf8.ValidString(s) {
+		return fmt.Errorf("%s %.40q isn't one line of text", field, s)
 	}
-	if r.Talk.Continues != nil {
-		texts = append(texts, r.Talk.Continues.Why, r.Talk.Continues.Output)
-	}
-	texts = append(append(texts, r.Judged.Unverified, r.Task.Refused), r.Task.Lacks...)
-	if r.Task.Wants != nil {
-		texts = append(texts, r.Task.Wants.Tag)
-	}
-	for _, m := range r.Talk.Said {
-		texts = append(texts, m.ID, m.Text)
-	}
-	for _, c := range r.Since.Comments {
-		texts = append(texts, c.File, c.Has, c.Text)
-	}
-	if r.Since.Undone != nil {
-		texts = append(texts, r.Since.Undone.Commit, r.Since.Undone.Why)
-	}
-	if r.Since.Answered != nil {
-		texts = append(texts, r.Since.Answered.Question, r.Since.Answered.Text)
-	}
-	if r.Conditions.Test != nil {
-		texts = append(append(texts, r.Conditions.Test.Line), r.Conditions.Test.Argv...)
-	}
-	for _, hash := range []string{r.Place.Tree, r.Place.Head} {
-		if len(hash) > 64 || strings.Trim(hash, "0123456789abcdef") != "" {
-			return fmt.Errorf("%.40q isn't the hash of a git object", hash)
-		}
-	}
+	return nil
+}
+
+func checkTexts(texts ...string) error {
 	for _, s := range texts {
 		if len(s) > longestText || strings.ContainsRune(s, 0) {
 			return fmt.Errorf("text %.40q is too long, or isn't text", s)
@@ -204,24 +272,9 @@ func (r *Record) checkText() error {
 	return nil
 }
 
-func (l *Life) checkProcesses() error {
-	for _, id := range []*proc.ID{&l.Launcher, l.Wrapper, l.Process} {
-		if id != nil && id.PID < 0 {
-			return fmt.Errorf("%d is no process", id.PID)
-		}
-	}
-	return nil
-}
-
-// checkTimes doesn't compare times with each other or with now: a clock that was set makes any order.
-func (r *Record) checkTimes() error {
-	times := []*time.Time{&r.Life.ClaimedAt, r.Life.StartedAt, r.Life.EndedAt, r.Life.SettledAt}
-	if u := r.Judged.evidence().Tokens; u != nil && !u.Sane() {
-		return fmt.Errorf("tokens are %+v", *u)
-	}
-	if l := r.Judged.evidence().Limit; l != nil {
-		times = append(times, l.Reset)
-	}
+// checkTimes doesn't compare times with each other or with now: a clock that was set makes any
+// order.
+func checkTimes(times ...*time.Time) error {
 	for _, at := range times {
 		if at != nil && !at.IsZero() && !saneTime(*at) {
 			return fmt.Errorf("%s is no time of an attempt", at.Format(time.RFC3339))
@@ -230,32 +283,20 @@ func (r *Record) checkTimes() error {
 	return nil
 }
 
-// saneTime says whether a clock could show it: computers without a battery begin in 1970.
+// saneTime reports whether a clock could show it: computers without a battery begin in 1970.
 func saneTime(t time.Time) bool { return t.Year() >= 1970 && t.Year() < 9000 }
 
-func (r *Record) checkCounts() error {
-	counts := []int{r.Judged.Tests, r.ID.First, r.ID.N - r.ID.First, r.Judged.evidence().Denials}
-	if r.Talk.Continues != nil {
-		counts = append(counts, r.Talk.Continues.After)
-	}
-	if res := r.Judged.evidence().Result; res != nil {
-		counts = append(counts, res.Turns, res.APIStatus, int(min(res.DurationMS, 0)), int(min(res.Tokens, 0)))
-		if res.CostUSD != nil && *res.CostUSD < 0 {
-			return fmt.Errorf("cost_usd is %g", *res.CostUSD)
-		}
-	}
+func checkCounts(counts ...int) error {
 	for _, n := range counts {
 		if n < 0 {
 			return fmt.Errorf("counts %d", n)
 		}
 	}
-	if l := r.Judged.evidence().Limit; l != nil && !slices.Contains([]string{agent.RateLimit, agent.Quota, agent.Login, agent.Outage}, l.Kind) {
-		return foreign("unknown limit %.40q: another version of gl wrote it", l.Kind)
-	}
 	return nil
 }
 
-// readChecked reads a JSON file of the store into v and checks it. What is wrong with its content is a *BadRecord.
+// readChecked reads a JSON file of the store into v and checks it. What is wrong with its
+// content is a *BadRecord.
 func readChecked(path string, v any, check func() error) error {
 	data, err := readFile(path)
 	switch {
@@ -286,7 +327,8 @@ func readFile(path string) ([]byte, error) {
 	return durable.ReadFile(path)
 }
 
-func (s *Store) badDir() string { return filepath.Join(s.dir, "bad") }
+// A Quarantine is runs/bad, with the files of a store that can't be used.
+type Quarantine struct{ Store *Store }
 
 // An Aside is a file that was moved aside.
 type Aside struct {
@@ -296,15 +338,15 @@ type Aside struct {
 
 func (a *Aside) Error() string { return fmt.Sprintf("%v. Moved to %s", a.BadRecord, a.To) }
 
-// SetAside moves the bad ones to runs/bad, where they are in nobody's way and nothing of them is lost. What another
-// version of gl wrote stays: that version may be at work on it. The lock must be held; a file that is sound by now stays,
-// too.
-func (s *Store) SetAside(bad []*BadRecord) (moved []*Aside, err error) {
+// SetAside moves the bad ones to runs/bad, where nothing of them is lost. What another version
+// of gl wrote stays: that version may be at work on it. The lock must be held; a file that is
+// sound by now stays, too.
+func (q Quarantine) SetAside(bad []*BadRecord) (moved []*Aside, err error) {
 	for _, b := range bad {
-		if b.Keep || s.soundNow(b) {
+		if b.Keep || q.soundNow(b) {
 			continue
 		}
-		to, moveErr := s.moveAside(b.Path)
+		to, moveErr := q.moveAside(b.Path)
 		if moveErr != nil {
 			err = errors.Join(err, fmt.Errorf("%w, and can't be moved aside: %w", b, moveErr))
 			continue
@@ -314,9 +356,9 @@ func (s *Store) SetAside(bad []*BadRecord) (moved []*Aside, err error) {
 	return moved, err
 }
 
-// AllBad finds every file of the store that can't be used. It reads all records.
-func (s *Store) AllBad() ([]*BadRecord, error) {
-	_, bad, err := s.Live()
+// Bad finds every file of the store that can't be used. It reads all records.
+func (q Quarantine) Bad() ([]*BadRecord, error) {
+	_, bad, err := q.Store.Live()
 	if err != nil {
 		return nil, err
 	}
@@ -326,40 +368,40 @@ func (s *Store) AllBad() ([]*BadRecord, error) {
 			bad = append(bad, b)
 		}
 	}
-	_, err = s.ReadHolds()
+	_, err = q.Store.HoldFile.Read()
 	note(err)
-	settled, err := s.settledEntries()
+	settled, err := q.Store.settledEntries()
 	slices.SortFunc(settled, func(a, b Entry) int { return cmp.Or(cmp.Compare(a.Slice, b.Slice), a.N-b.N) })
 	for _, e := range settled {
-		_, err := s.readSettled(e)
+		_, err := q.Store.readSettled(e)
 		note(err)
 	}
 	return bad, err
 }
 
-// soundNow says whether the file can be used by now, or is gone.
-func (s *Store) soundNow(b *BadRecord) bool {
+// soundNow reports whether the file can be used by now, or is gone.
+func (q Quarantine) soundNow(b *BadRecord) bool {
 	file := filepath.Base(b.Path)
 	var err error
 	switch e, isLive := parseLive(file); {
-	case b.Path == s.holdPath():
-		_, err = s.ReadHolds()
+	case b.Path == q.Store.HoldFile.path():
+		_, err = q.Store.HoldFile.Read()
 	case b.Settled:
 		e, _ = parseSettled(file)
-		_, err = s.readSettled(e)
+		_, err = q.Store.readSettled(e)
 	case isLive:
-		_, err = s.readLive(e.Slice, e.N)
+		_, err = q.Store.readLive(e.Slice, e.N)
 	}
 	return err == nil || errors.Is(err, fs.ErrNotExist)
 }
 
-func (s *Store) moveAside(path string) (to string, err error) {
-	if err := mkdir(s.badDir()); err != nil {
+func (q Quarantine) moveAside(path string) (to string, err error) {
+	if err := mkdir(q.Store.Files.badDir()); err != nil {
 		return "", err
 	}
-	to = filepath.Join(s.badDir(), filepath.Base(path))
+	to = filepath.Join(q.Store.Files.badDir(), filepath.Base(path))
 	for n := 2; paths.Exists(to); n++ {
-		to = filepath.Join(s.badDir(), filepath.Base(path)+"."+strconv.Itoa(n))
+		to = filepath.Join(q.Store.Files.badDir(), filepath.Base(path)+"."+strconv.Itoa(n))
 	}
 	for _, p := range []string{path, to} {
 		if err := durable.CheckPath(p); err != nil {
@@ -369,23 +411,23 @@ func (s *Store) moveAside(path string) (to string, err error) {
 	return to, os.Rename(path, to)
 }
 
-// Aside lists the files that were moved aside and are still there.
-func (s *Store) Aside() ([]string, error) {
-	entries, err := durable.ReadDir(s.badDir())
+// Moved lists the files that were moved aside and are still there.
+func (q Quarantine) Moved() ([]string, error) {
+	entries, err := durable.ReadDir(q.Store.Files.badDir())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	names := make([]string, len(entries))
 	for i, e := range entries {
-		names[i] = filepath.Join(s.badDir(), e.Name())
+		names[i] = filepath.Join(q.Store.Files.badDir(), e.Name())
 	}
 	return names, err
 }
 
-// asideEntries are the attempts whose records were moved aside: their numbers aren't given out again, since their logs
-// are still there.
-func (s *Store) asideEntries() ([]Entry, error) {
-	return list(s.badDir(), func(file string) (Entry, bool) {
+// asideEntries are the attempts whose records were moved aside: their numbers aren't given out
+// again, since their logs are still there.
+func (f Files) asideEntries() ([]Entry, error) {
+	return list(f.badDir(), func(file string) (Entry, bool) {
 		if i := strings.LastIndex(file, ".json"); i >= 0 {
 			file = file[:i+len(".json")]
 		}

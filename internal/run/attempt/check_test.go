@@ -85,18 +85,18 @@ func TestSetAside(t *testing.T) {
 	newer.ID.Slice, newer.SchemaVersion = "S-2", 2
 	data, err := json.Marshal(newer)
 	must(t, err)
-	must(t, os.WriteFile(b.store.livePath("S-2", 1), data, 0o644))
+	must(t, os.WriteFile(b.store.Files.livePath("S-2", 1), data, 0o644))
 	var paths []string
 	for range 3 {
-		must(t, os.WriteFile(b.store.livePath("S-1", 1), []byte("{ cut sho"), 0o644))
-		must(t, os.WriteFile(b.store.donePath("S-1", 4, Failed), []byte("{}"), 0o644))
-		must(t, os.WriteFile(b.store.holdPath(), []byte(`{"count":-5,"until":"2031-01-01T00:00:00Z"}`), 0o644))
-		bad, err := b.store.AllBad()
+		must(t, os.WriteFile(b.store.Files.livePath("S-1", 1), []byte("{ cut sho"), 0o644))
+		must(t, os.WriteFile(b.store.Files.donePath("S-1", 4, Failed), []byte("{}"), 0o644))
+		must(t, os.WriteFile(b.store.HoldFile.path(), []byte(`{"count":-5,"until":"2031-01-01T00:00:00Z"}`), 0o644))
+		bad, err := Quarantine{b.store}.Bad()
 		must(t, err)
 		if len(bad) != 4 {
 			t.Fatalf("bad: %v", bad)
 		}
-		moved, err := b.store.SetAside(bad)
+		moved, err := Quarantine{b.store}.SetAside(bad)
 		must(t, err)
 		if len(moved) != 3 {
 			t.Fatalf("moved: %v", moved)
@@ -105,15 +105,15 @@ func TestSetAside(t *testing.T) {
 			paths = append(paths, m.To)
 		}
 	}
-	kept, err := b.store.Aside()
+	kept, err := Quarantine{b.store}.Moved()
 	must(t, err)
 	if len(kept) != 9 || len(paths) != 9 {
 		t.Errorf("aside are %v", kept)
 	}
-	if got, err := os.ReadFile(filepath.Join(b.store.Dir(), "bad", "S-1.1.json.3")); err != nil || string(got) != "{ cut sho" {
+	if got, err := os.ReadFile(filepath.Join(b.store.Files.Dir(), "bad", "S-1.1.json.3")); err != nil || string(got) != "{ cut sho" {
 		t.Errorf("%q %v", got, err)
 	}
-	if got, err := os.ReadFile(b.store.livePath("S-2", 1)); err != nil || !bytes.Equal(got, data) {
+	if got, err := os.ReadFile(b.store.Files.livePath("S-2", 1)); err != nil || !bytes.Equal(got, data) {
 		t.Errorf("%q %v", got, err)
 	}
 	if r := b.claim("S-1"); r.ID.N != 5 {
@@ -126,16 +126,16 @@ func TestBadHold(t *testing.T) {
 	b := benchFor(t, map[string]string{"S-1": "pending/none"})
 	for _, text := range []string{`{"count": -5, "until": "2031-01-01T00:00:00Z"}`, `{"until": 7}`, `{}`, "", "{", `{"holds": [null]}`, `{"holds": [{}]}`,
 		`{"holds": [{"until": "2031-01-01T00:00:00Z"}, {"until": "2031-01-01T00:00:00Z"}]}`} {
-		must(t, os.WriteFile(b.store.holdPath(), []byte(text), 0o644))
+		must(t, os.WriteFile(b.store.HoldFile.path(), []byte(text), 0o644))
 		var bad *BadRecord
-		if h, err := b.store.ReadHolds(); h != nil || !errors.As(err, &bad) {
+		if h, err := b.store.HoldFile.Read(); h != nil || !errors.As(err, &bad) {
 			t.Errorf("%s: %v, %v", text, h, err)
 		}
 		r := b.start(b.claim("S-1"))
 		r.Judged.Evidence = exited(1).limited(rateLimit)
 		_, err := b.settler(b.state).Settle(t.Context(), r)
 		must(t, err)
-		if h := b.store.Holds().same(&plan.Hold{Agent: r.Job.Agent, Account: r.Job.Account}); h == nil || h.Count != 1 {
+		if h := b.store.HoldFile.All().same(&plan.Hold{Agent: r.Job.Agent, Account: r.Job.Account}); h == nil || h.Count != 1 {
 			t.Errorf("%s: then %+v", text, h)
 		}
 	}
@@ -150,15 +150,15 @@ func FuzzRecords(f *testing.F) {
 	f.Add([]byte(`{"schema_version": 1, "slice": "S-1", "n": 1, "phase": "claimed", "token": "t"}`), []byte("null"), true)
 	f.Fuzz(func(t *testing.T, record, hold []byte, settled bool) {
 		b := benchFor(t, map[string]string{"S-1": "in_progress/none"})
-		path := b.store.livePath("S-1", 1)
+		path := b.store.Files.livePath("S-1", 1)
 		if settled {
-			path = b.store.donePath("S-1", 1, Failed)
+			path = b.store.Files.donePath("S-1", 1, Failed)
 		}
 		must(t, os.WriteFile(path, record, 0o644))
-		must(t, os.WriteFile(b.store.holdPath(), hold, 0o644))
-		bad, err := b.store.AllBad()
+		must(t, os.WriteFile(b.store.HoldFile.path(), hold, 0o644))
+		bad, err := Quarantine{b.store}.Bad()
 		must(t, err)
-		_, err = b.store.SetAside(bad)
+		_, err = Quarantine{b.store}.SetAside(bad)
 		must(t, err)
 		live, left, err := b.store.Live()
 		must(t, err)

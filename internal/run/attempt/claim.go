@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"greenlight/internal/base/proc"
@@ -21,40 +19,50 @@ import (
 // An AdmitError says why a slice can't be attempted now.
 type AdmitError struct {
 	Reason plan.Reason
-	Taken  bool // somebody holds a fresh claim, or an attempt runs
+	Taken  bool // another session has a fresh claim, or an attempt runs
 }
 
 func (e *AdmitError) Error() string { return e.Reason.String() }
 
-// A Request is who wants to attempt what.
+// A Request asks for one attempt.
 type Request struct {
-	System  string // of the tracker that has the item
-	ID      string
-	Task    *Task // instead of a slice; ID is its TaskID
-	First   int   // Record.First
-	Named   bool  // a person named it: failed and stalled slices may be attempted again
-	Force   bool  // also over unmet dependencies, a claim, and completeness; never over an open attempt
+	System string // of the tracker that has the item
+	ID     string
+	Task   *Task // instead of a slice; ID is its TaskID
+	First  int   // Identity.First
+	Named  bool  // a person named it: failed and stalled slices may be attempted again
+	// Force ignores unmet dependencies, a claim, and completeness, but never an open attempt.
+	Force   bool
 	Agent   agent.Agent
-	Environ []string // Record.Environ
-	// Escalate is the model that takes the place of Job.Model where the attempt is to put red tests right; "" for none.
-	// There is none for the agent: another agent wouldn't know the conversation, which makes a
-	// second attempt cheap.
+	Environ []string // Job.Environ
+	// Escalate is the model that takes the place of Job.Model where the attempt is to put red
+	// tests right; "" for none. There is none for the agent: another agent wouldn't know the
+	// conversation, which makes a second attempt cheap.
 	Escalate string
 	Job      agent.Job // Slice, SessionID and Prompt are filled in
 	Runner   string
-	Lineage  *worktree.Lineage // whose worktree it works in, in Job.Dir; nil for the checkout
-	Sandbox  string            // SandboxBwrap, or ""
-	Setup    []string          // Record.Setup
-	Caches   []string          // Record.Caches
-	Test     testrun.Command   // Record.Test, of a slice that is built in the checkout
-	Review   string            // Record.Review
-	Terms    *Terms            // Record.Terms
-	Redone   string            // the commit at which a new lineage begins that has the slice's earlier work, which was taken back; "" for none
-	Over     *string           // the session whose claim a person agreed to take over
-	Within   map[string]bool   // ids that are attempted in the same run: a need of theirs is no reason to refuse a name
+	Place    Workplace
+	Test     testrun.Command // Conditions.Test, of a slice that is built in the checkout
+	Review   string          // Conditions.Review
+	Terms    *Terms          // Conditions.Terms
+	Over     *string         // the session whose claim a person agreed to take over
+	// Within has the ids that are attempted in the same run: needing one of them doesn't refuse
+	// a named slice.
+	Within map[string]bool
 }
 
-// Admit says whether a slice may be attempted; nil for yes.
+// A Workplace is the worktree for an attempt, in Request.Job.Dir; the zero value is the checkout.
+type Workplace struct {
+	Lineage *worktree.Lineage // nil for the checkout
+	Sandbox string            // Job.Sandbox
+	Setup   []string          // Job.Setup
+	Caches  []string          // Job.Caches
+	// Redone is the commit at which a new lineage begins that has the slice's earlier work, which
+	// was taken back; "" for none.
+	Redone string
+}
+
+// Admit reports whether a slice may be attempted; nil for yes.
 func Admit(p *plan.Plan, req Request, now time.Time) error {
 	st := p.State(req.ID)
 	if st == nil {
@@ -93,7 +101,8 @@ func Admit(p *plan.Plan, req Request, now time.Time) error {
 	return refuse
 }
 
-// toBlame adds to the reason of a blocked slice what is with the one that holds it up, and what helps there.
+// toBlame adds to the reason of a blocked slice what is with the one that holds it up, and what
+// helps there.
 func toBlame(p *plan.Plan, r plan.Reason, now time.Time) plan.Reason {
 	root := p.Why(r.Root, now)
 	if root.ID == "" || root.State == "blocked" { // an unknown slice, or one of a cycle
@@ -110,12 +119,13 @@ func toBlame(p *plan.Plan, r plan.Reason, now time.Time) plan.Reason {
 	return r
 }
 
-// Claim takes the slice for one attempt: the record first, the slice's file second, both under the caller's lock. The
-// caller has admitted the request with a plan that was made under this same lock.
-func (s *Store) Claim(tx tracker.Tx, req Request, now time.Time) (*Record, error) {
+// Claim takes the slice for one attempt: the record first, the slice's file second, both under
+// the caller's lock. The caller has admitted the request with a plan that was made under this
+// same lock.
+func (w *Writer) Claim(tx tracker.Tx, req Request, now time.Time) (*Record, error) {
 	tx = req.of(tx)
 	if req.Task != nil {
-		if err := s.Busy(req.Task); err != nil {
+		if err := w.store.Busy(req.Task); err != nil {
 			return nil, err
 		}
 	}
@@ -124,66 +134,88 @@ func (s *Store) Claim(tx tracker.Tx, req Request, now time.Time) (*Record, error
 		return nil, err
 	}
 	if req.Job.Model != "" && !req.Agent.TakesModel() {
-		return nil, fmt.Errorf("its agent, %s, can't be told to use the model %s: add {model} to %s", req.Agent.Name, req.Job.Model, agent.CustomSetting(req.Agent.Name))
+		return nil, fmt.Errorf("its agent, %s, can't be told to use the model %s: add {model} to %s",
+			req.Agent.Name, req.Job.Model, agent.CustomSetting(req.Agent.Name))
 	}
-	if err := s.Prepare(); err != nil { // git clean -x takes the directories in the middle of a drain
+	// git clean -x takes the directories in the middle of a run.
+	if err := w.store.Files.Prepare(); err != nil {
 		return nil, err
 	}
-	n, err := s.next(it.ID)
+	n, err := w.store.next(it.ID)
 	if err != nil {
 		return nil, err
 	}
-	if it, err = s.disown(tx, req.System, it); err != nil {
+	if it, err = w.disown(tx, req.System, it); err != nil {
 		return nil, err
 	}
 	job := req.Job
-	job.Slice, job.SessionID, job.BriefFile = it.ID, newUUID(), s.BriefPath(it.ID, n)
-	r := &Record{
-		ID:            Identity{System: req.System, Slice: it.ID, Of: it.Of, Title: it.Name, N: n, Token: NewToken(now)},
-		Life:          Life{Phase: plan.Claimed, Before: tracker.Before{Mark: plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}, Started: it.Started}, Launcher: proc.Self(), ClaimedAt: now.UTC(), Log: s.LogPath(it.ID, n)},
-		Job:           Job{Agent: req.Agent.Name, Program: req.Agent.Program, Argv: req.Agent.Command(job), Prompt: job.Prompt, Stream: req.Agent.Stream, Dir: job.Dir, Runner: req.Runner, Account: job.Account, Model: job.Model, Environ: req.Environ},
-		SchemaVersion: schemaVersion,
-	}
-	if req.Lineage != nil {
-		r.Place.Lineage, r.Place.Branch, r.Job.Sandbox, r.Job.Setup, r.Job.Caches = req.Lineage.N, req.Lineage.Branch, req.Sandbox, req.Setup, req.Caches
-	}
-	r.ID.First = req.First
-	r.describe(req.Task, now)
-	if _, lands := tx.(tracker.Lander); lands && req.Task == nil && req.Lineage == nil && req.Test.IsSet() {
-		r.Conditions.Test = &req.Test
-	}
-	if _, lands := tx.(tracker.Lander); lands && req.Task == nil && req.Lineage == nil {
+	job.Slice, job.SessionID, job.BriefFile = it.ID, newUUID(), w.store.Files.Brief(it.ID, n)
+	r := req.record(it, n, job, now)
+	r.Life.Log = w.store.Files.Log(it.ID, n)
+	if _, lands := tx.(tracker.Lander); lands && req.Task == nil && req.Place.Lineage == nil {
 		r.Conditions.Review = req.Review
+		if req.Test.IsSet() {
+			r.Conditions.Test = &req.Test
+		}
 	}
-	r.Conditions.Terms = req.Terms
-	if req.Task == nil || req.Lineage != nil {
-		if err := s.goOn(r, req, job); err != nil {
+	if req.Task == nil || req.Place.Lineage != nil {
+		if err := w.goOn(r, req, job); err != nil {
 			return nil, err
 		}
 	}
-	r.Talk.Talks = req.Agent.Talks
-	r.Talk.Briefed = job.Briefed && (agent.IsBriefed(r.Job.Argv, job.BriefFile) || agent.IsBriefed(r.Talk.Anew, job.BriefFile))
-	if err := s.sayAtStart(r); err != nil {
+	r.Talk.Briefed = job.Briefed &&
+		(agent.IsBriefed(r.Job.Argv, job.BriefFile) || agent.IsBriefed(r.Talk.Anew, job.BriefFile))
+	if err := w.store.Messages.sayAtStart(r); err != nil {
 		return nil, err
 	}
-	if err := s.putNew(r); err != nil {
+	if err := w.putNew(r); err != nil {
 		return nil, err
 	}
 	if err := tx.Claim(it.ID, r.ID.Token); err != nil {
-		return nil, errors.Join(err, s.dropLive(r))
+		return nil, errors.Join(err, w.dropLive(r))
 	}
-	s.tell(r, false)
-	return r, s.markSaid(r)
+	w.store.diary.tell(r, false)
+	return r, w.store.Messages.markSaid(r)
 }
 
-// putNew writes the record of a claim. Somebody may remove the directories at any instant (git clean -x, again and again).
-func (s *Store) putNew(r *Record) (err error) {
+// record returns the record of the item's attempt n before it is written.
+func (req Request) record(it plan.Item, n int, job agent.Job, now time.Time) *Record {
+	r := &Record{
+		SchemaVersion: schemaVersion,
+		ID: Identity{
+			System: req.System, Slice: it.ID, Of: it.Of, First: req.First, Title: it.Name, N: n, Token: NewToken(now),
+		},
+		Job: Job{
+			Agent: req.Agent.Name, Program: req.Agent.Program, Argv: req.Agent.Command(job), Model: job.Model,
+			Prompt: job.Prompt, Stream: req.Agent.Stream, Dir: job.Dir, Runner: req.Runner, Account: job.Account,
+			Environ: req.Environ,
+		},
+		Talk:       Dialog{Talks: req.Agent.Talks},
+		Conditions: Conditions{Terms: req.Terms},
+		Life:       Life{Phase: plan.Claimed, Before: beforeOf(it), Launcher: proc.Self(), ClaimedAt: now.UTC()},
+	}
+	if place := req.Place; place.Lineage != nil {
+		r.Place.Lineage, r.Place.Branch = place.Lineage.N, place.Lineage.Branch
+		r.Job.Sandbox, r.Job.Setup, r.Job.Caches = place.Sandbox, place.Setup, place.Caches
+	}
+	describe(r, req.Task, now)
+	return r
+}
+
+// beforeOf returns what an item is to go back to.
+func beforeOf(it plan.Item) tracker.Before {
+	return tracker.Before{Mark: plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}, Started: it.Started}
+}
+
+// putNew writes the record of a claim. The directories may be removed at any instant (git clean
+// -x, again and again).
+func (w *Writer) putNew(r *Record) (err error) {
 	const tries = 5
 	for range tries {
-		if err = s.putLive(r); !errors.Is(err, fs.ErrNotExist) {
+		if err = w.putLive(r); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		if err := s.Prepare(); err != nil {
+		if err := w.store.Files.Prepare(); err != nil {
 			return err
 		}
 	}
@@ -200,7 +232,7 @@ func (s *Store) next(slice string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	aside, err := s.asideEntries()
+	aside, err := s.Files.asideEntries()
 	if err != nil {
 		return 0, err
 	}
@@ -213,9 +245,9 @@ func (s *Store) next(slice string) (int, error) {
 	return n, nil
 }
 
-// giveBack undoes a claim that never started an agent. Where the slice isn't as the claim left it, somebody works on
-// it, and only a token of ours is cleared. The lock must be held.
-func (s *Store) giveBack(tx tracker.Tx, r *Record) error {
+// giveBack undoes a claim that never started an agent. A slice that isn't as the claim left it
+// is being worked on, and only a token of ours is cleared. The lock must be held.
+func (w *Writer) giveBack(tx tracker.Tx, r *Record) error {
 	tx = r.of(tx)
 	it, err := tx.Item(r.ID.Slice)
 	if err != nil && !errors.Is(err, tracker.ErrNotFound) {
@@ -230,8 +262,8 @@ func (s *Store) giveBack(tx tracker.Tx, r *Record) error {
 			return err
 		}
 	}
-	s.tellGivenBack(r)
-	return s.dropLive(r)
+	w.store.diary.tellGivenBack(r)
+	return w.dropLive(r)
 }
 
 // NewToken makes a session token: the time in UTC, to the second, and six characters of [0-9a-z].
@@ -251,50 +283,4 @@ func newUUID() string {
 	rand.Read(b[:])
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
-}
-
-// ClaimHolder is who made a claim outside an attempt: kept beside the claim, so that claiming again is idempotent.
-type ClaimHolder struct {
-	Token  string `json:"token"`  // valid only while the slice has this session
-	Holder string `json:"holder"` // CLAUDE_CODE_SESSION_ID
-
-	Released *plan.Mark `json:"released,omitempty"` // instead: how the slice was when it was given back half-way
-}
-
-func (s *Store) holderPath(slice string) string {
-	return filepath.Join(s.dir, "claims", slice+".json")
-}
-
-// Holder returns the holder of the slice's claim, "" for unknown.
-func (s *Store) Holder(slice, session string) string {
-	var h ClaimHolder
-	if session == "" || !readJSON(s.holderPath(slice), &h) || h.Token != session {
-		return ""
-	}
-	return h.Holder
-}
-
-// PutHolder remembers the holder of a claim.
-func (s *Store) PutHolder(slice string, h ClaimHolder) error {
-	if strings.TrimSpace(h.Holder) == "" {
-		return nil
-	}
-	if err := mkdir(filepath.Dir(s.holderPath(slice))); err != nil {
-		return err
-	}
-	return writeJSON(s.holderPath(slice), h)
-}
-
-// PutReleased remembers that a slice that was begun has been given back by its holder.
-func (s *Store) PutReleased(slice string, as plan.Mark) error {
-	if err := mkdir(filepath.Dir(s.holderPath(slice))); err != nil {
-		return err
-	}
-	return writeJSON(s.holderPath(slice), ClaimHolder{Released: &as})
-}
-
-// Released says whether the slice is as its last holder gave it back.
-func (s *Store) Released(slice string, is plan.Mark) bool {
-	var h ClaimHolder
-	return readJSON(s.holderPath(slice), &h) && h.Released != nil && *h.Released == is
 }

@@ -22,7 +22,7 @@ func TestClaimFails(t *testing.T) {
 	b := benchFor(t, map[string]string{"S-1": "pending/none"})
 	must(t, os.WriteFile(b.file("S-1"), []byte("---\nno end"), 0o644))
 	err := b.state.Do(t.Context(), func(tx tracker.Tx) error {
-		_, err := b.store.Claim(tx, Request{ID: "S-1", Agent: mustAgent(t)}, b.now)
+		_, err := b.store.Within(tx.Held()).Claim(tx, Request{ID: "S-1", Agent: mustAgent(t)}, b.now)
 		return err
 	})
 	var corrupt *slice.CorruptError
@@ -91,12 +91,12 @@ func TestAdmit(t *testing.T) {
 func TestStopMark(t *testing.T) {
 	b := benchFor(t, nil)
 	seen := map[string]bool{"": true}
-	if b.store.StopMark() != "" {
+	if b.store.Control.StopMark() != "" {
 		t.Error("a mark that nobody put")
 	}
 	for i := range 3 {
-		must(t, b.store.PutStopMark(noon.Add(-time.Duration(i)*time.Hour))) // a clock that goes backwards
-		if m := b.store.StopMark(); seen[m] {
+		must(t, b.store.Control.PutStopMark(noon.Add(-time.Duration(i)*time.Hour))) // a clock that goes backwards
+		if m := b.store.Control.StopMark(); seen[m] {
 			t.Errorf("mark %q again", m)
 		} else {
 			seen[m] = true
@@ -128,7 +128,7 @@ func TestStopDead(t *testing.T) {
 			r := b.claim("S-1")
 			r.Job.Stream = agent.StreamClaude
 			r = b.start(r)
-			must(t, os.WriteFile(b.store.LogPath(r.ID.Slice, r.ID.N), []byte(log), 0o644))
+			must(t, os.WriteFile(b.store.Files.Log(r.ID.Slice, r.ID.N), []byte(log), 0o644))
 			final, err := b.settler(b.state).Stop(t.Context(), r)
 			must(t, err)
 			if final.Judged.Outcome != want || b.mark("S-1").Session != "" || len(b.live()) != 0 {

@@ -28,7 +28,7 @@ func TestNewClaimant(t *testing.T) {
 
 func TestClaimantHolds(t *testing.T) {
 	runs := OpenStore(t.TempDir())
-	must(t, runs.PutHolder("S-1", ClaimHolder{Token: "t1", Holder: "me"}))
+	must(t, runs.Claims.PutHolder("S-1", ClaimHolder{Token: "t1", Holder: "me"}))
 	state := func(session string, a *plan.Attempt) *plan.State {
 		return &plan.State{Item: &plan.Item{ID: "S-1", Session: session}, Class: plan.Active, Attempt: a}
 	}

@@ -57,7 +57,7 @@ func (c *claimed) advance(ctx context.Context, change func(*Record)) error {
 	return c.settler.Tracker.Do(ctx, func(tx tracker.Tx) error {
 		disk, err := store.Get(c.rec.ID.Slice, c.rec.ID.N)
 		if c.anew && errors.Is(err, fs.ErrNotExist) { // removed by git clean -x
-			disk, err = c.rec, store.Prepare()
+			disk, err = c.rec, store.Files.Prepare()
 		}
 		if err != nil || disk.Life.Phase.Begun() != c.anew || disk.Life.Phase != c.rec.Life.Phase || disk.ID.Token != c.rec.ID.Token {
 			return ErrLate
@@ -76,9 +76,9 @@ func (c *claimed) advance(ctx context.Context, change func(*Record)) error {
 		self := proc.Self()
 		c.rec.Life.Wrapper, c.rec.Life.Ending = &self, disk.Life.Ending // it may be being stopped
 		change(c.rec)
-		err = store.putLive(c.rec)
+		err = store.Within(tx.Held()).putLive(c.rec)
 		if err == nil {
-			store.tell(c.rec, false)
+			store.diary.tell(c.rec, false)
 		}
 		return err
 	})
@@ -100,16 +100,16 @@ func (c *claimed) keepRecord(ctx context.Context) {
 	if c.over || store.IsOpen(c.rec.ID.Name()) {
 		return
 	}
-	err := c.settler.Tracker.Do(ctx, func(tracker.Tx) error {
+	err := c.settler.Tracker.Do(ctx, func(tx tracker.Tx) error {
 		_, err := store.Get(c.rec.ID.Slice, c.rec.ID.N)
 		if !errors.Is(err, fs.ErrNotExist) { // settled, or the number is another attempt's now
 			c.over = err == nil
 			return err
 		}
-		if err := store.Prepare(); err != nil {
+		if err := store.Files.Prepare(); err != nil {
 			return err
 		}
-		return store.putLive(c.rec)
+		return store.Within(tx.Held()).putLive(c.rec)
 	})
 	if err == nil {
 		err = c.log.reopen()

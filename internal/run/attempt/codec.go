@@ -21,7 +21,8 @@ type document struct {
 
 // document returns the record's document, which shares its fields.
 func (r *Record) document() *document {
-	return &document{r.SchemaVersion, &r.ID, &r.Job, &r.Talk, &r.Place, &r.Conditions, &r.Life, &r.Judged, &r.Task, &r.Since, r.Landing}
+	return &document{r.SchemaVersion, &r.ID, &r.Job, &r.Talk, &r.Place, &r.Conditions, &r.Life,
+		&r.Judged, &r.Task, &r.Since, r.Landing}
 }
 
 // MarshalJSON implements json.Marshaler. It has a value receiver since json.Marshal(*r) would
@@ -42,4 +43,6 @@ func (r *Record) UnmarshalJSON(data []byte) error {
 }
 
 // take copies what the record doesn't share with its document, once that was read.
-func (r *Record) take(doc *document) { r.SchemaVersion, r.Landing = doc.SchemaVersion, doc.Landing }
+func (r *Record) take(doc *document) {
+	r.SchemaVersion, r.Landing = doc.SchemaVersion, doc.Landing
+}

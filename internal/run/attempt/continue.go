@@ -13,8 +13,8 @@ import (
 	"greenlight/internal/core/agent"
 )
 
-// A Continuation says what an attempt goes on with, to its agent: how the attempt before ended and, if the lane sent that
-// back, the output of the tests or the paths in conflict.
+// A Continuation says what an attempt goes on with, to its agent: how the attempt before ended
+// and, if the lane sent that back, the output of the tests or the paths in conflict.
 type Continuation struct {
 	After  int       `json:"after,omitempty"`  // the lineage's last attempt
 	Of     string    `json:"of,omitempty"`     // the slice whose attempt that was; "" for the record's own
@@ -38,7 +38,8 @@ func (c Continuation) clean() *Continuation {
 	return &c
 }
 
-// lastBytes are the last whole lines of a text that are no longer than n together; of a longer line the end.
+// lastBytes are the last whole lines of a text that are no longer than n together; of a longer
+// line the end.
 func lastBytes(text string, n int) string {
 	text = strings.Trim(text, "\n")
 	if len(text) <= n {
@@ -59,16 +60,18 @@ func boundary(s string, i int) int {
 	return i
 }
 
-// goOn has the attempt go on where the last one in its lineage ended: with its conversation, if that was with the same agent
-// in the same directory and account, else with what there is to know of it. A record is the only place that has a conversation:
-// the lineage's last one decides, so that an agent never goes on with one that doesn't know the last work. The lock must be held.
-func (s *Store) goOn(r *Record, req Request, job agent.Job) error {
-	last, err := s.lastIn(r, func(*Record) bool { return true })
+// goOn has the attempt go on where the last one in its lineage ended: with its conversation, if
+// that was with the same agent in the same directory and account, else with what there is to
+// know of it. A record is the only place that has a conversation: the lineage's last one
+// decides, so that an agent never goes on with one that doesn't know the last work. The lock
+// must be held.
+func (w *Writer) goOn(r *Record, req Request, job agent.Job) error {
+	last, err := w.store.lastIn(r, func(*Record) bool { return true })
 	if err != nil {
 		return err
 	}
 	if last == nil {
-		return s.beginAgain(r, req)
+		return w.beginAgain(r, req)
 	}
 	r.Task.Summary = cmp.Or(last.Task.Summary, r.Task.Summary) // it may have been written
 	c, said := last.leaves()
@@ -87,14 +90,14 @@ func (s *Store) goOn(r *Record, req Request, job agent.Job) error {
 		r.Job.Argv = req.Agent.Command(job)
 	}
 	if last.Accepted() { // the conversation is with who built it
-		if last, err = s.lastIn(r, func(r *Record) bool { return !r.Accepted() }); err != nil || last == nil {
+		if last, err = w.store.lastIn(r, func(r *Record) bool { return !r.Accepted() }); err != nil || last == nil {
 			return err
 		}
 	}
 	if last.Job.Agent != r.Job.Agent || last.Job.Program != r.Job.Program || last.Job.Dir != r.Job.Dir || last.Job.Account != r.Job.Account {
 		return nil
 	}
-	job.Conversation, job.Note = last.Talk.Conversation, r.note()
+	job.Conversation, job.Note = last.Talk.Conversation, noteFor(r)
 	if argv := req.Agent.Resume(job); argv != nil {
 		r.Talk.Conversation, r.Talk.Anew, r.Job.Argv = last.Talk.Conversation, r.Job.Argv, argv
 	}
@@ -126,8 +129,9 @@ func (r *Record) leaves() (c Continuation, said bool) {
 	return c, said
 }
 
-// Leaves is what a later attempt is told of this one beyond how it ended: what is to be put right or what a person has said, and the output
-// of tests or git. Both are "" where there is nothing more to know.
+// Leaves is what a later attempt is told of this one beyond how it ended: what is to be put
+// right or what a person has said, and the output of tests or git. Both are "" where there is
+// nothing more to know.
 func (r *Record) Leaves() (why, output string) {
 	c, said := r.leaves()
 	if !said && c.Why == r.ending() {
@@ -137,15 +141,16 @@ func (r *Record) Leaves() (why, output string) {
 	return clean.Why, clean.Output
 }
 
-// beginAgain has the first attempt of a lineage know what was done on the slice before: under another name, or landed and taken back.
-func (s *Store) beginAgain(r *Record, req Request) error {
+// beginAgain has the first attempt of a lineage know what was done on the slice before: under
+// another name, or landed and taken back.
+func (w *Writer) beginAgain(r *Record, req Request) error {
 	if r.Place.Lineage == 0 {
 		return nil
 	}
 	of := *r
-	if was := req.Lineage.Was; was != nil {
+	if was := req.Place.Lineage.Was; was != nil {
 		of.ID.Slice, of.Place.Lineage, of.ID.N = was.Slice, was.N, 0
-		last, err := s.lastIn(&of, func(*Record) bool { return true })
+		last, err := w.store.lastIn(&of, func(*Record) bool { return true })
 		if last == nil || err != nil {
 			return err
 		}
@@ -156,7 +161,7 @@ func (s *Store) beginAgain(r *Record, req Request) error {
 		return nil
 	}
 	for of.Place.Lineage = r.Place.Lineage - 1; of.Place.Lineage > 0; of.Place.Lineage-- {
-		last, err := s.lastIn(&of, func(r *Record) bool { return r.Landing != nil && r.Landing.Commit != "" && r.Judged.Outcome == Done })
+		last, err := w.store.lastIn(&of, func(r *Record) bool { return r.Landing != nil && r.Landing.Commit != "" && r.Judged.Outcome == Done })
 		if err != nil {
 			return err
 		}
@@ -164,7 +169,7 @@ func (s *Store) beginAgain(r *Record, req Request) error {
 			continue
 		}
 		if last.Since.Undone != nil {
-			c := Continuation{After: last.ID.N, Why: last.undone(req.Redone), Again: true}
+			c := Continuation{After: last.ID.N, Why: last.Since.undone(req.Place.Redone, last.Landing.Commit), Again: true}
 			r.Talk.Continues = c.clean()
 		}
 		return nil
@@ -204,9 +209,9 @@ func (r *Record) ending() string {
 	return fmt.Sprintf("Attempt %d ended: %s.", r.ID.N, strings.TrimRight(r.Judged.Outcome.Text(r.Judged.Detail), "."))
 }
 
-// note is what a resumed conversation is told. It knows the slice and the method. What depends on the worktree gl slice tells,
-// since nobody knows it yet.
-func (r *Record) note() string {
+// noteFor is what a resumed conversation is told. It knows the slice and the method. What
+// depends on the worktree gl slice tells, since it is unknown yet.
+func noteFor(r *Record) string {
 	what := "slice " + r.ID.Slice
 	if r.ID.IsTask() {
 		what = "your task"
@@ -226,8 +231,8 @@ func (r *Record) note() string {
 
 func indented(text string) string { return "    " + strings.ReplaceAll(text, "\n", "\n    ") }
 
-// Resumes says whether the agent is to go on with a conversation.
+// Resumes reports whether the agent is to go on with a conversation.
 func (d *Dialog) Resumes() bool { return len(d.Anew) > 0 }
 
 // beginAnew has the attempt begin a new conversation instead.
-func (r *Record) beginAnew() { r.Job.Argv, r.Talk.Anew, r.Talk.Conversation = r.Talk.Anew, nil, "" }
+func (d *Dialog) beginAnew(j *Job) { j.Argv, d.Anew, d.Conversation = d.Anew, nil, "" }

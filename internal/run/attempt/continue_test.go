@@ -48,9 +48,9 @@ func TestClaimGoesOn(t *testing.T) {
 			if tt.last != nil {
 				tt.last(last)
 			}
-			must(t, b.store.finish(last))
+			must(t, b.store.unlocked().finish(last))
 			b.write("S-1", "pending", "none", "")
-			r := b.goOn(Request{ID: "S-1", Agent: tt.agent, Lineage: &worktree.Lineage{N: tt.lineage}, Job: agent.Job{Prompt: "/gl:slice S-1", Dir: b.root, Account: "HOME=/h"}})
+			r := b.goOn(Request{Place: Workplace{Lineage: &worktree.Lineage{N: tt.lineage}}, ID: "S-1", Agent: tt.agent, Job: agent.Job{Prompt: "/gl:slice S-1", Dir: b.root, Account: "HOME=/h"}})
 			if r.Talk.Resumes() != tt.resumes || (r.Talk.Conversation == "c-1") != tt.resumes {
 				t.Errorf("resumes %v conversation %q by %q", r.Talk.Resumes(), r.Talk.Conversation, r.Job.Argv)
 			}
@@ -65,7 +65,7 @@ func TestClaimGoesOn(t *testing.T) {
 			if !slices.Contains(r.Job.Argv, "--resume") || slices.Contains(argv, "--resume") || !slices.Contains(argv, "/gl:slice S-1") {
 				t.Errorf("by %q, and if there is no conversation by %q", r.Job.Argv, argv)
 			}
-			r.beginAnew()
+			r.Talk.beginAnew(&r.Job)
 			if r.Talk.Resumes() || r.Talk.Conversation != "" || !slices.Equal(r.Job.Argv, argv) {
 				t.Errorf("anew: %+v", r)
 			}
@@ -87,9 +87,9 @@ func TestClaimEscalates(t *testing.T) {
 		last := b.claim("S-1")
 		last.Job.Agent, last.Job.Program, last.Place.Lineage, last.Talk.Conversation, last.Job.Account = "claude", "claude", 1, "c-1", ""
 		last.Life.Phase, last.Judged.Outcome, last.Landing = plan.Settled, tt.outcome, &Landing{}
-		must(t, b.store.finish(last))
+		must(t, b.store.unlocked().finish(last))
 		b.write("S-1", "pending", "none", "")
-		r := b.goOn(Request{ID: "S-1", Agent: claude, Escalate: tt.escalate, Lineage: &worktree.Lineage{N: 1}, Job: agent.Job{Prompt: "/gl:slice S-1", Dir: b.root, Model: "small"}})
+		r := b.goOn(Request{Place: Workplace{Lineage: &worktree.Lineage{N: 1}}, ID: "S-1", Agent: claude, Escalate: tt.escalate, Job: agent.Job{Prompt: "/gl:slice S-1", Dir: b.root, Model: "small"}})
 		at := slices.Index(r.Job.Argv, "--model")
 		if r.Job.Model != tt.model || at < 0 || r.Job.Argv[at+1] != tt.model || !slices.Contains(r.Job.Argv, "--resume") || !slices.Contains(r.Talk.Anew, tt.model) {
 			t.Errorf("%s, escalate %q: model %q, %q or else %q", tt.outcome, tt.escalate, r.Job.Model, r.Job.Argv, r.Talk.Anew)
@@ -101,7 +101,7 @@ func (b *bench) goOn(req Request) (r *Record) {
 	b.t.Helper()
 	req.Runner = "process"
 	must(b.t, b.state.Do(b.t.(*testing.T).Context(), func(tx tracker.Tx) (err error) {
-		r, err = b.store.Claim(tx, req, b.now)
+		r, err = b.store.Within(tx.Held()).Claim(tx, req, b.now)
 		return err
 	}))
 	return r
@@ -111,7 +111,7 @@ func (b *bench) goOn(req Request) (r *Record) {
 func TestClaimHandsOver(t *testing.T) {
 	claude, _ := agent.Find("claude", agent.Config{})
 	b := benchFor(t, map[string]string{"S-1": "pending/none"})
-	req := Request{ID: "S-1", Agent: claude, Lineage: &worktree.Lineage{N: 1}, Job: agent.Job{Prompt: "/gl:slice S-1", Dir: b.root}}
+	req := Request{Place: Workplace{Lineage: &worktree.Lineage{N: 1}}, ID: "S-1", Agent: claude, Job: agent.Job{Prompt: "/gl:slice S-1", Dir: b.root}}
 	r := b.goOn(req)
 	if r.Talk.Continues != nil || r.Talk.Resumes() {
 		t.Errorf("first: %+v", r.Talk.Continues)
@@ -120,7 +120,7 @@ func TestClaimHandsOver(t *testing.T) {
 		t.Helper()
 		r.Life.Phase, r.Judged.Outcome, r.Talk.Conversation = plan.Settled, Red, "c-1"
 		r.Landing = &Landing{Why: "The tests fail\non the merge.", Output: strings.Repeat("ok\n", 10_000) + "FAIL\x1b[31m a_test.go:7\n"}
-		must(t, b.store.finish(r))
+		must(t, b.store.unlocked().finish(r))
 		b.write("S-1", "pending", "none", "")
 	}
 	red(r)
@@ -138,7 +138,7 @@ func TestClaimHandsOver(t *testing.T) {
 	}
 	// A held attempt leaves it to the next one.
 	r.Life.Phase, r.Judged.Outcome = plan.Settled, Held
-	must(t, b.store.finish(r))
+	must(t, b.store.unlocked().finish(r))
 	b.write("S-1", "pending", "none", "")
 	if r = b.goOn(req); r.Talk.Continues == nil || r.Talk.Continues.Mends != Red {
 		t.Errorf("after a held one: %+v", r.Talk.Continues)
@@ -168,13 +168,13 @@ func TestClaimIsToldWhatAPersonSaid(t *testing.T) {
 			last := b.claim("S-1")
 			last.Job.Agent, last.Job.Program, last.Place.Lineage, last.Life.Phase, last.Judged.Outcome, last.Since.Retried = "claude", "claude", 1, plan.Settled, Waiting, true
 			tt.said(last)
-			must(t, b.store.finish(last))
+			must(t, b.store.unlocked().finish(last))
 			b.write("S-1", "pending", "none", "")
 			lineage := 1
 			if last.Since.Undone != nil {
 				lineage = 2
 			}
-			req := Request{ID: "S-1", Agent: claude, Lineage: &worktree.Lineage{N: lineage}, Job: agent.Job{Dir: b.root}, Redone: "r"}
+			req := Request{Place: Workplace{Lineage: &worktree.Lineage{N: lineage}, Redone: "r"}, ID: "S-1", Agent: claude, Job: agent.Job{Dir: b.root}}
 			for range 2 { // the first of them is held
 				r := b.goOn(req)
 				if r.Talk.Continues == nil || r.Talk.Continues.Why != tt.why || r.Talk.Continues.Output != tt.output || r.Talk.Continues.Again != (lineage == 2) {
@@ -182,7 +182,7 @@ func TestClaimIsToldWhatAPersonSaid(t *testing.T) {
 				}
 				must(t, r.check(Entry{Slice: r.ID.Slice, N: r.ID.N}))
 				r.Life.Phase, r.Judged.Outcome = plan.Settled, Held
-				must(t, b.store.finish(r))
+				must(t, b.store.unlocked().finish(r))
 				b.write("S-1", "pending", "none", "")
 			}
 		})
@@ -249,7 +249,7 @@ func TestReplayFindsTheConversation(t *testing.T) {
 			r := b.claim("S-1")
 			r.Job.Stream, r.Talk.Conversation = agent.StreamClaude, "c-1"
 			r = b.start(r)
-			must(t, os.WriteFile(b.store.LogPath(r.ID.Slice, r.ID.N), []byte(tt.log), 0o644))
+			must(t, os.WriteFile(b.store.Files.Log(r.ID.Slice, r.ID.N), []byte(tt.log), 0o644))
 			final, err := b.settler(b.state).Recover(t.Context(), r)
 			must(t, err)
 			if final.Talk.Conversation != tt.want || final.Judged.Outcome != Crashed {

@@ -70,7 +70,7 @@ func TestRecordsOf2f0f9e9(t *testing.T) {
 		t.Fatalf("%d live records, bad: %v", len(live), bad)
 	}
 	for _, r := range live {
-		compareDocuments(t, s.livePath(r.ID.Slice, r.ID.N), r)
+		compareDocuments(t, s.Files.livePath(r.ID.Slice, r.ID.N), r)
 	}
 	settled, err := s.settledEntries()
 	must(t, err)
@@ -80,7 +80,7 @@ func TestRecordsOf2f0f9e9(t *testing.T) {
 	for _, e := range settled {
 		r, err := s.Settled(e)
 		must(t, err)
-		compareDocuments(t, s.donePath(e.Slice, e.N, e.Outcome), r)
+		compareDocuments(t, s.Files.donePath(e.Slice, e.N, e.Outcome), r)
 	}
 	path := filepath.Join(dir, "note.json") // as in refs/gl/landing
 	data, err := os.ReadFile(path)

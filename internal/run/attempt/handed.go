@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Which commit has the tests that a lineage's agent has handed over first stands here, besides in git's refs, which agents can write. What is
-// handed over later builds on it.
+// Which commit has the tests that a lineage's agent has handed over first stands here, besides
+// in git's refs, which agents can write. What is handed over later builds on it.
 
 // A handed is a file of runs/handed.
 type handed struct {
@@ -18,12 +18,12 @@ type handed struct {
 // fileName returns the name by which a file of runs/ belongs to a slice or task of a system.
 func fileName(system, work string) string { return strings.ReplaceAll(system, "/", "_") + "." + work }
 
-func (s *Store) handedPath(system, slice string, lineage int) string {
+func (s *Proofs) handedPath(system, slice string, lineage int) string {
 	return filepath.Join(s.dir, "handed", fileName(system, slice)+"."+fmt.Sprint(lineage)+".json")
 }
 
 // Handed is the commit that was noted, "" for none.
-func (s *Store) Handed(system, slice string, lineage int) string {
+func (s *Proofs) Handed(system, slice string, lineage int) string {
 	var h handed
 	if !readJSON(s.handedPath(system, slice, lineage), &h) || strings.Trim(h.Commit, "0123456789abcdef") != "" {
 		return ""
@@ -31,8 +31,9 @@ func (s *Store) Handed(system, slice string, lineage int) string {
 	return h.Commit
 }
 
-// NoteHanded notes the first hand-over of a lineage; a later one changes nothing. The gl of a confined agent can't: its wrapper does.
-func (s *Store) NoteHanded(system, slice string, lineage int, commit string) error {
+// NoteHanded notes the first hand-over of a lineage; a later one changes nothing. The gl of a
+// confined agent can't: its wrapper does.
+func (s *Proofs) NoteHanded(system, slice string, lineage int, commit string) error {
 	if commit == "" || s.Handed(system, slice, lineage) != "" {
 		return nil
 	}
@@ -43,11 +44,12 @@ func (s *Store) NoteHanded(system, slice string, lineage int, commit string) err
 }
 
 // forgetHanded is for a lineage that has landed.
-func (s *Store) forgetHanded(r *Record) {
+func (s *Proofs) forgetHanded(r *Record) {
 	_ = os.Remove(s.handedPath(r.ID.System, r.ID.Work(), r.Place.Lineage))
 }
 
-// SentBack returns the tree of the work that a person last sent back in the attempt's lineage, "" for none.
+// SentBack returns the tree of the work that a person last sent back in the attempt's lineage,
+// "" for none.
 func (s *Store) SentBack(r *Record) (string, error) {
 	last, err := s.lastIn(r, func(l *Record) bool { return l.Since.Rejected != "" || len(l.Since.Comments) > 0 })
 	if err != nil || last == nil {

@@ -51,7 +51,7 @@ func newBench(t fataler, root string, slices map[string]string) *bench {
 		status, step, _ := strings.Cut(s, "/")
 		b.write(id, status, step, "")
 	}
-	must(t, b.store.Prepare())
+	must(t, b.store.Files.Prepare())
 	return b
 }
 
@@ -109,7 +109,7 @@ func (b *bench) claim(id string) (r *Record) {
 	a, err := agent.Find("x", agent.Config{Custom: map[string]agent.Custom{"x": {Command: []string{"true", "{slice}"}}}})
 	must(b.t, err)
 	must(b.t, b.state.Do(context.Background(), func(tx tracker.Tx) (err error) {
-		r, err = b.store.Claim(tx, Request{ID: id, Agent: a, Job: agent.Job{Dir: b.root}, Runner: "process"}, b.now)
+		r, err = b.store.Within(tx.Held()).Claim(tx, Request{ID: id, Agent: a, Job: agent.Job{Dir: b.root}, Runner: "process"}, b.now)
 		return err
 	}))
 	return r
@@ -121,7 +121,7 @@ func (b *bench) start(r *Record) *Record {
 	c := *r
 	gone, agent, at := deadID(1), deadID(2), b.now.Add(-time.Minute)
 	c.Life.Phase, c.Life.Wrapper, c.Life.Process, c.Life.StartedAt = plan.Started, &gone, &agent, &at
-	must(b.t, b.store.putLive(&c))
+	must(b.t, b.store.unlocked().putLive(&c))
 	return &c
 }
 
@@ -180,3 +180,6 @@ func tempDir(t fataler) (dir string, remove func()) {
 func benchFor(t *testing.T, slices map[string]string) *bench {
 	return newBench(t, t.TempDir(), slices)
 }
+
+// unlocked is the store's writer in a test in which nothing else writes.
+func (s *Store) unlocked() *Writer { return &Writer{s} }

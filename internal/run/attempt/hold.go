@@ -11,6 +11,7 @@ import (
 	"greenlight/internal/base/durable"
 	"greenlight/internal/core/agent"
 	"greenlight/internal/core/plan"
+	"greenlight/internal/state/journal"
 )
 
 const (
@@ -21,10 +22,17 @@ const (
 	floorPart    = 10            // the shortest hold is this part of parallel.hold_seconds, and doubles as well
 )
 
-func (s *Store) holdPath() string { return filepath.Join(s.dir, holdFile) }
+func (s *HoldFile) path() string { return filepath.Join(s.dir, holdFile) }
 
-// Holds are those that were put last, over or not, at most one for everybody and one for each agent and account. The file of an
-// earlier version has one for everybody.
+// A HoldFile is runs/hold.json, and runs/streak.json: what keeps agents from being launched for
+// a while.
+type HoldFile struct {
+	dir     string
+	journal *journal.Journal
+}
+
+// Holds are those that were put last, over or not, at most one for everybody and one for each
+// agent and account. The file of an earlier version has one for everybody.
 type Holds []*plan.Hold
 
 // holdsFile is what hold.json has: a list, or the single hold of an earlier version.
@@ -70,16 +78,16 @@ func sameHold(a, b *plan.Hold) bool {
 	return a.Account == b.Account && (a.Account != "" || a.Agent == b.Agent)
 }
 
-// Holds returns all holds; none where the file can't be used.
-func (s *Store) Holds() Holds {
-	l, _ := s.ReadHolds() // whoever shows the project's state names a bad one
+// All returns all holds; none where the file can't be used.
+func (s *HoldFile) All() Holds {
+	l, _ := s.Read() // commands that show the project's state name a bad one
 	return l
 }
 
-// ReadHolds is Holds with the reason why the file can't be used: a *BadRecord where that is its content.
-func (s *Store) ReadHolds() (Holds, error) {
+// Read is Holds with the reason why the file can't be used: a *BadRecord where that is its content.
+func (s *HoldFile) Read() (Holds, error) {
 	var file holdsFile
-	err := readChecked(s.holdPath(), &file, func() error {
+	err := readChecked(s.path(), &file, func() error {
 		if file.Holds == nil {
 			file.Holds = Holds{&file.Hold}
 		}
@@ -119,13 +127,14 @@ func checkHold(h *plan.Hold) error {
 	return nil
 }
 
-// Hold returns the hold of everybody, over or not; nil for none.
-func (s *Store) Hold() *plan.Hold { return s.Holds().Everybody() }
+// Everybody returns the hold of everybody, over or not; nil for none.
+func (s *HoldFile) Everybody() *plan.Hold { return s.All().Everybody() }
 
-// LiftHolds ends the holds for which which is true, and forgets those that are over. It returns those that weren't. The lock must be held.
-func (s *Store) LiftHolds(which func(*plan.Hold) bool, now time.Time) (lifted Holds, err error) {
+// Lift ends the holds for which which is true, and forgets those that are over. It returns
+// those that weren't. The lock must be held.
+func (s *HoldFile) Lift(which func(*plan.Hold) bool, now time.Time) (lifted Holds, err error) {
 	var ended, kept Holds
-	for _, h := range s.Holds() {
+	for _, h := range s.All() {
 		if which(h) {
 			ended = append(ended, h)
 		} else {
@@ -135,20 +144,21 @@ func (s *Store) LiftHolds(which func(*plan.Hold) bool, now time.Time) (lifted Ho
 	if len(ended) == 0 {
 		return nil, nil
 	}
-	if err := s.writeHolds(kept); err != nil {
+	if err := s.writeAll(kept); err != nil {
 		return nil, err
 	}
 	for _, h := range ended {
-		s.TellHoldEnded(h, now)
+		s.TellEnded(h, now)
 	}
 	return ended.InEffect(now), nil
 }
 
-// putHold makes all with the attempt's agent and account wait after it met a limit. Attempts that ran beside the one that met it first
-// meet the same limit: only a reset that they are told can move the end, and the next wait doubles once. The lock must be held.
-func (s *Store) putHold(r *Record, l *agent.Limit, now time.Time, first time.Duration) error {
+// put makes all with the attempt's agent and account wait after it met a limit. Attempts that
+// ran beside the one that met it first meet the same limit: only a reset that they are told can
+// move the end, and the next wait doubles once. The lock must be held.
+func (s *HoldFile) put(r *Record, l *agent.Limit, now time.Time, first time.Duration) error {
 	h := plan.Hold{Agent: r.Job.Agent, Account: r.Job.Account, Since: now, Kind: l.Kind, Reason: l.Reason, By: r.ID.Slice, Count: 1}
-	old := s.Holds().same(&h)
+	old := s.All().same(&h)
 	if old != nil && (old.Kind == plan.HeldByPerson || old.Open()) && now.Before(old.Until) {
 		return nil // and the person says when it ends
 	}
@@ -165,7 +175,8 @@ func (s *Store) putHold(r *Record, l *agent.Limit, now time.Time, first time.Dur
 	h.Until = now.Add(doubled(first))
 	if l.Reset != nil && l.Reset.After(now.Add(-time.Minute)) { // one that has just passed is news, an old one is none
 		h.Until = *l.Reset
-		// A reset that is always just over must not make a loop, and one in 2100 must not hold everybody for ever.
+		// A reset that is always just over must not make a loop, and one in 2100 must not hold
+		// everybody for ever.
 		if floor := now.Add(doubled(first / floorPart)); h.Until.Before(floor) {
 			h.Until = floor
 		}
@@ -178,50 +189,52 @@ func (s *Store) putHold(r *Record, l *agent.Limit, now time.Time, first time.Dur
 		h.Until, h.Reset = old.Until, old.Reset
 	}
 	h.Until = h.Until.UTC()
-	return s.writeHold(&h)
+	return s.write(&h)
 }
 
-// PutPersonsHold makes the account wait because a person says so; everybody, for the zero Account. The lock must be held.
-func (s *Store) PutPersonsHold(a plan.Account, until, now time.Time) error {
-	return s.writeHold(&plan.Hold{Agent: a.Agent, Account: a.ID, Since: now.UTC(), Until: until.UTC(), Kind: plan.HeldByPerson})
+// PutPersons makes the account wait because a person says so; everybody, for the zero Account.
+// The lock must be held.
+func (s *HoldFile) PutPersons(a plan.Account, until, now time.Time) error {
+	return s.write(&plan.Hold{Agent: a.Agent, Account: a.ID, Since: now.UTC(), Until: until.UTC(), Kind: plan.HeldByPerson})
 }
 
-// PutBudgetHold makes everybody wait because a budget is spent. A hold that lasts at least as long stays. The lock must be held.
-func (s *Store) PutBudgetHold(until time.Time, reason string, now time.Time) error {
-	if old := s.Hold(); old != nil && !old.Until.Before(until) {
+// PutBudget makes everybody wait because a budget is spent. A hold that lasts at least as long
+// stays. The lock must be held.
+func (s *HoldFile) PutBudget(until time.Time, reason string, now time.Time) error {
+	if old := s.Everybody(); old != nil && !old.Until.Before(until) {
 		return nil
 	}
-	return s.writeHold(&plan.Hold{Since: now.UTC(), Until: until.UTC(), Kind: plan.HeldByBudget, Reason: reason, Count: 1})
+	return s.write(&plan.Hold{Since: now.UTC(), Until: until.UTC(), Kind: plan.HeldByBudget, Reason: reason, Count: 1})
 }
 
-// writeHold puts a hold in the place of the last one of the same agent and account. If that one is over, its end is told first: after this
-// no file has it.
-func (s *Store) writeHold(h *plan.Hold) error {
-	l := s.Holds()
+// write puts a hold in the place of the last one of the same agent and account. If that one is
+// over, its end is told first: after this no file has it.
+func (s *HoldFile) write(h *plan.Hold) error {
+	l := s.All()
 	if old := l.same(h); old != nil && old.Until.Before(h.Since) {
-		s.TellHoldEnded(old, h.Since)
+		s.TellEnded(old, h.Since)
 	}
 	l = slices.DeleteFunc(l, func(old *plan.Hold) bool { return sameHold(old, h) })
-	if err := s.writeHolds(append(l, h)); err != nil {
+	if err := s.writeAll(append(l, h)); err != nil {
 		return err
 	}
-	s.TellHold(h)
+	s.Tell(h)
 	return nil
 }
 
-func (s *Store) writeHolds(l Holds) error {
+func (s *HoldFile) writeAll(l Holds) error {
 	if len(l) == 0 {
-		return durable.Remove(s.holdPath())
+		return durable.Remove(s.path())
 	}
-	return writeJSON(s.holdPath(), struct {
+	return writeJSON(s.path(), struct {
 		Holds Holds `json:"holds"`
 	}{l})
 }
 
-// endHolds counts that an attempt has met no limit, for the holds that were over when it ended, so that more are launched and the next
-// hold begins small.
-func (s *Store) endHolds(r *Record, now time.Time) error {
-	l := s.Holds()
+// end counts that an attempt has met no limit, for the holds that were over when it ended, so
+// that more are launched and the next hold begins small.
+func (s *HoldFile) end(r *Record, now time.Time) error {
+	l := s.All()
 	var ended Holds
 	for _, h := range l {
 		if now.Before(h.Until) || r.Life.StartedAt == nil || r.Life.StartedAt.Before(h.Since) || !h.Holds(plan.Account{Agent: r.Job.Agent, ID: r.Job.Account}) {
@@ -235,24 +248,26 @@ func (s *Store) endHolds(r *Record, now time.Time) error {
 	}
 	// Once so many have ended well there is nothing left to hold back.
 	l = slices.DeleteFunc(l, func(h *plan.Hold) bool { return h.Proven >= provenEnough || h.Proven > 0 && !h.Ramps() })
-	if err := s.writeHolds(l); err != nil {
+	if err := s.writeAll(l); err != nil {
 		return err
 	}
 	for _, h := range ended {
-		s.TellHoldEnded(h, now)
+		s.TellEnded(h, now)
 	}
 	return nil
 }
 
-// sameAccount says whether the attempts were with the same agent and, as far as is known, the same account.
-func (r *Record) sameAccount(as *Record) bool {
-	return r.Job.Agent == as.Job.Agent && (r.Job.Account == as.Job.Account || r.Job.Account == "" || as.Job.Account == "")
+// sameAccount reports whether the attempts were with the same agent and, as far as is known,
+// the same account.
+func (j *Job) sameAccount(as *Job) bool {
+	return j.Agent == as.Agent && (j.Account == as.Account || j.Account == "" || as.Account == "")
 }
 
-// refute compares a limit that a line of text alone tells of with how others fare: if an attempt with the same agent has
-// succeeded since this one began, or since the one before it that met such a limit, there is no limit, and the slice's own
-// trouble has the wrong words. The lock must be held.
-func (s *Store) refute(r *Record) error {
+// refute compares a limit that a line of text alone tells of with how others fare: if an
+// attempt with the same agent has succeeded since this one began, or since the one before it
+// that met such a limit, there is no limit, and the slice's own trouble has the wrong words.
+// The lock must be held.
+func refute(s *Store, r *Record) error {
 	if l := r.Judged.evidence().Limit; l == nil || !l.Text || r.Judged.Evidence.Refuted != "" || r.Life.StartedAt == nil {
 		return nil
 	}
@@ -263,7 +278,7 @@ func (s *Store) refute(r *Record) error {
 	since := *r.Life.StartedAt
 	for _, e := range index[r.ID.Slice] {
 		if e.N == r.ID.N-1 && e.Outcome.Traits().Limited {
-			if before, err := s.readSettled(e); err == nil && before.sameAccount(r) && before.Life.StartedAt != nil && before.Judged.evidence().Limit != nil && before.Judged.evidence().Limit.Text {
+			if before, err := s.readSettled(e); err == nil && before.Job.sameAccount(&r.Job) && before.Life.StartedAt != nil && before.Judged.evidence().Limit != nil && before.Judged.evidence().Limit.Text {
 				since = *before.Life.StartedAt
 			}
 		}
@@ -273,7 +288,7 @@ func (s *Store) refute(r *Record) error {
 			if slice == r.ID.Slice || !e.Outcome.Traits().Success {
 				continue
 			}
-			if other, err := s.readSettled(e); err == nil && other.sameAccount(r) && other.Life.EndedAt != nil && other.Life.EndedAt.After(since) {
+			if other, err := s.readSettled(e); err == nil && other.Job.sameAccount(&r.Job) && other.Life.EndedAt != nil && other.Life.EndedAt.After(since) {
 				evidence := *r.Judged.Evidence
 				evidence.Refuted = other.ID.Name()
 				r.Judged.Evidence = &evidence

@@ -18,8 +18,8 @@ func TestHold(t *testing.T) {
 	}
 	put := func(r *Record, l *agent.Limit, now time.Time) *plan.Hold {
 		t.Helper()
-		must(t, b.store.putHold(r, l, now, first))
-		return b.store.Hold()
+		must(t, b.store.HoldFile.put(r, l, now, first))
+		return b.store.HoldFile.Everybody()
 	}
 	check := func(h *plan.Hold, until time.Time, count int) {
 		t.Helper()
@@ -39,31 +39,31 @@ func TestHold(t *testing.T) {
 	// Each hold that follows at once is twice as long, to an hour.
 	wait := first
 	for count := 2; count < 9; count++ {
-		now = b.store.Hold().Until.Add(time.Second)
+		now = b.store.HoldFile.Everybody().Until.Add(time.Second)
 		wait = min(2*wait, time.Hour)
 		check(put(rec("A", now), rateLimit, now.Add(time.Second)), now.Add(time.Second+wait), count)
 	}
 	// The agent's word counts where it says when.
-	now = b.store.Hold().Until.Add(time.Second)
+	now = b.store.HoldFile.Everybody().Until.Add(time.Second)
 	check(put(rec("A", now), &agent.Limit{Kind: agent.RateLimit, Reset: ptr(now.Add(3 * time.Hour))}, now), now.Add(3*time.Hour), 9)
 
 	// An attempt that was on its way before the hold proves nothing; nor does one while it lasts.
-	must(t, b.store.endHolds(rec("B", noon), now.Add(4*time.Hour)))
-	must(t, b.store.endHolds(rec("B", now.Add(time.Minute)), now.Add(time.Hour)))
-	if h := b.store.Hold(); h == nil || h.Proven != 0 {
+	must(t, b.store.HoldFile.end(rec("B", noon), now.Add(4*time.Hour)))
+	must(t, b.store.HoldFile.end(rec("B", now.Add(time.Minute)), now.Add(time.Hour)))
+	if h := b.store.HoldFile.Everybody(); h == nil || h.Proven != 0 {
 		t.Fatalf("%+v", h)
 	}
 	// Then each counts. The next hold begins small.
-	must(t, b.store.endHolds(rec("B", now.Add(4*time.Hour)), now.Add(5*time.Hour)))
-	if h := b.store.Hold(); h == nil || h.Proven != 1 {
+	must(t, b.store.HoldFile.end(rec("B", now.Add(4*time.Hour)), now.Add(5*time.Hour)))
+	if h := b.store.HoldFile.Everybody(); h == nil || h.Proven != 1 {
 		t.Fatalf("%+v", h)
 	}
 	now = now.Add(6 * time.Hour)
 	check(put(rec("A", now), rateLimit, now), now.Add(first), 1)
 	for range provenEnough {
-		must(t, b.store.endHolds(rec("B", now.Add(time.Hour)), now.Add(2*time.Hour)))
+		must(t, b.store.HoldFile.end(rec("B", now.Add(time.Hour)), now.Add(2*time.Hour)))
 	}
-	if h := b.store.Holds(); len(h) != 0 {
+	if h := b.store.HoldFile.All(); len(h) != 0 {
 		t.Fatalf("the hold is still there: %+v", h[0])
 	}
 }
@@ -73,8 +73,8 @@ func TestHoldResetInThePast(t *testing.T) {
 	for _, tt := range []struct{ ago, want time.Duration }{{time.Second, 6 * time.Second}, {time.Hour, time.Minute}} {
 		b := benchFor(t, nil)
 		r := &Record{ID: Identity{Slice: "A", N: 1}, Life: Life{StartedAt: ptr(noon.Add(-time.Hour))}}
-		must(t, b.store.putHold(r, &agent.Limit{Kind: agent.RateLimit, Reset: ptr(noon.Add(-tt.ago))}, noon, time.Minute))
-		if h := b.store.Hold(); !h.Until.Equal(noon.Add(tt.want)) {
+		must(t, b.store.HoldFile.put(r, &agent.Limit{Kind: agent.RateLimit, Reset: ptr(noon.Add(-tt.ago))}, noon, time.Minute))
+		if h := b.store.HoldFile.Everybody(); !h.Until.Equal(noon.Add(tt.want)) {
 			t.Errorf("reset %s ago: until %v, want %s from now", tt.ago, h.Until, tt.want)
 		}
 	}
@@ -87,8 +87,8 @@ func TestHoldAlwaysJustOver(t *testing.T) {
 	for ; now.Before(noon.Add(time.Hour)); starts++ {
 		r := &Record{ID: Identity{Slice: "A", N: 1}, Life: Life{StartedAt: ptr(now)}}
 		now = now.Add(500 * time.Millisecond)
-		must(t, b.store.putHold(r, &agent.Limit{Kind: agent.RateLimit, Reset: ptr(now.Add(-time.Second))}, now, 300*time.Second))
-		now = b.store.Hold().Until
+		must(t, b.store.HoldFile.put(r, &agent.Limit{Kind: agent.RateLimit, Reset: ptr(now.Add(-time.Second))}, now, 300*time.Second))
+		now = b.store.HoldFile.Everybody().Until
 	}
 	if starts > 8 {
 		t.Errorf("%d starts in an hour", starts)
@@ -99,8 +99,8 @@ func TestHoldAlwaysJustOver(t *testing.T) {
 func TestHoldUntil2100(t *testing.T) {
 	b := benchFor(t, nil)
 	far := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
-	must(t, b.store.putHold(&Record{ID: Identity{Slice: "A", N: 1}, Life: Life{StartedAt: &noon}}, &agent.Limit{Kind: agent.Quota, Reset: &far}, noon, time.Minute))
-	h := b.store.Hold()
+	must(t, b.store.HoldFile.put(&Record{ID: Identity{Slice: "A", N: 1}, Life: Life{StartedAt: &noon}}, &agent.Limit{Kind: agent.Quota, Reset: &far}, noon, time.Minute))
+	h := b.store.HoldFile.Everybody()
 	if !h.Until.Equal(noon.Add(blindHold)) || h.Reset == nil || !h.Reset.Equal(far) {
 		t.Errorf("%+v", h)
 	}
@@ -109,9 +109,9 @@ func TestHoldUntil2100(t *testing.T) {
 // What a person has said no limit shortens or lengthens.
 func TestPersonsHold(t *testing.T) {
 	b := benchFor(t, nil)
-	must(t, b.store.PutPersonsHold(plan.Account{}, noon.Add(100*time.Hour), noon))
-	must(t, b.store.putHold(&Record{ID: Identity{Slice: "A", N: 1}, Life: Life{StartedAt: &noon}}, rateLimit, noon, time.Minute))
-	if h := b.store.Hold(); h.Kind != plan.HeldByPerson || !h.Until.Equal(noon.Add(100*time.Hour)) {
+	must(t, b.store.HoldFile.PutPersons(plan.Account{}, noon.Add(100*time.Hour), noon))
+	must(t, b.store.HoldFile.put(&Record{ID: Identity{Slice: "A", N: 1}, Life: Life{StartedAt: &noon}}, rateLimit, noon, time.Minute))
+	if h := b.store.HoldFile.Everybody(); h.Kind != plan.HeldByPerson || !h.Until.Equal(noon.Add(100*time.Hour)) {
 		t.Errorf("%+v", h)
 	}
 }
@@ -119,29 +119,29 @@ func TestPersonsHold(t *testing.T) {
 // Each agent and account has a hold of its own, beside everybody's. The file of an earlier version is everybody's.
 func TestHoldsOfAccounts(t *testing.T) {
 	b := benchFor(t, nil)
-	must(t, os.WriteFile(b.store.holdPath(), []byte(`{"until": "2099-01-01T00:00:00Z", "kind": "quota", "by": "S-9", "count": 2}`), 0o600))
-	if h := b.store.Hold(); h == nil || h.Kind != "quota" || h.Count != 2 || len(b.store.Holds().Single()) != 0 {
+	must(t, os.WriteFile(b.store.HoldFile.path(), []byte(`{"until": "2099-01-01T00:00:00Z", "kind": "quota", "by": "S-9", "count": 2}`), 0o600))
+	if h := b.store.HoldFile.Everybody(); h == nil || h.Kind != "quota" || h.Count != 2 || len(b.store.HoldFile.All().Single()) != 0 {
 		t.Fatalf("an earlier version's: %+v", h)
 	}
 	put := func(agent, account string) {
-		must(t, b.store.putHold(&Record{ID: Identity{Slice: "S-1", N: 1}, Job: Job{Agent: agent, Account: account}, Life: Life{StartedAt: &noon}}, rateLimit, noon, time.Minute))
+		must(t, b.store.HoldFile.put(&Record{ID: Identity{Slice: "S-1", N: 1}, Job: Job{Agent: agent, Account: account}, Life: Life{StartedAt: &noon}}, rateLimit, noon, time.Minute))
 	}
 	put("claude", "claude HOME=/a")
 	put("work", "claude CLAUDE_CONFIG_DIR=/b")
 	put("quick", "claude HOME=/a") // the same account by another name
 	put("codex", "codex HOME=/a")
-	if all := b.store.Holds(); len(all) != 4 || all.Everybody() == nil {
+	if all := b.store.HoldFile.All(); len(all) != 4 || all.Everybody() == nil {
 		t.Fatalf("%d holds", len(all))
 	}
-	lifted, err := b.store.LiftHolds(func(h *plan.Hold) bool { return h.Agent == "codex" }, noon)
+	lifted, err := b.store.HoldFile.Lift(func(h *plan.Hold) bool { return h.Agent == "codex" }, noon)
 	must(t, err)
-	if len(lifted) != 1 || len(b.store.Holds()) != 3 {
-		t.Errorf("lifted %d, left %d", len(lifted), len(b.store.Holds()))
+	if len(lifted) != 1 || len(b.store.HoldFile.All()) != 3 {
+		t.Errorf("lifted %d, left %d", len(lifted), len(b.store.HoldFile.All()))
 	}
 	// What one account has proved says nothing of the others.
 	later := noon.Add(20 * time.Minute)
-	must(t, b.store.endHolds(&Record{ID: Identity{Slice: "S-2", N: 1}, Job: Job{Agent: "claude", Account: "claude HOME=/a"}, Life: Life{StartedAt: &later}}, later.Add(time.Minute)))
-	for _, h := range b.store.Holds() {
+	must(t, b.store.HoldFile.end(&Record{ID: Identity{Slice: "S-2", N: 1}, Job: Job{Agent: "claude", Account: "claude HOME=/a"}, Life: Life{StartedAt: &later}}, later.Add(time.Minute)))
+	for _, h := range b.store.HoldFile.All() {
 		if want := map[string]int{"claude HOME=/a": 1}[h.Account]; h.Proven != want {
 			t.Errorf("%s: %d, want %d", h.Account, h.Proven, want)
 		}
@@ -178,7 +178,7 @@ func TestWordsOfALimitAreRefuted(t *testing.T) {
 					Judged:        Judgement{Outcome: o, Evidence: &Evidence{Limit: l}},
 					SchemaVersion: 1,
 				}
-				must(t, writeJSON(b.store.donePath(slice, n, o), r))
+				must(t, writeJSON(b.store.Files.donePath(slice, n, o), r))
 			}
 			if c.other != "" {
 				settled("S-2", 1, c.other, Done, noon.Add(-2*time.Hour), noon.Add(c.ended), nil)
@@ -188,7 +188,7 @@ func TestWordsOfALimitAreRefuted(t *testing.T) {
 				r.ID.N = 2
 				settled("S-1", 1, "tool", Held, noon.Add(-time.Hour), noon.Add(-time.Hour), &limit)
 			}
-			must(t, b.store.refute(r))
+			must(t, refute(b.store, r))
 			v, err := Judge(r, plan.Item{Status: "in_progress"})
 			must(t, err)
 			if v.Outcome != c.want || (v.Limit != nil) != (c.want == Held) {

@@ -79,7 +79,8 @@ func (j *Judgement) Turns() *int {
 // shown is how many of a slice's attempts Last returns.
 const shown = 5
 
-// Landed reads the record by which each of the slices landed last, where there is one that can be read.
+// Landed reads the record by which each of the slices landed last, where there is one that can
+// be read.
 func (s *Store) Landed(ids ...string) (map[string]*Record, error) {
 	index, err := s.Index()
 	if err != nil {
@@ -100,7 +101,8 @@ func (s *Store) Landed(ids ...string) (map[string]*Record, error) {
 	return all, nil
 }
 
-// LastOf reads the last attempts of an item, those included that it had by an earlier id, the newest first.
+// LastOf reads the last attempts of an item, those included that it had by an earlier id, the
+// newest first.
 func (s *Store) LastOf(it *plan.Item) ([]*Record, error) {
 	all, err := s.Last(append(slices.Clone(it.Was), it.ID)...)
 	if err != nil {
@@ -114,7 +116,8 @@ func (s *Store) LastOf(it *plan.Item) ([]*Record, error) {
 	return recs[:min(shown, len(recs))], nil
 }
 
-// Last reads the last attempts of the slices, the newest first. It leaves out records that can't be read.
+// Last reads the last attempts of the slices, the newest first. It leaves out records that
+// can't be read.
 func (s *Store) Last(ids ...string) (map[string][]*Record, error) {
 	index, err := s.Index()
 	if err != nil {

@@ -45,13 +45,13 @@ func TestInfo(t *testing.T) {
 
 func TestLast(t *testing.T) {
 	s := OpenStore(t.TempDir())
-	must(t, s.Prepare())
+	must(t, s.Files.Prepare())
 	for n := 1; n <= 7; n++ {
-		must(t, s.putDone(&Record{ID: Identity{Slice: "S-1", N: n}, Life: Life{Phase: plan.Settled}, Judged: Judgement{Outcome: Failed}, SchemaVersion: schemaVersion}))
+		must(t, s.unlocked().putDone(&Record{ID: Identity{Slice: "S-1", N: n}, Life: Life{Phase: plan.Settled}, Judged: Judgement{Outcome: Failed}, SchemaVersion: schemaVersion}))
 	}
-	must(t, s.putLive(&Record{ID: Identity{Slice: "S-1", N: 7}, Life: Life{Phase: plan.Ended}, SchemaVersion: schemaVersion})) // left by a settler that was killed
-	must(t, s.putLive(&Record{ID: Identity{Slice: "S-1", N: 8}, Life: Life{Phase: plan.Started}, SchemaVersion: schemaVersion}))
-	must(t, os.WriteFile(s.donePath("S-1", 6, Failed), []byte("{"), 0o644))
+	must(t, s.unlocked().putLive(&Record{ID: Identity{Slice: "S-1", N: 7}, Life: Life{Phase: plan.Ended}, SchemaVersion: schemaVersion})) // left by a settler that was killed
+	must(t, s.unlocked().putLive(&Record{ID: Identity{Slice: "S-1", N: 8}, Life: Life{Phase: plan.Started}, SchemaVersion: schemaVersion}))
+	must(t, os.WriteFile(s.Files.donePath("S-1", 6, Failed), []byte("{"), 0o644))
 	all, err := s.Last("S-1", "S-2")
 	must(t, err)
 	var got []int

@@ -11,7 +11,7 @@ import (
 )
 
 // Journal is the project's journal.
-func (s *Store) Journal() *journal.Journal { return s.journal }
+func (s *Store) Journal() *journal.Journal { return s.diary.journal }
 
 // Event is an event of the attempt, with the key by which it is written once.
 func (id *Identity) Event(k journal.Kind) journal.Event {
@@ -19,39 +19,45 @@ func (id *Identity) Event(k journal.Kind) journal.Event {
 		Key: fmt.Sprintf("%s.%s.%s", id.Name(), id.Token[max(0, len(id.Token)-6):], k)}
 }
 
-// tell writes the events of the phase that the record has just reached. The record is on the disk. What can't be written is
-// the journal's to keep, and to tell: see journal.Trouble. Again says that the record may have reached it before.
-func (s *Store) tell(r *Record, again bool) {
+// A diary writes the events of attempts into the journal.
+type diary struct{ journal *journal.Journal }
+
+// tell writes the events of the phase that the record has just reached. The record is on the
+// disk. What can't be written is the journal's to keep, and to tell: see journal.Trouble. Again
+// says that the record may have reached it before.
+func (d diary) tell(r *Record, again bool) {
 	if again || r.Life.Phase != plan.Claimed && !r.Life.isOurs() || r.Life.Phase == plan.Settled && r.Landing != nil {
-		s.retell(r)
+		d.retell(r)
 		return
 	}
-	_ = s.journal.Append(r.events(r.Life.Phase)...)
+	_ = d.journal.Append(eventsOf(r, r.Life.Phase)...)
 }
 
-// retell writes those events of the attempt up to now that the journal lacks. It is for whoever goes on with what another
-// process has left: that may have been killed between the record and the event. If the attempt was judged twice, the first
-// verdict may be the one in ended; settled has the last.
-func (s *Store) retell(r *Record) {
+// retell writes those events of the attempt up to now that the journal lacks. It is for the
+// process that takes over what another process has left: that may have been killed between the
+// record and the event. If the attempt was judged twice, the first verdict may be the one in
+// ended; settled has the last.
+func (d diary) retell(r *Record) {
 	var all []journal.Event
 	for _, p := range []plan.Phase{plan.Claimed, plan.Started, plan.Queued, plan.Ended, plan.Settled} {
-		all = append(all, r.events(p)...)
+		all = append(all, eventsOf(r, p)...)
 	}
-	_ = s.journal.AppendOnce(all...)
+	_ = d.journal.AppendOnce(all...)
 }
 
-// isOurs says whether this process has made the record what it is.
+// isOurs reports whether this process has made the record what it is.
 func (l *Life) isOurs() bool { return l.Wrapper != nil && *l.Wrapper == proc.Self() }
 
-// events are those of one phase, with the times that the record has: nil if it hasn't come that far.
-func (r *Record) events(p plan.Phase) []journal.Event {
+// eventsOf are those of one phase, with the times that the record has: nil if it hasn't come
+// that far.
+func eventsOf(r *Record, p plan.Phase) []journal.Event {
 	event := func(k journal.Kind, at time.Time) journal.Event {
 		e := r.ID.Event(k)
 		e.Time = at
 		return e
 	}
 	switch {
-	case p == plan.Claimed && r.Accepted(): // it was, by whoever built it
+	case p == plan.Claimed && r.Accepted(): // the attempt that built it was claimed
 		return nil
 	case p == plan.Claimed:
 		e := event(journal.Claimed, r.Life.ClaimedAt)
@@ -66,12 +72,12 @@ func (r *Record) events(p plan.Phase) []journal.Event {
 	case p == plan.Queued && r.Landing != nil:
 		e := event(journal.Queued, r.Landing.Queued)
 		e.Agent, e.Branch = r.Job.Agent, strings.TrimPrefix(r.Place.Branch, "refs/heads/")
-		r.spent(&e)
+		addSpent(r, &e)
 		return []journal.Event{e}
 	case p == plan.Ended && r.Judged.Outcome != "" && r.Landing != nil && r.Life.SettledAt != nil:
-		return append(r.landEvents(event(journal.Landed, *r.Life.SettledAt)), r.endEvents(event(journal.Ended, *r.Life.SettledAt))...)
+		return append(landEvents(r, event(journal.Landed, *r.Life.SettledAt)), endEvents(r, event(journal.Ended, *r.Life.SettledAt))...)
 	case p == plan.Ended && r.Judged.Outcome != "" && r.Life.EndedAt != nil && r.Landing == nil:
-		return r.endEvents(event(journal.Ended, *r.Life.EndedAt))
+		return endEvents(r, event(journal.Ended, *r.Life.EndedAt))
 	case p == plan.Settled && r.Life.Phase == plan.Settled && r.Life.SettledAt != nil:
 		e := event(journal.Settled, *r.Life.SettledAt)
 		if e.Outcome = string(r.Judged.Outcome); r.Judged.After != nil {
@@ -91,7 +97,7 @@ func (r *Record) events(p plan.Phase) []journal.Event {
 }
 
 // landEvents say that the work is in the lane, if it is.
-func (r *Record) landEvents(e journal.Event) []journal.Event {
+func landEvents(r *Record, e journal.Event) []journal.Event {
 	g := r.Landing
 	if r.Judged.Outcome != Done || g.Commit == "" {
 		return nil
@@ -100,12 +106,12 @@ func (r *Record) landEvents(e journal.Event) []journal.Event {
 	return []journal.Event{e}
 }
 
-func (r *Record) endEvents(e journal.Event) []journal.Event {
+func endEvents(r *Record, e journal.Event) []journal.Event {
 	e.Agent, e.Outcome, e.Detail = r.Job.Agent, string(r.Judged.Outcome), r.Judged.Detail
 	if r.Landing != nil {
 		e.AgentEnded = r.Life.EndedAt
 	}
-	r.spent(&e)
+	addSpent(r, &e)
 	if res := r.Judged.evidence().Result; res != nil {
 		e.Turns = res.Turns
 	}
@@ -117,8 +123,8 @@ func (r *Record) endEvents(e journal.Event) []journal.Event {
 	return []journal.Event{e}
 }
 
-// spent is what the agent has cost, in money, tokens and time.
-func (r *Record) spent(e *journal.Event) {
+// addSpent adds what the agent has cost, in money, tokens and time.
+func addSpent(r *Record, e *journal.Event) {
 	e.CostUSD = r.Judged.Cost()
 	if r.Life.StartedAt != nil && r.Life.EndedAt != nil {
 		ms := r.Life.EndedAt.Sub(*r.Life.StartedAt).Milliseconds()
@@ -130,22 +136,25 @@ func (r *Record) spent(e *journal.Event) {
 }
 
 // tellGivenBack writes that the claim was undone.
-func (s *Store) tellGivenBack(r *Record) {
-	_ = s.journal.AppendOnce(append(r.events(plan.Claimed), r.ID.Event(journal.GivenBack))...)
+func (d diary) tellGivenBack(r *Record) {
+	_ = d.journal.AppendOnce(append(eventsOf(r, plan.Claimed), r.ID.Event(journal.GivenBack))...)
 }
 
-// tellStop writes that gl has begun to end the attempt: gl stop first and then, at its signal, the wrapper.
-func (s *Store) tellStop(r *Record) {
+// tellStop writes that gl has begun to end the attempt: gl stop first and then, at its signal,
+// the wrapper.
+func (d diary) tellStop(r *Record) {
 	e := r.ID.Event(journal.Stopped)
 	e.Reason, e.Detail = r.Life.Ending, r.Life.EndingDetail
-	_ = s.journal.AppendOnce(e)
+	_ = d.journal.AppendOnce(e)
 }
 
-// TellHold writes that everybody waits, or an agent does. A settler that was killed may put the same hold again.
-func (s *Store) TellHold(h *plan.Hold) { _ = s.journal.AppendOnce(holdEvent(journal.Held, h)) }
+// Tell writes that everybody waits, or an agent does. A settler that was killed may put the
+// same hold again.
+func (s *HoldFile) Tell(h *plan.Hold) { _ = s.journal.AppendOnce(holdEvent(journal.Held, h)) }
 
-// TellHoldEnded writes that a hold is over: since it was lifted, or since its time came. Everybody who notices may call it.
-func (s *Store) TellHoldEnded(h *plan.Hold, now time.Time) {
+// TellEnded writes that a hold is over: since it was lifted, or since its time came. Everybody
+// who notices may call it.
+func (s *HoldFile) TellEnded(h *plan.Hold, now time.Time) {
 	if h == nil {
 		return
 	}

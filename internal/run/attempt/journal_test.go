@@ -56,11 +56,11 @@ func TestJournalOfKilledSettlers(t *testing.T) {
 					dir := t.TempDir()
 					b := newBench(t, filepath.Join(dir, "start"), map[string]string{"S-1": "pending/none"})
 					r := b.start(b.claim("S-1"))
-					b.store.tell(r, false)
+					b.store.diary.tell(r, false)
 					if own {
 						self := proc.Self()
 						r.Life.Wrapper = &self
-						must(t, b.store.putLive(r))
+						must(t, b.store.unlocked().putLive(r))
 					}
 					b.set("S-1", tt.worked...)
 					r.Judged.Evidence = tt.evidence
@@ -77,7 +77,7 @@ func TestJournalOfKilledSettlers(t *testing.T) {
 							if lost && own { // a process that is killed isn't the one that goes on
 								gone := deadID(1)
 								live.Life.Wrapper = &gone
-								must(t, k.store.putLive(live))
+								must(t, k.store.unlocked().putLive(live))
 							}
 							_, err := k.settler(k.state).Settle(t.Context(), live)
 							must(t, err)
@@ -102,7 +102,7 @@ func TestJournalOfGivenBack(t *testing.T) {
 	r := b.claim("S-1")
 	b.forget()
 	must(t, b.settler(b.state).GiveBack(t.Context(), r))
-	must(t, b.store.putLive(r)) // it was killed before it had removed the record
+	must(t, b.store.unlocked().putLive(r)) // it was killed before it had removed the record
 	must(t, b.settler(b.state).GiveBack(t.Context(), r))
 	again := b.claim("S-1")
 	if again.ID.N != r.ID.N {
@@ -116,11 +116,11 @@ func TestJournalOfGivenBack(t *testing.T) {
 func TestJournalOfHolds(t *testing.T) {
 	b := benchFor(t, map[string]string{"S-1": "pending/none"})
 	until := b.now.Add(time.Hour)
-	must(t, b.store.PutPersonsHold(plan.Account{}, until, b.now))
-	b.store.TellHoldEnded(b.store.Hold(), until.Add(time.Minute)) // two drains notice
-	b.store.TellHoldEnded(b.store.Hold(), until.Add(2*time.Minute))
+	must(t, b.store.HoldFile.PutPersons(plan.Account{}, until, b.now))
+	b.store.HoldFile.TellEnded(b.store.HoldFile.Everybody(), until.Add(time.Minute)) // two drains notice
+	b.store.HoldFile.TellEnded(b.store.HoldFile.Everybody(), until.Add(2*time.Minute))
 	for range 2 { // the second time there is none
-		_, err := b.store.LiftHolds(func(*plan.Hold) bool { return true }, until.Add(time.Hour))
+		_, err := b.store.HoldFile.Lift(func(*plan.Hold) bool { return true }, until.Add(time.Hour))
 		must(t, err)
 	}
 	var got []string
@@ -141,7 +141,7 @@ func TestJournalOfReplacedHolds(t *testing.T) {
 	b := benchFor(t, map[string]string{"S-1": "pending/none"})
 	for i := range 3 {
 		now := b.now.Add(time.Duration(i) * 20 * time.Minute)
-		must(t, b.store.PutPersonsHold(plan.Account{Agent: "codex"}, now.Add(time.Duration(i+1)*15*time.Minute), now))
+		must(t, b.store.HoldFile.PutPersons(plan.Account{Agent: "codex"}, now.Add(time.Duration(i+1)*15*time.Minute), now))
 	} // the second one is over only after the third one has begun: that moves its end
 	var got []string
 	for e, err := range b.store.Journal().Events(time.Time{}) {

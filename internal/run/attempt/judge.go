@@ -21,8 +21,9 @@ type Verdict struct {
 	Limit    *agent.Limit // non-nil: everybody holds
 }
 
-// Judge applies the rules. The record's evidence may be nil: nobody saw the end. Judging twice, the second time after
-// the first verdict's change was written, gives the same state again, so that a settler may be killed anywhere.
+// Judge applies the rules. The record's evidence may be nil: the end was unseen. Judging twice,
+// the second time after the first verdict's change was written, gives the same state again, so
+// that a settler may be killed anywhere.
 func Judge(r *Record, it plan.Item) (Verdict, error) { return judge(rules[:], r, it) }
 
 func judge(rules []rule, r *Record, it plan.Item) (Verdict, error) {
@@ -34,7 +35,8 @@ func judge(rules []rule, r *Record, it plan.Item) (Verdict, error) {
 	return Verdict{}, fmt.Errorf("judge %s: no rule matches", r.ID.Name())
 }
 
-// verdict refuses an outcome that isn't in the table: a record of it could be written, and never be read again.
+// verdict refuses an outcome that isn't in the table: a record of it could be written, and
+// never be read again.
 func verdict(o Outcome, detail string, r *Record, it plan.Item) (Verdict, error) {
 	if !o.Known() {
 		return Verdict{}, fmt.Errorf("judge %s: outcome %q isn't in the table", r.ID.Name(), o)
@@ -62,7 +64,7 @@ func verdict(o Outcome, detail string, r *Record, it plan.Item) (Verdict, error)
 	return v, nil
 }
 
-// evidence is what was seen of the agent's end, empty where nobody saw it.
+// evidence returns what was seen of the agent's end, empty if nothing was.
 func (j *Judgement) evidence() *Evidence {
 	if j.Evidence == nil {
 		return &Evidence{}
@@ -70,12 +72,14 @@ func (j *Judgement) evidence() *Evidence {
 	return j.Evidence
 }
 
-// reachedStep says whether the attempt began a step of its own: one that the slice had reached before isn't its work.
+// reachedStep reports whether the attempt began a step of its own: one that the slice had
+// reached before isn't its work.
 func (l *Life) reachedStep(it plan.Item) bool {
 	return plan.IsStep(it.Status) || plan.StepReached(it.Step) && it.Step != l.Before.Step
 }
 
-// turnsAllowed is how many turns the agent had. Claude counts the one it was refused too; its error names the limit.
+// turnsAllowed is how many turns the agent had. Claude counts the one it was refused too; its
+// error names the limit.
 func turnsAllowed(r *agent.Result) int {
 	n := r.Turns
 	for _, e := range r.Errors {
@@ -86,7 +90,8 @@ func turnsAllowed(r *agent.Result) int {
 	return n
 }
 
-// failure says how the agent failed; "" when it ended well. When we ended it, its exit status is our doing.
+// failure says how the agent failed; "" when it ended well. When we ended it, its exit status
+// is our doing.
 func (e *Evidence) failure(ours bool) string {
 	switch {
 	case e.Result != nil && e.Result.IsError:
@@ -119,8 +124,8 @@ func (e *Evidence) withExit(reason string) string {
 	return withReason(fmt.Sprintf("exit %d", *e.ExitCode), reason)
 }
 
-// endedWell says whether the agent of a task came to an end of its own: a result after at least one turn. One that only
-// writes text for people says so by its exit code.
+// endedWell reports whether the agent of a task came to an end of its own: a result after at
+// least one turn. One that only writes text for people says so by its exit code.
 func (e *Evidence) endedWell(stream string) bool {
 	switch {
 	case e.Result != nil:

@@ -14,8 +14,9 @@ import (
 	"greenlight/internal/state/tracker"
 )
 
-// In worktree isolation an agent's "complete" is a claim: its attempt is queued for the lane (package lane), which merges and
-// tests the work, and only then makes the slice complete. docs/lane.md is the design.
+// In worktree isolation an agent's "complete" is a claim: its attempt is queued for the lane
+// (package lane), which merges and tests the work, and only then makes the slice complete.
+// docs/lane.md is the design.
 
 // A Landing is how far a queued attempt is. Commits are full hashes.
 type Landing struct {
@@ -29,7 +30,7 @@ type Landing struct {
 	Commits  []string      `json:"commits,omitempty"`  // all that land, the last of them Commit, where they are more than one
 	Batch    *Batch        `json:"batch,omitempty"`    // with which others it was tested, and lands
 	Handed   *Handed       `json:"handed,omitempty"`   // the tests with which what lands was compared; nil for none
-	Tests    *int          `json:"tests,omitempty"`    // by how many more pass than before; missing where nobody knows
+	Tests    *int          `json:"tests,omitempty"`    // by how many more pass than before; missing if unknown
 	Step     string        `json:"step,omitempty"`     // what is being done with it, in a word: "merging", "testing"
 	Takes    float64       `json:"takes,omitempty"`    // about how many seconds the step takes, 0 for unknown
 	Tried    string        `json:"tried,omitempty"`    // the base on which it couldn't land: tried again once the lane has moved,
@@ -77,7 +78,7 @@ type Batch struct {
 	Head    string   `json:"head"`           // and where it is to be: the commit that was tested
 }
 
-// Has says whether a queued record is one of the batch, and lands by it.
+// Has reports whether a queued record is one of the batch, and lands by it.
 func (b *Batch) Has(r *Record) bool {
 	return slices.Contains(b.Members, r.ID.Name()) && r.Landing != nil && r.Landing.Batch != nil && r.Landing.Batch.Head == b.Head && r.Landing.Commit != ""
 }
@@ -91,12 +92,13 @@ func (b *Batch) Slices() []string {
 	return ids
 }
 
-// awaitsLane says whether the lane has to say if the attempt is done.
+// awaitsLane reports whether the lane has to say if the attempt is done.
 func (r *Record) awaitsLane(o Outcome) bool {
 	return o == Done && r.Place.Lineage != 0 && r.Landing == nil
 }
 
-// withdraw takes the agent's "complete" back out of the slice's file: nothing but the lane says it there.
+// withdraw takes the agent's "complete" back out of the slice's file: nothing but the lane says
+// it there.
 func (s *Settler) withdraw(tx tracker.Tx, r *Record, it plan.Item) error {
 	lander, ok := tx.(tracker.Lander)
 	if !ok || plan.Classify(it.Status) != plan.Done || it.Session != r.ID.Token && it.Session != "" {
@@ -117,9 +119,10 @@ func (s *Store) Queue() ([]*Record, error) {
 	return queue, nil
 }
 
-// Proceed changes what a queued attempt says of its way, its Landing and its Verdict, under the lock, if it is still queued and no
-// person has taken its slice out of the queue. Otherwise it returns nil, and the attempt has been settled if need be. The error
-// is an *AwayError if the slice's file can't be read.
+// Proceed changes what a queued attempt says of its way, its Landing and its Verdict, under the
+// lock, if it is still queued and no person has taken its slice out of the queue. Otherwise it
+// returns nil, and the attempt has been settled if need be. The error is an *AwayError if the
+// slice's file can't be read.
 func (s *Settler) Proceed(ctx context.Context, r *Record, change func(*Record)) (now *Record, err error) {
 	err = s.Tracker.Do(ctx, func(tx tracker.Tx) error {
 		disk, _, err := s.queued(tx, r)
@@ -128,7 +131,7 @@ func (s *Settler) Proceed(ctx context.Context, r *Record, change func(*Record)) 
 		}
 		change(disk)
 		now = disk
-		return s.Store.putLive(disk)
+		return s.Store.Within(tx.Held()).putLive(disk)
 	})
 	return now, err
 }
@@ -141,22 +144,23 @@ func (s *Settler) Wait(ctx context.Context, r *Record, change func(*Landing)) er
 			return err
 		}
 		change(disk.Landing)
-		return s.Store.putLive(disk)
+		return s.Store.Within(tx.Held()).putLive(disk)
 	})
 }
 
-// MarkTaken notes that a person has changed a slice while it is in the merge queue, so that it leaves the queue.
-func (s *Store) MarkTaken(slice string, n int) error {
-	r, err := s.Get(slice, n)
+// MarkTaken notes that a person has changed a slice while it is in the merge queue, so that it
+// leaves the queue.
+func (w *Writer) MarkTaken(slice string, n int) error {
+	r, err := w.store.Get(slice, n)
 	if err != nil || r.Life.Phase != plan.Queued {
 		return err
 	}
 	r.Landing.Taken = true
-	return s.putLive(r)
+	return w.putLive(r)
 }
 
-// An AwayError says that the file of a queued slice is gone or can't be read, as after a git checkout or in the middle of a
-// git stash pop. The slice waits until the file is back.
+// An AwayError says that the file of a queued slice is gone or can't be read, as after a git
+// checkout or in the middle of a git stash pop. The slice waits until the file is back.
 type AwayError struct {
 	Slice string
 	Err   error
@@ -167,9 +171,11 @@ func (e *AwayError) Error() string {
 }
 func (e *AwayError) Unwrap() error { return e.Err }
 
-// queued reads a queued attempt afresh, with its item. It is nil for one that isn't queued any more, and for one that a person has
-// taken out of the queue: that one is settled, and the slice left alone. Of anything else that the file says git is the reason: a
-// stash or a checkout has brought it back as it was, so the record decides. With an *AwayError the record is there, and no item.
+// queued reads a queued attempt afresh, with its item. It is nil for one that isn't queued any
+// more, and for one that a person has taken out of the queue: that one is settled, and the
+// slice left alone. Of anything else that the file says git is the reason: a stash or a
+// checkout has brought it back as it was, so the record decides. With an *AwayError the record
+// is there, and no item.
 func (s *Settler) queued(tx tracker.Tx, r *Record) (*Record, plan.Item, error) {
 	disk, err := s.Store.Get(r.ID.Slice, r.ID.N)
 	if errors.Is(err, fs.ErrNotExist) { // runs/ was removed: there is nothing to settle
@@ -195,7 +201,7 @@ func (s *Settler) queued(tx tracker.Tx, r *Record) (*Record, plan.Item, error) {
 	case disk.Landing.Taken:
 		disk = disk.ended(Interrupted, "interrupted: a person has changed the slice while it was in the merge queue")
 		disk.Judged.After = &mark
-		_, err = s.done(disk)
+		_, err = s.done(tx, disk)
 		return nil, it, err
 	case mark != *disk.Judged.Seen:
 		disk.Judged.Seen = &mark
@@ -215,15 +221,16 @@ type LandingResult struct {
 	Detail   string
 	Effect   *tracker.Effect // nil for the outcome's
 	Verified plan.Verified   // of a complete one
-	Tests    *int            // that it has brought; nil where nobody but its agent knows
+	Tests    *int            // that it has brought; nil where only its agent knows
 }
 
-// EndLanding takes an attempt out of the queue and settles it. It returns nil for one that isn't there any more.
+// EndLanding takes an attempt out of the queue and settles it. It returns nil for one that
+// isn't there any more.
 func (s *Settler) EndLanding(ctx context.Context, r *Record, res LandingResult) (final *Record, err error) {
 	err = s.Tracker.Do(ctx, func(tx tracker.Tx) error {
 		disk, it, err := s.queued(tx, r)
 		if away := new(AwayError); errors.As(err, &away) && res.Outcome == Interrupted { // a person stops it
-			final, err = s.recordOnly(disk.ended(res.Outcome, res.Detail), it, away.Err)
+			final, err = s.recordOnly(tx, disk.ended(res.Outcome, res.Detail), it, away.Err)
 			return err
 		}
 		if disk == nil || err != nil {
@@ -238,7 +245,7 @@ func (s *Settler) EndLanding(ctx context.Context, r *Record, res LandingResult) 
 			disk.Judged.Effect = *res.Effect
 		}
 		disk.Landing.Tests = res.Tests
-		if err := s.Store.putLive(disk); err != nil {
+		if err := s.Store.Within(tx.Held()).putLive(disk); err != nil {
 			return err
 		}
 		final, err = s.apply(disk.of(tx), disk, it)
@@ -250,7 +257,8 @@ func (s *Settler) EndLanding(ctx context.Context, r *Record, res LandingResult) 
 	return final, err
 }
 
-// verifying makes the item that of a queued slice again, if git has brought its file back as it was before.
+// verifying makes the item that of a queued slice again, if git has brought its file back as it
+// was before.
 func (r *Record) verifying(tx tracker.Tx, it plan.Item) (plan.Item, error) {
 	lander, ok := r.of(tx).(tracker.Lander)
 	if !ok || it.Status == tracker.Verifying && it.Step == tracker.Verifying {
@@ -280,8 +288,9 @@ func (s *Settler) stopQueued(ctx context.Context, r *Record) (*Record, error) {
 // InQueue is how far an attempt is that nothing has been done with.
 const InQueue = "queued"
 
-// Text is how far a queued attempt is, in a few words; "" for one that isn't queued. Where commands were
-// missing their permission, project.Project.LandingText knows whether they still are.
+// Text is how far a queued attempt is, in a few words; "" for one that isn't queued. Where
+// commands were missing their permission, project.Project.LandingText knows whether they still
+// are.
 func (l *Landing) Text() string {
 	switch {
 	case l == nil:

@@ -27,17 +27,17 @@ func TestJournalOfALanding(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench(t, t.TempDir(), map[string]string{"S-1": "pending/none"})
 			r := b.start(b.claim("S-1"))
-			b.store.tell(r, false)
+			b.store.diary.tell(r, false)
 			now := time.Now().UTC()
 			r.Life.Phase, r.Landing, r.Life.EndedAt = plan.Queued, &Landing{Queued: now, Commit: tt.commit}, &now
 			if tt.mends {
 				r.Talk.Continues = &Continuation{Mends: Red}
 			}
-			b.store.tell(r, false)
-			b.store.tell(r, true)
+			b.store.diary.tell(r, false)
+			b.store.diary.tell(r, true)
 			r.Life.Phase, r.Judged.Outcome, r.Life.SettledAt = plan.Settled, tt.outcome, &now
-			b.store.tell(r, false)
-			b.store.retell(r)
+			b.store.diary.tell(r, false)
+			b.store.diary.retell(r)
 			if got := b.told(); !slices.Equal(got, strings.Fields(tt.want)) {
 				t.Errorf("%v, want %s", got, tt.want)
 			}

@@ -53,7 +53,7 @@ func (l *launch) job() (j executor.Job, prompt string, ev *Evidence) {
 	}
 	j = executor.Job{
 		Path: path, Argv: argv, Dir: l.rec.Job.Dir, Env: env, Talks: l.rec.Talk.Talks, Apart: true,
-		Marks: l.rec.marks(l.store.root()), Leaves: executor.NothingBelow,
+		Marks: l.rec.marks(l.store.Files.root()), Leaves: executor.NothingBelow,
 	}
 	if l.lock != nil {
 		j.Files = append(j.Files, l.lock)
@@ -85,7 +85,7 @@ func (l *launch) briefed(argv []string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tell the agent of %s: %w", l.rec.ID.Slice, err)
 	}
-	file := l.store.BriefPath(l.rec.ID.Slice, l.rec.ID.N)
+	file := l.store.Files.Brief(l.rec.ID.Slice, l.rec.ID.N)
 	if err := durable.WriteFile(file, []byte(brief), 0o600); err != nil {
 		return nil, err
 	}

@@ -11,7 +11,8 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// A logFile is the log of one attempt: stdout verbatim, line by line, so that it can be decoded again, and notes.
+// A logFile is the log of one attempt: stdout verbatim, line by line, so that it can be decoded
+// again, and notes.
 type logFile struct {
 	w    *logfile.Writer
 	path string
@@ -21,7 +22,8 @@ type logFile struct {
 	lost int // how many notes there was no room for
 }
 
-// heldBytes is how much of notes is held back while a line of stdout goes on: that may take for ever.
+// heldBytes is how much of notes is held back while a line of stdout goes on: that may take for
+// ever.
 const heldBytes = 1 << 20
 
 func openLog(path string) (*logFile, error) {
@@ -46,8 +48,9 @@ func (l *logFile) reopen() error {
 	return nil
 }
 
-// stdout writes a line, or a part of one that is too long to be held, in one write, so that a reader that follows sees
-// whole lines. A log that can't be written (a full disk) is no reason to end an agent's work.
+// stdout writes a line, or a part of one that is too long to be held, in one write, so that a
+// reader that follows sees whole lines. A log that can't be written (a full disk) is no reason
+// to end an agent's work.
 func (l *logFile) stdout(p lines.Piece) {
 	if l.open = p.More; l.open {
 		l.w.Write(p.Text)

@@ -4,13 +4,14 @@ import "time"
 
 const (
 	longestTick = time.Second
-	jump        = 5 * time.Second // a gap that no busy machine makes: somebody stopped us, or the machine slept
+	jump        = 5 * time.Second // a gap that no busy machine makes: gl was stopped, or the machine slept
 )
 
-// A lull counts for how long nothing has happened, and counts only time in which this process ran. It is told the time by
-// ticks. Two ticks that are far apart, or between which the wall clock and the monotonic one disagree, say that this
-// process was frozen (SIGSTOP, docker pause, a laptop's sleep) or the clock was set. Its agent was frozen too, maybe, and
-// a connection of its may have to be made anew: the count begins anew.
+// A lull counts for how long nothing has happened, and counts only time in which this process
+// ran. It is told the time by ticks. Two ticks that are far apart, or between which the wall
+// clock and the monotonic one disagree, say that this process was frozen (SIGSTOP, docker
+// pause, a laptop's sleep) or the clock was set. Its agent was frozen too, maybe, and a
+// connection of its may have to be made anew: the count begins anew.
 type lull struct {
 	most   time.Duration // that a tick counts, however late it comes
 	last   time.Time     // zero before the first tick

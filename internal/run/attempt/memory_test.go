@@ -76,7 +76,7 @@ func TestRecoverFromALineWithoutEnd(t *testing.T) {
 	r := b.claim("S-1")
 	r.Job.Stream = agent.StreamClaude
 	r = b.start(r)
-	f, err := os.Create(b.store.LogPath(r.ID.Slice, r.ID.N))
+	f, err := os.Create(b.store.Files.Log(r.ID.Slice, r.ID.N))
 	must(t, err)
 	defer f.Close()
 	must(t, f.Truncate(300<<20)) // zeros take no room on the disk

@@ -11,7 +11,8 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// Note keeps in git that an attempt awaits the lane, since runs/ may be removed. Without it nothing is wrong: so an error is nobody's.
+// Note keeps in git that an attempt awaits the merge queue, since runs/ may be removed. The
+// note is only a backup, so errors are ignored.
 func (s *Settler) Note(ctx context.Context, r *Record) {
 	if r == nil || r.Life.Phase != plan.Queued || r.ID.IsTask() || s.Worktrees == nil {
 		return
@@ -40,8 +41,8 @@ func (s *Settler) unnote(ctx context.Context, r *Record) {
 	}
 }
 
-// Restore puts attempts back into the queue whose records have been removed while they awaited the lane, if their slices are as they were.
-// It returns their slices.
+// Restore puts attempts back into the queue whose records have been removed while they awaited
+// the lane, if their slices are as they were. It returns their slices.
 func (s *Settler) Restore(ctx context.Context) (ids []string, err error) {
 	repo, err := s.Worktrees(ctx)
 	if err != nil {
@@ -83,17 +84,17 @@ func (s *Settler) putBack(ctx context.Context, repo *worktree.Repo, n worktree.N
 		if err != nil || it.Corrupt != "" {
 			return err
 		}
-		if err := s.Store.Prepare(); err != nil {
+		if err := s.Store.Files.Prepare(); err != nil {
 			return err
 		}
 		if err := repo.Lineages.PutBack(n); err != nil {
 			return err
 		}
-		if err := s.Store.putLive(r); err != nil {
+		if err := s.Store.Within(tx.Held()).putLive(r); err != nil {
 			return err
 		}
 		if _, err := s.Store.Get(r.ID.Slice, r.ID.N); err != nil { // not what gl has written
-			return errors.Join(err, s.Store.dropLive(r))
+			return errors.Join(err, s.Store.Within(tx.Held()).dropLive(r))
 		}
 		back = true
 		return nil

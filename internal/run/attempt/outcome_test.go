@@ -213,7 +213,7 @@ func testRoundTrip(t *testing.T, o Outcome, used int) {
 	b := benchFor(t, map[string]string{"S-1.2": "pending/none"})
 	r := b.claim("S-1.2")
 	r.Judged.Outcome = o
-	must(t, b.store.finish(r))
+	must(t, b.store.unlocked().finish(r))
 	if got := b.get(r); got.Judged.Outcome != o || got.Life.Phase != plan.Settled {
 		t.Errorf("read back as %s, %s", got.Judged.Outcome, got.Life.Phase)
 	}
@@ -270,13 +270,13 @@ func TestOutcomeThatHoldsNobody(t *testing.T) {
 	b := benchFor(t, map[string]string{"S-1": "pending/none"})
 	r := b.start(b.claim("S-1"))
 	old := noon.Add(-time.Hour)
-	must(t, writeJSON(b.store.holdPath(), plan.Hold{Since: old, Until: old.Add(time.Minute), Count: 3}))
+	must(t, writeJSON(b.store.HoldFile.path(), plan.Hold{Since: old, Until: old.Add(time.Minute), Count: 3}))
 	r.Life.Ending, r.Life.EndingDetail = EndCommand, "no such command"
-	must(t, b.store.putLive(r))
+	must(t, b.store.unlocked().putLive(r))
 	r.Judged.Evidence = exited(1).limited(rateLimit)
 	final, err := b.settler(b.state).Settle(t.Context(), r)
 	must(t, err)
-	if h := b.store.Hold(); final.Judged.Outcome != Failed || h == nil || h.Count != 3 || !h.Since.Equal(old) {
+	if h := b.store.HoldFile.Everybody(); final.Judged.Outcome != Failed || h == nil || h.Count != 3 || !h.Since.Equal(old) {
 		t.Errorf("%s, and the hold is %+v", final.Judged.Outcome, h)
 	}
 }
@@ -299,13 +299,13 @@ func TestRecordOfUnknownOutcome(t *testing.T) {
 	for name, spoil := range map[string]func(b *bench, r *Record) string{
 		"in the file's name": func(b *bench, r *Record) string {
 			r.Judged.Outcome = "out_of_paper"
-			must(t, b.store.finish(r))
-			return b.store.donePath("S-1", 1, "out_of_paper")
+			must(t, b.store.unlocked().finish(r))
+			return b.store.Files.donePath("S-1", 1, "out_of_paper")
 		},
 		"in the record": func(b *bench, r *Record) string {
-			must(t, b.store.dropLive(r))
+			must(t, b.store.unlocked().dropLive(r))
 			r.Judged.Outcome, r.Life.Phase = "out_of_paper", plan.Settled
-			path := b.store.donePath("S-1", 1, Failed)
+			path := b.store.Files.donePath("S-1", 1, Failed)
 			must(t, writeJSON(path, r))
 			return path
 		},
@@ -319,15 +319,15 @@ func TestRecordOfUnknownOutcome(t *testing.T) {
 			if !errors.As(err, &bad) || !bad.Settled || bad.Path != path || !strings.Contains(err.Error(), "out_of_paper") {
 				t.Errorf("read: %v", err)
 			}
-			before, err := filepath.Glob(filepath.Join(b.store.doneDir(), "*"))
+			before, err := filepath.Glob(filepath.Join(b.store.Files.doneDir(), "*"))
 			must(t, err)
 			if final, err := b.settler(b.state).Settle(t.Context(), r); !errors.As(err, &bad) {
 				t.Errorf("settled again as %+v, %v", final, err)
 			}
-			if err := b.store.MarkRetried("S-1"); !errors.As(err, &bad) {
+			if err := b.store.unlocked().MarkRetried("S-1"); !errors.As(err, &bad) {
 				t.Errorf("marked: %v", err)
 			}
-			if now, err := filepath.Glob(filepath.Join(b.store.doneDir(), "*")); err != nil || !slices.Equal(now, before) {
+			if now, err := filepath.Glob(filepath.Join(b.store.Files.doneDir(), "*")); err != nil || !slices.Equal(now, before) {
 				t.Errorf("%v became %v, %v", before, now, err)
 			}
 			if next := b.claim("S-1"); next.ID.N != 2 {
@@ -342,7 +342,7 @@ func TestLiveRecordOfUnknownOutcome(t *testing.T) {
 	b := benchFor(t, map[string]string{"S-1": "pending/none"})
 	r := b.start(b.claim("S-1"))
 	r.Life.Phase, r.Judged.Outcome = plan.Ended, "out_of_paper"
-	must(t, b.store.putLive(r))
+	must(t, b.store.unlocked().putLive(r))
 	live, bad, err := b.store.Live()
 	must(t, err)
 	if len(live) != 0 || len(bad) != 1 || bad[0].Settled || !strings.Contains(bad[0].Error(), "out_of_paper") {

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// WithGL has whoever gets the environment find gl, which a person may have started by its path: where PATH leads to
-// none, the directory of self, the running program, comes last in it. Without gl an agent can't say what it did, and
-// works for nothing.
+// WithGL lets programs with the environment find gl, which a person may have started by its
+// path: where PATH leads to none, the directory of self, the running program, comes last in it.
+// Without gl an agent can't say what it did, and works for nothing.
 func WithGL(env []string, self string) []string {
 	i := slices.IndexFunc(env, func(e string) bool { return strings.HasPrefix(e, "PATH=") })
 	if i < 0 || filepath.Base(self) != "gl" {

@@ -114,7 +114,7 @@ func (p *workplace) tryWorktree(ctx context.Context) error {
 		Root: p.root, Run: executor.Commands(p.settler.Executor), Repo: repo, Lineage: l,
 		Environ:  func() []string { return p.rec.Env(p.env, p.root) },
 		Setup:    site.Setup{Command: p.rec.Job.Setup, Limit: p.limit},
-		SetupLog: p.settler.Store.SetupLogPath(p.rec.ID.Slice, p.rec.ID.N),
+		SetupLog: p.settler.Store.Files.SetupLog(p.rec.ID.Slice, p.rec.ID.N),
 		Sandbox:  site.Sandbox{On: p.sandboxed(), Caches: p.rec.Job.Caches},
 		Note:     p.noteWorktree,
 		Started: func(h command.Handle) error {

@@ -43,7 +43,7 @@ func (f *follower) follow(ctx context.Context, now time.Time) {
 // noteHanded notes what a sandboxed agent has handed over: its own gl can't write the records.
 func (f *follower) noteHanded(ctx context.Context) {
 	if f.rec.Place.Lineage == 0 || f.settler.Worktrees == nil ||
-		f.settler.Store.Handed(f.rec.ID.System, f.rec.ID.Slice, f.rec.Place.Lineage) != "" {
+		f.settler.Store.Proofs.Handed(f.rec.ID.System, f.rec.ID.Slice, f.rec.Place.Lineage) != "" {
 		return
 	}
 	repo, err := f.settler.Worktrees(ctx)
@@ -55,6 +55,6 @@ func (f *follower) noteHanded(ctx context.Context) {
 		return
 	}
 	if commit, err := repo.Snapshots.HandedOver(ctx, l); err == nil {
-		_ = f.settler.Store.NoteHanded(l.System, l.Slice, l.N, commit) // if it fails, git's note counts
+		_ = f.settler.Store.Proofs.NoteHanded(l.System, l.Slice, l.N, commit) // if it fails, git's note counts
 	}
 }

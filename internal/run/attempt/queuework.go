@@ -9,16 +9,18 @@ import (
 	"greenlight/internal/base/proc"
 )
 
-// A queueWork is runs/queue.json: what the merge queue's worker tests that is no attempt's. What is queued meanwhile waits for that.
+// A queueWork is runs/queue.json: what the merge queue's worker tests that is no attempt's.
+// What is queued meanwhile waits for that.
 type queueWork struct {
 	Tests string  `json:"tests"` // a branch
 	By    proc.ID `json:"by"`
 }
 
-func (s *Store) queueWorkPath() string { return filepath.Join(s.dir, "queue.json") }
+func (s *Control) queueWorkPath() string { return filepath.Join(s.dir, "queue.json") }
 
-// NoteQueueWork notes that this process, which works the merge queue, tests a branch by itself; "" when it is through.
-func (s *Store) NoteQueueWork(branch string) error {
+// NoteQueueWork notes that this process, which works the merge queue, tests a branch by itself;
+// "" when it is through.
+func (s *Control) NoteQueueWork(branch string) error {
 	if branch != "" {
 		return writeJSON(s.queueWorkPath(), queueWork{branch, proc.Self()})
 	}
@@ -29,7 +31,7 @@ func (s *Store) NoteQueueWork(branch string) error {
 }
 
 // QueueWork is the branch that the merge queue's worker tests by itself, "" for none.
-func (s *Store) QueueWork() string {
+func (s *Control) QueueWork() string {
 	var w queueWork
 	if !readJSON(s.queueWorkPath(), &w) || w.By.Dead() {
 		return ""

@@ -1,6 +1,7 @@
-// Package attempt owns what happens to one slice in one agent's hands: the record on disk, the claim, the wrapper's
-// work, the outcome table, settling, and the hold that a rate limit puts on everybody. It doesn't decide which slice
-// is attempted, and it doesn't know how a wrapper is started (package runner) or how many run (package drain).
+// Package attempt owns what happens to one slice in one agent's hands: the record on disk, the
+// claim, the wrapper's work, the outcome table, settling, and the hold that a rate limit puts
+// on everybody. It doesn't decide which slice is attempted, and it doesn't know how a wrapper
+// is started (package runner) or how many run (package drain).
 //
 // docs/design.md shows the steps of an attempt and what a kill leaves behind after each.
 package attempt
@@ -17,7 +18,8 @@ import (
 	"greenlight/internal/state/tracker"
 )
 
-// A Record is one attempt as it is in .greenlight/runs; it is the only truth about it. Times are UTC.
+// A Record is one attempt as it is in .greenlight/runs; it is the only truth about it. Times
+// are UTC.
 type Record struct {
 	SchemaVersion int // 1
 
@@ -143,7 +145,8 @@ type Judgement struct {
 	After    *plan.Mark     `json:"after,omitempty"` // the slice as settling leaves it
 	Tests    int            `json:"tests,omitempty"` // the slice's tests when it was judged
 
-	// Verdict is of the tests that gl ran on its work: merged or, with Conditions.Test, in the checkout.
+	// Verdict is of the tests that gl ran on its work: merged or, with Conditions.Test, in the
+	// checkout.
 	Verdict    *testrun.Verdict `json:"verdict,omitempty"`
 	Unverified string           `json:"unverified,omitempty"` // why they weren't run in the checkout
 	Verified   plan.Verified    `json:"verified,omitempty"`   // of an attempt that is done
@@ -170,15 +173,15 @@ type Aftermath struct {
 	Undone   *Undo     `json:"undone,omitempty"`   // where it landed
 }
 
-// Terms are what a person had decided about a slice when it was claimed. Its agent can write to the slice's file and to contracts; what it changes
-// there makes nothing easier for it.
+// Terms are what a person had decided about a slice when it was claimed. Its agent can write to
+// the slice's file and to contracts; what it changes there makes nothing easier for it.
 type Terms struct {
 	Review string `json:"review,omitempty"` // why a person is to approve it; "" for no reason
 	Wraps  bool   `json:"wraps,omitempty"`  // it replaces wrapped code, and may remove the tests that lock that
 }
 
-// unfinished says whether the item is still what the attempt is to do. A staged one says so by its step: its system may
-// have no word for being worked on.
+// unfinished reports whether the item is still what the attempt is to do. A staged one says so
+// by its step: its system may have no word for being worked on.
 func (l *Life) unfinished(it plan.Item) bool {
 	if it.Staged {
 		return it.Step == l.Before.Step && plan.Classify(it.Status) != plan.Done
@@ -189,7 +192,7 @@ func (l *Life) unfinished(it plan.Item) bool {
 // Name is the record's file name without its ending: "S-01.3".
 func (id *Identity) Name() string { return fmt.Sprintf("%s.%d", id.Slice, id.N) }
 
-// IsOf says whether the attempt was at the item, not at one that had its id before.
+// IsOf reports whether the attempt was at the item, not at one that had its id before.
 // Ids of units come back (core, api, tests): a failure in one work must not hold up the unit of
 // the same name in the next.
 func (id *Identity) IsOf(it *plan.Item) bool { return id.Of == "" || id.Of == it.Of }
@@ -202,7 +205,7 @@ func (j *Judgement) Cost() *float64 {
 	return j.Evidence.Result.CostUSD
 }
 
-// Why gl ended the agent itself: Record.Ending.
+// Why gl ended the agent itself: Life.Ending.
 const (
 	EndStop    = "stop"    // gl stop, Ctrl-C
 	EndSilence = "silence" // no event for the silent limit
@@ -211,7 +214,7 @@ const (
 	EndAbandon = "abandon" // gl retry --abandon: where it ran is gone
 )
 
-// Evidence is what the wrapper saw of the agent's end, before anybody judges it.
+// Evidence is what the wrapper saw of the agent's end, before it is judged.
 type Evidence struct {
 	ExitCode    *int          `json:"exit_code"` // nil when a signal ended it or it never ran
 	Signal      string        `json:"signal,omitempty"`

@@ -40,7 +40,7 @@ func TestRecover(t *testing.T) {
 			r.Job.Stream = agent.StreamClaude
 			r.Life.Ending = tt.ending
 			r = b.start(r)
-			must(t, os.WriteFile(b.store.LogPath(r.ID.Slice, r.ID.N), []byte(tt.log), 0o644))
+			must(t, os.WriteFile(b.store.Files.Log(r.ID.Slice, r.ID.N), []byte(tt.log), 0o644))
 			b.set("S-1", tt.set...)
 			final, err := b.settler(b.state).Recover(t.Context(), r)
 			must(t, err)
@@ -65,7 +65,7 @@ func TestRecoverLeavesTheLiving(t *testing.T) {
 			b := benchFor(t, map[string]string{"S-1": "pending/none"})
 			r := b.start(b.claim("S-1"))
 			r.Life.Wrapper = &wrapper
-			must(t, b.store.putLive(r))
+			must(t, b.store.unlocked().putLive(r))
 			final, err := b.settler(b.state).Recover(t.Context(), r)
 			must(t, err)
 			if final != nil || len(b.live()) != 1 {
@@ -99,7 +99,7 @@ func TestGiveBack(t *testing.T) {
 			b := benchFor(t, map[string]string{"S-1": tt.before})
 			r := b.claim("S-1")
 			r.Life.Launcher = deadID(1)
-			must(t, b.store.putLive(r))
+			must(t, b.store.unlocked().putLive(r))
 			b.set("S-1", tt.set...)
 			for range 2 {
 				final, err := b.settler(b.state).Recover(t.Context(), r)
@@ -135,7 +135,7 @@ func TestGiveBackRecordOnly(t *testing.T) {
 	b := benchFor(t, map[string]string{"S-1": "pending/none"})
 	r := b.claim("S-1")
 	r.Life.Launcher = deadID(1)
-	must(t, b.store.putLive(r))
+	must(t, b.store.unlocked().putLive(r))
 	b.write("S-1", "pending", "none", "")
 	was, err := os.ReadFile(b.file("S-1"))
 	must(t, err)

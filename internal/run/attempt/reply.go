@@ -34,7 +34,8 @@ func (c Comment) Quoted() string {
 	return fmt.Sprintf("%s:%d\n> %s\n%s", c.File, c.Line, c.Has, c.Text)
 }
 
-// reviewing begins what gl says that a slice waits for: it is at its review, whatever is to be decided there.
+// reviewing begins what gl says that a slice waits for: it is at its review, whatever is to be
+// decided there.
 const reviewing = "review: "
 
 // ReviewText is what a slice waits for that is to be approved, and why.
@@ -72,17 +73,18 @@ func (a *Aftermath) reply() (why, output string) {
 	return why + ". Put that right.", ""
 }
 
-// undone is what the agent is told that builds the slice again after its work was taken back. redone is the commit that has the work
-// once more, "" where it didn't fit.
-func (r *Record) undone(redone string) string {
+// undone is what the agent is told that builds the slice again after its work, the commit
+// landed, was taken back. redone is the commit that has the work once more, "" where it didn't
+// fit.
+func (a *Aftermath) undone(redone, landed string) string {
 	why := "This slice was built and had landed, and a person took it back"
-	if r.Since.Undone.Why != "" {
-		why += ": " + strings.TrimRight(r.Since.Undone.Why, ".")
+	if a.Undone.Why != "" {
+		why += ": " + strings.TrimRight(a.Undone.Why, ".")
 	}
 	if redone != "" {
 		return why + ". Its changes are on your branch again, in its first commit. Put right what was wrong with them."
 	}
-	return why + ". Its changes don't fit what has landed since: they are in the commit " + r.Landing.Commit + ", for you to look at."
+	return why + ". Its changes don't fit what has landed since: they are in the commit " + landed + ", for you to look at."
 }
 
 // sentenceEnd is a text that ends like a sentence.

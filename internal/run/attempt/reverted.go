@@ -9,12 +9,13 @@ import (
 	"greenlight/internal/state/tracker"
 )
 
-// A slice file is in the person's checkout, so git stash, git checkout and git reset take it back to what was committed. What has landed is
-// still in the merge queue's branch or the target. So the record decides: a slice whose last attempt landed is complete until a person
+// A slice file is in the person's checkout, so git stash, git checkout and git reset take it
+// back to what was committed. What has landed is still in the merge queue's branch or the
+// target. So the record decides: a slice whose last attempt landed is complete until a person
 // reopens it through gl, which notes that in the record (Retried, Undone).
 
-// Landed is the item as it landed by the attempt, the slice's last one, if its file says that it isn't done, or that it is by the claim of an
-// earlier attempt; else nil.
+// Landed is the item as it landed by the attempt, the slice's last one, if its file says that
+// it isn't done, or that it is by the claim of an earlier attempt; else nil.
 func (r *Record) Landed(it *plan.Item) *plan.Item {
 	landed := r.Life.Phase == plan.Settled && r.Judged.Outcome == Done && r.Landing != nil && r.Landing.Commit != ""
 	if !landed || r.Since.Undone != nil || r.Since.Retried || it.Corrupt != "" || plan.Classify(it.Status) == plan.Done && it.Session == "" {
@@ -37,8 +38,9 @@ func (r *Record) Landed(it *plan.Item) *plan.Item {
 	return &done
 }
 
-// Called is the item as the settled attempt left it, if its file has that attempt's claim and says that it is done: its agent has called it
-// complete, nothing of it has landed, or that was taken out again, and git has brought the file back (a stash, while the attempt was judged).
+// Called is the item as the settled attempt left it, if its file has that attempt's claim and
+// says that it is done: its agent has called it complete, nothing of it has landed, or that was
+// taken out again, and git has brought the file back (a stash, while the attempt was judged).
 // Otherwise it is nil.
 func (r *Record) Called(it *plan.Item) *plan.Item {
 	out := r.Since.Undone != nil || r.Since.Retried
@@ -58,7 +60,8 @@ func (r *Record) Called(it *plan.Item) *plan.Item {
 	return &left
 }
 
-// calledBefore is the item as one of its settled attempts left it: see Called. It is nil where none did.
+// calledBefore is the item as one of its settled attempts left it: see Called. It is nil where
+// none did.
 func (s *Store) calledBefore(system string, it *plan.Item) *plan.Item {
 	records, err := s.History(it.ID)
 	if err != nil {
@@ -72,7 +75,8 @@ func (s *Store) calledBefore(system string, it *plan.Item) *plan.Item {
 	return nil
 }
 
-// Rewrite writes the file of a slice again that has landed by the settled attempt. It reports whether there was anything to write.
+// Rewrite writes the file of a slice again that has landed by the settled attempt. It reports
+// whether there was anything to write.
 func (s *Settler) Rewrite(ctx context.Context, r *Record) (wrote bool, err error) {
 	err = s.Tracker.Do(ctx, func(tx tracker.Tx) error {
 		tx = r.of(tx)

@@ -12,7 +12,8 @@ import (
 // AcceptedBy is whose approval an accepted attempt has.
 const AcceptedBy = "a person, by gl accept"
 
-// Ruled is what the gate has answered about the attempt's work. For the record of an older version it is what the record tells.
+// Ruled is what the gate has answered about the attempt's work. For the record of an older
+// version it is what the record tells.
 func (r *Record) Ruled() *gate.Ruling {
 	if r.Judged.Gate != nil {
 		return r.Judged.Gate
@@ -34,8 +35,8 @@ func (r *Record) here(lands bool) gate.Facts {
 	return f
 }
 
-// Approve adds to the facts about work that a person accepts in the checkout what the gate has asked about: its tests ran, and it is as it
-// was since.
+// Approve adds to the facts about work that a person accepts in the checkout what the gate has
+// asked about: its tests ran, and it is as it was since.
 func (r *Record) Approve(f *gate.Facts) {
 	if r.Judged.Gate == nil && r.Conditions.Review == "" || r.Judged.Outcome == Done {
 		return

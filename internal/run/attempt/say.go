@@ -13,9 +13,10 @@ import (
 	"greenlight/internal/state/journal"
 )
 
-// What a person says to an agent is kept in runs/say until the agent has it for certain. So a kill at any step leaves one of three
-// things: the message as nobody has seen it; a message that was handed over, and nobody knows whether it arrived, which the next agent is
-// told with these words; or no message, because the agent has said that it has it.
+// What a person says to an agent is kept in runs/say until the agent has it for certain. So a
+// kill at any step leaves one of three things: the unseen message; a message that was handed
+// over and may not have arrived, which the next agent is told with these words; or no message,
+// because the agent has said that it has it.
 
 // A Message is what a person says to the agent that works on something, now or when it starts next.
 type Message struct {
@@ -36,16 +37,23 @@ func (m Message) words() string {
 	return m.Text
 }
 
+// Messages are the files of runs/say.
+type Messages struct {
+	dir     string
+	journal *journal.Journal
+}
+
 type sayFile struct {
 	SchemaVersion int       `json:"schema_version"`
 	Messages      []Message `json:"messages"`
 }
 
-func (s *Store) sayPath(work string) string { return filepath.Join(s.dir, "say", work+".json") }
+func (s *Messages) sayPath(work string) string { return filepath.Join(s.dir, "say", work+".json") }
 
-// Unheard are the messages for a slice's id, or a task's Work, that no agent is known to have, the oldest first. A file that can't be
-// used is an error: what is in it must not be written over.
-func (s *Store) Unheard(work string) ([]Message, error) {
+// Unheard are the messages for a slice's id, or a task's Work, that no agent is known to have,
+// the oldest first. A file that can't be used is an error: what is in it must not be written
+// over.
+func (s *Messages) Unheard(work string) ([]Message, error) {
 	var f sayFile
 	err := readChecked(s.sayPath(work), &f, func() error {
 		if f.SchemaVersion != schemaVersion {
@@ -64,7 +72,7 @@ func (s *Store) Unheard(work string) ([]Message, error) {
 	return f.Messages, err
 }
 
-func (s *Store) putUnheard(work string, list []Message) error {
+func (s *Messages) putUnheard(work string, list []Message) error {
 	path := s.sayPath(work)
 	if len(list) == 0 {
 		if err := durable.Remove(path); !errors.Is(err, fs.ErrNotExist) {
@@ -79,7 +87,7 @@ func (s *Store) putUnheard(work string, list []Message) error {
 }
 
 // Say keeps a message until an agent has it. The lock must be held.
-func (s *Store) Say(system, work, text string, now time.Time) (Message, error) {
+func (s *Messages) Say(system, work, text string, now time.Time) (Message, error) {
 	m := Message{ID: newMessageID(), Time: now.UTC(), Text: text}
 	list, err := s.Unheard(work)
 	if err == nil {
@@ -91,7 +99,8 @@ func (s *Store) Say(system, work, text string, now time.Time) (Message, error) {
 	return m, err
 }
 
-// newMessageID makes a UUID of version 8, the one for uses of one's own: so an agent's stream tells what a person has said from the prompt.
+// newMessageID makes a UUID of version 8, the one for uses of one's own: so an agent's stream
+// tells what a person has said from the prompt.
 func newMessageID() string {
 	id := []byte(newUUID())
 	id[14] = agent.MessageVersion
@@ -106,8 +115,9 @@ func workSlice(work string) string {
 	return work
 }
 
-// handOver marks the messages as handed to the attempt, and returns them as they were. The lock must be held.
-func (s *Store) handOver(r *Record, which func(Message) bool) ([]Message, error) {
+// handOver marks the messages as handed to the attempt, and returns them as they were. The lock
+// must be held.
+func (s *Messages) handOver(r *Record, which func(Message) bool) ([]Message, error) {
 	list, err := s.Unheard(r.ID.Work())
 	if err != nil {
 		return nil, err
@@ -126,7 +136,7 @@ func (s *Store) handOver(r *Record, which func(Message) bool) ([]Message, error)
 }
 
 // heard forgets messages that the attempt's agent has. The lock must be held.
-func (s *Store) heard(r *Record, ids []string) error {
+func (s *Messages) heard(r *Record, ids []string) error {
 	list, err := s.Unheard(r.ID.Work())
 	if err != nil {
 		return err
@@ -146,9 +156,10 @@ func (s *Store) heard(r *Record, ids []string) error {
 	return nil
 }
 
-// sayAtStart gives an attempt whose agent can't be told while it works what there is to tell it. The lock must be held, and the record
-// is to be written before the messages are marked: see markSaid.
-func (s *Store) sayAtStart(r *Record) error {
+// sayAtStart gives an attempt whose agent can't be told while it works what there is to tell
+// it. The lock must be held, and the record is to be written before the messages are marked:
+// see markSaid.
+func (s *Messages) sayAtStart(r *Record) error {
 	if r.Talk.Talks {
 		return nil
 	}
@@ -158,7 +169,7 @@ func (s *Store) sayAtStart(r *Record) error {
 }
 
 // markSaid says that the attempt has been given its messages.
-func (s *Store) markSaid(r *Record) error {
+func (s *Messages) markSaid(r *Record) error {
 	if len(r.Talk.Said) == 0 {
 		return nil
 	}
@@ -171,7 +182,7 @@ func (r *Record) wasSaid(id string) bool {
 }
 
 // MarkRead notes that the attempt's agent has run gl slice, which printed what it was to be told.
-func (s *Store) MarkRead(r *Record) error {
+func (s *Messages) MarkRead(r *Record) error {
 	if len(r.Talk.Said) == 0 {
 		return nil
 	}
@@ -183,10 +194,13 @@ func (s *Store) MarkRead(r *Record) error {
 }
 
 // readPath is in the one directory of the records that an agent in a sandbox may write.
-func (s *Store) readPath(r *Record) string { return filepath.Join(s.dir, "told", r.ID.Name()+".read") }
+func (s *Messages) readPath(r *Record) string {
+	return filepath.Join(s.dir, "told", r.ID.Name()+".read")
+}
 
-// delivered reports whether what the attempt was to be told has reached its agent: in its prompt, or because it asked.
-func (s *Store) delivered(r *Record) bool {
+// delivered reports whether what the attempt was to be told has reached its agent: in its
+// prompt, or because it asked.
+func (s *Messages) delivered(r *Record) bool {
 	if r.Talk.Briefed {
 		return true
 	}
@@ -194,9 +208,9 @@ func (s *Store) delivered(r *Record) bool {
 	return err == nil
 }
 
-// heardAtStart forgets what an attempt was told at its start, if that reached its agent, and it has done anything since. The
-// lock must be held.
-func (s *Store) heardAtStart(r *Record) error {
+// heardAtStart forgets what an attempt was told at its start, if that reached its agent, and it
+// has done anything since. The lock must be held.
+func (s *Messages) heardAtStart(r *Record) error {
 	if len(r.Talk.Said) == 0 {
 		return nil
 	}
@@ -213,8 +227,9 @@ func (s *Store) heardAtStart(r *Record) error {
 	return s.heard(r, ids)
 }
 
-// Drop forgets what was said about work that is over, and tells the person that nobody has read it. The lock must be held.
-func (s *Store) Drop(system, work string) error {
+// Drop forgets what was said about work that is over, and records that it was never read. The
+// lock must be held.
+func (s *Messages) Drop(system, work string) error {
 	list, err := s.Unheard(work)
 	if err != nil || len(list) == 0 {
 		return err
@@ -226,8 +241,8 @@ func (s *Store) Drop(system, work string) error {
 	return s.putUnheard(work, nil)
 }
 
-// Dropped says whether the message was forgotten before an agent had it.
-func (s *Store) Dropped(m Message) bool {
+// Dropped reports whether the message was forgotten before an agent had it.
+func (s *Messages) Dropped(m Message) bool {
 	for e, err := range s.journal.ReaderOf(m.Time.Add(-time.Second), journal.Unheard).All() {
 		if err == nil && e.Key == "unheard."+m.ID {
 			return true
@@ -237,7 +252,7 @@ func (s *Store) Dropped(m Message) bool {
 }
 
 // SaidTo are the slices, and the Works of tasks, for which there are messages.
-func (s *Store) SaidTo() (all []string) {
+func (s *Messages) SaidTo() (all []string) {
 	list, _ := durable.ReadDir(filepath.Join(s.dir, "say")) // without it nothing was said
 	for _, d := range list {
 		if work, ok := strings.CutSuffix(d.Name(), ".json"); ok {

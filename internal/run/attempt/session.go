@@ -135,7 +135,7 @@ func (s *session) attendAnew(ctx context.Context, ev *Evidence) (*Evidence, erro
 	s.log.note(logfile.Anew, "the agent doesn't have the conversation "+s.rec.Talk.Conversation+" any more: it begins a new one")
 	first := *s.rec
 	s.anew = true
-	s.rec.beginAnew()
+	s.rec.Talk.beginAnew(&s.rec.Job)
 	s.rec.Talk.Handoff = s.launch.place.handOffAnew()
 	again, err := s.attend(ctx)
 	if errors.Is(err, errEnding) {

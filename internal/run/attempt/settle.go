@@ -34,9 +34,10 @@ type Settler struct {
 	Executor  executor.Executor                                 // finds what dead wrappers have started, and fetches its work
 }
 
-// Settle ends an attempt by the outcome table and returns its final record. mine is the record as the caller knows
-// it, with what the caller saw; on disk it may be gone (somebody cleaned the directory) or settled already, by
-// somebody who took the wrapper for dead. Then the settled record is returned and nothing is changed.
+// Settle ends an attempt by the outcome table and returns its final record. mine is the record
+// as the caller knows it, with what the caller saw; on disk it may be gone (the directory was
+// cleaned) or settled already, by a process that took the wrapper for dead. Then the settled
+// record is returned and nothing is changed.
 func (s *Settler) Settle(ctx context.Context, mine *Record) (*Record, error) {
 	var final *Record
 	err := s.Tracker.Do(ctx, func(tx tracker.Tx) (err error) {
@@ -51,33 +52,34 @@ func (s *Settler) Settle(ctx context.Context, mine *Record) (*Record, error) {
 
 func (s *Settler) settle(tx tracker.Tx, mine *Record) (*Record, error) {
 	tx = mine.of(tx)
-	if err := s.Store.Prepare(); err != nil { // git clean -x takes the directories too
+	if err := s.Store.Files.Prepare(); err != nil { // git clean -x takes the directories too
 		return nil, err
 	}
 	r := *mine
 	var bad *BadRecord
 	switch disk, err := s.Store.Get(r.ID.Slice, r.ID.N); {
-	case errors.As(err, &bad) && bad.Settled: // over already, and nobody's to judge again
+	case errors.As(err, &bad) && bad.Settled: // over already, and not judged again
 		return nil, err
 	case err == nil && disk.ID.Token != r.ID.Token: // the directory was cleaned, and the slice claimed anew
 		return disk, nil
 	case err == nil && disk.Life.Phase == plan.Settled:
-		s.Store.retell(disk)
-		return disk, s.Store.dropLive(&r)
+		s.Store.diary.retell(disk)
+		return disk, s.Store.Within(tx.Held()).dropLive(&r)
 	case err == nil && disk.Life.Phase == plan.Queued: // the lane settles it
 		return disk, nil
-	case err == nil && disk.Life.Phase == plan.Ended: // judged; whoever judged it died before it was settled
+	case err == nil && disk.Life.Phase == plan.Ended: // judged by a process that died before settling it
 		r = *disk
 	case err == nil:
 		r.Life.Ending, r.Life.EndingDetail = disk.Life.Ending, disk.Life.EndingDetail
 	}
 	it, err := tx.Item(r.ID.Slice)
 	if err != nil || it.Corrupt != "" {
-		return s.recordOnly(&r, it, err)
+		return s.recordOnly(tx, &r, it, err)
 	}
-	// A judgement whose effect isn't in the slice's file yet (the claim is) may be older than what the file says.
+	// A judgement whose effect isn't in the slice's file yet (the claim is) may be older than
+	// what the file says.
 	if r.Life.Phase != plan.Ended || it.Session == r.ID.Token && r.Landing == nil {
-		if err := s.judge(&r, it); err != nil {
+		if err := s.judge(tx, &r, it); err != nil {
 			return nil, err
 		}
 	}
@@ -87,11 +89,12 @@ func (s *Settler) settle(tx tracker.Tx, mine *Record) (*Record, error) {
 	return s.apply(tx, &r, it)
 }
 
-// judge decides the outcome, or that the lane has to, and makes the decision durable before the slice's file follows it. The
-// hold comes first: a slice that is available again must find everybody holding.
-func (s *Settler) judge(r *Record, it plan.Item) error {
+// judge decides the outcome, or that the lane has to, and makes the decision durable before the
+// slice's file follows it. The hold comes first: a slice that is available again must find
+// everybody holding.
+func (s *Settler) judge(tx tracker.Tx, r *Record, it plan.Item) error {
 	now := s.Now().UTC()
-	if err := s.Store.refute(r); err != nil {
+	if err := refute(s.Store, r); err != nil {
 		return err
 	}
 	said := it
@@ -121,22 +124,23 @@ func (s *Settler) judge(r *Record, it plan.Item) error {
 	}
 	switch {
 	case v.Limit != nil:
-		err = s.Store.putHold(r, v.Limit, now, s.Hold)
-	case r.Judged.evidence().Limit == nil: // with one, the outcome holds nobody, but it doesn't prove that the limit is over
-		err = s.Store.endHolds(r, now)
+		err = s.Store.HoldFile.put(r, v.Limit, now, s.Hold)
+	case r.Judged.evidence().Limit == nil: // with one, the outcome holds no launches, but it doesn't prove that the limit is over
+		err = s.Store.HoldFile.end(r, now)
 	}
 	if r.Life.Phase == plan.Ended && !again {
-		err = errors.Join(err, s.Store.noteStreak(r, now))
+		err = errors.Join(err, s.Store.HoldFile.noteStreak(r, now))
 	}
-	if err := errors.Join(err, s.Store.putLive(r)); err != nil {
+	if err := errors.Join(err, s.Store.Within(tx.Held()).putLive(r)); err != nil {
 		return err
 	}
-	s.Store.tell(r, again)
+	s.Store.diary.tell(r, again)
 	return nil
 }
 
-// rule has the gate decide about work that was called complete and doesn't go through the merge queue. What its agent can put right goes back
-// to it; what else doesn't pass waits for a person.
+// rule has the gate decide about work that was called complete and doesn't go through the merge
+// queue. What its agent can put right goes back to it; what else doesn't pass waits for a
+// person.
 func (s *Settler) rule(r *Record, it plan.Item) {
 	review := r.Judged.Outcome == Waiting && r.Judged.Effect == tracker.Ask && it.WaitingFor == ""
 	if r.Judged.Outcome != Done && !review || r.Landing != nil {
@@ -160,14 +164,15 @@ func (s *Settler) rule(r *Record, it plan.Item) {
 // uncompared is said of tests that pass and that nothing is known about otherwise.
 const uncompared = "tests not compared"
 
-// apply writes the decision into the slice's file, if nobody has touched the slice since the decision and the claim is still ours
-// or nobody's, and settles the record. A slice in the merge queue can't be claimed: another claim there is one that git brought back.
+// apply writes the decision into the slice's file, if the slice is as it was at the decision
+// and the claim is still ours or gone, and settles the record. A slice in the merge queue can't
+// be claimed: another claim there is one that git brought back.
 func (s *Settler) apply(tx tracker.Tx, r *Record, it plan.Item) (*Record, error) {
 	mark := it.Mark()
 	if mark == *r.Judged.Seen && (it.Session == r.ID.Token || it.Session == "" || r.Landing != nil) {
 		after, err := r.write(tx, it)
 		if errors.Is(err, tracker.ErrChanged) {
-			return s.recordOnly(r, it, err)
+			return s.recordOnly(tx, r, it, err)
 		}
 		if err != nil {
 			return nil, err
@@ -175,7 +180,7 @@ func (s *Settler) apply(tx tracker.Tx, r *Record, it plan.Item) (*Record, error)
 		mark = after
 	}
 	r.Judged.After = &mark
-	return s.done(r)
+	return s.done(tx, r)
 }
 
 // write does to the slice's file what follows from the outcome.
@@ -189,7 +194,7 @@ func (r *Record) write(tx tracker.Tx, it plan.Item) (plan.Mark, error) {
 	switch {
 	case r.Judged.Effect == tracker.Complete && lands:
 		pass, err := r.Ruled().Pass("")
-		if err != nil { // nothing makes it complete, and nobody loses it
+		if err != nil { // it stays incomplete, and is kept
 			return lander.Ask(r.ID.Slice, reviewing+err.Error())
 		}
 		return lander.Land(r.ID.Slice, tracker.Landed{Pass: pass, Tests: r.counted(), New: r.Landing.gained()})
@@ -203,7 +208,8 @@ func (r *Record) write(tx tracker.Tx, it plan.Item) (plan.Mark, error) {
 	return tx.Settle(r.ID.Slice, r.Judged.Effect, r.Life.Before)
 }
 
-// failing is how many tests fail on work that was called complete. Work that is red for another reason has no count.
+// failing is how many tests fail on work that was called complete. Work that is red for another
+// reason has no count.
 func (j *Judgement) failing() int {
 	switch {
 	case j.Outcome != Red:
@@ -214,7 +220,8 @@ func (j *Judgement) failing() int {
 	return j.Verdict.FailedCount()
 }
 
-// counted is how many tests the slice has by what gl has seen; nil where its agent's count stays. No slice has more than pass in all.
+// counted is how many tests the slice has by what gl has seen; nil where its agent's count
+// stays. No slice has more than pass in all.
 func (r *Record) counted() *int {
 	switch {
 	case r.Landing != nil && r.Landing.Tests != nil:
@@ -226,7 +233,8 @@ func (r *Record) counted() *int {
 	return nil
 }
 
-// gained is how many tests the attempt added to the suite, as gl has counted, negative for removed ones; nil for unknown.
+// gained is how many tests the attempt added to the suite, as gl has counted, negative for
+// removed ones; nil for unknown.
 func (l *Landing) gained() *int {
 	if l == nil {
 		return nil
@@ -234,8 +242,9 @@ func (l *Landing) gained() *int {
 	return l.Tests
 }
 
-// recordOnly settles an attempt whose slice file can't be read or written: it must not hold up the others.
-func (s *Settler) recordOnly(r *Record, it plan.Item, err error) (*Record, error) {
+// recordOnly settles an attempt whose slice file can't be read or written: it must not hold up
+// the others.
+func (s *Settler) recordOnly(tx tracker.Tx, r *Record, it plan.Item, err error) (*Record, error) {
 	switch {
 	case err != nil && !errors.Is(err, tracker.ErrNotFound) && !errors.Is(err, tracker.ErrChanged):
 		return nil, err
@@ -244,37 +253,37 @@ func (s *Settler) recordOnly(r *Record, it plan.Item, err error) (*Record, error
 	}
 	if r.Life.Phase != plan.Ended {
 		it.Status = ""
-		if err := s.judge(r, it); err != nil {
+		if err := s.judge(tx, r, it); err != nil {
 			return nil, err
 		}
 	}
 	r.Judged.Detail += "; its slice file was left alone: " + err.Error()
 	r.Judged.After = &plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}
-	return s.done(r)
+	return s.done(tx, r)
 }
 
-func (s *Settler) done(r *Record) (*Record, error) {
+func (s *Settler) done(tx tracker.Tx, r *Record) (*Record, error) {
 	now := s.Now().UTC()
 	r.Life.SettledAt = &now
 	if r.Life.EndedAt == nil {
 		r.Life.EndedAt = &now
 	}
-	if err := s.Store.heardAtStart(r); err != nil && !errors.As(err, new(*BadRecord)) { // the person's words stay where they are
+	if err := s.Store.Messages.heardAtStart(r); err != nil && !errors.As(err, new(*BadRecord)) { // the person's words stay where they are
 		return r, err
 	}
 	if r.Judged.Outcome.Traits().Success {
-		s.Store.forgetHanded(r)
-		s.Store.ForgetBaseline(r)
-		if err := s.Store.Drop(r.ID.System, r.ID.Work()); err != nil && !errors.As(err, new(*BadRecord)) {
+		s.Store.Proofs.forgetHanded(r)
+		s.Store.Proofs.ForgetBaseline(r)
+		if err := s.Store.Messages.Drop(r.ID.System, r.ID.Work()); err != nil && !errors.As(err, new(*BadRecord)) {
 			return r, err
 		}
 	}
-	return r, s.Store.finish(r)
+	return r, s.Store.Within(tx.Held()).finish(r)
 }
 
-// Recover settles an attempt whose launcher or wrapper is proven dead, after ending what is left of its agent. It
-// returns the settled record; nil for a claim that was given back, and for an attempt that isn't dead. It may take
-// seconds, and holds the lock only for its writes.
+// Recover settles an attempt whose launcher or wrapper is proven dead, after ending what is
+// left of its agent. It returns the settled record; nil for a claim that was given back, and
+// for an attempt that isn't dead. It may take seconds, and holds the lock only for its writes.
 func (s *Settler) Recover(ctx context.Context, r *Record) (*Record, error) {
 	if r.Life.Phase == plan.Settled || !r.Life.Dead() {
 		return nil, nil
@@ -296,7 +305,7 @@ func (s *Settler) endOrphans(r *Record) error {
 	if r.Life.Process == nil || !r.Life.Process.Here() && r.Life.treeGone() {
 		return nil
 	}
-	lost := executor.Lost{Handle: command.Handle{Process: *r.Life.Process}, Marks: r.marks(s.Store.root()), Leaves: executor.Nothing, Grace: endGrace}
+	lost := executor.Lost{Handle: command.Handle{Process: *r.Life.Process}, Marks: r.marks(s.Store.Files.root()), Leaves: executor.Nothing, Grace: endGrace}
 	if r.Life.Phase == plan.Preparing { // setup may leave a service
 		lost.Leaves = executor.Services
 	}
@@ -317,7 +326,8 @@ func (r *Record) marks(root string) []string {
 	return []string{Mark(r.ID.Token), testrun.MarkOf(root, r.ID.Token)}
 }
 
-// settleOrphan ends what is left of the agent of a wrapper that is gone, and settles the attempt by what the log says.
+// settleOrphan ends what is left of the agent of a wrapper that is gone, and settles the
+// attempt by what the log says.
 func (s *Settler) settleOrphan(ctx context.Context, r *Record) (*Record, error) {
 	if err := s.endOrphans(r); err != nil {
 		return nil, err
@@ -329,12 +339,14 @@ func (s *Settler) settleOrphan(ctx context.Context, r *Record) (*Record, error) 
 	return s.Settle(ctx, &mine)
 }
 
-// GiveBack undoes a claim that hasn't started, whoever made it; one that has started meanwhile is left alone.
+// GiveBack undoes a claim that hasn't started, by any process; one that has started meanwhile
+// is left alone.
 func (s *Settler) GiveBack(ctx context.Context, r *Record) error {
 	return s.giveBackClaim(ctx, r, false)
 }
 
-// FailStart settles a claim as failed whose wrapper never got to start the agent. It returns nil if the agent has started meanwhile.
+// FailStart settles a claim as failed whose wrapper never got to start the agent. It returns
+// nil if the agent has started meanwhile.
 func (s *Settler) FailStart(ctx context.Context, r *Record, why string) (final *Record, err error) {
 	if r.Life.Phase == plan.Preparing {
 		if err := s.endOrphans(r); err != nil {
@@ -353,7 +365,8 @@ func (s *Settler) FailStart(ctx context.Context, r *Record, why string) (final *
 	return final, err
 }
 
-// unstarted reports whether the record on disk is still the claim r, and no wrapper is about to start its agent.
+// unstarted reports whether the record on disk is still the claim r, and no wrapper is about to
+// start its agent.
 func (disk *Record) unstarted(r *Record) bool {
 	return disk.ID.Token == r.ID.Token && !disk.Life.Phase.Begun() && (disk.Life.Phase != plan.Preparing || disk.Life.Dead())
 }
@@ -361,9 +374,10 @@ func (disk *Record) unstarted(r *Record) bool {
 // ErrAgentLives says that a claim can't be given back, since a process of its agent is still there.
 var ErrAgentLives = errors.New("its agent is still running")
 
-// GiveBackLost is GiveBack for who made the claim and believes that its wrapper is gone. It doesn't need the record, which
-// somebody may have removed (git clean -x) or garbled. Since the record may also have been removed after the agent was started, it
-// looks for the claim's token in the processes' environments first: the error is ErrAgentLives if one has it.
+// GiveBackLost is GiveBack for who made the claim and believes that its wrapper is gone. It
+// doesn't need the record, which may have been removed (git clean -x) or garbled. Since the
+// record may also have been removed after the agent was started, it looks for the claim's token
+// in the processes' environments first: the error is ErrAgentLives if one has it.
 func (s *Settler) GiveBackLost(ctx context.Context, r *Record) error {
 	return s.giveBackClaim(ctx, r, true)
 }
@@ -386,17 +400,18 @@ func (s *Settler) giveBackClaim(ctx context.Context, r *Record, lost bool) error
 		case !disk.unstarted(r):
 			return nil
 		}
-		return s.Store.giveBack(tx, disk)
+		return s.Store.Within(tx.Held()).giveBack(tx, disk)
 	})
 }
 
-// replay finds out from the log how an agent ended that nobody watched to the end, its result event or the limit it met, and
-// which conversation it had. Where the log says nothing, the record stays as it is.
+// replay finds out from the log how an agent ended whose end was unseen, its result event or
+// the limit it met, and which conversation it had. Where the log says nothing, the record stays
+// as it is.
 func (s *Settler) replay(r *Record) {
 	if r.Judged.Evidence != nil {
 		return
 	}
-	log := logfile.NewReader(s.Store.LogPath(r.ID.Slice, r.ID.N))
+	log := logfile.NewReader(s.Store.Files.Log(r.ID.Slice, r.ID.N))
 	defer log.Close()
 	d, in := agent.NewDecoder(r.Job.Stream), lines.NewSplitter(lines.Max)
 	decode := func(p lines.Piece) {

@@ -90,7 +90,7 @@ func (b *bench) picture(r *Record) picture {
 	if disk.Judged.After != nil {
 		p.After = *disk.Judged.After
 	}
-	if h := b.store.Holds(); h != nil {
+	if h := b.store.HoldFile.All(); h != nil {
 		p.Hold = h[0].Count
 	}
 	return p
@@ -107,7 +107,7 @@ func TestSettleTwice(t *testing.T) {
 		r := b.start(b.claim("S-1.2"))
 		r.Judged.Evidence = rapid.SampledFrom(evidences()).Draw(t, "evidence")
 		r.Life.Ending = rapid.SampledFrom(endings).Draw(t, "ending")
-		must(t, b.store.putLive(r))
+		must(t, b.store.unlocked().putLive(r))
 		status, step, _ := strings.Cut(rapid.SampledFrom(worked).Draw(t, "worked"), "/")
 		b.set("S-1.2", "status", status, "step", step)
 		if rapid.Bool().Draw(t, "cleared") {
@@ -157,9 +157,9 @@ func killPoints(t fataler, dir string, r *Record) map[string]string {
 	}
 	// The hold is written before the record, the settled record before the live one is removed.
 	holding := from("holding", "judged")
-	must(t, os.Rename(filepath.Join(copyOf(t, dir, stops["start"]), ".greenlight/runs/live", r.ID.Name()+".json"), holding.store.livePath(r.ID.Slice, r.ID.N)))
+	must(t, os.Rename(filepath.Join(copyOf(t, dir, stops["start"]), ".greenlight/runs/live", r.ID.Name()+".json"), holding.store.Files.livePath(r.ID.Slice, r.ID.N)))
 	both := from("both", "over")
-	must(t, os.Rename(filepath.Join(copyOf(t, dir, stops["written"]), ".greenlight/runs/live", r.ID.Name()+".json"), both.store.livePath(r.ID.Slice, r.ID.N)))
+	must(t, os.Rename(filepath.Join(copyOf(t, dir, stops["written"]), ".greenlight/runs/live", r.ID.Name()+".json"), both.store.Files.livePath(r.ID.Slice, r.ID.N)))
 	return stops
 }
 
@@ -220,8 +220,8 @@ func TestSettleTakenOver(t *testing.T) {
 func TestSettleLeavesAnothersRecord(t *testing.T) {
 	b := benchFor(t, map[string]string{"S-1": "pending/none"})
 	mine := b.start(b.claim("S-1"))
-	must(t, os.RemoveAll(b.store.Dir()))
-	must(t, b.store.Prepare())
+	must(t, os.RemoveAll(b.store.Files.Dir()))
+	must(t, b.store.Files.Prepare())
 	theirs := b.claim("S-1")
 	if theirs.ID.N != mine.ID.N {
 		t.Fatalf("attempt %d", theirs.ID.N)
@@ -242,7 +242,7 @@ func TestSettleAfterClean(t *testing.T) {
 	b := benchFor(t, map[string]string{"S-1": "pending/none"})
 	r := b.start(b.claim("S-1"))
 	b.set("S-1", "status", "complete")
-	must(t, os.RemoveAll(b.store.Dir()))
+	must(t, os.RemoveAll(b.store.Files.Dir()))
 	r.Judged.Evidence = exited(0).with(success)
 	_, err := b.settler(b.state).Settle(t.Context(), r)
 	must(t, err)
@@ -270,7 +270,7 @@ func TestSettleUnreadableSlice(t *testing.T) {
 			if now, _ := os.ReadFile(b.file("S-1")); string(now) != string(left) {
 				t.Errorf("the file is now %q", now)
 			}
-			if len(b.store.Holds()) == 0 {
+			if len(b.store.HoldFile.All()) == 0 {
 				t.Error("a limit holds everybody, whatever the slice's file is like")
 			}
 		})

@@ -70,7 +70,7 @@ func newSiteFor(t testing.TB, root, config string, command []string) *site {
 	pr, err := project.Open(root)
 	check(t, err)
 	check(t, pr.ConfigErr)
-	check(t, pr.Runs.Prepare())
+	check(t, pr.Runs.Files.Prepare())
 	a, err := agent.Find("script", agent.Config{Custom: map[string]agent.Custom{"script": {Command: command}}})
 	check(t, err)
 	return &site{pr, t, a}
@@ -91,7 +91,7 @@ func (s *site) claim(id string) *attempt.Record {
 func (s *site) request(req attempt.Request) (r *attempt.Record) {
 	s.t.Helper()
 	check(s.t, s.Tracker.Do(context.Background(), func(tx tracker.Tx) (err error) {
-		r, err = s.Runs.Claim(tx, req, time.Now())
+		r, err = s.Runs.Within(tx.Held()).Claim(tx, req, time.Now())
 		return err
 	}))
 	return r
@@ -208,7 +208,7 @@ func (s *site) wrapped(r *attempt.Record) *attempt.Record {
 
 func (s *site) log(r *attempt.Record) string {
 	s.t.Helper()
-	data, err := os.ReadFile(s.Runs.LogPath(r.ID.Slice, r.ID.N))
+	data, err := os.ReadFile(s.Runs.Files.Log(r.ID.Slice, r.ID.N))
 	check(s.t, err)
 	return string(data)
 }

@@ -4,35 +4,33 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"path/filepath"
 	"syscall"
 	"time"
 
-	"greenlight/internal/base/durable"
 	"greenlight/internal/base/proc"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/state/tracker"
 )
 
-// MarkEnding writes down why an attempt is being ended, before anybody sends a signal.
+// MarkEnding writes down why an attempt is being ended, before a signal is sent.
 func (s *Store) MarkEnding(ctx context.Context, t tracker.Tracker, r *Record, why, detail string) error {
-	return t.Do(ctx, func(tracker.Tx) error {
+	return t.Do(ctx, func(tx tracker.Tx) error {
 		disk, err := s.Get(r.ID.Slice, r.ID.N)
 		if err != nil || disk.Life.Phase != plan.Preparing && disk.Life.Phase != plan.Started || disk.ID.Token != r.ID.Token {
 			return nil // settled, or on its way to it
 		}
 		disk.Life.Ending, disk.Life.EndingDetail = why, detail
-		if err := s.putLive(disk); err != nil {
+		if err := s.Within(tx.Held()).putLive(disk); err != nil {
 			return err
 		}
-		s.tellStop(disk)
+		s.diary.tellStop(disk)
 		return nil
 	})
 }
 
-// Stop ends an open attempt and returns its settled record. One that hasn't started is taken back, as interrupted. A
-// wrapper that doesn't settle within the grace (it may be stopped itself) has its agent ended and settled for it.
+// Stop ends an open attempt and returns its settled record. One that hasn't started is taken
+// back, as interrupted. A wrapper that doesn't settle within the grace (it may be stopped
+// itself) has its agent ended and settled for it.
 func (s *Settler) Stop(ctx context.Context, r *Record) (*Record, error) {
 	if r.Life.Phase == plan.Queued {
 		return s.stopQueued(ctx, r)
@@ -67,12 +65,14 @@ func (s *Settler) Stop(ctx context.Context, r *Record) (*Record, error) {
 	return s.settleOrphan(ctx, r)
 }
 
-// ErrReachable says that an attempt isn't to be given up: what works on it can be reached from here.
+// ErrReachable says that an attempt isn't to be given up: what works on it can be reached from
+// here.
 var ErrReachable = errors.New("its gl process is alive")
 
-// Abandon gives up an attempt that runs, or ran, where no signal from here reaches it, because a person says that this
-// place is gone. It settles the attempt by what the log says, as crashed if it says nothing; nil for a claim that was given
-// back. Should its wrapper live after all, it finds the attempt settled and changes nothing.
+// Abandon gives up an attempt that runs, or ran, where no signal from here reaches it, because
+// a person says that this place is gone. It settles the attempt by what the log says, as
+// crashed if it says nothing; nil for a claim that was given back. Should its wrapper live
+// after all, it finds the attempt settled and changes nothing.
 func (s *Settler) Abandon(ctx context.Context, r *Record) (*Record, error) {
 	where := r.Life.unreachable()
 	switch {
@@ -92,8 +92,8 @@ func (s *Settler) Abandon(ctx context.Context, r *Record) (*Record, error) {
 	return s.Settle(ctx, &mine)
 }
 
-// stopClaimed settles an attempt that has no agent yet, nil for one that has. A wrapper that comes late finds its
-// claim gone.
+// stopClaimed settles an attempt that has no agent yet, nil for one that has. A wrapper that
+// comes late finds its claim gone.
 func (s *Settler) stopClaimed(ctx context.Context, r *Record) (final *Record, err error) {
 	err = s.Tracker.Do(ctx, func(tx tracker.Tx) error {
 		disk, err := s.Store.Get(r.ID.Slice, r.ID.N)
@@ -101,10 +101,10 @@ func (s *Settler) stopClaimed(ctx context.Context, r *Record) (final *Record, er
 			return err
 		}
 		disk.Life.Ending = EndStop
-		if err := s.Store.putLive(disk); err != nil {
+		if err := s.Store.Within(tx.Held()).putLive(disk); err != nil {
 			return err
 		}
-		s.Store.tellStop(disk)
+		s.Store.diary.tellStop(disk)
 		final, err = s.settle(tx, disk)
 		return err
 	})
@@ -125,55 +125,3 @@ func (s *Settler) await(ctx context.Context, r *Record, limit time.Duration) *Re
 		time.Sleep(pause)
 	}
 }
-
-// A StopMark is the word of gl stop --all: drains that began before it end.
-type StopMark struct {
-	Nonce string    `json:"nonce"` // compared by content, so that a clock that was set back does no harm
-	At    time.Time `json:"at"`
-}
-
-func (s *Store) stopPath() string { return filepath.Join(s.dir, "stop.json") }
-
-// StopMark returns the nonce of the last gl stop --all, "" for never.
-func (s *Store) StopMark() string {
-	var m StopMark
-	readJSON(s.stopPath(), &m)
-	return m.Nonce
-}
-
-// PutStopMark ends all drains of the project that have begun. The lock must be held: a claim looks at the mark under
-// the same lock, so nothing is launched after it.
-func (s *Store) PutStopMark(now time.Time) error {
-	return writeJSON(s.stopPath(), StopMark{Nonce: newUUID(), At: now.UTC()})
-}
-
-// slotsMark is the word of gl settings set parallel.max: of drains that began before it and were started with --max, too.
-// Comparing numbers wouldn't do: after --max 3, a person may ask for the 4 that config.json has
-// already. Nor would the file's time, which every setting changes.
-type slotsMark struct {
-	At time.Time `json:"at"`
-}
-
-func (s *Store) slotsPath() string { return filepath.Join(s.dir, "slots.json") }
-
-// SlotsSet is when a person last set how many attempts may run at a time, zero for never.
-func (s *Store) SlotsSet() time.Time {
-	var m slotsMark
-	readJSON(s.slotsPath(), &m)
-	return m.At
-}
-
-// PutSlotsSet tells what runs that a person has set how many attempts may run at a time. In a project in which nothing has run nobody is
-// there to be told.
-func (s *Store) PutSlotsSet(now time.Time) error {
-	if err := writeJSON(s.slotsPath(), slotsMark{now.UTC()}); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
-}
-
-// LeaderLock is the file whose kernel lock makes one gl slice --watch the project's drain.
-func (s *Store) LeaderLock() string { return filepath.Join(s.dir, "drain.lock") }
-
-// Leader names the holder of the drain's lock, "" if no drain holds it.
-func (s *Store) Leader() (string, error) { return durable.Holder(s.LeaderLock()) }

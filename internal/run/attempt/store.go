@@ -11,21 +11,25 @@ import (
 	"sort"
 	"strconv"
 	"strings"
-	"time"
 
 	"greenlight/internal/base/durable"
-	"greenlight/internal/base/paths"
-	"greenlight/internal/core/gate"
 	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/state/journal"
 )
 
-// A Store is the directory of a project's attempts, .greenlight/runs.
+// A Store reads the attempts of a project, which are in .greenlight/runs, and has the smaller files
+// beside their records.
 type Store struct {
-	dir     string
+	Files    Files
+	HoldFile HoldFile
+	Messages Messages
+	Claims   Claims
+	Control  Control
+	Proofs   Proofs
+
 	mine    func(*Record) bool // nil for all
-	journal *journal.Journal
+	diary   diary
 	settled *tallies
 }
 
@@ -33,69 +37,20 @@ const schemaVersion = 1
 
 // OpenStore returns the store in dir, which needn't exist yet.
 func OpenStore(dir string) *Store {
-	return &Store{dir: dir, journal: journal.Open(dir), settled: &tallies{}}
+	j := journal.Open(dir)
+	return &Store{
+		Files: Files{dir}, HoldFile: HoldFile{dir, j}, Messages: Messages{dir, j}, Claims: Claims{dir},
+		Control: Control{dir}, Proofs: Proofs{dir}, diary: diary{j}, settled: &tallies{},
+	}
 }
 
-// Of is the store as one of several systems of state sees it, which share numbers and slots: two may have an item of the
-// same id, and then Index, History and MarkRetried tell of the records that are its own.
+// Of is the store as one of several systems of state sees it, which share numbers and slots:
+// two may have an item of the same id, and then Index, History and MarkRetried tell of the
+// records that are its own.
 func (s *Store) Of(mine func(*Record) bool) *Store {
-	return &Store{dir: s.dir, mine: mine, journal: s.journal, settled: s.settled}
-}
-
-// Dir is the store's directory; hold.json, stop.json and the drain's lock are in it.
-func (s *Store) Dir() string { return s.dir }
-
-// root is the project's.
-func (s *Store) root() string { return filepath.Dir(filepath.Dir(s.dir)) }
-
-// LiveDir is the directory whose file events tell of claims and settled attempts.
-func (s *Store) LiveDir() string { return filepath.Join(s.dir, "live") }
-
-// LogPath is the file that holds everything the agent of the attempt wrote.
-func (s *Store) LogPath(slice string, n int) string {
-	return filepath.Join(s.dir, "log", fmt.Sprintf("%s.%d.log", slice, n))
-}
-
-// BriefPath is the file with all that an agent without our commands is told: Options.Brief.
-func (s *Store) BriefPath(slice string, n int) string {
-	return filepath.Join(s.dir, "log", fmt.Sprintf("%s.%d.brief.log", slice, n))
-}
-
-// SetupLogPath is the file that holds what the setup command of the attempt's worktree wrote.
-func (s *Store) SetupLogPath(slice string, n int) string {
-	return filepath.Join(s.dir, "log", fmt.Sprintf("%s.%d.setup.log", slice, n))
-}
-
-// TestsLogPath is the file that holds what the tests wrote that gl ran of the attempt's work.
-func (s *Store) TestsLogPath(slice string, n int) string {
-	return filepath.Join(s.dir, "log", fmt.Sprintf("%s.%d.tests.log", slice, n))
-}
-
-// Prepare makes the directories. Somebody may remove them while it does (git clean -x).
-func (s *Store) Prepare() (err error) {
-	const tries = 10
-	for range tries {
-		if err = s.prepare(); !errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-	}
-	return err
-}
-
-func (s *Store) prepare() error {
-	for _, d := range []string{s.LiveDir(), s.doneDir(), filepath.Join(s.dir, "log")} {
-		if err := mkdir(d); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Sweep removes the temps of writers that were killed. What can't be removed stays: it is only untidy.
-func (s *Store) Sweep(now time.Time) {
-	for _, d := range []string{s.dir, s.LiveDir(), s.doneDir()} {
-		_ = durable.Sweep(d, now)
-	}
+	of := *s
+	of.mine = mine
+	return &of
 }
 
 func mkdir(dir string) error { return durable.MkdirPrivate(dir) }
@@ -120,7 +75,7 @@ func (s *Store) Live() ([]*Record, []*BadRecord, error) {
 		case errors.As(err, &unusable):
 			bad = append(bad, unusable)
 		case err != nil:
-			bad = append(bad, &BadRecord{Path: s.livePath(e.Slice, e.N), Keep: true, Err: err})
+			bad = append(bad, &BadRecord{Path: s.Files.livePath(e.Slice, e.N), Keep: true, Err: err})
 		default:
 			recs = append(recs, r)
 		}
@@ -128,8 +83,8 @@ func (s *Store) Live() ([]*Record, []*BadRecord, error) {
 	return recs, bad, nil
 }
 
-// Get returns the record of one attempt, settled or not; fs.ErrNotExist for none, a *BadRecord for one that can't be
-// used. A settled record wins.
+// Get returns the record of one attempt, settled or not; fs.ErrNotExist for none, a *BadRecord
+// for one that can't be used. A settled record wins.
 func (s *Store) Get(slice string, n int) (*Record, error) {
 	for _, o := range outcome.All() {
 		e := Entry{slice, n, o}
@@ -161,8 +116,9 @@ type Entry struct {
 	Outcome Outcome // "" for an attempt that isn't settled; one that isn't Known is in a record that can't be used
 }
 
-// Index returns the attempts of every slice, oldest first, from two directory reads; where the store is one of several
-// systems', the records are read, too. One that can't be read is everybody's.
+// Index returns the attempts of every slice, oldest first, from two directory reads; where the
+// store is one of several systems', the records are read, too. One that can't be read is
+// everybody's.
 func (s *Store) Index() (map[string][]Entry, error) {
 	all, err := s.names()
 	if err != nil || s.mine == nil {
@@ -231,25 +187,15 @@ func (s *Store) History(slice string) ([]*Record, error) {
 	return recs, nil
 }
 
-func (s *Store) doneDir() string { return filepath.Join(s.dir, "done") }
-
-func (s *Store) livePath(slice string, n int) string {
-	return filepath.Join(s.LiveDir(), fmt.Sprintf("%s.%d.json", slice, n))
-}
-
-func (s *Store) donePath(slice string, n int, o Outcome) string {
-	return filepath.Join(s.doneDir(), Entry{slice, n, o}.doneName())
-}
-
 // doneName is the name of the file of a settled one.
 func (e Entry) doneName() string { return fmt.Sprintf("%s.%d.%s.json", e.Slice, e.N, e.Outcome) }
 
 func (s *Store) readLive(slice string, n int) (*Record, error) {
-	return s.read(s.livePath(slice, n), Entry{Slice: slice, N: n})
+	return s.read(s.Files.livePath(slice, n), Entry{Slice: slice, N: n})
 }
 
 func (s *Store) readSettled(e Entry) (*Record, error) {
-	return s.read(s.donePath(e.Slice, e.N, e.Outcome), e)
+	return s.read(s.Files.donePath(e.Slice, e.N, e.Outcome), e)
 }
 
 // read reads the record that the file's name promises. What is wrong in it is a *BadRecord.
@@ -267,191 +213,18 @@ func (s *Store) read(path string, e Entry) (*Record, error) {
 		}
 		return nil, err
 	}
-	r.Life.Log = s.LogPath(r.ID.Slice, r.ID.N)
+	r.Life.Log = s.Files.Log(r.ID.Slice, r.ID.N)
 	return r, nil
 }
 
-// putLive writes a record that isn't settled.
-func (s *Store) putLive(r *Record) error {
-	return writeJSON(s.livePath(r.ID.Slice, r.ID.N), r.document())
-}
-
-// finish makes a judged record a settled one. For an instant there are two files; the settled one wins (sweep).
-func (s *Store) finish(r *Record) error {
-	r.Life.Phase = plan.Settled
-	if err := s.putDone(r); err != nil {
-		return err
-	}
-	s.tell(r, false)
-	return s.dropLive(r)
-}
-
-func (s *Store) putDone(r *Record) error {
-	return writeJSON(s.donePath(r.ID.Slice, r.ID.N, r.Judged.Outcome), r.document())
-}
-
-// MarkRetried notes in the slice's last settled record that somebody has put the slice back since, so that it counts as
-// pending and is launched again. A slice without a settled record needs no note.
-func (s *Store) MarkRetried(slice string) error {
-	return s.markLast(slice, func(r *Record) bool {
-		was := r.Since.Retried
-		r.Since.Retried = true
-		return !was
-	})
-}
-
-// MarkRejected is MarkRetried for work that a person has sent back, for the reason and with comments on lines.
-func (s *Store) MarkRejected(slice, why string, comments []Comment) error {
-	return s.markLast(slice, func(r *Record) bool {
-		r.Since.Retried, r.Since.Rejected, r.Since.Comments = true, why, comments
-		return true
-	})
-}
-
-// MarkAnswered is MarkRetried for an attempt that ended with a question.
-func (s *Store) MarkAnswered(slice string, a Answer) error {
-	return s.markLast(slice, func(r *Record) bool {
-		r.Since.Retried, r.Since.Answered = true, &a
-		return true
-	})
-}
-
-// MarkApproved notes what the gate has answered when a person accepted what the slice's last attempt had left in the checkout.
-func (s *Store) MarkApproved(slice string, ruling *gate.Ruling) error {
-	return s.markLast(slice, func(r *Record) bool {
-		s.ForgetBaseline(r)
-		if r.Judged.Verdict.Green() {
-			_ = s.PutSuite(r.Judged.Verdict, "") // its tests are what later ones are compared with
-		}
-		was := r.Judged.Gate != nil
-		r.Judged.Gate = ruling
-		return was
-	})
-}
-
-func (s *Store) vouchedPath(system, slice string) string {
-	return filepath.Join(s.dir, "vouched", fileName(system, slice))
-}
-
-// Vouch notes that gl has called a slice verified without an attempt of it that ended so: a person accepted what was tested, or gl verify
-// has tested it.
-func (s *Store) Vouch(system, slice string) error {
-	if err := mkdir(filepath.Join(s.dir, "vouched")); err != nil {
-		return err
-	}
-	return durable.WriteFile(s.vouchedPath(system, slice), nil, 0o600)
-}
-
-// Vouched reports whether Vouch was called for a slice.
-func (s *Store) Vouched(system, slice string) bool { return paths.Exists(s.vouchedPath(system, slice)) }
-
-// MarkUndone is MarkRetried for a slice whose landed work was taken back: that of attempt n, 0 for
-// unknown.
-func (s *Store) MarkUndone(slice string, n int, u Undo) error {
-	err := s.markSettled(slice, n, func(r *Record) { r.Since.Undone, r.Since.Retried = &u, true })
-	if err != nil {
-		return err
-	}
-	return s.MarkRetried(slice)
-}
-
-// MarkRedone takes MarkUndone back for attempt n: the target has its work again, and it stays.
-func (s *Store) MarkRedone(slice string, n int) error {
-	return s.markSettled(slice, n, func(r *Record) { r.Since.Undone, r.Since.Retried = nil, false })
-}
-
-// markSettled changes the settled record of the slice's attempt n.
-func (s *Store) markSettled(slice string, n int, change func(*Record)) error {
-	all, err := s.Index()
-	if err != nil {
-		return err
-	}
-	for _, e := range all[slice] {
-		if e.N != n || e.Outcome == "" {
-			continue
-		}
-		r, err := s.get(e)
-		if err != nil {
-			return err
-		}
-		change(r)
-		if err := s.putDone(r); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// markLast changes the slice's last settled record, if change says so. One without needs no mark.
-func (s *Store) markLast(slice string, change func(*Record) bool) error {
-	all, err := s.Index()
-	if err != nil {
-		return err
-	}
-	entries := all[slice]
-	for i := len(entries) - 1; i >= 0; i-- {
-		e := entries[i]
-		if e.Outcome == "" {
-			continue
-		}
-		r, err := s.get(e)
-		if err != nil {
-			return err
-		}
-		if !change(r) {
-			return nil
-		}
-		return s.putDone(r)
-	}
-	return nil
-}
-
-// dropLive needn't be durable: a record that a power cut brings back is the leftover of a settled one, or the claim of a
-// launcher that is dead, and is swept as such.
-func (s *Store) dropLive(r *Record) error {
-	durable.Unlink(s.envPath(r))
-	if err := durable.Unlink(s.livePath(r.ID.Slice, r.ID.N)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
-}
-
-// IsOpen says whether the attempt of that name ("S-01.3") isn't settled yet.
+// IsOpen reports whether the attempt of that name ("S-01.3") isn't settled yet.
 func (s *Store) IsOpen(name string) bool {
-	_, err := os.Stat(filepath.Join(s.LiveDir(), name+".json"))
+	_, err := os.Stat(filepath.Join(s.Files.LiveDir(), name+".json"))
 	return err == nil
 }
 
-func (s *Store) envPath(r *Record) string { return filepath.Join(s.dir, "env", r.ID.Name()) }
-
-// PutEnv keeps an environment for the attempt's wrapper, for nobody else's eyes.
-func (s *Store) PutEnv(r *Record, env []string) error {
-	path := s.envPath(r)
-	if err := mkdir(filepath.Dir(path)); err != nil {
-		return err
-	}
-	if err := durable.Unlink(path); err != nil && !errors.Is(err, fs.ErrNotExist) { // it has modes of its own, and readers
-		return err
-	}
-	f, err := durable.Create(path, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(strings.Join(env, "\x00"))
-	return errors.Join(err, f.Close())
-}
-
-// TakeEnv returns the environment that was kept, and forgets it.
-func (s *Store) TakeEnv(r *Record) ([]string, error) {
-	data, err := durable.ReadFile(s.envPath(r))
-	if err != nil {
-		return nil, err
-	}
-	return strings.Split(string(data), "\x00"), durable.Unlink(s.envPath(r))
-}
-
-func (s *Store) liveEntries() ([]Entry, error)    { return list(s.LiveDir(), parseLive) }
-func (s *Store) settledEntries() ([]Entry, error) { return list(s.doneDir(), parseSettled) }
+func (s *Store) liveEntries() ([]Entry, error)    { return list(s.Files.LiveDir(), parseLive) }
+func (s *Store) settledEntries() ([]Entry, error) { return list(s.Files.doneDir(), parseSettled) }
 
 // list reads the names in a directory of records, in no order.
 func list(dir string, parse func(file string) (Entry, bool)) ([]Entry, error) {
@@ -487,8 +260,8 @@ func parseLive(file string) (Entry, bool) {
 	return Entry{Slice: id, N: n}, true
 }
 
-// parseSettled takes ID.N.OUTCOME.json apart. The outcome may be one that another version of gl knows: its attempt has
-// a number all the same.
+// parseSettled takes ID.N.OUTCOME.json apart. The outcome may be one that another version of gl
+// knows: its attempt has a number all the same.
 func parseSettled(file string) (Entry, bool) {
 	base, isJSON := strings.CutSuffix(file, ".json")
 	name, outcome, ok := cutLast(base)
@@ -517,7 +290,8 @@ func writeJSON(path string, v any) error {
 	return durable.WriteFile(path, append(data, '\n'), 0o600)
 }
 
-// readJSON reads a small file of ours into v; false for a missing or unreadable one, which then counts as absent.
+// readJSON reads a small file of ours into v; false for a missing or unreadable one, which then
+// counts as absent.
 func readJSON(path string, v any) bool {
 	data, err := durable.ReadFile(path)
 	return err == nil && json.Unmarshal(data, v) == nil

@@ -18,6 +18,7 @@ import (
 	"greenlight/internal/base/text/lines"
 	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
+	"greenlight/internal/state/statedir"
 )
 
 var idGen = rapid.StringMatching(`[A-Za-z0-9]([A-Za-z0-9_.-]{0,8}[A-Za-z0-9])?`)
@@ -27,11 +28,11 @@ func TestNamesRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		id := idGen.Draw(t, "id") + rapid.SampledFrom([]string{"", ".2", ".done", ".3.failed", ".json"}).Draw(t, "suffix")
 		want := Entry{Slice: id, N: rapid.IntRange(1, 1e6).Draw(t, "n")}
-		if e, ok := parseLive(filepath.Base(s.livePath(id, want.N))); !ok || e != want {
+		if e, ok := parseLive(filepath.Base(s.Files.livePath(id, want.N))); !ok || e != want {
 			t.Fatalf("live: %+v %v, want %+v", e, ok, want)
 		}
 		want.Outcome = rapid.SampledFrom(append(outcome.All(), "out_of_paper")).Draw(t, "outcome")
-		if e, ok := parseSettled(filepath.Base(s.donePath(id, want.N, want.Outcome))); !ok || e != want {
+		if e, ok := parseSettled(filepath.Base(s.Files.donePath(id, want.N, want.Outcome))); !ok || e != want {
 			t.Fatalf("settled: %+v %v, want %+v", e, ok, want)
 		}
 	})
@@ -175,7 +176,7 @@ func TestForeignRecords(t *testing.T) {
 	otherData, err := json.Marshal(other)
 	must(t, err)
 	files := map[string][]byte{
-		b.store.livePath("S-1", 1): data, b.store.livePath("S-2", 4): []byte("{ cut sho"), b.store.livePath("S-3", 1): otherData,
+		b.store.Files.livePath("S-1", 1): data, b.store.Files.livePath("S-2", 4): []byte("{ cut sho"), b.store.Files.livePath("S-3", 1): otherData,
 	}
 	for path, data := range files {
 		must(t, os.WriteFile(path, data, 0o644))
@@ -204,9 +205,9 @@ func TestForeignRecords(t *testing.T) {
 
 func TestHolder(t *testing.T) {
 	b := benchFor(t, map[string]string{"S-1.2": "pending/none"})
-	must(t, b.store.PutHolder("S-1.2", ClaimHolder{Token: "tok", Holder: "me"}))
+	must(t, b.store.Claims.PutHolder("S-1.2", ClaimHolder{Token: "tok", Holder: "me"}))
 	for session, want := range map[string]string{"tok": "me", "another": "", "": ""} {
-		if got := b.store.Holder("S-1.2", session); got != want {
+		if got := b.store.Claims.Holder("S-1.2", session); got != want {
 			t.Errorf("holder under %q: %q, want %q", session, got, want)
 		}
 	}
@@ -214,13 +215,13 @@ func TestHolder(t *testing.T) {
 
 func TestMarkRetried(t *testing.T) {
 	b := benchFor(t, map[string]string{"S-1": "pending/none"})
-	must(t, b.store.MarkRetried("S-1")) // nothing to mark
+	must(t, b.store.unlocked().MarkRetried("S-1")) // nothing to mark
 	r := b.start(b.claim("S-1"))
 	r.Judged.Evidence = exited(7)
 	_, err := b.settler(b.state).Settle(t.Context(), r)
 	must(t, err)
 	open := b.claim("S-1")
-	must(t, b.store.MarkRetried("S-1"))
+	must(t, b.store.unlocked().MarkRetried("S-1"))
 	if !b.get(r).Since.Retried || b.get(open).Since.Retried {
 		t.Error("the last settled attempt is the one to mark, and it alone")
 	}
@@ -229,5 +230,25 @@ func TestMarkRetried(t *testing.T) {
 	}
 	if b.get(open).Life.Phase != plan.Claimed {
 		t.Error("the open attempt was changed")
+	}
+}
+
+// A writer comes from the lock alone, while it is held.
+func TestWriterNeedsTheLock(t *testing.T) {
+	b := benchFor(t, nil)
+	var kept statedir.Held
+	must(t, statedir.Locked(t.Context(), b.root, func(held statedir.Held) error {
+		kept = held
+		return b.store.Within(held).MarkRetried("S-1")
+	}))
+	for name, held := range map[string]statedir.Held{"a lock that is over": kept, "none": {}} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s gives a writer", name)
+				}
+			}()
+			b.store.Within(held)
+		}()
 	}
 }

@@ -14,8 +14,9 @@ import (
 	"greenlight/internal/core/plan"
 )
 
-// A streak is a row of attempts at different slices that failed early and in the same way. The reason is then rarely in the
-// slices: a broken login, a flag that the client refuses, a full disk. The file is there while there is one.
+// A streak is a row of attempts at different slices that failed early and in the same way. The
+// reason is then rarely in the slices: a broken login, a flag that the client refuses, a full
+// disk. The file is there while there is one.
 type streak struct {
 	Agent  string   `json:"agent"`
 	Detail string   `json:"detail"`
@@ -28,11 +29,11 @@ const (
 	early        = 2 * time.Minute // an attempt that lasted longer has worked
 )
 
-func (s *Store) streakPath() string { return filepath.Join(s.dir, streakFile) }
+func (s *HoldFile) streakPath() string { return filepath.Join(s.dir, streakFile) }
 
 // noteStreak counts an attempt that has been judged, and holds everybody when it is the last of a row: only a person can tell
 // what is wrong. An attempt that ended well, or worked for a while, ends the row. The lock must be held.
-func (s *Store) noteStreak(r *Record, now time.Time) error {
+func (s *HoldFile) noteStreak(r *Record, now time.Time) error {
 	counts := r.Judged.Outcome.Traits().Streak
 	if counts == outcome.KeepsStreak || r.ID.IsTask() {
 		return nil
@@ -57,11 +58,11 @@ func (s *Store) noteStreak(r *Record, now time.Time) error {
 	if len(row.Slices) < streakLength {
 		return writeJSON(s.streakPath(), &row)
 	}
-	h := s.Hold()
+	h := s.Everybody()
 	if h.Open() {
 		return nil
 	}
-	return errors.Join(s.writeHold(&plan.Hold{Since: now, Until: plan.UntilLifted, Kind: plan.HeldByFailures, By: r.ID.Slice, Count: 1,
+	return errors.Join(s.write(&plan.Hold{Since: now, Until: plan.UntilLifted, Kind: plan.HeldByFailures, By: r.ID.Slice, Count: 1,
 		Reason: cut(fmt.Sprintf("%s failed early in the same way: %s", strings.Join(row.Slices, ", "), r.Judged.Detail), longestText)}),
 		durable.Remove(s.streakPath()))
 }

@@ -16,8 +16,8 @@ func TestIdenticalEarlyFailuresHold(t *testing.T) {
 	end := func(slice string, o Outcome, detail string, after time.Duration) *plan.Hold {
 		t.Helper()
 		r := &Record{ID: Identity{Slice: slice, N: 1}, Job: Job{Agent: "claude"}, Judged: Judgement{Outcome: o, Detail: detail}, Life: Life{StartedAt: ptr(noon), EndedAt: ptr(noon.Add(after))}}
-		must(t, b.store.noteStreak(r, noon))
-		return b.store.Hold()
+		must(t, b.store.HoldFile.noteStreak(r, noon))
+		return b.store.HoldFile.Everybody()
 	}
 	fail := func(n int) *plan.Hold {
 		return end(fmt.Sprintf("S-%d", n), Failed, fmt.Sprintf("exit 1: S-%d: no such flag", n), time.Second)
@@ -46,8 +46,8 @@ func TestIdenticalEarlyFailuresHold(t *testing.T) {
 		t.Fatalf("%+v", h)
 	}
 	// A limit doesn't shorten it, and it says how to end it.
-	must(t, b.store.putHold(&Record{ID: Identity{Slice: "X"}, Life: Life{StartedAt: ptr(noon)}}, rateLimit, noon, time.Minute))
-	if got := b.store.Hold().Describe(noon); !strings.HasPrefix(got, "until you lift it (") || !strings.HasSuffix(got, "gl hold --lift") {
+	must(t, b.store.HoldFile.put(&Record{ID: Identity{Slice: "X"}, Life: Life{StartedAt: ptr(noon)}}, rateLimit, noon, time.Minute))
+	if got := b.store.HoldFile.Everybody().Describe(noon); !strings.HasPrefix(got, "until you lift it (") || !strings.HasSuffix(got, "gl hold --lift") {
 		t.Error(got)
 	}
 }

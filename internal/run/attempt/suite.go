@@ -7,11 +7,12 @@ import (
 	"greenlight/internal/run/testrun"
 )
 
-// suiteFile has the last verdict on the whole suite. STATE.md follows from it: package slice reads it, too.
+// suiteFile has the last verdict on the whole suite. STATE.md follows from it: package slice
+// reads it, too.
 const suiteFile = "suite.json"
 
 // Suite returns the last verdict on the whole suite; nil if there is none.
-func (s *Store) Suite() *plan.Suite {
+func (s *Proofs) Suite() *plan.Suite {
 	var suite plan.Suite
 	if !readJSON(filepath.Join(s.dir, suiteFile), &suite) {
 		return nil
@@ -20,7 +21,7 @@ func (s *Store) Suite() *plan.Suite {
 }
 
 // PutSuite keeps a verdict as the last one on the whole suite.
-func (s *Store) PutSuite(v *testrun.Verdict, commit string) error {
+func (s *Proofs) PutSuite(v *testrun.Verdict, commit string) error {
 	suite := plan.Suite{Commit: commit, At: v.At.UTC(), Uncounted: v.Passed == nil, Red: !v.Green()}
 	if v.Passed != nil {
 		suite.Passed = *v.Passed
@@ -31,7 +32,7 @@ func (s *Store) PutSuite(v *testrun.Verdict, commit string) error {
 	if old := s.Suite(); old != nil && *old == suite {
 		return nil
 	}
-	if err := s.Prepare(); err != nil {
+	if err := (Files{s.dir}).Prepare(); err != nil {
 		return err
 	}
 	return writeJSON(filepath.Join(s.dir, suiteFile), suite)

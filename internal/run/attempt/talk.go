@@ -35,13 +35,13 @@ func (t *talk) tellNews(ctx context.Context) {
 	if t == nil || t.closed || t.rec.Life.Ending != "" {
 		return
 	}
-	info, err := durable.Stat(t.settler.Store.sayPath(t.rec.ID.Work()))
+	info, err := durable.Stat(t.settler.Store.Messages.sayPath(t.rec.ID.Work()))
 	if err != nil || info.Size() == t.size && info.ModTime().Equal(t.time) {
 		return
 	}
 	var news []Message
 	err = t.settler.Tracker.Do(ctx, func(tracker.Tx) (err error) {
-		news, err = t.settler.Store.handOver(t.rec, func(m Message) bool {
+		news, err = t.settler.Store.Messages.handOver(t.rec, func(m Message) bool {
 			return !t.told[m.ID] && len(t.told) < mostTold
 		})
 		return err
@@ -54,7 +54,7 @@ func (t *talk) tellNews(ctx context.Context) {
 		t.told[m.ID] = true
 		_ = t.run.Talk(agent.UserMessage(m.ID, m.words())) // if it has no room, the next attempt is told
 	}
-	if info, err := durable.Stat(t.settler.Store.sayPath(t.rec.ID.Work())); err == nil {
+	if info, err := durable.Stat(t.settler.Store.Messages.sayPath(t.rec.ID.Work())); err == nil {
 		t.size, t.time = info.Size(), info.ModTime()
 	}
 }
@@ -74,7 +74,7 @@ func (t *talk) takeHeard(ctx context.Context, dec *agent.Decoder) {
 		return
 	}
 	err := t.settler.Tracker.Do(ctx, func(tracker.Tx) error {
-		return t.settler.Store.heard(t.rec, ids)
+		return t.settler.Store.Messages.heard(t.rec, ids)
 	})
 	if err != nil {
 		t.note(giveUpNote + err.Error())

@@ -27,8 +27,9 @@ func (t *Tally) add(e Entry) {
 	}
 }
 
-// talliesFile keeps the tallies of done/ with the stamp of that directory, which changes with each name in it: a project of a hundred
-// thousand attempts need not read their names each time.
+// talliesFile keeps the tallies of done/ with the stamp of that directory, which changes with
+// each name in it: a project of a hundred thousand attempts need not read their names each
+// time.
 const talliesFile = "attempts"
 
 // worthTallying is how many names must have been read for them to be kept.
@@ -50,7 +51,8 @@ type tallies struct {
 	counted   map[string]bool // the files that are in of; nil: not known
 }
 
-// Follow has the tallies follow the names in done/ as the kernel notes them, for who asks again and again.
+// Follow has the tallies follow the names in done/ as the kernel notes them, for who asks again
+// and again.
 func (s *Store) Follow() (stop func()) {
 	m := s.settled
 	m.Lock()
@@ -120,21 +122,21 @@ func (s *Store) settledTallies() (map[string]Tally, error) {
 	defer m.Unlock()
 	if !m.read {
 		m.read = true
-		m.recall(statcache.Read(filepath.Join(s.dir, talliesFile), statcache.Program()))
+		m.recall(statcache.Read(filepath.Join(s.Files.dir, talliesFile), statcache.Program()))
 	}
 	now := time.Now()
-	stamp, err := statcache.Stat(s.doneDir())
+	stamp, err := statcache.Stat(s.Files.doneDir())
 	if err == nil && m.trusted && stamp == m.stamp {
 		return m.of, nil
 	}
-	if !m.followed(s.doneDir()) {
+	if !m.followed(s.Files.doneDir()) {
 		entries, listErr := s.settledEntries() // which says what is wrong with the directory
 		if listErr != nil {
 			return nil, listErr
 		}
 		m.count(entries)
 		if m.followers > 0 && m.log == nil && len(entries) >= statcache.Worth(worthTallying) {
-			m.log = dirlog.Of(s.doneDir()) // for the next time
+			m.log = dirlog.Of(s.Files.doneDir()) // for the next time
 		}
 	}
 	m.stamp, m.trusted, m.kept = stamp, err == nil && stamp.Settled(now), false
@@ -157,7 +159,8 @@ func (m *tallies) count(entries []Entry) {
 	}
 }
 
-// followed adds what the kernel says has come to done/ since. It is false where that isn't all: then the names are to be read.
+// followed adds what the kernel says has come to done/ since. It is false where that isn't all:
+// then the names are to be read.
 func (m *tallies) followed(done string) bool {
 	if m.log == nil {
 		return false
@@ -228,10 +231,11 @@ func (s *Store) KeepTallies() {
 	m.kept = true
 	var c statcache.Coder
 	codeTallies(&c, &m.stamp, m.of)
-	statcache.Write(filepath.Join(s.dir, talliesFile), statcache.Program(), c.Bytes())
+	statcache.Write(filepath.Join(s.Files.dir, talliesFile), statcache.Program(), c.Bytes())
 }
 
-// IsLeftover says whether a record that was read as open is what a settler left that was killed: there is a settled one, too.
+// IsLeftover reports whether a record that was read as open is what a settler left that was
+// killed: there is a settled one, too.
 func (s *Store) IsLeftover(r *Record, of map[string]Tally) bool {
 	if last := of[r.ID.Slice].Last; last.N < r.ID.N || last.N == r.ID.N && last.Outcome == "" {
 		return false

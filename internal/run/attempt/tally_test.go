@@ -26,7 +26,7 @@ func TestTalliesAreThoseOfTheNames(t *testing.T) {
 		dir := filepath.Join(base, fmt.Sprint(n))
 		s, following := OpenStore(dir), OpenStore(dir)
 		defer following.Follow()()
-		if err := s.Prepare(); err != nil {
+		if err := s.Files.Prepare(); err != nil {
 			t.Fatal(err)
 		}
 		for range rapid.IntRange(1, 15).Draw(rt, "steps") {
@@ -34,17 +34,17 @@ func TestTalliesAreThoseOfTheNames(t *testing.T) {
 				Outcome: rapid.SampledFrom([]Outcome{Done, Failed, Held, "of-another-gl"}).Draw(rt, "outcome")}
 			switch rapid.SampledFrom([]string{"claim", "settle", "drop", "clean", "wait", "look"}).Draw(rt, "step") {
 			case "claim":
-				_ = os.WriteFile(s.livePath(e.Slice, e.N), nil, 0o600)
+				_ = os.WriteFile(s.Files.livePath(e.Slice, e.N), nil, 0o600)
 			case "settle":
-				_ = os.WriteFile(s.donePath(e.Slice, e.N, e.Outcome), nil, 0o600)
+				_ = os.WriteFile(s.Files.donePath(e.Slice, e.N, e.Outcome), nil, 0o600)
 				if rapid.Bool().Draw(rt, "whole") {
-					_ = os.Remove(s.livePath(e.Slice, e.N))
+					_ = os.Remove(s.Files.livePath(e.Slice, e.N))
 				}
 			case "drop":
-				_ = os.Remove(s.donePath(e.Slice, e.N, e.Outcome))
+				_ = os.Remove(s.Files.donePath(e.Slice, e.N, e.Outcome))
 			case "clean":
 				_ = os.RemoveAll(filepath.Join(dir, "done"))
-				_ = s.Prepare()
+				_ = s.Files.Prepare()
 			case "wait":
 				time.Sleep(statcache.Tick() + time.Millisecond)
 			case "look":
@@ -80,10 +80,10 @@ func TestTalliesAreKept(t *testing.T) {
 	t.Cleanup(statcache.LowerTick(15 * time.Millisecond))
 	dir := t.TempDir()
 	s := OpenStore(dir)
-	if err := s.Prepare(); err != nil {
+	if err := s.Files.Prepare(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(s.donePath("S-1", 1, Done), nil, 0o600); err != nil {
+	if err := os.WriteFile(s.Files.donePath("S-1", 1, Done), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(2 * statcache.Tick())
@@ -102,12 +102,12 @@ func TestTalliesAreFollowed(t *testing.T) {
 	t.Setenv("GL_INDEX", "always")
 	s := OpenStore(t.TempDir())
 	defer s.Follow()()
-	if err := s.Prepare(); err != nil {
+	if err := s.Files.Prepare(); err != nil {
 		t.Fatal(err)
 	}
 	var counted map[string]bool
 	for n := 1; n < 6; n++ {
-		if err := os.WriteFile(s.donePath("S-1", n, Done), nil, 0o600); err != nil {
+		if err := os.WriteFile(s.Files.donePath("S-1", n, Done), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		of, err := s.Tallies()

@@ -15,8 +15,9 @@ import (
 	"greenlight/internal/state/tracker"
 )
 
-// A Task is work for an agent that is no item of the tracker: something small in between, a look at the whole code, the
-// last check before a release. Its attempts are records like any other, under an id that no item can have.
+// A Task is work for an agent that is no item of the tracker: something small in between, a
+// look at the whole code, the last check before a release. Its attempts are records like any
+// other, under an id that no item can have.
 type Task struct {
 	Name    string // "quick"
 	Prompt  string // the slash command: "/gl:quick fix the login"
@@ -41,11 +42,11 @@ const taskMark = "@" // no id of an item holds it
 // TaskID is the id of a task's records: "@quick".
 func TaskID(name string) string { return taskMark + name }
 
-// IsTask says whether a record's id is a task's.
+// IsTask reports whether a record's id is a task's.
 func IsTask(id string) bool { return strings.HasPrefix(id, taskMark) }
 
-// SplitTask takes a task's id apart, with the number of one attempt where there is one: "@quick", "@quick.3". n is 0
-// without a number; ok is false for what is no task's id.
+// SplitTask takes a task's id apart, with the number of one attempt where there is one:
+// "@quick", "@quick.3". n is 0 without a number; ok is false for what is no task's id.
 func SplitTask(text string) (id string, n int, ok bool) {
 	if !IsTask(text) {
 		return "", 0, false
@@ -58,10 +59,11 @@ func SplitTask(text string) (id string, n int, ok bool) {
 	return id, n, err == nil && n > 0
 }
 
-// IsTask says whether it is an attempt at a task.
+// IsTask reports whether it is an attempt at a task.
 func (id *Identity) IsTask() bool { return IsTask(id.Slice) }
 
-// Label is what people call the attempt by: its slice's id; of a task, which may run more than once at a time, its name.
+// Label is what people call the attempt by: its slice's id; of a task, which may run more than
+// once at a time, its name.
 func (id *Identity) Label() string {
 	if id.IsTask() {
 		return id.Name()
@@ -69,8 +71,8 @@ func (id *Identity) Label() string {
 	return id.Slice
 }
 
-// Work is what the attempt is part of: its slice's id or, of a task, the name of its first attempt. It names the lineage, and what
-// has landed.
+// Work is what the attempt is part of: its slice's id or, of a task, the name of its first
+// attempt. It names the lineage, and what has landed.
 func (id *Identity) Work() string {
 	if id.IsTask() {
 		return taskWork(id.Slice, cmp.Or(id.First, id.N))
@@ -80,7 +82,8 @@ func (id *Identity) Work() string {
 
 func taskWork(id string, first int) string { return id + "." + itoa(first) }
 
-// WorkOf is the Work that the request's attempt will have. The lock must be held from here to the claim.
+// WorkOf is the Work that the request's attempt will have. The lock must be held from here to
+// the claim.
 func (s *Store) WorkOf(req Request) (string, error) {
 	if req.Task == nil {
 		return req.ID, nil
@@ -135,8 +138,9 @@ func (s *Store) TaskWorks() ([]string, error) {
 	return works, nil
 }
 
-// A taskTx shows an attempt at a task as if it were at an item: one that nobody else sees, and that nothing is written
-// to. So claiming, judging, landing and settling know no second way.
+// A taskTx shows an attempt at a task as if it were at an item: one that is visible here alone,
+// and that nothing is written to. So claiming, judging, landing and settling know no second
+// way.
 type taskTx struct {
 	tracker.Tx
 	item plan.Item
@@ -198,7 +202,7 @@ func (s *Store) Busy(t *Task) error {
 }
 
 // describe fills in what a record has for a task alone.
-func (r *Record) describe(t *Task, now time.Time) {
+func describe(r *Record, t *Task, now time.Time) {
 	if t == nil {
 		return
 	}
@@ -208,8 +212,9 @@ func (r *Record) describe(t *Task, now time.Time) {
 	r.Task.Wants = t.Wants
 }
 
-// SummaryFile is where the summary of a task's attempt belongs, relative to the root: the time in UTC, the attempt's
-// number, so that two of one second don't meet, and a few of the task's words.
+// SummaryFile is where the summary of a task's attempt belongs, relative to the root: the time
+// in UTC, the attempt's number, so that two of one second don't meet, and a few of the task's
+// words.
 func SummaryFile(t *Task, n int, now time.Time) string {
 	stem := t.Name + "-" + now.UTC().Format("20060102-150405")
 	if n > 0 {
@@ -244,8 +249,8 @@ func slug(text string) string {
 	return b.String()
 }
 
-// Env is the agent's environment: the launching gl's own, without the marks of a session that it may itself run in,
-// and with the attempt's.
+// Env is the agent's environment: the launching gl's own, without the marks of a session that
+// it may itself run in, and with the attempt's.
 func (r *Record) Env(scrubbed []string, root string) []string {
 	env := make([]string, 0, len(scrubbed)+4)
 	for _, e := range scrubbed {
@@ -253,11 +258,12 @@ func (r *Record) Env(scrubbed []string, root string) []string {
 			env = append(env, e)
 		}
 	}
-	return append(env, r.env(root)...)
+	return append(env, marks(r, root)...)
 }
 
-// env is what the agent is told of the attempt: which slice or which task it is, and where the summary belongs.
-func (r *Record) env(root string) []string {
+// marks are what the agent is told of the attempt: which slice or which task it is, and where
+// the summary belongs.
+func marks(r *Record, root string) []string {
 	env := []string{"GREENLIGHT_ROOT=" + root, environ.Session + "=" + r.ID.Token, "GL_ATTEMPT=" + itoa(r.ID.N)}
 	if !r.ID.IsTask() {
 		return append(env, "GL_SLICE="+r.ID.Slice)
@@ -269,7 +275,8 @@ func (r *Record) env(root string) []string {
 	return env
 }
 
-// SummaryPath is where its agent is to write the summary. That is a document, so in a worktree it comes with the branch.
+// SummaryPath is where its agent is to write the summary. That is a document, so in a worktree
+// it comes with the branch.
 func (r *Record) SummaryPath(root string) string {
 	if r.Place.Lineage != 0 {
 		root = r.Job.Dir
@@ -277,7 +284,7 @@ func (r *Record) SummaryPath(root string) string {
 	return filepath.Join(root, filepath.FromSlash(r.Task.Summary))
 }
 
-// hasSummary says whether the agent has written the summary that it was to write.
+// hasSummary reports whether the agent has written the summary that it was to write.
 func (r *Record) hasSummary() bool {
 	if r.Task.Summary == "" {
 		return false

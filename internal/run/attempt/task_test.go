@@ -17,7 +17,7 @@ func (b *bench) claimTask(t *Task) (r *Record, err error) {
 	a, err := agent.Find("x", agent.Config{Custom: map[string]agent.Custom{"x": {Command: []string{"true", "{prompt}", "{slice}"}}}})
 	must(b.t, err)
 	err = b.state.Do(context.Background(), func(tx tracker.Tx) (err error) {
-		r, err = b.store.Claim(tx, Request{ID: TaskID(t.Name), Task: t, Agent: a, Job: agent.Job{Dir: b.root, Prompt: t.Prompt}, Runner: "process"}, b.now)
+		r, err = b.store.Within(tx.Held()).Claim(tx, Request{ID: TaskID(t.Name), Task: t, Agent: a, Job: agent.Job{Dir: b.root, Prompt: t.Prompt}, Runner: "process"}, b.now)
 		return err
 	})
 	return r, err
@@ -34,7 +34,7 @@ func TestWorkOfATask(t *testing.T) {
 		recs = append(recs, r)
 	}
 	recs[2].ID.First = 1
-	must(t, b.store.putLive(recs[2]))
+	must(t, b.store.unlocked().putLive(recs[2]))
 	for _, tt := range []struct {
 		req  Request
 		want string

@@ -74,7 +74,7 @@ func (c *checkout) verify(ctx context.Context) {
 		fewer := c.settler.Store.fewer(c.rec)
 		c.rec.Judged.Compared.Found = append(c.rec.Judged.Compared.Found, fewer...)
 		if v.Green() && len(fewer) == 0 { // otherwise the checkout has work that isn't accepted
-			_ = c.settler.Store.PutSuite(v, "") // if it fails, the counts stay those of the run before
+			_ = c.settler.Store.Proofs.PutSuite(v, "") // if it fails, the counts stay those of the run before
 		}
 	}
 }
@@ -82,7 +82,7 @@ func (c *checkout) verify(ctx context.Context) {
 // fewer reports that fewer tests ran in the checkout than in the last run whose work was accepted.
 // It adds nothing if the missing tests are named already.
 func (s *Store) fewer(r *Record) []gate.Item {
-	v, before := r.Judged.Verdict, s.Suite()
+	v, before := r.Judged.Verdict, s.Proofs.Suite()
 	named := slices.ContainsFunc(r.Judged.Compared.Found, func(i gate.Item) bool {
 		return i.Kind == gate.Removed || i.Kind == gate.Skips
 	})
@@ -144,7 +144,7 @@ func (s *Store) beside(r *Record) (bool, error) {
 // settledSince reports whether a record was written after an instant, or about then. Most records
 // needn't be read.
 func (s *Store) settledSince(e Entry, at time.Time) bool {
-	info, err := os.Stat(s.donePath(e.Slice, e.N, e.Outcome))
+	info, err := os.Stat(s.Files.donePath(e.Slice, e.N, e.Outcome))
 	return err != nil || info.ModTime().After(at.Add(-time.Minute))
 }
 
@@ -166,7 +166,7 @@ func (c *checkout) runTests(ctx context.Context) (*testrun.Verdict, error) {
 		v, err := testrun.Run(ctx, testrun.Spec{
 			Executor: c.settler.Executor, Command: *c.rec.Conditions.Test, Root: c.root, Top: c.root, Dir: c.root,
 			Env: env, Files: files, Limit: c.tests.Limit, Pattern: c.tests.Pattern, Mark: c.rec.ID.Token,
-			Log:     c.settler.Store.TestsLogPath(c.rec.ID.Slice, c.rec.ID.N),
+			Log:     c.settler.Store.Files.TestsLog(c.rec.ID.Slice, c.rec.ID.N),
 			Started: func(h command.Handle) error { begun <- h; return <-recorded },
 		})
 		done <- result{v, err}
@@ -195,11 +195,11 @@ func (c *checkout) runTests(ctx context.Context) (*testrun.Verdict, error) {
 // then ends the tests first.
 func (c *checkout) recordTests(ctx context.Context, id proc.ID) error {
 	ctx = durable.Patiently(ctx, nil)
-	return c.settler.Tracker.Do(ctx, func(tracker.Tx) error {
+	return c.settler.Tracker.Do(ctx, func(tx tracker.Tx) error {
 		disk, err := c.settler.Store.Get(c.rec.ID.Slice, c.rec.ID.N)
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // git clean -x
-			err = c.settler.Store.Prepare()
+			err = c.settler.Store.Files.Prepare()
 		case err == nil && (disk.Life.Phase != plan.Started || disk.ID.Token != c.rec.ID.Token):
 			err = ErrLate
 		case err == nil && disk.Life.Ending == EndStop: // its signal is on the way
@@ -210,6 +210,6 @@ func (c *checkout) recordTests(ctx context.Context, id proc.ID) error {
 			return err
 		}
 		c.rec.Life.Process = &id
-		return c.settler.Store.putLive(c.rec)
+		return c.settler.Store.Within(tx.Held()).putLive(c.rec)
 	})
 }

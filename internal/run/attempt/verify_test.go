@@ -56,7 +56,7 @@ func TestClaimHandsOverHere(t *testing.T) {
 		code := 1
 		r.Life.Phase, r.Judged.Outcome, r.Judged.Detail, r.Talk.Conversation = plan.Settled, o, "tests: exit status 1", "c-1"
 		r.Judged.Verdict = &testrun.Verdict{Command: "make test", ExitCode: &code, Last: []string{"ok", "FAIL a"}}
-		must(t, b.store.finish(r))
+		must(t, b.store.unlocked().finish(r))
 		b.write("S-1", "pending", "none", "")
 	}
 	r := b.goOn(req)
@@ -104,12 +104,12 @@ func TestBesideInTheCheckout(t *testing.T) {
 				other = b.start(other)
 			}
 			other.Place.Lineage = c.lineage
-			must(t, b.store.putLive(other))
+			must(t, b.store.unlocked().putLive(other))
 			if c.phase == plan.Settled {
 				ended := mine.Life.StartedAt.Add(c.ended)
 				other.Life.Phase, other.Judged.Outcome, other.Life.EndedAt = plan.Settled, Done, &ended
-				must(t, b.store.finish(other))
-				must(t, os.Chtimes(b.store.donePath("S-2", 1, Done), ended, ended))
+				must(t, b.store.unlocked().finish(other))
+				must(t, os.Chtimes(b.store.Files.donePath("S-2", 1, Done), ended, ended))
 			}
 			if got, err := b.store.beside(mine); err != nil || got != c.want {
 				t.Error(got, err)

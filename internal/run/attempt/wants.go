@@ -20,8 +20,9 @@ import (
 	"greenlight/internal/workspace/git"
 )
 
-// Wants is what a task must leave behind to be done, beside a good end of its agent: an agent that gives up ends well, too. It
-// is looked at by whoever saw the agent's end, before the attempt is judged.
+// Wants is what a task must leave behind to be done, beside a good end of its agent: an agent
+// that gives up ends well, too. It is looked at by the process that saw the agent's end, before
+// the attempt is judged.
 type Wants struct {
 	Documents []WantedFile `json:"documents,omitempty"`
 	Verdict   string       `json:"verdict,omitempty"` // the document whose line "Verdict: yes" or "Verdict: no, REASON" decides
@@ -53,9 +54,9 @@ func (w *Wants) paths() []string {
 	return list
 }
 
-// stampWants remembers how the documents are before the agent begins. A later attempt at the same task goes on with the work of
-// the first: what that one wrote counts.
-func (s *Store) stampWants(r *Record) {
+// stampWants remembers how the documents are before the agent begins. A later attempt at the
+// same task goes on with the work of the first: what that one wrote counts.
+func stampWants(s *Store, r *Record) {
 	if r.Task.Wants == nil || r.Task.Wants.Stamped {
 		return
 	}
@@ -93,7 +94,7 @@ func readWanted(dir, path string) WantedFile {
 	return d
 }
 
-// openRegular doesn't wait for somebody at the other end of a pipe.
+// openRegular doesn't wait for the other end of a pipe.
 func openRegular(path string) (*os.File, error) {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return nil, errors.Join(err, fs.ErrNotExist)
@@ -150,7 +151,8 @@ func hasTag(ctx context.Context, dir, tag string) (bool, error) {
 
 const longestVerdict = 300 // bytes of a reason
 
-// readVerdict reads the first line of the document that says "Verdict: …", as text, heading or in bold.
+// readVerdict reads the first line of the document that says "Verdict: …", as text, heading or
+// in bold.
 func readVerdict(path string) (yes bool, reason string, ok bool) {
 	f, err := openRegular(path)
 	if err != nil {

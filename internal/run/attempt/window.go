@@ -53,8 +53,8 @@ func (s *Store) putWindowHold(r *Record, win *agent.Window, now time.Time, unkno
 	if !h.Until.After(now) || !saneTime(h.Until) {
 		return nil
 	}
-	if old := s.Holds().same(&h); old != nil && !old.Until.Before(h.Until) {
+	if old := s.HoldFile.All().same(&h); old != nil && !old.Until.Before(h.Until) {
 		return nil
 	}
-	return s.writeHold(&h)
+	return s.HoldFile.write(&h)
 }

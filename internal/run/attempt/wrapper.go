@@ -39,10 +39,10 @@ type Wrapper struct {
 // settled record. The error is ErrLate if there is nothing to do.
 func (w *Wrapper) Run(ctx context.Context, rec *Record) (*Record, error) {
 	store, o := w.Settler.Store, &w.Options
-	if err := store.Prepare(); err != nil { // git clean -x may have removed the directories
+	if err := store.Files.Prepare(); err != nil { // git clean -x may have removed the directories
 		return nil, err
 	}
-	log, err := openLog(store.LogPath(rec.ID.Slice, rec.ID.N))
+	log, err := openLog(store.Files.Log(rec.ID.Slice, rec.ID.N))
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (w *Wrapper) Run(ctx context.Context, rec *Record) (*Record, error) {
 		defer place.close()
 	}
 	if ev == nil && err == nil {
-		store.stampWants(rec)
+		stampWants(store, rec)
 		ev, err = work.run(ctx)
 	}
 	if err != nil {

@@ -26,7 +26,7 @@ func rewrite(t testing.TB, s *site, r *attempt.Record, f func(*attempt.Record)) 
 	f(r)
 	data, err := json.Marshal(r)
 	check(t, err)
-	check(t, os.WriteFile(filepath.Join(s.Runs.LiveDir(), r.ID.Name()+".json"), data, 0o644))
+	check(t, os.WriteFile(filepath.Join(s.Runs.Files.LiveDir(), r.ID.Name()+".json"), data, 0o644))
 }
 
 func rounds(normal int) int {
@@ -186,7 +186,7 @@ func TestTaskKilledAnywhere(t *testing.T) {
 		killed := s.get(r)
 		final := s.clean(r)
 		nobodyLeft(t, killed)
-		log, _ := os.ReadFile(s.Runs.LogPath(r.ID.Slice, r.ID.N))
+		log, _ := os.ReadFile(s.Runs.Files.Log(r.ID.Slice, r.ID.N))
 		finished := bytes.Contains(log, []byte(`"success"`))
 		switch {
 		case killed.Life.Phase == plan.Claimed && s.ran(r):
@@ -198,7 +198,7 @@ func TestTaskKilledAnywhere(t *testing.T) {
 			t.Fatalf("round %d: live %v %v", i, live, err)
 		}
 		check(t, os.RemoveAll(filepath.Join(root, "ran."+r.ID.Name())))
-		check(t, os.RemoveAll(s.Runs.LogPath(r.ID.Slice, r.ID.N))) // a claim that was given back leaves its number to the next
+		check(t, os.RemoveAll(s.Runs.Files.Log(r.ID.Slice, r.ID.N))) // a claim that was given back leaves its number to the next
 	}
 	_, err = project.Open(root)
 	if !errors.Is(err, slice.ErrNoState) {

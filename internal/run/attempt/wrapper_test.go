@@ -300,7 +300,7 @@ func TestWrapperAfterClean(t *testing.T) {
 	r := s.claim("S-1")
 	w := s.start(r)
 	s.awaitRun(r)
-	check(t, os.RemoveAll(s.Runs.Dir()))
+	check(t, os.RemoveAll(s.Runs.Files.Dir()))
 	check(t, os.WriteFile(filepath.Join(s.Root, "go"), nil, 0o644))
 	w.await(t)
 	final := s.get(r)
@@ -324,7 +324,7 @@ func TestWrapperAfterRemoval(t *testing.T) {
 // Each half of a claim is enough to lose it: the record, or the token in the slice's file.
 func TestWrapperHalfAClaim(t *testing.T) {
 	for name, lose := range map[string]func(s *site, r *attempt.Record){
-		"the record is gone": func(s *site, _ *attempt.Record) { check(s.t, os.RemoveAll(s.Runs.LiveDir())) },
+		"the record is gone": func(s *site, _ *attempt.Record) { check(s.t, os.RemoveAll(s.Runs.Files.LiveDir())) },
 		"the record is another's": func(s *site, r *attempt.Record) {
 			rewrite(s.t, s, s.get(r), func(r *attempt.Record) { r.ID.Token = "theirs" })
 		},

@@ -38,10 +38,10 @@ func holdForBudget(pr *project.Project, p *plan.Plan, began, now time.Time) erro
 		}
 		reason := fmt.Sprintf("$%.2f spent of the %s's $%.2f; raise it with gl budget %s %g%s",
 			spent, l.name, l.usd, l.name, math.Ceil(2*spent), pr.Flags())
-		if err := pr.Runs.PutBudgetHold(l.until, reason, now); err != nil {
+		if err := pr.Runs.HoldFile.PutBudget(l.until, reason, now); err != nil {
 			return err
 		}
-		p.HoldAll(pr.Runs.Hold())
+		p.HoldAll(pr.Runs.HoldFile.Everybody())
 	}
 	return nil
 }

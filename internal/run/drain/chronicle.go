@@ -93,12 +93,12 @@ func (c *chronicle) holds(p *plan.Plan) {
 	for _, h := range append(c.held, c.newlyOver(p)...) {
 		same := func(n *plan.Hold) bool { return n.Agent == h.Agent && n.Account == h.Account }
 		if !slices.ContainsFunc(now, same) {
-			c.project.Runs.TellHoldEnded(h, time.Now())
+			c.project.Runs.HoldFile.TellEnded(h, time.Now())
 		}
 	}
 	for _, h := range now {
 		if h.Kind == plan.HeldByCurfew {
-			c.project.Runs.TellHold(h)
+			c.project.Runs.HoldFile.Tell(h)
 		}
 	}
 	c.held = now

@@ -80,13 +80,13 @@ func (c claimer) claim(
 		if err != nil {
 			return nil, err
 		}
-		req.Redone = redone
-		req.Lineage, req.Job.Dir, req.Setup = l, trees.Layout.Dir(l), conf.Config.Git.Setup
+		req.Place.Redone = redone
+		req.Place.Lineage, req.Job.Dir, req.Place.Setup = l, trees.Layout.Dir(l), conf.Config.Git.Setup
 		if conf.Config.Sandbox != project.SandboxOff {
-			req.Sandbox, req.Caches = conf.Config.Sandbox, conf.Config.Caches
+			req.Place.Sandbox, req.Place.Caches = conf.Config.Sandbox, conf.Config.Caches
 		}
 	}
-	return c.cfg.Project.Runs.Claim(tx, req, time.Now())
+	return c.cfg.Project.Runs.Within(tx.Held()).Claim(tx, req, time.Now())
 }
 
 // lineage returns the lineage in which the work continues, or a new one. For a slice that was taken

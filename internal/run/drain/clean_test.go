@@ -35,7 +35,7 @@ func TestDrainSurvivesCleaning(t *testing.T) {
 			case <-stop:
 				return
 			case <-time.After(time.Duration(random.IntN(100)) * time.Millisecond):
-				os.RemoveAll(pr.Runs.Dir())
+				os.RemoveAll(pr.Runs.Files.Dir())
 			}
 		}
 		<-stop
@@ -74,7 +74,7 @@ func TestDrainTakesLostClaimsBack(t *testing.T) {
 	cfg.Tools.Runner = &losing{Runner: cfg.Tools.Runner, lose: func(r *attempt.Record) {
 		if !lost[r.ID.Slice] {
 			lost[r.ID.Slice] = true
-			for os.RemoveAll(pr.Runs.Dir()) != nil { // wrappers are writing there
+			for os.RemoveAll(pr.Runs.Files.Dir()) != nil { // wrappers are writing there
 			}
 		}
 	}}
@@ -106,7 +106,7 @@ func TestDrainWaitsForAnAgentWithoutRecord(t *testing.T) {
 		}
 		orphan.Env = append(os.Environ(), "GL_SESSION="+r.ID.Token)
 		check(t, orphan.Start())
-		check(t, os.RemoveAll(pr.Runs.Dir()))
+		check(t, os.RemoveAll(pr.Runs.Files.Dir()))
 		time.AfterFunc(300*time.Millisecond, func() { // some passes of the drain later
 			ended.Store(true)
 			orphan.Process.Kill()
@@ -123,12 +123,12 @@ func TestDrainWaitsForAnAgentWithoutRecord(t *testing.T) {
 func TestDrainDisregardsLostStopMark(t *testing.T) {
 	t.Parallel()
 	pr := graph{ids: []string{"a", "b"}, deps: map[string][]string{"b": {"a"}}}.write(t, `{}`)
-	check(t, pr.Runs.Prepare())
-	check(t, pr.Tracker.Do(t.Context(), func(tracker.Tx) error { return pr.Runs.PutStopMark(time.Now()) }))
+	check(t, pr.Runs.Files.Prepare())
+	check(t, pr.Tracker.Do(t.Context(), func(tracker.Tx) error { return pr.Runs.Control.PutStopMark(time.Now()) }))
 	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 1)
 	cfg.Output.Report = func(r drain.Report) {
 		if len(r.Launched) > 0 {
-			os.Remove(filepath.Join(pr.Runs.Dir(), "stop.json"))
+			os.Remove(filepath.Join(pr.Runs.Files.Dir(), "stop.json"))
 		}
 	}
 	if res := run(t, cfg); res.Stopped || res.Plan.Done != 2 {
@@ -145,7 +145,7 @@ func TestDrainTakesGarbledClaimsBack(t *testing.T) {
 	garbled := 0
 	cfg.Tools.Runner = &losing{Runner: cfg.Tools.Runner, lose: func(r *attempt.Record) {
 		if garbled++; garbled == 1 {
-			check(t, os.WriteFile(filepath.Join(pr.Runs.LiveDir(), r.ID.Name()+".json"), []byte("<<<<<<< HEAD\n"), 0o600))
+			check(t, os.WriteFile(filepath.Join(pr.Runs.Files.LiveDir(), r.ID.Name()+".json"), []byte("<<<<<<< HEAD\n"), 0o600))
 		}
 	}}
 	if res := run(t, cfg); res.Plan.Done != 1 || garbled != 2 {

@@ -181,7 +181,7 @@ func TestDrainStartsAfterTheClockWasSet(t *testing.T) {
 		rec.Life.ClaimedAt = rec.Life.ClaimedAt.Add(-time.Hour)
 		data, err := json.Marshal(&rec)
 		check(t, err)
-		check(t, os.WriteFile(filepath.Join(pr.Runs.LiveDir(), r.ID.Name()+".json"), data, 0o600))
+		check(t, os.WriteFile(filepath.Join(pr.Runs.Files.LiveDir(), r.ID.Name()+".json"), data, 0o600))
 		claimed = r
 		return true
 	}}
@@ -209,7 +209,7 @@ func TestDrainTellsShortHolds(t *testing.T) {
 		once.Do(func() { // the drain waits for this
 			now := time.Now()
 			check(t, pr.Tracker.Do(t.Context(), func(tracker.Tx) error {
-				return pr.Runs.PutPersonsHold(plan.Account{Agent: "other"}, now.Add(time.Millisecond), now)
+				return pr.Runs.HoldFile.PutPersons(plan.Account{Agent: "other"}, now.Add(time.Millisecond), now)
 			}))
 			time.Sleep(2 * time.Millisecond)
 		})

@@ -29,7 +29,7 @@ type foresight struct {
 
 func newForesight(ctx context.Context, cfg *Config) *foresight {
 	f := &foresight{
-		system: cfg.Project.Key(), runs: cfg.Project.Runs.Dir(),
+		system: cfg.Project.Key(), runs: cfg.Project.Runs.Files.Dir(),
 		interval: cfg.Pace.Interval, trace: cfg.Output.Trace, life: ctx, done: make(chan error, 1),
 	}
 	if repo := cfg.Tools.Trees; repo != nil && cfg.Scope.Task == nil {

@@ -291,7 +291,7 @@ func checkClasses(t testing.TB, pr *project.Project, want map[string]plan.Class)
 // to date.
 func checkTidy(t testing.TB, pr *project.Project) {
 	t.Helper()
-	live, err := os.ReadDir(pr.Runs.LiveDir())
+	live, err := os.ReadDir(pr.Runs.Files.LiveDir())
 	check(t, err)
 	if len(live) > 0 {
 		t.Errorf("left in live: %v", live)
@@ -343,7 +343,7 @@ func scene(pr *project.Project) string {
 	fmt.Fprintf(&b, "bad records %v %v\n", bad, err)
 	for _, r := range live {
 		fmt.Fprintf(&b, "%s: %s, launcher %s, claimed %v, started %v\n", r.ID.Name(), r.Life.Phase, r.Life.Launcher.State(), r.Life.ClaimedAt, r.Life.StartedAt)
-		if log, err := os.ReadFile(pr.Runs.LogPath(r.ID.Slice, r.ID.N)); err == nil {
+		if log, err := os.ReadFile(pr.Runs.Files.Log(r.ID.Slice, r.ID.N)); err == nil {
 			fmt.Fprintf(&b, "  its log ends in %s\n", log[max(0, len(log)-500):])
 		}
 	}

@@ -262,7 +262,7 @@ func TestWrappersKilled(t *testing.T) {
 
 // leader is the pid in the drain's lock.
 func (n *night) leader() int {
-	data, _ := os.ReadFile(n.Runs.LeaderLock())
+	data, _ := os.ReadFile(n.Runs.Control.LeaderLock())
 	pid, _, _ := strings.Cut(string(data), " ")
 	id, _ := strconv.Atoi(pid)
 	return id

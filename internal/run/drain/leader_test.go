@@ -22,8 +22,8 @@ import (
 func TestStandingByEnds(t *testing.T) {
 	t.Parallel()
 	pr := graph{ids: []string{"a"}, deps: map[string][]string{}}.write(t, `{}`)
-	check(t, pr.Runs.Prepare())
-	lock, err := durable.TryLock(pr.Runs.LeaderLock())
+	check(t, pr.Runs.Files.Prepare())
+	lock, err := durable.TryLock(pr.Runs.Control.LeaderLock())
 	check(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 1)
@@ -42,7 +42,7 @@ func TestStandingByEnds(t *testing.T) {
 	}
 	check(t, lock.Unlock())
 	until(t, "the lock is free", func() bool {
-		lock, err := durable.TryLock(pr.Runs.LeaderLock())
+		lock, err := durable.TryLock(pr.Runs.Control.LeaderLock())
 		if err == nil {
 			check(t, lock.Unlock())
 		}
@@ -55,10 +55,10 @@ func TestStandingByEnds(t *testing.T) {
 func openAttempt(t *testing.T, cfg drain.Config, id string, change func(*attempt.Record)) *attempt.Record {
 	t.Helper()
 	pr := cfg.Project
-	check(t, pr.Runs.Prepare())
+	check(t, pr.Runs.Files.Prepare())
 	var rec *attempt.Record
 	check(t, pr.Tracker.Do(t.Context(), func(tx tracker.Tx) (err error) {
-		rec, err = pr.Runs.Claim(tx, attempt.Request{ID: id, Agent: cfg.Builders.Agents[0].Agent, Job: cfg.Builders.Agents[0].Job, Runner: "process"}, time.Now())
+		rec, err = pr.Runs.Within(tx.Held()).Claim(tx, attempt.Request{ID: id, Agent: cfg.Builders.Agents[0].Agent, Job: cfg.Builders.Agents[0].Job, Runner: "process"}, time.Now())
 		return err
 	}))
 	gone := proc.Self()
@@ -68,7 +68,7 @@ func openAttempt(t *testing.T, cfg drain.Config, id string, change func(*attempt
 	change(rec)
 	data, err := json.Marshal(rec)
 	check(t, err)
-	check(t, os.WriteFile(filepath.Join(pr.Runs.LiveDir(), rec.ID.Name()+".json"), data, 0o644))
+	check(t, os.WriteFile(filepath.Join(pr.Runs.Files.LiveDir(), rec.ID.Name()+".json"), data, 0o644))
 	return rec
 }
 
@@ -133,7 +133,7 @@ func TestDrainAfterClean(t *testing.T) {
 				return err == nil && len(live) == 1 && live[0].Life.Phase == plan.Started
 			}
 			clean := func() {
-				check(t, os.RemoveAll(n.Runs.Dir()))
+				check(t, os.RemoveAll(n.Runs.Files.Dir()))
 				check(t, os.WriteFile(filepath.Join(n.Root, "go"), nil, 0o644))
 			}
 			cfg.Output.Report = func(r drain.Report) {

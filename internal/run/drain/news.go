@@ -119,7 +119,7 @@ func (n *news) addFull(full bool, r *Report) {
 // addSpace adds that the state can't be written. Only the run can report it: a wrapper whose agent
 // has ended waits for space beside a log that has no room either.
 func (n *news) addSpace(r *Report) {
-	err := durable.Room(n.runs.Dir())
+	err := durable.Room(n.runs.Files.Dir())
 	if err != nil && !n.noSpace {
 		r.NoSpace = err
 	}

@@ -85,7 +85,7 @@ type slots struct {
 // count follows the configuration. A number from the command line holds until a person sets
 // another.
 func (s *slots) count() {
-	if s.Fixed && s.runs.SlotsSet().Equal(s.set) {
+	if s.Fixed && s.runs.Control.SlotsSet().Equal(s.set) {
 		return
 	}
 	if s.Fixed = false; s.Now != nil {

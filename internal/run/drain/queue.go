@@ -37,7 +37,7 @@ type queued struct {
 
 func newQueueJobs(ctx context.Context, cfg *Config) *queueJobs {
 	return &queueJobs{
-		lane: cfg.Tools.Lane, runs: cfg.Project.Runs.Dir(),
+		lane: cfg.Tools.Lane, runs: cfg.Project.Runs.Files.Dir(),
 		interval: cfg.Pace.Interval, trace: cfg.Output.Trace, life: ctx, done: make(chan error, 1),
 	}
 }

@@ -55,14 +55,14 @@ func (r *Reconciled) setAside(
 	ctx context.Context, pr *project.Project, bad []*attempt.BadRecord,
 ) error {
 	var badHold *attempt.BadRecord
-	if _, err := pr.Runs.ReadHolds(); errors.As(err, &badHold) {
+	if _, err := pr.Runs.HoldFile.Read(); errors.As(err, &badHold) {
 		bad = append(bad, badHold)
 	}
 	if len(bad) == 0 {
 		return nil
 	}
 	return pr.Tracker.Do(ctx, func(tracker.Tx) (err error) {
-		r.Aside, err = pr.Runs.SetAside(bad)
+		r.Aside, err = (attempt.Quarantine{Store: pr.Runs}).SetAside(bad)
 		return err
 	})
 }
@@ -81,7 +81,7 @@ const UntrackCommand = "git rm -r --cached " + statedir.Name + "/runs"
 
 // checkTracked returns a *TrackedError if git tracks files of runs/. Without git there are none.
 func checkTracked(ctx context.Context, pr *project.Project) error {
-	if !paths.Exists(pr.Runs.Dir()) {
+	if !paths.Exists(pr.Runs.Files.Dir()) {
 		return nil
 	}
 	files, err := git.Tracked(ctx, pr.Root, statedir.Name+"/runs")

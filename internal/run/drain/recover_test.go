@@ -84,11 +84,11 @@ func TestDrainUnusableRecord(t *testing.T) {
 				}
 			}
 			n := tries(&cfg, "a.1")
-			path := filepath.Join(pr.Runs.Dir(), "done", test.file)
+			path := filepath.Join(pr.Runs.Files.Dir(), "done", test.file)
 			adopted(t, &cfg, func(r *attempt.Record) {
 				c := *r
 				check(t, os.WriteFile(path, test.data(&c), 0o644))
-				check(t, os.Remove(filepath.Join(pr.Runs.LiveDir(), "a.1.json")))
+				check(t, os.Remove(filepath.Join(pr.Runs.Files.LiveDir(), "a.1.json")))
 			})
 			res := run(t, cfg)
 			if *n > 0 || len(warnings) != 1 || !strings.Contains(warnings[0], path) || !strings.Contains(warnings[0], "gl doctor") {
@@ -100,7 +100,7 @@ func TestDrainUnusableRecord(t *testing.T) {
 			if !slices.ContainsFunc(res.Plan.Warnings, func(w plan.Warning) bool { return strings.HasSuffix(w.Path, "/"+test.file) }) {
 				t.Errorf("the plan doesn't name it: %v", res.Plan.Warnings)
 			}
-			if settled, _ := filepath.Glob(filepath.Join(pr.Runs.Dir(), "done", "a.*")); !slices.Equal(settled, []string{path}) {
+			if settled, _ := filepath.Glob(filepath.Join(pr.Runs.Files.Dir(), "done", "a.*")); !slices.Equal(settled, []string{path}) {
 				t.Errorf("settled anew: %v", settled)
 			}
 		})
@@ -114,7 +114,7 @@ func TestDrainRecoversInTheEnd(t *testing.T) {
 	pr := graph{ids: []string{"a"}, deps: map[string][]string{}}.write(t, `{}`)
 	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 1)
 	cfg.Pace.Interval = time.Hour
-	log := filepath.Join(pr.Runs.Dir(), "log")
+	log := filepath.Join(pr.Runs.Files.Dir(), "log")
 	n := 0
 	cfg.Output.Trace = func(format string, a ...any) {
 		switch {

@@ -47,10 +47,10 @@ type scheduler struct {
 
 // Run launches slices until nothing of its own runs and nothing can be launched, or a signal comes.
 func Run(ctx context.Context, cfg Config) (*Result, error) {
-	stopMark := cfg.Project.Runs.StopMark()
-	now := slots{Slots: cfg.Slots, runs: cfg.Project.Runs, set: cfg.Project.Runs.SlotsSet()}
+	stopMark := cfg.Project.Runs.Control.StopMark()
+	now := slots{Slots: cfg.Slots, runs: cfg.Project.Runs, set: cfg.Project.Runs.Control.SlotsSet()}
 	chronicle := newChronicle(cfg.Project)
-	if err := cfg.Project.Runs.Prepare(); err != nil {
+	if err := cfg.Project.Runs.Files.Prepare(); err != nil {
 		return nil, err
 	}
 	files := watch.New(cfg.Project.Runs, cfg.Project.Tracker.Watch(), cfg.Output.Trace)
@@ -73,7 +73,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 }
 
 func newScheduler(ctx context.Context, cfg Config, c *chronicle) *scheduler {
-	l := &leadership{path: cfg.Project.Runs.LeaderLock(), ours: !cfg.Mode.Lead}
+	l := &leadership{path: cfg.Project.Runs.Control.LeaderLock(), ours: !cfg.Mode.Lead}
 	t, f := newTurns(cfg.Mode), &stateFile{tracker: cfg.Project.Tracker}
 	people := audience{leads: cfg.Mode.Lead, began: c.began, leadership: l, tried: t.tried}
 	if task := cfg.Scope.Task; task != nil {
@@ -289,7 +289,7 @@ func (s *scheduler) look(ctx context.Context, r *Report) error {
 // heedStop reports whether gl stop --all has ended the run. A mark that is gone ends nothing: it
 // may have been removed with all of runs/.
 func (s *scheduler) heedStop() bool {
-	if mark := s.cfg.Project.Runs.StopMark(); mark == "" || mark == s.stopMark {
+	if mark := s.cfg.Project.Runs.Control.StopMark(); mark == "" || mark == s.stopMark {
 		return false
 	}
 	s.stopping, s.res.Stopped = true, true
@@ -368,7 +368,7 @@ func (s *scheduler) deliver(ctx context.Context) {
 			s.warn(fmt.Errorf("what has landed can't be merged: %w", err))
 		}
 	}
-	s.res.Lane = lane.ReadStatus(s.cfg.Project.Runs.Dir())
+	s.res.Lane = lane.ReadStatus(s.cfg.Project.Runs.Files.Dir())
 }
 
 // finished reports whether nothing is left to wait for. Claims of others are never waited for; the
@@ -421,7 +421,7 @@ func (s *scheduler) finish(ctx context.Context) {
 			s.res.Barred = s.permissions.reasons()
 		}
 	}
-	s.cfg.Project.Runs.Sweep(time.Now())
+	s.cfg.Project.Runs.Files.Sweep(time.Now())
 	s.cfg.Project.Runs.KeepTallies()
 	if s.res.Signal != nil { // no long wait for a lock: the next gl status writes STATE.md
 		var cancel context.CancelFunc

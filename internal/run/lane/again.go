@@ -70,7 +70,7 @@ func (l *Lane) vouch(ctx context.Context, id string, c *Check) error {
 			return err
 		}
 		if _, err = lander.Land(id, tracker.Landed{Pass: pass}); err == nil {
-			err = l.Project.Runs.Vouch(l.Project.Key(), id)
+			err = l.Project.Runs.Proofs.Vouch(l.Project.Key(), id)
 		}
 		c.Set = err == nil
 		return err

@@ -19,7 +19,7 @@ func (s *site) slow() {
 	s.t.Helper()
 	ms, zero := (5 * time.Minute).Milliseconds(), 0
 	j := s.project().Runs.Journal()
-	check(s.t, s.project().Runs.Prepare())
+	check(s.t, s.project().Runs.Files.Prepare())
 	for range 3 {
 		check(s.t, j.Append(journal.Event{Kind: journal.Verdict, Command: "./test.sh", DurationMS: &ms, Exit: &zero, Outcome: "green"}))
 	}

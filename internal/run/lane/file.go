@@ -128,7 +128,7 @@ func openFile(ctx context.Context, pr *project.Project, repo *worktree.Repo, tel
 }
 
 func findFile(ctx context.Context, pr *project.Project, repo *worktree.Repo, tell func(string, ...any)) (*file, error) {
-	f, err := readFile(pr.Runs.Dir())
+	f, err := readFile(pr.Runs.Files.Dir())
 	switch {
 	case err == nil && f.Target == repo.Target() && f.Tip != "":
 		if repo.Queue.Mark() == (worktree.LaneMark{}) { // gl had none before
@@ -165,10 +165,10 @@ func (f *file) save() error {
 	if err != nil {
 		return err
 	}
-	if err := f.runs.Prepare(); err != nil {
+	if err := f.runs.Files.Prepare(); err != nil {
 		return err
 	}
-	return durable.WriteFile(filePath(f.runs.Dir()), append(data, '\n'), 0o600)
+	return durable.WriteFile(filePath(f.runs.Files.Dir()), append(data, '\n'), 0o600)
 }
 
 // undeliver notes that slices are about to be in the lane.

@@ -254,8 +254,8 @@ func (s *site) claim(as stint) *attempt.Record {
 		if l, err = repo.Lineages.Plan(ctx, pr.Key(), work, base, false); err != nil {
 			return err
 		}
-		req.Lineage, req.Job.Dir = l, repo.Layout.Dir(l)
-		r, err = pr.Runs.Claim(tx, req, time.Now())
+		req.Place.Lineage, req.Job.Dir = l, repo.Layout.Dir(l)
+		r, err = pr.Runs.Within(tx.Held()).Claim(tx, req, time.Now())
 		return err
 	}))
 	hold, err := repo.Make(ctx, l, worktree.Making{})
@@ -275,7 +275,7 @@ func (s *site) claim(as stint) *attempt.Record {
 	r.Judged.Evidence = &attempt.Evidence{ExitCode: &zero}
 	data, err := json.Marshal(r)
 	check(s.t, err)
-	check(s.t, os.WriteFile(filepath.Join(pr.Runs.LiveDir(), r.ID.Name()+".json"), data, 0o600))
+	check(s.t, os.WriteFile(filepath.Join(pr.Runs.Files.LiveDir(), r.ID.Name()+".json"), data, 0o600))
 	settler := pr.Settler()
 	r, err = settler.Settle(ctx, r)
 	check(s.t, err)
@@ -438,7 +438,7 @@ func (s *site) laneTip() string {
 	return s.git("rev-parse", strings.TrimPrefix(s.lane().Repo.Queue.Ref(), "refs/heads/"))
 }
 
-func (s *site) status() lane.Status { return lane.ReadStatus(s.project().Runs.Dir()) }
+func (s *site) status() lane.Status { return lane.ReadStatus(s.project().Runs.Files.Dir()) }
 
 // undelivered checks that slices wait, and why.
 func (s *site) undelivered(reason string, ids ...string) {

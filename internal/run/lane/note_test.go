@@ -13,7 +13,7 @@ func TestQueueSurvives(t *testing.T) {
 	s := newSite(t, "")
 	r := s.queue("S-1", apart(t, "S-1"))
 	s.queue("S-2", apart(t, "S-2"))
-	check(t, os.RemoveAll(s.project().Runs.Dir()))
+	check(t, os.RemoveAll(s.project().Runs.Files.Dir()))
 	s.set("S-2", "status", "pending", "session", "")
 	s.work()
 	if got := s.landings("main"); len(got) > 0 {

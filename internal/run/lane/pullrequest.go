@@ -328,11 +328,11 @@ func withBody(text, ours string) string {
 
 // Upstream is the project's status of its lane by what git knows of the remote: see Status.Upstream.
 func Upstream(ctx context.Context, pr *project.Project) Status {
-	s := ReadStatus(pr.Runs.Dir())
+	s := ReadStatus(pr.Runs.Files.Dir())
 	if s.PullRequest == nil {
 		return s
 	}
-	f, err := readFile(pr.Runs.Dir())
+	f, err := readFile(pr.Runs.Files.Dir())
 	if err != nil {
 		return s
 	}

@@ -110,10 +110,10 @@ func (l *Lane) reopen(ctx context.Context, rec *attempt.Record) (was bool, err e
 				return err
 			}
 		}
-		if err := l.Project.Runs.MarkRetried(rec.ID.Slice); err != nil {
+		if err := l.Project.Runs.Within(tx.Held()).MarkRetried(rec.ID.Slice); err != nil {
 			return err
 		}
-		return l.Project.Runs.Withdraw(rec.ID.System, rec.ID.Slice, rec.ID.N)
+		return l.Project.Runs.Proofs.Withdraw(rec.ID.System, rec.ID.Slice, rec.ID.N)
 	})
 	return was, err
 }

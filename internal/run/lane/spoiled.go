@@ -299,7 +299,7 @@ func (ins *inspector) handedOver(ctx context.Context, lineage *worktree.Lineage)
 	if err != nil || ins.project == nil {
 		return commit, err
 	}
-	first := ins.project.Runs.Handed(lineage.System, lineage.Slice, lineage.N)
+	first := ins.project.Runs.Proofs.Handed(lineage.System, lineage.Slice, lineage.N)
 	if first == "" || first == commit {
 		return commit, nil
 	}

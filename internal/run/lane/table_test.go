@@ -62,7 +62,7 @@ func (a *actor) handOver() {
 	check(a.s.t, err)
 	commit, err := repo.Snapshots.HandOver(ctx, a.lineage)
 	check(a.s.t, err)
-	check(a.s.t, pr.Runs.NoteHanded(a.lineage.System, a.lineage.Slice, a.lineage.N, commit))
+	check(a.s.t, pr.Runs.Proofs.NoteHanded(a.lineage.System, a.lineage.Slice, a.lineage.N, commit))
 }
 
 // forge has git's note of the hand-over name a commit.

@@ -116,11 +116,11 @@ func (b *bench) noteSuite(ctx context.Context, commit string, v *testrun.Verdict
 	if err != nil || tip != commit {
 		return err
 	}
-	return b.project.Runs.PutSuite(v, commit)
+	return b.project.Runs.Proofs.PutSuite(v, commit)
 }
 
 func (b *bench) cache() testrun.Cache {
-	return testrun.Cache{Dir: filepath.Join(b.project.Runs.Dir(), "verdicts")}
+	return testrun.Cache{Dir: filepath.Join(b.project.Runs.Files.Dir(), "verdicts")}
 }
 
 // recorded is an old verdict on a tree, nil for none.
@@ -189,16 +189,16 @@ func (b *bench) run(ctx context.Context, bed *site.Site, key testrun.Key, of tes
 	if of.rec == nil && len(of.together) == 0 {
 		alone = worktree.Short(b.repo.Target())
 	}
-	if err := b.project.Runs.NoteQueueWork(alone); err != nil {
+	if err := b.project.Runs.Control.NoteQueueWork(alone); err != nil {
 		return nil, err
 	}
 	b.tell("running %s", test.Command.Line)
 	v, err := testrun.Run(ctx, testrun.Spec{
 		Executor: executor.NewLocal(b.self), Command: test.Command, Root: b.project.Root, Top: bed.Lineage.Path, Dir: bed.Dir(), Env: bed.Env(bed.Environ()), Limit: test.Limit,
-		Box: bed.Box, Pattern: test.Pattern, Tree: key.Tree, Toolchain: key.Toolchain, Log: filepath.Join(b.project.Runs.Dir(), "log", log),
+		Box: bed.Box, Pattern: test.Pattern, Tree: key.Tree, Toolchain: key.Toolchain, Log: filepath.Join(b.project.Runs.Files.Dir(), "log", log),
 		Started: b.startedTests, Mark: testsMark, Caches: b.caches,
 	})
-	b.file.Tests, err = nil, errors.Join(err, b.project.Runs.NoteQueueWork(""))
+	b.file.Tests, err = nil, errors.Join(err, b.project.Runs.Control.NoteQueueWork(""))
 	if err == nil && !v.Green() {
 		err = noSpace(bed.Lineage.Path, cmp.Or(environ.Environ(bed.Environ()).Get("TMPDIR"), os.TempDir()))
 	}
@@ -238,7 +238,7 @@ func (b *bench) makeBed(ctx context.Context) (*site.Site, error) {
 	env := append(agent.ScrubEnv(b.environ), "GREENLIGHT_ROOT="+b.project.Root)
 	bed := &site.Site{
 		Root: b.project.Root, Run: executor.Commands(executor.NewLocal(b.self)), Environ: func() []string { return env }, Setup: site.Setup{Command: config.Git.Setup, Limit: config.Git.SetupLimit},
-		SetupLog: filepath.Join(b.project.Runs.Dir(), "log", "lane.setup.log"), Sandbox: site.Sandbox{On: config.Sandbox == attempt.SandboxBwrap, Caches: config.Caches},
+		SetupLog: filepath.Join(b.project.Runs.Files.Dir(), "log", "lane.setup.log"), Sandbox: site.Sandbox{On: config.Sandbox == attempt.SandboxBwrap, Caches: config.Caches},
 		Apart: "lane", Note: func(line string) { b.tell("the merge queue's worktree: %s", line) }, Started: b.startedTests, Leftover: func(err error) { b.tell("git.setup: %v", err) },
 		Repo: b.repo, Lineage: lineage,
 	}

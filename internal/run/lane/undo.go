@@ -207,17 +207,17 @@ func (l *Lane) redone(ctx context.Context, u Undelivered) (stays bool, err error
 	if err != nil || rec == nil {
 		return false, err
 	}
-	err = l.Project.Tracker.Do(ctx, func(tracker.Tx) error {
+	err = l.Project.Tracker.Do(ctx, func(tx tracker.Tx) error {
 		all, err := l.Project.Runs.History(u.Slice)
 		open := func(r *attempt.Record) bool { return r.ID.N > rec.ID.N && r.Life.Phase != plan.Settled }
 		if err != nil || slices.ContainsFunc(all, open) {
 			return err
 		}
 		stays = true
-		if err := l.Project.Runs.CallComplete(l.Project.Key(), u.Slice); err != nil || rec.Since.Undone == nil {
+		if err := l.Project.Runs.Proofs.CallComplete(l.Project.Key(), u.Slice); err != nil || rec.Since.Undone == nil {
 			return err
 		}
-		return l.Project.Runs.MarkRedone(u.Slice, rec.ID.N)
+		return l.Project.Runs.Within(tx.Held()).MarkRedone(u.Slice, rec.ID.N)
 	})
 	if err != nil || !stays {
 		return false, err
@@ -378,10 +378,10 @@ func (l *Lane) finishUndo(ctx context.Context) error {
 		if err := l.retireLanded(note); err != nil {
 			return err
 		}
-		if err := l.Project.Runs.MarkUndone(note.Slice, note.Attempt, attempt.Undo{Commit: note.Revert, Why: note.Why}); err != nil {
+		if err := l.Project.Runs.Within(tx.Held()).MarkUndone(note.Slice, note.Attempt, attempt.Undo{Commit: note.Revert, Why: note.Why}); err != nil {
 			return err
 		}
-		return l.Project.Runs.Withdraw(l.Project.Key(), note.Slice, note.Attempt)
+		return l.Project.Runs.Proofs.Withdraw(l.Project.Key(), note.Slice, note.Attempt)
 	})
 	if err != nil {
 		return err

@@ -181,19 +181,19 @@ func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapsh
 		s.Noun = plan.Slice
 	}
 	if s.Noun == plan.Slice { // the siblings' items don't count tests
-		s.Suite = p.Runs.Suite()
+		s.Suite = p.Runs.Proofs.Suite()
 	}
 	if s.SliceUSD = p.Budget().Slice; s.SliceUSD > 0 {
 		s.Spent = make(map[string]float64)
 	}
-	holds, err := p.Runs.ReadHolds()
+	holds, err := p.Runs.HoldFile.Read()
 	var badHold *attempt.BadRecord
 	if errors.As(err, &badHold) {
 		bad = append(bad, badHold)
 	}
 	s.Hold, s.Holds = holds.Everybody(), holds.Single()
 	if len(live) > 0 { // otherwise there is nothing to conflict with
-		s.Forecast = forecast.Read(p.Runs.Dir())
+		s.Forecast = forecast.Read(p.Runs.Files.Dir())
 	}
 	for _, b := range append(bad, p.addSettled(s, attempts, index)...) {
 		s.Warnings = append(s.Warnings, plan.Warning{Path: paths.Relative(p.Root, b.Path), Message: b.WithHelp()})
@@ -223,7 +223,7 @@ func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapsh
 func (p *Project) doubt(s *plan.Snapshot, attempts map[string]attempt.Tally) {
 	by := map[string]*plan.Item{}
 	for _, it := range s.Items {
-		if it.Verified != plan.Green || attempts[it.ID].Last.Outcome.Traits().Success || p.Runs.Vouched(p.Key(), it.ID) {
+		if it.Verified != plan.Green || attempts[it.ID].Last.Outcome.Traits().Success || p.Runs.Proofs.Vouched(p.Key(), it.ID) {
 			continue
 		}
 		doubted := *it
@@ -238,7 +238,7 @@ func (p *Project) doubt(s *plan.Snapshot, attempts map[string]attempt.Tally) {
 func (p *Project) addReleased(s *plan.Snapshot) {
 	by := map[string]*plan.Item{}
 	for _, it := range s.Items {
-		if it.Session != "" || plan.Classify(it.Status) != plan.Active || !p.Runs.Released(it.ID, plan.Mark{Status: it.Status, Step: it.Step}) {
+		if it.Session != "" || plan.Classify(it.Status) != plan.Active || !p.Runs.Claims.Released(it.ID, plan.Mark{Status: it.Status, Step: it.Step}) {
 			continue
 		}
 		released := *it
@@ -252,7 +252,7 @@ func (p *Project) addReleased(s *plan.Snapshot) {
 // records. An item whose work has landed is done, even if its file says otherwise. It returns
 // the unusable records.
 func (p *Project) addSettled(s *plan.Snapshot, attempts map[string]attempt.Tally, index map[string][]attempt.Entry) (bad []*attempt.BadRecord) {
-	reverted, withdrawn := map[string]*plan.Item{}, p.Runs.Withdrawn(p.Key())
+	reverted, withdrawn := map[string]*plan.Item{}, p.Runs.Proofs.Withdrawn(p.Key())
 	attempts = p.inherited(s, attempts)
 	for _, it := range attempted(s, attempts) {
 		tally := attempts[it.ID]
@@ -405,7 +405,7 @@ func (p *Project) open(r *attempt.Record) *plan.Attempt {
 	if r.Life.Phase == plan.Queued {
 		p.tellWorker(a, r)
 	}
-	log := p.Runs.LogPath(r.ID.Slice, r.ID.N)
+	log := p.Runs.Files.Log(r.ID.Slice, r.ID.N)
 	a.Heard, _ = logfile.Changed(log)
 	if a.Quiet(time.Now()) > 0 {
 		a.Tool = attemptlog.RunningTool(log, r.Job.Stream)

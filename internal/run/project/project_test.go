@@ -131,7 +131,7 @@ func newYard(t *testing.T, ids ...string) *yard {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Runs.Prepare(); err != nil {
+	if err := p.Runs.Files.Prepare(); err != nil {
 		t.Fatal(err)
 	}
 	return &yard{p, t}
@@ -144,7 +144,7 @@ func (y *yard) claim(id string) (r *attempt.Record) {
 		y.t.Fatal(err)
 	}
 	err = y.Tracker.Do(y.t.Context(), func(tx tracker.Tx) (err error) {
-		r, err = y.Runs.Claim(tx, attempt.Request{ID: id, Agent: a}, time.Now())
+		r, err = y.Runs.Within(tx.Held()).Claim(tx, attempt.Request{ID: id, Agent: a}, time.Now())
 		return err
 	})
 	if err != nil {
@@ -212,7 +212,7 @@ func TestSnapshot(t *testing.T) {
 
 func rewrite(y *yard, r *attempt.Record, f func(string) string) {
 	y.t.Helper()
-	path := filepath.Join(y.Runs.LiveDir(), r.ID.Name()+".json")
+	path := filepath.Join(y.Runs.Files.LiveDir(), r.ID.Name()+".json")
 	data, err := os.ReadFile(path)
 	if err == nil {
 		err = os.WriteFile(path, []byte(f(string(data))), 0o644)
@@ -227,7 +227,7 @@ func rewrite(y *yard, r *attempt.Record, f func(string) string) {
 func TestSnapshotLeftover(t *testing.T) {
 	y := newYard(t, "S-1.2")
 	r := y.claim("S-1.2")
-	path := filepath.Join(y.Runs.LiveDir(), r.ID.Name()+".json")
+	path := filepath.Join(y.Runs.Files.LiveDir(), r.ID.Name()+".json")
 	live, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

@@ -60,7 +60,7 @@ type proposed struct {
 	Time  time.Time `json:"time"`
 }
 
-func (p *Project) proposals() string { return filepath.Join(p.Runs.Dir(), "proposals") }
+func (p *Project) proposals() string { return filepath.Join(p.Runs.Files.Dir(), "proposals") }
 
 // Propose records a setting that an agent wanted to change; the last value of a key counts.
 // kept is false if its attempt isn't known, or if there are too many proposals. The caller must

@@ -37,8 +37,10 @@ type stateless struct {
 	tracker.Defaults
 
 	root string
+	held statedir.Held // set by Do
 }
 
+func (s stateless) Held() statedir.Held                { return s.held }
 func (s stateless) Traits() tracker.Traits             { return tracker.Traits{Format: NoFormat} }
 func (s stateless) Load() (*tracker.Contents, error)   { return &tracker.Contents{}, nil }
 func (s stateless) Prompt(string) string               { return "" }
@@ -60,5 +62,8 @@ func (s stateless) Do(ctx context.Context, f func(tracker.Tx) error) error {
 	if err := statedir.Make(s.root); err != nil {
 		return err
 	}
-	return statedir.Locked(ctx, s.root, func() error { return f(s) })
+	return statedir.Locked(ctx, s.root, func(held statedir.Held) error {
+		s.held = held
+		return f(s)
+	})
 }

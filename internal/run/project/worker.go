@@ -41,7 +41,7 @@ func (p *Project) tellWorker(a *plan.Attempt, r *attempt.Record) {
 		a.Idle, a.Landing = true, noWorker
 	case waits:
 		a.Landing = "queued for " + worker
-		if branch := p.Runs.QueueWork(); branch != "" {
+		if branch := p.Runs.Control.QueueWork(); branch != "" {
 			a.Landing += ", which tests " + branch + " first"
 		}
 	}
@@ -50,7 +50,7 @@ func (p *Project) tellWorker(a *plan.Attempt, r *attempt.Record) {
 // laneWorker returns the process that works on the merge queue, or that leads the project's run
 // and so works on it; "" for none.
 func (p *Project) laneWorker() string {
-	if leader, err := p.Runs.Leader(); err == nil && leader != "" {
+	if leader, err := p.Runs.Control.Leader(); err == nil && leader != "" {
 		return leader
 	}
 	repo, err := p.Worktrees(context.Background())

@@ -122,7 +122,7 @@ func promiseEnvironment(t *testing.T, s *site, r runner.Runner) {
 			t.Errorf("the agent has %.80q", kv)
 		}
 	}
-	if left, _ := filepath.Glob(filepath.Join(s.Runs.Dir(), "env", "*")); len(left) > 0 || strings.Contains(s.read("left"), "S-1") {
+	if left, _ := filepath.Glob(filepath.Join(s.Runs.Files.Dir(), "env", "*")); len(left) > 0 || strings.Contains(s.read("left"), "S-1") {
 		t.Errorf("the environment was left in a file: %q, while the agent ran: %q", left, s.read("left"))
 	}
 }

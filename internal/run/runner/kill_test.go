@@ -140,7 +140,7 @@ func (s *site) once(n int) {
 	if live, _, _ := s.Runs.Live(); len(live) > 0 {
 		s.t.Errorf("%d attempts are left", len(live))
 	}
-	if left, _ := filepath.Glob(filepath.Join(s.Runs.Dir(), "env", "*")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(s.Runs.Files.Dir(), "env", "*")); len(left) > 0 {
 		s.t.Errorf("environments are left: %q", left)
 	}
 }

@@ -413,7 +413,7 @@ func (s *site) keepEvidence() string {
 func (s *site) evidence(id string) string {
 	var b strings.Builder
 	for _, pattern := range []string{"lineage/*." + id + ".json", "live/" + id + ".*", "done/" + id + ".*", "log/" + id + ".*.log"} {
-		files, _ := filepath.Glob(filepath.Join(s.Runs.Dir(), pattern))
+		files, _ := filepath.Glob(filepath.Join(s.Runs.Files.Dir(), pattern))
 		for _, file := range files {
 			data, err := os.ReadFile(file)
 			fmt.Fprintf(&b, "%s: %s %v\n", filepath.Base(file), bytes.TrimSpace(data), err)

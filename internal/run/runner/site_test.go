@@ -191,9 +191,9 @@ func (s *site) claim(id, script string, words ...string) (r *attempt.Record) {
 
 func (s *site) claimFor(id string, a agent.Agent) (r *attempt.Record) {
 	s.t.Helper()
-	check(s.t, s.Runs.Prepare())
+	check(s.t, s.Runs.Files.Prepare())
 	check(s.t, s.Tracker.Do(s.t.Context(), func(tx tracker.Tx) (err error) {
-		r, err = s.Runs.Claim(tx, attempt.Request{ID: id, Agent: a, Job: agent.Job{Dir: s.Root}, Runner: "test"}, time.Now())
+		r, err = s.Runs.Within(tx.Held()).Claim(tx, attempt.Request{ID: id, Agent: a, Job: agent.Job{Dir: s.Root}, Runner: "test"}, time.Now())
 		return err
 	}))
 	return r
@@ -238,7 +238,7 @@ var runners = map[string]func(s *site) runner.Runner{
 // records are all settled attempts, by their end.
 func (s *site) records() []*attempt.Record {
 	s.t.Helper()
-	files, err := filepath.Glob(filepath.Join(s.Runs.Dir(), "done", "*.json"))
+	files, err := filepath.Glob(filepath.Join(s.Runs.Files.Dir(), "done", "*.json"))
 	check(s.t, err)
 	var recs []*attempt.Record
 	for _, f := range files {

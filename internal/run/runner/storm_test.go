@@ -143,7 +143,7 @@ func (s *site) harm(random *rand.Rand, g *glProcess, small bool, watch clock) st
 		s.freeze(random, func(sig syscall.Signal) { g.Process.Signal(sig) })
 		return "freeze gl"
 	case kind == 5:
-		os.RemoveAll(s.Runs.Dir())
+		os.RemoveAll(s.Runs.Files.Dir())
 		return "remove runs/"
 	case kind == 6 && small:
 		ballast := filepath.Join(s.Root, "ballast")

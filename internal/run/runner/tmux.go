@@ -59,7 +59,7 @@ func (t *Tmux) Start(r *attempt.Record) error {
 	t.Warn(fmt.Sprintf("%s runs without a pane: %v; gl logs -f %s shows it", r.ID.Slice, err, r.ID.Slice))
 	// Should a wrapper run in a pane after all, it finds no environment there and ends. Only one
 	// can take the attempt over.
-	_, _ = t.Runs.TakeEnv(r)
+	_, _ = t.Runs.Files.TakeEnv(r)
 	return t.Process.Start(r)
 }
 
@@ -73,7 +73,7 @@ func (t *Tmux) place(r *attempt.Record) (pid int, err error) {
 	}
 	// Panes inherit the server's environment, and a command line is limited to 16 KB, so the
 	// environment goes by file.
-	if err := t.Runs.PutEnv(r, WithAgentEnv(t.Env, r)); err != nil {
+	if err := t.Runs.Files.PutEnv(r, WithAgentEnv(t.Env, r)); err != nil {
 		return 0, err
 	}
 	title := r.ID.Slice

@@ -18,7 +18,7 @@ func (w *Watcher) Renew(runs *attempt.Store) bool {
 	if len(lost) == 0 {
 		return false
 	}
-	if runs.Prepare() != nil {
+	if runs.Files.Prepare() != nil {
 		return true
 	}
 	for _, dir := range lost {

@@ -37,7 +37,7 @@ func New(runs *attempt.Store, state []string, trace func(string, ...any)) *Watch
 		return w
 	}
 	w.fs = fs
-	w.dirs = append([]string{runs.LiveDir(), runs.Dir()}, state...)
+	w.dirs = append([]string{runs.Files.LiveDir(), runs.Files.Dir()}, state...)
 	for i, dir := range w.dirs {
 		w.dirs[i] = filepath.Clean(dir) // the name that fsnotify uses: see Renew
 		if fs.Add(dir) != nil {
@@ -103,12 +103,12 @@ func urgency(runs *attempt.Store, e fsnotify.Event) when {
 	case strings.HasPrefix(name, "."), strings.HasSuffix(name, ".lock"), name == "STATE.md",
 		e.Op == fsnotify.Chmod:
 		return never
-	case filepath.Clean(dir) == runs.LiveDir():
+	case filepath.Clean(dir) == runs.Files.LiveDir():
 		if e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename) {
 			return now
 		}
 		return later
-	case filepath.Clean(dir) == runs.Dir():
+	case filepath.Clean(dir) == runs.Files.Dir():
 		if strings.HasSuffix(name, ".json") {
 			return now
 		}

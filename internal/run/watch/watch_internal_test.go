@@ -42,7 +42,7 @@ func TestUrgency(t *testing.T) {
 func TestRenewNothing(t *testing.T) {
 	root := t.TempDir()
 	runs := attempt.OpenStore(filepath.Join(root, "runs"))
-	if err := runs.Prepare(); err != nil {
+	if err := runs.Files.Prepare(); err != nil {
 		t.Fatal(err)
 	}
 	w := New(runs, []string{root + "/", filepath.Join(root, "runs") + "/../runs"}, func(string, ...any) {})

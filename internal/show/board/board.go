@@ -124,7 +124,7 @@ func feed(ctx context.Context, cfg Config, send func(tea.Msg)) {
 				same = false
 			case <-tick.C:
 				// A killed drain leaves no event.
-				leader, _ := cfg.Project.Runs.Leader()
+				leader, _ := cfg.Project.Runs.Control.Leader()
 				same = !w.Renew(cfg.Project.Runs) && !w.Blind && leader == last.leader && time.Since(looked) < longest
 			case <-ctx.Done():
 				return
@@ -147,7 +147,7 @@ func look(cfg Config, reader *facts.Reader) snapshot {
 		}
 	}
 	s := snapshot{model: view.New(p, f, now), facts: f}
-	s.leader, _ = cfg.Project.Runs.Leader()
+	s.leader, _ = cfg.Project.Runs.Control.Leader()
 	return s
 }
 
@@ -646,5 +646,5 @@ func (b *board) readPeek() {
 }
 
 func (b *board) tail(r *attempt.Record) []string {
-	return attemptlog.End(b.cfg.Project.Runs.LogPath(r.ID.Slice, r.ID.N), r.Job.Stream, peeked)
+	return attemptlog.End(b.cfg.Project.Runs.Files.Log(r.ID.Slice, r.ID.N), r.Job.Stream, peeked)
 }

@@ -62,7 +62,7 @@ func (p *Pacer) Pace() eta.Pace {
 // slotsOf returns the current number of slots: a running drain may have its own, which applies
 // until a person sets another.
 func (p *Pacer) slotsOf(pr *project.Project) int {
-	if leader, err := pr.Runs.Leader(); p.slots > 0 && err == nil && leader != "" && !pr.Runs.SlotsSet().After(p.since) {
+	if leader, err := pr.Runs.Control.Leader(); p.slots > 0 && err == nil && leader != "" && !pr.Runs.Control.SlotsSet().After(p.since) {
 		return p.slots
 	}
 	return pr.Slots()
@@ -103,7 +103,7 @@ func Lane(pr *project.Project, p *plan.Plan) lane.Status {
 	if p.Snapshot.Noun != plan.Slice { // nothing else lands
 		return lane.Status{}
 	}
-	return lane.ReadStatus(pr.Runs.Dir())
+	return lane.ReadStatus(pr.Runs.Files.Dir())
 }
 
 // Upstream is Lane, without what git knows to be merged on the remote.

@@ -13,7 +13,7 @@ import (
 // A drain's own number of slots counts as long as it leads; otherwise the configuration's.
 func TestSlots(t *testing.T) {
 	pr := projecttest.Open(t, map[string]string{"slices/S-1.md": "---\nid: S-1\nstatus: pending\n---\n", "config.json": `{"parallel": {"max": 7}}`})
-	if err := pr.Runs.Prepare(); err != nil {
+	if err := pr.Runs.Files.Prepare(); err != nil {
 		t.Fatal(err)
 	}
 	r := NewReader(pr)
@@ -36,17 +36,17 @@ func TestSlots(t *testing.T) {
 		}
 	}
 	is("no drain", 7)
-	lock, err := durable.TryLock(pr.Runs.LeaderLock())
+	lock, err := durable.TryLock(pr.Runs.Control.LeaderLock())
 	if err != nil {
 		t.Fatal(err)
 	}
 	start(journal.Event{Max: 3, Fixed: true})
 	is("with --max", 3)
-	if err := pr.Runs.PutSlotsSet(time.Now().Add(-time.Hour)); err != nil {
+	if err := pr.Runs.Control.PutSlotsSet(time.Now().Add(-time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	is("with --max, after an earlier word", 3)
-	if err := pr.Runs.PutSlotsSet(time.Now()); err != nil {
+	if err := pr.Runs.Control.PutSlotsSet(time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	is("with --max, and a later word", 7)
@@ -54,7 +54,7 @@ func TestSlots(t *testing.T) {
 		t.Fatal(err)
 	}
 	is("killed", 7)
-	if lock, err = durable.TryLock(pr.Runs.LeaderLock()); err != nil {
+	if lock, err = durable.TryLock(pr.Runs.Control.LeaderLock()); err != nil {
 		t.Fatal(err)
 	}
 	defer lock.Unlock()

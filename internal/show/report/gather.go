@@ -58,9 +58,9 @@ func (d *Document) Save(runs *attempt.Store) (string, error) {
 	if err := d.HTML(&page, ""); err != nil {
 		return "", err
 	}
-	if err := runs.Prepare(); err != nil {
+	if err := runs.Files.Prepare(); err != nil {
 		return "", err
 	}
-	path := filepath.Join(runs.Dir(), FileName)
+	path := filepath.Join(runs.Files.Dir(), FileName)
 	return path, durable.WriteFile(path, page.Bytes(), 0o600)
 }

@@ -173,14 +173,18 @@ func (t *Tracker) Do(ctx context.Context, f func(tracker.Tx) error) error {
 	if err := statedir.Make(t.root); err != nil {
 		return err
 	}
-	return statedir.Locked(ctx, t.root, func() error { return f(&tx{t: t}) })
+	return statedir.Locked(ctx, t.root, func(held statedir.Held) error { return f(&tx{t: t, held: held}) })
 }
 
 // A tx is one holding of the lock.
 type tx struct {
 	t    *Tracker
+	held statedir.Held
 	seen tracker.Seen
 }
+
+// Held implements tracker.Tx.
+func (x *tx) Held() statedir.Held { return x.held }
 
 // Load implements tracker.Tx.
 func (x *tx) Load() (*tracker.Contents, error) {

@@ -170,27 +170,36 @@ func (s *Store) here() error {
 
 // locked runs f under the project's lock.
 func (s *Store) locked(ctx context.Context, f func() error) error {
+	return s.holding(ctx, func(statedir.Held) error { return f() })
+}
+
+// holding is locked for an f that passes the lock on.
+func (s *Store) holding(ctx context.Context, f func(statedir.Held) error) error {
 	if err := s.here(); err != nil {
 		return err
 	}
-	return s.Locked(ctx, func() error {
+	return s.Locked(ctx, func(held statedir.Held) error {
 		if err := s.here(); err != nil { // it was migrated while we waited
 			return err
 		}
-		return f()
+		return f(held)
 	})
 }
 
 // Do runs f with the project's lock held.
 func (s *Store) Do(ctx context.Context, f func(tracker.Tx) error) error {
-	return s.locked(ctx, func() error { return f(&tx{s: s}) })
+	return s.holding(ctx, func(held statedir.Held) error { return f(&tx{s: s, held: held}) })
 }
 
 // A tx is one holding of the lock.
 type tx struct {
 	s    *Store
+	held statedir.Held
 	seen tracker.Seen
 }
+
+// Held implements tracker.Tx.
+func (t *tx) Held() statedir.Held { return t.held }
 
 // Load implements tracker.Tx.
 func (t *tx) Load() (*tracker.Contents, error) {
@@ -323,12 +332,15 @@ func (s *Store) Read(id string) (*slice.File, error) {
 // exists only in GRAPH.json gets a row. If other writers interfere, f runs up to three times,
 // each time on the latest content; then the error is tracker.ErrChanged.
 func (s *Store) Edit(ctx context.Context, id string, f func(*slice.File) error) error {
-	return s.locked(ctx, func() error {
+	return s.holding(ctx, func(held statedir.Held) error {
 		it, err := s.item(id)
 		if err != nil {
 			return err
 		}
-		return s.edit(it, f)
+		return s.edit(it, func(file *slice.File) error {
+			file.Held = held
+			return f(file)
+		})
 	})
 }
 

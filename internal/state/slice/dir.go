@@ -55,17 +55,17 @@ func (d *Dir) path(name string) string { return statedir.Path(d.root, name) }
 func stateRel(name string) string { return statedir.Name + "/" + name }
 
 // Locked runs f under the project's lock, after any housekeeping that is due.
-func (d *Dir) Locked(ctx context.Context, f func() error) error {
+func (d *Dir) Locked(ctx context.Context, f func(statedir.Held) error) error {
 	return d.locked(ctx, func() error { return nil }, f)
 }
 
 // locked is Locked with additional housekeeping.
-func (d *Dir) locked(ctx context.Context, more, f func() error) error {
-	return statedir.Locked(ctx, d.root, func() error {
+func (d *Dir) locked(ctx context.Context, more func() error, f func(statedir.Held) error) error {
+	return statedir.Locked(ctx, d.root, func(held statedir.Held) error {
 		if err := d.housekeep(more); err != nil {
 			return err
 		}
-		return f()
+		return f(held)
 	})
 }
 

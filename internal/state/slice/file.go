@@ -5,6 +5,7 @@ import (
 
 	"greenlight/internal/base/text/conflict"
 	"greenlight/internal/base/text/frontmatter"
+	"greenlight/internal/state/statedir"
 )
 
 // A CorruptError is returned for a slice file that can't be parsed.
@@ -24,7 +25,8 @@ func (e *CorruptError) Error() string {
 type File struct {
 	*frontmatter.File
 
-	Path string // relative to the project's root, set by Read; "" for a slice without its own file
+	Path string        // relative to the project's root, set by Read; "" for a slice without its own file
+	Held statedir.Held // the project's lock, set by Edit
 }
 
 // ParseFile parses a slice file. The error is a *CorruptError.

@@ -76,7 +76,7 @@ func (s *Store) MigrateFrom(ctx context.Context, read func() (*Source, error), d
 		return s.rehearseMigration(read)
 	}
 	var m *Migration
-	err := statedir.Locked(ctx, s.root, func() (err error) {
+	err := statedir.Locked(ctx, s.root, func(statedir.Held) (err error) {
 		if m, err = s.finishMigration(); m != nil || err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 
 	"greenlight/internal/base/durable"
 	"greenlight/internal/base/text/textline"
+	"greenlight/internal/state/statedir"
 )
 
 // decisionsIn returns the entries of STATE.md's Decisions section verbatim: each a list item,
@@ -103,7 +104,7 @@ var decisionID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompil
 // Decide appends project-wide decisions to DECISIONS.md, each a line with the next free number
 // and the date, and returns their numbers.
 func (d *Dir) Decide(ctx context.Context, at time.Time, texts ...string) (ids []string, err error) {
-	err = d.Locked(ctx, func() error {
+	err = d.Locked(ctx, func(statedir.Held) error {
 		return d.Rewrite("DECISIONS.md", func(old []byte) ([]byte, error) {
 			var next []byte
 			next, ids = withNewDecisions(old, at, texts)

@@ -17,6 +17,7 @@ import (
 	"greenlight/internal/state/journal"
 	"greenlight/internal/state/roadmap"
 	"greenlight/internal/state/sliceid"
+	"greenlight/internal/state/statedir"
 	"greenlight/internal/state/tracker"
 )
 
@@ -73,8 +74,8 @@ func (s *Store) Watch() []string { return []string{s.path("slices"), s.path("")}
 
 // Do runs f with the project's lock held.
 func (s *Store) Do(ctx context.Context, f func(tracker.Tx) error) error {
-	return s.locked(ctx, func() error {
-		t := &tx{s: s}
+	return s.holding(ctx, func(held statedir.Held) error {
+		t := &tx{s: s, held: held}
 		err := f(t)
 		if t.wrote {
 			n := s.noteChange()
@@ -89,14 +90,19 @@ func (s *Store) Do(ctx context.Context, f func(tracker.Tx) error) error {
 // locked runs f under the project's lock, after any housekeeping that is due, including the
 // completion of an interrupted migration.
 func (s *Store) locked(ctx context.Context, f func() error) error {
+	return s.holding(ctx, func(statedir.Held) error { return f() })
+}
+
+// holding is locked for an f that passes the lock on.
+func (s *Store) holding(ctx context.Context, f func(statedir.Held) error) error {
 	if err := s.here(); err != nil {
 		return err
 	}
-	return s.Dir.locked(ctx, s.completeMigration, func() error {
+	return s.Dir.locked(ctx, s.completeMigration, func(held statedir.Held) error {
 		if err := s.completeChange(); err != nil {
 			return err
 		}
-		return f()
+		return f(held)
 	})
 }
 
@@ -151,9 +157,9 @@ func (s *Store) readForEdit(id string) ([]byte, *File, error) {
 func (s *Store) Edit(ctx context.Context, id string, f func(*File) error) error {
 	defer s.Follow()() // f and STATE.md read all files, more than once
 	var change uint64
-	err := s.locked(ctx, func() error {
+	err := s.holding(ctx, func(held statedir.Held) error {
 		was := s.shownBefore(id)
-		t := &tx{s: s}
+		t := &tx{s: s, held: held}
 		if err := t.edit(id, true, f); err != nil {
 			return err
 		}
@@ -175,6 +181,7 @@ func (s *Store) Edit(ctx context.Context, id string, f func(*File) error) error 
 // A tx is one holding of the lock. The set of slices stays as at its first look.
 type tx struct {
 	s     *Store
+	held  statedir.Held
 	view  *view
 	seen  tracker.Seen
 	marks map[string]plan.Mark // of the items that were returned one by one
@@ -470,6 +477,9 @@ func (f *File) SetAll(set [][2]string) error {
 
 // edit makes one read-modify-write. With create, a slice without a file gets one even if f
 // changes nothing.
+// Held implements tracker.Tx.
+func (t *tx) Held() statedir.Held { return t.held }
+
 func (t *tx) edit(id string, create bool, f func(*File) error) error {
 	id, err := t.resolve(id)
 	if err != nil {
@@ -495,6 +505,7 @@ func (t *tx) try(id string, create bool, f func(*File) error) error {
 			return err
 		}
 	}
+	file.Held = t.held
 	before, stamp := string(file.Bytes()), file.get("updated")
 	if err := f(file); err != nil {
 		return err

@@ -123,7 +123,9 @@ func (s *Store) Do(ctx context.Context, f func(tracker.Tx) error) error {
 	if err := statedir.Make(s.root); err != nil {
 		return err
 	}
-	return statedir.Locked(ctx, s.root, func() error { return f(&tx{ctx: ctx, s: s}) })
+	return statedir.Locked(ctx, s.root, func(held statedir.Held) error {
+		return f(&tx{ctx: ctx, s: s, held: held})
+	})
 }
 
 // A tx is one holding of the project's lock. Agents that call gl sw, or write the file
@@ -132,8 +134,12 @@ func (s *Store) Do(ctx context.Context, f func(tracker.Tx) error) error {
 type tx struct {
 	ctx  context.Context
 	s    *Store
+	held statedir.Held
 	seen string
 }
+
+// Held implements tracker.Tx.
+func (t *tx) Held() statedir.Held { return t.held }
 
 func lockText(st *State) string {
 	if st == nil || st.Lock == nil {

@@ -33,7 +33,7 @@ func WriteIgnore(root string) error {
 // AddIgnores adds the lines that the .gitignore lacks, under the lock, and returns them. If it
 // writes the whole file, it returns none.
 func AddIgnores(ctx context.Context, root string) (added []string, err error) {
-	err = Locked(ctx, root, func() error {
+	err = Locked(ctx, root, func(Held) error {
 		if err := WriteIgnore(root); err != nil {
 			return err
 		}

@@ -37,15 +37,28 @@ func FollowNamed(getenv func(string) string) {
 // doesn't follow.
 func IsLink(err error) bool { return errors.As(err, new(*durable.LinkError)) }
 
+// Held is the project's lock. Locked alone makes one that is valid, for as long as it holds the
+// lock: what may be written only under the lock is reachable only with a Held.
+type Held struct{ lock *holding }
+
+type holding struct{ over bool }
+
+// Valid reports whether the lock is held.
+func (h Held) Valid() bool { return h.lock != nil && !h.lock.over }
+
 // Locked calls f under the project's lock, which serializes changes of state among gl
 // processes. The directory must exist; see Make. f must not wait for processes.
-func Locked(ctx context.Context, root string, f func() error) (err error) {
+func Locked(ctx context.Context, root string, f func(Held) error) (err error) {
 	lock, err := durable.Lock(ctx, Path(root, ".lock"))
 	if err != nil {
 		return fmt.Errorf("lock the project: %w", err)
 	}
-	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	return f()
+	held := Held{&holding{}}
+	defer func() {
+		held.lock.over = true
+		err = errors.Join(err, lock.Unlock())
+	}()
+	return f(held)
 }
 
 // Make creates the directory and its .gitignore if they are missing.

@@ -11,6 +11,7 @@ import (
 	"greenlight/internal/core/gate"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/state/roadmap"
+	"greenlight/internal/state/statedir"
 )
 
 var (
@@ -173,6 +174,8 @@ const (
 // ErrNotFound for an unknown id; an item without a file gets one. A file that can't be read or
 // parsed is an error and stays unchanged.
 type Tx interface {
+	// Held returns the project's lock.
+	Held() statedir.Held
 	// Load reads everything afresh, like Tracker.Load.
 	Load() (*Contents, error)
 	// Item reads one item's own file afresh. Fields that depend on other files, which may be

@@ -1,0 +1,156 @@
+package attempt
+
+import (
+	"errors"
+	"io/fs"
+
+	"greenlight/internal/base/durable"
+	"greenlight/internal/core/gate"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/state/statedir"
+)
+
+// A Writer changes the records of a store. Within makes one from the project's lock: of two changes
+// of one record at the same time, one would be lost.
+type Writer struct{ store *Store }
+
+// Within returns the writer of the records, which is valid as long as the project's lock is held.
+func (s *Store) Within(held statedir.Held) *Writer {
+	if !held.Valid() {
+		panic("attempt: the project's lock isn't held")
+	}
+	return &Writer{s}
+}
+
+// putLive writes a record that isn't settled.
+func (w *Writer) putLive(r *Record) error {
+	return writeJSON(w.store.Files.livePath(r.ID.Slice, r.ID.N), r.document())
+}
+
+func (w *Writer) putDone(r *Record) error {
+	return writeJSON(w.store.Files.donePath(r.ID.Slice, r.ID.N, r.Judged.Outcome), r.document())
+}
+
+// finish makes a judged record a settled one. For an instant there are two files; the settled
+// one wins (sweep).
+func (w *Writer) finish(r *Record) error {
+	r.Life.Phase = plan.Settled
+	if err := w.putDone(r); err != nil {
+		return err
+	}
+	w.store.diary.tell(r, false)
+	return w.dropLive(r)
+}
+
+// dropLive needn't be durable: a record that a power cut brings back is the leftover of a
+// settled one, or the claim of a launcher that is dead, and is swept as such.
+func (w *Writer) dropLive(r *Record) error {
+	durable.Unlink(w.store.Files.envPath(r))
+	if err := durable.Unlink(w.store.Files.livePath(r.ID.Slice, r.ID.N)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// MarkRetried notes in the slice's last settled record that the slice was put back since, so
+// that it counts as pending and is launched again. A slice without a settled record needs no
+// note.
+func (w *Writer) MarkRetried(slice string) error {
+	return w.markLast(slice, func(r *Record) bool {
+		was := r.Since.Retried
+		r.Since.Retried = true
+		return !was
+	})
+}
+
+// MarkRejected is MarkRetried for work that a person has sent back, for the reason and with
+// comments on lines.
+func (w *Writer) MarkRejected(slice, why string, comments []Comment) error {
+	return w.markLast(slice, func(r *Record) bool {
+		r.Since.Retried, r.Since.Rejected, r.Since.Comments = true, why, comments
+		return true
+	})
+}
+
+// MarkAnswered is MarkRetried for an attempt that ended with a question.
+func (w *Writer) MarkAnswered(slice string, a Answer) error {
+	return w.markLast(slice, func(r *Record) bool {
+		r.Since.Retried, r.Since.Answered = true, &a
+		return true
+	})
+}
+
+// MarkApproved notes what the gate has answered when a person accepted what the slice's last
+// attempt had left in the checkout.
+func (w *Writer) MarkApproved(slice string, ruling *gate.Ruling) error {
+	return w.markLast(slice, func(r *Record) bool {
+		w.store.Proofs.ForgetBaseline(r)
+		if r.Judged.Verdict.Green() {
+			_ = w.store.Proofs.PutSuite(r.Judged.Verdict, "") // its tests are what later ones are compared with
+		}
+		was := r.Judged.Gate != nil
+		r.Judged.Gate = ruling
+		return was
+	})
+}
+
+// MarkUndone is MarkRetried for a slice whose landed work was taken back: that of attempt n, 0 for
+// unknown.
+func (w *Writer) MarkUndone(slice string, n int, u Undo) error {
+	err := w.markSettled(slice, n, func(r *Record) { r.Since.Undone, r.Since.Retried = &u, true })
+	if err != nil {
+		return err
+	}
+	return w.MarkRetried(slice)
+}
+
+// MarkRedone takes MarkUndone back for attempt n: the target has its work again, and it stays.
+func (w *Writer) MarkRedone(slice string, n int) error {
+	return w.markSettled(slice, n, func(r *Record) { r.Since.Undone, r.Since.Retried = nil, false })
+}
+
+// markSettled changes the settled record of the slice's attempt n.
+func (w *Writer) markSettled(slice string, n int, change func(*Record)) error {
+	all, err := w.store.Index()
+	if err != nil {
+		return err
+	}
+	for _, e := range all[slice] {
+		if e.N != n || e.Outcome == "" {
+			continue
+		}
+		r, err := w.store.get(e)
+		if err != nil {
+			return err
+		}
+		change(r)
+		if err := w.putDone(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// markLast changes the slice's last settled record, if change says so. One without needs no mark.
+func (w *Writer) markLast(slice string, change func(*Record) bool) error {
+	all, err := w.store.Index()
+	if err != nil {
+		return err
+	}
+	entries := all[slice]
+	for i := len(entries) - 1; i >= 0; i-- {
+		e := entries[i]
+		if e.Outcome == "" {
+			continue
+		}
+		r, err := w.store.get(e)
+		if err != nil {
+			return err
+		}
+		if !change(r) {
+			return nil
+		}
+		return w.putDone(r)
+	}
+	return nil
+}
