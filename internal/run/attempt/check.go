@@ -370,7 +370,7 @@ func (q Quarantine) Bad() ([]*BadRecord, error) {
 	}
 	_, err = q.Store.HoldFile.Read()
 	note(err)
-	settled, err := q.Store.settledEntries()
+	settled, err := q.Store.Files.settledEntries()
 	slices.SortFunc(settled, func(a, b Entry) int { return cmp.Or(cmp.Compare(a.Slice, b.Slice), a.N-b.N) })
 	for _, e := range settled {
 		_, err := q.Store.readSettled(e)

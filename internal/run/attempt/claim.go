@@ -228,7 +228,7 @@ func (s *Store) next(slice string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	live, err := s.liveEntries()
+	live, err := s.Files.liveEntries()
 	if err != nil {
 		return 0, err
 	}

@@ -183,7 +183,7 @@ func (s *Store) lastIn(r *Record, is func(*Record) bool) (*Record, error) {
 	if err != nil || settled[r.ID.Slice].Last.N == 0 { // the first attempt, mostly: no names need be read
 		return nil, err
 	}
-	entries, err := s.settledEntries()
+	entries, err := s.Files.settledEntries()
 	if err != nil {
 		return nil, err
 	}

@@ -72,7 +72,7 @@ func TestRecordsOf2f0f9e9(t *testing.T) {
 	for _, r := range live {
 		compareDocuments(t, s.Files.livePath(r.ID.Slice, r.ID.N), r)
 	}
-	settled, err := s.settledEntries()
+	settled, err := s.Files.settledEntries()
 	must(t, err)
 	if len(settled) != len(outcome.All())+4 {
 		t.Fatalf("settled: %v", settled)

@@ -57,7 +57,7 @@ func mkdir(dir string) error { return durable.MkdirPrivate(dir) }
 
 // Live returns the unsettled attempts by name, and what couldn't be read.
 func (s *Store) Live() ([]*Record, []*BadRecord, error) {
-	entries, err := s.liveEntries()
+	entries, err := s.Files.liveEntries()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -97,7 +97,7 @@ func (s *Store) Get(slice string, n int) (*Record, error) {
 		return r, err
 	}
 	// It has been settled since we looked, or with an outcome that isn't in the table.
-	settled, listErr := s.settledEntries()
+	settled, listErr := s.Files.settledEntries()
 	if listErr != nil {
 		return nil, listErr
 	}
@@ -148,11 +148,11 @@ func (s *Store) get(e Entry) (*Record, error) {
 }
 
 func (s *Store) names() (map[string][]Entry, error) {
-	settled, err := s.settledEntries()
+	settled, err := s.Files.settledEntries()
 	if err != nil {
 		return nil, err
 	}
-	live, err := s.liveEntries()
+	live, err := s.Files.liveEntries()
 	if err != nil {
 		return nil, err
 	}
@@ -223,8 +223,8 @@ func (s *Store) IsOpen(name string) bool {
 	return err == nil
 }
 
-func (s *Store) liveEntries() ([]Entry, error)    { return list(s.Files.LiveDir(), parseLive) }
-func (s *Store) settledEntries() ([]Entry, error) { return list(s.Files.doneDir(), parseSettled) }
+func (f Files) liveEntries() ([]Entry, error)    { return list(f.LiveDir(), parseLive) }
+func (f Files) settledEntries() ([]Entry, error) { return list(f.doneDir(), parseSettled) }
 
 // list reads the names in a directory of records, in no order.
 func list(dir string, parse func(file string) (Entry, bool)) ([]Entry, error) {

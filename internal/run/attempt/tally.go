@@ -76,7 +76,7 @@ func (s *Store) Tallies() (map[string]Tally, error) {
 	if s.mine != nil {
 		return s.talliesOfIndex()
 	}
-	live, err := s.liveEntries()
+	live, err := s.Files.liveEntries()
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func (s *Store) settledTallies() (map[string]Tally, error) {
 		return m.of, nil
 	}
 	if !m.followed(s.Files.doneDir()) {
-		entries, listErr := s.settledEntries() // which says what is wrong with the directory
+		entries, listErr := s.Files.settledEntries() // which says what is wrong with the directory
 		if listErr != nil {
 			return nil, listErr
 		}
@@ -240,6 +240,6 @@ func (s *Store) IsLeftover(r *Record, of map[string]Tally) bool {
 	if last := of[r.ID.Slice].Last; last.N < r.ID.N || last.N == r.ID.N && last.Outcome == "" {
 		return false
 	}
-	entries, err := s.settledEntries()
+	entries, err := s.Files.settledEntries()
 	return err == nil && slices.ContainsFunc(entries, func(e Entry) bool { return e.Slice == r.ID.Slice && e.N == r.ID.N })
 }

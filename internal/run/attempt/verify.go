@@ -120,7 +120,7 @@ func (s *Store) beside(r *Record) (bool, error) {
 			return true, nil
 		}
 	}
-	settled, err := s.settledEntries()
+	settled, err := s.Files.settledEntries()
 	if err != nil {
 		return false, err
 	}
