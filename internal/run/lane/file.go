@@ -38,7 +38,7 @@ type file struct {
 	Committed     *time.Time    `json:"committed,omitempty"`    // when state was committed last
 	Own           string        `json:"own,omitempty"`          // by this commit of the target
 	Moved         string        `json:"moved,omitempty"`        // where something else than gl or a commit of the person's has moved the target, and that was told
-	Undoing       *undoing      `json:"undoing,omitempty"`      // a slice that is being taken back
+	Undoing       *undoNote     `json:"undoing,omitempty"`      // a slice that is being taken back
 	Again         []Undelivered `json:"again,omitempty"`        // taken back, and in the target after a reset: to be taken back again
 
 	runs *attempt.Store // where save writes it; nil for a reader

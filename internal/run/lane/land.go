@@ -613,3 +613,23 @@ func (l *Lane) SendBack(ctx context.Context) error {
 
 // errGone says that the attempt isn't in the queue any more.
 var errGone = errors.New("it isn't in the merge queue any more")
+
+// revives is a slice that was taken out of the lane and that the work would bring back, "" for none.
+func (l *Lane) revives(ctx context.Context, w *work) (string, error) {
+	for _, d := range l.turn.file.Dropped {
+		if d.Undone && d.Slice != w.rec.Slice { // what takes it back again is there, and merges with this
+			continue
+		}
+		in, err := git.IsAncestor(ctx, l.Repo.Common, d.Commit, w.tip)
+		if err != nil {
+			return "", err
+		}
+		if !in {
+			continue
+		}
+		if in, err = git.IsAncestor(ctx, l.Repo.Common, d.Commit, w.base); err != nil || !in {
+			return d.Slice, err
+		}
+	}
+	return "", nil
+}

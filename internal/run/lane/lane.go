@@ -6,6 +6,7 @@
 package lane
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -127,11 +128,11 @@ func (l *Lane) locked(ctx context.Context, f func(context.Context) error) (err e
 	if err := l.settleEnded(ctx); err != nil {
 		return err
 	}
-	if err := l.finishUndo(ctx); err != nil {
+	if err := l.turn.undoing.finishUndo(ctx); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, l.turn.bench.leave()) }()
-	if err := l.undoAgain(ctx); err != nil {
+	if err := l.turn.undoing.undoAgain(ctx); err != nil {
 		return err
 	}
 	return f(ctx)
@@ -139,7 +140,8 @@ func (l *Lane) locked(ctx context.Context, f func(context.Context) error) (err e
 
 // begin returns the turn of the process that holds the lock.
 func (l *Lane) begin(ctx context.Context, held *durable.Held) (*turn, error) {
-	t := &turn{held: held, settler: l.Project.Settler(), alone: map[string]bool{}, pushed: now()}
+	t := &turn{held: held, settler: l.Project.Settler(), alone: map[string]bool{}}
+	since := now()
 	l.permitted().follow()
 	var err error
 	if t.file, err = openFile(ctx, l.Project, l.Repo, l.tell); err != nil {
@@ -148,9 +150,21 @@ func (l *Lane) begin(ctx context.Context, held *durable.Held) (*turn, error) {
 	t.line = &line{project: l.Project, settler: t.settler, tell: l.tell, stuck: map[string]string{}}
 	t.bench = &bench{
 		project: l.Project, repo: l.Repo, self: l.Self, environ: l.Environ, commands: l.commands, trees: l.trees, file: t.file,
-		events: l.events, tell: l.tell, since: t.pushed, seen: map[testrun.Key]*testrun.Verdict{},
+		events: l.events, tell: l.tell, since: since, seen: map[testrun.Key]*testrun.Verdict{},
 	}
 	t.tip = &tip{project: l.Project, repo: l.Repo, history: l.history, trees: l.trees, bench: t.bench, file: t.file, tell: l.tell}
+	pulls := &pullRequests{
+		repo: l.Repo, history: l.history, commands: l.commands, events: l.events, file: t.file,
+		environ: l.Environ, asked: l.Asked, tell: l.tell,
+	}
+	t.delivery = &delivery{
+		project: l.Project, repo: l.Repo, history: l.history, tip: t.tip, file: t.file,
+		events: l.events, pulls: pulls, tell: l.tell, pushed: since,
+	}
+	t.undoing = &undoing{
+		project: l.Project, repo: l.Repo, history: l.history, settler: t.settler, file: t.file, tip: t.tip, bench: t.bench, tell: l.tell,
+	}
+	t.resetting = &resetting{project: l.Project, repo: l.Repo, history: l.history, file: t.file, tip: t.tip, undoing: t.undoing}
 	return t, nil
 }
 
@@ -163,15 +177,16 @@ func (l *Lane) permitted() *commands {
 // A turn is one process's time with the queue's lock. What the lock guards is reachable through
 // it alone, and begin makes it of the held lock alone.
 type turn struct {
-	held    *durable.Held
-	settler attempt.Settler
-	file    *file
-	bench   *bench
-	tip     *tip
-	line    *line
-	alone   map[string]bool // not tested with others
-	between bool            // something in the queue is about to be tested
-	pushed  time.Time       // of pull requests: when what has landed was delivered last
+	held      *durable.Held
+	settler   attempt.Settler
+	file      *file
+	bench     *bench
+	tip       *tip
+	line      *line
+	alone     map[string]bool // not tested with others
+	delivery  *delivery
+	undoing   *undoing
+	resetting *resetting
 }
 
 // settleEnded settles what a worker had decided on when it was killed.
@@ -203,9 +218,9 @@ func (l *Lane) workQueue(ctx context.Context) error {
 		}
 		rec, err := l.turn.line.next(ctx, l.turn.tip.base)
 		if err != nil || rec == nil {
-			return errors.Join(err, l.deliver(ctx), l.commitStateNow(ctx))
+			return errors.Join(err, l.turn.delivery.deliver(ctx), l.turn.delivery.commitStateNow(ctx))
 		}
-		if err := l.deliverBetween(ctx); err != nil {
+		if err := l.turn.delivery.deliverBetween(ctx); err != nil {
 			return err
 		}
 		group, err := l.group(ctx, rec)
@@ -216,18 +231,6 @@ func (l *Lane) workQueue(ctx context.Context) error {
 			return err
 		}
 	}
-}
-
-// commitStateNow is commitState, but not again and again.
-func (l *Lane) commitStateNow(ctx context.Context) error {
-	switch at := now(); {
-	case l.turn.file.Committed == nil: // the first time is at the drain's end, or after a while
-		l.turn.file.Committed = &at
-		return l.turn.file.save()
-	case at.Sub(*l.turn.file.Committed) < stateEvery:
-		return nil
-	}
-	return l.commitState(ctx)
 }
 
 func (l *Lane) tell(format string, a ...any) {
@@ -266,4 +269,74 @@ func (l *Lane) TestBase(ctx context.Context) (red string, err error) {
 		err = nil
 	}
 	return red, err
+}
+
+// Reset begins the lane again at the target as it is. What has landed and wasn't delivered stays on the slices' branches; it returns
+// these slices, and those that are pending again because nothing has them.
+func (l *Lane) Reset(ctx context.Context) (dropped, reopened []string, err error) {
+	err = l.locked(ctx, func(ctx context.Context) error {
+		dropped, reopened, err = l.turn.resetting.reset(ctx)
+		return err
+	})
+	return dropped, reopened, err
+}
+
+// Deliver delivers what has landed, for gl land and the end of a drain, and commits state. The error is nil if another process works
+// the lane: it delivers. A person who asks also gets a Standstill where nothing waits to be delivered, as with a target that was reset.
+func (l *Lane) Deliver(ctx context.Context) error {
+	err := l.locked(ctx, func(ctx context.Context) error {
+		if l.turn.file.Tip == "" && len(l.turn.file.Undelivered) == 0 { // nothing has ever landed
+			return nil
+		}
+		reason, err := l.turn.delivery.tryDeliver(ctx)
+		if err != nil {
+			return err
+		}
+		var still error
+		if reason != "" {
+			if err := l.turn.delivery.undelivered(reason); err != nil {
+				return err
+			}
+			if l.Asked && len(l.turn.file.Undelivered) == 0 {
+				still = &Standstill{Reason: reason}
+			}
+		}
+		return cmp.Or(l.turn.delivery.commitState(ctx), still)
+	})
+	if errors.Is(err, errBusy) {
+		return nil
+	}
+	return err
+}
+
+// DeliverAgain delivers what couldn't be delivered before: a person may have removed the reason.
+func (l *Lane) DeliverAgain(ctx context.Context) error {
+	err := l.locked(ctx, func(ctx context.Context) error {
+		if l.turn.file.Reason == "" {
+			return nil
+		}
+		return errors.Join(l.turn.delivery.deliver(ctx), l.turn.delivery.commitStateNow(ctx))
+	})
+	if errors.Is(err, errBusy) {
+		return nil
+	}
+	return err
+}
+
+// Undo takes a slice back that has landed: its merge is reverted in the lane, what is left is tested, and the slice is pending again.
+// With force it also does that where other finished slices need it, or the tests fail without it.
+func (l *Lane) Undo(ctx context.Context, id, why string, force bool) (u *Undone, err error) {
+	err = l.locked(ctx, func(ctx context.Context) error {
+		if err := l.turn.undoing.mayUndo(id, force); err != nil {
+			return err
+		}
+		if u, err = l.turn.undoing.undo(ctx, id, why, force); err != nil {
+			return err
+		}
+		return errors.Join(l.turn.delivery.deliver(ctx), l.turn.delivery.commitState(ctx))
+	})
+	if errors.Is(err, errBusy) {
+		err = fmt.Errorf("another gl works the merge queue: %s. Try again when it is through", l.busy())
+	}
+	return u, err
 }
