@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"greenlight/internal/base/command"
-	"greenlight/internal/base/durable"
 	"greenlight/internal/base/environ"
 	"greenlight/internal/core/agent"
 	"greenlight/internal/core/gate"
@@ -58,60 +57,42 @@ func (c *Check) Belied() bool {
 // ErrNoTests says that the project has no test command.
 var ErrNoTests = errors.New(`there is no test command: gl settings set test.command "…"`)
 
-// CheckSlice runs the tests on a slice: on its work merged with what has landed or, if it is done, on what landed. If a done one
-// passes, it counts as verified.
-func (l *Lane) CheckSlice(ctx context.Context, id string) (c *Check, err error) {
-	err = l.checking(ctx, func(ctx context.Context) error {
-		p, err := l.Project.Plan(now(), l.Project.Options())
-		if err != nil {
-			return err
-		}
-		if st := p.State(id); st != nil && st.Class == plan.Done {
-			c, err = l.checkDone(ctx, st)
-		} else {
-			c, err = l.checkMerge(ctx, id)
-		}
-		return err
-	})
-	return c, err
+// A checking runs the tests for a person who asks. It lands nothing.
+type checking struct {
+	project *project.Project
+	repo    *worktree.Repo
+	history history
+	trees   *trees
+	inspect *inspector
+	bench   *bench
+	recheck *recheck
 }
 
-// CheckLane runs the tests on the lane's commit.
-func (l *Lane) CheckLane(ctx context.Context) (c *Check, err error) {
-	err = l.checking(ctx, func(ctx context.Context) error {
-		c = &Check{What: OfLane}
-		if c.Commit, err = l.Repo.LaneTip(ctx); err == nil {
-			c.Verdict, err = l.turn.bench.retest(ctx, c.Commit, tested{})
-		}
-		return err
-	})
-	return c, err
-}
-
-// checking runs f with the lane's lock.
-func (l *Lane) checking(ctx context.Context, f func(context.Context) error) error {
-	if !l.Project.Config.Test.Command.IsSet() {
-		return ErrNoTests
-	}
-	err := l.locked(ctx, f)
-	if errors.Is(err, errBusy) {
-		err = fmt.Errorf("another gl works the merge queue: %s. Try again when it is through", l.busy())
-	}
-	return err
-}
-
-// busy says who works the lane, "" for nobody.
-func (l *Lane) busy() string {
-	who, err := durable.Holder(l.Repo.LaneLock())
+// checkSlice tests a slice: see Queue.CheckSlice.
+func (k *checking) checkSlice(ctx context.Context, id string) (*Check, error) {
+	p, err := k.project.Plan(now(), k.project.Options())
 	if err != nil {
-		return ""
+		return nil, err
 	}
-	return who
+	if st := p.State(id); st != nil && st.Class == plan.Done {
+		return k.checkDone(ctx, st)
+	}
+	return k.checkMerge(ctx, id)
+}
+
+// checkLane tests the lane's commit.
+func (k *checking) checkLane(ctx context.Context) (*Check, error) {
+	c := &Check{What: OfLane}
+	var err error
+	if c.Commit, err = k.repo.LaneTip(ctx); err == nil {
+		c.Verdict, err = k.bench.retest(ctx, c.Commit, tested{})
+	}
+	return c, err
 }
 
 // checkMerge tests what would land of a slice now.
-func (l *Lane) checkMerge(ctx context.Context, id string) (*Check, error) {
-	lineage, err := l.Repo.Get(l.Project.Key(), id)
+func (k *checking) checkMerge(ctx context.Context, id string) (*Check, error) {
+	lineage, err := k.repo.Get(k.project.Key(), id)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s has no worktree, so there is nothing to merge: run gl slice %s", id, id)
 	}
@@ -119,16 +100,16 @@ func (l *Lane) checkMerge(ctx context.Context, id string) (*Check, error) {
 		return nil, err
 	}
 	w := &work{lineage: lineage}
-	if w.tip, err = l.Repo.Look(ctx, lineage); err != nil {
+	if w.tip, err = k.repo.Look(ctx, lineage); err != nil {
 		return nil, err
 	}
 	if w.tip == "" {
 		return nil, fmt.Errorf("%s has no worktree, and its branch %s is gone: gl salvage %s lists what is kept of it", id, worktree.Short(lineage.Branch), id)
 	}
-	if w.base, err = l.history.newest(ctx); err != nil {
+	if w.base, err = k.history.newest(ctx); err != nil {
 		return nil, err
 	}
-	last, err := l.Project.Runs.Last(id)
+	last, err := k.project.Runs.Last(id)
 	if err != nil {
 		return nil, err
 	}
@@ -136,19 +117,19 @@ func (l *Lane) checkMerge(ctx context.Context, id string) (*Check, error) {
 		w.rec = last[id][0]
 	}
 	c := &Check{What: OfMerge, Slice: id}
-	changed, conflicts, err := l.trees.merge(ctx, w)
+	changed, conflicts, err := k.trees.merge(ctx, w)
 	if c.Conflicts = conflicts; err != nil || len(conflicts) > 0 {
 		return c, err
 	}
-	w.unlocks = l.inspect.unlocks(id)
-	if err := l.inspect.inspect(ctx, w, changed); err != nil {
+	w.unlocks = k.inspect.unlocks(id)
+	if err := k.inspect.inspect(ctx, w, changed); err != nil {
 		return nil, err
 	}
 	ruling := w.rule(gate.TestRun{Pending: true})
 	c.Problem = cmp.Or(ruling.Refused(), ruling.Asks())
-	c.Commit, err = git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: w.tree, Parents: []string{w.base, w.tip}, Message: "gl: " + id + " merged"})
+	c.Commit, err = git.CommitTree(ctx, k.repo.Common, git.NewCommit{Tree: w.tree, Parents: []string{w.base, w.tip}, Message: "gl: " + id + " merged"})
 	if err == nil {
-		c.Verdict, err = l.turn.bench.retest(ctx, c.Commit, tested{rec: w.rec})
+		c.Verdict, err = k.bench.retest(ctx, c.Commit, tested{rec: w.rec})
 	}
 	return c, err
 }
@@ -157,22 +138,22 @@ func (l *Lane) checkMerge(ctx context.Context, id string) (*Check, error) {
 // tells each check as it is made. git.setup runs before each, since nothing is left there from the one before.
 // It works in a clone because the lane's worktree is busy and keeps caches. The command is the
 // project's: a commit's trailer must not choose what runs.
-func (l *Lane) Audit(ctx context.Context, since string, tell func(*Check)) error {
-	if !l.Project.Config.Test.Command.IsSet() {
+func (q *Queue) Audit(ctx context.Context, since string, tell func(*Check)) error {
+	if !q.Project.Config.Test.Command.IsSet() {
 		return ErrNoTests
 	}
-	if err := l.permitted().allowed(ctx); err != nil {
+	if err := q.permitted().allowed(ctx); err != nil {
 		return err
 	}
-	target, err := l.history.target(ctx)
-	if err == nil && l.Project.Config.Git.Deliver != project.DeliverMerge {
-		target, err = l.history.newest(ctx)
+	target, err := q.Reader.history.target(ctx)
+	if err == nil && q.Project.Config.Git.Deliver != project.DeliverMerge {
+		target, err = q.Reader.history.newest(ctx)
 	}
 	if err != nil {
 		return err
 	}
 	if since != "" {
-		commit, err := git.ResolveCommit(ctx, l.Repo.Common, since)
+		commit, err := git.ResolveCommit(ctx, q.Repo.Common, since)
 		if err == nil && commit == "" {
 			err = fmt.Errorf("there is no commit %q", since)
 		}
@@ -181,7 +162,7 @@ func (l *Lane) Audit(ctx context.Context, since string, tell func(*Check)) error
 		}
 		since = commit
 	}
-	landings, err := git.Landings(ctx, l.Repo.Common, since, target)
+	landings, err := git.Landings(ctx, q.Repo.Common, since, target)
 	if err != nil {
 		return err
 	}
@@ -190,16 +171,19 @@ func (l *Lane) Audit(ctx context.Context, since string, tell func(*Check)) error
 		return err
 	}
 	defer os.RemoveAll(dir)
-	a := audit{lane: l, top: filepath.Join(dir, "clone"), temp: filepath.Join(dir, "tmp")}
+	a := audit{
+		project: q.Project, repo: q.Repo, self: q.Self, environ: q.Environ, tell: q.tells(),
+		top: filepath.Join(dir, "clone"), temp: filepath.Join(dir, "tmp"),
+	}
 	for _, d := range []string{a.top, a.temp} {
 		if err := os.Mkdir(d, 0o700); err != nil {
 			return err
 		}
 	}
-	if err := git.CloneCommit(ctx, l.Repo.Top, a.top, target); err != nil {
+	if err := git.CloneCommit(ctx, q.Repo.Top, a.top, target); err != nil {
 		return err
 	}
-	landings = slices.DeleteFunc(landings, func(c git.Landed) bool { return c.Project != l.Repo.Prefix })
+	landings = slices.DeleteFunc(landings, func(c git.Landed) bool { return c.Project != q.Repo.Prefix })
 	known := map[string]*Check{}
 	for i, landed := range landings {
 		tested := landings[i+tail(landings[i:])]
@@ -212,7 +196,7 @@ func (l *Lane) Audit(ctx context.Context, since string, tell func(*Check)) error
 		}
 		of := *c
 		of.Slice, of.Claim = landed.Slice, landed.Verified
-		if err := l.askCommit(ctx, landed, &of); err != nil {
+		if err := q.recheck.askCommit(ctx, landed, &of); err != nil {
 			return err
 		}
 		tell(&of)
@@ -234,21 +218,24 @@ func tail(landings []git.Landed) int {
 
 // An audit is a clone in which commits are tested.
 type audit struct {
-	lane      *Lane
+	project   *project.Project
+	repo      *worktree.Repo
+	self      string
+	environ   []string
+	tell      func(format string, a ...any)
 	top, temp string
 }
 
 func (a *audit) check(ctx context.Context, landed git.Landed) (*Check, error) {
-	l := a.lane
 	c := &Check{What: OfLanded, Slice: landed.Slice, Commit: landed.Commit, Claim: landed.Verified}
 	if err := git.CheckoutClone(ctx, a.top, landed.Commit); err != nil {
 		return nil, err
 	}
-	dir, env := filepath.Join(a.top, filepath.FromSlash(l.Repo.Prefix)), append(agent.ScrubEnv(l.Environ), "TMPDIR="+a.temp)
-	config := l.Project.Config
+	dir, env := filepath.Join(a.top, filepath.FromSlash(a.repo.Prefix)), append(agent.ScrubEnv(a.environ), "TMPDIR="+a.temp)
+	config := a.project.Config
 	if len(config.Git.Setup) > 0 {
-		l.tell("%s: running git.setup", short(landed.Commit))
-		res, err := command.Run(ctx, command.Spec{Self: l.Self, Argv: config.Git.Setup, Dir: dir, Env: append(slices.Clip(env), environ.SetupMark(l.Project.Root)), Limit: config.Git.SetupLimit})
+		a.tell("%s: running git.setup", short(landed.Commit))
+		res, err := command.Run(ctx, command.Spec{Self: a.self, Argv: config.Git.Setup, Dir: dir, Env: append(slices.Clip(env), environ.SetupMark(a.project.Root)), Limit: config.Git.SetupLimit})
 		if err != nil {
 			return nil, fmt.Errorf("git.setup: %w", err)
 		}
@@ -257,10 +244,10 @@ func (a *audit) check(ctx context.Context, landed git.Landed) (*Check, error) {
 			return c, nil
 		}
 	}
-	l.tell("%s: running %s", short(landed.Commit), config.Test.Command.Line)
+	a.tell("%s: running %s", short(landed.Commit), config.Test.Command.Line)
 	var err error
 	c.Verdict, err = testrun.Run(ctx, testrun.Spec{
-		Self: l.Self, Command: config.Test.Command, Root: l.Project.Root, Top: a.top, Dir: dir, Env: env, Limit: config.Test.Limit, Pattern: config.Test.Pattern, Tree: landed.Tree,
+		Self: a.self, Command: config.Test.Command, Root: a.project.Root, Top: a.top, Dir: dir, Env: env, Limit: config.Test.Limit, Pattern: config.Test.Pattern, Tree: landed.Tree,
 	})
 	return c, err
 }

@@ -1,15 +1,11 @@
 package lane
 
 import (
-	"cmp"
-	"context"
 	"errors"
 
 	"greenlight/internal/core/gate"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/testrun"
-	"greenlight/internal/state/statedir"
-	"greenlight/internal/workspace/git"
 )
 
 // Package gate asks the questions; this file finds the facts about one work of the queue. In a landing the order is: asLeft takes the tree,
@@ -64,33 +60,6 @@ func (w *work) approval() *gate.Approval {
 		a.Items = w.survey.found
 	}
 	return a
-}
-
-// asLeft has the tree land that the agent left, or that the person saw who accepted it. What something has changed since then stays on the
-// branch.
-func (l *Lane) asLeft(ctx context.Context, w *work) (err error) {
-	if w.left, w.lands = w.rec.Tree, w.rec.Tree; w.rec.Tree == "" {
-		return nil
-	}
-	if w.later, err = git.Changed(ctx, l.Repo.Common, w.rec.Tree, w.tip, statedir.InState); err != nil {
-		return l.gone(ctx, w, err)
-	}
-	if len(w.later) == 0 {
-		return nil
-	}
-	c := git.NewCommit{Tree: w.rec.Tree, Message: "gl: " + w.rec.Work() + " as its agent left it", Parents: []string{cmp.Or(w.rec.Head, w.lineage.Base)}}
-	if w.tip, err = git.CommitTree(ctx, l.Repo.Common, c); err == nil {
-		l.tell("%s: changed after its agent had ended, and left out: %s", w.rec.Label(), some(w.later))
-	}
-	return err
-}
-
-// gone is errGoneTree where git doesn't have the tree that the agent left anymore, else the error.
-func (l *Lane) gone(ctx context.Context, w *work, err error) error {
-	if there, hasErr := git.Has(ctx, l.Repo.Common, w.rec.Tree+"^{tree}"); hasErr == nil && !there {
-		return errGoneTree
-	}
-	return err
 }
 
 // errGoneTree says that something has pruned what an agent left.

@@ -76,7 +76,7 @@ func worker(ctx context.Context, root string, env []string, told func(string)) e
 	return l.Deliver(ctx)
 }
 
-func open(ctx context.Context, root string, env []string, told func(string)) (*lane.Lane, error) {
+func open(ctx context.Context, root string, env []string, told func(string)) (*lane.Queue, error) {
 	pr, err := project.Open(root)
 	if err == nil {
 		err = pr.ConfigErr
@@ -360,7 +360,7 @@ func (s *site) workAfterKill() {
 
 func (s *site) told(line string) { s.said = append(s.said, line) }
 
-func (s *site) lane() *lane.Lane {
+func (s *site) lane() *lane.Queue {
 	s.t.Helper()
 	l, err := open(s.t.Context(), s.root, s.env, s.told)
 	check(s.t, err)

@@ -63,7 +63,7 @@ type pullRequests struct {
 	events   *events
 	file     *file
 	environ  []string // of gh
-	asked    bool     // a person has asked: see Lane.Asked
+	asked    bool     // a person has asked: see Queue.Asked
 	tell     func(format string, a ...any)
 }
 

@@ -19,10 +19,10 @@ func (n landing) commit() string { return n.commits[len(n.commits)-1] }
 
 // shape makes the commits by which the work lands, as git.land says. Which shape they have changes nothing in what was tested: the tree. A
 // rebase that doesn't give this tree, because of merges on the branch, say, is a squash.
-func (l *Lane) shape(ctx context.Context, w *work, trailers []git.Trailer) (landing, error) {
-	n := landing{as: l.Project.Config.Git.Land}
+func (m *merging) shape(ctx context.Context, w *work, trailers []git.Trailer) (landing, error) {
+	n := landing{as: m.project.Config.Git.Land}
 	if n.as == project.LandRebase {
-		commits, ok, err := git.Replay(ctx, l.Repo.Common, w.base, w.tip, w.tree, statedir.InState, func(text string, last bool) string {
+		commits, ok, err := git.Replay(ctx, m.repo.Common, w.base, w.tip, w.tree, statedir.InState, func(text string, last bool) string {
 			if !last {
 				return git.WithTrailers(text)
 			}
@@ -40,15 +40,15 @@ func (l *Lane) shape(ctx context.Context, w *work, trailers []git.Trailer) (land
 		if n.as == project.LandMerge {
 			parents = append(parents, w.tip)
 		}
-		commit, err := git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: w.tree, Parents: parents, Message: git.LandingMessage(w.title(), trailers...)})
+		commit, err := git.CommitTree(ctx, m.repo.Common, git.NewCommit{Tree: w.tree, Parents: parents, Message: git.LandingMessage(w.title(), trailers...)})
 		if err != nil {
 			return n, err
 		}
 		n.commits = []string{commit}
 	}
-	l.trees.sameFiles(n.commit(), w.tree) // the next work is merged into it
+	m.trees.sameFiles(n.commit(), w.tree) // the next work is merged into it
 	if n.as == project.LandMerge {
 		return n, nil
 	}
-	return n, l.Repo.NoteLanded(ctx, w.lineage, w.tip, n.commit())
+	return n, m.repo.NoteLanded(ctx, w.lineage, w.tip, n.commit())
 }
