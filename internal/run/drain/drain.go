@@ -40,7 +40,7 @@ type Config struct {
 	Renew     func(pr *project.Project, name string) (Agent, error) // finds one of Agents again, as its configuration is now; nil: it doesn't change
 	Escalate  string                                                // attempt.Request.Escalate
 	Trees     *worktree.Repo                                        // where slices are built in worktrees; nil for the checkout
-	Lane      *lane.Queue                                            // merges and tests what is built in worktrees; nil without them
+	Lane      *lane.Queue                                           // merges and tests what is built in worktrees; nil without them
 	Trust     trust.Store                                           // what the person has allowed: nothing else of the project's configuration is launched
 	TrustRoot string                                                // the project for which they have allowed it: this one, or the one that this is a copy of
 
