@@ -242,7 +242,7 @@ func (ins *inspector) mergeBoth(ctx context.Context, w *work, p *promise, base, 
 		if err != nil {
 			return err
 		}
-		commit, err := git.CommitTree(ctx, ins.repo.Common, git.NewCommit{Tree: tree, Parents: []string{w.lineage.Base}, Message: "gl: tests of " + w.rec.Work()})
+		commit, err := git.CommitTree(ctx, ins.repo.Common, git.NewCommit{Tree: tree, Parents: []string{w.lineage.Base}, Message: "gl: tests of " + w.lineage.Slice})
 		if err != nil {
 			return err
 		}

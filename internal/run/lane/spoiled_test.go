@@ -264,6 +264,30 @@ func TestSpoiled(t *testing.T) {
 	}
 }
 
+// A hook compares a worktree, whose work has no record. What has landed may be at the same tests.
+func TestPromiseWithoutARecord(t *testing.T) {
+	b := newBench(t, t.TempDir(), "", files{testFile: manyText})
+	b.handOver(files{testFile: edited("1", "one")})
+	landed := b.commit(files{testFile: edited("9", "nine")}, b.base)
+	base, err := git.Files(t.Context(), b.repo.Common, landed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	handed, err := b.repo.HandedOver(t.Context(), b.lineage())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &work{lineage: b.lineage(), base: landed}
+	p, err := b.inspect.promised(t.Context(), w, base, handed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	both := strings.Replace(edited("1", "one"), "9", "nine", 1)
+	if got := b.git("", "cat-file", "blob", p.Want[testFile].ID); got != strings.TrimSpace(both) {
+		t.Errorf("the test is to be %q", got)
+	}
+}
+
 // Who resolves a conflict can't drop what others have landed, and what is in conflict isn't held against anybody.
 func TestSpoiledAfterConflict(t *testing.T) {
 	first := files{"a.go": "1", testFile: manyText, "b_test.go": manyText}
