@@ -60,6 +60,11 @@ func (l *line) next(ctx context.Context, base func(context.Context) (string, err
 	if err != nil {
 		return nil, err
 	}
+	return l.first(ctx, queue, base)
+}
+
+// first is next of a queue that was read.
+func (l *line) first(ctx context.Context, queue []*attempt.Record, base func(context.Context) (string, error)) (*attempt.Record, error) {
 	planned := sync.OnceValues(func() (*plan.Plan, error) { return l.project.Plan(now(), l.project.Options()) })
 	at := ""
 	for _, r := range queue {
@@ -70,6 +75,7 @@ func (l *line) next(ctx context.Context, base func(context.Context) (string, err
 			return r, nil
 		}
 		if at == "" {
+			var err error
 			at, err = base(ctx)
 			if errors.As(err, new(*Standstill)) { // said of each
 				return r, nil
