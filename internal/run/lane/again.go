@@ -15,10 +15,8 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// What has landed is asked about again: the gate's questions, answered by git and by the records as they are now. A question that they
-// can't answer any more is answered with the reason.
-
-// A recheck asks the gate's questions again about what has landed.
+// A recheck asks the gate's questions again about what has landed, and answers them by git and by
+// the records as they are now. Where they no longer have the answer, the answer is the reason.
 type recheck struct {
 	project *project.Project
 	repo    *worktree.Repo
@@ -27,12 +25,13 @@ type recheck struct {
 	inspect *inspector
 }
 
-// A past is a piece of work that is complete, as far as it is still known.
+// A past is a piece of work that is complete, as far as gl still knows it.
 type past struct {
 	work string
 	rec  *attempt.Record // of the attempt by which it is complete; nil if it isn't here
 
-	// Where it went through the merge queue. A commit is "" if it isn't known, or git doesn't have it.
+	// Where it went through the merge queue. A commit is "" if it isn't known, or git doesn't have
+	// it.
 	commit string // what landed
 	base   string // what it was merged into
 	tip    string // the work itself
@@ -87,7 +86,7 @@ func (k *checking) vouch(ctx context.Context, id string, c *Check) error {
 	})
 }
 
-// askCommit asks about a landing commit of the history, which an audit has tested.
+// askCommit asks about a landing commit that an audit has tested.
 func (a *recheck) askCommit(ctx context.Context, landed git.Landed, c *Check) error {
 	w := &past{work: landed.Slice, commit: landed.Commit}
 	if len(landed.Parents) == 2 { // of git.land's shapes, merge alone tells by itself what was merged into what
@@ -147,7 +146,7 @@ const (
 	fromRecord = "; gl why has the answer of then"
 )
 
-// notMerged says why nothing can be asked about a merge; "" if something can.
+// notMerged returns the reason why the gate can't ask about a merge, "" if it can.
 func (w *past) notMerged() string {
 	switch {
 	case w.commit != "" && w.base != "":
@@ -192,7 +191,7 @@ func (a *recheck) treeAgain(ctx context.Context, w *past, facts *gate.Facts) err
 	return nil
 }
 
-// mergeAgain merges what was merged once more: the same must come of it.
+// mergeAgain repeats the merge, which must have the same result.
 func (a *recheck) mergeAgain(ctx context.Context, w *past, facts *gate.Facts) error {
 	why := w.notMerged()
 	if why == "" && w.tip == "" {
@@ -223,7 +222,8 @@ func (a *recheck) mergeAgain(ctx context.Context, w *past, facts *gate.Facts) er
 	return nil
 }
 
-// testsAgain compares the tests of what landed with what it was merged into, and with the hand-over. What a person approved then is approved.
+// testsAgain compares the tests of what landed with its base and with the hand-over. Earlier
+// approvals still count.
 func (a *recheck) testsAgain(ctx context.Context, w *past, facts *gate.Facts) error {
 	if why := w.notMerged(); why != "" {
 		facts.Gone[gate.Tests] = why
@@ -263,7 +263,8 @@ func (a *recheck) testsAgain(ctx context.Context, w *past, facts *gate.Facts) er
 	return nil
 }
 
-// handedThen is the hand-over that counted when the work landed, "" for none. lost says that git hasn't got it any more.
+// handedThen returns the hand-over that counted when the work landed, "" for none. lost names what
+// git no longer has.
 func (a *recheck) handedThen(ctx context.Context, w *past, now *work) (commit string, lost []string, err error) {
 	if w.rec == nil || w.rec.Landing.Handed == nil {
 		return "", nil, nil
@@ -282,7 +283,8 @@ func (a *recheck) handedThen(ctx context.Context, w *past, now *work) (commit st
 	return handed.Commit, nil, nil
 }
 
-// reviewAgain finds whether a person had to look, by what had been decided at the claim, and whether one did.
+// reviewAgain finds whether the terms of the claim required a review, and whether a person
+// reviewed.
 func (w *past) reviewAgain(facts *gate.Facts) {
 	r := w.rec
 	switch {

@@ -40,7 +40,7 @@ type batching struct {
 // mostTogether is how many are tested at once.
 const mostTogether = 5
 
-// group is what is to be landed next: rec, with others if they are worth testing together.
+// group returns what to land next: rec, with others if testing them together saves time.
 func (b *batching) group(ctx context.Context, rec *attempt.Record) ([]*attempt.Record, error) {
 	alone := []*attempt.Record{rec}
 	fits := func(r *attempt.Record) bool {
@@ -59,7 +59,7 @@ func (b *batching) group(ctx context.Context, rec *attempt.Record) ([]*attempt.R
 	if len(queue) < 2 || queue[0].Name() != rec.Name() {
 		return alone, nil
 	}
-	if red, err := b.bench.knownRed(ctx); err != nil || red { // then nothing together would be green
+	if red, err := b.bench.knownRed(ctx); err != nil || red { // nothing together would be green
 		return alone, nil
 	}
 	return queue[:min(mostTogether, len(queue))], nil
@@ -97,7 +97,7 @@ func (b *batching) landGroup(ctx context.Context, group []*attempt.Record) error
 	return nil
 }
 
-// landOne takes one as far as it goes. What is wrong with the machine leaves it in the queue.
+// landOne takes one attempt as far as it goes. After an error of the machine it stays in the queue.
 func (b *batching) landOne(ctx context.Context, r *attempt.Record) error {
 	err := b.merging.land(ctx, r)
 	if err == nil {
@@ -109,8 +109,8 @@ func (b *batching) landOne(ctx context.Context, r *attempt.Record) error {
 	return b.line.wait(ctx, r, err)
 }
 
-// together tests several at once, and lands them if they pass; green is false if they don't. What can't be merged with the others is left in
-// the queue, for its own turn.
+// together tests several at once, and lands them if they pass; green is false if they don't. What
+// can't be merged with the others stays in the queue, to be landed alone.
 func (b *batching) together(ctx context.Context, group []*attempt.Record) (green bool, err error) {
 	base, err := b.tip.base(ctx)
 	if err != nil {
@@ -146,7 +146,7 @@ func (b *batching) together(ctx context.Context, group []*attempt.Record) (green
 	}
 	for _, w := range works {
 		if gone, err := b.line.step(ctx, w.rec, "testing with "+strings.Join(others(works, w), ", "), b.commands.usual()); gone || err != nil {
-			return true, err // the others come again, without it
+			return true, err // the others come again without it
 		}
 	}
 	v, err := b.bench.test(ctx, tip, tested{together: works})
@@ -160,13 +160,13 @@ func (b *batching) together(ctx context.Context, group []*attempt.Record) (green
 		}
 		return false, err
 	}
-	if fewer, err := b.bench.fewer(ctx, base, v, nil); err != nil || len(fewer) > 0 { // which of them removes tests is found out one by one
+	if fewer, err := b.bench.fewer(ctx, base, v, nil); err != nil || len(fewer) > 0 { // one by one shows which removes tests
 		return false, err
 	}
 	return true, b.passAll(ctx, works, base, v)
 }
 
-// others are the slices of the works but for one.
+// others returns the slices of the works but for one.
 func others(works []*work, but *work) []string {
 	var list []string
 	for _, w := range works {
@@ -177,7 +177,8 @@ func others(works []*work, but *work) []string {
 	return list
 }
 
-// join merges a work on top of others. It is nil for one that has to go alone, or is gone.
+// join merges a work on top of others. It returns nil for one that must go alone or has left the
+// queue.
 func (b *batching) join(ctx context.Context, r *attempt.Record, base string) (*work, error) {
 	if gone, err := b.line.step(ctx, r, "merging", 0); gone || err != nil {
 		return nil, err
@@ -195,7 +196,7 @@ func (b *batching) join(ctx context.Context, r *attempt.Record, base string) (*w
 	return w, nil
 }
 
-// fits merges the work, and says whether nothing but the tests can keep it from landing.
+// fits merges the work, and reports whether only the tests can keep it from landing.
 func (b *batching) fits(ctx context.Context, w *work) (bool, error) {
 	if other, err := b.merging.revives(ctx, w); err != nil || other != "" {
 		return false, err
@@ -220,8 +221,8 @@ func (b *batching) fits(ctx context.Context, w *work) (bool, error) {
 	return true, nil
 }
 
-// passAll lands works that were tested together. All records say so before the lane moves; if one of them is out of the queue by then, none
-// lands now.
+// passAll lands works that were tested together. All records say so before the branch moves; if one
+// of them has left the queue by then, none lands now.
 func (b *batching) passAll(ctx context.Context, works []*work, base string, v *testrun.Verdict) error {
 	batch := &attempt.Batch{Base: base, From: b.tip.from(base), Head: base}
 	lands, rulings, passes := make([]landing, len(works)), make([]*gate.Ruling, len(works)), make([]gate.Pass, len(works))

@@ -23,7 +23,7 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// A Check is how the tests went for a person who asked. Nothing has landed by it.
+// A Check is the result of tests that a person asked for. It lands nothing.
 type Check struct {
 	What      CheckOf
 	Slice     string // "" for none
@@ -36,28 +36,28 @@ type Check struct {
 	Set       bool         // the slice counts as verified because of it
 }
 
-// CheckOf says what was tested.
+// CheckOf is what was tested.
 type CheckOf string
 
 const (
 	OfMerge  CheckOf = "merge"  // the slice as it is, merged with what has landed
 	OfLanded CheckOf = "landed" // the commit by which the slice landed
-	OfTarget CheckOf = "target" // the target's commit: of a done slice nobody knows where it landed
+	OfTarget CheckOf = "target" // the target's commit, if it isn't known where a done slice landed
 	OfLane   CheckOf = "lane"   // the lane's commit
 )
 
-// Green says whether it would land, or was right to.
+// Green reports whether the work would land, or landed rightly.
 func (c *Check) Green() bool { return len(c.Conflicts) == 0 && c.Problem == "" && c.Verdict.Green() }
 
-// Belied says whether the commit's trailer says otherwise.
+// Belied reports whether the verdict contradicts the commit's trailer.
 func (c *Check) Belied() bool {
 	return c.Claim != "" && strings.Contains(c.Claim, ", exit 0, ") != c.Verdict.Green()
 }
 
-// ErrNoTests says that the project has no test command.
+// ErrNoTests means that the project has no test command.
 var ErrNoTests = errors.New(`there is no test command: gl settings set test.command "…"`)
 
-// A checking runs the tests for a person who asks. It lands nothing.
+// A checking runs the tests on request, and lands nothing.
 type checking struct {
 	project *project.Project
 	repo    *worktree.Repo
@@ -80,7 +80,7 @@ func (k *checking) checkSlice(ctx context.Context, id string) (*Check, error) {
 	return k.checkMerge(ctx, id)
 }
 
-// checkLane tests the lane's commit.
+// checkLane tests the commit of the queue's branch.
 func (k *checking) checkLane(ctx context.Context) (*Check, error) {
 	c := &Check{What: OfLane}
 	var err error
@@ -134,10 +134,11 @@ func (k *checking) checkMerge(ctx context.Context, id string) (*Check, error) {
 	return c, err
 }
 
-// Audit runs the tests on every commit by which a slice has landed in the target, or in the lane where that isn't gl's to move, since a revision, "" for all, in a clone, and
-// tells each check as it is made. git.setup runs before each, since nothing is left there from the one before.
-// It works in a clone because the lane's worktree is busy and keeps caches. The command is the
-// project's: a commit's trailer must not choose what runs.
+// Audit runs the tests on every commit by which a slice has landed since a revision, "" for all,
+// and passes each check to tell. It looks in the target or, if gl doesn't move the target, in the
+// queue's branch. It works in a clone, because the queue's worktree is busy and keeps caches;
+// git.setup runs before each commit's tests. The command is the project's: a commit's trailer must
+// not choose what runs.
 func (q *Queue) Audit(ctx context.Context, since string, tell func(*Check)) error {
 	if !q.Project.Config.Test.Command.IsSet() {
 		return ErrNoTests
@@ -204,7 +205,8 @@ func (q *Queue) Audit(ctx context.Context, since string, tell func(*Check)) erro
 	return nil
 }
 
-// tail is how far from the first of the landings the last of its batch is: the one that was tested.
+// tail returns how far the last landing of its batch, the one that was tested, is from the first of
+// the landings.
 func tail(landings []git.Landed) int {
 	var i, n int
 	if _, err := fmt.Sscanf(landings[0].Batch, "%d of %d", &i, &n); err != nil || i < 1 || n < i || n-i >= len(landings) {

@@ -9,7 +9,7 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// A cleanup removes the worktrees of work that is through.
+// A cleanup removes worktrees whose work has landed or was empty.
 type cleanup struct {
 	project  *project.Project
 	repo     *worktree.Repo
@@ -19,7 +19,7 @@ type cleanup struct {
 	tell     func(format string, a ...any)
 }
 
-// tidy removes the worktree of work that has landed. Where it can't, gl clean says why.
+// tidy removes the worktree of work that has landed. If it can't, gl clean says why.
 func (c *cleanup) tidy(ctx context.Context, r *attempt.Record) {
 	lineage, err := c.repo.Get(r.System, r.Work())
 	if err != nil || lineage.N != r.Lineage {

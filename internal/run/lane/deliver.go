@@ -33,7 +33,8 @@ type delivery struct {
 	pushed  time.Time // of pull requests: when what has landed was delivered last
 }
 
-// deliver brings the target to the lane's tip. Why it can't is noted, and no error: the lane goes on.
+// deliver moves the target to the queue's branch. If it can't, it notes the reason and returns no
+// error, because the queue goes on.
 func (d *delivery) deliver(ctx context.Context) error {
 	reason, err := d.tryDeliver(ctx)
 	if reason == "" || err != nil {
@@ -58,7 +59,7 @@ func (d *delivery) tryDeliver(ctx context.Context) (reason string, err error) {
 	return reason, err
 }
 
-// proposeAll has what has landed in a pull request; reason says what is in the way.
+// proposeAll puts what has landed into a pull request; reason says what is in the way.
 func (d *delivery) proposeAll(ctx context.Context) (reason string, err error) {
 	lane, reason, err := d.deliverable(ctx)
 	if lane == "" || err != nil {
@@ -80,8 +81,9 @@ func (d *delivery) deliverBetween(ctx context.Context) error {
 	return d.commitStateNow(ctx)
 }
 
-// deliverable is the commit to deliver: the lane's, once it contains the target's. It is "" where something in the queue is about to be
-// tested together with what the target has, and for a lane that stands still, with the reason.
+// deliverable returns the commit to deliver: that of the queue's branch, once it contains the
+// target. It is "" at a standstill, with the reason, and if the next work in the queue is tested
+// together with the target's commits.
 func (d *delivery) deliverable(ctx context.Context) (commit, reason string, err error) {
 	if commit, err = d.tip.base(ctx); err == nil && d.tip.aheadAt(commit) != nil {
 		if d.between {
@@ -99,7 +101,7 @@ func (d *delivery) deliverable(ctx context.Context) (commit, reason string, err 
 func (d *delivery) forward(ctx context.Context) (reason string, err error) {
 	busy, overlap, locked := new(git.BusyError), new(git.OverlapError), new(git.LockedError)
 	err = git.Settle(ctx, d.repo.Common, d.repo.Target())
-	if err != nil && !errors.As(err, &busy) && !errors.As(err, &locked) { // else the delivery says it, if there is one
+	if err != nil && !errors.As(err, &busy) && !errors.As(err, &locked) { // the delivery reports these
 		return "", err
 	}
 	lane, reason, err := d.deliverable(ctx)
@@ -133,7 +135,8 @@ func (d *delivery) forward(ctx context.Context) (reason string, err error) {
 	return "", err
 }
 
-// overlapText says what is in the way, and what makes it what the target has where it is only what the target had.
+// overlapText returns what is in the way. For files that are as the target had them before, it adds
+// the command that restores them.
 func overlapText(target string, e *git.OverlapError) string {
 	const most = 50 // the others come next
 	text := fmt.Sprintf("%s would be overwritten in %s: commit or move it there", some(e.Paths), e.Where)
@@ -144,7 +147,8 @@ func overlapText(target string, e *git.OverlapError) string {
 	return fmt.Sprintf("%s, or, if you didn't mean to take back what %s has (it is as it was before), run %s", text, target, shellwords.Join(command))
 }
 
-// deliverPass is the pass to move the target to the lane's tip: that is where gl left it, and all that it has was asked about.
+// deliverPass returns the pass that moves the target to the tip of the queue's branch. gl left the
+// branch there, and the gate has asked about everything in it.
 func (d *delivery) deliverPass(tip string) (gate.Pass, error) {
 	left := cmp.Or(d.file.Tip, tip)
 	if tip == d.file.Next { // killed before it could be written
@@ -172,7 +176,7 @@ func (d *delivery) delivered(target string) error {
 	return d.file.save()
 }
 
-// undelivered notes why the target hasn't.
+// undelivered notes why the target doesn't have everything.
 func (d *delivery) undelivered(reason string) error {
 	if len(d.file.Undelivered) == 0 {
 		return nil
@@ -189,15 +193,17 @@ func (d *delivery) undelivered(reason string) error {
 	return nil
 }
 
-// proposeEvery is how often what has landed is pushed at most while more waits.
+// proposeEvery is the shortest time between pushes while more work waits.
 const proposeEvery = 5 * time.Minute
 
-// stateEvery is how often state is committed at most while slices land.
+// stateEvery is the shortest time between commits of state while slices land.
 const stateEvery = 5 * time.Minute
 
-// commitState commits the state files that have changed in the checkout of the target, so that they travel with the work.
+// commitState commits the state files that have changed in the target's checkout, so that they
+// travel with the work.
 func (d *delivery) commitState(ctx context.Context) error {
-	// Where pull requests are opened, the target here is the remote's: a commit of its own would keep git pull from moving it forward.
+	// With pull requests the target belongs to the remote: a commit here would keep git pull from
+	// moving it forward.
 	if c := d.project.Config.Git; !c.CommitState || c.Deliver == project.DeliverPR || d.file.Reason != "" {
 		return nil
 	}
@@ -233,10 +239,10 @@ func (d *delivery) commitState(ctx context.Context) error {
 	return d.file.save()
 }
 
-// commitStateNow is commitState, but not again and again.
+// commitStateNow is commitState, at most once in stateEvery.
 func (d *delivery) commitStateNow(ctx context.Context) error {
 	switch at := now(); {
-	case d.file.Committed == nil: // the first time is at the drain's end, or after a while
+	case d.file.Committed == nil: // the first time is at the run's end, or after stateEvery
 		d.file.Committed = &at
 		return d.file.save()
 	case at.Sub(*d.file.Committed) < stateEvery:

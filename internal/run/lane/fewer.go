@@ -9,8 +9,8 @@ import (
 	"greenlight/internal/run/testrun"
 )
 
-// fewer finds that fewer tests ran than without the work, or more were skipped. What names tell already isn't told again, and of a runner that
-// doesn't count nobody knows.
+// fewer finds whether fewer tests ran than without the work, or more were skipped. It adds nothing
+// to what names tell already, and finds nothing if the runner doesn't count.
 func (b *bench) fewer(ctx context.Context, base string, v *testrun.Verdict, found []gate.Item) ([]gate.Item, error) {
 	named := slices.ContainsFunc(found, func(i gate.Item) bool { return i.Kind == gate.Removed || i.Kind == gate.Skips })
 	if v == nil || v.Passed == nil || named {

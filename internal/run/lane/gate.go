@@ -8,20 +8,22 @@ import (
 	"greenlight/internal/run/testrun"
 )
 
-// Package gate asks the questions; this file finds the facts about one work of the queue. In a landing the order is: asLeft takes the tree,
-// survey compares and asks who has to look, rule asks the gate, first with a run that is pending, then with its verdict.
+// Package gate asks the questions; the queue finds the facts about one work. The order in a landing
+// is: asLeft takes the tree, survey compares it and finds whether a person has to review, and rule
+// asks the gate, first with a pending run, then with its verdict.
 
-// A survey is what was found out about a work before its tests run.
+// A survey is what is known about a work before its tests run.
 type survey struct {
 	compared string      // with what the tests were compared
 	handed   string      // the commit of the hand-over among that; "" for none
 	unseen   []string    // what couldn't be compared
 	found    []gate.Item // what differs
 	allowed  []gate.Item // of it, what a person has allowed beforehand
-	review   string      // why a person has to look; "" if nobody has to
+	review   string      // why a person has to look; "" if none has to
 }
 
-// runOf is a verdict of this queue's as the gate knows it; nil is for a project without a test command.
+// runOf returns a verdict of the queue as the gate needs it; nil is for a project without a test
+// command.
 func runOf(v *testrun.Verdict) gate.TestRun {
 	if v == nil {
 		return gate.TestRun{}
@@ -37,7 +39,7 @@ func (w *work) rule(run gate.TestRun) *gate.Ruling {
 	})
 }
 
-// way is how the work lands.
+// way returns how the work lands.
 func (w *work) way() gate.Way {
 	switch {
 	case w.rec.Accepted():
@@ -50,7 +52,8 @@ func (w *work) way() gate.Way {
 	return gate.Single
 }
 
-// approval is a person's, nil for none. A record of an older version has the problem that the person knew in words.
+// approval returns the person's approval, nil for none. A record of an older version has the
+// problem that the person accepted in words.
 func (w *work) approval() *gate.Approval {
 	if !w.rec.Accepted() {
 		return nil
@@ -62,5 +65,5 @@ func (w *work) approval() *gate.Approval {
 	return a
 }
 
-// errGoneTree says that something has pruned what an agent left.
+// errGoneTree means that git has pruned what an agent left.
 var errGoneTree = errors.New("git has pruned what its agent left")

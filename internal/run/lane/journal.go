@@ -12,15 +12,16 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// events writes into the journal what the settler doesn't: that has the events of the queue and of
-// what has landed from the record. Errors are the journal's to keep.
+// events writes the events of the queue that the settler doesn't write. The journal handles its own
+// write errors.
 type events struct {
 	project   *project.Project
 	repo      *worktree.Repo
 	toldSince time.Time // the reason that the journal has: file.Since
 }
 
-// tellMerge writes how the work merges with its base. A worker that was killed may have written it.
+// tellMerge writes how the work merges with its base, unless a worker that was killed has written
+// it.
 func (ev *events) tellMerge(w *work, conflicts []string, took time.Duration) {
 	e := w.rec.Event(journal.Merge)
 	e.Key += "." + short(w.base) + "." + short(w.tip)
@@ -34,7 +35,8 @@ func (ev *events) tellMerge(w *work, conflicts []string, took time.Duration) {
 	_ = ev.project.Runs.Journal().AppendOnceSince(w.rec.Landing.Queued, e)
 }
 
-// tellVerdict writes how the tests went, before the verdict is kept for others: so each that is known was told, and none twice.
+// tellVerdict writes how the tests went. It runs before the verdict is kept for others, so that the
+// journal has each known verdict exactly once.
 func (ev *events) tellVerdict(of tested, v *testrun.Verdict) {
 	e := journal.Event{Kind: journal.Verdict, Target: worktree.Short(ev.repo.Target())}
 	if of.rec != nil {
@@ -50,7 +52,8 @@ func (ev *events) tellVerdict(of tested, v *testrun.Verdict) {
 	_ = ev.project.Runs.Journal().Append(e)
 }
 
-// tellDelivered writes which slices the target has got, here or on the remote. It is called before the file forgets them.
+// tellDelivered writes which slices are in the target now, here or on the remote. It runs before
+// the file forgets them.
 func (ev *events) tellDelivered(list []Undelivered, target string) {
 	for _, u := range list {
 		e := journal.Event{Kind: journal.Delivered, System: ev.project.Key(), Slice: u.Slice, Commit: u.Commit, Target: target}
@@ -65,7 +68,7 @@ func (ev *events) tellDelivered(list []Undelivered, target string) {
 	}
 }
 
-// tellUndelivered writes why the target can't be moved, once for each time that a reason comes up.
+// tellUndelivered writes why the target can't be moved, once for each time that a reason arises.
 func (ev *events) tellUndelivered(f *file) {
 	if f.Since == nil || ev.toldSince.Equal(*f.Since) {
 		return
@@ -83,7 +86,7 @@ func (ev *events) tellUndelivered(f *file) {
 		Reason: f.Reason, Detail: strings.Join(ids, ", "), Key: fmt.Sprintf("undelivered.%d", ev.toldSince.UnixMilli())})
 }
 
-// tellProposed writes which slices have come to be in a pull request.
+// tellProposed writes which slices are in a pull request now.
 func (ev *events) tellProposed(list []Undelivered, url string) {
 	for _, u := range list {
 		e := journal.Event{Kind: journal.PullRequest, System: ev.project.Key(), Slice: u.Slice, Commit: u.Commit, Target: worktree.Short(ev.repo.Target()), Detail: url}

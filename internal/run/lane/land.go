@@ -57,8 +57,8 @@ type merging struct {
 	tell     func(format string, a ...any)
 }
 
-// land takes one attempt as far as it goes. An error is about gl and the machine, not about the work: the attempt stays in the
-// queue.
+// land takes one attempt as far as it goes. An error is about gl or the machine, not about the
+// work: the attempt stays in the queue.
 func (m *merging) land(ctx context.Context, r *attempt.Record) error {
 	if done, err := m.landed(ctx, r); done || err != nil {
 		return err
@@ -114,7 +114,7 @@ func (m *merging) land(ctx context.Context, r *attempt.Record) error {
 	return m.judgeRed(ctx, w, verdict)
 }
 
-// nothing completes what a person accepts that has changed nothing.
+// nothing completes accepted work that has changed nothing.
 func (m *merging) nothing(ctx context.Context, w *work) error {
 	w.survey.compared = "its base: nothing has changed"
 	ruling := w.rule(gate.TestRun{Why: "nothing to land"})
@@ -128,7 +128,8 @@ func (m *merging) nothing(ctx context.Context, w *work) error {
 	return m.line.finish(ctx, w.rec, attempt.LandingResult{Outcome: attempt.Done, Detail: "unverified: nothing to land", Verified: plan.Unverified})
 }
 
-// empty ends work that has changed nothing. Nobody goes on with a task, so its worktree has had its day.
+// empty ends work that has changed nothing. A task doesn't continue, so its worktree can be
+// removed.
 func (m *merging) empty(ctx context.Context, w *work) error {
 	detail := "its agent calls it complete and has changed nothing"
 	if w.rec.IsTask() {
@@ -142,7 +143,8 @@ func (m *merging) empty(ctx context.Context, w *work) error {
 	return err
 }
 
-// landed finishes what a worker was about when it was killed: a record that names its commit has passed everything.
+// landed finishes what a worker that was killed had begun: if a record names its commit, the work
+// has passed everything.
 func (m *merging) landed(ctx context.Context, r *attempt.Record) (bool, error) {
 	g := r.Landing
 	if g.Commit == "" {
@@ -164,7 +166,7 @@ func (m *merging) landed(ctx context.Context, r *attempt.Record) (bool, error) {
 	}
 	switch {
 	case in:
-	case !there: // git prune was faster
+	case !there: // git prune has removed it
 	case g.Batch != nil && (tip == g.Batch.Base || tip == g.Batch.From):
 		var passes []gate.Pass
 		if passes, in, err = m.whole(g.Batch); err == nil && in {
@@ -186,8 +188,8 @@ func (m *merging) landed(ctx context.Context, r *attempt.Record) (bool, error) {
 	return m.line.again(ctx, r) // from the beginning
 }
 
-// take gets hold of the attempt's worktree and commits what its agent has left there. The work is nil where that settles the
-// attempt.
+// take takes the attempt's worktree and commits what its agent left there. It returns nil if that
+// settles the attempt.
 func (m *merging) take(ctx context.Context, r *attempt.Record) (*work, error) {
 	if r.Unsaved != "" {
 		return nil, m.line.ask(ctx, r, "not all of its work could be saved: "+r.Unsaved)
@@ -238,7 +240,7 @@ func (m *merging) take(ctx context.Context, r *attempt.Record) (*work, error) {
 	return nil, err
 }
 
-// lost gives up what nothing can be compared with anymore. What is in the worktree and on its branch stays.
+// lost gives up work that nothing can be compared with any more. The worktree and the branch stay.
 func (m *merging) lost(ctx context.Context, r *attempt.Record) error {
 	effect, again := tracker.Release, ""
 	if !r.IsTask() {
@@ -248,7 +250,7 @@ func (m *merging) lost(ctx context.Context, r *attempt.Record) error {
 		"interrupted: %v (git prune, git gc --prune=now); its work is on the branch %s%s", errGoneTree, worktree.Short(r.Branch), again)})
 }
 
-// over gives up work whose base is lost: it can't be merged.
+// over gives up work whose base is lost, since it can't be merged.
 func (m *merging) over(ctx context.Context, r *attempt.Record, lost *worktree.LostError) error {
 	effect := tracker.Release
 	return m.line.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Interrupted, Effect: &effect, Detail: "interrupted: " + lost.Error()})
@@ -262,7 +264,7 @@ func (w *work) release() {
 	w.hold = nil
 }
 
-// reviving stops work that was built on another slice's, which has been taken out of the lane.
+// reviving stops work that was built on a slice that was taken out of the queue's branch.
 func (m *merging) reviving(ctx context.Context, w *work, other string) error {
 	if other == "" {
 		return nil
@@ -275,8 +277,8 @@ func (m *merging) reviving(ctx context.Context, w *work, other string) error {
 		"interrupted: it was built on %s, which gl land --reset has taken out, and would bring that back%s", other, anew)})
 }
 
-// approve lands the work if the gate lets it pass, or has a person look at it first. It is tested by then, so what is accepted lands as it
-// is. knownRed says that the same tests fail without it.
+// approve lands the work if the gate lets it pass, and otherwise asks a person. It is tested by
+// then, so accepted work lands as it is. knownRed means that the same tests fail without it.
 func (m *merging) approve(ctx context.Context, w *work, v *testrun.Verdict, knownRed bool) error {
 	run := runOf(v)
 	run.Known = knownRed
@@ -292,7 +294,7 @@ func (m *merging) approve(ctx context.Context, w *work, v *testrun.Verdict, know
 	return m.pass(ctx, w, v, ruling)
 }
 
-// askAbout has a person look at work whose tests have run.
+// askAbout asks a person to review work whose tests have run.
 func (m *merging) askAbout(ctx context.Context, w *work, v *testrun.Verdict, ruling *gate.Ruling, why string) error {
 	w.release()
 	now, err := m.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
@@ -345,7 +347,7 @@ func (w *work) passed(r *attempt.Record, target string, lands landing, v *testru
 	g := r.Landing
 	g.Step, g.Target, g.Tip, g.Base, g.Commit, r.Verdict = "landing", target, w.tip, w.base, lands.commit(), v
 	g.Verified, r.Gate = plan.Verified(ruling.Verdict()), ruling
-	g.Paths, g.Why, g.Output = nil, "", "" // of a conflict that is none any more
+	g.Paths, g.Why, g.Output = nil, "", "" // of a conflict that is resolved
 	g.As, g.Commits, g.Batch, g.Handed = lands.as, nil, nil, nil
 	if w.survey.handed != "" {
 		g.Handed = &attempt.Handed{Commit: w.survey.handed, Began: w.lineage.Base}
@@ -356,7 +358,7 @@ func (w *work) passed(r *attempt.Record, target string, lands landing, v *testru
 	g.Caveats = append(slices.Clone(w.caveats), lands.caveats...)
 }
 
-// title is the landing commit's.
+// title returns the subject of the landing commit.
 func (w *work) title() string {
 	if w.rec.Title != "" && w.rec.Title != w.rec.Slice {
 		return "Land " + w.rec.Work() + ": " + w.rec.Title
@@ -364,7 +366,7 @@ func (w *work) title() string {
 	return "Land " + w.rec.Work()
 }
 
-// trailers are the proof that travels with the repository.
+// trailers returns the proof that travels with the repository.
 func (m *merging) trailers(w *work, v *testrun.Verdict) []git.Trailer {
 	trailers := []git.Trailer{{Key: "Slice", Value: w.rec.Work()}, {Key: "Attempt", Value: fmt.Sprint(w.rec.N)}}
 	if m.repo.Prefix != "" {
@@ -376,7 +378,7 @@ func (m *merging) trailers(w *work, v *testrun.Verdict) []git.Trailer {
 	return trailers
 }
 
-// verifiedText is the verdict in one line: "go test ./..., exit 0, 12.4s".
+// verifiedText returns the verdict in one line: "go test ./..., exit 0, 12.4s".
 func verifiedText(v *testrun.Verdict) string {
 	how := "signal " + v.Signal
 	switch {
@@ -388,7 +390,7 @@ func verifiedText(v *testrun.Verdict) string {
 	return fmt.Sprintf("%s, %s, %.1fs", v.Command, how, v.Seconds)
 }
 
-// complete makes the slice complete whose commit the lane has.
+// complete marks the slice complete whose commit the queue's branch has.
 func (m *merging) complete(ctx context.Context, r *attempt.Record) error {
 	if err := m.file.undeliver(r.Work(), r.Landing.Commit); err != nil { // the file may have been lost
 		return err
@@ -415,8 +417,8 @@ func (m *merging) complete(ctx context.Context, r *attempt.Record) error {
 	return nil
 }
 
-// verdictText is what gl has seen of the tests of what lands: "42 tests, 3 new, verified". gained is how many the slice brought, nil for
-// unknown.
+// verdictText describes the tests of what lands: "42 tests, 3 new, verified". gained is how many
+// the slice added, nil for unknown.
 func verdictText(v *testrun.Verdict, gained *int) string {
 	switch {
 	case v == nil:
@@ -438,7 +440,8 @@ func some(paths []string) string {
 	return strings.Join(paths[:min(most, len(paths))], ", ") + words.More(len(paths)-most)
 }
 
-// red sends the work back to its agent or, if that was told before, to a person. v may be nil: then problem says it all.
+// red sends the work back to its agent or, the second time, to a person. v may be nil if problem
+// says it all.
 func (m *merging) red(ctx context.Context, w *work, v *testrun.Verdict, problem string) error {
 	why := fmt.Sprintf("gl merged your work and didn't accept it: %s. Put that right, %s.", problem, w.rec.Again())
 	output := ""
@@ -473,7 +476,8 @@ func (m *merging) red(ctx context.Context, w *work, v *testrun.Verdict, problem 
 	return m.line.finish(ctx, w.rec, attempt.LandingResult{Outcome: attempt.Red, Detail: detail})
 }
 
-// integrate merges the base into the slice's branch, so that its agent sees the tree that was tested.
+// integrate merges the base into the slice's branch, so that its agent sees the tree that was
+// tested.
 func (m *merging) integrate(ctx context.Context, w *work) error {
 	_, err := m.repo.Worktree(w.lineage).Integrate(ctx, w.lineage.Branch, w.base, w.tree, "Merge what has landed into "+worktree.Short(w.lineage.Branch))
 	if overlap := new(git.OverlapError); errors.As(err, &overlap) { // ignored files of the agent's: then it sees less
@@ -482,8 +486,8 @@ func (m *merging) integrate(ctx context.Context, w *work) error {
 	return err
 }
 
-// conflict has the slice's agent resolve a conflict. One agent at a time resolves in the same paths: what the others would resolve
-// against is about to change.
+// conflict has the slice's agent resolve a conflict. Only one agent at a time resolves in the same
+// paths, because its work changes what the others would resolve against.
 func (m *merging) conflict(ctx context.Context, w *work, paths []string) error {
 	if other, err := m.line.resolver(ctx, w, paths); err != nil || other != "" {
 		return errors.Join(err, m.line.behind(ctx, w, other))
@@ -491,7 +495,7 @@ func (m *merging) conflict(ctx context.Context, w *work, paths []string) error {
 	if w.rec.Accepted() {
 		return m.line.finish(ctx, w.rec, attempt.LandingResult{Outcome: attempt.Conflict, Detail: "it conflicts with what has landed: " + some(paths)})
 	}
-	// Before the merge is in the worktree: who finds it there must know whose it is.
+	// Before the merge is in the worktree, so that the next worker knows it as gl's.
 	now, err := m.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
 		g := r.Landing
 		g.Tip, g.Base, g.Paths, g.Output = w.tip, w.base, paths, "in conflict:\n"+strings.Join(paths, "\n")
@@ -508,7 +512,7 @@ func (m *merging) conflict(ctx context.Context, w *work, paths []string) error {
 	return m.line.handBack(ctx, now)
 }
 
-// verify tests the merge. It is nil where the project has no test command.
+// verify tests the merge. It returns nil if the project has no test command.
 func (m *merging) verify(ctx context.Context, w *work) (*testrun.Verdict, error) {
 	commit, err := git.CommitTree(ctx, m.repo.Common, git.NewCommit{Tree: w.tree, Parents: []string{w.base, w.tip}, Message: "gl: candidate " + w.rec.Work()})
 	if err != nil {
@@ -523,7 +527,8 @@ func (m *merging) verify(ctx context.Context, w *work) (*testrun.Verdict, error)
 	return m.bench.test(ctx, commit, tested{rec: w.rec})
 }
 
-// judgeRed decides what follows from tests that fail on a merge. What fails without the work, too, isn't its fault.
+// judgeRed decides about work whose tests fail. Failures that are there without the work aren't
+// held against it.
 func (m *merging) judgeRed(ctx context.Context, w *work, v *testrun.Verdict) error {
 	problem := How(v, m.project.Config.Test.Limit)
 	if a := m.tip.aheadAt(w.base); a != nil { // what the target has may be to blame
@@ -560,7 +565,7 @@ func (m *merging) judgeRed(ctx context.Context, w *work, v *testrun.Verdict) err
 	return err
 }
 
-// sendBack has the agents of those that wait because the base is red go on.
+// sendBack sends back those that wait because the base is red.
 func (m *merging) sendBack(ctx context.Context) error {
 	queue, err := queueOf(m.project)
 	if err != nil {
@@ -593,10 +598,11 @@ func (m *merging) sendBack(ctx context.Context) error {
 	return nil
 }
 
-// errGone says that the attempt isn't in the queue any more.
+// errGone means that the attempt has left the queue.
 var errGone = errors.New("it isn't in the merge queue any more")
 
-// revives is a slice that was taken out of the lane and that the work would bring back, "" for none.
+// revives returns a slice that was taken out of the queue's branch and that the work would bring
+// back, "" for none.
 func (m *merging) revives(ctx context.Context, w *work) (string, error) {
 	for _, d := range m.file.Dropped {
 		if d.Undone && d.Slice != w.rec.Slice { // what takes it back again is there, and merges with this
@@ -616,7 +622,7 @@ func (m *merging) revives(ctx context.Context, w *work) (string, error) {
 	return "", nil
 }
 
-// moveBatch moves the lane to a batch of which every record says that it lands.
+// moveBatch moves the queue's branch to a batch, once each record says that it lands.
 func (m *merging) moveBatch(ctx context.Context, batch *attempt.Batch, passes []gate.Pass) error {
 	pass, err := gate.Together(batch.Head, passes...)
 	if err != nil {
@@ -636,7 +642,8 @@ func (m *merging) moveBatch(ctx context.Context, batch *attempt.Batch, passes []
 	return m.tip.move(ctx, cmp.Or(batch.From, batch.Base), batch.Head, "land "+strings.Join(batch.Slices(), ", "), pass)
 }
 
-// whole returns the passes of a batch if all of it are in the queue and say that they land by it, in order.
+// whole returns the passes of a batch, in order, if all of its attempts are in the queue and land
+// by it.
 func (m *merging) whole(batch *attempt.Batch) ([]gate.Pass, bool, error) {
 	queue, err := queueOf(m.project)
 	if err != nil {
@@ -657,8 +664,8 @@ func (m *merging) whole(batch *attempt.Batch) ([]gate.Pass, bool, error) {
 	return passes, true, nil
 }
 
-// asLeft has the tree land that the agent left, or that the person saw who accepted it. What something has changed since then stays on the
-// branch.
+// asLeft lands the tree that the agent left, or that the person saw who accepted it. Later changes
+// stay on the branch.
 func (m *merging) asLeft(ctx context.Context, w *work) (err error) {
 	if w.left, w.lands = w.rec.Tree, w.rec.Tree; w.rec.Tree == "" {
 		return nil
@@ -676,7 +683,7 @@ func (m *merging) asLeft(ctx context.Context, w *work) (err error) {
 	return err
 }
 
-// gone is errGoneTree where git doesn't have the tree that the agent left anymore, else the error.
+// gone returns errGoneTree if git has pruned the tree that the agent left, and otherwise err.
 func (m *merging) gone(ctx context.Context, w *work, err error) error {
 	if there, hasErr := git.Has(ctx, m.repo.Common, w.rec.Tree+"^{tree}"); hasErr == nil && !there {
 		return errGoneTree

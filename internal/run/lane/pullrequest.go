@@ -16,8 +16,8 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// A PullRequest is the one in which the lane is, as gl knows it. There is one at a time: slices rest on each other, and what was tested is
-// the lane as a whole.
+// A PullRequest is the pull request of the queue's branch, as gl knows it. There is one at a time:
+// slices rest on each other, and the queue's branch was tested as a whole.
 type PullRequest struct {
 	Number int           `json:"number"`
 	URL    string        `json:"url"`
@@ -28,7 +28,7 @@ type PullRequest struct {
 	Asked  time.Time     `json:"asked"`  // when its state was asked for last
 }
 
-// IDs are its slices' ids.
+// IDs returns the ids of its slices.
 func (p *PullRequest) IDs() []string {
 	ids := make([]string, len(p.Slices))
 	for i, u := range p.Slices {
@@ -37,8 +37,8 @@ func (p *PullRequest) IDs() []string {
 	return ids
 }
 
-// Upstream is the status by what git knows of the remote: once somebody has fetched a target that contains the pull request, it is
-// merged. Nothing is fetched, and nothing is written: gl land does that.
+// Upstream returns the status by what git knows of the remote: a pull request is merged once a
+// fetched target contains it. It fetches and writes nothing; gl land does.
 func (s Status) Upstream(ctx context.Context, root, target string) Status {
 	if s.PullRequest == nil {
 		return s
@@ -52,10 +52,10 @@ func (s Status) Upstream(ctx context.Context, root, target string) Status {
 	return s
 }
 
-// askEvery is how often a pull request's state is asked for while slices land.
+// askEvery is the shortest time between questions about a pull request's state while slices land.
 const askEvery = 5 * time.Minute
 
-// pullRequests has the queue's branch in a pull request at the target's remote, one at a time.
+// pullRequests keeps the queue's branch in a pull request at the target's remote, one at a time.
 type pullRequests struct {
 	repo     *worktree.Repo
 	history  history
@@ -67,7 +67,8 @@ type pullRequests struct {
 	tell     func(format string, a ...any)
 }
 
-// propose pushes the lane at a commit and has it in a pull request; reason says what is in the way.
+// propose pushes the commit lane of the queue's branch and opens a pull request for it; reason says
+// what is in the way.
 func (p *pullRequests) propose(ctx context.Context, lane string) (reason string, err error) {
 	if err := p.proposedBefore(ctx); err != nil {
 		return "", err
@@ -112,10 +113,10 @@ func (p *pullRequests) propose(ctx context.Context, lane string) (reason string,
 	return "", nil
 }
 
-// head is the lane's branch as GitHub knows it.
+// head returns the name of the queue's branch on GitHub.
 func (p *pullRequests) head() string { return worktree.Short(p.repo.LaneRef()) }
 
-// proposedBefore takes in what the target here has got: somebody has pulled, or merged by hand.
+// proposedBefore notes what the target here has by now, after a pull or a merge by hand.
 func (p *pullRequests) proposedBefore(ctx context.Context) error {
 	target, err := p.history.target(ctx)
 	if err != nil {
@@ -160,7 +161,7 @@ func (p *pullRequests) proposedBefore(ctx context.Context) error {
 	return p.file.save()
 }
 
-// proposed notes that everything which has landed is in the pull request, nil for none.
+// proposed notes that everything that has landed is in the pull request, nil for none.
 func (p *pullRequests) proposed(pr *PullRequest) error {
 	if len(p.file.Undelivered) == 0 && p.file.Reason == "" && p.file.PullRequest == pr {
 		return nil
@@ -169,8 +170,8 @@ func (p *pullRequests) proposed(pr *PullRequest) error {
 	return p.file.save()
 }
 
-// askFor finds out what has become of the pull request. One that is merged has delivered its slices; what one that was closed had waits
-// for a person.
+// askFor asks for the state of the pull request. A merged one has delivered its slices; those of a
+// closed one wait for a person.
 func (p *pullRequests) askFor(ctx context.Context, hub gh.Repo) (closed bool, err error) {
 	pr := *p.file.PullRequest
 	is, err := hub.View(ctx, pr.Number)
@@ -192,8 +193,8 @@ func (p *pullRequests) askFor(ctx context.Context, hub gh.Repo) (closed bool, er
 	return is.State == gh.Closed, p.file.save()
 }
 
-// trouble is why GitHub has no pull request of what has landed, as a reason with the command that helps. Without an error it is that a
-// person has closed it.
+// trouble returns why there is no pull request of what has landed, with the command that helps. A
+// nil err means that a person closed it.
 func (p *pullRequests) trouble(ctx context.Context, remote string, err error) (reason string, _ error) {
 	switch {
 	case ctx.Err() != nil:
@@ -208,7 +209,7 @@ func (p *pullRequests) trouble(ctx context.Context, remote string, err error) (r
 	return err.Error(), nil
 }
 
-// push makes the remote's branch the lane. A lane that was reset has left what was pushed before.
+// push moves the remote's branch to the queue's. After a reset, it replaces what was pushed before.
 func (p *pullRequests) push(ctx context.Context, remote, lane string) error {
 	lease := ""
 	if last := p.file.Pushed; last != "" {
@@ -231,7 +232,8 @@ func (p *pullRequests) push(ctx context.Context, remote, lane string) error {
 	return p.file.save()
 }
 
-// open has the lane in a pull request: the one that is open, or a new one. A worker that was killed may have opened it.
+// open puts the queue's branch into the open pull request, or into a new one. A worker that was
+// killed may have opened it.
 func (p *pullRequests) open(ctx context.Context, hub gh.Repo, remote, lane string) error {
 	target := worktree.Short(p.repo.Target())
 	is, err := hub.Find(ctx, p.head(), target)
@@ -287,13 +289,14 @@ func pullTitle(ids []string) string {
 	return "Land " + strings.Join(ids[:min(most, len(ids))], ", ") + words.More(len(ids)-most)
 }
 
-// What gl has written of a pull request's text is between these.
+// gl's part of a pull request's text is between these.
 const (
 	pullBegin = "<!-- gl: slices -->"
 	pullEnd   = "<!-- gl: end -->"
 )
 
-// pullBody is what gl says about the slices: what landed by which commit, and what was verified.
+// pullBody returns the text about the slices: the commits by which they landed, and what was
+// verified.
 func (p *pullRequests) pullBody(ctx context.Context, list []Undelivered) (string, error) {
 	landed, err := git.Landings(ctx, p.repo.Common, p.repo.Target(), p.repo.LaneRef())
 	if err != nil {
@@ -316,12 +319,13 @@ func (p *pullRequests) pullBody(ctx context.Context, list []Undelivered) (string
 	return b.String(), nil
 }
 
-// asCode is a text as Markdown's code: GitHub closes no issue and notifies no user by it. The marks that gl finds its text by stay gl's.
+// asCode returns a text as code in Markdown, so that GitHub closes no issue and sends no
+// notifications. It can't contain the marks by which gl finds its own text.
 func asCode(s string) string {
 	return "`" + strings.NewReplacer("`", "'", "<!--", "<! --").Replace(s) + "`"
 }
 
-// withBody is a pull request's text with what gl says about the slices. What a person has written stays.
+// withBody returns a pull request's text with gl's part replaced. What a person has written stays.
 func withBody(text, ours string) string {
 	before, rest, begun := strings.Cut(text, pullBegin)
 	_, after, ended := strings.Cut(rest, pullEnd)
@@ -334,7 +338,8 @@ func withBody(text, ours string) string {
 	return before + strings.TrimSuffix(ours, "\n") + after
 }
 
-// Upstream is the project's status of its lane by what git knows of the remote: see Status.Upstream.
+// Upstream returns the status of the project's queue by what git knows of the remote: see
+// Status.Upstream.
 func Upstream(ctx context.Context, pr *project.Project) Status {
 	s := ReadStatus(pr.Runs.Dir())
 	if s.PullRequest == nil {

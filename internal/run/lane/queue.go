@@ -1,8 +1,10 @@
-// Package lane merges, tests and delivers what agents call complete: only what passes its tests here makes a slice complete. It
-// works the queue of attempts in phase landing, one at a time, and owns the lane's file, its worktree and the lane's ref. It
-// starts no agent: what it sends back, a drain launches again. docs/lane.md is the design.
+// Package lane is the merge queue. It merges, tests and delivers what agents call complete: a slice
+// is complete only if its work passes the tests here. A Queue works the attempts in phase landing,
+// one at a time; its turn owns lane.json, the queue's worktree and the queue's branch, which files
+// and refs call lane. It starts no agents: the scheduler continues what the queue sends back.
+// docs/lane.md describes it.
 //
-// Whatever is killed, the next worker finds out by the records and git's refs how far things are.
+// After a kill, the next worker continues from the records and git's refs.
 package lane
 
 import (
@@ -39,7 +41,8 @@ type Queue struct {
 	recheck  *recheck
 }
 
-// Open returns the queue of a project. The error is a *worktree.Unavailable where there can be none.
+// Open returns the queue of a project. The error is a *worktree.Unavailable if the project can't
+// have worktrees.
 func Open(ctx context.Context, pr *project.Project, self string, environ []string) (*Queue, error) {
 	read, err := OpenReader(ctx, pr)
 	if err != nil {
@@ -195,8 +198,8 @@ func (q *Queue) Reset(ctx context.Context) (dropped, reopened []string, err erro
 }
 
 // Deliver delivers what has landed, for gl land and the end of a run, and commits state. The error
-// is nil if another process works the queue: it delivers. A person who asks also gets a Standstill
-// where nothing waits to be delivered, as with a target that was reset.
+// is nil if another process works the queue: it delivers. If a person has asked, a Standstill is
+// returned even where nothing waits to be delivered, as with a target that was reset.
 func (q *Queue) Deliver(ctx context.Context) error {
 	return q.unlessBusy(ctx, func(ctx context.Context, t *turn) error {
 		if t.file.Tip == "" && len(t.file.Undelivered) == 0 { // nothing has ever landed

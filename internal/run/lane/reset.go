@@ -63,8 +63,9 @@ func (r *resetting) reset(ctx context.Context) (dropped, reopened []string, err 
 	return dropped, reopened, r.undoing.undoAgain(ctx)
 }
 
-// reopenDropped reopens what was dropped: the named slices, and those that the lane has dropped before. It returns those that were
-// complete. A target that has a slice in another shape, amended or rebased, keeps it complete.
+// reopenDropped reopens the named slices and those that the queue's branch has dropped before, and
+// returns those that were complete. If the target has a slice in another shape, amended or rebased,
+// it stays complete.
 func (r *resetting) reopenDropped(ctx context.Context, named []string, target string) (reopened []string, err error) {
 	ids := slices.Clone(named)
 	for _, d := range r.file.Dropped {
@@ -96,8 +97,8 @@ func (r *resetting) reopenDropped(ctx context.Context, named []string, target st
 	return reopened, nil
 }
 
-// reopen makes the slice of an attempt that landed pending again, and reports whether it was complete. One that was reopened or attempted
-// since stays as it is.
+// reopen makes the slice of an attempt that landed pending again, and reports whether it was
+// complete. A slice that was reopened or attempted since stays as it is.
 func (r *resetting) reopen(ctx context.Context, rec *attempt.Record) (was bool, err error) {
 	err = r.project.Tracker.Do(ctx, func(tx tracker.Tx) error {
 		it, err := tx.Item(rec.Slice)
@@ -126,7 +127,8 @@ func (r *resetting) reopen(ctx context.Context, rec *attempt.Record) (was bool, 
 	return was, err
 }
 
-// dropWaiting are the slices that the target hasn't got. What was taken back and is still in the target is noted, to be taken back again.
+// dropWaiting returns the slices that the target doesn't have. If one was taken back and is still
+// in the target, the file notes to take it back again.
 func (r *resetting) dropWaiting(ctx context.Context, target string) (dropped []string, err error) {
 	waiting := r.file.Undelivered
 	if pr := r.file.PullRequest; pr != nil {
@@ -147,7 +149,8 @@ func (r *resetting) dropWaiting(ctx context.Context, target string) (dropped []s
 	return dropped, nil
 }
 
-// drop notes what the target hasn't got of the lane, in no shape: a commit that was amended or rebased still says whose it is.
+// drop notes what the target doesn't have of the queue's branch, in any shape: a commit that was
+// amended or rebased still names its slice.
 func (r *resetting) drop(ctx context.Context, lane, target string) error {
 	base, err := git.MergeBase(ctx, r.repo.Common, lane, target)
 	if err != nil {
@@ -169,7 +172,8 @@ func (r *resetting) drop(ctx context.Context, lane, target string) error {
 	return r.dropUndos(ctx, lane, base, target)
 }
 
-// dropUndos notes what was taken back, and isn't any more in a target that has gone back. That was delivered, or dropWaiting has noted it.
+// dropUndos notes what was taken back and is in the target again after it was reset. It had been
+// delivered, or dropWaiting has noted it.
 func (r *resetting) dropUndos(ctx context.Context, lane, base, target string) error {
 	again, err := git.AllTakenBack(ctx, r.repo.Common, base, target)
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 	"greenlight/internal/workspace/git"
 )
 
-// A landing is what lands of a work: commits on its base, the last of them with the merge's tree and the trailers.
+// A landing is what lands of a work: commits on its base, the last of them with the merge's tree
+// and the trailers.
 type landing struct {
 	as      string // project.LandMerge…
 	commits []string
@@ -17,8 +18,9 @@ type landing struct {
 
 func (n landing) commit() string { return n.commits[len(n.commits)-1] }
 
-// shape makes the commits by which the work lands, as git.land says. Which shape they have changes nothing in what was tested: the tree. A
-// rebase that doesn't give this tree, because of merges on the branch, say, is a squash.
+// shape makes the commits by which the work lands, according to git.land. The shape doesn't change
+// the tree, which was tested. If a rebase doesn't give that tree, say because of merges on the
+// branch, the work is squashed.
 func (m *merging) shape(ctx context.Context, w *work, trailers []git.Trailer) (landing, error) {
 	n := landing{as: m.project.Config.Git.Land}
 	if n.as == project.LandRebase {

@@ -18,7 +18,7 @@ import (
 )
 
 // An inspector finds what a work has changed of its tests, of the contracts and of the runner's
-// configuration, from git's objects. It asks nobody and moves nothing.
+// configuration. It reads git's objects and moves nothing.
 type inspector struct {
 	project  *project.Project // nil in tests: then no command is known, and nothing is allowed beforehand
 	repo     *worktree.Repo
@@ -26,8 +26,9 @@ type inspector struct {
 	compares *drift.Comparer // see comparer
 }
 
-// inspect finds what isn't as it must be in a work: conflict marks that were committed, and tests, contracts and the runner's configuration
-// that differ from what was handed over, or from the base. changed are the paths that the merge has otherwise than its base.
+// inspect finds committed conflict marks, and tests, contracts and configuration of the runner that
+// differ from the hand-over or from the base. changed are the paths in which the merge differs from
+// its base.
 func (ins *inspector) inspect(ctx context.Context, w *work, changed []string) error {
 	handed, err := ins.handedOver(ctx, w.lineage)
 	if err != nil {
@@ -70,7 +71,7 @@ func (ins *inspector) inspectAgainst(ctx context.Context, w *work, changed []str
 	return err
 }
 
-// comparer compares states of the project by its test command.
+// comparer returns what compares states of the project by its test command.
 func (ins *inspector) comparer() *drift.Comparer {
 	if ins.compares == nil {
 		ins.compares = &drift.Comparer{Prefix: ins.repo.Prefix, Read: func(ctx context.Context, ids []string, most int64, f func(string, []byte) error) error {
@@ -84,7 +85,8 @@ func (ins *inspector) comparer() *drift.Comparer {
 	return ins.compares
 }
 
-// unlocks says, once it is asked, whether a slice replaces wrapped code. A project that can't be read unlocks nothing.
+// unlocks returns a function that reports whether a slice replaces wrapped code. A project that
+// can't be read unlocks nothing.
 func (ins *inspector) unlocks(id string) func() bool {
 	return sync.OnceValue(func() bool {
 		p, err := ins.project.Plan(now(), ins.project.Options())
@@ -96,7 +98,7 @@ func (ins *inspector) unlocks(id string) func() bool {
 	})
 }
 
-// unlocksOf is unlocks for an attempt: what counts is how the slice stood when it was claimed.
+// unlocksOf is unlocks for an attempt: its claim has recorded the answer.
 func (ins *inspector) unlocksOf(r *attempt.Record) func() bool {
 	if r.Terms == nil {
 		return ins.unlocks(r.Slice)
@@ -104,7 +106,8 @@ func (ins *inspector) unlocksOf(r *attempt.Record) func() bool {
 	return func() bool { return r.Terms.Wraps }
 }
 
-// marked lists the changed files that have the marks of an unfinished merge, and hadn't.
+// marked lists the changed files that have the marks of an unfinished merge and didn't have them in
+// the base.
 func (ins *inspector) marked(ctx context.Context, base, merged map[string]git.File, changed []string) ([]string, error) {
 	paths := slices.DeleteFunc(slices.Clone(changed), func(p string) bool { return !merged[p].IsRegular() })
 	now, err := ins.haveMarks(ctx, merged, paths)
@@ -116,7 +119,7 @@ func (ins *inspector) marked(ctx context.Context, base, merged map[string]git.Fi
 	return slices.DeleteFunc(paths, func(p string) bool { return before[base[p].ID] }), err // a test of merges, say
 }
 
-// haveMarks are the ids of those of the files that have marks.
+// haveMarks returns the ids of the files that have marks.
 func (ins *inspector) haveMarks(ctx context.Context, files map[string]git.File, paths []string) (map[string]bool, error) {
 	ids := make([]string, len(paths))
 	for i, p := range paths {
@@ -133,14 +136,15 @@ func (ins *inspector) haveMarks(ctx context.Context, files map[string]git.File, 
 	return have, err
 }
 
-// A promise is a drift.Promise with the hand-over that it is from. A path is as it was when it was handed over first.
+// A promise is a drift.Promise with the hand-over that it is from. Each path is as it was when it
+// was first handed over.
 type promise struct {
 	drift.Promise
 
 	commit string // of the hand-over; "" for none
 }
 
-// caveats are what isn't proven, for people.
+// caveats returns what isn't proven, for people.
 func (p *promise) caveats() (list []string) {
 	if !p.Tests {
 		list = append(list, "no tests were handed over: only deletions of tests and changes of their runner's configuration count")
@@ -148,7 +152,7 @@ func (p *promise) caveats() (list []string) {
 	return append(list, p.unseen()...)
 }
 
-// unseen are the caveats about what couldn't be compared.
+// unseen returns the caveats about what couldn't be compared.
 func (p *promise) unseen() []string {
 	if len(p.Free) == 0 {
 		return nil
@@ -156,7 +160,7 @@ func (p *promise) unseen() []string {
 	return []string{"tests that don't merge with what has landed couldn't be compared: " + some(sorted(p.Free))}
 }
 
-// compared says with what tests are compared.
+// compared says what the tests are compared with.
 func (p *promise) compared(base string) string {
 	if !p.Handed {
 		return "the base " + short(base) + "; no tests were handed over"
@@ -164,7 +168,8 @@ func (p *promise) compared(base string) string {
 	return "the base " + short(base) + " and the hand-over " + short(p.commit)
 }
 
-// promised is the promise of the work; base are the files of what it is merged into, handed is the commit of the hand-over, "" for none.
+// promised returns the promise of the work; base are the files it is merged into, handed is the
+// commit of the hand-over, "" for none.
 func (ins *inspector) promised(ctx context.Context, w *work, base map[string]git.File, handed string) (*promise, error) {
 	p := &promise{Promise: drift.Promise{Want: base, Free: map[string]bool{}, Unlocks: w.unlocks}}
 	if handed == "" {
@@ -221,8 +226,9 @@ func (ins *inspector) promised(ctx context.Context, w *work, base map[string]git
 	return p, ins.mergeBoth(ctx, w, p, base, first, both)
 }
 
-// heldBack moves from first to later what decides how tests run and wasn't in the oldest hand-over, nor where the work started. Tests had been
-// seen to run without it, and its agent may have made them pass by it.
+// heldBack moves from first to later what decides how tests run and was neither in the oldest
+// hand-over nor where the work started. The tests had run without it, so the agent may have added
+// it to make them pass.
 func (ins *inspector) heldBack(first, started, oldest, later map[string]git.File) {
 	for name, f := range first {
 		_, before := started[name]
@@ -234,8 +240,8 @@ func (ins *inspector) heldBack(first, started, oldest, later map[string]git.File
 	}
 }
 
-// mergeBoth merges what was handed over where something has landed at the same paths. A merge in memory needs a history: the hand-over
-// as a commit on what the slice began with.
+// mergeBoth merges the hand-over with what has landed at the same paths. A merge in memory needs a
+// history, so the hand-over becomes a commit on the start of the work.
 func (ins *inspector) mergeBoth(ctx context.Context, w *work, p *promise, base, first map[string]git.File, both []string) error {
 	for len(both) > 0 {
 		tree, err := git.TreeWith(ctx, ins.repo.Common, w.lineage.Base, first)
@@ -274,7 +280,7 @@ func (ins *inspector) mergeBoth(ctx context.Context, w *work, p *promise, base, 
 	return nil
 }
 
-// needsReview says why a person has to look at a work before it lands, "" if nobody has to.
+// needsReview returns why a person has to review a work before it lands, "" if none has to.
 func (ins *inspector) needsReview(w *work) (string, error) {
 	if w.rec.Accepted() || w.rec.IsTask() {
 		return "", nil
@@ -282,7 +288,7 @@ func (ins *inspector) needsReview(w *work) (string, error) {
 	return ins.project.MustApprove(w.rec, contracts.ReadBook(ins.project.Root), contracts.ReadBook(ins.repo.Dir(w.lineage)))
 }
 
-// survey finds out what differs of the tests, and whether a person has to look.
+// survey finds how the tests differ, and whether a person has to review.
 func (ins *inspector) survey(ctx context.Context, w *work, changed []string) error {
 	if err := ins.inspect(ctx, w, changed); err != nil {
 		return err
@@ -292,8 +298,8 @@ func (ins *inspector) survey(ctx context.Context, w *work, changed []string) err
 	return err
 }
 
-// handedOver is the commit of the tests that were handed over, "" for none. An agent can write git's note of it: what gl has noted of the
-// first hand-over counts, and what builds on that.
+// handedOver returns the commit of the tests that were handed over, "" for none. Agents can write
+// git's note of it, so gl's own note of the first hand-over counts, and what builds on that.
 func (ins *inspector) handedOver(ctx context.Context, lineage *worktree.Lineage) (string, error) {
 	commit, err := ins.repo.HandedOver(ctx, lineage)
 	if err != nil || ins.project == nil {

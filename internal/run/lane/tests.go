@@ -27,15 +27,15 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// A tested says whose work is in a commit: one attempt's, or that of several that are tested
-// together. Neither is for the target's own.
+// A tested is whose work a commit has: one attempt's, or that of several that are tested together.
+// Neither is set for the target's own.
 type tested struct {
 	rec      *attempt.Record
 	together []*work
 }
 
-// A bench runs the tests in the queue's worktree and knows their verdicts. What it prepared is
-// its turn's.
+// A bench runs the tests in the queue's worktree and knows their verdicts. Its worktree is ready
+// for one turn.
 type bench struct {
 	project  *project.Project
 	repo     *worktree.Repo
@@ -53,12 +53,13 @@ type bench struct {
 	seen   map[testrun.Key]*testrun.Verdict // verdicts since then
 }
 
-// test is the verdict on a commit, an old one if there is one.
+// test returns the verdict on a commit, a known one if there is one.
 func (b *bench) test(ctx context.Context, commit string, of tested) (*testrun.Verdict, error) {
 	return b.verdict(ctx, commit, of, func(*testrun.Verdict) bool { return true })
 }
 
-// verdict is the verdict on a commit: an old one, if trust says so, else that of a run. It is nil without a test command.
+// verdict returns the verdict on a commit: a known one, if trust accepts it, otherwise that of a
+// run. It is nil without a test command.
 func (b *bench) verdict(ctx context.Context, commit string, of tested, trust func(*testrun.Verdict) bool) (*testrun.Verdict, error) {
 	test := b.commands.conf.Config.Test
 	if !test.Command.IsSet() {
@@ -105,7 +106,8 @@ func (b *bench) verdict(ctx context.Context, commit string, of tested, trust fun
 	return v, b.noteSuite(ctx, commit, v)
 }
 
-// noteSuite keeps a verdict on what the lane has as that on the project's whole suite. Of any other commit it says nothing.
+// noteSuite keeps a verdict on the commit of the queue's branch as that on the project's whole
+// suite. It ignores any other commit.
 func (b *bench) noteSuite(ctx context.Context, commit string, v *testrun.Verdict) error {
 	if v == nil || v.TimedOut || v.Signal != "" {
 		return nil
@@ -121,7 +123,7 @@ func (b *bench) cache() testrun.Cache {
 	return testrun.Cache{Dir: filepath.Join(b.project.Runs.Dir(), "verdicts")}
 }
 
-// recorded is an old verdict on a tree, nil for none.
+// recorded returns a known verdict on a tree, nil for none.
 func (b *bench) recorded(bed *site.Site, tree string) (testrun.Key, *testrun.Verdict) {
 	command := b.commands.conf.Config.Test.Command
 	key := testrun.Key{Tree: tree, Command: command.Line, Dir: strings.TrimSuffix(b.repo.Prefix, "/")}
@@ -132,8 +134,8 @@ func (b *bench) recorded(bed *site.Site, tree string) (testrun.Key, *testrun.Ver
 	return key, cmp.Or(b.seen[key], b.cache().Get(key))
 }
 
-// gained is by how much the number of tests that pass has grown with what an attempt landed, negative where it has shrunk; nil where one
-// of the numbers is unknown, as for each slice of a batch.
+// gained returns how many more tests pass with what an attempt landed, negative for fewer; nil if
+// one of the numbers is unknown, as for each slice of a batch.
 func (b *bench) gained(ctx context.Context, r *attempt.Record) *int {
 	if r.Verdict == nil || r.Verdict.Passed == nil || r.Landing.Batch != nil {
 		return nil
@@ -154,7 +156,8 @@ func (b *bench) gained(ctx context.Context, r *attempt.Record) *int {
 	return &n
 }
 
-// runTwice runs the tests on the commit, which is checked out, and once more if they fail: they may be flaky.
+// runTwice runs the tests on the commit, which is checked out, and once more if they fail, because
+// they may be flaky.
 func (b *bench) runTwice(ctx context.Context, bed *site.Site, commit string, key testrun.Key, of tested) (*testrun.Verdict, error) {
 	first, err := b.run(ctx, bed, key, of)
 	if err != nil || first.Green() || first.TimedOut {
@@ -206,7 +209,8 @@ func (b *bench) run(ctx context.Context, bed *site.Site, key testrun.Key, of tes
 	return v, errors.Join(err, b.file.save())
 }
 
-// noSpace is the error that red tests say nothing where the disk of one of the directories is full.
+// noSpace returns an error if the disk of one of the directories is full: then red tests mean
+// nothing.
 func noSpace(dirs ...string) error {
 	const tight = 1 << 20
 	for _, dir := range dirs {
@@ -217,13 +221,13 @@ func noSpace(dirs ...string) error {
 	return nil
 }
 
-// startedTests records the process of tests, or of setup, before it may run.
+// startedTests records the process of tests or setup before it may run.
 func (b *bench) startedTests(id proc.ID) error {
 	b.file.Tests = &id
 	return b.file.save()
 }
 
-// makeBed makes the lane's worktree ready.
+// makeBed prepares the queue's worktree.
 func (b *bench) makeBed(ctx context.Context) (*site.Site, error) {
 	if b.bed != nil {
 		return b.bed, nil
@@ -247,7 +251,7 @@ func (b *bench) makeBed(ctx context.Context) (*site.Site, error) {
 	return bed, nil
 }
 
-// checkOut makes the lane's worktree a commit's, set up as for a new one.
+// checkOut checks a commit out in the queue's worktree, set up as for a new one.
 func (b *bench) checkOut(ctx context.Context, bed *site.Site, commit string) error {
 	if err := b.repo.CheckoutLane(ctx, bed.Lineage, bed.Hold(), commit); err != nil {
 		return err
@@ -273,7 +277,8 @@ func (b *bench) checkOut(ctx context.Context, bed *site.Site, commit string) err
 	return b.file.save()
 }
 
-// setUpAnew runs setup again where tests have changed, removed or added something in what it made: that would decide about others' work.
+// setUpAnew runs setup again if tests have changed, removed or added something in its results,
+// which would affect the tests of other work.
 func (b *bench) setUpAnew(ctx context.Context, bed *site.Site) (done bool, err error) {
 	differs, err := b.repo.SetupDiffers(bed.Lineage)
 	if err != nil || differs == "" {
@@ -288,10 +293,12 @@ func (b *bench) setUpAnew(ctx context.Context, bed *site.Site) (done bool, err e
 	return true, bed.SetUpAgain(ctx)
 }
 
-// kept are ignored directories that survive from one run of the tests to the next: caches, and what test commands install by themselves.
+// kept are ignored directories that survive from one test run to the next: caches, and what test
+// commands install by themselves.
 var kept = append([]string{"node_modules", ".venv", "venv", "deps"}, worktree.Caches...)
 
-// sweep removes what git ignores and an earlier run has left: with it tests may pass, or fail, that wouldn't elsewhere.
+// sweep removes ignored files that an earlier run left, because tests could pass or fail only with
+// them.
 func (b *bench) sweep(ctx context.Context, bed *site.Site) error {
 	b.caches = nil
 	ignored, err := b.repo.Worktree(bed.Lineage).Ignored(ctx)
@@ -316,7 +323,7 @@ func (b *bench) sweep(ctx context.Context, bed *site.Site) error {
 	return nil
 }
 
-// How says how tests ended that aren't green.
+// How describes how tests ended that aren't green.
 func How(v *testrun.Verdict, limit time.Duration) string {
 	if v.ExitCode != nil && v.Failed != nil && *v.Failed > 0 {
 		text := fmt.Sprintf("tests: exit %d: %d failed", *v.ExitCode, *v.Failed)
@@ -329,7 +336,8 @@ func How(v *testrun.Verdict, limit time.Duration) string {
 	return "tests: " + v.How(plan.Age(limit))
 }
 
-// needsTest reports whether nobody knows how the tests go on the merge. They go as on the lane where the target has only changed state.
+// needsTest reports whether the merge has no known verdict. If the target has changed only state,
+// the verdict is that of the queue's branch.
 func (b *bench) needsTest(ctx context.Context, a *ahead) (bool, error) {
 	if !b.commands.conf.Config.Test.Command.IsSet() {
 		return false, nil
@@ -345,7 +353,8 @@ func (b *bench) needsTest(ctx context.Context, a *ahead) (bool, error) {
 	return v == nil, err
 }
 
-// checkBoth tests a merge of the lane and the target. It stops at one that is red although the target is green.
+// checkBoth tests a merge of the queue's branch and the target. It stops if the merge is red
+// although the target is green.
 func (b *bench) checkBoth(ctx context.Context, a *ahead) (gate.TestRun, error) {
 	verdict, err := b.test(ctx, a.commit, tested{})
 	run := runOf(verdict)
@@ -360,7 +369,7 @@ func (b *bench) checkBoth(ctx context.Context, a *ahead) (gate.TestRun, error) {
 		worktree.Short(b.repo.Target()), How(verdict, b.project.Config.Test.Limit), verdict.Log, worktree.Short(b.repo.LaneRef()))
 }
 
-// knownVerdict is the verdict on a commit that was tested before, nil for none.
+// knownVerdict returns the verdict on a commit that was tested before, nil for none.
 func (b *bench) knownVerdict(ctx context.Context, commit string) (*testrun.Verdict, error) {
 	tree, err := b.trees.contentOf(ctx, commit)
 	if err == nil {
@@ -377,12 +386,13 @@ func (b *bench) knownVerdict(ctx context.Context, commit string) (*testrun.Verdi
 	return v, nil
 }
 
-// baseVerdict is the verdict on a commit that isn't an agent's. A red one of another run is doubted: the disk may have been full.
+// baseVerdict returns the verdict on a commit without the work of an agent. It repeats a red run of
+// an earlier turn, when the disk may have been full.
 func (b *bench) baseVerdict(ctx context.Context, commit string) (*testrun.Verdict, error) {
 	return b.verdict(ctx, commit, tested{}, func(v *testrun.Verdict) bool { return v.Green() || v.At.After(b.since) })
 }
 
-// leave gives up what was needed for the tests.
+// leave gives up the queue's worktree.
 func (b *bench) leave() error {
 	if b.bed == nil {
 		return nil
@@ -392,7 +402,7 @@ func (b *bench) leave() error {
 	return err
 }
 
-// endTests ends what a worker that was killed has left running.
+// endTests ends the tests that a worker left running when it was killed.
 func (b *bench) endTests() error {
 	if b.file.Tests == nil {
 		return nil
@@ -410,13 +420,13 @@ func (b *bench) retest(ctx context.Context, commit string, of tested) (*testrun.
 	return b.verdict(ctx, commit, of, func(v *testrun.Verdict) bool { return !v.At.Before(b.since) })
 }
 
-// testsMark tells the lane's tests from others of the project: see testrun.Spec.
+// testsMark distinguishes the queue's tests from others of the project: see testrun.Spec.
 const testsMark = "lane"
 
-// endGrace is between TERM and KILL.
+// endGrace is the time between TERM and KILL.
 const endGrace = 5 * time.Second
 
-// knownRed says whether the tests are known to fail on what the lane has.
+// knownRed reports whether the tests are known to fail on the queue's branch.
 func (b *bench) knownRed(ctx context.Context) (bool, error) {
 	tip, err := b.repo.LaneTip(ctx)
 	if err != nil {

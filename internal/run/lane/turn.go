@@ -37,7 +37,7 @@ type turn struct {
 	checking  *checking
 }
 
-// locked runs f in a turn, after what a worker that was killed has left is put right.
+// locked runs f in a turn, after finishing what a worker that was killed has left.
 func (q *Queue) locked(ctx context.Context, f func(context.Context, *turn) error) (err error) {
 	t, err := q.lock(ctx)
 	if err != nil {
@@ -70,7 +70,7 @@ func (q *Queue) lock(ctx context.Context) (*turn, error) {
 	return t, nil
 }
 
-// furnish makes the turn's parts, those first that others use.
+// furnish makes the turn's parts in the order in which they depend on each other.
 func (q *Queue) furnish(t *turn, since time.Time) {
 	pr, repo, tell, read := t.project, t.repo, q.tells(), q.Reader
 	t.line = &line{project: pr, settler: t.settler, tell: tell, stuck: map[string]string{}}
@@ -127,7 +127,7 @@ func (t *turn) recover(ctx context.Context) error {
 	return t.undoing.undoAgain(ctx)
 }
 
-// settleEnded settles what a worker had decided on when it was killed.
+// settleEnded settles the attempts that a worker had decided on when it was killed.
 func (t *turn) settleEnded(ctx context.Context) error {
 	live, _, err := t.project.Runs.Live()
 	if err != nil {

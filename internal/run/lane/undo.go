@@ -20,7 +20,7 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// An undoNote is lane.json's note of a slice that is being taken back.
+// An undoNote is what lane.json notes of a slice that is being taken back.
 type undoNote struct {
 	Slice   string `json:"slice"`
 	Attempt int    `json:"attempt,omitempty"` // whose work landed; 0 where its record is gone
@@ -61,7 +61,7 @@ type undoing struct {
 	tell    func(format string, a ...any)
 }
 
-// mayUndo refuses a slice that isn't done, or on which others build.
+// mayUndo refuses a slice that isn't done, or that others depend on.
 func (un *undoing) mayUndo(id string, force bool) error {
 	p, err := un.project.Plan(now(), un.project.Options())
 	if err != nil {
@@ -164,9 +164,9 @@ func (un *undoing) undoLanding(ctx context.Context, base string, note *undoNote,
 	return u, un.finishUndo(ctx)
 }
 
-// undoAgain takes back what a person has taken back already, and what has come back with a reset of
-// the lane to the target. What can't be, since later work changes the same lines, is the person's
-// to decide: until then it is complete, as the target has it, and isn't built a second time.
+// undoAgain takes back again what a person has taken back and a reset to the target has brought
+// back. If later work changes the same lines, the person has to decide: until then the slice is
+// complete, as the target has it, and isn't built a second time.
 func (un *undoing) undoAgain(ctx context.Context) error {
 	for len(un.file.Again) > 0 {
 		u, conflict := un.file.Again[0], new(conflictError)
@@ -196,8 +196,8 @@ func (un *undoing) undoAgain(ctx context.Context) error {
 	return nil
 }
 
-// redone makes a slice complete again whose work the target has, though a person has taken it back.
-// It reports whether it is: one that is being built anew isn't.
+// redone marks a slice complete again that a person has taken back and the target still has. stays
+// is false if the slice is being built anew.
 func (un *undoing) redone(ctx context.Context, u Undelivered) (stays bool, err error) {
 	rec, err := un.history.landingRecord(u.Slice)
 	if err != nil || rec == nil {
@@ -222,7 +222,8 @@ func (un *undoing) redone(ctx context.Context, u Undelivered) (stays bool, err e
 	return true, err
 }
 
-// undoOnceMore reverts what a commit reverted that is gone, if the lane has it.
+// undoOnceMore reverts the landing of a slice again, if the queue's branch has it and the commit u
+// that reverted it is gone.
 func (un *undoing) undoOnceMore(ctx context.Context, u Undelivered) error {
 	all, err := un.project.Runs.History(u.Slice)
 	if err != nil {
@@ -259,7 +260,7 @@ func (un *undoing) undoOnceMore(ctx context.Context, u Undelivered) error {
 	return err
 }
 
-// without is the base's tree without the commit by which a slice has landed, "" for none.
+// without returns the base's tree without the commit by which a slice has landed, "" for none.
 func (un *undoing) without(ctx context.Context, base, id, commit string) (tree string, err error) {
 	if commit == "" {
 		return "", fmt.Errorf("%s hasn't landed through the merge queue, so there is no merge to take back: revert its commits with git revert", id)
@@ -288,7 +289,7 @@ func (un *undoing) without(ctx context.Context, base, id, commit string) (tree s
 	return tree, nil
 }
 
-// A conflictError says that a slice can't be taken back by itself.
+// A conflictError means that a slice can't be taken back by itself.
 type conflictError struct {
 	slice string
 	paths []string
@@ -299,21 +300,22 @@ func (e *conflictError) Error() string {
 		" Run gl undo for the later slices first", e.slice, some(e.paths))
 }
 
-// revert is the tree of a commit without what another one, a merge or not, has changed against its first parent.
-// git revert would need a checkout, run hooks, and leave a sequencer behind when it is killed.
+// revert returns the tree of the commit tip without the changes of another commit against its first
+// parent. git revert would need a checkout, run hooks, and leave a sequencer behind when it is
+// killed.
 func revert(ctx context.Context, common, tip, commit string) (tree string, conflicts []string, err error) {
 	for try := 1; ; try++ {
 		tree, conflicts, err = revertOnce(ctx, common, tip, commit)
 		if err == nil || ctx.Err() != nil || try == mostReverts {
 			return tree, conflicts, err
 		}
-		if back, _ := git.PutBack(ctx, common); !back { // no ref has what it is made of
+		if back, _ := git.PutBack(ctx, common); !back { // no ref has its objects
 			return "", nil, err
 		}
 	}
 }
 
-// mostReverts is how often a revert is tried beside git prune.
+// mostReverts is how often revert tries while git prune runs.
 const mostReverts = 3
 
 func revertOnce(ctx context.Context, common, tip, commit string) (tree string, conflicts []string, err error) {
@@ -324,7 +326,8 @@ func revertOnce(ctx context.Context, common, tip, commit string) (tree string, c
 	if err != nil {
 		return "", nil, err
 	}
-	// Merged with this, whose merge base is the commit, a branch loses what the commit has changed and nothing else.
+	// Merging this, whose merge base is the commit, removes what the commit has changed and nothing
+	// else.
 	if before, err = git.TreeLike(ctx, common, before, commit, statedir.InState); err != nil {
 		return "", nil, err
 	}
@@ -335,8 +338,8 @@ func revertOnce(ctx context.Context, common, tip, commit string) (tree string, c
 	return git.MergeTree(ctx, common, tip, back, statedir.InState)
 }
 
-// finishUndo does what is left to do for a slice whose revert the lane has. One that was killed before that is forgotten: nothing has
-// changed.
+// finishUndo does the rest for a slice whose revert is in the queue's branch. If a worker was
+// killed before that, nothing has changed, and the note is dropped.
 func (un *undoing) finishUndo(ctx context.Context) error {
 	note := un.file.Undoing
 	if note == nil {
@@ -362,7 +365,7 @@ func (un *undoing) finishUndo(ctx context.Context) error {
 		lander, lands := tx.(tracker.Lander)
 		it, err := tx.Item(note.Slice)
 		switch {
-		case errors.Is(err, tracker.ErrNotFound) || !lands: // somebody has removed it
+		case errors.Is(err, tracker.ErrNotFound) || !lands: // it was removed
 			return nil
 		case err != nil:
 			return err
@@ -388,8 +391,8 @@ func (un *undoing) finishUndo(ctx context.Context) error {
 	return un.file.save()
 }
 
-// retireLanded has the slice's next attempt begin a new lineage, since merging a branch that has landed would bring nothing back. One that
-// has begun since stays.
+// retireLanded has the slice's next attempt begin a new lineage, since merging a branch that has
+// landed would bring nothing back. A lineage that has begun since stays.
 func (un *undoing) retireLanded(note *undoNote) error {
 	lineage, err := un.repo.Get(un.project.Key(), note.Slice)
 	if errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*worktree.BadLineage)) {
