@@ -46,7 +46,8 @@ func (k *checking) checkDone(ctx context.Context, st *plan.State) (*Check, error
 	c := &Check{What: OfTarget, Slice: st.ID}
 	w := &past{work: st.ID, rec: rec}
 	if rec != nil && rec.Landing != nil && rec.Landing.Commit != "" {
-		c.What, c.Commit = OfLanded, rec.Landing.Head() // of a batch: its work may need what the others bring
+		// of a batch: its work may need what the others bring
+		c.What, c.Commit = OfLanded, rec.Landing.Head()
 		w.commit, w.base, w.tip = rec.Landing.Commit, rec.Landing.Base, rec.Landing.Tip
 	}
 	if c.Commit == "" {
@@ -89,7 +90,8 @@ func (k *checking) vouch(ctx context.Context, id string, c *Check) error {
 // askCommit asks about a landing commit that an audit has tested.
 func (a *recheck) askCommit(ctx context.Context, landed git.Landed, c *Check) error {
 	w := &past{work: landed.Slice, commit: landed.Commit}
-	if len(landed.Parents) == 2 { // of git.land's shapes, merge alone tells by itself what was merged into what
+	// of git.land's shapes, merge alone tells by itself what was merged into what
+	if len(landed.Parents) == 2 {
 		w.base, w.tip = landed.Parents[0], landed.Parents[1]
 	}
 	var err error
@@ -184,7 +186,8 @@ func (a *recheck) treeAgain(ctx context.Context, w *past, facts *gate.Facts) err
 	// They may differ in state, which isn't a part of the work.
 	changed, err := git.Changed(ctx, a.repo.Common, w.rec.Tree, lands, statedir.InState)
 	if err != nil {
-		facts.Gone[gate.Tree] = "git hasn't got the tree " + short(w.rec.Tree) + " any more, which its agent left"
+		facts.Gone[gate.Tree] = "git hasn't got the tree " + short(w.rec.Tree) +
+			" any more, which its agent left"
 	} else if len(changed) == 0 {
 		facts.Lands = w.rec.Tree
 	}
@@ -216,7 +219,8 @@ func (a *recheck) mergeAgain(ctx context.Context, w *past, facts *gate.Facts) er
 		if facts.Remerged = merged == landed; err != nil || facts.Remerged {
 			return err
 		}
-		name = short(landed) + ", and merging " + short(w.tip) + " into " + short(w.base) + " gives " + short(merged)
+		name = short(landed) + ", and merging " + short(w.tip) + " into " + short(w.base) +
+			" gives " + short(merged)
 	}
 	facts.Found = append(facts.Found, gate.Item{Kind: gate.Differs, Name: name})
 	return nil
@@ -233,7 +237,8 @@ func (a *recheck) testsAgain(ctx context.Context, w *past, facts *gate.Facts) er
 	if err != nil {
 		return err
 	}
-	now := &work{rec: w.rec, lineage: &worktree.Lineage{Slice: w.work, Base: w.base}, base: w.base, tree: w.commit}
+	now := &work{rec: w.rec, lineage: &worktree.Lineage{Slice: w.work, Base: w.base}, base: w.base,
+		tree: w.commit}
 	if w.rec == nil {
 		now.rec = &attempt.Record{Slice: w.work}
 	}
@@ -248,12 +253,14 @@ func (a *recheck) testsAgain(ctx context.Context, w *past, facts *gate.Facts) er
 	if handed == "" {
 		now.survey.compared = "the base " + short(w.base) + "; no hand-over is recorded"
 	}
-	facts.Compared, facts.Unseen, facts.Beforehand = now.survey.compared, slices.Concat(lost, now.survey.unseen), now.survey.allowed
+	facts.Compared, facts.Unseen, facts.Beforehand = now.survey.compared,
+		slices.Concat(lost, now.survey.unseen), now.survey.allowed
 	for i := range now.survey.found {
 		now.survey.found[i].Red = false // no agent is left to put it right
 	}
 	if w.rec == nil && len(now.survey.found) > 0 {
-		facts.Unseen = append(facts.Unseen, gate.ItemsText(now.survey.found)+"; whether a person approved that isn't known: "+noRecord)
+		facts.Unseen = append(facts.Unseen,
+			gate.ItemsText(now.survey.found)+"; whether a person approved that isn't known: "+noRecord)
 		return nil
 	}
 	facts.Found = append(facts.Found, now.survey.found...)
@@ -265,7 +272,8 @@ func (a *recheck) testsAgain(ctx context.Context, w *past, facts *gate.Facts) er
 
 // handedThen returns the hand-over that counted when the work landed, "" for none. lost names what
 // git no longer has.
-func (a *recheck) handedThen(ctx context.Context, w *past, now *work) (commit string, lost []string, err error) {
+func (a *recheck) handedThen(ctx context.Context, w *past, now *work) (
+	commit string, lost []string, err error) {
 	if w.rec == nil || w.rec.Landing.Handed == nil {
 		return "", nil, nil
 	}
@@ -276,7 +284,8 @@ func (a *recheck) handedThen(ctx context.Context, w *past, now *work) (commit st
 			return "", nil, err
 		}
 		if !there {
-			return "", []string{"the tests can't be compared with the hand-over: git hasn't got " + short(c) + " any more"}, nil
+			return "", []string{"the tests can't be compared with the hand-over: git hasn't got " +
+				short(c) + " any more"}, nil
 		}
 	}
 	now.lineage.Base = handed.Began

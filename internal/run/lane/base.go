@@ -143,14 +143,16 @@ func (t *tip) tellTargetMoved(ctx context.Context, target string) error {
 		return nil
 	}
 	where, err := git.CheckedOut(t.repo.Common, t.repo.Target())
-	if err != nil || where == "" || git.Visited(ctx, where, target) { // without a checkout, people work on it from elsewhere
+	// without a checkout, people work on it from elsewhere
+	if err != nil || where == "" || git.Visited(ctx, where, target) {
 		return err
 	}
 	name := worktree.Short(t.repo.Target())
 	reason := fmt.Sprintf("%s was moved to %s, neither by gl nor by a commit in %s: git log %s..%s shows what it has now, git reflog %s where it was", name,
 		short(target), where, short(f.Seen), name, name)
 	t.tell("%s", reason)
-	_ = t.project.Runs.Journal().AppendOnce(journal.Event{Kind: journal.NeedsYou, System: t.project.Key(), Target: name, Commit: target, Reason: reason,
+	_ = t.project.Runs.Journal().AppendOnce(journal.Event{Kind: journal.NeedsYou,
+		System: t.project.Key(), Target: name, Commit: target, Reason: reason,
 		Key: "moved." + name + "." + target})
 	f.Moved = target
 	return t.file.save()
@@ -160,7 +162,8 @@ func (t *tip) tellTargetMoved(ctx context.Context, target string) error {
 func (t *tip) checkFree() error {
 	where, err := git.CheckedOut(t.repo.Common, t.repo.LaneRef())
 	if err == nil && where != "" {
-		err = standstill("the branch %s is checked out in %s: check out another one there", worktree.Short(t.repo.LaneRef()), where)
+		err = standstill("the branch %s is checked out in %s: check out another one there",
+			worktree.Short(t.repo.LaneRef()), where)
 	}
 	return err
 }
@@ -218,7 +221,9 @@ func (t *tip) meet(ctx context.Context, lane, target string) error {
 		return standstill("what has landed conflicts with %s in %s: merge the branch %s there and run gl land, or run gl land --reset to merge it anew, slice by slice",
 			name, some(conflicts), worktree.Short(t.repo.LaneRef()))
 	}
-	commit, err := git.CommitTree(ctx, t.repo.Common, git.NewCommit{Tree: tree, Parents: []string{lane, target}, Message: "Merge " + name + " into the lane"})
+	commit, err := git.CommitTree(ctx, t.repo.Common,
+		git.NewCommit{Tree: tree, Parents: []string{lane, target},
+			Message: "Merge " + name + " into the lane"})
 	if err != nil {
 		return err
 	}
@@ -244,7 +249,8 @@ func (t *tip) takeIn(ctx context.Context, a *ahead) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := t.move(ctx, a.lane, a.commit, "merge "+worktree.Short(t.repo.Target()), pass); err != nil {
+	reason := "merge " + worktree.Short(t.repo.Target())
+	if err := t.move(ctx, a.lane, a.commit, reason, pass); err != nil {
 		return "", err
 	}
 	return a.commit, t.file.see(a.target)

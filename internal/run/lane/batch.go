@@ -45,7 +45,8 @@ func (b *batching) group(ctx context.Context, rec *attempt.Record) ([]*attempt.R
 	alone := []*attempt.Record{rec}
 	fits := func(r *attempt.Record) bool {
 		g := r.Landing
-		return !r.IsTask() && !b.line.isStuck(r) && !b.alone[r.Name()] && g.Commit == "" && g.Tried == "" && g.Behind == "" && g.Despite == ""
+		return !r.IsTask() && !b.line.isStuck(r) && !b.alone[r.Name()] && g.Commit == "" &&
+			g.Tried == "" && g.Behind == "" && g.Despite == ""
 	}
 	test := b.commands.conf.Config.Test
 	if !test.Command.IsSet() || !fits(rec) || b.commands.usual() <= test.Batch {
@@ -133,7 +134,9 @@ func (b *batching) together(ctx context.Context, group []*attempt.Record) (green
 			continue
 		}
 		works = append(works, w)
-		tip, err = git.CommitTree(ctx, b.repo.Common, git.NewCommit{Tree: w.tree, Parents: []string{tip, w.tip}, Message: "gl: candidate " + w.rec.Slice})
+		tip, err = git.CommitTree(ctx, b.repo.Common,
+			git.NewCommit{Tree: w.tree, Parents: []string{tip, w.tip},
+				Message: "gl: candidate " + w.rec.Slice})
 		if err != nil {
 			return false, err
 		}
@@ -145,7 +148,8 @@ func (b *batching) together(ctx context.Context, group []*attempt.Record) (green
 		return true, nil
 	}
 	for _, w := range works {
-		if gone, err := b.line.step(ctx, w.rec, "testing with "+strings.Join(others(works, w), ", "), b.commands.usual()); gone || err != nil {
+		what := "testing with " + strings.Join(others(works, w), ", ")
+		if gone, err := b.line.step(ctx, w.rec, what, b.commands.usual()); gone || err != nil {
 			return true, err // the others come again without it
 		}
 	}
@@ -154,13 +158,15 @@ func (b *batching) together(ctx context.Context, group []*attempt.Record) (green
 		return false, err
 	}
 	if !v.Green() {
-		b.tell("%s together: %s", strings.Join(others(works, nil), ", "), How(v, b.project.Config.Test.Limit))
+		b.tell("%s together: %s", strings.Join(others(works, nil), ", "),
+			How(v, b.project.Config.Test.Limit))
 		if a := b.tip.aheadAt(base); a != nil { // what the target has may be to blame
 			_, err = b.tip.takeIn(ctx, a)
 		}
 		return false, err
 	}
-	if fewer, err := b.bench.fewer(ctx, base, v, nil); err != nil || len(fewer) > 0 { // one by one shows which removes tests
+	// one by one shows which removes tests
+	if fewer, err := b.bench.fewer(ctx, base, v, nil); err != nil || len(fewer) > 0 {
 		return false, err
 	}
 	return true, b.passAll(ctx, works, base, v)
@@ -223,12 +229,15 @@ func (b *batching) fits(ctx context.Context, w *work) (bool, error) {
 
 // passAll lands works that were tested together. All records say so before the branch moves; if one
 // of them has left the queue by then, none lands now.
-func (b *batching) passAll(ctx context.Context, works []*work, base string, v *testrun.Verdict) error {
+func (b *batching) passAll(ctx context.Context, works []*work, base string,
+	v *testrun.Verdict) error {
 	batch := &attempt.Batch{Base: base, From: b.tip.from(base), Head: base}
-	lands, rulings, passes := make([]landing, len(works)), make([]*gate.Ruling, len(works)), make([]gate.Pass, len(works))
+	lands, rulings, passes := make([]landing, len(works)), make([]*gate.Ruling, len(works)),
+		make([]gate.Pass, len(works))
 	for i, w := range works {
 		w.base = batch.Head
-		trailers := append(b.merging.trailers(w, v), git.Trailer{Key: "Batch", Value: fmt.Sprintf("%d of %d", i+1, len(works))})
+		trailers := append(b.merging.trailers(w, v),
+			git.Trailer{Key: "Batch", Value: fmt.Sprintf("%d of %d", i+1, len(works))})
 		var err error
 		if lands[i], err = b.merging.shape(ctx, w, trailers); err != nil {
 			return err

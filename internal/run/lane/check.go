@@ -94,7 +94,8 @@ func (k *checking) checkLane(ctx context.Context) (*Check, error) {
 func (k *checking) checkMerge(ctx context.Context, id string) (*Check, error) {
 	lineage, err := k.repo.Get(k.project.Key(), id)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s has no worktree, so there is nothing to merge: run gl slice %s", id, id)
+		return nil, fmt.Errorf("%s has no worktree, so there is nothing to merge: run gl slice %s",
+			id, id)
 	}
 	if err != nil {
 		return nil, err
@@ -127,7 +128,9 @@ func (k *checking) checkMerge(ctx context.Context, id string) (*Check, error) {
 	}
 	ruling := w.rule(gate.TestRun{Pending: true})
 	c.Problem = cmp.Or(ruling.Refused(), ruling.Asks())
-	c.Commit, err = git.CommitTree(ctx, k.repo.Common, git.NewCommit{Tree: w.tree, Parents: []string{w.base, w.tip}, Message: "gl: " + id + " merged"})
+	c.Commit, err = git.CommitTree(ctx, k.repo.Common,
+		git.NewCommit{Tree: w.tree, Parents: []string{w.base, w.tip},
+			Message: "gl: " + id + " merged"})
 	if err == nil {
 		c.Verdict, err = k.bench.retest(ctx, c.Commit, tested{rec: w.rec})
 	}
@@ -184,7 +187,8 @@ func (q *Queue) Audit(ctx context.Context, since string, tell func(*Check)) erro
 	if err := git.CloneCommit(ctx, q.Repo.Top, a.top, target); err != nil {
 		return err
 	}
-	landings = slices.DeleteFunc(landings, func(c git.Landed) bool { return c.Project != q.Repo.Prefix })
+	landings = slices.DeleteFunc(landings,
+		func(c git.Landed) bool { return c.Project != q.Repo.Prefix })
 	known := map[string]*Check{}
 	for i, landed := range landings {
 		tested := landings[i+tail(landings[i:])]
@@ -209,7 +213,8 @@ func (q *Queue) Audit(ctx context.Context, since string, tell func(*Check)) erro
 // the landings.
 func tail(landings []git.Landed) int {
 	var i, n int
-	if _, err := fmt.Sscanf(landings[0].Batch, "%d of %d", &i, &n); err != nil || i < 1 || n < i || n-i >= len(landings) {
+	if _, err := fmt.Sscanf(landings[0].Batch, "%d of %d", &i, &n); err != nil || i < 1 || n < i ||
+		n-i >= len(landings) {
 		return 0
 	}
 	if landings[n-i].Batch != fmt.Sprintf("%d of %d", n, n) {
@@ -233,11 +238,14 @@ func (a *audit) check(ctx context.Context, landed git.Landed) (*Check, error) {
 	if err := git.CheckoutClone(ctx, a.top, landed.Commit); err != nil {
 		return nil, err
 	}
-	dir, env := filepath.Join(a.top, filepath.FromSlash(a.repo.Prefix)), append(agent.ScrubEnv(a.environ), "TMPDIR="+a.temp)
+	dir, env := filepath.Join(a.top, filepath.FromSlash(a.repo.Prefix)),
+		append(agent.ScrubEnv(a.environ), "TMPDIR="+a.temp)
 	config := a.project.Config
 	if len(config.Git.Setup) > 0 {
 		a.tell("%s: running git.setup", short(landed.Commit))
-		res, err := command.Run(ctx, command.Spec{Self: a.self, Argv: config.Git.Setup, Dir: dir, Env: append(slices.Clip(env), environ.SetupMark(a.project.Root)), Limit: config.Git.SetupLimit})
+		res, err := command.Run(ctx, command.Spec{Self: a.self, Argv: config.Git.Setup, Dir: dir,
+			Env:   append(slices.Clip(env), environ.SetupMark(a.project.Root)),
+			Limit: config.Git.SetupLimit})
 		if err != nil {
 			return nil, fmt.Errorf("git.setup: %w", err)
 		}
@@ -249,7 +257,8 @@ func (a *audit) check(ctx context.Context, landed git.Landed) (*Check, error) {
 	a.tell("%s: running %s", short(landed.Commit), config.Test.Command.Line)
 	var err error
 	c.Verdict, err = testrun.Run(ctx, testrun.Spec{
-		Self: a.self, Command: config.Test.Command, Root: a.project.Root, Top: a.top, Dir: dir, Env: env, Limit: config.Test.Limit, Pattern: config.Test.Pattern, Tree: landed.Tree,
+		Self: a.self, Command: config.Test.Command, Root: a.project.Root, Top: a.top, Dir: dir,
+		Env: env, Limit: config.Test.Limit, Pattern: config.Test.Pattern, Tree: landed.Tree,
 	})
 	return c, err
 }

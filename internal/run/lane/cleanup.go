@@ -42,7 +42,8 @@ func (c *cleanup) discard(ctx context.Context, lineage *worktree.Lineage) (kept 
 		if removable, why, err := c.repo.Removable(ctx, lineage); err != nil || !removable {
 			return why, err
 		}
-		if err := site.TearDown(ctx, c.project.Root, c.repo, lineage, c.self, c.environ, config.Teardown, config.SetupLimit); err != nil {
+		if err := site.TearDown(ctx, c.project.Root, c.repo, lineage, c.self, c.environ,
+			config.Teardown, config.SetupLimit); err != nil {
 			return "", err
 		}
 	}

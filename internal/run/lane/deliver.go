@@ -70,7 +70,8 @@ func (d *delivery) proposeAll(ctx context.Context) (reason string, err error) {
 
 // deliverBetween delivers what has landed before the next is tested.
 func (d *delivery) deliverBetween(ctx context.Context) error {
-	if len(d.file.Undelivered) == 0 || d.project.Config.Git.Deliver == project.DeliverPR && now().Sub(d.pushed) < proposeEvery {
+	if len(d.file.Undelivered) == 0 ||
+		d.project.Config.Git.Deliver == project.DeliverPR && now().Sub(d.pushed) < proposeEvery {
 		return nil
 	}
 	d.between, d.pushed = true, now()
@@ -130,7 +131,8 @@ func (d *delivery) forward(ctx context.Context) (reason string, err error) {
 	case errors.As(err, &overlap):
 		return overlapText(name, overlap), nil
 	case errors.As(err, &locked):
-		return fmt.Sprintf("%s is locked: if no git runs there, remove %s", locked.Where, locked.File), nil
+		return fmt.Sprintf("%s is locked: if no git runs there, remove %s", locked.Where,
+			locked.File), nil
 	}
 	return "", err
 }
@@ -139,11 +141,13 @@ func (d *delivery) forward(ctx context.Context) (reason string, err error) {
 // the command that restores them.
 func overlapText(target string, e *git.OverlapError) string {
 	const most = 50 // the others come next
-	text := fmt.Sprintf("%s would be overwritten in %s: commit or move it there", some(e.Paths), e.Where)
+	text := fmt.Sprintf("%s would be overwritten in %s: commit or move it there", some(e.Paths),
+		e.Where)
 	if len(e.Former) == 0 {
 		return text
 	}
-	command := append([]string{"git", "-C", e.Where, "restore", "--source=HEAD", "--staged", "--worktree", "--"}, e.Former[:min(most, len(e.Former))]...)
+	command := append([]string{"git", "-C", e.Where, "restore", "--source=HEAD", "--staged",
+		"--worktree", "--"}, e.Former[:min(most, len(e.Former))]...)
 	return fmt.Sprintf("%s, or, if you didn't mean to take back what %s has (it is as it was before), run %s", text, target, shellwords.Join(command))
 }
 
@@ -204,7 +208,8 @@ const stateEvery = 5 * time.Minute
 func (d *delivery) commitState(ctx context.Context) error {
 	// With pull requests the target belongs to the remote: a commit here would keep git pull from
 	// moving it forward.
-	if c := d.project.Config.Git; !c.CommitState || c.Deliver == project.DeliverPR || d.file.Reason != "" {
+	if c := d.project.Config.Git; !c.CommitState || c.Deliver == project.DeliverPR ||
+		d.file.Reason != "" {
 		return nil
 	}
 	dirty, err := git.DirtyAt(ctx, d.project.Root, statedir.Name)
@@ -214,7 +219,8 @@ func (d *delivery) commitState(ctx context.Context) error {
 	var names []string
 	for _, entry := range dirty {
 		name, _, _ := strings.Cut(entry[3:], " <- ")
-		if statedir.InState(name) && !strings.HasPrefix(entry, "??") && !strings.Contains(name, "/runs/") {
+		if statedir.InState(name) && !strings.HasPrefix(entry, "??") &&
+			!strings.Contains(name, "/runs/") {
 			names = append(names, name)
 		}
 	}
@@ -225,7 +231,8 @@ func (d *delivery) commitState(ctx context.Context) error {
 	at := now()
 	commit, left, err := git.CommitPaths(ctx, d.repo.Checkout, d.repo.Target(), names, "gl: state", at)
 	busy, elsewhere, locked := new(git.BusyError), new(git.BranchError), new(git.LockedError)
-	if errors.As(err, &busy) || errors.As(err, &elsewhere) || errors.As(err, &locked) || errors.Is(err, git.ErrRefMoved) {
+	if errors.As(err, &busy) || errors.As(err, &elsewhere) || errors.As(err, &locked) ||
+		errors.Is(err, git.ErrRefMoved) {
 		d.tell("state isn't committed: %v", err)
 		return nil
 	}

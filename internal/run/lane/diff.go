@@ -38,7 +38,8 @@ func (e *NoDiffError) Error() string { return e.Reason }
 // Diff returns what the slice has changed so far.
 func (r *Reader) Diff(ctx context.Context, id string) (*Diff, error) {
 	lineage, err := r.repo.Get(r.project.Key(), id)
-	if errors.As(err, new(*worktree.BadLineage)) || errors.Is(err, fs.ErrNotExist) || err == nil && lineage.Phase == worktree.Gone {
+	if errors.As(err, new(*worktree.BadLineage)) || errors.Is(err, fs.ErrNotExist) ||
+		err == nil && lineage.Phase == worktree.Gone {
 		landed, err := r.history.landing(ctx, id)
 		if err != nil {
 			return nil, err
@@ -66,7 +67,8 @@ func (r *Reader) Diff(ctx context.Context, id string) (*Diff, error) {
 	}
 	if lineage.Phase == worktree.Ready || lineage.Phase == worktree.Filled {
 		// As exact as git status: this is only shown.
-		if s, err := r.repo.Worktree(lineage).Snapshot(ctx, git.SnapshotOptions{Base: lineage.Base, Branch: lineage.Branch, Why: "gl diff"}); err == nil && s.Tree != "" {
+		o := git.SnapshotOptions{Base: lineage.Base, Branch: lineage.Branch, Why: "gl diff"}
+		if s, err := r.repo.Worktree(lineage).Snapshot(ctx, o); err == nil && s.Tree != "" {
 			changed, err := git.Changed(ctx, r.repo.Common, d.To, s.Tree, statedir.InState)
 			if err != nil {
 				return nil, err

@@ -66,7 +66,8 @@ type Status struct {
 
 // Has reports whether the target has a slice that has landed.
 func (s Status) Has(slice string) bool {
-	return !slices.Contains(s.Undelivered, slice) && !(s.PullRequest != nil && slices.Contains(s.PullRequest.IDs(), slice))
+	return !slices.Contains(s.Undelivered, slice) &&
+		!(s.PullRequest != nil && slices.Contains(s.PullRequest.IDs(), slice))
 }
 
 // Waiting lists what the target doesn't have yet, for people: "S-1", "S-2 (taken back)".
@@ -88,7 +89,8 @@ func ReadStatus(runs string) Status {
 	}
 	s.Known, s.Target = true, worktree.Short(f.Target)
 	for _, u := range f.Undelivered {
-		if s.Undelivered = slices.DeleteFunc(s.Undelivered, func(id string) bool { return id == u.Slice }); u.Undone {
+		if s.Undelivered = slices.DeleteFunc(s.Undelivered,
+			func(id string) bool { return id == u.Slice }); u.Undone {
 			s.Undone = append(s.Undone, u.Slice)
 		} else {
 			s.Undelivered = append(s.Undelivered, u.Slice)
@@ -120,7 +122,8 @@ func readFile(runs string) (*file, error) {
 
 // openFile reads what the last worker left, for the process that has the lock. If the file can't be
 // used or is of another target, git says what isn't delivered.
-func openFile(ctx context.Context, pr *project.Project, repo *worktree.Repo, tell func(string, ...any)) (*file, error) {
+func openFile(ctx context.Context, pr *project.Project, repo *worktree.Repo,
+	tell func(string, ...any)) (*file, error) {
 	f, err := findFile(ctx, pr, repo, tell)
 	if f != nil {
 		f.runs = pr.Runs
@@ -128,7 +131,8 @@ func openFile(ctx context.Context, pr *project.Project, repo *worktree.Repo, tel
 	return f, err
 }
 
-func findFile(ctx context.Context, pr *project.Project, repo *worktree.Repo, tell func(string, ...any)) (*file, error) {
+func findFile(ctx context.Context, pr *project.Project, repo *worktree.Repo,
+	tell func(string, ...any)) (*file, error) {
 	f, err := readFile(pr.Runs.Dir())
 	switch {
 	case err == nil && f.Target == repo.Target() && f.Tip != "":
@@ -150,7 +154,8 @@ func findFile(ctx context.Context, pr *project.Project, repo *worktree.Repo, tel
 		tip, err = git.ResolveCommit(ctx, repo.Common, repo.LaneRef())
 	}
 	mark := repo.LaneMark()
-	if f.Tip, f.Next = mark.Tip, mark.Next; err != nil || tip == "" || target == "" || mark.Moved(tip) {
+	if f.Tip, f.Next = mark.Tip, mark.Next; err != nil || tip == "" || target == "" ||
+		mark.Moved(tip) {
 		return f, err
 	}
 	landed, err := git.Landings(ctx, repo.Common, target, tip)
@@ -178,7 +183,9 @@ func (f *file) undeliver(slice, commit string) error {
 }
 
 func (f *file) deliverLater(u Undelivered) error {
-	if slices.ContainsFunc(f.Undelivered, func(o Undelivered) bool { return o.Slice == u.Slice && o.Commit == u.Commit }) {
+	if slices.ContainsFunc(f.Undelivered, func(o Undelivered) bool {
+		return o.Slice == u.Slice && o.Commit == u.Commit
+	}) {
 		return nil
 	}
 	u.At = now()

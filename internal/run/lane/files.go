@@ -108,7 +108,10 @@ func (t *trees) manifests(ctx context.Context, commit string) (string, error) {
 	}
 	sum := sha256.New()
 	for _, p := range sorted(files) {
-		if slices.ContainsFunc(manifestNames, func(pattern string) bool { ok, _ := path.Match(pattern, path.Base(p)); return ok }) {
+		if slices.ContainsFunc(manifestNames, func(pattern string) bool {
+			ok, _ := path.Match(pattern, path.Base(p))
+			return ok
+		}) {
 			fmt.Fprintf(sum, "%q %s\n", p, files[p].ID)
 		}
 	}
@@ -117,9 +120,14 @@ func (t *trees) manifests(ctx context.Context, commit string) (string, error) {
 
 // manifestNames are the files that tell setup commands what to install.
 var manifestNames = []string{
-	"package.json", "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock", "bun.lockb", "deno.lock",
-	"requirements*.txt", "pyproject.toml", "poetry.lock", "uv.lock", "pdm.lock", "Pipfile", "Pipfile.lock", "setup.py", "environment.yml",
-	"Gemfile", "Gemfile.lock", "go.mod", "go.sum", "go.work", "Cargo.toml", "Cargo.lock", "composer.json", "composer.lock", "mix.exs", "mix.lock",
-	"pom.xml", "build.gradle", "build.gradle.kts", "gradle.lockfile", "pubspec.yaml", "pubspec.lock", "Makefile", "justfile", ".tool-versions", "mise.toml",
-	".nvmrc", ".node-version", ".python-version", ".ruby-version", "rust-toolchain*", "flake.nix", "flake.lock", ".gitmodules",
+	"package.json", "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "yarn.lock",
+	"bun.lock", "bun.lockb", "deno.lock",
+	"requirements*.txt", "pyproject.toml", "poetry.lock", "uv.lock", "pdm.lock", "Pipfile",
+	"Pipfile.lock", "setup.py", "environment.yml",
+	"Gemfile", "Gemfile.lock", "go.mod", "go.sum", "go.work", "Cargo.toml", "Cargo.lock",
+	"composer.json", "composer.lock", "mix.exs", "mix.lock",
+	"pom.xml", "build.gradle", "build.gradle.kts", "gradle.lockfile", "pubspec.yaml",
+	"pubspec.lock", "Makefile", "justfile", ".tool-versions", "mise.toml",
+	".nvmrc", ".node-version", ".python-version", ".ruby-version", "rust-toolchain*", "flake.nix",
+	"flake.lock", ".gitmodules",
 }

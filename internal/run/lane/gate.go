@@ -35,7 +35,8 @@ func runOf(v *testrun.Verdict) gate.TestRun {
 func (w *work) rule(run gate.TestRun) *gate.Ruling {
 	return gate.Ask(gate.Facts{
 		Way: w.way(), Work: w.rec.Slice, Left: w.left, Lands: w.lands, Later: w.later,
-		Compared: w.survey.compared, Unseen: w.survey.unseen, Found: w.survey.found, Beforehand: w.survey.allowed, Run: run, Review: w.survey.review, Approval: w.approval(),
+		Compared: w.survey.compared, Unseen: w.survey.unseen, Found: w.survey.found,
+		Beforehand: w.survey.allowed, Run: run, Review: w.survey.review, Approval: w.approval(),
 	})
 }
 

@@ -55,7 +55,8 @@ func (h *history) landingRecord(id string) (*attempt.Record, error) {
 		return nil, err
 	}
 	for i := len(all) - 1; i >= 0; i-- {
-		if r := all[i]; r.System == h.project.Key() && r.Outcome == attempt.Done && r.Landing != nil && r.Landing.Commit != "" {
+		if r := all[i]; r.System == h.project.Key() && r.Outcome == attempt.Done &&
+			r.Landing != nil && r.Landing.Commit != "" {
 			return r, nil
 		}
 	}
@@ -73,7 +74,8 @@ func (h *history) completed(id string) (*attempt.Record, error) {
 		return nil, err
 	}
 	for _, r := range all[id] {
-		if r.System == h.project.Key() && (r.Outcome == attempt.Done || r.Gate != nil && r.Gate.Way == gate.Word) {
+		if r.System == h.project.Key() && (r.Outcome == attempt.Done ||
+			r.Gate != nil && r.Gate.Way == gate.Word) {
 			return r, nil
 		}
 	}

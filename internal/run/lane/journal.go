@@ -25,7 +25,8 @@ type events struct {
 func (ev *events) tellMerge(w *work, conflicts []string, took time.Duration) {
 	e := w.rec.Event(journal.Merge)
 	e.Key += "." + short(w.base) + "." + short(w.tip)
-	e.Branch, e.Commit, e.Target = worktree.Short(w.rec.Branch), w.base, worktree.Short(ev.repo.Target())
+	e.Branch, e.Commit, e.Target = worktree.Short(w.rec.Branch), w.base,
+		worktree.Short(ev.repo.Target())
 	e.Outcome = "clean"
 	if len(conflicts) > 0 {
 		e.Outcome, e.Detail = "conflict", some(conflicts)
@@ -45,7 +46,8 @@ func (ev *events) tellVerdict(of tested, v *testrun.Verdict) {
 	e.Reason = strings.Join(others(of.together, nil), ", ")
 	ms := v.Duration().Milliseconds()
 	e.Key = fmt.Sprintf("verdict.%s.%d", short(v.Tree), v.At.UnixMilli())
-	e.Tree, e.Command, e.Exit, e.Passed, e.Failed, e.DurationMS = v.Tree, v.Command, v.ExitCode, v.Passed, v.Failed, &ms
+	e.Tree, e.Command, e.Exit, e.Passed, e.Failed, e.DurationMS = v.Tree, v.Command, v.ExitCode,
+		v.Passed, v.Failed, &ms
 	if e.Outcome = "green"; !v.Green() {
 		e.Outcome, e.Detail = "red", strings.TrimPrefix(How(v, ev.project.Config.Test.Limit), "tests: ")
 	}
@@ -56,7 +58,8 @@ func (ev *events) tellVerdict(of tested, v *testrun.Verdict) {
 // the file forgets them.
 func (ev *events) tellDelivered(list []Undelivered, target string) {
 	for _, u := range list {
-		e := journal.Event{Kind: journal.Delivered, System: ev.project.Key(), Slice: u.Slice, Commit: u.Commit, Target: target}
+		e := journal.Event{Kind: journal.Delivered, System: ev.project.Key(), Slice: u.Slice,
+			Commit: u.Commit, Target: target}
 		if u.Undone {
 			e.Outcome = "undone"
 		}
@@ -82,14 +85,17 @@ func (ev *events) tellUndelivered(f *file) {
 		}
 		ids = append(ids, id)
 	}
-	_ = ev.project.Runs.Journal().AppendOnce(journal.Event{Kind: journal.Undelivered, System: ev.project.Key(), Time: ev.toldSince, Target: worktree.Short(ev.repo.Target()),
-		Reason: f.Reason, Detail: strings.Join(ids, ", "), Key: fmt.Sprintf("undelivered.%d", ev.toldSince.UnixMilli())})
+	_ = ev.project.Runs.Journal().AppendOnce(journal.Event{Kind: journal.Undelivered,
+		System: ev.project.Key(), Time: ev.toldSince, Target: worktree.Short(ev.repo.Target()),
+		Reason: f.Reason, Detail: strings.Join(ids, ", "),
+		Key: fmt.Sprintf("undelivered.%d", ev.toldSince.UnixMilli())})
 }
 
 // tellProposed writes which slices are in a pull request now.
 func (ev *events) tellProposed(list []Undelivered, url string) {
 	for _, u := range list {
-		e := journal.Event{Kind: journal.PullRequest, System: ev.project.Key(), Slice: u.Slice, Commit: u.Commit, Target: worktree.Short(ev.repo.Target()), Detail: url}
+		e := journal.Event{Kind: journal.PullRequest, System: ev.project.Key(), Slice: u.Slice,
+			Commit: u.Commit, Target: worktree.Short(ev.repo.Target()), Detail: url}
 		e.Key = "pull_request." + url + "." + u.Commit
 		_ = ev.project.Runs.Journal().AppendOnceSince(u.At, e)
 	}

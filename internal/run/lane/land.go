@@ -125,7 +125,8 @@ func (m *merging) nothing(ctx context.Context, w *work) error {
 	if now == nil || err != nil {
 		return err
 	}
-	return m.line.finish(ctx, w.rec, attempt.LandingResult{Outcome: attempt.Done, Detail: "unverified: nothing to land", Verified: plan.Unverified})
+	return m.line.finish(ctx, w.rec, attempt.LandingResult{Outcome: attempt.Done,
+		Detail: "unverified: nothing to land", Verified: plan.Unverified})
 }
 
 // empty ends work that has changed nothing. A task doesn't continue, so its worktree can be
@@ -196,8 +197,11 @@ func (m *merging) take(ctx context.Context, r *attempt.Record) (*work, error) {
 	}
 	lineage, err := m.repo.Get(r.System, r.Work())
 	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.As(err, new(*worktree.BadLineage)), err == nil && lineage.N != r.Lineage:
-		return nil, m.line.ask(ctx, r, fmt.Sprintf("the note of its worktree is gone; its work is on the branch %s", worktree.Short(r.Branch)))
+	case errors.Is(err, fs.ErrNotExist), errors.As(err, new(*worktree.BadLineage)),
+		err == nil && lineage.N != r.Lineage:
+		return nil, m.line.ask(ctx, r,
+			fmt.Sprintf("the note of its worktree is gone; its work is on the branch %s",
+				worktree.Short(r.Branch)))
 	case err != nil:
 		return nil, err
 	case lineage.Phase == worktree.Gone: // a worker was killed after it has found that out
@@ -213,7 +217,8 @@ func (m *merging) take(ctx context.Context, r *attempt.Record) (*work, error) {
 	tree := m.repo.Worktree(lineage)
 	tip, err := "", tree.Adopt(git.Inherit(ctx, hold.File()), lineage.Branch) // agents switch branches
 	if err == nil {
-		tip, _, err = tree.CommitAll(git.Inherit(ctx, hold.File()), lineage.Branch, "gl: what attempt "+fmt.Sprint(r.N)+" of "+r.Work()+" left uncommitted")
+		tip, _, err = tree.CommitAll(git.Inherit(ctx, hold.File()), lineage.Branch,
+			"gl: what attempt "+fmt.Sprint(r.N)+" of "+r.Work()+" left uncommitted")
 	}
 	if err == nil {
 		w := &work{rec: r, lineage: lineage, hold: hold, tip: tip}
@@ -222,16 +227,19 @@ func (m *merging) take(ctx context.Context, r *attempt.Record) (*work, error) {
 		}
 	}
 	defer hold.Release()
-	unresolved, busy, elsewhere, unkept := new(git.UnresolvedError), new(git.BusyError), new(git.BranchError), new(git.UnkeptError)
+	unresolved, busy, elsewhere, unkept := new(git.UnresolvedError), new(git.BusyError),
+		new(git.BranchError), new(git.UnkeptError)
 	switch {
 	case errors.As(err, &unresolved) && r.Landing.Why != "": // gl's own merge: a worker was killed after it
 		err = m.line.handBack(ctx, r)
 	case errors.As(err, &unresolved):
-		err = m.line.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Conflict, Detail: "its agent has left " + some(unresolved.Paths) + " unresolved"})
+		err = m.line.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Conflict,
+			Detail: "its agent has left " + some(unresolved.Paths) + " unresolved"})
 	case errors.As(err, &busy):
 		err = m.line.ask(ctx, r, "a "+busy.Operation+" isn't finished in its worktree")
 	case errors.As(err, &elsewhere):
-		err = m.line.ask(ctx, r, fmt.Sprintf("its worktree isn't on its branch %s", worktree.Short(lineage.Branch)))
+		err = m.line.ask(ctx, r, fmt.Sprintf("its worktree isn't on its branch %s",
+			worktree.Short(lineage.Branch)))
 	case errors.As(err, &unkept):
 		err = m.line.ask(ctx, r, "git can't take "+some(unkept.Paths))
 	case errors.Is(err, errGoneTree):
@@ -246,14 +254,17 @@ func (m *merging) lost(ctx context.Context, r *attempt.Record) error {
 	if !r.IsTask() {
 		again = ": gl retry " + r.Slice + " goes on from there"
 	}
-	return m.line.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Interrupted, Effect: &effect, Detail: fmt.Sprintf(
-		"interrupted: %v (git prune, git gc --prune=now); its work is on the branch %s%s", errGoneTree, worktree.Short(r.Branch), again)})
+	return m.line.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Interrupted,
+		Effect: &effect, Detail: fmt.Sprintf(
+			"interrupted: %v (git prune, git gc --prune=now); its work is on the branch %s%s",
+			errGoneTree, worktree.Short(r.Branch), again)})
 }
 
 // over gives up work whose base is lost, since it can't be merged.
 func (m *merging) over(ctx context.Context, r *attempt.Record, lost *worktree.LostError) error {
 	effect := tracker.Release
-	return m.line.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Interrupted, Effect: &effect, Detail: "interrupted: " + lost.Error()})
+	return m.line.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Interrupted,
+		Effect: &effect, Detail: "interrupted: " + lost.Error()})
 }
 
 // release gives the worktree back.
@@ -273,8 +284,9 @@ func (m *merging) reviving(ctx context.Context, w *work, other string) error {
 	if !w.rec.IsTask() {
 		anew = ": gl retry --fresh " + w.rec.Slice + " begins anew"
 	}
-	return m.line.finish(ctx, w.rec, attempt.LandingResult{Outcome: attempt.Interrupted, Effect: &effect, Detail: fmt.Sprintf(
-		"interrupted: it was built on %s, which gl land --reset has taken out, and would bring that back%s", other, anew)})
+	return m.line.finish(ctx, w.rec, attempt.LandingResult{Outcome: attempt.Interrupted,
+		Effect: &effect, Detail: fmt.Sprintf(
+			"interrupted: it was built on %s, which gl land --reset has taken out, and would bring that back%s", other, anew)})
 }
 
 // approve lands the work if the gate lets it pass, and otherwise asks a person. It is tested by
@@ -295,11 +307,13 @@ func (m *merging) approve(ctx context.Context, w *work, v *testrun.Verdict, know
 }
 
 // askAbout asks a person to review work whose tests have run.
-func (m *merging) askAbout(ctx context.Context, w *work, v *testrun.Verdict, ruling *gate.Ruling, why string) error {
+func (m *merging) askAbout(ctx context.Context, w *work, v *testrun.Verdict, ruling *gate.Ruling,
+	why string) error {
 	w.release()
 	now, err := m.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
 		g := r.Landing
-		g.Tip, g.Base, g.Caveats, g.Paths, g.Why, g.Output, r.Verdict, r.Gate = w.tip, w.base, w.caveats, nil, "", "", v, ruling
+		g.Tip, g.Base, g.Caveats, g.Paths, g.Why, g.Output, r.Verdict, r.Gate = w.tip, w.base,
+			w.caveats, nil, "", "", v, ruling
 	})
 	if now == nil || err != nil {
 		return err
@@ -312,7 +326,8 @@ func (m *merging) askAbout(ctx context.Context, w *work, v *testrun.Verdict, rul
 }
 
 // pass lands the work.
-func (m *merging) pass(ctx context.Context, w *work, v *testrun.Verdict, ruling *gate.Ruling) error {
+func (m *merging) pass(ctx context.Context, w *work, v *testrun.Verdict,
+	ruling *gate.Ruling) error {
 	lands, err := m.shape(ctx, w, m.trailers(w, v))
 	if err != nil {
 		return err
@@ -336,16 +351,19 @@ func (m *merging) pass(ctx context.Context, w *work, v *testrun.Verdict, ruling 
 	if err := m.file.undeliver(w.rec.Work(), lands.commit()); err != nil {
 		return err
 	}
-	if err := m.tip.move(ctx, cmp.Or(m.tip.from(w.base), w.base), lands.commit(), "land "+w.rec.Work(), pass); err != nil {
+	if err := m.tip.move(ctx, cmp.Or(m.tip.from(w.base), w.base), lands.commit(),
+		"land "+w.rec.Work(), pass); err != nil {
 		return err
 	}
 	return m.complete(ctx, w.rec)
 }
 
 // passed notes in the record that the work lands, and how.
-func (w *work) passed(r *attempt.Record, target string, lands landing, v *testrun.Verdict, ruling *gate.Ruling) {
+func (w *work) passed(r *attempt.Record, target string, lands landing, v *testrun.Verdict,
+	ruling *gate.Ruling) {
 	g := r.Landing
-	g.Step, g.Target, g.Tip, g.Base, g.Commit, r.Verdict = "landing", target, w.tip, w.base, lands.commit(), v
+	g.Step, g.Target, g.Tip, g.Base, g.Commit, r.Verdict = "landing", target, w.tip, w.base,
+		lands.commit(), v
 	g.Verified, r.Gate = plan.Verified(ruling.Verdict()), ruling
 	g.Paths, g.Why, g.Output = nil, "", "" // of a conflict that is resolved
 	g.As, g.Commits, g.Batch, g.Handed = lands.as, nil, nil, nil
@@ -368,7 +386,8 @@ func (w *work) title() string {
 
 // trailers returns the proof that travels with the repository.
 func (m *merging) trailers(w *work, v *testrun.Verdict) []git.Trailer {
-	trailers := []git.Trailer{{Key: "Slice", Value: w.rec.Work()}, {Key: "Attempt", Value: fmt.Sprint(w.rec.N)}}
+	trailers := []git.Trailer{{Key: "Slice", Value: w.rec.Work()},
+		{Key: "Attempt", Value: fmt.Sprint(w.rec.N)}}
 	if m.repo.Prefix != "" {
 		trailers = append(trailers, git.Trailer{Key: "Project", Value: m.repo.Prefix})
 	}
@@ -407,10 +426,12 @@ func (m *merging) complete(ctx context.Context, r *attempt.Record) error {
 		detail += "; " + approved
 	}
 	if b := r.Landing.Batch; b != nil {
-		detail += " together with " + strings.Join(slices.DeleteFunc(b.Slices(), func(id string) bool { return id == r.Slice }), ", ")
+		detail += " together with " + strings.Join(slices.DeleteFunc(b.Slices(),
+			func(id string) bool { return id == r.Slice }), ", ")
 	}
 	m.line.unblock() // it may have been what others wait for
-	if err := m.line.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Done, Detail: detail, Verified: r.Landing.Verified, Tests: gained}); err != nil {
+	if err := m.line.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Done, Detail: detail,
+		Verified: r.Landing.Verified, Tests: gained}); err != nil {
 		return err
 	}
 	m.cleanup.tidy(ctx, r)
@@ -443,7 +464,8 @@ func some(paths []string) string {
 // red sends the work back to its agent or, the second time, to a person. v may be nil if problem
 // says it all.
 func (m *merging) red(ctx context.Context, w *work, v *testrun.Verdict, problem string) error {
-	why := fmt.Sprintf("gl merged your work and didn't accept it: %s. Put that right, %s.", problem, w.rec.Again())
+	why := fmt.Sprintf("gl merged your work and didn't accept it: %s. Put that right, %s.",
+		problem, w.rec.Again())
 	output := ""
 	if v != nil {
 		why = fmt.Sprintf("gl merged your work with what has landed meanwhile and ran the tests: %s. Put that right, %s. The command was: %s",
@@ -468,7 +490,8 @@ func (m *merging) red(ctx context.Context, w *work, v *testrun.Verdict, problem 
 	}
 	detail := problem
 	switch tests := w.rule(gate.TestRun{Pending: true}); {
-	case v == nil && !w.rec.Accepted() && w.rec.Mends() && !w.rec.IsTask() && tests.Answer(gate.Tests).Says == gate.No && tests.Answer(gate.Merge).Says == gate.Yes:
+	case v == nil && !w.rec.Accepted() && w.rec.Mends() && !w.rec.IsTask() &&
+		tests.Answer(gate.Tests).Says == gate.No && tests.Answer(gate.Merge).Says == gate.Yes:
 		detail += fmt.Sprintf(". gl accept %s --tests shows that and accepts it, gl retry --fresh %s begins anew", w.rec.Slice, w.rec.Slice)
 	case v == nil && w.rec.Accepted(): // see Landing.Approved
 		detail += ". Accepted again, it lands"
@@ -479,8 +502,10 @@ func (m *merging) red(ctx context.Context, w *work, v *testrun.Verdict, problem 
 // integrate merges the base into the slice's branch, so that its agent sees the tree that was
 // tested.
 func (m *merging) integrate(ctx context.Context, w *work) error {
-	_, err := m.repo.Worktree(w.lineage).Integrate(ctx, w.lineage.Branch, w.base, w.tree, "Merge what has landed into "+worktree.Short(w.lineage.Branch))
-	if overlap := new(git.OverlapError); errors.As(err, &overlap) { // ignored files of the agent's: then it sees less
+	_, err := m.repo.Worktree(w.lineage).Integrate(ctx, w.lineage.Branch, w.base, w.tree,
+		"Merge what has landed into "+worktree.Short(w.lineage.Branch))
+	// ignored files of the agent's: then it sees less
+	if overlap := new(git.OverlapError); errors.As(err, &overlap) {
 		return nil
 	}
 	return err
@@ -493,19 +518,22 @@ func (m *merging) conflict(ctx context.Context, w *work, paths []string) error {
 		return errors.Join(err, m.line.behind(ctx, w, other))
 	}
 	if w.rec.Accepted() {
-		return m.line.finish(ctx, w.rec, attempt.LandingResult{Outcome: attempt.Conflict, Detail: "it conflicts with what has landed: " + some(paths)})
+		return m.line.finish(ctx, w.rec, attempt.LandingResult{Outcome: attempt.Conflict,
+			Detail: "it conflicts with what has landed: " + some(paths)})
 	}
 	// Before the merge is in the worktree, so that the next worker knows it as gl's.
 	now, err := m.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
 		g := r.Landing
-		g.Tip, g.Base, g.Paths, g.Output = w.tip, w.base, paths, "in conflict:\n"+strings.Join(paths, "\n")
+		g.Tip, g.Base, g.Paths, g.Output = w.tip, w.base, paths,
+			"in conflict:\n"+strings.Join(paths, "\n")
 		g.Why = "Other work has landed that conflicts with yours. gl has begun to merge it into your branch: the marks are in " + some(paths) +
 			". Resolve them so that both sides' intent is kept, run the tests, " + w.rec.Again() + "."
 	})
 	if now == nil || err != nil {
 		return err
 	}
-	_, err = m.repo.Worktree(w.lineage).MergeConflicted(ctx, w.lineage.Branch, w.base, "Merge what has landed into "+worktree.Short(w.lineage.Branch), statedir.InState)
+	_, err = m.repo.Worktree(w.lineage).MergeConflicted(ctx, w.lineage.Branch, w.base,
+		"Merge what has landed into "+worktree.Short(w.lineage.Branch), statedir.InState)
 	if err != nil {
 		return err
 	}
@@ -514,7 +542,9 @@ func (m *merging) conflict(ctx context.Context, w *work, paths []string) error {
 
 // verify tests the merge. It returns nil if the project has no test command.
 func (m *merging) verify(ctx context.Context, w *work) (*testrun.Verdict, error) {
-	commit, err := git.CommitTree(ctx, m.repo.Common, git.NewCommit{Tree: w.tree, Parents: []string{w.base, w.tip}, Message: "gl: candidate " + w.rec.Work()})
+	commit, err := git.CommitTree(ctx, m.repo.Common,
+		git.NewCommit{Tree: w.tree, Parents: []string{w.base, w.tip},
+			Message: "gl: candidate " + w.rec.Work()})
 	if err != nil {
 		return nil, err
 	}
@@ -547,7 +577,8 @@ func (m *merging) judgeRed(ctx context.Context, w *work, v *testrun.Verdict) err
 		return m.red(ctx, w, v, problem)
 	}
 	if v.Named() && base.Named() {
-		added := slices.DeleteFunc(slices.Clone(v.Failing), func(t string) bool { return slices.Contains(base.Failing, t) })
+		added := slices.DeleteFunc(slices.Clone(v.Failing),
+			func(t string) bool { return slices.Contains(base.Failing, t) })
 		if len(added) > 0 {
 			return m.red(ctx, w, v, problem+", and without it they don't fail: "+some(added))
 		}
@@ -555,7 +586,8 @@ func (m *merging) judgeRed(ctx context.Context, w *work, v *testrun.Verdict) err
 			return m.approve(ctx, w, v, true)
 		}
 	}
-	reason := fmt.Sprintf("base red: the tests fail on %s, too (%s)", worktree.Short(m.repo.Target()), How(base, m.project.Config.Test.Limit))
+	reason := fmt.Sprintf("base red: the tests fail on %s, too (%s)",
+		worktree.Short(m.repo.Target()), How(base, m.project.Config.Test.Limit))
 	m.line.block(w.rec, reason)
 	m.tell("%s waits: %s", w.rec.Label(), reason)
 	_, err = m.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
@@ -587,7 +619,8 @@ func (m *merging) sendBack(ctx context.Context) error {
 			continue
 		}
 		w.base = r.Landing.Base
-		if w.tree, _, err = git.MergeTree(ctx, m.repo.Common, w.base, w.tip, statedir.InState); err == nil && w.tree != "" {
+		if w.tree, _, err = git.MergeTree(ctx, m.repo.Common, w.base, w.tip,
+			statedir.InState); err == nil && w.tree != "" {
 			err = m.red(ctx, w, v, How(v, m.project.Config.Test.Limit)+"; they fail without it, too")
 		}
 		w.release()
@@ -639,7 +672,8 @@ func (m *merging) moveBatch(ctx context.Context, batch *attempt.Batch, passes []
 			}
 		}
 	}
-	return m.tip.move(ctx, cmp.Or(batch.From, batch.Base), batch.Head, "land "+strings.Join(batch.Slices(), ", "), pass)
+	return m.tip.move(ctx, cmp.Or(batch.From, batch.Base), batch.Head,
+		"land "+strings.Join(batch.Slices(), ", "), pass)
 }
 
 // whole returns the passes of a batch, in order, if all of its attempts are in the queue and land
@@ -651,7 +685,9 @@ func (m *merging) whole(batch *attempt.Batch) ([]gate.Pass, bool, error) {
 	}
 	var passes []gate.Pass
 	for _, name := range batch.Members {
-		i := slices.IndexFunc(queue, func(r *attempt.Record) bool { return r.Name() == name && batch.Has(r) })
+		i := slices.IndexFunc(queue, func(r *attempt.Record) bool {
+			return r.Name() == name && batch.Has(r)
+		})
 		if i < 0 {
 			return nil, false, nil
 		}
@@ -670,13 +706,15 @@ func (m *merging) asLeft(ctx context.Context, w *work) (err error) {
 	if w.left, w.lands = w.rec.Tree, w.rec.Tree; w.rec.Tree == "" {
 		return nil
 	}
-	if w.later, err = git.Changed(ctx, m.repo.Common, w.rec.Tree, w.tip, statedir.InState); err != nil {
+	if w.later, err = git.Changed(ctx, m.repo.Common, w.rec.Tree, w.tip,
+		statedir.InState); err != nil {
 		return m.gone(ctx, w, err)
 	}
 	if len(w.later) == 0 {
 		return nil
 	}
-	c := git.NewCommit{Tree: w.rec.Tree, Message: "gl: " + w.rec.Work() + " as its agent left it", Parents: []string{cmp.Or(w.rec.Head, w.lineage.Base)}}
+	c := git.NewCommit{Tree: w.rec.Tree, Message: "gl: " + w.rec.Work() + " as its agent left it",
+		Parents: []string{cmp.Or(w.rec.Head, w.lineage.Base)}}
 	if w.tip, err = git.CommitTree(ctx, m.repo.Common, c); err == nil {
 		m.tell("%s: changed after its agent had ended, and left out: %s", w.rec.Label(), some(w.later))
 	}

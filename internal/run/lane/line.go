@@ -55,7 +55,8 @@ func (l *line) isStuck(r *attempt.Record) bool { _, stuck := l.stuck[r.Name()]; 
 
 // next returns the first attempt in the queue that may move, nil for none. base returns what work
 // is merged into now; next calls it only if an attempt waits for that to change.
-func (l *line) next(ctx context.Context, base func(context.Context) (string, error)) (*attempt.Record, error) {
+func (l *line) next(ctx context.Context, base func(context.Context) (string, error)) (
+	*attempt.Record, error) {
 	queue, err := queueOf(l.project)
 	if err != nil {
 		return nil, err
@@ -64,8 +65,11 @@ func (l *line) next(ctx context.Context, base func(context.Context) (string, err
 }
 
 // first is next for a queue that was read before.
-func (l *line) first(ctx context.Context, queue []*attempt.Record, base func(context.Context) (string, error)) (*attempt.Record, error) {
-	planned := sync.OnceValues(func() (*plan.Plan, error) { return l.project.Plan(now(), l.project.Options()) })
+func (l *line) first(ctx context.Context, queue []*attempt.Record,
+	base func(context.Context) (string, error)) (*attempt.Record, error) {
+	planned := sync.OnceValues(func() (*plan.Plan, error) {
+		return l.project.Plan(now(), l.project.Options())
+	})
 	at := ""
 	for _, r := range queue {
 		if l.isStuck(r) {
@@ -131,7 +135,8 @@ func (l *line) wait(ctx context.Context, r *attempt.Record, why error) error {
 
 // step notes what happens to the attempt, and about how long that takes, 0 for unknown. gone means
 // that the attempt has left the queue.
-func (l *line) step(ctx context.Context, r *attempt.Record, what string, takes time.Duration) (gone bool, err error) {
+func (l *line) step(ctx context.Context, r *attempt.Record, what string,
+	takes time.Duration) (gone bool, err error) {
 	l.tell("%s: %s", r.Label(), what)
 	now, err := l.settler.Proceed(ctx, r, func(r *attempt.Record) {
 		g := r.Landing
@@ -159,12 +164,14 @@ func (l *line) finish(ctx context.Context, r *attempt.Record, res attempt.Landin
 // ask settles an attempt by asking a person.
 func (l *line) ask(ctx context.Context, r *attempt.Record, why string) error {
 	effect := tracker.Ask
-	return l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Waiting, Detail: why, Effect: &effect})
+	return l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Waiting, Detail: why,
+		Effect: &effect})
 }
 
 // handBack settles an attempt whose worktree has the merge with its conflicts.
 func (l *line) handBack(ctx context.Context, r *attempt.Record) error {
-	return l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Conflict, Detail: some(r.Landing.Paths)})
+	return l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Conflict,
+		Detail: some(r.Landing.Paths)})
 }
 
 // behind has the work wait for another slice.
@@ -190,7 +197,8 @@ func (l *line) anyResolves() (bool, error) {
 	}
 	tallies, err := l.project.Runs.Tallies()
 	for id, t := range tallies {
-		if t.Last.Outcome == attempt.Conflict || attempt.IsTask(id) { // of a task each attempt may be another one's
+		// of a task each attempt may be another one's
+		if t.Last.Outcome == attempt.Conflict || attempt.IsTask(id) {
 			return true, err
 		}
 	}
@@ -229,7 +237,8 @@ func (l *line) resolver(ctx context.Context, w *work, paths []string) (string, e
 			return "", err
 		}
 		for _, r := range all {
-			if r.Landing != nil && slices.ContainsFunc(r.Landing.Paths, func(p string) bool { return slices.Contains(paths, p) }) {
+			if r.Landing != nil && slices.ContainsFunc(r.Landing.Paths,
+				func(p string) bool { return slices.Contains(paths, p) }) {
 				return other, nil
 			}
 		}

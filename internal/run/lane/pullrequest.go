@@ -43,7 +43,8 @@ func (s Status) Upstream(ctx context.Context, root, target string) Status {
 	if s.PullRequest == nil {
 		return s
 	}
-	for _, ref := range []string{"refs/remotes/" + s.PullRequest.Remote + "/" + worktree.Short(target), target} {
+	remote := "refs/remotes/" + s.PullRequest.Remote + "/" + worktree.Short(target)
+	for _, ref := range []string{remote, target} {
 		if in, err := git.InBranch(ctx, root, s.PullRequest.Head, ref); err == nil && in {
 			s.PullRequest = nil
 			return s
@@ -184,7 +185,8 @@ func (p *pullRequests) askFor(ctx context.Context, hub gh.Repo) (closed bool, er
 	case gh.Merged:
 		target := worktree.Short(p.repo.Target())
 		p.events.tellDelivered(pr.Slices, target+" on "+pr.Remote)
-		p.tell("%s is merged: %s. git pull brings it into %s", pr.URL, strings.Join(pr.IDs(), ", "), target)
+		p.tell("%s is merged: %s. git pull brings it into %s", pr.URL,
+			strings.Join(pr.IDs(), ", "), target)
 		p.file.PullRequest = nil
 	case gh.Closed:
 		p.file.Undelivered = append(slices.Clone(pr.Slices), p.file.Undelivered...)
@@ -195,14 +197,17 @@ func (p *pullRequests) askFor(ctx context.Context, hub gh.Repo) (closed bool, er
 
 // trouble returns why there is no pull request of what has landed, with the command that helps. A
 // nil err means that a person closed it.
-func (p *pullRequests) trouble(ctx context.Context, remote string, err error) (reason string, _ error) {
+func (p *pullRequests) trouble(ctx context.Context, remote string, err error) (
+	reason string, _ error) {
 	switch {
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	case err == nil:
-		return fmt.Sprintf("%s was closed without being merged: gh pr reopen %s, or another one", p.file.Closed, p.file.Closed), nil
+		return fmt.Sprintf("%s was closed without being merged: gh pr reopen %s, or another one",
+			p.file.Closed, p.file.Closed), nil
 	case errors.Is(err, gh.ErrMissing):
-		return fmt.Sprintf("gh isn't installed (https://cli.github.com); %s is pushed to %s", p.head(), remote), nil
+		return fmt.Sprintf("gh isn't installed (https://cli.github.com); %s is pushed to %s",
+			p.head(), remote), nil
 	case errors.Is(err, gh.ErrLogin):
 		return "gh isn't logged in: gh auth login", nil
 	}
@@ -263,7 +268,8 @@ func (p *pullRequests) open(ctx context.Context, hub gh.Repo, remote, lane strin
 		if is == nil {
 			return fmt.Errorf("gh pr create has opened no pull request of %s", p.head())
 		}
-	} else if text := withBody(is.Body, body); text != is.Body || pr.Title == is.Title && title != is.Title {
+	} else if text := withBody(is.Body, body); text != is.Body ||
+		pr.Title == is.Title && title != is.Title {
 		if is.Title != pr.Title {
 			title = is.Title
 		}
@@ -306,7 +312,8 @@ func (p *pullRequests) pullBody(ctx context.Context, list []Undelivered) (string
 	b.WriteString(pullBegin + "\n")
 	for _, u := range list {
 		subject, verified := "Land "+u.Slice, ""
-		if i := slices.IndexFunc(landed, func(c git.Landed) bool { return c.Commit == u.Commit }); i >= 0 {
+		if i := slices.IndexFunc(landed,
+			func(c git.Landed) bool { return c.Commit == u.Commit }); i >= 0 {
 			subject, verified = landed[i].Subject, landed[i].Verified
 		}
 		fmt.Fprintf(&b, "- %s (%s)", asCode(subject), short(u.Commit))

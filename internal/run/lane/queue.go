@@ -51,7 +51,8 @@ func Open(ctx context.Context, pr *project.Project, self string, environ []strin
 	return &Queue{
 		Reader: read, Project: pr, Repo: read.repo, Self: self, Environ: environ,
 		commands: &commands{project: pr, conf: pr}, events: &events{project: pr, repo: read.repo},
-		recheck: &recheck{project: pr, repo: read.repo, history: read.history, trees: read.trees, inspect: read.inspect},
+		recheck: &recheck{project: pr, repo: read.repo, history: read.history, trees: read.trees,
+			inspect: read.inspect},
 	}, nil
 }
 
@@ -90,7 +91,8 @@ func (q *Queue) Work(ctx context.Context) error {
 			return err
 		}
 		after, err := queueOf(q.Project)
-		if err != nil || !slices.ContainsFunc(after, func(r *attempt.Record) bool { return !worked.isStuck(r) }) {
+		if err != nil || !slices.ContainsFunc(after,
+			func(r *attempt.Record) bool { return !worked.isStuck(r) }) {
 			return err
 		}
 	}
@@ -173,7 +175,8 @@ func (q *Queue) TestBase(ctx context.Context) (red string, err error) {
 		}
 		v, err := t.bench.baseVerdict(ctx, base)
 		if err == nil && v != nil && !v.Green() {
-			red = "the tests fail on " + worktree.Short(q.Repo.Target()) + " (" + How(v, q.Project.Config.Test.Limit) + ")"
+			red = "the tests fail on " + worktree.Short(q.Repo.Target()) + " (" +
+				How(v, q.Project.Config.Test.Limit) + ")"
 		}
 		return err
 	})
@@ -183,7 +186,9 @@ func (q *Queue) TestBase(ctx context.Context) (red string, err error) {
 // SendBack has the agents of those that wait because the base is red go on, or a person look at
 // them: nothing else will make it green.
 func (q *Queue) SendBack(ctx context.Context) error {
-	return q.unlessBusy(ctx, func(ctx context.Context, t *turn) error { return t.merging.sendBack(ctx) })
+	return q.unlessBusy(ctx, func(ctx context.Context, t *turn) error {
+		return t.merging.sendBack(ctx)
+	})
 }
 
 // Reset begins the queue's branch again at the target as it is. What has landed and wasn't

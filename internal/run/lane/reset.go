@@ -53,7 +53,8 @@ func (r *resetting) reset(ctx context.Context) (dropped, reopened []string, err 
 		r.file.Tip, r.file.Next = tip, ""
 		return dropped, reopened, errors.Join(r.repo.MarkLane(worktree.LaneMark{Tip: tip}), r.file.save())
 	}
-	pass, err := gate.Ask(gate.Facts{Way: gate.Reset, Left: target, Lands: target, Approval: &gate.Approval{By: "a person, by gl land --reset"}}).Pass(target)
+	pass, err := gate.Ask(gate.Facts{Way: gate.Reset, Left: target, Lands: target,
+		Approval: &gate.Approval{By: "a person, by gl land --reset"}}).Pass(target)
 	if err != nil {
 		return dropped, reopened, err
 	}
@@ -66,7 +67,8 @@ func (r *resetting) reset(ctx context.Context) (dropped, reopened []string, err 
 // reopenDropped reopens the named slices and those that the queue's branch has dropped before, and
 // returns those that were complete. If the target has a slice in another shape, amended or rebased,
 // it stays complete.
-func (r *resetting) reopenDropped(ctx context.Context, named []string, target string) (reopened []string, err error) {
+func (r *resetting) reopenDropped(ctx context.Context, named []string,
+	target string) (reopened []string, err error) {
 	ids := slices.Clone(named)
 	for _, d := range r.file.Dropped {
 		if !d.Undone && !slices.Contains(ids, d.Slice) {
@@ -85,7 +87,8 @@ func (r *resetting) reopenDropped(ctx context.Context, named []string, target st
 		if err != nil {
 			return reopened, err
 		}
-		if rec == nil || rec.Undone != nil || slices.ContainsFunc(landings, func(c git.Landed) bool { return r.history.landedBy(c, id, rec.N) }) {
+		if rec == nil || rec.Undone != nil || slices.ContainsFunc(landings,
+			func(c git.Landed) bool { return r.history.landedBy(c, id, rec.N) }) {
 			continue
 		}
 		if was, err := r.reopen(ctx, rec); err != nil {
@@ -165,8 +168,11 @@ func (r *resetting) drop(ctx context.Context, lane, target string) error {
 		return err
 	}
 	for _, c := range landed {
-		if !slices.ContainsFunc(again, func(a git.Landed) bool { return a.Slice == c.Slice && a.Attempt == c.Attempt }) {
-			r.file.Dropped = append(r.file.Dropped, Undelivered{Slice: c.Slice, Commit: c.Commit, At: c.When})
+		if !slices.ContainsFunc(again, func(a git.Landed) bool {
+			return a.Slice == c.Slice && a.Attempt == c.Attempt
+		}) {
+			r.file.Dropped = append(r.file.Dropped, Undelivered{Slice: c.Slice, Commit: c.Commit,
+				At: c.When})
 		}
 	}
 	return r.dropUndos(ctx, lane, base, target)
@@ -181,8 +187,10 @@ func (r *resetting) dropUndos(ctx context.Context, lane, base, target string) er
 	}
 	undone, err := git.AllTakenBack(ctx, r.repo.Common, target, lane)
 	for _, c := range undone {
-		known := slices.ContainsFunc(r.file.Again, func(u Undelivered) bool { return u.Commit == c.Commit })
-		kept := slices.ContainsFunc(again, func(a git.TakenBack) bool { return a.Slice == c.Slice && a.Reverts == c.Reverts })
+		known := slices.ContainsFunc(r.file.Again,
+			func(u Undelivered) bool { return u.Commit == c.Commit })
+		kept := slices.ContainsFunc(again,
+			func(a git.TakenBack) bool { return a.Slice == c.Slice && a.Reverts == c.Reverts })
 		if known || kept || c.Project != r.repo.Prefix {
 			continue
 		}

@@ -24,17 +24,19 @@ func (n landing) commit() string { return n.commits[len(n.commits)-1] }
 func (m *merging) shape(ctx context.Context, w *work, trailers []git.Trailer) (landing, error) {
 	n := landing{as: m.project.Config.Git.Land}
 	if n.as == project.LandRebase {
-		commits, ok, err := git.Replay(ctx, m.repo.Common, w.base, w.tip, w.tree, statedir.InState, func(text string, last bool) string {
-			if !last {
-				return git.WithTrailers(text)
-			}
-			return git.WithTrailers(text, trailers...)
-		})
+		commits, ok, err := git.Replay(ctx, m.repo.Common, w.base, w.tip, w.tree, statedir.InState,
+			func(text string, last bool) string {
+				if !last {
+					return git.WithTrailers(text)
+				}
+				return git.WithTrailers(text, trailers...)
+			})
 		if err != nil {
 			return n, err
 		}
 		if n.commits = commits; !ok {
-			n.as, n.caveats = project.LandSquash, []string{"its commits don't apply one by one, so they landed as one"}
+			n.as, n.caveats = project.LandSquash,
+				[]string{"its commits don't apply one by one, so they landed as one"}
 		}
 	}
 	if n.as != project.LandRebase {
@@ -42,7 +44,9 @@ func (m *merging) shape(ctx context.Context, w *work, trailers []git.Trailer) (l
 		if n.as == project.LandMerge {
 			parents = append(parents, w.tip)
 		}
-		commit, err := git.CommitTree(ctx, m.repo.Common, git.NewCommit{Tree: w.tree, Parents: parents, Message: git.LandingMessage(w.title(), trailers...)})
+		commit, err := git.CommitTree(ctx, m.repo.Common,
+			git.NewCommit{Tree: w.tree, Parents: parents,
+				Message: git.LandingMessage(w.title(), trailers...)})
 		if err != nil {
 			return n, err
 		}

@@ -38,7 +38,8 @@ func (ins *inspector) inspect(ctx context.Context, w *work, changed []string) er
 }
 
 // inspectAgainst is inspect with a hand-over, "" for none.
-func (ins *inspector) inspectAgainst(ctx context.Context, w *work, changed []string, handed string) error {
+func (ins *inspector) inspectAgainst(ctx context.Context, w *work, changed []string,
+	handed string) error {
 	base, err := ins.trees.files(ctx, w.base)
 	if err != nil {
 		return err
@@ -59,14 +60,17 @@ func (ins *inspector) inspectAgainst(ctx context.Context, w *work, changed []str
 	if err != nil {
 		return err
 	}
-	w.caveats, w.survey.unseen, w.survey.compared, w.survey.handed, w.survey.found = p.caveats(), p.unseen(), p.compared(w.base), p.commit, nil
+	w.caveats, w.survey.unseen, w.survey.compared, w.survey.handed, w.survey.found = p.caveats(),
+		p.unseen(), p.compared(w.base), p.commit, nil
 	for _, name := range marked {
-		w.survey.found = append(w.survey.found, gate.Item{Kind: gate.Marks, Name: name, ID: merged[name].ID, Red: true})
+		w.survey.found = append(w.survey.found, gate.Item{Kind: gate.Marks, Name: name,
+			ID: merged[name].ID, Red: true})
 	}
 	found, err := c.Find(ctx, &p.Promise, base, merged, changed, w.survey.found)
 	w.survey.found = append(w.survey.found, found...)
 	if w.survey.allowed = nil; ins.project != nil {
-		w.survey.allowed = drift.Allowed(ins.project.Config.Test.Removable, w.survey.found, ins.repo.Prefix)
+		w.survey.allowed = drift.Allowed(ins.project.Config.Test.Removable, w.survey.found,
+			ins.repo.Prefix)
 	}
 	return err
 }
@@ -74,9 +78,11 @@ func (ins *inspector) inspectAgainst(ctx context.Context, w *work, changed []str
 // comparer returns what compares states of the project by its test command.
 func (ins *inspector) comparer() *drift.Comparer {
 	if ins.compares == nil {
-		ins.compares = &drift.Comparer{Prefix: ins.repo.Prefix, Read: func(ctx context.Context, ids []string, most int64, f func(string, []byte) error) error {
-			return git.Blobs(ctx, ins.repo.Common, ids, most, f)
-		}}
+		ins.compares = &drift.Comparer{Prefix: ins.repo.Prefix,
+			Read: func(ctx context.Context, ids []string, most int64,
+				f func(string, []byte) error) error {
+				return git.Blobs(ctx, ins.repo.Common, ids, most, f)
+			}}
 	}
 	ins.compares.Command = ""
 	if ins.project != nil {
@@ -108,19 +114,24 @@ func (ins *inspector) unlocksOf(r *attempt.Record) func() bool {
 
 // marked lists the changed files that have the marks of an unfinished merge and didn't have them in
 // the base.
-func (ins *inspector) marked(ctx context.Context, base, merged map[string]git.File, changed []string) ([]string, error) {
-	paths := slices.DeleteFunc(slices.Clone(changed), func(p string) bool { return !merged[p].IsRegular() })
+func (ins *inspector) marked(ctx context.Context, base, merged map[string]git.File,
+	changed []string) ([]string, error) {
+	paths := slices.DeleteFunc(slices.Clone(changed),
+		func(p string) bool { return !merged[p].IsRegular() })
 	now, err := ins.haveMarks(ctx, merged, paths)
 	if err != nil {
 		return nil, err
 	}
 	paths = slices.DeleteFunc(paths, func(p string) bool { return !now[merged[p].ID] })
-	before, err := ins.haveMarks(ctx, base, slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return !base[p].IsRegular() }))
-	return slices.DeleteFunc(paths, func(p string) bool { return before[base[p].ID] }), err // a test of merges, say
+	before, err := ins.haveMarks(ctx, base, slices.DeleteFunc(slices.Clone(paths),
+		func(p string) bool { return !base[p].IsRegular() }))
+	// a test of merges, say
+	return slices.DeleteFunc(paths, func(p string) bool { return before[base[p].ID] }), err
 }
 
 // haveMarks returns the ids of the files that have marks.
-func (ins *inspector) haveMarks(ctx context.Context, files map[string]git.File, paths []string) (map[string]bool, error) {
+func (ins *inspector) haveMarks(ctx context.Context, files map[string]git.File,
+	paths []string) (map[string]bool, error) {
 	ids := make([]string, len(paths))
 	for i, p := range paths {
 		ids[i] = files[p].ID
@@ -157,7 +168,8 @@ func (p *promise) unseen() []string {
 	if len(p.Free) == 0 {
 		return nil
 	}
-	return []string{"tests that don't merge with what has landed couldn't be compared: " + some(sorted(p.Free))}
+	return []string{"tests that don't merge with what has landed couldn't be compared: " +
+		some(sorted(p.Free))}
 }
 
 // compared says what the tests are compared with.
@@ -170,7 +182,8 @@ func (p *promise) compared(base string) string {
 
 // promised returns the promise of the work; base are the files it is merged into, handed is the
 // commit of the hand-over, "" for none.
-func (ins *inspector) promised(ctx context.Context, w *work, base map[string]git.File, handed string) (*promise, error) {
+func (ins *inspector) promised(ctx context.Context, w *work, base map[string]git.File,
+	handed string) (*promise, error) {
 	p := &promise{Promise: drift.Promise{Want: base, Free: map[string]bool{}, Unlocks: w.unlocks}}
 	if handed == "" {
 		return p, nil
@@ -242,13 +255,16 @@ func (ins *inspector) heldBack(first, started, oldest, later map[string]git.File
 
 // mergeBoth merges the hand-over with what has landed at the same paths. A merge in memory needs a
 // history, so the hand-over becomes a commit on the start of the work.
-func (ins *inspector) mergeBoth(ctx context.Context, w *work, p *promise, base, first map[string]git.File, both []string) error {
+func (ins *inspector) mergeBoth(ctx context.Context, w *work, p *promise,
+	base, first map[string]git.File, both []string) error {
 	for len(both) > 0 {
 		tree, err := git.TreeWith(ctx, ins.repo.Common, w.lineage.Base, first)
 		if err != nil {
 			return err
 		}
-		commit, err := git.CommitTree(ctx, ins.repo.Common, git.NewCommit{Tree: tree, Parents: []string{w.lineage.Base}, Message: "gl: tests of " + w.lineage.Slice})
+		commit, err := git.CommitTree(ctx, ins.repo.Common,
+			git.NewCommit{Tree: tree, Parents: []string{w.lineage.Base},
+				Message: "gl: tests of " + w.lineage.Slice})
 		if err != nil {
 			return err
 		}
@@ -285,7 +301,8 @@ func (ins *inspector) needsReview(w *work) (string, error) {
 	if w.rec.Accepted() || w.rec.IsTask() {
 		return "", nil
 	}
-	return ins.project.MustApprove(w.rec, contracts.ReadBook(ins.project.Root), contracts.ReadBook(ins.repo.Dir(w.lineage)))
+	return ins.project.MustApprove(w.rec, contracts.ReadBook(ins.project.Root),
+		contracts.ReadBook(ins.repo.Dir(w.lineage)))
 }
 
 // survey finds how the tests differ, and whether a person has to review.

@@ -60,7 +60,8 @@ func (b *bench) test(ctx context.Context, commit string, of tested) (*testrun.Ve
 
 // verdict returns the verdict on a commit: a known one, if trust accepts it, otherwise that of a
 // run. It is nil without a test command.
-func (b *bench) verdict(ctx context.Context, commit string, of tested, trust func(*testrun.Verdict) bool) (*testrun.Verdict, error) {
+func (b *bench) verdict(ctx context.Context, commit string, of tested,
+	trust func(*testrun.Verdict) bool) (*testrun.Verdict, error) {
 	test := b.commands.conf.Config.Test
 	if !test.Command.IsSet() {
 		return nil, nil
@@ -158,7 +159,8 @@ func (b *bench) gained(ctx context.Context, r *attempt.Record) *int {
 
 // runTwice runs the tests on the commit, which is checked out, and once more if they fail, because
 // they may be flaky.
-func (b *bench) runTwice(ctx context.Context, bed *site.Site, commit string, key testrun.Key, of tested) (*testrun.Verdict, error) {
+func (b *bench) runTwice(ctx context.Context, bed *site.Site, commit string, key testrun.Key,
+	of tested) (*testrun.Verdict, error) {
 	first, err := b.run(ctx, bed, key, of)
 	if err != nil || first.Green() || first.TimedOut {
 		return first, err
@@ -177,7 +179,8 @@ func (b *bench) runTwice(ctx context.Context, bed *site.Site, commit string, key
 }
 
 // run runs the tests on what is checked out.
-func (b *bench) run(ctx context.Context, bed *site.Site, key testrun.Key, of tested) (*testrun.Verdict, error) {
+func (b *bench) run(ctx context.Context, bed *site.Site, key testrun.Key,
+	of tested) (*testrun.Verdict, error) {
 	test := b.commands.conf.Config.Test
 	log := "lane.tests.log"
 	switch {
@@ -195,13 +198,16 @@ func (b *bench) run(ctx context.Context, bed *site.Site, key testrun.Key, of tes
 	}
 	b.tell("running %s", test.Command.Line)
 	v, err := testrun.Run(ctx, testrun.Spec{
-		Self: b.self, Command: test.Command, Root: b.project.Root, Top: bed.Lineage.Path, Dir: bed.Dir(), Env: bed.Env(bed.Environ()), Limit: test.Limit,
-		Box: bed.Box, Pattern: test.Pattern, Tree: key.Tree, Toolchain: key.Toolchain, Log: filepath.Join(b.project.Runs.Dir(), "log", log),
+		Self: b.self, Command: test.Command, Root: b.project.Root, Top: bed.Lineage.Path,
+		Dir: bed.Dir(), Env: bed.Env(bed.Environ()), Limit: test.Limit,
+		Box: bed.Box, Pattern: test.Pattern, Tree: key.Tree, Toolchain: key.Toolchain,
+		Log:     filepath.Join(b.project.Runs.Dir(), "log", log),
 		Started: b.startedTests, Mark: testsMark, Caches: b.caches,
 	})
 	b.file.Tests, err = nil, errors.Join(err, b.project.Runs.NoteQueueWork(""))
 	if err == nil && !v.Green() {
-		err = noSpace(bed.Lineage.Path, cmp.Or(environ.Environ(bed.Environ()).Get("TMPDIR"), os.TempDir()))
+		err = noSpace(bed.Lineage.Path, cmp.Or(environ.Environ(bed.Environ()).Get("TMPDIR"),
+			os.TempDir()))
 	}
 	if err == nil {
 		b.events.tellVerdict(of, v)
@@ -239,9 +245,13 @@ func (b *bench) makeBed(ctx context.Context) (*site.Site, error) {
 	config := b.commands.conf.Config
 	env := append(agent.ScrubEnv(b.environ), "GREENLIGHT_ROOT="+b.project.Root)
 	bed := &site.Site{
-		Root: b.project.Root, Self: b.self, Environ: func() []string { return env }, Setup: site.Setup{Command: config.Git.Setup, Limit: config.Git.SetupLimit},
-		SetupLog: filepath.Join(b.project.Runs.Dir(), "log", "lane.setup.log"), Sandbox: site.Sandbox{On: config.Sandbox == attempt.SandboxBwrap, Caches: config.Caches},
-		Apart: "lane", Note: func(line string) { b.tell("the merge queue's worktree: %s", line) }, Started: b.startedTests, Leftover: func(err error) { b.tell("git.setup: %v", err) },
+		Root: b.project.Root, Self: b.self, Environ: func() []string { return env },
+		Setup:    site.Setup{Command: config.Git.Setup, Limit: config.Git.SetupLimit},
+		SetupLog: filepath.Join(b.project.Runs.Dir(), "log", "lane.setup.log"),
+		Sandbox: site.Sandbox{On: config.Sandbox == attempt.SandboxBwrap,
+			Caches: config.Caches},
+		Apart: "lane", Note: func(line string) { b.tell("the merge queue's worktree: %s", line) },
+		Started: b.startedTests, Leftover: func(err error) { b.tell("git.setup: %v", err) },
 		Repo: b.repo, Lineage: lineage,
 	}
 	if err := bed.Make(ctx); err != nil {
@@ -310,13 +320,15 @@ func (b *bench) sweep(ctx context.Context, bed *site.Site) error {
 		if !filepath.IsLocal(filepath.FromSlash(name)) {
 			continue
 		}
-		if setup := slices.Contains(bed.Lineage.Ignored, p); setup || slices.Contains(kept, path.Base(name)) {
+		if setup := slices.Contains(bed.Lineage.Ignored, p); setup ||
+			slices.Contains(kept, path.Base(name)) {
 			if !setup || slices.Contains(worktree.Caches, path.Base(name)) {
 				b.caches = append(b.caches, name)
 			}
 			continue
 		}
-		if err := os.RemoveAll(filepath.Join(bed.Lineage.Path, filepath.FromSlash(name))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.RemoveAll(filepath.Join(bed.Lineage.Path,
+			filepath.FromSlash(name))); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -366,7 +378,8 @@ func (b *bench) checkBoth(ctx context.Context, a *ahead) (gate.TestRun, error) {
 		return run, err
 	}
 	return run, standstill("the tests pass on %s and on what has landed, but not on both together (%s): see %s, merge the branch %s and mend it, then run gl land",
-		worktree.Short(b.repo.Target()), How(verdict, b.project.Config.Test.Limit), verdict.Log, worktree.Short(b.repo.LaneRef()))
+		worktree.Short(b.repo.Target()), How(verdict, b.project.Config.Test.Limit), verdict.Log,
+		worktree.Short(b.repo.LaneRef()))
 }
 
 // knownVerdict returns the verdict on a commit that was tested before, nil for none.
@@ -389,7 +402,9 @@ func (b *bench) knownVerdict(ctx context.Context, commit string) (*testrun.Verdi
 // baseVerdict returns the verdict on a commit without the work of an agent. It repeats a red run of
 // an earlier turn, when the disk may have been full.
 func (b *bench) baseVerdict(ctx context.Context, commit string) (*testrun.Verdict, error) {
-	return b.verdict(ctx, commit, tested{}, func(v *testrun.Verdict) bool { return v.Green() || v.At.After(b.since) })
+	return b.verdict(ctx, commit, tested{}, func(v *testrun.Verdict) bool {
+		return v.Green() || v.At.After(b.since)
+	})
 }
 
 // leave gives up the queue's worktree.

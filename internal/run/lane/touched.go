@@ -29,7 +29,8 @@ type Touched struct {
 // It returns nil if nothing has changed, nothing was handed over, or a merge is under way, which
 // brings what has landed. quick looks only at files that were handed over, and takes a snapshot
 // only if one of them seems changed.
-func (r *Reader) Touched(ctx context.Context, lineage *worktree.Lineage, quick bool) (*Touched, error) {
+func (r *Reader) Touched(ctx context.Context, lineage *worktree.Lineage, quick bool) (
+	*Touched, error) {
 	handed, err := r.inspect.handedOver(ctx, lineage)
 	if err != nil || handed == "" || r.repo.Worktree(lineage).Operation() != "" {
 		return nil, err
@@ -82,7 +83,8 @@ func (r *Reader) Touched(ctx context.Context, lineage *worktree.Lineage, quick b
 
 // ChangedSince returns the paths, relative to the project, in which a worktree differs from an
 // earlier commit of its content; state aside.
-func (r *Reader) ChangedSince(ctx context.Context, lineage *worktree.Lineage, commit string) ([]string, error) {
+func (r *Reader) ChangedSince(ctx context.Context, lineage *worktree.Lineage,
+	commit string) ([]string, error) {
 	look, err := r.repo.Look(ctx, lineage)
 	if err != nil {
 		return nil, err
@@ -115,7 +117,8 @@ func (r *Reader) begun(ctx context.Context, lineage *worktree.Lineage) (string, 
 // Filters can make an unchanged file seem changed.
 func (r *Reader) seemsChanged(p *promise, top string) bool {
 	for name, want := range p.Want {
-		if r.inspect.comparer().Protects(name) && !p.Free[name] && !isOnDisk(filepath.Join(top, filepath.FromSlash(name)), want) {
+		if r.inspect.comparer().Protects(name) && !p.Free[name] &&
+			!isOnDisk(filepath.Join(top, filepath.FromSlash(name)), want) {
 			return true
 		}
 	}
@@ -141,7 +144,8 @@ func isOnDisk(path string, want git.File) bool {
 	case !info.Mode().IsRegular() || !want.IsRegular() || info.Size() > drift.MostBytes:
 		return false
 	default:
-		if data, err = os.ReadFile(path); err != nil || (info.Mode()&0o100 != 0) != (want.Mode == "100755") {
+		if data, err = os.ReadFile(path); err != nil ||
+			(info.Mode()&0o100 != 0) != (want.Mode == "100755") {
 			return false
 		}
 	}

@@ -60,7 +60,8 @@ func (q *Queue) lock(ctx context.Context) (*turn, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &turn{held: held, project: q.Project, repo: q.Repo, commands: q.permitted(), settler: q.Project.Settler()}
+	t := &turn{held: held, project: q.Project, repo: q.Repo, commands: q.permitted(),
+		settler: q.Project.Settler()}
 	since := now()
 	t.commands.follow()
 	if t.file, err = openFile(ctx, q.Project, q.Repo, q.tells()); err != nil {
@@ -75,18 +76,25 @@ func (q *Queue) furnish(t *turn, since time.Time) {
 	pr, repo, tell, read := t.project, t.repo, q.tells(), q.Reader
 	t.line = &line{project: pr, settler: t.settler, tell: tell, stuck: map[string]string{}}
 	t.bench = &bench{
-		project: pr, repo: repo, self: q.Self, environ: q.Environ, commands: t.commands, trees: read.trees,
-		file: t.file, events: q.events, tell: tell, since: since, seen: map[testrun.Key]*testrun.Verdict{},
+		project: pr, repo: repo, self: q.Self, environ: q.Environ, commands: t.commands,
+		trees: read.trees,
+		file:  t.file, events: q.events, tell: tell, since: since,
+		seen: map[testrun.Key]*testrun.Verdict{},
 	}
-	t.tip = &tip{project: pr, repo: repo, history: read.history, trees: read.trees, bench: t.bench, file: t.file, tell: tell}
-	t.cleanup = &cleanup{project: pr, repo: repo, self: q.Self, environ: q.Environ, commands: t.commands, tell: tell}
+	t.tip = &tip{project: pr, repo: repo, history: read.history, trees: read.trees, bench: t.bench,
+		file: t.file, tell: tell}
+	t.cleanup = &cleanup{project: pr, repo: repo, self: q.Self, environ: q.Environ,
+		commands: t.commands, tell: tell}
 	t.merging = &merging{
-		project: pr, repo: repo, settler: t.settler, file: t.file, line: t.line, tip: t.tip, bench: t.bench,
-		trees: read.trees, inspect: read.inspect, commands: t.commands, events: q.events, cleanup: t.cleanup, tell: tell,
+		project: pr, repo: repo, settler: t.settler, file: t.file, line: t.line, tip: t.tip,
+		bench: t.bench,
+		trees: read.trees, inspect: read.inspect, commands: t.commands, events: q.events,
+		cleanup: t.cleanup, tell: tell,
 	}
 	t.batching = &batching{
 		project: pr, repo: repo, settler: t.settler, line: t.line, tip: t.tip, bench: t.bench,
-		trees: read.trees, inspect: read.inspect, commands: t.commands, events: q.events, merging: t.merging, tell: tell,
+		trees: read.trees, inspect: read.inspect, commands: t.commands, events: q.events,
+		merging: t.merging, tell: tell,
 		alone: map[string]bool{},
 	}
 	pulls := &pullRequests{
@@ -98,9 +106,11 @@ func (q *Queue) furnish(t *turn, since time.Time) {
 		events: q.events, pulls: pulls, tell: tell, pushed: since,
 	}
 	t.undoing = &undoing{
-		project: pr, repo: repo, history: read.history, settler: t.settler, file: t.file, tip: t.tip, bench: t.bench, tell: tell,
+		project: pr, repo: repo, history: read.history, settler: t.settler, file: t.file,
+		tip: t.tip, bench: t.bench, tell: tell,
 	}
-	t.resetting = &resetting{project: pr, repo: repo, history: read.history, file: t.file, tip: t.tip, undoing: t.undoing}
+	t.resetting = &resetting{project: pr, repo: repo, history: read.history, file: t.file,
+		tip: t.tip, undoing: t.undoing}
 	t.checking = &checking{
 		project: pr, repo: repo, history: read.history, trees: read.trees, inspect: read.inspect,
 		bench: t.bench, recheck: q.recheck,

@@ -90,7 +90,8 @@ func (un *undoing) mayUndo(id string, force bool) error {
 	case len(open) > 0:
 		return fmt.Errorf("%s is needed by %s, which is being built: run gl stop %s first, or gl undo %s --force", id, some(open), open[0], id)
 	case len(done) > 0:
-		return fmt.Errorf("%s is needed by %s: run gl undo %s first, or gl undo %s --force", id, some(done), done[0], id)
+		return fmt.Errorf("%s is needed by %s: run gl undo %s first, or gl undo %s --force", id,
+			some(done), done[0], id)
 	}
 	return nil
 }
@@ -108,7 +109,8 @@ func (un *undoing) undo(ctx context.Context, id, why string, force bool) (*Undon
 }
 
 // undoLanding reverts the landing that the note names.
-func (un *undoing) undoLanding(ctx context.Context, base string, note *undoNote, force bool) (*Undone, error) {
+func (un *undoing) undoLanding(ctx context.Context, base string, note *undoNote,
+	force bool) (*Undone, error) {
 	id := note.Slice
 	tree, err := un.without(ctx, base, id, note.Commit)
 	if err != nil {
@@ -125,9 +127,11 @@ func (un *undoing) undoLanding(ctx context.Context, base string, note *undoNote,
 		}
 	}
 	u := &Undone{Commit: note.Commit}
-	u.Revert, err = git.CommitTree(ctx, un.repo.Common, git.NewCommit{Tree: tree, Parents: []string{base},
-		Message: git.LandingMessage("Take back "+title, git.Trailer{Key: "Undone", Value: id}, git.Trailer{Key: "Reverts", Value: note.Commit},
-			git.Trailer{Key: "Project", Value: un.repo.Prefix})})
+	u.Revert, err = git.CommitTree(ctx, un.repo.Common,
+		git.NewCommit{Tree: tree, Parents: []string{base},
+			Message: git.LandingMessage("Take back "+title, git.Trailer{Key: "Undone", Value: id},
+				git.Trailer{Key: "Reverts", Value: note.Commit},
+				git.Trailer{Key: "Project", Value: un.repo.Prefix})})
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +150,8 @@ func (un *undoing) undoLanding(ctx context.Context, base string, note *undoNote,
 			return nil, &RedError{id, u.Verdict, How(u.Verdict, un.project.Config.Test.Limit)}
 		}
 	}
-	pass, err := gate.Ask(gate.Facts{Way: gate.Undo, Run: run, Approval: &gate.Approval{By: "a person, by gl undo", All: force}}).Pass(u.Revert)
+	pass, err := gate.Ask(gate.Facts{Way: gate.Undo, Run: run,
+		Approval: &gate.Approval{By: "a person, by gl undo", All: force}}).Pass(u.Revert)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +160,9 @@ func (un *undoing) undoLanding(ctx context.Context, base string, note *undoNote,
 		return nil, err
 	}
 	un.file.Undoing = note
-	if err := un.file.deliverLater(Undelivered{Slice: id, Commit: u.Revert, Undone: true}); err != nil { // saves both
+	// saves both
+	later := Undelivered{Slice: id, Commit: u.Revert, Undone: true}
+	if err := un.file.deliverLater(later); err != nil {
 		return nil, err
 	}
 	if err := un.tip.move(ctx, base, u.Revert, "take back "+id, pass); err != nil {
@@ -186,7 +193,8 @@ func (un *undoing) undoAgain(ctx context.Context) error {
 			}
 			un.tell("%s was taken back, and %s: %v", u.Slice, state, conflict)
 		case err != nil:
-			un.tell("%s was taken back, and is in %s again: %v", u.Slice, worktree.Short(un.repo.Target()), err)
+			un.tell("%s was taken back, and is in %s again: %v", u.Slice,
+				worktree.Short(un.repo.Target()), err)
 		}
 		un.file.Again = un.file.Again[1:]
 		if err := un.file.save(); err != nil {
@@ -210,7 +218,8 @@ func (un *undoing) redone(ctx context.Context, u Undelivered) (stays bool, err e
 			return err
 		}
 		stays = true
-		if err := un.project.Runs.CallComplete(un.project.Key(), u.Slice); err != nil || rec.Undone == nil {
+		if err := un.project.Runs.CallComplete(un.project.Key(), u.Slice); err != nil ||
+			rec.Undone == nil {
 			return err
 		}
 		return un.project.Runs.MarkRedone(u.Slice, rec.N)
@@ -256,7 +265,8 @@ func (un *undoing) undoOnceMore(ctx context.Context, u Undelivered) error {
 	if landed == "" {
 		return nil
 	}
-	_, err = un.undoLanding(ctx, base, &undoNote{Slice: u.Slice, Attempt: all[i].N, Why: all[i].Undone.Why, Commit: landed}, true)
+	_, err = un.undoLanding(ctx, base, &undoNote{Slice: u.Slice, Attempt: all[i].N,
+		Why: all[i].Undone.Why, Commit: landed}, true)
 	return err
 }
 
@@ -270,7 +280,8 @@ func (un *undoing) without(ctx context.Context, base, id, commit string) (tree s
 		return "", err
 	}
 	if !in {
-		return "", fmt.Errorf("%s landed in %s, which isn't in %s any more", id, short(commit), worktree.Short(un.repo.Target()))
+		return "", fmt.Errorf("%s landed in %s, which isn't in %s any more", id, short(commit),
+			worktree.Short(un.repo.Target()))
 	}
 	tree, conflicts, err := revert(ctx, un.repo.Common, base, commit)
 	if err != nil {
@@ -303,7 +314,8 @@ func (e *conflictError) Error() string {
 // revert returns the tree of the commit tip without the changes of another commit against its first
 // parent. git revert would need a checkout, run hooks, and leave a sequencer behind when it is
 // killed.
-func revert(ctx context.Context, common, tip, commit string) (tree string, conflicts []string, err error) {
+func revert(ctx context.Context, common, tip, commit string) (
+	tree string, conflicts []string, err error) {
 	for try := 1; ; try++ {
 		tree, conflicts, err = revertOnce(ctx, common, tip, commit)
 		if err == nil || ctx.Err() != nil || try == mostReverts {
@@ -318,7 +330,8 @@ func revert(ctx context.Context, common, tip, commit string) (tree string, confl
 // mostReverts is how often revert tries while git prune runs.
 const mostReverts = 3
 
-func revertOnce(ctx context.Context, common, tip, commit string) (tree string, conflicts []string, err error) {
+func revertOnce(ctx context.Context, common, tip, commit string) (
+	tree string, conflicts []string, err error) {
 	before, err := git.ResolveCommit(ctx, common, commit+"^1")
 	if err == nil && before == "" {
 		err = fmt.Errorf("%s has no parent", short(commit))
@@ -331,7 +344,8 @@ func revertOnce(ctx context.Context, common, tip, commit string) (tree string, c
 	if before, err = git.TreeLike(ctx, common, before, commit, statedir.InState); err != nil {
 		return "", nil, err
 	}
-	back, err := git.CommitTree(ctx, common, git.NewCommit{Tree: before, Parents: []string{commit}, Message: "gl: without " + commit})
+	back, err := git.CommitTree(ctx, common, git.NewCommit{Tree: before, Parents: []string{commit},
+		Message: "gl: without " + commit})
 	if err != nil {
 		return "", nil, err
 	}
@@ -354,7 +368,8 @@ func (un *undoing) finishUndo(ctx context.Context) error {
 		return err
 	}
 	if !in {
-		un.file.Undelivered = slices.DeleteFunc(un.file.Undelivered, func(u Undelivered) bool { return u.Commit == note.Revert })
+		un.file.Undelivered = slices.DeleteFunc(un.file.Undelivered,
+			func(u Undelivered) bool { return u.Commit == note.Revert })
 		un.file.Undoing = nil
 		return un.file.save()
 	}
@@ -377,7 +392,8 @@ func (un *undoing) finishUndo(ctx context.Context) error {
 		if err := un.retireLanded(note); err != nil {
 			return err
 		}
-		if err := un.project.Runs.MarkUndone(note.Slice, note.Attempt, attempt.Undo{Commit: note.Revert, Why: note.Why}); err != nil {
+		if err := un.project.Runs.MarkUndone(note.Slice, note.Attempt,
+			attempt.Undo{Commit: note.Revert, Why: note.Why}); err != nil {
 			return err
 		}
 		return un.project.Runs.Withdraw(un.project.Key(), note.Slice, note.Attempt)
@@ -385,8 +401,10 @@ func (un *undoing) finishUndo(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_ = un.project.Runs.Journal().AppendOnce(journal.Event{Kind: journal.Undone, System: un.project.Key(), Slice: note.Slice, Attempt: note.Attempt,
-		Commit: note.Revert, Reason: note.Why, Target: worktree.Short(un.repo.Target()), Key: "undone." + note.Revert})
+	_ = un.project.Runs.Journal().AppendOnce(journal.Event{Kind: journal.Undone,
+		System: un.project.Key(), Slice: note.Slice, Attempt: note.Attempt,
+		Commit: note.Revert, Reason: note.Why, Target: worktree.Short(un.repo.Target()),
+		Key: "undone." + note.Revert})
 	un.file.Undoing = nil
 	return un.file.save()
 }
