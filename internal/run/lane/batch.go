@@ -117,29 +117,14 @@ func (b *batching) together(ctx context.Context, group []*attempt.Record) (green
 	if err != nil {
 		return false, err
 	}
-	var works []*work
+	works, tip, err := b.joinAll(ctx, group, base)
 	defer func() {
 		for _, w := range works {
 			w.release()
 		}
 	}()
-	tip := base
-	for _, r := range group {
-		w, err := b.join(ctx, r, tip)
-		if err != nil {
-			return false, err
-		}
-		if w == nil {
-			b.alone[r.Name()] = true
-			continue
-		}
-		works = append(works, w)
-		tip, err = git.CommitTree(ctx, b.repo.Common,
-			git.NewCommit{Tree: w.tree, Parents: []string{tip, w.tip},
-				Message: "gl: candidate " + w.rec.Slice})
-		if err != nil {
-			return false, err
-		}
+	if err != nil {
+		return false, err
 	}
 	if len(works) < 2 {
 		for _, w := range works {
@@ -181,6 +166,31 @@ func others(works []*work, but *work) []string {
 		}
 	}
 	return list
+}
+
+// joinAll merges the works of a group on top of each other: tip is the commit that has them all.
+// Those that must go alone are left out. The works are the caller's to release, even with an error.
+func (b *batching) joinAll(ctx context.Context, group []*attempt.Record, base string) (
+	works []*work, tip string, err error) {
+	tip = base
+	for _, r := range group {
+		w, err := b.join(ctx, r, tip)
+		if err != nil {
+			return works, "", err
+		}
+		if w == nil {
+			b.alone[r.Name()] = true
+			continue
+		}
+		works = append(works, w)
+		tip, err = git.CommitTree(ctx, b.repo.Common,
+			git.NewCommit{Tree: w.tree, Parents: []string{tip, w.tip},
+				Message: "gl: candidate " + w.rec.Slice})
+		if err != nil {
+			return works, "", err
+		}
+	}
+	return works, tip, nil
 }
 
 // join merges a work on top of others. It returns nil for one that must go alone or has left the

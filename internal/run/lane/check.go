@@ -47,7 +47,9 @@ const (
 )
 
 // Green reports whether the work would land, or landed rightly.
-func (c *Check) Green() bool { return len(c.Conflicts) == 0 && c.Problem == "" && c.Verdict.Green() }
+func (c *Check) Green() bool {
+	return len(c.Conflicts) == 0 && c.Problem == "" && c.Verdict.Green()
+}
 
 // Belied reports whether the verdict contradicts the commit's trailer.
 func (c *Check) Belied() bool {
@@ -149,24 +151,7 @@ func (q *Queue) Audit(ctx context.Context, since string, tell func(*Check)) erro
 	if err := q.permitted().allowed(ctx); err != nil {
 		return err
 	}
-	target, err := q.Reader.history.target(ctx)
-	if err == nil && q.Project.Config.Git.Deliver != project.DeliverMerge {
-		target, err = q.Reader.history.newest(ctx)
-	}
-	if err != nil {
-		return err
-	}
-	if since != "" {
-		commit, err := git.ResolveCommit(ctx, q.Repo.Common, since)
-		if err == nil && commit == "" {
-			err = fmt.Errorf("there is no commit %q", since)
-		}
-		if err != nil {
-			return err
-		}
-		since = commit
-	}
-	landings, err := git.Landings(ctx, q.Repo.Common, since, target)
+	landings, target, err := q.landingsSince(ctx, since)
 	if err != nil {
 		return err
 	}
@@ -207,6 +192,30 @@ func (q *Queue) Audit(ctx context.Context, since string, tell func(*Check)) erro
 		tell(&of)
 	}
 	return nil
+}
+
+// landingsSince returns the landings since a revision, and the commit that has them.
+func (q *Queue) landingsSince(ctx context.Context, since string) (
+	landings []git.Landed, target string, err error) {
+	target, err = q.Reader.history.target(ctx)
+	if err == nil && q.Project.Config.Git.Deliver != project.DeliverMerge {
+		target, err = q.Reader.history.newest(ctx)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	if since != "" {
+		commit, err := git.ResolveCommit(ctx, q.Repo.Common, since)
+		if err == nil && commit == "" {
+			err = fmt.Errorf("there is no commit %q", since)
+		}
+		if err != nil {
+			return nil, "", err
+		}
+		since = commit
+	}
+	landings, err = git.Landings(ctx, q.Repo.Common, since, target)
+	return landings, target, err
 }
 
 // tail returns how far the last landing of its batch, the one that was tested, is from the first of

@@ -38,7 +38,8 @@ func (c *commands) allowed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if found := statedir.Repositories(c.project.Root); c.conf.Config.Sandbox == attempt.SandboxBwrap && len(found) > 0 {
+	found := statedir.Repositories(c.project.Root)
+	if c.conf.Config.Sandbox == attempt.SandboxBwrap && len(found) > 0 {
 		return fmt.Errorf("%s is a git repository, which an agent may have made: any git there runs what its configuration names. Remove it (rm -r %s)", found[0], found[0])
 	}
 	return c.trust.Check(c.root, list)

@@ -47,7 +47,8 @@ func (d *delivery) deliver(ctx context.Context) error {
 func (d *delivery) tryDeliver(ctx context.Context) (reason string, err error) {
 	deliver := d.forward
 	switch c := d.project.Config.Git.Deliver; {
-	case c == project.DeliverBranch, c == project.DeliverPR && scratch.Is(d.project.Root): // a rehearsal has no remote
+	case c == project.DeliverBranch,
+		c == project.DeliverPR && scratch.Is(d.project.Root): // a rehearsal has no remote
 		return "", d.delivered("")
 	case c == project.DeliverPR:
 		deliver = d.proposeAll

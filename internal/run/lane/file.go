@@ -25,21 +25,21 @@ type file struct {
 	Target        string        `json:"target"`                // refs/heads/…
 	Tip           string        `json:"tip,omitempty"`         // where the worker left the lane,
 	Next          string        `json:"next,omitempty"`        // or was about to move it
-	Seen          string        `json:"seen,omitempty"`        // the target's commit when the lane last had it
+	Seen          string        `json:"seen,omitempty"`        // target's commit that the lane last had
 	Undelivered   []Undelivered `json:"undelivered,omitempty"` // landed, and not in the target yet
 	Reason        string        `json:"reason,omitempty"`      // why they aren't
 	Since         *time.Time    `json:"since,omitempty"`
 	PullRequest   *PullRequest  `json:"pull_request,omitempty"` // that is open, as far as gl knows
-	Pushed        string        `json:"pushed,omitempty"`       // the lane's commit that was pushed last
-	Closed        string        `json:"closed,omitempty"`       // a pull request that a person closed: gl opens another on request
-	Dropped       []Undelivered `json:"dropped,omitempty"`      // taken out of the lane: what was built on them would bring them back
+	Pushed        string        `json:"pushed,omitempty"`       // lane's commit that was pushed last
+	Closed        string        `json:"closed,omitempty"`       // pull request that a person closed
+	Dropped       []Undelivered `json:"dropped,omitempty"`      // taken out, and not to be brought back
 	Tests         *proc.ID      `json:"tests,omitempty"`        // the process of the tests that run
-	Manifests     string        `json:"manifests,omitempty"`    // of the tree for which setup has run in the lane's worktree
+	Manifests     string        `json:"manifests,omitempty"`    // of the tree that setup last ran for
 	Committed     *time.Time    `json:"committed,omitempty"`    // when state was committed last
 	Own           string        `json:"own,omitempty"`          // by this commit of the target
-	Moved         string        `json:"moved,omitempty"`        // where the target was moved by neither gl nor a person's commit
+	Moved         string        `json:"moved,omitempty"`        // where others moved the target
 	Undoing       *undoNote     `json:"undoing,omitempty"`      // a slice that is being taken back
-	Again         []Undelivered `json:"again,omitempty"`        // taken back, and in the target after a reset: to be taken back again
+	Again         []Undelivered `json:"again,omitempty"`        // to be taken back again
 
 	runs *attempt.Store // where save writes it; nil for a reader
 }

@@ -92,7 +92,12 @@ func (m *merging) land(ctx context.Context, r *attempt.Record) error {
 	if len(changed) == 0 {
 		return m.empty(ctx, w)
 	}
-	w.unlocks = m.inspect.unlocksOf(r)
+	return m.judge(ctx, w, changed)
+}
+
+// judge asks the gate about work that merges, runs its tests, and lands it or sends it back.
+func (m *merging) judge(ctx context.Context, w *work, changed []string) error {
+	w.unlocks = m.inspect.unlocksOf(w.rec)
 	if err := m.inspect.survey(ctx, w, changed); err != nil {
 		return err
 	}
@@ -227,10 +232,18 @@ func (m *merging) take(ctx context.Context, r *attempt.Record) (*work, error) {
 		}
 	}
 	defer hold.Release()
+	return nil, m.notTaken(ctx, r, lineage, err)
+}
+
+// notTaken settles an attempt whose work can't be committed. Any error that isn't about the work is
+// returned.
+func (m *merging) notTaken(ctx context.Context, r *attempt.Record, lineage *worktree.Lineage,
+	err error) error {
 	unresolved, busy, elsewhere, unkept := new(git.UnresolvedError), new(git.BusyError),
 		new(git.BranchError), new(git.UnkeptError)
 	switch {
-	case errors.As(err, &unresolved) && r.Landing.Why != "": // gl's own merge: a worker was killed after it
+	case errors.As(err, &unresolved) && r.Landing.Why != "":
+		// gl's own merge: a worker was killed after it
 		err = m.line.handBack(ctx, r)
 	case errors.As(err, &unresolved):
 		err = m.line.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Conflict,
@@ -245,7 +258,7 @@ func (m *merging) take(ctx context.Context, r *attempt.Record) (*work, error) {
 	case errors.Is(err, errGoneTree):
 		err = m.lost(ctx, r)
 	}
-	return nil, err
+	return err
 }
 
 // lost gives up work that nothing can be compared with any more. The worktree and the branch stay.

@@ -31,8 +31,8 @@ type Queue struct {
 	Repo      *worktree.Repo
 	Self      string            // path of gl
 	Environ   []string          // of setup and tests
-	Trust     trust.Store       // what the person has allowed: nothing else of the configuration is run
-	TrustRoot string            // the project for which they have: this one, or the one it was copied from
+	Trust     trust.Store       // commands that the person has allowed; no others run
+	TrustRoot string            // project they are allowed for: this one, or the one it was copied from
 	Told      func(line string) // gets progress, for people; may be nil
 	Asked     bool              // a person has asked: do now what waits for its time, or for a person
 

@@ -20,7 +20,7 @@ import (
 // An inspector finds what a work has changed of its tests, of the contracts and of the runner's
 // configuration. It reads git's objects and moves nothing.
 type inspector struct {
-	project  *project.Project // nil in tests: then no command is known, and nothing is allowed beforehand
+	project  *project.Project // nil in tests: no command, nothing allowed
 	repo     *worktree.Repo
 	trees    *trees
 	compares *drift.Comparer // see comparer
@@ -197,26 +197,10 @@ func (ins *inspector) promised(ctx context.Context, w *work, base map[string]git
 	if err != nil {
 		return nil, err
 	}
-	first := map[string]git.File{}
 	p.Later = drift.Files{}
-	for i, c := range chain {
-		files, err := git.Files(ctx, ins.repo.Common, c)
-		if err != nil {
-			return nil, err
-		}
-		for name, f := range files {
-			if ins.comparer().Protects(name) {
-				first[name] = f // an older one wins
-			}
-		}
-		if i == len(chain)-1 {
-			ins.heldBack(first, started, files, p.Later)
-		}
-	}
-	for name := range started {
-		if _, kept := first[name]; !kept && ins.comparer().Protects(name) {
-			first[name] = git.File{} // removed before they were handed over
-		}
+	first, err := ins.firstHanded(ctx, chain, started, p.Later)
+	if err != nil {
+		return nil, err
 	}
 	var both []string // changed on both sides, differently
 	p.Want = map[string]git.File{}
@@ -237,6 +221,33 @@ func (ins *inspector) promised(ctx context.Context, w *work, base map[string]git
 		}
 	}
 	return p, ins.mergeBoth(ctx, w, p, base, first, both)
+}
+
+// firstHanded returns the protected files as they were when they were first handed over, by the
+// commits of the hand-overs, the newest first. What started had and the hand-overs lack is empty.
+func (ins *inspector) firstHanded(ctx context.Context, chain []string,
+	started map[string]git.File, later drift.Files) (map[string]git.File, error) {
+	first := map[string]git.File{}
+	for i, c := range chain {
+		files, err := git.Files(ctx, ins.repo.Common, c)
+		if err != nil {
+			return nil, err
+		}
+		for name, f := range files {
+			if ins.comparer().Protects(name) {
+				first[name] = f // an older one wins
+			}
+		}
+		if i == len(chain)-1 {
+			ins.heldBack(first, started, files, later)
+		}
+	}
+	for name := range started {
+		if _, kept := first[name]; !kept && ins.comparer().Protects(name) {
+			first[name] = git.File{} // removed before they were handed over
+		}
+	}
+	return first, nil
 }
 
 // heldBack moves from first to later what decides how tests run and was neither in the oldest

@@ -70,6 +70,12 @@ func (r *Reader) Touched(ctx context.Context, lineage *worktree.Lineage, quick b
 	if err != nil || len(paths) == 0 {
 		return nil, err
 	}
+	return r.touchedAt(ctx, p, paths, handed)
+}
+
+// touchedAt names paths of a promise that are changed, relative to the project.
+func (r *Reader) touchedAt(ctx context.Context, p *promise, paths []string, handed string) (
+	*Touched, error) {
 	t := &Touched{From: handed}
 	had, err := git.Files(ctx, r.repo.Common, handed)
 	for _, name := range paths {

@@ -111,32 +111,13 @@ func (un *undoing) undo(ctx context.Context, id, why string, force bool) (*Undon
 // undoLanding reverts the landing that the note names.
 func (un *undoing) undoLanding(ctx context.Context, base string, note *undoNote,
 	force bool) (*Undone, error) {
-	id := note.Slice
-	tree, err := un.without(ctx, base, id, note.Commit)
-	if err != nil {
+	id, u := note.Slice, &Undone{Commit: note.Commit}
+	if err := un.commitRevert(ctx, base, note); err != nil {
 		return nil, err
 	}
-	title := id
-	rec, err := un.history.landingRecord(id)
-	if err != nil {
-		return nil, err
-	}
-	if rec != nil {
-		if note.Attempt = cmp.Or(note.Attempt, rec.N); rec.Title != "" && rec.Title != id {
-			title += ": " + rec.Title
-		}
-	}
-	u := &Undone{Commit: note.Commit}
-	u.Revert, err = git.CommitTree(ctx, un.repo.Common,
-		git.NewCommit{Tree: tree, Parents: []string{base},
-			Message: git.LandingMessage("Take back "+title, git.Trailer{Key: "Undone", Value: id},
-				git.Trailer{Key: "Reverts", Value: note.Commit},
-				git.Trailer{Key: "Project", Value: un.repo.Prefix})})
-	if err != nil {
-		return nil, err
-	}
-	note.Revert = u.Revert
+	u.Revert = note.Revert
 	un.tell("%s: testing without it", id)
+	var err error
 	if u.Verdict, err = un.bench.test(ctx, u.Revert, tested{}); err != nil {
 		return nil, err
 	}
@@ -169,6 +150,32 @@ func (un *undoing) undoLanding(ctx context.Context, base string, note *undoNote,
 		return nil, err
 	}
 	return u, un.finishUndo(ctx)
+}
+
+// commitRevert makes the commit on base that reverts the landing, and notes it with its attempt.
+func (un *undoing) commitRevert(ctx context.Context, base string, note *undoNote) error {
+	tree, err := un.without(ctx, base, note.Slice, note.Commit)
+	if err != nil {
+		return err
+	}
+	title := note.Slice
+	rec, err := un.history.landingRecord(note.Slice)
+	if err != nil {
+		return err
+	}
+	if rec != nil {
+		note.Attempt = cmp.Or(note.Attempt, rec.N)
+		if rec.Title != "" && rec.Title != note.Slice {
+			title += ": " + rec.Title
+		}
+	}
+	note.Revert, err = git.CommitTree(ctx, un.repo.Common,
+		git.NewCommit{Tree: tree, Parents: []string{base},
+			Message: git.LandingMessage("Take back "+title,
+				git.Trailer{Key: "Undone", Value: note.Slice},
+				git.Trailer{Key: "Reverts", Value: note.Commit},
+				git.Trailer{Key: "Project", Value: un.repo.Prefix})})
+	return err
 }
 
 // undoAgain takes back again what a person has taken back and a reset to the target has brought
@@ -376,28 +383,7 @@ func (un *undoing) finishUndo(ctx context.Context) error {
 	if err := un.bench.noteSuite(ctx, note.Revert, note.Verdict); err != nil {
 		return err
 	}
-	err = un.project.Tracker.Do(ctx, func(tx tracker.Tx) error {
-		lander, lands := tx.(tracker.Lander)
-		it, err := tx.Item(note.Slice)
-		switch {
-		case errors.Is(err, tracker.ErrNotFound) || !lands: // it was removed
-			return nil
-		case err != nil:
-			return err
-		case plan.Classify(it.Status) == plan.Done:
-			if err := lander.Undo(note.Slice, note.Why); err != nil {
-				return err
-			}
-		}
-		if err := un.retireLanded(note); err != nil {
-			return err
-		}
-		if err := un.project.Runs.MarkUndone(note.Slice, note.Attempt,
-			attempt.Undo{Commit: note.Revert, Why: note.Why}); err != nil {
-			return err
-		}
-		return un.project.Runs.Withdraw(un.project.Key(), note.Slice, note.Attempt)
-	})
+	err = un.project.Tracker.Do(ctx, func(tx tracker.Tx) error { return un.pendAgain(tx, note) })
 	if err != nil {
 		return err
 	}
@@ -407,6 +393,30 @@ func (un *undoing) finishUndo(ctx context.Context) error {
 		Key: "undone." + note.Revert})
 	un.file.Undoing = nil
 	return un.file.save()
+}
+
+// pendAgain makes a slice pending that was taken back, and marks the record of its landing.
+func (un *undoing) pendAgain(tx tracker.Tx, note *undoNote) error {
+	lander, lands := tx.(tracker.Lander)
+	it, err := tx.Item(note.Slice)
+	switch {
+	case errors.Is(err, tracker.ErrNotFound) || !lands: // it was removed
+		return nil
+	case err != nil:
+		return err
+	case plan.Classify(it.Status) == plan.Done:
+		if err := lander.Undo(note.Slice, note.Why); err != nil {
+			return err
+		}
+	}
+	if err := un.retireLanded(note); err != nil {
+		return err
+	}
+	if err := un.project.Runs.MarkUndone(note.Slice, note.Attempt,
+		attempt.Undo{Commit: note.Revert, Why: note.Why}); err != nil {
+		return err
+	}
+	return un.project.Runs.Withdraw(un.project.Key(), note.Slice, note.Attempt)
 }
 
 // retireLanded has the slice's next attempt begin a new lineage, since merging a branch that has
