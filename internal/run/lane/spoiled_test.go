@@ -288,7 +288,8 @@ func TestPromiseWithoutARecord(t *testing.T) {
 	}
 }
 
-// Who resolves a conflict can't drop what others have landed, and what is in conflict isn't held against anybody.
+// An agent that resolves a conflict can't drop what others have landed. What is in conflict isn't
+// held against it.
 func TestSpoiledAfterConflict(t *testing.T) {
 	first := files{"a.go": "1", testFile: manyText, "b_test.go": manyText}
 	handed := first.with(files{testFile: edited("1", "mine"), "b_test.go": edited("1", "one")})
@@ -360,8 +361,8 @@ func TestSpoiledRunsGitAFewTimes(t *testing.T) {
 	}
 }
 
-// What was handed over, what was left and what has landed are any: the work is spoiled exactly if a protected file isn't what the
-// contents say that it must be.
+// What was handed over, what was left and what has landed are any: the work is spoiled exactly if a
+// protected file isn't what the contents say that it must be.
 func TestSpoiledByContent(t *testing.T) {
 	names := []string{"a.go", "a_test.go", "b_test.go", "c_test.go", "conftest.py", "doc.txt"}
 	b := newBench(t, t.TempDir(), "", files{"keep": "k"})
