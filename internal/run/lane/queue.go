@@ -5,6 +5,18 @@
 // docs/lane.md describes it.
 //
 // After a kill, the next worker continues from the records and git's refs.
+//
+// What needs no lock is asked of a Reader. A turn, which only the held lock gives, has a part for
+// each job, none of which knows the turn or the queue:
+//
+//	line        the order of the queue; settles what leaves it
+//	tip         the base of the next work; moves the queue's branch
+//	bench       test runs in the queue's worktree, and their verdicts
+//	merging     one attempt, from its worktree to the queue's branch
+//	batching    several attempts, tested together
+//	delivery    the target; pullRequests the remote
+//	undoing     what is taken back; resetting begins again at the target
+//	checking    gl verify; recheck asks the gate again about what landed
 package lane
 
 import (
