@@ -78,9 +78,9 @@ const peek = 20 * time.Millisecond
 // once: that process looks at the queue once more before it gives the lock up. ctx ends it; what
 // is in the queue then stays there.
 func (q *Queue) Work(ctx context.Context) error {
-	var worked *line
+	var stuck map[string]string
 	work := func(ctx context.Context, t *turn) error {
-		worked = t.line
+		stuck = t.line.stuck
 		return t.workQueue(ctx)
 	}
 	for {
@@ -103,8 +103,8 @@ func (q *Queue) Work(ctx context.Context) error {
 			return err
 		}
 		after, err := queueOf(q.Project)
-		if err != nil || !slices.ContainsFunc(after,
-			func(r *attempt.Record) bool { return !worked.isStuck(r) }) {
+		moves := func(r *attempt.Record) bool { _, is := stuck[r.Name()]; return !is }
+		if err != nil || !slices.ContainsFunc(after, moves) {
 			return err
 		}
 	}
