@@ -63,8 +63,9 @@ func Open(ctx context.Context, pr *project.Project, self string, environ []strin
 	return &Queue{
 		Reader: read, Project: pr, Repo: read.repo, Self: self, Environ: environ,
 		commands: &commands{project: pr, conf: pr}, events: &events{project: pr, repo: read.repo},
-		recheck: &recheck{project: pr, repo: read.repo, history: read.history, trees: read.trees,
-			inspect: read.inspect},
+		recheck: &recheck{
+			project: pr, repo: read.repo, history: read.history, trees: read.trees, inspect: read.inspect,
+		},
 	}, nil
 }
 

@@ -77,25 +77,25 @@ func (q *Queue) furnish(t *turn, since time.Time) {
 	t.line = &line{project: pr, settler: t.settler, tell: tell, stuck: map[string]string{}}
 	t.bench = &bench{
 		project: pr, repo: repo, self: q.Self, environ: q.Environ, commands: t.commands,
-		trees: read.trees,
-		file:  t.file, events: q.events, tell: tell, since: since,
-		seen: map[testrun.Key]*testrun.Verdict{},
+		trees: read.trees, file: t.file, events: q.events, tell: tell,
+		since: since, seen: map[testrun.Key]*testrun.Verdict{},
 	}
-	t.tip = &tip{project: pr, repo: repo, history: read.history, trees: read.trees, bench: t.bench,
-		file: t.file, tell: tell}
-	t.cleanup = &cleanup{project: pr, repo: repo, self: q.Self, environ: q.Environ,
-		commands: t.commands, tell: tell}
+	t.tip = &tip{
+		project: pr, repo: repo, history: read.history, trees: read.trees, bench: t.bench,
+		file: t.file, tell: tell,
+	}
+	t.cleanup = &cleanup{
+		project: pr, repo: repo, self: q.Self, environ: q.Environ, commands: t.commands, tell: tell,
+	}
 	t.merging = &merging{
 		project: pr, repo: repo, settler: t.settler, file: t.file, line: t.line, tip: t.tip,
-		bench: t.bench,
-		trees: read.trees, inspect: read.inspect, commands: t.commands, events: q.events,
-		cleanup: t.cleanup, tell: tell,
+		bench: t.bench, trees: read.trees, inspect: read.inspect, commands: t.commands,
+		events: q.events, cleanup: t.cleanup, tell: tell,
 	}
 	t.batching = &batching{
 		project: pr, repo: repo, settler: t.settler, line: t.line, tip: t.tip, bench: t.bench,
 		trees: read.trees, inspect: read.inspect, commands: t.commands, events: q.events,
-		merging: t.merging, tell: tell,
-		alone: map[string]bool{},
+		merging: t.merging, tell: tell, alone: map[string]bool{},
 	}
 	pulls := &pullRequests{
 		repo: repo, history: read.history, commands: t.commands, events: q.events, file: t.file,
