@@ -44,7 +44,7 @@ type Queue struct {
 	Self      string            // path of gl
 	Environ   []string          // of setup and tests
 	Trust     trust.Store       // commands that the person has allowed; no others run
-	TrustRoot string            // project they are allowed for: this one, or the one it was copied from
+	TrustRoot string            // project they are allowed for: this, or its original
 	Told      func(line string) // gets progress, for people; may be nil
 	Asked     bool              // a person has asked: do now what waits for its time, or for a person
 
