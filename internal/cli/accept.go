@@ -146,7 +146,7 @@ func runAccept(ctx context.Context, app *cmdutil.App, id string, force, tests bo
 	if err != nil {
 		return err
 	}
-	var l *lane.Lane
+	var l *lane.Queue
 	if built != nil {
 		if l, err = permittedLane(ctx, app, pr); err != nil {
 			return err
@@ -176,7 +176,7 @@ func tellReady(app *cmdutil.App, a *ops.Acceptance) error {
 }
 
 // landAccepted works the lane for a slice that was accepted, unless a drain does, and says how that ended.
-func landAccepted(ctx context.Context, app *cmdutil.App, l *lane.Lane, built *worktree.Lineage, a *ops.Acceptance) error {
+func landAccepted(ctx context.Context, app *cmdutil.App, l *lane.Queue, built *worktree.Lineage, a *ops.Acceptance) error {
 	id, pr := a.Queued.ID.Slice, l.Project
 	if change, err := l.Reader.Changes(ctx, built); err == nil { // else the lane says what is the matter
 		app.IO.Printf("%s: %s\n", id, changeText(change))

@@ -121,7 +121,7 @@ func runDiff(ctx context.Context, app *cmdutil.App, id string, o diffOptions) er
 }
 
 // toDiff is the slice of this session, or the only one that has work which hasn't landed.
-func toDiff(app *cmdutil.App, l *lane.Lane, p *plan.Plan) (string, error) {
+func toDiff(app *cmdutil.App, l *lane.Queue, p *plan.Plan) (string, error) {
 	if own := app.Getenv("GL_SLICE"); own != "" && p.State(own) != nil {
 		return own, nil
 	}
@@ -143,7 +143,7 @@ func toDiff(app *cmdutil.App, l *lane.Lane, p *plan.Plan) (string, error) {
 	return "", cmdutil.Usage("which slice? these have work that hasn't landed: %s", words.Some(ids))
 }
 
-func openTool(ctx context.Context, app *cmdutil.App, l *lane.Lane, d *lane.Diff, tool string) error {
+func openTool(ctx context.Context, app *cmdutil.App, l *lane.Queue, d *lane.Diff, tool string) error {
 	in, hasIn := app.IO.In.(*os.File)
 	out, hasOut := app.IO.Out.(*os.File)
 	errs, hasErr := app.IO.Err.(*os.File)
@@ -159,7 +159,7 @@ func openTool(ctx context.Context, app *cmdutil.App, l *lane.Lane, d *lane.Diff,
 const defaultWidth = 80
 
 // printDiff prints a diff. What a terminal would obey is made visible there; elsewhere it is a patch, byte for byte.
-func printDiff(ctx context.Context, out *iostreams.Streams, l *lane.Lane, d *lane.Diff, stat bool) error {
+func printDiff(ctx context.Context, out *iostreams.Streams, l *lane.Queue, d *lane.Diff, stat bool) error {
 	var o git.DiffOptions
 	if stat {
 		if o.Stat = out.Width(); o.Stat == 0 {

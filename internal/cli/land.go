@@ -107,7 +107,7 @@ func runLand(ctx context.Context, app *cmdutil.App, reset bool) error {
 }
 
 // tellMerged says where everything is that has landed.
-func tellMerged(ctx context.Context, app *cmdutil.App, l *lane.Lane, status lane.Status) error {
+func tellMerged(ctx context.Context, app *cmdutil.App, l *lane.Queue, status lane.Status) error {
 	pr := l.Project
 	if err := l.Repo.CheckTarget(ctx); err != nil && !errors.Is(err, worktree.ErrNoCommit) {
 		return err
@@ -128,7 +128,7 @@ func tellMerged(ctx context.Context, app *cmdutil.App, l *lane.Lane, status lane
 }
 
 // permittedLane opens the project's lane for a command: what it runs must have been allowed.
-func permittedLane(ctx context.Context, app *cmdutil.App, pr *project.Project) (*lane.Lane, error) {
+func permittedLane(ctx context.Context, app *cmdutil.App, pr *project.Project) (*lane.Queue, error) {
 	commands, err := pr.LaneCommands(ctx)
 	if err == nil {
 		err = permit(ctx, app, pr.Root, commands)
@@ -140,7 +140,7 @@ func permittedLane(ctx context.Context, app *cmdutil.App, pr *project.Project) (
 }
 
 // openLane opens the project's lane. trustRoot is the project whose commands this person has allowed.
-func openLane(ctx context.Context, app *cmdutil.App, pr *project.Project, trustRoot string) (*lane.Lane, error) {
+func openLane(ctx context.Context, app *cmdutil.App, pr *project.Project, trustRoot string) (*lane.Queue, error) {
 	self, err := cmdutil.Self()
 	if err != nil {
 		return nil, err

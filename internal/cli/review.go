@@ -85,7 +85,7 @@ const saidLines = 12
 type reviewer struct {
 	app  *cmdutil.App
 	pr   *project.Project
-	lane *lane.Lane // nil where slices are built in the checkout
+	lane *lane.Queue // nil where slices are built in the checkout
 }
 
 func runReview(ctx context.Context, app *cmdutil.App, ids []string, asJSON bool) error {

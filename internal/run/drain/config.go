@@ -62,7 +62,7 @@ type Mode struct {
 type Tools struct {
 	Runner runner.Runner
 	Trees  *worktree.Repo // where slices are built in worktrees; nil for the checkout
-	Lane   *lane.Lane     // merges and tests what is built in worktrees; nil without them
+	Lane   *lane.Queue    // merges and tests what is built in worktrees; nil without them
 }
 
 // Builders are the agents that a run may launch, and the trust store that allows them.

@@ -15,8 +15,8 @@ import (
 // queueJobs works the merge queue beside the loop, one job at a time: tests take as long as they
 // take, and agents run meanwhile.
 type queueJobs struct {
-	lane     *lane.Lane // nil without worktrees: then there are no jobs
-	runs     string     // the directory of the attempts
+	lane     *lane.Queue // nil without worktrees: then there are no jobs
+	runs     string      // the directory of the attempts
 	interval time.Duration
 	trace    func(format string, a ...any)
 	life     context.Context // of the run

@@ -8,58 +8,68 @@ import (
 	"greenlight/internal/core/gate"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/project"
 	"greenlight/internal/state/statedir"
 	"greenlight/internal/state/tracker"
 	"greenlight/internal/workspace/git"
 	"greenlight/internal/workspace/worktree"
 )
 
-// What has landed is asked about again: the gate's questions, answered by git and by the records as they are now. A question that they
-// can't answer any more is answered with the reason.
+// A recheck asks the gate's questions again about what has landed, and answers them by git and by
+// the records as they are now. Where they no longer have the answer, the answer is the reason.
+type recheck struct {
+	project *project.Project
+	repo    *worktree.Repo
+	history history
+	trees   *trees
+	inspect *inspector
+}
 
-// A past is a piece of work that is complete, as far as it is still known.
+// A past is a piece of work that is complete, as far as gl still knows it.
 type past struct {
 	work string
 	rec  *attempt.Record // of the attempt by which it is complete; nil if it isn't here
 
-	// Where it went through the merge queue. A commit is "" if it isn't known, or git doesn't have it.
+	// Where it went through the merge queue. A commit is "" if it isn't known, or git doesn't have
+	// it.
 	commit string // what landed
 	base   string // what it was merged into
 	tip    string // the work itself
 }
 
 // checkDone tests what landed of a slice, and marks it as verified.
-func (l *Lane) checkDone(ctx context.Context, st *plan.State) (*Check, error) {
-	rec, err := l.history.completed(st.ID)
+func (k *checking) checkDone(ctx context.Context, st *plan.State) (*Check, error) {
+	rec, err := k.history.completed(st.ID)
 	if err != nil {
 		return nil, err
 	}
 	c := &Check{What: OfTarget, Slice: st.ID}
 	w := &past{work: st.ID, rec: rec}
 	if rec != nil && rec.Landing != nil && rec.Landing.Commit != "" {
-		c.What, c.Commit = OfLanded, rec.Landing.Head() // of a batch: its work may need what the others bring
+		// of a batch: its work may need what the others bring
+		c.What, c.Commit = OfLanded, rec.Landing.Head()
 		w.commit, w.base, w.tip = rec.Landing.Commit, rec.Landing.Base, rec.Landing.Tip
 	}
 	if c.Commit == "" {
-		if c.Commit, err = l.history.target(ctx); err != nil {
+		if c.Commit, err = k.history.target(ctx); err != nil {
 			return nil, err
 		}
 	}
-	if c.Verdict, err = l.turn.bench.retest(ctx, c.Commit, tested{}); err != nil {
+	if c.Verdict, err = k.bench.retest(ctx, c.Commit, tested{}); err != nil {
 		return c, err
 	}
-	if c.Gate, err = l.askAgain(ctx, w, runOf(c.Verdict)); err != nil {
+	if c.Gate, err = k.recheck.askAgain(ctx, w, runOf(c.Verdict)); err != nil {
 		return nil, err
 	}
 	if c.Problem = c.Gate.Asks(); !c.Green() || st.Verified == plan.Green {
 		return c, nil
 	}
-	return c, l.vouch(ctx, st.ID, c)
+	return c, k.vouch(ctx, st.ID, c)
 }
 
 // vouch marks a slice as verified.
-func (l *Lane) vouch(ctx context.Context, id string, c *Check) error {
-	return l.Project.Tracker.Do(ctx, func(tx tracker.Tx) error {
+func (k *checking) vouch(ctx context.Context, id string, c *Check) error {
+	return k.project.Tracker.Do(ctx, func(tx tracker.Tx) error {
 		lander, lands := tx.(tracker.Lander)
 		it, err := tx.Item(id)
 		if !lands || err != nil || plan.Classify(it.Status) != plan.Done {
@@ -70,21 +80,22 @@ func (l *Lane) vouch(ctx context.Context, id string, c *Check) error {
 			return err
 		}
 		if _, err = lander.Land(id, tracker.Landed{Pass: pass}); err == nil {
-			err = l.Project.Runs.Proofs.Vouch(l.Project.Key(), id)
+			err = k.project.Runs.Proofs.Vouch(k.project.Key(), id)
 		}
 		c.Set = err == nil
 		return err
 	})
 }
 
-// askCommit asks about a landing commit of the history, which an audit has tested.
-func (l *Lane) askCommit(ctx context.Context, landed git.Landed, c *Check) error {
+// askCommit asks about a landing commit that an audit has tested.
+func (a *recheck) askCommit(ctx context.Context, landed git.Landed, c *Check) error {
 	w := &past{work: landed.Slice, commit: landed.Commit}
-	if len(landed.Parents) == 2 { // of git.land's shapes, merge alone tells by itself what was merged into what
+	// of git.land's shapes, merge alone tells by itself what was merged into what
+	if len(landed.Parents) == 2 {
 		w.base, w.tip = landed.Parents[0], landed.Parents[1]
 	}
 	var err error
-	if w.rec, err = l.history.recordOf(landed); err != nil {
+	if w.rec, err = a.history.recordOf(landed); err != nil {
 		return err
 	}
 	if w.rec != nil {
@@ -94,7 +105,7 @@ func (l *Lane) askCommit(ctx context.Context, landed git.Landed, c *Check) error
 	if c.Verdict != nil {
 		run = attempt.RunOf(c.Verdict, "a clone")
 	}
-	if c.Gate, err = l.askAgain(ctx, w, run); err != nil {
+	if c.Gate, err = a.askAgain(ctx, w, run); err != nil {
 		return err
 	}
 	c.Problem = cmp.Or(c.Problem, c.Gate.Asks())
@@ -102,13 +113,13 @@ func (l *Lane) askCommit(ctx context.Context, landed git.Landed, c *Check) error
 }
 
 // askAgain asks the gate about work that is complete.
-func (l *Lane) askAgain(ctx context.Context, w *past, run gate.TestRun) (*gate.Ruling, error) {
+func (a *recheck) askAgain(ctx context.Context, w *past, run gate.TestRun) (*gate.Ruling, error) {
 	facts := gate.Facts{Way: gate.Retest, Work: w.work, Run: run, Gone: map[gate.Question]string{}}
 	for _, c := range []*string{&w.commit, &w.base, &w.tip} {
 		if *c == "" {
 			continue
 		}
-		there, err := git.HasCommit(ctx, l.Repo.Git.Common, *c)
+		there, err := git.HasCommit(ctx, a.repo.Git.Common, *c)
 		if err != nil {
 			return nil, err
 		}
@@ -116,13 +127,13 @@ func (l *Lane) askAgain(ctx context.Context, w *past, run gate.TestRun) (*gate.R
 			*c = ""
 		}
 	}
-	if err := l.treeAgain(ctx, w, &facts); err != nil {
+	if err := a.treeAgain(ctx, w, &facts); err != nil {
 		return nil, err
 	}
-	if err := l.mergeAgain(ctx, w, &facts); err != nil {
+	if err := a.mergeAgain(ctx, w, &facts); err != nil {
 		return nil, err
 	}
-	if err := l.testsAgain(ctx, w, &facts); err != nil {
+	if err := a.testsAgain(ctx, w, &facts); err != nil {
 		return nil, err
 	}
 	w.reviewAgain(&facts)
@@ -137,7 +148,7 @@ const (
 	fromRecord = "; gl why has the answer of then"
 )
 
-// notMerged says why nothing can be asked about a merge; "" if something can.
+// notMerged returns the reason why the gate can't ask about a merge, "" if it can.
 func (w *past) notMerged() string {
 	switch {
 	case w.commit != "" && w.base != "":
@@ -151,7 +162,7 @@ func (w *past) notMerged() string {
 }
 
 // treeAgain compares what landed with the tree that the agent left.
-func (l *Lane) treeAgain(ctx context.Context, w *past, facts *gate.Facts) error {
+func (a *recheck) treeAgain(ctx context.Context, w *past, facts *gate.Facts) error {
 	switch {
 	case w.rec == nil:
 		facts.Gone[gate.Tree] = noRecord
@@ -165,7 +176,7 @@ func (l *Lane) treeAgain(ctx context.Context, w *past, facts *gate.Facts) error 
 	case w.rec.Place.Tree == "":
 		return nil // the gate says so
 	}
-	lands, err := git.TreeOf(ctx, l.Repo.Git.Common, w.tip)
+	lands, err := git.TreeOf(ctx, a.repo.Git.Common, w.tip)
 	if err != nil {
 		return err
 	}
@@ -173,17 +184,18 @@ func (l *Lane) treeAgain(ctx context.Context, w *past, facts *gate.Facts) error 
 		return nil
 	}
 	// They may differ in state, which isn't a part of the work.
-	changed, err := git.Changed(ctx, l.Repo.Git.Common, w.rec.Place.Tree, lands, statedir.InState)
+	changed, err := git.Changed(ctx, a.repo.Git.Common, w.rec.Place.Tree, lands, statedir.InState)
 	if err != nil {
-		facts.Gone[gate.Tree] = "git hasn't got the tree " + short(w.rec.Place.Tree) + " any more, which its agent left"
+		facts.Gone[gate.Tree] = "git hasn't got the tree " + short(w.rec.Place.Tree) +
+			" any more, which its agent left"
 	} else if len(changed) == 0 {
 		facts.Lands = w.rec.Place.Tree
 	}
 	return nil
 }
 
-// mergeAgain merges what was merged once more: the same must come of it.
-func (l *Lane) mergeAgain(ctx context.Context, w *past, facts *gate.Facts) error {
+// mergeAgain repeats the merge, which must have the same result.
+func (a *recheck) mergeAgain(ctx context.Context, w *past, facts *gate.Facts) error {
 	why := w.notMerged()
 	if why == "" && w.tip == "" {
 		why = noBranch
@@ -193,57 +205,62 @@ func (l *Lane) mergeAgain(ctx context.Context, w *past, facts *gate.Facts) error
 		return nil
 	}
 	again := &work{base: w.base, tip: w.tip}
-	_, conflicts, err := l.trees.merge(ctx, again)
+	_, conflicts, err := a.trees.merge(ctx, again)
 	if err != nil {
 		return err
 	}
-	landed, err := l.trees.contentOf(ctx, w.commit)
+	landed, err := a.trees.contentOf(ctx, w.commit)
 	if err != nil {
 		return err
 	}
 	name := "merging " + short(w.tip) + " into " + short(w.base) + " conflicts in " + some(conflicts)
 	if len(conflicts) == 0 {
-		merged, err := l.trees.contentOf(ctx, again.tree)
+		merged, err := a.trees.contentOf(ctx, again.tree)
 		if facts.Remerged = merged == landed; err != nil || facts.Remerged {
 			return err
 		}
-		name = short(landed) + ", and merging " + short(w.tip) + " into " + short(w.base) + " gives " + short(merged)
+		name = short(landed) + ", and merging " + short(w.tip) + " into " + short(w.base) +
+			" gives " + short(merged)
 	}
 	facts.Found = append(facts.Found, gate.Item{Kind: gate.Differs, Name: name})
 	return nil
 }
 
-// testsAgain compares the tests of what landed with what it was merged into, and with the hand-over. What a person approved then is approved.
-func (l *Lane) testsAgain(ctx context.Context, w *past, facts *gate.Facts) error {
+// testsAgain compares the tests of what landed with its base and with the hand-over. Earlier
+// approvals still count.
+func (a *recheck) testsAgain(ctx context.Context, w *past, facts *gate.Facts) error {
 	if why := w.notMerged(); why != "" {
 		facts.Gone[gate.Tests] = why
 		return nil
 	}
-	changed, err := git.Changed(ctx, l.Repo.Git.Common, w.base, w.commit, statedir.InState)
+	changed, err := git.Changed(ctx, a.repo.Git.Common, w.base, w.commit, statedir.InState)
 	if err != nil {
 		return err
 	}
-	now := &work{rec: w.rec, lineage: &worktree.Lineage{Slice: w.work, Base: w.base}, base: w.base, tree: w.commit}
+	now := &work{rec: w.rec, lineage: &worktree.Lineage{Slice: w.work, Base: w.base}, base: w.base,
+		tree: w.commit}
 	if w.rec == nil {
 		now.rec = &attempt.Record{ID: attempt.Identity{Slice: w.work}}
 	}
-	now.unlocks = l.inspect.unlocksOf(now.rec)
-	handed, lost, err := l.handedThen(ctx, w, now)
+	now.unlocks = a.inspect.unlocksOf(now.rec)
+	handed, lost, err := a.handedThen(ctx, w, now)
 	if err != nil {
 		return err
 	}
-	if err := l.inspect.inspectAgainst(ctx, now, changed, handed); err != nil {
+	if err := a.inspect.inspectAgainst(ctx, now, changed, handed); err != nil {
 		return err
 	}
 	if handed == "" {
 		now.survey.compared = "the base " + short(w.base) + "; no hand-over is recorded"
 	}
-	facts.Compared, facts.Unseen, facts.Beforehand = now.survey.compared, slices.Concat(lost, now.survey.unseen), now.survey.allowed
+	facts.Compared, facts.Unseen, facts.Beforehand = now.survey.compared,
+		slices.Concat(lost, now.survey.unseen), now.survey.allowed
 	for i := range now.survey.found {
 		now.survey.found[i].Red = false // no agent is left to put it right
 	}
 	if w.rec == nil && len(now.survey.found) > 0 {
-		facts.Unseen = append(facts.Unseen, gate.ItemsText(now.survey.found)+"; whether a person approved that isn't known: "+noRecord)
+		facts.Unseen = append(facts.Unseen,
+			gate.ItemsText(now.survey.found)+"; whether a person approved that isn't known: "+noRecord)
 		return nil
 	}
 	facts.Found = append(facts.Found, now.survey.found...)
@@ -253,26 +270,30 @@ func (l *Lane) testsAgain(ctx context.Context, w *past, facts *gate.Facts) error
 	return nil
 }
 
-// handedThen is the hand-over that counted when the work landed, "" for none. lost says that git hasn't got it any more.
-func (l *Lane) handedThen(ctx context.Context, w *past, now *work) (commit string, lost []string, err error) {
+// handedThen returns the hand-over that counted when the work landed, "" for none. lost names what
+// git no longer has.
+func (a *recheck) handedThen(ctx context.Context, w *past, now *work) (
+	commit string, lost []string, err error) {
 	if w.rec == nil || w.rec.Landing.Handed == nil {
 		return "", nil, nil
 	}
 	handed := w.rec.Landing.Handed
 	for _, c := range []string{handed.Commit, handed.Began} {
-		there, err := git.HasCommit(ctx, l.Repo.Git.Common, c)
+		there, err := git.HasCommit(ctx, a.repo.Git.Common, c)
 		if err != nil {
 			return "", nil, err
 		}
 		if !there {
-			return "", []string{"the tests can't be compared with the hand-over: git hasn't got " + short(c) + " any more"}, nil
+			return "", []string{"the tests can't be compared with the hand-over: git hasn't got " +
+				short(c) + " any more"}, nil
 		}
 	}
 	now.lineage.Base = handed.Began
 	return handed.Commit, nil, nil
 }
 
-// reviewAgain finds whether a person had to look, by what had been decided at the claim, and whether one did.
+// reviewAgain finds whether the terms of the claim required a review, and whether a person
+// reviewed.
 func (w *past) reviewAgain(facts *gate.Facts) {
 	r := w.rec
 	switch {

@@ -12,19 +12,19 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// A Standstill says why the lane can't go on until a person has done something.
+// A Standstill is the reason why the queue can't move until a person acts.
 type Standstill struct{ Reason string }
 
 func (e *Standstill) Error() string { return e.Reason }
 
 func standstill(format string, a ...any) error { return &Standstill{fmt.Sprintf(format, a...)} }
 
-// An ahead is a base to which the lane hasn't moved yet: both the lane and the target have commits of their own, and their merge is tested
-// together with the next work.
+// An ahead is a merge of the queue's branch with the target, where both have commits of their own.
+// It is tested together with the next work, and the branch moves to it then.
 type ahead struct{ lane, target, commit string }
 
-// A tip moves the queue's branch, and finds what the next work is merged into. The branch moves only
-// by a gate.Pass, and only from where the last worker left it.
+// A tip moves the queue's branch, and finds what the next work is merged into. The branch moves
+// only by a gate.Pass, and only from where the last worker left it.
 type tip struct {
 	project *project.Project
 	repo    *worktree.Repo
@@ -37,8 +37,9 @@ type tip struct {
 	ahead *ahead // the lane merged with the target, where both have moved
 }
 
-// base is the commit into which work is merged: it contains the lane's tip and the target's. It moves the lane where nothing has to be
-// tested for that; else it is t.ahead, and the lane moves with the work that passes on top of it.
+// base returns the commit to merge work into: it contains the queue's branch and the target. If
+// that needs no test, base moves the branch there; otherwise the commit is t.ahead, and the branch
+// moves with the first work that passes on top of it.
 func (t *tip) base(ctx context.Context) (string, error) {
 	lane, err := t.current(ctx)
 	if err != nil {
@@ -81,7 +82,7 @@ func (t *tip) base(ctx context.Context) (string, error) {
 	return t.takeIn(ctx, t.ahead)
 }
 
-// settledBase is base once the lane is there: what is ahead of it is tested by itself.
+// settledBase is base after the queue's branch has moved there: it tests by itself what is ahead.
 func (t *tip) settledBase(ctx context.Context) (string, error) {
 	base, err := t.base(ctx)
 	if a := t.aheadAt(base); a != nil && err == nil {
@@ -90,7 +91,7 @@ func (t *tip) settledBase(ctx context.Context) (string, error) {
 	return base, err
 }
 
-// aheadAt is what the lane has to take in before it is at a base; nil for nothing.
+// aheadAt returns what the queue's branch takes in to get to a base, nil for nothing.
 func (t *tip) aheadAt(base string) *ahead {
 	if t.ahead == nil || t.ahead.commit != base {
 		return nil
@@ -98,7 +99,8 @@ func (t *tip) aheadAt(base string) *ahead {
 	return t.ahead
 }
 
-// from is where the lane is while work is merged into a base, "" for at the base.
+// from returns where the queue's branch is while work is merged into a base, "" if it is at the
+// base.
 func (t *tip) from(base string) string {
 	if a := t.aheadAt(base); a != nil {
 		return a.lane
@@ -106,7 +108,8 @@ func (t *tip) from(base string) string {
 	return ""
 }
 
-// current is the lane's commit, if it is where a worker has left it and nobody has it checked out.
+// current returns the branch's commit, if it is where the last worker left it and isn't checked
+// out.
 func (t *tip) current(ctx context.Context) (string, error) {
 	tip, err := t.repo.Queue.Tip(ctx)
 	if err != nil {
@@ -117,7 +120,7 @@ func (t *tip) current(ctx context.Context) (string, error) {
 		return "", standstill("the branch %s isn't where gl left it (%s): it was moved. Move it back, or run gl land --reset to begin again at %s",
 			name, short(t.file.Tip), worktree.Short(t.repo.Target()))
 	}
-	if t.file.Tip == "" { // gl has never moved it: whatever is there beyond the target was never tested
+	if t.file.Tip == "" { // gl has never moved it, so its own commits were never tested
 		target, err := t.history.target(ctx)
 		if err != nil {
 			return "", err
@@ -132,37 +135,41 @@ func (t *tip) current(ctx context.Context) (string, error) {
 	return tip, t.checkFree()
 }
 
-// tellTargetMoved tells once that the target was moved by something else than gl or somebody at work where it is checked out: git update-ref, or a
-// push into this repository, as any process with access can do.
+// tellTargetMoved tells once that the target was moved neither by gl nor by work in its checkout,
+// but by git update-ref, or by a push into this repository. Any process with access can do that.
 func (t *tip) tellTargetMoved(ctx context.Context, target string) error {
 	f := t.file
 	if f.Seen == "" || f.Seen == target || f.Own == target || f.Moved == target {
 		return nil
 	}
 	where, err := git.CheckedOut(t.repo.Git.Common, t.repo.Target())
-	if err != nil || where == "" || git.Visited(ctx, where, target) { // else whoever works on it does so from elsewhere
+	// without a checkout, people work on it from elsewhere
+	if err != nil || where == "" || git.Visited(ctx, where, target) {
 		return err
 	}
 	name := worktree.Short(t.repo.Target())
 	reason := fmt.Sprintf("%s was moved to %s, neither by gl nor by a commit in %s: git log %s..%s shows what it has now, git reflog %s where it was", name,
 		short(target), where, short(f.Seen), name, name)
 	t.tell("%s", reason)
-	_ = t.project.Runs.Journal().AppendOnce(journal.Event{Kind: journal.NeedsYou, System: t.project.Key(), Target: name, Commit: target, Reason: reason,
+	_ = t.project.Runs.Journal().AppendOnce(journal.Event{Kind: journal.NeedsYou,
+		System: t.project.Key(), Target: name, Commit: target, Reason: reason,
 		Key: "moved." + name + "." + target})
 	f.Moved = target
 	return t.file.save()
 }
 
-// checkFree stops where somebody has the lane checked out: its files wouldn't follow.
+// checkFree stops if the queue's branch is checked out, since the files there wouldn't follow.
 func (t *tip) checkFree() error {
 	where, err := git.CheckedOut(t.repo.Git.Common, t.repo.Queue.Ref())
 	if err == nil && where != "" {
-		err = standstill("the branch %s is checked out in %s: check out another one there", worktree.Short(t.repo.Queue.Ref()), where)
+		err = standstill("the branch %s is checked out in %s: check out another one there",
+			worktree.Short(t.repo.Queue.Ref()), where)
 	}
 	return err
 }
 
-// move moves the lane. That it is about to is written down first, so that nobody takes it for somebody else's doing.
+// move moves the queue's branch. The file has the destination before the branch moves, so that the
+// next worker recognizes the move as gl's.
 func (t *tip) move(ctx context.Context, from, to, reason string, pass gate.Pass) error {
 	t.file.Tip, t.file.Next = from, to
 	if err := t.file.save(); err != nil {
@@ -175,8 +182,8 @@ func (t *tip) move(ctx context.Context, from, to, reason string, pass gate.Pass)
 	return t.file.save()
 }
 
-// checkRewound stops at a target that has gone back, or was rebased: what was taken out there on purpose must not come back from the
-// lane.
+// checkRewound stops at a target that was reset or rebased: what was removed there on purpose must
+// not come back from the queue's branch.
 func (t *tip) checkRewound(ctx context.Context, target string) error {
 	if t.file.Seen == "" || t.file.Seen == target {
 		return nil
@@ -209,7 +216,7 @@ func (t *tip) deliverLost(ctx context.Context, target string) error {
 	return nil
 }
 
-// followTarget moves the lane to the target, which contains it.
+// followTarget moves the queue's branch to the target, which contains it.
 func (t *tip) followTarget(ctx context.Context, lane, target string) error {
 	pass, err := gate.Ask(gate.Facts{Way: gate.Follow, Left: target, Lands: target}).Pass(target)
 	if err != nil {
@@ -218,7 +225,8 @@ func (t *tip) followTarget(ctx context.Context, lane, target string) error {
 	return t.move(ctx, lane, target, "follow "+worktree.Short(t.repo.Target()), pass)
 }
 
-// meet merges the target into the lane in memory, where both have moved. The target's state wins.
+// meet merges the target into the queue's branch in memory, where both have moved. The target's
+// state wins.
 func (t *tip) meet(ctx context.Context, lane, target string) error {
 	if t.ahead != nil && t.ahead.lane == lane && t.ahead.target == target {
 		return nil
@@ -232,7 +240,9 @@ func (t *tip) meet(ctx context.Context, lane, target string) error {
 		return standstill("what has landed conflicts with %s in %s: merge the branch %s there and run gl land, or run gl land --reset to merge it anew, slice by slice",
 			name, some(conflicts), worktree.Short(t.repo.Queue.Ref()))
 	}
-	commit, err := git.CommitTree(ctx, t.repo.Git.Common, git.NewCommit{Tree: tree, Parents: []string{lane, target}, Message: "Merge " + name + " into the lane"})
+	commit, err := git.CommitTree(ctx, t.repo.Git.Common,
+		git.NewCommit{Tree: tree, Parents: []string{lane, target},
+			Message: "Merge " + name + " into the lane"})
 	if err != nil {
 		return err
 	}
@@ -241,7 +251,8 @@ func (t *tip) meet(ctx context.Context, lane, target string) error {
 	return nil
 }
 
-// takeIn moves the lane to its merge with the target. The merge must pass the tests, unless the target itself doesn't.
+// takeIn moves the queue's branch to its merge with the target. The merge must pass the tests,
+// unless the target itself doesn't.
 func (t *tip) takeIn(ctx context.Context, a *ahead) (string, error) {
 	run := gate.TestRun{Why: "nothing but state differs from what was tested"}
 	if was, err := t.trees.contentOf(ctx, a.lane); err != nil {
@@ -257,7 +268,8 @@ func (t *tip) takeIn(ctx context.Context, a *ahead) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := t.move(ctx, a.lane, a.commit, "merge "+worktree.Short(t.repo.Target()), pass); err != nil {
+	reason := "merge " + worktree.Short(t.repo.Target())
+	if err := t.move(ctx, a.lane, a.commit, reason, pass); err != nil {
 		return "", err
 	}
 	return a.commit, t.file.see(a.target)

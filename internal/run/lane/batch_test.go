@@ -30,7 +30,8 @@ func lie(t testing.TB, id string) func(dir string) {
 	return func(dir string) { testfiles.Put(t, dir, "src/"+id, "not listed") }
 }
 
-// Where tests take long, five that wait are tested as one. If they fail, whose work it is that fails is found out, and the others land.
+// If tests take long, five that wait are tested as one. If they fail, bisection finds whose work
+// fails, and the others land.
 func TestBatch(t *testing.T) {
 	s := newSite(t, "")
 	runs := s.countTests()
@@ -101,7 +102,8 @@ func TestNoBatch(t *testing.T) {
 	s.green("main")
 }
 
-// Killed before any of its own calls that change a file, a worker that lands a batch leaves what the next one brings to the same end.
+// A worker that lands a batch is killed before any of its own calls that change a file. The next
+// one brings the rest to the same end.
 func TestBatchKilledAnywhere(t *testing.T) {
 	killedAnywhere(t, 400, "", nil, func(t *testing.T, s *site) func(*testing.T) {
 		recs := []*attempt.Record{s.queue("S-1", list(t, "S-1")), s.queue("S-2", apart(t, "S-2")), s.queue("S-3", lie(t, "S-3"))}

@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// BenchmarkLand is what it costs to land a slice: merge, test (a test that takes no time), delivery to the branch that is checked out,
-// and the removal of the slice's worktree, against bare git that does the same. One operation is ten slices; ms/slice is for one.
+// BenchmarkLand is what it costs to land a slice: merge, test (a test that takes no time), delivery
+// to the branch that is checked out, and the removal of the slice's worktree, against bare git that
+// does the same. One operation is ten slices; ms/slice is for one.
 func BenchmarkLand(b *testing.B) {
 	const slices = 10
 	perSlice := func(b *testing.B) {

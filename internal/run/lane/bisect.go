@@ -1,8 +1,10 @@
 package lane
 
-// A bisection finds out which of several, tested together, are to blame when the tests fail: what to test next, on top of what has landed by
-// then. It is pure. Groups keep the order of the queue. A group that passes has landed; one that doesn't is split, and one of a single
-// member is through either way. So of n members at most 2n-1 groups are tested.
+// A bisection finds which of several attempts, tested together, are to blame when the tests fail:
+// it returns what to test next on top of what has landed by then. It is pure. Groups keep the order
+// of the queue. A group that passes has landed; one that fails is split, and one of a single member
+// is finished either way. So n members take at most 2n-1 tests.
+//
 // A bisection isn't kept on disk. Verdicts are, so the next worker forms the same groups and tests
 // no tree twice.
 type bisection[T any] struct {
@@ -11,7 +13,7 @@ type bisection[T any] struct {
 
 func newBisection[T any](all []T) *bisection[T] { return &bisection[T]{[][]T{all}} }
 
-// next is the group to test now, nil when all are through.
+// next returns the group to test now, nil when all are finished.
 func (b *bisection[T]) next() []T {
 	if len(b.todo) == 0 {
 		return nil
@@ -19,10 +21,10 @@ func (b *bisection[T]) next() []T {
 	return b.todo[len(b.todo)-1]
 }
 
-// passed says that the group from next is through.
+// passed finishes the group from next.
 func (b *bisection[T]) passed() { b.todo = b.todo[:len(b.todo)-1] }
 
-// failed says that the group's tests fail.
+// failed splits the group from next, whose tests fail.
 func (b *bisection[T]) failed() {
 	group := b.next()
 	b.passed()

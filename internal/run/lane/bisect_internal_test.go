@@ -8,7 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Whoever is to blame: exactly they don't land, the others land once and in order, and few groups are tested.
+// Whichever attempts are to blame, exactly those don't land. The others land once and in order, and
+// few groups are tested.
 func TestBisection(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 12).Draw(t, "n")

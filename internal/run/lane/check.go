@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"greenlight/internal/base/command"
-	"greenlight/internal/base/durable"
 	"greenlight/internal/base/environ"
 	"greenlight/internal/core/agent"
 	"greenlight/internal/core/gate"
@@ -25,7 +24,7 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// A Check is how the tests went for a person who asked. Nothing has landed by it.
+// A Check is the result of tests that a person asked for. It lands nothing.
 type Check struct {
 	What      CheckOf
 	Slice     string // "" for none
@@ -38,98 +37,83 @@ type Check struct {
 	Set       bool         // the slice counts as verified because of it
 }
 
-// CheckOf says what was tested.
+// CheckOf is what was tested.
 type CheckOf string
 
 const (
 	OfMerge  CheckOf = "merge"  // the slice as it is, merged with what has landed
 	OfLanded CheckOf = "landed" // the commit by which the slice landed
-	OfTarget CheckOf = "target" // the target's commit: of a done slice nobody knows where it landed
+	OfTarget CheckOf = "target" // the target's commit, if it isn't known where a done slice landed
 	OfLane   CheckOf = "lane"   // the lane's commit
 )
 
-// Green says whether it would land, or was right to.
-func (c *Check) Green() bool { return len(c.Conflicts) == 0 && c.Problem == "" && c.Verdict.Green() }
+// Green reports whether the work would land, or landed rightly.
+func (c *Check) Green() bool {
+	return len(c.Conflicts) == 0 && c.Problem == "" && c.Verdict.Green()
+}
 
-// Belied says whether the commit's trailer says otherwise.
+// Belied reports whether the verdict contradicts the commit's trailer.
 func (c *Check) Belied() bool {
 	return c.Claim != "" && strings.Contains(c.Claim, ", exit 0, ") != c.Verdict.Green()
 }
 
-// ErrNoTests says that the project has no test command.
+// ErrNoTests means that the project has no test command.
 var ErrNoTests = errors.New(`there is no test command: gl settings set test.command "…"`)
 
-// CheckSlice runs the tests on a slice: on its work merged with what has landed or, if it is done, on what landed. If a done one
-// passes, it counts as verified.
-func (l *Lane) CheckSlice(ctx context.Context, id string) (c *Check, err error) {
-	err = l.checking(ctx, func(ctx context.Context) error {
-		p, err := l.Project.Plan(now(), l.Project.Options())
-		if err != nil {
-			return err
-		}
-		if st := p.State(id); st != nil && st.Class == plan.Done {
-			c, err = l.checkDone(ctx, st)
-		} else {
-			c, err = l.checkMerge(ctx, id)
-		}
-		return err
-	})
-	return c, err
+// A checking runs the tests on request, and lands nothing.
+type checking struct {
+	project *project.Project
+	repo    *worktree.Repo
+	history history
+	trees   *trees
+	inspect *inspector
+	bench   *bench
+	recheck *recheck
 }
 
-// CheckLane runs the tests on the lane's commit.
-func (l *Lane) CheckLane(ctx context.Context) (c *Check, err error) {
-	err = l.checking(ctx, func(ctx context.Context) error {
-		c = &Check{What: OfLane}
-		if c.Commit, err = l.Repo.Queue.Tip(ctx); err == nil {
-			c.Verdict, err = l.turn.bench.retest(ctx, c.Commit, tested{})
-		}
-		return err
-	})
-	return c, err
-}
-
-// checking runs f with the lane's lock.
-func (l *Lane) checking(ctx context.Context, f func(context.Context) error) error {
-	if !l.Project.Config.Test.Command.IsSet() {
-		return ErrNoTests
-	}
-	err := l.locked(ctx, f)
-	if errors.Is(err, errBusy) {
-		err = fmt.Errorf("another gl works the merge queue: %s. Try again when it is through", l.busy())
-	}
-	return err
-}
-
-// busy says who works the lane, "" for nobody.
-func (l *Lane) busy() string {
-	who, err := durable.Holder(l.Repo.Queue.LockFile())
+// checkSlice tests a slice: see Queue.CheckSlice.
+func (k *checking) checkSlice(ctx context.Context, id string) (*Check, error) {
+	p, err := k.project.Plan(now(), k.project.Options())
 	if err != nil {
-		return ""
+		return nil, err
 	}
-	return who
+	if st := p.State(id); st != nil && st.Class == plan.Done {
+		return k.checkDone(ctx, st)
+	}
+	return k.checkMerge(ctx, id)
+}
+
+// checkLane tests the commit of the queue's branch.
+func (k *checking) checkLane(ctx context.Context) (*Check, error) {
+	c := &Check{What: OfLane}
+	var err error
+	if c.Commit, err = k.repo.Queue.Tip(ctx); err == nil {
+		c.Verdict, err = k.bench.retest(ctx, c.Commit, tested{})
+	}
+	return c, err
 }
 
 // checkMerge tests what would land of a slice now.
-func (l *Lane) checkMerge(ctx context.Context, id string) (*Check, error) {
-	lineage, err := l.Repo.Lineages.Get(l.Project.Key(), id)
+func (k *checking) checkMerge(ctx context.Context, id string) (*Check, error) {
+	lineage, err := k.repo.Lineages.Get(k.project.Key(), id)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s has no worktree, so there is nothing to merge: run gl slice %s", id, id)
+		return nil, fmt.Errorf("%s has no worktree, so there is nothing to merge: run gl slice %s",
+			id, id)
 	}
 	if err != nil {
 		return nil, err
 	}
 	w := &work{lineage: lineage}
-	if w.tip, err = l.Repo.Snapshots.Look(ctx, lineage); err != nil {
+	if w.tip, err = k.repo.Snapshots.Look(ctx, lineage); err != nil {
 		return nil, err
 	}
 	if w.tip == "" {
 		return nil, fmt.Errorf("%s has no worktree, and its branch %s is gone: gl salvage %s lists what is kept of it", id, worktree.Short(lineage.Branch), id)
 	}
-	if w.base, err = l.history.newest(ctx); err != nil {
+	if w.base, err = k.history.newest(ctx); err != nil {
 		return nil, err
 	}
-	last, err := l.Project.Runs.Last(id)
+	last, err := k.project.Runs.Last(id)
 	if err != nil {
 		return nil, err
 	}
@@ -137,52 +121,38 @@ func (l *Lane) checkMerge(ctx context.Context, id string) (*Check, error) {
 		w.rec = last[id][0]
 	}
 	c := &Check{What: OfMerge, Slice: id}
-	changed, conflicts, err := l.trees.merge(ctx, w)
+	changed, conflicts, err := k.trees.merge(ctx, w)
 	if c.Conflicts = conflicts; err != nil || len(conflicts) > 0 {
 		return c, err
 	}
-	w.unlocks = l.inspect.unlocks(id)
-	if err := l.inspect.inspect(ctx, w, changed); err != nil {
+	w.unlocks = k.inspect.unlocks(id)
+	if err := k.inspect.inspect(ctx, w, changed); err != nil {
 		return nil, err
 	}
 	ruling := w.rule(gate.TestRun{Pending: true})
 	c.Problem = cmp.Or(ruling.Refused(), ruling.Asks())
-	c.Commit, err = git.CommitTree(ctx, l.Repo.Git.Common, git.NewCommit{Tree: w.tree, Parents: []string{w.base, w.tip}, Message: "gl: " + id + " merged"})
+	c.Commit, err = git.CommitTree(ctx, k.repo.Git.Common,
+		git.NewCommit{Tree: w.tree, Parents: []string{w.base, w.tip},
+			Message: "gl: " + id + " merged"})
 	if err == nil {
-		c.Verdict, err = l.turn.bench.retest(ctx, c.Commit, tested{rec: w.rec})
+		c.Verdict, err = k.bench.retest(ctx, c.Commit, tested{rec: w.rec})
 	}
 	return c, err
 }
 
-// Audit runs the tests on every commit by which a slice has landed in the target, or in the lane where that isn't gl's to move, since a revision, "" for all, in a clone, and
-// tells each check as it is made. git.setup runs before each, since nothing is left there from the one before.
-// It works in a clone because the lane's worktree is busy and keeps caches. The command is the
-// project's: a commit's trailer must not choose what runs.
-func (l *Lane) Audit(ctx context.Context, since string, tell func(*Check)) error {
-	if !l.Project.Config.Test.Command.IsSet() {
+// Audit runs the tests on every commit by which a slice has landed since a revision, "" for all,
+// and passes each check to tell. It looks in the target or, if gl doesn't move the target, in the
+// queue's branch. It works in a clone, because the queue's worktree is busy and keeps caches;
+// git.setup runs before each commit's tests. The command is the project's: a commit's trailer must
+// not choose what runs.
+func (q *Queue) Audit(ctx context.Context, since string, tell func(*Check)) error {
+	if !q.Project.Config.Test.Command.IsSet() {
 		return ErrNoTests
 	}
-	if err := l.permitted().allowed(ctx); err != nil {
+	if err := q.permitted().allowed(ctx); err != nil {
 		return err
 	}
-	target, err := l.history.target(ctx)
-	if err == nil && l.Project.Config.Git.Deliver != project.DeliverMerge {
-		target, err = l.history.newest(ctx)
-	}
-	if err != nil {
-		return err
-	}
-	if since != "" {
-		commit, err := git.ResolveCommit(ctx, l.Repo.Git.Common, since)
-		if err == nil && commit == "" {
-			err = fmt.Errorf("there is no commit %q", since)
-		}
-		if err != nil {
-			return err
-		}
-		since = commit
-	}
-	landings, err := git.Landings(ctx, l.Repo.Git.Common, since, target)
+	landings, target, err := q.landingsSince(ctx, since)
 	if err != nil {
 		return err
 	}
@@ -191,16 +161,20 @@ func (l *Lane) Audit(ctx context.Context, since string, tell func(*Check)) error
 		return err
 	}
 	defer os.RemoveAll(dir)
-	a := audit{lane: l, top: filepath.Join(dir, "clone"), temp: filepath.Join(dir, "tmp")}
+	a := audit{
+		project: q.Project, repo: q.Repo, self: q.Self, environ: q.Environ, tell: q.tells(),
+		top: filepath.Join(dir, "clone"), temp: filepath.Join(dir, "tmp"),
+	}
 	for _, d := range []string{a.top, a.temp} {
 		if err := os.Mkdir(d, 0o700); err != nil {
 			return err
 		}
 	}
-	if err := git.CloneCommit(ctx, l.Repo.Git.Top, a.top, target); err != nil {
+	if err := git.CloneCommit(ctx, q.Repo.Git.Top, a.top, target); err != nil {
 		return err
 	}
-	landings = slices.DeleteFunc(landings, func(c git.Landed) bool { return c.Project != l.Repo.Git.Prefix })
+	landings = slices.DeleteFunc(landings,
+		func(c git.Landed) bool { return c.Project != q.Repo.Git.Prefix })
 	known := map[string]*Check{}
 	for i, landed := range landings {
 		tested := landings[i+tail(landings[i:])]
@@ -213,7 +187,7 @@ func (l *Lane) Audit(ctx context.Context, since string, tell func(*Check)) error
 		}
 		of := *c
 		of.Slice, of.Claim = landed.Slice, landed.Verified
-		if err := l.askCommit(ctx, landed, &of); err != nil {
+		if err := q.recheck.askCommit(ctx, landed, &of); err != nil {
 			return err
 		}
 		tell(&of)
@@ -221,10 +195,36 @@ func (l *Lane) Audit(ctx context.Context, since string, tell func(*Check)) error
 	return nil
 }
 
-// tail is how far from the first of the landings the last of its batch is: the one that was tested.
+// landingsSince returns the landings since a revision, and the commit that has them.
+func (q *Queue) landingsSince(ctx context.Context, since string) (
+	landings []git.Landed, target string, err error) {
+	target, err = q.Reader.history.target(ctx)
+	if err == nil && q.Project.Config.Git.Deliver != project.DeliverMerge {
+		target, err = q.Reader.history.newest(ctx)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	if since != "" {
+		commit, err := git.ResolveCommit(ctx, q.Repo.Git.Common, since)
+		if err == nil && commit == "" {
+			err = fmt.Errorf("there is no commit %q", since)
+		}
+		if err != nil {
+			return nil, "", err
+		}
+		since = commit
+	}
+	landings, err = git.Landings(ctx, q.Repo.Git.Common, since, target)
+	return landings, target, err
+}
+
+// tail returns how far the last landing of its batch, the one that was tested, is from the first of
+// the landings.
 func tail(landings []git.Landed) int {
 	var i, n int
-	if _, err := fmt.Sscanf(landings[0].Batch, "%d of %d", &i, &n); err != nil || i < 1 || n < i || n-i >= len(landings) {
+	if _, err := fmt.Sscanf(landings[0].Batch, "%d of %d", &i, &n); err != nil || i < 1 || n < i ||
+		n-i >= len(landings) {
 		return 0
 	}
 	if landings[n-i].Batch != fmt.Sprintf("%d of %d", n, n) {
@@ -235,21 +235,29 @@ func tail(landings []git.Landed) int {
 
 // An audit is a clone in which commits are tested.
 type audit struct {
-	lane      *Lane
+	project   *project.Project
+	repo      *worktree.Repo
+	self      string
+	environ   []string
+	tell      func(format string, a ...any)
 	top, temp string
 }
 
 func (a *audit) check(ctx context.Context, landed git.Landed) (*Check, error) {
-	l := a.lane
 	c := &Check{What: OfLanded, Slice: landed.Slice, Commit: landed.Commit, Claim: landed.Verified}
 	if err := git.CheckoutClone(ctx, a.top, landed.Commit); err != nil {
 		return nil, err
 	}
-	dir, env := filepath.Join(a.top, filepath.FromSlash(l.Repo.Git.Prefix)), append(agent.ScrubEnv(l.Environ), "TMPDIR="+a.temp)
-	config := l.Project.Config
+	dir, env := filepath.Join(a.top, filepath.FromSlash(a.repo.Git.Prefix)),
+		append(agent.ScrubEnv(a.environ), "TMPDIR="+a.temp)
+	config := a.project.Config
 	if len(config.Git.Setup) > 0 {
-		l.tell("%s: running git.setup", short(landed.Commit))
-		res, err := executor.Command(ctx, executor.NewLocal(l.Self), command.Spec{Argv: config.Git.Setup, Dir: dir, Env: append(slices.Clip(env), environ.SetupMark(l.Project.Root)), Limit: config.Git.SetupLimit})
+		a.tell("%s: running git.setup", short(landed.Commit))
+		res, err := executor.Command(ctx, executor.NewLocal(a.self), command.Spec{
+			Argv: config.Git.Setup, Dir: dir,
+			Env:   append(slices.Clip(env), environ.SetupMark(a.project.Root)),
+			Limit: config.Git.SetupLimit,
+		})
 		if err != nil {
 			return nil, fmt.Errorf("git.setup: %w", err)
 		}
@@ -258,10 +266,11 @@ func (a *audit) check(ctx context.Context, landed git.Landed) (*Check, error) {
 			return c, nil
 		}
 	}
-	l.tell("%s: running %s", short(landed.Commit), config.Test.Command.Line)
+	a.tell("%s: running %s", short(landed.Commit), config.Test.Command.Line)
 	var err error
 	c.Verdict, err = testrun.Run(ctx, testrun.Spec{
-		Executor: executor.NewLocal(l.Self), Command: config.Test.Command, Root: l.Project.Root, Top: a.top, Dir: dir, Env: env, Limit: config.Test.Limit, Pattern: config.Test.Pattern, Tree: landed.Tree,
+		Executor: executor.NewLocal(a.self), Command: config.Test.Command, Root: a.project.Root, Top: a.top, Dir: dir,
+		Env: env, Limit: config.Test.Limit, Pattern: config.Test.Pattern, Tree: landed.Tree,
 	})
 	return c, err
 }

@@ -12,17 +12,17 @@ import (
 	"greenlight/internal/state/statedir"
 )
 
-// commands are what the configuration names to be run, and the person's permission for it.
+// commands are the commands in the configuration, and the person's permission to run them.
 type commands struct {
 	project *project.Project // as it was opened
 	conf    *project.Project // with the commands that the configuration names now
 	trust   trust.Store
 	root    string         // the project for which the person has allowed commands
-	median  *time.Duration // how long tests take, once it was asked for
+	median  *time.Duration // how long tests take; nil until usual is called
 }
 
-// follow takes over the commands that the configuration names now, and reports whether there are
-// others.
+// follow takes over the commands that are in the configuration now, and reports whether they
+// changed.
 func (c *commands) follow() bool {
 	again := c.conf.Again(c.trust.Allows(c.root))
 	if again == c.conf {
@@ -38,13 +38,14 @@ func (c *commands) allowed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if found := statedir.Repositories(c.project.Root); c.conf.Config.Sandbox == attempt.SandboxBwrap && len(found) > 0 {
+	found := statedir.Repositories(c.project.Root)
+	if c.conf.Config.Sandbox == attempt.SandboxBwrap && len(found) > 0 {
 		return fmt.Errorf("%s is a git repository, which an agent may have made: any git there runs what its configuration names. Remove it (rm -r %s)", found[0], found[0])
 	}
 	return c.trust.Check(c.root, list)
 }
 
-// usual is about how long the tests take, 0 for nobody knows.
+// usual returns about how long the tests take, 0 for unknown.
 func (c *commands) usual() time.Duration {
 	if c.median == nil {
 		const month = 30 * 24 * time.Hour

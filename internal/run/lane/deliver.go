@@ -18,23 +18,40 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// deliver brings the target to the lane's tip. Why it can't is noted, and no error: the lane goes on.
-func (l *Lane) deliver(ctx context.Context) error {
-	reason, err := l.tryDeliver(ctx)
+// A delivery brings what has landed to the target: into the branch here, or into a pull request.
+type delivery struct {
+	project *project.Project
+	repo    *worktree.Repo
+	history history
+	tip     *tip
+	file    *file
+	events  *events
+	pulls   *pullRequests
+	tell    func(format string, a ...any)
+
+	between bool      // something in the queue is about to be tested
+	pushed  time.Time // of pull requests: when what has landed was delivered last
+}
+
+// deliver moves the target to the queue's branch. If it can't, it notes the reason and returns no
+// error, because the queue goes on.
+func (d *delivery) deliver(ctx context.Context) error {
+	reason, err := d.tryDeliver(ctx)
 	if reason == "" || err != nil {
 		return err
 	}
-	return l.undelivered(reason)
+	return d.undelivered(reason)
 }
 
 // tryDeliver is deliver, without a note of why it can't.
-func (l *Lane) tryDeliver(ctx context.Context) (reason string, err error) {
-	deliver := l.forward
-	switch c := l.Project.Config.Git.Deliver; {
-	case c == project.DeliverBranch, c == project.DeliverPR && scratch.Is(l.Project.Root): // a rehearsal has no remote
-		return "", l.delivered("")
+func (d *delivery) tryDeliver(ctx context.Context) (reason string, err error) {
+	deliver := d.forward
+	switch c := d.project.Config.Git.Deliver; {
+	case c == project.DeliverBranch,
+		c == project.DeliverPR && scratch.Is(d.project.Root): // a rehearsal has no remote
+		return "", d.delivered("")
 	case c == project.DeliverPR:
-		deliver = l.propose
+		deliver = d.proposeAll
 	}
 	reason, err = deliver(ctx)
 	if err != nil && ctx.Err() == nil {
@@ -43,27 +60,38 @@ func (l *Lane) tryDeliver(ctx context.Context) (reason string, err error) {
 	return reason, err
 }
 
-// deliverBetween delivers what has landed before the next is tested.
-func (l *Lane) deliverBetween(ctx context.Context) error {
-	if len(l.turn.file.Undelivered) == 0 || l.Project.Config.Git.Deliver == project.DeliverPR && now().Sub(l.turn.pushed) < proposeEvery {
-		return nil
+// proposeAll puts what has landed into a pull request; reason says what is in the way.
+func (d *delivery) proposeAll(ctx context.Context) (reason string, err error) {
+	lane, reason, err := d.deliverable(ctx)
+	if lane == "" || err != nil {
+		return reason, err
 	}
-	l.turn.between, l.turn.pushed = true, now()
-	defer func() { l.turn.between = false }()
-	if err := l.deliver(ctx); err != nil {
-		return err
-	}
-	return l.commitStateNow(ctx)
+	return d.pulls.propose(ctx, lane)
 }
 
-// deliverable is the commit to deliver: the lane's, once it contains the target's. It is "" where something in the queue is about to be
-// tested together with what the target has, and for a lane that stands still, with the reason.
-func (l *Lane) deliverable(ctx context.Context) (commit, reason string, err error) {
-	if commit, err = l.turn.tip.base(ctx); err == nil && l.turn.tip.aheadAt(commit) != nil {
-		if l.turn.between {
-			return "", "", l.turn.file.noReason()
+// deliverBetween delivers what has landed before the next is tested.
+func (d *delivery) deliverBetween(ctx context.Context) error {
+	if len(d.file.Undelivered) == 0 ||
+		d.project.Config.Git.Deliver == project.DeliverPR && now().Sub(d.pushed) < proposeEvery {
+		return nil
+	}
+	d.between, d.pushed = true, now()
+	defer func() { d.between = false }()
+	if err := d.deliver(ctx); err != nil {
+		return err
+	}
+	return d.commitStateNow(ctx)
+}
+
+// deliverable returns the commit to deliver: that of the queue's branch, once it contains the
+// target. It is "" at a standstill, with the reason, and if the next work in the queue is tested
+// together with the target's commits.
+func (d *delivery) deliverable(ctx context.Context) (commit, reason string, err error) {
+	if commit, err = d.tip.base(ctx); err == nil && d.tip.aheadAt(commit) != nil {
+		if d.between {
+			return "", "", d.file.noReason()
 		}
-		commit, err = l.turn.tip.takeIn(ctx, l.turn.tip.ahead)
+		commit, err = d.tip.takeIn(ctx, d.tip.ahead)
 	}
 	if still := new(Standstill); errors.As(err, &still) {
 		return "", still.Reason, nil
@@ -72,161 +100,128 @@ func (l *Lane) deliverable(ctx context.Context) (commit, reason string, err erro
 }
 
 // forward moves the target; reason says what is in the way.
-func (l *Lane) forward(ctx context.Context) (reason string, err error) {
+func (d *delivery) forward(ctx context.Context) (reason string, err error) {
 	busy, overlap, locked := new(git.BusyError), new(git.OverlapError), new(git.LockedError)
-	err = git.Settle(ctx, l.Repo.Git.Common, l.Repo.Target())
-	if err != nil && !errors.As(err, &busy) && !errors.As(err, &locked) { // else the delivery says it, if there is one
+	err = git.Settle(ctx, d.repo.Git.Common, d.repo.Target())
+	if err != nil && !errors.As(err, &busy) && !errors.As(err, &locked) { // the delivery reports these
 		return "", err
 	}
-	lane, reason, err := l.deliverable(ctx)
+	lane, reason, err := d.deliverable(ctx)
 	if lane == "" || err != nil {
 		return reason, err
 	}
-	target, err := l.history.target(ctx)
+	target, err := d.history.target(ctx)
 	if err != nil {
 		return "", err
 	}
 	if lane == target {
-		return "", l.delivered(target)
+		return "", d.delivered(target)
 	}
-	pass, err := l.deliverPass(lane)
+	pass, err := d.deliverPass(lane)
 	if err != nil {
 		return "", err
 	}
-	err = git.FastForward(ctx, l.Repo.Git.Common, l.Repo.Target(), target, lane, pass)
-	name := worktree.Short(l.Repo.Target())
+	err = git.FastForward(ctx, d.repo.Git.Common, d.repo.Target(), target, lane, pass)
+	name := worktree.Short(d.repo.Target())
 	switch {
 	case err == nil:
-		l.tell("merged into %s", name)
-		return "", l.delivered(lane)
+		d.tell("merged into %s", name)
+		return "", d.delivered(lane)
 	case errors.As(err, &busy):
 		return fmt.Sprintf("%s in progress in %s", busy.Operation, busy.Where), nil
 	case errors.As(err, &overlap):
 		return overlapText(name, overlap), nil
 	case errors.As(err, &locked):
-		return fmt.Sprintf("%s is locked: if no git runs there, remove %s", locked.Where, locked.File), nil
+		return fmt.Sprintf("%s is locked: if no git runs there, remove %s", locked.Where,
+			locked.File), nil
 	}
 	return "", err
 }
 
-// overlapText says what is in the way, and what makes it what the target has where it is only what the target had.
+// overlapText returns what is in the way. For files that are as the target had them before, it adds
+// the command that restores them.
 func overlapText(target string, e *git.OverlapError) string {
 	const most = 50 // the others come next
-	text := fmt.Sprintf("%s would be overwritten in %s: commit or move it there", some(e.Paths), e.Where)
+	text := fmt.Sprintf("%s would be overwritten in %s: commit or move it there", some(e.Paths),
+		e.Where)
 	if len(e.Former) == 0 {
 		return text
 	}
-	command := append([]string{"git", "-C", e.Where, "restore", "--source=HEAD", "--staged", "--worktree", "--"}, e.Former[:min(most, len(e.Former))]...)
+	command := append([]string{"git", "-C", e.Where, "restore", "--source=HEAD", "--staged",
+		"--worktree", "--"}, e.Former[:min(most, len(e.Former))]...)
 	return fmt.Sprintf("%s, or, if you didn't mean to take back what %s has (it is as it was before), run %s", text, target, shellwords.Join(command))
 }
 
-// deliverPass is the pass to move the target to the lane's tip: that is where gl left it, and all that it has was asked about.
-func (l *Lane) deliverPass(tip string) (gate.Pass, error) {
-	left := cmp.Or(l.turn.file.Tip, tip)
-	if tip == l.turn.file.Next { // killed before it could be written
+// deliverPass returns the pass that moves the target to the tip of the queue's branch. gl left the
+// branch there, and the gate has asked about everything in it.
+func (d *delivery) deliverPass(tip string) (gate.Pass, error) {
+	left := cmp.Or(d.file.Tip, tip)
+	if tip == d.file.Next { // killed before it could be written
 		left = tip
 	}
 	return gate.Ask(gate.Facts{Way: gate.Deliver, Left: left, Lands: tip}).Pass(tip)
 }
 
 // delivered notes that the target has everything.
-func (l *Lane) delivered(target string) error {
-	old := *l.turn.file
+func (d *delivery) delivered(target string) error {
+	old := *d.file
 	if pr := old.PullRequest; pr != nil {
 		old.Undelivered = append(slices.Clone(pr.Slices), old.Undelivered...)
 	}
 	if target != "" {
-		l.events.tellDelivered(old.Undelivered, worktree.Short(l.Repo.Target()))
+		d.events.tellDelivered(old.Undelivered, worktree.Short(d.repo.Target()))
 	}
-	l.turn.file.Undelivered, l.turn.file.Reason, l.turn.file.Since, l.turn.file.PullRequest = nil, "", nil, nil
+	d.file.Undelivered, d.file.Reason, d.file.Since, d.file.PullRequest = nil, "", nil, nil
 	if target != "" {
-		l.turn.file.Seen = target
+		d.file.Seen = target
 	}
-	if len(old.Undelivered) == 0 && old.Reason == "" && old.Seen == l.turn.file.Seen {
+	if len(old.Undelivered) == 0 && old.Reason == "" && old.Seen == d.file.Seen {
 		return nil
 	}
-	return l.turn.file.save()
+	return d.file.save()
 }
 
-// undelivered notes why the target hasn't.
-func (l *Lane) undelivered(reason string) error {
-	if len(l.turn.file.Undelivered) == 0 {
+// undelivered notes why the target doesn't have everything.
+func (d *delivery) undelivered(reason string) error {
+	if len(d.file.Undelivered) == 0 {
 		return nil
 	}
-	if l.turn.file.Reason != reason {
+	if d.file.Reason != reason {
 		at := now()
-		l.turn.file.Reason, l.turn.file.Since = reason, &at
-		l.tell("not merged into %s yet: %s", worktree.Short(l.Repo.Target()), reason)
-		if err := l.turn.file.save(); err != nil {
+		d.file.Reason, d.file.Since = reason, &at
+		d.tell("not merged into %s yet: %s", worktree.Short(d.repo.Target()), reason)
+		if err := d.file.save(); err != nil {
 			return err
 		}
 	}
-	l.events.tellUndelivered(l.turn.file)
+	d.events.tellUndelivered(d.file)
 	return nil
 }
 
-// Deliver delivers what has landed, for gl land and the end of a drain, and commits state. The error is nil if another process works
-// the lane: it delivers. A person who asks also gets a Standstill where nothing waits to be delivered, as with a target that was reset.
-func (l *Lane) Deliver(ctx context.Context) error {
-	err := l.locked(ctx, func(ctx context.Context) error {
-		if l.turn.file.Tip == "" && len(l.turn.file.Undelivered) == 0 { // nothing has ever landed
-			return nil
-		}
-		reason, err := l.tryDeliver(ctx)
-		if err != nil {
-			return err
-		}
-		var still error
-		if reason != "" {
-			if err := l.undelivered(reason); err != nil {
-				return err
-			}
-			if l.Asked && len(l.turn.file.Undelivered) == 0 {
-				still = &Standstill{Reason: reason}
-			}
-		}
-		return cmp.Or(l.commitState(ctx), still)
-	})
-	if errors.Is(err, errBusy) {
-		return nil
-	}
-	return err
-}
-
-// DeliverAgain delivers what couldn't be delivered before: a person may have removed the reason.
-func (l *Lane) DeliverAgain(ctx context.Context) error {
-	err := l.locked(ctx, func(ctx context.Context) error {
-		if l.turn.file.Reason == "" {
-			return nil
-		}
-		return errors.Join(l.deliver(ctx), l.commitStateNow(ctx))
-	})
-	if errors.Is(err, errBusy) {
-		return nil
-	}
-	return err
-}
-
-// proposeEvery is how often what has landed is pushed at most while more waits.
+// proposeEvery is the shortest time between pushes while more work waits.
 const proposeEvery = 5 * time.Minute
 
-// stateEvery is how often state is committed at most while slices land.
+// stateEvery is the shortest time between commits of state while slices land.
 const stateEvery = 5 * time.Minute
 
-// commitState commits the state files that have changed in the checkout of the target, so that they travel with the work.
-func (l *Lane) commitState(ctx context.Context) error {
-	// Where pull requests are opened, the target here is the remote's: a commit of its own would keep git pull from moving it forward.
-	if c := l.Project.Config.Git; !c.CommitState || c.Deliver == project.DeliverPR || l.turn.file.Reason != "" {
+// commitState commits the state files that have changed in the target's checkout, so that they
+// travel with the work.
+func (d *delivery) commitState(ctx context.Context) error {
+	// With pull requests the target belongs to the remote: a commit here would keep git pull from
+	// moving it forward.
+	if c := d.project.Config.Git; !c.CommitState || c.Deliver == project.DeliverPR ||
+		d.file.Reason != "" {
 		return nil
 	}
-	dirty, err := git.DirtyAt(ctx, l.Project.Root, statedir.Name)
+	dirty, err := git.DirtyAt(ctx, d.project.Root, statedir.Name)
 	if err != nil {
 		return err
 	}
 	var names []string
 	for _, entry := range dirty {
 		name, _, _ := strings.Cut(entry[3:], " <- ")
-		if statedir.InState(name) && !strings.HasPrefix(entry, "??") && !strings.Contains(name, "/runs/") {
+		if statedir.InState(name) && !strings.HasPrefix(entry, "??") &&
+			!strings.Contains(name, "/runs/") {
 			names = append(names, name)
 		}
 	}
@@ -235,18 +230,31 @@ func (l *Lane) commitState(ctx context.Context) error {
 	}
 	slices.Sort(names)
 	at := now()
-	commit, left, err := git.CommitPaths(ctx, l.Repo.Git, l.Repo.Target(), names, "gl: state", at)
+	commit, left, err := git.CommitPaths(ctx, d.repo.Git, d.repo.Target(), names, "gl: state", at)
 	busy, elsewhere, locked := new(git.BusyError), new(git.BranchError), new(git.LockedError)
-	if errors.As(err, &busy) || errors.As(err, &elsewhere) || errors.As(err, &locked) || errors.Is(err, git.ErrRefMoved) {
-		l.tell("state isn't committed: %v", err)
+	if errors.As(err, &busy) || errors.As(err, &elsewhere) || errors.As(err, &locked) ||
+		errors.Is(err, git.ErrRefMoved) {
+		d.tell("state isn't committed: %v", err)
 		return nil
 	}
 	if err != nil || commit == "" {
 		return err
 	}
 	if len(left) > 0 {
-		l.tell("state files that are staged aren't committed: %s", some(left))
+		d.tell("state files that are staged aren't committed: %s", some(left))
 	}
-	l.turn.file.Committed, l.turn.file.Own = &at, commit
-	return l.turn.file.save()
+	d.file.Committed, d.file.Own = &at, commit
+	return d.file.save()
+}
+
+// commitStateNow is commitState, at most once in stateEvery.
+func (d *delivery) commitStateNow(ctx context.Context) error {
+	switch at := now(); {
+	case d.file.Committed == nil: // the first time is at the run's end, or after stateEvery
+		d.file.Committed = &at
+		return d.file.save()
+	case at.Sub(*d.file.Committed) < stateEvery:
+		return nil
+	}
+	return d.commitState(ctx)
 }

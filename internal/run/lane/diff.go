@@ -11,7 +11,7 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// A Diff is what a slice has changed: two trees that differ in nothing else. State isn't a part of it.
+// A Diff is what a slice has changed: two trees that differ in nothing else. It leaves state out.
 type Diff struct {
 	Slice       string
 	Of          DiffOf
@@ -21,7 +21,7 @@ type Diff struct {
 	Stat        git.DiffStat
 }
 
-// DiffOf says where the work is.
+// DiffOf is where the work was found.
 type DiffOf string
 
 const (
@@ -30,15 +30,16 @@ const (
 	Landed     DiffOf = "landed"   // as it landed
 )
 
-// A NoDiffError says that git can't tell what a slice has changed.
+// A NoDiffError is the reason why git can't tell what a slice has changed.
 type NoDiffError struct{ Reason string }
 
 func (e *NoDiffError) Error() string { return e.Reason }
 
-// Diff is what the slice has changed so far. It changes nothing.
+// Diff returns what the slice has changed so far.
 func (r *Reader) Diff(ctx context.Context, id string) (*Diff, error) {
 	lineage, err := r.repo.Lineages.Get(r.project.Key(), id)
-	if errors.As(err, new(*worktree.BadLineage)) || errors.Is(err, fs.ErrNotExist) || err == nil && lineage.Phase == worktree.Gone {
+	if errors.As(err, new(*worktree.BadLineage)) || errors.Is(err, fs.ErrNotExist) ||
+		err == nil && lineage.Phase == worktree.Gone {
 		landed, err := r.history.landing(ctx, id)
 		if err != nil {
 			return nil, err
@@ -65,8 +66,9 @@ func (r *Reader) Diff(ctx context.Context, id string) (*Diff, error) {
 		return nil, &NoDiffError{fmt.Sprintf("%s has no branch yet: its worktree is being made, or its branch %s was removed", id, d.Branch)}
 	}
 	if lineage.Phase == worktree.Ready || lineage.Phase == worktree.Filled {
-		// As exact as git status: what is shown isn't judged by.
-		if s, err := r.repo.Layout.Worktree(lineage).Snapshot(ctx, git.SnapshotOptions{Base: lineage.Base, Branch: lineage.Branch, Why: "gl diff"}); err == nil && s.Tree != "" {
+		// As exact as git status: this is only shown.
+		o := git.SnapshotOptions{Base: lineage.Base, Branch: lineage.Branch, Why: "gl diff"}
+		if s, err := r.repo.Layout.Worktree(lineage).Snapshot(ctx, o); err == nil && s.Tree != "" {
 			changed, err := git.Changed(ctx, r.repo.Git.Common, d.To, s.Tree, statedir.InState)
 			if err != nil {
 				return nil, err
@@ -84,7 +86,7 @@ func (r *Reader) Diff(ctx context.Context, id string) (*Diff, error) {
 	return r.diff(ctx, d)
 }
 
-// diff leaves state out and counts.
+// diff leaves state out, and counts.
 func (r *Reader) diff(ctx context.Context, d *Diff) (*Diff, error) {
 	var err error
 	if d.From, err = git.ResolveCommit(ctx, r.repo.Git.Common, d.From); err != nil {
@@ -97,7 +99,8 @@ func (r *Reader) diff(ctx context.Context, d *Diff) (*Diff, error) {
 	return d, err
 }
 
-// TestsDiff is how a slice has changed its tests, and what else was handed over with them, since the hand-over: the paths, and two trees.
+// TestsDiff returns how a slice has changed its tests, and what was handed over with them, since
+// the hand-over: the paths, and two trees.
 func (r *Reader) TestsDiff(ctx context.Context, id string) (*Diff, []string, error) {
 	lineage, err := r.repo.Lineages.Get(r.project.Key(), id)
 	if err != nil {
@@ -115,7 +118,7 @@ func (r *Reader) TestsDiff(ctx context.Context, id string) (*Diff, []string, err
 	return d, t.Paths, err
 }
 
-// Changes is how much would land of a slice's work as it is.
+// Changes returns how much of a slice's work would land as it is.
 func (r *Reader) Changes(ctx context.Context, lineage *worktree.Lineage) (git.DiffStat, error) {
 	base, err := r.history.newest(ctx)
 	if err != nil {

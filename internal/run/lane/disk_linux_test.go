@@ -12,8 +12,8 @@ import (
 	"greenlight/internal/core/plan"
 )
 
-// A disk that fills up while work is merged, tested or delivered isn't taken for a fault of the work. It is said, and with space things
-// go on where they were.
+// A disk that fills up while work is merged, tested or delivered isn't taken for a fault of the
+// work. gl reports it and, with space, continues where it was.
 func TestDiskFull(t *testing.T) {
 	big := make([]byte, 1<<20)
 	rand.Read(big)

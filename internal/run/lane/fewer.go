@@ -9,10 +9,13 @@ import (
 	"greenlight/internal/run/testrun"
 )
 
-// fewer finds that fewer tests ran than without the work, or more were skipped. What names tell already isn't told again, and of a runner that
-// doesn't count nobody knows.
-func (b *bench) fewer(ctx context.Context, base string, v *testrun.Verdict, found []gate.Item) ([]gate.Item, error) {
-	named := slices.ContainsFunc(found, func(i gate.Item) bool { return i.Kind == gate.Removed || i.Kind == gate.Skips })
+// fewer finds whether fewer tests ran than without the work, or more were skipped. It adds nothing
+// to what names tell already, and finds nothing if the runner doesn't count.
+func (b *bench) fewer(ctx context.Context, base string, v *testrun.Verdict,
+	found []gate.Item) ([]gate.Item, error) {
+	named := slices.ContainsFunc(found, func(i gate.Item) bool {
+		return i.Kind == gate.Removed || i.Kind == gate.Skips
+	})
 	if v == nil || v.Passed == nil || named {
 		return nil, nil
 	}
@@ -30,10 +33,12 @@ func (b *bench) fewer(ctx context.Context, base string, v *testrun.Verdict, foun
 	}
 	var items []gate.Item
 	if now, then := ran(v), ran(was); now < then {
-		items = append(items, gate.Item{Kind: gate.Fewer, Name: fmt.Sprintf("%d, and %d without the work", now, then)})
+		items = append(items, gate.Item{Kind: gate.Fewer,
+			Name: fmt.Sprintf("%d, and %d without the work", now, then)})
 	}
 	if now, then := number(v.Skipped), number(was.Skipped); now > then {
-		items = append(items, gate.Item{Kind: gate.Skips, Name: fmt.Sprintf("%d, and %d without the work", now, then)})
+		items = append(items, gate.Item{Kind: gate.Skips,
+			Name: fmt.Sprintf("%d, and %d without the work", now, then)})
 	}
 	return items, nil
 }

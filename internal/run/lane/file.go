@@ -18,28 +18,28 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// A file is runs/lane.json: what the lane knows that git doesn't. Without it the lane goes on; it is read by whoever shows where
-// things stand.
+// A file is runs/lane.json: what the queue knows that git doesn't. The queue works without it;
+// commands read it to show what isn't merged yet.
 type file struct {
 	SchemaVersion int           `json:"schema_version"`
 	Target        string        `json:"target"`                // refs/heads/…
 	Tip           string        `json:"tip,omitempty"`         // where the worker left the lane,
 	Next          string        `json:"next,omitempty"`        // or was about to move it
-	Seen          string        `json:"seen,omitempty"`        // the target's commit when the lane last had it: it never goes back behind it by itself
+	Seen          string        `json:"seen,omitempty"`        // target's commit that the lane last had
 	Undelivered   []Undelivered `json:"undelivered,omitempty"` // landed, and not in the target yet
 	Reason        string        `json:"reason,omitempty"`      // why they aren't
 	Since         *time.Time    `json:"since,omitempty"`
 	PullRequest   *PullRequest  `json:"pull_request,omitempty"` // that is open, as far as gl knows
-	Pushed        string        `json:"pushed,omitempty"`       // the lane's commit that was pushed last
-	Closed        string        `json:"closed,omitempty"`       // a pull request that a person has closed: there is no other before they say so
-	Dropped       []Undelivered `json:"dropped,omitempty"`      // taken out of the lane: what was built on them would bring them back
+	Pushed        string        `json:"pushed,omitempty"`       // lane's commit that was pushed last
+	Closed        string        `json:"closed,omitempty"`       // pull request that a person closed
+	Dropped       []Undelivered `json:"dropped,omitempty"`      // taken out, and not to be brought back
 	Tests         *proc.ID      `json:"tests,omitempty"`        // the process of the tests that run
-	Manifests     string        `json:"manifests,omitempty"`    // of the tree for which setup has run in the lane's worktree
+	Manifests     string        `json:"manifests,omitempty"`    // of the tree that setup last ran for
 	Committed     *time.Time    `json:"committed,omitempty"`    // when state was committed last
 	Own           string        `json:"own,omitempty"`          // by this commit of the target
-	Moved         string        `json:"moved,omitempty"`        // where something else than gl or a commit of the person's has moved the target, and that was told
-	Undoing       *undoing      `json:"undoing,omitempty"`      // a slice that is being taken back
-	Again         []Undelivered `json:"again,omitempty"`        // taken back, and in the target after a reset: to be taken back again
+	Moved         string        `json:"moved,omitempty"`        // where others moved the target
+	Undoing       *undoNote     `json:"undoing,omitempty"`      // a slice that is being taken back
+	Again         []Undelivered `json:"again,omitempty"`        // to be taken back again
 
 	runs *attempt.Store // where save writes it; nil for a reader
 }
@@ -53,7 +53,7 @@ type Undelivered struct {
 	At time.Time `json:"at"` // when it was about to
 }
 
-// A Status is what others may know of the lane.
+// A Status is what other packages know of the queue.
 type Status struct {
 	Undelivered []string // slices that have landed, and aren't in the target yet
 	Undone      []string // slices that were taken back, and may still be in the target
@@ -64,12 +64,13 @@ type Status struct {
 	Target      string       // the branch that the work is for, by its short name
 }
 
-// Has says whether the target has a slice that has landed.
+// Has reports whether the target has a slice that has landed.
 func (s Status) Has(slice string) bool {
-	return !slices.Contains(s.Undelivered, slice) && !(s.PullRequest != nil && slices.Contains(s.PullRequest.IDs(), slice))
+	return !slices.Contains(s.Undelivered, slice) &&
+		!(s.PullRequest != nil && slices.Contains(s.PullRequest.IDs(), slice))
 }
 
-// Waiting names what the target hasn't got, for people: "S-1", "S-2 (taken back)".
+// Waiting lists what the target doesn't have yet, for people: "S-1", "S-2 (taken back)".
 func (s Status) Waiting() []string {
 	list := slices.Clone(s.Undelivered)
 	for _, id := range s.Undone {
@@ -78,7 +79,8 @@ func (s Status) Waiting() []string {
 	return list
 }
 
-// ReadStatus reads the lane's file in a project's runs directory. Where there is none, nothing is undelivered.
+// ReadStatus reads the queue's file in a project's runs directory. Without it, nothing is
+// undelivered.
 func ReadStatus(runs string) Status {
 	var s Status
 	f, err := readFile(runs)
@@ -87,7 +89,8 @@ func ReadStatus(runs string) Status {
 	}
 	s.Known, s.Target = true, worktree.Short(f.Target)
 	for _, u := range f.Undelivered {
-		if s.Undelivered = slices.DeleteFunc(s.Undelivered, func(id string) bool { return id == u.Slice }); u.Undone {
+		if s.Undelivered = slices.DeleteFunc(s.Undelivered,
+			func(id string) bool { return id == u.Slice }); u.Undone {
 			s.Undone = append(s.Undone, u.Slice)
 		} else {
 			s.Undelivered = append(s.Undelivered, u.Slice)
@@ -117,9 +120,10 @@ func readFile(runs string) (*file, error) {
 	return f, nil
 }
 
-// openFile reads what the last worker has left, for the one that has the lock. A file that can't
-// be used, or is of another target, is as good as none: then git says what isn't delivered.
-func openFile(ctx context.Context, pr *project.Project, repo *worktree.Repo, tell func(string, ...any)) (*file, error) {
+// openFile reads what the last worker left, for the process that has the lock. If the file can't be
+// used or is of another target, git says what isn't delivered.
+func openFile(ctx context.Context, pr *project.Project, repo *worktree.Repo,
+	tell func(string, ...any)) (*file, error) {
 	f, err := findFile(ctx, pr, repo, tell)
 	if f != nil {
 		f.runs = pr.Runs
@@ -127,7 +131,8 @@ func openFile(ctx context.Context, pr *project.Project, repo *worktree.Repo, tel
 	return f, err
 }
 
-func findFile(ctx context.Context, pr *project.Project, repo *worktree.Repo, tell func(string, ...any)) (*file, error) {
+func findFile(ctx context.Context, pr *project.Project, repo *worktree.Repo,
+	tell func(string, ...any)) (*file, error) {
 	f, err := readFile(pr.Runs.Files.Dir())
 	switch {
 	case err == nil && f.Target == repo.Target() && f.Tip != "":
@@ -149,7 +154,8 @@ func findFile(ctx context.Context, pr *project.Project, repo *worktree.Repo, tel
 		tip, err = git.ResolveCommit(ctx, repo.Git.Common, repo.Queue.Ref())
 	}
 	mark := repo.Queue.Mark()
-	if f.Tip, f.Next = mark.Tip, mark.Next; err != nil || tip == "" || target == "" || mark.Moved(tip) {
+	if f.Tip, f.Next = mark.Tip, mark.Next; err != nil || tip == "" || target == "" ||
+		mark.Moved(tip) {
 		return f, err
 	}
 	landed, err := git.Landings(ctx, repo.Git.Common, target, tip)
@@ -159,7 +165,7 @@ func findFile(ctx context.Context, pr *project.Project, repo *worktree.Repo, tel
 	return f, err
 }
 
-// save writes it. Only the process that has the lock has one with runs: see openFile.
+// save writes the file. Only openFile, under the lock, returns one with runs.
 func (f *file) save() error {
 	data, err := json.MarshalIndent(f, "", "  ")
 	if err != nil {
@@ -171,13 +177,15 @@ func (f *file) save() error {
 	return durable.WriteFile(filePath(f.runs.Files.Dir()), append(data, '\n'), 0o600)
 }
 
-// undeliver notes that slices are about to be in the lane.
+// undeliver notes that a slice is about to land in the queue's branch.
 func (f *file) undeliver(slice, commit string) error {
 	return f.deliverLater(Undelivered{Slice: slice, Commit: commit})
 }
 
 func (f *file) deliverLater(u Undelivered) error {
-	if slices.ContainsFunc(f.Undelivered, func(o Undelivered) bool { return o.Slice == u.Slice && o.Commit == u.Commit }) {
+	if slices.ContainsFunc(f.Undelivered, func(o Undelivered) bool {
+		return o.Slice == u.Slice && o.Commit == u.Commit
+	}) {
 		return nil
 	}
 	u.At = now()
@@ -185,7 +193,7 @@ func (f *file) deliverLater(u Undelivered) error {
 	return f.save()
 }
 
-// see notes that the lane has the target's commit.
+// see notes that the queue's branch has the target's commit.
 func (f *file) see(target string) error {
 	if f.Seen == target {
 		return nil
@@ -194,7 +202,7 @@ func (f *file) see(target string) error {
 	return f.save()
 }
 
-// noReason forgets why the target hasn't got what has landed.
+// noReason forgets why the target doesn't have what has landed.
 func (f *file) noReason() error {
 	if f.Reason == "" {
 		return nil
@@ -203,5 +211,5 @@ func (f *file) noReason() error {
 	return f.save()
 }
 
-// sorted are a map's keys in order.
+// sorted returns a map's keys in order.
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -47,7 +47,7 @@ func (t *trees) list(id string, files map[string]git.File) {
 	t.listed = append(t.listed[max(0, len(t.listed)-mostListed+1):], listing{id, files})
 }
 
-// known are the files of a commit or tree if they were listed; nil otherwise.
+// known returns the files of a commit or tree that was listed, nil otherwise.
 func (t *trees) known(id string) map[string]git.File {
 	for _, k := range t.listed {
 		if k.id == id {
@@ -64,7 +64,8 @@ func (t *trees) sameFiles(commit, tree string) {
 	}
 }
 
-// merge merges the work into its base, in memory. changed are the paths, sorted, that the merge has otherwise.
+// merge merges the work into its base, in memory. changed are the sorted paths in which the merge
+// differs from the base.
 func (t *trees) merge(ctx context.Context, w *work) (changed, conflicts []string, err error) {
 	base, err := t.files(ctx, w.base)
 	if err != nil {
@@ -88,7 +89,7 @@ func (t *trees) merge(ctx context.Context, w *work) (changed, conflicts []string
 	return sorted(m.Changed), nil, nil
 }
 
-// contentOf is the id of a commit's tree without state: it names what is tested.
+// contentOf returns the id of a commit's tree without state, which names what is tested.
 func (t *trees) contentOf(ctx context.Context, commit string) (string, error) {
 	files, err := t.files(ctx, commit)
 	if err != nil {
@@ -99,7 +100,7 @@ func (t *trees) contentOf(ctx context.Context, commit string) (string, error) {
 	return git.TreeID(content, commit), nil
 }
 
-// manifests is a hash of a commit's manifests.
+// manifests returns a hash of a commit's manifests.
 func (t *trees) manifests(ctx context.Context, commit string) (string, error) {
 	files, err := t.files(ctx, commit)
 	if err != nil {
@@ -107,18 +108,26 @@ func (t *trees) manifests(ctx context.Context, commit string) (string, error) {
 	}
 	sum := sha256.New()
 	for _, p := range sorted(files) {
-		if slices.ContainsFunc(manifestNames, func(pattern string) bool { ok, _ := path.Match(pattern, path.Base(p)); return ok }) {
+		if slices.ContainsFunc(manifestNames, func(pattern string) bool {
+			ok, _ := path.Match(pattern, path.Base(p))
+			return ok
+		}) {
 			fmt.Fprintf(sum, "%q %s\n", p, files[p].ID)
 		}
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// manifestNames are files by which setup commands find out what to install.
+// manifestNames are the files that tell setup commands what to install.
 var manifestNames = []string{
-	"package.json", "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock", "bun.lockb", "deno.lock",
-	"requirements*.txt", "pyproject.toml", "poetry.lock", "uv.lock", "pdm.lock", "Pipfile", "Pipfile.lock", "setup.py", "environment.yml",
-	"Gemfile", "Gemfile.lock", "go.mod", "go.sum", "go.work", "Cargo.toml", "Cargo.lock", "composer.json", "composer.lock", "mix.exs", "mix.lock",
-	"pom.xml", "build.gradle", "build.gradle.kts", "gradle.lockfile", "pubspec.yaml", "pubspec.lock", "Makefile", "justfile", ".tool-versions", "mise.toml",
-	".nvmrc", ".node-version", ".python-version", ".ruby-version", "rust-toolchain*", "flake.nix", "flake.lock", ".gitmodules",
+	"package.json", "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "yarn.lock",
+	"bun.lock", "bun.lockb", "deno.lock",
+	"requirements*.txt", "pyproject.toml", "poetry.lock", "uv.lock", "pdm.lock", "Pipfile",
+	"Pipfile.lock", "setup.py", "environment.yml",
+	"Gemfile", "Gemfile.lock", "go.mod", "go.sum", "go.work", "Cargo.toml", "Cargo.lock",
+	"composer.json", "composer.lock", "mix.exs", "mix.lock",
+	"pom.xml", "build.gradle", "build.gradle.kts", "gradle.lockfile", "pubspec.yaml",
+	"pubspec.lock", "Makefile", "justfile", ".tool-versions", "mise.toml",
+	".nvmrc", ".node-version", ".python-version", ".ruby-version", "rust-toolchain*", "flake.nix",
+	"flake.lock", ".gitmodules",
 }

@@ -1,31 +1,29 @@
 package lane
 
 import (
-	"cmp"
-	"context"
 	"errors"
 
 	"greenlight/internal/core/gate"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/testrun"
-	"greenlight/internal/state/statedir"
-	"greenlight/internal/workspace/git"
 )
 
-// Package gate asks the questions; this file finds the facts about one work of the queue. In a landing the order is: asLeft takes the tree,
-// survey compares and asks who has to look, rule asks the gate, first with a run that is pending, then with its verdict.
+// Package gate asks the questions; the queue finds the facts about one work. The order in a landing
+// is: asLeft takes the tree, survey compares it and finds whether a person has to review, and rule
+// asks the gate, first with a pending run, then with its verdict.
 
-// A survey is what was found out about a work before its tests run.
+// A survey is what is known about a work before its tests run.
 type survey struct {
 	compared string      // with what the tests were compared
 	handed   string      // the commit of the hand-over among that; "" for none
 	unseen   []string    // what couldn't be compared
 	found    []gate.Item // what differs
 	allowed  []gate.Item // of it, what a person has allowed beforehand
-	review   string      // why a person has to look; "" if nobody has to
+	review   string      // why a person has to look; "" if none has to
 }
 
-// runOf is a verdict of this queue's as the gate knows it; nil is for a project without a test command.
+// runOf returns a verdict of the queue as the gate needs it; nil is for a project without a test
+// command.
 func runOf(v *testrun.Verdict) gate.TestRun {
 	if v == nil {
 		return gate.TestRun{}
@@ -37,11 +35,12 @@ func runOf(v *testrun.Verdict) gate.TestRun {
 func (w *work) rule(run gate.TestRun) *gate.Ruling {
 	return gate.Ask(gate.Facts{
 		Way: w.way(), Work: w.rec.ID.Slice, Left: w.left, Lands: w.lands, Later: w.later,
-		Compared: w.survey.compared, Unseen: w.survey.unseen, Found: w.survey.found, Beforehand: w.survey.allowed, Run: run, Review: w.survey.review, Approval: w.approval(),
+		Compared: w.survey.compared, Unseen: w.survey.unseen, Found: w.survey.found,
+		Beforehand: w.survey.allowed, Run: run, Review: w.survey.review, Approval: w.approval(),
 	})
 }
 
-// way is how the work lands.
+// way returns how the work lands.
 func (w *work) way() gate.Way {
 	switch {
 	case w.rec.Accepted():
@@ -54,7 +53,8 @@ func (w *work) way() gate.Way {
 	return gate.Single
 }
 
-// approval is a person's, nil for none. A record of an older version has the problem that the person knew in words.
+// approval returns the person's approval, nil for none. A record of an older version has the
+// problem that the person accepted in words.
 func (w *work) approval() *gate.Approval {
 	if !w.rec.Accepted() {
 		return nil
@@ -66,32 +66,5 @@ func (w *work) approval() *gate.Approval {
 	return a
 }
 
-// asLeft has the tree land that the agent left, or that the person saw who accepted it. What something has changed since then stays on the
-// branch.
-func (l *Lane) asLeft(ctx context.Context, w *work) (err error) {
-	if w.left, w.lands = w.rec.Place.Tree, w.rec.Place.Tree; w.rec.Place.Tree == "" {
-		return nil
-	}
-	if w.later, err = git.Changed(ctx, l.Repo.Git.Common, w.rec.Place.Tree, w.tip, statedir.InState); err != nil {
-		return l.gone(ctx, w, err)
-	}
-	if len(w.later) == 0 {
-		return nil
-	}
-	c := git.NewCommit{Tree: w.rec.Place.Tree, Message: "gl: " + w.rec.ID.Work() + " as its agent left it", Parents: []string{cmp.Or(w.rec.Place.Head, w.lineage.Base)}}
-	if w.tip, err = git.CommitTree(ctx, l.Repo.Git.Common, c); err == nil {
-		l.tell("%s: changed after its agent had ended, and left out: %s", w.rec.ID.Label(), some(w.later))
-	}
-	return err
-}
-
-// gone is errGoneTree where git doesn't have the tree that the agent left anymore, else the error.
-func (l *Lane) gone(ctx context.Context, w *work, err error) error {
-	if there, hasErr := git.Has(ctx, l.Repo.Git.Common, w.rec.Place.Tree+"^{tree}"); hasErr == nil && !there {
-		return errGoneTree
-	}
-	return err
-}
-
-// errGoneTree says that something has pruned what an agent left.
+// errGoneTree means that git has pruned what an agent left.
 var errGoneTree = errors.New("git has pruned what its agent left")

@@ -30,8 +30,8 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// The test binary is gl when it is called so: the gate before tests is a real process. With a root in its environment it is a worker
-// that is killed.
+// The test binary is gl if it is called so: the gate before tests is a real process. With a root in
+// its environment it is a worker to be killed.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "gl" {
 		os.Exit(cli.Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
@@ -76,7 +76,7 @@ func worker(ctx context.Context, root string, env []string, told func(string)) e
 	return l.Deliver(ctx)
 }
 
-func open(ctx context.Context, root string, env []string, told func(string)) (*lane.Lane, error) {
+func open(ctx context.Context, root string, env []string, told func(string)) (*lane.Queue, error) {
 	pr, err := project.Open(root)
 	if err == nil {
 		err = pr.ConfigErr
@@ -96,8 +96,8 @@ func open(ctx context.Context, root string, env []string, told func(string)) (*l
 	return l, nil
 }
 
-// A site is a project in a git repository, whose tests say that every line of list has its file in src, and the other way
-// round.
+// A site is a project in a git repository, whose tests say that every line of list has its file in
+// src, and the other way round.
 type site struct {
 	t    testing.TB
 	top  string   // of the repository
@@ -318,7 +318,7 @@ func list(t testing.TB, id string) func(dir string) {
 	}
 }
 
-// apart is an agent whose work conflicts with nobody's: a file that isn't tested.
+// apart returns an agent whose work conflicts with no other: a file that isn't tested.
 func apart(t testing.TB, id string) func(dir string) {
 	return func(dir string) {
 		t.Helper()
@@ -340,13 +340,13 @@ func (s *site) set(id string, pairs ...string) {
 	}))
 }
 
-// work is a worker that runs to its end.
+// work runs a worker to its end.
 func (s *site) work() {
 	s.t.Helper()
 	check(s.t, worker(s.t.Context(), s.root, s.env, s.told))
 }
 
-// workAfterKill is a worker that follows one that was killed, whose git may hold a lock yet.
+// workAfterKill runs a worker after one that was killed, whose git may still hold a lock.
 func (s *site) workAfterKill() {
 	s.t.Helper()
 	deadline := time.Now().Add(time.Minute)
@@ -360,7 +360,7 @@ func (s *site) workAfterKill() {
 
 func (s *site) told(line string) { s.said = append(s.said, line) }
 
-func (s *site) lane() *lane.Lane {
+func (s *site) lane() *lane.Queue {
 	s.t.Helper()
 	l, err := open(s.t.Context(), s.root, s.env, s.told)
 	check(s.t, err)
@@ -427,7 +427,7 @@ func (s *site) queued(r *attempt.Record, why string) *attempt.Record {
 	return now
 }
 
-// landings are the slices that the first-parent history of a branch has, the newest first.
+// landings returns the slices in the first-parent history of a branch, the newest first.
 func (s *site) landings(branch string) []string {
 	s.t.Helper()
 	return strings.Fields(s.git("log", "--first-parent", "--format=%(trailers:key=Slice,valueonly)", branch))

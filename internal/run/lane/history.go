@@ -15,14 +15,14 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// A history answers what has landed, by git's refs and by the attempts' records. It moves nothing.
+// A history finds what has landed, by git's refs and by the attempts' records. It moves nothing.
 type history struct {
 	project *project.Project
 	repo    *worktree.Repo
 }
 
-// landing is the commit by which a slice landed last and wasn't taken back since, "" for none. Without its record the commits'
-// trailers tell.
+// landing returns the commit by which a slice landed last, "" if it never did or was taken back
+// since. Without a record it reads the commits' trailers.
 func (h *history) landing(ctx context.Context, id string) (string, error) {
 	rec, err := h.landingRecord(id)
 	if err != nil || rec != nil {
@@ -48,22 +48,23 @@ func (h *history) landing(ctx context.Context, id string) (string, error) {
 	return commit, nil
 }
 
-// landingRecord is the last attempt by which the slice landed, nil for none.
+// landingRecord returns the last attempt by which the slice landed, nil for none.
 func (h *history) landingRecord(id string) (*attempt.Record, error) {
 	all, err := h.project.Runs.History(id)
 	if err != nil {
 		return nil, err
 	}
 	for i := len(all) - 1; i >= 0; i-- {
-		if r := all[i]; r.ID.System == h.project.Key() && r.Judged.Outcome == attempt.Done && r.Landing != nil && r.Landing.Commit != "" {
+		if r := all[i]; r.ID.System == h.project.Key() && r.Judged.Outcome == attempt.Done &&
+			r.Landing != nil && r.Landing.Commit != "" {
 			return r, nil
 		}
 	}
 	return nil, nil
 }
 
-// completed is the attempt by which a slice is complete, nil for none: the last that landed, or that ended so in the checkout, or that a
-// person accepted there.
+// completed returns the attempt by which a slice is complete, nil for none: the last that landed,
+// was done in the checkout, or was accepted there.
 func (h *history) completed(id string) (*attempt.Record, error) {
 	if rec, err := h.landingRecord(id); rec != nil || err != nil {
 		return rec, err
@@ -73,14 +74,15 @@ func (h *history) completed(id string) (*attempt.Record, error) {
 		return nil, err
 	}
 	for _, r := range all[id] {
-		if r.ID.System == h.project.Key() && (r.Judged.Outcome == attempt.Done || r.Judged.Gate != nil && r.Judged.Gate.Way == gate.Word) {
+		if r.ID.System == h.project.Key() && (r.Judged.Outcome == attempt.Done ||
+			r.Judged.Gate != nil && r.Judged.Gate.Way == gate.Word) {
 			return r, nil
 		}
 	}
 	return nil, nil
 }
 
-// recordOf is the attempt by which a commit landed, nil if its record isn't here.
+// recordOf returns the attempt by which a commit landed, nil if its record isn't here.
 func (h *history) recordOf(landed git.Landed) (*attempt.Record, error) {
 	n, err := strconv.Atoi(landed.Attempt)
 	if err != nil {
@@ -100,7 +102,7 @@ func (h *history) recordOf(landed git.Landed) (*attempt.Record, error) {
 	return r, nil
 }
 
-// target is the target's commit.
+// target returns the target's commit.
 func (h *history) target(ctx context.Context) (string, error) {
 	tip, err := git.ResolveCommit(ctx, h.repo.Git.Common, h.repo.Target())
 	if err == nil && tip == "" {
@@ -114,7 +116,8 @@ func (h *history) landedBy(c git.Landed, slice string, n int) bool {
 	return c.Slice == slice && c.Attempt == fmt.Sprint(n) && c.Project == h.repo.Git.Prefix
 }
 
-// newest is the lane's commit or, where the target has got further, the target's. It moves nothing.
+// newest returns the commit of the queue's branch or, if the target is ahead of it, the target's.
+// It moves nothing.
 func (h *history) newest(ctx context.Context) (string, error) {
 	lane, err := h.repo.Queue.Tip(ctx)
 	if err != nil {

@@ -12,19 +12,21 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// events writes into the journal what the settler doesn't: that has the events of the queue and of
-// what has landed from the record. Errors are the journal's to keep.
+// events writes the events of the queue that the settler doesn't write. The journal handles its own
+// write errors.
 type events struct {
 	project   *project.Project
 	repo      *worktree.Repo
 	toldSince time.Time // the reason that the journal has: file.Since
 }
 
-// tellMerge writes how the work merges with its base. A worker that was killed may have written it.
+// tellMerge writes how the work merges with its base, unless a worker that was killed has written
+// it.
 func (ev *events) tellMerge(w *work, conflicts []string, took time.Duration) {
 	e := w.rec.ID.Event(journal.Merge)
 	e.Key += "." + short(w.base) + "." + short(w.tip)
-	e.Branch, e.Commit, e.Target = worktree.Short(w.rec.Place.Branch), w.base, worktree.Short(ev.repo.Target())
+	e.Branch, e.Commit, e.Target = worktree.Short(w.rec.Place.Branch), w.base,
+		worktree.Short(ev.repo.Target())
 	e.Outcome = "clean"
 	if len(conflicts) > 0 {
 		e.Outcome, e.Detail = "conflict", some(conflicts)
@@ -34,7 +36,8 @@ func (ev *events) tellMerge(w *work, conflicts []string, took time.Duration) {
 	_ = ev.project.Runs.Journal().AppendOnceSince(w.rec.Landing.Queued, e)
 }
 
-// tellVerdict writes how the tests went, before the verdict is kept for others: so each that is known was told, and none twice.
+// tellVerdict writes how the tests went. It runs before the verdict is kept for others, so that the
+// journal has each known verdict exactly once.
 func (ev *events) tellVerdict(of tested, v *testrun.Verdict) {
 	e := journal.Event{Kind: journal.Verdict, Target: worktree.Short(ev.repo.Target())}
 	if of.rec != nil {
@@ -43,17 +46,20 @@ func (ev *events) tellVerdict(of tested, v *testrun.Verdict) {
 	e.Reason = strings.Join(others(of.together, nil), ", ")
 	ms := v.Duration().Milliseconds()
 	e.Key = fmt.Sprintf("verdict.%s.%d", short(v.Tree), v.At.UnixMilli())
-	e.Tree, e.Command, e.Exit, e.Passed, e.Failed, e.DurationMS = v.Tree, v.Command, v.ExitCode, v.Passed, v.Failed, &ms
+	e.Tree, e.Command, e.Exit, e.Passed, e.Failed, e.DurationMS = v.Tree, v.Command, v.ExitCode,
+		v.Passed, v.Failed, &ms
 	if e.Outcome = "green"; !v.Green() {
 		e.Outcome, e.Detail = "red", strings.TrimPrefix(How(v, ev.project.Config.Test.Limit), "tests: ")
 	}
 	_ = ev.project.Runs.Journal().Append(e)
 }
 
-// tellDelivered writes which slices the target has got, here or on the remote. It is called before the file forgets them.
+// tellDelivered writes which slices are in the target now, here or on the remote. It runs before
+// the file forgets them.
 func (ev *events) tellDelivered(list []Undelivered, target string) {
 	for _, u := range list {
-		e := journal.Event{Kind: journal.Delivered, System: ev.project.Key(), Slice: u.Slice, Commit: u.Commit, Target: target}
+		e := journal.Event{Kind: journal.Delivered, System: ev.project.Key(), Slice: u.Slice,
+			Commit: u.Commit, Target: target}
 		if u.Undone {
 			e.Outcome = "undone"
 		}
@@ -65,7 +71,7 @@ func (ev *events) tellDelivered(list []Undelivered, target string) {
 	}
 }
 
-// tellUndelivered writes why the target can't be moved, once for each time that a reason comes up.
+// tellUndelivered writes why the target can't be moved, once for each time that a reason arises.
 func (ev *events) tellUndelivered(f *file) {
 	if f.Since == nil || ev.toldSince.Equal(*f.Since) {
 		return
@@ -79,14 +85,17 @@ func (ev *events) tellUndelivered(f *file) {
 		}
 		ids = append(ids, id)
 	}
-	_ = ev.project.Runs.Journal().AppendOnce(journal.Event{Kind: journal.Undelivered, System: ev.project.Key(), Time: ev.toldSince, Target: worktree.Short(ev.repo.Target()),
-		Reason: f.Reason, Detail: strings.Join(ids, ", "), Key: fmt.Sprintf("undelivered.%d", ev.toldSince.UnixMilli())})
+	_ = ev.project.Runs.Journal().AppendOnce(journal.Event{Kind: journal.Undelivered,
+		System: ev.project.Key(), Time: ev.toldSince, Target: worktree.Short(ev.repo.Target()),
+		Reason: f.Reason, Detail: strings.Join(ids, ", "),
+		Key: fmt.Sprintf("undelivered.%d", ev.toldSince.UnixMilli())})
 }
 
-// tellProposed writes which slices have come to be in a pull request.
+// tellProposed writes which slices are in a pull request now.
 func (ev *events) tellProposed(list []Undelivered, url string) {
 	for _, u := range list {
-		e := journal.Event{Kind: journal.PullRequest, System: ev.project.Key(), Slice: u.Slice, Commit: u.Commit, Target: worktree.Short(ev.repo.Target()), Detail: url}
+		e := journal.Event{Kind: journal.PullRequest, System: ev.project.Key(), Slice: u.Slice,
+			Commit: u.Commit, Target: worktree.Short(ev.repo.Target()), Detail: url}
 		e.Key = "pull_request." + url + "." + u.Commit
 		_ = ev.project.Runs.Journal().AppendOnceSince(u.At, e)
 	}

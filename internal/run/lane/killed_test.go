@@ -16,9 +16,9 @@ import (
 
 var stride = flag.Int("stride", 0, "kill before one of so many calls each, 1: before every one; 0: before a single one")
 
-// killedAnywhere kills a worker before a call of its own that changes a file: a random one of the first calls, width of them, or with -stride
-// one of so many. begin prepares the site that the worker works on, and returns what checks the site afterwards. config is the project's.
-// It returns how many calls there were, 0 if they weren't all tried.
+// killedAnywhere kills a worker before a call of its own that changes a file: a random one of the
+// first width calls or, with -stride, every n-th one. begin prepares the site that the worker works
+// on, and returns a function that checks the site afterwards. config is the project's.
 func killedAnywhere(t *testing.T, width int, config string, env []string, begin func(t *testing.T, s *site) (check func(t *testing.T))) (calls int) {
 	t.Helper()
 	if testing.Short() {
@@ -45,8 +45,8 @@ func killedAnywhere(t *testing.T, width int, config string, env []string, begin 
 	}
 }
 
-// Killed before any of its own calls that change a file, a worker leaves what the next one brings to the same end. A git or a test
-// that it had started lives on.
+// A worker is killed before any of its own calls that change a file. The next one brings the rest
+// to the same end.
 func TestKilledAnywhere(t *testing.T) {
 	const config = `"git": {"isolation": "worktree"}, "test": {"command": "./test.sh"}`
 	calls := killedAnywhere(t, 1000, config, nil, func(t *testing.T, s *site) func(*testing.T) {
@@ -105,7 +105,7 @@ func TestKilledAnywhere(t *testing.T) {
 	}
 }
 
-// busy says whether something of a landing is still to be done.
+// busy reports whether something of a landing is still to be done.
 func (s *site) busy() bool {
 	s.t.Helper()
 	queue, err := s.project().Runs.Queue()

@@ -14,12 +14,11 @@ import (
 	"greenlight/internal/core/gate"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
-	"greenlight/internal/run/executor"
+	"greenlight/internal/run/project"
 	"greenlight/internal/run/testrun"
 	"greenlight/internal/state/statedir"
 	"greenlight/internal/state/tracker"
 	"greenlight/internal/workspace/git"
-	"greenlight/internal/workspace/site"
 	"greenlight/internal/workspace/worktree"
 )
 
@@ -40,153 +39,182 @@ type work struct {
 	unlocks func() bool // it replaces wrapped code, and may remove the tests that lock it; nil for no
 }
 
-// land takes one attempt as far as it goes. An error is about gl and the machine, not about the work: the attempt stays in the
-// queue.
-func (l *Lane) land(ctx context.Context, r *attempt.Record) error {
-	if done, err := l.landed(ctx, r); done || err != nil {
+// A merging takes one attempt from the queue to the queue's branch: it merges, asks the gate, has
+// the tests run, and lands the work or sends it back.
+type merging struct {
+	project  *project.Project
+	repo     *worktree.Repo
+	settler  attempt.Settler
+	file     *file
+	line     *line
+	tip      *tip
+	bench    *bench
+	trees    *trees
+	inspect  *inspector
+	commands *commands
+	events   *events
+	cleanup  *cleanup
+	tell     func(format string, a ...any)
+}
+
+// land takes one attempt as far as it goes. An error is about gl or the machine, not about the
+// work: the attempt stays in the queue.
+func (m *merging) land(ctx context.Context, r *attempt.Record) error {
+	if done, err := m.landed(ctx, r); done || err != nil {
 		return err
 	}
-	if gone, err := l.turn.line.step(ctx, r, "merging", 0); gone || err != nil {
+	if gone, err := m.line.step(ctx, r, "merging", 0); gone || err != nil {
 		return err
 	}
-	w, err := l.take(ctx, r)
+	w, err := m.take(ctx, r)
 	if w == nil || err != nil {
 		return err
 	}
 	defer w.release()
-	if w.base, err = l.turn.tip.base(ctx); err != nil {
+	if w.base, err = m.tip.base(ctx); err != nil {
 		return err
 	}
-	if gone, err := l.revives(ctx, w); err != nil || gone != "" {
-		return errors.Join(err, l.reviving(ctx, w, gone))
+	if gone, err := m.revives(ctx, w); err != nil || gone != "" {
+		return errors.Join(err, m.reviving(ctx, w, gone))
 	}
 	began := time.Now()
-	changed, conflicts, err := l.trees.merge(ctx, w)
+	changed, conflicts, err := m.trees.merge(ctx, w)
 	if err != nil {
 		return err
 	}
-	l.events.tellMerge(w, conflicts, time.Since(began))
+	m.events.tellMerge(w, conflicts, time.Since(began))
 	if len(conflicts) > 0 {
-		return l.conflict(ctx, w, conflicts)
+		return m.conflict(ctx, w, conflicts)
 	}
 	if len(changed) == 0 && r.Accepted() {
-		return l.nothing(ctx, w)
+		return m.nothing(ctx, w)
 	}
 	if len(changed) == 0 {
-		return l.empty(ctx, w)
+		return m.empty(ctx, w)
 	}
-	w.unlocks = l.inspect.unlocksOf(r)
-	if err := l.inspect.survey(ctx, w, changed); err != nil {
+	return m.judge(ctx, w, changed)
+}
+
+// judge asks the gate about work that merges, runs its tests, and lands it or sends it back.
+func (m *merging) judge(ctx context.Context, w *work, changed []string) error {
+	w.unlocks = m.inspect.unlocksOf(w.rec)
+	if err := m.inspect.survey(ctx, w, changed); err != nil {
 		return err
 	}
 	if problem := w.rule(gate.TestRun{Pending: true}).Refused(); problem != "" {
-		return l.red(ctx, w, nil, problem)
+		return m.red(ctx, w, nil, problem)
 	}
-	if other, err := l.turn.line.resolver(ctx, w, changed); err != nil || other != "" {
-		return errors.Join(err, l.turn.line.behind(ctx, w, other))
+	if other, err := m.line.resolver(ctx, w, changed); err != nil || other != "" {
+		return errors.Join(err, m.line.behind(ctx, w, other))
 	}
-	verdict, err := l.verify(ctx, w)
+	verdict, err := m.verify(ctx, w)
 	switch {
 	case errors.Is(err, errGone):
 		return nil
 	case err != nil:
 		return err
 	case verdict == nil || verdict.Green():
-		return l.approve(ctx, w, verdict, false)
+		return m.approve(ctx, w, verdict, false)
 	}
-	return l.judgeRed(ctx, w, verdict)
+	return m.judgeRed(ctx, w, verdict)
 }
 
-// nothing completes what a person accepts that has changed nothing.
-func (l *Lane) nothing(ctx context.Context, w *work) error {
+// nothing completes accepted work that has changed nothing.
+func (m *merging) nothing(ctx context.Context, w *work) error {
 	w.survey.compared = "its base: nothing has changed"
 	ruling := w.rule(gate.TestRun{Why: "nothing to land"})
 	if _, err := ruling.Pass(""); err != nil {
-		return l.turn.line.ask(ctx, w.rec, ruling.Asks())
+		return m.line.ask(ctx, w.rec, ruling.Asks())
 	}
-	now, err := l.turn.settler.Proceed(ctx, w.rec, func(r *attempt.Record) { r.Judged.Gate = ruling })
+	now, err := m.settler.Proceed(ctx, w.rec, func(r *attempt.Record) { r.Judged.Gate = ruling })
 	if now == nil || err != nil {
 		return err
 	}
-	return l.turn.line.finish(ctx, w.rec, attempt.LandingResult{Outcome: attempt.Done, Detail: "unverified: nothing to land", Verified: plan.Unverified})
+	return m.line.finish(ctx, w.rec, attempt.LandingResult{Outcome: attempt.Done,
+		Detail: "unverified: nothing to land", Verified: plan.Unverified})
 }
 
-// empty ends work that has changed nothing. Nobody goes on with a task, so its worktree has had its day.
-func (l *Lane) empty(ctx context.Context, w *work) error {
+// empty ends work that has changed nothing. A task doesn't continue, so its worktree can be
+// removed.
+func (m *merging) empty(ctx context.Context, w *work) error {
 	detail := "its agent calls it complete and has changed nothing"
 	if w.rec.ID.IsTask() {
 		detail = "its agent ended well and has changed nothing"
 	}
-	err := l.turn.line.finish(ctx, w.rec, attempt.LandingResult{Outcome: attempt.Empty, Detail: detail})
+	err := m.line.finish(ctx, w.rec, attempt.LandingResult{Outcome: attempt.Empty, Detail: detail})
 	if err == nil && w.rec.ID.IsTask() {
 		w.release()
-		l.tidy(ctx, w.rec)
+		m.cleanup.tidy(ctx, w.rec)
 	}
 	return err
 }
 
-// landed finishes what a worker was about when it was killed: a record that names its commit has passed everything.
-func (l *Lane) landed(ctx context.Context, r *attempt.Record) (bool, error) {
+// landed finishes what a worker that was killed had begun: if a record names its commit, the work
+// has passed everything.
+func (m *merging) landed(ctx context.Context, r *attempt.Record) (bool, error) {
 	g := r.Landing
 	if g.Commit == "" {
 		return false, nil
 	}
-	tip, err := l.Repo.Queue.Tip(ctx)
+	tip, err := m.repo.Queue.Tip(ctx)
 	if err != nil {
 		return false, err
 	}
-	in, err := git.IsAncestor(ctx, l.Repo.Git.Common, g.Commit, tip)
+	in, err := git.IsAncestor(ctx, m.repo.Git.Common, g.Commit, tip)
 	if err != nil {
 		return false, err
 	}
 	there := in
 	if !in {
-		if there, err = git.HasCommit(ctx, l.Repo.Git.Common, g.Commit); err != nil {
+		if there, err = git.HasCommit(ctx, m.repo.Git.Common, g.Commit); err != nil {
 			return false, err
 		}
 	}
 	switch {
 	case in:
-	case !there: // git prune was faster
+	case !there: // git prune has removed it
 	case g.Batch != nil && (tip == g.Batch.Base || tip == g.Batch.From):
 		var passes []gate.Pass
-		if passes, in, err = l.whole(g.Batch); err == nil && in {
-			err = l.moveBatch(ctx, g.Batch, passes)
+		if passes, in, err = m.whole(g.Batch); err == nil && in {
+			err = m.moveBatch(ctx, g.Batch, passes)
 		}
 	case g.Batch == nil && (tip == g.Base || tip == g.From):
 		pass, passErr := r.Ruled().Pass(g.Commit)
 		if passErr != nil {
 			return false, passErr
 		}
-		in, err = true, l.turn.tip.move(ctx, tip, g.Commit, "land "+r.ID.Work(), pass)
+		in, err = true, m.tip.move(ctx, tip, g.Commit, "land "+r.ID.Work(), pass)
 	}
 	if err != nil {
 		return false, err
 	}
 	if in {
-		return true, l.complete(ctx, r)
+		return true, m.complete(ctx, r)
 	}
-	return l.turn.line.again(ctx, r) // from the beginning
+	return m.line.again(ctx, r) // from the beginning
 }
 
-// take gets hold of the attempt's worktree and commits what its agent has left there. The work is nil where that settles the
-// attempt.
-func (l *Lane) take(ctx context.Context, r *attempt.Record) (*work, error) {
+// take takes the attempt's worktree and commits what its agent left there. It returns nil if that
+// settles the attempt.
+func (m *merging) take(ctx context.Context, r *attempt.Record) (*work, error) {
 	if r.Place.Unsaved != "" {
-		return nil, l.turn.line.ask(ctx, r, "not all of its work could be saved: "+r.Place.Unsaved)
+		return nil, m.line.ask(ctx, r, "not all of its work could be saved: "+r.Place.Unsaved)
 	}
-	lineage, err := l.Repo.Lineages.Get(r.ID.System, r.ID.Work())
+	lineage, err := m.repo.Lineages.Get(r.ID.System, r.ID.Work())
 	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.As(err, new(*worktree.BadLineage)), err == nil && lineage.N != r.Place.Lineage:
-		return nil, l.turn.line.ask(ctx, r, fmt.Sprintf("the note of its worktree is gone; its work is on the branch %s", worktree.Short(r.Place.Branch)))
+	case errors.Is(err, fs.ErrNotExist), errors.As(err, new(*worktree.BadLineage)),
+		err == nil && lineage.N != r.Place.Lineage:
+		return nil, m.line.ask(ctx, r,
+			fmt.Sprintf("the note of its worktree is gone; its work is on the branch %s",
+				worktree.Short(r.Place.Branch)))
 	case err != nil:
 		return nil, err
 	case lineage.Phase == worktree.Gone: // a worker was killed after it has found that out
-		return nil, l.over(ctx, r, &worktree.LostError{Slice: r.ID.Slice, Base: lineage.Base})
+		return nil, m.over(ctx, r, &worktree.LostError{Slice: r.ID.Slice, Base: lineage.Base})
 	}
-	hold, err := l.Repo.Make(ctx, lineage, worktree.Making{FilesOnly: true})
+	hold, err := m.repo.Make(ctx, lineage, worktree.Making{FilesOnly: true})
 	if over := new(worktree.LostError); errors.As(err, &over) {
-		return nil, l.over(ctx, r, over)
+		return nil, m.over(ctx, r, over)
 	}
 	if err != nil {
 		return nil, err
@@ -194,47 +222,62 @@ func (l *Lane) take(ctx context.Context, r *attempt.Record) (*work, error) {
 	tree := hold.Worktree()
 	tip, err := "", tree.Adopt(git.Inherit(ctx, hold.File()), lineage.Branch) // agents switch branches
 	if err == nil {
-		tip, _, err = tree.CommitAll(git.Inherit(ctx, hold.File()), lineage.Branch, "gl: what attempt "+fmt.Sprint(r.ID.N)+" of "+r.ID.Work()+" left uncommitted")
+		tip, _, err = tree.CommitAll(git.Inherit(ctx, hold.File()), lineage.Branch,
+			"gl: what attempt "+fmt.Sprint(r.ID.N)+" of "+r.ID.Work()+" left uncommitted")
 	}
 	if err == nil {
 		w := &work{rec: r, lineage: lineage, hold: hold, tip: tip}
-		if err = l.asLeft(ctx, w); err == nil {
+		if err = m.asLeft(ctx, w); err == nil {
 			return w, nil
 		}
 	}
 	defer hold.Release()
-	unresolved, busy, elsewhere, unkept := new(git.UnresolvedError), new(git.BusyError), new(git.BranchError), new(git.UnkeptError)
-	switch {
-	case errors.As(err, &unresolved) && r.Landing.Why != "": // gl's own merge: a worker was killed after it
-		err = l.turn.line.handBack(ctx, r)
-	case errors.As(err, &unresolved):
-		err = l.turn.line.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Conflict, Detail: "its agent has left " + some(unresolved.Paths) + " unresolved"})
-	case errors.As(err, &busy):
-		err = l.turn.line.ask(ctx, r, "a "+busy.Operation+" isn't finished in its worktree")
-	case errors.As(err, &elsewhere):
-		err = l.turn.line.ask(ctx, r, fmt.Sprintf("its worktree isn't on its branch %s", worktree.Short(lineage.Branch)))
-	case errors.As(err, &unkept):
-		err = l.turn.line.ask(ctx, r, "git can't take "+some(unkept.Paths))
-	case errors.Is(err, errGoneTree):
-		err = l.lost(ctx, r)
-	}
-	return nil, err
+	return nil, m.notTaken(ctx, r, lineage, err)
 }
 
-// lost gives up what nothing can be compared with anymore. What is in the worktree and on its branch stays.
-func (l *Lane) lost(ctx context.Context, r *attempt.Record) error {
+// notTaken settles an attempt whose work can't be committed. Any error that isn't about the work is
+// returned.
+func (m *merging) notTaken(ctx context.Context, r *attempt.Record, lineage *worktree.Lineage,
+	err error) error {
+	unresolved, busy, elsewhere, unkept := new(git.UnresolvedError), new(git.BusyError),
+		new(git.BranchError), new(git.UnkeptError)
+	switch {
+	case errors.As(err, &unresolved) && r.Landing.Why != "":
+		// gl's own merge: a worker was killed after it
+		err = m.line.handBack(ctx, r)
+	case errors.As(err, &unresolved):
+		err = m.line.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Conflict,
+			Detail: "its agent has left " + some(unresolved.Paths) + " unresolved"})
+	case errors.As(err, &busy):
+		err = m.line.ask(ctx, r, "a "+busy.Operation+" isn't finished in its worktree")
+	case errors.As(err, &elsewhere):
+		err = m.line.ask(ctx, r, fmt.Sprintf("its worktree isn't on its branch %s",
+			worktree.Short(lineage.Branch)))
+	case errors.As(err, &unkept):
+		err = m.line.ask(ctx, r, "git can't take "+some(unkept.Paths))
+	case errors.Is(err, errGoneTree):
+		err = m.lost(ctx, r)
+	}
+	return err
+}
+
+// lost gives up work that nothing can be compared with any more. The worktree and the branch stay.
+func (m *merging) lost(ctx context.Context, r *attempt.Record) error {
 	effect, again := tracker.Release, ""
 	if !r.ID.IsTask() {
 		again = ": gl retry " + r.ID.Slice + " goes on from there"
 	}
-	return l.turn.line.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Interrupted, Effect: &effect, Detail: fmt.Sprintf(
-		"interrupted: %v (git prune, git gc --prune=now); its work is on the branch %s%s", errGoneTree, worktree.Short(r.Place.Branch), again)})
+	return m.line.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Interrupted,
+		Effect: &effect, Detail: fmt.Sprintf(
+			"interrupted: %v (git prune, git gc --prune=now); its work is on the branch %s%s",
+			errGoneTree, worktree.Short(r.Place.Branch), again)})
 }
 
-// over gives up work whose base is lost: it can't be merged.
-func (l *Lane) over(ctx context.Context, r *attempt.Record, lost *worktree.LostError) error {
+// over gives up work whose base is lost, since it can't be merged.
+func (m *merging) over(ctx context.Context, r *attempt.Record, lost *worktree.LostError) error {
 	effect := tracker.Release
-	return l.turn.line.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Interrupted, Effect: &effect, Detail: "interrupted: " + lost.Error()})
+	return m.line.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Interrupted,
+		Effect: &effect, Detail: "interrupted: " + lost.Error()})
 }
 
 // release gives the worktree back.
@@ -245,8 +288,8 @@ func (w *work) release() {
 	w.hold = nil
 }
 
-// reviving stops work that was built on another slice's, which has been taken out of the lane.
-func (l *Lane) reviving(ctx context.Context, w *work, other string) error {
+// reviving stops work that was built on a slice that was taken out of the queue's branch.
+func (m *merging) reviving(ctx context.Context, w *work, other string) error {
 	if other == "" {
 		return nil
 	}
@@ -254,33 +297,36 @@ func (l *Lane) reviving(ctx context.Context, w *work, other string) error {
 	if !w.rec.ID.IsTask() {
 		anew = ": gl retry --fresh " + w.rec.ID.Slice + " begins anew"
 	}
-	return l.turn.line.finish(ctx, w.rec, attempt.LandingResult{Outcome: attempt.Interrupted, Effect: &effect, Detail: fmt.Sprintf(
-		"interrupted: it was built on %s, which gl land --reset has taken out, and would bring that back%s", other, anew)})
+	return m.line.finish(ctx, w.rec, attempt.LandingResult{Outcome: attempt.Interrupted,
+		Effect: &effect, Detail: fmt.Sprintf(
+			"interrupted: it was built on %s, which gl land --reset has taken out, and would bring that back%s", other, anew)})
 }
 
-// approve lands the work if the gate lets it pass, or has a person look at it first. It is tested by then, so what is accepted lands as it
-// is. knownRed says that the same tests fail without it.
-func (l *Lane) approve(ctx context.Context, w *work, v *testrun.Verdict, knownRed bool) error {
+// approve lands the work if the gate lets it pass, and otherwise asks a person. It is tested by
+// then, so accepted work lands as it is. knownRed means that the same tests fail without it.
+func (m *merging) approve(ctx context.Context, w *work, v *testrun.Verdict, knownRed bool) error {
 	run := runOf(v)
 	run.Known = knownRed
-	fewer, err := l.turn.bench.fewer(ctx, w.base, v, w.survey.found)
+	fewer, err := m.bench.fewer(ctx, w.base, v, w.survey.found)
 	if err != nil {
 		return err
 	}
 	w.survey.found = append(w.survey.found, fewer...)
 	ruling := w.rule(run)
 	if why := ruling.Asks(); why != "" {
-		return l.askAbout(ctx, w, v, ruling, why)
+		return m.askAbout(ctx, w, v, ruling, why)
 	}
-	return l.pass(ctx, w, v, ruling)
+	return m.pass(ctx, w, v, ruling)
 }
 
-// askAbout has a person look at work whose tests have run.
-func (l *Lane) askAbout(ctx context.Context, w *work, v *testrun.Verdict, ruling *gate.Ruling, why string) error {
+// askAbout asks a person to review work whose tests have run.
+func (m *merging) askAbout(ctx context.Context, w *work, v *testrun.Verdict, ruling *gate.Ruling,
+	why string) error {
 	w.release()
-	now, err := l.turn.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
+	now, err := m.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
 		g := r.Landing
-		g.Tip, g.Base, g.Caveats, g.Paths, g.Why, g.Output, r.Judged.Verdict, r.Judged.Gate = w.tip, w.base, w.caveats, nil, "", "", v, ruling
+		g.Tip, g.Base, g.Caveats, g.Paths, g.Why, g.Output, r.Judged.Verdict, r.Judged.Gate = w.tip, w.base,
+			w.caveats, nil, "", "", v, ruling
 	})
 	if now == nil || err != nil {
 		return err
@@ -288,13 +334,14 @@ func (l *Lane) askAbout(ctx context.Context, w *work, v *testrun.Verdict, ruling
 	if w.rec.Accepted() {
 		why += ". Accepted again, it lands"
 	}
-	l.tell("%s awaits review: %s", w.rec.ID.Label(), why)
-	return l.turn.line.ask(ctx, w.rec, attempt.ReviewText(v, why))
+	m.tell("%s awaits review: %s", w.rec.ID.Label(), why)
+	return m.line.ask(ctx, w.rec, attempt.ReviewText(v, why))
 }
 
 // pass lands the work.
-func (l *Lane) pass(ctx context.Context, w *work, v *testrun.Verdict, ruling *gate.Ruling) error {
-	lands, err := l.shape(ctx, w, l.trailers(w, v))
+func (m *merging) pass(ctx context.Context, w *work, v *testrun.Verdict,
+	ruling *gate.Ruling) error {
+	lands, err := m.shape(ctx, w, m.trailers(w, v))
 	if err != nil {
 		return err
 	}
@@ -302,33 +349,36 @@ func (l *Lane) pass(ctx context.Context, w *work, v *testrun.Verdict, ruling *ga
 	if err != nil {
 		return err
 	}
-	if err := l.Repo.Queue.KeepNext(ctx, lands.commit()); err != nil {
+	if err := m.repo.Queue.KeepNext(ctx, lands.commit()); err != nil {
 		return err
 	}
 	w.release()
-	now, err := l.turn.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
-		w.passed(r, l.Repo.Target(), lands, v, ruling)
-		r.Landing.From = l.turn.tip.from(w.base)
+	now, err := m.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
+		w.passed(r, m.repo.Target(), lands, v, ruling)
+		r.Landing.From = m.tip.from(w.base)
 	})
 	if now == nil || err != nil {
 		return err
 	}
 	w.rec.Landing, w.rec.Judged.Verdict, w.rec.Judged.Gate = now.Landing, now.Judged.Verdict, now.Judged.Gate
-	if err := l.turn.file.undeliver(w.rec.ID.Work(), lands.commit()); err != nil {
+	if err := m.file.undeliver(w.rec.ID.Work(), lands.commit()); err != nil {
 		return err
 	}
-	if err := l.turn.tip.move(ctx, cmp.Or(l.turn.tip.from(w.base), w.base), lands.commit(), "land "+w.rec.ID.Work(), pass); err != nil {
+	if err := m.tip.move(ctx, cmp.Or(m.tip.from(w.base), w.base), lands.commit(),
+		"land "+w.rec.ID.Work(), pass); err != nil {
 		return err
 	}
-	return l.complete(ctx, w.rec)
+	return m.complete(ctx, w.rec)
 }
 
 // passed notes in the record that the work lands, and how.
-func (w *work) passed(r *attempt.Record, target string, lands landing, v *testrun.Verdict, ruling *gate.Ruling) {
+func (w *work) passed(r *attempt.Record, target string, lands landing, v *testrun.Verdict,
+	ruling *gate.Ruling) {
 	g := r.Landing
-	g.Step, g.Target, g.Tip, g.Base, g.Commit, r.Judged.Verdict = "landing", target, w.tip, w.base, lands.commit(), v
+	g.Step, g.Target, g.Tip, g.Base, g.Commit, r.Judged.Verdict = "landing", target, w.tip, w.base,
+		lands.commit(), v
 	g.Verified, r.Judged.Gate = plan.Verified(ruling.Verdict()), ruling
-	g.Paths, g.Why, g.Output = nil, "", "" // of a conflict that is none any more
+	g.Paths, g.Why, g.Output = nil, "", "" // of a conflict that is resolved
 	g.As, g.Commits, g.Batch, g.Handed = lands.as, nil, nil, nil
 	if w.survey.handed != "" {
 		g.Handed = &attempt.Handed{Commit: w.survey.handed, Began: w.lineage.Base}
@@ -339,7 +389,7 @@ func (w *work) passed(r *attempt.Record, target string, lands landing, v *testru
 	g.Caveats = append(slices.Clone(w.caveats), lands.caveats...)
 }
 
-// title is the landing commit's.
+// title returns the subject of the landing commit.
 func (w *work) title() string {
 	if w.rec.ID.Title != "" && w.rec.ID.Title != w.rec.ID.Slice {
 		return "Land " + w.rec.ID.Work() + ": " + w.rec.ID.Title
@@ -347,11 +397,12 @@ func (w *work) title() string {
 	return "Land " + w.rec.ID.Work()
 }
 
-// trailers are the proof that travels with the repository.
-func (l *Lane) trailers(w *work, v *testrun.Verdict) []git.Trailer {
-	trailers := []git.Trailer{{Key: "Slice", Value: w.rec.ID.Work()}, {Key: "Attempt", Value: fmt.Sprint(w.rec.ID.N)}}
-	if l.Repo.Git.Prefix != "" {
-		trailers = append(trailers, git.Trailer{Key: "Project", Value: l.Repo.Git.Prefix})
+// trailers returns the proof that travels with the repository.
+func (m *merging) trailers(w *work, v *testrun.Verdict) []git.Trailer {
+	trailers := []git.Trailer{{Key: "Slice", Value: w.rec.ID.Work()},
+		{Key: "Attempt", Value: fmt.Sprint(w.rec.ID.N)}}
+	if m.repo.Git.Prefix != "" {
+		trailers = append(trailers, git.Trailer{Key: "Project", Value: m.repo.Git.Prefix})
 	}
 	if v != nil {
 		trailers = append(trailers, git.Trailer{Key: "Verified", Value: verifiedText(v)})
@@ -359,7 +410,7 @@ func (l *Lane) trailers(w *work, v *testrun.Verdict) []git.Trailer {
 	return trailers
 }
 
-// verifiedText is the verdict in one line: "go test ./..., exit 0, 12.4s".
+// verifiedText returns the verdict in one line: "go test ./..., exit 0, 12.4s".
 func verifiedText(v *testrun.Verdict) string {
 	how := "signal " + v.Signal
 	switch {
@@ -371,15 +422,15 @@ func verifiedText(v *testrun.Verdict) string {
 	return fmt.Sprintf("%s, %s, %.1fs", v.Command, how, v.Seconds)
 }
 
-// complete makes the slice complete whose commit the lane has.
-func (l *Lane) complete(ctx context.Context, r *attempt.Record) error {
-	if err := l.turn.file.undeliver(r.ID.Work(), r.Landing.Commit); err != nil { // the file may have been lost
+// complete marks the slice complete whose commit the queue's branch has.
+func (m *merging) complete(ctx context.Context, r *attempt.Record) error {
+	if err := m.file.undeliver(r.ID.Work(), r.Landing.Commit); err != nil { // the file may have been lost
 		return err
 	}
-	if err := l.turn.bench.noteSuite(ctx, r.Landing.Head(), r.Judged.Verdict); err != nil {
+	if err := m.bench.noteSuite(ctx, r.Landing.Head(), r.Judged.Verdict); err != nil {
 		return err
 	}
-	ruling, gained := r.Ruled(), l.turn.bench.gained(ctx, r)
+	ruling, gained := r.Ruled(), m.bench.gained(ctx, r)
 	detail := verdictText(r.Judged.Verdict, gained)
 	if marks := ruling.Answer(gate.Merge); marks.Says == gate.Approved {
 		detail = "unverified: " + marks.Evidence
@@ -388,48 +439,20 @@ func (l *Lane) complete(ctx context.Context, r *attempt.Record) error {
 		detail += "; " + approved
 	}
 	if b := r.Landing.Batch; b != nil {
-		detail += " together with " + strings.Join(slices.DeleteFunc(b.Slices(), func(id string) bool { return id == r.ID.Slice }), ", ")
+		detail += " together with " + strings.Join(slices.DeleteFunc(b.Slices(),
+			func(id string) bool { return id == r.ID.Slice }), ", ")
 	}
-	l.turn.line.unblock() // it may have been what others wait for
-	if err := l.turn.line.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Done, Detail: detail, Verified: r.Landing.Verified, Tests: gained}); err != nil {
+	m.line.unblock() // it may have been what others wait for
+	if err := m.line.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Done, Detail: detail,
+		Verified: r.Landing.Verified, Tests: gained}); err != nil {
 		return err
 	}
-	l.tidy(ctx, r)
+	m.cleanup.tidy(ctx, r)
 	return nil
 }
 
-// tidy removes the worktree of work that has landed. Where it can't, gl clean says why.
-func (l *Lane) tidy(ctx context.Context, r *attempt.Record) {
-	lineage, err := l.Repo.Lineages.Get(r.ID.System, r.ID.Work())
-	if err != nil || lineage.N != r.Place.Lineage {
-		return
-	}
-	kept, err := l.discard(ctx, lineage)
-	if err != nil {
-		l.tell("%s: its worktree stays: %v", r.ID.Label(), err)
-	} else if kept != "" {
-		l.tell("%s: its worktree stays: %s", r.ID.Label(), kept)
-	}
-}
-
-// discard removes the worktree of a slice that has landed.
-func (l *Lane) discard(ctx context.Context, lineage *worktree.Lineage) (kept string, err error) {
-	if config := l.commands.conf.Config.Git; len(config.Teardown) > 0 {
-		if err := l.commands.allowed(ctx); err != nil {
-			return "", err
-		}
-		if removable, why, err := l.Repo.Cleaner.Removable(ctx, lineage); err != nil || !removable {
-			return why, err
-		}
-		if err := site.TearDown(ctx, l.Project.Root, l.Repo, lineage, executor.Commands(executor.NewLocal(l.Self)), l.Environ, config.Teardown, config.SetupLimit); err != nil {
-			return "", err
-		}
-	}
-	return l.Repo.Cleaner.Remove(ctx, lineage)
-}
-
-// verdictText is what gl has seen of the tests of what lands: "42 tests, 3 new, verified". gained is how many the slice brought, nil for
-// unknown.
+// verdictText describes the tests of what lands: "42 tests, 3 new, verified". gained is how many
+// the slice added, nil for unknown.
 func verdictText(v *testrun.Verdict, gained *int) string {
 	switch {
 	case v == nil:
@@ -451,9 +474,11 @@ func some(paths []string) string {
 	return strings.Join(paths[:min(most, len(paths))], ", ") + words.More(len(paths)-most)
 }
 
-// red sends the work back to its agent or, if that was told before, to a person. v may be nil: then problem says it all.
-func (l *Lane) red(ctx context.Context, w *work, v *testrun.Verdict, problem string) error {
-	why := fmt.Sprintf("gl merged your work and didn't accept it: %s. Put that right, %s.", problem, w.rec.ID.Again())
+// red sends the work back to its agent or, the second time, to a person. v may be nil if problem
+// says it all.
+func (m *merging) red(ctx context.Context, w *work, v *testrun.Verdict, problem string) error {
+	why := fmt.Sprintf("gl merged your work and didn't accept it: %s. Put that right, %s.",
+		problem, w.rec.ID.Again())
 	output := ""
 	if v != nil {
 		why = fmt.Sprintf("gl merged your work with what has landed meanwhile and ran the tests: %s. Put that right, %s. The command was: %s",
@@ -461,11 +486,11 @@ func (l *Lane) red(ctx context.Context, w *work, v *testrun.Verdict, problem str
 		output = strings.Join(v.Shown(), "\n")
 	}
 	if !w.rec.Accepted() {
-		if err := l.integrate(ctx, w); err != nil {
+		if err := m.integrate(ctx, w); err != nil {
 			return err
 		}
 	}
-	now, err := l.turn.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
+	now, err := m.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
 		g := r.Landing
 		g.Tip, g.Base, g.Why, g.Output, r.Judged.Verdict = w.tip, w.base, why, output, v
 		r.Judged.Gate = w.rule(runOf(v))
@@ -478,139 +503,241 @@ func (l *Lane) red(ctx context.Context, w *work, v *testrun.Verdict, problem str
 	}
 	detail := problem
 	switch tests := w.rule(gate.TestRun{Pending: true}); {
-	case v == nil && !w.rec.Accepted() && w.rec.Talk.Mends() && !w.rec.ID.IsTask() && tests.Answer(gate.Tests).Says == gate.No && tests.Answer(gate.Merge).Says == gate.Yes:
+	case v == nil && !w.rec.Accepted() && w.rec.Talk.Mends() && !w.rec.ID.IsTask() &&
+		tests.Answer(gate.Tests).Says == gate.No && tests.Answer(gate.Merge).Says == gate.Yes:
 		detail += fmt.Sprintf(". gl accept %s --tests shows that and accepts it, gl retry --fresh %s begins anew", w.rec.ID.Slice, w.rec.ID.Slice)
 	case v == nil && w.rec.Accepted(): // see Landing.Approved
 		detail += ". Accepted again, it lands"
 	}
-	return l.turn.line.finish(ctx, w.rec, attempt.LandingResult{Outcome: attempt.Red, Detail: detail})
+	return m.line.finish(ctx, w.rec, attempt.LandingResult{Outcome: attempt.Red, Detail: detail})
 }
 
-// integrate merges the base into the slice's branch, so that its agent sees the tree that was tested.
-func (l *Lane) integrate(ctx context.Context, w *work) error {
-	_, err := w.hold.Worktree().Integrate(ctx, w.lineage.Branch, w.base, w.tree, "Merge what has landed into "+worktree.Short(w.lineage.Branch))
-	if overlap := new(git.OverlapError); errors.As(err, &overlap) { // ignored files of the agent's: then it sees less
+// integrate merges the base into the slice's branch, so that its agent sees the tree that was
+// tested.
+func (m *merging) integrate(ctx context.Context, w *work) error {
+	_, err := w.hold.Worktree().Integrate(ctx, w.lineage.Branch, w.base, w.tree,
+		"Merge what has landed into "+worktree.Short(w.lineage.Branch))
+	// ignored files of the agent's: then it sees less
+	if overlap := new(git.OverlapError); errors.As(err, &overlap) {
 		return nil
 	}
 	return err
 }
 
-// conflict has the slice's agent resolve a conflict. One agent at a time resolves in the same paths: what the others would resolve
-// against is about to change.
-func (l *Lane) conflict(ctx context.Context, w *work, paths []string) error {
-	if other, err := l.turn.line.resolver(ctx, w, paths); err != nil || other != "" {
-		return errors.Join(err, l.turn.line.behind(ctx, w, other))
+// conflict has the slice's agent resolve a conflict. Only one agent at a time resolves in the same
+// paths, because its work changes what the others would resolve against.
+func (m *merging) conflict(ctx context.Context, w *work, paths []string) error {
+	if other, err := m.line.resolver(ctx, w, paths); err != nil || other != "" {
+		return errors.Join(err, m.line.behind(ctx, w, other))
 	}
 	if w.rec.Accepted() {
-		return l.turn.line.finish(ctx, w.rec, attempt.LandingResult{Outcome: attempt.Conflict, Detail: "it conflicts with what has landed: " + some(paths)})
+		return m.line.finish(ctx, w.rec, attempt.LandingResult{Outcome: attempt.Conflict,
+			Detail: "it conflicts with what has landed: " + some(paths)})
 	}
-	// Before the merge is in the worktree: who finds it there must know whose it is.
-	now, err := l.turn.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
+	// Before the merge is in the worktree, so that the next worker knows it as gl's.
+	now, err := m.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
 		g := r.Landing
-		g.Tip, g.Base, g.Paths, g.Output = w.tip, w.base, paths, "in conflict:\n"+strings.Join(paths, "\n")
+		g.Tip, g.Base, g.Paths, g.Output = w.tip, w.base, paths,
+			"in conflict:\n"+strings.Join(paths, "\n")
 		g.Why = "Other work has landed that conflicts with yours. gl has begun to merge it into your branch: the marks are in " + some(paths) +
 			". Resolve them so that both sides' intent is kept, run the tests, " + w.rec.ID.Again() + "."
 	})
 	if now == nil || err != nil {
 		return err
 	}
-	_, err = w.hold.Worktree().MergeConflicted(ctx, w.lineage.Branch, w.base, "Merge what has landed into "+worktree.Short(w.lineage.Branch), statedir.InState)
+	_, err = w.hold.Worktree().MergeConflicted(ctx, w.lineage.Branch, w.base,
+		"Merge what has landed into "+worktree.Short(w.lineage.Branch), statedir.InState)
 	if err != nil {
 		return err
 	}
-	return l.turn.line.handBack(ctx, now)
+	return m.line.handBack(ctx, now)
 }
 
-// verify tests the merge. It is nil where the project has no test command.
-func (l *Lane) verify(ctx context.Context, w *work) (*testrun.Verdict, error) {
-	commit, err := git.CommitTree(ctx, l.Repo.Git.Common, git.NewCommit{Tree: w.tree, Parents: []string{w.base, w.tip}, Message: "gl: candidate " + w.rec.ID.Work()})
+// verify tests the merge. It returns nil if the project has no test command.
+func (m *merging) verify(ctx context.Context, w *work) (*testrun.Verdict, error) {
+	commit, err := git.CommitTree(ctx, m.repo.Git.Common,
+		git.NewCommit{Tree: w.tree, Parents: []string{w.base, w.tip},
+			Message: "gl: candidate " + w.rec.ID.Work()})
 	if err != nil {
 		return nil, err
 	}
-	l.trees.sameFiles(commit, w.tree)
-	if l.commands.conf.Config.Test.Command.IsSet() {
-		if gone, err := l.turn.line.step(ctx, w.rec, "testing", l.commands.usual()); gone || err != nil {
+	m.trees.sameFiles(commit, w.tree)
+	if m.commands.conf.Config.Test.Command.IsSet() {
+		if gone, err := m.line.step(ctx, w.rec, "testing", m.commands.usual()); gone || err != nil {
 			return nil, errors.Join(err, errGone)
 		}
 	}
-	return l.turn.bench.test(ctx, commit, tested{rec: w.rec})
+	return m.bench.test(ctx, commit, tested{rec: w.rec})
 }
 
-// judgeRed decides what follows from tests that fail on a merge. What fails without the work, too, isn't its fault.
-func (l *Lane) judgeRed(ctx context.Context, w *work, v *testrun.Verdict) error {
-	problem := How(v, l.Project.Config.Test.Limit)
-	if a := l.turn.tip.aheadAt(w.base); a != nil { // what the target has may be to blame
-		if _, err := l.turn.tip.takeIn(ctx, a); err != nil {
+// judgeRed decides about work whose tests fail. Failures that are there without the work aren't
+// held against it.
+func (m *merging) judgeRed(ctx context.Context, w *work, v *testrun.Verdict) error {
+	problem := How(v, m.project.Config.Test.Limit)
+	if a := m.tip.aheadAt(w.base); a != nil { // what the target has may be to blame
+		if _, err := m.tip.takeIn(ctx, a); err != nil {
 			return err
 		}
 	}
 	if v.TimedOut {
-		return l.red(ctx, w, v, problem)
+		return m.red(ctx, w, v, problem)
 	}
-	base, err := l.turn.bench.baseVerdict(ctx, w.base)
+	base, err := m.bench.baseVerdict(ctx, w.base)
 	if err != nil {
 		return err
 	}
 	if base.Green() {
-		return l.red(ctx, w, v, problem)
+		return m.red(ctx, w, v, problem)
 	}
 	if v.Named() && base.Named() {
-		added := slices.DeleteFunc(slices.Clone(v.Failing), func(t string) bool { return slices.Contains(base.Failing, t) })
+		added := slices.DeleteFunc(slices.Clone(v.Failing),
+			func(t string) bool { return slices.Contains(base.Failing, t) })
 		if len(added) > 0 {
-			return l.red(ctx, w, v, problem+", and without it they don't fail: "+some(added))
+			return m.red(ctx, w, v, problem+", and without it they don't fail: "+some(added))
 		}
 		if v.Passed == nil || base.Passed == nil || *v.Passed >= *base.Passed {
-			return l.approve(ctx, w, v, true)
+			return m.approve(ctx, w, v, true)
 		}
 	}
-	reason := fmt.Sprintf("base red: the tests fail on %s, too (%s)", worktree.Short(l.Repo.Target()), How(base, l.Project.Config.Test.Limit))
-	l.turn.line.block(w.rec, reason)
-	l.tell("%s waits: %s", w.rec.ID.Label(), reason)
-	_, err = l.turn.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
+	reason := fmt.Sprintf("base red: the tests fail on %s, too (%s)",
+		worktree.Short(m.repo.Target()), How(base, m.project.Config.Test.Limit))
+	m.line.block(w.rec, reason)
+	m.tell("%s waits: %s", w.rec.ID.Label(), reason)
+	_, err = m.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
 		g := r.Landing
 		g.Step, g.Tried, g.Reason, g.Tip, g.Base, r.Judged.Verdict = "", w.base, reason, w.tip, w.base, v
 	})
 	return err
 }
 
-// SendBack has the agents of those that wait because the base is red go on, or a person look at them: nothing else will make it green.
-func (l *Lane) SendBack(ctx context.Context) error {
-	err := l.locked(ctx, func(ctx context.Context) error {
-		queue, err := queueOf(l.Project)
+// sendBack sends back those that wait because the base is red.
+func (m *merging) sendBack(ctx context.Context) error {
+	queue, err := queueOf(m.project)
+	if err != nil {
+		return err
+	}
+	for _, r := range queue {
+		v := r.Judged.Verdict
+		if r.Landing.Tried == "" || v == nil || v.Green() || r.Landing.Behind != "" {
+			continue
+		}
+		if there, err := git.HasCommit(ctx, m.repo.Git.Common, r.Landing.Base); err != nil || !there {
+			continue
+		}
+		w, err := m.take(ctx, r)
 		if err != nil {
 			return err
 		}
-		for _, r := range queue {
-			v := r.Judged.Verdict
-			if r.Landing.Tried == "" || v == nil || v.Green() || r.Landing.Behind != "" {
-				continue
-			}
-			if there, err := git.HasCommit(ctx, l.Repo.Git.Common, r.Landing.Base); err != nil || !there {
-				continue
-			}
-			w, err := l.take(ctx, r)
-			if err != nil {
-				return err
-			}
-			if w == nil {
-				continue
-			}
-			w.base = r.Landing.Base
-			if w.tree, _, err = git.MergeTree(ctx, l.Repo.Git.Common, w.base, w.tip, statedir.InState); err == nil && w.tree != "" {
-				err = l.red(ctx, w, v, How(v, l.Project.Config.Test.Limit)+"; they fail without it, too")
-			}
-			w.release()
-			if err != nil {
+		if w == nil {
+			continue
+		}
+		w.base = r.Landing.Base
+		if w.tree, _, err = git.MergeTree(ctx, m.repo.Git.Common, w.base, w.tip,
+			statedir.InState); err == nil && w.tree != "" {
+			err = m.red(ctx, w, v, How(v, m.project.Config.Test.Limit)+"; they fail without it, too")
+		}
+		w.release()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// errGone means that the attempt has left the queue.
+var errGone = errors.New("it isn't in the merge queue any more")
+
+// revives returns a slice that was taken out of the queue's branch and that the work would bring
+// back, "" for none.
+func (m *merging) revives(ctx context.Context, w *work) (string, error) {
+	for _, d := range m.file.Dropped {
+		if d.Undone && d.Slice != w.rec.ID.Slice { // what takes it back again is there, and merges with this
+			continue
+		}
+		in, err := git.IsAncestor(ctx, m.repo.Git.Common, d.Commit, w.tip)
+		if err != nil {
+			return "", err
+		}
+		if !in {
+			continue
+		}
+		if in, err = git.IsAncestor(ctx, m.repo.Git.Common, d.Commit, w.base); err != nil || !in {
+			return d.Slice, err
+		}
+	}
+	return "", nil
+}
+
+// moveBatch moves the queue's branch to a batch, once each record says that it lands.
+func (m *merging) moveBatch(ctx context.Context, batch *attempt.Batch, passes []gate.Pass) error {
+	pass, err := gate.Together(batch.Head, passes...)
+	if err != nil {
+		return err
+	}
+	queue, err := queueOf(m.project)
+	if err != nil {
+		return err
+	}
+	for _, r := range queue {
+		if batch.Has(r) {
+			if err := m.file.undeliver(r.ID.Slice, r.Landing.Commit); err != nil {
 				return err
 			}
 		}
+	}
+	return m.tip.move(ctx, cmp.Or(batch.From, batch.Base), batch.Head,
+		"land "+strings.Join(batch.Slices(), ", "), pass)
+}
+
+// whole returns the passes of a batch, in order, if all of its attempts are in the queue and land
+// by it.
+func (m *merging) whole(batch *attempt.Batch) ([]gate.Pass, bool, error) {
+	queue, err := queueOf(m.project)
+	if err != nil {
+		return nil, false, err
+	}
+	var passes []gate.Pass
+	for _, name := range batch.Members {
+		i := slices.IndexFunc(queue, func(r *attempt.Record) bool {
+			return r.ID.Name() == name && batch.Has(r)
+		})
+		if i < 0 {
+			return nil, false, nil
+		}
+		pass, err := queue[i].Ruled().Pass(queue[i].Landing.Commit)
+		if err != nil {
+			return nil, false, err
+		}
+		passes = append(passes, pass)
+	}
+	return passes, true, nil
+}
+
+// asLeft lands the tree that the agent left, or that the person saw who accepted it. Later changes
+// stay on the branch.
+func (m *merging) asLeft(ctx context.Context, w *work) (err error) {
+	if w.left, w.lands = w.rec.Place.Tree, w.rec.Place.Tree; w.rec.Place.Tree == "" {
 		return nil
-	})
-	if errors.Is(err, errBusy) {
+	}
+	if w.later, err = git.Changed(ctx, m.repo.Git.Common, w.rec.Place.Tree, w.tip,
+		statedir.InState); err != nil {
+		return m.gone(ctx, w, err)
+	}
+	if len(w.later) == 0 {
 		return nil
+	}
+	c := git.NewCommit{Tree: w.rec.Place.Tree, Message: "gl: " + w.rec.ID.Work() + " as its agent left it",
+		Parents: []string{cmp.Or(w.rec.Place.Head, w.lineage.Base)}}
+	if w.tip, err = git.CommitTree(ctx, m.repo.Git.Common, c); err == nil {
+		m.tell("%s: changed after its agent had ended, and left out: %s", w.rec.ID.Label(), some(w.later))
 	}
 	return err
 }
 
-// errGone says that the attempt isn't in the queue any more.
-var errGone = errors.New("it isn't in the merge queue any more")
+// gone returns errGoneTree if git has pruned the tree that the agent left, and otherwise err.
+func (m *merging) gone(ctx context.Context, w *work, err error) error {
+	if there, hasErr := git.Has(ctx, m.repo.Git.Common, w.rec.Place.Tree+"^{tree}"); hasErr == nil && !there {
+		return errGoneTree
+	}
+	return err
+}

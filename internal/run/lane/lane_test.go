@@ -12,11 +12,11 @@ import (
 	"greenlight/internal/base/testfiles"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
-	"greenlight/internal/state/tracker"
 	"greenlight/internal/workspace/worktree"
 )
 
-// Work that passes lands: it is in the target, complete and verified, with the proof in the commit; its worktree is gone, its branch isn't.
+// Work that passes lands: it is in the target, complete and verified, with the proof in the commit.
+// Its worktree is removed, its branch stays.
 func TestGreenLands(t *testing.T) {
 	s := newSite(t, "")
 	r := s.queue("S-1", list(t, "S-1"))
@@ -47,7 +47,8 @@ func TestGreenLands(t *testing.T) {
 	s.green("main")
 }
 
-// Several whose work is apart land one after the other in one go, and no tree is tested twice.
+// Several whose work doesn't overlap land one after the other in one turn, and no tree is tested
+// twice.
 func TestSeveralLand(t *testing.T) {
 	s := newSite(t, "")
 	runs := s.countTests()
@@ -144,7 +145,7 @@ func TestBaseRedIsSentBack(t *testing.T) {
 	s.settled(r, attempt.Red, "they fail without it, too")
 }
 
-// The lane makes a worktree again that somebody has deleted. Nobody has set it up: the next attempt does.
+// The queue makes a deleted worktree again without setting it up: the next attempt does that.
 func TestDeletedWorktreeIsntSetUp(t *testing.T) {
 	s := newSite(t, "")
 	r := s.queue("S-1", func(dir string) {
@@ -189,7 +190,8 @@ func TestBaseRedByNames(t *testing.T) {
 	}
 }
 
-// A conflict is left in the slice's worktree for its agent, once. Others in the same paths wait meanwhile.
+// A conflict is left in the slice's worktree for its agent, once. Others in the same paths wait
+// meanwhile.
 func TestConflict(t *testing.T) {
 	s := newSite(t, "")
 	a, b, c := s.queue("S-1", list(t, "S-1")), s.queue("S-2", list(t, "S-2")), s.queue("S-3", list(t, "S-3"))
@@ -229,7 +231,8 @@ func TestConflict(t *testing.T) {
 	}
 }
 
-// What is to resolve a conflict may be blocked before it begins: what it needs is taken back. Then nobody waits for it; else what it needs might.
+// An attempt that is to resolve a conflict may be blocked before it begins, because what it needs
+// is taken back. Then the others don't wait for it, since what it needs might be among them.
 func TestConflictBlocked(t *testing.T) {
 	s := newSite(t, "")
 	s.set("S-2", "deps", "S-1")
@@ -272,7 +275,8 @@ func TestConflictLeft(t *testing.T) {
 			if got := s.get(again); got.Life.Phase != plan.Settled || got.Judged.Outcome != attempt.Conflict && got.Judged.Outcome != attempt.Red {
 				t.Errorf("%s %s: %s", got.Life.Phase, got.Judged.Outcome, got.Judged.Detail)
 			}
-			// A second conflict is for a person; that the marks are there is said to the agent once.
+			// A second conflict is for a person; that the marks are there is said to the agent
+			// once.
 			if c := s.class("S-2"); c != plan.Conflict && (c != plan.Available || s.get(again).Judged.Outcome != attempt.Red) {
 				t.Errorf("class %s", c)
 			}
@@ -333,7 +337,7 @@ func TestFlaky(t *testing.T) {
 	}
 }
 
-// What one run of the tests leaves behind doesn't decide the next, whether git ignores it or not.
+// What one test run leaves behind doesn't affect the next, whether git ignores it or not.
 func TestLeftovers(t *testing.T) {
 	s := newSite(t, "")
 	a := s.queue("S-1", func(dir string) {
@@ -403,10 +407,7 @@ func TestStateStays(t *testing.T) {
 func TestChangedWhileQueued(t *testing.T) {
 	s := newSite(t, "")
 	r := s.queue("S-1", list(t, "S-1"))
-	pr := s.project()
-	check(t, pr.Tracker.Do(t.Context(), func(tx tracker.Tx) error {
-		return pr.Runs.Within(tx.Held()).MarkTaken("S-1", r.ID.N)
-	}))
+	check(t, s.project().Runs.Within(tx.Held()).MarkTaken("S-1", r.ID.N))
 	s.set("S-1", "status", "pending", "session", "")
 	s.work()
 	s.settled(r, attempt.Interrupted, "a person has changed the slice")
@@ -419,8 +420,8 @@ func TestChangedWhileQueued(t *testing.T) {
 	s.git("cat-file", "-e", r.Place.Branch+":src/S-1")
 }
 
-// A git stash or a git checkout brings the file of a queued slice back as it was, takes it away, or leaves marks of a conflict in it. The
-// slice lands all the same, once its file can be read.
+// git stash and git checkout bring the file of a queued slice back as it was, remove it, or leave
+// conflict marks in it. The slice lands all the same, once its file can be read.
 func TestRevertedWhileQueued(t *testing.T) {
 	for name, c := range map[string]struct {
 		revert func(s *site)
@@ -493,7 +494,7 @@ func (s *site) put(dir, name, text string, err error) {
 	testfiles.Put(s.t, dir, name, text)
 }
 
-// What is in the queue for another system of the project isn't this lane's, and isn't waited for.
+// What another system of the project has in the queue is for that system's queue.
 func TestOtherSystem(t *testing.T) {
 	s := newSite(t, "")
 	r := s.queue("S-1", list(t, "S-1"))
@@ -504,7 +505,8 @@ func TestOtherSystem(t *testing.T) {
 	}
 }
 
-// A run of tests that replaces what setup made doesn't decide about the next slice. Caches survive, and the verdict names them.
+// A run of tests that replaces what setup made doesn't decide about the next slice. Caches survive,
+// and the verdict names them.
 func TestSetupIsAsItWas(t *testing.T) {
 	for how, poison := range map[string]string{
 		"in its place":     "printf 'exit 0' >node_modules/.bin/check",

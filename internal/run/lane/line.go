@@ -47,7 +47,7 @@ func (l *line) again(ctx context.Context, r *attempt.Record) (gone bool, err err
 // block passes over an attempt for the rest of the turn.
 func (l *line) block(r *attempt.Record, reason string) { l.stuck[r.ID.Name()] = reason }
 
-// unblock looks at all attempts again.
+// unblock considers all attempts again.
 func (l *line) unblock() { clear(l.stuck) }
 
 // isStuck reports whether the attempt was found unable to move.
@@ -55,12 +55,21 @@ func (l *line) isStuck(r *attempt.Record) bool { _, stuck := l.stuck[r.ID.Name()
 
 // next returns the first attempt in the queue that may move, nil for none. base returns what work
 // is merged into now; next calls it only if an attempt waits for that to change.
-func (l *line) next(ctx context.Context, base func(context.Context) (string, error)) (*attempt.Record, error) {
+func (l *line) next(ctx context.Context, base func(context.Context) (string, error)) (
+	*attempt.Record, error) {
 	queue, err := queueOf(l.project)
 	if err != nil {
 		return nil, err
 	}
-	planned := sync.OnceValues(func() (*plan.Plan, error) { return l.project.Plan(now(), l.project.Options()) })
+	return l.first(ctx, queue, base)
+}
+
+// first is next for a queue that was read before.
+func (l *line) first(ctx context.Context, queue []*attempt.Record,
+	base func(context.Context) (string, error)) (*attempt.Record, error) {
+	planned := sync.OnceValues(func() (*plan.Plan, error) {
+		return l.project.Plan(now(), l.project.Options())
+	})
 	at := ""
 	for _, r := range queue {
 		if l.isStuck(r) {
@@ -70,8 +79,9 @@ func (l *line) next(ctx context.Context, base func(context.Context) (string, err
 			return r, nil
 		}
 		if at == "" {
+			var err error
 			at, err = base(ctx)
-			if errors.As(err, new(*Standstill)) { // said of each
+			if errors.As(err, new(*Standstill)) { // each gets this reason
 				return r, nil
 			}
 			if err != nil {
@@ -87,8 +97,8 @@ func (l *line) next(ctx context.Context, base func(context.Context) (string, err
 	return nil, nil
 }
 
-// isResolving says whether an agent is at work on a slice, or a task, because of a conflict, or is about to be. planned is asked for the plan
-// only where that depends on it.
+// isResolving reports whether an agent resolves a conflict in a slice or a task, or is about to. It
+// calls planned only if the plan decides that.
 func (l *line) isResolving(work string, planned func() (*plan.Plan, error)) bool {
 	all, err := l.project.Runs.AttemptsAt(work)
 	if err != nil || len(all) == 0 {
@@ -101,10 +111,11 @@ func (l *line) isResolving(work string, planned func() (*plan.Plan, error)) bool
 	switch {
 	case last.Judged.Outcome != attempt.Conflict || last.Since.Retried || !last.PlanOutcome().Continue:
 		return false
-	case last.ID.IsTask(): // who started it has it go on, and nobody else
+	case last.ID.IsTask(): // only the process that started it continues it
 		return last.Life.LauncherLives()
 	}
-	// What it needs may have been taken back, and may itself be in the queue: they would wait for each other.
+	// What it needs may have been taken back, and be in the queue itself: they would wait for each
+	// other.
 	p, err := planned()
 	if err != nil {
 		return false
@@ -122,8 +133,10 @@ func (l *line) wait(ctx context.Context, r *attempt.Record, why error) error {
 	})
 }
 
-// step says what is done with the attempt, and about how long that takes, 0 for unknown. gone is for one that isn't in the queue any more.
-func (l *line) step(ctx context.Context, r *attempt.Record, what string, takes time.Duration) (gone bool, err error) {
+// step notes what happens to the attempt, and about how long that takes, 0 for unknown. gone means
+// that the attempt has left the queue.
+func (l *line) step(ctx context.Context, r *attempt.Record, what string,
+	takes time.Duration) (gone bool, err error) {
 	l.tell("%s: %s", r.ID.Label(), what)
 	now, err := l.settler.Proceed(ctx, r, func(r *attempt.Record) {
 		g := r.Landing
@@ -135,9 +148,9 @@ func (l *line) step(ctx context.Context, r *attempt.Record, what string, takes t
 	return now == nil && err == nil, err
 }
 
-// finish settles an attempt that is through.
+// finish settles an attempt that leaves the queue.
 func (l *line) finish(ctx context.Context, r *attempt.Record, res attempt.LandingResult) error {
-	if r.Accepted() && res.Outcome.Traits().Claimed { // nobody else is there to put it right
+	if r.Accepted() && res.Outcome.Traits().Claimed { // no agent is left to put it right
 		ask := tracker.Ask
 		res.Effect = &ask
 	}
@@ -148,18 +161,20 @@ func (l *line) finish(ctx context.Context, r *attempt.Record, res attempt.Landin
 	return err
 }
 
-// ask has a person look at it.
+// ask settles an attempt by asking a person.
 func (l *line) ask(ctx context.Context, r *attempt.Record, why string) error {
 	effect := tracker.Ask
-	return l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Waiting, Detail: why, Effect: &effect})
+	return l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Waiting, Detail: why,
+		Effect: &effect})
 }
 
-// handBack settles an attempt whose worktree has the merge that is in conflict.
+// handBack settles an attempt whose worktree has the merge with its conflicts.
 func (l *line) handBack(ctx context.Context, r *attempt.Record) error {
-	return l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Conflict, Detail: some(r.Landing.Paths)})
+	return l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Conflict,
+		Detail: some(r.Landing.Paths)})
 }
 
-// behind has the work wait for another slice's.
+// behind has the work wait for another slice.
 func (l *line) behind(ctx context.Context, w *work, other string) error {
 	if other == "" {
 		return nil
@@ -173,8 +188,8 @@ func (l *line) behind(ctx context.Context, w *work, other string) error {
 	return err
 }
 
-// anyResolves says whether somebody may be at work on a conflict, or may be about to be: by the open attempts, and by how the last of each
-// slice and task ended.
+// anyResolves reports whether any agent may be resolving a conflict, or may be about to, judging by
+// the open attempts and by how the last attempt at each slice and task ended.
 func (l *line) anyResolves() (bool, error) {
 	live, _, err := l.project.Runs.Live()
 	if err != nil || slices.ContainsFunc(live, func(r *attempt.Record) bool { return r.Talk.Mends() }) {
@@ -182,20 +197,22 @@ func (l *line) anyResolves() (bool, error) {
 	}
 	tallies, err := l.project.Runs.Tallies()
 	for id, t := range tallies {
-		if t.Last.Outcome == attempt.Conflict || attempt.IsTask(id) { // of a task each attempt may be another one's
+		// of a task each attempt may be another one's
+		if t.Last.Outcome == attempt.Conflict || attempt.IsTask(id) {
 			return true, err
 		}
 	}
 	return false, err
 }
 
-// resolver is another slice, or task, whose agent resolves, or is about to resolve, a conflict in one of the paths; "" for none. What has
-// itself resolved one waits for nobody: else two might wait for each other.
+// resolver returns another slice or task whose agent resolves, or is about to resolve, a conflict
+// in one of the paths, "" for none. Work that has itself resolved one never waits, because two
+// could then wait for each other.
 func (l *line) resolver(ctx context.Context, w *work, paths []string) (string, error) {
 	if w.rec.Talk.Mends() {
 		return "", nil
 	}
-	if any, err := l.anyResolves(); err != nil || !any { // in most cases: the project needn't be read for that
+	if any, err := l.anyResolves(); err != nil || !any { // the usual case, without reading the project
 		return "", err
 	}
 	p, err := l.project.Plan(now(), l.project.Options())
@@ -220,7 +237,8 @@ func (l *line) resolver(ctx context.Context, w *work, paths []string) (string, e
 			return "", err
 		}
 		for _, r := range all {
-			if r.Landing != nil && slices.ContainsFunc(r.Landing.Paths, func(p string) bool { return slices.Contains(paths, p) }) {
+			if r.Landing != nil && slices.ContainsFunc(r.Landing.Paths,
+				func(p string) bool { return slices.Contains(paths, p) }) {
 				return other, nil
 			}
 		}

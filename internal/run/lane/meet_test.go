@@ -13,7 +13,8 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// meanwhile has the person commit to main while the tests run for the nth time. had is what main had landed by then.
+// meanwhile commits to main as the person while the tests run for the nth time. had is what main
+// had landed by then.
 func (s *site) meanwhile(n int, extra, path, text string) (had func() []string) {
 	s.t.Helper()
 	dir := s.t.TempDir()
@@ -34,7 +35,8 @@ git -C %[3]q log --format='%%(trailers:key=Slice,valueonly)' main >%[1]q/had
 	}
 }
 
-// What has landed is delivered before the next is tested. A commit of the person's is tested with the next work, not by itself.
+// What has landed is delivered before the next is tested. A commit of the person's is tested with
+// the next work, not by itself.
 func TestDeliveredOneByOne(t *testing.T) {
 	s := newSite(t, "")
 	had := s.meanwhile(2, "", "mine", "mine")
@@ -75,7 +77,8 @@ func TestBatchWithTarget(t *testing.T) {
 	s.green("main")
 }
 
-// Red together with a commit of the person's that is red by itself: the work isn't to blame, it waits.
+// Work that is red together with a commit of the person's that is red by itself isn't to blame: it
+// waits.
 func TestTargetRedMeanwhile(t *testing.T) {
 	s := newSite(t, "")
 	s.meanwhile(2, "", "src/mine", "not listed")
@@ -90,8 +93,8 @@ func TestTargetRedMeanwhile(t *testing.T) {
 	s.delivered()
 }
 
-// Red together with a commit of the person's although each is green: the lane stands still, and says so; the next work isn't to blame, and
-// each that waits costs no run.
+// Red together with a commit of the person's although each is green: the lane stands still, and
+// says so; the next work isn't to blame, and each that waits costs no run.
 func TestTargetAndLaneRed(t *testing.T) {
 	s := newSite(t, "")
 	s.meanwhile(2, "! { [ -e mine ] && [ -e doc/S-2 ]; }", "mine", "mine")
@@ -104,7 +107,8 @@ func TestTargetAndLaneRed(t *testing.T) {
 	s.queued(c, "not on both together")
 	s.queued(d, "not on both together")
 	s.undelivered("not on both together", "S-2")
-	// S-1; S-2; S-3 with the target, twice; the lane with the target, twice; the target. Another worker doubts what names no test: twice more.
+	// S-1; S-2; S-3 with the target, twice; the lane with the target, twice; the target. Another
+	// worker doubts what names no test: twice more.
 	if runs() != 9 {
 		t.Errorf("the tests ran %d times:\n%s", runs(), strings.Join(s.said, "\n"))
 	}
@@ -113,7 +117,8 @@ func TestTargetAndLaneRed(t *testing.T) {
 	}
 }
 
-// Killed anywhere while the target moves, and with git prune after it, a worker leaves what the next one brings to the same end.
+// A worker is killed while the target moves, and git prune runs after it. The next one brings the
+// rest to the same end.
 func TestTargetMovesKilledAnywhere(t *testing.T) {
 	killedAnywhere(t, 600, "", nil, func(t *testing.T, s *site) func(*testing.T) {
 		s.meanwhile(1, "", "mine", "mine")
@@ -227,7 +232,8 @@ func TestRedoPruned(t *testing.T) {
 	}
 }
 
-// A slice whose base is lost stops, and begins anew. Others land meanwhile, whatever is broken.
+// A slice whose base is lost stops, and begins anew. Others land meanwhile, whatever else is
+// broken.
 func TestLostBase(t *testing.T) {
 	s := newSite(t, "")
 	s.takenBack()

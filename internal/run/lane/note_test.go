@@ -8,7 +8,8 @@ import (
 	"greenlight/internal/core/plan"
 )
 
-// What awaits the lane lands although somebody removes runs/, unless its slice isn't as it was. Nothing is left of the notes then.
+// Queued work lands although runs/ is removed, unless its slice has changed. No notes are left
+// then.
 func TestQueueSurvives(t *testing.T) {
 	s := newSite(t, "")
 	r := s.queue("S-1", apart(t, "S-1"))

@@ -32,7 +32,8 @@ func TestCheckoutKept(t *testing.T) {
 	}
 }
 
-// Where something of the person's is in the way (internal/workspace/git has more of that), work lands and isn't delivered; once they have moved them, it is.
+// If the person's files are in the way (internal/workspace/git has more of that), work lands and
+// isn't delivered until they are moved.
 func TestUndelivered(t *testing.T) {
 	type scene struct {
 		name       string
@@ -102,7 +103,8 @@ func TestUndelivered(t *testing.T) {
 	}
 }
 
-// What is in the way and is only what the target had before may be nothing that the person knows of: gl says how to be rid of it.
+// If the files in the way are only as the target had them before, the person may not know of them:
+// gl names the command that removes them.
 func TestUndeliveredFormer(t *testing.T) {
 	s := newSite(t, "")
 	s.write("notes", "second\n")
@@ -217,7 +219,7 @@ func TestTargetRewound(t *testing.T) {
 	s.green("main")
 }
 
-// Who amends a commit by which work landed has it in another shape: what was built on it still lands.
+// A person amends a commit by which work landed. What was built on it still lands.
 func TestTargetAmended(t *testing.T) {
 	s := newSite(t, "")
 	a := s.queue("S-1", list(t, "S-1"))
@@ -436,7 +438,7 @@ func TestBareLayout(t *testing.T) {
 	}
 }
 
-// What has landed is delivered though runs/ was removed meanwhile, and it is known what that is.
+// What has landed is delivered and named even if runs/ was removed meanwhile.
 func TestRunsRemoved(t *testing.T) {
 	s := newSite(t, "")
 	a := s.queue("S-1", list(t, "S-1"))

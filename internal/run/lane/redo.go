@@ -8,10 +8,10 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// Redo is the commit at which the next attempt at a slice begins that was taken back: what new work
-// begins at, with the slice's earlier work on top, since a merge of its old branch wouldn't bring
-// that back. It is "" for any other slice, for one whose work goes on, and where the earlier work
-// doesn't fit any more. No ref has it before the slice's branch does, so it is held until then.
+// Redo returns the commit at which the next attempt at a slice begins that was taken back: what new
+// work begins at, with the slice's earlier work on top, since merging its old branch wouldn't bring
+// that back. It is "" for any other slice, for one whose work goes on, and if the earlier work no
+// longer fits. No ref has the commit before the slice's branch does, so git holds it until then.
 func (r *Reader) Redo(ctx context.Context, id string) (string, error) {
 	rec, err := r.history.landingRecord(id)
 	if err != nil || rec == nil || rec.Since.Undone == nil {
@@ -40,7 +40,7 @@ func (r *Reader) Redo(ctx context.Context, id string) (string, error) {
 	}
 }
 
-// bringBack is a commit upon base that reverts what took a slice back, "" where that conflicts.
+// bringBack returns a commit on base that reverts what took a slice back, "" if that conflicts.
 func (r *Reader) bringBack(ctx context.Context, id, base, takenBack string) (string, error) {
 	tree, conflicts, err := revert(ctx, r.repo.Git.Common, base, takenBack)
 	if err != nil || len(conflicts) > 0 {

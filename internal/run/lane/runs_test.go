@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A landing runs git no more often than it has to: each run costs as much as all else that it does. Who adds one that is needed may raise the
-// limit; docs/lane.md has the list.
+// A landing runs git no more often than it has to, since the runs are most of its cost. For one
+// more that is needed, raise the limit; docs/lane.md lists them.
 func TestRunsOfGit(t *testing.T) {
 	const perLanding, besides = 24, 3 // each is delivered
 	s := newSiteAt(t, filepath.Join(t.TempDir(), "p"), "", "")

@@ -8,7 +8,8 @@ import (
 	"greenlight/internal/workspace/git"
 )
 
-// A landing is what lands of a work: commits on its base, the last of them with the merge's tree and the trailers.
+// A landing is what lands of a work: commits on its base, the last of them with the merge's tree
+// and the trailers.
 type landing struct {
 	as      string // project.LandMerge…
 	commits []string
@@ -17,22 +18,25 @@ type landing struct {
 
 func (n landing) commit() string { return n.commits[len(n.commits)-1] }
 
-// shape makes the commits by which the work lands, as git.land says. Which shape they have changes nothing in what was tested: the tree. A
-// rebase that doesn't give this tree, because of merges on the branch, say, is a squash.
-func (l *Lane) shape(ctx context.Context, w *work, trailers []git.Trailer) (landing, error) {
-	n := landing{as: l.Project.Config.Git.Land}
+// shape makes the commits by which the work lands, according to git.land. The shape doesn't change
+// the tree, which was tested. If a rebase doesn't give that tree, say because of merges on the
+// branch, the work is squashed.
+func (m *merging) shape(ctx context.Context, w *work, trailers []git.Trailer) (landing, error) {
+	n := landing{as: m.project.Config.Git.Land}
 	if n.as == project.LandRebase {
-		commits, ok, err := git.Replay(ctx, l.Repo.Git.Common, w.base, w.tip, w.tree, statedir.InState, func(text string, last bool) string {
-			if !last {
-				return git.WithTrailers(text)
-			}
-			return git.WithTrailers(text, trailers...)
-		})
+		commits, ok, err := git.Replay(ctx, m.repo.Git.Common, w.base, w.tip, w.tree, statedir.InState,
+			func(text string, last bool) string {
+				if !last {
+					return git.WithTrailers(text)
+				}
+				return git.WithTrailers(text, trailers...)
+			})
 		if err != nil {
 			return n, err
 		}
 		if n.commits = commits; !ok {
-			n.as, n.caveats = project.LandSquash, []string{"its commits don't apply one by one, so they landed as one"}
+			n.as, n.caveats = project.LandSquash,
+				[]string{"its commits don't apply one by one, so they landed as one"}
 		}
 	}
 	if n.as != project.LandRebase {
@@ -40,15 +44,17 @@ func (l *Lane) shape(ctx context.Context, w *work, trailers []git.Trailer) (land
 		if n.as == project.LandMerge {
 			parents = append(parents, w.tip)
 		}
-		commit, err := git.CommitTree(ctx, l.Repo.Git.Common, git.NewCommit{Tree: w.tree, Parents: parents, Message: git.LandingMessage(w.title(), trailers...)})
+		commit, err := git.CommitTree(ctx, m.repo.Git.Common,
+			git.NewCommit{Tree: w.tree, Parents: parents,
+				Message: git.LandingMessage(w.title(), trailers...)})
 		if err != nil {
 			return n, err
 		}
 		n.commits = []string{commit}
 	}
-	l.trees.sameFiles(n.commit(), w.tree) // the next work is merged into it
+	m.trees.sameFiles(n.commit(), w.tree) // the next work is merged into it
 	if n.as == project.LandMerge {
 		return n, nil
 	}
-	return n, l.Repo.Queue.NoteLanded(ctx, w.lineage, w.tip, n.commit())
+	return n, m.repo.Queue.NoteLanded(ctx, w.lineage, w.tip, n.commit())
 }

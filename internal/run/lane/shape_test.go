@@ -12,7 +12,8 @@ import (
 	"greenlight/internal/run/lane"
 )
 
-// In each of git.land's shapes the same tree lands, once, with the proof; the record says by which commits, and the worktree may go.
+// In each of git.land's shapes the same tree lands, once, with the proof. The record names the
+// commits, and the worktree can be removed.
 func TestShapes(t *testing.T) {
 	for _, shape := range []string{"squash", "rebase"} {
 		t.Run(shape, func(t *testing.T) {

@@ -18,16 +18,17 @@ import (
 )
 
 // An inspector finds what a work has changed of its tests, of the contracts and of the runner's
-// configuration, from git's objects. It asks nobody and moves nothing.
+// configuration. It reads git's objects and moves nothing.
 type inspector struct {
-	project  *project.Project // nil in tests: then no command is known, and nothing is allowed beforehand
+	project  *project.Project // nil in tests: no command, nothing allowed
 	repo     *worktree.Repo
 	trees    *trees
 	compares *drift.Comparer // see comparer
 }
 
-// inspect finds what isn't as it must be in a work: conflict marks that were committed, and tests, contracts and the runner's configuration
-// that differ from what was handed over, or from the base. changed are the paths that the merge has otherwise than its base.
+// inspect finds committed conflict marks, and tests, contracts and configuration of the runner that
+// differ from the hand-over or from the base. changed are the paths in which the merge differs from
+// its base.
 func (ins *inspector) inspect(ctx context.Context, w *work, changed []string) error {
 	handed, err := ins.handedOver(ctx, w.lineage)
 	if err != nil {
@@ -37,7 +38,8 @@ func (ins *inspector) inspect(ctx context.Context, w *work, changed []string) er
 }
 
 // inspectAgainst is inspect with a hand-over, "" for none.
-func (ins *inspector) inspectAgainst(ctx context.Context, w *work, changed []string, handed string) error {
+func (ins *inspector) inspectAgainst(ctx context.Context, w *work, changed []string,
+	handed string) error {
 	base, err := ins.trees.files(ctx, w.base)
 	if err != nil {
 		return err
@@ -58,24 +60,29 @@ func (ins *inspector) inspectAgainst(ctx context.Context, w *work, changed []str
 	if err != nil {
 		return err
 	}
-	w.caveats, w.survey.unseen, w.survey.compared, w.survey.handed, w.survey.found = p.caveats(), p.unseen(), p.compared(w.base), p.commit, nil
+	w.caveats, w.survey.unseen, w.survey.compared, w.survey.handed, w.survey.found = p.caveats(),
+		p.unseen(), p.compared(w.base), p.commit, nil
 	for _, name := range marked {
-		w.survey.found = append(w.survey.found, gate.Item{Kind: gate.Marks, Name: name, ID: merged[name].ID, Red: true})
+		w.survey.found = append(w.survey.found, gate.Item{Kind: gate.Marks, Name: name,
+			ID: merged[name].ID, Red: true})
 	}
 	found, err := c.Find(ctx, &p.Promise, base, merged, changed, w.survey.found)
 	w.survey.found = append(w.survey.found, found...)
 	if w.survey.allowed = nil; ins.project != nil {
-		w.survey.allowed = drift.Allowed(ins.project.Config.Test.Removable, w.survey.found, ins.repo.Git.Prefix)
+		w.survey.allowed = drift.Allowed(ins.project.Config.Test.Removable, w.survey.found,
+			ins.repo.Git.Prefix)
 	}
 	return err
 }
 
-// comparer compares states of the project by its test command.
+// comparer returns what compares states of the project by its test command.
 func (ins *inspector) comparer() *drift.Comparer {
 	if ins.compares == nil {
-		ins.compares = &drift.Comparer{Prefix: ins.repo.Git.Prefix, Read: func(ctx context.Context, ids []string, most int64, f func(string, []byte) error) error {
-			return git.Blobs(ctx, ins.repo.Git.Common, ids, most, f)
-		}}
+		ins.compares = &drift.Comparer{Prefix: ins.repo.Git.Prefix,
+			Read: func(ctx context.Context, ids []string, most int64,
+				f func(string, []byte) error) error {
+				return git.Blobs(ctx, ins.repo.Git.Common, ids, most, f)
+			}}
 	}
 	ins.compares.Command = ""
 	if ins.project != nil {
@@ -84,7 +91,8 @@ func (ins *inspector) comparer() *drift.Comparer {
 	return ins.compares
 }
 
-// unlocks says, once it is asked, whether a slice replaces wrapped code. A project that can't be read unlocks nothing.
+// unlocks returns a function that reports whether a slice replaces wrapped code. A project that
+// can't be read unlocks nothing.
 func (ins *inspector) unlocks(id string) func() bool {
 	return sync.OnceValue(func() bool {
 		p, err := ins.project.Plan(now(), ins.project.Options())
@@ -96,7 +104,7 @@ func (ins *inspector) unlocks(id string) func() bool {
 	})
 }
 
-// unlocksOf is unlocks for an attempt: what counts is how the slice stood when it was claimed.
+// unlocksOf is unlocks for an attempt: its claim has recorded the answer.
 func (ins *inspector) unlocksOf(r *attempt.Record) func() bool {
 	if r.Conditions.Terms == nil {
 		return ins.unlocks(r.ID.Slice)
@@ -104,20 +112,26 @@ func (ins *inspector) unlocksOf(r *attempt.Record) func() bool {
 	return func() bool { return r.Conditions.Terms.Wraps }
 }
 
-// marked lists the changed files that have the marks of an unfinished merge, and hadn't.
-func (ins *inspector) marked(ctx context.Context, base, merged map[string]git.File, changed []string) ([]string, error) {
-	paths := slices.DeleteFunc(slices.Clone(changed), func(p string) bool { return !merged[p].IsRegular() })
+// marked lists the changed files that have the marks of an unfinished merge and didn't have them in
+// the base.
+func (ins *inspector) marked(ctx context.Context, base, merged map[string]git.File,
+	changed []string) ([]string, error) {
+	paths := slices.DeleteFunc(slices.Clone(changed),
+		func(p string) bool { return !merged[p].IsRegular() })
 	now, err := ins.haveMarks(ctx, merged, paths)
 	if err != nil {
 		return nil, err
 	}
 	paths = slices.DeleteFunc(paths, func(p string) bool { return !now[merged[p].ID] })
-	before, err := ins.haveMarks(ctx, base, slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return !base[p].IsRegular() }))
-	return slices.DeleteFunc(paths, func(p string) bool { return before[base[p].ID] }), err // a test of merges, say
+	before, err := ins.haveMarks(ctx, base, slices.DeleteFunc(slices.Clone(paths),
+		func(p string) bool { return !base[p].IsRegular() }))
+	// a test of merges, say
+	return slices.DeleteFunc(paths, func(p string) bool { return before[base[p].ID] }), err
 }
 
-// haveMarks are the ids of those of the files that have marks.
-func (ins *inspector) haveMarks(ctx context.Context, files map[string]git.File, paths []string) (map[string]bool, error) {
+// haveMarks returns the ids of the files that have marks.
+func (ins *inspector) haveMarks(ctx context.Context, files map[string]git.File,
+	paths []string) (map[string]bool, error) {
 	ids := make([]string, len(paths))
 	for i, p := range paths {
 		ids[i] = files[p].ID
@@ -133,14 +147,15 @@ func (ins *inspector) haveMarks(ctx context.Context, files map[string]git.File, 
 	return have, err
 }
 
-// A promise is a drift.Promise with the hand-over that it is from. A path is as it was when it was handed over first.
+// A promise is a drift.Promise with the hand-over that it is from. Each path is as it was when it
+// was first handed over.
 type promise struct {
 	drift.Promise
 
 	commit string // of the hand-over; "" for none
 }
 
-// caveats are what isn't proven, for people.
+// caveats returns what isn't proven, for people.
 func (p *promise) caveats() (list []string) {
 	if !p.Tests {
 		list = append(list, "no tests were handed over: only deletions of tests and changes of their runner's configuration count")
@@ -148,15 +163,16 @@ func (p *promise) caveats() (list []string) {
 	return append(list, p.unseen()...)
 }
 
-// unseen are the caveats about what couldn't be compared.
+// unseen returns the caveats about what couldn't be compared.
 func (p *promise) unseen() []string {
 	if len(p.Free) == 0 {
 		return nil
 	}
-	return []string{"tests that don't merge with what has landed couldn't be compared: " + some(sorted(p.Free))}
+	return []string{"tests that don't merge with what has landed couldn't be compared: " +
+		some(sorted(p.Free))}
 }
 
-// compared says with what tests are compared.
+// compared says what the tests are compared with.
 func (p *promise) compared(base string) string {
 	if !p.Handed {
 		return "the base " + short(base) + "; no tests were handed over"
@@ -164,8 +180,10 @@ func (p *promise) compared(base string) string {
 	return "the base " + short(base) + " and the hand-over " + short(p.commit)
 }
 
-// promised is the promise of the work; base are the files of what it is merged into, handed is the commit of the hand-over, "" for none.
-func (ins *inspector) promised(ctx context.Context, w *work, base map[string]git.File, handed string) (*promise, error) {
+// promised returns the promise of the work; base are the files it is merged into, handed is the
+// commit of the hand-over, "" for none.
+func (ins *inspector) promised(ctx context.Context, w *work, base map[string]git.File,
+	handed string) (*promise, error) {
 	p := &promise{Promise: drift.Promise{Want: base, Free: map[string]bool{}, Unlocks: w.unlocks}}
 	if handed == "" {
 		return p, nil
@@ -179,26 +197,10 @@ func (ins *inspector) promised(ctx context.Context, w *work, base map[string]git
 	if err != nil {
 		return nil, err
 	}
-	first := map[string]git.File{}
 	p.Later = drift.Files{}
-	for i, c := range chain {
-		files, err := git.Files(ctx, ins.repo.Git.Common, c)
-		if err != nil {
-			return nil, err
-		}
-		for name, f := range files {
-			if ins.comparer().Protects(name) {
-				first[name] = f // an older one wins
-			}
-		}
-		if i == len(chain)-1 {
-			ins.heldBack(first, started, files, p.Later)
-		}
-	}
-	for name := range started {
-		if _, kept := first[name]; !kept && ins.comparer().Protects(name) {
-			first[name] = git.File{} // removed before they were handed over
-		}
+	first, err := ins.firstHanded(ctx, chain, started, p.Later)
+	if err != nil {
+		return nil, err
 	}
 	var both []string // changed on both sides, differently
 	p.Want = map[string]git.File{}
@@ -221,8 +223,36 @@ func (ins *inspector) promised(ctx context.Context, w *work, base map[string]git
 	return p, ins.mergeBoth(ctx, w, p, base, first, both)
 }
 
-// heldBack moves from first to later what decides how tests run and wasn't in the oldest hand-over, nor where the work started. Tests had been
-// seen to run without it, and its agent may have made them pass by it.
+// firstHanded returns the protected files as they were when they were first handed over, by the
+// commits of the hand-overs, the newest first. What started had and the hand-overs lack is empty.
+func (ins *inspector) firstHanded(ctx context.Context, chain []string,
+	started map[string]git.File, later drift.Files) (map[string]git.File, error) {
+	first := map[string]git.File{}
+	for i, c := range chain {
+		files, err := git.Files(ctx, ins.repo.Git.Common, c)
+		if err != nil {
+			return nil, err
+		}
+		for name, f := range files {
+			if ins.comparer().Protects(name) {
+				first[name] = f // an older one wins
+			}
+		}
+		if i == len(chain)-1 {
+			ins.heldBack(first, started, files, later)
+		}
+	}
+	for name := range started {
+		if _, kept := first[name]; !kept && ins.comparer().Protects(name) {
+			first[name] = git.File{} // removed before they were handed over
+		}
+	}
+	return first, nil
+}
+
+// heldBack moves from first to later what decides how tests run and was neither in the oldest
+// hand-over nor where the work started. The tests had run without it, so the agent may have added
+// it to make them pass.
 func (ins *inspector) heldBack(first, started, oldest, later map[string]git.File) {
 	for name, f := range first {
 		_, before := started[name]
@@ -234,15 +264,18 @@ func (ins *inspector) heldBack(first, started, oldest, later map[string]git.File
 	}
 }
 
-// mergeBoth merges what was handed over where something has landed at the same paths. A merge in memory needs a history: the hand-over
-// as a commit on what the slice began with.
-func (ins *inspector) mergeBoth(ctx context.Context, w *work, p *promise, base, first map[string]git.File, both []string) error {
+// mergeBoth merges the hand-over with what has landed at the same paths. A merge in memory needs a
+// history, so the hand-over becomes a commit on the start of the work.
+func (ins *inspector) mergeBoth(ctx context.Context, w *work, p *promise,
+	base, first map[string]git.File, both []string) error {
 	for len(both) > 0 {
 		tree, err := git.TreeWith(ctx, ins.repo.Git.Common, w.lineage.Base, first)
 		if err != nil {
 			return err
 		}
-		commit, err := git.CommitTree(ctx, ins.repo.Git.Common, git.NewCommit{Tree: tree, Parents: []string{w.lineage.Base}, Message: "gl: tests of " + w.rec.ID.Work()})
+		commit, err := git.CommitTree(ctx, ins.repo.Git.Common,
+			git.NewCommit{Tree: tree, Parents: []string{w.lineage.Base},
+				Message: "gl: tests of " + w.lineage.Slice})
 		if err != nil {
 			return err
 		}
@@ -274,15 +307,16 @@ func (ins *inspector) mergeBoth(ctx context.Context, w *work, p *promise, base, 
 	return nil
 }
 
-// needsReview says why a person has to look at a work before it lands, "" if nobody has to.
+// needsReview returns why a person has to review a work before it lands, "" if none has to.
 func (ins *inspector) needsReview(w *work) (string, error) {
 	if w.rec.Accepted() || w.rec.ID.IsTask() {
 		return "", nil
 	}
-	return ins.project.MustApprove(w.rec, contracts.ReadBook(ins.project.Root), contracts.ReadBook(ins.repo.Layout.Dir(w.lineage)))
+	return ins.project.MustApprove(w.rec, contracts.ReadBook(ins.project.Root),
+		contracts.ReadBook(ins.repo.Layout.Dir(w.lineage)))
 }
 
-// survey finds out what differs of the tests, and whether a person has to look.
+// survey finds how the tests differ, and whether a person has to review.
 func (ins *inspector) survey(ctx context.Context, w *work, changed []string) error {
 	if err := ins.inspect(ctx, w, changed); err != nil {
 		return err
@@ -292,8 +326,8 @@ func (ins *inspector) survey(ctx context.Context, w *work, changed []string) err
 	return err
 }
 
-// handedOver is the commit of the tests that were handed over, "" for none. An agent can write git's note of it: what gl has noted of the
-// first hand-over counts, and what builds on that.
+// handedOver returns the commit of the tests that were handed over, "" for none. Agents can write
+// git's note of it, so gl's own note of the first hand-over counts, and what builds on that.
 func (ins *inspector) handedOver(ctx context.Context, lineage *worktree.Lineage) (string, error) {
 	commit, err := ins.repo.Snapshots.HandedOver(ctx, lineage)
 	if err != nil || ins.project == nil {

@@ -264,7 +264,32 @@ func TestSpoiled(t *testing.T) {
 	}
 }
 
-// Who resolves a conflict can't drop what others have landed, and what is in conflict isn't held against anybody.
+// A hook compares a worktree, whose work has no record. What has landed may be at the same tests.
+func TestPromiseWithoutARecord(t *testing.T) {
+	b := newBench(t, t.TempDir(), "", files{testFile: manyText})
+	b.handOver(files{testFile: edited("1", "one")})
+	landed := b.commit(files{testFile: edited("9", "nine")}, b.base)
+	base, err := git.Files(t.Context(), b.repo.Git.Common, landed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	handed, err := b.repo.Snapshots.HandedOver(t.Context(), b.lineage())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &work{lineage: b.lineage(), base: landed}
+	p, err := b.inspect.promised(t.Context(), w, base, handed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	both := strings.Replace(edited("1", "one"), "9", "nine", 1)
+	if got := b.git("", "cat-file", "blob", p.Want[testFile].ID); got != strings.TrimSpace(both) {
+		t.Errorf("the test is to be %q", got)
+	}
+}
+
+// An agent that resolves a conflict can't drop what others have landed. What is in conflict isn't
+// held against it.
 func TestSpoiledAfterConflict(t *testing.T) {
 	first := files{"a.go": "1", testFile: manyText, "b_test.go": manyText}
 	handed := first.with(files{testFile: edited("1", "mine"), "b_test.go": edited("1", "one")})
@@ -336,8 +361,8 @@ func TestSpoiledRunsGitAFewTimes(t *testing.T) {
 	}
 }
 
-// What was handed over, what was left and what has landed are any: the work is spoiled exactly if a protected file isn't what the
-// contents say that it must be.
+// What was handed over, what was left and what has landed are any: the work is spoiled exactly if a
+// protected file isn't what the contents say that it must be.
 func TestSpoiledByContent(t *testing.T) {
 	names := []string{"a.go", "a_test.go", "b_test.go", "c_test.go", "conftest.py", "doc.txt"}
 	b := newBench(t, t.TempDir(), "", files{"keep": "k"})

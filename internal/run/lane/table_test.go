@@ -161,7 +161,7 @@ func landings() []landing {
 	return []landing{
 		{"alone", "", (*table).alone, agents(nil)},
 		{"batch", "", (*table).together, agents(nil)},
-		{"task", "", (*table).tasks, agents(map[string]string{"handed": noHandOver, "forge": red, "review": none + ": a person starts a task, and nobody reviews it"})},
+		{"task", "", (*table).tasks, agents(map[string]string{"handed": noHandOver, "forge": red, "review": none + ": a person starts a task, so it isn't reviewed"})},
 		{"`gl land BRANCH`", "", (*table).branches, agents(map[string]string{"handed": noHandOver, "forge": red,
 			"review": none + ": a person lands it", "process": none + ": no agent's claim ends"})},
 		{"`gl accept`", "", (*table).accepted, map[string]string{
@@ -218,7 +218,8 @@ func (b *table) act(d deed, id string) func(dir string, l *worktree.Lineage) {
 	}
 }
 
-// each has the deeds done, as far as they apply to the way, and lands them all; those that change the configuration last.
+// each has the deeds done, as far as they apply to the way, and lands them all; those that change
+// the configuration last.
 func (b *table) each(skip func(deed) bool, begin func(d deed, id string) *attempt.Record) {
 	b.t.Helper()
 	for _, config := range []bool{false, true} {
@@ -349,7 +350,8 @@ func (b *table) accepted() {
 	}
 }
 
-// undone takes back what a person has accepted, the last first, and what an agent did to the tests goes with it.
+// undone takes back what a person has accepted, the last first, together with what an agent did to
+// the tests.
 func (b *table) undone() {
 	b.accepted()
 	landed := b.found
@@ -476,7 +478,8 @@ func tableText() string {
 	return b.String() + "\nDoesn't apply (–), because:\n\n" + why.String() + "\n"
 }
 
-// gl verify asks again of what has landed, from git: what a person approved then is approved, and nothing else.
+// gl verify asks again about what has landed, from git: earlier approvals still count, and nothing
+// else does.
 func TestVerifyAsksAgain(t *testing.T) {
 	b := newTable(t)
 	n := slices.IndexFunc(b.deeds, func(d deed) bool { return d.key == "delete" })
@@ -499,11 +502,12 @@ func TestVerifyAsksAgain(t *testing.T) {
 	c, err = b.lane().CheckSlice(t.Context(), id)
 	check(t, err)
 	if c.Green() || c.Problem != "tests removed: gone_test.go (2 tests)" {
-		t.Errorf("nobody approved the removal: green %v: %q", c.Green(), c.Problem)
+		t.Errorf("no person approved the removal: green %v: %q", c.Green(), c.Problem)
 	}
 }
 
-// Each of the gate's questions is asked again: what the records and git say by now decides, and what they can't say is named.
+// Each of the gate's questions is asked again: what the records and git say by now decides, and
+// what they can't say is named.
 func TestVerifyAsksEach(t *testing.T) {
 	b := newTable(t)
 	rec := b.slice(deed{key: "honest", do: func(a *actor) {

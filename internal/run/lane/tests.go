@@ -29,15 +29,15 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// A tested says whose work is in a commit: one attempt's, or that of several that are tested
-// together. Neither is for the target's own.
+// A tested is whose work a commit has: one attempt's, or that of several that are tested together.
+// Neither is set for the target's own.
 type tested struct {
 	rec      *attempt.Record
 	together []*work
 }
 
-// A bench runs the tests in the queue's worktree and knows their verdicts. What it prepared is
-// its turn's.
+// A bench runs the tests in the queue's worktree and knows their verdicts. Its worktree is ready
+// for one turn.
 type bench struct {
 	project  *project.Project
 	repo     *worktree.Repo
@@ -55,13 +55,15 @@ type bench struct {
 	seen   map[testrun.Key]*testrun.Verdict // verdicts since then
 }
 
-// test is the verdict on a commit, an old one if there is one.
+// test returns the verdict on a commit, a known one if there is one.
 func (b *bench) test(ctx context.Context, commit string, of tested) (*testrun.Verdict, error) {
 	return b.verdict(ctx, commit, of, func(*testrun.Verdict) bool { return true })
 }
 
-// verdict is the verdict on a commit: an old one, if trust says so, else that of a run. It is nil without a test command.
-func (b *bench) verdict(ctx context.Context, commit string, of tested, trust func(*testrun.Verdict) bool) (*testrun.Verdict, error) {
+// verdict returns the verdict on a commit: a known one, if trust accepts it, otherwise that of a
+// run. It is nil without a test command.
+func (b *bench) verdict(ctx context.Context, commit string, of tested,
+	trust func(*testrun.Verdict) bool) (*testrun.Verdict, error) {
 	test := b.commands.conf.Config.Test
 	if !test.Command.IsSet() {
 		return nil, nil
@@ -107,7 +109,8 @@ func (b *bench) verdict(ctx context.Context, commit string, of tested, trust fun
 	return v, b.noteSuite(ctx, commit, v)
 }
 
-// noteSuite keeps a verdict on what the lane has as that on the project's whole suite. Of any other commit it says nothing.
+// noteSuite keeps a verdict on the commit of the queue's branch as that on the project's whole
+// suite. It ignores any other commit.
 func (b *bench) noteSuite(ctx context.Context, commit string, v *testrun.Verdict) error {
 	if v == nil || v.TimedOut || v.Signal != "" {
 		return nil
@@ -123,7 +126,7 @@ func (b *bench) cache() testrun.Cache {
 	return testrun.Cache{Dir: filepath.Join(b.project.Runs.Files.Dir(), "verdicts")}
 }
 
-// recorded is an old verdict on a tree, nil for none.
+// recorded returns a known verdict on a tree, nil for none.
 func (b *bench) recorded(bed *site.Site, tree string) (testrun.Key, *testrun.Verdict) {
 	command := b.commands.conf.Config.Test.Command
 	key := testrun.Key{Tree: tree, Command: command.Line, Dir: strings.TrimSuffix(b.repo.Git.Prefix, "/")}
@@ -134,8 +137,8 @@ func (b *bench) recorded(bed *site.Site, tree string) (testrun.Key, *testrun.Ver
 	return key, cmp.Or(b.seen[key], b.cache().Get(key))
 }
 
-// gained is by how much the number of tests that pass has grown with what an attempt landed, negative where it has shrunk; nil where one
-// of the numbers is unknown, as for each slice of a batch.
+// gained returns how many more tests pass with what an attempt landed, negative for fewer; nil if
+// one of the numbers is unknown, as for each slice of a batch.
 func (b *bench) gained(ctx context.Context, r *attempt.Record) *int {
 	if r.Judged.Verdict == nil || r.Judged.Verdict.Passed == nil || r.Landing.Batch != nil {
 		return nil
@@ -156,8 +159,10 @@ func (b *bench) gained(ctx context.Context, r *attempt.Record) *int {
 	return &n
 }
 
-// runTwice runs the tests on the commit, which is checked out, and once more if they fail: they may be flaky.
-func (b *bench) runTwice(ctx context.Context, bed *site.Site, commit string, key testrun.Key, of tested) (*testrun.Verdict, error) {
+// runTwice runs the tests on the commit, which is checked out, and once more if they fail, because
+// they may be flaky.
+func (b *bench) runTwice(ctx context.Context, bed *site.Site, commit string, key testrun.Key,
+	of tested) (*testrun.Verdict, error) {
 	first, err := b.run(ctx, bed, key, of)
 	if err != nil || first.Green() || first.TimedOut {
 		return first, err
@@ -176,7 +181,8 @@ func (b *bench) runTwice(ctx context.Context, bed *site.Site, commit string, key
 }
 
 // run runs the tests on what is checked out.
-func (b *bench) run(ctx context.Context, bed *site.Site, key testrun.Key, of tested) (*testrun.Verdict, error) {
+func (b *bench) run(ctx context.Context, bed *site.Site, key testrun.Key,
+	of tested) (*testrun.Verdict, error) {
 	test := b.commands.conf.Config.Test
 	log := "lane.tests.log"
 	switch {
@@ -194,13 +200,16 @@ func (b *bench) run(ctx context.Context, bed *site.Site, key testrun.Key, of tes
 	}
 	b.tell("running %s", test.Command.Line)
 	v, err := testrun.Run(ctx, testrun.Spec{
-		Executor: executor.NewLocal(b.self), Command: test.Command, Root: b.project.Root, Top: bed.Lineage.Path, Dir: bed.Dir(), Env: bed.Env(bed.Environ()), Limit: test.Limit,
-		Box: bed.Box, Pattern: test.Pattern, Tree: key.Tree, Toolchain: key.Toolchain, Log: filepath.Join(b.project.Runs.Files.Dir(), "log", log),
+		Executor: executor.NewLocal(b.self), Command: test.Command, Root: b.project.Root, Top: bed.Lineage.Path,
+		Dir: bed.Dir(), Env: bed.Env(bed.Environ()), Limit: test.Limit,
+		Box: bed.Box, Pattern: test.Pattern, Tree: key.Tree, Toolchain: key.Toolchain,
+		Log:     filepath.Join(b.project.Runs.Files.Dir(), "log", log),
 		Started: b.startedTests, Mark: testsMark, Caches: b.caches,
 	})
 	b.file.Tests, err = nil, errors.Join(err, b.project.Runs.Control.NoteQueueWork(""))
 	if err == nil && !v.Green() {
-		err = noSpace(bed.Lineage.Path, cmp.Or(environ.Environ(bed.Environ()).Get("TMPDIR"), os.TempDir()))
+		err = noSpace(bed.Lineage.Path, cmp.Or(environ.Environ(bed.Environ()).Get("TMPDIR"),
+			os.TempDir()))
 	}
 	if err == nil {
 		b.events.tellVerdict(of, v)
@@ -208,7 +217,8 @@ func (b *bench) run(ctx context.Context, bed *site.Site, key testrun.Key, of tes
 	return v, errors.Join(err, b.file.save())
 }
 
-// noSpace is the error that red tests say nothing where the disk of one of the directories is full.
+// noSpace returns an error if the disk of one of the directories is full: then red tests mean
+// nothing.
 func noSpace(dirs ...string) error {
 	const tight = 1 << 20
 	for _, dir := range dirs {
@@ -219,13 +229,13 @@ func noSpace(dirs ...string) error {
 	return nil
 }
 
-// startedTests records the process of tests, or of setup, before it may run.
+// startedTests records the process of tests or setup before it may run.
 func (b *bench) startedTests(h command.Handle) error {
 	b.file.Tests = &h.Process
 	return b.file.save()
 }
 
-// makeBed makes the lane's worktree ready.
+// makeBed prepares the queue's worktree.
 func (b *bench) makeBed(ctx context.Context) (*site.Site, error) {
 	if b.bed != nil {
 		return b.bed, nil
@@ -237,9 +247,14 @@ func (b *bench) makeBed(ctx context.Context) (*site.Site, error) {
 	config := b.commands.conf.Config
 	env := append(agent.ScrubEnv(b.environ), "GREENLIGHT_ROOT="+b.project.Root)
 	bed := &site.Site{
-		Root: b.project.Root, Run: executor.Commands(executor.NewLocal(b.self)), Environ: func() []string { return env }, Setup: site.Setup{Command: config.Git.Setup, Limit: config.Git.SetupLimit},
-		SetupLog: filepath.Join(b.project.Runs.Files.Dir(), "log", "lane.setup.log"), Sandbox: site.Sandbox{On: config.Sandbox == attempt.SandboxBwrap, Caches: config.Caches},
-		Apart: "lane", Note: func(line string) { b.tell("the merge queue's worktree: %s", line) }, Started: b.startedTests, Leftover: func(err error) { b.tell("git.setup: %v", err) },
+		Root: b.project.Root, Run: executor.Commands(executor.NewLocal(b.self)),
+		Environ:  func() []string { return env },
+		Setup:    site.Setup{Command: config.Git.Setup, Limit: config.Git.SetupLimit},
+		SetupLog: filepath.Join(b.project.Runs.Files.Dir(), "log", "lane.setup.log"),
+		Sandbox: site.Sandbox{On: config.Sandbox == attempt.SandboxBwrap,
+			Caches: config.Caches},
+		Apart: "lane", Note: func(line string) { b.tell("the merge queue's worktree: %s", line) },
+		Started: b.startedTests, Leftover: func(err error) { b.tell("git.setup: %v", err) },
 		Repo: b.repo, Lineage: lineage,
 	}
 	if err := bed.Make(ctx); err != nil {
@@ -249,7 +264,7 @@ func (b *bench) makeBed(ctx context.Context) (*site.Site, error) {
 	return bed, nil
 }
 
-// checkOut makes the lane's worktree a commit's, set up as for a new one.
+// checkOut checks a commit out in the queue's worktree, set up as for a new one.
 func (b *bench) checkOut(ctx context.Context, bed *site.Site, commit string) error {
 	if err := bed.Hold().Checkout(ctx, commit); err != nil {
 		return err
@@ -275,7 +290,8 @@ func (b *bench) checkOut(ctx context.Context, bed *site.Site, commit string) err
 	return b.file.save()
 }
 
-// setUpAnew runs setup again where tests have changed, removed or added something in what it made: that would decide about others' work.
+// setUpAnew runs setup again if tests have changed, removed or added something in its results,
+// which would affect the tests of other work.
 func (b *bench) setUpAnew(ctx context.Context, bed *site.Site) (done bool, err error) {
 	differs, err := bed.Hold().SetupDiffers()
 	if err != nil || differs == "" {
@@ -290,10 +306,12 @@ func (b *bench) setUpAnew(ctx context.Context, bed *site.Site) (done bool, err e
 	return true, bed.SetUpAgain(ctx)
 }
 
-// kept are ignored directories that survive from one run of the tests to the next: caches, and what test commands install by themselves.
+// kept are ignored directories that survive from one test run to the next: caches, and what test
+// commands install by themselves.
 var kept = append([]string{"node_modules", ".venv", "venv", "deps"}, worktree.Caches...)
 
-// sweep removes what git ignores and an earlier run has left: with it tests may pass, or fail, that wouldn't elsewhere.
+// sweep removes ignored files that an earlier run left, because tests could pass or fail only with
+// them.
 func (b *bench) sweep(ctx context.Context, bed *site.Site) error {
 	b.caches = nil
 	ignored, err := b.repo.Layout.Worktree(bed.Lineage).Ignored(ctx)
@@ -305,20 +323,22 @@ func (b *bench) sweep(ctx context.Context, bed *site.Site) error {
 		if !filepath.IsLocal(filepath.FromSlash(name)) {
 			continue
 		}
-		if setup := slices.Contains(bed.Lineage.Ignored, p); setup || slices.Contains(kept, path.Base(name)) {
+		if setup := slices.Contains(bed.Lineage.Ignored, p); setup ||
+			slices.Contains(kept, path.Base(name)) {
 			if !setup || slices.Contains(worktree.Caches, path.Base(name)) {
 				b.caches = append(b.caches, name)
 			}
 			continue
 		}
-		if err := os.RemoveAll(filepath.Join(bed.Lineage.Path, filepath.FromSlash(name))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.RemoveAll(filepath.Join(bed.Lineage.Path,
+			filepath.FromSlash(name))); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
 	return nil
 }
 
-// How says how tests ended that aren't green.
+// How describes how tests ended that aren't green.
 func How(v *testrun.Verdict, limit time.Duration) string {
 	if v.ExitCode != nil && v.Failed != nil && *v.Failed > 0 {
 		text := fmt.Sprintf("tests: exit %d: %d failed", *v.ExitCode, *v.Failed)
@@ -331,7 +351,8 @@ func How(v *testrun.Verdict, limit time.Duration) string {
 	return "tests: " + v.How(plan.Age(limit))
 }
 
-// needsTest reports whether nobody knows how the tests go on the merge. They go as on the lane where the target has only changed state.
+// needsTest reports whether the merge has no known verdict. If the target has changed only state,
+// the verdict is that of the queue's branch.
 func (b *bench) needsTest(ctx context.Context, a *ahead) (bool, error) {
 	if !b.commands.conf.Config.Test.Command.IsSet() {
 		return false, nil
@@ -347,7 +368,8 @@ func (b *bench) needsTest(ctx context.Context, a *ahead) (bool, error) {
 	return v == nil, err
 }
 
-// checkBoth tests a merge of the lane and the target. It stops at one that is red although the target is green.
+// checkBoth tests a merge of the queue's branch and the target. It stops if the merge is red
+// although the target is green.
 func (b *bench) checkBoth(ctx context.Context, a *ahead) (gate.TestRun, error) {
 	verdict, err := b.test(ctx, a.commit, tested{})
 	run := runOf(verdict)
@@ -359,10 +381,11 @@ func (b *bench) checkBoth(ctx context.Context, a *ahead) (gate.TestRun, error) {
 		return run, err
 	}
 	return run, standstill("the tests pass on %s and on what has landed, but not on both together (%s): see %s, merge the branch %s and mend it, then run gl land",
-		worktree.Short(b.repo.Target()), How(verdict, b.project.Config.Test.Limit), verdict.Log, worktree.Short(b.repo.Queue.Ref()))
+		worktree.Short(b.repo.Target()), How(verdict, b.project.Config.Test.Limit), verdict.Log,
+		worktree.Short(b.repo.Queue.Ref()))
 }
 
-// knownVerdict is the verdict on a commit that was tested before, nil for none.
+// knownVerdict returns the verdict on a commit that was tested before, nil for none.
 func (b *bench) knownVerdict(ctx context.Context, commit string) (*testrun.Verdict, error) {
 	tree, err := b.trees.contentOf(ctx, commit)
 	if err == nil {
@@ -379,12 +402,15 @@ func (b *bench) knownVerdict(ctx context.Context, commit string) (*testrun.Verdi
 	return v, nil
 }
 
-// baseVerdict is the verdict on a commit that isn't an agent's. A red one of another run is doubted: the disk may have been full.
+// baseVerdict returns the verdict on a commit without the work of an agent. It repeats a red run of
+// an earlier turn, when the disk may have been full.
 func (b *bench) baseVerdict(ctx context.Context, commit string) (*testrun.Verdict, error) {
-	return b.verdict(ctx, commit, tested{}, func(v *testrun.Verdict) bool { return v.Green() || v.At.After(b.since) })
+	return b.verdict(ctx, commit, tested{}, func(v *testrun.Verdict) bool {
+		return v.Green() || v.At.After(b.since)
+	})
 }
 
-// leave gives up what was needed for the tests.
+// leave gives up the queue's worktree.
 func (b *bench) leave() error {
 	if b.bed == nil {
 		return nil
@@ -394,14 +420,15 @@ func (b *bench) leave() error {
 	return err
 }
 
-// endTests ends what a worker that was killed has left running.
+// endTests ends the tests that a worker left running when it was killed.
 func (b *bench) endTests() error {
 	if b.file.Tests == nil {
 		return nil
 	}
 	run := executor.NewLocal(b.self).Find(executor.Lost{
 		Handle: command.Handle{Process: *b.file.Tests},
-		Marks:  []string{testrun.MarkOf(b.project.Root, testsMark)}, Leaves: executor.Nothing, Grace: endGrace,
+		Marks:  []string{testrun.MarkOf(b.project.Root, testsMark)},
+		Leaves: executor.Nothing, Grace: endGrace,
 	})
 	run.End()
 	if res, err := run.Wait(); err != nil || res.Leftover != nil {
@@ -416,13 +443,13 @@ func (b *bench) retest(ctx context.Context, commit string, of tested) (*testrun.
 	return b.verdict(ctx, commit, of, func(v *testrun.Verdict) bool { return !v.At.Before(b.since) })
 }
 
-// testsMark tells the lane's tests from others of the project: see testrun.Spec.
+// testsMark distinguishes the queue's tests from others of the project: see testrun.Spec.
 const testsMark = "lane"
 
-// endGrace is between TERM and KILL.
+// endGrace is the time between TERM and KILL.
 const endGrace = 5 * time.Second
 
-// knownRed says whether the tests are known to fail on what the lane has.
+// knownRed reports whether the tests are known to fail on the queue's branch.
 func (b *bench) knownRed(ctx context.Context) (bool, error) {
 	tip, err := b.repo.Queue.Tip(ctx)
 	if err != nil {

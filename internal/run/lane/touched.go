@@ -18,16 +18,19 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// Touched is what is changed in a worktree of what was handed over with its tests: as it is, its slice doesn't land.
+// Touched is what a worktree has changed of what was handed over with its tests. As it is, its
+// slice doesn't land.
 type Touched struct {
 	Paths []string // relative to the project, sorted
 	From  string   // the commit that has all of them as they were; "" for none
 }
 
-// Touched compares a lineage's worktree with what was handed over, by the rules by which its slice lands. It is nil if nothing is changed, nothing was
-// handed over, or a merge is under way, which brings what has landed. quick looks only at files that were handed over, and takes a snapshot only if
-// one of them seems changed.
-func (r *Reader) Touched(ctx context.Context, lineage *worktree.Lineage, quick bool) (*Touched, error) {
+// Touched compares a lineage's worktree with the hand-over, by the rules by which its slice lands.
+// It returns nil if nothing has changed, nothing was handed over, or a merge is under way, which
+// brings what has landed. quick looks only at files that were handed over, and takes a snapshot
+// only if one of them seems changed.
+func (r *Reader) Touched(ctx context.Context, lineage *worktree.Lineage, quick bool) (
+	*Touched, error) {
 	handed, err := r.inspect.handedOver(ctx, lineage)
 	if err != nil || handed == "" || r.repo.Layout.Worktree(lineage).Operation() != "" {
 		return nil, err
@@ -67,6 +70,12 @@ func (r *Reader) Touched(ctx context.Context, lineage *worktree.Lineage, quick b
 	if err != nil || len(paths) == 0 {
 		return nil, err
 	}
+	return r.touchedAt(ctx, p, paths, handed)
+}
+
+// touchedAt names paths of a promise that are changed, relative to the project.
+func (r *Reader) touchedAt(ctx context.Context, p *promise, paths []string, handed string) (
+	*Touched, error) {
 	t := &Touched{From: handed}
 	had, err := git.Files(ctx, r.repo.Git.Common, handed)
 	for _, name := range paths {
@@ -78,8 +87,10 @@ func (r *Reader) Touched(ctx context.Context, lineage *worktree.Lineage, quick b
 	return t, err
 }
 
-// ChangedSince are the paths, relative to the project, that a worktree has otherwise than a commit of what was in it; state aside.
-func (r *Reader) ChangedSince(ctx context.Context, lineage *worktree.Lineage, commit string) ([]string, error) {
+// ChangedSince returns the paths, relative to the project, in which a worktree differs from an
+// earlier commit of its content; state aside.
+func (r *Reader) ChangedSince(ctx context.Context, lineage *worktree.Lineage,
+	commit string) ([]string, error) {
 	look, err := r.repo.Snapshots.Look(ctx, lineage)
 	if err != nil {
 		return nil, err
@@ -91,7 +102,7 @@ func (r *Reader) ChangedSince(ctx context.Context, lineage *worktree.Lineage, co
 	return changed, err
 }
 
-// begun is the newest commit of what has landed that the lineage's branch contains.
+// begun returns the newest commit of what has landed that the lineage's branch contains.
 func (r *Reader) begun(ctx context.Context, lineage *worktree.Lineage) (string, error) {
 	newest, err := r.history.newest(ctx)
 	if err != nil {
@@ -108,17 +119,19 @@ func (r *Reader) begun(ctx context.Context, lineage *worktree.Lineage) (string, 
 	return base, err
 }
 
-// seemsChanged says whether one of the promised files isn't in the worktree as its plain bytes. Filters make some seem so that aren't.
+// seemsChanged reports whether one of the promised files isn't in the worktree as plain bytes.
+// Filters can make an unchanged file seem changed.
 func (r *Reader) seemsChanged(p *promise, top string) bool {
 	for name, want := range p.Want {
-		if r.inspect.comparer().Protects(name) && !p.Free[name] && !isOnDisk(filepath.Join(top, filepath.FromSlash(name)), want) {
+		if r.inspect.comparer().Protects(name) && !p.Free[name] &&
+			!isOnDisk(filepath.Join(top, filepath.FromSlash(name)), want) {
 			return true
 		}
 	}
 	return false
 }
 
-// isOnDisk says whether the file at a path is the one in git. A submodule counts as being so.
+// isOnDisk reports whether the file at a path is the one in git. A submodule counts as equal.
 func isOnDisk(path string, want git.File) bool {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -137,7 +150,8 @@ func isOnDisk(path string, want git.File) bool {
 	case !info.Mode().IsRegular() || !want.IsRegular() || info.Size() > drift.MostBytes:
 		return false
 	default:
-		if data, err = os.ReadFile(path); err != nil || (info.Mode()&0o100 != 0) != (want.Mode == "100755") {
+		if data, err = os.ReadFile(path); err != nil ||
+			(info.Mode()&0o100 != 0) != (want.Mode == "100755") {
 			return false
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"greenlight/internal/core/gate"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/project"
 	"greenlight/internal/run/testrun"
 	"greenlight/internal/state/journal"
 	"greenlight/internal/state/statedir"
@@ -19,8 +20,8 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// An undoing is the lane's note of a slice that is being taken back.
-type undoing struct {
+// An undoNote is what lane.json notes of a slice that is being taken back.
+type undoNote struct {
 	Slice   string `json:"slice"`
 	Attempt int    `json:"attempt,omitempty"` // whose work landed; 0 where its record is gone
 	Commit  string `json:"commit"`            // by which it landed
@@ -47,27 +48,22 @@ func (e *RedError) Error() string {
 	return fmt.Sprintf("the tests fail without %s (%s), so it stays: gl undo %s --force takes it back anyway", e.Slice, e.How, e.Slice)
 }
 
-// Undo takes a slice back that has landed: its merge is reverted in the lane, what is left is tested, and the slice is pending again.
-// With force it also does that where other finished slices need it, or the tests fail without it.
-func (l *Lane) Undo(ctx context.Context, id, why string, force bool) (u *Undone, err error) {
-	err = l.locked(ctx, func(ctx context.Context) error {
-		if err := l.mayUndo(id, force); err != nil {
-			return err
-		}
-		if u, err = l.undo(ctx, id, why, force); err != nil {
-			return err
-		}
-		return errors.Join(l.deliver(ctx), l.commitState(ctx))
-	})
-	if errors.Is(err, errBusy) {
-		err = fmt.Errorf("another gl works the merge queue: %s. Try again when it is through", l.busy())
-	}
-	return u, err
+// An undoing takes slices back that have landed: it reverts the landing, tests what is left, and
+// makes the slice pending again.
+type undoing struct {
+	project *project.Project
+	repo    *worktree.Repo
+	history history
+	settler attempt.Settler
+	file    *file
+	tip     *tip
+	bench   *bench
+	tell    func(format string, a ...any)
 }
 
-// mayUndo refuses a slice that isn't done, or on which others build.
-func (l *Lane) mayUndo(id string, force bool) error {
-	p, err := l.Project.Plan(now(), l.Project.Options())
+// mayUndo refuses a slice that isn't done, or that others depend on.
+func (un *undoing) mayUndo(id string, force bool) error {
+	p, err := un.project.Plan(now(), un.project.Options())
 	if err != nil {
 		return err
 	}
@@ -94,141 +90,158 @@ func (l *Lane) mayUndo(id string, force bool) error {
 	case len(open) > 0:
 		return fmt.Errorf("%s is needed by %s, which is being built: run gl stop %s first, or gl undo %s --force", id, some(open), open[0], id)
 	case len(done) > 0:
-		return fmt.Errorf("%s is needed by %s: run gl undo %s first, or gl undo %s --force", id, some(done), done[0], id)
+		return fmt.Errorf("%s is needed by %s: run gl undo %s first, or gl undo %s --force", id,
+			some(done), done[0], id)
 	}
 	return nil
 }
 
-func (l *Lane) undo(ctx context.Context, id, why string, force bool) (*Undone, error) {
-	base, err := l.turn.tip.settledBase(ctx)
+func (un *undoing) undo(ctx context.Context, id, why string, force bool) (*Undone, error) {
+	base, err := un.tip.settledBase(ctx)
 	if err != nil {
 		return nil, err
 	}
-	landed, err := l.history.landing(ctx, id)
+	landed, err := un.history.landing(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	return l.undoLanding(ctx, base, &undoing{Slice: id, Why: why, Commit: landed}, force)
+	return un.undoLanding(ctx, base, &undoNote{Slice: id, Why: why, Commit: landed}, force)
 }
 
 // undoLanding reverts the landing that the note names.
-func (l *Lane) undoLanding(ctx context.Context, base string, note *undoing, force bool) (*Undone, error) {
-	id := note.Slice
-	tree, err := l.without(ctx, base, id, note.Commit)
-	if err != nil {
+func (un *undoing) undoLanding(ctx context.Context, base string, note *undoNote,
+	force bool) (*Undone, error) {
+	id, u := note.Slice, &Undone{Commit: note.Commit}
+	if err := un.commitRevert(ctx, base, note); err != nil {
 		return nil, err
 	}
-	title := id
-	rec, err := l.history.landingRecord(id)
-	if err != nil {
-		return nil, err
-	}
-	if rec != nil {
-		if note.Attempt = cmp.Or(note.Attempt, rec.ID.N); rec.ID.Title != "" && rec.ID.Title != id {
-			title += ": " + rec.ID.Title
-		}
-	}
-	u := &Undone{Commit: note.Commit}
-	u.Revert, err = git.CommitTree(ctx, l.Repo.Git.Common, git.NewCommit{Tree: tree, Parents: []string{base},
-		Message: git.LandingMessage("Take back "+title, git.Trailer{Key: "Undone", Value: id}, git.Trailer{Key: "Reverts", Value: note.Commit},
-			git.Trailer{Key: "Project", Value: l.Repo.Git.Prefix})})
-	if err != nil {
-		return nil, err
-	}
-	note.Revert = u.Revert
-	l.tell("%s: testing without it", id)
-	if u.Verdict, err = l.turn.bench.test(ctx, u.Revert, tested{}); err != nil {
+	u.Revert = note.Revert
+	un.tell("%s: testing without it", id)
+	var err error
+	if u.Verdict, err = un.bench.test(ctx, u.Revert, tested{}); err != nil {
 		return nil, err
 	}
 	run := runOf(u.Verdict)
 	if u.Verdict != nil && !u.Verdict.Green() && !force {
-		was, err := l.turn.bench.baseVerdict(ctx, base)
+		was, err := un.bench.baseVerdict(ctx, base)
 		if err != nil {
 			return nil, err
 		}
 		if run.Known = !was.Green(); was.Green() {
-			return nil, &RedError{id, u.Verdict, How(u.Verdict, l.Project.Config.Test.Limit)}
+			return nil, &RedError{id, u.Verdict, How(u.Verdict, un.project.Config.Test.Limit)}
 		}
 	}
-	pass, err := gate.Ask(gate.Facts{Way: gate.Undo, Run: run, Approval: &gate.Approval{By: "a person, by gl undo", All: force}}).Pass(u.Revert)
+	pass, err := gate.Ask(gate.Facts{Way: gate.Undo, Run: run,
+		Approval: &gate.Approval{By: "a person, by gl undo", All: force}}).Pass(u.Revert)
 	if err != nil {
 		return nil, err
 	}
 	note.Verdict = u.Verdict
-	if err := l.Repo.Queue.KeepNext(ctx, u.Revert); err != nil {
+	if err := un.repo.Queue.KeepNext(ctx, u.Revert); err != nil {
 		return nil, err
 	}
-	l.turn.file.Undoing = note
-	if err := l.turn.file.deliverLater(Undelivered{Slice: id, Commit: u.Revert, Undone: true}); err != nil { // saves both
+	un.file.Undoing = note
+	// saves both
+	later := Undelivered{Slice: id, Commit: u.Revert, Undone: true}
+	if err := un.file.deliverLater(later); err != nil {
 		return nil, err
 	}
-	if err := l.turn.tip.move(ctx, base, u.Revert, "take back "+id, pass); err != nil {
+	if err := un.tip.move(ctx, base, u.Revert, "take back "+id, pass); err != nil {
 		return nil, err
 	}
-	return u, l.finishUndo(ctx)
+	return u, un.finishUndo(ctx)
 }
 
-// undoAgain takes back what a person has taken back already, and what has come back with a reset of
-// the lane to the target. What can't be, since later work changes the same lines, is the person's
-// to decide: until then it is complete, as the target has it, and isn't built a second time.
-func (l *Lane) undoAgain(ctx context.Context) error {
-	for len(l.turn.file.Again) > 0 {
-		u, conflict := l.turn.file.Again[0], new(conflictError)
-		switch err := l.undoOnceMore(ctx, u); {
+// commitRevert makes the commit on base that reverts the landing, and notes it with its attempt.
+func (un *undoing) commitRevert(ctx context.Context, base string, note *undoNote) error {
+	tree, err := un.without(ctx, base, note.Slice, note.Commit)
+	if err != nil {
+		return err
+	}
+	title := note.Slice
+	rec, err := un.history.landingRecord(note.Slice)
+	if err != nil {
+		return err
+	}
+	if rec != nil {
+		note.Attempt = cmp.Or(note.Attempt, rec.ID.N)
+		if rec.ID.Title != "" && rec.ID.Title != note.Slice {
+			title += ": " + rec.ID.Title
+		}
+	}
+	note.Revert, err = git.CommitTree(ctx, un.repo.Git.Common,
+		git.NewCommit{Tree: tree, Parents: []string{base},
+			Message: git.LandingMessage("Take back "+title,
+				git.Trailer{Key: "Undone", Value: note.Slice},
+				git.Trailer{Key: "Reverts", Value: note.Commit},
+				git.Trailer{Key: "Project", Value: un.repo.Git.Prefix})})
+	return err
+}
+
+// undoAgain takes back again what a person has taken back and a reset to the target has brought
+// back. If later work changes the same lines, the person has to decide: until then the slice is
+// complete, as the target has it, and isn't built a second time.
+func (un *undoing) undoAgain(ctx context.Context) error {
+	for len(un.file.Again) > 0 {
+		u, conflict := un.file.Again[0], new(conflictError)
+		switch err := un.undoOnceMore(ctx, u); {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case errors.As(err, new(*Standstill)): // another time
 			return nil
 		case errors.As(err, &conflict):
-			stays, err := l.redone(ctx, u)
+			stays, err := un.redone(ctx, u)
 			if err != nil {
 				return err
 			}
-			state := "is in " + worktree.Short(l.Repo.Target()) + " again"
+			state := "is in " + worktree.Short(un.repo.Target()) + " again"
 			if stays {
 				state += ", so it is complete"
 			}
-			l.tell("%s was taken back, and %s: %v", u.Slice, state, conflict)
+			un.tell("%s was taken back, and %s: %v", u.Slice, state, conflict)
 		case err != nil:
-			l.tell("%s was taken back, and is in %s again: %v", u.Slice, worktree.Short(l.Repo.Target()), err)
+			un.tell("%s was taken back, and is in %s again: %v", u.Slice,
+				worktree.Short(un.repo.Target()), err)
 		}
-		l.turn.file.Again = l.turn.file.Again[1:]
-		if err := l.turn.file.save(); err != nil {
+		un.file.Again = un.file.Again[1:]
+		if err := un.file.save(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// redone makes a slice complete again whose work the target has, though a person has taken it back.
-// It reports whether it is: one that is being built anew isn't.
-func (l *Lane) redone(ctx context.Context, u Undelivered) (stays bool, err error) {
-	rec, err := l.history.landingRecord(u.Slice)
+// redone marks a slice complete again that a person has taken back and the target still has. stays
+// is false if the slice is being built anew.
+func (un *undoing) redone(ctx context.Context, u Undelivered) (stays bool, err error) {
+	rec, err := un.history.landingRecord(u.Slice)
 	if err != nil || rec == nil {
 		return false, err
 	}
-	err = l.Project.Tracker.Do(ctx, func(tx tracker.Tx) error {
-		all, err := l.Project.Runs.History(u.Slice)
+	err = un.project.Tracker.Do(ctx, func(tx tracker.Tx) error {
+		all, err := un.project.Runs.History(u.Slice)
 		open := func(r *attempt.Record) bool { return r.ID.N > rec.ID.N && r.Life.Phase != plan.Settled }
 		if err != nil || slices.ContainsFunc(all, open) {
 			return err
 		}
 		stays = true
-		if err := l.Project.Runs.Proofs.CallComplete(l.Project.Key(), u.Slice); err != nil || rec.Since.Undone == nil {
+		if err := un.project.Runs.Proofs.CallComplete(un.project.Key(), u.Slice); err != nil ||
+			rec.Since.Undone == nil {
 			return err
 		}
-		return l.Project.Runs.Within(tx.Held()).MarkRedone(u.Slice, rec.ID.N)
+		return un.project.Runs.Within(tx.Held()).MarkRedone(u.Slice, rec.ID.N)
 	})
 	if err != nil || !stays {
 		return false, err
 	}
-	_, err = l.turn.settler.Rewrite(ctx, rec)
+	_, err = un.settler.Rewrite(ctx, rec)
 	return true, err
 }
 
-// undoOnceMore reverts what a commit reverted that is gone, if the lane has it.
-func (l *Lane) undoOnceMore(ctx context.Context, u Undelivered) error {
-	all, err := l.Project.Runs.History(u.Slice)
+// undoOnceMore reverts the landing of a slice again, if the queue's branch has it and the commit u
+// that reverted it is gone.
+func (un *undoing) undoOnceMore(ctx context.Context, u Undelivered) error {
+	all, err := un.project.Runs.History(u.Slice)
 	if err != nil {
 		return err
 	}
@@ -236,53 +249,55 @@ func (l *Lane) undoOnceMore(ctx context.Context, u Undelivered) error {
 		return r.Since.Undone != nil && r.Since.Undone.Commit == u.Commit && r.Landing != nil
 	})
 	if i < 0 {
-		if rec, err := l.history.landingRecord(u.Slice); err == nil && rec != nil && rec.Since.Undone == nil {
-			_, err = l.redone(ctx, u) // killed after the record was changed
+		if rec, err := un.history.landingRecord(u.Slice); err == nil && rec != nil && rec.Since.Undone == nil {
+			_, err = un.redone(ctx, u) // killed after the record was changed
 			return err
 		}
 		return fmt.Errorf("its record is gone, so run gl undo %s", u.Slice)
 	}
-	base, err := l.turn.tip.settledBase(ctx)
+	base, err := un.tip.settledBase(ctx)
 	if err != nil {
 		return err
 	}
-	landings, err := git.Landings(ctx, l.Repo.Git.Common, "", base)
+	landings, err := git.Landings(ctx, un.repo.Git.Common, "", base)
 	if err != nil {
 		return err
 	}
 	landed := "" // amended or rebased, it still says whose it is
 	for _, c := range landings {
-		if l.history.landedBy(c, u.Slice, all[i].ID.N) {
+		if un.history.landedBy(c, u.Slice, all[i].ID.N) {
 			landed = c.Commit
 		}
 	}
 	if landed == "" {
 		return nil
 	}
-	_, err = l.undoLanding(ctx, base, &undoing{Slice: u.Slice, Attempt: all[i].ID.N, Why: all[i].Since.Undone.Why, Commit: landed}, true)
+	_, err = un.undoLanding(ctx, base, &undoNote{Slice: u.Slice, Attempt: all[i].ID.N,
+		Why: all[i].Since.Undone.Why, Commit: landed}, true)
 	return err
 }
 
-// without is the base's tree without the commit by which a slice has landed, "" for none.
-func (l *Lane) without(ctx context.Context, base, id, commit string) (tree string, err error) {
+// without returns the base's tree without the commit by which a slice has landed, "" for none.
+func (un *undoing) without(ctx context.Context, base, id, commit string) (tree string, err error) {
 	if commit == "" {
 		return "", fmt.Errorf("%s hasn't landed through the merge queue, so there is no merge to take back: revert its commits with git revert", id)
 	}
-	in, err := git.IsAncestor(ctx, l.Repo.Git.Common, commit, base)
+	in, err := git.IsAncestor(ctx, un.repo.Git.Common, commit, base)
 	if err != nil {
 		return "", err
 	}
 	if !in {
-		return "", fmt.Errorf("%s landed in %s, which isn't in %s any more", id, short(commit), worktree.Short(l.Repo.Target()))
+		return "", fmt.Errorf("%s landed in %s, which isn't in %s any more", id, short(commit),
+			worktree.Short(un.repo.Target()))
 	}
-	tree, conflicts, err := revert(ctx, l.Repo.Git.Common, base, commit)
+	tree, conflicts, err := revert(ctx, un.repo.Git.Common, base, commit)
 	if err != nil {
 		return "", err
 	}
 	if len(conflicts) > 0 {
 		return "", &conflictError{id, conflicts}
 	}
-	changed, err := git.Changed(ctx, l.Repo.Git.Common, base, tree, statedir.InState)
+	changed, err := git.Changed(ctx, un.repo.Git.Common, base, tree, statedir.InState)
 	if err != nil {
 		return "", err
 	}
@@ -292,7 +307,7 @@ func (l *Lane) without(ctx context.Context, base, id, commit string) (tree strin
 	return tree, nil
 }
 
-// A conflictError says that a slice can't be taken back by itself.
+// A conflictError means that a slice can't be taken back by itself.
 type conflictError struct {
 	slice string
 	paths []string
@@ -303,24 +318,27 @@ func (e *conflictError) Error() string {
 		" Run gl undo for the later slices first", e.slice, some(e.paths))
 }
 
-// revert is the tree of a commit without what another one, a merge or not, has changed against its first parent.
-// git revert would need a checkout, run hooks, and leave a sequencer behind when it is killed.
-func revert(ctx context.Context, common, tip, commit string) (tree string, conflicts []string, err error) {
+// revert returns the tree of the commit tip without the changes of another commit against its first
+// parent. git revert would need a checkout, run hooks, and leave a sequencer behind when it is
+// killed.
+func revert(ctx context.Context, common, tip, commit string) (
+	tree string, conflicts []string, err error) {
 	for try := 1; ; try++ {
 		tree, conflicts, err = revertOnce(ctx, common, tip, commit)
 		if err == nil || ctx.Err() != nil || try == mostReverts {
 			return tree, conflicts, err
 		}
-		if back, _ := git.PutBack(ctx, common); !back { // no ref has what it is made of
+		if back, _ := git.PutBack(ctx, common); !back { // no ref has its objects
 			return "", nil, err
 		}
 	}
 }
 
-// mostReverts is how often a revert is tried beside git prune.
+// mostReverts is how often revert tries while git prune runs.
 const mostReverts = 3
 
-func revertOnce(ctx context.Context, common, tip, commit string) (tree string, conflicts []string, err error) {
+func revertOnce(ctx context.Context, common, tip, commit string) (
+	tree string, conflicts []string, err error) {
 	before, err := git.ResolveCommit(ctx, common, commit+"^1")
 	if err == nil && before == "" {
 		err = fmt.Errorf("%s has no parent", short(commit))
@@ -328,82 +346,91 @@ func revertOnce(ctx context.Context, common, tip, commit string) (tree string, c
 	if err != nil {
 		return "", nil, err
 	}
-	// Merged with this, whose merge base is the commit, a branch loses what the commit has changed and nothing else.
+	// Merging this, whose merge base is the commit, removes what the commit has changed and nothing
+	// else.
 	if before, err = git.TreeLike(ctx, common, before, commit, statedir.InState); err != nil {
 		return "", nil, err
 	}
-	back, err := git.CommitTree(ctx, common, git.NewCommit{Tree: before, Parents: []string{commit}, Message: "gl: without " + commit})
+	back, err := git.CommitTree(ctx, common, git.NewCommit{Tree: before, Parents: []string{commit},
+		Message: "gl: without " + commit})
 	if err != nil {
 		return "", nil, err
 	}
 	return git.MergeTree(ctx, common, tip, back, statedir.InState)
 }
 
-// finishUndo does what is left to do for a slice whose revert the lane has. One that was killed before that is forgotten: nothing has
-// changed.
-func (l *Lane) finishUndo(ctx context.Context) error {
-	note := l.turn.file.Undoing
+// finishUndo does the rest for a slice whose revert is in the queue's branch. If a worker was
+// killed before that, nothing has changed, and the note is dropped.
+func (un *undoing) finishUndo(ctx context.Context) error {
+	note := un.file.Undoing
 	if note == nil {
 		return nil
 	}
-	tip, err := l.Repo.Queue.Tip(ctx)
+	tip, err := un.repo.Queue.Tip(ctx)
 	if err != nil {
 		return err
 	}
-	in, err := git.IsAncestor(ctx, l.Repo.Git.Common, note.Revert, tip)
+	in, err := git.IsAncestor(ctx, un.repo.Git.Common, note.Revert, tip)
 	if err != nil {
 		return err
 	}
 	if !in {
-		l.turn.file.Undelivered = slices.DeleteFunc(l.turn.file.Undelivered, func(u Undelivered) bool { return u.Commit == note.Revert })
-		l.turn.file.Undoing = nil
-		return l.turn.file.save()
+		un.file.Undelivered = slices.DeleteFunc(un.file.Undelivered,
+			func(u Undelivered) bool { return u.Commit == note.Revert })
+		un.file.Undoing = nil
+		return un.file.save()
 	}
-	if err := l.turn.bench.noteSuite(ctx, note.Revert, note.Verdict); err != nil {
+	if err := un.bench.noteSuite(ctx, note.Revert, note.Verdict); err != nil {
 		return err
 	}
-	err = l.Project.Tracker.Do(ctx, func(tx tracker.Tx) error {
-		lander, lands := tx.(tracker.Lander)
-		it, err := tx.Item(note.Slice)
-		switch {
-		case errors.Is(err, tracker.ErrNotFound) || !lands: // somebody has removed it
-			return nil
-		case err != nil:
-			return err
-		case plan.Classify(it.Status) == plan.Done:
-			if err := lander.Undo(note.Slice, note.Why); err != nil {
-				return err
-			}
-		}
-		if err := l.retireLanded(note); err != nil {
-			return err
-		}
-		if err := l.Project.Runs.Within(tx.Held()).MarkUndone(note.Slice, note.Attempt, attempt.Undo{Commit: note.Revert, Why: note.Why}); err != nil {
-			return err
-		}
-		return l.Project.Runs.Proofs.Withdraw(l.Project.Key(), note.Slice, note.Attempt)
-	})
+	err = un.project.Tracker.Do(ctx, func(tx tracker.Tx) error { return un.pendAgain(tx, note) })
 	if err != nil {
 		return err
 	}
-	_ = l.Project.Runs.Journal().AppendOnce(journal.Event{Kind: journal.Undone, System: l.Project.Key(), Slice: note.Slice, Attempt: note.Attempt,
-		Commit: note.Revert, Reason: note.Why, Target: worktree.Short(l.Repo.Target()), Key: "undone." + note.Revert})
-	l.turn.file.Undoing = nil
-	return l.turn.file.save()
+	_ = un.project.Runs.Journal().AppendOnce(journal.Event{Kind: journal.Undone,
+		System: un.project.Key(), Slice: note.Slice, Attempt: note.Attempt,
+		Commit: note.Revert, Reason: note.Why, Target: worktree.Short(un.repo.Target()),
+		Key: "undone." + note.Revert})
+	un.file.Undoing = nil
+	return un.file.save()
 }
 
-// retireLanded has the slice's next attempt begin a new lineage, since merging a branch that has landed would bring nothing back. One that
-// has begun since stays.
-func (l *Lane) retireLanded(note *undoing) error {
-	lineage, err := l.Repo.Lineages.Get(l.Project.Key(), note.Slice)
+// pendAgain makes a slice pending that was taken back, and marks the record of its landing.
+func (un *undoing) pendAgain(tx tracker.Tx, note *undoNote) error {
+	lander, lands := tx.(tracker.Lander)
+	it, err := tx.Item(note.Slice)
+	switch {
+	case errors.Is(err, tracker.ErrNotFound) || !lands: // it was removed
+		return nil
+	case err != nil:
+		return err
+	case plan.Classify(it.Status) == plan.Done:
+		if err := lander.Undo(note.Slice, note.Why); err != nil {
+			return err
+		}
+	}
+	if err := un.retireLanded(note); err != nil {
+		return err
+	}
+	if err := un.project.Runs.Within(tx.Held()).MarkUndone(note.Slice, note.Attempt,
+		attempt.Undo{Commit: note.Revert, Why: note.Why}); err != nil {
+		return err
+	}
+	return un.project.Runs.Proofs.Withdraw(un.project.Key(), note.Slice, note.Attempt)
+}
+
+// retireLanded has the slice's next attempt begin a new lineage, since merging a branch that has
+// landed would bring nothing back. A lineage that has begun since stays.
+func (un *undoing) retireLanded(note *undoNote) error {
+	lineage, err := un.repo.Lineages.Get(un.project.Key(), note.Slice)
 	if errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*worktree.BadLineage)) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if r, err := l.Project.Runs.Get(note.Slice, note.Attempt); err == nil && r.Place.Lineage != lineage.N {
+	if r, err := un.project.Runs.Get(note.Slice, note.Attempt); err == nil && r.Place.Lineage != lineage.N {
 		return nil
 	}
-	return l.Repo.Lineages.Retire(lineage.System, lineage.Slice, lineage.N)
+	return un.repo.Lineages.Retire(lineage.System, lineage.Slice, lineage.N)
 }

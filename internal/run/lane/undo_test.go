@@ -22,8 +22,9 @@ func undoer(ctx context.Context, root, id string) error {
 	return err
 }
 
-// A reset of the lane to a target that has a slice which was taken back takes it back again. The next attempt at it, which was built on
-// what took it back before, would land nothing of it, and so begins anew.
+// A reset of the lane to a target that has a slice which was taken back takes it back again. The
+// next attempt at it, which was built on what took it back before, would land nothing of it, and so
+// begins anew.
 func TestResetTakesBackAgain(t *testing.T) {
 	s := newSite(t, "")
 	a := s.queue("S-1", list(t, "S-1"))
@@ -54,7 +55,7 @@ func TestResetTakesBackAgain(t *testing.T) {
 	}
 }
 
-// landedAndUndone has S-1 land and taken back, and returns the target that had it, and the record.
+// landedAndUndone lands S-1 and takes it back. It returns the target that had it, and the record.
 func (s *site) landedAndUndone() (had string, r *attempt.Record) {
 	s.t.Helper()
 	r = s.queue("S-1", list(s.t, "S-1"))
@@ -68,8 +69,8 @@ func (s *site) landedAndUndone() (had string, r *attempt.Record) {
 	return had, r
 }
 
-// An undo that was delivered, and that a git reset of the target then drops, is taken back again by a reset of the lane: else the slice
-// would be pending, and land a second time.
+// An undo that was delivered, and that a git reset of the target then drops, is taken back again by
+// a reset of the lane: else the slice would be pending, and land a second time.
 func TestResetTakesBackDelivered(t *testing.T) {
 	s := newSite(t, "")
 	had, _ := s.landedAndUndone()
@@ -133,8 +134,8 @@ func TestResetCantTakeBackAgain(t *testing.T) {
 	}
 }
 
-// Killed before any of its calls that change a file, gl undo has taken the slice back or not. The next worker brings one of the two to its
-// end, once; what else has landed stays.
+// Killed before any of its calls that change a file, gl undo has taken the slice back or not. The
+// next worker brings one of the two to its end, once; what else has landed stays.
 func TestUndoKilledAnywhere(t *testing.T) {
 	killedAnywhere(t, 400, "", []string{"GREENLIGHT_TEST_UNDO=S-1"}, func(t *testing.T, s *site) func(*testing.T) {
 		first := s.queue("S-1", list(t, "S-1"))
