@@ -61,8 +61,6 @@ var stillWide = map[string]width{
 	"internal/run/project.Project":     {13, 60},
 	"internal/show/board.board":        {28, 54},
 	"internal/show/view.Row":           {21, 1},
-	"internal/state/legacy.Store":      {18, 61},
-	"internal/state/slice.Store":       {25, 122},
 	"internal/workspace/git.Worktree":  {4, 54},
 	"internal/workspace/git.snapshot":  {27, 57},
 	"internal/workspace/worktree.Repo": {12, 137},
