@@ -110,7 +110,7 @@ func runTrust(ctx context.Context, app *cmdutil.App, o trustOptions) error {
 	if err := allow(ctx, app, store, pr.Root, pending); err != nil {
 		return err
 	}
-	return pr.Decided(ctx, pending)
+	return pr.Proposals().Decided(ctx, pending)
 }
 
 // revoke forgets what this person has allowed in the project.
@@ -142,7 +142,7 @@ func allCommands(ctx context.Context, app *cmdutil.App, pr *project.Project) ([]
 // trustJSON prints the commands; with yes it allows them first.
 func trustJSON(ctx context.Context, app *cmdutil.App, pr *project.Project, store trust.Store, commands, pending []trust.Command, yes bool) error {
 	if yes && len(pending) > 0 {
-		if err := errors.Join(store.Allow(ctx, pr.Root, pending), pr.Decided(ctx, pending)); err != nil {
+		if err := errors.Join(store.Allow(ctx, pr.Root, pending), pr.Proposals().Decided(ctx, pending)); err != nil {
 			return err
 		}
 		pending = nil

@@ -64,7 +64,7 @@ func ToReview(pr *project.Project, now time.Time, ids ...string) ([]Pending, err
 	if err != nil {
 		return nil, err
 	}
-	proposals, err := pr.Proposals()
+	proposals, err := pr.Proposals().List()
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +137,7 @@ func ToApprove(pr *project.Project, p *plan.Plan) (ids []string, why string, err
 		if !st.InScope || st.Class == plan.Done || st.Class == plan.Waiting || st.Class == plan.Corrupt {
 			continue
 		}
-		because, err := pr.NeedsReview(st.ID, book)
+		because, err := pr.Approvals().Of(st.ID, book)
 		if err != nil {
 			return nil, "", err
 		}

@@ -278,7 +278,7 @@ func (d *drain) claimOne(ctx context.Context, tx tracker.Tx, id string, a Agent)
 	conf := d.permission.conf.Config
 	req.Test = conf.Test.Command
 	if d.Task == nil {
-		terms, err := d.permission.conf.Terms(id)
+		terms, err := d.permission.conf.Approvals().Terms(id)
 		if err != nil {
 			return nil, err
 		}

@@ -74,7 +74,7 @@ func (l *Lane) needsReview(w *work) (string, error) {
 	if w.Accepted() || w.IsTask() {
 		return "", nil
 	}
-	return l.Project.MustApprove(w.Record, contracts.ReadBook(l.Project.Root), contracts.ReadBook(l.Repo.Dir(w.lineage)))
+	return l.Project.Approvals().OfAttempt(w.Record, contracts.ReadBook(l.Project.Root), contracts.ReadBook(l.Repo.Dir(w.lineage)))
 }
 
 // asLeft has the tree land that the agent left, or that the person saw who accepted it. What something has changed since then stays on the

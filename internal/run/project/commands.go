@@ -36,7 +36,7 @@ func (p *Project) Commands(ctx context.Context, agents ...agent.Agent) ([]trust.
 		tests := c.Key == testKey && p.Tracker.Traits().Completes
 		return !slices.Contains(keys, c.Key) && !tests && !strings.HasPrefix(c.Key, "notify.") && !(inTree && p.Config.Git.Isolation == IsolationWorktree)
 	})
-	list = p.inForce(append(list, p.Config.SandboxChoice()))
+	list = inForce(append(list, p.Config.SandboxChoice()), p.superseded)
 	if p.Config.Git.Isolation != IsolationWorktree {
 		return list, nil
 	}
@@ -58,7 +58,7 @@ func (p *Project) LaneCommands(ctx context.Context) ([]trust.Command, error) {
 	list := slices.DeleteFunc(p.Config.commands(), func(c trust.Command) bool {
 		return !strings.HasPrefix(c.Key, "git.") && c.Key != testKey && c.Key != removableKey
 	})
-	list = p.inForce(list)
+	list = inForce(list, p.superseded)
 	filters, err := p.Filters(ctx)
 	return append(list, filters...), err
 }
