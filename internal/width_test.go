@@ -58,7 +58,6 @@ var stillWide = map[string]width{
 	"internal/run/drain.drain":         {78, 100},
 	"internal/run/lane.Lane":           {25, 194},
 	"internal/run/lane.work":           {96, 87},
-	"internal/run/project.Project":     {13, 60},
 	"internal/show/board.board":        {28, 54},
 	"internal/show/view.Row":           {21, 1},
 	"internal/workspace/git.Worktree":  {4, 54},

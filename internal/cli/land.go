@@ -127,7 +127,7 @@ func tellMerged(ctx context.Context, app *cmdutil.App, l *lane.Lane, status lane
 
 // permittedLane opens the project's lane for a command: what it runs must have been allowed.
 func permittedLane(ctx context.Context, app *cmdutil.App, pr *project.Project) (*lane.Lane, error) {
-	commands, err := pr.LaneCommands(ctx)
+	commands, err := pr.MustAllow().ForQueue(ctx)
 	if err == nil {
 		err = permit(ctx, app, pr.Root, commands)
 	}

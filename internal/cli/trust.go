@@ -135,7 +135,7 @@ func allCommands(ctx context.Context, app *cmdutil.App, pr *project.Project) ([]
 	if err != nil { // what can't be read isn't run either
 		app.IO.Message("warning: %s: %v", project.ConfigFile, err)
 	}
-	filters, err := pr.Filters(ctx)
+	filters, err := pr.MustAllow().Filters(ctx)
 	return append(commands, filters...), err
 }
 
@@ -225,7 +225,7 @@ func remember(ctx context.Context, app *cmdutil.App, root string, choice trust.C
 
 // noteTrust says in a dry run that the agent's command isn't allowed yet.
 func noteTrust(ctx context.Context, app *cmdutil.App, pr *project.Project, agents ...agent.Agent) {
-	commands, err := pr.Commands(ctx, agents...)
+	commands, err := pr.MustAllow().ForAgents(ctx, agents...)
 	if err != nil { // the run will tell
 		return
 	}

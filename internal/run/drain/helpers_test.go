@@ -166,7 +166,7 @@ func config(t testing.TB, pr *project.Project, agentName string, max int) drain.
 	a, err := agent.Find(agentName, agent.Config{Self: self, Custom: pr.Config.Agents})
 	check(t, err)
 	store := trust.Open(func(string) string { return t.TempDir() })
-	commands, err := pr.Commands(t.Context(), a)
+	commands, err := pr.MustAllow().ForAgents(t.Context(), a)
 	check(t, err)
 	check(t, store.Allow(t.Context(), pr.Root, commands))
 	return drain.Config{

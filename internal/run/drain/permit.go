@@ -40,7 +40,7 @@ func (d *drain) permit(ctx context.Context, r *Report) (bool, error) {
 		return true, d.permitTask(ctx)
 	}
 	d.follow()
-	commands, err := p.conf.Commands(ctx)
+	commands, err := p.conf.MustAllow().ForAgents(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -48,7 +48,7 @@ func (d *drain) permit(ctx context.Context, r *Report) (bool, error) {
 		return false, p.err
 	}
 	for _, a := range d.Agents {
-		if err := d.Trust.Check(d.TrustRoot, p.conf.AgentCommands(a.Agent)); err != nil {
+		if err := d.Trust.Check(d.TrustRoot, p.conf.MustAllow().ForAgent(a.Agent)); err != nil {
 			p.barred[a.Name] = err
 		}
 	}
@@ -62,7 +62,7 @@ func (d *drain) permitTask(ctx context.Context) error {
 	for _, a := range d.Agents {
 		agents = append(agents, a.Agent)
 	}
-	commands, err := d.Project.Commands(ctx, agents...)
+	commands, err := d.Project.MustAllow().ForAgents(ctx, agents...)
 	if err != nil {
 		return err
 	}

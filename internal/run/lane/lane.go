@@ -344,7 +344,7 @@ func (l *Lane) follow() error {
 
 // allowed refuses to run what the person hasn't allowed.
 func (l *Lane) allowed(ctx context.Context) error {
-	commands, err := l.conf.LaneCommands(ctx)
+	commands, err := l.conf.MustAllow().ForQueue(ctx)
 	if err != nil {
 		return err
 	}

@@ -96,9 +96,3 @@ func different(list, file []trust.Command) map[string]bool {
 func inForce(list []trust.Command, superseded map[string]bool) []trust.Command {
 	return slices.DeleteFunc(list, func(c trust.Command) bool { return superseded[c.Key] })
 }
-
-// AgentCommands returns those of Commands that start the agent.
-func (p *Project) AgentCommands(a agent.Agent) []trust.Command {
-	list := slices.DeleteFunc(p.Config.commands(), func(c trust.Command) bool { return !slices.Contains(a.Keys, c.Key) })
-	return inForce(list, p.superseded)
-}
