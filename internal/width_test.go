@@ -27,6 +27,8 @@ var exempt = map[string]string{
 	"internal/cli.statusSlice":       "a slice of gl status --json",
 	"internal/core/agent.cursorLine": "a line of Cursor's stream",
 	"internal/core/agent.wire":       "a line of Claude Code's stream",
+	"internal/core/plan.Item":        "a slice file's front matter: the table of fields in state/slice",
+	"internal/core/plan.State":       "an Item, and what the plan makes of it",
 	"internal/run/attempt.Landing":   "the landing in an attempt's record",
 	"internal/run/project.Config":    "config.json",
 	"internal/run/testrun.Verdict":   "verdicts/HASH.json",
@@ -46,10 +48,6 @@ func (w width) wide() bool { return w.fields > mostFields || w.methods > mostMet
 // that is no longer needed fails the test.
 var stillWide = map[string]width{
 	"internal/cli.job":                 {14, 43},
-	"internal/core/plan.Item":          {35, 3},
-	"internal/core/plan.Plan":          {26, 49},
-	"internal/core/plan.Snapshot":      {21, 1},
-	"internal/core/plan.State":         {47, 17},
 	"internal/run/attempt.Record":      {77, 82},
 	"internal/run/attempt.Request":     {21, 1},
 	"internal/run/attempt.Store":       {4, 159},

@@ -61,7 +61,7 @@ func runLand(ctx context.Context, app *cmdutil.App, reset bool) error {
 		return err
 	}
 	if p, err := pr.Plan(time.Now(), pr.Options()); err == nil {
-		app.About(pr, p, append(slices.Clone(p.Landing), lane.ReadStatus(pr.Runs.Dir()).Undelivered...)...)
+		app.About(pr, p, append(slices.Clone(p.Lists.Landing), lane.ReadStatus(pr.Runs.Dir()).Undelivered...)...)
 	}
 	l.Told, l.Asked = func(line string) { app.IO.Message("%s", sanitize.Text(line)) }, true
 	if reset {

@@ -166,7 +166,7 @@ func outlook(pr *project.Project, p *plan.Plan, now time.Time) (lines []statusLi
 		cost := view.Cost{USD: t.USD(), Known: t.Attempts - t.UnknownCost, Unknown: t.UnknownCost}
 		lines = append(lines, statusLine{"Cost:", cost.String()})
 	}
-	if len(p.Running)+len(p.Landing)+len(p.Ready) == 0 {
+	if len(p.Lists.Running)+len(p.Lists.Landing)+len(p.Lists.Ready) == 0 {
 		return lines
 	}
 	if _, left, ok := facts.Remaining(pr, p, now); ok && left > 0 {
@@ -295,13 +295,13 @@ func statusLines(p *plan.Plan, landed lane.Status, now time.Time) []statusLine {
 	add("Unmerged:", undelivered(landed))
 	add("Review:", sanitize.Text(pullRequest(landed)))
 	add("Merging:", landingList(p, now))
-	add("Ready:", listed(p.Ready))
-	add("Blocked:", briefs(p, p.Blocked, now))
-	for _, g := range p.Troubled() {
+	add("Ready:", listed(p.Lists.Ready))
+	add("Blocked:", briefs(p, p.Lists.Blocked, now))
+	for _, g := range p.Lists.Troubled() {
 		add(g.Label+":", troubleList(p, g.IDs, now))
 	}
-	add("Waiting:", briefs(p, p.Waiting, now))
-	add("Unknown:", briefs(p, p.Unknown, now))
+	add("Waiting:", briefs(p, p.Lists.Waiting, now))
+	add("Unknown:", briefs(p, p.Lists.Unknown, now))
 	add("Blockers:", sanitize.Text(strings.Join(p.Snapshot.Blockers, "; ")))
 	add("Tests:", view.Tests(p))
 	return lines
@@ -324,10 +324,10 @@ func forecastText(p *plan.Plan) string {
 // names say nothing.
 func unverified(p *plan.Plan) string {
 	const many = 5
-	if n := len(p.Unverified); n > many && n == p.Done {
+	if n := len(p.Lists.Unverified); n > many && n == p.Done {
 		return fmt.Sprintf("%d complete slices, none with a verdict here", n)
 	}
-	return someOf(p.Unverified)
+	return someOf(p.Lists.Unverified)
 }
 
 // undelivered names the slices that have landed, or were taken back, of which the target hasn't heard yet, with the reason.

@@ -158,8 +158,8 @@ func newStatusDoc(p *plan.Plan, landed lane.Status, by map[string]*attempt.Recor
 	doc := statusDoc{
 		SchemaVersion: 1, Format: s.Format, Root: s.Root, Milestone: jsondoc.OrNull(milestone),
 		Total: p.Total, Done: p.Done, Progress: s.Progress, Slices: []statusSlice{},
-		Running: jsondoc.OrEmpty(p.Running), Tasks: []statusTask{}, Ready: jsondoc.OrEmpty(p.Ready), Blocked: []statusBlocked{},
-		Landing: jsondoc.OrEmpty(p.Landing), Failed: jsondoc.OrEmpty(p.Failed), Red: jsondoc.OrEmpty(p.Red), Conflict: jsondoc.OrEmpty(p.Conflicts), Stalled: jsondoc.OrEmpty(p.Stalled), Waiting: jsondoc.OrEmpty(p.Waiting), Unknown: jsondoc.OrEmpty(p.Unknown),
+		Running: jsondoc.OrEmpty(p.Lists.Running), Tasks: []statusTask{}, Ready: jsondoc.OrEmpty(p.Lists.Ready), Blocked: []statusBlocked{},
+		Landing: jsondoc.OrEmpty(p.Lists.Landing), Failed: jsondoc.OrEmpty(p.Lists.Failed), Red: jsondoc.OrEmpty(p.Lists.Red), Conflict: jsondoc.OrEmpty(p.Lists.Conflicts), Stalled: jsondoc.OrEmpty(p.Lists.Stalled), Waiting: jsondoc.OrEmpty(p.Lists.Waiting), Unknown: jsondoc.OrEmpty(p.Lists.Unknown),
 		Tests: newStatusTests(p),
 		Hold:  p.Hold, Holds: jsondoc.OrEmpty(p.InEffect()), Blockers: jsondoc.OrEmpty(s.Blockers), Warnings: project.WarningItems(p.Warnings), Others: []statusDoc{}, ETAWithout: jsondoc.OrEmpty(view.Stuck(p)), Forecast: []statusCollision{},
 	}
@@ -191,7 +191,7 @@ func newStatusDoc(p *plan.Plan, landed lane.Status, by map[string]*attempt.Recor
 	for _, t := range s.Tasks {
 		doc.Tasks = append(doc.Tasks, newStatusTask(t))
 	}
-	for _, id := range p.Blocked {
+	for _, id := range p.Lists.Blocked {
 		doc.Blocked = append(doc.Blocked, statusBlocked{id, jsondoc.OrEmpty(p.State(id).Needs), p.Because(id)})
 	}
 	return doc

@@ -101,7 +101,7 @@ func (s screen) foot(m *view.Model) []string {
 			list = append(list, s.line(c, line))
 		}
 	}
-	if len(p.Unverified) > 0 {
+	if len(p.Lists.Unverified) > 0 {
 		add(term.Yellow, "Unverified: "+unverified(p))
 	}
 	if len(m.Lane.Waiting()) > 0 {

@@ -63,8 +63,8 @@ func causes(p *plan.Plan, ids []string, now time.Time) []string {
 
 // progressList is the running slices with their steps, and the tasks: "S-2 (implementing), @quick.1 (fix the login)".
 func progressList(p *plan.Plan, now time.Time) string {
-	list := make([]string, len(p.Running))
-	for i, id := range p.Running {
+	list := make([]string, len(p.Lists.Running))
+	for i, id := range p.Lists.Running {
 		st := p.State(id)
 		word := st.Doing(now)
 		if st.Stale {
@@ -78,7 +78,7 @@ func progressList(p *plan.Plan, now time.Time) string {
 // landingList is the slices and the tasks in the lane, and how far they are.
 func landingList(p *plan.Plan, now time.Time) string {
 	waits := func(a *plan.Attempt) bool { return !a.HasSlot() }
-	return listed(append(causes(p, p.Landing, now), taskList(p, waits)...))
+	return listed(append(causes(p, p.Lists.Landing, now), taskList(p, waits)...))
 }
 
 // taskList is the open tasks for which which is true, and what they are about: "@quick.1 (fix the login)".

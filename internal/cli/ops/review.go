@@ -59,7 +59,7 @@ func ToReview(pr *project.Project, now time.Time, ids ...string) ([]Pending, err
 	if err != nil {
 		return nil, err
 	}
-	wait := slices.Concat(p.Waiting, p.Red, p.Conflicts, p.Failed, p.Stalled, p.Unknown)
+	wait := slices.Concat(p.Lists.Waiting, p.Lists.Red, p.Lists.Conflicts, p.Lists.Failed, p.Lists.Stalled, p.Lists.Unknown)
 	recs, err := pr.Runs.Last(wait...)
 	if err != nil {
 		return nil, err

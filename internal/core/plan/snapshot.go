@@ -235,11 +235,16 @@ type Snapshot struct {
 	Hold     *Hold       // for all agents: the last one, over or not
 	Holds    []*Hold     // for single agents and accounts: the last one of each
 	Forecast []Collision // likely conflicts, as last computed
-	SliceUSD float64     // the cost limit of a slice; 0 for none
-	// known cost of the items that aren't done; nil without that limit
-	Spent    map[string]float64
+	Cost     Cost
 	Warnings []Warning
 	Blockers []string // what blocks the whole project, in people's words
+}
+
+// A Cost is what the attempts at the items have cost.
+type Cost struct {
+	Limit float64 // of a slice, in US dollars; 0 for none
+	// known cost of the items that aren't done; nil without that limit
+	Spent map[string]float64
 }
 
 // A WaitKind is what an item needs from a person. Slice files use these words.

@@ -56,7 +56,7 @@ func (d *drain) tellBudgets() {
 		}
 		d.overBudget[st.ID] = st.WaitingFor
 		e := journal.Event{Kind: journal.NeedsYou, System: d.Project.Key(), Slice: st.ID, Reason: plan.WaitText(st.WaitingFor)}
-		if e.Key = fmt.Sprintf("%s.budget.%.2f.%g", st.ID, d.plan.Snapshot.Spent[st.ID], d.plan.Snapshot.SliceUSD); st.Attempt != nil {
+		if e.Key = fmt.Sprintf("%s.budget.%.2f.%g", st.ID, d.plan.Snapshot.Cost.Spent[st.ID], d.plan.Snapshot.Cost.Limit); st.Attempt != nil {
 			e.Attempt = st.Attempt.N
 		}
 		_ = d.Project.Runs.Journal().AppendOnce(e)

@@ -28,7 +28,7 @@ func (d *drain) lookAhead() {
 		return
 	}
 	switch {
-	case len(d.plan.Running) == 0:
+	case len(d.plan.Lists.Running) == 0:
 		f.at = time.Time{}
 		return
 	case f.at.IsZero():

@@ -343,7 +343,7 @@ func scene(pr *project.Project) string {
 	}
 	p, err := pr.Plan(time.Now(), pr.Options())
 	if err == nil {
-		fmt.Fprintf(&b, "done %d of %d, ready %v, running %v, taken %d, hold %v\n", p.Done, p.Total, p.Ready, p.Running, p.Taken, p.Hold)
+		fmt.Fprintf(&b, "done %d of %d, ready %v, running %v, taken %d, hold %v\n", p.Done, p.Total, p.Lists.Ready, p.Lists.Running, p.Taken, p.Hold)
 	}
 	return b.String()
 }

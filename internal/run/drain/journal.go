@@ -43,7 +43,7 @@ func (d *drain) tellEnd(err error) {
 	}
 	e.CostUSD = d.res.Spent.CostUSD
 	if p := d.plan; p != nil {
-		e.Totals = &journal.Sums{Total: p.Total, Done: p.Done, Failed: len(p.Failed), Stalled: len(p.Stalled), Stopped: len(p.StoppedIDs()), Waiting: len(p.Waiting), Blocked: len(p.Blocked)}
+		e.Totals = &journal.Sums{Total: p.Total, Done: p.Done, Failed: len(p.Lists.Failed), Stalled: len(p.Lists.Stalled), Stopped: len(p.StoppedIDs()), Waiting: len(p.Lists.Waiting), Blocked: len(p.Lists.Blocked)}
 	}
 	_ = d.Project.Runs.Journal().Append(e)
 }

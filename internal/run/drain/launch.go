@@ -121,12 +121,12 @@ func (d *drain) candidates(p *plan.Plan) []string {
 	}
 	if d.IDs == nil {
 		secondRound := d.round && !d.Refill // it is for those alone whom a hold has stopped in the first
-		return slices.DeleteFunc(slices.Clone(p.Ready), func(id string) bool {
+		return slices.DeleteFunc(slices.Clone(p.Lists.Ready), func(id string) bool {
 			return d.excluded[id] || d.isOpen(id) || d.needsOpen(p, id) || secondRound && !d.dueAgain[id]
 		})
 	}
 	var ids []string
-	for _, id := range append(slices.Clone(p.Ready), d.IDs...) {
+	for _, id := range append(slices.Clone(p.Lists.Ready), d.IDs...) {
 		if d.tried[id] || d.excluded[id] || d.isOpen(id) || d.needsOpen(p, id) || slices.Contains(ids, id) {
 			continue
 		}
@@ -147,8 +147,8 @@ func (d *drain) request(id string, a Agent) attempt.Request {
 		job.Model = st.Model
 	}
 	job.Prompt = d.Project.Tracker.Prompt(id)
-	if s := d.plan.Snapshot; s.SliceUSD > 0 {
-		job.BudgetUSD = max(s.SliceUSD-s.Spent[id], 0.01)
+	if s := d.plan.Snapshot; s.Cost.Limit > 0 {
+		job.BudgetUSD = max(s.Cost.Limit-s.Cost.Spent[id], 0.01)
 	}
 	req := attempt.Request{System: d.Project.Key(), ID: id, Named: d.IDs != nil, Force: d.Force, Agent: a.Agent, Environ: a.Environ, Job: job,
 		Runner: d.Runner.Name(), Escalate: d.Escalate}

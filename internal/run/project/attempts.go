@@ -66,10 +66,10 @@ func (j joiner) addSettled(s *plan.Snapshot, attempts map[string]attempt.Tally, 
 		if complete && it.Session == "" && out == 0 {
 			continue
 		}
-		if s.Spent != nil {
-			s.Spent[it.ID] = j.spent(index[it.ID])
+		if s.Cost.Spent != nil {
+			s.Cost.Spent[it.ID] = j.spent(index[it.ID])
 			for _, name := range earlier(s, it) {
-				s.Spent[it.ID] += j.spent(index[name])
+				s.Cost.Spent[it.ID] += j.spent(index[name])
 			}
 		}
 		if last.Outcome == "" { // it is open, and was read before

@@ -182,8 +182,8 @@ func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapsh
 	if s.Noun == plan.Slice { // the siblings' items don't count tests
 		s.Suite = p.Runs.Suite()
 	}
-	if s.SliceUSD = p.Budget().Slice; s.SliceUSD > 0 {
-		s.Spent = make(map[string]float64)
+	if s.Cost.Limit = p.Budget().Slice; s.Cost.Limit > 0 {
+		s.Cost.Spent = make(map[string]float64)
 	}
 	holds, err := p.Runs.ReadHolds()
 	var badHold *attempt.BadRecord

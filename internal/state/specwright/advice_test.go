@@ -73,12 +73,12 @@ func TestAdviceIsAccepted(t *testing.T) {
 				t.Errorf("%s\nadvice %s: %v", text, line, err)
 			}
 		}
-		for _, id := range p.Ready {
+		for _, id := range p.Lists.Ready {
 			if id != e.State.InHand() {
 				t.Errorf("%s\n%s is ready, but %q is in hand", text, id, e.State.InHand())
 			}
 		}
-		if !free(e.State.Status()) && len(p.Ready)+len(p.Running)+len(p.Waiting)+len(p.Unknown) == 0 {
+		if !free(e.State.Status()) && len(p.Lists.Ready)+len(p.Lists.Running)+len(p.Lists.Waiting)+len(p.Lists.Unknown) == 0 {
 			t.Errorf("%s\nwork is in hand, and the plan has nothing", text)
 		}
 		if turns != "" && hint.Also != "gl sw unit next" {

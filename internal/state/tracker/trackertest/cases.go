@@ -50,8 +50,8 @@ func load(s *subject) {
 		s.t.Errorf("items %q, warnings %v, unsure %q", ids, c.Warnings, c.Unsure)
 	}
 	p := s.plan()
-	if !slices.Equal(p.Ready, s.ids[:1]) {
-		s.t.Errorf("ready are %q", p.Ready)
+	if !slices.Equal(p.Lists.Ready, s.ids[:1]) {
+		s.t.Errorf("ready are %q", p.Lists.Ready)
 	}
 	for i, id := range s.ids[1:] {
 		if st := p.State(id); !slices.Equal(st.Needs, s.ids[i:i+1]) {
@@ -107,8 +107,8 @@ func claim(s *subject) {
 		}
 	})
 	p := s.plan()
-	if st := p.State(s.id); st.Session != token || st.Class != plan.Active || !slices.Equal(p.Running, s.ids[:1]) || len(p.Ready) > 0 {
-		s.t.Errorf("another process sees %+v, running %q, ready %q", st, p.Running, p.Ready)
+	if st := p.State(s.id); st.Session != token || st.Class != plan.Active || !slices.Equal(p.Lists.Running, s.ids[:1]) || len(p.Lists.Ready) > 0 {
+		s.t.Errorf("another process sees %+v, running %q, ready %q", st, p.Lists.Running, p.Lists.Ready)
 	}
 	for _, id := range s.ids[1:] {
 		if was, is := before.State(id), p.State(id); mark(*was.Item) != mark(*is.Item) {
@@ -240,8 +240,8 @@ func putBack(s *subject) {
 		s.check(err)
 		s.check(tx.PutBack(s.id, m, true))
 	})
-	if p := s.plan(); !slices.Equal(p.Ready, s.ids[:1]) {
-		s.t.Errorf("put back: %+v, ready %q", p.State(s.id), p.Ready)
+	if p := s.plan(); !slices.Equal(p.Lists.Ready, s.ids[:1]) {
+		s.t.Errorf("put back: %+v, ready %q", p.State(s.id), p.Lists.Ready)
 	}
 }
 
