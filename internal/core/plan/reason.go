@@ -84,7 +84,8 @@ func (r Reason) Command() string {
 	return r.Next[0]
 }
 
-// Run says when to run a command of Next: "Run gl retry S-4", "If no one works on it, run gl state release S-4 --force".
+// Run says when to run a command of Next: "Run gl retry S-4", "If no one works on it, run gl state
+// release S-4 --force".
 func (r Reason) Run(command string) string {
 	if r.If == "" {
 		return "Run " + command

@@ -506,7 +506,7 @@ func watch(s *subject) {
 		before := s.watched(c.dirs...)
 		c.f()
 		if reflect.DeepEqual(before, s.watched(c.dirs...)) {
-			s.t.Errorf("nobody watching %q sees %s", c.dirs, c.what)
+			s.t.Errorf("watching %q misses %s", c.dirs, c.what)
 		}
 	}
 }
