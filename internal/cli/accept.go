@@ -93,7 +93,7 @@ func refuseTask(app *cmdutil.App, name string) error {
 }
 
 // waiting are the slices that wait for somebody.
-func waiting(p *plan.Plan) []string { return p.Waiting }
+func waiting(p *plan.Plan) []string { return p.Lists.Waiting }
 
 // showTests prints how the tests differ that a red slice's agent has changed after the hand-over.
 func showTests(ctx context.Context, app *cmdutil.App, id string) error {

@@ -34,7 +34,7 @@ Exit codes: 0 answered; 1 the slice has no question, or can't be written; 2 wron
 // asking are the slices that wait for an answer.
 func asking(p *plan.Plan) []string {
 	var ids []string
-	for _, id := range p.Waiting {
+	for _, id := range p.Lists.Waiting {
 		if p.State(id).Asks() {
 			ids = append(ids, id)
 		}

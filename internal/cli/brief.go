@@ -100,7 +100,7 @@ func methodFacts(ctx context.Context, pr *project.Project, id string, named bool
 
 // tier says how the slice is accepted: by its tests, or by a person. named reports whether it names contracts.
 func tier(ctx context.Context, pr *project.Project, id string, named bool) string {
-	because, err := pr.NeedsReview(id, contracts.ReadBook(pr.Root), contracts.ReadBook(ops.PlaceOf(ctx, pr, id)))
+	because, err := pr.Approvals().Of(id, contracts.ReadBook(pr.Root), contracts.ReadBook(ops.PlaceOf(ctx, pr, id)))
 	switch {
 	case err != nil:
 		return ""

@@ -144,7 +144,7 @@ func newBudgetDoc(pr *project.Project, now time.Time) (*budgetDoc, error) {
 		return nil, err
 	}
 	for i := range p.States {
-		if st := &p.States[i]; b.Slice > 0 && p.Snapshot.Spent[st.ID] >= b.Slice {
+		if st := &p.States[i]; b.Slice > 0 && p.Snapshot.Cost.Spent[st.ID] >= b.Slice {
 			doc.Over = append(doc.Over, st.ID)
 		}
 	}

@@ -150,7 +150,7 @@ func cleanRefs(ctx context.Context, app *cmdutil.App, pr *project.Project, c ops
 
 // cleanable are the worktrees with what may become of them. The commands by which that is found out and done must be allowed.
 func cleanable(ctx context.Context, app *cmdutil.App, pr *project.Project, ids []string) ([]ops.Cleanable, error) {
-	commands, err := pr.CleanCommands(ctx)
+	commands, err := pr.MustAllow().ForClean(ctx)
 	if err == nil {
 		err = permit(ctx, app, pr.Root, commands)
 	}

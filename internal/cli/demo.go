@@ -179,7 +179,7 @@ func runDemo(ctx context.Context, app *cmdutil.App, dir, agentName string) error
 
 // allowDemo allows the commands of the sample project, which gl has just written.
 func allowDemo(ctx context.Context, app *cmdutil.App, pr *project.Project) error {
-	commands, err := pr.LaneCommands(ctx)
+	commands, err := pr.MustAllow().ForQueue(ctx)
 	if err != nil {
 		return err
 	}

@@ -120,13 +120,13 @@ func planFacts(pr *project.Project) []keyValue {
 	lines := []keyValue{{"slices", totals(p)}}
 	add := func(key string, ids []string) { lines = append(lines, keyValue{key, words.Some(ids)}) }
 	add("running", underWay(p))
-	add("landing", p.Landing)
-	add("ready", p.Ready)
-	add("blocked", p.Blocked)
-	for _, g := range p.Troubled() {
+	add("landing", p.Lists.Landing)
+	add("ready", p.Lists.Ready)
+	add("blocked", p.Lists.Blocked)
+	for _, g := range p.Lists.Troubled() {
 		add(string(g.Class), g.IDs)
 	}
-	add("waiting", p.Waiting)
+	add("waiting", p.Lists.Waiting)
 	if n := len(p.Warnings); n > 0 {
 		lines = append(lines, keyValue{"warnings", fmt.Sprintf("%d (gl doctor)", n)})
 	}

@@ -153,13 +153,13 @@ func (j *job) build(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	idle := !j.o.watch && len(j.ids) == 0 && len(p.Ready) == 0 && len(j.o.attend) == 0
+	idle := !j.o.watch && len(j.ids) == 0 && len(p.Lists.Ready) == 0 && len(j.o.attend) == 0
 	if idle && len(adopt) == 0 {
 		closeIdle(ctx, j.app, j.pr)
 		return nothingReady(j.app.IO, p)
 	}
 	// Who has nothing to launch needs no agent.
-	if err := j.present(ctx); err != nil && len(p.Ready)+len(p.Running)+len(j.ids) > 0 {
+	if err := j.present(ctx); err != nil && len(p.Lists.Ready)+len(p.Lists.Running)+len(j.ids) > 0 {
 		return err
 	}
 	cfg := j.config(p)
@@ -187,7 +187,7 @@ func (j *job) build(ctx context.Context) error {
 	j.app.IO.Message("merging what is in the queue: %s", strings.Join(adopt, ", "))
 	err = j.drain(ctx, cfg)
 	p, planErr := j.pr.Plan(time.Now(), planOptions(j.pr, j.o.milestone, nil))
-	if planErr != nil || len(p.Ready) == 0 || ctx.Err() != nil {
+	if planErr != nil || len(p.Lists.Ready) == 0 || ctx.Err() != nil {
 		return errors.Join(err, planErr)
 	}
 	return j.build(ctx) // what needed it is ready now
@@ -216,7 +216,7 @@ func (j *job) refused(cfg drain.Config) error {
 
 // noteSerial says why several slices are built one after the other, where nobody asked for that.
 func (j *job) noteSerial(cfg drain.Config, p *plan.Plan) {
-	if !cfg.Slots.Serial || len(p.Ready) < 2 || j.o.sequential {
+	if !cfg.Slots.Serial || len(p.Lists.Ready) < 2 || j.o.sequential {
 		return
 	}
 	if why := j.oneByOne(); why != "" {
@@ -277,7 +277,7 @@ func (j *job) admit(p *plan.Plan, ask func(question string) bool) error {
 
 // config decides the mode: one here, several one after the other here, or side by side.
 func (j *job) config(p *plan.Plan) drain.Config {
-	ready := len(p.Ready)
+	ready := len(p.Lists.Ready)
 	if len(j.ids) > 0 {
 		ready = len(j.ids)
 	}

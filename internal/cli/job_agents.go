@@ -90,7 +90,7 @@ func (j *job) named(ctx context.Context, pr *project.Project, name string) (drai
 	if err != nil {
 		return drain.Agent{}, err
 	}
-	commands, err := pr.Commands(ctx, a.Agent)
+	commands, err := pr.MustAllow().ForAgents(ctx, a.Agent)
 	if err == nil {
 		err = trust.Open(j.app.Getenv).Check(j.trustRoot(), commands)
 	}
@@ -138,7 +138,7 @@ func (j *job) findPlugins() (err error) {
 
 // permitted is present without the plugins. It changes nothing in the project.
 func (j *job) permitted(ctx context.Context) error {
-	commands, err := j.pr.Commands(ctx, j.kinds()...)
+	commands, err := j.pr.MustAllow().ForAgents(ctx, j.kinds()...)
 	if err == nil {
 		err = permit(ctx, j.app, j.trustRoot(), commands)
 	}

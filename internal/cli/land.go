@@ -63,7 +63,7 @@ func runLand(ctx context.Context, app *cmdutil.App, reset bool) error {
 		return err
 	}
 	if p, err := pr.Plan(time.Now(), pr.Options()); err == nil {
-		app.About(pr, p, append(slices.Clone(p.Landing), lane.ReadStatus(pr.Runs.Files.Dir()).Undelivered...)...)
+		app.About(pr, p, append(slices.Clone(p.Lists.Landing), lane.ReadStatus(pr.Runs.Files.Dir()).Undelivered...)...)
 	}
 	l.Told, l.Asked = func(line string) { app.IO.Message("%s", sanitize.Text(line)) }, true
 	if reset {
@@ -129,7 +129,7 @@ func tellMerged(ctx context.Context, app *cmdutil.App, l *lane.Queue, status lan
 
 // permittedLane opens the project's lane for a command: what it runs must have been allowed.
 func permittedLane(ctx context.Context, app *cmdutil.App, pr *project.Project) (*lane.Queue, error) {
-	commands, err := pr.LaneCommands(ctx)
+	commands, err := pr.MustAllow().ForQueue(ctx)
 	if err == nil {
 		err = permit(ctx, app, pr.Root, commands)
 	}

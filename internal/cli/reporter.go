@@ -182,7 +182,7 @@ func (t *reporter) aboutRun(r drain.Report) []string {
 	}
 	if r.Full {
 		who := "gl status shows them"
-		if len(r.Plan.Running) > 0 {
+		if len(r.Plan.Lists.Running) > 0 {
 			who = "gl why" + r.Plan.Snapshot.Flags + " says by whom"
 		}
 		lines = append(lines, slotsTaken(r.Plan, t.cfg.Slots.Max)+"; "+who)
@@ -421,8 +421,8 @@ func totals(p *plan.Plan) string {
 	}
 	switch root, n := p.BlockedOn(); {
 	case n == 0:
-	case n < len(p.Blocked):
-		s += fmt.Sprintf(" | %d blocked, %d of them on %s", len(p.Blocked), n, sanitize.Text(root))
+	case n < len(p.Lists.Blocked):
+		s += fmt.Sprintf(" | %d blocked, %d of them on %s", len(p.Lists.Blocked), n, sanitize.Text(root))
 	default:
 		s += fmt.Sprintf(" | %d blocked on %s", n, sanitize.Text(root))
 	}
@@ -432,7 +432,7 @@ func totals(p *plan.Plan) string {
 // leftOver gives the reason for each slice that isn't done, the ones that hold up others first.
 func leftOver(out *iostreams.Streams, p *plan.Plan) {
 	now := time.Now()
-	for _, ids := range [][]string{p.TroubledIDs(), p.Waiting, p.Unknown, p.Running, p.Landing, p.Ready, p.Blocked} {
+	for _, ids := range [][]string{p.Lists.TroubledIDs(), p.Lists.Waiting, p.Lists.Unknown, p.Lists.Running, p.Lists.Landing, p.Lists.Ready, p.Lists.Blocked} {
 		for _, id := range ids {
 			out.Printf("%s\n", term.Wrap("  "+sanitize.Text(p.Why(id, now).String()), out.Width(), 4))
 		}
@@ -470,7 +470,7 @@ func (t *reporter) liveText(now time.Time, width int) string {
 		rest += " | about " + plan.Age(eta) + " left"
 	}
 	var running []string
-	for _, id := range p.Running {
+	for _, id := range p.Lists.Running {
 		st := p.State(id)
 		s := id + " " + st.Doing(now)
 		if st.Attempt.Live() && !st.Attempt.Started.IsZero() {

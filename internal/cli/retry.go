@@ -61,7 +61,7 @@ worked on.`,
 type retryOptions struct{ all, abandon, fresh, json bool }
 
 // broken are the slices that wait for gl retry.
-func broken(p *plan.Plan) []string { return p.TroubledIDs() }
+func broken(p *plan.Plan) []string { return p.Lists.TroubledIDs() }
 
 func runRetry(ctx context.Context, app *cmdutil.App, ids []string, o retryOptions) error {
 	pr, err := app.Project()

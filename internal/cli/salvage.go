@@ -90,7 +90,7 @@ func runSalvage(ctx context.Context, app *cmdutil.App, id string, o salvageOptio
 		}
 		o.to = filepath.Join(dir, o.to)
 	}
-	filters, err := pr.Filters(ctx) // git runs them while it writes files
+	filters, err := pr.MustAllow().Filters(ctx) // git runs them while it writes files
 	if err == nil {
 		err = permit(ctx, app, pr.Root, filters)
 	}

@@ -67,7 +67,7 @@ func setModel(ctx context.Context, app *cmdutil.App, role, model string, tell bo
 		return err
 	})
 	if err == nil {
-		err = pr.Decided(ctx, []trust.Command{{Key: "model_overrides." + role}})
+		err = pr.Proposals().Decided(ctx, []trust.Command{{Key: "model_overrides." + role}})
 	}
 	if err != nil {
 		return settingError(err)

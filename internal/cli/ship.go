@@ -121,7 +121,7 @@ func mayShip(p *plan.Plan, now time.Time) error {
 		open[i] = id + " (" + p.Why(id, now).State + ")"
 	}
 	next := "gl why"
-	if len(p.Ready) > 0 {
+	if len(p.Lists.Ready) > 0 {
 		next += ", then gl slice --watch"
 	}
 	return fmt.Errorf("%d of %s not done: %s. Run %s", len(open), words.Count(p.Total, p.Snapshot.Noun), strings.Join(open, ", "), next)

@@ -83,18 +83,18 @@ func dryLists(out *iostreams.Streams, p *plan.Plan) {
 			dryLine(out, fmt.Sprintf("%s (%d)", label, len(ids)), words)
 		}
 	}
-	if len(p.Ready) == 0 {
+	if len(p.Lists.Ready) == 0 {
 		out.Printf("%s\n", term.Wrap(unready(p), out.Width(), 2))
 	}
-	list("Ready", p.Ready, strings.Join(p.Ready, ", "))
-	list("Running", p.Running, strings.Join(p.Running, ", "))
-	list("Landing", p.Landing, status.Briefs(p, p.Landing, now))
-	list("Blocked", p.Blocked, status.Briefs(p, p.Blocked, now))
-	for _, g := range p.Troubled() {
+	list("Ready", p.Lists.Ready, strings.Join(p.Lists.Ready, ", "))
+	list("Running", p.Lists.Running, strings.Join(p.Lists.Running, ", "))
+	list("Landing", p.Lists.Landing, status.Briefs(p, p.Lists.Landing, now))
+	list("Blocked", p.Lists.Blocked, status.Briefs(p, p.Lists.Blocked, now))
+	for _, g := range p.Lists.Troubled() {
 		list(g.Label, g.IDs, status.Troubled(p, g.IDs, now))
 	}
-	list("Waiting", p.Waiting, status.Briefs(p, p.Waiting, now))
-	list("Unknown", p.Unknown, status.Briefs(p, p.Unknown, now))
+	list("Waiting", p.Lists.Waiting, status.Briefs(p, p.Lists.Waiting, now))
+	list("Unknown", p.Lists.Unknown, status.Briefs(p, p.Lists.Unknown, now))
 	for _, h := range p.InEffect() {
 		text := sanitize.Line(h.Sentence(now))
 		if h.Agent == "" {
@@ -110,7 +110,7 @@ func wouldLaunch(p *plan.Plan, j *job) []string {
 	if !j.parallel() {
 		n = min(n, 1)
 	}
-	candidates := p.Ready
+	candidates := p.Lists.Ready
 	if len(j.ids) > 0 {
 		candidates = nil
 		for _, id := range j.ids {
@@ -191,7 +191,7 @@ func tellExpected(out *iostreams.Streams, ends []dryEnd) {
 }
 
 func dryDoc(p *plan.Plan, launch, command []string) dryRunDoc {
-	return dryRunDoc{SchemaVersion: 1, Ready: jsondoc.OrEmpty(p.Ready), Running: jsondoc.OrEmpty(p.Running), Blocked: jsondoc.OrEmpty(p.Blocked),
+	return dryRunDoc{SchemaVersion: 1, Ready: jsondoc.OrEmpty(p.Lists.Ready), Running: jsondoc.OrEmpty(p.Lists.Running), Blocked: jsondoc.OrEmpty(p.Lists.Blocked),
 		WouldLaunch: jsondoc.OrEmpty(launch), Command: jsondoc.OrEmpty(command)}
 }
 

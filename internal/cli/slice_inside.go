@@ -29,14 +29,14 @@ func sliceInside(ctx context.Context, app *cmdutil.App, pr *project.Project, p *
 		return describe(ctx, app, pr, p, ids[0])
 	case own != "" && p.State(own) != nil:
 		return describe(ctx, app, pr, p, own)
-	case len(p.Ready) == 0:
+	case len(p.Lists.Ready) == 0:
 		tellNothingReady(app.IO, p)
 		return nil
 	}
-	if err := describe(ctx, app, pr, p, p.Ready[0]); err != nil {
+	if err := describe(ctx, app, pr, p, p.Lists.Ready[0]); err != nil {
 		return err
 	}
-	if n := len(p.Ready) - 1; n > 0 {
+	if n := len(p.Lists.Ready) - 1; n > 0 {
 		noun := "slices"
 		if n == 1 {
 			noun = "slice"

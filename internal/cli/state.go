@@ -136,7 +136,7 @@ func showVerdict(app *cmdutil.App, pr *project.Project, shown *ops.Shown) error 
 		return nil
 	}
 	p, err := pr.Plan(time.Now(), pr.Options())
-	if err == nil && slices.Contains(p.Unverified, shown.ID) {
+	if err == nil && slices.Contains(p.Lists.Unverified, shown.ID) {
 		app.IO.Printf("verdict: complete (unverified): gl verify %s tests it\n", shown.ID)
 	}
 	return err

@@ -75,7 +75,7 @@ func runStop(ctx context.Context, app *cmdutil.App, ids []string, all, asJSON bo
 }
 
 // running are the slices that gl stop and gl attach are about.
-func running(p *plan.Plan) []string { return p.Running }
+func running(p *plan.Plan) []string { return p.Lists.Running }
 
 // A stopDoc says how each attempt ended.
 type stopDoc struct {

@@ -214,7 +214,7 @@ func slotsTaken(p *plan.Plan, limit int) string {
 
 // underWay is what runs, slices and tasks.
 func underWay(p *plan.Plan) []string {
-	ids := append([]string(nil), p.Running...)
+	ids := append([]string(nil), p.Lists.Running...)
 	for i := range p.Snapshot.Tasks {
 		if t := &p.Snapshot.Tasks[i]; t.Attempt.HasSlot() {
 			ids = append(ids, t.Name())

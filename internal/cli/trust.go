@@ -110,7 +110,7 @@ func runTrust(ctx context.Context, app *cmdutil.App, o trustOptions) error {
 	if err := allow(ctx, app, store, pr.Root, pending); err != nil {
 		return err
 	}
-	return pr.Decided(ctx, pending)
+	return pr.Proposals().Decided(ctx, pending)
 }
 
 // revoke forgets what this person has allowed in the project.
@@ -135,14 +135,14 @@ func allCommands(ctx context.Context, app *cmdutil.App, pr *project.Project) ([]
 	if err != nil { // what can't be read isn't run either
 		app.IO.Message("warning: %s: %v", project.ConfigFile, err)
 	}
-	filters, err := pr.Filters(ctx)
+	filters, err := pr.MustAllow().Filters(ctx)
 	return append(commands, filters...), err
 }
 
 // trustJSON prints the commands; with yes it allows them first.
 func trustJSON(ctx context.Context, app *cmdutil.App, pr *project.Project, store trust.Store, commands, pending []trust.Command, yes bool) error {
 	if yes && len(pending) > 0 {
-		if err := errors.Join(store.Allow(ctx, pr.Root, pending), pr.Decided(ctx, pending)); err != nil {
+		if err := errors.Join(store.Allow(ctx, pr.Root, pending), pr.Proposals().Decided(ctx, pending)); err != nil {
 			return err
 		}
 		pending = nil
@@ -225,7 +225,7 @@ func remember(ctx context.Context, app *cmdutil.App, root string, choice trust.C
 
 // noteTrust says in a dry run that the agent's command isn't allowed yet.
 func noteTrust(ctx context.Context, app *cmdutil.App, pr *project.Project, agents ...agent.Agent) {
-	commands, err := pr.Commands(ctx, agents...)
+	commands, err := pr.MustAllow().ForAgents(ctx, agents...)
 	if err != nil { // the run will tell
 		return
 	}

@@ -105,7 +105,7 @@ func whyID(ctx context.Context, app *cmdutil.App, views []*project.Project, plan
 
 // unfinished lists the slices that aren't done, those nearest to it first.
 func unfinished(p *plan.Plan) []string {
-	return slices.Concat(p.Running, p.Landing, p.Ready, p.Blocked, p.TroubledIDs(), p.Waiting, p.Unknown)
+	return slices.Concat(p.Lists.Running, p.Lists.Landing, p.Lists.Ready, p.Lists.Blocked, p.Lists.TroubledIDs(), p.Lists.Waiting, p.Lists.Unknown)
 }
 
 // whyAll gives a line for each slice, below what stops all of them.

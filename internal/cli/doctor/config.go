@@ -96,7 +96,7 @@ func checkTrust(x *exam) []Finding {
 	}
 	commands, _ := s.Commands() // as far as they can be read
 	if x.inWorktrees() {        // else nothing runs them
-		filters, err := x.pr.Filters(x.ctx)
+		filters, err := x.pr.MustAllow().Filters(x.ctx)
 		if err != nil {
 			return []Finding{found(Warning, "", "filters of the repository's configuration: "+err.Error(), "")}
 		}

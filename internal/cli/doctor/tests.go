@@ -19,7 +19,7 @@ func checkTests(x *exam) []Finding {
 				"gl settings set test.command '…'"))
 		}
 	}
-	proposals, err := x.pr.Proposals()
+	proposals, err := x.pr.Proposals().List()
 	if err != nil {
 		all = append(all, found(Warning, "", sanitize.Line(err.Error()), ""))
 	}

@@ -131,8 +131,8 @@ func (s *session) lists(p *plan.Plan) []string {
 		ids   []string
 		text  func(id string) string
 	}
-	lists := []list{{"Running", p.Running, id}, {"Landing", p.Landing, id}, {"Ready", p.Ready, id}, {"Waiting for a person", p.Waiting, cause}}
-	for _, g := range p.Troubled() {
+	lists := []list{{"Running", p.Lists.Running, id}, {"Landing", p.Lists.Landing, id}, {"Ready", p.Lists.Ready, id}, {"Waiting for a person", p.Lists.Waiting, cause}}
+	for _, g := range p.Lists.Troubled() {
 		lists = append(lists, list{g.Label, g.IDs, cause})
 	}
 	for _, l := range lists {
@@ -151,12 +151,12 @@ func (s *session) lists(p *plan.Plan) []string {
 // next returns the command to continue with, and what it does; "" for none.
 func next(pr *project.Project, p *plan.Plan) string {
 	switch {
-	case len(p.TroubledIDs()) > 0:
+	case len(p.Lists.TroubledIDs()) > 0:
 		return "gl why says what to do about each; gl slice builds what is ready"
-	case len(p.Ready) > 0:
-		command, _, _ := strings.Cut(pr.Tracker.Prompt(p.Ready[0]), " ")
-		return fmt.Sprintf("%s builds %s; gl slice --watch in a terminal builds everything", command, p.Ready[0])
-	case p.Done < p.Total && len(p.Running) == 0:
+	case len(p.Lists.Ready) > 0:
+		command, _, _ := strings.Cut(pr.Tracker.Prompt(p.Lists.Ready[0]), " ")
+		return fmt.Sprintf("%s builds %s; gl slice --watch in a terminal builds everything", command, p.Lists.Ready[0])
+	case p.Done < p.Total && len(p.Lists.Running) == 0:
 		return "gl why"
 	}
 	return ""

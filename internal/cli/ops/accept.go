@@ -34,7 +34,7 @@ func (a *Acceptance) Ready() ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("what can be built now isn't known: %w", err)
 	}
-	return slices.DeleteFunc(slices.Clone(after.Ready), func(id string) bool { return slices.Contains(a.before, id) }), nil
+	return slices.DeleteFunc(slices.Clone(after.Lists.Ready), func(id string) bool { return slices.Contains(a.before, id) }), nil
 }
 
 // Built is the lineage in which a slice was built, nil for one that was built in the checkout, or by a person.
@@ -65,7 +65,7 @@ func Accept(ctx context.Context, pr *project.Project, id string, l *worktree.Lin
 	if err != nil {
 		return nil, err
 	}
-	a := &Acceptance{pr: pr, before: before.Ready}
+	a := &Acceptance{pr: pr, before: before.Lists.Ready}
 	seen, err := asIs(ctx, pr, l)
 	if err != nil { // the queue says what is the matter
 		seen = attempt.Left{}

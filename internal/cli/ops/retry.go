@@ -48,7 +48,7 @@ func Retry(ctx context.Context, pr *project.Project, id string, over bool) (was 
 func PutBackIn(ctx context.Context, copied, pr *project.Project) error {
 	now := time.Now()
 	p, err := pr.Plan(now, pr.Options())
-	if err != nil || len(p.TroubledIDs()) == 0 {
+	if err != nil || len(p.Lists.TroubledIDs()) == 0 {
 		return err
 	}
 	return copied.Tracker.Do(ctx, func(tx tracker.Tx) error {
@@ -57,7 +57,7 @@ func PutBackIn(ctx context.Context, copied, pr *project.Project) error {
 			return err
 		}
 		there := plan.New(s, now, copied.Options())
-		for _, id := range p.TroubledIDs() {
+		for _, id := range p.Lists.TroubledIDs() {
 			if st := there.State(id); st != nil && st.Class == plan.Active {
 				err = errors.Join(err, tx.PutBack(id, st.Mark(), false))
 			}

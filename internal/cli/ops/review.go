@@ -60,12 +60,12 @@ func ToReview(pr *project.Project, now time.Time, ids ...string) ([]Pending, err
 	if err != nil {
 		return nil, err
 	}
-	wait := slices.Concat(p.Waiting, p.Red, p.Conflicts, p.Failed, p.Stalled, p.Unknown)
+	wait := slices.Concat(p.Lists.Waiting, p.Lists.Red, p.Lists.Conflicts, p.Lists.Failed, p.Lists.Stalled, p.Lists.Unknown)
 	recs, err := pr.Runs.Last(wait...)
 	if err != nil {
 		return nil, err
 	}
-	proposals, err := pr.Proposals()
+	proposals, err := pr.Proposals().List()
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +138,7 @@ func ToApprove(pr *project.Project, p *plan.Plan) (ids []string, why string, err
 		if !st.InScope || st.Class == plan.Done || st.Class == plan.Waiting || st.Class == plan.Corrupt {
 			continue
 		}
-		because, err := pr.NeedsReview(st.ID, book)
+		because, err := pr.Approvals().Of(st.ID, book)
 		if err != nil {
 			return nil, "", err
 		}

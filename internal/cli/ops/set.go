@@ -298,7 +298,7 @@ func reviewOf(pr *project.Project, id string, changes []Change) (string, error) 
 	if !slices.ContainsFunc(changes, func(c Change) bool { return c.Key == "status" && plan.Classify(c.Value) == plan.Done }) {
 		return "", nil
 	}
-	return pr.NeedsReview(id, contracts.ReadBook(pr.Root))
+	return pr.Approvals().Of(id, contracts.ReadBook(pr.Root))
 }
 
 // askReview has a slice that a session in the checkout completes wait for the person whom its contracts ask for.

@@ -55,7 +55,7 @@ func SetSetting(ctx context.Context, pr *project.Project, store trust.Store, key
 			return was, is, fmt.Errorf("%s is changed, but a drain with --max can't be told: %w", project.ConfigFile, err)
 		}
 	}
-	return was, is, pr.Decided(ctx, []trust.Command{{Key: key}})
+	return was, is, pr.Proposals().Decided(ctx, []trust.Command{{Key: key}})
 }
 
 const targetKey = "git.target"
@@ -109,7 +109,7 @@ func Propose(ctx context.Context, pr *project.Project, by *attempt.Caller, key, 
 		}
 	}
 	refused := fmt.Errorf("settings are for a person, and this is %s", by)
-	kept, err := pr.Propose(ctx, by, key, text)
+	kept, err := pr.Proposals().Add(ctx, by, key, text)
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w, and the proposal can't be kept: %w", refused, err)

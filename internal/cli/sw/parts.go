@@ -158,9 +158,9 @@ func newTaskWord(s *caller, word, short string, f func(*specwright.Edit, string)
 
 // tasks is how far the tasks are: "1/4 tasks done, now task-2".
 func tasks(e *specwright.Edit) string {
-	s := e.Work.Tasks() + " tasks done"
-	if e.Work.Task != "" {
-		s += ", now " + e.Work.Task
+	s := e.State.Work.Tasks() + " tasks done"
+	if e.State.Work.Task != "" {
+		s += ", now " + e.State.Work.Task
 	}
 	return s
 }

@@ -155,16 +155,16 @@ func (s *caller) simple(ctx context.Context, f func(*specwright.Edit) error, say
 
 // whereItIs is the work in a few words: "login, unit form: building (1/3 tasks)".
 func whereItIs(e *specwright.Edit) string {
-	if e.Work == nil {
+	if e.State.Work == nil {
 		return "no work is active"
 	}
-	s := e.Work.ID
-	if u := e.Current(); u != nil && u.ID != e.Work.ID {
+	s := e.State.Work.ID
+	if u := e.State.Current(); u != nil && u.ID != e.State.Work.ID {
 		s += ", unit " + u.ID
 	}
-	s += ": " + e.Work.Status
-	if e.Status() == specwright.Building {
-		s += " (" + e.Work.Tasks() + " tasks)"
+	s += ": " + e.State.Work.Status
+	if e.State.Status() == specwright.Building {
+		s += " (" + e.State.Work.Tasks() + " tasks)"
 	}
 	return s
 }
@@ -279,7 +279,7 @@ minutes ago is a warning. The next unit begins in the same write: building if it
 				switch {
 				case next != "":
 					return shipped + ": shipped\n" + whereItIs(e)
-				case len(e.Units) > 0:
+				case len(e.State.Units) > 0:
 					return shipped + ": shipped\nAll work units complete."
 				}
 				return shipped + ": shipped"
@@ -316,7 +316,7 @@ func (s *caller) reset(ctx context.Context, yes bool) error {
 		return cmdutil.Taken("%s is being worked on by attempt %d (%s): run gl stop %s", id, r.ID.N, r.Job.Agent, id)
 	}
 	return s.simple(ctx, func(e *specwright.Edit) error {
-		if e.InHand() != id {
+		if e.State.InHand() != id {
 			return fmt.Errorf("%s is no longer the current work: run gl sw status", id)
 		}
 		return e.Reset()

@@ -53,16 +53,16 @@ func (p *Plan) expect() {
 // with running work, keep their places.
 func (p *Plan) spread() {
 	from := 0
-	for from < len(p.Ready) && p.State(p.Ready[from]).Goes {
+	for from < len(p.Lists.Ready) && p.State(p.Lists.Ready[from]).Goes {
 		from++
 	}
 	to := from
-	for to < len(p.Ready) && len(p.State(p.Ready[to]).Meets) == 0 {
+	for to < len(p.Lists.Ready) && len(p.State(p.Lists.Ready[to]).Meets) == 0 {
 		to++
 	}
 	var first, later []string
 	taken := paths{in: map[string]bool{}, above: map[string]bool{}}
-	for _, id := range p.Ready[from:to] {
+	for _, id := range p.Lists.Ready[from:to] {
 		files := p.State(id).Files
 		if slices.ContainsFunc(files, taken.meet) {
 			later = append(later, id)
@@ -73,7 +73,7 @@ func (p *Plan) spread() {
 			taken.add(f)
 		}
 	}
-	copy(p.Ready[from:to], append(first, later...))
+	copy(p.Lists.Ready[from:to], append(first, later...))
 }
 
 // paths is a set of paths and the directories above them.

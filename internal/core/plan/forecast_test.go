@@ -16,8 +16,8 @@ func TestForecast(t *testing.T) {
 		return New(&Snapshot{Items: Pointers([]Item{first, second, running, item("S-4", "complete")}), Forecast: list}, now, Options{})
 	}
 	p := plans(Collision{Slice: "S-1", With: "S-3", Paths: []string{"a"}})
-	if !slices.Equal(p.Ready, []string{"S-2", "S-1"}) || len(p.Forecast) != 1 {
-		t.Errorf("ready %q, forecast %v", p.Ready, p.Forecast)
+	if !slices.Equal(p.Lists.Ready, []string{"S-2", "S-1"}) || len(p.Forecast) != 1 {
+		t.Errorf("ready %q, forecast %v", p.Lists.Ready, p.Forecast)
 	}
 	if got := p.Why("S-1", now).Cause; got != "behind others, since it is likely to conflict with S-3 in a" {
 		t.Errorf("S-1: %s", got)
@@ -26,8 +26,8 @@ func TestForecast(t *testing.T) {
 		t.Errorf("S-3: %v", got)
 	}
 	p = plans(Collision{Slice: "S-1", With: "S-2"}, Collision{Slice: "S-1", With: "S-4"}, Collision{Slice: "S-1"}, Collision{Slice: "S-1", With: "S-9"})
-	if !slices.Equal(p.Ready, []string{"S-1", "S-2"}) || len(p.Forecast) != 0 {
-		t.Errorf("ready %q, forecast %v", p.Ready, p.Forecast)
+	if !slices.Equal(p.Lists.Ready, []string{"S-1", "S-2"}) || len(p.Forecast) != 0 {
+		t.Errorf("ready %q, forecast %v", p.Lists.Ready, p.Forecast)
 	}
 }
 
@@ -44,8 +44,8 @@ func TestForecastByHints(t *testing.T) {
 		hinted("S-4", "pending", "internal/plan"), item("S-5", "pending"),
 		hinted("S-6", "in_progress", "internal/plan/order.go", "x"), hinted("S-7", "in_progress", "x"), hinted("S-8", "complete", "cmdline.go"),
 	})}, now, Options{})
-	if !slices.Equal(p.Ready, []string{"S-1", "S-3", "S-5", "S-2", "S-4"}) {
-		t.Errorf("ready %q", p.Ready)
+	if !slices.Equal(p.Lists.Ready, []string{"S-1", "S-3", "S-5", "S-2", "S-4"}) {
+		t.Errorf("ready %q", p.Lists.Ready)
 	}
 	if len(p.Forecast) != 1 || p.Forecast[0].String() != "S-4 and S-6 in internal/plan" {
 		t.Errorf("forecast %v", p.Forecast)
@@ -72,15 +72,15 @@ func TestForecastHidesNothing(t *testing.T) {
 		})).Draw(t, "forecast")
 		without := New(&Snapshot{Items: Pointers(items)}, now, Options{})
 		with := New(&Snapshot{Items: Pointers(items), Forecast: list}, now, Options{})
-		a, b := slices.Sorted(slices.Values(without.Ready)), slices.Sorted(slices.Values(with.Ready))
-		if !slices.Equal(a, b) || !slices.Equal(without.Running, with.Running) {
-			t.Fatalf("%q became %q", without.Ready, with.Ready)
+		a, b := slices.Sorted(slices.Values(without.Lists.Ready)), slices.Sorted(slices.Values(with.Lists.Ready))
+		if !slices.Equal(a, b) || !slices.Equal(without.Lists.Running, with.Lists.Running) {
+			t.Fatalf("%q became %q", without.Lists.Ready, with.Lists.Ready)
 		}
 		behind := false
-		for _, id := range with.Ready {
+		for _, id := range with.Lists.Ready {
 			meets := len(with.State(id).Meets) > 0
 			if behind && !meets {
-				t.Fatalf("%s is behind one that collides: %q", id, with.Ready)
+				t.Fatalf("%s is behind one that collides: %q", id, with.Lists.Ready)
 			}
 			behind = meets
 		}

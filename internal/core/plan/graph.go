@@ -142,7 +142,7 @@ func (p *Plan) gravest(st *State) string {
 // nothing is blocked.
 func (p *Plan) BlockedOn() (root string, n int) {
 	count := make(map[string]int)
-	for _, id := range p.Blocked {
+	for _, id := range p.Lists.Blocked {
 		r := p.State(id).Root
 		count[r]++
 		if c := count[r]; c > n || c == n && NaturalLess(r, root) {
@@ -171,12 +171,12 @@ func (p *Plan) CriticalPath() []string {
 	var first *State
 	for _, st := range open {
 		length[st.ID]++
-		if first == nil || length[st.ID] > length[first.ID] || length[st.ID] == length[first.ID] && p.before(st, first) {
+		if first == nil || length[st.ID] > length[first.ID] || length[st.ID] == length[first.ID] && before(st, first) {
 			first = st
 		}
 		for _, need := range st.Needs {
 			after := next[need]
-			if n := length[st.ID]; n > length[need] || n == length[need] && after != nil && p.before(st, after) {
+			if n := length[st.ID]; n > length[need] || n == length[need] && after != nil && before(st, after) {
 				length[need], next[need] = n, st
 			}
 		}
@@ -207,7 +207,7 @@ func (p *Plan) Layers() [][]string {
 	}
 	ids := make([][]string, len(layers))
 	for n, layer := range layers {
-		sort.SliceStable(layer, func(i, j int) bool { return p.before(layer[i], layer[j]) })
+		sort.SliceStable(layer, func(i, j int) bool { return before(layer[i], layer[j]) })
 		for _, st := range layer {
 			ids[n] = append(ids[n], st.ID)
 		}

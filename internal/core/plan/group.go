@@ -14,14 +14,14 @@ func (c Class) Troubled() bool { return c == Failed || c == Red || c == Conflict
 
 // Troubled groups the items whose last attempt failed, starting with the work furthest from
 // being usable.
-func (p *Plan) Troubled() []Group {
-	return []Group{{Failed, "Failed", p.Failed}, {Red, "Red", p.Red}, {Conflict, "Conflict", p.Conflicts}, {Stalled, "Stalled", p.Stalled}}
+func (l *Lists) Troubled() []Group {
+	return []Group{{Failed, "Failed", l.Failed}, {Red, "Red", l.Red}, {Conflict, "Conflict", l.Conflicts}, {Stalled, "Stalled", l.Stalled}}
 }
 
 // TroubledIDs returns the ids of all these items.
-func (p *Plan) TroubledIDs() []string {
+func (l *Lists) TroubledIDs() []string {
 	var ids []string
-	for _, g := range p.Troubled() {
+	for _, g := range l.Troubled() {
 		ids = slices.Concat(ids, g.IDs)
 	}
 	return ids
@@ -36,7 +36,7 @@ func (st *State) Stopped() bool {
 
 // StoppedIDs returns those of TroubledIDs whose agents a person stopped.
 func (p *Plan) StoppedIDs() (ids []string) {
-	for _, id := range p.Stalled {
+	for _, id := range p.Lists.Stalled {
 		if p.State(id).Stopped() {
 			ids = append(ids, id)
 		}

@@ -120,7 +120,7 @@ func (p *Plan) stops() *Hold {
 	}
 	var first *Hold
 	agents := slices.Clone(p.agents)
-	for _, id := range p.Ready {
+	for _, id := range p.Lists.Ready {
 		if name := p.State(id).Agent; name != "" && len(agents) > 0 && !slices.ContainsFunc(agents, func(a Account) bool { return a.Agent == name }) {
 			agents = append(agents, Account{Agent: name})
 		}

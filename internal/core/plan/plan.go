@@ -42,11 +42,8 @@ type State struct {
 	inCycle bool
 }
 
-// A Plan is the meaning of a Snapshot. All lists hold ids of items in scope.
-type Plan struct {
-	Snapshot *Snapshot
-	States   []State // all items, in the tracker's order, in scope or not
-
+// Lists are the ids of the items in scope, by class.
+type Lists struct {
 	Ready     []string // available with all dependencies done, in launch order
 	Running   []string // active: ours and other sessions'
 	Blocked   []string // available, but a dependency isn't done
@@ -57,10 +54,18 @@ type Plan struct {
 	Stalled   []string
 	Waiting   []string
 	Unknown   []string // unknown status, or a corrupt file
-	Done      int
-	Total     int
 
 	Unverified []string // done, but gl has seen no test pass on the result: see unproven
+}
+
+// A Plan is the meaning of a Snapshot.
+type Plan struct {
+	Snapshot *Snapshot
+	States   []State // all items, in the tracker's order, in scope or not
+
+	Lists Lists
+	Done  int
+	Total int
 
 	Tests TestCounts // of the items in scope
 
@@ -118,14 +123,14 @@ func New(s *Snapshot, now time.Time, o Options) *Plan {
 
 // heedBudget makes an item wait for a person if it has used up its budget.
 func (st *State) heedBudget(s *Snapshot) {
-	if s.SliceUSD <= 0 || st.Class != Available || s.Spent[st.ID] < s.SliceUSD {
+	if s.Cost.Limit <= 0 || st.Class != Available || s.Cost.Spent[st.ID] < s.Cost.Limit {
 		return
 	}
-	spent := s.Spent[st.ID]
+	spent := s.Cost.Spent[st.ID]
 	st.Class, st.OverBudget = Waiting, true
 	own := *st.Item
 	st.Item = &own
-	st.WaitingFor = fmt.Sprintf("its budget: $%.2f of $%.2f spent, the limit of every slice", spent, s.SliceUSD)
+	st.WaitingFor = fmt.Sprintf("its budget: $%.2f of $%.2f spent, the limit of every slice", spent, s.Cost.Limit)
 	st.Next = []string{fmt.Sprintf("gl budget slice %g", math.Ceil(2*spent))}
 }
 
@@ -327,13 +332,13 @@ func (p *Plan) list() {
 
 // order sorts the ready items into launch order.
 func (p *Plan) order() {
-	ready := make([]*State, len(p.Ready))
-	for i, id := range p.Ready {
+	ready := make([]*State, len(p.Lists.Ready))
+	for i, id := range p.Lists.Ready {
 		ready[i] = p.State(id)
 	}
-	sort.SliceStable(ready, func(i, j int) bool { return p.before(ready[i], ready[j]) })
+	sort.SliceStable(ready, func(i, j int) bool { return before(ready[i], ready[j]) })
 	for i, st := range ready {
-		p.Ready[i] = st.ID
+		p.Lists.Ready[i] = st.ID
 	}
 }
 
@@ -341,31 +346,31 @@ func (p *Plan) add(st *State) {
 	switch st.Class {
 	case Done:
 		p.Done++
-		if p.unproven(st) {
-			p.Unverified = append(p.Unverified, st.ID)
+		if p.Snapshot.unproven(st) {
+			p.Lists.Unverified = append(p.Lists.Unverified, st.ID)
 		}
 	case Available:
 		if len(st.Needs) == 0 {
-			p.Ready = append(p.Ready, st.ID)
+			p.Lists.Ready = append(p.Lists.Ready, st.ID)
 		} else {
-			p.Blocked = append(p.Blocked, st.ID)
+			p.Lists.Blocked = append(p.Lists.Blocked, st.ID)
 		}
 	case Active:
-		p.Running = append(p.Running, st.ID)
+		p.Lists.Running = append(p.Lists.Running, st.ID)
 	case Landing:
-		p.Landing = append(p.Landing, st.ID)
+		p.Lists.Landing = append(p.Lists.Landing, st.ID)
 	case Failed:
-		p.Failed = append(p.Failed, st.ID)
+		p.Lists.Failed = append(p.Lists.Failed, st.ID)
 	case Red:
-		p.Red = append(p.Red, st.ID)
+		p.Lists.Red = append(p.Lists.Red, st.ID)
 	case Conflict:
-		p.Conflicts = append(p.Conflicts, st.ID)
+		p.Lists.Conflicts = append(p.Lists.Conflicts, st.ID)
 	case Stalled:
-		p.Stalled = append(p.Stalled, st.ID)
+		p.Lists.Stalled = append(p.Lists.Stalled, st.ID)
 	case Waiting:
-		p.Waiting = append(p.Waiting, st.ID)
+		p.Lists.Waiting = append(p.Lists.Waiting, st.ID)
 	default:
-		p.Unknown = append(p.Unknown, st.ID)
+		p.Lists.Unknown = append(p.Lists.Unknown, st.ID)
 	}
 }
 
@@ -373,7 +378,7 @@ func (p *Plan) add(st *State) {
 // for them in the merge queue; then those unlikely to conflict with running work; then by what
 // people specified (wave, priority); then by what shortens the run (the longest chain of work
 // behind it); then by the order of the graph file.
-func (p *Plan) before(a, b *State) bool {
+func before(a, b *State) bool {
 	switch {
 	case a.Goes != b.Goes:
 		return a.Goes

@@ -77,7 +77,7 @@ func TestReadyOrder(t *testing.T) {
 		item("S-40", "pending"), item("S-41", "pending", "S-40"), item("S-42", "pending", "S-41"),
 	)
 	want := []string{"S-21", "S-20", "S-30", "S-40", "S-1", "S-9", "S-10"}
-	if d := cmp.Diff(want, p.Ready); d != "" {
+	if d := cmp.Diff(want, p.Lists.Ready); d != "" {
 		t.Error(d)
 	}
 }
@@ -91,10 +91,10 @@ func TestDependencies(t *testing.T) {
 		Evidence: map[string]string{"S-0": "complete", "S-98": "pending"},
 	}
 	p := New(s, now, Options{})
-	if d := cmp.Diff([]string{"S-2", "S-4"}, p.Ready); d != "" {
+	if d := cmp.Diff([]string{"S-2", "S-4"}, p.Lists.Ready); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff([]string{"S-3", "S-5"}, p.Blocked); d != "" {
+	if d := cmp.Diff([]string{"S-3", "S-5"}, p.Lists.Blocked); d != "" {
 		t.Error(d)
 	}
 	if got := p.Because("S-5"); got != "unknown slice S-99" {
@@ -113,18 +113,18 @@ func TestLiveAttemptBeatsTheFile(t *testing.T) {
 		Attempts: map[string]*Attempt{"S-1": {N: 1, Phase: Started}},
 	}
 	p := New(s, now, Options{})
-	if p.State("S-1").Class != Active || len(p.Ready) != 0 || p.Taken != 1 {
-		t.Errorf("class %s, ready %v, taken %d", p.State("S-1").Class, p.Ready, p.Taken)
+	if p.State("S-1").Class != Active || len(p.Lists.Ready) != 0 || p.Taken != 1 {
+		t.Errorf("class %s, ready %v, taken %d", p.State("S-1").Class, p.Lists.Ready, p.Taken)
 	}
 	// an orphan may still write, so for all others it counts as running
 	s.Attempts["S-1"].Dead = true
-	if p = New(s, now, Options{}); p.State("S-1").Class != Stalled || len(p.Ready) != 0 || p.Taken != 1 {
-		t.Errorf("dead: class %s, ready %v, taken %d", p.State("S-1").Class, p.Ready, p.Taken)
+	if p = New(s, now, Options{}); p.State("S-1").Class != Stalled || len(p.Lists.Ready) != 0 || p.Taken != 1 {
+		t.Errorf("dead: class %s, ready %v, taken %d", p.State("S-1").Class, p.Lists.Ready, p.Taken)
 	}
 	s.Attempts["S-1"] = &Attempt{N: 1, Phase: Settled, Outcome: complete, After: Mark{Status: "complete"}}
 	p = New(s, now, Options{})
-	if p.Done != 1 || len(p.Ready) != 1 || p.Taken != 0 {
-		t.Errorf("done %d, ready %v, taken %d", p.Done, p.Ready, p.Taken)
+	if p.Done != 1 || len(p.Lists.Ready) != 1 || p.Taken != 0 {
+		t.Errorf("done %d, ready %v, taken %d", p.Done, p.Lists.Ready, p.Taken)
 	}
 }
 
@@ -155,8 +155,8 @@ func TestPendingAgainIsNotReady(t *testing.T) {
 			t.Errorf("after %s: class %s", a.Outcome.Name, p.State("S-1").Class)
 		}
 		a.Retried = true
-		if p := New(s, now, Options{}); len(p.Ready) != 1 {
-			t.Errorf("after %s and a retry: ready %v", a.Outcome.Name, p.Ready)
+		if p := New(s, now, Options{}); len(p.Lists.Ready) != 1 {
+			t.Errorf("after %s and a retry: ready %v", a.Outcome.Name, p.Lists.Ready)
 		}
 	}
 }
@@ -226,7 +226,7 @@ func TestCycles(t *testing.T) {
 	if d := cmp.Diff([][]string{{"S-1", "S-3", "S-2"}}, p.Cycles); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff([]string{"S-5"}, p.Ready); d != "" {
+	if d := cmp.Diff([]string{"S-5"}, p.Lists.Ready); d != "" {
 		t.Error(d)
 	}
 	if got := p.Because("S-4"); !strings.Contains(got, "cycle") {
@@ -241,8 +241,8 @@ func TestScope(t *testing.T) {
 	a, b := item("S-1", "pending"), item("S-2", "pending", "S-1")
 	a.Milestone, b.Milestone = "one", "two"
 	p := New(&Snapshot{Items: Pointers([]Item{a, b})}, now, Options{Milestone: "two"})
-	if p.Total != 1 || len(p.Ready) != 0 || len(p.Blocked) != 1 {
-		t.Errorf("total %d, ready %v, blocked %v", p.Total, p.Ready, p.Blocked)
+	if p.Total != 1 || len(p.Lists.Ready) != 0 || len(p.Lists.Blocked) != 1 {
+		t.Errorf("total %d, ready %v, blocked %v", p.Total, p.Lists.Ready, p.Lists.Blocked)
 	}
 }
 
@@ -262,18 +262,18 @@ func TestPlanOfAnyGraph(t *testing.T) {
 			}
 		}
 		p := planOf(items...)
-		lists := len(p.Ready) + len(p.Running) + len(p.Blocked) + len(p.Failed) + len(p.Stalled) + len(p.Waiting) + len(p.Unknown) + p.Done
+		lists := len(p.Lists.Ready) + len(p.Lists.Running) + len(p.Lists.Blocked) + len(p.Lists.Failed) + len(p.Lists.Stalled) + len(p.Lists.Waiting) + len(p.Lists.Unknown) + p.Done
 		if lists != n || p.Total != n {
 			t.Fatalf("%d items in the lists, total %d, want %d", lists, p.Total, n)
 		}
-		for _, id := range p.Ready {
+		for _, id := range p.Lists.Ready {
 			for _, d := range p.State(id).Deps {
 				if s := p.State(d); s == nil || s.Class != Done {
 					t.Fatalf("%s is ready, but needs %s", id, d)
 				}
 			}
 		}
-		for _, id := range p.Blocked {
+		for _, id := range p.Lists.Blocked {
 			st := p.State(id)
 			if st.Root == "" || p.Because(id) == "" {
 				t.Fatalf("%s is blocked without a reason", id)

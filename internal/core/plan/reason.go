@@ -84,7 +84,8 @@ func (r Reason) Command() string {
 	return r.Next[0]
 }
 
-// Run says when to run a command of Next: "Run gl retry S-4", "If no one works on it, run gl state release S-4 --force".
+// Run says when to run a command of Next: "Run gl retry S-4", "If no one works on it, run gl state
+// release S-4 --force".
 func (r Reason) Run(command string) string {
 	if r.If == "" {
 		return "Run " + command
@@ -125,6 +126,17 @@ func (st *State) claimant() string {
 
 // Why returns the reason for an item's state; the zero Reason for an unknown id.
 func (p *Plan) Why(id string, now time.Time) Reason {
+	return explainer{p, now}.why(id)
+}
+
+// An explainer finds the reasons for the states of a plan's items.
+type explainer struct {
+	p   *Plan
+	now time.Time
+}
+
+func (x explainer) why(id string) Reason {
+	p := x.p
 	st := p.State(id)
 	if st == nil {
 		return Reason{}
@@ -134,9 +146,9 @@ func (p *Plan) Why(id string, now time.Time) Reason {
 	case Done:
 		r.State, r.Cause = "done", p.proof(st)
 	case Available:
-		p.whyAvailable(st, &r)
+		x.available(st, &r)
 	case Active:
-		p.whyActive(st, now, &r)
+		x.active(st, &r)
 	case Failed:
 		r.State, r.Cause = "failed", st.lastDetail()
 		r.Next = st.repair()
@@ -178,20 +190,20 @@ func (p *Plan) Why(id string, now time.Time) Reason {
 		r.Next = []string{"gl state set " + id + " status=pending"}
 		r.help(st)
 	}
-	r.Next = p.commands(r.Next)
+	r.Next = p.Snapshot.commands(r.Next)
 	return r
 }
 
-// commands adds the flags that make commands refer to the plan's items rather than another
+// commands adds the flags that make commands refer to these items rather than another
 // system's.
-func (p *Plan) commands(list []string) []string {
-	if p.Snapshot.Flags == "" {
+func (s *Snapshot) commands(list []string) []string {
+	if s.Flags == "" {
 		return list
 	}
 	list = slices.Clone(list)
 	for i, c := range list {
 		if word, isGl := strings.CutPrefix(c, "gl "); isGl && !strings.HasPrefix(word, "gsd ") && !strings.HasPrefix(word, "sw ") {
-			list[i] += p.Snapshot.Flags
+			list[i] += s.Flags
 		}
 	}
 	return list
@@ -204,14 +216,14 @@ func (r *Reason) help(st *State) {
 	}
 }
 
-func (p *Plan) whyAvailable(st *State, r *Reason) {
+func (x explainer) available(st *State, r *Reason) {
 	if len(st.Needs) == 0 {
 		if r.State = "ready"; st.Goes {
 			r.Cause = "goes on: " + st.lastDetail()
 		} else if st.Stale {
 			r.Cause = "the claim of " + st.claimant() + " is stale, and is taken over in yolo mode"
 		} else if len(st.Meets) > 0 {
-			r.Cause = "behind others, since it is " + p.Foreseen(st.ID)[0].Text()
+			r.Cause = "behind others, since it is " + x.p.Foreseen(st.ID)[0].Text()
 		}
 		r.Next = []string{"gl slice " + st.ID}
 		return
@@ -222,8 +234,8 @@ func (p *Plan) whyAvailable(st *State, r *Reason) {
 		r.Cause += ", in a cycle"
 		return
 	}
-	if p.State(st.Root) == nil && slices.Contains(st.Needs, st.Root) {
-		r.Cause += ", " + p.Snapshot.unknown()
+	if x.p.State(st.Root) == nil && slices.Contains(st.Needs, st.Root) {
+		r.Cause += ", " + x.p.Snapshot.unknown()
 	}
 }
 
@@ -269,15 +281,15 @@ const longWay = 100
 // needs the next. A long path is cut to its beginning and the root: for all items of a long
 // chain, full paths would take a hundred megabytes.
 func (p *Plan) WayOut(id string) []string {
-	way := p.way(id, longWay)
-	if len(way) == longWay {
-		way[longWay-1] = p.State(id).Root
+	path := way(p, id, longWay)
+	if len(path) == longWay {
+		path[longWay-1] = p.State(id).Root
 	}
-	return way
+	return path
 }
 
 // way returns the first hops of the path to the root.
-func (p *Plan) way(id string, most int) []string {
+func way(p *Plan, id string, most int) []string {
 	path := []string{id}
 	seen := map[string]bool{id: true}
 	for st := p.State(id); len(path) < most && st != nil && st.Root != "" && st.ID != st.Root; {
@@ -313,26 +325,26 @@ func (p *Plan) Hops(id string, now time.Time) []string {
 	if p.Why(id, now).State != "blocked" {
 		return nil
 	}
-	way := p.way(id, len(p.States)+1)
+	path := way(p, id, len(p.States)+1)
 	hops := make([]string, 0, shownHops+2)
-	for i, need := range way[1:] {
-		switch left := len(way) - 1 - shownHops; {
+	for i, need := range path[1:] {
+		switch left := len(path) - 1 - shownHops; {
 		case left < 2 || i < shownHops/2 || i >= shownHops/2+left:
-			hops = append(hops, way[i]+" needs "+need)
+			hops = append(hops, path[i]+" needs "+need)
 		case i == shownHops/2:
 			hops = append(hops, fmt.Sprintf("… %d more …", left))
 		}
 	}
-	return append(hops, p.rootText(way[len(way)-1], now))
+	return append(hops, explainer{p, now}.rootText(path[len(path)-1]))
 }
 
-func (p *Plan) rootText(id string, now time.Time) string {
-	st := p.State(id)
+func (x explainer) rootText(id string) string {
+	st := x.p.State(id)
 	if st == nil {
-		return id + " is " + p.Snapshot.unknown()
+		return id + " is " + x.p.Snapshot.unknown()
 	}
 	if st.inCycle {
-		for _, c := range p.Cycles {
+		for _, c := range x.p.Cycles {
 			if slices.Contains(c, id) {
 				return id + " is in the dependency cycle " + strings.Join(append(slices.Clip(c), c[0]), " → ")
 			}
@@ -340,27 +352,27 @@ func (p *Plan) rootText(id string, now time.Time) string {
 		// a member of connected cycles that the one reported path misses
 		return id + " is in a dependency cycle"
 	}
-	r := p.Why(id, now)
+	r := x.why(id)
 	r.Next = nil
 	return r.String()
 }
 
-func (p *Plan) whyActive(st *State, now time.Time, r *Reason) {
+func (x explainer) active(st *State, r *Reason) {
 	r.Cause = st.Progress()
 	if st.Attempt.Live() {
 		r.State = "running"
 		a := st.Attempt
 		r.Cause += fmt.Sprintf(", attempt %d with %s", a.N, a.Agent)
 		if !a.Started.IsZero() {
-			r.Cause += ", for " + Age(now.Sub(a.Started))
+			r.Cause += ", for " + Age(x.now.Sub(a.Started))
 		}
-		switch quiet := a.Quiet(now); {
+		switch quiet := a.Quiet(x.now); {
 		case quiet > 0 && a.Tool != "":
 			r.Cause += ", for " + Age(quiet) + " in " + a.Tool
 		case quiet > 0:
 			r.Cause += ", silent for " + Age(quiet)
 		case !a.Heard.IsZero():
-			r.Cause += ", last heard " + Age(now.Sub(a.Heard)) + " ago"
+			r.Cause += ", last heard " + Age(x.now.Sub(a.Heard)) + " ago"
 		}
 		r.Next = []string{"gl logs -f " + st.ID, "gl stop " + st.ID}
 		if a.Where != "" {
@@ -379,10 +391,10 @@ func (p *Plan) whyActive(st *State, now time.Time, r *Reason) {
 		r.Cause += " by unknown"
 	}
 	if !st.Changed.IsZero() {
-		r.Cause += ", last change " + Age(now.Sub(st.Changed)) + " ago"
+		r.Cause += ", last change " + Age(x.now.Sub(st.Changed)) + " ago"
 	}
 	switch {
-	case !p.ofSlices():
+	case !x.p.Snapshot.ofSlices():
 		r.Next = []string{"gl slice " + st.ID + " --force"}
 	case st.Stale:
 		r.Next = []string{"gl state release " + st.ID}
@@ -398,7 +410,7 @@ func (p *Plan) whyActive(st *State, now time.Time, r *Reason) {
 }
 
 // ofSlices reports whether the items are Greenlight's own.
-func (p *Plan) ofSlices() bool { return p.Snapshot.Noun == "" || p.Snapshot.Noun == Slice }
+func (s *Snapshot) ofSlices() bool { return s.Noun == "" || s.Noun == Slice }
 
 // abandon returns the command that gives up an attempt whose host is gone.
 func abandon(id string) string { return "gl retry --abandon " + id }
@@ -409,7 +421,7 @@ func (p *Plan) warnUnseen(label string, a *Attempt) {
 		return
 	}
 	p.Warnings = append(p.Warnings, Warning{Message: fmt.Sprintf("attempt %d of %s runs %s, where gl can't look. If that is gone, run %s",
-		a.N, label, a.Where, p.commands([]string{abandon(label)})[0])})
+		a.N, label, a.Where, p.Snapshot.commands([]string{abandon(label)})[0])})
 }
 
 // Progress returns a word for the progress of an active item: its step if that is more specific
@@ -501,13 +513,13 @@ func (st *State) lastDetail() string {
 func (p *Plan) proof(st *State) string {
 	var is []string
 	// the sibling formats don't count tests
-	if st.Tests > 0 || st.NewTests != 0 || p.ofSlices() && st.Verified != Green {
+	if st.Tests > 0 || st.NewTests != 0 || p.Snapshot.ofSlices() && st.Verified != Green {
 		is = append(is, p.TestsOf(st))
 	}
 	switch {
 	case st.Verified == Green:
 		is = append(is, "verified")
-	case p.unproven(st):
+	case p.Snapshot.unproven(st):
 		is = append(is, "unverified")
 	}
 	return strings.Join(is, ", ")
@@ -515,8 +527,8 @@ func (p *Plan) proof(st *State) string {
 
 // unproven reports whether an item is done, by anyone, without gl having seen its tests pass.
 // The sibling formats have verdicts of their own.
-func (p *Plan) unproven(st *State) bool {
-	return st.Class == Done && (st.Verified == Unverified || st.Verified == KnownRed || st.Verified == NotKnown && p.ofSlices())
+func (s *Snapshot) unproven(st *State) bool {
+	return st.Class == Done && (st.Verified == Unverified || st.Verified == KnownRed || st.Verified == NotKnown && s.ofSlices())
 }
 
 // TestCount returns "42 tests"; "" if the format counts none.

@@ -43,11 +43,11 @@ type Item struct {
 	Session    string    // token of the claim; empty: unclaimed, or claimed by unknown
 	Holder     string    // who has claimed it, where its system has better words than the token
 	WaitingFor string    // non-empty: a person is needed, and for what
-	WaitKind   WaitKind  // what it waits for, as somebody has said; "": its step says it
+	WaitKind   WaitKind  // what it waits for, as its file says; "" to go by its step
 	Next       []string  // what helps where the item waits or isn't understood; nil: gl's own commands do
 	Staged     bool      // each Step is an attempt of its own, and Step names the one that is to come: see Advanced
 	Paused     bool      // set aside by gl pause
-	Released   bool      // begun, and given back since by whoever had it: no one works on it
+	Released   bool      // begun, and given back since: no session works on it
 	Started    string    // verbatim, "" for unknown
 	Updated    string    // verbatim, "" for unknown
 	Changed    time.Time // when the item's file last changed; zero without a file
@@ -236,11 +236,16 @@ type Snapshot struct {
 	Hold     *Hold       // for all agents: the last one, over or not
 	Holds    []*Hold     // for single agents and accounts: the last one of each
 	Forecast []Collision // likely conflicts, as last computed
-	SliceUSD float64     // the cost limit of a slice; 0 for none
-	// known cost of the items that aren't done; nil without that limit
-	Spent    map[string]float64
+	Cost     Cost
 	Warnings []Warning
 	Blockers []string // what blocks the whole project, in people's words
+}
+
+// A Cost is what the attempts at the items have cost.
+type Cost struct {
+	Limit float64 // of a slice, in US dollars; 0 for none
+	// known cost of the items that aren't done; nil without that limit
+	Spent map[string]float64
 }
 
 // A WaitKind is what an item needs from a person. Slice files use these words.

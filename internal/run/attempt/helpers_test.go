@@ -58,7 +58,7 @@ func newBench(t fataler, root string, slices map[string]string) *bench {
 // openBench is another gl's view of the same files.
 func openBench(t fataler, root string) *bench {
 	b := &bench{t: t, root: root, store: OpenStore(filepath.Join(root, ".greenlight", "runs")), state: slice.Open(root), now: noon}
-	b.state.Now = func() time.Time { return b.now }
+	b.state.Dir.Now = func() time.Time { return b.now }
 	return b
 }
 

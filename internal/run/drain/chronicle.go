@@ -72,8 +72,8 @@ func (c *chronicle) end(res *Result, p *plan.Plan, hold *plan.Hold, err error) {
 	e.CostUSD = res.Spent.CostUSD
 	if p != nil {
 		e.Totals = &journal.Sums{
-			Total: p.Total, Done: p.Done, Failed: len(p.Failed), Stalled: len(p.Stalled),
-			Stopped: len(p.StoppedIDs()), Waiting: len(p.Waiting), Blocked: len(p.Blocked),
+			Total: p.Total, Done: p.Done, Failed: len(p.Lists.Failed), Stalled: len(p.Lists.Stalled),
+			Stopped: len(p.StoppedIDs()), Waiting: len(p.Lists.Waiting), Blocked: len(p.Lists.Blocked),
 		}
 	}
 	c.write(e)
@@ -134,7 +134,7 @@ func (c *chronicle) budgets(p *plan.Plan) {
 			Kind: journal.NeedsYou, System: c.project.Key(),
 			Slice: st.ID, Reason: plan.WaitText(st.WaitingFor),
 			Key: fmt.Sprintf("%s.budget.%.2f.%g",
-				st.ID, p.Snapshot.Spent[st.ID], p.Snapshot.SliceUSD),
+				st.ID, p.Snapshot.Cost.Spent[st.ID], p.Snapshot.Cost.Limit),
 		}
 		if st.Attempt != nil {
 			e.Attempt = st.Attempt.N

@@ -29,8 +29,8 @@ func (c claimer) request(p *plan.Plan, id string, a Agent, first int) attempt.Re
 		job.Model = st.Model
 	}
 	job.Prompt = c.cfg.Project.Tracker.Prompt(id)
-	if s := p.Snapshot; s.SliceUSD > 0 {
-		job.BudgetUSD = max(s.SliceUSD-s.Spent[id], 0.01)
+	if s := p.Snapshot; s.Cost.Limit > 0 {
+		job.BudgetUSD = max(s.Cost.Limit-s.Cost.Spent[id], 0.01)
 	}
 	req := attempt.Request{
 		System: c.cfg.Project.Key(), ID: id,
@@ -67,7 +67,7 @@ func (c claimer) claim(
 	req.Test = conf.Config.Test.Command
 	trees := c.cfg.Tools.Trees
 	if c.cfg.Scope.Task == nil {
-		terms, err := conf.Terms(req.ID)
+		terms, err := conf.Approvals().Terms(req.ID)
 		if err != nil {
 			return nil, err
 		}

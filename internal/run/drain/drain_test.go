@@ -109,8 +109,8 @@ func TestDrainEndsBesideOthers(t *testing.T) {
 	check(t, other.Do(t.Context(), claimFor("theirs", "other")))
 	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 4)
 	res := run(t, cfg)
-	if res.Plan.Done != 1 || strings.Join(res.Plan.Running, " ") != "theirs" || len(res.Ended) != 1 {
-		t.Errorf("done %d, running %v, ended %d", res.Plan.Done, res.Plan.Running, len(res.Ended))
+	if res.Plan.Done != 1 || strings.Join(res.Plan.Lists.Running, " ") != "theirs" || len(res.Ended) != 1 {
+		t.Errorf("done %d, running %v, ended %d", res.Plan.Done, res.Plan.Lists.Running, len(res.Ended))
 	}
 	if st := res.Plan.State("theirs"); st.Session != "other" || st.Class != plan.Active {
 		t.Errorf("the claim of another session is %+v", st)

@@ -46,7 +46,7 @@ func (f *foresight) look(p *plan.Plan) {
 		return
 	}
 	switch {
-	case len(p.Running) == 0:
+	case len(p.Lists.Running) == 0:
 		f.at = time.Time{}
 		return
 	case f.at.IsZero():

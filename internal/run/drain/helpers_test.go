@@ -169,7 +169,7 @@ func config(t testing.TB, pr *project.Project, agentName string, max int) drain.
 	a, err := agent.Find(agentName, agent.Config{Self: self, Custom: pr.Config.Agents})
 	check(t, err)
 	store := trust.Open(func(string) string { return t.TempDir() })
-	commands, err := pr.Commands(t.Context(), a)
+	commands, err := pr.MustAllow().ForAgents(t.Context(), a)
 	check(t, err)
 	check(t, store.Allow(t.Context(), pr.Root, commands))
 	return drain.Config{
@@ -354,7 +354,7 @@ func scene(pr *project.Project) string {
 	}
 	p, err := pr.Plan(time.Now(), pr.Options())
 	if err == nil {
-		fmt.Fprintf(&b, "done %d of %d, ready %v, running %v, taken %d, hold %v\n", p.Done, p.Total, p.Ready, p.Running, p.Taken, p.Hold)
+		fmt.Fprintf(&b, "done %d of %d, ready %v, running %v, taken %d, hold %v\n", p.Done, p.Total, p.Lists.Ready, p.Lists.Running, p.Taken, p.Hold)
 	}
 	return b.String()
 }

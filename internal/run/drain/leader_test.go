@@ -86,8 +86,8 @@ func TestDrainAdopts(t *testing.T) {
 		}
 	}
 	res := run(t, cfg)
-	if len(adopted) != 2 || res.Plan.Done != 3 || !slices.Equal(res.Plan.Stalled, []string{"a"}) {
-		t.Errorf("adopted %v, done %d, stalled %v", adopted, res.Plan.Done, res.Plan.Stalled)
+	if len(adopted) != 2 || res.Plan.Done != 3 || !slices.Equal(res.Plan.Lists.Stalled, []string{"a"}) {
+		t.Errorf("adopted %v, done %d, stalled %v", adopted, res.Plan.Done, res.Plan.Lists.Stalled)
 	}
 	all := history(t, pr)
 	if len(all["b"]) != 1 || len(all["a"]) != 1 || all["a"][0].Judged.Outcome != attempt.Crashed {

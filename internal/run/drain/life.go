@@ -228,12 +228,12 @@ func (s *scheduler) candidates() []string {
 		return s.turns.excluded[id] || roster.isOpen(id) || !scope.Force && roster.needsOpen(p, id)
 	}
 	if scope.IDs == nil {
-		return slices.DeleteFunc(slices.Clone(p.Ready), func(id string) bool {
+		return slices.DeleteFunc(slices.Clone(p.Lists.Ready), func(id string) bool {
 			return barred(id) || s.turns.secondRound() && !s.turns.dueAgain[id]
 		})
 	}
 	var ids []string
-	for _, id := range append(slices.Clone(p.Ready), scope.IDs...) {
+	for _, id := range append(slices.Clone(p.Lists.Ready), scope.IDs...) {
 		if s.turns.tried[id] || barred(id) || slices.Contains(ids, id) {
 			continue
 		}

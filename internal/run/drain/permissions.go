@@ -47,7 +47,7 @@ func newPermissions(cfg *Config) *permissions {
 // check finds out what may be launched now.
 func (p *permissions) check(ctx context.Context, r *Report) (bool, error) {
 	p.follow()
-	commands, err := p.conf.Commands(ctx)
+	commands, err := p.conf.MustAllow().ForAgents(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -56,7 +56,7 @@ func (p *permissions) check(ctx context.Context, r *Report) (bool, error) {
 		return false, p.err
 	}
 	for _, a := range p.agents {
-		if err := p.cfg.Trust.Check(p.cfg.TrustRoot, p.conf.AgentCommands(a.Agent)); err != nil {
+		if err := p.cfg.Trust.Check(p.cfg.TrustRoot, p.conf.MustAllow().ForAgent(a.Agent)); err != nil {
 			p.barred[a.Name] = err
 		}
 	}
@@ -71,7 +71,7 @@ func (p *permissions) checkTask(ctx context.Context) error {
 	for _, a := range p.agents {
 		agents = append(agents, a.Agent)
 	}
-	commands, err := p.project.Commands(ctx, agents...)
+	commands, err := p.project.MustAllow().ForAgents(ctx, agents...)
 	if err != nil {
 		return err
 	}

@@ -94,8 +94,8 @@ func TestDrainUnusableRecord(t *testing.T) {
 			if *n > 0 || len(warnings) != 1 || !strings.Contains(warnings[0], path) || !strings.Contains(warnings[0], "gl doctor") {
 				t.Errorf("%d tries to settle it, warnings %q", *n, warnings)
 			}
-			if res.Plan.Done != 1 || !slices.Equal(res.Plan.Blocked, []string{"b"}) {
-				t.Errorf("done %d, blocked %v", res.Plan.Done, res.Plan.Blocked)
+			if res.Plan.Done != 1 || !slices.Equal(res.Plan.Lists.Blocked, []string{"b"}) {
+				t.Errorf("done %d, blocked %v", res.Plan.Done, res.Plan.Lists.Blocked)
 			}
 			if !slices.ContainsFunc(res.Plan.Warnings, func(w plan.Warning) bool { return strings.HasSuffix(w.Path, "/"+test.file) }) {
 				t.Errorf("the plan doesn't name it: %v", res.Plan.Warnings)
@@ -166,8 +166,8 @@ func TestDrainStuckAttempt(t *testing.T) {
 	if len(warnings) != 1 || !strings.Contains(warnings[0], rec.ID.Name()) || !strings.Contains(warnings[0], "gl stop a") {
 		t.Errorf("warnings: %q", warnings)
 	}
-	if res.Plan.Done != 1 || !slices.Equal(res.Plan.Blocked, []string{"b"}) || len(res.Ended) != 1 {
-		t.Errorf("done %d, blocked %v, ended %d", res.Plan.Done, res.Plan.Blocked, len(res.Ended))
+	if res.Plan.Done != 1 || !slices.Equal(res.Plan.Lists.Blocked, []string{"b"}) || len(res.Ended) != 1 {
+		t.Errorf("done %d, blocked %v, ended %d", res.Plan.Done, res.Plan.Lists.Blocked, len(res.Ended))
 	}
 	if live, _, err := pr.Runs.Live(); err != nil || len(live) != 1 || live[0].ID.Token != rec.ID.Token {
 		t.Errorf("live: %v %v", live, err)

@@ -34,7 +34,7 @@ func (c *commands) follow() bool {
 
 // allowed refuses to run what the person hasn't allowed.
 func (c *commands) allowed(ctx context.Context) error {
-	list, err := c.conf.LaneCommands(ctx)
+	list, err := c.conf.MustAllow().ForQueue(ctx)
 	if err != nil {
 		return err
 	}

@@ -160,7 +160,7 @@ func (s *site) addProject(root, config string) {
 	}
 	put(".greenlight/config.json", "{"+git+config+"}", 0o644)
 	pr := s.projectAt(root)
-	commands, err := pr.LaneCommands(s.t.Context())
+	commands, err := pr.MustAllow().ForQueue(s.t.Context())
 	check(s.t, err)
 	check(s.t, trust.Open(os.Getenv).Allow(s.t.Context(), root, commands))
 }

@@ -12,6 +12,7 @@ import (
 	"greenlight/internal/base/testfiles"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
+	"greenlight/internal/state/tracker"
 	"greenlight/internal/workspace/worktree"
 )
 
@@ -407,7 +408,10 @@ func TestStateStays(t *testing.T) {
 func TestChangedWhileQueued(t *testing.T) {
 	s := newSite(t, "")
 	r := s.queue("S-1", list(t, "S-1"))
-	check(t, s.project().Runs.Within(tx.Held()).MarkTaken("S-1", r.ID.N))
+	pr := s.project()
+	check(t, pr.Tracker.Do(t.Context(), func(tx tracker.Tx) error {
+		return pr.Runs.Within(tx.Held()).MarkTaken("S-1", r.ID.N)
+	}))
 	s.set("S-1", "status", "pending", "session", "")
 	s.work()
 	s.settled(r, attempt.Interrupted, "a person has changed the slice")

@@ -312,7 +312,7 @@ func (ins *inspector) needsReview(w *work) (string, error) {
 	if w.rec.Accepted() || w.rec.ID.IsTask() {
 		return "", nil
 	}
-	return ins.project.MustApprove(w.rec, contracts.ReadBook(ins.project.Root),
+	return ins.project.Approvals().OfAttempt(w.rec, contracts.ReadBook(ins.project.Root),
 		contracts.ReadBook(ins.repo.Layout.Dir(w.lineage)))
 }
 

@@ -93,11 +93,6 @@ func different(list, file []trust.Command) map[string]bool {
 
 // inForce omits what the file has changed: a person allowed it when the run began, and may have
 // allowed the replacement.
-func (p *Project) inForce(list []trust.Command) []trust.Command {
-	return slices.DeleteFunc(list, func(c trust.Command) bool { return p.superseded[c.Key] })
-}
-
-// AgentCommands returns those of Commands that start the agent.
-func (p *Project) AgentCommands(a agent.Agent) []trust.Command {
-	return p.inForce(slices.DeleteFunc(p.Config.commands(), func(c trust.Command) bool { return !slices.Contains(a.Keys, c.Key) }))
+func inForce(list []trust.Command, superseded map[string]bool) []trust.Command {
+	return slices.DeleteFunc(list, func(c trust.Command) bool { return superseded[c.Key] })
 }

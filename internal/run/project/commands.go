@@ -23,57 +23,76 @@ const testKey = "test.command"
 // nothing, but decides what a person sees, so a person must have allowed it.
 const removableKey = "test.removable"
 
-// Commands returns the configured commands that a person must have allowed (package trust):
+// A MustAllow lists the commands that a person must have allowed before gl runs them.
+type MustAllow struct {
+	root       string
+	config     Config
+	completes  bool            // the system's items are complete by their tests
+	superseded map[string]bool // see inForce
+}
+
+// MustAllow returns the project's lists.
+func (p *Project) MustAllow() MustAllow {
+	return MustAllow{p.Root, p.Config, p.Tracker.Traits().Completes, p.superseded}
+}
+
+// ForAgents returns the configured commands that a person must have allowed (package trust):
 // those that start the agents, prepare their worktrees, and run the tests on the result. There
 // are none for an agent whose command line gl builds itself, without a worktree.
-func (p *Project) Commands(ctx context.Context, agents ...agent.Agent) ([]trust.Command, error) {
+func (m MustAllow) ForAgents(ctx context.Context, agents ...agent.Agent) ([]trust.Command, error) {
 	var keys []string
 	for _, a := range agents {
 		keys = append(keys, a.Keys...)
 	}
-	list := slices.DeleteFunc(p.Config.commands(), func(c trust.Command) bool {
-		inTree := strings.HasPrefix(c.Key, "git.") || c.Key == cachesKey && p.Config.Sandbox == SandboxBwrap
-		tests := c.Key == testKey && p.Tracker.Traits().Completes
-		return !slices.Contains(keys, c.Key) && !tests && !strings.HasPrefix(c.Key, "notify.") && !(inTree && p.Config.Git.Isolation == IsolationWorktree)
+	list := slices.DeleteFunc(m.config.commands(), func(c trust.Command) bool {
+		inTree := strings.HasPrefix(c.Key, "git.") || c.Key == cachesKey && m.config.Sandbox == SandboxBwrap
+		tests := c.Key == testKey && m.completes
+		return !slices.Contains(keys, c.Key) && !tests && !strings.HasPrefix(c.Key, "notify.") && !(inTree && m.config.Git.Isolation == IsolationWorktree)
 	})
-	list = p.inForce(append(list, p.Config.SandboxChoice()))
-	if p.Config.Git.Isolation != IsolationWorktree {
+	list = inForce(append(list, m.config.SandboxChoice()), m.superseded)
+	if m.config.Git.Isolation != IsolationWorktree {
 		return list, nil
 	}
-	filters, err := p.Filters(ctx)
+	filters, err := m.Filters(ctx)
 	return append(list, filters...), err
 }
 
-// CleanCommands returns the commands run when worktrees are removed: filters, which git uses to
+// ForAgent returns those of ForAgents that start the agent.
+func (m MustAllow) ForAgent(a agent.Agent) []trust.Command {
+	list := slices.DeleteFunc(m.config.commands(), func(c trust.Command) bool { return !slices.Contains(a.Keys, c.Key) })
+	return inForce(list, m.superseded)
+}
+
+// ForClean returns the commands run when worktrees are removed: filters, which git uses to
 // look for changes, and git.teardown; plus the directory of the worktrees.
-func (p *Project) CleanCommands(ctx context.Context) ([]trust.Command, error) {
-	list := slices.DeleteFunc(p.Config.commands(), func(c trust.Command) bool { return c.Key != "git.teardown" && c.Key != "git.worktrees" })
-	filters, err := p.Filters(ctx)
+func (m MustAllow) ForClean(ctx context.Context) ([]trust.Command, error) {
+	list := slices.DeleteFunc(m.config.commands(), func(c trust.Command) bool { return c.Key != "git.teardown" && c.Key != "git.worktrees" })
+	filters, err := m.Filters(ctx)
 	return append(list, filters...), err
 }
 
-// LaneCommands returns the commands that the merge queue runs: git.setup, the tests,
+// ForQueue returns the commands that the merge queue runs: git.setup, the tests,
 // git.teardown, and filters; plus the directory of the worktrees.
-func (p *Project) LaneCommands(ctx context.Context) ([]trust.Command, error) {
-	list := slices.DeleteFunc(p.Config.commands(), func(c trust.Command) bool {
+func (m MustAllow) ForQueue(ctx context.Context) ([]trust.Command, error) {
+	list := slices.DeleteFunc(m.config.commands(), func(c trust.Command) bool {
 		return !strings.HasPrefix(c.Key, "git.") && c.Key != testKey && c.Key != removableKey
 	})
-	list = p.inForce(list)
-	filters, err := p.Filters(ctx)
+	list = inForce(list, m.superseded)
+	filters, err := m.Filters(ctx)
 	return append(list, filters...), err
 }
 
 // Filters returns the commands in the repository's own configuration that git runs when it
 // fills a worktree and, if pull requests are used, when it pushes; plus the push destination.
-func (p *Project) Filters(ctx context.Context) ([]trust.Command, error) {
-	filters, err := git.Filters(ctx, p.Root)
+func (m MustAllow) Filters(ctx context.Context) ([]trust.Command, error) {
+	filters, err := git.Filters(ctx, m.root)
 	// then there are no worktrees either
 	if errors.Is(err, git.ErrNone) || errors.Is(err, git.ErrMissing) {
 		return nil, nil
 	}
-	if err == nil && p.Config.Git.Deliver == DeliverPR {
+	if err == nil && m.config.Git.Deliver == DeliverPR {
 		var push []git.Setting
-		push, err = git.PushSettings(ctx, p.Root)
+		push, err = git.PushSettings(ctx, m.root)
 		filters = append(filters, push...)
 	}
 	return asCommands(filters), err

@@ -6,7 +6,6 @@ package project
 import (
 	"context"
 	"errors"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -153,6 +152,7 @@ func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapsh
 	// Read the attempts first: an attempt settled between the two reads then appears as open
 	// beside a done slice, which is a cautious view. In the opposite order the slice would
 	// appear unclaimed.
+	join := joiner{p.Runs, p.Key()}
 	live, bad, err := p.Runs.Live()
 	if err != nil {
 		return nil, err
@@ -183,8 +183,8 @@ func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapsh
 	if s.Noun == plan.Slice { // the siblings' items don't count tests
 		s.Suite = p.Runs.Proofs.Suite()
 	}
-	if s.SliceUSD = p.Budget().Slice; s.SliceUSD > 0 {
-		s.Spent = make(map[string]float64)
+	if s.Cost.Limit = p.Budget().Slice; s.Cost.Limit > 0 {
+		s.Cost.Spent = make(map[string]float64)
 	}
 	holds, err := p.Runs.HoldFile.Read()
 	var badHold *attempt.BadRecord
@@ -195,14 +195,14 @@ func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapsh
 	if len(live) > 0 { // otherwise there is nothing to conflict with
 		s.Forecast = forecast.Read(p.Runs.Files.Dir())
 	}
-	for _, b := range append(bad, p.addSettled(s, attempts, index)...) {
+	for _, b := range append(bad, join.addSettled(s, attempts, index)...) {
 		s.Warnings = append(s.Warnings, plan.Warning{Path: paths.Relative(p.Root, b.Path), Message: b.WithHelp()})
 	}
 	if traits.Managed {
-		p.addReleased(s)
+		join.addReleased(s)
 	}
 	if traits.Completes {
-		p.doubt(s, attempts)
+		join.doubt(s, attempts)
 	}
 	for _, r := range live {
 		switch {
@@ -216,175 +216,6 @@ func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapsh
 		}
 	}
 	return s, nil
-}
-
-// doubt removes from items the verdicts in their files that gl hasn't given: anyone can write
-// these files.
-func (p *Project) doubt(s *plan.Snapshot, attempts map[string]attempt.Tally) {
-	by := map[string]*plan.Item{}
-	for _, it := range s.Items {
-		if it.Verified != plan.Green || attempts[it.ID].Last.Outcome.Traits().Success || p.Runs.Proofs.Vouched(p.Key(), it.ID) {
-			continue
-		}
-		doubted := *it
-		doubted.Verified = plan.NotKnown
-		by[it.ID] = &doubted
-	}
-	replace(s, by)
-}
-
-// addReleased distinguishes slices released half-way from those that an unknown session works
-// on. It doesn't change the tracker's items.
-func (p *Project) addReleased(s *plan.Snapshot) {
-	by := map[string]*plan.Item{}
-	for _, it := range s.Items {
-		if it.Session != "" || plan.Classify(it.Status) != plan.Active || !p.Runs.Claims.Released(it.ID, plan.Mark{Status: it.Status, Step: it.Step}) {
-			continue
-		}
-		released := *it
-		released.Released = true
-		by[it.ID] = &released
-	}
-	replace(s, by)
-}
-
-// addSettled adds the last settled attempt of each item that isn't done, reading only those
-// records. An item whose work has landed is done, even if its file says otherwise. It returns
-// the unusable records.
-func (p *Project) addSettled(s *plan.Snapshot, attempts map[string]attempt.Tally, index map[string][]attempt.Entry) (bad []*attempt.BadRecord) {
-	reverted, withdrawn := map[string]*plan.Item{}, p.Runs.Proofs.Withdrawn(p.Key())
-	attempts = p.inherited(s, attempts)
-	for _, it := range attempted(s, attempts) {
-		tally := attempts[it.ID]
-		s.Used[it.ID] = tally.Used
-		last := tally.Last
-		complete := plan.Classify(it.Status) == plan.Done && it.Corrupt == ""
-		out := attempt.Out(withdrawn[it.ID], last)
-		if complete && it.Session == "" && out == 0 {
-			continue
-		}
-		if s.Spent != nil {
-			s.Spent[it.ID] = p.spent(index[it.ID])
-			for _, name := range earlier(s, it) {
-				s.Spent[it.ID] += p.spent(index[name])
-			}
-		}
-		if last.Outcome == "" { // it is open, and was read before
-			if open := p.Runs.EarlierWord(p.Key(), it, out); complete && open != nil {
-				reverted[it.ID] = open
-			}
-			continue
-		}
-		r, err := p.Runs.Settled(last)
-		var unusable *attempt.BadRecord
-		switch {
-		case errors.As(err, &unusable):
-			bad = append(bad, unusable)
-		case err == nil && p.Has(r) && r.ID.IsOf(it):
-			if landed := r.Landed(it); landed != nil {
-				reverted[it.ID] = landed
-				continue
-			}
-			if complete {
-				open := p.Runs.EarlierWord(p.Key(), it, out)
-				if open == nil {
-					continue
-				}
-				reverted[it.ID] = r.LeftOpen(open, out)
-			}
-			s.Attempts[it.ID] = settled(r)
-		}
-	}
-	replace(s, reverted)
-	return bad
-}
-
-// replace substitutes items by id in a copy of the tracker's list.
-func replace(s *plan.Snapshot, by map[string]*plan.Item) {
-	if len(by) == 0 {
-		return
-	}
-	s.Items = slices.Clone(s.Items)
-	for i, it := range s.Items {
-		if other := by[it.ID]; other != nil {
-			s.Items[i] = other
-		}
-	}
-}
-
-// earlier returns the ids under which an item was attempted before it was renamed, without those
-// that another item has now.
-func earlier(s *plan.Snapshot, it *plan.Item) []string {
-	if len(it.Was) == 0 {
-		return nil
-	}
-	return slices.DeleteFunc(slices.Clone(it.Was), func(name string) bool {
-		return slices.ContainsFunc(s.Items, func(other *plan.Item) bool { return other.ID == name })
-	})
-}
-
-// inherited returns the attempts by item, including those under an earlier id.
-func (p *Project) inherited(s *plan.Snapshot, attempts map[string]attempt.Tally) map[string]attempt.Tally {
-	all, cloned := attempts, false
-	for _, it := range s.Items {
-		for _, name := range earlier(s, it) {
-			before, ok := attempts[name]
-			if !ok {
-				continue
-			}
-			if !cloned {
-				all, cloned = maps.Clone(all), true
-			}
-			sum, own := all[it.ID]
-			if sum.Used += before.Used; !own || p.later(before.Last, sum.Last) {
-				sum.Last = before.Last
-			}
-			all[it.ID] = sum
-		}
-	}
-	return all
-}
-
-// later reports whether attempt a was settled after b; an open attempt is later than any other.
-func (p *Project) later(a, b attempt.Entry) bool {
-	if a.Outcome == "" || b.Outcome == "" {
-		return a.Outcome == ""
-	}
-	ended := func(e attempt.Entry) (at time.Time) {
-		if r, err := p.Runs.Settled(e); err == nil && r.Life.SettledAt != nil {
-			at = *r.Life.SettledAt
-		}
-		return at
-	}
-	return ended(a).After(ended(b))
-}
-
-// attempted returns the items that have attempts, in order.
-func attempted(s *plan.Snapshot, attempts map[string]attempt.Tally) (items []*plan.Item) {
-	if s.At == nil {
-		return slices.DeleteFunc(slices.Clone(s.Items), func(it *plan.Item) bool { _, ok := attempts[it.ID]; return !ok })
-	}
-	var places []int
-	for id := range attempts {
-		if i, ok := s.At[id]; ok {
-			places = append(places, i)
-		}
-	}
-	slices.Sort(places)
-	for _, i := range places {
-		items = append(items, s.Items[i])
-	}
-	return items
-}
-
-// spent returns the known cost of the attempts.
-func (p *Project) spent(entries []attempt.Entry) (sum float64) {
-	for _, e := range entries {
-		if r, err := p.Runs.Get(e.Slice, e.N); err == nil && p.Has(r) && r.Judged.Cost() != nil {
-			sum += *r.Judged.Cost()
-		}
-	}
-	return sum
 }
 
 func settled(r *attempt.Record) *plan.Attempt {
@@ -403,7 +234,7 @@ func (p *Project) open(r *attempt.Record) *plan.Attempt {
 	a := common(r)
 	a.Dead, a.Where, a.Landing = r.Life.Dead(), r.Life.Elsewhere(), p.LandingText(r)
 	if r.Life.Phase == plan.Queued {
-		p.tellWorker(a, r)
+		queueWorkers{p.Runs, p.Worktrees}.tell(a, r)
 	}
 	log := p.Runs.Files.Log(r.ID.Slice, r.ID.N)
 	a.Heard, _ = logfile.Changed(log)
@@ -420,7 +251,7 @@ func (p *Project) LandingText(r *attempt.Record) string {
 		return r.Landing.Text()
 	}
 	allowed := trust.Open(os.Getenv)
-	commands, err := p.Again(allowed.Allows(p.Root)).LaneCommands(context.Background())
+	commands, err := p.Again(allowed.Allows(p.Root)).MustAllow().ForQueue(context.Background())
 	if err == nil {
 		err = allowed.Check(p.Root, commands)
 	}

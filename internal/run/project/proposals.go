@@ -60,21 +60,30 @@ type proposed struct {
 	Time  time.Time `json:"time"`
 }
 
-func (p *Project) proposals() string { return filepath.Join(p.Runs.Files.Dir(), "proposals") }
+// Proposals are the settings that agents wanted to change, one file for each attempt.
+type Proposals struct {
+	dir     string
+	tracker tracker.Tracker // for its lock
+}
 
-// Propose records a setting that an agent wanted to change; the last value of a key counts.
+// Proposals returns those of the project.
+func (p *Project) Proposals() Proposals {
+	return Proposals{filepath.Join(p.Runs.Files.Dir(), "proposals"), p.Tracker}
+}
+
+// Add records a setting that an agent wanted to change; the last value of a key counts.
 // kept is false if its attempt isn't known, or if there are too many proposals. The caller must
 // not hold the project's lock.
-func (p *Project) Propose(ctx context.Context, by *attempt.Caller, key, value string) (kept bool, err error) {
+func (p Proposals) Add(ctx context.Context, by *attempt.Caller, key, value string) (kept bool, err error) {
 	name := attemptName(by)
 	if name == "" || len(value) > maxValue || len(key) > maxValue {
 		return false, nil
 	}
-	path := filepath.Join(p.proposals(), name+".json")
-	err = p.Tracker.Do(ctx, func(tracker.Tx) error {
+	path := filepath.Join(p.dir, name+".json")
+	err = p.tracker.Do(ctx, func(tracker.Tx) error {
 		list := readProposals(path)
 		list = slices.DeleteFunc(list, func(q proposed) bool { return q.Key == key })
-		entries, err := durable.ReadDir(p.proposals())
+		entries, err := durable.ReadDir(p.dir)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -82,12 +91,12 @@ func (p *Project) Propose(ctx context.Context, by *attempt.Caller, key, value st
 			return nil
 		}
 		kept = true
-		return p.writeProposals(path, append(list, proposed{key, value, time.Now().UTC()}))
+		return p.write(path, append(list, proposed{key, value, time.Now().UTC()}))
 	})
 	return kept && err == nil, err
 }
 
-func (p *Project) writeProposals(path string, list []proposed) error {
+func (p Proposals) write(path string, list []proposed) error {
 	if len(list) == 0 {
 		return durable.Remove(path)
 	}
@@ -95,7 +104,7 @@ func (p *Project) writeProposals(path string, list []proposed) error {
 	if err != nil {
 		return err
 	}
-	if err := durable.MkdirPrivate(p.proposals()); err != nil {
+	if err := durable.MkdirPrivate(p.dir); err != nil {
 		return err
 	}
 	return durable.WriteFile(path, append(data, '\n'), 0o600)
@@ -113,11 +122,11 @@ func readProposals(path string) []proposed {
 	})
 }
 
-// Proposals returns the settings that sessions wanted to change, ordered by their attempts'
+// List returns the settings that sessions wanted to change, ordered by their attempts'
 // names and by time. It omits unusable files.
-func (p *Project) Proposals() ([]Proposal, error) {
+func (p Proposals) List() ([]Proposal, error) {
 	var list []Proposal
-	err := p.eachProposals(func(path string, file []proposed) error {
+	err := p.each(func(path string, file []proposed) error {
 		for _, q := range file {
 			list = append(list, Proposal{strings.TrimSuffix(filepath.Base(path), ".json"), q.Key, q.Value, q.Time})
 		}
@@ -126,8 +135,8 @@ func (p *Project) Proposals() ([]Proposal, error) {
 	return list, err
 }
 
-func (p *Project) eachProposals(f func(path string, list []proposed) error) error {
-	entries, err := durable.ReadDir(p.proposals())
+func (p Proposals) each(f func(path string, list []proposed) error) error {
+	entries, err := durable.ReadDir(p.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -137,7 +146,7 @@ func (p *Project) eachProposals(f func(path string, list []proposed) error) erro
 	var errs []error
 	for _, e := range entries {
 		if strings.HasSuffix(e.Name(), ".json") {
-			path := filepath.Join(p.proposals(), e.Name())
+			path := filepath.Join(p.dir, e.Name())
 			errs = append(errs, f(path, readProposals(path)))
 		}
 	}
@@ -146,21 +155,21 @@ func (p *Project) eachProposals(f func(path string, list []proposed) error) erro
 
 // Decided removes the proposals that a person has decided: those for the keys of these
 // commands, and for keys below or above them.
-func (p *Project) Decided(ctx context.Context, commands []trust.Command) error {
+func (p Proposals) Decided(ctx context.Context, commands []trust.Command) error {
 	within := func(a, b string) bool { return a == b || strings.HasPrefix(a, b+".") }
 	over := func(q proposed) bool {
 		return slices.ContainsFunc(commands, func(c trust.Command) bool { return within(q.Key, c.Key) || within(c.Key, q.Key) })
 	}
-	if all, err := p.Proposals(); err != nil || len(all) == 0 {
+	if all, err := p.List(); err != nil || len(all) == 0 {
 		return err
 	}
-	return p.Tracker.Do(ctx, func(tracker.Tx) error {
-		return p.eachProposals(func(path string, list []proposed) error {
+	return p.tracker.Do(ctx, func(tracker.Tx) error {
+		return p.each(func(path string, list []proposed) error {
 			left := slices.DeleteFunc(slices.Clone(list), over)
 			if len(left) == len(list) {
 				return nil
 			}
-			return p.writeProposals(path, left)
+			return p.write(path, left)
 		})
 	})
 }

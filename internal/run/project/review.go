@@ -12,39 +12,52 @@ import (
 // OwnReview is the reason for approving a slice whose own front matter requires it.
 const OwnReview = "review is always for it"
 
+// Approvals decides which work a person must approve.
+type Approvals struct {
+	root    string
+	slices  SliceKeeper // nil for other systems
+	tracker tracker.Tracker
+	rule    string // of the configuration
+}
+
+// Approvals returns the rules of the project.
+func (p *Project) Approvals() Approvals {
+	return Approvals{p.Root, p.Slices, p.Tracker, p.Config.Review}
+}
+
 // Terms returns the terms for a slice that is about to be claimed.
-func (p *Project) Terms(id string) (*attempt.Terms, error) {
-	why, err := p.NeedsReview(id, contracts.ReadBook(p.Root))
+func (a Approvals) Terms(id string) (*attempt.Terms, error) {
+	why, err := a.Of(id, contracts.ReadBook(a.root))
 	if err != nil {
 		return nil, err
 	}
 	t := &attempt.Terms{Review: why}
-	if p.Slices != nil {
-		if f, err := p.Slices.Read(id); err == nil {
+	if a.slices != nil {
+		if f, err := a.slices.Read(id); err == nil {
 			t.Wraps = len(f.List("wraps")) > 0
 		}
 	}
 	return t, nil
 }
 
-// MustApprove returns why a person must approve the result of an attempt; "" if that isn't
+// OfAttempt returns why a person must approve the result of an attempt; "" if that isn't
 // required. It considers the decision at the time of the claim, and any requirement since, such
 // as a contract that the agent has named.
-func (p *Project) MustApprove(r *attempt.Record, books ...*contracts.Book) (string, error) {
+func (a Approvals) OfAttempt(r *attempt.Record, books ...*contracts.Book) (string, error) {
 	if r.Conditions.Terms != nil && r.Conditions.Terms.Review != "" {
 		return r.Conditions.Terms.Review, nil
 	}
-	return p.NeedsReview(r.ID.Slice, books...)
+	return a.Of(r.ID.Slice, books...)
 }
 
-// NeedsReview returns why a person must approve a slice that its agent reports complete; "" if
+// Of returns why a person must approve a slice that its agent reports complete; "" if
 // that isn't required. The slice's front matter decides, or else the configuration; if that
 // defers to contracts, they are looked up in the books.
-func (p *Project) NeedsReview(id string, books ...*contracts.Book) (string, error) {
-	if p.Slices == nil || !p.Tracker.Traits().Completes {
+func (a Approvals) Of(id string, books ...*contracts.Book) (string, error) {
+	if a.slices == nil || !a.tracker.Traits().Completes {
 		return "", nil
 	}
-	f, err := p.Slices.Read(id)
+	f, err := a.slices.Read(id)
 	if errors.Is(err, tracker.ErrNotFound) {
 		return "", nil
 	}
@@ -59,7 +72,7 @@ func (p *Project) NeedsReview(id string, books ...*contracts.Book) (string, erro
 		return "", nil
 	case ReviewVerify:
 	default:
-		switch p.Config.Review {
+		switch a.rule {
 		case ReviewAlways:
 			return "review is always", nil
 		case ReviewNever:

@@ -32,7 +32,7 @@ func TestNeedsReview(t *testing.T) {
 				"CONTRACTS.md":  "## C-1\n- Verification: verify\n## C-2\n- Verification: auto\n",
 				"slices/S-1.md": "---\nid: S-1\nstatus: pending\nreview: " + tt.own + "\ncontracts: " + tt.contract + "\n---\n",
 			})
-			got, err := pr.NeedsReview("S-1", contracts.ReadBook(pr.Root))
+			got, err := pr.Approvals().Of("S-1", contracts.ReadBook(pr.Root))
 			if err != nil || got != tt.want {
 				t.Errorf("%q, %v, not %q", got, err, tt.want)
 			}

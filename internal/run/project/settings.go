@@ -65,7 +65,7 @@ func badSetting(format string, a ...any) error {
 // Settings reads config.json. A missing or blank file has no settings; neither has one that
 // can't be read, which is also an error.
 func (p *Project) Settings() (*Settings, error) {
-	_, s, err := p.readSettings()
+	_, s, err := readSettings(p.Root, p.Config.Mode)
 	return s, err
 }
 
@@ -75,10 +75,11 @@ func DefaultSettings() *Settings {
 	return &Settings{doc: empty}
 }
 
-func (p *Project) readSettings() (old []byte, s *Settings, err error) {
+// readSettings returns the settings, and the bytes that they are in; mode is the project's.
+func readSettings(root, mode string) (old []byte, s *Settings, err error) {
 	s = DefaultSettings()
-	s.mode = p.Config.Mode
-	old, err = durable.ReadFile(filepath.Join(p.Root, ConfigFile))
+	s.mode = mode
+	old, err = durable.ReadFile(filepath.Join(root, ConfigFile))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, s, nil
 	}
@@ -106,7 +107,7 @@ const settingTries = 3
 func (p *Project) EditSettings(ctx context.Context, f func(*Settings) error) error {
 	return p.Tracker.Do(ctx, func(tracker.Tx) error {
 		for range settingTries {
-			old, s, err := p.readSettings()
+			old, s, err := readSettings(p.Root, p.Config.Mode)
 			if err != nil {
 				return err
 			}

@@ -152,7 +152,7 @@ func (p *Project) as(all []tracked) *Project {
 // Has reports whether the attempt is at an item of the active system, or at a task, which
 // belongs to none.
 func (p *Project) Has(r *attempt.Record) bool {
-	return r.ID.IsTask() || r.ID.System == p.Key() || r.ID.System == "" && p.Key() == greenlight
+	return joiner{p.Runs, p.Key()}.has(r)
 }
 
 // Key identifies the active system in a record, with the part of the project if it has parts.

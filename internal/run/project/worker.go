@@ -8,6 +8,7 @@ import (
 	"greenlight/internal/base/durable"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
+	"greenlight/internal/workspace/worktree"
 )
 
 // noWorker means that no process works on the merge queue.
@@ -23,9 +24,15 @@ func (p *Project) QueueText(r *attempt.Record) string {
 	return a.Landing
 }
 
-// tellWorker adds to an attempt in the merge queue the process that works on the queue, or that
+// A queueWorkers finds the process that works on the merge queue.
+type queueWorkers struct {
+	runs  *attempt.Store
+	trees func(context.Context) (*worktree.Repo, error)
+}
+
+// tell adds to an attempt in the merge queue the process that works on the queue, or that
 // there is none. An attempt that waits for another reason doesn't wait for a process.
-func (p *Project) tellWorker(a *plan.Attempt, r *attempt.Record) {
+func (w queueWorkers) tell(a *plan.Attempt, r *attempt.Record) {
 	waits := a.Landing == attempt.InQueue
 	if !waits && (r.Landing == nil || r.Landing.Step == "") {
 		return
@@ -34,26 +41,26 @@ func (p *Project) tellWorker(a *plan.Attempt, r *attempt.Record) {
 	if r.Life.LauncherLives() { // probing the locks would disturb processes that take them
 		worker = fmt.Sprintf("the gl that launched it, pid %d", r.Life.Launcher.PID)
 	} else {
-		worker = p.laneWorker()
+		worker = w.find()
 	}
 	switch {
 	case worker == "":
 		a.Idle, a.Landing = true, noWorker
 	case waits:
 		a.Landing = "queued for " + worker
-		if branch := p.Runs.Control.QueueWork(); branch != "" {
+		if branch := w.runs.Control.QueueWork(); branch != "" {
 			a.Landing += ", which tests " + branch + " first"
 		}
 	}
 }
 
-// laneWorker returns the process that works on the merge queue, or that leads the project's run
+// find returns the process that works on the merge queue, or that leads the project's run
 // and so works on it; "" for none.
-func (p *Project) laneWorker() string {
-	if leader, err := p.Runs.Control.Leader(); err == nil && leader != "" {
+func (w queueWorkers) find() string {
+	if leader, err := w.runs.Control.Leader(); err == nil && leader != "" {
 		return leader
 	}
-	repo, err := p.Worktrees(context.Background())
+	repo, err := w.trees(context.Background())
 	if err != nil {
 		return ""
 	}

@@ -13,16 +13,15 @@ import (
 
 // worktrees holds the repository that contains the project, once opened.
 type worktrees struct {
-	sync.Mutex
-
+	mu   sync.Mutex
 	repo *worktree.Repo
 }
 
 // Worktrees returns the repository that contains the project, for work on existing worktrees.
 // The error is a *worktree.Unavailable if worktrees aren't possible.
 func (p *Project) Worktrees(ctx context.Context) (*worktree.Repo, error) {
-	p.trees.Lock()
-	defer p.trees.Unlock()
+	p.trees.mu.Lock()
+	defer p.trees.mu.Unlock()
 	if p.trees.repo != nil {
 		return p.trees.repo, nil
 	}
@@ -49,26 +48,32 @@ func (p *Project) worktreeOptions() (worktree.Options, error) {
 	if err != nil && strings.HasPrefix(g.Worktrees, "~") {
 		return worktree.Options{}, err
 	}
-	return worktree.Options{Dir: g.Dir(p.Root, home), Target: g.Target, Prefix: g.BranchPrefix, SnapshotMB: g.SnapshotMB, Filters: p.judgeFilters}, nil
+	return worktree.Options{Dir: g.Dir(p.Root, home), Target: g.Target, Prefix: g.BranchPrefix, SnapshotMB: g.SnapshotMB, Filters: filterJudge{p.Root, p.Away}.judge}, nil
 }
 
-// judgeFilters is a git.FilterJudge. Attempts begin only while all filters are allowed, so any
+// A filterJudge judges the filters that git finds in a repository's configuration.
+type filterJudge struct {
+	root string
+	away bool // a copy, which has the configuration that gl created
+}
+
+// judge is a git.FilterJudge. Attempts begin only while all filters are allowed, so any
 // other was written since. A filter under a new name stays off. A changed one that was allowed
 // before stops git: without its filter, the person's content would be stored unfiltered, for
 // example unencrypted.
-func (p *Project) judgeFilters(filters []git.Setting) ([]git.Setting, error) {
-	if p.Away { // a copy has the configuration that gl created
+func (j filterJudge) judge(filters []git.Setting) ([]git.Setting, error) {
+	if j.away {
 		return nil, nil
 	}
 	store := trust.Open(os.Getenv)
-	pending, err := store.Pending(p.Root, asCommands(filters))
+	pending, err := store.Pending(j.root, asCommands(filters))
 	if err != nil {
 		return nil, err
 	}
 	var denied []git.Setting
 	for _, c := range pending {
 		name := c.Key[:strings.LastIndexByte(c.Key, '.')+1]
-		if store.Knows(p.Root, name) {
+		if store.Knows(j.root, name) {
 			return nil, &trust.Error{Commands: pending}
 		}
 		denied = append(denied, git.Setting{Key: c.Key, Value: c.Line})

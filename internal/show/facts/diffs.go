@@ -28,7 +28,7 @@ type seen struct {
 // look again at anything unchanged. It reports whether there is news, which All includes from
 // then on.
 func (r *Reader) LookAtWork(ctx context.Context, p *plan.Plan, now time.Time) bool {
-	ids := slices.Concat(p.Running, p.Landing, p.Waiting)
+	ids := slices.Concat(p.Lists.Running, p.Lists.Landing, p.Lists.Waiting)
 	if p.Snapshot.Noun != plan.Slice || len(ids) == 0 {
 		return false
 	}

@@ -61,8 +61,8 @@ func TestLookAtWork(t *testing.T) {
 	look := func(at time.Time) bool {
 		t.Helper()
 		p, err := pr.Plan(at, pr.Options())
-		if err != nil || len(p.Running) != 1 {
-			t.Fatal(err, p.Running)
+		if err != nil || len(p.Lists.Running) != 1 {
+			t.Fatal(err, p.Lists.Running)
 		}
 		return r.LookAtWork(t.Context(), p, at)
 	}

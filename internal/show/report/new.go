@@ -365,7 +365,7 @@ func critical(p *plan.Plan, recs []*attempt.Record, n Night) []string {
 
 func forecast(in Input) Forecast {
 	slots := max(in.Facts.Slots, 1)
-	f := Forecast{Ready: append([]string{}, in.Plan.Ready...), Slots: slots, More: 2 * slots, Samples: in.Facts.Pace.Samples, Without: append([]string{}, view.Stuck(in.Plan)...)}
+	f := Forecast{Ready: append([]string{}, in.Plan.Lists.Ready...), Slots: slots, More: 2 * slots, Samples: in.Facts.Pace.Samples, Without: append([]string{}, view.Stuck(in.Plan)...)}
 	if in.Facts.Pace.Typical > 0 {
 		f.Typical = seconds(in.Facts.Pace.Typical)
 	}

@@ -142,14 +142,14 @@ func heldSentences(m *view.Model) string { return strings.Join(Holds(m.Plan, m.N
 
 func running(m *view.Model) string { return Running(m.Plan, m.Now) }
 func merging(m *view.Model) string { return Merging(m.Plan, m.Now) }
-func ready(m *view.Model) string   { return listed(m.Plan.Ready) }
-func blocked(m *view.Model) string { return Briefs(m.Plan, m.Plan.Blocked, m.Now) }
-func waiting(m *view.Model) string { return Briefs(m.Plan, m.Plan.Waiting, m.Now) }
-func unknown(m *view.Model) string { return Briefs(m.Plan, m.Plan.Unknown, m.Now) }
+func ready(m *view.Model) string   { return listed(m.Plan.Lists.Ready) }
+func blocked(m *view.Model) string { return Briefs(m.Plan, m.Plan.Lists.Blocked, m.Now) }
+func waiting(m *view.Model) string { return Briefs(m.Plan, m.Plan.Lists.Waiting, m.Now) }
+func unknown(m *view.Model) string { return Briefs(m.Plan, m.Plan.Lists.Unknown, m.Now) }
 
 func troubled(c plan.Class) func(*view.Model) string {
 	return func(m *view.Model) string {
-		for _, g := range m.Plan.Troubled() {
+		for _, g := range m.Plan.Lists.Troubled() {
 			if g.Class == c {
 				return Troubled(m.Plan, g.IDs, m.Now)
 			}
@@ -177,10 +177,10 @@ func forecast(m *view.Model) string {
 func unverified(m *view.Model) string {
 	const many = 5
 	p := m.Plan
-	if n := len(p.Unverified); n > many && n == p.Done {
+	if n := len(p.Lists.Unverified); n > many && n == p.Done {
 		return fmt.Sprintf("%d complete slices, none with a verdict here", n)
 	}
-	return words.Some(p.Unverified)
+	return words.Some(p.Lists.Unverified)
 }
 
 func toVerify(m *view.Model) string {
@@ -239,7 +239,7 @@ func left(m *view.Model) string {
 
 // leftIfMoving is left while anything can go on by itself.
 func leftIfMoving(m *view.Model) string {
-	if p := m.Plan; len(p.Running)+len(p.Landing)+len(p.Ready) == 0 {
+	if p := m.Plan; len(p.Lists.Running)+len(p.Lists.Landing)+len(p.Lists.Ready) == 0 {
 		return ""
 	}
 	return left(m)

@@ -21,17 +21,17 @@ func New(m *view.Model, milestone string) *Document {
 		Done:          p.Done,
 		Progress:      s.Progress,
 		Slices:        slices(m),
-		Running:       jsondoc.OrEmpty(p.Running),
+		Running:       jsondoc.OrEmpty(p.Lists.Running),
 		Tasks:         []Task{},
-		Ready:         jsondoc.OrEmpty(p.Ready),
+		Ready:         jsondoc.OrEmpty(p.Lists.Ready),
 		Blocked:       []Blocked{},
-		Landing:       jsondoc.OrEmpty(p.Landing),
-		Failed:        jsondoc.OrEmpty(p.Failed),
-		Red:           jsondoc.OrEmpty(p.Red),
-		Conflict:      jsondoc.OrEmpty(p.Conflicts),
-		Stalled:       jsondoc.OrEmpty(p.Stalled),
-		Waiting:       jsondoc.OrEmpty(p.Waiting),
-		Unknown:       jsondoc.OrEmpty(p.Unknown),
+		Landing:       jsondoc.OrEmpty(p.Lists.Landing),
+		Failed:        jsondoc.OrEmpty(p.Lists.Failed),
+		Red:           jsondoc.OrEmpty(p.Lists.Red),
+		Conflict:      jsondoc.OrEmpty(p.Lists.Conflicts),
+		Stalled:       jsondoc.OrEmpty(p.Lists.Stalled),
+		Waiting:       jsondoc.OrEmpty(p.Lists.Waiting),
+		Unknown:       jsondoc.OrEmpty(p.Lists.Unknown),
 		Undelivered:   newUndelivered(m.Lane),
 		Forecast:      []Collision{},
 		Tests:         newTests(p),
@@ -55,7 +55,7 @@ func New(m *view.Model, milestone string) *Document {
 	for _, t := range s.Tasks {
 		doc.Tasks = append(doc.Tasks, newTask(t))
 	}
-	for _, id := range p.Blocked {
+	for _, id := range p.Lists.Blocked {
 		doc.Blocked = append(doc.Blocked, Blocked{id, jsondoc.OrEmpty(p.State(id).Needs), p.Because(id)})
 	}
 	return doc

@@ -64,8 +64,8 @@ func causes(p *plan.Plan, ids []string, now time.Time) []string {
 // Running returns the running slices with their steps, and the tasks: "S-2 (implementing),
 // @quick.1 (fix the login)".
 func Running(p *plan.Plan, now time.Time) string {
-	list := make([]string, len(p.Running))
-	for i, id := range p.Running {
+	list := make([]string, len(p.Lists.Running))
+	for i, id := range p.Lists.Running {
 		st := p.State(id)
 		word := st.Doing(now)
 		if st.Stale {
@@ -79,7 +79,7 @@ func Running(p *plan.Plan, now time.Time) string {
 // Merging returns the slices and the tasks in the merge queue, and how far they are.
 func Merging(p *plan.Plan, now time.Time) string {
 	waits := func(a *plan.Attempt) bool { return !a.HasSlot() }
-	return listed(append(causes(p, p.Landing, now), taskList(p, waits)...))
+	return listed(append(causes(p, p.Lists.Landing, now), taskList(p, waits)...))
 }
 
 // taskList returns the open tasks for which which is true, and what they are about: "@quick.1 (fix

@@ -30,8 +30,8 @@ type Counts struct {
 // Count counts the items in scope.
 func Count(p *plan.Plan, landed lane.Status) Counts {
 	c := Counts{
-		Total: p.Total, Done: p.Done, Running: len(p.Running), Merging: len(p.Landing), Failed: len(p.TroubledIDs()) - len(p.StoppedIDs()), Stopped: len(p.StoppedIDs()),
-		NeedsYou: len(p.Waiting) + len(p.Unknown), Ready: len(p.Ready), Blocked: len(p.Blocked), Unverified: len(p.Unverified),
+		Total: p.Total, Done: p.Done, Running: len(p.Lists.Running), Merging: len(p.Lists.Landing), Failed: len(p.Lists.TroubledIDs()) - len(p.StoppedIDs()), Stopped: len(p.StoppedIDs()),
+		NeedsYou: len(p.Lists.Waiting) + len(p.Lists.Unknown), Ready: len(p.Lists.Ready), Blocked: len(p.Lists.Blocked), Unverified: len(p.Lists.Unverified),
 	}
 	if p.Snapshot.Noun == "" || p.Snapshot.Noun == plan.Slice { // nothing else lands
 		c.Undelivered = len(landed.Undelivered)

@@ -11,7 +11,7 @@ import (
 // silent agent does nobody knows: then it is "at least about 12m".
 func Left(p *plan.Plan, left time.Duration, now time.Time) string {
 	text := "about " + plan.Age(left)
-	for _, id := range p.Running {
+	for _, id := range p.Lists.Running {
 		if a := p.State(id).Attempt; a.Quiet(now) > 0 && a.Tool == "" {
 			text = "at least " + text
 			break

@@ -170,20 +170,20 @@ func New(p *plan.Plan, f Facts, now time.Time) *Model {
 func ids(p *plan.Plan, g Group) []string {
 	switch g {
 	case NeedsYou:
-		return slices.Concat(p.Waiting, p.Unknown)
+		return slices.Concat(p.Lists.Waiting, p.Lists.Unknown)
 	case Failed:
 		stopped := p.StoppedIDs()
-		return slices.DeleteFunc(p.TroubledIDs(), func(id string) bool { return slices.Contains(stopped, id) })
+		return slices.DeleteFunc(p.Lists.TroubledIDs(), func(id string) bool { return slices.Contains(stopped, id) })
 	case Stopped:
 		return p.StoppedIDs()
 	case Running:
-		return p.Running
+		return p.Lists.Running
 	case Merging:
-		return p.Landing
+		return p.Lists.Landing
 	case Ready:
-		return p.Ready
+		return p.Lists.Ready
 	case Blocked:
-		return p.Blocked
+		return p.Lists.Blocked
 	}
 	var list []string
 	for i := range p.States {

@@ -52,14 +52,14 @@ func (p Pace) Remaining(pl *plan.Plan, slots int, now time.Time) (time.Duration,
 			s.free[i] = max(pl.Hold.Until.Sub(now), 0)
 		}
 	}
-	for range pl.Landing {
+	for range pl.Lists.Landing {
 		s.lane += p.Lane
 	}
 	ends := map[string]time.Duration{}
-	for i, id := range pl.Landing {
+	for i, id := range pl.Lists.Landing {
 		ends[id] = p.Lane * time.Duration(i+1)
 	}
-	for _, id := range pl.Running {
+	for _, id := range pl.Lists.Running {
 		st := pl.State(id)
 		left, known := p.Left(st, now)
 		switch {
@@ -94,7 +94,7 @@ type simulation struct {
 
 // plan queues the items that can begin, in plan order.
 func (s *simulation) plan(pl *plan.Plan, ends map[string]time.Duration) {
-	for _, id := range slices.Concat(pl.Ready, pl.Blocked) {
+	for _, id := range slices.Concat(pl.Lists.Ready, pl.Lists.Blocked) {
 		for _, need := range pl.State(id).Needs {
 			if end, landing := ends[need]; landing {
 				s.due[id] = max(s.due[id], end)

@@ -76,7 +76,7 @@ func (w *night) tell(k journal.Kind, id, outcome string, took time.Duration) {
 // step launches what may be launched and advances to the next end of an agent or of the lane's
 // work; false if there is none.
 func (w *night) step() bool {
-	for _, id := range w.plan().Ready {
+	for _, id := range w.plan().Lists.Ready {
 		if len(w.ends) >= w.slots {
 			break
 		}

@@ -129,11 +129,11 @@ func sign(path string, f *os.File, body string) (*heldLock, error) {
 	}
 	if err := durable.Claim(f); err != nil {
 		l.release()
-		return nil, &busyError{path, "somebody who clears it"}
+		return nil, &busyError{path, "a process that clears it"}
 	}
 	if !l.ours() {
 		f.Close()
-		return nil, &busyError{path, "somebody who was faster"}
+		return nil, &busyError{path, "a process that was faster"}
 	}
 	return l, nil
 }
@@ -177,7 +177,7 @@ func clearStale(path string) error {
 	}
 	body, err := io.ReadAll(io.LimitReader(f, 4096))
 	if err != nil {
-		return &busyError{path, "somebody: " + err.Error()}
+		return &busyError{path, "an unknown process: " + err.Error()}
 	}
 	if holder := holderOf(body, time.Since(info.ModTime())); holder != "" {
 		return &busyError{path, holder}
@@ -191,7 +191,7 @@ func clearUnreadable(path string, cause error) error {
 		return nil
 	}
 	if err != nil || time.Since(info.ModTime()) <= deadman {
-		return &busyError{path, "somebody: " + cause.Error()}
+		return &busyError{path, "an unknown process: " + cause.Error()}
 	}
 	return remove(path, info, nil)
 }
@@ -201,7 +201,7 @@ func holderOf(body []byte, age time.Duration) string {
 	pid := holderPID(body)
 	switch {
 	case pid == 0 && age <= freshFloor:
-		return "somebody who has just begun"
+		return "a process that has just begun"
 	case pid != 0 && age <= deadman && lives(pid):
 		return fmt.Sprintf("process %d", pid)
 	}
@@ -249,7 +249,7 @@ func remove(path string, seen fs.FileInfo, body []byte) error {
 	defer os.Remove(away)
 	if now, err := os.Lstat(away); err == nil && !os.SameFile(now, seen) {
 		os.Link(away, path) // fails if there is a new one already
-		return &busyError{path, "somebody who was faster"}
+		return &busyError{path, "a process that was faster"}
 	}
 	return nil
 }

@@ -33,11 +33,11 @@ func notAdded(reason error) Result { return refused(addedDoc{Reason: reason.Erro
 // AddDecision appends to the decisions section, creating it at the end of the file if it is
 // missing.
 func (s *Store) AddDecision(ctx context.Context, a Decision) (Result, error) {
-	summary, err := s.textOrFile(a.Summary, a.SummaryFile, "summary")
+	summary, err := textOrFile(s.Root, a.Summary, a.SummaryFile, "summary")
 	if err != nil {
 		return notAdded(err), nil
 	}
-	rationale, err := s.textOrFile(a.Rationale, a.RationaleFile, "rationale")
+	rationale, err := textOrFile(s.Root, a.Rationale, a.RationaleFile, "rationale")
 	if err != nil {
 		return notAdded(err), nil
 	}
@@ -78,7 +78,7 @@ type Blocker struct {
 // AddBlocker appends to the blockers section, creating it at the end of the file if it is
 // missing. The text is prefixed with the blocker's phase.
 func (s *Store) AddBlocker(ctx context.Context, b Blocker) (Result, error) {
-	text, err := s.textOrFile(b.Text, b.TextFile, "blocker")
+	text, err := textOrFile(s.Root, b.Text, b.TextFile, "blocker")
 	if err != nil {
 		return notAdded(err), nil
 	}
@@ -207,7 +207,7 @@ type Evolution struct {
 // AddRoadmapEvolution appends to Accumulated Context › Roadmap Evolution, unless the entry
 // exists.
 func (s *Store) AddRoadmapEvolution(ctx context.Context, e Evolution) (Result, error) {
-	note, err := s.textOrFile(e.Note, e.NoteFile, "note")
+	note, err := textOrFile(s.Root, e.Note, e.NoteFile, "note")
 	if err != nil {
 		return notAdded(err), nil
 	}

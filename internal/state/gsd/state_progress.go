@@ -104,14 +104,14 @@ func (s *Store) Sync(ctx context.Context, verify bool) (Result, error) {
 	}
 	state, err := s.load()
 	if err != nil {
-		return s.missing(err)
+		return whenMissing(err)
 	}
 	err = change(newDraft(state))
 	return result(false), err
 }
 
 // missing returns the result for an unreadable STATE.md.
-func (s *Store) missing(err error) (Result, error) {
+func whenMissing(err error) (Result, error) {
 	if errors.Is(err, errNoState) {
 		return failed("%s", errNoState), nil
 	}
@@ -144,7 +144,7 @@ func (s *Store) sync(d *draft) []string {
 	case ok && t.percent != nil:
 		set("Progress", func(old string) (string, bool) { return withBar(old, *t.percent), old != "" })
 	}
-	if change := s.syncTodos(d); change != "" {
+	if change := syncTodos(d, pendingTodos(s.Planning)); change != "" {
 		changes = append(changes, change)
 	}
 	set("Last Activity", ifDefault("Last Activity", localDate(s.Now())))

@@ -42,7 +42,7 @@ func (s *Store) Prune(ctx context.Context, keep int, dryRun bool) (Result, error
 	if dryRun {
 		doc, err := s.load()
 		if err != nil {
-			return s.missing(err)
+			return whenMissing(err)
 		}
 		return pruneResult(prune(newDraft(doc), keep), keep, true), nil
 	}

@@ -57,7 +57,7 @@ func encode(v any) ([]byte, error) {
 func (s *Store) JSON() (Result, error) {
 	doc, err := s.load()
 	if err != nil {
-		return s.missing(err)
+		return whenMissing(err)
 	}
 	st := settlement{doc: doc, facts: s.facts(doc), now: s.Now(), compat: s.Compat, pre: derive(doc.Body()), post: derive(doc.Body())}
 	var out object
@@ -172,14 +172,14 @@ func (s *Store) Get(name string) (Result, error) {
 	key := strings.ReplaceAll(strings.ToLower(name), " ", "_")
 	value, isKey := doc.Get(key)
 	if isKey && name == key {
-		return s.keyResult(doc, name, value), nil
+		return keyResult(doc, name, value, s.Compat), nil
 	}
 	body := doc.Body()
 	if f, ok := (&draft{body: body}).find(name); ok {
 		return result(object{{name, f.text(body)}}, f.text(body)), nil
 	}
 	if isKey {
-		return s.keyResult(doc, name, value), nil
+		return keyResult(doc, name, value, s.Compat), nil
 	}
 	if in, ok := findSection(body, 6, 0, name); ok {
 		text := strings.TrimSpace(string(body[in.text.start:in.text.end]))
@@ -190,12 +190,12 @@ func (s *Store) Get(name string) (Result, error) {
 	return r, nil
 }
 
-func (s *Store) keyResult(doc *Doc, name string, v frontmatter.Value) Result {
+func keyResult(doc *Doc, name string, v frontmatter.Value, compat bool) Result {
 	raw := strings.TrimSpace(string(doc.Src[v.Start:v.End]))
 	switch {
 	case v.Kind == frontmatter.Map || v.Kind == frontmatter.List:
 		return result(object{{name, plainValue(v)}}, raw)
-	case s.Compat:
+	case compat:
 		return result(object{{name, raw}}, raw)
 	}
 	return result(object{{name, v.Text}}, v.Text)
@@ -232,7 +232,7 @@ type decision struct {
 func (s *Store) Snapshot() (Result, error) {
 	doc, err := s.load()
 	if err != nil {
-		return s.missing(err)
+		return whenMissing(err)
 	}
 	body := doc.Body()
 	b := derive(body)
@@ -253,7 +253,7 @@ func (s *Store) Snapshot() (Result, error) {
 		CurrentPlan: text("current_plan", b.plan), Status: text("status", b.bodyStatus),
 		LastActivity: text("last_activity", b.lastActivity), LastActivityDesc: text("last_activity_desc", b.lastDesc),
 		PausedAt:    text("paused_at", b.pausedAt),
-		TotalPhases: number(b.totalPhases), TotalPlansInPhase: number(b.totalPlans), Decisions: decisionList(body), Blockers: blockerList(body), PendingTodos: s.pendingTodos()}
+		TotalPhases: number(b.totalPhases), TotalPlansInPhase: number(b.totalPlans), Decisions: decisionList(body), Blockers: blockerList(body), PendingTodos: pendingTodos(s.Planning)}
 	if n, ok := doc.storedCount("percent"); ok {
 		out.ProgressPercent = &n
 	} else if m := regexp.MustCompile(`(\d+)\s*%`).FindStringSubmatch(b.progress); m != nil {
@@ -343,7 +343,7 @@ func (v *validDoc) warn(format string, a ...any) {
 func (s *Store) Validate() (Result, error) {
 	doc, err := s.load()
 	if err != nil {
-		return s.missing(err)
+		return whenMissing(err)
 	}
 	v := validDoc{Warnings: []string{}, Drift: object{}}
 	if at := bytes.IndexByte(doc.Src, 0); at >= 0 {
@@ -351,9 +351,9 @@ func (s *Store) Validate() (Result, error) {
 	} else {
 		s.drift(doc, &v)
 	}
-	if _, have, ok := todoCount(newDraft(doc)); ok && have != s.pendingTodos() {
-		v.warn("Todo count mismatch: STATE.md says %d, todos/pending has %d", have, s.pendingTodos())
-		v.Drift = append(v.Drift, member{"pending_todos", object{{"state", have}, {"disk", s.pendingTodos()}}})
+	if _, have, ok := todoCount(newDraft(doc)); ok && have != pendingTodos(s.Planning) {
+		v.warn("Todo count mismatch: STATE.md says %d, todos/pending has %d", have, pendingTodos(s.Planning))
+		v.Drift = append(v.Drift, member{"pending_todos", object{{"state", have}, {"disk", pendingTodos(s.Planning)}}})
 	}
 	if n := bytes.Count(doc.Src, []byte("\n")); n > maxLines {
 		v.Notes = append(v.Notes, fmt.Sprintf("STATE.md has %d lines: it is read at every step and meant to stay under %d (gl gsd state prune)", n, maxLines))

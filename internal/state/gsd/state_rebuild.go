@@ -43,7 +43,7 @@ func (s *Store) Rebuild(ctx context.Context, dryRun bool, tell func(string)) (Re
 	if dryRun {
 		doc, err := s.load()
 		if err != nil {
-			return s.missing(err)
+			return whenMissing(err)
 		}
 		log = s.rebuild(newDraft(doc))
 		say()

@@ -228,12 +228,12 @@ func (s *Store) verb(ctx context.Context, w writing, change func(*draft) error, 
 const maxTextFile = 1 << 20
 
 // textOrFile returns a text given by --name or in the file of --name-file.
-func (s *Store) textOrFile(text, file, label string) (string, error) {
+func textOrFile(root, text, file, label string) (string, error) {
 	if file == "" {
 		return text, nil
 	}
 	if !filepath.IsAbs(file) {
-		file = filepath.Join(s.Root, file)
+		file = filepath.Join(root, file)
 	}
 	data, err := durable.ReadNamed(file, maxTextFile)
 	switch {

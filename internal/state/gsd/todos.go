@@ -12,8 +12,8 @@ import (
 )
 
 // pendingTodos counts the files in todos/pending.
-func (s *Store) pendingTodos() int {
-	list, _ := durable.ReadDir(s.file(filepath.Join("todos", "pending")))
+func pendingTodos(planning string) int {
+	list, _ := durable.ReadDir(filepath.Join(planning, "todos", "pending"))
 	n := 0
 	for _, d := range list {
 		if !d.IsDir() && strings.HasSuffix(d.Name(), ".md") {
@@ -49,10 +49,9 @@ func todoCount(d *draft) (l bodyLine, n int, ok bool) {
 	return l, 0, false
 }
 
-// syncTodos updates that line and describes the change; "" for none.
-func (s *Store) syncTodos(d *draft) string {
+// syncTodos updates that line to the wanted number and describes the change; "" for none.
+func syncTodos(d *draft, want int) string {
 	l, have, ok := todoCount(d)
-	want := s.pendingTodos()
 	if !ok || have == want {
 		return ""
 	}

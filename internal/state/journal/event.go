@@ -188,7 +188,8 @@ type Sums struct {
 	Blocked int `json:"blocked"`
 }
 
-// NobodyRead is what an event Unheard says of its slice or task, for everything that tells it; the event's reason has what was said.
+// NobodyRead is the text of an event Unheard, behind its slice or task. The event's reason has
+// the unread message.
 const NobodyRead = "is complete, and no agent has read what you said"
 
 // NothingLeft is the reason of a drain that ended because it was finished.

@@ -206,14 +206,14 @@ func (r *Reader) use(files []file, n int) {
 
 // A file is an open file of the journal.
 type file struct {
-	*os.File
+	File *os.File
 	info fs.FileInfo
 }
 
 func closeAll(files []file) {
 	for _, f := range files {
 		if f.File != nil {
-			f.Close()
+			f.File.Close()
 		}
 	}
 }

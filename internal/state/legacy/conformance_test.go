@@ -27,7 +27,7 @@ func TestConformance(t *testing.T) {
 	trackertest.Run(t, trackertest.Format{
 		Open: func(root string, now func() time.Time) tracker.Tracker {
 			s := Open(root)
-			s.Now = now
+			s.Dir.Now = now
 			return s
 		},
 		Make: makeLegacy,

@@ -48,7 +48,7 @@ func (s *Store) try(it plan.Item, f func(*slice.File) error) error {
 	if err != nil {
 		return err
 	}
-	now := s.Now()
+	now := s.Dir.Now()
 	if m, err = m.With(e.change(now)); err != nil {
 		return err
 	}

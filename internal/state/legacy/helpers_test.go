@@ -20,7 +20,7 @@ const (
 // open returns a store with a fixed clock.
 func open(root string) *Store {
 	s := Open(root)
-	s.Now = func() time.Time { return time.Date(2026, 3, 4, 5, 6, 7, 8, time.FixedZone("x", 3600)) }
+	s.Dir.Now = func() time.Time { return time.Date(2026, 3, 4, 5, 6, 7, 8, time.FixedZone("x", 3600)) }
 	return s
 }
 

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"time"
 
 	"greenlight/internal/core/plan"
 	"greenlight/internal/state/roadmap"
@@ -30,7 +31,7 @@ const (
 
 // A Store is the state of one legacy project.
 type Store struct {
-	*slice.Dir
+	Dir *slice.Dir
 
 	root string
 }
@@ -53,6 +54,14 @@ func (s *Store) Prompt(id string) string { return slice.Prompt(id) }
 // Watch returns the directory of STATE.md.
 func (s *Store) Watch() []string { return []string{statedir.Path(s.root)} }
 
+// Line implements tracker.Tracker.
+func (s *Store) Line(compact bool) tracker.Line { return s.Dir.Line(compact) }
+
+// Decide appends project-wide decisions to DECISIONS.md and returns their numbers.
+func (s *Store) Decide(ctx context.Context, at time.Time, texts ...string) (ids []string, err error) {
+	return s.Dir.Decide(ctx, at, texts...)
+}
+
 // Refresh implements tracker.Tracker. STATE.md is handwritten, so there is nothing to do.
 func (s *Store) Refresh(context.Context) error { return nil }
 
@@ -66,20 +75,20 @@ func (s *Store) Check() []tracker.Complaint {
 		return nil // reported on loading
 	}
 	var all []tracker.Complaint
-	if s.State().Table {
+	if s.Dir.State().Table {
 		help := "gl migrate --dry-run, then gl migrate"
-		if s.NoneLive() != nil {
+		if s.Dir.NoneLive() != nil {
 			help = ""
 		}
 		all = append(all, tracker.Complaint{Check: "format", Severity: tracker.Note, Help: help,
 			Warning: plan.Warning{Path: stateFile, Message: "all state is in this one file, which sessions can't share safely"}})
 	}
-	return append(all, s.Complaints(c)...)
+	return append(all, s.Dir.Complaints(c)...)
 }
 
 // Repair implements tracker.Tracker.
 func (s *Store) Repair(ctx context.Context) ([]string, error) {
-	return s.ClearUp(func() error { return s.locked(ctx, func() error { return nil }) })
+	return s.Dir.ClearUp(func() error { return s.locked(ctx, func() error { return nil }) })
 }
 
 // Load reads everything: the union of rows and graph entries.
@@ -88,13 +97,13 @@ func (s *Store) Load() (*tracker.Contents, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := s.Contents(rows, warnings)
+	c, err := s.Dir.Contents(rows, warnings)
 	if err == nil {
 		if p, err := s.ReadProject(); err == nil {
 			c.Blockers = p.Blockers()
 		}
 	}
-	if err == nil && len(c.Items) == 0 && !s.State().Table {
+	if err == nil && len(c.Items) == 0 && !s.Dir.State().Table {
 		// A project without slices would look as if everything were done.
 		return nil, s.unreadable()
 	}
@@ -108,12 +117,12 @@ func (s *Store) ReadProject() (*slice.ProjectState, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p, p.TakeNotes(s.State().Text)
+	return p, p.TakeNotes(s.Dir.State().Text)
 }
 
 // unreadable returns why nothing is known about the project.
 func (s *Store) unreadable() error {
-	if err := s.State().Err; err != nil {
+	if err := s.Dir.State().Err; err != nil {
 		return fmt.Errorf("%s can't be read: %w", stateFile, err)
 	}
 	return fmt.Errorf("%s can't be read: %w. Add one, or move the file away and run gl init", stateFile, slice.ErrNoTable)
@@ -127,7 +136,7 @@ func (s *Store) rows() (rows []slice.RowSlice, warnings []plan.Warning, err erro
 	warn := func(path, format string, a ...any) {
 		warnings = append(warnings, plan.Warning{Path: path, Message: fmt.Sprintf(format, a...)})
 	}
-	state := s.State()
+	state := s.Dir.State()
 	switch {
 	case state.Err != nil:
 		warn(stateFile, "can't be read: %v", state.Err)
@@ -178,7 +187,7 @@ func (s *Store) holding(ctx context.Context, f func(statedir.Held) error) error 
 	if err := s.here(); err != nil {
 		return err
 	}
-	return s.Locked(ctx, func(held statedir.Held) error {
+	return s.Dir.Locked(ctx, func(held statedir.Held) error {
 		if err := s.here(); err != nil { // it was migrated while we waited
 			return err
 		}
@@ -233,7 +242,7 @@ func (t *tx) Claim(id, token string) error {
 	if err != nil {
 		return err
 	}
-	if err := t.s.edit(it, func(f *slice.File) error { return f.Claim(token, t.s.Now()) }); err != nil {
+	if err := t.s.edit(it, func(f *slice.File) error { return f.Claim(token, t.s.Dir.Now()) }); err != nil {
 		return err
 	}
 	t.seen.One(it.ID, token)
@@ -274,7 +283,7 @@ func (t *tx) Undo(id, why string) error {
 	if err != nil {
 		return err
 	}
-	return t.s.edit(it, func(f *slice.File) error { return f.Undo(why, t.s.Now()) })
+	return t.s.edit(it, func(f *slice.File) error { return f.Undo(why, t.s.Dir.Now()) })
 }
 
 // underClaim changes the slice if its claim is the one the caller has seen, and returns the
@@ -324,7 +333,7 @@ func (s *Store) Read(id string) (*slice.File, error) {
 		return nil, fmt.Errorf("%w: %q has no row in %s", tracker.ErrNotFound, id, stateFile)
 	}
 	known := join(r, l.state.Current(), l.entries[id])
-	known.Contracts = s.Contracts(id)
+	known.Contracts = s.Dir.Contracts(id)
 	return known.File()
 }
 
@@ -354,14 +363,14 @@ func (s *Store) Add(ctx context.Context, n slice.NewSlice) (added *slice.AddedSl
 		if err != nil {
 			return err
 		}
-		if added, err = s.Admit(rows, &n); err != nil {
+		if added, err = s.Dir.Admit(rows, &n); err != nil {
 			return err
 		}
 		added.File = stateFile
 		if err := s.addRow(slice.NewRow{ID: n.ID, Name: n.Name, Deps: added.Deps}); err != nil {
 			return err
 		}
-		added.Graph, err = s.AddToGraph(&n, added.Deps)
+		added.Graph, err = s.Dir.AddToGraph(&n, added.Deps)
 		added.Lost = homeless(&n, added.Graph)
 		return err
 	})
@@ -370,7 +379,7 @@ func (s *Store) Add(ctx context.Context, n slice.NewSlice) (added *slice.AddedSl
 
 // addRow adds a row, under the lock.
 func (s *Store) addRow(r slice.NewRow) error {
-	return s.Rewrite("STATE.md", func(old []byte) ([]byte, error) {
+	return s.Dir.Rewrite("STATE.md", func(old []byte) ([]byte, error) {
 		if old == nil {
 			return nil, fmt.Errorf("read %s: %w", stateFile, fs.ErrNotExist)
 		}
@@ -400,13 +409,13 @@ func homeless(n *slice.NewSlice, graph bool) []string {
 // EditProject changes project-state.json by f, under the lock. It creates a missing file even
 // if f changes nothing.
 func (s *Store) EditProject(ctx context.Context, f func(*slice.ProjectState) error) error {
-	return s.locked(ctx, func() error { return s.RewriteProject(f) })
+	return s.locked(ctx, func() error { return s.Dir.RewriteProject(f) })
 }
 
 // Migrate converts the project to slice files; see slice.Store.MigrateFrom.
 func (s *Store) Migrate(ctx context.Context, dryRun bool) (*slice.Migration, error) {
 	files := slice.Open(s.root)
-	files.Now = s.Now
+	files.Dir.Now = s.Dir.Now
 	return files.MigrateFrom(ctx, s.source, dryRun)
 }
 

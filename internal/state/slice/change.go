@@ -35,15 +35,21 @@ type change struct {
 	Gone string `json:"gone,omitempty"`
 }
 
-func (s *Store) changePath() string { return filepath.Join(s.path("slices"), changeFile) }
+// changes makes changes of several files, all or nothing.
+type changes struct {
+	dir   *Dir
+	files *sliceFiles
+}
+
+func (cs *changes) changePath() string { return filepath.Join(cs.dir.path("slices"), changeFile) }
 
 // completeChange finishes an interrupted change. It leaves alone any file that was written
 // since.
-func (s *Store) completeChange() error {
-	if _, err := os.Lstat(s.changePath()); err != nil {
+func (cs *changes) completeChange() error {
+	if _, err := os.Lstat(cs.changePath()); err != nil {
 		return nil
 	}
-	data, err := durable.ReadFile(s.changePath())
+	data, err := durable.ReadFile(cs.changePath())
 	if missing(err) {
 		return nil
 	}
@@ -55,13 +61,13 @@ func (s *Store) completeChange() error {
 		slices.ContainsFunc(c.Files, func(f fileChange) bool { return !f.mayBe() }) {
 		return fmt.Errorf("%s isn't a change that gl has begun: look at it, and remove it", sliceRel(changeFile))
 	}
-	if err := s.applyChange(&c); err != nil {
+	if err := cs.applyChange(&c); err != nil {
 		return err
 	}
-	if err := s.dropRow(c.Gone); err != nil {
+	if err := cs.dropRow(c.Gone); err != nil {
 		return err
 	}
-	return durable.Remove(s.changePath())
+	return durable.Remove(cs.changePath())
 }
 
 // mayBe reports whether f names a file that gl changes together with others. A changeFile may
@@ -73,8 +79,8 @@ func (f fileChange) mayBe() bool {
 }
 
 // current returns the text of a file, or nil if it doesn't exist.
-func (s *Store) current(name string) (*string, error) {
-	data, err := durable.ReadFile(s.path(name))
+func (cs *changes) current(name string) (*string, error) {
+	data, err := durable.ReadFile(cs.dir.path(name))
 	if missing(err) {
 		return nil, nil
 	}
@@ -87,9 +93,9 @@ func (s *Store) current(name string) (*string, error) {
 
 func sameText(a, b *string) bool { return a == nil && b == nil || a != nil && b != nil && *a == *b }
 
-func (s *Store) applyChange(c *change) error {
+func (cs *changes) applyChange(c *change) error {
 	for _, f := range c.Files {
-		now, err := s.current(f.Name)
+		now, err := cs.current(f.Name)
 		if err != nil {
 			return err
 		}
@@ -98,11 +104,11 @@ func (s *Store) applyChange(c *change) error {
 		}
 		switch {
 		case f.New == nil:
-			err = durable.Remove(s.path(f.Name))
+			err = durable.Remove(cs.dir.path(f.Name))
 		case f.Old == nil:
-			err = durable.Replace(s.path(f.Name), nil, []byte(*f.New))
+			err = durable.Replace(cs.dir.path(f.Name), nil, []byte(*f.New))
 		default:
-			err = durable.Replace(s.path(f.Name), []byte(*f.Old), []byte(*f.New))
+			err = durable.Replace(cs.dir.path(f.Name), []byte(*f.Old), []byte(*f.New))
 		}
 		if err != nil && !errors.Is(err, durable.ErrChanged) {
 			return fmt.Errorf("write %s: %w", stateRel(f.Name), bareError(err))
@@ -114,12 +120,12 @@ func (s *Store) applyChange(c *change) error {
 // dropRow removes the row of a deleted slice from a generated STATE.md, which otherwise keeps
 // rows without a file. If a slice with that id was created meanwhile, rendering restores the
 // row.
-func (s *Store) dropRow(id string) error {
+func (cs *changes) dropRow(id string) error {
 	if id == "" {
 		return nil
 	}
-	return s.retry("STATE.md", func() error {
-		text, err := s.current("STATE.md")
+	return cs.dir.retry("STATE.md", func() error {
+		text, err := cs.current("STATE.md")
 		if err != nil || text == nil || !generated(*text) {
 			return err
 		}
@@ -133,14 +139,14 @@ func (s *Store) dropRow(id string) error {
 		if after == *text {
 			return nil
 		}
-		return durable.Replace(s.path("STATE.md"), []byte(*text), []byte(after))
+		return durable.Replace(cs.dir.path("STATE.md"), []byte(*text), []byte(after))
 	})
 }
 
 // commitChange makes a change, all or nothing. The caller holds the lock.
-func (s *Store) commitChange(c *change) error {
+func (cs *changes) commitChange(c *change) error {
 	for _, f := range c.Files {
-		now, err := s.current(f.Name)
+		now, err := cs.current(f.Name)
 		if err != nil {
 			return err
 		}
@@ -152,10 +158,10 @@ func (s *Store) commitChange(c *change) error {
 	if err != nil {
 		return err
 	}
-	if err := durable.WriteFile(s.changePath(), append(data, '\n'), 0o644); err != nil {
+	if err := durable.WriteFile(cs.changePath(), append(data, '\n'), 0o644); err != nil {
 		return fmt.Errorf("write %s: %w", sliceRel(changeFile), bareError(err))
 	}
-	return s.completeChange()
+	return cs.completeChange()
 }
 
 // A Moved describes the effect of renaming or removing a slice.
@@ -179,8 +185,8 @@ func (s *Store) Remove(ctx context.Context, id string, do func() error) (*Moved,
 
 func (s *Store) move(ctx context.Context, old, id string, was []string, do func() error) (m *Moved, err error) {
 	err = s.locked(ctx, func() error {
-		s.mu.Lock()
-		v, err := s.lookAtAll()
+		s.Dir.mu.Lock()
+		v, err := s.files.lookAtAll()
 		if err == nil && v.graph.err != nil {
 			err = fmt.Errorf("%s can't be read: %w; gl doctor says more", stateRel("GRAPH.json"), bareError(v.graph.err))
 		}
@@ -191,33 +197,33 @@ func (s *Store) move(ctx context.Context, old, id string, was []string, do func(
 		if err == nil {
 			ids = slices.Clone(v.ix.ids)
 		}
-		s.mu.Unlock()
+		s.Dir.mu.Unlock()
 		if err != nil {
 			return err
 		}
 		c := &change{SchemaVersion: 1, Gone: old}
 		m = &Moved{}
-		if err := s.moveFiles(c, m, ids, old, id, was); err != nil {
+		if err := s.changes.moveFiles(c, m, ids, old, id, was); err != nil {
 			return err
 		}
-		if err := s.moveInGraph(c, m, old, id); err != nil {
+		if err := s.changes.moveInGraph(c, m, old, id); err != nil {
 			return err
 		}
 		if err := do(); err != nil {
 			return err
 		}
-		if err := s.commitChange(c); err != nil {
+		if err := s.changes.commitChange(c); err != nil {
 			return err
 		}
-		return s.refreshView()
+		return s.page.refreshView()
 	})
 	return m, err
 }
 
 // moveFiles adds to c the slice's own file and the files of slices that depend on it.
-func (s *Store) moveFiles(c *change, m *Moved, ids []string, old, id string, was []string) error {
+func (cs *changes) moveFiles(c *change, m *Moved, ids []string, old, id string, was []string) error {
 	for _, other := range ids {
-		data, f, err := s.readForEdit(other)
+		data, f, err := cs.files.readForEdit(other)
 		if corrupt := new(CorruptError); errors.As(err, &corrupt) && other != old {
 			continue // it has no readable dependencies
 		}
@@ -293,8 +299,8 @@ func (f *File) renamed(old, id string, was []string) (string, error) {
 	return string(f.Bytes()), nil
 }
 
-func (s *Store) moveInGraph(c *change, m *Moved, old, id string) error {
-	text, err := s.current("GRAPH.json")
+func (cs *changes) moveInGraph(c *change, m *Moved, old, id string) error {
+	text, err := cs.current("GRAPH.json")
 	if err != nil || text == nil {
 		return err
 	}

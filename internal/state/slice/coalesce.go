@@ -16,8 +16,8 @@ import (
 // lock, in place and without fsync; losing it in a crash costs one rendering.
 const viewFile = "runs/view"
 
-func (s *Store) readView() (changes, shown uint64) {
-	data, err := durable.ReadFile(s.path(viewFile))
+func (p *statePage) readView() (changes, shown uint64) {
+	data, err := durable.ReadFile(p.dir.path(viewFile))
 	if err != nil || !strings.HasSuffix(string(data), "\n") {
 		return 0, 0
 	}
@@ -27,12 +27,12 @@ func (s *Store) readView() (changes, shown uint64) {
 	return changes, shown
 }
 
-func (s *Store) writeView(changes, shown uint64) error {
+func (p *statePage) writeView(changes, shown uint64) error {
 	text := fmt.Appendf(nil, "%d %d\n", changes, shown)
-	err := durable.Overwrite(s.path(viewFile), text, 0o600)
+	err := durable.Overwrite(p.dir.path(viewFile), text, 0o600)
 	if missing(err) {
-		if err = durable.MkdirPrivate(s.path("runs")); err == nil {
-			err = durable.Overwrite(s.path(viewFile), text, 0o600)
+		if err = durable.MkdirPrivate(p.dir.path("runs")); err == nil {
+			err = durable.Overwrite(p.dir.path(viewFile), text, 0o600)
 		}
 	}
 	return err
@@ -43,10 +43,10 @@ const unshown = ^uint64(0)
 
 // noteChange counts a change that the caller has just written and returns its number. The
 // caller holds the lock.
-func (s *Store) noteChange() uint64 {
-	changes, shown := s.readView()
+func (p *statePage) noteChange() uint64 {
+	changes, shown := p.readView()
 	n := changes + 1
-	if s.writeView(n, shown) != nil {
+	if p.writeView(n, shown) != nil {
 		n = unshown
 	}
 	return n
@@ -63,12 +63,12 @@ const soon = time.Second
 
 // takeUnshown returns the change that Refresh is to show, or 0 to check everything. A follower
 // always gets 0, since other processes leave it to show their changes.
-func (s *Store) takeUnshown() uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	u := s.unshown
-	s.unshown = shownSoon{}
-	if time.Since(u.at) > soon || s.memory != nil {
+func (p *statePage) takeUnshown() uint64 {
+	p.dir.mu.Lock()
+	defer p.dir.mu.Unlock()
+	u := p.unshown
+	p.unshown = shownSoon{}
+	if time.Since(u.at) > soon || p.files.memory != nil {
 		return 0
 	}
 	return u.change
@@ -77,32 +77,32 @@ func (s *Store) takeUnshown() uint64 {
 // show renders STATE.md unless it already shows the change. It takes the lock.
 func (s *Store) show(ctx context.Context, change uint64) error {
 	return s.locked(ctx, func() error {
-		if _, shown := s.readView(); change != unshown && shown >= change {
+		if _, shown := s.page.readView(); change != unshown && shown >= change {
 			return nil
 		}
-		return s.refreshAndCount()
+		return s.page.refreshAndCount()
 	})
 }
 
 // refreshAndCount renders STATE.md and records which changes it shows. The caller holds the
 // lock.
-func (s *Store) refreshAndCount() error {
-	changes, shown := s.readView()
-	if err := s.refreshView(); err != nil {
+func (p *statePage) refreshAndCount() error {
+	changes, shown := p.readView()
+	if err := p.refreshView(); err != nil {
 		return err
 	}
-	s.sweepSlices()
-	s.keepIndex()
-	s.noteShown()
+	p.files.sweepSlices()
+	p.files.keepIndex()
+	p.noteShown()
 	if shown < changes {
-		_ = s.writeView(changes, changes) // on failure, other writers render for themselves
+		_ = p.writeView(changes, changes) // on failure, other writers render for themselves
 	}
 	return nil
 }
 
 // A rendering is the input of one STATE.md.
 type rendering struct {
-	s       *Store
+	page    *statePage
 	v       *view
 	project projectState
 	text    string
@@ -112,20 +112,20 @@ type rendering struct {
 
 // holds reports whether STATE.md and all its sources are unchanged. The caller holds s.mu.
 func (r *rendering) holds() bool {
-	s := r.s
-	stems, _, err := s.list()
+	p := r.page
+	stems, _, err := p.files.list()
 	if err != nil || !equal(stems, r.v.stems) {
 		return false
 	}
-	files := s.recallFiles(stems)
+	files := p.files.recallFiles(stems)
 	for i, f := range files {
 		if was := r.v.files[i]; f != was && !reflect.DeepEqual(f, was) {
 			return false
 		}
 	}
-	if g := s.readGraph(); g.graph != r.v.graph.graph && !reflect.DeepEqual(g, r.v.graph) {
+	if g := p.dir.readGraph(); g.graph != r.v.graph.graph && !reflect.DeepEqual(g, r.v.graph) {
 		return false
 	}
-	data, err := durable.ReadFile(s.path("STATE.md"))
-	return err == nil && string(data) == r.text && reflect.DeepEqual(s.readProject(), r.project)
+	data, err := durable.ReadFile(p.dir.path("STATE.md"))
+	return err == nil && string(data) == r.text && reflect.DeepEqual(p.dir.readProject(), r.project)
 }

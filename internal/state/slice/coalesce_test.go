@@ -19,11 +19,11 @@ func TestWritersShareARendering(t *testing.T) {
 	}
 	renders := func(name string, s *Store, want bool) {
 		t.Helper()
-		s.rendered = nil
+		s.page.rendered = nil
 		if err := s.Refresh(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if (s.rendered != nil) != want {
+		if (s.page.rendered != nil) != want {
 			t.Errorf("%s: rendered %v", name, !want)
 		}
 		state := get(t, root, "STATE.md")

@@ -45,7 +45,7 @@ func TestConformance(t *testing.T) {
 	trackertest.Run(t, trackertest.Format{
 		Open: func(root string, now func() time.Time) tracker.Tracker {
 			s := slice.Open(root)
-			s.Now = now
+			s.Dir.Now = now
 			return s
 		},
 		Make: makeSlices,

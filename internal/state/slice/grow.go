@@ -62,24 +62,24 @@ func (s *Store) Add(ctx context.Context, n NewSlice) (added *AddedSlice, err err
 		return nil, err
 	}
 	err = s.locked(ctx, func() error {
-		s.mu.Lock()
-		v, err := s.lookAtAll()
+		s.Dir.mu.Lock()
+		v, err := s.files.lookAtAll()
 		if err == nil {
 			added, err = v.admit(&n)
 		}
-		s.mu.Unlock()
+		s.Dir.mu.Unlock()
 		if err != nil {
 			return err
 		}
 		added.File = sliceRel(n.ID + ".md")
 		e := n.graphEntry(added.Deps)
-		if added.Graph, err = s.addToGraph(e); err != nil {
+		if added.Graph, err = s.Dir.addToGraph(e); err != nil {
 			return err
 		}
 		if err := s.addFile(v, &n, e); err != nil {
 			return err
 		}
-		return s.refreshView()
+		return s.page.refreshView()
 	})
 	return added, err
 }
@@ -119,7 +119,7 @@ func (s *Store) addFile(v *view, n *NewSlice, e entry) error {
 	grown.entries = append(append([]entry(nil), grown.entries...), e)
 	v.ix = newIndex(v.stems, &grown)
 	t := &tx{s: s, view: v}
-	return s.retry("slices/"+n.ID+".md", func() error {
+	return s.Dir.retry("slices/"+n.ID+".md", func() error {
 		return t.try(n.ID, true, func(*File) error { return nil })
 	})
 }
@@ -249,32 +249,32 @@ func leadingDigits(id string) string {
 // GRAPH.json, validated by CheckGraph.
 func Create(ctx context.Context, root string, graph []byte) (*Store, error) {
 	s := Open(root)
-	if err := durable.MkdirAll(s.path("slices"), 0o755); err != nil {
+	if err := durable.MkdirAll(s.Dir.path("slices"), 0o755); err != nil {
 		return nil, err
 	}
-	if err := durable.Replace(s.path("GRAPH.json"), nil, graph); err != nil {
+	if err := durable.Replace(s.Dir.path("GRAPH.json"), nil, graph); err != nil {
 		return nil, err
 	}
-	if err := durable.Replace(s.path(projectFile), nil, []byte(emptyProject)); err != nil {
+	if err := durable.Replace(s.Dir.path(projectFile), nil, []byte(emptyProject)); err != nil {
 		return nil, err
 	}
 	return s, s.locked(ctx, func() error {
-		if err := s.makeFiles(); err != nil {
+		if err := s.files.makeFiles(); err != nil {
 			return err
 		}
-		return s.refreshView()
+		return s.page.refreshView()
 	})
 }
 
 // makeFiles creates the file of every slice that exists only in the graph.
-func (s *Store) makeFiles() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *sliceFiles) makeFiles() error {
+	s.dir.mu.Lock()
+	defer s.dir.mu.Unlock()
 	v, err := s.look()
 	if err != nil {
 		return err
 	}
-	now := s.Now().UTC().Format(time.RFC3339)
+	now := s.dir.Now().UTC().Format(time.RFC3339)
 	for _, id := range v.ix.ids {
 		if v.ix.hasFile(id) {
 			continue

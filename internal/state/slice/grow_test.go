@@ -75,7 +75,7 @@ Finds things
 	if diff := cmp.Diff(wantFile, get(t, root, "slices/S-03.md")); diff != "" {
 		t.Error(diff)
 	}
-	if stale, _, err := s.viewState(); stale || err != nil || !strings.Contains(get(t, root, "STATE.md"), "| S-03 | Search |") {
+	if stale, _, err := s.page.viewState(); stale || err != nil || !strings.Contains(get(t, root, "STATE.md"), "| S-03 | Search |") {
 		t.Errorf("STATE.md is behind, %v", err)
 	}
 }
@@ -237,7 +237,7 @@ func TestCreate(t *testing.T) {
 	if !json.Valid([]byte(get(t, root, "project-state.json"))) || get(t, root, ".gitignore") == "" {
 		t.Error("project-state.json or .gitignore is wrong")
 	}
-	if stale, byHand, err := s.viewState(); stale || byHand || err != nil {
+	if stale, byHand, err := s.page.viewState(); stale || byHand || err != nil {
 		t.Errorf("%v %v %v", stale, byHand, err)
 	}
 }
@@ -256,13 +256,13 @@ func TestCheckView(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := open(project(t, tt.files))
-			if stale, byHand, err := s.viewState(); stale != tt.stale || byHand != tt.byHand || err != nil {
+			if stale, byHand, err := s.page.viewState(); stale != tt.stale || byHand != tt.byHand || err != nil {
 				t.Errorf("%v %v %v", stale, byHand, err)
 			}
 			if err := s.Refresh(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if stale, byHand, err := s.viewState(); stale || byHand || err != nil {
+			if stale, byHand, err := s.page.viewState(); stale || byHand || err != nil {
 				t.Errorf("after a refresh: %v %v %v", stale, byHand, err)
 			}
 		})
@@ -292,13 +292,13 @@ func TestInsertEntryIntoRealGraphs(t *testing.T) {
 func TestUnfinished(t *testing.T) {
 	root := project(t, map[string]string{".slices.migrate-1/S-1.md": "", "slices/README.md": ""})
 	s := open(root)
-	if got := s.Unfinished(); !equal(got, []string{".greenlight/.slices.migrate-1"}) {
+	if got := s.Dir.Unfinished(); !equal(got, []string{".greenlight/.slices.migrate-1"}) {
 		t.Errorf("%q", got)
 	}
 	if err := s.Do(t.Context(), func(tracker.Tx) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.Unfinished(); got != nil {
+	if got := s.Dir.Unfinished(); got != nil {
 		t.Errorf("%q is left", got)
 	}
 }

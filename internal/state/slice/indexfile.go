@@ -61,27 +61,27 @@ func (ix keptIndex) files() fileCache {
 }
 
 // recall loads the cached slice files from the index, once. The caller holds s.mu.
-func (s *Store) recall() {
+func (s *sliceFiles) recall() {
 	if s.recalled {
 		return
 	}
 	s.recalled = true
 	kept := s.keptFiles()                // not shared with anything else
-	for i, stem := range s.files.stems { // single files may have been read since
-		kept.put(stem, s.files.files[i])
+	for i, stem := range s.cache.stems { // single files may have been read since
+		kept.put(stem, s.cache.files[i])
 	}
-	s.files = kept
+	s.cache = kept
 }
 
 // keepIndex writes the index file if enough files were read since.
-func (s *Store) keepIndex() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.program == "" || !s.recalled || s.unkept() < s.worth {
+func (s *sliceFiles) keepIndex() {
+	s.dir.mu.Lock()
+	defer s.dir.mu.Unlock()
+	if s.dir.program == "" || !s.recalled || s.unkept() < s.dir.worth {
 		return
 	}
 	var graph, all statcache.Coder
-	if g := s.graph; g != nil && g.trusted && g.value.err == nil && g.value.graph != nil {
+	if g := s.dir.graph; g != nil && g.trusted && g.value.err == nil && g.value.graph != nil {
 		g.kept = true
 		graph.Stamp(&g.stamp)
 		codeGraph(&graph, g.value.graph)
@@ -89,31 +89,31 @@ func (s *Store) keepIndex() {
 	graphText := string(graph.Bytes())
 	all.Text(&graphText)
 	kept := 0
-	for _, c := range s.files.files {
+	for _, c := range s.cache.files {
 		if c != nil && c.trusted {
 			kept++
 		}
 	}
 	all.Size(kept, false)
-	for i, c := range s.files.files {
+	for i, c := range s.cache.files {
 		if c != nil && c.trusted {
 			c.kept = true
-			all.Text(&s.files.stems[i])
+			all.Text(&s.cache.stems[i])
 			all.Stamp(&c.stamp)
 			codeFile(&all, c.value)
 		}
 	}
-	statcache.Write(s.path(indexFile), s.program, all.Bytes())
+	statcache.Write(s.dir.path(indexFile), s.dir.program, all.Bytes())
 }
 
 // unkept counts the files read that a new index would add. The caller holds s.mu.
-func (s *Store) unkept() (n int) {
-	for _, c := range s.files.files {
+func (s *sliceFiles) unkept() (n int) {
+	for _, c := range s.cache.files {
 		if c != nil && c.trusted && !c.kept {
 			n++
 		}
 	}
-	if g := s.graph; g != nil && g.trusted && !g.kept && g.value.graph != nil {
+	if g := s.dir.graph; g != nil && g.trusted && !g.kept && g.value.graph != nil {
 		n += len(g.value.graph.entries) / entriesPerFile
 	}
 	return n

@@ -29,13 +29,13 @@ import (
 // index.
 func indexed(root string) *Store {
 	s := Open(root)
-	s.program, s.worth = "this test", 1
+	s.Dir.program, s.Dir.worth = "this test", 1
 	return s
 }
 
 func plain(root string) *Store {
 	s := Open(root)
-	s.program = ""
+	s.Dir.program = ""
 	return s
 }
 
@@ -178,30 +178,30 @@ func TestIndexIsUsed(t *testing.T) {
 	if _, err := s.Load(); err != nil {
 		t.Fatal(err)
 	}
-	if !s.isShown() {
+	if !s.page.isShown() {
 		t.Error("STATE.md isn't known to be right")
 	}
 	follower := indexed(root)
-	follower.many = 1
+	follower.Dir.many = 1
 	defer follower.Follow()()
-	if _, err := follower.Load(); err != nil || !follower.isShown() {
+	if _, err := follower.Load(); err != nil || !follower.page.isShown() {
 		t.Errorf("STATE.md isn't known to be right from memory: %v", err)
 	}
-	for i, c := range s.files.files {
+	for i, c := range s.files.cache.files {
 		if !c.kept {
-			t.Errorf("%s was read", s.files.stems[i])
+			t.Errorf("%s was read", s.files.cache.stems[i])
 		}
 	}
-	if !s.graph.kept {
+	if !s.Dir.graph.kept {
 		t.Error("GRAPH.json was read")
 	}
 	other := indexed(root)
-	other.program = "another build"
-	if _, err := other.Load(); err != nil || other.graph.kept {
+	other.Dir.program = "another build"
+	if _, err := other.Load(); err != nil || other.Dir.graph.kept {
 		t.Error("another program's index was used")
 	}
 	put(t, root, "slices/b.md", sliceText("b", "stalled", ""))
-	if s := indexed(root); s.isShown() {
+	if s := indexed(root); s.page.isShown() {
 		t.Error("a change since isn't noticed")
 	}
 }
@@ -239,23 +239,23 @@ func TestOneChangeRendersNothing(t *testing.T) {
 		{"a", "status", "in_progress", "step", "tests"}, {"b", "status", "complete"}, {"b", "tests", "12", "security_tests", "3", "failing", "1"},
 		{"a", "step", "implementing"}, {"a-b", "status", "fixing"}, {"a", "status", "complete"}, {"a-b", "status", "pending"}, {"a", "status", ""},
 	} {
-		if s := set(change[0], change[1:]...); s.rendered != nil || s.recalled || s.graph != nil {
+		if s := set(change[0], change[1:]...); s.page.rendered != nil || s.files.recalled || s.Dir.graph != nil {
 			t.Errorf("%q: all was looked at", change)
 		}
 	}
 	for _, change := range [][]string{{"a", "name", "Another"}, {"a-b", "deps", "b"}} {
-		if s := set(change[0], change[1:]...); s.rendered == nil {
+		if s := set(change[0], change[1:]...); s.page.rendered == nil {
 			t.Errorf("%q: nothing was rendered", change)
 		}
 	}
-	if s := set("c", "status", "complete"); s.rendered == nil { // it gets a file
+	if s := set("c", "status", "complete"); s.page.rendered == nil { // it gets a file
 		t.Error("a new file: nothing was rendered")
 	}
 	put(t, root, "slices/b.md", sliceText("b", "stalled", ""))
-	if s := set("a", "status", "complete"); s.rendered == nil {
+	if s := set("a", "status", "complete"); s.page.rendered == nil {
 		t.Error("what somebody else has changed isn't shown")
 	}
-	if s := set("a", "status", "pending"); s.rendered != nil {
+	if s := set("a", "status", "pending"); s.page.rendered != nil {
 		t.Error("all was looked at once more")
 	}
 }
@@ -312,7 +312,7 @@ func TestShownWhileFilesChange(t *testing.T) {
 			t.Error(err)
 		}
 		<-stopped
-		if !indexed(root).isShown() {
+		if !indexed(root).page.isShown() {
 			continue
 		}
 		if old, text, err := render(plain(root)); err != nil || old.text != text {

@@ -225,8 +225,8 @@ func TestAnUnchangedFileIsNotReadAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	first := s.files.get("a")
-	if _, err := s.Load(); err != nil || s.files.get("a") != first || !first.trusted {
+	first := s.files.cache.get("a")
+	if _, err := s.Load(); err != nil || s.files.cache.get("a") != first || !first.trusted {
 		t.Errorf("read again: %v", err)
 	}
 }

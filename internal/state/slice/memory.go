@@ -41,16 +41,16 @@ const (
 const wholeLook = 2 * time.Minute
 
 // Follow implements tracker.Follower.
-func (s *Store) Follow() (stop func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *sliceFiles) Follow() (stop func()) {
+	s.dir.mu.Lock()
+	defer s.dir.mu.Unlock()
 	if s.memory == nil {
 		s.memory = &memory{due: map[string]bool{}}
 	}
 	s.memory.followers++
 	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
+		s.dir.mu.Lock()
+		defer s.dir.mu.Unlock()
 		if s.memory.followers--; s.memory.followers > 0 {
 			return
 		}
@@ -79,18 +79,18 @@ func (m *memory) recollect() {
 }
 
 // list is listSlices, served from memory if no name was added or removed.
-func (s *Store) list() (stems []string, notes []plan.Warning, err error) {
+func (s *sliceFiles) list() (stems []string, notes []plan.Warning, err error) {
 	m := s.memory
-	if m == nil || s.program == "" {
+	if m == nil || s.dir.program == "" {
 		return s.listSlices()
 	}
 	m.looks++
 	if m.log == nil {
-		if stems, notes, err = s.listSlices(); err != nil || len(stems) < s.many && m.looks < manyLooks {
+		if stems, notes, err = s.listSlices(); err != nil || len(stems) < s.dir.many && m.looks < manyLooks {
 			return stems, notes, err
 		}
 		// then list again: the log must begin before the listing it vouches for
-		m.log = dirlog.Of(s.path("slices"))
+		m.log = dirlog.Of(s.dir.path("slices"))
 	}
 	m.recollect()
 	if m.values != nil && !m.relist && s.lookAtDue() {
@@ -106,7 +106,7 @@ func (s *Store) list() (stems []string, notes []plan.Warning, err error) {
 
 // lookAtDue reads the files that have changed. It returns false if one of them is no longer a
 // regular file: then the list must be read again.
-func (s *Store) lookAtDue() bool {
+func (s *sliceFiles) lookAtDue() bool {
 	m := s.memory
 	if len(m.due) == 0 {
 		return true
@@ -114,11 +114,11 @@ func (s *Store) lookAtDue() bool {
 	m.values = slices.Clone(m.values) // views share it
 	for stem := range m.due {
 		i, listed := slices.BinarySearch(m.stems, stem)
-		c := refreshIn(s.files.get(stem), s.slicePath(stem), readSlice)
+		c := refreshIn(s.cache.get(stem), s.slicePath(stem), readSlice)
 		if !listed || errors.Is(c.err, durable.ErrIrregular) || c.err == nil && c.value == nil {
 			return false
 		}
-		s.files.put(stem, c)
+		s.cache.put(stem, c)
 		m.values[i] = sliceOf(c)
 		if c.trusted { // otherwise the index, and the digest of the shown files, would lack it
 			delete(m.due, stem)
@@ -129,7 +129,7 @@ func (s *Store) lookAtDue() bool {
 
 // recallFiles is readFiles from memory: it returns the files that list has read or found
 // unchanged.
-func (s *Store) recallFiles(stems []string) []*sliceFile {
+func (s *sliceFiles) recallFiles(stems []string) []*sliceFile {
 	m := s.memory
 	if m == nil || m.log == nil {
 		return s.readFiles(stems)
@@ -138,7 +138,7 @@ func (s *Store) recallFiles(stems []string) []*sliceFile {
 		m.whole = time.Now()
 		m.values = s.readFiles(stems)
 		clear(m.due)
-		for i, c := range s.files.files {
+		for i, c := range s.cache.files {
 			if !c.trusted || m.values[i] == nil {
 				m.due[stems[i]] = true
 			}

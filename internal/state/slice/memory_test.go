@@ -19,7 +19,7 @@ import (
 // are.
 func following(root string) *Store {
 	s := Open(root)
-	s.many = 1
+	s.Dir.many = 1
 	return s
 }
 
@@ -55,8 +55,8 @@ func (w *world) upset(rt *rapid.T, s *Store) {
 	path := filepath.Join(slices, id+".md")
 	switch rapid.SampledFrom([]string{"lose events", "other directory", "directory", "link", "swap", "ours", "ours unseen", "foreign", "grow"}).Draw(rt, "upset") {
 	case "lose events":
-		if s.memory.log != nil {
-			s.memory.log.Close()
+		if s.files.memory.log != nil {
+			s.files.memory.log.Close()
 		}
 	case "other directory": // with all its contents
 		_ = os.Rename(slices, slices+".old")
@@ -98,7 +98,7 @@ func (w *world) compareTo(rt *rapid.T, s *Store) {
 	if gotErr != nil || !rapid.Bool().Draw(rt, "show") {
 		return
 	}
-	s.takeUnshown() // otherwise the change could count as shown by an earlier rendering
+	s.page.takeUnshown() // otherwise the change could count as shown by an earlier rendering
 	if err := s.Refresh(context.Background()); err != nil {
 		return // a directory is in the way
 	}
@@ -109,9 +109,9 @@ func (w *world) compareTo(rt *rapid.T, s *Store) {
 }
 
 func render(s *Store) (is stateFile, text string, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.render()
+	s.Dir.mu.Lock()
+	defer s.Dir.mu.Unlock()
+	return s.page.render()
 }
 
 // A follower checks only the files that changed, and occasionally all of them: the kernel
@@ -126,7 +126,7 @@ func TestMemoryIsUsed(t *testing.T) {
 	s := following(root)
 	defer s.Follow()()
 	first := mustLoad(t, s)
-	if s.memory.values == nil {
+	if s.files.memory.values == nil {
 		t.Skip("no log on this file system")
 	}
 	put(t, root, "slices/a.md", sliceText("a", "stalled", ""))
@@ -141,7 +141,7 @@ func TestMemoryIsUsed(t *testing.T) {
 	if &again.Items[0] != &mustLoad(t, s).Items[0] {
 		t.Error("nothing has changed, and the items were put together anew")
 	}
-	s.memory.whole = time.Now().Add(-wholeLook)
+	s.files.memory.whole = time.Now().Add(-wholeLook)
 	if diff := cmp.Diff([]string{"a stalled []", "b complete []"}, brief(mustLoad(t, s))); diff != "" {
 		t.Error(diff)
 	}
@@ -149,7 +149,7 @@ func TestMemoryIsUsed(t *testing.T) {
 		t.Errorf("an old answer has changed: %s", diff)
 	}
 	s.Follow()()
-	if s.memory == nil {
+	if s.files.memory == nil {
 		t.Error("nobody follows any more, since one of two has stopped")
 	}
 }

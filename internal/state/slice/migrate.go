@@ -57,7 +57,13 @@ type Source struct {
 
 // Migrate completes an interrupted migration. If there is none, the error is ErrMigrated.
 func (s *Store) Migrate(ctx context.Context, dryRun bool) (*Migration, error) {
-	return s.MigrateFrom(ctx, func() (*Source, error) { return nil, s.here() }, dryRun)
+	return s.MigrateFrom(ctx, func() (*Source, error) { return nil, here(s.Dir.root) }, dryRun)
+}
+
+// A migrator converts a legacy project to slice files.
+type migrator struct {
+	dir  *Dir
+	page *statePage
 }
 
 // MigrateFrom converts a legacy project to slice files, all or nothing: renaming one directory
@@ -66,37 +72,37 @@ func (s *Store) Migrate(ctx context.Context, dryRun bool) (*Migration, error) {
 // unused name. An unreadable row is an error that names its line, unsettled attempts are an
 // error that names them, and so is a project that isn't legacy; on error nothing changes. With
 // dryRun, nothing is written.
-func (s *Store) MigrateFrom(ctx context.Context, read func() (*Source, error), dryRun bool) (*Migration, error) {
-	if format, err := Detect(s.root); err != nil {
+func (g *migrator) MigrateFrom(ctx context.Context, read func() (*Source, error), dryRun bool) (*Migration, error) {
+	if format, err := Detect(g.dir.root); err != nil {
 		return nil, err
-	} else if _, err := os.Lstat(s.journalPath()); format != Legacy && err != nil {
-		return nil, s.notLegacy()
+	} else if _, err := os.Lstat(g.dir.journalPath()); format != Legacy && err != nil {
+		return nil, notLegacy()
 	}
 	if dryRun {
-		return s.rehearseMigration(read)
+		return g.rehearseMigration(read)
 	}
 	var m *Migration
-	err := statedir.Locked(ctx, s.root, func(statedir.Held) (err error) {
-		if m, err = s.finishMigration(); m != nil || err != nil {
+	err := statedir.Locked(ctx, g.dir.root, func(statedir.Held) (err error) {
+		if m, err = g.finishMigration(); m != nil || err != nil {
 			return err
 		}
-		if err := s.housekeep(s.completeMigration); err != nil {
+		if err := g.dir.housekeep(g.completeMigration); err != nil {
 			return err
 		}
-		m, err = s.migrate(read)
+		m, err = g.migrate(read)
 		return err
 	})
 	return m, err
 }
 
 // rehearseMigration returns what Migrate would do.
-func (s *Store) rehearseMigration(read func() (*Source, error)) (*Migration, error) {
-	if j, err := s.readJournal(); err != nil {
+func (g *migrator) rehearseMigration(read func() (*Source, error)) (*Migration, error) {
+	if j, err := g.readJournal(); err != nil {
 		return nil, err
 	} else if j != nil {
 		return &j.Migration, nil
 	}
-	m, err := s.planMigration(read)
+	m, err := g.planMigration(read)
 	if err != nil {
 		return nil, err
 	}
@@ -105,28 +111,28 @@ func (s *Store) rehearseMigration(read func() (*Source, error)) (*Migration, err
 
 func (d *Dir) journalPath() string { return filepath.Join(d.path("slices"), journalFile) }
 
-func (s *Store) notLegacy() error {
+func notLegacy() error {
 	return fmt.Errorf("%w: %s has a file for each slice already", ErrMigrated, stateRel("slices"))
 }
 
 // migrate performs the migration. The caller holds the lock.
-func (s *Store) migrate(read func() (*Source, error)) (*Migration, error) {
-	if format, err := Detect(s.root); err != nil || format != Legacy {
-		return nil, errors.Join(err, s.notLegacy())
+func (g *migrator) migrate(read func() (*Source, error)) (*Migration, error) {
+	if format, err := Detect(g.dir.root); err != nil || format != Legacy {
+		return nil, errors.Join(err, notLegacy())
 	}
 	for range tries {
-		m, err := s.planMigration(read)
+		m, err := g.planMigration(read)
 		if err != nil {
 			return nil, err
 		}
-		err = s.commitMigration(m)
+		err = g.commitMigration(m)
 		if errors.Is(err, durable.ErrChanged) {
 			continue
 		}
 		if err != nil {
 			return nil, fmt.Errorf("migrate: %w; nothing was changed", err)
 		}
-		done, err := s.finishMigration()
+		done, err := g.finishMigration()
 		if done != nil {
 			done.Finished = false
 		}
@@ -137,9 +143,9 @@ func (s *Store) migrate(read func() (*Source, error)) (*Migration, error) {
 
 // commitMigration builds the slice files in a staging directory, saves STATE.md and moves the
 // files into place.
-func (s *Store) commitMigration(m *migration) (err error) {
-	s.sweepStages()
-	stage := s.path(fmt.Sprintf("%s%08x", stagePrefix, rand.Uint32()))
+func (g *migrator) commitMigration(m *migration) (err error) {
+	g.dir.sweepStages()
+	stage := g.dir.path(fmt.Sprintf("%s%08x", stagePrefix, rand.Uint32()))
 	if err := os.Mkdir(stage, 0o755); err != nil {
 		return err
 	}
@@ -153,7 +159,7 @@ func (s *Store) commitMigration(m *migration) (err error) {
 			return err
 		}
 	}
-	if m.journal.Backup, err = s.saveAs("STATE.md.backup", string(m.state)); err != nil {
+	if m.journal.Backup, err = g.saveAs("STATE.md.backup", string(m.state)); err != nil {
 		return err
 	}
 	data, err := json.MarshalIndent(m.journal, "", "  ")
@@ -164,10 +170,10 @@ func (s *Store) commitMigration(m *migration) (err error) {
 		return err
 	}
 	// Agents write STATE.md without the lock: a change since it was read must be migrated, too.
-	if now, err := durable.ReadFile(s.path("STATE.md")); err != nil || string(now) != string(m.state) {
+	if now, err := durable.ReadFile(g.dir.path("STATE.md")); err != nil || string(now) != string(m.state) {
 		return errors.Join(err, durable.ErrChanged)
 	}
-	return durable.MoveDir(stage, s.path("slices"))
+	return durable.MoveDir(stage, g.dir.path("slices"))
 }
 
 // sweepStages removes the remains of killed migrations. The caller holds the lock, so no other
@@ -184,8 +190,8 @@ func (d *Dir) stages() []string {
 }
 
 // readJournal returns the remaining work of an interrupted migration, or nil if there is none.
-func (s *Store) readJournal() (*redo, error) {
-	data, err := durable.ReadFile(s.journalPath())
+func (g *migrator) readJournal() (*redo, error) {
+	data, err := durable.ReadFile(g.dir.journalPath())
 	if missing(err) {
 		return nil, nil
 	}
@@ -202,56 +208,56 @@ func (s *Store) readJournal() (*redo, error) {
 
 // finishMigration does what the journal lists and returns the migration, or nil if there is no
 // journal. The caller holds the lock.
-func (s *Store) finishMigration() (*Migration, error) {
-	j, err := s.readJournal()
+func (g *migrator) finishMigration() (*Migration, error) {
+	j, err := g.readJournal()
 	if j == nil || err != nil {
 		return nil, err
 	}
-	if err := s.finish(j); err != nil {
+	if err := g.finish(j); err != nil {
 		return nil, fmt.Errorf("complete the migration: %w; the slices are migrated, gl migrate goes on", err)
 	}
-	return &j.Migration, durable.Remove(s.journalPath())
+	return &j.Migration, durable.Remove(g.dir.journalPath())
 }
 
 // completeMigration is finishMigration for callers that take the lock for something else.
-func (s *Store) completeMigration() error {
-	_, err := s.finishMigration()
+func (g *migrator) completeMigration() error {
+	_, err := g.finishMigration()
 	return err
 }
 
-func (s *Store) finish(j *redo) error {
-	if err := s.RewriteProject(j.Project.into); err != nil {
+func (g *migrator) finish(j *redo) error {
+	if err := g.dir.RewriteProject(j.Project.into); err != nil {
 		return err
 	}
-	if err := s.addDecisions(j.Notes); err != nil {
+	if err := g.addDecisions(j.Notes); err != nil {
 		return err
 	}
-	if err := s.saveLateState(j); err != nil {
+	if err := g.saveLateState(j); err != nil {
 		return err
 	}
-	if err := s.refreshView(); err != nil {
+	if err := g.page.refreshView(); err != nil {
 		return err
 	}
-	return durable.Remove(s.path(LegacyFile))
+	return durable.Remove(g.dir.path(LegacyFile))
 }
 
 // saveLateState saves a STATE.md that was written just before the commit. It no longer holds
 // the state, and the view is about to replace it.
-func (s *Store) saveLateState(j *redo) error {
-	data, err := durable.ReadFile(s.path("STATE.md"))
+func (g *migrator) saveLateState(j *redo) error {
+	data, err := durable.ReadFile(g.dir.path("STATE.md"))
 	if missing(err) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("read %s: %w", stateRel("STATE.md"), bareError(err))
 	}
-	s.mu.Lock()
-	_, view, err := s.render()
-	s.mu.Unlock()
+	g.dir.mu.Lock()
+	_, view, err := g.page.render()
+	g.dir.mu.Unlock()
 	if err != nil || string(data) == j.StateText || string(data) == view {
 		return err
 	}
-	name, err := s.saveAs("STATE.md.backup", string(data))
+	name, err := g.saveAs("STATE.md.backup", string(data))
 	if err == nil {
 		j.Warnings = append(j.Warnings, fmt.Sprintf("%s was written once more while it was migrated; that is in %s, and not in the slice files",
 			stateRel("STATE.md"), name))
@@ -261,20 +267,20 @@ func (s *Store) saveLateState(j *redo) error {
 
 // saveAs saves a text under base, or base.1 and so on: the first name that is free or already
 // has this text. It returns the path relative to the root.
-func (s *Store) saveAs(base, text string) (string, error) {
+func (g *migrator) saveAs(base, text string) (string, error) {
 	for n := 0; ; n++ {
 		name := base
 		if n > 0 {
 			name = fmt.Sprintf("%s.%d", base, n)
 		}
-		err := durable.Replace(s.path(name), nil, []byte(text))
+		err := durable.Replace(g.dir.path(name), nil, []byte(text))
 		if err == nil {
 			return stateRel(name), nil
 		}
 		if !errors.Is(err, durable.ErrChanged) {
 			return "", fmt.Errorf("save %s as %s: %w", stateRel("STATE.md"), name, bareError(err))
 		}
-		if have, err := durable.ReadFile(s.path(name)); err == nil && string(have) == text {
+		if have, err := durable.ReadFile(g.dir.path(name)); err == nil && string(have) == text {
 			return stateRel(name), nil
 		}
 	}

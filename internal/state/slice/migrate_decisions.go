@@ -49,8 +49,8 @@ func isItem(line string) bool {
 }
 
 // missingDecisions returns the entries that DECISIONS.md lacks.
-func (s *Store) missingDecisions(entries []string) ([]string, error) {
-	old, err := durable.ReadFile(s.path("DECISIONS.md"))
+func (g *migrator) missingDecisions(entries []string) ([]string, error) {
+	old, err := durable.ReadFile(g.dir.path("DECISIONS.md"))
 	if err != nil && !missing(err) {
 		return nil, fmt.Errorf("read %s: %w", stateRel("DECISIONS.md"), bareError(err))
 	}
@@ -89,8 +89,8 @@ func withDecisions(text string, entries []string) (string, []string) {
 }
 
 // addDecisions appends the missing entries to DECISIONS.md.
-func (s *Store) addDecisions(entries []string) error {
-	return s.Rewrite("DECISIONS.md", func(old []byte) ([]byte, error) {
+func (g *migrator) addDecisions(entries []string) error {
+	return g.dir.Rewrite("DECISIONS.md", func(old []byte) ([]byte, error) {
 		next, added := withDecisions(string(old), entries)
 		if len(added) == 0 {
 			return nil, nil

@@ -28,15 +28,15 @@ type stagedFile struct {
 }
 
 // planMigration reads the legacy project and prepares the migration, writing nothing.
-func (s *Store) planMigration(read func() (*Source, error)) (*migration, error) {
-	if err := s.NoneLive(); err != nil {
+func (g *migrator) planMigration(read func() (*Source, error)) (*migration, error) {
+	if err := g.dir.NoneLive(); err != nil {
 		return nil, err
 	}
 	src, err := read()
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.ReadProject(); err != nil {
+	if _, err := g.dir.ReadProject(); err != nil {
 		return nil, err
 	}
 	text := strings.TrimPrefix(string(src.State), textline.BOM)
@@ -48,13 +48,13 @@ func (s *Store) planMigration(read func() (*Source, error)) (*migration, error) 
 	j := &m.journal
 	j.StateText = string(src.State)
 	j.Project, j.Notes = readNotes(text), decisionsIn(text)
-	if err := m.addFiles(s, text, rows, src.Rows); err != nil {
+	if err := m.addFiles(g, text, rows, src.Rows); err != nil {
 		return nil, err
 	}
 	j.Slices = len(rows)
-	j.Backup = stateRel(s.freeBackup(string(src.State)))
+	j.Backup = stateRel(g.freeBackup(string(src.State)))
 	j.Files = append(j.Files, stateRel(projectFile), stateRel("STATE.md"), j.Backup)
-	missing, err := s.missingDecisions(j.Notes)
+	missing, err := g.missingDecisions(j.Notes)
 	if err != nil {
 		return nil, err
 	}
@@ -85,13 +85,13 @@ func (d *Dir) NoneLive() error {
 }
 
 // freeBackup returns the name that saveAs would use.
-func (s *Store) freeBackup(text string) string {
+func (g *migrator) freeBackup(text string) string {
 	for n := 0; ; n++ {
 		name := "STATE.md.backup"
 		if n > 0 {
 			name = fmt.Sprintf("%s.%d", name, n)
 		}
-		have, err := durable.ReadFile(s.path(name))
+		have, err := durable.ReadFile(g.dir.path(name))
 		if missing(err) || err == nil && string(have) == text {
 			return name
 		}
@@ -153,18 +153,18 @@ func strictRow(l rowLine) (Row, error) {
 }
 
 // addFiles adds the slice files and their list.
-func (m *migration) addFiles(s *Store, text string, rows []Row, slices []RowSlice) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	v, err := s.lookAtRows(slices, nil)
+func (m *migration) addFiles(g *migrator, text string, rows []Row, slices []RowSlice) error {
+	g.dir.mu.Lock()
+	defer g.dir.mu.Unlock()
+	v, err := g.dir.lookAtRows(slices, nil)
 	if err != nil {
 		return err
 	}
 	if v.graph.err != nil {
 		return fmt.Errorf("%s can't be read: %w; gl doctor says more", stateRel("GRAPH.json"), bareError(v.graph.err))
 	}
-	mile := s.milestones(text)
-	now := formatTime(s.Now())
+	mile := g.milestones(text)
+	now := formatTime(g.dir.Now())
 	ids := map[string]bool{}
 	for _, r := range rows {
 		ids[sliceid.Key(r.ID)] = true
@@ -287,14 +287,14 @@ func (m milestones) of(id string) string {
 	return "unassigned"
 }
 
-func (s *Store) milestones(text string) milestones {
+func (g *migrator) milestones(text string) milestones {
 	m := milestones{roadmap: map[string]string{}}
 	for l := range markdown.Lines(text) {
 		if at := labeled(l.Text, "milestone"); at >= 0 && !l.Code && m.state == "" {
 			m.state = textline.Join(l.Text[at:])
 		}
 	}
-	roadmap, err := durable.ReadFile(s.path("ROADMAP.md"))
+	roadmap, err := durable.ReadFile(g.dir.path("ROADMAP.md"))
 	if err != nil {
 		return m // the roadmap is a hint, not a source of truth
 	}

@@ -53,19 +53,19 @@ func source(root string) func() (*Source, error) {
 func TestMigrateAgainstAWriterWithoutTheLock(t *testing.T) {
 	root := project(t, map[string]string{"STATE.md": tableText})
 	s := open(root)
-	m, err := s.planMigration(source(root))
+	m, err := s.migrator.planMigration(source(root))
 	if err != nil {
 		t.Fatal(err)
 	}
 	late := strings.Replace(tableText, "| blocked |", "| complete |", 1)
 	put(t, root, "STATE.md", late)
-	if err := s.commitMigration(m); err == nil {
+	if err := s.migrator.commitMigration(m); err == nil {
 		t.Fatal("an old STATE.md was migrated")
 	}
-	if m, err = s.planMigration(source(root)); err != nil {
+	if m, err = s.migrator.planMigration(source(root)); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.commitMigration(m); err != nil {
+	if err := s.migrator.commitMigration(m); err != nil {
 		t.Fatal(err)
 	}
 	put(t, root, "STATE.md", "<!-- GENERATED -->\nlast words\n")
@@ -86,11 +86,11 @@ func TestMigrateAgainstAWriterWithoutTheLock(t *testing.T) {
 func TestAnyChangeCompletesAMigration(t *testing.T) {
 	root := project(t, map[string]string{"STATE.md": tableText})
 	s := open(root)
-	m, err := s.planMigration(source(root))
+	m, err := s.migrator.planMigration(source(root))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.commitMigration(m); err != nil {
+	if err := s.migrator.commitMigration(m); err != nil {
 		t.Fatal(err)
 	}
 	if c := load(t, root); len(c.Items) != 3 {

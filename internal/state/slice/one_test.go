@@ -30,7 +30,7 @@ func TestOneSliceNeedsNoOther(t *testing.T) {
 		if mark, err := x.Settle("S-1", tracker.Fail, tracker.Before{}); err != nil || mark != (plan.Mark{Status: "failed", Step: "none"}) {
 			t.Errorf("%+v, %v", mark, err)
 		}
-		if x.(*tx).view != nil || s.graph != nil {
+		if x.(*tx).view != nil || s.Dir.graph != nil {
 			t.Error("the list of the slices, or the graph, was read")
 		}
 		// A slice without a file, without a name, or in another spelling needs the rest.

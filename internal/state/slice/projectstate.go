@@ -267,10 +267,10 @@ func readable(data []byte) (*ProjectState, error) {
 // that isn't JSON is an error and stays unchanged.
 func (s *Store) EditProject(ctx context.Context, f func(*ProjectState) error) error {
 	return s.locked(ctx, func() error {
-		if err := s.RewriteProject(f); err != nil {
+		if err := s.Dir.RewriteProject(f); err != nil {
 			return err
 		}
-		return s.refreshView()
+		return s.page.refreshView()
 	})
 }
 

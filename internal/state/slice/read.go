@@ -128,6 +128,25 @@ func fromRowSlice(r RowSlice) *sliceFile {
 	return f
 }
 
+// The sliceFiles are the files of the slices, as last read. They are shared by all users of a
+// Store, and Dir.mu guards them.
+type sliceFiles struct {
+	dir       *Dir
+	keptFiles func() fileCache // files cached in the index file
+
+	cache    fileCache
+	recalled bool    // the files of the index file were added to cache
+	temps    temps   // among the slice files
+	memory   *memory // nil without a follower
+}
+
+// temps records temporary files of other writers.
+type temps struct{ seen, swept bool }
+
+func newSliceFiles(d *Dir) *sliceFiles {
+	return &sliceFiles{dir: d, keptFiles: sync.OnceValue(func() fileCache { return d.index().files() })}
+}
+
 // A fileCache holds the slice files read so far.
 type fileCache struct {
 	stems []string // sorted
@@ -168,13 +187,13 @@ func (c *fileCache) of(stems []string) []*cached[*sliceFile] {
 
 // readFiles reads the slice files of the sorted stems, if they changed since the last time. A
 // file that no longer exists is nil. The caller holds s.mu.
-func (s *Store) readFiles(stems []string) []*sliceFile {
+func (s *sliceFiles) readFiles(stems []string) []*sliceFile {
 	var stamps <-chan []statcache.Stamp
-	if len(s.files.stems) > 0 || !s.recalled && s.index().filesText != "" {
+	if len(s.cache.stems) > 0 || !s.recalled && s.dir.index().filesText != "" {
 		stamps = s.statFiles(stems) // concurrently with decoding the cached files
 	}
 	s.recall()
-	read := s.files.of(stems)
+	read := s.cache.of(stems)
 	var now []statcache.Stamp
 	if stamps != nil {
 		now = <-stamps
@@ -185,13 +204,13 @@ func (s *Store) readFiles(stems []string) []*sliceFile {
 			changed = append(changed, i)
 		}
 	}
-	dir := s.path("slices") + string(os.PathSeparator)
+	dir := s.dir.path("slices") + string(os.PathSeparator)
 	inParallel(len(changed), func(from, to int) {
 		for _, i := range changed[from:to] {
 			read[i] = readCached(dir+stems[i]+".md", readSlice)
 		}
 	})
-	s.files = fileCache{stems, read}
+	s.cache = fileCache{stems, read}
 	files := make([]*sliceFile, len(stems))
 	for i, c := range read {
 		files[i] = sliceOf(c)
@@ -200,9 +219,9 @@ func (s *Store) readFiles(stems []string) []*sliceFile {
 }
 
 // statFiles starts checking the files and sends their stamps, zero for one that can't be read.
-func (s *Store) statFiles(stems []string) <-chan []statcache.Stamp {
+func (s *sliceFiles) statFiles(stems []string) <-chan []statcache.Stamp {
 	done := make(chan []statcache.Stamp, 1)
-	path := s.path("slices")
+	path := s.dir.path("slices")
 	go func() {
 		stamps := make([]statcache.Stamp, len(stems))
 		if dir, err := statcache.OpenDir(path); err == nil {
@@ -235,10 +254,10 @@ func inParallel(n int, f func(from, to int)) {
 }
 
 // readFile reads one slice file if it has changed. The caller holds s.mu.
-func (s *Store) readFile(stem string) *sliceFile {
-	was := s.files.get(stem)
+func (s *sliceFiles) readFile(stem string) *sliceFile {
+	was := s.cache.get(stem)
 	c := refresh(was, s.slicePath(stem), readSlice)
-	s.files.put(stem, c)
+	s.cache.put(stem, c)
 	if s.memory != nil && c != was {
 		s.memory.due[stem] = true
 	}
@@ -259,8 +278,8 @@ func sliceOf(c *cached[*sliceFile]) *sliceFile {
 
 // listSlices returns the sorted names of the slice files without .md, and notes on files that
 // were perhaps meant as slice files. The caller holds s.mu.
-func (s *Store) listSlices() (stems []string, notes []plan.Warning, err error) {
-	err = durable.Names(s.path("slices"), func(part []durable.Name) {
+func (s *sliceFiles) listSlices() (stems []string, notes []plan.Warning, err error) {
+	err = durable.Names(s.dir.path("slices"), func(part []durable.Name) {
 		var more []plan.Warning
 		stems, more = s.stemsOf(stems, part)
 		notes = append(notes, more...)
@@ -277,7 +296,7 @@ func listError(err error) error { return fmt.Errorf("read the slice files: %w", 
 
 // stemsOf appends the names of slice files in a directory listing, without .md; the notes are
 // about files that were perhaps meant as slice files.
-func (s *Store) stemsOf(stems []string, names []durable.Name) (_ []string, notes []plan.Warning) {
+func (s *sliceFiles) stemsOf(stems []string, names []durable.Name) (_ []string, notes []plan.Warning) {
 	for _, d := range names {
 		name := d.Name
 		stem, ok := strings.CutSuffix(name, ".md")
@@ -306,8 +325,8 @@ func (s *Store) stemsOf(stems []string, names []durable.Name) (_ []string, notes
 
 // listStamped lists the slice files with their stamps, zero for one that can't be checked. It
 // checks some files while listing others. The caller holds s.mu.
-func (s *Store) listStamped() (stems []string, stamps []statcache.Stamp, err error) {
-	dir, err := statcache.OpenDir(s.path("slices"))
+func (s *sliceFiles) listStamped() (stems []string, stamps []statcache.Stamp, err error) {
+	dir, err := statcache.OpenDir(s.dir.path("slices"))
 	if err != nil {
 		return nil, nil, listError(err)
 	}
@@ -318,7 +337,7 @@ func (s *Store) listStamped() (stems []string, stamps []statcache.Stamp, err err
 	}
 	var all []file
 	var workers sync.WaitGroup
-	err = durable.Names(s.path("slices"), func(names []durable.Name) {
+	err = durable.Names(s.dir.path("slices"), func(names []durable.Name) {
 		part, _ := s.stemsOf(make([]string, 0, len(names)), names)
 		stamps := make([]statcache.Stamp, len(part))
 		for i, stem := range part {

@@ -136,25 +136,25 @@ type shownState struct {
 
 // readShown returns STATE.md if it is known to follow from the files as they are, otherwise
 // nil. The caller holds s.mu.
-func (s *Store) readShown() *shownState {
-	if s.program == "" {
+func (p *statePage) readShown() *shownState {
+	if p.dir.program == "" {
 		return nil
 	}
-	kept, err := durable.ReadFile(s.path(shownFile))
+	kept, err := durable.ReadFile(p.dir.path(shownFile))
 	if err != nil {
 		return nil
 	}
 	line, _, _ := bytes.Cut(kept, []byte("\n"))
 	var head shownHead
-	if json.Unmarshal(line, &head) != nil || head.Program != s.program {
+	if json.Unmarshal(line, &head) != nil || head.Program != p.dir.program {
 		return nil
 	}
 	state := make(chan []byte, 1)
 	// a megabyte, read while the other files are checked
-	go func() { state <- s.readExactly("STATE.md", head.State) }()
-	b, settled := s.lookAtBasis(head.Texts)
+	go func() { state <- p.readExactly("STATE.md", head.State) }()
+	b, settled := p.lookAtBasis(head.Texts)
 	text := <-state
-	if text == nil || b == nil || !bytes.Equal(b.text(s.program, head.State, head.Shape), kept) {
+	if text == nil || b == nil || !bytes.Equal(b.text(p.dir.program, head.State, head.Shape), kept) {
 		return nil
 	}
 	for _, i := range settled {
@@ -164,8 +164,8 @@ func (s *Store) readShown() *shownState {
 }
 
 // readExactly returns the file's content if it has that digest, otherwise nil.
-func (s *Store) readExactly(name string, content digest) []byte {
-	data, err := durable.ReadFile(s.path(name))
+func (p *statePage) readExactly(name string, content digest) []byte {
+	data, err := durable.ReadFile(p.dir.path(name))
 	if err != nil || digestOf(data) != content {
 		return nil
 	}
@@ -174,14 +174,14 @@ func (s *Store) readExactly(name string, content digest) []byte {
 
 // lookAtBasis checks the files and reads those known by content. settled lists the ones whose
 // stamps now identify their content. b is nil if the files can't be checked.
-func (s *Store) lookAtBasis(texts map[string]digest) (b *basis, settled []int) {
-	stems, stamps, err := s.stampsNow()
+func (p *statePage) lookAtBasis(texts map[string]digest) (b *basis, settled []int) {
+	stems, stamps, err := p.files.stampsNow()
 	if err != nil {
 		return nil, nil
 	}
 	b = &basis{stems: stems, stamps: stamps, texts: map[int]digest{}}
 	for i, name := range shownSources {
-		if b.sources[i], err = statcache.Stat(s.path(name)); err != nil && !missing(err) {
+		if b.sources[i], err = statcache.Stat(p.dir.path(name)); err != nil && !missing(err) {
 			return nil, nil
 		}
 	}
@@ -191,7 +191,7 @@ func (s *Store) lookAtBasis(texts map[string]digest) (b *basis, settled []int) {
 			return nil, nil
 		}
 		now := time.Now()
-		data, stamp, err := readStamped(s.path(name))
+		data, stamp, err := readStamped(p.dir.path(name))
 		if err != nil {
 			return nil, nil
 		}
@@ -204,7 +204,7 @@ func (s *Store) lookAtBasis(texts map[string]digest) (b *basis, settled []int) {
 }
 
 // stampsNow returns the stamps of the slice files, zero for one that can't be checked.
-func (s *Store) stampsNow() (stems []string, stamps []statcache.Stamp, err error) {
+func (s *sliceFiles) stampsNow() (stems []string, stamps []statcache.Stamp, err error) {
 	if s.memory == nil || s.memory.log == nil { // one look isn't worth opening a log
 		return s.listStamped()
 	}
@@ -213,7 +213,7 @@ func (s *Store) stampsNow() (stems []string, stamps []statcache.Stamp, err error
 	}
 	s.recallFiles(stems)
 	stamps = make([]statcache.Stamp, len(stems))
-	for i, c := range s.files.of(stems) {
+	for i, c := range s.cache.of(stems) {
 		if c != nil {
 			stamps[i] = c.stamp
 		}
@@ -222,21 +222,21 @@ func (s *Store) stampsNow() (stems []string, stamps []statcache.Stamp, err error
 }
 
 // isShown reports whether nothing has changed since STATE.md was found to be current.
-func (s *Store) isShown() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.readShown() != nil
+func (p *statePage) isShown() bool {
+	p.dir.mu.Lock()
+	defer p.dir.mu.Unlock()
+	return p.readShown() != nil
 }
 
 // shownBefore returns STATE.md before a slice changes, if it is current. It returns nil if that
 // is unknown, or if finding out costs as much as rendering.
-func (s *Store) shownBefore(id string) *shownState {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.memory != nil && s.memory.log != nil {
+func (p *statePage) shownBefore(id string) *shownState {
+	p.dir.mu.Lock()
+	defer p.dir.mu.Unlock()
+	if p.files.memory != nil && p.files.memory.log != nil {
 		return nil
 	}
-	was := s.readShown()
+	was := p.readShown()
 	if was == nil {
 		return nil
 	}
@@ -244,7 +244,7 @@ func (s *Store) shownBefore(id string) *shownState {
 	if was.place = was.basis.place(name); was.place < 0 {
 		return nil
 	}
-	data, stamp, err := readStamped(s.path(name))
+	data, stamp, err := readStamped(p.dir.path(name))
 	text, byText := was.basis.texts[was.place]
 	// it changed while we looked
 	if err != nil || byText && digestOf(data) != text || !byText && stamp != *was.basis.stamp(was.place) {
@@ -256,34 +256,34 @@ func (s *Store) shownBefore(id string) *shownState {
 
 // noteShown records that STATE.md was found to be current. Frequent renderers record it only
 // now and then. The caller holds the lock.
-func (s *Store) noteShown() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r := s.rendered
-	if r == nil || s.program == "" || len(r.v.stems) < s.worth || time.Since(s.noted) < soon {
+func (p *statePage) noteShown() {
+	p.dir.mu.Lock()
+	defer p.dir.mu.Unlock()
+	r := p.rendered
+	if r == nil || p.dir.program == "" || len(r.v.stems) < p.dir.worth || time.Since(p.noted) < soon {
 		return
 	}
-	s.noted = time.Now()
-	if b := s.basisOf(r.v.stems); b != nil {
-		s.writeShown(b, digestOf([]byte(r.text)), r.shape)
+	p.noted = time.Now()
+	if b := p.basisOf(r.v.stems); b != nil {
+		p.writeShown(b, digestOf([]byte(r.text)), r.shape)
 	}
 }
 
-func (s *Store) writeShown(b *basis, state digest, at shape) {
+func (p *statePage) writeShown(b *basis, state digest, at shape) {
 	// on failure the next process renders, too
-	_ = durable.Overwrite(s.path(shownFile), b.text(s.program, state, at), 0o600)
+	_ = durable.Overwrite(p.dir.path(shownFile), b.text(p.dir.program, state, at), 0o600)
 }
 
 // basisOf returns the basis as read, or nil if too much of it was written just now. The caller
 // holds s.mu.
-func (s *Store) basisOf(stems []string) *basis {
+func (p *statePage) basisOf(stems []string) *basis {
 	b := &basis{stems: stems, stamps: make([]statcache.Stamp, len(stems)), texts: map[int]digest{}}
-	for i, f := range [len(shownSources)]fact{s.backupFact(), s.graph.fact(), s.project.fact(), s.config.fact(), s.suite.fact()} {
+	for i, f := range [len(shownSources)]fact{p.backupFact(), p.dir.graph.fact(), p.dir.project.fact(), p.dir.config.fact(), p.dir.suite.fact()} {
 		if !b.set(i, f) {
 			return nil
 		}
 	}
-	for i, c := range s.files.of(stems) {
+	for i, c := range p.files.cache.of(stems) {
 		if c == nil || !b.set(len(shownSources)+i, c.fact()) {
 			return nil
 		}
@@ -313,10 +313,10 @@ func (c *cached[T]) fact() fact {
 
 // backupFact returns the fact of STATE.md's backup; until the backup is read, its current stamp
 // will do.
-func (s *Store) backupFact() fact {
-	if s.backup != nil {
-		return s.backup.fact()
+func (p *statePage) backupFact() fact {
+	if p.dir.backup != nil {
+		return p.dir.backup.fact()
 	}
-	now, err := statcache.Stat(s.path(shownSources[0]))
+	now, err := statcache.Stat(p.dir.path(shownSources[0]))
 	return fact{now, nil, err == nil || missing(err)}
 }

@@ -19,9 +19,9 @@ type fileEdit struct {
 // returns false if that isn't enough, and leaves STATE.md unchanged. If a slice is changed
 // meanwhile without the lock, the next gl notices, as with any later change. The caller holds
 // the lock.
-func (s *Store) showOne(was *shownState, e fileEdit) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (p *statePage) showOne(was *shownState, e fileEdit) bool {
+	p.dir.mu.Lock()
+	defer p.dir.mu.Unlock()
 	if e.old == nil || string(e.old) != string(was.own) {
 		return false
 	}
@@ -30,11 +30,11 @@ func (s *Store) showOne(was *shownState, e fileEdit) bool {
 		return false
 	}
 	text := splice(was.text, changes)
-	if durable.Replace(s.path("STATE.md"), was.text, text) != nil {
+	if durable.Replace(p.dir.path("STATE.md"), was.text, text) != nil {
 		return false
 	}
 	if was.basis.texts[was.place] = digestOf(e.new); len(was.basis.texts) <= mostTexts {
-		s.writeShown(was.basis, digestOf(text), at)
+		p.writeShown(was.basis, digestOf(text), at)
 	}
 	return true
 }

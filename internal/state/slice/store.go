@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"greenlight/internal/base/durable"
@@ -23,21 +22,13 @@ import (
 
 // A Store is the state of a project with one file per slice.
 type Store struct {
-	*Dir
+	Dir *Dir
 
-	keptFiles func() fileCache // files cached in the index file
-
-	files    fileCache  // guarded by mu, as are the fields below
-	recalled bool       // the files of the index file were added to files
-	temps    temps      // among the slice files
-	memory   *memory    // nil without a follower
-	rendered *rendering // the latest
-	unshown  shownSoon  // the last change in Do
-	noted    time.Time  // time when shownFile was written
+	files    *sliceFiles
+	page     *statePage
+	changes  changes
+	migrator migrator
 }
-
-// temps records temporary files of other writers.
-type temps struct{ seen, swept bool }
 
 var (
 	_ tracker.Tracker  = (*Store)(nil)
@@ -46,12 +37,15 @@ var (
 
 // Open returns the Store of the project at root, an absolute path. It reads nothing yet.
 func Open(root string) *Store {
-	s := &Store{Dir: NewDir(root)}
-	s.keptFiles = sync.OnceValue(func() fileCache { return s.index().files() })
-	return s
+	d := NewDir(root)
+	files := newSliceFiles(d)
+	page := &statePage{dir: d, files: files}
+	return &Store{Dir: d, files: files, page: page, changes: changes{d, files}, migrator: migrator{d, page}}
 }
 
-func (s *Store) slicePath(stem string) string { return filepath.Join(s.path("slices"), stem+".md") }
+func (s *sliceFiles) slicePath(stem string) string {
+	return filepath.Join(s.dir.path("slices"), stem+".md")
+}
 
 func sliceRel(name string) string { return stateRel("slices/" + name) }
 
@@ -61,7 +55,7 @@ func (s *Store) Traits() tracker.Traits {
 }
 
 // Roadmap implements tracker.Tracker.
-func (s *Store) Roadmap() (*roadmap.Roadmap, error) { return roadmap.Own(s.root) }
+func (s *Store) Roadmap() (*roadmap.Roadmap, error) { return roadmap.Own(s.Dir.root) }
 
 // Prompt returns the slash command that works on a slice.
 func (s *Store) Prompt(id string) string { return Prompt(id) }
@@ -70,7 +64,7 @@ func (s *Store) Prompt(id string) string { return Prompt(id) }
 func Prompt(id string) string { return "/gl:slice " + id }
 
 // Watch returns the directories of the slice files and of all other state.
-func (s *Store) Watch() []string { return []string{s.path("slices"), s.path("")} }
+func (s *Store) Watch() []string { return []string{s.Dir.path("slices"), s.Dir.path("")} }
 
 // Do runs f with the project's lock held.
 func (s *Store) Do(ctx context.Context, f func(tracker.Tx) error) error {
@@ -78,10 +72,10 @@ func (s *Store) Do(ctx context.Context, f func(tracker.Tx) error) error {
 		t := &tx{s: s, held: held}
 		err := f(t)
 		if t.wrote {
-			n := s.noteChange()
-			s.mu.Lock()
-			s.unshown = shownSoon{n, time.Now()}
-			s.mu.Unlock()
+			n := s.page.noteChange()
+			s.Dir.mu.Lock()
+			s.page.unshown = shownSoon{n, time.Now()}
+			s.Dir.mu.Unlock()
 		}
 		return err
 	})
@@ -95,24 +89,43 @@ func (s *Store) locked(ctx context.Context, f func() error) error {
 
 // holding is locked for an f that passes the lock on.
 func (s *Store) holding(ctx context.Context, f func(statedir.Held) error) error {
-	if err := s.here(); err != nil {
+	if err := here(s.Dir.root); err != nil {
 		return err
 	}
-	return s.Dir.locked(ctx, s.completeMigration, func(held statedir.Held) error {
-		if err := s.completeChange(); err != nil {
+	return s.Dir.locked(ctx, s.migrator.completeMigration, func(held statedir.Held) error {
+		if err := s.changes.completeChange(); err != nil {
 			return err
 		}
 		return f(held)
 	})
 }
 
-// here returns an error if the project has no slice files.
-func (s *Store) here() error {
-	format, err := Detect(s.root)
+// here returns an error if the project at root has no slice files.
+func here(root string) error {
+	format, err := Detect(root)
 	if err == nil && format != Slices {
-		err = fmt.Errorf("%s has no slice files: its slices are rows of %s: run gl migrate", s.root, stateRel("STATE.md"))
+		err = fmt.Errorf("%s has no slice files: its slices are rows of %s: run gl migrate", root, stateRel("STATE.md"))
 	}
 	return err
+}
+
+// Line implements tracker.Tracker.
+func (s *Store) Line(compact bool) tracker.Line { return s.Dir.Line(compact) }
+
+// ReadProject reads project-state.json; if it is missing, the result is that of a new project.
+func (s *Store) ReadProject() (*ProjectState, error) { return s.Dir.ReadProject() }
+
+// Decide appends project-wide decisions to DECISIONS.md and returns their numbers.
+func (s *Store) Decide(ctx context.Context, at time.Time, texts ...string) (ids []string, err error) {
+	return s.Dir.Decide(ctx, at, texts...)
+}
+
+// Follow implements tracker.Follower.
+func (s *Store) Follow() (stop func()) { return s.files.Follow() }
+
+// MigrateFrom converts a legacy project to slice files; see migrator.MigrateFrom.
+func (s *Store) MigrateFrom(ctx context.Context, read func() (*Source, error), dryRun bool) (*Migration, error) {
+	return s.migrator.MigrateFrom(ctx, read, dryRun)
 }
 
 // Read parses the file of one slice afresh. The error is tracker.ErrNotFound if there is none,
@@ -121,7 +134,7 @@ func (s *Store) Read(id string) (*File, error) {
 	if err := sliceid.Valid(id); err != nil {
 		return nil, err
 	}
-	_, f, err := s.readForEdit(id)
+	_, f, err := s.files.readForEdit(id)
 	if f != nil {
 		f.Path = sliceRel(id + ".md")
 	}
@@ -132,7 +145,7 @@ func (s *Store) Read(id string) (*File, error) {
 }
 
 // readForEdit returns the file's bytes and the parsed file, both nil if there is no file.
-func (s *Store) readForEdit(id string) ([]byte, *File, error) {
+func (s *sliceFiles) readForEdit(id string) ([]byte, *File, error) {
 	data, err := readInState(s.slicePath(id))
 	if missing(err) {
 		return nil, nil, nil
@@ -158,17 +171,17 @@ func (s *Store) Edit(ctx context.Context, id string, f func(*File) error) error 
 	defer s.Follow()() // f and STATE.md read all files, more than once
 	var change uint64
 	err := s.holding(ctx, func(held statedir.Held) error {
-		was := s.shownBefore(id)
+		was := s.page.shownBefore(id)
 		t := &tx{s: s, held: held}
 		if err := t.edit(id, true, f); err != nil {
 			return err
 		}
 		switch {
 		case !t.wrote && was == nil:
-			return s.refreshAndCount()
+			return s.page.refreshAndCount()
 		case !t.wrote:
-		case was == nil || !s.showOne(was, t.last):
-			change = s.noteChange()
+		case was == nil || !s.page.showOne(was, t.last):
+			change = s.page.noteChange()
 		}
 		return nil
 	})
@@ -192,7 +205,7 @@ type tx struct {
 // look returns the view and the canonical id. The caller holds s.mu.
 func (t *tx) look(id string) (*view, string, error) {
 	if t.view == nil {
-		v, err := t.s.look()
+		v, err := t.s.files.look()
 		if err != nil {
 			return nil, "", err
 		}
@@ -204,20 +217,20 @@ func (t *tx) look(id string) (*view, string, error) {
 
 // resolve returns the canonical id.
 func (t *tx) resolve(id string) (string, error) {
-	if t.s.hasFile(id) {
+	if t.s.files.hasFile(id) {
 		return id, nil
 	}
-	t.s.mu.Lock()
-	defer t.s.mu.Unlock()
+	t.s.Dir.mu.Lock()
+	defer t.s.Dir.mu.Unlock()
 	_, id, err := t.look(id)
 	return id, err
 }
 
 // Item implements tracker.Tx.
 func (t *tx) Item(id string) (plan.Item, error) {
-	t.s.mu.Lock()
-	defer t.s.mu.Unlock()
-	it, ok := t.s.ownItem(id)
+	t.s.Dir.mu.Lock()
+	defer t.s.Dir.mu.Unlock()
+	it, ok := t.s.files.ownItem(id)
 	if !ok || it.Name == id { // the graph may have a better name
 		v, id, err := t.look(id)
 		if err != nil {
@@ -249,7 +262,7 @@ func (t *tx) Claim(id, token string) error {
 	if err != nil {
 		return err
 	}
-	if err := t.edit(id, false, func(f *File) error { return f.Claim(token, t.s.Now()) }); err != nil {
+	if err := t.edit(id, false, func(f *File) error { return f.Claim(token, t.s.Dir.Now()) }); err != nil {
 		return err
 	}
 	t.seen.One(id, token)
@@ -311,7 +324,7 @@ var noneFailing = [][2]string{{"failing", ""}, {"tests_failing", ""}}
 
 // Undo implements tracker.Lander.
 func (t *tx) Undo(id, why string) error {
-	return t.edit(id, false, func(f *File) error { return f.Undo(why, t.s.Now()) })
+	return t.edit(id, false, func(f *File) error { return f.Undo(why, t.s.Dir.Now()) })
 }
 
 // Undo makes a done slice available again, from the start, with a note giving the reason.
@@ -495,11 +508,11 @@ func (t *tx) edit(id string, create bool, f func(*File) error) error {
 }
 
 func (t *tx) try(id string, create bool, f func(*File) error) error {
-	old, file, err := t.s.readForEdit(id)
+	old, file, err := t.s.files.readForEdit(id)
 	if err != nil {
 		return err
 	}
-	now := t.s.Now().UTC().Format(time.RFC3339)
+	now := t.s.Dir.Now().UTC().Format(time.RFC3339)
 	if file == nil {
 		if file, err = t.newFile(id, now); err != nil {
 			return err
@@ -522,7 +535,7 @@ func (t *tx) try(id string, create bool, f func(*File) error) error {
 	if _, err := ParseFile(data); err != nil {
 		return fmt.Errorf("edit %s: the result wouldn't be a slice file: %w", sliceRel(id+".md"), err)
 	}
-	if err := durable.Replace(t.s.slicePath(id), old, data); err != nil {
+	if err := durable.Replace(t.s.files.slicePath(id), old, data); err != nil {
 		return fmt.Errorf("write %s: %w", sliceRel(id+".md"), bareError(err))
 	}
 	t.wrote, t.last = true, fileEdit{id, old, data}
@@ -534,8 +547,8 @@ func (t *tx) try(id string, create bool, f func(*File) error) error {
 
 // newFile returns the file for a slice that exists only in the graph.
 func (t *tx) newFile(id, now string) (*File, error) {
-	t.s.mu.Lock()
-	defer t.s.mu.Unlock()
+	t.s.Dir.mu.Lock()
+	defer t.s.Dir.mu.Unlock()
 	v, id, err := t.look(id)
 	if err != nil {
 		return nil, err

@@ -37,9 +37,9 @@ type view struct {
 // Load reads everything: the union of slice files and graph entries. Problems with single files
 // become warnings; the error is for a project without slice files, or an unreadable directory.
 func (s *Store) Load() (*tracker.Contents, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	v, err := s.lookAtAll()
+	s.Dir.mu.Lock()
+	defer s.Dir.mu.Unlock()
+	v, err := s.files.lookAtAll()
 	if err != nil {
 		return nil, err
 	}
@@ -63,12 +63,12 @@ func (v *view) contents() *tracker.Contents {
 }
 
 // look lists the slices without reading their files.
-func (s *Store) look() (*view, error) {
+func (s *sliceFiles) look() (*view, error) {
 	return s.lookWith(func(v *view) { v.read = s.readFile })
 }
 
 // lookAtAll is look that also reads the slice files.
-func (s *Store) lookAtAll() (*view, error) {
+func (s *sliceFiles) lookAtAll() (*view, error) {
 	if !s.recalled {
 		go s.keptFiles() // decode while the files are listed
 	}
@@ -80,11 +80,11 @@ func (s *Store) lookAtAll() (*view, error) {
 	return v, err
 }
 
-func (s *Store) lookWith(read func(*view)) (*view, error) {
-	if err := s.here(); err != nil {
+func (s *sliceFiles) lookWith(read func(*view)) (*view, error) {
+	if err := here(s.dir.root); err != nil {
 		return nil, err
 	}
-	return s.Dir.look(func(v *view) (err error) {
+	return s.dir.look(func(v *view) (err error) {
 		if v.stems, v.warnings, err = s.list(); err == nil {
 			read(v)
 		}
@@ -286,13 +286,13 @@ func (f *sliceFile) fill(it *plan.Item) {
 // no readable file. The result lacks what the graph knows better (dependencies, maybe the name)
 // and what other files say about the slice. The cost doesn't depend on the size of the project.
 func (s *Store) Own(id string) (plan.Item, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.ownItem(id)
+	s.Dir.mu.Lock()
+	defer s.Dir.mu.Unlock()
+	return s.files.ownItem(id)
 }
 
 // ownItem is Own. The caller holds s.mu.
-func (s *Store) ownItem(id string) (plan.Item, bool) {
+func (s *sliceFiles) ownItem(id string) (plan.Item, bool) {
 	if !s.hasFile(id) {
 		return plan.Item{}, false
 	}
@@ -310,7 +310,7 @@ func (s *Store) ownItem(id string) (plan.Item, bool) {
 
 // hasFile reports whether a slice with exactly that id has a file. An exact match wins over ids
 // that read the same.
-func (s *Store) hasFile(id string) bool {
+func (s *sliceFiles) hasFile(id string) bool {
 	if sliceid.Valid(id) != nil || strings.EqualFold(id, "readme") {
 		return false
 	}

@@ -73,19 +73,19 @@ func TestAdviceIsAccepted(t *testing.T) {
 				t.Errorf("%s\nadvice %s: %v", text, line, err)
 			}
 		}
-		for _, id := range p.Ready {
-			if id != e.InHand() {
-				t.Errorf("%s\n%s is ready, but %q is in hand", text, id, e.InHand())
+		for _, id := range p.Lists.Ready {
+			if id != e.State.InHand() {
+				t.Errorf("%s\n%s is ready, but %q is in hand", text, id, e.State.InHand())
 			}
 		}
-		if !free(e.Status()) && len(p.Ready)+len(p.Running)+len(p.Waiting)+len(p.Unknown) == 0 {
+		if !free(e.State.Status()) && len(p.Lists.Ready)+len(p.Lists.Running)+len(p.Lists.Waiting)+len(p.Lists.Unknown) == 0 {
 			t.Errorf("%s\nwork is in hand, and the plan has nothing", text)
 		}
 		if turns != "" && hint.Also != "gl sw unit next" {
 			t.Errorf("%s\nthe turn of %s has come, but the next step is %s", text, turns, hint.Also)
 		}
 		if hint.Also == "gl sw unit next" {
-			before := e.InHand()
+			before := e.State.InHand()
 			next, err := e.NextUnit()
 			st := p.State(next)
 			if err != nil || st == nil || st.Class != plan.Waiting || len(st.Needs) > 0 {
@@ -94,7 +94,7 @@ func TestAdviceIsAccepted(t *testing.T) {
 			if next == before {
 				t.Errorf("%s\n%s is begun again", text, next)
 			}
-			if u := e.unit(before); u != nil && !free(canonical(u.Status)) {
+			if u := e.State.unit(before); u != nil && !free(canonical(u.Status)) {
 				t.Errorf("%s\nunit %s stays %s", text, before, u.Status)
 			}
 		}

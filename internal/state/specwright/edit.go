@@ -13,10 +13,9 @@ import (
 	"greenlight/internal/state/sliceid"
 )
 
-// An Edit is one change of the state, made under the kernel's lock. Its State includes all
-// changes made so far.
+// An Edit is one change of the state, made under the kernel's lock.
 type Edit struct {
-	*State
+	State    *State // with all changes made so far
 	Warnings []string
 
 	root    string
@@ -41,7 +40,7 @@ func (e *Edit) set(value json.RawMessage, path ...string) error {
 	if err := e.doc.Set(value, path...); err != nil {
 		return fmt.Errorf("%s: %w", StateFile, err)
 	}
-	s, err := view(e.doc, e.Changed)
+	s, err := view(e.doc, e.State.Changed)
 	if err != nil {
 		return err
 	}
@@ -88,7 +87,7 @@ func (e *Edit) work(key string) []string { return []string{"currentWork", key} }
 
 // unitKey returns the name of the field that holds the current unit.
 func (e *Edit) unitKey() string {
-	if _, ok := e.doc.Get(e.work("activeWorkUnit")...); ok && old(e.Version) {
+	if _, ok := e.doc.Get(e.work("activeWorkUnit")...); ok && old(e.State.Version) {
 		return "activeWorkUnit"
 	}
 	return "unitId"
@@ -96,7 +95,7 @@ func (e *Edit) unitKey() string {
 
 // statusPath returns the path of a status, which version 0.2.0 calls the phase.
 func (e *Edit) statusPath(at ...string) []string {
-	if _, ok := e.doc.Get(under(at, "phase")...); ok && old(e.Version) {
+	if _, ok := e.doc.Get(under(at, "phase")...); ok && old(e.State.Version) {
 		return under(at, "phase")
 	}
 	return under(at, "status")
@@ -107,7 +106,7 @@ func (e *Edit) setStatus(status string) error {
 	if err := e.set(quote(status), e.statusPath("currentWork")...); err != nil {
 		return err
 	}
-	if u := e.Current(); u != nil {
+	if u := e.State.Current(); u != nil {
 		return e.setUnit(u, status)
 	}
 	return nil
@@ -165,19 +164,19 @@ func (e *Edit) Start(n NewWork) error {
 	if err := checkLine("description", n.Description); err != nil {
 		return err
 	}
-	if e.Status() == Designing && e.Work.ID == n.ID {
+	if e.State.Status() == Designing && e.State.Work.ID == n.ID {
 		return e.setAll(setting{quote(n.Description), e.work("description")}, setting{quote(n.Intensity), e.work("intensity")})
 	}
-	if !free(e.Status()) {
+	if !free(e.State.Status()) {
 		return e.refuse(Designing)
 	}
 	if left := e.left(); len(left) > 0 && !e.who.Force {
 		return fmt.Errorf("%s of %s: %s. Run gl sw unit next, or gl sw start %s --force to drop them from the queue",
-			countOf(len(left), "unit isn't built", "units aren't built"), e.Work.ID, strings.Join(left, ", "), n.ID)
+			countOf(len(left), "unit isn't built", "units aren't built"), e.State.Work.ID, strings.Join(left, ", "), n.ID)
 	}
 	e.anew = true
 	key := "status"
-	if old(e.Version) {
+	if old(e.State.Version) {
 		key = "phase"
 	}
 	raw := fmt.Sprintf(`{"id":%s,"description":%s,%q:"designing","workDir":%s,"unitId":null,"tasksTotal":null,`+
@@ -190,11 +189,11 @@ func (e *Edit) Start(n NewWork) error {
 // left returns the units of a finished work that were never built.
 func (e *Edit) left() []string {
 	var ids []string
-	if e.Work == nil {
+	if e.State.Work == nil {
 		return nil
 	}
-	for _, u := range e.Units {
-		if st := canonical(u.Status); !free(st) && (e.Current() == nil || u.ID != e.Current().ID) {
+	for _, u := range e.State.Units {
+		if st := canonical(u.Status); !free(st) && (e.State.Current() == nil || u.ID != e.State.Current().ID) {
 			ids = append(ids, u.ID)
 		}
 	}
@@ -211,11 +210,11 @@ func countOf(n int, one, many string) string {
 // Reset abandons the current work, even if another session holds the lock: a person has
 // confirmed it. Other units stay unchanged.
 func (e *Edit) Reset() error {
-	if e.Work == nil {
+	if e.State.Work == nil {
 		return e.noWork("abandon anything")
 	}
-	if e.Lock != nil && !e.mine() {
-		e.warn("the lock of %s is released", e.Lock.Who())
+	if e.State.Lock != nil && !e.mine() {
+		e.warn("the lock of %s is released", e.State.Lock.Who())
 	}
 	if err := e.setAll(setting{null, []string{"lock"}}, setting{emptyObject, []string{"gates"}}); err != nil {
 		return err
@@ -228,11 +227,11 @@ func (e *Edit) in(what string, statuses ...string) error {
 	if err := e.guard(); err != nil {
 		return err
 	}
-	if e.Work == nil {
+	if e.State.Work == nil {
 		return e.noWork(what)
 	}
-	if !slices.Contains(statuses, e.Status()) {
-		return &WrongStatusError{what, e.Work.ID, e.Work.Status, statuses[0]}
+	if !slices.Contains(statuses, e.State.Status()) {
+		return &WrongStatusError{what, e.State.Work.ID, e.State.Work.Status, statuses[0]}
 	}
 	return nil
 }

@@ -208,7 +208,7 @@ func (e *Edit) SetGate(r Result) error {
 	if err := CheckID(r.Name); err != nil {
 		return err
 	}
-	if !slices.Contains(e.Enabled(ReadConfig(e.root)), r.Name) {
+	if !slices.Contains(e.State.Enabled(ReadConfig(e.root)), r.Name) {
 		e.warn("gate %s isn't enabled for this work", r.Name)
 	}
 	if r.Evidence != "" {
@@ -243,8 +243,8 @@ func (e *Edit) SetGate(r Result) error {
 // exists. Otherwise it is null rather than missing, because skills read the field.
 func (e *Edit) report(gate string) json.RawMessage {
 	for _, name := range []string{gate + "-report.md", "gate-" + gate + ".md", gate + ".md"} {
-		path := strings.TrimSuffix(e.Work.Dir, "/") + "/evidence/" + name
-		if info, err := os.Stat(evidencePath(e.root, path)); e.Work.Dir != "" && err == nil && info.Mode().IsRegular() {
+		path := strings.TrimSuffix(e.State.Work.Dir, "/") + "/evidence/" + name
+		if info, err := os.Stat(evidencePath(e.root, path)); e.State.Work.Dir != "" && err == nil && info.Mode().IsRegular() {
 			return quote(path)
 		}
 	}
@@ -253,14 +253,14 @@ func (e *Edit) report(gate string) json.RawMessage {
 
 // gatePath returns the path of the gate, or the path where it belongs.
 func (e *Edit) gatePath(name string) []string {
-	if g := e.Gate(name); g != nil {
+	if g := e.State.Gate(name); g != nil {
 		return g.path
 	}
 	at, prefix := []string{"gates"}, ""
-	if u := e.Current(); u != nil && slices.ContainsFunc(e.Gates, func(g Gate) bool { return g.Unit != "" }) {
+	if u := e.State.Current(); u != nil && slices.ContainsFunc(e.State.Gates, func(g Gate) bool { return g.Unit != "" }) {
 		at = under(at, u.ID)
 	}
-	for _, g := range e.Gates {
+	for _, g := range e.State.Gates {
 		if strings.HasPrefix(g.path[len(g.path)-1], "gate-") {
 			prefix = "gate-"
 		}
@@ -272,7 +272,7 @@ func (e *Edit) gatePath(name string) []string {
 // first.
 func (e *Edit) gateKey(at []string, names ...string) string {
 	paths := [][]string{at}
-	for _, g := range e.Gates {
+	for _, g := range e.State.Gates {
 		paths = append(paths, g.path)
 	}
 	for _, path := range paths {

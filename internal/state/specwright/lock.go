@@ -90,16 +90,16 @@ type Caller struct {
 // guard lets the caller past the lock if there is none, if it is the caller's own, or if it is
 // stale, in which case it is cleared. --force ignores a lock and leaves it in place.
 func (e *Edit) guard() error {
-	l := e.Lock
+	l := e.State.Lock
 	if l == nil {
 		return nil
 	}
-	age := e.LockAge(e.now)
+	age := e.State.LockAge(e.now)
 	switch {
 	case e.mine():
 		e.refresh = true
 		return nil
-	case l.Holder == "" && e.who.Unit != "" && e.who.Unit == e.InHand():
+	case l.Holder == "" && e.who.Unit != "" && e.who.Unit == e.State.InHand():
 		// the caller's agent took it as the protocol prescribes
 		return nil
 	case age > lockLimit && (e.who.Live == nil || l.Holder == "" || !e.who.Live(l.Holder)):
@@ -112,11 +112,13 @@ func (e *Edit) guard() error {
 	return &LockedError{*l, age}
 }
 
-func (e *Edit) mine() bool { return e.who.Token != "" && e.Lock != nil && e.Lock.Holder == e.who.Token }
+func (e *Edit) mine() bool {
+	return e.who.Token != "" && e.State.Lock != nil && e.State.Lock.Holder == e.who.Token
+}
 
 // TakeLock takes or refreshes the visible lock for the caller.
 func (e *Edit) TakeLock(skill string) error {
-	had := e.Lock
+	had := e.State.Lock
 	if err := e.guard(); err != nil {
 		return err
 	}
@@ -130,7 +132,7 @@ func (e *Edit) TakeLock(skill string) error {
 
 // ReleaseLock releases the visible lock and reports whether there was one.
 func (e *Edit) ReleaseLock() (bool, error) {
-	if e.Lock == nil {
+	if e.State.Lock == nil {
 		return false, nil
 	}
 	if err := e.guard(); err != nil {

@@ -180,9 +180,9 @@ func (t *tx) Item(id string) (plan.Item, error) {
 func (t *tx) Claim(id, token string) error {
 	e, err := t.s.Update(t.ctx, Caller{Token: token, Force: true}, func(e *Edit) error {
 		switch {
-		case !e.has(id):
+		case !e.State.has(id):
 			return notFound(id)
-		case e.InHand() != id:
+		case e.State.InHand() != id:
 			return fmt.Errorf("unit %s isn't the one in hand: run gl sw unit next when its turn has come", id)
 		case lockText(e.State) != t.seen:
 			return fmt.Errorf("%s: %w", StateFile, tracker.ErrChanged)
@@ -190,7 +190,7 @@ func (t *tx) Claim(id, token string) error {
 		if err := t.s.remember(e.State); err != nil {
 			return err
 		}
-		return e.TakeLock(e.skill())
+		return e.TakeLock(e.State.skill())
 	})
 	if err == nil {
 		t.seen = lockText(e.State)
@@ -226,9 +226,9 @@ func (s *State) InHand() string {
 // the protocol admits one skill at a time.
 func (t *tx) Settle(id string, _ tracker.Effect, _ tracker.Before) (plan.Mark, error) {
 	_, err := t.s.Update(t.ctx, Caller{}, func(e *Edit) error {
-		l := e.Lock
+		l := e.State.Lock
 		ours := l != nil && lockText(e.State) == t.seen && (l.Holder != "" || l.Skill == "sw-build" || l.Skill == "sw-verify")
-		if !ours || e.InHand() != id {
+		if !ours || e.State.InHand() != id {
 			return nil
 		}
 		return e.set(null, "lock")

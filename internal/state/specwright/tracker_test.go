@@ -253,8 +253,8 @@ func TestLockOfALiveAttempt(t *testing.T) {
 	}
 	alive = false
 	e := update(t, s, who, func(e *Edit) error { return e.FinishTask("t") })
-	if len(e.Warnings) != 1 || e.Lock != nil {
-		t.Errorf("%q, %+v", e.Warnings, e.Lock)
+	if len(e.Warnings) != 1 || e.State.Lock != nil {
+		t.Errorf("%q, %+v", e.Warnings, e.State.Lock)
 	}
 }
 
@@ -263,7 +263,7 @@ func TestChangesRefreshTheLock(t *testing.T) {
 	s := project(t, at(`"status":"building"`, twoUnits, foreign))
 	s.Now = func() time.Time { return base.Add(15 * time.Minute) }
 	e := update(t, s, Caller{Token: "x"}, func(e *Edit) error { return e.FinishTask("t") })
-	if e.Lock.Since != formatTime(s.Now()) {
-		t.Errorf("since %s", e.Lock.Since)
+	if e.State.Lock.Since != formatTime(s.Now()) {
+		t.Errorf("since %s", e.State.Lock.Since)
 	}
 }

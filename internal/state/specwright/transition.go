@@ -74,9 +74,9 @@ func (e *Edit) To(target string) error {
 }
 
 func (e *Edit) move(target string) error {
-	from := e.Status()
+	from := e.State.Status()
 	if from == target { // a skill was run again
-		if e.Drift() == "" {
+		if e.State.Drift() == "" {
 			return nil
 		}
 		return e.setStatus(target)
@@ -90,10 +90,10 @@ func (e *Edit) move(target string) error {
 				return err
 			}
 		}
-		if e.Status() == target { // the next unit has begun
+		if e.State.Status() == target { // the next unit has begun
 			return nil
 		}
-		if from == Planning && e.undecided() && e.firstUnit() != nil {
+		if from == Planning && e.State.undecided() && e.State.firstUnit() != nil {
 			return e.beginFirst()
 		}
 		return e.setStatus(target)
@@ -103,16 +103,16 @@ func (e *Edit) move(target string) error {
 
 // refuse returns the error for a transition, naming the right skill.
 func (e *Edit) refuse(target string) error {
-	r := &Refusal{Current: e.Status(), Target: target, Skill: strings.TrimPrefix(e.next(e.verdict()).Command, "/")}
-	if e.Work != nil {
-		r.Current = cmp.Or(e.Work.Status, `""`) // verbatim
+	r := &Refusal{Current: e.State.Status(), Target: target, Skill: strings.TrimPrefix(e.State.next(e.verdict()).Command, "/")}
+	if e.State.Work != nil {
+		r.Current = cmp.Or(e.State.Work.Status, `""`) // verbatim
 	}
 	switch {
 	case target == Abandoned:
 		r.Skill, r.Also = "sw-status --reset", "gl sw reset"
-	case target == Designing && free(e.Status()):
+	case target == Designing && free(e.State.Status()):
 		r.Skill, r.Also = "sw-design", "gl sw start ID --description TEXT"
-	case target == Shipped && e.Status() == Building:
+	case target == Shipped && e.State.Status() == Building:
 		r.Skill = "sw-verify"
 	}
 	return r
@@ -122,7 +122,7 @@ func (e *Edit) refuse(target string) error {
 func free(status string) bool { return status == None || status == Shipped || status == Abandoned }
 
 func quickOnly(e *Edit) error {
-	if e.Work.Intensity == "quick" {
+	if e.State.Work.Intensity == "quick" {
 		return nil
 	}
 	return e.refuse(Building)
@@ -153,7 +153,7 @@ func gatesPassAlready(e *Edit) error {
 // nextUnit begins the next unit, if it would begin in that status.
 func nextUnit(status string) func(*Edit) error {
 	return func(e *Edit) error {
-		u := e.Upcoming()
+		u := e.State.Upcoming()
 		if u == nil || begins(u) != status {
 			return e.refuse(status)
 		}
@@ -184,10 +184,10 @@ func (s *State) unapproved() *Unit {
 
 // beginFirst moves from a plan with units to building the first, which must be approved.
 func (e *Edit) beginFirst() error {
-	if u := e.unapproved(); u != nil {
+	if u := e.State.unapproved(); u != nil {
 		return fmt.Errorf("unit %s isn't approved. Run /sw-plan first (gl sw unit approve %s)", u.ID, u.ID)
 	}
-	return e.begin(e.firstUnit(), Building)
+	return e.begin(e.State.firstUnit(), Building)
 }
 
 // begins returns the status in which a unit begins: building if it is approved, otherwise
@@ -214,8 +214,8 @@ func (e *Edit) begin(u *Unit, status string) error {
 		return fmt.Errorf("unit %s has no workDir in %s: skills take their files from there", id, StateFile)
 	}
 	e.anew = true
-	if last := e.Current(); last != nil && last.place != place && canonical(last.Status) != e.Status() {
-		if err := e.setUnit(last, e.Status()); err != nil {
+	if last := e.State.Current(); last != nil && last.place != place && canonical(last.Status) != e.State.Status() {
+		if err := e.setUnit(last, e.State.Status()); err != nil {
 			return err
 		}
 	}

@@ -27,14 +27,14 @@ func (e *Edit) AddUnit(n NewUnit) error {
 	if err := checkLine("description", n.Description); err != nil {
 		return err
 	}
-	switch st := e.Status(); {
-	case e.unit(n.ID) != nil:
+	switch st := e.State.Status(); {
+	case e.State.unit(n.ID) != nil:
 		return fmt.Errorf("there is a unit %s already", n.ID)
-	case len(e.Units) == 0 && (st == Building || st == Verifying):
-		return fmt.Errorf("%s has no units and is %s: a work is divided while it is planned", e.Work.ID, e.Work.Status)
+	case len(e.State.Units) == 0 && (st == Building || st == Verifying):
+		return fmt.Errorf("%s has no units and is %s: a work is divided while it is planned", e.State.Work.ID, e.State.Work.Status)
 	}
 	order := 1
-	for _, u := range e.Units {
+	for _, u := range e.State.Units {
 		if u.Order != nil {
 			order = max(order, int(*u.Order)+1)
 		}
@@ -42,7 +42,7 @@ func (e *Edit) AddUnit(n NewUnit) error {
 	if n.Order != nil {
 		order = *n.Order
 	}
-	dir := cmp.Or(n.Dir, ".specwright/work/"+e.Work.ID+"/units/"+n.ID)
+	dir := cmp.Or(n.Dir, ".specwright/work/"+e.State.Work.ID+"/units/"+n.ID)
 	raw := json.RawMessage(fmt.Sprintf(`{"id":%s,"description":%s,"status":"pending","order":%d,"workDir":%s}`,
 		jsonedit.Quote(n.ID), jsonedit.Quote(n.Description), order, jsonedit.Quote(dir)))
 	return e.push(raw, "workUnits")
@@ -54,25 +54,25 @@ func (e *Edit) ApproveUnit(id string) error {
 	if err := e.guard(); err != nil {
 		return err
 	}
-	if e.Work == nil {
+	if e.State.Work == nil {
 		return e.noWork("approve a unit")
 	}
-	u := e.unit(id)
+	u := e.State.unit(id)
 	if u == nil {
 		return e.unknownUnit(id)
 	}
 	switch st := canonical(u.Status); {
 	case st == Planned:
 		return nil
-	case st == Pending, st == Planning, st == Designing, begun(st) && e.InHand() != id:
+	case st == Pending, st == Planning, st == Designing, begun(st) && e.State.InHand() != id:
 		return e.setUnit(u, Planned)
 	}
 	return fmt.Errorf("unit %s is %s: only one whose spec is being written can be approved", id, u.Status)
 }
 
 func (e *Edit) unknownUnit(id string) error {
-	ids := make([]string, len(e.Units))
-	for i, u := range e.Units {
+	ids := make([]string, len(e.State.Units))
+	for i, u := range e.State.Units {
 		ids[i] = u.ID
 	}
 	return &UnknownUnitError{id, ids}
@@ -91,19 +91,19 @@ func (e *Edit) NextUnit() (string, error) {
 	if err := e.guard(); err != nil {
 		return "", err
 	}
-	switch e.Status() {
+	switch e.State.Status() {
 	case None:
 		return "", e.noWork("go on to the next unit")
 	case Shipped, Abandoned, Planning:
 	default:
 		return "", e.unfinished()
 	}
-	if cur := e.Current(); cur != nil && e.Status() == Planning {
+	if cur := e.State.Current(); cur != nil && e.State.Status() == Planning {
 		return "", fmt.Errorf("unit %s is being planned: gl sw unit approve %s, then gl sw to building", cur.ID, cur.ID)
 	}
-	u := e.Upcoming()
+	u := e.State.Upcoming()
 	if u == nil {
-		return "", fmt.Errorf("no unit of %s is planned or pending. Run /sw-design for new work", e.Work.ID)
+		return "", fmt.Errorf("no unit of %s is planned or pending. Run /sw-design for new work", e.State.Work.ID)
 	}
 	return u.ID, e.begin(u, begins(u))
 }
@@ -111,10 +111,10 @@ func (e *Edit) NextUnit() (string, error) {
 // unfinished returns the error for beginning the next unit while another is current, naming
 // what that one needs.
 func (e *Edit) unfinished() error {
-	next := e.next(e.verdict())
+	next := e.State.next(e.verdict())
 	//lint:ignore ST1005 the protocol's own words
 	return fmt.Errorf("Cannot begin the next unit while %s is %s: %s. Run %s first. (%s)",
-		cmp.Or(e.InHand(), e.Work.ID), e.Work.Status, next.Why, next.Command, next.Also)
+		cmp.Or(e.State.InHand(), e.State.Work.ID), e.State.Work.Status, next.Why, next.Command, next.Also)
 }
 
 // Ship marks the work as shipped and begins the next unit, if there is one. It returns that
@@ -123,13 +123,13 @@ func (e *Edit) Ship() (next string, err error) {
 	if err := e.guard(); err != nil {
 		return "", err
 	}
-	if e.Work == nil {
+	if e.State.Work == nil {
 		return "", e.noWork("ship")
 	}
 	if err := e.move(Shipped); err != nil {
 		return "", err
 	}
-	u := e.Upcoming()
+	u := e.State.Upcoming()
 	if u == nil {
 		return "", nil
 	}
@@ -141,8 +141,8 @@ func (e *Edit) SetTotal(n int) error {
 	if err := e.in("set the number of tasks", Building, Planning); err != nil {
 		return err
 	}
-	if n < len(e.Work.Done) {
-		return fmt.Errorf("%s has %s done already: it can't have %d in all", e.Work.ID, countOf(len(e.Work.Done), "task", "tasks"), n)
+	if n < len(e.State.Work.Done) {
+		return fmt.Errorf("%s has %s done already: it can't have %d in all", e.State.Work.ID, countOf(len(e.State.Work.Done), "task", "tasks"), n)
 	}
 	return e.set(number(n), e.work("tasksTotal")...)
 }
@@ -152,8 +152,8 @@ func (e *Edit) StartTask(id string) error {
 	if err := e.taskIn("start a task", id); err != nil {
 		return err
 	}
-	switch now := e.Work.Task; {
-	case slices.Contains(e.Work.Done, id):
+	switch now := e.State.Work.Task; {
+	case slices.Contains(e.State.Work.Done, id):
 		return fmt.Errorf("task %s is done already", id)
 	case now != "" && now != id:
 		e.warn("task %s was being worked on", now)
@@ -166,15 +166,15 @@ func (e *Edit) FinishTask(id string) error {
 	if err := e.taskIn("finish a task", id); err != nil {
 		return err
 	}
-	if !slices.Contains(e.Work.Done, id) {
+	if !slices.Contains(e.State.Work.Done, id) {
 		if err := e.push(quote(id), e.work("tasksCompleted")...); err != nil {
 			return err
 		}
 	}
-	if t := e.Work.Total; t != nil && len(e.Work.Done) > *t {
-		e.warn("%d tasks are done, of %d: is the total right? (gl sw task total N)", len(e.Work.Done), *t)
+	if t := e.State.Work.Total; t != nil && len(e.State.Work.Done) > *t {
+		e.warn("%d tasks are done, of %d: is the total right? (gl sw task total N)", len(e.State.Work.Done), *t)
 	}
-	if e.Work.Task == id {
+	if e.State.Work.Task == id {
 		return e.set(null, e.work("currentTask")...)
 	}
 	return nil

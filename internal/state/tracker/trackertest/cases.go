@@ -22,17 +22,17 @@ const token = "2026-03-04T12:00:00Z-abcdef"
 func traits(s *subject) {
 	tr := s.tr.Traits()
 	if tr.Format == "" {
-		s.Error("the format has no name")
+		s.t.Error("the format has no name")
 	}
 	if !reflect.DeepEqual(tr, s.open().Traits()) {
-		s.Errorf("%+v, another process has %+v", tr, s.open().Traits())
+		s.t.Errorf("%+v, another process has %+v", tr, s.open().Traits())
 	}
 	if tr.View == "" {
 		return
 	}
-	s.check(s.tr.Refresh(s.Context()))
+	s.check(s.tr.Refresh(s.t.Context()))
 	if _, err := os.Stat(filepath.Join(s.root, tr.View)); err != nil {
-		s.Errorf("the view isn't there after Refresh: %v", err)
+		s.t.Errorf("the view isn't there after Refresh: %v", err)
 	}
 }
 
@@ -43,29 +43,29 @@ func load(s *subject) {
 	for _, it := range c.Items {
 		ids = append(ids, it.ID)
 		if it.Name == "" || it.Corrupt != "" {
-			s.Errorf("%+v", it)
+			s.t.Errorf("%+v", it)
 		}
 	}
 	if !slices.Equal(ids, s.ids) || len(c.Warnings) > 0 || c.Unsure != "" {
-		s.Errorf("items %q, warnings %v, unsure %q", ids, c.Warnings, c.Unsure)
+		s.t.Errorf("items %q, warnings %v, unsure %q", ids, c.Warnings, c.Unsure)
 	}
 	p := s.plan()
-	if !slices.Equal(p.Ready, s.ids[:1]) {
-		s.Errorf("ready are %q", p.Ready)
+	if !slices.Equal(p.Lists.Ready, s.ids[:1]) {
+		s.t.Errorf("ready are %q", p.Lists.Ready)
 	}
 	for i, id := range s.ids[1:] {
 		if st := p.State(id); !slices.Equal(st.Needs, s.ids[i:i+1]) {
-			s.Errorf("%s needs %q", id, st.Needs)
+			s.t.Errorf("%s needs %q", id, st.Needs)
 		}
 	}
-	s.check(s.tr.Do(s.Context(), func(tx tracker.Tx) error {
+	s.check(s.tr.Do(s.t.Context(), func(tx tracker.Tx) error {
 		again, err := tx.Load()
 		if err != nil || !reflect.DeepEqual(c.Items, again.Items) {
-			s.Errorf("under the lock: %+v, %v, want %+v", again, err, c)
+			s.t.Errorf("under the lock: %+v, %v, want %+v", again, err, c)
 		}
 		for _, want := range c.Items {
 			if it, err := tx.Item(want.ID); err != nil || !reflect.DeepEqual(alone(it), alone(*want)) {
-				s.Errorf("%+v, %v, want %+v", it, err, want)
+				s.t.Errorf("%+v, %v, want %+v", it, err, want)
 			}
 		}
 		return nil
@@ -91,7 +91,7 @@ func loadWritesNothing(s *subject) {
 func prompt(s *subject) {
 	for _, id := range s.ids {
 		if s.tr.Prompt(id) == "" {
-			s.Errorf("%s has no prompt", id)
+			s.t.Errorf("%s has no prompt", id)
 		}
 	}
 }
@@ -103,16 +103,16 @@ func claim(s *subject) {
 		it, err := tx.Item(s.id)
 		s.check(err)
 		if it.Session != token || plan.Classify(it.Status) != plan.Active {
-			s.Errorf("claimed: %+v", it)
+			s.t.Errorf("claimed: %+v", it)
 		}
 	})
 	p := s.plan()
-	if st := p.State(s.id); st.Session != token || st.Class != plan.Active || !slices.Equal(p.Running, s.ids[:1]) || len(p.Ready) > 0 {
-		s.Errorf("another process sees %+v, running %q, ready %q", st, p.Running, p.Ready)
+	if st := p.State(s.id); st.Session != token || st.Class != plan.Active || !slices.Equal(p.Lists.Running, s.ids[:1]) || len(p.Lists.Ready) > 0 {
+		s.t.Errorf("another process sees %+v, running %q, ready %q", st, p.Lists.Running, p.Lists.Ready)
 	}
 	for _, id := range s.ids[1:] {
 		if was, is := before.State(id), p.State(id); mark(*was.Item) != mark(*is.Item) {
-			s.Errorf("%s was %+v and is %+v", id, was, is)
+			s.t.Errorf("%s was %+v and is %+v", id, was, is)
 		}
 	}
 }
@@ -132,16 +132,16 @@ func claimAgain(s *subject) {
 func claimOver(s *subject) {
 	s.claim("other")
 	if s.claim(token); s.item().Session != token {
-		s.Errorf("%+v", s.item())
+		s.t.Errorf("%+v", s.item())
 	}
 }
 
 // same reports an error if the item changed, ignoring the times of its last change.
 func (s *subject) same(was, is plan.Item) {
-	s.Helper()
+	s.t.Helper()
 	was.Changed, was.Updated = is.Changed, is.Updated
 	if !reflect.DeepEqual(was, is) {
-		s.Errorf("it was %+v\nand is %+v", was, is)
+		s.t.Errorf("it was %+v\nand is %+v", was, is)
 	}
 }
 
@@ -157,14 +157,14 @@ func (s *subject) settle(e tracker.Effect) {
 	})
 	is := s.item()
 	if got != mark(is) || is.Session != "" {
-		s.Errorf("settled as %+v, and a fresh process sees %+v", got, is)
+		s.t.Errorf("settled as %+v, and a fresh process sees %+v", got, is)
 	}
 	switch {
 	case e == tracker.Restore, e == tracker.Fail && s.lacks(Failure), e == tracker.Release && s.lacks(Halfway):
 		s.same(was, is)
 	case e == tracker.Fail:
 		if plan.Classify(is.Status) != plan.Failed || is.Step != claimed.Step {
-			s.Errorf("failed: %+v", is)
+			s.t.Errorf("failed: %+v", is)
 		}
 	default:
 		claimed.Session = ""
@@ -185,7 +185,7 @@ func restoreSession(s *subject) {
 		want = ""
 	}
 	if is := s.item(); is.Session != want {
-		s.Errorf("it is %+v, want session %q", is, want)
+		s.t.Errorf("it is %+v, want session %q", is, want)
 	}
 }
 
@@ -199,7 +199,7 @@ func settleTwice(s *subject) {
 			again, err := tx.Settle(s.id, e, beforeOf(was))
 			s.check(err)
 			if first != again {
-				s.Errorf("settled as %+v, then as %+v", first, again)
+				s.t.Errorf("settled as %+v, then as %+v", first, again)
 			}
 			s.sameTree("settling again", before)
 		})
@@ -216,19 +216,19 @@ func (s *subject) settleAfterTakeOver(session string) {
 		was := s.claim(token)
 		s.do(func(tx tracker.Tx, it plan.Item) {
 			if it.Session != token {
-				s.Fatalf("%+v", it)
+				s.t.Fatalf("%+v", it)
 			}
-			s.f.TakeOver(s, s.root, session)
+			s.f.TakeOver(s.t, s.root, session)
 			before := s.tree()
 			got, err := tx.Settle(s.id, e, beforeOf(was))
 			s.check(err)
 			if got.Session != session {
-				s.Errorf("settled as %+v", got)
+				s.t.Errorf("settled as %+v", got)
 			}
 			s.sameTree("settling another's claim", before)
 		})
 		if is := s.item(); is.Session != session {
-			s.Errorf("%+v", is)
+			s.t.Errorf("%+v", is)
 		}
 	}
 }
@@ -240,8 +240,8 @@ func putBack(s *subject) {
 		s.check(err)
 		s.check(tx.PutBack(s.id, m, true))
 	})
-	if p := s.plan(); !slices.Equal(p.Ready, s.ids[:1]) {
-		s.Errorf("put back: %+v, ready %q", p.State(s.id), p.Ready)
+	if p := s.plan(); !slices.Equal(p.Lists.Ready, s.ids[:1]) {
+		s.t.Errorf("put back: %+v, ready %q", p.State(s.id), p.Lists.Ready)
 	}
 }
 
@@ -251,7 +251,7 @@ func putBackChanged(s *subject) {
 		m := mark(it)
 		m.Session = "gone"
 		if err := tx.PutBack(s.id, m, true); !errors.Is(err, tracker.ErrChanged) {
-			s.Errorf("put back what isn't as it was seen: %v", err)
+			s.t.Errorf("put back what isn't as it was seen: %v", err)
 		}
 		s.sameTree("a refused PutBack", before)
 	})
@@ -260,14 +260,14 @@ func putBackChanged(s *subject) {
 func unknownID(s *subject) {
 	before := s.shared()
 	for _, id := range []string{"no-such-thing", "../../x", ""} {
-		s.check(s.tr.Do(s.Context(), func(tx tracker.Tx) error {
+		s.check(s.tr.Do(s.t.Context(), func(tx tracker.Tx) error {
 			_, item := tx.Item(id)
 			_, settle := tx.Settle(id, tracker.Restore, tracker.Before{Mark: plan.Mark{Session: "x"}})
 			for what, err := range map[string]error{
 				"Item": item, "Claim": tx.Claim(id, token), "Settle": settle, "PutBack": tx.PutBack(id, plan.Mark{}, true),
 			} {
 				if !errors.Is(err, tracker.ErrNotFound) {
-					s.Errorf("%s of %q: %v", what, id, err)
+					s.t.Errorf("%s of %q: %v", what, id, err)
 				}
 			}
 			return nil
@@ -293,7 +293,7 @@ func changes() map[string]func(s *subject, tx tracker.Tx, it plan.Item) error {
 
 // ready prepares the first item for the change: claimed, if it is to be settled.
 func (s *subject) ready(change string) {
-	s.f.TakeOver(s, s.root, "")
+	s.f.TakeOver(s.t, s.root, "")
 	if change != "claim" {
 		s.claim("first")
 	}
@@ -301,13 +301,13 @@ func (s *subject) ready(change string) {
 
 // after checks that the change was made.
 func (s *subject) after(change string) {
-	s.Helper()
+	s.t.Helper()
 	want := ""
 	if change == "claim" {
 		want = token
 	}
 	if is := s.item(); is.Session != want {
-		s.Errorf("after %s: %+v", change, is)
+		s.t.Errorf("after %s: %+v", change, is)
 	}
 }
 
@@ -318,12 +318,12 @@ func editBefore(s *subject) {
 		s.ready(name)
 		mark := "before-" + name
 		s.do(func(tx tracker.Tx, it plan.Item) {
-			s.f.Edit(s, s.root, mark)
+			s.f.Edit(s.t, s.root, mark)
 			s.check(change(s, tx, it))
 		})
 		s.after(name)
 		if !s.has(mark) {
-			s.Errorf("%s: the edit is lost", name)
+			s.t.Errorf("%s: the edit is lost", name)
 		}
 	}
 }
@@ -336,15 +336,15 @@ func editDuring(s *subject) {
 		mark := "during-" + name
 		s.do(func(tx tracker.Tx, it plan.Item) {
 			var once sync.Once
-			s.onNow = func() { once.Do(func() { s.f.Edit(s, s.root, mark) }) }
+			s.onNow = func() { once.Do(func() { s.f.Edit(s.t, s.root, mark) }) }
 			s.check(change(s, tx, it))
 			s.onNow = func() {}
 			// in case the change never reads the clock
-			once.Do(func() { s.f.Edit(s, s.root, mark) })
+			once.Do(func() { s.f.Edit(s.t, s.root, mark) })
 		})
 		s.after(name)
 		if !s.has(mark) {
-			s.Errorf("%s: the edit is lost", name)
+			s.t.Errorf("%s: the edit is lost", name)
 		}
 	}
 }
@@ -360,7 +360,7 @@ func editDuringEvery(s *subject) {
 		s.do(func(tx tracker.Tx, it plan.Item) {
 			s.onNow = func() {
 				n++
-				s.f.Edit(s, s.root, fmt.Sprintf("every-%s-%d", name, n))
+				s.f.Edit(s.t, s.root, fmt.Sprintf("every-%s-%d", name, n))
 				last = s.shared()
 			}
 			err := change(s, tx, it)
@@ -369,14 +369,14 @@ func editDuringEvery(s *subject) {
 			case errors.Is(err, tracker.ErrChanged) && !s.lacks(Shared):
 				s.sameShared("giving up", last)
 			case err != nil || name == "claim" && !s.lacks(Shared):
-				s.Errorf("%s against an editor: %v", name, err)
+				s.t.Errorf("%s against an editor: %v", name, err)
 			default:
 				s.after(name)
 			}
 		})
 		for i := range n {
 			if mark := fmt.Sprintf("every-%s-%d", name, i+1); !s.has(mark) {
-				s.Errorf("%s: the edit %d of %d is lost", name, i+1, n)
+				s.t.Errorf("%s: the edit %d of %d is lost", name, i+1, n)
 			}
 		}
 	}
@@ -385,7 +385,7 @@ func editDuringEvery(s *subject) {
 // corrupt checks that damage causes no crash, is reported, and that no damaged file is written.
 func corrupt(s *subject) {
 	if len(s.f.Corrupt) == 0 {
-		s.Fatal("the format has no way to break its files")
+		s.t.Fatal("the format has no way to break its files")
 	}
 	for name, damage := range s.f.Corrupt {
 		for _, claimed := range []bool{false, true} {
@@ -395,21 +395,21 @@ func corrupt(s *subject) {
 				was = s.claim(token)
 			}
 			sound := s.tree()
-			damage(s, s.root)
+			damage(s.t, s.root)
 			before := s.tree()
 			// one that read it before the damage, and a fresh one
 			for _, tr := range []tracker.Tracker{s.tr, s.open()} {
 				s.corruptIs(name, tr)
 			}
 			s.refuses(name, was)
-			_, _ = s.open().Repair(s.Context())
-			_ = s.open().Refresh(s.Context())
+			_, _ = s.open().Repair(s.t.Context())
+			_ = s.open().Refresh(s.t.Context())
 			after, view := s.tree(), s.tr.Traits().View
 			for rel, f := range before {
 				// undamaged: gl may write it
 				own := (rel == view || ours(rel)) && sound[rel].text == f.text
 				if !own && after[rel].text != f.text {
-					s.Errorf("%s: %s became %q", name, rel, after[rel].text)
+					s.t.Errorf("%s: %s became %q", name, rel, after[rel].text)
 				}
 			}
 		}
@@ -419,8 +419,8 @@ func corrupt(s *subject) {
 // again returns another fresh project.
 func (s *subject) again() *subject {
 	n := *s
-	n.root = s.TempDir()
-	n.ids = s.f.Make(s, n.root)
+	n.root = s.t.TempDir()
+	n.ids = s.f.Make(s.t, n.root)
 	n.tr = n.open()
 	return &n
 }
@@ -429,7 +429,7 @@ func (s *subject) again() *subject {
 func (s *subject) corruptIs(name string, tr tracker.Tracker) {
 	c, err := tr.Load()
 	if err != nil {
-		s.Errorf("%s: %v", name, err)
+		s.t.Errorf("%s: %v", name, err)
 		return
 	}
 	reported := len(c.Warnings) > 0
@@ -437,7 +437,7 @@ func (s *subject) corruptIs(name string, tr tracker.Tracker) {
 		reported = reported || it.Corrupt != ""
 	}
 	if !reported {
-		s.Errorf("%s: the damage is not reported: %+v", name, c)
+		s.t.Errorf("%s: the damage is not reported: %+v", name, c)
 	}
 	tr.Check()
 	tr.Line(false)
@@ -448,15 +448,15 @@ func (s *subject) corruptIs(name string, tr tracker.Tracker) {
 
 // refuses checks that a broken item isn't changed.
 func (s *subject) refuses(name string, was plan.Item) {
-	s.check(s.open().Do(s.Context(), func(tx tracker.Tx) error {
+	s.check(s.open().Do(s.t.Context(), func(tx tracker.Tx) error {
 		_, _ = tx.Load()
 		_, _ = tx.Item(s.id)
 		if err := tx.Claim(s.id, "new"); err == nil {
-			s.Errorf("%s: it can be claimed", name)
+			s.t.Errorf("%s: it can be claimed", name)
 		}
 		for _, e := range effects() {
 			if _, err := tx.Settle(s.id, e, beforeOf(was)); err == nil {
-				s.Errorf("%s: it can be settled by %v", name, e)
+				s.t.Errorf("%s: it can be settled by %v", name, e)
 			}
 		}
 		return nil
@@ -474,7 +474,7 @@ func otherBytes(s *subject) {
 			s.check(err)
 		})
 		s.onlyDeclared("settling", start)
-		s.check(s.tr.Refresh(s.Context()))
+		s.check(s.tr.Refresh(s.t.Context()))
 		s.onlyDeclared("a refresh", start)
 	}
 }
@@ -485,7 +485,7 @@ func watch(s *subject) {
 	s.check(os.MkdirAll(runs, 0o755))
 	state := s.tr.Watch()
 	if len(state) == 0 {
-		s.Error("nothing is watched")
+		s.t.Error("nothing is watched")
 	}
 	all := append([]string{runs}, state...)
 	for _, c := range []struct {
@@ -493,9 +493,9 @@ func watch(s *subject) {
 		dirs []string
 		f    func()
 	}{
-		{"an edit", state, func() { s.f.Edit(s, s.root, "seen") }},
+		{"an edit", state, func() { s.f.Edit(s.t, s.root, "seen") }},
 		{"a claim", all, func() { s.claim(token) }},
-		{"a takeover", all, func() { s.f.TakeOver(s, s.root, "other") }},
+		{"a takeover", all, func() { s.f.TakeOver(s.t, s.root, "other") }},
 		{"settling", all, func() {
 			s.do(func(tx tracker.Tx, _ plan.Item) {
 				_, err := tx.Settle(s.id, tracker.Release, tracker.Before{})
@@ -506,33 +506,33 @@ func watch(s *subject) {
 		before := s.watched(c.dirs...)
 		c.f()
 		if reflect.DeepEqual(before, s.watched(c.dirs...)) {
-			s.Errorf("nobody watching %q sees %s", c.dirs, c.what)
+			s.t.Errorf("watching %q misses %s", c.dirs, c.what)
 		}
 	}
 }
 
 func refreshTwice(s *subject) {
-	for _, change := range []func(){func() {}, func() { s.claim(token) }, func() { s.f.Edit(s, s.root, "seen") }} {
+	for _, change := range []func(){func() {}, func() { s.claim(token) }, func() { s.f.Edit(s.t, s.root, "seen") }} {
 		change()
-		s.check(s.tr.Refresh(s.Context()))
+		s.check(s.tr.Refresh(s.t.Context()))
 		before := s.tree()
-		s.check(s.tr.Refresh(s.Context()))
-		s.check(s.open().Refresh(s.Context()))
+		s.check(s.tr.Refresh(s.t.Context()))
+		s.check(s.open().Refresh(s.t.Context()))
 		s.sameTree("a second refresh", before)
 	}
 }
 
 func soundProject(s *subject) {
-	s.check(s.tr.Refresh(s.Context()))
+	s.check(s.tr.Refresh(s.t.Context()))
 	before := s.tree()
 	for _, c := range s.tr.Check() {
 		if c.Severity == tracker.Broken || c.Fixable {
-			s.Errorf("%+v", c)
+			s.t.Errorf("%+v", c)
 		}
 	}
 	s.sameTree("Check", before)
-	if did, err := s.tr.Repair(s.Context()); err != nil || len(did) > 0 {
-		s.Errorf("repaired %q, %v", did, err)
+	if did, err := s.tr.Repair(s.t.Context()); err != nil || len(did) > 0 {
+		s.t.Errorf("repaired %q, %v", did, err)
 	}
 	s.sameTree("Repair", before)
 }
@@ -541,16 +541,16 @@ func lineAndRoadmap(s *subject) {
 	before := s.tree()
 	for _, compact := range []bool{false, true} {
 		if line := s.tr.Line(compact); line.Text == "" && line.Rest != tracker.WithPlan {
-			s.Errorf("a status line without a word: %+v", line)
+			s.t.Errorf("a status line without a word: %+v", line)
 		}
 	}
 	r, err := s.tr.Roadmap()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
-		s.Error(err)
+		s.t.Error(err)
 	case r.Text == "" || before[r.File].text != r.Text:
-		s.Errorf("the roadmap in %q is %q", r.File, r.Text)
+		s.t.Errorf("the roadmap in %q is %q", r.File, r.Text)
 	}
 	s.sameTree("reading", before)
 }
@@ -572,21 +572,21 @@ func oneAtATime(s *subject) {
 			for range turns {
 				err := tr.Do(context.Background(), func(tracker.Tx) error {
 					if inside.Add(1) != 1 {
-						s.Error("two hold the lock")
+						s.t.Error("two hold the lock")
 					}
 					count++
 					inside.Add(-1)
 					return nil
 				})
 				if err != nil {
-					s.Error(err)
+					s.t.Error(err)
 				}
 			}
 		}()
 	}
 	all.Wait()
 	if count != writers*turns {
-		s.Errorf("%d of %d changes were made", count, writers*turns)
+		s.t.Errorf("%d of %d changes were made", count, writers*turns)
 	}
 }
 
@@ -613,20 +613,20 @@ func oneClaimWins(s *subject) {
 				return tx.Claim(s.id, fmt.Sprintf("claimant-%d", n))
 			})
 			if err != nil {
-				s.Error(err)
+				s.t.Error(err)
 			}
 		}()
 		go func() {
 			defer all.Done()
 			c, err := tr.Load()
 			if err != nil || len(c.Items) != len(s.ids) || len(c.Warnings) > 0 {
-				s.Errorf("a reader sees %+v, %v", c, err)
+				s.t.Errorf("a reader sees %+v, %v", c, err)
 			}
 		}()
 	}
 	all.Wait()
 	if won.Load() != 1 || s.item().Session == "" {
-		s.Errorf("%d claims were made: %+v", won.Load(), s.item())
+		s.t.Errorf("%d claims were made: %+v", won.Load(), s.item())
 	}
 }
 
@@ -634,21 +634,21 @@ func oneClaimWins(s *subject) {
 // caller stops waiting for it.
 func lockEnds(s *subject) {
 	mine := errors.New("mine")
-	s.check(s.tr.Do(s.Context(), func(tracker.Tx) error {
-		ctx, cancel := context.WithCancel(s.Context())
+	s.check(s.tr.Do(s.t.Context(), func(tracker.Tx) error {
+		ctx, cancel := context.WithCancel(s.t.Context())
 		cancel()
 		err := s.open().Do(ctx, func(tracker.Tx) error {
-			s.Error("two hold the lock")
+			s.t.Error("two hold the lock")
 			return nil
 		})
 		if !errors.Is(err, context.Canceled) {
-			s.Errorf("waiting in vain: %v", err)
+			s.t.Errorf("waiting in vain: %v", err)
 		}
 		return nil
 	}))
 	for range 2 {
-		if err := s.tr.Do(s.Context(), func(tracker.Tx) error { return mine }); !errors.Is(err, mine) {
-			s.Errorf("Do returns %v", err)
+		if err := s.tr.Do(s.t.Context(), func(tracker.Tx) error { return mine }); !errors.Is(err, mine) {
+			s.t.Errorf("Do returns %v", err)
 		}
 	}
 }
@@ -657,7 +657,7 @@ func lockEnds(s *subject) {
 // claim, and no edit is lost.
 func randomChanges(s *subject) {
 	seed := rand.Uint64()
-	s.Logf("seed %d", seed)
+	s.t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	var marks []string
 	session := ""
@@ -675,23 +675,23 @@ func randomChanges(s *subject) {
 			})
 		case 3:
 			session = fmt.Sprintf("other-%d", step)
-			s.f.TakeOver(s, s.root, session)
+			s.f.TakeOver(s.t, s.root, session)
 		case 4:
 			marks = append(marks, fmt.Sprintf("mark-%d-", step))
-			s.f.Edit(s, s.root, marks[len(marks)-1])
+			s.f.Edit(s.t, s.root, marks[len(marks)-1])
 		case 5:
 			s.tr = s.open()
-			s.check(s.tr.Refresh(s.Context()))
+			s.check(s.tr.Refresh(s.t.Context()))
 		}
 		c, err := s.tr.Load()
 		s.check(err)
 		if c.Items[0].Session != session || len(c.Warnings) > 0 {
-			s.Fatalf("step %d: %+v, want session %q; warnings %v", step, c.Items[0], session, c.Warnings)
+			s.t.Fatalf("step %d: %+v, want session %q; warnings %v", step, c.Items[0], session, c.Warnings)
 		}
 	}
 	for _, m := range marks {
 		if !s.has(m) {
-			s.Errorf("the edit %s is lost", m)
+			s.t.Errorf("the edit %s is lost", m)
 		}
 	}
 }

@@ -24,7 +24,7 @@ func ours(rel string) bool {
 
 // tree returns all files of the project, by their path from the root.
 func (s *subject) tree() map[string]file {
-	s.Helper()
+	s.t.Helper()
 	all := map[string]file{}
 	s.check(filepath.WalkDir(s.root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -49,7 +49,7 @@ func stampOf(info fs.FileInfo) string {
 
 // shared returns the tree without gl's own files and generated ones.
 func (s *subject) shared() map[string]string {
-	s.Helper()
+	s.t.Helper()
 	all := map[string]string{}
 	for rel, f := range s.tree() {
 		if !ours(rel) && rel != s.tr.Traits().View {
@@ -61,27 +61,27 @@ func (s *subject) shared() map[string]string {
 
 // sameShared reports an error for each changed file.
 func (s *subject) sameShared(what string, before map[string]string) {
-	s.Helper()
+	s.t.Helper()
 	after := s.shared()
 	for _, rel := range allKeys(before, after) {
 		if before[rel] != after[rel] {
-			s.Errorf("%s changed %s: %q became %q", what, rel, before[rel], after[rel])
+			s.t.Errorf("%s changed %s: %q became %q", what, rel, before[rel], after[rel])
 		}
 	}
 }
 
 // sameTree reports an error for each file that was written at all, other than gl's own lock.
 func (s *subject) sameTree(what string, before map[string]file) {
-	s.Helper()
+	s.t.Helper()
 	after := s.tree()
 	for _, rel := range allKeys(before, after) {
 		if strings.HasSuffix(rel, ".lock") {
 			continue
 		}
 		if before[rel].text != after[rel].text {
-			s.Errorf("%s changed %s: %q became %q", what, rel, before[rel].text, after[rel].text)
+			s.t.Errorf("%s changed %s: %q became %q", what, rel, before[rel].text, after[rel].text)
 		} else if before[rel] != after[rel] {
-			s.Errorf("%s wrote %s, which hadn't changed", what, rel)
+			s.t.Errorf("%s wrote %s, which hadn't changed", what, rel)
 		}
 	}
 }
@@ -105,7 +105,7 @@ func (s *subject) has(word string) bool {
 // watched returns what file events would report: the entries of the directories that the
 // tracker names, and of gl's own, which are always watched.
 func (s *subject) watched(dirs ...string) map[string]string {
-	s.Helper()
+	s.t.Helper()
 	all := map[string]string{}
 	for _, dir := range dirs {
 		list, err := os.ReadDir(dir)
@@ -155,12 +155,12 @@ func changedLines(before, after string) []string {
 
 // onlyDeclared reports an error for each changed line that the format didn't declare.
 func (s *subject) onlyDeclared(what string, before map[string]string) {
-	s.Helper()
+	s.t.Helper()
 	after := s.shared()
 	for _, rel := range allKeys(before, after) {
 		for _, line := range changedLines(before[rel], after[rel]) {
 			if !s.declared(rel, line) {
-				s.Errorf("%s changed a line of %s that isn't its own: %q", what, rel, line)
+				s.t.Errorf("%s changed a line of %s that isn't its own: %q", what, rel, line)
 			}
 		}
 	}

@@ -116,7 +116,7 @@ func Run(t *testing.T, f Format) {
 
 // A subject is a fresh project under test.
 type subject struct {
-	testing.TB
+	t    testing.TB
 	f    Format
 	root string
 	ids  []string
@@ -128,7 +128,7 @@ type subject struct {
 }
 
 func newSubject(t *testing.T, f Format) *subject {
-	s := &subject{TB: t, f: f, root: t.TempDir(), base: time.Now().Truncate(time.Second), onNow: func() {}}
+	s := &subject{t: t, f: f, root: t.TempDir(), base: time.Now().Truncate(time.Second), onNow: func() {}}
 	if s.ids = f.Make(t, s.root); len(s.ids) != 3 {
 		t.Fatalf("the project has the items %q, want three", s.ids)
 	}
@@ -151,16 +151,16 @@ func (s *subject) lacks(l Lack) bool {
 }
 
 func (s *subject) check(err error) {
-	s.Helper()
+	s.t.Helper()
 	if err != nil {
-		s.Fatal(err)
+		s.t.Fatal(err)
 	}
 }
 
 // do holds the lock, after reading the first item.
 func (s *subject) do(f func(tx tracker.Tx, it plan.Item)) {
-	s.Helper()
-	s.check(s.tr.Do(s.Context(), func(tx tracker.Tx) error {
+	s.t.Helper()
+	s.check(s.tr.Do(s.t.Context(), func(tx tracker.Tx) error {
 		it, err := tx.Item(s.id)
 		if err == nil {
 			f(tx, it)
@@ -171,7 +171,7 @@ func (s *subject) do(f func(tx tracker.Tx, it plan.Item)) {
 
 // claim claims the first item and returns its earlier state.
 func (s *subject) claim(token string) (before plan.Item) {
-	s.Helper()
+	s.t.Helper()
 	s.do(func(tx tracker.Tx, it plan.Item) {
 		before = it
 		s.check(tx.Claim(s.id, token))
@@ -181,24 +181,24 @@ func (s *subject) claim(token string) (before plan.Item) {
 
 // item returns the first item as read by a fresh process.
 func (s *subject) item() plan.Item {
-	s.Helper()
+	s.t.Helper()
 	c, err := s.open().Load()
 	s.check(err)
 	for i, it := range c.Items {
 		if at, ok := c.At[it.ID]; c.At != nil && (!ok || at != i || len(c.At) != len(c.Items)) {
-			s.Fatalf("%s is item %d, and said to be %d of %d", it.ID, i, at, len(c.At))
+			s.t.Fatalf("%s is item %d, and said to be %d of %d", it.ID, i, at, len(c.At))
 		}
 		if it.ID == s.id {
 			return *it
 		}
 	}
-	s.Fatalf("%s is gone", s.id)
+	s.t.Fatalf("%s is gone", s.id)
 	panic("unreachable")
 }
 
 // plan returns the plan that a fresh process makes of the project.
 func (s *subject) plan() *plan.Plan {
-	s.Helper()
+	s.t.Helper()
 	c, err := s.open().Load()
 	s.check(err)
 	return plan.New(&plan.Snapshot{Items: c.Items, Warnings: c.Warnings, Unsure: c.Unsure, Evidence: c.Evidence}, s.base, plan.Options{})
