@@ -59,13 +59,13 @@ var keys = []key{
 	{Key: "w", Command: "why", Means: "why it is where it is", How: terminal, Argv: of("why")},
 	{Key: "l", Command: "logs", Means: "its log", How: terminal, Argv: of("logs")},
 	{Key: "a", Command: "accept", Means: "accept it", Argv: func(r *view.Row, _ string) []string {
-		if r == nil || !r.Review {
+		if r == nil || r.Asks != view.AskApproval {
 			return nil
 		}
 		return of("accept", view.NeedsYou)(r, "")
 	}},
 	{Key: "a", Command: "answer", Means: "answer its question", Asks: "answer", Argv: func(r *view.Row, text string) []string {
-		if r == nil || !r.Question {
+		if r == nil || r.Asks != view.AskAnswer {
 			return nil
 		}
 		return of("answer", view.NeedsYou)(r, text)

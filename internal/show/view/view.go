@@ -88,6 +88,27 @@ type Diff struct {
 
 func (d Diff) String() string { return fmt.Sprintf("+%d −%d", d.Added, d.Removed) }
 
+// An Ask is what an item asks of a person.
+type Ask int
+
+const (
+	AskOther    Ask = iota // nothing, or something that no command of its own answers
+	AskAnswer              // an answer to its question
+	AskApproval            // to accept it or send it back
+)
+
+func askOf(st *plan.State) Ask {
+	switch {
+	case st.Class != plan.Waiting:
+		return AskOther
+	case st.Asks():
+		return AskAnswer
+	case st.AtReview():
+		return AskApproval
+	}
+	return AskOther
+}
+
 // A Row is an item as it is listed.
 type Row struct {
 	ID, Name string
@@ -107,8 +128,7 @@ type Row struct {
 	Cost     Cost // of all its attempts
 	Verified plan.Verified
 
-	Question    bool // it waits for an answer,
-	Review      bool // or for a person to accept it; false for both: for something else
+	Asks        Ask  // of a person
 	Undelivered bool // done, and the target hasn't got it yet
 	Needs       []string
 }
@@ -235,8 +255,7 @@ func newRow(p *plan.Plan, st *plan.State, g Group, f Facts, now time.Time) Row {
 	case Merging:
 		r.Step = r.Text
 	case NeedsYou:
-		r.Question = st.Class == plan.Waiting && st.Asks()
-		r.Review = st.Class == plan.Waiting && !r.Question && st.AtReview()
+		r.Asks = askOf(st)
 		r.Text = joined(why.State, why.Cause)
 	case Stopped:
 		r.Text = "stopped" + strings.TrimPrefix(why.Cause, outcome.Of(st.Attempt.Outcome.Name).Shown.Words)
