@@ -69,7 +69,8 @@ func Run(ctx context.Context, cfg Config) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	b := newBoard(cfg)
-	p := tea.NewProgram(b, tea.WithContext(ctx), tea.WithInput(cfg.In), tea.WithOutput(cfg.Out), tea.WithEnvironment(cfg.Environ), tea.WithFPS(15))
+	p := tea.NewProgram(b, tea.WithContext(ctx), tea.WithInput(cfg.In), tea.WithOutput(cfg.Out),
+		tea.WithEnvironment(cfg.Environ), tea.WithFPS(15))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -125,7 +126,8 @@ func feed(ctx context.Context, cfg Config, send func(tea.Msg)) {
 			case <-tick.C:
 				// A killed drain leaves no event.
 				leader, _ := cfg.Project.Runs.Leader()
-				same = !w.Renew(cfg.Project.Runs) && !w.Blind && leader == last.leader && time.Since(looked) < longest
+				same = !w.Renew(cfg.Project.Runs) && !w.Blind && leader == last.leader &&
+					time.Since(looked) < longest
 			case <-ctx.Done():
 				return
 			}
@@ -317,7 +319,8 @@ func (b *board) click(x, y int) {
 
 // moves reports whether something on the screen changes by itself.
 func (b *board) moves() bool {
-	return b.list.model != nil && (b.list.model.Counts.Running > 0 || b.list.model.Counts.Merging > 0 || b.peek)
+	m := b.list.model
+	return m != nil && (m.Counts.Running > 0 || m.Counts.Merging > 0 || b.peek)
 }
 
 // press handles a key: for a pending input or question, else for the board itself, else as a gl
@@ -472,7 +475,8 @@ func (b *board) act(name string) tea.Cmd {
 		case k.Slots != 0:
 			return b.run(k, row, strconv.Itoa(max(b.list.facts.Slots+k.Slots, 1)))
 		case k.Asks != "":
-			b.prompt.input = &input{prompt: k.Asks, then: func(text string) tea.Cmd { return b.run(k, row, text) }}
+			run := func(text string) tea.Cmd { return b.run(k, row, text) }
+			b.prompt.input = &input{prompt: k.Asks, then: run}
 			if answers(k) {
 				b.prompt.input.below = row.ID
 			}
@@ -531,7 +535,9 @@ func (b *board) gl(argv []string, how how) tea.Cmd {
 	if how == terminal {
 		cmd := exec.Command(b.cfg.Self, argv...)
 		cmd.Env = b.cfg.Environ
-		return tea.Exec(&shown{cmd, !slices.Contains(argv, "attach")}, func(err error) tea.Msg { return ran{what: what, err: err} })
+		return tea.Exec(&shown{cmd, !slices.Contains(argv, "attach")}, func(err error) tea.Msg {
+			return ran{what: what, err: err}
+		})
 	}
 	b.prompt.running = what
 	return func() tea.Msg {

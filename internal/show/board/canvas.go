@@ -44,7 +44,8 @@ func (c *canvas) boardView(l *list, width int) (lines, ids []string) {
 		if len(rows) == 0 {
 			continue
 		}
-		lines, ids = append(lines, c.paint(rowlayout.Colors[g], term.Truncate(fmt.Sprintf("%s (%d)", g, len(rows)), width))), append(ids, "")
+		heading := term.Truncate(fmt.Sprintf("%s (%d)", g, len(rows)), width)
+		lines, ids = append(lines, c.paint(rowlayout.Colors[g], heading)), append(ids, "")
 		for i, line := range c.laid(l, g, rows, layout, width) {
 			lines, ids = append(lines, l.mark(rows[i].ID, line)), append(ids, rows[i].ID)
 		}
@@ -65,7 +66,8 @@ type laidOut struct {
 
 // laid lays out the rows of a group. Only rows that show ages change from one frame to the
 // next; the lines of others, maybe a thousand, are cached.
-func (c *canvas) laid(l *list, g view.Group, rows []view.Row, layout rowlayout.Layout, width int) []string {
+func (c *canvas) laid(l *list, g view.Group, rows []view.Row,
+	layout rowlayout.Layout, width int) []string {
 	if g == view.Running || g == view.Merging {
 		return layout.Lines(rows, l.now)
 	}
@@ -111,7 +113,8 @@ func (c *canvas) graphView(l *list, width int) (lines, ids []string) {
 			if id != l.selected && role == "" {
 				color = term.Dim
 			}
-			lines, ids = append(lines, c.paint(color, l.mark(id, term.Truncate(text, width)))), append(ids, id)
+			lines = append(lines, c.paint(color, l.mark(id, term.Truncate(text, width))))
+			ids = append(ids, id)
 		}
 	}
 	return lines, ids
@@ -173,8 +176,9 @@ func (c *canvas) timelineView(l *list, width int) (lines, ids []string) {
 		return min(int(float64(chart)*float64(t.Sub(from))/float64(max(to.Sub(from), time.Second))), chart-1)
 	}
 	left, right := plan.At(from, l.now, "15:04:05"), plan.At(to, l.now, "15:04:05")
-	lines = append(lines, c.paint(term.Dim, term.Truncate(strings.Repeat(" ", label+1)+left+strings.Repeat(" ", max(chart-len(left)-len(right), 1))+right, width)))
-	ids = append(ids, "")
+	between := strings.Repeat(" ", max(chart-len(left)-len(right), 1))
+	axis := strings.Repeat(" ", label+1) + left + between + right
+	lines, ids = append(lines, c.paint(term.Dim, term.Truncate(axis, width))), append(ids, "")
 	for _, s := range spans {
 		x, n := at(s.From), max(at(s.To)-at(s.From), 1)
 		name := fmt.Sprintf("%s.%d", s.ID, s.N)
@@ -182,8 +186,9 @@ func (c *canvas) timelineView(l *list, width int) (lines, ids []string) {
 			name += " " + st.Name
 		}
 		m := markOf(s.State)
-		lines = append(lines, l.mark(s.ID, term.Pad(term.Truncate("  "+sanitize.Line(name), label), label)+" "+strings.Repeat(" ", x)+c.paint(m.color, strings.Repeat(m.text, n))))
-		ids = append(ids, s.ID)
+		text := term.Pad(term.Truncate("  "+sanitize.Line(name), label), label)
+		bar := strings.Repeat(" ", x) + c.paint(m.color, strings.Repeat(m.text, n))
+		lines, ids = append(lines, l.mark(s.ID, text+" "+bar)), append(ids, s.ID)
 	}
 	return append(lines, "", c.legend(width)), append(ids, "", "")
 }
@@ -228,7 +233,8 @@ func (c *canvas) laneView(l *list, width int) (lines, ids []string) {
 	}
 	if n := len(l.model.Lane.Waiting()); n > 0 {
 		add("", "")
-		add("", c.paint(term.Yellow, term.Truncate(fmt.Sprintf("Not merged yet (%d): %s", n, sanitize.Line(l.model.Lane.Reason)), width)))
+		text := fmt.Sprintf("Not merged yet (%d): %s", n, sanitize.Line(l.model.Lane.Reason))
+		add("", c.paint(term.Yellow, term.Truncate(text, width)))
 		for _, id := range l.model.Lane.Undelivered {
 			add(id, l.mark(id, "  "+sanitize.Line(id)))
 		}
@@ -245,7 +251,8 @@ func (c *canvas) laneView(l *list, width int) (lines, ids []string) {
 		if !done.Verified {
 			how = "unverified"
 		}
-		text := fmt.Sprintf("  %s  %s  %s  %s", plan.At(done.At, l.now, "15:04"), sanitize.Line(done.ID), how, sanitize.Line(done.Name))
+		text := fmt.Sprintf("  %s  %s  %s  %s", plan.At(done.At, l.now, "15:04"),
+			sanitize.Line(done.ID), how, sanitize.Line(done.Name))
 		add(done.ID, l.mark(done.ID, term.Truncate(text, width)))
 	}
 	return lines, ids
@@ -254,7 +261,9 @@ func (c *canvas) laneView(l *list, width int) (lines, ids []string) {
 func (c *canvas) costView(l *list, width int) (lines, ids []string) {
 	spent := l.document().Cost
 	add := func(id, text string) { lines, ids = append(lines, text), append(ids, id) }
-	add("", c.paint(term.Bold, term.Truncate(fmt.Sprintf("Last 24 hours: %s; all: %s", cmp.Or(spent.Total.String(), "nothing"), cmp.Or(l.model.Cost.String(), "nothing")), width)))
+	head := fmt.Sprintf("Last 24 hours: %s; all: %s",
+		cmp.Or(spent.Total.String(), "nothing"), cmp.Or(l.model.Cost.String(), "nothing"))
+	add("", c.paint(term.Bold, term.Truncate(head, width)))
 	if failed := spent.Failed.String(); failed != "" {
 		add("", c.paint(term.Red, term.Truncate("of which on failed attempts: "+failed, width)))
 	}
@@ -273,7 +282,9 @@ func (c *canvas) costView(l *list, width int) (lines, ids []string) {
 		}
 		column := min(max(width-money-len("   , 10 attempts"), 8), max(26, width/3))
 		for _, s := range list.shares {
-			text := fmt.Sprintf("  %s %*s  %s", term.Pad(term.Truncate(sanitize.Line(s.Name), column), column), money, orDash(s.Cost), words.Count(s.Attempts, "attempt"))
+			name := term.Pad(term.Truncate(sanitize.Line(s.Name), column), column)
+			text := fmt.Sprintf("  %s %*s  %s",
+				name, money, orDash(s.Cost), words.Count(s.Attempts, "attempt"))
 			add(s.Name, l.mark(s.Name, term.Truncate(text, width)))
 		}
 	}

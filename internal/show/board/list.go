@@ -37,8 +37,10 @@ func (l *list) in(g view.Group) []view.Row {
 		return rows
 	}
 	var list []view.Row
+	wanted := strings.ToLower(l.filter)
 	for _, r := range rows {
-		if strings.Contains(strings.ToLower(strings.Join([]string{r.ID, r.Name, r.Agent, r.Step, r.Text, g.String()}, "\x00")), strings.ToLower(l.filter)) {
+		text := strings.Join([]string{r.ID, r.Name, r.Agent, r.Step, r.Text, g.String()}, "\x00")
+		if strings.Contains(strings.ToLower(text), wanted) {
 			list = append(list, r)
 		}
 	}
@@ -100,5 +102,11 @@ func (l *list) mark(id, line string) string {
 
 // document returns the report of the last day, for the views about attempts.
 func (l *list) document() *report.Document {
-	return report.New(report.Input{Plan: l.model.Plan, Facts: l.facts, Since: l.now.Add(-24 * time.Hour), Running: l.model.Counts.Running > 0, Now: l.now})
+	return report.New(report.Input{
+		Plan:    l.model.Plan,
+		Facts:   l.facts,
+		Since:   l.now.Add(-24 * time.Hour),
+		Running: l.model.Counts.Running > 0,
+		Now:     l.now,
+	})
 }

@@ -122,31 +122,39 @@ func (b *board) tabLine() string {
 
 // foot returns the input line, a command's output, or the keys.
 func (b *board) foot() []string {
+	text, color := b.bottom()
+	return []string{b.paint(color, term.Truncate(text, b.width))}
+}
+
+func (b *board) bottom() (string, term.Color) {
+	p := &b.prompt
 	switch {
 	case b.help:
-		return []string{b.paint(term.Dim, term.Truncate("↑ ↓ scroll  any other key goes back", b.width))}
+		return "↑ ↓ scroll  any other key goes back", term.Dim
 	case b.answering():
-		return []string{b.paint(term.Dim, term.Truncate("enter sends it  esc closes the line", b.width))}
-	case b.prompt.input != nil:
-		return []string{b.paint(term.Bold, term.Truncate(b.prompt.input.typing(b.width), b.width))}
-	case b.prompt.confirm != nil:
-		return []string{b.paint(term.Yellow, term.Truncate(fmt.Sprintf("gl %s? [y/n]", strings.Join(b.prompt.confirm.Argv(b.prompt.confirm.row, ""), " ")), b.width))}
-	case b.prompt.doomed != nil:
-		return []string{b.paint(term.Yellow, term.Truncate(fmt.Sprintf("gl %s at %s: u takes it back", sanitize.Line(strings.Join(b.prompt.doomed.argv, " ")), b.prompt.doomed.at.Format("15:04:05")), b.width))}
-	case b.prompt.running != "":
-		return []string{b.paint(term.Dim, term.Truncate(b.prompt.running+" …", b.width))}
-	case b.prompt.says != "":
-		c := term.Green
-		if b.prompt.bad {
-			c = term.Red
-		}
-		return []string{b.paint(c, term.Truncate(sanitize.Line(b.prompt.says), b.width))}
+		return "enter sends it  esc closes the line", term.Dim
+	case p.input != nil:
+		return p.input.typing(b.width), term.Bold
+	case p.confirm != nil:
+		argv := p.confirm.Argv(p.confirm.row, "")
+		return fmt.Sprintf("gl %s? [y/n]", strings.Join(argv, " ")), term.Yellow
+	case p.doomed != nil:
+		argv := sanitize.Line(strings.Join(p.doomed.argv, " "))
+		at := p.doomed.at.Format("15:04:05")
+		return fmt.Sprintf("gl %s at %s: u takes it back", argv, at), term.Yellow
+	case p.running != "":
+		return p.running + " …", term.Dim
+	case p.says != "" && p.bad:
+		return sanitize.Line(p.says), term.Red
+	case p.says != "":
+		return sanitize.Line(p.says), term.Green
 	case b.list.err != nil && b.list.model != nil:
-		return []string{b.paint(term.Red, term.Truncate(sanitize.Line(b.list.err.Error()), b.width))}
+		return sanitize.Line(b.list.err.Error()), term.Red
 	case b.list.filter != "":
-		return []string{b.paint(term.Yellow, term.Truncate(fmt.Sprintf("filter %q: %s (esc)", b.list.filter, words.Count(len(b.list.rows()), "row")), b.width))}
+		rows := words.Count(len(b.list.rows()), "row")
+		return fmt.Sprintf("filter %q: %s (esc)", b.list.filter, rows), term.Yellow
 	}
-	return []string{b.paint(term.Dim, term.Truncate(b.keysLine(), b.width))}
+	return b.keysLine(), term.Dim
 }
 
 // keysLine returns as many of the applicable keys as fit, and an ellipsis for the rest.
@@ -174,8 +182,11 @@ func (b *board) keysLine() string {
 // scrolled.
 func (b *board) helpText(room int) []string {
 	const column = 44
-	list := [][2]string{{"↑ ↓ j k", "select"}, {"← →", "the group before, after"}, {"tab 1-5", "another view"}, {"space", "peek into its log"}, {"/", "filter"},
-		{":", "any gl command"}, {"esc", "close; no filter"}, {"q", "quit: nothing stops"}}
+	list := [][2]string{
+		{"↑ ↓ j k", "select"}, {"← →", "the group before, after"}, {"tab 1-5", "another view"},
+		{"space", "peek into its log"}, {"/", "filter"}, {":", "any gl command"},
+		{"esc", "close; no filter"}, {"q", "quit: nothing stops"},
+	}
 	for _, k := range b.keys {
 		list = append(list, [2]string{k.Key, fmt.Sprintf("%-12s %s", "gl "+k.Command, k.Means)})
 	}
@@ -400,7 +411,8 @@ func (b *board) answerLine(r *view.Row) string {
 // answering reports whether the input line belongs below the log that it answers.
 func (b *board) answering() bool {
 	const lowest = 8 // rows; with fewer, there is no room for both
-	return b.prompt.input != nil && b.prompt.input.below != "" && b.prompt.input.below == b.list.selected && b.peek && b.height >= lowest
+	in := b.prompt.input
+	return in != nil && in.below != "" && in.below == b.list.selected && b.peek && b.height >= lowest
 }
 
 // typing returns the input line, scrolled so that its end is visible.

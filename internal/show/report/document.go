@@ -58,7 +58,7 @@ type Night struct {
 	Failed   int        `json:"failed"`
 	Attempts int        `json:"attempts"`
 	Cost     view.Cost  `json:"cost"`
-	Passed   *int       `json:"passed"` // tests that passed in its last run of the whole suite; null for unknown
+	Passed   *int       `json:"passed"` // tests that passed in the last run of all; null for unknown
 	Seconds  float64    `json:"seconds"`
 	Slots    int        `json:"slots"` // 0 for unknown
 	Ended    *time.Time `json:"ended"` // null if the journal has no end
