@@ -57,11 +57,11 @@ Exit codes: 0 shown; 1 it failed; 2 wrong usage; 130, 143 interrupted.`,
 	f.StringVar(&o.since, "since", "", "only events since `WHEN`: how long ago, a time of day, a day, or a time")
 	f.StringVar(&o.slice, "slice", "", "only events of slice or task `ID`")
 	f.BoolVar(&o.json, "json", false, "print one JSON document per event")
-	_ = c.RegisterFlagCompletionFunc("slice", app.CompleteIDs) // an error would mean a flag of another name
+	_ = c.RegisterFlagCompletionFunc("slice", app.CompleteIDs) // fails only for an unknown flag
 	return c
 }
 
-// sinceFlag is the time that a flag --since names, the zero time for none.
+// sinceFlag returns the time that a flag --since names, the zero time for none.
 func sinceFlag(value string, now time.Time) (time.Time, error) {
 	if value == "" {
 		return time.Time{}, nil
@@ -134,7 +134,8 @@ func runEvents(ctx context.Context, app *cmdutil.App, o eventsOptions) error {
 	}
 }
 
-// journalID is the slice that a person means: one of the plan or, if there is none, one that the journal knows.
+// journalID returns the id of the slice that a person means: one in the plan or, if it has none, in
+// the journal.
 func journalID(app *cmdutil.App, pr *project.Project, id string) (string, error) {
 	p, err := pr.Plan(time.Now(), pr.Options())
 	if err != nil {
@@ -156,7 +157,7 @@ func journalID(app *cmdutil.App, pr *project.Project, id string) (string, error)
 func eventPrinter(out *iostreams.Streams, asJSON bool) func(journal.Event) error {
 	return func(e journal.Event) error {
 		switch {
-		case !asJSON && e.Kind == journal.Told: // it has been told
+		case !asJSON && e.Kind == journal.Told: // a note of gl's own
 			return nil
 		case !asJSON:
 			_, err := fmt.Fprintln(out, eventLine(e, time.Now(), out.Width()))
@@ -170,7 +171,8 @@ func eventPrinter(out *iostreams.Streams, asJSON bool) func(journal.Event) error
 	}
 }
 
-// eventLine is an event for people: "02:13  S-3  failed: exit 7 (attempt 2, 12s, 3 turns, $0.42)".
+// eventLine returns an event for people: "02:13  S-3  failed: exit 7 (attempt 2, 12s, 3 turns,
+// $0.42)".
 func eventLine(e journal.Event, now time.Time, width int) string {
 	lead := plan.At(e.Time, now, "15:04") + "  "
 	if e.Slice != "" {
@@ -179,17 +181,17 @@ func eventLine(e journal.Event, now time.Time, width int) string {
 	return term.WrapColumn(lead, sanitize.Line(eventText(e)), width)
 }
 
-// eventText says what happened, and in brackets what there is to know about it.
+// eventText returns what happened, with facts in brackets.
 func eventText(e journal.Event) string {
 	if e.Kind == journal.Held || e.Kind == journal.HoldEnded {
 		return holdEventText(e)
 	}
-	// An event of another gl may lack what ours have.
+	// An event of another version of gl may lack fields.
 	text := cmp.Or(happened(e), kindText(e.Kind))
 	return text + words.InBrackets(strings.Join(eventFacts(e), ", "), "")
 }
 
-// happened says what happened. A kind that isn't here is said by its name and what there is to it.
+// happened returns what happened. For a kind that isn't here, it is the name and the fields.
 func happened(e journal.Event) string {
 	switch e.Kind {
 	case journal.DrainStarted:
@@ -241,7 +243,8 @@ func happened(e journal.Event) string {
 	return text
 }
 
-// stepText says how far a slice is: "step tests, status in_progress", and where both are one, only one of them.
+// stepText returns a slice's step and status: "step tests, status in_progress", or only one of them
+// if they are the same.
 func stepText(e journal.Event) string {
 	switch {
 	case e.Step == "" || e.Step == "none":
@@ -252,7 +255,7 @@ func stepText(e journal.Event) string {
 	return "step " + e.Step + ", status " + e.Status
 }
 
-// eventFacts are what is known of an event beside what happened.
+// eventFacts returns what is known of an event besides what happened.
 func eventFacts(e journal.Event) []string {
 	var list []string
 	if e.Attempt > 0 {
@@ -274,7 +277,8 @@ func eventFacts(e journal.Event) []string {
 		return []string{"status " + e.Status}
 	case journal.NeedsYou:
 		return nil
-	case journal.Merge, journal.Landed, journal.Delivered, journal.Undelivered, journal.PullRequest: // their length says nothing
+	case journal.Merge, journal.Landed, journal.Delivered, journal.Undelivered, journal.PullRequest:
+		// their duration doesn't matter
 	default:
 		if e.DurationMS != nil {
 			list = append(list, eventAge(e))
@@ -283,7 +287,7 @@ func eventFacts(e journal.Event) []string {
 	return list
 }
 
-// laneText says what the lane did.
+// laneText returns what the merge queue did.
 func laneText(e journal.Event) string {
 	target := orUnknown(e.Target)
 	switch {
@@ -399,7 +403,7 @@ func sumsText(t *journal.Sums) string {
 	return text
 }
 
-// An eventStream prints the events of a run to stdout as they come.
+// An eventStream prints the events of a run to stdout as they happen.
 type eventStream struct {
 	reader *journal.Reader
 	show   func(journal.Event) error
@@ -407,7 +411,7 @@ type eventStream struct {
 	done   chan error
 }
 
-// streamEvents begins with what is written from now on.
+// streamEvents returns a stream of the events from now on.
 func streamEvents(ctx context.Context, pr *project.Project, out *iostreams.Streams) (*eventStream, error) {
 	r, err := pr.Runs.Journal().ReaderAtEnd()
 	if err != nil {
@@ -420,7 +424,7 @@ func streamEvents(ctx context.Context, pr *project.Project, out *iostreams.Strea
 			if err == nil {
 				err = s.show(e)
 			}
-			if err != nil && !errors.Is(err, syscall.EPIPE) { // the run goes on without a reader
+			if err != nil && !errors.Is(err, syscall.EPIPE) { // the run continues without a reader
 				s.done <- err
 				return
 			}

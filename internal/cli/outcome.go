@@ -14,7 +14,8 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// endedText is the line of a settled attempt: "S-4 complete (42 tests)", "S-4 failed (exit 7, gl logs S-4)".
+// endedText returns the line of a settled attempt: "S-4 complete (42 tests)", "S-4 failed (exit 7,
+// gl logs S-4)".
 func endedText(rec *attempt.Record, flags string) string {
 	t := rec.Judged.Outcome.Traits()
 	if t.IsQuestion(rec.Judged.Detail) {
@@ -22,7 +23,7 @@ func endedText(rec *attempt.Record, flags string) string {
 	}
 	text := t.Shown.Said()
 	var more []string
-	if rest, ok := strings.CutPrefix(rec.Judged.Detail, t.Shown.Words); ok { // the detail says it again, and where
+	if rest, ok := strings.CutPrefix(rec.Judged.Detail, t.Shown.Words); ok { // it says where, too
 		text += rest
 	} else if rec.Judged.Detail != "" {
 		more = append(more, rec.Judged.Detail)
@@ -35,8 +36,8 @@ func endedText(rec *attempt.Record, flags string) string {
 	return rec.ID.Label() + " " + text
 }
 
-// workText tells of the attempt's worktree what a person should know, a line each: its troubles and, for an attempt that is over,
-// the branch where the work is.
+// workText returns lines about an attempt's work: problems, and the branch that has it once the
+// attempt is over.
 func workText(r *attempt.Record) []string {
 	list := troubleText(r)
 	t := r.Judged.Outcome.Traits()
@@ -50,8 +51,8 @@ func workText(r *attempt.Record) []string {
 	return list
 }
 
-// toAccept says how the work of a task that awaits approval becomes a slice to accept, because the
-// task itself is none; "" for any other attempt.
+// toAccept tells how to turn the work of a task that awaits approval into a slice to accept,
+// because a task can't be accepted. It returns "" for any other attempt.
 func toAccept(r *attempt.Record) string {
 	if !r.ID.IsTask() || !r.Judged.Outcome.Traits().Asks || r.Judged.Gate == nil || r.Place.Branch == "" {
 		return ""
@@ -59,7 +60,8 @@ func toAccept(r *attempt.Record) string {
 	return "git branch NAME " + worktree.Short(r.Place.Branch) + " and gl land NAME make it a slice to accept"
 }
 
-// troubleText says that the work couldn't be kept, so that the worktree stays, and what changed outside of it meanwhile.
+// troubleText returns lines about work that couldn't be saved, whose worktree stays, and about
+// changes outside of the worktree meanwhile.
 func troubleText(r *attempt.Record) []string {
 	var list []string
 	if r.Place.Unsaved != "" {
@@ -71,7 +73,8 @@ func troubleText(r *attempt.Record) []string {
 	return list
 }
 
-// proofText tells how the tests went that gl ran on the attempt's work, and what isn't proven by them, a line each.
+// proofText returns lines about the tests that gl ran on the attempt's work, and what they don't
+// prove.
 func proofText(r *attempt.Record) []string {
 	list := troubleAtGate(r.Judged.Gate)
 	if text := verdictText(r); text != "" {
@@ -90,7 +93,7 @@ func proofText(r *attempt.Record) []string {
 	return list
 }
 
-// troubleAtGate names each thing that isn't as it must be, or that a person has approved, a kind in a line.
+// troubleAtGate returns a line for each kind of problem at the gate, approved ones included.
 func troubleAtGate(ruling *gate.Ruling) []string {
 	var list []string
 	if ruling == nil {
@@ -117,7 +120,7 @@ func troubleAtGate(ruling *gate.Ruling) []string {
 	return list
 }
 
-// gateText is the gate's answers in a line; "" for none.
+// gateText returns the gate's answers on one line; "" for none.
 func gateText(ruling *gate.Ruling) string {
 	if ruling == nil {
 		return ""
@@ -125,7 +128,8 @@ func gateText(ruling *gate.Ruling) string {
 	var list []string
 	for _, a := range ruling.Answers {
 		text := fmt.Sprintf("%s %s", a.Question, a.Says)
-		if len(a.Items) == 0 && (a.Question != gate.Run || a.Says == gate.Skipped) { // else it was told before
+		// troubleAtGate has those with items
+		if len(a.Items) == 0 && (a.Question != gate.Run || a.Says == gate.Skipped) {
 			text += " (" + a.Evidence + ")"
 		}
 		list = append(list, text)
@@ -133,19 +137,19 @@ func gateText(ruling *gate.Ruling) string {
 	return "gate: " + strings.Join(list, ", ")
 }
 
-// flakyText names the tests that failed once and passed when they were run again, in a line; nil for none.
+// flakyText returns a line with the tests that failed and then passed; nil for none.
 func flakyText(r *attempt.Record) []string {
 	if r.Judged.Verdict == nil || len(r.Judged.Verdict.Flaky) == 0 {
 		return nil
 	}
 	text := "flaky: failed, and passed when run again: " + words.Some(r.Judged.Verdict.Flaky)
-	if g := r.Landing; g != nil && g.Batch != nil { // whose it is nobody knows
+	if g := r.Landing; g != nil && g.Batch != nil { // any of them may have caused it
 		text += "; tested with " + words.Some(slices.DeleteFunc(g.Batch.Slices(), func(id string) bool { return id == r.ID.Slice })) + ", so it may be theirs"
 	}
 	return []string{text}
 }
 
-// landedText says by what the attempt's work landed, "" for what hasn't.
+// landedText returns how the attempt's work landed, or "".
 func landedText(r *attempt.Record) string {
 	g := r.Landing
 	if g == nil || g.Commit == "" || !r.Judged.Outcome.Traits().Success {
@@ -173,7 +177,7 @@ func landedText(r *attempt.Record) string {
 	return text
 }
 
-// verdictText says how the tests went that gl ran on the attempt's work; "" for none.
+// verdictText returns the result of the tests that gl ran on the attempt's work; "" for none.
 func verdictText(r *attempt.Record) string {
 	v := r.Judged.Verdict
 	if v == nil {
@@ -208,7 +212,7 @@ func verdictText(r *attempt.Record) string {
 	return text
 }
 
-// lastOutput are the last lines of tests that failed on the attempt's work.
+// lastOutput returns the last lines of tests that failed on the attempt's work.
 func lastOutput(r *attempt.Record) []string {
 	v := r.Judged.Verdict
 	if v == nil || v.Green() {
@@ -217,8 +221,8 @@ func lastOutput(r *attempt.Record) []string {
 	return v.Shown()
 }
 
-// attemptText is one attempt in a line: "attempt 2 with claude, 2026-03-01 14:05: failed: exit 7, after 12s, 3 turns,
-// $0.42". The time is local.
+// attemptText returns one attempt on one line: "attempt 2 with claude, 2026-03-01 14:05: failed:
+// exit 7, after 12s, 3 turns, $0.42". The time is local.
 func attemptText(st *plan.State, r *attempt.Record, now time.Time) string {
 	began := r.Life.ClaimedAt
 	if r.Life.StartedAt != nil {
@@ -236,12 +240,13 @@ func attemptText(st *plan.State, r *attempt.Record, now time.Time) string {
 		withCost(attemptState(st, r, now), r))
 }
 
-// withCost adds what the attempt took to how it stands or ended: "failed: exit 7, after 12s, 3 turns, $0.42".
+// withCost appends the cost of an attempt to its state: "failed: exit 7, after 12s, 3 turns,
+// $0.42".
 func withCost(text string, r *attempt.Record) string {
 	return strings.Join(append([]string{text}, spent(r)...), ", ")
 }
 
-// spent is what an attempt took, as far as that is known: "after 12s", "3 turns", "$0.42".
+// spent returns the known costs of an attempt: "after 12s", "3 turns", "$0.42".
 func spent(r *attempt.Record) []string {
 	var parts []string
 	if d := r.Life.Duration(); d != nil {

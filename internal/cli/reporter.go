@@ -28,7 +28,8 @@ import (
 	"greenlight/internal/state/journal"
 )
 
-// A reporter turns a drain's reports into lines: one for each event, and on a terminal a last line that lives.
+// A reporter prints a run's reports: a line for each event, and on a terminal a last line that is
+// redrawn.
 type reporter struct {
 	app     *cmdutil.App
 	cfg     drain.Config
@@ -42,13 +43,13 @@ type reporter struct {
 
 func newReporter(app *cmdutil.App, cfg drain.Config) *reporter {
 	t := &reporter{app: app, cfg: cfg, pace: facts.NewPacer(cfg.Project).Pace}
-	if !cfg.Mode.Foreground { // there the agent's own lines come, and theirs is the last one
+	if !cfg.Mode.Foreground { // in the foreground the agent's own lines are last
 		t.live = app.IO.Terminal()
 	}
 	return t
 }
 
-// report tells one pass.
+// report prints one pass.
 func (t *reporter) report(r drain.Report) {
 	if r.Max > 0 {
 		t.cfg.Slots.Max = r.Max
@@ -101,7 +102,8 @@ func onTerminal(l line, at time.Time, width int, paint func(term.Color, string) 
 	indent := strings.Repeat(" ", len(stamp))
 	color := colorOf(l.tone)
 	first, rest, broken := strings.Cut(term.Wrap(indent+text, width, len(stamp)+2), "\n")
-	lines := []string{paint(term.Dim, at.Format(stamp)) + paint(color, strings.TrimLeft(first, " "))}
+	first = paint(color, strings.TrimLeft(first, " "))
+	lines := []string{paint(term.Dim, at.Format(stamp)) + first}
 	if broken {
 		for _, text := range strings.Split(rest, "\n") {
 			lines = append(lines, paint(color, text))
@@ -135,7 +137,7 @@ func outcomeColor(r *attempt.Record) term.Color {
 	return term.Blue
 }
 
-// warn tells something at once, in the middle of a pass.
+// warn prints a warning at once, in the middle of a pass.
 func (t *reporter) warn(words string) {
 	t.clear()
 	t.app.IO.Printf("warning: %s\n", sanitize.Text(words))
@@ -153,7 +155,8 @@ func (t *reporter) lines(r drain.Report) []line {
 	}
 	lines = append(lines, t.turnover(r)...)
 	for _, e := range r.Unheard {
-		lines = append(lines, line{e.Subject() + " " + journal.NobodyRead + ": " + e.Reason, outcome.Wait})
+		text := e.Subject() + " " + journal.NobodyRead + ": " + e.Reason
+		lines = append(lines, line{text, outcome.Wait})
 	}
 	for _, w := range r.Warnings {
 		lines = append(lines, line{"warning: " + w, outcome.Wait})
@@ -168,7 +171,8 @@ func (t *reporter) lines(r drain.Report) []line {
 func (t *reporter) aboutRun(r drain.Report) []string {
 	var lines []string
 	if r.Leader != "" {
-		lines = append(lines, "another gl slice --watch is draining this project: "+r.Leader+"; watching, and taking over when it ends")
+		lines = append(lines, "another gl slice --watch is draining this project: "+r.Leader+
+			"; watching, and taking over when it ends")
 	}
 	if r.TookOver {
 		lines = append(lines, "the other gl slice --watch is gone: taking over")
@@ -177,8 +181,8 @@ func (t *reporter) aboutRun(r drain.Report) []string {
 		lines = append(lines, lockedText(r.Locked))
 	}
 	if r.NoSpace != nil {
-		lines = append(lines, "the disk is full, so no slice can be settled or started; free some space in "+
-			t.cfg.Project.Root+", and gl goes on by itself")
+		lines = append(lines, "the disk is full, so no slice can be settled or started; "+
+			"free some space in "+t.cfg.Project.Root+", and gl goes on by itself")
 	}
 	if r.Full {
 		who := "gl status shows them"
@@ -190,9 +194,10 @@ func (t *reporter) aboutRun(r drain.Report) []string {
 	return lines
 }
 
-// lockedText says who keeps a run waiting.
+// lockedText describes which process a run waits for.
 func lockedText(holder string) string {
-	return "waiting for the project's lock, which is held by " + sanitize.Text(holder) + "; if that process hangs or is stopped, end it"
+	return "waiting for the project's lock, which is held by " + sanitize.Text(holder) +
+		"; if that process hangs or is stopped, end it"
 }
 
 func (t *reporter) holdText(h *plan.Hold) string {
@@ -201,7 +206,8 @@ func (t *reporter) holdText(h *plan.Hold) string {
 		who = sanitize.Line(h.Agent) + " is "
 	}
 	if h.Kind == plan.HeldByPerson {
-		return fmt.Sprintf("%sheld until %s by gl hold; gl hold --lift%s ends it", who, clock(h.Until), t.cfg.Project.Flags())
+		return fmt.Sprintf("%sheld until %s by gl hold; gl hold --lift%s ends it",
+			who, clock(h.Until), t.cfg.Project.Flags())
 	}
 	if h.Kind == plan.HeldByCurfew {
 		return fmt.Sprintf("held until %s: %s", clock(h.Until), h.Reason)
@@ -210,7 +216,8 @@ func (t *reporter) holdText(h *plan.Hold) string {
 		return fmt.Sprintf("held %s: %s", h.End(time.Now()), h.Reason)
 	}
 	if h.Open() {
-		return fmt.Sprintf("held until you lift it: %s; find out why, then gl hold --lift%s", h.Reason, t.cfg.Project.Flags())
+		return fmt.Sprintf("held until you lift it: %s; find out why, then gl hold --lift%s",
+			h.Reason, t.cfg.Project.Flags())
 	}
 	if h.Kind == plan.HeldByWindow {
 		return fmt.Sprintf("%sheld until %s: %s", who, clock(h.Until), h.Reason)
@@ -220,7 +227,8 @@ func (t *reporter) holdText(h *plan.Hold) string {
 		s += " (" + h.Reason + ")"
 	}
 	for _, a := range t.cfg.Builders.Agents {
-		if h.Kind == agent.Login && a.Login != "" && h.Holds(plan.Account{Agent: a.Name, ID: a.Job.Account}) {
+		account := plan.Account{Agent: a.Name, ID: a.Job.Account}
+		if h.Kind == agent.Login && a.Login != "" && h.Holds(account) {
 			s += "; log in with: " + a.Login
 		}
 	}
@@ -268,7 +276,7 @@ func (t *reporter) turnover(r drain.Report) []line {
 	return lines
 }
 
-// notes are lines that belong to the one in front of them.
+// notes appends lines to the one that they belong to.
 func notes(lists ...[]string) string {
 	text := ""
 	for _, l := range slices.Concat(lists...) {
@@ -277,7 +285,7 @@ func notes(lists ...[]string) string {
 	return text
 }
 
-// greeting is the first launch: how many, and with which command line.
+// greeting returns the lines of the first launch: how many agents, and their command line.
 func (t *reporter) greeting(r drain.Report) []string {
 	n := len(r.Launched)
 	head := fmt.Sprintf("-> %s ready, launching %d", words.Count(r.Ready, r.Plan.Snapshot.Noun), n)
@@ -298,17 +306,19 @@ func (t *reporter) greeting(r drain.Report) []string {
 	if n > 1 {
 		lines = append(lines, "launched "+strings.Join(ids, ", "))
 	}
+	flags := r.Plan.Snapshot.Flags
 	lines = append(lines, commandIndent+commandText(r.Launched[0].Job.Argv))
 	switch {
 	case t.session != nil:
-		lines = append(lines, commandIndent+"attach with: "+shellLine(t.session.AttachArgv())+"  (or: gl attach"+r.Plan.Snapshot.Flags+")")
+		attach := "attach with: " + shellLine(t.session.AttachArgv()) + "  (or: gl attach" + flags + ")"
+		lines = append(lines, commandIndent+attach)
 	case !t.cfg.Mode.Foreground:
-		lines = append(lines, commandIndent+"watch one with: gl logs -f "+ids[0]+r.Plan.Snapshot.Flags)
+		lines = append(lines, commandIndent+"watch one with: gl logs -f "+ids[0]+flags)
 	}
 	return lines
 }
 
-// called is what people read beside the label: " (Session list)".
+// called returns the name behind a label: " (Session list)".
 func called(p *plan.Plan, rec *attempt.Record) string {
 	if rec.ID.IsTask() && rec.ID.Title != "" {
 		return " (" + status.Brief(rec.ID.Title) + ")"
@@ -319,7 +329,7 @@ func called(p *plan.Plan, rec *attempt.Record) string {
 	return ""
 }
 
-// summary is the end of a run: its totals, and the reason of each slice left.
+// summary prints the end of a run: its totals, and why each remaining slice isn't done.
 func (t *reporter) summary(res *drain.Result) {
 	p := res.Plan
 	if p == nil {
@@ -349,21 +359,26 @@ func (t *reporter) summary(res *drain.Result) {
 		}
 	}
 	if len(queued) > 0 && res.Signal != nil {
-		app.IO.Printf("%s\n", term.Wrap(fmt.Sprintf("  Not merged yet: %s. gl land%s merges what is in the queue", strings.Join(queued, ", "), p.Snapshot.Flags), app.IO.Width(), 4))
+		text := fmt.Sprintf("  Not merged yet: %s. gl land%s merges what is in the queue",
+			strings.Join(queued, ", "), p.Snapshot.Flags)
+		app.IO.Printf("%s\n", term.Wrap(text, app.IO.Width(), 4))
 	}
 	if len(ids) > 0 && res.Signal != nil {
 		show := "gl logs -f " + ids[0] + p.Snapshot.Flags
 		if t.session != nil {
 			show = "gl attach" + p.Snapshot.Flags + " or " + show
 		}
-		app.IO.Printf("%s\n", term.Wrap(fmt.Sprintf("  Still running in the background: %s. %s shows it, gl stop --all%s ends it, gl slice --watch%s takes over",
-			strings.Join(ids, ", "), show, p.Snapshot.Flags, t.agentFlag()+p.Snapshot.Flags), app.IO.Width(), 4))
+		text := fmt.Sprintf("  Still running in the background: %s. %s shows it, "+
+			"gl stop --all%s ends it, gl slice --watch%s takes over",
+			strings.Join(ids, ", "), show, p.Snapshot.Flags, t.agentFlag()+p.Snapshot.Flags)
+		app.IO.Printf("%s\n", term.Wrap(text, app.IO.Width(), 4))
 	}
 	app.IO.Printf("%s\n", term.Wrap("  "+totals(p), app.IO.Width(), 4))
 	t.sentence(res)
 }
 
-// sentence is the last line of a run: how it ended, and where each slice is. Of named slices each has had its line.
+// sentence prints the last line of a run: how it ended, and the counts. A run of named slices has
+// none: each had a line of its own.
 func (t *reporter) sentence(res *drain.Result) {
 	how, color := "Stopped", term.Yellow
 	switch {
@@ -383,7 +398,8 @@ func (t *reporter) sentence(res *drain.Result) {
 	}
 	out := t.app.IO
 	text := c.Sentence(how, res.Plan.Snapshot.Noun)
-	if res.Spent.Attempts > 0 && (res.Spent.CostUSD == nil || *res.Spent.CostUSD > 0) { // a rehearsal costs nothing
+	// a rehearsal costs nothing
+	if res.Spent.Attempts > 0 && (res.Spent.CostUSD == nil || *res.Spent.CostUSD > 0) {
 		if res.Spent.CostUSD == nil {
 			text += " Cost unknown."
 		} else {
@@ -393,7 +409,8 @@ func (t *reporter) sentence(res *drain.Result) {
 	out.Printf("%s\n", out.Paint(color, term.Wrap(text, out.Width(), 2)))
 }
 
-// agentFlag names the agent in hints about a scratch copy: without it, the configured agent would start there, at a cost.
+// agentFlag returns the flag that hints about a scratch copy need: without it, the configured agent
+// would start there, at a cost.
 func (t *reporter) agentFlag() string {
 	var names []string
 	for _, a := range t.cfg.Builders.Agents {
@@ -405,7 +422,7 @@ func (t *reporter) agentFlag() string {
 	return " --agent " + shellwords.Quote(strings.Join(names, ","))
 }
 
-// nothingYet says how a project gets its first item.
+// nothingYet tells how to add the first item.
 func nothingYet(p *plan.Plan) string {
 	if p.Snapshot.Noun != plan.Slice {
 		return fmt.Sprintf("There are no %ss yet.", p.Snapshot.Noun)
@@ -413,7 +430,7 @@ func nothingYet(p *plan.Plan) string {
 	return "There are no slices yet. Run gl add-slice NAME, or gl init"
 }
 
-// totals is the summary line: "28/36 done | 1,847 tests | 8 blocked on S6.1".
+// totals returns the summary line: "28/36 done | 1,847 tests | 8 blocked on S6.1".
 func totals(p *plan.Plan) string {
 	s := fmt.Sprintf("%d/%d done", p.Done, p.Total)
 	if p.Snapshot.Noun == plan.Slice || p.Tests.Recorded > 0 { // the siblings don't count tests
@@ -429,17 +446,20 @@ func totals(p *plan.Plan) string {
 	return s
 }
 
-// leftOver gives the reason for each slice that isn't done, the ones that hold up others first.
+// leftOver prints why each slice isn't done, starting with those that block others.
 func leftOver(out *iostreams.Streams, p *plan.Plan) {
 	now := time.Now()
-	for _, ids := range [][]string{p.Lists.TroubledIDs(), p.Lists.Waiting, p.Lists.Unknown, p.Lists.Running, p.Lists.Landing, p.Lists.Ready, p.Lists.Blocked} {
+	for _, ids := range [][]string{
+		p.Lists.TroubledIDs(), p.Lists.Waiting, p.Lists.Unknown, p.Lists.Running, p.Lists.Landing, p.Lists.Ready, p.Lists.Blocked,
+	} {
 		for _, id := range ids {
-			out.Printf("%s\n", term.Wrap("  "+sanitize.Text(p.Why(id, now).String()), out.Width(), 4))
+			text := "  " + sanitize.Text(p.Why(id, now).String())
+			out.Printf("%s\n", term.Wrap(text, out.Width(), 4))
 		}
 	}
 }
 
-// draw renews the live line.
+// draw redraws the live line.
 func (t *reporter) draw() {
 	if t.live == nil || t.plan == nil {
 		return
@@ -452,7 +472,7 @@ func (t *reporter) draw() {
 	fmt.Fprintf(t.live, "\r\x1b[K%s", t.liveText(time.Now(), width-1))
 }
 
-// clear takes the live line away, for lines that stay.
+// clear removes the live line, to print others.
 func (t *reporter) clear() {
 	if t.shown {
 		t.shown = false
@@ -460,8 +480,8 @@ func (t *reporter) clear() {
 	}
 }
 
-// liveText is the live line in so many columns. What is about the whole is always in it: how much is done, the slots and
-// the time left. Then come as many of the running slices as there is room for; the bar goes first.
+// liveText returns the live line for that many columns. It always has the progress, the slots and
+// the time left, and as many running slices as fit. The bar is dropped first.
 func (t *reporter) liveText(now time.Time, width int) string {
 	p := t.plan
 	done := fmt.Sprintf("%d/%d", p.Done, p.Total)
@@ -478,14 +498,15 @@ func (t *reporter) liveText(now time.Time, width int) string {
 		}
 		running = append(running, sanitize.Text(s))
 	}
-	line := status.Bar(p.Done, p.Total, status.BarCells) + " " + done + withMore(running, len(running)) + rest
+	bar := status.Bar(p.Done, p.Total, status.BarCells)
+	line := bar + " " + done + withMore(running, len(running)) + rest
 	for n := len(running); term.Width(line) > width && n >= 0; n-- {
 		line = done + withMore(running, n) + rest
 	}
 	return term.Truncate(line, width)
 }
 
-// withMore is " | a, b, 3 more": the first n of the list.
+// withMore returns the first n of a list and the number of the others: " | a, b, 3 more".
 func withMore(list []string, n int) string {
 	shown := list[:n:n]
 	if left := len(list) - n; left > 0 {
@@ -497,7 +518,7 @@ func withMore(list []string, n int) string {
 	return " | " + strings.Join(shown, ", ")
 }
 
-// eta is how long the rest is likely to take. 0 for no idea.
+// eta returns how long the rest is likely to take, 0 if unknown.
 func (t *reporter) eta() time.Duration {
 	left, _ := t.pace().Remaining(t.plan, t.cfg.Slots.Max, time.Now())
 	return left

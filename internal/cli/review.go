@@ -47,10 +47,8 @@ Exit codes: 0 done or nothing waits; 1 it failed; 2 wrong usage.`,
 	return c
 }
 
-// pending are the slices that wait for a person.
-func pending(p *plan.Plan) []string {
-	return slices.Concat(p.Lists.Waiting, p.Lists.TroubledIDs(), p.Lists.Unknown)
-}
+// pending returns the slices that wait for a person.
+func pending(p *plan.Plan) []string { return slices.Concat(p.Lists.Waiting, p.Lists.TroubledIDs(), p.Lists.Unknown) }
 
 // A reviewDoc is what gl review --json prints.
 type reviewDoc struct {
@@ -80,10 +78,10 @@ type reviewProposal struct {
 	Command string `json:"command"`
 }
 
-// saidLines is how much of an agent's words is shown.
+// saidLines is the number of lines shown of an agent's words.
 const saidLines = 12
 
-// A reviewer goes through what waits.
+// A reviewer goes through everything that waits for a person.
 type reviewer struct {
 	app  *cmdutil.App
 	pr   *project.Project
@@ -141,7 +139,7 @@ func runReview(ctx context.Context, app *cmdutil.App, ids []string, asJSON bool)
 	return r.goThrough(ctx, list)
 }
 
-// list prints what waits, and its commands.
+// list prints one entry and its commands.
 func (r *reviewer) list(w *ops.Pending) {
 	r.app.IO.Printf("%s\n", term.Wrap(sanitize.Line(title(w)), r.app.IO.Width(), 2))
 	r.app.IO.Printf("    %s\n", sanitize.Line(strings.Join(w.Commands, ", or ")))
@@ -150,7 +148,7 @@ func (r *reviewer) list(w *ops.Pending) {
 	}
 }
 
-// title is what waits in a line: "S-3 (Mail) asks: which currency?".
+// title returns an entry on one line: "S-3 (Mail) asks: which currency?".
 func title(w *ops.Pending) string {
 	subject := w.ID
 	if w.Name != "" && w.Name != w.ID {
@@ -162,7 +160,8 @@ func title(w *ops.Pending) string {
 	case ops.PendingQuestion:
 		return subject + " asks: " + w.Why
 	case ops.PendingReview:
-		return subject + " awaits review: " + strings.TrimPrefix(strings.TrimPrefix(w.Why, "for "), "review: ")
+		why := strings.TrimPrefix(strings.TrimPrefix(w.Why, "for "), "review: ")
+		return subject + " awaits review: " + why
 	case ops.PendingConflict:
 		return subject + " is in conflict: " + w.Why
 	case ops.PendingFailed:
@@ -181,7 +180,7 @@ func title(w *ops.Pending) string {
 	return text
 }
 
-// facts are what gl knows of a slice's work.
+// facts returns what gl knows about a slice's work.
 func (r *reviewer) facts(ctx context.Context, w *ops.Pending) (summary string, d *lane.Diff, said []string) {
 	if w.ID == "" {
 		return "", nil, nil
@@ -202,7 +201,7 @@ func (r *reviewer) facts(ctx context.Context, w *ops.Pending) (summary string, d
 	return summary, d, said
 }
 
-// toLookAt is what the contracts of a slice that awaits review ask for.
+// toLookAt returns what the contracts of a slice in review ask a person to look at.
 func (r *reviewer) toLookAt(ctx context.Context, w *ops.Pending) []string {
 	if w.Kind != ops.PendingReview {
 		return nil
@@ -212,8 +211,10 @@ func (r *reviewer) toLookAt(ctx context.Context, w *ops.Pending) []string {
 
 func (r *reviewer) item(ctx context.Context, w *ops.Pending) reviewItem {
 	summary, d, said := r.facts(ctx, w)
-	it := reviewItem{Kind: w.Kind, ID: jsondoc.OrNull(w.ID), Name: jsondoc.OrNull(w.Name), Why: w.Why, Commands: w.Commands,
-		Summary: jsondoc.OrNull(summary), Said: jsondoc.OrEmpty(said), LookAt: jsondoc.OrEmpty(r.toLookAt(ctx, w)), Proposals: []reviewProposal{}}
+	it := reviewItem{Kind: w.Kind, ID: jsondoc.OrNull(w.ID), Name: jsondoc.OrNull(w.Name),
+		Why: w.Why, Commands: w.Commands,
+		Summary: jsondoc.OrNull(summary), Said: jsondoc.OrEmpty(said),
+		LookAt: jsondoc.OrEmpty(r.toLookAt(ctx, w)), Proposals: []reviewProposal{}}
 	if w.Last != nil {
 		info := w.Last.Info()
 		it.Attempt = &info
@@ -227,7 +228,7 @@ func (r *reviewer) item(ctx context.Context, w *ops.Pending) reviewItem {
 	return it
 }
 
-// show prints what there is to know of what waits.
+// show prints everything that is known about an entry.
 func (r *reviewer) show(ctx context.Context, w *ops.Pending, place string) {
 	out := r.app.IO
 	line := func(indent int, text string) {
@@ -283,18 +284,24 @@ func (r *reviewer) show(ctx context.Context, w *ops.Pending, place string) {
 	}
 }
 
-// A choice is what a person may do about what waits.
+// A choice is a way to decide an entry.
 type choice struct {
 	key, word string
 	do        func(ctx context.Context, id, text string) error
 	ask       string // for a line of text first
 }
 
-// choices are those for a kind.
+// choices returns those for a kind.
 func (r *reviewer) choices(w *ops.Pending) []choice {
-	accept := choice{"a", "accept", func(ctx context.Context, id, _ string) error { return runAccept(ctx, r.app, id, false, false) }, ""}
-	reject := choice{"r", "reject", func(ctx context.Context, id, text string) error { return runReject(ctx, r.app, id, text, nil, false) }, "What is wrong? "}
-	answer := choice{"a", "answer", func(ctx context.Context, id, text string) error { return runAnswer(ctx, r.app, id, text) }, "Your answer: "}
+	accept := choice{"a", "accept", func(ctx context.Context, id, _ string) error {
+		return runAccept(ctx, r.app, id, false, false)
+	}, ""}
+	reject := choice{"r", "reject", func(ctx context.Context, id, text string) error {
+		return runReject(ctx, r.app, id, text, nil, false)
+	}, "What is wrong? "}
+	answer := choice{"a", "answer", func(ctx context.Context, id, text string) error {
+		return runAnswer(ctx, r.app, id, text)
+	}, "Your answer: "}
 	retry := choice{"t", "retry", func(ctx context.Context, id, _ string) error {
 		return runRetry(ctx, r.app, []string{id}, retryOptions{})
 	}, ""}
@@ -311,13 +318,20 @@ func (r *reviewer) choices(w *ops.Pending) []choice {
 		return []choice{accept, reject}
 	case ops.PendingRed, ops.PendingConflict, ops.PendingFailed, ops.PendingStalled, ops.PendingInterrupted:
 		if w.Kind == ops.PendingRed && ops.TestsToAccept(r.pr, w.ID) == nil {
-			return []choice{{"a", "show and accept its tests", func(ctx context.Context, id, _ string) error { return r.acceptTests(ctx, id) }, ""}, retry, fresh}
+			tests := choice{"a", "show and accept its tests", func(ctx context.Context, id, _ string) error {
+				return r.acceptTests(ctx, id)
+			}, ""}
+			return []choice{tests, retry, fresh}
 		}
 		return []choice{retry, fresh}
 	case ops.PendingPaused:
-		return []choice{{"e", "resume", func(ctx context.Context, id, _ string) error { return runResume(ctx, r.app, id, false, false) }, ""}}
+		return []choice{{"e", "resume", func(ctx context.Context, id, _ string) error {
+			return runResume(ctx, r.app, id, false, false)
+		}, ""}}
 	case ops.PendingUndelivered:
-		return []choice{{"l", "land", func(ctx context.Context, _, _ string) error { return runLand(ctx, r.app, false) }, ""}}
+		return []choice{{"l", "land", func(ctx context.Context, _, _ string) error {
+			return runLand(ctx, r.app, false)
+		}, ""}}
 	case ops.PendingHeld:
 		return []choice{{"l", "lift", func(ctx context.Context, _, _ string) error {
 			return runHold(ctx, r.app, holdOptions{lift: true}, false)
@@ -327,7 +341,7 @@ func (r *reviewer) choices(w *ops.Pending) []choice {
 	return nil
 }
 
-// acceptTests shows how a red slice has changed its tests, and accepts that if the person says so.
+// acceptTests shows how a red slice changed its tests, and accepts the change if the person agrees.
 func (r *reviewer) acceptTests(ctx context.Context, id string) error {
 	if err := showTests(ctx, r.app, id); err != nil {
 		return err
@@ -341,7 +355,7 @@ func (r *reviewer) acceptTests(ctx context.Context, id string) error {
 // errQuit ends the questions.
 var errQuit = errors.New("quit")
 
-// goThrough asks about one after the other.
+// goThrough asks about each entry.
 func (r *reviewer) goThrough(ctx context.Context, list []ops.Pending) error {
 	done := 0
 	for i := range list {
@@ -365,7 +379,7 @@ func (r *reviewer) goThrough(ctx context.Context, list []ops.Pending) error {
 	return nil
 }
 
-// ask asks about one until it is decided or skipped.
+// ask asks about one entry until it is decided or skipped.
 func (r *reviewer) ask(ctx context.Context, w *ops.Pending) (decided bool, err error) {
 	choices := r.choices(w)
 	if len(choices) == 0 {

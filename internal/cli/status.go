@@ -88,12 +88,12 @@ func runStatus(ctx context.Context, app *cmdutil.App, o statusOptions) error {
 	}
 	now := time.Now()
 	views := pr.Views()
-	if o.milestone != "" { // the others' milestones are others
+	if o.milestone != "" { // other systems have other milestones
 		views = views[:1]
 	}
 	plans := make([]*plan.Plan, len(views))
 	for i, view := range views {
-		defer view.Follow()() // for STATE.md all is looked at once more
+		defer view.Follow()() // refreshState looks at all files once more
 		if plans[i], err = shownPlan(view, now, o.milestone); err != nil {
 			return err
 		}
@@ -113,7 +113,8 @@ func runStatus(ctx context.Context, app *cmdutil.App, o statusOptions) error {
 }
 
 // printStatusJSON prints a document, which contains those of the other systems.
-func printStatusJSON(ctx context.Context, out *iostreams.Streams, o statusOptions, views []*project.Project, plans []*plan.Plan, now time.Time) error {
+func printStatusJSON(ctx context.Context, out *iostreams.Streams, o statusOptions,
+	views []*project.Project, plans []*plan.Plan, now time.Time) error {
 	var docs []status.Document
 	for i, p := range plans {
 		landed, err := facts.Landed(views[i], p)
@@ -129,7 +130,8 @@ func printStatusJSON(ctx context.Context, out *iostreams.Streams, o statusOption
 }
 
 // printStatus prints a block for each of the systems that the project uses.
-func printStatus(ctx context.Context, out *iostreams.Streams, o statusOptions, views []*project.Project, plans []*plan.Plan, now time.Time) {
+func printStatus(ctx context.Context, out *iostreams.Streams, o statusOptions,
+	views []*project.Project, plans []*plan.Plan, now time.Time) {
 	for i, p := range plans {
 		if i > 0 {
 			out.Printf("\n")
@@ -143,22 +145,24 @@ func printStatus(ctx context.Context, out *iostreams.Streams, o statusOptions, v
 	}
 }
 
-// statusText is a system's block: rows for a person on a terminal, a line for each state elsewhere.
-func statusText(ctx context.Context, out *iostreams.Streams, o statusOptions, pr *project.Project, p *plan.Plan, now time.Time) []string {
+// statusText returns a system's block: rows on a terminal, a line for each state elsewhere.
+func statusText(ctx context.Context, out *iostreams.Streams, o statusOptions,
+	pr *project.Project, p *plan.Plan, now time.Time) []string {
 	width := out.Width()
 	if width > 0 || o.all {
 		if width == 0 {
 			width = wideEnough
 		}
-		return status.Screen{Width: max(width, 10), All: o.all, Paint: out.Paint}.Lines(facts.Model(pr, p, now))
+		screen := status.Screen{Width: max(width, 10), All: o.all, Paint: out.Paint}
+		return screen.Lines(facts.Model(pr, p, now))
 	}
 	return status.Pipe(view.Summary(p, facts.Summary(ctx, pr, p), now))
 }
 
-// wideEnough is how many columns rows have where there is no screen.
+// wideEnough is the width of rows without a screen.
 const wideEnough = 200
 
-// runCompact prints the line for a status bar, whatever is the matter.
+// runCompact prints the line for a status bar, even after an error.
 func runCompact(app *cmdutil.App, o statusOptions) error {
 	pr, p, err := compactPlan(app, o.milestone)
 	if err != nil {
@@ -169,7 +173,7 @@ func runCompact(app *cmdutil.App, o statusOptions) error {
 	return nil
 }
 
-// barText is the line for a status bar.
+// barText returns the line for a status bar.
 func barText(p *plan.Plan, pr *project.Project) string {
 	return view.Count(p, facts.Lane(pr, p)).Bar(p, time.Now())
 }
@@ -186,7 +190,8 @@ func compactPlan(app *cmdutil.App, milestone string) (*project.Project, *plan.Pl
 	return pr, p, err
 }
 
-// shownPlan is the plan of a command that only shows: what is wrong with config.json is a warning among the others.
+// shownPlan returns the plan for a command that only shows it: errors in config.json are among its
+// warnings.
 func shownPlan(pr *project.Project, now time.Time, milestone string) (*plan.Plan, error) {
 	p, err := pr.Plan(now, planOptions(pr, milestone, nil))
 	if err != nil {
@@ -199,7 +204,7 @@ func shownPlan(pr *project.Project, now time.Time, milestone string) (*plan.Plan
 	return p, nil
 }
 
-// configWarnings has a warning for each key of config.json that is wrong.
+// configWarnings returns a warning for each wrong key of config.json.
 func configWarnings(pr *project.Project) []plan.Warning {
 	if pr.ConfigErr == nil {
 		return nil
@@ -213,12 +218,12 @@ func configWarnings(pr *project.Project) []plan.Warning {
 	return list
 }
 
-// refreshLimit is how long a command that shows something may wait for others to bring STATE.md up to date.
+// refreshLimit is how long a command that only shows something may take to update STATE.md.
 const refreshLimit = 2 * time.Second
 
-// refreshState brings STATE.md up to date. That is a courtesy: a tree that can't be written, and somebody who keeps the
-// lock, are no reason to fail. A symbolic link is none either, but whoever cloned it should know. While git has reverted files of slices, STATE.md
-// stays as git has left it, so that git stash pop finds it unchanged.
+// refreshState updates STATE.md, if possible: errors are ignored, such as a read-only tree or a
+// lock held by another process. Only a symbolic link causes a warning. While git has reverted slice
+// files, STATE.md stays as git left it, so that git stash pop finds it unchanged.
 func refreshState(ctx context.Context, app *cmdutil.App, pr *project.Project, p *plan.Plan) {
 	ctx, cancel := context.WithTimeout(ctx, refreshLimit)
 	defer cancel()
@@ -231,5 +236,5 @@ func refreshState(ctx context.Context, app *cmdutil.App, pr *project.Project, p 
 	}
 }
 
-// heldText says until when nothing is launched, and why, safe for a terminal.
+// heldText returns until when nothing is launched, and why, sanitized for a terminal.
 func heldText(h *plan.Hold, now time.Time) string { return sanitize.Text(h.Describe(now)) }

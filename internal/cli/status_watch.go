@@ -18,10 +18,11 @@ import (
 	"greenlight/internal/show/view"
 )
 
-// agesEvery is how often what is shown is renewed though no file has changed: ages grow.
+// agesEvery is the interval for redrawing without changes, because ages grow.
 const agesEvery = 5 * time.Second
 
-// watchStatus shows the progress until Ctrl-C: on a terminal in place, elsewhere as a line for each change.
+// watchStatus shows the progress until Ctrl-C: in place on a terminal, elsewhere a line for each
+// change.
 func watchStatus(ctx context.Context, app *cmdutil.App, pr *project.Project, o statusOptions) error {
 	runsLong()
 	signals := make(chan os.Signal, 1)
@@ -63,8 +64,10 @@ func watchStatus(ctx context.Context, app *cmdutil.App, pr *project.Project, o s
 	}
 }
 
-// watchedText is what is shown now: on a terminal the screen with the sequences that put it in the place of the last one.
-func watchedText(app *cmdutil.App, pr *project.Project, o statusOptions, reader *facts.Reader) (string, error) {
+// watchedText returns the current text: on a terminal the screen, with the sequences that replace
+// the last one.
+func watchedText(app *cmdutil.App, pr *project.Project, o statusOptions,
+	reader *facts.Reader) (string, error) {
 	now := time.Now()
 	p, err := shownPlan(pr, now, o.milestone)
 	if err != nil {
@@ -79,10 +82,12 @@ func watchedText(app *cmdutil.App, pr *project.Project, o statusOptions, reader 
 		return "", err
 	}
 	width, height := app.IO.Size()
-	lines := status.Screen{Width: max(width, 10), All: o.all, Paint: app.IO.Paint}.Lines(view.New(p, f, now))
+	screen := status.Screen{Width: max(width, 10), All: o.all, Paint: app.IO.Paint}
+	lines := screen.Lines(view.New(p, f, now))
 	if n := len(lines) - height + 1; height > 1 && n > 0 {
-		lines = append(lines[:height-2], app.IO.Paint(term.Dim, term.Truncate(fmt.Sprintf("… %d more lines", n+1), max(width, 10))))
+		more := term.Truncate(fmt.Sprintf("… %d more lines", n+1), screen.Width)
+		lines = append(lines[:height-2], app.IO.Paint(term.Dim, more))
 	}
-	// Home, each line with the rest of its old one cleared, and what is below.
+	// Home; clear the rest of each line, and everything below.
 	return "\x1b[H" + strings.Join(lines, "\x1b[K\n") + "\x1b[K\n\x1b[J", nil
 }

@@ -28,33 +28,34 @@ type Pending struct {
 	Kind      PendingKind
 	ID        string // "" for the project
 	Name      string
-	Why       string             // in a few words
+	Why       string             // short
 	Commands  []string           // that answer it, the usual one first
 	Last      *attempt.Record    // the last attempt at the slice; nil for none
 	Built     *attempt.Record    // the last one with an agent
 	Proposals []project.Proposal // commands that its sessions wanted to set
 }
 
-// PendingKind says what is asked of the person.
+// PendingKind is what is asked of a person.
 type PendingKind string
 
 const (
 	PendingQuestion    PendingKind = "question"    // an answer
 	PendingReview      PendingKind = "review"      // approval of what was built
-	PendingEmpty       PendingKind = "empty"       // its agent calls it complete and has changed nothing
-	PendingRed         PendingKind = "red"         // its tests fail, also after its agent was told
-	PendingConflict    PendingKind = "conflict"    // it doesn't merge, also after its agent was told
+	PendingEmpty       PendingKind = "empty"       // called complete without a change
+	PendingRed         PendingKind = "red"         // its tests fail, even after a repair
+	PendingConflict    PendingKind = "conflict"    // it doesn't merge, even after a repair
 	PendingFailed      PendingKind = "failed"      //
 	PendingStalled     PendingKind = "stalled"     // its agent ended early
-	PendingInterrupted PendingKind = "interrupted" // a person, or a crash, has ended it
-	PendingPaused      PendingKind = "paused"      // a person has set it aside
-	PendingUnknown     PendingKind = "unknown"     // gl can't read its file or its status
-	PendingUndelivered PendingKind = "undelivered" // what has landed can't be delivered
-	PendingHeld        PendingKind = "held"        // nothing is launched until a time
-	PendingProposal    PendingKind = "proposal"    // a session wanted to set a command, and its slice doesn't wait
+	PendingInterrupted PendingKind = "interrupted" // ended by a person or a crash
+	PendingPaused      PendingKind = "paused"      // set aside by a person
+	PendingUnknown     PendingKind = "unknown"     // its file or status can't be read
+	PendingUndelivered PendingKind = "undelivered" // landed work can't be merged
+	PendingHeld        PendingKind = "held"        // launching is held
+	PendingProposal    PendingKind = "proposal"    // a command that a session proposed
 )
 
-// ToReview lists what waits for a person, what asks for the least first. With ids it is only these slices.
+// ToReview returns what waits for a person, starting with what needs the least work. With ids, it
+// returns only these slices.
 func ToReview(pr *project.Project, now time.Time, ids ...string) ([]Pending, error) {
 	p, err := pr.Plan(now, pr.Options())
 	if err != nil {
@@ -102,11 +103,12 @@ func ToReview(pr *project.Project, now time.Time, ids ...string) ([]Pending, err
 	return append(list, ofProject(pr, p, proposals)...), nil
 }
 
-// ofProject is what waits for a person and isn't about one slice.
+// ofProject returns what waits for a person and isn't about a single slice.
 func ofProject(pr *project.Project, p *plan.Plan, proposals []project.Proposal) []Pending {
 	var list []Pending
 	for _, q := range proposals {
-		list = append(list, Pending{Kind: PendingProposal, Why: fmt.Sprintf("%s proposes %s", q.Attempt, q.Key), Commands: []string{q.Command()}})
+		why := fmt.Sprintf("%s proposes %s", q.Attempt, q.Key)
+		list = append(list, Pending{Kind: PendingProposal, Why: why, Commands: []string{q.Command()}})
 	}
 	if s := lane.ReadStatus(pr.Runs.Files.Dir()); len(s.Waiting()) > 0 {
 		why := strings.Join(s.Waiting(), ", ")
@@ -120,14 +122,15 @@ func ofProject(pr *project.Project, p *plan.Plan, proposals []project.Proposal) 
 		list = append(list, Pending{Kind: PendingUndelivered, Why: why, Commands: []string{"gl land"}})
 	}
 	if p.Hold != nil {
-		list = append(list, Pending{Kind: PendingHeld, Why: fmt.Sprintf("nothing is launched until %s: %s", p.Hold.Until.Local().Format("2006-01-02 15:04"), p.Hold.Kind),
-			Commands: []string{"gl hold --lift"}})
+		until := p.Hold.Until.Local().Format("2006-01-02 15:04")
+		why := fmt.Sprintf("nothing is launched until %s: %s", until, p.Hold.Kind)
+		list = append(list, Pending{Kind: PendingHeld, Why: why, Commands: []string{"gl hold --lift"}})
 	}
 	return list
 }
 
-// ToApprove lists the slices that will wait for a person's word when they are built, of those that a plan is about, and why the first one
-// will. Who has set review to always knows.
+// ToApprove returns the slices in a plan's scope that will await approval once they are built, and
+// why the first one will. With review set to always, it returns none: that is no news.
 func ToApprove(pr *project.Project, p *plan.Plan) (ids []string, why string, err error) {
 	if pr.Config.Review == project.ReviewAlways {
 		return nil, "", nil
@@ -151,7 +154,7 @@ func ToApprove(pr *project.Project, p *plan.Plan) (ids []string, why string, err
 	return ids, why, nil
 }
 
-// ruling is what the gate has answered about the work; nil if it wasn't asked.
+// ruling returns the gate's answers about the work; nil if it wasn't asked.
 func (w *Pending) ruling() *gate.Ruling {
 	if w.Last == nil {
 		return nil
@@ -159,10 +162,12 @@ func (w *Pending) ruling() *gate.Ruling {
 	return w.Last.Judged.Gate
 }
 
-// order is how soon the kind is asked about: what others may wait for, and what takes a word, first.
+// order returns the rank of a kind: first what others may wait for, or what takes one word.
 func (k PendingKind) order() int {
-	return slices.Index([]PendingKind{PendingQuestion, PendingReview, PendingEmpty, PendingConflict, PendingRed, PendingFailed, PendingStalled, PendingInterrupted,
-		PendingPaused, PendingUnknown}, k)
+	return slices.Index([]PendingKind{
+		PendingQuestion, PendingReview, PendingEmpty, PendingConflict, PendingRed, PendingFailed,
+		PendingStalled, PendingInterrupted, PendingPaused, PendingUnknown,
+	}, k)
 }
 
 func newPending(p *plan.Plan, st *plan.State, now time.Time) Pending {
@@ -177,14 +182,17 @@ func newPending(p *plan.Plan, st *plan.State, now time.Time) Pending {
 		switch {
 		case st.WaitingFor == "":
 			w.Kind = PendingPaused
-		case st.Next != nil: // another system says what helps
+		case st.Next != nil: // another system knows the commands
 			w.Kind = PendingReview
 		case st.Asks():
-			w.Kind, w.Why, w.Commands = PendingQuestion, st.WaitingFor, []string{"gl answer " + st.ID + " TEXT"}
+			w.Kind, w.Why = PendingQuestion, st.WaitingFor
+			w.Commands = []string{"gl answer " + st.ID + " TEXT"}
 		case offers == outcome.Unchanged:
-			w.Kind, w.Why, w.Commands = PendingEmpty, strings.TrimPrefix(st.WaitingFor, "review: "), []string{"gl reject " + st.ID + " TEXT", "gl accept " + st.ID}
+			w.Kind, w.Why = PendingEmpty, strings.TrimPrefix(st.WaitingFor, "review: ")
+			w.Commands = []string{"gl reject " + st.ID + " TEXT", "gl accept " + st.ID}
 		default:
-			w.Kind, w.Why, w.Commands = PendingReview, st.WaitingFor, []string{"gl accept " + st.ID, "gl reject " + st.ID + " TEXT"}
+			w.Kind, w.Why = PendingReview, st.WaitingFor
+			w.Commands = []string{"gl accept " + st.ID, "gl reject " + st.ID + " TEXT"}
 		}
 	case plan.Red, plan.Conflict, plan.Failed, plan.Stalled:
 		w.Kind = PendingKind(st.Class)
@@ -199,7 +207,7 @@ func newPending(p *plan.Plan, st *plan.State, now time.Time) Pending {
 	return w
 }
 
-// longestSummary is how much of a summary's file is read.
+// longestSummary is the number of bytes read of a summary.
 const longestSummary = 64 << 10
 
 // PlaceOf returns the project's directory in the worktree of a slice, or the root.
@@ -212,7 +220,7 @@ func PlaceOf(ctx context.Context, pr *project.Project, id string) string {
 	return pr.Root
 }
 
-// ToLookAt is what the slice's contracts ask a person to look at: criteria, then steps.
+// ToLookAt returns what the slice's contracts ask a person to look at: criteria, then steps.
 func ToLookAt(ctx context.Context, pr *project.Project, id string) []string {
 	if pr.Slices == nil {
 		return nil
@@ -225,9 +233,11 @@ func ToLookAt(ctx context.Context, pr *project.Project, id string) []string {
 	return contracts.ReadBook(PlaceOf(ctx, pr, id)).ToLookAt(contracts.In(string(f.Bytes()), field))
 }
 
-// Summary is what a slice's session has written about it for people: the first paragraph of its summary, "" for none.
+// Summary returns the first paragraph of the summary that a slice's session has written, "" for
+// none.
 func Summary(ctx context.Context, pr *project.Project, id string) (string, error) {
-	f, err := os.OpenInRoot(PlaceOf(ctx, pr, id), filepath.FromSlash(".greenlight/summaries/"+id+"-SUMMARY.md"))
+	name := filepath.FromSlash(".greenlight/summaries/" + id + "-SUMMARY.md")
+	f, err := os.OpenInRoot(PlaceOf(ctx, pr, id), name)
 	if errors.Is(err, os.ErrNotExist) {
 		return "", nil
 	}

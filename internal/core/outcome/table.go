@@ -11,7 +11,7 @@ const (
 	Held        Outcome = "held"        // rate limit, quota, login or outage: not the slice's fault
 	Failed      Outcome = "failed"      // ended with an error
 	Interrupted Outcome = "interrupted" // ended by gl stop or Ctrl-C
-	Crashed     Outcome = "crashed"     // the wrapper vanished, and nobody saw the agent's end
+	Crashed     Outcome = "crashed"     // the wrapper vanished, and the agent's end is unknown
 	Hung        Outcome = "hung"        // silent for too long, and ended by its wrapper
 	Red         Outcome = "red"         // called complete, and the tests fail on its work
 	Conflict    Outcome = "conflict"    // called complete, and its work doesn't merge

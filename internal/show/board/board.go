@@ -69,7 +69,8 @@ func Run(ctx context.Context, cfg Config) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	b := newBoard(cfg)
-	p := tea.NewProgram(b, tea.WithContext(ctx), tea.WithInput(cfg.In), tea.WithOutput(cfg.Out), tea.WithEnvironment(cfg.Environ), tea.WithFPS(15))
+	p := tea.NewProgram(b, tea.WithContext(ctx), tea.WithInput(cfg.In), tea.WithOutput(cfg.Out),
+		tea.WithEnvironment(cfg.Environ), tea.WithFPS(15))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -125,7 +126,8 @@ func feed(ctx context.Context, cfg Config, send func(tea.Msg)) {
 			case <-tick.C:
 				// A killed drain leaves no event.
 				leader, _ := cfg.Project.Runs.Control.Leader()
-				same = !w.Renew(cfg.Project.Runs) && !w.Blind && leader == last.leader && time.Since(looked) < longest
+				same = !w.Renew(cfg.Project.Runs) && !w.Blind && leader == last.leader &&
+					time.Since(looked) < longest
 			case <-ctx.Done():
 				return
 			}
@@ -156,30 +158,32 @@ var views = []string{"board", "graph", "timeline", "merge queue", "cost"}
 
 // A board is the state of the screen.
 type board struct {
-	cfg  Config
-	keys []key
-	snapshot
-	now time.Time
+	cfg    Config
+	keys   []key
+	list   list
+	canvas canvas
+	prompt prompt
 
 	ticking       bool
 	width, height int
 	view          int
-	selected      string // id of the selected row
-	top           int    // first line shown
-	filter        string
+	top           int // first line shown
 	peek          bool
 	peekText      []string
 	help          bool
-	helpTop       int // first line of the help shown
-	input         *input
-	confirm       *question
-	says          string // last line of a command's output
-	bad           bool   // whether it failed
-	running       string // the command running beside the board
-	doomed        *doomed
-	tabs          []int // the column after each view's name in the second line, for the mouse
-	kept          map[view.Group]laidOut
+	helpTop       int      // first line of the help shown
+	tabs          []int    // the column after each view's name in the second line, for the mouse
 	lineOf        []string // ids by line of the last frame, for the mouse
+}
+
+// A prompt is the last line of the screen: what is being typed or asked, or what a command said.
+type prompt struct {
+	input   *input
+	confirm *question
+	says    string // last line of a command's output
+	bad     bool   // whether it failed
+	running string // the command running beside the board
+	doomed  *doomed
 }
 
 // An input is a line being typed.
@@ -218,7 +222,14 @@ type (
 )
 
 func newBoard(cfg Config) *board {
-	return &board{cfg: cfg, keys: has(cfg.Commands), now: time.Now(), width: 80, height: 24}
+	return &board{
+		cfg:    cfg,
+		keys:   has(cfg.Commands),
+		list:   list{now: time.Now()},
+		canvas: canvas{paint: cfg.Paint},
+		width:  80,
+		height: 24,
+	}
 }
 
 // Init requests the size of the screen again once the program listens for changes: a change
@@ -241,26 +252,26 @@ func (b *board) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.WindowSizeMsg:
 		b.width, b.height = msg.Width, msg.Height
 	case snapshot:
-		if msg.err != nil && b.model != nil { // the last one stays on the screen
-			b.err = msg.err
+		if msg.err != nil && b.list.model != nil { // the last one stays on the screen
+			b.list.err = msg.err
 			break
 		}
-		b.snapshot = msg
+		b.list.snapshot = msg
 		if msg.model != nil {
-			b.now = msg.model.Now
+			b.list.now = msg.model.Now
 		}
-		b.settle()
+		b.list.settle()
 		b.readPeek()
 	case tock:
-		b.ticking, b.now = false, time.Time(msg)
+		b.ticking, b.list.now = false, time.Time(msg)
 		b.readPeek()
 	case due:
-		if b.doomed == msg.of {
-			b.doomed = nil
+		if b.prompt.doomed == msg.of {
+			b.prompt.doomed = nil
 			return b, tea.Batch(b.gl(msg.of.argv, behind), b.tick())
 		}
 	case ran:
-		b.tell(msg)
+		b.prompt.tell(msg)
 	case tea.MouseClickMsg:
 		b.click(msg.Mouse().X, msg.Mouse().Y)
 	case tea.MouseWheelMsg:
@@ -271,8 +282,8 @@ func (b *board) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			b.move(1)
 		}
 	case tea.PasteMsg:
-		if b.input != nil {
-			b.input.text += sanitize.Line(msg.Content)
+		if b.prompt.input != nil {
+			b.prompt.input.text += sanitize.Line(msg.Content)
 		}
 	case tea.KeyPressMsg:
 		return b, tea.Batch(b.press(msg), b.tick())
@@ -281,15 +292,15 @@ func (b *board) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 }
 
 // tell shows how a command ended.
-func (b *board) tell(r ran) {
-	b.running = ""
-	b.bad, b.says = r.err != nil, lastLine(r.out)
+func (p *prompt) tell(r ran) {
+	p.running = ""
+	p.bad, p.says = r.err != nil, lastLine(r.out)
 	switch {
-	case b.says != "":
+	case p.says != "":
 	case r.err != nil:
-		b.says = r.what + ": " + r.err.Error()
+		p.says = r.what + ": " + r.err.Error()
 	default:
-		b.says = r.what + ": done"
+		p.says = r.what + ": done"
 	}
 }
 
@@ -301,14 +312,15 @@ func (b *board) click(x, y int) {
 		}
 	}
 	if y >= 0 && y < len(b.lineOf) && b.lineOf[y] != "" {
-		b.selected = b.lineOf[y]
+		b.list.selected = b.lineOf[y]
 		b.readPeek()
 	}
 }
 
 // moves reports whether something on the screen changes by itself.
 func (b *board) moves() bool {
-	return b.model != nil && (b.model.Counts.Running > 0 || b.model.Counts.Merging > 0 || b.peek)
+	m := b.list.model
+	return m != nil && (m.Counts.Running > 0 || m.Counts.Merging > 0 || b.peek)
 }
 
 // press handles a key: for a pending input or question, else for the board itself, else as a gl
@@ -318,15 +330,15 @@ func (b *board) press(msg tea.KeyPressMsg) tea.Cmd {
 	switch {
 	case name == "ctrl+c":
 		return tea.Quit
-	case b.input != nil:
+	case b.prompt.input != nil:
 		return b.typed(msg)
-	case b.confirm != nil:
+	case b.prompt.confirm != nil:
 		return b.confirmed(name == "y")
 	case b.help:
 		b.scrollHelp(name)
 		return nil
 	}
-	b.says, b.bad = "", false
+	b.prompt.says, b.prompt.bad = "", false
 	if b.navigate(name) {
 		return nil
 	}
@@ -334,22 +346,22 @@ func (b *board) press(msg tea.KeyPressMsg) tea.Cmd {
 	case "q":
 		return tea.Quit
 	case "esc":
-		b.peek, b.filter = false, ""
-		b.settle()
+		b.peek, b.list.filter = false, ""
+		b.list.settle()
 	case "?":
 		b.help, b.helpTop = true, 0
 	case "space":
 		b.peek = !b.peek
 		b.readPeek()
 	case "/":
-		b.input = &input{prompt: "filter", text: b.filter}
+		b.prompt.input = &input{prompt: "filter", text: b.list.filter}
 	case ":":
-		b.input = &input{prompt: "gl", then: b.palette}
+		b.prompt.input = &input{prompt: "gl", then: b.palette}
 	case "=": // the key of +, without Shift
 		return b.act("+")
 	case "u":
-		if b.doomed != nil {
-			b.says, b.doomed = "gl "+strings.Join(b.doomed.argv, " ")+" isn't run", nil
+		if b.prompt.doomed != nil {
+			b.prompt.says, b.prompt.doomed = "gl "+strings.Join(b.prompt.doomed.argv, " ")+" isn't run", nil
 			return nil
 		}
 		return b.act(name)
@@ -378,9 +390,9 @@ func (b *board) navigate(name string) bool {
 	case "pgdown":
 		b.move(page)
 	case "home", "g":
-		b.move(-len(b.rows()))
+		b.move(-len(b.list.rows()))
 	case "end", "G":
-		b.move(len(b.rows()))
+		b.move(len(b.list.rows()))
 	case "left":
 		b.hop(-1)
 	case "right":
@@ -396,12 +408,12 @@ func (b *board) show(view int) { b.view, b.top = view%len(views), 0 }
 
 // confirmed runs the pending question's command if yes is true.
 func (b *board) confirmed(yes bool) tea.Cmd {
-	q := b.confirm
-	b.confirm = nil
+	q := b.prompt.confirm
+	b.prompt.confirm = nil
 	if yes {
 		return b.run(q.key, q.row, "")
 	}
-	b.says, b.bad = "", false
+	b.prompt.says, b.prompt.bad = "", false
 	return nil
 }
 
@@ -423,12 +435,12 @@ func (b *board) scrollHelp(name string) {
 
 // typed adds a key to the input line.
 func (b *board) typed(msg tea.KeyPressMsg) tea.Cmd {
-	in := b.input
+	in := b.prompt.input
 	switch name := msg.String(); name {
 	case "esc":
-		b.input, in.text = nil, ""
+		b.prompt.input, in.text = nil, ""
 	case "enter":
-		b.input = nil
+		b.prompt.input = nil
 		if in.then != nil && strings.TrimSpace(in.text) != "" {
 			return in.then(in.text)
 		}
@@ -442,15 +454,15 @@ func (b *board) typed(msg tea.KeyPressMsg) tea.Cmd {
 		in.text += msg.Key().Text
 	}
 	if in.then == nil {
-		b.filter = in.text
-		b.settle()
+		b.list.filter = in.text
+		b.list.settle()
 	}
 	return nil
 }
 
 // act runs the command of a key.
 func (b *board) act(name string) tea.Cmd {
-	row := b.row()
+	row := b.list.row()
 	known := ""
 	for _, k := range b.keys {
 		if k.Key != name {
@@ -461,23 +473,24 @@ func (b *board) act(name string) tea.Cmd {
 		}
 		switch {
 		case k.Slots != 0:
-			return b.run(k, row, strconv.Itoa(max(b.facts.Slots+k.Slots, 1)))
+			return b.run(k, row, strconv.Itoa(max(b.list.facts.Slots+k.Slots, 1)))
 		case k.Asks != "":
-			b.input = &input{prompt: k.Asks, then: func(text string) tea.Cmd { return b.run(k, row, text) }}
+			run := func(text string) tea.Cmd { return b.run(k, row, text) }
+			b.prompt.input = &input{prompt: k.Asks, then: run}
 			if answers(k) {
-				b.input.below = row.ID
+				b.prompt.input.below = row.ID
 			}
 		case k.Sure:
-			b.confirm = &question{k, row}
+			b.prompt.confirm = &question{k, row}
 		default:
 			return b.run(k, row, "")
 		}
 		return nil
 	}
 	if known != "" {
-		b.bad, b.says = true, "nothing is selected"
+		b.prompt.bad, b.prompt.says = true, "nothing is selected"
 		if row != nil {
-			b.says = fmt.Sprintf("%s: not for %s, which is %s", known, row.ID, row.State)
+			b.prompt.says = fmt.Sprintf("%s: not for %s, which is %s", known, row.ID, row.State)
 		}
 	}
 	return nil
@@ -495,15 +508,15 @@ func (b *board) run(k key, row *view.Row, text string) tea.Cmd {
 func (b *board) palette(text string) tea.Cmd {
 	argv, err := shellwords.Split(text)
 	if err != nil || len(argv) == 0 {
-		b.bad, b.says = true, fmt.Sprintf("can't read %q", text)
+		b.prompt.bad, b.prompt.says = true, fmt.Sprintf("can't read %q", text)
 		return nil
 	}
 	if argv[0] == "gl" {
 		argv = argv[1:]
 	}
 	if deletes(argv) {
-		b.doomed = &doomed{argv, time.Now().Add(regret)}
-		of := b.doomed
+		b.prompt.doomed = &doomed{argv, time.Now().Add(regret)}
+		of := b.prompt.doomed
 		return tea.Tick(regret, func(time.Time) tea.Msg { return due{of} })
 	}
 	how := terminal
@@ -522,9 +535,11 @@ func (b *board) gl(argv []string, how how) tea.Cmd {
 	if how == terminal {
 		cmd := exec.Command(b.cfg.Self, argv...)
 		cmd.Env = b.cfg.Environ
-		return tea.Exec(&shown{cmd, !slices.Contains(argv, "attach")}, func(err error) tea.Msg { return ran{what: what, err: err} })
+		return tea.Exec(&shown{cmd, !slices.Contains(argv, "attach")}, func(err error) tea.Msg {
+			return ran{what: what, err: err}
+		})
 	}
-	b.running = what
+	b.prompt.running = what
 	return func() tea.Msg {
 		ctx, cancel := context.WithTimeout(context.Background(), timeout)
 		defer cancel()
@@ -538,19 +553,19 @@ func (b *board) gl(argv []string, how how) tea.Cmd {
 // A shown command has the terminal, and keeps its output there until Enter: otherwise the board
 // would cover it at once.
 type shown struct {
-	*exec.Cmd
+	cmd  *exec.Cmd
 	wait bool // wait even if it succeeded
 }
 
-func (s *shown) SetStdin(r io.Reader)  { s.Stdin = r }
-func (s *shown) SetStdout(w io.Writer) { s.Stdout = w }
-func (s *shown) SetStderr(w io.Writer) { s.Stderr = w }
+func (s *shown) SetStdin(r io.Reader)  { s.cmd.Stdin = r }
+func (s *shown) SetStdout(w io.Writer) { s.cmd.Stdout = w }
+func (s *shown) SetStderr(w io.Writer) { s.cmd.Stderr = w }
 
 func (s *shown) Run() error {
-	err := s.Cmd.Run()
+	err := s.cmd.Run()
 	if s.wait || err != nil {
-		fmt.Fprint(s.Stdout, "\nPress Enter to go back to the board.")
-		_, _ = bufio.NewReader(s.Stdin).ReadString('\n')
+		fmt.Fprint(s.cmd.Stdout, "\nPress Enter to go back to the board.")
+		_, _ = bufio.NewReader(s.cmd.Stdin).ReadString('\n')
 	}
 	return err
 }
@@ -560,76 +575,14 @@ func lastLine(out string) string {
 	return sanitize.Line(lines[len(lines)-1])
 }
 
-// rows returns the rows that pass the filter, in the board's order.
-func (b *board) rows() []view.Row {
-	if b.model == nil {
-		return nil
-	}
-	var list []view.Row
-	for _, g := range view.BoardGroups() {
-		list = append(list, b.in(g)...)
-	}
-	return list
-}
-
-// in returns the rows of a group that pass the filter.
-func (b *board) in(g view.Group) []view.Row {
-	rows := b.model.In(g)
-	if b.filter == "" {
-		return rows
-	}
-	var list []view.Row
-	for _, r := range rows {
-		if strings.Contains(strings.ToLower(strings.Join([]string{r.ID, r.Name, r.Agent, r.Step, r.Text, g.String()}, "\x00")), strings.ToLower(b.filter)) {
-			list = append(list, r)
-		}
-	}
-	return list
-}
-
-// row returns the selected row, nil for none.
-func (b *board) row() *view.Row {
-	rows := b.rows()
-	if i := b.index(rows); i >= 0 {
-		return &rows[i]
-	}
-	return nil
-}
-
-func (b *board) index(rows []view.Row) int {
-	return slices.IndexFunc(rows, func(r view.Row) bool { return r.ID == b.selected })
-}
-
-// settle keeps some row selected.
-func (b *board) settle() {
-	if rows := b.rows(); b.index(rows) < 0 && len(rows) > 0 {
-		b.selected = rows[0].ID
-	}
-}
-
 func (b *board) move(by int) {
-	rows := b.rows()
-	if len(rows) == 0 {
-		return
-	}
-	b.selected = rows[min(max(b.index(rows)+by, 0), len(rows)-1)].ID
+	b.list.move(by)
 	b.readPeek()
 }
 
-// hop selects the first row of the next nonempty group.
 func (b *board) hop(by int) {
-	row := b.row()
-	if row == nil {
-		return
-	}
-	groups := view.BoardGroups()
-	for i := slices.Index(groups, row.Group) + by; i >= 0 && i < len(groups); i += by {
-		if rows := b.in(groups[i]); len(rows) > 0 {
-			b.selected = rows[0].ID
-			b.readPeek()
-			return
-		}
-	}
+	b.list.hop(by)
+	b.readPeek()
 }
 
 // readPeek reads the end of the selected slice's log, while it is shown.
@@ -638,7 +591,7 @@ func (b *board) readPeek() {
 		return
 	}
 	b.peekText = nil
-	recs := b.facts.Records[b.selected]
+	recs := b.list.facts.Records[b.list.selected]
 	if len(recs) == 0 {
 		return
 	}

@@ -61,7 +61,7 @@ func fixture(more int, with ...func(*plan.Snapshot)) *board {
 		add(s)
 	}
 	b := newBoard(Config{Commands: everything(), Paint: plain, Self: "gl"})
-	b.now = now
+	b.list.now = now
 	b.Update(snapshot{model: view.New(plan.New(s, now, plan.Options{}), view.Facts{}, now)})
 	return b
 }
@@ -107,7 +107,7 @@ func TestKeys(t *testing.T) {
 		"u":     {"S-1": "undo S-1"},
 		"m":     {"S-2": "say S-2 x", "S-3": "say S-3 x", "S-4": "say S-4 x", "S-5": "say S-5 x", "S-6": "say S-6 x", "S-7": "say S-7 x", "S-8": "say S-8 x"},
 	} {
-		for _, row := range b.rows() {
+		for _, row := range b.list.rows() {
 			got := ""
 			for _, k := range b.keys {
 				if k.Key != name {
@@ -134,40 +134,40 @@ func TestKeys(t *testing.T) {
 // A key asks for its input before it runs anything.
 func TestAsking(t *testing.T) {
 	b := fixture(0)
-	b.selected = "S-3"
+	b.list.selected = "S-3"
 	if cmd := press(b, "s"); cmd != nil || !strings.Contains(b.screen(), "gl stop S-3? [y/n]") {
 		t.Errorf("stop isn't asked about:\n%s", b.screen())
 	}
-	if cmd := press(b, "n"); cmd != nil || b.running != "" {
+	if cmd := press(b, "n"); cmd != nil || b.prompt.running != "" {
 		t.Error("n stops it")
 	}
-	if cmd := press(b, "s", "y"); cmd == nil || b.running != "gl stop S-3" {
-		t.Errorf("y runs %q", b.running)
+	if cmd := press(b, "s", "y"); cmd == nil || b.prompt.running != "gl stop S-3" {
+		t.Errorf("y runs %q", b.prompt.running)
 	}
 	b.Update(ran{what: "gl stop S-3", out: "S-3 stopped\n"})
 	if !strings.HasSuffix(b.screen(), "S-3 stopped") {
 		t.Errorf("what it said isn't there:\n%s", b.screen())
 	}
-	b.selected = "S-7"
+	b.list.selected = "S-7"
 	press(b, "x", "n", "o", "z", "backspace")
 	if !strings.Contains(b.screen(), "why> no█") {
 		t.Errorf("no line to type:\n%s", b.screen())
 	}
-	if cmd := press(b, "enter"); cmd == nil || b.running != "gl reject S-7 no" {
-		t.Errorf("runs %q", b.running)
+	if cmd := press(b, "enter"); cmd == nil || b.prompt.running != "gl reject S-7 no" {
+		t.Errorf("runs %q", b.prompt.running)
 	}
-	b.running = ""
+	b.prompt.running = ""
 	press(b, "s")
 	if !strings.Contains(b.screen(), "not for S-7, which is waiting") {
 		t.Errorf("nothing is said:\n%s", b.screen())
 	}
-	if cmd := press(b, ":", "r", "e", "t", "r", "y", "space", "esc"); cmd != nil || b.input != nil {
+	if cmd := press(b, ":", "r", "e", "t", "r", "y", "space", "esc"); cmd != nil || b.prompt.input != nil {
 		t.Error("esc doesn't close the palette")
 	}
-	if cmd := press(b, "/", "b", "a", "s", "k", "enter"); cmd != nil || len(b.rows()) != 1 || b.row().ID != "S-3" {
-		t.Errorf("filter: %d rows", len(b.rows()))
+	if cmd := press(b, "/", "b", "a", "s", "k", "enter"); cmd != nil || len(b.list.rows()) != 1 || b.list.row().ID != "S-3" {
+		t.Errorf("filter: %d rows", len(b.list.rows()))
 	}
-	if press(b, "esc"); len(b.rows()) != 8 {
+	if press(b, "esc"); len(b.list.rows()) != 8 {
 		t.Error("esc keeps the filter")
 	}
 	if cmd := press(b, "q"); cmd == nil {
@@ -181,24 +181,24 @@ func TestAsking(t *testing.T) {
 // selected when the answer comes.
 func TestAskingIsAboutOneSlice(t *testing.T) {
 	b := fixture(0)
-	b.selected = "S-3"
+	b.list.selected = "S-3"
 	press(b, "m", "h", "i")
-	b.selected = "S-8"
-	if press(b, "enter"); b.running != "gl say S-3 hi" {
-		t.Errorf("runs %q", b.running)
+	b.list.selected = "S-8"
+	if press(b, "enter"); b.prompt.running != "gl say S-3 hi" {
+		t.Errorf("runs %q", b.prompt.running)
 	}
-	b.running, b.selected = "", "S-3"
-	if press(b, "m", "-", "v", "enter"); b.running != "gl say S-3 -- -v" {
-		t.Errorf("runs %q", b.running)
+	b.prompt.running, b.list.selected = "", "S-3"
+	if press(b, "m", "-", "v", "enter"); b.prompt.running != "gl say S-3 -- -v" {
+		t.Errorf("runs %q", b.prompt.running)
 	}
-	b.running = ""
+	b.prompt.running = ""
 	press(b, "s")
-	b.selected = "S-4"
+	b.list.selected = "S-4"
 	if screen := b.screen(); !strings.Contains(screen, "gl stop S-3? [y/n]") {
 		t.Errorf("asks about another one:\n%s", screen)
 	}
-	if press(b, "y"); b.running != "gl stop S-3" {
-		t.Errorf("runs %q", b.running)
+	if press(b, "y"); b.prompt.running != "gl stop S-3" {
+		t.Errorf("runs %q", b.prompt.running)
 	}
 }
 
@@ -209,7 +209,7 @@ func TestAnswerInPeek(t *testing.T) {
 	for _, size := range [][2]int{{40, 10}, {60, 24}, {80, 24}, {200, 50}} {
 		b := fixture(0)
 		b.Update(tea.WindowSizeMsg{Width: size[0], Height: size[1]})
-		b.selected = "S-3"
+		b.list.selected = "S-3"
 		press(b, "space")
 		b.peekText = []string{"reading the basket", strings.Repeat("a long line ", 30), "the last line"}
 		if screen := b.screen(); !strings.Contains(screen, "the last line") || !strings.Contains(screen, "m> say something to its agent") {
@@ -221,16 +221,16 @@ func TestAnswerInPeek(t *testing.T) {
 		if at < 1 || at == len(lines)-1 || !strings.Contains(lines[at-1], "the last line") {
 			t.Errorf("%v: what is typed isn't below the log:\n%s", size, strings.Join(lines, "\n"))
 		}
-		if press(b, "enter"); !strings.HasPrefix(b.running, "gl say S-3 use cents") || b.input != nil {
-			t.Errorf("%v: runs %q", size, b.running)
+		if press(b, "enter"); !strings.HasPrefix(b.prompt.running, "gl say S-3 use cents") || b.prompt.input != nil {
+			t.Errorf("%v: runs %q", size, b.prompt.running)
 		}
 	}
 	b := fixture(0)
-	b.selected = "S-8"
+	b.list.selected = "S-8"
 	if press(b, "space"); !strings.Contains(b.screen(), "a> answer its question") {
 		t.Errorf("a question has no line to answer:\n%s", b.screen())
 	}
-	b.selected = "S-1"
+	b.list.selected = "S-1"
 	if screen := b.screen(); strings.Contains(screen, "m> ") {
 		t.Errorf("what is done has a line to answer:\n%s", screen)
 	}
@@ -252,7 +252,7 @@ func TestHelpHasEveryKey(t *testing.T) {
 				t.Errorf("%v: no key %s for gl %s", size, k.Key, k.Command)
 			}
 		}
-		if press(b, "x"); b.help || b.input != nil {
+		if press(b, "x"); b.help || b.prompt.input != nil {
 			t.Errorf("%v: x doesn't close the help alone", size)
 		}
 	}
@@ -261,7 +261,7 @@ func TestHelpHasEveryKey(t *testing.T) {
 // The first line has only whole facts, as many as fit. States are readable without colors.
 func TestPlainFacts(t *testing.T) {
 	b := fixture(0)
-	b.facts.Slots, b.leader = 4, "1 gl slice --watch"
+	b.list.facts.Slots, b.list.leader = 4, "1 gl slice --watch"
 	for width, want := range map[int]string{
 		200: "1/8 done | 1 running | 1 merging | 1 failed | 2 need you | draining | 4 slots",
 		70:  "1/8 done | 1 running | 1 merging | 1 failed | 2 need you | draining",
@@ -288,7 +288,7 @@ func TestPlainFacts(t *testing.T) {
 // A deletion waits for half a minute, in which u undoes it. + and - change the number of slots.
 func TestRegret(t *testing.T) {
 	b := fixture(0)
-	b.facts.Slots = 3
+	b.list.facts.Slots = 3
 	typed := func(line string) tea.Cmd {
 		press(b, ":")
 		for _, r := range line {
@@ -296,33 +296,33 @@ func TestRegret(t *testing.T) {
 		}
 		return press(b, "enter")
 	}
-	if cmd := typed("remove S-5"); cmd == nil || b.running != "" || !strings.Contains(b.screen(), "gl remove S-5 at ") {
+	if cmd := typed("remove S-5"); cmd == nil || b.prompt.running != "" || !strings.Contains(b.screen(), "gl remove S-5 at ") {
 		t.Errorf("it runs at once, or not at all:\n%s", b.screen())
 	}
-	first := b.doomed
-	if cmd := press(b, "u"); cmd != nil || b.doomed != nil {
+	first := b.prompt.doomed
+	if cmd := press(b, "u"); cmd != nil || b.prompt.doomed != nil {
 		t.Error("u doesn't take it back")
 	}
-	if _, cmd := b.Update(due{first}); cmd != nil || b.running != "" {
+	if _, cmd := b.Update(due{first}); cmd != nil || b.prompt.running != "" {
 		t.Error("what was taken back runs")
 	}
 	typed("gl remove S-5")
 	b.Update(due{first})
-	if b.running != "" {
+	if b.prompt.running != "" {
 		t.Error("it runs early")
 	}
-	if b.Update(due{b.doomed}); b.running != "gl remove S-5" {
-		t.Errorf("it never runs: %q", b.running)
+	if b.Update(due{b.prompt.doomed}); b.prompt.running != "gl remove S-5" {
+		t.Errorf("it never runs: %q", b.prompt.running)
 	}
-	b.running = ""
+	b.prompt.running = ""
 	for key, want := range map[string]string{"+": "4", "=": "4", "-": "2"} {
-		if press(b, key); b.running != "gl settings set parallel.max "+want {
-			t.Errorf("%s runs %q", key, b.running)
+		if press(b, key); b.prompt.running != "gl settings set parallel.max "+want {
+			t.Errorf("%s runs %q", key, b.prompt.running)
 		}
 	}
-	b.facts.Slots = 1
-	if press(b, "-"); b.running != "gl settings set parallel.max 1" {
-		t.Errorf("- runs %q", b.running)
+	b.list.facts.Slots = 1
+	if press(b, "-"); b.prompt.running != "gl settings set parallel.max 1" {
+		t.Errorf("- runs %q", b.prompt.running)
 	}
 }
 
@@ -344,8 +344,8 @@ func TestFrameFits(t *testing.T) {
 				t.Fatalf("%d columns in %d: %q", term.Width(l), w, l)
 			}
 		}
-		if h >= 10 && b.view < 2 && !b.help && !slices.Contains(b.lineOf, b.selected) {
-			t.Fatalf("%s isn't on the screen of %dx%d:\n%s", b.selected, w, h, strings.Join(lines, "\n"))
+		if h >= 10 && b.view < 2 && !b.help && !slices.Contains(b.lineOf, b.list.selected) {
+			t.Fatalf("%s isn't on the screen of %dx%d:\n%s", b.list.selected, w, h, strings.Join(lines, "\n"))
 		}
 	})
 }
@@ -356,14 +356,14 @@ func TestBoardShowsAllGroups(t *testing.T) {
 	b.Update(tea.WindowSizeMsg{Width: 100, Height: 40})
 	screen := b.screen()
 	for _, g := range view.BoardGroups() {
-		if want := fmt.Sprintf("%s (%d)", g, b.model.Counts.Of(g)); !strings.Contains(screen, want) {
+		if want := fmt.Sprintf("%s (%d)", g, b.list.model.Counts.Of(g)); !strings.Contains(screen, want) {
 			t.Errorf("no %q on\n%s", want, screen)
 		}
 	}
-	if !strings.HasPrefix(screen, b.model.Counts.Bar(&plan.Plan{Snapshot: &plan.Snapshot{}}, now)) {
+	if !strings.HasPrefix(screen, b.list.model.Counts.Bar(&plan.Plan{Snapshot: &plan.Snapshot{}}, now)) {
 		t.Errorf("the first line isn't the status bar's:\n%s", screen)
 	}
-	b.selected, b.view = "S-5", 1
+	b.list.selected, b.view = "S-5", 1
 	if screen := b.screen(); !strings.Contains(screen, "S-6  blocked ← S-5  (needs S-5)") {
 		t.Errorf("what needs S-5 isn't lit:\n%s", screen)
 	}
@@ -375,12 +375,12 @@ func TestBoardShowsSilence(t *testing.T) {
 	for tool, want := range map[string]string{"": "silent for 3m", "Bash: make": "for 3m in Bash: make"} {
 		for _, width := range []int{45, 70, 120} {
 			b := fixture(0)
-			p := b.model.Plan
+			p := b.list.model.Plan
 			a := p.State("S-3").Attempt
 			a.Heard, a.Tool = now.Add(-3*time.Minute), tool
 			b.Update(snapshot{model: view.New(p, view.Facts{Pace: eta.Of(time.Hour, time.Hour, time.Hour), Slots: 1}, now)})
 			b.Update(tea.WindowSizeMsg{Width: width, Height: 60})
-			b.selected = "S-3"
+			b.list.selected = "S-3"
 			screen := strings.Join(strings.Fields(b.screen()), " ")
 			if !strings.Contains(screen, want) {
 				t.Errorf("%d columns: no %q in\n%s", width, want, b.screen())

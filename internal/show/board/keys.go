@@ -59,13 +59,13 @@ var keys = []key{
 	{Key: "w", Command: "why", Means: "why it is where it is", How: terminal, Argv: of("why")},
 	{Key: "l", Command: "logs", Means: "its log", How: terminal, Argv: of("logs")},
 	{Key: "a", Command: "accept", Means: "accept it", Argv: func(r *view.Row, _ string) []string {
-		if r == nil || !r.Review {
+		if r == nil || r.Asks != view.AskApproval {
 			return nil
 		}
 		return of("accept", view.NeedsYou)(r, "")
 	}},
 	{Key: "a", Command: "answer", Means: "answer its question", Asks: "answer", Argv: func(r *view.Row, text string) []string {
-		if r == nil || !r.Question {
+		if r == nil || r.Asks != view.AskAnswer {
 			return nil
 		}
 		return of("answer", view.NeedsYou)(r, text)
@@ -73,18 +73,23 @@ var keys = []key{
 	{Key: "x", Command: "reject", Means: "send it back", Asks: "why", Argv: of("reject", view.NeedsYou)},
 	{Key: "r", Command: "retry", Means: "retry it", Argv: of("retry", view.Failed, view.Stopped, view.NeedsYou)},
 	{Key: "s", Command: "stop", Means: "stop it, keep its work", Sure: true, Argv: of("stop", view.Running, view.Merging)},
-	{Key: "m", Command: "say", Means: "say something to its agent", Asks: "say", Argv: of("say", view.Running, view.Merging, view.NeedsYou, view.Failed, view.Stopped, view.Ready, view.Blocked)},
-	{Key: "h", Command: "hold", Means: "hold: launch nothing", Asks: "hold until (07:00, 2h)", Argv: func(_ *view.Row, text string) []string {
-		return []string{"hold", "--until", text}
-	}},
-	{Key: "H", Command: "hold", Means: "lift the hold", Argv: func(*view.Row, string) []string { return []string{"hold", "--lift"} }},
+	{Key: "m", Command: "say", Means: "say something to its agent", Asks: "say",
+		Argv: of("say", view.Running, view.Merging, view.NeedsYou, view.Failed, view.Stopped,
+			view.Ready, view.Blocked)},
+	{Key: "h", Command: "hold", Means: "hold: launch nothing", Asks: "hold until (07:00, 2h)",
+		Argv: func(_ *view.Row, text string) []string { return []string{"hold", "--until", text} }},
+	{Key: "H", Command: "hold", Means: "lift the hold",
+		Argv: func(*view.Row, string) []string { return []string{"hold", "--lift"} }},
 	{Key: "u", Command: "undo", Means: "undo: revert it and open it again", Sure: true, Argv: of("undo", view.Done)},
 	{Key: "+", Command: "settings", Means: "a slot more", Slots: 1, Argv: slots},
 	{Key: "-", Command: "settings", Means: "a slot less", Slots: -1, Argv: slots},
-	{Key: "v", Command: "review", Means: "review what waits for you", How: terminal, Argv: func(*view.Row, string) []string { return []string{"review"} }},
+	{Key: "v", Command: "review", Means: "review what waits for you", How: terminal,
+		Argv: func(*view.Row, string) []string { return []string{"review"} }},
 }
 
 // has returns the keys for the commands that gl has.
 func has(commands []string) []key {
-	return slices.DeleteFunc(slices.Clone(keys), func(k key) bool { return !slices.Contains(commands, k.Command) })
+	return slices.DeleteFunc(slices.Clone(keys), func(k key) bool {
+		return !slices.Contains(commands, k.Command)
+	})
 }

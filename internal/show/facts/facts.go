@@ -41,7 +41,9 @@ const history = 30 * 24 * time.Hour
 
 // NewPacer returns a Pacer that has read nothing yet.
 func NewPacer(pr *project.Project) *Pacer {
-	return &Pacer{events: pr.Runs.Journal().ReaderOf(time.Now().Add(-history), journal.DrainStarted, journal.Launched, journal.Step, journal.Queued, journal.Ended)}
+	events := pr.Runs.Journal().ReaderOf(time.Now().Add(-history),
+		journal.DrainStarted, journal.Launched, journal.Step, journal.Queued, journal.Ended)
+	return &Pacer{events: events}
 }
 
 // Pace returns how long slices take according to the current journal. It ignores unreadable
@@ -62,7 +64,8 @@ func (p *Pacer) Pace() eta.Pace {
 // slotsOf returns the current number of slots: a running drain may have its own, which applies
 // until a person sets another.
 func (p *Pacer) slotsOf(pr *project.Project) int {
-	if leader, err := pr.Runs.Control.Leader(); p.slots > 0 && err == nil && leader != "" && !pr.Runs.Control.SlotsSet().After(p.since) {
+	leader, err := pr.Runs.Control.Leader()
+	if p.slots > 0 && err == nil && leader != "" && !pr.Runs.Control.SlotsSet().After(p.since) {
 		return p.slots
 	}
 	return pr.Slots()
@@ -90,7 +93,13 @@ func Remaining(pr *project.Project, p *plan.Plan, now time.Time) (eta.Pace, time
 
 // NewReader returns a Reader that has read nothing yet.
 func NewReader(pr *project.Project) *Reader {
-	return &Reader{pr: pr, settled: map[attempt.Entry]*attempt.Record{}, diffs: map[string]view.Diff{}, seen: map[string]seen{}, pacer: NewPacer(pr)}
+	return &Reader{
+		pr:      pr,
+		settled: map[attempt.Entry]*attempt.Record{},
+		diffs:   map[string]view.Diff{},
+		seen:    map[string]seen{},
+		pacer:   NewPacer(pr),
+	}
 }
 
 // Brief returns the facts that need no record.

@@ -14,15 +14,15 @@ import (
 	"greenlight/internal/state/spending"
 )
 
-// A history is all that has been tried, and what came of it.
+// A history is all attempts and their results.
 type history struct {
-	all  []*attempt.Record          // the oldest first
+	all  []*attempt.Record          // oldest first
 	lost map[*attempt.Record]bool   // attempts that came to nothing
-	of   map[*attempt.Record]string // the id that the slice has now
-	done []completion               // the oldest first, one for each slice
+	of   map[*attempt.Record]string // the slice's current id
+	done []completion               // oldest first, one for each slice
 }
 
-// A completion is when a slice was completed: by an attempt, by a person's approval or by a session.
+// A completion is the completion of a slice, by an attempt, a person's approval or a session.
 type completion struct {
 	id   string
 	at   time.Time
@@ -31,7 +31,11 @@ type completion struct {
 }
 
 func newHistory(in Input) *history {
-	h := &history{all: records(in.Facts), lost: map[*attempt.Record]bool{}, of: map[*attempt.Record]string{}}
+	h := &history{
+		all:  records(in.Facts),
+		lost: map[*attempt.Record]bool{},
+		of:   map[*attempt.Record]string{},
+	}
 	for id, recs := range in.Facts.Records {
 		for _, r := range recs {
 			h.of[r] = id
@@ -80,11 +84,13 @@ func completions(in Input, recs []*attempt.Record) []completion {
 	for _, c := range by {
 		list = append(list, c)
 	}
-	slices.SortFunc(list, func(a, b completion) int { return cmp.Or(a.at.Compare(b.at), strings.Compare(a.id, b.id)) })
+	slices.SortFunc(list, func(a, b completion) int {
+		return cmp.Or(a.at.Compare(b.at), strings.Compare(a.id, b.id))
+	})
 	return list
 }
 
-// tally counts a night. until is when the next one began, or now.
+// tally fills in a night's counts. until is when the next one began, or now.
 func (h *history) tally(n *Night, until time.Time) {
 	n.until = until
 	for _, r := range inNight(h.all, *n) {
@@ -111,7 +117,7 @@ func (h *history) tally(n *Night, until time.Time) {
 	n.Seconds = n.To.Sub(n.From).Seconds()
 }
 
-// landed are the slices that were completed in the night, or since, in that order.
+// landed returns the slices that were completed in the night, or since, in that order.
 func landed(in Input, h *history, n Night) []Landed {
 	list := []Landed{}
 	for _, c := range h.done {
@@ -122,7 +128,7 @@ func landed(in Input, h *history, n Night) []Landed {
 	return list
 }
 
-// landedBy are the commits by which work has landed.
+// landedBy returns the commits by which work has landed.
 func landedBy(g *attempt.Landing) []string {
 	if len(g.Commits) > 0 {
 		return g.Commits
@@ -157,7 +163,7 @@ func newLanded(in Input, c completion) Landed {
 	return l
 }
 
-// merged fills in what the attempt brought to the project.
+// merged fills in what the attempt added to the project.
 func (l *Landed) merged(in Input, r *attempt.Record) {
 	if v := r.Judged.Verdict; v.Green() {
 		l.After = v.Passed
@@ -177,7 +183,9 @@ func (l *Landed) merged(in Input, r *attempt.Record) {
 	for _, hash := range l.commits {
 		if c, ok := in.Changes[hash]; ok {
 			l.Diff = cmp.Or(l.Diff, &view.Diff{})
-			l.Diff.Files, l.Diff.Added, l.Diff.Removed = l.Diff.Files+c.Files, l.Diff.Added+c.Insertions, l.Diff.Removed+c.Deletions
+			l.Diff.Files += c.Files
+			l.Diff.Added += c.Insertions
+			l.Diff.Removed += c.Deletions
 		}
 	}
 	l.Command = "git show " + g.Commit[:min(len(g.Commit), 10)]
@@ -187,7 +195,7 @@ func (l *Landed) merged(in Input, r *attempt.Record) {
 	l.Next = []string{l.Command}
 }
 
-// costs adds up what attempts cost.
+// costs adds up the cost of attempts.
 func (h *history) costs(recs []*attempt.Record) Cost {
 	recs = slices.DeleteFunc(slices.Clone(recs), (*attempt.Record).Accepted)
 	c := Cost{Account: []Share{}}
@@ -222,7 +230,7 @@ func (h *history) costs(recs []*attempt.Record) Cost {
 	}
 	c.Slices = by(func(r *attempt.Record) string { return h.of[r] })
 	last := map[string]string{}
-	for _, r := range h.all { // the oldest first
+	for _, r := range h.all { // oldest first
 		last[h.of[r]], _ = paths(r)
 	}
 	for i := range c.Slices {

@@ -1,6 +1,7 @@
-// Package report tells what a night of drains did: what landed, what failed and where its work is, what needs a person, what it cost, and
-// what is next. Gather reads what it needs; New puts the document together, and is pure; HTML and Markdown show it. Text that agents
-// and tests wrote has gone through package scrub before it is in a document.
+// Package report reports what the runs of a night did: what landed, what failed and where its work
+// is, what needs a person, the cost, and what is next. Gather reads the input; New makes the
+// document and is pure; HTML and Markdown show it. Text that agents and tests wrote goes through
+// package scrub before it is in a document.
 package report
 
 import (
@@ -13,25 +14,28 @@ import (
 // A Document is what gl report --format json prints.
 type Document struct {
 	SchemaVersion int       `json:"schema_version"` // 1
-	Project       string    `json:"project"`        // the name of its directory
+	Project       string    `json:"project"`        // name of its directory
 	Root          string    `json:"root"`
-	Noun          string    `json:"noun"` // what an item is called: slice, unit or phase
-	At            time.Time `json:"at"`   // when this was put together
+	Noun          string    `json:"noun"` // the word for an item: slice, unit or phase
+	At            time.Time `json:"at"`   // when this was made
 
-	Night    Night    `json:"night"`
-	Previous *Night   `json:"previous"` // the night before; null if the journal has none
-	Verdict  string   `json:"verdict"`  // in a line
-	Tests    string   `json:"tests"`    // as gl status counts them: "29 passing, 0 failing, 0 security (12 new)"; "" for none
-	Sentence string   `json:"sentence"` // the counts, as the drain's last line and gl status have them
-	Hold     *string  `json:"hold"`     // who is held until when, and why; everybody where it names no agent
+	Night    Night  `json:"night"`
+	Previous *Night `json:"previous"` // the night before; null if the journal has none
+	Verdict  string `json:"verdict"`  // one line
+	// as in gl status: "29 passing, 0 failing, 0 security (12 new)"; "" for none
+	Tests    string `json:"tests"`
+	Sentence string `json:"sentence"` // the counts, as in a run's last line
+	// until when launching is held, and why; of all agents, unless it names one
+	Hold     *string  `json:"hold"`
 	Warnings []string `json:"warnings"`
 
 	Counts   view.Counts `json:"counts"` // of all items, now
 	NeedsYou []Item      `json:"needs_you"`
-	Queue    []Item      `json:"queue"`   // why the target hasn't got all that is done, and what has happened to it; ID is the target
-	Unheard  []Item      `json:"unheard"` // complete, and nobody has read what a person said to it
-	Landed   []Landed    `json:"landed"`  // or done without a lane
-	Failed   []Failed    `json:"failed"`
+	// why done work isn't in the target yet, and what has happened to the target; ID is the target
+	Queue   []Item   `json:"queue"`
+	Unheard []Item   `json:"unheard"` // complete, with unread messages of a person
+	Landed  []Landed `json:"landed"`  // or done without a merge queue
+	Failed  []Failed `json:"failed"`
 
 	Cost     Cost      `json:"cost"`
 	Timeline Timeline  `json:"timeline"`
@@ -40,18 +44,21 @@ type Document struct {
 	Blocked  []Blocked `json:"blocked"`
 }
 
-// A Night is one or more drains with less than an hour between them, or all since the time that was asked for.
+// A Night is one or more runs with less than an hour between them, or all since a given time.
 type Night struct {
-	From     time.Time  `json:"from"`
-	To       time.Time  `json:"to"`
-	Running  bool       `json:"running"` // it goes on
-	Why      string     `json:"why"`     // why it ended; "" for unknown
-	Done     int        `json:"done"`    // slices that were completed in it
-	Since    int        `json:"since"`   // slices that were completed after it and before the next one: that a person accepted, or a session completed
-	Failed   int        `json:"failed"`  // attempts that came to nothing: held and interrupted ones aside, and red or conflicting ones that were put right
+	From    time.Time `json:"from"`
+	To      time.Time `json:"to"`
+	Running bool      `json:"running"` // it hasn't ended
+	Why     string    `json:"why"`     // why it ended; "" for unknown
+	Done    int       `json:"done"`    // slices completed in it
+	// slices completed after it and before the next one: accepted by a person, or completed by a
+	// session
+	Since int `json:"since"`
+	// attempts that came to nothing, without held, interrupted and repaired ones
+	Failed   int        `json:"failed"`
 	Attempts int        `json:"attempts"`
 	Cost     view.Cost  `json:"cost"`
-	Passed   *int       `json:"passed"` // tests that passed in its last run of the whole suite; null for unknown
+	Passed   *int       `json:"passed"` // tests that passed in the last run of all; null for unknown
 	Seconds  float64    `json:"seconds"`
 	Slots    int        `json:"slots"` // 0 for unknown
 	Ended    *time.Time `json:"ended"` // null if the journal has no end
@@ -64,32 +71,35 @@ type Item struct {
 	ID      string   `json:"id"`
 	Name    string   `json:"name"`
 	Text    string   `json:"text"`
-	Command string   `json:"command"` // that a person most likely wants; "" for none
+	Command string   `json:"command"` // the likeliest; "" for none
 	Next    []string `json:"next"`    // all commands that help, in order
-	Record  string   `json:"record"`  // path of the record of its last attempt, relative to .greenlight/runs; "" for none
-	Log     string   `json:"log"`
+	// path of the record of its last attempt, relative to .greenlight/runs; "" for none
+	Record string `json:"record"`
+	Log    string `json:"log"`
 }
 
 // A Landed slice was completed in the night, or since.
 type Landed struct {
 	Item
-	Commit     string     `json:"commit"` // by which it landed, the last one of several; "" where there is no lane
-	Diff       *view.Diff `json:"diff"`
-	Before     *int       `json:"tests_before"` // that passed on what it was merged into; null for unknown
-	After      *int       `json:"tests_after"`  // that passed on what landed
-	New        *int       `json:"tests_new"`    // that it brought, negative for tests that it removed; null for unknown
-	Verified   bool       `json:"verified"`
-	Delivered  bool       `json:"delivered"`
-	Unverified string     `json:"unverified"` // why it isn't verified
-	Approved   string     `json:"approved"`   // what a person approved that isn't as it must be: "tests removed, approved"; "" for nothing
-	Counted    int        `json:"tests"`      // of the slice, as it was counted when it was completed
-	Attempts   int        `json:"attempts"`
-	Cost       view.Cost  `json:"cost"`
-	At         time.Time  `json:"at"`
+	Commit string     `json:"commit"` // by which it landed, the last of several; "" without a merge queue
+	Diff   *view.Diff `json:"diff"`
+	Before *int       `json:"tests_before"` // passing where it was merged into; null for unknown
+	After  *int       `json:"tests_after"`  // passing on what landed
+	// that it added, negative if it removed tests; null for unknown
+	New        *int   `json:"tests_new"`
+	Verified   bool   `json:"verified"`
+	Delivered  bool   `json:"delivered"`
+	Unverified string `json:"unverified"` // why it isn't verified
+	// problems that a person approved: "tests removed, approved"; "" for none
+	Approved string    `json:"approved"`
+	Counted  int       `json:"tests"` // of the slice, counted when it was completed
+	Attempts int       `json:"attempts"`
+	Cost     view.Cost `json:"cost"`
+	At       time.Time `json:"at"`
 
 	gate *gate.Ruling // nil if it wasn't asked
 
-	Patch   []string `json:"-"` // lines; nil for what is too long for the page, where the command has to do
+	Patch   []string `json:"-"` // lines; nil if too long for the page, which then names a command
 	commits []string
 }
 
@@ -97,24 +107,24 @@ type Landed struct {
 type Failed struct {
 	Item
 	Outcome  string    `json:"outcome"`
-	Evidence []string  `json:"evidence"` // the lines that say most about it
+	Evidence []string  `json:"evidence"` // the most telling lines
 	Attempts int       `json:"attempts"`
-	Kept     string    `json:"kept"` // where its work is; "" for nowhere but the checkout
+	Kept     string    `json:"kept"` // where its work is; "" if only in the checkout
 	Cost     view.Cost `json:"cost"`
 }
 
-// Blocked is a slice that waits for another one.
+// Blocked is a slice that waits for another.
 type Blocked struct {
 	ID      string `json:"id"`
 	Name    string `json:"name"`
 	Because string `json:"because"`
 }
 
-// A Cost is what the night has cost, and on what.
+// A Cost is the cost of a night, broken down.
 type Cost struct {
 	Total   view.Cost `json:"total"`
-	Failed  view.Cost `json:"failed"` // of these, attempts that completed nothing
-	Slices  []Share   `json:"slices"` // the dearest first
+	Failed  view.Cost `json:"failed"` // of these, on attempts that completed nothing
+	Slices  []Share   `json:"slices"` // most expensive first
 	Agents  []Share   `json:"agents"`
 	Account []Share   `json:"accounts"` // empty if there was one, or each agent had its own
 }
@@ -128,12 +138,12 @@ type Share struct {
 	Record   string    `json:"record"` // of a slice's last attempt; "" for an agent and an account
 }
 
-// A Timeline is when what ran.
+// A Timeline is what ran when.
 type Timeline struct {
 	Attempts []Span   `json:"attempts"`
 	Holds    []Span   `json:"holds"`
 	Lane     []Span   `json:"lane"`
-	Critical []string `json:"critical"` // the slices that the end of the night waited for, the first first
+	Critical []string `json:"critical"` // the chain of slices that determined the end, in order
 }
 
 // The states of an attempt's Span.
@@ -145,12 +155,13 @@ const (
 	SpanOther   = "other"
 )
 
-// A Span is a time with something in it.
+// A Span is an interval of a timeline.
 type Span struct {
-	ID       string    `json:"id"`
-	N        int       `json:"n"` // of an attempt
-	Text     string    `json:"text"`
-	State    string    `json:"state"` // done, failed, held, running, other; of the lane: green, red, merge
+	ID   string `json:"id"`
+	N    int    `json:"n"` // of an attempt
+	Text string `json:"text"`
+	// done, failed, held, running, other; of the merge queue: green, red, merge
+	State    string    `json:"state"`
 	From     time.Time `json:"from"`
 	To       time.Time `json:"to"`
 	Critical bool      `json:"critical"`
@@ -169,12 +180,14 @@ type Node struct {
 // A Forecast is what comes next.
 type Forecast struct {
 	Ready   []string `json:"ready"`
-	Seconds *float64 `json:"seconds"` // until nothing is left that can be done; null for unknown
-	Left    string   `json:"left"`    // the same in words, with what it leaves out: "about 12m, without 1 failed"; "" for unknown
-	Without []string `json:"without"` // slices that it leaves out: they wait for a person, or for one that does
+	Seconds *float64 `json:"seconds"` // until nothing more can be done; null for unknown
+	// the same in words, with what isn't included: "about 12m, without 1 failed"; "" for unknown
+	Left string `json:"left"`
+	// slices that aren't included: they wait for a person, or for slices that do
+	Without []string `json:"without"`
 	Slots   int      `json:"slots"`
-	More    int      `json:"more_slots"`      // with so many slots
-	Faster  *float64 `json:"seconds_of_more"` // it would take so long
-	Typical *float64 `json:"typical_seconds"` // that a slice takes
-	Samples int      `json:"samples"`         // attempts that this is from
+	More    int      `json:"more_slots"`      // with this many slots,
+	Faster  *float64 `json:"seconds_of_more"` // it would take this long
+	Typical *float64 `json:"typical_seconds"` // of a slice
+	Samples int      `json:"samples"`         // attempts that this is based on
 }

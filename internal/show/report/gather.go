@@ -14,7 +14,7 @@ import (
 	"greenlight/internal/workspace/git"
 )
 
-// Gather reads a project and makes its document. since is zero for the last night.
+// Gather reads a project and returns its document. since is zero for the last night.
 func Gather(ctx context.Context, pr *project.Project, p *plan.Plan, since, now time.Time) (*Document, error) {
 	in := Input{Plan: p, Since: since, Now: now}
 	var err error
@@ -41,7 +41,7 @@ func Gather(ctx context.Context, pr *project.Project, p *plan.Plan, since, now t
 			in.Running = in.Running || rec.Life.Phase != plan.Settled && !rec.Life.Dead()
 		}
 	}
-	// Without git there are no commits to look at, and one that is gone has no size.
+	// Without git there are no commits, and a commit that is gone has no size.
 	in.Changes, _ = git.Stats(ctx, pr.Root, commits)
 	d := New(in)
 	patches, _ := git.Patches(ctx, pr.Root, d.shownPatches())

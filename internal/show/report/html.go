@@ -24,7 +24,7 @@ type tile struct {
 	N       int
 	Text    string
 	Tone    string
-	Section string // of the page, that lists them
+	Section string // of the page: it lists them
 }
 
 type shares struct {
@@ -32,8 +32,8 @@ type shares struct {
 	Shares []Share
 }
 
-// HTML writes the document as one page that needs nothing else. base is where the links to records lead: "" for a page in
-// .greenlight/runs, else that directory's path.
+// HTML writes the document as one self-contained page. base is the prefix of links to records: ""
+// for a page in .greenlight/runs, otherwise that directory's path.
 func (d *Document) HTML(w io.Writer, base string) error {
 	link := func(path, text string) template.HTML {
 		text = template.HTMLEscapeString(sanitize.Line(text))
@@ -46,16 +46,7 @@ func (d *Document) HTML(w io.Writer, base string) error {
 		}
 		return template.HTML(`<a href="` + template.HTMLEscapeString(u.String()) + `">` + text + `</a>`)
 	}
-	t, err := template.New("page").Funcs(template.FuncMap{
-		"day": day, "time": moment, "clock": func(t time.Time) string { return plan.At(t, d.Night.To, "15:04:05") },
-		"tone": (*Document).tone, "tiles": (*Document).tiles, "money": view.Cost.String, "duration": duration, "link": link, "name": name, "tests": testsOf,
-		"costTile": func(c view.Cost) string { c.Unknown = 0; return orDash(c.String()) }, "count": words.Count, "orDash": orDash, "number": number, "gantt": gantt, "runs": runs, "short": func(commit string) string { return commit[:min(len(commit), 10)] }, "picture": picture, "join": func(l []string) string { return strings.Join(l, ", ") },
-		"forecast": (*Document).ForecastText, "then": func() string { return plan.Then }, "attempt": func(s Span) string { return fmt.Sprintf("%s.%d", s.ID, s.N) },
-		"key": func(class, text string) template.HTML {
-			return template.HTML(`<span><svg width="12" height="12" aria-hidden="true"><rect width="12" height="12" rx="2" class="` + class + `"/></svg>` + text + `</span>`)
-		},
-		"table": func(what string, list []Share) shares { return shares{what, list} },
-	}).Parse(page)
+	t, err := template.New("page").Funcs(d.funcs()).Funcs(template.FuncMap{"link": link}).Parse(page)
 	if err != nil {
 		return err
 	}
@@ -63,15 +54,50 @@ func (d *Document) HTML(w io.Writer, base string) error {
 	if err := t.Execute(&b, d); err != nil {
 		return err
 	}
-	_, err = io.WriteString(w, sanitize.Text(b.String())) // also in attributes and pictures no character reorders text
+	// no character may reorder text, in attributes and pictures either
+	_, err = io.WriteString(w, sanitize.Text(b.String()))
 	return err
+}
+
+// funcs returns the functions that the page calls.
+func (d *Document) funcs() template.FuncMap {
+	return template.FuncMap{
+		"attempt":  func(s Span) string { return fmt.Sprintf("%s.%d", s.ID, s.N) },
+		"clock":    func(t time.Time) string { return plan.At(t, d.Night.To, "15:04:05") },
+		"costTile": func(c view.Cost) string { c.Unknown = 0; return orDash(c.String()) },
+		"count":    words.Count,
+		"day":      day,
+		"duration": duration,
+		"forecast": (*Document).ForecastText,
+		"gantt":    gantt,
+		"join":     func(l []string) string { return strings.Join(l, ", ") },
+		"key": func(class, text string) template.HTML {
+			return template.HTML(`<span><svg width="12" height="12" aria-hidden="true">` +
+				`<rect width="12" height="12" rx="2" class="` + class + `"/></svg>` + text + `</span>`)
+		},
+		"money":   view.Cost.String,
+		"name":    name,
+		"number":  number,
+		"orDash":  orDash,
+		"picture": picture,
+		"runs":    runs,
+		"short":   func(commit string) string { return commit[:min(len(commit), 10)] },
+		"table":   func(what string, list []Share) shares { return shares{what, list} },
+		"tests":   testsOf,
+		"then":    func() string { return plan.Then },
+		"tiles":   (*Document).tiles,
+		"time":    moment,
+		"tone":    (*Document).tone,
+	}
 }
 
 func day(t time.Time) string { return t.Local().Format(time.DateOnly) }
 
 func moment(t time.Time) string { return t.Local().Format("Mon 2006-01-02 15:04") }
 
-func duration(seconds float64) string { return plan.Age(time.Duration(seconds * float64(time.Second))) }
+func duration(seconds float64) string {
+	return plan.Age(time.Duration(seconds * float64(time.Second)))
+}
 
 func orDash(s string) string {
 	if s == "" {
@@ -87,7 +113,7 @@ func number(n *int) string {
 	return strconv.Itoa(*n)
 }
 
-// name is what people call it, "" where that is its id.
+// name returns the name for people, or "" if that is the id.
 func name(id, name string) string {
 	if id == name {
 		return ""
@@ -95,8 +121,8 @@ func name(id, name string) string {
 	return name
 }
 
-// testsOf is how many tests there are with what landed, and how many of them it brought: "29, 1 new". Where their run told no number, it is
-// what the slice counts.
+// testsOf returns the number of tests with what landed, and how many of them are new: "29, 1 new".
+// If their run printed no number, it returns the slice's own count.
 func testsOf(l Landed) string {
 	switch {
 	case l.After == nil && l.New != nil:
@@ -111,7 +137,7 @@ func testsOf(l Landed) string {
 	return strconv.Itoa(*l.After) + ", " + plan.Gain(*l.New)
 }
 
-// tone is the color of the verdict.
+// tone returns the class that colors the verdict.
 func (d *Document) tone() string {
 	switch {
 	case d.Counts.Failed > 0:
@@ -127,8 +153,13 @@ func (d *Document) tone() string {
 func (d *Document) tiles() []tile {
 	var list []tile
 	tones := map[view.Group]string{view.NeedsYou: "warn", view.Failed: "bad"}
-	sections := map[view.Group]string{view.NeedsYou: "needs", view.Stopped: "needs", view.Failed: "failed", view.Ready: "next", view.Blocked: "next"}
-	for _, g := range []view.Group{view.Failed, view.Stopped, view.NeedsYou, view.Running, view.Merging, view.Ready, view.Blocked} {
+	sections := map[view.Group]string{
+		view.NeedsYou: "needs", view.Stopped: "needs", view.Failed: "failed",
+		view.Ready: "next", view.Blocked: "next",
+	}
+	for _, g := range []view.Group{
+		view.Failed, view.Stopped, view.NeedsYou, view.Running, view.Merging, view.Ready, view.Blocked,
+	} {
 		if n := d.Counts.Of(g); n > 0 {
 			text := view.Tally(n, g)
 			list = append(list, tile{n, strings.TrimPrefix(text, strconv.Itoa(n)+" "), tones[g], sections[g]})
@@ -140,7 +171,7 @@ func (d *Document) tiles() []tile {
 	return list
 }
 
-// CostText says what the night cost, as far as the agents have said.
+// CostText returns the night's cost, as far as the agents reported it.
 func (d *Document) CostText() string {
 	total, failed := d.Cost.Total, d.Cost.Failed
 	switch {
@@ -154,7 +185,7 @@ func (d *Document) CostText() string {
 	return total.String() + " in all, of which " + failed.String() + " on failed attempts."
 }
 
-// ForecastText says how long the rest takes, and whether more slots would help.
+// ForecastText returns how long the rest takes, and whether more slots would help.
 func (d *Document) ForecastText() string {
 	f := d.Next
 	switch {
@@ -169,12 +200,14 @@ func (d *Document) ForecastText() string {
 	switch {
 	case f.Faster == nil:
 	case *f.Faster < *f.Seconds*0.95:
-		text += fmt.Sprintf(". With %d slots instead of %d it would be %s", f.More, f.Slots, duration(*f.Faster))
+		text += fmt.Sprintf(". With %d slots instead of %d it would be %s",
+			f.More, f.Slots, duration(*f.Faster))
 	default:
 		text += fmt.Sprintf(". More than %s wouldn't help", words.Count(f.Slots, "slot"))
 	}
 	if f.Typical != nil {
-		text += fmt.Sprintf(". A slice takes %s, by %s", duration(*f.Typical), words.Count(f.Samples, "attempt"))
+		text += fmt.Sprintf(". A slice takes %s, by %s",
+			duration(*f.Typical), words.Count(f.Samples, "attempt"))
 	}
 	return text + "."
 }

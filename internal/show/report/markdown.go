@@ -13,8 +13,8 @@ import (
 	"greenlight/internal/core/plan"
 )
 
-// Markdown writes the document as Markdown. base is where the links to records lead: the path of .greenlight/runs from where the
-// document is read.
+// Markdown writes the document as Markdown. base is the prefix of links to records: the path of
+// .greenlight/runs from where the document is read.
 func (d *Document) Markdown(w io.Writer, base string) error {
 	var b strings.Builder
 	p := line{base: base, Builder: &b}
@@ -26,7 +26,10 @@ func (d *Document) Markdown(w io.Writer, base string) error {
 	if d.Hold != nil {
 		p.f("Held %s\n", md(*d.Hold))
 	}
-	for _, section := range []func(line){d.markNeedsYou, d.markUnheard, d.markCompleted, d.markFailed, d.markPrevious, d.markCost, d.markTimeline, d.markGraph, d.markNext} {
+	for _, section := range []func(line){
+		d.markNeedsYou, d.markUnheard, d.markCompleted, d.markFailed, d.markPrevious, d.markCost,
+		d.markTimeline, d.markGraph, d.markNext,
+	} {
 		section(p)
 	}
 	_, err := io.WriteString(w, b.String())
@@ -41,7 +44,7 @@ type line struct {
 
 func (p line) f(format string, a ...any) { fmt.Fprintf(p, format+"\n", a...) }
 
-// link is a text that leads to a record; the text alone where there is none.
+// link returns a text that links to a record, or the text alone if there is none.
 func (p line) link(record, text string) string {
 	if record == "" {
 		return md(text)
@@ -105,7 +108,8 @@ func (d *Document) markFailed(p line) {
 func (d *Document) markCompleted(p line) {
 	p.f("## Completed (%d)\n", len(d.Landed))
 	if len(d.Landed) > 0 {
-		p.f("| slice | name | diff | tests | verified | cost of all attempts | commit |\n|---|---|---|---|---|---|---|")
+		p.f("| slice | name | diff | tests | verified | cost of all attempts | commit |")
+		p.f("|---|---|---|---|---|---|---|")
 	}
 	for _, l := range d.Landed {
 		diff, verified, commit := "", "verified", ""
@@ -127,14 +131,16 @@ func (d *Document) markCompleted(p line) {
 		if l.Commit != "" {
 			commit = "`" + l.Commit[:min(len(l.Commit), 10)] + "`"
 		}
-		p.f("| %s | %s | %s | %s | %s | %s | %s |", p.link(l.Record, l.ID), md(l.Name), diff, testsOf(l), verified, l.Cost, commit)
+		p.f("| %s | %s | %s | %s | %s | %s | %s |",
+			p.link(l.Record, l.ID), md(l.Name), diff, testsOf(l), verified, l.Cost, commit)
 	}
 	p.nothing(len(d.Landed))
 }
 
 func (d *Document) markPrevious(p line) {
 	if n := d.Previous; n != nil {
-		p.f("## Compared with the night before\n\n| | %s | %s |\n|---|---:|---:|", day(d.Night.From), day(n.From))
+		p.f("## Compared with the night before\n\n| | %s | %s |\n|---|---:|---:|",
+			day(d.Night.From), day(n.From))
 		p.f("| completed | %d | %d |", d.Night.Done, n.Done)
 		p.f("| attempts | %d | %d |", d.Night.Attempts, n.Attempts)
 		p.f("| failed attempts | %d | %d |", d.Night.Failed, n.Failed)
@@ -151,7 +157,8 @@ func (d *Document) markCost(p line) {
 			p.f("")
 		}
 		for _, s := range list {
-			p.f("- %s: %s, %s", p.link(s.Record, orDash(s.Name)), orDash(s.Cost.String()), words.Count(s.Attempts, "attempt"))
+			p.f("- %s: %s, %s", p.link(s.Record, orDash(s.Name)), orDash(s.Cost.String()),
+				words.Count(s.Attempts, "attempt"))
 		}
 	}
 }
@@ -163,14 +170,19 @@ func (d *Document) markTimeline(p line) {
 		if s.Critical {
 			mark = " (critical path)"
 		}
-		p.f("- %s–%s %s: %s%s", s.From.Local().Format("15:04:05"), s.To.Local().Format("15:04:05"), p.link(s.Record, fmt.Sprintf("%s.%d", s.ID, s.N)), md(s.Text), mark)
+		p.f("- %s %s: %s%s", s.clocks(), p.link(s.Record, fmt.Sprintf("%s.%d", s.ID, s.N)), md(s.Text), mark)
 	}
 	for _, s := range d.Timeline.Holds {
-		p.f("- %s–%s held: %s", s.From.Local().Format("15:04:05"), s.To.Local().Format("15:04:05"), md(s.Text))
+		p.f("- %s held: %s", s.clocks(), md(s.Text))
 	}
 	for _, s := range d.Timeline.Lane {
-		p.f("- %s–%s merge queue: %s", s.From.Local().Format("15:04:05"), s.To.Local().Format("15:04:05"), md(strings.TrimSpace(s.ID+" "+s.Text)))
+		p.f("- %s merge queue: %s", s.clocks(), md(strings.TrimSpace(s.ID+" "+s.Text)))
 	}
+}
+
+// clocks returns the span's two times of day.
+func (s *Span) clocks() string {
+	return s.From.Local().Format("15:04:05") + "–" + s.To.Local().Format("15:04:05")
 }
 
 func (d *Document) markGraph(p line) {
@@ -203,7 +215,7 @@ func (d *Document) markNext(p line) {
 	}
 }
 
-// next is the commands that help.
+// next returns the commands that help.
 func next(it Item) string {
 	var list []string
 	for _, c := range it.Next {
@@ -217,7 +229,7 @@ func next(it Item) string {
 
 var mdEscaper = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "<", "&lt;", "|", `\|`)
 
-// md is text of others on one line, without any meaning in Markdown.
+// md escapes a text for Markdown and puts it on one line.
 func md(s string) string { return mdEscaper.Replace(sanitize.Line(s)) }
 
 func safe(list []string) []string {

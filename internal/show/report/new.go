@@ -18,19 +18,19 @@ import (
 	"greenlight/internal/workspace/git"
 )
 
-// An Input is all that a document is made from.
+// An Input is everything that a document is made from.
 type Input struct {
 	Plan    *plan.Plan
 	Facts   view.Facts
-	Events  []journal.Event         // the oldest first
-	Skipped int                     // lines of the journal that nobody can read
+	Events  []journal.Event         // oldest first
+	Skipped int                     // unreadable lines of the journal
 	Changes map[string]git.DiffStat // by commit
 	Since   time.Time               // zero for the last night
 	Running bool                    // something runs
 	Now     time.Time
 }
 
-// ruling is what the gate has answered about the last attempt at an item; nil if it wasn't asked.
+// ruling returns the gate's answers about the last attempt at an item; nil if it wasn't asked.
 func ruling(f view.Facts, id string) *gate.Ruling {
 	recs := f.Records[id]
 	if len(recs) == 0 {
@@ -39,30 +39,68 @@ func ruling(f view.Facts, id string) *gate.Ruling {
 	return recs[len(recs)-1].Judged.Gate
 }
 
-// New makes the document.
+// New returns the document.
 func New(in Input) *Document {
 	p, m := in.Plan, view.New(in.Plan, in.Facts, in.Now)
-	noun := cmp.Or(p.Snapshot.Noun, plan.Slice)
-	d := &Document{SchemaVersion: 1, Project: filepath.Base(p.Snapshot.Root), Root: p.Snapshot.Root, Noun: noun, At: in.Now.UTC(), Counts: m.Counts,
-		Warnings: []string{}, Queue: []Item{}, NeedsYou: []Item{}, Unheard: []Item{}, Landed: []Landed{}, Failed: []Failed{}, Graph: []Node{}, Blocked: []Blocked{}}
-	var before *Night
-	d.Night, before = choose(nights(in.Events), in.Since, in.Now, in.Running)
+	d := &Document{
+		SchemaVersion: 1,
+		Project:       filepath.Base(p.Snapshot.Root),
+		Root:          p.Snapshot.Root,
+		Noun:          cmp.Or(p.Snapshot.Noun, plan.Slice),
+		At:            in.Now.UTC(),
+		Counts:        m.Counts,
+		Warnings:      []string{},
+		Queue:         []Item{},
+		NeedsYou:      []Item{},
+		Unheard:       []Item{},
+		Landed:        []Landed{},
+		Failed:        []Failed{},
+		Graph:         []Node{},
+		Blocked:       []Blocked{},
+	}
 	recs := newHistory(in)
-	recs.tally(&d.Night, in.Now)
-	if s := p.Snapshot.Suite; s != nil && !s.At.Before(d.Night.From) { // what was taken back since isn't in it any more
-		d.Night.Passed = &s.Passed
-	}
-	if before != nil {
-		recs.tally(before, d.Night.From)
-		d.Previous = before
-	}
+	d.addNights(in, recs)
 	how := "Stopped"
 	if d.Night.Running {
 		how = "Running"
 	}
-	d.Sentence = m.Counts.Sentence(how, noun)
+	d.Sentence = m.Counts.Sentence(how, d.Noun)
 	d.Verdict = verdict(&d.Night, d.Sentence)
 	d.Tests = view.Tests(p)
+	d.addNotices(in)
+	d.addItems(in, m)
+	d.Landed = landed(in, recs, d.Night)
+	slices.SortStableFunc(d.Landed, func(a, b Landed) int { return gate.TestsFirst(a.gate, b.gate) })
+	ours := inNight(recs.all, d.Night)
+	d.Cost = recs.costs(ours)
+	d.Timeline = timeline(in, recs, ours, d.Night)
+	for layer, ids := range p.Layers() {
+		for _, id := range ids {
+			st := p.State(id)
+			deps := append([]string{}, st.Deps...)
+			d.Graph = append(d.Graph, Node{id, st.Name, view.GroupOf(st).String(), layer, deps})
+		}
+	}
+	d.Next = forecast(in)
+	return d
+}
+
+// addNights adds the night and the one before.
+func (d *Document) addNights(in Input, recs *history) {
+	d.Night, d.Previous = choose(nights(in.Events), in.Since, in.Now, in.Running)
+	recs.tally(&d.Night, in.Now)
+	// work that was taken back since isn't in the suite any more
+	if s := in.Plan.Snapshot.Suite; s != nil && !s.At.Before(d.Night.From) {
+		d.Night.Passed = &s.Passed
+	}
+	if d.Previous != nil {
+		recs.tally(d.Previous, d.Night.From)
+	}
+}
+
+// addNotices adds holds and warnings.
+func (d *Document) addNotices(in Input) {
+	p := in.Plan
 	var held []string
 	for _, h := range p.InEffect() {
 		held = append(held, h.Listed(in.Now))
@@ -75,39 +113,33 @@ func New(in Input) *Document {
 		d.Warnings = append(d.Warnings, scrub.Text(strings.TrimPrefix(w.Path+": "+w.Message, ": ")))
 	}
 	if in.Skipped > 0 {
-		d.Warnings = append(d.Warnings, fmt.Sprintf("%d lines of the journal can't be read, and are left out", in.Skipped))
+		text := fmt.Sprintf("%d lines of the journal can't be read, and are left out", in.Skipped)
+		d.Warnings = append(d.Warnings, text)
 	}
-	ours := inNight(recs.all, d.Night)
+}
+
+// addItems lists the items that aren't done.
+func (d *Document) addItems(in Input, m *view.Model) {
 	d.Queue = append(d.Queue, queueNeeds(in, d.Night)...)
 	for _, r := range m.In(view.NeedsYou) {
 		d.NeedsYou = append(d.NeedsYou, item(&r, in.Facts))
 	}
-	for _, r := range m.In(view.Stopped) { // only a person starts it again
+	for _, r := range m.In(view.Stopped) { // only a person can restart it
 		d.NeedsYou = append(d.NeedsYou, item(&r, in.Facts))
 	}
-	slices.SortStableFunc(d.NeedsYou, func(a, b Item) int { return gate.TestsFirst(ruling(in.Facts, a.ID), ruling(in.Facts, b.ID)) })
+	slices.SortStableFunc(d.NeedsYou, func(a, b Item) int {
+		return gate.TestsFirst(ruling(in.Facts, a.ID), ruling(in.Facts, b.ID))
+	})
 	d.Unheard = append(d.Unheard, unheard(in, d.Night)...)
 	for _, r := range m.In(view.Failed) {
 		d.Failed = append(d.Failed, failed(&r, in.Facts))
 	}
 	for _, r := range m.In(view.Blocked) {
-		d.Blocked = append(d.Blocked, Blocked{r.ID, r.Name, p.Because(r.ID)})
+		d.Blocked = append(d.Blocked, Blocked{r.ID, r.Name, in.Plan.Because(r.ID)})
 	}
-	d.Landed = landed(in, recs, d.Night)
-	slices.SortStableFunc(d.Landed, func(a, b Landed) int { return gate.TestsFirst(a.gate, b.gate) })
-	d.Cost = recs.costs(ours)
-	d.Timeline = timeline(in, recs, ours, d.Night)
-	for layer, ids := range p.Layers() {
-		for _, id := range ids {
-			st := p.State(id)
-			d.Graph = append(d.Graph, Node{id, st.Name, view.GroupOf(st).String(), layer, append([]string{}, st.Deps...)})
-		}
-	}
-	d.Next = forecast(in)
-	return d
 }
 
-// records are all, the oldest first.
+// records returns all records, oldest first.
 func records(f view.Facts) []*attempt.Record {
 	var all []*attempt.Record
 	for _, list := range f.Records {
@@ -126,7 +158,7 @@ func began(r *attempt.Record) time.Time {
 	return r.Life.ClaimedAt
 }
 
-// over is when the attempt was over, the lane's part included; now for one that isn't.
+// over returns when the attempt and its merge were over; now if they aren't.
 func over(r *attempt.Record, now time.Time) time.Time {
 	switch {
 	case r.Life.SettledAt != nil:
@@ -137,7 +169,7 @@ func over(r *attempt.Record, now time.Time) time.Time {
 	return now
 }
 
-// inNight are the records of attempts that ran in the night.
+// inNight returns the records of attempts that ran in the night.
 func inNight(recs []*attempt.Record, n Night) []*attempt.Record {
 	var list []*attempt.Record
 	for _, r := range recs {
@@ -148,7 +180,7 @@ func inNight(recs []*attempt.Record, n Night) []*attempt.Record {
 	return list
 }
 
-// verdict is the night in a line.
+// verdict describes the night in one line.
 func verdict(n *Night, sentence string) string {
 	text := fmt.Sprintf("%s In %s: %d completed", sentence, plan.Age(n.To.Sub(n.From)), n.Done)
 	if n.Failed > 0 {
@@ -178,14 +210,20 @@ func verdict(n *Night, sentence string) string {
 }
 
 func item(r *view.Row, f view.Facts) Item {
-	it := Item{ID: r.ID, Name: r.Name, Text: scrub.Text(r.Text), Command: r.Command, Next: append([]string{}, r.Next...)}
+	it := Item{
+		ID:      r.ID,
+		Name:    r.Name,
+		Text:    scrub.Text(r.Text),
+		Command: r.Command,
+		Next:    append([]string{}, r.Next...),
+	}
 	if recs := f.Records[r.ID]; len(recs) > 0 {
 		it.Record, it.Log = paths(recs[len(recs)-1])
 	}
 	return it
 }
 
-// queueNeeds is why the target hasn't got all that is done, and what has happened to it.
+// queueNeeds returns why done work isn't in the target yet, and what has happened to the target.
 func queueNeeds(in Input, n Night) []Item {
 	var list []Item
 	lane := in.Facts.Lane
@@ -195,8 +233,10 @@ func queueNeeds(in Input, n Night) []Item {
 		if why == "" {
 			why = "the next run, or gl land, merges them"
 		}
-		text := fmt.Sprintf("%s not merged yet (%s): %s", words.Count(len(waiting), "slice"), strings.Join(waiting, ", "), why)
-		list = append(list, Item{ID: target, Text: scrub.Text(text), Command: "gl land", Next: []string{"gl land" + in.Plan.Snapshot.Flags}})
+		text := fmt.Sprintf("%s not merged yet (%s): %s",
+			words.Count(len(waiting), "slice"), strings.Join(waiting, ", "), why)
+		next := []string{"gl land" + in.Plan.Snapshot.Flags}
+		list = append(list, Item{ID: target, Text: scrub.Text(text), Command: "gl land", Next: next})
 	}
 	for _, e := range in.Events {
 		if e.Kind == journal.NeedsYou && e.Slice == "" && e.Target != "" && !e.Time.Before(n.From) {
@@ -206,15 +246,16 @@ func queueNeeds(in Input, n Night) []Item {
 	return list
 }
 
-// unheard is what a person has said since the night began and nobody has read. Of a slice that is open again its next agent is told by other
-// words.
+// unheard returns the messages of people since the night began that no agent read. Those about a
+// slice that is open again are omitted: its next agent gets them another way.
 func unheard(in Input, n Night) []Item {
 	var list []Item
 	for _, e := range in.Events {
 		if e.Kind != journal.Unheard || e.Time.Before(n.From) {
 			continue
 		}
-		it := Item{ID: e.Subject(), Text: scrub.Text(journal.NobodyRead + ": " + e.Reason), Next: []string{}}
+		text := scrub.Text(journal.NobodyRead + ": " + e.Reason)
+		it := Item{ID: e.Subject(), Text: text, Next: []string{}}
 		if st := in.Plan.State(e.Slice); st != nil {
 			if st.Class != plan.Done {
 				continue
@@ -229,7 +270,7 @@ func unheard(in Input, n Night) []Item {
 	return list
 }
 
-// paths are where the record and the log of an attempt are, relative to .greenlight/runs.
+// paths returns the paths of an attempt's record and log, relative to .greenlight/runs.
 func paths(r *attempt.Record) (record, log string) {
 	record = "live/" + r.ID.Name() + ".json"
 	if r.Life.Phase == plan.Settled {
@@ -238,7 +279,7 @@ func paths(r *attempt.Record) (record, log string) {
 	return record, "log/" + r.ID.Name() + ".log"
 }
 
-// shownEvidence is how many lines say why something failed.
+// shownEvidence is the number of lines that explain a failure.
 const shownEvidence = 12
 
 func failed(row *view.Row, f view.Facts) Failed {
@@ -258,7 +299,7 @@ func failed(row *view.Row, f view.Facts) Failed {
 	return out
 }
 
-// evidence are the lines that say most about why an attempt came to nothing: of the tests, of git, or of the agent.
+// evidence returns the most telling lines about a failed attempt: of the tests, git or the agent.
 func evidence(r *attempt.Record) []string {
 	var text []string
 	switch v := r.Judged.Verdict; {
@@ -278,7 +319,7 @@ func evidence(r *attempt.Record) []string {
 	return text[max(0, len(text)-shownEvidence):]
 }
 
-// queueText is how far an attempt in the merge queue is, or what works that queue.
+// queueText returns the progress of an attempt in the merge queue.
 func queueText(p *plan.Plan, r *attempt.Record) string {
 	if st := p.State(r.ID.Slice); st != nil && st.Attempt != nil && st.Attempt.N == r.ID.N {
 		return st.Attempt.Landing
@@ -287,7 +328,12 @@ func queueText(p *plan.Plan, r *attempt.Record) string {
 }
 
 func timeline(in Input, h *history, recs []*attempt.Record, n Night) Timeline {
-	t := Timeline{Attempts: []Span{}, Holds: append([]Span{}, holds(in.Events, n)...), Lane: append([]Span{}, laneSpans(in.Events, n)...), Critical: critical(in.Plan, recs, n)}
+	t := Timeline{
+		Attempts: []Span{},
+		Holds:    append([]Span{}, holds(in.Events, n)...),
+		Lane:     append([]Span{}, laneSpans(in.Events, n)...),
+		Critical: critical(in.Plan, recs, n),
+	}
 	done := map[string]*attempt.Record{}
 	for _, c := range h.done {
 		done[c.id] = c.last
@@ -331,8 +377,8 @@ func (h *history) state(r *attempt.Record) string {
 	return SpanOther
 }
 
-// critical is the chain of slices that the end of the night waited for: the one that was completed last, of what it depends on what was
-// completed last, and so on.
+// critical returns the chain of slices that determined the end of the night: the slice completed
+// last, its dependency completed last, and so on.
 func critical(p *plan.Plan, recs []*attempt.Record, n Night) []string {
 	ends := map[string]time.Time{}
 	last := ""
@@ -365,14 +411,21 @@ func critical(p *plan.Plan, recs []*attempt.Record, n Night) []string {
 
 func forecast(in Input) Forecast {
 	slots := max(in.Facts.Slots, 1)
-	f := Forecast{Ready: append([]string{}, in.Plan.Lists.Ready...), Slots: slots, More: 2 * slots, Samples: in.Facts.Pace.Samples, Without: append([]string{}, view.Stuck(in.Plan)...)}
-	if in.Facts.Pace.Typical > 0 {
-		f.Typical = seconds(in.Facts.Pace.Typical)
+	pace := in.Facts.Pace
+	f := Forecast{
+		Ready:   append([]string{}, in.Plan.Lists.Ready...),
+		Without: append([]string{}, view.Stuck(in.Plan)...),
+		Slots:   slots,
+		More:    2 * slots,
+		Samples: pace.Samples,
 	}
-	if left, ok := in.Facts.Pace.Remaining(in.Plan, slots, in.Now); ok {
+	if pace.Typical > 0 {
+		f.Typical = seconds(pace.Typical)
+	}
+	if left, ok := pace.Remaining(in.Plan, slots, in.Now); ok {
 		f.Seconds, f.Left = seconds(left), view.Left(in.Plan, left, in.Now)
 	}
-	if left, ok := in.Facts.Pace.Remaining(in.Plan, f.More, in.Now); ok {
+	if left, ok := pace.Remaining(in.Plan, f.More, in.Now); ok {
 		f.Faster = seconds(left)
 	}
 	return f

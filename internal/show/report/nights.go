@@ -7,12 +7,12 @@ import (
 	"greenlight/internal/state/journal"
 )
 
-// gap is how far two drains of one night may be apart.
-// A calendar day wouldn't do: a night has midnight in it.
+// gap is the longest time between two runs of one night. A night contains midnight, so calendar
+// days can't be used.
 const gap = time.Hour
 
-// nights finds the nights in the journal's events, which come in the order of time. A drain without an end goes up to the next drain's
-// start or to the last event.
+// nights finds the nights in the journal's events, which are in chronological order. A run without
+// an end lasts until the next run's start or the last event.
 func nights(events []journal.Event) []Night {
 	var list []Night
 	open := false
@@ -42,7 +42,7 @@ func nights(events []journal.Event) []Night {
 	return list
 }
 
-// choose is the night that a report is about, and the one before.
+// choose returns the night that a report is about, and the one before.
 func choose(all []Night, since, now time.Time, running bool) (night Night, before *Night) {
 	i := len(all) - 1
 	if !since.IsZero() {
@@ -51,7 +51,8 @@ func choose(all []Night, since, now time.Time, running bool) (night Night, befor
 		}
 		night = Night{From: since, To: now}
 		if last := len(all) - 1; last >= 0 && last > i {
-			night.Slots, night.Why, night.Ended, night.To = all[last].Slots, all[last].Why, all[last].Ended, all[last].To
+			n := &all[last]
+			night.Slots, night.Why, night.Ended, night.To = n.Slots, n.Why, n.Ended, n.To
 		}
 		i++
 	} else if i >= 0 {
@@ -68,10 +69,11 @@ func choose(all []Night, since, now time.Time, running bool) (night Night, befor
 	return night, before
 }
 
-// holds are the times in which nothing was launched, or nothing of an agent. Each agent's follow each other.
+// holds returns the times in which nothing was launched, or nothing of an agent. Those of one agent
+// don't overlap.
 func holds(events []journal.Event, n Night) []Span {
 	var list []Span
-	last := map[string]int{} // by agent, "" for everybody
+	last := map[string]int{} // by agent, "" for all
 	end := func(e *journal.Event) {
 		if i, ok := last[e.Agent]; ok && e.Time.Before(list[i].To) {
 			list[i].To = e.Time
@@ -101,14 +103,15 @@ func holds(events []journal.Event, n Night) []Span {
 	return slices.DeleteFunc(list, func(s Span) bool { return !within(s, n) })
 }
 
-// laneSpans are what the lane did.
+// laneSpans returns what the merge queue did.
 func laneSpans(events []journal.Event, n Night) []Span {
 	var list []Span
 	for _, e := range events {
 		if e.DurationMS == nil || *e.DurationMS < 0 {
 			continue
 		}
-		s := Span{ID: e.Slice, N: e.Attempt, To: e.Time, From: e.Time.Add(-time.Duration(min(*e.DurationMS, 1<<40)) * time.Millisecond), State: "merge"}
+		took := time.Duration(min(*e.DurationMS, 1<<40)) * time.Millisecond
+		s := Span{ID: e.Slice, N: e.Attempt, From: e.Time.Add(-took), To: e.Time, State: "merge"}
 		switch e.Kind {
 		case journal.Merge:
 			s.Text = "merge"
@@ -133,7 +136,7 @@ func laneSpans(events []journal.Event, n Night) []Span {
 	return list
 }
 
-// within says whether a span has a part in the night; it is cut to that.
+// within reports whether any part of a span is in the night.
 func within(s Span, n Night) bool {
 	return !s.To.Before(n.From) && !s.From.After(n.To) && !s.To.Before(s.From)
 }

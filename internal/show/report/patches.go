@@ -7,16 +7,15 @@ import (
 	"greenlight/internal/base/scrub"
 )
 
-// What of the diffs a page shows: it has to open at once, and to be read.
-// The page itself has them because a link breaks when the page is mailed, and what isn't delivered
-// yet is on no forge.
+// Limits of the diffs on a page: it has to open at once and stay readable. The page contains the
+// diffs because links break when it is mailed, and unmerged work is on no forge.
 const (
 	longestPatch = 300  // lines added and removed
-	mostPatches  = 3000 // the same, of all
+	mostPatches  = 3000 // the same, of all patches
 	largestPatch = 64 << 10
 )
 
-// shownPatches are the commits whose patches go into the page, in the order in which they landed.
+// shownPatches returns the commits whose patches are on the page, in the order of landing.
 func (d *Document) shownPatches() []string {
 	var commits []string
 	sum := 0
@@ -32,7 +31,7 @@ func (d *Document) shownPatches() []string {
 	return commits
 }
 
-// AddPatches gives the document the patches of what has landed, by commit.
+// AddPatches adds the patches of landed work, which are given by commit.
 func (d *Document) AddPatches(patches map[string]string) {
 	for i := range d.Landed {
 		l := &d.Landed[i]
@@ -48,7 +47,7 @@ func (d *Document) AddPatches(patches map[string]string) {
 	}
 }
 
-// HasPatches says whether there is any.
+// HasPatches reports whether there is any patch.
 func (d *Document) HasPatches() bool {
 	for _, l := range d.Landed {
 		if l.Patch != nil {
@@ -58,7 +57,7 @@ func (d *Document) HasPatches() bool {
 	return false
 }
 
-// A run is lines of a patch that look alike.
+// A run is a sequence of lines of a patch that look alike.
 type run struct{ Class, Text string }
 
 // runs joins lines that look alike: a page with an element for each line opens slowly.
@@ -75,7 +74,7 @@ func runs(patch []string) []run {
 	return list
 }
 
-// tint is the class of a patch's line.
+// tint returns the class of a patch's line.
 func tint(line string) string {
 	switch {
 	case strings.HasPrefix(line, "+++ "), strings.HasPrefix(line, "--- "):

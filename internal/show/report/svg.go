@@ -20,7 +20,8 @@ func (s *drawing) f(format string, a ...any) { fmt.Fprintf(s, format, a...) }
 
 func esc(text string) string { return template.HTMLEscapeString(sanitize.Line(text)) }
 
-// A chart is the Gantt chart in the making: a line for each slice, with the lane below and the holds behind.
+// A chart builds the Gantt chart: a line for each slice, with the merge queue below and the holds
+// behind.
 type chart struct {
 	drawing
 	d        *Document
@@ -30,7 +31,8 @@ type chart struct {
 	height   int
 }
 
-// The chart's measures: the width of the names and of the times, the height of a line, and where the first one begins.
+// The chart's measures: the width of the names and of the times, the height of a line, and the top
+// of the first.
 const (
 	chartLabel, chartWidth, chartLine, chartTop = 150, 820, 22, 28
 )
@@ -138,7 +140,10 @@ func (c *chart) drawLane() {
 func ticks(from, to time.Time) []time.Time {
 	const most = 10
 	step := 24 * time.Hour
-	for _, d := range []time.Duration{time.Second, 5 * time.Second, 15 * time.Second, time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 2 * time.Hour, 6 * time.Hour} {
+	for _, d := range []time.Duration{
+		time.Second, 5 * time.Second, 15 * time.Second, time.Minute, 5 * time.Minute,
+		15 * time.Minute, time.Hour, 2 * time.Hour, 6 * time.Hour,
+	} {
 		if to.Sub(from)/d <= most {
 			step = d
 			break
@@ -164,7 +169,7 @@ func tick(t time.Time, whole time.Duration) string {
 	return t.Local().Format("15:04")
 }
 
-// picture draws the graph: a column for each layer, the dependencies to the left of what needs them.
+// picture draws the graph: a column for each layer, with dependencies to the left of dependents.
 func picture(d *Document) template.HTML {
 	const (
 		boxWidth, boxHeight, gapX, gapY, margin = 150, 38, 46, 12, 10

@@ -14,7 +14,8 @@ import (
 
 // Colors are the colors of the groups.
 var Colors = map[view.Group]term.Color{
-	view.NeedsYou: term.Yellow, view.Failed: term.Red, view.Stopped: term.Yellow, view.Running: term.Blue, view.Merging: term.Blue, view.Ready: "", view.Blocked: term.Dim,
+	view.NeedsYou: term.Yellow, view.Failed: term.Red, view.Stopped: term.Yellow, view.Running: term.Blue,
+	view.Merging: term.Blue, view.Ready: "", view.Blocked: term.Dim,
 	view.Done: term.Green,
 }
 

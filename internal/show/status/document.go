@@ -11,66 +11,85 @@ import (
 // A Document is what gl status --json prints. The table of fields has each of its keys, or jsonOnly
 // does.
 type Document struct {
-	SchemaVersion int                   `json:"schema_version"`
-	Format        string                `json:"format"`    // the format of the state: "slices", "legacy", "specwright" or "gsd"
-	Root          string                `json:"root"`      // absolute path of the project
-	Milestone     *string               `json:"milestone"` // value of --milestone; null for all slices
-	Total         int                   `json:"total" jsonschema:"minimum=0"`
-	Done          int                   `json:"done" jsonschema:"minimum=0"`
-	Progress      *plan.Progress        `json:"progress"` // of the current milestone, as the format itself records it; null where total and done are all there is
-	Slices        []Slice               `json:"slices"`   // those in scope, in the order of the graph, then by id
-	Running       []string              `json:"running"`
-	Tasks         []Task                `json:"tasks"` // open attempts at tasks, such as gl quick; each takes a slot until its work awaits the lane
-	Ready         []string              `json:"ready"` // in launch order
-	Blocked       []Blocked             `json:"blocked"`
-	Landing       []string              `json:"landing"` // called complete by their agents, and merged and tested now
-	Failed        []string              `json:"failed"`
-	Red           []string              `json:"red"`      // the tests fail on the merged work
-	Conflict      []string              `json:"conflict"` // the work doesn't merge
-	Stalled       []string              `json:"stalled"`
-	Waiting       []string              `json:"waiting"`      // for a person
-	Unknown       []string              `json:"unknown"`      // with an unknown status, or a file that can't be read
-	Undelivered   *Undelivered          `json:"undelivered"`  // has landed, and isn't in the branch that the work is for; null if all is
-	Forecast      []Collision           `json:"forecast"`     // work that is likely to conflict when it lands
-	PullRequest   *PullRequest          `json:"pull_request"` // that is open, with what has landed; null for none
-	Tests         Tests                 `json:"tests"`
-	Cost          *spending.Total       `json:"cost"`                               // of all attempts that the journal has; null if it can't be read
-	ETASeconds    *int                  `json:"eta_seconds" jsonschema:"minimum=0"` // until nothing is left that can be done, by simulation; null for unknown
-	ETAWithout    []string              `json:"eta_without"`                        // what that doesn't count: nothing happens to it until a person acts
-	Hold          *plan.Hold            `json:"hold"`                               // nothing is launched until it ends; null if something may be
-	Holds         []*plan.Hold          `json:"holds"`                              // all that aren't over: of everybody, and of single agents
-	Blockers      []string              `json:"blockers"`                           // what stops the whole project, in people's words: gl state overview
-	Warnings      []project.WarningItem `json:"warnings"`
-	Others        []Document            `json:"others"` // the same document for each other system that keeps state in this project
+	SchemaVersion int     `json:"schema_version"`
+	Format        string  `json:"format"`    // of the state: slices, legacy, specwright or gsd
+	Root          string  `json:"root"`      // absolute path of the project
+	Milestone     *string `json:"milestone"` // value of --milestone; null for all slices
+	Total         int     `json:"total" jsonschema:"minimum=0"`
+	Done          int     `json:"done" jsonschema:"minimum=0"`
+	// of the current milestone, as recorded by the format; null if it records only total and done
+	Progress *plan.Progress `json:"progress"`
+	Slices   []Slice        `json:"slices"` // those in scope, in the order of the graph, then by id
+	Running  []string       `json:"running"`
+	// open attempts at tasks, such as gl quick; each takes a slot until it awaits the merge queue
+	Tasks    []Task    `json:"tasks"`
+	Ready    []string  `json:"ready"` // in launch order
+	Blocked  []Blocked `json:"blocked"`
+	Landing  []string  `json:"landing"` // called complete by their agents, being merged and tested
+	Failed   []string  `json:"failed"`
+	Red      []string  `json:"red"`      // the tests fail on the merged work
+	Conflict []string  `json:"conflict"` // the work doesn't merge
+	Stalled  []string  `json:"stalled"`
+	Waiting  []string  `json:"waiting"` // for a person
+	Unknown  []string  `json:"unknown"` // with an unknown status, or an unreadable file
+	// landed, but not in the branch that the work is for; null if everything is
+	Undelivered *Undelivered `json:"undelivered"`
+	Forecast    []Collision  `json:"forecast"`     // work that is likely to conflict when it lands
+	PullRequest *PullRequest `json:"pull_request"` // the open one, with landed work; null for none
+	Tests       Tests        `json:"tests"`
+	// of all attempts in the journal; null if it can't be read
+	Cost *spending.Total `json:"cost"`
+	// until nothing more can be done, by simulation; null for unknown
+	ETASeconds *int `json:"eta_seconds" jsonschema:"minimum=0"`
+	// slices not included in eta_seconds: they can't go on until a person acts
+	ETAWithout []string     `json:"eta_without"`
+	Hold       *plan.Hold   `json:"hold"`  // nothing is launched until it ends; null for none
+	Holds      []*plan.Hold `json:"holds"` // all current ones: of all agents, and of single ones
+	// what stops the whole project, in people's words: gl state overview
+	Blockers []string              `json:"blockers"`
+	Warnings []project.WarningItem `json:"warnings"`
+	// the same document for each other system that keeps state in this project
+	Others []Document `json:"others"`
 }
 
-// A Slice is one slice; if its file can't be read, little is known of it.
+// A Slice is one slice. If its file can't be read, most fields are null.
 type Slice struct {
-	ID            string     `json:"id"`     // canonical: the slice file's name without .md, or the graph's id
-	Name          string     `json:"name"`   // for people; the id if nothing better is known
-	Status        *string    `json:"status"` // verbatim from the file; null if the file has none or can't be read
-	Class         plan.Class `json:"class"`  // what the status means; a running attempt makes it active, whatever the file says
-	Step          *string    `json:"step"`   // where in its work the slice is, verbatim
-	Milestone     *string    `json:"milestone"`
-	Deps          []string   `json:"deps"`                                  // ids it depends on; one that no slice has stays as written
-	Needs         []string   `json:"needs"`                                 // those of deps that aren't done
-	Session       *string    `json:"session"`                               // token of the claim; null if unclaimed, or claimed by an unknown session
-	Tests         *int       `json:"tests" jsonschema:"minimum=0"`          // that the slice brought: counted by gl where it could, else recorded by the agent; 0 while its tests fail; null if the file can't be read
-	SecurityTests *int       `json:"security_tests" jsonschema:"minimum=0"` // not included in tests
-	Updated       *string    `json:"updated"`                               // verbatim
-	Stale         bool       `json:"stale"`                                 // claimed by another session, and its file hasn't changed for parallel.stale_minutes
-	Attempts      int        `json:"attempts" jsonschema:"minimum=0"`       // attempts used up; a rate limit uses none
-	Verified      *bool      `json:"verified"`                              // of a done slice: whether gl has seen its tests pass on what landed; null if it saw none
-	Delivered     *bool      `json:"delivered"`                             // of a done slice: whether the branch that the work is for has it; null if gl doesn't know
-	Landed        *string    `json:"landed"`                                // of a done slice: the commit by which it landed; null if gl didn't land it
-	LandedAs      *string    `json:"landed_as"`                             // the shape of that: merge, rebase, squash
-	ETASeconds    *int       `json:"eta_seconds" jsonschema:"minimum=0"`    // until a running agent is likely to end; null for unknown
-	SilentSeconds *int       `json:"silent_seconds" jsonschema:"minimum=0"` // for how long a running agent has said nothing; null for less than a minute
-	Tool          *string    `json:"tool"`                                  // the tool call in which it has been silent
-	Landing       *string    `json:"landing"`                               // of one that lands: how far that is, or what it waits for
+	// canonical: the name of the slice's file without .md, or the graph's id
+	ID     string  `json:"id"`
+	Name   string  `json:"name"`   // for people; the id if no other name is known
+	Status *string `json:"status"` // verbatim; null if the file has none or can't be read
+	// what the status means; a running attempt makes it active, whatever the file says
+	Class     plan.Class `json:"class"`
+	Step      *string    `json:"step"` // of its work, verbatim
+	Milestone *string    `json:"milestone"`
+	Deps      []string   `json:"deps"`  // ids it depends on; unknown ones stay as written
+	Needs     []string   `json:"needs"` // those of deps that aren't done
+	// token of the claim; null if unclaimed, or claimed by an unknown session
+	Session *string `json:"session"`
+	// that the slice added: counted by gl if possible, otherwise recorded by the agent; 0 while its
+	// tests fail; null if the file can't be read
+	Tests         *int    `json:"tests" jsonschema:"minimum=0"`
+	SecurityTests *int    `json:"security_tests" jsonschema:"minimum=0"` // not included in tests
+	Updated       *string `json:"updated"`                               // verbatim
+	// claimed by another session, with a file unchanged for parallel.stale_minutes
+	Stale    bool `json:"stale"`
+	Attempts int  `json:"attempts" jsonschema:"minimum=0"` // used up; a rate limit uses none
+	// of a done slice: whether gl has seen its tests pass on what landed; null if it saw none
+	Verified *bool `json:"verified"`
+	// of a done slice: whether it is in the branch that the work is for; null for unknown
+	Delivered *bool `json:"delivered"`
+	// of a done slice: the commit by which it landed; null if gl didn't land it
+	Landed   *string `json:"landed"`
+	LandedAs *string `json:"landed_as"` // the shape of that: merge, rebase, squash
+	// until a running agent is likely to end; null for unknown
+	ETASeconds *int `json:"eta_seconds" jsonschema:"minimum=0"`
+	// how long a running agent has been silent; null for less than a minute
+	SilentSeconds *int    `json:"silent_seconds" jsonschema:"minimum=0"`
+	Tool          *string `json:"tool"`    // the tool call in which it has been silent
+	Landing       *string `json:"landing"` // of one in the merge queue: its progress
 }
 
-// A Undelivered says why the branch that the work is for hasn't got all that has landed.
+// An Undelivered is why landed work isn't in the branch that it is for.
 type Undelivered struct {
 	Slices    []string   `json:"slices"` // that have landed
 	Reason    *string    `json:"reason"` // null if it hasn't been tried yet
@@ -78,12 +97,12 @@ type Undelivered struct {
 	TakenBack []string   `json:"taken_back"` // slices whose revert has landed
 }
 
-// A PullRequest is the pull request in which the lane is.
+// A PullRequest is the open pull request with the merge queue's work.
 type PullRequest struct {
 	Number int      `json:"number"`
 	URL    string   `json:"url"`
 	Slices []string `json:"slices"`
-	Head   string   `json:"head"` // the commit that was pushed last
+	Head   string   `json:"head"` // the last commit that was pushed
 }
 
 // A Collision is work that is likely to conflict.
@@ -96,28 +115,35 @@ type Collision struct {
 // A Task is an open attempt at a task.
 type Task struct {
 	ID      string     `json:"id"`                       // such as @quick
-	N       int        `json:"n" jsonschema:"minimum=1"` // number of the attempt; several may run at a time
+	N       int        `json:"n" jsonschema:"minimum=1"` // number of the attempt; several may run at once
 	Text    *string    `json:"text"`
 	Agent   string     `json:"agent"`
 	Started *time.Time `json:"started"` // null until its agent runs
-	Landing *string    `json:"landing"` // how far its work is in the lane; null before it awaits the lane
+	Landing *string    `json:"landing"` // its progress in the merge queue; null before
 }
 
+// A Blocked is a slice that waits for others.
 type Blocked struct {
 	ID      string   `json:"id"`
 	Needs   []string `json:"needs"`
-	Because string   `json:"because"` // what holds it up in the end, in words: "S-4 failed"
+	Because string   `json:"because"` // the root cause, in words: "S-4 failed"
 }
 
+// Tests are the numbers of tests.
 type Tests struct {
-	Passing   *int   `json:"passing" jsonschema:"minimum=0"`     // of the whole suite once gl has run it, else recorded by the slices, added up; null if the runner prints no counts
-	Failing   *int   `json:"failing" jsonschema:"minimum=0"`     // the same, and those that fail on the work of slices that are red; null for unknown
-	Uncounted int    `json:"uncounted" jsonschema:"minimum=0"`   // slices that are red, and nobody knows by how many tests
-	Security  int    `json:"security" jsonschema:"minimum=0"`    // recorded by the slices
-	New       *int   `json:"new" jsonschema:"minimum=0"`         // that done slices added to the suite, of those whose share gl has counted; null for unknown
-	Removed   *int   `json:"removed" jsonschema:"minimum=0"`     // that done slices removed from the suite, as New
-	Untold    int    `json:"new_unknown" jsonschema:"minimum=0"` // done slices that record tests, and gl hasn't counted what they added: those that landed together
-	Suite     *Suite `json:"suite"`                              // the last run of the whole suite; null if gl hasn't run it
+	// in the whole suite if gl has run it, otherwise the sum of what slices recorded; null if the
+	// runner prints no counts
+	Passing *int `json:"passing" jsonschema:"minimum=0"`
+	// the same, plus those that fail on the work of red slices; null for unknown
+	Failing   *int `json:"failing" jsonschema:"minimum=0"`
+	Uncounted int  `json:"uncounted" jsonschema:"minimum=0"` // red slices with an unknown number
+	Security  int  `json:"security" jsonschema:"minimum=0"`  // recorded by the slices
+	// that done slices added to the suite, of those whose share gl has counted; null for unknown
+	New     *int `json:"new" jsonschema:"minimum=0"`
+	Removed *int `json:"removed" jsonschema:"minimum=0"` // removed from the suite; see new
+	// done slices that record tests, but whose share gl hasn't counted: those that landed together
+	Untold int    `json:"new_unknown" jsonschema:"minimum=0"`
+	Suite  *Suite `json:"suite"` // the last run of the whole suite; null if gl hasn't run it
 }
 
 // A Suite is a run of all tests, on what has landed or, without a merge queue, in the checkout.
@@ -125,6 +151,6 @@ type Suite struct {
 	Green  bool      `json:"green"`
 	Passed *int      `json:"passed" jsonschema:"minimum=0"` // null if the runner prints no counts
 	Failed *int      `json:"failed" jsonschema:"minimum=0"` // the same
-	Commit *string   `json:"commit"`                        // that was tested; null for the checkout
+	Commit *string   `json:"commit"`                        // the tested one; null for the checkout
 	At     time.Time `json:"at"`
 }

@@ -1,6 +1,6 @@
 // Package status is gl status in its three forms: lines for a pipe, a screen for a terminal, and a
-// JSON document. One table, fields, has what they show, in the order of all forms. A new field takes
-// a row there and, for JSON, a key in Document. The package opens no files: a view.Model has
+// JSON document. One table, fields, lists what they show, in the order of all forms. A new field
+// takes a row there and, for JSON, a key in Document. The package opens no files: a view.Model has
 // everything.
 package status
 
@@ -50,24 +50,35 @@ var fields = [...]field{
 		place: head, words: labeled("counted: ", counted), color: always(term.Dim)},
 	{keys: []string{"hold", "holds"}, label: "Held:", text: held,
 		place: head, words: heldSentences, color: always(term.Yellow)},
-	{keys: []string{"running"}, label: "Running:", text: running, place: rows, groups: []view.Group{view.Running}},
+	{keys: []string{"running"}, label: "Running:", text: running,
+		place: rows, groups: []view.Group{view.Running}},
 	{keys: []string{"tasks"}, place: tasks},
 	{keys: []string{"forecast"}, label: "Forecast:", text: forecast},
 	{label: "Verify:", text: toVerify,
-		place: foot, words: labeled("Unverified: ", unverified), color: always(term.Yellow), wraps: true},
+		place: foot, words: labeled("Unverified: ", unverified),
+		color: always(term.Yellow), wraps: true},
 	{keys: []string{"undelivered"}, label: "Unmerged:", text: undelivered,
-		place: foot, words: labeled("Not merged yet: ", undelivered), color: always(term.Yellow), wraps: true},
+		place: foot, words: labeled("Not merged yet: ", undelivered),
+		color: always(term.Yellow), wraps: true},
 	{keys: []string{"pull_request"}, label: "Review:", text: pullRequest},
-	{keys: []string{"landing"}, label: "Merging:", text: merging, place: rows, groups: []view.Group{view.Merging}},
-	{keys: []string{"ready"}, label: "Ready:", text: ready, place: rows, groups: []view.Group{view.Ready}},
-	{keys: []string{"blocked"}, label: "Blocked:", text: blocked, place: rows, groups: []view.Group{view.Blocked}},
-	{keys: []string{"failed"}, label: "Failed:", text: troubled(plan.Failed), place: rows, groups: []view.Group{view.Failed}},
-	{keys: []string{"red"}, label: "Red:", text: troubled(plan.Red), place: rows, groups: []view.Group{view.Failed}},
-	{keys: []string{"conflict"}, label: "Conflict:", text: troubled(plan.Conflict), place: rows, groups: []view.Group{view.Failed}},
+	{keys: []string{"landing"}, label: "Merging:", text: merging,
+		place: rows, groups: []view.Group{view.Merging}},
+	{keys: []string{"ready"}, label: "Ready:", text: ready,
+		place: rows, groups: []view.Group{view.Ready}},
+	{keys: []string{"blocked"}, label: "Blocked:", text: blocked,
+		place: rows, groups: []view.Group{view.Blocked}},
+	{keys: []string{"failed"}, label: "Failed:", text: troubled(plan.Failed),
+		place: rows, groups: []view.Group{view.Failed}},
+	{keys: []string{"red"}, label: "Red:", text: troubled(plan.Red),
+		place: rows, groups: []view.Group{view.Failed}},
+	{keys: []string{"conflict"}, label: "Conflict:", text: troubled(plan.Conflict),
+		place: rows, groups: []view.Group{view.Failed}},
 	{keys: []string{"stalled"}, label: "Stalled:", text: troubled(plan.Stalled),
 		place: rows, groups: []view.Group{view.Failed, view.Stopped}},
-	{keys: []string{"waiting"}, label: "Waiting:", text: waiting, place: rows, groups: []view.Group{view.NeedsYou}},
-	{keys: []string{"unknown"}, label: "Unknown:", text: unknown, place: rows, groups: []view.Group{view.NeedsYou}},
+	{keys: []string{"waiting"}, label: "Waiting:", text: waiting,
+		place: rows, groups: []view.Group{view.NeedsYou}},
+	{keys: []string{"unknown"}, label: "Unknown:", text: unknown,
+		place: rows, groups: []view.Group{view.NeedsYou}},
 	{keys: []string{"blockers"}, label: "Blockers:", text: blockers,
 		place: head, words: blockerLines, color: always(term.Yellow), wraps: true},
 	{keys: []string{"tests"}, label: "Tests:", text: tests,
@@ -79,7 +90,9 @@ var fields = [...]field{
 
 // jsonOnly are the keys of Document that only programs need, or that other commands and stderr
 // show.
-var jsonOnly = []string{"schema_version", "format", "root", "milestone", "slices", "warnings", "others"}
+var jsonOnly = []string{
+	"schema_version", "format", "root", "milestone", "slices", "warnings", "others",
+}
 
 // always is the color of a field that has one color.
 func always(c term.Color) func(*view.Model) term.Color {
@@ -98,7 +111,8 @@ func labeled(label string, text func(*view.Model) string) func(*view.Model) stri
 
 func progress(m *view.Model) string {
 	p := m.Plan
-	return fmt.Sprintf("%s %d/%d %ss", Bar(p.Done, p.Total, BarCells), p.Done, p.Total, p.Snapshot.Noun)
+	bar := Bar(p.Done, p.Total, BarCells)
+	return fmt.Sprintf("%s %d/%d %ss", bar, p.Done, p.Total, p.Snapshot.Noun)
 }
 
 // recorded is the progress that the format's file records.
@@ -120,7 +134,8 @@ func counted(m *view.Model) string {
 
 func recordText(p *plan.Plan, r plan.Recorded) string {
 	progress := p.Snapshot.Progress
-	text := fmt.Sprintf("%d/%d %ss, %d/%d %ss", r.Done, r.Total, p.Snapshot.Noun, r.PartsDone, r.PartsAll, progress.Parts)
+	text := fmt.Sprintf("%d/%d %ss, %d/%d %ss",
+		r.Done, r.Total, p.Snapshot.Noun, r.PartsDone, r.PartsAll, progress.Parts)
 	if progress.Milestone != "" {
 		text = sanitize.Text(progress.Milestone) + ": " + text
 	}

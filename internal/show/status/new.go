@@ -56,7 +56,8 @@ func New(m *view.Model, milestone string) *Document {
 		doc.Tasks = append(doc.Tasks, newTask(t))
 	}
 	for _, id := range p.Lists.Blocked {
-		doc.Blocked = append(doc.Blocked, Blocked{id, jsondoc.OrEmpty(p.State(id).Needs), p.Because(id)})
+		needs := jsondoc.OrEmpty(p.State(id).Needs)
+		doc.Blocked = append(doc.Blocked, Blocked{id, needs, p.Because(id)})
 	}
 	return doc
 }
@@ -141,18 +142,28 @@ func newTask(t plan.Task) Task {
 
 func newSlice(st *plan.State, landed lane.Status, attempts int) Slice {
 	s := Slice{
-		ID: st.ID, Name: st.Name, Status: jsondoc.OrNull(st.Status), Class: st.Class, Step: jsondoc.OrNull(st.Step),
-		Milestone: jsondoc.OrNull(st.Milestone), Deps: jsondoc.OrEmpty(st.Deps), Needs: jsondoc.OrEmpty(st.Needs), Session: jsondoc.OrNull(st.Session),
-		Updated: jsondoc.OrNull(st.Updated), Stale: st.Stale, Attempts: attempts,
+		ID:        st.ID,
+		Name:      st.Name,
+		Status:    jsondoc.OrNull(st.Status),
+		Class:     st.Class,
+		Step:      jsondoc.OrNull(st.Step),
+		Milestone: jsondoc.OrNull(st.Milestone),
+		Deps:      jsondoc.OrEmpty(st.Deps),
+		Needs:     jsondoc.OrEmpty(st.Needs),
+		Session:   jsondoc.OrNull(st.Session),
+		Updated:   jsondoc.OrNull(st.Updated),
+		Stale:     st.Stale,
+		Attempts:  attempts,
 	}
 	if st.Corrupt == "" {
 		n := st.Counting(st.Class == plan.Done)
 		s.Tests, s.SecurityTests = &n, &st.SecurityTests
 	}
-	if green := st.Verified == plan.Green; st.Class == plan.Done && (green || st.Verified == plan.KnownRed) {
+	done, green := st.Class == plan.Done, st.Verified == plan.Green
+	if done && (green || st.Verified == plan.KnownRed) {
 		s.Verified = &green
 	}
-	if st.Class == plan.Done && st.Verified != plan.NotKnown && landed.Known {
+	if done && st.Verified != plan.NotKnown && landed.Known {
 		has := landed.Has(st.ID)
 		s.Delivered = &has
 	}

@@ -20,8 +20,10 @@ type Screen struct {
 
 // folded is how many rows of a group are shown unless All is set: fewer where a person can do
 // nothing.
-var folded = map[view.Group]int{view.NeedsYou: 20, view.Failed: 20, view.Stopped: 10, view.Running: 20,
-	view.Merging: 10, view.Ready: 6, view.Blocked: 6}
+var folded = map[view.Group]int{
+	view.NeedsYou: 20, view.Failed: 20, view.Stopped: 10, view.Running: 20,
+	view.Merging: 10, view.Ready: 6, view.Blocked: 6,
+}
 
 // Lines returns the screen's lines, none of them wider than it.
 func (s Screen) Lines(m *view.Model) []string {
@@ -49,7 +51,8 @@ func (s Screen) top(m *view.Model) string {
 			rest += "  " + part
 		}
 	}
-	return term.Cut(s.Paint(term.Green, text)+s.Paint(term.Bold, count)+s.Paint(term.Dim, rest), s.Width)
+	line := s.Paint(term.Green, text) + s.Paint(term.Bold, count) + s.Paint(term.Dim, rest)
+	return term.Cut(line, s.Width)
 }
 
 // at returns the lines of the fields at the head or the foot.

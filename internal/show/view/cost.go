@@ -6,14 +6,15 @@ import (
 	"greenlight/internal/run/attempt"
 )
 
-// A Cost is what attempts have cost, as their agents say. An attempt whose agent doesn't say is counted, not taken for free.
+// A Cost is the cost of attempts, as reported by their agents. An attempt whose agent didn't report
+// it is counted as unknown, not as free.
 type Cost struct {
 	USD     float64 `json:"usd" jsonschema:"minimum=0"`     // of the attempts whose cost is known
-	Known   int     `json:"known" jsonschema:"minimum=0"`   // how many these are
-	Unknown int     `json:"unknown" jsonschema:"minimum=0"` // attempts that have ended, and nobody knows what they cost
+	Known   int     `json:"known" jsonschema:"minimum=0"`   // number of these
+	Unknown int     `json:"unknown" jsonschema:"minimum=0"` // attempts that ended without a known cost
 }
 
-// Add adds an attempt. One that runs hasn't a cost yet, and one whose agent never ran has none.
+// Add adds an attempt. A running one has no cost yet, and one whose agent never ran has none.
 func (c *Cost) Add(r *attempt.Record) {
 	switch usd := r.Judged.Cost(); {
 	case usd != nil:
@@ -24,10 +25,12 @@ func (c *Cost) Add(r *attempt.Record) {
 	}
 }
 
-// Plus is the sum of both.
-func (c Cost) Plus(o Cost) Cost { return Cost{c.USD + o.USD, c.Known + o.Known, c.Unknown + o.Unknown} }
+// Plus returns the sum of both.
+func (c Cost) Plus(o Cost) Cost {
+	return Cost{c.USD + o.USD, c.Known + o.Known, c.Unknown + o.Unknown}
+}
 
-// String is "$4.20", "$4.20 + 2 unknown", "unknown"; "" where nothing has run.
+// String returns "$4.20", "$4.20 + 2 unknown" or "unknown"; "" if nothing has run.
 func (c Cost) String() string {
 	switch {
 	case c.Known == 0 && c.Unknown == 0:

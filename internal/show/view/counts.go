@@ -11,7 +11,7 @@ import (
 	"greenlight/internal/run/lane"
 )
 
-// Counts say how many items are in each group.
+// Counts are the numbers of items in each group.
 type Counts struct {
 	Total       int `json:"total" jsonschema:"minimum=0"`
 	Done        int `json:"done" jsonschema:"minimum=0"`
@@ -24,14 +24,23 @@ type Counts struct {
 	Blocked     int `json:"blocked" jsonschema:"minimum=0"`
 	Unverified  int `json:"unverified" jsonschema:"minimum=0"`  // of those that are done
 	Undelivered int `json:"undelivered" jsonschema:"minimum=0"` // of those that are done
-	InReview    int `json:"in_review" jsonschema:"minimum=0"`   // of those that are done: in a pull request that is open
+	// of those that are done: in an open pull request
+	InReview int `json:"in_review" jsonschema:"minimum=0"`
 }
 
 // Count counts the items in scope.
 func Count(p *plan.Plan, landed lane.Status) Counts {
 	c := Counts{
-		Total: p.Total, Done: p.Done, Running: len(p.Lists.Running), Merging: len(p.Lists.Landing), Failed: len(p.Lists.TroubledIDs()) - len(p.StoppedIDs()), Stopped: len(p.StoppedIDs()),
-		NeedsYou: len(p.Lists.Waiting) + len(p.Lists.Unknown), Ready: len(p.Lists.Ready), Blocked: len(p.Lists.Blocked), Unverified: len(p.Lists.Unverified),
+		Total:      p.Total,
+		Done:       p.Done,
+		Running:    len(p.Lists.Running),
+		Merging:    len(p.Lists.Landing),
+		Failed:     len(p.Lists.TroubledIDs()) - len(p.StoppedIDs()),
+		Stopped:    len(p.StoppedIDs()),
+		NeedsYou:   len(p.Lists.Waiting) + len(p.Lists.Unknown),
+		Ready:      len(p.Lists.Ready),
+		Blocked:    len(p.Lists.Blocked),
+		Unverified: len(p.Lists.Unverified),
 	}
 	if p.Snapshot.Noun == "" || p.Snapshot.Noun == plan.Slice { // nothing else lands
 		c.Undelivered = len(landed.Undelivered)
@@ -42,20 +51,28 @@ func Count(p *plan.Plan, landed lane.Status) Counts {
 	return c
 }
 
-// Of is the count of a group.
+// Of returns the count of a group.
 func (c Counts) Of(g Group) int {
-	return [...]int{c.NeedsYou, c.Failed, c.Stopped, c.Running, c.Merging, c.Ready, c.Blocked, c.Done}[g]
+	return [...]int{
+		NeedsYou: c.NeedsYou, Failed: c.Failed, Stopped: c.Stopped, Running: c.Running,
+		Merging: c.Merging, Ready: c.Ready, Blocked: c.Blocked, Done: c.Done,
+	}[g]
 }
 
-// Tally is a count with its words: "3 need you", "5 failed".
+// tallies are the words behind a count.
+var tallies = [...]string{
+	"need you", "failed", "stopped", "running", "merging", "ready", "blocked", "done",
+}
+
+// Tally returns a count with its words: "3 need you", "5 failed".
 func Tally(n int, g Group) string {
 	if g == NeedsYou && n == 1 {
 		return "1 needs you"
 	}
-	return fmt.Sprintf("%d %s", n, [...]string{"need you", "failed", "stopped", "running", "merging", "ready", "blocked", "done"}[g])
+	return fmt.Sprintf("%d %s", n, tallies[g])
 }
 
-// A part is one count of a line. Where there is no room for all of them, those of the lowest rank are kept first.
+// A part is one count of a line. If there isn't room for all, the lowest ranks are kept.
 type part struct {
 	text string
 	rank int
@@ -73,7 +90,7 @@ const (
 	elsewhere
 )
 
-// trouble is what runs and what is wrong. It leaves out what is zero.
+// trouble returns the counts of what is running and what is wrong, without zeros.
 func (c Counts) trouble() []part {
 	var parts []part
 	add := func(n int, rank int, text string) {
@@ -91,7 +108,8 @@ func (c Counts) trouble() []part {
 	return parts
 }
 
-// Trouble is what runs and what is wrong, for a line: "3 running", "5 failed", "3 need you". It leaves out what is zero.
+// Trouble returns the counts of what is running and what is wrong, without zeros: "3 running",
+// "5 failed", "3 need you".
 func (c Counts) Trouble() []string { return texts(c.trouble()) }
 
 func texts(parts []part) []string {
@@ -102,7 +120,7 @@ func texts(parts []part) []string {
 	return list
 }
 
-// parts are those of Bar.
+// parts returns those of Bar.
 func (c Counts) parts(p *plan.Plan, now time.Time) []part {
 	list := []part{{fmt.Sprintf("%d/%d done", c.Done, c.Total), progress}}
 	if c.Running == 0 {
@@ -117,12 +135,12 @@ func (c Counts) parts(p *plan.Plan, now time.Time) []part {
 
 func bar(parts []part) string { return strings.Join(texts(parts), " | ") }
 
-// Bar is the line for a status bar: "22/40 done | 3 running | 5 failed | 3 need you | held until 20:23". How many are done and
-// running is always in it.
+// Bar returns the line for a status bar: "22/40 done | 3 running | 5 failed | 3 need you | held
+// until 20:23". It always has the numbers of done and running items.
 func (c Counts) Bar(p *plan.Plan, now time.Time) string { return bar(c.parts(p, now)) }
 
-// Fit is Bar where there may be no room for all of it: "22/40 | 5 failed | 3 need you". What it leaves out can be read further down; what
-// needs a person goes last, and stays even where nothing fits.
+// Fit returns as much of Bar as fits: "22/40 | 5 failed | 3 need you". The number of items that
+// need a person is dropped last, and stays even if nothing fits.
 func (c Counts) Fit(p *plan.Plan, now time.Time, fits func(string) bool) string {
 	parts := c.parts(p, now)
 	if fits(bar(parts)) {
@@ -131,9 +149,12 @@ func (c Counts) Fit(p *plan.Plan, now time.Time, fits func(string) bool) string 
 	parts[0].text = fmt.Sprintf("%d/%d", c.Done, c.Total)
 	line := ""
 	kept := map[part]bool{}
-	for _, next := range slices.SortedStableFunc(slices.Values(parts), func(a, b part) int { return a.rank - b.rank }) {
+	byRank := func(a, b part) int { return a.rank - b.rank }
+	dropped := func(p part) bool { return !kept[p] }
+	for _, next := range slices.SortedStableFunc(slices.Values(parts), byRank) {
 		kept[next] = true
-		if longer := bar(slices.DeleteFunc(slices.Clone(parts), func(p part) bool { return !kept[p] })); line == "" || fits(longer) {
+		longer := bar(slices.DeleteFunc(slices.Clone(parts), dropped))
+		if line == "" || fits(longer) {
 			line = longer
 		} else {
 			delete(kept, next)
@@ -142,7 +163,8 @@ func (c Counts) Fit(p *plan.Plan, now time.Time, fits func(string) bool) string 
 	return line
 }
 
-// Held says until when everything is held, "held until 20:23", "held until you lift it"; or else which agents are, "claude held until 20:23".
+// Held returns until when everything is held: "held until 20:23", "held until you lift it". If only
+// agents are, it returns a text for each: "claude held until 20:23".
 func Held(p *plan.Plan, now time.Time) (parts []string) {
 	if p.Hold != nil {
 		return []string{"held " + p.Hold.End(now)}
@@ -153,8 +175,8 @@ func Held(p *plan.Plan, now time.Time) (parts []string) {
 	return parts
 }
 
-// Sentence says where the items of a run are when it ends: "Stopped: 22 done, 5 failed, 3 need you, 10 blocked." The counts
-// add up to all items. noun is what an item is called.
+// Sentence returns where the items of a run are when it ends: "Stopped: 22 done, 5 failed, 3 need
+// you, 10 blocked." The counts add up to all items. noun is the word for an item.
 func (c Counts) Sentence(how, noun string) string {
 	parts := []string{Tally(c.Done, Done)}
 	for _, g := range []Group{Failed, Stopped, NeedsYou, Running, Merging, Ready, Blocked} {

@@ -7,8 +7,9 @@ import (
 	"greenlight/internal/core/plan"
 )
 
-// Left is how long the rest of a plan is likely to take, and what that doesn't count: "about 12m, without 1 failed, 3 blocked". What a
-// silent agent does nobody knows: then it is "at least about 12m".
+// Left returns how long the rest of a plan is likely to take, and what isn't included: "about 12m,
+// without 1 failed, 3 blocked". With a silent agent, whose progress is unknown, it is "at least
+// about 12m".
 func Left(p *plan.Plan, left time.Duration, now time.Time) string {
 	text := "about " + plan.Age(left)
 	for _, id := range p.Lists.Running {
@@ -23,7 +24,7 @@ func Left(p *plan.Plan, left time.Duration, now time.Time) string {
 	return text
 }
 
-// without are the items that nothing happens to by itself, by group.
+// without returns the numbers of items that can't go on by themselves, by group.
 func without(p *plan.Plan) (parts []string) {
 	var n [len(groupNames)]int
 	for _, id := range Stuck(p) {
@@ -37,7 +38,7 @@ func without(p *plan.Plan) (parts []string) {
 	return parts
 }
 
-// Stuck are the items that wait for a person, and those that are blocked by these.
+// Stuck returns the items that wait for a person, and those blocked by them.
 func Stuck(p *plan.Plan) (ids []string) {
 	stuck := map[string]bool{}
 	var isStuck func(id string) bool

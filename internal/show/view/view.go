@@ -1,7 +1,7 @@
-// Package view is what people see of a project: its items in groups, a row for each, the counts, and the sentence that says how
-// a run ended. gl status, the board, the report, status bars and the drain's lines all take their numbers and words from
-// here, so that they agree. It is pure: what it shows is passed in. It lays nothing out, and its texts aren't safe for a
-// terminal or a page until whoever shows them has made them so.
+// Package view is what people see of a project: its items in groups, a row for each, the counts,
+// and the sentence at the end of a run. gl status, the board, the report, status bars and a run's
+// lines take their numbers and words from here, so they agree. It is pure: what it shows is passed
+// in. It does no layout, and callers sanitize its texts for a terminal or a page.
 package view
 
 import (
@@ -18,11 +18,11 @@ import (
 	"greenlight/internal/state/spending"
 )
 
-// A Group is where an item stands, for people. Each item in scope is in one.
+// A Group is the state of an item, for people. Each item in scope is in one.
 type Group int
 
 const (
-	NeedsYou Group = iota // nothing but a person moves it on: a review, a question, a file that nobody can read
+	NeedsYou Group = iota // only a person can move it on: a review, a question, an unreadable file
 	Failed                // its last attempt came to nothing
 	Stopped               // a person ended its agent
 	Running
@@ -32,21 +32,23 @@ const (
 	Done
 )
 
-var groupNames = [...]string{"Needs you", "Failed", "Stopped", "Running", "Merging", "Ready", "Blocked", "Done"}
+var groupNames = [...]string{
+	"Needs you", "Failed", "Stopped", "Running", "Merging", "Ready", "Blocked", "Done",
+}
 
 func (g Group) String() string { return groupNames[g] }
 
-// Groups are all groups in the order of gl status: what a person should look at comes first.
+// Groups returns all groups in the order of gl status: those that need attention come first.
 func Groups() []Group {
 	return []Group{NeedsYou, Failed, Stopped, Running, Merging, Ready, Blocked, Done}
 }
 
-// BoardGroups are the groups in the order of the board: the way of an item from left to right.
+// BoardGroups returns the groups in the order of the board: the path of an item.
 func BoardGroups() []Group {
 	return []Group{NeedsYou, Running, Merging, Ready, Blocked, Failed, Stopped, Done}
 }
 
-// GroupOf is the group of an item.
+// GroupOf returns the group of an item.
 func GroupOf(st *plan.State) Group {
 	switch {
 	case st.Class == plan.Done:
@@ -67,19 +69,19 @@ func GroupOf(st *plan.State) Group {
 	return NeedsYou
 }
 
-// Facts are what a Model is made from beside the plan. All of them may be missing.
+// Facts are what a Model is made from besides the plan. Any of them may be missing.
 type Facts struct {
 	Lane    lane.Status
-	Records map[string][]*attempt.Record // of the items, as far as they were read, the oldest first
-	Diffs   map[string]Diff              // what work changes that isn't over, where somebody has looked
+	Records map[string][]*attempt.Record // of the items, oldest first, as far as they were read
+	Diffs   map[string]Diff              // changes of unfinished work, as far as they were read
 	Pace    eta.Pace
 	Slots   int // how many agents may run at a time; 0 for unknown
 
-	Spent  *spending.Total            // by all attempts, where no records were read; nil for unknown
-	Landed map[string]*attempt.Record // by which done items landed, where they were read
+	Spent  *spending.Total            // by all attempts, if no records were read; nil for unknown
+	Landed map[string]*attempt.Record // by which done items landed, if they were read
 }
 
-// A Diff is how many lines work adds and removes.
+// A Diff is the size of a change in lines.
 type Diff struct {
 	Files   int `json:"files" jsonschema:"minimum=0"`
 	Added   int `json:"added" jsonschema:"minimum=0"`
@@ -88,32 +90,52 @@ type Diff struct {
 
 func (d Diff) String() string { return fmt.Sprintf("+%d −%d", d.Added, d.Removed) }
 
+// An Ask is what an item asks of a person.
+type Ask int
+
+const (
+	AskOther    Ask = iota // nothing, or something that no command of its own answers
+	AskAnswer              // an answer to its question
+	AskApproval            // to accept it or send it back
+)
+
+func askOf(st *plan.State) Ask {
+	switch {
+	case st.Class != plan.Waiting:
+		return AskOther
+	case st.Asks():
+		return AskAnswer
+	case st.AtReview():
+		return AskApproval
+	}
+	return AskOther
+}
+
 // A Row is an item as it is listed.
 type Row struct {
 	ID, Name string
 	Group    Group
-	State    string   // as gl why says it: "ready", "red", "waiting", …
-	Text     string   // the cause, without the id: "waiting for a look at the colors", "asks: which color?", "red: exit 1: 2 failed", "implementing"
+	State    string   // as in gl why: "ready", "red", "waiting", …
+	Text     string   // the cause, without the id: "asks: which color?", "red: exit 1: 2 failed"
 	Next     []string // commands that help, in order
-	Command  string   // the one of them that a person most likely wants, "" for none
+	Command  string   // the likeliest of them, "" for none
 	Agent    string   // of its last attempt, "" for none
-	Step     string   // of one that runs or merges
+	Step     string   // of a running or merging item
 	Attempts int      // used up
 	Started  time.Time
 	Heard    time.Time      // last event of a running attempt; zero for unknown
 	ETA      *time.Duration // until a running one is likely to end; nil for unknown
-	Tests    string         // "3 new tests", "3 tests recorded"; "" where the format counts none, or none is known
+	Tests    string         // "3 new tests", "3 tests recorded"; "" for none or unknown
 	Diff     *Diff
 	Cost     Cost // of all its attempts
 	Verified plan.Verified
 
-	Question    bool // it waits for an answer,
-	Review      bool // or for a person to accept it; false for both: for something else
-	Undelivered bool // done, and the target hasn't got it yet
+	Asks        Ask  // of a person
+	Undelivered bool // done, but not in the target yet
 	Needs       []string
 }
 
-// Age is how long ago the row was last heard of; false for unknown.
+// Age returns the time since the last sign of life; false for unknown.
 func (r *Row) Age(now time.Time) (time.Duration, bool) {
 	switch {
 	case !r.Heard.IsZero():
@@ -124,23 +146,31 @@ func (r *Row) Age(now time.Time) (time.Duration, bool) {
 	return 0, false
 }
 
-// A Model is one system of a project, at a time.
+// A Model is one system of a project at one time.
 type Model struct {
 	Plan   *plan.Plan
 	Now    time.Time
 	Rows   []Row // of the items in scope, by group
 	Counts Counts
 	Lane   lane.Status
-	Cost   Cost            // of all attempts, tasks included: as far as they were read, or as Spent says
+	Cost   Cost            // of all attempts and tasks: of those that were read, or Spent
 	Spent  *spending.Total // nil for unknown
 	Landed map[string]*attempt.Record
 	Pace   eta.Pace
-	ETA    *time.Duration // until nothing is left that can be done; nil for unknown
+	ETA    *time.Duration // until nothing more can be done; nil for unknown
 }
 
-// Summary returns the model of a plan without rows, for what needs no records.
+// Summary returns the model of a plan without rows, for views that need no records.
 func Summary(p *plan.Plan, f Facts, now time.Time) *Model {
-	m := &Model{Plan: p, Now: now, Lane: f.Lane, Counts: Count(p, f.Lane), Spent: f.Spent, Landed: f.Landed, Pace: f.Pace}
+	m := &Model{
+		Plan:   p,
+		Now:    now,
+		Counts: Count(p, f.Lane),
+		Lane:   f.Lane,
+		Spent:  f.Spent,
+		Landed: f.Landed,
+		Pace:   f.Pace,
+	}
 	if t := f.Spent; t != nil {
 		m.Cost = Cost{USD: t.USD(), Known: t.Attempts - t.UnknownCost, Unknown: t.UnknownCost}
 	}
@@ -166,14 +196,16 @@ func New(p *plan.Plan, f Facts, now time.Time) *Model {
 	return m
 }
 
-// ids are those of a group, in the order in which the plan lists them.
+// ids returns those of a group, in the order of the plan.
 func ids(p *plan.Plan, g Group) []string {
 	switch g {
 	case NeedsYou:
 		return slices.Concat(p.Lists.Waiting, p.Lists.Unknown)
 	case Failed:
 		stopped := p.StoppedIDs()
-		return slices.DeleteFunc(p.Lists.TroubledIDs(), func(id string) bool { return slices.Contains(stopped, id) })
+		return slices.DeleteFunc(p.Lists.TroubledIDs(), func(id string) bool {
+			return slices.Contains(stopped, id)
+		})
 	case Stopped:
 		return p.StoppedIDs()
 	case Running:
@@ -197,8 +229,16 @@ func ids(p *plan.Plan, g Group) []string {
 func newRow(p *plan.Plan, st *plan.State, g Group, f Facts, now time.Time) Row {
 	why := p.Why(st.ID, now)
 	r := Row{
-		ID: st.ID, Name: st.Name, Group: g, State: why.State, Text: why.Cause, Next: why.Next, Command: why.Command(), Attempts: p.Snapshot.Used[st.ID], Needs: st.Needs,
+		ID:       st.ID,
+		Name:     st.Name,
+		Group:    g,
+		State:    why.State,
+		Text:     why.Cause,
+		Next:     why.Next,
+		Command:  why.Command(),
+		Attempts: p.Snapshot.Used[st.ID],
 		Verified: st.Verified,
+		Needs:    st.Needs,
 	}
 	if st.Corrupt == "" && (st.Counting(g == Done) > 0 || g == Done && p.Snapshot.Noun == plan.Slice) {
 		r.Tests = p.TestsOf(st)
@@ -220,35 +260,42 @@ func newRow(p *plan.Plan, st *plan.State, g Group, f Facts, now time.Time) Row {
 		r.Agent = rec.Job.Agent
 	}
 	r.Attempts = max(r.Attempts, 0)
-	if d, ok := f.Diffs[st.ID]; ok && d.Files > 0 && (g == Running || g == Merging || g == NeedsYou) { // nobody looks at the others any more
+	unfinished := g == Running || g == Merging || g == NeedsYou
+	if d, ok := f.Diffs[st.ID]; ok && d.Files > 0 && unfinished {
 		r.Diff = &d
 	}
-	switch g {
+	r.detail(st, why, f, now)
+	return r
+}
+
+// detail adds what only items of the row's group have.
+func (r *Row) detail(st *plan.State, why plan.Reason, f Facts, now time.Time) {
+	switch r.Group {
 	case Running:
 		r.Text, r.Step = st.Doing(now), st.Progress()
 		if !st.Attempt.Open() {
 			r.Text = why.State + ": " + why.Cause
 		}
-		if left, ok := f.Pace.Left(st, now); ok && (st.Attempt.Quiet(now) == 0 || st.Attempt.Tool != "") {
+		quiet := st.Attempt.Quiet(now) > 0 && st.Attempt.Tool == ""
+		if left, ok := f.Pace.Left(st, now); ok && !quiet {
 			r.ETA = &left
 		}
 	case Merging:
 		r.Step = r.Text
 	case NeedsYou:
-		r.Question = st.Class == plan.Waiting && st.Asks()
-		r.Review = st.Class == plan.Waiting && !r.Question && st.AtReview()
+		r.Asks = askOf(st)
 		r.Text = joined(why.State, why.Cause)
 	case Stopped:
-		r.Text = "stopped" + strings.TrimPrefix(why.Cause, outcome.Of(st.Attempt.Outcome.Name).Shown.Words)
+		words := outcome.Of(st.Attempt.Outcome.Name).Shown.Words
+		r.Text = "stopped" + strings.TrimPrefix(why.Cause, words)
 	case Failed:
 		r.Text = joined(why.State, strings.TrimPrefix(why.Cause, why.State+": "))
 	case Done:
 		r.Undelivered = f.Lane.Known && !f.Lane.Has(st.ID)
 	}
-	return r
 }
 
-// joined is "waiting for a look", "red: exit 1", "paused".
+// joined returns "waiting for a look", "red: exit 1", "paused".
 func joined(state, cause string) string {
 	switch {
 	case cause == "":
@@ -263,7 +310,7 @@ func joined(state, cause string) string {
 	return state + ": " + cause
 }
 
-// In are the rows of a group.
+// In returns the rows of a group.
 func (m *Model) In(g Group) []Row {
 	i := slices.IndexFunc(m.Rows, func(r Row) bool { return r.Group == g })
 	if i < 0 {

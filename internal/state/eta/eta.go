@@ -46,7 +46,13 @@ func (p Pace) Remaining(pl *plan.Plan, slots int, now time.Time) (time.Duration,
 	if p.Typical == 0 || slots < 1 || pl.Hold.Open() {
 		return 0, false
 	}
-	s := simulation{pace: p, free: make([]time.Duration, slots), waits: map[string]int{}, dependents: map[string][]string{}, due: map[string]time.Duration{}}
+	s := simulation{
+		pace:       p,
+		free:       make([]time.Duration, slots),
+		waits:      map[string]int{},
+		dependents: map[string][]string{},
+		due:        map[string]time.Duration{},
+	}
 	if pl.Hold != nil {
 		for i := range s.free {
 			s.free[i] = max(pl.Hold.Until.Sub(now), 0)

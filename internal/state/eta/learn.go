@@ -150,7 +150,14 @@ func keep(list *[]time.Duration, d time.Duration) {
 
 // Pace returns what has been learned so far.
 func (l *Learner) Pace() Pace {
-	p := Pace{Typical: median(l.total), Samples: len(l.total), Whole: mean(l.whole), Lane: mean(l.lane), Rest: map[string]time.Duration{}, at: map[string]entry{}}
+	p := Pace{
+		Typical: median(l.total),
+		Samples: len(l.total),
+		Whole:   mean(l.whole),
+		Lane:    mean(l.lane),
+		Rest:    map[string]time.Duration{},
+		at:      map[string]entry{},
+	}
 	if p.Typical == 0 {
 		p.Samples = 0
 	} else {

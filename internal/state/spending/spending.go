@@ -76,7 +76,8 @@ func Read(events iter.Seq2[journal.Event, error], from time.Time, local *time.Lo
 		if !counted {
 			at = cmp.Or(deref(e.AgentEnded), e.Time).In(local)
 		}
-		ours := e.DurationMS != nil && !at.Before(from) // without a duration no agent ran: an approval, a program that isn't there
+		// without a duration no agent ran: an approval, a missing program
+		ours := e.DurationMS != nil && !at.Before(from)
 		l.take(attempt, e, at, ours)
 		if ours && !counted {
 			b.each(&e, at, (*Total).add)

@@ -1,0 +1,112 @@
+package board
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"greenlight/internal/show/report"
+	"greenlight/internal/show/view"
+)
+
+// A list is what there is to show: the newest data, the rows that pass the filter, and which of
+// them is selected.
+type list struct {
+	snapshot
+	now      time.Time
+	filter   string
+	selected string // id of the selected row
+}
+
+// rows returns the rows that pass the filter, in the board's order.
+func (l *list) rows() []view.Row {
+	if l.model == nil {
+		return nil
+	}
+	var list []view.Row
+	for _, g := range view.BoardGroups() {
+		list = append(list, l.in(g)...)
+	}
+	return list
+}
+
+// in returns the rows of a group that pass the filter.
+func (l *list) in(g view.Group) []view.Row {
+	rows := l.model.In(g)
+	if l.filter == "" {
+		return rows
+	}
+	var list []view.Row
+	wanted := strings.ToLower(l.filter)
+	for _, r := range rows {
+		text := strings.Join([]string{r.ID, r.Name, r.Agent, r.Step, r.Text, g.String()}, "\x00")
+		if strings.Contains(strings.ToLower(text), wanted) {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// row returns the selected row, nil for none.
+func (l *list) row() *view.Row {
+	rows := l.rows()
+	if i := l.index(rows); i >= 0 {
+		return &rows[i]
+	}
+	return nil
+}
+
+// index returns the index of the selected row, or -1.
+func (l *list) index(rows []view.Row) int {
+	return slices.IndexFunc(rows, func(r view.Row) bool { return r.ID == l.selected })
+}
+
+// settle keeps some row selected.
+func (l *list) settle() {
+	if rows := l.rows(); l.index(rows) < 0 && len(rows) > 0 {
+		l.selected = rows[0].ID
+	}
+}
+
+// move selects a row that many rows further.
+func (l *list) move(by int) {
+	rows := l.rows()
+	if len(rows) == 0 {
+		return
+	}
+	l.selected = rows[min(max(l.index(rows)+by, 0), len(rows)-1)].ID
+}
+
+// hop selects the first row of the next nonempty group.
+func (l *list) hop(by int) {
+	row := l.row()
+	if row == nil {
+		return
+	}
+	groups := view.BoardGroups()
+	for i := slices.Index(groups, row.Group) + by; i >= 0 && i < len(groups); i += by {
+		if rows := l.in(groups[i]); len(rows) > 0 {
+			l.selected = rows[0].ID
+			return
+		}
+	}
+}
+
+// mark marks the selected line, even without colors. The line begins with an unpainted space.
+func (l *list) mark(id, line string) string {
+	if id != l.selected {
+		return line
+	}
+	return ">" + strings.TrimPrefix(line, " ")
+}
+
+// document returns the report of the last day, for the views about attempts.
+func (l *list) document() *report.Document {
+	return report.New(report.Input{
+		Plan:    l.model.Plan,
+		Facts:   l.facts,
+		Since:   l.now.Add(-24 * time.Hour),
+		Running: l.model.Counts.Running > 0,
+		Now:     l.now,
+	})
+}
