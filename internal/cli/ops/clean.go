@@ -15,9 +15,9 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// A Cleanable is a worktree, and whether Clean removes it. Branches and snapshots always stay.
+// A Cleanable is a worktree, and whether Clean may remove it. Branches and snapshots always stay.
 type Cleanable struct {
-	System, Slice string // "" where git doesn't tell it
+	System, Slice string // "" if git doesn't know it
 	N             int
 	Path          string
 	Remove        bool
@@ -26,8 +26,8 @@ type Cleanable struct {
 	lineage *worktree.Lineage
 }
 
-// Cleanables looks at the worktrees of the named slices, or of all: only those of complete slices may go, and only if what
-// is in them is contained elsewhere. It changes nothing.
+// Cleanables examines the worktrees of the named slices, or of all: only those of complete slices
+// may be removed, and only if their content exists elsewhere. It changes nothing.
 func Cleanables(ctx context.Context, pr *project.Project, ids []string) ([]Cleanable, error) {
 	repo, kept, err := KeptWork(ctx, pr, "")
 	if err != nil {
@@ -62,7 +62,8 @@ func Cleanables(ctx context.Context, pr *project.Project, ids []string) ([]Clean
 	}
 	for _, id := range ids {
 		if !slices.ContainsFunc(kept, func(k *worktree.Kept) bool { return k.IsOfID(id) }) {
-			return nil, fmt.Errorf("there is no kept work of %s: gl salvage lists what there is", id)
+			return nil, fmt.Errorf("there is no kept work of %s: gl salvage lists what there is",
+				id)
 		}
 	}
 	if len(ids) > 0 {
@@ -86,7 +87,7 @@ func Cleanables(ctx context.Context, pr *project.Project, ids []string) ([]Clean
 	return list, err
 }
 
-// unfinished says why a slice's worktrees are none of Clean's business; "" for a complete slice.
+// unfinished returns why Clean must not remove a slice's worktrees; "" for a complete slice.
 func unfinished(p *plan.Plan, id string) string {
 	var st *plan.State
 	if p != nil && id != "" {
@@ -105,10 +106,13 @@ func unfinished(p *plan.Plan, id string) string {
 	return ""
 }
 
-// openTask says why a task's worktree is none of Clean's business; "" once its attempts are over: nobody goes on with one later.
+// openTask returns why Clean must not remove a task's worktree; "" once its attempts are over,
+// because tasks aren't continued.
 func openTask(pr *project.Project, work string) (string, error) {
 	all, err := pr.Runs.AttemptsAt(work)
-	if err == nil && slices.ContainsFunc(all, func(r *attempt.Record) bool { return r.Phase != plan.Settled }) {
+	if err == nil && slices.ContainsFunc(all, func(r *attempt.Record) bool {
+		return r.Phase != plan.Settled
+	}) {
 		return "an attempt at " + work + " isn't over", nil
 	}
 	return "", err
@@ -126,16 +130,18 @@ func (c *Cleanable) look(ctx context.Context, repo *worktree.Repo, k *worktree.K
 	return err
 }
 
-// Clean removes a worktree that Cleanables found removable, after git.teardown, which gets environ; self is the path of gl. It looks
-// again, and says what keeps the worktree if something does.
-func Clean(ctx context.Context, pr *project.Project, c Cleanable, self string, environ []string) (kept string, err error) {
+// Clean removes a worktree that Cleanables found removable, after git.teardown, which gets environ;
+// self is the path of gl. It checks again, and returns what keeps the worktree, if anything.
+func Clean(ctx context.Context, pr *project.Project, c Cleanable, self string,
+	environ []string) (kept string, err error) {
 	repo, err := pr.Worktrees(ctx)
 	if err != nil {
 		return "", err
 	}
 	if c.lineage.IsLane() {
 		if paths.IsDir(c.Path) {
-			if err := site.TearDown(ctx, pr.Root, repo, c.lineage, self, environ, pr.Config.Git.Teardown, pr.Config.Git.SetupLimit); err != nil {
+			if err := site.TearDown(ctx, pr.Root, repo, c.lineage, self, environ,
+				pr.Config.Git.Teardown, pr.Config.Git.SetupLimit); err != nil {
 				return err.Error(), nil
 			}
 		}
@@ -154,15 +160,19 @@ func Clean(ctx context.Context, pr *project.Project, c Cleanable, self string, e
 		return c.remove(ctx, pr, repo, self, environ)
 	}
 	// The next claim of the slice begins a new lineage.
-	kept, err = whileComplete(ctx, pr, c.System, c.Slice, func() error { return repo.Retire(c.System, c.Slice, c.N) })
+	kept, err = whileComplete(ctx, pr, c.System, c.Slice, func() error {
+		return repo.Retire(c.System, c.Slice, c.N)
+	})
 	if err != nil || kept != "" {
 		return kept, err
 	}
 	return c.remove(ctx, pr, repo, self, environ)
 }
 
-// whileComplete calls do under the project's lock if the slice still is complete; else it returns what keeps it.
-func whileComplete(ctx context.Context, pr *project.Project, system, id string, do func() error) (kept string, err error) {
+// whileComplete calls do under the project's lock if the slice is still complete; otherwise it
+// returns the reason to keep the worktree.
+func whileComplete(ctx context.Context, pr *project.Project, system, id string,
+	do func() error) (kept string, err error) {
 	at := slices.IndexFunc(pr.Views(), func(v *project.Project) bool { return v.Key() == system })
 	if at < 0 {
 		return "its system isn't there any more", nil
@@ -181,9 +191,11 @@ func whileComplete(ctx context.Context, pr *project.Project, system, id string, 
 	return kept, err
 }
 
-// remove removes the worktree, which nobody can claim any more.
-func (c *Cleanable) remove(ctx context.Context, pr *project.Project, repo *worktree.Repo, self string, environ []string) (kept string, err error) {
-	if err := site.TearDown(ctx, pr.Root, repo, c.lineage, self, environ, pr.Config.Git.Teardown, pr.Config.Git.SetupLimit); err != nil {
+// remove removes the worktree, which can't be claimed any more.
+func (c *Cleanable) remove(ctx context.Context, pr *project.Project, repo *worktree.Repo,
+	self string, environ []string) (kept string, err error) {
+	if err := site.TearDown(ctx, pr.Root, repo, c.lineage, self, environ, pr.Config.Git.Teardown,
+		pr.Config.Git.SetupLimit); err != nil {
 		return err.Error(), nil
 	}
 	return repo.Remove(ctx, c.lineage)

@@ -24,15 +24,18 @@ import (
 	"greenlight/internal/state/tracker"
 )
 
-// Keys are the fields of a slice that gl reads.
+// Keys returns the fields of a slice that gl reads.
 func Keys() []string {
-	return []string{"status", "step", "tests", "security_tests", "failing", "tests_failing", "deps", "milestone",
-		"name", "session", "started", "updated", "waiting_for", "waiting_kind", "review", "agent", "model", "wave", "priority", "contracts", "wraps", "files", "id"}
+	return []string{"status", "step", "tests", "security_tests", "failing", "tests_failing",
+		"deps", "milestone", "name", "session", "started", "updated", "waiting_for", "waiting_kind",
+		"review", "agent", "model", "wave", "priority", "contracts", "wraps", "files", "id"}
 }
 
-// Statuses are those that help and completion name; plan.Classify accepts other spellings, too.
+// Statuses returns the statuses for help and completion; plan.Classify accepts other spellings,
+// too.
 func Statuses() []string {
-	return []string{"pending", "ready", "in_progress", "tests", "implementing", "security", "fixing", "verifying", "complete", "failed", "paused"}
+	return []string{"pending", "ready", "in_progress", "tests", "implementing", "security",
+		"fixing", "verifying", "complete", "failed", "paused"}
 }
 
 // A Change is a field's new value.
@@ -42,7 +45,8 @@ type Change struct {
 	deps []string // the ids, if the key is deps
 }
 
-// ParseChanges reads key=value words and checks what it can without the project. Its errors are ArgumentErrors.
+// ParseChanges reads key=value words and checks what it can without the project. Its errors are
+// ArgumentErrors.
 func ParseChanges(words []string) ([]Change, error) {
 	var changes []Change
 	for _, w := range words {
@@ -65,13 +69,14 @@ func ParseChanges(words []string) ([]Change, error) {
 	return changes, nil
 }
 
-// AgentKeys are the fields that the agent of an attempt may change of its slice: how far it is, and what it has found out. The others
-// say who builds, at what cost, when, and who approves.
+// AgentKeys returns the fields of its slice that an agent may change: its progress and its
+// findings. The others decide who builds it, at what cost, when, and who approves.
 func AgentKeys() []string {
-	return []string{"status", "step", "tests", "security_tests", "failing", "tests_failing", "waiting_for", "contracts", "files"}
+	return []string{"status", "step", "tests", "security_tests", "failing", "tests_failing",
+		"waiting_for", "contracts", "files"}
 }
 
-// CheckAgent refuses changes that are for a person.
+// CheckAgent refuses changes that only a person may make.
 func CheckAgent(id string, changes []Change) error {
 	for _, c := range changes {
 		if !slices.Contains(AgentKeys(), c.Key) {
@@ -97,8 +102,8 @@ func checkKey(key string) error {
 	return nil
 }
 
-// validKey says whether a frontmatter line can begin with key. It isn't a regular expression: compiling one would be a
-// good part of the start of every gl.
+// validKey reports whether a frontmatter line can begin with key. It avoids regular expressions:
+// compiling one would be a good part of every start of gl.
 func validKey(key string) bool {
 	for i, c := range []byte(key) {
 		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_'
@@ -121,11 +126,13 @@ func parseChange(key, value string) (Change, error) {
 		}
 	case "waiting_kind":
 		if value != "" && !slices.Contains(plan.WaitKinds(), value) {
-			return c, badArgument("waiting_kind must be %s, or empty, not %q", strings.Join(plan.WaitKinds(), " or "), value)
+			return c, badArgument("waiting_kind must be %s, or empty, not %q",
+				strings.Join(plan.WaitKinds(), " or "), value)
 		}
 	case "review":
 		if value != "" && !slices.Contains(project.Reviews(), value) {
-			return c, badArgument("review must be one of %s, or empty, not %q", strings.Join(project.Reviews(), ", "), value)
+			return c, badArgument("review must be one of %s, or empty, not %q",
+				strings.Join(project.Reviews(), ", "), value)
 		}
 	case "agent", "model":
 		if value != "" && !agent.IsModel(value) {
@@ -138,7 +145,7 @@ func parseChange(key, value string) (Change, error) {
 		}
 		c.Value = strconv.FormatUint(n, 10)
 	case "deps":
-		// The file's own reader, so that ranges and words for "none" mean here what they mean there.
+		// Parsed as in a file, so that ranges and words for "none" mean the same.
 		f, err := slice.ParseFile([]byte("---\ndeps: " + value + "\n---\n"))
 		if err != nil {
 			return c, badArgument("deps %q can't be read: %v", value, err)
@@ -153,14 +160,17 @@ func unknownStatus(value string) error {
 	if meant := suggest.Match(value, Statuses()); meant != "" {
 		hint = ", did you mean " + meant + "?"
 	}
-	return badArgument("unknown status %q%s (known: %s)", value, hint, strings.Join(Statuses(), ", "))
+	return badArgument("unknown status %q%s (known: %s)", value, hint,
+		strings.Join(Statuses(), ", "))
 }
 
-// Set changes fields of a slice's file, all in one write. A status that makes the slice available also lets a stalled
-// slice be launched again. The notes are for a person to read; those up to a failure come with the error.
-func Set(ctx context.Context, pr *project.Project, id string, changes []Change, who attempt.Claimant) (notes []string, err error) {
+// Set changes fields of a slice's file, all in one write. A status that makes the slice available
+// also lets a stalled slice be launched again. The notes are for a person; those up to a failure
+// are returned with the error.
+func Set(ctx context.Context, pr *project.Project, id string, changes []Change,
+	who attempt.Claimant) (notes []string, err error) {
 	changes = slices.Clone(changes)
-	// The notes about ids that are spelled differently are made once, before the edit that may be tried again.
+	// Notes about ids in another spelling are made once, before the edit, which may be retried.
 	notes, err = resolveDeps(pr, id, changes)
 	if err != nil {
 		return notes, err
@@ -177,7 +187,8 @@ func Set(ctx context.Context, pr *project.Project, id string, changes []Change, 
 		due.edit = edit
 	}
 	err = due.do(ctx, id, func(m moment, f *slice.File) error {
-		warnings, open, done = warnOther(pr, m.st, who, m.now), m.st.Attempt.Open(), m.st.Class == plan.Done
+		warnings, open, done = warnOther(pr, m.st, who, m.now), m.st.Attempt.Open(),
+			m.st.Class == plan.Done
 		before := f.Progress()
 		status, _ := f.Get("status")
 		step, _ := f.Get("step")
@@ -201,8 +212,10 @@ func Set(ctx context.Context, pr *project.Project, id string, changes []Change, 
 			err = due.check(m.st, before, f.Progress())
 		}
 		events = f.Progress().Since(before, about(pr, m.st, journal.Event{}))
-		if waiting, _ := f.Get("waiting_for"); waiting != "" && m.st.WaitingFor == "" && !open { // else when its attempt ends
-			events = append(events, about(pr, m.st, journal.Event{Kind: journal.NeedsYou, Reason: plan.WaitText(waiting)}))
+		if waiting, _ := f.Get("waiting_for"); waiting != "" && m.st.WaitingFor == "" && !open {
+			// otherwise when its attempt ends
+			events = append(events, about(pr, m.st,
+				journal.Event{Kind: journal.NeedsYou, Reason: plan.WaitText(waiting)}))
 		}
 		return err
 	})
@@ -215,23 +228,30 @@ func Set(ctx context.Context, pr *project.Project, id string, changes []Change, 
 	return append(notes, more...), err
 }
 
-// reclaim puts the claim of the caller's own attempt back into a file that names none, or that of an earlier attempt, because git has taken
-// it back to what was committed. Without the claim, what the agent says of itself would read as a person's word once its attempt is over.
-func reclaim(pr *project.Project, st *plan.State, f *slice.File, who attempt.Claimant, changes []Change) error {
-	says := slices.ContainsFunc(changes, func(c Change) bool { return c.Key == "status" || c.Key == "step" })
-	if !says || who.Token == "" || !st.Attempt.Open() || st.Attempt.Token != who.Token || st.Session == who.Token {
+// reclaim restores the claim of the caller's own attempt in a file that git reset to its committed
+// version, with no claim or that of an earlier attempt. Without the claim, the agent's own report
+// would count as a person's once its attempt is over.
+func reclaim(pr *project.Project, st *plan.State, f *slice.File, who attempt.Claimant,
+	changes []Change) error {
+	says := slices.ContainsFunc(changes, func(c Change) bool {
+		return c.Key == "status" || c.Key == "step"
+	})
+	if !says || who.Token == "" || !st.Attempt.Open() || st.Attempt.Token != who.Token ||
+		st.Session == who.Token {
 		return nil
 	}
 	if st.Session != "" {
 		all, err := pr.Runs.History(st.ID)
-		if err != nil || !slices.ContainsFunc(all, func(r *attempt.Record) bool { return r.Token == st.Session }) {
+		if err != nil || !slices.ContainsFunc(all, func(r *attempt.Record) bool {
+			return r.Token == st.Session
+		}) {
 			return err
 		}
 	}
 	return f.Set("session", who.Token)
 }
 
-// unknownKeys are notes about keys that look like a typing error.
+// unknownKeys returns notes about keys that look like typing errors.
 func unknownKeys(changes []Change) (notes []string) {
 	known := Keys()
 	for _, c := range changes {
@@ -245,7 +265,8 @@ func unknownKeys(changes []Change) (notes []string) {
 	return notes
 }
 
-// resolveDeps makes the ids of deps those of slices. An id that the slice depends on already may stay, known or not.
+// resolveDeps resolves the ids of deps to those of slices. Existing dependencies may stay, known or
+// not.
 func resolveDeps(pr *project.Project, id string, changes []Change) (notes []string, err error) {
 	i := slices.IndexFunc(changes, func(c Change) bool { return c.Key == "deps" })
 	if i < 0 {
@@ -275,8 +296,9 @@ func resolveDeps(pr *project.Project, id string, changes []Change) (notes []stri
 	return notes, nil
 }
 
-// resolveDep finds the slice that a dependency of st means.
-func resolveDep(p *plan.Plan, st *plan.State, have *uniq.List, id string) (match, note string, err error) {
+// resolveDep returns the slice that a dependency of st means.
+func resolveDep(p *plan.Plan, st *plan.State, have *uniq.List,
+	id string) (match, note string, err error) {
 	if err := sliceid.Valid(id); err != nil {
 		return "", "", badArgument("deps: %w", err)
 	}
@@ -296,7 +318,7 @@ func apply(p *plan.Plan, st *plan.State, f *slice.File, changes []Change) error 
 	sets := func(key string) bool {
 		return slices.ContainsFunc(changes, func(c Change) bool { return c.Key == key })
 	}
-	if sets("waiting_for") && !sets("waiting_kind") { // the old one was that of another text
+	if sets("waiting_for") && !sets("waiting_kind") { // the old kind belonged to another text
 		if err := f.SetAll([][2]string{{"waiting_kind", ""}}); err != nil {
 			return err
 		}
@@ -308,7 +330,8 @@ func apply(p *plan.Plan, st *plan.State, f *slice.File, changes []Change) error 
 			}
 			continue
 		}
-		// All slices count, done or not, because a slice may be put back later; the plan's own cycles are those of unfinished ones.
+		// All slices count, done or not, because a slice may be put back later; the plan's own
+		// cycles are those of unfinished ones.
 		deps := func(id string) []string {
 			if st := p.State(id); st != nil {
 				return st.Deps
@@ -317,7 +340,8 @@ func apply(p *plan.Plan, st *plan.State, f *slice.File, changes []Change) error 
 		}
 		for _, d := range c.deps {
 			if path := depgraph.Path(d, st.ID, deps); path != nil {
-				return badArgument("deps: that would be a cycle: %s -> %s", st.ID, strings.Join(path, " -> "))
+				return badArgument("deps: that would be a cycle: %s -> %s", st.ID,
+					strings.Join(path, " -> "))
 			}
 		}
 		if err := f.SetList("deps", c.deps); err != nil {
@@ -327,22 +351,27 @@ func apply(p *plan.Plan, st *plan.State, f *slice.File, changes []Change) error 
 	return nil
 }
 
-// reviewOf says why a person is to approve the slice once the changes complete it; "" if they don't, or nobody has to.
+// reviewOf returns why a person has to approve the slice once the changes complete it; "" for no
+// review.
 func reviewOf(pr *project.Project, id string, changes []Change) (string, error) {
-	if !slices.ContainsFunc(changes, func(c Change) bool { return c.Key == "status" && plan.Classify(c.Value) == plan.Done }) {
+	if !slices.ContainsFunc(changes, func(c Change) bool {
+		return c.Key == "status" && plan.Classify(c.Value) == plan.Done
+	}) {
 		return "", nil
 	}
 	return pr.NeedsReview(id, contracts.ReadBook(pr.Root))
 }
 
-// askReview has a slice that a session in the checkout completes wait for the person whom its contracts ask for.
+// askReview makes a slice that a session completes in the checkout wait for the review that its
+// contracts require.
 func askReview(id string, f *slice.File, why string) (note string, err error) {
 	note = fmt.Sprintf("%s waits for a person's approval: %s. Once a person has approved it: gl accept %s", id, why, id)
-	return note, f.SetAll([][2]string{{"status", tracker.Verifying}, {"step", tracker.Verifying}, {"waiting_for", "review: " + why}})
+	return note, f.SetAll([][2]string{{"status", tracker.Verifying}, {"step", tracker.Verifying},
+		{"waiting_for", "review: " + why}})
 }
 
-// keepQuestion has a slice that somebody works on stay open as long as it asks something: completed with its question, that would be lost.
-// status and step are those before the change.
+// keepQuestion keeps a slice in progress open as long as it has a question, which completing it
+// would lose. status and step are those before the change.
 func keepQuestion(id string, f *slice.File, status, step string) (note string, err error) {
 	waiting, _ := f.Get("waiting_for")
 	if now, _ := f.Get("status"); waiting == "" || plan.Classify(now) != plan.Done {
@@ -355,7 +384,8 @@ func keepQuestion(id string, f *slice.File, status, step string) (note string, e
 	return note, f.SetAll([][2]string{{"status", status}, {"step", step}})
 }
 
-// afterSet does what a new status or new dependencies bring along; done says that the slice was, and open that an attempt at it is.
+// afterSet applies the consequences of a new status or new dependencies; done and open report
+// whether the slice was done and whether it has an open attempt.
 func afterSet(
 	ctx context.Context, pr *project.Project, id string, changes []Change, open, done bool,
 ) (notes []string, err error) {
@@ -383,16 +413,20 @@ func afterSet(
 	return notes, nil
 }
 
-// takeOut takes a slice out of the merge queue whose progress a person changes.
+// takeOut takes a slice out of the merge queue when a person changes its progress.
 func takeOut(pr *project.Project, st *plan.State, changes []Change) error {
-	progress := func(c Change) bool { return slices.Contains([]string{"status", "step", "session"}, c.Key) }
-	if st.Attempt == nil || st.Attempt.Phase != plan.Queued || !slices.ContainsFunc(changes, progress) {
+	progress := func(c Change) bool {
+		return slices.Contains([]string{"status", "step", "session"}, c.Key)
+	}
+	if st.Attempt == nil || st.Attempt.Phase != plan.Queued ||
+		!slices.ContainsFunc(changes, progress) {
 		return nil
 	}
 	return pr.Runs.MarkTaken(st.ID, st.Attempt.N)
 }
 
-// reopens reports whether a status lets the slice be launched again, or makes one that was done open again.
+// reopens reports whether a status lets the slice be launched again, or makes one that was done
+// open again.
 func reopens(status string, done bool) bool {
 	c := plan.Classify(status)
 	return c == plan.Available || done && c != plan.Done
@@ -412,7 +446,7 @@ func orNothing(ids []string) string {
 	return strings.Join(ids, ", ")
 }
 
-// dated is a text with the day before it, as the section Decisions has them.
+// dated prefixes a text with the date, as in the section Decisions.
 func dated(at time.Time, text string) string {
 	return at.UTC().Format(time.DateOnly) + ": " + strings.TrimSpace(text)
 }
