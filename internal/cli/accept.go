@@ -25,7 +25,7 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// decideHelp is what gl accept and gl reject have in common.
+// decideHelp is the help text shared by gl accept and gl reject.
 const decideHelp = `
 
 --force also takes a slice that is being verified or has stalled, but never one whose agent is still running.
@@ -61,12 +61,14 @@ slice lands if the tests pass. To begin anew instead: gl retry --fresh ID.` + fm
 			return runAccept(c.Context(), app, a[0], force, tests)
 		},
 	}
-	c.Flags().BoolVar(&force, "force", false, "also accept a slice that is being verified or has stalled")
-	c.Flags().BoolVar(&tests, "tests", false, "show how the tests of a red slice were changed, and accept that")
+	c.Flags().BoolVar(&force, "force", false,
+		"also accept a slice that is being verified or has stalled")
+	c.Flags().BoolVar(&tests, "tests", false,
+		"show how the tests of a red slice were changed, and accept that")
 	return c
 }
 
-// refuseTask refuses a task, which is no slice to accept, and says how its work lands.
+// refuseTask refuses a task, which can't be accepted, and explains how its work is merged.
 func refuseTask(app *cmdutil.App, name string) error {
 	id, n, ok := attempt.SplitTask(name)
 	if !ok {
@@ -92,10 +94,10 @@ func refuseTask(app *cmdutil.App, name string) error {
 	return fmt.Errorf("%s is a task, not a slice, and awaits no approval", sanitize.Line(name))
 }
 
-// waiting are the slices that wait for somebody.
+// waiting selects the slices that wait for a person.
 func waiting(p *plan.Plan) []string { return p.Waiting }
 
-// showTests prints how the tests differ that a red slice's agent has changed after the hand-over.
+// showTests prints how a red slice's agent changed the tests after the hand-over.
 func showTests(ctx context.Context, app *cmdutil.App, id string) error {
 	pr, id, err := app.Slice(id)
 	if err != nil {
@@ -116,7 +118,8 @@ func showTests(ctx context.Context, app *cmdutil.App, id string) error {
 		return fmt.Errorf("the tests of %s are as they were handed over, so there is nothing to accept: run gl why %s", id, id)
 	}
 	var text bytes.Buffer
-	if err := git.Diff(ctx, l.Repo.Common, d.From, d.To, git.DiffOptions{Paths: paths}, &text); err != nil {
+	if err := git.Diff(ctx, l.Repo.Common, d.From, d.To, git.DiffOptions{Paths: paths},
+		&text); err != nil {
 		return err
 	}
 	for line := range strings.Lines(text.String()) {
@@ -125,14 +128,15 @@ func showTests(ctx context.Context, app *cmdutil.App, id string) error {
 	return nil
 }
 
-// showTestsHere names what differs of the tests of a slice that was built in the checkout.
+// showTestsHere names the differing tests of a slice that was built in the checkout.
 func showTestsHere(app *cmdutil.App, pr *project.Project, id string) error {
 	if err := ops.TestsToAccept(pr, id); err != nil {
 		return err
 	}
 	recs, err := pr.Runs.Last(id)
 	if err == nil {
-		app.IO.Printf("%s\n", sanitize.Line(gate.ItemsText(recs[id][0].Gate.Answer(gate.Tests).Items)))
+		app.IO.Printf("%s\n",
+			sanitize.Line(gate.ItemsText(recs[id][0].Gate.Answer(gate.Tests).Items)))
 	}
 	return err
 }
@@ -166,7 +170,7 @@ func runAccept(ctx context.Context, app *cmdutil.App, id string, force, tests bo
 	return landAccepted(ctx, app, l, built, a)
 }
 
-// tellReady says what can be built because of it.
+// tellReady prints what became ready because of it.
 func tellReady(app *cmdutil.App, a *ops.Acceptance) error {
 	ready, err := a.Ready()
 	if len(ready) > 0 {
@@ -175,10 +179,13 @@ func tellReady(app *cmdutil.App, a *ops.Acceptance) error {
 	return err
 }
 
-// landAccepted works the lane for a slice that was accepted, unless a drain does, and says how that ended.
-func landAccepted(ctx context.Context, app *cmdutil.App, l *lane.Lane, built *worktree.Lineage, a *ops.Acceptance) error {
+// landAccepted works on the merge queue for an accepted slice, unless a drain does, and reports the
+// result.
+func landAccepted(ctx context.Context, app *cmdutil.App, l *lane.Lane, built *worktree.Lineage,
+	a *ops.Acceptance) error {
 	id, pr := a.Queued.Slice, l.Project
-	if change, err := l.Changes(ctx, built); err == nil { // else the lane says what is the matter
+	if change, err := l.Changes(ctx, built); err == nil {
+		// otherwise the merge queue reports the problem
 		app.IO.Printf("%s: %s\n", id, changeText(change))
 	}
 	leader, err := pr.Runs.Leader()
@@ -186,11 +193,15 @@ func landAccepted(ctx context.Context, app *cmdutil.App, l *lane.Lane, built *wo
 		return err
 	}
 	if leader != "" {
-		app.IO.Printf("%s is accepted, and landed by the gl slice that runs: %s\n", id, sanitize.Text(leader))
+		app.IO.Printf("%s is accepted, and landed by the gl slice that runs: %s\n", id,
+			sanitize.Text(leader))
 		return pr.Tracker.Refresh(ctx)
 	}
 	busy := app.IO.Progress("landing " + id)
-	l.Told = func(line string) { busy.Step(sanitize.Text(line)); app.IO.Detail("%s", sanitize.Text(line)) }
+	l.Told = func(line string) {
+		busy.Step(sanitize.Text(line))
+		app.IO.Detail("%s", sanitize.Text(line))
+	}
 	err = l.Work(ctx)
 	busy.Done()
 	if err = errors.Join(err, pr.Tracker.Refresh(ctx)); err != nil {
@@ -212,7 +223,7 @@ func landAccepted(ctx context.Context, app *cmdutil.App, l *lane.Lane, built *wo
 	return &cmdutil.ExitError{Code: cmdutil.ExitFailed}
 }
 
-// changeText is what was changed, in the words of git: "2 files changed, 10 insertions, 1 deletion".
+// changeText describes a change as git does: "2 files changed, 10 insertions, 1 deletion".
 func changeText(c git.DiffStat) string {
 	text := words.Count(c.Files, "file") + " changed"
 	if c.Insertions > 0 {

@@ -31,7 +31,7 @@ Exit codes: 0 answered; 1 the slice has no question, or can't be written; 2 wron
 	}
 }
 
-// asking are the slices that wait for an answer.
+// asking selects the slices that wait for an answer.
 func asking(p *plan.Plan) []string {
 	var ids []string
 	for _, id := range p.Waiting {
@@ -62,7 +62,7 @@ func runAnswer(ctx context.Context, app *cmdutil.App, id, text string) error {
 	return nil
 }
 
-// nextRun says who builds a slice that is open again: the run under way, if there is one.
+// nextRun describes what builds a reopened slice: the current run, if there is one.
 func nextRun(pr *project.Project) string {
 	if leader, err := pr.Runs.Leader(); err == nil && leader != "" {
 		return "the run under way"

@@ -25,10 +25,12 @@ import (
 	"greenlight/internal/run/runner"
 )
 
-// yield is how long STATE.md waits after an attempt's end: whoever fills the slot needs the lock at that moment.
+// yield is the delay of STATE.md after an attempt's end: the process that fills the slot needs the
+// lock at that moment.
 const yield = 30 * time.Millisecond
 
-// runAttempt is the wrapper: the process that runs one agent to its end. The drain starts it; nobody types it.
+// runAttempt is the wrapper: the process that runs one agent to its end. It is started by the
+// drain, not by people.
 func runAttempt(ctx context.Context, app *cmdutil.App, args []string) error {
 	o, err := wrapperArgs(app.IO, args)
 	if err != nil {
@@ -65,7 +67,8 @@ func runAttempt(ctx context.Context, app *cmdutil.App, args []string) error {
 	if o.pane {
 		show("\n" + sanitize.Text(lastLine(pr, final)))
 	}
-	if !rec.LauncherLives() { // else it brings STATE.md up to date, once for all that ends together
+	if !rec.LauncherLives() {
+		// otherwise the launcher updates STATE.md, once for all attempts that end together
 		time.Sleep(yield)
 		err = pr.Tracker.Refresh(ctx)
 	}
@@ -78,11 +81,11 @@ func runAttempt(ctx context.Context, app *cmdutil.App, args []string) error {
 	return err
 }
 
-// wrapperOptions name the attempt that a wrapper is for.
+// wrapperOptions identify the attempt that a wrapper is for.
 type wrapperOptions struct {
 	root, id, token string
 	n               int
-	pane            bool // it runs in one
+	pane            bool // it runs in a pane
 }
 
 func wrapperArgs(out *iostreams.Streams, args []string) (o wrapperOptions, err error) {
@@ -93,17 +96,18 @@ func wrapperArgs(out *iostreams.Streams, args []string) (o wrapperOptions, err e
 	f.IntVar(&o.n, "n", 0, "")
 	f.StringVar(&o.token, "token", "", "")
 	f.BoolVar(&o.pane, strings.TrimLeft(runner.PaneFlag, "-"), false, "")
-	if f.Parse(args) != nil { // which has been told
+	if f.Parse(args) != nil { // the error was already printed
 		return o, &cmdutil.ExitError{Code: cmdutil.ExitUsage}
 	}
 	return o, nil
 }
 
-// wrapperSignals are those that end the agent. What a terminal that goes away sends is notified and dropped rather than
-// ignored: what is ignored, the agent would inherit.
+// wrapperSignals are the signals that end the agent. Those of a vanishing terminal are caught and
+// dropped rather than ignored, because the agent would inherit ignored ones.
 func wrapperSignals() <-chan os.Signal {
 	deaf := make(chan os.Signal, 1)
-	signal.Notify(deaf, syscall.SIGHUP, syscall.SIGPIPE, syscall.SIGTSTP) // C-z in a pane would stop it for ever
+	// C-z in a pane would stop it forever
+	signal.Notify(deaf, syscall.SIGHUP, syscall.SIGPIPE, syscall.SIGTSTP)
 	stop := make(chan os.Signal, 4)
 	signal.Notify(stop, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT)
 	go func() {
@@ -120,7 +124,7 @@ func (o wrapperOptions) project() (*project.Project, error) {
 	return project.Open(o.root)
 }
 
-// claimed finds the attempt, if it is still ours to start.
+// claimed returns the attempt if it is still ours to start.
 func (o wrapperOptions) claimed() (*project.Project, *attempt.Record, error) {
 	pr, err := o.project()
 	if err != nil {
@@ -133,19 +137,27 @@ func (o wrapperOptions) claimed() (*project.Project, *attempt.Record, error) {
 	return pr.Whose(rec), rec, nil
 }
 
-func newWrapper(app *cmdutil.App, pr *project.Project, self string, gate *attempt.Gate, stop <-chan os.Signal, show func(line string)) *attempt.Wrapper {
+func newWrapper(app *cmdutil.App, pr *project.Project, self string, gate *attempt.Gate,
+	stop <-chan os.Signal, show func(line string)) *attempt.Wrapper {
 	env, agentEnv := runner.TakeAgentEnv(app.Environ)
 	os.Unsetenv(runner.AgentEnv) // git inherits ours
 	return &attempt.Wrapper{
-		Settler: pr.Settler(), Root: pr.Root, Self: self, Gate: gate, Env: append(agent.ScrubEnv(env), pr.AgentEnv()...), AgentEnv: agentEnv, Stop: stop,
-		Limits:     attempt.Limits{Silent: pr.Config.Silent, Tool: pr.Config.Tool, Result: pr.Config.Result},
-		SetupLimit: pr.Config.Git.SetupLimit, Tests: attempt.Tests{Limit: pr.Config.Test.Limit, Pattern: pr.Config.Test.Pattern, Removable: pr.Config.Test.Removable}, Every: pr.Config.Git.SnapshotEvery, WindowPercent: pr.Config.WindowPercent, Confine: pr.Config.Sandbox == project.SandboxBwrap,
-		Brief: func(r *attempt.Record) (string, string, error) { return newBrief(context.Background(), pr, r) },
+		Settler: pr.Settler(), Root: pr.Root, Self: self, Gate: gate,
+		Env: append(agent.ScrubEnv(env), pr.AgentEnv()...), AgentEnv: agentEnv, Stop: stop,
+		Limits: attempt.Limits{Silent: pr.Config.Silent, Tool: pr.Config.Tool,
+			Result: pr.Config.Result},
+		SetupLimit: pr.Config.Git.SetupLimit,
+		Tests: attempt.Tests{Limit: pr.Config.Test.Limit, Pattern: pr.Config.Test.Pattern,
+			Removable: pr.Config.Test.Removable}, Every: pr.Config.Git.SnapshotEvery,
+		WindowPercent: pr.Config.WindowPercent, Confine: pr.Config.Sandbox == project.SandboxBwrap,
+		Brief: func(r *attempt.Record) (string, string, error) {
+			return newBrief(context.Background(), pr, r)
+		},
 		Print: func(ev agent.Event) { show(attemptlog.EventText(ev)) },
 	}
 }
 
-// lastLine says what became of the attempt, and what goes on with it in the merge queue.
+// lastLine describes the result of the attempt, and what happens to it in the merge queue.
 func lastLine(pr *project.Project, r *attempt.Record) string {
 	if r.Phase == plan.Queued {
 		return r.Label() + " is in the merge queue: " + pr.QueueText(r)
@@ -153,20 +165,22 @@ func lastLine(pr *project.Project, r *attempt.Record) string {
 	return endedText(r, pr.Flags())
 }
 
-// A paneView shows lines in a pane without ever waiting for it: C-s, or a tmux server that is stopped, keeps a terminal from
-// taking more, and that must not keep an agent from its work. Lines that find no room are left out; the log has all.
+// A paneView shows lines in a pane without ever waiting for it: C-s or a stopped tmux server blocks
+// writes to a terminal, which must not block the agent. Lines that don't fit the buffer are
+// dropped; the log has all.
 type paneView struct {
 	lines chan string
 	done  chan struct{}
 
-	mu      sync.Mutex // the agent's lines, and answers to what is typed, come from different goroutines
+	// the agent's lines and the answers to typed lines come from different goroutines
+	mu      sync.Mutex
 	skipped int
 	closed  bool
 }
 
 const (
-	viewRoom = 1000            // lines that wait
-	viewWait = 2 * time.Second // for the last words
+	viewRoom = 1000            // size of the buffer, in lines
+	viewWait = 2 * time.Second // time for the last lines
 )
 
 func newPaneView(out io.Writer) *paneView {
@@ -197,7 +211,7 @@ func (v *paneView) show(line string) {
 	}
 }
 
-// close waits for what is still to be shown, but not for ever.
+// close waits for the buffered lines, but not forever.
 func (v *paneView) close() {
 	v.mu.Lock()
 	v.closed = true
@@ -209,8 +223,10 @@ func (v *paneView) close() {
 	}
 }
 
-// workLane works the lane where the gl that launched the attempt is gone, and no other drains the project.
-func workLane(ctx context.Context, app *cmdutil.App, pr *project.Project, rec *attempt.Record, show func(line string)) error {
+// workLane works on the merge queue if the gl that launched the attempt is gone and no other drains
+// the project.
+func workLane(ctx context.Context, app *cmdutil.App, pr *project.Project, rec *attempt.Record,
+	show func(line string)) error {
 	if leader, err := pr.Runs.Leader(); err != nil || leader != "" || rec.LauncherLives() {
 		return err
 	}

@@ -78,7 +78,7 @@ func runEdit(ctx context.Context, app *cmdutil.App, id string) error {
 	return os.Remove(name)
 }
 
-// openEditor has the person's editor open a file, as git does: the variable is a command line.
+// openEditor opens a file in the person's editor, as git does: the variable is a command line.
 func openEditor(ctx context.Context, app *cmdutil.App, file string) error {
 	line := ""
 	for _, key := range []string{"VISUAL", "EDITOR"} {
@@ -88,7 +88,7 @@ func openEditor(ctx context.Context, app *cmdutil.App, file string) error {
 		}
 	}
 	if line == "" {
-		if !app.IO.Interactive() { // vi would read the end of its input again and again
+		if !app.IO.Interactive() { // vi would read the end of its input in a loop
 			return errors.New("there is no terminal for vi, and neither VISUAL nor EDITOR is set")
 		}
 		line = "vi"

@@ -61,7 +61,8 @@ func runLand(ctx context.Context, app *cmdutil.App, reset bool) error {
 		return err
 	}
 	if p, err := pr.Plan(time.Now(), pr.Options()); err == nil {
-		app.About(pr, p, append(slices.Clone(p.Landing), lane.ReadStatus(pr.Runs.Dir()).Undelivered...)...)
+		app.About(pr, p,
+			append(slices.Clone(p.Landing), lane.ReadStatus(pr.Runs.Dir()).Undelivered...)...)
 	}
 	l.Told, l.Asked = func(line string) { app.IO.Message("%s", sanitize.Text(line)) }, true
 	if reset {
@@ -70,10 +71,12 @@ func runLand(ctx context.Context, app *cmdutil.App, reset bool) error {
 			return err
 		}
 		if len(dropped) > 0 {
-			app.IO.Message("not merged, and only on the slices' branches now: %s", strings.Join(dropped, ", "))
+			app.IO.Message("not merged, and only on the slices' branches now: %s",
+				strings.Join(dropped, ", "))
 		}
 		if len(reopened) > 0 {
-			app.IO.Message("pending again, since %s hasn't got them: %s", worktree.Short(l.Repo.Target()), strings.Join(reopened, ", "))
+			app.IO.Message("pending again, since %s hasn't got them: %s",
+				worktree.Short(l.Repo.Target()), strings.Join(reopened, ", "))
 		}
 	}
 	if err := l.Restore(ctx); err != nil {
@@ -104,7 +107,7 @@ func runLand(ctx context.Context, app *cmdutil.App, reset bool) error {
 	return tellMerged(ctx, app, l, status)
 }
 
-// tellMerged says where everything is that has landed.
+// tellMerged prints where the merged work is.
 func tellMerged(ctx context.Context, app *cmdutil.App, l *lane.Lane, status lane.Status) error {
 	pr := l.Project
 	if err := l.Repo.CheckTarget(ctx); err != nil && !errors.Is(err, worktree.ErrNoCommit) {
@@ -125,7 +128,8 @@ func tellMerged(ctx context.Context, app *cmdutil.App, l *lane.Lane, status lane
 	return nil
 }
 
-// permittedLane opens the project's lane for a command: what it runs must have been allowed.
+// permittedLane opens the project's merge queue for a command: the project's commands must be
+// allowed.
 func permittedLane(ctx context.Context, app *cmdutil.App, pr *project.Project) (*lane.Lane, error) {
 	commands, err := pr.LaneCommands(ctx)
 	if err == nil {
@@ -137,8 +141,10 @@ func permittedLane(ctx context.Context, app *cmdutil.App, pr *project.Project) (
 	return openLane(ctx, app, pr, pr.Root)
 }
 
-// openLane opens the project's lane. trustRoot is the project whose commands this person has allowed.
-func openLane(ctx context.Context, app *cmdutil.App, pr *project.Project, trustRoot string) (*lane.Lane, error) {
+// openLane opens the project's merge queue. trustRoot is the project whose commands this person has
+// allowed.
+func openLane(ctx context.Context, app *cmdutil.App, pr *project.Project,
+	trustRoot string) (*lane.Lane, error) {
 	self, err := cmdutil.Self()
 	if err != nil {
 		return nil, err
@@ -152,7 +158,7 @@ func openLane(ctx context.Context, app *cmdutil.App, pr *project.Project, trustR
 	return l, nil
 }
 
-// pullRequest names the slices that are in a pull request, "" for none.
+// pullRequest names the slices of a pull request, "" for none.
 func pullRequest(s lane.Status) string {
 	if s.PullRequest == nil {
 		return ""
@@ -160,10 +166,11 @@ func pullRequest(s lane.Status) string {
 	return someOf(s.PullRequest.IDs()) + ": " + s.PullRequest.URL
 }
 
-// tellUndelivered says what has landed and isn't where it belongs, and why.
+// tellUndelivered prints merged work that hasn't reached the target, and why.
 func tellUndelivered(out *iostreams.Streams, s lane.Status) {
 	if pr := s.PullRequest; pr != nil {
-		out.Printf("%s\n", term.Wrap("  Pull request: "+sanitize.Text(pullRequest(s)), out.Width(), 4))
+		out.Printf("%s\n",
+			term.Wrap("  Pull request: "+sanitize.Text(pullRequest(s)), out.Width(), 4))
 	}
 	if len(s.Waiting()) == 0 {
 		return
@@ -172,5 +179,6 @@ func tellUndelivered(out *iostreams.Streams, s lane.Status) {
 	if reason == "" {
 		reason = "it hasn't been tried yet"
 	}
-	out.Printf("%s\n", term.Wrap("  Not merged yet: "+sanitize.Text(someOf(s.Waiting())+": "+reason)+". Run gl land", out.Width(), 4))
+	out.Printf("%s\n", term.Wrap("  Not merged yet: "+
+		sanitize.Text(someOf(s.Waiting())+": "+reason)+". Run gl land", out.Width(), 4))
 }

@@ -36,7 +36,8 @@ func TestEndedText(t *testing.T) {
 	}
 }
 
-// Whatever an outcome is called, its line says so once, says why, and names gl logs where that helps.
+// Whatever an outcome is called, its line says so once, says why, and names gl logs where that
+// helps.
 func TestEndedTextOfAll(t *testing.T) {
 	for _, o := range attempt.Outcomes() {
 		traits := o.Traits()
@@ -46,7 +47,8 @@ func TestEndedTextOfAll(t *testing.T) {
 		}
 		for _, detail := range []string{"", "because of this", traits.Words + " in tests"} {
 			line := endedText(ended(o, detail), "")
-			if !strings.HasPrefix(line, "S-4 "+word) || strings.Count(line, traits.Words) > 1 || strings.Contains(line, "()") {
+			if !strings.HasPrefix(line, "S-4 "+word) || strings.Count(line, traits.Words) > 1 ||
+				strings.Contains(line, "()") {
 				t.Errorf("%s: %q", o, line)
 			}
 			if why := strings.TrimPrefix(detail, traits.Words); !strings.Contains(line, why) {

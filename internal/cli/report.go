@@ -62,7 +62,8 @@ Exit codes: 0 reported; 1 it failed, or there is no project; 2 wrong usage.`,
 	}
 	f := c.Flags()
 	f.BoolVar(&o.open, "open", false, "open the HTML file in the browser")
-	f.StringVar(&o.since, "since", "", "report on all since `WHEN`: how long ago, a time of day, a day, or a time")
+	f.StringVar(&o.since, "since", "",
+		"report on all since `WHEN`: how long ago, a time of day, a day, or a time")
 	f.StringVar(&o.format, "format", "", "print `FORMAT`: html, md or json")
 	f.BoolVar(&o.json, "json", false, "the same as --format json")
 	cmdutil.CompleteFlag(c, "format", reportFormats)
@@ -109,14 +110,15 @@ func runReport(ctx context.Context, app *cmdutil.App, o reportOptions) error {
 	if err != nil {
 		return err
 	}
-	app.IO.Printf("%s\n%s\n", term.Wrap(sanitize.Text(d.Verdict), app.IO.Width(), 2), sanitize.Text(path))
+	app.IO.Printf("%s\n%s\n", term.Wrap(sanitize.Text(d.Verdict), app.IO.Width(), 2),
+		sanitize.Text(path))
 	if o.open {
 		return openInBrowser(ctx, app, path)
 	}
 	return nil
 }
 
-// openInBrowser starts what opens files for this person: $BROWSER, or the desktop's own opener.
+// openInBrowser opens a file with $BROWSER, or with the desktop's opener.
 func openInBrowser(ctx context.Context, app *cmdutil.App, path string) error {
 	openers := []string{"xdg-open", "wslview"}
 	if runtime.GOOS == "darwin" {
@@ -141,5 +143,6 @@ func openInBrowser(ctx context.Context, app *cmdutil.App, path string) error {
 		}
 		return nil
 	}
-	return fmt.Errorf("no browser: %s is not on PATH; open %s yourself, or set BROWSER", strings.Join(openers, " or "), path)
+	return fmt.Errorf("no browser: %s is not on PATH; open %s yourself, or set BROWSER",
+		strings.Join(openers, " or "), path)
 }

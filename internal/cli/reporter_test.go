@@ -14,7 +14,8 @@ import (
 	"greenlight/internal/state/journal"
 )
 
-// On a terminal the time is in front of a line, its text is in one column with what belongs to it, and nothing is wider than the screen.
+// On a terminal a line begins with the time, its text and its continuation are in one column, and
+// nothing is wider than the screen.
 func TestDrainLineOnTerminal(t *testing.T) {
 	plain := func(_ term.Color, s string) string { return s }
 	at := time.Date(2026, 3, 1, 22, 5, 7, 0, time.Local)
@@ -27,12 +28,13 @@ func TestDrainLineOnTerminal(t *testing.T) {
 	if got := onTerminal(line, at, 40, plain); got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
 	}
-	if got, want := onTerminal("launched S-1", at, 40, plain), "22:05:07 launched S-1"; got != want {
+	if got, want := onTerminal("launched S-1", at, 40, plain),
+		"22:05:07 launched S-1"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
 
-// What a person must see is yellow among the drain's lines.
+// Lines of the drain that a person must see are yellow.
 func TestLineColor(t *testing.T) {
 	for line, want := range map[string]term.Color{
 		"warning: no": term.Yellow, "held until 07:00:00": term.Yellow, "S-1 " + journal.NobodyRead + ": use cents": term.Yellow,
@@ -44,7 +46,7 @@ func TestLineColor(t *testing.T) {
 	}
 }
 
-// The live line keeps what is about the whole when there isn't room for every slice that runs, and is never too long.
+// Without room for every running slice, the live line keeps the totals; it is never too long.
 func TestLiveLine(t *testing.T) {
 	now := time.Now()
 	s := &plan.Snapshot{Noun: "slice"}
@@ -55,7 +57,10 @@ func TestLiveLine(t *testing.T) {
 		}
 		s.Items = append(s.Items, &it)
 	}
-	tell := &reporter{cfg: drain.Config{Max: 31}, plan: plan.New(s, now, plan.Options{}), pace: func() eta.Pace { return eta.Of(time.Minute, time.Minute, time.Minute) }}
+	tell := &reporter{cfg: drain.Config{Max: 31}, plan: plan.New(s, now, plan.Options{}),
+		pace: func() eta.Pace {
+			return eta.Of(time.Minute, time.Minute, time.Minute)
+		}}
 	for width := 2; width < 400; width++ {
 		line := tell.liveText(now, width)
 		if n := utf8.RuneCountInString(line); n > width {
@@ -67,7 +72,8 @@ func TestLiveLine(t *testing.T) {
 			}
 		}
 	}
-	if line := tell.liveText(now, 10000); !strings.Contains(line, "S-31 tests") || strings.Contains(line, "more") {
+	if line := tell.liveText(now, 10000); !strings.Contains(line, "S-31 tests") ||
+		strings.Contains(line, "more") {
 		t.Errorf("with room enough: %q", line)
 	}
 }

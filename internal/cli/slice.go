@@ -15,7 +15,7 @@ import (
 	"greenlight/internal/run/tmux"
 )
 
-// sliceOptions are the flags of gl slice; the zero value of each means that the config decides.
+// sliceOptions are the flags of gl slice; for each zero value the config decides.
 type sliceOptions struct {
 	max        int
 	watch      bool
@@ -29,7 +29,7 @@ type sliceOptions struct {
 	force      bool
 	json       bool
 	copy       bool     // of gl rehearse
-	attend     []string // names of attempts whose launcher shows their panes: see attend.go
+	attend     []string // names of attempts whose launcher became tmux: see attend.go
 }
 
 func newSlice(app *cmdutil.App) *cobra.Command {
@@ -68,15 +68,20 @@ Inside an agent it starts nothing: it prints the whole slice to build, as gl sta
 
 func (o *sliceOptions) flags(app *cmdutil.App, c *cobra.Command) {
 	f := c.Flags()
-	f.IntVar(&o.max, "max", 0, "run at most `N` attempts at a time in the project, until parallel.max is set (default 4)")
-	f.BoolVar(&o.watch, "watch", false, "continue until nothing is ready, refilling slots as slices end")
+	f.IntVar(&o.max, "max", 0,
+		"run at most `N` attempts at a time in the project, until parallel.max is set (default 4)")
+	f.BoolVar(&o.watch, "watch", false,
+		"continue until nothing is ready, refilling slots as slices end")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would happen without changing anything")
 	f.BoolVar(&o.sequential, "sequential", false, "build one slice after the other")
-	f.StringVar(&o.runner, "runner", "", "run agents in parallel `HOW`: tmux or process (default tmux if installed)")
-	f.StringVar(&o.agent, "agent", "", "`NAME` of the agent, or several in order of preference: "+strings.Join(agent.Usage(), ", ")+", or one of parallel.agents in config.json")
+	f.StringVar(&o.runner, "runner", "",
+		"run agents in parallel `HOW`: tmux or process (default tmux if installed)")
+	f.StringVar(&o.agent, "agent", "", "`NAME` of the agent, or several in order of preference: "+
+		strings.Join(agent.Usage(), ", ")+", or one of parallel.agents in config.json")
 	f.StringVar(&o.isolation, "isolation", "", "where agents work: `WHERE` is worktree (each slice in a worktree of its own) or shared (default: git.isolation)")
 	f.StringVar(&o.milestone, "milestone", "", "only slices of milestone `M`")
-	f.DurationVar(&o.interval, "interval", 0, "check again after `D` even if no file has changed (default 30s)")
+	f.DurationVar(&o.interval, "interval", 0,
+		"check again after `D` even if no file has changed (default 30s)")
 	f.BoolVar(&o.force, "force", false, "ignore unmet dependencies, other sessions' claims and completed status; of named slices also a hold")
 	f.BoolVar(&o.json, "json", false, jsonOfRuns)
 	f.StringSliceVar(&o.attend, attendFlag, nil, "")
@@ -87,10 +92,10 @@ func (o *sliceOptions) flags(app *cmdutil.App, c *cobra.Command) {
 	cmdutil.CompleteFlag(c, "milestone", app.Milestones)
 }
 
-// jsonOfRuns is the text of --json for what runs agents.
+// jsonOfRuns is the help of --json for commands that run agents.
 const jsonOfRuns = "print events as they come, one JSON document a line, and messages to stderr; with --dry-run, print one JSON document"
 
-// check refuses what a flag can't be.
+// check refuses invalid values of flags.
 func (o *sliceOptions) check(c *cobra.Command) error {
 	switch {
 	case c.Flags().Changed("max") && o.max < 1:
@@ -101,7 +106,7 @@ func (o *sliceOptions) check(c *cobra.Command) error {
 	return nil
 }
 
-// checkRunner refuses a --runner that isn't there.
+// checkRunner refuses an unknown --runner.
 func checkRunner(runner string) error {
 	switch {
 	case runner != "" && runner != "process" && runner != "tmux":
@@ -112,7 +117,7 @@ func checkRunner(runner string) error {
 	return nil
 }
 
-// runners are the values of --runner.
+// runners returns the values of --runner.
 func runners() []string { return []string{"tmux", "process"} }
 
 func runSlice(ctx context.Context, app *cmdutil.App, o sliceOptions, ids []string) error {

@@ -72,22 +72,26 @@ lane; 2 wrong usage.`,
 // A verifyDoc is what gl verify --json prints.
 type verifyDoc struct {
 	SchemaVersion int           `json:"schema_version"`
-	Green         bool          `json:"green"` // of all checks, and no commit says otherwise
+	Green         bool          `json:"green"` // all checks passed, and no commit contradicts them
 	Checks        []verifyCheck `json:"checks"`
 }
 
 // A verifyCheck is one run of the tests.
 type verifyCheck struct {
-	Of        lane.CheckOf     `json:"of" jsonschema:"enum=merge,enum=landed,enum=target,enum=lane"` // what was tested
-	Slice     *string          `json:"slice"`
-	Commit    *string          `json:"commit"`    // that was tested; null if the work doesn't merge
-	Green     bool             `json:"green"`     // the tests passed, and nothing else is wrong
-	Conflicts []string         `json:"conflicts"` // paths
-	Problem   *string          `json:"problem"`   // what else is wrong: protected tests were changed, say
-	Claim     *string          `json:"claim"`     // of an audited commit, what its message says
-	Verdict   *testrun.Verdict `json:"verdict"`   // null if no tests could be run
-	Gate      []gate.Answer    `json:"gate"`      // of what has landed: the gate's questions, asked again; empty without an id
-	Set       bool             `json:"set"`       // the slice is no longer unverified
+	// what was tested
+	Of        lane.CheckOf `json:"of" jsonschema:"enum=merge,enum=landed,enum=target,enum=lane"`
+	Slice     *string      `json:"slice"`
+	Commit    *string      `json:"commit"`    // the tested commit; null if the work doesn't merge
+	Green     bool         `json:"green"`     // the tests passed, and there are no other problems
+	Conflicts []string     `json:"conflicts"` // paths
+	// another problem, such as changed protected tests
+	Problem *string `json:"problem"`
+	// verification claimed by the message of an audited commit
+	Claim   *string          `json:"claim"`
+	Verdict *testrun.Verdict `json:"verdict"` // null if no tests could be run
+	// for landed work, the gate's questions, asked again; empty without an id
+	Gate []gate.Answer `json:"gate"`
+	Set  bool          `json:"set"` // the slice is no longer unverified
 }
 
 func runVerify(ctx context.Context, app *cmdutil.App, id string, o verifyOptions) error {
@@ -107,8 +111,10 @@ func runVerify(ctx context.Context, app *cmdutil.App, id string, o verifyOptions
 	doc := verifyDoc{SchemaVersion: 1, Green: true, Checks: []verifyCheck{}}
 	tell := func(c *lane.Check) {
 		doc.Green = doc.Green && c.Green() && !c.Belied()
-		doc.Checks = append(doc.Checks, verifyCheck{c.What, jsondoc.OrNull(c.Slice), jsondoc.OrNull(c.Commit), c.Green(), jsondoc.OrEmpty(c.Conflicts),
-			jsondoc.OrNull(c.Problem), jsondoc.OrNull(c.Claim), c.Verdict, answersOf(c.Gate), c.Set})
+		doc.Checks = append(doc.Checks, verifyCheck{c.What, jsondoc.OrNull(c.Slice),
+			jsondoc.OrNull(c.Commit), c.Green(), jsondoc.OrEmpty(c.Conflicts),
+			jsondoc.OrNull(c.Problem), jsondoc.OrNull(c.Claim), c.Verdict,
+			answersOf(c.Gate), c.Set})
 		if !o.json {
 			printCheck(app, c, worktree.Short(l.Repo.Target()), pr.Config.Test.Limit, !o.audit)
 		}
@@ -143,11 +149,11 @@ func runVerify(ctx context.Context, app *cmdutil.App, id string, o verifyOptions
 	return err
 }
 
-// testsAlone says what a check without an id isn't.
+// testsAlone explains the limits of a check without an id.
 const testsAlone = "  only the tests were run: gl verify ID also asks again what gl asks before a slice lands, " +
 	"gl verify --audit of every slice"
 
-// answersOf are the gate's answers, empty for none.
+// answersOf returns the gate's answers, empty for none.
 func answersOf(r *gate.Ruling) []gate.Answer {
 	if r == nil {
 		return []gate.Answer{}
@@ -155,7 +161,7 @@ func answersOf(r *gate.Ruling) []gate.Answer {
 	return jsondoc.OrEmpty(r.Answers)
 }
 
-// printCheck prints one check: a line and, with more, the end of the output of tests that fail.
+// printCheck prints one check: a line and, with more, the end of the output of failing tests.
 func printCheck(app *cmdutil.App, c *lane.Check, target string, limit time.Duration, more bool) {
 	line := checkText(c, target, limit)
 	if c.Belied() {
@@ -197,15 +203,18 @@ func checkText(c *lane.Check, target string, limit time.Duration) string {
 	}
 	switch v := c.Verdict; {
 	case len(c.Conflicts) > 0:
-		return fmt.Sprintf("%s doesn't merge with what has landed: %s", c.Slice, someOf(c.Conflicts))
+		return fmt.Sprintf("%s doesn't merge with what has landed: %s", c.Slice,
+			someOf(c.Conflicts))
 	case c.Problem != "" && (v == nil || v.Green()):
 		return subject + ": " + c.Problem
 	case v.Green() && v.Passed != nil:
-		return fmt.Sprintf("%s: tests pass (%s, %.1fs)", subject, words.Count(*v.Passed, "test"), v.Seconds)
+		return fmt.Sprintf("%s: tests pass (%s, %.1fs)", subject,
+			words.Count(*v.Passed, "test"), v.Seconds)
 	case v.Green():
 		return fmt.Sprintf("%s: tests pass (%.1fs)", subject, v.Seconds)
 	default:
-		text := fmt.Sprintf("%s: tests fail (%s, %.1fs)", subject, strings.TrimPrefix(lane.How(v, limit), "tests: "), v.Seconds)
+		text := fmt.Sprintf("%s: tests fail (%s, %.1fs)", subject,
+			strings.TrimPrefix(lane.How(v, limit), "tests: "), v.Seconds)
 		if c.Problem != "" {
 			text += ", and " + c.Problem
 		}

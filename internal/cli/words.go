@@ -10,10 +10,10 @@ import (
 	"greenlight/internal/core/plan"
 )
 
-// barCells is how long a progress bar is, where there is room.
+// barCells is the length of a progress bar, if there is room.
 const barCells = 20
 
-// bar is a progress bar of so many cells, rounded down: full only when all is done.
+// bar returns a progress bar of that many cells, rounded down: it is full only when all is done.
 func bar(done, total, cells int) string {
 	n := 0
 	if total > 0 {
@@ -29,8 +29,8 @@ const (
 	fewListed   = 3
 )
 
-// listed is a list on one line. If it is long, it ends with the number of the others and the
-// command that shows all.
+// listed returns a list on one line. A long list ends with the number of the others and the command
+// that shows all.
 func listed(items []string) string {
 	n, columns := 0, 0
 	for n < len(items) {
@@ -47,12 +47,12 @@ func listed(items []string) string {
 	return text
 }
 
-// briefs are items with their causes, for one line.
+// briefs returns items with their causes, for one line.
 func briefs(p *plan.Plan, ids []string, now time.Time) string {
 	return listed(causes(p, ids, now))
 }
 
-// causes are items with their causes.
+// causes returns items with their causes.
 func causes(p *plan.Plan, ids []string, now time.Time) []string {
 	list := make([]string, len(ids))
 	for i, id := range ids {
@@ -61,7 +61,8 @@ func causes(p *plan.Plan, ids []string, now time.Time) []string {
 	return list
 }
 
-// progressList is the running slices with their steps, and the tasks: "S-2 (implementing), @quick.1 (fix the login)".
+// progressList returns the running slices with their steps, and the tasks: "S-2 (implementing),
+// @quick.1 (fix the login)".
 func progressList(p *plan.Plan, now time.Time) string {
 	list := make([]string, len(p.Running))
 	for i, id := range p.Running {
@@ -75,13 +76,14 @@ func progressList(p *plan.Plan, now time.Time) string {
 	return strings.Join(append(list, taskList(p, (*plan.Attempt).HasSlot)...), ", ")
 }
 
-// landingList is the slices and the tasks in the lane, and how far they are.
+// landingList returns the slices and tasks in the merge queue, with their progress.
 func landingList(p *plan.Plan, now time.Time) string {
 	waits := func(a *plan.Attempt) bool { return !a.HasSlot() }
 	return listed(append(causes(p, p.Landing, now), taskList(p, waits)...))
 }
 
-// taskList is the open tasks for which which is true, and what they are about: "@quick.1 (fix the login)".
+// taskList returns the open tasks for which which is true, with their texts: "@quick.1 (fix the
+// login)".
 func taskList(p *plan.Plan, which func(*plan.Attempt) bool) []string {
 	var list []string
 	for i := range p.Snapshot.Tasks {
@@ -92,13 +94,13 @@ func taskList(p *plan.Plan, which func(*plan.Attempt) bool) []string {
 	return list
 }
 
-// brief is the beginning of a text, for a list.
+// brief returns the beginning of a text, for a list.
 func brief(text string) string {
 	const most = 60
 	return term.Truncate(sanitize.Line(text), most)
 }
 
-// troubleList is failed or stalled slices with the cause and the command to begin with.
+// troubleList returns failed or stalled slices with the cause and the first command to run.
 func troubleList(p *plan.Plan, ids []string, now time.Time) string {
 	list := make([]string, len(ids))
 	for i, id := range ids {
@@ -108,5 +110,5 @@ func troubleList(p *plan.Plan, ids []string, now time.Time) string {
 	return listed(list)
 }
 
-// clock is a time of day, with its date unless that is today.
+// clock returns a time of day, with its date unless that is today.
 func clock(t time.Time) string { return plan.At(t, time.Now(), "15:04:05") }

@@ -56,9 +56,11 @@ type Program struct {
 	Environ []string
 }
 
-func newProject(ctx context.Context, pr *project.Project, p *plan.Plan, gl Program) (*Project, error) {
-	d := &Project{Format: p.Snapshot.Format, Done: p.Done, Total: p.Total, Tools: gl.tools(ctx, pr.Root, pr.Config),
-		Settings: []project.SettingItem{}, Attempts: []Attempt{}, Warnings: project.WarningItems(p.Warnings)}
+func newProject(ctx context.Context, pr *project.Project, p *plan.Plan,
+	gl Program) (*Project, error) {
+	d := &Project{Format: p.Snapshot.Format, Done: p.Done, Total: p.Total,
+		Tools: gl.tools(ctx, pr.Root, pr.Config), Settings: []project.SettingItem{},
+		Attempts: []Attempt{}, Warnings: project.WarningItems(p.Warnings)}
 	s, _ := pr.Settings() // the plan warns of a file that can't be read
 	for _, set := range s.List() {
 		if set.File {
@@ -81,7 +83,8 @@ func newProject(ctx context.Context, pr *project.Project, p *plan.Plan, gl Progr
 }
 
 func newAttempt(r *attempt.Record) Attempt {
-	a := Attempt{Slice: r.Slice, N: r.N, Agent: r.Agent, Phase: r.Phase, Process: r.State().String(), Started: r.StartedAt, Runner: r.Runner}
+	a := Attempt{Slice: r.Slice, N: r.N, Agent: r.Agent, Phase: r.Phase,
+		Process: r.State().String(), Started: r.StartedAt, Runner: r.Runner}
 	if r.Process != nil {
 		a.PID = &r.Process.PID
 	}
@@ -96,7 +99,8 @@ func (gl Program) tools(ctx context.Context, root string, c project.Config) []To
 	}
 	gitVersion, _ := git.Version(ctx) // a missing tool has no version
 	tmuxVersion, _ := tmux.Version(ctx)
-	return []Tool{own, newTool("git", gitVersion), newTool("tmux", tmuxVersion), gl.agentTool(ctx, root, c)}
+	return []Tool{own, newTool("git", gitVersion), newTool("tmux", tmuxVersion),
+		gl.agentTool(ctx, root, c)}
 }
 
 func newTool(program, version string) Tool {

@@ -117,7 +117,8 @@ func (t Target) Install(ctx context.Context, c Content, o Options) (*Result, err
 func (j *job) changes() bool {
 	// left by a killed process, or held by a running one
 	_, err := os.Lstat(j.t.Path(path.Join(j.t.Home, lockName)))
-	return len(j.do) > 0 || !j.old.complete() || string(j.next.text()) != string(j.text) || err == nil
+	return len(j.do) > 0 || !j.old.complete() ||
+		string(j.next.text()) != string(j.text) || err == nil
 }
 
 func (t Target) planInstall(c Content, o Options, locked bool) (*job, error) {
@@ -130,7 +131,8 @@ func (t Target) planInstall(c Content, o Options, locked bool) (*job, error) {
 	if err != nil {
 		return j, err
 	}
-	j.next = &manifest{SchemaVersion: schemaVersion, Agent: t.Agent, Version: o.Version, State: installed, Dirs: []string{}, Files: []entry{}}
+	j.next = &manifest{SchemaVersion: schemaVersion, Agent: t.Agent, Version: o.Version,
+		State: installed, Dirs: []string{}, Files: []entry{}}
 	if t.Memory != "" && len(c.Memory) > 0 {
 		beside, err := j.planMemory(c.Memory)
 		if err != nil {
@@ -290,7 +292,9 @@ func (t Target) untouched() bool {
 	if err != nil {
 		return false
 	}
-	return !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() != lockName && !isTemp(e.Name()) })
+	return !slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		return e.Name() != lockName && !isTemp(e.Name())
+	})
 }
 
 func isTemp(name string) bool { return path.Ext(name) == ".tmp" }
