@@ -38,14 +38,14 @@ func newAccept(app *cmdutil.App) *cobra.Command {
 		Use:        "accept ID",
 		SuggestFor: []string{"approve", "ok", "yes", "merge"},
 		Short:      "Approve a waiting slice and mark it complete",
-		Long: `Approve a slice that awaits review and mark it complete. The slices that need it can be built then.
+		Long: `Approve a slice that awaits review and mark it complete. Slices that depend on it can then be built.
 
-A slice that was built in a worktree is complete when it has landed: gl merges and tests it now. If the tests fail, or it
-doesn't merge, it awaits review again, with the reason. Tests that it removes or skips, and changes of what the test command
-runs, are named first; they land once you have accepted them.
+A slice that was built in a worktree is complete once it is merged: gl merges and tests it now. If the tests fail, or it
+conflicts, it awaits review again, with the reason. Tests that it removes or skips, and changes of what the test command
+runs, are named first; they are merged once you have accepted them.
 
 --tests takes a slice that is red because its tests were changed after they were handed over: it shows the difference, and the
-slice lands if the tests pass. To begin anew instead: gl retry --fresh ID.` + fmt.Sprintf(decideHelp, ", can't be written, doesn't land, or isn't merged yet (gl land goes on)"),
+slice is merged if the tests pass. To start over instead: gl retry --fresh ID.` + fmt.Sprintf(decideHelp, ", can't be written, fails the tests, or isn't merged yet (gl land continues)"),
 		Example:           "  gl accept S-07",
 		Args:              cmdutil.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: cmdutil.CompleteFirst(app.CompleteSome(waiting)),

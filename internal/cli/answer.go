@@ -17,9 +17,9 @@ func newAnswer(app *cmdutil.App) *cobra.Command {
 	return &cobra.Command{
 		Use:        "answer ID TEXT",
 		SuggestFor: []string{"reply", "respond", "tell"},
-		Short:      "Answer a waiting slice's question, and have it go on",
-		Long: `Answer the question of a slice that waits. The answer is added to the slice's decisions, and the slice keeps its step: the next
-gl slice, or one that is running, has the same agent go on in the same worktree and conversation, with the answer in its prompt.
+		Short:      "Answer a waiting slice's question and continue it",
+		Long: `Answer the question of a waiting slice. The answer is added to the slice's decisions, and the slice keeps its step: the next or
+running gl slice continues with the same agent, worktree and conversation, with the answer in the prompt.
 
 Exit codes: 0 answered; 1 the slice has no question, or can't be written; 2 wrong usage; 3 it is being worked on.`,
 		Example:           `  gl answer S-07 "Euro, and round to cents"`,

@@ -41,8 +41,8 @@ func newBudget(app *cmdutil.App) *cobra.Command {
 		SuggestFor: []string{"limit", "limits"},
 		Short:      "Show or set what agents may cost",
 		Long: `Show what agents may cost and have cost today, or set what a slice, a drain (one run of gl slice) or a day may cost. none is no
-limit. At a limit nothing more is launched, and agents that run go on: a slice at its limit waits for you, at the drain's limit the
-drain ends, at the day's it waits for midnight. A higher limit ends the hold. Cost that an agent doesn't report doesn't count.
+limit. At a limit nothing more is launched, and running agents continue: a slice at its limit waits for you, at the drain's limit
+the run ends, at the day's it waits for midnight. A higher limit ends the hold. Cost that an agent doesn't report doesn't count.
 
 The limits are budget.slice_usd, budget.drain_usd and budget.day_usd in .greenlight/config.json. claude itself gets what is left of the
 slice's, as --max-budget-usd.

@@ -24,13 +24,13 @@ func newClean(app *cmdutil.App) *cobra.Command {
 		Use:        "clean [ID...]",
 		SuggestFor: []string{"prune", "gc", "tidy", "cleanup"},
 		Short:      "Remove worktrees whose work is contained elsewhere",
-		Long: `Say which worktrees of slices can go and which are kept, each with the reason, and remove those that can: the slice is complete,
-the target has the work of its branch, nothing there is uncommitted, staged or ignored that setup didn't make, and nobody is at
-work there. Half a removal is finished. Branches stay: gl salvage lists them. Worktrees of slices that aren't complete are never
-touched.
+		Long: `List the worktrees of slices with the reason to remove or keep each, and remove those that aren't needed: the slice is complete,
+the target has the work of its branch, the worktree has no uncommitted, staged or ignored files except those that setup made, and
+it isn't in use. An interrupted removal is completed. Branches stay: gl salvage lists them. Worktrees of slices that aren't complete
+are never touched.
 
-Snapshots and handed-over tests (refs/gl/wip, refs/gl/tests) of a complete slice go once its worktree is gone, the target has the
-work of its branch, and each is the tree of a commit that the branch or the target has. The others are listed, with the reason.
+Snapshots and handed-over tests (refs/gl/wip, refs/gl/tests) of a complete slice are removed once its worktree is gone, the target
+has the work of its branch, and each is the tree of a commit of the branch or the target. The others are listed, with the reason.
 
 On a terminal it asks first. Without one, --yes is needed.
 

@@ -28,8 +28,8 @@ func newDebug(app *cmdutil.App) *cobra.Command {
 		Short: "Report everything about a slice, or about this project's setup",
 		Long: `Report everything about a slice: its fields, the reason for its state, its claim, its attempts and the end of the last
 log, the project's test command, the last commits to its files and what has changed in them since, its checkpoints, what is
-built in its worktree and isn't merged, its contracts and its decisions. Without an id, report the tools and their versions, the settings in config.json, who drains the project, the
-attempts that are running, and the hold.
+built in its worktree and isn't merged, its contracts and its decisions. Without an id, report the tools and their versions, the settings in config.json, the gl
+that runs the project, the running attempts, and the hold.
 
 Nothing is changed. --run-tests runs the test command (test.command in config.json) in the project's root.
 
@@ -320,9 +320,9 @@ func (d *debugPrinter) project(r *debugreport.Report) {
 	}
 	d.section("Running")
 	if p.Drain != nil {
-		d.line("drained by %s", *p.Drain)
+		d.line("run by %s", *p.Drain)
 	} else {
-		d.line("no gl slice --watch drains the project")
+		d.line("no gl slice --watch is running")
 	}
 	for _, a := range p.Attempts {
 		d.line("%s", openAttemptText(a, d.now))

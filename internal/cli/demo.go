@@ -104,8 +104,8 @@ func newDemo(app *cmdutil.App) *cobra.Command {
 	var dir, spec string
 	c := &cobra.Command{
 		Use:   "demo",
-		Short: "Drain a sample project with the built-in agent: fifteen seconds, no cost",
-		Long: `Write a sample project of a dozen slices into a temporary directory and drain it, up to four at a time, with the real
+		Short: "Build a sample project with the built-in agent: fifteen seconds, no cost",
+		Long: `Write a sample project of a dozen slices into a temporary directory and build it, up to four at a time, with the real
 engine and the built-in rehearsal agent.
 
 It is a git repository with tests. Each slice is built in a worktree of its own, and lands on main once the tests pass on

@@ -39,9 +39,8 @@ func newDiff(app *cmdutil.App) *cobra.Command {
 		Use:        "diff [ID]",
 		SuggestFor: []string{"changes"},
 		Short:      "Show what a slice changed",
-		Long: `Show what a slice changed. Of a slice that isn't done that is its worktree as it is now, uncommitted work included, against what has
-landed; of a done one, the merge by which it landed. Without an ID, it is the slice of this session, or the only one with work that
-hasn't landed.
+		Long: `Show what a slice changed. For an unfinished slice that is its current worktree, including uncommitted work, compared with the merged
+work; for a done one, the commit that merged it. Without an ID, it is the slice of this session, or the only one with unmerged work.
 
 On a terminal, gl diff uses colors and a pager. Otherwise its output is a patch that git apply takes.
 

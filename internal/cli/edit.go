@@ -22,8 +22,8 @@ func newEdit(app *cmdutil.App) *cobra.Command {
 		Use:        "edit ID",
 		SuggestFor: []string{"open", "vi", "change"},
 		Short:      "Edit a slice's file in your editor",
-		Long: `Open a copy of a slice's file in $VISUAL, $EDITOR or vi, check what you have made of it, and put it in the file's place. What gl
-couldn't read again is refused, and so is a file that was changed meanwhile; your text is kept then, and gl says where.
+		Long: `Open a copy of a slice's file in $VISUAL, $EDITOR or vi, check the edited copy, and replace the file. A copy that gl couldn't read
+back is refused, and so is one of a file that was changed meanwhile; your text is then kept, and gl prints its path.
 
 Exit codes: 0 written, or nothing was changed; 1 refused, or the editor failed; 2 wrong usage.`,
 		Example:           "  gl edit S-07",

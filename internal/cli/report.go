@@ -33,9 +33,9 @@ func newReport(app *cmdutil.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:        "report",
 		SuggestFor: []string{"morning", "summary", "night"},
-		Short:      "Report on the last night: what landed, what failed, what it cost",
-		Long: `Report on the last night: what needs you, what was completed, what failed and why, what it cost, when what ran, and what is next.
-A night is a run of gl slice, with those that began less than an hour after it.
+		Short:      "Report on the last run: what was merged, what failed, what it cost",
+		Long: `Report on the last run of gl slice: what needs you, what was completed, what failed and why, what it cost, the timeline, and what is
+next. Runs that began less than an hour after the previous one are reported together.
 
 Without --format, the report is one HTML file, .greenlight/runs/report.html, that needs no network; its verdict and its path are
 printed. With --format html, md or json it is printed.

@@ -36,8 +36,8 @@ func newSalvage(app *cmdutil.App) *cobra.Command {
 an agent works and whenever one ends. With an ID, list each snapshot of that slice with the command that restores it. It reads
 git alone, so it also works where .greenlight/runs was removed.
 
---to DIR writes a snapshot's files into a new or empty directory; --branch NAME makes a new branch of it. Nothing that is there
-is written over. Without --snapshot that is the last one. --snapshot 5 is the fifth of the slice's last branch, 2/5 the fifth
+--to DIR writes a snapshot's files into a new or empty directory; --branch NAME makes a new branch of it. Existing files
+aren't overwritten. Without --snapshot, it uses the last one. --snapshot 5 is the fifth of the slice's last branch, 2/5 the fifth
 of its second one, and 2/5/index what was staged then. A snapshot may have, beside its files (tree): head, a commit that was
 checked out instead of the branch; index, staged files that differ; stash; log, commits that were dropped; and mod, those of
 submodules.

@@ -38,20 +38,20 @@ func newSlice(app *cmdutil.App) *cobra.Command {
 		Use:        "slice [id...]",
 		SuggestFor: []string{"run", "start", "build", "launch", "work"},
 		Short:      "Build slices; in parallel when several are ready",
-		Long: `Build slices with one agent each: the named slices, or all that are ready. With --watch, gl drains the graph: when a
-slice ends, the next ready one starts, until nothing is running and nothing is ready.
+		Long: `Build slices with one agent each: the named slices, or all that are ready. With --watch, gl builds the whole graph:
+when a slice ends, the next ready one starts, until nothing is running and nothing is ready.
 
 Several slices run in parallel, each in a pane of a private tmux session (gl attach). Without tmux they run in this
 terminal, one after the other. With --runner process they run in parallel without panes (gl logs -f ID).
 
-With --agent claude,codex the second agent builds while the first one is held (gl hold). A slice goes on with the agent that has its
-conversation while that one isn't held. agent and model in a slice's file (gl state set ID agent=codex model=NAME) count for that slice.
+With --agent claude,codex the second agent builds while the first one is held (gl hold). A slice stays with the agent that has its
+conversation unless that one is held. agent and model in a slice's file (gl state set ID agent=codex model=NAME) override the choice for that slice.
 
 Inside an agent it starts nothing: it prints the whole slice to build, as gl state show --text does, or the --dry-run report.` + "\n" + cmdutil.ExitHelp,
 		Example: `  gl slice                           build what is ready
-  gl slice --watch                   drain the graph, several at a time
+  gl slice --watch                   build the whole graph, several at a time
   gl slice S-07                      build this slice in this terminal, even if it failed before
-  gl slice --watch --agent claude,codex   go on with codex while claude is held
+  gl slice --watch --agent claude,codex   continue with codex while claude is held
   gl slice --dry-run                 show what would happen
   gl slice --watch --agent rehearsal:step=100ms,fail=10%   try it in a scratch copy, with invented results`,
 		ValidArgsFunction: app.CompleteIDs,

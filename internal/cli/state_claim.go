@@ -79,8 +79,8 @@ func newStateRelease(app *cmdutil.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "release ID",
 		Short: "Release a claim",
-		Long: `Release a claim: clear the session, and if no step was reached, make the slice pending again. Anybody can release a stale
-claim, but only its holder a fresh one. To end a running attempt, use gl stop instead.
+		Long: `Release a claim: clear the session, and if no step was reached, make the slice pending again. Any session can release a
+stale claim, but only its holder a fresh one. To end a running attempt, use gl stop instead.
 
 Exit codes: 0 it is no longer claimed; 1 it failed; 2 wrong usage; 3 another session has claimed it.`,
 		Example:           "  gl state release S-07\n  gl state release S-07 --force   another session's claim",

@@ -31,24 +31,24 @@ func newVerify(app *cmdutil.App) *cobra.Command {
 		Use:        "verify [ID]",
 		SuggestFor: []string{"test", "tests", "audit"},
 		Short:      "Run the tests on what would land, or has landed",
-		Long: `Run the test command (test.command in config.json) on a slice: on its work as it is now, merged with what has landed. Nothing
-lands by it. For a slice that is done, run it on the commit by which the slice landed, or on the branch that the work is for if
-that isn't known; if the tests pass, the slice is no longer unverified.
+		Long: `Run the test command (test.command in config.json) on a slice: on its current work, merged into the merge queue's branch, which
+doesn't change. For a slice that is done, run it on the commit that merged the slice or, if that isn't known, on the target branch;
+if the tests pass, the slice is no longer unverified.
 
-Without an ID, run it on everything that has landed. That is the tests alone: the questions below are asked of one slice, or with
---audit of every slice that has landed.
+Without an ID, run it on everything that was merged. That runs only the tests; the questions below are about one slice or, with
+--audit, about every merged slice.
 
-For a slice that is done, gl also asks again what it asked before the slice landed: is this the tree that its agent left, does the
-same merge give the same result, what of the tests and their runner differs from what it was merged into and from the hand-over,
-did a person see what a person had to see? The answers come from git and from gl's records; where these no longer have what it
-takes, gl says so. A test that is gone or skipped, another test script, or another configuration of the runner is a failure, unless a
+For a slice that is done, gl also repeats its questions from before the merge: is this the tree that its agent left, does the
+same merge give the same result, how do the tests and their runner differ from what it was merged into and from the hand-over,
+did a person see what a person had to see? The answers come from git and from gl's records; an answer that these no longer give
+is unknown. A test that is gone or skipped, another test script, or another configuration of the runner is a failure, unless a
 person approved it.
 
---audit does that for every commit by which a slice landed, one after the other, in a clone in a temporary directory, and compares
-the result with what the commit's message says. git.setup runs there first.
+--audit does that for every commit that merged a slice, one after the other, in a clone in a temporary directory, and compares
+the result with the commit's message. git.setup runs there first.
 
-Exit codes: 0 the tests pass; 1 they fail, the work doesn't merge, a commit's message says otherwise, or another gl works the
-lane; 2 wrong usage.`,
+Exit codes: 0 the tests pass; 1 they fail, the work doesn't merge, a commit's message says otherwise, or another gl is
+working on the merge queue; 2 wrong usage.`,
 		Example:           "  gl verify S-07\n  gl verify\n  gl verify --audit --since v1.2",
 		Args:              cmdutil.Args(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: cmdutil.CompleteFirst(app.CompleteIDs),

@@ -57,7 +57,7 @@ func SetSetting(ctx context.Context, pr *project.Project, store trust.Store,
 	}
 	if key == "parallel.max" {
 		if err := pr.Runs.PutSlotsSet(time.Now()); err != nil {
-			return was, is, fmt.Errorf("%s is changed, but a drain with --max can't be told: %w",
+			return was, is, fmt.Errorf("%s is changed, but a running gl slice --max can't be told: %w",
 				project.ConfigFile, err)
 		}
 	}

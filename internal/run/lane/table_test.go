@@ -161,7 +161,7 @@ func landings() []landing {
 	return []landing{
 		{"alone", "", (*table).alone, agents(nil)},
 		{"batch", "", (*table).together, agents(nil)},
-		{"task", "", (*table).tasks, agents(map[string]string{"handed": noHandOver, "forge": red, "review": none + ": a person starts a task, and nobody reviews it"})},
+		{"task", "", (*table).tasks, agents(map[string]string{"handed": noHandOver, "forge": red, "review": none + ": a person starts a task, without a review"})},
 		{"`gl land BRANCH`", "", (*table).branches, agents(map[string]string{"handed": noHandOver, "forge": red,
 			"review": none + ": a person lands it", "process": none + ": no agent's claim ends"})},
 		{"`gl accept`", "", (*table).accepted, map[string]string{
