@@ -115,7 +115,7 @@ func showTests(ctx context.Context, app *cmdutil.App, id string) error {
 		return err
 	}
 	if len(paths) == 0 {
-		return fmt.Errorf("the tests of %s are as they were handed over, so there is nothing to accept: run gl why %s", id, id)
+		return fmt.Errorf("the tests of %s are unchanged since the hand-over, so there is nothing to accept: run gl why %s", id, id)
 	}
 	var text bytes.Buffer
 	if err := git.Diff(ctx, l.Repo.Common, d.From, d.To, git.DiffOptions{Paths: paths},

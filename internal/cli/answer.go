@@ -58,7 +58,7 @@ func runAnswer(ctx context.Context, app *cmdutil.App, id, text string) error {
 		app.IO.Printf("%s is answered; session %s has it\n", id, sanitize.Line(a.Session))
 		return nil
 	}
-	app.IO.Printf("%s is answered, and goes on with %s\n", id, nextRun(pr))
+	app.IO.Printf("%s is answered and continues with %s\n", id, nextRun(pr))
 	return nil
 }
 

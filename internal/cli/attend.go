@@ -45,7 +45,7 @@ func (j *job) leaveTo(cfg drain.Config, res *drain.Result) {
 	cmd.Dir, cmd.Env = j.pr.Root, j.app.Environ
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // it outlives the terminal
 	if err := cmd.Start(); err != nil {
-		j.app.IO.Message("nothing merges what these agents build: %v. Run gl land%s when they have ended", err, j.pr.Flags())
+		j.app.IO.Message("the work of these agents isn't merged: %v. Run gl land%s when they have ended", err, j.pr.Flags())
 		return
 	}
 	go func() { _ = cmd.Wait() }() // in case it ends first

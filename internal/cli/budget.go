@@ -52,7 +52,7 @@ Exit codes: 0 done; 1 it failed; 2 wrong usage.`,
 		ValidArgs: []string{"slice", "drain", "day"},
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 0 && len(args) != 2 {
-				return cmdutil.Usage("expected nothing, or what the budget is of and dollars: gl budget day 20")
+				return cmdutil.Usage("expected no arguments, or a budget and dollars: gl budget day 20")
 			}
 			return nil
 		},

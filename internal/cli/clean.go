@@ -42,7 +42,7 @@ Exit codes: 0 removed, or nothing to remove; 1 it failed, or you didn't say yes;
 		},
 	}
 	f := c.Flags()
-	f.BoolVarP(&o.dryRun, "dry-run", "n", false, "say what would be removed, and remove nothing")
+	f.BoolVarP(&o.dryRun, "dry-run", "n", false, "show what would be removed without removing it")
 	f.BoolVarP(&o.yes, "yes", "y", false, "remove without asking")
 	f.BoolVar(&o.json, "json", false, "print one JSON document")
 	return c

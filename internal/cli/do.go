@@ -187,7 +187,7 @@ func noteUntested(app *cmdutil.App, pr *project.Project) {
 	if p, ok := testrun.Detect(pr.Root); ok {
 		help = p.Set()
 	}
-	app.IO.Message("there is no test command, so what lands is unverified: %s", help)
+	app.IO.Message("there is no test command, so merged work is unverified: %s", help)
 }
 
 // mostTicked limits how many ticked-off tasks are named.

@@ -147,5 +147,5 @@ func detachedText(repo *worktree.Repo) string {
 		return ""
 	}
 	target := worktree.Short(repo.Target())
-	return fmt.Sprintf("HEAD is detached in %s: what is merged goes to %s, and these files stay as they are until git switch %s", repo.Top, target, target)
+	return fmt.Sprintf("HEAD is detached in %s: merged work goes to %s, and these files don't change until git switch %s", repo.Top, target, target)
 }

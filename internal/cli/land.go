@@ -23,7 +23,7 @@ func newLand(app *cmdutil.App) *cobra.Command {
 	var reset bool
 	c := &cobra.Command{
 		Use:   "land [BRANCH...]",
-		Short: "Merge what is complete, or a branch of yours",
+		Short: "Merge complete slices, or your own branches",
 		Long: `Merge and test the slices in the merge queue, and merge those that pass into the target branch.
 
 A run of gl slice does this by itself. gl land continues where that had to wait: something was uncommitted, a rebase was in

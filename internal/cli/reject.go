@@ -26,7 +26,7 @@ func newReject(app *cmdutil.App) *cobra.Command {
 		Long: `Reject a slice that awaits review. TEXT says what is wrong with it: it is added to the slice's decisions, and the slice is
 pending again. The next gl slice, or one that is running, has the same agent go on in the same worktree with that in mind.
 
---at comments on one line of the slice's work: the words behind it, up to the next --at, are about that line. The agent gets each
+--at comments on one line of the slice's work: the words after it, up to the next --at, are about that line. The agent gets each
 comment with the line's text. FILE is relative to the repository's top, as gl diff shows it.` + fmt.Sprintf(decideHelp, ", or can't be written"),
 		Example: `  gl reject S-07 "the mail must not name the customer"
   gl reject S-07 "almost" --at mail.go:12 "use the template" --at mail_test.go:40 "test an empty name, too"`,
@@ -42,7 +42,7 @@ comment with the line's text. FILE is relative to the repository's top, as gl di
 	}
 	at.flags = c.Flags()
 	c.Flags().Var(&at, "at",
-		"comment on a line, `FILE:LINE`, with the words behind it; may be repeated")
+		"comment on a line, `FILE:LINE`, with the words after it; may be repeated")
 	c.Flags().BoolVar(&force, "force", false,
 		"also reject a slice that is being verified or has stalled")
 	return c

@@ -96,7 +96,7 @@ func runRename(ctx context.Context, app *cmdutil.App, old, id string) error {
 	app.IO.Printf("%s is %s now\n", old, id)
 	tellMoved(app, m)
 	if m.Branch != "" {
-		app.IO.Printf("  its work goes on in a new worktree; the old one is on %s\n",
+		app.IO.Printf("  its work continues in a new worktree; the old one is on %s\n",
 			sanitize.Text(m.Branch))
 	}
 	return nil

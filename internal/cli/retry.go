@@ -136,7 +136,7 @@ func beginAnew(ctx context.Context, app *cmdutil.App, pr *project.Project, p *pl
 		if anew[id] = err == nil; err != nil {
 			errs = append(errs, err)
 		} else if branch != "" {
-			app.IO.Message("%s begins anew; its work so far stays on %s: gl salvage %s lists it",
+			app.IO.Message("%s starts over; its work so far stays on %s: gl salvage %s lists it",
 				id, sanitize.Text(branch), id)
 		}
 	}

@@ -25,7 +25,7 @@ func newStateOverview(app *cmdutil.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "overview [KEY=VALUE...]",
-		Short: "Show or change what the project is, its stack and its blockers",
+		Short: "Show or change the project's purpose, stack and blockers",
 		Long: `Show what is known of the project besides its slices, or change it: value_prop (what the project is for), stack, and the
 blockers. It is kept in project-state.json and shown in STATE.md. An empty value clears a field. All changes are one write. --decision adds a
 decision of the whole project to DECISIONS.md; one of a slice goes there by gl state note.

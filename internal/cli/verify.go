@@ -30,7 +30,7 @@ func newVerify(app *cmdutil.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:        "verify [ID]",
 		SuggestFor: []string{"test", "tests", "audit"},
-		Short:      "Run the tests on what would land, or has landed",
+		Short:      "Run the tests on the work of slices, before or after the merge",
 		Long: `Run the test command (test.command in config.json) on a slice: on its current work, merged into the merge queue's branch, which
 doesn't change. For a slice that is done, run it on the commit that merged the slice or, if that isn't known, on the target branch;
 if the tests pass, the slice is no longer unverified.
@@ -150,8 +150,8 @@ func runVerify(ctx context.Context, app *cmdutil.App, id string, o verifyOptions
 }
 
 // testsAlone explains the limits of a check without an id.
-const testsAlone = "  only the tests were run: gl verify ID also asks again what gl asks before a slice lands, " +
-	"gl verify --audit of every slice"
+const testsAlone = "  only the tests were run: gl verify ID also repeats gl's questions from before the merge, " +
+	"and gl verify --audit does that for every slice"
 
 // answersOf returns the gate's answers, empty for none.
 func answersOf(r *gate.Ruling) []gate.Answer {

@@ -245,7 +245,7 @@ func (s Store) file(root string) (path, real string, err error) {
 		dir = resolved
 	}
 	if rel, err := filepath.Rel(real, dir); err == nil && filepath.IsLocal(rel) {
-		return "", "", fmt.Errorf("%s is inside the project, which must not say by itself what is allowed: set XDG_CONFIG_HOME to a directory outside it", s.dir)
+		return "", "", fmt.Errorf("%s is inside the project, which must not decide what is allowed: set XDG_CONFIG_HOME to a directory outside of it", s.dir)
 	}
 	sum := sha256.Sum256([]byte(real))
 	return filepath.Join(s.dir, hex.EncodeToString(sum[:16])+".json"), real, nil

@@ -171,7 +171,7 @@ func fixMessages(ctx context.Context, pr *project.Project) ([]string, error) {
 		for _, work := range unread(pr, time.Now()) {
 			err := pr.Runs.Drop(pr.Key(), work)
 			if errs = append(errs, err); err == nil {
-				did = append(did, "dropped what was said to "+work+": gl events has it")
+				did = append(did, "dropped messages to "+work+": gl events has it")
 			}
 		}
 		return errors.Join(errs...)

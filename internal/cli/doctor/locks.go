@@ -27,7 +27,7 @@ func checkLocks(x *exam) []Finding {
 	}
 	for _, l := range git.Locks(at.Common, staleLock) {
 		rel := paths.Relative(x.pr.Root, l.Path)
-		text := fmt.Sprintf("is a lock of git's, %s old, and git refuses to change what it is for",
+		text := fmt.Sprintf("is a lock file of git, %s old; git refuses to change what it protects",
 			plan.Age(x.Now.Sub(l.Made)))
 		switch users := proc.Users(l.Path); {
 		case beforeBoot(l):

@@ -97,7 +97,7 @@ func checkMessages(x *exam) []Finding {
 	var all []Finding
 	for _, work := range unread(x.pr, x.Now) {
 		all = append(all, fixable(".greenlight/runs/say/"+work+".json",
-			"what was said to "+work+", which is over, was never read"))
+			"messages to "+work+", which is over, were never read"))
 	}
 	return all
 }

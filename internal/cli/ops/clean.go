@@ -81,7 +81,7 @@ func Cleanables(ctx context.Context, pr *project.Project, ids []string) ([]Clean
 	left, err := repo.Leftovers(ctx)
 	for _, l := range left {
 		if l.Kind == worktree.LeftDirectory {
-			list = append(list, Cleanable{Path: l.Path, Why: "git doesn't list it, so nothing tells what is in it: look, and remove it yourself"})
+			list = append(list, Cleanable{Path: l.Path, Why: "git doesn't list it, so its content is unknown: check it, and remove it yourself"})
 		}
 	}
 	return list, err
@@ -123,7 +123,7 @@ func (c *Cleanable) look(ctx context.Context, repo *worktree.Repo, k *worktree.K
 		return err
 	}
 	if c.lineage == nil {
-		c.Why = "its branch is gone, so it can't be told what is in it"
+		c.Why = "its branch is gone, so its content is unknown"
 		return nil
 	}
 	c.Remove, c.Why, err = repo.Removable(ctx, c.lineage)

@@ -71,7 +71,7 @@ func stillAtWork(pr *project.Project, st *plan.State, who attempt.Claimant,
 		if a.Where != "" {
 			end = "it runs " + a.Where + ", and can only be stopped there"
 		}
-		return []string{fmt.Sprintf("attempt %d (%s) goes on working on %s: %s", a.N,
+		return []string{fmt.Sprintf("attempt %d (%s) is still working on %s: %s", a.N,
 			a.Agent, st.ID, end)}
 	}
 	return warnOther(pr, st, who, now)
@@ -184,7 +184,7 @@ func (h *Handoff) addNotes() {
 // pausedByStatus returns what besides a mark keeps the slice waiting, or its status.
 func pausedByStatus(st *plan.State) string {
 	if plan.Classify(st.Status) == plan.Waiting {
-		return fmt.Sprintf("its status is %s: gl state set %s status=pending lets it go on",
+		return fmt.Sprintf("its status is %s: gl state set %s status=pending continues it",
 			st.Status, st.ID)
 	}
 	return "Its status is " + st.Status

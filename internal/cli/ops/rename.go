@@ -152,7 +152,7 @@ func mayRename(pr *project.Project, p *plan.Plan, st *plan.State,
 		return nil, taken("%s: a slice can't be renamed while it is being worked on",
 			st.ClaimText(time.Now()))
 	case plan.Red, plan.Conflict:
-		return nil, fmt.Errorf("%s goes on from its last attempt: to rename it, run gl retry %s first", st.ID, st.ID)
+		return nil, fmt.Errorf("%s continues from its last attempt: to rename it, run gl retry %s first", st.ID, st.ID)
 	case plan.Done, plan.Available, plan.Landing, plan.Failed, plan.Stalled, plan.Waiting,
 		plan.Unknown, plan.Corrupt:
 	}
