@@ -31,6 +31,7 @@ type Project struct {
 	Warnings []project.WarningItem `json:"warnings"`
 }
 
+// A Tool is a program that gl needs, or gl itself.
 type Tool struct {
 	Name    string  `json:"name"`
 	Program *string `json:"program"` // the program that is started; null if unknown
@@ -38,6 +39,7 @@ type Tool struct {
 	Version *string `json:"version"` // null if unknown
 }
 
+// An Attempt is an unsettled attempt.
 type Attempt struct {
 	Slice   string     `json:"slice"` // or the id of a task
 	N       int        `json:"n" jsonschema:"minimum=0"`

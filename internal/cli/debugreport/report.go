@@ -42,6 +42,7 @@ type Git struct {
 	Tags    []git.Tag    `json:"tags"`    // tags that name the slice
 }
 
+// A Log is the end of an attempt's log.
 type Log struct {
 	Attempt int      `json:"attempt" jsonschema:"minimum=0"`
 	File    string   `json:"file"`  // relative to the root

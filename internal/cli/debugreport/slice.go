@@ -40,6 +40,7 @@ type Slice struct {
 	Records []*attempt.Record `json:"-"` // of the last attempts, newest first
 }
 
+// A Claim is the claim on a slice.
 type Claim struct {
 	Session *string    `json:"session"` // token of the claim; null if unknown
 	Holder  *string    `json:"holder"`  // Claude Code's session id, if a session made the claim

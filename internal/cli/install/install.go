@@ -35,7 +35,7 @@ const (
 	Write   Deed = "write"   // a new file
 	Upgrade Deed = "upgrade" // one of ours that is unmodified
 	Save    Deed = "save"    // a copy of the user's file
-	Remove  Deed = "remove"
+	Remove  Deed = "remove"  // one of ours
 	Restore Deed = "restore" // the user's original file
 	Edit    Deed = "edit"    // our part of a user's file
 	Keep    Deed = "keep"    // nothing: the file is the user's, or the user has modified it
