@@ -54,7 +54,7 @@ var stillWide = map[string]width{
 	"internal/run/attempt.Wrapper":     {42, 86},
 	"internal/run/drain.Config":        {31, 0},
 	"internal/run/drain.drain":         {78, 100},
-	"internal/run/lane.Queue":           {25, 194},
+	"internal/run/lane.Queue":          {25, 194},
 	"internal/run/lane.work":           {96, 87},
 	"internal/show/board.board":        {28, 54},
 	"internal/show/view.Row":           {21, 1},

@@ -113,7 +113,8 @@ func BenchmarkDrain(b *testing.B) {
 					dir := graphProject(b, tasks, sleeper)
 					runIn(b, dir, gl, "trust", "--yes")
 					b.StartTimer()
-					runIn(b, dir, gl, "slice", "--watch", "--runner", runner, "--max", strconv.Itoa(slots))
+					runIn(b, dir, gl, "slice", "--watch", "--runner", runner, "--max",
+						strconv.Itoa(slots))
 					b.StopTimer()
 					endTmux(dir)
 					b.StartTimer()
@@ -179,7 +180,8 @@ func ninjaProject(b *testing.B, tasks []benchTask, sleeper string) string {
 func writeConfig(b *testing.B, dir, agent string) {
 	b.Helper()
 	config, err := json.Marshal(map[string]any{"parallel": map[string]any{
-		"agent": "bench", "agents": map[string]any{"bench": map[string]any{"command": []string{agent}}}}})
+		"agent":  "bench",
+		"agents": map[string]any{"bench": map[string]any{"command": []string{agent}}}}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -286,7 +288,8 @@ func BenchmarkFinishedAttempts(b *testing.B) {
 				b.Fatal(err)
 			}
 			for i := range n {
-				if err := os.WriteFile(filepath.Join(done, fmt.Sprintf("S-%d.%d.done.json", i%500+1, i/500+1)), nil, 0o600); err != nil {
+				if err := os.WriteFile(filepath.Join(done,
+					fmt.Sprintf("S-%d.%d.done.json", i%500+1, i/500+1)), nil, 0o600); err != nil {
 					b.Fatal(err)
 				}
 			}

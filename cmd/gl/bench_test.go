@@ -29,7 +29,10 @@ func BenchmarkCommands(b *testing.B) {
 		{"status-compact", func() []string { return []string{"status", "--compact"} }},
 		{"status", func() []string { return []string{"status"} }},
 		{"state-show", func() []string { return []string{"state", "show", "S-20"} }},
-		{"state-set", func() []string { set++; return []string{"state", "set", "S-20", fmt.Sprintf("milestone=m%d", set)} }},
+		{"state-set", func() []string {
+			set++
+			return []string{"state", "set", "S-20", fmt.Sprintf("milestone=m%d", set)}
+		}},
 		{"status-json", func() []string { return []string{"status", "--json"} }},
 	} {
 		for _, n := range benchSizes {
@@ -66,7 +69,10 @@ func BenchmarkBare(b *testing.B) {
 		})
 		b.Run(fmt.Sprintf("read/%d", n), func(b *testing.B) {
 			for b.Loop() {
-				eachFile(b, dir, func(path string) error { _, err := os.ReadFile(path); return err })
+				eachFile(b, dir, func(path string) error {
+					_, err := os.ReadFile(path)
+					return err
+				})
 			}
 		})
 	}
@@ -140,7 +146,9 @@ func benchProject(b *testing.B, n, open int) string {
 		}
 		return []string{fmt.Sprintf("S-%d", i/2)}
 	}
-	return benchProjectOf(b, n, needs, func(i int) bool { return i <= n/2 || open > 0 && i <= n-open })
+	return benchProjectOf(b, n, needs, func(i int) bool {
+		return i <= n/2 || open > 0 && i <= n-open
+	})
 }
 
 // benchProjectOf creates a project with the given needs and finished slices.
@@ -165,13 +173,16 @@ func benchProjectOf(b *testing.B, n int, needs func(i int) []string, done func(i
 		Slices []entry `json:"slices"`
 	}
 	for i := 1; i <= n; i++ {
-		id, deps, status, step := fmt.Sprintf("S-%d", i), append([]string{}, needs(i)...), "pending", "none"
+		id, deps, status, step := fmt.Sprintf("S-%d", i), append([]string{}, needs(i)...),
+			"pending", "none"
 		if done(i) {
 			status, step = "complete", "complete"
 		}
-		graph.Slices = append(graph.Slices, entry{id, fmt.Sprintf("Slice number %d", i), strings.Repeat("words ", 20), deps, []string{}})
+		graph.Slices = append(graph.Slices, entry{id, fmt.Sprintf("Slice number %d", i),
+			strings.Repeat("words ", 20), deps, []string{}})
 		text := fmt.Sprintf("---\nid: %s\nstatus: %s\nstep: %s\nmilestone: m1\nstarted: \nupdated: 2026-01-01T00:00:00Z\ntests: 3\nsecurity_tests: 1\nsession: \ndeps: %s\n---\n\n# %s: Slice number %d\n\n## Why\nbecause\n\n## What\n%s\n## Decisions\n\n## Files\n",
-			id, status, step, strings.Join(deps, ", "), id, i, strings.Repeat("some prose here\n", 10))
+			id, status, step, strings.Join(deps, ", "), id, i,
+			strings.Repeat("some prose here\n", 10))
 		if err := os.WriteFile(filepath.Join(slices, id+".md"), []byte(text), 0o600); err != nil {
 			b.Fatal(err)
 		}

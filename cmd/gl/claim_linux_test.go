@@ -24,7 +24,8 @@ func openTerminal(t *testing.T) (master, tty *os.File) {
 		request uintptr
 		arg     *int32
 	}{{syscall.TIOCSPTLCK, &unlock}, {syscall.TIOCGPTN, &n}} {
-		if _, _, e := syscall.Syscall(syscall.SYS_IOCTL, master.Fd(), call.request, uintptr(unsafe.Pointer(call.arg))); e != 0 {
+		if _, _, e := syscall.Syscall(syscall.SYS_IOCTL, master.Fd(), call.request,
+			uintptr(unsafe.Pointer(call.arg))); e != 0 {
 			t.Fatal(e)
 		}
 	}

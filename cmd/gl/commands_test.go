@@ -21,7 +21,7 @@ import (
 var commands = map[string]func(ts *testscript.TestScript, neg bool, args []string){
 	"within":  within,
 	"signal":  signalPID,
-	"nobody":  nobody,
+	"noprocs": noprocs,
 	"crlf":    crlf,
 	"rewrite": rewrite,
 	"unheard": unheard,
@@ -112,8 +112,9 @@ func signalPID(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: signal SIG FILE [KEY]")
 	}
 	pid := pidIn(ts, args[1:])
-	sig := map[string]syscall.Signal{"KILL": syscall.SIGKILL, "TERM": syscall.SIGTERM, "INT": syscall.SIGINT,
-		"STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT, "HUP": syscall.SIGHUP}[args[0]]
+	sig := map[string]syscall.Signal{"KILL": syscall.SIGKILL, "TERM": syscall.SIGTERM,
+		"INT": syscall.SIGINT, "STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT,
+		"HUP": syscall.SIGHUP}[args[0]]
 	id, _ := proc.Of(pid) // before the signal, while the pid certainly belongs to this process
 	if err := syscall.Kill(pid, sig); (err != nil) != neg {
 		ts.Fatalf("signal %s to %d: %v", args[0], pid, err)
@@ -148,10 +149,10 @@ func pidIn(ts *testscript.TestScript, args []string) int {
 	return pid
 }
 
-// nobody WORD fails if a process on this machine has the word in its command line or its environment.
-// With $WORK it checks that no process started by the script is left; the $WORK of quick.txtar
-// isn't part of quick_kill.txtar's, which may run at the same time.
-func nobody(ts *testscript.TestScript, neg bool, args []string) {
+// noprocs WORD fails if a process on this machine has the word in its command line or its
+// environment. With $WORK it checks that no process started by the script is left; the $WORK of
+// quick.txtar isn't part of quick_kill.txtar's, which may run at the same time.
+func noprocs(ts *testscript.TestScript, neg bool, args []string) {
 	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		left, err := processesWith(args[0])
 		ts.Check(err)

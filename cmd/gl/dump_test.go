@@ -39,7 +39,8 @@ func telling(dir string) (paths []string) {
 		}
 		parent := filepath.Base(filepath.Dir(path))
 		switch {
-		case filepath.Dir(path) == dir && (filepath.Ext(path) == ".out" || filepath.Ext(path) == ".err"),
+		case filepath.Dir(path) == dir &&
+			(filepath.Ext(path) == ".out" || filepath.Ext(path) == ".err"),
 			// of start
 			filepath.Dir(path) == dir && filepath.Base(path) == "screen",
 			filepath.Base(path) == "ledger",
@@ -95,10 +96,13 @@ func TestDumpFailure(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := new(recorder)
-			testscript.RunT(r, testscript.Params{Files: []string{script}, Setup: setup, Cmds: allCommands()})
+			testscript.RunT(r,
+				testscript.Params{Files: []string{script}, Setup: setup, Cmds: allCommands()})
 			for _, want := range []string{"--- $WORK/p/.greenlight/runs/log/S-1.1.log\nlast words\n", "--- $WORK/one.out\n"} {
-				if r.failed != test.failed || strings.Contains(r.log.String(), want) != test.failed {
-					t.Errorf("failed %v, and the log has %q: %v\n%s", r.failed, want, !test.failed, r.log.String())
+				if r.failed != test.failed ||
+					strings.Contains(r.log.String(), want) != test.failed {
+					t.Errorf("failed %v, and the log has %q: %v\n%s", r.failed, want, !test.failed,
+						r.log.String())
 				}
 			}
 			if strings.Contains(r.log.String(), "no news") {

@@ -27,8 +27,10 @@ func fakeClaude() {
 		fakeTalk()
 	}
 	f := &fake{
-		slice: os.Getenv("GL_SLICE"), attempt: os.Getenv("GL_ATTEMPT"), root: os.Getenv("GREENLIGHT_ROOT"),
-		dir: os.Getenv("FAKE_DIR"), session: "11111111-2222-4333-8444-555555555555", start: time.Now(), argv: os.Args,
+		slice: os.Getenv("GL_SLICE"), attempt: os.Getenv("GL_ATTEMPT"),
+		root: os.Getenv("GREENLIGHT_ROOT"),
+		dir:  os.Getenv("FAKE_DIR"), session: "11111111-2222-4333-8444-555555555555",
+		start: time.Now(), argv: os.Args,
 	}
 	// the prompt comes on stdin, where the real client expects it
 	if i := slices.Index(os.Args, "--input-format"); i > 0 {
@@ -133,7 +135,8 @@ func (f *fake) leave(what, text string) {
 }
 
 func (f *fake) ledger(word string) {
-	l, err := os.OpenFile(filepath.Join(f.dir, "ledger"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	l, err := os.OpenFile(filepath.Join(f.dir, "ledger"),
+		os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	check(err)
 	_, err = fmt.Fprintf(l, "%s %s\n", word, f.slice)
 	check(err)
@@ -180,35 +183,47 @@ func (f *fake) behavior() string {
 // parts are the behaviors that a script can ask for; testdata/script/README.md describes them.
 // Each returns the exit code to use if it is the last.
 var parts = map[string]func(f *fake) int{
-	"begun":             well((*fake).begin),
-	"reads":             well((*fake).readSlice),
-	"wait":              well(func(f *fake) { f.await("go", "go-"+f.slice) }),
-	"complete":          well((*fake).complete),
-	"exit0":             well((*fake).lookAround),
-	"norelease":         well((*fake).refuseRelease),
-	"listen":            well((*fake).listen),
-	"documents":         well(func(f *fake) { f.writeDocuments("yes"); f.result(object{"result": "Written."}) }),
-	"pending":           well((*fake).putBack),
-	"waiting":           well((*fake).park),
-	"corrupt":           well((*fake).corrupt),
-	"denied":            well((*fake).denied),
-	"bigline":           well(func(f *fake) { f.say(strings.Repeat("all work and no play ", 150_000)) }),
-	"hugeline":          well(func(f *fake) { f.say(strings.Repeat("all work and no play ", 600_000)) }),
-	"stderr":            well(func(*fake) { fmt.Fprintln(os.Stderr, "a warning of the client") }),
-	"grandchild":        well((*fake).leaveChild),
-	"turns":             badly((*fake).runOutOfTurns),
-	"limit":             badly((*fake).limit),
-	"limit-success":     well((*fake).limit),
-	"event-limit":       badly((*fake).eventLimit),
-	"auth":              badly((*fake).loginFails),
-	"quota":             badly(func(f *fake) { f.apiError(400, "billing_error", "Credit balance is too low") }),
+	"begun":     well((*fake).begin),
+	"reads":     well((*fake).readSlice),
+	"wait":      well(func(f *fake) { f.await("go", "go-"+f.slice) }),
+	"complete":  well((*fake).complete),
+	"exit0":     well((*fake).lookAround),
+	"norelease": well((*fake).refuseRelease),
+	"listen":    well((*fake).listen),
+	"documents": well(func(f *fake) {
+		f.writeDocuments("yes")
+		f.result(object{"result": "Written."})
+	}),
+	"pending": well((*fake).putBack),
+	"waiting": well((*fake).park),
+	"corrupt": well((*fake).corrupt),
+	"denied":  well((*fake).denied),
+	"bigline": well(func(f *fake) {
+		f.say(strings.Repeat("all work and no play ", 150_000))
+	}),
+	"hugeline": well(func(f *fake) {
+		f.say(strings.Repeat("all work and no play ", 600_000))
+	}),
+	"stderr":        well(func(*fake) { fmt.Fprintln(os.Stderr, "a warning of the client") }),
+	"grandchild":    well((*fake).leaveChild),
+	"turns":         badly((*fake).runOutOfTurns),
+	"limit":         badly((*fake).limit),
+	"limit-success": well((*fake).limit),
+	"event-limit":   badly((*fake).eventLimit),
+	"auth":          badly((*fake).loginFails),
+	"quota": badly(func(f *fake) {
+		f.apiError(400, "billing_error", "Credit balance is too low")
+	}),
 	"nocommand":         well((*fake).missCommand),
 	"cut":               well((*fake).cut),
 	"hang":              well((*fake).hang),
 	"hang-after-result": well((*fake).hangAfterResult),
 	"deaf":              well((*fake).deaf),
-	"exit7":             func(*fake) int { fmt.Fprintln(os.Stderr, "fatal: the disk of the client is on fire"); return 7 },
-	"kill9":             well((*fake).die),
+	"exit7": func(*fake) int {
+		fmt.Fprintln(os.Stderr, "fatal: the disk of the client is on fire")
+		return 7
+	},
+	"kill9": well((*fake).die),
 }
 
 // well makes a part of a function that leads to exit code 0.
@@ -247,7 +262,8 @@ func (f *fake) complete() {
 func (f *fake) finishTask() {
 	f.say("Done.")
 	f.writeDocuments("yes")
-	if fields := strings.Fields(f.argv[slices.Index(f.argv, "-p")+1]); f.slice == "@ship" && len(fields) > 1 {
+	if fields := strings.Fields(f.argv[slices.Index(f.argv, "-p")+1]); f.slice == "@ship" &&
+		len(fields) > 1 {
 		check(exec.Command("git", "-c", "user.name=t", "-c", "user.email=t@t", "tag", "-a", fields[1], "-m", "release").Run())
 	}
 	if path := os.Getenv("GL_SUMMARY"); path != "" {
@@ -266,7 +282,8 @@ func (f *fake) writeDocuments(verdict string) {
 	for _, name := range documents[f.slice] {
 		path := filepath.Join(".greenlight", name)
 		check(os.MkdirAll(filepath.Dir(path), 0o755))
-		check(os.WriteFile(path, []byte("# Verdict: "+verdict+"\n\nBy "+f.slice+" "+f.attempt+".\n"), 0o644))
+		check(os.WriteFile(path,
+			[]byte("# Verdict: "+verdict+"\n\nBy "+f.slice+" "+f.attempt+".\n"), 0o644))
 	}
 }
 
@@ -302,7 +319,9 @@ func (f *fake) runOutOfTurns() {
 		"errors": []string{"Reached maximum number of turns (200)"}})
 }
 
-func (f *fake) limit() { f.apiError(429, "rate_limit", "API Error: Request rejected (429): slow down") }
+func (f *fake) limit() {
+	f.apiError(429, "rate_limit", "API Error: Request rejected (429): slow down")
+}
 
 func (f *fake) loginFails() {
 	f.retry(401, "authentication_failed")
@@ -405,7 +424,8 @@ func (f *fake) say(text string) {
 func (f *fake) call(command string) string {
 	f.turns++
 	id := fmt.Sprintf("toolu_%02d", f.turns)
-	f.message(object{"type": "tool_use", "id": id, "name": "Bash", "input": object{"command": command}}, nil)
+	f.message(object{"type": "tool_use", "id": id, "name": "Bash",
+		"input": object{"command": command}}, nil)
 	return id
 }
 

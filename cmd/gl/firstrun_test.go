@@ -72,7 +72,8 @@ func typeSession(t *testing.T, commands []string) []string {
 		b.WriteString("echo @@" + strconv.Itoa(i) + "\n" + c + "\n")
 	}
 	b.WriteString("echo @@end\nexec sleep 600\n")
-	work, home, temp := filepath.Join(dir, "work"), filepath.Join(dir, "home"), filepath.Join(dir, "tmp")
+	work, home, temp := filepath.Join(dir, "work"), filepath.Join(dir, "home"),
+		filepath.Join(dir, "tmp")
 	for _, d := range []string{work, home, temp} {
 		if err := os.Mkdir(d, 0o755); err != nil {
 			t.Fatal(err)
@@ -94,8 +95,10 @@ func typeSession(t *testing.T, commands []string) []string {
 		t.Fatalf("%v: %s", err, out)
 	}
 	screen := ""
-	for deadline := time.Now().Add(2 * time.Minute); !strings.Contains(screen, "@@end\n"); time.Sleep(50 * time.Millisecond) {
-		if screen, err = tmux("capture-pane", "-p", "-S", "-", "-J", "-t", ":"); err != nil || time.Now().After(deadline) {
+	for deadline := time.Now().Add(2 * time.Minute); !strings.Contains(screen,
+		"@@end\n"); time.Sleep(50 * time.Millisecond) {
+		if screen, err = tmux("capture-pane", "-p", "-S", "-", "-J", "-t", ":"); err != nil ||
+			time.Now().After(deadline) {
 			t.Fatalf("%v, and on the screen is\n%s", err, screen)
 		}
 	}
@@ -117,7 +120,8 @@ func parseScreen(screen string, n int, work, temp string) []string {
 			continue
 		}
 		text = strings.ReplaceAll(text, work, "/home/you")
-		text = copied.ReplaceAllString(strings.ReplaceAll(text, temp, "/tmp"), "greenlight-rehearsal-1")
+		text = copied.ReplaceAllString(strings.ReplaceAll(text, temp, "/tmp"),
+			"greenlight-rehearsal-1")
 		text = socket.ReplaceAllString(text, "-L gl-1c9b3a7d20ef")
 		text = clock.ReplaceAllString(text, "2026-11-21 09:30")
 		text = stamp.ReplaceAllString(text, "09:30:00 ")

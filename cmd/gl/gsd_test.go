@@ -41,8 +41,10 @@ func TestGsdWritersLoseNothing(t *testing.T) {
 	}()
 	together(writers, func(i int) {
 		for n := range each {
-			for _, args := range [][]string{{"add-decision", "--summary"}, {"add-blocker", "--text"}} {
-				args = append([]string{"gsd", "state"}, append(args, fmt.Sprintf("%s %d.%d.", args[0], i, n))...)
+			for _, args := range [][]string{{"add-decision", "--summary"},
+				{"add-blocker", "--text"}} {
+				args = append([]string{"gsd", "state"},
+					append(args, fmt.Sprintf("%s %d.%d.", args[0], i, n))...)
 				if out, err := gl(root, args...).CombinedOutput(); err != nil {
 					t.Errorf("gl %q: %v\n%s", args, err, out)
 				}
@@ -58,7 +60,8 @@ func TestGsdWritersLoseNothing(t *testing.T) {
 	for i := range writers {
 		for n := range each {
 			for _, kind := range []string{"add-decision", "add-blocker"} {
-				if c := strings.Count(string(data), fmt.Sprintf("%s %d.%d.\n", kind, i, n)); c != 1 {
+				if c := strings.Count(string(data),
+					fmt.Sprintf("%s %d.%d.\n", kind, i, n)); c != 1 {
 					t.Errorf("%s %d.%d stands there %d times", kind, i, n, c)
 				}
 			}
@@ -98,10 +101,10 @@ func holdLikeGsd(t *testing.T, state string, over <-chan struct{}) {
 		time.Sleep(20 * time.Millisecond) // long enough for a writer that ignores the lock
 		after, _ := os.ReadFile(state)
 		if string(before) != string(after) {
-			t.Error("somebody wrote while we had the lock")
+			t.Error("another process wrote while we held the lock")
 		}
 		if body, _ := os.ReadFile(lock); string(body) != strconv.Itoa(os.Getpid()) {
-			t.Errorf("somebody took our lock: %q", body)
+			t.Errorf("another process took our lock: %q", body)
 		}
 		os.Remove(lock)
 		time.Sleep(50 * time.Millisecond) // the others' turn
@@ -113,7 +116,8 @@ func holdLikeGsd(t *testing.T, state string, over <-chan struct{}) {
 func TestGsdWriterKilled(t *testing.T) {
 	root, state := newGsdProject(t)
 	began := time.Now()
-	if out, err := gl(root, "gsd", "state", "add-blocker", "--text", "first.").CombinedOutput(); err != nil {
+	if out, err := gl(root, "gsd", "state", "add-blocker", "--text",
+		"first.").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	pace := time.Since(began) // of a writer on this machine now
@@ -126,11 +130,13 @@ func TestGsdWriterKilled(t *testing.T) {
 		cmd.Process.Signal(syscall.SIGKILL)
 		cmd.Wait()
 		data, err := os.ReadFile(state)
-		if err != nil || !strings.HasPrefix(string(data), "---\n") || !strings.HasSuffix(string(data), "\n") {
+		if err != nil || !strings.HasPrefix(string(data), "---\n") ||
+			!strings.HasSuffix(string(data), "\n") {
 			t.Fatalf("after kill %d the file is %q (%v)", i, data, err)
 		}
 	}
-	if out, err := gl(root, "gsd", "state", "add-blocker", "--text", "at last.").CombinedOutput(); err != nil {
+	if out, err := gl(root, "gsd", "state", "add-blocker", "--text",
+		"at last.").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out) // it gives up after 30 seconds
 	}
 	data, _ := os.ReadFile(state)

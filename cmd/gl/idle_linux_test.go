@@ -36,7 +36,8 @@ func BenchmarkIdle(b *testing.B) {
 				drain.Wait()
 			}()
 			pids := []int{drain.Process.Pid}
-			for deadline := time.Now().Add(patience); len(pids) < 1+c.running; time.Sleep(100 * time.Millisecond) {
+			for deadline := time.Now().Add(patience); len(pids) < 1+
+				c.running; time.Sleep(100 * time.Millisecond) {
 				if time.Now().After(deadline) {
 					b.Fatalf("%d of %d wrappers after %s", len(pids)-1, c.running, patience)
 				}
@@ -51,7 +52,8 @@ func BenchmarkIdle(b *testing.B) {
 				time.Sleep(window)
 				var sum, whole, wrapper float64
 				for i, pid := range pids {
-					cpu, mb := 100*float64(processorTime(b, pid)-before[i])/float64(window), proportionalMB(b, pid)
+					cpu, mb := 100*float64(processorTime(b, pid)-before[i])/float64(window),
+						proportionalMB(b, pid)
 					sum, whole = sum+cpu, whole+mb
 					if i > 0 {
 						wrapper = max(wrapper, cpu)
@@ -77,7 +79,8 @@ func wrappers(b *testing.B, runs string) (pids []int) {
 			Phase   string
 			Wrapper struct{ PID int }
 		}
-		if text, err := os.ReadFile(file); err == nil && json.Unmarshal(text, &rec) == nil && rec.Phase == "started" {
+		if text, err := os.ReadFile(file); err == nil && json.Unmarshal(text, &rec) == nil &&
+			rec.Phase == "started" {
 			pids = append(pids, rec.Wrapper.PID)
 		}
 	}

@@ -24,7 +24,8 @@ func unheard(ts *testscript.TestScript, _ bool, args []string) {
 	var exit *exec.ExitError
 	if err := cmd.Run(); errors.As(err, &exit) {
 		got = strconv.Itoa(exit.ExitCode())
-		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() && status.Signal() == syscall.SIGPIPE {
+		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() &&
+			status.Signal() == syscall.SIGPIPE {
 			got = "PIPE"
 		}
 	} else {

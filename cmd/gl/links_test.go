@@ -56,7 +56,8 @@ var systemFiles = map[string]map[string]string{
 func newClone(t *testing.T, system string) clone {
 	t.Helper()
 	dir := t.TempDir()
-	c := clone{root: filepath.Join(dir, "clone"), outside: filepath.Join(dir, "outside"), calls: t.TempDir()}
+	c := clone{root: filepath.Join(dir, "clone"), outside: filepath.Join(dir, "outside"),
+		calls: t.TempDir()}
 	for path, text := range systemFiles[system] {
 		put(t, filepath.Join(c.root, path), text)
 	}
@@ -163,7 +164,8 @@ var everyday = []string{
 // run runs a command line in the clone, and fails the test if it hangs.
 func (c clone) run(t *testing.T, line string) string {
 	t.Helper()
-	env := []string{"HOME=" + filepath.Dir(c.root), "PATH=" + os.Getenv("PATH"), "TERM=dumb", "FAKE_DIR=" + c.calls}
+	env := []string{"HOME=" + filepath.Dir(c.root), "PATH=" + os.Getenv("PATH"), "TERM=dumb",
+		"FAKE_DIR=" + c.calls}
 	stdin := fmt.Sprintf(`{"session_id":"x","cwd":%q,"hook_event_name":"PreToolUse","tool_name":"Write","tool_input":{"file_path":%q,"content":"x"},"workspace":{"current_dir":%q}}`,
 		c.root, filepath.Join(c.root, ".greenlight/slices/S-1.md"), c.root)
 	args := append([]string{"-C", c.root}, strings.Fields(line)...)
@@ -251,7 +253,9 @@ func TestNoLinkInTheStateIsFollowed(t *testing.T) {
 		t.Run(p.path+" to "+p.to, func(t *testing.T) {
 			t.Parallel()
 			c := newClone(t, p.system)
-			c.replace(t, p.path, func(path string) error { return os.Symlink(filepath.Join(c.outside, p.to), path) })
+			c.replace(t, p.path, func(path string) error {
+				return os.Symlink(filepath.Join(c.outside, p.to), path)
+			})
 			before := fingerprint(t, c.outside)
 			named := false
 			for _, line := range everyday {
@@ -265,7 +269,8 @@ func TestNoLinkInTheStateIsFollowed(t *testing.T) {
 				if strings.Contains(out, "panic") {
 					t.Errorf("gl %s panics:\n%s", line, out)
 				}
-				named = named || strings.Contains(strings.ReplaceAll(out, ": is a", " is a"), p.path+" is a symbolic link")
+				named = named || strings.Contains(strings.ReplaceAll(out, ": is a", " is a"),
+					p.path+" is a symbolic link")
 			}
 			if names := c.leaked(t); len(names) > 0 {
 				t.Errorf("copied into the clone: %s", names)
@@ -278,7 +283,7 @@ func TestNoLinkInTheStateIsFollowed(t *testing.T) {
 }
 
 // gl never waits for input from a pipe in the state.
-func TestPipesInTheStateKeepNobodyWaiting(t *testing.T) {
+func TestPipesInTheStateDontBlock(t *testing.T) {
 	var done []string
 	for _, p := range linkPlaces {
 		if slices.Contains(done, p.path) {

@@ -35,7 +35,8 @@ func TestMain(m *testing.M) {
 
 func run() {
 	statusline.StateLimit = time.Minute
-	os.Exit(cli.Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
+	os.Exit(cli.Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr,
+		os.Environ()))
 }
 
 // Every file in testdata/script is one promise of the command line. Scripts work in memory if

@@ -49,12 +49,17 @@ type night struct {
 func readNight(ts *testscript.TestScript, log string) *night {
 	n := &night{}
 	byName := map[string]*agentRun{}
-	number := func(s string) int64 { i, err := strconv.ParseInt(s, 10, 64); ts.Check(err); return i }
+	number := func(s string) int64 {
+		i, err := strconv.ParseInt(s, 10, 64)
+		ts.Check(err)
+		return i
+	}
 	for line := range strings.Lines(log) {
 		f := strings.Fields(line)
 		switch f[0] {
 		case "begin":
-			r := &agentRun{slice: f[2], attempt: f[3], account: f[4], fate: f[5], cost: math.NaN(), begin: number(f[1]) / 1e6}
+			r := &agentRun{slice: f[2], attempt: f[3], account: f[4], fate: f[5], cost: math.NaN(),
+				begin: number(f[1]) / 1e6}
 			// these never get to report it
 			if f[6] != "-" && f[5] != "kill9" && f[5] != "hang" && f[5] != "vanish" {
 				r.cost, _ = strconv.ParseFloat(f[6], 64)
@@ -121,7 +126,8 @@ func accounted(ts *testscript.TestScript, _ bool, args []string) {
 
 // checkAttempts checks that each run of an agent is one attempt: claimed, launched, ended and
 // settled once, in this order, with its outcome and its cost.
-func (n *night) checkAttempts(ts *testscript.TestScript, journal []object, same func(string, any, any)) {
+func (n *night) checkAttempts(ts *testscript.TestScript, journal []object,
+	same func(string, any, any)) {
 	kinds, ended := map[string][]string{}, map[string]object{}
 	for _, e := range journal {
 		kind := e["kind"].(string)
@@ -135,7 +141,8 @@ func (n *night) checkAttempts(ts *testscript.TestScript, journal []object, same 
 	}
 	var records []string
 	for _, r := range n.runs {
-		same("the life of "+r.name(), kinds[r.name()], []string{"claimed", "launched", "ended", "settled"})
+		same("the life of "+r.name(), kinds[r.name()],
+			[]string{"claimed", "launched", "ended", "settled"})
 		e := ended[r.name()]
 		same("the end of "+r.name(), e["outcome"], endings[r.fate].outcome)
 		same("the agent of "+r.name(), e["agent"], r.account)
@@ -183,16 +190,19 @@ func (n *night) checkCosts(ts *testscript.TestScript, same func(string, any, any
 		bySlice[row.(object)["key"].(string)] = got(row.(object))
 	}
 	same("gl cost", bySlice, sums)
-	same("gl status", got(jsonFile(ts, filepath.Join(work, "status.json"))["cost"].(object)), sums[""])
+	same("gl status",
+		got(jsonFile(ts, filepath.Join(work, "status.json"))["cost"].(object)), sums[""])
 	report := jsonFile(ts, filepath.Join(work, "report.json"))["cost"].(object)
 	total, failed := report["total"].(object), report["failed"].(object)
-	same("gl report", sum{cents(total["usd"]), int(total["unknown"].(float64)), cents(failed["usd"])}, sums[""])
+	same("gl report",
+		sum{cents(total["usd"]), int(total["unknown"].(float64)), cents(failed["usd"])}, sums[""])
 }
 
 // checkHolds checks that an agent that met a limit is held once for it; an attempt claimed
 // after that doesn't begin early, and the wait of an outage doubles. Work beyond the budget
 // begins when the budget is raised.
-func (n *night) checkHolds(ts *testscript.TestScript, journal []object, same func(string, any, any)) {
+func (n *night) checkHolds(ts *testscript.TestScript, journal []object,
+	same func(string, any, any)) {
 	const first = 300 // parallel.hold_seconds of the script, in milliseconds
 	limits, met := map[string][]*agentRun{}, map[string]int{}
 	byName := map[string]*agentRun{}
@@ -216,8 +226,10 @@ func (n *night) checkHolds(ts *testscript.TestScript, journal []object, same fun
 				until[account] = limits[account][k].end + first<<k
 			}
 		case e["kind"] == "claimed":
-			if r := byName[fmt.Sprint(e["slice"], ".", e["attempt"])]; r != nil && r.begin < until[account] {
-				ts.Fatalf("%s began %d ms before the end of the hold of %s", r.name(), until[account]-r.begin, account)
+			if r := byName[fmt.Sprint(e["slice"], ".", e["attempt"])]; r != nil &&
+				r.begin < until[account] {
+				ts.Fatalf("%s began %d ms before the end of the hold of %s", r.name(),
+					until[account]-r.begin, account)
 			}
 		}
 	}

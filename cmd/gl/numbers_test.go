@@ -14,8 +14,8 @@ import (
 // A numbered is what one of gl's outputs says of a project: by name, as text, as far as it says it.
 type numbered map[string]string
 
-// numbers [OUTPUT]: compares the numbers in all that gl prints and writes of the project in the current directory. OUTPUT is a file with what
-// a run printed.
+// numbers [OUTPUT]: compares the numbers in all that gl prints and writes of the project in the
+// current directory. OUTPUT is a file with what a run printed.
 func numbers(ts *testscript.TestScript, _ bool, args []string) {
 	gl := func(args ...string) string {
 		out, err := output(ts, append([]string{"gl"}, args...))
@@ -33,13 +33,15 @@ func numbers(ts *testscript.TestScript, _ bool, args []string) {
 	same := func(where string, got numbered) {
 		for what, n := range got {
 			if w, ok := want[what]; !ok || w != n {
-				ts.Fatalf("%s: %s is %q in %s, %q in gl status --json", ts.Name(), what, n, where, w)
+				ts.Fatalf("%s: %s is %q in %s, %q in gl status --json", ts.Name(),
+					what, n, where, w)
 			}
 		}
 	}
 	text := gl("status")
 	same("gl status", textNumbers(text, "Progress: .* ", " slices", map[string]string{
-		"tests": `(?m)^Tests: +(.*)$`, "cost": `(?m)^Cost: +(.*)$`, "waiting": `(?m)^Waiting: +(S-\d+)`, "ready": `(?m)^Ready: +(.*)$`,
+		"tests": `(?m)^Tests: +(.*)$`, "cost": `(?m)^Cost: +(.*)$`,
+		"waiting": `(?m)^Waiting: +(S-\d+)`, "ready": `(?m)^Ready: +(.*)$`,
 		"unverified": `(?m)^Verify: +(.*) \(unverified`}))
 	same("gl status --compact", compactNumbers(gl("status", "--compact")))
 	table, err := os.ReadFile(ts.MkAbs(".greenlight/STATE.md"))
@@ -48,12 +50,14 @@ func numbers(ts *testscript.TestScript, _ bool, args []string) {
 	report := document("report")
 	same("gl report --json", reportNumbers(report))
 	page := gl("report", "--format", "md")
-	same("gl report --format md", textNumbers(page, "", "", map[string]string{"tests": `(?m)^Tests: (.*)$`, "listed": `(?m)^## Completed \((\d+)\)$`,
-		"troubled": `(?m)^## Failed \((\d+)\)$`, "asks": `(?m)^## Needs you \((\d+)\)$`}))
+	same("gl report --format md", textNumbers(page, "", "",
+		map[string]string{"tests": `(?m)^Tests: (.*)$`, "listed": `(?m)^## Completed \((\d+)\)$`,
+			"troubled": `(?m)^## Failed \((\d+)\)$`, "asks": `(?m)^## Needs you \((\d+)\)$`}))
 	same("gl cost --json", costNumbers(document("cost")["total"].(object)))
 	for _, row := range document("cost")["rows"].([]any) {
 		r := row.(object)
-		same("gl cost --json", numbered{fmt.Sprint("attempts of ", r["key"]): fmt.Sprint(r["attempts"])})
+		same("gl cost --json",
+			numbered{fmt.Sprint("attempts of ", r["key"]): fmt.Sprint(r["attempts"])})
 	}
 	same("gl why --json", whyNumbers(document("why")))
 	if len(args) > 0 {
@@ -100,7 +104,8 @@ func statusNumbers(o object) numbered {
 			unverified = append(unverified, id)
 		}
 	}
-	n["unverified"], n["how many unverified"] = strings.Join(unverified, ", "), fmt.Sprint(len(unverified))
+	n["unverified"], n["how many unverified"] = strings.Join(unverified, ", "),
+		fmt.Sprint(len(unverified))
 	for what, text := range costNumbers(o["cost"].(object)) {
 		n[what] = text
 	}
@@ -110,7 +115,8 @@ func statusNumbers(o object) numbered {
 func costNumbers(o object) numbered {
 	cents, _ := o["cost_usd"].(float64)
 	failed, _ := o["failed_usd"].(float64)
-	return numbered{"cost": fmt.Sprintf("$%.2f", cents), "attempts": fmt.Sprint(o["attempts"]), "failed cost": fmt.Sprint(math.Round(100 * failed))}
+	return numbered{"cost": fmt.Sprintf("$%.2f", cents), "attempts": fmt.Sprint(o["attempts"]),
+		"failed cost": fmt.Sprint(math.Round(100 * failed))}
 }
 
 // textNumbers finds numbers by expressions, and "done/total" between before and after.
@@ -121,14 +127,16 @@ func textNumbers(text, before, after string, by map[string]string) numbered {
 			n[what] = m[1]
 		}
 	}
-	if m := regexp.MustCompile(before + `(\d+)/(\d+)` + after).FindStringSubmatch(text); m != nil && before+after != "" {
+	if m := regexp.MustCompile(before + `(\d+)/(\d+)` + after).FindStringSubmatch(text); m != nil &&
+		before+after != "" {
 		n["done"], n["total"] = m[1], m[2]
 	}
 	return n
 }
 
 func compactNumbers(line string) numbered {
-	n := textNumbers(line, "^", " done", map[string]string{"running": `(\d+) running`, "merging": `(\d+) merging`, "troubled": `(\d+) failed`, "asks": `(\d+) needs? you`})
+	n := textNumbers(line, "^", " done", map[string]string{"running": `(\d+) running`,
+		"merging": `(\d+) merging`, "troubled": `(\d+) failed`, "asks": `(\d+) needs? you`})
 	for _, what := range []string{"merging", "troubled", "asks"} { // what is 0 is left out
 		if n[what] == "" {
 			n[what] = "0"
@@ -168,7 +176,8 @@ func whyNumbers(o object) numbered {
 	n := numbered{}
 	for _, item := range o["slices"].([]any) {
 		s := item.(object)
-		if state := fmt.Sprint(s["state"]); state != "ready" && state != "blocked" { // a class has both
+		if state := fmt.Sprint(s["state"]); state != "ready" && state != "blocked" {
+			// a class has both
 			n[fmt.Sprint("class of ", s["id"])] = strings.Replace(state, "running", "active", 1)
 		}
 	}
@@ -178,5 +187,6 @@ func whyNumbers(o object) numbered {
 // lastLine is how a run ended: "  2/5 done | 14 tests, 3 failing".
 func lastLine(text string) numbered {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
-	return textNumbers(lines[len(lines)-1], "", " done", map[string]string{"brief tests": `\| (\d+ tests?(?:, \d+ failing)?)$`})
+	return textNumbers(lines[len(lines)-1], "", " done",
+		map[string]string{"brief tests": `\| (\d+ tests?(?:, \d+ failing)?)$`})
 }

@@ -48,7 +48,8 @@ func TestScriptReadme(t *testing.T) {
 			t.Errorf("the README doesn't explain the part %s of the fake claude", part)
 		}
 	}
-	for _, row := range regexp.MustCompile("(?m)^\\| (`[^|]*)\\|").FindAllStringSubmatch(agents, -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| (`[^|]*)\\|").FindAllStringSubmatch(agents,
+		-1) {
 		for _, part := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(row[1], -1) {
 			if parts[part[1]] == nil {
 				t.Errorf("the README explains %s, which is no part", part[1])

@@ -105,10 +105,12 @@ func finish(ts *testscript.TestScript, _ bool, args []string) {
 	select {
 	case <-b.done:
 	case <-time.After(patience):
-		ts.Fatalf("%s is still there\n%s%s", args[0], ts.ReadFile(base+".out"), ts.ReadFile(base+".err"))
+		ts.Fatalf("%s is still there\n%s%s", args[0], ts.ReadFile(base+".out"),
+			ts.ReadFile(base+".err"))
 	}
 	if got := strconv.Itoa(b.cmd.ProcessState.ExitCode()); got != args[1] {
-		ts.Fatalf("exit code %s, not %s\n%s%s", got, args[1], ts.ReadFile(base+".out"), ts.ReadFile(base+".err"))
+		ts.Fatalf("exit code %s, not %s\n%s%s", got, args[1], ts.ReadFile(base+".out"),
+			ts.ReadFile(base+".err"))
 	}
 }
 
@@ -155,7 +157,8 @@ func tree(ts *testscript.TestScript, _ bool, args []string) {
 				return err
 			}
 		}
-		_, err = fmt.Fprintf(&b, "%s %s %d %x\n", path, info.Mode(), info.ModTime().UnixNano(), sha256.Sum256(data))
+		_, err = fmt.Fprintf(&b, "%s %s %d %x\n", path, info.Mode(), info.ModTime().UnixNano(),
+			sha256.Sum256(data))
 		return err
 	}))
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(b.String()), 0o644))

@@ -69,7 +69,8 @@ func TestScreens(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v: %v\n%s", commands, err, out)
 		}
-		return strings.Split(strings.TrimSuffix(strings.ReplaceAll(string(out), "\r", ""), "\f"), "\f")
+		return strings.Split(strings.TrimSuffix(strings.ReplaceAll(string(out), "\r", ""), "\f"),
+			"\f")
 	}
 	var golden strings.Builder
 	for i, width := range []int{40, 80, 120, 200} {
@@ -81,7 +82,9 @@ func TestScreens(t *testing.T) {
 		for j, text := range run(width, all...) {
 			plain := sgr.ReplaceAllString(text, "")
 			for line := range strings.SplitSeq(strings.TrimSuffix(plain, "\n"), "\n") {
-				copied := strings.HasPrefix(line, "    ") && all[j] == "gl doctor" || strings.HasPrefix(line, "  gl ") && strings.HasPrefix(all[j], "gl help") || strings.HasPrefix(line, "   ") && strings.HasPrefix(all[j], "gl slice")
+				copied := strings.HasPrefix(line, "    ") && all[j] == "gl doctor" ||
+					strings.HasPrefix(line, "  gl ") && strings.HasPrefix(all[j], "gl help") ||
+					strings.HasPrefix(line, "   ") && strings.HasPrefix(all[j], "gl slice")
 				if term.Width(line) > width && !copied && len(strings.Fields(line)) > 1 {
 					t.Errorf("%s: %d columns in %d: %q", all[j], term.Width(line), width, line)
 				}
@@ -91,7 +94,8 @@ func TestScreens(t *testing.T) {
 			}
 			for command, colored := range map[string]string{"gl status": "\x1b[31mS-2", "gl why": "\x1b[31mS-2", "gl logs S-2": "\x1b[35m|", "gl doctor": "\x1b[2mnote:",
 				"gl settings": "\x1b[2mbalanced", "gl slice": "\x1b[32mS-5 complete"} {
-				if (all[j] == command || command == "gl slice" && strings.HasPrefix(all[j], "gl slice")) && !strings.Contains(text, colored) {
+				if (all[j] == command || command == "gl slice" &&
+					strings.HasPrefix(all[j], "gl slice")) && !strings.Contains(text, colored) {
 					t.Errorf("%s at %d columns: no %q in %q", command, width, colored, text)
 				}
 			}

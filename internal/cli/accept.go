@@ -25,7 +25,7 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// decideHelp is what gl accept and gl reject have in common.
+// decideHelp is the help text shared by gl accept and gl reject.
 const decideHelp = `
 
 --force also takes a slice that is being verified or has stalled, but never one whose agent is still running.
@@ -38,14 +38,14 @@ func newAccept(app *cmdutil.App) *cobra.Command {
 		Use:        "accept ID",
 		SuggestFor: []string{"approve", "ok", "yes", "merge"},
 		Short:      "Approve a waiting slice and mark it complete",
-		Long: `Approve a slice that awaits review and mark it complete. The slices that need it can be built then.
+		Long: `Approve a slice that awaits review and mark it complete. Slices that depend on it can then be built.
 
-A slice that was built in a worktree is complete when it has landed: gl merges and tests it now. If the tests fail, or it
-doesn't merge, it awaits review again, with the reason. Tests that it removes or skips, and changes of what the test command
-runs, are named first; they land once you have accepted them.
+A slice that was built in a worktree is complete once it is merged: gl merges and tests it now. If the tests fail, or it
+conflicts, it awaits review again, with the reason. Tests that it removes or skips, and changes of what the test command
+runs, are named first; they are merged once you have accepted them.
 
 --tests takes a slice that is red because its tests were changed after they were handed over: it shows the difference, and the
-slice lands if the tests pass. To begin anew instead: gl retry --fresh ID.` + fmt.Sprintf(decideHelp, ", can't be written, doesn't land, or isn't merged yet (gl land goes on)"),
+slice is merged if the tests pass. To start over instead: gl retry --fresh ID.` + fmt.Sprintf(decideHelp, ", can't be written, fails the tests, or isn't merged yet (gl land continues)"),
 		Example:           "  gl accept S-07",
 		Args:              cmdutil.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: cmdutil.CompleteFirst(app.CompleteSome(waiting)),
@@ -61,12 +61,14 @@ slice lands if the tests pass. To begin anew instead: gl retry --fresh ID.` + fm
 			return runAccept(c.Context(), app, a[0], force, tests)
 		},
 	}
-	c.Flags().BoolVar(&force, "force", false, "also accept a slice that is being verified or has stalled")
-	c.Flags().BoolVar(&tests, "tests", false, "show how the tests of a red slice were changed, and accept that")
+	c.Flags().BoolVar(&force, "force", false,
+		"also accept a slice that is being verified or has stalled")
+	c.Flags().BoolVar(&tests, "tests", false,
+		"show how the tests of a red slice were changed, and accept that")
 	return c
 }
 
-// refuseTask refuses a task, which is no slice to accept, and says how its work lands.
+// refuseTask refuses a task, which can't be accepted, and explains how its work is merged.
 func refuseTask(app *cmdutil.App, name string) error {
 	id, n, ok := attempt.SplitTask(name)
 	if !ok {
@@ -95,7 +97,7 @@ func refuseTask(app *cmdutil.App, name string) error {
 // waiting are the slices that wait for somebody.
 func waiting(p *plan.Plan) []string { return p.Lists.Waiting }
 
-// showTests prints how the tests differ that a red slice's agent has changed after the hand-over.
+// showTests prints how a red slice's agent changed the tests after the hand-over.
 func showTests(ctx context.Context, app *cmdutil.App, id string) error {
 	pr, id, err := app.Slice(id)
 	if err != nil {
@@ -113,7 +115,7 @@ func showTests(ctx context.Context, app *cmdutil.App, id string) error {
 		return err
 	}
 	if len(paths) == 0 {
-		return fmt.Errorf("the tests of %s are as they were handed over, so there is nothing to accept: run gl why %s", id, id)
+		return fmt.Errorf("the tests of %s are unchanged since the hand-over, so there is nothing to accept: run gl why %s", id, id)
 	}
 	var text bytes.Buffer
 	if err := git.Diff(ctx, l.Repo.Git.Common, d.From, d.To, git.DiffOptions{Paths: paths}, &text); err != nil {
@@ -125,7 +127,7 @@ func showTests(ctx context.Context, app *cmdutil.App, id string) error {
 	return nil
 }
 
-// showTestsHere names what differs of the tests of a slice that was built in the checkout.
+// showTestsHere names the differing tests of a slice that was built in the checkout.
 func showTestsHere(app *cmdutil.App, pr *project.Project, id string) error {
 	if err := ops.TestsToAccept(pr, id); err != nil {
 		return err
@@ -166,7 +168,7 @@ func runAccept(ctx context.Context, app *cmdutil.App, id string, force, tests bo
 	return landAccepted(ctx, app, l, built, a)
 }
 
-// tellReady says what can be built because of it.
+// tellReady prints what became ready because of it.
 func tellReady(app *cmdutil.App, a *ops.Acceptance) error {
 	ready, err := a.Ready()
 	if len(ready) > 0 {
@@ -186,11 +188,15 @@ func landAccepted(ctx context.Context, app *cmdutil.App, l *lane.Queue, built *w
 		return err
 	}
 	if leader != "" {
-		app.IO.Printf("%s is accepted, and landed by the gl slice that runs: %s\n", id, sanitize.Text(leader))
+		app.IO.Printf("%s is accepted, and landed by the gl slice that runs: %s\n", id,
+			sanitize.Text(leader))
 		return pr.Tracker.Refresh(ctx)
 	}
 	busy := app.IO.Progress("landing " + id)
-	l.Told = func(line string) { busy.Step(sanitize.Text(line)); app.IO.Detail("%s", sanitize.Text(line)) }
+	l.Told = func(line string) {
+		busy.Step(sanitize.Text(line))
+		app.IO.Detail("%s", sanitize.Text(line))
+	}
 	err = l.Work(ctx)
 	busy.Done()
 	if err = errors.Join(err, pr.Tracker.Refresh(ctx)); err != nil {
@@ -212,7 +218,7 @@ func landAccepted(ctx context.Context, app *cmdutil.App, l *lane.Queue, built *w
 	return &cmdutil.ExitError{Code: cmdutil.ExitFailed}
 }
 
-// changeText is what was changed, in the words of git: "2 files changed, 10 insertions, 1 deletion".
+// changeText describes a change as git does: "2 files changed, 10 insertions, 1 deletion".
 func changeText(c git.DiffStat) string {
 	text := words.Count(c.Files, "file") + " changed"
 	if c.Insertions > 0 {

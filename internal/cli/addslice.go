@@ -46,7 +46,7 @@ Exit codes: 0 added; 1 it failed, or the id is taken; 2 wrong usage, an unknown 
 	f.StringVar(&o.What, "what", "", "`TEXT`: what it does")
 	f.BoolVar(&o.json, "json", false, "print one JSON document")
 	cmdutil.CompleteFlag(c, "milestone", app.Milestones)
-	// An error would mean a flag of another name.
+	// It fails only if the flag doesn't exist.
 	_ = c.RegisterFlagCompletionFunc("deps", app.CompleteIDs)
 	return c
 }
@@ -56,8 +56,9 @@ type addDoc struct {
 	ID            string   `json:"id"`
 	Name          string   `json:"name"`
 	Deps          []string `json:"deps"`
-	File          string   `json:"file"`  // relative to the root: the slice's file, or the STATE.md of a legacy project
-	Graph         bool     `json:"graph"` // it has an entry in GRAPH.json
+	// relative to the root: the slice's file, or the STATE.md of a legacy project
+	File  string `json:"file"`
+	Graph bool   `json:"graph"` // it has an entry in GRAPH.json
 }
 
 func runAdd(ctx context.Context, app *cmdutil.App, o addOptions) error {
@@ -86,15 +87,17 @@ func runAdd(ctx context.Context, app *cmdutil.App, o addOptions) error {
 	}
 	app.IO.Message("%s", addedText(o, added))
 	if o.json {
-		return app.IO.JSON(addDoc{1, added.ID, o.Name, jsondoc.OrEmpty(added.Deps), added.File, added.Graph})
+		return app.IO.JSON(addDoc{1, added.ID, o.Name, jsondoc.OrEmpty(added.Deps),
+			added.File, added.Graph})
 	}
 	app.IO.Printf("%s\n", added.ID)
 	return nil
 }
 
-// check refuses what can't be written, before anything is looked at.
+// check refuses texts that can't be written, before anything is read.
 func (o *addOptions) check() error {
-	texts := map[string]string{"the name": o.Name, "--milestone": o.Milestone, "--why": o.Why, "--what": o.What}
+	texts := map[string]string{"the name": o.Name, "--milestone": o.Milestone, "--why": o.Why,
+		"--what": o.What}
 	for _, what := range []string{"the name", "--milestone", "--why", "--what"} {
 		if strings.ContainsFunc(texts[what], unicode.IsControl) {
 			return cmdutil.Usage("%s must be one line of text without control characters", what)
@@ -123,7 +126,7 @@ func (o *addOptions) check() error {
 	return nil
 }
 
-// addedText says what was added, and where.
+// addedText describes what was added, and where.
 func addedText(o addOptions, added *ops.Added) string {
 	text := added.ID + " added: " + strings.TrimSpace(o.Name)
 	if len(added.Deps) > 0 {

@@ -17,7 +17,7 @@ import (
 	"greenlight/internal/run/project/projecttest"
 )
 
-// A predicament is a project in which S-1 may be in the way of S-2, and S-0 in the way of S-1.
+// A predicament is a project in which S-1 may block S-2, and S-0 may block S-1.
 type predicament struct {
 	legacy                        bool
 	status, step, session, waits  string
@@ -28,7 +28,7 @@ type predicament struct {
 	paused, corrupt, cycle, ghost bool
 }
 
-// attempts at S-1: files under runs, where STATUS, STEP, SESSION, HOST and LOG stand for what the predicament has.
+// attempts at S-1: files under runs, in which STATUS, STEP, SESSION, HOST and LOG are placeholders.
 var attempts = map[string]map[string]string{
 	"": nil,
 	"failed": {"runs/done/S-1.1.failed.json": `{"schema_version": 1, "slice": "S-1", "n": 1, "agent": "claude", "phase": "settled", "outcome": "failed",
@@ -60,7 +60,7 @@ var holds = map[string]string{
 	"bad":    "nonsense",
 }
 
-// ages is long before any test.
+// ages is a time long before any test.
 var ages = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func (p predicament) write(t *testing.T) (root string) {
@@ -86,7 +86,8 @@ func (p predicament) write(t *testing.T) (root string) {
 			return fmt.Sprintf("| %s | Name | %s | 0 | 0 | %s |\n", id, status, deps)
 		}
 		files = map[string]string{"STATE.md": "# Project State\n\n## Slices\n\n| ID | Name | Status | Tests | Security | Deps |\n|----|------|--------|-------|----------|------|\n" +
-			row("S-0", p.needs, deps["S-0"]) + row("S-1", p.status, deps["S-1"]) + row("S-2", "pending", "S-1")}
+			row("S-0", p.needs, deps["S-0"]) + row("S-1", p.status, deps["S-1"]) +
+			row("S-2", "pending", "S-1")}
 	}
 	if p.yolo {
 		files["config.json"] = `{"mode": "yolo"}`
@@ -94,7 +95,8 @@ func (p predicament) write(t *testing.T) (root string) {
 	if p.hold != "" {
 		files["runs/hold.json"] = holds[p.hold]
 	}
-	in := strings.NewReplacer("STATUS", p.status, "STEP", p.step, "SESSION", p.session, "HOST", host)
+	in := strings.NewReplacer("STATUS", p.status, "STEP", p.step, "SESSION",
+		p.session, "HOST", host)
 	for name, text := range attempts[p.attempt] {
 		files[name] = in.Replace(text)
 	}
@@ -112,7 +114,7 @@ func (p predicament) write(t *testing.T) (root string) {
 	return root
 }
 
-// depsOf are the dependencies of S-0 and S-1.
+// depsOf returns the dependencies of S-0 and S-1.
 func (p predicament) depsOf() map[string]string {
 	deps := map[string]string{"S-1": "S-0"}
 	switch {
@@ -124,23 +126,25 @@ func (p predicament) depsOf() map[string]string {
 	return deps
 }
 
-// at runs gl in a project and returns all that it printed.
+// at runs gl in a project and returns its output.
 func at(t *testing.T, root string, words ...string) (code int, text string) {
 	t.Helper()
 	var out bytes.Buffer
 	environ := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "GIT_CEILING_DIRECTORIES=" + filepath.Dir(root), "COLUMNS=1000"}
-	code = Main(context.Background(), append([]string{"-C", root}, words...), strings.NewReader(""), &out, &out, environ)
+	code = Main(context.Background(), append([]string{"-C", root}, words...), strings.NewReader(""),
+		&out, &out, environ)
 	return code, out.String()
 }
 
-// advising are the commands whose words name commands that help. What they do themselves is no matter here.
+// advising lists the commands whose output recommends commands. Their own effects don't matter
+// here.
 var advising = []string{"status", "why", "why S-1", "why S-2", "slice --dry-run", "doctor", "slice S-1 --dry-run", "slice S-2 --dry-run", "retry S-1", "retry S-2", "accept S-1",
 	"reject S-1 text", "pause S-1", "resume S-1", "stop S-1", "state claim S-1", "state release S-1", "state set S-1 step=tests", "logs S-1", "debug S-1"}
 
-// named finds the commands in a text: words that a person could type as they are, and placeholders.
+// named finds the commands in a text: words to be typed as they are, and placeholders.
 var named = regexp.MustCompile(`\bgl (?:state |roadmap |gsd |sw |settings )?[a-z-]+(?: (?:S-\d\b|--?[a-z]+(?:-[a-z]+)*\b|[a-z_]+=[^\s,;:()]*|[A-Z]{2,}\b|all\b|[a-z]+\.[a-z]+\b|\d+\b))*`)
 
-// Whatever the state of a project, no message names a command that refuses in that state.
+// In every state of a project, the commands that messages recommend work.
 func TestAdviceIsAccepted(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	var all []predicament
@@ -148,7 +152,8 @@ func TestAdviceIsAccepted(t *testing.T) {
 		for _, session := range []string{"", "tok"} {
 			for _, waits := range []string{"", "review"} {
 				for attempt := range attempts {
-					all = append(all, predicament{status: status, step: "none", session: session, waits: waits, attempt: attempt, needs: "complete"})
+					all = append(all, predicament{status: status, step: "none", session: session,
+						waits: waits, attempt: attempt, needs: "complete"})
 				}
 			}
 		}
@@ -161,7 +166,9 @@ func TestAdviceIsAccepted(t *testing.T) {
 		slices.Sort(list)
 		return list
 	}
-	slices.SortFunc(all, func(a, b predicament) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	slices.SortFunc(all, func(a, b predicament) int {
+		return strings.Compare(fmt.Sprint(a), fmt.Sprint(b))
+	})
 	random := rand.New(rand.NewPCG(1, 14))
 	one := func(list ...string) string { return list[random.IntN(len(list))] }
 	rare := func() bool { return random.IntN(6) == 0 }
@@ -170,7 +177,8 @@ func TestAdviceIsAccepted(t *testing.T) {
 		p.needs = one("complete", "complete", "complete", "pending", "failed", "in_progress", "odd")
 		p.step = one("none", "none", "tests", "verifying", "complete")
 		p.hold = one(append(names(holds), "", "", "")...)
-		p.old, p.yolo, p.paused, p.corrupt, p.cycle, p.ghost, p.legacy = rare(), rare(), rare(), rare(), rare(), rare(), rare()
+		p.old, p.yolo, p.paused, p.corrupt, p.cycle, p.ghost, p.legacy = rare(), rare(), rare(),
+			rare(), rare(), rare(), rare()
 	}
 	n := len(all)
 	if testing.Short() {
@@ -190,14 +198,15 @@ func TestAdviceIsAccepted(t *testing.T) {
 				}
 				if why := p.refusal(t, line, advice); why != "" && !refusals[line+advice] {
 					refusals[line+advice] = true
-					t.Errorf("%+v\ngl %s (exit code %d):\n%s%s: %s", p, line, code, linesWith(text, advice), advice, why)
+					t.Errorf("%+v\ngl %s (exit code %d):\n%s%s: %s", p, line, code,
+						linesWith(text, advice), advice, why)
 				}
 			}
 		}
 	}
 }
 
-// linesWith are the lines of the text that have the words.
+// linesWith returns the lines of the text that contain the words.
 func linesWith(text, words string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -208,16 +217,19 @@ func linesWith(text, words string) string {
 	return b.String()
 }
 
-// refusal runs a command after the one that named it, and says how it refused; "" if it didn't.
+// refusal runs a recommended command and returns its refusal; "" for none.
 func (p predicament) refusal(t *testing.T, line, advice string) string {
 	words := strings.Fields(advice)[1:]
 	switch {
-	case slices.Contains(words, "ID"), advice == "gl pause", // a sentence about any slice, or about the command
-		strings.HasPrefix(line, "resume"): // a hand-off is what somebody wrote when the slice was set aside
+	// a sentence about any slice, or about the command
+	case slices.Contains(words, "ID"), advice == "gl pause",
+		strings.HasPrefix(line, "resume"):
+		// a hand-off was written when the slice was paused
 		return ""
 	case words[0] == "slice" && len(words) > 1:
-		words = append(words, "--dry-run") // what it would launch; the agent has tests of its own
-	case slices.Contains([]string{"slice", "attach", "init", "help", "rehearse", "quick"}, words[0]):
+		words = append(words, "--dry-run") // only what it would launch; agents are tested elsewhere
+	case slices.Contains([]string{"slice", "attach", "init", "help", "rehearse", "quick"},
+		words[0]):
 		return "" // need an agent or a terminal
 	}
 	words = slices.DeleteFunc(words, func(w string) bool { return w == "-f" })
@@ -233,7 +245,7 @@ func (p predicament) refusal(t *testing.T, line, advice string) string {
 	root := p.write(t)
 	at(t, root, strings.Fields(line)...)
 	code, text := at(t, root, words...)
-	if code != 0 && words[0] != "doctor" { // its exit code is about what it finds
+	if code != 0 && words[0] != "doctor" { // its exit code depends on its findings
 		return fmt.Sprintf("exit code %d: %s", code, text)
 	}
 	if words[0] == "slice" && strings.Contains(text, "Would launch: nothing") && p.hold == "" {

@@ -11,14 +11,15 @@ import (
 	"greenlight/internal/core/agent"
 )
 
-// The agents are one table: help lists them all in its order, and the README the same.
+// Help and README list all agents, in the table's order.
 func TestAgentsAreListed(t *testing.T) {
 	root, _ := commandTree()
 	c, _, err := root.Find([]string{"slice"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if help, all := c.Flags().Lookup("agent").Usage, strings.Join(agent.Usage(), ", "); !strings.Contains(help, all) {
+	if help, all := c.Flags().Lookup("agent").Usage,
+		strings.Join(agent.Usage(), ", "); !strings.Contains(help, all) {
 		t.Errorf("--agent is described as %q, without %s", help, all)
 	}
 	data, err := os.ReadFile(filepath.Join("..", "..", "README.md"))

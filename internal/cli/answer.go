@@ -17,9 +17,9 @@ func newAnswer(app *cmdutil.App) *cobra.Command {
 	return &cobra.Command{
 		Use:        "answer ID TEXT",
 		SuggestFor: []string{"reply", "respond", "tell"},
-		Short:      "Answer a waiting slice's question, and have it go on",
-		Long: `Answer the question of a slice that waits. The answer is added to the slice's decisions, and the slice keeps its step: the next
-gl slice, or one that is running, has the same agent go on in the same worktree and conversation, with the answer in its prompt.
+		Short:      "Answer a waiting slice's question and continue it",
+		Long: `Answer the question of a waiting slice. The answer is added to the slice's decisions, and the slice keeps its step: the next or
+running gl slice continues with the same agent, worktree and conversation, with the answer in the prompt.
 
 Exit codes: 0 answered; 1 the slice has no question, or can't be written; 2 wrong usage; 3 it is being worked on.`,
 		Example:           `  gl answer S-07 "Euro, and round to cents"`,
@@ -31,7 +31,7 @@ Exit codes: 0 answered; 1 the slice has no question, or can't be written; 2 wron
 	}
 }
 
-// asking are the slices that wait for an answer.
+// asking selects the slices that wait for an answer.
 func asking(p *plan.Plan) []string {
 	var ids []string
 	for _, id := range p.Lists.Waiting {
@@ -58,11 +58,11 @@ func runAnswer(ctx context.Context, app *cmdutil.App, id, text string) error {
 		app.IO.Printf("%s is answered; session %s has it\n", id, sanitize.Line(a.Session))
 		return nil
 	}
-	app.IO.Printf("%s is answered, and goes on with %s\n", id, nextRun(pr))
+	app.IO.Printf("%s is answered and continues with %s\n", id, nextRun(pr))
 	return nil
 }
 
-// nextRun says who builds a slice that is open again: the run under way, if there is one.
+// nextRun describes what builds a reopened slice: the current run, if there is one.
 func nextRun(pr *project.Project) string {
 	if leader, err := pr.Runs.Control.Leader(); err == nil && leader != "" {
 		return "the run under way"

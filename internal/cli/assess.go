@@ -21,8 +21,10 @@ works in any git repository. It is done when the agent has written .greenlight/A
 	})
 }
 
-// runLook runs an agent that looks at the code and writes documents about it, as gl assess and gl map do.
-func runLook(c *cobra.Command, app *cmdutil.App, words []string, wants *attempt.Wants, o taskOptions) error {
+// runLook runs an agent that examines the code and writes documents about it, for gl assess and gl
+// map.
+func runLook(c *cobra.Command, app *cmdutil.App, words []string, wants *attempt.Wants,
+	o taskOptions) error {
 	t, err := newTask(c.Name(), words)
 	if err != nil {
 		return err

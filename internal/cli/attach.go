@@ -37,7 +37,8 @@ A line that you type in a pane is said to its agent, as gl say does; C-c ends th
 				return err
 			}
 			if !tmux.Installed() {
-				return fmt.Errorf("tmux is not on PATH: %s; gl logs ID shows what an agent does", tmux.InstallHint)
+				return fmt.Errorf("tmux is not on PATH: %s; gl logs ID shows what an agent does",
+					tmux.InstallHint)
 			}
 			s := openSession(app, pr)
 			panes, err := s.Panes(c.Context())
@@ -57,21 +58,24 @@ A line that you type in a pane is said to its agent, as gl say does; C-c ends th
 	}
 }
 
-// openSession is the project's tmux session, with the server's environment free of the marks of an agent's session.
+// openSession returns the project's tmux session, whose server's environment lacks the marks of an
+// agent's session.
 func openSession(app *cmdutil.App, pr *project.Project) *tmux.Session {
 	return tmux.Open(pr.Root, pr.Config.Prefix, agent.ScrubEnv(app.Environ))
 }
 
-// closeIdle ends the tmux session where all that ran in it is over and no drain is there to do so.
+// closeIdle ends the tmux session once everything in it is over, if no drain is running to do so.
 func closeIdle(ctx context.Context, app *cmdutil.App, pr *project.Project) {
 	if tmux.Installed() {
 		over := (&runner.Tmux{Runs: pr.Runs}).Over
-		_ = openSession(app, pr).CloseIdle(ctx, over) // what can't be closed is in nobody's way
+		// an idle session is harmless, so errors are ignored
+		_ = openSession(app, pr).CloseIdle(ctx, over)
 	}
 }
 
 // selectPane brings the pane of a slice's latest attempt to the front.
-func selectPane(ctx context.Context, app *cmdutil.App, pr *project.Project, s *tmux.Session, panes []tmux.Pane, id string) error {
+func selectPane(ctx context.Context, app *cmdutil.App, pr *project.Project, s *tmux.Session,
+	panes []tmux.Pane, id string) error {
 	p, err := pr.Plan(time.Now(), pr.Options())
 	if err != nil {
 		return err
@@ -93,16 +97,18 @@ func selectPane(ctx context.Context, app *cmdutil.App, pr *project.Project, s *t
 	return s.Select(ctx, *best)
 }
 
-// canAttach says whether gl slice can hand its terminal to tmux: it has one, and isn't in a tmux already, where a popup would cover
-// what a person works at.
+// canAttach reports whether gl slice can hand its terminal to tmux: it has one that isn't in a tmux
+// already, where a popup would cover the person's work.
 func canAttach(app *cmdutil.App) bool { return hasTerminal(app) && app.Getenv("TMUX") == "" }
 
 func hasTerminal(app *cmdutil.App) bool {
 	return iostreams.IsTerminal(app.IO.In) && iostreams.IsTerminal(app.IO.Out)
 }
 
-// attach gives the terminal to tmux until the person detaches, or prints how. outer is the tmux that gl runs in, nil for none.
-func attach(ctx context.Context, app *cmdutil.App, pr *project.Project, s *tmux.Session, outer *tmux.Outer) error {
+// attach gives the terminal to tmux until the person detaches, or prints how to attach. outer is
+// the tmux that gl runs in, nil for none.
+func attach(ctx context.Context, app *cmdutil.App, pr *project.Project, s *tmux.Session,
+	outer *tmux.Outer) error {
 	if !hasTerminal(app) {
 		app.IO.Printf("%s\n", shellLine(s.AttachArgv()))
 		return nil
@@ -114,7 +120,8 @@ func attach(ctx context.Context, app *cmdutil.App, pr *project.Project, s *tmux.
 		return nil
 	case outer != nil && outer.Popup(ctx, s):
 	case outer != nil:
-		app.IO.Message("this tmux shows no popup, so the session is nested in it: detach with %s", outer.Detach(ctx, s))
+		app.IO.Message("this tmux shows no popup, so the session is nested in it: detach with %s",
+			outer.Detach(ctx, s))
 		err = s.Attach(ctx, app.IO.In, app.IO.Out, app.IO.Err)
 	default:
 		err = s.Attach(ctx, app.IO.In, app.IO.Out, app.IO.Err)
@@ -123,7 +130,7 @@ func attach(ctx context.Context, app *cmdutil.App, pr *project.Project, s *tmux.
 	gone := lookErr == nil && len(panes) == 0
 	live, _, liveErr := pr.Runs.Live()
 	switch {
-	case gone && liveErr == nil && len(live) > 0: // somebody closed it, or ended the server
+	case gone && liveErr == nil && len(live) > 0: // the session was closed, or the server ended
 		app.IO.Message("the tmux session is gone, but its agents are still running: gl status, gl logs -f %s", live[0].ID.Label())
 		return nil
 	case err != nil && !gone:

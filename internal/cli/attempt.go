@@ -26,10 +26,12 @@ import (
 	"greenlight/internal/run/runner"
 )
 
-// yield is how long STATE.md waits after an attempt's end: whoever fills the slot needs the lock at that moment.
+// yield is the delay of STATE.md after an attempt's end: the process that fills the slot needs the
+// lock at that moment.
 const yield = 30 * time.Millisecond
 
-// runAttempt is the wrapper: the process that runs one agent to its end. The drain starts it; nobody types it.
+// runAttempt is the wrapper: the process that runs one agent to its end. It is started by the
+// drain, not by people.
 func runAttempt(ctx context.Context, app *cmdutil.App, args []string) error {
 	o, err := wrapperArgs(app.IO, args)
 	if err != nil {
@@ -80,11 +82,11 @@ func runAttempt(ctx context.Context, app *cmdutil.App, args []string) error {
 	return err
 }
 
-// wrapperOptions name the attempt that a wrapper is for.
+// wrapperOptions identify the attempt that a wrapper is for.
 type wrapperOptions struct {
 	root, id, token string
 	n               int
-	pane            bool // it runs in one
+	pane            bool // it runs in a pane
 }
 
 func wrapperArgs(out *iostreams.Streams, args []string) (o wrapperOptions, err error) {
@@ -95,17 +97,18 @@ func wrapperArgs(out *iostreams.Streams, args []string) (o wrapperOptions, err e
 	f.IntVar(&o.n, "n", 0, "")
 	f.StringVar(&o.token, "token", "", "")
 	f.BoolVar(&o.pane, strings.TrimLeft(runner.PaneFlag, "-"), false, "")
-	if f.Parse(args) != nil { // which has been told
+	if f.Parse(args) != nil { // the error was already printed
 		return o, &cmdutil.ExitError{Code: cmdutil.ExitUsage}
 	}
 	return o, nil
 }
 
-// wrapperSignals are those that end the agent. What a terminal that goes away sends is notified and dropped rather than
-// ignored: what is ignored, the agent would inherit.
+// wrapperSignals are the signals that end the agent. Those of a vanishing terminal are caught and
+// dropped rather than ignored, because the agent would inherit ignored ones.
 func wrapperSignals() <-chan os.Signal {
 	deaf := make(chan os.Signal, 1)
-	signal.Notify(deaf, syscall.SIGHUP, syscall.SIGPIPE, syscall.SIGTSTP) // C-z in a pane would stop it for ever
+	// C-z in a pane would stop it forever
+	signal.Notify(deaf, syscall.SIGHUP, syscall.SIGPIPE, syscall.SIGTSTP)
 	stop := make(chan os.Signal, 4)
 	signal.Notify(stop, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT)
 	go func() {
@@ -122,7 +125,7 @@ func (o wrapperOptions) project() (*project.Project, error) {
 	return project.Open(o.root)
 }
 
-// claimed finds the attempt, if it is still ours to start.
+// claimed returns the attempt if it is still ours to start.
 func (o wrapperOptions) claimed() (*project.Project, *attempt.Record, error) {
 	pr, err := o.project()
 	if err != nil {
@@ -152,7 +155,7 @@ func newWrapper(app *cmdutil.App, pr *project.Project, local *executor.Local, st
 	}}
 }
 
-// lastLine says what became of the attempt, and what goes on with it in the merge queue.
+// lastLine describes the result of the attempt, and what happens to it in the merge queue.
 func lastLine(pr *project.Project, r *attempt.Record) string {
 	if r.Life.Phase == plan.Queued {
 		return r.ID.Label() + " is in the merge queue: " + pr.QueueText(r)
@@ -160,20 +163,22 @@ func lastLine(pr *project.Project, r *attempt.Record) string {
 	return endedText(r, pr.Flags())
 }
 
-// A paneView shows lines in a pane without ever waiting for it: C-s, or a tmux server that is stopped, keeps a terminal from
-// taking more, and that must not keep an agent from its work. Lines that find no room are left out; the log has all.
+// A paneView shows lines in a pane without ever waiting for it: C-s or a stopped tmux server blocks
+// writes to a terminal, which must not block the agent. Lines that don't fit the buffer are
+// dropped; the log has all.
 type paneView struct {
 	lines chan string
 	done  chan struct{}
 
-	mu      sync.Mutex // the agent's lines, and answers to what is typed, come from different goroutines
+	// the agent's lines and the answers to typed lines come from different goroutines
+	mu      sync.Mutex
 	skipped int
 	closed  bool
 }
 
 const (
-	viewRoom = 1000            // lines that wait
-	viewWait = 2 * time.Second // for the last words
+	viewRoom = 1000            // size of the buffer, in lines
+	viewWait = 2 * time.Second // time for the last lines
 )
 
 func newPaneView(out io.Writer) *paneView {
@@ -204,7 +209,7 @@ func (v *paneView) show(line string) {
 	}
 }
 
-// close waits for what is still to be shown, but not for ever.
+// close waits for the buffered lines, but not forever.
 func (v *paneView) close() {
 	v.mu.Lock()
 	v.closed = true

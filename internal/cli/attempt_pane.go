@@ -17,8 +17,9 @@ import (
 	"greenlight/internal/run/attempt"
 )
 
-// hearPane passes on what a person types into the attempt's pane, a line at a time, as gl say does. The terminal stays as it is: the kernel
-// echoes and lets a line be corrected before Enter, and C-c ends the agent as ever. A goroutine waits for lines until the process ends.
+// hearPane passes each line typed into the attempt's pane to the agent, as gl say does. The
+// terminal's mode doesn't change: the kernel echoes and handles editing, and C-c still ends the
+// agent. A goroutine waits for lines until the process ends.
 func (o wrapperOptions) hearPane(ctx context.Context, in io.Reader, show func(string)) {
 	tty, ok := in.(*os.File)
 	if !ok || !iostreams.IsTerminal(tty) || !inForeground(tty) {
@@ -38,7 +39,8 @@ func (o wrapperOptions) hearPane(ctx context.Context, in io.Reader, show func(st
 	}()
 }
 
-// passOn says a line to the attempt's agent, and returns what the person is told. The wrapper's own project isn't for two goroutines.
+// passOn sends a line to the attempt's agent, and returns the answer for the person. It opens its
+// own project, because the wrapper's isn't safe for two goroutines.
 func (o wrapperOptions) passOn(ctx context.Context, text string) string {
 	pr, err := o.project()
 	var rec *attempt.Record
@@ -62,7 +64,8 @@ func (o wrapperOptions) passOn(ctx context.Context, text string) string {
 	return "(its agent reads it when its tool call ends)"
 }
 
-// inForeground says whether this process may read from the terminal: one in the background would be stopped for it.
+// inForeground reports whether this process may read from the terminal: a background process would
+// be stopped.
 func inForeground(tty *os.File) bool {
 	group, err := unix.IoctlGetInt(int(tty.Fd()), unix.TIOCGPGRP)
 	return err == nil && group == syscall.Getpgrp()

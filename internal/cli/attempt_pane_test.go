@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What a person types is answered beside what the agent says, and may come when the pane is done.
+// Typed lines are answered among the agent's lines, and may arrive after the pane is closed.
 func TestPaneViewIsForSeveral(t *testing.T) {
 	for range 50 {
 		v := newPaneView(io.Discard)

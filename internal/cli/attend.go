@@ -9,13 +9,14 @@ import (
 	"greenlight/internal/run/drain"
 )
 
-// Who launches slices works the merge queue until what it launched is merged. gl slice on a terminal gives that to tmux, and a person may
-// detach or close it at any time: so another gl, in the background, attends to what was launched. It is the same gl slice with --attend
-// NAMES: it launches nothing but what the merge queue sends back to its agent, merges what ends, and ends with the last of it.
+// The gl that launches slices works on the merge queue until they are merged. But gl slice on a
+// terminal becomes tmux, which a person may detach from or close at any time, so another gl in the
+// background attends to the launched slices: gl slice --attend NAMES. It launches only what the
+// merge queue sends back to its agent, merges what ends, and exits with the last of them.
 
 const attendFlag = "attend"
 
-// orphans are the attempts in the merge queue that no process works: whoever starts a run takes them over.
+// orphans returns the attempts in the merge queue without a process; the next run takes them over.
 func (j *job) orphans() (names []string, err error) {
 	if leader, err := j.pr.Runs.Control.Leader(); err != nil || leader != "" {
 		return nil, err
@@ -29,8 +30,8 @@ func (j *job) orphans() (names []string, err error) {
 	return names, err
 }
 
-// leaveTo starts a gl in the background that answers for what was launched. Where it can't be started, the person is told what does the
-// same.
+// leaveTo starts a gl in the background that attends to what was launched. If that fails, it prints
+// the command that does the same.
 func (j *job) leaveTo(cfg drain.Config, res *drain.Result) {
 	if cfg.Tools.Lane == nil {
 		return
@@ -44,19 +45,20 @@ func (j *job) leaveTo(cfg drain.Config, res *drain.Result) {
 	cmd.Dir, cmd.Env = j.pr.Root, j.app.Environ
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // it outlives the terminal
 	if err := cmd.Start(); err != nil {
-		j.app.IO.Message("nothing merges what these agents build: %v. Run gl land%s when they have ended", err, j.pr.Flags())
+		j.app.IO.Message("the work of these agents isn't merged: %v. Run gl land%s when they have ended", err, j.pr.Flags())
 		return
 	}
-	go func() { _ = cmd.Wait() }() // where it ends first
+	go func() { _ = cmd.Wait() }() // in case it ends first
 }
 
-// attendArgs is its command line.
+// attendArgs returns its command line.
 func (j *job) attendArgs(names []string) []string {
 	args := []string{"-C", j.pr.Root, "--context", "shell"}
 	if j.app.SystemFlag != "" {
 		args = append(args, "--system", j.app.SystemFlag)
 	}
-	args = append(args, "slice", "--"+attendFlag, strings.Join(names, ","), "--runner", j.runner(), "--isolation", "worktree")
+	args = append(args, "slice", "--"+attendFlag, strings.Join(names, ","), "--runner", j.runner(),
+		"--isolation", "worktree")
 	if j.o.agent != "" {
 		args = append(args, "--agent", j.o.agent)
 	}

@@ -44,18 +44,20 @@ Exit codes: 0 closed; 1 there is no project, or no terminal; 2 wrong usage.`,
 			}
 			runsLong()
 			paint := func(_ term.Color, text string) string { return text }
-			if app.IO.Colors() { // asked once: a frame has a thousand words
+			if app.IO.Colors() { // asked once: a frame has a thousand painted words
 				paint = term.Color.Paint
 			}
 			return board.Run(c.Context(), board.Config{
-				Project: pr, Plan: func(now time.Time) (*plan.Plan, error) { return shownPlan(pr, now, "") }, Commands: commandNames(), Self: self, Flags: flags,
+				Project:  pr,
+				Plan:     func(now time.Time) (*plan.Plan, error) { return shownPlan(pr, now, "") },
+				Commands: commandNames(), Self: self, Flags: flags,
 				Environ: app.Environ, Paint: paint, In: in, Out: out,
 			})
 		},
 	}
 }
 
-// commandNames are the commands that gl has.
+// commandNames returns the names of gl's commands.
 func commandNames() []string {
 	var names []string
 	for _, g := range commandGroups() {

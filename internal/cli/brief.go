@@ -15,9 +15,11 @@ import (
 	"greenlight/internal/state/contracts"
 )
 
-// newBrief is what the agent of an attempt is told that has none of our slash commands: what gl slice would print for it, and that with
-// what it is to do and how it finishes. Of a task it is what its worktree and people have to say.
-func newBrief(ctx context.Context, pr *project.Project, r *attempt.Record) (brief, slice string, err error) {
+// newBrief returns what an agent without our slash commands gets: slice is the output of gl slice,
+// and brief adds its job and how to finish it. For a task, both are the notes about its worktree
+// and how to finish it.
+func newBrief(ctx context.Context, pr *project.Project,
+	r *attempt.Record) (brief, slice string, err error) {
 	var b bytes.Buffer
 	out := iostreams.New(nil, &b, &b, nil)
 	if r.ID.IsTask() {
@@ -32,25 +34,27 @@ func newBrief(ctx context.Context, pr *project.Project, r *attempt.Record) (brie
 	if p.State(r.ID.Slice) == nil {
 		return "", "", fmt.Errorf("%s isn't in the project any more", r.ID.Slice)
 	}
-	if err := describeTo(ctx, out, pr, p, r.ID.Slice, r, keyValue{"headless", "no one can answer"}); err != nil {
+	if err := describeTo(ctx, out, pr, p, r.ID.Slice, r,
+		keyValue{"headless", "no one can answer"}); err != nil {
 		return "", "", err
 	}
 	slice = b.String()
 	return sliceTask(r) + "\n" + slice + "\n" + sliceFinish(r.ID.Slice), slice, nil
 }
 
-// sliceTask is what an agent with a method of its own is to do.
+// sliceTask returns the job for an agent with a method of its own.
 func sliceTask(r *attempt.Record) string {
 	where := "Work in " + r.Job.Dir + ", which is yours alone, and commit on its branch."
 	if r.Place.Lineage == 0 {
-		where = "Work in " + r.Job.Dir + ". Other sessions may work there, too: commit only this slice's files, by name."
+		where = "Work in " + r.Job.Dir +
+			". Other sessions may work there, too: commit only this slice's files, by name."
 	}
 	return "Build the slice below, test first: each line of its contracts has a test, and all tests pass. " + where + `
 What people have said, and what came of earlier attempts, comes before everything else.
 `
 }
 
-// sliceFinish says how the agent of a slice finishes.
+// sliceFinish explains how the agent of a slice finishes.
 func sliceFinish(id string) string {
 	return fmt.Sprintf(`=== How to finish ===
 
@@ -65,7 +69,7 @@ The slice is claimed for you. No one can answer while you work. Change its state
 `, id)
 }
 
-// taskFinish says how the agent of a task finishes.
+// taskFinish explains how the agent of a task finishes.
 func taskFinish(r *attempt.Record, root string) string {
 	text := "No one can answer while you work. When you are done, commit what you changed and exit with 0; another exit code says that it failed.\n"
 	if r.Task.Summary != "" {
@@ -74,12 +78,13 @@ func taskFinish(r *attempt.Record, root string) string {
 	return text
 }
 
-// methodFacts are what else a session asks gl for before it can build a slice.
+// methodFacts returns the other facts that a session needs from gl before it can build a slice.
 func methodFacts(ctx context.Context, pr *project.Project, id string, named bool) []keyValue {
 	if !pr.Tracker.Traits().Managed {
 		return nil
 	}
-	facts := []keyValue{{"tier", tier(ctx, pr, id, named)}, {"test command", pr.Config.Test.Command.Line}}
+	facts := []keyValue{{"tier", tier(ctx, pr, id, named)},
+		{"test command", pr.Config.Test.Command.Line}}
 	s, err := pr.Settings()
 	if err != nil {
 		return facts
@@ -95,12 +100,15 @@ func methodFacts(ctx context.Context, pr *project.Project, id string, named bool
 	if get("security_scan") == "false" {
 		security = "skip it"
 	}
-	return append(facts, keyValue{"rounds", get("max_implementation_retries") + " at one test, 7 in the slice, then the circuit breaker"}, keyValue{"security", security})
+	return append(facts, keyValue{"rounds", get("max_implementation_retries") +
+		" at one test, 7 in the slice, then the circuit breaker"}, keyValue{"security", security})
 }
 
-// tier says how the slice is accepted: by its tests, or by a person. named reports whether it names contracts.
+// tier returns how the slice is accepted: by its tests, or by a person. named reports whether it
+// names contracts.
 func tier(ctx context.Context, pr *project.Project, id string, named bool) string {
-	because, err := pr.Approvals().Of(id, contracts.ReadBook(pr.Root), contracts.ReadBook(ops.PlaceOf(ctx, pr, id)))
+	because, err := pr.Approvals().Of(id, contracts.ReadBook(pr.Root),
+		contracts.ReadBook(ops.PlaceOf(ctx, pr, id)))
 	switch {
 	case err != nil:
 		return ""

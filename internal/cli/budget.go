@@ -21,15 +21,17 @@ import (
 	"greenlight/internal/state/spending"
 )
 
-// A budgetDoc is what agents may cost, and what they have cost.
+// A budgetDoc is the budgets of agents, and what they have cost.
 type budgetDoc struct {
 	SchemaVersion int            `json:"schema_version"`
-	SliceUSD      *float64       `json:"slice_usd"` // null: no limit
+	SliceUSD      *float64       `json:"slice_usd"` // null for no limit
 	DrainUSD      *float64       `json:"drain_usd"`
 	DayUSD        *float64       `json:"day_usd"`
 	Today         spending.Total `json:"today"`
-	Over          []string       `json:"over"` // slices that aren't launched, since they have cost what a slice may
-	Hold          *plan.Hold     `json:"hold"` // nothing is launched until it ends; null if no budget holds launches
+	// slices that aren't launched because they have used up the budget of a slice
+	Over []string `json:"over"`
+	// nothing is launched until it ends; null if no budget holds launches
+	Hold *plan.Hold `json:"hold"`
 }
 
 func newBudget(app *cmdutil.App) *cobra.Command {
@@ -39,8 +41,8 @@ func newBudget(app *cmdutil.App) *cobra.Command {
 		SuggestFor: []string{"limit", "limits"},
 		Short:      "Show or set what agents may cost",
 		Long: `Show what agents may cost and have cost today, or set what a slice, a drain (one run of gl slice) or a day may cost. none is no
-limit. At a limit nothing more is launched, and agents that run go on: a slice at its limit waits for you, at the drain's limit the
-drain ends, at the day's it waits for midnight. A higher limit ends the hold. Cost that an agent doesn't report doesn't count.
+limit. At a limit nothing more is launched, and running agents continue: a slice at its limit waits for you, at the drain's limit
+the run ends, at the day's it waits for midnight. A higher limit ends the hold. Cost that an agent doesn't report doesn't count.
 
 The limits are budget.slice_usd, budget.drain_usd and budget.day_usd in .greenlight/config.json. claude itself gets what is left of the
 slice's, as --max-budget-usd.
@@ -50,11 +52,13 @@ Exit codes: 0 done; 1 it failed; 2 wrong usage.`,
 		ValidArgs: []string{"slice", "drain", "day"},
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 0 && len(args) != 2 {
-				return cmdutil.Usage("expected nothing, or what the budget is of and dollars: gl budget day 20")
+				return cmdutil.Usage("expected no arguments, or a budget and dollars: gl budget day 20")
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, args []string) error { return runBudget(c.Context(), app, args, asJSON) },
+		RunE: func(c *cobra.Command, args []string) error {
+			return runBudget(c.Context(), app, args, asJSON)
+		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
 	return c
@@ -113,14 +117,16 @@ func dollars(args []string) (float64, error) {
 	switch args[0] {
 	case "slice", "drain", "day":
 	default:
-		return 0, cmdutil.Usage("%s has no budget: expected slice, drain or day", sanitize.Text(args[0]))
+		return 0, cmdutil.Usage("%s has no budget: expected slice, drain or day",
+			sanitize.Text(args[0]))
 	}
 	if args[1] == "none" {
 		return 0, nil
 	}
 	usd, err := strconv.ParseFloat(strings.TrimPrefix(args[1], "$"), 64)
 	if err != nil || math.IsNaN(usd) || usd <= 0 || usd > 1e9 {
-		return 0, cmdutil.Usage("%s isn't an amount of dollars: expected 20, 2.50 or none", sanitize.Text(args[1]))
+		return 0, cmdutil.Usage("%s isn't an amount of dollars: expected 20, 2.50 or none",
+			sanitize.Text(args[1]))
 	}
 	return usd, nil
 }
@@ -133,7 +139,8 @@ func newBudgetDoc(pr *project.Project, now time.Time) (*budgetDoc, error) {
 		}
 		return &usd
 	}
-	doc := &budgetDoc{SchemaVersion: 1, SliceUSD: limit(b.Slice), DrainUSD: limit(b.Drain), DayUSD: limit(b.Day)}
+	doc := &budgetDoc{SchemaVersion: 1, SliceUSD: limit(b.Slice), DrainUSD: limit(b.Drain),
+		DayUSD: limit(b.Day)}
 	book, err := spending.Since(pr.Runs.Journal(), moment.Midnight(now))
 	if err != nil {
 		return nil, fmt.Errorf("read the journal: %w", err)

@@ -71,7 +71,8 @@ func runChangelog(app *cmdutil.App, o changelogOptions) error {
 	}
 	doc := changelog.New(all, filter)
 	if len(doc.Milestones) == 0 {
-		if err := knownMilestone(p, o.milestone); err != nil && !changelog.HasMilestone(all, o.milestone) {
+		if err := knownMilestone(p, o.milestone); err != nil &&
+			!changelog.HasMilestone(all, o.milestone) {
 			return err
 		}
 	}
@@ -104,7 +105,8 @@ func noEntries(o changelogOptions) string {
 func printChangelog(out *iostreams.Streams, doc *changelog.Document, full bool) {
 	var parts []string
 	section := func(title string, entries []changelog.Entry) {
-		parts = append(parts, out.Paint(term.Bold, term.Wrap("# "+sanitize.Line(title), out.Width(), 2)))
+		parts = append(parts,
+			out.Paint(term.Bold, term.Wrap("# "+sanitize.Line(title), out.Width(), 2)))
 		for i := range entries {
 			parts = append(parts, entryText(out, &entries[i], full))
 		}
@@ -138,5 +140,6 @@ func entryText(out *iostreams.Streams, en *changelog.Entry, full bool) string {
 	if text == "" {
 		return title
 	}
-	return title + "\n\n" + term.WrapLines(sanitize.Text(strings.ReplaceAll(text, "\r", "")), out.Width())
+	return title + "\n\n" +
+		term.WrapLines(sanitize.Text(strings.ReplaceAll(text, "\r", "")), out.Width())
 }

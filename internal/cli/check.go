@@ -47,29 +47,38 @@ Exit codes: 0 shown; 1 with --verify, something differs or nothing is installed;
 }
 
 type checkDoc struct {
-	SchemaVersion int          `json:"schema_version"`
-	Version       string       `json:"version"`  // of this gl
-	Commands      bool         `json:"commands"` // Claude Code finds /gl:slice from here
-	Plugin        *string      `json:"plugin"`   // the name under which Claude Code has our plugin switched on from here; null for none
-	Places        []checkPlace `json:"places"`
-	Shadowed      []string     `json:"shadowed"` // the project's commands hidden by the user's own of the same name, relative to the root
-	Same          bool         `json:"same"`     // something is installed, and nothing differs from what this gl installs
+	SchemaVersion int    `json:"schema_version"`
+	Version       string `json:"version"`  // of this gl
+	Commands      bool   `json:"commands"` // Claude Code finds /gl:slice from here
+	// the name of our plugin as enabled in Claude Code from here; null for none
+	Plugin *string      `json:"plugin"`
+	Places []checkPlace `json:"places"`
+	// the project's commands hidden by the user's own of the same name, relative to the root
+	Shadowed []string `json:"shadowed"`
+	// something is installed, and nothing differs from what this gl installs
+	Same bool `json:"same"`
 }
 
 type checkPlace struct {
-	Agent       string            `json:"agent"`
-	Scope       string            `json:"scope"`
-	Dir         string            `json:"dir"` // absolute path of the agent's directory
-	Installed   bool              `json:"installed"`
-	Complete    bool              `json:"complete"` // false if nothing is installed, or an installation was interrupted: the next gl install completes it
-	Version     *string           `json:"version"`  // of the gl that installed; null if nothing is installed
-	Files       int               `json:"files" jsonschema:"minimum=0"`
-	Memory      *string           `json:"memory"`      // the file with our part of CLAUDE.md, relative to the root of the scope; null for none
-	MemoryMode  *string           `json:"memory_mode"` // what was done about the user's own CLAUDE.md; null for no memory file
+	Agent     string `json:"agent"`
+	Scope     string `json:"scope"`
+	Dir       string `json:"dir"` // absolute path of the agent's directory
+	Installed bool   `json:"installed"`
+	// false if nothing is installed or an installation was interrupted; the next gl install
+	// completes it
+	Complete bool `json:"complete"`
+	// of the gl that installed; null if nothing is installed
+	Version *string `json:"version"`
+	Files   int     `json:"files" jsonschema:"minimum=0"`
+	// the file with our part of CLAUDE.md, relative to the root of the scope; null for none
+	Memory *string `json:"memory"`
+	// what was done about the user's own CLAUDE.md; null for no memory file
+	MemoryMode  *string           `json:"memory_mode"`
 	Hooks       bool              `json:"hooks"`
 	StatusLine  bool              `json:"status_line"`
 	Differences []checkDifference `json:"differences"`
-	Loose       []string          `json:"loose"` // files where ours would be that gl hasn't installed
+	// files in the place of ours that gl hasn't installed
+	Loose []string `json:"loose"`
 }
 
 type checkDifference struct {
@@ -105,13 +114,15 @@ func runCheck(ctx context.Context, app *cmdutil.App, o checkOptions) error {
 	return err
 }
 
-// look looks at all places that the flags choose. Where the user has no home there are no places of theirs.
-func (o checkOptions) look(ctx context.Context, app *cmdutil.App) ([]*install.State, []string, error) {
+// look checks all places that the flags select. Without a home directory, the user has no places.
+func (o checkOptions) look(ctx context.Context,
+	app *cmdutil.App) ([]*install.State, []string, error) {
 	var states []*install.State
 	both := map[install.Scope]install.Target{}
 	for _, name := range install.Agents() {
 		for _, scope := range []install.Scope{install.Local, install.Global} {
-			if o.agent != "" && o.agent != name || o.global != o.local && o.global != (scope == install.Global) {
+			if o.agent != "" && o.agent != name ||
+				o.global != o.local && o.global != (scope == install.Global) {
 				continue
 			}
 			t, err := place(ctx, app, name, scope)
@@ -139,12 +150,14 @@ func (o checkOptions) look(ctx context.Context, app *cmdutil.App) ([]*install.St
 }
 
 func newCheckDoc(states []*install.State, shadowed []string) *checkDoc {
-	doc := &checkDoc{SchemaVersion: 1, Version: Version, Places: []checkPlace{}, Shadowed: jsondoc.OrEmpty(shadowed)}
+	doc := &checkDoc{SchemaVersion: 1, Version: Version, Places: []checkPlace{},
+		Shadowed: jsondoc.OrEmpty(shadowed)}
 	count, same := 0, true
 	for _, st := range states {
-		p := checkPlace{Agent: st.Target.Agent, Scope: string(st.Target.Scope), Dir: st.Target.Dir(), Installed: st.Installed,
-			Complete: st.Complete, Files: st.Files, Memory: jsondoc.OrNull(st.Memory), MemoryMode: jsondoc.OrNull(st.Mode), Hooks: st.Hooks, StatusLine: st.Line,
-			Differences: []checkDifference{}, Loose: jsondoc.OrEmpty(st.Loose)}
+		p := checkPlace{Agent: st.Target.Agent, Scope: string(st.Target.Scope),
+			Dir: st.Target.Dir(), Installed: st.Installed, Complete: st.Complete, Files: st.Files,
+			Memory: jsondoc.OrNull(st.Memory), MemoryMode: jsondoc.OrNull(st.Mode), Hooks: st.Hooks,
+			StatusLine: st.Line, Differences: []checkDifference{}, Loose: jsondoc.OrEmpty(st.Loose)}
 		if st.Installed {
 			p.Version = &st.Version
 			count++
@@ -172,7 +185,9 @@ func tellCheck(app *cmdutil.App, doc *checkDoc, states []*install.State) {
 		}
 	}
 	if n := len(doc.Shadowed); n > 0 {
-		app.IO.Printf("%s%s hidden by yours of the same name in %s\n", sanitize.Text(doc.Shadowed[0]), words.MoreAre(n-1), sanitize.Text(short(app, personal(app))))
+		app.IO.Printf("%s%s hidden by yours of the same name in %s\n",
+			sanitize.Text(doc.Shadowed[0]), words.MoreAre(n-1),
+			sanitize.Text(short(app, personal(app))))
 	}
 	if doc.Plugin != nil {
 		app.IO.Printf("claude, plugin %s: switched on\n", sanitize.Line(*doc.Plugin))
@@ -194,7 +209,8 @@ func personal(app *cmdutil.App) string {
 	return t.Dir()
 }
 
-// placeText is one place in a line: "claude, local: .claude: gl 1.2, 34 files, hooks: 2 files differ".
+// placeText describes a place in one line: "claude, local: .claude: gl 1.2, 34 files, hooks: 2
+// files differ".
 func placeText(app *cmdutil.App, st *install.State) string {
 	t := st.Target
 	text := fmt.Sprintf("%s, %s, %s: ", t.Agent, t.Scope, short(app, t.Dir()))

@@ -24,13 +24,13 @@ func newClean(app *cmdutil.App) *cobra.Command {
 		Use:        "clean [ID...]",
 		SuggestFor: []string{"prune", "gc", "tidy", "cleanup"},
 		Short:      "Remove worktrees whose work is contained elsewhere",
-		Long: `Say which worktrees of slices can go and which are kept, each with the reason, and remove those that can: the slice is complete,
-the target has the work of its branch, nothing there is uncommitted, staged or ignored that setup didn't make, and nobody is at
-work there. Half a removal is finished. Branches stay: gl salvage lists them. Worktrees of slices that aren't complete are never
-touched.
+		Long: `List the worktrees of slices with the reason to remove or keep each, and remove those that aren't needed: the slice is complete,
+the target has the work of its branch, the worktree has no uncommitted, staged or ignored files except those that setup made, and
+it isn't in use. An interrupted removal is completed. Branches stay: gl salvage lists them. Worktrees of slices that aren't complete
+are never touched.
 
-Snapshots and handed-over tests (refs/gl/wip, refs/gl/tests) of a complete slice go once its worktree is gone, the target has the
-work of its branch, and each is the tree of a commit that the branch or the target has. The others are listed, with the reason.
+Snapshots and handed-over tests (refs/gl/wip, refs/gl/tests) of a complete slice are removed once its worktree is gone, the target
+has the work of its branch, and each is the tree of a commit of the branch or the target. The others are listed, with the reason.
 
 On a terminal it asks first. Without one, --yes is needed.
 
@@ -42,13 +42,13 @@ Exit codes: 0 removed, or nothing to remove; 1 it failed, or you didn't say yes;
 		},
 	}
 	f := c.Flags()
-	f.BoolVarP(&o.dryRun, "dry-run", "n", false, "say what would be removed, and remove nothing")
+	f.BoolVarP(&o.dryRun, "dry-run", "n", false, "show what would be removed without removing it")
 	f.BoolVarP(&o.yes, "yes", "y", false, "remove without asking")
 	f.BoolVar(&o.json, "json", false, "print one JSON document")
 	return c
 }
 
-// A cleanDoc says what becomes of each worktree.
+// A cleanDoc is what happens to each worktree.
 type cleanDoc struct {
 	SchemaVersion int            `json:"schema_version"`
 	DryRun        bool           `json:"dry_run"`
@@ -61,18 +61,19 @@ type cleanedRefs struct {
 	System  string `json:"system"`
 	Slice   string `json:"slice"`
 	Number  int    `json:"number" jsonschema:"minimum=1"`
-	Removed int    `json:"removed" jsonschema:"minimum=0"` // with --dry-run: they would be
+	Removed int    `json:"removed" jsonschema:"minimum=0"` // with --dry-run, they would be
 	Kept    int    `json:"kept" jsonschema:"minimum=0"`
 	Why     string `json:"why"` // why they are removed, or kept
 }
 
 type cleanedEntry struct {
-	System  *string `json:"system"`                        // null if git doesn't tell it
-	Slice   *string `json:"slice"`                         // null if git doesn't tell it
-	Number  int     `json:"number" jsonschema:"minimum=0"` // a slice that began anew has several; 0 if git doesn't tell it
-	Path    string  `json:"path"`
-	Removed bool    `json:"removed"` // with --dry-run: it would be
-	Why     string  `json:"why"`     // why it is removed, or kept
+	System *string `json:"system"` // null if git doesn't know it
+	Slice  *string `json:"slice"`  // null if git doesn't know it
+	// a slice that was restarted has several; 0 if git doesn't know it
+	Number  int    `json:"number" jsonschema:"minimum=0"`
+	Path    string `json:"path"`
+	Removed bool   `json:"removed"` // with --dry-run, it would be
+	Why     string `json:"why"`     // why it is removed, or kept
 }
 
 func runClean(ctx context.Context, app *cmdutil.App, ids []string, o cleanOptions) error {
@@ -112,7 +113,8 @@ func runClean(ctx context.Context, app *cmdutil.App, ids []string, o cleanOption
 	doc := cleanDoc{1, o.dryRun, []cleanedEntry{}, []cleanedRefs{}}
 	var errs []error
 	for _, c := range list {
-		e := cleanedEntry{jsondoc.OrNull(c.System), jsondoc.OrNull(c.Slice), c.N, c.Path, c.Remove, c.Why}
+		e := cleanedEntry{jsondoc.OrNull(c.System), jsondoc.OrNull(c.Slice), c.N, c.Path,
+			c.Remove, c.Why}
 		if c.Remove && !o.dryRun {
 			errs = append(errs, clean(ctx, app, pr, c, &e, o.json))
 		}
@@ -131,8 +133,9 @@ func runClean(ctx context.Context, app *cmdutil.App, ids []string, o cleanOption
 	return errors.Join(errs...)
 }
 
-// cleanRefs removes refs, and writes into e what has become of them.
-func cleanRefs(ctx context.Context, app *cmdutil.App, pr *project.Project, c ops.CleanableRefs, e *cleanedRefs, asJSON bool) error {
+// cleanRefs removes refs, and records the result in e.
+func cleanRefs(ctx context.Context, app *cmdutil.App, pr *project.Project, c ops.CleanableRefs,
+	e *cleanedRefs, asJSON bool) error {
 	what := fmt.Sprintf("%s of %s %d", words.Count(len(c.Refs), "ref"), c.Slice, c.N)
 	kept, err := ops.CleanRefs(ctx, pr, c)
 	switch {
@@ -148,8 +151,10 @@ func cleanRefs(ctx context.Context, app *cmdutil.App, pr *project.Project, c ops
 	return nil
 }
 
-// cleanable are the worktrees with what may become of them. The commands by which that is found out and done must be allowed.
-func cleanable(ctx context.Context, app *cmdutil.App, pr *project.Project, ids []string) ([]ops.Cleanable, error) {
+// cleanable returns the worktrees and whether they can be removed. The project's commands that this
+// runs must be allowed.
+func cleanable(ctx context.Context, app *cmdutil.App, pr *project.Project,
+	ids []string) ([]ops.Cleanable, error) {
 	commands, err := pr.MustAllow().ForClean(ctx)
 	if err == nil {
 		err = permit(ctx, app, pr.Root, commands)
@@ -165,7 +170,7 @@ func cleanable(ctx context.Context, app *cmdutil.App, pr *project.Project, ids [
 	return list, err
 }
 
-// tellCleanable says what is kept and what goes.
+// tellCleanable prints what is kept and what is removed.
 func tellCleanable(app *cmdutil.App, list []ops.Cleanable, refs []ops.CleanableRefs) {
 	going := 0
 	for _, c := range list {
@@ -182,14 +187,15 @@ func tellCleanable(app *cmdutil.App, list []ops.Cleanable, refs []ops.CleanableR
 			verb, n = "remove", len(c.Refs)
 			going++
 		}
-		app.IO.Printf("%s\n", sanitize.Text(fmt.Sprintf("%s %s of %s %d: %s", verb, words.Count(n, "ref"), c.Slice, c.N, c.Text())))
+		app.IO.Printf("%s\n", sanitize.Text(fmt.Sprintf("%s %s of %s %d: %s", verb,
+			words.Count(n, "ref"), c.Slice, c.N, c.Text())))
 	}
 	if going == 0 {
 		app.IO.Printf("there is nothing to remove\n")
 	}
 }
 
-// agreeToClean asks a person, and is the refusal.
+// agreeToClean asks a person, and returns the refusal.
 func agreeToClean(app *cmdutil.App, going, spent int) error {
 	what := words.Count(going, "worktree")
 	if spent > 0 {
@@ -204,8 +210,9 @@ func agreeToClean(app *cmdutil.App, going, spent int) error {
 	return errors.New("nothing was removed")
 }
 
-// clean removes a worktree, and writes into e what has become of it.
-func clean(ctx context.Context, app *cmdutil.App, pr *project.Project, c ops.Cleanable, e *cleanedEntry, asJSON bool) error {
+// clean removes a worktree, and records the result in e.
+func clean(ctx context.Context, app *cmdutil.App, pr *project.Project, c ops.Cleanable,
+	e *cleanedEntry, asJSON bool) error {
 	self, err := cmdutil.Self()
 	if err != nil {
 		return err

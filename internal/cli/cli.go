@@ -1,5 +1,5 @@
-// Package cli is the command line: the commands, one file each, their flags, their words and their exit codes. It
-// alone prints. What a command does is in the packages below.
+// Package cli is the command line: the commands, one file each, with their flags, output and exit
+// codes. Only this package prints. The packages below do the work.
 package cli
 
 import (
@@ -24,12 +24,14 @@ import (
 	"greenlight/internal/run/runner"
 )
 
-// Main runs one command line and returns its exit code. Standard input, output and error needn't be terminals or
-// even files.
-func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, environ []string) int {
+// Main runs one command line and returns its exit code. Standard input, output and error needn't be
+// terminals or even files.
+func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer,
+	environ []string) int {
 	app := cmdutil.NewApp(stdin, stdout, stderr, environ)
 	if len(args) > 0 {
-		switch args[0] { // the processes of an attempt: a slot waits for them, so they need no command tree
+		switch args[0] {
+		// the processes of an attempt skip the command tree, because a slot waits for them
 		case command.GateArg:
 			return command.Gate(args[1:])
 		case command.InsideArg:
@@ -42,7 +44,9 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 				return cmdutil.Exit(app.IO, err)
 			}
 			return rehearsal.Main(ctx, self, args[1:], app.Getenv, stdout, stderr)
-		case hookCommand: // at every edit of an agent; a newer plugin's words that this gl doesn't know must not refuse it
+		case hookCommand:
+			// runs at every edit of an agent; an unknown hook of a newer plugin must not refuse the
+			// edit
 			if len(args) > 1 && !slices.Contains(args, "--help") && !slices.Contains(args, "-h") {
 				return cmdutil.Exit(app.IO, runHook(app, args[1]))
 			}
@@ -56,14 +60,16 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 	root := newRoot(app, soleCommand(args))
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
-	if word, ok := strings.CutPrefix(fmt.Sprint(err), "unknown command "); ok && !errors.As(err, new(*cmdutil.ExitError)) {
+	if word, ok := strings.CutPrefix(fmt.Sprint(err), "unknown command "); ok &&
+		!errors.As(err, new(*cmdutil.ExitError)) {
 		if word, unquoteErr := strconv.QuotedPrefix(word); unquoteErr == nil {
 			word, _ = strconv.Unquote(word)
 			err = noSuchCommand(root, []string{word})
 		}
 	}
-	// A drain goes on when its reader has gone away, and what became of the work is its result.
-	if failed := app.IO.WriteError(); failed != nil && !errors.Is(failed, syscall.EPIPE) && !errors.Is(err, failed) {
+	// A drain continues when its reader is gone, and its result is that of the work.
+	if failed := app.IO.WriteError(); failed != nil && !errors.Is(failed, syscall.EPIPE) &&
+		!errors.Is(err, failed) {
 		return max(cmdutil.Exit(app.IO, failed), cmdutil.Exit(app.IO, err))
 	}
 	return cmdutil.Exit(app.IO, err)
@@ -74,8 +80,8 @@ const aboutGl = `Greenlight runs coding agents through your task graph, in paral
 If its output is closed, gl ends by SIGPIPE like any Unix filter (141 in a shell), but gl slice keeps running and exits by
 the result of the work. Output that can't be written for another reason is an error (1).`
 
-// newRoot makes the root with its commands: with only, the name of a command, with just that one, since making all of them
-// takes longer than most of them run. An empty only makes the whole tree.
+// newRoot returns the root command with all commands, or with just the one named only, because
+// creating all takes longer than most commands run.
 func newRoot(app *cmdutil.App, only string) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "gl",
@@ -118,8 +124,8 @@ func newRoot(app *cmdutil.App, only string) *cobra.Command {
 	return root
 }
 
-// soleCommand is the command that the arguments surely name, "" if it takes the whole tree to tell: for an alias, a typing
-// error, flags in front, help and completions.
+// soleCommand returns the command that the arguments certainly name, "" if only the whole tree can
+// tell: for aliases, typing errors, leading flags, help and completions.
 func soleCommand(args []string) string {
 	if len(args) == 0 {
 		return ""
@@ -134,16 +140,19 @@ func soleCommand(args []string) string {
 	return ""
 }
 
-// globalFlags are those of every command.
+// globalFlags adds the flags of every command.
 func globalFlags(app *cmdutil.App, root *cobra.Command) {
 	f := root.PersistentFlags()
 	f.StringVarP(&app.DirFlag, "directory", "C", "", "run as if started in `DIR`")
-	f.StringVar(&app.ContextFlag, "context", "", "behave as if called from `WHERE`: shell or claude (default: detect)")
+	f.StringVar(&app.ContextFlag, "context", "",
+		"behave as if called from `WHERE`: shell or claude (default: detect)")
 	f.StringVar(&app.SystemFlag, "system", "", "state `FORMAT` to use: greenlight, specwright or gsd (default: the first one found, in this order)")
 	f.BoolVar(&app.IO.NoColor, "no-color", false, "no color")
 	f.BoolVar(&app.IO.NoPager, "no-pager", false, "don't use a pager")
-	f.BoolVarP(&app.IO.Quiet, "quiet", "q", false, "print only what was asked for, warnings and errors")
-	f.BoolVarP(&app.IO.Verbose, "verbose", "v", false, "print each decision and command line to stderr")
+	f.BoolVarP(&app.IO.Quiet, "quiet", "q", false,
+		"print only what was asked for, warnings and errors")
+	f.BoolVarP(&app.IO.Verbose, "verbose", "v", false,
+		"print each decision and command line to stderr")
 	cmdutil.CompleteFlag(root, "context", cmdutil.Contexts)
 	cmdutil.CompleteFlag(root, "system", app.Systems)
 	_ = root.MarkPersistentFlagDirname("directory")
@@ -154,7 +163,7 @@ type commandGroup struct {
 	commands  []maker
 }
 
-// A maker makes the command of that name.
+// A maker creates the command of that name.
 type maker struct {
 	name string
 	make func(*cmdutil.App) *cobra.Command
@@ -164,7 +173,7 @@ func paged(f func(*cmdutil.App) *cobra.Command, flags ...string) func(*cmdutil.A
 	return func(app *cmdutil.App) *cobra.Command { return cmdutil.Paged(app, f(app), flags...) }
 }
 
-// changes and telling are cmdutil.Changes and cmdutil.Telling of a command.
+// changes and telling apply cmdutil.Changes and cmdutil.Telling to a command.
 func changes(f func(*cmdutil.App) *cobra.Command) func(*cmdutil.App) *cobra.Command {
 	return func(app *cmdutil.App) *cobra.Command { return cmdutil.Changes(app, f(app)) }
 }
@@ -173,43 +182,58 @@ func telling(f func(*cmdutil.App) *cobra.Command) func(*cmdutil.App) *cobra.Comm
 	return func(app *cmdutil.App) *cobra.Command { return cmdutil.Telling(app, f(app)) }
 }
 
-// groupAdmin is also that of gl help, which cobra adds by itself.
+// groupAdmin is also the group of gl help, which cobra adds.
 const groupAdmin = "admin"
 
-// commandGroups are the commands in the order in which the help lists them.
+// commandGroups returns the commands in the order of the help.
 func commandGroups() []commandGroup {
 	return []commandGroup{
-		{"begin", "Project lifecycle:", []maker{{"init", telling(newInit)}, {"design", newDesign}, {"roadmap", paged(newRoadmap)}}},
-		{"build", "Building:", []maker{{"slice", newSlice}, {"quick", newQuick}, {"rehearse", newRehearse}, {"retry", telling(newRetry)}, {"edit", changes(newEdit)}, {"remove", changes(newRemove)}, {"rename", changes(newRename)}}},
-		{"review", "Review:", []maker{{"review", newReview}, {"diff", paged(newDiff, "tool")}, {"accept", changes(newAccept)}, {"reject", changes(newReject)}, {"answer", changes(newAnswer)}, {"verify", telling(newVerify)}, {"land", changes(newLand)}, {"undo", changes(newUndo)}, {"salvage", paged(newSalvage, "to", "branch")}, {"clean", newClean}}},
-		{"state", "State and progress:", []maker{{"status", paged(newStatus, "watch")}, {"why", paged(newWhy)}, {"board", newBoard}, {"report", newReport}, {"graph", paged(newGraph)},
+		{"begin", "Project lifecycle:", []maker{{"init", telling(newInit)}, {"design", newDesign},
+			{"roadmap", paged(newRoadmap)}}},
+		{"build", "Building:", []maker{{"slice", newSlice}, {"quick", newQuick},
+			{"rehearse", newRehearse}, {"retry", telling(newRetry)}, {"edit", changes(newEdit)},
+			{"remove", changes(newRemove)}, {"rename", changes(newRename)}}},
+		{"review", "Review:", []maker{{"review", newReview}, {"diff", paged(newDiff, "tool")},
+			{"accept", changes(newAccept)}, {"reject", changes(newReject)},
+			{"answer", changes(newAnswer)}, {"verify", telling(newVerify)},
+			{"land", changes(newLand)}, {"undo", changes(newUndo)},
+			{"salvage", paged(newSalvage, "to", "branch")}, {"clean", newClean}}},
+		{"state", "State and progress:", []maker{{"status", paged(newStatus, "watch")}, {"why",
+			paged(newWhy)}, {"board", newBoard}, {"report", newReport}, {"graph", paged(newGraph)},
 			{"events", paged(newEvents, "follow")}, {"cost", paged(newCost)}, {"budget", newBudget},
-			{"logs", paged(newLogs, "follow")}, {"debug", paged(newDebug, "run-tests")}, {"changelog", paged(newChangelog)},
+			{"logs", paged(newLogs, "follow")}, {"debug", paged(newDebug, "run-tests")},
+			{"changelog", paged(newChangelog)},
 			{"statusline", newStatusline}}},
-		{"run", "Running sessions:", []maker{{"attach", newAttach}, {"say", changes(newSay)}, {"do", newDo}, {"trust", newTrust}, {"stop", telling(newStop)}, {"hold", newHold}}},
-		{"code", "Existing code:", []maker{{"assess", newAssess}, {"map", newMap}, {"wrap", newWrap}}},
+		{"run", "Running sessions:", []maker{{"attach", newAttach}, {"say", changes(newSay)},
+			{"do", newDo}, {"trust", newTrust}, {"stop", telling(newStop)}, {"hold", newHold}}},
+		{"code", "Existing code:",
+			[]maker{{"assess", newAssess}, {"map", newMap}, {"wrap", newWrap}}},
 		{"release", "Release:", []maker{{"ship", newShip}}},
 		{"session", "Session:", []maker{{"pause", telling(newPause)}, {"resume", newResume}}},
-		{"files", "State, for slash commands and scripts:", []maker{{"state", newState}, {"add-slice", newAddSlice},
-			{"migrate", telling(newMigrate)}, {"settings", newSettings}, {"doctor", newDoctor}}},
+		{"files", "State, for slash commands and scripts:",
+			[]maker{{"state", newState}, {"add-slice", newAddSlice},
+				{"migrate", telling(newMigrate)}, {"settings", newSettings},
+				{"doctor", newDoctor}}},
 		{"siblings", "Sibling formats:", []maker{{"sw", sw.New}, {"gsd", gsd.New}}},
-		{groupAdmin, "Admin:", []maker{{"install", changes(newInstall)}, {"uninstall", changes(newUninstall)}, {"check", newCheck}, {"hook", newHook},
-			{"ref", newRef}, {"demo", changes(newDemo)}, {"completion", newCompletion}, {"version", newVersion}}},
+		{groupAdmin, "Admin:", []maker{{"install", changes(newInstall)},
+			{"uninstall", changes(newUninstall)}, {"check", newCheck}, {"hook", newHook},
+			{"ref", newRef}, {"demo", changes(newDemo)}, {"completion", newCompletion},
+			{"version", newVersion}}},
 	}
 }
 
-// heapBefore is how large the heap may grow before it is collected for the first time: most commands are over by then, also in a
-// large project. From then on Go collects as ever.
+// heapBefore sets how large the heap may grow before the first collection: most commands end before
+// that, even in a large project. After it, Go collects as usual.
 const heapBefore = 64 << 20
 
 const usualGC = 100
 
 func collectLate() {
-	const first = 4 << 20 // the heap at which Go collects for the first time by itself
+	const first = 4 << 20 // the heap size at which Go would collect for the first time
 	debug.SetGCPercent(usualGC * heapBefore / first)
 	runtime.AddCleanup(new([16]*byte), func(percent int) { debug.SetGCPercent(percent) }, usualGC)
 }
 
-// runsLong is for commands that may run all night: they need no more memory than they must. The first collection comes soon, since the heap is
-// largest while a large project is read.
+// runsLong is for commands that may run all night: it reduces their memory. The first collection
+// comes early, because the heap is largest while a large project is read.
 func runsLong() { debug.SetGCPercent(usualGC * 3 / 4) }

@@ -12,20 +12,22 @@ import (
 	"greenlight/internal/cli/plugin"
 )
 
-// The most bytes that a model should have to read at once: a command with what it inlines, an agent's text, a page of gl ref.
+// The most bytes that a model should read at once: a command with its inlined output, an agent's
+// text, a page of gl ref.
 const (
 	mostExpanded = 12 << 10
 	mostAgent    = 6 << 10
 	mostPage     = 9 << 10
 )
 
-// TestContentSizes holds what each text costs whoever reads it; make sizes shows the table.
+// TestContentSizes limits the size of each text; make sizes shows the table.
 func TestContentSizes(t *testing.T) {
 	root := t.TempDir()
 	env := []string{"GREENLIGHT_ROOT=" + root, "HOME=" + root, "CLAUDECODE=1"}
 	run := func(a ...string) string {
 		var out bytes.Buffer
-		Main(context.Background(), append(a, "-C", root), strings.NewReader(""), &out, &out, env) // a refusal is inlined, too
+		// a refusal is inlined, too
+		Main(context.Background(), append(a, "-C", root), strings.NewReader(""), &out, &out, env)
 		return out.String()
 	}
 	if err := os.MkdirAll(filepath.Join(root, ".greenlight", "slices"), 0o755); err != nil {
@@ -44,19 +46,22 @@ func TestContentSizes(t *testing.T) {
 	for _, name := range plugin.DocumentNames() {
 		text := plugin.Documents()[name]
 		body := text
-		if _, rest, ok := strings.Cut(strings.TrimPrefix(text, "---\n"), "\n---\n"); ok && strings.HasPrefix(text, "---\n") {
+		if _, rest, ok := strings.Cut(strings.TrimPrefix(text, "---\n"), "\n---\n"); ok &&
+			strings.HasPrefix(text, "---\n") {
 			body = rest
 		}
 		switch dir, _, _ := strings.Cut(name, "/"); dir {
 		case "commands":
-			row("/gl:"+strings.TrimPrefix(name, "commands/"), len(text), len(inlineCall.ReplaceAllStringFunc(body, func(line string) string {
-				return run(strings.Fields(strings.TrimSuffix(inlineCall.FindStringSubmatch(line)[1], " || true"))[1:]...)
-			})), mostExpanded)
+			row("/gl:"+strings.TrimPrefix(name, "commands/"), len(text),
+				len(inlineCall.ReplaceAllStringFunc(body, func(line string) string {
+					return run(strings.Fields(strings.TrimSuffix(inlineCall.FindStringSubmatch(line)[1], " || true"))[1:]...)
+				})), mostExpanded)
 		case "agents":
 			row(strings.TrimPrefix(name, "agents/"), len(text), len(body), mostAgent)
 		default:
 			row("gl ref "+name, len(text), len(text), mostPage)
 		}
 	}
-	row("standards, for each session of gl's", len(content.Standards), len(content.Standards), mostPage)
+	row("standards, for each session of gl's", len(content.Standards),
+		len(content.Standards), mostPage)
 }

@@ -27,7 +27,7 @@ import (
 	"greenlight/internal/show/status"
 )
 
-// contentTexts are all documents that ship, by their path.
+// contentTexts returns all shipped documents, by path.
 func contentTexts(t *testing.T) map[string]string {
 	t.Helper()
 	texts := map[string]string{"CLAUDE.md": content.Standards}
@@ -47,12 +47,12 @@ func contentTexts(t *testing.T) map[string]string {
 // A call is a command line of gl in a text.
 type call struct {
 	line    string
-	inlined bool // it runs as it stands when the command is loaded, $ARGUMENTS filled in
+	inlined bool // it runs when the command is loaded, with $ARGUMENTS replaced
 }
 
 var (
 	inlineCall = regexp.MustCompile("(?m)^!`(gl[^`]*)`$")
-	spanCall   = regexp.MustCompile("`(gl [^`]*)`") // may go over the end of a line
+	spanCall   = regexp.MustCompile("`(gl [^`]*)`") // may span lines
 	blockCall  = regexp.MustCompile("(?m)^    (gl .*)$")
 )
 
@@ -70,7 +70,7 @@ func callsIn(text string) []call {
 	return list
 }
 
-// An agent that is told a command line that gl refuses loses its way in the middle of the night.
+// A command line in a document that gl refuses would leave an agent stuck at night.
 func TestContentCallsGl(t *testing.T) {
 	n := 0
 	for file, text := range contentTexts(t) {
@@ -82,7 +82,7 @@ func TestContentCallsGl(t *testing.T) {
 				}
 				continue
 			}
-			// What a person types there may be nothing; what it may be is for gl to say.
+			// The arguments may be empty; gl checks the rest.
 			if err := checkCall(strings.ReplaceAll(c.line, "$ARGUMENTS", ""), false); err != nil {
 				t.Errorf("%s: %s, without arguments: %v", file, c.line, err)
 			}
@@ -93,8 +93,8 @@ func TestContentCallsGl(t *testing.T) {
 	}
 }
 
-// An agent in a worktree can't read its slice's file as it is now: whatever has an agent work on a
-// slice names the one command that prints all of it.
+// An agent in a worktree can't read its slice's current file: every text that makes an agent work
+// on a slice names the one command that prints all of it.
 func TestContentNamesTheWholeSlice(t *testing.T) {
 	const whole = "`gl state show ID --text`"
 	texts := contentTexts(t)
@@ -121,14 +121,16 @@ func TestContentHooksCallGl(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range regexp.MustCompile(`(gl hook [a-z-]+)`).FindAllStringSubmatch(string(data), -1) {
+	for _, m := range regexp.MustCompile(`(gl hook [a-z-]+)`).FindAllStringSubmatch(string(data),
+		-1) {
 		if err := checkCall(m[1], false); err != nil {
 			t.Errorf("%s: %v", m[1], err)
 		}
 	}
 }
 
-// checkCall says what gl has against the line. A line that only names a command, without arguments, is fine in prose.
+// checkCall returns gl's objection to the line. A line that only names a command, without
+// arguments, is fine in prose.
 func checkCall(line string, prose bool) error {
 	words, err := shellwords.Split(line)
 	if err != nil {
@@ -154,13 +156,15 @@ func checkCall(line string, prose bool) error {
 	return checkWords(strings.TrimPrefix(c.CommandPath(), "gl "), rest)
 }
 
-// number is where a text says how many tests there are.
+// number matches a count of tests in a text.
 var number = regexp.MustCompile(`=[NM]$`)
 
-// checkWords looks at arguments that the command tree doesn't know.
+// checkWords checks arguments that the command tree doesn't know.
 func checkWords(command string, a []string) error {
 	known := func(list []string, i int) error {
-		if i >= len(a) || a[i] == strings.ToUpper(a[i]) && a[i] != "CLAUDE" || slices.Contains(list, a[i]) { // NAME stands for any
+		if i >= len(a) || a[i] == strings.ToUpper(a[i]) && a[i] != "CLAUDE" ||
+			slices.Contains(list, a[i]) {
+			// NAME is a placeholder
 			return nil
 		}
 		return fmt.Errorf("%q is none of %s", a[i], strings.Join(list, ", "))
@@ -191,7 +195,7 @@ func checkWords(command string, a []string) error {
 	return nil
 }
 
-// The templates are files of a project: a project of them is read without a complaint.
+// A project made of the templates is read without complaints.
 func TestTemplates(t *testing.T) {
 	template := func(name string) []byte {
 		data, err := content.Plugin.ReadFile("plugin/templates/" + name)
@@ -203,7 +207,8 @@ func TestTemplates(t *testing.T) {
 	run := func(root string, doc any, a ...string) {
 		t.Helper()
 		var out, errs bytes.Buffer
-		code := Main(context.Background(), append(a, "-C", root), strings.NewReader(""), &out, &errs, []string{"GREENLIGHT_ROOT=" + root})
+		code := Main(context.Background(), append(a, "-C", root), strings.NewReader(""), &out,
+			&errs, []string{"GREENLIGHT_ROOT=" + root})
 		if err := json.Unmarshal(out.Bytes(), doc); code != 0 || err != nil || errs.Len() > 0 {
 			t.Fatalf("gl %v: %d, %v\n%s%s", a, code, err, &out, &errs)
 		}
@@ -239,7 +244,8 @@ func TestTemplates(t *testing.T) {
 		if generated := examples(string(template("state.md")))[1]; format == "slices" {
 			put("STATE.md", nil)
 			var out bytes.Buffer
-			if code := Main(context.Background(), []string{"state", "render", "-C", root}, strings.NewReader(""), &out, &out, []string{"GREENLIGHT_ROOT=" + root}); code != 0 {
+			if code := Main(context.Background(), []string{"state", "render", "-C", root},
+				strings.NewReader(""), &out, &out, []string{"GREENLIGHT_ROOT=" + root}); code != 0 {
 				t.Fatal(out.String())
 			}
 			now, err := os.ReadFile(filepath.Join(root, ".greenlight", "STATE.md"))
@@ -253,15 +259,18 @@ func TestTemplates(t *testing.T) {
 			t.Errorf("%s: %v", format, settings.Warnings)
 		}
 		for _, s := range settings.Settings {
-			if strings.HasPrefix(s.Key, "sandbox") { // whether one can be had depends on the machine
+			if strings.HasPrefix(s.Key, "sandbox") {
+				// its availability depends on the machine
 				continue
 			}
-			if strings.HasPrefix(s.Key, "git.") { // their defaults are to change, and whoever copies the template would keep these
+			if strings.HasPrefix(s.Key, "git.") {
+				// their defaults may change, and copies of the template would keep the old ones
 				continue
 			}
 			if s.Source == nil || *s.Source != "config" {
 				t.Errorf("config.json has no %s", s.Key)
-			} else if prefix, _, _ := strings.Cut(s.Key, "."); !slices.Contains(project.SettingKeys(), s.Key) && prefix != "profiles" {
+			} else if prefix, _, _ := strings.Cut(s.Key,
+				"."); !slices.Contains(project.SettingKeys(), s.Key) && prefix != "profiles" {
 				t.Errorf("config.json has %s, which gl doesn't know", s.Key)
 			}
 		}
@@ -273,7 +282,7 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
-// examples are the fenced blocks of a document.
+// examples returns the fenced blocks of a document.
 func examples(text string) []string {
 	var list []string
 	for _, m := range regexp.MustCompile("(?ms)^```markdown\n(.*?)^```$").FindAllStringSubmatch(text, -1) {
@@ -282,7 +291,7 @@ func examples(text string) []string {
 	return list
 }
 
-// tableIn are the words in the first cells of the table below a heading, and the rows.
+// tableIn returns the words in the first cells of the table below a heading, and its rows.
 func tableIn(t *testing.T, text, heading string) (first []string, rows [][]string) {
 	t.Helper()
 	section, ok := markdown.Section(text, heading)
@@ -292,7 +301,8 @@ func tableIn(t *testing.T, text, heading string) (first []string, rows [][]strin
 	code := regexp.MustCompile("`([a-z_]+)`")
 	for line := range strings.Lines(section) {
 		cells := markdown.Cells(line)
-		if len(cells) == 0 || len(rows) == 0 && cells[0] == strings.ToLower(cells[0]) && !strings.Contains(cells[0], "`") || strings.HasPrefix(cells[0], "---") {
+		if len(cells) == 0 || len(rows) == 0 && cells[0] == strings.ToLower(cells[0]) &&
+			!strings.Contains(cells[0], "`") || strings.HasPrefix(cells[0], "---") {
 			continue
 		}
 		rows = append(rows, cells)
@@ -303,7 +313,8 @@ func tableIn(t *testing.T, text, heading string) (first []string, rows [][]strin
 	return first, rows
 }
 
-// The template of a slice's file documents the fields that gl reads and writes, each status that it knows, and only transitions between these.
+// The template of a slice's file documents the fields that gl reads and writes, each known status,
+// and only transitions between these.
 func TestSliceTemplate(t *testing.T) {
 	data, err := content.Plugin.ReadFile("plugin/templates/slice-state.md")
 	if err != nil {
@@ -311,7 +322,7 @@ func TestSliceTemplate(t *testing.T) {
 	}
 	text := string(data)
 	fields, rows := tableIn(t, text, "Fields")
-	for _, row := range rows { // an alias stands in its field's row
+	for _, row := range rows { // an alias is in its field's row
 		for _, m := range regexp.MustCompile("`([a-z_]+)` is read as the same").FindAllStringSubmatch(row[3], -1) {
 			fields = append(fields, m[1])
 		}
@@ -339,7 +350,8 @@ func TestSliceTemplate(t *testing.T) {
 	}
 	for _, row := range transitions {
 		for _, cell := range row[:2] {
-			if word := strings.Trim(cell, "`"); word != "any active status" && !slices.Contains(statuses, word) {
+			if word := strings.Trim(cell, "`"); word != "any active status" &&
+				!slices.Contains(statuses, word) {
 				t.Errorf("transition %v: no status %q", row, word)
 			}
 		}
@@ -350,8 +362,8 @@ func TestSliceTemplate(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if code := Main(context.Background(), []string{"add-slice", "One", "--id", "S-1", "-C", root}, strings.NewReader(""), &out, &out,
-		[]string{"GREENLIGHT_ROOT=" + root}); code != 0 {
+	if code := Main(context.Background(), []string{"add-slice", "One", "--id", "S-1", "-C", root},
+		strings.NewReader(""), &out, &out, []string{"GREENLIGHT_ROOT=" + root}); code != 0 {
 		t.Fatal(out.String())
 	}
 	file, err := os.ReadFile(filepath.Join(root, ".greenlight", "slices", "S-1.md"))
@@ -360,13 +372,14 @@ func TestSliceTemplate(t *testing.T) {
 	}
 	for l := range markdown.Lines(string(file)) {
 		key, _, ok := strings.Cut(l.Text, ":")
-		if l.Level == 2 && !strings.Contains(sections, "| "+l.Title+" |") || l.Level == 0 && ok && !slices.Contains(fields, key) {
+		if l.Level == 2 && !strings.Contains(sections, "| "+l.Title+" |") ||
+			l.Level == 0 && ok && !slices.Contains(fields, key) {
 			t.Errorf("the template doesn't have what a new slice has: %s", l.Text)
 		}
 	}
 }
 
-// settingsOf are the settings of a project with that config.json.
+// settingsOf returns the settings of a project with that config.json.
 func settingsOf(t *testing.T, config string) *project.Settings {
 	t.Helper()
 	root := t.TempDir()
@@ -388,7 +401,7 @@ func settingsOf(t *testing.T, config string) *project.Settings {
 	return s
 }
 
-// The template of config.json shows the numbers that count without one: the texts name them.
+// The template of config.json shows the defaults, which the texts name.
 func TestTemplateHasTheDefaults(t *testing.T) {
 	template, err := content.Plugin.ReadFile("plugin/templates/config.json")
 	if err != nil {
@@ -404,8 +417,8 @@ func TestTemplateHasTheDefaults(t *testing.T) {
 	}
 }
 
-// Every agent has a role in the settings, so that its model can be chosen there, and the other way round; the profiles
-// that config.json shows are those that count without it.
+// Every agent has a role in the settings, where its model is chosen, and every role an agent; the
+// profiles in config.json are the defaults.
 func TestAgentsHaveModels(t *testing.T) {
 	open := func(config string) *project.Settings { return settingsOf(t, config) }
 	agents, _ := content.Plugin.ReadDir("plugin/agents")
@@ -414,13 +427,15 @@ func TestAgentsHaveModels(t *testing.T) {
 		template, _ := content.Plugin.ReadFile("plugin/templates/config.json")
 		shown := open(strings.Replace(string(template), `"model_profile": "balanced"`, `"model_profile": "`+profile+`"`, 1))
 		if shown.Profile() != profile || len(agents) != len(usual.Models()) {
-			t.Fatalf("%s, %s: %d agents, %d roles", profile, shown.Profile(), len(agents), len(usual.Models()))
+			t.Fatalf("%s, %s: %d agents, %d roles", profile, shown.Profile(), len(agents),
+				len(usual.Models()))
 		}
 		for _, a := range agents {
 			name := strings.TrimSuffix(a.Name(), ".md")
 			want, err := usual.ModelOf(name)
 			if got, err2 := shown.ModelOf(name); err != nil || err2 != nil || got != want {
-				t.Errorf("%s, %s: %v %v, the template has %v %v", profile, name, want, err, got, err2)
+				t.Errorf("%s, %s: %v %v, the template has %v %v", profile, name, want,
+					err, got, err2)
 			}
 		}
 	}

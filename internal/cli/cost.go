@@ -23,11 +23,11 @@ type costOptions struct {
 	json      bool
 }
 
-// A costDoc is what the project's agents cost.
+// A costDoc is the cost of the project's agents.
 type costDoc struct {
 	SchemaVersion int            `json:"schema_version"`
-	By            string         `json:"by"`    // what rows are of: slice, agent, day
-	Since         *time.Time     `json:"since"` // null: since the journal begins
+	By            string         `json:"by"`    // what the rows are about: slice, agent, day
+	Since         *time.Time     `json:"since"` // null for the whole journal
 	Total         spending.Total `json:"total"`
 	Rows          []spending.Row `json:"rows"`
 }
@@ -50,7 +50,8 @@ Exit codes: 0 shown; 1 it failed; 2 wrong usage.`,
 	}
 	f := c.Flags()
 	f.StringVar(&o.by, "by", "slice", "what to add up by: slice, agent, day")
-	f.StringVar(&o.since, "since", "", "only what ended since `WHEN`: how long ago, a time of day, a day, or a time")
+	f.StringVar(&o.since, "since", "",
+		"only what ended since `WHEN`: how long ago, a time of day, a day, or a time")
 	f.BoolVar(&o.json, "json", false, "print one JSON document")
 	cmdutil.CompleteFlag(c, "by", spending.Ways)
 	return c
@@ -58,7 +59,8 @@ Exit codes: 0 shown; 1 it failed; 2 wrong usage.`,
 
 func runCost(app *cmdutil.App, o costOptions) error {
 	if !slices.Contains(spending.Ways(), o.by) {
-		return cmdutil.Usage("--by %s: expected %s", sanitize.Text(o.by), strings.Join(spending.Ways(), ", "))
+		return cmdutil.Usage("--by %s: expected %s", sanitize.Text(o.by),
+			strings.Join(spending.Ways(), ", "))
 	}
 	since, err := sinceFlag(o.since, time.Now())
 	if err != nil {
@@ -85,8 +87,8 @@ func runCost(app *cmdutil.App, o costOptions) error {
 	return nil
 }
 
-// inheritCosts gives slices that were renamed what they cost before. If the project can't be read,
-// the rows keep the ids of the journal.
+// inheritCosts adds the earlier costs of renamed slices. If the project can't be read, the rows
+// keep the journal's ids.
 func inheritCosts(pr *project.Project, book *spending.Book) {
 	p, err := pr.Plan(time.Now(), pr.Options())
 	if err != nil {
@@ -114,11 +116,13 @@ func printCost(out *iostreams.Streams, doc costDoc) {
 	}
 	for _, r := range rows {
 		cost, notes := costText(r.Total)
-		out.Printf("%s\n", term.WrapColumn(fmt.Sprintf("%s  %9s  ", term.Pad(r.Key, width), cost), notes, out.Width()))
+		out.Printf("%s\n", term.WrapColumn(fmt.Sprintf("%s  %9s  ", term.Pad(r.Key, width), cost),
+			notes, out.Width()))
 	}
 }
 
-// costText is the cost, and what belongs to it: "$1.20", "2 attempts, $0.40 on attempts that failed  12,000 in, 900 out, 0 from cache".
+// costText returns the cost with notes: "$1.20", "2 attempts, $0.40 on attempts that failed 12,000
+// in, 900 out, 0 from cache".
 func costText(t spending.Total) (cost, notes string) {
 	cost = "unknown"
 	if t.CostUSD != nil {
@@ -132,7 +136,8 @@ func costText(t spending.Total) (cost, notes string) {
 		notes += fmt.Sprintf(", %d of unknown cost", t.UnknownCost)
 	}
 	if k := t.Tokens; k != nil {
-		notes += fmt.Sprintf("  %s in, %s out, %s from cache", words.Thousands(int(k.Input+k.CacheWrite)), words.Thousands(int(k.Output)), words.Thousands(int(k.CacheRead)))
+		notes += fmt.Sprintf("  %s in, %s out, %s from cache", words.Thousands(int(k.Input+
+			k.CacheWrite)), words.Thousands(int(k.Output)), words.Thousands(int(k.CacheRead)))
 	}
 	return cost, notes
 }

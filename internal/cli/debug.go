@@ -28,8 +28,8 @@ func newDebug(app *cmdutil.App) *cobra.Command {
 		Short: "Report everything about a slice, or about this project's setup",
 		Long: `Report everything about a slice: its fields, the reason for its state, its claim, its attempts and the end of the last
 log, the project's test command, the last commits to its files and what has changed in them since, its checkpoints, what is
-built in its worktree and isn't merged, its contracts and its decisions. Without an id, report the tools and their versions, the settings in config.json, who drains the project, the
-attempts that are running, and the hold.
+built in its worktree and isn't merged, its contracts and its decisions. Without an id, report the tools and their versions, the settings in config.json, the gl
+that runs the project, the running attempts, and the hold.
 
 Nothing is changed. --run-tests runs the test command (test.command in config.json) in the project's root.
 
@@ -58,7 +58,7 @@ Exit codes: 0 reported, even if the tests fail; 1 there is no such slice, or no 
 	return c
 }
 
-// runDebug is gl debug with the id of a slice, or without an id.
+// runDebug runs gl debug with the id of a slice, or without an id.
 func runDebug(ctx context.Context, app *cmdutil.App, id string, runTests, asJSON bool) error {
 	pr, err := app.Project()
 	if err != nil {
@@ -72,7 +72,8 @@ func runDebug(ctx context.Context, app *cmdutil.App, id string, runTests, asJSON
 	var r *debugreport.Report
 	if id == "" {
 		app.Warn(p)
-		r, err = debugreport.OfProject(ctx, pr, p, debugreport.Program{Version: fullVersion(), Self: cmdutil.Self, Environ: app.Environ})
+		r, err = debugreport.OfProject(ctx, pr, p,
+			debugreport.Program{Version: fullVersion(), Self: cmdutil.Self, Environ: app.Environ})
 	} else if id, err = app.Resolve(p, id); err == nil {
 		r, err = debugreport.OfSlice(ctx, pr, p, id, now)
 	}
@@ -91,7 +92,9 @@ func runDebug(ctx context.Context, app *cmdutil.App, id string, runTests, asJSON
 	if asJSON {
 		if runTests {
 			busy := app.IO.Progress("running the tests")
-			r.Tests.Run(ctx, self, pr.Root, app.Environ, func(line string) { busy.Step("running the tests: " + line) })
+			r.Tests.Run(ctx, self, pr.Root, app.Environ, func(line string) {
+				busy.Step("running the tests: " + line)
+			})
 			busy.Done()
 		}
 		return app.IO.JSON(r)
@@ -103,7 +106,9 @@ func runDebug(ctx context.Context, app *cmdutil.App, id string, runTests, asJSON
 		d.project(r)
 	}
 	d.hold(r.Hold)
-	d.tests(&r.Tests, runTests, func(line func(string)) { r.Tests.Run(ctx, self, pr.Root, app.Environ, line) })
+	d.tests(&r.Tests, runTests, func(line func(string)) {
+		r.Tests.Run(ctx, self, pr.Root, app.Environ, line)
+	})
 	d.git(r)
 	if r.Slice != nil {
 		d.work(r.Slice.Work)
@@ -113,7 +118,7 @@ func runDebug(ctx context.Context, app *cmdutil.App, id string, runTests, asJSON
 	return nil
 }
 
-// fullVersion is gl's version with its commit.
+// fullVersion returns gl's version with its commit.
 func fullVersion() string {
 	v := versionInfo()
 	if v.Commit == nil {
@@ -122,7 +127,7 @@ func fullVersion() string {
 	return v.Version + " " + *v.Commit
 }
 
-// runDebugTask is gl debug @quick, or @quick.2 for one attempt. It needs no state.
+// runDebugTask runs gl debug @quick, or @quick.2 for one attempt. It needs no state.
 func runDebugTask(ctx context.Context, app *cmdutil.App, id string, n int, asJSON bool) error {
 	pr, err := app.AnyProject()
 	if err != nil {
@@ -144,8 +149,9 @@ func runDebugTask(ctx context.Context, app *cmdutil.App, id string, n int, asJSO
 	return nil
 }
 
-// taskRecords returns the last attempts at a task, the newest first, or the one with the number.
-func taskRecords(app *cmdutil.App, pr *project.Project, id string, n int) ([]*attempt.Record, error) {
+// taskRecords returns the last attempts at a task, newest first, or the one with the number.
+func taskRecords(app *cmdutil.App, pr *project.Project, id string,
+	n int) ([]*attempt.Record, error) {
 	if n > 0 {
 		rec, err := findAttempt(app, pr, id, n)
 		return []*attempt.Record{rec}, err
@@ -287,7 +293,8 @@ func (d *debugPrinter) task(t *debugreport.Task, recs []*attempt.Record) {
 	d.title(t.ID)
 	d.section("Attempts")
 	for _, r := range recs {
-		st := &plan.State{Item: &plan.Item{ID: r.ID.Slice}, Attempt: &plan.Attempt{N: r.ID.N, Dead: r.Life.Dead()}}
+		st := &plan.State{Item: &plan.Item{ID: r.ID.Slice},
+			Attempt: &plan.Attempt{N: r.ID.N, Dead: r.Life.Dead()}}
 		d.line("%s: %s", r.Job.Prompt, attemptText(st, r, d.now))
 		if r.Task.HasSummary {
 			d.line("  summary: %s", r.Task.Summary)
@@ -313,9 +320,9 @@ func (d *debugPrinter) project(r *debugreport.Report) {
 	}
 	d.section("Running")
 	if p.Drain != nil {
-		d.line("drained by %s", *p.Drain)
+		d.line("run by %s", *p.Drain)
 	} else {
-		d.line("no gl slice --watch drains the project")
+		d.line("no gl slice --watch is running")
 	}
 	for _, a := range p.Attempts {
 		d.line("%s", openAttemptText(a, d.now))
@@ -337,7 +344,8 @@ func toolText(t debugreport.Tool) string {
 }
 
 func openAttemptText(a debugreport.Attempt, now time.Time) string {
-	s := fmt.Sprintf("attempt %d of %s with %s, %s, its gl process is %s", a.N, a.Slice, a.Agent, a.Phase, a.Process)
+	s := fmt.Sprintf("attempt %d of %s with %s, %s, its gl process is %s", a.N, a.Slice, a.Agent,
+		a.Phase, a.Process)
 	if a.PID != nil {
 		s += fmt.Sprintf(", the agent is pid %d", *a.PID)
 	}
@@ -354,7 +362,7 @@ func (d *debugPrinter) hold(h *plan.Hold) {
 	}
 }
 
-// tests prints the test command. With wanted it also runs it, and prints its output as it comes.
+// tests prints the test command. With wanted it also runs it, and prints its output as it arrives.
 func (d *debugPrinter) tests(t *debugreport.Tests, wanted bool, run func(line func(string))) {
 	d.section("Tests")
 	switch {
@@ -369,7 +377,8 @@ func (d *debugPrinter) tests(t *debugreport.Tests, wanted bool, run func(line fu
 	run(func(line string) { d.line("    %s", line) })
 	switch {
 	case t.ExitCode != nil:
-		d.line("exit %d after %s", *t.ExitCode, plan.Age(time.Duration(*t.Seconds*float64(time.Second))))
+		d.line("exit %d after %s", *t.ExitCode,
+			plan.Age(time.Duration(*t.Seconds*float64(time.Second))))
 	case t.Error != nil:
 		d.line("%s", *t.Error)
 	}
@@ -396,10 +405,10 @@ func (d *debugPrinter) git(r *debugreport.Report) {
 	}
 }
 
-// mostDirty is how many changed files are printed.
+// mostDirty limits the printed changed files.
 const mostDirty = 50
 
-// changes prints what has been committed of the files, and what has not.
+// changes prints the commits of the files, and their uncommitted changes.
 func (d *debugPrinter) changes(g debugreport.Git) {
 	what := "the project"
 	if len(g.Paths) > 0 {

@@ -14,13 +14,14 @@ import (
 	"greenlight/internal/run/project/projecttest"
 )
 
-// A deed is a command that changes something, or doesn't work in every project, with the files of a project for it.
+// A deed is a command that changes something, or needs a particular project, with the files of a
+// project for it.
 type deed struct {
 	files map[string]string
 	args  []string
 }
 
-// deedSchemas are such commands, by the name of their schema; each runs in a project of its own.
+// deedSchemas lists such commands, by the name of their schema; each runs in its own project.
 var deedSchemas = map[string][]deed{
 	"init": {{nil, []string{"init", "--no-agent", "--json"}}},
 	"add-slice": {{everyClass, []string{"add-slice", "A name", "--deps", "S-1", "--json"}},
@@ -30,7 +31,8 @@ var deedSchemas = map[string][]deed{
 	"resume":  {{paused, []string{"resume", "--json"}}, {map[string]string{".continue-here.md": "Go on.\n"}, []string{"resume", "--json"}}},
 	"retry":   {{everyClass, []string{"retry", "--all-failed", "--json"}}, {everyClass, []string{"retry", "S-1", "S-2", "S-5", "--json"}}},
 	"stop":    {{vanished, []string{"stop", "--all", "--json"}}, {vanished, []string{"stop", "S-2", "--json"}}, {nil, []string{"stop", "--all", "--json"}}},
-	"doctor":  {{everyClass, []string{"doctor", "--json"}}, {vanished, []string{"doctor", "--fix", "--json"}}},
+	"doctor": {{everyClass, []string{"doctor", "--json"}},
+		{vanished, []string{"doctor", "--fix", "--json"}}},
 	"task": {{everyClass, []string{"quick", "a text", "--dry-run", "--json", "--agent", "rehearsal"}},
 		{nil, []string{"assess", "--dry-run", "--json", "--agent", "rehearsal"}}},
 	"slice":          {{everyClass, []string{"slice", "--dry-run", "--json", "--agent", "rehearsal"}}},
@@ -48,7 +50,8 @@ var deedSchemas = map[string][]deed{
 	"trust":          {{commanded, []string{"trust", "--json"}}, {commanded, []string{"trust", "--yes", "--json"}}, {commanded, []string{"trust", "--revoke", "--json"}}},
 	"settings-get":   {{nil, []string{"settings", "set", "--json", "parallel.max", "6"}}, {nil, []string{"settings", "mode", "yolo", "--json"}}, {nil, []string{"settings", "profile", "budget", "--json"}}, {nil, []string{"settings", "set", "--json", "model_overrides.security", "opus"}}},
 	"settings-model": {{nil, []string{"settings", "model", "--json"}}, {nil, []string{"settings", "model", "security", "opus", "--json"}}},
-	"logs":           {{logged, []string{"logs", "S-5", "--json"}}, {vanished, []string{"logs", "S-2", "--json"}}},
+	"logs": {{logged, []string{"logs", "S-5", "--json"}},
+		{vanished, []string{"logs", "S-2", "--json"}}},
 }
 
 var (
@@ -58,7 +61,7 @@ var (
 	graphOnly = map[string]string{"GRAPH.json": `{"slices": [{"id": "S-1"}]}`}
 	paused    = map[string]string{"slices/S-2.md": "---\nid: S-2\nstatus: pending\n---\n", ".continue-here.S-2.md": "# Go on\n",
 		"project-state.json": `{"paused": {"S-2": {"paused_at": "2026-01-01T00:00:00Z", "resume_file": ".greenlight/.continue-here.S-2.md"}}}`}
-	// The gl process of this attempt is of a boot that is over.
+	// The gl process of this attempt is from an earlier boot.
 	vanished = map[string]string{"slices/S-2.md": "---\nid: S-2\nstatus: in_progress\nsession: tok\n---\n",
 		"runs/live/S-2.1.json": `{"schema_version": 1, "slice": "S-2", "n": 1, "token": "tok", "agent": "claude", "phase": "started",
 			"claimed_at": "2026-01-01T00:00:00Z", "launcher": {"pid": 1, "start": "1", "boot": "-", "host": "HOST"},
@@ -88,7 +91,8 @@ func TestDeedsAreAsTheirSchemasSay(t *testing.T) {
 			}
 			doc := object(t, stdout)
 			for _, list := range []string{"slices", "events"} { // or its schema isn't tried
-				if all, ok := doc[list].([]any); ok && len(all) == 0 && d.files != nil && name != "slice" && line != "logs S-2 --json" {
+				if all, ok := doc[list].([]any); ok && len(all) == 0 && d.files != nil &&
+					name != "slice" && line != "logs S-2 --json" {
 					t.Errorf("gl %s: no %s\n%s", line, list, stderr)
 				}
 			}
@@ -96,8 +100,9 @@ func TestDeedsAreAsTheirSchemasSay(t *testing.T) {
 	}
 }
 
-// run runs a command line in a project of the deed's; name is that of its schema.
-func (d deed) run(t *testing.T, name, host, home string, args []string) (code int, stdout, stderr []byte) {
+// run runs a command line in the deed's project; name is that of its schema.
+func (d deed) run(t *testing.T, name, host, home string,
+	args []string) (code int, stdout, stderr []byte) {
 	t.Helper()
 	root := t.TempDir()
 	if name != "init" {
@@ -108,11 +113,12 @@ func (d deed) run(t *testing.T, name, host, home string, args []string) (code in
 		root = projecttest.Write(t, files)
 	}
 	var out, errs bytes.Buffer
-	code = Main(context.Background(), append([]string{"-C", root}, args...), strings.NewReader(""), &out, &errs, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home})
+	code = Main(context.Background(), append([]string{"-C", root}, args...), strings.NewReader(""),
+		&out, &errs, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home})
 	return code, out.Bytes(), errs.Bytes()
 }
 
-// shownQuietly are commands whose text isn't about what they have done, so that --quiet keeps it.
+// shownQuietly lists commands whose text isn't about their actions, so that --quiet keeps it.
 var shownQuietly = map[string]string{
 	`^add-slice `:      "the new id",
 	`^state claim `:    "the token",
@@ -127,7 +133,7 @@ var shownQuietly = map[string]string{
 	`--dry-run`:        "what would happen",
 }
 
-// With --quiet a command that changes something prints nothing, unless that is what it was run for.
+// With --quiet, a command that changes something prints nothing, unless printing is its purpose.
 func TestQuietTellsNothing(t *testing.T) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -137,7 +143,9 @@ func TestQuietTellsNothing(t *testing.T) {
 	used := map[string]bool{}
 	for name, deeds := range deedSchemas {
 		for _, d := range deeds {
-			args := slices.DeleteFunc(slices.Clone(d.args), func(a string) bool { return a == "--json" })
+			args := slices.DeleteFunc(slices.Clone(d.args), func(a string) bool {
+				return a == "--json"
+			})
 			line := strings.Join(args, " ")
 			asked := ""
 			for pattern := range shownQuietly {

@@ -24,7 +24,7 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// demoSlices is a small shop: wide enough for four agents, deep enough to need an order.
+// demoSlices are a small shop: wide enough for four agents, deep enough to need an order.
 var demoSlices = []struct{ name, deps string }{
 	{"Project skeleton", ""},
 	{"Catalog storage", "S-01"},
@@ -40,11 +40,12 @@ var demoSlices = []struct{ name, deps string }{
 	{"Mail confirmations", "S-09"},
 }
 
-// demoAgent makes the run last ten to fifteen seconds: the longest chain is five slices. S-05 and S-06 start together: both need S-02
-// alone, and at most two slices that don't need it can be under way when it lands.
+// demoAgent makes the run last ten to fifteen seconds: the longest chain is five slices. S-05 and
+// S-06 start together: both need S-02 alone, and at most two slices that don't need it can be under
+// way when it lands.
 const demoAgent = "rehearsal:seed=7,step=300ms,jitter=30%,red=S-03#1,clash=S-05+S-06"
 
-// demoTests look at what the rehearsal builds.
+// demoTests check what the rehearsal builds.
 const demoTests = `#!/bin/sh
 # Each part that was built is whole, and the index names parts that exist, each once.
 n=0 failed=0
@@ -103,8 +104,8 @@ func newDemo(app *cmdutil.App) *cobra.Command {
 	var dir, spec string
 	c := &cobra.Command{
 		Use:   "demo",
-		Short: "Drain a sample project with the built-in agent: fifteen seconds, no cost",
-		Long: `Write a sample project of a dozen slices into a temporary directory and drain it, up to four at a time, with the real
+		Short: "Build a sample project with the built-in agent: fifteen seconds, no cost",
+		Long: `Write a sample project of a dozen slices into a temporary directory and build it, up to four at a time, with the real
 engine and the built-in rehearsal agent.
 
 It is a git repository with tests. Each slice is built in a worktree of its own, and lands on main once the tests pass on
@@ -118,7 +119,8 @@ agents share the directory, and nothing is tested.` + "\n" + cmdutil.ExitHelp,
 			return runDemo(c.Context(), app, dir, spec)
 		},
 	}
-	c.Flags().StringVar(&dir, "dir", "", "create the project in `DIR`, which must not exist (default: a temporary directory)")
+	c.Flags().StringVar(&dir, "dir", "",
+		"create the project in `DIR`, which must not exist (default: a temporary directory)")
 	c.Flags().StringVar(&spec, "agent", demoAgent, "use the agent `NAME`")
 	cmdutil.CompleteFlag(c, "agent", app.Agents)
 	return c
@@ -149,7 +151,7 @@ func runDemo(ctx context.Context, app *cmdutil.App, dir, agentName string) error
 	if err != nil {
 		return err
 	}
-	pr.Away = true // nobody is there, so hints name it
+	pr.Away = true // outside of the current directory, so hints name it
 	app.IO.Printf("sample project in %s\n", shellLine([]string{root}))
 	if remove != "" {
 		app.IO.Printf("   remove it with: %s\n", shellLine([]string{"rm", "-rf", remove}))
@@ -157,7 +159,8 @@ func runDemo(ctx context.Context, app *cmdutil.App, dir, agentName string) error
 	if lands {
 		err = allowDemo(ctx, app, pr)
 	} else {
-		app.IO.Printf("%s: the agents share the directory, and nothing is tested or landed\n", none.Reason)
+		app.IO.Printf("%s: the agents share the directory, and nothing is tested or landed\n",
+			none.Reason)
 	}
 	if err != nil {
 		return err
@@ -177,7 +180,7 @@ func runDemo(ctx context.Context, app *cmdutil.App, dir, agentName string) error
 	return err
 }
 
-// allowDemo allows the commands of the sample project, which gl has just written.
+// allowDemo allows the commands of the sample project, which gl itself has just written.
 func allowDemo(ctx context.Context, app *cmdutil.App, pr *project.Project) error {
 	commands, err := pr.MustAllow().ForQueue(ctx)
 	if err != nil {
@@ -186,7 +189,7 @@ func allowDemo(ctx context.Context, app *cmdutil.App, pr *project.Project) error
 	return trust.Open(app.Getenv).Allow(ctx, pr.Root, commands)
 }
 
-// tellLanded says what the repository has to show for it.
+// tellLanded prints the result in the repository.
 func tellLanded(ctx context.Context, app *cmdutil.App, root string) error {
 	landed, err := git.Landings(ctx, filepath.Join(root, ".git"), "", "refs/heads/"+demoBranch)
 	if err != nil || len(landed) == 0 {
@@ -196,14 +199,16 @@ func tellLanded(ctx context.Context, app *cmdutil.App, root string) error {
 	if len(landed) == 1 {
 		each = " after "
 	}
-	text := fmt.Sprintf("%s landed on %s%s%s passed on the merge", words.Count(len(landed), "slice"), demoBranch, each, demoCommand)
+	text := fmt.Sprintf("%s landed on %s%s%s passed on the merge",
+		words.Count(len(landed), "slice"), demoBranch, each, demoCommand)
 	app.IO.Printf("%s\n", term.Wrap(text, app.IO.Width(), 2))
-	app.IO.Printf("   see them with: %s\n", shellLine([]string{"git", "-C", root, "log", "--first-parent", "--oneline"}))
+	app.IO.Printf("   see them with: %s\n",
+		shellLine([]string{"git", "-C", root, "log", "--first-parent", "--oneline"}))
 	return nil
 }
 
-// makeDemo makes the directory of the sample project. What is made beside it for its worktrees is in the directory to remove, too; that
-// is "" where the person has named the place.
+// makeDemo creates the directory of the sample project. The directory to remove also contains its
+// worktrees; it is "" if the person has named the place.
 func makeDemo(dir string) (root, remove string, err error) {
 	if dir == "" {
 		if remove, err = os.MkdirTemp("", "greenlight-demo-"); err != nil {
@@ -221,19 +226,22 @@ func makeDemo(dir string) (root, remove string, err error) {
 	return root, remove, err
 }
 
-// commitDemo makes the sample project a repository, and commits it.
+// commitDemo turns the sample project into a repository, and commits it.
 func commitDemo(ctx context.Context, root string) error {
 	if err := git.Init(ctx, root, demoBranch); err != nil {
 		return err
 	}
 	files := []string{"test.sh"}
-	for _, name := range []string{"GRAPH.json", "STATE.md", "config.json", project.DemoFile, "slices"} {
+	for _, name := range []string{"GRAPH.json", "STATE.md", "config.json",
+		project.DemoFile, "slices"} {
 		files = append(files, filepath.Join(".greenlight", name))
 	}
-	return git.CommitFiles(ctx, root, files, "A bookshop to build", git.Author{Name: "gl demo", Email: "demo@localhost"})
+	return git.CommitFiles(ctx, root, files, "A bookshop to build",
+		git.Author{Name: "gl demo", Email: "demo@localhost"})
 }
 
-// writeDemo writes the sample project. Where lands is set, its slices are built in worktrees and tested.
+// writeDemo writes the sample project. If lands is set, its slices are built in worktrees and
+// tested.
 func writeDemo(dir string, lands bool) error {
 	slices := filepath.Join(dir, ".greenlight", "slices")
 	if err := os.MkdirAll(slices, 0o755); err != nil {
@@ -259,22 +267,26 @@ func writeDemo(dir string, lands bool) error {
 		}
 	}
 	mark := filepath.Join(dir, ".greenlight", project.DemoFile)
-	if err := os.WriteFile(mark, []byte("This is a sample project: rehearsals may change it.\n"), 0o644); err != nil {
+	if err := os.WriteFile(mark, []byte("This is a sample project: rehearsals may change it.\n"),
+		0o644); err != nil {
 		return err
 	}
 	data, err := json.MarshalIndent(graph, "", "  ")
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(dir, ".greenlight", "GRAPH.json"), append(data, '\n'), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, ".greenlight", "GRAPH.json"), append(data, '\n'),
+		0o644); err != nil {
 		return err
 	}
 	config := `{"git": {"isolation": "shared"}}`
 	if lands {
 		config = `{"git": {"isolation": "worktree"}, "test": {"command": "` + demoCommand + `"}}`
-		if err := os.WriteFile(filepath.Join(dir, "test.sh"), []byte(demoTests), 0o755); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "test.sh"), []byte(demoTests),
+			0o755); err != nil {
 			return err
 		}
 	}
-	return os.WriteFile(filepath.Join(dir, ".greenlight", "config.json"), []byte(config+"\n"), 0o644)
+	return os.WriteFile(filepath.Join(dir, ".greenlight", "config.json"),
+		[]byte(config+"\n"), 0o644)
 }

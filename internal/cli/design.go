@@ -11,7 +11,7 @@ import (
 	"greenlight/internal/run/project"
 )
 
-// talkHelp is the same for all commands that hand over to a conversation.
+// talkHelp is the help text shared by all commands that hand over to a conversation.
 const talkHelp = `
 
 The agent is Claude Code, started in this terminal as if you had typed claude %q yourself, plus what gl knows about the
@@ -25,7 +25,8 @@ func newDesign(app *cmdutil.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "design [TOPIC...]",
 		Short: "Design the system, or a part of it, with the agent",
-		Long: "Discuss the design of the system with the agent, or only of TOPIC: " + prompt + ". A project isn't needed yet: a design\n" +
+		Long: "Discuss the design of the system with the agent, or only of TOPIC: " + prompt +
+			". A project isn't needed yet: a design\n" +
 			"may come before gl init." + fmt.Sprintf(talkHelp, prompt, "or the directory is gone"),
 		Example:           "  gl design\n  gl design how payments are retried",
 		Args:              cobra.ArbitraryArgs,
@@ -36,7 +37,7 @@ func newDesign(app *cmdutil.App) *cobra.Command {
 	}
 }
 
-// design is a conversation in a project or where one may begin.
+// design begins a conversation in a project or where one may begin.
 func design(ctx context.Context, app *cmdutil.App, topic string) error {
 	if topic != "" && !isLine(topic) {
 		return cmdutil.Usage("TOPIC must be one line of text without control characters")
@@ -45,10 +46,11 @@ func design(ctx context.Context, app *cmdutil.App, topic string) error {
 	if err != nil {
 		return err
 	}
-	return startTalk(ctx, app, talk{command: "gl design", name: "design", prompt: strings.TrimSpace("/gl:design " + topic), root: root, pr: pr})
+	return startTalk(ctx, app, talk{command: "gl design", name: "design",
+		prompt: strings.TrimSpace("/gl:design " + topic), root: root, pr: pr})
 }
 
-// talkInProject is a conversation that needs a project; words follow the slash command.
+// talkInProject begins a conversation that needs a project; words follow the slash command.
 func talkInProject(ctx context.Context, app *cmdutil.App, name, words string) error {
 	t := talk{command: "gl " + name, name: name, prompt: "/gl:" + name}
 	if words != "" {

@@ -31,7 +31,7 @@ type diffOptions struct {
 	useTool    bool
 }
 
-// configuredTool stands for the program in git's configuration.
+// configuredTool means the program in git's configuration.
 const configuredTool = "configured"
 
 func newDiff(app *cmdutil.App) *cobra.Command {
@@ -40,9 +40,8 @@ func newDiff(app *cmdutil.App) *cobra.Command {
 		Use:        "diff [ID]",
 		SuggestFor: []string{"changes"},
 		Short:      "Show what a slice changed",
-		Long: `Show what a slice changed. Of a slice that isn't done that is its worktree as it is now, uncommitted work included, against what has
-landed; of a done one, the merge by which it landed. Without an ID, it is the slice of this session, or the only one with work that
-hasn't landed.
+		Long: `Show what a slice changed. For an unfinished slice that is its current worktree, including uncommitted work, compared with the merged
+work; for a done one, the commit that merged it. Without an ID, it is the slice of this session, or the only one with unmerged work.
 
 On a terminal, gl diff uses colors and a pager. Otherwise its output is a patch that git apply takes.
 
@@ -60,7 +59,8 @@ Exit codes: 0 shown; 1 git doesn't know what the slice changed; 2 wrong usage.`,
 	}
 	f := c.Flags()
 	f.BoolVar(&o.stat, "stat", false, "show how much has changed in each file")
-	f.StringVar(&o.tool, "tool", "", "open it in git difftool, with the program `NAME` or the configured one")
+	f.StringVar(&o.tool, "tool", "",
+		"open it in git difftool, with the program `NAME` or the configured one")
 	f.Lookup("tool").NoOptDefVal = configuredTool
 	f.BoolVar(&o.json, "json", false, "print one JSON document")
 	return c
@@ -68,16 +68,21 @@ Exit codes: 0 shown; 1 git doesn't know what the slice changed; 2 wrong usage.`,
 
 // A diffDoc is what gl diff --json prints.
 type diffDoc struct {
-	SchemaVersion int         `json:"schema_version"`
-	Slice         string      `json:"slice"`
-	Of            lane.DiffOf `json:"of" jsonschema:"enum=worktree,enum=branch,enum=landed"` // where the work is
-	Branch        *string     `json:"branch"`                                                // null for work that has landed
-	From          string      `json:"from"`                                                  // commit
-	To            string      `json:"to"`                                                    // tree; it differs from that of the commit in what the slice changed
-	Uncommitted   bool        `json:"uncommitted"`                                           // some of it isn't committed
-	Files         int         `json:"files"`
-	Insertions    int         `json:"insertions"`
-	Deletions     int         `json:"deletions"`
+	SchemaVersion int    `json:"schema_version"`
+	Slice         string `json:"slice"`
+	// location of the work
+	Of lane.DiffOf `json:"of" jsonschema:"enum=worktree,enum=branch,enum=landed"`
+	// null for work that has landed
+	Branch *string `json:"branch"`
+	// commit
+	From string `json:"from"`
+	// tree; its differences from the commit's tree are what the slice changed
+	To string `json:"to"`
+	// some of it isn't committed
+	Uncommitted bool `json:"uncommitted"`
+	Files       int  `json:"files"`
+	Insertions  int  `json:"insertions"`
+	Deletions   int  `json:"deletions"`
 }
 
 func runDiff(ctx context.Context, app *cmdutil.App, id string, o diffOptions) error {
@@ -87,7 +92,8 @@ func runDiff(ctx context.Context, app *cmdutil.App, id string, o diffOptions) er
 	}
 	l, err := openLane(ctx, app, pr, pr.Root)
 	if none := new(worktree.Unavailable); errors.As(err, &none) {
-		return errors.New("slices are built in the checkout here (" + none.Reason + "): git diff shows what isn't committed")
+		return errors.New("slices are built in the checkout here (" + none.Reason +
+			"): git diff shows what isn't committed")
 	}
 	if err != nil {
 		return err
@@ -110,7 +116,8 @@ func runDiff(ctx context.Context, app *cmdutil.App, id string, o diffOptions) er
 	}
 	switch {
 	case o.json:
-		return app.IO.JSON(diffDoc{1, d.Slice, d.Of, jsondoc.OrNull(d.Branch), d.From, d.To, d.Uncommitted, d.Stat.Files, d.Stat.Insertions, d.Stat.Deletions})
+		return app.IO.JSON(diffDoc{1, d.Slice, d.Of, jsondoc.OrNull(d.Branch), d.From, d.To,
+			d.Uncommitted, d.Stat.Files, d.Stat.Insertions, d.Stat.Deletions})
 	case d.Stat.Files == 0:
 		app.IO.Message("%s has changed nothing", id)
 		return nil
@@ -130,7 +137,8 @@ func toDiff(app *cmdutil.App, l *lane.Queue, p *plan.Plan) (string, error) {
 		st := &p.States[i]
 		if lineage, err := l.Repo.Lineages.Get(l.Project.Key(), st.ID); err == nil && lineage.Phase != worktree.Gone && st.Class != plan.Done {
 			ids = append(ids, st.ID)
-		} else if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.As(err, new(*worktree.BadLineage)) {
+		} else if err != nil && !errors.Is(err, fs.ErrNotExist) &&
+			!errors.As(err, new(*worktree.BadLineage)) {
 			return "", err
 		}
 	}
@@ -176,13 +184,14 @@ func printDiff(ctx context.Context, out *iostreams.Streams, l *lane.Queue, d *la
 	return paintDiff(out, &text, stat)
 }
 
-// paintDiff prints the lines of a diff in the colors that git has for them.
+// paintDiff prints the lines of a diff in git's colors.
 func paintDiff(out *iostreams.Streams, text io.Reader, stat bool) error {
 	in := bufio.NewReader(text)
 	for {
 		line, err := in.ReadString('\n')
 		if line != "" {
-			out.Printf("%s\n", paintDiffLine(out, sanitize.Text(strings.TrimSuffix(line, "\n")), stat))
+			out.Printf("%s\n",
+				paintDiffLine(out, sanitize.Text(strings.TrimSuffix(line, "\n")), stat))
 		}
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -202,7 +211,8 @@ func paintDiffLine(out *iostreams.Streams, line string, stat bool) string {
 		}
 		plus, minus := strings.IndexByte(bar, '+'), strings.IndexByte(bar, '-')
 		if plus >= 0 && minus > plus {
-			return name + " | " + bar[:plus] + out.Paint(term.Green, bar[plus:minus]) + out.Paint(term.Red, bar[minus:])
+			return name + " | " + bar[:plus] + out.Paint(term.Green, bar[plus:minus]) +
+				out.Paint(term.Red, bar[minus:])
 		} else if plus >= 0 {
 			return name + " | " + bar[:plus] + out.Paint(term.Green, bar[plus:])
 		} else if minus >= 0 {
@@ -211,7 +221,8 @@ func paintDiffLine(out *iostreams.Streams, line string, stat bool) string {
 		return line
 	case strings.HasPrefix(line, "@@"):
 		return out.Paint(term.Cyan, line)
-	case strings.HasPrefix(line, "+++"), strings.HasPrefix(line, "---"), strings.HasPrefix(line, "diff "), strings.HasPrefix(line, "index "):
+	case strings.HasPrefix(line, "+++"), strings.HasPrefix(line, "---"),
+		strings.HasPrefix(line, "diff "), strings.HasPrefix(line, "index "):
 		return out.Paint(term.Bold, line)
 	case strings.HasPrefix(line, "+"):
 		return out.Paint(term.Green, line)

@@ -39,7 +39,8 @@ With -f, each line of FILE is a task, unless it is blank, begins with # or is ti
 left out.
 
 Exit codes: 0 all are done; 1 one isn't, or it failed; 2 wrong usage; 127 the agent's program is not on PATH; 130, 143 interrupted.`,
-		Example:           `  gl do 'fix the typo in the README' 'add --json to the list command'` + "\n  gl do -f tasks.md --max 6",
+		Example: `  gl do 'fix the typo in the README' 'add --json to the list command'` +
+			"\n  gl do -f tasks.md --max 6",
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, texts []string) error {
 			if err := o.check(c); err != nil {
@@ -52,14 +53,16 @@ Exit codes: 0 all are done; 1 one isn't, or it failed; 2 wrong usage; 127 the ag
 	f.StringVarP(&file, "file", "f", "", "take the tasks from the lines of `FILE`, - for stdin")
 	f.IntVar(&o.max, "max", 0, "run at most `N` attempts at a time (default 4)")
 	f.StringVar(&o.agent, "agent", "", "use the agent `NAME`, as for gl slice")
-	f.StringVar(&o.runner, "runner", "", "run agents in parallel `HOW`: tmux or process (default tmux if installed)")
-	f.BoolVar(&o.json, "json", false, "print events as they come, one JSON document a line, and messages to stderr")
+	f.StringVar(&o.runner, "runner", "",
+		"run agents in parallel `HOW`: tmux or process (default tmux if installed)")
+	f.BoolVar(&o.json, "json", false,
+		"print events as they come, one JSON document a line, and messages to stderr")
 	cmdutil.CompleteFlag(c, "agent", app.Agents)
 	cmdutil.CompleteFlag(c, "runner", runners)
 	return c
 }
 
-// readTasks returns the tasks of a text, one a line, and those that are ticked off.
+// readTasks returns the tasks of a text, one per line, and those that are ticked off.
 func readTasks(text string) (tasks, ticked []string) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
@@ -85,11 +88,12 @@ func readTasks(text string) (tasks, ticked []string) {
 	return tasks, ticked
 }
 
-// afterMark is a line without the mark of a list in front: "- ", "* ", "+ ", "1. ", "2) ".
+// afterMark returns a line without its list marker: "- ", "* ", "+ ", "1. ", "2) ".
 func afterMark(line string) string {
 	mark, rest, ok := strings.Cut(line, " ")
 	number := strings.TrimRight(mark, ".)")
-	isNumber := len(mark) == len(number)+1 && number != "" && strings.Trim(number, "0123456789") == ""
+	isNumber := len(mark) == len(number)+1 && number != "" &&
+		strings.Trim(number, "0123456789") == ""
 	switch {
 	case mark == "-", mark == "*", mark == "+", isNumber:
 		if !ok {
@@ -100,7 +104,8 @@ func afterMark(line string) string {
 	return line
 }
 
-func runDo(ctx context.Context, app *cmdutil.App, tasks []string, file string, o sliceOptions) error {
+func runDo(ctx context.Context, app *cmdutil.App, tasks []string, file string,
+	o sliceOptions) error {
 	if file != "" {
 		text, err := readText(app, file)
 		if err != nil {
@@ -109,8 +114,10 @@ func runDo(ctx context.Context, app *cmdutil.App, tasks []string, file string, o
 		more, ticked := readTasks(text)
 		tasks = append(tasks, more...)
 		if n := len(ticked); n > 0 {
-			app.IO.Message("left out %s that %s ticked off: %s%s", words.Count(n, "task"), map[bool]string{true: "is", false: "are"}[n == 1],
-				strings.Join(sanitized(ticked[:min(n, mostTicked)]), "; "), words.More(n-mostTicked))
+			app.IO.Message("left out %s that %s ticked off: %s%s", words.Count(n, "task"),
+				map[bool]string{true: "is", false: "are"}[n == 1],
+				strings.Join(sanitized(ticked[:min(n, mostTicked)]), "; "),
+				words.More(n-mostTicked))
 		}
 	}
 	for i, text := range tasks {
@@ -128,7 +135,7 @@ func runDo(ctx context.Context, app *cmdutil.App, tasks []string, file string, o
 	if err != nil {
 		return err
 	}
-	// Before anything is made: what can't be started leaves neither a project nor slices behind.
+	// First, so that a job that can't be started leaves neither a project nor slices behind.
 	if err := mayDo(ctx, app, pr, o); err != nil {
 		return err
 	}
@@ -171,7 +178,7 @@ func mayDo(ctx context.Context, app *cmdutil.App, pr *project.Project, o sliceOp
 	return j.permitted(ctx)
 }
 
-// noteUntested says that what lands isn't tested, and how it would be.
+// noteUntested notes that the work will be merged untested, and how to change that.
 func noteUntested(app *cmdutil.App, pr *project.Project) {
 	if pr.Config.Test.Command.IsSet() {
 		return
@@ -180,10 +187,10 @@ func noteUntested(app *cmdutil.App, pr *project.Project) {
 	if p, ok := testrun.Detect(pr.Root); ok {
 		help = p.Set()
 	}
-	app.IO.Message("there is no test command, so what lands is unverified: %s", help)
+	app.IO.Message("there is no test command, so merged work is unverified: %s", help)
 }
 
-// mostTicked is how many tasks that are ticked off are named.
+// mostTicked limits how many ticked-off tasks are named.
 const mostTicked = 5
 
 // sanitized makes texts from a file safe for a terminal, each on one line.
@@ -195,10 +202,10 @@ func sanitized(texts []string) []string {
 	return list
 }
 
-// maxTasks is how much of a file of tasks is read.
+// maxTasks is the largest file of tasks that is read, in bytes.
 const maxTasks = 1 << 20
 
-// readText reads a file that a person names, - for stdin.
+// readText reads a file that the person named, - for stdin.
 func readText(app *cmdutil.App, name string) (string, error) {
 	if name == "-" {
 		data, err := io.ReadAll(io.LimitReader(app.IO.In, maxTasks))
@@ -220,8 +227,8 @@ func readText(app *cmdutil.App, name string) (string, error) {
 	return string(data), err
 }
 
-// adHocPlace is the project here or, in a git repository without one, the place for a project of
-// this person's alone. It changes nothing.
+// adHocPlace returns the project here or, in a git repository without one, the place for a private
+// project. It changes nothing.
 func adHocPlace(ctx context.Context, app *cmdutil.App) (*project.Project, error) {
 	pr, err := taskProject(ctx, app)
 	if err != nil {
@@ -246,7 +253,7 @@ func adHocPlace(ctx context.Context, app *cmdutil.App) (*project.Project, error)
 	return pr, nil
 }
 
-// beginAdHoc begins a project at an adHocPlace without one.
+// beginAdHoc creates a private project at an adHocPlace without one.
 func beginAdHoc(
 	ctx context.Context, app *cmdutil.App, pr *project.Project,
 ) (*project.Project, error) {
@@ -256,11 +263,12 @@ func beginAdHoc(
 	if err := ops.BeginAdHoc(ctx, pr.Root); err != nil {
 		return nil, err
 	}
-	app.IO.Message("the state is in %s, where git ignores it", filepath.Join(pr.Root, ".greenlight"))
+	app.IO.Message("the state is in %s, where git ignores it",
+		filepath.Join(pr.Root, ".greenlight"))
 	return project.Open(pr.Root)
 }
 
-// landBranches puts branches through the lane, one after the other.
+// landBranches puts branches through the merge queue, one after the other.
 func landBranches(ctx context.Context, app *cmdutil.App, branches []string) error {
 	pr, err := adHocPlace(ctx, app)
 	if err != nil {
@@ -294,7 +302,8 @@ func landBranches(ctx context.Context, app *cmdutil.App, branches []string) erro
 			return err
 		}
 		if b.LeftOver > 0 {
-			app.IO.Message("%s in %s isn't committed and doesn't land", words.Count(b.LeftOver, "path"), b.Where)
+			app.IO.Message("%s in %s isn't committed and doesn't land",
+				words.Count(b.LeftOver, "path"), b.Where)
 		}
 		app.Made(pr, b.Slice)
 		app.IO.Printf("%s lands as %s\n", sanitize.Line(b.Name), b.Slice)

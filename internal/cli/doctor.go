@@ -55,7 +55,8 @@ func runDoctor(ctx context.Context, app *cmdutil.App, fix, asJSON bool) error {
 	}
 	dir, _ := app.Dir() // if the directory is gone, paths are shown whole
 	report, err := doctor.Check(ctx, pr, doctor.Options{
-		Version: Version, Content: shipped(), Self: cmdutil.Self, Getenv: app.Getenv, Dir: dir, Now: time.Now(),
+		Version: Version, Content: shipped(), Self: cmdutil.Self, Getenv: app.Getenv, Dir: dir,
+		Now:   time.Now(),
 		Begin: func(check string) { busy.Step("checking: " + check) },
 	})
 	if err != nil {
@@ -86,7 +87,7 @@ func fixProject(ctx context.Context, io *iostreams.Streams, pr *project.Project)
 	return did
 }
 
-// printReport prints the findings, the worst first.
+// printReport prints the findings, worst first.
 func printReport(io *iostreams.Streams, r *doctor.Report) {
 	for _, did := range r.Fixed {
 		io.Printf("fixed: %s\n", sanitize.Text(did))
@@ -103,7 +104,8 @@ func printReport(io *iostreams.Streams, r *doctor.Report) {
 			printFinding(io, f)
 		}
 	}
-	sum := words.Count(r.Errors, "error") + ", " + words.Count(r.Warnings, "warning") + ", " + words.Count(r.Notes, "note")
+	sum := words.Count(r.Errors, "error") + ", " + words.Count(r.Warnings, "warning") + ", " +
+		words.Count(r.Notes, "note")
 	switch {
 	case len(r.Findings) == 0:
 		io.Printf("No problems found in %s\n", words.Count(r.Slices, "slice"))
@@ -114,10 +116,12 @@ func printReport(io *iostreams.Streams, r *doctor.Report) {
 	}
 }
 
-// severityColors are those of the word that a finding begins with.
-var severityColors = map[doctor.Severity]term.Color{doctor.Error: term.Red, doctor.Warning: term.Yellow, doctor.Note: term.Dim}
+// severityColors has the colors of the word that a finding begins with.
+var severityColors = map[doctor.Severity]term.Color{doctor.Error: term.Red,
+	doctor.Warning: term.Yellow, doctor.Note: term.Dim}
 
-// printFinding prints a finding in words, with what helps on lines of their own, which are whole: commands are copied.
+// printFinding prints a finding, with the help on separate, unwrapped lines, so that commands can
+// be copied.
 func printFinding(io *iostreams.Streams, f doctor.Finding) {
 	head := string(f.Severity) + ":"
 	text := ""

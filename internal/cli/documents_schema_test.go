@@ -31,7 +31,8 @@ type document struct {
 	schema  string // docs/schema/NAME.schema.json; commands that print the same document share one
 }
 
-// documents lists every command with --json. After a change here or to one of the types, run make docs.
+// documents lists every command with --json. After a change here or to one of the types, run make
+// docs.
 var documents = []document{
 	{"gl add-slice NAME --json", addDoc{}, false, "add-slice"},
 	{"gl budget --json", budgetDoc{}, false, "budget"},
@@ -230,7 +231,9 @@ func TestEveryDocumentHasASchema(t *testing.T) {
 	for _, d := range documents {
 		_, local := localSchemas[d.schema]
 		_, deed := deedSchemas[d.schema]
-		if !local && !deed && d.schema != "status" && d.schema != "sw-status" && d.schema != "events" && d.schema != "verify" && d.schema != "diff" { // which have tests of their own
+		if !local && !deed && d.schema != "status" && d.schema != "sw-status" &&
+			d.schema != "events" && d.schema != "verify" && d.schema != "diff" {
+			// which have tests of their own
 			t.Errorf("%s: validate its real output: add %q to localSchemas if it only reads, or to deedSchemas", d.command, d.schema)
 		}
 	}

@@ -22,8 +22,8 @@ func newEdit(app *cmdutil.App) *cobra.Command {
 		Use:        "edit ID",
 		SuggestFor: []string{"open", "vi", "change"},
 		Short:      "Edit a slice's file in your editor",
-		Long: `Open a copy of a slice's file in $VISUAL, $EDITOR or vi, check what you have made of it, and put it in the file's place. What gl
-couldn't read again is refused, and so is a file that was changed meanwhile; your text is kept then, and gl says where.
+		Long: `Open a copy of a slice's file in $VISUAL, $EDITOR or vi, check the edited copy, and replace the file. A copy that gl couldn't read
+back is refused, and so is one of a file that was changed meanwhile; your text is then kept, and gl prints its path.
 
 Exit codes: 0 written, or nothing was changed; 1 refused, or the editor failed; 2 wrong usage.`,
 		Example:           "  gl edit S-07",
@@ -78,7 +78,7 @@ func runEdit(ctx context.Context, app *cmdutil.App, id string) error {
 	return os.Remove(name)
 }
 
-// openEditor has the person's editor open a file, as git does: the variable is a command line.
+// openEditor opens a file in the person's editor, as git does: the variable is a command line.
 func openEditor(ctx context.Context, app *cmdutil.App, file string) error {
 	line := ""
 	for _, key := range []string{"VISUAL", "EDITOR"} {
@@ -88,7 +88,7 @@ func openEditor(ctx context.Context, app *cmdutil.App, file string) error {
 		}
 	}
 	if line == "" {
-		if !app.IO.Interactive() { // vi would read the end of its input again and again
+		if !app.IO.Interactive() { // vi would read the end of its input in a loop
 			return errors.New("there is no terminal for vi, and neither VISUAL nor EDITOR is set")
 		}
 		line = "vi"

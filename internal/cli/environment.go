@@ -2,7 +2,7 @@ package cli
 
 import "github.com/spf13/cobra"
 
-// newEnvironment is a help topic: gl help environment.
+// newEnvironment returns the help topic gl help environment.
 func newEnvironment() *cobra.Command {
 	return &cobra.Command{
 		Use:   "environment",

@@ -15,8 +15,9 @@ import (
 	"greenlight/internal/run/attempt"
 )
 
-// A schemaGenerator makes JSON Schemas from Go types. The library handles types and tags. The generator adds what the
-// source says besides: a comment becomes a description, the constants of a string type its enum, a pointer may be null.
+// A schemaGenerator generates JSON Schemas from Go types. The library handles types and tags. The
+// generator adds facts from the source: a comment becomes a description, the constants of a string
+// type its enum, a pointer may be null.
 type schemaGenerator struct {
 	t       *testing.T
 	sources goSources
@@ -33,7 +34,8 @@ type property struct {
 func propertyOf[T any](key string) property { return property{reflect.TypeFor[T](), key} }
 
 func newSchemaGenerator(t *testing.T) *schemaGenerator {
-	g := &schemaGenerator{t: t, sources: goSources{t: t, packages: map[string]*goSource{}}, used: map[property]bool{}}
+	g := &schemaGenerator{t: t, sources: goSources{t: t, packages: map[string]*goSource{}},
+		used: map[property]bool{}}
 	var tasks []constant
 	for _, d := range documents {
 		if _, isTask := d.doc.(dryTaskDoc); isTask {
@@ -44,7 +46,8 @@ func newSchemaGenerator(t *testing.T) *schemaGenerator {
 	for _, name := range install.Agents() {
 		agents = append(agents, constant{value: name})
 	}
-	processes := []constant{{value: proc.Alive.String()}, {value: proc.Dead.String()}, {value: proc.Unknown.String()}}
+	processes := []constant{{value: proc.Alive.String()}, {value: proc.Dead.String()},
+		{value: proc.Unknown.String()}}
 	// Fields that are plain strings in Go, or hold only some of the values of their type.
 	g.enums = map[property][]constant{
 		propertyOf[checkDifference]("what"):            g.sources.block("greenlight/internal/cli/install", "Changed"),
@@ -123,7 +126,8 @@ func (g *schemaGenerator) refine(t reflect.Type, s *jsonschema.Schema) {
 	}
 }
 
-// allowNull makes null valid, too. The library's Type holds a single type, so the two go to its Extras.
+// allowNull makes null valid, too. The library's Type holds a single type, so the two go to its
+// Extras.
 func (g *schemaGenerator) allowNull(s *jsonschema.Schema) {
 	if s.Type == "" {
 		g.t.Fatalf("%+v has no type that null could be added to", s)
@@ -135,8 +139,8 @@ func (g *schemaGenerator) allowNull(s *jsonschema.Schema) {
 	}
 }
 
-// description is the comment of a field of t, or of the field's type, and those of the values it may have. Without a field
-// it is the comment of t.
+// description is the comment of a field of t, or of the field's type, and those of the values it
+// may have. Without a field it is the comment of t.
 func (g *schemaGenerator) description(t reflect.Type, field string) string {
 	if field == "" {
 		return g.sources.comment(t, "")

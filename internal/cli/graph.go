@@ -24,7 +24,7 @@ type graphOptions struct {
 	asciiSet  bool
 }
 
-// graphFormats are the values of --format.
+// graphFormats returns the values of --format.
 func graphFormats() []string { return []string{"text", "mermaid", "dot", "json"} }
 
 func newGraph(app *cmdutil.App) *cobra.Command {
@@ -62,7 +62,8 @@ Exit codes: 0 shown; 1 there is no such milestone, or no project; 2 wrong usage.
 	f := c.Flags()
 	f.StringVar(&o.format, "format", "text", "print `FORMAT`: text, mermaid, dot or json")
 	f.StringVar(&o.milestone, "milestone", "", "only slices of milestone `M`")
-	f.BoolVar(&o.ascii, "ascii", false, "use only ASCII characters (default if the locale isn't UTF-8)")
+	f.BoolVar(&o.ascii, "ascii", false,
+		"use only ASCII characters (default if the locale isn't UTF-8)")
 	f.BoolVar(&asJSON, "json", false, "the same as --format json")
 	cmdutil.CompleteFlag(c, "format", graphFormats)
 	cmdutil.CompleteFlag(c, "milestone", app.Milestones)
@@ -98,7 +99,10 @@ func runGraph(app *cmdutil.App, o graphOptions) error {
 			return nil
 		}
 		ascii := o.ascii || !o.asciiSet && !isUTF8(app)
-		app.IO.Printf("%s", g.Text(graphview.Style{ASCII: ascii, Width: app.IO.Width(), Paint: func(state, mark string) string { return app.IO.Paint(stateColor(state), mark) }}))
+		app.IO.Printf("%s", g.Text(graphview.Style{ASCII: ascii, Width: app.IO.Width(),
+			Paint: func(state, mark string) string {
+				return app.IO.Paint(stateColor(state), mark)
+			}}))
 		if c, err := pr.Tracker.Load(); err == nil {
 			printWaves(app.IO, c.Waves)
 		}
@@ -112,11 +116,12 @@ func printWaves(out *iostreams.Streams, waves []tracker.Wave) {
 		out.Printf("\nplans by wave\n")
 	}
 	for _, w := range waves {
-		out.Printf("%s\n", term.Wrap("  "+sanitize.Line(fmt.Sprintf("%s wave %d, %d/%d done: %s", w.Item, w.N, w.Done, len(w.Parts), strings.Join(w.Parts, ", "))), out.Width(), 4))
+		out.Printf("%s\n", term.Wrap("  "+sanitize.Line(fmt.Sprintf("%s wave %d, %d/%d done: %s",
+			w.Item, w.N, w.Done, len(w.Parts), strings.Join(w.Parts, ", "))), out.Width(), 4))
 	}
 }
 
-// utf8 says whether the locale has the characters that people draw with.
+// isUTF8 reports whether the locale has box-drawing characters.
 func isUTF8(app *cmdutil.App) bool {
 	for _, key := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
 		if locale := app.Getenv(key); locale != "" {
@@ -129,28 +134,32 @@ func isUTF8(app *cmdutil.App) bool {
 
 func stateColor(state string) term.Color {
 	return map[string]term.Color{
-		graphview.Done: term.Green, graphview.Running: term.Yellow, graphview.Ready: term.Blue, graphview.Blocked: term.Gray,
-		graphview.Failed: term.Red, graphview.Stalled: term.Red, graphview.Waiting: term.Violet, graphview.Unknown: term.Red,
+		graphview.Done: term.Green, graphview.Running: term.Yellow, graphview.Ready: term.Blue,
+		graphview.Blocked: term.Gray,
+		graphview.Failed:  term.Red, graphview.Stalled: term.Red, graphview.Waiting: term.Violet,
+		graphview.Unknown: term.Red,
 	}[state]
 }
 
 type graphDoc struct {
 	SchemaVersion int         `json:"schema_version"`
-	Milestone     *string     `json:"milestone"`     // value of --milestone; null for all slices
-	Nodes         []graphNode `json:"nodes"`         // by layer, then in launch order
-	Edges         []graphEdge `json:"edges"`         // between nodes; to may also be missing
-	CriticalPath  []string    `json:"critical_path"` // the longest chain of unfinished slices, the first to build first
-	Cycles        [][]string  `json:"cycles"`        // each a closed path of unfinished slices
-	Missing       []string    `json:"missing"`       // ids that nodes depend on and no slice has
+	Milestone     *string     `json:"milestone"` // value of --milestone; null for all slices
+	Nodes         []graphNode `json:"nodes"`     // by layer, then in launch order
+	Edges         []graphEdge `json:"edges"`     // between nodes; to may also be missing
+	// the longest chain of unfinished slices, in building order
+	CriticalPath []string   `json:"critical_path"`
+	Cycles       [][]string `json:"cycles"`  // each a closed path of unfinished slices
+	Missing      []string   `json:"missing"` // ids that nodes depend on and no slice has
 }
 
 type graphNode struct {
-	ID       string   `json:"id"`
-	Name     string   `json:"name"`
-	State    string   `json:"state"`
-	Layer    int      `json:"layer" jsonschema:"minimum=0"` // 0 for a slice that depends on no node
-	Deps     []string `json:"deps"`                         // all of them, also those that aren't nodes
-	Critical bool     `json:"critical"`                     // on the critical path
+	ID    string `json:"id"`
+	Name  string `json:"name"`
+	State string `json:"state"`
+	Layer int    `json:"layer" jsonschema:"minimum=0"` // 0 for a slice that depends on no node
+	// all of them, including those that aren't nodes
+	Deps     []string `json:"deps"`
+	Critical bool     `json:"critical"` // on the critical path
 }
 
 // A graphEdge is one dependency of a slice.
@@ -160,13 +169,15 @@ type graphEdge struct {
 }
 
 func newGraphDoc(g *graphview.Graph, milestone string) graphDoc {
-	doc := graphDoc{SchemaVersion: 1, Milestone: jsondoc.OrNull(milestone), Nodes: []graphNode{}, Edges: []graphEdge{},
-		CriticalPath: jsondoc.OrEmpty(g.Critical), Cycles: g.Cycles, Missing: jsondoc.OrEmpty(g.Missing)}
+	doc := graphDoc{SchemaVersion: 1, Milestone: jsondoc.OrNull(milestone), Nodes: []graphNode{},
+		Edges: []graphEdge{}, CriticalPath: jsondoc.OrEmpty(g.Critical), Cycles: g.Cycles,
+		Missing: jsondoc.OrEmpty(g.Missing)}
 	if doc.Cycles == nil {
 		doc.Cycles = [][]string{}
 	}
 	for _, n := range g.Nodes {
-		doc.Nodes = append(doc.Nodes, graphNode{n.ID, n.Name, n.State, n.Layer, jsondoc.OrEmpty(n.Deps), n.Critical})
+		doc.Nodes = append(doc.Nodes,
+			graphNode{n.ID, n.Name, n.State, n.Layer, jsondoc.OrEmpty(n.Deps), n.Critical})
 	}
 	for _, ed := range g.Edges {
 		doc.Edges = append(doc.Edges, graphEdge(ed))

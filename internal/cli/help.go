@@ -15,10 +15,11 @@ import (
 	"greenlight/internal/run/project"
 )
 
-// newHelp is gl help. The texts are gl's own and not cobra's, which would sort the commands and know no width.
+// newHelp returns gl help. The texts are gl's own, because cobra's sort the commands and ignore the
+// screen's width.
 func newHelp(app *cmdutil.App, root *cobra.Command, order []*cobra.Command) *cobra.Command {
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
-		// An error of the pager's would be one of stdout, which is remembered.
+		// An error of the pager is one of stdout, which is remembered.
 		_ = app.Page(func() error {
 			if c == root {
 				app.IO.Printf("%s", rootHelp(app, root, order))
@@ -35,10 +36,12 @@ func newHelp(app *cmdutil.App, root *cobra.Command, order []*cobra.Command) *cob
 
 Exit codes: 0 shown; 2 no such command.`,
 		Example: "  gl help\n  gl help slice\n  gl help state claim",
-		ValidArgsFunction: func(_ *cobra.Command, have []string, word string) ([]string, cobra.ShellCompDirective) {
+		ValidArgsFunction: func(_ *cobra.Command, have []string,
+			word string) ([]string, cobra.ShellCompDirective) {
 			return completeCommands(root, have, word), cobra.ShellCompDirectiveNoFileComp
 		},
-		PersistentPreRunE: func(*cobra.Command, []string) error { return nil }, // help doesn't fail because of a flag's value
+		// help doesn't fail on a flag's value
+		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 		RunE: func(_ *cobra.Command, a []string) error {
 			c, rest, err := root.Find(a)
 			if err != nil || len(rest) > 0 {
@@ -64,11 +67,14 @@ func completeCommands(root *cobra.Command, have []string, word string) []string 
 	return names
 }
 
-// noSuchCommand names the first word that isn't a command, and the command that was probably meant.
+// noSuchCommand returns an error that names the first word that isn't a command, and the command
+// that was probably meant.
 func noSuchCommand(root *cobra.Command, a []string) error {
 	c := root
 	for _, word := range a {
-		i := slices.IndexFunc(c.Commands(), func(sub *cobra.Command) bool { return sub.Name() == word })
+		i := slices.IndexFunc(c.Commands(), func(sub *cobra.Command) bool {
+			return sub.Name() == word
+		})
 		if i < 0 {
 			return cmdutil.UnknownCommand(c, word)
 		}
@@ -77,13 +83,16 @@ func noSuchCommand(root *cobra.Command, a []string) error {
 	return nil
 }
 
-// rootHelp lists all commands by group, one line each, followed by the state of this project in one line.
+// rootHelp lists all commands by group, one line each, followed by the state of this project in one
+// line.
 func rootHelp(app *cmdutil.App, root *cobra.Command, order []*cobra.Command) string {
 	var b strings.Builder
 	screen := app.IO.Width()
 	b.WriteString(term.Wrap(root.Short+".", screen, 0) + "\n\nUsage: gl COMMAND [flags]\n")
 	all := inOrder(root, order)
-	all = slices.DeleteFunc(all, func(c *cobra.Command) bool { return !c.IsAvailableCommand() && c.Name() != "help" })
+	all = slices.DeleteFunc(all, func(c *cobra.Command) bool {
+		return !c.IsAvailableCommand() && c.Name() != "help"
+	})
 	for _, g := range root.Groups() {
 		var in []*cobra.Command
 		for _, c := range all {
@@ -92,7 +101,8 @@ func rootHelp(app *cmdutil.App, root *cobra.Command, order []*cobra.Command) str
 			}
 		}
 		if len(in) > 0 {
-			b.WriteString("\n" + app.IO.Paint(term.Bold, g.Title) + "\n" + listCommands(in, shapeWidth(all), screen))
+			b.WriteString("\n" + app.IO.Paint(term.Bold, g.Title) + "\n" +
+				listCommands(in, shapeWidth(all), screen))
 		}
 	}
 	b.WriteString("\n" + app.IO.Paint(term.Bold, "Flags of every command:") + "\n")
@@ -114,7 +124,7 @@ func shapeWidth(list []*cobra.Command) int {
 	return width
 }
 
-// listCommands has a line for each command; on a narrow screen its words stand below it.
+// listCommands returns a line for each command; on a narrow screen its description is below it.
 func listCommands(list []*cobra.Command, width, screen int) string {
 	var b strings.Builder
 	for _, c := range list {
@@ -127,7 +137,7 @@ func listCommands(list []*cobra.Command, width, screen int) string {
 	return b.String()
 }
 
-// commandHelp is the help of one command.
+// commandHelp returns the help of one command.
 func commandHelp(out *iostreams.Streams, c *cobra.Command) string {
 	var b strings.Builder
 	screen := out.Width()
@@ -159,7 +169,7 @@ func commandHelp(out *iostreams.Streams, c *cobra.Command) string {
 	return b.String()
 }
 
-// A flagText is a flag in help and reference: how it is typed, and what it means.
+// A flagText is a flag in help and reference: its syntax and its meaning.
 type flagText struct{ typed, means string }
 
 func flagTexts(flags *pflag.FlagSet) []flagText {
@@ -189,7 +199,8 @@ func flagTexts(flags *pflag.FlagSet) []flagText {
 	return list
 }
 
-// flagLines has a line for each flag; on a screen that is too narrow its meaning hangs beside it, or stands below.
+// flagLines returns a line for each flag; on a narrow screen its meaning is indented beside it, or
+// below it.
 func flagLines(flags *pflag.FlagSet, screen int) string {
 	var b strings.Builder
 	list, width := flagTexts(flags), 0
@@ -203,7 +214,8 @@ func flagLines(flags *pflag.FlagSet, screen int) string {
 		case screen == 0 || len(line) <= screen:
 		case screen >= column+30:
 			// Don't break the line within the first column.
-			line = line[:column] + strings.TrimLeft(term.Wrap(strings.Repeat(" ", column)+f.means, screen, column), " ")
+			line = line[:column] + strings.TrimLeft(term.Wrap(strings.Repeat(" ", column)+f.means,
+				screen, column), " ")
 		default:
 			line = "  " + strings.TrimSpace(f.typed) + "\n" + term.Wrap("      "+f.means, screen, 6)
 		}
@@ -212,8 +224,8 @@ func flagLines(flags *pflag.FlagSet, screen int) string {
 	return b.String()
 }
 
-// exampleText is the examples; where a line is too long for the screen, the words about a command stand below it. The command itself
-// is on one line, for copying.
+// exampleText returns the examples; if a line is too long for the screen, the explanation of the
+// command is below it. The command itself is on one line, for copying.
 func exampleText(text string, screen int) string {
 	var lines []string
 	for line := range strings.Lines(text) {
@@ -228,7 +240,7 @@ func exampleText(text string, screen int) string {
 	return strings.Join(lines, "\n")
 }
 
-// inOrder is all commands, those that cobra added at the end.
+// inOrder returns all commands, with those that cobra added at the end.
 func inOrder(root *cobra.Command, order []*cobra.Command) []*cobra.Command {
 	all := slices.Clone(order)
 	for _, c := range root.Commands() {
@@ -239,14 +251,15 @@ func inOrder(root *cobra.Command, order []*cobra.Command) []*cobra.Command {
 	return all
 }
 
-// shape is a command as it is typed, without the word for its flags.
+// shape returns a command's syntax, without the placeholder for flags.
 func shape(c *cobra.Command) string { return strings.TrimSuffix(c.UseLine(), " [flags]") }
 
-// projectLine is the state of the project that gl was called in; "" where there is none.
+// projectLine returns the state of the current project in one line; "" without a project.
 func projectLine(app *cmdutil.App) string {
 	pr, p, err := compactPlan(app, "")
 	switch {
-	case errors.Is(err, project.ErrNoProject), errors.Is(err, project.ErrNoState), errors.Is(err, cmdutil.ErrGone):
+	case errors.Is(err, project.ErrNoProject), errors.Is(err, project.ErrNoState),
+		errors.Is(err, cmdutil.ErrGone):
 		return ""
 	case err != nil:
 		return "This project: ? slices | ? running"

@@ -51,7 +51,8 @@ Exit codes: 0 done; 1 it failed; 2 wrong usage.`,
 			return runHold(c.Context(), app, o, put)
 		},
 	}
-	c.Flags().StringVar(&o.until, "until", "", "launch nothing until `T`: 18:30, 2h, or 2026-03-01T18:30")
+	c.Flags().StringVar(&o.until, "until", "",
+		"launch nothing until `T`: 18:30, 2h, or 2026-03-01T18:30")
 	c.Flags().BoolVar(&o.lift, "lift", false, "end the holds")
 	c.Flags().StringVar(&o.agent, "agent", "", "only the holds of the agent `NAME`")
 	c.Flags().BoolVar(&o.json, "json", false, "print one JSON document")
@@ -65,11 +66,13 @@ type holdOptions struct {
 	lift, json bool
 }
 
-// A holdDoc is the project's holds as the command leaves them.
+// A holdDoc is the project's holds after the command.
 type holdDoc struct {
-	SchemaVersion int          `json:"schema_version"`
-	Hold          *plan.Hold   `json:"hold"`  // nothing is launched until it ends; null if something may be
-	Holds         []*plan.Hold `json:"holds"` // all that aren't over: of everybody, and of single agents
+	SchemaVersion int `json:"schema_version"`
+	// nothing is launched until it ends; null if launches are allowed
+	Hold *plan.Hold `json:"hold"`
+	// all current ones: for all agents, and for single agents
+	Holds []*plan.Hold `json:"holds"`
 }
 
 func runHold(ctx context.Context, app *cmdutil.App, o holdOptions, put bool) error {
@@ -105,7 +108,9 @@ func runHold(ctx context.Context, app *cmdutil.App, o holdOptions, put bool) err
 	}
 	holds, err := pr.Runs.HoldFile.Read()
 	p := plan.New(&plan.Snapshot{Hold: holds.Everybody(), Holds: holds.Single()}, now, pr.Options())
-	list := slices.DeleteFunc(slices.Clone(p.InEffect()), func(h *plan.Hold) bool { return of != nil && !h.Holds(*of) })
+	list := slices.DeleteFunc(slices.Clone(p.InEffect()), func(h *plan.Hold) bool {
+		return of != nil && !h.Holds(*of)
+	})
 	switch {
 	case o.json:
 		return app.IO.JSON(holdDoc{1, p.Hold, jsondoc.OrEmpty(list)})

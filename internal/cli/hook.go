@@ -12,7 +12,8 @@ import (
 
 const hookCommand = "hook"
 
-// newHook is only for the help: Main calls runHook without a command tree, because a hook runs at every edit.
+// newHook is only for help: Main calls runHook without the command tree, because a hook runs at
+// every edit.
 func newHook(app *cmdutil.App) *cobra.Command {
 	return &cobra.Command{
 		Use:    hookCommand + " " + strings.Join(hook.Names(), "|"),
@@ -38,8 +39,8 @@ Exit codes: 0 allowed; 2 refused, with the reason on stderr.`,
 	}
 }
 
-// runHook answers one call. A panic would exit with 2, which the client takes for a refusal: it mustn't stop anybody's
-// work.
+// runHook answers one call. A panic would exit with 2, which the client takes for a refusal, so it
+// is caught.
 func runHook(app *cmdutil.App, name string) (err error) {
 	defer func() {
 		if recover() != nil {

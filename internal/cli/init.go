@@ -75,9 +75,11 @@ func runInit(ctx context.Context, app *cmdutil.App, o initOptions) error {
 	messages(app.IO, made.Notes)
 	if o.json {
 		fits, _ := testrun.Detect(root)
-		return app.IO.JSON(initDoc{SchemaVersion: 1, Root: root, Files: made.Files, Slices: jsondoc.OrEmpty(made.Slices), TestCommand: jsondoc.OrNull(fits.Line)})
+		return app.IO.JSON(initDoc{SchemaVersion: 1, Root: root, Files: made.Files,
+			Slices: jsondoc.OrEmpty(made.Slices), TestCommand: jsondoc.OrNull(fits.Line)})
 	}
-	app.IO.Printf("%s\n", wrapped(app.IO, "", fmt.Sprintf("Made .greenlight in %s: %s, %s", root, words.Count(len(made.Slices), "slice"), strings.Join(made.Files, ", ")), 2))
+	app.IO.Printf("%s\n", wrapped(app.IO, "", fmt.Sprintf("Made .greenlight in %s: %s, %s", root,
+		words.Count(len(made.Slices), "slice"), strings.Join(made.Files, ", ")), 2))
 	next := "gl slice --dry-run"
 	if len(made.Slices) == 0 {
 		next = `gl add-slice "what to build first"`
@@ -92,10 +94,12 @@ func runInit(ctx context.Context, app *cmdutil.App, o initOptions) error {
 	return nil
 }
 
-// proposeCommit says what has to be committed before agents can begin in worktrees, or see it there.
+// proposeCommit prints what has to be committed before agents can begin in worktrees, or see it
+// there.
 func proposeCommit(ctx context.Context, app *cmdutil.App, root string) error {
 	pr, err := project.Open(root)
-	if err != nil || pr.ConfigErr != nil || pr.Config.Git.Isolation != project.IsolationWorktree || app.Inside() {
+	if err != nil || pr.ConfigErr != nil || pr.Config.Git.Isolation != project.IsolationWorktree ||
+		app.Inside() {
 		return nil
 	}
 	if err := worktree.CheckGit(ctx); err != nil {
@@ -110,10 +114,13 @@ func proposeCommit(ctx context.Context, app *cmdutil.App, root string) error {
 	if _, err := pr.OpenWorktrees(ctx); errors.Is(err, worktree.ErrNoCommit) {
 		app.IO.Printf("%s\n", wrapped(app.IO, "", "There is no commit yet, and agents work in worktrees, which begin at one: "+worktree.ErrNoCommit.Help, 2))
 		return nil
-	} else if err != nil { // whoever builds is told
+	} else if err != nil { // reported when slices are built
 		return nil
 	}
-	if lines, err := git.DirtyAt(ctx, root, ".greenlight"); err == nil && slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, "??") }) {
+	if lines, err := git.DirtyAt(ctx, root, ".greenlight"); err == nil &&
+		slices.ContainsFunc(lines, func(l string) bool {
+			return strings.HasPrefix(l, "??")
+		}) {
 		app.IO.Printf("%s\n", wrapped(app.IO, "", "Commit .greenlight, so that other checkouts have the plan and git its history: git add .greenlight && git commit. "+
 			"gl commits later changes of it by itself (git.commit_state). To keep it on this machine alone, put .greenlight/ into .gitignore", 2))
 	}
@@ -125,7 +132,8 @@ func proposeCommit(ctx context.Context, app *cmdutil.App, root string) error {
 	return nil
 }
 
-// proposeTests proposes the test command that fits a project without one. A person decides: it is set only after a question.
+// proposeTests proposes the test command that fits a project without one. A person decides: it is
+// set only after a question.
 func proposeTests(ctx context.Context, app *cmdutil.App, root string) error {
 	pr, err := project.Open(root)
 	if err != nil || pr.Config.Test.Command.IsSet() || app.Inside() {
@@ -141,17 +149,18 @@ func proposeTests(ctx context.Context, app *cmdutil.App, root string) error {
 	case !app.Confirm(fmt.Sprintf("Let gl test with %q (%s)?", fits.Line, sanitize.Line(fits.Why))):
 		return nil
 	}
-	if _, _, err := ops.SetSetting(ctx, pr, trust.Open(app.Getenv), "test.command", fits.Line); err != nil {
+	if _, _, err := ops.SetSetting(ctx, pr, trust.Open(app.Getenv), "test.command",
+		fits.Line); err != nil {
 		return err
 	}
 	app.IO.Printf("test.command is now %s\n", fits.Line)
 	return nil
 }
 
-// onlyFiles is what helps where there is no conversation.
+// onlyFiles is the advice where a conversation isn't possible.
 const onlyFiles = "run gl init --no-agent to create only the files"
 
-// interview begins the conversation, in a project or where one may begin.
+// interview begins a conversation, in a project or where one may begin.
 func interview(ctx context.Context, app *cmdutil.App) error {
 	pr, root, err := talkProject(app)
 	if err != nil {
@@ -168,7 +177,8 @@ func interview(ctx context.Context, app *cmdutil.App) error {
 	if !app.Inside() && !app.IO.Interactive() {
 		return errors.New("gl init is a conversation and needs a terminal on its standard input and output: " + onlyFiles)
 	}
-	if err := startTalk(ctx, app, talk{command: "gl init", name: "init", prompt: "/gl:init", root: root, pr: pr}); err != nil {
+	if err := startTalk(ctx, app, talk{command: "gl init", name: "init", prompt: "/gl:init",
+		root: root, pr: pr}); err != nil {
 		var missing *cmdutil.ExitError
 		if pr == nil && errors.As(err, &missing) && missing.Code == cmdutil.ExitMissing {
 			missing.Err = fmt.Errorf("%w, or %s", missing.Err, onlyFiles)
@@ -183,13 +193,14 @@ func interview(ctx context.Context, app *cmdutil.App) error {
 
 type initDoc struct {
 	SchemaVersion int      `json:"schema_version"`
-	Root          string   `json:"root"`         // absolute path of the project
-	Files         []string `json:"files"`        // in .greenlight
-	Slices        []string `json:"slices"`       // ids
-	TestCommand   *string  `json:"test_command"` // that fits the project; it isn't set. null if nothing tells
+	Root          string   `json:"root"`   // absolute path of the project
+	Files         []string `json:"files"`  // in .greenlight
+	Slices        []string `json:"slices"` // ids
+	// one that fits the project, which isn't set; null if unknown
+	TestCommand *string `json:"test_command"`
 }
 
-// initRoot is the directory for the new project.
+// initRoot returns the directory for the new project.
 func initRoot(app *cmdutil.App) (string, error) {
 	dir, err := app.Dir()
 	chosen := app.DirFlag != ""

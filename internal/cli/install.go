@@ -22,7 +22,7 @@ import (
 	"greenlight/internal/workspace/git"
 )
 
-// A placeFlags is what says where content is: gl install, uninstall and check have it in common.
+// placeFlags are the flags for the place of content, shared by gl install, uninstall and check.
 type placeFlags struct {
 	global, local bool
 	agent         string
@@ -78,7 +78,8 @@ Exit codes: 0 installed, or nothing to do; 1 it failed; 2 wrong usage.`,
 	f.BoolVar(&o.rules, "permissions", false, "allow gl and the test command in settings.json")
 	f.BoolVar(&o.line, "statusline", false, "set the status line in settings.json")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would be done without doing it")
-	_ = c.RegisterFlagCompletionFunc("on-conflict", cobra.FixedCompletions(conflicts(), cobra.ShellCompDirectiveNoFileComp))
+	_ = c.RegisterFlagCompletionFunc("on-conflict",
+		cobra.FixedCompletions(conflicts(), cobra.ShellCompDirectiveNoFileComp))
 	return c
 }
 
@@ -86,16 +87,19 @@ func (p *placeFlags) add(c *cobra.Command) {
 	f := c.Flags()
 	f.BoolVar(&p.global, "global", false, "install for you, in all projects")
 	f.BoolVar(&p.local, "local", false, "install for this project")
-	f.StringVar(&p.agent, "agent", install.Claude, "install for the agent `NAME`: "+strings.Join(install.Agents(), ", "))
-	_ = c.RegisterFlagCompletionFunc("agent", cobra.FixedCompletions(install.Agents(), cobra.ShellCompDirectiveNoFileComp))
+	f.StringVar(&p.agent, "agent", install.Claude,
+		"install for the agent `NAME`: "+strings.Join(install.Agents(), ", "))
+	_ = c.RegisterFlagCompletionFunc("agent",
+		cobra.FixedCompletions(install.Agents(), cobra.ShellCompDirectiveNoFileComp))
 }
 
 func conflicts() []string {
 	return []string{string(install.Theirs), string(install.Append), string(install.Replace)}
 }
 
-// target is the one place that the flags name.
-func (p placeFlags) target(ctx context.Context, app *cmdutil.App, verb string) (install.Target, error) {
+// target returns the place that the flags name.
+func (p placeFlags) target(ctx context.Context, app *cmdutil.App,
+	verb string) (install.Target, error) {
 	if p.global == p.local {
 		return install.Target{}, cmdutil.Usage("use gl %s --global (for you, in all projects) or gl %s --local (for this project)", verb, verb)
 	}
@@ -120,15 +124,18 @@ func knownAgent(name string) error {
 	if slices.Contains(install.Agents(), name) {
 		return nil
 	}
-	text := fmt.Sprintf("--agent must be one of %s, not %q", strings.Join(install.Agents(), ", "), name)
+	text := fmt.Sprintf("--agent must be one of %s, not %q",
+		strings.Join(install.Agents(), ", "), name)
 	if meant := suggest.Match(name, install.Agents()); meant != "" {
 		text += fmt.Sprintf(", did you mean %s?", meant)
 	}
 	return cmdutil.Usage("%s", text)
 }
 
-// place is where an agent's content goes; for this project that is the root of the checkout, or of the project, or here.
-func place(ctx context.Context, app *cmdutil.App, name string, scope install.Scope) (install.Target, error) {
+// place returns where an agent's content goes; locally that is the root of the checkout, or of the
+// project, or the current directory.
+func place(ctx context.Context, app *cmdutil.App, name string,
+	scope install.Scope) (install.Target, error) {
 	root := ""
 	if scope == install.Local {
 		dir, err := app.Dir()
@@ -144,29 +151,32 @@ func place(ctx context.Context, app *cmdutil.App, name string, scope install.Sco
 	return install.Find(name, scope, root, app.Getenv)
 }
 
-// shipped is the content that this gl has.
+// shipped returns the content of this gl.
 func shipped() install.Content {
-	plugin, _ := fs.Sub(content.Plugin, "plugin") // embedded: it is there
+	plugin, _ := fs.Sub(content.Plugin, "plugin") // embedded, so it exists
 	return install.Content{Plugin: plugin, Memory: []byte(content.Standards)}
 }
 
 func runInstall(ctx context.Context, app *cmdutil.App, o installOptions) error {
 	if o.conflict != "" && !slices.Contains(conflicts(), o.conflict) {
-		return cmdutil.Usage("--on-conflict must be %s, not %q", strings.Join(conflicts(), ", "), o.conflict)
+		return cmdutil.Usage("--on-conflict must be %s, not %q",
+			strings.Join(conflicts(), ", "), o.conflict)
 	}
 	t, err := o.target(ctx, app, "install")
 	if err != nil {
 		return err
 	}
 	if t.Settings == "" && (o.hooks || o.line || o.rules) {
-		return cmdutil.Usage("--hooks, --permissions and --statusline are only for %s", install.Claude)
+		return cmdutil.Usage("--hooks, --permissions and --statusline are only for %s",
+			install.Claude)
 	}
 	rules, err := o.permissions(app)
 	if err != nil {
 		return err
 	}
-	r, err := t.Install(ctx, shipped(), install.Options{Version: Version, Conflict: install.Conflict(o.conflict), Force: o.force,
-		Hooks: o.hooks, StatusLine: o.line, Permissions: rules, DryRun: o.dryRun})
+	r, err := t.Install(ctx, shipped(),
+		install.Options{Version: Version, Conflict: install.Conflict(o.conflict), Force: o.force,
+			Hooks: o.hooks, StatusLine: o.line, Permissions: rules, DryRun: o.dryRun})
 	if err != nil {
 		return err
 	}
@@ -178,20 +188,23 @@ func runInstall(ctx context.Context, app *cmdutil.App, o installOptions) error {
 	case o.dryRun:
 		app.IO.Printf("Would change %s for %s in %s\n", words.Count(n, "file"), t.Agent, where)
 	case !r.Found:
-		app.IO.Printf("Installed gl %s for %s into %s (%s)\n", Version, t.Agent, where, words.Count(n, "file"))
+		app.IO.Printf("Installed gl %s for %s into %s (%s)\n", Version, t.Agent, where,
+			words.Count(n, "file"))
 	case r.From != Version:
-		app.IO.Printf("Updated %s from gl %s to %s (%s)\n", where, sanitize.Text(r.From), Version, words.Count(n, "file"))
+		app.IO.Printf("Updated %s from gl %s to %s (%s)\n", where, sanitize.Text(r.From), Version,
+			words.Count(n, "file"))
 	default:
 		app.IO.Printf("Updated %s (%s)\n", where, words.Count(n, "file"))
 	}
 	hintMemory(app.IO, t, r)
 	if !r.Found && t.Settings != "" && !o.rules && !o.dryRun {
-		app.IO.Message("your own sessions ask before they call gl: %s --permissions lets them", t.Command())
+		app.IO.Message("your own sessions ask before they call gl: %s --permissions lets them",
+			t.Command())
 	}
 	return nil
 }
 
-// permissions are the rules to be installed; none where they aren't wanted.
+// permissions returns the rules to install; none if they aren't wanted.
 func (o installOptions) permissions(app *cmdutil.App) ([]string, error) {
 	if !o.rules {
 		return nil, nil
@@ -203,10 +216,12 @@ func (o installOptions) permissions(app *cmdutil.App) ([]string, error) {
 	return install.Rules(shipped(), more...)
 }
 
-// tellSteps tells what was done beyond writing our own files; all of it for a dry run and --verbose.
+// tellSteps prints what was done beyond writing our own files; everything for a dry run and with
+// --verbose.
 func tellSteps(app *cmdutil.App, t install.Target, r *install.Result, all bool) {
 	for _, s := range r.Steps {
-		plainWrite := (s.Do == install.Write || s.Do == install.Upgrade || s.Do == install.Remove) && s.Note == ""
+		plainWrite := (s.Do == install.Write || s.Do == install.Upgrade ||
+			s.Do == install.Remove) && s.Note == ""
 		if plainWrite && !all && !app.IO.Verbose {
 			continue
 		}
@@ -216,23 +231,26 @@ func tellSteps(app *cmdutil.App, t install.Target, r *install.Result, all bool) 
 		}
 		app.IO.Printf("%s\n", sanitize.Text(line))
 	}
-	if kept := slices.ContainsFunc(r.Steps, func(s install.Step) bool { return s.Do == install.Keep }); kept {
+	if kept := slices.ContainsFunc(r.Steps, func(s install.Step) bool {
+		return s.Do == install.Keep
+	}); kept {
 		app.IO.Message("files that you changed were kept: %s --force overwrites them and keeps copies", t.Command())
 	}
 }
 
-// hintMemory says what is left to do where ours lies beside the user's CLAUDE.md.
+// hintMemory prints what is left to do if ours is next to the user's CLAUDE.md.
 func hintMemory(out *iostreams.Streams, t install.Target, r *install.Result) {
 	for _, s := range r.Steps {
-		if name, ours := strings.CutSuffix(filepath.Base(s.Path), "_GREENLIGHT.md"); ours && s.Do == install.Write {
+		if name, ours := strings.CutSuffix(filepath.Base(s.Path), "_GREENLIGHT.md"); ours &&
+			s.Do == install.Write {
 			out.Message("your %s.md wasn't changed. To include ours, add the line @%s to it, or run %s --on-conflict=append",
 				name, filepath.Base(s.Path), t.Command())
 		}
 	}
 }
 
-// short writes a path as people do: with ~, or relative to where they are.
+// short returns a path in the short form: with ~, or relative to the current directory.
 func short(app *cmdutil.App, path string) string {
-	dir, _ := app.Dir() // of a directory that is gone, nothing is relative to it
+	dir, _ := app.Dir() // if the directory is gone, no path is relative to it
 	return paths.Short(path, dir, app.Getenv("HOME"))
 }

@@ -11,13 +11,14 @@ import (
 	"greenlight/internal/cli/install"
 )
 
-// A document with everything that it can have: two places that differ in all ways, one of files that gl doesn't know.
+// A full document: two places that differ in all ways, one of them with files that gl doesn't know.
 func TestCheckDocument(t *testing.T) {
 	home, root := t.TempDir(), t.TempDir()
 	run := func(args ...string) []byte {
 		t.Helper()
 		var out, errs bytes.Buffer
-		if code := Main(t.Context(), append(args, "-C", root), strings.NewReader(""), &out, &errs, []string{"HOME=" + home}); code != 0 {
+		if code := Main(t.Context(), append(args, "-C", root), strings.NewReader(""), &out, &errs,
+			[]string{"HOME=" + home}); code != 0 {
 			t.Fatalf("gl %v: %d: %s", args, code, &errs)
 		}
 		return out.Bytes()
@@ -44,10 +45,12 @@ func TestCheckDocument(t *testing.T) {
 	places := doc["places"].([]any)
 	local := places[0].(map[string]any)
 	differences := local["differences"].([]any)
-	if local["scope"] != "local" || local["installed"] != true || len(differences) != 1 || doc["same"] != false || doc["commands"] != true {
+	if local["scope"] != "local" || local["installed"] != true || len(differences) != 1 ||
+		doc["same"] != false || doc["commands"] != true {
 		t.Errorf("%v", doc)
 	}
-	if shadowed := doc["shadowed"].([]any); len(shadowed) == 0 || shadowed[0] != ".claude/commands/gl/"+filepath.Base(shadowed[0].(string)) {
+	if shadowed := doc["shadowed"].([]any); len(shadowed) == 0 ||
+		shadowed[0] != ".claude/commands/gl/"+filepath.Base(shadowed[0].(string)) {
 		t.Errorf("shadowed: %v", doc["shadowed"])
 	}
 	if opencode := places[6].(map[string]any); len(opencode["loose"].([]any)) != 1 {
@@ -55,7 +58,7 @@ func TestCheckDocument(t *testing.T) {
 	}
 }
 
-// What ships can be installed for every agent.
+// The shipped content can be installed for every agent.
 func TestShippedContent(t *testing.T) {
 	for _, name := range install.Agents() {
 		tg, err := install.Find(name, install.Local, t.TempDir(), (&cmdutil.App{}).Getenv)

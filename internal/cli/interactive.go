@@ -26,14 +26,14 @@ import (
 // A talk is a command that hands over to a conversation with the agent.
 type talk struct {
 	command string           // "gl init"
-	name    string           // of the slash command: "init"
+	name    string           // name of the slash command: "init"
 	prompt  string           // "/gl:init"
-	root    string           // where it begins
-	pr      *project.Project // nil where there is none yet
+	root    string           // its working directory
+	pr      *project.Project // nil if there is none yet
 }
 
-// talk starts the conversation in the place of gl: terminal, signals and exit code are the agent's own from here on.
-// Inside an agent it starts nothing and prints what the slash command needs.
+// startTalk replaces gl by the conversation: terminal, signals and exit code are the agent's from
+// here on. Inside an agent it starts nothing and prints what the slash command needs.
 func startTalk(ctx context.Context, app *cmdutil.App, t talk) error {
 	facts := projectFacts(ctx, app.IO, t.root, t.pr)
 	if app.Inside() {
@@ -41,7 +41,8 @@ func startTalk(ctx context.Context, app *cmdutil.App, t talk) error {
 		return nil
 	}
 	if !app.IO.Interactive() {
-		return fmt.Errorf("%s is a conversation and needs a terminal on stdin and stdout", t.command)
+		return fmt.Errorf("%s is a conversation and needs a terminal on stdin and stdout",
+			t.command)
 	}
 	a, _ := agent.Talk("", "", "")
 	if err := notOnPath(a, t.root); err != nil {
@@ -67,8 +68,9 @@ func startTalk(ctx context.Context, app *cmdutil.App, t talk) error {
 	return fmt.Errorf("start %s: %w", path, syscall.Exec(path, argv, env))
 }
 
-// talkPlugin is the plugin's directory as for any attempt. Without a project there is no directory of runs to unpack it
-// into yet, and making one would look like the beginning of a project: then the user's cache takes it.
+// talkPlugin returns the plugin's directory as for any attempt. Without a project there is no
+// directory runs to unpack it into, and creating one would look like a project, so it is unpacked
+// into the user's cache.
 func talkPlugin(app *cmdutil.App, t talk, a agent.Agent) (string, error) {
 	if t.pr != nil {
 		return plugin.Dir(t.root, t.pr.Runs.Files.Dir(), a, t.name, app.Getenv)
@@ -77,13 +79,14 @@ func talkPlugin(app *cmdutil.App, t talk, a agent.Agent) (string, error) {
 	if cache == "" {
 		cache = filepath.Join(app.Getenv("HOME"), ".cache")
 	}
-	if !filepath.IsAbs(cache) { // nothing that everybody can write is trusted with what an agent loads
+	if !filepath.IsAbs(cache) {
+		// a world-writable directory isn't trusted with what an agent loads
 		return "", errors.New("HOME or XDG_CACHE_HOME must name an absolute directory, for the plugin with /gl:" + t.name)
 	}
 	return plugin.Dir(t.root, filepath.Join(cache, "greenlight"), a, t.name, app.Getenv)
 }
 
-// factText tells the model what gl knows, so that the conversation needn't begin with finding it out.
+// factText tells the model what gl knows, so that it needn't find it out first.
 func factText(t talk, facts []keyValue) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "This session was started by `%s`. What gl knows of the place:\n", t.command)
@@ -95,23 +98,27 @@ func factText(t talk, facts []keyValue) string {
 	return b.String()
 }
 
-// projectFacts are what gl knows of a place: the state, the documents, the code and git. pr is nil where there is no project.
-func projectFacts(ctx context.Context, out *iostreams.Streams, root string, pr *project.Project) []keyValue {
+// projectFacts returns what gl knows about a place: the state, the documents, the code and git. pr
+// is nil if there is no project.
+func projectFacts(ctx context.Context, out *iostreams.Streams, root string,
+	pr *project.Project) []keyValue {
 	lines := []keyValue{{"root", root}, {"project", "none: gl init begins one"}}
 	if pr != nil && !pr.Stateless() {
 		lines[1].value = pr.Tracker.Traits().Format
 		lines = append(lines, planFacts(pr)...)
 	}
 	lines = append(lines,
-		keyValue{"documents", strings.Join(there(root, ".greenlight/DESIGN.md", ".greenlight/CONTRACTS.md",
-			".greenlight/GRAPH.json", ".greenlight/ROADMAP.md", ".greenlight/ASSESS.md", ".greenlight/codebase", "DESIGN.md", "CLAUDE.md",
-			"AGENTS.md"), ", ")},
-		keyValue{"readme", strings.Join(there(root, "README.md", "README.rst", "README.txt", "README"), ", ")},
+		keyValue{"documents",
+			strings.Join(there(root, ".greenlight/DESIGN.md", ".greenlight/CONTRACTS.md",
+				".greenlight/GRAPH.json", ".greenlight/ROADMAP.md", ".greenlight/ASSESS.md",
+				".greenlight/codebase", "DESIGN.md", "CLAUDE.md", "AGENTS.md"), ", ")},
+		keyValue{"readme",
+			strings.Join(there(root, "README.md", "README.rst", "README.txt", "README"), ", ")},
 		keyValue{"manifests", strings.Join(there(root, manifests()...), ", ")})
 	return append(lines, gitFacts(ctx, root)...)
 }
 
-// planFacts is where the project stands.
+// planFacts returns the project's progress.
 func planFacts(pr *project.Project) []keyValue {
 	p, err := shownPlan(pr, time.Now(), "")
 	if err != nil {
@@ -135,12 +142,13 @@ func planFacts(pr *project.Project) []keyValue {
 
 // manifests are files at the top of a checkout that tell its language and build.
 func manifests() []string {
-	return []string{"go.mod", "package.json", "tsconfig.json", "deno.json", "pyproject.toml", "setup.py", "requirements.txt", "Cargo.toml",
-		"pom.xml", "build.gradle", "build.gradle.kts", "Gemfile", "composer.json", "mix.exs", "pubspec.yaml", "Package.swift",
-		"CMakeLists.txt", "Makefile", "justfile", "Dockerfile", "flake.nix"}
+	return []string{"go.mod", "package.json", "tsconfig.json", "deno.json", "pyproject.toml",
+		"setup.py", "requirements.txt", "Cargo.toml", "pom.xml", "build.gradle", "build.gradle.kts",
+		"Gemfile", "composer.json", "mix.exs", "pubspec.yaml", "Package.swift", "CMakeLists.txt",
+		"Makefile", "justfile", "Dockerfile", "flake.nix"}
 }
 
-// there is which of the names exist below root.
+// there returns which of the names exist below root.
 func there(root string, names ...string) []string {
 	var found []string
 	for _, p := range names {
@@ -151,7 +159,7 @@ func there(root string, names ...string) []string {
 	return found
 }
 
-// gitFacts is what git says of the checkout.
+// gitFacts returns what git knows about the checkout.
 func gitFacts(ctx context.Context, root string) []keyValue {
 	branch, err := git.Branch(ctx, root)
 	if err != nil {
@@ -176,7 +184,7 @@ func gitFacts(ctx context.Context, root string) []keyValue {
 	return lines
 }
 
-// talkProject is the project to talk about; nil, with the directory, where there is none.
+// talkProject returns the project to talk about; nil, with the directory, if there is none.
 func talkProject(app *cmdutil.App) (*project.Project, string, error) {
 	pr, err := app.AnyProject()
 	if err == nil {

@@ -15,29 +15,33 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// isolate takes --isolation over into the configuration of this run.
+// isolate applies --isolation to the configuration of this run.
 func isolate(pr *project.Project, isolation string) error {
 	switch {
 	case isolation == "":
 	case isolation != project.IsolationShared && isolation != project.IsolationWorktree:
-		return cmdutil.Usage("--isolation must be %s", cmdutil.MustBe(isolation, project.Isolations()))
+		return cmdutil.Usage("--isolation must be %s",
+			cmdutil.MustBe(isolation, project.Isolations()))
 	default:
 		pr.Config.Git.Isolation, pr.Config.Git.Asked = isolation, true
 	}
 	return nil
 }
 
-// worktrees is where the slices' worktrees are made; nil where they are built in the checkout.
+// worktrees returns the repository for the slices' worktrees; nil if they are built in the
+// checkout.
 func (j *job) worktrees(ctx context.Context) (*worktree.Repo, error) {
 	if j.pr.Config.Git.Isolation != project.IsolationWorktree {
 		return nil, j.unconfined("git.isolation is " + project.IsolationShared)
 	}
 	if !j.pr.Tracker.Traits().Lands && !j.pr.Stateless() {
-		if err := j.unconfined(j.pr.System().Name + " slices are built in the checkout"); err != nil {
+		if err := j.unconfined(j.pr.System().Name +
+			" slices are built in the checkout"); err != nil {
 			return nil, err
 		}
 		if j.pr.Config.Git.Asked {
-			j.app.IO.Message("isolation is shared: %s slices are built in the checkout", j.pr.System().Name)
+			j.app.IO.Message("isolation is shared: %s slices are built in the checkout",
+				j.pr.System().Name)
 		}
 		return nil, nil
 	}
@@ -55,11 +59,13 @@ func (j *job) worktrees(ctx context.Context) (*worktree.Repo, error) {
 		if err := j.unconfined(worktree.ErrNoCommit.Reason); err != nil {
 			return nil, err
 		}
-		j.app.IO.Message("isolation is shared: %s. To have %s in a worktree of its own, %s", worktree.ErrNoCommit.Reason, j.each(), worktree.ErrNoCommit.Help)
+		j.app.IO.Message("isolation is shared: %s. To have %s in a worktree of its own, %s",
+			worktree.ErrNoCommit.Reason, j.each(), worktree.ErrNoCommit.Help)
 		return nil, nil
 	}
 	if refused := new(worktree.Refused); errors.As(err, &refused) && !j.pr.Config.Git.Asked {
-		return nil, fmt.Errorf("%w, or build in the checkout: gl settings set git.isolation %s", err, project.IsolationShared)
+		return nil, fmt.Errorf("%w, or build in the checkout: gl settings set git.isolation %s",
+			err, project.IsolationShared)
 	}
 	if err != nil {
 		return nil, err
@@ -69,7 +75,7 @@ func (j *job) worktrees(ctx context.Context) (*worktree.Repo, error) {
 			return nil, fmt.Errorf("sandbox is bwrap, so nothing was started: %w, or gl settings set sandbox off", err)
 		}
 	}
-	if j.copy != nil { // its agents read nothing
+	if j.copy != nil { // its agents read no documents
 		return repo, nil
 	}
 	if note := detachedText(repo); note != "" {
@@ -81,7 +87,7 @@ func (j *job) worktrees(ctx context.Context) (*worktree.Repo, error) {
 	return repo, j.noteUnseen(ctx)
 }
 
-// each is what has a worktree of its own.
+// each names what has its own worktree.
 func (j *job) each() string {
 	if j.task != nil {
 		return "the task"
@@ -89,8 +95,8 @@ func (j *job) each() string {
 	return "each slice"
 }
 
-// unconfined refuses to run agents in a checkout where they were to be confined, which they can be in worktrees alone. The agent of a
-// scratch copy is gl's own.
+// unconfined refuses to run agents in a checkout if they should be confined, which works only in
+// worktrees. The agent of a scratch copy is gl's own.
 func (j *job) unconfined(why string) error {
 	if j.pr.Config.Sandbox != project.SandboxBwrap || j.copy != nil {
 		return nil
@@ -99,23 +105,25 @@ func (j *job) unconfined(why string) error {
 		"Run gl settings set git.isolation worktree, or gl settings set sandbox off", why)
 }
 
-// unseenText says which documents agents won't see.
+// unseenText lists the documents that agents won't see.
 func unseenText(documents []string) string {
 	n := len(documents)
 	return fmt.Sprintf("%s not committed, so agents in worktrees won't see %s: %s%s",
-		words.Count(n, "document")+map[bool]string{true: " is", false: " are"}[n == 1], map[bool]string{true: "it", false: "them"}[n == 1],
-		sanitize.Text(documents[0]), words.More(n-1))
+		words.Count(n, "document")+map[bool]string{true: " is", false: " are"}[n == 1],
+		map[bool]string{true: "it", false: "them"}[n == 1], sanitize.Text(documents[0]),
+		words.More(n-1))
 }
 
-// noteUnseen tells what agents won't see in their worktrees, because it isn't committed. Without what slices are built from
-// it doesn't start unasked.
+// noteUnseen prints what agents won't see in their worktrees because it isn't committed. If slices
+// are built from it, it asks before starting.
 func (j *job) noteUnseen(ctx context.Context) error {
 	unseen, err := ops.FindUnseen(ctx, j.pr)
 	if err != nil || len(unseen.Documents)+len(unseen.Files) == 0 {
 		return err
 	}
 	if n := len(unseen.Files); n > 0 {
-		j.app.IO.Message("agents won't see %s: %s%s", words.Count(n, "uncommitted file"), sanitize.Text(unseen.Files[0]), words.More(n-1))
+		j.app.IO.Message("agents won't see %s: %s%s", words.Count(n, "uncommitted file"),
+			sanitize.Text(unseen.Files[0]), words.More(n-1))
 	}
 	if len(unseen.Documents) == 0 {
 		return nil
@@ -125,17 +133,19 @@ func (j *job) noteUnseen(ctx context.Context) error {
 		return nil
 	}
 	if j.task != nil {
-		return errors.New(what + ". Run git add and git commit first, or work in the checkout: --isolation shared")
+		return errors.New(what +
+			". Run git add and git commit first, or work in the checkout: --isolation shared")
 	}
 	return errors.New(what + ". Run git add and git commit first")
 }
 
-// detachedText says that what is merged doesn't come into this checkout, since no branch is checked out in it; "" where one is.
+// detachedText notes that merged work doesn't reach this checkout because no branch is checked out;
+// "" if one is.
 func detachedText(repo *worktree.Repo) string {
 	branch, err := (git.Worktree{Common: repo.Git.Common, Admin: repo.Git.GitDir, Path: repo.Git.Top}).Branch()
 	if err != nil || branch != "" || repo.Target() == "" {
 		return ""
 	}
 	target := worktree.Short(repo.Target())
-	return fmt.Sprintf("HEAD is detached in %s: what is merged goes to %s, and these files stay as they are until git switch %s", repo.Git.Top, target, target)
+	return fmt.Sprintf("HEAD is detached in %s: merged work goes to %s, and these files don't change until git switch %s", repo.Git.Top, target, target)
 }

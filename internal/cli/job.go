@@ -28,7 +28,8 @@ import (
 	"greenlight/internal/workspace/scratch"
 )
 
-// A job is one gl slice, or the task of gl quick and its like: its flags and the config brought together.
+// A job is one run of gl slice, or the task of gl quick and the like: its flags combined with the
+// config.
 type job struct {
 	app    *cmdutil.App
 	pr     *project.Project
@@ -39,18 +40,21 @@ type job struct {
 	every  time.Duration
 	agents []*builder // in order of preference
 	parent string     // path of gl
-	name   string     // of the slash command: "slice"
+	name   string     // name of the slash command: "slice"
 
-	events *iostreams.Streams // where the journal's events go as they come; nil for nowhere
+	// where the journal's events are printed as they come; nil for nowhere
+	events *iostreams.Streams
 
-	over      map[string]string // by id: the session whose claim a person agreed to take over
-	rehearsal *rehearsal.Spec   // nil for every other agent
-	copy      *scratch.Copy     // what pr is; nil for a person's own project
+	// by slice id, the session whose claim the person agreed to take over
+	over      map[string]string
+	rehearsal *rehearsal.Spec // nil unless the agent is the rehearsal's
+	copy      *scratch.Copy   // the copy that pr is of; nil for a real project
 }
 
-// newJob also finds the agents, and what they are told where they don't know the slash command /gl:NAME.
+// newJob also finds the agents, and the text for those without the slash command /gl:NAME.
 func newJob(app *cmdutil.App, pr *project.Project, o sliceOptions, name string) (*job, error) {
-	j := &job{app: app, pr: pr, o: o, over: map[string]string{}, max: pr.Config.Max, every: pr.Config.Interval, name: name}
+	j := &job{app: app, pr: pr, o: o, over: map[string]string{}, max: pr.Config.Max,
+		every: pr.Config.Interval, name: name}
 	if o.max > 0 {
 		j.max = o.max
 	}
@@ -86,12 +90,14 @@ func newJob(app *cmdutil.App, pr *project.Project, o sliceOptions, name string) 
 	return j, nil
 }
 
-// parallel says whether agents run beside each other: in tmux, unless it is missing or something else was asked for.
+// parallel reports whether agents run side by side: in tmux, unless it is missing or another runner
+// was requested.
 func (j *job) parallel() bool {
 	return j.runner() != "" && !j.o.sequential && (j.oneByOne() == "" || j.o.runner != "")
 }
 
-// oneByOne says why the items of this format are better not built side by side; "" where they may be.
+// oneByOne returns why the items of this format are better built one by one; "" if they may be
+// built side by side.
 func (j *job) oneByOne() string { return j.pr.Tracker.Traits().Serial }
 
 func (j *job) runner() string {
@@ -107,8 +113,8 @@ func (j *job) run(ctx context.Context) error {
 	return j.streamed(ctx, func() error { return j.build(ctx) })
 }
 
-// streaming gives stdout to the events of a run: app with everything else on stderr, and where the events go. Unless on, all
-// stays as it is.
+// streaming reserves stdout for the events of a run: it returns app with everything else on stderr,
+// and the streams for the events. If not on, it changes nothing.
 func streaming(app *cmdutil.App, on bool) (*cmdutil.App, *iostreams.Streams) {
 	if !on {
 		return app, nil
@@ -118,7 +124,7 @@ func streaming(app *cmdutil.App, on bool) (*cmdutil.App, *iostreams.Streams) {
 	return &messages, app.IO
 }
 
-// streamed runs f, and meanwhile prints the events as they come, if somebody asked for them.
+// streamed runs f, and prints the events as they come, if requested.
 func (j *job) streamed(ctx context.Context, f func() error) error {
 	if j.events == nil {
 		return f()
@@ -130,9 +136,11 @@ func (j *job) streamed(ctx context.Context, f func() error) error {
 	return errors.Join(f(), events.close())
 }
 
-// build builds what is ready, or what was named.
+// build builds what is ready, or the named slices.
 func (j *job) build(ctx context.Context) error {
-	waiting := drain.Patiently(ctx, func(holder string) { j.app.IO.Message("%s", lockedText(holder)) })
+	waiting := drain.Patiently(ctx, func(holder string) {
+		j.app.IO.Message("%s", lockedText(holder))
+	})
 	found, err := drain.Reconcile(waiting, j.pr)
 	reportAside(j.app.IO, found.Aside)
 	for _, r := range found.Settled {
@@ -190,22 +198,23 @@ func (j *job) build(ctx context.Context) error {
 	if planErr != nil || len(p.Lists.Ready) == 0 || ctx.Err() != nil {
 		return errors.Join(err, planErr)
 	}
-	return j.build(ctx) // what needed it is ready now
+	return j.build(ctx) // its dependents are ready now
 }
 
-// inWorktree has the work done in worktrees, and landed, unless it is to be done in the checkout.
+// inWorktree arranges for the work to be done in worktrees and merged, unless it is to be done in
+// the checkout.
 func (j *job) inWorktree(ctx context.Context, cfg *drain.Config) (err error) {
 	if cfg.Tools.Trees, err = j.worktrees(ctx); err != nil || cfg.Tools.Trees == nil {
 		return err
 	}
-	if j.copy != nil { // its state is nobody's
+	if j.copy != nil { // its state is disposable
 		j.pr.Config.Git.CommitState = false
 	}
 	cfg.Tools.Lane, err = openLane(ctx, j.app, j.pr, j.trustRoot())
 	return err
 }
 
-// refused says why the mode isn't for this project.
+// refused returns why the mode doesn't fit this project.
 func (j *job) refused(cfg drain.Config) error {
 	why := j.pr.Tracker.Traits().Exclusive
 	if cfg.Slots.Serial || why == "" || j.o.force {
@@ -214,7 +223,7 @@ func (j *job) refused(cfg drain.Config) error {
 	return errors.New(why)
 }
 
-// noteSerial says why several slices are built one after the other, where nobody asked for that.
+// noteSerial explains why several slices are built one by one without being asked to.
 func (j *job) noteSerial(cfg drain.Config, p *plan.Plan) {
 	if !cfg.Slots.Serial || len(p.Lists.Ready) < 2 || j.o.sequential {
 		return
@@ -226,7 +235,7 @@ func (j *job) noteSerial(cfg drain.Config, p *plan.Plan) {
 	}
 }
 
-// noteReview says how many slices nobody will land while the person is away, before they leave.
+// noteReview prints how many slices will wait for review, before the person leaves.
 func (j *job) noteReview(p *plan.Plan) error {
 	if !j.o.watch {
 		return nil
@@ -239,7 +248,8 @@ func (j *job) noteReview(p *plan.Plan) error {
 	return nil
 }
 
-// trustRoot is the project whose commands this person has allowed: of a scratch copy the one that it is of.
+// trustRoot returns the project whose commands this person has allowed: for a scratch copy, the
+// original.
 func (j *job) trustRoot() string {
 	if j.copy != nil {
 		return j.copy.Of
@@ -254,7 +264,8 @@ func (j *job) scope() []string {
 	return j.ids
 }
 
-// admit refuses named slices that can't be built, with the reason. A person may agree to take over somebody else's claim.
+// admit refuses named slices that can't be built, with the reason. A person may agree to take over
+// another session's claim.
 func (j *job) admit(p *plan.Plan, ask func(question string) bool) error {
 	within := make(map[string]bool, len(j.ids))
 	for _, id := range j.ids {
@@ -264,7 +275,8 @@ func (j *job) admit(p *plan.Plan, ask func(question string) bool) error {
 		req := attempt.Request{ID: id, Named: true, Force: j.o.force, Within: within}
 		now := time.Now()
 		err := attempt.Admit(p, req, now)
-		if st := p.State(id); err != nil && st != nil && st.Class == plan.Active && !st.Attempt.Open() && ask(st.ClaimText(now)+". Take it over?") {
+		if st := p.State(id); err != nil && st != nil && st.Class == plan.Active &&
+			!st.Attempt.Open() && ask(st.ClaimText(now)+". Take it over?") {
 			j.over[id], req.Over = st.Session, &st.Session
 			err = attempt.Admit(p, req, now)
 		}
@@ -275,7 +287,7 @@ func (j *job) admit(p *plan.Plan, ask func(question string) bool) error {
 	return nil
 }
 
-// config decides the mode: one here, several one after the other here, or side by side.
+// config decides the mode: one here, several here one by one, or side by side.
 func (j *job) config(p *plan.Plan) drain.Config {
 	ready := len(p.Lists.Ready)
 	if len(j.ids) > 0 {
@@ -299,7 +311,8 @@ func (j *job) config(p *plan.Plan) drain.Config {
 	if j.rehearsal == nil {
 		cfg.Builders.Renew = func(pr *project.Project, name string) (drain.Agent, error) { return j.again(pr, name) }
 	}
-	// A rehearsal stands in for every agent, and costs nothing; what a person says about the slices that they name counts.
+	// A rehearsal replaces every agent, and --agent with named slices overrides the agents that the
+	// slices name.
 	if j.rehearsal == nil && (j.o.agent == "" || len(j.ids) == 0) {
 		cfg.Builders.Find = func(pr *project.Project, name string) (drain.Agent, error) {
 			return j.named(context.Background(), pr, name)
@@ -308,8 +321,9 @@ func (j *job) config(p *plan.Plan) drain.Config {
 	return cfg
 }
 
-// drainSignals are those that end a drain. The terminal of one that leads may go away, and of any the reader of its lines:
-// the night's work goes on. SIGPIPE is taken and dropped, for what is ignored the agents would inherit.
+// drainSignals catches the signals that end a drain. A drain that leads survives its terminal, and
+// every drain the reader of its output. SIGPIPE is caught and dropped rather than ignored, because
+// the agents would inherit that.
 func drainSignals(lead bool) (signals chan os.Signal, stop func()) {
 	signals = make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
@@ -346,7 +360,8 @@ func (j *job) drain(ctx context.Context, cfg drain.Config) error {
 	}
 	cfg.Signals = signals
 	t := newReporter(j.app, cfg)
-	if j.events != nil && iostreams.IsTerminal(j.events.Out) { // the events would come into the line
+	if j.events != nil && iostreams.IsTerminal(j.events.Out) {
+		// events would be printed into the live line
 		t.live = nil
 	}
 	if panes != nil {
@@ -369,18 +384,18 @@ func (j *job) drain(ctx context.Context, cfg drain.Config) error {
 	return j.conclude(cfg, t, res)
 }
 
-// tmux makes the runner that puts agents into panes, and falls back on processes.
+// tmux returns the runner that puts agents into panes, falling back to processes.
 func (j *job) tmux(process *runner.Process) (*runner.Tmux, error) {
 	// In a pane /proc/self/exe would be tmux.
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	return &runner.Tmux{Session: openSession(j.app, j.pr), Self: program, Root: j.pr.Root, Env: j.app.Environ, Runs: j.pr.Runs,
-		Process: process}, nil
+	return &runner.Tmux{Session: openSession(j.app, j.pr), Self: program, Root: j.pr.Root,
+		Env: j.app.Environ, Runs: j.pr.Runs, Process: process}, nil
 }
 
-// conclude prints what is to be known at the end and gives the exit code.
+// conclude prints the summary and returns the exit code.
 func (j *job) conclude(cfg drain.Config, t *reporter, res *drain.Result) error {
 	if cfg.Scope.Task == nil {
 		t.summary(res)
@@ -412,7 +427,7 @@ func (j *job) conclude(cfg drain.Config, t *reporter, res *drain.Result) error {
 	return nil
 }
 
-// nothingReady says why, and is no failure only where all is done.
+// nothingReady explains why, and succeeds only if all is done.
 func nothingReady(out *iostreams.Streams, p *plan.Plan) error {
 	tellNothingReady(out, p)
 	if allDone(p) {
@@ -421,7 +436,7 @@ func nothingReady(out *iostreams.Streams, p *plan.Plan) error {
 	return &cmdutil.ExitError{Code: cmdutil.ExitFailed}
 }
 
-// allDone says whether a run has nothing left to do. An empty project isn't built yet.
+// allDone reports whether a run has nothing left to do. An empty project isn't done.
 func allDone(p *plan.Plan) bool { return p.Done == p.Total && p.Total > 0 }
 
 func tellNothingReady(out *iostreams.Streams, p *plan.Plan) {
@@ -429,7 +444,7 @@ func tellNothingReady(out *iostreams.Streams, p *plan.Plan) {
 	leftOver(out, p)
 }
 
-// unready says that nothing is ready, and whether that is the end.
+// unready returns a message: nothing is ready, or all is complete.
 func unready(p *plan.Plan) string {
 	switch {
 	case p.Total == 0:

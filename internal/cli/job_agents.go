@@ -16,14 +16,14 @@ import (
 	"greenlight/internal/run/rehearsal"
 )
 
-// A builder is an agent with what it needs to know the slash command.
+// A builder is an agent along with its access to the slash command.
 type builder struct {
 	agent.Agent
-	text   string // what the command says, for agents without slash commands
-	plugin string // directory of the plugin that has it, for those with
+	text   string // the command's text, for agents without slash commands
+	plugin string // directory of the plugin, for agents with slash commands
 }
 
-// find finds an agent, and of a rehearsal what is to happen.
+// find returns an agent and, for a rehearsal, its spec.
 func (j *job) find(name string) (*builder, *rehearsal.Spec, error) {
 	pr := j.pr
 	a, err := pr.Config.FindAgent(name, j.parent)
@@ -32,7 +32,8 @@ func (j *job) find(name string) (*builder, *rehearsal.Spec, error) {
 	}
 	b := &builder{Agent: a}
 	if a.Program == j.parent {
-		s, err := rehearsal.ParseSpec(strings.TrimPrefix(strings.TrimPrefix(a.Rehearses(), "rehearsal"), ":"))
+		s, err := rehearsal.ParseSpec(strings.TrimPrefix(strings.TrimPrefix(a.Rehearses(),
+			"rehearsal"), ":"))
 		if err != nil {
 			return nil, nil, &cmdutil.ExitError{Code: cmdutil.ExitUsage, Err: err}
 		}
@@ -41,7 +42,8 @@ func (j *job) find(name string) (*builder, *rehearsal.Spec, error) {
 	if a.Prompts == agent.SlashCommand || a.Prompts == agent.Brief && j.name == "slice" {
 		return b, nil, nil
 	}
-	if !pr.Tracker.Traits().Managed && j.name == "slice" { // our method would be told to work on another system's state
+	if !pr.Tracker.Traits().Managed && j.name == "slice" {
+		// our method doesn't work on another system's state
 		return nil, nil, fmt.Errorf("%s has no slash commands, and %s projects are built with theirs: use --agent claude, or a command line with {prompt} in parallel.agents",
 			a.Name, pr.System().Name)
 	}
@@ -49,10 +51,10 @@ func (j *job) find(name string) (*builder, *rehearsal.Spec, error) {
 	return b, nil, err
 }
 
-// first is the preferred agent.
+// first returns the preferred agent.
 func (j *job) first() *builder { return j.agents[0] }
 
-// kinds are the agents without what they need here.
+// kinds returns the agents themselves.
 func (j *job) kinds() []agent.Agent {
 	var all []agent.Agent
 	for _, b := range j.agents {
@@ -61,19 +63,20 @@ func (j *job) kinds() []agent.Agent {
 	return all
 }
 
-// launchable is the agent as a drain launches it.
+// launchable returns the agent as a drain launches it.
 func (j *job) launchable(b *builder) drain.Agent {
 	return drain.Agent{
 		Agent: b.Agent, Environ: b.Environ(j.app.Getenv),
-		Job: agent.Job{Dir: j.pr.Root, PluginDir: b.plugin, Instructions: b.text, Account: b.Account(j.app.Getenv),
-			Briefed: j.briefs(b)},
+		Job: agent.Job{Dir: j.pr.Root, PluginDir: b.plugin, Instructions: b.text,
+			Account: b.Account(j.app.Getenv), Briefed: j.briefs(b)},
 	}
 }
 
-// briefs reports whether the agent is told at its start what gl slice prints. Items of other systems are built with their
-// slash commands.
+// briefs reports whether the agent gets the output of gl slice at its start. Items of other systems
+// are built with their slash commands.
 func (j *job) briefs(b *builder) bool {
-	return b.Prompts != agent.SlashCommand && b.Program != j.parent && (j.name != "slice" || j.pr.Tracker.Traits().Managed)
+	return b.Prompts != agent.SlashCommand && b.Program != j.parent &&
+		(j.name != "slice" || j.pr.Tracker.Traits().Managed)
 }
 
 func (j *job) launchables() []drain.Agent {
@@ -84,7 +87,8 @@ func (j *job) launchables() []drain.Agent {
 	return all
 }
 
-// named finds the agent that a slice names. Nobody is asked whether it may be launched: the drain goes on without it.
+// named finds the agent that a slice names. It doesn't ask for permission to launch it: without
+// permission, the drain continues without it.
 func (j *job) named(ctx context.Context, pr *project.Project, name string) (drain.Agent, error) {
 	a, err := j.again(pr, name)
 	if err != nil {
@@ -97,7 +101,7 @@ func (j *job) named(ctx context.Context, pr *project.Project, name string) (drai
 	return a, err
 }
 
-// again finds an agent by the configuration as it is now.
+// again finds an agent by the current configuration.
 func (j *job) again(pr *project.Project, name string) (drain.Agent, error) {
 	now := *j
 	now.pr = pr
@@ -117,7 +121,8 @@ func (j *job) again(pr *project.Project, name string) (drain.Agent, error) {
 	return now.launchable(b), nil
 }
 
-// present checks that the agent may be started and that its program is there, before anything is claimed.
+// present checks that the agent may be started and that its program exists, before anything is
+// claimed.
 func (j *job) present(ctx context.Context) error {
 	if err := j.permitted(ctx); err != nil {
 		return err
@@ -125,7 +130,7 @@ func (j *job) present(ctx context.Context) error {
 	return j.findPlugins()
 }
 
-// findPlugins finds the plugins of the agents, or writes them.
+// findPlugins finds the plugins of the agents, or unpacks them.
 func (j *job) findPlugins() (err error) {
 	for _, b := range j.agents {
 		b.plugin, err = plugin.Dir(j.pr.Root, j.pr.Runs.Files.Dir(), b.Agent, j.name, j.app.Getenv)
@@ -151,7 +156,8 @@ func (j *job) permitted(ctx context.Context) error {
 	return err
 }
 
-// onPath leaves out the agents that aren't installed: the project's order of preference is for everybody who works on it. One must be.
+// onPath leaves out agents that aren't installed: the project's order of preference is shared by
+// all who work on it. At least one must be installed.
 func (j *job) onPath() error {
 	var missing error
 	there := slices.DeleteFunc(slices.Clone(j.agents), func(b *builder) bool {

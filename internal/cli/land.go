@@ -25,15 +25,15 @@ func newLand(app *cmdutil.App) *cobra.Command {
 	var reset bool
 	c := &cobra.Command{
 		Use:   "land [BRANCH...]",
-		Short: "Merge what is complete, or a branch of yours",
-		Long: `Merge and test the slices in the merge queue, and merge what has passed into the branch that the work is for.
+		Short: "Merge complete slices, or your own branches",
+		Long: `Merge and test the slices in the merge queue, and merge those that pass into the target branch.
 
-A drain does this by itself. gl land goes on where that had to wait: something was uncommitted, a rebase was in progress,
-or the branch had moved in a way that needs you. With git.deliver pr it pushes the lane, has it in a pull request, and asks
-whether that has been merged.
+A run of gl slice does this by itself. gl land continues where that had to wait: something was uncommitted, a rebase was in
+progress, or the target had moved in a way that needs you. With git.deliver pr it pushes the merge queue's branch, opens a pull
+request for it, and checks whether that has been merged.
 
-With branches, land these: a person's, or another tool's. Each is merged, tested and merged like a slice's work; the branch itself
-stays as it is. Where the tests fail, or it doesn't merge, it isn't landed: commit to the branch and run gl land again. That works in any
+With branches, merge these: a person's, or another tool's. Each is tested and merged like a slice's work; the branch itself
+doesn't change. If the tests fail, or it conflicts, it isn't merged: commit to the branch and run gl land again. This works in any
 git repository; without a project, the state is kept in .greenlight, where git ignores it.
 
 Exit codes: 0 everything is merged; 1 something isn't, or it failed; 2 wrong usage.`,
@@ -49,7 +49,7 @@ Exit codes: 0 everything is merged; 1 something isn't, or it failed; 2 wrong usa
 			return runLand(cmd.Context(), app, reset)
 		},
 	}
-	c.Flags().BoolVar(&reset, "reset", false, "begin again at the branch that the work is for; what isn't merged yet stays on the slices' branches")
+	c.Flags().BoolVar(&reset, "reset", false, "restart the merge queue's branch at the target; work that isn't merged yet stays on the slices' branches")
 	return c
 }
 
@@ -72,10 +72,12 @@ func runLand(ctx context.Context, app *cmdutil.App, reset bool) error {
 			return err
 		}
 		if len(dropped) > 0 {
-			app.IO.Message("not merged, and only on the slices' branches now: %s", strings.Join(dropped, ", "))
+			app.IO.Message("not merged, and only on the slices' branches now: %s",
+				strings.Join(dropped, ", "))
 		}
 		if len(reopened) > 0 {
-			app.IO.Message("pending again, since %s hasn't got them: %s", worktree.Short(l.Repo.Target()), strings.Join(reopened, ", "))
+			app.IO.Message("pending again, since %s hasn't got them: %s",
+				worktree.Short(l.Repo.Target()), strings.Join(reopened, ", "))
 		}
 	}
 	if err := l.Restore(ctx); err != nil {

@@ -15,7 +15,7 @@ import (
 	"greenlight/internal/run/project/projecttest"
 )
 
-// localSchemas are the commands that only look at files, with the schema of what they print.
+// localSchemas lists the commands that only read files, with the schema of their output.
 var localSchemas = map[string][][]string{
 	"roadmap":      {{"roadmap", "--json"}},
 	"changelog":    {{"changelog", "--json"}, {"changelog", "--json", "--milestone", "m1"}, {"changelog", "--json", "--since", "2w"}},
@@ -35,7 +35,7 @@ var localSchemas = map[string][][]string{
 	"debug":        {{"debug", "--json"}, {"debug", "--json", "--run-tests"}},
 }
 
-// localProject has what each of them can show, on top of a slice of every class.
+// localProject has content for each of them, in addition to a slice of every class.
 func localProject(t *testing.T) string {
 	t.Helper()
 	files := maps.Clone(everyClass)
@@ -62,13 +62,15 @@ func localProject(t *testing.T) string {
 		t.Fatal(err)
 	}
 	git := func(args ...string) {
-		c := exec.Command("git", append([]string{"-c", "user.name=t", "-c", "user.email=t@t"}, args...)...)
+		c := exec.Command("git",
+			append([]string{"-c", "user.name=t", "-c", "user.email=t@t"}, args...)...)
 		c.Dir = root
 		if out, err := c.CombinedOutput(); err != nil {
 			t.Fatalf("git %v: %v\n%s", args, err, out)
 		}
 	}
-	if _, err := exec.LookPath("git"); err == nil { // without it the document says so, and is right all the same
+	if _, err := exec.LookPath("git"); err == nil {
+		// without git the document is still valid
 		git("init", "-q")
 		git("commit", "-q", "--allow-empty", "-m", "first")
 		git("tag", "greenlight/checkpoint/S-4")
@@ -99,7 +101,7 @@ func TestLocalDocumentsAreAsTheirSchemasSay(t *testing.T) {
 	}
 }
 
-// What gl verify prints has a verdict in it, whatever it tests.
+// The output of gl verify contains a verdict for every kind of check.
 func TestVerifyDocuments(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	if _, err := exec.LookPath("git"); err != nil {
@@ -108,14 +110,15 @@ func TestVerifyDocuments(t *testing.T) {
 	root := localProject(t)
 	for _, words := range [][]string{{"verify", "--json"}, {"verify", "--audit", "--json"}} {
 		var stdout, stderr bytes.Buffer
-		Main(t.Context(), append(words, "-C", root), strings.NewReader(""), &stdout, &stderr, os.Environ())
+		Main(t.Context(), append(words, "-C", root), strings.NewReader(""), &stdout,
+			&stderr, os.Environ())
 		if err := conforms(t, "verify", stdout.Bytes()); err != nil {
 			t.Errorf("gl %s: %v\n%s%s", strings.Join(words, " "), err, &stdout, &stderr)
 		}
 	}
 }
 
-// What landed is found by its commit's trailers, where its record is gone.
+// Landed work without a record is found by its commit's trailers.
 func TestDiffDocument(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	if _, err := exec.LookPath("git"); err != nil {
@@ -132,18 +135,20 @@ func TestDiffDocument(t *testing.T) {
 	}
 }
 
-// With nothing to show the documents are as whole.
+// Without content the documents are still complete.
 func TestLocalDocumentsOfAnEmptyProject(t *testing.T) {
 	root := projecttest.Write(t, map[string]string{"ROADMAP.md": ""})
 	for name, commands := range localSchemas {
-		words := slices.DeleteFunc(slices.Clone(commands[0]), func(w string) bool { return w == "m1" })
+		words := slices.DeleteFunc(slices.Clone(commands[0]), func(w string) bool {
+			return w == "m1"
+		})
 		if err := conforms(t, name, output(t, append(words, "-C", root)...)); err != nil {
 			t.Errorf("gl %s: %v", strings.Join(words, " "), err)
 		}
 	}
 }
 
-// Every part of a document that may be null or empty isn't in the full project, so that its schema is tried.
+// No part of a full document is null or empty, so that its schema is tested.
 func TestLocalDocumentsAreFull(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	if _, err := exec.LookPath("git"); err != nil {

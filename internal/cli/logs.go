@@ -71,7 +71,7 @@ Exit codes: 0 shown; 1 there is no such attempt; 2 wrong usage; 130, 143 interru
 	f.IntVar(&o.n, "attempt", 0, "show attempt `N` (default: the last one)")
 	f.BoolVar(&o.raw, "raw", false, "print the log file unchanged")
 	f.BoolVar(&o.json, "json", false, "print one JSON document")
-	// An error would mean a flag of another name.
+	// It fails only if the flag doesn't exist.
 	_ = c.RegisterFlagCompletionFunc("attempt", app.Complete(completeAttempt))
 	return c
 }
@@ -95,7 +95,8 @@ func runLogs(ctx context.Context, app *cmdutil.App, id string, o logsOptions) er
 		return logsJSON(app.IO, pr, rec)
 	}
 	out := bufio.NewWriter(app.IO)
-	l := &logView{pr: pr, rec: rec, raw: o.raw, out: out, streams: app.IO, dec: agent.NewDecoder(rec.Job.Stream),
+	l := &logView{pr: pr, rec: rec, raw: o.raw, out: out, streams: app.IO,
+		dec:  agent.NewDecoder(rec.Job.Stream),
 		tail: attemptlog.NewTail(pr.Runs.Files.Log(rec.ID.Slice, rec.ID.N))}
 	defer l.tail.Close()
 	defer out.Flush()
@@ -119,13 +120,15 @@ func findAttempt(app *cmdutil.App, pr *project.Project, id string, n int) (*atte
 	if attempt.IsTask(id) && len(all[id]) == 0 {
 		return nil, fmt.Errorf("no attempt is named %s%s", id, tasksIn(all))
 	}
-	if len(all[id]) == 0 { // else its slice may be gone, and what its agent did is there all the same
+	if len(all[id]) == 0 {
+		// otherwise its slice may be gone, but its log still exists
 		if id, err = app.Resolve(p, id); err != nil {
 			return nil, err
 		}
 	}
 	entries := all[id]
-	if st := p.State(id); st != nil && len(entries) == 0 { // it may have been attempted by an earlier id
+	if st := p.State(id); st != nil && len(entries) == 0 {
+		// it may have been attempted under an earlier id
 		for _, name := range st.Was {
 			if len(all[name]) > 0 {
 				id, entries = name, all[name]
@@ -149,7 +152,7 @@ func findAttempt(app *cmdutil.App, pr *project.Project, id string, n int) (*atte
 	return rec, nil
 }
 
-// tasksIn names the tasks that there are attempts at: " (there are: @map, @quick)".
+// tasksIn names the tasks with attempts: " (there are: @map, @quick)".
 func tasksIn(all map[string][]attempt.Entry) string {
 	ids := taskIDs(all)
 	if len(ids) == 0 {
@@ -178,10 +181,10 @@ type logView struct {
 	dec  *agent.Decoder
 	tail *attemptlog.Tail
 
-	streams *iostreams.Streams // whose width and colors out has
+	streams *iostreams.Streams // out has its width and colors
 }
 
-// head is the line before the log.
+// head prints the line before the log.
 func (l *logView) head() {
 	if l.raw {
 		return
@@ -192,10 +195,11 @@ func (l *logView) head() {
 	} else if l.rec.Life.StartedAt != nil {
 		started = "started " + l.rec.Life.StartedAt.Local().Format(time.DateTime)
 	}
-	l.line(term.Dim, fmt.Sprintf("attempt %d of %s with %s, %s", l.rec.ID.N, l.rec.ID.Slice, l.rec.Job.Agent, started))
+	l.line(term.Dim,
+		fmt.Sprintf("attempt %d of %s with %s, %s", l.rec.ID.N, l.rec.ID.Slice, l.rec.Job.Agent, started))
 }
 
-// once shows what is there.
+// once shows the log so far.
 func (l *logView) once() error {
 	over := l.rec.Life.Phase == plan.Settled
 	if err := l.more(over); err != nil {
@@ -207,7 +211,7 @@ func (l *logView) once() error {
 	return nil
 }
 
-// follow shows what comes until the attempt is over.
+// follow shows new lines until the attempt is over.
 func (l *logView) follow(ctx context.Context, streams *iostreams.Streams) error {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
@@ -215,7 +219,7 @@ func (l *logView) follow(ctx context.Context, streams *iostreams.Streams) error 
 	news, stop := watchLog(l.pr.Runs, l.rec)
 	defer stop()
 	for {
-		over, word := l.over() // before reading: then what is read is all there is
+		over, word := l.over() // before reading, so that the end isn't missed
 		if err := errors.Join(l.more(over), l.out.Flush()); err != nil {
 			return err
 		}
@@ -237,18 +241,21 @@ func (l *logView) follow(ctx context.Context, streams *iostreams.Streams) error 
 	}
 }
 
-// over says whether the log will not grow any more; word is what to say where the attempt isn't settled.
+// over reports whether the log has ended; word is the message if the attempt isn't settled.
 func (l *logView) over() (over bool, word string) {
 	rec, err := l.pr.Runs.Get(l.rec.ID.Slice, l.rec.ID.N)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !l.rec.Life.Phase.Begun():
-		return true, fmt.Sprintf("attempt %d of %s was canceled before its agent started", l.rec.ID.N, l.rec.ID.Slice)
-	case err != nil: // being written anew, or cleaned away: the wrapper writes it again when it settles
+		return true, fmt.Sprintf("attempt %d of %s was canceled before its agent started",
+			l.rec.ID.N, l.rec.ID.Slice)
+	case err != nil:
+		// being rewritten, or cleaned up: the wrapper writes it again when it settles
 		rec = l.rec
 	}
 	l.rec = rec
 	if rec.Life.Phase != plan.Settled && rec.Life.Dead() {
-		if again, err := l.pr.Runs.Get(rec.ID.Slice, rec.ID.N); err == nil && again.Life.Phase == plan.Settled {
+		if again, err := l.pr.Runs.Get(rec.ID.Slice, rec.ID.N); err == nil &&
+			again.Life.Phase == plan.Settled {
 			l.rec = again
 			return true, ""
 		}
@@ -261,7 +268,7 @@ func (l *logView) over() (over bool, word string) {
 	return rec.Life.Phase == plan.Settled, ""
 }
 
-// more shows what was written since the last time; a cut last line only when nothing follows it.
+// more shows what was written since the last time; an incomplete last line only at the end.
 func (l *logView) more(over bool) error {
 	if l.raw {
 		return l.tail.Copy(l.out)
@@ -273,10 +280,11 @@ func (l *logView) more(over bool) error {
 	})
 }
 
-// markColors are those of events, by the mark that they begin with.
-var markColors = map[string]term.Color{"- ": term.Dim, "> ": term.Blue, "! ": term.Red, "~ ": term.Yellow, "= ": term.Bold, "| ": term.Violet}
+// markColors has the colors of events by their leading mark.
+var markColors = map[string]term.Color{"- ": term.Dim, "> ": term.Blue, "! ": term.Red,
+	"~ ": term.Yellow, "= ": term.Bold, "| ": term.Violet}
 
-// event shows an event. A sub-agent's bar and name have a color, what it did that of its mark.
+// event shows an event. A sub-agent's bar and name have their own color, the rest that of its mark.
 func (l *logView) event(text string) {
 	head := text[:min(2, len(text))]
 	c := markColors[head]
@@ -303,7 +311,8 @@ func (l *logView) line(c term.Color, text string) {
 	}
 }
 
-// end is the line after the log of a settled attempt: "failed: exit 7, after 12s, 3 turns, $0.42".
+// end prints the line after the log of a settled attempt: "failed: exit 7, after 12s, 3 turns,
+// $0.42".
 func (l *logView) end() {
 	if l.raw {
 		return

@@ -17,7 +17,7 @@ import (
 	"greenlight/internal/run/project"
 )
 
-// A logsDoc is what gl logs --json prints: the attempt, and its log so far.
+// A logsDoc is an attempt and its log so far, as gl logs --json prints it.
 type logsDoc struct {
 	SchemaVersion int          `json:"schema_version"`
 	Slice         string       `json:"slice"` // or the id of a task
@@ -29,7 +29,7 @@ type logsDoc struct {
 type logEvent struct {
 	Kind agent.Kind `json:"kind"`
 	Text string     `json:"text"` // control characters are escaped
-	By   *string    `json:"by"`   // the sub-agent that it is of; null for the agent itself
+	By   *string    `json:"by"`   // the sub-agent; null for the agent itself
 }
 
 func logsJSON(out *iostreams.Streams, pr *project.Project, rec *attempt.Record) error {
@@ -49,8 +49,9 @@ func logsJSON(out *iostreams.Streams, pr *project.Project, rec *attempt.Record) 
 	return out.JSON(doc)
 }
 
-// completeAttempt completes the numbers of a slice's attempts, with how they ended.
-func completeAttempt(app *cmdutil.App, _ *cobra.Command, have []string, _ string) ([]string, cobra.ShellCompDirective) {
+// completeAttempt completes the numbers of a slice's attempts, with their outcomes.
+func completeAttempt(app *cmdutil.App, _ *cobra.Command, have []string,
+	_ string) ([]string, cobra.ShellCompDirective) {
 	pr, err := app.Project()
 	if err != nil || len(have) == 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -61,7 +62,8 @@ func completeAttempt(app *cmdutil.App, _ *cobra.Command, have []string, _ string
 	}
 	var list []string
 	for _, entry := range index[have[0]] {
-		list = append(list, cobra.CompletionWithDesc(strconv.Itoa(entry.N), entry.Outcome.Traits().Shown.Words))
+		list = append(list,
+			cobra.CompletionWithDesc(strconv.Itoa(entry.N), entry.Outcome.Traits().Shown.Words))
 	}
 	return list, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }

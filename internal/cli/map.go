@@ -18,7 +18,8 @@ git repository. It is done when the agent has written STACK.md, ARCHITECTURE.md,
 		Example: "  gl map",
 		RunE: func(c *cobra.Command, a []string) error {
 			const dir = ".greenlight/codebase/"
-			return runLook(c, app, a, attempt.Want(dir+"STACK.md", dir+"ARCHITECTURE.md", dir+"CONVENTIONS.md", dir+"CONCERNS.md"), o)
+			return runLook(c, app, a, attempt.Want(dir+"STACK.md", dir+"ARCHITECTURE.md",
+				dir+"CONVENTIONS.md", dir+"CONCERNS.md"), o)
 		},
 	})
 }

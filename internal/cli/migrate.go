@@ -37,14 +37,15 @@ Exit codes: 0 migrated, or nothing to migrate; 1 can't be migrated, or attempts 
 }
 
 type migrateDoc struct {
-	SchemaVersion int      `json:"schema_version"`
-	DryRun        bool     `json:"dry_run"`
-	Migrated      bool     `json:"migrated"` // false if there was nothing to migrate; in a dry run: it would be
-	Slices        int      `json:"slices" jsonschema:"minimum=0"`
-	Files         []string `json:"files"`  // relative to the root
-	Backup        *string  `json:"backup"` // relative to the root; null if nothing is migrated
-	Decisions     int      `json:"decisions" jsonschema:"minimum=0"`
-	Warnings      []string `json:"warnings"`
+	SchemaVersion int  `json:"schema_version"`
+	DryRun        bool `json:"dry_run"`
+	// false if there was nothing to migrate; in a dry run, whether it would be
+	Migrated  bool     `json:"migrated"`
+	Slices    int      `json:"slices" jsonschema:"minimum=0"`
+	Files     []string `json:"files"`  // relative to the root
+	Backup    *string  `json:"backup"` // relative to the root; null if nothing is migrated
+	Decisions int      `json:"decisions" jsonschema:"minimum=0"`
+	Warnings  []string `json:"warnings"`
 }
 
 func runMigrate(ctx context.Context, app *cmdutil.App, dryRun, asJSON bool) error {
@@ -67,7 +68,8 @@ func runMigrate(ctx context.Context, app *cmdutil.App, dryRun, asJSON bool) erro
 		app.IO.Message("warning: %s", w)
 	}
 	if asJSON {
-		doc := migrateDoc{1, dryRun, !already, m.Slices, jsondoc.OrEmpty(m.Files), nil, m.Decisions, jsondoc.OrEmpty(m.Warnings)}
+		doc := migrateDoc{1, dryRun, !already, m.Slices, jsondoc.OrEmpty(m.Files), nil, m.Decisions,
+			jsondoc.OrEmpty(m.Warnings)}
 		if m.Backup != "" {
 			doc.Backup = &m.Backup
 		}
@@ -79,14 +81,15 @@ func runMigrate(ctx context.Context, app *cmdutil.App, dryRun, asJSON bool) erro
 	return nil
 }
 
-// migrateText is the report of a migration that was done, or would be.
+// migrateText returns the report of a migration, done or planned.
 func migrateText(m *ops.Migration, dryRun bool) string {
 	var b strings.Builder
 	verb := "Migrated"
 	if dryRun {
 		verb = "Would migrate"
 	}
-	b.WriteString(verb + " " + words.Count(m.Slices, "slice") + " to file-per-slice format. Backup: " + path.Base(m.Backup) + "\n")
+	b.WriteString(verb + " " + words.Count(m.Slices, "slice") +
+		" to file-per-slice format. Backup: " + path.Base(m.Backup) + "\n")
 	if m.Decisions > 0 {
 		b.WriteString(words.Count(m.Decisions, "decision") + " in DECISIONS.md\n")
 	}

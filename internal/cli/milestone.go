@@ -9,7 +9,7 @@ import (
 	"greenlight/internal/core/plan"
 )
 
-// knownMilestone refuses a milestone that no slice has, naming those there are.
+// knownMilestone refuses a milestone that no slice has, and names the existing ones.
 func knownMilestone(p *plan.Plan, m string) error {
 	if m == "" {
 		return nil
@@ -25,5 +25,6 @@ func knownMilestone(p *plan.Plan, m string) error {
 	if meant := suggest.Match(m, known); meant != "" {
 		hint = ", did you mean " + meant + "?"
 	}
-	return fmt.Errorf("no slice belongs to milestone %q%s (known: %s)", m, hint, strings.Join(known, ", "))
+	return fmt.Errorf("no slice belongs to milestone %q%s (known: %s)", m, hint,
+		strings.Join(known, ", "))
 }

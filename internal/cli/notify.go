@@ -9,13 +9,17 @@ import (
 	"greenlight/internal/run/project"
 )
 
-// channels are the ways in which a drain tells people of what it meets, by the settings notify.*. What runs a program or posts somewhere
-// is among what gl trust asks about (project.Commands), and a drain doesn't begin without that.
+// channels returns the ways in which a drain notifies people, from the settings notify.*. Those
+// that run a program or post data are among what gl trust asks about (project.Commands), and a
+// drain doesn't begin without that permission.
 func channels(app *cmdutil.App, pr *project.Project) []notify.Channel {
 	var list []notify.Channel
 	n := pr.Config.Notify
 	if n.Terminal && iostreams.IsTerminal(app.IO.Err) && app.Getenv("TERM") != "dumb" {
-		list = append(list, notify.Terminal{Tmux: app.Getenv("TMUX") != "", Write: func(text string) { io.WriteString(app.IO.Err, text) }})
+		list = append(list,
+			notify.Terminal{Tmux: app.Getenv("TMUX") != "", Write: func(text string) {
+				io.WriteString(app.IO.Err, text)
+			}})
 	}
 	if n.Desktop {
 		if c := notify.Desktop(app.Getenv); c != nil {

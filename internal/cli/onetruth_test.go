@@ -21,7 +21,7 @@ import (
 	"greenlight/internal/show/view"
 )
 
-// One night, shown by every command that shows it (status, board, report, events, cost): the numbers are the same.
+// All commands that show a night (status, board, report, events, cost) show the same numbers.
 func TestOneTruth(t *testing.T) {
 	files := maps.Clone(everyClass)
 	for i, usd := range []string{"1.25", "0.50"} {
@@ -51,9 +51,12 @@ func TestOneTruth(t *testing.T) {
 	decode(&status, "status", "--json")
 	decode(&night, "report", "--json")
 	want := view.Counts{
-		Total: status.Total, Done: status.Done, Running: len(status.Running), Merging: len(status.Landing), Ready: len(status.Ready), Blocked: len(status.Blocked),
-		Failed: len(status.Failed) + len(status.Red) + len(status.Conflict) + len(status.Stalled), NeedsYou: len(status.Waiting) + len(status.Unknown),
-		Unverified: status.Done, // their files say so, and gl has seen nothing of it
+		Total: status.Total, Done: status.Done, Running: len(status.Running),
+		Merging: len(status.Landing), Ready: len(status.Ready), Blocked: len(status.Blocked),
+		Failed: len(status.Failed) + len(status.Red) + len(status.Conflict) +
+			len(status.Stalled),
+		NeedsYou:   len(status.Waiting) + len(status.Unknown),
+		Unverified: status.Done, // by their files alone; gl has verified nothing
 	}
 	if want.Failed < 3 || want.NeedsYou < 2 || want.Merging != 1 {
 		t.Fatalf("a dull night: %+v", want)
@@ -70,7 +73,8 @@ func TestOneTruth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.TrimSpace(string(output(t, "status", "--compact", "-C", root))); got != want.Bar(p, now) {
+	if got := strings.TrimSpace(string(output(t, "status", "--compact", "-C",
+		root))); got != want.Bar(p, now) {
 		t.Errorf("status --compact: %q, want %q", got, want.Bar(p, now))
 	}
 	screen := strings.Join(onScreen(100, view.New(p, view.Facts{}, now)), "\n")
@@ -84,12 +88,14 @@ func TestOneTruth(t *testing.T) {
 	if sum != want.Total {
 		t.Errorf("the groups have %d of %d slices", sum, want.Total)
 	}
-	if night.Sentence != want.Sentence("Stopped", "slice") && night.Sentence != want.Sentence("Running", "slice") {
+	if night.Sentence != want.Sentence("Stopped", "slice") &&
+		night.Sentence != want.Sentence("Running", "slice") {
 		t.Errorf("report: %q", night.Sentence)
 	}
-	// The journal's costs are the records' costs.
+	// The journal and the records have the same costs.
 	spent := 0.0
-	for _, line := range strings.Split(strings.TrimSpace(string(output(t, "events", "--json", "-C", root))), "\n") {
+	for _, line := range strings.Split(strings.TrimSpace(string(output(t, "events", "--json", "-C",
+		root))), "\n") {
 		var e struct {
 			Cost float64 `json:"cost_usd"`
 		}
@@ -106,10 +112,14 @@ func TestOneTruth(t *testing.T) {
 	}
 	var cost costDoc
 	decode(&cost, "cost", "--json")
-	if usd := cost.Total.CostUSD; usd == nil || *usd != spent || cost.Total.FailedUSD != night.Cost.Failed.USD || cost.Total.Attempts != night.Cost.Total.Known {
+	if usd := cost.Total.CostUSD; usd == nil || *usd != spent ||
+		cost.Total.FailedUSD != night.Cost.Failed.USD ||
+		cost.Total.Attempts != night.Cost.Total.Known {
 		t.Errorf("cost: %+v, report: %+v, events: $%.2f", cost.Total, night.Cost, spent)
 	}
-	frame, err := board.Still(board.Config{Project: pr, Paint: func(_ term.Color, s string) string { return s },
+	frame, err := board.Still(board.Config{Project: pr, Paint: func(_ term.Color, s string) string {
+		return s
+	},
 		Plan: func(now time.Time) (*plan.Plan, error) { return shownPlan(pr, now, "") }}, 200, 80)
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +134,8 @@ func TestOneTruth(t *testing.T) {
 	}
 }
 
-// What helps a slice is the same wherever it is named: all of the commands where there is room, else the one that a person most likely wants.
+// The recommended commands for a slice are the same everywhere: all of them where there is room,
+// otherwise the most likely one.
 func TestOneAdvice(t *testing.T) {
 	root := projecttest.Write(t, everyClass)
 	pr, err := project.Open(root)
@@ -139,7 +150,8 @@ func TestOneAdvice(t *testing.T) {
 	var drained bytes.Buffer
 	leftOver(iostreams.New(nil, &drained, io.Discard, nil), p)
 	plain := func(_ term.Color, s string) string { return s }
-	frame, err := board.Still(board.Config{Project: pr, Paint: plain, Plan: func(now time.Time) (*plan.Plan, error) { return shownPlan(pr, now, "") }}, 200, 80)
+	frame, err := board.Still(board.Config{Project: pr, Paint: plain,
+		Plan: func(now time.Time) (*plan.Plan, error) { return shownPlan(pr, now, "") }}, 200, 80)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +174,8 @@ func TestOneAdvice(t *testing.T) {
 			continue
 		}
 		advised++
-		for name, text := range map[string]string{"gl why": why, "the end of a drain": drained.String()} {
+		for name, text := range map[string]string{"gl why": why,
+			"the end of a drain": drained.String()} {
 			if !strings.Contains(text, r.String()+"\n") {
 				t.Errorf("%s doesn't say %q:\n%s", name, r, text)
 			}
@@ -171,14 +184,17 @@ func TestOneAdvice(t *testing.T) {
 			continue
 		}
 		for name, text := range short {
-			if c := r.Command(); !strings.Contains(text, c) && (name != "gl status" || p.States[i].Class.Troubled()) {
+			if c := r.Command(); !strings.Contains(text, c) &&
+				(name != "gl status" || p.States[i].Class.Troubled()) {
 				t.Errorf("%s doesn't name %q:\n%s", name, c, text)
 			}
 		}
-		if all := "`" + strings.Join(r.Next, "`"+plan.Then+"`") + "`"; !strings.Contains(markdown, all) {
+		if all := "`" + strings.Join(r.Next, "`"+plan.Then+"`") + "`"; !strings.Contains(markdown,
+			all) {
 			t.Errorf("the report doesn't name %s:\n%s", all, markdown)
 		}
-		if all := "<code>" + strings.Join(r.Next, "</code>"+plan.Then+"<code>") + "</code>"; !strings.Contains(night.String(), all) {
+		if all := "<code>" + strings.Join(r.Next, "</code>"+plan.Then+"<code>") +
+			"</code>"; !strings.Contains(night.String(), all) {
 			t.Errorf("the report's page doesn't name %s", all)
 		}
 	}

@@ -37,7 +37,8 @@ func TestEndedText(t *testing.T) {
 	}
 }
 
-// Whatever an outcome is called, its line says so once, says why, and names gl logs where that helps.
+// Whatever an outcome is called, its line says so once, says why, and names gl logs where that
+// helps.
 func TestEndedTextOfAll(t *testing.T) {
 	for _, o := range outcome.All() {
 		traits := o.Traits()

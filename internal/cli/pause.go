@@ -63,14 +63,15 @@ slice.`,
 // A pauseDoc is what gl pause and gl resume print as JSON.
 type pauseDoc struct {
 	SchemaVersion int     `json:"schema_version"`
-	ID            *string `json:"id"` // null for a hand-off that names no slice
+	ID            *string `json:"id"` // null for a hand-off without a slice
 	Name          string  `json:"name"`
 	Status        string  `json:"status"`
 	Step          string  `json:"step"`
-	Paused        bool    `json:"paused"`    // gl pause: it is now; gl resume: it was
+	Paused        bool    `json:"paused"`    // after gl pause, it is; before gl resume, it was
 	PausedAt      *string `json:"paused_at"` // null for unknown
-	File          *string `json:"file"`      // the hand-off file, relative to the root; null for none
-	Text          *string `json:"text"`      // contents of the hand-off file; null for none
+	// the hand-off file, relative to the root; null for none
+	File *string `json:"file"`
+	Text *string `json:"text"` // contents of the hand-off file; null for none
 }
 
 func newPauseDoc(st *plan.State) pauseDoc {
@@ -96,7 +97,7 @@ func runPause(ctx context.Context, app *cmdutil.App, id string, asJSON bool) err
 	return nil
 }
 
-// toPause finds the slice that a person means by id, or without one the slice that this session works on.
+// toPause finds the slice that id means or, without an id, the slice that this session works on.
 func toPause(app *cmdutil.App, id string) (*project.Project, string, error) {
 	if id = cmp.Or(id, ownSlice(app)); id != "" {
 		return app.Slice(id)
@@ -109,7 +110,7 @@ func toPause(app *cmdutil.App, id string) (*project.Project, string, error) {
 	return pr, id, err
 }
 
-// ownSlice is the slice of the attempt that calls, "" for a person.
+// ownSlice returns the slice of the calling attempt, "" for a person.
 func ownSlice(app *cmdutil.App) string {
 	if c := app.Caller(); c != nil && !c.Alone {
 		return c.ID
@@ -164,6 +165,7 @@ func newResumeDoc(h *ops.Handoff) pauseDoc {
 	if h.State != nil {
 		doc = newPauseDoc(h.State)
 	}
-	doc.Paused, doc.PausedAt, doc.File, doc.Text = h.Paused, jsondoc.OrNull(h.PausedAt), jsondoc.OrNull(h.File), jsondoc.OrNull(h.Text)
+	doc.Paused, doc.PausedAt, doc.File, doc.Text = h.Paused, jsondoc.OrNull(h.PausedAt),
+		jsondoc.OrNull(h.File), jsondoc.OrNull(h.Text)
 	return doc
 }

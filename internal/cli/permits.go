@@ -16,96 +16,105 @@ import (
 	"greenlight/internal/run/project"
 )
 
-// Agents must not decide what is for a person: what lands, what it may cost, what gl runs, how
-// other slices stand. permits says for each command who may call it, and permitted asks it before
-// the command runs. attempt.Store.Caller tells an agent from a person.
+// Agents must not make a person's decisions: what is merged, what it may cost, what gl runs, the
+// state of other slices. permits has, for each command, who may call it, and permitted checks that
+// before the command runs. attempt.Store.Caller tells agents from people.
 
-// who is who may call a command.
+// A who is a kind of permitted caller.
 type who int
 
 const (
-	forPerson  who = iota // only a person
-	forAnyone             // agents, too: it shows something, or changes nothing that decides
-	forOwner              // an agent for the slice of its own attempt, which is the first argument or the default
-	forSystem             // an agent whose attempt is at an item of that system of state, or a task
-	forLaunch             // anyone, but for an agent it starts nothing: it prints what to do instead
-	forSetting            // a person; what an agent wants to set is kept as a proposal
+	forPerson who = iota // only a person
+	// agents, too: it only shows something, or changes nothing that a person decides
+	forAnyone
+	// agents only for the slice of their own attempt, which is the first argument or the default
+	forOwner
+	forSystem // agents whose attempt is at an item of that system of state, or at a task
+	// agents, too, but for them it starts nothing and prints what to do instead
+	forLaunch
+	forSetting // a person; an agent's setting is kept as a proposal
 )
 
-// A rule is who may call one command.
+// A rule defines who may call one command.
 type rule struct {
 	who    who
 	system string // for forSystem: project.System's key
 
 	// shows reports whether the command, with these arguments, only shows something; nil for never.
 	shows func(c *cobra.Command, args []string) bool
-	// setting is what the command would set, for forSetting.
+	// setting returns what the command would set, for forSetting.
 	setting func(args []string) (key, value string)
 }
 
-// permits are all commands that can be run. One that is missing here is for a person. Only
-// commands that change something need the map, so it is made when one asks.
+// permits has the rules of all commands. A missing command is for a person. Only commands that
+// change something need the map, so it is built on demand.
 var permits = sync.OnceValue(func() map[string]rule {
 	var (
 		specwrightOnly = rule{who: forSystem, system: "specwright"}
 		gsdOnly        = rule{who: forSystem, system: "gsd"}
 	)
 	return map[string]rule{
-		"gl accept":                          {},
-		"gl add-slice":                       {}, // it would be built, at a cost
-		"gl answer":                          {},
-		"gl assess":                          {who: forLaunch},
-		"gl attach":                          {},
-		"gl board":                           {who: forAnyone}, // what its keys run is asked for itself
-		"gl budget":                          {who: forSetting, shows: fewerThan(1), setting: budgetSetting},
-		"gl changelog":                       {who: forAnyone},
-		"gl check":                           {who: forAnyone},
-		"gl clean":                           {shows: withFlag("dry-run")},
-		"gl completion":                      {who: forAnyone},
-		"gl cost":                            {who: forAnyone},
-		"gl debug":                           {who: forAnyone},
-		"gl demo":                            {who: forAnyone}, // in a project of its own
-		"gl design":                          {who: forLaunch},
-		"gl diff":                            {who: forAnyone},
-		"gl do":                              {},
-		"gl doctor":                          {shows: withoutFlag("fix")},
-		"gl edit":                            {},
-		"gl events":                          {who: forAnyone},
-		"gl graph":                           {who: forAnyone},
-		"gl gsd":                             {who: forAnyone},
-		"gl gsd line":                        {who: forAnyone},
-		"gl gsd state":                       {who: forAnyone},
-		"gl gsd state-snapshot":              {who: forAnyone},
-		"gl help":                            {who: forAnyone},
-		"gl hold":                            {shows: withoutFlag("until", "lift")},
-		"gl init":                            {who: forLaunch},
-		"gl install":                         {shows: withFlag("dry-run")},
-		"gl land":                            {},
-		"gl logs":                            {who: forAnyone},
-		"gl map":                             {who: forLaunch},
-		"gl migrate":                         {shows: withFlag("dry-run")},
-		"gl pause":                           {who: forOwner},
-		"gl quick":                           {who: forLaunch},
-		"gl ref":                             {who: forAnyone},
-		"gl rehearse":                        {who: forAnyone}, // in a copy
-		"gl reject":                          {},
-		"gl remove":                          {},
-		"gl rename":                          {},
-		"gl report":                          {who: forAnyone},
-		"gl resume":                          {who: forOwner},
-		"gl retry":                           {},
-		"gl review":                          {who: forLaunch},
-		"gl roadmap":                         {who: forAnyone},
-		"gl roadmap archive":                 {who: forLaunch},
-		"gl roadmap milestone":               {who: forLaunch},
-		"gl salvage":                         {who: forAnyone}, // it restores beside what is there
-		"gl say":                             {},
-		"gl settings":                        {who: forAnyone},
-		"gl settings get":                    {who: forAnyone},
-		"gl settings mode":                   {who: forSetting, setting: settingOf("mode")},
-		"gl settings model":                  {who: forSetting, shows: fewerThan(2), setting: modelSetting},
-		"gl settings profile":                {who: forSetting, setting: settingOf("model_profile")},
-		"gl settings set":                    {who: forSetting, setting: func(args []string) (string, string) { return args[0], args[1] }},
+		"gl accept":    {},
+		"gl add-slice": {}, // agents would build it, at a cost
+		"gl answer":    {},
+		"gl assess":    {who: forLaunch},
+		"gl attach":    {},
+		// the commands behind its keys are checked themselves
+		"gl board": {who: forAnyone},
+		"gl budget": {who: forSetting, shows: fewerThan(1),
+			setting: budgetSetting},
+		"gl changelog":          {who: forAnyone},
+		"gl check":              {who: forAnyone},
+		"gl clean":              {shows: withFlag("dry-run")},
+		"gl completion":         {who: forAnyone},
+		"gl cost":               {who: forAnyone},
+		"gl debug":              {who: forAnyone},
+		"gl demo":               {who: forAnyone}, // in its own project
+		"gl design":             {who: forLaunch},
+		"gl diff":               {who: forAnyone},
+		"gl do":                 {},
+		"gl doctor":             {shows: withoutFlag("fix")},
+		"gl edit":               {},
+		"gl events":             {who: forAnyone},
+		"gl graph":              {who: forAnyone},
+		"gl gsd":                {who: forAnyone},
+		"gl gsd line":           {who: forAnyone},
+		"gl gsd state":          {who: forAnyone},
+		"gl gsd state-snapshot": {who: forAnyone},
+		"gl help":               {who: forAnyone},
+		"gl hold":               {shows: withoutFlag("until", "lift")},
+		"gl init":               {who: forLaunch},
+		"gl install":            {shows: withFlag("dry-run")},
+		"gl land":               {},
+		"gl logs":               {who: forAnyone},
+		"gl map":                {who: forLaunch},
+		"gl migrate":            {shows: withFlag("dry-run")},
+		"gl pause":              {who: forOwner},
+		"gl quick":              {who: forLaunch},
+		"gl ref":                {who: forAnyone},
+		"gl rehearse":           {who: forAnyone}, // in a copy
+		"gl reject":             {},
+		"gl remove":             {},
+		"gl rename":             {},
+		"gl report":             {who: forAnyone},
+		"gl resume":             {who: forOwner},
+		"gl retry":              {},
+		"gl review":             {who: forLaunch},
+		"gl roadmap":            {who: forAnyone},
+		"gl roadmap archive":    {who: forLaunch},
+		"gl roadmap milestone":  {who: forLaunch},
+		"gl salvage":            {who: forAnyone}, // it never overwrites
+		"gl say":                {},
+		"gl settings":           {who: forAnyone},
+		"gl settings get":       {who: forAnyone},
+		"gl settings mode":      {who: forSetting, setting: settingOf("mode")},
+		"gl settings model": {who: forSetting, shows: fewerThan(2),
+			setting: modelSetting},
+		"gl settings profile": {who: forSetting,
+			setting: settingOf("model_profile")},
+		"gl settings set": {who: forSetting, setting: func(args []string) (string, string) {
+			return args[0], args[1]
+		}},
 		"gl ship":                            {who: forLaunch},
 		"gl slice":                           {who: forLaunch},
 		"gl state":                           {who: forAnyone},
@@ -204,7 +213,7 @@ func budgetSetting(args []string) (string, string) {
 	return "budget." + args[0] + "_usd", usd
 }
 
-// permitted says why the caller may not run the command with these arguments; nil if it may.
+// permitted returns why the caller may not run the command with these arguments; nil if it may.
 func permitted(c *cobra.Command, app *cmdutil.App, args []string) error {
 	p := permits()[c.CommandPath()]
 	if p.who == forAnyone || p.shows != nil && p.shows(c, args) {
@@ -221,7 +230,8 @@ func permitted(c *cobra.Command, app *cmdutil.App, args []string) error {
 		}
 		return nil
 	case forSystem:
-		if !caller.Tests && (caller.System == p.system || caller.System == "" || attempt.IsTask(caller.ID)) {
+		if !caller.Tests &&
+			(caller.System == p.system || caller.System == "" || attempt.IsTask(caller.ID)) {
 			return nil
 		}
 	case forOwner:
@@ -233,7 +243,8 @@ func permitted(c *cobra.Command, app *cmdutil.App, args []string) error {
 }
 
 // permittedOwner is permitted for a command that an agent may run for its own slice.
-func permittedOwner(c *cobra.Command, app *cmdutil.App, caller *attempt.Caller, args []string) error {
+func permittedOwner(c *cobra.Command, app *cmdutil.App, caller *attempt.Caller,
+	args []string) error {
 	pr, err := app.Project()
 	if err != nil {
 		return err
@@ -242,7 +253,7 @@ func permittedOwner(c *cobra.Command, app *cmdutil.App, caller *attempt.Caller, 
 	if len(args) > 0 {
 		id = args[0]
 	}
-	if id != caller.ID { // it may be spelled differently
+	if id != caller.ID { // it may be in another spelling
 		p, err := pr.Plan(time.Now(), pr.Options())
 		if err != nil {
 			return err
@@ -257,7 +268,7 @@ func permittedOwner(c *cobra.Command, app *cmdutil.App, caller *attempt.Caller, 
 	return nil
 }
 
-// refusal is the error of a command that is for a person.
+// refusal returns the error of a command that is for a person.
 func refusal(c *cobra.Command, caller *attempt.Caller) error {
 	instead := "say in your last message what a person should run"
 	switch {
@@ -266,13 +277,15 @@ func refusal(c *cobra.Command, caller *attempt.Caller) error {
 	case caller.Tests:
 		instead = "tests can use a project of their own"
 	case caller.ID != "" && !attempt.IsTask(caller.ID):
-		instead = fmt.Sprintf("to ask for it, run gl state set %s waiting_for=%s", caller.ID, shellwords.Quote("WHAT IS NEEDED"))
+		instead = fmt.Sprintf("to ask for it, run gl state set %s waiting_for=%s", caller.ID,
+			shellwords.Quote("WHAT IS NEEDED"))
 	}
 	return fmt.Errorf("%s is for a person, and this is %s: %s", c.CommandPath(), caller, instead)
 }
 
-// propose keeps what an agent wants to set.
-func propose(ctx context.Context, app *cmdutil.App, caller *attempt.Caller, p rule, args []string) error {
+// propose keeps an agent's setting as a proposal.
+func propose(ctx context.Context, app *cmdutil.App, caller *attempt.Caller, p rule,
+	args []string) error {
 	pr, err := app.Project()
 	if err != nil {
 		return err

@@ -24,7 +24,8 @@ so the rules always match the gl that is running.
 Exit codes: 0 printed; 2 no such document.`,
 		Example: "  gl ref\n  gl ref deviation-rules\n  gl ref agents/gl-implementer",
 		Args:    cmdutil.Args(cobra.MaximumNArgs(1)),
-		ValidArgsFunction: func(_ *cobra.Command, have []string, _ string) ([]string, cobra.ShellCompDirective) {
+		ValidArgsFunction: func(_ *cobra.Command, have []string,
+			_ string) ([]string, cobra.ShellCompDirective) {
 			if len(have) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}

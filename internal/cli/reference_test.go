@@ -16,8 +16,8 @@ import (
 
 var update = flag.Bool("update", false, "write docs/reference, docs/man and docs/schema anew")
 
-// The reference and the man pages are what the commands' own definitions say. The generator is this test: no program has
-// to carry it.
+// The reference and the man pages are generated from the commands' definitions. The generator is
+// this test, so no program carries it.
 func TestReference(t *testing.T) {
 	root, all := commandTree()
 	pages := map[string]string{filepath.Join("reference", "README.md"): markdownIndex(root, all)}
@@ -73,7 +73,7 @@ func writePages(t *testing.T, docs string, pages map[string]string) {
 
 func pageName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
 
-// explained is what a command's page says of it, with the paragraph of its exit codes apart.
+// explained returns the text of a command's page, with the paragraph about exit codes apart.
 func explained(c *cobra.Command) (text []term.Paragraph, exit string) {
 	for _, b := range term.Paragraphs(c.Long) {
 		if codes, ok := strings.CutPrefix(b.Text, "Exit codes: "); ok {
@@ -85,7 +85,7 @@ func explained(c *cobra.Command) (text []term.Paragraph, exit string) {
 	return text, exit
 }
 
-// below are the commands of a command that have pages.
+// below returns the subcommands that have pages.
 func below(c *cobra.Command) []*cobra.Command {
 	var list []*cobra.Command
 	for _, sub := range c.Commands() {
@@ -102,7 +102,8 @@ func markdownIndex(root *cobra.Command, all []*cobra.Command) string {
 	var b strings.Builder
 	b.WriteString(generated + "\n# Commands of gl\n\n" + markdownBlocks(root))
 	row := func(c *cobra.Command) {
-		fmt.Fprintf(&b, "| [%s](%s.md) | %s |\n", asMarkdown(shape(c)), pageName(c), asMarkdown(c.Short))
+		fmt.Fprintf(&b, "| [%s](%s.md) | %s |\n", asMarkdown(shape(c)), pageName(c),
+			asMarkdown(c.Short))
 	}
 	for _, g := range root.Groups() {
 		fmt.Fprintf(&b, "\n## %s\n\n| | |\n|---|---|\n", strings.TrimSuffix(g.Title, ":"))
@@ -122,7 +123,8 @@ func markdownIndex(root *cobra.Command, all []*cobra.Command) string {
 			row(c)
 		}
 	}
-	b.WriteString("\n## Flags of every command\n\n" + markdownCode(flagLines(root.PersistentFlags(), 0)))
+	b.WriteString("\n## Flags of every command\n\n" +
+		markdownCode(flagLines(root.PersistentFlags(), 0)))
 	return b.String()
 }
 
@@ -143,7 +145,8 @@ func markdownPage(c *cobra.Command) string {
 	}
 	subs := ""
 	for _, sub := range below(c) {
-		subs += fmt.Sprintf("- [%s](%s.md): %s\n", asMarkdown(shape(sub)), pageName(sub), asMarkdown(sub.Short))
+		subs += fmt.Sprintf("- [%s](%s.md): %s\n", asMarkdown(shape(sub)), pageName(sub),
+			asMarkdown(sub.Short))
 	}
 	section("Commands", subs)
 	if c.Runnable() {
@@ -179,7 +182,8 @@ func markdownBlocks(c *cobra.Command) string {
 func markdownCode(text string) string { return "```\n" + strings.TrimRight(text, "\n") + "\n```\n" }
 
 func asMarkdown(text string) string {
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "<", `\<`, "`", "\\`", "[", `\[`, "]", `\]`, "|", `\|`).Replace(text)
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "<", `\<`, "`", "\\`", "[", `\[`,
+		"]", `\]`, "|", `\|`).Replace(text)
 }
 
 func manPage(c *cobra.Command) string {
@@ -249,8 +253,8 @@ func manCode(text string) string {
 	return ".PP\n.RS 4\n.nf\n" + roff(strings.TrimRight(text, "\n")) + "\n.fi\n.RE\n"
 }
 
-// roff keeps text from being read as requests: a hyphen stays one that can be typed, and a line that begins with a dot
-// or a quote is none.
+// roff escapes text: hyphens stay ASCII so that they can be copied, and a leading dot or quote
+// isn't a request.
 func roff(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
 	lines := strings.Split(text, "\n")

@@ -46,22 +46,26 @@ red=S-3#1 has its first attempt leave broken work, and clash=S-5+S-6 has both ch
 			if err := o.check(c); err != nil {
 				return err
 			}
-			if o.runner == "" && app.Inside() { // nobody looks at panes
+			if o.runner == "" && app.Inside() { // agents can't look at panes
 				o.runner = "process"
 			}
 			return runSlice(c.Context(), app, o, ids)
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&spec, "spec", "", "what happens, as a `SPEC`: seed, step, jitter, faults and their chances")
+	f.StringVar(&spec, "spec", "",
+		"what happens, as a `SPEC`: seed, step, jitter, faults and their chances")
 	f.IntVar(&o.max, "max", 0, "run at most `N` attempts at a time (default 4)")
-	f.StringVar(&o.runner, "runner", "", "run agents in parallel `HOW`: tmux or process (default tmux if installed)")
-	f.BoolVar(&o.json, "json", false, "print events as they come, one JSON document a line, and messages to stderr")
+	f.StringVar(&o.runner, "runner", "",
+		"run agents in parallel `HOW`: tmux or process (default tmux if installed)")
+	f.BoolVar(&o.json, "json", false,
+		"print events as they come, one JSON document a line, and messages to stderr")
 	cmdutil.CompleteFlag(c, "runner", runners)
 	return c
 }
 
-// noteTargets names what is to meet a fault in the rehearsal and can't: nothing else would tell.
+// noteTargets names targets of faults that the rehearsal doesn't have: nothing else would report
+// them.
 func (j *job) noteTargets(p *plan.Plan) {
 	if j.rehearsal == nil {
 		return
@@ -78,12 +82,14 @@ func (j *job) noteTargets(p *plan.Plan) {
 	}
 }
 
-// copies says whether the slices are built in a scratch copy: a rehearsal writes invented results into the state.
+// copies reports whether the slices are built in a scratch copy: a rehearsal writes invented
+// results into the state.
 func (j *job) copies() bool {
-	return j.rehearsal != nil && (j.o.copy || !j.rehearsal.Here && !j.pr.IsDemo() && !scratch.Is(j.pr.Root))
+	return j.rehearsal != nil &&
+		(j.o.copy || !j.rehearsal.Here && !j.pr.IsDemo() && !scratch.Is(j.pr.Root))
 }
 
-// runInCopy drains a scratch copy of the project. One in which nothing was started is removed.
+// runInCopy drains a scratch copy of the project. The copy is removed if nothing was started in it.
 func (j *job) runInCopy(ctx context.Context) error {
 	if j.o.copy && j.rehearsal.Here {
 		return cmdutil.Usage("here can't be in --spec, because gl rehearse works in a copy: run gl slice --watch --agent %s", shellwords.Quote(j.first().Name))
@@ -104,7 +110,7 @@ func (j *job) runInCopy(ctx context.Context) error {
 	return err
 }
 
-// makeCopy makes the copy. A signal ends it, and leaves nothing behind.
+// makeCopy creates the copy. A signal ends it, and leaves nothing behind.
 func makeCopy(ctx context.Context, app *cmdutil.App, root string) (*scratch.Copy, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -138,7 +144,7 @@ func makeCopy(ctx context.Context, app *cmdutil.App, root string) (*scratch.Copy
 	}
 }
 
-// moved is the same job in the copy.
+// moved returns the same job for the copy.
 func (j *job) moved(c *scratch.Copy) (*job, error) {
 	pr, err := project.Open(c.Root)
 	if err != nil {
@@ -152,7 +158,7 @@ func (j *job) moved(c *scratch.Copy) (*job, error) {
 	return in, nil
 }
 
-// arrive says where the copy is, and has hints name it.
+// arrive prints where the copy is, and makes hints name it.
 func (j *job) arrive() {
 	if j.copy == nil {
 		return

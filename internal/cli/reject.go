@@ -26,7 +26,7 @@ func newReject(app *cmdutil.App) *cobra.Command {
 		Long: `Reject a slice that awaits review. TEXT says what is wrong with it: it is added to the slice's decisions, and the slice is
 pending again. The next gl slice, or one that is running, has the same agent go on in the same worktree with that in mind.
 
---at comments on one line of the slice's work: the words behind it, up to the next --at, are about that line. The agent gets each
+--at comments on one line of the slice's work: the words after it, up to the next --at, are about that line. The agent gets each
 comment with the line's text. FILE is relative to the repository's top, as gl diff shows it.` + fmt.Sprintf(decideHelp, ", or can't be written"),
 		Example: `  gl reject S-07 "the mail must not name the customer"
   gl reject S-07 "almost" --at mail.go:12 "use the template" --at mail_test.go:40 "test an empty name, too"`,
@@ -41,12 +41,15 @@ comment with the line's text. FILE is relative to the repository's top, as gl di
 		},
 	}
 	at.flags = c.Flags()
-	c.Flags().Var(&at, "at", "comment on a line, `FILE:LINE`, with the words behind it; may be repeated")
-	c.Flags().BoolVar(&force, "force", false, "also reject a slice that is being verified or has stalled")
+	c.Flags().Var(&at, "at",
+		"comment on a line, `FILE:LINE`, with the words after it; may be repeated")
+	c.Flags().BoolVar(&force, "force", false,
+		"also reject a slice that is being verified or has stalled")
 	return c
 }
 
-// places are the values of --at, each with the number of arguments before it: what comes behind belongs to it.
+// places are the values of --at, each with the number of arguments before it: the arguments after
+// it belong to it.
 type places struct {
 	flags *pflag.FlagSet
 	list  []linePlace
@@ -58,7 +61,7 @@ type linePlace struct {
 	before int
 }
 
-// A lineComment is what a person says of a line.
+// A lineComment is a person's comment on a line.
 type lineComment struct {
 	file string
 	line int
@@ -82,7 +85,7 @@ func (p *places) Set(value string) error {
 	return nil
 }
 
-// split gives each place the arguments behind it. The id, the first argument, isn't among them.
+// split assigns to each place the arguments after it, without the id, which is the first argument.
 func (p *places) split(a []string) (text string, comments []lineComment, err error) {
 	end := len(a)
 	for i := len(p.list) - 1; i >= 0; i-- {
@@ -97,7 +100,8 @@ func (p *places) split(a []string) (text string, comments []lineComment, err err
 	return strings.TrimSpace(strings.Join(a[:end], " ")), comments, nil
 }
 
-func runReject(ctx context.Context, app *cmdutil.App, id, text string, at []lineComment, force bool) error {
+func runReject(ctx context.Context, app *cmdutil.App, id, text string, at []lineComment,
+	force bool) error {
 	if !isLine(text) && (text != "" || len(at) == 0) {
 		return cmdutil.Usage("say what is wrong with %s, in one line of text without control characters", id)
 	}
@@ -124,7 +128,7 @@ func runReject(ctx context.Context, app *cmdutil.App, id, text string, at []line
 	return nil
 }
 
-// isLine says whether text is a line that isn't blank.
+// isLine reports whether text is a single, nonblank line.
 func isLine(text string) bool {
 	return strings.TrimSpace(text) != "" && !strings.ContainsFunc(text, unicode.IsControl)
 }

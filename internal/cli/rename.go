@@ -28,7 +28,8 @@ Exit codes: 0 removed; 1 others need it, or it can't be removed; 2 wrong usage; 
 			return runRemove(c.Context(), app, a[0], force)
 		},
 	}
-	c.Flags().BoolVar(&force, "force", false, "take it out of others' dependencies, and ignore a claim")
+	c.Flags().BoolVar(&force, "force", false,
+		"take it out of others' dependencies, and ignore a claim")
 	return c
 }
 
@@ -55,7 +56,7 @@ func runRemove(ctx context.Context, app *cmdutil.App, id string, force bool) err
 	return nil
 }
 
-// tellMoved says what else was changed.
+// tellMoved prints what else was changed.
 func tellMoved(app *cmdutil.App, m *ops.Moved) {
 	if len(m.Deps) > 0 {
 		app.IO.Printf("  changed the dependencies of %s\n", strings.Join(m.Deps, ", "))
@@ -95,7 +96,8 @@ func runRename(ctx context.Context, app *cmdutil.App, old, id string) error {
 	app.IO.Printf("%s is %s now\n", old, id)
 	tellMoved(app, m)
 	if m.Branch != "" {
-		app.IO.Printf("  its work goes on in a new worktree; the old one is on %s\n", sanitize.Text(m.Branch))
+		app.IO.Printf("  its work continues in a new worktree; the old one is on %s\n",
+			sanitize.Text(m.Branch))
 	}
 	return nil
 }

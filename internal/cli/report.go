@@ -33,9 +33,9 @@ func newReport(app *cmdutil.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:        "report",
 		SuggestFor: []string{"morning", "summary", "night"},
-		Short:      "Report on the last night: what landed, what failed, what it cost",
-		Long: `Report on the last night: what needs you, what was completed, what failed and why, what it cost, when what ran, and what is next.
-A night is a run of gl slice, with those that began less than an hour after it.
+		Short:      "Report on the last run: what was merged, what failed, what it cost",
+		Long: `Report on the last run of gl slice: what needs you, what was completed, what failed and why, what it cost, the timeline, and what is
+next. Runs that began less than an hour after the previous one are reported together.
 
 Without --format, the report is one HTML file, .greenlight/runs/report.html, that needs no network; its verdict and its path are
 printed. With --format html, md or json it is printed.
@@ -62,7 +62,8 @@ Exit codes: 0 reported; 1 it failed, or there is no project; 2 wrong usage.`,
 	}
 	f := c.Flags()
 	f.BoolVar(&o.open, "open", false, "open the HTML file in the browser")
-	f.StringVar(&o.since, "since", "", "report on all since `WHEN`: how long ago, a time of day, a day, or a time")
+	f.StringVar(&o.since, "since", "",
+		"report on all since `WHEN`: how long ago, a time of day, a day, or a time")
 	f.StringVar(&o.format, "format", "", "print `FORMAT`: html, md or json")
 	f.BoolVar(&o.json, "json", false, "the same as --format json")
 	cmdutil.CompleteFlag(c, "format", reportFormats)
@@ -109,14 +110,15 @@ func runReport(ctx context.Context, app *cmdutil.App, o reportOptions) error {
 	if err != nil {
 		return err
 	}
-	app.IO.Printf("%s\n%s\n", term.Wrap(sanitize.Text(d.Verdict), app.IO.Width(), 2), sanitize.Text(path))
+	app.IO.Printf("%s\n%s\n", term.Wrap(sanitize.Text(d.Verdict), app.IO.Width(), 2),
+		sanitize.Text(path))
 	if o.open {
 		return openInBrowser(ctx, app, path)
 	}
 	return nil
 }
 
-// openInBrowser starts what opens files for this person: $BROWSER, or the desktop's own opener.
+// openInBrowser opens a file with $BROWSER, or with the desktop's opener.
 func openInBrowser(ctx context.Context, app *cmdutil.App, path string) error {
 	openers := []string{"xdg-open", "wslview"}
 	if runtime.GOOS == "darwin" {
@@ -141,5 +143,6 @@ func openInBrowser(ctx context.Context, app *cmdutil.App, path string) error {
 		}
 		return nil
 	}
-	return fmt.Errorf("no browser: %s is not on PATH; open %s yourself, or set BROWSER", strings.Join(openers, " or "), path)
+	return fmt.Errorf("no browser: %s is not on PATH; open %s yourself, or set BROWSER",
+		strings.Join(openers, " or "), path)
 }

@@ -16,7 +16,8 @@ import (
 	"greenlight/internal/state/journal"
 )
 
-// On a terminal the time is in front of a line, its text is in one column with what belongs to it, and nothing is wider than the screen.
+// On a terminal a line begins with the time, its text and its continuation are in one column, and
+// nothing is wider than the screen.
 func TestDrainLineOnTerminal(t *testing.T) {
 	plain := func(_ term.Color, s string) string { return s }
 	at := time.Date(2026, 3, 1, 22, 5, 7, 0, time.Local)
@@ -34,7 +35,7 @@ func TestDrainLineOnTerminal(t *testing.T) {
 	}
 }
 
-// What a person must see is yellow among the drain's lines.
+// Lines of the drain that a person must see are yellow.
 func TestLineColor(t *testing.T) {
 	want := map[string]term.Color{
 		"warning: no": term.Yellow, "held until 07:00:00: night": term.Yellow, "S-1 " + journal.NobodyRead + ": use cents": term.Yellow,
@@ -61,7 +62,7 @@ func TestLineColor(t *testing.T) {
 	}
 }
 
-// The live line keeps what is about the whole when there isn't room for every slice that runs, and is never too long.
+// Without room for every running slice, the live line keeps the totals; it is never too long.
 func TestLiveLine(t *testing.T) {
 	now := time.Now()
 	s := &plan.Snapshot{Noun: "slice"}
@@ -84,7 +85,8 @@ func TestLiveLine(t *testing.T) {
 			}
 		}
 	}
-	if line := tell.liveText(now, 10000); !strings.Contains(line, "S-31 tests") || strings.Contains(line, "more") {
+	if line := tell.liveText(now, 10000); !strings.Contains(line, "S-31 tests") ||
+		strings.Contains(line, "more") {
 		t.Errorf("with room enough: %q", line)
 	}
 }

@@ -52,7 +52,8 @@ worked on.`,
 	}
 	c.Flags().BoolVar(&o.json, "json", false, "print one JSON document")
 	c.Flags().BoolVar(&o.all, "all-failed", false, "all slices that failed or stalled")
-	c.Flags().BoolVar(&o.fresh, "fresh", false, "begin a new branch and worktree; the old ones stay")
+	c.Flags().BoolVar(&o.fresh, "fresh", false,
+		"begin a new branch and worktree; the old ones stay")
 	c.Flags().BoolVar(&o.abandon, "abandon", false, "give up attempts whose host or container is gone, or the work of a slice that isn't being worked on")
 	return c
 }
@@ -60,7 +61,7 @@ worked on.`,
 // retryOptions are the flags of gl retry.
 type retryOptions struct{ all, abandon, fresh, json bool }
 
-// broken are the slices that wait for gl retry.
+// broken selects the slices that wait for gl retry.
 func broken(p *plan.Plan) []string { return p.Lists.TroubledIDs() }
 
 func runRetry(ctx context.Context, app *cmdutil.App, ids []string, o retryOptions) error {
@@ -83,14 +84,14 @@ func runRetry(ctx context.Context, app *cmdutil.App, ids []string, o retryOption
 	}
 	doc := retryDoc{1, []retrySlice{}}
 	var errs []error
-	var given []string // up: what is left of them is to begin anew
+	var given []string // abandoned: the rest of them is to begin anew
 	if o.abandon {
 		ids, given, errs = abandonAll(ctx, app, pr, p, ids)
 	}
 	if o.fresh {
 		given = ids
 	}
-	// First: a drain that runs launches a slice as soon as it is pending.
+	// First, because a running drain launches a slice as soon as it is pending.
 	fresh, more := beginAnew(ctx, app, pr, p, given)
 	errs = append(errs, more...)
 	for id := range openSlices(pr) {
@@ -101,8 +102,10 @@ func runRetry(ctx context.Context, app *cmdutil.App, ids []string, o retryOption
 		errs = append(errs, pr.Tracker.Refresh(ctx))
 	}
 	errs = append(errs, ops.LiftLogin(pr))
-	if now, err := pr.Plan(time.Now(), pr.Options()); err == nil && now.Hold != nil && len(ids) > 0 {
-		app.IO.Message("launches are held %s; gl slice ID --force goes past that", heldText(now.Hold, time.Now()))
+	if now, err := pr.Plan(time.Now(), pr.Options()); err == nil && now.Hold != nil &&
+		len(ids) > 0 {
+		app.IO.Message("launches are held %s; gl slice ID --force goes past that",
+			heldText(now.Hold, time.Now()))
 	}
 	switch {
 	case o.json:
@@ -115,9 +118,10 @@ func runRetry(ctx context.Context, app *cmdutil.App, ids []string, o retryOption
 	return errors.Join(errs...)
 }
 
-// beginAnew has the next attempts at the slices begin new branches, and names the old ones. What can't be retried is said when it
-// is tried.
-func beginAnew(ctx context.Context, app *cmdutil.App, pr *project.Project, p *plan.Plan, ids []string) (anew map[string]bool, errs []error) {
+// beginAnew makes the next attempts at the slices begin new branches, and names the old ones.
+// Slices that can't be retried are reported later.
+func beginAnew(ctx context.Context, app *cmdutil.App, pr *project.Project, p *plan.Plan,
+	ids []string) (anew map[string]bool, errs []error) {
 	anew = map[string]bool{}
 	for _, id := range ids {
 		id, err := app.Resolve(p, id)
@@ -132,25 +136,28 @@ func beginAnew(ctx context.Context, app *cmdutil.App, pr *project.Project, p *pl
 		if anew[id] = err == nil; err != nil {
 			errs = append(errs, err)
 		} else if branch != "" {
-			app.IO.Message("%s begins anew; its work so far stays on %s: gl salvage %s lists it", id, sanitize.Text(branch), id)
+			app.IO.Message("%s starts over; its work so far stays on %s: gl salvage %s lists it",
+				id, sanitize.Text(branch), id)
 		}
 	}
 	return anew, errs
 }
 
-// openSlices are the slices with an attempt that isn't settled.
+// openSlices returns the slices with an unsettled attempt.
 func openSlices(pr *project.Project) map[string]bool {
 	open := map[string]bool{}
-	live, _, _ := pr.Runs.Live() // whoever settles them says what is wrong
+	live, _, _ := pr.Runs.Live() // settling them reports what is wrong
 	for _, r := range live {
 		open[r.ID.Slice] = true
 	}
 	return open
 }
 
-// abandonAll gives up the attempts at the slices and tasks, and returns the slices that are to be retried: a task isn't
-// put back, and a slice may be complete, by what its agent wrote last. A slice without an open attempt is given up itself.
-func abandonAll(ctx context.Context, app *cmdutil.App, pr *project.Project, p *plan.Plan, ids []string) (retry, given []string, errs []error) {
+// abandonAll gives up the attempts at the slices and tasks, and returns the slices to retry: tasks
+// aren't put back, and a slice may turn out complete by what its agent wrote last. A slice without
+// an open attempt is itself given up.
+func abandonAll(ctx context.Context, app *cmdutil.App, pr *project.Project, p *plan.Plan,
+	ids []string) (retry, given []string, errs []error) {
 	for _, id := range ids {
 		var err error
 		if !attempt.IsTask(id) {
@@ -166,7 +173,8 @@ func abandonAll(ctx context.Context, app *cmdutil.App, pr *project.Project, p *p
 			errs = append(errs, fmt.Errorf("%s isn't running", id))
 		case err != nil && !errors.Is(err, ops.ErrNothingToDo):
 			errs = append(errs, err)
-		case !attempt.IsTask(id) && !slices.ContainsFunc(settled, func(r *attempt.Record) bool { return r.Judged.Outcome.Traits().Success }):
+		case !attempt.IsTask(id) && !slices.ContainsFunc(settled,
+			func(r *attempt.Record) bool { return r.Judged.Outcome.Traits().Success }):
 			retry = append(retry, id)
 			if errors.Is(err, ops.ErrNothingToDo) {
 				given = append(given, id)
@@ -176,32 +184,36 @@ func abandonAll(ctx context.Context, app *cmdutil.App, pr *project.Project, p *p
 	return retry, given, errs
 }
 
-// whichBroken is the usage error that names what could be put back.
+// whichBroken returns the usage error that names what could be put back.
 func whichBroken(ids []string) error {
 	if len(ids) == 0 {
 		return cmdutil.Usage("which slice? none has failed or stalled")
 	}
-	return cmdutil.Usage("which slice? failed or stalled: %s (gl retry --all-failed takes all)", strings.Join(ids, ", "))
+	return cmdutil.Usage("which slice? failed or stalled: %s (gl retry --all-failed takes all)",
+		strings.Join(ids, ", "))
 }
 
-// A retryDoc says what became of each slice; the text for people is made from it, too.
+// A retryDoc is the result for each slice; the text for people is made from it, too.
 type retryDoc struct {
 	SchemaVersion int          `json:"schema_version"`
 	Slices        []retrySlice `json:"slices"`
 }
 
 type retrySlice struct {
-	ID      string           `json:"id"`
-	Changed bool             `json:"changed"` // it is pending now; false if it was already, or if error says why not
-	Error   *string          `json:"error"`
-	Attempt *int             `json:"attempt" jsonschema:"minimum=1"` // number of the attempt that is retried; null if none is known
-	Outcome *attempt.Outcome `json:"outcome"`                        // of that attempt
-	Detail  *string          `json:"detail"`                         // why, in a few words
+	ID string `json:"id"`
+	// it is pending now; false if it was before, or if error has the reason
+	Changed bool    `json:"changed"`
+	Error   *string `json:"error"`
+	// number of the retried attempt; null if unknown
+	Attempt *int             `json:"attempt" jsonschema:"minimum=1"`
+	Outcome *attempt.Outcome `json:"outcome"` // of that attempt
+	Detail  *string          `json:"detail"`  // why, in a few words
 }
 
-// retryAll puts the slices back. If one can't be, the others are put back anyway. It is no failure at one whose attempt this
-// command has just settled: that has helped, and what is left is said.
-func (d *retryDoc) retryAll(ctx context.Context, app *cmdutil.App, pr *project.Project, p *plan.Plan, ids []string, settled, fresh map[string]bool) []error {
+// retryAll puts the slices back. If one can't be put back, the others are anyway. That isn't a
+// failure if this command has just settled its attempt: retryAll then prints what is left to do.
+func (d *retryDoc) retryAll(ctx context.Context, app *cmdutil.App, pr *project.Project,
+	p *plan.Plan, ids []string, settled, fresh map[string]bool) []error {
 	var errs []error
 	for _, id := range ids {
 		id, err := app.Resolve(p, id)
@@ -246,7 +258,7 @@ func (d *retryDoc) text() string {
 	return b.String()
 }
 
-// lastAttempt is what is being tried again: " (attempt 2 failed: exit 7)"; "" where no attempt is known.
+// lastAttempt describes the retried attempt: " (attempt 2 failed: exit 7)"; "" if none is known.
 func (s *retrySlice) lastAttempt() string {
 	if s.Attempt == nil {
 		return ""

@@ -48,7 +48,9 @@ Exit codes: 0 done or nothing waits; 1 it failed; 2 wrong usage.`,
 }
 
 // pending returns the slices that wait for a person.
-func pending(p *plan.Plan) []string { return slices.Concat(p.Lists.Waiting, p.Lists.TroubledIDs(), p.Lists.Unknown) }
+func pending(p *plan.Plan) []string {
+	return slices.Concat(p.Lists.Waiting, p.Lists.TroubledIDs(), p.Lists.Unknown)
+}
 
 // A reviewDoc is what gl review --json prints.
 type reviewDoc struct {

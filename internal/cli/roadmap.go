@@ -64,7 +64,7 @@ func runRoadmap(app *cmdutil.App, asJSON bool) error {
 		return err
 	}
 	onTerminal := iostreams.IsTerminal(app.IO.Out)
-	counts := onTerminal || app.Inside() // an agent is asked how far the milestones are
+	counts := onTerminal || app.Inside() // agents report how far the milestones are
 	if !asJSON && !counts && !app.IO.Colors() {
 		app.IO.Printf("%s", safe(r.Text))
 		return nil
@@ -84,7 +84,7 @@ func runRoadmap(app *cmdutil.App, asJSON bool) error {
 	return nil
 }
 
-// safe is a text that may be shown on a terminal after all, at the end of a pipe. Its line endings stay.
+// safe returns a text that is safe even if a pipe ends at a terminal. Its line endings are kept.
 func safe(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -94,7 +94,7 @@ func safe(text string) string {
 	return b.String()
 }
 
-// styled is a Markdown document for a terminal: its text as it is, with bold headings.
+// styled returns a Markdown document for a terminal: its unchanged text with bold headings.
 func styled(out *iostreams.Streams, text string) string {
 	var b strings.Builder
 	for l := range markdown.Lines(text) {
@@ -107,7 +107,7 @@ func styled(out *iostreams.Streams, text string) string {
 	return b.String()
 }
 
-// milestoneLines has a line with a bar for each milestone.
+// milestoneLines returns a line with a bar for each milestone.
 func milestoneLines(list []roadmap.Progress) string {
 	width := 0
 	for i := range list {

@@ -36,8 +36,8 @@ func newSalvage(app *cmdutil.App) *cobra.Command {
 an agent works and whenever one ends. With an ID, list each snapshot of that slice with the command that restores it. It reads
 git alone, so it also works where .greenlight/runs was removed.
 
---to DIR writes a snapshot's files into a new or empty directory; --branch NAME makes a new branch of it. Nothing that is there
-is written over. Without --snapshot that is the last one. --snapshot 5 is the fifth of the slice's last branch, 2/5 the fifth
+--to DIR writes a snapshot's files into a new or empty directory; --branch NAME makes a new branch of it. Existing files
+aren't overwritten. Without --snapshot, it uses the last one. --snapshot 5 is the fifth of the slice's last branch, 2/5 the fifth
 of its second one, and 2/5/index what was staged then. A snapshot may have, beside its files (tree): head, a commit that was
 checked out instead of the branch; index, staged files that differ; stash; log, commits that were dropped; and mod, those of
 submodules.
@@ -68,7 +68,8 @@ Exit codes: 0 listed or restored; 1 there is nothing of that slice, or it can't 
 	f := c.Flags()
 	f.StringVar(&o.to, "to", "", "write the files into `DIR`, which must be new or empty")
 	f.StringVar(&o.branch, "branch", "", "make a new branch `NAME` of it")
-	f.StringVar(&o.snapshot, "snapshot", "", "which snapshot, as `NUMBER` in the list (default: the last one)")
+	f.StringVar(&o.snapshot, "snapshot", "",
+		"which snapshot, as `NUMBER` in the list (default: the last one)")
 	f.BoolVar(&o.json, "json", false, "print one JSON document")
 	_ = c.MarkFlagDirname("to")
 	return c
@@ -99,39 +100,49 @@ func runSalvage(ctx context.Context, app *cmdutil.App, id string, o salvageOptio
 	}
 	s, err := ops.Salvage(ctx, pr, id, pick, o.to, o.branch)
 	if s != nil && s.Branch != "" {
-		app.IO.Printf("%s is a branch at %s of %s\n", sanitize.Text(worktree.Short(s.Branch)), sanitize.Text(s.From), sanitize.Text(id))
+		app.IO.Printf("%s is a branch at %s of %s\n", sanitize.Text(worktree.Short(s.Branch)),
+			sanitize.Text(s.From), sanitize.Text(id))
 	}
 	if err == nil && s.Dir != "" {
-		app.IO.Printf("%s has the files of %s of %s\n", sanitize.Text(s.Dir), sanitize.Text(s.From), sanitize.Text(id))
+		app.IO.Printf("%s has the files of %s of %s\n", sanitize.Text(s.Dir), sanitize.Text(s.From),
+			sanitize.Text(id))
 	}
 	return err
 }
 
 // A salvageDoc lists kept work; the text for people is made from it, too.
 type salvageDoc struct {
-	SchemaVersion int         `json:"schema_version"`
-	Target        *string     `json:"target"` // the branch that the work is for; null if none is known
-	Work          []keptEntry `json:"work"`   // by slice and number
+	SchemaVersion int `json:"schema_version"`
+	// the target branch; null if unknown
+	Target *string     `json:"target"`
+	Work   []keptEntry `json:"work"` // by slice and number
 }
 
 type keptEntry struct {
-	System        *string        `json:"system"`                        // the slice's system; null if git doesn't tell it
-	Slice         *string        `json:"slice"`                         // null if git doesn't tell it
-	Number        int            `json:"number" jsonschema:"minimum=0"` // a slice that began anew has several; 0 if git doesn't tell it
-	Branch        *string        `json:"branch"`                        // null if there is none
-	Worktree      *string        `json:"worktree"`                      // its path; null if it isn't there
-	Contained     bool           `json:"contained"`                     // the target has all of it
-	Why           string         `json:"why"`                           // what that is known by, or what the target lacks
-	Snapshots     []keptSnapshot `json:"snapshots"`                     // the oldest first
+	// the slice's system; null if git doesn't know it
+	System *string `json:"system"`
+	// null if git doesn't know it
+	Slice *string `json:"slice"`
+	// a slice that was restarted has several; 0 if git doesn't know it
+	Number int     `json:"number" jsonschema:"minimum=0"`
+	Branch *string `json:"branch"` // null if there is none
+	// its path; null if it doesn't exist
+	Worktree  *string `json:"worktree"`
+	Contained bool    `json:"contained"` // the target has all of it
+	// how that is known, or what the target lacks
+	Why           string         `json:"why"`
+	Snapshots     []keptSnapshot `json:"snapshots"` // oldest first
 	id            string
-	withoutNumber bool // its snapshots are the ones that a number alone means
+	withoutNumber bool // its snapshots can be named by a number alone
 }
 
 type keptSnapshot struct {
-	Number  int        `json:"number" jsonschema:"minimum=1"`
-	Time    *time.Time `json:"time"`
-	Parts   []keptPart `json:"parts"`   // the files (tree) first
-	Restore *string    `json:"restore"` // a command that restores its files, DIR being a new directory; null if it has none, or the slice's id isn't known
+	Number int        `json:"number" jsonschema:"minimum=1"`
+	Time   *time.Time `json:"time"`
+	Parts  []keptPart `json:"parts"` // the files (tree) first
+	// a command that restores its files, DIR being a new directory; null if it has none, or the
+	// slice's id isn't known
+	Restore *string `json:"restore"`
 }
 
 type keptPart struct {
@@ -146,7 +157,8 @@ func listKept(ctx context.Context, app *cmdutil.App, id string, asJSON bool) err
 	}
 	repo, kept, err := ops.KeptWork(ctx, pr, id)
 	target := ""
-	if none := new(worktree.Unavailable); errors.As(err, &none) && id == "" { // then there is none
+	if none := new(worktree.Unavailable); errors.As(err, &none) && id == "" {
+		// then there is no work
 		app.IO.Message("%s", sanitize.Text(none.Reason))
 	} else if err != nil {
 		return err
@@ -180,9 +192,12 @@ func newSalvageDoc(target string, kept []*worktree.Kept) *salvageDoc {
 	doc := &salvageDoc{1, jsondoc.OrNull(target), []keptEntry{}}
 	for i, k := range kept {
 		e := keptEntry{
-			System: jsondoc.OrNull(k.System), Slice: jsondoc.OrNull(k.Slice), Number: k.N, Branch: jsondoc.OrNull(worktree.Short(k.Branch)),
-			Worktree: jsondoc.OrNull(k.Path), Contained: k.Contained, Why: k.Why, Snapshots: []keptSnapshot{}, id: k.Slice,
-			withoutNumber: i == len(kept)-1 || kept[i+1].Slice != k.Slice || kept[i+1].System != k.System,
+			System: jsondoc.OrNull(k.System), Slice: jsondoc.OrNull(k.Slice), Number: k.N,
+			Branch:   jsondoc.OrNull(worktree.Short(k.Branch)),
+			Worktree: jsondoc.OrNull(k.Path), Contained: k.Contained, Why: k.Why,
+			Snapshots: []keptSnapshot{}, id: k.Slice,
+			withoutNumber: i == len(kept)-1 || kept[i+1].Slice != k.Slice ||
+				kept[i+1].System != k.System,
 		}
 		for _, s := range k.Snapshots {
 			e.add(&s)
@@ -206,12 +221,14 @@ func (e *keptEntry) add(s *worktree.KeptSnapshot) {
 		if !e.withoutNumber {
 			number = fmt.Sprintf("%d/%d", e.Number, s.K)
 		}
-		out.Restore = jsondoc.OrNull("gl salvage " + shellwords.Join([]string{e.id}) + " --snapshot " + number + " --to DIR")
+		out.Restore = jsondoc.OrNull("gl salvage " + shellwords.Join([]string{e.id}) +
+			" --snapshot " + number + " --to DIR")
 	}
 	e.Snapshots = append(e.Snapshots, out)
 }
 
-// text is a lineage in a line: "S-1 1: branch gl/s/_/greenlight/S-1/1, worktree /home/…, 2 snapshots; it is an ancestor of main".
+// text describes a lineage in one line: "S-1 1: branch gl/s/_/greenlight/S-1/1, worktree /home/…, 2
+// snapshots; it is an ancestor of main".
 func (e *keptEntry) text() string {
 	var parts []string
 	if e.Branch != nil {
@@ -240,13 +257,15 @@ func (e *keptEntry) text() string {
 	return fmt.Sprintf("%s %d: %s; %s%s", id, e.Number, strings.Join(parts, ", "), verdict, e.Why)
 }
 
-// text is a snapshot in a line: "snapshot 3, 2026-03-01 14:05, with index, stash".
+// text describes a snapshot in one line: "snapshot 3, 2026-03-01 14:05, with index, stash".
 func (s *keptSnapshot) text(e *keptEntry) string {
 	text := fmt.Sprintf("snapshot %d/%d", e.Number, s.Number)
 	if s.Time != nil {
 		text += ", " + s.Time.Local().Format("2006-01-02 15:04")
 	}
-	beside := slices.DeleteFunc(slices.Clone(s.Parts), func(p keptPart) bool { return p.Name == worktree.Tree })
+	beside := slices.DeleteFunc(slices.Clone(s.Parts), func(p keptPart) bool {
+		return p.Name == worktree.Tree
+	})
 	if len(beside) == 0 {
 		return text
 	}

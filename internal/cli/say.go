@@ -25,9 +25,10 @@ messages while it works, isn't running, or ends first, the sentence is kept for 
 agent has it; one that may have been read before says so. When the slice is complete before that, it is dropped, and you are told.
 
 Exit codes: 0 said, or kept; 1 the slice is complete or doesn't exist, or it can't be written; 2 wrong usage.`,
-		Example:           "  gl say S-07 \"use the cents column, not the euros\"\n  gl say @quick.2 \"only the login page\"",
-		Args:              cmdutil.Args(cobra.MinimumNArgs(2)),
-		ValidArgsFunction: completeTasks(app, cmdutil.CompleteFirst(app.CompleteSome(running)), true),
+		Example: "  gl say S-07 \"use the cents column, not the euros\"\n  gl say @quick.2 \"only the login page\"",
+		Args:    cmdutil.Args(cobra.MinimumNArgs(2)),
+		ValidArgsFunction: completeTasks(app,
+			cmdutil.CompleteFirst(app.CompleteSome(running)), true),
 		RunE: func(c *cobra.Command, a []string) error {
 			return runSay(c.Context(), app, a[0], strings.Join(a[1:], " "))
 		},
@@ -74,14 +75,17 @@ func runSay(ctx context.Context, app *cmdutil.App, id, text string) error {
 	case s.Running == nil:
 		out.Printf("%s isn't running: kept for its next start\n", who)
 	case !s.Running.Talk.Talks:
-		out.Printf("%s takes no messages while it works: kept for the next start of %s\n", sanitize.Line(s.Running.Job.Agent), who)
+		out.Printf("%s takes no messages while it works: kept for the next start of %s\n",
+			sanitize.Line(s.Running.Job.Agent), who)
 	default:
 		out.Printf("%s gets it as soon as its agent runs\n", who)
 	}
 	return err
 }
 
-// sayable says whether the text can be given to an agent.
+// sayable reports whether the text can be given to an agent.
 func sayable(text string) bool {
-	return text != "" && len(text) <= maxText && !strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' })
+	return text != "" && len(text) <= maxText && !strings.ContainsFunc(text, func(r rune) bool {
+		return unicode.IsControl(r) && r != '\n' && r != '\t'
+	})
 }

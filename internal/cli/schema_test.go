@@ -17,8 +17,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// conforms checks a printed document against the schema of that name. A key that the schema doesn't describe is an error
-// here, although published schemas allow more keys: they must describe everything that this version prints.
+// conforms checks a printed document against the schema of that name. A key that the schema doesn't
+// describe is an error here, although published schemas allow more keys: they must describe
+// everything that this version prints.
 func conforms(t *testing.T, name string, printed []byte) error {
 	t.Helper()
 	schema := readSchema(t, name)
@@ -80,11 +81,13 @@ func object(t *testing.T, data []byte) map[string]any {
 	return v
 }
 
-// output runs one command line in this process and returns what it wrote to stdout; it must succeed.
+// output runs one command line in this process and returns what it wrote to stdout; it must
+// succeed.
 func output(t *testing.T, args ...string) []byte {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	if code := Main(context.Background(), args, strings.NewReader(""), &stdout, &stderr, []string{"HOME=" + os.Getenv("HOME")}); code != 0 {
+	if code := Main(context.Background(), args, strings.NewReader(""), &stdout, &stderr,
+		[]string{"HOME=" + os.Getenv("HOME")}); code != 0 {
 		t.Fatalf("gl %s: exit code %d: %s", strings.Join(args, " "), code, &stderr)
 	}
 	return stdout.Bytes()
@@ -127,7 +130,8 @@ func TestStatusIsAsItsSchemaSays(t *testing.T) {
 		"graph only":  {map[string]string{"GRAPH.json": `{"slices": [{"id": "S-1"}, {"id": 2, "deps": ["S-1"]}]}`}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			args := append([]string{"status", "--json", "-C", projecttest.Write(t, c.files)}, c.args...)
+			args := append([]string{"status", "--json", "-C", projecttest.Write(t, c.files)},
+				c.args...)
 			if err := conforms(t, "status", output(t, args...)); err != nil {
 				t.Error(err)
 			}
@@ -155,14 +159,18 @@ func TestSchemaRefuses(t *testing.T) {
 	root := projecttest.Write(t, everyClass)
 	hold := func(doc map[string]any) map[string]any { return doc["hold"].(map[string]any) }
 	for name, spoil := range map[string]func(doc map[string]any){
-		"no key":              func(doc map[string]any) { delete(doc, "hold") },
-		"null list":           func(doc map[string]any) { doc["ready"] = nil },
-		"another key":         func(doc map[string]any) { doc["more"] = 1 },
-		"another key inside":  func(doc map[string]any) { doc["slices"].([]any)[0].(map[string]any)["more"] = 1 },
-		"another version":     func(doc map[string]any) { doc["schema_version"] = 2 },
-		"no whole number":     func(doc map[string]any) { doc["total"] = 1.5 },
-		"below 0":             func(doc map[string]any) { doc["done"] = -1 },
-		"another class":       func(doc map[string]any) { doc["slices"].([]any)[0].(map[string]any)["class"] = "odd" },
+		"no key":      func(doc map[string]any) { delete(doc, "hold") },
+		"null list":   func(doc map[string]any) { doc["ready"] = nil },
+		"another key": func(doc map[string]any) { doc["more"] = 1 },
+		"another key inside": func(doc map[string]any) {
+			doc["slices"].([]any)[0].(map[string]any)["more"] = 1
+		},
+		"another version": func(doc map[string]any) { doc["schema_version"] = 2 },
+		"no whole number": func(doc map[string]any) { doc["total"] = 1.5 },
+		"below 0":         func(doc map[string]any) { doc["done"] = -1 },
+		"another class": func(doc map[string]any) {
+			doc["slices"].([]any)[0].(map[string]any)["class"] = "odd"
+		},
 		"number in ids":       func(doc map[string]any) { doc["failed"] = []any{4} },
 		"key in a hold":       func(doc map[string]any) { delete(hold(doc), "until") },
 		"no time":             func(doc map[string]any) { hold(doc)["until"] = "tomorrow" },

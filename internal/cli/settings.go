@@ -43,7 +43,8 @@ func newSettings(app *cmdutil.App) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error { return runSettings(app, asJSON) },
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
-	c.AddCommand(newSettingsProfile(app), newSettingsModel(app), newSettingsMode(app), newSettingsGet(app), newSettingsSet(app))
+	c.AddCommand(newSettingsProfile(app), newSettingsModel(app), newSettingsMode(app),
+		newSettingsGet(app), newSettingsSet(app))
 	return c
 }
 
@@ -64,21 +65,24 @@ config.json, or quality, balanced and budget.` + settingsExit,
 	return settingJSON(app, c, &asJSON)
 }
 
-// settingJSON gives a command that changes a setting the flag --json: it prints the setting as it is then.
+// settingJSON gives a command that changes a setting the flag --json, which prints the new setting.
 func settingJSON(app *cmdutil.App, c *cobra.Command, asJSON *bool) *cobra.Command {
-	c.Flags().BoolVar(asJSON, "json", false, "print the setting as it is then, in one JSON document")
+	c.Flags().BoolVar(asJSON, "json", false,
+		"print the setting as it is then, in one JSON document")
 	return cmdutil.Telling(app, c)
 }
 
 func newSettingsMode(app *cmdutil.App) *cobra.Command {
 	asJSON := false
 	c := &cobra.Command{
-		Use:               "mode interactive|yolo",
-		Short:             "Choose between interactive and yolo mode",
-		Long:              "Choose the mode. In interactive mode gl asks before it takes over a stale claim and in similar cases; in yolo mode it\ndoesn't." + settingsExit,
-		Example:           "  gl settings mode yolo",
-		Args:              cmdutil.Args(cobra.ExactArgs(1)),
-		ValidArgsFunction: completeSettings(app, func(*project.Settings) []string { return project.Modes() }),
+		Use:     "mode interactive|yolo",
+		Short:   "Choose between interactive and yolo mode",
+		Long:    "Choose the mode. In interactive mode gl asks before it takes over a stale claim and in similar cases; in yolo mode it\ndoesn't." + settingsExit,
+		Example: "  gl settings mode yolo",
+		Args:    cmdutil.Args(cobra.ExactArgs(1)),
+		ValidArgsFunction: completeSettings(app, func(*project.Settings) []string {
+			return project.Modes()
+		}),
 		RunE: func(c *cobra.Command, a []string) error {
 			return changeSetting(c.Context(), app, "mode", a[0], asJSON)
 		},
@@ -96,7 +100,9 @@ func newSettingsGet(app *cmdutil.App) *cobra.Command {
 		Example:           "  gl settings get parallel.max",
 		Args:              cmdutil.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: completeSettings(app, settingKeys),
-		RunE:              func(_ *cobra.Command, a []string) error { return runSettingsGet(app, a[0], asJSON) },
+		RunE: func(_ *cobra.Command, a []string) error {
+			return runSettingsGet(app, a[0], asJSON)
+		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
 	return c
@@ -134,13 +140,13 @@ kept as a proposal, which gl doctor lists until you set that key.` + settingsExi
 			return changeSetting(c.Context(), app, a[0], a[1], asJSON)
 		},
 	}
-	c.Flags().SetInterspersed(false) // a value such as "--max-turns 100" is no flag of ours
+	c.Flags().SetInterspersed(false) // a value such as "--max-turns 100" isn't a flag of ours
 	return settingJSON(app, c, &asJSON)
 }
 
 func settingKeys(*project.Settings) []string { return project.SettingKeys() }
 
-// settingError makes what a person typed wrong a usage error, with what was probably meant.
+// settingError turns a typing error into a usage error, with what was probably meant.
 func settingError(err error) error {
 	var bad *project.SettingError
 	if !errors.As(err, &bad) {
@@ -185,10 +191,10 @@ func changeSetting(ctx context.Context, app *cmdutil.App, key, text string, asJS
 	default:
 		app.IO.Printf("%s is now %s (was %s)\n", key, valueText(is.Value), before)
 	}
-	return pr.Tracker.Refresh(ctx) // STATE.md tells the mode
+	return pr.Tracker.Refresh(ctx) // STATE.md shows the mode
 }
 
-// valueText is a setting's value as people read it: one clean line.
+// valueText returns a setting's value for people: one clean line.
 func valueText(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
@@ -206,9 +212,9 @@ type settingDoc struct {
 	project.SettingItem
 }
 
-// settings are those of the project, and before there is one the defaults.
+// settings returns the settings of the project, or the defaults without a project.
 func settings(app *cmdutil.App) (*project.Settings, error) {
-	pr, err := app.AnyProject() // one in which only an interview was written has no state yet
+	pr, err := app.AnyProject() // a project with only an interview has no state yet
 	if errors.Is(err, project.ErrNoProject) {
 		return project.DefaultSettings(), nil
 	}
@@ -233,7 +239,7 @@ func runSettingsGet(app *cmdutil.App, key string, asJSON bool) error {
 	if asJSON {
 		return app.IO.JSON(settingDoc{1, set.Item()})
 	}
-	if set.Value == nil { // known, not set, and its default is nothing
+	if set.Value == nil { // known but not set, without a default
 		return nil
 	}
 	app.IO.Printf("%s\n", valueText(set.Value))
@@ -243,16 +249,18 @@ func runSettingsGet(app *cmdutil.App, key string, asJSON bool) error {
 type settingsDoc struct {
 	SchemaVersion int                   `json:"schema_version"`
 	File          string                `json:"file"`     // relative to the root; it need not exist
-	Profiles      []string              `json:"profiles"` // the names that model_profile may have
+	Profiles      []string              `json:"profiles"` // the values of model_profile
 	Settings      []project.SettingItem `json:"settings"`
 	Models        []settingModel        `json:"models"`
 	Warnings      []project.WarningItem `json:"warnings"`
 }
 
 type settingModel struct {
-	Agent  string  `json:"agent"`
-	Model  *string `json:"model"`                                          // null if the agent's own file decides
-	Source *string `json:"source" jsonschema:"enum=override,enum=profile"` // where the model comes from
+	Agent string `json:"agent"`
+	// null if the agent's own file decides
+	Model *string `json:"model"`
+	// where the model comes from
+	Source *string `json:"source" jsonschema:"enum=override,enum=profile"`
 }
 
 func runSettings(app *cmdutil.App, asJSON bool) error {
@@ -278,10 +286,12 @@ func runSettings(app *cmdutil.App, asJSON bool) error {
 	}
 	models := make([]settingRow, 0)
 	for _, m := range s.Models() {
-		models = append(models, settingRow{m.Role, modelSource(m), cmp.Or(sanitize.Line(m.Model), "(what its own file names)")})
+		models = append(models, settingRow{m.Role, modelSource(m),
+			cmp.Or(sanitize.Line(m.Model), "(what its own file names)")})
 	}
 	printSettings(app.IO, rows)
-	app.IO.Printf("\n%s\n", app.IO.Paint(term.Bold, "Models of the agents, profile "+sanitize.Line(s.Profile())+":"))
+	app.IO.Printf("\n%s\n",
+		app.IO.Paint(term.Bold, "Models of the agents, profile "+sanitize.Line(s.Profile())+":"))
 	printSettings(app.IO, models)
 	return nil
 }
@@ -289,9 +299,9 @@ func runSettings(app *cmdutil.App, asJSON bool) error {
 // A settingRow is a line of gl settings.
 type settingRow struct{ key, source, value string }
 
-// printSettings prints rows in columns; on a screen that is too narrow for them, without the source. What is only the default is dim.
+// printSettings prints rows in columns; on a narrow screen, without the source. Defaults are dim.
 func printSettings(out *iostreams.Streams, rows []settingRow) {
-	const least = 24 // columns for values
+	const least = 24 // minimum columns for values
 	key, source := 0, 0
 	for _, r := range rows {
 		key, source = max(key, term.Width(sanitize.Line(r.key))), max(source, len(r.source))
@@ -304,16 +314,18 @@ func printSettings(out *iostreams.Streams, rows []settingRow) {
 		}
 		switch {
 		case screen == 0:
-			out.Printf("%-*s  %-*s  %s\n", key, sanitize.Line(r.key), source, r.source, out.Paint(c, r.value))
+			out.Printf("%-*s  %-*s  %s\n", key, sanitize.Line(r.key), source, r.source,
+				out.Paint(c, r.value))
 		case screen < column+least:
 			printSetting(out, c, sanitize.Line(r.key)+"  ", r.value, 4)
 		default:
-			printSetting(out, c, term.Pad(sanitize.Line(r.key), key)+"  "+term.Pad(r.source, source)+"  ", r.value, column)
+			printSetting(out, c, term.Pad(sanitize.Line(r.key), key)+"  "+
+				term.Pad(r.source, source)+"  ", r.value, column)
 		}
 	}
 }
 
-// printSetting prints a value behind its head, or below it if there is no room.
+// printSetting prints a value after its head, or below it if there is no room.
 func printSetting(out *iostreams.Streams, c term.Color, head, value string, hang int) {
 	words := strings.Fields(value)
 	if len(words) > 0 && term.Width(head+words[0]) > out.Width() {
@@ -324,7 +336,7 @@ func printSetting(out *iostreams.Streams, c term.Color, head, value string, hang
 	out.Printf("%s%s\n", head, out.Paint(c, text[len(head):]))
 }
 
-// settingWarnings names the values that don't count; where the file can't be read at all that alone.
+// settingWarnings returns warnings about invalid values, or only that the file can't be read.
 func settingWarnings(pr *project.Project, s *project.Settings, err error) []plan.Warning {
 	if err != nil {
 		return configWarnings(pr)
@@ -332,7 +344,8 @@ func settingWarnings(pr *project.Project, s *project.Settings, err error) []plan
 	var list []plan.Warning
 	for _, set := range s.List() {
 		if set.Wrong != "" {
-			list = append(list, plan.Warning{Path: project.ConfigFile, Message: set.Wrong + "; using the default"})
+			list = append(list,
+				plan.Warning{Path: project.ConfigFile, Message: set.Wrong + "; using the default"})
 		}
 	}
 	return list
@@ -340,7 +353,8 @@ func settingWarnings(pr *project.Project, s *project.Settings, err error) []plan
 
 func newSettingsDoc(s *project.Settings, warnings []plan.Warning) settingsDoc {
 	doc := settingsDoc{SchemaVersion: 1, File: project.ConfigFile, Profiles: s.Profiles(),
-		Settings: []project.SettingItem{}, Models: modelItems(s.Models()), Warnings: project.WarningItems(warnings)}
+		Settings: []project.SettingItem{}, Models: modelItems(s.Models()),
+		Warnings: project.WarningItems(warnings)}
 	for _, set := range s.List() {
 		doc.Settings = append(doc.Settings, set.Item())
 	}

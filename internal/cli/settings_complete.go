@@ -8,19 +8,21 @@ import (
 )
 
 // completeSettings completes the first word after a command, from what the project's settings know.
-func completeSettings(app *cmdutil.App, words func(*project.Settings) []string) cobra.CompletionFunc {
+func completeSettings(app *cmdutil.App,
+	words func(*project.Settings) []string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, have []string, _ string) ([]string, cobra.ShellCompDirective) {
 		pr, err := app.Project()
 		if err != nil || len(have) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		s, _ := pr.Settings() // without a file there are the usual ones
+		s, _ := pr.Settings() // without a file, the defaults
 		return words(s), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// completeSetting completes a key, and then its values where they are known.
-func completeSetting(app *cmdutil.App, c *cobra.Command, have []string, word string) ([]string, cobra.ShellCompDirective) {
+// completeSetting completes a key, and then its values if they are known.
+func completeSetting(app *cmdutil.App, c *cobra.Command, have []string,
+	word string) ([]string, cobra.ShellCompDirective) {
 	if len(have) != 1 {
 		return completeSettings(app, settingKeys)(c, have, word)
 	}

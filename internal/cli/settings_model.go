@@ -35,25 +35,27 @@ model prints nothing.` + settingsExit,
 			return runPrintModel(app, append(a, "")[0], asJSON)
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print the models as they are then, in one JSON document")
+	c.Flags().BoolVar(&asJSON, "json", false,
+		"print the models as they are then, in one JSON document")
 	return c
 }
 
-// A modelsDoc is the models that agents get.
+// A modelsDoc is the models of agents.
 type modelsDoc struct {
 	SchemaVersion int            `json:"schema_version"`
 	Profile       string         `json:"profile"`
-	Models        []settingModel `json:"models"` // of the agent that was named, or of all
+	Models        []settingModel `json:"models"` // of the named agent, or of all
 }
 
-func completeModel(app *cmdutil.App, c *cobra.Command, have []string, word string) ([]string, cobra.ShellCompDirective) {
+func completeModel(app *cmdutil.App, c *cobra.Command, have []string,
+	word string) ([]string, cobra.ShellCompDirective) {
 	if len(have) == 1 {
 		return append(project.ModelNames(), project.ResetModel), cobra.ShellCompDirectiveNoFileComp
 	}
 	return completeSettings(app, (*project.Settings).Roles)(c, have, word)
 }
 
-// setModel sets an agent's model, and tells what came of it.
+// setModel sets an agent's model, and prints the result.
 func setModel(ctx context.Context, app *cmdutil.App, role, model string, tell bool) error {
 	pr, err := app.Project()
 	if err != nil {
@@ -127,7 +129,7 @@ func modelText(m project.Model) string {
 	return m.Model + ", the profile's"
 }
 
-// modelSource says where a model comes from; "" where nobody says.
+// modelSource returns where a model comes from; "" if unknown.
 func modelSource(m project.Model) string {
 	switch {
 	case m.Override:
@@ -141,7 +143,8 @@ func modelSource(m project.Model) string {
 func modelItems(list []project.Model) []settingModel {
 	items := []settingModel{}
 	for _, m := range list {
-		items = append(items, settingModel{m.Role, jsondoc.OrNull(m.Model), jsondoc.OrNull(modelSource(m))})
+		items = append(items,
+			settingModel{m.Role, jsondoc.OrNull(m.Model), jsondoc.OrNull(modelSource(m))})
 	}
 	return items
 }

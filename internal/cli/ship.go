@@ -27,7 +27,9 @@ are open, and lists them. The agent writes its report and its verdict to .greenl
 is yes and, with VERSION, the tag is there; a verdict of no is a failure.`,
 		Example: "  gl ship\n  gl ship v1.2.0",
 		Args:    cmdutil.Args(cobra.MaximumNArgs(1)),
-		RunE:    func(c *cobra.Command, a []string) error { return runShip(c.Context(), app, a, o) },
+		RunE: func(c *cobra.Command, a []string) error {
+			return runShip(c.Context(), app, a, o)
+		},
 	})
 }
 
@@ -74,7 +76,7 @@ func runShip(ctx context.Context, app *cmdutil.App, words []string, o taskOption
 	return runTask(ctx, app, pr, t, o)
 }
 
-// shipReport is where the agent of gl ship writes what it found, and its verdict.
+// shipReport is where the agent of gl ship writes its findings and its verdict.
 const shipReport = ".greenlight/SHIP.md"
 
 // mayTag refuses a version that can't become a tag: the agent would verify everything for nothing.
@@ -82,7 +84,8 @@ func mayTag(ctx context.Context, root, version string) error {
 	if version == "" {
 		return nil
 	}
-	if ok, err := git.ValidRef(ctx, "refs/tags/"+version); err == nil && (!ok || strings.HasPrefix(version, "-")) {
+	if ok, err := git.ValidRef(ctx, "refs/tags/"+version); err == nil &&
+		(!ok || strings.HasPrefix(version, "-")) {
 		return cmdutil.Usage("%q can't be the name of a tag", version)
 	}
 	tags, err := git.Tags(ctx, root)
@@ -124,5 +127,6 @@ func mayShip(p *plan.Plan, now time.Time) error {
 	if len(p.Lists.Ready) > 0 {
 		next += ", then gl slice --watch"
 	}
-	return fmt.Errorf("%d of %s not done: %s. Run %s", len(open), words.Count(p.Total, p.Snapshot.Noun), strings.Join(open, ", "), next)
+	return fmt.Errorf("%d of %s not done: %s. Run %s", len(open),
+		words.Count(p.Total, p.Snapshot.Noun), strings.Join(open, ", "), next)
 }

@@ -16,13 +16,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// A situation is where a command line may be typed.
+// A situation is a place where a command line may be typed.
 type situation struct {
 	files  map[string]string // under .greenlight; nil: no project
 	inside bool
 }
 
-// situations are told apart by the column of the table below.
+// situations are the columns of the table below.
 var situations = []situation{
 	{everyClass, true},
 	{nil, false},
@@ -31,8 +31,9 @@ var situations = []situation{
 		"../.planning/STATE.md": "# Project State\n\nPhase: 2 of 2 (Cart)\nStatus: Ready to plan\n"}, false},
 }
 
-// Each command, with arguments that are right, and the exit codes: inside an agent in a project of slices, outside of any
-// project, in a project that is one STATE.md, and in one of GSD's. There is no agent and no tmux here.
+// Each command, with valid arguments, and its exit codes: inside an agent in a project of slices,
+// outside of any project, in a project that is one STATE.md, and in one of GSD's. There is no agent
+// and no tmux here.
 var inSituations = map[string][4]int{
 	"accept S-2":                      {1, 1, 1, 1},
 	"add-slice name":                  {0, 1, 0, 1},
@@ -115,8 +116,9 @@ var inSituations = map[string][4]int{
 	"wrap":                            {0, 1, 127, 127},
 }
 
-// Every command has its exit code wherever it is typed; what fails says why in one message, outside of a project with what
-// begins one. On a project of one STATE.md and beside GSD's state the documents are as their schemas say, too.
+// Every command has the expected exit code in every situation; a failure prints one message, and
+// outside of a project how to begin one. With a single STATE.md and with GSD's state the documents
+// conform to their schemas, too.
 func TestEveryCommandInEverySituation(t *testing.T) {
 	git, err := exec.LookPath("git")
 	if err != nil {
@@ -143,15 +145,19 @@ func TestEveryCommandInEverySituation(t *testing.T) {
 			if code != want[i] {
 				t.Errorf("%d: gl %s: exit code %d, want %d: %s", i, line, code, want[i], stderr)
 			}
-			if n := strings.Count("\n"+stderr, "\ngl: "); n > 1 || code > cmdutil.ExitFailed && n == 0 {
+			if n := strings.Count("\n"+stderr, "\ngl: "); n > 1 ||
+				code > cmdutil.ExitFailed && n == 0 {
 				t.Errorf("%d: gl %s: exit code %d, %d messages: %s", i, line, code, n, stderr)
 			}
-			if s.files == nil && code != 0 && strings.HasPrefix(stderr, "gl: ROOT") && !strings.Contains(stderr, "init") && !strings.Contains(stderr, "gsd-new") {
+			if s.files == nil && code != 0 && strings.HasPrefix(stderr, "gl: ROOT") &&
+				!strings.Contains(stderr, "init") && !strings.Contains(stderr, "gsd-new") {
 				t.Errorf("gl %s outside of a project doesn't say what begins one: %s", line, stderr)
 			}
 			if i > 1 && c.Flags().Lookup("json") != nil && code == 0 {
-				_, stdout, _ := s.run(t, slices.Insert(slices.Clone(words), strings.Count(c.CommandPath(), " "), "--json")...)
-				if c.CommandPath() == "gl events" && stdout == "" { // a document for each event, and there are none
+				_, stdout, _ := s.run(t, slices.Insert(slices.Clone(words),
+					strings.Count(c.CommandPath(), " "), "--json")...)
+				if c.CommandPath() == "gl events" && stdout == "" {
+					// a document for each event, and there are none
 					continue
 				}
 				if err := conforms(t, schemas[c.CommandPath()], []byte(stdout)); err != nil {
@@ -162,25 +168,28 @@ func TestEveryCommandInEverySituation(t *testing.T) {
 	}
 	for _, c := range all {
 		path := c.CommandPath()
-		ours := !strings.HasPrefix(path, "gl sw ") && !strings.HasPrefix(path, "gl gsd state") // whose scripts have a state for each
+		// whose scripts have a state for each
+		ours := !strings.HasPrefix(path, "gl sw ") && !strings.HasPrefix(path, "gl gsd state")
 		if ours && c.RunE != nil && !c.HasSubCommands() && !seen[c] {
 			t.Errorf("%s: add it to inSituations", path)
 		}
 	}
 }
 
-// Wrong usage is exit code 2, told in one line on stderr that names the help, whichever command it is of.
+// Wrong usage of any command exits 2, with one line on stderr that names the help.
 func TestWrongUsageOfEveryCommand(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	_, all := commandTree()
-	s := situations[1] // what is wrong is told before any project is looked for
+	s := situations[1] // wrong usage is reported before looking for a project
 	for _, c := range all {
 		words := strings.Fields(c.CommandPath())[1:]
-		if len(words) == 0 || words[0] == "gsd" && len(words) > 1 && words[1] != "line" || !c.Runnable() {
+		if len(words) == 0 || words[0] == "gsd" && len(words) > 1 && words[1] != "line" ||
+			!c.Runnable() {
 			continue // by GSD's own rules; a topic of help, not a command
 		}
 		lines := [][]string{append(slices.Clip(words), "--no-such-flag")}
-		if c.Args != nil && !strings.Contains(c.Use, "...") && c.Args(c, strings.Fields("1 2 3 4 5 6")) != nil {
+		if c.Args != nil && !strings.Contains(c.Use, "...") &&
+			c.Args(c, strings.Fields("1 2 3 4 5 6")) != nil {
 			lines = append(lines, append(slices.Clip(words), "1", "2", "3", "4", "5", "6"))
 		}
 		if c.Args != nil && c.Args(c, nil) != nil {
@@ -188,14 +197,16 @@ func TestWrongUsageOfEveryCommand(t *testing.T) {
 		}
 		for _, line := range lines {
 			code, stdout, stderr := s.run(t, line...)
-			if code != cmdutil.ExitUsage || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "gl: ") || strings.Contains(stderr, "arg(s)") {
-				t.Errorf("gl %s: exit code %d, %q, %q", strings.Join(line, " "), code, stdout, stderr)
+			if code != cmdutil.ExitUsage || stdout != "" || strings.Count(stderr, "\n") != 1 ||
+				!strings.HasPrefix(stderr, "gl: ") || strings.Contains(stderr, "arg(s)") {
+				t.Errorf("gl %s: exit code %d, %q, %q", strings.Join(line, " "), code,
+					stdout, stderr)
 			}
 		}
 	}
 }
 
-// run runs one command line in a fresh directory; ROOT stands for it in what comes on stderr.
+// run runs one command line in a fresh directory, which stderr shows as ROOT.
 func (s situation) run(t *testing.T, line ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	root := t.TempDir()
@@ -207,6 +218,7 @@ func (s situation) run(t *testing.T, line ...string) (code int, stdout, stderr s
 		environ = append(environ, "CLAUDECODE=1")
 	}
 	var out, errs bytes.Buffer
-	code = Main(context.Background(), append([]string{"-C", root}, line...), strings.NewReader(""), &out, &errs, environ)
+	code = Main(context.Background(), append([]string{"-C", root}, line...), strings.NewReader(""),
+		&out, &errs, environ)
 	return code, out.String(), strings.ReplaceAll(errs.String(), root, "ROOT")
 }

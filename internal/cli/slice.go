@@ -15,7 +15,7 @@ import (
 	"greenlight/internal/run/tmux"
 )
 
-// sliceOptions are the flags of gl slice; the zero value of each means that the config decides.
+// sliceOptions are the flags of gl slice; for each zero value the config decides.
 type sliceOptions struct {
 	max        int
 	watch      bool
@@ -29,7 +29,7 @@ type sliceOptions struct {
 	force      bool
 	json       bool
 	copy       bool     // of gl rehearse
-	attend     []string // names of attempts whose launcher shows their panes: see attend.go
+	attend     []string // names of attempts whose launcher became tmux: see attend.go
 }
 
 func newSlice(app *cmdutil.App) *cobra.Command {
@@ -38,20 +38,20 @@ func newSlice(app *cmdutil.App) *cobra.Command {
 		Use:        "slice [id...]",
 		SuggestFor: []string{"run", "start", "build", "launch", "work"},
 		Short:      "Build slices; in parallel when several are ready",
-		Long: `Build slices with one agent each: the named slices, or all that are ready. With --watch, gl drains the graph: when a
-slice ends, the next ready one starts, until nothing is running and nothing is ready.
+		Long: `Build slices with one agent each: the named slices, or all that are ready. With --watch, gl builds the whole graph:
+when a slice ends, the next ready one starts, until nothing is running and nothing is ready.
 
 Several slices run in parallel, each in a pane of a private tmux session (gl attach). Without tmux they run in this
 terminal, one after the other. With --runner process they run in parallel without panes (gl logs -f ID).
 
-With --agent claude,codex the second agent builds while the first one is held (gl hold). A slice goes on with the agent that has its
-conversation while that one isn't held. agent and model in a slice's file (gl state set ID agent=codex model=NAME) count for that slice.
+With --agent claude,codex the second agent builds while the first one is held (gl hold). A slice stays with the agent that has its
+conversation unless that one is held. agent and model in a slice's file (gl state set ID agent=codex model=NAME) override the choice for that slice.
 
 Inside an agent it starts nothing: it prints the whole slice to build, as gl state show --text does, or the --dry-run report.` + "\n" + cmdutil.ExitHelp,
 		Example: `  gl slice                           build what is ready
-  gl slice --watch                   drain the graph, several at a time
+  gl slice --watch                   build the whole graph, several at a time
   gl slice S-07                      build this slice in this terminal, even if it failed before
-  gl slice --watch --agent claude,codex   go on with codex while claude is held
+  gl slice --watch --agent claude,codex   continue with codex while claude is held
   gl slice --dry-run                 show what would happen
   gl slice --watch --agent rehearsal:step=100ms,fail=10%   try it in a scratch copy, with invented results`,
 		ValidArgsFunction: app.CompleteIDs,
@@ -68,15 +68,20 @@ Inside an agent it starts nothing: it prints the whole slice to build, as gl sta
 
 func (o *sliceOptions) flags(app *cmdutil.App, c *cobra.Command) {
 	f := c.Flags()
-	f.IntVar(&o.max, "max", 0, "run at most `N` attempts at a time in the project, until parallel.max is set (default 4)")
-	f.BoolVar(&o.watch, "watch", false, "continue until nothing is ready, refilling slots as slices end")
+	f.IntVar(&o.max, "max", 0,
+		"run at most `N` attempts at a time in the project, until parallel.max is set (default 4)")
+	f.BoolVar(&o.watch, "watch", false,
+		"continue until nothing is ready, refilling slots as slices end")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would happen without changing anything")
 	f.BoolVar(&o.sequential, "sequential", false, "build one slice after the other")
-	f.StringVar(&o.runner, "runner", "", "run agents in parallel `HOW`: tmux or process (default tmux if installed)")
-	f.StringVar(&o.agent, "agent", "", "`NAME` of the agent, or several in order of preference: "+strings.Join(agent.Usage(), ", ")+", or one of parallel.agents in config.json")
+	f.StringVar(&o.runner, "runner", "",
+		"run agents in parallel `HOW`: tmux or process (default tmux if installed)")
+	f.StringVar(&o.agent, "agent", "", "`NAME` of the agent, or several in order of preference: "+
+		strings.Join(agent.Usage(), ", ")+", or one of parallel.agents in config.json")
 	f.StringVar(&o.isolation, "isolation", "", "where agents work: `WHERE` is worktree (each slice in a worktree of its own) or shared (default: git.isolation)")
 	f.StringVar(&o.milestone, "milestone", "", "only slices of milestone `M`")
-	f.DurationVar(&o.interval, "interval", 0, "check again after `D` even if no file has changed (default 30s)")
+	f.DurationVar(&o.interval, "interval", 0,
+		"check again after `D` even if no file has changed (default 30s)")
 	f.BoolVar(&o.force, "force", false, "ignore unmet dependencies, other sessions' claims and completed status; of named slices also a hold")
 	f.BoolVar(&o.json, "json", false, jsonOfRuns)
 	f.StringSliceVar(&o.attend, attendFlag, nil, "")
@@ -87,10 +92,10 @@ func (o *sliceOptions) flags(app *cmdutil.App, c *cobra.Command) {
 	cmdutil.CompleteFlag(c, "milestone", app.Milestones)
 }
 
-// jsonOfRuns is the text of --json for what runs agents.
+// jsonOfRuns is the help of --json for commands that run agents.
 const jsonOfRuns = "print events as they come, one JSON document a line, and messages to stderr; with --dry-run, print one JSON document"
 
-// check refuses what a flag can't be.
+// check refuses invalid values of flags.
 func (o *sliceOptions) check(c *cobra.Command) error {
 	switch {
 	case c.Flags().Changed("max") && o.max < 1:
@@ -101,7 +106,7 @@ func (o *sliceOptions) check(c *cobra.Command) error {
 	return nil
 }
 
-// checkRunner refuses a --runner that isn't there.
+// checkRunner refuses an unknown --runner.
 func checkRunner(runner string) error {
 	switch {
 	case runner != "" && runner != "process" && runner != "tmux":
@@ -112,7 +117,7 @@ func checkRunner(runner string) error {
 	return nil
 }
 
-// runners are the values of --runner.
+// runners returns the values of --runner.
 func runners() []string { return []string{"tmux", "process"} }
 
 func runSlice(ctx context.Context, app *cmdutil.App, o sliceOptions, ids []string) error {

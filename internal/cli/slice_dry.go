@@ -25,7 +25,8 @@ import (
 )
 
 // dryRun shows what a run would do. It writes nothing and starts nothing.
-func dryRun(ctx context.Context, app *cmdutil.App, pr *project.Project, p *plan.Plan, j *job, o sliceOptions) error {
+func dryRun(ctx context.Context, app *cmdutil.App, pr *project.Project, p *plan.Plan, j *job,
+	o sliceOptions) error {
 	if err := j.admit(p, func(string) bool { return false }); err != nil {
 		return err
 	}
@@ -56,7 +57,7 @@ func dryRun(ctx context.Context, app *cmdutil.App, pr *project.Project, p *plan.
 	return refused
 }
 
-// tellDry tells the plan, and what would be launched of it by which command.
+// tellDry prints the plan, and what would be launched by which command.
 func tellDry(app *cmdutil.App, p *plan.Plan, launch, command []string) {
 	app.Warn(p)
 	dryLists(app.IO, p)
@@ -70,12 +71,12 @@ func tellDry(app *cmdutil.App, p *plan.Plan, launch, command []string) {
 	app.IO.Printf("Command: %s\n", commandText(command))
 }
 
-// dryLine is a line of a dry run, broken between ids.
+// dryLine prints a line of a dry run, wrapped between ids.
 func dryLine(out *iostreams.Streams, label, words string) {
 	out.Printf("%s\n", term.Wrap(strings.TrimRight(label+": "+words, " "), out.Width(), 2))
 }
 
-// dryLists shows where each slice stands.
+// dryLists prints the slices by state.
 func dryLists(out *iostreams.Streams, p *plan.Plan) {
 	now := time.Now()
 	list := func(label string, ids []string, words string) {
@@ -104,7 +105,7 @@ func dryLists(out *iostreams.Streams, p *plan.Plan) {
 	}
 }
 
-// wouldLaunch is what the first round would start.
+// wouldLaunch returns what the first round would start.
 func wouldLaunch(p *plan.Plan, j *job) []string {
 	n := max(j.max-p.Taken, 0)
 	if !j.parallel() {
@@ -114,7 +115,8 @@ func wouldLaunch(p *plan.Plan, j *job) []string {
 	if len(j.ids) > 0 {
 		candidates = nil
 		for _, id := range j.ids {
-			if attempt.Admit(p, attempt.Request{ID: id, Named: true, Force: j.o.force}, time.Now()) == nil {
+			if attempt.Admit(p, attempt.Request{ID: id, Named: true, Force: j.o.force},
+				time.Now()) == nil {
 				candidates = append(candidates, id)
 			}
 		}
@@ -146,23 +148,25 @@ type dryRunDoc struct {
 	Running       []string `json:"running"`
 	Blocked       []string `json:"blocked"`
 	WouldLaunch   []string `json:"would_launch"` // what the first round would start
-	Command       []string `json:"command"`      // the agent's argv; ID and UUID stand for the slice's
+	// the agent's argv; ID and UUID are placeholders
+	Command []string `json:"command"`
 
-	Expected []dryEnd `json:"expected"` // when all is done that can be, by simulation with several --max; empty if there is no history
+	// when all buildable slices are done, simulated with several --max; empty without history
+	Expected []dryEnd `json:"expected"`
 }
 
-// A dryEnd is the likely end with so many agents at a time.
+// A dryEnd is the likely end with that many agents at a time.
 type dryEnd struct {
 	Max     int `json:"max" jsonschema:"minimum=1"`
 	Seconds int `json:"seconds" jsonschema:"minimum=0"` // from now
 }
 
-// expected is the likely end with the slots there are, with half and with twice as many, and with one. More than the last helps nobody
-// if it ends no earlier.
+// expected returns the likely end with the configured slots, with half and twice as many, and with
+// one. It leaves out more slots that don't end earlier.
 func expected(pr *project.Project, p *plan.Plan, j *job) []dryEnd {
 	pace, now := facts.Pace(pr), time.Now()
 	ends := []dryEnd{}
-	if len(j.ids) > 0 { // a part of it; nobody waits for the rest
+	if len(j.ids) > 0 { // only a part of the project
 		return ends
 	}
 	slots := []int{1, max(1, j.max/2), j.max, 2 * j.max, 4 * j.max}
@@ -175,7 +179,7 @@ func expected(pr *project.Project, p *plan.Plan, j *job) []dryEnd {
 	return ends
 }
 
-// tellExpected is "Expected: 5h with --max 1, 2h 30m with 2, 1h 40m with 4".
+// tellExpected prints "Expected: 5h with --max 1, 2h 30m with 2, 1h 40m with 4".
 func tellExpected(out *iostreams.Streams, ends []dryEnd) {
 	var parts []string
 	for i, e := range ends {
@@ -183,7 +187,8 @@ func tellExpected(out *iostreams.Streams, ends []dryEnd) {
 		if i == 0 {
 			with = " with --max "
 		}
-		parts = append(parts, plan.Age(time.Duration(e.Seconds)*time.Second)+with+strconv.Itoa(e.Max))
+		parts = append(parts,
+			plan.Age(time.Duration(e.Seconds)*time.Second)+with+strconv.Itoa(e.Max))
 	}
 	if len(parts) > 0 {
 		dryLine(out, "Expected", strings.Join(parts, ", "))
@@ -195,7 +200,7 @@ func dryDoc(p *plan.Plan, launch, command []string) dryRunDoc {
 		WouldLaunch: jsondoc.OrEmpty(launch), Command: jsondoc.OrEmpty(command)}
 }
 
-// shellLine is argv as one could type it into a shell, safe to print.
+// shellLine returns argv as a shell command, safe to print.
 func shellLine(argv []string) string {
 	words := make([]string, len(argv))
 	for i, a := range argv {
@@ -204,8 +209,8 @@ func shellLine(argv []string) string {
 	return sanitize.Text(strings.Join(words, " "))
 }
 
-// commandText is a command line to be pasted: without the id of the conversation, which can be used only once. Where words are cut, a comment
-// says so.
+// commandText returns a command line for pasting, without the conversation's id, which works only
+// once. A comment marks truncated words.
 func commandText(argv []string) string {
 	if i := slices.Index(argv, "--session-id"); i >= 0 && i+2 <= len(argv) {
 		argv = slices.Delete(slices.Clone(argv), i, i+2)
@@ -217,7 +222,7 @@ func commandText(argv []string) string {
 	return shellLine(short) + "  # shortened where it has …"
 }
 
-// shortened cuts the words that nobody would read: the method's text, where it is the prompt.
+// shortened truncates long words: the method's text, if it is the prompt.
 func shortened(argv []string) []string {
 	const most = 120
 	short := make([]string, len(argv))

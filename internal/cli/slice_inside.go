@@ -17,9 +17,11 @@ import (
 	"greenlight/internal/workspace/git"
 )
 
-// sliceInside is gl slice called by an agent: it claims nothing and starts nothing, it says which slice to build. The
-// first line is the id alone, then "key: value" lines; what else is ready is for the person and goes to stderr.
-func sliceInside(ctx context.Context, app *cmdutil.App, pr *project.Project, p *plan.Plan, ids []string) error {
+// sliceInside runs gl slice for an agent: it claims and starts nothing, but prints which slice to
+// build. The first line is the id alone, followed by "key: value" lines; other ready slices are for
+// the person and go to stderr.
+func sliceInside(ctx context.Context, app *cmdutil.App, pr *project.Project, p *plan.Plan,
+	ids []string) error {
 	own := app.Getenv("GL_SLICE")
 	switch {
 	case len(ids) > 0:
@@ -41,21 +43,24 @@ func sliceInside(ctx context.Context, app *cmdutil.App, pr *project.Project, p *
 		if n == 1 {
 			noun = "slice"
 		}
-		app.IO.Message("%d more %s ready. Run in a new terminal:\n gl slice --max %d", n, noun, pr.Config.Max)
+		app.IO.Message("%d more %s ready. Run in a new terminal:\n gl slice --max %d", n, noun,
+			pr.Config.Max)
 	}
 	return nil
 }
 
-// describe prints a slice as an agent reads it: key: value lines, what the agent is to know about its worktree, and the whole slice.
-func describe(ctx context.Context, app *cmdutil.App, pr *project.Project, p *plan.Plan, id string) error {
+// describe prints a slice for an agent: key: value lines, notes about its worktree, and the whole
+// slice.
+func describe(ctx context.Context, app *cmdutil.App, pr *project.Project, p *plan.Plan,
+	id string) error {
 	own := ownAttempt(app, pr, id)
 	err := describeTo(ctx, app.IO, pr, p, id, own, headless(app))
 	markRead(pr, own)
 	return err
 }
 
-// markRead notes that the agent of the attempt has been told what there was to tell. It can fail only the message's way to being
-// known as read: then the next agent is told again.
+// markRead records that the attempt's agent has got the messages. If that fails, the next agent
+// gets them again.
 func markRead(pr *project.Project, own *attempt.Record) {
 	if own != nil {
 		_ = pr.Runs.Messages.MarkRead(own)
@@ -63,7 +68,8 @@ func markRead(pr *project.Project, own *attempt.Record) {
 }
 
 // describeTo is describe for the agent of the attempt own; nil for any other session.
-func describeTo(ctx context.Context, out *iostreams.Streams, pr *project.Project, p *plan.Plan, id string, own *attempt.Record, headless keyValue) error {
+func describeTo(ctx context.Context, out *iostreams.Streams, pr *project.Project, p *plan.Plan,
+	id string, own *attempt.Record, headless keyValue) error {
 	st := p.State(id)
 	out.Printf("%s\n", id)
 	note := ""
@@ -71,16 +77,20 @@ func describeTo(ctx context.Context, out *iostreams.Streams, pr *project.Project
 		note = p.Why(id, time.Now()).String()
 	}
 	file := st.File
-	if own != nil && own.Place.Lineage != 0 && file != "" { // the one in its worktree is a copy, or missing
+	if own != nil && own.Place.Lineage != 0 && file != "" {
+		// the one in its worktree is a copy, or missing
 		file = filepath.Join(pr.Root, filepath.FromSlash(file))
 	}
-	facts := []keyValue{{"name", st.Name}, {"status", st.Status}, {"step", st.Step}, {"milestone", st.Milestone},
-		{"deps", strings.Join(st.Deps, ",")}, {"file", file}, {"session", st.Session}, {"checkpoint", checkpoint(ctx, pr, own, id)}, headless, {"note", note}}
+	facts := []keyValue{{"name", st.Name}, {"status", st.Status}, {"step", st.Step},
+		{"milestone", st.Milestone}, {"deps", strings.Join(st.Deps, ",")}, {"file", file},
+		{"session", st.Session}, {"checkpoint", checkpoint(ctx, pr, own, id)}, headless,
+		{"note", note}}
 	b, err := new(briefing.Briefing), error(nil)
 	if st.Corrupt == "" {
 		b, err = briefing.Of(ctx, pr, id)
 	}
-	if err == nil && own == nil && st.Corrupt == "" { // a session elsewhere builds nothing a second time
+	if err == nil && own == nil && st.Corrupt == "" {
+		// so that a session elsewhere doesn't build it again
 		err = b.WithWork(ctx, pr)
 	}
 	if err != nil {
@@ -92,15 +102,16 @@ func describeTo(ctx context.Context, out *iostreams.Streams, pr *project.Project
 	return nil
 }
 
-// tellHandoff prints what the agent of an attempt is to know about its worktree, if there is anything.
+// tellHandoff prints notes for the agent of an attempt about its worktree, if any.
 func tellHandoff(out *iostreams.Streams, own *attempt.Record) {
 	if own != nil && own.Talk.Handoff != "" {
 		out.Printf("handoff:\n  %s\n", strings.ReplaceAll(sanitize.Text(own.Talk.Handoff), "\n", "\n  "))
 	}
 }
 
-// checkpoint is the name of a tag for the state before this session's work: the client can't check a shell line that makes one up.
-// A confined agent can't make tags: its checkpoint is the commit.
+// checkpoint returns the name of a tag for the state before this session's work, so that the
+// agent's shell line needn't compute one, which the client couldn't check. A confined agent can't
+// create tags: its checkpoint is the commit.
 func checkpoint(ctx context.Context, pr *project.Project, own *attempt.Record, id string) string {
 	if own != nil && own.Place.Lineage != 0 && own.Job.Confined() {
 		repo, err := pr.Worktrees(ctx)
@@ -114,7 +125,8 @@ func checkpoint(ctx context.Context, pr *project.Project, own *attempt.Record, i
 	return "gl/" + id + "/" + time.Now().UTC().Format("20060102T150405Z")
 }
 
-// ownAttempt is the record of the attempt that the calling agent was started for, nil where that wasn't at this item or task.
+// ownAttempt returns the record of the attempt that the calling agent was started for, nil if that
+// wasn't at this item or task.
 func ownAttempt(app *cmdutil.App, pr *project.Project, id string) *attempt.Record {
 	n, err := strconv.Atoi(app.Getenv("GL_ATTEMPT"))
 	if err != nil || app.Getenv("GL_SLICE") != id && app.Getenv("GL_TASK") != id {

@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// goSources reads from this module's packages what package reflect doesn't have: comments and constants.
+// goSources reads from this module's packages what package reflect doesn't have: comments and
+// constants.
 type goSources struct {
 	t        *testing.T
 	packages map[string]*goSource // by import path
@@ -33,7 +34,8 @@ func (s goSources) comment(t reflect.Type, field string) string {
 	return s.of(t.PkgPath()).comments[t.Name()+"."+field]
 }
 
-// constants returns the constants of a string type in the order of their declaration, nil for a type without any.
+// constants returns the constants of a string type in the order of their declaration, nil for a
+// type without any.
 func (s goSources) constants(t reflect.Type) []constant {
 	var all []constant
 	if t.Kind() != reflect.String {
@@ -84,7 +86,8 @@ func readGoSource(t *testing.T, dir string) *goSource {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments|parser.SkipObjectResolution)
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil,
+			parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,8 +152,8 @@ func oneComment(above, behind *ast.CommentGroup) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// aboutType removes the name from a type's comment, because JSON doesn't show it: "A statusTask is an open attempt." becomes
-// "an open attempt".
+// aboutType removes the name from a type's comment, because JSON doesn't show it: "A statusTask is
+// an open attempt." becomes "an open attempt".
 func aboutType(name, comment string) string {
 	comment = regexp.MustCompile(`^(An? |The )?`+name+` (is|are) `).ReplaceAllString(comment, "")
 	return strings.TrimSuffix(comment, ".")

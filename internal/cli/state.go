@@ -28,8 +28,10 @@ changes don't overwrite each other, and STATE.md is updated.` + "\n" + cmdutil.E
   gl state claim S-07
   gl state set S-07 status=implementing step=implementing tests=12`,
 	}
-	return cmdutil.Family(c, newStateShow(app), cmdutil.Documented(app, newStateClaim(app)), cmdutil.Changes(app, newStateSet(app)), cmdutil.Changes(app, newStateNote(app)),
-		newStateOverview(app), cmdutil.Changes(app, newStateRelease(app)), cmdutil.Changes(app, newStateRender(app)))
+	return cmdutil.Family(c, newStateShow(app), cmdutil.Documented(app, newStateClaim(app)),
+		cmdutil.Changes(app, newStateSet(app)), cmdutil.Changes(app, newStateNote(app)),
+		newStateOverview(app), cmdutil.Changes(app, newStateRelease(app)),
+		cmdutil.Changes(app, newStateRender(app)))
 }
 
 func newStateShow(app *cmdutil.App) *cobra.Command {
@@ -63,13 +65,15 @@ Exit codes: 0 printed; 1 there is no such slice, or no such key; 2 wrong usage.`
 			return runShow(app, a[0], append(a[1:], "")[0], asJSON)
 		},
 	}
-	c.Flags().BoolVar(&whole, "text", false, "print the whole slice, with earlier attempts and its contracts")
+	c.Flags().BoolVar(&whole, "text", false,
+		"print the whole slice, with earlier attempts and its contracts")
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
 	return c
 }
 
 // completeShow completes a slice id, and then the fields that this slice has.
-func completeShow(app *cmdutil.App, c *cobra.Command, have []string, word string) ([]string, cobra.ShellCompDirective) {
+func completeShow(app *cmdutil.App, c *cobra.Command, have []string,
+	word string) ([]string, cobra.ShellCompDirective) {
 	if len(have) != 1 {
 		return app.CompleteFirstID(c, have, word)
 	}
@@ -90,11 +94,13 @@ func completeShow(app *cmdutil.App, c *cobra.Command, have []string, word string
 type keyValue struct{ key, value string }
 
 type showDoc struct {
-	SchemaVersion int               `json:"schema_version"`
-	ID            string            `json:"id"`
-	File          *string           `json:"file"`   // relative to the root; null for a slice that is only in the graph
-	Fields        map[string]string `json:"fields"` // as the file has them
-	Text          *string           `json:"text"`   // the whole slice, as --text prints it below the fields; null without --text
+	SchemaVersion int    `json:"schema_version"`
+	ID            string `json:"id"`
+	// relative to the root; null for a slice that is only in the graph
+	File   *string           `json:"file"`
+	Fields map[string]string `json:"fields"` // as in the file
+	// the whole slice, as --text prints it below the fields; null without --text
+	Text *string `json:"text"`
 }
 
 func runShow(app *cmdutil.App, id, key string, asJSON bool) error {
@@ -129,9 +135,11 @@ func runShow(app *cmdutil.App, id, key string, asJSON bool) error {
 	return showVerdict(app, pr, shown)
 }
 
-// showVerdict tells of a complete slice that gl hasn't verified it, whatever its file says.
+// showVerdict notes that gl hasn't verified a complete slice, even if its file claims so.
 func showVerdict(app *cmdutil.App, pr *project.Project, shown *ops.Shown) error {
-	done := slices.ContainsFunc(shown.Fields, func(f ops.Field) bool { return f.Key == "status" && plan.Classify(f.Value) == plan.Done })
+	done := slices.ContainsFunc(shown.Fields, func(f ops.Field) bool {
+		return f.Key == "status" && plan.Classify(f.Value) == plan.Done
+	})
 	if !done {
 		return nil
 	}
@@ -142,7 +150,7 @@ func showVerdict(app *cmdutil.App, pr *project.Project, shown *ops.Shown) error 
 	return err
 }
 
-// runShowText is gl state show --text.
+// runShowText runs gl state show --text.
 func runShowText(ctx context.Context, app *cmdutil.App, id string, asJSON bool) error {
 	pr, id, err := app.Slice(id)
 	if err != nil {
@@ -156,7 +164,8 @@ func runShowText(ctx context.Context, app *cmdutil.App, id string, asJSON bool) 
 		return err
 	}
 	if asJSON {
-		doc, text := newShowDoc(&ops.Shown{ID: b.ID, File: b.File, Fields: b.Fields}), strings.TrimLeft(b.Sections(), "\n")
+		doc, text := newShowDoc(&ops.Shown{ID: b.ID, File: b.File, Fields: b.Fields}),
+			strings.TrimLeft(b.Sections(), "\n")
 		doc.Text = &text
 		return app.IO.JSON(doc)
 	}
@@ -165,27 +174,29 @@ func runShowText(ctx context.Context, app *cmdutil.App, id string, asJSON bool) 
 }
 
 func newShowDoc(s *ops.Shown) showDoc {
-	doc := showDoc{SchemaVersion: 1, ID: s.ID, File: jsondoc.OrNull(s.File), Fields: make(map[string]string, len(s.Fields))}
+	doc := showDoc{SchemaVersion: 1, ID: s.ID, File: jsondoc.OrNull(s.File),
+		Fields: make(map[string]string, len(s.Fields))}
 	for _, f := range s.Fields {
 		doc.Fields[f.Key] = f.Value
 	}
 	return doc
 }
 
-// only returns the one field that was asked for.
+// only returns the requested field.
 func only(s *ops.Shown, key string) ([]ops.Field, error) {
 	for _, f := range append(s.Fields, ops.Field{Key: "file", Value: s.File}) {
 		if f.Key == key && f.Value != "" {
 			return []ops.Field{f}, nil
 		}
 	}
-	if key == "file" || slices.Contains(ops.Keys(), key) { // known, and it has no value
+	if key == "file" || slices.Contains(ops.Keys(), key) { // known, but without a value
 		return []ops.Field{{Key: key}}, nil
 	}
-	return nil, fmt.Errorf("%s has no value for %q: gl state show %s lists what it has", s.ID, key, s.ID)
+	return nil, fmt.Errorf("%s has no value for %q: gl state show %s lists what it has",
+		s.ID, key, s.ID)
 }
 
-// A noteSection is a flag of gl state note and the section that its text goes to.
+// A noteSection is a flag of gl state note and the section for its text.
 type noteSection struct {
 	flag, section, arg, help string
 	lines                    []string
@@ -193,7 +204,8 @@ type noteSection struct {
 
 func newStateNote(app *cmdutil.App) *cobra.Command {
 	notes := []*noteSection{
-		{flag: "decision", section: "Decisions", arg: "TEXT", help: "a decision; gl puts today's date before it"},
+		{flag: "decision", section: "Decisions", arg: "TEXT",
+			help: "a decision; gl puts today's date before it"},
 		{flag: "file", section: "Files", arg: "PATH", help: "a file of the slice"},
 		{flag: "why", section: "Why", arg: "TEXT", help: "why to build the slice"},
 		{flag: "what", section: "What", arg: "TEXT", help: "what it does"},
@@ -224,7 +236,8 @@ func runNote(ctx context.Context, app *cmdutil.App, id string, sections []*noteS
 	for _, s := range sections {
 		for _, line := range s.lines {
 			if !isLine(line) {
-				return cmdutil.Usage("--%s must be one line of text without control characters", s.flag)
+				return cmdutil.Usage("--%s must be one line of text without control characters",
+					s.flag)
 			}
 			notes = append(notes, ops.Note{Section: s.section, Text: line})
 		}

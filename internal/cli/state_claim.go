@@ -34,7 +34,8 @@ gl refuses a slice that another session has claimed; on a terminal it asks wheth
 			return runClaim(c.Context(), app, a[0], force)
 		},
 	}
-	c.Flags().BoolVar(&force, "force", false, "take over another session's claim; also claim a complete slice")
+	c.Flags().BoolVar(&force, "force", false,
+		"take over another session's claim; also claim a complete slice")
 	return c
 }
 
@@ -48,7 +49,8 @@ func runClaim(ctx context.Context, app *cmdutil.App, id string, force bool) erro
 	}
 	o := ops.ClaimOptions{Who: app.Claimant(id), Force: force}
 	c, err := ops.Claim(ctx, pr, id, o)
-	if held := takeable(err); held != nil && app.Confirm(held.ClaimText(time.Now())+". Take it over?") {
+	if held := takeable(err); held != nil &&
+		app.Confirm(held.ClaimText(time.Now())+". Take it over?") {
 		o.Over = &held.Session
 		c, err = ops.Claim(ctx, pr, id, o)
 	}
@@ -63,7 +65,7 @@ func runClaim(ctx context.Context, app *cmdutil.App, id string, force bool) erro
 	return nil
 }
 
-// takeable is the claim that a person may be asked about, if that is what err is about.
+// takeable returns the claim that a person may agree to take over, if err is about one.
 func takeable(err error) *plan.State {
 	var taken *ops.TakenError
 	if errors.As(err, &taken) {
@@ -77,8 +79,8 @@ func newStateRelease(app *cmdutil.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "release ID",
 		Short: "Release a claim",
-		Long: `Release a claim: clear the session, and if no step was reached, make the slice pending again. Anybody can release a stale
-claim, but only its holder a fresh one. To end a running attempt, use gl stop instead.
+		Long: `Release a claim: clear the session, and if no step was reached, make the slice pending again. Any session can release a
+stale claim, but only its holder a fresh one. To end a running attempt, use gl stop instead.
 
 Exit codes: 0 it is no longer claimed; 1 it failed; 2 wrong usage; 3 another session has claimed it.`,
 		Example:           "  gl state release S-07\n  gl state release S-07 --force   another session's claim",

@@ -14,8 +14,8 @@ import (
 // An overviewDoc is what gl state overview --json prints.
 type overviewDoc struct {
 	SchemaVersion int      `json:"schema_version"`
-	ValueProp     *string  `json:"value_prop"` // what the project is for; null for unknown
-	Stack         *string  `json:"stack"`      // what it is built with; null for unknown
+	ValueProp     *string  `json:"value_prop"` // the project's purpose; null for unknown
+	Stack         *string  `json:"stack"`      // its technologies; null for unknown
 	Mode          string   `json:"mode" jsonschema:"enum=interactive,enum=yolo"`
 	Blockers      []string `json:"blockers"`
 }
@@ -25,7 +25,7 @@ func newStateOverview(app *cmdutil.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "overview [KEY=VALUE...]",
-		Short: "Show or change what the project is, its stack and its blockers",
+		Short: "Show or change the project's purpose, stack and blockers",
 		Long: `Show what is known of the project besides its slices, or change it: value_prop (what the project is for), stack, and the
 blockers. It is kept in project-state.json and shown in STATE.md. An empty value clears a field. All changes are one write. --decision adds a
 decision of the whole project to DECISIONS.md; one of a slice goes there by gl state note.
@@ -37,14 +37,17 @@ Exit codes: 0 shown or written; 1 it failed, or no such blocker; 2 wrong usage.`
   gl state overview --resolve sandbox
   gl state overview --decision "Prices are integers of cents"`,
 		Args: cobra.ArbitraryArgs,
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		ValidArgsFunction: func(*cobra.Command, []string,
+			string) ([]string, cobra.ShellCompDirective) {
 			var list []string
 			for _, key := range ops.OverviewKeys() {
 				list = append(list, key+"=")
 			}
 			return list, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 		},
-		RunE: func(cmd *cobra.Command, a []string) error { return runOverview(cmd.Context(), app, a, c, asJSON) },
+		RunE: func(cmd *cobra.Command, a []string) error {
+			return runOverview(cmd.Context(), app, a, c, asJSON)
+		},
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&c.Add, "blocker", nil, "add a blocker that says `TEXT`")
@@ -54,7 +57,8 @@ Exit codes: 0 shown or written; 1 it failed, or no such blocker; 2 wrong usage.`
 	return cmd
 }
 
-func runOverview(ctx context.Context, app *cmdutil.App, words []string, c ops.OverviewChanges, asJSON bool) error {
+func runOverview(ctx context.Context, app *cmdutil.App, words []string, c ops.OverviewChanges,
+	asJSON bool) error {
 	var err error
 	if c.Set, err = ops.ParseOverview(words); err != nil {
 		return err
@@ -85,7 +89,8 @@ func runOverview(ctx context.Context, app *cmdutil.App, words []string, c ops.Ov
 	case err != nil:
 		return err
 	case asJSON:
-		return app.IO.JSON(overviewDoc{1, jsondoc.OrNull(o.ValueProp), jsondoc.OrNull(o.Stack), o.Mode, jsondoc.OrEmpty(o.Blockers)})
+		return app.IO.JSON(overviewDoc{1, jsondoc.OrNull(o.ValueProp), jsondoc.OrNull(o.Stack),
+			o.Mode, jsondoc.OrEmpty(o.Blockers)})
 	}
 	list := []keyValue{{"value_prop", o.ValueProp}, {"stack", o.Stack}, {"mode", o.Mode}}
 	for _, b := range o.Blockers {

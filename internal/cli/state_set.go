@@ -42,7 +42,8 @@ Exit codes: 0 written; 1 it failed; 2 wrong usage, or an invalid value.`,
 	}
 }
 
-func completeSet(app *cmdutil.App, c *cobra.Command, have []string, word string) ([]string, cobra.ShellCompDirective) {
+func completeSet(app *cmdutil.App, c *cobra.Command, have []string,
+	word string) ([]string, cobra.ShellCompDirective) {
 	if len(have) == 0 {
 		return app.CompleteIDs(c, have, word)
 	}
@@ -61,13 +62,14 @@ func completeSet(app *cmdutil.App, c *cobra.Command, have []string, word string)
 	return list, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-// valuesOf are the values of a field that a shell can offer.
+// valuesOf returns the values of a field for completion.
 func valuesOf(app *cmdutil.App, key string) []string {
 	switch key {
 	case "status":
 		return ops.Statuses()
 	case "step":
-		return append([]string{"none", "complete"}, slices.DeleteFunc(ops.Statuses(), func(s string) bool { return !plan.IsStep(s) })...)
+		return append([]string{"none", "complete"},
+			slices.DeleteFunc(ops.Statuses(), func(s string) bool { return !plan.IsStep(s) })...)
 	case "milestone":
 		return app.Milestones()
 	case "deps":

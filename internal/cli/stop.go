@@ -77,21 +77,22 @@ func runStop(ctx context.Context, app *cmdutil.App, ids []string, all, asJSON bo
 // running are the slices that gl stop and gl attach are about.
 func running(p *plan.Plan) []string { return p.Lists.Running }
 
-// A stopDoc says how each attempt ended.
+// A stopDoc is how each attempt ended.
 type stopDoc struct {
 	SchemaVersion int            `json:"schema_version"`
 	Slices        []stoppedSlice `json:"slices"`
 }
 
 type stoppedSlice struct {
-	ID      string           `json:"id"`
-	Attempt int              `json:"attempt" jsonschema:"minimum=1"`
-	Outcome *attempt.Outcome `json:"outcome"` // null if it couldn't be stopped, or another process settled it
-	Detail  *string          `json:"detail"`  // why, in a few words
+	ID      string `json:"id"`
+	Attempt int    `json:"attempt" jsonschema:"minimum=1"`
+	// null if it couldn't be stopped, or another process settled it
+	Outcome *attempt.Outcome `json:"outcome"`
+	Detail  *string          `json:"detail"` // why, in a few words
 	Error   *string          `json:"error"`
 }
 
-// addSettled adds the attempts that were found dead and settled, which stderr has named already.
+// addSettled adds the attempts that were found dead and settled, which stderr already names.
 func (d *stopDoc) addSettled(settled []*attempt.Record, ids []string, all bool) {
 	for _, r := range settled {
 		if all || slices.Contains(ids, r.ID.Slice) || slices.Contains(ids, r.ID.Label()) {
@@ -111,7 +112,7 @@ func (d *stopDoc) add(was, final *attempt.Record, err error) {
 	d.Slices = append(d.Slices, s)
 }
 
-// whichRunning is the usage error that names what could be stopped.
+// whichRunning returns the usage error that names what could be stopped.
 func whichRunning(pr *project.Project) error {
 	live, err := ops.Running(pr)
 	if err != nil {
@@ -124,11 +125,12 @@ func whichRunning(pr *project.Project) error {
 	for i, r := range live {
 		ids[i] = r.ID.Label()
 	}
-	return cmdutil.Usage("which slice? running: %s (gl stop --all ends all)", strings.Join(ids, ", "))
+	return cmdutil.Usage("which slice? running: %s (gl stop --all ends all)",
+		strings.Join(ids, ", "))
 }
 
-// reportSettled names the attempts that were settled because their gl process is gone. err, about those that can't be
-// settled, is only a warning.
+// reportSettled names the attempts that were settled because their gl process is gone. err, about
+// those that can't be settled, is only a warning.
 func reportSettled(io *iostreams.Streams, settled []*attempt.Record, err error) {
 	for _, r := range settled {
 		io.Message("%s %s (%s)", r.ID.Label(), r.Judged.Outcome.Traits().Shown.Words, r.Judged.Detail)
@@ -146,7 +148,8 @@ func reportAside(io *iostreams.Streams, aside []*attempt.Aside) {
 }
 
 // end ends the attempts and reports each as it ends.
-func (d *stopDoc) end(ctx context.Context, io *iostreams.Streams, stop *ops.Stop, quiet bool) error {
+func (d *stopDoc) end(ctx context.Context, io *iostreams.Streams, stop *ops.Stop,
+	quiet bool) error {
 	busy := io.Progress("ending " + words.Count(len(stop.Attempts), "agent"))
 	defer busy.Done()
 	return stop.End(ctx, func(s ops.Stopped) {
@@ -158,7 +161,7 @@ func (d *stopDoc) end(ctx context.Context, io *iostreams.Streams, stop *ops.Stop
 	})
 }
 
-// stoppedText is how the attempt ended, which may have been by itself.
+// stoppedText describes how the attempt ended, possibly on its own.
 func stoppedText(r *attempt.Record) string {
 	ended := r.Judged.Outcome.Traits().Shown.Stop
 	switch {

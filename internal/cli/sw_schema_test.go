@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// swStates are states in which each part of the document is there, or isn't.
+// swStates are states in which each part of the document is present or absent.
 var swStates = map[string]string{
 	"full": `{"version": "2.0", "lastUpdated": "2026-03-04T12:00:00Z",
 		"currentWork": {"id": "w", "description": "W", "status": "verified", "workDir": "d", "unitId": "u", "tasksTotal": 2,
@@ -29,7 +29,8 @@ func TestSpecwrightStatusIsAsItsSchemaSays(t *testing.T) {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		for path, text := range map[string]string{filepath.Join(dir, "workflow.json"): state, filepath.Join(root, "e.md"): ""} {
+		for path, text := range map[string]string{filepath.Join(dir, "workflow.json"): state,
+			filepath.Join(root, "e.md"): ""} {
 			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 				t.Fatal(err)
 			}
@@ -41,8 +42,10 @@ func TestSpecwrightStatusIsAsItsSchemaSays(t *testing.T) {
 		if name != "full" {
 			continue
 		}
-		for key, part := range object(t, printed) { // what is null or empty in the full one isn't tried
-			if list, ok := part.([]any); part == nil || ok && len(list) == 0 && key != "gates_missing" {
+		for key, part := range object(t, printed) {
+			// parts that are null or empty in the full document aren't tested
+			if list, ok := part.([]any); part == nil ||
+				ok && len(list) == 0 && key != "gates_missing" {
 				t.Errorf("%s is %v", key, part)
 			}
 		}

@@ -9,10 +9,11 @@ import (
 	"greenlight/internal/run/attempt"
 )
 
-// logPoll is how often a followed log is looked at even if no event came: not every file system has events.
+// logPoll is how often a followed log is polled without events: not every file system has them.
 const logPoll = 500 * time.Millisecond
 
-// watchLog tells when the attempt's log or record may have changed, at least once in logPoll; stop ends that.
+// watchLog signals when the attempt's log or record may have changed, at least once per logPoll;
+// stop ends that.
 func watchLog(s *attempt.Store, r *attempt.Record) (news <-chan struct{}, stop func()) {
 	c, done := make(chan struct{}, 1), make(chan struct{})
 	log := s.Files.Log(r.ID.Slice, r.ID.N)
@@ -20,7 +21,7 @@ func watchLog(s *attempt.Store, r *attempt.Record) (news <-chan struct{}, stop f
 	var errs chan error
 	w, err := fsnotify.NewWatcher()
 	if err == nil {
-		// What can't be watched is polled.
+		// Unwatchable directories are polled.
 		_ = w.Add(filepath.Dir(log))
 		_ = w.Add(s.Files.LiveDir())
 		events, errs = w.Events, w.Errors
@@ -34,7 +35,8 @@ func watchLog(s *attempt.Store, r *attempt.Record) (news <-chan struct{}, stop f
 				return
 			case <-poll.C:
 			case e := <-events:
-				if filepath.Dir(e.Name) == filepath.Dir(log) && filepath.Base(e.Name) != filepath.Base(log) {
+				if filepath.Dir(e.Name) == filepath.Dir(log) &&
+					filepath.Base(e.Name) != filepath.Base(log) {
 					continue
 				}
 			case <-errs:

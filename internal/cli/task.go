@@ -28,11 +28,11 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// taskOptions are the flags of the commands that run an agent on something that is no slice.
+// taskOptions are the flags of the commands that run an agent on a task other than a slice.
 type taskOptions struct {
 	agent     string
 	max       int
-	builds    bool // the code: see attempt.Task
+	builds    bool // it changes the code: see attempt.Task
 	isolation string
 	dryRun    bool
 	json      bool
@@ -70,19 +70,21 @@ func (o *taskOptions) flags(app *cmdutil.App, c *cobra.Command) *cobra.Command {
 	return c
 }
 
-// maxText is how long what a person wants may be: the prompt is one word of a command line, for which Linux has 128 KB.
+// maxText limits the person's text: the prompt is one word of a command line, which Linux limits to
+// 128 KB.
 const maxText = 64 << 10
 
-// newTask makes a task of what follows its command.
+// newTask returns the task with the words after its command.
 func newTask(name string, words []string) (attempt.Task, error) {
 	text := strings.TrimSpace(strings.Join(words, " "))
 	if len(text) > maxText {
 		return attempt.Task{}, cmdutil.Usage("the text is %d KB long, and the limit is %d KB: write it to a file and name the file", len(text)>>10, maxText>>10)
 	}
-	return attempt.Task{Name: name, Text: text, Prompt: strings.TrimSpace("/gl:" + name + " " + text)}, nil
+	return attempt.Task{Name: name, Text: text,
+		Prompt: strings.TrimSpace("/gl:" + name + " " + text)}, nil
 }
 
-// taskProject is anyProject for a command that needs no project: any git repository will do.
+// taskProject is AnyProject for a command that needs no project, only a git repository.
 func taskProject(ctx context.Context, app *cmdutil.App) (*project.Project, error) {
 	pr, err := app.AnyProject()
 	if !errors.Is(err, project.ErrNoProject) {
@@ -103,8 +105,10 @@ func taskProject(ctx context.Context, app *cmdutil.App) (*project.Project, error
 	return project.OpenRuns(top)
 }
 
-// anywhere is a task that needs no project. Inside an agent it is only told; key is what its text is called there.
-func anywhere(ctx context.Context, app *cmdutil.App, t attempt.Task, key string, o taskOptions) error {
+// anywhere runs a task that needs no project. Inside an agent it only prints the task, with its
+// text as key.
+func anywhere(ctx context.Context, app *cmdutil.App, t attempt.Task, key string,
+	o taskOptions) error {
 	pr, err := taskProject(ctx, app)
 	if err != nil {
 		return err
@@ -116,7 +120,7 @@ func anywhere(ctx context.Context, app *cmdutil.App, t attempt.Task, key string,
 	return runTask(ctx, app, pr, t, o)
 }
 
-// configErr refuses to run agents by settings that can't be read.
+// configErr refuses to run agents with settings that can't be read.
 func configErr(pr *project.Project) error {
 	if pr.ConfigErr == nil {
 		return nil
@@ -125,7 +129,8 @@ func configErr(pr *project.Project) error {
 }
 
 // runTask runs an agent on the task, here.
-func runTask(ctx context.Context, app *cmdutil.App, pr *project.Project, t attempt.Task, o taskOptions) error {
+func runTask(ctx context.Context, app *cmdutil.App, pr *project.Project, t attempt.Task,
+	o taskOptions) error {
 	if err := configErr(pr); err != nil {
 		return err
 	}
@@ -156,7 +161,7 @@ func runTask(ctx context.Context, app *cmdutil.App, pr *project.Project, t attem
 	if err := j.permitted(ctx); err != nil {
 		return err
 	}
-	if err := j.place(ctx, &t, &cfg); err != nil { // what is refused leaves nothing behind
+	if err := j.place(ctx, &t, &cfg); err != nil { // a refusal leaves nothing behind
 		return err
 	}
 	if err := j.findPlugins(); err != nil {
@@ -180,10 +185,10 @@ func runTask(ctx context.Context, app *cmdutil.App, pr *project.Project, t attem
 	return j.streamed(ctx, func() error { return j.drain(ctx, cfg) })
 }
 
-// place decides where the task's agent works.
+// place decides where the task's agent works
 func (j *job) place(ctx context.Context, t *attempt.Task, cfg *drain.Config) error {
 	switch {
-	case j.rehearsal != nil: // which changes nothing at a task
+	case j.rehearsal != nil: // a rehearsed task changes nothing
 		t.Wants = nil
 	case t.Builds:
 		return j.inWorktree(ctx, cfg)
@@ -191,7 +196,7 @@ func (j *job) place(ctx context.Context, t *attempt.Task, cfg *drain.Config) err
 	return nil
 }
 
-// free settles what has ended, and refuses a task that can't run beside one that is running.
+// free settles ended attempts, and refuses a task that can't run next to the running ones.
 func free(ctx context.Context, app *cmdutil.App, pr *project.Project, t *attempt.Task) error {
 	found, err := drain.Reconcile(ctx, pr)
 	reportAside(app.IO, found.Aside)
@@ -204,15 +209,16 @@ func free(ctx context.Context, app *cmdutil.App, pr *project.Project, t *attempt
 	return pr.Runs.Busy(t)
 }
 
-// slotsTaken says that all slots are taken, and by what.
+// slotsTaken returns the error that all slots are taken, and by what.
 func slotsTaken(p *plan.Plan, limit int) string {
 	const shown = 12
 	names := underWay(p)
 	more := words.More(len(names) - shown)
-	return fmt.Sprintf("%d of %d slots are taken (%s%s): waiting for one", p.Taken, limit, strings.Join(names[:min(shown, len(names))], ", "), more)
+	return fmt.Sprintf("%d of %d slots are taken (%s%s): waiting for one", p.Taken, limit,
+		strings.Join(names[:min(shown, len(names))], ", "), more)
 }
 
-// underWay is what runs, slices and tasks.
+// underWay returns what is running, slices and tasks.
 func underWay(p *plan.Plan) []string {
 	ids := append([]string(nil), p.Lists.Running...)
 	for i := range p.Snapshot.Tasks {
@@ -223,7 +229,7 @@ func underWay(p *plan.Plan) []string {
 	return ids
 }
 
-// taskSummary is the end of a task: what it took, and where its summary is.
+// taskSummary describes the end of a task: its cost, and where its summary is.
 func (j *job) taskSummary(res *drain.Result) {
 	switch {
 	case res.Signal != nil:
@@ -253,16 +259,19 @@ func (j *job) taskSummary(res *drain.Result) {
 }
 
 type dryTaskDoc struct {
-	SchemaVersion int        `json:"schema_version"`
-	Task          string     `json:"task"`
-	Text          string     `json:"text"`                         // what was given to the command
-	Root          string     `json:"root"`                         // absolute path of the project
-	Format        string     `json:"format"`                       // as in gl status --json; "none" without a project
-	Taken         int        `json:"taken" jsonschema:"minimum=0"` // slots
-	Max           int        `json:"max" jsonschema:"minimum=1"`
-	Running       []string   `json:"running"` // slices, and tasks such as @quick.2
-	Hold          *plan.Hold `json:"hold"`    // nothing is launched until it ends; null if nothing holds launches
-	Command       []string   `json:"command"` // the agent's argv; UUID stands for the session id
+	SchemaVersion int    `json:"schema_version"`
+	Task          string `json:"task"`
+	Text          string `json:"text"` // the command's arguments
+	Root          string `json:"root"` // absolute path of the project
+	// as in gl status --json; "none" without a project
+	Format  string   `json:"format"`
+	Taken   int      `json:"taken" jsonschema:"minimum=0"` // slots
+	Max     int      `json:"max" jsonschema:"minimum=1"`
+	Running []string `json:"running"` // slices, and tasks such as @quick.2
+	// nothing is launched until it ends; null if nothing holds launches
+	Hold *plan.Hold `json:"hold"`
+	// the agent's argv; UUID is a placeholder for the session id
+	Command []string `json:"command"`
 }
 
 // dryTask shows what would be run. It writes nothing and starts nothing.
@@ -283,11 +292,13 @@ func dryTask(out *iostreams.Streams, j *job, t *attempt.Task, asJSON bool) error
 	}
 	out.Printf("Root: %s\n", sanitize.Text(doc.Root))
 	if len(doc.Running) > 0 {
-		out.Printf("Running (%d of %d slots): %s\n", p.Taken, j.max, sanitize.Text(strings.Join(doc.Running, ", ")))
+		out.Printf("Running (%d of %d slots): %s\n", p.Taken, j.max,
+			sanitize.Text(strings.Join(doc.Running, ", ")))
 	}
 	switch {
 	case p.Hold != nil:
-		out.Printf("Would launch: %s, not before %s (%s)\n", doc.Task, clock(p.Hold.Until), sanitize.Text(p.Hold.Kind))
+		out.Printf("Would launch: %s, not before %s (%s)\n", doc.Task, clock(p.Hold.Until),
+			sanitize.Text(p.Hold.Kind))
 	case p.Taken >= j.max:
 		out.Printf("Would launch: %s, once a slot is free\n", doc.Task)
 	default:
@@ -297,7 +308,7 @@ func dryTask(out *iostreams.Streams, j *job, t *attempt.Task, asJSON bool) error
 	return nil
 }
 
-// completeTasks completes the tasks, too, behind what more completes: by the names of those that run, or by their kinds.
+// completeTasks completes tasks after the results of more: the names of running ones, or the kinds.
 func completeTasks(app *cmdutil.App, more cobra.CompletionFunc, open bool) cobra.CompletionFunc {
 	return func(c *cobra.Command, have []string, word string) ([]string, cobra.ShellCompDirective) {
 		ids, directive := more(c, have, word)
@@ -306,7 +317,7 @@ func completeTasks(app *cmdutil.App, more cobra.CompletionFunc, open bool) cobra
 			return ids, directive
 		}
 		if !open {
-			all, _ := pr.Runs.Index() // nothing to complete where it can't be read
+			all, _ := pr.Runs.Index() // nothing to complete if unreadable
 			return append(ids, taskIDs(all)...), directive
 		}
 		live, _ := ops.Running(pr)
@@ -319,17 +330,19 @@ func completeTasks(app *cmdutil.App, more cobra.CompletionFunc, open bool) cobra
 	}
 }
 
-// completeFirstAttempt completes one slice or kind of task, and nothing after it.
-func completeFirstAttempt(app *cmdutil.App, c *cobra.Command, have []string, word string) ([]string, cobra.ShellCompDirective) {
+// completeFirstAttempt completes one slice or kind of task, as the first word.
+func completeFirstAttempt(app *cmdutil.App, c *cobra.Command, have []string,
+	word string) ([]string, cobra.ShellCompDirective) {
 	if len(have) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return completeTasks(app, app.CompleteIDs, false)(c, have, word)
 }
 
-// tellTask prints what the slash command of a task begins with, "key: value" lines: the text is what was given, or what
-// the attempt was started with.
-func tellTask(ctx context.Context, app *cmdutil.App, pr *project.Project, t attempt.Task, key string) {
+// tellTask prints the "key: value" lines that the slash command of a task begins with: the text is
+// that given, or that of the attempt.
+func tellTask(ctx context.Context, app *cmdutil.App, pr *project.Project,
+	t attempt.Task, key string) {
 	own := ownAttempt(app, pr, attempt.TaskID(t.Name))
 	if own != nil && t.Text == "" {
 		t.Text = own.ID.Title
@@ -351,7 +364,7 @@ func tellTask(ctx context.Context, app *cmdutil.App, pr *project.Project, t atte
 	markRead(pr, own)
 }
 
-// headless tells an agent that gl started that there is nobody to ask.
+// headless tells an agent started by gl that no person can answer.
 func headless(app *cmdutil.App) keyValue {
 	if app.Getenv("GL_SESSION") == "" {
 		return keyValue{}
@@ -359,7 +372,7 @@ func headless(app *cmdutil.App) keyValue {
 	return keyValue{"headless", "no one can answer"}
 }
 
-// pairs prints "key: value" lines, as agents read them; what has no value is left out.
+// pairs prints "key: value" lines for agents, leaving out empty values.
 func pairs(out *iostreams.Streams, lines []keyValue) {
 	for _, l := range lines {
 		if l.value != "" {
@@ -368,7 +381,7 @@ func pairs(out *iostreams.Streams, lines []keyValue) {
 	}
 }
 
-// stateless is the error of a command that needs state, with the tasks that run where there is none.
+// stateless returns the error of a command that needs state, naming the tasks that run without it.
 func stateless(app *cmdutil.App, err error) error {
 	if !errors.Is(err, project.ErrNoState) {
 		return err
@@ -391,7 +404,7 @@ func stateless(app *cmdutil.App, err error) error {
 	return err
 }
 
-// notOnPath is the refusal to start a program that isn't there.
+// notOnPath returns the error for a program that isn't on PATH.
 func notOnPath(a agent.Agent, root string) error {
 	if _, err := paths.Program(a.Program, root); err == nil {
 		return nil
@@ -400,7 +413,8 @@ func notOnPath(a agent.Agent, root string) error {
 	if a.Install != "" {
 		msg += ": install it with " + a.Install
 	} else {
-		msg += fmt.Sprintf(": it is the command of parallel.agents.%s in .greenlight/config.json", a.Name)
+		msg += fmt.Sprintf(": it is the command of parallel.agents.%s in .greenlight/config.json",
+			a.Name)
 	}
 	return &cmdutil.ExitError{Code: cmdutil.ExitMissing, Err: errors.New(msg)}
 }

@@ -13,7 +13,7 @@ import (
 	"greenlight/internal/run/project/projecttest"
 )
 
-// openTask is everyClass with a task that runs.
+// openTask is everyClass with a running task.
 func openTask() map[string]string {
 	files := maps.Clone(everyClass)
 	files["runs/live/@quick.2.json"] = `{"schema_version": 1, "slice": "@quick", "prompt": "/gl:quick a", "title": "a", "n": 2, "agent": "claude",
@@ -50,7 +50,7 @@ func TestTaskDocumentsAreAsTheirSchemasSay(t *testing.T) {
 	}
 }
 
-// An agent that knows no slash commands is given the command's text, with what follows the command in its place.
+// An agent without slash commands gets the command's text, with the arguments filled in.
 func TestTaskForAnAgentWithoutSlashCommands(t *testing.T) {
 	a, err := agent.Find("x", agent.Config{Custom: map[string]agent.Custom{"x": {Command: []string{"x", "{instructions}"}}}})
 	if err != nil {
@@ -67,19 +67,23 @@ func TestTaskForAnAgentWithoutSlashCommands(t *testing.T) {
 	}
 }
 
-// Before there is a project the plugin goes where nobody but the user writes; a command that isn't embedded is named.
+// Without a project the plugin is unpacked where only the user can write; a command that isn't
+// embedded is named.
 func TestPluginOfATalk(t *testing.T) {
 	a, _ := agent.Talk("", "", "")
 	home := t.TempDir()
 	app := &cmdutil.App{Environ: []string{"HOME=" + home}}
 	dir, err := talkPlugin(app, talk{name: "slice", root: t.TempDir()}, a)
-	if err != nil || !strings.HasPrefix(dir, home) || !paths.Exists(filepath.Join(dir, "commands", "slice.md")) {
+	if err != nil || !strings.HasPrefix(dir, home) ||
+		!paths.Exists(filepath.Join(dir, "commands", "slice.md")) {
 		t.Errorf("%q, %v", dir, err)
 	}
-	if dir, err = talkPlugin(app, talk{name: "no-such", root: t.TempDir()}, a); err == nil || !strings.Contains(err.Error(), "/gl:no-such") {
+	if dir, err = talkPlugin(app, talk{name: "no-such", root: t.TempDir()}, a); err == nil ||
+		!strings.Contains(err.Error(), "/gl:no-such") {
 		t.Errorf("%q, %v", dir, err)
 	}
-	for _, environ := range [][]string{nil, {"HOME=."}, {"HOME=" + home, "XDG_CACHE_HOME=relative"}} {
+	for _, environ := range [][]string{nil, {"HOME=."},
+		{"HOME=" + home, "XDG_CACHE_HOME=relative"}} {
 		app := &cmdutil.App{Environ: environ}
 		if dir, err := talkPlugin(app, talk{name: "slice", root: t.TempDir()}, a); err == nil {
 			t.Errorf("%q: unpacked into %s", environ, dir)

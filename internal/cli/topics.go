@@ -4,12 +4,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// topics are the pages of gl help that aren't about a command.
+// topics returns the pages of gl help that aren't about a command.
 func topics() []*cobra.Command {
 	return []*cobra.Command{newEnvironment(), newAgentsTopic(), newRehearsalTopic()}
 }
 
-// newAgentsTopic is gl help agents: what a program must do to be an agent of gl's.
+// newAgentsTopic returns gl help agents: the requirements for a program to be an agent.
 func newAgentsTopic() *cobra.Command {
 	return &cobra.Command{
 		Use:   "agents",
@@ -18,7 +18,7 @@ func newAgentsTopic() *cobra.Command {
 	}
 }
 
-// newRehearsalTopic is gl help rehearsal: the grammar of a rehearsal's SPEC.
+// newRehearsalTopic returns gl help rehearsal: the grammar of a rehearsal's SPEC.
 func newRehearsalTopic() *cobra.Command {
 	return &cobra.Command{
 		Use:   "rehearsal",

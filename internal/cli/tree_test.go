@@ -22,7 +22,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// commandTree is all commands that people see, the root and the topics of help among them.
+// commandTree returns all visible commands, including the root and the help topics.
 func commandTree() (root *cobra.Command, all []*cobra.Command) {
 	root = newRoot(cmdutil.NewApp(strings.NewReader(""), nil, nil, nil), "")
 	root.InitDefaultHelpCmd()
@@ -68,7 +68,7 @@ func TestExamplesParse(t *testing.T) {
 				t.Errorf("%s: no gl command in the example %q: %v", c.CommandPath(), line, err)
 				continue
 			}
-			root, _ := commandTree() // a fresh one: flags of the line before would be given still
+			root, _ := commandTree() // a fresh one: it would keep the flags of the previous line
 			called, rest, err := root.Find(words)
 			if err == nil {
 				err = called.ParseFlags(rest)
@@ -87,8 +87,8 @@ func TestExamplesParse(t *testing.T) {
 	}
 }
 
-// exampleWords are the words after gl in a line of an example: "X=$(gl state claim S-1) || exit", "gl logs S-1   words
-// about it", "gl graph | head".
+// exampleWords returns the words after gl in a line of an example: "X=$(gl state claim S-1) ||
+// exit", "gl logs S-1 words about it", "gl graph | head".
 func exampleWords(line string) ([]string, error) {
 	at := strings.Index(line, "gl ")
 	if at < 0 {
@@ -97,7 +97,10 @@ func exampleWords(line string) ([]string, error) {
 	line = strings.TrimRight(line[at+len("gl "):], "\n")
 	quote := byte(0)
 	for i := range len(line) {
-		ends := slices.ContainsFunc([]string{"   ", " | ", " > ", " >> ", ")"}, func(end string) bool { return strings.HasPrefix(line[i:], end) })
+		ends := slices.ContainsFunc([]string{"   ", " | ", " > ", " >> ", ")"},
+			func(end string) bool {
+				return strings.HasPrefix(line[i:], end)
+			})
 		switch {
 		case quote == line[i]:
 			quote = 0
@@ -110,7 +113,7 @@ func exampleWords(line string) ([]string, error) {
 	return shellwords.Split(line)
 }
 
-// Values that gl knows are completed, whichever command takes them.
+// Known values are completed for every command that takes them.
 func TestKnownValuesAreCompleted(t *testing.T) {
 	_, all := commandTree()
 	for _, c := range all {
@@ -128,7 +131,7 @@ func TestKnownValuesAreCompleted(t *testing.T) {
 	}
 }
 
-// gl help environment tells of each variable by which a command decides, and of each that the agents get.
+// gl help environment documents each variable that a command depends on, and each that agents get.
 func TestEnvironmentIsDocumented(t *testing.T) {
 	topic := newEnvironment().Long
 	read := regexp.MustCompile(`(?:getenv|lookupEnv)\("([A-Z_]+)"\)|"(GL_[A-Z]+|GREENLIGHT_ROOT)="`)
@@ -159,7 +162,7 @@ func TestEnvironmentIsDocumented(t *testing.T) {
 	}
 }
 
-// A word that nobody knows is a usage error which names the one that was meant, and reaches no project.
+// An unknown word is a usage error that names the one that was meant, before any project is opened.
 func TestDidYouMean(t *testing.T) {
 	root := projecttest.Write(t, everyClass)
 	for line, want := range map[string]string{
@@ -188,21 +191,24 @@ func TestDidYouMean(t *testing.T) {
 		"help slcie":                  "did you mean slice?",
 	} {
 		var stdout, stderr strings.Builder
-		code := Main(context.Background(), append([]string{"-C", root}, strings.Fields(line)...), strings.NewReader(""), &stdout, &stderr, nil)
+		code := Main(context.Background(), append([]string{"-C", root}, strings.Fields(line)...),
+			strings.NewReader(""), &stdout, &stderr, nil)
 		if code == cmdutil.ExitOK || !strings.Contains(stderr.String(), want) {
 			t.Errorf("gl %s: exit code %d, %q: want %q", line, code, stderr.String(), want)
 		}
 	}
 }
 
-// The names by which single commands are made are those that the commands have.
+// The names in commandGroups are the commands' names.
 func TestSoleCommands(t *testing.T) {
 	for _, g := range commandGroups() {
 		for _, m := range g.commands {
-			if got := m.make(cmdutil.NewApp(strings.NewReader(""), nil, nil, nil)).Name(); got != m.name {
+			if got := m.make(cmdutil.NewApp(strings.NewReader(""), nil, nil,
+				nil)).Name(); got != m.name {
 				t.Errorf("%s is made by the name %s", got, m.name)
 			}
-			root := newRoot(cmdutil.NewApp(strings.NewReader(""), nil, nil, nil), soleCommand([]string{m.name, "--json"}))
+			root := newRoot(cmdutil.NewApp(strings.NewReader(""), nil, nil, nil),
+				soleCommand([]string{m.name, "--json"}))
 			if commands := root.Commands(); len(commands) != 1 || commands[0].Name() != m.name {
 				t.Errorf("%s isn't made alone", m.name)
 			}
@@ -215,7 +221,7 @@ func TestSoleCommands(t *testing.T) {
 	}
 }
 
-// withoutDocument are the commands that print no JSON document, and why.
+// withoutDocument lists the commands without a JSON document, and why.
 var withoutDocument = map[string]string{
 	"gl roadmap archive":   "gives the terminal to an agent",
 	"gl roadmap milestone": "gives the terminal to an agent",
@@ -229,7 +235,7 @@ var withoutDocument = map[string]string{
 	"gl gsd state":         "answers in GSD's JSON",
 }
 
-// Every command prints its result as a document whose schema is in docs/schema, whether it shows something or changes something.
+// Every command can print its result as a document with a schema in docs/schema.
 func TestEveryCommandHasADocument(t *testing.T) {
 	root, all := commandTree()
 	schemas := schemasOf(t, root)
@@ -241,7 +247,8 @@ func TestEveryCommandHasADocument(t *testing.T) {
 		}
 		why := ""
 		for prefix := range withoutDocument {
-			if path == prefix || strings.HasPrefix(path, prefix+" ") || strings.HasPrefix(path, prefix+"-") {
+			if path == prefix || strings.HasPrefix(path, prefix+" ") ||
+				strings.HasPrefix(path, prefix+"-") {
 				why = prefix
 			}
 		}
@@ -265,18 +272,19 @@ func TestEveryCommandHasADocument(t *testing.T) {
 	}
 }
 
-// isOf says whether the document is the command's.
+// isOf reports whether the document is the command's.
 func isOf(root *cobra.Command, d document, c *cobra.Command) bool {
 	found, _, err := root.Find(strings.Fields(d.command)[1:])
 	return err == nil && found.CommandPath() == c.CommandPath()
 }
 
-// gl help agents lists the placeholders that command lines may hold and the variables that an agent gets, and gl help rehearsal the
-// words of a SPEC: all of them, and no others. Its examples can be read.
+// gl help agents lists exactly the placeholders of command lines and the variables that an agent
+// gets, and gl help rehearsal the words of a SPEC. Its examples can be parsed.
 func TestTopicsAreWhatTheCodeKnows(t *testing.T) {
 	listed := func(topic *cobra.Command, pattern string) []string {
 		var names []string
-		for _, m := range regexp.MustCompile(`(?m)^  (`+pattern+`)(?:[ =@]|$)`).FindAllStringSubmatch(topic.Long, -1) {
+		for _, m := range regexp.MustCompile(`(?m)^  (`+pattern+
+			`)(?:[ =@]|$)`).FindAllStringSubmatch(topic.Long, -1) {
 			names = append(names, m[1])
 		}
 		slices.Sort(names)
@@ -284,25 +292,31 @@ func TestTopicsAreWhatTheCodeKnows(t *testing.T) {
 	}
 	sorted := func(names []string) []string { return slices.Sorted(slices.Values(names)) }
 	var given []string
-	for _, r := range []*attempt.Record{{ID: attempt.Identity{Slice: "S-1", N: 1}}, {ID: attempt.Identity{Slice: "@quick", N: 1}, Task: attempt.Errand{Summary: "s.md"}}} {
+	for _, r := range []*attempt.Record{{ID: attempt.Identity{Slice: "S-1", N: 1}},
+		{ID: attempt.Identity{Slice: "@quick", N: 1}, Task: attempt.Errand{Summary: "s.md"}}} {
 		for _, kv := range r.Env(nil, "/") {
 			name, _, _ := strings.Cut(kv, "=")
 			given = append(given, name)
 		}
 	}
 	for _, kv := range (isolation.Worktree{Ports: 1, Temp: "/t"}).Env(nil) {
-		if name, _, _ := strings.Cut(kv, "="); !strings.HasPrefix(name, "GIT_") { // git's configuration
+		if name, _, _ := strings.Cut(kv, "="); !strings.HasPrefix(name, "GIT_") {
+			// git's configuration
 			given = append(given, name)
 		}
 	}
-	if diff := cmp.Diff(slices.Compact(sorted(given)), listed(newAgentsTopic(), `[A-Z_]+`)); diff != "" {
+	if diff := cmp.Diff(slices.Compact(sorted(given)),
+		listed(newAgentsTopic(), `[A-Z_]+`)); diff != "" {
 		t.Errorf("variables (-code +gl help agents):\n%s", diff)
 	}
-	if diff := cmp.Diff(sorted(agent.Placeholders()), listed(newAgentsTopic(), `\{[a-z]+\}`)); diff != "" {
+	if diff := cmp.Diff(sorted(agent.Placeholders()),
+		listed(newAgentsTopic(), `\{[a-z]+\}`)); diff != "" {
 		t.Errorf("placeholders (-code +gl help agents):\n%s", diff)
 	}
 	long := newRehearsalTopic().Long
-	words := slices.DeleteFunc(listed(newRehearsalTopic(), `[a-z]+`), func(w string) bool { return w == "gl" })
+	words := slices.DeleteFunc(listed(newRehearsalTopic(), `[a-z]+`), func(w string) bool {
+		return w == "gl"
+	})
 	if strings.Contains(long, ",max=") {
 		words = append(words, "max")
 	}
@@ -316,7 +330,7 @@ func TestTopicsAreWhatTheCodeKnows(t *testing.T) {
 	}
 }
 
-// Each command says who may call it: a new one must be in the table.
+// permits has every command.
 func TestEveryCommandSaysWhoMayCallIt(t *testing.T) {
 	_, all := commandTree()
 	known := map[string]bool{}
@@ -329,7 +343,8 @@ func TestEveryCommandSaysWhoMayCallIt(t *testing.T) {
 		if !ok {
 			t.Errorf("%s isn't in permits", c.CommandPath())
 		}
-		if (rule.who == forSetting) != (rule.setting != nil) || (rule.who == forSystem) != (rule.system != "") {
+		if (rule.who == forSetting) != (rule.setting != nil) ||
+			(rule.who == forSystem) != (rule.system != "") {
 			t.Errorf("%s: the rule doesn't fit: %+v", c.CommandPath(), rule)
 		}
 	}

@@ -51,7 +51,8 @@ Exit codes: 0 allowed, or nothing to allow; 1 not allowed, or it failed; 2 wrong
 	return c
 }
 
-// A trustDoc is what a project's configuration names, and what of it this person has allowed, as the command leaves it.
+// A trustDoc is the commands of a project's configuration, and which of them this person has
+// allowed, after the command.
 type trustDoc struct {
 	SchemaVersion int            `json:"schema_version"`
 	Root          string         `json:"root"`
@@ -59,9 +60,9 @@ type trustDoc struct {
 }
 
 type trustCommand struct {
-	Key     string `json:"key"`     // of the setting
+	Key     string `json:"key"`     // key of the setting
 	Line    string `json:"line"`    // the command line
-	Allowed bool   `json:"allowed"` // false for one that is new, or has changed
+	Allowed bool   `json:"allowed"` // false if new or changed
 }
 
 func runTrust(ctx context.Context, app *cmdutil.App, o trustOptions) error {
@@ -87,7 +88,9 @@ func runTrust(ctx context.Context, app *cmdutil.App, o trustOptions) error {
 	if err != nil {
 		return err
 	}
-	commands = slices.DeleteFunc(commands, func(c trust.Command) bool { return c.Free && !slices.Contains(pending, c) })
+	commands = slices.DeleteFunc(commands, func(c trust.Command) bool {
+		return c.Free && !slices.Contains(pending, c)
+	})
 	if o.json {
 		return trustJSON(ctx, app, pr, store, commands, pending, o.yes)
 	}
@@ -95,7 +98,8 @@ func runTrust(ctx context.Context, app *cmdutil.App, o trustOptions) error {
 		app.IO.Printf("%s names no commands.\n", project.ConfigFile)
 		return nil
 	}
-	app.IO.Printf("%s in %s name%s:\n", trust.Files(commands), sanitize.Text(pr.Root), singular(commands))
+	app.IO.Printf("%s in %s name%s:\n", trust.Files(commands), sanitize.Text(pr.Root),
+		singular(commands))
 	printCommands(app, commands, pending)
 	if len(pending) == 0 {
 		app.IO.Printf("All of them are allowed.\n")
@@ -114,7 +118,8 @@ func runTrust(ctx context.Context, app *cmdutil.App, o trustOptions) error {
 }
 
 // revoke forgets what this person has allowed in the project.
-func revoke(ctx context.Context, app *cmdutil.App, store trust.Store, root string, asJSON bool) error {
+func revoke(ctx context.Context, app *cmdutil.App, store trust.Store, root string,
+	asJSON bool) error {
 	if err := store.Revoke(ctx, root); err != nil {
 		return err
 	}
@@ -125,14 +130,15 @@ func revoke(ctx context.Context, app *cmdutil.App, store trust.Store, root strin
 	return nil
 }
 
-// allCommands are those that the project's configuration and its repository name.
-func allCommands(ctx context.Context, app *cmdutil.App, pr *project.Project) ([]trust.Command, error) {
+// allCommands returns the commands in the project's and its repository's configuration.
+func allCommands(ctx context.Context, app *cmdutil.App,
+	pr *project.Project) ([]trust.Command, error) {
 	s, err := pr.Settings()
 	if err != nil {
 		return nil, err
 	}
 	commands, err := s.Commands()
-	if err != nil { // what can't be read isn't run either
+	if err != nil { // unreadable commands aren't run
 		app.IO.Message("warning: %s: %v", project.ConfigFile, err)
 	}
 	filters, err := pr.MustAllow().Filters(ctx)
@@ -140,16 +146,19 @@ func allCommands(ctx context.Context, app *cmdutil.App, pr *project.Project) ([]
 }
 
 // trustJSON prints the commands; with yes it allows them first.
-func trustJSON(ctx context.Context, app *cmdutil.App, pr *project.Project, store trust.Store, commands, pending []trust.Command, yes bool) error {
+func trustJSON(ctx context.Context, app *cmdutil.App, pr *project.Project, store trust.Store,
+	commands, pending []trust.Command, yes bool) error {
 	if yes && len(pending) > 0 {
-		if err := errors.Join(store.Allow(ctx, pr.Root, pending), pr.Proposals().Decided(ctx, pending)); err != nil {
+		if err := errors.Join(store.Allow(ctx, pr.Root, pending),
+			pr.Proposals().Decided(ctx, pending)); err != nil {
 			return err
 		}
 		pending = nil
 	}
 	doc := trustDoc{1, pr.Root, []trustCommand{}}
 	for _, c := range commands {
-		doc.Commands = append(doc.Commands, trustCommand{c.Key, c.Line, !slices.Contains(pending, c)})
+		doc.Commands = append(doc.Commands,
+			trustCommand{c.Key, c.Line, !slices.Contains(pending, c)})
 	}
 	if err := app.IO.JSON(doc); err != nil || len(pending) == 0 {
 		return err
@@ -157,7 +166,7 @@ func trustJSON(ctx context.Context, app *cmdutil.App, pr *project.Project, store
 	return &cmdutil.ExitError{Code: cmdutil.ExitFailed}
 }
 
-// singular is the ending of a verb whose subject is the files that name the commands.
+// singular returns the ending of a verb whose subject is the files that name the commands.
 func singular(commands []trust.Command) string {
 	if strings.Contains(trust.Files(commands), " and ") {
 		return ""
@@ -165,7 +174,7 @@ func singular(commands []trust.Command) string {
 	return "s"
 }
 
-// them is the pronoun for some commands.
+// them returns the pronoun for some commands.
 func them(commands []trust.Command) string {
 	if len(commands) == 1 {
 		return "it"
@@ -173,7 +182,7 @@ func them(commands []trust.Command) string {
 	return "them"
 }
 
-// printCommands prints the commands whole, safe for a terminal: what is shown is what is allowed.
+// printCommands prints the commands in full, safe for a terminal: exactly these are allowed.
 func printCommands(app *cmdutil.App, commands, pending []trust.Command) {
 	for _, c := range commands {
 		mark := ""
@@ -184,12 +193,13 @@ func printCommands(app *cmdutil.App, commands, pending []trust.Command) {
 	}
 }
 
-// plainLine is the whole text on one line, each character of it to be seen.
+// plainLine returns the whole text on one line, with each character visible.
 func plainLine(text string) string {
 	return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(sanitize.Text(text))
 }
 
-func allow(ctx context.Context, app *cmdutil.App, store trust.Store, root string, commands []trust.Command) error {
+func allow(ctx context.Context, app *cmdutil.App, store trust.Store, root string,
+	commands []trust.Command) error {
 	if err := store.Allow(ctx, root, commands); err != nil {
 		return err
 	}
@@ -197,7 +207,8 @@ func allow(ctx context.Context, app *cmdutil.App, store trust.Store, root string
 	return nil
 }
 
-// permit returns an error unless this person has allowed the commands of the project at root, which are about to be run. On a terminal it asks.
+// permit returns an error unless this person has allowed the commands of the project at root that
+// are about to run. On a terminal it asks.
 func permit(ctx context.Context, app *cmdutil.App, root string, commands []trust.Command) error {
 	store := trust.Open(app.Getenv)
 	pending, err := store.Pending(root, commands)
@@ -205,7 +216,8 @@ func permit(ctx context.Context, app *cmdutil.App, root string, commands []trust
 		return err
 	}
 	if !app.Inside() && app.IO.Interactive() {
-		app.IO.Printf("%s in %s name%s what you haven't allowed yet:\n", trust.Files(pending), sanitize.Text(root), singular(pending))
+		app.IO.Printf("%s in %s name%s what you haven't allowed yet:\n", trust.Files(pending),
+			sanitize.Text(root), singular(pending))
 		printCommands(app, pending, pending)
 		if app.Confirm("Allow gl to run " + them(pending) + "?") {
 			return allow(ctx, app, store, root, pending)
@@ -214,7 +226,7 @@ func permit(ctx context.Context, app *cmdutil.App, root string, commands []trust
 	return &trust.Error{Commands: pending}
 }
 
-// remember makes a choice the person's, so that the repository can't take it back unasked.
+// remember records a person's choice, so that the repository can't undo it.
 func remember(ctx context.Context, app *cmdutil.App, root string, choice trust.Command) error {
 	store := trust.Open(app.Getenv)
 	if store.Recorded(root, choice) {
@@ -223,10 +235,10 @@ func remember(ctx context.Context, app *cmdutil.App, root string, choice trust.C
 	return store.Allow(ctx, root, []trust.Command{choice})
 }
 
-// noteTrust says in a dry run that the agent's command isn't allowed yet.
+// noteTrust notes in a dry run that the agent's command isn't allowed yet.
 func noteTrust(ctx context.Context, app *cmdutil.App, pr *project.Project, agents ...agent.Agent) {
 	commands, err := pr.MustAllow().ForAgents(ctx, agents...)
-	if err != nil { // the run will tell
+	if err != nil { // the run reports it
 		return
 	}
 	pending, err := trust.Open(app.Getenv).Pending(pr.Root, commands)
@@ -237,5 +249,6 @@ func noteTrust(ctx context.Context, app *cmdutil.App, pr *project.Project, agent
 	if len(pending) == 1 {
 		verb = "isn't"
 	}
-	app.IO.Message("%s %s allowed yet: gl trust shows %s and asks", trust.Keys(pending), verb, them(pending))
+	app.IO.Message("%s %s allowed yet: gl trust shows %s and asks", trust.Keys(pending), verb,
+		them(pending))
 }

@@ -29,14 +29,16 @@ Exit codes: 0 taken back; 1 it hasn't landed, is needed, conflicts with later wo
 		Args:              cmdutil.Args(cobra.MinimumNArgs(1)),
 		ValidArgsFunction: cmdutil.CompleteFirst(app.CompleteSome(done)),
 		RunE: func(c *cobra.Command, a []string) error {
-			return runUndo(c.Context(), app, a[0], strings.TrimSpace(strings.Join(a[1:], " ")), force)
+			return runUndo(c.Context(), app, a[0],
+				strings.TrimSpace(strings.Join(a[1:], " ")), force)
 		},
 	}
-	c.Flags().BoolVar(&force, "force", false, "take it back although finished slices need it, or the tests fail without it")
+	c.Flags().BoolVar(&force, "force", false,
+		"take it back although finished slices need it, or the tests fail without it")
 	return c
 }
 
-// done are the finished slices.
+// done selects the finished slices.
 func done(p *plan.Plan) []string {
 	var ids []string
 	for i := range p.States {
@@ -60,7 +62,10 @@ func runUndo(ctx context.Context, app *cmdutil.App, id, text string, force bool)
 		return err
 	}
 	busy := app.IO.Progress("taking back " + id)
-	l.Told = func(line string) { busy.Step(sanitize.Text(line)); app.IO.Detail("%s", sanitize.Text(line)) }
+	l.Told = func(line string) {
+		busy.Step(sanitize.Text(line))
+		app.IO.Detail("%s", sanitize.Text(line))
+	}
 	u, err := l.Undo(ctx, id, text, force)
 	busy.Done()
 	if err != nil {
@@ -72,7 +77,8 @@ func runUndo(ctx context.Context, app *cmdutil.App, id, text string, force bool)
 	tests := "no tests were run"
 	if v := u.Verdict; v != nil {
 		if tests = "without it, the tests pass"; !v.Green() {
-			tests = "without it, the tests fail (" + strings.TrimPrefix(lane.How(v, pr.Config.Test.Limit), "tests: ") + ")"
+			tests = "without it, the tests fail (" +
+				strings.TrimPrefix(lane.How(v, pr.Config.Test.Limit), "tests: ") + ")"
 		}
 	}
 	app.IO.Printf("%s is taken back and pending again; %s\n", id, tests)

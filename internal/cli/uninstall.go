@@ -24,7 +24,9 @@ touched.
 Exit codes: 0 removed, or nothing was installed; 1 it failed; 2 wrong usage.`,
 		Example: "  gl uninstall --local\n  gl uninstall --global --agent codex --dry-run",
 		Args:    cmdutil.Args(cobra.NoArgs),
-		RunE:    func(c *cobra.Command, _ []string) error { return runUninstall(c.Context(), app, o, dryRun) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			return runUninstall(c.Context(), app, o, dryRun)
+		},
 	}
 	o.add(c)
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "show what would be done without doing it")

@@ -30,25 +30,25 @@ func newVerify(app *cmdutil.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:        "verify [ID]",
 		SuggestFor: []string{"test", "tests", "audit"},
-		Short:      "Run the tests on what would land, or has landed",
-		Long: `Run the test command (test.command in config.json) on a slice: on its work as it is now, merged with what has landed. Nothing
-lands by it. For a slice that is done, run it on the commit by which the slice landed, or on the branch that the work is for if
-that isn't known; if the tests pass, the slice is no longer unverified.
+		Short:      "Run the tests on the work of slices, before or after the merge",
+		Long: `Run the test command (test.command in config.json) on a slice: on its current work, merged into the merge queue's branch, which
+doesn't change. For a slice that is done, run it on the commit that merged the slice or, if that isn't known, on the target branch;
+if the tests pass, the slice is no longer unverified.
 
-Without an ID, run it on everything that has landed. That is the tests alone: the questions below are asked of one slice, or with
---audit of every slice that has landed.
+Without an ID, run it on everything that was merged. That runs only the tests; the questions below are about one slice or, with
+--audit, about every merged slice.
 
-For a slice that is done, gl also asks again what it asked before the slice landed: is this the tree that its agent left, does the
-same merge give the same result, what of the tests and their runner differs from what it was merged into and from the hand-over,
-did a person see what a person had to see? The answers come from git and from gl's records; where these no longer have what it
-takes, gl says so. A test that is gone or skipped, another test script, or another configuration of the runner is a failure, unless a
+For a slice that is done, gl also repeats its questions from before the merge: is this the tree that its agent left, does the
+same merge give the same result, how do the tests and their runner differ from what it was merged into and from the hand-over,
+did a person see what a person had to see? The answers come from git and from gl's records; an answer that these no longer give
+is unknown. A test that is gone or skipped, another test script, or another configuration of the runner is a failure, unless a
 person approved it.
 
---audit does that for every commit by which a slice landed, one after the other, in a clone in a temporary directory, and compares
-the result with what the commit's message says. git.setup runs there first.
+--audit does that for every commit that merged a slice, one after the other, in a clone in a temporary directory, and compares
+the result with the commit's message. git.setup runs there first.
 
-Exit codes: 0 the tests pass; 1 they fail, the work doesn't merge, a commit's message says otherwise, or another gl works the
-lane; 2 wrong usage.`,
+Exit codes: 0 the tests pass; 1 they fail, the work doesn't merge, a commit's message says otherwise, or another gl is
+working on the merge queue; 2 wrong usage.`,
 		Example:           "  gl verify S-07\n  gl verify\n  gl verify --audit --since v1.2",
 		Args:              cmdutil.Args(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: cmdutil.CompleteFirst(app.CompleteIDs),
@@ -72,22 +72,26 @@ lane; 2 wrong usage.`,
 // A verifyDoc is what gl verify --json prints.
 type verifyDoc struct {
 	SchemaVersion int           `json:"schema_version"`
-	Green         bool          `json:"green"` // of all checks, and no commit says otherwise
+	Green         bool          `json:"green"` // all checks passed, and no commit contradicts them
 	Checks        []verifyCheck `json:"checks"`
 }
 
 // A verifyCheck is one run of the tests.
 type verifyCheck struct {
-	Of        lane.CheckOf     `json:"of" jsonschema:"enum=merge,enum=landed,enum=target,enum=lane"` // what was tested
-	Slice     *string          `json:"slice"`
-	Commit    *string          `json:"commit"`    // that was tested; null if the work doesn't merge
-	Green     bool             `json:"green"`     // the tests passed, and nothing else is wrong
-	Conflicts []string         `json:"conflicts"` // paths
-	Problem   *string          `json:"problem"`   // what else is wrong: protected tests were changed, say
-	Claim     *string          `json:"claim"`     // of an audited commit, what its message says
-	Verdict   *testrun.Verdict `json:"verdict"`   // null if no tests could be run
-	Gate      []gate.Answer    `json:"gate"`      // of what has landed: the gate's questions, asked again; empty without an id
-	Set       bool             `json:"set"`       // the slice is no longer unverified
+	// what was tested
+	Of        lane.CheckOf `json:"of" jsonschema:"enum=merge,enum=landed,enum=target,enum=lane"`
+	Slice     *string      `json:"slice"`
+	Commit    *string      `json:"commit"`    // the tested commit; null if the work doesn't merge
+	Green     bool         `json:"green"`     // the tests passed, and there are no other problems
+	Conflicts []string     `json:"conflicts"` // paths
+	// another problem, such as changed protected tests
+	Problem *string `json:"problem"`
+	// verification claimed by the message of an audited commit
+	Claim   *string          `json:"claim"`
+	Verdict *testrun.Verdict `json:"verdict"` // null if no tests could be run
+	// for landed work, the gate's questions, asked again; empty without an id
+	Gate []gate.Answer `json:"gate"`
+	Set  bool          `json:"set"` // the slice is no longer unverified
 }
 
 func runVerify(ctx context.Context, app *cmdutil.App, id string, o verifyOptions) error {
@@ -107,8 +111,10 @@ func runVerify(ctx context.Context, app *cmdutil.App, id string, o verifyOptions
 	doc := verifyDoc{SchemaVersion: 1, Green: true, Checks: []verifyCheck{}}
 	tell := func(c *lane.Check) {
 		doc.Green = doc.Green && c.Green() && !c.Belied()
-		doc.Checks = append(doc.Checks, verifyCheck{c.What, jsondoc.OrNull(c.Slice), jsondoc.OrNull(c.Commit), c.Green(), jsondoc.OrEmpty(c.Conflicts),
-			jsondoc.OrNull(c.Problem), jsondoc.OrNull(c.Claim), c.Verdict, answersOf(c.Gate), c.Set})
+		doc.Checks = append(doc.Checks, verifyCheck{c.What, jsondoc.OrNull(c.Slice),
+			jsondoc.OrNull(c.Commit), c.Green(), jsondoc.OrEmpty(c.Conflicts),
+			jsondoc.OrNull(c.Problem), jsondoc.OrNull(c.Claim), c.Verdict,
+			answersOf(c.Gate), c.Set})
 		if !o.json {
 			printCheck(app, c, worktree.Short(l.Repo.Target()), pr.Config.Test.Limit, !o.audit)
 		}
@@ -143,11 +149,11 @@ func runVerify(ctx context.Context, app *cmdutil.App, id string, o verifyOptions
 	return err
 }
 
-// testsAlone says what a check without an id isn't.
-const testsAlone = "  only the tests were run: gl verify ID also asks again what gl asks before a slice lands, " +
-	"gl verify --audit of every slice"
+// testsAlone explains the limits of a check without an id.
+const testsAlone = "  only the tests were run: gl verify ID also repeats gl's questions from before the merge, " +
+	"and gl verify --audit does that for every slice"
 
-// answersOf are the gate's answers, empty for none.
+// answersOf returns the gate's answers, empty for none.
 func answersOf(r *gate.Ruling) []gate.Answer {
 	if r == nil {
 		return []gate.Answer{}
@@ -155,7 +161,7 @@ func answersOf(r *gate.Ruling) []gate.Answer {
 	return jsondoc.OrEmpty(r.Answers)
 }
 
-// printCheck prints one check: a line and, with more, the end of the output of tests that fail.
+// printCheck prints one check: a line and, with more, the end of the output of failing tests.
 func printCheck(app *cmdutil.App, c *lane.Check, target string, limit time.Duration, more bool) {
 	line := checkText(c, target, limit)
 	if c.Belied() {
@@ -201,11 +207,13 @@ func checkText(c *lane.Check, target string, limit time.Duration) string {
 	case c.Problem != "" && (v == nil || v.Green()):
 		return subject + ": " + c.Problem
 	case v.Green() && v.Passed != nil:
-		return fmt.Sprintf("%s: tests pass (%s, %.1fs)", subject, words.Count(*v.Passed, "test"), v.Seconds)
+		return fmt.Sprintf("%s: tests pass (%s, %.1fs)", subject,
+			words.Count(*v.Passed, "test"), v.Seconds)
 	case v.Green():
 		return fmt.Sprintf("%s: tests pass (%.1fs)", subject, v.Seconds)
 	default:
-		text := fmt.Sprintf("%s: tests fail (%s, %.1fs)", subject, strings.TrimPrefix(lane.How(v, limit), "tests: "), v.Seconds)
+		text := fmt.Sprintf("%s: tests fail (%s, %.1fs)", subject,
+			strings.TrimPrefix(lane.How(v, limit), "tests: "), v.Seconds)
 		if c.Problem != "" {
 			text += ", and " + c.Problem
 		}

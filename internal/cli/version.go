@@ -42,7 +42,7 @@ type versionDoc struct {
 	Platform      string  `json:"platform"` // such as linux/amd64
 }
 
-// line is the version in a line: "gl 1.2.3 (0123456789ab) go1.25.0 linux/amd64".
+// line returns the version in one line: "gl 1.2.3 (0123456789ab) go1.25.0 linux/amd64".
 func (v versionDoc) line() string {
 	commit := ""
 	if v.Commit != nil {
@@ -52,7 +52,8 @@ func (v versionDoc) line() string {
 }
 
 func versionInfo() versionDoc {
-	v := versionDoc{SchemaVersion: 1, Version: Version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	v := versionDoc{SchemaVersion: 1, Version: Version, Go: runtime.Version(),
+		Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
 			if s.Key == "vcs.revision" && len(s.Value) >= 12 {

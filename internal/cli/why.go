@@ -80,8 +80,9 @@ func runWhy(ctx context.Context, app *cmdutil.App, id string, asJSON bool) error
 	return nil
 }
 
-// whyID tells about one item: of the system that counts or, where that has none of the name, of another.
-func whyID(ctx context.Context, app *cmdutil.App, views []*project.Project, plans []*plan.Plan, id string, asJSON bool, now time.Time) error {
+// whyID explains one item of the system in use or, if that has none of the name, of another.
+func whyID(ctx context.Context, app *cmdutil.App, views []*project.Project, plans []*plan.Plan,
+	id string, asJSON bool, now time.Time) error {
 	at := 0
 	for i, p := range plans {
 		if p.State(id) != nil {
@@ -103,12 +104,12 @@ func whyID(ctx context.Context, app *cmdutil.App, views []*project.Project, plan
 	return app.IO.JSON(doc)
 }
 
-// unfinished lists the slices that aren't done, those nearest to it first.
+// unfinished lists the unfinished slices, those closest to completion first.
 func unfinished(p *plan.Plan) []string {
 	return slices.Concat(p.Lists.Running, p.Lists.Landing, p.Lists.Ready, p.Lists.Blocked, p.Lists.TroubledIDs(), p.Lists.Waiting, p.Lists.Unknown)
 }
 
-// whyAll gives a line for each slice, below what stops all of them.
+// whyAll prints a line for each slice, below what blocks all of them.
 func whyAll(out *iostreams.Streams, p *plan.Plan, ids []string, now time.Time) {
 	printBlockers(out, p)
 	switch {
@@ -130,14 +131,14 @@ func whyAll(out *iostreams.Streams, p *plan.Plan, ids []string, now time.Time) {
 	}
 }
 
-// printBlockers prints what stops the whole project.
+// printBlockers prints what blocks the whole project.
 func printBlockers(out *iostreams.Streams, p *plan.Plan) {
 	for _, text := range status.Blockers(p) {
 		out.Printf("%s\n", wrapped(out, term.Yellow, text, 2))
 	}
 }
 
-// builtBy says which agent and model the slice's front matter chooses.
+// builtBy returns which agent and model the slice's front matter selects.
 func builtBy(st *plan.State) string {
 	var parts []string
 	if st.Agent != "" {
@@ -152,7 +153,7 @@ func builtBy(st *plan.State) string {
 	return "built " + sanitize.Line(strings.Join(parts, " "))
 }
 
-// reasonText is a reason on as many lines as it takes, its id in the color of the group.
+// reasonText returns a reason on as many lines as needed, with its id in the group's color.
 func reasonText(out *iostreams.Streams, p *plan.Plan, r plan.Reason) string {
 	text := term.Wrap(sanitize.Line(r.String()), out.Width(), 2)
 	id := sanitize.Line(r.ID)
@@ -163,8 +164,9 @@ func reasonText(out *iostreams.Streams, p *plan.Plan, r plan.Reason) string {
 	return text
 }
 
-// whyOne tells all about one slice.
-func whyOne(ctx context.Context, out *iostreams.Streams, pr *project.Project, p *plan.Plan, id string, now time.Time) error {
+// whyOne explains one slice in full.
+func whyOne(ctx context.Context, out *iostreams.Streams, pr *project.Project, p *plan.Plan,
+	id string, now time.Time) error {
 	recs, err := pr.Runs.LastOf(p.State(id).Item)
 	if err != nil {
 		return err
@@ -185,7 +187,7 @@ func whyOne(ctx context.Context, out *iostreams.Streams, pr *project.Project, p 
 		out.Printf("%s\n", text)
 	}
 	for _, c := range p.Foreseen(id) {
-		if r.State != "ready" { // that says it
+		if r.State != "ready" { // a ready slice's reason has it
 			out.Printf("%s\n", wrapped(out, term.Yellow, "  "+c.Text(), 4))
 		}
 	}
@@ -193,7 +195,8 @@ func whyOne(ctx context.Context, out *iostreams.Streams, pr *project.Project, p 
 		out.Printf("%s\n", wrapped(out, "", strings.Repeat("  ", i+1)+hop, 2*i+4))
 	}
 	for _, rec := range recs {
-		out.Printf("%s\n", wrapped(out, outcomeColor(rec), "  "+attemptText(p.State(id), rec, now), 4))
+		out.Printf("%s\n",
+			wrapped(out, outcomeColor(rec), "  "+attemptText(p.State(id), rec, now), 4))
 		for _, line := range slices.Concat(proofText(rec), workText(rec)) {
 			out.Printf("%s\n", wrapped(out, term.Dim, "    "+line, 6))
 		}
@@ -203,7 +206,8 @@ func whyOne(ctx context.Context, out *iostreams.Streams, pr *project.Project, p 
 	case landed.PullRequest != nil && slices.Contains(landed.PullRequest.IDs(), id):
 		out.Printf("%s\n", wrapped(out, "", "in review: "+landed.PullRequest.URL, 2))
 	default:
-		out.Printf("%s\n", wrapped(out, term.Yellow, "not merged yet: "+cmp.Or(landed.Reason, "it hasn't been tried yet")+". Run gl land", 2))
+		out.Printf("%s\n", wrapped(out, term.Yellow, "not merged yet: "+
+			cmp.Or(landed.Reason, "it hasn't been tried yet")+". Run gl land", 2))
 	}
 	for _, command := range help.Next {
 		out.Printf("%s\n", sanitize.Text(help.Run(command)))
@@ -211,7 +215,8 @@ func whyOne(ctx context.Context, out *iostreams.Streams, pr *project.Project, p 
 	return nil
 }
 
-// wrapped is a text from files on lines of the screen, each in a color; those behind the first are indented by hang.
+// wrapped returns a text from files wrapped to the screen, in a color; continuation lines are
+// indented by hang.
 func wrapped(out *iostreams.Streams, c term.Color, text string, hang int) string {
 	lead := text[:len(text)-len(strings.TrimLeft(text, " "))]
 	lines := strings.Split(term.Wrap(lead+sanitize.Line(text), out.Width(), hang), "\n")

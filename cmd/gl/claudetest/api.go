@@ -49,7 +49,8 @@ func Say(text string) Reply { return Reply{Text: text} }
 func Bash(commands ...string) Reply {
 	var r Reply
 	for _, c := range commands {
-		r.Calls = append(r.Calls, Call{"Bash", map[string]string{"command": c, "description": "run " + c}})
+		r.Calls = append(r.Calls,
+			Call{"Bash", map[string]string{"command": c, "description": "run " + c}})
 	}
 	return r
 }
@@ -120,7 +121,8 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusOK)
 	default:
 		a.note(r.Method + " " + r.URL.Path)
-		writeError(w, Fail(http.StatusNotFound, "not_found_error", "the stand-in has no "+r.URL.Path))
+		writeError(w,
+			Fail(http.StatusNotFound, "not_found_error", "the stand-in has no "+r.URL.Path))
 	}
 }
 
@@ -230,11 +232,16 @@ func (r *Request) Asked(words string) bool {
 
 // Says reports whether the system prompt or a message contains the words.
 func (r *Request) Says(words string) bool {
-	return strings.Contains(r.System, words) || slices.ContainsFunc(r.Messages, func(m Message) bool { return m.says(words) })
+	return strings.Contains(r.System, words) ||
+		slices.ContainsFunc(r.Messages, func(m Message) bool {
+			return m.says(words)
+		})
 }
 
 func (m Message) says(words string) bool {
-	return slices.ContainsFunc(m.Content, func(b Block) bool { return strings.Contains(b.Text, words) })
+	return slices.ContainsFunc(m.Content, func(b Block) bool {
+		return strings.Contains(b.Text, words)
+	})
 }
 
 // Results returns the tool results of the conversation, oldest first.
@@ -259,5 +266,6 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 }
 
 func writeError(w http.ResponseWriter, r Reply) {
-	writeJSON(w, r.Status, object{"type": "error", "error": object{"type": r.Kind, "message": r.Message}, "request_id": "req_standin"})
+	writeJSON(w, r.Status, object{"type": "error",
+		"error": object{"type": r.Kind, "message": r.Message}, "request_id": "req_standin"})
 }

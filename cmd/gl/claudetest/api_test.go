@@ -24,7 +24,8 @@ func ask(t *testing.T, api *API, stream, more string) (int, string) {
 
 func post(t *testing.T, api *API, body string) (int, string) {
 	t.Helper()
-	resp, err := http.Post(api.URL+"/v1/messages?beta=true", "application/json", strings.NewReader(body))
+	resp, err := http.Post(api.URL+"/v1/messages?beta=true", "application/json",
+		strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +40,8 @@ func post(t *testing.T, api *API, body string) (int, string) {
 // The pieces of a stream add up to the script's text, and the next request gets the next step.
 func TestAPI(t *testing.T) {
 	command := `printf '%s\n' "` + strings.Repeat("漢é", 30) + `"`
-	api := Start(Script{Steps: []Reply{{Text: strings.Repeat("Well, é. ", 9), Calls: Bash(command).Calls}, Fail(429, "rate_limit_error", "slow down")}})
+	api := Start(Script{Steps: []Reply{{Text: strings.Repeat("Well, é. ", 9),
+		Calls: Bash(command).Calls}, Fail(429, "rate_limit_error", "slow down")}})
 	defer api.Close()
 
 	_, stream := ask(t, api, "true", "")
@@ -56,21 +58,26 @@ func TestAPI(t *testing.T) {
 			if err := json.Unmarshal([]byte(data), &e); err != nil {
 				t.Fatal(err)
 			}
-			text, input, stop = text+e.Delta.Text, input+e.Delta.PartialJSON, stop+e.Delta.StopReason
+			text, input, stop = text+e.Delta.Text, input+e.Delta.PartialJSON,
+				stop+e.Delta.StopReason
 		}
 	}
 	var call struct{ Command string }
-	if err := json.Unmarshal([]byte(input), &call); err != nil || call.Command != command || stop != "tool_use" || !strings.HasSuffix(text, "é. ") {
+	if err := json.Unmarshal([]byte(input), &call); err != nil || call.Command != command ||
+		stop != "tool_use" || !strings.HasSuffix(text, "é. ") {
 		t.Errorf("streamed %q, %q, %q (%v)", text, input, stop, err)
 	}
-	if code, body := ask(t, api, "false", ""); code != 200 || !strings.Contains(body, `"stop_reason":"tool_use"`) {
+	if code, body := ask(t, api, "false", ""); code != 200 ||
+		!strings.Contains(body, `"stop_reason":"tool_use"`) {
 		t.Errorf("not streamed: %d %s", code, body)
 	}
-	if code, body := ask(t, api, "true", answered); code != 429 || !strings.Contains(body, "slow down") {
+	if code, body := ask(t, api, "true", answered); code != 429 ||
+		!strings.Contains(body, "slow down") {
 		t.Errorf("second step: %d %s", code, body)
 	}
 	last := api.Requests()[2]
-	if r := last.Results(); len(r) != 1 || !r[0].IsError || r[0].Text != "no such file" || !last.Asked("hello") || last.Asked("no such") || !last.Says("brief") {
+	if r := last.Results(); len(r) != 1 || !r[0].IsError || r[0].Text != "no such file" ||
+		!last.Asked("hello") || last.Asked("no such") || !last.Says("brief") {
 		t.Errorf("the request was read as %+v", last)
 	}
 }
@@ -84,7 +91,8 @@ func TestRequestsOfConversations(t *testing.T) {
 	ask(t, w.api, "true", "")
 	ask(t, w.api, "true", answered)
 	post(t, w.api, title)
-	if first, last := w.first(), w.last(); first.Answers() != 0 || !first.Asked("hello") || last.Answers() != 1 {
+	if first, last := w.first(), w.last(); first.Answers() != 0 || !first.Asked("hello") ||
+		last.Answers() != 1 {
 		t.Errorf("the first was %+v, the last %+v", first.Messages, last.Messages)
 	}
 }
@@ -104,10 +112,12 @@ func TestAPIOutside(t *testing.T) {
 			t.Errorf("%s: %s", u, resp.Status)
 		}
 	}
-	if resp, err := http.Get(api.URL + "/v1/models"); err != nil || resp.StatusCode != http.StatusNotFound {
+	if resp, err := http.Get(api.URL + "/v1/models"); err != nil ||
+		resp.StatusCode != http.StatusNotFound {
 		t.Errorf("another path: %v, %v", resp, err)
 	}
-	if got, want := api.Outside(), []string{"example.com:443", "example.com", "GET /v1/models"}; !slices.Equal(got, want) {
+	if got, want := api.Outside(),
+		[]string{"example.com:443", "example.com", "GET /v1/models"}; !slices.Equal(got, want) {
 		t.Errorf("noted %q, not %q", got, want)
 	}
 }

@@ -27,7 +27,8 @@ func TestHostileArguments(t *testing.T) {
 	said := strings.Join(hostile, "\n")
 	for _, name := range names(t, "commands") {
 		w.headless("/gl:"+name+" "+said, flags...)
-		if last := w.last(); !last.Asked(said) || !last.Asked("<command-name>/gl:"+name+"</command-name>") || last.Asked("!`gl ") {
+		if last := w.last(); !last.Asked(said) ||
+			!last.Asked("<command-name>/gl:"+name+"</command-name>") || last.Asked("!`gl ") {
 			t.Errorf("/gl:%s: the model reads %+v", name, last.Messages)
 		}
 		if ran, _ := filepath.Glob(filepath.Join(filepath.Dir(w.root), "*", "ran")); len(ran) > 0 {

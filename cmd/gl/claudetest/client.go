@@ -28,7 +28,8 @@ func Client() (string, error) {
 	if arch == "amd64" {
 		arch = "x64"
 	}
-	path := filepath.Join(dir, "node_modules", "@anthropic-ai", "claude-code-"+runtime.GOOS+"-"+arch, "claude")
+	path := filepath.Join(dir, "node_modules", "@anthropic-ai",
+		"claude-code-"+runtime.GOOS+"-"+arch, "claude")
 	if _, err := os.Stat(path); err != nil {
 		return "", fmt.Errorf("%s has no client of %s: %w", dir, Version, err)
 	}

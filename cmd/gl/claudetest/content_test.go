@@ -108,7 +108,8 @@ func TestContentLoads(t *testing.T) {
 					continue
 				}
 				w.headless("/gl:"+name+" S-01", flags...)
-				if last := w.last(); !last.Asked("<command-name>/gl:"+name+"</command-name>") || last.Asked("!`") {
+				if last := w.last(); !last.Asked("<command-name>/gl:"+name+"</command-name>") ||
+					last.Asked("!`") {
 					t.Errorf("/gl:%s was not expanded: %+v", name, last.Messages)
 				}
 			}
@@ -125,7 +126,8 @@ func TestBeforeAProject(t *testing.T) {
 	w.write(filepath.Join(w.root, ".greenlight", "INTERVIEW.md"), "# Interview\n")
 	for _, name := range []string{"init", "design", "map", "assess", "quick", "settings"} {
 		w.headless("/gl:"+name+" a shop for tea", "--plugin-dir", w.plugin(), "--allowedTools", "Bash")
-		if last := w.last(); !last.Asked("a shop for tea") || last.Asked("no Greenlight project") || last.Asked("gl: ") {
+		if last := w.last(); !last.Asked("a shop for tea") || last.Asked("no Greenlight project") ||
+			last.Asked("gl: ") {
 			t.Errorf("/gl:%s: the model reads %+v", name, last.Messages)
 		}
 	}
@@ -135,16 +137,21 @@ func TestBeforeAProject(t *testing.T) {
 func TestAgentTools(t *testing.T) {
 	agents := names(t, "agents")
 	var main []Reply
-	scripts := []Script{{When: func(r *Request) bool { return r.Asked("YOUR TASK:") }, Steps: []Reply{Say("Done.")}}}
+	scripts := []Script{{When: func(r *Request) bool { return r.Asked("YOUR TASK:") },
+		Steps: []Reply{Say("Done.")}}}
 	for _, name := range agents {
-		main = append(main, Use("Agent", map[string]any{"description": "ask " + name, "prompt": "YOUR TASK: " + name,
-			"subagent_type": "gl:" + name, "run_in_background": false}))
+		main = append(main, Use("Agent",
+			map[string]any{"description": "ask " + name, "prompt": "YOUR TASK: " + name,
+				"subagent_type": "gl:" + name, "run_in_background": false}))
 	}
-	w := newWorld(t, []string{"S-01"}, append(scripts, Script{Steps: append(main, Say("All asked."))})...)
+	w := newWorld(t, []string{"S-01"},
+		append(scripts, Script{Steps: append(main, Say("All asked."))})...)
 	w.headless("go", yolo, "--plugin-dir", w.plugin())
 	for _, name := range agents {
 		allowed, said := agentFile(t, name)
-		i := slices.IndexFunc(w.api.Requests(), func(r *Request) bool { return r.Asked("YOUR TASK: " + name) })
+		i := slices.IndexFunc(w.api.Requests(), func(r *Request) bool {
+			return r.Asked("YOUR TASK: " + name)
+		})
 		if i < 0 {
 			t.Errorf("%s was never asked", name)
 			continue
@@ -212,7 +219,9 @@ func TestWhatIsLoaded(t *testing.T) {
 				flags = append(flags, "--bare")
 			}
 			up, _ := w.headless("/gl:probe", flags...)
-			agents := slices.DeleteFunc(up.Agents, func(a string) bool { return !strings.Contains(a, "gl-probe") })
+			agents := slices.DeleteFunc(up.Agents, func(a string) bool {
+				return !strings.Contains(a, "gl-probe")
+			})
 			if !slices.Equal(agents, tt.agents) {
 				t.Errorf("agents %q, not %q", agents, tt.agents)
 			}
@@ -242,7 +251,8 @@ func TestPluginSkillsAreTypedShort(t *testing.T) {
 	w.write(filepath.Join(dir, "skills/nameless/SKILL.md"), "---\ndescription: Builds\n---\nThe text of the skill.\n")
 	for prompt, expands := range map[string]bool{"/sw-build": true, "/specwright:sw-build": true, "/nameless": false, "/specwright:nameless": true} {
 		up, _ := w.headless(prompt, "--plugin-dir", dir)
-		if name := "specwright:" + prompt[strings.LastIndexAny(prompt, "/:")+1:]; !slices.Contains(up.SlashCommands, name) {
+		if name := "specwright:" + prompt[strings.LastIndexAny(prompt, "/:")+
+			1:]; !slices.Contains(up.SlashCommands, name) {
 			t.Errorf("%s isn't among %q", name, up.SlashCommands)
 		}
 		if got := w.last().Asked("The text of the skill."); got != expands {

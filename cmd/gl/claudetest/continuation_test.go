@@ -37,7 +37,8 @@ func finish(command string) []Reply {
 func TestContinuation(t *testing.T) {
 	var limited atomic.Bool
 	once := func(r *Request) bool {
-		return len(r.Tools) > 0 && r.Answers() == len(begin()) && limited.CompareAndSwap(false, true)
+		return len(r.Tools) > 0 && r.Answers() == len(begin()) &&
+			limited.CompareAndSwap(false, true)
 	}
 	limit := Fail(429, "rate_limit_error", "slow down")
 	for _, tt := range []struct {
@@ -51,14 +52,15 @@ func TestContinuation(t *testing.T) {
 		ended  attempt.Outcome
 		told   []string // parts of the message that continues the conversation
 	}{
-		{name: "turn limit", flags: yolo + " --max-turns 2", second: finish(""), then: []string{"retry", "S-01"},
-			ended: attempt.Stalled, told: []string{"Go on with slice S-01", "turn limit after 2 turns"}},
+		{name: "turn limit", flags: yolo + " --max-turns 2", second: finish(""),
+			then: []string{"retry", "S-01"}, ended: attempt.Stalled, told: []string{"Go on with slice S-01", "turn limit after 2 turns"}},
 		{name: "hold", limit: true, second: finish(""),
 			ended: attempt.Held, told: []string{"Go on with slice S-01", "rate limit"}},
 		{name: "red", tests: "if test -f x.txt -a ! -f mended; then echo 'not ok 1 - the door'; echo 1..1; exit 1; fi; echo ok 1; echo 1..1",
 			first: finish(""), second: finish("touch mended; "),
 			ended: attempt.Red, told: []string{"Go on with slice S-01", "the door"}},
-		{name: "question", first: []Reply{Bash(`gl state set S-01 waiting_for="which currency?"`), Say("I ask.")}, second: finish(""),
+		{name: "question", first: []Reply{Bash(`gl state set S-01 waiting_for="which currency?"`),
+			Say("I ask.")}, second: finish(""),
 			then: []string{"answer", "S-01", "Euro, and round"}, ended: attempt.Waiting, told: []string{"which currency?", "Euro, and round"}},
 	} {
 		t.Run(strings.ReplaceAll(tt.name, " ", "_"), func(t *testing.T) {
@@ -101,11 +103,14 @@ func (w *world) continued(ended attempt.Outcome, told []string) {
 		w.Fatalf("attempts %+v and %+v", first, second)
 	}
 	if first.Judged.Outcome != ended {
-		w.Errorf("the first attempt is %s (%s), not %s\n%s", first.Judged.Outcome, first.Judged.Detail, ended, w.log(first))
+		w.Errorf("the first attempt is %s (%s), not %s\n%s", first.Judged.Outcome, first.Judged.Detail,
+			ended, w.log(first))
 	}
 	w.settled(second, attempt.Done, "complete")
-	if first.Talk.Conversation == "" || second.Talk.Conversation != first.Talk.Conversation || second.Job.Dir != first.Job.Dir || second.Place.Lineage != first.Place.Lineage || first.Place.Lineage == 0 {
-		w.Errorf("conversation %q in %s after %q in %s", second.Talk.Conversation, second.Job.Dir, first.Talk.Conversation, first.Job.Dir)
+	if first.Talk.Conversation == "" || second.Talk.Conversation != first.Talk.Conversation ||
+		second.Job.Dir != first.Job.Dir || second.Place.Lineage != first.Place.Lineage || first.Place.Lineage == 0 {
+		w.Errorf("conversation %q in %s after %q in %s", second.Talk.Conversation, second.Job.Dir,
+			first.Talk.Conversation, first.Job.Dir)
 	}
 	q := w.firstOf(second, told[0])
 	if q == nil {
@@ -156,7 +161,9 @@ func (r *Request) saidSince(words string) bool {
 		if m.Role == "assistant" {
 			break
 		}
-		if m.Role == "user" && slices.ContainsFunc(m.Content, func(b Block) bool { return b.Type == "text" && strings.Contains(b.Text, words) }) {
+		if m.Role == "user" && slices.ContainsFunc(m.Content, func(b Block) bool {
+			return b.Type == "text" && strings.Contains(b.Text, words)
+		}) {
 			return true
 		}
 	}

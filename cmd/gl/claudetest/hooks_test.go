@@ -64,8 +64,9 @@ func TestHookGuardsTests(t *testing.T) {
 			"subagent_type": "gl:" + name, "run_in_background": false})
 	}
 	write := func(name string) Script {
-		return Script{When: func(r *Request) bool { return r.Asked("YOUR TASK: " + name) }, Steps: []Reply{
-			Use("Write", map[string]string{"file_path": filepath.Join(w.root, name+"_test.go"), "content": "package p\n"}), Say("Done.")}}
+		return Script{When: func(r *Request) bool { return r.Asked("YOUR TASK: " + name) },
+			Steps: []Reply{
+				Use("Write", map[string]string{"file_path": filepath.Join(w.root, name+"_test.go"), "content": "package p\n"}), Say("Done.")}}
 	}
 	w.serve(write("gl-implementer"), write("gl-test-writer"), Script{Steps: []Reply{
 		Bash("gl state claim S-01", "gl state set S-01 status=implementing step=implementing"), ask("gl-implementer"),

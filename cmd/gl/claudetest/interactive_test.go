@@ -15,7 +15,8 @@ func TestInteractive(t *testing.T) {
 	for _, name := range []string{"init", "design"} {
 		t.Run(name, func(t *testing.T) {
 			named := func(r *Request) bool { return r.Says("Harbour") }
-			w := newWorld(t, []string{"S-01"}, Script{named, slices.Repeat([]Reply{Say("A fine name.")}, 20)},
+			w := newWorld(t, []string{"S-01"},
+				Script{named, slices.Repeat([]Reply{Say("A fine name.")}, 20)},
 				Script{nil, slices.Repeat([]Reply{Say("What shall it be called?")}, 20)})
 			w.knownToClient()
 			p := w.pane("gl " + name + "; echo gl ended with $?")
@@ -45,7 +46,9 @@ func TestInteractiveAgentWakes(t *testing.T) {
 	w.write(filepath.Join(w.home, ".claude/settings.json"), `{"permissions": {"defaultMode": "acceptEdits", "allow": ["Agent"]}}`)
 	p := w.pane("gl design; echo gl ended with $?")
 	p.until("It has answered me.")
-	if !slices.ContainsFunc(w.api.Requests(), func(r *Request) bool { return !r.Asked("YOUR TASK:") && r.Says("The cause is the cache.") }) {
+	if !slices.ContainsFunc(w.api.Requests(), func(r *Request) bool {
+		return !r.Asked("YOUR TASK:") && r.Says("The cause is the cache.")
+	}) {
 		t.Error("the session was not told what its sub-agent found")
 	}
 	p.send("/exit", "Enter")
@@ -60,8 +63,9 @@ func (w *world) knownToClient() {
 	w.check(err)
 	data, err := json.Marshal(object{
 		"hasCompletedOnboarding": true, "theme": "dark",
-		"customApiKeyResponses": object{"approved": []string{Key[len(Key)-20:]}, "rejected": []string{}},
-		"projects":              object{root: object{"hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true}},
+		"customApiKeyResponses": object{"approved": []string{Key[len(Key)-20:]},
+			"rejected": []string{}},
+		"projects": object{root: object{"hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true}},
 	})
 	w.check(err)
 	w.write(filepath.Join(w.home, ".claude.json"), string(data))

@@ -87,7 +87,8 @@ func playing(t *testing.T, agents []string, all map[string][]try) *world {
 		}
 		// the last two are for agents that SubagentStop sends back
 		steps = append(steps, Say("Done."), Bash(putBack), Say("Put back."))
-		scripts = append(scripts, Script{func(r *Request) bool { return r.Asked("YOUR TASK: " + name) }, steps})
+		scripts = append(scripts,
+			Script{func(r *Request) bool { return r.Asked("YOUR TASK: " + name) }, steps})
 		main = append(main, askFor(name))
 		if name == "gl-test-writer" {
 			main = append(main, Bash("gl state set S-01 status=implementing step=implementing"))
@@ -140,7 +141,8 @@ func TestIsolationIsEnforced(t *testing.T) {
 				t.Errorf("%s: %d calls were answered, not %d", name, len(after), len(tries()[name]))
 			case one.says != "" && !strings.Contains(after[i], one.says):
 				t.Errorf("%s, call %d: not told %q but %q", name, i, one.says, after[i])
-			case one.says == "" && (strings.Contains(after[i], " may not ") || strings.Contains(after[i], spoiled)):
+			case one.says == "" &&
+				(strings.Contains(after[i], " may not ") || strings.Contains(after[i], spoiled)):
 				t.Errorf("%s, call %d was refused: %q", name, i, after[i])
 			}
 		}
@@ -168,8 +170,9 @@ func TestIsolationOfTheHonest(t *testing.T) {
 	r, _ := w.build("S-01")
 	w.settled(r, attempt.Done, "complete")
 	for _, request := range w.api.Requests() {
-		if request.Says(" may not ") && !request.Asked(" may not ") || request.Says(spoiled) || request.Says("Put back.") {
-			t.Errorf("somebody was refused: %+v", request.Messages[len(request.Messages)-1])
+		if request.Says(" may not ") && !request.Asked(" may not ") || request.Says(spoiled) ||
+			request.Says("Put back.") {
+			t.Errorf("refused: %+v", request.Messages[len(request.Messages)-1])
 		}
 	}
 }

@@ -25,7 +25,8 @@ func TestSay(t *testing.T) {
 	w.flags(yolo)
 	j := w.start("gl", "slice", "S-01")
 	w.within("the slice is begun", func() bool { return w.slice("S-01")["step"] == "implementing" })
-	if out := w.must("gl", "say", "S-01", "use BLUE, not red"); !strings.Contains(out, "said to S-01") {
+	if out := w.must("gl", "say", "S-01", "use BLUE, not red"); !strings.Contains(out,
+		"said to S-01") {
 		t.Errorf("%s", out)
 	}
 	w.must("touch", "go")
@@ -33,7 +34,8 @@ func TestSay(t *testing.T) {
 		t.Fatalf("exit %d\n%s", code, w.said(j))
 	}
 	requests := w.asked()
-	if !requests[0].Asked("<command-name>/gl:slice</command-name>") || requests[0].Says("use BLUE") {
+	if !requests[0].Asked("<command-name>/gl:slice</command-name>") ||
+		requests[0].Says("use BLUE") {
 		t.Errorf("the first request is %+v", requests[0].Messages)
 	}
 	if !requests[1].Says("use BLUE, not red") {
@@ -45,7 +47,8 @@ func TestSay(t *testing.T) {
 	if out := w.must("gl", "events", "--json"); !strings.Contains(out, `"kind":"heard"`) {
 		t.Errorf("%s", out)
 	}
-	if r := w.attempt("S-01", 1); r == nil || r.Judged.Outcome != attempt.Done || r.Judged.Evidence.Result.CostUSD == nil {
+	if r := w.attempt("S-01", 1); r == nil || r.Judged.Outcome != attempt.Done ||
+		r.Judged.Evidence.Result.CostUSD == nil {
 		t.Errorf("%+v", r)
 	}
 }
@@ -95,7 +98,8 @@ func TestOutage(t *testing.T) {
 
 	var waits []time.Duration
 	running, launched, over := 0, 0, false
-	for e, err := range attempt.OpenStore(filepath.Join(w.root, ".greenlight", "runs")).Journal().Events(time.Time{}) {
+	for e, err := range attempt.OpenStore(filepath.Join(w.root, ".greenlight",
+		"runs")).Journal().Events(time.Time{}) {
 		w.check(err)
 		switch e.Kind {
 		case journal.Held:
@@ -138,13 +142,17 @@ func TestBudget(t *testing.T) {
 	w := newWorld(t, ids, scripts...)
 	w.flags(yolo)
 	w.must("gl", "budget", "drain", "0.0001") // less than a slice costs
-	drain := func() run { return w.call("gl", "slice", "--watch", "--runner", "process", "--max", "1") }
+	drain := func() run {
+		return w.call("gl", "slice", "--watch", "--runner", "process", "--max", "1")
+	}
 	r := drain()
-	if r.code == 0 || !strings.Contains(r.out, "held until you raise the budget") || !strings.Contains(r.out, "1/3 done") {
+	if r.code == 0 || !strings.Contains(r.out, "held until you raise the budget") ||
+		!strings.Contains(r.out, "1/3 done") {
 		t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
 	}
 	first := w.attempt("S-01", 1)
-	if first == nil || first.Judged.Evidence.Result == nil || first.Judged.Evidence.Result.CostUSD == nil || w.attempt("S-02", 1) != nil {
+	if first == nil || first.Judged.Evidence.Result == nil || first.Judged.Evidence.Result.CostUSD == nil ||
+		w.attempt("S-02", 1) != nil {
 		t.Fatalf("attempts %+v, %+v", first, w.attempt("S-02", 1))
 	}
 	var cost struct {
@@ -154,7 +162,8 @@ func TestBudget(t *testing.T) {
 	}
 	w.check(json.Unmarshal([]byte(w.must("gl", "cost", "--json")), &cost))
 	if cost.Total.USD != *first.Judged.Evidence.Result.CostUSD {
-		t.Errorf("gl cost has $%g, the client's result $%g", cost.Total.USD, *first.Judged.Evidence.Result.CostUSD)
+		t.Errorf("gl cost has $%g, the client's result $%g", cost.Total.USD,
+			*first.Judged.Evidence.Result.CostUSD)
 	}
 	w.must("gl", "budget", "drain", "100")
 	if r := drain(); r.code != 0 || !strings.Contains(r.out, "3/3 done") {

@@ -52,7 +52,8 @@ func (a *shellAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.responses(w, body)
 	case strings.HasSuffix(r.URL.Path, "/chat/completions"):
 		a.completions(w, body)
-	case strings.HasSuffix(r.URL.Path, "generateContent"), strings.HasSuffix(r.URL.Path, "GenerateContent"):
+	case strings.HasSuffix(r.URL.Path, "generateContent"),
+		strings.HasSuffix(r.URL.Path, "GenerateContent"):
 		a.generate(w, body, strings.HasSuffix(r.URL.Path, "streamGenerateContent"))
 	default:
 		http.NotFound(w, r)
@@ -185,7 +186,8 @@ func others() []other {
 			w.write(filepath.Join(w.home, ".codex", "config.toml"), fmt.Sprintf("model = \"m\"\nmodel_provider = \"standin\"\n"+
 				"[model_providers.standin]\nname = \"standin\"\nbase_url = %q\nwire_api = \"responses\"\nenv_key = \"STANDIN_KEY\"\n", api.URL+"/v1"))
 			// codex runs commands with bash -lc
-			w.write(filepath.Join(w.home, ".profile"), "PATH="+filepath.Join(filepath.Dir(w.home), "bin")+":$PATH\n")
+			w.write(filepath.Join(w.home, ".profile"),
+				"PATH="+filepath.Join(filepath.Dir(w.home), "bin")+":$PATH\n")
 			return []string{"STANDIN_KEY=" + Key}
 		}},
 		{"gemini", ".bin/gemini", func(w *world, api *shellAPI) []string {
@@ -198,7 +200,9 @@ func others() []other {
 				"models": {"m": {"name": "m", "limit": {"context": 100000, "output": 10000}}}}}}`, api.URL+"/v1"))
 			return nil
 		}},
-		{"claude", "@anthropic-ai/claude-code-linux-x64/claude", func(*world, *shellAPI) []string { return nil }},
+		{"claude", "@anthropic-ai/claude-code-linux-x64/claude", func(*world, *shellAPI) []string {
+			return nil
+		}},
 	}
 }
 
@@ -291,7 +295,8 @@ func (o other) land(t *testing.T, box string) {
 		t.Fatalf("%s: %s\n%s\n%s", r.Judged.Outcome, r.Judged.Detail, said, w.call("gl", "logs", "S-01").out)
 	}
 	for _, path := range kept {
-		if text, err := os.ReadFile(filepath.Join(w.root, path)); err == nil && strings.Contains(string(text), "touched") {
+		if text, err := os.ReadFile(filepath.Join(w.root, path)); err == nil &&
+			strings.Contains(string(text), "touched") {
 			t.Errorf("%s could be written", path)
 		}
 	}

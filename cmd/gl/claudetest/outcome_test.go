@@ -116,7 +116,8 @@ func TestFinishedAttempt(t *testing.T) {
 	if s := w.slice("S-01"); s["tests"] != "3" || s["security_tests"] != "1" {
 		t.Errorf("tests of the slice: %v", s)
 	}
-	if res := r.Judged.Evidence.Result; res == nil || res.Turns != 3 || res.CostUSD == nil || *res.CostUSD <= 0 || res.DurationMS <= 0 {
+	if res := r.Judged.Evidence.Result; res == nil || res.Turns != 3 || res.CostUSD == nil ||
+		*res.CostUSD <= 0 || res.DurationMS <= 0 {
 		t.Errorf("result %+v", res)
 	}
 	first := w.first()
@@ -139,7 +140,8 @@ func TestSubscriptionLimit(t *testing.T) {
 	w.env[key] = "CLAUDE_CODE_OAUTH_TOKEN=" + Key
 	r, _ := w.build("S-01")
 	w.settled(r, attempt.Held, "pending")
-	if hold := attempt.OpenStore(filepath.Join(w.root, ".greenlight", "runs")).HoldFile.All(); len(hold) != 1 || !hold[0].Until.Equal(reset) {
+	if hold := attempt.OpenStore(filepath.Join(w.root, ".greenlight",
+		"runs")).HoldFile.All(); len(hold) != 1 || !hold[0].Until.Equal(reset) {
 		t.Errorf("hold %+v, not until %s", hold, reset)
 	}
 	w.observeAttempt("meets a subscription's limit (429, OAuth)", r)

@@ -11,7 +11,8 @@ import (
 func subagentRequest(t *testing.T, name string, steps ...Reply) *Request {
 	t.Helper()
 	inSubagent := func(r *Request) bool { return r.Asked("YOUR TASK: " + name) }
-	w := newWorld(t, []string{"S-01"}, Script{When: inSubagent, Steps: append(steps, Say("DONE"))}, Script{Steps: []Reply{askFor(name), Say("It is back.")}})
+	w := newWorld(t, []string{"S-01"}, Script{When: inSubagent, Steps: append(steps, Say("DONE"))},
+		Script{Steps: []Reply{askFor(name), Say("It is back.")}})
 	w.build("S-01")
 	return w.conversation(name)
 }

@@ -18,7 +18,8 @@ var updatePrompt = flag.Bool("update-prompt", false, "write what the client tell
 func clientLine(line string) string {
 	const most = 60
 	begin := []rune(line)
-	return fmt.Sprintf("%x  %s\n", sha256.Sum256([]byte(line)), string(begin[:min(len(begin), most)]))[56:]
+	return fmt.Sprintf("%x  %s\n", sha256.Sum256([]byte(line)),
+		string(begin[:min(len(begin), most)]))[56:]
 }
 
 // The agents' texts answer the client's own instructions to a sub-agent: that it needn't write
@@ -38,7 +39,8 @@ func TestClientsOwnPrompt(t *testing.T) {
 			case own == "" && strings.HasPrefix(line, "You write "):
 				own = "ours"
 				told.WriteString("(" + name + ")\n")
-			case own == "ours" && strings.HasPrefix(line, "Messages from the agent that launched you"):
+			case own == "ours" &&
+				strings.HasPrefix(line, "Messages from the agent that launched you"):
 				own = "over"
 				told.WriteString(clientLine(line))
 			case own != "ours":

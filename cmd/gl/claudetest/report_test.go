@@ -25,10 +25,13 @@ func (w *world) observe(o observation) {
 	data, err := os.ReadFile(path)
 	w.check(err)
 	cell := strings.NewReplacer("|", "\\|", "\n", " ")
-	row := fmt.Sprintf("| %s | %s | %s | %s |", cell.Replace(o.scenario), cell.Replace(o.exit), cell.Replace(o.stream), cell.Replace(o.gl))
+	row := fmt.Sprintf("| %s | %s | %s | %s |", cell.Replace(o.scenario), cell.Replace(o.exit),
+		cell.Replace(o.stream), cell.Replace(o.gl))
 	row = regexp.MustCompile(`127\.0\.0\.1:\d+`).ReplaceAllString(row, "127.0.0.1")
 	lines := strings.Split(string(data), "\n")
-	at, last := -1, slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "| The client") })
+	at, last := -1, slices.IndexFunc(lines, func(l string) bool {
+		return strings.HasPrefix(l, "| The client")
+	})
 	for i := max(last, 0); i < len(lines) && strings.HasPrefix(lines[i], "|"); i++ {
 		if last = i; strings.HasPrefix(lines[i], "| "+cell.Replace(o.scenario)+" |") {
 			at = i
@@ -51,7 +54,8 @@ func (w *world) observe(o observation) {
 // observeAttempt is observe for an attempt that gl made.
 func (w *world) observeAttempt(scenario string, r *attempt.Record) {
 	w.Helper()
-	o := observation{scenario: scenario, exit: r.Judged.Evidence.Signal, stream: streamOf(r.Judged.Evidence), gl: string(r.Judged.Outcome)}
+	o := observation{scenario: scenario, exit: r.Judged.Evidence.Signal, stream: streamOf(r.Judged.Evidence),
+		gl: string(r.Judged.Outcome)}
 	if r.Judged.Evidence.ExitCode != nil {
 		o.exit = fmt.Sprint(*r.Judged.Evidence.ExitCode)
 	}

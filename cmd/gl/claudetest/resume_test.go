@@ -38,7 +38,8 @@ func TestConversationIsGone(t *testing.T) {
 			t.Errorf("the new conversation isn't told %q", part)
 		}
 	}
-	if log := w.log(r); !strings.Contains(log, "No conversation found") || !strings.Contains(log, `{"gl":"anew"`) {
+	if log := w.log(r); !strings.Contains(log, "No conversation found") ||
+		!strings.Contains(log, `{"gl":"anew"`) {
 		t.Errorf("the client didn't do what this is about:\n%s", log)
 	}
 }

@@ -77,8 +77,10 @@ func TestFirstSliceSetsARunnerUp(t *testing.T) {
 			if len(after) <= ran {
 				t.Fatalf("the implementer made %d calls: %q", len(after), after)
 			}
-			if !strings.Contains(after[refused], "handed over with the tests") || !strings.Contains(after[written], spoiled+s.config) ||
-				strings.Contains(after[restored], spoiled) || !strings.Contains(after[ran], "1 passed") {
+			if !strings.Contains(after[refused], "handed over with the tests") ||
+				!strings.Contains(after[written], spoiled+s.config) ||
+				strings.Contains(after[restored], spoiled) ||
+				!strings.Contains(after[ran], "1 passed") {
 				t.Errorf("after the hand-over: %q", after)
 			}
 			files := w.must("git", "ls-tree", "-r", "--name-only", "main")
@@ -106,13 +108,16 @@ func (s setUp) build(t *testing.T, modules string) (*world, map[string][]string)
 		"Write the signature": {put(s.stub[0], s.stub[1])},
 		"Write the tests":     {put(s.test[0], s.test[1])},
 		"Implement": {
-			put(s.config, s.files[s.config]+"\n"), Bash("echo >> " + s.config), Bash("git restore " + s.config),
-			Use("Read", map[string]string{"file_path": s.stub[0]}), Bash("cat > " + s.stub[0] + " <<'EOF'\n" + s.code + "EOF\n" + s.command),
+			put(s.config, s.files[s.config]+"\n"), Bash("echo >> " + s.config),
+			Bash("git restore " + s.config),
+			Use("Read", map[string]string{"file_path": s.stub[0]}),
+			Bash("cat > " + s.stub[0] + " <<'EOF'\n" + s.code + "EOF\n" + s.command),
 		},
 	}
 	var scripts []Script
 	for task, steps := range tasks {
-		scripts = append(scripts, Script{func(r *Request) bool { return r.Asked("TASK: " + task) }, append(steps, Say("DONE"))})
+		scripts = append(scripts, Script{func(r *Request) bool { return r.Asked("TASK: " + task) },
+			append(steps, Say("DONE"))})
 	}
 	ask := func(name, task string) Reply {
 		return Use("Agent", map[string]any{"description": "ask", "prompt": "TASK: " + task, "subagent_type": "gl:" + name, "run_in_background": false})

@@ -14,7 +14,8 @@ func TestTmux(t *testing.T) {
 	of := func(id string) func(*Request) bool {
 		return func(r *Request) bool { return r.Asked("<command-args>" + id + "</command-args>") }
 	}
-	w := newWorld(t, []string{"S-01", "S-02"}, Script{of("S-01"), built("S-01")}, Script{of("S-02"), built("S-02")})
+	w := newWorld(t, []string{"S-01", "S-02"}, Script{of("S-01"), built("S-01")},
+		Script{of("S-02"), built("S-02")})
 	w.env = append(w.env, "TMUX_TMPDIR="+w.sockets())
 	w.must("gl", "slice", "--runner", "tmux")
 	for _, id := range []string{"S-01", "S-02"} {
@@ -24,7 +25,8 @@ func TestTmux(t *testing.T) {
 		}
 		w.settled(r, attempt.Done, "complete")
 	}
-	if one, two := w.attempt("S-01", 1), w.attempt("S-02", 1); one.Life.EndedAt.Before(two.Life.ClaimedAt) || two.Life.EndedAt.Before(one.Life.ClaimedAt) {
+	if one, two := w.attempt("S-01", 1), w.attempt("S-02", 1); one.Life.EndedAt.Before(two.Life.ClaimedAt) ||
+		two.Life.EndedAt.Before(one.Life.ClaimedAt) {
 		t.Error("one was claimed only after the other had ended")
 	}
 }

@@ -23,7 +23,8 @@ func readRequest(r *http.Request) (*Request, error) {
 	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
 		return nil, fmt.Errorf("read the request: %w", err)
 	}
-	req := &Request{Header: r.Header.Clone(), Model: body.Model, Stream: body.Stream, System: body.System.text()}
+	req := &Request{Header: r.Header.Clone(), Model: body.Model, Stream: body.Stream,
+		System: body.System.text()}
 	req.Header.Del("X-Api-Key")
 	req.Header.Del("Authorization")
 	for _, t := range body.Tools {
@@ -85,13 +86,14 @@ func newID(prefix string) string { return fmt.Sprintf("%s_standin%08d", prefix, 
 
 // message returns the answer without its content.
 func message(req *Request) object {
-	return object{"id": newID("msg"), "type": "message", "role": "assistant", "model": req.Model, "content": []object{},
-		"stop_reason": nil, "stop_sequence": nil, "usage": usage()}
+	return object{"id": newID("msg"), "type": "message", "role": "assistant", "model": req.Model,
+		"content": []object{}, "stop_reason": nil, "stop_sequence": nil, "usage": usage()}
 }
 
 // usage returns the usage reported with every answer; the client computes its cost from it.
 func usage() object {
-	return object{"input_tokens": 100, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": 20}
+	return object{"input_tokens": 100, "cache_creation_input_tokens": 0,
+		"cache_read_input_tokens": 0, "output_tokens": 20}
 }
 
 func blocksOf(r Reply) []object {
@@ -100,7 +102,8 @@ func blocksOf(r Reply) []object {
 		blocks = append(blocks, object{"type": "text", "text": r.Text})
 	}
 	for _, c := range r.Calls {
-		blocks = append(blocks, object{"type": "tool_use", "id": newID("toolu"), "name": c.Tool, "input": c.Input})
+		blocks = append(blocks,
+			object{"type": "tool_use", "id": newID("toolu"), "name": c.Tool, "input": c.Input})
 	}
 	return blocks
 }
@@ -129,7 +132,8 @@ func writeStream(w http.ResponseWriter, req *Request) {
 	for i, b := range blocksOf(req.Reply) {
 		sendBlock(send, i, b)
 	}
-	send("message_delta", object{"delta": object{"stop_reason": stopReason(req.Reply), "stop_sequence": nil}, "usage": usage()})
+	send("message_delta", object{"delta": object{"stop_reason": stopReason(req.Reply),
+		"stop_sequence": nil}, "usage": usage()})
 	send("message_stop", object{})
 }
 
@@ -148,7 +152,8 @@ func sendBlock(send func(string, object), i int, b object) {
 	send("content_block_start", object{"index": i, "content_block": start})
 	for rest != "" {
 		n := pieceEnd(rest)
-		send("content_block_delta", object{"index": i, "delta": object{"type": kind, field: rest[:n]}})
+		send("content_block_delta",
+			object{"index": i, "delta": object{"type": kind, field: rest[:n]}})
 		rest = rest[n:]
 	}
 	send("content_block_stop", object{"index": i})

@@ -54,7 +54,8 @@ func programs(client string) (string, error) {
 	if err := os.Symlink(client, filepath.Join(dir, "claude")); err != nil {
 		return "", err
 	}
-	out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "gl"), "greenlight/cmd/gl").CombinedOutput()
+	out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "gl"),
+		"greenlight/cmd/gl").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("build gl: %w\n%s", err, out)
 	}
@@ -155,7 +156,9 @@ func (w *world) graph(slices []string) string {
 	var all []entry
 	for _, s := range slices {
 		id, deps, _ := strings.Cut(s, ":")
-		all = append(all, entry{id, "Name of " + id, strings.FieldsFunc(deps, func(r rune) bool { return r == ',' })})
+		all = append(all, entry{id, "Name of " + id, strings.FieldsFunc(deps, func(r rune) bool {
+			return r == ','
+		})})
 	}
 	data, err := json.Marshal(map[string]any{"slices": all})
 	w.check(err)
@@ -251,7 +254,8 @@ func (w *world) start(name string, args ...string) *job {
 	log, err := os.CreateTemp(w.TempDir(), "job")
 	w.check(err)
 	defer log.Close()
-	j := &job{Cmd: w.command(context.Background(), name, args...), log: log.Name(), done: make(chan struct{})}
+	j := &job{Cmd: w.command(context.Background(), name, args...), log: log.Name(),
+		done: make(chan struct{})}
 	j.Stdout, j.Stderr = log, log
 	w.check(j.Start())
 	go func() {
@@ -317,7 +321,9 @@ func (w *world) build(id string, flags ...string) (*attempt.Record, string) {
 	w.within(id+" is settled", func() bool { return w.attempt(id, 1) != nil || exited(j) })
 	// the drain reports that in its next round, and then waits
 	if r := w.attempt(id, 1); r != nil && r.Judged.Outcome == attempt.Held {
-		w.within("the hold is told", func() bool { return strings.Contains(w.said(j), "held until") || exited(j) })
+		w.within("the hold is told", func() bool {
+			return strings.Contains(w.said(j), "held until") || exited(j)
+		})
 	}
 	j.Process.Signal(os.Interrupt)
 	w.end(j)

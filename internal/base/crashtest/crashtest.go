@@ -17,7 +17,8 @@ func Begin() { _, _ = syscall.Getpgid(mark) }
 
 // Everywhere runs the process once per step, each time in a fresh place and environment, kills
 // it at that step, and calls look to check what is left. The last run isn't killed.
-func Everywhere(t *testing.T, fresh func() (root string, env []string), look func(t *testing.T, root string)) {
+func Everywhere(t *testing.T, fresh func() (root string, env []string),
+	look func(t *testing.T, root string)) {
 	t.Helper()
 	for step := 1; ; step++ {
 		root, env := fresh()

@@ -35,10 +35,13 @@ type syscallInfo struct {
 // all Linux ports.
 var changing = sync.OnceValue(func() map[uint64]string {
 	m := map[uint64]string{
-		syscall.SYS_WRITE: "write", syscall.SYS_PWRITE64: "pwrite", syscall.SYS_FTRUNCATE: "ftruncate",
-		syscall.SYS_FSYNC: "fsync", syscall.SYS_FCHMOD: "fchmod", syscall.SYS_FCHOWN: "fchown", syscall.SYS_FLOCK: "flock",
-		syscall.SYS_RENAMEAT: "renameat", syscall.SYS_LINKAT: "linkat", syscall.SYS_UNLINKAT: "unlinkat",
-		syscall.SYS_MKDIRAT: "mkdirat", syscall.SYS_OPENAT: "openat",
+		syscall.SYS_WRITE: "write", syscall.SYS_PWRITE64: "pwrite",
+		syscall.SYS_FTRUNCATE: "ftruncate",
+		syscall.SYS_FSYNC:     "fsync", syscall.SYS_FCHMOD: "fchmod", syscall.SYS_FCHOWN: "fchown",
+		syscall.SYS_FLOCK:    "flock",
+		syscall.SYS_RENAMEAT: "renameat", syscall.SYS_LINKAT: "linkat",
+		syscall.SYS_UNLINKAT: "unlinkat",
+		syscall.SYS_MKDIRAT:  "mkdirat", syscall.SYS_OPENAT: "openat",
 	}
 	for nr, name := range olderCalls() {
 		m[nr] = name
@@ -148,7 +151,8 @@ func (tr *tracer) stop(tid int, status syscall.WaitStatus) error {
 // enters reports whether the thread is about to make the call at which the process is killed.
 func (tr *tracer) enters(tid int) (bool, error) {
 	var info syscallInfo
-	_, _, errno := syscall.Syscall6(syscall.SYS_PTRACE, ptraceSyscallInfo, uintptr(tid), unsafe.Sizeof(info), uintptr(unsafe.Pointer(&info)), 0, 0)
+	_, _, errno := syscall.Syscall6(syscall.SYS_PTRACE, ptraceSyscallInfo, uintptr(tid),
+		unsafe.Sizeof(info), uintptr(unsafe.Pointer(&info)), 0, 0)
 	if errno != 0 {
 		return false, errno
 	}

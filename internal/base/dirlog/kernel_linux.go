@@ -22,8 +22,10 @@ var local = []int64{
 }
 
 const (
-	changes = syscall.IN_CREATE | syscall.IN_DELETE | syscall.IN_MODIFY | syscall.IN_ATTRIB | syscall.IN_MOVED_FROM | syscall.IN_MOVED_TO
-	ends    = syscall.IN_DELETE_SELF | syscall.IN_MOVE_SELF | syscall.IN_IGNORED | syscall.IN_UNMOUNT
+	changes = syscall.IN_CREATE | syscall.IN_DELETE | syscall.IN_MODIFY | syscall.IN_ATTRIB |
+		syscall.IN_MOVED_FROM | syscall.IN_MOVED_TO
+	ends = syscall.IN_DELETE_SELF | syscall.IN_MOVE_SELF | syscall.IN_IGNORED |
+		syscall.IN_UNMOUNT
 )
 
 // A kernelLog is an inotify queue.
@@ -44,7 +46,8 @@ func openLog(dir string) (*kernelLog, error) {
 	if err != nil {
 		return nil, err
 	}
-	const mask = changes | syscall.IN_DELETE_SELF | syscall.IN_MOVE_SELF | syscall.IN_ONLYDIR | syscall.IN_DONT_FOLLOW
+	const mask = changes | syscall.IN_DELETE_SELF | syscall.IN_MOVE_SELF | syscall.IN_ONLYDIR |
+		syscall.IN_DONT_FOLLOW
 	if _, err := syscall.InotifyAddWatch(fd, dir, mask); err != nil {
 		syscall.Close(fd)
 		return nil, err

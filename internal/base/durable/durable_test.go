@@ -77,7 +77,8 @@ func TestWriteFileNewHasModeOfOSWriteFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		if mode(t, ours) != mode(t, theirs) {
-			t.Errorf("perm %v: mode %v, os.WriteFile gives %v", perm, mode(t, ours), mode(t, theirs))
+			t.Errorf("perm %v: mode %v, os.WriteFile gives %v", perm, mode(t, ours),
+				mode(t, theirs))
 		}
 		only(t, dir, "ours", "theirs")
 	}
@@ -176,13 +177,15 @@ func TestWriteFileRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, is := range map[string]error{"d": nil, "pipe": nil, "loop": syscall.ELOOP, "no/dir": fs.ErrNotExist} {
+	for name, is := range map[string]error{"d": nil, "pipe": nil, "loop": syscall.ELOOP,
+		"no/dir": fs.ErrNotExist} {
 		path := filepath.Join(dir, name)
 		for op, err := range map[string]error{
 			"WriteFile": WriteFile(path, nil, 0o644),
 			"Replace":   Replace(path, nil, nil),
 		} {
-			if err == nil || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), ".tmp") {
+			if err == nil || !strings.Contains(err.Error(), path) ||
+				strings.Contains(err.Error(), ".tmp") {
 				t.Errorf("%s %s: error %v doesn't name the path alone", op, name, err)
 			}
 			if is != nil && !errors.Is(err, is) {
@@ -208,7 +211,8 @@ func TestReadOnlyDirectory(t *testing.T) {
 		"write":  WriteFile(path, []byte("new"), 0o644),
 		"remove": Remove(path),
 	} {
-		if !errors.Is(err, fs.ErrPermission) || !strings.HasPrefix(err.Error(), fmt.Sprintf("%s %s: ", op, path)) {
+		if !errors.Is(err, fs.ErrPermission) ||
+			!strings.HasPrefix(err.Error(), fmt.Sprintf("%s %s: ", op, path)) {
 			t.Errorf("%s: %v", op, err)
 		}
 	}
@@ -228,7 +232,10 @@ func TestFailedCommitLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	calls := 0
-	err = target.put([]byte("new"), 0o644, func(string, string) error { calls++; return syscall.EIO })
+	err = target.put([]byte("new"), 0o644, func(string, string) error {
+		calls++
+		return syscall.EIO
+	})
 	if !errors.Is(err, syscall.EIO) || calls != 1 {
 		t.Errorf("error %v after %d calls, want EIO after 1", err, calls)
 	}
@@ -304,7 +311,7 @@ func TestConcurrentWritesAreNeverTorn(t *testing.T) {
 		defer reader.Done()
 		for !done.Load() {
 			if b, err := os.ReadFile(path); err != nil || !whole(b) {
-				t.Errorf("read %d bytes that nobody wrote (%v)", len(b), err)
+				t.Errorf("read %d bytes that no writer wrote (%v)", len(b), err)
 				return
 			}
 		}
@@ -389,7 +396,8 @@ func TestModel(t *testing.T) {
 					rt.Fatalf("%d files, want %d (%v)", len(entries), len(model), err)
 				}
 				for n, c := range model {
-					if got, err := os.ReadFile(filepath.Join(dir, n)); err != nil || string(got) != c {
+					if got, err := os.ReadFile(filepath.Join(dir, n)); err != nil ||
+						string(got) != c {
 						rt.Fatalf("%s has %q, want %q (%v)", n, got, c, err)
 					}
 				}

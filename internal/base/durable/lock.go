@@ -39,7 +39,8 @@ func (e *LockedError) Error() string {
 	if e.waited == 0 {
 		return fmt.Sprintf("the lock %s is held by %s", e.Path, e.Holder)
 	}
-	return fmt.Sprintf("the project's lock %s has been held for %g s by %s", e.Path, e.waited.Seconds(), e.Holder)
+	return fmt.Sprintf("the project's lock %s has been held for %g s by %s", e.Path,
+		e.waited.Seconds(), e.Holder)
 }
 
 func (e *LockedError) Unwrap() error { return ErrLocked }
@@ -237,7 +238,8 @@ var signature = sync.OnceValue(func() []byte {
 	if len(words) > 0 {
 		words[0] = filepath.Base(words[0])
 	}
-	return fmt.Appendf(nil, "%d %s\non %s\n", os.Getpid(), shorten(strings.Join(words, " ")), shorten(hostname()))
+	return fmt.Appendf(nil, "%d %s\non %s\n", os.Getpid(), shorten(strings.Join(words, " ")),
+		shorten(hostname()))
 })
 
 // shorten returns one printable line of at most maxCommand characters.
@@ -270,7 +272,8 @@ func holder(path string) string {
 		return unknown
 	}
 	line, _, ok = bytes.Cut(rest, []byte("\n"))
-	if host, found := strings.CutPrefix(string(line), "on "); ok && found && host != shorten(hostname()) {
+	if host, found := strings.CutPrefix(string(line), "on "); ok && found &&
+		host != shorten(hostname()) {
 		return fmt.Sprintf("pid %s on host %s (%s)", pid, shorten(host), shorten(command))
 	}
 	return fmt.Sprintf("pid %s (%s)", pid, shorten(command))

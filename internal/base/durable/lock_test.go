@@ -149,7 +149,8 @@ func TestLockIsFreeWhenItsHolderIsKilled(t *testing.T) {
 	if !errors.Is(err, ErrLocked) || !errors.As(err, &locked) {
 		t.Fatalf("error %v while another process has the lock", err)
 	}
-	if want := fmt.Sprintf("pid %d (%s hold)", cmd.Process.Pid, filepath.Base(os.Args[0])); locked.Holder != want {
+	if want := fmt.Sprintf("pid %d (%s hold)", cmd.Process.Pid,
+		filepath.Base(os.Args[0])); locked.Holder != want {
 		t.Errorf("holder %q, want %q", locked.Holder, want)
 	}
 
@@ -163,7 +164,8 @@ func TestLockIsFreeWhenItsHolderIsKilled(t *testing.T) {
 }
 
 func TestWaiterGetsTheLockOfAKilledHolder(t *testing.T) {
-	for name, take := range map[string]func(context.Context, string) (*Held, error){"Lock": Lock, "Await": Await} {
+	for name, take := range map[string]func(context.Context, string) (*Held, error){"Lock": Lock,
+		"Await": Await} {
 		path := filepath.Join(t.TempDir(), ".lock")
 		cmd := startHolder(t, path)
 		got := make(chan error, 1)
@@ -297,7 +299,8 @@ func TestLockMakesARemovedFileAnew(t *testing.T) {
 }
 
 func TestLockWithoutKernelLocks(t *testing.T) {
-	for _, errno := range []syscall.Errno{syscall.ENOLCK, syscall.ENOTSUP, syscall.EOPNOTSUPP, syscall.ENOSYS} {
+	for _, errno := range []syscall.Errno{syscall.ENOLCK, syscall.ENOTSUP, syscall.EOPNOTSUPP,
+		syscall.ENOSYS} {
 		path := filepath.Join(t.TempDir(), ".lock")
 		l, err := lock(context.Background(), path, 0, func(*os.File, bool) error { return errno })
 		if err != nil {
@@ -318,7 +321,8 @@ func TestLockWithoutKernelLocks(t *testing.T) {
 func TestLockErrorsNameThePath(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "no", ".lock")
 	_, err := Lock(context.Background(), path)
-	if want := fmt.Sprintf("lock %s: open: no such file or directory", path); err == nil || err.Error() != want {
+	if want := fmt.Sprintf("lock %s: open: no such file or directory", path); err == nil ||
+		err.Error() != want {
 		t.Errorf("error %v\nwant  %s", err, want)
 	}
 }

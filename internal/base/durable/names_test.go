@@ -24,7 +24,8 @@ func TestNames(t *testing.T) {
 	}
 	seed(t, filepath.Join(dir, ".hidden"), "")
 	seed(t, filepath.Join(dir, "a\n\x01ü"), "")
-	for _, err := range []error{os.Mkdir(filepath.Join(dir, "d.md"), 0o755), os.Symlink("d.md", filepath.Join(dir, "link"))} {
+	for _, err := range []error{os.Mkdir(filepath.Join(dir, "d.md"), 0o755),
+		os.Symlink("d.md", filepath.Join(dir, "link"))} {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +70,8 @@ func TestNamesOfUnknownKind(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dir.Close()
-	records := record(1, unix.DT_UNKNOWN, "d") + record(2, unix.DT_UNKNOWN, "f") + record(3, unix.DT_UNKNOWN, "gone") + record(0, unix.DT_REG, "deleted") + record(4, unix.DT_DIR, "..")
+	records := record(1, unix.DT_UNKNOWN, "d") + record(2, unix.DT_UNKNOWN, "f") + record(3,
+		unix.DT_UNKNOWN, "gone") + record(0, unix.DT_REG, "deleted") + record(4, unix.DT_DIR, "..")
 	got, err := appendNames(nil, records, dir)
 	if diff := cmp.Diff([]Name{{"d", true}, {"f", false}}, got); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)

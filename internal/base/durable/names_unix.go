@@ -31,7 +31,10 @@ func Names(path string, each func(part []Name)) error {
 	buf := make([]byte, namesBytes)
 	for {
 		n := 0
-		err := retry(func() (err error) { n, err = unix.ReadDirent(int(dir.Fd()), buf); return err })
+		err := retry(func() (err error) {
+			n, err = unix.ReadDirent(int(dir.Fd()), buf)
+			return err
+		})
 		if err != nil || n == 0 {
 			return named("read", path, err)
 		}
@@ -48,7 +51,9 @@ const namesBytes = 64 << 10
 
 // appendNames appends the names in the records returned by the system.
 func appendNames(names []Name, records string, dir *os.File) ([]Name, error) {
-	const ino, size, kind, start = unsafe.Offsetof(unix.Dirent{}.Ino), unsafe.Offsetof(unix.Dirent{}.Reclen), unsafe.Offsetof(unix.Dirent{}.Type), unsafe.Offsetof(unix.Dirent{}.Name)
+	const ino, size, kind, start = unsafe.Offsetof(unix.Dirent{}.Ino),
+		unsafe.Offsetof(unix.Dirent{}.Reclen), unsafe.Offsetof(unix.Dirent{}.Type),
+		unsafe.Offsetof(unix.Dirent{}.Name)
 	for len(records) > 0 {
 		if len(records) <= int(start) {
 			return nil, errRecords

@@ -36,7 +36,8 @@ func (e *LinkError) Error() string {
 			filepath.Base(e.Path), filepath.Dir(e.Path))
 	}
 	_, start, _ := stateOf(e.Path)
-	return filepath.ToSlash(e.Path[start:]) + " is a symbolic link; gl doesn't follow links in a project's state: " +
+	return filepath.ToSlash(e.Path[start:]) +
+		" is a symbolic link; gl doesn't follow links in a project's state: " +
 		"remove it, or put the file itself in its place"
 }
 
@@ -138,7 +139,8 @@ func CheckBelow(base, path string) error {
 	at := base
 	for _, name := range strings.Split(rel, string(filepath.Separator)) {
 		if at = filepath.Join(at, name); isLink(at) {
-			return &fs.PathError{Op: "open", Path: at, Err: errors.New("is a symbolic link, and gl doesn't follow links there: remove it")}
+			return &fs.PathError{Op: "open", Path: at,
+				Err: errors.New("is a symbolic link, and gl doesn't follow links there: remove it")}
 		}
 	}
 	return nil

@@ -28,7 +28,10 @@ var operations = map[string]func(path string) error{
 	"Sweep":      func(path string) error { return Sweep(path, time.Now()) },
 	"Holder":     func(path string) error { _, err := Holder(path); return err },
 	"TryLock":    func(path string) error { _, err := TryLock(path); return err },
-	"Lock":       func(path string) error { _, err := Lock(context.Background(), path); return err },
+	"Lock": func(path string) error {
+		_, err := Lock(context.Background(), path)
+		return err
+	},
 }
 
 func closed(f *os.File, err error) error {
@@ -68,7 +71,8 @@ func TestLinksInTheState(t *testing.T) {
 			}
 			only(t, out, "dir", "file")
 			only(t, filepath.Join(out, "dir/live"), "f")
-			if read(t, filepath.Join(out, "file")) != "old" || read(t, filepath.Join(out, "dir/live/f")) != "old" {
+			if read(t, filepath.Join(out, "file")) != "old" ||
+				read(t, filepath.Join(out, "dir/live/f")) != "old" {
 				t.Errorf("%s of %s, a link to %s, changed what is outside", name, tt.path, tt.to)
 			}
 		}
@@ -105,7 +109,8 @@ func TestFollowRoot(t *testing.T) {
 	if list, err := ReadDir(filepath.Join(base, ".greenlight")); err != nil || len(list) != 2 {
 		t.Errorf("%v, %v", list, err)
 	}
-	if err := WriteFile(filepath.Join(base, ".greenlight", "link"), nil, 0o644); !errors.As(err, new(*LinkError)) {
+	if err := WriteFile(filepath.Join(base, ".greenlight", "link"), nil, 0o644); !errors.As(err,
+		new(*LinkError)) {
 		t.Error(err)
 	}
 }

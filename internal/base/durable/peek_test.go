@@ -21,7 +21,8 @@ func TestWhoHoldsALock(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 { // looking consumes nothing
-		if who, err := Holder(path); !strings.HasPrefix(who, fmt.Sprintf("pid %d (", os.Getpid())) || err != nil {
+		if who, err := Holder(path); !strings.HasPrefix(who,
+			fmt.Sprintf("pid %d (", os.Getpid())) || err != nil {
 			t.Errorf("held: %q, %v", who, err)
 		}
 	}

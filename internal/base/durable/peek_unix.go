@@ -37,7 +37,9 @@ func Holder(path string) (string, error) {
 // Busy reports whether the lock on an open file is held. The error is for a file system that
 // can't tell.
 func Busy(f *os.File) (bool, error) {
-	err := retry(func() error { return syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) })
+	err := retry(func() error {
+		return syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+	})
 	switch {
 	case err == nil:
 		unlock(f)

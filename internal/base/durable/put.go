@@ -200,7 +200,8 @@ func create(tmp, dst string) error {
 // linkless reports whether the error comes from a file system without hard links: vfat returns
 // EPERM, others vary.
 func linkless(err error) bool {
-	return slices.ContainsFunc([]error{syscall.EPERM, syscall.ENOTSUP, syscall.EOPNOTSUPP, syscall.ENOSYS},
+	return slices.ContainsFunc([]error{syscall.EPERM, syscall.ENOTSUP, syscall.EOPNOTSUPP,
+		syscall.ENOSYS},
 		func(e error) bool { return errors.Is(err, e) })
 }
 

@@ -172,7 +172,8 @@ func TestOneCreatorWins(t *testing.T) {
 			close(start)
 			wg.Wait()
 			if wins.Load() != 1 || read(t, path) != strconv.FormatInt(winner.Load(), 10) {
-				t.Errorf("%d winners, the last %d, content %q", wins.Load(), winner.Load(), read(t, path))
+				t.Errorf("%d winners, the last %d, content %q", wins.Load(), winner.Load(),
+					read(t, path))
 			}
 			only(t, dir, "f")
 		})
@@ -236,7 +237,8 @@ func TestMoveDir(t *testing.T) {
 		}
 	}
 	seed(t, filepath.Join(from, "a"), "x")
-	if err := MoveDir(from, to); !errors.Is(err, os.ErrExist) || !strings.Contains(err.Error(), "move "+from) {
+	if err := MoveDir(from, to); !errors.Is(err, os.ErrExist) ||
+		!strings.Contains(err.Error(), "move "+from) {
 		t.Errorf("over an empty directory: %v", err)
 	}
 	if err := os.Remove(to); err != nil {

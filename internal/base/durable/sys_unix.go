@@ -31,7 +31,8 @@ func unlock(f *os.File) {
 func unsupported(err error) bool {
 	var errno syscall.Errno
 	return errors.As(err, &errno) &&
-		slices.Contains([]syscall.Errno{syscall.ENOLCK, syscall.ENOTSUP, syscall.EOPNOTSUPP, syscall.ENOSYS}, errno)
+		slices.Contains([]syscall.Errno{syscall.ENOLCK, syscall.ENOTSUP, syscall.EOPNOTSUPP,
+			syscall.ENOSYS}, errno)
 }
 
 // unlink removes a file and, unlike os.Remove, never an empty directory.
@@ -51,7 +52,8 @@ func keepOwner(f *os.File, like fs.FileInfo) {
 	if err != nil {
 		return
 	}
-	if have, ok := info.Sys().(*syscall.Stat_t); ok && (have.Uid != want.Uid || have.Gid != want.Gid) {
+	if have, ok := info.Sys().(*syscall.Stat_t); ok &&
+		(have.Uid != want.Uid || have.Gid != want.Gid) {
 		_ = f.Chown(int(want.Uid), int(want.Gid))
 	}
 }

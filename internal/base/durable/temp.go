@@ -45,7 +45,9 @@ func Abandoned(dir string, now time.Time) (paths []string, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return !strings.HasSuffix(e.Name(), tempSuffix) })
+	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
+		return !strings.HasSuffix(e.Name(), tempSuffix)
+	})
 	slices.SortFunc(entries, byName)
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
@@ -116,7 +118,8 @@ func parseTemp(name string) (host string, pid int, ok bool) {
 	if err != nil || id == 0 || host != plainHost(host) {
 		return "", 0, false
 	}
-	if x, err := strconv.ParseUint(random, 16, 64); err != nil || random != fmt.Sprintf("%016x", x) {
+	if x, err := strconv.ParseUint(random, 16, 64); err != nil ||
+		random != fmt.Sprintf("%016x", x) {
 		return "", 0, false
 	}
 	return host, int(id), true

@@ -31,9 +31,11 @@ func TestSweep(t *testing.T) {
 		swept bool
 	}{
 		{"ours, writer dead", tempName("S-01.md", thisHost(), dead, 1), fresh, true},
-		{"ours, writer dead, written in the future", tempName("a.b.c", thisHost(), dead, 2), -old, true},
+		{"ours, writer dead, written in the future",
+			tempName("a.b.c", thisHost(), dead, 2), -old, true},
 		{"ours, writer alive", tempName("S-01.md", thisHost(), os.Getpid(), 3), fresh, false},
-		{"ours, writer alive, an hour old", tempName("S-01.md", thisHost(), os.Getpid(), 4), old, true},
+		{"ours, writer alive, an hour old",
+			tempName("S-01.md", thisHost(), os.Getpid(), 4), old, true},
 		{"writer on another host", tempName("S-01.md", thisHost()+"x", dead, 5), fresh, false},
 		{"writer on another host, old", tempName("S-01.md", thisHost()+"x", dead, 6), old, true},
 		{"another program's, fresh", "S-01.tmp", fresh, false},
@@ -163,7 +165,8 @@ func FuzzParseTemp(f *testing.F) {
 		if !ok {
 			return
 		}
-		if pid <= 0 || host == "" || !strings.HasPrefix(name, ".") || !strings.HasSuffix(name, tempSuffix) {
+		if pid <= 0 || host == "" || !strings.HasPrefix(name, ".") ||
+			!strings.HasSuffix(name, tempSuffix) {
 			t.Errorf("%q is taken for a temp of %q, pid %d", name, host, pid)
 		}
 	})

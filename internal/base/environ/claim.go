@@ -9,8 +9,8 @@ import (
 // does every process that the agent starts.
 const Session = "GL_SESSION"
 
-// Tests is the environment variable by which gl recognizes processes that tests left running.
-// Its value is the worktree the tests ran in, or the purpose of the command.
+// Tests is the environment variable that marks processes that tests left running. Its value is the
+// worktree the tests ran in, or the purpose of the command.
 const Tests = "GL_TESTS"
 
 // MarksOf returns the prefix that "NAME=value" of Tests has for the tests, setup and teardown
@@ -27,6 +27,7 @@ func SetupMark(root string) string { return MarksOf(root) + "setup" }
 func WithoutClaim(env []string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
-		return slices.Contains([]string{Session, "GL_SLICE", "GL_TASK", "GL_ATTEMPT", "GL_SUMMARY"}, name)
+		return slices.Contains([]string{Session, "GL_SLICE", "GL_TASK", "GL_ATTEMPT", "GL_SUMMARY"},
+			name)
 	})
 }

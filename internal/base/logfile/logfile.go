@@ -156,7 +156,8 @@ func listParts(path string) ([]int64, error) {
 	}
 	var starts []int64
 	for _, name := range names {
-		if start, err := strconv.ParseInt(strings.TrimPrefix(name, path+"."), 10, 64); err == nil && start > 0 {
+		if start, err := strconv.ParseInt(strings.TrimPrefix(name, path+"."), 10, 64); err == nil &&
+			start > 0 {
 			starts = append(starts, start)
 		}
 	}
@@ -177,7 +178,8 @@ func Changed(path string) (at time.Time, ok bool) {
 	}
 	starts, _ := listParts(path)
 	for _, start := range starts {
-		if info, err := durable.Stat(partPath(path, start)); err == nil && info.ModTime().After(at) {
+		if info, err := durable.Stat(partPath(path, start)); err == nil &&
+			info.ModTime().After(at) {
 			at = info.ModTime()
 		}
 	}

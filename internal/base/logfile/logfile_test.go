@@ -53,7 +53,8 @@ func TestHeadAndTailAreKept(t *testing.T) {
 				w.Close()
 				w = create(t, path)
 			}
-			fmt.Fprintf(w, "%d %s\n", i, strings.Repeat("x", rapid.IntRange(0, 60).Draw(t, "length")))
+			fmt.Fprintf(w, "%d %s\n", i,
+				strings.Repeat("x", rapid.IntRange(0, 60).Draw(t, "length")))
 		}
 		w.Close()
 		if n := onDisk(t, path); n > head+2*part {
@@ -92,7 +93,8 @@ func TestFollowing(t *testing.T) {
 		w := create(t, path)
 		defer w.Close()
 		for i := range 100 {
-			line := fmt.Sprintf("%d %s\n", i, strings.Repeat("x", rapid.IntRange(0, 60).Draw(t, "length")))
+			line := fmt.Sprintf("%d %s\n", i,
+				strings.Repeat("x", rapid.IntRange(0, 60).Draw(t, "length")))
 			io.WriteString(w, line)
 			want.WriteString(line)
 			if rapid.Bool().Draw(t, "read") || i%3 == 0 {
@@ -193,7 +195,8 @@ func FuzzParseNote(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
-		if n, ok := ParseNote(line); ok && !slices.Contains([]string{Stderr, Gl, Worktree, Anew}, n.From) {
+		if n, ok := ParseNote(line); ok &&
+			!slices.Contains([]string{Stderr, Gl, Worktree, Anew}, n.From) {
 			t.Errorf("%q is a note from %q", line, n.From)
 		}
 	})

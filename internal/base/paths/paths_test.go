@@ -23,8 +23,10 @@ func TestWhatIsThere(t *testing.T) {
 	must(os.Symlink("file", at("to-file")))
 	must(os.Symlink("nothing", at("to-nothing")))
 	for name, want := range map[string][3]bool{
-		"dir": {true, true, false}, "file": {true, false, true}, "pipe": {true, false, false}, "to-dir": {true, true, false},
-		"to-file": {true, false, true}, "to-nothing": {true, false, false}, "nothing": {}, "file/below": {},
+		"dir": {true, true, false}, "file": {true, false, true}, "pipe": {true, false, false},
+		"to-dir":  {true, true, false},
+		"to-file": {true, false, true}, "to-nothing": {true, false, false}, "nothing": {},
+		"file/below": {},
 	} {
 		if got := [3]bool{Exists(at(name)), IsDir(at(name)), IsFile(at(name))}; got != want {
 			t.Errorf("%s: exists, is a directory, is a file: %v, want %v", name, got, want)
@@ -72,7 +74,8 @@ func TestEscapeGlob(t *testing.T) {
 	}
 	for _, name := range []string{"a*", "[a]", `\a`, "?"} {
 		want := filepath.Join(root, name, "f")
-		if got, err := filepath.Glob(filepath.Join(EscapeGlob(filepath.Join(root, name)), "*")); err != nil || len(got) != 1 || got[0] != want {
+		if got, err := filepath.Glob(filepath.Join(EscapeGlob(filepath.Join(root, name)),
+			"*")); err != nil || len(got) != 1 || got[0] != want {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 	}

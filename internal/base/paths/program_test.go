@@ -10,8 +10,10 @@ import (
 
 func TestProgram(t *testing.T) {
 	repo, bin := t.TempDir(), t.TempDir()
-	for _, path := range []string{filepath.Join(repo, "tool"), filepath.Join(repo, "sub", "tool"), filepath.Join(bin, "tool")} {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, nil, 0o755)); err != nil {
+	for _, path := range []string{filepath.Join(repo, "tool"), filepath.Join(repo, "sub", "tool"),
+		filepath.Join(bin, "tool")} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755),
+			os.WriteFile(path, nil, 0o755)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -43,6 +43,7 @@ func (id ID) Environ() ([]string, error) {
 
 // Is reports whether two IDs identify the same process.
 func (id ID) Is(other ID) bool {
-	return id.PID == other.PID && id.Start == other.Start && id.Start != "" && (id.Boot == other.Boot || id.Boot == "" || other.Boot == "") &&
+	return id.PID == other.PID && id.Start == other.Start && id.Start != "" &&
+		(id.Boot == other.Boot || id.Boot == "" || other.Boot == "") &&
 		(id.NS == other.NS || id.NS == "" || other.NS == "")
 }

@@ -25,9 +25,12 @@ func TestParseStat(t *testing.T) {
 	}{
 		{line: statLine("sh", "S", 4711, 1, "987"), want: glimpse{start: "987"}, group: 4711},
 		{line: statLine("a) Z 1 (b", "R", 12, 1, "987"), want: glimpse{start: "987"}, group: 12},
-		{line: statLine("sh", "Z", 4711, 1, "987"), want: glimpse{start: "987", zombie: true}, group: 4711},
-		{line: statLine("sh", "X", 4711, 1, "987"), want: glimpse{start: "987", zombie: true}, group: 4711},
-		{line: statLine("main thread ended", "Z", 4711, 5, "987"), want: glimpse{start: "987"}, group: 4711},
+		{line: statLine("sh", "Z", 4711, 1, "987"),
+			want: glimpse{start: "987", zombie: true}, group: 4711},
+		{line: statLine("sh", "X", 4711, 1, "987"),
+			want: glimpse{start: "987", zombie: true}, group: 4711},
+		{line: statLine("main thread ended", "Z", 4711, 5, "987"),
+			want: glimpse{start: "987"}, group: 4711},
 		{line: statLine("stopped", "T", 0, 1, "987"), want: glimpse{start: "987"}},
 		{line: "", broken: true},
 		{line: "4711 (sh) S 1 4711", broken: true},
@@ -47,7 +50,8 @@ func TestParseStatWhateverTheName(t *testing.T) {
 		group := rapid.IntRange(0, 1<<22).Draw(t, "group")
 		ticks := fmt.Sprint(rapid.Uint64().Draw(t, "start"))
 		got, err := parseStat(statLine(name, "S", group, 3, ticks))
-		if want := (entry{glimpse: glimpse{start: ticks}, parent: 1, group: group, session: 4711, name: name}); err != nil || got != want {
+		if want := (entry{glimpse: glimpse{start: ticks}, parent: 1, group: group, session: 4711,
+			name: name}); err != nil || got != want {
 			t.Fatalf("%+v, want %+v, error %v", got, want, err)
 		}
 	})
@@ -102,7 +106,8 @@ func FuzzParseStat(f *testing.F) {
 	f.Add(statLine("a) Z 1 (b", "Z", -1, 2, "18446744073709551615"))
 	f.Add("1 (x) S 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1")
 	f.Fuzz(func(t *testing.T, line string) {
-		if g, err := parseStat(line); err == nil && (g.start == "" || strings.ContainsAny(g.start, " \t\n")) {
+		if g, err := parseStat(line); err == nil &&
+			(g.start == "" || strings.ContainsAny(g.start, " \t\n")) {
 			t.Errorf("%q started %q", line, g.start)
 		}
 	})

@@ -49,7 +49,8 @@ func anyLives(group int) (bool, error) {
 
 // table returns all processes.
 func table() ([]entry, error) {
-	out, err := ps("-A", "-o", "pid=", "-o", "ppid=", "-o", "pgid=", "-o", "state=", "-o", "lstart=", "-o", "comm=")
+	out, err := ps("-A", "-o", "pid=", "-o", "ppid=", "-o", "pgid=", "-o", "state=", "-o",
+		"lstart=", "-o", "comm=")
 	return parseTable(out), err
 }
 
@@ -66,7 +67,8 @@ func ps(args ...string) (string, error) {
 }
 
 func lookUp(pid int) (entry, error) {
-	out, err := ps("-o", "pid=", "-o", "ppid=", "-o", "pgid=", "-o", "state=", "-o", "lstart=", "-o", "comm=", "-p", strconv.Itoa(pid))
+	out, err := ps("-o", "pid=", "-o", "ppid=", "-o", "pgid=", "-o", "state=", "-o", "lstart=",
+		"-o", "comm=", "-p", strconv.Itoa(pid))
 	if all := parseTable(out); err == nil && len(all) == 1 {
 		return all[0], nil
 	}

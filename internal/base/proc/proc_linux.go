@@ -65,7 +65,8 @@ func readStat(pid string) (entry, error) {
 // anyLives searches all processes, since the kernel doesn't list the members of a group.
 func anyLives(group int) (bool, error) {
 	all, err := table()
-	return slices.ContainsFunc(all, func(e entry) bool { return e.group == group && !e.zombie }), err
+	return slices.ContainsFunc(all,
+		func(e entry) bool { return e.group == group && !e.zombie }), err
 }
 
 // table returns all visible processes.

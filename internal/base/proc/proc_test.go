@@ -169,12 +169,14 @@ func TestState(t *testing.T) {
 		{"negative", with(c.id, func(id *ID) { id.PID = -id.PID }), Dead},
 		{"pid given out again", with(c.id, func(id *ID) { id.Start += "1" }), Dead},
 		{"earlier boot", with(c.id, func(id *ID) { id.Boot = "earlier" }), Dead},
-		{"other host", with(c.id, func(id *ID) { id.Host, id.Boot = "elsewhere", "its own" }), Unknown},
+		{"other host",
+			with(c.id, func(id *ID) { id.Host, id.Boot = "elsewhere", "its own" }), Unknown},
 		{"other host, no process with the pid here", with(gone.id, func(id *ID) { id.Host, id.Boot = "elsewhere", "its own" }), Unknown},
 		{"start unknown", with(c.id, func(id *ID) { id.Start = "" }), Unknown},
 		{"start unknown, but gone", with(gone.id, func(id *ID) { id.Start = "" }), Dead},
 		{"boot unknown", with(c.id, func(id *ID) { id.Boot = "" }), Alive},
-		{"boot unknown, pid given out again", with(c.id, func(id *ID) { id.Boot, id.Start = "", "1" }), Dead},
+		{"boot unknown, pid given out again",
+			with(c.id, func(id *ID) { id.Boot, id.Start = "", "1" }), Dead},
 		{"gone", gone.id, Dead},
 	}
 	for _, tt := range tests {

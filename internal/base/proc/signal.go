@@ -82,7 +82,7 @@ func (id ID) signalGroup(sig syscall.Signal) error {
 	case errors.Is(err, syscall.ESRCH):
 		return ErrDead
 	case errors.Is(err, syscall.EPERM) && !id.groupLives():
-		// Darwin's way to say that all are zombies
+		// on Darwin: all are zombies
 		return ErrDead
 	}
 	return err
@@ -118,7 +118,8 @@ func EndGroup(id ID, grace time.Duration) error {
 	if err != nil && !errors.Is(err, ErrDead) {
 		return fmt.Errorf("end process group %d: %w", id.PID, err)
 	}
-	return fmt.Errorf("end process group %d: still there %g s after SIGKILL", id.PID, killLimit.Seconds())
+	return fmt.Errorf("end process group %d: still there %g s after SIGKILL", id.PID,
+		killLimit.Seconds())
 }
 
 // groupEnds calls nudge and checks, at growing intervals, until the group is gone (true) or

@@ -76,7 +76,8 @@ func TestGroupOutlivesItsLeader(t *testing.T) {
 
 func TestGroupOfAnotherIsLeftAlone(t *testing.T) {
 	c := start(t, "exec sleep 300")
-	ids := map[string]ID{"reused": c.id, "earlier boot": c.id, "other host": c.id, "unknown start": c.id}
+	ids := map[string]ID{"reused": c.id, "earlier boot": c.id, "other host": c.id,
+		"unknown start": c.id}
 	edit := map[string]func(*ID){
 		"reused":        func(id *ID) { id.Start += "1" },
 		"earlier boot":  func(id *ID) { id.Boot = "earlier" },

@@ -22,7 +22,8 @@ func children() (any, ended bool) {
 	)
 	var info [32]int32 // siginfo_t; its first field is the signal, 0 if no child has ended
 	for {
-		_, _, failed := syscall.Syscall6(syscall.SYS_WAITID, all, 0, uintptr(unsafe.Pointer(&info)), syscall.WEXITED|syscall.WNOHANG|syscall.WNOWAIT|wall, 0, 0)
+		_, _, failed := syscall.Syscall6(syscall.SYS_WAITID, all, 0, uintptr(unsafe.Pointer(&info)),
+			syscall.WEXITED|syscall.WNOHANG|syscall.WNOWAIT|wall, 0, 0)
 		if failed != syscall.EINTR {
 			return failed != syscall.ECHILD, failed == 0 && info[0] != 0
 		}

@@ -125,7 +125,8 @@ func (h *hunt) look() (living []entry, err error) {
 		}
 	}
 	for _, e := range all {
-		if marked[e.pid] || session && e.session == h.Root.PID || session && e.group == h.Root.PID || h.known[e.pid] == e.start && e.start != "" ||
+		if marked[e.pid] || session && e.session == h.Root.PID ||
+			session && e.group == h.Root.PID || h.known[e.pid] == e.start && e.start != "" ||
 			h.Below && e.parent == self && !h.helper(e) {
 			add(e)
 		}
@@ -148,7 +149,8 @@ func (h *hunt) marked(all []entry) (map[int]bool, error) {
 		return nil, nil
 	}
 	unknown := slices.DeleteFunc(slices.Clone(all), func(e entry) bool {
-		return e.zombie || e.pid == os.Getpid() || h.known[e.pid] == e.start || h.strangers[e.pid] == e.start
+		return e.zombie || e.pid == os.Getpid() || h.known[e.pid] == e.start ||
+			h.strangers[e.pid] == e.start
 	})
 	marked, err := carriers(h.Marks, unknown)
 	for _, e := range unknown {
@@ -224,7 +226,8 @@ func (h *hunt) survivors(living []entry) error {
 	for _, e := range living {
 		names = append(names, fmt.Sprintf("%s (%d)", cmp.Or(e.name, "?"), e.pid))
 	}
-	err := fmt.Errorf("still there %g s after SIGKILL: %s", killLimit.Seconds(), strings.Join(names, ", "))
+	err := fmt.Errorf("still there %g s after SIGKILL: %s", killLimit.Seconds(),
+		strings.Join(names, ", "))
 	return errors.Join(err, h.err)
 }
 

@@ -46,7 +46,8 @@ func Gits(common string) []string {
 	return processes(func(dir string) bool {
 		name, _ := os.ReadFile(filepath.Join(dir, "comm"))
 		at, err := os.Readlink(filepath.Join(dir, "cwd"))
-		return err == nil && strings.HasPrefix(string(name), "git") && (at == top || strings.HasPrefix(at, top+"/"))
+		return err == nil && strings.HasPrefix(string(name), "git") &&
+			(at == top || strings.HasPrefix(at, top+"/"))
 	})
 }
 
@@ -64,7 +65,8 @@ func processes(is func(dir string) bool) (list []string) {
 			continue
 		}
 		name, _ := os.ReadFile(filepath.Join(dir, "comm"))
-		list = append(list, fmt.Sprintf("pid %s (%s)", filepath.Base(dir), strings.TrimSpace(string(name))))
+		list = append(list,
+			fmt.Sprintf("pid %s (%s)", filepath.Base(dir), strings.TrimSpace(string(name))))
 	}
 	if more > 0 {
 		list[len(list)-1] += fmt.Sprintf(" and %d more", more)

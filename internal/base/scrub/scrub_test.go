@@ -16,7 +16,8 @@ func TestText(t *testing.T) {
 		"-----BEGIN RSA PRIVATE KEY-----\n" + secret + "\n-----END RSA PRIVATE KEY-----",
 	} {
 		got := scrub.Text("before " + text + " after")
-		if strings.Contains(got, secret) || strings.Contains(got, "ABCDEFGHIJKLMNOP") || !strings.Contains(got, scrub.Removed) || !strings.HasPrefix(got, "before ") {
+		if strings.Contains(got, secret) || strings.Contains(got, "ABCDEFGHIJKLMNOP") ||
+			!strings.Contains(got, scrub.Removed) || !strings.HasPrefix(got, "before ") {
 			t.Errorf("%q became %q", text, got)
 		}
 	}

@@ -1,6 +1,5 @@
-// Package shellwords splits a command line into words and quotes words for one, by the rules of
-// the POSIX shell without expansion. It runs nothing; NeedsShell tells which lines need a
-// shell.
+// Package shellwords splits a command line into words and quotes words for one, by the rules of the
+// POSIX shell without expansion. It runs nothing; NeedsShell reports which lines need a shell.
 package shellwords
 
 import (
@@ -141,7 +140,8 @@ func Line(word string) string {
 	if !strings.ContainsAny(word, "\n\r\t") {
 		return Quote(word)
 	}
-	return "$'" + strings.NewReplacer(`\`, `\\`, "'", `\'`, "\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(word) + "'"
+	return "$'" + strings.NewReplacer(`\`, `\\`, "'", `\'`, "\n", `\n`, "\r", `\r`, "\t",
+		`\t`).Replace(word) + "'"
 }
 
 // NeedsShell reports whether s needs a shell: it has an operator, an expansion, a comment or a
@@ -186,7 +186,8 @@ func NeedsShell(s string) bool {
 func isName(s string) bool {
 	for i := range len(s) {
 		c := s[i]
-		if c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (i == 0 || c < '0' || c > '9') {
+		if c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') &&
+			(i == 0 || c < '0' || c > '9') {
 			return false
 		}
 	}

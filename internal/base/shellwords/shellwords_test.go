@@ -47,7 +47,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// quoteWord quotes a word in one of the ways that a shell understands.
+// quoteWord quotes a word in one of the ways a shell understands.
 func quoteWord(t *rapid.T, word string) string {
 	switch rapid.IntRange(0, 2).Draw(t, "style") {
 	case 0:
@@ -86,7 +86,8 @@ func TestSplitUndoesQuote(t *testing.T) {
 }
 
 func FuzzSplit(f *testing.F) {
-	for _, s := range []string{"", "a b", `"a b" 'c'`, `\`, `'`, `"\"`, "a\\\nb", "\x00", "--x=\"y z\""} {
+	for _, s := range []string{"", "a b", `"a b" 'c'`, `\`, `'`, `"\"`, "a\\\nb", "\x00",
+		"--x=\"y z\""} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

@@ -153,8 +153,10 @@ func (c *Coder) Stamp(s *Stamp) {
 	}
 	word := func(i int) uint64 {
 		w := c.in[8*i : 8*i+8]
-		return uint64(w[0]) | uint64(w[1])<<8 | uint64(w[2])<<16 | uint64(w[3])<<24 | uint64(w[4])<<32 | uint64(w[5])<<40 | uint64(w[6])<<48 | uint64(w[7])<<56
+		return uint64(w[0]) | uint64(w[1])<<8 | uint64(w[2])<<16 | uint64(w[3])<<24 |
+			uint64(w[4])<<32 | uint64(w[5])<<40 | uint64(w[6])<<48 | uint64(w[7])<<56
 	}
-	*s = Stamp{Size: int64(word(0)), Mtime: int64(word(1)), Ctime: int64(word(2)), Ino: word(3), Dev: word(4)}
+	*s = Stamp{Size: int64(word(0)), Mtime: int64(word(1)), Ctime: int64(word(2)),
+		Ino: word(3), Dev: word(4)}
 	c.in = c.in[8*words:]
 }

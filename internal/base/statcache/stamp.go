@@ -86,7 +86,8 @@ type Dir struct{ fd int }
 func OpenDir(path string) (*Dir, error) {
 	d := &Dir{}
 	err := again(func() (err error) {
-		d.fd, err = unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+		d.fd, err = unix.Open(path,
+			unix.O_RDONLY|unix.O_CLOEXEC|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 		return err
 	})
 	if err != nil {

@@ -30,7 +30,8 @@ func TestDistance(t *testing.T) {
 	word := rapid.StringMatching(`[abc]{0,6}`)
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := word.Draw(t, "a"), word.Draw(t, "b")
-		if d := Distance(a, b); d != Distance(b, a) || (d == 0) != (a == b) || d > max(len(a), len(b)) {
+		if d := Distance(a, b); d != Distance(b, a) || (d == 0) != (a == b) ||
+			d > max(len(a), len(b)) {
 			t.Fatalf("Distance(%q, %q) = %d, the other way %d", a, b, d, Distance(b, a))
 		}
 	})

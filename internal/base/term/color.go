@@ -3,6 +3,7 @@ package term
 // A Color is the SGR parameter of a color or style. The empty Color changes nothing.
 type Color string
 
+// The colors and styles that gl uses.
 const (
 	Bold   Color = "1"
 	Dim    Color = "2"

@@ -28,7 +28,8 @@ func TestTruncateAndPad(t *testing.T) {
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		s, width := rapid.StringMatching(`[a日é🙂 ]{0,12}`).Draw(t, "s"), rapid.IntRange(1, 20).Draw(t, "width")
+		s, width := rapid.StringMatching(`[a日é🙂 ]{0,12}`).Draw(t, "s"),
+			rapid.IntRange(1, 20).Draw(t, "width")
 		if got := Width(Pad(Truncate(s, width), width)); got != width {
 			t.Fatalf("%q is %d columns wide after truncating and padding to %d", s, got, width)
 		}

@@ -13,7 +13,8 @@ import (
 func TestWrap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		line := rapid.StringMatching(`( {0,30}[a-zé,]{1,12}){0,8} ?`).Draw(t, "line")
-		width, hang := rapid.IntRange(-1, 60).Draw(t, "width"), rapid.IntRange(0, 30).Draw(t, "hang")
+		width, hang := rapid.IntRange(-1, 60).Draw(t, "width"),
+			rapid.IntRange(0, 30).Draw(t, "hang")
 		got := Wrap(line, width, hang)
 		if !slices.Equal(strings.Fields(got), strings.Fields(line)) {
 			t.Fatalf("%q became %q", line, got)
@@ -49,7 +50,8 @@ func TestWrapWide(t *testing.T) {
 		line := rapid.StringMatching(`( ?[日本é]{1,30}){0,8}`).Draw(t, "line")
 		width, hang := rapid.IntRange(12, 40).Draw(t, "width"), rapid.IntRange(0, 2).Draw(t, "hang")
 		got := Wrap(line, width, hang)
-		if strings.Join(strings.Fields(strings.ReplaceAll(got, "\n", " ")), "") != strings.Join(strings.Fields(line), "") {
+		if strings.Join(strings.Fields(strings.ReplaceAll(got, "\n", " ")),
+			"") != strings.Join(strings.Fields(line), "") {
 			t.Fatalf("%q became %q", line, got)
 		}
 		for l := range strings.SplitSeq(got, "\n") {

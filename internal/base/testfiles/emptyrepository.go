@@ -33,7 +33,8 @@ var skeleton = sync.OnceValues(func() (made map[string]string, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	for _, args := range [][]string{
-		{"init", "-q", "--template="}, {"config", "user.name", "t"}, {"config", "user.email", "t@t"}, {"config", "gc.auto", "0"},
+		{"init", "-q", "--template="}, {"config", "user.name", "t"},
+		{"config", "user.email", "t@t"}, {"config", "gc.auto", "0"},
 	} {
 		cmd := exec.Command("git", args...)
 		cmd.Dir = dir
@@ -42,20 +43,21 @@ var skeleton = sync.OnceValues(func() (made map[string]string, err error) {
 		}
 	}
 	made = map[string]string{".git/info/": "", ".git/hooks/": ""}
-	return made, filepath.WalkDir(filepath.Join(dir, ".git"), func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
+	return made, filepath.WalkDir(filepath.Join(dir, ".git"),
+		func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			name, err := filepath.Rel(dir, path)
+			if err != nil {
+				return err
+			}
+			if d.IsDir() {
+				made[filepath.ToSlash(name)+"/"] = ""
+				return nil
+			}
+			data, err := os.ReadFile(path)
+			made[filepath.ToSlash(name)] = string(data)
 			return err
-		}
-		name, err := filepath.Rel(dir, path)
-		if err != nil {
-			return err
-		}
-		if d.IsDir() {
-			made[filepath.ToSlash(name)+"/"] = ""
-			return nil
-		}
-		data, err := os.ReadFile(path)
-		made[filepath.ToSlash(name)] = string(data)
-		return err
-	})
+		})
 })

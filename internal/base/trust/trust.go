@@ -75,7 +75,8 @@ func (e *Error) Error() string {
 	if strings.Contains(files, " and ") {
 		verb = "name"
 	}
-	return fmt.Sprintf("%s %s %s that you haven't allowed: %s. Run gl trust to see and allow %s", files, verb, what, Keys(e.Commands), them)
+	return fmt.Sprintf("%s %s %s that you haven't allowed: %s. Run gl trust to see and allow %s",
+		files, verb, what, Keys(e.Commands), them)
 }
 
 // A Store holds what one person has allowed in all projects. The zero Store is empty and
@@ -119,7 +120,8 @@ func (s Store) Pending(root string, commands []Command) ([]Command, error) {
 		return nil, nil
 	}
 	if s.dir == "" {
-		return slices.DeleteFunc(slices.Clone(commands), func(c Command) bool { return c.Free }), nil
+		return slices.DeleteFunc(slices.Clone(commands),
+			func(c Command) bool { return c.Free }), nil
 	}
 	path, real, err := s.file(root)
 	if err != nil {
@@ -209,7 +211,8 @@ func (s Store) Revoke(ctx context.Context, root string) error {
 }
 
 // change calls f with the project's file, under the lock of the store.
-func (s Store) change(ctx context.Context, root string, f func(path, real string) error) (err error) {
+func (s Store) change(ctx context.Context, root string,
+	f func(path, real string) error) (err error) {
 	if s.dir == "" {
 		return errors.New("HOME or XDG_CONFIG_HOME must name an absolute directory, for what you have allowed")
 	}
@@ -242,7 +245,7 @@ func (s Store) file(root string) (path, real string, err error) {
 		dir = resolved
 	}
 	if rel, err := filepath.Rel(real, dir); err == nil && filepath.IsLocal(rel) {
-		return "", "", fmt.Errorf("%s is inside the project, which must not say by itself what is allowed: set XDG_CONFIG_HOME to a directory outside it", s.dir)
+		return "", "", fmt.Errorf("%s is inside the project, which must not decide what is allowed: set XDG_CONFIG_HOME to a directory outside of it", s.dir)
 	}
 	sum := sha256.Sum256([]byte(real))
 	return filepath.Join(s.dir, hex.EncodeToString(sum[:16])+".json"), real, nil
@@ -270,7 +273,8 @@ func read(path, real string) (record, error) {
 		return none, err
 	}
 	var r record
-	if json.Unmarshal(data, &r) != nil || r.SchemaVersion != 1 || r.Root != real || r.Allowed == nil {
+	if json.Unmarshal(data, &r) != nil || r.SchemaVersion != 1 || r.Root != real ||
+		r.Allowed == nil {
 		return none, nil
 	}
 	return r, nil

@@ -62,7 +62,8 @@ func TestOnlyWhatWasAllowed(t *testing.T) {
 		t.Errorf("both were allowed: %v", got)
 	}
 	for _, other := range []Command{
-		{Key: agent.Key, Line: agent.Line + " "}, {Key: agent.Key, Line: flags.Line}, {Key: flags.Key, Line: agent.Line},
+		{Key: agent.Key, Line: agent.Line + " "}, {Key: agent.Key, Line: flags.Line},
+		{Key: flags.Key, Line: agent.Line},
 		{Key: "parallel.agents.b.command", Line: agent.Line},
 	} {
 		if refused(t, s, root, other) == nil {
@@ -80,7 +81,8 @@ func TestOnlyWhatWasAllowed(t *testing.T) {
 func TestByPlace(t *testing.T) {
 	root, s := site(t)
 	must(t, s.Allow(t.Context(), root, []Command{agent}))
-	link, other := filepath.Join(filepath.Dir(root), "link"), filepath.Join(filepath.Dir(root), "other")
+	link, other := filepath.Join(filepath.Dir(root), "link"),
+		filepath.Join(filepath.Dir(root), "other")
 	must(t, os.Symlink(root, link))
 	must(t, os.Mkdir(other, 0o755))
 	if refused(t, s, link, agent) != nil {
@@ -105,7 +107,8 @@ func TestRecordsArePrivate(t *testing.T) {
 	must(t, s.Allow(t.Context(), root, []Command{agent}))
 	path, _, err := s.file(root)
 	must(t, err)
-	for p, want := range map[string]os.FileMode{path: 0o600, s.dir: 0o700, filepath.Dir(s.dir): 0o700} {
+	for p, want := range map[string]os.FileMode{path: 0o600, s.dir: 0o700,
+		filepath.Dir(s.dir): 0o700} {
 		if info, err := os.Stat(p); err != nil || info.Mode().Perm() != want {
 			t.Errorf("%s: %v, %v", p, info.Mode(), err)
 		}
@@ -177,12 +180,14 @@ func TestNoHome(t *testing.T) {
 // A choice is free until a person has made one; then another choice needs their agreement.
 func TestChoices(t *testing.T) {
 	root, s := site(t)
-	on, off := Command{Key: "sandbox", Line: "bwrap", Free: true}, Command{Key: "sandbox", Line: "off", Free: true}
+	on, off := Command{Key: "sandbox", Line: "bwrap", Free: true},
+		Command{Key: "sandbox", Line: "off", Free: true}
 	if got := refused(t, s, root, on, off); got != nil || s.Recorded(root, on) {
-		t.Errorf("nobody has chosen: %v", got)
+		t.Errorf("without a choice: %v", got)
 	}
 	must(t, s.Allow(t.Context(), root, []Command{on}))
-	if got := refused(t, s, root, on, off); len(got) != 1 || got[0] != off || !s.Recorded(root, on) {
+	if got := refused(t, s, root, on, off); len(got) != 1 || got[0] != off ||
+		!s.Recorded(root, on) {
 		t.Errorf("it was turned on: %v", got)
 	}
 	must(t, s.Allow(t.Context(), root, []Command{off}))
@@ -190,7 +195,8 @@ func TestChoices(t *testing.T) {
 		t.Errorf("a person turned it off: %v", got)
 	}
 	nowhere := Store{}
-	if got, err := nowhere.Pending(root, []Command{off, agent}); err != nil || len(got) != 1 || got[0] != agent {
+	if got, err := nowhere.Pending(root, []Command{off, agent}); err != nil || len(got) != 1 ||
+		got[0] != agent {
 		t.Errorf("nothing can be kept: %v, %v", got, err)
 	}
 }

@@ -41,7 +41,8 @@ func Of(ctx context.Context, pr *project.Project, id string) (*Briefing, error) 
 	if err != nil {
 		return nil, err
 	}
-	b := &Briefing{ID: shown.ID, File: shown.File, Fields: shown.Fields, Body: strings.TrimSpace(shown.Body)}
+	b := &Briefing{ID: shown.ID, File: shown.File, Fields: shown.Fields,
+		Body: strings.TrimSpace(shown.Body)}
 	last, err := pr.Runs.Last(id)
 	if err != nil {
 		return nil, err
@@ -54,7 +55,8 @@ func Of(ctx context.Context, pr *project.Project, id string) (*Briefing, error) 
 	if ids := contracts.In(shown.Body, b.Field("contracts")); len(ids) > 0 {
 		b.Contracts = contracts.Texts(ids, pr.Root, ops.PlaceOf(ctx, pr, id))
 	}
-	handoff, err := durable.ReadFile(filepath.Join(pr.Root, filepath.FromSlash(ops.HandoffFile(b.ID))))
+	handoff, err := durable.ReadFile(filepath.Join(pr.Root,
+		filepath.FromSlash(ops.HandoffFile(b.ID))))
 	if err == nil { // usually there is none
 		b.Handoff = strings.TrimSpace(string(handoff))
 	}
@@ -92,7 +94,8 @@ func (b *Briefing) Text() string {
 func (b *Briefing) Sections() string {
 	var s strings.Builder
 	section := func(title, text string) {
-		if text = strings.Trim(sanitize.Text(strings.ReplaceAll(text, "\r\n", "\n")), "\n"); text != "" {
+		if text = strings.Trim(sanitize.Text(strings.ReplaceAll(text, "\r\n", "\n")),
+			"\n"); text != "" {
 			fmt.Fprintf(&s, "\n=== %s ===\n\n%s\n", title, text)
 		}
 	}
@@ -111,7 +114,8 @@ func (b *Briefing) Sections() string {
 func (b *Briefing) attempts() string {
 	var s strings.Builder
 	for i, r := range b.Attempts {
-		fmt.Fprintf(&s, "- attempt %d with %s, %s: %s\n", r.ID.N, r.Job.Agent, r.Life.ClaimedAt.Local().Format("2006-01-02 15:04"), r.Judged.Outcome.Text(r.Judged.Detail))
+		fmt.Fprintf(&s, "- attempt %d with %s, %s: %s\n", r.ID.N, r.Job.Agent,
+			r.Life.ClaimedAt.Local().Format("2006-01-02 15:04"), r.Judged.Outcome.Text(r.Judged.Detail))
 		why, output := r.Leaves()
 		if why != "" {
 			s.WriteString(indented(why))
@@ -123,7 +127,9 @@ func (b *Briefing) attempts() string {
 	return s.String()
 }
 
-func indented(text string) string { return "    " + strings.ReplaceAll(text, "\n", "\n    ") + "\n" }
+func indented(text string) string {
+	return "    " + strings.ReplaceAll(text, "\n", "\n    ") + "\n"
+}
 
 func (b *Briefing) contracts() string {
 	texts := make([]string, len(b.Contracts))

@@ -1,4 +1,5 @@
-// Package cmdutil is what the commands of gl share: the App they run in, exit codes, argument checks and completion.
+// Package cmdutil holds what gl's commands share: the App they run in, exit codes, argument checks
+// and completion.
 package cmdutil
 
 import (
@@ -21,8 +22,8 @@ import (
 	"greenlight/internal/state/statedir"
 )
 
-// An App is one command line: its streams, its environment and its global flags. Commands are made from it; what they
-// call gets the streams or the values it needs.
+// An App is one command line: its streams, its environment and its global flags. Commands are built
+// from it; the packages below get only the streams and values they need.
 type App struct {
 	IO      *iostreams.Streams
 	Environ environ.Environ
@@ -36,7 +37,7 @@ type App struct {
 	noPerson bool
 }
 
-// NewApp returns an App that reads no flag yet.
+// NewApp returns an App whose flags aren't parsed yet.
 func NewApp(in io.Reader, out, err io.Writer, env []string) *App {
 	app := &App{IO: iostreams.New(in, out, err, env), Environ: env}
 	app.caller = sync.OnceValue(app.findCaller)
@@ -44,7 +45,7 @@ func NewApp(in io.Reader, out, err io.Writer, env []string) *App {
 	return app
 }
 
-// Contexts are the values of --context.
+// Contexts returns the values of --context.
 func Contexts() []string { return []string{"shell", "claude"} }
 
 // CheckGlobals checks the values of the global flags.
@@ -60,17 +61,18 @@ func (app *App) CheckGlobals() error {
 	return nil
 }
 
-// Getenv returns a variable of the environment, "" when it is unset.
+// Getenv returns a variable of the environment, "" if it is unset.
 func (app *App) Getenv(key string) string { return app.Environ.Get(key) }
 
-// Dir is the directory to work from.
+// Dir returns the directory to work from.
 func (app *App) Dir() (string, error) {
 	if app.DirFlag != "" {
 		return filepath.Abs(app.DirFlag)
 	}
 	dir, err := os.Getwd()
 	if err != nil {
-		return "", fmt.Errorf("%w: change to an existing directory, or use -C DIR (%w)", ErrGone, err)
+		return "", fmt.Errorf("%w: change to an existing directory, or use -C DIR (%w)", ErrGone,
+			err)
 	}
 	return dir, nil
 }
@@ -78,15 +80,15 @@ func (app *App) Dir() (string, error) {
 // ErrGone means that the current directory has been removed.
 var ErrGone = errors.New("the current directory is gone")
 
-// agentMarks are the variables that agents set for their child processes: Claude Code, codex, Gemini CLI, opencode, and
-// gl itself.
-// If gl slice took such a session for a shell, it would start an agent and wait for it inside the
-// session's own call.
+// agentMarks are the variables that agents set for their child processes: Claude Code, codex,
+// Gemini CLI, opencode, and gl itself. If gl slice took such a session for a shell, it would start
+// an agent and wait for it inside the session's own call.
 func agentMarks() []string {
-	return []string{"CLAUDECODE", "CLAUDE_CODE", "CODEX_THREAD_ID", "GEMINI_CLI", "OPENCODE", "GL_SESSION"}
+	return []string{"CLAUDECODE", "CLAUDE_CODE", "CODEX_THREAD_ID", "GEMINI_CLI",
+		"OPENCODE", "GL_SESSION"}
 }
 
-// Caller returns what calls gl if that isn't a person, or an agent that a person talks to; else nil.
+// Caller returns gl's caller, or nil if that is a person or an agent that a person talks to.
 func (app *App) Caller() *attempt.Caller { return app.caller() }
 
 func (app *App) findCaller() *attempt.Caller {
@@ -94,13 +96,13 @@ func (app *App) findCaller() *attempt.Caller {
 	if err == nil {
 		dir, err = project.Find(dir, app.Getenv)
 	}
-	if err != nil { // no project has started it
+	if err != nil { // not started by a project
 		return attempt.Bearer(app.Environ)
 	}
 	return attempt.CallerOf(attempt.OpenStore(statedir.Path(dir, "runs")), app.Environ)
 }
 
-// Claimant returns the caller as far as the claim on a slice is concerned.
+// Claimant returns the caller as a claimant of slices.
 func (app *App) Claimant(slice string) attempt.Claimant {
 	if c := app.Caller(); c != nil && c.ID == slice && c.Token != "" {
 		return attempt.Claimant{Token: c.Token}
@@ -108,7 +110,7 @@ func (app *App) Claimant(slice string) attempt.Claimant {
 	return attempt.NewClaimant(app.Getenv, slice)
 }
 
-// NoPerson has gl behave as inside an agent, whatever --context and the environment say.
+// NoPerson makes gl behave as inside an agent, regardless of --context and the environment.
 func (app *App) NoPerson() { app.noPerson = true }
 
 // Inside reports whether an agent called gl.
@@ -122,13 +124,17 @@ func (app *App) Inside() bool {
 	case "claude":
 		return true
 	}
-	return slices.ContainsFunc(agentMarks(), func(name string) bool { return app.Getenv(name) != "" })
+	return slices.ContainsFunc(agentMarks(), func(name string) bool {
+		return app.Getenv(name) != ""
+	})
 }
 
-// Confirm asks a person a yes-or-no question; the answer is no inside an agent or without a terminal.
+// Confirm asks a person a yes-or-no question; the answer is no inside an agent or without a
+// terminal.
 func (app *App) Confirm(question string) bool { return !app.Inside() && app.IO.Confirm(question) }
 
-// Page shows what f prints in a pager if that is longer than the screen; never inside an agent, which can't quit it.
+// Page shows f's output in a pager if it is longer than the screen; never inside an agent, which
+// can't quit it.
 func (app *App) Page(f func() error) error {
 	if app.Inside() {
 		return f()
@@ -139,7 +145,7 @@ func (app *App) Page(f func() error) error {
 // Project opens the project of the working directory.
 func (app *App) Project() (*project.Project, error) { return app.open(project.Open) }
 
-// AnyProject is Project for commands that also work where there is no state and only tasks have run.
+// AnyProject is Project for commands that also work without state, where only tasks have run.
 func (app *App) AnyProject() (*project.Project, error) { return app.open(project.OpenRuns) }
 
 func (app *App) open(open func(root string) (*project.Project, error)) (*project.Project, error) {
@@ -156,7 +162,8 @@ func (app *App) open(open func(root string) (*project.Project, error)) (*project
 		return pr, err
 	}
 	if !slices.Contains(pr.Keys(), app.SystemFlag) {
-		return nil, Usage("--system must be one that %s uses: %s", root, MustBe(app.SystemFlag, pr.Keys()))
+		return nil, Usage("--system must be one that %s uses: %s", root,
+			MustBe(app.SystemFlag, pr.Keys()))
 	}
 	return pr.View(app.SystemFlag), nil
 }
@@ -173,13 +180,13 @@ func (app *App) Greenlight() (*project.Project, error) {
 	return pr, nil
 }
 
-// Slice opens a Greenlight project and finds the slice that a person means by id.
+// Slice opens a Greenlight project and finds the slice that id means.
 func (app *App) Slice(id string) (*project.Project, string, error) {
 	pr, err := app.Greenlight()
 	if err != nil {
 		return nil, "", err
 	}
-	if app.changes == nil && pr.Exactly(id) != nil { // what a document tells of needs the plan
+	if app.changes == nil && pr.Exactly(id) != nil { // a ChangeDoc needs the plan
 		return pr, id, nil
 	}
 	p, err := pr.Plan(time.Now(), pr.Options())
@@ -192,7 +199,7 @@ func (app *App) Slice(id string) (*project.Project, string, error) {
 	return pr, id, err
 }
 
-// Resolve finds the item that a person means by id, and prints a note when it isn't spelled that way.
+// Resolve finds the item that id means, and prints a note if its spelling differs.
 func (app *App) Resolve(p *plan.Plan, id string) (string, error) {
 	match, note, err := project.Resolve(p, id)
 	if note != "" {
@@ -211,10 +218,10 @@ func (app *App) Warn(p *plan.Plan) {
 	}
 }
 
-// shownWarnings is how many warnings are shown beside what was asked for.
+// shownWarnings limits the warnings shown next to the requested output.
 const shownWarnings = 20
 
-// WarningText is a warning with its path, unless the message has it.
+// WarningText returns a warning with its path, unless the message has it.
 func WarningText(w plan.Warning) string {
 	if w.Path == "" || strings.Contains(w.Message, w.Path) {
 		return w.Message
@@ -222,8 +229,8 @@ func WarningText(w plan.Warning) string {
 	return w.Path + ": " + w.Message
 }
 
-// Self is the path of this program, for starting wrappers and agents with. On Linux it names the very file that runs,
-// which stays right when gl is replaced during a drain.
+// Self returns the path of this program, for starting wrappers and agents. On Linux it names the
+// running file itself, which stays right if gl is replaced during a drain.
 func Self() (string, error) {
 	if _, err := os.Stat("/proc/self/exe"); err == nil {
 		return "/proc/self/exe", nil

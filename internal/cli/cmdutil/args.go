@@ -12,8 +12,8 @@ import (
 	"greenlight/internal/base/suggest"
 )
 
-// Args wraps an argument check so that its error is a usage error in the words of the command's usage line; cobra's are
-// for programmers.
+// Args wraps an argument check so that its error is a usage error in the words of the command's
+// usage line; cobra's errors are for programmers.
 func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(c *cobra.Command, a []string) error {
 		err := check(c, a)
@@ -42,7 +42,7 @@ func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// Family makes c a command that only holds others: by itself it shows its help.
+// Family makes c a command that only has subcommands: called alone, it shows its help.
 func Family(c *cobra.Command, members ...*cobra.Command) *cobra.Command {
 	c.Args = OnlySubcommands
 	c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
@@ -58,8 +58,9 @@ func OnlySubcommands(c *cobra.Command, a []string) error {
 	return UnknownCommand(c, a[0])
 }
 
-// UnknownCommand is the usage error for a word that is not a subcommand of c, with the one that was probably meant: a
-// command below c that lists the word in SuggestFor, otherwise the subcommand that is spelled most like it.
+// UnknownCommand returns the usage error for a word that is not a subcommand of c, with the one
+// that was probably meant: a command below c that lists the word in SuggestFor, otherwise the
+// subcommand with the most similar spelling.
 func UnknownCommand(c *cobra.Command, word string) error {
 	hint := ""
 	if meant := suggestedFor(c, word); meant != "" {
@@ -69,7 +70,8 @@ func UnknownCommand(c *cobra.Command, word string) error {
 	if c.Parent() == nil {
 		list = c.Name() + " help"
 	}
-	return Usage("unknown command %q for %s%s (%s lists them all)", sanitize.Text(word), c.CommandPath(), hint, list)
+	return Usage("unknown command %q for %s%s (%s lists them all)", sanitize.Text(word),
+		c.CommandPath(), hint, list)
 }
 
 func suggestedFor(c *cobra.Command, word string) string {
@@ -85,7 +87,7 @@ func suggestedFor(c *cobra.Command, word string) string {
 	return suggest.Match(word, known)
 }
 
-// commandFor is the command below c that is meant by a word of other tools: "ls", "ps".
+// commandFor returns the command below c for a word of other tools, such as "ls" or "ps".
 func commandFor(c *cobra.Command, word string) *cobra.Command {
 	for _, sub := range c.Commands() {
 		if slices.Contains(sub.SuggestFor, strings.ToLower(word)) {
@@ -98,9 +100,9 @@ func commandFor(c *cobra.Command, word string) *cobra.Command {
 	return nil
 }
 
-// FlagError makes an error in a flag a usage error, with the flag that was probably meant.
+// FlagError turns an error in a flag into a usage error, with the flag that was probably meant.
 func FlagError(c *cobra.Command, err error) error {
-	msg, _, _ := strings.Cut(err.Error(), ": strconv.") // whose words are for programmers
+	msg, _, _ := strings.Cut(err.Error(), ": strconv.") // strconv's text is for programmers
 	if bad, ok := strings.CutPrefix(msg, "unknown flag: --"); ok {
 		var names []string
 		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
@@ -114,7 +116,8 @@ func FlagError(c *cobra.Command, err error) error {
 	return Usage("%s (gl %s --help)", msg, strings.TrimPrefix(c.CommandPath(), "gl "))
 }
 
-// MustBe is the end of a usage error: the known words, the one that was given, and the one that was probably meant.
+// MustBe returns the end of a usage error: the known words, the given one, and the one that was
+// probably meant.
 func MustBe(got string, known []string) string {
 	s := ""
 	for i, k := range known {
@@ -133,8 +136,8 @@ func MustBe(got string, known []string) string {
 	return s
 }
 
-// Paged sends a reading command's text through the pager, unless --json, --compact or one of the live flags is given,
-// with which the command shows what is still to come.
+// Paged sends a reading command's text through the pager, unless --json, --compact or one of the
+// live flags is given, which make the command show changes as they come.
 func Paged(app *App, c *cobra.Command, live ...string) *cobra.Command {
 	run := c.RunE
 	c.RunE = func(c *cobra.Command, a []string) error {

@@ -15,43 +15,49 @@ import (
 	"greenlight/internal/run/project"
 )
 
-// A ChangeDoc says what a command has changed. It is printed whether or not that worked.
+// A ChangeDoc is what a command has changed. It is printed whether or not the command succeeded.
 type ChangeDoc struct {
-	SchemaVersion int           `json:"schema_version"`
-	Command       string        `json:"command"`                                      // such as gl accept
-	ExitCode      int           `json:"exit_code" jsonschema:"minimum=0,maximum=255"` // of the command
-	Error         *string       `json:"error"`                                        // as it is also printed to stderr; null for none, or where lines say it
-	Slices        []SliceChange `json:"slices"`                                       // those that the command was about
-	Lines         []string      `json:"lines"`                                        // what the command prints without --json
+	SchemaVersion int `json:"schema_version"`
+	// such as gl accept
+	Command string `json:"command"`
+	// exit code of the command
+	ExitCode int `json:"exit_code" jsonschema:"minimum=0,maximum=255"`
+	// also printed to stderr; null for none, or if lines contain it
+	Error *string `json:"error"`
+	// the command's slices
+	Slices []SliceChange `json:"slices"`
+	// what the command prints without --json
+	Lines []string `json:"lines"`
 }
 
-// A SliceChange is a slice before the command and after it.
+// A SliceChange is a slice before and after the command.
 type SliceChange struct {
 	ID     string      `json:"id"`
-	Before *SliceState `json:"before"` // null if there was none of that id
-	After  *SliceState `json:"after"`  // null if there is none any more
+	Before *SliceState `json:"before"` // null if it didn't exist
+	After  *SliceState `json:"after"`  // null if it no longer exists
 }
 
-// A SliceState is a slice at a time.
+// A SliceState is the state of a slice.
 type SliceState struct {
 	Class  plan.Class        `json:"class"`
-	Fields map[string]string `json:"fields"` // as its file has them
+	Fields map[string]string `json:"fields"` // as in its file
 }
 
-// changes gathers what a ChangeDoc says.
+// changes collects the content of a ChangeDoc.
 type changes struct {
 	pr     *project.Project
 	slices []SliceChange
 }
 
-// Changes makes c a command whose text only tells what it has changed: it is Documented and Telling.
+// Changes makes c a command whose text only reports its changes: it is Documented and Telling.
 func Changes(app *App, c *cobra.Command) *cobra.Command { return Telling(app, Documented(app, c)) }
 
-// Documented gives c the flag --json, with which it prints a ChangeDoc instead of its text. c must name its slices by App.Slice,
-// App.About or App.Made.
+// Documented gives c the flag --json, which prints a ChangeDoc instead of the text. c must name its
+// slices by App.Slice, App.About or App.Made.
 func Documented(app *App, c *cobra.Command) *cobra.Command {
 	asJSON := false
-	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document: the slices before and after")
+	c.Flags().BoolVar(&asJSON, "json", false,
+		"print one JSON document: the slices before and after")
 	run := c.RunE
 	c.RunE = func(c *cobra.Command, a []string) error {
 		if !asJSON {
@@ -59,7 +65,8 @@ func Documented(app *App, c *cobra.Command) *cobra.Command {
 		}
 		app.changes = &changes{}
 		text, err := app.IO.Record(func() error { return run(c, a) })
-		doc := ChangeDoc{SchemaVersion: 1, Command: c.CommandPath(), Slices: jsondoc.OrEmpty(app.changes.done()), Lines: []string{}}
+		doc := ChangeDoc{SchemaVersion: 1, Command: c.CommandPath(),
+			Slices: jsondoc.OrEmpty(app.changes.done()), Lines: []string{}}
 		if text = strings.TrimSpace(text); text != "" {
 			doc.Lines = strings.Split(text, "\n")
 		}
@@ -74,8 +81,8 @@ func Documented(app *App, c *cobra.Command) *cobra.Command {
 	return c
 }
 
-// Telling makes c a command whose text only tells what it does: with --quiet it prints nothing but documents and errors. What it
-// would do is something to be shown.
+// Telling makes c a command whose text only reports its actions: with --quiet it prints only
+// documents and errors. A dry run prints its text anyway.
 func Telling(app *App, c *cobra.Command) *cobra.Command {
 	run := c.RunE
 	c.RunE = func(c *cobra.Command, a []string) error {
@@ -87,7 +94,7 @@ func Telling(app *App, c *cobra.Command) *cobra.Command {
 	return c
 }
 
-// About says that the command is about these slices, as they are in p, before it changes them.
+// About records that the command is about these slices of p, before it changes them.
 func (app *App) About(pr *project.Project, p *plan.Plan, ids ...string) {
 	if app.changes == nil {
 		return
@@ -97,7 +104,7 @@ func (app *App) About(pr *project.Project, p *plan.Plan, ids ...string) {
 	}
 }
 
-// Made says that the command has made these slices.
+// Made records that the command has created these slices.
 func (app *App) Made(pr *project.Project, ids ...string) {
 	if app.changes == nil {
 		return
@@ -114,7 +121,7 @@ func (c *changes) add(pr *project.Project, id string, before *SliceState) {
 	}
 }
 
-// done is the slices with what has become of them.
+// done returns the slices with their new states.
 func (c *changes) done() []SliceChange {
 	if c.pr == nil {
 		return nil
@@ -129,7 +136,7 @@ func (c *changes) done() []SliceChange {
 	return c.slices
 }
 
-// state is a slice of a plan, nil for none.
+// state returns a slice of a plan, nil for none.
 func state(pr *project.Project, p *plan.Plan, id string) *SliceState {
 	st := p.State(id)
 	if st == nil {
@@ -137,7 +144,7 @@ func state(pr *project.Project, p *plan.Plan, id string) *SliceState {
 	}
 	s := &SliceState{Class: st.Class, Fields: map[string]string{}}
 	fields, _, err := ops.Contents(pr, st)
-	if err != nil { // a file that nobody can read has none
+	if err != nil { // an unreadable file has no fields
 		return s
 	}
 	for _, f := range fields {

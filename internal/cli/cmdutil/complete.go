@@ -23,15 +23,16 @@ func CompleteWords(words ...string) cobra.CompletionFunc {
 
 // CompleteFlag completes a flag's values. It panics if the command has no such flag.
 func CompleteFlag(c *cobra.Command, flag string, values func() []string) {
-	err := c.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return values(), cobra.ShellCompDirectiveNoFileComp
-	})
+	err := c.RegisterFlagCompletionFunc(flag,
+		func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return values(), cobra.ShellCompDirectiveNoFileComp
+		})
 	if err != nil {
 		panic(err)
 	}
 }
 
-// CompleteFirst completes one word, and nothing after it.
+// CompleteFirst completes only the first word.
 func CompleteFirst(words cobra.CompletionFunc) cobra.CompletionFunc {
 	return func(c *cobra.Command, have []string, word string) ([]string, cobra.ShellCompDirective) {
 		if len(have) > 0 {
@@ -42,16 +43,18 @@ func CompleteFirst(words cobra.CompletionFunc) cobra.CompletionFunc {
 }
 
 // CompleteIDs completes the ids of items, with their names.
-func (app *App) CompleteIDs(c *cobra.Command, have []string, word string) ([]string, cobra.ShellCompDirective) {
+func (app *App) CompleteIDs(c *cobra.Command, have []string,
+	word string) ([]string, cobra.ShellCompDirective) {
 	return app.CompleteSome((*plan.Plan).IDs)(c, have, word)
 }
 
-// CompleteFirstID completes one id, and nothing after it.
-func (app *App) CompleteFirstID(c *cobra.Command, have []string, word string) ([]string, cobra.ShellCompDirective) {
+// CompleteFirstID completes one id, as the first word.
+func (app *App) CompleteFirstID(c *cobra.Command, have []string,
+	word string) ([]string, cobra.ShellCompDirective) {
 	return CompleteFirst(app.CompleteIDs)(c, have, word)
 }
 
-// CompleteSome completes the ids that pick chooses, with their names, each once.
+// CompleteSome completes the ids that pick selects, with their names, each once.
 func (app *App) CompleteSome(pick func(*plan.Plan) []string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, have []string, _ string) ([]string, cobra.ShellCompDirective) {
 		p := app.planToComplete()
@@ -68,7 +71,7 @@ func (app *App) CompleteSome(pick func(*plan.Plan) []string) cobra.CompletionFun
 	}
 }
 
-// planToComplete is the project's plan, nil where there is none: completion reports no errors.
+// planToComplete returns the project's plan, nil if there is none: completion reports no errors.
 func (app *App) planToComplete() *plan.Plan {
 	pr, err := app.Project()
 	if err != nil {
@@ -81,15 +84,17 @@ func (app *App) planToComplete() *plan.Plan {
 	return p
 }
 
-// Complete completes with a function that needs the App.
-func (app *App) Complete(f func(*App, *cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)) cobra.CompletionFunc {
+// Complete adapts a function that needs the App for completion.
+func (app *App) Complete(f func(*App, *cobra.Command, []string,
+	string) ([]string, cobra.ShellCompDirective)) cobra.CompletionFunc {
 	return func(c *cobra.Command, have []string, word string) ([]string, cobra.ShellCompDirective) {
 		return f(app, c, have, word)
 	}
 }
 
-// CompleteBranches completes the repository's branches, but those of gl.
-func (app *App) CompleteBranches(c *cobra.Command, have []string, _ string) ([]string, cobra.ShellCompDirective) {
+// CompleteBranches completes the repository's branches except gl's.
+func (app *App) CompleteBranches(c *cobra.Command, have []string,
+	_ string) ([]string, cobra.ShellCompDirective) {
 	pr, err := app.Project()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -115,7 +120,7 @@ func (app *App) Agents() []string {
 	return agent.Names(nil)
 }
 
-// Systems completes --system with those by which this project keeps its state.
+// Systems completes --system with the systems that this project uses.
 func (app *App) Systems() []string {
 	pr, err := app.Project()
 	if err != nil {

@@ -26,7 +26,7 @@ const ExitHelp = `
 Exit codes: 0 done; 1 it failed, or some slices aren't done; 2 wrong usage; 3 claimed by another session;
 127 the agent's program is not on PATH; 130, 143 interrupted.`
 
-// An ExitError carries an exit code. A nil Err has been printed already.
+// An ExitError carries an exit code. If Err is nil, it was already printed.
 type ExitError struct {
 	Code int
 	Err  error
@@ -41,13 +41,16 @@ func (e *ExitError) Error() string {
 
 func (e *ExitError) Unwrap() error { return e.Err }
 
-// Usage is an error in how a command was called.
+// Usage returns an error in how a command was called.
 func Usage(format string, a ...any) error { return &ExitError{ExitUsage, fmt.Errorf(format, a...)} }
 
-// Taken is a refusal because another session has the slice.
-func Taken(format string, a ...any) error { return &ExitError{ExitClaimed, fmt.Errorf(format, a...)} }
+// Taken returns a refusal because another session has the slice.
+func Taken(format string, a ...any) error {
+	return &ExitError{ExitClaimed, fmt.Errorf(format, a...)}
+}
 
-// Exit prints an error unless it has been printed, and maps it to its exit code, here and nowhere else.
+// Exit prints an error unless it was printed, and returns its exit code. No other function maps
+// errors to exit codes.
 func Exit(io *iostreams.Streams, err error) int {
 	var exit *ExitError
 	switch {

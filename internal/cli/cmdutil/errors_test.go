@@ -27,11 +27,14 @@ func TestExit(t *testing.T) {
 		{Usage("which slice?"), ExitUsage, "gl: which slice?\n"},
 		{&ExitError{Code: 130}, 130, ""},
 		{taken, ExitClaimed, "gl: S-1 is claimed\n"},
-		{&attempt.AdmitError{Taken: true, Reason: plan.Reason{ID: "S-1", State: "running"}}, ExitClaimed, "gl: S-1 is running\n"},
-		{&attempt.AdmitError{Reason: plan.Reason{ID: "S-1", State: "blocked"}}, ExitFailed, "gl: S-1 is blocked\n"},
+		{&attempt.AdmitError{Taken: true, Reason: plan.Reason{ID: "S-1", State: "running"}},
+			ExitClaimed, "gl: S-1 is running\n"},
+		{&attempt.AdmitError{Reason: plan.Reason{ID: "S-1", State: "blocked"}}, ExitFailed,
+			"gl: S-1 is blocked\n"},
 		{argument, ExitUsage, "gl: no such key\n"},
 		{Usage("--deps: %w", argument), ExitUsage, "gl: --deps: no such key\n"},
-		{errors.Join(errors.New("x"), fmt.Errorf("y: %w", taken)), ExitClaimed, "gl: x\ny: S-1 is claimed\n"},
+		{errors.Join(errors.New("x"), fmt.Errorf("y: %w", taken)), ExitClaimed,
+			"gl: x\ny: S-1 is claimed\n"},
 	} {
 		var out, errs bytes.Buffer
 		io := iostreams.New(strings.NewReader(""), &out, &errs, nil)

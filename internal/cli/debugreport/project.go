@@ -31,6 +31,7 @@ type Project struct {
 	Warnings []project.WarningItem `json:"warnings"`
 }
 
+// A Tool is a program that gl needs, or gl itself.
 type Tool struct {
 	Name    string  `json:"name"`
 	Program *string `json:"program"` // the program that is started; null if unknown
@@ -38,6 +39,7 @@ type Tool struct {
 	Version *string `json:"version"` // null if unknown
 }
 
+// An Attempt is an unsettled attempt.
 type Attempt struct {
 	Slice   string     `json:"slice"` // or the id of a task
 	N       int        `json:"n" jsonschema:"minimum=0"`
@@ -56,9 +58,11 @@ type Program struct {
 	Environ []string
 }
 
-func newProject(ctx context.Context, pr *project.Project, p *plan.Plan, gl Program) (*Project, error) {
-	d := &Project{Format: p.Snapshot.Format, Done: p.Done, Total: p.Total, Tools: gl.tools(ctx, pr.Root, pr.Config),
-		Settings: []project.SettingItem{}, Attempts: []Attempt{}, Warnings: project.WarningItems(p.Warnings)}
+func newProject(ctx context.Context, pr *project.Project, p *plan.Plan,
+	gl Program) (*Project, error) {
+	d := &Project{Format: p.Snapshot.Format, Done: p.Done, Total: p.Total,
+		Tools: gl.tools(ctx, pr.Root, pr.Config), Settings: []project.SettingItem{},
+		Attempts: []Attempt{}, Warnings: project.WarningItems(p.Warnings)}
 	s, _ := pr.Settings() // the plan warns of a file that can't be read
 	for _, set := range s.List() {
 		if set.File {
@@ -81,7 +85,8 @@ func newProject(ctx context.Context, pr *project.Project, p *plan.Plan, gl Progr
 }
 
 func newAttempt(r *attempt.Record) Attempt {
-	a := Attempt{Slice: r.ID.Slice, N: r.ID.N, Agent: r.Job.Agent, Phase: r.Life.Phase, Process: r.Life.State().String(), Started: r.Life.StartedAt, Runner: r.Job.Runner}
+	a := Attempt{Slice: r.ID.Slice, N: r.ID.N, Agent: r.Job.Agent, Phase: r.Life.Phase,
+		Process: r.Life.State().String(), Started: r.Life.StartedAt, Runner: r.Job.Runner}
 	if r.Life.Process != nil {
 		a.PID = &r.Life.Process.PID
 	}
@@ -96,7 +101,8 @@ func (gl Program) tools(ctx context.Context, root string, c project.Config) []To
 	}
 	gitVersion, _ := git.Version(ctx) // a missing tool has no version
 	tmuxVersion, _ := tmux.Version(ctx)
-	return []Tool{own, newTool("git", gitVersion), newTool("tmux", tmuxVersion), gl.agentTool(ctx, root, c)}
+	return []Tool{own, newTool("git", gitVersion), newTool("tmux", tmuxVersion),
+		gl.agentTool(ctx, root, c)}
 }
 
 func newTool(program, version string) Tool {

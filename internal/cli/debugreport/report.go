@@ -42,6 +42,7 @@ type Git struct {
 	Tags    []git.Tag    `json:"tags"`    // tags that name the slice
 }
 
+// A Log is the end of an attempt's log.
 type Log struct {
 	Attempt int      `json:"attempt" jsonschema:"minimum=0"`
 	File    string   `json:"file"`  // relative to the root
@@ -49,7 +50,8 @@ type Log struct {
 }
 
 // OfSlice returns the report on a slice of the plan.
-func OfSlice(ctx context.Context, pr *project.Project, p *plan.Plan, id string, now time.Time) (*Report, error) {
+func OfSlice(ctx context.Context, pr *project.Project, p *plan.Plan, id string,
+	now time.Time) (*Report, error) {
 	s, err := newSlice(pr, p, id, now)
 	if err != nil {
 		return nil, err
@@ -57,23 +59,29 @@ func OfSlice(ctx context.Context, pr *project.Project, p *plan.Plan, id string, 
 	if s.Work, err = ops.WorkOf(ctx, pr, id); err != nil {
 		return nil, err
 	}
-	return &Report{SchemaVersion: 1, Root: pr.Root, Slice: s, Tests: newTests(pr), Git: askGit(ctx, pr.Root, id, s.Files), Hold: p.Hold}, nil
+	return &Report{SchemaVersion: 1, Root: pr.Root, Slice: s, Tests: newTests(pr),
+		Git: askGit(ctx, pr.Root, id, s.Files), Hold: p.Hold}, nil
 }
 
 // OfProject returns the report on the project's setup.
-func OfProject(ctx context.Context, pr *project.Project, p *plan.Plan, gl Program) (*Report, error) {
+func OfProject(ctx context.Context, pr *project.Project, p *plan.Plan,
+	gl Program) (*Report, error) {
 	d, err := newProject(ctx, pr, p, gl)
 	if err != nil {
 		return nil, err
 	}
-	return &Report{SchemaVersion: 1, Root: pr.Root, Project: d, Tests: newTests(pr), Git: askGit(ctx, pr.Root, "", nil), Hold: p.Hold}, nil
+	return &Report{SchemaVersion: 1, Root: pr.Root, Project: d, Tests: newTests(pr),
+		Git: askGit(ctx, pr.Root, "", nil), Hold: p.Hold}, nil
 }
 
 // OfTask returns the report on attempts at a task, newest first. There must be at least one.
-func OfTask(ctx context.Context, pr *project.Project, id string, recs []*attempt.Record, now time.Time) *Report {
-	r := &Report{SchemaVersion: 1, Root: pr.Root, Task: newTask(pr, id, recs), Tests: newTests(pr), Git: askGit(ctx, pr.Root, "", nil)}
+func OfTask(ctx context.Context, pr *project.Project, id string, recs []*attempt.Record,
+	now time.Time) *Report {
+	r := &Report{SchemaVersion: 1, Root: pr.Root, Task: newTask(pr, id, recs), Tests: newTests(pr),
+		Git: askGit(ctx, pr.Root, "", nil)}
 	holds := pr.Runs.HoldFile.All()
-	r.Hold = plan.New(&plan.Snapshot{Hold: holds.Everybody(), Holds: holds.Single()}, now, pr.Options()).Hold
+	r.Hold = plan.New(&plan.Snapshot{Hold: holds.Everybody(), Holds: holds.Single()}, now,
+		pr.Options()).Hold
 	return r
 }
 
@@ -82,7 +90,8 @@ const logLines = 20
 
 func newLog(pr *project.Project, rec *attempt.Record) *Log {
 	path := pr.Runs.Files.Log(rec.ID.Slice, rec.ID.N)
-	return &Log{Attempt: rec.ID.N, File: paths.Relative(pr.Root, path), Lines: jsondoc.OrEmpty(attemptlog.End(path, rec.Job.Stream, logLines))}
+	return &Log{Attempt: rec.ID.N, File: paths.Relative(pr.Root, path),
+		Lines: jsondoc.OrEmpty(attemptlog.End(path, rec.Job.Stream, logLines))}
 }
 
 // commitsShown is how many commits are reported.
@@ -90,7 +99,8 @@ const commitsShown = 5
 
 // askGit asks git about the project, or about a slice's files.
 func askGit(ctx context.Context, root, id string, files []string) Git {
-	g := Git{Paths: jsondoc.OrEmpty(files), Commits: []git.Commit{}, Dirty: []string{}, Tags: []git.Tag{}}
+	g := Git{Paths: jsondoc.OrEmpty(files), Commits: []git.Commit{}, Dirty: []string{},
+		Tags: []git.Tag{}}
 	if err := g.ask(ctx, root, id); err != nil {
 		g.Error = jsondoc.OrNull(sanitize.Line(err.Error()))
 	}

@@ -74,12 +74,14 @@ func TestOfSlice(t *testing.T) {
 	diff(t, `{"attempt":2,"file":".greenlight/runs/log/S-1.2.log","lines":["one","two"]}`, one.Log)
 	diff(t, `{"contracts":"[C-3, C-1]","id":"S-1","status":"failed"}`, one.Fields)
 	diff(t, `null`, one.Claim)
-	if len(one.Records) != 2 || one.Records[0].ID.N != 2 || len(one.Order) != 3 || one.Order[1].Key != "status" {
+	if len(one.Records) != 2 || one.Records[0].ID.N != 2 || len(one.Order) != 3 ||
+		one.Order[1].Key != "status" {
 		t.Errorf("%+v, %+v", one.Records, one.Order)
 	}
 
 	two := report("S-2")
-	if c := two.Claim; c == nil || c.Session == nil || *c.Session != "tok" || c.Holder == nil || *c.Holder != "session-1" || c.Changed == nil {
+	if c := two.Claim; c == nil || c.Session == nil || *c.Session != "tok" || c.Holder == nil ||
+		*c.Holder != "session-1" || c.Changed == nil {
 		t.Errorf("%+v", c)
 	}
 	diff(t, `null`, two.Log)
@@ -103,7 +105,10 @@ func TestOfProject(t *testing.T) {
 		"config.json":          `{"parallel": {"agent": "mine", "agents": {"mine": {"command": ["no-such-program-anywhere"]}}}}`,
 		"runs/live/S-2.1.json": `{"schema_version": 1, "slice": "S-2", "n": 1, "agent": "mine", "token": "t", "phase": "started", "runner": "process", "process": {"pid": 77}, "wrapper": {"pid": 78, "start": "x", "boot": "elsewhere", "host": "another-host"}}`,
 	})
-	r, err := OfProject(t.Context(), pr, p, Program{Version: "1.2 abc", Self: func() (string, error) { return "/gl", nil }})
+	r, err := OfProject(t.Context(), pr, p,
+		Program{Version: "1.2 abc", Self: func() (string, error) {
+			return "/gl", nil
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +116,8 @@ func TestOfProject(t *testing.T) {
 	if d.Done != 1 || d.Total != 2 || d.Format != "slices" || d.Drain != nil {
 		t.Errorf("%+v", d)
 	}
-	if gl := d.Tools[0]; gl.Name != "gl" || gl.Version == nil || *gl.Version != "1.2 abc" || gl.Path == nil {
+	if gl := d.Tools[0]; gl.Name != "gl" || gl.Version == nil || *gl.Version != "1.2 abc" ||
+		gl.Path == nil {
 		t.Errorf("%+v", gl)
 	}
 	diff(t, `{"name":"mine","program":"no-such-program-anywhere","path":null,"version":null}`, d.Tools[len(d.Tools)-1])
@@ -120,7 +126,8 @@ func TestOfProject(t *testing.T) {
 }
 
 func TestOfTask(t *testing.T) {
-	pr, _ := open(t, map[string]string{"runs/done/@quick.1.failed.json": fmt.Sprintf(settled, "@quick", 1)})
+	pr, _ := open(t,
+		map[string]string{"runs/done/@quick.1.failed.json": fmt.Sprintf(settled, "@quick", 1)})
 	recs, err := pr.Runs.Last("@quick")
 	if err != nil {
 		t.Fatal(err)
@@ -150,11 +157,14 @@ func TestRun(t *testing.T) {
 		output        []string
 	}{
 		{"none", "", Tests{}, nil},
-		{"it passes", `sh -c "echo one; echo two >&2"`, Tests{Ran: true, ExitCode: new(int)}, []string{"one", "two"}},
+		{"it passes", `sh -c "echo one; echo two >&2"`, Tests{Ran: true, ExitCode: new(int)},
+			[]string{"one", "two"}},
 		{"it fails", `sh -c "exit 3"`, Tests{Ran: true, ExitCode: ptr(3)}, nil},
-		{"a signal ends it", `sh -c "kill -9 $$"`, Tests{Ran: true, Error: ptr("signal: killed")}, nil},
+		{"a signal ends it", `sh -c "kill -9 $$"`,
+			Tests{Ran: true, Error: ptr("signal: killed")}, nil},
 		{"an unknown program", "no-such-program-anywhere", Tests{Error: ptr(`exec: "no-such-program-anywhere": executable file not found in $PATH`)}, nil},
-		{"a line for a shell", "echo one && exit 3", Tests{Ran: true, ExitCode: ptr(3)}, []string{"one"}},
+		{"a line for a shell", "echo one && exit 3", Tests{Ran: true, ExitCode: ptr(3)},
+			[]string{"one"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -165,11 +175,14 @@ func TestRun(t *testing.T) {
 			pr, _ := open(t, map[string]string{"config.json": string(config)})
 			got := newTests(pr)
 			var live []string
-			got.Run(t.Context(), self, pr.Root, os.Environ(), func(line string) { live = append(live, line) })
+			got.Run(t.Context(), self, pr.Root, os.Environ(), func(line string) {
+				live = append(live, line)
+			})
 			if d := cmp.Diff(tt.output, live); d != "" {
 				t.Error(d)
 			}
-			if got.Ran != tt.want.Ran || !cmp.Equal(got.ExitCode, tt.want.ExitCode) || got.Ran != (got.Seconds != nil) {
+			if got.Ran != tt.want.Ran || !cmp.Equal(got.ExitCode, tt.want.ExitCode) ||
+				got.Ran != (got.Seconds != nil) {
 				t.Errorf("%+v", got)
 			}
 			if tt.want.Error != nil && !cmp.Equal(got.Error, tt.want.Error) {

@@ -40,6 +40,7 @@ type Slice struct {
 	Records []*attempt.Record `json:"-"` // of the last attempts, newest first
 }
 
+// A Claim is the claim on a slice.
 type Claim struct {
 	Session *string    `json:"session"` // token of the claim; null if unknown
 	Holder  *string    `json:"holder"`  // Claude Code's session id, if a session made the claim
@@ -54,8 +55,10 @@ func newSlice(pr *project.Project, p *plan.Plan, id string, now time.Time) (*Sli
 		return nil, err
 	}
 	recs := all[id]
-	s := &Slice{ID: id, Name: st.Name, File: jsondoc.OrNull(st.File), Class: st.Class, Corrupt: jsondoc.OrNull(st.Corrupt),
-		Fields: map[string]string{}, Why: explain.NewSlice(pr, p, id, recs, now), Files: []string{}, Contracts: []contracts.Contract{}, Decisions: []string{}, Records: recs}
+	s := &Slice{ID: id, Name: st.Name, File: jsondoc.OrNull(st.File), Class: st.Class,
+		Corrupt: jsondoc.OrNull(st.Corrupt), Fields: map[string]string{},
+		Why: explain.NewSlice(pr, p, id, recs, now), Files: []string{},
+		Contracts: []contracts.Contract{}, Decisions: []string{}, Records: recs}
 	if st.Session != "" || st.Class == plan.Active {
 		s.Claim = newClaim(pr, st)
 	}
@@ -75,7 +78,8 @@ func newSlice(pr *project.Project, p *plan.Plan, id string, now time.Time) (*Sli
 	s.Files = append(s.Files, filesIn(text)...)
 	decisions, _ := markdown.Section(text, "Decisions")
 	s.Decisions = append(s.Decisions, contracts.ListItems(decisions)...)
-	s.Contracts = append(s.Contracts, contracts.Find(pr.Root, contracts.In(text, s.Fields["contracts"]))...)
+	s.Contracts = append(s.Contracts,
+		contracts.Find(pr.Root, contracts.In(text, s.Fields["contracts"]))...)
 	return s, nil
 }
 
@@ -97,7 +101,8 @@ func filesIn(text string) []string {
 	var files []string
 	for _, item := range contracts.ListItems(section) {
 		path := strings.TrimSuffix(firstWord(item), ",")
-		if filepath.IsLocal(path) && strings.ContainsAny(path, "./") && !slices.Contains(files, path) {
+		if filepath.IsLocal(path) && strings.ContainsAny(path, "./") &&
+			!slices.Contains(files, path) {
 			files = append(files, path)
 		}
 	}

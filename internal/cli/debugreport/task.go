@@ -14,6 +14,7 @@ type Task struct {
 	Log      Log           `json:"log"`      // of the newest attempt
 }
 
+// A TaskAttempt is an attempt at a task.
 type TaskAttempt struct {
 	attempt.Info
 	Prompt  string  `json:"prompt"`

@@ -30,7 +30,8 @@ func checkConfig(x *exam) []Finding {
 		return all
 	}
 	for _, key := range strayKeys(data) {
-		if slices.ContainsFunc(all, func(f Finding) bool { return f.Message == key }) { // a known key in another case is an error
+		if slices.ContainsFunc(all, func(f Finding) bool { return f.Message == key }) {
+			// a known key in another case is reported as an error
 			continue
 		}
 		all = append(all, found(Warning, project.ConfigFile, key, "edit "+project.ConfigFile))
@@ -38,8 +39,8 @@ func checkConfig(x *exam) []Finding {
 	return all
 }
 
-// strayKeys names the keys of config.json that nothing reads: all others in "parallel" and "git", and at the top, where other
-// programs may keep settings too, those that look like gl's.
+// strayKeys returns the keys of config.json that nothing reads: all unknown ones in "parallel" and
+// "git", and, at the top, where other programs may keep settings too, those that resemble gl's.
 func strayKeys(data []byte) []string {
 	var top map[string]json.RawMessage
 	if jsonedit.Unmarshal(data, &top) != nil {
@@ -58,10 +59,10 @@ func strayKeys(data []byte) []string {
 	return stray
 }
 
-// strayIn names the keys of a section that nothing reads.
+// strayIn returns the keys of a section that nothing reads.
 func strayIn(section string, raw json.RawMessage) []string {
 	var keys map[string]json.RawMessage
-	_ = json.Unmarshal(raw, &keys) // a wrong type is an error already
+	_ = json.Unmarshal(raw, &keys) // a wrong type is reported elsewhere
 	names := namesIn(section)
 	var stray []string
 	for key := range keys {
@@ -77,7 +78,7 @@ func strayIn(section string, raw json.RawMessage) []string {
 	return stray
 }
 
-// namesIn are the keys of a section.
+// namesIn returns the keys of a section.
 func namesIn(section string) []string {
 	var names []string
 	for _, key := range project.SettingKeys() {
@@ -88,17 +89,19 @@ func namesIn(section string) []string {
 	return names
 }
 
-// checkTrust reports commands in config.json and in git's configuration that this person hasn't allowed. gl runs none of them before.
+// checkTrust reports commands in config.json and in git's configuration that this person hasn't
+// allowed. gl doesn't run them.
 func checkTrust(x *exam) []Finding {
 	s, err := x.pr.Settings()
 	if err != nil { // checkConfig reports it
 		return nil
 	}
-	commands, _ := s.Commands() // as far as they can be read
-	if x.inWorktrees() {        // else nothing runs them
+	commands, _ := s.Commands() // those that can be read
+	if x.inWorktrees() {        // otherwise nothing runs them
 		filters, err := x.pr.MustAllow().Filters(x.ctx)
 		if err != nil {
-			return []Finding{found(Warning, "", "filters of the repository's configuration: "+err.Error(), "")}
+			return []Finding{found(Warning, "",
+				"filters of the repository's configuration: "+err.Error(), "")}
 		}
 		commands = append(commands, filters...)
 	}
@@ -113,7 +116,8 @@ func checkTrust(x *exam) []Finding {
 	}
 	var all []Finding
 	for _, file := range slices.Sorted(maps.Keys(byFile)) {
-		all = append(all, found(Note, file, "you haven't allowed what it names as "+trust.Keys(byFile[file])+", so gl doesn't run it", "gl trust"))
+		all = append(all, found(Note, file, "you haven't allowed what it names as "+
+			trust.Keys(byFile[file])+", so gl doesn't run it", "gl trust"))
 	}
 	return all
 }

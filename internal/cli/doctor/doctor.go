@@ -1,4 +1,5 @@
-// Package doctor checks a project and fixes what is safe to fix. It returns findings and what it did; it prints nothing.
+// Package doctor checks a project and fixes what is safe to fix. It returns findings and what it
+// did; it prints nothing.
 package doctor
 
 import (
@@ -15,8 +16,8 @@ import (
 	"greenlight/internal/state/tracker"
 )
 
-// A check looks at one side of the project. What the project's tracker reports under its name comes first; without a
-// function that is all.
+// A check examines one aspect of the project. The tracker's complaints filed under its name come
+// first, then the findings of run, if any.
 type check struct {
 	name string
 	run  func(*exam) []Finding
@@ -55,14 +56,15 @@ func checks() []check {
 	}
 }
 
-// A fix fixes one kind of problem. It returns what it did, a line each; nothing if there was nothing to do.
+// A fix fixes one kind of problem. It returns what it did, one line each.
 type fix struct {
 	name string
 	run  func(context.Context, *project.Project) ([]string, error)
 }
 
-// fixes returns all fixes in the order in which they run. Temporary files come first, because whoever takes the project's
-// lock removes them without a word. The tracker's own files come last again, because settling attempts changes them.
+// fixes returns all fixes in the order in which they run. Temporary files come first, because
+// taking the project's lock removes them silently. The tracker's own files come last again, because
+// settling attempts changes them.
 func fixes() []fix {
 	return []fix{
 		{"temporary files", fixTemps},
@@ -81,29 +83,32 @@ func fixes() []fix {
 	}
 }
 
-// A Severity says how much a finding matters.
+// A Severity is how much a finding matters.
 type Severity string
 
 const (
-	Error   Severity = "error"   // slices aren't built because of it, or gl doesn't work as configured
-	Warning Severity = "warning" // wrong, but in nobody's way
+	// it keeps slices from being built, or gl from working as configured
+	Error   Severity = "error"
+	Warning Severity = "warning" // wrong, but harmless so far
 	Note    Severity = "note"    // worth knowing
 )
 
-// A Finding is one problem or remark of gl doctor.
+// A Finding is one problem or remark.
 type Finding struct {
 	Severity Severity `json:"severity"`
-	Check    string   `json:"check"` // which check found it
+	Check    string   `json:"check"` // name of the check
 	Path     *string  `json:"path"`  // relative to the root; null if no single file is to blame
-	Slice    *string  `json:"slice"` // null if it isn't about one slice
+	Slice    *string  `json:"slice"` // null unless it is about one slice
 	Message  string   `json:"message"`
-	Help     *string  `json:"help"`    // a command, or what to do in words; null if there is nothing to do
-	Fixable  bool     `json:"fixable"` // gl doctor --fix repairs it
+	// a command, or what to do; null if there is nothing to do
+	Help    *string `json:"help"`
+	Fixable bool    `json:"fixable"` // gl doctor --fix repairs it
 }
 
-// found makes a finding; path and help may be "".
+// found returns a finding; path and help may be "".
 func found(severity Severity, path, message, help string) Finding {
-	return Finding{Severity: severity, Path: jsondoc.OrNull(path), Message: message, Help: jsondoc.OrNull(help)}
+	return Finding{Severity: severity, Path: jsondoc.OrNull(path), Message: message,
+		Help: jsondoc.OrNull(help)}
 }
 
 // of sets the slice that the finding is about.
@@ -115,7 +120,7 @@ func (f Finding) of(id string) Finding {
 // FixCommand is the command that fixes what is fixable.
 const FixCommand = "gl doctor --fix"
 
-// fixable makes a finding that one of the fixes takes care of.
+// fixable returns a finding that one of the fixes repairs.
 func fixable(path, message string) Finding {
 	f := found(Warning, path, message, FixCommand)
 	f.Fixable = true
@@ -148,15 +153,15 @@ func (r *Report) add(f Finding) {
 	}
 }
 
-// Options are what the checks know of the gl that runs them.
+// Options describe the gl that runs the checks.
 type Options struct {
 	Version string                 // of this gl
-	Content install.Content        // that this gl installs
+	Content install.Content        // installed by this gl
 	Self    func() (string, error) // path of this program
 	Getenv  func(string) string
 	Dir     string // the user's working directory, to shorten paths; "" for unknown
 	Now     time.Time
-	Begin   func(check string) // is called before each check
+	Begin   func(check string) // called before each check
 }
 
 // Check runs all checks. It changes nothing.
@@ -165,7 +170,8 @@ func Check(ctx context.Context, pr *project.Project, o Options) (*Report, error)
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{SchemaVersion: 1, Root: pr.Root, Format: pr.Tracker.Traits().Format, Findings: []Finding{}, Fixed: []string{}, Slices: len(x.p.States)}
+	r := &Report{SchemaVersion: 1, Root: pr.Root, Format: pr.Tracker.Traits().Format,
+		Findings: []Finding{}, Fixed: []string{}, Slices: len(x.p.States)}
 	for _, c := range checks() {
 		o.Begin(c.name)
 		findings := x.reported(c.name)
@@ -180,17 +186,18 @@ func Check(ctx context.Context, pr *project.Project, o Options) (*Report, error)
 	return r, nil
 }
 
-// A Fixed is the result of one fix.
+// A Fixed is the result of a fix.
 type Fixed struct {
 	Fix string
-	Did []string // a line each
+	Did []string // one line each
 	Err error
 }
 
-// Fix runs all fixes. It returns those that did something or failed; a fix that fails doesn't keep the others from running.
+// Fix runs all fixes. It returns those that did something or failed; a fix that fails doesn't keep
+// the others from running.
 func Fix(ctx context.Context, pr *project.Project) []Fixed {
 	var all []Fixed
-	seen := map[string]bool{} // fixes that run twice may do the same again
+	seen := map[string]bool{} // a fix that runs twice may report the same again
 	for _, f := range fixes() {
 		did, err := f.run(ctx, pr)
 		did = slices.DeleteFunc(did, func(line string) bool { return seen[line] })
@@ -204,7 +211,7 @@ func Fix(ctx context.Context, pr *project.Project) []Fixed {
 	return all
 }
 
-// An exam is what the checks look at: the project is read once for all of them.
+// An exam is the input of all checks: the project is read only once.
 type exam struct {
 	Options
 
@@ -216,16 +223,19 @@ type exam struct {
 	index      map[string][]attempt.Entry
 	complaints []tracker.Complaint // by the project's tracker
 
-	conflicts map[string]int // line of the first mark of a merge conflict, by path relative to the root
+	// line of the first mark of a merge conflict, by path relative to the root
+	conflicts map[string]int
 }
 
 func newExam(ctx context.Context, pr *project.Project, o Options) (*exam, error) {
 	x := &exam{Options: o, ctx: ctx, pr: pr, complaints: pr.Tracker.Check()}
 	var errs [4]error
 	var err error
-	if x.p, err = pr.Plan(o.Now, pr.Options()); err != nil { // everything else can be checked all the same
+	if x.p, err = pr.Plan(o.Now, pr.Options()); err != nil {
+		// the other checks still run
 		x.p = plan.New(&plan.Snapshot{Root: pr.Root}, o.Now, pr.Options())
-		x.complaints = append(x.complaints, tracker.Complaint{Check: "slices", Severity: tracker.Broken, Warning: plan.Warning{Message: err.Error()}})
+		x.complaints = append(x.complaints, tracker.Complaint{Check: "slices",
+			Severity: tracker.Broken, Warning: plan.Warning{Message: err.Error()}})
 	}
 	x.live, _, errs[0] = pr.Runs.Live()
 	x.bad, errs[1] = (attempt.Quarantine{Store: pr.Runs}).Bad()

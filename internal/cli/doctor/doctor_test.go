@@ -23,7 +23,8 @@ func examine(t *testing.T, pr *project.Project) *Report {
 	t.Helper()
 	r, err := Check(t.Context(), pr, Options{
 		Content: install.Content{Plugin: fstest.MapFS{}},
-		Self:    func() (string, error) { return "/gl", nil }, Getenv: func(string) string { return "" }, Now: time.Now(), Begin: func(string) {},
+		Self:    func() (string, error) { return "/gl", nil },
+		Getenv:  func(string) string { return "" }, Now: time.Now(), Begin: func(string) {},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -81,7 +82,8 @@ func TestCheck(t *testing.T) {
 			var got []string
 			for _, f := range examine(t, projecttest.Open(t, tt.files)).Findings {
 				if f.Check == tt.check {
-					got = append(got, fmt.Sprintf("%s %s %s → %s", f.Severity, orDash(f.Path), orDash(f.Slice), orDash(f.Help)))
+					got = append(got, fmt.Sprintf("%s %s %s → %s", f.Severity, orDash(f.Path),
+						orDash(f.Slice), orDash(f.Help)))
 				}
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
@@ -104,7 +106,8 @@ func TestReportCounts(t *testing.T) {
 	for _, f := range r.Findings {
 		counts[f.Severity]++
 	}
-	if want := (map[Severity]int{Error: r.Errors, Warning: r.Warnings, Note: r.Notes}); counts[Error] != want[Error] ||
+	if want := (map[Severity]int{Error: r.Errors, Warning: r.Warnings,
+		Note: r.Notes}); counts[Error] != want[Error] ||
 		counts[Warning] != want[Warning] || counts[Note] != want[Note] {
 		t.Errorf("%v, but the report says %v", counts, want)
 	}
@@ -113,7 +116,7 @@ func TestReportCounts(t *testing.T) {
 	}
 }
 
-// A name is how people and programs refer to a check, and what a tracker files its complaints under.
+// People, programs and trackers refer to checks by name.
 func TestCheckNames(t *testing.T) {
 	var names []string
 	for _, c := range checks() {
@@ -124,7 +127,7 @@ func TestCheckNames(t *testing.T) {
 	}
 }
 
-// Fix says what each fix did, goes on after one that fails, and has nothing to do the second time.
+// Fix reports what each fix did, continues after a failed one, and does nothing the second time.
 func TestFix(t *testing.T) {
 	pr := projecttest.Open(t, map[string]string{
 		"slices/S-1.md":     "---\nid: S-1\nstatus: pending\n---\n",
@@ -145,7 +148,8 @@ func TestFix(t *testing.T) {
 	if diff := cmp.Diff([]string{"environments"}, failed); diff != "" {
 		t.Error(diff)
 	}
-	if err := os.RemoveAll(filepath.Join(pr.Root, ".greenlight", "runs", "env", "S-2.1")); err != nil {
+	if err := os.RemoveAll(filepath.Join(pr.Root, ".greenlight", "runs", "env",
+		"S-2.1")); err != nil {
 		t.Fatal(err)
 	}
 	if again := Fix(t.Context(), pr); len(again) > 0 {
@@ -153,7 +157,7 @@ func TestFix(t *testing.T) {
 	}
 }
 
-// What gl init writes out is what holds without it.
+// The settings that gl init writes are the defaults.
 func TestDefaultConfigSaysTheDefaults(t *testing.T) {
 	pr := projecttest.Open(t, map[string]string{"config.json": string(project.DefaultFile())})
 	if pr.ConfigErr != nil {
@@ -169,7 +173,7 @@ func TestDefaultConfigSaysTheDefaults(t *testing.T) {
 	}
 }
 
-// Every key that gl init writes, and so every key that gl doctor takes for one, is read.
+// Every key that gl init writes, and so every key that gl doctor knows, is read.
 func TestEveryKnownKeyIsRead(t *testing.T) {
 	var doc map[string]any
 	if err := json.Unmarshal(project.DefaultFile(), &doc); err != nil {
@@ -186,7 +190,7 @@ func TestEveryKnownKeyIsRead(t *testing.T) {
 	pr := projecttest.Open(t, map[string]string{"config.json": string(bad)})
 	for key := range parallel {
 		if pr.ConfigErr == nil || !strings.Contains(pr.ConfigErr.Error(), "parallel."+key+" ") {
-			t.Errorf("nobody reads parallel.%s: %v", key, pr.ConfigErr)
+			t.Errorf("parallel.%s isn't read: %v", key, pr.ConfigErr)
 		}
 	}
 }
@@ -222,7 +226,8 @@ func TestOlder(t *testing.T) {
 			t.Errorf("%q: %v", version, got)
 		}
 	}
-	if older("2.39.5.windows.1", oldestGit) || !older("2.29.3", oldestGit) || older("2.30.0", oldestGit) {
+	if older("2.39.5.windows.1", oldestGit) || !older("2.29.3", oldestGit) ||
+		older("2.30.0", oldestGit) {
 		t.Error("git's versions")
 	}
 }

@@ -54,7 +54,7 @@ func fixIgnores(ctx context.Context, pr *project.Project) ([]string, error) {
 	return nil, err
 }
 
-// fixRecords moves the files of runs/ aside that can't be used.
+// fixRecords moves unusable files of runs/ aside.
 func fixRecords(ctx context.Context, pr *project.Project) ([]string, error) {
 	bad, err := (attempt.Quarantine{Store: pr.Runs}).Bad()
 	if err != nil || len(bad) == 0 {
@@ -64,7 +64,8 @@ func fixRecords(ctx context.Context, pr *project.Project) ([]string, error) {
 	err = pr.Tracker.Do(ctx, func(tracker.Tx) error {
 		moved, err := (attempt.Quarantine{Store: pr.Runs}).SetAside(bad)
 		for _, a := range moved {
-			did = append(did, fmt.Sprintf("moved %s to %s", paths.Relative(pr.Root, a.Path), paths.Relative(pr.Root, a.To)))
+			did = append(did, fmt.Sprintf("moved %s to %s", paths.Relative(pr.Root, a.Path),
+				paths.Relative(pr.Root, a.To)))
 		}
 		return err
 	})
@@ -81,10 +82,13 @@ func fixAttempts(ctx context.Context, pr *project.Project) ([]string, error) {
 	settled := found.Settled
 	var did []string
 	for _, r := range settled {
-		did = append(did, fmt.Sprintf("settled attempt %d of %s: %s", r.ID.N, r.ID.Slice, r.Judged.Outcome.Text(r.Judged.Detail)))
+		did = append(did,
+			fmt.Sprintf("settled attempt %d of %s: %s", r.ID.N, r.ID.Slice, r.Judged.Outcome.Text(r.Judged.Detail)))
 	}
 	for _, r := range before {
-		wasSettled := slices.ContainsFunc(settled, func(s *attempt.Record) bool { return s.ID.Slice == r.ID.Slice })
+		wasSettled := slices.ContainsFunc(settled, func(s *attempt.Record) bool {
+			return s.ID.Slice == r.ID.Slice
+		})
 		if !wasSettled && !pr.Runs.IsOpen(r.ID.Name()) && !r.Life.Phase.Begun() && r.Life.State() == proc.Dead {
 			did = append(did, fmt.Sprintf("released the claim of attempt %d of %s, which never started", r.ID.N, r.ID.Slice))
 		}
@@ -92,13 +96,13 @@ func fixAttempts(ctx context.Context, pr *project.Project) ([]string, error) {
 	return did, err
 }
 
-// fixReverted writes the files of slices again that have landed.
+// fixReverted rewrites the files of slices that have landed.
 func fixReverted(ctx context.Context, pr *project.Project) ([]string, error) {
 	var did []string
 	var errs []error
 	for _, view := range pr.Views() {
 		p, err := view.Plan(time.Now(), view.Options())
-		if err != nil { // another finding says so
+		if err != nil { // reported by another check
 			continue
 		}
 		ids := p.Reverted()
@@ -111,14 +115,15 @@ func fixReverted(ctx context.Context, pr *project.Project) ([]string, error) {
 			}
 			wrote, err := settler.Rewrite(ctx, recs[id][0])
 			if errs = append(errs, err); wrote {
-				did = append(did, fmt.Sprintf("wrote %s again: %s has landed", p.State(id).File, id))
+				did = append(did,
+					fmt.Sprintf("wrote %s again: %s has landed", p.State(id).File, id))
 			}
 		}
 	}
 	return did, errors.Join(errs...)
 }
 
-// fixLeftovers removes the live records of settled attempts whose gl process died before it could.
+// fixLeftovers removes live records of settled attempts whose gl process died before removing them.
 func fixLeftovers(ctx context.Context, pr *project.Project) ([]string, error) {
 	live, _, err := pr.Runs.Live()
 	if err != nil {
@@ -135,7 +140,8 @@ func fixLeftovers(ctx context.Context, pr *project.Project) ([]string, error) {
 		_, err = settler.Settle(ctx, r)
 		errs = append(errs, err)
 		if !pr.Runs.IsOpen(r.ID.Name()) {
-			did = append(did, fmt.Sprintf("removed what was left of attempt %d of %s", r.ID.N, r.ID.Slice))
+			did = append(did,
+				fmt.Sprintf("removed what was left of attempt %d of %s", r.ID.N, r.ID.Slice))
 		}
 	}
 	return did, errors.Join(errs...)
@@ -154,7 +160,7 @@ func fixEnvs(_ context.Context, pr *project.Project) ([]string, error) {
 	return did, errors.Join(errs...)
 }
 
-// fixMessages drops what was said to agents that nobody is going to read.
+// fixMessages drops messages to agents that no agent will read.
 func fixMessages(ctx context.Context, pr *project.Project) ([]string, error) {
 	if len(pr.Runs.Messages.SaidTo()) == 0 {
 		return nil, nil
@@ -165,7 +171,7 @@ func fixMessages(ctx context.Context, pr *project.Project) ([]string, error) {
 		for _, work := range unread(pr, time.Now()) {
 			err := pr.Runs.Messages.Drop(pr.Key(), work)
 			if errs = append(errs, err); err == nil {
-				did = append(did, "dropped what was said to "+work+": gl events has it")
+				did = append(did, "dropped messages to "+work+": gl events has it")
 			}
 		}
 		return errors.Join(errs...)

@@ -16,7 +16,8 @@ import (
 // checkGit checks that git ignores what belongs to this machine.
 func checkGit(x *exam) []Finding {
 	root := x.pr.Root
-	if !paths.Exists(statedir.Path(root)) { // another system's project: the directory comes with its .gitignore
+	if !paths.Exists(statedir.Path(root)) {
+		// in another system's project, the directory has its own .gitignore
 		return nil
 	}
 	left, err := git.Unignored(x.ctx, root, statedir.Ignored()...)
@@ -28,22 +29,26 @@ func checkGit(x *exam) []Finding {
 	}
 	var all []Finding
 	if len(left) > 0 {
-		all = append(all, fixable(".greenlight/.gitignore", "git doesn't ignore "+strings.Join(left, ", ")))
+		all = append(all,
+			fixable(".greenlight/.gitignore", "git doesn't ignore "+strings.Join(left, ", ")))
 	}
 	own := []string{".greenlight/runs", ".greenlight/.lock"}
 	tracked, err := git.Tracked(x.ctx, root, own...)
 	if err == nil && len(tracked) > 0 {
 		severity, effect := Warning, ""
-		if tracked[len(tracked)-1] != own[1] { // sorted: the lock's name comes before those in runs/
+		if tracked[len(tracked)-1] != own[1] {
+			// sorted: the lock precedes the files in runs/
 			severity, effect = Error, ", so gl slice refuses to run"
 		}
-		all = append(all, found(severity, ".greenlight/runs", "git tracks "+strings.Join(tracked[:min(3, len(tracked))], ", ")+
-			words.More(len(tracked)-3)+", which belongs to one machine"+effect, "git rm -r --cached --ignore-unmatch "+strings.Join(own, " ")))
+		all = append(all, found(severity, ".greenlight/runs",
+			"git tracks "+strings.Join(tracked[:min(3, len(tracked))], ", ")+
+				words.More(len(tracked)-3)+", which belongs to one machine"+effect,
+			"git rm -r --cached --ignore-unmatch "+strings.Join(own, " ")))
 	}
 	return all
 }
 
-// checkObjects reports what a prune has taken of what gl had just made.
+// checkObjects reports new objects of gl's that a git prune removed.
 func checkObjects(x *exam) []Finding {
 	at, err := git.FindCheckout(x.ctx, x.pr.Root)
 	if err != nil { // no repository, or no git
@@ -56,13 +61,15 @@ func checkObjects(x *exam) []Finding {
 	if len(gone) == 0 {
 		return nil
 	}
-	f := fixable("", words.Count(len(gone), "object")+" of gl's work, of the last ten minutes, pruned from the repository: "+
-		strings.Join(gone[:min(3, len(gone))], ", ")+words.More(len(gone)-3)+"; where a ref has one, git gc and git log --all fail")
-	f.Severity = Note // most are of what was tried and came to nothing
+	f := fixable("", words.Count(len(gone), "object")+
+		" of gl's work, of the last ten minutes, pruned from the repository: "+
+		strings.Join(gone[:min(3, len(gone))], ", ")+words.More(len(gone)-3)+
+		"; where a ref has one, git gc and git log --all fail")
+	f.Severity = Note // most belong to failed attempts
 	return []Finding{f}
 }
 
-// fixObjects puts it back.
+// fixObjects restores them.
 func fixObjects(ctx context.Context, pr *project.Project) ([]string, error) {
 	at, err := git.FindCheckout(ctx, pr.Root)
 	if err != nil {
@@ -78,7 +85,7 @@ func fixObjects(ctx context.Context, pr *project.Project) ([]string, error) {
 	return []string{"put back " + words.Count(len(gone), "object") + " that a prune had taken"}, nil
 }
 
-// checkMerges suggests a merge driver for a file that is generated.
+// checkMerges suggests a merge driver for a generated file.
 func checkMerges(x *exam) []Finding {
 	view := x.pr.Tracker.Traits().View
 	if view == "" {
@@ -94,11 +101,14 @@ func checkMerges(x *exam) []Finding {
 	}
 	const enable = "git config merge.ours.driver true"
 	if driver == "unspecified" {
-		return []Finding{found(Note, view, "is generated, and will conflict whenever branches are merged",
-			"echo '"+view+" merge=ours' >> .gitattributes && "+enable+" (gl state render afterwards)")}
+		return []Finding{found(Note, view,
+			"is generated, and will conflict whenever branches are merged", "echo '"+view+
+				" merge=ours' >> .gitattributes && "+enable+" (gl state render afterwards)")}
 	}
-	if set, err := git.Config(x.ctx, x.pr.Root, "merge.ours.driver"); driver == "ours" && err == nil && set == "" {
-		return []Finding{found(Note, view, "uses the merge driver ours, which this clone doesn't have", enable)}
+	if set, err := git.Config(x.ctx, x.pr.Root, "merge.ours.driver"); driver == "ours" &&
+		err == nil && set == "" {
+		return []Finding{found(Note, view,
+			"uses the merge driver ours, which this clone doesn't have", enable)}
 	}
 	return nil
 }

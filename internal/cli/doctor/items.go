@@ -26,8 +26,8 @@ const (
 	projectPath = ".greenlight/project-state.json"
 )
 
-// reported returns what the project's tracker reports under a check. In a file with a merge conflict, other problems are
-// to be expected.
+// reported returns the complaints of the project's tracker under a check, except problems in files
+// with a merge conflict, where they are to be expected.
 func (x *exam) reported(check string) []Finding {
 	var all []Finding
 	for _, c := range x.complaints {
@@ -39,7 +39,8 @@ func (x *exam) reported(check string) []Finding {
 }
 
 func fromTracker(c tracker.Complaint) Finding {
-	severity := map[tracker.Severity]Severity{tracker.Broken: Error, tracker.Wrong: Warning, tracker.Note: Note}[c.Severity]
+	severity := map[tracker.Severity]Severity{tracker.Broken: Error, tracker.Wrong: Warning,
+		tracker.Note: Note}[c.Severity]
 	f := found(severity, c.Path, c.Message, c.Help)
 	if c.Fixable {
 		f = fixable(c.Path, c.Message)
@@ -50,7 +51,7 @@ func fromTracker(c tracker.Complaint) Finding {
 	return f
 }
 
-// checkSystems reports what each system finds in its own files.
+// checkSystems reports each system's findings in its own files.
 func checkSystems(x *exam) []Finding {
 	all := x.reported("")
 	for _, view := range x.pr.Views() {
@@ -67,7 +68,7 @@ func checkSystems(x *exam) []Finding {
 	return all
 }
 
-// otherPlan reports the warnings of a system besides the one that counts.
+// otherPlan reports the warnings of a system other than the one in use.
 func otherPlan(view *project.Project, now time.Time) []Finding {
 	p, err := view.Plan(now, view.Options())
 	if err != nil {
@@ -80,12 +81,13 @@ func otherPlan(view *project.Project, now time.Time) []Finding {
 	return all
 }
 
-// findConflicts finds marks of merge conflicts in the files directly in .greenlight. A slice's file with such marks is
-// corrupt, so the tracker reports it.
+// findConflicts finds marks of merge conflicts in the files directly in .greenlight. A slice's file
+// with such marks is corrupt, so the tracker reports it.
 func findConflicts(root string) (map[string]int, error) {
 	dir := statedir.Path(root)
 	list, err := durable.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // another system's project may have none
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		// another system's project may have no .greenlight
 		return nil, err
 	}
 	lines := map[string]int{}
@@ -95,9 +97,10 @@ func findConflicts(root string) (map[string]int, error) {
 		}
 		data, err := durable.ReadFile(filepath.Join(dir, d.Name()))
 		if err != nil {
-			continue // whatever needs the file reports it
+			continue // reported by the check that needs the file
 		}
-		if n, whole := conflict.Find(string(data)); whole { // otherwise the text may be about conflicts
+		if n, whole := conflict.Find(string(data)); whole {
+			// without all marks, the text may be about conflicts
 			lines[statedir.Name+"/"+d.Name()] = n
 		}
 	}
@@ -132,17 +135,19 @@ func checkSlices(x *exam) []Finding {
 			all = append(all, found(Error, st.File, st.Corrupt, "edit "+st.File).of(st.ID))
 		case st.Class == plan.Unknown:
 			why := x.p.Why(st.ID, x.Now)
-			all = append(all, found(Warning, st.File, st.ID+": "+why.Cause, strings.Join(why.Next, ", ")).of(st.ID))
+			all = append(all, found(Warning, st.File, st.ID+": "+why.Cause,
+				strings.Join(why.Next, ", ")).of(st.ID))
 		}
 	}
 	return all
 }
 
-// checkGraph checks the dependencies that graph and files result in.
+// checkGraph checks the dependencies that result from the graph and the files.
 func checkGraph(x *exam) []Finding {
 	var all []Finding
 	for _, c := range x.p.Cycles {
-		all = append(all, found(Error, "", "dependency cycle: "+strings.Join(append(slices.Clone(c), c[0]), " → "),
+		all = append(all, found(Error, "",
+			"dependency cycle: "+strings.Join(append(slices.Clone(c), c[0]), " → "),
 			x.depsHelp(c[len(c)-1])).of(c[0]))
 	}
 	graph := paths.Exists(filepath.Join(x.pr.Root, graphPath)) && x.p.Snapshot.Unsure == ""
@@ -150,19 +155,21 @@ func checkGraph(x *exam) []Finding {
 		st := &x.p.States[i]
 		for _, need := range st.Needs {
 			if x.p.State(need) == nil {
-				all = append(all, found(Error, st.File, st.ID+" depends on "+need+", an unknown "+x.p.Snapshot.Noun,
+				all = append(all, found(Error, st.File,
+					st.ID+" depends on "+need+", an unknown "+x.p.Snapshot.Noun,
 					x.unknownHelp(st.ID, need)).of(st.ID))
 			}
 		}
 		if graph && st.File != "" && st.Position == plan.None && st.Class != plan.Done {
-			all = append(all, found(Note, graphPath, st.ID+" has no entry, so its file names its deps and it is ordered by id",
+			all = append(all, found(Note, graphPath,
+				st.ID+" has no entry, so its file names its deps and it is ordered by id",
 				"edit "+graphPath+" to add it").of(st.ID))
 		}
 	}
 	return all
 }
 
-// depsHelp is how to change the dependencies of a slice: in its graph entry, if it has one.
+// depsHelp returns how to change the dependencies of a slice: in its graph entry, if it has one.
 func (x *exam) depsHelp(id string) string {
 	if st := x.p.State(id); !x.pr.Tracker.Traits().Managed && st.File != "" {
 		return "edit " + st.File + ": change what " + id + " depends on"
@@ -180,7 +187,7 @@ func (x *exam) unknownHelp(id, need string) string {
 	return "gl add-slice NAME --id " + need + ", or " + x.depsHelp(id)
 }
 
-// checkReverted reports slices that have landed and whose files say otherwise.
+// checkReverted reports slices that have landed although their files say otherwise.
 func checkReverted(x *exam) (all []Finding) {
 	for _, id := range x.p.Reverted() {
 		st := x.p.State(id)
@@ -190,7 +197,7 @@ func checkReverted(x *exam) (all []Finding) {
 	return all
 }
 
-// checkFiles reports what the tracker warns of in single files, apart from what other checks report.
+// checkFiles reports the tracker's warnings about single files, except those of other checks.
 func checkFiles(x *exam) []Finding {
 	files := map[string]*plan.State{}
 	for i := range x.p.States {
@@ -205,7 +212,8 @@ func checkFiles(x *exam) []Finding {
 		case st != nil && w.Message == st.Corrupt:
 		case w.Path == projectPath || w.Path == graphPath && x.p.Snapshot.Unsure != "":
 		case strings.HasPrefix(w.Path, ".greenlight/runs/"): // checkRecords reports these
-		case !strings.HasPrefix(w.Path, statedir.Name+"/"): // another system's: the message says what helps
+		case !strings.HasPrefix(w.Path, statedir.Name+"/"):
+			// of another system: the message contains the advice
 			f := found(Warning, w.Path, w.Message, "")
 			if st != nil {
 				f = f.of(st.ID)
@@ -214,7 +222,8 @@ func checkFiles(x *exam) []Finding {
 		case st == nil:
 			all = append(all, found(Warning, w.Path, w.Message, "edit, rename or remove "+w.Path))
 		case strings.HasPrefix(w.Message, "deps ("):
-			all = append(all, found(Warning, w.Path, w.Message, "gl state set "+st.ID+" deps="+strings.Join(st.Deps, ",")).of(st.ID))
+			all = append(all, found(Warning, w.Path, w.Message,
+				"gl state set "+st.ID+" deps="+strings.Join(st.Deps, ",")).of(st.ID))
 		default:
 			all = append(all, found(Warning, w.Path, w.Message, "edit "+w.Path).of(st.ID))
 		}
@@ -222,7 +231,7 @@ func checkFiles(x *exam) []Finding {
 	return all
 }
 
-// checkClaims reports slices that are claimed although gl runs no attempt at them.
+// checkClaims reports claimed slices without a running attempt.
 func checkClaims(x *exam) []Finding {
 	var all []Finding
 	for i := range x.p.States {
@@ -232,9 +241,11 @@ func checkClaims(x *exam) []Finding {
 		}
 		severity, help := Note, "gl state release "+st.ID+" --force, if no one works on it"
 		if st.Stale {
-			severity, help = Warning, "gl state claim "+st.ID+" --force takes it over, gl state release "+st.ID+" clears it"
+			severity, help = Warning, "gl state claim "+st.ID+
+				" --force takes it over, gl state release "+st.ID+" clears it"
 		}
-		all = append(all, found(severity, st.File, st.ClaimText(x.Now)+"; gl runs no attempt at it", help).of(st.ID))
+		all = append(all, found(severity, st.File, st.ClaimText(x.Now)+"; gl runs no attempt at it",
+			help).of(st.ID))
 	}
 	return all
 }

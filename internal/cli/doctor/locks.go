@@ -15,10 +15,10 @@ import (
 	"greenlight/internal/workspace/git"
 )
 
-// staleLock is older than the lock of a git that is still at work, but for one in which a person has an editor open.
+// staleLock is longer than a running git holds a lock, unless a person has an editor open in it.
 const staleLock = time.Minute
 
-// checkLocks reports what gits that are gone have left locked. Every git refuses to go past such a file.
+// checkLocks reports lock files of dead git processes. They make every git command fail.
 func checkLocks(x *exam) []Finding {
 	var all []Finding
 	at, err := git.FindCheckout(x.ctx, x.pr.Root)
@@ -27,12 +27,15 @@ func checkLocks(x *exam) []Finding {
 	}
 	for _, l := range git.Locks(at.Common, staleLock) {
 		rel := paths.Relative(x.pr.Root, l.Path)
-		text := fmt.Sprintf("is a lock of git's, %s old, and git refuses to change what it is for", plan.Age(x.Now.Sub(l.Made)))
+		text := fmt.Sprintf("is a lock file of git, %s old; git refuses to change what it protects",
+			plan.Age(x.Now.Sub(l.Made)))
 		switch users := proc.Users(l.Path); {
 		case beforeBoot(l):
-			all = append(all, fixable(rel, text+"; it is from before this machine was started, so the git that made it is gone"))
+			all = append(all, fixable(rel, text+
+				"; it is from before this machine was started, so the git that made it is gone"))
 		case len(users) > 0:
-			all = append(all, found(Warning, rel, text+"; it is in use by "+strings.Join(users, ", "), "wait for that, or end it"))
+			all = append(all, found(Warning, rel,
+				text+"; it is in use by "+strings.Join(users, ", "), "wait for that, or end it"))
 		case len(proc.Gits(at.Common)) > 0:
 			all = append(all, found(Warning, rel, text+"; no process has it open, but there is git at work here: "+strings.Join(proc.Gits(at.Common), ", "),
 				"wait for that; then rm "+shellwords.Quote(l.Path)))
@@ -43,7 +46,7 @@ func checkLocks(x *exam) []Finding {
 	return all
 }
 
-// fixLocks removes the locks whose gits are proven dead: nothing that ran before the machine was started runs now.
+// fixLocks removes locks whose git is proven dead: no process survives a reboot.
 func fixLocks(ctx context.Context, pr *project.Project) (did []string, err error) {
 	at, err := git.FindCheckout(ctx, pr.Root)
 	if err != nil {
@@ -61,7 +64,8 @@ func fixLocks(ctx context.Context, pr *project.Project) (did []string, err error
 	return did, nil
 }
 
-// beforeBoot reports whether the lock is from before this machine was started, by a safe margin: clocks are set after that.
+// beforeBoot reports whether the lock is older than the machine's boot, by a safe margin, because
+// clocks are set after it.
 func beforeBoot(l git.Lock) bool {
 	boot, ok := proc.BootTime()
 	return ok && l.Made.Before(boot.Add(-time.Hour))

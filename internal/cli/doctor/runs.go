@@ -25,7 +25,7 @@ func checkAttempts(x *exam) []Finding {
 		path := ".greenlight/runs/live/" + r.ID.Name() + ".json"
 		dead := r.Life.State() == proc.Dead
 		switch {
-		case r.Life.Phase == plan.Queued && !x.isSettled(r): // no process of its own has to be there
+		case r.Life.Phase == plan.Queued && !x.isSettled(r): // needs no process of its own
 			if x.idle(r) {
 				all = append(all, found(Warning, path, fmt.Sprintf("%s is in the merge queue, and no gl works that", r.ID.Label()), "gl land").of(r.ID.Slice))
 			}
@@ -37,62 +37,73 @@ func checkAttempts(x *exam) []Finding {
 			all = append(all, found(Warning, path, fmt.Sprintf("attempt %d of %s runs %s, where gl can't look", r.ID.N, r.ID.Slice, r.Life.Elsewhere()),
 				"gl retry --abandon "+r.ID.Label()+" if that is gone").of(r.ID.Slice))
 		case x.p.State(r.ID.Slice) == nil && !r.ID.IsTask():
-			all = append(all, found(Warning, path, fmt.Sprintf("attempt %d is running, but slice %s no longer exists", r.ID.N, r.ID.Slice),
+			all = append(all, found(Warning, path,
+				fmt.Sprintf("attempt %d is running, but slice %s no longer exists", r.ID.N, r.ID.Slice),
 				"gl stop "+r.ID.Slice).of(r.ID.Slice))
 		}
 	}
 	return all
 }
 
-// idle reports whether the attempt waits in the merge queue, which no process works.
+// idle reports whether the attempt waits in the merge queue and no process works on the queue.
 func (x *exam) idle(r *attempt.Record) bool {
 	st := x.p.State(r.ID.Slice)
 	return st != nil && st.Attempt != nil && st.Attempt.N == r.ID.N && st.Attempt.Idle
 }
 
 func (x *exam) isSettled(r *attempt.Record) bool {
-	return slices.ContainsFunc(x.index[r.ID.Slice], func(en attempt.Entry) bool { return en.N == r.ID.N && en.Outcome != "" })
+	return slices.ContainsFunc(x.index[r.ID.Slice], func(en attempt.Entry) bool {
+		return en.N == r.ID.N && en.Outcome != ""
+	})
 }
 
-// checkRecords reports what can't be used in runs/, and the records of slices that don't exist.
+// checkRecords reports unusable files in runs/, and records of slices that don't exist.
 func checkRecords(x *exam) []Finding {
 	var all []Finding
 	for _, b := range x.bad {
 		rel := paths.Relative(x.pr.Root, b.Path)
 		if b.Keep {
-			all = append(all, found(Warning, rel, "can't be used: "+b.Err.Error(), "run the gl that wrote it, or rm "+rel))
+			all = append(all, found(Warning, rel, "can't be used: "+b.Err.Error(),
+				"run the gl that wrote it, or rm "+rel))
 		} else {
 			all = append(all, fixable(rel, "can't be used: "+b.Err.Error()))
 		}
 	}
 	if aside, _ := (attempt.Quarantine{Store: x.pr.Runs}).Moved(); len(aside) > 0 {
 		all = append(all, found(Note, paths.Relative(x.pr.Root, filepath.Dir(aside[0])),
-			words.Count(len(aside), "file")+" of runs/ that couldn't be used", "rm -r "+paths.Relative(x.pr.Root, filepath.Dir(aside[0]))))
+			words.Count(len(aside), "file")+" of runs/ that couldn't be used",
+			"rm -r "+paths.Relative(x.pr.Root, filepath.Dir(aside[0]))))
 	}
 	var gone []string
 	for id := range x.index {
-		if x.p.State(id) == nil && !attempt.IsTask(id) && !slices.ContainsFunc(x.live, func(r *attempt.Record) bool { return r.ID.Slice == id }) {
+		if x.p.State(id) == nil && !attempt.IsTask(id) &&
+			!slices.ContainsFunc(x.live, func(r *attempt.Record) bool {
+				return r.ID.Slice == id
+			}) {
 			gone = append(gone, id)
 		}
 	}
 	slices.Sort(gone)
 	for _, id := range gone {
 		all = append(all, found(Note, ".greenlight/runs/done",
-			fmt.Sprintf("%s of %s, which isn't a slice", words.Count(len(x.index[id]), "attempt record"), id), "gl logs "+id).of(id))
+			fmt.Sprintf("%s of %s, which isn't a slice",
+				words.Count(len(x.index[id]), "attempt record"), id), "gl logs "+id).of(id))
 	}
 	return all
 }
 
-// checkMessages reports what was said to agents that nobody is going to read.
+// checkMessages reports messages to agents that no agent will read.
 func checkMessages(x *exam) []Finding {
 	var all []Finding
 	for _, work := range unread(x.pr, x.Now) {
-		all = append(all, fixable(".greenlight/runs/say/"+work+".json", "what was said to "+work+", which is over, was never read"))
+		all = append(all, fixable(".greenlight/runs/say/"+work+".json",
+			"messages to "+work+", which is over, were never read"))
 	}
 	return all
 }
 
-// unread are the slices that are complete or gone, and the tasks that are over, for which there are messages.
+// unread returns the slices that are complete or gone, and the tasks that are over, that still have
+// messages.
 func unread(pr *project.Project, now time.Time) []string {
 	said := pr.Runs.Messages.SaidTo()
 	if len(said) == 0 {
@@ -106,7 +117,7 @@ func unread(pr *project.Project, now time.Time) []string {
 	for _, view := range pr.Views() {
 		p, failed := view.Plan(now, view.Options())
 		if err = errors.Join(err, failed); err != nil {
-			return nil // who can't read the project can't tell
+			return nil // unknown without the project
 		}
 		for i := range p.States {
 			if st := &p.States[i]; st.Class != plan.Done {
@@ -117,7 +128,7 @@ func unread(pr *project.Project, now time.Time) []string {
 	return slices.DeleteFunc(said, func(work string) bool { return open[work] })
 }
 
-// tempDirs are the directories in which gl writes temporary files.
+// tempDirs returns the directories in which gl writes temporary files.
 func tempDirs(root string) []string {
 	dirs := []string{statedir.Path(root), statedir.Path(root, "slices")}
 	for _, d := range []string{"", "live", "done", "claims"} {
@@ -126,16 +137,18 @@ func tempDirs(root string) []string {
 	return dirs
 }
 
-// checkLeftovers reports what dead processes left behind.
+// checkLeftovers reports files that dead processes left behind.
 func checkLeftovers(x *exam) []Finding {
 	var all []Finding
 	for _, dir := range tempDirs(x.pr.Root) {
 		if temps, _ := durable.Abandoned(dir, x.Now); len(temps) > 0 {
-			all = append(all, fixable(paths.Relative(x.pr.Root, dir), words.Count(len(temps), "temporary file")+" left by dead processes"))
+			all = append(all, fixable(paths.Relative(x.pr.Root, dir),
+				words.Count(len(temps), "temporary file")+" left by dead processes"))
 		}
 	}
 	if env := deadEnvs(x.pr.Runs); len(env) > 0 {
-		all = append(all, fixable(".greenlight/runs/env", words.Count(len(env), "environment")+" of attempts that have ended, with any secrets in it"))
+		all = append(all, fixable(".greenlight/runs/env", words.Count(len(env), "environment")+
+			" of attempts that have ended, with any secrets in it"))
 	}
 	plugins, _ := filepath.Glob(filepath.Join(paths.EscapeGlob(x.pr.Runs.Files.Dir()), "plugin-*"))
 	sort.Slice(plugins, func(i, j int) bool { return newer(plugins[i], plugins[j]) })
@@ -146,7 +159,8 @@ func checkLeftovers(x *exam) []Finding {
 	stages, _ := filepath.Glob(filepath.Join(paths.EscapeGlob(x.pr.Root), ".greenlight-init-*.tmp"))
 	for _, dir := range stages {
 		if info, err := os.Stat(dir); err == nil && x.Now.Sub(info.ModTime()) > time.Hour {
-			all = append(all, found(Warning, filepath.Base(dir), "left by a gl init that died", "rm -r "+filepath.Base(dir)))
+			all = append(all, found(Warning, filepath.Base(dir), "left by a gl init that died",
+				"rm -r "+filepath.Base(dir)))
 		}
 	}
 	return all
@@ -158,10 +172,10 @@ func newer(a, b string) bool {
 	return err1 == nil && err2 == nil && ia.ModTime().After(ib.ModTime())
 }
 
-// deadEnvs are the files with the environments of attempts that have ended.
+// deadEnvs returns the files with the environments of attempts that have ended.
 func deadEnvs(runs *attempt.Store) []string {
 	dir := filepath.Join(runs.Files.Dir(), "env")
-	list, _ := durable.ReadDir(dir) // without the directory nothing is left in it
+	list, _ := durable.ReadDir(dir) // no directory, no files
 	var dead []string
 	for _, d := range list {
 		if !runs.IsOpen(d.Name()) {

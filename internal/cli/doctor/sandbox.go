@@ -9,8 +9,8 @@ import (
 	"greenlight/internal/workspace/sandbox"
 )
 
-// checkSandbox tells whether agents can be confined here: an error where they are to be, a note where they could be. Where they work in the
-// checkout nothing can confine them.
+// checkSandbox reports that agents can't be confined although they should be, as an error, or that
+// they could be, as a note. Agents in the checkout can't be confined.
 func checkSandbox(x *exam) []Finding {
 	wanted := x.pr.Config.Sandbox == project.SandboxBwrap
 	if !wanted && !x.inWorktrees() {
@@ -21,7 +21,8 @@ func checkSandbox(x *exam) []Finding {
 	case errors.As(err, &none) && wanted:
 		return []Finding{found(Error, project.ConfigFile, "sandbox is bwrap, and agents don't start: "+sanitize.Line(none.Reason), none.Help+", or gl settings set sandbox off")}
 	case errors.As(err, &none):
-		return []Finding{found(Note, "", "there is no sandbox for agents here: "+sanitize.Line(none.Reason), none.Help)}
+		return []Finding{found(Note, "",
+			"there is no sandbox for agents here: "+sanitize.Line(none.Reason), none.Help)}
 	case err != nil:
 		return []Finding{found(Warning, "", sanitize.Line(err.Error()), "")}
 	case wanted && x.pr.Config.Git.Isolation != project.IsolationWorktree:

@@ -8,14 +8,18 @@ import (
 	"greenlight/internal/run/testrun"
 )
 
-// checkTests reports that there is no test command, with the one that fits, and what agents wanted to set.
+// checkTests reports a missing test command, with a suggestion, and the settings that agents
+// proposed.
 func checkTests(x *exam) []Finding {
 	var all []Finding
 	if !x.pr.Config.Test.Command.IsSet() {
 		if p, ok := testrun.Detect(x.pr.Root); ok {
-			all = append(all, found(Note, project.ConfigFile, "there is no test command, so gl can't verify what agents complete ("+p.Why+")", p.Set()))
+			all = append(all, found(Note, project.ConfigFile,
+				"there is no test command, so gl can't verify what agents complete ("+p.Why+")",
+				p.Set()))
 		} else if x.inWorktrees() {
-			all = append(all, found(Note, project.ConfigFile, "there is no test command, so gl can't verify what agents complete",
+			all = append(all, found(Note, project.ConfigFile,
+				"there is no test command, so gl can't verify what agents complete",
 				"gl settings set test.command '…'"))
 		}
 	}
@@ -25,7 +29,8 @@ func checkTests(x *exam) []Finding {
 	}
 	for _, p := range proposals {
 		key, value := sanitize.Line(p.Key), sanitize.Line(p.Value)
-		all = append(all, found(Note, project.ConfigFile, fmt.Sprintf("attempt %s wanted to set %s to %s", sanitize.Line(p.Attempt), key, value),
+		all = append(all, found(Note, project.ConfigFile,
+			fmt.Sprintf("attempt %s wanted to set %s to %s", sanitize.Line(p.Attempt), key, value),
 			p.Command()+", if you agree"))
 	}
 	return all

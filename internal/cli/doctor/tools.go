@@ -23,7 +23,8 @@ func checkAgent(x *exam) []Finding {
 		return []Finding{found(Error, "", err.Error(), "")}
 	}
 	badAgent := func(err error) []Finding {
-		return []Finding{found(Error, project.ConfigFile, "parallel.agent: "+err.Error(), "edit "+project.ConfigFile)}
+		return []Finding{found(Error, project.ConfigFile, "parallel.agent: "+err.Error(),
+			"edit "+project.ConfigFile)}
 	}
 	var all []Finding
 	for _, name := range x.pr.Config.Agent {
@@ -47,22 +48,25 @@ func checkNamedAgent(x *exam, name, parent string, badAgent func(error) []Findin
 	if _, err := paths.Program(a.Program, x.pr.Root); err != nil {
 		help := a.Install
 		if help == "" {
-			help = "edit " + project.ConfigFile + ": parallel.agents." + name + ".command begins with the program"
+			help = "edit " + project.ConfigFile + ": parallel.agents." + name +
+				".command begins with the program"
 		}
-		if len(x.pr.Config.Agent) > 1 { // the others do without it
-			return []Finding{found(Note, "", a.Program+", the program of the agent "+name+", is not on PATH", help)}
+		if len(x.pr.Config.Agent) > 1 { // the other agents work without it
+			return []Finding{found(Note, "",
+				a.Program+", the program of the agent "+name+", is not on PATH", help)}
 		}
 		return []Finding{found(Error, "", a.Program+", the agent's program, is not on PATH", help)}
 	}
 	all := append(checkLoginPath(x, a), checkClientTrust(x, a)...)
-	if a.Stream == agent.StreamClaude && a.Login != "" && !install.Has(x.pr.Root, "slice", x.Getenv) {
+	if a.Stream == agent.StreamClaude && a.Login != "" &&
+		!install.Has(x.pr.Root, "slice", x.Getenv) {
 		all = append(all, found(Note, "", "the /gl: commands aren't installed for Claude Code; agents that gl starts have them anyway",
 			"gl install --global, or gl install --local"))
 	}
 	return all
 }
 
-// checkInstalled reports installed commands that differ from this gl's. Agents use them all the same.
+// checkInstalled reports installed commands that differ from this gl's. Agents still use them.
 func checkInstalled(x *exam) []Finding {
 	var all []Finding
 	for _, scope := range []install.Scope{install.Local, install.Global} {
@@ -76,7 +80,8 @@ func checkInstalled(x *exam) []Finding {
 		case err != nil:
 			all = append(all, found(Warning, "", err.Error(), ""))
 		case st.Installed && !st.Complete:
-			all = append(all, found(Warning, "", "the installation in "+dir+" was cut short", t.Command()))
+			all = append(all,
+				found(Warning, "", "the installation in "+dir+" was cut short", t.Command()))
 		case st.Installed && len(slices.DeleteFunc(st.Diffs, theirs)) > 0:
 			all = append(all, found(Note, "", fmt.Sprintf("the /gl: commands in %s, installed by gl %s, differ from those of this gl (%s)", dir, st.Version, x.Version),
 				t.Command()+" (gl check says which differ)"))
@@ -85,7 +90,7 @@ func checkInstalled(x *exam) []Finding {
 	return all
 }
 
-// The oldest versions that can do all that gl asks of them.
+// The oldest versions with all the features that gl needs.
 const (
 	oldestGit  = "2.30"
 	oldestTmux = "3.2"
@@ -95,25 +100,30 @@ func checkTools(x *exam) []Finding {
 	var all []Finding
 	switch version, err := git.Version(x.ctx); {
 	case errors.Is(err, git.ErrMissing):
-		all = append(all, found(Warning, "", "git is not on PATH: gl can't tell what agents changed", git.InstallHint))
+		all = append(all, found(Warning, "",
+			"git is not on PATH: gl can't tell what agents changed", git.InstallHint))
 	case err != nil:
 		all = append(all, found(Warning, "", err.Error(), git.InstallHint))
 	case older(version, oldestGit):
-		all = append(all, found(Warning, "", "git is version "+version+", but gl needs "+oldestGit, "update it (apt install git, brew upgrade git)"))
+		all = append(all, found(Warning, "", "git is version "+version+", but gl needs "+oldestGit,
+			"update it (apt install git, brew upgrade git)"))
 	}
 	if !tmux.Installed() {
 		return append(all, found(Warning, "", "tmux is not on PATH: slices are built one after the other, or with --runner process", tmux.InstallHint))
 	}
 	switch version, err := tmux.Version(x.ctx); {
 	case err != nil:
-		all = append(all, found(Warning, "", "can't get the version of tmux: "+err.Error(), tmux.InstallHint))
+		all = append(all,
+			found(Warning, "", "can't get the version of tmux: "+err.Error(), tmux.InstallHint))
 	case older(version, oldestTmux):
-		all = append(all, found(Warning, "", "tmux is version "+version+", but gl needs "+oldestTmux, "update it (apt install tmux, brew upgrade tmux)"))
+		all = append(all, found(Warning, "", "tmux is version "+version+", but gl needs "+
+			oldestTmux, "update it (apt install tmux, brew upgrade tmux)"))
 	}
 	return all
 }
 
-// older compares the first two numbers of versions such as "3.3a" and "next-3.5"; a version without numbers isn't old.
+// older compares the first two numbers of versions such as "3.3a" and "next-3.5"; a version without
+// numbers isn't old.
 func older(version, oldest string) bool {
 	have, want := versionNumbers(version), versionNumbers(oldest)
 	if len(have) < 2 {
@@ -124,7 +134,9 @@ func older(version, oldest string) bool {
 
 func versionNumbers(version string) []int {
 	var all []int
-	for _, word := range strings.FieldsFunc(version, func(r rune) bool { return r < '0' || r > '9' }) {
+	for _, word := range strings.FieldsFunc(version, func(r rune) bool {
+		return r < '0' || r > '9'
+	}) {
 		if n, err := strconv.Atoi(word); err == nil {
 			all = append(all, n)
 		}

@@ -16,7 +16,7 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// inWorktrees says whether slices are built in worktrees here.
+// inWorktrees reports whether this project builds slices in worktrees.
 func (x *exam) inWorktrees() bool {
 	if x.pr.Config.Git.Isolation != project.IsolationWorktree || !x.pr.Tracker.Traits().Lands {
 		return false
@@ -25,14 +25,15 @@ func (x *exam) inWorktrees() bool {
 	return err == nil
 }
 
-// checkWorktrees reports what no open slice accounts for among the worktrees and what git has of them.
+// checkWorktrees reports worktrees, branches and snapshots that belong to no open slice.
 func checkWorktrees(x *exam) []Finding {
 	wanted := x.pr.Config.Git.Isolation == project.IsolationWorktree
 	repo, err := x.pr.Worktrees(x.ctx)
 	none := new(worktree.Unavailable)
 	switch {
 	case errors.As(err, &none) && wanted && (x.pr.Config.Git.Asked || !none.NoRepository):
-		return []Finding{found(Warning, "", "slices are built in the checkout, not in worktrees: "+sanitize.Line(none.Reason), "")}
+		return []Finding{found(Warning, "",
+			"slices are built in the checkout, not in worktrees: "+sanitize.Line(none.Reason), "")}
 	case errors.As(err, &none):
 		return nil
 	case err != nil:
@@ -62,7 +63,7 @@ func checkWorktrees(x *exam) []Finding {
 	return all
 }
 
-// brokenRefs reports what a prune has taken of slices' branches and snapshots.
+// brokenRefs reports slices' branches and snapshots whose objects a git prune removed.
 func (x *exam) brokenRefs(repo *worktree.Repo) []Finding {
 	broken, err := repo.Cleaner.Broken(x.ctx)
 	switch {
@@ -75,14 +76,15 @@ func (x *exam) brokenRefs(repo *worktree.Repo) []Finding {
 	for i, ref := range broken {
 		names[i] = sanitize.Line(ref.Name)
 	}
-	return []Finding{fixable("", "git has lost what "+words.Count(len(names), "ref")+" of slices' work had (git prune, git gc --prune=now), so git gc and git log --all fail: "+
+	return []Finding{fixable("", "git has lost what "+words.Count(len(names), "ref")+
+		" of slices' work had (git prune, git gc --prune=now), so git gc and git log --all fail: "+
 		strings.Join(names[:min(3, len(names))], ", ")+words.More(len(names)-3))}
 }
 
-// fixRefs mends these.
+// fixRefs repairs them.
 func fixRefs(ctx context.Context, pr *project.Project) (fixed []string, err error) {
 	repo, err := pr.Worktrees(ctx)
-	if err != nil { // none are used here
+	if err != nil { // no worktrees are used here
 		return nil, nil
 	}
 	names, err := repo.Cleaner.MendBroken(ctx)
@@ -92,10 +94,11 @@ func fixRefs(ctx context.Context, pr *project.Project) (fixed []string, err erro
 	return fixed, err
 }
 
-// goneTarget reports that the branch that the work is for isn't there any more.
+// goneTarget reports that the target branch no longer exists.
 func goneTarget(x *exam, repo *worktree.Repo) []Finding {
 	refused := new(worktree.Refused)
-	if repo.Target() == "" || !errors.As(repo.CheckTarget(x.ctx), &refused) || refused == worktree.ErrNoCommit {
+	if repo.Target() == "" || !errors.As(repo.CheckTarget(x.ctx), &refused) ||
+		refused == worktree.ErrNoCommit {
 		return nil
 	}
 	return []Finding{found(Error, "", sanitize.Line(refused.Reason), sanitize.Line(refused.Help))}
@@ -103,19 +106,21 @@ func goneTarget(x *exam, repo *worktree.Repo) []Finding {
 
 // specialFiles reports pipes, devices and links where git looks for files in gl's worktrees.
 func specialFiles(repo *worktree.Repo) (all []Finding) {
-	lineages, _, _ := repo.Lineages.All() // what can't be read is a leftover
+	lineages, _, _ := repo.Lineages.All() // reported as leftovers if they can't be read
 	for _, l := range lineages {
 		if l.Admin == "" {
 			continue
 		}
 		for _, s := range repo.Layout.Worktree(l).Special() {
-			all = append(all, found(Warning, "", sanitize.Line(s.Path)+" "+s.Why, "rm "+shellwords.Quote(sanitize.Line(s.Path))))
+			all = append(all, found(Warning, "", sanitize.Line(s.Path)+" "+s.Why,
+				"rm "+shellwords.Quote(sanitize.Line(s.Path))))
 		}
 	}
 	return all
 }
 
-// leftWorktrees has a finding for each place, and one for all branches and one for all snapshots: after runs/ was removed these are many.
+// leftWorktrees returns one finding for each directory, one for all branches and one for all
+// snapshots: there are many once runs/ was removed.
 func (x *exam) leftWorktrees(left []worktree.Leftover) []Finding {
 	var all []Finding
 	var branches, wips []string
@@ -123,13 +128,18 @@ func (x *exam) leftWorktrees(left []worktree.Leftover) []Finding {
 		path := sanitize.Line(l.Path)
 		switch l.Kind {
 		case worktree.LeftWorktree:
-			all = append(all, found(Note, "", "the worktree "+path+" is no open slice's", "gl clean --dry-run says what is in it"))
+			all = append(all, found(Note, "", "the worktree "+path+" is no open slice's",
+				"gl clean --dry-run says what is in it"))
 		case worktree.LeftEntry:
 			all = append(all, found(Warning, "", fmt.Sprintf("git lists a worktree whose directory is gone (%s)", sanitize.Line(l.Admin)), "gl clean"))
 		case worktree.LeftDirectory:
-			all = append(all, found(Warning, "", "the directory "+path+" is among the worktrees, and git doesn't list it", "look into it, and remove it yourself"))
+			all = append(all, found(Warning, "", "the directory "+path+
+				" is among the worktrees, and git doesn't list it",
+				"look into it, and remove it yourself"))
 		case worktree.LeftFile:
-			all = append(all, found(Warning, paths.Relative(x.pr.Root, l.Path), "can't be used: the slice's next attempt begins a new branch", "gl salvage lists its work"))
+			all = append(all, found(Warning, paths.Relative(x.pr.Root, l.Path),
+				"can't be used: the slice's next attempt begins a new branch",
+				"gl salvage lists its work"))
 		case worktree.LeftBranch:
 			branches = append(branches, worktree.Short(l.Branch))
 		case worktree.LeftWIP:

@@ -8,11 +8,12 @@ import (
 	"greenlight/internal/state/gsd"
 )
 
-// verbArgs are the arguments of a GSD verb, by GSD's own rules, which no flag library has: a flag takes the word behind it,
-// the first time counts, and a word that begins with -- is no value. What isn't known is passed over.
+// verbArgs are the arguments of a GSD verb, by GSD's own rules, which no flag library implements: a
+// flag takes the next word, its first occurrence counts, and a word that begins with -- isn't a
+// value. Unknown flags are ignored.
 type verbArgs []string
 
-// value returns what stands behind --name; "" for nothing.
+// value returns the word after --name; "" for none.
 func (a verbArgs) value(name string) string {
 	value, _ := a.given(name)
 	return value
@@ -28,7 +29,7 @@ func (a verbArgs) given(name string) (value string, ok bool) {
 
 func (a verbArgs) has(name string) bool { return slices.Contains(a, "--"+name) }
 
-// at is the n-th argument, "" where there are fewer.
+// at returns the n-th argument, "" if there are fewer.
 func (a verbArgs) at(n int) string {
 	if n < len(a) {
 		return a[n]
@@ -36,7 +37,7 @@ func (a verbArgs) at(n int) string {
 	return ""
 }
 
-// number reads --name as a whole number; nil where it isn't given.
+// number parses --name as an integer; nil if it isn't given.
 func (a verbArgs) number(name string) (*int, error) {
 	text, ok := a.given(name)
 	if !ok {
@@ -49,7 +50,7 @@ func (a verbArgs) number(name string) (*int, error) {
 	return &n, nil
 }
 
-// take removes the switches that every verb has and says which were there.
+// take removes the switch --name, which every verb has, and reports whether it was given.
 func (a *verbArgs) take(name string) bool {
 	i := slices.Index(*a, "--"+name)
 	if i < 0 {
@@ -59,7 +60,7 @@ func (a *verbArgs) take(name string) bool {
 	return true
 }
 
-// patchFields reads the fields of patch: one JSON object, or --Name value pairs.
+// patchFields parses the fields of patch: one JSON object, or --Name value pairs.
 func patchFields(a verbArgs) ([]gsd.Field, error) {
 	if len(a) == 1 && strings.HasPrefix(strings.TrimSpace(a[0]), "{") {
 		return gsd.ParsePatch(a[0])

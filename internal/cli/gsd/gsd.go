@@ -1,5 +1,5 @@
-// Package gsd is gl gsd: the commands that read and change a GSD project's STATE.md. What the verbs do is in
-// greenlight/internal/state/gsd.
+// Package gsd is gl gsd: the commands that read and change a GSD project's STATE.md. What the verbs
+// do is in greenlight/internal/state/gsd.
 package gsd
 
 import (

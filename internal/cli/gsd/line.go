@@ -33,20 +33,21 @@ Exit codes: 0 printed; 1 there is no GSD state here, or it can't be read; 2 wron
 	return c
 }
 
-// maxGsdLine is how many characters the line may have that somebody else puts into a status line.
+// maxGsdLine limits the characters of the line, which other programs put into a status line.
 const maxGsdLine = 4 << 10
 
 // A LineDoc is what gl gsd line --json prints.
 type LineDoc struct {
 	SchemaVersion int         `json:"schema_version"`
-	Line          string      `json:"line"`    // the segment, with the text as the files have it
-	Compact       string      `json:"compact"` // the same in few columns
+	Line          string      `json:"line"`    // the segment, with the text of the files, unescaped
+	Compact       string      `json:"compact"` // the same in fewer columns
 	Position      positionDoc `json:"position"`
 }
 
-// positionDoc is what the line is made of, as the file has it.
+// A positionDoc is what the line is made from, as in the file.
 type positionDoc struct {
-	Status          *string  `json:"status"`           // from the front matter, else a word for the body's
+	// from the front matter, otherwise a word for the body's status
+	Status          *string  `json:"status"`
 	Milestone       *string  `json:"milestone"`        // its version
 	MilestoneName   *string  `json:"milestone_name"`   // its name
 	ActivePhase     *string  `json:"active_phase"`     // the phase that a command is working on
@@ -55,10 +56,12 @@ type positionDoc struct {
 	CompletedPhases *string  `json:"completed_phases"` // digits
 	TotalPhases     *string  `json:"total_phases"`     // digits
 	Percent         *string  `json:"percent"`          // digits
-	PhaseNumber     *string  `json:"phase_number"`     // digits, from the body's line Phase: 1 of 5 (Name)
-	PhaseTotal      *string  `json:"phase_total"`      // digits, from that line
-	PhaseName       *string  `json:"phase_name"`       // from that line
-	NoWorkstream    bool     `json:"no_workstream"`    // the project has workstreams and none is selected
+	// digits, from the body's line Phase: 1 of 5 (Name)
+	PhaseNumber *string `json:"phase_number"`
+	PhaseTotal  *string `json:"phase_total"` // digits, from the same line
+	PhaseName   *string `json:"phase_name"`  // from the same line
+	// the project has workstreams and none is selected
+	NoWorkstream bool `json:"no_workstream"`
 }
 
 func runLine(app *cmdutil.App, compact, asJSON bool) error {
@@ -79,9 +82,13 @@ func runLine(app *cmdutil.App, compact, asJSON bool) error {
 		next = []string{}
 	}
 	return app.IO.JSON(LineDoc{1, p.String(), p.Compact(), positionDoc{
-		Status: jsondoc.OrNull(p.Status), Milestone: jsondoc.OrNull(p.Milestone), MilestoneName: jsondoc.OrNull(p.MilestoneName),
-		ActivePhase: jsondoc.OrNull(p.ActivePhase), NextAction: jsondoc.OrNull(p.NextAction), NextPhases: next,
-		CompletedPhases: jsondoc.OrNull(p.CompletedPhases), TotalPhases: jsondoc.OrNull(p.TotalPhases), Percent: jsondoc.OrNull(p.Percent),
-		PhaseNumber: jsondoc.OrNull(p.PhaseNum), PhaseTotal: jsondoc.OrNull(p.PhaseTotal), PhaseName: jsondoc.OrNull(p.PhaseName), NoWorkstream: p.NoWorkstream,
+		Status: jsondoc.OrNull(p.Status), Milestone: jsondoc.OrNull(p.Milestone),
+		MilestoneName: jsondoc.OrNull(p.MilestoneName),
+		ActivePhase:   jsondoc.OrNull(p.ActivePhase), NextAction: jsondoc.OrNull(p.NextAction),
+		NextPhases:      next,
+		CompletedPhases: jsondoc.OrNull(p.CompletedPhases),
+		TotalPhases:     jsondoc.OrNull(p.TotalPhases), Percent: jsondoc.OrNull(p.Percent),
+		PhaseNumber: jsondoc.OrNull(p.PhaseNum), PhaseTotal: jsondoc.OrNull(p.PhaseTotal),
+		PhaseName: jsondoc.OrNull(p.PhaseName), NoWorkstream: p.NoWorkstream,
 	}})
 }

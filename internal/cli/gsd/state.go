@@ -68,11 +68,14 @@ func newState(app *cmdutil.App) *cobra.Command {
 }
 
 func newSnapshot(app *cmdutil.App) *cobra.Command {
-	return verbCommand(app, verb{name: snapshotName, short: "Everything that STATE.md says, in one document",
-		run: func(_ context.Context, s *gsd.Store, _ verbArgs) (gsd.Result, error) { return s.Snapshot() }})
+	return verbCommand(app,
+		verb{name: snapshotName, short: "Everything that STATE.md says, in one document",
+			run: func(_ context.Context, s *gsd.Store, _ verbArgs) (gsd.Result, error) {
+				return s.Snapshot()
+			}})
 }
 
-// line is an example of the verb's use.
+// line returns an example of the verb's use.
 func (v verb) line() string {
 	switch {
 	case v.name == snapshotName:
@@ -83,7 +86,7 @@ func (v verb) line() string {
 	return "state " + v.name + " " + v.example
 }
 
-// snapshotName is the one verb that GSD has beside state, not below it.
+// snapshotName is the only verb that GSD has next to state rather than below it.
 const snapshotName = "state-snapshot"
 
 func verbCommand(app *cmdutil.App, v verb) *cobra.Command {
@@ -96,7 +99,8 @@ percent and exit codes are those of GSD's own tools.
 Exit codes: 0 done; 1 it wasn't done, the JSON says why (with --compat 0), or wrong usage.`,
 		Example:            "  gl gsd " + v.line(),
 		DisableFlagParsing: true,
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		ValidArgsFunction: func(*cobra.Command, []string,
+			string) ([]string, cobra.ShellCompDirective) {
 			var list []string
 			for _, f := range append(slices.Clone(v.flags), "raw", "json-errors", "compat") {
 				list = append(list, "--"+f)
@@ -107,7 +111,7 @@ Exit codes: 0 done; 1 it wasn't done, the JSON says why (with --compat 0), or wr
 	}
 }
 
-// runUnnamed is gl gsd state without a verb: load, as with GSD; or an unknown one.
+// runUnnamed runs gl gsd state without a verb, which means load, as in GSD, or with an unknown one.
 func runUnnamed(app *cmdutil.App, c *cobra.Command, verbs []verb, a []string) error {
 	a, help, err := globals(app, c, nil, a)
 	if err != nil || help {
@@ -121,7 +125,7 @@ func runUnnamed(app *cmdutil.App, c *cobra.Command, verbs []verb, a []string) er
 	for _, v := range verbs {
 		names = append(names, v.name)
 	}
-	if i := slices.Index(names, args[0]); i >= 0 { // behind flags that are gl's own
+	if i := slices.Index(names, args[0]); i >= 0 { // after gl's own flags
 		return runGsd(app, c, verbs[i], a[1:])
 	}
 	hint := ""
@@ -139,9 +143,10 @@ func orHelp(c *cobra.Command, err error) error {
 	return c.Help()
 }
 
-// globals takes gl's own flags off the front: a command that reads its arguments by hand gets those, too. A flag that the
-// verb has itself is the verb's.
-func globals(app *cmdutil.App, c *cobra.Command, own, a []string) (rest []string, help bool, err error) {
+// globals removes gl's own flags from the front: a command that parses its own arguments gets them,
+// too. A flag that the verb has as well is the verb's.
+func globals(app *cmdutil.App, c *cobra.Command,
+	own, a []string) (rest []string, help bool, err error) {
 	for len(a) > 0 {
 		if a[0] == "-h" || a[0] == "--help" {
 			return nil, true, nil
@@ -168,7 +173,7 @@ func globals(app *cmdutil.App, c *cobra.Command, own, a []string) (rest []string
 	return nil, false, app.CheckGlobals()
 }
 
-// globalFlag is the flag of gl itself that a word begins with; nil for none.
+// globalFlag returns gl's own flag that the word begins with; nil for none.
 func globalFlag(c *cobra.Command, word string) *pflag.Flag {
 	flags := c.Root().PersistentFlags()
 	if name, ok := strings.CutPrefix(word, "--"); ok {
@@ -211,14 +216,14 @@ func runGsd(app *cmdutil.App, c *cobra.Command, v verb, a []string) error {
 	if err := printResult(app, r, raw); err != nil {
 		return err
 	}
-	// GSD exits 0 here, which scripts take for success.
+	// GSD exits 0 here, which scripts mistake for success.
 	if r.Failed && !compat {
 		return &cmdutil.ExitError{Code: cmdutil.ExitFailed}
 	}
 	return nil
 }
 
-// report says what is wrong as GSD does: its callers read that.
+// report prints an error as GSD does, because callers parse it.
 func report(app *cmdutil.App, err error, asJSON bool) error {
 	var wrong *gsd.UsageError
 	if !asJSON {
@@ -241,10 +246,11 @@ func report(app *cmdutil.App, err error, asJSON bool) error {
 	return &cmdutil.ExitError{Code: cmdutil.ExitFailed}
 }
 
-// maxAnswer is how many characters an answer may have on stdout: an agent's tools cut longer ones off.
+// maxAnswer limits the characters of an answer on stdout: agents' tools truncate longer ones.
 const maxAnswer = 50_000
 
-// printResult prints without a line end, as GSD does: callers take the whole output for the value.
+// printResult prints without a final newline, as GSD does: callers use the whole output as the
+// value.
 func printResult(app *cmdutil.App, r gsd.Result, raw bool) error {
 	text := ""
 	if raw && r.Raw != nil {
@@ -269,7 +275,7 @@ func printResult(app *cmdutil.App, r gsd.Result, raw bool) error {
 	return err
 }
 
-// spill writes an answer that is too long into a file that only its reader may read, where GSD puts them.
+// spill writes a long answer into a file that only this user can read, where GSD puts them.
 func spill(doc string) (string, error) {
 	dir := filepath.Join(os.TempDir(), "gsd")
 	if err := os.MkdirAll(dir, 0o755); err != nil {

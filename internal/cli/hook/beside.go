@@ -31,7 +31,9 @@ type found struct {
 // session was killed.
 const forgotten = 6 * time.Hour
 
-var agentID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`) })
+var agentID = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`)
+})
 
 // foundIn returns the file of the session's sub-agent; "" for none.
 func (s *session) foundIn(runs string) string {
@@ -105,6 +107,8 @@ func namesOf(list []*found) []string {
 // excused omits the files that one of the agents may change.
 func excused(paths []string, list []*found) []string {
 	return slices.DeleteFunc(slices.Clone(paths), func(rel string) bool {
-		return slices.ContainsFunc(list, func(f *found) bool { return len(isolation().Strayed(f.Agent, []string{rel}, true)) == 0 })
+		return slices.ContainsFunc(list, func(f *found) bool {
+			return len(isolation().Strayed(f.Agent, []string{rel}, true)) == 0
+		})
 	})
 }

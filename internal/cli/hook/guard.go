@@ -185,7 +185,8 @@ func (s *session) guardState(c guard.Call, path string) error {
 		if i < 0 {
 			return nil
 		}
-		dir, rel := path[:max(at+i, 1)], strings.TrimSuffix(slashed[at+i+len(statedir.Name)+2:], "/")
+		dir, rel := path[:max(at+i, 1)],
+			strings.TrimSuffix(slashed[at+i+len(statedir.Name)+2:], "/")
 		if refusal := s.guardStateIn(c, dir, rel, path); refusal != nil {
 			return refusal
 		}
@@ -205,7 +206,8 @@ func (s *session) guardCopy(c guard.Call, path string) error {
 		return guard.NewCopyError(rel, original, command+" changes that one from here")
 	}
 	if rest, ok := strings.CutPrefix(rel+"/", statedir.Name+"/"); ok {
-		return guard.Copy(c, strings.TrimSuffix(rest, "/"), filepath.Join(place.Root, statedir.Name), guarded(place.Root))
+		return guard.Copy(c, strings.TrimSuffix(rest, "/"),
+			filepath.Join(place.Root, statedir.Name), guarded(place.Root))
 	}
 	return nil
 }
@@ -261,7 +263,9 @@ func guarded(root string) bool {
 	if err != nil {
 		return false
 	}
-	return slices.ContainsFunc(pr.Views(), func(v *project.Project) bool { return v.Tracker.Traits().Guarded })
+	return slices.ContainsFunc(pr.Views(), func(v *project.Project) bool {
+		return v.Tracker.Traits().Guarded
+	})
 }
 
 // guardTests checks the tests of the session's project, and of the project that contains the
@@ -273,7 +277,8 @@ func (s *session) guardTests(c guard.Call, path string) error {
 		if root == "" || i > 0 && root == here.Root {
 			continue
 		}
-		if refusal := s.guardTestsOf(c, root, s.inProject(root, here, there, path)); refusal != nil {
+		if refusal := s.guardTestsOf(c, root,
+			s.inProject(root, here, there, path)); refusal != nil {
 			return refusal
 		}
 	}
@@ -315,7 +320,9 @@ func (s *session) guardTestsOf(c guard.Call, root string, names []string) error 
 	if c.Agent != "" {
 		return s.guardIsolation(c, names)
 	}
-	names = slices.DeleteFunc(names, func(rel string) bool { return guard.KindOf(rel) != guard.Tests && !guard.IsContracts(rel) })
+	names = slices.DeleteFunc(names, func(rel string) bool {
+		return guard.KindOf(rel) != guard.Tests && !guard.IsContracts(rel)
+	})
 	if len(names) == 0 {
 		return nil
 	}
@@ -347,7 +354,9 @@ func (s *session) guardIsolation(c guard.Call, names []string) error {
 		return nil
 	}
 	rel := names[0]
-	if i := slices.IndexFunc(names, func(rel string) bool { return guard.KindOf(rel) == guard.Tests }); i >= 0 {
+	if i := slices.IndexFunc(names, func(rel string) bool {
+		return guard.KindOf(rel) == guard.Tests
+	}); i >= 0 {
 		rel = names[i]
 	}
 	return isolation().Isolated(c, rel, guard.IsRunnerConfig(rel) && s.handedOver())

@@ -62,7 +62,8 @@ func TestGuardIsNotGoneAround(t *testing.T) {
 		{"a content as an object", root, "Write", object{"file_path": in(".greenlight/slices/S-1.md"), "content": object{}}, nil, "gl state set S-1"},
 		{"a path as a list", root, "Write", object{"file_path": []string{record}}, nil, "gl stop"},
 		{"an input as text", root, "Write", `{"file_path": "` + record + `"}`, nil, "gl stop"},
-		{"a tool as a list", root, "", write(record), object{"tool_name": []string{"Write"}}, "gl stop"},
+		{"a tool as a list", root, "", write(record),
+			object{"tool_name": []string{"Write"}}, "gl stop"},
 		{"a session as a number", root, "Write", write("x_test.go"), object{"session_id": 7}, "S-2 is being implemented"},
 		{"an agent as a list", root, "Write", write("x_test.go"), object{"agent_type": []string{"gl-implementer"}}, "S-2 is being implemented"},
 		{"other fields of other types", root, "Write", write(record), object{"stop_hook_active": "x", "background_tasks": 7, "hook_event_name": []int{1}, "agent_id": 7}, "gl stop"},
@@ -78,7 +79,8 @@ func TestGuardIsNotGoneAround(t *testing.T) {
 		{"a test, from nowhere", "/", "Write", write(in("x_test.go")), nil, "S-2 is being implemented"},
 		{"a test, from an agent's directory elsewhere", "/", "Write", write(in("x_test.go")), object{"agent_type": "gl-implementer"}, "may not change tests"},
 		{"a source file, from another project", plain, "Write", write(in("x.go")), nil, ""},
-		{"another project's test", root, "Write", write(filepath.Join(plain, "x_test.go")), nil, ""},
+		{"another project's test", root, "Write",
+			write(filepath.Join(plain, "x_test.go")), nil, ""},
 		{"a test of another project in which the session works, too", root, "Write", write(filepath.Join(other, "x_test.go")), nil, "S-2 is being implemented"},
 
 		{"a link to a slice that isn't there", root, "Write", object{"file_path": "notes.md", "content": "---\nid: S-7\n---\n"}, nil, "gl add-slice"},
@@ -121,12 +123,14 @@ func TestGuardIsNotGoneAround(t *testing.T) {
 		{"a server reads a record", root, "mcp__files__read_file", object{"path": record}, nil, ""},
 		{"a server lists the tests", root, "mcp__files__list_directory", object{"path": "testdata"}, nil, ""},
 	} {
-		doc := object{"cwd": tt.cwd, "session_id": "me", "tool_name": tt.tool, "tool_input": tt.input}
+		doc := object{"cwd": tt.cwd, "session_id": "me", "tool_name": tt.tool,
+			"tool_input": tt.input}
 		for key, value := range tt.more {
 			doc[key] = value
 		}
 		refusal := run(t, Guard, doc, "HOME", home).Refusal
-		if (refusal == nil) != (tt.refused == "") || refusal != nil && !strings.Contains(refusal.Error(), tt.refused) {
+		if (refusal == nil) != (tt.refused == "") ||
+			refusal != nil && !strings.Contains(refusal.Error(), tt.refused) {
 			t.Errorf("%s: %v", tt.name, refusal)
 		}
 	}
@@ -152,7 +156,8 @@ func TestGuardOfAWorktree(t *testing.T) {
 		t.Fatal(err)
 	}
 	linked := testfiles.Make(t, map[string]string{
-		".git":                               "gitdir: " + filepath.Join(root, ".git", "worktrees", "w") + "\n",
+		".git": "gitdir: " +
+			filepath.Join(root, ".git", "worktrees", "w") + "\n",
 		"apps/web/.greenlight/slices/S-2.md": "---\nid: S-2\nstatus: pending\n---\n# S-2\n", "apps/web/sub/x": "",
 		"apps/web/.greenlight/contracts/S-2.md": "", "apps/web/.greenlight/STATE.md": "", "apps/web/.planning/STATE.md": "",
 		"apps/web/testdata/p/.greenlight/slices/S-9.md": "---\nid: S-9\n---\n",
@@ -189,7 +194,8 @@ func TestGuardOfAWorktree(t *testing.T) {
 		for _, env := range [][]string{nil, {"GREENLIGHT_ROOT", project}} {
 			doc := object{"cwd": tt.cwd, "session_id": "me", "tool_name": tt.tool, "tool_input": object{"file_path": tt.path, "content": "x"}}
 			refusal := run(t, Guard, doc, env...).Refusal
-			if (refusal == nil) != (tt.refused == "") || refusal != nil && !strings.Contains(refusal.Error(), tt.refused) {
+			if (refusal == nil) != (tt.refused == "") ||
+				refusal != nil && !strings.Contains(refusal.Error(), tt.refused) {
 				t.Errorf("%s, with %q: %v", tt.name, env, refusal)
 			}
 		}

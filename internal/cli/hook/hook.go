@@ -32,7 +32,8 @@ const (
 
 // Names lists the hooks.
 func Names() []string {
-	return []string{SessionStart, SubagentStart, SubagentPages, Guard, AfterTool, SubagentStop, Stop}
+	return []string{SessionStart, SubagentStart, SubagentPages, Guard, AfterTool,
+		SubagentStop, Stop}
 }
 
 // An Answer is the output of a hook. The zero Answer lets the session continue.
@@ -136,10 +137,11 @@ func (c *call) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// given reports whether there is a value other than null and those that mean nothing.
+// given reports whether there is a value other than null and empty ones.
 func given(raw json.RawMessage, nothing ...string) bool {
 	var compact bytes.Buffer
-	return len(raw) > 0 && json.Compact(&compact, raw) == nil && compact.String() != "null" && !slices.Contains(nothing, compact.String())
+	return len(raw) > 0 && json.Compact(&compact, raw) == nil && compact.String() != "null" &&
+		!slices.Contains(nothing, compact.String())
 }
 
 // maxCall bounds what is read.

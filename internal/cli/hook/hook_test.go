@@ -28,7 +28,9 @@ var noon = time.Date(2031, 5, 6, 12, 0, 0, 0, time.Local)
 // shop creates a project with slices in several states; the session "me" has claimed S-2.
 func shop(t *testing.T) string {
 	t.Helper()
-	slice := func(id, rest string) string { return "---\nid: " + id + "\n" + rest + "---\n# " + id + "\n" }
+	slice := func(id, rest string) string {
+		return "---\nid: " + id + "\n" + rest + "---\n# " + id + "\n"
+	}
 	root := testfiles.Make(t, map[string]string{
 		".greenlight/slices/S-1.md": slice("S-1", "status: complete\n"),
 		".greenlight/slices/S-2.md": slice("S-2", "status: implementing\nstep: implementing\nsession: t2\n"),
@@ -69,7 +71,9 @@ func runAt(t *testing.T, now time.Time, name string, doc object, env ...string) 
 
 func TestNothingToSay(t *testing.T) {
 	inShop := `{"session_id": "me", "hook_event_name": "Stop", "cwd": "` + shop(t) + `"}`
-	text := func(s string) func() io.Reader { return func() io.Reader { return strings.NewReader(s) } }
+	text := func(s string) func() io.Reader {
+		return func() io.Reader { return strings.NewReader(s) }
+	}
 	for name, in := range map[string]func() io.Reader{
 		"nothing":        text(""),
 		"half an object": text(inShop[:len(inShop)-1]),
@@ -95,7 +99,8 @@ func TestNamesAreThePlugins(t *testing.T) {
 		t.Fatal(err)
 	}
 	var asked []string
-	for _, m := range regexp.MustCompile(`gl hook ([a-z-]+)`).FindAllStringSubmatch(string(data), -1) {
+	for _, m := range regexp.MustCompile(`gl hook ([a-z-]+)`).FindAllStringSubmatch(string(data),
+		-1) {
 		asked = append(asked, m[1])
 	}
 	slices.Sort(asked)
@@ -107,7 +112,8 @@ func TestNamesAreThePlugins(t *testing.T) {
 
 // Without the table every agent could read the tests.
 func TestIsolationShips(t *testing.T) {
-	if isolation().Isolated(guard.Call{Tool: "Write", Agent: "gl-implementer"}, "x_test.go", true) == nil {
+	if isolation().Isolated(guard.Call{Tool: "Write", Agent: "gl-implementer"}, "x_test.go",
+		true) == nil {
 		t.Error("the implementer may write tests")
 	}
 }
@@ -189,7 +195,8 @@ func TestStop(t *testing.T) {
 
 	root := shop(t)
 	first := run(t, Stop, mine(root, nil)).Block
-	if first == nil || first.Decision != "block" || !strings.Contains(first.Reason, "gl state release S-2") {
+	if first == nil || first.Decision != "block" ||
+		!strings.Contains(first.Reason, "gl state release S-2") {
 		t.Errorf("%+v", first)
 	}
 	if again := run(t, Stop, mine(root, nil)); again != (Answer{}) {
@@ -199,7 +206,8 @@ func TestStop(t *testing.T) {
 	for _, rest := range []string{"status: complete\n", "status: failed\n", "status: implementing\nwaiting_for: you\n"} {
 		root := shop(t)
 		text := "---\nid: S-2\nsession: t2\n" + rest + "---\n"
-		if err := os.WriteFile(filepath.Join(root, ".greenlight/slices/S-2.md"), []byte(text), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(root, ".greenlight/slices/S-2.md"), []byte(text),
+			0o644); err != nil {
 			t.Fatal(err)
 		}
 		if got := run(t, Stop, mine(root, nil)); got != (Answer{}) {
@@ -215,7 +223,8 @@ func TestGuard(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(root, filepath.Dir(fixture)), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(filepath.Join(root, ".greenlight"), filepath.Join(root, "link")); err != nil {
+	if err := os.Symlink(filepath.Join(root, ".greenlight"),
+		filepath.Join(root, "link")); err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
@@ -238,10 +247,11 @@ func TestGuard(t *testing.T) {
 		{"a test of nobody's project", "/", "me", "", "/x_test.go", ""},
 		{"no path", root, "me", "", "", ""},
 	} {
-		got := run(t, Guard, object{"cwd": tt.cwd, "session_id": tt.session, "agent_type": tt.agent, "tool_name": "Write",
-			"tool_input": object{"file_path": tt.path, "content": "x"}})
+		got := run(t, Guard, object{"cwd": tt.cwd, "session_id": tt.session, "agent_type": tt.agent,
+			"tool_name": "Write", "tool_input": object{"file_path": tt.path, "content": "x"}})
 		refusal := got.Refusal
-		if (refusal == nil) != (tt.refused == "") || refusal != nil && !strings.Contains(refusal.Error(), tt.refused) || got.Text != "" || got.Block != nil {
+		if (refusal == nil) != (tt.refused == "") || refusal != nil &&
+			!strings.Contains(refusal.Error(), tt.refused) || got.Text != "" || got.Block != nil {
 			t.Errorf("%s: %+v", tt.name, got)
 		}
 	}
@@ -252,7 +262,8 @@ func TestGuard(t *testing.T) {
 func TestStandards(t *testing.T) {
 	root, home := shop(t), t.TempDir()
 	start := func(source string, env ...string) string {
-		return run(t, SessionStart, object{"cwd": root, "source": source}, append(env, "HOME", home)...).Text
+		return run(t, SessionStart, object{"cwd": root, "source": source},
+			append(env, "HOME", home)...).Text
 	}
 	started := []string{"GL_SESSION", "t2", "GL_SLICE", "S-2"}
 	for _, c := range []struct {
@@ -271,16 +282,19 @@ func TestStandards(t *testing.T) {
 		}
 	}
 	sub := func() *Context {
-		return run(t, SubagentStart, object{"cwd": root, "agent_type": "gl:x"}, append(started, "HOME", home)...).Context
+		return run(t, SubagentStart, object{"cwd": root, "agent_type": "gl:x"},
+			append(started, "HOME", home)...).Context
 	}
-	if c := sub(); c == nil || c.Output.Event != "SubagentStart" || c.Output.Text != content.Standards {
+	if c := sub(); c == nil || c.Output.Event != "SubagentStart" ||
+		c.Output.Text != content.Standards {
 		t.Errorf("a sub-agent: %+v", c)
 	}
 	memory := "<!-- greenlight:begin -->\nx\n<!-- greenlight:end -->\n"
 	if err := os.WriteFile(filepath.Join(root, "CLAUDE.md"), []byte(memory), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if text := start("startup", started...); strings.Contains(text, "# Engineering standards") || sub() != nil {
+	if text := start("startup", started...); strings.Contains(text, "# Engineering standards") ||
+		sub() != nil {
 		t.Error("standards that are in CLAUDE.md are told twice")
 	}
 }

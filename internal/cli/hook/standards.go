@@ -14,11 +14,13 @@ import (
 // reads them anyway.
 func (s *session) standards() string {
 	// see package plugin
-	unpacked := strings.HasPrefix(filepath.Base(filepath.Dir(s.getenv("CLAUDE_PLUGIN_ROOT"))), "plugin-")
+	unpacked := strings.HasPrefix(filepath.Base(filepath.Dir(s.getenv("CLAUDE_PLUGIN_ROOT"))),
+		"plugin-")
 	if s.getenv("GL_SESSION") == "" && !unpacked {
 		return ""
 	}
-	dirs := []string{s.getenv("CLAUDE_CONFIG_DIR"), filepath.Join(s.getenv("HOME"), ".claude"), s.Cwd}
+	dirs := []string{s.getenv("CLAUDE_CONFIG_DIR"),
+		filepath.Join(s.getenv("HOME"), ".claude"), s.Cwd}
 	if place, err := project.Locate(s.Cwd, s.getenv); err == nil {
 		dirs = append(dirs, place.Here)
 	}
@@ -27,7 +29,8 @@ func (s *session) standards() string {
 			continue
 		}
 		for _, name := range []string{"CLAUDE.md", ".claude/CLAUDE.md"} {
-			if text, err := durable.ReadFile(filepath.Join(dir, name)); err == nil && install.HoldsMemory(text) {
+			if text, err := durable.ReadFile(filepath.Join(dir, name)); err == nil &&
+				install.HoldsMemory(text) {
 				return ""
 			}
 		}

@@ -45,7 +45,8 @@ func (s *session) pages() *Context {
 func Pages(names []string) string {
 	var b strings.Builder
 	for _, name := range names {
-		fmt.Fprintf(&b, "<page name=%q>\n%s\n</page>\n\n", name, strings.TrimSpace(plugin.Documents()[name]))
+		fmt.Fprintf(&b, "<page name=%q>\n%s\n</page>\n\n", name,
+			strings.TrimSpace(plugin.Documents()[name]))
 	}
 	return b.String()
 }
@@ -74,7 +75,8 @@ func (s *session) state() string {
 	}
 	lines := []string{headline(pr, p)}
 	for _, st := range s.held(pr, p) {
-		lines = append(lines, fmt.Sprintf("This session has claimed %s (%s).", st.ID, st.Progress()))
+		lines = append(lines,
+			fmt.Sprintf("This session has claimed %s (%s).", st.ID, st.Progress()))
 	}
 	for _, h := range p.InEffect() {
 		lines = append(lines, "Held: "+h.Listed(s.now))
@@ -85,7 +87,8 @@ func (s *session) state() string {
 	lines = append(lines, s.lists(p)...)
 	if landed := lane.ReadStatus(pr.Runs.Files.Dir()); len(landed.Waiting()) > 0 && p.Snapshot.Noun == plan.Slice {
 		lines = append(lines, fmt.Sprintf("Not merged yet: %s%s (%s; gl land tries again).",
-			strings.Join(landed.Waiting()[:min(len(landed.Waiting()), mostItems)], ", "), words.More(len(landed.Waiting())-mostItems), landed.Reason))
+			strings.Join(landed.Waiting()[:min(len(landed.Waiting()), mostItems)], ", "),
+			words.More(len(landed.Waiting())-mostItems), landed.Reason))
 	}
 	if command := next(pr, p); command != "" {
 		lines = append(lines, "Next: "+command+".")
@@ -97,7 +100,8 @@ func headline(pr *project.Project, p *plan.Plan) string {
 	if managed(pr) {
 		return fmt.Sprintf("Greenlight keeps this project's state. Change it only with gl. %d/%d done.", p.Done, p.Total)
 	}
-	return fmt.Sprintf("%s keeps this project's state, and gl builds its %ss: %d/%d done.", pr.System().Name, p.Snapshot.Noun, p.Done, p.Total)
+	return fmt.Sprintf("%s keeps this project's state, and gl builds its %ss: %d/%d done.",
+		pr.System().Name, p.Snapshot.Noun, p.Done, p.Total)
 }
 
 // startOfAgent returns what a session started by gl works on, without other work.
@@ -143,7 +147,8 @@ func (s *session) lists(p *plan.Plan) []string {
 		for _, id := range l.ids[:min(len(l.ids), mostItems)] {
 			texts = append(texts, l.text(id))
 		}
-		lines = append(lines, l.label+": "+strings.Join(texts, ", ")+words.More(len(l.ids)-mostItems))
+		lines = append(lines,
+			l.label+": "+strings.Join(texts, ", ")+words.More(len(l.ids)-mostItems))
 	}
 	return lines
 }

@@ -63,12 +63,14 @@ func (s *session) subagentStop() *Block {
 // leftInProgress reports whether the outcome of a claimed slice hasn't been recorded yet.
 func leftInProgress(st *plan.State) bool {
 	class := plan.Classify(st.Status)
-	return class != plan.Done && class != plan.Failed && class != plan.Waiting && st.WaitingFor == "" && !st.Paused
+	return class != plan.Done && class != plan.Failed && class != plan.Waiting &&
+		st.WaitingFor == "" && !st.Paused
 }
 
 func question(st *plan.State) string {
 	return fmt.Sprintf("%[1]s is still in progress (%[2]s), and this session has claimed it. Continue with it, or record where it stands: "+
 		"gl state set %[1]s status=complete step=complete tests=N if everything is done and committed; "+
 		"gl state set %[1]s waiting_for=\"what is needed\" if a person is needed; gl state release %[1]s to give it back. "+
-		"If you are only waiting for an answer, stop again: this message appears once.", st.ID, st.Progress())
+		"If you are only waiting for an answer, stop again: this message appears once.", st.ID,
+		st.Progress())
 }

@@ -90,7 +90,8 @@ func (s *session) strayed() string {
 	}
 	const most = 20
 	shown := list[:min(len(list), most)]
-	text := fmt.Sprintf("%s may not change these, and they were changed while it worked: %s%s. ", f.Agent, strings.Join(shown, ", "), words.More(len(list)-most))
+	text := fmt.Sprintf("%s may not change these, and they were changed while it worked: %s%s. ",
+		f.Agent, strings.Join(shown, ", "), words.More(len(list)-most))
 	switch {
 	case len(beside) > 0:
 		text += fmt.Sprintf("%s worked here at the same time. What you changed yourself, put back as it was; leave the rest, and say so. ",
@@ -101,13 +102,15 @@ func (s *session) strayed() string {
 	default:
 		text += "What you changed yourself, put back as it was; what a person or another session changed, leave, and say so. "
 	}
-	return text + "Then return what you found; what should change there is for the session that started you."
+	return text +
+		"Then return what you found; what should change there is for the session that started you."
 }
 
 // changedSince returns the files that differ from what the sub-agent started with, by their
 // paths in the project. alone reports that no other agent works there. In a checkout in which
 // another session holds an item, the author of a change is unknown, and nothing is compared.
-func (s *session) changedSince(ctx context.Context, pr *project.Project, f *found) (changed []string, alone bool) {
+func (s *session) changedSince(ctx context.Context, pr *project.Project,
+	f *found) (changed []string, alone bool) {
 	if f.Commit != "" {
 		_, lineage := s.lineage()
 		if lineage == nil {
@@ -132,7 +135,8 @@ func (s *session) changedSince(ctx context.Context, pr *project.Project, f *foun
 		return nil, false
 	}
 	for _, path := range list {
-		if rel := within(filepath.Join(now.Top, filepath.FromSlash(path)), f.Dir); rel != "" && !statedir.InState(rel) {
+		if rel := within(filepath.Join(now.Top, filepath.FromSlash(path)), f.Dir); rel != "" &&
+			!statedir.InState(rel) {
 			changed = append(changed, rel)
 		}
 	}

@@ -97,7 +97,8 @@ func TestStrayedInACheckout(t *testing.T) {
 	if !strings.Contains(got, "changed while it worked: .greenlight/CONTRACTS.md, a_test.go, b_test.go. ") || !strings.Contains(got, "another session") {
 		t.Errorf("the implementer is told %q", got)
 	}
-	if again := reason(p.at(20, SubagentStop, "gl-implementer", "i2", "stop_hook_active", true)); again != "" {
+	if again := reason(p.at(20, SubagentStop, "gl-implementer", "i2", "stop_hook_active",
+		true)); again != "" {
 		t.Errorf("told again: %q", again)
 	}
 
@@ -141,7 +142,8 @@ func TestStrayedSideBySide(t *testing.T) {
 	later := int(forgotten/time.Second) + 60
 	p.at(later, SubagentStart, "gl-verifier", "v3")
 	p.write("src/a.go", "package src // worst\n")
-	if got := reason(p.at(later+1, SubagentStop, "gl-verifier", "v3")); !strings.Contains(got, "src/a.go") {
+	if got := reason(p.at(later+1, SubagentStop, "gl-verifier", "v3")); !strings.Contains(got,
+		"src/a.go") {
 		t.Errorf("after a while: %q", got)
 	}
 }

@@ -202,7 +202,8 @@ func Shadowed(global, local Target) []string {
 	}
 	var all []string
 	for _, e := range entries {
-		if _, err := os.Stat(global.Path(global.dirs.commands + "/" + e.Name())); err == nil && strings.HasSuffix(e.Name(), ".md") {
+		if _, err := os.Stat(global.Path(global.dirs.commands + "/" + e.Name())); err == nil &&
+			strings.HasSuffix(e.Name(), ".md") {
 			all = append(all, local.dirs.commands+"/"+e.Name())
 		}
 	}
@@ -217,7 +218,8 @@ func Plugin(root string, getenv func(string) string) string {
 		if err != nil || t.Settings == "" {
 			continue
 		}
-		for _, file := range []string{t.Settings, strings.TrimSuffix(t.Settings, ".json") + ".local.json"} {
+		for _, file := range []string{t.Settings,
+			strings.TrimSuffix(t.Settings, ".json") + ".local.json"} {
 			data, err := t.read(file)
 			var doc struct {
 				Enabled map[string]any `json:"enabledPlugins"`

@@ -59,7 +59,8 @@ func crashEverywhere(t *testing.T, op, first string, files map[string]string) {
 		for _, next := range []string{op, "uninstall"} {
 			root, tg := start()
 			var call string
-			killed, call = crashtest.At(t, step, "GREENLIGHT_TEST_OP="+op, "GREENLIGHT_TEST_ROOT="+root)
+			killed, call = crashtest.At(t, step, "GREENLIGHT_TEST_OP="+op,
+				"GREENLIGHT_TEST_ROOT="+root)
 			if left := tree(t, root); len(left) == 1 && files == nil {
 				continue // the owner of an empty .claude is unknown, so it stays
 			}
@@ -68,7 +69,8 @@ func crashEverywhere(t *testing.T, op, first string, files map[string]string) {
 			if next == "uninstall" {
 				want = before
 			}
-			same(t, fmt.Sprintf("killed before step %d (%s), then %s", step, call, next), want, tree(t, root))
+			same(t, fmt.Sprintf("killed before step %d (%s), then %s", step, call, next), want,
+				tree(t, root))
 		}
 		if t.Failed() || !killed {
 			if step < 5 {

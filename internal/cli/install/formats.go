@@ -51,8 +51,10 @@ func placeClaude(t *Target, getenv func(string) string) error {
 	return err
 }
 
-func claudeCommand(t Target, d doc) File { return File{t.dirs.commands + "/" + d.name + ".md", d.raw} }
-func claudeAgent(t Target, d doc) File   { return File{t.dirs.agents + "/" + d.name + ".md", d.raw} }
+func claudeCommand(t Target, d doc) File {
+	return File{t.dirs.commands + "/" + d.name + ".md", d.raw}
+}
+func claudeAgent(t Target, d doc) File { return File{t.dirs.agents + "/" + d.name + ".md", d.raw} }
 
 // Codex replaced its prompts directory by skills, which have neither arguments nor inlined
 // commands.
@@ -74,7 +76,8 @@ func codexSkill(t Target, d doc) File {
 	body := bangs(d.body, readCommand)
 	const given = "<arguments>"
 	if strings.Contains(body, "$ARGUMENTS") {
-		body = "Where this text says " + given + ", put what the user wrote behind the skill's name; nothing, if that is nothing.\n\n" +
+		body = "Where this text says " + given +
+			", put what the user wrote behind the skill's name; nothing, if that is nothing.\n\n" +
 			strings.ReplaceAll(body, "$ARGUMENTS", given)
 	}
 	head := yaml([2]any{"name", name}, [2]any{"description", d.description()})
@@ -83,8 +86,9 @@ func codexSkill(t Target, d doc) File {
 
 func codexAgent(t Target, d doc) File {
 	name := d.agentName()
-	return File{t.dirs.agents + "/" + name + ".toml", []byte(toml([2]string{"name", name}, [2]string{"description", d.description()},
-		[2]string{"developer_instructions", slashes(d.body, "$gl-")}))}
+	return File{t.dirs.agents + "/" + name + ".toml",
+		[]byte(toml([2]string{"name", name}, [2]string{"description", d.description()},
+			[2]string{"developer_instructions", slashes(d.body, "$gl-")}))}
 }
 
 // Gemini CLI stores commands as TOML. It quotes {{args}} inside !{…} as one shell word, so
@@ -121,8 +125,9 @@ func geminiAgent(t Target, d doc) File {
 	name := d.agentName()
 	front := [][2]any{{"name", name}, {"description", d.description()}}
 	if tools := d.tools(); len(tools) > 0 {
-		names := map[string][]string{"Read": {"read_file", "list_directory"}, "Grep": {"grep_search"}, "Glob": {"glob"},
-			"Write": {"write_file"}, "Edit": {"replace"}, "Bash": {"run_shell_command"}}
+		names := map[string][]string{"Read": {"read_file", "list_directory"},
+			"Grep": {"grep_search"}, "Glob": {"glob"}, "Write": {"write_file"}, "Edit": {"replace"},
+			"Bash": {"run_shell_command"}}
 		list := []string{}
 		for _, tool := range tools {
 			list = append(list, names[tool]...)
@@ -154,7 +159,8 @@ func placeOpencode(t *Target, getenv func(string) string) error {
 
 func opencodeCommand(t Target, d doc) File {
 	return File{t.dirs.commands + "/gl-" + flat(d.name) + ".md",
-		[]byte(yaml([2]any{"description", d.description()}) + slashes(bangs(d.body, merged), "/gl-"))}
+		[]byte(yaml([2]any{"description", d.description()}) +
+			slashes(bangs(d.body, merged), "/gl-"))}
 }
 
 // opencodeAgent denies the agent the tools that the content doesn't list. Version 2 also reads
@@ -163,14 +169,18 @@ func opencodeAgent(t Target, d doc) File {
 	front := [][2]any{{"description", d.description()}, {"mode", "subagent"}}
 	if tools := d.tools(); len(tools) > 0 {
 		denied := map[string]string{}
-		for rule, names := range map[string][]string{"bash": {"Bash"}, "edit": {"Write", "Edit"}, "grep": {"Grep"}, "glob": {"Glob"}, "read": {"Read"}} {
-			if !slices.ContainsFunc(names, func(name string) bool { return slices.Contains(tools, name) }) {
+		for rule, names := range map[string][]string{"bash": {"Bash"}, "edit": {"Write", "Edit"},
+			"grep": {"Grep"}, "glob": {"Glob"}, "read": {"Read"}} {
+			if !slices.ContainsFunc(names, func(name string) bool {
+				return slices.Contains(tools, name)
+			}) {
 				denied[rule] = "deny"
 			}
 		}
 		front = append(front, [2]any{"permission", denied})
 	}
-	return File{t.dirs.agents + "/" + d.agentName() + ".md", []byte(yaml(front...) + slashes(d.body, "/gl-"))}
+	return File{t.dirs.agents + "/" + d.agentName() + ".md",
+		[]byte(yaml(front...) + slashes(d.body, "/gl-"))}
 }
 
 // bangs converts commands that Claude Code inlines, !`cmd`, to the agent's form. It tells gl

@@ -64,7 +64,8 @@ func TestFormats(t *testing.T) {
 }
 
 func TestTOMLReadsBack(t *testing.T) {
-	texts := rapid.StringOf(rapid.OneOf(rapid.Rune(), rapid.SampledFrom([]rune("\"\\\n\r\t'\x00\x7f\u0085"))))
+	texts := rapid.StringOf(rapid.OneOf(rapid.Rune(),
+		rapid.SampledFrom([]rune("\"\\\n\r\t'\x00\x7f\u0085"))))
 	rapid.Check(t, func(rt *rapid.T) {
 		a, b := texts.Draw(rt, "a"), texts.Draw(rt, "b")
 		got := readTOML(rt, toml([2]string{"a", a}, [2]string{"b", b}))
@@ -125,7 +126,8 @@ func readTOML(t fataler, text string) map[string]string {
 
 // unescape resolves the escapes, a subset of JSON's.
 func unescape(t fataler, text string) string {
-	quoted := strings.NewReplacer(`\\`, `\\`, `\"`, `\"`, `"`, `\"`, "\n", `\n`, "\t", `\t`).Replace(text)
+	quoted := strings.NewReplacer(`\\`, `\\`, `\"`, `\"`, `"`, `\"`, "\n", `\n`, "\t",
+		`\t`).Replace(text)
 	var s string
 	if err := json.Unmarshal([]byte(`"`+quoted+`"`), &s); err != nil {
 		t.Fatalf("%q: %v", text, err)

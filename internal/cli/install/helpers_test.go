@@ -150,9 +150,12 @@ func inMemory(t *testing.T) {
 // operations are the operations of a killed process.
 var operations = map[string]func(tg Target) error{
 	"install v1": func(tg Target) error { return install(tg, "v1", Options{}) },
-	"append v1":  func(tg Target) error { return install(tg, "v1", Options{Conflict: Append, Hooks: true}) },
+	"append v1": func(tg Target) error {
+		return install(tg, "v1", Options{Conflict: Append, Hooks: true})
+	},
 	"replace v1": func(tg Target) error {
-		return install(tg, "v1", Options{Conflict: Replace, Hooks: true, StatusLine: true, Force: true})
+		return install(tg, "v1",
+			Options{Conflict: Replace, Hooks: true, StatusLine: true, Force: true})
 	},
 	"upgrade": func(tg Target) error { return install(tg, "v2", Options{}) },
 	"uninstall": func(tg Target) error {

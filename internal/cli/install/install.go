@@ -35,7 +35,7 @@ const (
 	Write   Deed = "write"   // a new file
 	Upgrade Deed = "upgrade" // one of ours that is unmodified
 	Save    Deed = "save"    // a copy of the user's file
-	Remove  Deed = "remove"
+	Remove  Deed = "remove"  // one of ours
 	Restore Deed = "restore" // the user's original file
 	Edit    Deed = "edit"    // our part of a user's file
 	Keep    Deed = "keep"    // nothing: the file is the user's, or the user has modified it
@@ -117,7 +117,8 @@ func (t Target) Install(ctx context.Context, c Content, o Options) (*Result, err
 func (j *job) changes() bool {
 	// left by a killed process, or held by a running one
 	_, err := os.Lstat(j.t.Path(path.Join(j.t.Home, lockName)))
-	return len(j.do) > 0 || !j.old.complete() || string(j.next.text()) != string(j.text) || err == nil
+	return len(j.do) > 0 || !j.old.complete() ||
+		string(j.next.text()) != string(j.text) || err == nil
 }
 
 func (t Target) planInstall(c Content, o Options, locked bool) (*job, error) {
@@ -130,7 +131,8 @@ func (t Target) planInstall(c Content, o Options, locked bool) (*job, error) {
 	if err != nil {
 		return j, err
 	}
-	j.next = &manifest{SchemaVersion: schemaVersion, Agent: t.Agent, Version: o.Version, State: installed, Dirs: []string{}, Files: []entry{}}
+	j.next = &manifest{SchemaVersion: schemaVersion, Agent: t.Agent, Version: o.Version,
+		State: installed, Dirs: []string{}, Files: []entry{}}
 	if t.Memory != "" && len(c.Memory) > 0 {
 		beside, err := j.planMemory(c.Memory)
 		if err != nil {
@@ -290,7 +292,9 @@ func (t Target) untouched() bool {
 	if err != nil {
 		return false
 	}
-	return !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() != lockName && !isTemp(e.Name()) })
+	return !slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		return e.Name() != lockName && !isTemp(e.Name())
+	})
 }
 
 func isTemp(name string) bool { return path.Ext(name) == ".tmp" }

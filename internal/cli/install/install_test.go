@@ -42,11 +42,14 @@ func TestUninstallLeavesWhatWasThere(t *testing.T) {
 		tg := local(t, Claude, root)
 		for i := range rapid.IntRange(1, 3).Draw(rt, "installs") {
 			version := rapid.SampledFrom([]string{"v1", "v2"}).Draw(rt, "version")
-			o := Options{Conflict: rapid.SampledFrom([]Conflict{AsBefore, Theirs, Append, Replace}).Draw(rt, "conflict"),
-				Hooks: rapid.Bool().Draw(rt, "hooks"), StatusLine: rapid.Bool().Draw(rt, "line"), Force: rapid.Bool().Draw(rt, "force")}
+			o := Options{Conflict: rapid.SampledFrom([]Conflict{AsBefore, Theirs, Append,
+				Replace}).Draw(rt, "conflict"),
+				Hooks: rapid.Bool().Draw(rt, "hooks"), StatusLine: rapid.Bool().Draw(rt, "line"),
+				Force: rapid.Bool().Draw(rt, "force")}
 			put(t, tg, version, o)
 			installed := tree(t, root)
-			if r := put(t, tg, version, o); r.Changed() > 0 || !cmp.Equal(installed, tree(t, root)) {
+			if r := put(t, tg, version, o); r.Changed() > 0 ||
+				!cmp.Equal(installed, tree(t, root)) {
 				rt.Fatalf("the %d. install changes something the second time: %v", i, r.Steps)
 			}
 			st, err := tg.Check(contents(version))
@@ -108,7 +111,8 @@ func TestChangedByTheUser(t *testing.T) {
 	if now[slice] != "changed\n" || now[help] != "changed, too\n" {
 		t.Error("what was changed wasn't kept")
 	}
-	if m := now["CLAUDE.md"]; !strings.HasPrefix(m, "above\n<!--") || !strings.HasSuffix(m, "-->\nbelow\n") || !strings.Contains(m, "better") {
+	if m := now["CLAUDE.md"]; !strings.HasPrefix(m, "above\n<!--") ||
+		!strings.HasSuffix(m, "-->\nbelow\n") || !strings.Contains(m, "better") {
 		t.Errorf("CLAUDE.md is %q", m)
 	}
 	st, err := tg.Check(contents("v2"))
@@ -141,12 +145,14 @@ func TestOurPartChanged(t *testing.T) {
 	edited := strings.Replace(tree(t, root)["CLAUDE.md"], "good", "evil", 1)
 	plant(t, root, map[string]string{"CLAUDE.md": edited})
 	for _, o := range []Options{{}, {Conflict: Replace}} {
-		if r := put(t, tg, "v2", o); !cmp.Equal(deeds(r, Keep), []string{"keep CLAUDE.md"}) || tree(t, root)["CLAUDE.md"] != edited {
+		if r := put(t, tg, "v2", o); !cmp.Equal(deeds(r, Keep), []string{"keep CLAUDE.md"}) ||
+			tree(t, root)["CLAUDE.md"] != edited {
 			t.Errorf("not kept: %v", r.Steps)
 		}
 	}
 	put(t, tg, "v2", Options{Force: true})
-	if now := tree(t, root); now["CLAUDE.md.backup"] != edited || !strings.Contains(now["CLAUDE.md"], "better") {
+	if now := tree(t, root); now["CLAUDE.md.backup"] != edited ||
+		!strings.Contains(now["CLAUDE.md"], "better") {
 		t.Errorf("forced: %q", now)
 	}
 	takeOut(t, tg)
@@ -173,7 +179,8 @@ func TestForgedManifest(t *testing.T) {
 	for _, path := range []string{"../outside.md", "/etc/passwd", "src/main.go", ".claude/commands/mine.md", ".claude/agents/mine.md",
 		".claude/greenlight/../settings.json", ".claude/commands/gl/../../../README.md", ".claude/settings.json", "CLAUDE.md/x", ""} {
 		root := t.TempDir()
-		m := manifest{SchemaVersion: 1, Agent: Claude, State: installed, Files: []entry{{Path: path, SHA256: hash([]byte("x"))}}}
+		m := manifest{SchemaVersion: 1, Agent: Claude, State: installed,
+			Files: []entry{{Path: path, SHA256: hash([]byte("x"))}}}
 		plant(t, root, map[string]string{".claude/greenlight/manifest.json": string(m.text()), "src/main.go": "x", ".claude/agents/mine.md": "x"})
 		before := tree(t, root)
 		tg := local(t, Claude, root)
@@ -201,7 +208,9 @@ func TestInTheWay(t *testing.T) {
 		plant(t, root, files)
 		before := tree(t, root)
 		err := install(local(t, Claude, root), "v1", Options{Hooks: true})
-		if err == nil || !strings.Contains(err.Error(), ".claude/"+strings.TrimSuffix(strings.TrimPrefix(name, "slice.md"), "")) && !strings.Contains(err.Error(), name) {
+		if err == nil || !strings.Contains(err.Error(), ".claude/"+
+			strings.TrimSuffix(strings.TrimPrefix(name, "slice.md"), "")) &&
+			!strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
 		same(t, name, before, tree(t, root))
@@ -268,7 +277,8 @@ func TestCheckOfAnotherVersion(t *testing.T) {
 
 // Removing our part restores any text.
 func TestOurPartComesOutAgain(t *testing.T) {
-	lines := rapid.SliceOf(rapid.SampledFrom([]string{"", "a", "a\r", "\r", "# b", endMark, " " + beginMark, "\ufeff"}))
+	lines := rapid.SliceOf(rapid.SampledFrom([]string{"", "a", "a\r", "\r", "# b", endMark,
+		" " + beginMark, "\ufeff"}))
 	rapid.Check(t, func(t *rapid.T) {
 		theirs := []byte(strings.Join(lines.Draw(t, "theirs"), "\n"))
 		after := strings.Join(lines.Draw(t, "written behind it"), "\n")
@@ -276,7 +286,8 @@ func TestOurPartComesOutAgain(t *testing.T) {
 		glue := joint(theirs, eol)
 		text := slices.Concat(theirs, []byte(glue), wrapBlock([]byte("ours\n"), eol))
 		from, to, ok := findBlock(text)
-		if !ok || string(cut(text, from, to, glue)) != string(theirs) || string(inner(text[from:to])) != "ours\n" {
+		if !ok || string(cut(text, from, to, glue)) != string(theirs) ||
+			string(inner(text[from:to])) != "ours\n" {
 			t.Fatalf("%q", text)
 		}
 		text = append(text, after...)

@@ -93,7 +93,8 @@ func readManifest(t Target) (*manifest, []byte, error) {
 	}
 	m := &manifest{}
 	if err := json.Unmarshal(data, m); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w; restore it, or remove it and what it lists by hand", t.Path(t.manifestPath()), err)
+		return nil, nil, fmt.Errorf("%s: %w; restore it, or remove it and what it lists by hand",
+			t.Path(t.manifestPath()), err)
 	}
 	if err := m.check(t); err != nil {
 		return nil, nil, fmt.Errorf("%s %w", t.Path(t.manifestPath()), err)
@@ -111,7 +112,8 @@ func (m *manifest) check(t Target) error {
 	}
 	for _, e := range m.Files {
 		if !t.owns(e.Path) || e.Saved != "" && !t.owns(e.Saved) {
-			return fmt.Errorf("names %.80q, which gl never installs: it isn't what gl wrote", e.Path)
+			return fmt.Errorf("names %.80q, which gl never installs: it isn't what gl wrote",
+				e.Path)
 		}
 	}
 	for _, dir := range m.Dirs {

@@ -80,7 +80,8 @@ func (j *job) planNewBlock(halfway *block, cur, ours []byte) (beside bool) {
 	case cur == nil:
 		b.Made = true
 		if halfway != nil {
-			b.Saved, b.Before, b.Mode, b.Made = halfway.Saved, halfway.Before, halfway.Mode, halfway.Made
+			b.Saved, b.Before, b.Mode, b.Made = halfway.Saved, halfway.Before,
+				halfway.Mode, halfway.Made
 		}
 		data := wrapBlock(ours, "\n")
 		j.step(Write, j.t.Memory, "", func() error { return j.put(j.t.Memory, nil, data) })
@@ -88,7 +89,9 @@ func (j *job) planNewBlock(halfway *block, cur, ours []byte) (beside bool) {
 		eol := lineEnd(cur)
 		b.Joint = joint(cur, eol)
 		data := slices.Concat(cur, []byte(b.Joint), wrapBlock(ours, eol))
-		j.step(Edit, j.t.Memory, "ours is at its end", func() error { return j.put(j.t.Memory, cur, data) })
+		j.step(Edit, j.t.Memory, "ours is at its end", func() error {
+			return j.put(j.t.Memory, cur, data)
+		})
 	case mode == Replace:
 		j.planReplace(cur, cur, ours)
 		return false
@@ -119,9 +122,11 @@ func (j *job) replaceable(was *block, cur []byte, from, to int, ours []byte) []b
 
 // planReplace saves theirs and writes ours in its place.
 func (j *job) planReplace(cur, theirs, ours []byte) {
-	b := &block{entry: entry{Path: j.t.Memory, SHA256: hash(plain(ours)), Before: hash(theirs)}, Mode: Replace}
+	b := &block{entry: entry{Path: j.t.Memory, SHA256: hash(plain(ours)), Before: hash(theirs)},
+		Mode: Replace}
 	if was := j.old; was != nil && was.Memory != nil && was.Memory.Saved != "" {
-		if saved, err := j.t.read(was.Memory.Saved); err == nil && bytes.Equal(saved, theirs) && saved != nil {
+		if saved, err := j.t.read(was.Memory.Saved); err == nil && bytes.Equal(saved, theirs) &&
+			saved != nil {
 			b.Saved = was.Memory.Saved
 		}
 	}
@@ -130,7 +135,9 @@ func (j *job) planReplace(cur, theirs, ours []byte) {
 		j.step(Save, b.Saved, "", func() error { return j.put(b.Saved, nil, theirs) })
 	}
 	data := wrapBlock(ours, "\n")
-	j.step(Write, j.t.Memory, "yours is saved as "+b.Saved, func() error { return j.put(j.t.Memory, cur, data) })
+	j.step(Write, j.t.Memory, "yours is saved as "+b.Saved, func() error {
+		return j.put(j.t.Memory, cur, data)
+	})
 	j.next.Memory = b
 }
 
@@ -150,7 +157,8 @@ func (j *job) planBlock(was *block, cur []byte, from, to int, ours []byte) {
 	case was != nil && was.ours(have):
 		j.step(Edit, j.t.Memory, "our part", put)
 	case j.o.Force:
-		j.step(Edit, j.t.Memory, "our part; yours is saved as "+j.copy(j.t.Memory+".backup", cur), put)
+		j.step(Edit, j.t.Memory,
+			"our part; yours is saved as "+j.copy(j.t.Memory+".backup", cur), put)
 	default:
 		if was != nil {
 			b.SHA256 = was.SHA256
@@ -249,7 +257,8 @@ func cut(text []byte, from, to int, joint string) []byte {
 	head, tail := text[:from], text[to:]
 	if cropped, ok := bytes.CutSuffix(head, []byte(joint)); ok && joint != "" {
 		head = cropped
-		if eol := lineEnd([]byte("x" + joint)); len(tail) > 0 && len(head) > 0 && head[len(head)-1] != '\n' {
+		if eol := lineEnd([]byte("x" + joint)); len(tail) > 0 && len(head) > 0 &&
+			head[len(head)-1] != '\n' {
 			tail = slices.Concat([]byte(eol), tail)
 		}
 	}

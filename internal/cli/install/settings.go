@@ -175,7 +175,9 @@ func (j *job) writeSettings(next *settings, cur, after []byte) {
 		if text := string(cur); strings.TrimSpace(text) == "" {
 			next.Bare = &text
 		}
-		j.step(Edit, j.t.Settings, "our part", func() error { return j.put(j.t.Settings, cur, after) })
+		j.step(Edit, j.t.Settings, "our part", func() error {
+			return j.put(j.t.Settings, cur, after)
+		})
 	}
 }
 
@@ -307,7 +309,9 @@ func (j *job) planSettingsRemoval() error {
 		if h.Bare != nil && len(compact(after)) == 2 {
 			after = []byte(*h.Bare)
 		}
-		j.step(Edit, j.t.Settings, "our part is out", func() error { return j.put(j.t.Settings, cur, after) })
+		j.step(Edit, j.t.Settings, "our part is out", func() error {
+			return j.put(j.t.Settings, cur, after)
+		})
 	}
 	return nil
 }

@@ -59,7 +59,8 @@ func Agents() []string {
 func Find(agent string, scope Scope, root string, getenv func(string) string) (Target, error) {
 	f, ok := formatOf(agent)
 	if !ok {
-		return Target{}, fmt.Errorf("gl has no content for an agent %q, but for %s", agent, strings.Join(Agents(), ", "))
+		return Target{}, fmt.Errorf("gl has no content for an agent %q, but for %s", agent,
+			strings.Join(Agents(), ", "))
 	}
 	base := root
 	if scope == Global {
@@ -72,7 +73,8 @@ func Find(agent string, scope Scope, root string, getenv func(string) string) (T
 		return Target{}, err
 	}
 	if t.Root == "" {
-		return Target{}, fmt.Errorf("HOME is not set, so the configuration of %s can't be found", agent)
+		return Target{}, fmt.Errorf("HOME is not set, so the configuration of %s can't be found",
+			agent)
 	}
 	return t, nil
 }
@@ -138,7 +140,8 @@ func (t Target) owns(rel string) bool {
 	if !filepath.IsLocal(filepath.FromSlash(rel)) || path.Clean(rel) != rel {
 		return false
 	}
-	if t.Memory != "" && (rel == t.Memory || rel == t.beside() || strings.HasPrefix(rel, t.Memory+".backup")) {
+	if t.Memory != "" &&
+		(rel == t.Memory || rel == t.beside() || strings.HasPrefix(rel, t.Memory+".backup")) {
 		return true
 	}
 	name, ours := strings.CutPrefix(rel, t.Home+"/")
@@ -159,7 +162,8 @@ func (t Target) ownsDir(rel string) bool {
 	if !filepath.IsLocal(filepath.FromSlash(rel)) || path.Clean(rel) != rel {
 		return false
 	}
-	return t.owns(rel+"/gl-x") || slices.ContainsFunc([]string{t.Home, t.dirs.commands, t.dirs.agents}, func(dir string) bool {
+	return t.owns(rel+"/gl-x") || slices.ContainsFunc([]string{t.Home, t.dirs.commands,
+		t.dirs.agents}, func(dir string) bool {
 		return dir == rel || strings.HasPrefix(dir, rel+"/")
 	})
 }

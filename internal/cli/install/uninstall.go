@@ -113,7 +113,8 @@ func (j *job) dropDirs() {
 			continue
 		}
 		info, err := os.Lstat(j.t.Path(dir))
-		if err == nil && info.IsDir() && j.t.contains(dir) == nil && os.Remove(j.t.Path(dir)) == nil && j.next != nil {
+		if err == nil && info.IsDir() && j.t.contains(dir) == nil &&
+			os.Remove(j.t.Path(dir)) == nil && j.next != nil {
 			j.next.Dirs = slices.DeleteFunc(j.next.Dirs, func(d string) bool { return d == dir })
 		}
 	}

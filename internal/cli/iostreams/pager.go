@@ -53,7 +53,8 @@ func (s *Streams) newPager() *pager {
 		return nil
 	}
 	p := &pager{argv: argv, env: s.environ, screen: screen, errs: s.Err}
-	if p.columns, p.rows, err = xterm.GetSize(int(screen.Fd())); err != nil || p.rows < 2 || p.columns < 1 {
+	if p.columns, p.rows, err = xterm.GetSize(int(screen.Fd())); err != nil || p.rows < 2 ||
+		p.columns < 1 {
 		return nil
 	}
 	// As in git: less exits by itself if the text is short, shows colors, and leaves the text

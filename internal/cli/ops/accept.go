@@ -20,15 +20,15 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// An Acceptance is what became of a slice that a person approved.
+// An Acceptance is the result of approving a slice.
 type Acceptance struct {
-	Queued *attempt.Record // its work has to land before it is complete; nil if it is
+	Queued *attempt.Record // its work has to land first; nil if the slice is complete
 
 	pr     *project.Project
-	before []string // what was ready
+	before []string // slices that were ready before
 }
 
-// Ready are the slices that can be built because of it.
+// Ready returns the slices that became ready because of it.
 func (a *Acceptance) Ready() ([]string, error) {
 	after, err := a.pr.Plan(time.Now(), a.pr.Options())
 	if err != nil {
@@ -37,7 +37,8 @@ func (a *Acceptance) Ready() ([]string, error) {
 	return slices.DeleteFunc(slices.Clone(after.Lists.Ready), func(id string) bool { return slices.Contains(a.before, id) }), nil
 }
 
-// Built is the lineage in which a slice was built, nil for one that was built in the checkout, or by a person.
+// Built returns the lineage in which a slice was built; nil if it was built in the checkout or by a
+// person.
 func Built(ctx context.Context, pr *project.Project, id string) (*worktree.Lineage, error) {
 	if !pr.Tracker.Traits().Lands {
 		return nil, nil
@@ -58,16 +59,19 @@ func Built(ctx context.Context, pr *project.Project, id string) (*worktree.Linea
 	return l, err
 }
 
-// Accept approves a slice that awaits approval. Built in a worktree, l, it is queued for the lane; else it is complete. With force it
-// also takes one that is being verified or has stalled, with tests one that is red because of its tests: see TestsToAccept. The error is ErrNothingToDo for a complete slice.
-func Accept(ctx context.Context, pr *project.Project, id string, l *worktree.Lineage, force, tests bool) (*Acceptance, error) {
+// Accept approves a slice that awaits approval. If it was built in a worktree, l, it is queued to
+// be merged; otherwise it becomes complete. With force, Accept also takes a slice that is being
+// verified or has stalled; with tests, one that is red because of its tests: see TestsToAccept. The
+// error is ErrNothingToDo for a complete slice.
+func Accept(ctx context.Context, pr *project.Project, id string, l *worktree.Lineage,
+	force, tests bool) (*Acceptance, error) {
 	before, err := pr.Plan(time.Now(), pr.Options())
 	if err != nil {
 		return nil, err
 	}
 	a := &Acceptance{pr: pr, before: before.Lists.Ready}
 	seen, err := asIs(ctx, pr, l)
-	if err != nil { // the queue says what is the matter
+	if err != nil { // the merge queue reports it
 		seen = attempt.Left{}
 	}
 	var st *plan.State
@@ -80,12 +84,13 @@ func Accept(ctx context.Context, pr *project.Project, id string, l *worktree.Lin
 		if err := cmp.Or(redErr, mayDecide(m, force)); err != nil && (!red || redErr != nil) {
 			if a.Queued == nil || !m.st.Attempt.Open() || m.st.Attempt.Token != a.Queued.ID.Token {
 				return err
-			} // else it is ours: somebody wrote the file meanwhile, and this is done again
+			} // otherwise the attempt is ours: the file was changed meanwhile, and this is a retry
 		}
 		switch {
 		case m.st.Class == plan.Done:
 			return ErrNothingToDo
-		case m.st.Class == plan.Waiting && !m.st.AtReview(): // nothing may have been built: --force is no answer
+		case m.st.Class == plan.Waiting && !m.st.AtReview():
+			// maybe nothing was built, so --force doesn't help
 			return fmt.Errorf("%s isn't at its review: %s", m.st.ID, m.plan.Why(m.st.ID, m.now))
 		case m.st.Class == plan.Waiting && m.st.Asks() && !force:
 			why := m.plan.Why(m.st.ID, m.now)
@@ -117,8 +122,10 @@ func Accept(ctx context.Context, pr *project.Project, id string, l *worktree.Lin
 	return a, nil
 }
 
-// asIs is what a lineage's worktree has now: what the person accepts, whatever is written there until it lands.
-func asIs(ctx context.Context, pr *project.Project, l *worktree.Lineage) (is attempt.Left, err error) {
+// asIs returns the current content of a lineage's worktree: that is accepted, regardless of later
+// changes.
+func asIs(ctx context.Context, pr *project.Project,
+	l *worktree.Lineage) (is attempt.Left, err error) {
 	if l == nil {
 		return is, nil
 	}
@@ -136,9 +143,10 @@ func asIs(ctx context.Context, pr *project.Project, l *worktree.Lineage) (is att
 	return is, err
 }
 
-// complete makes a slice complete that was built in the checkout: on the person's word.
+// complete completes a slice that was built in the checkout, by the person's approval.
 func (a *Acceptance) complete(f *slice.File, id string) error {
-	facts := gate.Facts{Way: gate.Word, Work: id, Approval: &gate.Approval{By: attempt.AcceptedBy}, Run: gate.TestRun{Why: "gl ran no tests"}}
+	facts := gate.Facts{Way: gate.Word, Work: id, Approval: &gate.Approval{By: attempt.AcceptedBy},
+		Run: gate.TestRun{Why: "gl ran no tests"}}
 	recs, err := a.pr.Runs.Last(id)
 	if err != nil {
 		return err
@@ -160,7 +168,8 @@ func (a *Acceptance) complete(f *slice.File, id string) error {
 	return errors.Join(err, a.pr.Runs.Within(f.Held).MarkApproved(id, ruling))
 }
 
-// TestsToAccept returns an error unless a slice is red for nothing but its tests, which were changed after they were handed over.
+// TestsToAccept returns an error unless a slice is red only because its tests were changed after
+// the hand-over.
 func TestsToAccept(pr *project.Project, id string) error {
 	recs, err := pr.Runs.Last(id)
 	if err != nil {
@@ -174,10 +183,11 @@ func TestsToAccept(pr *project.Project, id string) error {
 	return fmt.Errorf("%s isn't red because of changed tests: run gl why %s", id, id)
 }
 
-// mayDecide refuses a slice that isn't a person's to decide about.
+// mayDecide refuses a slice that doesn't await a decision.
 func mayDecide(m moment, force bool) error {
 	st := m.st
-	verifying := st.Class == plan.Active && strings.EqualFold(strings.TrimSpace(st.Status), "verifying")
+	verifying := st.Class == plan.Active &&
+		strings.EqualFold(strings.TrimSpace(st.Status), "verifying")
 	why := m.plan.Why(st.ID, m.now)
 	switch {
 	case st.Attempt.Open():
@@ -187,12 +197,14 @@ func mayDecide(m moment, force bool) error {
 	case st.Class == plan.Waiting && st.WaitingFor != "":
 		return nil
 	case st.Class == plan.Waiting:
-		return fmt.Errorf("%s is paused, not awaiting approval: run %s", st.ID, strings.Join(why.Next, plan.Then))
+		return fmt.Errorf("%s is paused, not awaiting approval: run %s", st.ID,
+			strings.Join(why.Next, plan.Then))
 	case (verifying || st.Class == plan.Stalled) && force:
 		return nil
 	case verifying || st.Class == plan.Stalled:
-		why.If, why.Next = "", []string{"gl accept " + st.ID + " --force or gl reject " + st.ID + " TEXT --force to decide anyway"}
-		if verifying { // somebody may be at work on it
+		why.If, why.Next = "", []string{"gl accept " + st.ID + " --force or gl reject " + st.ID +
+			" TEXT --force to decide anyway"}
+		if verifying { // an agent or a session may be working on it
 			return taken("%s", why)
 		}
 		return errors.New(why.String())

@@ -9,7 +9,7 @@ import (
 	"greenlight/internal/state/tracker"
 )
 
-// decisions are slices in all states that a person's decision may meet.
+// decisions lists slices in all states that a decision may find them in.
 var decisions = map[string]string{
 	"waiting":   "status: verifying; step: verifying; session: token; waiting_for: a look",
 	"next":      "status: pending; step: none; deps: waiting",
@@ -33,10 +33,12 @@ func TestAccept(t *testing.T) {
 	if got := y.mark("waiting"); got != "complete complete" {
 		t.Error(got)
 	}
-	if _, err := Accept(t.Context(), y.Project, "waiting", nil, false, false); !errors.Is(err, ErrNothingToDo) {
+	if _, err := Accept(t.Context(), y.Project, "waiting", nil, false, false); !errors.Is(err,
+		ErrNothingToDo) {
 		t.Error(err)
 	}
-	if _, err := Accept(t.Context(), y.Project, "verifying", nil, true, false); err != nil || y.mark("verifying") != "complete complete" {
+	if _, err := Accept(t.Context(), y.Project, "verifying", nil, true, false); err != nil ||
+		y.mark("verifying") != "complete complete" {
 		t.Error(err, y.mark("verifying"))
 	}
 }
@@ -50,7 +52,8 @@ func TestReject(t *testing.T) {
 	if text := y.read("slices/waiting.md"); !strings.Contains(text, "## Decisions\n- ") || !strings.Contains(text, ": Rejected: too slow\n") {
 		t.Error(text)
 	}
-	if err := Reject(t.Context(), y.Project, "done", "x", nil, false); err == nil || errors.Is(err, ErrNothingToDo) {
+	if err := Reject(t.Context(), y.Project, "done", "x", nil, false); err == nil ||
+		errors.Is(err, ErrNothingToDo) {
 		t.Errorf("a complete slice: %v", err)
 	}
 }
@@ -74,7 +77,8 @@ func TestOnlyWhatAwaitsApprovalIsDecided(t *testing.T) {
 		reject := Reject(t.Context(), y.Project, tt.id, "x", nil, tt.force)
 		for _, err := range []error{accept, reject} {
 			var taken *TakenError
-			if err == nil || !strings.Contains(err.Error(), tt.says) || errors.As(err, &taken) != tt.taken {
+			if err == nil || !strings.Contains(err.Error(), tt.says) ||
+				errors.As(err, &taken) != tt.taken {
 				t.Errorf("%s: %v, want %q, taken %v", tt.id, err, tt.says, tt.taken)
 			}
 		}

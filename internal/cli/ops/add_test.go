@@ -14,24 +14,29 @@ func TestAdd(t *testing.T) {
 		"GRAPH.json":    `{"slices": {"S-1": {"name": "One"}}}`,
 		"slices/S-1.md": "---\nid: S-1\nstatus: pending\n---\n",
 	})
-	added, err := Add(t.Context(), y.Project, NewSlice{Name: "Two", Deps: []string{"s1"}, Why: "because", Milestone: "v2"})
+	added, err := Add(t.Context(), y.Project,
+		NewSlice{Name: "Two", Deps: []string{"s1"}, Why: "because", Milestone: "v2"})
 	must(t, err)
-	if added.ID != "S-2" || !added.Graph || added.Tried || added.Lost != nil || !slices.Equal(added.Deps, []string{"S-1"}) || len(added.Notes) != 1 {
+	if added.ID != "S-2" || !added.Graph || added.Tried || added.Lost != nil ||
+		!slices.Equal(added.Deps, []string{"S-1"}) || len(added.Notes) != 1 {
 		t.Errorf("%+v", added)
 	}
-	if st := y.state("S-2"); st.Name != "Two" || st.Milestone != "v2" || !strings.Contains(y.read("slices/S-2.md"), "because") {
+	if st := y.state("S-2"); st.Name != "Two" || st.Milestone != "v2" ||
+		!strings.Contains(y.read("slices/S-2.md"), "because") {
 		t.Errorf("%+v", st)
 	}
 	var argument *ArgumentError
-	if _, err := Add(t.Context(), y.Project, NewSlice{Name: "Three", Deps: []string{"S-9"}}); !errors.As(err, &argument) {
+	if _, err := Add(t.Context(), y.Project,
+		NewSlice{Name: "Three", Deps: []string{"S-9"}}); !errors.As(err, &argument) {
 		t.Error(err)
 	}
-	if _, err := Add(t.Context(), y.Project, NewSlice{ID: "S-1", Name: "One"}); err == nil || errors.As(err, &argument) {
+	if _, err := Add(t.Context(), y.Project, NewSlice{ID: "S-1", Name: "One"}); err == nil ||
+		errors.As(err, &argument) {
 		t.Error(err)
 	}
 }
 
-// Records of an earlier slice don't become those of a new one, unless a person asks for its id.
+// A new slice doesn't inherit the records of an earlier one, unless a person asks for its id.
 func TestAddAvoidsIDsWithAttempts(t *testing.T) {
 	y := newYard(t, map[string]string{"S-1": "status: pending", "S-2": "status: pending; session:"})
 	y.failed("S-2")
@@ -50,8 +55,10 @@ const legacyState = "# State\n\n| ID | Name | Status | Deps |\n|---|---|---|---|
 
 func TestAddToLegacy(t *testing.T) {
 	y := openYard(t, map[string]string{"STATE.md": legacyState})
-	added, err := Add(t.Context(), y.Project, NewSlice{Name: "Two", Milestone: "v2", Why: "because"})
-	if err != nil || added.File != ".greenlight/STATE.md" || !slices.Equal(added.Lost, []string{"milestone", "why"}) {
+	added, err := Add(t.Context(), y.Project,
+		NewSlice{Name: "Two", Milestone: "v2", Why: "because"})
+	if err != nil || added.File != ".greenlight/STATE.md" ||
+		!slices.Equal(added.Lost, []string{"milestone", "why"}) {
 		t.Errorf("%+v, %v", added, err)
 	}
 }

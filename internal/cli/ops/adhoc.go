@@ -20,14 +20,14 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// BeginAdHoc makes the state of a project that is this person's alone, in a repository without one: slices can be added to it, and git
-// doesn't see it, neither in the checkout nor in worktrees.
+// BeginAdHoc creates private state in a repository that has none: slices can be added to it, and
+// git ignores it in the checkout and in worktrees.
 func BeginAdHoc(ctx context.Context, root string) error {
 	at, err := git.FindCheckout(ctx, root)
 	if err != nil {
 		return err
 	}
-	// First: nobody is to commit a half of it.
+	// First, so that a partial state can't be committed.
 	if err := exclude(at.Common, "/"+at.Prefix+statedir.Name+"/"); err != nil {
 		return err
 	}
@@ -37,9 +37,9 @@ func BeginAdHoc(ctx context.Context, root string) error {
 	return durable.MkdirAll(statedir.Path(root, "slices"), 0o755)
 }
 
-// exclude has git ignore a pattern in all worktrees of a repository, and in no other clone of it.
-// A .gitignore inside the directory wouldn't do: worktrees don't have it, so agents would commit
-// the documents that they write there.
+// exclude makes git ignore a pattern in all worktrees of this clone. A .gitignore inside the
+// directory wouldn't be enough: worktrees lack it, so agents would commit the documents they write
+// there.
 func exclude(common, pattern string) error {
 	path := filepath.Join(common, "info", "exclude")
 	if err := durable.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -49,7 +49,8 @@ func exclude(common, pattern string) error {
 	if err != nil {
 		return err
 	}
-	if slices.Contains(strings.Split(strings.ReplaceAll(string(old), "\r\n", "\n"), "\n"), pattern) {
+	if slices.Contains(strings.Split(strings.ReplaceAll(string(old), "\r\n", "\n"), "\n"),
+		pattern) {
 		return nil
 	}
 	text := string(old)
@@ -59,7 +60,7 @@ func exclude(common, pattern string) error {
 	return durable.Replace(path, old, []byte(text+"# state of gl do and gl land\n"+pattern+"\n"))
 }
 
-// readOptional reads a file; nil for none.
+// readOptional reads a file; nil if it doesn't exist.
 func readOptional(path string) ([]byte, error) {
 	data, err := durable.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -68,10 +69,10 @@ func readOptional(path string) ([]byte, error) {
 	return data, err
 }
 
-// longestName is how many characters of a task name its slice.
+// longestName limits the characters of a task that become its slice's name.
 const longestName = 60
 
-// AddTask adds a slice for a task that a person has told in words.
+// AddTask adds a slice for a task that a person described in words.
 func AddTask(ctx context.Context, pr *project.Project, text string) (id string, err error) {
 	name, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	if r := []rune(name); len(r) > longestName {
@@ -97,17 +98,17 @@ func AddTask(ctx context.Context, pr *project.Project, text string) (id string, 
 	})
 }
 
-// A Branch is a person's, or another tool's, on its way through the lane.
+// A Branch is a branch of a person or another tool that is to be merged through the merge queue.
 type Branch struct {
 	Name     string
-	Slice    string // by which it lands
+	Slice    string // that carries it through the queue
 	Lineage  *worktree.Lineage
-	Where    string // where it is checked out; "" for nowhere
-	LeftOver int    // uncommitted paths there, which don't land
+	Where    string // the worktree that has it checked out; "" for none
+	LeftOver int    // uncommitted paths there, which aren't merged
 }
 
-// BranchTip is the commit of a branch that may land: neither the one that the work is for nor one
-// of gl's own.
+// BranchTip returns the commit of a branch that may be merged: neither the target nor one of gl's
+// own.
 func BranchTip(ctx context.Context, repo *worktree.Repo, name string) (string, error) {
 	ref := "refs/heads/" + strings.TrimPrefix(name, "refs/heads/")
 	tip, err := git.ResolveCommit(ctx, repo.Git.Common, ref)
@@ -120,14 +121,17 @@ func BranchTip(ctx context.Context, repo *worktree.Repo, name string) (string, e
 		return "", badArgument("%s is the branch that the work is for: work that is on it needs no landing",
 			worktree.Short(ref))
 	case repo.Layout.IsOurs(ref):
-		return "", badArgument("%s is gl's own: gl accept lands a slice's work", worktree.Short(ref))
+		return "", badArgument("%s is gl's own: gl accept lands a slice's work",
+			worktree.Short(ref))
 	}
 	return tip, nil
 }
 
-// TakeBranch makes a branch's commits, as they are now, the work of a slice that awaits a person's approval: the branch itself stays as it
-// is. A branch that was taken before and hasn't landed keeps its slice. The error is ErrNothingToDo if the lane has all of it.
-func TakeBranch(ctx context.Context, pr *project.Project, repo *worktree.Repo, name string) (*Branch, error) {
+// TakeBranch makes a branch's current commits the work of a slice that awaits approval; the branch
+// itself doesn't change. A branch that was taken before and hasn't landed keeps its slice. The
+// error is ErrNothingToDo if the merge queue's branch has all of it.
+func TakeBranch(ctx context.Context, pr *project.Project, repo *worktree.Repo,
+	name string) (*Branch, error) {
 	ref := "refs/heads/" + strings.TrimPrefix(name, "refs/heads/")
 	b := &Branch{Name: strings.TrimPrefix(ref, "refs/heads/")}
 	tip, err := BranchTip(ctx, repo, name)
@@ -170,7 +174,8 @@ func TakeBranch(ctx context.Context, pr *project.Project, repo *worktree.Repo, n
 		return nil, err
 	}
 	return b, edit(ctx, pr, b.Slice, func(_ moment, f *slice.File) error {
-		return f.SetAll([][2]string{{"status", tracker.Verifying}, {"step", tracker.Verifying}, {"waiting_for", "review: the branch " + b.Name}, {"session", ""}})
+		return f.SetAll([][2]string{{"status", tracker.Verifying}, {"step", tracker.Verifying},
+			{"waiting_for", "review: the branch " + b.Name}, {"session", ""}})
 	})
 }
 
@@ -189,10 +194,10 @@ func mayTake(pr *project.Project, tx tracker.Tx, id string) error {
 	return nil
 }
 
-// branchKey is the key of a slice's file that names the branch by which it came.
+// branchKey is the key of a slice's file that names the branch it was made from.
 const branchKey = "branch"
 
-// sliceOf is the slice of a branch: one that hasn't landed, or a new one.
+// sliceOf returns the slice of a branch: one that hasn't landed, or a new one.
 func sliceOf(ctx context.Context, pr *project.Project, branch string) (string, error) {
 	s, err := store(pr)
 	if err != nil {
@@ -223,12 +228,13 @@ func sliceOf(ctx context.Context, pr *project.Project, branch string) (string, e
 		return "", err
 	}
 	return a.ID, s.Edit(ctx, a.ID, func(f *slice.File) error {
-		// Not pending, not even for an instant: a drain that runs would have an agent build it.
-		return f.SetAll([][2]string{{branchKey, branch}, {"waiting_for", "review: the branch " + branch}})
+		// Never pending, not even briefly: a running drain would have an agent build it.
+		return f.SetAll([][2]string{{branchKey, branch},
+			{"waiting_for", "review: the branch " + branch}})
 	})
 }
 
-// LandsWith says whether the project can have a lane for people's branches, and why not.
+// LandsWith returns an error if the project can't merge people's branches through the merge queue.
 func LandsWith(pr *project.Project) error {
 	if pr.Tracker.Traits().Lands {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"greenlight/internal/run/attempt"
 )
 
-// Two commands note something in the same settled record at the same time: both notes are there then.
+// Two commands that change the same settled record at the same time both succeed.
 func TestNotesAtTheSameTime(t *testing.T) {
 	for range 20 {
 		y := newYard(t, map[string]string{"S-1": "status: pending; step: none; session:"})

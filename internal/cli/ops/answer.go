@@ -14,12 +14,12 @@ import (
 // An Answered is a slice whose question a person has answered.
 type Answered struct {
 	Question string
-	Session  string // that has the slice and goes on with it; "" if the next agent does
+	Session  string // that has the slice and continues with the answer; "" if the next agent does
 }
 
-// Answer records the answer to a slice's question, one line of text, among its decisions. The slice keeps its step: its agent goes on
-// with the answer, unless a session has the slice and goes on itself. A slice that was left at its review may be answered, too: what it
-// says may be meant as a question.
+// Answer records the answer to a slice's question, one line of text, among its decisions. The slice
+// keeps its step: its agent continues with the answer, or the session that has the slice does. A
+// slice left at its review may be answered, too: its text may be meant as a question.
 func Answer(ctx context.Context, pr *project.Project, id, text string) (*Answered, error) {
 	a := &Answered{}
 	var st *plan.State
@@ -32,7 +32,8 @@ func Answer(ctx context.Context, pr *project.Project, id, text string) (*Answere
 			return fmt.Errorf("%s has no question: %s", id, m.plan.Why(id, m.now))
 		}
 		a.Question, a.Session = st.WaitingFor, st.Session
-		if err := f.AppendToSection("Decisions", dated(m.now, "Asked: "+st.WaitingFor+" Answer: "+text)); err != nil {
+		if err := f.AppendToSection("Decisions",
+			dated(m.now, "Asked: "+st.WaitingFor+" Answer: "+text)); err != nil {
 			return err
 		}
 		if a.Session != "" {

@@ -12,17 +12,20 @@ import (
 	"greenlight/internal/state/tracker"
 )
 
-// SetBudget sets what a slice, a drain or a day may cost, 0 for no limit, and ends a hold of the old one. Whether the new one is
-// spent, too, who launches next finds out.
-func SetBudget(ctx context.Context, pr *project.Project, store trust.Store, of string, usd float64) error {
+// SetBudget sets what a slice, a drain or a day may cost, 0 for no limit, and ends a hold of the
+// old budget. The next launch finds out whether the new one is spent, too.
+func SetBudget(ctx context.Context, pr *project.Project, store trust.Store, of string,
+	usd float64) error {
 	key, value := "budget."+of+"_usd", strconv.FormatFloat(usd, 'f', -1, 64)
 	if _, _, err := SetSetting(ctx, pr, store, key, value); err != nil {
 		return err
 	}
 	now := time.Now()
 	return pr.Tracker.Do(ctx, func(tracker.Tx) error {
-		_ = pr.Runs.Journal().Append(journal.Event{Kind: journal.Budget, Setting: key, Value: value})
-		_, err := pr.Runs.HoldFile.Lift(func(h *plan.Hold) bool { return h.Kind == plan.HeldByBudget }, now)
+		_ = pr.Runs.Journal().Append(journal.Event{Kind: journal.Budget, Setting: key,
+			Value: value})
+		_, err := pr.Runs.HoldFile.Lift(func(h *plan.Hold) bool { return h.Kind == plan.HeldByBudget },
+			now)
 		return err
 	})
 }

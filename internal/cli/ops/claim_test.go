@@ -34,7 +34,8 @@ func TestClaim(t *testing.T) {
 		t.Fatalf("another session: %v", err)
 	}
 	blocked, err := Claim(t.Context(), y.Project, "S-2", ClaimOptions{Who: you})
-	if err != nil || len(blocked.Notes) != 1 || !strings.Contains(blocked.Notes[0], "S-2 needs S-1") {
+	if err != nil || len(blocked.Notes) != 1 ||
+		!strings.Contains(blocked.Notes[0], "S-2 needs S-1") {
 		t.Errorf("%+v, %v", blocked, err)
 	}
 }
@@ -44,16 +45,19 @@ func TestTakeOver(t *testing.T) {
 	first, err := Claim(t.Context(), y.Project, "S-1", ClaimOptions{Who: me})
 	must(t, err)
 	other := "another"
-	if _, err := Claim(t.Context(), y.Project, "S-1", ClaimOptions{Who: you, Over: &other}); err == nil {
-		t.Error("took over a claim that nobody was asked about")
+	if _, err := Claim(t.Context(), y.Project, "S-1",
+		ClaimOptions{Who: you, Over: &other}); err == nil {
+		t.Error("took over a claim without asking")
 	}
 	second, err := Claim(t.Context(), y.Project, "S-1", ClaimOptions{Who: you, Over: &first.Token})
 	must(t, err)
 	third, err := Claim(t.Context(), y.Project, "S-1", ClaimOptions{Who: me, Force: true})
-	if err != nil || third.Token == second.Token || len(third.Notes) != 1 || !strings.Contains(third.Notes[0], "taken over") {
+	if err != nil || third.Token == second.Token || len(third.Notes) != 1 ||
+		!strings.Contains(third.Notes[0], "taken over") {
 		t.Errorf("%+v, %v", third, err)
 	}
-	if _, err := Claim(t.Context(), y.Project, "S-1", ClaimOptions{Who: attempt.Claimant{Token: second.Token}, Force: true}); err == nil {
+	if _, err := Claim(t.Context(), y.Project, "S-1",
+		ClaimOptions{Who: attempt.Claimant{Token: second.Token}, Force: true}); err == nil {
 		t.Error("an agent took back a claim that it had lost")
 	}
 	if _, err := Claim(t.Context(), y.Project, "done", ClaimOptions{Who: me}); err == nil {
@@ -63,12 +67,13 @@ func TestTakeOver(t *testing.T) {
 	must(t, err)
 	y.attempt("run")
 	var taken *TakenError
-	if _, err := Claim(t.Context(), y.Project, "run", ClaimOptions{Who: me, Force: true}); !errors.As(err, &taken) || taken.Claim != nil {
+	if _, err := Claim(t.Context(), y.Project, "run",
+		ClaimOptions{Who: me, Force: true}); !errors.As(err, &taken) || taken.Claim != nil {
 		t.Errorf("beside an attempt: %v", err)
 	}
 }
 
-// Of any number of claims at the same time one wins.
+// One of any number of concurrent claims wins.
 func TestClaimsRace(t *testing.T) {
 	y := newYard(t, map[string]string{"S-1": "status: pending; session:"})
 	const n = 8
@@ -80,7 +85,8 @@ func TestClaimsRace(t *testing.T) {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
-			_, errs[i] = Claim(t.Context(), pr, "S-1", ClaimOptions{Who: attempt.Claimant{Holder: string(rune('a' + i))}})
+			_, errs[i] = Claim(t.Context(), pr, "S-1",
+				ClaimOptions{Who: attempt.Claimant{Holder: string(rune('a' + i))}})
 		}()
 	}
 	wg.Wait()
@@ -124,7 +130,8 @@ func TestRelease(t *testing.T) {
 	if err != nil || status != "implementing" || y.state("begun").Class != plan.Stalled {
 		t.Errorf("%q, %v; %s", status, err, y.state("begun").Class)
 	}
-	if _, err := Release(t.Context(), y.Project, "free", me, false); !errors.Is(err, ErrNothingToDo) {
+	if _, err := Release(t.Context(), y.Project, "free", me, false); !errors.Is(err,
+		ErrNothingToDo) {
 		t.Error(err)
 	}
 }

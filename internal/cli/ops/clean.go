@@ -16,9 +16,9 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// A Cleanable is a worktree, and whether Clean removes it. Branches and snapshots always stay.
+// A Cleanable is a worktree, and whether Clean may remove it. Branches and snapshots always stay.
 type Cleanable struct {
-	System, Slice string // "" where git doesn't tell it
+	System, Slice string // "" if git doesn't know it
 	N             int
 	Path          string
 	Remove        bool
@@ -27,8 +27,8 @@ type Cleanable struct {
 	lineage *worktree.Lineage
 }
 
-// Cleanables looks at the worktrees of the named slices, or of all: only those of complete slices may go, and only if what
-// is in them is contained elsewhere. It changes nothing.
+// Cleanables examines the worktrees of the named slices, or of all: only those of complete slices
+// may be removed, and only if their content exists elsewhere. It changes nothing.
 func Cleanables(ctx context.Context, pr *project.Project, ids []string) ([]Cleanable, error) {
 	repo, kept, err := KeptWork(ctx, pr, "")
 	if err != nil {
@@ -63,7 +63,8 @@ func Cleanables(ctx context.Context, pr *project.Project, ids []string) ([]Clean
 	}
 	for _, id := range ids {
 		if !slices.ContainsFunc(kept, func(k *worktree.Kept) bool { return k.IsOfID(id) }) {
-			return nil, fmt.Errorf("there is no kept work of %s: gl salvage lists what there is", id)
+			return nil, fmt.Errorf("there is no kept work of %s: gl salvage lists what there is",
+				id)
 		}
 	}
 	if len(ids) > 0 {
@@ -81,13 +82,13 @@ func Cleanables(ctx context.Context, pr *project.Project, ids []string) ([]Clean
 	left, err := repo.Cleaner.Leftovers(ctx)
 	for _, l := range left {
 		if l.Kind == worktree.LeftDirectory {
-			list = append(list, Cleanable{Path: l.Path, Why: "git doesn't list it, so nothing tells what is in it: look, and remove it yourself"})
+			list = append(list, Cleanable{Path: l.Path, Why: "git doesn't list it, so its content is unknown: check it, and remove it yourself"})
 		}
 	}
 	return list, err
 }
 
-// unfinished says why a slice's worktrees are none of Clean's business; "" for a complete slice.
+// unfinished returns why Clean must not remove a slice's worktrees; "" for a complete slice.
 func unfinished(p *plan.Plan, id string) string {
 	var st *plan.State
 	if p != nil && id != "" {
@@ -106,7 +107,8 @@ func unfinished(p *plan.Plan, id string) string {
 	return ""
 }
 
-// openTask says why a task's worktree is none of Clean's business; "" once its attempts are over: nobody goes on with one later.
+// openTask returns why Clean must not remove a task's worktree; "" once its attempts are over,
+// because tasks aren't continued.
 func openTask(pr *project.Project, work string) (string, error) {
 	all, err := pr.Runs.AttemptsAt(work)
 	if err == nil && slices.ContainsFunc(all, func(r *attempt.Record) bool { return r.Life.Phase != plan.Settled }) {
@@ -120,16 +122,17 @@ func (c *Cleanable) look(ctx context.Context, repo *worktree.Repo, k *worktree.K
 		return err
 	}
 	if c.lineage == nil {
-		c.Why = "its branch is gone, so it can't be told what is in it"
+		c.Why = "its branch is gone, so its content is unknown"
 		return nil
 	}
 	c.Remove, c.Why, err = repo.Cleaner.Removable(ctx, c.lineage)
 	return err
 }
 
-// Clean removes a worktree that Cleanables found removable, after git.teardown, which gets environ; self is the path of gl. It looks
-// again, and says what keeps the worktree if something does.
-func Clean(ctx context.Context, pr *project.Project, c Cleanable, self string, environ []string) (kept string, err error) {
+// Clean removes a worktree that Cleanables found removable, after git.teardown, which gets environ;
+// self is the path of gl. It checks again, and returns what keeps the worktree, if anything.
+func Clean(ctx context.Context, pr *project.Project, c Cleanable, self string,
+	environ []string) (kept string, err error) {
 	repo, err := pr.Worktrees(ctx)
 	if err != nil {
 		return "", err
@@ -162,8 +165,10 @@ func Clean(ctx context.Context, pr *project.Project, c Cleanable, self string, e
 	return c.remove(ctx, pr, repo, self, environ)
 }
 
-// whileComplete calls do under the project's lock if the slice still is complete; else it returns what keeps it.
-func whileComplete(ctx context.Context, pr *project.Project, system, id string, do func() error) (kept string, err error) {
+// whileComplete calls do under the project's lock if the slice is still complete; otherwise it
+// returns the reason to keep the worktree.
+func whileComplete(ctx context.Context, pr *project.Project, system, id string,
+	do func() error) (kept string, err error) {
 	at := slices.IndexFunc(pr.Views(), func(v *project.Project) bool { return v.Key() == system })
 	if at < 0 {
 		return "its system isn't there any more", nil

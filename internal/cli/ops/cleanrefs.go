@@ -10,14 +10,16 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// A CleanableRefs is what the refs of a complete slice's lineage hold, and which of them CleanRefs removes.
+// A CleanableRefs lists the refs of a complete slice's lineage that CleanRefs may remove.
 type CleanableRefs struct {
 	*worktree.Kept
 	worktree.Spent
 }
 
-// CleanableSpent looks at the snapshots and handed-over tests of complete slices, the named ones or all. It changes nothing.
-func CleanableSpent(ctx context.Context, pr *project.Project, ids []string) (list []CleanableRefs, err error) {
+// CleanableSpent examines the snapshots and handed-over tests of the named complete slices, or of
+// all. It changes nothing.
+func CleanableSpent(ctx context.Context, pr *project.Project,
+	ids []string) (list []CleanableRefs, err error) {
 	repo, kept, err := KeptWork(ctx, pr, "")
 	if err != nil {
 		return nil, err
@@ -29,7 +31,8 @@ func CleanableSpent(ctx context.Context, pr *project.Project, ids []string) (lis
 		}
 		for _, k := range kept {
 			named := len(ids) == 0 || slices.ContainsFunc(ids, k.IsOfID)
-			if k.System != view.Key() || !named || attempt.IsTask(k.Slice) || unfinished(p, k.Slice) != "" {
+			if k.System != view.Key() || !named || attempt.IsTask(k.Slice) ||
+				unfinished(p, k.Slice) != "" {
 				continue
 			}
 			s, err := repo.Archive.Spent(ctx, k)
@@ -44,11 +47,14 @@ func CleanableSpent(ctx context.Context, pr *project.Project, ids []string) (lis
 	return list, nil
 }
 
-// CleanRefs removes what CleanableSpent has found, if the slice still is complete; else it says what keeps it.
+// CleanRefs removes the refs that CleanableSpent found if the slice is still complete; otherwise it
+// returns the reason to keep them.
 func CleanRefs(ctx context.Context, pr *project.Project, c CleanableRefs) (kept string, err error) {
 	repo, err := pr.Worktrees(ctx)
 	if err != nil {
 		return "", err
 	}
-	return whileComplete(ctx, pr, c.System, c.Slice, func() error { return repo.Archive.DropSpent(ctx, c.Spent) })
+	return whileComplete(ctx, pr, c.System, c.Slice, func() error {
+		return repo.Archive.DropSpent(ctx, c.Spent)
+	})
 }

@@ -11,22 +11,26 @@ import (
 	"greenlight/internal/state/slice"
 )
 
-// EditText is the text of a slice's file, for a person to change. A slice that is only in GRAPH.json gets a file by that.
+// EditText returns the text of a slice's file, for a person to change. A slice that is only in
+// GRAPH.json gets a file.
 func EditText(ctx context.Context, pr *project.Project, id string) (text []byte, err error) {
 	s, err := store(pr)
 	if err != nil {
 		return nil, err
 	}
 	if !pr.Tracker.Traits().Lands {
-		return nil, fmt.Errorf("%s is a row of .greenlight/STATE.md: edit that, or run gl migrate", id)
+		return nil, fmt.Errorf("%s is a row of .greenlight/STATE.md: edit that, or run gl migrate",
+			id)
 	}
 	err = s.Edit(ctx, id, func(f *slice.File) error { text = f.Bytes(); return nil })
 	return text, err
 }
 
-// Edit replaces the text of a slice's file by one that a person has made of it, under the lock and if nobody has changed the file since.
-// What gl couldn't read again is refused: another id, an unknown status, dependencies on slices that aren't there or in a circle.
-func Edit(ctx context.Context, pr *project.Project, id string, old, text []byte) (notes []string, err error) {
+// Edit replaces the text of a slice's file by a person's edited version, under the lock and only if
+// the file hasn't changed since. It refuses what gl couldn't read back: another id, an unknown
+// status, unknown dependencies or a cycle.
+func Edit(ctx context.Context, pr *project.Project, id string,
+	old, text []byte) (notes []string, err error) {
 	next, err := slice.ParseFile(text)
 	if err != nil {
 		return nil, err
@@ -54,7 +58,8 @@ func Edit(ctx context.Context, pr *project.Project, id string, old, text []byte)
 		if open = m.st.Attempt.Open(); open {
 			notes = append(notes, fmt.Sprintf("note: attempt %d is at work on %s, and its agent may have read the old text", m.st.Attempt.N, id))
 		}
-		if err := apply(m.plan, m.st, next, changes); err != nil { // which checks that there is no cycle
+		if err := apply(m.plan, m.st, next, changes); err != nil {
+			// it also checks for cycles
 			return err
 		}
 		f.File = next.File
@@ -67,10 +72,10 @@ func Edit(ctx context.Context, pr *project.Project, id string, old, text []byte)
 	return append(notes, more...), err
 }
 
-// errEdited says that a text that was edited is based on an older one.
+// errEdited means that the edited text is based on an older version.
 var errEdited = errors.New("edit it again")
 
-// changesOf are the fields that are different, as gl state set would be told them.
+// changesOf returns the fields that differ, as arguments of gl state set.
 func changesOf(before, next *slice.File) ([]Change, error) {
 	var words []string
 	for _, key := range next.Keys() {

@@ -10,7 +10,7 @@ func TestNotesStay(t *testing.T) {
 		{"ours, without notes", facts + handoffNotes, ""},
 		{"ours", facts + handoffNotes + "a\n## Notes\nb", "a\n## Notes\nb"},
 		{"ours, its section taken out", facts, ""},
-		{"somebody's", "# Mine\n\n## Notes\nx\n", "\n# Mine\n\n## Notes\nx\n"},
+		{"a person's", "# Mine\n\n## Notes\nx\n", "\n# Mine\n\n## Notes\nx\n"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

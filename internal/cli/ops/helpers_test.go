@@ -20,7 +20,8 @@ type yard struct {
 	t *testing.T
 }
 
-// newYard makes a project of slice files. A slice is given as its frontmatter, one "key: value" a line or separated by "; ".
+// newYard makes a project of slice files. A slice is given as its frontmatter, one "key: value" a
+// line or separated by "; ".
 func newYard(t *testing.T, slices map[string]string) *yard {
 	t.Helper()
 	files := map[string]string{}
@@ -45,7 +46,7 @@ func openYard(t *testing.T, files map[string]string) *yard {
 	return &yard{pr, t}
 }
 
-// tempDir is a directory by its real path.
+// tempDir returns a temporary directory by its real path.
 func tempDir(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -67,7 +68,7 @@ func (y *yard) state(id string) *plan.State {
 	return p.State(id)
 }
 
-// mark is the part of a slice that says how it is: "pending none token".
+// mark returns a slice's status, step and session: "pending none token".
 func (y *yard) mark(id string) string {
 	y.t.Helper()
 	st := y.state(id)

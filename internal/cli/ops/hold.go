@@ -9,7 +9,7 @@ import (
 	"greenlight/internal/state/tracker"
 )
 
-// PutHold stops the launches of an agent until a time, because a person says so; all of the project for "".
+// PutHold stops the launches of an agent until a time, at a person's request; "" means all agents.
 func PutHold(ctx context.Context, pr *project.Project, agent string, until, now time.Time) error {
 	if !until.After(now) {
 		return badArgument("%s is over: nothing is held", plan.At(until, now, "15:04"))
@@ -22,9 +22,10 @@ func PutHold(ctx context.Context, pr *project.Project, agent string, until, now 
 	})
 }
 
-// LiftHolds ends all holds, or those of an account, whoever put them, and returns them. Those that were over are forgotten, too: then no
-// probe is sent first.
-func LiftHolds(ctx context.Context, pr *project.Project, of *plan.Account, now time.Time) (was []*plan.Hold, err error) {
+// LiftHolds ends all holds, or those of an account, of any origin, and returns them. It also drops
+// expired ones, so that no probe is sent first.
+func LiftHolds(ctx context.Context, pr *project.Project, of *plan.Account,
+	now time.Time) (was []*plan.Hold, err error) {
 	err = pr.Tracker.Do(ctx, func(tracker.Tx) (err error) {
 		was, err = pr.Runs.HoldFile.Lift(func(h *plan.Hold) bool {
 			return of == nil || h.Agent != "" && (h.Agent == of.Agent || h.Holds(*of))

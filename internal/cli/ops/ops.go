@@ -1,11 +1,14 @@
-// Package ops does what the commands do that change a project's state: accept and reject, retry, pause and resume, claim
-// and release, set and note, add, stop, migrate, and the start of a new project. There is one file for each.
+// Package ops implements the commands that change a project's state: accept and reject, retry,
+// pause and resume, claim and release, set and note, add, stop, migrate, and starting a new
+// project. Each has a file.
 //
-// An operation checks and changes in one step, under the project's lock. It returns what changed and what a person should
-// know of it. It prints nothing, asks nothing, and has no flags; words on the screen and exit codes are the commands' part.
+// An operation checks and changes in one step, under the project's lock. It returns what changed
+// and what a person should know about it. It prints nothing, asks nothing, and has no flags; output
+// and exit codes belong to the commands.
 //
-// The operations are one package, and not one each, because they share how they reach a slice's file, whom they refuse and
-// the errors that say so. None of them calls another. What a slice's file looks like is the tracker's business.
+// The operations are one package because they share how they reach a slice's file, whom they refuse
+// and the errors for that. None of them calls another. The format of a slice's file belongs to the
+// tracker.
 package ops
 
 import (
@@ -23,10 +26,10 @@ import (
 	"greenlight/internal/state/tracker"
 )
 
-// ErrNothingToDo means that the slice is already as the operation would leave it.
+// ErrNothingToDo means that the slice is already in the state that the operation would bring about.
 var ErrNothingToDo = errors.New("nothing to do")
 
-// A TakenError means that somebody else works on the slice.
+// A TakenError means that another session or agent works on the slice.
 type TakenError struct {
 	Reason string
 	Claim  *plan.State // set if the slice has a claim that Claim could take over
@@ -36,7 +39,7 @@ func (e *TakenError) Error() string { return e.Reason }
 
 func taken(format string, a ...any) error { return &TakenError{Reason: fmt.Sprintf(format, a...)} }
 
-// atWork refuses a slice because an attempt runs.
+// atWork returns the error for a slice with a running attempt.
 func atWork(st *plan.State) error {
 	a := st.Attempt
 	switch {
@@ -52,10 +55,12 @@ func atWork(st *plan.State) error {
 		}
 		return taken("%s is in the merge queue (%s): %s", st.ID, a.Landing, help)
 	}
-	return taken("%s is being worked on by attempt %d (%s): run gl stop %s", st.ID, st.Attempt.N, st.Attempt.Agent, st.ID)
+	return taken("%s is being worked on by attempt %d (%s): run gl stop %s", st.ID, st.Attempt.N,
+		st.Attempt.Agent, st.ID)
 }
 
-// An ArgumentError means that an operation was asked for something that can't be, whatever state the slice is in.
+// An ArgumentError means that an operation got an argument that is invalid in every state of the
+// slice.
 type ArgumentError struct{ Err error }
 
 func (e *ArgumentError) Error() string { return e.Err.Error() }
@@ -63,7 +68,7 @@ func (e *ArgumentError) Unwrap() error { return e.Err }
 
 func badArgument(format string, a ...any) error { return &ArgumentError{fmt.Errorf(format, a...)} }
 
-// store is the only way to the project's slices.
+// store returns the project's slices, the only access to them.
 func store(pr *project.Project) (project.SliceKeeper, error) {
 	if err := pr.RequireGreenlight(); err != nil {
 		return nil, err
@@ -71,7 +76,7 @@ func store(pr *project.Project) (project.SliceKeeper, error) {
 	return pr.Slices, nil
 }
 
-// A moment is the project as an edit finds it, under the lock.
+// A moment is the project as seen by an edit, under the lock.
 type moment struct {
 	now  time.Time
 	plan *plan.Plan  // nil in editAlone
@@ -79,22 +84,26 @@ type moment struct {
 	held statedir.Held
 }
 
-// An editor changes a slice's file under the lock. f runs again if somebody who doesn't take the lock has written the file
-// meanwhile.
-type editor func(ctx context.Context, pr *project.Project, id string, f func(moment, *slice.File) error) error
+// An editor changes a slice's file under the lock. f runs again if a writer without the lock has
+// changed the file meanwhile.
+type editor func(ctx context.Context, pr *project.Project, id string,
+	f func(moment, *slice.File) error) error
 
-// edit sees the whole project.
-func edit(ctx context.Context, pr *project.Project, id string, f func(moment, *slice.File) error) error {
+// edit is the editor that sees the whole project.
+func edit(ctx context.Context, pr *project.Project, id string,
+	f func(moment, *slice.File) error) error {
 	return editSeeing(ctx, pr, id, lookAtAll, f)
 }
 
-// editAlone is for changes in which no other slice has a say. Its moment has no plan, and of the slice it knows what its own file and its
-// attempts say: so it costs the same in a project of any size.
-func editAlone(ctx context.Context, pr *project.Project, id string, f func(moment, *slice.File) error) error {
+// editAlone is for changes that don't depend on other slices. Its moment has no plan, and its slice
+// is read from its own file and attempts alone, so it costs the same in a project of any size.
+func editAlone(ctx context.Context, pr *project.Project, id string,
+	f func(moment, *slice.File) error) error {
 	return editSeeing(ctx, pr, id, lookAtOne, f)
 }
 
-func editSeeing(ctx context.Context, pr *project.Project, id string, look func(*project.Project, string) (moment, error), f func(moment, *slice.File) error) error {
+func editSeeing(ctx context.Context, pr *project.Project, id string,
+	look func(*project.Project, string) (moment, error), f func(moment, *slice.File) error) error {
 	s, err := store(pr)
 	if err != nil {
 		return err
@@ -141,13 +150,13 @@ func lookAtOne(pr *project.Project, id string) (moment, error) {
 	return moment{now: now, st: st}, err
 }
 
-// tell writes what was done to a slice into the journal, with the number of its last attempt. That is done, and stays done if
-// the journal can't be written.
+// tell writes what was done to a slice into the journal, with the number of its last attempt. A
+// journal that can't be written doesn't undo the change.
 func tell(pr *project.Project, st *plan.State, e journal.Event) {
 	_ = pr.Runs.Journal().Append(about(pr, st, e))
 }
 
-// about is the event as one of the slice's.
+// about returns the event as one of the slice's.
 func about(pr *project.Project, st *plan.State, e journal.Event) journal.Event {
 	e.System, e.Slice = pr.Key(), st.ID
 	if st.Attempt != nil {
@@ -156,10 +165,11 @@ func about(pr *project.Project, st *plan.State, e journal.Event) journal.Event {
 	return e
 }
 
-// notFound is for a slice that somebody has just removed.
+// notFound is the error for a slice that was just removed.
 func notFound(id string) error { return fmt.Errorf("%s: %w", id, tracker.ErrNotFound) }
 
-// warnOther is a warning for a change to a slice that another session has claimed; none if who may change it.
+// warnOther returns a warning about changing a slice that another session has claimed; none if who
+// has the claim.
 func warnOther(pr *project.Project, st *plan.State, who attempt.Claimant, now time.Time) []string {
 	if !who.OtherHolds(pr.Runs, st) {
 		return nil

@@ -12,13 +12,14 @@ import (
 	"greenlight/internal/state/slice"
 )
 
-// An Overview is what is known of a project besides its slices: project-state.json. STATE.md shows it.
+// An Overview is the content of project-state.json: a project's facts besides its slices. STATE.md
+// shows it.
 type Overview struct {
 	ValueProp, Stack, Mode string
 	Blockers               []string
 }
 
-// OverviewKeys are what an overview can be given. The mode is config.json's.
+// OverviewKeys returns the keys that can be set. The mode is in config.json.
 func OverviewKeys() []string { return []string{"value_prop", "stack"} }
 
 // ReadOverview reads the overview.
@@ -36,11 +37,11 @@ func ReadOverview(pr *project.Project) (*Overview, error) {
 	return o, nil
 }
 
-// OverviewChanges are made in one write.
+// OverviewChanges are changes of an overview, made in one write.
 type OverviewChanges struct {
 	Set     []Change // of OverviewKeys
 	Add     []string // blockers
-	Resolve []string // each a blocker, or a part of one that no other has
+	Resolve []string // each a blocker, or an unambiguous part of one
 	Decide  []string // decisions of the whole project
 }
 
@@ -50,7 +51,8 @@ func ParseOverview(words []string) (list []Change, err error) {
 		key, value, ok := strings.Cut(word, "=")
 		switch {
 		case !ok:
-			return nil, badArgument("%q: expected key=value, with one of %s", word, strings.Join(OverviewKeys(), ", "))
+			return nil, badArgument("%q: expected key=value, with one of %s", word,
+				strings.Join(OverviewKeys(), ", "))
 		case key == "mode":
 			return nil, badArgument("the mode is a setting: run gl settings mode %s", value)
 		case !slices.Contains(OverviewKeys(), key):
@@ -58,7 +60,8 @@ func ParseOverview(words []string) (list []Change, err error) {
 			if near := suggest.Match(key, OverviewKeys()); near != "" {
 				hint = ", did you mean " + near + "?"
 			}
-			return nil, badArgument("unknown key %q%s expected one of %s", key, hint, strings.Join(OverviewKeys(), ", "))
+			return nil, badArgument("unknown key %q%s expected one of %s", key, hint,
+				strings.Join(OverviewKeys(), ", "))
 		}
 		list = append(list, Change{Key: key, Value: value})
 	}
@@ -66,7 +69,8 @@ func ParseOverview(words []string) (list []Change, err error) {
 }
 
 // EditOverview changes the overview, and STATE.md with it. It returns the numbers of new decisions.
-func EditOverview(ctx context.Context, pr *project.Project, c OverviewChanges) (decided []string, err error) {
+func EditOverview(ctx context.Context, pr *project.Project,
+	c OverviewChanges) (decided []string, err error) {
 	s, err := store(pr)
 	if err != nil {
 		return nil, err
@@ -107,7 +111,7 @@ func editOverview(ctx context.Context, s project.SliceKeeper, c OverviewChanges)
 	})
 }
 
-// theBlocker is the one blocker that reads so, or else the only one that contains the text.
+// theBlocker returns the blocker with this text, or else the only one that contains it.
 func theBlocker(all []string, text string) (string, error) {
 	if slices.Contains(all, text) {
 		return text, nil
@@ -124,5 +128,6 @@ func theBlocker(all []string, text string) (string, error) {
 	case 0:
 		return "", fmt.Errorf("no blocker contains %q: gl state overview lists them", text)
 	}
-	return "", fmt.Errorf("%d blockers contain %q: give more of the text of the one you mean", len(found), text)
+	return "", fmt.Errorf("%d blockers contain %q: give more of the text of the one you mean",
+		len(found), text)
 }

@@ -17,18 +17,19 @@ import (
 	"greenlight/internal/state/slice"
 )
 
-// A Paused is a slice that was set aside.
+// A Paused is a slice that was just paused.
 type Paused struct {
-	State *plan.State // as it was found
+	State *plan.State // before the pause
 	At    time.Time
 	File  string // the hand-off file, relative to the root
 	Text  string // what the file says
 	Notes []string
 }
 
-// Pause sets a slice aside: it writes the hand-off file, and marks the slice. The slice's file stays as it is, and an agent
-// that works on the slice goes on.
-func Pause(ctx context.Context, pr *project.Project, id string, who attempt.Claimant) (*Paused, error) {
+// Pause sets a slice aside: it writes the hand-off file, and marks the slice. The slice's file
+// doesn't change, and a running agent continues.
+func Pause(ctx context.Context, pr *project.Project, id string,
+	who attempt.Claimant) (*Paused, error) {
 	s, err := store(pr)
 	if err != nil {
 		return nil, err
@@ -52,28 +53,32 @@ func Pause(ctx context.Context, pr *project.Project, id string, who attempt.Clai
 	}
 	file := HandoffFile(id)
 	err = s.EditProject(ctx, func(ps *slice.ProjectState) error {
-		return errors.Join(ps.Pause(id, st.Step, now, file), ps.SetLastSession(now), ps.SetResumeFile(file))
+		return errors.Join(ps.Pause(id, st.Step, now, file), ps.SetLastSession(now),
+			ps.SetResumeFile(file))
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &Paused{State: st, At: now, File: file, Text: text, Notes: stillAtWork(pr, st, who, now)}, nil
+	return &Paused{State: st, At: now, File: file, Text: text,
+		Notes: stillAtWork(pr, st, who, now)}, nil
 }
 
-// stillAtWork says who works on the slice while it is set aside.
-func stillAtWork(pr *project.Project, st *plan.State, who attempt.Claimant, now time.Time) []string {
+// stillAtWork returns notes about those who still work on the paused slice.
+func stillAtWork(pr *project.Project, st *plan.State, who attempt.Claimant,
+	now time.Time) []string {
 	if a := st.Attempt; a.Live() {
 		end := "gl stop " + st.ID + " ends it"
 		if a.Where != "" {
 			end = "it runs " + a.Where + ", and can only be stopped there"
 		}
-		return []string{fmt.Sprintf("attempt %d (%s) goes on working on %s: %s", a.N, a.Agent, st.ID, end)}
+		return []string{fmt.Sprintf("attempt %d (%s) is still working on %s: %s", a.N,
+			a.Agent, st.ID, end)}
 	}
 	return warnOther(pr, st, who, now)
 }
 
-// ToPause finds the slice that a caller means who names none: the one that this session works on, else the only active
-// one. The error is an *ArgumentError if that isn't clear.
+// ToPause returns the slice meant by a command without an id: the one that this session works on,
+// else the only active one. The error is an *ArgumentError if that isn't clear.
 func ToPause(pr *project.Project, env environ.Environ) (id string, err error) {
 	p, err := pr.Plan(time.Now(), pr.Options())
 	if err != nil {
@@ -106,10 +111,10 @@ func ToPause(pr *project.Project, env environ.Environ) (id string, err error) {
 	return "", badArgument("which slice? active: %s", strings.Join(active, ", "))
 }
 
-// A Handoff is what somebody needs to continue a slice that was set aside.
+// A Handoff is what is needed to continue a paused slice.
 type Handoff struct {
-	State    *plan.State // nil for the hand-off of an older Greenlight, which names no slice
-	Paused   bool        // the slice is set aside now
+	State    *plan.State // nil for the hand-off of an older version, which names no slice
+	Paused   bool        // the slice is still paused
 	PausedAt string      // RFC 3339; "" for unknown
 	File     string      // relative to the root; "" for none
 	Text     string
@@ -131,7 +136,7 @@ func FindHandoff(pr *project.Project, id string) (*Handoff, error) {
 	return newHandoff(pr, st, ps)
 }
 
-// readPaused reads what says which slices are paused.
+// readPaused reads which slices are paused.
 func readPaused(pr *project.Project) (*plan.Plan, *slice.ProjectState, error) {
 	s, err := store(pr)
 	if err != nil {
@@ -154,12 +159,13 @@ func newHandoff(pr *project.Project, st *plan.State, ps *slice.ProjectState) (*H
 	if !marked && file == "" {
 		return nil, fmt.Errorf("%s isn't paused. %s", st.ID, pausedByStatus(st))
 	}
-	h := &Handoff{State: st, Paused: marked, PausedAt: mark.PausedAt, File: file, Text: text, pr: pr}
+	h := &Handoff{State: st, Paused: marked, PausedAt: mark.PausedAt, File: file,
+		Text: text, pr: pr}
 	h.addNotes()
 	return h, nil
 }
 
-// addNotes tells what is odd about it.
+// addNotes adds notes about oddities.
 func (h *Handoff) addNotes() {
 	note := func(format string, a ...any) { h.Notes = append(h.Notes, fmt.Sprintf(format, a...)) }
 	switch {
@@ -175,17 +181,18 @@ func (h *Handoff) addNotes() {
 	}
 }
 
-// pausedByStatus says what besides a mark keeps the slice waiting, or else its status.
+// pausedByStatus returns what besides a mark keeps the slice waiting, or its status.
 func pausedByStatus(st *plan.State) string {
 	if plan.Classify(st.Status) == plan.Waiting {
-		return fmt.Sprintf("its status is %s: gl state set %s status=pending lets it go on", st.Status, st.ID)
+		return fmt.Sprintf("its status is %s: gl state set %s status=pending continues it",
+			st.Status, st.ID)
 	}
 	return "Its status is " + st.Status
 }
 
-// OnlyHandoff finds the hand-off that a caller means who names no slice: that of own, the slice that the session works
-// on, or of the only paused slice, or else the one that an older Greenlight had for the whole project. The error is an
-// *ArgumentError if that isn't clear.
+// OnlyHandoff returns the hand-off meant by a command without an id: that of own, the slice that
+// the session works on, or of the only paused slice, or else the project-wide one of older
+// versions. The error is an *ArgumentError if that isn't clear.
 func OnlyHandoff(pr *project.Project, own string) (*Handoff, error) {
 	p, ps, err := readPaused(pr)
 	if err != nil {
@@ -211,7 +218,7 @@ func OnlyHandoff(pr *project.Project, own string) (*Handoff, error) {
 	return oldOne(pr)
 }
 
-// oldOne is the hand-off of a Greenlight that had one for the whole project.
+// oldOne returns the project-wide hand-off of older versions.
 func oldOne(pr *project.Project) (*Handoff, error) {
 	path := filepath.Join(pr.Root, oldHandoff)
 	if _, err := os.Stat(path); err != nil {
@@ -221,11 +228,12 @@ func oldOne(pr *project.Project) (*Handoff, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Handoff{File: oldHandoff, Text: string(data), Notes: []string{"no slice is paused; this is " + oldHandoff}, pr: pr}, nil
+	return &Handoff{File: oldHandoff, Text: string(data),
+		Notes: []string{"no slice is paused; this is " + oldHandoff}, pr: pr}, nil
 }
 
-// Resume lets the slice go on. Call it when the hand-off has been printed: what can't be printed is still paused. The
-// hand-off file stays.
+// Resume lets the slice continue. Call it after printing the hand-off: if that fails, the slice
+// stays paused. The hand-off file is kept.
 func (h *Handoff) Resume(ctx context.Context) error {
 	if !h.Paused {
 		return nil
@@ -244,7 +252,8 @@ func (h *Handoff) Resume(ctx context.Context) error {
 	})
 }
 
-// Retire removes the hand-off file: the work that it describes is done. A slice that is still paused keeps it.
+// Retire removes the hand-off file once the work it describes is done. A slice that is still paused
+// keeps it.
 func (h *Handoff) Retire() error {
 	if h.File == "" {
 		return nil

@@ -27,7 +27,7 @@ func TestPauseAndResume(t *testing.T) {
 		t.Errorf("%s, %s", st.Class, st.Status)
 	}
 
-	// What a person adds stays, also when the slice is paused again.
+	// A person's additions are kept, also when the slice is paused again.
 	path := filepath.Join(y.Root, p.File)
 	must(t, os.WriteFile(path, []byte(p.Text+"Look at the cache\n"), 0o644))
 	p, err = Pause(t.Context(), y.Project, "S-1", person)
@@ -47,7 +47,8 @@ func TestPauseAndResume(t *testing.T) {
 		t.Error("still paused")
 	}
 	h, err = FindHandoff(y.Project, "S-1")
-	if err != nil || h.Paused || len(h.Notes) != 1 || !strings.Contains(h.Notes[0], "isn't paused any more") {
+	if err != nil || h.Paused || len(h.Notes) != 1 ||
+		!strings.Contains(h.Notes[0], "isn't paused any more") {
 		t.Errorf("%+v, %v", h, err)
 	}
 	if _, err := FindHandoff(y.Project, "S-2"); err == nil {
@@ -58,7 +59,7 @@ func TestPauseAndResume(t *testing.T) {
 	}
 }
 
-func TestPauseNamesWhoeverIsAtWork(t *testing.T) {
+func TestPauseNamesSessionsAtWork(t *testing.T) {
 	y := newYard(t, map[string]string{"run": "status: pending; session:", "claimed": "status: pending; session:"})
 	y.attempt("run")
 	_, err := Claim(t.Context(), y.Project, "claimed", ClaimOptions{Who: you})
@@ -87,10 +88,12 @@ func TestToPause(t *testing.T) {
 			t.Errorf("%s: %q, %v", who, got, err)
 		}
 	}
-	if _, err := ToPause(y.Project, nil); !errors.As(err, &argument) || !strings.Contains(err.Error(), "S-1, S-2") {
+	if _, err := ToPause(y.Project, nil); !errors.As(err, &argument) ||
+		!strings.Contains(err.Error(), "S-1, S-2") {
 		t.Error(err)
 	}
-	if got, err := ToPause(y.Project, environ.Environ{"GL_SESSION=t", "GL_SLICE=S-3"}); err != nil || got != "S-3" {
+	if got, err := ToPause(y.Project,
+		environ.Environ{"GL_SESSION=t", "GL_SLICE=S-3"}); err != nil || got != "S-3" {
 		t.Errorf("gl's own agent: %q, %v", got, err)
 	}
 }
@@ -120,13 +123,14 @@ func TestOnlyHandoff(t *testing.T) {
 	}
 }
 
-// A hand-off file outside the project isn't read, whatever project-state.json names.
+// A hand-off file outside the project isn't read, even if project-state.json names it.
 func TestHandoffStaysInside(t *testing.T) {
 	root := tempDir(t)
 	must(t, os.WriteFile(filepath.Join(root, "secret"), []byte("secret"), 0o600))
 	inside := filepath.Join(root, "p")
 	must(t, os.MkdirAll(inside, 0o755))
-	if file, text, err := readHandoff(inside, "S-1", "../secret"); err != nil || file != "" || text != "" {
+	if file, text, err := readHandoff(inside, "S-1", "../secret"); err != nil ||
+		file != "" || text != "" {
 		t.Errorf("%q, %q, %v", file, text, err)
 	}
 }

@@ -18,9 +18,11 @@ import (
 	"greenlight/internal/workspace/git"
 )
 
-// Reject puts a slice that awaits approval back, with what is wrong with it among its decisions: one line of text, comments on lines, or
-// both. With force it also takes one that is being verified or has stalled.
-func Reject(ctx context.Context, pr *project.Project, id, text string, comments []attempt.Comment, force bool) error {
+// Reject puts a slice that awaits approval back, and records the reasons among its decisions: one
+// line of text, comments on lines, or both. With force it also takes one that is being verified or
+// has stalled.
+func Reject(ctx context.Context, pr *project.Project, id, text string, comments []attempt.Comment,
+	force bool) error {
 	var st *plan.State
 	err := edit(ctx, pr, id, func(m moment, f *slice.File) error {
 		st = m.st
@@ -28,7 +30,10 @@ func Reject(ctx context.Context, pr *project.Project, id, text string, comments 
 			return err
 		}
 		if m.st.Class == plan.Done {
-			if recs, err := pr.Runs.History(id); err == nil && slices.ContainsFunc(recs, func(r *attempt.Record) bool { return r.Landing != nil && r.Landing.Commit != "" }) {
+			if recs, err := pr.Runs.History(id); err == nil &&
+				slices.ContainsFunc(recs, func(r *attempt.Record) bool {
+					return r.Landing != nil && r.Landing.Commit != ""
+				}) {
 				return fmt.Errorf("%s is complete, and has landed: run gl undo %s TEXT", id, id)
 			}
 			return fmt.Errorf("%s is complete: to build it again, run gl state set %s status=pending", id, id)
@@ -39,11 +44,13 @@ func Reject(ctx context.Context, pr *project.Project, id, text string, comments 
 			}
 		}
 		for _, c := range comments {
-			if err := f.AppendToSection("Decisions", dated(m.now, fmt.Sprintf("Rejected: %s:%d: %s", c.File, c.Line, c.Text))); err != nil {
+			if err := f.AppendToSection("Decisions", dated(m.now,
+				fmt.Sprintf("Rejected: %s:%d: %s", c.File, c.Line, c.Text))); err != nil {
 				return err
 			}
 		}
-		return f.SetAll([][2]string{{"status", "pending"}, {"step", "none"}, {"waiting_for", ""}, {"session", ""}})
+		return f.SetAll([][2]string{{"status", "pending"}, {"step", "none"}, {"waiting_for", ""},
+			{"session", ""}})
 	})
 	if err != nil {
 		return err
@@ -56,12 +63,13 @@ func Reject(ctx context.Context, pr *project.Project, id, text string, comments 
 	return amend(ctx, pr, func(w *attempt.Writer) error { return w.MarkRejected(id, text, comments) })
 }
 
-// longestQuote is how much of a line is quoted.
+// longestQuote limits the quoted part of a line.
 const longestQuote = 200
 
-// Comment is a comment on a line of a slice's work as it is now: in its worktree, or in the checkout. file is relative to the
-// repository's top, as gl diff shows it.
-func Comment(ctx context.Context, pr *project.Project, id, file string, line int, text string) (attempt.Comment, error) {
+// Comment returns a comment on a line of a slice's current work, in its worktree or in the
+// checkout. file is relative to the repository's top, as gl diff shows it.
+func Comment(ctx context.Context, pr *project.Project, id, file string, line int,
+	text string) (attempt.Comment, error) {
 	c := attempt.Comment{File: filepath.ToSlash(filepath.Clean(file)), Line: line, Text: text}
 	l, err := Built(ctx, pr, id)
 	if err != nil {
@@ -76,7 +84,7 @@ func Comment(ctx context.Context, pr *project.Project, id, file string, line int
 	if !filepath.IsLocal(file) {
 		return c, badArgument("%s is not a path in the repository", file)
 	}
-	f, err := os.OpenInRoot(top, file) // a link in an agent's work doesn't lead out of it
+	f, err := os.OpenInRoot(top, file) // links in an agent's work can't lead out of it
 	if err != nil {
 		return c, fmt.Errorf("%s isn't a file of %s that can be read: %w", file, id, err)
 	}

@@ -26,13 +26,14 @@ import (
 type Moved struct {
 	Graph  bool     // GRAPH.json named it
 	Deps   []string // slices whose files named it
-	Branch string   // with the work so far, which stays; "" for none
-	Landed bool     // it was done: what has landed of it stays
+	Branch string   // has the work so far, and is kept; "" for none
+	Landed bool     // it was done; landed work stays
 	Copy   string   // of a removed slice's file, relative to the root; "" for none
 }
 
-// Remove takes a slice out of the project: its file, of which a copy is kept, and its entry in GRAPH.json. Its work stays on its branch.
-// With force it also removes one that others need, which then don't any more, or that a session has claimed.
+// Remove takes a slice out of the project: its file, of which a copy is kept, and its entry in
+// GRAPH.json. Its work stays on its branch. With force it also removes a slice that others depend
+// on, along with these dependencies, or that a session has claimed.
 func Remove(ctx context.Context, pr *project.Project, id string, force bool) (*Moved, error) {
 	s, err := store(pr)
 	if err != nil {
@@ -46,7 +47,8 @@ func Remove(ctx context.Context, pr *project.Project, id string, force bool) (*M
 		return nil, fmt.Errorf("%s is needed by %s: gl remove %s --force takes it out of their dependencies", id, strings.Join(need, ", "), id)
 	}
 	if st.Class == plan.Active && !force {
-		return nil, taken("%s: gl remove %s --force removes it anyway", st.ClaimText(time.Now()), id)
+		return nil, taken("%s: gl remove %s --force removes it anyway",
+			st.ClaimText(time.Now()), id)
 	}
 	m := &Moved{Landed: st.Class == plan.Done}
 	done, err := s.Remove(ctx, id, func() error {
@@ -68,7 +70,8 @@ func Remove(ctx context.Context, pr *project.Project, id string, force bool) (*M
 	return m, nil
 }
 
-// Rename gives a slice another id, everywhere in one change. Work that hasn't landed goes on from a new branch under the new id.
+// Rename gives a slice another id, everywhere in one change. Work that hasn't landed continues on a
+// new branch under the new id.
 func Rename(ctx context.Context, pr *project.Project, old, id string) (*Moved, error) {
 	s, err := store(pr)
 	if err != nil {
@@ -94,7 +97,8 @@ func Rename(ctx context.Context, pr *project.Project, old, id string) (*Moved, e
 		if err := stillFree(pr, old); err != nil {
 			return err
 		}
-		if base != "" { // first: a kill before the rest leaves a lineage of a slice that isn't there
+		if base != "" {
+			// first: a kill before the rest leaves only a lineage of an unknown slice
 			repo, err := pr.Worktrees(ctx)
 			if err != nil {
 				return err
@@ -137,18 +141,23 @@ func goOnAs(ctx context.Context, pr *project.Project, repo *worktree.Repo, old, 
 	return repo.Lineages.Save(l)
 }
 
-// mayRename refuses an id for a slice whose records or whose history would be taken for another one's. It returns the other ids under which
-// the slice was attempted.
-func mayRename(pr *project.Project, p *plan.Plan, st *plan.State, id string) (was []string, err error) {
+// mayRename refuses an id whose records or history would be mixed up with another slice's. It
+// returns the other ids under which the slice was attempted.
+func mayRename(pr *project.Project, p *plan.Plan, st *plan.State,
+	id string) (was []string, err error) {
 	switch st.Class {
 	case plan.Active:
-		return nil, taken("%s: a slice can't be renamed while it is being worked on", st.ClaimText(time.Now()))
+		return nil, taken("%s: a slice can't be renamed while it is being worked on",
+			st.ClaimText(time.Now()))
 	case plan.Red, plan.Conflict:
-		return nil, fmt.Errorf("%s goes on from its last attempt: to rename it, run gl retry %s first", st.ID, st.ID)
-	case plan.Done, plan.Available, plan.Landing, plan.Failed, plan.Stalled, plan.Waiting, plan.Unknown, plan.Corrupt:
+		return nil, fmt.Errorf("%s continues from its last attempt: to rename it, run gl retry %s first", st.ID, st.ID)
+	case plan.Done, plan.Available, plan.Landing, plan.Failed, plan.Stalled, plan.Waiting,
+		plan.Unknown, plan.Corrupt:
 	}
-	if st.Class == plan.Waiting && st.AtReview() && !st.Asks() { // approved by another id, its work wouldn't land
-		return nil, fmt.Errorf("%s awaits review: run gl accept %s or gl reject %s TEXT first", st.ID, st.ID, st.ID)
+	if st.Class == plan.Waiting && st.AtReview() && !st.Asks() {
+		// if approved under another id, its work wouldn't land
+		return nil, fmt.Errorf("%s awaits review: run gl accept %s or gl reject %s TEXT first",
+			st.ID, st.ID, st.ID)
 	}
 	recs, err := pr.Runs.History(st.ID)
 	if err != nil {
@@ -174,7 +183,7 @@ func mayRename(pr *project.Project, p *plan.Plan, st *plan.State, id string) (wa
 	return was, nil
 }
 
-// movable is a slice that no attempt is at work on.
+// movable returns a slice without a running attempt.
 func movable(pr *project.Project, id string) (*plan.State, *plan.Plan, error) {
 	p, err := pr.Plan(time.Now(), pr.Options())
 	if err != nil {
@@ -190,7 +199,7 @@ func movable(pr *project.Project, id string) (*plan.State, *plan.Plan, error) {
 	return st, p, nil
 }
 
-// stillFree is movable's word under the lock.
+// stillFree repeats movable's check under the lock.
 func stillFree(pr *project.Project, id string) error {
 	live, err := Running(pr)
 	if err != nil {
@@ -204,7 +213,7 @@ func stillFree(pr *project.Project, id string) error {
 	return nil
 }
 
-// needing are the slices that depend on one.
+// needing returns the slices that depend on one.
 func needing(p *plan.Plan, id string) []string {
 	var ids []string
 	for i := range p.States {
@@ -215,7 +224,7 @@ func needing(p *plan.Plan, id string) []string {
 	return ids
 }
 
-// keepCopy keeps a slice's file that is about to be removed.
+// keepCopy saves a copy of a slice's file that is about to be removed.
 func keepCopy(pr *project.Project, id string) (string, error) {
 	data, err := durable.ReadFile(filepath.Join(pr.Root, ".greenlight", "slices", id+".md"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -257,7 +266,8 @@ func retire(ctx context.Context, pr *project.Project, id string, branch *string)
 	return repo.Lineages.Retire(l.System, l.Slice, l.N)
 }
 
-// workSoFar is a commit that has all of a slice's work that hasn't landed, what isn't committed included; "" for none.
+// workSoFar returns a commit with all of a slice's work that hasn't landed, including uncommitted
+// work; "" for none.
 func workSoFar(ctx context.Context, pr *project.Project, id string) (string, error) {
 	repo, err := pr.Worktrees(ctx)
 	if errors.As(err, new(*worktree.Unavailable)) {

@@ -17,10 +17,12 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// Retry puts a failed or stalled item back and returns what it was: it goes on at its step, unless it is to start over. The error is
-// ErrNothingToDo for one that is available. The views of the state are left for the caller to refresh, once for all items.
-func Retry(ctx context.Context, pr *project.Project, id string, over bool) (was plan.State, err error) {
-	const tries = 3 // against somebody who writes without the lock
+// Retry puts a failed or stalled item back and returns its old state. The item continues at its
+// step, unless it is to start over. The error is ErrNothingToDo if it is already available. The
+// caller refreshes the views of the state, once for all items.
+func Retry(ctx context.Context, pr *project.Project, id string,
+	over bool) (was plan.State, err error) {
+	const tries = 3 // against writers that don't take the lock
 	err = pr.Tracker.Do(ctx, func(tx tracker.Tx) error {
 		for range tries {
 			if was, err = putBack(pr, tx, id, over); !errors.Is(err, tracker.ErrChanged) {
@@ -31,8 +33,8 @@ func Retry(ctx context.Context, pr *project.Project, id string, over bool) (was 
 			return err
 		}
 		tell(pr, &was, journal.Event{Kind: journal.Retried, From: string(was.Class)})
-		// After the item's file: a kill between the two leaves an item that is pending, or stalled as before; the other way
-		// round it could look as if somebody worked on it.
+		// After the item's file: a kill between the two leaves the item pending, or stalled as
+		// before; in the other order it could look claimed.
 		for _, name := range append(slices.Clone(was.Was), id) {
 			if err := pr.Runs.Within(tx.Held()).MarkRetried(name); err != nil {
 				return err
@@ -43,8 +45,8 @@ func Retry(ctx context.Context, pr *project.Project, id string, over bool) (was 
 	return was, err
 }
 
-// PutBackIn puts back in a copy of a project what came to nothing halfway there: without its attempts, which aren't copied, it would look as
-// if a session worked on it.
+// PutBackIn puts back, in a copy of a project, items whose attempts failed midway: without the
+// attempts, which aren't copied, they would look claimed by a session.
 func PutBackIn(ctx context.Context, copied, pr *project.Project) error {
 	now := time.Now()
 	p, err := pr.Plan(now, pr.Options())
@@ -66,10 +68,11 @@ func PutBackIn(ctx context.Context, copied, pr *project.Project) error {
 	})
 }
 
-// Abandon gives up the open attempts at an item, or the named task's, that run where no signal from here reaches them:
-// their host or their container is gone, says the caller. It returns them as they were settled. The error is
-// ErrNothingToDo if no attempt is open.
-func Abandon(ctx context.Context, pr *project.Project, id string) (settled []*attempt.Record, err error) {
+// Abandon gives up the open attempts at an item or task that no signal from here can reach,
+// because, as the caller asserts, their host or container is gone. It returns the settled records.
+// The error is ErrNothingToDo if no attempt is open.
+func Abandon(ctx context.Context, pr *project.Project,
+	id string) (settled []*attempt.Record, err error) {
 	live, err := Running(pr)
 	if err != nil {
 		return nil, err
@@ -83,7 +86,8 @@ func Abandon(ctx context.Context, pr *project.Project, id string) (settled []*at
 		s := pr.Whose(r).Settler()
 		final, abandonErr := s.Abandon(ctx, r)
 		if errors.Is(abandonErr, attempt.ErrReachable) {
-			abandonErr = taken("attempt %d of %s isn't abandoned: %v here. Run gl stop %s", r.ID.N, r.ID.Slice, abandonErr, r.ID.Label())
+			abandonErr = taken("attempt %d of %s isn't abandoned: %v here. Run gl stop %s", r.ID.N,
+				r.ID.Slice, abandonErr, r.ID.Label())
 		}
 		err = errors.Join(err, abandonErr)
 		if final != nil {
@@ -96,7 +100,7 @@ func Abandon(ctx context.Context, pr *project.Project, id string) (settled []*at
 	return settled, err
 }
 
-// putBack makes an item available, if it is one that may be.
+// putBack makes an item available if that is allowed.
 func putBack(pr *project.Project, tx tracker.Tx, id string, over bool) (was plan.State, err error) {
 	now := time.Now()
 	s, err := pr.Snapshot(tx.Load)
@@ -114,7 +118,7 @@ func putBack(pr *project.Project, tx tracker.Tx, id string, over bool) (was plan
 	return *st, tx.PutBack(id, st.Mark(), over)
 }
 
-// mayRetry refuses an item whose last attempt hasn't come to nothing.
+// mayRetry refuses an item whose last attempt didn't fail.
 func mayRetry(p *plan.Plan, st *plan.State, now time.Time) error {
 	why := p.Why(st.ID, now)
 	switch {
@@ -122,7 +126,8 @@ func mayRetry(p *plan.Plan, st *plan.State, now time.Time) error {
 		return taken("%s", why)
 	case st.Class == plan.Available:
 		return ErrNothingToDo
-	case st.Reverted != nil && st.Class == plan.Done: // its file says that it isn't done, and so does this person
+	case st.Reverted != nil && st.Class == plan.Done:
+		// both its file and the person say that it isn't done
 		return nil
 	case !st.Class.Troubled():
 		return fmt.Errorf("%s can't be put back: %s", st.ID, why)
@@ -130,19 +135,22 @@ func mayRetry(p *plan.Plan, st *plan.State, now time.Time) error {
 	return nil
 }
 
-// Fresh has the next attempt at an item begin a new lineage, and returns the branch whose work it leaves behind: "" where
-// there is none. The item is one that may be attempted.
+// Fresh makes the next attempt at an item begin a new lineage, and returns the branch of the
+// abandoned work, "" for none. The item must be available.
 func Fresh(ctx context.Context, pr *project.Project, id string) (branch string, err error) {
 	repo, err := pr.Worktrees(ctx)
-	if none := new(worktree.Unavailable); errors.As(err, &none) { // nor is there anything to go on with
+	if none := new(worktree.Unavailable); errors.As(err, &none) {
+		// there is nothing to continue from either
 		return "", nil
 	}
 	if err != nil {
 		return "", err
 	}
-	// Before the lock is taken: an exact snapshot may take seconds. What isn't there, or can't be read, has nothing to keep.
+	// Before taking the lock: an exact snapshot may take seconds. A lineage that doesn't exist or
+	// can't be read has nothing to keep.
 	if l, err := repo.Lineages.Get(pr.Key(), id); err == nil && l.Phase != worktree.Gone {
-		if _, err := repo.Snapshots.Take(ctx, l, worktree.SnapshotOptions{Last: true, Why: "gl: snapshot of " + id + " before it begins anew"}); err != nil {
+		if _, err := repo.Snapshots.Take(ctx, l, worktree.SnapshotOptions{Last: true,
+			Why: "gl: snapshot of " + id + " before it begins anew"}); err != nil {
 			return "", fmt.Errorf("the work so far can't be kept: %w", err)
 		}
 	}
@@ -172,8 +180,9 @@ func Fresh(ctx context.Context, pr *project.Project, id string) (branch string, 
 	return branch, err
 }
 
-// LiftLogin ends a hold that waits for somebody to log in: whoever retries has done so.
+// LiftLogin ends a hold that waits for a login: a person who retries has logged in.
 func LiftLogin(pr *project.Project) error {
-	_, err := pr.Runs.HoldFile.Lift(func(h *plan.Hold) bool { return h.Kind == agent.Login }, time.Now())
+	_, err := pr.Runs.HoldFile.Lift(func(h *plan.Hold) bool { return h.Kind == agent.Login },
+		time.Now())
 	return err
 }

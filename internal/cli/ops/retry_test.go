@@ -32,15 +32,17 @@ func TestRetry(t *testing.T) {
 		t.Error(err)
 	}
 	var taken *TakenError
-	if _, err := Retry(t.Context(), y.Project, "running", false); !errors.As(err, &taken) || taken.Claim != nil {
+	if _, err := Retry(t.Context(), y.Project, "running", false); !errors.As(err, &taken) ||
+		taken.Claim != nil {
 		t.Error(err)
 	}
-	if _, err := Retry(t.Context(), y.Project, "done", false); err == nil || errors.Is(err, ErrNothingToDo) {
+	if _, err := Retry(t.Context(), y.Project, "done", false); err == nil ||
+		errors.Is(err, ErrNothingToDo) {
 		t.Error(err)
 	}
 }
 
-// A GSD project can't express a failure: only the attempt's record says so, and that is what retry changes.
+// A GSD project can't express a failure: only the attempt's record has it, and retry changes that.
 func TestRetryOfAnotherSystem(t *testing.T) {
 	root := tempDir(t)
 	for name, text := range map[string]string{
@@ -69,7 +71,8 @@ func TestRetryOfAnotherSystem(t *testing.T) {
 	if st := y.state(id); st.Class == plan.Failed {
 		t.Error("has still failed")
 	}
-	if after, _ := os.ReadFile(filepath.Join(root, ".planning", "STATE.md")); string(after) != string(before) {
+	if after, _ := os.ReadFile(filepath.Join(root, ".planning",
+		"STATE.md")); string(after) != string(before) {
 		t.Errorf("STATE.md:\n%s", after)
 	}
 }
@@ -79,7 +82,8 @@ func TestLiftLogin(t *testing.T) {
 	for _, kind := range []string{string(agent.Login), "quota"} {
 		path := filepath.Join(y.Root, ".greenlight", "runs", "hold.json")
 		until := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
-		must(t, os.WriteFile(path, []byte(`{"schema_version": 1, "kind": "`+kind+`", "until": "`+until+`"}`), 0o644))
+		must(t, os.WriteFile(path,
+			[]byte(`{"schema_version": 1, "kind": "`+kind+`", "until": "`+until+`"}`), 0o644))
 		if h := y.Runs.HoldFile.Everybody(); h == nil || h.Kind != kind {
 			t.Fatalf("%+v", h)
 		}

@@ -17,9 +17,10 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// KeptWork lists the work that git has of the project's slices; of one slice alone if id isn't "". Systems may have the same
-// ids: what the one that counts has goes first. A task may be named by any of its attempts.
-func KeptWork(ctx context.Context, pr *project.Project, id string) (*worktree.Repo, []*worktree.Kept, error) {
+// KeptWork lists the work that git has of the project's slices, or of one slice if id isn't "".
+// Systems may share ids: the system in use comes first. Any attempt of a task identifies it.
+func KeptWork(ctx context.Context, pr *project.Project,
+	id string) (*worktree.Repo, []*worktree.Kept, error) {
 	repo, err := pr.Worktrees(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -44,13 +45,14 @@ func KeptWork(ctx context.Context, pr *project.Project, id string) (*worktree.Re
 		of = slices.DeleteFunc(all, func(k *worktree.Kept) bool { return !k.IsOfID(id) })
 	}
 	if len(of) == 0 {
-		return repo, nil, fmt.Errorf("there is no kept work of %s: gl salvage lists what there is", id)
+		return repo, nil, fmt.Errorf("there is no kept work of %s: gl salvage lists what there is",
+			id)
 	}
 	return repo, of, nil
 }
 
-// A Pick names one commit of kept work: "5" is a snapshot of the last lineage, "2/5" one of the second, "2/5/index" a part of
-// it, "" the last snapshot.
+// A Pick names one commit of kept work: "5" is a snapshot of the last lineage, "2/5" one of the
+// second, "2/5/index" a part of it, "" the last snapshot.
 type Pick struct {
 	Lineage, Snapshot int // 0 for the last
 	Part              string
@@ -81,16 +83,17 @@ func ParsePick(s string) (Pick, error) {
 	return p, nil
 }
 
-// Salvaged is what was restored.
+// A Salvaged is the result of Salvage.
 type Salvaged struct {
-	From   string // what it was: "snapshot 1/5", "branch gl/s/…"
+	From   string // the source: "snapshot 1/5", "branch gl/s/…"
 	Commit string
 	Dir    string // "" for no files
 	Branch string // full name, "" for none
 }
 
-// Salvage restores kept work of a slice: its files into a new directory, a branch of it, or both.
-func Salvage(ctx context.Context, pr *project.Project, id string, pick Pick, dir, branch string) (*Salvaged, error) {
+// Salvage restores kept work of a slice: as files in a new directory, as a branch, or both.
+func Salvage(ctx context.Context, pr *project.Project, id string, pick Pick,
+	dir, branch string) (*Salvaged, error) {
 	repo, kept, err := KeptWork(ctx, pr, id)
 	if err != nil {
 		return nil, err
@@ -104,8 +107,9 @@ func Salvage(ctx context.Context, pr *project.Project, id string, pick Pick, dir
 			return nil, err
 		}
 	}
-	if branch != "" { // first: it is the smaller one, and refuses more
-		if s.Branch, err = repo.Archive.RestoreBranch(ctx, s.Commit, branch); errors.Is(err, git.ErrRefExists) {
+	if branch != "" { // first: it is cheaper, and refuses more
+		if s.Branch, err = repo.Archive.RestoreBranch(ctx, s.Commit, branch); errors.Is(err,
+			git.ErrRefExists) {
 			return nil, fmt.Errorf("there is a branch %s already, or one that is in its way: give another --branch", worktree.Short(s.Branch))
 		} else if err != nil {
 			return nil, err
@@ -121,8 +125,8 @@ func Salvage(ctx context.Context, pr *project.Project, id string, pick Pick, dir
 	return s, err
 }
 
-// restorable refuses a directory in which there is something: a restore doesn't write over it. Not even a .git, by which the
-// files would be taken for another checkout's.
+// restorable refuses a directory that isn't empty, so that a restore overwrites nothing. Even a
+// lone .git counts: the files would seem to belong to another checkout.
 func restorable(dir string) error {
 	if parent, err := os.Stat(filepath.Dir(dir)); err != nil || !parent.IsDir() {
 		return fmt.Errorf("%s can't be made: %s is no directory", dir, filepath.Dir(dir))
@@ -139,7 +143,8 @@ func restorable(dir string) error {
 	return nil
 }
 
-// choose finds the commit that is picked. Without a number it is the last snapshot of files, or, where there is none, the branch.
+// choose returns the picked commit. Without a number it is the last snapshot of files, or the
+// branch if there is none.
 func choose(id string, kept []*worktree.Kept, pick Pick) (from, commit string, err error) {
 	k := kept[len(kept)-1]
 	if pick.Lineage != 0 {
@@ -155,18 +160,23 @@ func choose(id string, kept []*worktree.Kept, pick Pick) (from, commit string, e
 		if s == nil && k.Tip != "" {
 			return "the branch " + worktree.Short(k.Branch), k.Tip, nil
 		}
-	} else if i := slices.IndexFunc(k.Snapshots, func(s worktree.KeptSnapshot) bool { return s.K == pick.Snapshot }); i >= 0 {
+	} else if i := slices.IndexFunc(k.Snapshots, func(s worktree.KeptSnapshot) bool {
+		return s.K == pick.Snapshot
+	}); i >= 0 {
 		s = &k.Snapshots[i]
 	}
 	switch {
 	case s == nil && pick.Snapshot == 0:
-		return "", "", fmt.Errorf("%s has no snapshot of files: gl salvage %s lists what there is", id, id)
+		return "", "", fmt.Errorf("%s has no snapshot of files: gl salvage %s lists what there is",
+			id, id)
 	case s == nil:
-		return "", "", fmt.Errorf("%s has no snapshot %d/%d: gl salvage %s lists them", id, k.N, pick.Snapshot, id)
+		return "", "", fmt.Errorf("%s has no snapshot %d/%d: gl salvage %s lists them", id, k.N,
+			pick.Snapshot, id)
 	}
 	commit = s.Commits[pick.Part]
 	if commit == "" {
-		return "", "", fmt.Errorf("snapshot %d/%d of %s has no %q, it has %s", k.N, s.K, id, pick.Part, strings.Join(s.Parts(), ", "))
+		return "", "", fmt.Errorf("snapshot %d/%d of %s has no %q, it has %s", k.N, s.K, id,
+			pick.Part, strings.Join(s.Parts(), ", "))
 	}
 	return fmt.Sprintf("snapshot %d/%d", k.N, s.K), commit, nil
 }

@@ -13,7 +13,7 @@ import (
 	"greenlight/internal/state/tracker"
 )
 
-// A Saying is a message of a person to an agent, kept until the agent has it.
+// A Saying is a person's message to an agent, kept until the agent has it.
 type Saying struct {
 	Message attempt.Message
 	Running *attempt.Record // the attempt under way; nil for none
@@ -22,22 +22,26 @@ type Saying struct {
 	work string
 }
 
-// Say keeps a message for the agent of a slice or, by the name of a task that runs, of that.
-func Say(ctx context.Context, pr *project.Project, id, text string, now time.Time) (*Saying, error) {
+// Say keeps a message for the agent of a slice or of a running task.
+func Say(ctx context.Context, pr *project.Project, id, text string,
+	now time.Time) (*Saying, error) {
 	live, err := Running(pr)
 	if err != nil {
 		return nil, err
 	}
 	s := &Saying{pr: pr, work: id}
 	if attempt.IsTask(id) {
-		of := slices.DeleteFunc(live, func(r *attempt.Record) bool { return r.ID.Name() != id && r.ID.Slice != id })
+		of := slices.DeleteFunc(live, func(r *attempt.Record) bool {
+			return r.ID.Name() != id && r.ID.Slice != id
+		})
 		switch len(of) {
 		case 0:
 			return nil, fmt.Errorf("%s isn't running: gl status lists the tasks that are", id)
 		case 1:
 			s.Running, s.work = of[0], of[0].ID.Work()
 		default:
-			return nil, fmt.Errorf("%d attempts at %s are running: name one, such as %s", len(of), id, of[0].ID.Name())
+			return nil, fmt.Errorf("%d attempts at %s are running: name one, such as %s", len(of),
+				id, of[0].ID.Name())
 		}
 	} else {
 		p, err := pr.Plan(now, pr.Options())
@@ -53,7 +57,9 @@ func Say(ctx context.Context, pr *project.Project, id, text string, now time.Tim
 		case st.Class == plan.Waiting && st.Asks():
 			return nil, fmt.Errorf("%s waits for an answer: gl answer %s TEXT gives it", id, id)
 		}
-		if i := slices.IndexFunc(live, func(r *attempt.Record) bool { return r.ID.Slice == id && pr.Has(r) && r.Life.Phase != plan.Queued }); i >= 0 {
+		if i := slices.IndexFunc(live, func(r *attempt.Record) bool {
+			return r.ID.Slice == id && pr.Has(r) && r.Life.Phase != plan.Queued
+		}); i >= 0 {
 			s.Running = live[i]
 		}
 	}
@@ -67,15 +73,15 @@ func Say(ctx context.Context, pr *project.Project, id, text string, now time.Tim
 	return s, err
 }
 
-// An Arrival says how far a message has come.
+// An Arrival is how far a message has come.
 type Arrival int
 
 const (
-	Kept    Arrival = iota // nobody has it: the next agent is told
-	Handed                 // it is on its way to the agent, which reads it when its tool call ends
+	Kept    Arrival = iota // not delivered: the next agent gets it
+	Handed                 // on its way: the agent reads it when its tool call ends
 	Heard                  // the agent has it
-	Ended                  // the attempt ended before it had it: the next one is told
-	Dropped                // the work was complete before it had it: nobody is told
+	Ended                  // the attempt ended first: the next one gets it
+	Dropped                // the work was complete first: the message is dropped
 )
 
 const (
@@ -84,7 +90,7 @@ const (
 	sayPause = 50 * time.Millisecond
 )
 
-// Arrive waits for a moment for the message to arrive.
+// Arrive waits briefly for the message to arrive.
 func (s *Saying) Arrive(ctx context.Context) (Arrival, error) {
 	if s.Running == nil || !s.Running.Talk.Talks {
 		return Kept, nil
@@ -106,8 +112,13 @@ func (s *Saying) Arrive(ctx context.Context) (Arrival, error) {
 			}
 			state, limit = Handed, hearTime
 		}
-		if rec, err := s.pr.Runs.Get(s.Running.ID.Slice, s.Running.ID.N); err != nil || rec.Life.Phase == plan.Settled || rec.Life.Phase == plan.Queued { // what is about to be settled may drop it
-			if list, err := s.pr.Runs.Messages.Unheard(s.work); err == nil && !slices.ContainsFunc(list, func(m attempt.Message) bool { return m.ID == s.Message.ID }) {
+		if rec, err := s.pr.Runs.Get(s.Running.ID.Slice, s.Running.ID.N); err != nil ||
+			rec.Life.Phase == plan.Settled || rec.Life.Phase == plan.Queued {
+			// settling the attempt may drop it
+			if list, err := s.pr.Runs.Messages.Unheard(s.work); err == nil &&
+				!slices.ContainsFunc(list, func(m attempt.Message) bool {
+					return m.ID == s.Message.ID
+				}) {
 				return s.gone(), nil
 			}
 			return Ended, nil
@@ -123,7 +134,7 @@ func (s *Saying) Arrive(ctx context.Context) (Arrival, error) {
 	}
 }
 
-// gone is how a message came to be kept no longer.
+// gone returns why a message is no longer kept.
 func (s *Saying) gone() Arrival {
 	if s.pr.Runs.Messages.Dropped(s.Message) {
 		return Dropped

@@ -16,18 +16,20 @@ import (
 	"greenlight/internal/workspace/git"
 )
 
-// MayBegin refuses a directory in which no project should begin. chosen says that a person named the directory: then it
-// may be inside another project. Otherwise nobody would notice that a project above is left for the new one.
+// MayBegin refuses a directory in which no project should begin. If chosen, a person named the
+// directory, and it may be inside another project. Otherwise the new project would silently shadow
+// the one above.
 func MayBegin(dir string, chosen bool, getenv func(string) string) error {
 	var foreign *project.ForeignError
 	found, err := project.Find(dir, func(key string) string {
-		if key == "GREENLIGHT_ROOT" { // names a place for the new project, not one that is there
+		if key == "GREENLIGHT_ROOT" { // names the place of the new project, which doesn't exist yet
 			return ""
 		}
 		return getenv(key)
 	})
 	switch {
-	case errors.Is(err, project.ErrNoProject), errors.As(err, &foreign) && foreign.Root != dir: // nobody else keeps a person from it
+	case errors.Is(err, project.ErrNoProject), errors.As(err, &foreign) && foreign.Root != dir:
+		// no other project forbids it
 		return NotLinked(dir, getenv)
 	case err != nil:
 		return err
@@ -35,7 +37,7 @@ func MayBegin(dir string, chosen bool, getenv func(string) string) error {
 	return mayBeginBeside(dir, found, chosen)
 }
 
-// mayBeginBeside says whether a project may begin in dir if the nearest one is in found.
+// mayBeginBeside returns an error unless a project may begin in dir if the nearest one is in found.
 func mayBeginBeside(dir, found string, chosen bool) error {
 	_, err := slice.Detect(found)
 	switch {
@@ -54,7 +56,8 @@ func mayBeginBeside(dir, found string, chosen bool) error {
 		dir, found)
 }
 
-// NotLinked refuses a linked worktree: state must not live on a branch, and no command would look for it there.
+// NotLinked refuses a linked worktree: state must not live on a branch, where no command would look
+// for it.
 func NotLinked(dir string, getenv func(string) string) error {
 	main, err := project.MainPlace(dir, getenv("HOME"))
 	switch {
@@ -71,7 +74,8 @@ func isInside(dir, root string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// BelowGitRoot is a note for a project that begins below the top of its git repository; "" for none.
+// BelowGitRoot is a note for a project that begins below the top of its git repository; "" for
+// none.
 func BelowGitRoot(ctx context.Context, root string) string {
 	if top, err := git.Root(ctx, root); err == nil && top != root {
 		return fmt.Sprintf("note: the git repository begins at %s; gl finds this project only from %s downwards", top, root)
@@ -79,16 +83,17 @@ func BelowGitRoot(ctx context.Context, root string) string {
 	return ""
 }
 
-// A Scaffold is what NewProject made.
+// A Scaffold is the result of NewProject.
 type Scaffold struct {
 	Files  []string // in .greenlight
 	Slices []string
 	Notes  []string
 }
 
-// NewProject makes the state of a new project in root, whole or not at all: config.json with the defaults, GRAPH.json, a
-// file for each slice of it, project-state.json and STATE.md. The graph is taken from the file, else from a GRAPH.json that
-// is there, else it is empty. What is in .greenlight already stays.
+// NewProject creates the state of a new project in root, atomically: config.json with the defaults,
+// GRAPH.json, a file for each of its slices, project-state.json and STATE.md. The graph is taken
+// from the file, else from an existing GRAPH.json, else it is empty. Existing files of .greenlight
+// are kept.
 func NewProject(ctx context.Context, root, graph string) (*Scaffold, error) {
 	s := &scaffold{root: root, home: statedir.Path(root)}
 	if err := s.readGraph(graph); err != nil {
@@ -100,7 +105,7 @@ func NewProject(ctx context.Context, root, graph string) (*Scaffold, error) {
 	return &Scaffold{Files: s.files(), Slices: s.ids, Notes: beginNotes(ctx, root)}, nil
 }
 
-// beginNotes are what somebody who has begun a project there should know.
+// beginNotes returns notes for a person who begins a project there.
 func beginNotes(ctx context.Context, root string) []string {
 	var notes []string
 	if note := BelowGitRoot(ctx, root); note != "" {
@@ -118,18 +123,18 @@ func beginNotes(ctx context.Context, root string) []string {
 	return notes
 }
 
-// A scaffold is a project that is being made.
+// A scaffold is a project being created.
 type scaffold struct {
 	root   string
 	home   string // its .greenlight
 	graph  []byte
 	ids    []string
-	before map[string]bool // files of .greenlight that were there
+	before map[string]bool // existing files of .greenlight
 }
 
 const emptyGraph = "{\n  \"slices\": {}\n}\n"
 
-// readGraph takes the graph from the file, else from what is there, else an empty one.
+// readGraph reads the graph from the file, else an existing one, else returns an empty one.
 func (s *scaffold) readGraph(file string) (err error) {
 	if info, err := os.Stat(s.home); err == nil && !info.IsDir() {
 		return fmt.Errorf("%s is there and is not a directory", s.home)
@@ -152,12 +157,14 @@ func (s *scaffold) readGraph(file string) (err error) {
 		}
 	}
 	if s.ids, err = slice.CheckGraph(s.graph); err != nil {
-		return fmt.Errorf("%s can't be the graph of a project: %s", file, strings.ReplaceAll(err.Error(), "\n", "; "))
+		return fmt.Errorf("%s can't be the graph of a project: %s", file,
+			strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	return nil
 }
 
-// make builds everything in a directory beside the place, and moves it there. What a kill leaves is that directory.
+// make builds everything in a temporary directory next to the target and renames it. A kill leaves
+// only that directory.
 func (s *scaffold) make(ctx context.Context) error {
 	s.before = map[string]bool{}
 	for _, f := range s.all() {
@@ -173,7 +180,8 @@ func (s *scaffold) make(ctx context.Context) error {
 		return err
 	}
 	staged := statedir.Path(stage)
-	if err := durable.WriteFile(filepath.Join(staged, "config.json"), project.DefaultFile(), 0o644); err != nil {
+	if err := durable.WriteFile(filepath.Join(staged, "config.json"), project.DefaultFile(),
+		0o644); err != nil {
 		return err
 	}
 	if err := slice.Open(stage).Refresh(ctx); err != nil { // STATE.md shows the mode
@@ -185,7 +193,7 @@ func (s *scaffold) make(ctx context.Context) error {
 	return s.join(ctx, staged)
 }
 
-// join moves the staged files into a .greenlight that has no state yet, around what is there. The rename of the slices
+// join moves the staged files into an existing .greenlight without state. The rename of the slices
 // comes last: until then there is no project.
 func (s *scaffold) join(ctx context.Context, staged string) error {
 	for _, f := range s.all() {
@@ -200,17 +208,19 @@ func (s *scaffold) join(ctx context.Context, staged string) error {
 			return err
 		}
 	}
-	if err := durable.MoveDir(filepath.Join(staged, "slices"), filepath.Join(s.home, "slices")); err != nil {
+	if err := durable.MoveDir(filepath.Join(staged, "slices"),
+		filepath.Join(s.home, "slices")); err != nil {
 		return err
 	}
 	return slice.Open(s.root).Refresh(ctx)
 }
 
 func (s *scaffold) all() []string {
-	return []string{"slices", "GRAPH.json", "config.json", "project-state.json", "STATE.md", ".gitignore"}
+	return []string{"slices", "GRAPH.json", "config.json", "project-state.json",
+		"STATE.md", ".gitignore"}
 }
 
-// files are those that were made.
+// files returns the created files.
 func (s *scaffold) files() []string {
 	var made []string
 	for _, f := range s.all() {

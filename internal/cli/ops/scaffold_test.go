@@ -36,15 +36,17 @@ func TestNewProject(t *testing.T) {
 	}
 }
 
-// A directory in which only tasks have run becomes a project, and what is in it stays.
+// A directory in which only tasks have run becomes a project, and keeps its files.
 func TestNewProjectAroundWhatIsThere(t *testing.T) {
 	root := tempDir(t)
 	home := filepath.Join(root, ".greenlight")
 	must(t, os.MkdirAll(filepath.Join(home, "runs"), 0o755))
-	must(t, os.WriteFile(filepath.Join(home, "config.json"), []byte(`{"parallel": {"max": 7}}`), 0o644))
+	must(t,
+		os.WriteFile(filepath.Join(home, "config.json"), []byte(`{"parallel": {"max": 7}}`), 0o644))
 	must(t, MayBegin(root, false, noEnv))
 	made, err := NewProject(t.Context(), root, "")
-	if err != nil || slices.Contains(made.Files, "config.json") || !slices.Contains(made.Files, "STATE.md") || len(made.Slices) != 0 {
+	if err != nil || slices.Contains(made.Files, "config.json") ||
+		!slices.Contains(made.Files, "STATE.md") || len(made.Slices) != 0 {
 		t.Errorf("%+v, %v", made, err)
 	}
 	pr, err := project.Open(root)
@@ -61,7 +63,8 @@ func TestNewProjectIsMadeWholeOrNotAtAll(t *testing.T) {
 		root := tempDir(t)
 		file := filepath.Join(root, "plan.json")
 		must(t, os.WriteFile(file, []byte(graph), 0o644))
-		if _, err := NewProject(t.Context(), root, file); err == nil || !strings.Contains(err.Error(), file) {
+		if _, err := NewProject(t.Context(), root, file); err == nil ||
+			!strings.Contains(err.Error(), file) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if all, _ := os.ReadDir(root); len(all) != 1 {
@@ -99,12 +102,14 @@ func TestLinkedWorktreeIsRefused(t *testing.T) {
 	git("init", "-q", "main")
 	git("-C", "main", "commit", "-q", "--allow-empty", "-m", "x")
 	git("-C", "main", "worktree", "add", "-q", "../linked")
-	if err := MayBegin(filepath.Join(dir, "linked"), true, noEnv); err == nil || !strings.Contains(err.Error(), "linked worktree") {
+	if err := MayBegin(filepath.Join(dir, "linked"), true, noEnv); err == nil ||
+		!strings.Contains(err.Error(), "linked worktree") {
 		t.Error(err)
 	}
 	sub := filepath.Join(dir, "linked", "sub")
 	must(t, os.Mkdir(sub, 0o755))
-	if err := MayBegin(sub, true, noEnv); err == nil || !strings.Contains(err.Error(), "gl init -C "+filepath.Join(dir, "main", "sub")) {
+	if err := MayBegin(sub, true, noEnv); err == nil ||
+		!strings.Contains(err.Error(), "gl init -C "+filepath.Join(dir, "main", "sub")) {
 		t.Error(err)
 	}
 	git("clone", "-q", "--bare", "main", "bare.git")
@@ -112,7 +117,8 @@ func TestLinkedWorktreeIsRefused(t *testing.T) {
 	must(t, MayBegin(filepath.Join(dir, "of-bare"), true, noEnv)) // there is no main checkout
 	below := filepath.Join(dir, "main", "below")
 	must(t, os.Mkdir(below, 0o755))
-	if note := BelowGitRoot(t.Context(), below); !strings.Contains(note, filepath.Join(dir, "main")) {
+	if note := BelowGitRoot(t.Context(), below); !strings.Contains(note,
+		filepath.Join(dir, "main")) {
 		t.Errorf("%q", note)
 	}
 	if note := BelowGitRoot(t.Context(), filepath.Join(dir, "main")); note != "" {

@@ -35,7 +35,8 @@ type Change struct {
 	deps []string // the ids, if the key is deps
 }
 
-// ParseChanges reads key=value words and checks what it can without the project. Its errors are ArgumentErrors.
+// ParseChanges reads key=value words and checks what it can without the project. Its errors are
+// ArgumentErrors.
 func ParseChanges(words []string) ([]Change, error) {
 	var changes []Change
 	for _, w := range words {
@@ -62,7 +63,7 @@ func ParseChanges(words []string) ([]Change, error) {
 // and what it has found out. The others decide who builds, at what cost, when, and who approves.
 func AgentKeys() []string { return slice.Keys(slice.ByAgent) }
 
-// CheckAgent refuses changes that are for a person.
+// CheckAgent refuses changes that only a person may make.
 func CheckAgent(id string, changes []Change) error {
 	for _, c := range changes {
 		if !slices.Contains(AgentKeys(), c.Key) {
@@ -88,8 +89,8 @@ func checkKey(key string) error {
 	return nil
 }
 
-// validKey says whether a frontmatter line can begin with key. It isn't a regular expression: compiling one would be a
-// good part of the start of every gl.
+// validKey reports whether a frontmatter line can begin with key. It avoids regular expressions:
+// compiling one would be a good part of every start of gl.
 func validKey(key string) bool {
 	for i, c := range []byte(key) {
 		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_'
@@ -126,7 +127,7 @@ func parseChange(key, value string) (Change, error) {
 // slice be launched again. The notes are for a person to read; those up to a failure come with the error.
 func Set(ctx context.Context, pr *project.Project, id string, changes []Change, who attempt.Claimant) (notes []string, err error) {
 	changes = slices.Clone(changes)
-	// The notes about ids that are spelled differently are made once, before the edit that may be tried again.
+	// Notes about ids in another spelling are made once, before the edit, which may be retried.
 	notes, err = resolveDeps(pr, id, changes)
 	if err != nil {
 		return notes, err
@@ -143,7 +144,8 @@ func Set(ctx context.Context, pr *project.Project, id string, changes []Change, 
 		due.edit = edit
 	}
 	err = due.do(ctx, id, func(m moment, f *slice.File) error {
-		warnings, open, done = warnOther(pr, m.st, who, m.now), m.st.Attempt.Open(), m.st.Class == plan.Done
+		warnings, open, done = warnOther(pr, m.st, who, m.now), m.st.Attempt.Open(),
+			m.st.Class == plan.Done
 		before := f.Progress()
 		status, _ := f.Get("status")
 		step, _ := f.Get("step")
@@ -167,8 +169,10 @@ func Set(ctx context.Context, pr *project.Project, id string, changes []Change, 
 			err = due.check(m.st, before, f.Progress())
 		}
 		events = f.Progress().Since(before, about(pr, m.st, journal.Event{}))
-		if waiting, _ := f.Get("waiting_for"); waiting != "" && m.st.WaitingFor == "" && !open { // else when its attempt ends
-			events = append(events, about(pr, m.st, journal.Event{Kind: journal.NeedsYou, Reason: plan.WaitText(waiting)}))
+		if waiting, _ := f.Get("waiting_for"); waiting != "" && m.st.WaitingFor == "" && !open {
+			// otherwise when its attempt ends
+			events = append(events, about(pr, m.st,
+				journal.Event{Kind: journal.NeedsYou, Reason: plan.WaitText(waiting)}))
 		}
 		return err
 	})
@@ -181,11 +185,16 @@ func Set(ctx context.Context, pr *project.Project, id string, changes []Change, 
 	return append(notes, more...), err
 }
 
-// reclaim puts the claim of the caller's own attempt back into a file that names none, or that of an earlier attempt, because git has taken
-// it back to what was committed. Without the claim, what the agent says of itself would read as a person's word once its attempt is over.
-func reclaim(pr *project.Project, st *plan.State, f *slice.File, who attempt.Claimant, changes []Change) error {
-	says := slices.ContainsFunc(changes, func(c Change) bool { return c.Key == "status" || c.Key == "step" })
-	if !says || who.Token == "" || !st.Attempt.Open() || st.Attempt.Token != who.Token || st.Session == who.Token {
+// reclaim restores the claim of the caller's own attempt in a file that git reset to its committed
+// version, with no claim or that of an earlier attempt. Without the claim, the agent's own report
+// would count as a person's once its attempt is over.
+func reclaim(pr *project.Project, st *plan.State, f *slice.File, who attempt.Claimant,
+	changes []Change) error {
+	says := slices.ContainsFunc(changes, func(c Change) bool {
+		return c.Key == "status" || c.Key == "step"
+	})
+	if !says || who.Token == "" || !st.Attempt.Open() || st.Attempt.Token != who.Token ||
+		st.Session == who.Token {
 		return nil
 	}
 	if st.Session != "" {
@@ -197,7 +206,7 @@ func reclaim(pr *project.Project, st *plan.State, f *slice.File, who attempt.Cla
 	return f.Set("session", who.Token)
 }
 
-// unknownKeys are notes about keys that look like a typing error.
+// unknownKeys returns notes about keys that look like typing errors.
 func unknownKeys(changes []Change) (notes []string) {
 	known := Keys()
 	for _, c := range changes {
@@ -211,7 +220,8 @@ func unknownKeys(changes []Change) (notes []string) {
 	return notes
 }
 
-// resolveDeps makes the ids of deps those of slices. An id that the slice depends on already may stay, known or not.
+// resolveDeps resolves the ids of deps to those of slices. Existing dependencies may stay, known or
+// not.
 func resolveDeps(pr *project.Project, id string, changes []Change) (notes []string, err error) {
 	i := slices.IndexFunc(changes, func(c Change) bool { return c.Key == "deps" })
 	if i < 0 {
@@ -241,8 +251,9 @@ func resolveDeps(pr *project.Project, id string, changes []Change) (notes []stri
 	return notes, nil
 }
 
-// resolveDep finds the slice that a dependency of st means.
-func resolveDep(p *plan.Plan, st *plan.State, have *uniq.List, id string) (match, note string, err error) {
+// resolveDep returns the slice that a dependency of st means.
+func resolveDep(p *plan.Plan, st *plan.State, have *uniq.List,
+	id string) (match, note string, err error) {
 	if err := sliceid.Valid(id); err != nil {
 		return "", "", badArgument("deps: %w", err)
 	}
@@ -262,7 +273,7 @@ func apply(p *plan.Plan, st *plan.State, f *slice.File, changes []Change) error 
 	sets := func(key string) bool {
 		return slices.ContainsFunc(changes, func(c Change) bool { return c.Key == key })
 	}
-	if sets("waiting_for") && !sets("waiting_kind") { // the old one was that of another text
+	if sets("waiting_for") && !sets("waiting_kind") { // the old kind belonged to another text
 		if err := f.SetAll([][2]string{{"waiting_kind", ""}}); err != nil {
 			return err
 		}
@@ -274,7 +285,8 @@ func apply(p *plan.Plan, st *plan.State, f *slice.File, changes []Change) error 
 			}
 			continue
 		}
-		// All slices count, done or not, because a slice may be put back later; the plan's own cycles are those of unfinished ones.
+		// All slices count, done or not, because a slice may be put back later; the plan's own
+		// cycles are those of unfinished ones.
 		deps := func(id string) []string {
 			if st := p.State(id); st != nil {
 				return st.Deps
@@ -283,7 +295,8 @@ func apply(p *plan.Plan, st *plan.State, f *slice.File, changes []Change) error 
 		}
 		for _, d := range c.deps {
 			if path := depgraph.Path(d, st.ID, deps); path != nil {
-				return badArgument("deps: that would be a cycle: %s -> %s", st.ID, strings.Join(path, " -> "))
+				return badArgument("deps: that would be a cycle: %s -> %s", st.ID,
+					strings.Join(path, " -> "))
 			}
 		}
 		if err := f.SetList("deps", c.deps); err != nil {
@@ -293,22 +306,27 @@ func apply(p *plan.Plan, st *plan.State, f *slice.File, changes []Change) error 
 	return nil
 }
 
-// reviewOf says why a person is to approve the slice once the changes complete it; "" if they don't, or nobody has to.
+// reviewOf returns why a person has to approve the slice once the changes complete it; "" for no
+// review.
 func reviewOf(pr *project.Project, id string, changes []Change) (string, error) {
-	if !slices.ContainsFunc(changes, func(c Change) bool { return c.Key == "status" && plan.Classify(c.Value) == plan.Done }) {
+	if !slices.ContainsFunc(changes, func(c Change) bool {
+		return c.Key == "status" && plan.Classify(c.Value) == plan.Done
+	}) {
 		return "", nil
 	}
 	return pr.Approvals().Of(id, contracts.ReadBook(pr.Root))
 }
 
-// askReview has a slice that a session in the checkout completes wait for the person whom its contracts ask for.
+// askReview makes a slice that a session completes in the checkout wait for the review that its
+// contracts require.
 func askReview(id string, f *slice.File, why string) (note string, err error) {
 	note = fmt.Sprintf("%s waits for a person's approval: %s. Once a person has approved it: gl accept %s", id, why, id)
-	return note, f.SetAll([][2]string{{"status", tracker.Verifying}, {"step", tracker.Verifying}, {"waiting_for", "review: " + why}})
+	return note, f.SetAll([][2]string{{"status", tracker.Verifying}, {"step", tracker.Verifying},
+		{"waiting_for", "review: " + why}})
 }
 
-// keepQuestion has a slice that somebody works on stay open as long as it asks something: completed with its question, that would be lost.
-// status and step are those before the change.
+// keepQuestion keeps a slice in progress open as long as it has a question, which completing it
+// would lose. status and step are those before the change.
 func keepQuestion(id string, f *slice.File, status, step string) (note string, err error) {
 	waiting, _ := f.Get("waiting_for")
 	if now, _ := f.Get("status"); waiting == "" || plan.Classify(now) != plan.Done {
@@ -321,7 +339,8 @@ func keepQuestion(id string, f *slice.File, status, step string) (note string, e
 	return note, f.SetAll([][2]string{{"status", status}, {"step", step}})
 }
 
-// afterSet does what a new status or new dependencies bring along; done says that the slice was, and open that an attempt at it is.
+// afterSet applies the consequences of a new status or new dependencies; done and open report
+// whether the slice was done and whether it has an open attempt.
 func afterSet(
 	ctx context.Context, pr *project.Project, id string, changes []Change, open, done bool,
 ) (notes []string, err error) {
@@ -359,7 +378,8 @@ func takeOut(pr *project.Project, m moment, changes []Change) error {
 	return pr.Runs.Within(m.held).MarkTaken(st.ID, st.Attempt.N)
 }
 
-// reopens reports whether a status lets the slice be launched again, or makes one that was done open again.
+// reopens reports whether a status lets the slice be launched again, or makes one that was done
+// open again.
 func reopens(status string, done bool) bool {
 	c := plan.Classify(status)
 	return c == plan.Available || done && c != plan.Done
@@ -379,7 +399,7 @@ func orNothing(ids []string) string {
 	return strings.Join(ids, ", ")
 }
 
-// dated is a text with the day before it, as the section Decisions has them.
+// dated prefixes a text with the date, as in the section Decisions.
 func dated(at time.Time, text string) string {
 	return at.UTC().Format(time.DateOnly) + ": " + strings.TrimSpace(text)
 }

@@ -31,7 +31,7 @@ func TestParseChangesRefuses(t *testing.T) {
 	}
 }
 
-// set sets words on a slice as a person.
+// set applies key=value words to a slice as a person.
 func (y *yard) set(id string, words ...string) (notes []string, err error) {
 	y.t.Helper()
 	changes, err := ParseChanges(words)
@@ -45,11 +45,13 @@ func TestSet(t *testing.T) {
 	if err != nil || len(notes) != 1 || !strings.Contains(notes[0], "did you mean waiting_for?") {
 		t.Errorf("%q, %v", notes, err)
 	}
-	if st := y.state("S-1"); st.Status != "implementing" || st.Tests != 42 || !strings.Contains(y.read("slices/S-1.md"), "\nmine: x\n") {
+	if st := y.state("S-1"); st.Status != "implementing" || st.Tests != 42 ||
+		!strings.Contains(y.read("slices/S-1.md"), "\nmine: x\n") {
 		t.Errorf("%+v\n%s", st, y.read("slices/S-1.md"))
 	}
 	notes, err = y.set("S-3", "deps=s1,S-99,S-2")
-	if err != nil || !slices.Equal(notes, []string{"using S-1 for s1"}) || !slices.Equal(y.state("S-3").Deps, []string{"S-1", "S-99", "S-2"}) {
+	if err != nil || !slices.Equal(notes, []string{"using S-1 for s1"}) ||
+		!slices.Equal(y.state("S-3").Deps, []string{"S-1", "S-99", "S-2"}) {
 		t.Errorf("%q, %v; deps %q", notes, err, y.state("S-3").Deps)
 	}
 	for words, says := range map[string]string{
@@ -68,7 +70,8 @@ func TestSetWarnsOfAnotherSession(t *testing.T) {
 	_, err := Claim(t.Context(), y.Project, "S-1", ClaimOptions{Who: me})
 	must(t, err)
 	notes, err := y.set("S-1", "tests=1")
-	if err != nil || len(notes) != 1 || !strings.HasPrefix(notes[0], "warning: S-1 is claimed by session") {
+	if err != nil || len(notes) != 1 ||
+		!strings.HasPrefix(notes[0], "warning: S-1 is claimed by session") {
 		t.Errorf("%q, %v", notes, err)
 	}
 	changes, err := ParseChanges([]string{"tests=2"})
@@ -81,11 +84,12 @@ func TestSetWarnsOfAnotherSession(t *testing.T) {
 	}
 }
 
-// A stalled slice is launched again once somebody makes it pending.
+// A stalled slice is launched again once it is set to pending.
 func TestSetPendingRetries(t *testing.T) {
 	y := newYard(t, map[string]string{"S-1": "status: pending; step: none; session:"})
 	y.failed("S-1")
-	if _, err := y.set("S-1", "status=pending"); err != nil || y.state("S-1").Class != plan.Available {
+	if _, err := y.set("S-1", "status=pending"); err != nil ||
+		y.state("S-1").Class != plan.Available {
 		t.Error(err, y.state("S-1").Class)
 	}
 }
@@ -100,7 +104,8 @@ func TestAddNotes(t *testing.T) {
 		}
 	}
 	text := y.read("slices/S-1.md")
-	if strings.Count(text, ": Keep it small\n") != 1 || !strings.Contains(text, "## Files\n- a.go\n- b.go\n") {
+	if strings.Count(text, ": Keep it small\n") != 1 ||
+		!strings.Contains(text, "## Files\n- a.go\n- b.go\n") {
 		t.Error(text)
 	}
 }
@@ -112,7 +117,8 @@ func TestShow(t *testing.T) {
 	})
 	shown, err := Show(y.Project, "S-1")
 	want := []Field{{"status", "pending"}, {"id", "S-1"}, {"tests", "3"}}
-	if err != nil || !slices.Equal(shown.Fields, want) || shown.File != ".greenlight/slices/S-1.md" {
+	if err != nil || !slices.Equal(shown.Fields, want) ||
+		shown.File != ".greenlight/slices/S-1.md" {
 		t.Errorf("%+v, %v", shown, err)
 	}
 	shown, err = Show(y.Project, "S-2")

@@ -8,7 +8,7 @@ import (
 	"greenlight/internal/state/slice"
 )
 
-// Whatever is accepted as key=value is written and reads back as it was given.
+// Every accepted key=value is written and reads back unchanged.
 func FuzzParseChanges(f *testing.F) {
 	for _, word := range []string{"status=In Progress", "tests=042", "tests=-1", "deps=S-1..S-3", `x="a" # b`, "=", "id=x",
 		"a= b ", "mine='", "deps=[\"S-1\", S-2", "deps=none", "Tests=1", "a=\u0085"} {
@@ -38,7 +38,8 @@ func FuzzParseChanges(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%q makes a file that can't be read: %v", word, err)
 		}
-		if got, _ := again.Get(s.Key); got != s.Value || !slices.Equal(again.Keys(), []string{"id", s.Key}) {
+		if got, _ := again.Get(s.Key); got != s.Value ||
+			!slices.Equal(again.Keys(), []string{"id", s.Key}) {
 			t.Errorf("%q reads back as %q, keys %q", word, got, again.Keys())
 		}
 	})

@@ -17,17 +17,19 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// SetSetting sets one setting of config.json to what text means for it, and returns it as it was and as it is. The commands that a
-// person changes are allowed by that, and no others: the file may name commands of somebody else. Proposals for the key are over.
-func SetSetting(ctx context.Context, pr *project.Project, store trust.Store, key, text string) (was, is project.Setting, err error) {
+// SetSetting sets one setting of config.json to the value that text means, and returns its old and
+// new value. This allows the commands that the person changed, and no others, since the file may
+// name commands of other people. It drops proposals for the key.
+func SetSetting(ctx context.Context, pr *project.Project, store trust.Store,
+	key, text string) (was, is project.Setting, err error) {
 	if key == targetKey {
 		if err := checkTarget(ctx, pr, text); err != nil {
 			return was, is, err
 		}
 	}
 	err = pr.EditSettings(ctx, func(s *project.Settings) error {
-		before, _ := s.Commands() // what can't be read is no command yet
-		was, _ = s.Get(key)       // a key that is made now has no value yet
+		before, _ := s.Commands() // an unreadable value is no command yet
+		was, _ = s.Get(key)       // a new key has no value yet
 		if err := s.Set(key, text); err != nil {
 			return err
 		}
@@ -37,13 +39,16 @@ func SetSetting(ctx context.Context, pr *project.Project, store trust.Store, key
 			}
 		}
 		after, _ := s.Commands()
-		changed := slices.DeleteFunc(after, func(c trust.Command) bool { return slices.Contains(before, c) })
+		changed := slices.DeleteFunc(after, func(c trust.Command) bool {
+			return slices.Contains(before, c)
+		})
 		if is, err = s.Get(key); err != nil {
 			return err
 		}
-		// Before it is written: a run that is under way must not meet it without permission.
+		// Before it is written: a running drain must not find it without permission.
 		if err := store.Allow(ctx, pr.Root, changed); err != nil {
-			return fmt.Errorf("nothing is changed: %s can't be recorded as allowed: %w", trust.Keys(changed), err)
+			return fmt.Errorf("nothing is changed: %s can't be recorded as allowed: %w",
+				trust.Keys(changed), err)
 		}
 		return nil
 	})
@@ -52,7 +57,8 @@ func SetSetting(ctx context.Context, pr *project.Project, store trust.Store, key
 	}
 	if key == "parallel.max" {
 		if err := pr.Runs.Control.PutSlotsSet(time.Now()); err != nil {
-			return was, is, fmt.Errorf("%s is changed, but a drain with --max can't be told: %w", project.ConfigFile, err)
+			return was, is, fmt.Errorf("%s is changed, but a running gl slice --max can't be told: %w",
+				project.ConfigFile, err)
 		}
 	}
 	return was, is, pr.Proposals().Decided(ctx, []trust.Command{{Key: key}})
@@ -60,7 +66,7 @@ func SetSetting(ctx context.Context, pr *project.Project, store trust.Store, key
 
 const targetKey = "git.target"
 
-// checkTarget refuses a branch that isn't there. The one that is checked out need not have a commit yet.
+// checkTarget refuses a branch that doesn't exist. The checked-out one need not have a commit yet.
 func checkTarget(ctx context.Context, pr *project.Project, text string) error {
 	s, err := pr.Settings()
 	if err != nil {
@@ -76,7 +82,7 @@ func checkTarget(ctx context.Context, pr *project.Project, text string) error {
 	var name string
 	repo, err := pr.Worktrees(ctx)
 	if err != nil || json.Unmarshal(is.Value, &name) != nil || name == "" {
-		return nil // there is no repository to look in, or no branch
+		return nil // no repository, or no branch
 	}
 	name = strings.TrimPrefix(name, "refs/heads/")
 	ref := "refs/heads/" + name
@@ -96,15 +102,17 @@ func checkTarget(ctx context.Context, pr *project.Project, text string) error {
 		help = "git switch -c "
 	}
 	return &project.SettingError{
-		Reason: fmt.Sprintf("git.target: there is no branch %s (%s makes it)", name, help+shellwords.Quote(name)),
-		Got:    name, Known: append(repo.Branches(ctx), worktree.Short(repo.Target())),
+		Reason: fmt.Sprintf("git.target: there is no branch %s (%s makes it)", name,
+			help+shellwords.Quote(name)),
+		Got: name, Known: append(repo.Branches(ctx), worktree.Short(repo.Target())),
 	}
 }
 
-// Propose keeps what an agent wants to set, for a person to decide. It returns the error that the agent gets.
+// Propose keeps an agent's proposed setting for a person to decide. It returns the error that the
+// agent gets.
 func Propose(ctx context.Context, pr *project.Project, by *attempt.Caller, key, text string) error {
 	if s, err := pr.Settings(); err == nil {
-		if err := s.Set(key, text); err != nil { // nobody could set it
+		if err := s.Set(key, text); err != nil { // invalid for a person, too
 			return err
 		}
 	}
@@ -117,7 +125,9 @@ func Propose(ctx context.Context, pr *project.Project, by *attempt.Caller, key, 
 		return fmt.Errorf("%w: ask a person to do it with gl settings set", refused)
 	}
 	_ = pr.Runs.Journal().Append(journal.Event{
-		Kind: journal.Proposal, System: pr.Key(), Slice: by.ID, Attempt: by.N, Setting: key, Value: text,
+		Kind: journal.Proposal, System: pr.Key(), Slice: by.ID, Attempt: by.N,
+		Setting: key, Value: text,
 	})
-	return fmt.Errorf("%w: it is kept as a proposal, and a person decides (gl doctor lists it)", refused)
+	return fmt.Errorf("%w: it is kept as a proposal, and a person decides (gl doctor lists it)",
+		refused)
 }

@@ -8,7 +8,8 @@ import (
 	"greenlight/internal/base/trust"
 )
 
-// What runs is told when a person sets the slots, also to the number they have; no other setting tells it.
+// Setting the slots notifies the running drain, even if the number is the same; no other setting
+// does.
 func TestSlotsSet(t *testing.T) {
 	y := newYard(t, map[string]string{"S-1": "status: pending"})
 	store := trust.Open(func(string) string { return t.TempDir() })

@@ -14,7 +14,7 @@ import (
 // A Field is a key of a slice with its value.
 type Field struct{ Key, Value string }
 
-// A Shown is what is known of a slice.
+// A Shown is a slice as gl state show prints it.
 type Shown struct {
 	ID     string
 	File   string // relative to the root; "" for a slice that is only in the graph
@@ -24,7 +24,7 @@ type Shown struct {
 
 // Show returns the fields of an item.
 func Show(pr *project.Project, id string) (*Shown, error) {
-	if f := pr.Exactly(id); f != nil { // however many others there are
+	if f := pr.Exactly(id); f != nil { // reads only this file, in a project of any size
 		return &Shown{ID: id, File: f.Path, Fields: fieldsOf(f), Body: f.Body()}, nil
 	}
 	p, err := pr.Plan(time.Now(), pr.Options())
@@ -39,8 +39,8 @@ func Show(pr *project.Project, id string) (*Shown, error) {
 	return &Shown{ID: st.ID, File: st.File, Fields: fields, Body: body}, err
 }
 
-// Contents returns the fields of the item's file in the file's order, and its text below the front matter. Without a file of Greenlight's,
-// the fields are what the plan knows and the text is empty.
+// Contents returns the fields of the item's file in the file's order, and its text below the front
+// matter. Without a slice file, the fields come from the plan and the text is empty.
 func Contents(pr *project.Project, st *plan.State) (fields []Field, text string, err error) {
 	known := []Field{
 		{"id", st.ID}, {"name", st.Name}, {"status", st.Status}, {"milestone", st.Milestone},

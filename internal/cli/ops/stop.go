@@ -15,24 +15,25 @@ import (
 	"greenlight/internal/state/tracker"
 )
 
-// A Stop is the attempts that are about to be ended.
+// A Stop holds the attempts that are about to be ended.
 type Stop struct {
 	Attempts []*attempt.Record
 
-	// Settled are the attempts, named or not, whose gl process was found dead. They are over. SettleErr is about those
-	// that can't be settled, which is no reason not to end the others.
+	// Settled are the attempts, named or not, whose gl process was found dead. SettleErr is about
+	// those that can't be settled; the others are still ended.
 	Settled   []*attempt.Record
 	SettleErr error
 
 	Notes []string
-	Err   error // about what was named and isn't running
+	Err   error // about named slices that aren't running
 
 	pr *project.Project
 }
 
-// PrepareStop finds the attempts of the named slices and tasks, or all there are. To stop all also ends every drain.
+// PrepareStop finds the attempts of the named slices and tasks, or all of them. Stopping all also
+// ends every drain.
 func PrepareStop(ctx context.Context, pr *project.Project, ids []string, all bool) (*Stop, error) {
-	if all { // before anything else: while the dead are settled, a drain could launch
+	if all { // first: a drain could launch while the dead attempts are settled
 		if err := endDrains(ctx, pr); err != nil {
 			return nil, err
 		}
@@ -55,7 +56,8 @@ func PrepareStop(ctx context.Context, pr *project.Project, ids []string, all boo
 	return s, nil
 }
 
-// endDrains ends all drains. A claim looks at the mark under the same lock, so what runs after it is all there is.
+// endDrains ends all drains. Claims check the mark under the same lock, so no attempt starts after
+// it.
 func endDrains(ctx context.Context, pr *project.Project) error {
 	return pr.Tracker.Do(ctx, func(tracker.Tx) error {
 		if err := pr.Runs.Files.Prepare(); err != nil {
@@ -65,7 +67,7 @@ func endDrains(ctx context.Context, pr *project.Project) error {
 	})
 }
 
-// Running are the open attempts. What is left of one that is settled doesn't count.
+// Running returns the open attempts, without leftovers of settled ones.
 func Running(pr *project.Project) ([]*attempt.Record, error) {
 	recs, _, err := pr.Runs.Live()
 	var live []*attempt.Record
@@ -77,14 +79,16 @@ func Running(pr *project.Project) ([]*attempt.Record, error) {
 	return live, err
 }
 
-// choose finds the attempts of the ids. One whose gl process was found dead just now has ended already.
+// choose finds the attempts of the ids. Those whose gl process was just found dead have ended
+// already.
 func (s *Stop) choose(ids []string, live []*attempt.Record) {
 	p, err := s.pr.Plan(time.Now(), s.pr.Options())
 	if err != nil {
 		s.Err = err
 		return
 	}
-	live = slices.DeleteFunc(slices.Clone(live), func(r *attempt.Record) bool { // another system's of the same id
+	live = slices.DeleteFunc(slices.Clone(live), func(r *attempt.Record) bool {
+		// another system's attempt of the same id
 		return !s.pr.Has(r) && p.State(r.ID.Slice) != nil
 	})
 	for _, id := range ids {
@@ -114,7 +118,7 @@ func (s *Stop) choose(ids []string, live []*attempt.Record) {
 
 func (s *Stop) refuse(err error) { s.Err = errors.Join(s.Err, err) }
 
-// tasksCalled are the attempts at tasks that the id means: one by its name, or all of the kind.
+// tasksCalled returns the attempts at tasks that the id means: one by its name, or all of a kind.
 func tasksCalled(id string, recs []*attempt.Record) []*attempt.Record {
 	var mine []*attempt.Record
 	for _, r := range recs {
@@ -125,8 +129,9 @@ func tasksCalled(id string, recs []*attempt.Record) []*attempt.Record {
 	return mine
 }
 
-// resolveRunning also knows the agents whose slice was taken out of the project.
-func resolveRunning(p *plan.Plan, id string, live []*attempt.Record) (match, note string, err error) {
+// resolveRunning also knows agents whose slice was removed from the project.
+func resolveRunning(p *plan.Plan, id string,
+	live []*attempt.Record) (match, note string, err error) {
 	ids := p.IDs()
 	for _, r := range live {
 		if p.State(r.ID.Slice) == nil {
@@ -136,7 +141,7 @@ func resolveRunning(p *plan.Plan, id string, live []*attempt.Record) (match, not
 	return sliceid.Resolve(id, ids)
 }
 
-// recordOf is the record of the slice among recs, nil for none.
+// recordOf returns the record of the slice among recs, nil for none.
 func recordOf(recs []*attempt.Record, id string) *attempt.Record {
 	for _, r := range recs {
 		if r.ID.Slice == id {
@@ -146,15 +151,17 @@ func recordOf(recs []*attempt.Record, id string) *attempt.Record {
 	return nil
 }
 
-// A Stopped is how an attempt ended, which may have been by itself.
+// A Stopped is how an attempt ended, possibly on its own.
 type Stopped struct {
-	Attempt *attempt.Record // as it was
-	Final   *attempt.Record // settled; nil if it couldn't be ended, or somebody else is settling it
-	Err     error
+	Attempt *attempt.Record // before it ended
+	// settled; nil if it couldn't be ended, or another process is settling it
+	Final *attempt.Record
+	Err   error
 }
 
-// End ends the attempts side by side, and calls each as soon as one is over: every one may take its grace. Then it
-// refreshes the views of the state. The error joins what went wrong with single attempts and with the refresh.
+// End ends the attempts concurrently, since each may take its grace period, and calls each as soon
+// as one is over. Then it refreshes the views of the state. The error joins what went wrong with
+// single attempts and with the refresh.
 func (s *Stop) End(ctx context.Context, each func(Stopped)) error {
 	results := make(chan Stopped)
 	for _, r := range s.Attempts {

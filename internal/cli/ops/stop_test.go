@@ -13,7 +13,8 @@ func TestStop(t *testing.T) {
 	y.attempt("S-2")
 	s, err := PrepareStop(t.Context(), y.Project, []string{"s1", "S-3", "S-9"}, false)
 	must(t, err)
-	if len(s.Attempts) != 1 || s.Attempts[0].ID.Slice != "S-1" || len(s.Notes) != 1 || s.Settled != nil {
+	if len(s.Attempts) != 1 || s.Attempts[0].ID.Slice != "S-1" || len(s.Notes) != 1 ||
+		s.Settled != nil {
 		t.Errorf("%+v", s)
 	}
 	for _, says := range []string{"S-3 isn't running", "no such slice"} {
@@ -23,7 +24,8 @@ func TestStop(t *testing.T) {
 	}
 	var stopped []Stopped
 	must(t, s.End(t.Context(), func(e Stopped) { stopped = append(stopped, e) }))
-	if len(stopped) != 1 || stopped[0].Err != nil || stopped[0].Final == nil || stopped[0].Final.Judged.Outcome != attempt.Interrupted {
+	if len(stopped) != 1 || stopped[0].Err != nil || stopped[0].Final == nil ||
+		stopped[0].Final.Judged.Outcome != attempt.Interrupted {
 		t.Errorf("%+v", stopped)
 	}
 	if y.mark("S-1") != "pending" {
@@ -35,7 +37,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// To stop all ends the drains, too, even if nothing runs at the moment.
+// Stopping all ends the drains, too, even if nothing runs at the moment.
 func TestStopAll(t *testing.T) {
 	y := newYard(t, map[string]string{"S-1": "status: pending; session:"})
 	for _, n := range []int{1, 0} {

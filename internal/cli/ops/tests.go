@@ -15,21 +15,23 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// A handOver records what is in the worktree of the caller's attempt before its slice goes from writing tests to what comes after: from
-// then on the lane doesn't accept other tests (package lane).
+// A handOver records the worktree of the caller's attempt before its slice moves on from writing
+// tests: from then on the merge queue accepts no other tests (package lane).
 type handOver struct {
 	pr   *project.Project
 	who  attempt.Claimant
 	edit editor
-	due  *attempt.Record // whose attempt it is
-	told bool            // the slice's step said that tests were being written; else there may be none to hand over
+	due  *attempt.Record // whose tests are due
+	// the slice's step was writing tests; otherwise there may be none to hand over
+	told bool
 	done bool
 }
 
-// errDue says that the tests have to be handed over first. A snapshot may take longer than the project's lock should be held.
+// errDue means that the tests have to be handed over first, without the project's lock: a snapshot
+// may take too long to hold it.
 var errDue = errors.New("the tests haven't been handed over")
 
-// do is h.edit, with the hand-over before it if f's check says that it is due.
+// do is h.edit, preceded by the hand-over if f's check returns errDue.
 func (h *handOver) do(ctx context.Context, id string, f func(moment, *slice.File) error) error {
 	err := h.edit(ctx, h.pr, id, f)
 	if !errors.Is(err, errDue) {
@@ -42,7 +44,7 @@ func (h *handOver) do(ctx context.Context, id string, f func(moment, *slice.File
 	return h.edit(ctx, h.pr, id, f)
 }
 
-// check is errDue if the change hands tests over: of the attempt whose agent makes it.
+// check returns errDue if the change, made by the attempt's agent, hands tests over.
 func (h *handOver) check(st *plan.State, was, is journal.Progress) error {
 	own := h.who.Token != "" && st.Attempt.Open() && st.Attempt.Token == h.who.Token
 	if h.done || !own || !plan.HandsOver(was.Status, was.Step, is.Status, is.Step) {
@@ -56,8 +58,8 @@ func (h *handOver) check(st *plan.State, was, is journal.Progress) error {
 	return errDue
 }
 
-// make hands over what there is. An agent that calls its first step implementing, and writes its tests with the code, has none yet: it isn't
-// held to what it hasn't written.
+// make hands over the tests. An agent that starts with the step implementing, and writes its tests
+// along with the code, has none yet, and nothing is recorded.
 func (h *handOver) make(ctx context.Context) error {
 	if h.due.Place.Lineage == 0 {
 		return h.pr.Runs.Proofs.HandOverHere(ctx, h.due, h.told)
@@ -82,15 +84,18 @@ func (h *handOver) make(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := h.pr.Runs.Proofs.NoteHanded(l.System, l.Slice, l.N, commit); err != nil && !h.due.Job.Confined() {
+	if err := h.pr.Runs.Proofs.NoteHanded(l.System, l.Slice, l.N, commit); err != nil &&
+		!h.due.Job.Confined() {
 		return err
 	}
 	return nil
 }
 
-// wroteTests reports whether the tests in a lineage's worktree aren't those that it began with, nor those that a person has sent back: an agent
-// that is to put something right there hasn't handed it over by going on.
-func (h *handOver) wroteTests(ctx context.Context, repo *worktree.Repo, l *worktree.Lineage) (bool, error) {
+// wroteTests reports whether the tests in a lineage's worktree differ from those that it began with
+// and from those that a person sent back: an agent that has yet to fix those hasn't handed them
+// over by moving on.
+func (h *handOver) wroteTests(ctx context.Context, repo *worktree.Repo,
+	l *worktree.Lineage) (bool, error) {
 	is, err := repo.Snapshots.Look(ctx, l)
 	if err != nil || is == "" {
 		return false, err
@@ -102,8 +107,9 @@ func (h *handOver) wroteTests(ctx context.Context, repo *worktree.Repo, l *workt
 		return false, err
 	}
 	if back != "" {
-		// Git may have dropped that tree since. Then what the lineage began with has to do.
-		if changed, err := git.Changed(ctx, repo.Git.Common, back, is, except); err == nil && len(changed) == 0 {
+		// Git may have dropped that tree. Fall back to the lineage's base.
+		if changed, err := git.Changed(ctx, repo.Git.Common, back, is, except); err == nil &&
+			len(changed) == 0 {
 			return false, nil
 		}
 	}

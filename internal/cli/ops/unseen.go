@@ -11,14 +11,14 @@ import (
 	"greenlight/internal/workspace/git"
 )
 
-// Unseen is what is in the checkout without being committed, so that worktrees don't have it.
+// Unseen lists uncommitted files of the checkout, which worktrees lack.
 type Unseen struct {
-	Documents []string // what slices are built from: contracts, plans, decisions and the like
-	Files     []string // all else
+	Documents []string // that slices are built from: contracts, plans, decisions and the like
+	Files     []string // all others
 }
 
-// FindUnseen looks for what isn't committed and isn't ignored, by paths from the top of the checkout. State isn't among it: the
-// checkout's is the only one there is.
+// FindUnseen finds uncommitted files that aren't ignored, by paths from the top of the checkout. It
+// skips the state, which exists only in the checkout.
 func FindUnseen(ctx context.Context, pr *project.Project) (*Unseen, error) {
 	top, prefix, err := git.Place(ctx, pr.Root)
 	if err != nil {
@@ -32,11 +32,12 @@ func FindUnseen(ctx context.Context, pr *project.Project) (*Unseen, error) {
 	state := path.Join(filepath.ToSlash(prefix), statedir.Name) + "/"
 	for _, entry := range dirty {
 		name, _, _ := strings.Cut(entry[3:], " <- ")
-		if !strings.HasSuffix(name, "/") || !strings.HasPrefix(name, state) && !strings.HasPrefix(state, name) {
+		if !strings.HasSuffix(name, "/") ||
+			!strings.HasPrefix(name, state) && !strings.HasPrefix(state, name) {
 			names = append(names, name)
 			continue
 		}
-		_, within, err := git.Untracked(ctx, top, name) // a directory of which git has nothing
+		_, within, err := git.Untracked(ctx, top, name) // an entirely untracked directory
 		if err != nil {
 			return nil, err
 		}
@@ -46,7 +47,7 @@ func FindUnseen(ctx context.Context, pr *project.Project) (*Unseen, error) {
 	for _, name := range names {
 		rel, inState := strings.CutPrefix(name, state)
 		switch {
-		case !inState, strings.HasPrefix(rel, "summaries/"): // nothing is built from those
+		case !inState, strings.HasPrefix(rel, "summaries/"): // slices aren't built from those
 			u.Files = append(u.Files, name)
 		case !statedir.IsState(rel):
 			u.Documents = append(u.Documents, name)

@@ -15,15 +15,15 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// Work is what has been built of a slice in a worktree, and isn't merged: the main checkout has nothing of it.
+// Work is a slice's unmerged work in a worktree: the main checkout has none of it.
 type Work struct {
 	Branch   string       `json:"branch"`   // without refs/heads/
 	Worktree *string      `json:"worktree"` // null if it was removed
 	Commits  []git.Commit `json:"commits"`  // since the branch began, the newest first
-	Changed  []string     `json:"changed"`  // lines of git status --porcelain: not committed
+	Changed  []string     `json:"changed"`  // uncommitted: lines of git status --porcelain
 }
 
-// WorkOf returns what has been built of a slice in a worktree and isn't merged; nil for none.
+// WorkOf returns a slice's unmerged work in a worktree; nil for none.
 func WorkOf(ctx context.Context, pr *project.Project, id string) (*Work, error) {
 	if !pr.Tracker.Traits().Lands {
 		return nil, nil
@@ -36,7 +36,8 @@ func WorkOf(ctx context.Context, pr *project.Project, id string) (*Work, error) 
 		return nil, err
 	}
 	l, err := repo.Lineages.Get(pr.Key(), id)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && (l.Phase == worktree.Gone || l.Phase == worktree.Planned) {
+	if errors.Is(err, fs.ErrNotExist) ||
+		err == nil && (l.Phase == worktree.Gone || l.Phase == worktree.Planned) {
 		return nil, nil
 	}
 	if err != nil {
@@ -49,7 +50,7 @@ func WorkOf(ctx context.Context, pr *project.Project, id string) (*Work, error) 
 	}
 	w.Commits = append(w.Commits, commits...)
 	changed, err := repo.Layout.Worktree(l).Changed(ctx)
-	if err != nil { // it isn't there, or not git's any more
+	if err != nil { // it doesn't exist, or git has dropped it
 		return w, nil
 	}
 	w.Worktree = jsondoc.OrNull(repo.Layout.Dir(l))
@@ -57,10 +58,10 @@ func WorkOf(ctx context.Context, pr *project.Project, id string) (*Work, error) 
 	return w, nil
 }
 
-// mostShown is how many commits and paths are listed.
+// mostShown limits the listed commits and paths.
 const mostShown = 10
 
-// Lines are the work as text: where it is, its commits, and what isn't committed.
+// Lines returns the work as text: where it is, its commits, and its uncommitted changes.
 func (w *Work) Lines() []string {
 	list := []string{"branch: " + w.Branch}
 	if w.Worktree != nil {

@@ -28,7 +28,8 @@ func Read(name string) ([]byte, error) { return content.Plugin.ReadFile("plugin/
 func CommandText(name string) (string, error) {
 	text, err := Read("commands/" + name + ".md")
 	if err != nil {
-		return "", fmt.Errorf("this gl has no text for /gl:%s: install a newer one (gl version)", name)
+		return "", fmt.Errorf("this gl has no text for /gl:%s: install a newer one (gl version)",
+			name)
 	}
 	return string(text) + "\nThe engineering standards for all work here are what `gl ref CLAUDE` prints: read them before you change anything.\n", nil
 }
@@ -37,7 +38,8 @@ func CommandText(name string) (string, error) {
 // project at root. If the commands are installed without the hooks, it is a plugin with only
 // the hooks; if both are installed, and for other agents, it is "". The plugin is unpacked
 // below the directory runs.
-func Dir(root, runs string, a agent.Agent, name string, getenv func(string) string) (string, error) {
+func Dir(root, runs string, a agent.Agent, name string,
+	getenv func(string) string) (string, error) {
 	if a.Stream != agent.StreamClaude || a.Login == "" {
 		return "", nil
 	}

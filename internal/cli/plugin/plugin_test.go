@@ -9,10 +9,12 @@ import (
 // standards.
 func TestCommandTextNamesTheStandards(t *testing.T) {
 	text, err := CommandText("slice")
-	if err != nil || !strings.Contains(text, "`gl ref CLAUDE`") || !strings.HasPrefix(text, "---\n") {
+	if err != nil || !strings.Contains(text, "`gl ref CLAUDE`") ||
+		!strings.HasPrefix(text, "---\n") {
 		t.Errorf("%v: %q", err, text)
 	}
-	if _, err := CommandText("nothing"); err == nil || !strings.Contains(err.Error(), "/gl:nothing") {
+	if _, err := CommandText("nothing"); err == nil ||
+		!strings.Contains(err.Error(), "/gl:nothing") {
 		t.Error(err)
 	}
 	for _, name := range []string{"specwright", "gsd", "dispatch", "agents/gl-verifier"} {

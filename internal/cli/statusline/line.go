@@ -48,12 +48,14 @@ func (l Line) Render(color bool) string {
 		}
 		return c.Paint(text)
 	}
-	model, middle, dir := term.OneLine(l.Model, maxModel), term.OneLine(l.Task+l.State, maxState), term.OneLine(l.Dir, maxDir)
+	model, middle, dir := term.OneLine(l.Model, maxModel), term.OneLine(l.Task+l.State, maxState),
+		term.OneLine(l.Dir, maxDir)
 	use, useText := l.use(paint), l.use(plain)
 	if useText != "" {
 		useText += separator
 	}
-	if over := term.Width(model) + term.Width(middle) + term.Width(dir) + term.Width(useText) + term.Width(separator+separator+" ██████████ 100%") - l.Columns; l.Columns > 0 && over > 0 {
+	if over := term.Width(model) + term.Width(middle) + term.Width(dir) + term.Width(useText) +
+		term.Width(separator+separator+" ██████████ 100%") - l.Columns; l.Columns > 0 && over > 0 {
 		middle = term.OneLine(middle, max(term.Width(middle)-over, 1))
 	}
 	middleColor := term.Dim

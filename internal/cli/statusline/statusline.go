@@ -33,7 +33,9 @@ func New(c Client, o Options) Line {
 	l.ContextFirst = wanted.Front
 	l.Columns, _ = strconv.Atoi(o.Getenv("COLUMNS"))
 	if l.Task = currentTask(o.Getenv, c.text("session_id")); l.Task == "" {
-		l.State = inTime(StateLimit, func() string { return projectState(o.Dir, o.Compact || wanted.Compact, o.Getenv) })
+		l.State = inTime(StateLimit, func() string {
+			return projectState(o.Dir, o.Compact || wanted.Compact, o.Getenv)
+		})
 	}
 	return l
 }

@@ -58,8 +58,10 @@ func FuzzLine(f *testing.F) {
 func TestReadClient(t *testing.T) {
 	open, _ := io.Pipe()
 	for name, in := range map[string]io.Reader{
-		"no input": nil, "half an object": strings.NewReader(`{"a": `), "an array": strings.NewReader(`[]`), "null": strings.NewReader(`null`),
-		"an error": iotest.ErrReader(errors.New("gone")), "a panic": panicking{}, "nothing, for ever": open,
+		"no input": nil, "half an object": strings.NewReader(`{"a": `),
+		"an array": strings.NewReader(`[]`), "null": strings.NewReader(`null`),
+		"an error": iotest.ErrReader(errors.New("gone")), "a panic": panicking{},
+		"nothing, for ever": open,
 	} {
 		if c := ReadClient(in); c != nil {
 			t.Errorf("%s: %v", name, c)
@@ -116,7 +118,8 @@ func TestRender(t *testing.T) {
 		{"nothing", Line{Context: -1}, false, ""},
 		{"a narrow screen", with(func(l *Line) { l.Columns = 40 }), false, "Opus │ 1/4 done … │ shop ███████░░░ 71%"},
 		{"a screen that is too narrow", with(func(l *Line) { l.Columns = 10 }), false, "Opus │ … │ shop ███████░░░ 71%"},
-		{"control characters", with(func(l *Line) { l.State = "a\x1b[2J\nb" }), false, `Opus │ a\x1b[2J b │ shop ███████░░░ 71%`},
+		{"control characters", with(func(l *Line) { l.State = "a\x1b[2J\nb" }), false,
+			`Opus │ a\x1b[2J b │ shop ███████░░░ 71%`},
 		{"colors", full, true, "\x1b[2mOpus\x1b[0m │ \x1b[2m1/4 done | 1 running\x1b[0m │ \x1b[2mshop\x1b[0m \x1b[38;5;208m███████░░░ 71%\x1b[0m"},
 		{"a task", Line{Task: "Testing", Context: 100}, true, "\x1b[1mTesting\x1b[0m │ \x1b[31m██████████ 100%\x1b[0m"},
 	} {
@@ -130,8 +133,9 @@ func TestRender(t *testing.T) {
 func TestRenderFits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringMatching(`[a日é🙂 ]{0,60}`)
-		l := Line{Model: text.Draw(t, "model"), State: text.Draw(t, "state"), Dir: text.Draw(t, "dir"),
-			Context: rapid.IntRange(-1, 100).Draw(t, "context"), ContextFirst: rapid.Bool().Draw(t, "first")}
+		l := Line{Model: text.Draw(t, "model"), State: text.Draw(t, "state"),
+			Dir: text.Draw(t, "dir"), Context: rapid.IntRange(-1, 100).Draw(t, "context"),
+			ContextFirst: rapid.Bool().Draw(t, "first")}
 		l.Columns = rapid.IntRange(maxModel+maxDir+30, 300).Draw(t, "columns")
 		if got := l.Render(false); term.Width(got) > l.Columns {
 			t.Fatalf("%q has %d columns of %d", got, term.Width(got), l.Columns)
@@ -170,7 +174,8 @@ func TestCurrentTask(t *testing.T) {
 		"elsewhere/todos/s2-agent-a.json": list("in_progress"), "elsewhere/todos/[a-z]-agent-a.json": list("in_progress"),
 	})
 	old := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	if err := os.Chtimes(filepath.Join(home, ".claude/todos/s1-agent-b.json"), old, old); err != nil {
+	if err := os.Chtimes(filepath.Join(home, ".claude/todos/s1-agent-b.json"), old,
+		old); err != nil {
 		t.Fatal(err)
 	}
 	elsewhere := filepath.Join(home, "elsewhere")
@@ -178,7 +183,8 @@ func TestCurrentTask(t *testing.T) {
 		{"s1", "", "Testing"}, {"s2", "", ""}, {"s3", "", ""}, {"s4", "", ""}, {"", "", ""}, {"../todos/s1", "", ""}, {"s*", "", ""},
 		{"s2", elsewhere, "Testing"}, {"[a-z]", elsewhere, "Testing"}, {"b", elsewhere, ""},
 	} {
-		if got := currentTask(env("HOME", home, "CLAUDE_CONFIG_DIR", tt.config), tt.session); got != tt.want {
+		if got := currentTask(env("HOME", home, "CLAUDE_CONFIG_DIR", tt.config),
+			tt.session); got != tt.want {
 			t.Errorf("%q in %q: %q", tt.session, tt.config, got)
 		}
 	}
@@ -193,11 +199,14 @@ func TestNew(t *testing.T) {
 		"home/.claude/todos/s-agent-a.json": `[{"status": "in_progress", "activeForm": "Testing"}]`,
 	})
 	getenv := env("HOME", filepath.Join(root, "home"), "COLUMNS", "90")
-	want := Line{Model: "M", Task: "Testing", Dir: "p", Context: -1, ContextFirst: true, Columns: 90}
-	if d := cmp.Diff(want, New(client(t, `{"model": "M", "session_id": "s"}`), Options{Dir: filepath.Join(root, "p"), Getenv: getenv})); d != "" {
+	want := Line{Model: "M", Task: "Testing", Dir: "p", Context: -1,
+		ContextFirst: true, Columns: 90}
+	if d := cmp.Diff(want, New(client(t, `{"model": "M", "session_id": "s"}`),
+		Options{Dir: filepath.Join(root, "p"), Getenv: getenv})); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff(Line{Context: -1}, New(nil, Options{Getenv: env("HOME", root, "GREENLIGHT_ROOT", filepath.Join(root, "none"))})); d != "" {
+	if d := cmp.Diff(Line{Context: -1}, New(nil, Options{Getenv: env("HOME", root,
+		"GREENLIGHT_ROOT", filepath.Join(root, "none"))})); d != "" {
 		t.Errorf("a directory that is gone: %s", d)
 	}
 }
@@ -211,7 +220,8 @@ func TestProjectState(t *testing.T) {
 		".greenlight/runs/hold.json": `{"until": "2099-01-01T15:04:00Z", "since": "2026-01-01T00:00:00Z", "kind": "quota", "count": 1}`,
 		".planning/STATE.md":         "---\nmilestone: v2\nmilestone_name: Second\nstatus: executing\n---\n",
 	}
-	held := " | held until " + time.Date(2099, 1, 1, 15, 4, 0, 0, time.UTC).Local().Format("2006-01-02 15:04")
+	held := " | held until " +
+		time.Date(2099, 1, 1, 15, 4, 0, 0, time.UTC).Local().Format("2006-01-02 15:04")
 	for _, tt := range []struct {
 		name    string
 		files   map[string]string
@@ -230,7 +240,8 @@ func TestProjectState(t *testing.T) {
 		{"Specwright, broken", map[string]string{".specwright/state/workflow.json": work[1:]}, "", true, "workflow.json can't be understood"},
 	} {
 		root := testfiles.Make(t, tt.files)
-		if got := projectState(filepath.Join(root, tt.dir), tt.compact, env("HOME", root)); got != tt.want {
+		if got := projectState(filepath.Join(root, tt.dir), tt.compact,
+			env("HOME", root)); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}
@@ -250,7 +261,8 @@ func TestProjectStateOfALargeProject(t *testing.T) {
 	if got := projectState(root, false, env("HOME", root)); strings.HasPrefix(got, "300/400") {
 		t.Errorf("a project of %d slices isn't read: %q", 300, got)
 	}
-	if err := os.WriteFile(filepath.Join(root, ".greenlight", "slices", "one-more.md"), nil, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(root, ".greenlight", "slices", "one-more.md"), nil,
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	if got := projectState(root, false, env("HOME", root)); got != "300/400 done | 1 running" {

@@ -20,10 +20,12 @@ func currentTask(getenv func(string) string, session string) string {
 		return ""
 	}
 	dir := cmp.Or(getenv("CLAUDE_CONFIG_DIR"), filepath.Join(getenv("HOME"), ".claude"))
-	lists, _ := filepath.Glob(filepath.Join(globQuote(filepath.Join(dir, "todos")), globQuote(session)+"*-agent-*.json"))
+	lists, _ := filepath.Glob(filepath.Join(globQuote(filepath.Join(dir, "todos")),
+		globQuote(session)+"*-agent-*.json"))
 	newest, latest := "", time.Time{}
 	for _, path := range lists {
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Size() <= maxTodos && info.ModTime().After(latest) {
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() &&
+			info.Size() <= maxTodos && info.ModTime().After(latest) {
 			newest, latest = path, info.ModTime()
 		}
 	}

@@ -13,11 +13,14 @@ func TestContextScale(t *testing.T) {
 		used      int
 		color     term.Color
 	}{
-		{100, 0, term.Green}, {90, 12, term.Green}, {60, 48, term.Green}, {58, 50, term.Yellow}, {50, 60, term.Yellow}, {45, 66, term.Orange},
-		{40, 72, term.Orange}, {34, 79, term.Orange}, {33, 80, term.Red}, {20, 96, term.Red}, {16.5, 100, term.Red}, {5, 100, term.Red}, {0, 100, term.Red},
+		{100, 0, term.Green}, {90, 12, term.Green}, {60, 48, term.Green}, {58, 50, term.Yellow},
+		{50, 60, term.Yellow}, {45, 66, term.Orange},
+		{40, 72, term.Orange}, {34, 79, term.Orange}, {33, 80, term.Red}, {20, 96, term.Red},
+		{16.5, 100, term.Red}, {5, 100, term.Red}, {0, 100, term.Red},
 		{-3, 100, term.Red}, {170, 0, term.Green},
 	} {
-		for key, n := range map[string]float64{"remaining_percentage": c.remaining, "used_percentage": 100 - c.remaining} {
+		for key, n := range map[string]float64{"remaining_percentage": c.remaining,
+			"used_percentage": 100 - c.remaining} {
 			l := Line{Context: Client{"context_window": map[string]any{key: n}}.used()}
 			if _, color := l.meter(); l.Context != c.used || color != c.color {
 				t.Errorf("%s %g: %d, want %d", key, n, l.Context, c.used)

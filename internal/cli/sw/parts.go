@@ -23,7 +23,8 @@ planned. It becomes the current one with gl sw unit next, or when the unit befor
   gl sw unit approve form
   gl sw unit next`,
 	}
-	return cmdutil.Family(c, s.changes(newUnitAdd), s.changes(newUnitApprove), s.changes(newUnitNext))
+	return cmdutil.Family(c, s.changes(newUnitAdd), s.changes(newUnitApprove),
+		s.changes(newUnitNext))
 }
 
 func newUnitAdd(s *caller) *cobra.Command {
@@ -50,7 +51,8 @@ func newUnitAdd(s *caller) *cobra.Command {
 	}
 	f := c.Flags()
 	f.StringVar(&n.Description, "description", "", "describe it with one line of `TEXT`")
-	f.StringVar(&n.Dir, "work-dir", "", "keep its spec and evidence in `DIR` (default: units/ID under the work's)")
+	f.StringVar(&n.Dir, "work-dir", "",
+		"keep its spec and evidence in `DIR` (default: units/ID under the work's)")
 	f.IntVar(&order, "order", 0, "put it at position `N` (default: last)")
 	return c
 }
@@ -64,7 +66,9 @@ func newUnitApprove(s *caller) *cobra.Command {
 		Args:              cmdutil.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: s.completeUnits,
 		RunE: func(c *cobra.Command, a []string) error {
-			err := s.simple(c.Context(), func(e *specwright.Edit) error { return e.ApproveUnit(a[0]) },
+			err := s.simple(c.Context(), func(e *specwright.Edit) error {
+				return e.ApproveUnit(a[0])
+			},
 				func(*specwright.Edit) string { return "unit " + a[0] + ": planned" })
 			return didYouMean(err)
 		},
@@ -82,7 +86,8 @@ func didYouMean(err error) error {
 	return err
 }
 
-func (s *caller) completeUnits(_ *cobra.Command, have []string, _ string) ([]string, cobra.ShellCompDirective) {
+func (s *caller) completeUnits(_ *cobra.Command, have []string,
+	_ string) ([]string, cobra.ShellCompDirective) {
 	var ids []string
 	if _, _, st, err := s.read(); err == nil && len(have) == 0 {
 		for _, u := range st.Units {
@@ -120,8 +125,10 @@ while building; their number is known once planning has begun.` + exitHelp,
   gl sw task done task-1`,
 	}
 	return cmdutil.Family(c, s.changes(newTaskTotal),
-		cmdutil.Changes(s.app, newTaskWord(s, "start", "Record the task in progress", (*specwright.Edit).StartTask)),
-		cmdutil.Changes(s.app, newTaskWord(s, "done", "Record that a task is done", (*specwright.Edit).FinishTask)))
+		cmdutil.Changes(s.app,
+			newTaskWord(s, "start", "Record the task in progress", (*specwright.Edit).StartTask)),
+		cmdutil.Changes(s.app,
+			newTaskWord(s, "done", "Record that a task is done", (*specwright.Edit).FinishTask)))
 }
 
 func newTaskTotal(s *caller) *cobra.Command {
@@ -137,12 +144,14 @@ func newTaskTotal(s *caller) *cobra.Command {
 			if err != nil || n < 1 || n > 100000 {
 				return cmdutil.Usage("%q is not a number of tasks", a[0])
 			}
-			return s.simple(c.Context(), func(e *specwright.Edit) error { return e.SetTotal(n) }, tasks)
+			return s.simple(c.Context(),
+				func(e *specwright.Edit) error { return e.SetTotal(n) }, tasks)
 		},
 	}
 }
 
-func newTaskWord(s *caller, word, short string, f func(*specwright.Edit, string) error) *cobra.Command {
+func newTaskWord(s *caller, word, short string,
+	f func(*specwright.Edit, string) error) *cobra.Command {
 	return &cobra.Command{
 		Use:               word + " TASK",
 		Short:             short,
@@ -151,12 +160,13 @@ func newTaskWord(s *caller, word, short string, f func(*specwright.Edit, string)
 		Args:              cmdutil.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, a []string) error {
-			return s.simple(c.Context(), func(e *specwright.Edit) error { return f(e, a[0]) }, tasks)
+			return s.simple(c.Context(),
+				func(e *specwright.Edit) error { return f(e, a[0]) }, tasks)
 		},
 	}
 }
 
-// tasks is how far the tasks are: "1/4 tasks done, now task-2".
+// tasks returns the progress of the tasks: "1/4 tasks done, now task-2".
 func tasks(e *specwright.Edit) string {
 	s := e.State.Work.Tasks() + " tasks done"
 	if e.State.Work.Task != "" {
@@ -174,7 +184,8 @@ func newGate(s *caller) *cobra.Command {
 verifying. Without --evidence the recorded path stays; if there is none, gl records the gate's report in the work directory's evidence/.` + exitHelp,
 		Example: "  gl sw gate tests FAIL --block 2 --evidence .specwright/work/login/evidence/tests.md",
 		Args:    cmdutil.Args(cobra.ExactArgs(2)),
-		ValidArgsFunction: func(_ *cobra.Command, have []string, _ string) ([]string, cobra.ShellCompDirective) {
+		ValidArgsFunction: func(_ *cobra.Command, have []string,
+			_ string) ([]string, cobra.ShellCompDirective) {
 			switch len(have) {
 			case 0:
 				return s.enabledGates(), cobra.ShellCompDirectiveNoFileComp
@@ -192,11 +203,14 @@ verifying. Without --evidence the recorded path stays; if there is none, gl reco
 				return cmdutil.Usage("the number of findings can't be negative")
 			}
 			return s.simple(c.Context(), func(e *specwright.Edit) error { return e.SetGate(r) },
-				func(*specwright.Edit) string { return "gate " + strings.TrimPrefix(r.Name, "gate-") + ": " + r.Status })
+				func(*specwright.Edit) string {
+					return "gate " + strings.TrimPrefix(r.Name, "gate-") + ": " + r.Status
+				})
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&r.Evidence, "evidence", "", "record the evidence at `PATH`, relative to the project's root")
+	f.StringVar(&r.Evidence, "evidence", "",
+		"record the evidence at `PATH`, relative to the project's root")
 	f.IntVar(&r.Block, "block", 0, "record `N` blocking findings")
 	f.IntVar(&r.Warn, "warn", 0, "record `N` warnings")
 	f.IntVar(&r.Info, "info", 0, "record `N` informational findings")

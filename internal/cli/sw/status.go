@@ -39,19 +39,20 @@ Exit codes: 0 shown; 1 there is no state, or it can't be read; 2 wrong usage.`,
 
 // A StatusDoc is what gl sw status --json prints.
 type StatusDoc struct {
-	SchemaVersion int            `json:"schema_version"`
-	Root          string         `json:"root"`          // absolute path of the project
-	File          string         `json:"file"`          // relative to the root
-	Version       *string        `json:"version"`       // of the file's format
-	Updated       *string        `json:"updated"`       // lastUpdated, verbatim
-	Work          *workDoc       `json:"work"`          // the current work; null for none
-	Gates         []gateDoc      `json:"gates"`         // in the order of the file
-	GatesMissing  []string       `json:"gates_missing"` // enabled gates without a verdict
-	Lock          *lockDoc       `json:"lock"`          // null if unlocked
-	Queue         []unitDoc      `json:"queue"`         // the units in the order they are built
-	Drift         *string        `json:"drift"`         // how the unit's entry contradicts the current work, which counts
-	Next          nextHint       `json:"next"`
-	Warnings      []plan.Warning `json:"warnings"`
+	SchemaVersion int       `json:"schema_version"`
+	Root          string    `json:"root"`          // absolute path of the project
+	File          string    `json:"file"`          // relative to the root
+	Version       *string   `json:"version"`       // of the file's format
+	Updated       *string   `json:"updated"`       // lastUpdated, verbatim
+	Work          *workDoc  `json:"work"`          // the current work; null for none
+	Gates         []gateDoc `json:"gates"`         // in the order of the file
+	GatesMissing  []string  `json:"gates_missing"` // enabled gates without a verdict
+	Lock          *lockDoc  `json:"lock"`          // null if unlocked
+	Queue         []unitDoc `json:"queue"`         // the units in the order they are built
+	// how the unit's entry contradicts the current work, which takes precedence
+	Drift    *string        `json:"drift"`
+	Next     nextHint       `json:"next"`
+	Warnings []plan.Warning `json:"warnings"`
 }
 
 type workDoc struct {
@@ -60,19 +61,21 @@ type workDoc struct {
 	Status      string   `json:"status"` // verbatim
 	Unit        *string  `json:"unit"`   // id of the current unit; null for single-unit work
 	WorkDir     *string  `json:"work_dir"`
-	Intensity   *string  `json:"intensity"`                          // null counts as full
+	Intensity   *string  `json:"intensity"`                          // null means full
 	Total       *int     `json:"tasks_total" jsonschema:"minimum=0"` // null for unknown
 	Completed   []string `json:"tasks_completed"`
 	Task        *string  `json:"current_task"`
 }
 
 type gateDoc struct {
-	Name       string  `json:"name"`                               // without the prefix gate-
-	Unit       *string `json:"unit"`                               // in files that keep gates by units
-	Status     string  `json:"status"`                             // verbatim
-	LastRun    *string `json:"last_run"`                           // verbatim
-	AgeSeconds *int    `json:"age_seconds" jsonschema:"minimum=0"` // since the evidence was written if it is there, else since last_run; null for unknown
-	Evidence   *string `json:"evidence"`                           // path as recorded
+	Name string `json:"name"` // without the prefix gate-
+	// in files that keep gates by units
+	Unit    *string `json:"unit"`
+	Status  string  `json:"status"`   // verbatim
+	LastRun *string `json:"last_run"` // verbatim
+	// since the evidence was written, if it exists, otherwise since last_run; null for unknown
+	AgeSeconds *int    `json:"age_seconds" jsonschema:"minimum=0"`
+	Evidence   *string `json:"evidence"` // path as recorded
 	Found      bool    `json:"evidence_found"`
 	Enabled    bool    `json:"enabled"` // counts for shipping
 	Block      *int    `json:"block" jsonschema:"minimum=0"`
@@ -81,11 +84,14 @@ type gateDoc struct {
 }
 
 type lockDoc struct {
-	Skill      string  `json:"skill"`
-	Holder     *string `json:"holder"`                             // token of the session; null if the lock names only a skill
-	Since      *string `json:"since"`                              // verbatim
-	AgeSeconds int     `json:"age_seconds" jsonschema:"minimum=0"` // since it was taken or refreshed
-	Stale      bool    `json:"stale"`                              // 30 minutes old, and no attempt runs under it: anyone may take it
+	Skill string `json:"skill"`
+	// token of the session; null if the lock names only a skill
+	Holder *string `json:"holder"`
+	Since  *string `json:"since"` // verbatim
+	// since it was acquired or refreshed
+	AgeSeconds int `json:"age_seconds" jsonschema:"minimum=0"`
+	// 30 minutes old and not held by a running attempt: any session may take it
+	Stale bool `json:"stale"`
 }
 
 type unitDoc struct {
@@ -94,16 +100,16 @@ type unitDoc struct {
 	Status      string   `json:"status"` // verbatim
 	Order       *float64 `json:"order"`
 	WorkDir     *string  `json:"work_dir"`
-	Current     bool     `json:"current"` // the one being worked on
+	Current     bool     `json:"current"` // in progress
 }
 
 type nextHint struct {
-	Skill   string `json:"skill"`   // the slash command that comes next
-	Command string `json:"command"` // the gl command for it
+	Skill   string `json:"skill"`   // the next slash command
+	Command string `json:"command"` // the gl command for the next step
 	Reason  string `json:"reason"`
 }
 
-// A view is the state as it is shown, at one time.
+// A view is the state to be shown, at one time.
 type view struct {
 	*specwright.State
 	root string
@@ -121,7 +127,8 @@ func (s *caller) status(asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	v := &view{State: st, root: root, cfg: specwright.ReadConfig(root), now: time.Now(), live: s.caller(root).Live}
+	v := &view{State: st, root: root, cfg: specwright.ReadConfig(root), now: time.Now(),
+		live: s.caller(root).Live}
 	for _, w := range c.Warnings {
 		s.app.IO.Message("warning: %s", cmdutil.WarningText(w))
 	}
@@ -136,11 +143,14 @@ func (s *caller) status(asJSON bool) error {
 
 func (v *view) doc(warnings []plan.Warning) StatusDoc {
 	next := v.Next(v.root, v.cfg, v.now)
-	d := StatusDoc{SchemaVersion: 1, Root: v.root, File: specwright.StateFile, Version: jsondoc.OrNull(v.Version), Updated: jsondoc.OrNull(v.Updated),
-		Drift: jsondoc.OrNull(v.Drift()), Next: nextHint{next.Command, next.Also, next.Why}, Warnings: append([]plan.Warning{}, warnings...),
-		Gates: []gateDoc{}, GatesMissing: []string{}, Queue: []unitDoc{}}
+	d := StatusDoc{SchemaVersion: 1, Root: v.root, File: specwright.StateFile,
+		Version: jsondoc.OrNull(v.Version), Updated: jsondoc.OrNull(v.Updated),
+		Drift: jsondoc.OrNull(v.Drift()), Next: nextHint{next.Command, next.Also, next.Why},
+		Warnings: append([]plan.Warning{}, warnings...), Gates: []gateDoc{},
+		GatesMissing: []string{}, Queue: []unitDoc{}}
 	if w := v.Work; w != nil {
-		d.Work = &workDoc{w.ID, jsondoc.OrNull(w.Description), w.Status, jsondoc.OrNull(w.Unit), jsondoc.OrNull(w.Dir), jsondoc.OrNull(w.Intensity), w.Total,
+		d.Work = &workDoc{w.ID, jsondoc.OrNull(w.Description), w.Status, jsondoc.OrNull(w.Unit),
+			jsondoc.OrNull(w.Dir), jsondoc.OrNull(w.Intensity), w.Total,
 			append([]string{}, w.Done...), jsondoc.OrNull(w.Task)}
 		for _, name := range v.Enabled(v.cfg) {
 			if v.Gate(name) == nil {
@@ -150,21 +160,24 @@ func (v *view) doc(warnings []plan.Warning) StatusDoc {
 	}
 	for i := range v.Gates {
 		g := &v.Gates[i]
-		d.Gates = append(d.Gates, gateDoc{g.Name, jsondoc.OrNull(g.Unit), g.Status, jsondoc.OrNull(g.LastRun), v.age(g), jsondoc.OrNull(g.Evidence), v.found(g),
+		d.Gates = append(d.Gates, gateDoc{g.Name, jsondoc.OrNull(g.Unit), g.Status,
+			jsondoc.OrNull(g.LastRun), v.age(g), jsondoc.OrNull(g.Evidence), v.found(g),
 			slices.Contains(v.Enabled(v.cfg), g.Name), g.Block, g.Warn, g.Info})
 	}
 	if l := v.Lock; l != nil {
-		d.Lock = &lockDoc{l.Skill, jsondoc.OrNull(l.Holder), jsondoc.OrNull(l.Since), int(v.LockAge(v.now).Seconds()), v.stale()}
+		d.Lock = &lockDoc{l.Skill, jsondoc.OrNull(l.Holder), jsondoc.OrNull(l.Since),
+			int(v.LockAge(v.now).Seconds()), v.stale()}
 	}
 	for _, u := range v.Units {
-		d.Queue = append(d.Queue, unitDoc{u.ID, jsondoc.OrNull(u.Description), u.Status, u.Order, jsondoc.OrNull(u.Dir), u.ID == v.InHand()})
+		d.Queue = append(d.Queue, unitDoc{u.ID, jsondoc.OrNull(u.Description), u.Status, u.Order,
+			jsondoc.OrNull(u.Dir), u.ID == v.InHand()})
 	}
 	return d
 }
 
 func (v *view) stale() bool { return !v.Fresh(v.now) && !v.live(v.Lock.Holder) }
 
-// age is how many seconds ago the gate ran; nil for unknown, also where that is in the future.
+// age returns how many seconds ago the gate ran; nil if that is unknown or in the future.
 func (v *view) age(g *specwright.Gate) *int {
 	at := g.Time(v.root)
 	if at.IsZero() || at.After(v.now) {
@@ -183,7 +196,7 @@ func (v *view) found(g *specwright.Gate) bool {
 	return g.Evidence != "" && err == nil
 }
 
-// labelWidth is the column in which the texts begin, as in gl status.
+// labelWidth is the column where the texts begin, as in gl status.
 const labelWidth = 10
 
 func (v *view) lines() []string {
@@ -213,14 +226,16 @@ func (v *view) lines() []string {
 		add([]string{"Gates:", ""}[min(i, 1)], text)
 	}
 	if l := v.Lock; l != nil {
-		add("Lock:", l.Who()+", for "+plan.Age(v.LockAge(v.now))+map[bool]string{true: ", stale"}[v.stale()])
+		add("Lock:",
+			l.Who()+", for "+plan.Age(v.LockAge(v.now))+map[bool]string{true: ", stale"}[v.stale()])
 	}
 	for i, u := range v.Units {
 		mark := map[bool]string{true: " ← current"}[u.ID == v.InHand()]
 		if counts := u.CountsAs(); counts != "" {
 			mark = ", counts as " + counts + mark
 		}
-		add([]string{"Queue:", ""}[min(i, 1)], fmt.Sprintf("%d. [%s] %s (%s)%s", i+1, strings.ToUpper(u.Status), u.ID, u.Dir, mark))
+		add([]string{"Queue:", ""}[min(i, 1)],
+			fmt.Sprintf("%d. [%s] %s (%s)%s", i+1, strings.ToUpper(u.Status), u.ID, u.Dir, mark))
 	}
 	add("Drift:", v.Drift())
 	return lines
@@ -233,7 +248,7 @@ func described(id, text string) string {
 	return id + " (" + sanitize.Line(text) + ")"
 }
 
-// gates are the gates a line each; those of a unit that has shipped are one line: they are history.
+// gates returns one line for each gate, and a single line for those of a unit that has shipped.
 func (v *view) gates() []string {
 	var lines []string
 	shipped := make(map[string]int)
@@ -256,7 +271,7 @@ func (v *view) gates() []string {
 	return lines
 }
 
-// gateText is one gate: "tests FAIL, 12m ago, 2 block, 1 warn, 0 info, evidence.md".
+// gateText returns a gate as text: "tests FAIL, 12m ago, 2 block, 1 warn, 0 info, evidence.md".
 func (v *view) gateText(g *specwright.Gate) string {
 	words := []string{g.Name + " " + g.Status}
 	if g.Unit != "" {

@@ -1,5 +1,5 @@
-// Package sw is gl sw: the commands that read and change a Specwright project's workflow.json. What the protocol allows
-// is decided by package specwright.
+// Package sw implements gl sw: the commands that read and change a Specwright project's
+// workflow.json. Package specwright decides what the protocol allows.
 package sw
 
 import (
@@ -26,14 +26,14 @@ const exitHelp = `
 Exit codes: 0 done; 1 the protocol doesn't allow it, or the state can't be read or written; 2 wrong usage; 3 another
 session has the lock, or an agent is working.`
 
-// A caller is what all commands of gl sw know: the flags that say who calls.
+// A caller holds the flags of all commands of gl sw, which identify the caller.
 type caller struct {
 	app   *cmdutil.App
 	token string
 	force bool
 }
 
-// New returns gl sw.
+// New returns the command gl sw.
 func New(app *cmdutil.App) *cobra.Command {
 	s := &caller{app: app}
 	c := &cobra.Command{
@@ -53,11 +53,13 @@ CLAUDE_CODE_SESSION_ID, else --token with the token that gl sw lock printed.` + 
 	f := c.PersistentFlags()
 	f.StringVar(&s.token, "token", "", "the `TOKEN` that gl sw lock printed")
 	f.BoolVar(&s.force, "force", false, "ignore another session's lock")
-	return cmdutil.Family(c, cmdutil.Paged(app, newStatus(s)), s.changes(newInit), s.changes(newStart), s.changes(newTo), newUnit(s), newTask(s), s.changes(newGate),
-		s.changes(newShip), s.changes(newReset), cmdutil.Documented(app, newLock(s)), s.changes(newUnlock))
+	return cmdutil.Family(c, cmdutil.Paged(app, newStatus(s)), s.changes(newInit),
+		s.changes(newStart), s.changes(newTo), newUnit(s), newTask(s), s.changes(newGate),
+		s.changes(newShip), s.changes(newReset), cmdutil.Documented(app, newLock(s)),
+		s.changes(newUnlock))
 }
 
-// changes is cmdutil.Changes of a command.
+// changes applies cmdutil.Changes to a command.
 func (s *caller) changes(f func(*caller) *cobra.Command) *cobra.Command {
 	return cmdutil.Changes(s.app, f(s))
 }
@@ -78,7 +80,7 @@ func (s *caller) open() (*specwright.Store, string, error) {
 	return specwright.Open(root), root, nil
 }
 
-// caller says who calls.
+// caller returns the caller's identity.
 func (s *caller) caller(root string) specwright.Caller {
 	token := s.token
 	for _, key := range []string{"GL_SESSION", "CLAUDE_CODE_SESSION_ID"} {
@@ -98,9 +100,10 @@ func (s *caller) caller(root string) specwright.Caller {
 	return who
 }
 
-// attemptOf is an attempt of the project that runs; nil for none of that kind.
+// attemptOf returns a running attempt of the project; nil for none.
 func attemptOf(root string, is func(*attempt.Record) bool) *attempt.Record {
-	live, _, _ := attempt.OpenStore(statedir.Path(root, "runs")).Live() // one that can't be read is nobody's
+	// unreadable records don't count
+	live, _, _ := attempt.OpenStore(statedir.Path(root, "runs")).Live()
 	for _, r := range live {
 		if is(r) && !r.Life.Dead() {
 			return r
@@ -119,8 +122,9 @@ func (s *caller) read() (*specwright.Store, string, *specwright.State, error) {
 	return store, root, st, err
 }
 
-// change makes one change, and tells what it warns of.
-func (s *caller) change(ctx context.Context, f func(*specwright.Edit) error) (*specwright.Edit, error) {
+// change makes one change, and prints its warnings.
+func (s *caller) change(ctx context.Context,
+	f func(*specwright.Edit) error) (*specwright.Edit, error) {
 	store, root, err := s.open()
 	if err != nil {
 		return nil, err
@@ -128,7 +132,8 @@ func (s *caller) change(ctx context.Context, f func(*specwright.Edit) error) (*s
 	return s.update(ctx, store, s.caller(root), f)
 }
 
-func (s *caller) update(ctx context.Context, store *specwright.Store, who specwright.Caller, f func(*specwright.Edit) error) (*specwright.Edit, error) {
+func (s *caller) update(ctx context.Context, store *specwright.Store, who specwright.Caller,
+	f func(*specwright.Edit) error) (*specwright.Edit, error) {
 	edit, err := store.Update(ctx, who, f)
 	var locked *specwright.LockedError
 	if errors.As(err, &locked) {
@@ -143,8 +148,9 @@ func (s *caller) update(ctx context.Context, store *specwright.Store, who specwr
 	return edit, nil
 }
 
-// simple is a command that makes one change and says what came of it.
-func (s *caller) simple(ctx context.Context, f func(*specwright.Edit) error, say func(*specwright.Edit) string) error {
+// simple makes one change and prints its result.
+func (s *caller) simple(ctx context.Context, f func(*specwright.Edit) error,
+	say func(*specwright.Edit) string) error {
 	edit, err := s.change(ctx, f)
 	if err != nil {
 		return err
@@ -153,7 +159,7 @@ func (s *caller) simple(ctx context.Context, f func(*specwright.Edit) error, say
 	return nil
 }
 
-// whereItIs is the work in a few words: "login, unit form: building (1/3 tasks)".
+// whereItIs describes the work in a few words: "login, unit form: building (1/3 tasks)".
 func whereItIs(e *specwright.Edit) string {
 	if e.State.Work == nil {
 		return "no work is active"
@@ -169,7 +175,7 @@ func whereItIs(e *specwright.Edit) string {
 	return s
 }
 
-// inHand names what is in hand: its unit, else the work.
+// inHand names the current unit, or else the work.
 func inHand(st *specwright.State) string {
 	if id := st.InHand(); id != "" || st.Work == nil {
 		return sanitize.Text(id)
@@ -234,7 +240,8 @@ func newStart(s *caller) *cobra.Command {
 			if n.Description == "" {
 				return cmdutil.Usage("describe %s with --description", n.ID)
 			}
-			return s.simple(c.Context(), func(e *specwright.Edit) error { return e.Start(n) }, whereItIs)
+			return s.simple(c.Context(),
+				func(e *specwright.Edit) error { return e.Start(n) }, whereItIs)
 		},
 	}
 	c.Flags().StringVar(&n.Description, "description", "", "describe it with one line of `TEXT`")
@@ -256,7 +263,8 @@ again.` + exitHelp,
 			if err := oneOf("status", a[0], specwright.Targets()); err != nil {
 				return err
 			}
-			return s.simple(c.Context(), func(e *specwright.Edit) error { return e.To(a[0]) }, whereItIs)
+			return s.simple(c.Context(),
+				func(e *specwright.Edit) error { return e.To(a[0]) }, whereItIs)
 		},
 	}
 }
@@ -308,8 +316,10 @@ func (s *caller) reset(ctx context.Context, yes bool) error {
 	if err != nil {
 		return err
 	}
-	if st.Work != nil && !yes && !s.app.Confirm(fmt.Sprintf("Abandon %s (%s)?", inHand(st), sanitize.Text(st.Work.Status))) {
-		return fmt.Errorf("%s was not abandoned: gl sw reset --yes does it without asking", inHand(st))
+	if st.Work != nil && !yes &&
+		!s.app.Confirm(fmt.Sprintf("Abandon %s (%s)?", inHand(st), sanitize.Text(st.Work.Status))) {
+		return fmt.Errorf("%s was not abandoned: gl sw reset --yes does it without asking",
+			inHand(st))
 	}
 	id := st.InHand()
 	if r := attemptOf(root, func(r *attempt.Record) bool { return r.ID.System == "specwright" && r.ID.Slice == id }); r != nil {
@@ -330,9 +340,10 @@ func newLock(s *caller) *cobra.Command {
 		Long: `Take the lock that agents see in the file, for a skill such as sw-build. The token that is printed is the session's, or a
 new one: who presents it is the holder, and two sessions of one skill exclude each other. The lock counts for 30 minutes
 after the holder's last change, and is released by gl sw unlock.` + exitHelp,
-		Example:           "  TOKEN=$(gl sw lock sw-build) || exit\n  gl sw task done task-1 --token \"$TOKEN\"",
-		Args:              cmdutil.Args(cobra.ExactArgs(1)),
-		ValidArgsFunction: cmdutil.CompleteWords("sw-design", "sw-plan", "sw-build", "sw-verify", "sw-ship"),
+		Example: "  TOKEN=$(gl sw lock sw-build) || exit\n  gl sw task done task-1 --token \"$TOKEN\"",
+		Args:    cmdutil.Args(cobra.ExactArgs(1)),
+		ValidArgsFunction: cmdutil.CompleteWords("sw-design", "sw-plan", "sw-build",
+			"sw-verify", "sw-ship"),
 		RunE: func(c *cobra.Command, a []string) error {
 			skill := strings.TrimPrefix(a[0], "/")
 			if err := specwright.CheckID(skill); err != nil {
@@ -346,7 +357,9 @@ after the holder's last change, and is released by gl sw unlock.` + exitHelp,
 			if who.Token == "" {
 				who.Token = attempt.NewToken(time.Now())
 			}
-			if _, err := s.update(c.Context(), store, who, func(e *specwright.Edit) error { return e.TakeLock(skill) }); err != nil {
+			if _, err := s.update(c.Context(), store, who, func(e *specwright.Edit) error {
+				return e.TakeLock(skill)
+			}); err != nil {
 				return err
 			}
 			s.app.IO.Printf("%s\n", sanitize.Text(who.Token))
@@ -377,7 +390,7 @@ gone.` + exitHelp,
 	}
 }
 
-// oneOf is a usage error where the word is none of the list.
+// oneOf returns a usage error unless the list contains the word.
 func oneOf(what, word string, list []string) error {
 	if slices.Contains(list, word) {
 		return nil

@@ -303,7 +303,8 @@ func rehearsal(name string, cfg Config) Agent {
 		argv: func(j Job) []string {
 			// One word with its flag, because gl checks whether a client lists the command only
 			// for agents that get it as a prompt argument.
-			return []string{"gl", "rehearsal-agent", "--spec", spec, "--prompt=" + j.Prompt, j.Slice}
+			return []string{"gl", "rehearsal-agent", "--spec", spec,
+				"--prompt=" + j.Prompt, j.Slice}
 		},
 	}
 }
@@ -318,7 +319,8 @@ func custom(name string, c Custom, cfg Config) (Agent, error) {
 	if len(c.Command) == 0 || c.Command[0] == "" {
 		return Agent{}, fmt.Errorf("agent %q has no program: give parallel.agents.%s a command in config.json", name, name)
 	}
-	a := Agent{Name: name, Program: c.Command[0], Stream: StreamAuto, Prompts: Brief, Keys: []string{CustomSetting(name)}, kind: name}
+	a := Agent{Name: name, Program: c.Command[0], Stream: StreamAuto, Prompts: Brief,
+		Keys: []string{CustomSetting(name)}, kind: name}
 	if known, ok := inWords(a.Program); ok {
 		a.Stream, a.Install, a.Login = known.Stream, known.Install, known.Login
 	}
@@ -326,10 +328,14 @@ func custom(name string, c Custom, cfg Config) (Agent, error) {
 		a.kind = program
 	}
 	a.addEnv(c.Env)
-	a.models = slices.ContainsFunc(c.Command[1:], func(w string) bool { return strings.Contains(w, "{model}") })
+	a.models = slices.ContainsFunc(c.Command[1:], func(w string) bool {
+		return strings.Contains(w, "{model}")
+	})
 	a.Homes = HomesOf(a.Program)
 	has := func(word string) bool {
-		return slices.ContainsFunc(c.Command[1:], func(w string) bool { return strings.Contains(w, word) })
+		return slices.ContainsFunc(c.Command[1:], func(w string) bool {
+			return strings.Contains(w, word)
+		})
 	}
 	prompt, note := Job.brief, Job.note
 	switch {
@@ -385,7 +391,9 @@ func (a *Agent) addEnv(env map[string]string) {
 
 // placeholders returns the words in braces, each followed by its replacement.
 func placeholders(j Job, prompt string) []string {
-	return []string{"{prompt}", prompt, "{brief}", j.BriefFile, "{command}", j.Prompt, "{instructions}", j.instructions(), "{slice}", j.Slice, "{dir}", j.Dir, "{conversation}", j.Conversation, "{model}", j.Model}
+	return []string{"{prompt}", prompt, "{brief}", j.BriefFile, "{command}", j.Prompt,
+		"{instructions}", j.instructions(), "{slice}", j.Slice, "{dir}", j.Dir, "{conversation}",
+		j.Conversation, "{model}", j.Model}
 }
 
 // Placeholders returns the words in braces that a custom agent's command lines may contain.

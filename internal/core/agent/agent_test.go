@@ -9,7 +9,8 @@ import (
 )
 
 func TestCommand(t *testing.T) {
-	job := Job{Prompt: "/gl:slice S-1", Dir: "/p/{slice}", SessionID: "u-1", PluginDir: "/plug in", Slice: "S-1"}
+	job := Job{Prompt: "/gl:slice S-1", Dir: "/p/{slice}", SessionID: "u-1",
+		PluginDir: "/plug in", Slice: "S-1"}
 	bare := Job{Prompt: "do {dir}", Dir: "/p", Slice: "S-2"}
 	cfg := Config{
 		ClaudeFlags: []string{"--max-turns", "200"},
@@ -60,15 +61,18 @@ func TestCommandsShareNothing(t *testing.T) {
 }
 
 func TestFind(t *testing.T) {
-	cfg := Config{Custom: map[string]Custom{"codex": {Command: []string{"codex"}}, "none": {}, "blank": {Command: []string{""}},
-		"claude": {Command: []string{"my-claude", "{prompt}"}}, "rehearsal": {Command: []string{"costly"}}}, Self: "gl"}
-	if a, err := Find("claude", cfg); err != nil || a.Program != "my-claude" || a.Stream != StreamAuto {
+	cfg := Config{Custom: map[string]Custom{"codex": {Command: []string{"codex"}}, "none": {},
+		"blank": {Command: []string{""}}, "claude": {Command: []string{"my-claude", "{prompt}"}}, "rehearsal": {Command: []string{"costly"}}}, Self: "gl"}
+	if a, err := Find("claude", cfg); err != nil || a.Program != "my-claude" ||
+		a.Stream != StreamAuto {
 		t.Errorf("a custom claude: %+v, %v", a, err)
 	}
-	if a, err := Find("rehearsal", cfg); err != nil || a.Program != "gl" || a.Stream != StreamClaude {
+	if a, err := Find("rehearsal", cfg); err != nil || a.Program != "gl" ||
+		a.Stream != StreamClaude {
 		t.Errorf("rehearsal is never custom: %+v, %v", a, err)
 	}
-	if a, err := Find("claude", Config{}); err != nil || a.Install == "" || a.Login != "claude /login" {
+	if a, err := Find("claude", Config{}); err != nil || a.Install == "" ||
+		a.Login != "claude /login" {
 		t.Errorf("claude: %+v, %v", a, err)
 	}
 	for name, want := range map[string][]string{
@@ -87,7 +91,8 @@ func TestFind(t *testing.T) {
 	} {
 		if name == "cluade" {
 			cfg := cfg
-			cfg.Custom = map[string]Custom{"codex": {Command: []string{"x"}}, "none": {Command: []string{"y"}}}
+			cfg.Custom = map[string]Custom{"codex": {Command: []string{"x"}},
+				"none": {Command: []string{"y"}}}
 			checkError(t, name, cfg, want)
 			continue
 		}
@@ -145,13 +150,16 @@ func TestClaudeBudget(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, argv := range [][]string{a.Command(Job{Prompt: "/gl:slice S-1", BudgetUSD: 1.75}), a.Resume(Job{Conversation: "c", Note: "go on", BudgetUSD: 1.75})} {
-			if line := strings.Join(argv, " "); !strings.HasSuffix(line, want) || strings.Count(line, "budget") != 1 {
+		for _, argv := range [][]string{a.Command(Job{Prompt: "/gl:slice S-1", BudgetUSD: 1.75}),
+			a.Resume(Job{Conversation: "c", Note: "go on", BudgetUSD: 1.75})} {
+			if line := strings.Join(argv, " "); !strings.HasSuffix(line, want) ||
+				strings.Count(line, "budget") != 1 {
 				t.Errorf("%q: %q", flags, line)
 			}
 		}
 	}
-	if a, _ := Find("claude", Config{}); strings.Contains(strings.Join(a.Command(Job{Prompt: "x"}), " "), "budget") {
-		t.Error("a limit that nobody set")
+	if a, _ := Find("claude", Config{}); strings.Contains(strings.Join(a.Command(Job{Prompt: "x"}),
+		" "), "budget") {
+		t.Error("a limit that wasn't set")
 	}
 }

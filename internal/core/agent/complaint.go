@@ -39,7 +39,8 @@ func (c *complaint) UnmarshalJSON(data []byte) error {
 		} `json:"data"`
 	}
 	unmarshal(data, &w)
-	c.name, c.text, c.status = firstText(w.Name, w.Type), firstText(w.Message, w.Data.Message), w.Status
+	c.name, c.text, c.status = firstText(w.Name, w.Type),
+		firstText(w.Message, w.Data.Message), w.Status
 	if c.status == 0 {
 		c.status = w.Data.StatusCode
 	}
@@ -107,8 +108,9 @@ func (c complaint) limit() *Limit {
 // because it may go on to quote anything.
 func kindOfComplaint(status int, text string) string {
 	text = strings.ToLower(cutBytes(text, reasonRunes))
-	if has(text, "out of credits", "insufficient credit", "insufficient balance", "insufficient_quota", "spend cap",
-		"spending limit", "spend limit", "credit balance", "payment required", "add credits", "upgrade to plus: ") {
+	if has(text, "out of credits", "insufficient credit", "insufficient balance",
+		"insufficient_quota", "spend cap", "spending limit", "spend limit", "credit balance",
+		"payment required", "add credits", "upgrade to plus: ") {
 		return Quota
 	}
 	if kind := kindOfStatus(status); kind != "" {
@@ -118,19 +120,22 @@ func kindOfComplaint(status int, text string) string {
 		return kind
 	}
 	switch {
-	case has(text, "too many requests", "rate limit", "rate_limit", "ratelimit", "usage limit", "usage_limit",
-		"request limit", "resource_exhausted", "resource has been exhausted", "exhausted your", "current quota",
-		"quota will reset", "at capacity"):
+	case has(text, "too many requests", "rate limit", "rate_limit", "ratelimit", "usage limit",
+		"usage_limit", "request limit", "resource_exhausted", "resource has been exhausted",
+		"exhausted your", "current quota", "quota will reset", "at capacity"):
 		return RateLimit
 	case has(text, "quota", "billing"):
 		return Quota
-	case has(text, "unauthorized", "unauthenticated", "not logged in", "not authenticated", "not signed in",
-		"authentication required", "authentication failed", "authentication error", "authentication_error",
-		"log in again", "sign in again", "please log in", "please run /login", "codex login", "agent login",
+	case has(text, "unauthorized", "unauthenticated", "not logged in", "not authenticated",
+		"not signed in", "authentication required", "authentication failed", "authentication error",
+		"authentication_error", "log in again", "sign in again", "please log in",
+		"please run /login", "codex login", "agent login",
 		"auth login", "login required", "set an auth method", "invalid api key", "invalid_api_key",
-		"incorrect api key", "api key not valid", "api key is missing", "no api key", "missing api key"):
+		"incorrect api key", "api key not valid", "api key is missing", "no api key",
+		"missing api key"):
 		return Login
-	case noConnection(text), has(text, "overloaded", "internal server error", "bad gateway", "service unavailable", "gateway timeout"):
+	case noConnection(text), has(text, "overloaded", "internal server error", "bad gateway",
+		"service unavailable", "gateway timeout"):
 		return Outage
 	}
 	return ""
@@ -243,12 +248,16 @@ const clientError = 1
 func clientsOwn(line string) bool {
 	line = strings.ToLower(strings.TrimSpace(line))
 	for _, start := range []string{
-		"error: ", "error when talking to ", "fatal: ", "[api error: ", "api error: ", "stream error: ", "unexpected status ",
-		"exceeded retry limit", "you've hit your usage limit", "you hit your ", "quota exceeded", "not logged in",
+		"error: ", "error when talking to ", "fatal: ", "[api error: ", "api error: ",
+		"stream error: ", "unexpected status ",
+		"exceeded retry limit", "you've hit your usage limit", "you hit your ", "quota exceeded",
+		"not logged in",
 		// cursor's own prefix of gRPC errors
 		"please set an auth method", "authentication required", "s: [",
-		"apierror: ", "actionrequirederror: ", "connecterror: ", "terminalquotaerror: ", "retryablequotaerror: ",
-		"fatalauthenticationerror: ", "unauthenticatederror: ", "providerautherror: ", "airetryerror: ",
+		"apierror: ", "actionrequirederror: ", "connecterror: ", "terminalquotaerror: ",
+		"retryablequotaerror: ",
+		"fatalauthenticationerror: ", "unauthenticatederror: ", "providerautherror: ",
+		"airetryerror: ",
 	} {
 		if strings.HasPrefix(line, start) {
 			return true
@@ -280,7 +289,8 @@ func hasExtension(word string) bool {
 	if dot < 1 || dot == len(name)-1 {
 		return false
 	}
-	return strings.Trim(strings.ToLower(name[dot+1:]), "abcdefghijklmnopqrstuvwxyz0123456789") == "" && !isDigits(name[dot+1:])
+	return strings.Trim(strings.ToLower(name[dot+1:]),
+		"abcdefghijklmnopqrstuvwxyz0123456789") == "" && !isDigits(name[dot+1:])
 }
 
 func isDigits(s string) bool { return strings.Trim(s, "0123456789") == "" }

@@ -95,14 +95,16 @@ func TestExitLimit(t *testing.T) {
 	const line = "ActionRequiredError: You've hit your usage limit\x1b[0m"
 	for _, stream := range []string{StreamCodex, StreamGemini, StreamOpencode, StreamCursor} {
 		l := ExitLimit(stream, 1, line)
-		if l == nil || l.Kind != RateLimit || l.Reason != `ActionRequiredError: You've hit your usage limit\x1b[0m` {
+		if l == nil || l.Kind != RateLimit ||
+			l.Reason != `ActionRequiredError: You've hit your usage limit\x1b[0m` {
 			t.Errorf("%s: %+v", stream, l)
 		}
 		if l := ExitLimit(stream, 1, "panic: index out of range"); l != nil {
 			t.Errorf("%s: %+v", stream, l)
 		}
 	}
-	if l := ExitLimit(StreamGemini, 41, "Invalid auth method selected."); l == nil || l.Kind != Login {
+	if l := ExitLimit(StreamGemini, 41, "Invalid auth method selected."); l == nil ||
+		l.Kind != Login {
 		t.Errorf("gemini's exit 41: %+v", l)
 	}
 	for _, stream := range []string{StreamClaude, StreamText, StreamAuto, ""} {

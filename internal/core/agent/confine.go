@@ -40,7 +40,8 @@ func CodexSandbox(argv []string, p Places, config string) []string {
 	if network {
 		profile += ",network={enabled=true}"
 	}
-	return slices.Concat(argv[:i], []string{"-c", `default_permissions="gl"`, "-c", profile + "}"}, argv[i+2:])
+	return slices.Concat(argv[:i],
+		[]string{"-c", `default_permissions="gl"`, "-c", profile + "}"}, argv[i+2:])
 }
 
 // CodexInSandbox returns argv for codex inside gl's own sandbox, which already confines its

@@ -46,7 +46,8 @@ func (d *Decoder) cursor(line []byte) (events []Event, ok bool) {
 	case l.Type == "tool_call":
 		return d.cursorTool(&l), true
 	case l.Type == "connection" && l.Subtype == "reconnecting":
-		return []Event{{Kind: KindRetry, Text: fmt.Sprintf("connection lost, attempt %d", l.Attempt)}}, true
+		return []Event{{Kind: KindRetry,
+			Text: fmt.Sprintf("connection lost, attempt %d", l.Attempt)}}, true
 	case l.Type == "result" && (l.Subtype != "" || l.IsError != nil):
 		return d.cursorResult(&l), true
 	}
@@ -56,8 +57,9 @@ func (d *Decoder) cursor(line []byte) (events []Event, ok bool) {
 func (d *Decoder) cursorResult(l *cursorLine) []Event {
 	failed := l.IsError != nil && *l.IsError || isErrorSubtype(l.Subtype)
 	u := &l.Usage
-	r := Result{Subtype: firstText(l.Subtype, subtype(failed)), IsError: failed, DurationMS: l.DurationMS,
-		SessionID: l.SessionID, Tokens: whole(u.Input + u.Output + u.CacheRead + u.CacheWrite)}
+	r := Result{Subtype: firstText(l.Subtype, subtype(failed)), IsError: failed,
+		DurationMS: l.DurationMS, SessionID: l.SessionID,
+		Tokens: whole(u.Input + u.Output + u.CacheRead + u.CacheWrite)}
 	d.work.usage = newUsage(u.Input, u.Output, u.CacheRead, u.CacheWrite)
 	if failed {
 		return d.ended(r, complaint{text: firstText(l.Result, l.Error)})

@@ -39,7 +39,8 @@ func TestPiece(t *testing.T) {
 	d := NewDecoder(StreamClaude)
 	result := `{"type":"result","subtype":"success","is_error":false,"num_turns":3,"result":"` + strings.Repeat("x", 1000)
 	events := d.Piece(lines.Piece{Text: []byte(result), More: true})
-	if len(events) != 2 || events[0].Kind != KindResult || !strings.Contains(events[1].Text, "truncated") {
+	if len(events) != 2 || events[0].Kind != KindResult ||
+		!strings.Contains(events[1].Text, "truncated") {
 		t.Errorf("events %q", events)
 	}
 	if sum := d.Summary(); sum.Result == nil || sum.Result.Turns != 3 {
@@ -48,7 +49,8 @@ func TestPiece(t *testing.T) {
 	if events := d.Piece(lines.Piece{Text: []byte(`{"type":"result"`), Rest: true}); events != nil {
 		t.Errorf("the rest of a line is %q", events)
 	}
-	if events := d.Piece(lines.Piece{Text: []byte("plain"), More: true}); len(events) != 2 || events[0].Text != "plain" {
+	if events := d.Piece(lines.Piece{Text: []byte("plain"), More: true}); len(events) != 2 ||
+		events[0].Text != "plain" {
 		t.Errorf("events %q", events)
 	}
 }

@@ -230,7 +230,8 @@ func (d *Decoder) starts(b block) {
 	var input struct {
 		Type string `json:"subagent_type"`
 	}
-	if b.Name != "Agent" && b.Name != "Task" || len(d.agents) >= mostAgents || !unmarshal(b.Input, &input) || input.Type == "" {
+	if b.Name != "Agent" && b.Name != "Task" || len(d.agents) >= mostAgents ||
+		!unmarshal(b.Input, &input) || input.Type == "" {
 		return
 	}
 	if d.agents == nil {
@@ -302,9 +303,11 @@ func (d *Decoder) result(w *wire) []Event {
 // argument of a client's command line.
 func IsModel(name string) bool {
 	const longest = 100
-	return name != "" && len(name) <= longest && !strings.HasPrefix(name, "-") && !strings.ContainsFunc(name, func(r rune) bool {
-		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_.:/@[]", r)
-	})
+	return name != "" && len(name) <= longest && !strings.HasPrefix(name, "-") &&
+		!strings.ContainsFunc(name, func(r rune) bool {
+			return r > unicode.MaxASCII ||
+				!unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_.:/@[]", r)
+		})
 }
 
 // mostHeard bounds the memory that a stream can claim.
@@ -317,9 +320,11 @@ func (d *Decoder) Heard() []string { return d.heard }
 // otherwise "".
 func ConversationID(id string) string {
 	const longest = 200
-	if len(id) > longest || strings.HasPrefix(id, "-") || strings.ContainsFunc(id, func(r rune) bool {
-		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_.:", r)
-	}) {
+	if len(id) > longest || strings.HasPrefix(id, "-") ||
+		strings.ContainsFunc(id, func(r rune) bool {
+			return r > unicode.MaxASCII ||
+				!unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_.:", r)
+		}) {
 		return ""
 	}
 	return id

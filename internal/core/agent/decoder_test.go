@@ -69,7 +69,8 @@ func TestEvents(t *testing.T) {
 		{"tool", callLine, []Event{{Kind: KindTool, Text: "Bash: go test ./..."}}},
 		{"tool result", doneLine, nil},
 		{"tool error", brokeLine, []Event{{Kind: KindToolError, Text: "exit 1 FAIL"}}},
-		{"retry", retryLine, []Event{{Kind: KindRetry, Text: "retry 3 of 10 in 4 s: rate_limit (429)"}}},
+		{"retry", retryLine,
+			[]Event{{Kind: KindRetry, Text: "retry 3 of 10 in 4 s: rate_limit (429)"}}},
 		{"retry without a status", netRetryLine, []Event{{Kind: KindRetry, Text: "retry 4 of 10 in 1 s: unknown"}}},
 		{"rejected", rejectLine, []Event{{Kind: KindLimit, Text: "rate limit (five_hour), resets 2026-01-01 00:00:00 UTC"}}},
 		{"allowed", allowLine, nil},
@@ -77,7 +78,8 @@ func TestEvents(t *testing.T) {
 			[]Event{{Kind: KindPlain, Text: "close to the rate limit"}}},
 		{"api error", apiErrorLine("billing_error", 400, "Credit balance is too low"),
 			[]Event{{Kind: KindLimit, Text: "Credit balance is too low"}}},
-		{"success", successLine, []Event{{Kind: KindResult, Text: "finished: 12 turns, $0.42, 3m10s"}}},
+		{"success", successLine,
+			[]Event{{Kind: KindResult, Text: "finished: 12 turns, $0.42, 3m10s"}}},
 		{"no turn", `{"type":"result","subtype":"success","is_error":false,"num_turns":0,"total_cost_usd":0.001,` +
 			`"result":"Unknown command: /gl:slice","duration_ms":40}`,
 			[]Event{{Kind: KindResult, Text: "finished: 0 turns, under $0.01, 0s: Unknown command: /gl:slice"}}},
@@ -90,10 +92,12 @@ func TestEvents(t *testing.T) {
 		{"api failure", apiFailLine(400, "Bad request"), []Event{{Kind: KindResult, Text: "ended: api error 400: Bad request"}}},
 		{"execution error", `{"type":"result","subtype":"error_during_execution","errors":["boom"]}`,
 			[]Event{{Kind: KindResult, Text: "ended: error during execution: boom"}}},
-		{"other error", plainFail, []Event{{Kind: KindResult, Text: "ended: error: something broke"}}},
+		{"other error", plainFail,
+			[]Event{{Kind: KindResult, Text: "ended: error: something broke"}}},
 		{"unknown type", `{"type":"keep_alive"}`, nil},
 		{"unknown subtype", `{"type":"system","subtype":"status"}`, nil},
-		{"no JSON", "warning: \x1b[1mslow\r\n", []Event{{Kind: KindPlain, Text: `warning: \x1b[1mslow`}}},
+		{"no JSON", "warning: \x1b[1mslow\r\n",
+			[]Event{{Kind: KindPlain, Text: `warning: \x1b[1mslow`}}},
 		{"cut short", `{"type":"assistant","mess`, []Event{{Kind: KindPlain, Text: `{"type":"assistant","mess`}}},
 		{"JSON without a type", `{"a":1}`, []Event{{Kind: KindPlain, Text: `{"a":1}`}}},
 		{"JSON, no object", `[1]`, []Event{{Kind: KindPlain, Text: `[1]`}}},
@@ -142,8 +146,8 @@ func TestSummaryOfASuccess(t *testing.T) {
 	cost := 0.4249
 	want := Summary{
 		Version: "2.1.9", Commands: []string{"gl:slice", "clear"}, SawInit: true,
-		Result: &Result{Subtype: "success", TerminalReason: "completed", Turns: 12, CostUSD: &cost, DurationMS: 190400,
-			SessionID: "5e55", Text: "all green"},
+		Result: &Result{Subtype: "success", TerminalReason: "completed", Turns: 12, CostUSD: &cost,
+			DurationMS: 190400, SessionID: "5e55", Text: "all green"},
 		Conversation: "5e55", Tokens: &Tokens{Input: 1},
 	}
 	if diff := cmp.Diff(want, d.Summary()); diff != "" {
@@ -219,7 +223,8 @@ func TestChangedFieldsHideNothing(t *testing.T) {
 			`"errors":"none","permission_denials":3,"api_error_status":"429?","is_error":true,"subtype":"success",`+
 			`"session_id":"5e55"}`)
 	s := d.Summary()
-	if !s.SawInit || s.Result == nil || !s.Result.IsError || s.Result.SessionID != "5e55" || s.Result.CostUSD != nil {
+	if !s.SawInit || s.Result == nil || !s.Result.IsError || s.Result.SessionID != "5e55" ||
+		s.Result.CostUSD != nil {
 		t.Errorf("%+v, result %+v", s, s.Result)
 	}
 }
@@ -230,12 +235,15 @@ func TestAutoDecidesByTheFirstLine(t *testing.T) {
 		lines []string
 		want  []Event
 	}{
-		{"text", []string{"", "hello", sayLine}, []Event{{Kind: KindPlain, Text: "hello"}, {Kind: KindPlain, Text: sayLine}}},
+		{"text", []string{"", "hello", sayLine},
+			[]Event{{Kind: KindPlain, Text: "hello"}, {Kind: KindPlain, Text: sayLine}}},
 		{"claude", []string{"\n", initLine, sayLine, `{"type":"keep_alive"}`},
-			[]Event{{Kind: KindInit, Text: "started, version 2.1.9, m-1"}, {Kind: KindSay, Text: "all green"}}},
+			[]Event{{Kind: KindInit, Text: "started, version 2.1.9, m-1"},
+				{Kind: KindSay, Text: "all green"}}},
 		{"foreign JSON", []string{`{"type":"thread.started","id":"1"}`, `{"type":"result","status":"success"}`},
 			[]Event{{Kind: KindPlain, Text: `{"type":"thread.started","id":"1"}`}, {Kind: KindPlain, Text: `{"type":"result","status":"success"}`}}},
-		{"JSON for people", []string{`{"kind":1}`, `{"type":"x"}`}, []Event{{Kind: KindPlain, Text: `{"kind":1}`}, {Kind: KindPlain, Text: `{"type":"x"}`}}},
+		{"JSON for people", []string{`{"kind":1}`, `{"type":"x"}`}, []Event{{Kind: KindPlain,
+			Text: `{"kind":1}`}, {Kind: KindPlain, Text: `{"type":"x"}`}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := NewDecoder(StreamAuto)
@@ -255,8 +263,11 @@ func TestAutoDecidesByTheFirstLine(t *testing.T) {
 func TestLimit(t *testing.T) {
 	reset := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	old := time.Unix(1712345678, 0).UTC()
-	overloaded := strings.NewReplacer(`"error_status":429`, `"error_status":529`, "rate_limit", "x").Replace(retryLine)
-	failWith := func(text string) string { return strings.Replace(plainFail, "something broke", text, 1) }
+	overloaded := strings.NewReplacer(`"error_status":429`, `"error_status":529`, "rate_limit",
+		"x").Replace(retryLine)
+	failWith := func(text string) string {
+		return strings.Replace(plainFail, "something broke", text, 1)
+	}
 	turns := `{"type":"result","subtype":"error_max_turns","is_error":true,"num_turns":3,"errors":["usage limit"]}`
 	for _, tt := range []struct {
 		name  string
@@ -271,16 +282,20 @@ func TestLimit(t *testing.T) {
 			&Limit{Kind: RateLimit, Reason: "429 slow", Reset: nil}},
 		{"429 with the reset of its event", []string{rejectLine, apiErrorLine("rate_limit", 429, "limit · resets 1am"), apiFailLine(429, "x")},
 			&Limit{Kind: RateLimit, Reason: "limit · resets 1am", Reset: &reset}},
-		{"status alone", []string{apiFailLine(529, "busy")}, &Limit{Kind: Outage, Reason: "busy", Reset: nil}},
-		{"401", []string{apiFailLine(401, "who?")}, &Limit{Kind: Login, Reason: "who?", Reset: nil}},
+		{"status alone", []string{apiFailLine(529, "busy")},
+			&Limit{Kind: Outage, Reason: "busy", Reset: nil}},
+		{"401", []string{apiFailLine(401, "who?")},
+			&Limit{Kind: Login, Reason: "who?", Reset: nil}},
 		{"403", []string{apiFailLine(403, "")}, &Limit{Kind: Login, Reason: "login", Reset: nil}},
 		{"402", []string{apiFailLine(402, "pay")}, &Limit{Kind: Quota, Reason: "pay", Reset: nil}},
 		{"400 that is about money", []string{apiErrorLine("billing_error", 400, "Credit balance is too low"), apiFailLine(400, "Credit")},
 			&Limit{Kind: Quota, Reason: "Credit balance is too low", Reset: nil}},
-		{"400 that isn't", []string{retryLine, apiErrorLine("invalid_request", 400, "bad"), apiFailLine(400, "bad")}, nil},
+		{"400 that isn't", []string{retryLine, apiErrorLine("invalid_request", 400, "bad"),
+			apiFailLine(400, "bad")}, nil},
 		{"oauth", []string{apiErrorLine("oauth_org_not_allowed", 0, "not yours"), failWith("x")}, &Limit{Kind: Login, Reason: "not yours", Reset: nil}},
 		{"met and survived", []string{retryLine, rejectLine, sayLine, successLine}, nil},
-		{"met and survived, then another error", []string{retryLine, rejectLine, sayLine, plainFail}, nil},
+		{"met and survived, then another error",
+			[]string{retryLine, rejectLine, sayLine, plainFail}, nil},
 		{"met, turn limit after it", []string{rejectLine, turns}, nil},
 		{"met, and an error that says nothing", []string{rejectLine, failWith("")},
 			&Limit{Kind: RateLimit, Reason: "rate limit (five_hour), resets 2026-01-01 00:00:00 UTC", Reset: &reset}},
@@ -296,9 +311,11 @@ func TestLimit(t *testing.T) {
 		{"words about connections of its own", []string{failWith("the test met connection refused")}, nil},
 		{"killed after a rejection", []string{rejectLine, callLine[:40]},
 			&Limit{Kind: RateLimit, Reason: "rate limit (five_hour), resets 2026-01-01 00:00:00 UTC", Reset: &reset}},
-		{"rejected, allowed again, then 429", []string{rejectLine, allowLine, sayLine, apiFailLine(429, "x")}, &Limit{Kind: RateLimit, Reason: "x", Reset: nil}},
+		{"rejected, allowed again, then 429", []string{rejectLine, allowLine, sayLine,
+			apiFailLine(429, "x")}, &Limit{Kind: RateLimit, Reason: "x", Reset: nil}},
 		{"old: usage limit", []string{failWith("Claude AI usage limit reached|1712345678")},
-			&Limit{Kind: RateLimit, Reason: "Claude AI usage limit reached|1712345678", Reset: &old}},
+			&Limit{Kind: RateLimit, Reason: "Claude AI usage limit reached|1712345678",
+				Reset: &old}},
 		{"old: your limit", []string{failWith("You've hit your weekly limit · resets Mon")}, &Limit{Kind: RateLimit, Reason: "You've hit your weekly limit · resets Mon", Reset: nil}},
 		{"old: key", []string{failWith("Invalid API key · Fix it")}, &Limit{Kind: Login, Reason: "Invalid API key · Fix it", Reset: nil}},
 		{"old: login", []string{failWith("Not logged in · Please run /login")}, &Limit{Kind: Login, Reason: "Not logged in · Please run /login", Reset: nil}},
@@ -306,8 +323,10 @@ func TestLimit(t *testing.T) {
 		{"old: status in words", []string{failWith("API Error: 429 {}")}, &Limit{Kind: RateLimit, Reason: "API Error: 429 {}", Reset: nil}},
 		{"old: 500 in words", []string{failWith("API Error: 500 {}")}, &Limit{Kind: Outage, Reason: "API Error: 500 {}"}},
 		{"words far inside", []string{failWith(strings.Repeat("x", 400) + "usage limit")}, nil},
-		{"words of a success", []string{strings.Replace(successLine, "all green", "Please run /login", 1)}, nil},
-		{"words of a tool", []string{strings.Replace(brokeLine, "FAIL", "Invalid API key", 1)}, nil},
+		{"words of a success",
+			[]string{strings.Replace(successLine, "all green", "Please run /login", 1)}, nil},
+		{"words of a tool",
+			[]string{strings.Replace(brokeLine, "FAIL", "Invalid API key", 1)}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := NewDecoder(StreamClaude)
@@ -324,7 +343,8 @@ func TestResetForms(t *testing.T) {
 	for in, want := range map[string]*time.Time{
 		`1767225600`: &at, `1767225600000`: &at, `"1767225600"`: &at, `1767225600.0`: &at,
 		`"2026-01-01T01:00:00+01:00"`: &at,
-		`null`:                        nil, `""`: nil, `"soon"`: nil, `0`: nil, `-5`: nil, `1e300`: nil, `{}`: nil, `"NaN"`: nil,
+		`null`:                        nil, `""`: nil, `"soon"`: nil, `0`: nil, `-5`: nil,
+		`1e300`: nil, `{}`: nil, `"NaN"`: nil,
 	} {
 		d := NewDecoder(StreamClaude)
 		feed(d, `{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":`+in+`}}`)
@@ -340,14 +360,16 @@ func TestLongLines(t *testing.T) {
 	line := strings.Replace(brokeLine, "exit 1", text, 1)
 	d := NewDecoder(StreamClaude)
 	got := feed(d, callLine, line)
-	if len(got) != 2 || got[1].Kind != KindToolError || utf8.RuneCountInString(got[1].Text) > argumentRunes+1 {
+	if len(got) != 2 || got[1].Kind != KindToolError ||
+		utf8.RuneCountInString(got[1].Text) > argumentRunes+1 {
 		t.Errorf("%d events", len(got))
 	}
 }
 
 func FuzzDecoder(f *testing.F) {
 	for _, s := range []string{
-		initLine, sayLine, callLine, doneLine, brokeLine, successLine, retryLine, rejectLine, plainFail,
+		initLine, sayLine, callLine, doneLine, brokeLine, successLine, retryLine,
+		rejectLine, plainFail,
 		initLine + "\n" + callLine + "\n" + callLine[:50], "text\x1b[2J\n" + sayLine,
 		`{"type":"result","subtype":"error_max_turns","errors":["(\u202e)"]}`,
 		`{"type":"assistant","message":{"content":[{"type":"tool_use","name":"\u009b","input":{"command":"\u0000"}}]}}`,
@@ -376,10 +398,12 @@ func FuzzDecoder(f *testing.F) {
 			}
 		}
 		s := d.Summary()
-		if s.Result != nil && (len(s.Result.Text) > resultBytes || !utf8.ValidString(s.Result.Text)) {
+		if s.Result != nil &&
+			(len(s.Result.Text) > resultBytes || !utf8.ValidString(s.Result.Text)) {
 			t.Errorf("text of the result: %q", s.Result.Text)
 		}
-		if r := s.Result; r != nil && (r.Turns < 0 && stream != StreamClaude && stream != StreamAuto || r.Tokens < 0) {
+		if r := s.Result; r != nil &&
+			(r.Turns < 0 && stream != StreamClaude && stream != StreamAuto || r.Tokens < 0) {
 			t.Errorf("result %+v", r)
 		}
 		if _, err := json.Marshal(s); err != nil {
@@ -388,7 +412,8 @@ func FuzzDecoder(f *testing.F) {
 		if sanitize.Text(s.Trouble) != s.Trouble || strings.Contains(s.Trouble, "\n") {
 			t.Errorf("trouble: %q", s.Trouble)
 		}
-		if l := s.Limit; l != nil && (sanitize.Text(l.Reason) != l.Reason || l.Reason == "" || s.Result != nil && !s.Result.IsError) {
+		if l := s.Limit; l != nil && (sanitize.Text(l.Reason) != l.Reason || l.Reason == "" ||
+			s.Result != nil && !s.Result.IsError) {
 			t.Errorf("limit %+v, result %+v", l, s.Result)
 		}
 	})

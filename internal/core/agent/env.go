@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// ScrubEnv returns env without the variables by which Claude Code and others mark processes
-// inside them, and without those that name a claim of gl, since an agent gets its own. Settings
-// of the user, such as CLAUDE_CODE_USE_BEDROCK, stay. The order is kept and env isn't changed.
+// ScrubEnv returns env without the variables that Claude Code and others mark their child processes
+// with, and without those that name a claim of gl, since an agent gets its own. Settings of the
+// user, such as CLAUDE_CODE_USE_BEDROCK, stay. The order is kept and env isn't changed.
 func ScrubEnv(env []string) []string {
 	kept := make([]string, 0, len(env))
 	for _, entry := range env {
@@ -22,7 +22,9 @@ func ScrubEnv(env []string) []string {
 func WithEnv(env, more []string) []string {
 	replaced := func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
-		return slices.ContainsFunc(more, func(m string) bool { return strings.HasPrefix(m, name+"=") })
+		return slices.ContainsFunc(more, func(m string) bool {
+			return strings.HasPrefix(m, name+"=")
+		})
 	}
 	return append(slices.DeleteFunc(slices.Clone(env), replaced), more...)
 }
@@ -39,7 +41,8 @@ func isMark(name string) bool {
 		return false
 	}
 	switch session {
-	case "ENTRYPOINT", "EXECPATH", "SESSION_ID", "SESSION_ATTENDED", "CHILD_SESSION", "CHILD_NOTES_DIR",
+	case "ENTRYPOINT", "EXECPATH", "SESSION_ID", "SESSION_ATTENDED", "CHILD_SESSION",
+		"CHILD_NOTES_DIR",
 		"MESSAGING_SOCKET", "MESSAGING_TOKEN", "SSE_PORT":
 		return true
 	}
@@ -54,7 +57,9 @@ const forwardSubagents = "CLAUDE_CODE_FORWARD_SUBAGENT_TEXT"
 // StreamEnv returns env extended so that an agent with that stream reports everything a Decoder
 // understands. The user's own settings stay.
 func StreamEnv(stream string, env []string) []string {
-	if stream != StreamClaude || slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, forwardSubagents+"=") }) {
+	if stream != StreamClaude || slices.ContainsFunc(env, func(kv string) bool {
+		return strings.HasPrefix(kv, forwardSubagents+"=")
+	}) {
 		return env
 	}
 	return append(slices.Clip(env), forwardSubagents+"=1")

@@ -13,15 +13,18 @@ func TestExtends(t *testing.T) {
 	cfg := Config{ClaudeFlags: []string{"--max-turns", "3"}, Self: "/gl", Custom: map[string]Custom{
 		"work2":  {Extends: "claude", Env: map[string]string{"CLAUDE_CONFIG_DIR": "~/work", "KEY": "${WORK_KEY}", "MODE": "$a"}},
 		"claude": {Extends: "claude", Env: map[string]string{"A": "b"}},
-		"tool":   {Command: []string{"tool", "{prompt}"}, Env: map[string]string{"A": "b", "C": "d"}},
-		"tool2":  {Extends: "tool", Env: map[string]string{"A": "z"}},
-		"round":  {Extends: "robin"},
-		"robin":  {Extends: "round"},
-		"mock":   {Extends: "rehearsal:fail=1%"},
-		"self":   {Extends: "self"},
-		"lost":   {Extends: "nobody"},
+		"tool": {Command: []string{"tool", "{prompt}"},
+			Env: map[string]string{"A": "b", "C": "d"}},
+		"tool2": {Extends: "tool", Env: map[string]string{"A": "z"}},
+		"round": {Extends: "robin"},
+		"robin": {Extends: "round"},
+		"mock":  {Extends: "rehearsal:fail=1%"},
+		"self":  {Extends: "self"},
+		"lost":  {Extends: "missing"},
 	}}
-	getenv := func(name string) string { return map[string]string{"HOME": "/h", "WORK_KEY": "secret"}[name] }
+	getenv := func(name string) string {
+		return map[string]string{"HOME": "/h", "WORK_KEY": "secret"}[name]
+	}
 	job := Job{Prompt: "/gl:slice S-1", Slice: "S-1", SessionID: "u"}
 	for name, want := range map[string]struct {
 		argv, env string
@@ -50,7 +53,8 @@ func TestExtends(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"round": `agent "round": agent "robin": no agent is called "round"`,
-		"self":  `agent "self": no agent is called "self"`, "lost": `agent "lost": no agent is called "nobody"`,
+		"self":  `agent "self": no agent is called "self"`,
+		"lost":  `agent "lost": no agent is called "missing"`,
 	} {
 		if _, err := Find(name, cfg); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
@@ -77,7 +81,8 @@ func TestSplitNames(t *testing.T) {
 
 // Each client gets the model in its own way; a model's name can't become an option.
 func TestModels(t *testing.T) {
-	cfg := Config{Self: "/gl", Custom: map[string]Custom{"can": {Command: []string{"can", "-m", "{model}"}}, "cant": {Command: []string{"cant", "{prompt}"}}}}
+	cfg := Config{Self: "/gl", Custom: map[string]Custom{"can": {Command: []string{"can", "-m",
+		"{model}"}}, "cant": {Command: []string{"cant", "{prompt}"}}}}
 	for _, name := range append(BuiltIn(), "can", "cant") {
 		a, err := Find(name, cfg)
 		if err != nil {

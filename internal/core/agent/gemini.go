@@ -67,7 +67,8 @@ func (d *Decoder) geminiEvent(l *geminiLine) []Event {
 		}
 	case "error":
 		if l.Severity == "warning" {
-			return []Event{{Kind: KindPlain, Text: "warning: " + complaint{text: l.Message}.words(argumentRunes)}}
+			return []Event{{Kind: KindPlain,
+				Text: "warning: " + complaint{text: l.Message}.words(argumentRunes)}}
 		}
 		return d.troubled(complaint{text: l.Message, at: l.when()})
 	case "result":
@@ -107,7 +108,8 @@ func kindOfGemini(class string) string {
 	switch class {
 	case "TerminalQuotaError", "RetryableQuotaError":
 		return RateLimit
-	case "FatalAuthenticationError", "UnauthorizedError", "AccountSuspendedError", "ValidationRequiredError":
+	case "FatalAuthenticationError", "UnauthorizedError", "AccountSuspendedError",
+		"ValidationRequiredError":
 		return Login
 	}
 	return ""

@@ -19,7 +19,8 @@ type Home struct {
 
 var claudeHomes = []Home{{
 	Dir: ".claude", Variable: "CLAUDE_CONFIG_DIR",
-	Fixed: []string{"settings.json", "settings.local.json", "CLAUDE.md", "hooks/", "commands/", "agents/", "skills/", "plugins/", "output-styles/", "rules/", "local/"},
+	Fixed: []string{"settings.json", "settings.local.json", "CLAUDE.md", "hooks/", "commands/",
+		"agents/", "skills/", "plugins/", "output-styles/", "rules/", "local/"},
 	// Contains its list of MCP servers, along with counters.
 	Copies: []string{".claude.json"},
 }}

@@ -15,7 +15,8 @@ func TestHomes(t *testing.T) {
 		}
 		for _, h := range a.Homes {
 			for _, name := range append([]string{h.Dir}, append(h.Fixed, h.Copies...)...) {
-				if name = strings.TrimSuffix(name, "/"); !filepath.IsLocal(name) || name != filepath.Clean(name) {
+				if name = strings.TrimSuffix(name, "/"); !filepath.IsLocal(name) ||
+					name != filepath.Clean(name) {
 					t.Errorf("%s: %q", a.Name, name)
 				}
 			}

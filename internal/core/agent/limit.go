@@ -200,10 +200,13 @@ func kindOfWords(text string) string {
 // noConnection reports whether a client's message, in lower case, means that it couldn't reach
 // the service.
 func noConnection(text string) bool {
-	return has(text, "connection error", "connection refused", "connection reset", "connection timed out", "connection closed",
-		"connection lost", "unable to connect", "failed to connect", "could not connect", "connectionrefused", "econnrefused", "econnreset",
-		"etimedout", "enotfound", "ehostunreach", "enetunreach", "eai_again", "fetch failed", "socket hang up", "network error",
-		"request timed out", "error sending request", "stream disconnected", "no such host", "name resolution")
+	return has(text, "connection error", "connection refused", "connection reset",
+		"connection timed out", "connection closed", "connection lost", "unable to connect",
+		"failed to connect", "could not connect", "connectionrefused", "econnrefused", "econnreset",
+		"etimedout", "enotfound", "ehostunreach", "enetunreach", "eai_again", "fetch failed",
+		"socket hang up", "network error",
+		"request timed out", "error sending request", "stream disconnected", "no such host",
+		"name resolution")
 }
 
 // resetOfWords parses the time after the bar in "usage limit reached|1712345678".

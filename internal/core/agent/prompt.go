@@ -45,7 +45,8 @@ func FillIn(argv []string, brief, slice, file string) []string {
 // IsBriefed reports whether a command line contains a mark, or the file with the brief.
 func IsBriefed(argv []string, file string) bool {
 	return slices.ContainsFunc(argv, func(word string) bool {
-		return strings.Contains(word, BriefMark) || strings.Contains(word, SliceMark) || file != "" && strings.Contains(word, file)
+		return strings.Contains(word, BriefMark) || strings.Contains(word, SliceMark) ||
+			file != "" && strings.Contains(word, file)
 	})
 }
 
@@ -126,7 +127,8 @@ func (j Job) instructions() string {
 	if j.Instructions == "" || !j.Briefed {
 		return j.methodText()
 	}
-	text := strings.Replace(j.methodText(), "Run `gl slice` and read what it prints.", "It is at the end of this text.", 1)
+	text := strings.Replace(j.methodText(), "Run `gl slice` and read what it prints.",
+		"It is at the end of this text.", 1)
 	return text + "\n\n## What gl slice prints\n\n" + SliceMark
 }
 
@@ -135,7 +137,8 @@ func (j Job) methodText() string {
 		return j.Prompt
 	}
 	text := Instructions(j.Instructions, j.arguments())
-	if words := j.arguments(); words != "" && words != j.Slice && !strings.Contains(j.Instructions, "$ARGUMENTS") {
+	if words := j.arguments(); words != "" && words != j.Slice &&
+		!strings.Contains(j.Instructions, "$ARGUMENTS") {
 		text += "\n\nARGUMENTS: " + words // as Claude Code does for a command without $ARGUMENTS
 	}
 	return text

@@ -49,7 +49,8 @@ func TestInstructionsAreMadeOnce(t *testing.T) {
 
 // Each shipped command must reach every agent whole, as one element of a command line.
 func TestTheShippedCommandsFit(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(testfiles.Repository(t), "content/plugin/commands/*.md"))
+	files, err := filepath.Glob(filepath.Join(testfiles.Repository(t),
+		"content/plugin/commands/*.md"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no commands ship: %v", err)
 	}
@@ -64,7 +65,8 @@ func TestTheShippedCommandsFit(t *testing.T) {
 		if len(text) > most {
 			t.Errorf("%s: %d bytes are too long for an argument", file, len(text))
 		}
-		if text == "" || strings.Contains(text, "$ARGUMENTS") || strings.Contains(text, "!`") || strings.HasPrefix(text, "---") {
+		if text == "" || strings.Contains(text, "$ARGUMENTS") || strings.Contains(text, "!`") ||
+			strings.HasPrefix(text, "---") {
 			t.Errorf("%s: left over from the slash command:\n%s", file, text)
 		}
 		if strings.Contains(text, " @") || strings.Contains(text, "\n@") {
@@ -74,11 +76,12 @@ func TestTheShippedCommandsFit(t *testing.T) {
 			t.Errorf("%s: made again, it changes", file)
 		}
 	}
-	slice, err := os.ReadFile(filepath.Join(testfiles.Repository(t), "content/plugin/commands/slice.md"))
+	slice, err := os.ReadFile(filepath.Join(testfiles.Repository(t),
+		"content/plugin/commands/slice.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if text := Instructions(string(slice), "S-42"); !strings.Contains(text, "<asked>\nS-42\n</asked>") || !strings.Contains(text, "Run `gl slice` and read what it prints.") {
-		t.Errorf("nobody says how to read the slice:\n%s", text)
+		t.Errorf("the prompt doesn't say how to read the slice:\n%s", text)
 	}
 }

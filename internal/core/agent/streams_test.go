@@ -73,13 +73,17 @@ func geminiFail(class, text string) string {
 func otherRuns() map[string][][]string {
 	return map[string][][]string{
 		StreamCodex: {
-			{codexStart, codexTurn, codexThink, codexTodo, codexCall, codexBroke, codexEdit, codexMCP, codexNo, codexWarn, codexSay, codexDone},
-			{codexStart, codexTurn, codexRetry, codexLimit, codexFailed}, {codexBad, codexBad[:40], "text\x1b[2J"},
+			{codexStart, codexTurn, codexThink, codexTodo, codexCall, codexBroke, codexEdit,
+				codexMCP, codexNo, codexWarn, codexSay, codexDone},
+			{codexStart, codexTurn, codexRetry, codexLimit, codexFailed},
+			{codexBad, codexBad[:40], "text\x1b[2J"},
 			{`{"type":"item.started","item":{"id":"\u202e","type":"collab_tool_call","tool":"\u009b","prompt":"\u0000"}}`},
 		},
 		StreamGemini: {
-			{geminiInit, geminiUser, geminiPiece("all\ngr"), geminiPiece("een"), geminiCall, geminiBack, geminiDone},
-			{geminiInit, geminiError, geminiWarn, geminiFailed}, {geminiPiece("\u202e\u001b"), "no JSON"},
+			{geminiInit, geminiUser, geminiPiece("all\ngr"), geminiPiece("een"), geminiCall,
+				geminiBack, geminiDone},
+			{geminiInit, geminiError, geminiWarn, geminiFailed},
+			{geminiPiece("\u202e\u001b"), "no JSON"},
 			{geminiFail("TerminalQuotaError", "Your quota will reset after 5h3m12s."), geminiTurns, geminiDone},
 		},
 		StreamOpencode: {
@@ -88,7 +92,8 @@ func otherRuns() map[string][][]string {
 			{`{"type":"step_finish","part":{"cost":1e308,"tokens":{"total":1e300}}}`, `{"type":"step_finish","part":{"cost":1e308}}`, `{"type":"done"}`},
 		},
 		StreamCursor: {
-			{cursorInit, cursorUser, cursorThink, cursorSay, cursorCall, cursorBroke, cursorNo, cursorLost, cursorSay, cursorDone},
+			{cursorInit, cursorUser, cursorThink, cursorSay, cursorCall, cursorBroke, cursorNo,
+				cursorLost, cursorSay, cursorDone},
 			{cursorInit, cursorBad}, {`{"type":"tool_call","tool_call":{"function":{"name":"\u001b","arguments":"{\"path\":\"\u0007\"}"}}}`},
 		},
 	}
@@ -99,9 +104,13 @@ func geminiPiece(text string) string {
 }
 
 func TestOtherEvents(t *testing.T) {
-	tool, say := func(s string) Event { return Event{Kind: KindTool, Text: s} }, func(s string) Event { return Event{Kind: KindSay, Text: s} }
-	broke, plain := func(s string) Event { return Event{Kind: KindToolError, Text: s} }, func(s string) Event { return Event{Kind: KindPlain, Text: s} }
-	started, limit := Event{Kind: KindInit, Text: "started"}, func(s string) Event { return Event{Kind: KindLimit, Text: s} }
+	tool, say := func(s string) Event { return Event{Kind: KindTool, Text: s} },
+		func(s string) Event { return Event{Kind: KindSay, Text: s} }
+	broke, plain := func(s string) Event { return Event{Kind: KindToolError, Text: s} },
+		func(s string) Event { return Event{Kind: KindPlain, Text: s} }
+	started, limit := Event{Kind: KindInit, Text: "started"}, func(s string) Event {
+		return Event{Kind: KindLimit, Text: s}
+	}
 	result := func(s string) Event { return Event{Kind: KindResult, Text: s} }
 	const usage = "You've hit your usage limit. Try again at 3:45 PM."
 	for _, tt := range []struct {
@@ -109,33 +118,40 @@ func TestOtherEvents(t *testing.T) {
 		lines        []string
 		want         []Event
 	}{
-		{"codex", StreamCodex, []string{codexStart, codexTurn, codexThink, codexTodo, codexCall, codexOK, codexEdit, codexSay, codexDone}, []Event{
+		{"codex", StreamCodex, []string{codexStart, codexTurn, codexThink, codexTodo, codexCall,
+			codexOK, codexEdit, codexSay, codexDone}, []Event{
 			started, tool("shell: go test ./..."), tool("edit: a.go, b.go"), say("all\ngreen"), result("finished: 3 turns, 1000 tokens")}},
-		{"codex tools", StreamCodex, []string{codexCall, codexBroke, codexNo, codexMCP, codexWarn}, []Event{
-			tool("shell: go test ./..."), broke("exit 1: FAIL x"), tool("shell: rm x"), broke("declined"),
-			tool("docs.find: q"), broke("down"), plain("model rerouted")}},
+		{"codex tools", StreamCodex,
+			[]string{codexCall, codexBroke, codexNo, codexMCP, codexWarn}, []Event{
+				tool("shell: go test ./..."), broke("exit 1: FAIL x"), tool("shell: rm x"), broke("declined"),
+				tool("docs.find: q"), broke("down"), plain("model rerouted")}},
 		{"codex limit", StreamCodex, []string{codexRetry, codexLimit, codexFailed}, []Event{
 			{Kind: KindRetry, Text: "Reconnecting... 1/5 (stream disconnected before completion)"}, limit(usage), result("ended: error: " + usage)}},
 		{"codex, the error a string", StreamCodex, []string{`{"type":"turn.failed","error":"boom"}`}, []Event{result("ended: error: boom")}},
 		{"codex, no reason", StreamCodex, []string{`{"type":"turn.failed"}`}, []Event{result("ended: error: unknown error")}},
-		{"gemini", StreamGemini, []string{geminiInit, geminiUser, geminiPiece("all "), geminiPiece("green\nan"), geminiPiece("d done"),
-			geminiCall, geminiBack, geminiPiece("end"), geminiDone}, []Event{{Kind: KindInit, Text: "started, pro"},
+		{"gemini", StreamGemini, []string{geminiInit, geminiUser, geminiPiece("all "),
+			geminiPiece("green\nan"), geminiPiece("d done"), geminiCall, geminiBack,
+			geminiPiece("end"), geminiDone}, []Event{{Kind: KindInit, Text: "started, pro"},
 			say("all green"), say("and done"), tool("run_shell_command: go test"), say("end"), result("finished: 2 turns, 1200 tokens, 1m1s")}},
 		{"gemini, what isn't JSON ends a piece", StreamGemini, []string{geminiPiece("half"), "noise"}, []Event{say("half"), plain("noise")}},
 		{"gemini, a whole message", StreamGemini, []string{`{"type":"message","role":"assistant","content":"hi\u001b[2J"}`}, []Event{say(`hi\x1b[2J`)}},
-		{"gemini errors", StreamGemini, []string{geminiCall, geminiBroke, geminiWarn, geminiError, geminiFailed}, []Event{
-			tool("run_shell_command: go test"), broke("no such file"), plain("warning: Loop detected, stopping execution"),
-			plain("error: The model returned nothing."), result("ended: error: The model returned nothing.")}},
+		{"gemini errors", StreamGemini,
+			[]string{geminiCall, geminiBroke, geminiWarn, geminiError, geminiFailed}, []Event{
+				tool("run_shell_command: go test"), broke("no such file"), plain("warning: Loop detected, stopping execution"),
+				plain("error: The model returned nothing."), result("ended: error: The model returned nothing.")}},
 		{"gemini turn limit", StreamGemini, []string{geminiFail("FatalTurnLimitedError", "Reached max session turns")}, []Event{result("ended: turn limit reached")}},
-		{"opencode", StreamOpencode, []string{openStart, openTool, openBroke, openFinish, openStart, openSay, openFinish, openDone}, []Event{
+		{"opencode", StreamOpencode, []string{openStart, openTool, openBroke, openFinish, openStart,
+			openSay, openFinish, openDone}, []Event{
 			started, tool("edit: a.go"), tool("bash: x"), broke("not found"), say("all green"),
 			result("finished: 2 turns, $0.25, 40 tokens, 1 tool call denied")}},
 		{"opencode errors", StreamOpencode, []string{openError, openLimit, openDone}, []Event{
 			started, plain("error: too long"), limit("Too many"), result("ended: api error 429: Too many")}},
-		{"cursor", StreamCursor, []string{cursorInit, cursorUser, cursorThink, cursorSay, cursorCall, cursorBack, cursorSay, cursorDone}, []Event{
+		{"cursor", StreamCursor, []string{cursorInit, cursorUser, cursorThink, cursorSay,
+			cursorCall, cursorBack, cursorSay, cursorDone}, []Event{
 			{Kind: KindInit, Text: "started, Auto"}, say("all green"), tool("shell: go test"), say("all green"), result("finished: 2 turns, 123 tokens, 5.2s")}},
-		{"cursor tools", StreamCursor, []string{cursorCall, cursorBroke, cursorNo, cursorLost}, []Event{
-			tool("shell: go test"), broke("exit 2: FAIL x"), tool("edit: a.go"), broke("rejected: no"), {Kind: KindRetry, Text: "connection lost, attempt 2"}}},
+		{"cursor tools", StreamCursor,
+			[]string{cursorCall, cursorBroke, cursorNo, cursorLost}, []Event{
+				tool("shell: go test"), broke("exit 2: FAIL x"), tool("edit: a.go"), broke("rejected: no"), {Kind: KindRetry, Text: "connection lost, attempt 2"}}},
 		{"cursor fails", StreamCursor, []string{cursorBad}, []Event{result("ended: error: You've hit your usage limit")}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -177,31 +193,41 @@ func TestOtherResults(t *testing.T) {
 		want         *Result
 	}{
 		{"codex", StreamCodex, []string{codexStart, codexCall, codexOK, codexSay, codexDone},
-			&Result{Subtype: "success", Turns: 2, Tokens: 1000, SessionID: "th-1", Text: "all\ngreen"}},
+			&Result{Subtype: "success", Turns: 2, Tokens: 1000, SessionID: "th-1",
+				Text: "all\ngreen"}},
 		{"codex failed", StreamCodex, []string{codexStart, codexFailed},
 			&Result{Subtype: "error", IsError: true, SessionID: "th-1", Errors: []string{usage}}},
-		{"codex did nothing", StreamCodex, []string{codexStart, codexTurn, `{"type":"turn.completed"}`},
+		{"codex did nothing", StreamCodex,
+			[]string{codexStart, codexTurn, `{"type":"turn.completed"}`},
 			&Result{Subtype: "success", SessionID: "th-1"}},
 		{"codex cut off", StreamCodex, []string{codexStart, codexCall, codexLimit}, nil},
 		{"gemini", StreamGemini, []string{geminiInit, geminiPiece("done"), geminiDone},
-			&Result{Subtype: "success", Turns: 1, Tokens: 1200, DurationMS: 61000, SessionID: "s-1", Text: "done"}},
+			&Result{Subtype: "success", Turns: 1, Tokens: 1200, DurationMS: 61000, SessionID: "s-1",
+				Text: "done"}},
 		{"gemini failed without a word", StreamGemini, []string{geminiFailed},
 			&Result{Subtype: "error", IsError: true, Tokens: 5, Errors: []string{"unknown error"}}},
-		{"gemini out of turns, which it calls a success", StreamGemini, []string{geminiCall, geminiBack, geminiTurns, geminiDone},
-			&Result{Subtype: "error_max_turns", IsError: true, Turns: 1, Tokens: 1200, DurationMS: 61000, Errors: []string{"Maximum session turns exceeded"}}},
+		{"gemini out of turns, which it calls a success", StreamGemini,
+			[]string{geminiCall, geminiBack, geminiTurns, geminiDone},
+			&Result{Subtype: "error_max_turns", IsError: true, Turns: 1, Tokens: 1200,
+				DurationMS: 61000, Errors: []string{"Maximum session turns exceeded"}}},
 		{"gemini cancelled", StreamGemini, []string{geminiInit, geminiCall, geminiFail("FatalCancellationError", "Operation cancelled.")}, nil},
 		{"opencode", StreamOpencode, []string{openStart, openSay, openFinish, openDone},
-			&Result{Subtype: "success", Turns: 1, CostUSD: &cost, Tokens: 20, SessionID: "ses_1", Text: "all green"}},
-		{"opencode, an older client", StreamOpencode, []string{openStart, openSay, openFinish}, nil},
+			&Result{Subtype: "success", Turns: 1, CostUSD: &cost, Tokens: 20, SessionID: "ses_1",
+				Text: "all green"}},
+		{"opencode, an older client", StreamOpencode,
+			[]string{openStart, openSay, openFinish}, nil},
 		{"opencode survived", StreamOpencode, []string{openError, openStart, openDone},
 			&Result{Subtype: "success", Turns: 1, SessionID: "ses_1"}},
 		{"opencode failed", StreamOpencode, []string{openStart, openError, openDone},
-			&Result{Subtype: "error", IsError: true, Turns: 1, SessionID: "ses_1", Errors: []string{"too long"}}},
+			&Result{Subtype: "error", IsError: true, Turns: 1, SessionID: "ses_1",
+				Errors: []string{"too long"}}},
 		{"opencode aborted", StreamOpencode, []string{openStart, openAbort, openDone}, nil},
 		{"cursor", StreamCursor, []string{cursorInit, cursorDone},
-			&Result{Subtype: "success", Turns: 1, Tokens: 123, DurationMS: 5234, SessionID: "u-1", Text: "all green"}},
+			&Result{Subtype: "success", Turns: 1, Tokens: 123, DurationMS: 5234, SessionID: "u-1",
+				Text: "all green"}},
 		{"cursor failed", StreamCursor, []string{cursorInit, cursorBad},
-			&Result{Subtype: "error", IsError: true, DurationMS: 10, SessionID: "u-1", Errors: []string{"You've hit your usage limit"}}},
+			&Result{Subtype: "error", IsError: true, DurationMS: 10, SessionID: "u-1",
+				Errors: []string{"You've hit your usage limit"}}},
 		{"cursor cut off", StreamCursor, []string{cursorInit, cursorSay}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -228,29 +254,42 @@ func TestOtherLimits(t *testing.T) {
 		lines        []string
 		want         *Limit
 	}{
-		{"codex", StreamCodex, []string{codexSay, codexLimit, codexFailed}, &Limit{Kind: RateLimit, Reason: usage, Reset: nil}},
-		{"codex, killed after the error", StreamCodex, []string{codexLimit}, &Limit{Kind: RateLimit, Reason: usage, Reset: nil}},
+		{"codex", StreamCodex, []string{codexSay, codexLimit, codexFailed},
+			&Limit{Kind: RateLimit, Reason: usage, Reset: nil}},
+		{"codex, killed after the error", StreamCodex, []string{codexLimit},
+			&Limit{Kind: RateLimit, Reason: usage, Reset: nil}},
 		{"codex survived it", StreamCodex, []string{codexLimit, codexSay}, nil},
-		{"codex survived it, then failed", StreamCodex, []string{codexLimit, codexSay, codexBad}, nil},
+		{"codex survived it, then failed", StreamCodex,
+			[]string{codexLimit, codexSay, codexBad}, nil},
 		{"codex, and then another retry", StreamCodex, []string{codexLimit, codexRetry}, &Limit{Kind: Outage, Reason: "Reconnecting... 1/5 (stream disconnected before completion)"}},
 		{"codex failed", StreamCodex, []string{codexBad}, nil},
 		{"codex done", StreamCodex, []string{codexLimit, codexDone}, nil},
-		{"codex, words of a tool", StreamCodex, []string{strings.Replace(codexBroke, "FAIL", "429 usage limit", 1)}, nil},
-		{"codex, words of the model", StreamCodex, []string{strings.Replace(codexSay, "all", "usage limit", 1), codexBad}, nil},
-		{"gemini", StreamGemini, []string{geminiInit, geminiFail("TerminalQuotaError", quota)}, &Limit{Kind: RateLimit, Reason: quota, Reset: &later}},
-		{"gemini, class alone", StreamGemini, []string{geminiFail("RetryableQuotaError", "no")}, &Limit{Kind: RateLimit, Reason: "no", Reset: nil}},
-		{"gemini, login", StreamGemini, []string{geminiFail("FatalAuthenticationError", "no")}, &Limit{Kind: Login, Reason: "no", Reset: nil}},
+		{"codex, words of a tool", StreamCodex,
+			[]string{strings.Replace(codexBroke, "FAIL", "429 usage limit", 1)}, nil},
+		{"codex, words of the model", StreamCodex,
+			[]string{strings.Replace(codexSay, "all", "usage limit", 1), codexBad}, nil},
+		{"gemini", StreamGemini, []string{geminiInit, geminiFail("TerminalQuotaError", quota)},
+			&Limit{Kind: RateLimit, Reason: quota, Reset: &later}},
+		{"gemini, class alone", StreamGemini, []string{geminiFail("RetryableQuotaError", "no")},
+			&Limit{Kind: RateLimit, Reason: "no", Reset: nil}},
+		{"gemini, login", StreamGemini, []string{geminiFail("FatalAuthenticationError", "no")},
+			&Limit{Kind: Login, Reason: "no", Reset: nil}},
 		{"gemini, an event before the result", StreamGemini, []string{strings.Replace(geminiError, "The model returned nothing.", "Rate limit", 1), geminiFailed},
 			&Limit{Kind: RateLimit, Reason: "Rate limit", Reset: nil}},
 		{"gemini, turns", StreamGemini, []string{geminiFail("FatalTurnLimitedError", "quota of turns")}, nil},
 		{"gemini failed", StreamGemini, []string{geminiError, geminiFailed}, nil},
-		{"opencode", StreamOpencode, []string{openStart, openLimit, openDone}, &Limit{Kind: RateLimit, Reason: "Too many", Reset: &hour}},
-		{"opencode, an older client", StreamOpencode, []string{openLimit}, &Limit{Kind: RateLimit, Reason: "Too many", Reset: &hour}},
-		{"opencode, login", StreamOpencode, []string{openAuth}, &Limit{Kind: Login, Reason: "who are you", Reset: nil}},
+		{"opencode", StreamOpencode, []string{openStart, openLimit, openDone},
+			&Limit{Kind: RateLimit, Reason: "Too many", Reset: &hour}},
+		{"opencode, an older client", StreamOpencode, []string{openLimit},
+			&Limit{Kind: RateLimit, Reason: "Too many", Reset: &hour}},
+		{"opencode, login", StreamOpencode, []string{openAuth},
+			&Limit{Kind: Login, Reason: "who are you", Reset: nil}},
 		{"opencode survived it", StreamOpencode, []string{openLimit, openStart}, nil},
 		{"opencode failed", StreamOpencode, []string{openError, openDone}, nil},
-		{"cursor", StreamCursor, []string{cursorInit, cursorBad}, &Limit{Kind: RateLimit, Reason: "You've hit your usage limit", Reset: nil}},
-		{"cursor done", StreamCursor, []string{strings.Replace(cursorDone, "all green", "usage limit", 1)}, nil},
+		{"cursor", StreamCursor, []string{cursorInit, cursorBad},
+			&Limit{Kind: RateLimit, Reason: "You've hit your usage limit", Reset: nil}},
+		{"cursor done", StreamCursor,
+			[]string{strings.Replace(cursorDone, "all green", "usage limit", 1)}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := NewDecoder(tt.stream)
@@ -301,7 +340,8 @@ func TestTroubleAndDenials(t *testing.T) {
 	if s := d.Summary(); s.Trouble != "" {
 		t.Errorf("survived, and still %q", s.Trouble)
 	}
-	for stream, line := range map[string]string{StreamCodex: codexNo, StreamCursor: cursorNo, StreamOpencode: openDone} {
+	for stream, line := range map[string]string{StreamCodex: codexNo, StreamCursor: cursorNo,
+		StreamOpencode: openDone} {
 		d := NewDecoder(stream)
 		feed(d, line)
 		if n := d.Summary().Denials; n != 1 {

@@ -17,12 +17,15 @@ func table(cfg Config) []Agent {
 		// Options of exec also apply to resume and must precede it: after resume, -s and -C are
 		// rejected (openai/codex#40149).
 		prompted(textAgent{
-			name: "codex", stream: StreamCodex, install: "npm install -g @openai/codex", login: "codex login", homes: []Home{{
+			name: "codex", stream: StreamCodex, install: "npm install -g @openai/codex",
+			login: "codex login", homes: []Home{{
 				Dir: ".codex", Variable: "CODEX_HOME",
-				Fixed: []string{"config.toml", "AGENTS.md", "hooks.json", "hooks/", "prompts/", "rules/", "skills/", "plugins/"},
+				Fixed: []string{"config.toml", "AGENTS.md", "hooks.json", "hooks/", "prompts/",
+					"rules/", "skills/", "plugins/"},
 			}},
 			args: func(j Job, prompt string) []string {
-				args := withModel([]string{"exec", "--json", "-s", "workspace-write", "-C", j.Dir}, j)
+				args := withModel([]string{"exec", "--json", "-s", "workspace-write", "-C", j.Dir},
+					j)
 				if j.Conversation != "" {
 					args = append(args, "resume", j.Conversation)
 				}
@@ -32,12 +35,15 @@ func table(cfg Config) []Agent {
 		// gemini has no command that only logs in: its first start asks. It exits with 42 if it
 		// doesn't find the conversation.
 		prompted(textAgent{
-			name: "gemini", stream: StreamGemini, install: "npm install -g @google/gemini-cli", login: "gemini", homes: []Home{{
+			name: "gemini", stream: StreamGemini, install: "npm install -g @google/gemini-cli",
+			login: "gemini", homes: []Home{{
 				Dir: ".gemini", Variable: "GEMINI_CLI_HOME", Below: ".gemini",
-				Fixed: []string{"settings.json", "GEMINI.md", "trustedFolders.json", ".env", "commands/", "extensions/", "hooks/", "policies/", "skills/"},
+				Fixed: []string{"settings.json", "GEMINI.md", "trustedFolders.json", ".env",
+					"commands/", "extensions/", "hooks/", "policies/", "skills/"},
 			}},
 			args: func(j Job, prompt string) []string {
-				args := []string{"-p", prompt, "--approval-mode", "yolo", "--skip-trust", "-o", "stream-json"}
+				args := []string{"-p", prompt, "--approval-mode", "yolo", "--skip-trust", "-o",
+					"stream-json"}
 				args = withModel(args, j)
 				if j.Conversation != "" {
 					args = append(args, "--resume", j.Conversation)
@@ -48,9 +54,12 @@ func table(cfg Config) []Agent {
 		// If opencode doesn't find the conversation, it exits with 0 and prints nothing to
 		// stdout (anomalyco/opencode#27559).
 		prompted(textAgent{
-			name: "opencode", stream: StreamOpencode, install: "npm install -g opencode-ai", login: "opencode auth login", homes: []Home{
-				{Dir: ".local/share/opencode", Variable: "XDG_DATA_HOME", Below: "opencode", Fixed: []string{"bin/"}}, {Dir: ".local/state/opencode"},
-				{Dir: ".config/opencode", Variable: "XDG_CONFIG_HOME", Below: "opencode", Needs: []string{".gitignore"}},
+			name: "opencode", stream: StreamOpencode, install: "npm install -g opencode-ai",
+			login: "opencode auth login", homes: []Home{
+				{Dir: ".local/share/opencode", Variable: "XDG_DATA_HOME", Below: "opencode",
+					Fixed: []string{"bin/"}}, {Dir: ".local/state/opencode"},
+				{Dir: ".config/opencode", Variable: "XDG_CONFIG_HOME", Below: "opencode",
+					Needs: []string{".gitignore"}},
 			},
 			args: func(j Job, prompt string) []string {
 				args := withModel([]string{"run", "--auto", "--format", "json", "--dir", j.Dir}, j)
@@ -64,7 +73,8 @@ func table(cfg Config) []Agent {
 		// (nexu-io/open-design#4790), so it gets the whole prompt again.
 		prompted(textAgent{
 			name: "cursor-agent", stream: StreamCursor, install: "curl https://cursor.com/install -fsS | bash", login: "cursor-agent login", forgets: true, homes: []Home{
-				{Dir: ".cursor", Fixed: []string{"mcp.json", "hooks.json", "hooks/", "commands/", "rules/", "skills/", "extensions/"}}, {Dir: ".config/cursor"},
+				{Dir: ".cursor", Fixed: []string{"mcp.json", "hooks.json", "hooks/", "commands/",
+					"rules/", "skills/", "extensions/"}}, {Dir: ".config/cursor"},
 			},
 			args: func(j Job, prompt string) []string {
 				args := []string{"-p", "--force", "--trust", "--output-format", "stream-json"}
@@ -98,7 +108,8 @@ type textAgent struct {
 
 func prompted(w textAgent) Agent {
 	return Agent{
-		Name: w.name, Program: w.name, Stream: w.stream, Prompts: MethodText, Install: w.install, Login: w.login, Homes: w.homes, models: true,
+		Name: w.name, Program: w.name, Stream: w.stream, Prompts: MethodText, Install: w.install,
+		Login: w.login, Homes: w.homes, models: true,
 		argv: func(j Job) []string {
 			j.Conversation = ""
 			return append([]string{w.name}, w.args(j, j.instructions())...)

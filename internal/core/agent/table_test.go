@@ -8,7 +8,8 @@ import (
 
 func TestOtherCommands(t *testing.T) {
 	md := "---\na: b\n---\nBuild $ARGUMENTS; \"quote\" $HOME {dir}\n"
-	job := Job{Prompt: "/gl:slice S-1", Instructions: md, Dir: "/it's {slice}", SessionID: "u", PluginDir: "/plug", Slice: "S-1"}
+	job := Job{Prompt: "/gl:slice S-1", Instructions: md, Dir: "/it's {slice}", SessionID: "u",
+		PluginDir: "/plug", Slice: "S-1"}
 	const text = "Build S-1; \"quote\" $HOME {dir}"
 	for _, want := range [][]string{
 		{"codex", "exec", "--json", "-s", "workspace-write", "-C", "/it's {slice}", text},
@@ -66,7 +67,8 @@ func TestStreamsAndPrompts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if a.Stream != want.stream || a.Prompts != want.prompts || (a.Install != "") != want.install || a.Name != name {
+		if a.Stream != want.stream || a.Prompts != want.prompts ||
+			(a.Install != "") != want.install || a.Name != name {
 			t.Errorf("%s: %+v", name, a)
 		}
 	}

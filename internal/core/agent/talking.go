@@ -20,7 +20,8 @@ func Talking(argv []string) (talking []string, prompt string) {
 	if i < 0 || i+1 >= len(argv) {
 		return argv, ""
 	}
-	return slices.Concat(argv[:i+1], []string{inputFormat, "stream-json", "--replay-user-messages"}, argv[i+2:]), argv[i+1]
+	return slices.Concat(argv[:i+1], []string{inputFormat, "stream-json", "--replay-user-messages"},
+		argv[i+2:]), argv[i+1]
 }
 
 // UserMessage returns a message for the stdin of such a client, one line. id is a UUID, "" for

@@ -71,7 +71,8 @@ type argument struct {
 
 func (a argument) first() string {
 	for _, s := range []string{
-		a.Command, a.FilePath, a.FilePathToo, a.Absolute, a.Path, a.Dir, a.Pattern, a.Glob, a.URL, a.Description,
+		a.Command, a.FilePath, a.FilePathToo, a.Absolute, a.Path, a.Dir, a.Pattern, a.Glob, a.URL,
+		a.Description,
 		a.Prompt, a.Notebook, a.Query, a.Skill, a.ToolName,
 	} {
 		if s != "" {
@@ -157,7 +158,8 @@ func errorText(r *Result) string {
 	case r.APIStatus != 0:
 		return fmt.Sprintf("api error %d", r.APIStatus) + after(said)
 	case isErrorSubtype(r.Subtype):
-		return sanitize.Excerpt(strings.ReplaceAll(r.Subtype, "_", " "), argumentRunes) + after(said)
+		return sanitize.Excerpt(strings.ReplaceAll(r.Subtype, "_", " "), argumentRunes) +
+			after(said)
 	}
 	return "error" + after(said)
 }

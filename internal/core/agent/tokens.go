@@ -38,7 +38,8 @@ func (u *Tokens) add(v *Tokens) {
 		return
 	}
 	u.Input, u.Output = min(u.Input+v.Input, mostTokens), min(u.Output+v.Output, mostTokens)
-	u.CacheRead, u.CacheWrite = min(u.CacheRead+v.CacheRead, mostTokens), min(u.CacheWrite+v.CacheWrite, mostTokens)
+	u.CacheRead, u.CacheWrite = min(u.CacheRead+v.CacheRead, mostTokens),
+		min(u.CacheWrite+v.CacheWrite, mostTokens)
 }
 
 // A wireUsage is claude's usage of a message or a result.

@@ -18,12 +18,14 @@ func TestTokens(t *testing.T) {
 		lines  []string
 		want   *Tokens
 	}{
-		"claude":              {StreamClaude, []string{initLine, message("a", "1"), `{"type":"result","subtype":"success","num_turns":1,"usage":{"input_tokens":30,"output_tokens":10,"cache_read_input_tokens":500,"cache_creation_input_tokens":70}}`}, &Tokens{30, 10, 500, 70}},
-		"claude, killed":      {StreamClaude, []string{initLine, message("a", "1"), message("a", "9"), message("b", "2")}, &Tokens{6, 11, 100, 14}},
-		"claude, says no":     {StreamClaude, []string{initLine, successLine}, nil},
-		"codex":               {StreamCodex, []string{codexDone}, &Tokens{100, 100, 800, 0}},
-		"gemini":              {StreamGemini, []string{`{"type":"result","status":"success","stats":{"total_tokens":130,"input_tokens":100,"output_tokens":30,"cached":40}}`}, &Tokens{60, 30, 40, 0}},
-		"opencode":            {StreamOpencode, []string{opencodeStepLine, opencodeStepLine}, &Tokens{20, 14, 6, 2}},
+		"claude": {StreamClaude, []string{initLine, message("a", "1"), `{"type":"result","subtype":"success","num_turns":1,"usage":{"input_tokens":30,"output_tokens":10,"cache_read_input_tokens":500,"cache_creation_input_tokens":70}}`}, &Tokens{30, 10, 500, 70}},
+		"claude, killed": {StreamClaude, []string{initLine, message("a", "1"),
+			message("a", "9"), message("b", "2")}, &Tokens{6, 11, 100, 14}},
+		"claude, says no": {StreamClaude, []string{initLine, successLine}, nil},
+		"codex":           {StreamCodex, []string{codexDone}, &Tokens{100, 100, 800, 0}},
+		"gemini":          {StreamGemini, []string{`{"type":"result","status":"success","stats":{"total_tokens":130,"input_tokens":100,"output_tokens":30,"cached":40}}`}, &Tokens{60, 30, 40, 0}},
+		"opencode": {StreamOpencode, []string{opencodeStepLine, opencodeStepLine},
+			&Tokens{20, 14, 6, 2}},
 		"cursor":              {StreamCursor, []string{cursorDone}, &Tokens{100, 20, 3, 0}},
 		"nonsense is unknown": {StreamCodex, []string{`{"type":"turn.completed","usage":{"input_tokens":-5,"output_tokens":"many"}}`}, nil},
 	} {

@@ -25,7 +25,9 @@ func TestWindow(t *testing.T) {
 		d := NewDecoder(StreamClaude)
 		d.Line([]byte(c.line))
 		got := d.Summary().Window
-		if (got == nil) != (c.want == nil) || got != nil && (got.Name != c.want.Name || got.Percent < c.want.Percent-1e-9 || got.Percent > c.want.Percent+1e-9 || !got.Reset.Equal(*c.want.Reset)) {
+		if (got == nil) != (c.want == nil) ||
+			got != nil && (got.Name != c.want.Name || got.Percent < c.want.Percent-1e-9 ||
+				got.Percent > c.want.Percent+1e-9 || !got.Reset.Equal(*c.want.Reset)) {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
 	}

@@ -6,30 +6,31 @@ import (
 	"strings"
 )
 
-// Facts are what the questions are answered from, about one thing that is to land or has landed. The caller takes them from where agents
-// can't write: commits and trees by their hashes, gl's records, and gl's own test runs. A zero field means none
-// or unknown; each question decides which.
+// Facts are what the questions are answered from, about one thing that is to land or has landed.
+// The caller takes them from where agents can't write: commits and trees by their hashes, gl's
+// records, and gl's own test runs. A zero field means none or unknown; each question decides which.
 type Facts struct {
 	Way  Way
-	Work string // slice or task; "" for what is no one's
+	Work string // slice or task; "" for neither
 
-	Left  string   // the tree that its agent left; "" if nobody recorded it. Of a branch the commit at which it must be
-	Lands string   // the tree that is merged. Of a branch the commit to which it moves
+	// the tree that its agent left, "" if not recorded; for a branch, the commit it must be at
+	Left  string
+	Lands string   // the tree that is merged; for a branch, the commit it moves to
 	Later []string // paths changed after the agent had ended: they don't land
 
 	Remerged bool // it was merged once more, with the same result
 
-	Compared string   // with what the tests and their runner were compared
+	Compared string   // what the tests and their runner were compared with
 	Unseen   []string // what couldn't be compared
 	Found    []Item   // what differs
 
-	Beforehand []Item // of it, what a person has allowed before
+	Beforehand []Item // those of Found that a person allowed beforehand
 
 	Run TestRun
 
-	Gone map[Question]string // questions that can't be answered any more, each with the reason
+	Gone map[Question]string // questions that can no longer be answered, each with the reason
 
-	Review   string // why a person has to look; "" if nobody has to
+	Review   string // why a person has to look; "" for no review
 	Approval *Approval
 }
 
@@ -41,20 +42,20 @@ type TestRun struct {
 	How     string // it ended: "exit 0"
 	Pending bool   // not run yet
 	Green   bool
-	Known   bool   // red, and the same tests fail without the work
-	Why     string // nothing was run, for this reason; "" for no test command
+	Known   bool   // red, but the same tests fail without the work
+	Why     string // why nothing was run; "" for no test command
 }
 
 // An Approval is what a person has seen and approved.
 type Approval struct {
 	By    string // "a person, by gl accept"
-	Tree  string // that the person approved; "" if nobody recorded it
+	Tree  string // the approved tree; "" if not recorded
 	Items []Item
-	All   bool // whatever it is: gl undo --force
+	All   bool // everything: gl undo --force
 }
 
-// covers reports whether the person has approved the item as it is now. Of tests that are fewer the number may differ: it depends on
-// what has landed since.
+// covers reports whether the person has approved the item as it is now. The number of missing tests
+// may differ: it depends on what has landed since.
 func (a *Approval) covers(i Item) bool {
 	if a == nil || a.All {
 		return a != nil
@@ -64,33 +65,33 @@ func (a *Approval) covers(i Item) bool {
 	})
 }
 
-// An Item is one thing that isn't as it must be.
+// An Item is one defect of the work.
 type Item struct {
 	Kind Kind   `json:"kind"`
 	Name string `json:"name"`           // a path, or a test with its path
 	ID   string `json:"id,omitempty"`   // of its content now; "" if it is gone
 	Path string `json:"path,omitempty"` // where it is, or was, if its name isn't that
-	Red  bool   `json:"red,omitempty"`  // its agent is to put it right; else a person has to look
+	Red  bool   `json:"red,omitempty"`  // its agent has to fix it; otherwise a person has to look
 }
 
-// A Kind is what is the matter with an item. Records have these words.
+// A Kind is the kind of defect. Records contain these words.
 type Kind string
 
-// The kinds.
+// The kinds of defects.
 const (
 	Marks   Kind = "marks"   // marks of a conflict
-	Differs Kind = "differs" // what landed isn't what merging the work gives
+	Differs Kind = "differs" // what landed differs from the merge of the work
 	Removed Kind = "removed" // a test is gone
-	Skips   Kind = "skipped" // a test is skipped that wasn't
+	Skips   Kind = "skipped" // a test is skipped that ran before
 	Fewer   Kind = "fewer"   // fewer tests run than without the work
 	Changed Kind = "changed" // a test, contract or golden file differs from the hand-over
 	Runner  Kind = "runner"  // the test runner's configuration
 	Command Kind = "command" // what the test command runs
 	Failing Kind = "failing" // the tests fail
-	Lost    Kind = "lost"    // what the tests are to be compared with is gone
+	Lost    Kind = "lost"    // the tests' base of comparison is gone
 )
 
-// kindTexts have, of each kind, a noun and what begins a list of its names.
+// kindTexts holds, for each kind, a noun and the words that introduce a list of names.
 func kindTexts() map[Kind][2]string {
 	return map[Kind][2]string{
 		Marks:   {"conflict marks", "conflict marks are left in "},
@@ -98,23 +99,25 @@ func kindTexts() map[Kind][2]string {
 		Removed: {"tests removed", "tests removed: "},
 		Skips:   {"tests skipped", "tests skipped: "},
 		Fewer:   {"fewer tests", "fewer tests run: "},
-		Changed: {"tests changed after the hand-over", "changed after the tests were handed over: "},
+		Changed: {"tests changed after the hand-over",
+			"changed after the tests were handed over: "},
 		Runner:  {"test runner changed", "the test runner's configuration changed: "},
 		Command: {"test command changed", "test command changed: "},
 		Failing: {"tests failing", "tests fail: "},
-		Lost:    {"tests not compared", "the tests can't be compared with how they were at the claim: "},
+		Lost: {"tests not compared",
+			"the tests can't be compared with how they were at the claim: "},
 	}
 }
 
-// Kinds are all kinds.
+// Kinds returns all kinds.
 func Kinds() []Kind {
 	return []Kind{Marks, Differs, Removed, Skips, Fewer, Changed, Runner, Command, Failing, Lost}
 }
 
-// Noun is the kind in words.
+// Noun returns the kind in words.
 func (k Kind) Noun() string { return kindTexts()[k][0] }
 
-// ItemsText names the items, those of a kind together.
+// ItemsText names the items, grouped by kind.
 func ItemsText(items []Item) string { return itemsText(items, func(Item) bool { return true }) }
 
 func itemsText(items []Item, which func(Item) bool) string {
@@ -133,7 +136,7 @@ func itemsText(items []Item, which func(Item) bool) string {
 	return strings.Join(list, "; ")
 }
 
-// some names the first of a list.
+// some names the first few of a list.
 func some(names []string) string {
 	const most = 5
 	text := strings.Join(names[:min(most, len(names))], ", ")
@@ -143,13 +146,14 @@ func some(names []string) string {
 	return text
 }
 
-// short is a hash as people read it.
+// short abbreviates a hash for people.
 func short(hash string) string { return hash[:min(len(hash), 10)] }
 
 func tree(f *Facts) Answer {
 	switch {
 	case f.Way.branch() && (f.Left == "" || f.Left != f.Lands):
-		return Answer{Says: No, Evidence: fmt.Sprintf("%s isn't %s, %s", short(f.Lands), short(f.Left), f.Way.must())}
+		return Answer{Says: No,
+			Evidence: fmt.Sprintf("%s isn't %s, %s", short(f.Lands), short(f.Left), f.Way.must())}
 	case f.Way.branch():
 		return Answer{Says: Yes, Evidence: short(f.Left) + ", " + f.Way.must()}
 	case f.Left == "":
@@ -181,7 +185,8 @@ func tests(f *Facts) Answer {
 	return f.judge(a, Removed, Skips, Fewer, Changed, Runner, Command, Lost)
 }
 
-// judge answers by the items of some kinds: the worst one decides. Where there is none of them, the answer is clean.
+// judge answers by the items of some kinds: the worst one decides. Without such items, the answer
+// is clean.
 func (f *Facts) judge(clean Answer, kinds ...Kind) Answer {
 	a := clean
 	if a.Says == "" {
@@ -207,7 +212,7 @@ func (f *Facts) judge(clean Answer, kinds ...Kind) Answer {
 	return a
 }
 
-// noCommand is the evidence where the project has no test command. Ruling.Verdict knows it.
+// noCommand is the evidence for a project without a test command. Ruling.Verdict compares with it.
 const noCommand = "no test.command"
 
 func run(f *Facts) Answer {
@@ -228,7 +233,8 @@ func run(f *Facts) Answer {
 	case r.Green:
 		return Answer{Says: Yes, Evidence: evidence}
 	case r.Known:
-		return Answer{Says: Unknown, Evidence: evidence + "; the same tests fail without it", Items: failing}
+		return Answer{Says: Unknown, Evidence: evidence + "; the same tests fail without it",
+			Items: failing}
 	case f.Approval != nil && f.Approval.All:
 		return Answer{Says: Approved, Evidence: evidence, Items: failing}
 	}
@@ -238,7 +244,8 @@ func run(f *Facts) Answer {
 func review(f *Facts) Answer {
 	switch {
 	case f.Approval != nil:
-		return Answer{Says: Yes, Evidence: strings.TrimSpace(f.Approval.By + treeText(f.Approval.Tree))}
+		return Answer{Says: Yes,
+			Evidence: strings.TrimSpace(f.Approval.By + treeText(f.Approval.Tree))}
 	case f.Review != "":
 		return Answer{Says: Person, Evidence: f.Review}
 	case f.Way.person():

@@ -2,10 +2,13 @@ package gate
 
 import "testing"
 
-// Work that removed tests comes first, approved or not; without a ruling nothing is known to be gone.
+// Work that removed tests comes first, approved or not; without a ruling nothing is known to be
+// gone.
 func TestTestsFirst(t *testing.T) {
-	gone := &Ruling{Answers: []Answer{{Says: Approved, Items: []Item{{Kind: Removed, Name: "a_test.go"}}}}}
-	changed := &Ruling{Answers: []Answer{{Says: Person, Items: []Item{{Kind: Changed, Name: "a_test.go"}}}}}
+	gone := &Ruling{Answers: []Answer{{Says: Approved,
+		Items: []Item{{Kind: Removed, Name: "a_test.go"}}}}}
+	changed := &Ruling{Answers: []Answer{{Says: Person,
+		Items: []Item{{Kind: Changed, Name: "a_test.go"}}}}}
 	for _, c := range []struct {
 		a, b *Ruling
 		want int

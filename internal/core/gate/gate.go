@@ -1,6 +1,7 @@
-// Package gate decides what lands. Whatever sets a slice complete, or moves the merge queue's branch or the target, asks it first: one
-// list of questions for every way, each answered from facts that agents can't write, each with its evidence. The answers are kept
-// in the attempt's record. A Pass is the only key to the functions that do it, and nothing outside this package can make one.
+// Package gate decides what lands. All code that sets a slice complete, or moves the merge queue's
+// branch or the target, asks it first. There is one list of questions for every way to land; each
+// is answered, with evidence, from facts that agents can't write. The answers are kept in the
+// attempt's record. The functions that land work require a Pass, which only this package can make.
 // The package is pure: it reads no file and runs nothing.
 package gate
 
@@ -11,10 +12,10 @@ import (
 	"strings"
 )
 
-// A Question is one that is asked of everything that is to land. Records have these words.
+// A Question is asked about everything that is to land. Records contain these words.
 type Question string
 
-// The questions, in the order in which they are asked.
+// The questions, in the order they are asked.
 const (
 	Tree   Question = "tree"
 	Merge  Question = "merge"
@@ -23,14 +24,14 @@ const (
 	Review Question = "review"
 )
 
-// A question is a row of the list.
+// A question is one entry of questions.
 type question struct {
 	key    Question
 	asks   string
 	answer func(*Facts) Answer
 }
 
-// questions is the list.
+// questions lists all questions, in order.
 func questions() []question {
 	return []question{
 		{Tree, "Is this the tree that its agent left?", tree},
@@ -41,7 +42,7 @@ func questions() []question {
 	}
 }
 
-// Text is the question in words.
+// Text returns the question in words.
 func (q Question) Text() string {
 	for _, row := range questions() {
 		if row.key == q {
@@ -51,32 +52,32 @@ func (q Question) Text() string {
 	return string(q)
 }
 
-// Says is an answer in a word. Records have these words.
+// Says is an answer in one word. Records contain these words.
 type Says string
 
 // The answers.
 const (
 	Yes      Says = "yes"      // as it must be
-	Approved Says = "approved" // a person has seen what isn't, and approves it
-	Unknown  Says = "unknown"  // can't be told; it lands, and says so
-	Skipped  Says = "skipped"  // not asked of what lands in this way
+	Approved Says = "approved" // a person has seen the defects and approves them
+	Unknown  Says = "unknown"  // can't be determined; it lands with a note
+	Skipped  Says = "skipped"  // not asked for this way to land
 	Pending  Says = "pending"  // not known yet
 	Person   Says = "person"   // a person has to look
 	No       Says = "no"       // it doesn't land
 )
 
-// passes reports whether something with this answer may land.
+// passes reports whether work with this answer may land.
 func (s Says) passes() bool { return s == Yes || s == Approved || s == Unknown || s == Skipped }
 
-// An Answer is what was found, with its evidence.
+// An Answer is the answer to a question, with its evidence.
 type Answer struct {
 	Question Question `json:"question"`
 	Says     Says     `json:"says"`
 	Evidence string   `json:"evidence,omitempty"` // for people
-	Items    []Item   `json:"items,omitempty"`    // what isn't as it must be, approved or not
+	Items    []Item   `json:"items,omitempty"`    // the defects, approved or not
 }
 
-// A Ruling is the answers to all questions about one piece of work.
+// A Ruling holds the answers to all questions about one piece of work.
 type Ruling struct {
 	Way     Way      `json:"way"`
 	Work    string   `json:"work,omitempty"` // slice or task; "" for what is no one's
@@ -84,7 +85,8 @@ type Ruling struct {
 	Answers []Answer `json:"answers"`
 }
 
-// Ask asks all questions. A question that makes no sense for the way is skipped; one whose facts are gone is unknown.
+// Ask asks all questions. Questions that don't apply to the way are skipped; those whose facts are
+// gone are unknown.
 func Ask(f Facts) *Ruling {
 	r := &Ruling{Way: f.Way, Work: f.Work}
 	if f.Way.branch() {
@@ -107,7 +109,7 @@ func Ask(f Facts) *Ruling {
 	return r
 }
 
-// Answer is the answer to a question; it says Pending if it wasn't asked.
+// Answer returns the answer to a question, Pending if it wasn't asked.
 func (r *Ruling) Answer(q Question) Answer {
 	if r != nil {
 		for _, a := range r.Answers {
@@ -119,13 +121,15 @@ func (r *Ruling) Answer(q Question) Answer {
 	return Answer{Question: q, Says: Pending}
 }
 
-// Refused says why the work doesn't land whatever a test says or a person thinks of the rest; "" if nothing speaks against it.
+// Refused returns why the work can't land, regardless of later tests and of approvals; "" if it
+// may.
 func (r *Ruling) Refused() string { return r.texts(No, func(i Item) bool { return i.Red }) }
 
-// Asks says what a person has to look at first; "" for nothing.
+// Asks returns what a person has to look at first; "" for nothing.
 func (r *Ruling) Asks() string { return r.texts(Person, func(Item) bool { return true }) }
 
-// Approval says what a person has approved that isn't as it must be: "tests removed, approved"; "" for nothing.
+// Approval returns which defects a person has approved, such as "tests removed, approved"; "" for
+// none.
 func (r *Ruling) Approval() string {
 	var kinds []string
 	for _, a := range r.Answers {
@@ -157,7 +161,7 @@ func (r *Ruling) texts(s Says, which func(Item) bool) string {
 	return strings.Join(list, "; ")
 }
 
-// Open are the items that stand in the way: those a person approves by accepting the work.
+// Open returns the items that block the work; a person who accepts the work approves them.
 func (r *Ruling) Open() []Item {
 	var list []Item
 	if r == nil {
@@ -171,7 +175,7 @@ func (r *Ruling) Open() []Item {
 	return list
 }
 
-// ApprovedItems are those that a person has approved.
+// ApprovedItems returns the items that a person has approved.
 func (r *Ruling) ApprovedItems() []Item {
 	var list []Item
 	if r == nil {
@@ -185,7 +189,8 @@ func (r *Ruling) ApprovedItems() []Item {
 	return list
 }
 
-// TestsFirst compares two rulings: work that removed tests comes before any other, since a person has to see that first.
+// TestsFirst compares two rulings: work that removed tests sorts first, since a person has to see
+// it first.
 func TestsFirst(a, b *Ruling) int {
 	switch gone := a.testsGone(); {
 	case gone == b.testsGone():
@@ -199,21 +204,24 @@ func TestsFirst(a, b *Ruling) int {
 // testsGone reports whether tests were removed or skipped, or fewer of them ran, approved or not.
 func (r *Ruling) testsGone() bool {
 	return r != nil && slices.ContainsFunc(r.Answers, func(a Answer) bool {
-		return slices.ContainsFunc(a.Items, func(i Item) bool { return i.Kind == Removed || i.Kind == Skips || i.Kind == Fewer })
+		return slices.ContainsFunc(a.Items, func(i Item) bool {
+			return i.Kind == Removed || i.Kind == Skips || i.Kind == Fewer
+		})
 	})
 }
 
-// A Verdict is what a slice's file says of what was seen of its tests: the values of plan.Verified.
+// A Verdict is the test result recorded in a slice's file: the values of plan.Verified.
 type Verdict string
 
 // The verdicts.
 const (
-	Green      Verdict = "true"
-	KnownRed   Verdict = "false" // the same tests fail without it, or a person has approved what nobody can verify
+	Green Verdict = "true"
+	// the same tests fail without it, or a person has approved unverifiable work
+	KnownRed   Verdict = "false"
 	Unverified Verdict = "none"
 )
 
-// Verdict is what the answers come to.
+// Verdict returns the verdict that follows from the answers.
 func (r *Ruling) Verdict() Verdict {
 	a := r.Answer(Run)
 	switch {
@@ -229,8 +237,8 @@ func (r *Ruling) Verdict() Verdict {
 	return Unverified
 }
 
-// A Pass is the permission to land: to set one piece of work complete, or to move a branch to one commit. The zero Pass permits
-// nothing, and only Ruling.Pass and Together make another one.
+// A Pass is the permission to land: to set one piece of work complete, or to move a branch to one
+// commit. The zero Pass permits nothing; only Ruling.Pass and Together make others.
 type Pass struct {
 	works   []string
 	commit  string
@@ -238,11 +246,12 @@ type Pass struct {
 	ok      bool
 }
 
-// ErrNoPass says that something was about to land without a pass. Beyond an answer that stands in the way, that is a mistake in gl.
+// ErrNoPass means that something was about to land without a pass. Unless an answer forbids it,
+// that is a bug in gl.
 var ErrNoPass = errors.New("nothing lands without the gate's pass")
 
-// Pass returns the permission that follows from the answers, or the first answer that stands in the way. commit is what lands, "" where no
-// branch moves.
+// Pass returns the permission that follows from the answers, or the first answer that forbids it.
+// commit is what lands, "" if no branch moves.
 func (r *Ruling) Pass(commit string) (Pass, error) {
 	if r == nil || r.Only != "" && commit != r.Only {
 		return Pass{}, ErrNoPass
@@ -255,7 +264,8 @@ func (r *Ruling) Pass(commit string) (Pass, error) {
 	return Pass{works: []string{r.Work}, commit: commit, verdict: r.Verdict(), ok: true}, nil
 }
 
-// Together returns the permission to move a branch to the last of several commits, each of which has a pass.
+// Together returns the permission to move a branch to the last of several commits, each of which
+// has a pass.
 func Together(head string, passes ...Pass) (Pass, error) {
 	all := Pass{commit: head, ok: len(passes) > 0, verdict: Green}
 	for _, p := range passes {
@@ -268,7 +278,7 @@ func Together(head string, passes ...Pass) (Pass, error) {
 	return all, nil
 }
 
-// Moves returns an error unless the pass permits to move a branch to the commit.
+// Moves returns an error unless the pass permits moving a branch to the commit.
 func (p Pass) Moves(commit string) error {
 	if !p.ok || commit == "" || p.commit != commit {
 		return fmt.Errorf("%w: move a branch to %.12s", ErrNoPass, commit)
@@ -276,7 +286,7 @@ func (p Pass) Moves(commit string) error {
 	return nil
 }
 
-// Completes returns an error unless the pass permits to call a piece of work complete.
+// Completes returns an error unless the pass permits setting the work complete.
 func (p Pass) Completes(work string) error {
 	if !p.ok || !slices.Contains(p.works, work) {
 		return fmt.Errorf("%w: complete %s", ErrNoPass, work)
@@ -284,5 +294,5 @@ func (p Pass) Completes(work string) error {
 	return nil
 }
 
-// Verdict is what was seen of the tests.
+// Verdict returns the verdict on the tests.
 func (p Pass) Verdict() Verdict { return p.verdict }

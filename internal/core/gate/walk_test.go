@@ -14,9 +14,9 @@ import (
 	"greenlight/internal/base/testfiles"
 )
 
-// allowed are the functions of the program that can move a ref, or write that a slice is complete, each with the reason why it needs
-// no pass; "gate" are those that ask for one. What isn't here fails the test: either it goes through the gate, or its ref is none
-// that work lands by.
+// allowed lists the functions of the program that can move a ref or set a slice complete, each with
+// the reason why it needs no pass; "gate" marks those that require one. Any other function fails
+// the test: it has to go through the gate, or be listed because work doesn't land on its ref.
 var allowed = map[string]string{
 	"git.FastForward":                "gate",
 	"worktree.Queue.Move":            "gate",
@@ -66,29 +66,32 @@ var allowed = map[string]string{
 	"worktree.Queue.DropNote":        "a note of the queue",
 }
 
-// movers are the words by which git moves refs.
+// movers lists the git commands that move refs.
 var movers = []string{"update-ref", "symbolic-ref", "merge", "commit", "reset", "push", "rebase", "cherry-pick", "am", "pull", "fetch", "revert", "branch"}
 
-// tools are gl's functions for that.
+// tools lists gl's functions for that.
 var tools = []string{"ChangeRefs", "SetSymbolicRef", "ChangeWhole", "changeWhole", "changeOnce", "moveBeside"}
 
-// Nothing in the program moves a ref or completes a slice but what is listed, and what moves the branches that work lands by asks for a pass.
+// Only the listed functions move a ref or complete a slice, and those that move the branches that
+// work lands on require a pass.
 func TestOneGate(t *testing.T) {
 	found := map[string]bool{}
 	root := testfiles.Repository(t)
 	for _, top := range []string{"internal", "cmd"} {
-		err := filepath.WalkDir(filepath.Join(root, top), func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-				return err
-			}
-			file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
-			if err == nil && file.Name.Name != "gate" {
-				for _, decl := range file.Decls {
-					look(t, file.Name.Name, decl, found)
+		err := filepath.WalkDir(filepath.Join(root, top),
+			func(path string, d fs.DirEntry, err error) error {
+				if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") ||
+					strings.HasSuffix(path, "_test.go") {
+					return err
 				}
-			}
-			return err
-		})
+				file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+				if err == nil && file.Name.Name != "gate" {
+					for _, decl := range file.Decls {
+						look(t, file.Name.Name, decl, found)
+					}
+				}
+				return err
+			})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,14 +108,15 @@ func TestOneGate(t *testing.T) {
 	}
 }
 
-// look notes what a declaration can do.
+// look records what a declaration can do.
 func look(t *testing.T, pkg string, decl ast.Decl, found map[string]bool) {
 	name, does, asks := pkg+"."+declared(decl), false, false
 	words := map[string]bool{}
 	ast.Inspect(decl, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.CompositeLit:
-			if typ := text(n.Type); slices.Contains([]string{"gate.Ruling", "gate.Answer"}, typ) || typ == "gate.Pass" && len(n.Elts) > 0 {
+			if typ := text(n.Type); slices.Contains([]string{"gate.Ruling", "gate.Answer"}, typ) ||
+				typ == "gate.Pass" && len(n.Elts) > 0 {
 				t.Errorf("%s makes a %s: only package gate does", name, typ)
 			}
 		case *ast.BasicLit:
@@ -130,7 +134,9 @@ func look(t *testing.T, pkg string, decl ast.Decl, found map[string]bool) {
 	if _, function := decl.(*ast.FuncDecl); !function {
 		return
 	}
-	if pkg == "git" && slices.ContainsFunc(movers, func(w string) bool { return words[w] }) || words["status"] && words["complete"] {
+	if pkg == "git" && slices.ContainsFunc(movers, func(w string) bool {
+		return words[w]
+	}) || words["status"] && words["complete"] {
 		does = true
 	}
 	if does {
@@ -141,7 +147,7 @@ func look(t *testing.T, pkg string, decl ast.Decl, found map[string]bool) {
 	}
 }
 
-// declared is a function's name, with its receiver's type.
+// declared returns a function's name with its receiver's type.
 func declared(decl ast.Decl) string {
 	f, ok := decl.(*ast.FuncDecl)
 	if !ok {
@@ -153,7 +159,7 @@ func declared(decl ast.Decl) string {
 	return strings.TrimPrefix(text(f.Recv.List[0].Type), "*") + "." + f.Name.Name
 }
 
-// text is an expression of names alone.
+// text returns the source of an expression made of names alone.
 func text(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.Ident:

@@ -2,7 +2,7 @@ package gate
 
 import "slices"
 
-// A Way is how something lands. Records have these words.
+// A Way is how something lands. Records contain these words.
 type Way string
 
 // The ways to land.
@@ -12,21 +12,22 @@ const (
 	Task     Way = "task"     // gl quick, gl wrap
 	Accepted Way = "accepted" // a person accepts what was built in a worktree, or lands a branch
 	Checkout Way = "checkout" // a slice that was built and tested in the checkout
-	File     Way = "file"     // its file says so, and gl has tested nothing: STATE.md, another system's items
-	Word     Way = "word"     // a person accepts what was built in the checkout
-	Retest   Way = "retest"   // gl verify has tested what had landed
-	Undo     Way = "undo"     // gl undo takes a slice back
-	Follow   Way = "follow"   // the merge queue's branch takes up the target's own commits
-	TakeIn   Way = "take-in"  // it is merged with them
-	Reset    Way = "reset"    // gl land --reset begins it again at the target
-	Deliver  Way = "deliver"  // the target takes up what has landed
+	// by its file alone, untested by gl: STATE.md, another system's items
+	File    Way = "file"
+	Word    Way = "word"    // a person accepts what was built in the checkout
+	Retest  Way = "retest"  // gl verify has tested what had landed
+	Undo    Way = "undo"    // gl undo takes a slice back
+	Follow  Way = "follow"  // the merge queue's branch takes up the target's own commits
+	TakeIn  Way = "take-in" // the merge queue's branch is merged with them
+	Reset   Way = "reset"   // gl land --reset restarts the merge queue's branch at the target
+	Deliver Way = "deliver" // the target takes up what has landed
 )
 
-// A way is a row of the table of ways.
+// A way is one entry of ways.
 type way struct {
 	key  Way
 	text string
-	skip map[Question]string // the questions that aren't asked, each with the reason
+	skip map[Question]string // the questions not asked, each with the reason
 }
 
 const (
@@ -36,23 +37,30 @@ const (
 	own      = "no agent's work"
 )
 
-// ways is the table: what can land, and which questions make no sense there.
+// ways lists the ways to land, and which questions don't apply to them.
 func ways() []way {
 	inCheckout := map[Question]string{Merge: noMerge}
 	return []way{
 		{Single, "a slice, alone", nil},
 		{Batch, "a slice, in a batch", nil},
-		{Task, "a task: gl quick, gl wrap", map[Question]string{Review: "a person started the task"}},
+		{Task, "a task: gl quick, gl wrap",
+			map[Question]string{Review: "a person started the task"}},
 		{Accepted, "accepted by a person: gl accept, gl land BRANCH", nil},
 		{Checkout, "built in the checkout", inCheckout},
-		{File, "another system's item, or STATE.md", map[Question]string{Merge: noMerge, Tests: "nothing is compared there", Run: "gl ran no tests there"}},
+		{File, "another system's item, or STATE.md", map[Question]string{Merge: noMerge,
+			Tests: "nothing is compared there", Run: "gl ran no tests there"}},
 		{Word, "built in the checkout, accepted by a person", inCheckout},
 		{Retest, "gl verify of what has landed", nil},
-		{Undo, "gl undo", map[Question]string{Tree: own, Tests: "what landed with the slice goes with it"}},
-		{Follow, "the target has moved on", map[Question]string{Merge: noMerge, Tests: inTarget, Run: inTarget, Review: inTarget}},
-		{TakeIn, "the target and the merge queue have both moved on", map[Question]string{Tree: own, Tests: asked, Review: asked}},
-		{Reset, "gl land --reset", map[Question]string{Merge: noMerge, Tests: inTarget, Run: inTarget}},
-		{Deliver, "what has landed is merged into the target", map[Question]string{Merge: noMerge, Tests: asked, Run: asked, Review: asked}},
+		{Undo, "gl undo",
+			map[Question]string{Tree: own, Tests: "what landed with the slice goes with it"}},
+		{Follow, "the target has moved on",
+			map[Question]string{Merge: noMerge, Tests: inTarget, Run: inTarget, Review: inTarget}},
+		{TakeIn, "the target and the merge queue have both moved on",
+			map[Question]string{Tree: own, Tests: asked, Review: asked}},
+		{Reset, "gl land --reset",
+			map[Question]string{Merge: noMerge, Tests: inTarget, Run: inTarget}},
+		{Deliver, "what has landed is merged into the target",
+			map[Question]string{Merge: noMerge, Tests: asked, Run: asked, Review: asked}},
 	}
 }
 
@@ -64,10 +72,10 @@ func (w Way) row() *way {
 	return nil
 }
 
-// Known reports whether the way is in the table.
+// Known reports whether the way is in ways.
 func (w Way) Known() bool { return w.row() != nil }
 
-// Text is the way in words.
+// Text returns the way in words.
 func (w Way) Text() string {
 	if row := w.row(); row != nil {
 		return row.text
@@ -75,10 +83,10 @@ func (w Way) Text() string {
 	return string(w)
 }
 
-// branch reports whether a branch moves to a commit that exists already, instead of work being merged.
+// branch reports whether a branch moves to an existing commit, rather than work being merged.
 func (w Way) branch() bool { return w.must() != "" }
 
-// must says in words which commit that is; "" for ways that merge.
+// must describes that commit in words; "" for ways that merge.
 func (w Way) must() string {
 	switch w {
 	case Follow, Reset:
@@ -90,7 +98,7 @@ func (w Way) must() string {
 	return ""
 }
 
-// person reports whether only a person lands something in this way.
+// person reports whether only a person can land something this way.
 func (w Way) person() bool { return w == Accepted || w == Word || w == Undo || w == Reset }
 
 // skips returns why a question isn't asked.

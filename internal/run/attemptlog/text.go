@@ -125,7 +125,9 @@ func end(path, stream string, n int, show func(*agent.Decoder, lines.Piece) []st
 	}
 	var texts []string
 	dec := agent.NewDecoder(stream)
-	if err := t.Lines(true, func(p lines.Piece) { texts = append(texts, show(dec, p)...) }); err != nil {
+	if err := t.Lines(true, func(p lines.Piece) {
+		texts = append(texts, show(dec, p)...)
+	}); err != nil {
 		return nil
 	}
 	text := strings.TrimRight(strings.Join(texts, "\n"), "\n")

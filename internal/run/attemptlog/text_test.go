@@ -16,8 +16,10 @@ func TestEventText(t *testing.T) {
 		kind agent.Kind
 		want string
 	}{
-		{agent.KindSay, "a\n  b"}, {agent.KindPlain, "a\n  b"}, {agent.KindInit, "- a\n  b"}, {agent.KindTool, "> a\n  b"},
-		{agent.KindToolError, "! a\n  b"}, {agent.KindRetry, "~ a\n  b"}, {agent.KindLimit, "~ a\n  b"},
+		{agent.KindSay, "a\n  b"}, {agent.KindPlain, "a\n  b"}, {agent.KindInit, "- a\n  b"},
+		{agent.KindTool, "> a\n  b"},
+		{agent.KindToolError, "! a\n  b"}, {agent.KindRetry, "~ a\n  b"},
+		{agent.KindLimit, "~ a\n  b"},
 		{agent.KindResult, "= a\n  b"},
 	} {
 		if got := EventText(agent.Event{Kind: test.kind, Text: "a\nb"}); got != test.want {
@@ -61,7 +63,8 @@ func TestText(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := strings.Join(Text(agent.NewDecoder("claude"), lines.Piece{Text: []byte(tt.line)}), "|"); got != tt.want {
+			if got := strings.Join(Text(agent.NewDecoder("claude"),
+				lines.Piece{Text: []byte(tt.line)}), "|"); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})

@@ -46,7 +46,9 @@ func BenchmarkForecast(b *testing.B) {
 				for i, w := range s.works {
 					gitIn(b, s.repo.Layout.Dir(w.Lineage), "status", "--porcelain")
 					for _, other := range s.works[i+1:] {
-						cmd := exec.Command("git", "merge-tree", "--write-tree", f.looked[w.Lineage.Branch].commit, f.looked[other.Lineage.Branch].commit)
+						cmd := exec.Command("git", "merge-tree", "--write-tree",
+							f.looked[w.Lineage.Branch].commit,
+							f.looked[other.Lineage.Branch].commit)
 						cmd.Dir = s.root
 						if err := cmd.Run(); err == nil {
 							b.Fatal("no conflict")

@@ -54,7 +54,8 @@ const most = 4096
 // the order of the works.
 func (f *Forecaster) Find(ctx context.Context, works []Work) ([]plan.Collision, error) {
 	if f.looked == nil || len(f.merged) > most || len(f.paths) > most {
-		f.looked, f.paths, f.merged = map[string]look{}, map[[2]string][]string{}, map[[2]string][]string{}
+		f.looked, f.paths, f.merged = map[string]look{}, map[[2]string][]string{},
+			map[[2]string][]string{}
 	}
 	base, err := f.Repo.Queue.Base(ctx)
 	if err != nil {
@@ -68,7 +69,8 @@ func (f *Forecaster) Find(ctx context.Context, works []Work) ([]plan.Collision, 
 	commits, changed := make([]string, len(works)), make([][]string, len(works))
 	for i, w := range works {
 		// it is being created or removed
-		if commits[i], err = f.commit(ctx, w, saved[w.Lineage.Branch]); err != nil || commits[i] == "" {
+		if commits[i], err = f.commit(ctx, w, saved[w.Lineage.Branch]); err != nil ||
+			commits[i] == "" {
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
@@ -99,7 +101,8 @@ func (f *Forecaster) Find(ctx context.Context, works []Work) ([]plan.Collision, 
 				return nil, err
 			}
 			if len(paths) > 0 {
-				list = append(list, plan.Collision{Slice: w.Slice, With: works[j].Slice, Paths: paths})
+				list = append(list,
+					plan.Collision{Slice: w.Slice, With: works[j].Slice, Paths: paths})
 			}
 		}
 	}
@@ -107,7 +110,8 @@ func (f *Forecaster) Find(ctx context.Context, works []Work) ([]plan.Collision, 
 }
 
 // withLane returns the conflicts of a work with what has landed since it began.
-func (f *Forecaster) withLane(ctx context.Context, base, began, commit string, changed []string) ([]string, error) {
+func (f *Forecaster) withLane(ctx context.Context, base, began, commit string,
+	changed []string) ([]string, error) {
 	if began == base {
 		return nil, nil
 	}
@@ -146,7 +150,9 @@ func (f *Forecaster) saved(ctx context.Context, works []Work) (map[string]worktr
 }
 
 // isNew reports whether a look is recent enough.
-func (f *Forecaster) isNew(last look) bool { return last.commit != "" && time.Since(last.at) < f.Age }
+func (f *Forecaster) isNew(last look) bool {
+	return last.commit != "" && time.Since(last.at) < f.Age
+}
 
 // commit returns a commit of the work. For running work it is the last snapshot, if that is
 // recent enough, or else a look at the worktree.

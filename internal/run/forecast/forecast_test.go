@@ -15,7 +15,8 @@ import (
 
 func gitIn(t testing.TB, dir string, args ...string) {
 	t.Helper()
-	cmd := exec.Command("git", append([]string{"-c", "user.name=t", "-c", "user.email=t@t"}, args...)...)
+	cmd := exec.Command("git",
+		append([]string{"-c", "user.name=t", "-c", "user.email=t@t"}, args...)...)
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("git %q: %v: %s", args, err, out)
@@ -92,7 +93,8 @@ func TestFind(t *testing.T) {
 	gitIn(t, dirs["S-3"], "commit", "-qam", "S-3")
 	gitIn(t, dirs["S-3"], "add", "new")
 	gitIn(t, dirs["S-3"], "commit", "-qm", "S-3")
-	find(2, plan.Collision{Slice: "S-1", With: "S-2", Paths: []string{"routes"}}, plan.Collision{Slice: "S-2", With: "S-3", Paths: []string{"new"}})
+	find(2, plan.Collision{Slice: "S-1", With: "S-2", Paths: []string{"routes"}},
+		plan.Collision{Slice: "S-2", With: "S-3", Paths: []string{"new"}})
 	works[1].Running = false
 	find(0)
 
@@ -109,8 +111,10 @@ func TestMeet(t *testing.T) {
 		a, b []string
 		want bool
 	}{
-		{nil, []string{"a"}, false}, {[]string{"a", "c"}, []string{"b", "c"}, true}, {[]string{"a"}, []string{"b"}, false},
-		{[]string{"a", "d"}, []string{"d/x"}, true}, {[]string{"d/x"}, []string{"d"}, true}, {[]string{"d-x"}, []string{"d"}, false},
+		{nil, []string{"a"}, false}, {[]string{"a", "c"}, []string{"b", "c"}, true},
+		{[]string{"a"}, []string{"b"}, false},
+		{[]string{"a", "d"}, []string{"d/x"}, true}, {[]string{"d/x"}, []string{"d"}, true},
+		{[]string{"d-x"}, []string{"d"}, false},
 		{[]string{"d", "d-x"}, []string{"d/x"}, true},
 	} {
 		if meet(c.a, c.b) != c.want || meet(c.b, c.a) != c.want {
@@ -122,7 +126,8 @@ func TestMeet(t *testing.T) {
 // A written file reads back the same, and isn't written again without a change.
 func TestFile(t *testing.T) {
 	dir := t.TempDir()
-	list := []plan.Collision{{Slice: "S-1", With: "S-2", Paths: []string{"a"}}, {Slice: "S-3", Paths: []string{"b"}}}
+	list := []plan.Collision{{Slice: "S-1", With: "S-2", Paths: []string{"a"}},
+		{Slice: "S-3", Paths: []string{"b"}}}
 	if err := Write(dir, list); err != nil {
 		t.Fatal(err)
 	}

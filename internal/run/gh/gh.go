@@ -49,7 +49,8 @@ type Repo struct {
 
 // Find returns the open pull request of a branch, or nil.
 func (r Repo) Find(ctx context.Context, head, base string) (*PullRequest, error) {
-	out, err := r.run(ctx, "", "pr", "list", "--head", head, "--base", base, "--state", "open", "--limit", "1", "--json", fields)
+	out, err := r.run(ctx, "", "pr", "list", "--head", head, "--base", base, "--state", "open",
+		"--limit", "1", "--json", fields)
 	if err != nil {
 		return nil, err
 	}
@@ -78,13 +79,15 @@ func (r Repo) View(ctx context.Context, number int) (*PullRequest, error) {
 
 // Create opens a pull request for a branch that has been pushed.
 func (r Repo) Create(ctx context.Context, head, base, title, body string) error {
-	_, err := r.run(ctx, body, "pr", "create", "--head", head, "--base", base, "--title", title, "--body-file", "-")
+	_, err := r.run(ctx, body, "pr", "create", "--head", head, "--base", base, "--title", title,
+		"--body-file", "-")
 	return err
 }
 
 // Edit changes a pull request's title and text.
 func (r Repo) Edit(ctx context.Context, number int, title, body string) error {
-	_, err := r.run(ctx, body, "pr", "edit", strconv.Itoa(number), "--title", title, "--body-file", "-")
+	_, err := r.run(ctx, body, "pr", "edit", strconv.Itoa(number), "--title", title,
+		"--body-file", "-")
 	return err
 }
 
@@ -102,7 +105,9 @@ func (r Repo) run(parent context.Context, input string, args ...string) (string,
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir, cmd.Stdin = r.Dir, strings.NewReader(input)
-	cmd.Env = append(r.Environ[:len(r.Environ):len(r.Environ)], "PWD="+r.Dir, "GH_PROMPT_DISABLED=1", "GH_NO_UPDATE_NOTIFIER=1", "GH_PAGER=cat", "NO_COLOR=1", "CLICOLOR_FORCE=")
+	cmd.Env = append(r.Environ[:len(r.Environ):len(r.Environ)], "PWD="+r.Dir,
+		"GH_PROMPT_DISABLED=1", "GH_NO_UPDATE_NOTIFIER=1", "GH_PAGER=cat", "NO_COLOR=1",
+		"CLICOLOR_FORCE=")
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = time.Second
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for gl
@@ -119,7 +124,8 @@ func (r Repo) run(parent context.Context, input string, args ...string) (string,
 		return "", fmt.Errorf("%s: %w", verb, parent.Err())
 	case ctx.Err() != nil:
 		return "", fmt.Errorf("%s: no answer for %s", verb, limit)
-	case errors.As(err, &exit) && exit.ExitCode() == loginCode, strings.Contains(words.String(), "gh auth login"):
+	case errors.As(err, &exit) && exit.ExitCode() == loginCode,
+		strings.Contains(words.String(), "gh auth login"):
 		return "", ErrLogin
 	case said != "":
 		return "", fmt.Errorf("%s: %s", verb, said)

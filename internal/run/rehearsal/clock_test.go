@@ -17,11 +17,12 @@ func TestStepsKeepTheirTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var at []time.Duration
 		var p *player
-		p = fake(t, "step=100ms", io.Discard, io.Discard, func(context.Context, string, []field) error {
-			at = append(at, time.Since(p.start))
-			time.Sleep(60 * time.Millisecond)
-			return nil
-		})
+		p = fake(t, "step=100ms", io.Discard, io.Discard,
+			func(context.Context, string, []field) error {
+				at = append(at, time.Since(p.start))
+				time.Sleep(60 * time.Millisecond)
+				return nil
+			})
 		if code := p.play(t.Context()); code != 0 {
 			t.Fatalf("exit %d", code)
 		}

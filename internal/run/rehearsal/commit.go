@@ -31,7 +31,8 @@ const indexFile = "rehearsal/index.md"
 // rehearsal writes only state, because the files are the person's.
 func commits(ctx context.Context, w worker, j *job, command string) worker {
 	switch {
-	case j.isTask(), strings.HasSuffix(command, "sw-verify"), strings.HasSuffix(command, "plan-phase"), strings.HasSuffix(command, "verify-work"):
+	case j.isTask(), strings.HasSuffix(command, "sw-verify"),
+		strings.HasSuffix(command, "plan-phase"), strings.HasSuffix(command, "verify-work"):
 		return w
 	}
 	dir, err := os.Getwd()
@@ -77,17 +78,23 @@ func (c committer) build(kind Kind) []call {
 	file := "rehearsal/" + id + ".md"
 	text := fmt.Sprintf("# %s\n\nA rehearsal built this in attempt %d.\n", id, c.job.attempt)
 	if kind == Red {
-		text = fmt.Sprintf("# %s\n\nBroken in attempt %d, as the rehearsal was asked to.\n", id, c.job.attempt)
+		text = fmt.Sprintf("# %s\n\nBroken in attempt %d, as the rehearsal was asked to.\n", id,
+			c.job.attempt)
 	}
 	files := []string{file}
-	calls := []call{{"write " + file, func(context.Context) error { return seen(scratch.WriteFile(c.dir, file, text)) }}}
+	calls := []call{{"write " + file, func(context.Context) error {
+		return seen(scratch.WriteFile(c.dir, file, text))
+	}}}
 	if kind == Clash {
 		files = append(files, indexFile)
-		calls = append(calls, call{"write " + indexFile, func(context.Context) error { return seen(c.addToIndex()) }})
+		calls = append(calls, call{"write " + indexFile, func(context.Context) error {
+			return seen(c.addToIndex())
+		}})
 	}
-	return append(calls, call{"git commit " + strings.Join(files, " "), func(ctx context.Context) error {
-		return seen(c.commit(ctx, files, id+": built by a rehearsal"))
-	}})
+	return append(calls,
+		call{"git commit " + strings.Join(files, " "), func(ctx context.Context) error {
+			return seen(c.commit(ctx, files, id+": built by a rehearsal"))
+		}})
 }
 
 // addToIndex adds the slice's line below the heading, at the same place as the other slices of
@@ -119,7 +126,8 @@ func (c committer) commit(ctx context.Context, files []string, message string) e
 
 // merging reports whether a merge is unfinished. Finishing it comes first.
 func (c committer) merging() bool {
-	return c.tree != nil && git.Worktree{Common: c.tree.Common, Admin: c.tree.GitDir, Path: c.tree.Top}.Operation() == "merge"
+	return c.tree != nil && git.Worktree{Common: c.tree.Common, Admin: c.tree.GitDir,
+		Path: c.tree.Top}.Operation() == "merge"
 }
 
 // resolve finishes a merge. In a conflict it keeps the lines of both sides.

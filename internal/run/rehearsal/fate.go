@@ -35,7 +35,8 @@ const (
 // Faults returns the kinds that a spec can ask for. New kinds must be appended, so that
 // existing specs keep their fates.
 func Faults() []Kind {
-	return []Kind{Crash, Hang, Fail, Turns, Limit, Park, Quit, Refuse, NoCommand, Red, Clash, Outage}
+	return []Kind{Crash, Hang, Fail, Turns, Limit, Park, Quit, Refuse, NoCommand, Red,
+		Clash, Outage}
 }
 
 // completes reports whether the agent finishes its work.

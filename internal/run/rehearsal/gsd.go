@@ -46,7 +46,8 @@ func (w *gsdWorker) enter(_ context.Context, step int) ([]call, error) {
 		return nil, nil
 	}
 	_, _, plans, err := w.dir()
-	return []call{w.gl.try("gsd", "state", "begin-phase", "--phase", w.phase, "--plans", fmt.Sprint(len(plans)))}, err
+	return []call{w.gl.try("gsd", "state", "begin-phase", "--phase", w.phase, "--plans",
+		fmt.Sprint(len(plans)))}, err
 }
 
 func (w *gsdWorker) complete(context.Context, Fate) ([]call, error) {
@@ -57,23 +58,27 @@ func (w *gsdWorker) complete(context.Context, Fate) ([]call, error) {
 	switch w.step {
 	case "plan-phase":
 		return []call{
-			write(filepath.Join(dir, prefix+"-01-PLAN.md"), "---\nphase: "+w.phase+"\nplan: 1\nwave: 1\n---\n\n# Plan (rehearsal)\n"),
+			write(filepath.Join(dir, prefix+"-01-PLAN.md"),
+				"---\nphase: "+w.phase+"\nplan: 1\nwave: 1\n---\n\n# Plan (rehearsal)\n"),
 			w.gl.try("gsd", "state", "planned-phase", "--phase", w.phase, "--plans", "1"),
 		}, nil
 	case "execute-phase":
 		var calls []call
 		for _, plan := range plans {
-			calls = append(calls, write(strings.TrimSuffix(plan, "PLAN.md")+"SUMMARY.md", "# Summary (rehearsal)\n"),
+			calls = append(calls,
+				write(strings.TrimSuffix(plan, "PLAN.md")+"SUMMARY.md", "# Summary (rehearsal)\n"),
 				w.gl.try("gsd", "state", "advance-plan"))
 		}
-		return append(calls, write(filepath.Join(dir, prefix+"-VERIFICATION.md"), "---\nstatus: passed\n---\n\n# Verification (rehearsal)\n")), nil
+		return append(calls, write(filepath.Join(dir, prefix+"-VERIFICATION.md"),
+			"---\nstatus: passed\n---\n\n# Verification (rehearsal)\n")), nil
 	}
-	return []call{write(filepath.Join(dir, prefix+"-UAT.md"), "---\nstatus: complete\n---\n\n# Tests (rehearsal)\n")}, nil
+	return []call{write(filepath.Join(dir, prefix+"-UAT.md"),
+		"---\nstatus: complete\n---\n\n# Tests (rehearsal)\n")}, nil
 }
 
 func (w *gsdWorker) park(context.Context) ([]call, error) {
-	return []call{w.gl.call("gsd", "state", "signal-waiting", "--type", "rehearsal", "--question", "Somebody to look at it (rehearsal)",
-		"--phase", w.phase)}, nil
+	return []call{w.gl.call("gsd", "state", "signal-waiting", "--type", "rehearsal", "--question",
+		"A person to look at it (rehearsal)", "--phase", w.phase)}, nil
 }
 
 // write returns a call that creates a file if it doesn't exist.

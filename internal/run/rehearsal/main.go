@@ -33,7 +33,8 @@ const (
 // argument), GL_ATTEMPT (default 1) and GL_SESSION. It writes its stream to stdout and returns
 // the exit code; the fault "crash" doesn't return. When ctx ends or SIGTERM arrives, it returns
 // 143 at once, without a result event.
-func Main(ctx context.Context, self string, args []string, env func(string) string, stdout, stderr io.Writer) int {
+func Main(ctx context.Context, self string, args []string, env func(string) string,
+	stdout, stderr io.Writer) int {
 	start := time.Now()
 	j, err := readJob(args, env, stderr)
 	if errors.Is(err, flag.ErrHelp) {
@@ -78,7 +79,8 @@ func readJob(args []string, env func(string) string, stderr io.Writer) (job, err
 	prompt := flags.String("prompt", "", "the slash command that the agent is given")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
-			fmt.Fprintln(stderr, "usage: gl rehearsal-agent [--spec SPEC] [--prompt PROMPT] [SLICE]")
+			fmt.Fprintln(stderr,
+				"usage: gl rehearsal-agent [--spec SPEC] [--prompt PROMPT] [SLICE]")
 		}
 		return job{}, err
 	}
@@ -86,8 +88,8 @@ func readJob(args []string, env func(string) string, stderr io.Writer) (job, err
 	if err != nil {
 		return job{}, err
 	}
-	j := job{spec: spec, root: env("GREENLIGHT_ROOT"), slice: env("GL_SLICE"), session: env("GL_SESSION"), attempt: 1,
-		prompt: *prompt}
+	j := job{spec: spec, root: env("GREENLIGHT_ROOT"), slice: env("GL_SLICE"),
+		session: env("GL_SESSION"), attempt: 1, prompt: *prompt}
 	if j.slice == "" {
 		j.slice = flags.Arg(0)
 	}
@@ -144,7 +146,8 @@ func (p *player) commands() []string {
 	if p.fate.Kind == NoCommand {
 		return []string{"clear", "compact"}
 	}
-	return []string{"gl:slice", "gl:quick", "gl:wrap", "gl:assess", "gl:map", "gl:ship", "clear", "compact"}
+	return []string{"gl:slice", "gl:quick", "gl:wrap", "gl:assess", "gl:map", "gl:ship",
+		"clear", "compact"}
 }
 
 // waitUntil waits until the attempt has run for age. It returns false if the attempt must end
@@ -209,7 +212,8 @@ func (p *player) end(ctx context.Context) (code int, err error) {
 		<-ctx.Done()
 		code = exitTerminated
 	case Fail:
-		fmt.Fprintf(p.stderr, "rehearsal: %s fails in attempt %d, as asked\n", p.job.slice, p.job.attempt)
+		fmt.Fprintf(p.stderr, "rehearsal: %s fails in attempt %d, as asked\n", p.job.slice,
+			p.job.attempt)
 		code = exitFail
 	case Turns:
 		p.out.turnLimit()

@@ -22,7 +22,8 @@ const playEnv = "REHEARSAL_TEST_PLAY"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(playEnv) != "" {
-		os.Exit(Main(context.Background(), "/nowhere/gl", os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
+		os.Exit(Main(context.Background(), "/nowhere/gl", os.Args[1:], os.Getenv,
+			os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())
 }
@@ -36,7 +37,8 @@ func project(t *testing.T) (root, file string) {
 		t.Fatal(err)
 	}
 	const text = "---\nid: S-3\nstatus: in_progress\nstep: none\nmilestone: m\nsession: tok\nkept: as it is # yes\n---\n\n# S-3: Three\n"
-	for name, text := range map[string]string{file: text, filepath.Join(filepath.Dir(file), "S-4.md"): strings.ReplaceAll(text, "S-3", "S-4")} {
+	for name, text := range map[string]string{file: text,
+		filepath.Join(filepath.Dir(file), "S-4.md"): strings.ReplaceAll(text, "S-3", "S-4")} {
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -73,19 +75,24 @@ func TestProcess(t *testing.T) {
 		ok   func(agent.Summary) bool
 	}{
 		{Complete, 0, []string{"status: complete", "step: complete"}, func(s agent.Summary) bool {
-			return !s.Result.IsError && s.Result.Subtype == "success" && s.Result.Turns > 4 && *s.Result.CostUSD == 0
+			return !s.Result.IsError && s.Result.Subtype == "success" && s.Result.Turns > 4 &&
+				*s.Result.CostUSD == 0
 		}},
 		{Fail, 7, nil, func(s agent.Summary) bool { return s.Result == nil }},
 		{Turns, 1, nil, func(s agent.Summary) bool {
-			return s.Result.Subtype == "error_max_turns" && s.Result.IsError && len(s.Result.Errors) == 1 && s.Limit == nil
+			return s.Result.Subtype == "error_max_turns" && s.Result.IsError &&
+				len(s.Result.Errors) == 1 && s.Limit == nil
 		}},
 		{Limit, 1, nil, func(s agent.Summary) bool {
-			return s.Result.APIStatus == 429 && s.Limit != nil && s.Limit.Kind == agent.RateLimit && s.Limit.Reset != nil
+			return s.Result.APIStatus == 429 && s.Limit != nil && s.Limit.Kind == agent.RateLimit &&
+				s.Limit.Reset != nil
 		}},
 		{Outage, 1, nil, func(s agent.Summary) bool {
 			return s.Result.APIStatus == 500 && s.Limit != nil && s.Limit.Kind == agent.Outage
 		}},
-		{Park, 0, []string{"waiting_for: "}, func(s agent.Summary) bool { return !s.Result.IsError }},
+		{Park, 0, []string{"waiting_for: "}, func(s agent.Summary) bool {
+			return !s.Result.IsError
+		}},
 		{Quit, 0, nil, func(s agent.Summary) bool { return !s.Result.IsError && s.Denials == 0 }},
 		{Refuse, 0, nil, func(s agent.Summary) bool { return !s.Result.IsError && s.Denials == 1 }},
 		{NoCommand, 0, []string{"status: in_progress", "step: none", "milestone: m\nsession: tok"}, func(s agent.Summary) bool {
@@ -114,7 +121,8 @@ func TestProcess(t *testing.T) {
 				t.Errorf("stderr: %q", &stderr)
 			}
 			s := decode(t, stdout.Bytes())
-			if !s.SawInit || s.ToolRunning || tt.kind != Fail && (s.Result == nil || s.Result.SessionID != "tok") {
+			if !s.SawInit || s.ToolRunning ||
+				tt.kind != Fail && (s.Result == nil || s.Result.SessionID != "tok") {
 				t.Fatalf("%+v", s)
 			}
 			if tt.kind != NoCommand && !slices.Contains(s.Commands, "gl:slice") || !tt.ok(s) {
@@ -123,7 +131,8 @@ func TestProcess(t *testing.T) {
 			if tt.kind != NoCommand {
 				tt.file = append(tt.file, "updated: 2")
 			}
-			checkFile(t, file, append(tt.file, "session: tok", "kept: as it is # yes", "# S-3: Three"))
+			checkFile(t, file,
+				append(tt.file, "session: tok", "kept: as it is # yes", "# S-3: Three"))
 		})
 	}
 }
@@ -225,7 +234,8 @@ func TestUsage(t *testing.T) {
 
 func TestResetIsNotTooEarly(t *testing.T) {
 	reset := time.UnixMilli(1767225600_001)
-	for seconds, want := range map[bool]string{true: `"resetsAt":1767225601,`, false: `"resetsAt":1767225600001,`} {
+	for seconds, want := range map[bool]string{true: `"resetsAt":1767225601,`,
+		false: `"resetsAt":1767225600001,`} {
 		var out bytes.Buffer
 		s := stream{w: &out, start: time.Now()}
 		s.rateLimit(reset, seconds)
@@ -257,7 +267,8 @@ func TestStateThatCannotBeWritten(t *testing.T) {
 	p := fake(t, "step=1ms", &stdout, &stderr, func(context.Context, string, []field) error {
 		return errors.New("disk full")
 	})
-	if code := p.play(t.Context()); code != 1 || !strings.Contains(stderr.String(), "write the state of S-3: disk full") {
+	if code := p.play(t.Context()); code != 1 ||
+		!strings.Contains(stderr.String(), "write the state of S-3: disk full") {
 		t.Errorf("exit %d, stderr %q", code, &stderr)
 	}
 	if s := decode(t, stdout.Bytes()); s.Result != nil || s.ToolRunning {
@@ -269,10 +280,13 @@ type closedPipe struct{}
 
 func (closedPipe) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
-func TestNobodyListens(t *testing.T) {
+func TestWithoutListeners(t *testing.T) {
 	var stderr bytes.Buffer
 	writes := 0
-	p := fake(t, "step=1h", closedPipe{}, &stderr, func(context.Context, string, []field) error { writes++; return nil })
+	p := fake(t, "step=1h", closedPipe{}, &stderr, func(context.Context, string, []field) error {
+		writes++
+		return nil
+	})
 	if code := p.play(t.Context()); code != 1 || writes > 1 {
 		t.Errorf("exit %d after %d writes", code, writes)
 	}
@@ -280,10 +294,11 @@ func TestNobodyListens(t *testing.T) {
 
 func TestCancelledWhileWriting(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	p := fake(t, "step=1h", io.Discard, io.Discard, func(ctx context.Context, _ string, _ []field) error {
-		cancel()
-		return ctx.Err()
-	})
+	p := fake(t, "step=1h", io.Discard, io.Discard,
+		func(ctx context.Context, _ string, _ []field) error {
+			cancel()
+			return ctx.Err()
+		})
 	if code := p.play(ctx); code != 143 {
 		t.Errorf("exit %d", code)
 	}

@@ -182,7 +182,9 @@ func (s *Spec) check(seen map[string]bool) error {
 var (
 	errNoNumber = errors.New("no number")
 	errRange    = errors.New("a chance is 0% to 100%, or 0 to 1")
-	idPattern   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`) })
+	idPattern   = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+	})
 )
 
 // aim parses "S-3", "S-3#1" or "S-3+S-7#2".
@@ -193,7 +195,8 @@ func (s *Spec) aim(kind Kind, value string) error {
 		if numbered {
 			n, err := strconv.Atoi(number)
 			if err != nil || n < 1 {
-				return fmt.Errorf("%s=%s: what follows # is the number of an attempt, from 1", kind, word)
+				return fmt.Errorf("%s=%s: what follows # is the number of an attempt, from 1", kind,
+					word)
 			}
 			t.attempt = n
 		}
@@ -239,7 +242,9 @@ func duration(value string) (time.Duration, error) {
 	return d, err
 }
 
-func settings() []string { return []string{"seed", "step", "jitter", "min", "max", "reset", "cost"} }
+func settings() []string {
+	return []string{"seed", "step", "jitter", "min", "max", "reset", "cost"}
+}
 
 // Words returns the words that the parts of a spec begin with.
 func Words() []string {

@@ -14,12 +14,17 @@ import (
 func TestParseSpec(t *testing.T) {
 	none := map[Kind]float64{}
 	for in, want := range map[string]Spec{
-		"":                       {Step: 200 * time.Millisecond, Reset: 2 * time.Second, chances: none},
-		"rehearsal":              {Step: 200 * time.Millisecond, Reset: 2 * time.Second, chances: none},
-		"rehearsal:seed=7":       {Seed: 7, Step: 200 * time.Millisecond, Reset: 2 * time.Second, chances: none},
+		"": {Step: 200 * time.Millisecond, Reset: 2 * time.Second,
+			chances: none},
+		"rehearsal": {Step: 200 * time.Millisecond, Reset: 2 * time.Second,
+			chances: none},
+		"rehearsal:seed=7": {Seed: 7, Step: 200 * time.Millisecond, Reset: 2 * time.Second,
+			chances: none},
 		" step=0 , reset=50ms, ": {Reset: 50 * time.Millisecond, chances: none},
-		"max=500ms,min=50ms":     {Min: 50 * time.Millisecond, Max: 500 * time.Millisecond, Reset: 2 * time.Second, chances: none},
-		"step=1ms,jitter=50%":    {Step: time.Millisecond, Jitter: 0.5, Reset: 2 * time.Second, chances: none},
+		"max=500ms,min=50ms": {Min: 50 * time.Millisecond, Max: 500 * time.Millisecond,
+			Reset: 2 * time.Second, chances: none},
+		"step=1ms,jitter=50%": {Step: time.Millisecond, Jitter: 0.5, Reset: 2 * time.Second,
+			chances: none},
 		"step=1s,crash=5%,limit=0.25": {Step: time.Second, Reset: 2 * time.Second,
 			chances: map[Kind]float64{Crash: 0.05, Limit: 0.25}},
 		"step=1s,crash=S-3+S2.7#2,crash=100%,hang@7": {Step: time.Second, Reset: 2 * time.Second,
@@ -85,8 +90,8 @@ func parse(t testing.TB, s string) Spec {
 
 func TestFatesComeAsOftenAsAsked(t *testing.T) {
 	const n = 10_000
-	chances := map[Kind]float64{Crash: .05, Hang: .02, Fail: .03, Turns: .02, Limit: .01, Park: .01, Quit: .04,
-		Refuse: .1, NoCommand: .2}
+	chances := map[Kind]float64{Crash: .05, Hang: .02, Fail: .03, Turns: .02, Limit: .01,
+		Park: .01, Quit: .04, Refuse: .1, NoCommand: .2}
 	var parts []string
 	rest := 1.0
 	for _, kind := range Faults() {
@@ -124,7 +129,8 @@ func TestFate(t *testing.T) {
 			text += fmt.Sprintf("min=%dms,max=%dms", a, a+b)
 			low, high = float64(a), float64(a+b)
 		} else {
-			step, jitter := rapid.IntRange(0, 500).Draw(t, "step"), rapid.IntRange(0, 100).Draw(t, "jitter")
+			step, jitter := rapid.IntRange(0, 500).Draw(t, "step"),
+				rapid.IntRange(0, 100).Draw(t, "jitter")
 			text += fmt.Sprintf("step=%dms,jitter=%d%%", step, jitter)
 			low, high = float64(4*step*(100-jitter))/100, float64(4*step*(100+jitter))/100
 		}
@@ -132,7 +138,8 @@ func TestFate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		id, attempt := rapid.StringMatching(`S-[0-9]{1,3}`).Draw(t, "id"), rapid.IntRange(1, 5).Draw(t, "attempt")
+		id, attempt := rapid.StringMatching(`S-[0-9]{1,3}`).Draw(t, "id"),
+			rapid.IntRange(1, 5).Draw(t, "attempt")
 		f := spec.Fate(id, attempt)
 		if again := spec.Fate(id, attempt); f != again {
 			t.Fatalf("%+v, then %+v", f, again)
@@ -144,7 +151,8 @@ func TestFate(t *testing.T) {
 		if f.Kind == Complete {
 			want = 4 * f.Step
 		}
-		if f.Duration != want || f.AtStep < 0 || f.AtStep > 4 || (f.AtStep == 4) != (f.Kind == Complete) {
+		if f.Duration != want || f.AtStep < 0 || f.AtStep > 4 ||
+			(f.AtStep == 4) != (f.Kind == Complete) {
 			t.Fatalf("%+v", f)
 		}
 		if f.Tests < 1 || f.SecurityTests < 0 || spec.Fate(id, attempt+1).Step != f.Step {
@@ -174,7 +182,8 @@ func TestTargets(t *testing.T) {
 		attempt int
 		want    Kind
 	}{
-		{"S-3", 1, Crash}, {"S-3", 2, Crash}, {"S-7", 1, Crash}, {"S-7", 2, Fail}, {"7", 4, Hang}, {"S-70", 1, Fail},
+		{"S-3", 1, Crash}, {"S-3", 2, Crash}, {"S-7", 1, Crash}, {"S-7", 2, Fail}, {"7", 4, Hang},
+		{"S-70", 1, Fail},
 		{"S-70", 2, Crash},
 	} {
 		if got := spec.Fate(tt.slice, tt.attempt).Kind; got != tt.want {

@@ -34,8 +34,10 @@ func (s *stream) emit(event object) {
 
 func (s *stream) init(dir string, commands []string) {
 	s.emit(object{
-		"type": "system", "subtype": "init", "cwd": dir, "model": "rehearsal", "claude_code_version": "rehearsal",
-		"tools": []string{"Bash"}, "slash_commands": commands, "permissionMode": "bypassPermissions",
+		"type": "system", "subtype": "init", "cwd": dir, "model": "rehearsal",
+		"claude_code_version": "rehearsal",
+		"tools":               []string{"Bash"}, "slash_commands": commands,
+		"permissionMode": "bypassPermissions",
 	})
 }
 
@@ -49,7 +51,8 @@ func (s *stream) call(command string) (id string) {
 	s.calls++
 	s.turns++
 	id = fmt.Sprintf("toolu_%d", s.calls)
-	s.message(object{"type": "tool_use", "id": id, "name": "Bash", "input": object{"command": command}}, nil)
+	s.message(object{"type": "tool_use", "id": id, "name": "Bash",
+		"input": object{"command": command}}, nil)
 	return id
 }
 
@@ -73,12 +76,14 @@ func (s *stream) message(block, extra object) {
 func (s *stream) result(extra object) {
 	event := object{
 		"type": "result", "subtype": "success", "is_error": false, "terminal_reason": "completed",
-		"num_turns": s.turns, "total_cost_usd": 0.0, "duration_ms": time.Since(s.start).Milliseconds(),
+		"num_turns": s.turns, "total_cost_usd": 0.0,
+		"duration_ms":      time.Since(s.start).Milliseconds(),
 		"api_error_status": nil, "permission_denials": []object{},
 	}
 	if s.cost > 0 {
 		event["total_cost_usd"] = s.cost
-		event["usage"] = object{"input_tokens": 100 * s.turns, "output_tokens": 10 * s.turns, "cache_read_input_tokens": 1000 * s.turns}
+		event["usage"] = object{"input_tokens": 100 * s.turns, "output_tokens": 10 * s.turns,
+			"cache_read_input_tokens": 1000 * s.turns}
 	}
 	for key, value := range extra {
 		event[key] = value
@@ -100,17 +105,20 @@ func (s *stream) rateLimit(reset time.Time, seconds bool) {
 	s.message(object{"type": "text", "text": text}, object{
 		"error": "rate_limit", "is_api_error_message": true, "api_error_status": 429,
 	})
-	s.result(object{"is_error": true, "terminal_reason": "api_error", "api_error_status": 429, "result": text})
+	s.result(object{"is_error": true, "terminal_reason": "api_error", "api_error_status": 429,
+		"result": text})
 }
 
 // outage writes the events of requests that the service failed to answer, including the last
 // retry.
 func (s *stream) outage() {
 	const text = "API Error: 500 Internal server error (rehearsal)"
-	s.emit(object{"type": "system", "subtype": "api_retry", "attempt": 10, "max_retries": 10, "retry_delay_ms": 1,
-		"error_status": 500, "error": "server_error"})
-	s.message(object{"type": "text", "text": text}, object{"error": "server_error", "is_api_error_message": true, "api_error_status": 500})
-	s.result(object{"is_error": true, "terminal_reason": "api_error", "api_error_status": 500, "result": text})
+	s.emit(object{"type": "system", "subtype": "api_retry", "attempt": 10, "max_retries": 10,
+		"retry_delay_ms": 1, "error_status": 500, "error": "server_error"})
+	s.message(object{"type": "text", "text": text},
+		object{"error": "server_error", "is_api_error_message": true, "api_error_status": 500})
+	s.result(object{"is_error": true, "terminal_reason": "api_error", "api_error_status": 500,
+		"result": text})
 }
 
 // turnLimit writes the result of a run that has no turns left.

@@ -38,7 +38,8 @@ func workerFor(j *job, command string) worker {
 	case strings.HasPrefix(name, "sw-"):
 		return &swWorker{gl: j.gl, verify: name == "sw-verify"}
 	case strings.HasPrefix(name, "gsd"):
-		return &gsdWorker{gl: j.gl, root: j.root, phase: j.slice, step: strings.TrimLeft(strings.TrimPrefix(name, "gsd"), ":-")}
+		return &gsdWorker{gl: j.gl, root: j.root, phase: j.slice,
+			step: strings.TrimLeft(strings.TrimPrefix(name, "gsd"), ":-")}
 	}
 	return sliceWorker{j.slice, writeSlice(j.root, j.attempt)}
 }
@@ -63,7 +64,8 @@ func (w sliceWorker) set(fields ...field) ([]call, error) {
 	for _, f := range fields {
 		command += " " + f.key + "=" + f.value
 	}
-	return []call{{command, func(ctx context.Context) error { return w.write(ctx, w.id, fields) }}}, nil
+	return []call{{command, func(ctx context.Context) error { return w.write(ctx, w.id, fields) }}},
+		nil
 }
 
 func (w sliceWorker) enter(_ context.Context, step int) ([]call, error) {
@@ -72,11 +74,13 @@ func (w sliceWorker) enter(_ context.Context, step int) ([]call, error) {
 
 func (w sliceWorker) complete(_ context.Context, f Fate) ([]call, error) {
 	return w.set(field{"status", "complete"}, field{"step", "complete"},
-		field{"tests", strconv.Itoa(f.Tests)}, field{"security_tests", strconv.Itoa(f.SecurityTests)})
+		field{"tests", strconv.Itoa(f.Tests)},
+		field{"security_tests", strconv.Itoa(f.SecurityTests)})
 }
 
 func (w sliceWorker) park(context.Context) ([]call, error) {
-	return w.set(field{"status", "verifying"}, field{"step", "verifying"}, field{"waiting_for", "a person to look at it (rehearsal)"})
+	return w.set(field{"status", "verifying"}, field{"step", "verifying"},
+		field{"waiting_for", "a person to look at it (rehearsal)"})
 }
 
 // A glCommand runs gl with arguments and returns its output.

@@ -50,7 +50,8 @@ func (o *Outer) Popup(ctx context.Context, s *Session) bool {
 	argv := []string{"-S", o.socket, "display-popup", "-E", "-w", "95%", "-h", "95%"}
 	// The popup has the outer server's environment, which may name another directory for
 	// sockets.
-	argv = append(argv, "env", "-u", "TMUX", "-u", "TMUX_PANE", "tmux", "-u", "-S", s.path, "attach-session", "-t", s.Name)
+	argv = append(argv, "env", "-u", "TMUX", "-u", "TMUX_PANE", "tmux", "-u", "-S", s.path,
+		"attach-session", "-t", s.Name)
 	cmd := exec.CommandContext(ctx, "tmux", argv...)
 	var words strings.Builder
 	cmd.Env, cmd.Stderr = o.env, &words

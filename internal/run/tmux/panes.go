@@ -37,7 +37,8 @@ func (s *Session) Panes(ctx context.Context) ([]Pane, error) {
 	for line := range strings.Lines(out) {
 		f := strings.SplitN(strings.TrimRight(line, "\n"), " ", 6)
 		if len(f) == 6 && strings.HasPrefix(f[0], "%") {
-			panes = append(panes, Pane{ID: f[0], Window: f[1], Dead: f[2] == "1", Attached: f[3] != "0", Browsed: f[4] != "0", Tag: f[5]})
+			panes = append(panes, Pane{ID: f[0], Window: f[1], Dead: f[2] == "1",
+				Attached: f[3] != "0", Browsed: f[4] != "0", Tag: f[5]})
 		}
 	}
 	return panes, nil
@@ -63,7 +64,8 @@ type StatusBar struct {
 // Place runs the command in a pane of its own: a dead pane accepted by reuse, or else a new one
 // beside the others, or else one in another window. Panes stay when their command ends. It
 // returns the command's pid. After an error the command may be running anyway, even twice.
-func (s *Session) Place(ctx context.Context, p Placement, reuse func(tag string) bool) (pid int, err error) {
+func (s *Session) Place(ctx context.Context, p Placement,
+	reuse func(tag string) bool) (pid int, err error) {
 	if p.Argv, err = command(p.Argv); err != nil {
 		return 0, err
 	}
@@ -121,7 +123,8 @@ var errNoPane = errors.New("no dead pane")
 
 // respawn runs the command in the first pane that is dead and free. rest are the panes after
 // it.
-func (s *Session) respawn(ctx context.Context, panes []Pane, p Placement, reuse func(tag string) bool) (pid int, rest []Pane, err error) {
+func (s *Session) respawn(ctx context.Context, panes []Pane, p Placement,
+	reuse func(tag string) bool) (pid int, rest []Pane, err error) {
 	err = errNoPane
 	for i, q := range panes {
 		if !q.Dead || q.Browsed || !reuse(q.Tag) {
@@ -138,7 +141,8 @@ func (s *Session) respawn(ctx context.Context, panes []Pane, p Placement, reuse 
 // must not be killed.
 func (s *Session) respawnIn(ctx context.Context, q Pane, p Placement) (pid int, err error) {
 	args := append([]string{"respawn-pane", "-t", q.ID, "-c", closing(literal(p.Dir))}, p.Argv...)
-	args = append(args, ";", "clear-history", "-t", q.ID, ";", "display-message", "-p", "-t", q.ID, answer, ";")
+	args = append(args, ";", "clear-history", "-t", q.ID, ";", "display-message", "-p", "-t",
+		q.ID, answer, ";")
 	_, pid, err = placed(s.run(ctx, append(args, s.label(q.ID, p)...)...))
 	return pid, err
 }
@@ -146,8 +150,8 @@ func (s *Session) respawnIn(ctx context.Context, q Pane, p Placement) (pid int, 
 // answer is the format that tmux prints for a new pane.
 const answer = "#{pane_id} #{pane_pid}"
 
-// placed parses answer, which alone tells whether there is a pane: the exit code may belong to
-// a later command, and is 0 if the server went away under the client.
+// placed parses answer, the only proof that there is a pane: the exit code may belong to a later
+// command, and is 0 if the server went away under the client.
 func placed(out string, err error) (id string, pid int, _ error) {
 	id, rest, _ := strings.Cut(strings.TrimSpace(out), " ")
 	if pid, _ = strconv.Atoi(rest); pid > 0 {
@@ -225,7 +229,8 @@ func (s *Session) label(id string, p Placement) []string {
 		"set-option", "-t", s.target() + ":", "destroy-unattached", "off", ";",
 		"set-option", "-w", "-t", id, "remain-on-exit", "on", ";",
 		"set-option", "-w", "-t", id, "pane-border-status", "top", ";",
-		"set-option", "-w", "-t", id, "pane-border-format", " #{pane_title}#{?pane_dead, (ended),} ", ";",
+		"set-option", "-w", "-t", id, "pane-border-format",
+		" #{pane_title}#{?pane_dead, (ended),} ", ";",
 		"set-environment", "-g", "GL_PROGRAM", closing(p.Bar.Program),
 	}
 }

@@ -30,7 +30,8 @@ func newFixture(t *testing.T, env ...string) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMUX_TMPDIR=" + dir, "TERM=screen"}, env...)
+	env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMUX_TMPDIR=" + dir,
+		"TERM=screen"}, env...)
 	f := &fixture{Session: Open(filepath.Join(dir, "shop"), "gl", env), t: t, dir: dir}
 	t.Cleanup(func() {
 		f.end()
@@ -99,7 +100,9 @@ func (f *fixture) pane(tag string) Pane {
 // place runs a shell command in a pane and returns its pid.
 func (f *fixture) place(tag, script string, reuse ...string) int {
 	f.t.Helper()
-	pid, err := f.Place(f.t.Context(), f.placement(tag, script), func(tag string) bool { return slices.Contains(reuse, tag) })
+	pid, err := f.Place(f.t.Context(), f.placement(tag, script), func(tag string) bool {
+		return slices.Contains(reuse, tag)
+	})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -107,7 +110,8 @@ func (f *fixture) place(tag, script string, reuse ...string) int {
 }
 
 func (f *fixture) placement(tag, script string, args ...string) Placement {
-	return Placement{Tag: tag, Title: "title of " + tag, Argv: append([]string{"/bin/sh", "-c", script}, args...), Dir: f.dir,
+	return Placement{Tag: tag, Title: "title of " + tag,
+		Argv: append([]string{"/bin/sh", "-c", script}, args...), Dir: f.dir,
 		Bar: StatusBar{Program: filepath.Join(f.dir, "bar"), Root: f.dir}}
 }
 
@@ -132,7 +136,8 @@ const forever = "exec sleep 600"
 func (f *fixture) terminal(width, height int) (screen func() string, outer *Session) {
 	f.t.Helper()
 	outer = Open(filepath.Join(f.dir, "outer"), "terminal", f.env)
-	argv := append([]string{"-f", "/dev/null", "new-session", "-d", "-x", strconv.Itoa(width), "-y", strconv.Itoa(height)}, f.AttachArgv()...)
+	argv := append([]string{"-f", "/dev/null", "new-session", "-d", "-x", strconv.Itoa(width), "-y",
+		strconv.Itoa(height)}, f.AttachArgv()...)
 	if _, err := outer.run(f.t.Context(), argv...); err != nil {
 		f.t.Fatal(err)
 	}
@@ -162,7 +167,8 @@ func TestManyPanes(t *testing.T) {
 		tags[p.Tag] = true
 	}
 	if len(panes) != n || len(tags) != n || len(pids) != n {
-		t.Errorf("%d panes, %d tags, %d processes for %d commands", len(panes), len(tags), len(pids), n)
+		t.Errorf("%d panes, %d tags, %d processes for %d commands", len(panes),
+			len(tags), len(pids), n)
 	}
 	if want := []int{3, 9, 9, 9}; !slices.Equal(slices.Sorted(values(perWindow)), want) {
 		t.Errorf("panes by window: %v", perWindow)
@@ -171,7 +177,8 @@ func TestManyPanes(t *testing.T) {
 		var w, h int
 		var name string
 		fmt.Sscan(line, &w, &h, &name)
-		if _, title, _ := strings.Cut(strings.TrimSpace(line), "="); w < 60 || h < 14 || title != "title of "+name[:strings.Index(name, "=")] {
+		if _, title, _ := strings.Cut(strings.TrimSpace(line), "="); w < 60 || h < 14 ||
+			title != "title of "+name[:strings.Index(name, "=")] {
 			t.Errorf("pane %q", line)
 		}
 	}
@@ -214,7 +221,9 @@ func TestReuse(t *testing.T) {
 	f.place("b.1", "echo the last words of b; while [ ! -e "+f.dir+"/go ]; do sleep 0.02; done; exit 3")
 	f.place("c.1", "exit 0")
 	b := f.pane("b.1")
-	f.until("b has spoken", func() bool { return strings.Contains(f.tmux("capture-pane", "-p", "-t", b.ID), "the last words of b") })
+	f.until("b has spoken", func() bool {
+		return strings.Contains(f.tmux("capture-pane", "-p", "-t", b.ID), "the last words of b")
+	})
 	if err := os.WriteFile(filepath.Join(f.dir, "go"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +233,8 @@ func TestReuse(t *testing.T) {
 	for range 6 { // panes shrink, and keep the last output in view
 		f.place("x.1", forever)
 	}
-	if out := f.tmux("capture-pane", "-p", "-t", b.ID); !strings.Contains(out, "the last words of b") {
+	if out := f.tmux("capture-pane", "-p", "-t", b.ID); !strings.Contains(out,
+		"the last words of b") {
 		t.Errorf("a dead pane shows %q", out)
 	}
 	for _, p := range f.panes() {
@@ -247,7 +257,8 @@ func TestReuse(t *testing.T) {
 	}
 	f.place("f.1", "echo new", "b.1")
 	f.untilDead("f.1")
-	if out := f.tmux("capture-pane", "-p", "-S-", "-t", f.pane("f.1").ID); f.pane("f.1").ID != b.ID || strings.Contains(out, "words of b") {
+	if out := f.tmux("capture-pane", "-p", "-S-", "-t",
+		f.pane("f.1").ID); f.pane("f.1").ID != b.ID || strings.Contains(out, "words of b") {
 		t.Errorf("the pane of f, %s, shows %q", f.pane("f.1").ID, out)
 	}
 }
@@ -280,7 +291,8 @@ func TestHostileWords(t *testing.T) {
 		"ünïcödé", "'", `"`, "~", "%H", "{", "}", `\;`, ";;"}
 	for i, how := range []string{"the first", "a split", "a respawn"} {
 		out := filepath.Join(f.dir, fmt.Sprint("out", i))
-		p := f.placement("x.1", `{ pwd; printf '%s\0' "$@"; } >"$0.tmp"; mv "$0.tmp" "$0"`, append([]string{out}, words...)...)
+		p := f.placement("x.1", `{ pwd; printf '%s\0' "$@"; } >"$0.tmp"; mv "$0.tmp" "$0"`,
+			append([]string{out}, words...)...)
 		p.Dir, p.Title = dir, `#(touch t) #{pane_id} $(touch t);`
 		if _, err := f.Place(t.Context(), p, func(string) bool { return i == 2 }); err != nil {
 			t.Fatal(err)
@@ -291,7 +303,8 @@ func TestHostileWords(t *testing.T) {
 		if want := dir + "\n" + strings.Join(words, "\x00") + "\x00"; string(data) != want {
 			t.Errorf("%s: %q, not %q", how, data, want)
 		}
-		if title := f.tmux("display-message", "-p", "-t", f.pane("x.1").ID, "#{pane_title}"); title != p.Title {
+		if title := f.tmux("display-message", "-p", "-t", f.pane("x.1").ID,
+			"#{pane_title}"); title != p.Title {
 			t.Errorf("%s: title %q", how, title)
 		}
 	}

@@ -58,7 +58,9 @@ func TestLook(t *testing.T) {
 	f.Look(t.Context())
 	f.putIdle(f.takeIdle())
 	other := Open(filepath.Join(f.dir, "shop"), "gl", f.env)
-	if _, err := other.Place(t.Context(), f.placement("c.1", forever), func(tag string) bool { return tag == "a.1" }); err != nil {
+	if _, err := other.Place(t.Context(), f.placement("c.1", forever), func(tag string) bool {
+		return tag == "a.1"
+	}); err != nil {
 		t.Fatal(err)
 	}
 	f.place("d.1", forever, "a.1", "b.1")
@@ -102,7 +104,10 @@ func TestTogether(t *testing.T) {
 		all.Add(1)
 		go func() {
 			defer all.Done()
-			if _, err := f.Place(t.Context(), f.placement(fmt.Sprint("S-", i, ".1"), forever), func(string) bool { return false }); err != nil {
+			if _, err := f.Place(t.Context(), f.placement(fmt.Sprint("S-", i, ".1"), forever),
+				func(string) bool {
+					return false
+				}); err != nil {
 				t.Error(err)
 			}
 		}()
@@ -133,11 +138,11 @@ func TestCloseIdle(t *testing.T) {
 	f.untilDead("runs.1")
 	_, outer := f.terminal(80, 24)
 	if err := f.CloseIdle(t.Context(), over); err != nil || len(f.panes()) != 3 {
-		t.Fatalf("closed while somebody looks: %v", err)
+		t.Fatalf("closed while a client is attached: %v", err)
 	}
 	f.place("next.1", forever) // it keeps the session, whatever was planned for it
 	outer.run(t.Context(), "kill-server")
-	f.until("nobody looks", func() bool { return !f.panes()[0].Attached })
+	f.until("no client is attached", func() bool { return !f.panes()[0].Attached })
 	pid := f.server()
 	over = func(string) bool { return true }
 	if err := f.CloseIdle(t.Context(), over); err != nil || len(f.panes()) != 0 {
@@ -148,10 +153,12 @@ func TestCloseIdle(t *testing.T) {
 	f.untilDead("last.1")
 	_, outer = f.terminal(80, 24)
 	if err := f.CloseIdle(t.Context(), over); err != nil || len(f.panes()) != 1 {
-		t.Fatalf("closed while somebody looks: %v", err)
+		t.Fatalf("closed while a client is attached: %v", err)
 	}
 	outer.run(t.Context(), "kill-server")
-	f.until("the last one who looked took the session along", func() bool { return len(f.panes()) == 0 })
+	f.until("the last one who looked took the session along", func() bool {
+		return len(f.panes()) == 0
+	})
 	if err := f.CloseIdle(t.Context(), over); err != nil {
 		t.Fatalf("closing nothing: %v", err)
 	}
@@ -177,7 +184,8 @@ func TestScope(t *testing.T) {
 				}
 			}
 			os.WriteFile(filepath.Join(private, "private"), nil, 0o644)
-			if err := os.WriteFile(filepath.Join(bin, "systemd-run"), []byte("#!/bin/sh\n"+test.script+"\n"), 0o755); err != nil {
+			if err := os.WriteFile(filepath.Join(bin, "systemd-run"),
+				[]byte("#!/bin/sh\n"+test.script+"\n"), 0o755); err != nil {
 				t.Fatal(err)
 			}
 			t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
@@ -185,12 +193,14 @@ func TestScope(t *testing.T) {
 			f.place("a.1", forever)
 			f.place("b.1", forever)
 			env, err := f.run(t.Context(), "show-environment", "-g", "GL_SCOPED")
-			if scoped := err == nil && strings.TrimSpace(env) == "GL_SCOPED=1"; scoped != test.scoped {
+			if scoped := err == nil &&
+				strings.TrimSpace(env) == "GL_SCOPED=1"; scoped != test.scoped {
 				t.Errorf("the server's scope: %q %v", env, err)
 			}
 		})
 	}
-	if _, err := exec.LookPath("systemd-run"); err == nil && len(scope(t.Context(), []string{"XDG_RUNTIME_DIR=/nonexistent"})) != 0 {
+	if _, err := exec.LookPath("systemd-run"); err == nil &&
+		len(scope(t.Context(), []string{"XDG_RUNTIME_DIR=/nonexistent"})) != 0 {
 		t.Error("a scope without a user's systemd")
 	}
 }

@@ -69,7 +69,8 @@ func Open(root, prefix string, env []string) *Session {
 	}
 	sum := sha256.Sum256([]byte(root))
 	socket := "gl-" + hex.EncodeToString(sum[:])[:12]
-	s := &Session{Name: sanitize(prefix + "-" + filepath.Base(root)), socket: []string{"-L", socket}}
+	s := &Session{Name: sanitize(prefix + "-" + filepath.Base(root)),
+		socket: []string{"-L", socket}}
 	tmpdir := "/tmp"
 	for _, kv := range env {
 		if strings.HasPrefix(kv, "TMUX=") || strings.HasPrefix(kv, "TMUX_PANE=") {
@@ -159,8 +160,9 @@ func (s *Session) exec(ctx context.Context, argv []string, what string) (string,
 
 // gone reports whether tmux's message means that there is no server or target.
 func gone(words string) bool {
-	for _, w := range []string{"no server running", "error connecting", "server exited", "lost server", "can't find session",
-		"can't find pane", "can't find window", "session not found", "no current ", "no sessions"} {
+	for _, w := range []string{"no server running", "error connecting", "server exited",
+		"lost server", "can't find session", "can't find pane", "can't find window",
+		"session not found", "no current ", "no sessions"} {
 		if strings.Contains(words, w) {
 			return true
 		}

@@ -74,7 +74,8 @@ func TestLongTmpdirWorks(t *testing.T) {
 	if err := os.MkdirAll(long, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	f.Session = Open(filepath.Join(f.dir, "shop"), "gl", append(slices.Clone(f.env), "TMUX_TMPDIR="+long))
+	f.Session = Open(filepath.Join(f.dir, "shop"), "gl",
+		append(slices.Clone(f.env), "TMUX_TMPDIR="+long))
 	t.Cleanup(func() {
 		f.end()
 		os.Remove(f.socket[1])
@@ -86,7 +87,8 @@ func TestLongTmpdirWorks(t *testing.T) {
 }
 
 func TestCommandRefuses(t *testing.T) {
-	for name, argv := range map[string][]string{"one word": {"gl"}, "nothing": {}, "too long": {"gl", strings.Repeat("x", maxArgv)}} {
+	for name, argv := range map[string][]string{"one word": {"gl"}, "nothing": {},
+		"too long": {"gl", strings.Repeat("x", maxArgv)}} {
 		if _, err := command(argv); err == nil {
 			t.Errorf("%s: no error", name)
 		}

@@ -42,7 +42,8 @@ func Find(text string) (line int, whole bool) {
 // its characters at the start, then nothing or a blank.
 func IsMark(line string) bool {
 	line = textline.Chomp(line)
-	if len(line) < 7 || !strings.Contains("<|=>", line[:1]) || strings.Count(line[:7], line[:1]) != 7 {
+	if len(line) < 7 || !strings.Contains("<|=>", line[:1]) ||
+		strings.Count(line[:7], line[:1]) != 7 {
 		return false
 	}
 	return len(line) == 7 || line[7] == ' '

@@ -57,7 +57,8 @@ func ParseFile(data []byte, rules Rules) (*File, error) {
 	if !ok {
 		return nil, errors.New("no frontmatter: the first line is not ---")
 	}
-	f := &File{rules: rules, pre: text[:at], lines: make([]string, 0, 16), fields: make([]field, 0, 16)}
+	f := &File{rules: rules, pre: text[:at], lines: make([]string, 0, 16),
+		fields: make([]field, 0, 16)}
 	for n := strings.Count(f.pre, "\n") + 1; at < len(text); n++ {
 		l := lineAt(data, at, len(data))
 		if flat.closes(data, l) {
@@ -108,7 +109,8 @@ func (f *File) openList(i int) bool {
 func (f *File) addField(key string, i int) {
 	if first := f.find(key); first != nil && !first.dup {
 		first.dup = true
-		f.warnings = append(f.warnings, fmt.Sprintf("%q is there twice; the first one counts", clip(key)))
+		f.warnings = append(f.warnings,
+			fmt.Sprintf("%q is there twice; the first one counts", clip(key)))
 	}
 	f.fields = append(f.fields, field{key: key, line: i, last: i})
 	switch n := len(f.fields); {

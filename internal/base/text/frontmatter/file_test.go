@@ -14,7 +14,9 @@ import (
 
 // rules are the rules of these tests: some keys with words, one with a list.
 var rules = Rules{
-	Token: func(key string) bool { return strings.Contains(" id status step tests session deps ", " "+key+" ") },
+	Token: func(key string) bool {
+		return strings.Contains(" id status step tests session deps ", " "+key+" ")
+	},
 	List:  func(key string) bool { return key == "deps" },
 	Lists: "deps",
 }
@@ -47,7 +49,8 @@ func TestParseFile(t *testing.T) {
 		{"only a comment", "---\nsession: # none yet\n---\n", map[string]string{"session": ""}, ""},
 		{"no comment in free text", "---\nname: fix #12 # now\n---\n", map[string]string{"name": "fix #12 # now"}, ""},
 		{"quotes", "---\na: \"x \\\"y\\\" \\\\\"\nb: 'it''s'\nc: \"open\nd: \"p\" q\ne: \"v\" # c\n---\n",
-			map[string]string{"a": `x "y" \`, "b": "it's", "c": `"open`, "d": `"p" q`, "e": "v"}, ""},
+			map[string]string{"a": `x "y" \`, "b": "it's", "c": `"open`, "d": `"p" q`, "e": "v"},
+			""},
 		{"colon in the value", "---\nupdated: 2026-01-02T03:04:05Z\n---\n", map[string]string{"updated": "2026-01-02T03:04:05Z"}, ""},
 		{"first of two counts", "---\nid: a\nid: b\n---\n", map[string]string{"id": "a"}, ""},
 		{"case matters", "---\nID: a\n---\n", map[string]string{"ID": "a", "id": "<none>"}, ""},
@@ -91,7 +94,8 @@ func TestParseFile(t *testing.T) {
 }
 
 func TestDuplicateKeyWarns(t *testing.T) {
-	if w := mustParse(t, "---\nid: a\nid: b\n---\n").Warnings(); len(w) != 1 || !strings.Contains(w[0], `"id"`) {
+	if w := mustParse(t, "---\nid: a\nid: b\n---\n").Warnings(); len(w) != 1 ||
+		!strings.Contains(w[0], `"id"`) {
 		t.Errorf("warnings: %q", w)
 	}
 }
@@ -154,12 +158,14 @@ func TestList(t *testing.T) {
 		{`deps: "S-1","S-2"`, []string{"S-1", "S-2"}},
 		{"deps: [S-1 , S-1,,]", []string{"S-1", "S-1"}},
 		{`deps: ["a,b"]`, []string{"a,b"}},
-		{"deps:", nil}, {"deps: []", nil}, {`deps: ""`, nil}, {"deps: # later", nil}, {"other: x", nil},
+		{"deps:", nil}, {"deps: []", nil}, {`deps: ""`, nil}, {"deps: # later", nil},
+		{"other: x", nil},
 		{"deps:\n- S-1\n- S-2", []string{"S-1", "S-2"}},
 		{"deps: # these\n  - \"S-1\" # why\n\n  # and\n  - S-2 # that\n  -", []string{"S-1", "S-2"}},
 	}
 	for _, tt := range tests {
-		if diff := cmp.Diff(tt.want, mustParse(t, "---\n"+tt.line+"\n---\n").List("deps")); diff != "" {
+		if diff := cmp.Diff(tt.want,
+			mustParse(t, "---\n"+tt.line+"\n---\n").List("deps")); diff != "" {
 			t.Errorf("%q: %s", tt.line, diff)
 		}
 	}
@@ -167,7 +173,8 @@ func TestList(t *testing.T) {
 
 func TestKeys(t *testing.T) {
 	f := mustParse(t, "---\nb : 1\n# no: key\na:\nb: 2\ndeps:\n- x: y\n---\nbody: 3\n")
-	if diff := cmp.Diff([]string{"b", "a", "deps"}, f.Keys()); diff != "" || f.Has("body") || !f.Has("a") || !f.IsBlock("deps") || f.IsBlock("a") {
+	if diff := cmp.Diff([]string{"b", "a", "deps"}, f.Keys()); diff != "" || f.Has("body") ||
+		!f.Has("a") || !f.IsBlock("deps") || f.IsBlock("a") {
 		t.Error(diff)
 	}
 	if f.Body() != "body: 3\n" || f.Head()+f.Rest != string(f.Bytes()) {
@@ -308,7 +315,8 @@ func TestEditsCommute(t *testing.T) {
 func TestSetListProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := mustParse(t, genFile(t))
-		want := rapid.SliceOfNDistinct(rapid.StringMatching(`S-[1-9]{1,3}`), 0, 5, rapid.ID).Draw(t, "items")
+		want := rapid.SliceOfNDistinct(rapid.StringMatching(`S-[1-9]{1,3}`), 0, 5, rapid.ID).Draw(t,
+			"items")
 		if err := f.SetList("deps", want); err != nil {
 			t.Fatal(err)
 		}

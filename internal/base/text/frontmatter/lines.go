@@ -57,7 +57,8 @@ func (l line) key(src []byte) (string, int, bool) {
 }
 
 func isKeyByte(c byte) bool {
-	return c == '_' || c == '-' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+	return c == '_' || c == '-' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' ||
+		'A' <= c && c <= 'Z'
 }
 
 // A grammar is one of the two kinds of front matter; see the package comment.

@@ -21,7 +21,8 @@ func many(n int) []byte {
 // occurs often gives one warning.
 func TestManyKeys(t *testing.T) {
 	const n = 30_000
-	f, err := ParseFile(append(many(n)[:len(many(n))-4], []byte(strings.Repeat("key7: again\n", n)+"---\n")...), Rules{})
+	f, err := ParseFile(append(many(n)[:len(many(n))-4],
+		[]byte(strings.Repeat("key7: again\n", n)+"---\n")...), Rules{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +32,8 @@ func TestManyKeys(t *testing.T) {
 	if err := f.Set("key8", "x"); err != nil {
 		t.Error(err)
 	}
-	if err := f.Set("another", "y"); err != nil || !strings.HasSuffix(f.Head(), "\nanother: y\n") || !f.Has("another") {
+	if err := f.Set("another", "y"); err != nil || !strings.HasSuffix(f.Head(), "\nanother: y\n") ||
+		!f.Has("another") {
 		t.Error("no key was added", err)
 	}
 	if keys := f.Keys(); len(keys) != n+1 || keys[7] != "key7" {

@@ -158,7 +158,8 @@ func (p *parser) blockText(i, at int) (Value, int, bool) {
 	if head[0] == '>' {
 		glue = " "
 	}
-	return Value{Kind: Scalar, Text: strings.Join(parts, glue), Start: at, End: p.lines[last].end}, last, true
+	return Value{Kind: Scalar, Text: strings.Join(parts, glue), Start: at,
+		End: p.lines[last].end}, last, true
 }
 
 // scalar parses a value on one line. It returns the text without quotes, and the length of the

@@ -97,7 +97,8 @@ func TestParseFences(t *testing.T) {
 	for _, tt := range tests {
 		d := Parse([]byte(tt.src))
 		d.SkipStacked(func(key string) bool { return key == "status" || key == "milestone" })
-		if got := string(d.Src[d.FrontStart:d.FrontEnd]); got != tt.front || string(d.Body()) != tt.body {
+		if got := string(d.Src[d.FrontStart:d.FrontEnd]); got != tt.front ||
+			string(d.Body()) != tt.body {
 			t.Errorf("%q: front %q, body %q", tt.src, got, d.Body())
 		}
 	}
@@ -109,7 +110,8 @@ func checkSpans(t interface{ Errorf(string, ...any) }, d *Doc, entries []Entry, 
 	for _, e := range entries {
 		v := e.Value
 		if e.Start < from || e.End > to || v.Start < e.Start || v.End < v.Start || v.End > e.End {
-			t.Errorf("%q: entry %q at %d..%d, value %d..%d, in %d..%d", d.Src, e.Key, e.Start, e.End, v.Start, v.End, from, to)
+			t.Errorf("%q: entry %q at %d..%d, value %d..%d, in %d..%d", d.Src, e.Key, e.Start,
+				e.End, v.Start, v.End, from, to)
 			return
 		}
 		from = e.End
@@ -151,7 +153,8 @@ func TestQuote(t *testing.T) {
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		text := rapid.StringOf(rapid.OneOf(rapid.RuneFrom(nil, unicode.L, unicode.Cc, unicode.Z), rapid.SampledFrom([]rune("\"\\'#:ux0 ")))).Draw(t, "text")
+		text := rapid.StringOf(rapid.OneOf(rapid.RuneFrom(nil, unicode.L, unicode.Cc, unicode.Z),
+			rapid.SampledFrom([]rune("\"\\'#:ux0 ")))).Draw(t, "text")
 		d := Parse([]byte("---\nkey: " + Quote(text) + " # c\n---\n"))
 		if v, _ := d.Get("key"); v.Text != text && text != "" {
 			t.Fatalf("%q was read as %q from %s", text, v.Text, Quote(text))

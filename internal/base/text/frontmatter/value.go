@@ -76,5 +76,6 @@ func plain(v string) bool {
 	if v == "" {
 		return true
 	}
-	return v == strings.Trim(v, " \t") && !strings.ContainsAny(v, "#\"'") && !strings.ContainsAny(v[:1], "[]{}&*!|>%@`,")
+	return v == strings.Trim(v, " \t") && !strings.ContainsAny(v, "#\"'") &&
+		!strings.ContainsAny(v[:1], "[]{}&*!|>%@`,")
 }

@@ -13,7 +13,8 @@ import (
 func TestSet(t *testing.T) {
 	for _, c := range []struct{ name, before, path, value, want string }{
 		{"a value", `{"a": 1, "b": 2}`, "b", `3`, `{"a": 1, "b": 3}`},
-		{"the same value", `{"a": [1,  2], "b":"\u0041"}`, "b", `"A"`, `{"a": [1,  2], "b":"\u0041"}`},
+		{"the same value", `{"a": [1,  2], "b":"\u0041"}`, "b", `"A"`,
+			`{"a": [1,  2], "b":"\u0041"}`},
 		{"the same list", `{"a": [1,  2]}`, "a", `[1,2]`, `{"a": [1,  2]}`},
 		{"another form of a number", `{"a": 1.0}`, "a", `1`, `{"a": 1}`},
 		{"a new key", "{\n  \"a\": 1\n}\n", "b", `2`, "{\n  \"a\": 1,\n  \"b\": 2\n}\n"},
@@ -66,7 +67,8 @@ func TestSetRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := d.Set(json.RawMessage(c.value), c.path...); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := d.Set(json.RawMessage(c.value), c.path...); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v, want %q", c.path, err, c.want)
 		}
 		if got := string(d.Bytes()); got != text {
@@ -113,7 +115,8 @@ func TestGetAndKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]string{"b": `{"y" : 1 , "x":[ ]}`, "b.y": "1", "b.x": "[ ]", "a": `"t"`, "b2": "null"} {
+	for path, want := range map[string]string{"b": `{"y" : 1 , "x":[ ]}`, "b.y": "1", "b.x": "[ ]",
+		"a": `"t"`, "b2": "null"} {
 		if got, ok := d.Get(strings.Split(path, ".")...); !ok || string(got) != want {
 			t.Errorf("%s: %s %v, want %s", path, got, ok, want)
 		}
@@ -137,8 +140,8 @@ func TestGetAndKeys(t *testing.T) {
 // anyObject draws an object of objects, and a text of it in some layout.
 func anyObject(t *rapid.T) (map[string]any, []byte) {
 	key := rapid.SampledFrom([]string{"a", "b", "c", `q"`, "ü", ""})
-	leaf := rapid.OneOf(rapid.Just[any](nil), rapid.Just[any](true), rapid.Just[any]("}\"{,\\"), rapid.Just[any](-1.5e3),
-		rapid.Just[any]([]any{1.0, "]", map[string]any{"a": "{"}}))
+	leaf := rapid.OneOf(rapid.Just[any](nil), rapid.Just[any](true), rapid.Just[any]("}\"{,\\"),
+		rapid.Just[any](-1.5e3), rapid.Just[any]([]any{1.0, "]", map[string]any{"a": "{"}}))
 	object := rapid.MapOfN(key, leaf, 0, 3)
 	v := map[string]any{}
 	for k, inner := range rapid.MapOfN(key, object, 0, 4).Draw(t, "objects") {

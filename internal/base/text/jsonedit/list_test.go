@@ -52,7 +52,8 @@ func mustParse(t *testing.T, text string) *Doc {
 
 func TestRemoveElement(t *testing.T) {
 	const text = `{"a": [1, {"b": [2]},  3]}`
-	for i, want := range []string{`{"a": [{"b": [2]},  3]}`, `{"a": [1, 3]}`, `{"a": [1, {"b": [2]}]}`, text} {
+	for i, want := range []string{`{"a": [{"b": [2]},  3]}`, `{"a": [1, 3]}`,
+		`{"a": [1, {"b": [2]}]}`, text} {
 		d := mustParse(t, text)
 		d.RemoveElement(i, "a")
 		if got := string(d.Bytes()); got != want {

@@ -31,7 +31,8 @@ func TestSetInLists(t *testing.T) {
 	}
 	d, _ := Parse([]byte(`{"a": [1]}`))
 	for _, place := range []string{"2", "-1", "01", "x", ""} {
-		if err := d.Set(json.RawMessage("2"), "a", place); err == nil || string(d.Bytes()) != `{"a": [1]}` {
+		if err := d.Set(json.RawMessage("2"), "a", place); err == nil ||
+			string(d.Bytes()) != `{"a": [1]}` {
 			t.Errorf("place %q: %v, %s", place, err, d.Bytes())
 		}
 	}
@@ -65,12 +66,14 @@ func TestRelayIsWhatNodeWrites(t *testing.T) {
 			t.Fatal(err)
 		}
 		d.Relay()
-		if diff := cmp.Diff(string(want), strings.ReplaceAll(string(d.Bytes()), "\r\n", "\n")); diff != "" {
+		if diff := cmp.Diff(string(want),
+			strings.ReplaceAll(string(d.Bytes()), "\r\n", "\n")); diff != "" {
 			t.Errorf("%s: %s", text, diff)
 		}
 	}
 	const odd = "\"\\\b\f\n\r\t\u0000\u001f\u007f\u0085\u2028\u2029\ufeff<>&'é😀"
-	cmd := exec.Command(node, "-e", `process.stdout.write(JSON.stringify(require("fs").readFileSync(0,"utf8")))`)
+	cmd := exec.Command(node, "-e",
+		`process.stdout.write(JSON.stringify(require("fs").readFileSync(0,"utf8")))`)
 	cmd.Stdin = strings.NewReader(odd)
 	if want, err := cmd.Output(); err != nil || string(want) != Quote(odd) {
 		t.Errorf("node quotes %s (%v), we %s", want, err, Quote(odd))

@@ -212,7 +212,8 @@ func (s *Scanner) escape() bool {
 		return false
 	}
 	for k := 1; k < n; k++ {
-		if s.at+k >= len(s.text) || strings.IndexByte("0123456789abcdefABCDEF", s.text[s.at+k]) < 0 {
+		if s.at+k >= len(s.text) ||
+			strings.IndexByte("0123456789abcdefABCDEF", s.text[s.at+k]) < 0 {
 			s.fail("a wrong \\u escape in a string")
 			return false
 		}
@@ -257,7 +258,8 @@ func (s *Scanner) literal() string {
 }
 
 func literalByte(c byte) bool {
-	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '+' || c == '-' || c == '.'
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '+' ||
+		c == '-' || c == '.'
 }
 
 // Scalar reads a value as text: a string, or the text of a number or a bool. It returns "" for

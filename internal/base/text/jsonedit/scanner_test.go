@@ -16,7 +16,8 @@ func TestScannerKeepsOrderAndPlaces(t *testing.T) {
 	for _, m := range NewScanner([]byte(text)).Members() {
 		got = append(got, place{m.Key, text[m.From:m.Value], text[m.Value:m.End]})
 	}
-	want := []place{{"b", `"b": `, `[1, "x" , null]`}, {"a", `"a":`, `{"\u0061" : true}`}, {"b", `"b": `, `-1.50`}}
+	want := []place{{"b", `"b": `, `[1, "x" , null]`}, {"a", `"a":`, `{"\u0061" : true}`},
+		{"b", `"b": `, `-1.50`}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -27,7 +28,8 @@ func TestScannerKeepsOrderAndPlaces(t *testing.T) {
 	for _, m := range s.Members() {
 		elements = append(elements, m.Key+" "+text[m.Value:m.End])
 	}
-	if diff := cmp.Diff([]string{"0 1", `1 "x"`, "2 null"}, elements); diff != "" || s.Err() != nil {
+	if diff := cmp.Diff([]string{"0 1", `1 "x"`, "2 null"}, elements); diff != "" ||
+		s.Err() != nil {
 		t.Error(diff, s.Err())
 	}
 	if next := text[s.Pos():]; !strings.HasPrefix(next, `, "a"`) {
@@ -41,7 +43,8 @@ func TestScannerScalars(t *testing.T) {
 	s := NewScanner([]byte(text))
 	s.Array(func() { got = append(got, s.Scalar()) })
 	s.End()
-	if diff := cmp.Diff([]string{`aA"`, "1.50", "true", "", "", "", "\ufffd\ufffd"}, got); diff != "" || s.Err() != nil {
+	if diff := cmp.Diff([]string{`aA"`, "1.50", "true", "", "", "", "\ufffd\ufffd"},
+		got); diff != "" || s.Err() != nil {
 		t.Error(diff, s.Err())
 	}
 }
@@ -74,7 +77,8 @@ func TestScannerErrors(t *testing.T) {
 
 // The scanner accepts exactly what encoding/json accepts, and reads the same values from it.
 func FuzzScanner(f *testing.F) {
-	for _, seed := range []string{`{"a":{"b":["c",1.5e0,true,false,null,-0.1]},"a":"\u00e4\n"}`, `[01]`, "\"\xff\"", " [ { } ] "} {
+	for _, seed := range []string{`{"a":{"b":["c",1.5e0,true,false,null,-0.1]},"a":"\u00e4\n"}`,
+		`[01]`, "\"\xff\"", " [ { } ] "} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {

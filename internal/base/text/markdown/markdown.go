@@ -112,7 +112,8 @@ func headingOf(line string) (level int, title string) {
 		return 0, ""
 	}
 	title = strings.Trim(after, " \t")
-	if bare := strings.TrimRight(title, "#"); bare == "" || bare[len(bare)-1] == ' ' || bare[len(bare)-1] == '\t' {
+	if bare := strings.TrimRight(title, "#"); bare == "" || bare[len(bare)-1] == ' ' ||
+		bare[len(bare)-1] == '\t' {
 		title = strings.TrimRight(bare, " \t")
 	}
 	return level, title
@@ -186,7 +187,9 @@ func Find(text string, last int, match func(heading Line) bool) (Part, bool) {
 // next heading of its level or above, with \n as line ending and without blank lines around it;
 // false if there is none. Level 1 is the document's title and doesn't count.
 func Section(text, title string) (string, bool) {
-	s, ok := Find(text, 0, func(h Line) bool { return h.Level > 1 && strings.EqualFold(h.Title, title) })
+	s, ok := Find(text, 0, func(h Line) bool {
+		return h.Level > 1 && strings.EqualFold(h.Title, title)
+	})
 	if !ok {
 		return "", false
 	}

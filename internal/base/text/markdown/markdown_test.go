@@ -24,7 +24,8 @@ func headings(text string) []string {
 
 func TestMarkdownLines(t *testing.T) {
 	text := "\ufeff# One\r\n\r\n````sh\n# no heading\n```\n## nor this\n````\n~~~\n# nor that\n~~~~\n#Two\n## \n### Three ###\n#### C#\n##### #\n####### Seven\n"
-	if d := cmp.Diff([]string{"#One", "##", "###Three", "####C#", "#####"}, headings(text)); d != "" {
+	if d := cmp.Diff([]string{"#One", "##", "###Three", "####C#", "#####"},
+		headings(text)); d != "" {
 		t.Error(d)
 	}
 }
@@ -72,7 +73,8 @@ func checkLines(t interface{ Fatalf(string, ...any) }, text string) {
 		if n++; n == 1 {
 			at = len(raw) - len(strings.TrimPrefix(raw, "\ufeff"))
 		}
-		if l.N != n || l.Start != at || text[l.Start:l.Next] != strings.TrimPrefix(raw, "\ufeff") || !strings.HasPrefix(text[l.Start:], l.Text) {
+		if l.N != n || l.Start != at || text[l.Start:l.Next] != strings.TrimPrefix(raw, "\ufeff") ||
+			!strings.HasPrefix(text[l.Start:], l.Text) {
 			t.Fatalf("%q: line %d is %+v", text, n, l)
 		}
 		at = l.Next
@@ -83,7 +85,8 @@ func checkLines(t interface{ Fatalf(string, ...any) }, text string) {
 			if ends(raw, open) {
 				open = ""
 			}
-		} else if mark := opening.FindStringSubmatch(l.Text); mark != nil && closed(mark[1]+mark[2]) {
+		} else if mark := opening.FindStringSubmatch(l.Text); mark != nil &&
+			closed(mark[1]+mark[2]) {
 			code, open = true, mark[1]+mark[2]
 		}
 		if l.Code != code || l.Code && l.Level > 0 {
@@ -170,7 +173,8 @@ func TestMarkdownSection(t *testing.T) {
 
 func TestCellSpans(t *testing.T) {
 	for line, want := range map[string][]string{
-		"| a |b": {" a ", "b"}, `a \| b| c`: {`a \| b`, " c"}, "|": nil, "| | ": {" "}, `|\|`: {`\|`},
+		"| a |b": {" a ", "b"}, `a \| b| c`: {`a \| b`, " c"}, "|": nil, "| | ": {" "},
+		`|\|`: {`\|`},
 	} {
 		var got []string
 		for _, c := range CellSpans(line) {

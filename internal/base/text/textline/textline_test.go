@@ -26,7 +26,8 @@ func TestJoin(t *testing.T) {
 }
 
 func TestCollapse(t *testing.T) {
-	for text, want := range map[string]string{"": "", " a  b\t\nc ": "a b c", "ä\u0085\u00a0ö": "ä ö"} {
+	for text, want := range map[string]string{"": "", " a  b\t\nc ": "a b c",
+		"ä\u0085\u00a0ö": "ä ö"} {
 		if got := Collapse(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
@@ -37,7 +38,8 @@ func TestJoinOfAnyText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.StringMatching(`[a-z \n\t\r\x{1b}\x{85}ä]{0,20}`).Draw(t, "text")
 		got := Join(s)
-		if strings.ContainsFunc(got, unicode.IsControl) || got != strings.TrimSpace(got) || Join(got) != got {
+		if strings.ContainsFunc(got, unicode.IsControl) || got != strings.TrimSpace(got) ||
+			Join(got) != got {
 			t.Fatalf("%q became %q", s, got)
 		}
 		if a, b := letters(s), letters(got); a != b {
@@ -67,7 +69,8 @@ func TestLines(t *testing.T) {
 }
 
 func TestPrevailing(t *testing.T) {
-	for text, want := range map[string]string{"": "\n", "a": "\n", "a\r\nb\n": "\n", "a\r\nb\r\nc\n": "\r\n"} {
+	for text, want := range map[string]string{"": "\n", "a": "\n", "a\r\nb\n": "\n",
+		"a\r\nb\r\nc\n": "\r\n"} {
 		if got := Prevailing([]byte(text)); got != want {
 			t.Errorf("%q: %q", text, got)
 		}
