@@ -71,7 +71,7 @@ var life = [...]state{
 		in: []string{
 			"run/attempt/prepare.go:prepare", "workspace/site/site.go:Make",
 			"workspace/worktree/make.go:Make", "run/attempt/handoff.go:handOff",
-			"run/attempt/wrapper.go:attend", "run/attempt/wrapper.go:begin",
+			"run/attempt/session.go:attend", "run/attempt/claimed.go:begin",
 		},
 		kill: "a gate, which exits: no agent has run. A settler ends the setup command and " +
 			"gives the claim back; " +
@@ -80,8 +80,8 @@ var life = [...]state{
 	{
 		name: "started", phase: "started", by: "wrapper",
 		in: []string{
-			"base/command/gate.go:Release", "run/attempt/wrapper.go:watch",
-			"run/attempt/keep.go:take", "run/attempt/wrapper.go:leftovers",
+			"base/command/gate.go:Release", "run/attempt/session.go:watch",
+			"run/attempt/keep.go:take", "run/attempt/session.go:exited",
 		},
 		kill: "an orphan whose identity is on disk: a settler ends it and all that it started, " +
 			"and reads the log for its result",
@@ -97,7 +97,7 @@ var life = [...]state{
 	},
 	{
 		name: "judged", phase: "ended", by: "wrapper or settler, project lock",
-		in:   []string{"run/attempt/settle.go:apply", "run/attempt/store.go:finish"},
+		in:   []string{"run/attempt/settle.go:apply", "run/attempt/writer.go:finish"},
 		kill: "the verdict on disk, which any settler applies",
 	},
 	{
@@ -105,10 +105,10 @@ var life = [...]state{
 		by: "merge queue, in a turn of the scheduler or the wrapper",
 		in: []string{
 			"run/attempt/landing.go:withdraw", "run/drain/queue.go:work", "cli/attempt.go:workLane",
-			"run/lane/lane.go:Work", "run/lane/lane.go:next", "run/lane/land.go:land",
+			"run/lane/queue.go:Work", "run/lane/line.go:next", "run/lane/land.go:land",
 		},
 		kill: "nothing is lost: no process has to be there. " +
-			"A record that is removed comes back from its note (run/lane/lane.go:Restore)",
+			"A record that is removed comes back from its note (run/lane/queue.go:Restore)",
 	},
 	{
 		name: "merging", phase: "landing", by: "merge queue, its lock",
@@ -118,16 +118,16 @@ var life = [...]state{
 	{
 		name: "testing", phase: "landing", by: "merge queue, behind a gate",
 		in: []string{
-			"run/lane/tests.go:verify", "run/lane/tests.go:verdict", "run/lane/tests.go:run",
+			"run/lane/land.go:verify", "run/lane/tests.go:verdict", "run/lane/tests.go:run",
 			"run/testrun/run.go:Run",
 		},
 		kill: "tests whose process is in lane.json: the next turn ends them " +
-			"(run/lane/file.go:endTests). Verdicts are kept by tree",
+			"(run/lane/tests.go:endTests). Verdicts are kept by tree",
 	},
 	{
 		name: "passed", phase: "landing", by: "merge queue, project lock",
 		in: []string{
-			"run/lane/land.go:pass", "run/attempt/landing.go:Proceed", "run/lane/base.go:moveLane",
+			"run/lane/land.go:pass", "run/attempt/landing.go:Proceed", "run/lane/base.go:move",
 			"run/lane/land.go:complete", "run/attempt/landing.go:EndLanding",
 		},
 		kill: "a record that names its commit: the next turn moves the ref or, if that is done, " +
@@ -136,9 +136,9 @@ var life = [...]state{
 	{
 		name: "judged by the merge queue", phase: "ended", by: "merge queue, project lock",
 		in: []string{
-			"run/attempt/settle.go:apply", "run/attempt/store.go:finish", "run/lane/land.go:tidy",
+			"run/attempt/settle.go:apply", "run/attempt/writer.go:finish", "run/lane/cleanup.go:tidy",
 		},
-		kill: "the verdict on disk: the next turn applies it (run/lane/lane.go:settleEnded). " +
+		kill: "the verdict on disk: the next turn applies it (run/lane/turn.go:settleEnded). " +
 			"gl clean removes a worktree that is left",
 	},
 	{
@@ -165,8 +165,8 @@ var life = [...]state{
 	{
 		name: "held", phase: "settled", by: "scheduler, once the hold ends",
 		in: []string{
-			"run/attempt/hold.go:putHold", "run/drain/wait.go:nextLook",
-			"run/attempt/hold.go:endHolds",
+			"run/attempt/hold.go:put", "run/drain/wait.go:nextLook",
+			"run/attempt/hold.go:end",
 		},
 		kill: "hold.json says until when nothing is launched",
 	},

@@ -121,7 +121,7 @@ func (d *delivery) forward(ctx context.Context) (reason string, err error) {
 	if err != nil {
 		return "", err
 	}
-	err = git.FastForward(ctx, d.repo.Git.Common, d.repo.Target(), target, lane, pass)
+	err = git.FastForward(ctx, d.repo.Git.Common, d.repo.Target(), target, lane, pass, statedir.InState)
 	name := worktree.Short(d.repo.Target())
 	switch {
 	case err == nil:

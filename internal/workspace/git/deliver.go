@@ -104,7 +104,12 @@ func (p place) holds(branch string) (checkedOut bool, operation string, err erro
 // *LockedError, *NotForwardError and ErrRefMoved say what has to be done first; then nothing has
 // changed. If it is killed, or the disk is full, the next call first restores files that git had
 // half written, and goes on. A lock that a killed git may have left is reported.
-func FastForward(ctx context.Context, common, branch, from, to string, pass gate.Pass) error {
+//
+// Edited files for which keep reports true aren't in the way: they stay as they are, and the index
+// gets what the commit has, unless the commit deletes one. nil keeps none.
+func FastForward(
+	ctx context.Context, common, branch, from, to string, pass gate.Pass, keep func(path string) bool,
+) error {
 	if err := pass.Moves(to); err != nil {
 		return err
 	}
@@ -136,7 +141,7 @@ func FastForward(ctx context.Context, common, branch, from, to string, pass gate
 	if where == nil {
 		return moveBeside(ctx, common, branch, from, to)
 	}
-	return where.forward(ctx, common, branch, from, to)
+	return where.forward(ctx, common, branch, from, to, keep)
 }
 
 // checkoutOf returns the checkout that has the branch; nil for none. The error is a *BusyError if
@@ -203,7 +208,9 @@ func (p place) locked() error {
 }
 
 // forward has git merge move the branch that is checked out. The caller holds the committing lock.
-func (p place) forward(ctx context.Context, common, branch, from, to string) error {
+func (p place) forward(
+	ctx context.Context, common, branch, from, to string, keep func(path string) bool,
+) error {
 	if err := p.recover(ctx, branch); err != nil {
 		return err
 	}
@@ -218,19 +225,22 @@ func (p place) forward(ctx context.Context, common, branch, from, to string) err
 	if err != nil {
 		return err
 	}
-	if err := p.announce(ctx, from, to, list); err != nil {
+	if err := p.announce(ctx, from, to, list, nil); err != nil {
 		return err
 	}
-	err = p.merge(ctx, branch, to)
+	err = p.merge(ctx, branch, to, nil)
 	if overlap := new(OverlapError); errors.As(err, &overlap) {
-		adopted, adoptErr := p.adopt(ctx, list, overlap.Paths)
-		if adoptErr == nil && !adopted {
+		adopted, adoptErr := p.adopt(ctx, list, overlap.Paths, keep)
+		if adoptErr == nil && adopted == nil {
 			overlap.Former, adoptErr = p.formerly(ctx, overlap.Paths)
 		}
-		if adoptErr != nil || !adopted {
+		if adopted != nil && adoptErr == nil {
+			adoptErr = p.announce(ctx, from, to, list, overlap.Paths)
+		}
+		if adoptErr != nil || adopted == nil {
 			return errors.Join(err, adoptErr, p.withdraw())
 		}
-		err = p.merge(ctx, branch, to)
+		err = p.merge(ctx, branch, to, adopted)
 	}
 	switch {
 	case err == nil, errors.As(err, new(*OverlapError)), errors.As(err, new(*BusyError)),
@@ -253,8 +263,9 @@ func (p place) forward(ctx context.Context, common, branch, from, to string) err
 // branch but this one.
 //
 // Git reads the index before it locks it, and writes what it has read, which would lose what is
-// staged in between. So gl holds the lock all the while, and git merge works on a copy.
-func (p place) merge(ctx context.Context, branch, to string) (err error) {
+// staged in between. So gl holds the lock all the while, and git merge works on a copy, which has
+// the adopted changes staged.
+func (p place) merge(ctx context.Context, branch, to string, adopted []change) (err error) {
 	if err := p.lockIndex(); err != nil {
 		return err
 	}
@@ -263,10 +274,31 @@ func (p place) merge(ctx context.Context, branch, to string) (err error) {
 	if err := copyFile(filepath.Join(p.gitDir, "index"), copied); ignoreMissing(err) != nil {
 		return err
 	}
-	if err := p.mergeBy(ctx, copied, branch, to); err != nil {
+	err = p.stage(ctx, copied, adopted)
+	if err == nil {
+		err = p.mergeBy(ctx, copied, branch, to)
+	}
+	if err != nil {
 		return errors.Join(err, ignoreMissing(os.Remove(copied)))
 	}
 	return os.Rename(copied, filepath.Join(p.gitDir, "index"))
+}
+
+// stage writes changes to an index.
+func (p place) stage(ctx context.Context, index string, list []change) error {
+	if len(list) == 0 {
+		return nil
+	}
+	var lines strings.Builder
+	for _, c := range list {
+		lines.WriteString(c.line() + "\x00")
+	}
+	_, words, err := p.git(ctx, []string{"GIT_INDEX_FILE=" + index}, lines.String(),
+		"update-index", "--add", "-z", "--index-info")
+	if err != nil {
+		return p.refused(words, err)
+	}
+	return nil
 }
 
 func (p place) mergeBy(ctx context.Context, index, branch, to string) error {
@@ -312,9 +344,12 @@ func (p place) refused(words string, err error) error {
 	return fmt.Errorf("%s: %w", p.top, err)
 }
 
-// adopt stages the paths that are in git merge's way and that already are as they should become: a
-// killed git had written them. It changes nothing that the person has staged or edited.
-func (p place) adopt(ctx context.Context, list []change, overlap []string) (bool, error) {
+// adopt returns the changes that are in git merge's way and may be staged: those of files that
+// already are as they should become, since a killed git had written them, and those of files to
+// keep. It returns nil if a file of another kind is in the way, or one that the person has staged.
+func (p place) adopt(
+	ctx context.Context, list []change, overlap []string, keep func(path string) bool,
+) ([]change, error) {
 	want := map[string]change{}
 	for _, c := range list {
 		if slices.Contains(overlap, c.path) {
@@ -324,27 +359,24 @@ func (p place) adopt(ctx context.Context, list []change, overlap []string) (bool
 	staged, _, err := p.git(ctx, nil, "", "diff-index", "--cached", "--no-renames",
 		"--ignore-submodules=none", "--name-only", "-z", "HEAD", "--")
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	for _, s := range split(staged) {
 		delete(want, s)
 	}
 	written, err := p.files(ctx, slices.Collect(maps.Values(want)))
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	lines := make([]string, len(overlap))
-	for i, o := range overlap {
-		if !written[o] {
-			return false, nil
+	var adopted []change
+	for _, o := range overlap {
+		c, there := want[o]
+		if !there || !written[o] && (keep == nil || !keep(o) || c.gone()) {
+			return nil, nil
 		}
-		lines[i] = want[o].line()
+		adopted = append(adopted, c)
 	}
-	if _, words, err := p.git(ctx, nil, strings.Join(lines, "\x00")+"\x00", "update-index", "--add",
-		"-z", "--index-info"); err != nil {
-		return false, p.refused(words, err)
-	}
-	return true, nil
+	return adopted, nil
 }
 
 // files returns the paths at which the file is as a change has it.

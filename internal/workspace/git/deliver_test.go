@@ -28,7 +28,7 @@ func delivered(t *testing.T) (b *bench, from, to string) {
 }
 
 func (b *bench) forward(from, to string) error {
-	return FastForward(b.t.Context(), b.w.Common, target, from, to, passTo(to))
+	return FastForward(b.t.Context(), b.w.Common, target, from, to, passTo(to), nil)
 }
 
 // mainState is every file of the checkout and of its git directory, without what a refused merge
@@ -280,11 +280,11 @@ func TestFastForwardWithoutACheckout(t *testing.T) {
 		t.Error(err)
 	}
 	if err := FastForward(t.Context(), b.w.Common, "refs/heads/side", side, to,
-		passTo(to)); !errors.As(err, new(*NotForwardError)) {
+		passTo(to), nil); !errors.As(err, new(*NotForwardError)) {
 		t.Error(err)
 	}
 	if err := FastForward(t.Context(), b.w.Common, "refs/heads/none", side, to,
-		passTo(to)); !errors.Is(err, ErrRefMoved) {
+		passTo(to), nil); !errors.Is(err, ErrRefMoved) {
 		t.Error(err)
 	}
 	b.ok(b.forward(from, to))
@@ -315,14 +315,14 @@ func TestFastForwardInABareRepository(t *testing.T) {
 	b.in(b.main, "clone", "-q", "--bare", b.main, bare)
 	top := filepath.Join(t.TempDir(), "top")
 	b.in(bare, "worktree", "add", "-q", top, "master")
-	b.ok(FastForward(t.Context(), bare, target, from, to, passTo(to)))
+	b.ok(FastForward(t.Context(), bare, target, from, to, passTo(to), nil))
 	if got := b.in(top, "status", "--porcelain", "--branch"); got != "## master" {
 		t.Error(got)
 	}
 	b.in(bare, "worktree", "remove", top)
 	b.in(bare, "update-ref", target, from)
 	// HEAD names it, and nothing is checked out.
-	b.ok(FastForward(t.Context(), bare, target, from, to, passTo(to)))
+	b.ok(FastForward(t.Context(), bare, target, from, to, passTo(to), nil))
 	if got := b.in(bare, "rev-parse", "master"); got != to {
 		t.Error(got)
 	}
@@ -395,7 +395,7 @@ exec "$REAL" "$@"
 			b.in(b.main, "branch", "side")
 			testfiles.Write(t, b.main, map[string]string{"other": "edited\n"})
 			p := place{b.w.Common, b.main}
-			b.ok(p.announce(t.Context(), from, to, nil))
+			b.ok(p.announce(t.Context(), from, to, nil, nil))
 			if !strings.Contains(c.then, "-f") {
 				b.ok(p.lockIndex())
 			}
@@ -424,7 +424,7 @@ exec "$REAL" "$@"
 	}
 	t.Run("edited since", func(t *testing.T) {
 		b, from, to := delivered(t)
-		b.ok(place{b.w.Common, b.main}.announce(t.Context(), from, to, nil))
+		b.ok(place{b.w.Common, b.main}.announce(t.Context(), from, to, nil, nil))
 		testfiles.Write(t, b.main, map[string]string{"f": "mine\n", "new": "mine\n", "d/e": ""})
 		if err := new(OverlapError); !errors.As(b.forward(from, to), &err) ||
 			!slices.Equal(err.Paths, []string{"f", "new"}) {
@@ -498,4 +498,47 @@ func sameLines(a, b string) bool {
 	slices.Sort(x)
 	slices.Sort(y)
 	return slices.Equal(x, y)
+}
+
+// What is to be kept isn't in the way: it stays as it is, and the index has what was merged. What
+// the person has staged of it, or edited elsewhere, is in the way.
+func TestFastForwardKeeps(t *testing.T) {
+	keep := func(path string) bool { return path == "f" || path == "new" }
+	edits := map[string]string{"f": "mine\n", "new": "mine\n"}
+	t.Run("kept", func(t *testing.T) {
+		b, from, to := delivered(t)
+		testfiles.Write(t, b.main, edits)
+		b.ok(FastForward(t.Context(), b.w.Common, target, from, to, passTo(to), keep))
+		if got := b.in(b.main, "status", "--porcelain"); got != " M f\n M new" {
+			t.Error(got)
+		}
+		for name, want := range edits {
+			if data, err := os.ReadFile(filepath.Join(b.main, name)); string(data) != want {
+				t.Errorf("%s: %q %v", name, data, err)
+			}
+		}
+		if data, _ := os.ReadFile(filepath.Join(b.main, "g")); string(data) != "2\n" {
+			t.Errorf("g: %q", data)
+		}
+	})
+	for name, do := range map[string]func(b *bench){
+		"staged": func(b *bench) { b.in(b.main, "add", "f") },
+		"another": func(b *bench) {
+			testfiles.Write(b.t, b.main, map[string]string{"g": "mine\n"})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, from, to := delivered(t)
+			testfiles.Write(t, b.main, edits)
+			do(b)
+			before := b.mainState()
+			err := FastForward(t.Context(), b.w.Common, target, from, to, passTo(to), keep)
+			if !errors.As(err, new(*OverlapError)) {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(before, b.mainState()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
 }

@@ -19,8 +19,10 @@ import (
 const delivering = "gl-delivering"
 
 // announce records that git merge is about to replace files. If one is in its way it doesn't: then
-// git changes nothing, and what is there is the person's.
-func (p place) announce(ctx context.Context, from, to string, list []change) error {
+// git changes nothing, and what is there is the person's. Adopted paths aren't in the way.
+func (p place) announce(
+	ctx context.Context, from, to string, list []change, adopted []string,
+) error {
 	out, err := p.ask(ctx, "", "diff-files", "--no-renames", "--ignore-submodules=none",
 		"--name-only", "-z")
 	if err != nil {
@@ -28,6 +30,9 @@ func (p place) announce(ctx context.Context, from, to string, list []change) err
 	}
 	edited := split(out)
 	for _, c := range list {
+		if slices.Contains(adopted, c.path) {
+			continue
+		}
 		if slices.Contains(edited, c.path) {
 			return nil
 		}

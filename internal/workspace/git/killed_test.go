@@ -48,7 +48,7 @@ func landAll(ctx context.Context, top, lane string) error {
 		return err
 	}
 	if _, err := at(ctx, common, long, "", "merge-base", "--is-ancestor", tip, from); err != nil {
-		if err := FastForward(ctx, common, target, from, tip, passTo(tip)); err != nil {
+		if err := FastForward(ctx, common, target, from, tip, passTo(tip), nil); err != nil {
 			return err
 		}
 	}

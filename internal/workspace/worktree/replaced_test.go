@@ -307,5 +307,5 @@ func deliverTo(ctx context.Context, r *Repo, from, to string) error {
 	if err != nil {
 		return err
 	}
-	return git.FastForward(ctx, r.Git.Common, r.Target(), from, to, pass)
+	return git.FastForward(ctx, r.Git.Common, r.Target(), from, to, pass, nil)
 }
