@@ -24,7 +24,7 @@ import (
 type who int
 
 const (
-	forPerson who = iota // only a person
+	_ who = iota // the zero value: only a person
 	// agents, too: it only shows something, or changes nothing that a person decides
 	forAnyone
 	// agents only for the slice of their own attempt, which is the first argument or the default

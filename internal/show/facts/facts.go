@@ -81,16 +81,6 @@ func Pace(pr *project.Project) eta.Pace {
 	return p.Pace()
 }
 
-// Remaining returns how long the plan is likely to take, and the pace it is based on; false if
-// unknown. It reads no record.
-func Remaining(pr *project.Project, p *plan.Plan, now time.Time) (eta.Pace, time.Duration, bool) {
-	pacer := NewPacer(pr)
-	defer pacer.Close()
-	pace := pacer.Pace()
-	left, ok := pace.Remaining(p, pacer.slotsOf(pr), now)
-	return pace, left, ok
-}
-
 // NewReader returns a Reader that has read nothing yet.
 func NewReader(pr *project.Project) *Reader {
 	return &Reader{
