@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"greenlight/internal/base/testfiles"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
 )
@@ -69,7 +70,7 @@ func checkOrder(t *testing.T, root string, doc statusDoc, n int) {
 			t.Errorf("%s: %d attempts", s.ID, len(records))
 		}
 		for _, r := range records {
-			if r.Life.Phase != plan.Settled || r.Judged.Outcome != attempt.Done {
+			if r.Life.Phase != plan.Settled || r.Judged.Outcome != outcome.Done {
 				t.Errorf("%s is %s, %s", r.ID.Name(), r.Life.Phase, r.Judged.Outcome)
 			}
 			built[s.ID] = r

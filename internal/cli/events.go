@@ -20,6 +20,7 @@ import (
 	"greenlight/internal/base/words"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/cli/iostreams"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/project"
@@ -212,9 +213,9 @@ func happened(e journal.Event) string {
 	case journal.Renamed:
 		return "renamed from " + e.From
 	case journal.Ended:
-		return attempt.Outcome(e.Outcome).Text(e.Detail)
+		return outcome.Outcome(e.Outcome).Text(e.Detail)
 	case journal.Settled:
-		return "settled as " + attempt.Outcome(e.Outcome).Traits().Shown.Words
+		return "settled as " + outcome.Outcome(e.Outcome).Traits().Shown.Words
 	case journal.Stopped:
 		return "being ended: " + withDetail(e.Reason, e.Detail)
 	case journal.NeedsYou:

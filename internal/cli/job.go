@@ -18,6 +18,7 @@ import (
 	"greenlight/internal/cli/iostreams"
 	"greenlight/internal/cli/ops"
 	"greenlight/internal/core/agent"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/drain"
@@ -412,7 +413,7 @@ func (j *job) conclude(cfg drain.Config, t *reporter, res *drain.Result) error {
 	}
 	done := allDone(res.Plan)
 	if !cfg.Mode.Refill { // one round: what it launched counts, and what a hold stopped as it came out in the end
-		last := make(map[string]attempt.Outcome)
+		last := make(map[string]outcome.Outcome)
 		for _, r := range res.Ended {
 			last[r.ID.Slice] = r.Judged.Outcome
 		}

@@ -8,24 +8,24 @@ import (
 	"greenlight/internal/run/attempt"
 )
 
-func ended(o attempt.Outcome, detail string) *attempt.Record {
+func ended(o outcome.Outcome, detail string) *attempt.Record {
 	return &attempt.Record{ID: attempt.Identity{Slice: "S-4", N: 1}, Judged: attempt.Judgement{Outcome: o, Detail: detail}}
 }
 
 func TestEndedText(t *testing.T) {
 	for _, c := range []struct {
-		outcome attempt.Outcome
+		outcome outcome.Outcome
 		detail  string
 		line    string
 		stopped string
 	}{
-		{attempt.Done, "42 tests", "S-4 complete (42 tests)", "S-4 was done already (42 tests)"},
-		{attempt.Done, "", "S-4 complete", "S-4 was done already"},
-		{attempt.Failed, "exit 7", "S-4 failed (exit 7, gl logs S-4 --system gsd)", "S-4 had ended already: failed: exit 7"},
-		{attempt.Waiting, "waiting for a look", "S-4 is waiting for a look", "S-4 had ended already: waiting for a look"},
-		{attempt.Held, "rate limit", "S-4 held (rate limit)", "S-4 had ended already: held: rate limit"},
-		{attempt.Interrupted, "interrupted", "S-4 interrupted", "S-4 stopped (interrupted)"},
-		{attempt.Interrupted, "interrupted in tests", "S-4 interrupted in tests", "S-4 stopped (interrupted in tests)"},
+		{outcome.Done, "42 tests", "S-4 complete (42 tests)", "S-4 was done already (42 tests)"},
+		{outcome.Done, "", "S-4 complete", "S-4 was done already"},
+		{outcome.Failed, "exit 7", "S-4 failed (exit 7, gl logs S-4 --system gsd)", "S-4 had ended already: failed: exit 7"},
+		{outcome.Waiting, "waiting for a look", "S-4 is waiting for a look", "S-4 had ended already: waiting for a look"},
+		{outcome.Held, "rate limit", "S-4 held (rate limit)", "S-4 had ended already: held: rate limit"},
+		{outcome.Interrupted, "interrupted", "S-4 interrupted", "S-4 stopped (interrupted)"},
+		{outcome.Interrupted, "interrupted in tests", "S-4 interrupted in tests", "S-4 stopped (interrupted in tests)"},
 	} {
 		rec := ended(c.outcome, c.detail)
 		if got := endedText(rec, " --system gsd"); got != c.line {

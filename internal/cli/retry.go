@@ -14,6 +14,7 @@ import (
 	"greenlight/internal/base/sanitize"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/cli/ops"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/drain"
@@ -206,7 +207,7 @@ type retrySlice struct {
 	Error   *string `json:"error"`
 	// number of the retried attempt; null if unknown
 	Attempt *int             `json:"attempt" jsonschema:"minimum=1"`
-	Outcome *attempt.Outcome `json:"outcome"` // of that attempt
+	Outcome *outcome.Outcome `json:"outcome"` // of that attempt
 	Detail  *string          `json:"detail"`  // why, in a few words
 }
 
@@ -239,8 +240,8 @@ func (d *retryDoc) add(id string, was plan.State, err error) {
 		s.Error = jsondoc.OrNull(err.Error())
 	}
 	if a := was.Attempt; a != nil && !a.Open() {
-		outcome := attempt.Outcome(a.Outcome.Name)
-		s.Attempt, s.Outcome, s.Detail = &a.N, &outcome, jsondoc.OrNull(a.Detail)
+		ended := outcome.Outcome(a.Outcome.Name)
+		s.Attempt, s.Outcome, s.Detail = &a.N, &ended, jsondoc.OrNull(a.Detail)
 	}
 	d.Slices = append(d.Slices, s)
 }

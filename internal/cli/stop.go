@@ -14,6 +14,7 @@ import (
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/cli/iostreams"
 	"greenlight/internal/cli/ops"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/project"
@@ -87,7 +88,7 @@ type stoppedSlice struct {
 	ID      string `json:"id"`
 	Attempt int    `json:"attempt" jsonschema:"minimum=1"`
 	// null if it couldn't be stopped, or another process settled it
-	Outcome *attempt.Outcome `json:"outcome"`
+	Outcome *outcome.Outcome `json:"outcome"`
 	Detail  *string          `json:"detail"` // why, in a few words
 	Error   *string          `json:"error"`
 }

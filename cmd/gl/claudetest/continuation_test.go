@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/run/attempt"
 )
 
@@ -49,19 +50,19 @@ func TestContinuation(t *testing.T) {
 		first  []Reply  // after begin
 		second []Reply  // the same conversation
 		then   []string // commands of a person; nil if the drain continues by itself
-		ended  attempt.Outcome
+		ended  outcome.Outcome
 		told   []string // parts of the message that continues the conversation
 	}{
 		{name: "turn limit", flags: yolo + " --max-turns 2", second: finish(""),
-			then: []string{"retry", "S-01"}, ended: attempt.Stalled, told: []string{"Go on with slice S-01", "turn limit after 2 turns"}},
+			then: []string{"retry", "S-01"}, ended: outcome.Stalled, told: []string{"Go on with slice S-01", "turn limit after 2 turns"}},
 		{name: "hold", limit: true, second: finish(""),
-			ended: attempt.Held, told: []string{"Go on with slice S-01", "rate limit"}},
+			ended: outcome.Held, told: []string{"Go on with slice S-01", "rate limit"}},
 		{name: "red", tests: "if test -f x.txt -a ! -f mended; then echo 'not ok 1 - the door'; echo 1..1; exit 1; fi; echo ok 1; echo 1..1",
 			first: finish(""), second: finish("touch mended; "),
-			ended: attempt.Red, told: []string{"Go on with slice S-01", "the door"}},
+			ended: outcome.Red, told: []string{"Go on with slice S-01", "the door"}},
 		{name: "question", first: []Reply{Bash(`gl state set S-01 waiting_for="which currency?"`),
 			Say("I ask.")}, second: finish(""),
-			then: []string{"answer", "S-01", "Euro, and round"}, ended: attempt.Waiting, told: []string{"which currency?", "Euro, and round"}},
+			then: []string{"answer", "S-01", "Euro, and round"}, ended: outcome.Waiting, told: []string{"which currency?", "Euro, and round"}},
 	} {
 		t.Run(strings.ReplaceAll(tt.name, " ", "_"), func(t *testing.T) {
 			steps := append(append(begin(), tt.first...), tt.second...)
@@ -96,7 +97,7 @@ func TestContinuation(t *testing.T) {
 
 // continued checks that the second attempt at S-01 continued the first one's conversation, in
 // its worktree, and completed it.
-func (w *world) continued(ended attempt.Outcome, told []string) {
+func (w *world) continued(ended outcome.Outcome, told []string) {
 	w.Helper()
 	first, second := w.attempt("S-01", 1), w.attempt("S-01", 2)
 	if first == nil || second == nil {
@@ -106,7 +107,7 @@ func (w *world) continued(ended attempt.Outcome, told []string) {
 		w.Errorf("the first attempt is %s (%s), not %s\n%s", first.Judged.Outcome, first.Judged.Detail,
 			ended, w.log(first))
 	}
-	w.settled(second, attempt.Done, "complete")
+	w.settled(second, outcome.Done, "complete")
 	if first.Talk.Conversation == "" || second.Talk.Conversation != first.Talk.Conversation ||
 		second.Job.Dir != first.Job.Dir || second.Place.Lineage != first.Place.Lineage || first.Place.Lineage == 0 {
 		w.Errorf("conversation %q in %s after %q in %s", second.Talk.Conversation, second.Job.Dir,

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"greenlight/internal/run/attempt"
+	"greenlight/internal/core/outcome"
 )
 
 // The project's state is part of what the model reads first in a session.
@@ -96,7 +96,7 @@ func TestHookStop(t *testing.T) {
 		Say("Now it is complete."),
 	}})
 	r, _ := w.build("S-01")
-	w.settled(r, attempt.Done, "complete")
+	w.settled(r, outcome.Done, "complete")
 	if n := len(w.asked()); n != 4 {
 		t.Errorf("%d requests, not 4: the model was asked more than once, or never", n)
 	}

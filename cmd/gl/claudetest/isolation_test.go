@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"greenlight/internal/run/attempt"
+	"greenlight/internal/core/outcome"
 )
 
 // A try is a tool call by a sub-agent and text that the answer must contain; "" for a call that
@@ -128,7 +128,7 @@ func TestIsolationIsEnforced(t *testing.T) {
 	agents := []string{"gl-test-writer", "gl-implementer", "gl-security", "gl-verifier", "gl-wrapper", "gl-architect", "gl-designer", "gl-codebase-mapper", "gl-assessor"}
 	w := playing(t, agents, tries())
 	r, _ := w.build("S-01")
-	w.settled(r, attempt.Done, "complete")
+	w.settled(r, outcome.Done, "complete")
 	for _, name := range agents {
 		conversation := w.conversation(name)
 		if !conversation.Says("# Engineering standards") {
@@ -168,7 +168,7 @@ func TestIsolationOfTheHonest(t *testing.T) {
 	}
 	w := playing(t, []string{"gl-test-writer", "gl-implementer", "gl-security"}, all)
 	r, _ := w.build("S-01")
-	w.settled(r, attempt.Done, "complete")
+	w.settled(r, outcome.Done, "complete")
 	for _, request := range w.api.Requests() {
 		if request.Says(" may not ") && !request.Asked(" may not ") || request.Says(spoiled) ||
 			request.Says("Put back.") {
@@ -186,7 +186,7 @@ func TestRunnerIsSetUp(t *testing.T) {
 	}
 	w := playing(t, []string{"gl-implementer"}, map[string][]try{"gl-implementer": append(all, try{Bash("git status --short"), ""})})
 	r, _ := w.build("S-01")
-	w.settled(r, attempt.Done, "complete")
+	w.settled(r, outcome.Done, "complete")
 	for i, after := range afterEach(w.conversation("gl-implementer")) {
 		if strings.Contains(after, " may not ") || strings.Contains(after, spoiled) {
 			t.Errorf("call %d was refused: %q", i, after)

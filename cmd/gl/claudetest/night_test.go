@@ -11,6 +11,7 @@ import (
 
 	"greenlight/internal/base/testfiles"
 	"greenlight/internal/core/agent"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/state/journal"
 )
@@ -47,7 +48,7 @@ func TestSay(t *testing.T) {
 	if out := w.must("gl", "events", "--json"); !strings.Contains(out, `"kind":"heard"`) {
 		t.Errorf("%s", out)
 	}
-	if r := w.attempt("S-01", 1); r == nil || r.Judged.Outcome != attempt.Done ||
+	if r := w.attempt("S-01", 1); r == nil || r.Judged.Outcome != outcome.Done ||
 		r.Judged.Evidence.Result.CostUSD == nil {
 		t.Errorf("%+v", r)
 	}
@@ -114,8 +115,8 @@ func TestOutage(t *testing.T) {
 			}
 		case journal.Ended:
 			running--
-			over = over || e.Outcome == string(attempt.Done)
-			if e.Outcome != string(attempt.Done) && e.Outcome != string(attempt.Held) {
+			over = over || e.Outcome == string(outcome.Done)
+			if e.Outcome != string(outcome.Done) && e.Outcome != string(outcome.Held) {
 				t.Errorf("%s was %s (%s)", e.Slice, e.Outcome, e.Detail)
 			}
 		}

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"greenlight/internal/run/attempt"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/workspace/sandbox"
 )
 
@@ -291,7 +291,7 @@ func (o other) land(t *testing.T, box string) {
 		w.must("gl", "settings", "set", "sandbox", box)
 	}
 	r, said := w.build("S-01")
-	if r.Judged.Outcome != attempt.Done {
+	if r.Judged.Outcome != outcome.Done {
 		t.Fatalf("%s: %s\n%s\n%s", r.Judged.Outcome, r.Judged.Detail, said, w.call("gl", "logs", "S-01").out)
 	}
 	for _, path := range kept {

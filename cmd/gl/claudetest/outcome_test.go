@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/run/attempt"
 )
 
@@ -32,34 +33,34 @@ func TestOutcomes(t *testing.T) {
 		command  string // text of an installed /gl:slice; "" for the plugin's
 		flags    string // parallel.claude_flags; "" for the default
 		steps    []Reply
-		want     attempt.Outcome
+		want     outcome.Outcome
 		status   string // of the slice afterwards
 		says     string // part of gl's output
 	}{
-		{"completes its slice", "", "", built("S-01"), attempt.Done, "complete", "S-01 complete (3 tests)"},
-		{"ends without completing", "", "", []Reply{Say("Looks fine to me.")}, attempt.Stalled, "in_progress", "gl retry S-01"},
+		{"completes its slice", "", "", built("S-01"), outcome.Done, "complete", "S-01 complete (3 tests)"},
+		{"ends without completing", "", "", []Reply{Say("Looks fine to me.")}, outcome.Stalled, "in_progress", "gl retry S-01"},
 		{"needs a person", "", "", []Reply{Bash(`gl state set S-01 waiting_for="a look at the colors"`), Say("Over to you.")},
-			attempt.Waiting, "in_progress", "a look at the colors"},
+			outcome.Waiting, "in_progress", "a look at the colors"},
 		{"reaches the turn limit (--max-turns 2)", "", yolo + " --max-turns 2", []Reply{Bash("echo 1"), Bash("echo 2"), Bash("echo 3")},
-			attempt.Stalled, "in_progress", "turn limit after 2 turns"},
+			outcome.Stalled, "in_progress", "turn limit after 2 turns"},
 		{"reaches the budget (--max-budget-usd)", "", yolo + " --max-budget-usd 0.0001", []Reply{Bash("echo 1"), Bash("echo 2")},
-			attempt.Stalled, "in_progress", "budget"},
+			outcome.Stalled, "in_progress", "budget"},
 		{"may not use a tool", "Build the slice.", "--max-turns 20", []Reply{Bash("touch it"), Say("I may not.")},
-			attempt.Stalled, "in_progress", "1 tool call denied"},
+			outcome.Stalled, "in_progress", "1 tool call denied"},
 		{"may not run what its command inlines", "The slice: !`gl slice $ARGUMENTS || true`", "--max-turns 20", nil,
-			attempt.Stalled, "in_progress", "single turn: Shell command permission check failed"},
-		{"is given an unknown flag", "", "--no-such-flag", nil, attempt.Failed, "failed", "no-such-flag"},
+			outcome.Stalled, "in_progress", "single turn: Shell command permission check failed"},
+		{"is given an unknown flag", "", "--no-such-flag", nil, outcome.Failed, "failed", "no-such-flag"},
 		{"meets a rate limit (429)", "", "", []Reply{Fail(429, "rate_limit_error", "slow down")},
-			attempt.Held, "pending", "held until"},
+			outcome.Held, "pending", "held until"},
 		{"has an invalid key (401)", "", "", []Reply{Fail(401, "authentication_error", "invalid x-api-key")},
-			attempt.Held, "pending", "log in with: claude /login"},
+			outcome.Held, "pending", "log in with: claude /login"},
 		{"has no credit (400)", "", "", []Reply{Fail(400, "invalid_request_error", "Your credit balance is too low to access the API.")},
-			attempt.Held, "pending", "quota met by S-01"},
+			outcome.Held, "pending", "quota met by S-01"},
 		{"meets an overloaded API (529)", "", "", []Reply{Fail(529, "overloaded_error", "Overloaded")},
-			attempt.Held, "pending", "held until"},
-		{"meets an error of the API (500)", "", "", []Reply{Fail(500, "api_error", "boom")}, attempt.Held, "pending", "outage met by S-01"},
+			outcome.Held, "pending", "held until"},
+		{"meets an error of the API (500)", "", "", []Reply{Fail(500, "api_error", "boom")}, outcome.Held, "pending", "outage met by S-01"},
 		{"meets a limit after its work is done", "", "", append(built("S-01")[:2:2], Fail(429, "rate_limit_error", "slow down")),
-			attempt.Done, "complete", "held until"},
+			outcome.Done, "complete", "held until"},
 	} {
 		t.Run(strings.ReplaceAll(tt.scenario, " ", "_"), func(t *testing.T) {
 			w := newWorld(t, []string{"S-01"}, Script{Steps: tt.steps})
@@ -86,7 +87,7 @@ func (w *world) flags(flags string) {
 }
 
 // settled checks an attempt's outcome, and that the slice is unclaimed.
-func (w *world) settled(r *attempt.Record, want attempt.Outcome, status string) {
+func (w *world) settled(r *attempt.Record, want outcome.Outcome, status string) {
 	w.Helper()
 	if r.Judged.Outcome != want {
 		w.Errorf("%s (%s), not %s\n%s", r.Judged.Outcome, r.Judged.Detail, want, w.log(r))
@@ -112,7 +113,7 @@ func (w *world) log(r *attempt.Record) string {
 func TestFinishedAttempt(t *testing.T) {
 	w := newWorld(t, []string{"S-01"}, Script{Steps: built("S-01")})
 	r, _ := w.build("S-01")
-	w.settled(r, attempt.Done, "complete")
+	w.settled(r, outcome.Done, "complete")
 	if s := w.slice("S-01"); s["tests"] != "3" || s["security_tests"] != "1" {
 		t.Errorf("tests of the slice: %v", s)
 	}
@@ -139,7 +140,7 @@ func TestSubscriptionLimit(t *testing.T) {
 	key := slices.Index(w.env, "ANTHROPIC_API_KEY="+Key)
 	w.env[key] = "CLAUDE_CODE_OAUTH_TOKEN=" + Key
 	r, _ := w.build("S-01")
-	w.settled(r, attempt.Held, "pending")
+	w.settled(r, outcome.Held, "pending")
 	if hold := attempt.OpenStore(filepath.Join(w.root, ".greenlight",
 		"runs")).HoldFile.All(); len(hold) != 1 || !hold[0].Until.Equal(reset) {
 		t.Errorf("hold %+v, not until %s", hold, reset)
@@ -168,7 +169,7 @@ func TestInterrupted(t *testing.T) {
 			if r == nil {
 				t.Fatalf("no record\n%s", w.said(j))
 			}
-			w.settled(r, attempt.Interrupted, "tests")
+			w.settled(r, outcome.Interrupted, "tests")
 			if w.read("work.txt") == "" {
 				t.Error("the work is gone")
 			}
@@ -184,7 +185,7 @@ func TestCommandNotLoaded(t *testing.T) {
 	w.must("gl", "install", "--local")
 	w.flags(yolo + " --bare")
 	r, out := w.build("S-01")
-	w.settled(r, attempt.Failed, "failed")
+	w.settled(r, outcome.Failed, "failed")
 	if !strings.Contains(out, "gl install") {
 		t.Errorf("gl doesn't say how to install:\n%s", out)
 	}
@@ -200,7 +201,7 @@ func TestBackgroundCommand(t *testing.T) {
 	// less than the command takes, and enough to wake up on a busy machine
 	w.must("gl", "settings", "set", "parallel.result_grace_seconds", "4")
 	r, _ := w.build("S-01")
-	w.settled(r, attempt.Done, "complete")
+	w.settled(r, outcome.Done, "complete")
 	if n := strings.Count(w.log(r), `"type":"result"`); n < 2 {
 		t.Errorf("%d results: the client didn't do what this is about", n)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/run/attempt"
 )
 
@@ -28,7 +29,7 @@ func TestConversationIsGone(t *testing.T) {
 	if r == nil {
 		t.Fatal("no second attempt was made")
 	}
-	w.settled(r, attempt.Done, "complete")
+	w.settled(r, outcome.Done, "complete")
 	if r.Talk.Conversation == first.Talk.Conversation || r.Talk.Conversation == "" {
 		t.Errorf("conversation %q after %q", r.Talk.Conversation, first.Talk.Conversation)
 	}
@@ -51,7 +52,7 @@ func (w *world) stopped() *attempt.Record {
 	w.flags(yolo + " --max-turns 2")
 	w.call("gl", "slice", "S-01")
 	r := w.attempt("S-01", 1)
-	if r == nil || r.Judged.Outcome != attempt.Stalled || r.Place.Lineage == 0 {
+	if r == nil || r.Judged.Outcome != outcome.Stalled || r.Place.Lineage == 0 {
 		w.Fatalf("the first attempt isn't a stalled one in a worktree: %+v", r)
 	}
 	return r

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"greenlight/internal/run/attempt"
+	"greenlight/internal/core/outcome"
 )
 
 // A setUp is a test runner that a first slice sets up.
@@ -139,7 +139,7 @@ func (s setUp) build(t *testing.T, modules string) (*world, map[string][]string)
 	w.must("git", "add", "-A")
 	w.must("git", "commit", "-q", "-m", "settings")
 	r, said := w.build("S-01")
-	if r.Judged.Outcome != attempt.Done {
+	if r.Judged.Outcome != outcome.Done {
 		t.Fatalf("%s: %s\n%s", r.Judged.Outcome, r.Judged.Detail, said)
 	}
 	answers := map[string][]string{}

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"greenlight/internal/run/attempt"
+	"greenlight/internal/core/outcome"
 )
 
 // Two clients build two ready slices in tmux panes at once.
@@ -23,7 +23,7 @@ func TestTmux(t *testing.T) {
 		if r == nil || r.Job.Runner != "tmux" {
 			t.Fatalf("%s: %+v", id, r)
 		}
-		w.settled(r, attempt.Done, "complete")
+		w.settled(r, outcome.Done, "complete")
 	}
 	if one, two := w.attempt("S-01", 1), w.attempt("S-02", 1); one.Life.EndedAt.Before(two.Life.ClaimedAt) ||
 		two.Life.EndedAt.Before(one.Life.ClaimedAt) {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
 )
@@ -320,7 +321,7 @@ func (w *world) build(id string, flags ...string) (*attempt.Record, string) {
 	j := w.start("gl", append([]string{"slice", id}, flags...)...)
 	w.within(id+" is settled", func() bool { return w.attempt(id, 1) != nil || exited(j) })
 	// the drain reports that in its next round, and then waits
-	if r := w.attempt(id, 1); r != nil && r.Judged.Outcome == attempt.Held {
+	if r := w.attempt(id, 1); r != nil && r.Judged.Outcome == outcome.Held {
 		w.within("the hold is told", func() bool {
 			return strings.Contains(w.said(j), "held until") || exited(j)
 		})

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"greenlight/internal/run/attempt"
+	"greenlight/internal/core/outcome"
 )
 
 func TestStop(t *testing.T) {
@@ -25,7 +25,7 @@ func TestStop(t *testing.T) {
 	var stopped []Stopped
 	must(t, s.End(t.Context(), func(e Stopped) { stopped = append(stopped, e) }))
 	if len(stopped) != 1 || stopped[0].Err != nil || stopped[0].Final == nil ||
-		stopped[0].Final.Judged.Outcome != attempt.Interrupted {
+		stopped[0].Final.Judged.Outcome != outcome.Interrupted {
 		t.Errorf("%+v", stopped)
 	}
 	if y.mark("S-1") != "pending" {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"greenlight/internal/base/proc"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/testrun"
 
@@ -95,7 +96,7 @@ func TestMayWorkOn(t *testing.T) {
 	for _, phase := range []plan.Phase{plan.Ended, plan.Queued} {
 		r, err := b.store.Get("S-1", 2)
 		must(t, err)
-		r.Life.Phase, r.Judged.Seen, r.Life.EndedAt, r.Judged.Outcome = phase, &plan.Mark{}, &noon, Done
+		r.Life.Phase, r.Judged.Seen, r.Life.EndedAt, r.Judged.Outcome = phase, &plan.Mark{}, &noon, outcome.Done
 		if phase == plan.Queued {
 			r.Landing, r.Place.Lineage, r.Place.Branch, r.Judged.Outcome = &Landing{Queued: noon}, 1, "refs/heads/gl/s/_/greenlight/S-1/1", ""
 		}

@@ -19,6 +19,7 @@ import (
 	"greenlight/internal/base/paths"
 	"greenlight/internal/base/proc"
 	"greenlight/internal/core/agent"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 )
 
@@ -88,8 +89,8 @@ func (r *Record) check(e Entry) error {
 
 // checkState checks how far the attempt is: named is the outcome in the file's name, "" for a
 // live record.
-func (r *Record) checkState(named Outcome) error {
-	for _, o := range []Outcome{named, r.Judged.Outcome} {
+func (r *Record) checkState(named outcome.Outcome) error {
+	for _, o := range []outcome.Outcome{named, r.Judged.Outcome} {
 		switch {
 		case o == "" || o.Known():
 		case plainWord(string(o)):

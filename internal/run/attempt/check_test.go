@@ -12,6 +12,7 @@ import (
 
 	"greenlight/internal/base/proc"
 	"greenlight/internal/core/agent"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/state/tracker"
 )
@@ -23,7 +24,7 @@ func soundRecord() *Record {
 		ID:            Identity{Slice: "S-1", N: 1, Title: "Login\nand more", Token: NewToken(noon)},
 		Job:           Job{Agent: "claude", Program: "claude", Argv: []string{"claude", "-p", "two\nlines"}, Prompt: "/gl:slice S-1", Stream: agent.StreamClaude, Dir: "/home/me/p", Runner: "tmux"},
 		Life:          Life{Phase: plan.Ended, Before: tracker.Before{Mark: plan.Mark{Status: "pending", Step: "none"}}, Launcher: proc.Self(), Ending: EndStop, ClaimedAt: noon, StartedAt: &started, EndedAt: &started},
-		Judged:        Judgement{Outcome: Failed, Seen: &plan.Mark{Status: "tests"}, Evidence: &Evidence{Result: &agent.Result{Turns: turns, CostUSD: ptr(0.5)}, Limit: &agent.Limit{Kind: agent.RateLimit, Reset: &started}}},
+		Judged:        Judgement{Outcome: outcome.Failed, Seen: &plan.Mark{Status: "tests"}, Evidence: &Evidence{Result: &agent.Result{Turns: turns, CostUSD: ptr(0.5)}, Limit: &agent.Limit{Kind: agent.RateLimit, Reset: &started}}},
 		SchemaVersion: schemaVersion,
 	}
 }
@@ -89,7 +90,7 @@ func TestSetAside(t *testing.T) {
 	var paths []string
 	for range 3 {
 		must(t, os.WriteFile(b.store.Files.livePath("S-1", 1), []byte("{ cut sho"), 0o644))
-		must(t, os.WriteFile(b.store.Files.donePath("S-1", 4, Failed), []byte("{}"), 0o644))
+		must(t, os.WriteFile(b.store.Files.donePath("S-1", 4, outcome.Failed), []byte("{}"), 0o644))
 		must(t, os.WriteFile(b.store.HoldFile.path(), []byte(`{"count":-5,"until":"2031-01-01T00:00:00Z"}`), 0o644))
 		bad, err := Quarantine{b.store}.Bad()
 		must(t, err)
@@ -152,7 +153,7 @@ func FuzzRecords(f *testing.F) {
 		b := benchFor(t, map[string]string{"S-1": "in_progress/none"})
 		path := b.store.Files.livePath("S-1", 1)
 		if settled {
-			path = b.store.Files.donePath("S-1", 1, Failed)
+			path = b.store.Files.donePath("S-1", 1, outcome.Failed)
 		}
 		must(t, os.WriteFile(path, record, 0o644))
 		must(t, os.WriteFile(b.store.HoldFile.path(), hold, 0o644))

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"greenlight/internal/core/agent"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/state/slice"
 	"greenlight/internal/state/tracker"
@@ -47,7 +48,7 @@ func TestAdmit(t *testing.T) {
 	}
 	s := &plan.Snapshot{Items: items, Attempts: map[string]*plan.Attempt{
 		"running": {N: 1, Phase: plan.Started}, "orphan": {N: 1, Phase: plan.Started, Dead: true},
-		"stalled": {N: 1, Phase: plan.Settled, Outcome: Stalled.Traits().Plan(), After: plan.Mark{Status: "tests"}},
+		"stalled": {N: 1, Phase: plan.Settled, Outcome: outcome.Stalled.Traits().Plan(), After: plan.Mark{Status: "tests"}},
 	}}
 	p := plan.New(s, noon, plan.Options{StaleAfter: 2 * time.Hour})
 	const yes, no, taken = "yes", "no", "taken"
@@ -110,7 +111,7 @@ func TestStopClaimed(t *testing.T) {
 	final, err := b.settler(b.state).Stop(t.Context(), r)
 	must(t, err)
 	want := plan.Mark{Status: "failed", Step: "tests"}
-	if final.Judged.Outcome != Interrupted || b.mark("S-1") != want || len(b.live()) != 0 {
+	if final.Judged.Outcome != outcome.Interrupted || b.mark("S-1") != want || len(b.live()) != 0 {
 		t.Errorf("%s, %+v", final.Judged.Outcome, b.mark("S-1"))
 	}
 	again, err := b.settler(b.state).Stop(t.Context(), r)
@@ -122,7 +123,7 @@ func TestStopClaimed(t *testing.T) {
 
 // The wrapper and its agent are gone: stopping settles, by what the log says.
 func TestStopDead(t *testing.T) {
-	for log, want := range map[string]Outcome{"": Interrupted, `{"type":"result","subtype":"success","is_error":false,"num_turns":4}`: Stalled} {
+	for log, want := range map[string]outcome.Outcome{"": outcome.Interrupted, `{"type":"result","subtype":"success","is_error":false,"num_turns":4}`: outcome.Stalled} {
 		t.Run(fmt.Sprint(want), func(t *testing.T) {
 			b := benchFor(t, map[string]string{"S-1": "pending/none"})
 			r := b.claim("S-1")
@@ -149,7 +150,7 @@ func TestStopStopped(t *testing.T) {
 		k := openBench(t, filepath.Join(dir, when))
 		final, err := k.settler(k.state).Stop(t.Context(), k.live()[0])
 		must(t, err)
-		if final.Judged.Outcome != Interrupted || k.mark("S-1") != (plan.Mark{Status: "failed", Step: "tests"}) || len(k.live()) != 0 {
+		if final.Judged.Outcome != outcome.Interrupted || k.mark("S-1") != (plan.Mark{Status: "failed", Step: "tests"}) || len(k.live()) != 0 {
 			t.Errorf("%s: %s, %+v", when, final.Judged.Outcome, k.mark("S-1"))
 		}
 	}

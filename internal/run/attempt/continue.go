@@ -11,18 +11,19 @@ import (
 	"greenlight/internal/base/sanitize"
 	"greenlight/internal/base/text/textline"
 	"greenlight/internal/core/agent"
+	"greenlight/internal/core/outcome"
 )
 
 // A Continuation says what an attempt goes on with, to its agent: how the attempt before ended
 // and, if the lane sent that back, the output of the tests or the paths in conflict.
 type Continuation struct {
-	After  int       `json:"after,omitempty"`  // the lineage's last attempt
-	Of     string    `json:"of,omitempty"`     // the slice whose attempt that was; "" for the record's own
-	Why    string    `json:"why"`              // a sentence
-	Output string    `json:"output,omitempty"` // of tests, of git
-	Mended []Outcome `json:"mended,omitempty"` // what attempts before were there to put right, since the last one that was there for the slice itself
-	Mends  Outcome   `json:"mends,omitempty"`  // red or conflict, where the agent is there to put that right
-	Again  bool      `json:"again,omitempty"`  // in a new worktree
+	After  int               `json:"after,omitempty"`  // the lineage's last attempt
+	Of     string            `json:"of,omitempty"`     // the slice whose attempt that was; "" for the record's own
+	Why    string            `json:"why"`              // a sentence
+	Output string            `json:"output,omitempty"` // of tests, of git
+	Mended []outcome.Outcome `json:"mended,omitempty"` // what attempts before were there to put right, since the last one that was there for the slice itself
+	Mends  outcome.Outcome   `json:"mends,omitempty"`  // red or conflict, where the agent is there to put that right
+	Again  bool              `json:"again,omitempty"`  // in a new worktree
 }
 
 const (
@@ -85,7 +86,7 @@ func (w *Writer) goOn(r *Record, req Request, job agent.Job) error {
 		c.Mended = append(slices.Clone(last.Talk.Continues.Mended), last.Talk.Continues.Mends)
 	}
 	r.Talk.Continues = c.clean()
-	if req.Escalate != "" && c.Mends == Red && req.Agent.TakesModel() {
+	if req.Escalate != "" && c.Mends == outcome.Red && req.Agent.TakesModel() {
 		job.Model, r.Job.Model = req.Escalate, req.Escalate
 		r.Job.Argv = req.Agent.Command(job)
 	}
@@ -110,11 +111,11 @@ func (r *Record) leaves() (c Continuation, said bool) {
 	switch l := r.Landing; {
 	case l != nil && l.Why != "":
 		c.Why, c.Output = l.Why, l.Output
-	case l == nil && r.Judged.Outcome == Red && !r.Judged.Verdict.Green() && r.Judged.Verdict != nil:
+	case l == nil && r.Judged.Outcome == outcome.Red && !r.Judged.Verdict.Green() && r.Judged.Verdict != nil:
 		c.Why = fmt.Sprintf("You called the slice complete, and gl ran the tests: %s. Put that right, commit, and call the slice complete again. The command was: %s",
 			r.Judged.Detail, r.Judged.Verdict.Command)
 		c.Output = strings.Join(r.Judged.Verdict.Shown(), "\n")
-	case l == nil && r.Judged.Outcome == Red && r.Judged.Gate != nil:
+	case l == nil && r.Judged.Outcome == outcome.Red && r.Judged.Gate != nil:
 		c.Why = fmt.Sprintf("You called the slice complete, and gl didn't accept it: %s. Put that right, commit, and call the slice complete again.", r.Judged.Detail)
 	}
 	if r.Judged.Outcome.Traits().Free && r.Talk.Continues != nil { // it hasn't had its turn: what it was told is for this one
@@ -161,7 +162,9 @@ func (w *Writer) beginAgain(r *Record, req Request) error {
 		return nil
 	}
 	for of.Place.Lineage = r.Place.Lineage - 1; of.Place.Lineage > 0; of.Place.Lineage-- {
-		last, err := w.store.lastIn(&of, func(r *Record) bool { return r.Landing != nil && r.Landing.Commit != "" && r.Judged.Outcome == Done })
+		last, err := w.store.lastIn(&of, func(r *Record) bool {
+			return r.Landing != nil && r.Landing.Commit != "" && r.Judged.Outcome == outcome.Done
+		})
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 
 	"greenlight/internal/base/logfile"
 	"greenlight/internal/core/agent"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/state/tracker"
 	"greenlight/internal/workspace/worktree"
@@ -29,7 +30,7 @@ func TestClaimGoesOn(t *testing.T) {
 		after   int
 	}{
 		{"the same", nil, claude, 1, true, 1},
-		{"whatever its end", func(r *Record) { r.Judged.Outcome, r.Judged.Detail = Crashed, "" }, claude, 1, true, 1},
+		{"whatever its end", func(r *Record) { r.Judged.Outcome, r.Judged.Detail = outcome.Crashed, "" }, claude, 1, true, 1},
 		{"a new lineage", nil, claude, 2, false, 0},
 		{"another agent", nil, codex, 1, false, 1},
 		{"one that can't", func(r *Record) { r.Job.Agent, r.Job.Program = "mute", "mute" }, mute, 1, false, 1},
@@ -44,7 +45,7 @@ func TestClaimGoesOn(t *testing.T) {
 			b := benchFor(t, map[string]string{"S-1": "pending/none"})
 			last := b.claim("S-1")
 			last.Job.Agent, last.Job.Program, last.Place.Lineage, last.Job.Account, last.Talk.Conversation = "claude", "claude", 1, "HOME=/h", "c-1"
-			last.Life.Phase, last.Judged.Outcome, last.Judged.Detail = plan.Settled, Stalled, "turn limit after 2 turns"
+			last.Life.Phase, last.Judged.Outcome, last.Judged.Detail = plan.Settled, outcome.Stalled, "turn limit after 2 turns"
 			if tt.last != nil {
 				tt.last(last)
 			}
@@ -78,10 +79,10 @@ func TestClaimGoesOn(t *testing.T) {
 func TestClaimEscalates(t *testing.T) {
 	claude, _ := agent.Find("claude", agent.Config{})
 	for _, tt := range []struct {
-		outcome         Outcome
+		outcome         outcome.Outcome
 		escalate, model string
 	}{
-		{Red, "opus", "opus"}, {Red, "", "small"}, {Stalled, "opus", "small"},
+		{outcome.Red, "opus", "opus"}, {outcome.Red, "", "small"}, {outcome.Stalled, "opus", "small"},
 	} {
 		b := benchFor(t, map[string]string{"S-1": "pending/none"})
 		last := b.claim("S-1")
@@ -118,17 +119,17 @@ func TestClaimHandsOver(t *testing.T) {
 	}
 	red := func(r *Record) {
 		t.Helper()
-		r.Life.Phase, r.Judged.Outcome, r.Talk.Conversation = plan.Settled, Red, "c-1"
+		r.Life.Phase, r.Judged.Outcome, r.Talk.Conversation = plan.Settled, outcome.Red, "c-1"
 		r.Landing = &Landing{Why: "The tests fail\non the merge.", Output: strings.Repeat("ok\n", 10_000) + "FAIL\x1b[31m a_test.go:7\n"}
 		must(t, b.store.unlocked().finish(r))
 		b.write("S-1", "pending", "none", "")
 	}
 	red(r)
-	if !r.PlanOutcome().Continue || r.Relaunch() != Again {
+	if !r.PlanOutcome().Continue || r.Relaunch() != outcome.Again {
 		t.Error("it doesn't go on")
 	}
 	r = b.goOn(req)
-	if c := r.Talk.Continues; c == nil || c.After != 1 || c.Mends != Red || c.Why != "The tests fail on the merge." || len(c.Output) > outputBytes+10 ||
+	if c := r.Talk.Continues; c == nil || c.After != 1 || c.Mends != outcome.Red || c.Why != "The tests fail on the merge." || len(c.Output) > outputBytes+10 ||
 		!strings.HasSuffix(c.Output, "a_test.go:7") || strings.ContainsRune(c.Output, 0x1b) {
 		t.Errorf("%+v", c)
 	}
@@ -137,14 +138,14 @@ func TestClaimHandsOver(t *testing.T) {
 		t.Errorf("%q", r.Job.Argv)
 	}
 	// A held attempt leaves it to the next one.
-	r.Life.Phase, r.Judged.Outcome = plan.Settled, Held
+	r.Life.Phase, r.Judged.Outcome = plan.Settled, outcome.Held
 	must(t, b.store.unlocked().finish(r))
 	b.write("S-1", "pending", "none", "")
-	if r = b.goOn(req); r.Talk.Continues == nil || r.Talk.Continues.Mends != Red {
+	if r = b.goOn(req); r.Talk.Continues == nil || r.Talk.Continues.Mends != outcome.Red {
 		t.Errorf("after a held one: %+v", r.Talk.Continues)
 	}
 	red(r)
-	if r.PlanOutcome().Continue || r.Relaunch() != IfReady {
+	if r.PlanOutcome().Continue || r.Relaunch() != outcome.IfReady {
 		t.Error("it goes on a second time")
 	}
 }
@@ -160,13 +161,13 @@ func TestClaimIsToldWhatAPersonSaid(t *testing.T) {
 		"rejected":  {func(r *Record) { r.Since.Rejected = "too slow." }, "A person has looked at your work and sent it back: too slow. Put that right.", ""},
 		"commented": {func(r *Record) { r.Since.Comments = []Comment{{"a.go", 3, "x := 1", "why?"}} }, "A person has looked at your work and sent it back. Put right what the comments on lines say.", "a.go:3\n> x := 1\nwhy?"},
 		"undone": {func(r *Record) {
-			r.Judged.Outcome, r.Since.Undone, r.Landing = Done, &Undo{Commit: "c", Why: "it breaks"}, &Landing{Commit: "l"}
+			r.Judged.Outcome, r.Since.Undone, r.Landing = outcome.Done, &Undo{Commit: "c", Why: "it breaks"}, &Landing{Commit: "l"}
 		}, "This slice was built and had landed, and a person took it back: it breaks. Its changes are on your branch again, in its first commit. Put right what was wrong with them.", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := benchFor(t, map[string]string{"S-1": "pending/none"})
 			last := b.claim("S-1")
-			last.Job.Agent, last.Job.Program, last.Place.Lineage, last.Life.Phase, last.Judged.Outcome, last.Since.Retried = "claude", "claude", 1, plan.Settled, Waiting, true
+			last.Job.Agent, last.Job.Program, last.Place.Lineage, last.Life.Phase, last.Judged.Outcome, last.Since.Retried = "claude", "claude", 1, plan.Settled, outcome.Waiting, true
 			tt.said(last)
 			must(t, b.store.unlocked().finish(last))
 			b.write("S-1", "pending", "none", "")
@@ -181,7 +182,7 @@ func TestClaimIsToldWhatAPersonSaid(t *testing.T) {
 					t.Fatalf("attempt %d continues %+v", r.ID.N, r.Talk.Continues)
 				}
 				must(t, r.check(Entry{Slice: r.ID.Slice, N: r.ID.N}))
-				r.Life.Phase, r.Judged.Outcome = plan.Settled, Held
+				r.Life.Phase, r.Judged.Outcome = plan.Settled, outcome.Held
 				must(t, b.store.unlocked().finish(r))
 				b.write("S-1", "pending", "none", "")
 			}
@@ -252,7 +253,7 @@ func TestReplayFindsTheConversation(t *testing.T) {
 			must(t, os.WriteFile(b.store.Files.Log(r.ID.Slice, r.ID.N), []byte(tt.log), 0o644))
 			final, err := b.settler(b.state).Recover(t.Context(), r)
 			must(t, err)
-			if final.Talk.Conversation != tt.want || final.Judged.Outcome != Crashed {
+			if final.Talk.Conversation != tt.want || final.Judged.Outcome != outcome.Crashed {
 				t.Errorf("%s, conversation %q, want %q", final.Judged.Outcome, final.Talk.Conversation, tt.want)
 			}
 		})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"greenlight/internal/base/durable"
+	"greenlight/internal/core/outcome"
 )
 
 // Files are the paths in a project's directory of attempts, .greenlight/runs.
@@ -79,7 +80,7 @@ func (f Files) livePath(slice string, n int) string {
 	return filepath.Join(f.LiveDir(), fmt.Sprintf("%s.%d.json", slice, n))
 }
 
-func (f Files) donePath(slice string, n int, o Outcome) string {
+func (f Files) donePath(slice string, n int, o outcome.Outcome) string {
 	return filepath.Join(f.doneDir(), Entry{slice, n, o}.doneName())
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"greenlight/internal/core/agent"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 )
 
@@ -156,21 +157,21 @@ func TestWordsOfALimitAreRefuted(t *testing.T) {
 		other string // the agent of the other attempt
 		ended time.Duration
 		text  bool
-		want  Outcome
+		want  outcome.Outcome
 	}{
-		"others succeed":           {"tool", time.Minute, true, Failed},
-		"with another agent":       {"else", time.Minute, true, Held},
-		"succeeded before":         {"tool", -time.Minute, true, Held},
-		"the client's own event":   {"tool", time.Minute, false, Held},
-		"nobody else was at work":  {"", 0, true, Held},
-		"others, since the last":   {"tool", -30 * time.Minute, true, Failed},
-		"others, before that, too": {"tool", -90 * time.Minute, true, Held},
+		"others succeed":           {"tool", time.Minute, true, outcome.Failed},
+		"with another agent":       {"else", time.Minute, true, outcome.Held},
+		"succeeded before":         {"tool", -time.Minute, true, outcome.Held},
+		"the client's own event":   {"tool", time.Minute, false, outcome.Held},
+		"nobody else was at work":  {"", 0, true, outcome.Held},
+		"others, since the last":   {"tool", -30 * time.Minute, true, outcome.Failed},
+		"others, before that, too": {"tool", -90 * time.Minute, true, outcome.Held},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := benchFor(t, map[string]string{"S-1": "pending/none", "S-2": "pending/none"})
 			limit := *words
 			limit.Text = c.text
-			settled := func(slice string, n int, agentName string, o Outcome, from, to time.Time, l *agent.Limit) {
+			settled := func(slice string, n int, agentName string, o outcome.Outcome, from, to time.Time, l *agent.Limit) {
 				r := &Record{
 					ID:            Identity{Slice: slice, N: n, Token: "t"},
 					Job:           Job{Agent: agentName},
@@ -181,17 +182,17 @@ func TestWordsOfALimitAreRefuted(t *testing.T) {
 				must(t, writeJSON(b.store.Files.donePath(slice, n, o), r))
 			}
 			if c.other != "" {
-				settled("S-2", 1, c.other, Done, noon.Add(-2*time.Hour), noon.Add(c.ended), nil)
+				settled("S-2", 1, c.other, outcome.Done, noon.Add(-2*time.Hour), noon.Add(c.ended), nil)
 			}
 			r := &Record{ID: Identity{Slice: "S-1", N: 1}, Job: Job{Agent: "tool"}, Life: Life{StartedAt: &noon}, Judged: Judgement{Evidence: exited(1).limited(&limit)}}
 			if strings.HasPrefix(name, "others, ") {
 				r.ID.N = 2
-				settled("S-1", 1, "tool", Held, noon.Add(-time.Hour), noon.Add(-time.Hour), &limit)
+				settled("S-1", 1, "tool", outcome.Held, noon.Add(-time.Hour), noon.Add(-time.Hour), &limit)
 			}
 			must(t, refute(b.store, r))
 			v, err := Judge(r, plan.Item{Status: "in_progress"})
 			must(t, err)
-			if v.Outcome != c.want || (v.Limit != nil) != (c.want == Held) {
+			if v.Outcome != c.want || (v.Limit != nil) != (c.want == outcome.Held) {
 				t.Errorf("%s (%s), refuted by %q", v.Outcome, v.Detail, r.Judged.Evidence.Refuted)
 			}
 		})

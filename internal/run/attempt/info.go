@@ -8,21 +8,22 @@ import (
 
 	"greenlight/internal/base/jsondoc"
 	"greenlight/internal/core/gate"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/testrun"
 )
 
 // An Info is one attempt of an agent at a slice or a task.
 type Info struct {
-	N       int        `json:"n" jsonschema:"minimum=1"` // counts from 1
-	Agent   string     `json:"agent"`
-	Outcome *Outcome   `json:"outcome"` // null until it is settled
-	Detail  *string    `json:"detail"`  // why, in a few words
-	Started *time.Time `json:"started"`
-	Ended   *time.Time `json:"ended"`
-	Seconds *float64   `json:"seconds"`
-	Turns   *int       `json:"turns"`
-	CostUSD *float64   `json:"cost_usd"`
+	N       int              `json:"n" jsonschema:"minimum=1"` // counts from 1
+	Agent   string           `json:"agent"`
+	Outcome *outcome.Outcome `json:"outcome"` // null until it is settled
+	Detail  *string          `json:"detail"`  // why, in a few words
+	Started *time.Time       `json:"started"`
+	Ended   *time.Time       `json:"ended"`
+	Seconds *float64         `json:"seconds"`
+	Turns   *int             `json:"turns"`
+	CostUSD *float64         `json:"cost_usd"`
 
 	Landed   *string          `json:"landed"`    // the commit by which its work landed
 	LandedAs *string          `json:"landed_as"` // its shape: merge, rebase (the last of several), squash; null if it hasn't landed

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"greenlight/internal/base/proc"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/state/journal"
 )
@@ -86,7 +87,7 @@ func eventsOf(r *Record, p plan.Phase) []journal.Event {
 		all := []journal.Event{e}
 		if r.needsPerson() {
 			e := event(journal.NeedsYou, *r.Life.SettledAt)
-			if e.Reason = r.Judged.Detail; r.Judged.Outcome != Waiting {
+			if e.Reason = r.Judged.Detail; r.Judged.Outcome != outcome.Waiting {
 				e.Reason = r.Judged.Outcome.Text(r.Judged.Detail)
 			}
 			all = append(all, e)
@@ -99,7 +100,7 @@ func eventsOf(r *Record, p plan.Phase) []journal.Event {
 // landEvents say that the work is in the lane, if it is.
 func landEvents(r *Record, e journal.Event) []journal.Event {
 	g := r.Landing
-	if r.Judged.Outcome != Done || g.Commit == "" {
+	if r.Judged.Outcome != outcome.Done || g.Commit == "" {
 		return nil
 	}
 	e.Commit, e.Target, e.Branch, e.Detail = g.Commit, strings.TrimPrefix(g.Target, "refs/heads/"), strings.TrimPrefix(r.Place.Branch, "refs/heads/"), r.Judged.Detail

@@ -8,13 +8,14 @@ import (
 
 	"greenlight/internal/base/text/textline"
 	"greenlight/internal/core/agent"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/state/tracker"
 )
 
 // A Verdict is what an attempt came to and what that does to its slice.
 type Verdict struct {
-	Outcome  Outcome
+	Outcome  outcome.Outcome
 	Detail   string
 	Effect   tracker.Effect
 	Verified plan.Verified
@@ -37,13 +38,13 @@ func judge(rules []rule, r *Record, it plan.Item) (Verdict, error) {
 
 // verdict refuses an outcome that isn't in the table: a record of it could be written, and
 // never be read again.
-func verdict(o Outcome, detail string, r *Record, it plan.Item) (Verdict, error) {
+func verdict(o outcome.Outcome, detail string, r *Record, it plan.Item) (Verdict, error) {
 	if !o.Known() {
 		return Verdict{}, fmt.Errorf("judge %s: outcome %q isn't in the table", r.ID.Name(), o)
 	}
 	t := o.Traits()
 	v := Verdict{Outcome: o, Detail: detail, Effect: t.Effect}
-	if o == Done && !r.ID.IsTask() {
+	if o == outcome.Done && !r.ID.IsTask() {
 		v.Verified = plan.Unverified
 		if r.Judged.Verdict.Green() {
 			v.Verified = plan.Green
@@ -55,7 +56,7 @@ func verdict(o Outcome, detail string, r *Record, it plan.Item) (Verdict, error)
 	if t.KeepsWork && r.Life.reachedStep(it) {
 		v.Effect = tracker.Release
 	}
-	if o == Waiting && plan.Classify(it.Status) == plan.Done { // called complete, and to be approved
+	if o == outcome.Waiting && plan.Classify(it.Status) == plan.Done { // called complete, and to be approved
 		v.Effect = tracker.Ask
 	}
 	if t.Holds {

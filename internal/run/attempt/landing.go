@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"greenlight/internal/core/gate"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/state/tracker"
 )
@@ -93,8 +94,8 @@ func (b *Batch) Slices() []string {
 }
 
 // awaitsLane reports whether the lane has to say if the attempt is done.
-func (r *Record) awaitsLane(o Outcome) bool {
-	return o == Done && r.Place.Lineage != 0 && r.Landing == nil
+func (r *Record) awaitsLane(o outcome.Outcome) bool {
+	return o == outcome.Done && r.Place.Lineage != 0 && r.Landing == nil
 }
 
 // withdraw takes the agent's "complete" back out of the slice's file: nothing but the lane says
@@ -199,7 +200,7 @@ func (s *Settler) queued(tx tracker.Tx, r *Record) (*Record, plan.Item, error) {
 	case err != nil:
 		return disk, it, &AwayError{r.ID.Slice, err}
 	case disk.Landing.Taken:
-		disk = disk.ended(Interrupted, "interrupted: a person has changed the slice while it was in the merge queue")
+		disk = disk.ended(outcome.Interrupted, "interrupted: a person has changed the slice while it was in the merge queue")
 		disk.Judged.After = &mark
 		_, err = s.done(tx, disk)
 		return nil, it, err
@@ -210,14 +211,14 @@ func (s *Settler) queued(tx tracker.Tx, r *Record) (*Record, plan.Item, error) {
 }
 
 // ended is the record, judged.
-func (r *Record) ended(o Outcome, detail string) *Record {
+func (r *Record) ended(o outcome.Outcome, detail string) *Record {
 	r.Life.Phase, r.Judged.Outcome, r.Judged.Detail, r.Judged.Effect = plan.Ended, o, detail, o.Traits().Effect
 	return r
 }
 
 // A LandingResult is what the lane says of a queued attempt.
 type LandingResult struct {
-	Outcome  Outcome
+	Outcome  outcome.Outcome
 	Detail   string
 	Effect   *tracker.Effect // nil for the outcome's
 	Verified plan.Verified   // of a complete one
@@ -229,7 +230,7 @@ type LandingResult struct {
 func (s *Settler) EndLanding(ctx context.Context, r *Record, res LandingResult) (final *Record, err error) {
 	err = s.Tracker.Do(ctx, func(tx tracker.Tx) error {
 		disk, it, err := s.queued(tx, r)
-		if away := new(AwayError); errors.As(err, &away) && res.Outcome == Interrupted { // a person stops it
+		if away := new(AwayError); errors.As(err, &away) && res.Outcome == outcome.Interrupted { // a person stops it
 			final, err = s.recordOnly(tx, disk.ended(res.Outcome, res.Detail), it, away.Err)
 			return err
 		}
@@ -282,7 +283,7 @@ func (s *Settler) stopQueued(ctx context.Context, r *Record) (*Record, error) {
 	if r.Accepted() {
 		release = tracker.Ask
 	}
-	return s.EndLanding(ctx, r, LandingResult{Outcome: Interrupted, Detail: "interrupted in the merge queue", Effect: &release})
+	return s.EndLanding(ctx, r, LandingResult{Outcome: outcome.Interrupted, Detail: "interrupted in the merge queue", Effect: &release})
 }
 
 // InQueue is how far an attempt is that nothing has been done with.

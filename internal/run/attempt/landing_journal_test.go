@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 )
 
@@ -13,16 +14,16 @@ import (
 func TestJournalOfALanding(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
-		outcome Outcome
+		outcome outcome.Outcome
 		commit  string
 		mends   bool
 		want    string
 	}{
-		{"landed", Done, strings.Repeat("a", 40), false, "claimed launched queued landed ended settled"},
-		{"nothing to land", Done, "", false, "claimed launched queued ended settled"},
-		{"sent back", Red, "", false, "claimed launched queued ended settled"},
-		{"red again", Red, "", true, "claimed launched queued ended settled needs_you"},
-		{"empty", Empty, "", false, "claimed launched queued ended settled needs_you"},
+		{"landed", outcome.Done, strings.Repeat("a", 40), false, "claimed launched queued landed ended settled"},
+		{"nothing to land", outcome.Done, "", false, "claimed launched queued ended settled"},
+		{"sent back", outcome.Red, "", false, "claimed launched queued ended settled"},
+		{"red again", outcome.Red, "", true, "claimed launched queued ended settled needs_you"},
+		{"empty", outcome.Empty, "", false, "claimed launched queued ended settled needs_you"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench(t, t.TempDir(), map[string]string{"S-1": "pending/none"})
@@ -31,7 +32,7 @@ func TestJournalOfALanding(t *testing.T) {
 			now := time.Now().UTC()
 			r.Life.Phase, r.Landing, r.Life.EndedAt = plan.Queued, &Landing{Queued: now, Commit: tt.commit}, &now
 			if tt.mends {
-				r.Talk.Continues = &Continuation{Mends: Red}
+				r.Talk.Continues = &Continuation{Mends: outcome.Red}
 			}
 			b.store.diary.tell(r, false)
 			b.store.diary.tell(r, true)

@@ -10,6 +10,7 @@ import (
 
 	"greenlight/internal/base/text/lines"
 	"greenlight/internal/core/agent"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/run/executor"
 )
 
@@ -89,7 +90,7 @@ func TestRecoverFromALineWithoutEnd(t *testing.T) {
 		t.Errorf("allocated %d MiB", n)
 	}
 	must(t, err)
-	if final == nil || final.Judged.Outcome != Stalled || final.Judged.Evidence.Result.Turns != 4 {
+	if final == nil || final.Judged.Outcome != outcome.Stalled || final.Judged.Evidence.Result.Turns != 4 {
 		t.Errorf("%+v", final)
 	}
 }

@@ -11,62 +11,37 @@ import (
 	"greenlight/internal/core/plan"
 )
 
-// These names are of package outcome, which has the table of outcomes.
-type (
-	Outcome  = outcome.Outcome
-	Relaunch = outcome.Relaunch
-)
-
-const (
-	Done        = outcome.Done
-	Advanced    = outcome.Advanced
-	Stalled     = outcome.Stalled
-	Waiting     = outcome.Waiting
-	Held        = outcome.Held
-	Failed      = outcome.Failed
-	Interrupted = outcome.Interrupted
-	Crashed     = outcome.Crashed
-	Hung        = outcome.Hung
-	Red         = outcome.Red
-	Conflict    = outcome.Conflict
-	Empty       = outcome.Empty
-
-	IfReady = outcome.IfReady
-	Again   = outcome.Again
-	Never   = outcome.Never
-)
-
 // A rule gives an attempt its outcome. The detail says why in a few words. It is all that gl status and gl why show, so
 // it begins with the outcome's Words where it wouldn't be understood without them; endedText doesn't repeat them. An
 // empty detail stands for the Words.
 type rule struct {
-	outcome Outcome
+	outcome outcome.Outcome
 	match   func(r *Record, it plan.Item) (detail string, ok bool)
 }
 
 // rules judge an attempt: the first one that matches decides. A complete slice is complete, however its agent ended, unless it asks something. A
 // result event beats the exit status that our own later TERM caused.
 var rules = [...]rule{
-	{Waiting, asksBesides},
-	{Red, testsFail},
-	{Waiting, awaitsReview},
-	{Done, isComplete},
-	{Interrupted, gitKilled},
-	{Failed, neverRan},
-	{Stalled, outOfTurns},
-	{Stalled, outOfBudget},
-	{Held, metLimit},
-	{Hung, fellSilent},
-	{Interrupted, wasStopped},
-	{Crashed, vanished},
-	{Failed, endedBadly},
-	{Failed, gaveUp},
-	{Waiting, needsPerson},
-	{Advanced, stepDone},
-	{Failed, verdictNo},
-	{Stalled, lacksResults},
-	{Done, taskDone},
-	{Stalled, leftUnfinished},
+	{outcome.Waiting, asksBesides},
+	{outcome.Red, testsFail},
+	{outcome.Waiting, awaitsReview},
+	{outcome.Done, isComplete},
+	{outcome.Interrupted, gitKilled},
+	{outcome.Failed, neverRan},
+	{outcome.Stalled, outOfTurns},
+	{outcome.Stalled, outOfBudget},
+	{outcome.Held, metLimit},
+	{outcome.Hung, fellSilent},
+	{outcome.Interrupted, wasStopped},
+	{outcome.Crashed, vanished},
+	{outcome.Failed, endedBadly},
+	{outcome.Failed, gaveUp},
+	{outcome.Waiting, needsPerson},
+	{outcome.Advanced, stepDone},
+	{outcome.Failed, verdictNo},
+	{outcome.Stalled, lacksResults},
+	{outcome.Done, taskDone},
+	{outcome.Stalled, leftUnfinished},
 }
 
 // asksBesides is for a slice that was called complete and asks something in the same breath: answered, it may not be complete. gl state set
@@ -232,16 +207,16 @@ func (r *Record) goesOn() bool {
 func (d *Dialog) Mends() bool { return d.Continues != nil && d.Continues.Mends != "" }
 
 // Relaunch says whether the drain that sees the attempt end launches the item again.
-func (r *Record) Relaunch() Relaunch {
+func (r *Record) Relaunch() outcome.Relaunch {
 	if r.goesOn() {
-		return Again
+		return outcome.Again
 	}
 	return r.Judged.Outcome.Traits().Relaunch
 }
 
 // mended is what the lineage's next attempt is there to put right, "" for nothing but the slice itself. An attempt that
 // doesn't count leaves it to the next one.
-func (r *Record) mended() Outcome {
+func (r *Record) mended() outcome.Outcome {
 	switch {
 	case r.Since.Retried:
 		return ""

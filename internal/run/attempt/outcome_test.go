@@ -55,74 +55,74 @@ func TestJudge(t *testing.T) {
 		ev     *Evidence
 		ending string
 		it     plan.Item
-		want   Outcome
+		want   outcome.Outcome
 		effect tracker.Effect
 		detail string // a part of it
 		hold   bool
 	}{
 		// The rows of the table, one by one.
-		{"complete", exited(0).with(success), "", complete, Done, tracker.Complete, "12 tests", false},
-		{"complete, with a question", exited(0).with(success), "", plan.Item{Status: "complete", WaitingFor: "which one?"}, Waiting, tracker.Ask, "which one?", false},
-		{"turn limit", exited(1).with(maxTurns), "", working, Stalled, tracker.Release, "turn limit after 200 turns", false},
-		{"budget", exited(1).with(maxMoney), "", working, Stalled, tracker.Release, "budget", false},
-		{"exit 0, not complete", exited(0).with(success), "", working, Stalled, tracker.Release, "without completing", false},
-		{"exit 0 without a result", exited(0), "", working, Stalled, tracker.Release, "without completing", false},
-		{"exit 0 without a turn", exited(0).with(noTurn), "", claimed, Stalled, tracker.Release, "without a single turn", false},
-		{"exit 0 without a turn, and why", exited(0).with(refused), "", claimed, Stalled, tracker.Release, "turn: a command failed", false},
-		{"turn limit as claude counts", exited(1).with(oneMore), "", working, Stalled, tracker.Release, "after 2 turns", false},
-		{"api error in two lines", exited(1).with(twoLines), "", working, Failed, tracker.Fail, "exit 1: boom, or so", false},
-		{"read-only", &Evidence{ExitCode: ptr(0), Result: success, ReadOnly: "git: '/p/x': Read-only file system"}, "", working, Stalled, tracker.Release, "read-only file system: git", false},
-		{"denied", &Evidence{ExitCode: ptr(0), Result: success, Denials: 2}, "", working, Stalled, tracker.Release, "2 tool calls denied", false},
-		{"exit 0, waiting", exited(0).with(success), "", waiting, Waiting, tracker.Release, "waiting for a look", false},
-		{"its agent says failed", exited(0).with(success), "", plan.Item{Status: "failed", Step: "tests"}, Failed, tracker.Fail, "gave up", false},
-		{"the step done, another due", exited(0).with(success), "", plan.Item{Status: "pending", Step: "verifying", Staged: true}, Advanced, tracker.Release, " done, verifying is next", false},
-		{"the step still due", exited(0).with(success), "", plan.Item{Status: "pending", Step: "", Staged: true}, Stalled, tracker.Release, "without completing", false},
-		{"the step done, a person wanted", exited(0).with(success), "", plan.Item{Status: "pending", Step: "ship", Staged: true, WaitingFor: "/sw-ship"}, Waiting, tracker.Release, "/sw-ship", false},
-		{"rate limit", exited(1).with(limitHit).limited(rateLimit), "", working, Held, tracker.Release, "rate limit", true},
-		{"outage", exited(1).with(twoLines).limited(&agent.Limit{Kind: agent.Outage}), "", claimed, Held, tracker.Restore, "outage", true},
-		{"login", exited(1).with(apiError).limited(login), "", claimed, Held, tracker.Restore, "login", true},
-		{"exit 7", &Evidence{ExitCode: ptr(7), Stderr: "boom"}, "", working, Failed, tracker.Fail, "exit 7: boom", false},
-		{"api error with exit 0", exited(0).with(apiError), "", working, Failed, tracker.Fail, "bad request", false},
-		{"success and exit 3", exited(3).with(success), "", working, Failed, tracker.Fail, "exit 3", false},
-		{"killed by somebody", &Evidence{Signal: "killed"}, "", working, Failed, tracker.Fail, "signal 9", false},
-		{"terminated by somebody", &Evidence{Signal: "terminated"}, "", working, Failed, tracker.Fail, "terminated", false},
-		{"stopped, no step", exited(143), EndStop, claimed, Interrupted, tracker.Restore, "interrupted", false},
-		{"stopped in a step", exited(143), EndStop, working, Interrupted, tracker.Release, "in implementing", false},
-		{"stopped before it started", nil, EndStop, claimed, Interrupted, tracker.Restore, "", false},
-		{"nobody saw the end", nil, "", working, Crashed, tracker.Release, "vanished", false},
-		{"silent", &Evidence{Signal: "terminated"}, EndSilence, working, Hung, tracker.Fail, "why it was ended", false},
-		{"not on PATH", &Evidence{Missing: "claude"}, "", claimed, Failed, tracker.Fail, "claude is not on PATH", false},
-		{"can't be started", &Evidence{ExitCode: ptr(127), Exec: "exec format error"}, "", claimed, Failed, tracker.Fail, "exec format", false},
-		{"command not installed", exited(143), EndCommand, claimed, Failed, tracker.Fail, "why it was ended", false},
+		{"complete", exited(0).with(success), "", complete, outcome.Done, tracker.Complete, "12 tests", false},
+		{"complete, with a question", exited(0).with(success), "", plan.Item{Status: "complete", WaitingFor: "which one?"}, outcome.Waiting, tracker.Ask, "which one?", false},
+		{"turn limit", exited(1).with(maxTurns), "", working, outcome.Stalled, tracker.Release, "turn limit after 200 turns", false},
+		{"budget", exited(1).with(maxMoney), "", working, outcome.Stalled, tracker.Release, "budget", false},
+		{"exit 0, not complete", exited(0).with(success), "", working, outcome.Stalled, tracker.Release, "without completing", false},
+		{"exit 0 without a result", exited(0), "", working, outcome.Stalled, tracker.Release, "without completing", false},
+		{"exit 0 without a turn", exited(0).with(noTurn), "", claimed, outcome.Stalled, tracker.Release, "without a single turn", false},
+		{"exit 0 without a turn, and why", exited(0).with(refused), "", claimed, outcome.Stalled, tracker.Release, "turn: a command failed", false},
+		{"turn limit as claude counts", exited(1).with(oneMore), "", working, outcome.Stalled, tracker.Release, "after 2 turns", false},
+		{"api error in two lines", exited(1).with(twoLines), "", working, outcome.Failed, tracker.Fail, "exit 1: boom, or so", false},
+		{"read-only", &Evidence{ExitCode: ptr(0), Result: success, ReadOnly: "git: '/p/x': Read-only file system"}, "", working, outcome.Stalled, tracker.Release, "read-only file system: git", false},
+		{"denied", &Evidence{ExitCode: ptr(0), Result: success, Denials: 2}, "", working, outcome.Stalled, tracker.Release, "2 tool calls denied", false},
+		{"exit 0, waiting", exited(0).with(success), "", waiting, outcome.Waiting, tracker.Release, "waiting for a look", false},
+		{"its agent says failed", exited(0).with(success), "", plan.Item{Status: "failed", Step: "tests"}, outcome.Failed, tracker.Fail, "gave up", false},
+		{"the step done, another due", exited(0).with(success), "", plan.Item{Status: "pending", Step: "verifying", Staged: true}, outcome.Advanced, tracker.Release, " done, verifying is next", false},
+		{"the step still due", exited(0).with(success), "", plan.Item{Status: "pending", Step: "", Staged: true}, outcome.Stalled, tracker.Release, "without completing", false},
+		{"the step done, a person wanted", exited(0).with(success), "", plan.Item{Status: "pending", Step: "ship", Staged: true, WaitingFor: "/sw-ship"}, outcome.Waiting, tracker.Release, "/sw-ship", false},
+		{"rate limit", exited(1).with(limitHit).limited(rateLimit), "", working, outcome.Held, tracker.Release, "rate limit", true},
+		{"outage", exited(1).with(twoLines).limited(&agent.Limit{Kind: agent.Outage}), "", claimed, outcome.Held, tracker.Restore, "outage", true},
+		{"login", exited(1).with(apiError).limited(login), "", claimed, outcome.Held, tracker.Restore, "login", true},
+		{"exit 7", &Evidence{ExitCode: ptr(7), Stderr: "boom"}, "", working, outcome.Failed, tracker.Fail, "exit 7: boom", false},
+		{"api error with exit 0", exited(0).with(apiError), "", working, outcome.Failed, tracker.Fail, "bad request", false},
+		{"success and exit 3", exited(3).with(success), "", working, outcome.Failed, tracker.Fail, "exit 3", false},
+		{"killed by somebody", &Evidence{Signal: "killed"}, "", working, outcome.Failed, tracker.Fail, "signal 9", false},
+		{"terminated by somebody", &Evidence{Signal: "terminated"}, "", working, outcome.Failed, tracker.Fail, "terminated", false},
+		{"stopped, no step", exited(143), EndStop, claimed, outcome.Interrupted, tracker.Restore, "interrupted", false},
+		{"stopped in a step", exited(143), EndStop, working, outcome.Interrupted, tracker.Release, "in implementing", false},
+		{"stopped before it started", nil, EndStop, claimed, outcome.Interrupted, tracker.Restore, "", false},
+		{"nobody saw the end", nil, "", working, outcome.Crashed, tracker.Release, "vanished", false},
+		{"silent", &Evidence{Signal: "terminated"}, EndSilence, working, outcome.Hung, tracker.Fail, "why it was ended", false},
+		{"not on PATH", &Evidence{Missing: "claude"}, "", claimed, outcome.Failed, tracker.Fail, "claude is not on PATH", false},
+		{"can't be started", &Evidence{ExitCode: ptr(127), Exec: "exec format error"}, "", claimed, outcome.Failed, tracker.Fail, "exec format", false},
+		{"command not installed", exited(143), EndCommand, claimed, outcome.Failed, tracker.Fail, "why it was ended", false},
 
 		// Two rows at once.
-		{"complete beside a limit", exited(1).with(limitHit).limited(rateLimit), "", complete, Done, tracker.Complete, "", true},
-		{"complete beside the turn limit", exited(1).with(maxTurns), "", complete, Done, tracker.Complete, "", false},
-		{"complete and exit 7", exited(7), "", complete, Done, tracker.Complete, "", false},
-		{"complete and killed", &Evidence{Signal: "killed"}, "", complete, Done, tracker.Complete, "", false},
-		{"complete and stopped", exited(143), EndStop, complete, Done, tracker.Complete, "", false},
-		{"complete and silent", &Evidence{Signal: "terminated"}, EndSilence, complete, Done, tracker.Complete, "", false},
-		{"complete and nobody saw it", nil, "", complete, Done, tracker.Complete, "", false},
-		{"completed, in other words", exited(0), "", plan.Item{Status: "Done"}, Done, tracker.Complete, "", false},
-		{"limit beside the turn limit", exited(1).with(maxTurns).limited(rateLimit), "", working, Stalled, tracker.Release, "turn limit", true},
-		{"limit with exit 0", exited(0).with(limitHit).limited(rateLimit), "", working, Held, tracker.Release, "", true},
-		{"limit, then our stop", exited(143).limited(rateLimit), EndStop, working, Held, tracker.Release, "", true},
-		{"limit, then silence", exited(143).limited(rateLimit), EndSilence, working, Held, tracker.Release, "", true},
-		{"limit while waiting", exited(1).with(limitHit).limited(rateLimit), "", waiting, Held, tracker.Release, "", true},
-		{"turn limit while waiting", exited(1).with(maxTurns), "", waiting, Stalled, tracker.Release, "turn limit", false},
-		{"waiting with exit 1", &Evidence{ExitCode: ptr(1), Stderr: "oops"}, "", waiting, Failed, tracker.Fail, "exit 1: oops", false},
-		{"waiting and stopped", exited(143), EndStop, waiting, Interrupted, tracker.Release, "", false},
-		{"waiting, then our grace", exited(143).with(success), EndGrace, waiting, Waiting, tracker.Release, "", false},
-		{"result, then our grace", exited(143).with(success), EndGrace, working, Stalled, tracker.Release, "", false},
-		{"result, then our KILL", (&Evidence{Signal: "killed"}).with(success), EndGrace, working, Stalled, tracker.Release, "", false},
-		{"result, then stopped", exited(143).with(success), EndStop, working, Stalled, tracker.Release, "", false},
-		{"result, then silence", exited(143).with(success), EndSilence, working, Stalled, tracker.Release, "", false},
-		{"error result, then our TERM", exited(143).with(apiError), EndStop, working, Failed, tracker.Fail, "bad request", false},
-		{"turn limit, then our TERM", exited(143).with(maxTurns), EndStop, working, Stalled, tracker.Release, "turn limit", false},
-		{"command missing, and a result", exited(0).with(success), EndCommand, claimed, Failed, tracker.Fail, "", false},
-		{"result found in the log", (&Evidence{}).with(success), "", working, Stalled, tracker.Release, "", false},
-		{"stopped, and nobody saw the end", nil, EndStop, working, Interrupted, tracker.Release, "", false},
-		{"silent, and nobody saw the end", nil, EndSilence, working, Hung, tracker.Fail, "", false},
+		{"complete beside a limit", exited(1).with(limitHit).limited(rateLimit), "", complete, outcome.Done, tracker.Complete, "", true},
+		{"complete beside the turn limit", exited(1).with(maxTurns), "", complete, outcome.Done, tracker.Complete, "", false},
+		{"complete and exit 7", exited(7), "", complete, outcome.Done, tracker.Complete, "", false},
+		{"complete and killed", &Evidence{Signal: "killed"}, "", complete, outcome.Done, tracker.Complete, "", false},
+		{"complete and stopped", exited(143), EndStop, complete, outcome.Done, tracker.Complete, "", false},
+		{"complete and silent", &Evidence{Signal: "terminated"}, EndSilence, complete, outcome.Done, tracker.Complete, "", false},
+		{"complete and nobody saw it", nil, "", complete, outcome.Done, tracker.Complete, "", false},
+		{"completed, in other words", exited(0), "", plan.Item{Status: "Done"}, outcome.Done, tracker.Complete, "", false},
+		{"limit beside the turn limit", exited(1).with(maxTurns).limited(rateLimit), "", working, outcome.Stalled, tracker.Release, "turn limit", true},
+		{"limit with exit 0", exited(0).with(limitHit).limited(rateLimit), "", working, outcome.Held, tracker.Release, "", true},
+		{"limit, then our stop", exited(143).limited(rateLimit), EndStop, working, outcome.Held, tracker.Release, "", true},
+		{"limit, then silence", exited(143).limited(rateLimit), EndSilence, working, outcome.Held, tracker.Release, "", true},
+		{"limit while waiting", exited(1).with(limitHit).limited(rateLimit), "", waiting, outcome.Held, tracker.Release, "", true},
+		{"turn limit while waiting", exited(1).with(maxTurns), "", waiting, outcome.Stalled, tracker.Release, "turn limit", false},
+		{"waiting with exit 1", &Evidence{ExitCode: ptr(1), Stderr: "oops"}, "", waiting, outcome.Failed, tracker.Fail, "exit 1: oops", false},
+		{"waiting and stopped", exited(143), EndStop, waiting, outcome.Interrupted, tracker.Release, "", false},
+		{"waiting, then our grace", exited(143).with(success), EndGrace, waiting, outcome.Waiting, tracker.Release, "", false},
+		{"result, then our grace", exited(143).with(success), EndGrace, working, outcome.Stalled, tracker.Release, "", false},
+		{"result, then our KILL", (&Evidence{Signal: "killed"}).with(success), EndGrace, working, outcome.Stalled, tracker.Release, "", false},
+		{"result, then stopped", exited(143).with(success), EndStop, working, outcome.Stalled, tracker.Release, "", false},
+		{"result, then silence", exited(143).with(success), EndSilence, working, outcome.Stalled, tracker.Release, "", false},
+		{"error result, then our TERM", exited(143).with(apiError), EndStop, working, outcome.Failed, tracker.Fail, "bad request", false},
+		{"turn limit, then our TERM", exited(143).with(maxTurns), EndStop, working, outcome.Stalled, tracker.Release, "turn limit", false},
+		{"command missing, and a result", exited(0).with(success), EndCommand, claimed, outcome.Failed, tracker.Fail, "", false},
+		{"result found in the log", (&Evidence{}).with(success), "", working, outcome.Stalled, tracker.Release, "", false},
+		{"stopped, and nobody saw the end", nil, EndStop, working, outcome.Interrupted, tracker.Release, "", false},
+		{"silent, and nobody saw the end", nil, EndSilence, working, outcome.Hung, tracker.Fail, "", false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -131,7 +131,7 @@ func TestJudge(t *testing.T) {
 			if v.Outcome != tt.want || v.Effect != tt.effect || (v.Limit != nil) != tt.hold {
 				t.Errorf("outcome %s, effect %d, hold %v; want %s, %d, %v", v.Outcome, v.Effect, v.Limit != nil, tt.want, tt.effect, tt.hold)
 			}
-			if !strings.Contains(v.Detail, tt.detail) || tt.want != Done && v.Detail == "" {
+			if !strings.Contains(v.Detail, tt.detail) || tt.want != outcome.Done && v.Detail == "" {
 				t.Errorf("detail %q, want one with %q", v.Detail, tt.detail)
 			}
 		})
@@ -150,24 +150,24 @@ func TestJudgeInterruptedInAnOldStep(t *testing.T) {
 }
 
 // What each outcome leads to. A new one gets a row here, and a case in TestJudge.
-var after = map[Outcome]struct {
+var after = map[outcome.Outcome]struct {
 	text      string // with the detail "why"
 	available plan.Class
 	active    plan.Class
 	used      int
 }{
-	Done:        {"done: why", plan.Stalled, plan.Active, 1},
-	Advanced:    {"advanced: why", plan.Available, plan.Active, 0},
-	Stalled:     {"stalled: why", plan.Stalled, plan.Stalled, 1},
-	Waiting:     {"waiting: why", plan.Available, plan.Stalled, 1},
-	Held:        {"held: why", plan.Available, plan.Available, 0},
-	Failed:      {"failed: why", plan.Failed, plan.Failed, 1},
-	Interrupted: {"interrupted: why", plan.Available, plan.Stalled, 1},
-	Crashed:     {"crashed: why", plan.Stalled, plan.Stalled, 1},
-	Hung:        {"hung: why", plan.Failed, plan.Failed, 1},
-	Red:         {"red: why", plan.Red, plan.Red, 1},
-	Conflict:    {"in conflict: why", plan.Conflict, plan.Conflict, 1},
-	Empty:       {"empty: why", plan.Available, plan.Stalled, 1},
+	outcome.Done:        {"done: why", plan.Stalled, plan.Active, 1},
+	outcome.Advanced:    {"advanced: why", plan.Available, plan.Active, 0},
+	outcome.Stalled:     {"stalled: why", plan.Stalled, plan.Stalled, 1},
+	outcome.Waiting:     {"waiting: why", plan.Available, plan.Stalled, 1},
+	outcome.Held:        {"held: why", plan.Available, plan.Available, 0},
+	outcome.Failed:      {"failed: why", plan.Failed, plan.Failed, 1},
+	outcome.Interrupted: {"interrupted: why", plan.Available, plan.Stalled, 1},
+	outcome.Crashed:     {"crashed: why", plan.Stalled, plan.Stalled, 1},
+	outcome.Hung:        {"hung: why", plan.Failed, plan.Failed, 1},
+	outcome.Red:         {"red: why", plan.Red, plan.Red, 1},
+	outcome.Conflict:    {"in conflict: why", plan.Conflict, plan.Conflict, 1},
+	outcome.Empty:       {"empty: why", plan.Available, plan.Stalled, 1},
 }
 
 // Each outcome is in the table once, can be reached by a rule, and does what it promises, from its file's name to the class
@@ -208,7 +208,7 @@ func TestOutcomes(t *testing.T) {
 }
 
 // testRoundTrip writes a settled record and finds it again by its file's name.
-func testRoundTrip(t *testing.T, o Outcome, used int) {
+func testRoundTrip(t *testing.T, o outcome.Outcome, used int) {
 	t.Helper()
 	b := benchFor(t, map[string]string{"S-1.2": "pending/none"})
 	r := b.claim("S-1.2")
@@ -232,7 +232,7 @@ func testRoundTrip(t *testing.T, o Outcome, used int) {
 }
 
 // classAfter is the class of an item that a settled attempt has left with the status.
-func classAfter(o Outcome, status string) plan.Class {
+func classAfter(o outcome.Outcome, status string) plan.Class {
 	s := &plan.Snapshot{
 		Items:    []*plan.Item{{ID: "S-1", Status: status}},
 		Attempts: map[string]*plan.Attempt{"S-1": {N: 1, Phase: plan.Settled, Outcome: o.Traits().Plan(), After: plan.Mark{Status: status}}},
@@ -258,7 +258,7 @@ func TestVerdict(t *testing.T) {
 			}
 		}
 	}
-	for _, o := range []Outcome{Done, Stalled, Held} { // complete beside a rate limit is done, and still holds everybody
+	for _, o := range []outcome.Outcome{outcome.Done, outcome.Stalled, outcome.Held} { // complete beside a rate limit is done, and still holds everybody
 		if !o.Traits().Holds {
 			t.Errorf("%s doesn't hold", o)
 		}
@@ -276,7 +276,7 @@ func TestOutcomeThatHoldsNobody(t *testing.T) {
 	r.Judged.Evidence = exited(1).limited(rateLimit)
 	final, err := b.settler(b.state).Settle(t.Context(), r)
 	must(t, err)
-	if h := b.store.HoldFile.Everybody(); final.Judged.Outcome != Failed || h == nil || h.Count != 3 || !h.Since.Equal(old) {
+	if h := b.store.HoldFile.Everybody(); final.Judged.Outcome != outcome.Failed || h == nil || h.Count != 3 || !h.Since.Equal(old) {
 		t.Errorf("%s, and the hold is %+v", final.Judged.Outcome, h)
 	}
 }
@@ -305,7 +305,7 @@ func TestRecordOfUnknownOutcome(t *testing.T) {
 		"in the record": func(b *bench, r *Record) string {
 			must(t, b.store.unlocked().dropLive(r))
 			r.Judged.Outcome, r.Life.Phase = "out_of_paper", plan.Settled
-			path := b.store.Files.donePath("S-1", 1, Failed)
+			path := b.store.Files.donePath("S-1", 1, outcome.Failed)
 			must(t, writeJSON(path, r))
 			return path
 		},

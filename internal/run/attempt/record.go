@@ -13,6 +13,7 @@ import (
 	"greenlight/internal/base/proc"
 	"greenlight/internal/core/agent"
 	"greenlight/internal/core/gate"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/testrun"
 	"greenlight/internal/state/tracker"
@@ -137,13 +138,13 @@ type Life struct {
 
 // Judgement is how the attempt ended, from phase ended on, and what that was decided by.
 type Judgement struct {
-	Evidence *Evidence      `json:"evidence,omitempty"` // none for a crash
-	Outcome  Outcome        `json:"outcome,omitempty"`
-	Detail   string         `json:"detail,omitempty"`
-	Effect   tracker.Effect `json:"effect,omitempty"`
-	Seen     *plan.Mark     `json:"seen,omitempty"`  // the slice when it was judged
-	After    *plan.Mark     `json:"after,omitempty"` // the slice as settling leaves it
-	Tests    int            `json:"tests,omitempty"` // the slice's tests when it was judged
+	Evidence *Evidence       `json:"evidence,omitempty"` // none for a crash
+	Outcome  outcome.Outcome `json:"outcome,omitempty"`
+	Detail   string          `json:"detail,omitempty"`
+	Effect   tracker.Effect  `json:"effect,omitempty"`
+	Seen     *plan.Mark      `json:"seen,omitempty"`  // the slice when it was judged
+	After    *plan.Mark      `json:"after,omitempty"` // the slice as settling leaves it
+	Tests    int             `json:"tests,omitempty"` // the slice's tests when it was judged
 
 	// Verdict is of the tests that gl ran on its work: merged or, with Conditions.Test, in the
 	// checkout.

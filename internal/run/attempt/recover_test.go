@@ -9,6 +9,7 @@ import (
 
 	"greenlight/internal/base/proc"
 	"greenlight/internal/core/agent"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 )
 
@@ -19,19 +20,19 @@ func TestRecover(t *testing.T) {
 		name, log string
 		set       []string
 		ending    string
-		want      Outcome
+		want      outcome.Outcome
 		mark      plan.Mark
 	}{
-		{"no trace", "", nil, "", Crashed, plan.Mark{Status: "in_progress", Step: "none"}},
-		{"in a step", "some text\n", []string{"status", "tests", "step", "tests"}, "", Crashed, plan.Mark{Status: "tests", Step: "tests"}},
-		{"complete", "", []string{"status", "complete"}, "", Done, plan.Mark{Status: "complete", Step: "none"}},
-		{"result in the log", resultLine, nil, "", Stalled, plan.Mark{Status: "in_progress", Step: "none"}},
-		{"result, then a cut line", resultLine + `{"type":"assi`, nil, "", Stalled, plan.Mark{Status: "in_progress", Step: "none"}},
-		{"result quoted on stderr", `{"gl":"stderr","text":"{\"type\":\"result\",\"subtype\":\"success\"}"}` + "\n", nil, "", Crashed, plan.Mark{Status: "in_progress", Step: "none"}},
-		{"limit in the log", limitLine, []string{"status", "tests", "step", "tests"}, "", Held, plan.Mark{Status: "tests", Step: "tests"}},
-		{"waiting", resultLine, []string{"waiting_for", "a word"}, "", Waiting, plan.Mark{Status: "in_progress", Step: "none"}},
-		{"stopped", "", nil, EndStop, Interrupted, plan.Mark{Status: "pending", Step: "none"}},
-		{"silent", "", nil, EndSilence, Hung, plan.Mark{Status: "failed", Step: "none"}},
+		{"no trace", "", nil, "", outcome.Crashed, plan.Mark{Status: "in_progress", Step: "none"}},
+		{"in a step", "some text\n", []string{"status", "tests", "step", "tests"}, "", outcome.Crashed, plan.Mark{Status: "tests", Step: "tests"}},
+		{"complete", "", []string{"status", "complete"}, "", outcome.Done, plan.Mark{Status: "complete", Step: "none"}},
+		{"result in the log", resultLine, nil, "", outcome.Stalled, plan.Mark{Status: "in_progress", Step: "none"}},
+		{"result, then a cut line", resultLine + `{"type":"assi`, nil, "", outcome.Stalled, plan.Mark{Status: "in_progress", Step: "none"}},
+		{"result quoted on stderr", `{"gl":"stderr","text":"{\"type\":\"result\",\"subtype\":\"success\"}"}` + "\n", nil, "", outcome.Crashed, plan.Mark{Status: "in_progress", Step: "none"}},
+		{"limit in the log", limitLine, []string{"status", "tests", "step", "tests"}, "", outcome.Held, plan.Mark{Status: "tests", Step: "tests"}},
+		{"waiting", resultLine, []string{"waiting_for", "a word"}, "", outcome.Waiting, plan.Mark{Status: "in_progress", Step: "none"}},
+		{"stopped", "", nil, EndStop, outcome.Interrupted, plan.Mark{Status: "pending", Step: "none"}},
+		{"silent", "", nil, EndSilence, outcome.Hung, plan.Mark{Status: "failed", Step: "none"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/state/tracker"
 )
@@ -17,7 +18,7 @@ import (
 // Landed is the item as it landed by the attempt, the slice's last one, if its file says that
 // it isn't done, or that it is by the claim of an earlier attempt; else nil.
 func (r *Record) Landed(it *plan.Item) *plan.Item {
-	landed := r.Life.Phase == plan.Settled && r.Judged.Outcome == Done && r.Landing != nil && r.Landing.Commit != ""
+	landed := r.Life.Phase == plan.Settled && r.Judged.Outcome == outcome.Done && r.Landing != nil && r.Landing.Commit != ""
 	if !landed || r.Since.Undone != nil || r.Since.Retried || it.Corrupt != "" || plan.Classify(it.Status) == plan.Done && it.Session == "" {
 		return nil
 	}
@@ -44,7 +45,7 @@ func (r *Record) Landed(it *plan.Item) *plan.Item {
 // Otherwise it is nil.
 func (r *Record) Called(it *plan.Item) *plan.Item {
 	out := r.Since.Undone != nil || r.Since.Retried
-	if r.Life.Phase != plan.Settled || r.Judged.Outcome == Done && !out || r.Place.Lineage == 0 || r.Judged.After == nil || it.Session == "" || it.Session != r.ID.Token {
+	if r.Life.Phase != plan.Settled || r.Judged.Outcome == outcome.Done && !out || r.Place.Lineage == 0 || r.Judged.After == nil || it.Session == "" || it.Session != r.ID.Token {
 		return nil
 	}
 	mark, left := it.Mark(), *it

@@ -3,6 +3,7 @@ package attempt
 import (
 	"testing"
 
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/testrun"
 )
@@ -14,7 +15,7 @@ func TestLanded(t *testing.T) {
 		r := &Record{
 			ID:      Identity{Slice: "S-1", Title: "One", N: 1},
 			Life:    Life{Phase: plan.Settled},
-			Judged:  Judgement{Outcome: Done, Verified: plan.Green, Tests: 9, Verdict: &testrun.Verdict{Passed: &passed}},
+			Judged:  Judgement{Outcome: outcome.Done, Verified: plan.Green, Tests: 9, Verdict: &testrun.Verdict{Passed: &passed}},
 			Landing: &Landing{Commit: "abc"},
 		}
 		change(r)
@@ -34,7 +35,7 @@ func TestLanded(t *testing.T) {
 	for name, change := range map[string]func(*Record){
 		"reopened":        func(r *Record) { r.Since.Retried = true },
 		"undone":          func(r *Record) { r.Since.Undone = &Undo{} },
-		"failed":          func(r *Record) { r.Judged.Outcome = Failed },
+		"failed":          func(r *Record) { r.Judged.Outcome = outcome.Failed },
 		"open":            func(r *Record) { r.Life.Phase = plan.Queued },
 		"in the checkout": func(r *Record) { r.Landing = nil },
 		"never landed":    func(r *Record) { r.Landing.Commit = "" },
@@ -54,7 +55,7 @@ func TestLanded(t *testing.T) {
 // What a stash brings back that an agent called complete, and that wasn't there when the attempt was judged, isn't done.
 func TestCalled(t *testing.T) {
 	left := plan.Mark{Status: "pending", Step: "tests"}
-	r := &Record{ID: Identity{Slice: "S-1", N: 1, Token: "T"}, Life: Life{Phase: plan.Settled}, Judged: Judgement{Outcome: Stalled, After: &left}, Place: Place{Lineage: 1}}
+	r := &Record{ID: Identity{Slice: "S-1", N: 1, Token: "T"}, Life: Life{Phase: plan.Settled}, Judged: Judgement{Outcome: outcome.Stalled, After: &left}, Place: Place{Lineage: 1}}
 	item := plan.Item{ID: "S-1", Status: "complete", Step: "complete", Session: "T", Verified: plan.Green}
 	called := r.Called(&item)
 	if called == nil {
@@ -69,12 +70,12 @@ func TestCalled(t *testing.T) {
 		t.Error("a person can't call it complete")
 	}
 	landed := *r
-	landed.Judged.Outcome = Done
+	landed.Judged.Outcome = outcome.Done
 	if landed.Called(&item) != nil {
 		t.Error("what landed isn't done")
 	}
 	after := plan.Mark{Status: "complete", Step: "complete"}
-	undone := &Record{ID: Identity{Slice: "S-1", N: 1, Token: "T"}, Life: Life{Phase: plan.Settled}, Judged: Judgement{Outcome: Done, After: &after}, Place: Place{Lineage: 1}, Since: Aftermath{Undone: &Undo{}}}
+	undone := &Record{ID: Identity{Slice: "S-1", N: 1, Token: "T"}, Life: Life{Phase: plan.Settled}, Judged: Judgement{Outcome: outcome.Done, After: &after}, Place: Place{Lineage: 1}, Since: Aftermath{Undone: &Undo{}}}
 	if called := undone.Called(&item); called == nil || called.Status != "pending" || called.Session != "" {
 		t.Errorf("taken back, and its file is there again: %+v", called)
 	}

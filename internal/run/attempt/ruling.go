@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"greenlight/internal/core/gate"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/testrun"
 )
@@ -38,7 +39,7 @@ func (r *Record) here(lands bool) gate.Facts {
 // Approve adds to the facts about work that a person accepts in the checkout what the gate has
 // asked about: its tests ran, and it is as it was since.
 func (r *Record) Approve(f *gate.Facts) {
-	if r.Judged.Gate == nil && r.Conditions.Review == "" || r.Judged.Outcome == Done {
+	if r.Judged.Gate == nil && r.Conditions.Review == "" || r.Judged.Outcome == outcome.Done {
 		return
 	}
 	if r.Judged.Verdict.Green() {

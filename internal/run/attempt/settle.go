@@ -16,6 +16,7 @@ import (
 	"greenlight/internal/base/text/lines"
 	"greenlight/internal/core/agent"
 	"greenlight/internal/core/gate"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/executor"
 	"greenlight/internal/run/testrun"
@@ -142,8 +143,8 @@ func (s *Settler) judge(tx tracker.Tx, r *Record, it plan.Item) error {
 // queue. What its agent can put right goes back to it; what else doesn't pass waits for a
 // person.
 func (s *Settler) rule(r *Record, it plan.Item) {
-	review := r.Judged.Outcome == Waiting && r.Judged.Effect == tracker.Ask && it.WaitingFor == ""
-	if r.Judged.Outcome != Done && !review || r.Landing != nil {
+	review := r.Judged.Outcome == outcome.Waiting && r.Judged.Effect == tracker.Ask && it.WaitingFor == ""
+	if r.Judged.Outcome != outcome.Done && !review || r.Landing != nil {
 		return
 	}
 	r.Judged.Gate = gate.Ask(r.here(s.Tracker.Traits().Completes))
@@ -153,11 +154,11 @@ func (s *Settler) rule(r *Record, it plan.Item) {
 		r.Judged.Detail += ", " + uncompared
 	case err == nil:
 	case r.Judged.Gate.Refused() != "":
-		r.Judged.Outcome, r.Judged.Effect, r.Judged.Verified, r.Judged.Detail = Red, tracker.Reopen, "", r.Judged.Gate.Refused()
+		r.Judged.Outcome, r.Judged.Effect, r.Judged.Verified, r.Judged.Detail = outcome.Red, tracker.Reopen, "", r.Judged.Gate.Refused()
 	case asks != "":
-		r.Judged.Outcome, r.Judged.Effect, r.Judged.Verified, r.Judged.Detail = Waiting, tracker.Ask, "", ReviewText(r.Judged.Verdict, asks)
+		r.Judged.Outcome, r.Judged.Effect, r.Judged.Verified, r.Judged.Detail = outcome.Waiting, tracker.Ask, "", ReviewText(r.Judged.Verdict, asks)
 	default:
-		r.Judged.Outcome, r.Judged.Effect, r.Judged.Verified, r.Judged.Detail = Waiting, tracker.Ask, "", reviewing+err.Error()
+		r.Judged.Outcome, r.Judged.Effect, r.Judged.Verified, r.Judged.Detail = outcome.Waiting, tracker.Ask, "", reviewing+err.Error()
 	}
 }
 
@@ -212,7 +213,7 @@ func (r *Record) write(tx tracker.Tx, it plan.Item) (plan.Mark, error) {
 // reason has no count.
 func (j *Judgement) failing() int {
 	switch {
-	case j.Outcome != Red:
+	case j.Outcome != outcome.Red:
 		return 0
 	case j.Verdict == nil || j.Verdict.Green() || j.Verdict.FailedCount() == 0:
 		return plan.Uncounted

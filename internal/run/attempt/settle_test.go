@@ -13,6 +13,7 @@ import (
 
 	"greenlight/internal/base/rapidtest"
 	"greenlight/internal/core/agent"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/state/tracker"
 )
@@ -73,7 +74,7 @@ var (
 // A picture is what matters of a project after an attempt is over.
 type picture struct {
 	Mark    plan.Mark
-	Outcome Outcome
+	Outcome outcome.Outcome
 	Detail  string
 	After   plan.Mark
 	Hold    int
@@ -177,13 +178,13 @@ func TestSettleAfterAChange(t *testing.T) {
 	for _, tt := range []struct {
 		name, session string
 		change        []string
-		outcome       Outcome
+		outcome       outcome.Outcome
 		want          plan.Mark
 	}{
-		{"completed under the claim", "ours", []string{"status", "complete", "step", "complete"}, Done, plan.Mark{Status: "complete", Step: "complete"}},
-		{"worked on under the claim", "ours", []string{"step", "security"}, Failed, plan.Mark{Status: "failed", Step: "security"}},
-		{"set back", "", []string{"status", "pending", "step", "none", "session", ""}, Failed, plan.Mark{Status: "pending", Step: "none"}},
-		{"taken over", "", []string{"session", "theirs"}, Failed, plan.Mark{Status: "tests", Step: "tests", Session: "theirs"}},
+		{"completed under the claim", "ours", []string{"status", "complete", "step", "complete"}, outcome.Done, plan.Mark{Status: "complete", Step: "complete"}},
+		{"worked on under the claim", "ours", []string{"step", "security"}, outcome.Failed, plan.Mark{Status: "failed", Step: "security"}},
+		{"set back", "", []string{"status", "pending", "step", "none", "session", ""}, outcome.Failed, plan.Mark{Status: "pending", Step: "none"}},
+		{"taken over", "", []string{"session", "theirs"}, outcome.Failed, plan.Mark{Status: "tests", Step: "tests", Session: "theirs"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -211,7 +212,7 @@ func TestSettleTakenOver(t *testing.T) {
 	final, err := b.settler(b.state).Settle(t.Context(), r)
 	must(t, err)
 	want := plan.Mark{Status: "in_progress", Step: "none", Session: "theirs"}
-	if final.Judged.Outcome != Failed || b.mark("S-1") != want || len(b.live()) != 0 {
+	if final.Judged.Outcome != outcome.Failed || b.mark("S-1") != want || len(b.live()) != 0 {
 		t.Errorf("%s, %+v", final.Judged.Outcome, b.mark("S-1"))
 	}
 }
@@ -246,7 +247,7 @@ func TestSettleAfterClean(t *testing.T) {
 	r.Judged.Evidence = exited(0).with(success)
 	_, err := b.settler(b.state).Settle(t.Context(), r)
 	must(t, err)
-	if got := b.get(r); got.Judged.Outcome != Done || b.mark("S-1").Session != "" {
+	if got := b.get(r); got.Judged.Outcome != outcome.Done || b.mark("S-1").Session != "" {
 		t.Errorf("%s, %+v", got.Judged.Outcome, b.mark("S-1"))
 	}
 }
@@ -264,7 +265,7 @@ func TestSettleUnreadableSlice(t *testing.T) {
 			r.Judged.Evidence = exited(1).with(limitHit).limited(rateLimit)
 			final, err := b.settler(b.state).Settle(t.Context(), r)
 			must(t, err)
-			if final.Judged.Outcome != Held || !strings.Contains(final.Judged.Detail, "left alone") || len(b.live()) != 0 {
+			if final.Judged.Outcome != outcome.Held || !strings.Contains(final.Judged.Detail, "left alone") || len(b.live()) != 0 {
 				t.Errorf("%s: %s, %d live", final.Judged.Outcome, final.Judged.Detail, len(b.live()))
 			}
 			if now, _ := os.ReadFile(b.file("S-1")); string(now) != string(left) {

@@ -113,7 +113,7 @@ func (s *Store) Get(slice string, n int) (*Record, error) {
 type Entry struct {
 	Slice   string
 	N       int
-	Outcome Outcome // "" for an attempt that isn't settled; one that isn't Known is in a record that can't be used
+	Outcome outcome.Outcome // "" for an attempt that isn't settled; one that isn't Known is in a record that can't be used
 }
 
 // Index returns the attempts of every slice, oldest first, from two directory reads; where the
@@ -264,12 +264,12 @@ func parseLive(file string) (Entry, bool) {
 // knows: its attempt has a number all the same.
 func parseSettled(file string) (Entry, bool) {
 	base, isJSON := strings.CutSuffix(file, ".json")
-	name, outcome, ok := cutLast(base)
-	if !isJSON || !ok || outcome == "" {
+	name, ended, ok := cutLast(base)
+	if !isJSON || !ok || ended == "" {
 		return Entry{}, false
 	}
 	e, ok := parseLive(name + ".json")
-	e.Outcome = Outcome(outcome)
+	e.Outcome = outcome.Outcome(ended)
 	return e, ok
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 )
 
@@ -13,29 +14,29 @@ import (
 // in another way, late, or well breaks the row.
 func TestIdenticalEarlyFailuresHold(t *testing.T) {
 	b := benchFor(t, nil)
-	end := func(slice string, o Outcome, detail string, after time.Duration) *plan.Hold {
+	end := func(slice string, o outcome.Outcome, detail string, after time.Duration) *plan.Hold {
 		t.Helper()
 		r := &Record{ID: Identity{Slice: slice, N: 1}, Job: Job{Agent: "claude"}, Judged: Judgement{Outcome: o, Detail: detail}, Life: Life{StartedAt: ptr(noon), EndedAt: ptr(noon.Add(after))}}
 		must(t, b.store.HoldFile.noteStreak(r, noon))
 		return b.store.HoldFile.Everybody()
 	}
 	fail := func(n int) *plan.Hold {
-		return end(fmt.Sprintf("S-%d", n), Failed, fmt.Sprintf("exit 1: S-%d: no such flag", n), time.Second)
+		return end(fmt.Sprintf("S-%d", n), outcome.Failed, fmt.Sprintf("exit 1: S-%d: no such flag", n), time.Second)
 	}
 	for n := 1; n < streakLength; n++ {
 		fail(n)
 		fail(n) // again, by gl retry: the same slice counts once
 	}
-	end("S-20", Done, "", time.Hour)
+	end("S-20", outcome.Done, "", time.Hour)
 	for n := 1; n < streakLength; n++ {
 		fail(n)
 	}
-	end("S-20", Failed, "exit 1: something else", time.Second)
+	end("S-20", outcome.Failed, "exit 1: something else", time.Second)
 	for n := 1; n < streakLength; n++ {
 		fail(n)
 	}
-	end("S-20", Held, "rate limit", time.Second)
-	end("S-21", Failed, "exit 1: S-21: no such flag", time.Hour) // it has worked
+	end("S-20", outcome.Held, "rate limit", time.Second)
+	end("S-21", outcome.Failed, "exit 1: S-21: no such flag", time.Hour) // it has worked
 	for n := 1; n < streakLength; n++ {
 		if h := fail(n); h != nil {
 			t.Fatalf("held after %d: %+v", n, h)

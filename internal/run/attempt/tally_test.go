@@ -12,6 +12,7 @@ import (
 
 	"greenlight/internal/base/rapidtest"
 	"greenlight/internal/base/statcache"
+	"greenlight/internal/core/outcome"
 )
 
 // Whatever comes and goes in live/ and done/, the tallies are those of the names there, kept or not.
@@ -31,7 +32,7 @@ func TestTalliesAreThoseOfTheNames(t *testing.T) {
 		}
 		for range rapid.IntRange(1, 15).Draw(rt, "steps") {
 			e := Entry{Slice: rapid.SampledFrom([]string{"S-1", "S-2"}).Draw(rt, "slice"), N: rapid.IntRange(1, 3).Draw(rt, "n"),
-				Outcome: rapid.SampledFrom([]Outcome{Done, Failed, Held, "of-another-gl"}).Draw(rt, "outcome")}
+				Outcome: rapid.SampledFrom([]outcome.Outcome{outcome.Done, outcome.Failed, outcome.Held, "of-another-gl"}).Draw(rt, "outcome")}
 			switch rapid.SampledFrom([]string{"claim", "settle", "drop", "clean", "wait", "look"}).Draw(rt, "step") {
 			case "claim":
 				_ = os.WriteFile(s.Files.livePath(e.Slice, e.N), nil, 0o600)
@@ -83,7 +84,7 @@ func TestTalliesAreKept(t *testing.T) {
 	if err := s.Files.Prepare(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(s.Files.donePath("S-1", 1, Done), nil, 0o600); err != nil {
+	if err := os.WriteFile(s.Files.donePath("S-1", 1, outcome.Done), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(2 * statcache.Tick())
@@ -107,7 +108,7 @@ func TestTalliesAreFollowed(t *testing.T) {
 	}
 	var counted map[string]bool
 	for n := 1; n < 6; n++ {
-		if err := os.WriteFile(s.Files.donePath("S-1", n, Done), nil, 0o600); err != nil {
+		if err := os.WriteFile(s.Files.donePath("S-1", n, outcome.Done), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		of, err := s.Tallies()

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"greenlight/internal/core/agent"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/state/tracker"
 )
@@ -71,27 +72,27 @@ func TestJudgeTask(t *testing.T) {
 	for name, c := range map[string]struct {
 		stream, ending string
 		ev             *Evidence
-		want           Outcome
+		want           outcome.Outcome
 	}{
-		"result":               {agent.StreamClaude, "", &Evidence{ExitCode: &zero, Result: result(3, "success", false)}, Done},
-		"result, then killed":  {agent.StreamClaude, EndGrace, &Evidence{Signal: "terminated", Result: result(3, "success", false)}, Done},
-		"result, gl is gone":   {agent.StreamClaude, "", &Evidence{Result: result(3, "success", false)}, Done},
-		"no turn":              {agent.StreamClaude, "", &Evidence{ExitCode: &zero, Result: result(0, "success", false)}, Stalled},
-		"no result":            {agent.StreamClaude, "", &Evidence{ExitCode: &zero}, Stalled},
-		"text":                 {agent.StreamText, "", &Evidence{ExitCode: &zero}, Done},
-		"text after all":       {agent.StreamAuto, "", &Evidence{ExitCode: &zero}, Done},
-		"claude after all":     {agent.StreamAuto, "", &Evidence{ExitCode: &zero, Version: "2"}, Stalled},
-		"text, exit 7":         {agent.StreamText, "", &Evidence{ExitCode: &seven}, Failed},
-		"text, killed":         {agent.StreamText, "", &Evidence{Signal: "killed"}, Failed},
-		"turn limit":           {agent.StreamClaude, "", &Evidence{ExitCode: &seven, Result: result(9, "error_max_turns", true)}, Stalled},
-		"turn limit, no error": {agent.StreamClaude, "", &Evidence{ExitCode: &zero, Result: result(9, "error_max_turns", false)}, Stalled},
-		"error":                {agent.StreamClaude, "", &Evidence{ExitCode: &zero, Result: result(9, "success", true)}, Failed},
-		"limit":                {agent.StreamClaude, "", &Evidence{ExitCode: &zero, Limit: &agent.Limit{Kind: agent.Quota}, Result: result(9, "success", false)}, Held},
-		"no worktree":          {agent.StreamText, "", &Evidence{Worktree: "no space"}, Failed},
-		"no worktree, killed":  {agent.StreamText, "", &Evidence{Worktree: "git read-tree: signal: killed", Killed: true}, Interrupted},
-		"stopped":              {agent.StreamText, EndStop, &Evidence{ExitCode: &zero}, Interrupted},
-		"silent":               {agent.StreamText, EndSilence, &Evidence{ExitCode: &zero}, Hung},
-		"vanished":             {agent.StreamText, "", nil, Crashed},
+		"result":               {agent.StreamClaude, "", &Evidence{ExitCode: &zero, Result: result(3, "success", false)}, outcome.Done},
+		"result, then killed":  {agent.StreamClaude, EndGrace, &Evidence{Signal: "terminated", Result: result(3, "success", false)}, outcome.Done},
+		"result, gl is gone":   {agent.StreamClaude, "", &Evidence{Result: result(3, "success", false)}, outcome.Done},
+		"no turn":              {agent.StreamClaude, "", &Evidence{ExitCode: &zero, Result: result(0, "success", false)}, outcome.Stalled},
+		"no result":            {agent.StreamClaude, "", &Evidence{ExitCode: &zero}, outcome.Stalled},
+		"text":                 {agent.StreamText, "", &Evidence{ExitCode: &zero}, outcome.Done},
+		"text after all":       {agent.StreamAuto, "", &Evidence{ExitCode: &zero}, outcome.Done},
+		"claude after all":     {agent.StreamAuto, "", &Evidence{ExitCode: &zero, Version: "2"}, outcome.Stalled},
+		"text, exit 7":         {agent.StreamText, "", &Evidence{ExitCode: &seven}, outcome.Failed},
+		"text, killed":         {agent.StreamText, "", &Evidence{Signal: "killed"}, outcome.Failed},
+		"turn limit":           {agent.StreamClaude, "", &Evidence{ExitCode: &seven, Result: result(9, "error_max_turns", true)}, outcome.Stalled},
+		"turn limit, no error": {agent.StreamClaude, "", &Evidence{ExitCode: &zero, Result: result(9, "error_max_turns", false)}, outcome.Stalled},
+		"error":                {agent.StreamClaude, "", &Evidence{ExitCode: &zero, Result: result(9, "success", true)}, outcome.Failed},
+		"limit":                {agent.StreamClaude, "", &Evidence{ExitCode: &zero, Limit: &agent.Limit{Kind: agent.Quota}, Result: result(9, "success", false)}, outcome.Held},
+		"no worktree":          {agent.StreamText, "", &Evidence{Worktree: "no space"}, outcome.Failed},
+		"no worktree, killed":  {agent.StreamText, "", &Evidence{Worktree: "git read-tree: signal: killed", Killed: true}, outcome.Interrupted},
+		"stopped":              {agent.StreamText, EndStop, &Evidence{ExitCode: &zero}, outcome.Interrupted},
+		"silent":               {agent.StreamText, EndSilence, &Evidence{ExitCode: &zero}, outcome.Hung},
+		"vanished":             {agent.StreamText, "", nil, outcome.Crashed},
 	} {
 		r := &Record{ID: Identity{Slice: "@quick", N: 1, Token: "t"}, Job: Job{Stream: c.stream}, Life: Life{Ending: c.ending}, Judged: Judgement{Evidence: c.ev}}
 		it, err := r.of(nil).Item(r.ID.Slice)
@@ -101,7 +102,7 @@ func TestJudgeTask(t *testing.T) {
 		}
 		// The same end says nothing of a slice.
 		r.ID.Slice = "S-1"
-		if got := judged(t, r, plan.Item{ID: "S-1", Status: "tests"}); got.Outcome == Done {
+		if got := judged(t, r, plan.Item{ID: "S-1", Status: "tests"}); got.Outcome == outcome.Done {
 			t.Errorf("%s: a slice is done", name)
 		}
 	}
@@ -129,7 +130,7 @@ func TestTaskTouchesNoSlice(t *testing.T) {
 	for range 2 { // whoever is second finds it settled
 		final, err := s.Settle(context.Background(), second)
 		must(t, err)
-		if final.Judged.Outcome != Done || final.Life.Phase != plan.Settled {
+		if final.Judged.Outcome != outcome.Done || final.Life.Phase != plan.Settled {
 			t.Errorf("%s, %s", final.Judged.Outcome, final.Life.Phase)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"greenlight/internal/core/agent"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/testrun"
 )
@@ -22,19 +23,19 @@ func TestJudgeVerdict(t *testing.T) {
 		verdict  *testrun.Verdict
 		why      string
 		it       plan.Item
-		want     Outcome
+		want     outcome.Outcome
 		verified plan.Verified
 		detail   string
 	}{
-		{"green", test, green, "", complete, Done, plan.Green, "42 tests"},
-		{"green, and nobody knows how many", test, &testrun.Verdict{ExitCode: code(0)}, "", complete, Done, plan.Green, "tests passed"},
-		{"red", test, &testrun.Verdict{ExitCode: code(2), Reason: "FAIL a"}, "", complete, Red, "", "tests: exit status 2: FAIL a"},
-		{"time over", test, &testrun.Verdict{TimedOut: true, Signal: "terminated", Seconds: 1800}, "", complete, Red, "", "tests: not done after 30m"},
-		{"ended by a signal", test, &testrun.Verdict{Signal: "killed"}, "", complete, Red, "", "tests: signal: killed"},
-		{"beside another", test, nil, besideText, complete, Done, plan.Unverified, "3 tests, unverified: " + besideText},
-		{"never seen to end", test, nil, "", complete, Done, plan.Unverified, "3 tests, unverified: gl never saw its tests end"},
-		{"no command", nil, nil, "", complete, Done, plan.Unverified, "3 tests"},
-		{"reset meanwhile", test, &testrun.Verdict{ExitCode: code(1)}, "", plan.Item{Status: "pending"}, Stalled, "", "ended without completing"},
+		{"green", test, green, "", complete, outcome.Done, plan.Green, "42 tests"},
+		{"green, and nobody knows how many", test, &testrun.Verdict{ExitCode: code(0)}, "", complete, outcome.Done, plan.Green, "tests passed"},
+		{"red", test, &testrun.Verdict{ExitCode: code(2), Reason: "FAIL a"}, "", complete, outcome.Red, "", "tests: exit status 2: FAIL a"},
+		{"time over", test, &testrun.Verdict{TimedOut: true, Signal: "terminated", Seconds: 1800}, "", complete, outcome.Red, "", "tests: not done after 30m"},
+		{"ended by a signal", test, &testrun.Verdict{Signal: "killed"}, "", complete, outcome.Red, "", "tests: signal: killed"},
+		{"beside another", test, nil, besideText, complete, outcome.Done, plan.Unverified, "3 tests, unverified: " + besideText},
+		{"never seen to end", test, nil, "", complete, outcome.Done, plan.Unverified, "3 tests, unverified: gl never saw its tests end"},
+		{"no command", nil, nil, "", complete, outcome.Done, plan.Unverified, "3 tests"},
+		{"reset meanwhile", test, &testrun.Verdict{ExitCode: code(1)}, "", plan.Item{Status: "pending"}, outcome.Stalled, "", "ended without completing"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := &Record{ID: Identity{Slice: "S-1", N: 1}, Conditions: Conditions{Test: c.test}, Judged: Judgement{Verdict: c.verdict, Unverified: c.why, Evidence: &Evidence{ExitCode: code(0)}}}
@@ -51,7 +52,7 @@ func TestClaimHandsOverHere(t *testing.T) {
 	b := benchFor(t, map[string]string{"S-1": "pending/none"})
 	test, _ := testrun.ParseCommand("make test")
 	req := Request{ID: "S-1", Agent: claude, Test: test, Job: agent.Job{Prompt: "/gl:slice S-1", Dir: b.root}}
-	settle := func(r *Record, o Outcome) {
+	settle := func(r *Record, o outcome.Outcome) {
 		t.Helper()
 		code := 1
 		r.Life.Phase, r.Judged.Outcome, r.Judged.Detail, r.Talk.Conversation = plan.Settled, o, "tests: exit status 1", "c-1"
@@ -63,17 +64,17 @@ func TestClaimHandsOverHere(t *testing.T) {
 	if r.Talk.Continues != nil || r.Conditions.Test == nil || r.Conditions.Test.Line != "make test" {
 		t.Errorf("%+v", r)
 	}
-	settle(r, Failed)
+	settle(r, outcome.Failed)
 	if r = b.goOn(req); r.Talk.Continues != nil {
 		t.Errorf("after a failure: %+v", r.Talk.Continues)
 	}
-	settle(r, Red)
+	settle(r, outcome.Red)
 	r = b.goOn(req)
-	if c := r.Talk.Continues; c == nil || c.Mends != Red || c.After != 2 || !strings.Contains(c.Why, "make test") || c.Output != "ok\nFAIL a" || r.Talk.Resumes() {
+	if c := r.Talk.Continues; c == nil || c.Mends != outcome.Red || c.After != 2 || !strings.Contains(c.Why, "make test") || c.Output != "ok\nFAIL a" || r.Talk.Resumes() {
 		t.Errorf("after red: %+v", c)
 	}
-	settle(r, Red)
-	if r.Relaunch() == Again {
+	settle(r, outcome.Red)
+	if r.Relaunch() == outcome.Again {
 		t.Error("it goes on for ever")
 	}
 	if r = b.goOn(req); r.Talk.Continues != nil {
@@ -107,9 +108,9 @@ func TestBesideInTheCheckout(t *testing.T) {
 			must(t, b.store.unlocked().putLive(other))
 			if c.phase == plan.Settled {
 				ended := mine.Life.StartedAt.Add(c.ended)
-				other.Life.Phase, other.Judged.Outcome, other.Life.EndedAt = plan.Settled, Done, &ended
+				other.Life.Phase, other.Judged.Outcome, other.Life.EndedAt = plan.Settled, outcome.Done, &ended
 				must(t, b.store.unlocked().finish(other))
-				must(t, os.Chtimes(b.store.Files.donePath("S-2", 1, Done), ended, ended))
+				must(t, os.Chtimes(b.store.Files.donePath("S-2", 1, outcome.Done), ended, ended))
 			}
 			if got, err := b.store.beside(mine); err != nil || got != c.want {
 				t.Error(got, err)

@@ -14,6 +14,7 @@ import (
 
 	"greenlight/internal/base/testfiles"
 	"greenlight/internal/core/agent"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/project"
@@ -89,7 +90,7 @@ func TestWrapperKilledEarly(t *testing.T) {
 			t.Fatalf("round %d: the agent ran, and there is no record of it", i)
 		case killed.Life.Phase == plan.Claimed && s.mark(id) != plan.Mark{Status: "pending", Step: "none"}:
 			t.Fatalf("round %d: given back as %+v", i, s.mark(id))
-		case killed.Life.Phase != plan.Claimed && final.Judged.Outcome != attempt.Crashed:
+		case killed.Life.Phase != plan.Claimed && final.Judged.Outcome != outcome.Crashed:
 			t.Fatalf("round %d: %s", i, final.Judged.Outcome)
 		}
 		if live, _, err := s.Runs.Live(); err != nil || len(live) != 0 {
@@ -142,7 +143,7 @@ esac; ran`)
 			"S-2": {Status: "complete", Step: "none"}, "S-3": {Status: "tests", Step: "none"}, "S-4": {Status: "failed", Step: "none"},
 		}[id]
 		// Nobody saw its exit code: its result, if that had reached the log, says success, and else it says nothing.
-		crashed := id == "S-4" && (final.Judged.Outcome == attempt.Stalled || final.Judged.Outcome == attempt.Crashed)
+		crashed := id == "S-4" && (final.Judged.Outcome == outcome.Stalled || final.Judged.Outcome == outcome.Crashed)
 		if crashed {
 			want.Status = "in_progress"
 		}
@@ -191,7 +192,7 @@ func TestTaskKilledAnywhere(t *testing.T) {
 		switch {
 		case killed.Life.Phase == plan.Claimed && s.ran(r):
 			t.Fatalf("round %d: the agent ran, and there is no record of it", i)
-		case killed.Life.Phase != plan.Claimed && finished != (final.Judged.Outcome == attempt.Done), final.Judged.Outcome == attempt.Stalled:
+		case killed.Life.Phase != plan.Claimed && finished != (final.Judged.Outcome == outcome.Done), final.Judged.Outcome == outcome.Stalled:
 			t.Fatalf("round %d: %s (%s), and the log is %q", i, final.Judged.Outcome, final.Judged.Detail, log)
 		}
 		if live, _, err := s.Runs.Live(); err != nil || len(live) != 0 {

@@ -13,6 +13,7 @@ import (
 
 	"greenlight/internal/base/proc"
 	"greenlight/internal/core/agent"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/state/tracker"
@@ -26,29 +27,29 @@ func TestWrapper(t *testing.T) {
 	const long = `"result_grace_seconds": 2`
 	tests := []struct {
 		name, config, script string
-		want                 attempt.Outcome
+		want                 outcome.Outcome
 		detail               string
 		mark                 plan.Mark
 		log                  string
 	}{
-		{"complete", "", "set_ tests 7; set_ status complete; result", attempt.Done, "7 tests", plan.Mark{Status: "complete", Step: "none"}, `"num_turns":3`},
-		{"exit 7", "", "set_ step tests; echo working; echo went wrong >&2; exit 7", attempt.Failed, "exit 7: went wrong", plan.Mark{Status: "failed", Step: "tests"}, `{"gl":"stderr","text":"went wrong"}`},
-		{"half way", "", "set_ status tests; result", attempt.Stalled, "without completing", plan.Mark{Status: "tests", Step: "none"}, ""},
-		{"kills itself", "", "kill -9 $$", attempt.Failed, "signal 9", plan.Mark{Status: "failed", Step: "none"}, ""},
-		{"cut last line", "", `printf '{"type":"resu'`, attempt.Stalled, "", plan.Mark{Status: "in_progress", Step: "none"}, `{"type":"resu`},
-		{"result without a line's end", "", `printf '{"type":"result","subtype":"error_max_turns","is_error":true,"num_turns":9}'; exit 1`, attempt.Stalled, "turn limit after 9 turns", plan.Mark{Status: "in_progress", Step: "none"}, ""},
-		{"result without a line's end, and its output is held", "", `set_ status tests; cd "$GREENLIGHT_ROOT"; setsid sh -c ': > held; exec sleep 5' & until [ -e held ]; do :; done; printf '{"type":"result","subtype":"error_max_turns","is_error":true,"num_turns":9}'; exit 1`, attempt.Stalled, "turn limit after 9 turns", plan.Mark{Status: "tests", Step: "none"}, `"num_turns":9`},
-		{"rate limit with exit 0", "", `echo '{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"num_turns":1,"result":"no"}'`, attempt.Held, "rate limit", plan.Mark{Status: "pending", Step: "none"}, ""},
-		{"waits for a person", "", "set_ status verifying; set_ waiting_for word; result", attempt.Waiting, "waiting for word", plan.Mark{Status: "verifying", Step: "none"}, ""},
-		{"hangs after its result", grace, "set_ status complete; result; exec sleep 600", attempt.Done, "", plan.Mark{Status: "complete", Step: "none"}, ""},
-		{"hangs half way after its result", grace, "result; exec sleep 600", attempt.Stalled, "without completing", plan.Mark{Status: "in_progress", Step: "none"}, ""},
-		{"silent", silent, "set_ step tests; echo hello; exec sleep 600", attempt.Hung, "silent for 3s", plan.Mark{Status: "failed", Step: "tests"}, ""},
-		{"silent, with a child", silent, "sleep 600 & wait", attempt.Hung, "silent for 3s", plan.Mark{Status: "failed", Step: "none"}, ""},
-		{"goes on after its result", long, "result; init; sleep 3; set_ status complete; result", attempt.Done, "", plan.Mark{Status: "complete", Step: "none"}, ""},
-		{"waits for a command in the background", long, "tasks {}; result; sleep 3; tasks; sleep 1.4; init; set_ status complete; result", attempt.Done, "", plan.Mark{Status: "complete", Step: "none"}, ""},
-		{"has a command in the background, and is through", grace, "tasks {}; set_ status complete; result; exec sleep 600", attempt.Done, "", plan.Mark{Status: "complete", Step: "none"}, ""},
-		{"leaves a server behind", "", "sleep 600 & set_ status complete; result", attempt.Done, "", plan.Mark{Status: "complete", Step: "none"}, ""},
-		{"a child outside its group holds its output", "", "setsid sleep 5 & set_ status complete; result", attempt.Done, "", plan.Mark{Status: "complete", Step: "none"}, ""},
+		{"complete", "", "set_ tests 7; set_ status complete; result", outcome.Done, "7 tests", plan.Mark{Status: "complete", Step: "none"}, `"num_turns":3`},
+		{"exit 7", "", "set_ step tests; echo working; echo went wrong >&2; exit 7", outcome.Failed, "exit 7: went wrong", plan.Mark{Status: "failed", Step: "tests"}, `{"gl":"stderr","text":"went wrong"}`},
+		{"half way", "", "set_ status tests; result", outcome.Stalled, "without completing", plan.Mark{Status: "tests", Step: "none"}, ""},
+		{"kills itself", "", "kill -9 $$", outcome.Failed, "signal 9", plan.Mark{Status: "failed", Step: "none"}, ""},
+		{"cut last line", "", `printf '{"type":"resu'`, outcome.Stalled, "", plan.Mark{Status: "in_progress", Step: "none"}, `{"type":"resu`},
+		{"result without a line's end", "", `printf '{"type":"result","subtype":"error_max_turns","is_error":true,"num_turns":9}'; exit 1`, outcome.Stalled, "turn limit after 9 turns", plan.Mark{Status: "in_progress", Step: "none"}, ""},
+		{"result without a line's end, and its output is held", "", `set_ status tests; cd "$GREENLIGHT_ROOT"; setsid sh -c ': > held; exec sleep 5' & until [ -e held ]; do :; done; printf '{"type":"result","subtype":"error_max_turns","is_error":true,"num_turns":9}'; exit 1`, outcome.Stalled, "turn limit after 9 turns", plan.Mark{Status: "tests", Step: "none"}, `"num_turns":9`},
+		{"rate limit with exit 0", "", `echo '{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"num_turns":1,"result":"no"}'`, outcome.Held, "rate limit", plan.Mark{Status: "pending", Step: "none"}, ""},
+		{"waits for a person", "", "set_ status verifying; set_ waiting_for word; result", outcome.Waiting, "waiting for word", plan.Mark{Status: "verifying", Step: "none"}, ""},
+		{"hangs after its result", grace, "set_ status complete; result; exec sleep 600", outcome.Done, "", plan.Mark{Status: "complete", Step: "none"}, ""},
+		{"hangs half way after its result", grace, "result; exec sleep 600", outcome.Stalled, "without completing", plan.Mark{Status: "in_progress", Step: "none"}, ""},
+		{"silent", silent, "set_ step tests; echo hello; exec sleep 600", outcome.Hung, "silent for 3s", plan.Mark{Status: "failed", Step: "tests"}, ""},
+		{"silent, with a child", silent, "sleep 600 & wait", outcome.Hung, "silent for 3s", plan.Mark{Status: "failed", Step: "none"}, ""},
+		{"goes on after its result", long, "result; init; sleep 3; set_ status complete; result", outcome.Done, "", plan.Mark{Status: "complete", Step: "none"}, ""},
+		{"waits for a command in the background", long, "tasks {}; result; sleep 3; tasks; sleep 1.4; init; set_ status complete; result", outcome.Done, "", plan.Mark{Status: "complete", Step: "none"}, ""},
+		{"has a command in the background, and is through", grace, "tasks {}; set_ status complete; result; exec sleep 600", outcome.Done, "", plan.Mark{Status: "complete", Step: "none"}, ""},
+		{"leaves a server behind", "", "sleep 600 & set_ status complete; result", outcome.Done, "", plan.Mark{Status: "complete", Step: "none"}, ""},
+		{"a child outside its group holds its output", "", "setsid sleep 5 & set_ status complete; result", outcome.Done, "", plan.Mark{Status: "complete", Step: "none"}, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -81,7 +82,7 @@ func TestTaskWaitsForItsBackground(t *testing.T) {
 	s := newSite(t, `"result_grace_seconds": 2`, "tasks {}; result; sleep 3; tasks; init; echo went on; result") // longer than the grace
 	task := &attempt.Task{Name: "quick", Prompt: "/gl:quick x"}
 	r := s.wrapped(s.request(attempt.Request{ID: "@quick", Task: task, Agent: s.agent, Job: agent.Job{Dir: s.Root, Prompt: task.Prompt}, Runner: "process"}))
-	if r.Judged.Outcome != attempt.Done || !strings.Contains(s.log(r), "went on") {
+	if r.Judged.Outcome != outcome.Done || !strings.Contains(s.log(r), "went on") {
 		t.Errorf("%s, %q: %s", r.Judged.Outcome, r.Judged.Detail, s.log(r))
 	}
 }
@@ -116,7 +117,7 @@ func TestWrapperLongLines(t *testing.T) {
 			t.Errorf("%d of %s in the log", n, c)
 		}
 	}
-	if r.Judged.Outcome != attempt.Stalled || r.Judged.Evidence.Result == nil || len(r.Judged.Evidence.Stderr) > 1000 {
+	if r.Judged.Outcome != outcome.Stalled || r.Judged.Evidence.Result == nil || len(r.Judged.Evidence.Stderr) > 1000 {
 		t.Errorf("%s, %d bytes of stderr", r.Judged.Outcome, len(r.Judged.Evidence.Stderr))
 	}
 }
@@ -144,7 +145,7 @@ func TestWrapperCantStart(t *testing.T) {
 			}
 			s := newSiteFor(t, root, "", []string{tt.program})
 			r := s.run()
-			if r.Judged.Outcome != attempt.Failed || !strings.Contains(r.Judged.Detail, tt.detail) || (r.Judged.Evidence.Missing != "") != tt.missing {
+			if r.Judged.Outcome != outcome.Failed || !strings.Contains(r.Judged.Detail, tt.detail) || (r.Judged.Evidence.Missing != "") != tt.missing {
 				t.Errorf("%s, %q, %+v", r.Judged.Outcome, r.Judged.Detail, r.Judged.Evidence)
 			}
 			if m := s.mark("S-1"); m != (plan.Mark{Status: "failed", Step: "none"}) {
@@ -190,7 +191,7 @@ func TestWrapperIgnoresTerm(t *testing.T) {
 func (s *site) interrupted(r *attempt.Record) {
 	s.t.Helper()
 	r = s.get(r)
-	if r.Judged.Outcome != attempt.Interrupted || s.mark(r.ID.Slice) != (plan.Mark{Status: "in_progress", Step: "tests"}) {
+	if r.Judged.Outcome != outcome.Interrupted || s.mark(r.ID.Slice) != (plan.Mark{Status: "in_progress", Step: "tests"}) {
 		s.t.Errorf("%s: %s, %+v", r.ID.Name(), r.Judged.Outcome, s.mark(r.ID.Slice))
 	}
 	nobodyLeft(s.t, r)
@@ -253,7 +254,7 @@ func TestStop(t *testing.T) {
 			settler := s.Settler()
 			final, err := settler.Stop(t.Context(), r)
 			check(t, err)
-			if final.Judged.Outcome != attempt.Interrupted || s.mark("S-1") != (plan.Mark{Status: "pending", Step: "none"}) {
+			if final.Judged.Outcome != outcome.Interrupted || s.mark("S-1") != (plan.Mark{Status: "pending", Step: "none"}) {
 				t.Errorf("%s, %+v", final.Judged.Outcome, s.mark("S-1"))
 			}
 			w.await(t)
@@ -287,7 +288,7 @@ func TestStopDeafWrapper(t *testing.T) {
 	settler := s.Settler()
 	final, err := settler.Stop(t.Context(), r)
 	check(t, err)
-	if final.Judged.Outcome != attempt.Interrupted || id.Alive() {
+	if final.Judged.Outcome != outcome.Interrupted || id.Alive() {
 		t.Errorf("%s; the wrapper lives: %v", final.Judged.Outcome, id.Alive())
 	}
 	nobodyLeft(t, final)
@@ -304,7 +305,7 @@ func TestWrapperAfterClean(t *testing.T) {
 	check(t, os.WriteFile(filepath.Join(s.Root, "go"), nil, 0o644))
 	w.await(t)
 	final := s.get(r)
-	if final.Judged.Outcome != attempt.Done || final.Judged.Evidence.Result == nil || s.mark("S-1").Session != "" {
+	if final.Judged.Outcome != outcome.Done || final.Judged.Evidence.Result == nil || s.mark("S-1").Session != "" {
 		t.Errorf("%s, %+v", final.Judged.Outcome, s.mark("S-1"))
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"greenlight/internal/base/trust"
 	"greenlight/internal/cli"
 	"greenlight/internal/core/agent"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/drain"
@@ -249,7 +250,7 @@ func checkOrder(t testing.TB, g graph, all map[string][]*attempt.Record, limit i
 			}
 			for _, d := range g.deps[id] {
 				needed := all[d]
-				if len(needed) == 0 || needed[len(needed)-1].Judged.Outcome != attempt.Done || r.Life.ClaimedAt.Before(*needed[len(needed)-1].Life.SettledAt) {
+				if len(needed) == 0 || needed[len(needed)-1].Judged.Outcome != outcome.Done || r.Life.ClaimedAt.Before(*needed[len(needed)-1].Life.SettledAt) {
 					t.Errorf("%s was claimed before %s was complete", r.ID.Name(), d)
 				}
 			}
@@ -405,7 +406,7 @@ func checkJournal(t testing.TB, pr *project.Project, all map[string][]*attempt.R
 	for _, recs := range all {
 		for _, r := range recs {
 			want := []string{"claimed", "launched", "ended", "settled"}
-			if r.Judged.Outcome == attempt.Waiting {
+			if r.Judged.Outcome == outcome.Waiting {
 				want = append(want, "needs_you")
 			}
 			claim := strings.TrimSuffix(r.ID.Event(journal.Ended).Key, ".ended")

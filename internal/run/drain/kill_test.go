@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"greenlight/internal/base/testfiles"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/project"
@@ -165,7 +166,7 @@ func (n *night) verify(killed int) {
 	for id, records := range all {
 		for i, r := range records {
 			last := i == len(records)-1
-			if last && r.Judged.Outcome != attempt.Done || !last && r.Judged.Outcome != attempt.Crashed {
+			if last && r.Judged.Outcome != outcome.Done || !last && r.Judged.Outcome != outcome.Crashed {
 				n.t.Errorf("%s: %s (%s), %d of %s's %d attempts", r.ID.Name(), r.Judged.Outcome, r.Judged.Detail, i+1, id, len(records))
 			}
 			if !last {
@@ -194,7 +195,7 @@ func (n *night) verifyTrace(all map[string][]*attempt.Record) {
 	for _, records := range all {
 		for _, r := range records {
 			line := r.ID.Name() + " " + r.ID.Token
-			if times := starts[line]; times > 1 || times == 0 && r.Judged.Outcome == attempt.Done {
+			if times := starts[line]; times > 1 || times == 0 && r.Judged.Outcome == outcome.Done {
 				n.t.Errorf("the agent of %s ran %d times", line, times)
 			}
 			delete(starts, line)

@@ -12,6 +12,7 @@ import (
 
 	"greenlight/internal/base/durable"
 	"greenlight/internal/base/proc"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/drain"
@@ -90,7 +91,7 @@ func TestDrainAdopts(t *testing.T) {
 		t.Errorf("adopted %v, done %d, stalled %v", adopted, res.Plan.Done, res.Plan.Lists.Stalled)
 	}
 	all := history(t, pr)
-	if len(all["b"]) != 1 || len(all["a"]) != 1 || all["a"][0].Judged.Outcome != attempt.Crashed {
+	if len(all["b"]) != 1 || len(all["a"]) != 1 || all["a"][0].Judged.Outcome != outcome.Crashed {
 		t.Errorf("attempts: a %d, b %d", len(all["a"]), len(all["b"]))
 	}
 	checkTidy(t, pr)

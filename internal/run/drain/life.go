@@ -31,6 +31,7 @@ import (
 	"time"
 
 	"greenlight/internal/base/proc"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/state/tracker"
@@ -445,9 +446,9 @@ func (s *supervisor) noteClosed(ctx context.Context, name string, r *Report) {
 // again gives the slice of a settled attempt its next turn, or none.
 func (s *supervisor) again(rec *attempt.Record) {
 	switch rec.Relaunch() {
-	case attempt.Never:
+	case outcome.Never:
 		s.turns.exclude(rec.ID.Slice)
-	case attempt.Again:
+	case outcome.Again:
 		s.turns.again(rec.ID.Slice)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"greenlight/internal/base/proc"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/drain"
@@ -137,7 +138,7 @@ func TestDrainRecoversInTheEnd(t *testing.T) {
 		}
 	}(cfg.Output.Report)
 	res := run(t, cfg)
-	if n != 2 || len(res.Ended) != 1 || res.Ended[0].Judged.Outcome != attempt.Crashed {
+	if n != 2 || len(res.Ended) != 1 || res.Ended[0].Judged.Outcome != outcome.Crashed {
 		t.Errorf("%d tries, ended %v", n, res.Ended)
 	}
 	checkTidy(t, pr)

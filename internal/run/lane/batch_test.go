@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"greenlight/internal/base/testfiles"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/lane"
@@ -48,7 +49,7 @@ func TestBatch(t *testing.T) {
 	s.work()
 	for i, r := range recs {
 		if i == 2 {
-			s.settled(r, attempt.Red, "exit status 1")
+			s.settled(r, outcome.Red, "exit status 1")
 			continue
 		}
 		final := s.landed(r)
@@ -87,7 +88,7 @@ func TestNoBatch(t *testing.T) {
 	a, b, c := s.queue("S-1", list(t, "S-1")), s.queue("S-2", list(t, "S-2")), s.queue("S-3", apart(t, "S-3"))
 	s.slow()
 	s.work()
-	s.settled(b, attempt.Conflict, "list")
+	s.settled(b, outcome.Conflict, "list")
 	for _, r := range []*attempt.Record{a, c} {
 		if final := s.landed(r); final.Landing.Batch == nil {
 			t.Errorf("%s landed alone", r.ID.Slice)
@@ -112,7 +113,7 @@ func TestBatchKilledAnywhere(t *testing.T) {
 			s.workAfterKill()
 			s.landed(recs[0])
 			s.landed(recs[1])
-			s.settled(recs[2], attempt.Red, "exit status 1")
+			s.settled(recs[2], outcome.Red, "exit status 1")
 			if got := s.landings("main"); !slices.Equal(got, []string{"S-2", "S-1"}) {
 				t.Errorf("landed: %q", got)
 			}

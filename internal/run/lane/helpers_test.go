@@ -21,6 +21,7 @@ import (
 	"greenlight/internal/base/trust"
 	"greenlight/internal/cli"
 	"greenlight/internal/core/agent"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/lane"
@@ -397,7 +398,7 @@ func (s *site) class(id string) plan.Class {
 func (s *site) landed(r *attempt.Record) *attempt.Record {
 	s.t.Helper()
 	final := s.get(r)
-	if final.Life.Phase != plan.Settled || final.Judged.Outcome != attempt.Done {
+	if final.Life.Phase != plan.Settled || final.Judged.Outcome != outcome.Done {
 		s.t.Fatalf("%s: %s %s: %s; said:\n%s", r.ID.Name(), final.Life.Phase, final.Judged.Outcome, final.Judged.Detail+final.Landing.Text(), strings.Join(s.said, "\n"))
 	}
 	if st, se := s.field(r.ID.Slice, "status"), s.field(r.ID.Slice, "session"); st != "complete" || se != "" {
@@ -407,11 +408,11 @@ func (s *site) landed(r *attempt.Record) *attempt.Record {
 }
 
 // settled checks how an attempt has ended.
-func (s *site) settled(r *attempt.Record, outcome attempt.Outcome, detail string) *attempt.Record {
+func (s *site) settled(r *attempt.Record, want outcome.Outcome, detail string) *attempt.Record {
 	s.t.Helper()
 	final := s.get(r)
-	if final.Life.Phase != plan.Settled || final.Judged.Outcome != outcome || !strings.Contains(final.Judged.Detail, detail) {
-		s.t.Fatalf("%s: %s %s: %s, want %s: %s; said:\n%s", r.ID.Name(), final.Life.Phase, final.Judged.Outcome, final.Judged.Detail+final.Landing.Text(), outcome, detail,
+	if final.Life.Phase != plan.Settled || final.Judged.Outcome != want || !strings.Contains(final.Judged.Detail, detail) {
+		s.t.Fatalf("%s: %s %s: %s, want %s: %s; said:\n%s", r.ID.Name(), final.Life.Phase, final.Judged.Outcome, final.Judged.Detail+final.Landing.Text(), want, detail,
 			strings.Join(s.said, "\n"))
 	}
 	return final

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"greenlight/internal/core/gate"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/project"
 	"greenlight/internal/workspace/git"
@@ -55,7 +56,7 @@ func (h *history) landingRecord(id string) (*attempt.Record, error) {
 		return nil, err
 	}
 	for i := len(all) - 1; i >= 0; i-- {
-		if r := all[i]; r.ID.System == h.project.Key() && r.Judged.Outcome == attempt.Done &&
+		if r := all[i]; r.ID.System == h.project.Key() && r.Judged.Outcome == outcome.Done &&
 			r.Landing != nil && r.Landing.Commit != "" {
 			return r, nil
 		}
@@ -74,7 +75,7 @@ func (h *history) completed(id string) (*attempt.Record, error) {
 		return nil, err
 	}
 	for _, r := range all[id] {
-		if r.ID.System == h.project.Key() && (r.Judged.Outcome == attempt.Done ||
+		if r.ID.System == h.project.Key() && (r.Judged.Outcome == outcome.Done ||
 			r.Judged.Gate != nil && r.Judged.Gate.Way == gate.Word) {
 			return r, nil
 		}

@@ -10,8 +10,8 @@ import (
 
 	"greenlight/internal/base/crashtest"
 	"greenlight/internal/base/testfiles"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
-	"greenlight/internal/run/attempt"
 )
 
 var stride = flag.Int("stride", 0, "kill before one of so many calls each, 1: before every one; 0: before a single one")
@@ -68,10 +68,10 @@ func TestKilledAnywhere(t *testing.T) {
 			if got := s.landings("main"); !slices.Equal(got, []string{"S-1"}) {
 				t.Errorf("landed: %q", got)
 			}
-			if got := s.settled(conflicts, attempt.Conflict, "list"); got.Landing.Why == "" || !slices.Equal(got.Landing.Paths, []string{"list"}) {
+			if got := s.settled(conflicts, outcome.Conflict, "list"); got.Landing.Why == "" || !slices.Equal(got.Landing.Paths, []string{"list"}) {
 				t.Errorf("the agent in conflict is told %+v", got.Landing)
 			}
-			if got := s.settled(red, attempt.Red, "exit status 1"); got.Landing.Why == "" || got.Landing.Output == "" {
+			if got := s.settled(red, outcome.Red, "exit status 1"); got.Landing.Why == "" || got.Landing.Output == "" {
 				t.Errorf("the agent of what is red is told %+v", got.Landing)
 			}
 			for _, id := range []string{"S-2", "S-3"} {

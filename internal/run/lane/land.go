@@ -12,6 +12,7 @@ import (
 
 	"greenlight/internal/base/words"
 	"greenlight/internal/core/gate"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/project"
@@ -130,7 +131,7 @@ func (m *merging) nothing(ctx context.Context, w *work) error {
 	if now == nil || err != nil {
 		return err
 	}
-	return m.line.finish(ctx, w.rec, attempt.LandingResult{Outcome: attempt.Done,
+	return m.line.finish(ctx, w.rec, attempt.LandingResult{Outcome: outcome.Done,
 		Detail: "unverified: nothing to land", Verified: plan.Unverified})
 }
 
@@ -141,7 +142,7 @@ func (m *merging) empty(ctx context.Context, w *work) error {
 	if w.rec.ID.IsTask() {
 		detail = "its agent ended well and has changed nothing"
 	}
-	err := m.line.finish(ctx, w.rec, attempt.LandingResult{Outcome: attempt.Empty, Detail: detail})
+	err := m.line.finish(ctx, w.rec, attempt.LandingResult{Outcome: outcome.Empty, Detail: detail})
 	if err == nil && w.rec.ID.IsTask() {
 		w.release()
 		m.cleanup.tidy(ctx, w.rec)
@@ -246,7 +247,7 @@ func (m *merging) notTaken(ctx context.Context, r *attempt.Record, lineage *work
 		// gl's own merge: a worker was killed after it
 		err = m.line.handBack(ctx, r)
 	case errors.As(err, &unresolved):
-		err = m.line.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Conflict,
+		err = m.line.finish(ctx, r, attempt.LandingResult{Outcome: outcome.Conflict,
 			Detail: "its agent has left " + some(unresolved.Paths) + " unresolved"})
 	case errors.As(err, &busy):
 		err = m.line.ask(ctx, r, "a "+busy.Operation+" isn't finished in its worktree")
@@ -267,7 +268,7 @@ func (m *merging) lost(ctx context.Context, r *attempt.Record) error {
 	if !r.ID.IsTask() {
 		again = ": gl retry " + r.ID.Slice + " goes on from there"
 	}
-	return m.line.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Interrupted,
+	return m.line.finish(ctx, r, attempt.LandingResult{Outcome: outcome.Interrupted,
 		Effect: &effect, Detail: fmt.Sprintf(
 			"interrupted: %v (git prune, git gc --prune=now); its work is on the branch %s%s",
 			errGoneTree, worktree.Short(r.Place.Branch), again)})
@@ -276,7 +277,7 @@ func (m *merging) lost(ctx context.Context, r *attempt.Record) error {
 // over gives up work whose base is lost, since it can't be merged.
 func (m *merging) over(ctx context.Context, r *attempt.Record, lost *worktree.LostError) error {
 	effect := tracker.Release
-	return m.line.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Interrupted,
+	return m.line.finish(ctx, r, attempt.LandingResult{Outcome: outcome.Interrupted,
 		Effect: &effect, Detail: "interrupted: " + lost.Error()})
 }
 
@@ -297,7 +298,7 @@ func (m *merging) reviving(ctx context.Context, w *work, other string) error {
 	if !w.rec.ID.IsTask() {
 		anew = ": gl retry --fresh " + w.rec.ID.Slice + " begins anew"
 	}
-	return m.line.finish(ctx, w.rec, attempt.LandingResult{Outcome: attempt.Interrupted,
+	return m.line.finish(ctx, w.rec, attempt.LandingResult{Outcome: outcome.Interrupted,
 		Effect: &effect, Detail: fmt.Sprintf(
 			"interrupted: it was built on %s, which gl land --reset has taken out, and would bring that back%s", other, anew)})
 }
@@ -443,7 +444,7 @@ func (m *merging) complete(ctx context.Context, r *attempt.Record) error {
 			func(id string) bool { return id == r.ID.Slice }), ", ")
 	}
 	m.line.unblock() // it may have been what others wait for
-	if err := m.line.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Done, Detail: detail,
+	if err := m.line.finish(ctx, r, attempt.LandingResult{Outcome: outcome.Done, Detail: detail,
 		Verified: r.Landing.Verified, Tests: gained}); err != nil {
 		return err
 	}
@@ -509,7 +510,7 @@ func (m *merging) red(ctx context.Context, w *work, v *testrun.Verdict, problem 
 	case v == nil && w.rec.Accepted(): // see Landing.Approved
 		detail += ". Accepted again, it lands"
 	}
-	return m.line.finish(ctx, w.rec, attempt.LandingResult{Outcome: attempt.Red, Detail: detail})
+	return m.line.finish(ctx, w.rec, attempt.LandingResult{Outcome: outcome.Red, Detail: detail})
 }
 
 // integrate merges the base into the slice's branch, so that its agent sees the tree that was
@@ -531,7 +532,7 @@ func (m *merging) conflict(ctx context.Context, w *work, paths []string) error {
 		return errors.Join(err, m.line.behind(ctx, w, other))
 	}
 	if w.rec.Accepted() {
-		return m.line.finish(ctx, w.rec, attempt.LandingResult{Outcome: attempt.Conflict,
+		return m.line.finish(ctx, w.rec, attempt.LandingResult{Outcome: outcome.Conflict,
 			Detail: "it conflicts with what has landed: " + some(paths)})
 	}
 	// Before the merge is in the worktree, so that the next worker knows it as gl's.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"greenlight/internal/base/testfiles"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/state/tracker"
@@ -81,7 +82,7 @@ func TestRed(t *testing.T) {
 	lie := func(dir string) { testfiles.Put(t, dir, "list", "S-1\n") }
 	r := s.queue("S-1", lie)
 	s.work()
-	final := s.settled(r, attempt.Red, "tests: exit status 1")
+	final := s.settled(r, outcome.Red, "tests: exit status 1")
 	if !final.PlanOutcome().Continue || s.class("S-1") != plan.Available {
 		t.Errorf("it doesn't go on: %s", s.class("S-1"))
 	}
@@ -89,12 +90,12 @@ func TestRed(t *testing.T) {
 		t.Error("it has a session, or has landed")
 	}
 	again := s.queue("S-1", func(dir string) {})
-	if c := again.Talk.Continues; c == nil || c.Mends != attempt.Red || !strings.Contains(c.Output, "FAIL S-1") || again.Place.Lineage != r.Place.Lineage {
+	if c := again.Talk.Continues; c == nil || c.Mends != outcome.Red || !strings.Contains(c.Output, "FAIL S-1") || again.Place.Lineage != r.Place.Lineage {
 		t.Errorf("it continues with %+v", c)
 	}
 	runs := s.countTests()
 	s.work()
-	s.settled(again, attempt.Red, "exit status 1")
+	s.settled(again, outcome.Red, "exit status 1")
 	if c := s.class("S-1"); c != plan.Red {
 		t.Errorf("class %s", c)
 	}
@@ -143,7 +144,7 @@ func TestBaseRedIsSentBack(t *testing.T) {
 		t.Errorf("tests ran %d times", n)
 	}
 	check(t, s.lane().SendBack(t.Context()))
-	s.settled(r, attempt.Red, "they fail without it, too")
+	s.settled(r, outcome.Red, "they fail without it, too")
 }
 
 // The queue makes a deleted worktree again without setting it up: the next attempt does that.
@@ -155,7 +156,7 @@ func TestDeletedWorktreeIsntSetUp(t *testing.T) {
 	})
 	check(t, os.RemoveAll(r.Job.Dir))
 	s.work()
-	s.settled(r, attempt.Red, "")
+	s.settled(r, outcome.Red, "")
 	repo, err := s.project().Worktrees(t.Context())
 	check(t, err)
 	calls := 0
@@ -185,8 +186,8 @@ func TestBaseRedByNames(t *testing.T) {
 	if final := s.landed(good); final.Judged.Verified != plan.KnownRed || s.field("S-1", "verified") != string(plan.KnownRed) {
 		t.Errorf("verified %q", final.Judged.Verified)
 	}
-	s.settled(bad, attempt.Red, "t/new")
-	if got := s.get(broken); got.Judged.Outcome == attempt.Done {
+	s.settled(bad, outcome.Red, "t/new")
+	if got := s.get(broken); got.Judged.Outcome == outcome.Done {
 		t.Errorf("what doesn't run at all landed: %s", got.Judged.Detail)
 	}
 }
@@ -198,7 +199,7 @@ func TestConflict(t *testing.T) {
 	a, b, c := s.queue("S-1", list(t, "S-1")), s.queue("S-2", list(t, "S-2")), s.queue("S-3", list(t, "S-3"))
 	s.work()
 	s.landed(a)
-	final := s.settled(b, attempt.Conflict, "list")
+	final := s.settled(b, outcome.Conflict, "list")
 	if final.Landing.Why == "" || !slices.Equal(final.Landing.Paths, []string{"list"}) {
 		t.Errorf("the record says %+v", final.Landing)
 	}
@@ -217,7 +218,7 @@ func TestConflict(t *testing.T) {
 	again := s.queue("S-2", resolve)
 	s.work()
 	s.landed(again)
-	third := s.settled(c, attempt.Conflict, "list")
+	third := s.settled(c, outcome.Conflict, "list")
 	if !third.PlanOutcome().Continue {
 		t.Error("it isn't told")
 	}
@@ -240,7 +241,7 @@ func TestConflictBlocked(t *testing.T) {
 	a, b, c := s.queue("S-1", list(t, "S-1")), s.queue("S-2", list(t, "S-2")), s.queue("S-3", list(t, "S-3"))
 	s.work()
 	s.landed(a)
-	s.settled(b, attempt.Conflict, "list")
+	s.settled(b, outcome.Conflict, "list")
 	s.queued(c, "behind S-2")
 	_, err := s.lane().Undo(t.Context(), "S-1", "no", false)
 	check(t, err)
@@ -270,15 +271,15 @@ func TestConflictLeft(t *testing.T) {
 			a, b := s.queue("S-1", edit("a\n")), s.queue("S-2", edit("b\n"))
 			s.work()
 			s.landed(a)
-			s.settled(b, attempt.Conflict, "notes")
+			s.settled(b, outcome.Conflict, "notes")
 			again := s.queue("S-2", leave)
 			s.work()
-			if got := s.get(again); got.Life.Phase != plan.Settled || got.Judged.Outcome != attempt.Conflict && got.Judged.Outcome != attempt.Red {
+			if got := s.get(again); got.Life.Phase != plan.Settled || got.Judged.Outcome != outcome.Conflict && got.Judged.Outcome != outcome.Red {
 				t.Errorf("%s %s: %s", got.Life.Phase, got.Judged.Outcome, got.Judged.Detail)
 			}
 			// A second conflict is for a person; that the marks are there is said to the agent
 			// once.
-			if c := s.class("S-2"); c != plan.Conflict && (c != plan.Available || s.get(again).Judged.Outcome != attempt.Red) {
+			if c := s.class("S-2"); c != plan.Conflict && (c != plan.Available || s.get(again).Judged.Outcome != outcome.Red) {
 				t.Errorf("class %s", c)
 			}
 			if got := s.read("notes"); got != "a\n" {
@@ -292,7 +293,7 @@ func TestEmpty(t *testing.T) {
 	s := newSite(t, "")
 	r := s.queue("S-1", nil)
 	s.work()
-	s.settled(r, attempt.Empty, "")
+	s.settled(r, outcome.Empty, "")
 	if c := s.class("S-1"); c == plan.Done || c == plan.Available {
 		t.Errorf("class %s", c)
 	}
@@ -303,7 +304,7 @@ func TestUnsaved(t *testing.T) {
 	r := s.queue("S-1", list(t, "S-1"))
 	s.change(r, func(r *attempt.Record) { r.Place.Unsaved = "big: too big" })
 	s.work()
-	s.settled(r, attempt.Waiting, "too big")
+	s.settled(r, outcome.Waiting, "too big")
 	if len(s.landings("main")) > 0 {
 		t.Error("landed in part")
 	}
@@ -323,7 +324,7 @@ func TestTimedOut(t *testing.T) {
 	s := newSite(t, `"test": {"command": "./test.sh", "timeout_minutes": 0.01}`)
 	r := s.queue("S-1", func(dir string) { testfiles.Put(t, dir, "test.extra", "sleep 1000") })
 	s.work()
-	s.settled(r, attempt.Red, "not done after")
+	s.settled(r, outcome.Red, "not done after")
 }
 
 func TestFlaky(t *testing.T) {
@@ -401,7 +402,7 @@ func TestStateStays(t *testing.T) {
 	}
 	only := s.queue("S-2", func(dir string) { testfiles.Put(t, dir, ".greenlight/slices/S-2.md", "broken") })
 	s.work()
-	s.settled(only, attempt.Empty, "")
+	s.settled(only, outcome.Empty, "")
 }
 
 // A person who changes a queued slice through gl takes it out of the queue.
@@ -414,7 +415,7 @@ func TestChangedWhileQueued(t *testing.T) {
 	}))
 	s.set("S-1", "status", "pending", "session", "")
 	s.work()
-	s.settled(r, attempt.Interrupted, "a person has changed the slice")
+	s.settled(r, outcome.Interrupted, "a person has changed the slice")
 	if got := s.field("S-1", "status"); got != "pending" {
 		t.Errorf("the slice says %q", got)
 	}
@@ -465,7 +466,7 @@ func TestStopAway(t *testing.T) {
 	settler := s.project().Settler()
 	_, err := settler.Stop(t.Context(), r)
 	check(t, err)
-	s.settled(r, attempt.Interrupted, "its slice file was left alone")
+	s.settled(r, outcome.Interrupted, "its slice file was left alone")
 }
 
 // gl stop takes a slice out of the queue; its work stays.
@@ -475,7 +476,7 @@ func TestStopQueued(t *testing.T) {
 	settler := s.project().Settler()
 	_, err := settler.Stop(t.Context(), r)
 	check(t, err)
-	s.settled(r, attempt.Interrupted, "")
+	s.settled(r, outcome.Interrupted, "")
 	s.work()
 	if len(s.landings("main")) > 0 || s.field("S-1", "session") != "" {
 		t.Error("it has landed, or is claimed")
@@ -531,11 +532,11 @@ func TestSetupIsAsItWas(t *testing.T) {
 			setups := func() int { data, _ := os.ReadFile(count); return strings.Count(string(data), "x") }
 			bad := s.queue("S-1", func(dir string) { testfiles.Put(t, dir, "poison", poison+"\n") })
 			s.work()
-			s.settled(bad, attempt.Red, "")
+			s.settled(bad, outcome.Red, "")
 			before := setups()
 			broken := s.queue("S-2", func(dir string) { testfiles.Put(t, dir, "broken", how) })
 			s.work()
-			s.settled(broken, attempt.Red, "")
+			s.settled(broken, outcome.Red, "")
 			good := s.queue("S-3", apart(t, "S-3"))
 			s.work()
 			if v := s.landed(good).Judged.Verdict; v == nil || !slices.Contains(v.Caches, "target") {

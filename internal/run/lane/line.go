@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"greenlight/internal/base/trust"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/project"
@@ -109,7 +110,7 @@ func (l *line) isResolving(work string, planned func() (*plan.Plan, error)) bool
 		return last.Talk.Mends()
 	}
 	switch {
-	case last.Judged.Outcome != attempt.Conflict || last.Since.Retried || !last.PlanOutcome().Continue:
+	case last.Judged.Outcome != outcome.Conflict || last.Since.Retried || !last.PlanOutcome().Continue:
 		return false
 	case last.ID.IsTask(): // only the process that started it continues it
 		return last.Life.LauncherLives()
@@ -164,13 +165,13 @@ func (l *line) finish(ctx context.Context, r *attempt.Record, res attempt.Landin
 // ask settles an attempt by asking a person.
 func (l *line) ask(ctx context.Context, r *attempt.Record, why string) error {
 	effect := tracker.Ask
-	return l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Waiting, Detail: why,
+	return l.finish(ctx, r, attempt.LandingResult{Outcome: outcome.Waiting, Detail: why,
 		Effect: &effect})
 }
 
 // handBack settles an attempt whose worktree has the merge with its conflicts.
 func (l *line) handBack(ctx context.Context, r *attempt.Record) error {
-	return l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Conflict,
+	return l.finish(ctx, r, attempt.LandingResult{Outcome: outcome.Conflict,
 		Detail: some(r.Landing.Paths)})
 }
 
@@ -198,7 +199,7 @@ func (l *line) anyResolves() (bool, error) {
 	tallies, err := l.project.Runs.Tallies()
 	for id, t := range tallies {
 		// of a task each attempt may be another one's
-		if t.Last.Outcome == attempt.Conflict || attempt.IsTask(id) {
+		if t.Last.Outcome == outcome.Conflict || attempt.IsTask(id) {
 			return true, err
 		}
 	}

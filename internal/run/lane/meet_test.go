@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"greenlight/internal/base/testfiles"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/workspace/worktree"
 )
@@ -175,7 +176,7 @@ func TestPruned(t *testing.T) {
 	_, err = settler.Proceed(t.Context(), c, func(r *attempt.Record) { r.Place.Tree = gone })
 	check(t, err)
 	s.work()
-	s.settled(c, attempt.Interrupted, "its work is on the branch gl/s/_/greenlight/S-3/1: gl retry S-3")
+	s.settled(c, outcome.Interrupted, "its work is on the branch gl/s/_/greenlight/S-3/1: gl retry S-3")
 }
 
 // lose removes an object, and all second links.
@@ -253,7 +254,7 @@ func TestLostBase(t *testing.T) {
 	s.work()
 	s.landed(b)
 	s.landed(c)
-	s.settled(a, attempt.Interrupted, "the next attempt begins anew; its files are kept: gl salvage S-1")
+	s.settled(a, outcome.Interrupted, "the next attempt begins anew; its files are kept: gl salvage S-1")
 	check(t, s.lane().Work(t.Context()))
 	redo, err = s.lane().Reader.Redo(t.Context(), "S-1")
 	check(t, err)

@@ -10,6 +10,7 @@ import (
 
 	"greenlight/internal/base/shellwords"
 	"greenlight/internal/base/testfiles"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/run/attempt"
 )
 
@@ -207,7 +208,7 @@ func TestTargetRewound(t *testing.T) {
 		t.Errorf("dropped %q", dropped)
 	}
 	s.work()
-	s.settled(b, attempt.Interrupted, "gl retry --fresh S-2")
+	s.settled(b, outcome.Interrupted, "gl retry --fresh S-2")
 	s.delivered()
 	if got := s.landings("main"); len(got) > 0 {
 		t.Errorf("what was taken out is back: %q", got)
@@ -362,7 +363,7 @@ func TestSigningAndHooks(t *testing.T) {
 	s.git("config", "user.useConfigOnly", "true")
 	s.work()
 	s.landed(a)
-	s.settled(b, attempt.Conflict, "list")
+	s.settled(b, outcome.Conflict, "list")
 	s.undelivered("")
 	if got := s.landings("main"); len(got) != 1 {
 		t.Errorf("landed: %q", got)

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"greenlight/internal/base/testfiles"
-	"greenlight/internal/run/attempt"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/run/lane"
 )
 
@@ -73,7 +73,7 @@ func TestRebaseThatDoesntApply(t *testing.T) {
 	b := s.queue("S-2", list(t, "S-2"))
 	s.work()
 	s.landed(a)
-	s.settled(b, attempt.Conflict, "list")
+	s.settled(b, outcome.Conflict, "list")
 	again := s.queue("S-2", func(dir string) { testfiles.Put(t, dir, "list", "S-2\nS-1\n") })
 	s.work()
 	if g := s.landed(again).Landing; g.As != "squash" || !strings.Contains(strings.Join(g.Caveats, "\n"), "one by one") {

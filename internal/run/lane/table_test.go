@@ -14,6 +14,7 @@ import (
 	"greenlight/internal/base/testfiles"
 	"greenlight/internal/cli/ops"
 	"greenlight/internal/core/gate"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/workspace/worktree"
@@ -249,11 +250,11 @@ func (b *table) answer(r *attempt.Record) string {
 		return refused
 	case r.Life.Phase != plan.Settled:
 		return fmt.Sprintf("%s: %s", r.Life.Phase, r.Landing.Text())
-	case r.Judged.Outcome == attempt.Waiting:
+	case r.Judged.Outcome == outcome.Waiting:
 		return asks
-	case r.Judged.Outcome == attempt.Red:
+	case r.Judged.Outcome == outcome.Red:
 		return red
-	case r.Judged.Outcome != attempt.Done:
+	case r.Judged.Outcome != outcome.Done:
 		return fmt.Sprintf("%s: %s", r.Judged.Outcome, r.Judged.Detail)
 	case r.Judged.Verified != plan.Green:
 		return unverified

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"greenlight/internal/base/durable"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/project"
@@ -151,7 +152,7 @@ func (t *turn) settleEnded(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if final.Judged.Outcome == attempt.Done {
+		if final.Judged.Outcome == outcome.Done {
 			t.cleanup.tidy(ctx, final)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
 )
@@ -45,7 +46,7 @@ func TestResetTakesBackAgain(t *testing.T) {
 		t.Errorf("dropped %q", dropped)
 	}
 	s.work()
-	s.settled(b, attempt.Interrupted, "gl retry --fresh S-1")
+	s.settled(b, outcome.Interrupted, "gl retry --fresh S-1")
 	s.delivered()
 	if got := s.git("log", "--format=%s", "main"); strings.Count(got, "Take back S-1") != 1 {
 		t.Errorf("the target has\n%s", got)

@@ -11,6 +11,7 @@ import (
 
 	"greenlight/internal/base/proc"
 	"greenlight/internal/core/agent"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/testrun"
@@ -196,7 +197,7 @@ func TestSnapshot(t *testing.T) {
 			t.Errorf("%s is %s, want %s", id, st.Class, want)
 		}
 	}
-	if a := p.State("failed").Attempt; a.Outcome != attempt.Failed.Traits().Plan() || a.Detail != "exit 7" || a.Phase != plan.Settled || a.Ended.IsZero() {
+	if a := p.State("failed").Attempt; a.Outcome != outcome.Failed.Traits().Plan() || a.Detail != "exit 7" || a.Phase != plan.Settled || a.Ended.IsZero() {
 		t.Errorf("%+v", a)
 	}
 	if a := p.State("orphan").Attempt; !a.Dead || !a.Open() {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"greenlight/internal/core/agent"
-	"greenlight/internal/run/attempt"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/run/runner"
 )
 
@@ -49,7 +49,7 @@ func promiseDone(t *testing.T, s *site, r runner.Runner) {
 	rec := s.claim("S-1", `echo "I work in $PWD"; echo oops >&2; gl state set S-1 status=complete tests=4 && echo done`)
 	check(t, r.Start(rec))
 	final := s.settled(rec)
-	if final.Judged.Outcome != attempt.Done || s.status("S-1") != "complete" {
+	if final.Judged.Outcome != outcome.Done || s.status("S-1") != "complete" {
 		t.Errorf("%s (%s), slice %s", final.Judged.Outcome, final.Judged.Detail, s.status("S-1"))
 	}
 	log := s.read(".greenlight", "runs", "log", "S-1.1.log")
@@ -66,7 +66,7 @@ func promiseDone(t *testing.T, s *site, r runner.Runner) {
 func promiseFailure(t *testing.T, s *site, r runner.Runner) {
 	rec := s.claim("S-1", "echo no luck >&2; exit 7")
 	check(t, r.Start(rec))
-	if final := s.settled(rec); final.Judged.Outcome != attempt.Failed || final.Judged.Detail != "exit 7: no luck" || s.status("S-1") != "failed" {
+	if final := s.settled(rec); final.Judged.Outcome != outcome.Failed || final.Judged.Detail != "exit 7: no luck" || s.status("S-1") != "failed" {
 		t.Errorf("%s (%s), slice %s", final.Judged.Outcome, final.Judged.Detail, s.status("S-1"))
 	}
 }
@@ -76,7 +76,7 @@ func promiseMissing(t *testing.T, s *site, r runner.Runner) {
 	check(t, err)
 	rec := s.claimFor("S-1", a)
 	check(t, r.Start(rec))
-	if final := s.settled(rec); final.Judged.Outcome != attempt.Failed || final.Judged.Evidence.Missing != "no-such-program-here" {
+	if final := s.settled(rec); final.Judged.Outcome != outcome.Failed || final.Judged.Evidence.Missing != "no-such-program-here" {
 		t.Errorf("%s (%s)", final.Judged.Outcome, final.Judged.Detail)
 	}
 }
@@ -147,7 +147,7 @@ func promiseStop(t *testing.T, s *site, r runner.Runner) {
 	settler := s.Settler()
 	final, err := settler.Stop(t.Context(), rec)
 	check(t, err)
-	if final.Judged.Outcome != attempt.Interrupted || s.status("S-1") != "pending" || rec.Life.Process.Alive() {
+	if final.Judged.Outcome != outcome.Interrupted || s.status("S-1") != "pending" || rec.Life.Process.Alive() {
 		t.Errorf("%s (%s), slice %s", final.Judged.Outcome, final.Judged.Detail, s.status("S-1"))
 	}
 }
@@ -161,7 +161,7 @@ func promiseKilled(t *testing.T, s *site, r runner.Runner) {
 	settler := s.Settler()
 	final, err := settler.Recover(t.Context(), rec)
 	check(t, err)
-	if final == nil || final.Judged.Outcome != attempt.Crashed || rec.Life.Process.Alive() {
+	if final == nil || final.Judged.Outcome != outcome.Crashed || rec.Life.Process.Alive() {
 		t.Errorf("%+v", final)
 	}
 }
@@ -174,7 +174,7 @@ func promiseHangup(t *testing.T, s *site, r runner.Runner) {
 		check(t, rec.Life.Wrapper.Signal(sig))
 	}
 	check(t, os.WriteFile(filepath.Join(s.Root, "go"), nil, 0o644))
-	if final := s.settled(rec); final.Judged.Outcome != attempt.Done {
+	if final := s.settled(rec); final.Judged.Outcome != outcome.Done {
 		t.Errorf("%s (%s)", final.Judged.Outcome, final.Judged.Detail)
 	}
 }
@@ -208,7 +208,7 @@ func promiseTwice(t *testing.T, s *site, r runner.Runner) {
 		}
 	}
 	check(t, os.WriteFile(filepath.Join(s.Root, "go"), nil, 0o644))
-	if final := s.settled(rec); final.Judged.Outcome != attempt.Done || strings.Count(s.read("begun"), "\n") != 1 {
+	if final := s.settled(rec); final.Judged.Outcome != outcome.Done || strings.Count(s.read("begun"), "\n") != 1 {
 		t.Errorf("%s (%s), agents: %q", final.Judged.Outcome, final.Judged.Detail, s.read("begun"))
 	}
 }

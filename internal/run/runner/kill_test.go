@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"greenlight/internal/base/testfiles"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/tmux"
@@ -128,7 +129,7 @@ func (s *site) once(n int) {
 	attempts := map[string]int{}
 	for _, r := range s.records() {
 		attempts[r.ID.Slice]++
-		if r.Judged.Outcome != attempt.Done {
+		if r.Judged.Outcome != outcome.Done {
 			s.t.Errorf("%s: %s (%s)", r.ID.Name(), r.Judged.Outcome, r.Judged.Detail)
 		}
 	}
@@ -259,7 +260,7 @@ func TestWrappersKilled(t *testing.T) {
 		}
 	}
 	for _, r := range s.records() {
-		if r.Judged.Outcome != attempt.Done && killed[r.ID.Slice] == nil {
+		if r.Judged.Outcome != outcome.Done && killed[r.ID.Slice] == nil {
 			t.Errorf("%s: %s (%s)", r.ID.Name(), r.Judged.Outcome, r.Judged.Detail)
 		}
 	}
@@ -308,13 +309,13 @@ func TestTmuxFails(t *testing.T) {
 func TestKeystrokes(t *testing.T) {
 	for name, test := range map[string]struct {
 		keys    []string
-		outcome attempt.Outcome
+		outcome outcome.Outcome
 	}{
-		"stop the screen": {[]string{"C-s"}, attempt.Done},
-		"suspend":         {[]string{"C-z"}, attempt.Done},
-		"words":           {[]string{"rm", "Enter", "C-d", "q"}, attempt.Done},
-		"interrupt":       {[]string{"C-c"}, attempt.Interrupted},
-		"quit":            {[]string{`C-\`}, attempt.Interrupted},
+		"stop the screen": {[]string{"C-s"}, outcome.Done},
+		"suspend":         {[]string{"C-z"}, outcome.Done},
+		"words":           {[]string{"rm", "Enter", "C-d", "q"}, outcome.Done},
+		"interrupt":       {[]string{"C-c"}, outcome.Interrupted},
+		"quit":            {[]string{`C-\`}, outcome.Interrupted},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -324,7 +325,7 @@ func TestKeystrokes(t *testing.T) {
 			check(t, r.Start(rec))
 			s.running(rec)
 			s.tmux(append([]string{"send-keys", "-t", s.session().Name + ":"}, test.keys...)...)
-			if test.outcome == attempt.Done {
+			if test.outcome == outcome.Done {
 				check(t, os.WriteFile(filepath.Join(s.Root, "go"), nil, 0o644))
 			}
 			if final := s.settled(rec); final.Judged.Outcome != test.outcome {
@@ -346,7 +347,7 @@ func TestStoppedServer(t *testing.T) {
 	check(t, syscall.Kill(pid, syscall.SIGSTOP))
 	defer syscall.Kill(pid, syscall.SIGCONT)
 	check(t, os.WriteFile(filepath.Join(s.Root, "go"), nil, 0o644))
-	if final := s.settled(rec); final.Judged.Outcome != attempt.Done {
+	if final := s.settled(rec); final.Judged.Outcome != outcome.Done {
 		t.Errorf("%s (%s)", final.Judged.Outcome, final.Judged.Detail)
 	}
 	if log := s.read(".greenlight", "runs", "log", "S-1.1.log"); !strings.Contains(log, "\n49999\n50000\n") {

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
 )
@@ -249,7 +250,7 @@ func TestWorktreeDiskFull(t *testing.T) {
 			if len(recs) != 1 {
 				t.Fatalf("%d attempts:\n%s", len(recs), g.out.String())
 			}
-			if said := recs[0].Judged.Detail + recs[0].Place.Unsaved; recs[0].Judged.Outcome == attempt.Done || !strings.Contains(said, c.reason) {
+			if said := recs[0].Judged.Detail + recs[0].Place.Unsaved; recs[0].Judged.Outcome == outcome.Done || !strings.Contains(said, c.reason) {
 				t.Errorf("%s, without %q: %s", recs[0].Judged.Outcome, c.reason, said)
 			}
 			if c.name == "snapshot" && recs[0].Place.Unsaved == "" {

@@ -13,6 +13,7 @@ import (
 
 	"greenlight/internal/core/agent"
 	"greenlight/internal/core/gate"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/lane"
@@ -61,7 +62,7 @@ func night(slices int) report.Input {
 			ID:     attempt.Identity{Slice: id, N: 1, Title: it.Name, Token: "2026-03-01T22:00:00Z-abcdef"},
 			Job:    attempt.Job{Agent: []string{"claude", "codex"}[i%2]},
 			Life:   attempt.Life{ClaimedAt: start, StartedAt: &start, EndedAt: &end, SettledAt: &end, Phase: plan.Settled},
-			Judged: attempt.Judgement{Outcome: attempt.Done, Verified: plan.Green, Evidence: &attempt.Evidence{Result: &agent.Result{CostUSD: &usd}}},
+			Judged: attempt.Judgement{Outcome: outcome.Done, Verified: plan.Green, Evidence: &attempt.Evidence{Result: &agent.Result{CostUSD: &usd}}},
 			Place:  attempt.Place{Branch: "refs/heads/gl/s/_/greenlight/" + id + "/1"},
 		}
 		passed, brought, zero := 100+3*i, 3, 0
@@ -73,12 +74,12 @@ func night(slices int) report.Input {
 		case i%10 == 7:
 			it.Status, it.Tests = "failed", 0
 			one := 1
-			r.Judged.Outcome, r.Judged.Detail, r.Landing = attempt.Red, "tests: exit 1: 2 failed", nil
+			r.Judged.Outcome, r.Judged.Detail, r.Landing = outcome.Red, "tests: exit 1: 2 failed", nil
 			r.Judged.Verdict = &testrun.Verdict{ExitCode: &one, Failing: []string{"TestLogin"}, Last: []string{"login_test.go:12: API_KEY=" + secret, "FAIL <script>alert(1)</script>"}}
 			s.Attempts[id] = &plan.Attempt{N: 1, Phase: plan.Settled, Detail: r.Judged.Detail, Outcome: plan.Outcome{Active: plan.Red, Available: plan.Red}, Agent: r.Job.Agent}
 		case i == 9:
 			it.Status, it.WaitingFor = "verifying", "a look at the colors"
-			r.Judged.Outcome, r.Landing, r.Judged.Verdict = attempt.Waiting, nil, nil
+			r.Judged.Outcome, r.Landing, r.Judged.Verdict = outcome.Waiting, nil, nil
 		case i > slices-3:
 			it.Status, it.Tests, it.Deps = "pending", 0, []string{"S-8"}
 			r = nil
@@ -100,13 +101,13 @@ func night(slices int) report.Input {
 		ID:     attempt.Identity{Slice: "S-1", N: 1},
 		Job:    attempt.Job{Agent: "claude"},
 		Life:   attempt.Life{ClaimedAt: old, StartedAt: &old, EndedAt: &oldEnd, SettledAt: &oldEnd, Phase: plan.Settled},
-		Judged: attempt.Judgement{Outcome: attempt.Failed, Detail: "exit 7", Evidence: &attempt.Evidence{Result: &agent.Result{CostUSD: &usd}}},
+		Judged: attempt.Judgement{Outcome: outcome.Failed, Detail: "exit 7", Evidence: &attempt.Evidence{Result: &agent.Result{CostUSD: &usd}}},
 	}}, in.Facts.Records["S-1"]...)
 	in.Facts.Records["S-1"][1].ID.N = 2
 	var took []time.Duration
 	for _, recs := range in.Facts.Records {
 		for _, r := range recs {
-			if r.Judged.Outcome == attempt.Done && r.Life.EndedAt != nil {
+			if r.Judged.Outcome == outcome.Done && r.Life.EndedAt != nil {
 				took = append(took, r.Life.EndedAt.Sub(*r.Life.StartedAt))
 			}
 		}

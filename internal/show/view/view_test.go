@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"greenlight/internal/core/agent"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/lane"
@@ -193,7 +194,7 @@ func TestGroupsCoverAll(t *testing.T) {
 	})
 }
 
-func record(slice string, n int, started time.Time, took time.Duration, o attempt.Outcome, usd float64) *attempt.Record {
+func record(slice string, n int, started time.Time, took time.Duration, o outcome.Outcome, usd float64) *attempt.Record {
 	ended := started.Add(took)
 	r := &attempt.Record{ID: attempt.Identity{Slice: slice, N: n}, Life: attempt.Life{StartedAt: &started, EndedAt: &ended, Phase: plan.Settled}, Judged: attempt.Judgement{Outcome: o}}
 	if usd >= 0 {
@@ -207,11 +208,11 @@ func TestCost(t *testing.T) {
 	if c.String() != "" {
 		t.Error(c)
 	}
-	c.Add(record("S-1", 1, now, time.Minute, attempt.Failed, -1))
+	c.Add(record("S-1", 1, now, time.Minute, outcome.Failed, -1))
 	if c.String() != "unknown" {
 		t.Error(c)
 	}
-	c.Add(record("S-1", 2, now, time.Minute, attempt.Done, 0.42))
+	c.Add(record("S-1", 2, now, time.Minute, outcome.Done, 0.42))
 	if c.String() != "$0.42 + 1 unknown" {
 		t.Error(c)
 	}
