@@ -174,7 +174,15 @@ func landRound(t *testing.T, random *rand.Rand, counts map[string]int, kills int
 // takeBack has a person take back what has landed last, for which an earlier one would conflict,
 // and kills half of these commands at any instant.
 func (s *site) takeBack(random *rand.Rand, counts map[string]int) {
-	landed := strings.Fields(s.git("log", "--first-parent", "--format=%(trailers:key=Slice,valueonly)", "work"))
+	log, err := s.tryGit(nil, "log", "--first-parent", "--format=%(trailers:key=Slice,valueonly)", "work")
+	if err != nil && strings.Contains(err.Error(), "bad object") {
+		counts["pruned until the next gl"]++ // a prune that had read the refs before gl's last commit
+		return
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	landed := strings.Fields(log)
 	if len(landed) == 0 {
 		return
 	}
