@@ -30,7 +30,7 @@ func TestStateIsOpenedByDurable(t *testing.T) {
 	packages := strings.Fields(`
 		cli/ops cli/doctor cli/hook cli/debugreport
 		show/changelog show/explain
-		run/attempt run/attemptlog run/project run/drain run/runner run/rehearsal
+		run/attempt run/attemptlog run/project run/scheduler run/runner run/rehearsal
 		workspace/scratch workspace/worktree
 		state/slice state/legacy state/specwright state/gsd state/roadmap state/statedir`)
 	for _, pkg := range packages {

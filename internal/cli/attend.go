@@ -6,7 +6,7 @@ import (
 	"strings"
 	"syscall"
 
-	"greenlight/internal/run/drain"
+	"greenlight/internal/run/scheduler"
 )
 
 // The gl that launches slices works on the merge queue until they are merged. But gl slice on a
@@ -32,7 +32,7 @@ func (j *job) orphans() (names []string, err error) {
 
 // leaveTo starts a gl in the background that attends to what was launched. If that fails, it prints
 // the command that does the same.
-func (j *job) leaveTo(cfg drain.Config, res *drain.Result) {
+func (j *job) leaveTo(cfg scheduler.Config, res *scheduler.Result) {
 	if cfg.Tools.Lane == nil {
 		return
 	}

@@ -21,10 +21,10 @@ import (
 	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
-	"greenlight/internal/run/drain"
 	"greenlight/internal/run/project"
 	"greenlight/internal/run/rehearsal"
 	"greenlight/internal/run/runner"
+	"greenlight/internal/run/scheduler"
 	"greenlight/internal/run/tmux"
 	"greenlight/internal/workspace/scratch"
 )
@@ -139,10 +139,10 @@ func (j *job) streamed(ctx context.Context, f func() error) error {
 
 // build builds what is ready, or the named slices.
 func (j *job) build(ctx context.Context) error {
-	waiting := drain.Patiently(ctx, func(holder string) {
+	waiting := scheduler.Patiently(ctx, func(holder string) {
 		j.app.IO.Message("%s", lockedText(holder))
 	})
-	found, err := drain.Reconcile(waiting, j.pr)
+	found, err := scheduler.Reconcile(waiting, j.pr)
 	reportAside(j.app.IO, found.Aside)
 	for _, r := range found.Settled {
 		j.app.IO.Message("warning: %s", endedText(r, j.pr.Whose(r).Flags()))
@@ -204,7 +204,7 @@ func (j *job) build(ctx context.Context) error {
 
 // inWorktree arranges for the work to be done in worktrees and merged, unless it is to be done in
 // the checkout.
-func (j *job) inWorktree(ctx context.Context, cfg *drain.Config) (err error) {
+func (j *job) inWorktree(ctx context.Context, cfg *scheduler.Config) (err error) {
 	if cfg.Tools.Trees, err = j.worktrees(ctx); err != nil || cfg.Tools.Trees == nil {
 		return err
 	}
@@ -216,7 +216,7 @@ func (j *job) inWorktree(ctx context.Context, cfg *drain.Config) (err error) {
 }
 
 // refused returns why the mode doesn't fit this project.
-func (j *job) refused(cfg drain.Config) error {
+func (j *job) refused(cfg scheduler.Config) error {
 	why := j.pr.Tracker.Traits().Exclusive
 	if cfg.Slots.Serial || why == "" || j.o.force {
 		return nil
@@ -225,7 +225,7 @@ func (j *job) refused(cfg drain.Config) error {
 }
 
 // noteSerial explains why several slices are built one by one without being asked to.
-func (j *job) noteSerial(cfg drain.Config, p *plan.Plan) {
+func (j *job) noteSerial(cfg scheduler.Config, p *plan.Plan) {
 	if !cfg.Slots.Serial || len(p.Lists.Ready) < 2 || j.o.sequential {
 		return
 	}
@@ -289,33 +289,33 @@ func (j *job) admit(p *plan.Plan, ask func(question string) bool) error {
 }
 
 // config decides the mode: one here, several here one by one, or side by side.
-func (j *job) config(p *plan.Plan) drain.Config {
+func (j *job) config(p *plan.Plan) scheduler.Config {
 	ready := len(p.Lists.Ready)
 	if len(j.ids) > 0 {
 		ready = len(j.ids)
 	}
 	here := !j.parallel() || !j.o.watch && ready == 1
-	cfg := drain.Config{
+	cfg := scheduler.Config{
 		Project: j.pr,
-		Scope:   drain.Scope{IDs: j.scope(), Milestone: j.o.milestone, Force: j.o.force, Over: j.over},
-		Slots:   drain.Slots{Max: j.max, Fixed: j.o.max > 0, Now: j.pr.Slots, Serial: here},
-		Mode: drain.Mode{
+		Scope:   scheduler.Scope{IDs: j.scope(), Milestone: j.o.milestone, Force: j.o.force, Over: j.over},
+		Slots:   scheduler.Slots{Max: j.max, Fixed: j.o.max > 0, Now: j.pr.Slots, Serial: here},
+		Mode: scheduler.Mode{
 			Refill: j.o.watch || len(j.ids) > 1 || here && (ready > 1 || j.o.sequential),
 			Lead:   j.o.watch, Foreground: here,
 		},
-		Builders: drain.Builders{
+		Builders: scheduler.Builders{
 			Agents: j.launchables(), Escalate: j.pr.Config.Escalate,
 			Trust: trust.Open(j.app.Getenv), TrustRoot: j.trustRoot(),
 		},
-		Pace: drain.Pace{Interval: j.every, Stagger: j.pr.Config.Stagger},
+		Pace: scheduler.Pace{Interval: j.every, Stagger: j.pr.Config.Stagger},
 	}
 	if j.rehearsal == nil {
-		cfg.Builders.Renew = func(pr *project.Project, name string) (drain.Agent, error) { return j.again(pr, name) }
+		cfg.Builders.Renew = func(pr *project.Project, name string) (scheduler.Agent, error) { return j.again(pr, name) }
 	}
 	// A rehearsal replaces every agent, and --agent with named slices overrides the agents that the
 	// slices name.
 	if j.rehearsal == nil && (j.o.agent == "" || len(j.ids) == 0) {
-		cfg.Builders.Find = func(pr *project.Project, name string) (drain.Agent, error) {
+		cfg.Builders.Find = func(pr *project.Project, name string) (scheduler.Agent, error) {
 			return j.named(context.Background(), pr, name)
 		}
 	}
@@ -339,7 +339,7 @@ func drainSignals(lead bool) (signals chan os.Signal, stop func()) {
 	}
 }
 
-func (j *job) drain(ctx context.Context, cfg drain.Config) error {
+func (j *job) drain(ctx context.Context, cfg scheduler.Config) error {
 	runsLong()
 	signals, stop := drainSignals(cfg.Mode.Lead)
 	defer stop()
@@ -373,7 +373,7 @@ func (j *job) drain(ctx context.Context, cfg drain.Config) error {
 	if j.copy == nil { // nobody waits for what a rehearsal in a scratch copy meets
 		cfg.Output.Channels = channels(j.app, j.pr)
 	}
-	res, err := drain.Run(ctx, cfg)
+	res, err := scheduler.Run(ctx, cfg)
 	t.clear()
 	if err != nil {
 		return err
@@ -397,7 +397,7 @@ func (j *job) tmux(process *runner.Process) (*runner.Tmux, error) {
 }
 
 // conclude prints the summary and returns the exit code.
-func (j *job) conclude(cfg drain.Config, t *reporter, res *drain.Result) error {
+func (j *job) conclude(cfg scheduler.Config, t *reporter, res *scheduler.Result) error {
 	if cfg.Scope.Task == nil {
 		t.summary(res)
 	} else {

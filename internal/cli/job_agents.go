@@ -11,9 +11,9 @@ import (
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/cli/plugin"
 	"greenlight/internal/core/agent"
-	"greenlight/internal/run/drain"
 	"greenlight/internal/run/project"
 	"greenlight/internal/run/rehearsal"
+	"greenlight/internal/run/scheduler"
 )
 
 // A builder is an agent along with its access to the slash command.
@@ -64,8 +64,8 @@ func (j *job) kinds() []agent.Agent {
 }
 
 // launchable returns the agent as a drain launches it.
-func (j *job) launchable(b *builder) drain.Agent {
-	return drain.Agent{
+func (j *job) launchable(b *builder) scheduler.Agent {
+	return scheduler.Agent{
 		Agent: b.Agent, Environ: b.Environ(j.app.Getenv),
 		Job: agent.Job{Dir: j.pr.Root, PluginDir: b.plugin, Instructions: b.text,
 			Account: b.Account(j.app.Getenv), Briefed: j.briefs(b)},
@@ -79,8 +79,8 @@ func (j *job) briefs(b *builder) bool {
 		(j.name != "slice" || j.pr.Tracker.Traits().Managed)
 }
 
-func (j *job) launchables() []drain.Agent {
-	var all []drain.Agent
+func (j *job) launchables() []scheduler.Agent {
+	var all []scheduler.Agent
 	for _, b := range j.agents {
 		all = append(all, j.launchable(b))
 	}
@@ -89,10 +89,10 @@ func (j *job) launchables() []drain.Agent {
 
 // named finds the agent that a slice names. It doesn't ask for permission to launch it: without
 // permission, the drain continues without it.
-func (j *job) named(ctx context.Context, pr *project.Project, name string) (drain.Agent, error) {
+func (j *job) named(ctx context.Context, pr *project.Project, name string) (scheduler.Agent, error) {
 	a, err := j.again(pr, name)
 	if err != nil {
-		return drain.Agent{}, err
+		return scheduler.Agent{}, err
 	}
 	commands, err := pr.MustAllow().ForAgents(ctx, a.Agent)
 	if err == nil {
@@ -102,7 +102,7 @@ func (j *job) named(ctx context.Context, pr *project.Project, name string) (drai
 }
 
 // again finds an agent by the current configuration.
-func (j *job) again(pr *project.Project, name string) (drain.Agent, error) {
+func (j *job) again(pr *project.Project, name string) (scheduler.Agent, error) {
 	now := *j
 	now.pr = pr
 	b, spec, err := now.find(name)
@@ -116,7 +116,7 @@ func (j *job) again(pr *project.Project, name string) (drain.Agent, error) {
 		b.plugin, err = plugin.Dir(pr.Root, pr.Runs.Files.Dir(), b.Agent, j.name, j.app.Getenv)
 	}
 	if err != nil {
-		return drain.Agent{}, err
+		return scheduler.Agent{}, err
 	}
 	return now.launchable(b), nil
 }

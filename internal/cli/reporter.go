@@ -19,7 +19,7 @@ import (
 	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
-	"greenlight/internal/run/drain"
+	"greenlight/internal/run/scheduler"
 	"greenlight/internal/run/tmux"
 	"greenlight/internal/show/facts"
 	"greenlight/internal/show/status"
@@ -32,7 +32,7 @@ import (
 // redrawn.
 type reporter struct {
 	app     *cmdutil.App
-	cfg     drain.Config
+	cfg     scheduler.Config
 	live    *os.File      // nil: no live line
 	session *tmux.Session // nil: not in tmux
 	shown   bool
@@ -41,7 +41,7 @@ type reporter struct {
 	pace    func() eta.Pace // how long slices take
 }
 
-func newReporter(app *cmdutil.App, cfg drain.Config) *reporter {
+func newReporter(app *cmdutil.App, cfg scheduler.Config) *reporter {
 	t := &reporter{app: app, cfg: cfg, pace: facts.NewPacer(cfg.Project).Pace}
 	if !cfg.Mode.Foreground { // in the foreground the agent's own lines are last
 		t.live = app.IO.Terminal()
@@ -50,7 +50,7 @@ func newReporter(app *cmdutil.App, cfg drain.Config) *reporter {
 }
 
 // report prints one pass.
-func (t *reporter) report(r drain.Report) {
+func (t *reporter) report(r scheduler.Report) {
 	if r.Max > 0 {
 		t.cfg.Slots.Max = r.Max
 	}
@@ -144,7 +144,7 @@ func (t *reporter) warn(words string) {
 }
 
 // lines returns what happened in a pass, a line for each event.
-func (t *reporter) lines(r drain.Report) []line {
+func (t *reporter) lines(r scheduler.Report) []line {
 	var lines []line
 	for _, text := range t.aboutRun(r) {
 		lines = append(lines, uncolored(text))
@@ -168,7 +168,7 @@ func (t *reporter) lines(r drain.Report) []line {
 }
 
 // aboutRun returns what happened to the run itself.
-func (t *reporter) aboutRun(r drain.Report) []string {
+func (t *reporter) aboutRun(r scheduler.Report) []string {
 	var lines []string
 	if r.Leader != "" {
 		lines = append(lines, "another gl slice --watch is draining this project: "+r.Leader+
@@ -236,7 +236,7 @@ func (t *reporter) holdText(h *plan.Hold) string {
 }
 
 // turnover pairs each attempt that ended with the one that took its place.
-func (t *reporter) turnover(r drain.Report) []line {
+func (t *reporter) turnover(r scheduler.Report) []line {
 	launched := r.Launched
 	var lines []line
 	if !t.greeted && len(launched) > 0 {
@@ -286,7 +286,7 @@ func notes(lists ...[]string) string {
 }
 
 // greeting returns the lines of the first launch: how many agents, and their command line.
-func (t *reporter) greeting(r drain.Report) []string {
+func (t *reporter) greeting(r scheduler.Report) []string {
 	n := len(r.Launched)
 	head := fmt.Sprintf("-> %s ready, launching %d", words.Count(r.Ready, r.Plan.Snapshot.Noun), n)
 	if r.Ready == 1 {
@@ -330,7 +330,7 @@ func called(p *plan.Plan, rec *attempt.Record) string {
 }
 
 // summary prints the end of a run: its totals, and why each remaining slice isn't done.
-func (t *reporter) summary(res *drain.Result) {
+func (t *reporter) summary(res *scheduler.Result) {
 	p := res.Plan
 	if p == nil {
 		return
@@ -379,7 +379,7 @@ func (t *reporter) summary(res *drain.Result) {
 
 // sentence prints the last line of a run: how it ended, and the counts. A run of named slices has
 // none: each had a line of its own.
-func (t *reporter) sentence(res *drain.Result) {
+func (t *reporter) sentence(res *scheduler.Result) {
 	how, color := "Stopped", term.Yellow
 	switch {
 	case res.Signal != nil:

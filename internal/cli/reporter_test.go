@@ -11,7 +11,7 @@ import (
 	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
-	"greenlight/internal/run/drain"
+	"greenlight/internal/run/scheduler"
 	"greenlight/internal/state/eta"
 	"greenlight/internal/state/journal"
 )
@@ -44,8 +44,8 @@ func TestLineColor(t *testing.T) {
 	now := time.Now()
 	until := time.Date(now.Year(), now.Month(), now.Day(), 7, 0, 0, 0, time.Local)
 	p := plan.New(&plan.Snapshot{Noun: plan.Slice}, now, plan.Options{})
-	tell := &reporter{cfg: drain.Config{}, greeted: true}
-	for _, l := range tell.lines(drain.Report{
+	tell := &reporter{cfg: scheduler.Config{}, greeted: true}
+	for _, l := range tell.lines(scheduler.Report{
 		Plan: p, Warnings: []string{"no"}, Holds: []*plan.Hold{{Kind: plan.HeldByCurfew, Until: until, Reason: "night"}},
 		Unheard: []journal.Event{{Slice: "S-1", Attempt: 1, Reason: "use cents"}},
 		Ended: []*attempt.Record{ended(outcome.Done, "3 tests"), ended(outcome.Failed, "exit 7"),
@@ -73,7 +73,7 @@ func TestLiveLine(t *testing.T) {
 		}
 		s.Items = append(s.Items, &it)
 	}
-	tell := &reporter{cfg: drain.Config{Slots: drain.Slots{Max: 31}}, plan: plan.New(s, now, plan.Options{}), pace: func() eta.Pace { return eta.Of(time.Minute, time.Minute, time.Minute) }}
+	tell := &reporter{cfg: scheduler.Config{Slots: scheduler.Slots{Max: 31}}, plan: plan.New(s, now, plan.Options{}), pace: func() eta.Pace { return eta.Of(time.Minute, time.Minute, time.Minute) }}
 	for width := 2; width < 400; width++ {
 		line := tell.liveText(now, width)
 		if n := utf8.RuneCountInString(line); n > width {

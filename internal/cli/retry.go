@@ -17,8 +17,8 @@ import (
 	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
-	"greenlight/internal/run/drain"
 	"greenlight/internal/run/project"
+	"greenlight/internal/run/scheduler"
 )
 
 func newRetry(app *cmdutil.App) *cobra.Command {
@@ -71,7 +71,7 @@ func runRetry(ctx context.Context, app *cmdutil.App, ids []string, o retryOption
 		return err
 	}
 	open := openSlices(pr)
-	found, err := drain.Reconcile(ctx, pr)
+	found, err := scheduler.Reconcile(ctx, pr)
 	reportAside(app.IO, found.Aside)
 	reportSettled(app.IO, found.Settled, err)
 	p, err := pr.Plan(time.Now(), pr.Options())

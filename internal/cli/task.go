@@ -21,8 +21,8 @@ import (
 	"greenlight/internal/core/agent"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
-	"greenlight/internal/run/drain"
 	"greenlight/internal/run/project"
+	"greenlight/internal/run/scheduler"
 	"greenlight/internal/show/status"
 	"greenlight/internal/workspace/git"
 	"greenlight/internal/workspace/worktree"
@@ -150,13 +150,13 @@ func runTask(ctx context.Context, app *cmdutil.App, pr *project.Project, t attem
 		noteTrust(ctx, app, pr, j.kinds()...)
 		return dryTask(app.IO, j, &t, o.json)
 	}
-	cfg := drain.Config{
+	cfg := scheduler.Config{
 		Project:  pr,
-		Scope:    drain.Scope{Task: &t},
-		Slots:    drain.Slots{Max: j.max, Fixed: j.o.max > 0, Now: pr.Slots, Serial: true},
-		Mode:     drain.Mode{Foreground: true},
-		Builders: drain.Builders{Trust: trust.Open(app.Getenv), TrustRoot: pr.Root},
-		Pace:     drain.Pace{Interval: j.every},
+		Scope:    scheduler.Scope{Task: &t},
+		Slots:    scheduler.Slots{Max: j.max, Fixed: j.o.max > 0, Now: pr.Slots, Serial: true},
+		Mode:     scheduler.Mode{Foreground: true},
+		Builders: scheduler.Builders{Trust: trust.Open(app.Getenv), TrustRoot: pr.Root},
+		Pace:     scheduler.Pace{Interval: j.every},
 	}
 	if err := j.permitted(ctx); err != nil {
 		return err
@@ -186,7 +186,7 @@ func runTask(ctx context.Context, app *cmdutil.App, pr *project.Project, t attem
 }
 
 // place decides where the task's agent works
-func (j *job) place(ctx context.Context, t *attempt.Task, cfg *drain.Config) error {
+func (j *job) place(ctx context.Context, t *attempt.Task, cfg *scheduler.Config) error {
 	switch {
 	case j.rehearsal != nil: // a rehearsed task changes nothing
 		t.Wants = nil
@@ -198,7 +198,7 @@ func (j *job) place(ctx context.Context, t *attempt.Task, cfg *drain.Config) err
 
 // free settles ended attempts, and refuses a task that can't run next to the running ones.
 func free(ctx context.Context, app *cmdutil.App, pr *project.Project, t *attempt.Task) error {
-	found, err := drain.Reconcile(ctx, pr)
+	found, err := scheduler.Reconcile(ctx, pr)
 	reportAside(app.IO, found.Aside)
 	for _, r := range found.Settled {
 		app.IO.Message("warning: %s", endedText(r, pr.Whose(r).Flags()))
@@ -230,7 +230,7 @@ func underWay(p *plan.Plan) []string {
 }
 
 // taskSummary describes the end of a task: its cost, and where its summary is.
-func (j *job) taskSummary(res *drain.Result) {
+func (j *job) taskSummary(res *scheduler.Result) {
 	switch {
 	case res.Signal != nil:
 		j.app.IO.Printf("Interrupted.\n")

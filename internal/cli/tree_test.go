@@ -136,7 +136,7 @@ func TestEnvironmentIsDocumented(t *testing.T) {
 	topic := newEnvironment().Long
 	read := regexp.MustCompile(`(?:getenv|lookupEnv)\("([A-Z_]+)"\)|"(GL_[A-Z]+|GREENLIGHT_ROOT)="`)
 	seen := 0
-	for _, dir := range []string{".", "../run/project", "../run/attempt", "../run/drain", "../run/runner"} {
+	for _, dir := range []string{".", "../run/project", "../run/attempt", "../run/scheduler", "../run/runner"} {
 		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 		if err != nil {
 			t.Fatal(err)

@@ -12,8 +12,8 @@ import (
 	"greenlight/internal/base/proc"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
-	"greenlight/internal/run/drain"
 	"greenlight/internal/run/project"
+	"greenlight/internal/run/scheduler"
 	"greenlight/internal/state/statedir"
 	"greenlight/internal/state/tracker"
 	"greenlight/internal/workspace/git"
@@ -78,7 +78,7 @@ func fixAttempts(ctx context.Context, pr *project.Project) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := drain.Reconcile(ctx, pr)
+	found, err := scheduler.Reconcile(ctx, pr)
 	settled := found.Settled
 	var did []string
 	for _, r := range settled {

@@ -9,8 +9,8 @@ import (
 
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
-	"greenlight/internal/run/drain"
 	"greenlight/internal/run/project"
+	"greenlight/internal/run/scheduler"
 	"greenlight/internal/state/sliceid"
 	"greenlight/internal/state/tracker"
 )
@@ -39,7 +39,7 @@ func PrepareStop(ctx context.Context, pr *project.Project, ids []string, all boo
 		}
 	}
 	s := &Stop{pr: pr}
-	r, err := drain.Reconcile(ctx, pr)
+	r, err := scheduler.Reconcile(ctx, pr)
 	s.Settled, s.SettleErr = r.Settled, err
 	for _, a := range r.Aside {
 		s.Notes = append(s.Notes, "warning: "+a.Error())

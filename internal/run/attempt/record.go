@@ -1,7 +1,7 @@
 // Package attempt owns what happens to one slice in one agent's hands: the record on disk, the
 // claim, the wrapper's work, the outcome table, settling, and the hold that a rate limit puts
 // on everybody. It doesn't decide which slice is attempted, and it doesn't know how a wrapper
-// is started (package runner) or how many run (package drain).
+// is started (package runner) or how many run (package scheduler).
 //
 // docs/design.md shows the steps of an attempt and what a kill leaves behind after each.
 package attempt

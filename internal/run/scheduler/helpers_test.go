@@ -1,4 +1,4 @@
-package drain_test
+package scheduler_test
 
 import (
 	"bytes"
@@ -22,10 +22,10 @@ import (
 	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
-	"greenlight/internal/run/drain"
 	"greenlight/internal/run/project"
 	"greenlight/internal/run/rehearsal"
 	"greenlight/internal/run/runner"
+	"greenlight/internal/run/scheduler"
 	"greenlight/internal/state/journal"
 	"greenlight/internal/state/tracker"
 )
@@ -74,14 +74,14 @@ func until(t testing.TB, what string, ok func() bool) {
 
 // run runs the drain to its end. It fails the test where nothing is launched and nothing ends for
 // too long: how long the whole takes depends on the machine.
-func run(t testing.TB, cfg drain.Config) *drain.Result {
+func run(t testing.TB, cfg scheduler.Config) *scheduler.Result {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	stuck := time.AfterFunc(patience, func() { cancel(fmt.Errorf("nothing has happened for %v", patience)) })
 	defer stuck.Stop()
 	report := cfg.Output.Report
-	cfg.Output.Report = func(r drain.Report) {
+	cfg.Output.Report = func(r scheduler.Report) {
 		if r.Locked == "" && r.Max != cfg.Slots.Max {
 			t.Errorf("a report of %d slots: %+v", r.Max, r)
 		}
@@ -90,7 +90,7 @@ func run(t testing.TB, cfg drain.Config) *drain.Result {
 		}
 		report(r)
 	}
-	res, err := drain.Run(ctx, cfg)
+	res, err := scheduler.Run(ctx, cfg)
 	if err != nil {
 		t.Fatalf("%v (%v)\n%s", err, context.Cause(ctx), scene(cfg.Project))
 	}
@@ -160,7 +160,7 @@ func open(t testing.TB, root string) *project.Project {
 }
 
 // config drains the project here, with wrappers and agents as processes.
-func config(t testing.TB, pr *project.Project, agentName string, max int) drain.Config {
+func config(t testing.TB, pr *project.Project, agentName string, max int) scheduler.Config {
 	t.Helper()
 	self, err := os.Executable()
 	check(t, err)
@@ -173,17 +173,17 @@ func config(t testing.TB, pr *project.Project, agentName string, max int) drain.
 	commands, err := pr.MustAllow().ForAgents(t.Context(), a)
 	check(t, err)
 	check(t, store.Allow(t.Context(), pr.Root, commands))
-	return drain.Config{
+	return scheduler.Config{
 		Project: pr,
-		Slots:   drain.Slots{Max: max},
-		Mode:    drain.Mode{Refill: true, Lead: true},
-		Tools:   drain.Tools{Runner: runner.NewProcess(self, pr.Root, os.Environ(), nil, max)},
-		Builders: drain.Builders{
-			Agents: []drain.Agent{{Agent: a, Job: agent.Job{Dir: pr.Root}}},
+		Slots:   scheduler.Slots{Max: max},
+		Mode:    scheduler.Mode{Refill: true, Lead: true},
+		Tools:   scheduler.Tools{Runner: runner.NewProcess(self, pr.Root, os.Environ(), nil, max)},
+		Builders: scheduler.Builders{
+			Agents: []scheduler.Agent{{Agent: a, Job: agent.Job{Dir: pr.Root}}},
 			Trust:  store, TrustRoot: pr.Root,
 		},
-		Pace:   drain.Pace{Interval: 30 * time.Second},
-		Output: drain.Output{Report: func(drain.Report) {}, Trace: func(string, ...any) {}},
+		Pace:   scheduler.Pace{Interval: 30 * time.Second},
+		Output: scheduler.Output{Report: func(scheduler.Report) {}, Trace: func(string, ...any) {}},
 	}
 }
 

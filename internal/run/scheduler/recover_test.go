@@ -1,4 +1,4 @@
-package drain_test
+package scheduler_test
 
 import (
 	"encoding/json"
@@ -14,12 +14,12 @@ import (
 	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
-	"greenlight/internal/run/drain"
+	"greenlight/internal/run/scheduler"
 )
 
 // adopted leaves an open attempt at a whose wrapper lives, and lets change have it when the drain
 // has adopted it. Then the wrapper is killed.
-func adopted(t *testing.T, cfg *drain.Config, change func(*attempt.Record)) *attempt.Record {
+func adopted(t *testing.T, cfg *scheduler.Config, change func(*attempt.Record)) *attempt.Record {
 	t.Helper()
 	wrapper := exec.Command("sleep", "600")
 	check(t, wrapper.Start())
@@ -32,7 +32,7 @@ func adopted(t *testing.T, cfg *drain.Config, change func(*attempt.Record)) *att
 	check(t, err)
 	rec := openAttempt(t, *cfg, "a", func(r *attempt.Record) { r.Life.Wrapper = &id })
 	report := cfg.Output.Report
-	cfg.Output.Report = func(r drain.Report) {
+	cfg.Output.Report = func(r scheduler.Report) {
 		report(r)
 		if len(r.Adopted) > 0 {
 			change(r.Adopted[0])
@@ -43,7 +43,7 @@ func adopted(t *testing.T, cfg *drain.Config, change func(*attempt.Record)) *att
 }
 
 // tries are what the drain did to settle the attempt.
-func tries(cfg *drain.Config, name string) *int {
+func tries(cfg *scheduler.Config, name string) *int {
 	n := new(int)
 	cfg.Output.Trace = func(format string, a ...any) {
 		if strings.HasPrefix(format, "settling ") && a[0] == name {
@@ -76,7 +76,7 @@ func TestDrainUnusableRecord(t *testing.T) {
 			pr := graph{ids: []string{"a", "b", "c"}, deps: map[string][]string{"b": {"a"}}}.write(t, `{}`)
 			cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 2)
 			var warnings []string
-			cfg.Output.Report = func(r drain.Report) {
+			cfg.Output.Report = func(r scheduler.Report) {
 				warnings = append(warnings, r.Warnings...)
 				for _, rec := range r.Launched {
 					if rec.ID.Slice != "c" {
@@ -129,8 +129,8 @@ func TestDrainRecoversInTheEnd(t *testing.T) {
 		check(t, os.Remove(log))
 		check(t, os.WriteFile(log, nil, 0o644)) // no directory can be made here
 	})
-	cfg.Output.Report = func(report func(drain.Report)) func(drain.Report) {
-		return func(r drain.Report) {
+	cfg.Output.Report = func(report func(scheduler.Report)) func(scheduler.Report) {
+		return func(r scheduler.Report) {
 			report(r)
 			if len(r.Warnings) > 0 {
 				t.Errorf("warnings: %q", r.Warnings)
@@ -158,7 +158,7 @@ func TestDrainStuckAttempt(t *testing.T) {
 		r.Life.Process = &elsewhere
 	})
 	var warnings []string
-	cfg.Output.Report = func(r drain.Report) { warnings = append(warnings, r.Warnings...) }
+	cfg.Output.Report = func(r scheduler.Report) { warnings = append(warnings, r.Warnings...) }
 	began := time.Now()
 	res := run(t, cfg)
 	if took := time.Since(began); *n != 3 || took < 3*time.Second {

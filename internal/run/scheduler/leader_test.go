@@ -1,4 +1,4 @@
-package drain_test
+package scheduler_test
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
-	"greenlight/internal/run/drain"
+	"greenlight/internal/run/scheduler"
 	"greenlight/internal/state/tracker"
 )
 
@@ -29,7 +29,7 @@ func TestStandingByEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 1)
 	told := false
-	cfg.Output.Report = func(r drain.Report) {
+	cfg.Output.Report = func(r scheduler.Report) {
 		if r.Leader != "" {
 			told = true
 			cancel()
@@ -38,7 +38,7 @@ func TestStandingByEnds(t *testing.T) {
 			t.Error("launched beside the leader")
 		}
 	}
-	if _, err := drain.Run(ctx, cfg); err == nil || !told {
+	if _, err := scheduler.Run(ctx, cfg); err == nil || !told {
 		t.Errorf("ended with %v, told of the leader: %v", err, told)
 	}
 	check(t, lock.Unlock())
@@ -53,7 +53,7 @@ func TestStandingByEnds(t *testing.T) {
 
 // openAttempt leaves an attempt of a gl that is gone: its launcher, its wrapper and its agent are
 // as change makes them.
-func openAttempt(t *testing.T, cfg drain.Config, id string, change func(*attempt.Record)) *attempt.Record {
+func openAttempt(t *testing.T, cfg scheduler.Config, id string, change func(*attempt.Record)) *attempt.Record {
 	t.Helper()
 	pr := cfg.Project
 	check(t, pr.Runs.Files.Prepare())
@@ -81,7 +81,7 @@ func TestDrainAdopts(t *testing.T) {
 	openAttempt(t, cfg, "a", func(*attempt.Record) {})
 	openAttempt(t, cfg, "b", func(r *attempt.Record) { r.Life.Phase, r.Life.Wrapper, r.Life.StartedAt = plan.Claimed, nil, nil })
 	adopted := map[string]bool{}
-	cfg.Output.Report = func(r drain.Report) {
+	cfg.Output.Report = func(r scheduler.Report) {
 		for _, rec := range r.Adopted {
 			adopted[rec.ID.Slice] = true
 		}
@@ -105,7 +105,7 @@ func TestDrainMisfires(t *testing.T) {
 	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 2)
 	cfg.Builders.Agents[0].Job.Dir = filepath.Join(pr.Root, "not", "there")
 	var warnings []string
-	cfg.Output.Report = func(r drain.Report) { warnings = append(warnings, r.Warnings...) }
+	cfg.Output.Report = func(r scheduler.Report) { warnings = append(warnings, r.Warnings...) }
 	res := run(t, cfg)
 	if len(warnings) != 2 || len(res.Ended) != 1 || res.Plan.State("a").Class != plan.Failed || res.Plan.State("a").Session != "" {
 		t.Errorf("%q, %d ended, %+v", warnings, len(res.Ended), res.Plan.State("a").Item)
@@ -137,7 +137,7 @@ func TestDrainAfterClean(t *testing.T) {
 				check(t, os.RemoveAll(n.Runs.Files.Dir()))
 				check(t, os.WriteFile(filepath.Join(n.Root, "go"), nil, 0o644))
 			}
-			cfg.Output.Report = func(r drain.Report) {
+			cfg.Output.Report = func(r scheduler.Report) {
 				for _, rec := range r.Launched {
 					launched[rec.ID.Slice]++
 				}

@@ -1,4 +1,4 @@
-package drain_test
+package scheduler_test
 
 import (
 	"context"
@@ -17,8 +17,8 @@ import (
 	"greenlight/internal/base/testfiles"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
-	"greenlight/internal/run/drain"
 	"greenlight/internal/run/rehearsal"
+	"greenlight/internal/run/scheduler"
 	"greenlight/internal/state/journal"
 	"greenlight/internal/state/tracker"
 )
@@ -60,7 +60,7 @@ func drainOnce(t *testing.T, n int, seed uint64) {
 	cfg := config(t, pr, "rehearsal:"+text, limit)
 	launched := map[string]int{}
 	ended := map[string]int{}
-	cfg.Output.Report = func(r drain.Report) {
+	cfg.Output.Report = func(r scheduler.Report) {
 		for _, rec := range r.Launched {
 			launched[rec.ID.Name()]++
 		}
@@ -126,7 +126,7 @@ func TestDrainClaimsNothingFromMemory(t *testing.T) {
 	check(t, os.Link(file, other)) // no file event tells what is done to it by this name
 	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 1)
 	cfg.Pace.Interval = 50 * time.Millisecond
-	cfg.Output.Report = func(r drain.Report) {
+	cfg.Output.Report = func(r scheduler.Report) {
 		for _, rec := range r.Launched {
 			if rec.ID.Slice == "b" {
 				t.Error("b was launched, which is complete")
@@ -152,7 +152,7 @@ func TestDrainCountsOthers(t *testing.T) {
 	looks := 0
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	cfg.Output.Report = func(r drain.Report) {
+	cfg.Output.Report = func(r scheduler.Report) {
 		if looks++; looks == 10 {
 			cancel()
 		}
@@ -160,7 +160,7 @@ func TestDrainCountsOthers(t *testing.T) {
 			t.Errorf("launched %s beside it", r.Launched[0].ID.Name())
 		}
 	}
-	if _, err := drain.Run(ctx, cfg); ctx.Err() == nil {
+	if _, err := scheduler.Run(ctx, cfg); ctx.Err() == nil {
 		t.Errorf("it ended by itself, while a slot may yet become free: %v", err)
 	}
 }
@@ -185,7 +185,7 @@ func TestDrainStartsAfterTheClockWasSet(t *testing.T) {
 		claimed = r
 		return true
 	}}
-	cfg.Output.Report = func(r drain.Report) {
+	cfg.Output.Report = func(r scheduler.Report) {
 		for _, w := range r.Warnings {
 			t.Error(w)
 		}
@@ -205,7 +205,7 @@ func TestDrainTellsShortHolds(t *testing.T) {
 	pr := graph{ids: []string{"a"}}.write(t, `{}`)
 	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 1)
 	var once sync.Once
-	cfg.Output.Report = func(r drain.Report) {
+	cfg.Output.Report = func(r scheduler.Report) {
 		once.Do(func() { // the drain waits for this
 			now := time.Now()
 			check(t, pr.Tracker.Do(t.Context(), func(tracker.Tx) error {

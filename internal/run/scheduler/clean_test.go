@@ -1,4 +1,4 @@
-package drain_test
+package scheduler_test
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
-	"greenlight/internal/run/drain"
+	"greenlight/internal/run/scheduler"
 	"greenlight/internal/state/tracker"
 )
 
@@ -40,7 +40,7 @@ func TestDrainSurvivesCleaning(t *testing.T) {
 		}
 		<-stop
 	}()
-	cfg.Output.Report = func(r drain.Report) {
+	cfg.Output.Report = func(r scheduler.Report) {
 		for _, w := range r.Warnings {
 			t.Log(w)
 		}
@@ -79,7 +79,7 @@ func TestDrainTakesLostClaimsBack(t *testing.T) {
 		}
 	}}
 	var warnings []string
-	cfg.Output.Report = func(r drain.Report) { warnings = append(warnings, r.Warnings...) }
+	cfg.Output.Report = func(r scheduler.Report) { warnings = append(warnings, r.Warnings...) }
 	res := run(t, cfg)
 	if res.Plan.Done != len(g.ids) || len(lost) != len(g.ids) || len(warnings) > 0 {
 		t.Errorf("%d done, %d lost, warnings %q", res.Plan.Done, len(lost), warnings)
@@ -126,7 +126,7 @@ func TestDrainDisregardsLostStopMark(t *testing.T) {
 	check(t, pr.Runs.Files.Prepare())
 	check(t, pr.Tracker.Do(t.Context(), func(tracker.Tx) error { return pr.Runs.Control.PutStopMark(time.Now()) }))
 	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 1)
-	cfg.Output.Report = func(r drain.Report) {
+	cfg.Output.Report = func(r scheduler.Report) {
 		if len(r.Launched) > 0 {
 			os.Remove(filepath.Join(pr.Runs.Files.Dir(), "stop.json"))
 		}

@@ -1,4 +1,4 @@
-package drain_test
+package scheduler_test
 
 import (
 	"bytes"

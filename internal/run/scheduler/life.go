@@ -1,4 +1,4 @@
-// Package drain is the scheduler of a run: it decides what to launch, launches it, notices what
+// Package scheduler is the scheduler of a run: it decides what to launch, launches it, notices what
 // ended, and continues until nothing is left to do. It owns the goroutines, the tickers and the
 // signals of a run, and makes all decisions in one goroutine. It doesn't run agents (package
 // attempt does, in processes of their own) and it doesn't print.
@@ -22,7 +22,7 @@
 // 1 is the scheduler of a run, 2 the wrapper of one attempt, 3 its agent, which was a gate until
 // its process was on disk, 4 a test command, behind a gate too, and 5 gl as the agent calls it.
 // They tell each other everything by files.
-package drain
+package scheduler
 
 import (
 	"context"
@@ -52,8 +52,8 @@ var life = [...]state{
 	{
 		name: "blocked, ready", by: "scheduler, project lock",
 		in: []string{
-			"core/plan/plan.go:New", "run/drain/life.go:candidates", "run/drain/life.go:launch",
-			"run/drain/life.go:claimSome", "run/drain/claimer.go:claim",
+			"core/plan/plan.go:New", "run/scheduler/life.go:candidates", "run/scheduler/life.go:launch",
+			"run/scheduler/life.go:claimSome", "run/scheduler/claimer.go:claim",
 			"run/attempt/claim.go:Claim",
 		},
 		kill: "nothing; between the two writes a record without a claim, which a settler removes",
@@ -61,7 +61,7 @@ var life = [...]state{
 	{
 		name: "claimed", phase: "claimed", by: "scheduler, which starts the wrapper",
 		in: []string{
-			"run/drain/life.go:start", "run/runner/process.go:Start", "run/runner/tmux.go:Start",
+			"run/scheduler/life.go:start", "run/runner/process.go:Start", "run/runner/tmux.go:Start",
 			"cli/attempt.go:runAttempt", "cli/attempt.go:claimed",
 		},
 		kill: "a claim whose launcher is dead: a settler restores the slice as it was before. " +
@@ -105,7 +105,7 @@ var life = [...]state{
 		name: "in the merge queue", phase: "landing",
 		by: "merge queue, in a turn of the scheduler or the wrapper",
 		in: []string{
-			"run/attempt/landing.go:withdraw", "run/drain/queue.go:work", "cli/attempt.go:workLane",
+			"run/attempt/landing.go:withdraw", "run/scheduler/queue.go:work", "cli/attempt.go:workLane",
 			"run/lane/queue.go:Work", "run/lane/line.go:next", "run/lane/land.go:land",
 		},
 		kill: "nothing is lost: no process has to be there. " +
@@ -158,7 +158,7 @@ var life = [...]state{
 	{
 		name: "red, conflict", phase: "settled", by: "scheduler: once more, in the same worktree",
 		in: []string{
-			"run/drain/life.go:noteClosed", "run/drain/life.go:again",
+			"run/scheduler/life.go:noteClosed", "run/scheduler/life.go:again",
 			"run/attempt/outcome.go:Relaunch", "run/attempt/continue.go:goOn",
 		},
 		kill: "the settled record says that it is due again: any run launches it",
@@ -166,7 +166,7 @@ var life = [...]state{
 	{
 		name: "held", phase: "settled", by: "scheduler, once the hold ends",
 		in: []string{
-			"run/attempt/hold.go:put", "run/drain/wait.go:nextLook",
+			"run/attempt/hold.go:put", "run/scheduler/wait.go:nextLook",
 			"run/attempt/hold.go:end",
 		},
 		kill: "hold.json says until when nothing is launched",

@@ -1,4 +1,4 @@
-package drain_test
+package scheduler_test
 
 import (
 	"os"
@@ -7,12 +7,12 @@ import (
 	"testing"
 
 	"greenlight/internal/base/durable"
-	"greenlight/internal/run/drain"
+	"greenlight/internal/run/scheduler"
 	"greenlight/internal/state/statedir"
 )
 
 // lockedProject returns a project whose lock is held, as by a stopped gl.
-func lockedProject(t *testing.T) (drain.Config, *durable.Held) {
+func lockedProject(t *testing.T) (scheduler.Config, *durable.Held) {
 	t.Helper()
 	pr := graph{ids: []string{"a", "b"}, deps: map[string][]string{"b": {"a"}}}.write(t, `{}`)
 	lock, err := durable.Lock(t.Context(), statedir.Path(pr.Root, ".lock"))
@@ -25,7 +25,7 @@ func TestDrainWaitsForTheLock(t *testing.T) {
 	t.Parallel()
 	cfg, lock := lockedProject(t)
 	told := ""
-	cfg.Output.Report = func(r drain.Report) {
+	cfg.Output.Report = func(r scheduler.Report) {
 		if r.Locked != "" && told == "" {
 			told = r.Locked
 			check(t, lock.Unlock())
@@ -45,7 +45,7 @@ func TestDrainHearsWhileItWaitsForTheLock(t *testing.T) {
 	defer lock.Unlock()
 	signals := make(chan os.Signal, 1)
 	cfg.Signals = signals
-	cfg.Output.Report = func(r drain.Report) {
+	cfg.Output.Report = func(r scheduler.Report) {
 		if r.Locked != "" {
 			signals <- syscall.SIGINT
 		}

@@ -1,4 +1,4 @@
-package drain
+package scheduler
 
 import (
 	"flag"
@@ -120,7 +120,7 @@ func TestDesignShowsLife(t *testing.T) {
 		}
 	}
 	if !strings.Contains(page, want) {
-		t.Errorf("docs/design.md hasn't the table of states in life.go; to write it: go test ./internal/run/drain -run DesignShowsLife -update")
+		t.Errorf("docs/design.md hasn't the table of states in life.go; to write it: go test ./internal/run/scheduler -run DesignShowsLife -update")
 	}
 	if d := diagram(t); d == "" || !strings.Contains(page, d) {
 		t.Errorf("docs/design.md hasn't the diagram of the package comment:\n%s", d)
