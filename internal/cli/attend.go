@@ -6,6 +6,7 @@ import (
 	"strings"
 	"syscall"
 
+	"greenlight/internal/run/project"
 	"greenlight/internal/run/scheduler"
 )
 
@@ -17,13 +18,13 @@ import (
 const attendFlag = "attend"
 
 // orphans returns the attempts in the merge queue without a process; the next run takes them over.
-func (j *job) orphans() (names []string, err error) {
-	if leader, err := j.pr.Runs.Control.Leader(); err != nil || leader != "" {
+func orphans(pr *project.Project) (names []string, err error) {
+	if leader, err := pr.Runs.Control.Leader(); err != nil || leader != "" {
 		return nil, err
 	}
-	queue, err := j.pr.Runs.Queue()
+	queue, err := pr.Runs.Queue()
 	for _, r := range queue {
-		if j.pr.Has(r) && !r.Life.LauncherLives() {
+		if pr.Has(r) && !r.Life.LauncherLives() {
 			names = append(names, r.ID.Name())
 		}
 	}

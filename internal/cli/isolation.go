@@ -28,68 +28,77 @@ func isolate(pr *project.Project, isolation string) error {
 	return nil
 }
 
-// worktrees returns the repository for the slices' worktrees; nil if they are built in the
+// A workplaces opens what a run's agents work in: worktrees, or the checkout.
+type workplaces struct {
+	app    *cmdutil.App
+	pr     *project.Project
+	task   bool // instead of slices
+	force  bool // start even if the agents won't see everything
+	copied bool // pr is a scratch copy, whose agent is gl's own
+}
+
+// open returns the repository for the slices' worktrees; nil if they are built in the
 // checkout.
-func (j *job) worktrees(ctx context.Context) (*worktree.Repo, error) {
-	if j.pr.Config.Git.Isolation != project.IsolationWorktree {
-		return nil, j.unconfined("git.isolation is " + project.IsolationShared)
+func (w *workplaces) open(ctx context.Context) (*worktree.Repo, error) {
+	if w.pr.Config.Git.Isolation != project.IsolationWorktree {
+		return nil, w.unconfined("git.isolation is " + project.IsolationShared)
 	}
-	if !j.pr.Tracker.Traits().Lands && !j.pr.Stateless() {
-		if err := j.unconfined(j.pr.System().Name +
+	if !w.pr.Tracker.Traits().Lands && !w.pr.Stateless() {
+		if err := w.unconfined(w.pr.System().Name +
 			" slices are built in the checkout"); err != nil {
 			return nil, err
 		}
-		if j.pr.Config.Git.Asked {
-			j.app.IO.Message("isolation is shared: %s slices are built in the checkout",
-				j.pr.System().Name)
+		if w.pr.Config.Git.Asked {
+			w.app.IO.Message("isolation is shared: %s slices are built in the checkout",
+				w.pr.System().Name)
 		}
 		return nil, nil
 	}
-	repo, err := j.pr.OpenWorktrees(ctx)
+	repo, err := w.pr.OpenWorktrees(ctx)
 	if none := new(worktree.Unavailable); errors.As(err, &none) {
-		if err := j.unconfined(none.Reason); err != nil {
+		if err := w.unconfined(none.Reason); err != nil {
 			return nil, err
 		}
-		if j.pr.Config.Git.Asked || !none.NoRepository {
-			j.app.IO.Message("isolation is shared: %s", none.Reason)
+		if w.pr.Config.Git.Asked || !none.NoRepository {
+			w.app.IO.Message("isolation is shared: %s", none.Reason)
 		}
 		return nil, nil
 	}
-	if errors.Is(err, worktree.ErrNoCommit) && !j.pr.Config.Git.Asked {
-		if err := j.unconfined(worktree.ErrNoCommit.Reason); err != nil {
+	if errors.Is(err, worktree.ErrNoCommit) && !w.pr.Config.Git.Asked {
+		if err := w.unconfined(worktree.ErrNoCommit.Reason); err != nil {
 			return nil, err
 		}
-		j.app.IO.Message("isolation is shared: %s. To have %s in a worktree of its own, %s",
-			worktree.ErrNoCommit.Reason, j.each(), worktree.ErrNoCommit.Help)
+		w.app.IO.Message("isolation is shared: %s. To have %s in a worktree of its own, %s",
+			worktree.ErrNoCommit.Reason, w.each(), worktree.ErrNoCommit.Help)
 		return nil, nil
 	}
-	if refused := new(worktree.Refused); errors.As(err, &refused) && !j.pr.Config.Git.Asked {
+	if refused := new(worktree.Refused); errors.As(err, &refused) && !w.pr.Config.Git.Asked {
 		return nil, fmt.Errorf("%w, or build in the checkout: gl settings set git.isolation %s",
 			err, project.IsolationShared)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if j.pr.Config.Sandbox == project.SandboxBwrap {
+	if w.pr.Config.Sandbox == project.SandboxBwrap {
 		if err := sandbox.Check(ctx); err != nil {
 			return nil, fmt.Errorf("sandbox is bwrap, so nothing was started: %w, or gl settings set sandbox off", err)
 		}
 	}
-	if j.copy != nil { // its agents read no documents
+	if w.copied { // its agents read no documents
 		return repo, nil
 	}
 	if note := detachedText(repo); note != "" {
-		j.app.IO.Message("note: %s", note)
+		w.app.IO.Message("note: %s", note)
 	}
 	if err := git.Mend(repo.Git.Common); err != nil {
 		return nil, err
 	}
-	return repo, j.noteUnseen(ctx)
+	return repo, w.noteUnseen(ctx)
 }
 
 // each names what has its own worktree.
-func (j *job) each() string {
-	if j.task != nil {
+func (w *workplaces) each() string {
+	if w.task {
 		return "the task"
 	}
 	return "each slice"
@@ -97,8 +106,8 @@ func (j *job) each() string {
 
 // unconfined refuses to run agents in a checkout if they should be confined, which works only in
 // worktrees. The agent of a scratch copy is gl's own.
-func (j *job) unconfined(why string) error {
-	if j.pr.Config.Sandbox != project.SandboxBwrap || j.copy != nil {
+func (w *workplaces) unconfined(why string) error {
+	if w.pr.Config.Sandbox != project.SandboxBwrap || w.copied {
 		return nil
 	}
 	return fmt.Errorf("sandbox is bwrap, and it confines agents in worktrees only, but %s. "+
@@ -116,23 +125,23 @@ func unseenText(documents []string) string {
 
 // noteUnseen prints what agents won't see in their worktrees because it isn't committed. If slices
 // are built from it, it asks before starting.
-func (j *job) noteUnseen(ctx context.Context) error {
-	unseen, err := ops.FindUnseen(ctx, j.pr)
+func (w *workplaces) noteUnseen(ctx context.Context) error {
+	unseen, err := ops.FindUnseen(ctx, w.pr)
 	if err != nil || len(unseen.Documents)+len(unseen.Files) == 0 {
 		return err
 	}
 	if n := len(unseen.Files); n > 0 {
-		j.app.IO.Message("agents won't see %s: %s%s", words.Count(n, "uncommitted file"),
+		w.app.IO.Message("agents won't see %s: %s%s", words.Count(n, "uncommitted file"),
 			sanitize.Text(unseen.Files[0]), words.More(n-1))
 	}
 	if len(unseen.Documents) == 0 {
 		return nil
 	}
 	what := unseenText(unseen.Documents)
-	if j.o.force || j.app.Confirm(what+". Start anyway?") {
+	if w.force || w.app.Confirm(what+". Start anyway?") {
 		return nil
 	}
-	if j.task != nil {
+	if w.task {
 		return errors.New(what +
 			". Run git add and git commit first, or work in the checkout: --isolation shared")
 	}

@@ -158,7 +158,7 @@ func (j *job) build(ctx context.Context) error {
 	if err := j.admit(p, j.app.Confirm); err != nil {
 		return err
 	}
-	adopt, err := j.orphans()
+	adopt, err := orphans(j.pr)
 	if err != nil {
 		return err
 	}
@@ -205,7 +205,8 @@ func (j *job) build(ctx context.Context) error {
 // inWorktree arranges for the work to be done in worktrees and merged, unless it is to be done in
 // the checkout.
 func (j *job) inWorktree(ctx context.Context, cfg *scheduler.Config) (err error) {
-	if cfg.Tools.Trees, err = j.worktrees(ctx); err != nil || cfg.Tools.Trees == nil {
+	where := &workplaces{j.app, j.pr, j.task != nil, j.o.force, j.copy != nil}
+	if cfg.Tools.Trees, err = where.open(ctx); err != nil || cfg.Tools.Trees == nil {
 		return err
 	}
 	if j.copy != nil { // its state is disposable
