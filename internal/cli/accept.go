@@ -118,7 +118,8 @@ func showTests(ctx context.Context, app *cmdutil.App, id string) error {
 		return fmt.Errorf("the tests of %s are unchanged since the hand-over, so there is nothing to accept: run gl why %s", id, id)
 	}
 	var text bytes.Buffer
-	if err := git.Diff(ctx, l.Repo.Git.Common, d.From, d.To, git.DiffOptions{Paths: paths}, &text); err != nil {
+	if err := git.Diff(ctx, l.Repo.Git.Common, d.From, d.To, git.DiffOptions{Paths: paths},
+		&text); err != nil {
 		return err
 	}
 	for line := range strings.Lines(text.String()) {
@@ -134,7 +135,8 @@ func showTestsHere(app *cmdutil.App, pr *project.Project, id string) error {
 	}
 	recs, err := pr.Runs.Last(id)
 	if err == nil {
-		app.IO.Printf("%s\n", sanitize.Line(gate.ItemsText(recs[id][0].Judged.Gate.Answer(gate.Tests).Items)))
+		app.IO.Printf("%s\n",
+			sanitize.Line(gate.ItemsText(recs[id][0].Judged.Gate.Answer(gate.Tests).Items)))
 	}
 	return err
 }
@@ -177,10 +179,13 @@ func tellReady(app *cmdutil.App, a *ops.Acceptance) error {
 	return err
 }
 
-// landAccepted works the lane for a slice that was accepted, unless a drain does, and says how that ended.
-func landAccepted(ctx context.Context, app *cmdutil.App, l *lane.Queue, built *worktree.Lineage, a *ops.Acceptance) error {
+// landAccepted works the lane for a slice that was accepted, unless a drain does, and says how that
+// ended.
+func landAccepted(ctx context.Context, app *cmdutil.App, l *lane.Queue, built *worktree.Lineage,
+	a *ops.Acceptance) error {
 	id, pr := a.Queued.ID.Slice, l.Project
-	if change, err := l.Reader.Changes(ctx, built); err == nil { // else the lane says what is the matter
+	if change, err := l.Reader.Changes(ctx, built); err == nil {
+		// else the lane says what is the matter
 		app.IO.Printf("%s: %s\n", id, changeText(change))
 	}
 	leader, err := pr.Runs.Control.Leader()

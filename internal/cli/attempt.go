@@ -69,7 +69,8 @@ func runAttempt(ctx context.Context, app *cmdutil.App, args []string) error {
 	if o.pane {
 		show("\n" + sanitize.Text(lastLine(pr, final)))
 	}
-	if !rec.Life.LauncherLives() { // else it brings STATE.md up to date, once for all that ends together
+	if !rec.Life.LauncherLives() {
+		// else it brings STATE.md up to date, once for all that ends together
 		time.Sleep(yield)
 		err = pr.Tracker.Refresh(ctx)
 	}
@@ -138,19 +139,25 @@ func (o wrapperOptions) claimed() (*project.Project, *attempt.Record, error) {
 	return pr.Whose(rec), rec, nil
 }
 
-func newWrapper(app *cmdutil.App, pr *project.Project, local *executor.Local, stop <-chan os.Signal, show func(line string)) *attempt.Wrapper {
+func newWrapper(app *cmdutil.App, pr *project.Project, local *executor.Local, stop <-chan os.Signal,
+	show func(line string)) *attempt.Wrapper {
 	env, agentEnv := runner.TakeAgentEnv(app.Environ)
 	os.Unsetenv(runner.AgentEnv) // git inherits ours
 	settler := pr.Settler()
 	settler.Executor = local
 	config := pr.Config
 	return &attempt.Wrapper{Settler: settler, Options: attempt.Options{
-		Root: pr.Root, Env: append(agent.ScrubEnv(env), pr.AgentEnv()...), AgentEnv: agentEnv, Stop: stop,
+		Root: pr.Root, Env: append(agent.ScrubEnv(env), pr.AgentEnv()...),
+		AgentEnv: agentEnv, Stop: stop,
 		Limits:     attempt.Limits{Silent: config.Silent, Tool: config.Tool, Result: config.Result},
 		SetupLimit: config.Git.SetupLimit,
-		Tests:      attempt.Tests{Limit: config.Test.Limit, Pattern: config.Test.Pattern, Removable: config.Test.Removable},
-		Every:      config.Git.SnapshotEvery, WindowPercent: config.WindowPercent, Confine: config.Sandbox == project.SandboxBwrap,
-		Brief: func(r *attempt.Record) (string, string, error) { return newBrief(context.Background(), pr, r) },
+		Tests: attempt.Tests{Limit: config.Test.Limit, Pattern: config.Test.Pattern,
+			Removable: config.Test.Removable},
+		Every: config.Git.SnapshotEvery, WindowPercent: config.WindowPercent,
+		Confine: config.Sandbox == project.SandboxBwrap,
+		Brief: func(r *attempt.Record) (string, string, error) {
+			return newBrief(context.Background(), pr, r)
+		},
 		Print: func(ev agent.Event) { show(attemptlog.EventText(ev)) },
 	}}
 }
@@ -221,9 +228,12 @@ func (v *paneView) close() {
 	}
 }
 
-// workLane works the lane where the gl that launched the attempt is gone, and no other drains the project.
-func workLane(ctx context.Context, app *cmdutil.App, pr *project.Project, rec *attempt.Record, show func(line string)) error {
-	if leader, err := pr.Runs.Control.Leader(); err != nil || leader != "" || rec.Life.LauncherLives() {
+// workLane works the lane where the gl that launched the attempt is gone, and no other drains the
+// project.
+func workLane(ctx context.Context, app *cmdutil.App, pr *project.Project, rec *attempt.Record,
+	show func(line string)) error {
+	if leader, err := pr.Runs.Control.Leader(); err != nil || leader != "" ||
+		rec.Life.LauncherLives() {
 		return err
 	}
 	l, err := openLane(ctx, app, pr, pr.Root)

@@ -135,7 +135,8 @@ func toDiff(app *cmdutil.App, l *lane.Queue, p *plan.Plan) (string, error) {
 	var ids []string
 	for i := range p.States {
 		st := &p.States[i]
-		if lineage, err := l.Repo.Lineages.Get(l.Project.Key(), st.ID); err == nil && lineage.Phase != worktree.Gone && st.Class != plan.Done {
+		if lineage, err := l.Repo.Lineages.Get(l.Project.Key(), st.ID); err == nil &&
+			lineage.Phase != worktree.Gone && st.Class != plan.Done {
 			ids = append(ids, st.ID)
 		} else if err != nil && !errors.Is(err, fs.ErrNotExist) &&
 			!errors.As(err, new(*worktree.BadLineage)) {
@@ -151,7 +152,8 @@ func toDiff(app *cmdutil.App, l *lane.Queue, p *plan.Plan) (string, error) {
 	return "", cmdutil.Usage("which slice? these have work that hasn't landed: %s", words.Some(ids))
 }
 
-func openTool(ctx context.Context, app *cmdutil.App, l *lane.Queue, d *lane.Diff, tool string) error {
+func openTool(ctx context.Context, app *cmdutil.App, l *lane.Queue, d *lane.Diff,
+	tool string) error {
 	in, hasIn := app.IO.In.(*os.File)
 	out, hasOut := app.IO.Out.(*os.File)
 	errs, hasErr := app.IO.Err.(*os.File)
@@ -166,8 +168,10 @@ func openTool(ctx context.Context, app *cmdutil.App, l *lane.Queue, d *lane.Diff
 
 const defaultWidth = 80
 
-// printDiff prints a diff. What a terminal would obey is made visible there; elsewhere it is a patch, byte for byte.
-func printDiff(ctx context.Context, out *iostreams.Streams, l *lane.Queue, d *lane.Diff, stat bool) error {
+// printDiff prints a diff. What a terminal would obey is made visible there; elsewhere it is a
+// patch, byte for byte.
+func printDiff(ctx context.Context, out *iostreams.Streams, l *lane.Queue, d *lane.Diff,
+	stat bool) error {
 	var o git.DiffOptions
 	if stat {
 		if o.Stat = out.Width(); o.Stat == 0 {

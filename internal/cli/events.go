@@ -55,7 +55,8 @@ Exit codes: 0 shown; 1 it failed; 2 wrong usage; 130, 143 interrupted.`,
 	}
 	f := c.Flags()
 	f.BoolVarP(&o.follow, "follow", "f", false, "keep printing events as they come")
-	f.StringVar(&o.since, "since", "", "only events since `WHEN`: how long ago, a time of day, a day, or a time")
+	f.StringVar(&o.since, "since", "",
+		"only events since `WHEN`: how long ago, a time of day, a day, or a time")
 	f.StringVar(&o.slice, "slice", "", "only events of slice or task `ID`")
 	f.BoolVar(&o.json, "json", false, "print one JSON document per event")
 	_ = c.RegisterFlagCompletionFunc("slice", app.CompleteIDs) // fails only for an unknown flag
@@ -125,7 +126,8 @@ func runEvents(ctx context.Context, app *cmdutil.App, o eventsOptions) error {
 		app.IO.Message("no events yet")
 	}
 	if n := r.Skipped(); n > 0 {
-		app.IO.Message("warning: %s of the journal can't be read, and left out", words.Count(n, "line"))
+		app.IO.Message("warning: %s of the journal can't be read, and left out",
+			words.Count(n, "line"))
 	}
 	select {
 	case sig := <-caught:
@@ -222,7 +224,8 @@ func happened(e journal.Event) string {
 		return "needs you: " + e.Reason
 	case journal.Queued:
 		return "enters the merge queue"
-	case journal.Merge, journal.Verdict, journal.Landed, journal.Delivered, journal.Undelivered, journal.PullRequest:
+	case journal.Merge, journal.Verdict, journal.Landed, journal.Delivered, journal.Undelivered,
+		journal.PullRequest:
 		return laneText(e)
 	case journal.Undone:
 		return strings.TrimSuffix("taken back: "+e.Reason, ": ")
@@ -388,7 +391,8 @@ func endText(e journal.Event) []string {
 }
 
 func eventAge(e journal.Event) string {
-	return plan.Age(time.Duration(min(*e.DurationMS, int64(time.Duration(1<<62)/time.Millisecond))) * time.Millisecond)
+	return plan.Age(time.Duration(min(*e.DurationMS,
+		int64(time.Duration(1<<62)/time.Millisecond))) * time.Millisecond)
 }
 
 func sumsText(t *journal.Sums) string {
@@ -396,7 +400,8 @@ func sumsText(t *journal.Sums) string {
 	for _, c := range []struct {
 		n    int
 		what string
-	}{{t.Failed, "failed"}, {t.Stalled, "stalled"}, {t.Waiting, "waiting"}, {t.Blocked, "blocked"}} {
+	}{{t.Failed, "failed"}, {t.Stalled, "stalled"}, {t.Waiting, "waiting"},
+		{t.Blocked, "blocked"}} {
 		if c.n > 0 {
 			text += fmt.Sprintf(", %d %s", c.n, c.what)
 		}
@@ -413,13 +418,15 @@ type eventStream struct {
 }
 
 // streamEvents returns a stream of the events from now on.
-func streamEvents(ctx context.Context, pr *project.Project, out *iostreams.Streams) (*eventStream, error) {
+func streamEvents(ctx context.Context, pr *project.Project,
+	out *iostreams.Streams) (*eventStream, error) {
 	r, err := pr.Runs.Journal().ReaderAtEnd()
 	if err != nil {
 		return nil, fmt.Errorf("read the journal: %w", err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	s := &eventStream{reader: r, show: eventPrinter(out, true), cancel: cancel, done: make(chan error, 1)}
+	s := &eventStream{reader: r, show: eventPrinter(out, true), cancel: cancel,
+		done: make(chan error, 1)}
 	go func() {
 		for e, err := range r.Follow(ctx) {
 			if err == nil {

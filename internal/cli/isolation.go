@@ -151,7 +151,8 @@ func (w *workplaces) noteUnseen(ctx context.Context) error {
 // detachedText notes that merged work doesn't reach this checkout because no branch is checked out;
 // "" if one is.
 func detachedText(repo *worktree.Repo) string {
-	branch, err := (git.Worktree{Common: repo.Git.Common, Admin: repo.Git.GitDir, Path: repo.Git.Top}).Branch()
+	branch, err := (git.Worktree{Common: repo.Git.Common, Admin: repo.Git.GitDir,
+		Path: repo.Git.Top}).Branch()
 	if err != nil || branch != "" || repo.Target() == "" {
 		return ""
 	}

@@ -298,8 +298,9 @@ func (j *job) config(p *plan.Plan) scheduler.Config {
 	here := !j.parallel() || !j.o.watch && ready == 1
 	cfg := scheduler.Config{
 		Project: j.pr,
-		Scope:   scheduler.Scope{IDs: j.scope(), Milestone: j.o.milestone, Force: j.o.force, Over: j.over},
-		Slots:   scheduler.Slots{Max: j.max, Fixed: j.o.max > 0, Now: j.pr.Slots, Serial: here},
+		Scope: scheduler.Scope{IDs: j.scope(), Milestone: j.o.milestone, Force: j.o.force,
+			Over: j.over},
+		Slots: scheduler.Slots{Max: j.max, Fixed: j.o.max > 0, Now: j.pr.Slots, Serial: here},
 		Mode: scheduler.Mode{
 			Refill: j.o.watch || len(j.ids) > 1 || here && (ready > 1 || j.o.sequential),
 			Lead:   j.o.watch, Foreground: here,
@@ -311,7 +312,9 @@ func (j *job) config(p *plan.Plan) scheduler.Config {
 		Pace: scheduler.Pace{Interval: j.every, Stagger: j.pr.Config.Stagger},
 	}
 	if j.rehearsal == nil {
-		cfg.Builders.Renew = func(pr *project.Project, name string) (scheduler.Agent, error) { return j.again(pr, name) }
+		cfg.Builders.Renew = func(pr *project.Project, name string) (scheduler.Agent, error) {
+			return j.again(pr, name)
+		}
 	}
 	// A rehearsal replaces every agent, and --agent with named slices overrides the agents that the
 	// slices name.
@@ -358,7 +361,8 @@ func (j *job) drain(ctx context.Context, cfg scheduler.Config) error {
 		}
 		defer panes.Session.CloseIdle(context.WithoutCancel(ctx), panes.Over)
 		cfg.Tools.Runner = panes
-		cfg.Mode.Detach = !cfg.Mode.Refill && !cfg.Mode.Attend && j.events == nil && canAttach(j.app) && (j.copy == nil || cfg.Tools.Lane == nil)
+		cfg.Mode.Detach = !cfg.Mode.Refill && !cfg.Mode.Attend && j.events == nil &&
+			canAttach(j.app) && (j.copy == nil || cfg.Tools.Lane == nil)
 	}
 	cfg.Signals = signals
 	t := newReporter(j.app, cfg)
@@ -413,7 +417,8 @@ func (j *job) conclude(cfg scheduler.Config, t *reporter, res *scheduler.Result)
 		}
 	}
 	done := allDone(res.Plan)
-	if !cfg.Mode.Refill { // one round: what it launched counts, and what a hold stopped as it came out in the end
+	if !cfg.Mode.Refill {
+		// one round: what it launched counts, and what a hold stopped as it came out in the end
 		last := make(map[string]outcome.Outcome)
 		for _, r := range res.Ended {
 			last[r.ID.Slice] = r.Judged.Outcome

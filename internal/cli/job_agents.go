@@ -89,7 +89,8 @@ func (j *job) launchables() []scheduler.Agent {
 
 // named finds the agent that a slice names. It doesn't ask for permission to launch it: without
 // permission, the drain continues without it.
-func (j *job) named(ctx context.Context, pr *project.Project, name string) (scheduler.Agent, error) {
+func (j *job) named(ctx context.Context, pr *project.Project,
+	name string) (scheduler.Agent, error) {
 	a, err := j.again(pr, name)
 	if err != nil {
 		return scheduler.Agent{}, err

@@ -63,7 +63,8 @@ func runLand(ctx context.Context, app *cmdutil.App, reset bool) error {
 		return err
 	}
 	if p, err := pr.Plan(time.Now(), pr.Options()); err == nil {
-		app.About(pr, p, append(slices.Clone(p.Lists.Landing), lane.ReadStatus(pr.Runs.Files.Dir()).Undelivered...)...)
+		app.About(pr, p, append(slices.Clone(p.Lists.Landing),
+			lane.ReadStatus(pr.Runs.Files.Dir()).Undelivered...)...)
 	}
 	l.Told, l.Asked = func(line string) { app.IO.Message("%s", sanitize.Text(line)) }, true
 	if reset {
@@ -130,7 +131,8 @@ func tellMerged(ctx context.Context, app *cmdutil.App, l *lane.Queue, status lan
 }
 
 // permittedLane opens the project's lane for a command: what it runs must have been allowed.
-func permittedLane(ctx context.Context, app *cmdutil.App, pr *project.Project) (*lane.Queue, error) {
+func permittedLane(ctx context.Context, app *cmdutil.App,
+	pr *project.Project) (*lane.Queue, error) {
 	commands, err := pr.MustAllow().ForQueue(ctx)
 	if err == nil {
 		err = permit(ctx, app, pr.Root, commands)
@@ -141,8 +143,10 @@ func permittedLane(ctx context.Context, app *cmdutil.App, pr *project.Project) (
 	return openLane(ctx, app, pr, pr.Root)
 }
 
-// openLane opens the project's lane. trustRoot is the project whose commands this person has allowed.
-func openLane(ctx context.Context, app *cmdutil.App, pr *project.Project, trustRoot string) (*lane.Queue, error) {
+// openLane opens the project's lane. trustRoot is the project whose commands this person has
+// allowed.
+func openLane(ctx context.Context, app *cmdutil.App, pr *project.Project,
+	trustRoot string) (*lane.Queue, error) {
 	self, err := cmdutil.Self()
 	if err != nil {
 		return nil, err
@@ -159,7 +163,8 @@ func openLane(ctx context.Context, app *cmdutil.App, pr *project.Project, trustR
 // tellUndelivered says what has landed and isn't where it belongs, and why.
 func tellUndelivered(out *iostreams.Streams, s lane.Status) {
 	if pr := s.PullRequest; pr != nil {
-		out.Printf("%s\n", term.Wrap("  Pull request: "+sanitize.Text(status.Proposed(s)), out.Width(), 4))
+		out.Printf("%s\n",
+			term.Wrap("  Pull request: "+sanitize.Text(status.Proposed(s)), out.Width(), 4))
 	}
 	if len(s.Waiting()) == 0 {
 		return
@@ -168,5 +173,6 @@ func tellUndelivered(out *iostreams.Streams, s lane.Status) {
 	if reason == "" {
 		reason = "it hasn't been tried yet"
 	}
-	out.Printf("%s\n", term.Wrap("  Not merged yet: "+sanitize.Text(words.Some(s.Waiting())+": "+reason)+". Run gl land", out.Width(), 4))
+	out.Printf("%s\n", term.Wrap("  Not merged yet: "+
+		sanitize.Text(words.Some(s.Waiting())+": "+reason)+". Run gl land", out.Width(), 4))
 }

@@ -196,7 +196,8 @@ func (l *logView) head() {
 		started = "started " + l.rec.Life.StartedAt.Local().Format(time.DateTime)
 	}
 	l.line(term.Dim,
-		fmt.Sprintf("attempt %d of %s with %s, %s", l.rec.ID.N, l.rec.ID.Slice, l.rec.Job.Agent, started))
+		fmt.Sprintf("attempt %d of %s with %s, %s", l.rec.ID.N, l.rec.ID.Slice,
+			l.rec.Job.Agent, started))
 }
 
 // once shows the log so far.

@@ -260,7 +260,8 @@ func (t *reporter) turnover(r scheduler.Report) []line {
 			continue
 		}
 		next := ""
-		if len(launched) > 0 && !launched[0].Talk.Mends() && launched[0].ID.Name() != rec.ID.Name() {
+		if len(launched) > 0 && !launched[0].Talk.Mends() &&
+			launched[0].ID.Name() != rec.ID.Name() {
 			next = " -> launched " + launched[0].ID.Label()
 			launched = launched[1:]
 		}
@@ -310,7 +311,8 @@ func (t *reporter) greeting(r scheduler.Report) []string {
 	lines = append(lines, commandIndent+commandText(r.Launched[0].Job.Argv))
 	switch {
 	case t.session != nil:
-		attach := "attach with: " + shellLine(t.session.AttachArgv()) + "  (or: gl attach" + flags + ")"
+		attach := "attach with: " + shellLine(t.session.AttachArgv()) +
+			"  (or: gl attach" + flags + ")"
 		lines = append(lines, commandIndent+attach)
 	case !t.cfg.Mode.Foreground:
 		lines = append(lines, commandIndent+"watch one with: gl logs -f "+ids[0]+flags)
@@ -439,7 +441,8 @@ func totals(p *plan.Plan) string {
 	switch root, n := p.BlockedOn(); {
 	case n == 0:
 	case n < len(p.Lists.Blocked):
-		s += fmt.Sprintf(" | %d blocked, %d of them on %s", len(p.Lists.Blocked), n, sanitize.Text(root))
+		s += fmt.Sprintf(" | %d blocked, %d of them on %s", len(p.Lists.Blocked), n,
+			sanitize.Text(root))
 	default:
 		s += fmt.Sprintf(" | %d blocked on %s", n, sanitize.Text(root))
 	}
@@ -450,7 +453,8 @@ func totals(p *plan.Plan) string {
 func leftOver(out *iostreams.Streams, p *plan.Plan) {
 	now := time.Now()
 	for _, ids := range [][]string{
-		p.Lists.TroubledIDs(), p.Lists.Waiting, p.Lists.Unknown, p.Lists.Running, p.Lists.Landing, p.Lists.Ready, p.Lists.Blocked,
+		p.Lists.TroubledIDs(), p.Lists.Waiting, p.Lists.Unknown, p.Lists.Running, p.Lists.Landing,
+		p.Lists.Ready, p.Lists.Blocked,
 	} {
 		for _, id := range ids {
 			text := "  " + sanitize.Text(p.Why(id, now).String())

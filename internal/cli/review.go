@@ -59,19 +59,20 @@ type reviewDoc struct {
 }
 
 type reviewItem struct {
-	Kind       ops.PendingKind  `json:"kind" jsonschema:"enum=question,enum=review,enum=empty,enum=red,enum=conflict,enum=failed,enum=stalled,enum=interrupted,enum=paused,enum=unknown,enum=undelivered,enum=held,enum=proposal"`
-	ID         *string          `json:"id"`   // null for what is about the project
-	Name       *string          `json:"name"` // null for what is about the project
-	Why        string           `json:"why"`
-	Commands   []string         `json:"commands"`   // that answer it, the usual one first
-	Attempt    *attempt.Info    `json:"attempt"`    // the last one; null if there was none
-	Summary    *string          `json:"summary"`    // what its session wrote for people
-	Files      *int             `json:"files"`      // changed; null if git doesn't tell
-	Insertions *int             `json:"insertions"` // null if git doesn't tell
-	Deletions  *int             `json:"deletions"`  // null if git doesn't tell
-	Said       []string         `json:"said"`       // the end of what its agent wrote
-	LookAt     []string         `json:"look_at"`    // what its contracts ask a person to look at, of one that awaits review
-	Proposals  []reviewProposal `json:"proposals"`  // commands that its sessions wanted to set
+	Kind       ops.PendingKind `json:"kind" jsonschema:"enum=question,enum=review,enum=empty,enum=red,enum=conflict,enum=failed,enum=stalled,enum=interrupted,enum=paused,enum=unknown,enum=undelivered,enum=held,enum=proposal"`
+	ID         *string         `json:"id"`   // null for what is about the project
+	Name       *string         `json:"name"` // null for what is about the project
+	Why        string          `json:"why"`
+	Commands   []string        `json:"commands"`   // that answer it, the usual one first
+	Attempt    *attempt.Info   `json:"attempt"`    // the last one; null if there was none
+	Summary    *string         `json:"summary"`    // what its session wrote for people
+	Files      *int            `json:"files"`      // changed; null if git doesn't tell
+	Insertions *int            `json:"insertions"` // null if git doesn't tell
+	Deletions  *int            `json:"deletions"`  // null if git doesn't tell
+	Said       []string        `json:"said"`       // the end of what its agent wrote
+	// what its contracts ask a person to look at, of one that awaits review
+	LookAt    []string         `json:"look_at"`
+	Proposals []reviewProposal `json:"proposals"` // commands that its sessions wanted to set
 }
 
 type reviewProposal struct {
@@ -173,7 +174,8 @@ func title(w *ops.Pending) string {
 			return subject + " was " + said + ": " + w.Why
 		}
 		return subject + " was " + w.Why
-	case ops.PendingEmpty, ops.PendingRed, ops.PendingStalled, ops.PendingPaused, ops.PendingUnknown:
+	case ops.PendingEmpty, ops.PendingRed, ops.PendingStalled, ops.PendingPaused,
+		ops.PendingUnknown:
 	}
 	text := subject + " is " + string(w.Kind)
 	if w.Why != "" && w.Why != string(w.Kind) {
@@ -183,7 +185,8 @@ func title(w *ops.Pending) string {
 }
 
 // facts returns what gl knows about a slice's work.
-func (r *reviewer) facts(ctx context.Context, w *ops.Pending) (summary string, d *lane.Diff, said []string) {
+func (r *reviewer) facts(ctx context.Context,
+	w *ops.Pending) (summary string, d *lane.Diff, said []string) {
 	if w.ID == "" {
 		return "", nil, nil
 	}
@@ -264,7 +267,8 @@ func (r *reviewer) show(ctx context.Context, w *ops.Pending, place string) {
 		if out.Width() > 0 {
 			width = out.Width()
 		}
-		if err := git.Diff(ctx, r.lane.Repo.Git.Common, d.From, d.To, git.DiffOptions{Stat: width - 4}, &stat); err == nil {
+		if err := git.Diff(ctx, r.lane.Repo.Git.Common, d.From, d.To,
+			git.DiffOptions{Stat: width - 4}, &stat); err == nil {
 			lines := strings.Split(strings.TrimRight(stat.String(), "\n"), "\n")
 			for i, l := range lines[:max(0, len(lines)-1)] { // the last one is the sum
 				if i == saidLines {
@@ -318,11 +322,13 @@ func (r *reviewer) choices(w *ops.Pending) []choice {
 			return nil
 		}
 		return []choice{accept, reject}
-	case ops.PendingRed, ops.PendingConflict, ops.PendingFailed, ops.PendingStalled, ops.PendingInterrupted:
+	case ops.PendingRed, ops.PendingConflict, ops.PendingFailed, ops.PendingStalled,
+		ops.PendingInterrupted:
 		if w.Kind == ops.PendingRed && ops.TestsToAccept(r.pr, w.ID) == nil {
-			tests := choice{"a", "show and accept its tests", func(ctx context.Context, id, _ string) error {
-				return r.acceptTests(ctx, id)
-			}, ""}
+			tests := choice{"a", "show and accept its tests",
+				func(ctx context.Context, id, _ string) error {
+					return r.acceptTests(ctx, id)
+				}, ""}
 			return []choice{tests, retry, fresh}
 		}
 		return []choice{retry, fresh}
@@ -348,7 +354,8 @@ func (r *reviewer) acceptTests(ctx context.Context, id string) error {
 	if err := showTests(ctx, r.app, id); err != nil {
 		return err
 	}
-	if word, ok := r.app.IO.Ask("  Accept these tests? [y] yes  [n] no: "); !ok || word != "y" && word != "yes" {
+	if word, ok := r.app.IO.Ask("  Accept these tests? [y] yes  [n] no: "); !ok ||
+		word != "y" && word != "yes" {
 		return &cmdutil.ExitError{Code: cmdutil.ExitFailed}
 	}
 	return runAccept(ctx, r.app, id, false, true)
@@ -402,7 +409,9 @@ func (r *reviewer) ask(ctx context.Context, w *ops.Pending) (decided bool, err e
 			return false, errQuit
 		}
 		key, text, _ := strings.Cut(word, " ")
-		switch i := slices.IndexFunc(choices, func(c choice) bool { return key == c.key || key == c.word }); {
+		switch i := slices.IndexFunc(choices, func(c choice) bool {
+			return key == c.key || key == c.word
+		}); {
 		case key == "q" || key == "quit":
 			return false, errQuit
 		case key == "s" || key == "skip":

@@ -118,7 +118,8 @@ func milestoneLines(list []roadmap.Progress) string {
 		m := &list[i]
 		progress := "no slices yet"
 		if m.Total > 0 {
-			progress = fmt.Sprintf("%s %d/%d", status.Bar(m.Done, m.Total, status.BarCells), m.Done, m.Total)
+			progress = fmt.Sprintf("%s %d/%d", status.Bar(m.Done, m.Total, status.BarCells),
+				m.Done, m.Total)
 		}
 		fmt.Fprintf(&b, "%s  %s\n", term.Pad(milestoneTitle(m), width), progress)
 	}

@@ -42,8 +42,9 @@ func dryRun(ctx context.Context, app *cmdutil.App, pr *project.Project, p *plan.
 	if len(launch) > 0 && p.State(launch[0]).Staged { // its prompt depends on its step
 		id = launch[0]
 	}
-	command := j.first().Command(agent.Job{Prompt: pr.Tracker.Prompt(id), Dir: pr.Root, SessionID: "UUID", Slice: "ID",
-		Instructions: j.first().text, Briefed: j.briefs(j.first()), BriefFile: pr.Runs.Files.Brief("ID", 1)})
+	command := j.first().Command(agent.Job{Prompt: pr.Tracker.Prompt(id), Dir: pr.Root,
+		SessionID: "UUID", Slice: "ID", Instructions: j.first().text, Briefed: j.briefs(j.first()),
+		BriefFile: pr.Runs.Files.Brief("ID", 1)})
 	if o.json {
 		doc := dryDoc(p, launch, command)
 		doc.Expected = expected(pr, p, j)
@@ -127,11 +128,15 @@ func wouldLaunch(p *plan.Plan, j *job) []string {
 		accounts = append(accounts, plan.Account{Agent: a.Name, ID: a.Job.Account})
 	}
 	for _, id := range candidates {
-		if name := p.State(id).Agent; name != "" && cfg.Builders.Find != nil && !slices.ContainsFunc(accounts, func(a plan.Account) bool { return a.Agent == name }) {
+		if name := p.State(id).Agent; name != "" && cfg.Builders.Find != nil &&
+			!slices.ContainsFunc(accounts, func(a plan.Account) bool {
+				return a.Agent == name
+			}) {
 			accounts = append(accounts, plan.Account{Agent: name, Named: true})
 		}
 	}
-	allotment := p.Allot(accounts, time.Now(), plan.AllotOptions{Forced: j.o.force && len(j.ids) > 0, Named: cfg.Builders.Find != nil})
+	allotment := p.Allot(accounts, time.Now(),
+		plan.AllotOptions{Forced: j.o.force && len(j.ids) > 0, Named: cfg.Builders.Find != nil})
 	var launch []string
 	for _, id := range candidates {
 		if i := allotment.Agent(id); i >= 0 && len(launch) < n {
@@ -196,7 +201,8 @@ func tellExpected(out *iostreams.Streams, ends []dryEnd) {
 }
 
 func dryDoc(p *plan.Plan, launch, command []string) dryRunDoc {
-	return dryRunDoc{SchemaVersion: 1, Ready: jsondoc.OrEmpty(p.Lists.Ready), Running: jsondoc.OrEmpty(p.Lists.Running), Blocked: jsondoc.OrEmpty(p.Lists.Blocked),
+	return dryRunDoc{SchemaVersion: 1, Ready: jsondoc.OrEmpty(p.Lists.Ready),
+		Running: jsondoc.OrEmpty(p.Lists.Running), Blocked: jsondoc.OrEmpty(p.Lists.Blocked),
 		WouldLaunch: jsondoc.OrEmpty(launch), Command: jsondoc.OrEmpty(command)}
 }
 

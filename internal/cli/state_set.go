@@ -16,7 +16,8 @@ import (
 func newStateSet(app *cmdutil.App) *cobra.Command {
 	keys := ops.AgentKeys()
 	agents := term.Wrap("The agent of an attempt can change its own slice, and of its fields only "+
-		strings.Join(keys[:len(keys)-1], ", ")+" and "+keys[len(keys)-1]+". The others are for a person.", 120, 0)
+		strings.Join(keys[:len(keys)-1], ", ")+" and "+keys[len(keys)-1]+
+		". The others are for a person.", 120, 0)
 	return &cobra.Command{
 		Use:   "set ID key=value...",
 		Short: "Change fields of a slice, all in one write",

@@ -23,7 +23,8 @@ const agesEvery = 5 * time.Second
 
 // watchStatus shows the progress until Ctrl-C: in place on a terminal, elsewhere a line for each
 // change.
-func watchStatus(ctx context.Context, app *cmdutil.App, pr *project.Project, o statusOptions) error {
+func watchStatus(ctx context.Context, app *cmdutil.App, pr *project.Project,
+	o statusOptions) error {
 	runsLong()
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)

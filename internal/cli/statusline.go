@@ -10,7 +10,8 @@ import (
 	"greenlight/internal/cli/statusline"
 )
 
-// statuslineName is the command that Claude Code runs for every prompt, so it goes past the command tree.
+// statuslineName is the command that Claude Code runs for every prompt, so it goes past the command
+// tree.
 const statuslineName = "statusline"
 
 func newStatusline(app *cmdutil.App) *cobra.Command {
@@ -30,9 +31,10 @@ What takes too long to read is left out.
 The command writes nothing and never fails. NO_COLOR is respected.
 
 Exit codes: 0 printed; 2 wrong usage.`,
-		Example:           "  gl statusline\n  echo '{\"model\":{\"display_name\":\"Opus\"}}' | gl statusline",
-		Args:              cmdutil.Args(cobra.NoArgs),
-		PersistentPreRunE: func(*cobra.Command, []string) error { return nil }, // nothing here is a reason to fail
+		Example: "  gl statusline\n  echo '{\"model\":{\"display_name\":\"Opus\"}}' | gl statusline",
+		Args:    cmdutil.Args(cobra.NoArgs),
+		// nothing here is a reason to fail
+		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 		RunE: func(*cobra.Command, []string) error {
 			printStatusline(app, compact)
 			return nil
@@ -42,7 +44,8 @@ Exit codes: 0 printed; 2 wrong usage.`,
 	return c
 }
 
-// statuslineArgs parses the command line as Claude Code gives it; anything else is for the command tree.
+// statuslineArgs parses the command line as Claude Code gives it; anything else is for the command
+// tree.
 func statuslineArgs(args []string) (compact, ok bool) {
 	switch {
 	case len(args) == 0 || args[0] != statuslineName || len(args) > 2:
@@ -67,7 +70,9 @@ func printStatusline(app *cmdutil.App, compact bool) {
 	if app.DirFlag != "" || dir == "" {
 		dir, _ = app.Dir()
 	}
-	line := statusline.New(client, statusline.Options{Dir: dir, Compact: compact, Getenv: app.Getenv})
-	color := app.IO.ColorsOn(client != nil || iostreams.IsTerminal(app.IO.Out)) // Claude Code reads from a pipe and shows colors
+	line := statusline.New(client,
+		statusline.Options{Dir: dir, Compact: compact, Getenv: app.Getenv})
+	// Claude Code reads from a pipe and shows colors
+	color := app.IO.ColorsOn(client != nil || iostreams.IsTerminal(app.IO.Out))
 	app.IO.Printf("%s\n", line.Render(color))
 }

@@ -134,7 +134,8 @@ func whichRunning(pr *project.Project) error {
 // those that can't be settled, is only a warning.
 func reportSettled(io *iostreams.Streams, settled []*attempt.Record, err error) {
 	for _, r := range settled {
-		io.Message("%s %s (%s)", r.ID.Label(), r.Judged.Outcome.Traits().Shown.Words, r.Judged.Detail)
+		io.Message("%s %s (%s)", r.ID.Label(), r.Judged.Outcome.Traits().Shown.Words,
+			r.Judged.Detail)
 	}
 	if err != nil {
 		io.Message("warning: %v", err)
@@ -171,5 +172,6 @@ func stoppedText(r *attempt.Record) string {
 	case ended != "":
 		return r.ID.Label() + " " + ended
 	}
-	return fmt.Sprintf("%s had ended already: %s", r.ID.Label(), r.Judged.Outcome.Text(r.Judged.Detail))
+	return fmt.Sprintf("%s had ended already: %s", r.ID.Label(),
+		r.Judged.Outcome.Text(r.Judged.Detail))
 }

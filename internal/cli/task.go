@@ -175,7 +175,8 @@ func runTask(ctx context.Context, app *cmdutil.App, pr *project.Project, t attem
 	if err != nil {
 		return err
 	}
-	if cfg.Tools.Trees != nil && pr.Stateless() { // it would be the only file of gl's in somebody's repository
+	if cfg.Tools.Trees != nil && pr.Stateless() {
+		// it would be the only file of gl's in somebody's repository
 		t.Summary = false
 	}
 	if p.Taken >= j.max {
@@ -245,14 +246,17 @@ func (j *job) taskSummary(res *scheduler.Result) {
 			}
 			j.app.IO.Printf("  %s%s\n", which, strings.Join(words, ", "))
 		}
-		if g := r.Landing; g != nil && r.Judged.Outcome.Traits().Success && res.Lane.Has(r.ID.Work()) {
-			j.app.IO.Printf("  landed on %s: %.10s\n", sanitize.Text(worktree.Short(g.Target)), g.Commit)
+		if g := r.Landing; g != nil && r.Judged.Outcome.Traits().Success &&
+			res.Lane.Has(r.ID.Work()) {
+			j.app.IO.Printf("  landed on %s: %.10s\n",
+				sanitize.Text(worktree.Short(g.Target)), g.Commit)
 		}
 		switch {
 		case r.Task.HasSummary:
 			j.app.IO.Printf("  summary: %s\n", r.Task.Summary)
 		case r.Task.Summary != "" && r.Judged.Outcome.Traits().Success && !j.pr.Stateless():
-			j.app.IO.Message("note: it wrote no summary to %s, so gl changelog doesn't list it", r.Task.Summary)
+			j.app.IO.Message("note: it wrote no summary to %s, so gl changelog doesn't list it",
+				r.Task.Summary)
 		}
 	}
 	tellUndelivered(j.app.IO, res.Lane)
@@ -283,10 +287,13 @@ func dryTask(out *iostreams.Streams, j *job, t *attempt.Task, asJSON bool) error
 	if err != nil {
 		return err
 	}
-	doc := dryTaskDoc{SchemaVersion: 1, Task: attempt.TaskID(t.Name), Text: t.Text, Root: j.pr.Root, Format: j.pr.Tracker.Traits().Format,
-		Taken: p.Taken, Max: j.max, Running: jsondoc.OrEmpty(underWay(p)), Hold: p.Hold,
-		Command: j.first().Command(agent.Job{Prompt: t.Prompt, Dir: j.pr.Root, SessionID: "UUID", Slice: attempt.TaskID(t.Name),
-			Instructions: j.first().text, Briefed: j.briefs(j.first()), BriefFile: j.pr.Runs.Files.Brief(attempt.TaskID(t.Name), 1)})}
+	doc := dryTaskDoc{SchemaVersion: 1, Task: attempt.TaskID(t.Name), Text: t.Text, Root: j.pr.Root,
+		Format: j.pr.Tracker.Traits().Format, Taken: p.Taken, Max: j.max,
+		Running: jsondoc.OrEmpty(underWay(p)), Hold: p.Hold,
+		Command: j.first().Command(agent.Job{Prompt: t.Prompt, Dir: j.pr.Root, SessionID: "UUID",
+			Slice: attempt.TaskID(t.Name), Instructions: j.first().text,
+			Briefed:   j.briefs(j.first()),
+			BriefFile: j.pr.Runs.Files.Brief(attempt.TaskID(t.Name), 1)})}
 	if asJSON {
 		return out.JSON(doc)
 	}

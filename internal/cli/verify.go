@@ -203,7 +203,8 @@ func checkText(c *lane.Check, target string, limit time.Duration) string {
 	}
 	switch v := c.Verdict; {
 	case len(c.Conflicts) > 0:
-		return fmt.Sprintf("%s doesn't merge with what has landed: %s", c.Slice, words.Some(c.Conflicts))
+		return fmt.Sprintf("%s doesn't merge with what has landed: %s", c.Slice,
+			words.Some(c.Conflicts))
 	case c.Problem != "" && (v == nil || v.Green()):
 		return subject + ": " + c.Problem
 	case v.Green() && v.Passed != nil:

@@ -106,7 +106,8 @@ func whyID(ctx context.Context, app *cmdutil.App, views []*project.Project, plan
 
 // unfinished lists the unfinished slices, those closest to completion first.
 func unfinished(p *plan.Plan) []string {
-	return slices.Concat(p.Lists.Running, p.Lists.Landing, p.Lists.Ready, p.Lists.Blocked, p.Lists.TroubledIDs(), p.Lists.Waiting, p.Lists.Unknown)
+	return slices.Concat(p.Lists.Running, p.Lists.Landing, p.Lists.Ready, p.Lists.Blocked,
+		p.Lists.TroubledIDs(), p.Lists.Waiting, p.Lists.Unknown)
 }
 
 // whyAll prints a line for each slice, below what blocks all of them.

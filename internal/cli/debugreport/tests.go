@@ -45,7 +45,8 @@ func (t *Tests) Run(ctx context.Context, self, root string, environ []string, li
 		return
 	}
 	v, err := testrun.Run(ctx, testrun.Spec{
-		Executor: executor.NewLocal(self), Command: t.test.Command, Root: root, Top: root, Dir: root, Env: environ, Limit: t.test.Limit, Pattern: t.test.Pattern,
+		Executor: executor.NewLocal(self), Command: t.test.Command, Root: root, Top: root,
+		Dir: root, Env: environ, Limit: t.test.Limit, Pattern: t.test.Pattern,
 		Line: func(text string) {
 			line(text)
 			t.Output = append(t.Output, text)

@@ -83,13 +83,15 @@ func fixAttempts(ctx context.Context, pr *project.Project) ([]string, error) {
 	var did []string
 	for _, r := range settled {
 		did = append(did,
-			fmt.Sprintf("settled attempt %d of %s: %s", r.ID.N, r.ID.Slice, r.Judged.Outcome.Text(r.Judged.Detail)))
+			fmt.Sprintf("settled attempt %d of %s: %s", r.ID.N, r.ID.Slice,
+				r.Judged.Outcome.Text(r.Judged.Detail)))
 	}
 	for _, r := range before {
 		wasSettled := slices.ContainsFunc(settled, func(s *attempt.Record) bool {
 			return s.ID.Slice == r.ID.Slice
 		})
-		if !wasSettled && !pr.Runs.IsOpen(r.ID.Name()) && !r.Life.Phase.Begun() && r.Life.State() == proc.Dead {
+		if !wasSettled && !pr.Runs.IsOpen(r.ID.Name()) && !r.Life.Phase.Begun() &&
+			r.Life.State() == proc.Dead {
 			did = append(did, fmt.Sprintf("released the claim of attempt %d of %s, which never started", r.ID.N, r.ID.Slice))
 		}
 	}

@@ -85,7 +85,8 @@ func (s *session) state() string {
 		lines = append(lines, "Blocker: "+text)
 	}
 	lines = append(lines, s.lists(p)...)
-	if landed := lane.ReadStatus(pr.Runs.Files.Dir()); len(landed.Waiting()) > 0 && p.Snapshot.Noun == plan.Slice {
+	if landed := lane.ReadStatus(pr.Runs.Files.Dir()); len(landed.Waiting()) > 0 &&
+		p.Snapshot.Noun == plan.Slice {
 		lines = append(lines, fmt.Sprintf("Not merged yet: %s%s (%s; gl land tries again).",
 			strings.Join(landed.Waiting()[:min(len(landed.Waiting()), mostItems)], ", "),
 			words.More(len(landed.Waiting())-mostItems), landed.Reason))
@@ -135,7 +136,8 @@ func (s *session) lists(p *plan.Plan) []string {
 		ids   []string
 		text  func(id string) string
 	}
-	lists := []list{{"Running", p.Lists.Running, id}, {"Landing", p.Lists.Landing, id}, {"Ready", p.Lists.Ready, id}, {"Waiting for a person", p.Lists.Waiting, cause}}
+	lists := []list{{"Running", p.Lists.Running, id}, {"Landing", p.Lists.Landing, id},
+		{"Ready", p.Lists.Ready, id}, {"Waiting for a person", p.Lists.Waiting, cause}}
 	for _, g := range p.Lists.Troubled() {
 		lists = append(lists, list{g.Label, g.IDs, cause})
 	}
@@ -160,7 +162,8 @@ func next(pr *project.Project, p *plan.Plan) string {
 		return "gl why says what to do about each; gl slice builds what is ready"
 	case len(p.Lists.Ready) > 0:
 		command, _, _ := strings.Cut(pr.Tracker.Prompt(p.Lists.Ready[0]), " ")
-		return fmt.Sprintf("%s builds %s; gl slice --watch in a terminal builds everything", command, p.Lists.Ready[0])
+		return fmt.Sprintf("%s builds %s; gl slice --watch in a terminal builds everything",
+			command, p.Lists.Ready[0])
 	case p.Done < p.Total && len(p.Lists.Running) == 0:
 		return "gl why"
 	}

@@ -34,7 +34,8 @@ func (a *Acceptance) Ready() ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("what can be built now isn't known: %w", err)
 	}
-	return slices.DeleteFunc(slices.Clone(after.Lists.Ready), func(id string) bool { return slices.Contains(a.before, id) }), nil
+	return slices.DeleteFunc(slices.Clone(after.Lists.Ready),
+		func(id string) bool { return slices.Contains(a.before, id) }), nil
 }
 
 // Built returns the lineage in which a slice was built; nil if it was built in the checkout or by a
@@ -53,7 +54,8 @@ func Built(ctx context.Context, pr *project.Project, id string) (*worktree.Linea
 	}
 	l, err := repo.Lineages.Get(pr.Key(), id)
 	switch {
-	case errors.Is(err, fs.ErrNotExist), err == nil && (l.Phase == worktree.Gone || l.N != recs[id][0].Place.Lineage):
+	case errors.Is(err, fs.ErrNotExist),
+		err == nil && (l.Phase == worktree.Gone || l.N != recs[id][0].Place.Lineage):
 		return nil, nil
 	}
 	return l, err
@@ -100,16 +102,20 @@ func Accept(ctx context.Context, pr *project.Project, id string, l *worktree.Lin
 			return a.complete(f, id)
 		}
 		if a.Queued == nil {
-			if a.Queued, err = pr.Runs.Within(m.held).PutAccepted(pr.Key(), m.st.Item, l, seen, m.now); err != nil {
+			if a.Queued, err = pr.Runs.Within(m.held).PutAccepted(pr.Key(), m.st.Item, l, seen,
+				m.now); err != nil {
 				return err
 			}
 		}
 		mark := a.Queued.Judged.Seen
-		return f.SetAll([][2]string{{"status", mark.Status}, {"step", mark.Step}, {"waiting_for", ""}, {"session", mark.Session}})
+		return f.SetAll([][2]string{{"status", mark.Status}, {"step", mark.Step},
+			{"waiting_for", ""}, {"session", mark.Session}})
 	})
 	if err != nil {
 		if a.Queued != nil {
-			err = errors.Join(err, amend(ctx, pr, func(w *attempt.Writer) error { return w.DropAccepted(a.Queued) }))
+			err = errors.Join(err, amend(ctx, pr, func(w *attempt.Writer) error {
+				return w.DropAccepted(a.Queued)
+			}))
 		}
 		return nil, err
 	}
@@ -176,7 +182,8 @@ func TestsToAccept(pr *project.Project, id string) error {
 		return err
 	}
 	if last := recs[id]; len(last) > 0 && last[0].Judged.Gate != nil {
-		if a := last[0].Judged.Gate.Answer(gate.Tests); a.Says == gate.No && last[0].Judged.Gate.Answer(gate.Merge).Says != gate.No {
+		if a := last[0].Judged.Gate.Answer(gate.Tests); a.Says == gate.No &&
+			last[0].Judged.Gate.Answer(gate.Merge).Says != gate.No {
 			return nil
 		}
 	}

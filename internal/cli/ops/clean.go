@@ -111,7 +111,9 @@ func unfinished(p *plan.Plan, id string) string {
 // because tasks aren't continued.
 func openTask(pr *project.Project, work string) (string, error) {
 	all, err := pr.Runs.AttemptsAt(work)
-	if err == nil && slices.ContainsFunc(all, func(r *attempt.Record) bool { return r.Life.Phase != plan.Settled }) {
+	if err == nil && slices.ContainsFunc(all, func(r *attempt.Record) bool {
+		return r.Life.Phase != plan.Settled
+	}) {
 		return "an attempt at " + work + " isn't over", nil
 	}
 	return "", err
@@ -139,7 +141,9 @@ func Clean(ctx context.Context, pr *project.Project, c Cleanable, self string,
 	}
 	if c.lineage.IsLane() {
 		if paths.IsDir(c.Path) {
-			if err := site.TearDown(ctx, pr.Root, repo, c.lineage, executor.Commands(executor.NewLocal(self)), environ, pr.Config.Git.Teardown, pr.Config.Git.SetupLimit); err != nil {
+			if err := site.TearDown(ctx, pr.Root, repo, c.lineage,
+				executor.Commands(executor.NewLocal(self)), environ, pr.Config.Git.Teardown,
+				pr.Config.Git.SetupLimit); err != nil {
 				return err.Error(), nil
 			}
 		}
@@ -158,7 +162,9 @@ func Clean(ctx context.Context, pr *project.Project, c Cleanable, self string,
 		return c.remove(ctx, pr, repo, self, environ)
 	}
 	// The next claim of the slice begins a new lineage.
-	kept, err = whileComplete(ctx, pr, c.System, c.Slice, func() error { return repo.Lineages.Retire(c.System, c.Slice, c.N) })
+	kept, err = whileComplete(ctx, pr, c.System, c.Slice, func() error {
+		return repo.Lineages.Retire(c.System, c.Slice, c.N)
+	})
 	if err != nil || kept != "" {
 		return kept, err
 	}
@@ -188,8 +194,11 @@ func whileComplete(ctx context.Context, pr *project.Project, system, id string,
 }
 
 // remove removes the worktree, which nobody can claim any more.
-func (c *Cleanable) remove(ctx context.Context, pr *project.Project, repo *worktree.Repo, self string, environ []string) (kept string, err error) {
-	if err := site.TearDown(ctx, pr.Root, repo, c.lineage, executor.Commands(executor.NewLocal(self)), environ, pr.Config.Git.Teardown, pr.Config.Git.SetupLimit); err != nil {
+func (c *Cleanable) remove(ctx context.Context, pr *project.Project, repo *worktree.Repo,
+	self string, environ []string) (kept string, err error) {
+	if err := site.TearDown(ctx, pr.Root, repo, c.lineage,
+		executor.Commands(executor.NewLocal(self)), environ, pr.Config.Git.Teardown,
+		pr.Config.Git.SetupLimit); err != nil {
 		return err.Error(), nil
 	}
 	return repo.Cleaner.Remove(ctx, c.lineage)

@@ -119,8 +119,8 @@ func editSeeing(ctx context.Context, pr *project.Project, id string,
 }
 
 // amend changes records of attempts under the lock: of two changes of one record at the same time,
-// one would be lost. It follows the change of the slice's file, so that a kill between the two can't
-// make it look as if a session worked on the slice. An interrupt doesn't come between them.
+// one would be lost. It follows the change of the slice's file, so that a kill between the two
+// can't make it look as if a session worked on the slice. An interrupt doesn't come between them.
 func amend(ctx context.Context, pr *project.Project, change func(*attempt.Writer) error) error {
 	return pr.Tracker.Do(context.WithoutCancel(ctx), func(tx tracker.Tx) error {
 		return change(pr.Runs.Within(tx.Held()))

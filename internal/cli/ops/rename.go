@@ -113,7 +113,8 @@ func Rename(ctx context.Context, pr *project.Project, old, id string) (*Moved, e
 		return nil, err
 	}
 	m.Graph, m.Deps = done.Graph, done.Deps
-	_ = pr.Runs.Journal().Append(journal.Event{Kind: journal.Renamed, System: pr.Key(), Slice: id, From: old})
+	_ = pr.Runs.Journal().Append(journal.Event{Kind: journal.Renamed, System: pr.Key(),
+		Slice: id, From: old})
 	if st.Class == plan.Stalled { // by its attempts, which have the old name
 		return m, amend(ctx, pr, func(*attempt.Writer) error {
 			return pr.Runs.Claims.PutReleased(id, plan.Mark{Status: st.Status, Step: st.Step})
@@ -122,8 +123,10 @@ func Rename(ctx context.Context, pr *project.Project, old, id string) (*Moved, e
 	return m, nil
 }
 
-// goOnAs plans the lineage of a renamed slice: from a commit with its work so far, and with what its attempts have left to say.
-func goOnAs(ctx context.Context, pr *project.Project, repo *worktree.Repo, old, id, base string) error {
+// goOnAs plans the lineage of a renamed slice: from a commit with its work so far, and with what
+// its attempts have left to say.
+func goOnAs(ctx context.Context, pr *project.Project, repo *worktree.Repo,
+	old, id, base string) error {
 	was, err := repo.Lineages.Get(pr.Key(), old)
 	if err != nil {
 		return err
@@ -207,7 +210,8 @@ func stillFree(pr *project.Project, id string) error {
 	}
 	for _, r := range live {
 		if r.ID.Slice == id && pr.Has(r) {
-			return taken("%s is being worked on by attempt %d (%s): run gl stop %s", id, r.ID.N, r.Job.Agent, id)
+			return taken("%s is being worked on by attempt %d (%s): run gl stop %s", id, r.ID.N,
+				r.Job.Agent, id)
 		}
 	}
 	return nil
@@ -254,7 +258,8 @@ func retire(ctx context.Context, pr *project.Project, id string, branch *string)
 		return err
 	}
 	l, err := repo.Lineages.Get(pr.Key(), id)
-	if errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*worktree.BadLineage)) || err == nil && l.Phase == worktree.Gone {
+	if errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*worktree.BadLineage)) ||
+		err == nil && l.Phase == worktree.Gone {
 		return nil
 	}
 	if err != nil {
@@ -277,7 +282,8 @@ func workSoFar(ctx context.Context, pr *project.Project, id string) (string, err
 		return "", err
 	}
 	l, err := repo.Lineages.Get(pr.Key(), id)
-	if errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*worktree.BadLineage)) || err == nil && l.Phase == worktree.Gone {
+	if errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*worktree.BadLineage)) ||
+		err == nil && l.Phase == worktree.Gone {
 		return "", nil
 	}
 	if err != nil {
@@ -290,7 +296,8 @@ func workSoFar(ctx context.Context, pr *project.Project, id string) (string, err
 	if tip == "" && l.Phase == worktree.Planned { // renamed before it was worked on again
 		return l.Base, nil
 	}
-	snap, err := repo.Snapshots.Take(ctx, l, worktree.SnapshotOptions{Last: true, Why: "gl: work on " + id + " before it was renamed"})
+	snap, err := repo.Snapshots.Take(ctx, l,
+		worktree.SnapshotOptions{Last: true, Why: "gl: work on " + id + " before it was renamed"})
 	if err != nil || snap == nil || snap.Tree == "" {
 		return tip, err
 	}

@@ -61,7 +61,8 @@ func ToReview(pr *project.Project, now time.Time, ids ...string) ([]Pending, err
 	if err != nil {
 		return nil, err
 	}
-	wait := slices.Concat(p.Lists.Waiting, p.Lists.Red, p.Lists.Conflicts, p.Lists.Failed, p.Lists.Stalled, p.Lists.Unknown)
+	wait := slices.Concat(p.Lists.Waiting, p.Lists.Red, p.Lists.Conflicts, p.Lists.Failed,
+		p.Lists.Stalled, p.Lists.Unknown)
 	recs, err := pr.Runs.Last(wait...)
 	if err != nil {
 		return nil, err
@@ -78,12 +79,15 @@ func ToReview(pr *project.Project, now time.Time, ids ...string) ([]Pending, err
 		w := newPending(p, p.State(id), now)
 		if len(recs[id]) > 0 {
 			w.Last = recs[id][0]
-			if i := slices.IndexFunc(recs[id], func(r *attempt.Record) bool { return !r.Accepted() }); i >= 0 {
+			if i := slices.IndexFunc(recs[id], func(r *attempt.Record) bool {
+				return !r.Accepted()
+			}); i >= 0 {
 				w.Built = recs[id][i]
 			}
 		}
 		if w.Kind == PendingRed && TestsToAccept(pr, id) == nil {
-			w.Commands = append([]string{"gl accept " + id + " --tests"}, append(w.Commands, "gl retry --fresh "+id)...)
+			w.Commands = append([]string{"gl accept " + id + " --tests"},
+				append(w.Commands, "gl retry --fresh "+id)...)
 		}
 		proposals = slices.DeleteFunc(proposals, func(q project.Proposal) bool {
 			mine := q.Attempt[:max(0, strings.LastIndexByte(q.Attempt, '.'))] == id
@@ -108,7 +112,8 @@ func ofProject(pr *project.Project, p *plan.Plan, proposals []project.Proposal) 
 	var list []Pending
 	for _, q := range proposals {
 		why := fmt.Sprintf("%s proposes %s", q.Attempt, q.Key)
-		list = append(list, Pending{Kind: PendingProposal, Why: why, Commands: []string{q.Command()}})
+		list = append(list,
+			Pending{Kind: PendingProposal, Why: why, Commands: []string{q.Command()}})
 	}
 	if s := lane.ReadStatus(pr.Runs.Files.Dir()); len(s.Waiting()) > 0 {
 		why := strings.Join(s.Waiting(), ", ")
@@ -119,12 +124,14 @@ func ofProject(pr *project.Project, p *plan.Plan, proposals []project.Proposal) 
 		if s.Reason != "" {
 			why += ": " + s.Reason
 		}
-		list = append(list, Pending{Kind: PendingUndelivered, Why: why, Commands: []string{"gl land"}})
+		list = append(list,
+			Pending{Kind: PendingUndelivered, Why: why, Commands: []string{"gl land"}})
 	}
 	if p.Hold != nil {
 		until := p.Hold.Until.Local().Format("2006-01-02 15:04")
 		why := fmt.Sprintf("nothing is launched until %s: %s", until, p.Hold.Kind)
-		list = append(list, Pending{Kind: PendingHeld, Why: why, Commands: []string{"gl hold --lift"}})
+		list = append(list,
+			Pending{Kind: PendingHeld, Why: why, Commands: []string{"gl hold --lift"}})
 	}
 	return list
 }
@@ -138,7 +145,8 @@ func ToApprove(pr *project.Project, p *plan.Plan) (ids []string, why string, err
 	book := contracts.ReadBook(pr.Root)
 	for i := range p.States {
 		st := &p.States[i]
-		if !st.InScope || st.Class == plan.Done || st.Class == plan.Waiting || st.Class == plan.Corrupt {
+		if !st.InScope || st.Class == plan.Done || st.Class == plan.Waiting ||
+			st.Class == plan.Corrupt {
 			continue
 		}
 		because, err := pr.Approvals().Of(st.ID, book)

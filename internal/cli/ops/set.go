@@ -107,7 +107,8 @@ func parseChange(key, value string) (Change, error) {
 		return c, badArgument("the value of %s must be one line without control characters", key)
 	}
 	if key == "deps" {
-		// The file's own reader, so that ranges and words for "none" mean here what they mean there.
+		// The file's own reader, so that ranges and words for "none" mean here what they mean
+		// there.
 		f, err := slice.ParseFile([]byte("---\ndeps: " + value + "\n---\n"))
 		if err != nil {
 			return c, badArgument("deps %q can't be read: %v", value, err)
@@ -123,9 +124,11 @@ func parseChange(key, value string) (Change, error) {
 	return c, nil
 }
 
-// Set changes fields of a slice's file, all in one write. A status that makes the slice available also lets a stalled
-// slice be launched again. The notes are for a person to read; those up to a failure come with the error.
-func Set(ctx context.Context, pr *project.Project, id string, changes []Change, who attempt.Claimant) (notes []string, err error) {
+// Set changes fields of a slice's file, all in one write. A status that makes the slice available
+// also lets a stalled slice be launched again. The notes are for a person to read; those up to a
+// failure come with the error.
+func Set(ctx context.Context, pr *project.Project, id string, changes []Change,
+	who attempt.Claimant) (notes []string, err error) {
 	changes = slices.Clone(changes)
 	// Notes about ids in another spelling are made once, before the edit, which may be retried.
 	notes, err = resolveDeps(pr, id, changes)
@@ -199,7 +202,9 @@ func reclaim(pr *project.Project, st *plan.State, f *slice.File, who attempt.Cla
 	}
 	if st.Session != "" {
 		all, err := pr.Runs.History(st.ID)
-		if err != nil || !slices.ContainsFunc(all, func(r *attempt.Record) bool { return r.ID.Token == st.Session }) {
+		if err != nil || !slices.ContainsFunc(all, func(r *attempt.Record) bool {
+			return r.ID.Token == st.Session
+		}) {
 			return err
 		}
 	}
@@ -347,7 +352,9 @@ func afterSet(
 	for _, c := range changes {
 		switch {
 		case c.Key == "status" && !open && reopens(c.Value, done):
-			if err := amend(ctx, pr, func(w *attempt.Writer) error { return w.MarkRetried(id) }); err != nil {
+			if err := amend(ctx, pr, func(w *attempt.Writer) error {
+				return w.MarkRetried(id)
+			}); err != nil {
 				return notes, err
 			}
 		case c.Key == "status" && !open && plan.Classify(c.Value) == plan.Done:
@@ -371,8 +378,11 @@ func afterSet(
 // takeOut takes a slice out of the merge queue whose progress a person changes.
 func takeOut(pr *project.Project, m moment, changes []Change) error {
 	st := m.st
-	progress := func(c Change) bool { return slices.Contains([]string{"status", "step", "session"}, c.Key) }
-	if st.Attempt == nil || st.Attempt.Phase != plan.Queued || !slices.ContainsFunc(changes, progress) {
+	progress := func(c Change) bool {
+		return slices.Contains([]string{"status", "step", "session"}, c.Key)
+	}
+	if st.Attempt == nil || st.Attempt.Phase != plan.Queued ||
+		!slices.ContainsFunc(changes, progress) {
 		return nil
 	}
 	return pr.Runs.Within(m.held).MarkTaken(st.ID, st.Attempt.N)

@@ -94,7 +94,9 @@ func (s *caller) caller(root string) specwright.Caller {
 	if token == "" {
 		return who
 	}
-	if r := attemptOf(root, func(r *attempt.Record) bool { return r.ID.System == "specwright" && r.ID.Token == token }); r != nil {
+	if r := attemptOf(root, func(r *attempt.Record) bool {
+		return r.ID.System == "specwright" && r.ID.Token == token
+	}); r != nil {
 		who.Unit = r.ID.Slice
 	}
 	return who
@@ -322,8 +324,11 @@ func (s *caller) reset(ctx context.Context, yes bool) error {
 			inHand(st))
 	}
 	id := st.InHand()
-	if r := attemptOf(root, func(r *attempt.Record) bool { return r.ID.System == "specwright" && r.ID.Slice == id }); r != nil {
-		return cmdutil.Taken("%s is being worked on by attempt %d (%s): run gl stop %s", id, r.ID.N, r.Job.Agent, id)
+	if r := attemptOf(root, func(r *attempt.Record) bool {
+		return r.ID.System == "specwright" && r.ID.Slice == id
+	}); r != nil {
+		return cmdutil.Taken("%s is being worked on by attempt %d (%s): run gl stop %s", id, r.ID.N,
+			r.Job.Agent, id)
 	}
 	return s.simple(ctx, func(e *specwright.Edit) error {
 		if e.State.InHand() != id {

@@ -46,11 +46,14 @@ func (a *Allotment) Agent(id string) int {
 		st = &State{Item: &Item{}}
 	}
 	if st.Agent != "" && a.o.Named {
-		return slices.IndexFunc(a.agents, func(x Account) bool { return x.Agent == st.Agent && a.free(x) })
+		return slices.IndexFunc(a.agents, func(x Account) bool {
+			return x.Agent == st.Agent && a.free(x)
+		})
 	}
 	if last := st.Attempt; last != nil { // prefer the agent that has the conversation
 		if i := slices.IndexFunc(a.agents, func(x Account) bool {
-			return !x.Named && x.Agent == last.Agent && (x.ID == last.Account || last.Account == "") && a.free(x)
+			return !x.Named && x.Agent == last.Agent &&
+				(x.ID == last.Account || last.Account == "") && a.free(x)
 		}); i >= 0 {
 			return i
 		}
@@ -63,7 +66,9 @@ func (a *Allotment) free(x Account) bool {
 	if a.o.Forced {
 		return true
 	}
-	return a.p.HoldOf(x) == nil && !slices.ContainsFunc(a.ramps, func(b bound) bool { return b.left <= 0 && b.hold.Holds(x) })
+	return a.p.HoldOf(x) == nil && !slices.ContainsFunc(a.ramps, func(b bound) bool {
+		return b.left <= 0 && b.hold.Holds(x)
+	})
 }
 
 // Launched counts a launch of agent i.

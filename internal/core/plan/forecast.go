@@ -16,7 +16,8 @@ func (p *Plan) forecast() {
 		case a == nil || c.With != "" && b == nil:
 		case c.With == "" && a.Class == Active:
 			p.Forecast = append(p.Forecast, c)
-		case c.With != "" && (a.pending() && b.pending()) && (a.Class == Active || b.Class == Active):
+		case c.With != "" && (a.pending() && b.pending()) &&
+			(a.Class == Active || b.Class == Active):
 			p.Forecast = append(p.Forecast, c)
 			a.meet(b)
 			b.meet(a)
@@ -40,8 +41,10 @@ func (p *Plan) expect() {
 			continue
 		}
 		for _, other := range busy {
-			if paths := shared(st.Files, other.Files); len(paths) > 0 && !slices.Contains(st.Meets, other.ID) {
-				p.Forecast = append(p.Forecast, Collision{Slice: st.ID, With: other.ID, Paths: paths})
+			if paths := shared(st.Files, other.Files); len(paths) > 0 &&
+				!slices.Contains(st.Meets, other.ID) {
+				p.Forecast = append(p.Forecast,
+					Collision{Slice: st.ID, With: other.ID, Paths: paths})
 				st.meet(other)
 			}
 		}
@@ -104,7 +107,9 @@ func (s paths) meet(path string) bool {
 func shared(paths, others []string) []string {
 	var list []string
 	for _, a := range paths {
-		if slices.ContainsFunc(others, func(b string) bool { return covers(a, b) || covers(b, a) }) {
+		if slices.ContainsFunc(others, func(b string) bool {
+			return covers(a, b) || covers(b, a)
+		}) {
 			list = append(list, a)
 		}
 	}

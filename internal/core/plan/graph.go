@@ -22,7 +22,8 @@ func (p *Plan) findCycles() {
 			p.State(id).inCycle = true
 		}
 		p.Cycles = append(p.Cycles, c.Path)
-		p.Warnings = append(p.Warnings, Warning{Message: "dependency cycle: " + strings.Join(append(slices.Clip(c.Path), c.Path[0]), " → ")})
+		p.Warnings = append(p.Warnings, Warning{Message: "dependency cycle: " +
+			strings.Join(append(slices.Clip(c.Path), c.Path[0]), " → ")})
 	}
 }
 
@@ -171,12 +172,14 @@ func (p *Plan) CriticalPath() []string {
 	var first *State
 	for _, st := range open {
 		length[st.ID]++
-		if first == nil || length[st.ID] > length[first.ID] || length[st.ID] == length[first.ID] && before(st, first) {
+		if first == nil || length[st.ID] > length[first.ID] ||
+			length[st.ID] == length[first.ID] && before(st, first) {
 			first = st
 		}
 		for _, need := range st.Needs {
 			after := next[need]
-			if n := length[st.ID]; n > length[need] || n == length[need] && after != nil && before(st, after) {
+			if n := length[st.ID]; n > length[need] ||
+				n == length[need] && after != nil && before(st, after) {
 				length[need], next[need] = n, st
 			}
 		}

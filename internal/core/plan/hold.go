@@ -76,7 +76,8 @@ func (p *Plan) heedHolds(now time.Time, o Options) {
 	s := p.Snapshot
 	p.agents = o.Agents
 	p.all = o.Curfew.Hold(now)
-	if h := s.Hold; h != nil && now.Before(h.Until) && (p.all == nil || h.Until.After(p.all.Until)) {
+	if h := s.Hold; h != nil && now.Before(h.Until) &&
+		(p.all == nil || h.Until.After(p.all.Until)) {
 		p.all = h
 	}
 	for _, h := range s.Holds {
@@ -84,7 +85,9 @@ func (p *Plan) heedHolds(now time.Time, o Options) {
 			p.Holds = append(p.Holds, h)
 		}
 	}
-	slices.SortStableFunc(p.Holds, func(a, b *Hold) int { return cmp.Or(a.Until.Compare(b.Until), cmp.Compare(a.Agent, b.Agent)) })
+	slices.SortStableFunc(p.Holds, func(a, b *Hold) int {
+		return cmp.Or(a.Until.Compare(b.Until), cmp.Compare(a.Agent, b.Agent))
+	})
 	p.Hold = p.stops()
 }
 
@@ -121,7 +124,10 @@ func (p *Plan) stops() *Hold {
 	var first *Hold
 	agents := slices.Clone(p.agents)
 	for _, id := range p.Lists.Ready {
-		if name := p.State(id).Agent; name != "" && len(agents) > 0 && !slices.ContainsFunc(agents, func(a Account) bool { return a.Agent == name }) {
+		if name := p.State(id).Agent; name != "" && len(agents) > 0 &&
+			!slices.ContainsFunc(agents, func(a Account) bool {
+				return a.Agent == name
+			}) {
 			agents = append(agents, Account{Agent: name})
 		}
 	}

@@ -202,7 +202,8 @@ func (s *Snapshot) commands(list []string) []string {
 	}
 	list = slices.Clone(list)
 	for i, c := range list {
-		if word, isGl := strings.CutPrefix(c, "gl "); isGl && !strings.HasPrefix(word, "gsd ") && !strings.HasPrefix(word, "sw ") {
+		if word, isGl := strings.CutPrefix(c, "gl "); isGl && !strings.HasPrefix(word, "gsd ") &&
+			!strings.HasPrefix(word, "sw ") {
 			list[i] += s.Flags
 		}
 	}
@@ -244,7 +245,8 @@ const shownNeeds = 20
 
 // NeedsText lists what an item needs: "needs S-1, S-2". Of very many needs it lists the first.
 func NeedsText(needs []string) string {
-	return "needs " + strings.Join(needs[:min(shownNeeds, len(needs))], ", ") + words.More(len(needs)-shownNeeds)
+	return "needs " + strings.Join(needs[:min(shownNeeds, len(needs))], ", ") +
+		words.More(len(needs)-shownNeeds)
 }
 
 // Because briefly describes the root of a blocked item: "S-4 failed"; "" for an item that isn't
@@ -346,7 +348,8 @@ func (x explainer) rootText(id string) string {
 	if st.inCycle {
 		for _, c := range x.p.Cycles {
 			if slices.Contains(c, id) {
-				return id + " is in the dependency cycle " + strings.Join(append(slices.Clip(c), c[0]), " → ")
+				return id + " is in the dependency cycle " +
+					strings.Join(append(slices.Clip(c), c[0]), " → ")
 			}
 		}
 		// a member of connected cycles that the one reported path misses
@@ -376,7 +379,8 @@ func (x explainer) active(st *State, r *Reason) {
 		}
 		r.Next = []string{"gl logs -f " + st.ID, "gl stop " + st.ID}
 		if a.Where != "" {
-			r.Cause += ", " + a.Where + ", where gl can't look; if that is gone, the attempt can be abandoned"
+			r.Cause += ", " + a.Where +
+				", where gl can't look; if that is gone, the attempt can be abandoned"
 			r.Next = []string{"gl logs " + st.ID, abandon(st.ID)}
 		}
 		return
@@ -475,7 +479,8 @@ func (st *State) Doing(now time.Time) string {
 // AtReview reports whether a person may approve the item's work: it is waiting at its review
 // step, or explicitly for a review.
 func (st *State) AtReview() bool {
-	return st.WaitingFor != "" && (st.WaitKind == ForReview || reviewed(st.Status) || reviewed(st.Step))
+	return st.WaitingFor != "" &&
+		(st.WaitKind == ForReview || reviewed(st.Status) || reviewed(st.Step))
 }
 
 // Asks reports whether the item waits for an answer: it says so, or it waits before its review
@@ -528,7 +533,8 @@ func (p *Plan) proof(st *State) string {
 // unproven reports whether an item is done, by anyone, without gl having seen its tests pass.
 // The sibling formats have verdicts of their own.
 func (s *Snapshot) unproven(st *State) bool {
-	return st.Class == Done && (st.Verified == Unverified || st.Verified == KnownRed || st.Verified == NotKnown && s.ofSlices())
+	return st.Class == Done && (st.Verified == Unverified || st.Verified == KnownRed ||
+		st.Verified == NotKnown && s.ofSlices())
 }
 
 // TestCount returns "42 tests"; "" if the format counts none.

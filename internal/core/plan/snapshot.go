@@ -40,17 +40,19 @@ type Item struct {
 	Agent string // the agent to build it; "" for any
 	Model string // the model its agent is to use; "" for the agent's default
 
-	Session    string    // token of the claim; empty: unclaimed, or claimed by unknown
-	Holder     string    // who has claimed it, where its system has better words than the token
-	WaitingFor string    // non-empty: a person is needed, and for what
-	WaitKind   WaitKind  // what it waits for, as its file says; "" to go by its step
-	Next       []string  // what helps where the item waits or isn't understood; nil: gl's own commands do
-	Staged     bool      // each Step is an attempt of its own, and Step names the one that is to come: see Advanced
-	Paused     bool      // set aside by gl pause
-	Released   bool      // begun, and given back since: no session works on it
-	Started    string    // verbatim, "" for unknown
-	Updated    string    // verbatim, "" for unknown
-	Changed    time.Time // when the item's file last changed; zero without a file
+	Session    string   // token of the claim; empty: unclaimed, or claimed by unknown
+	Holder     string   // who has claimed it, where its system has better words than the token
+	WaitingFor string   // non-empty: a person is needed, and for what
+	WaitKind   WaitKind // what it waits for, as its file says; "" to go by its step
+	// what helps where the item waits or isn't understood; nil: gl's own commands do
+	Next []string
+	// each Step is an attempt of its own, and Step names the one that is to come: see Advanced
+	Staged   bool
+	Paused   bool      // set aside by gl pause
+	Released bool      // begun, and given back since: no session works on it
+	Started  string    // verbatim, "" for unknown
+	Updated  string    // verbatim, "" for unknown
+	Changed  time.Time // when the item's file last changed; zero without a file
 
 	Tests, SecurityTests int
 	Failing              int // Uncounted if the number is unknown
@@ -300,6 +302,8 @@ func (p *Progress) Counted() Recorded {
 
 // Same reports whether two records agree.
 func (r Recorded) Same(o Recorded) bool {
-	percent := r.Percent == nil && o.Percent == nil || r.Percent != nil && o.Percent != nil && *r.Percent == *o.Percent
-	return percent && r.Done == o.Done && r.Total == o.Total && r.PartsDone == o.PartsDone && r.PartsAll == o.PartsAll
+	percent := r.Percent == nil && o.Percent == nil ||
+		r.Percent != nil && o.Percent != nil && *r.Percent == *o.Percent
+	return percent && r.Done == o.Done && r.Total == o.Total && r.PartsDone == o.PartsDone &&
+		r.PartsAll == o.PartsAll
 }

@@ -27,7 +27,8 @@ type Left struct{ Tree, Head string }
 // PutAccepted queues the work on an item that a person accepts, as they saw it, and returns the
 // attempt, with the mark that the caller has to give the item next, under the same lock. A kill
 // between the two leaves the item as it was: the lane throws the attempt out.
-func (w *Writer) PutAccepted(system string, it *plan.Item, l *worktree.Lineage, is Left, now time.Time) (*Record, error) {
+func (w *Writer) PutAccepted(system string, it *plan.Item, l *worktree.Lineage, is Left,
+	now time.Time) (*Record, error) {
 	if err := w.store.Files.Prepare(); err != nil {
 		return nil, err
 	}
@@ -38,15 +39,17 @@ func (w *Writer) PutAccepted(system string, it *plan.Item, l *worktree.Lineage, 
 	now = now.UTC()
 	r := &Record{
 		SchemaVersion: schemaVersion,
-		ID:            Identity{System: system, Slice: it.ID, Of: it.Of, Title: it.Name, N: n, Token: NewToken(now)},
-		Job:           Job{Agent: Person},
-		Place:         Place{Lineage: l.N, Branch: l.Branch, Tree: is.Tree, Head: is.Head},
-		Life: Life{Phase: plan.Queued, Before: beforeOf(*it), Launcher: proc.Self(), ClaimedAt: now, EndedAt: &now,
-			Log: w.store.Files.Log(it.ID, n)},
+		ID: Identity{System: system, Slice: it.ID, Of: it.Of, Title: it.Name, N: n,
+			Token: NewToken(now)},
+		Job:   Job{Agent: Person},
+		Place: Place{Lineage: l.N, Branch: l.Branch, Tree: is.Tree, Head: is.Head},
+		Life: Life{Phase: plan.Queued, Before: beforeOf(*it), Launcher: proc.Self(), ClaimedAt: now,
+			EndedAt: &now, Log: w.store.Files.Log(it.ID, n)},
 		Judged:  Judgement{Evidence: &Evidence{}, Tests: it.Tests},
 		Landing: &Landing{Queued: now},
 	}
-	r.Judged.Seen = &plan.Mark{Status: tracker.Verifying, Step: tracker.Verifying, Session: r.ID.Token}
+	r.Judged.Seen = &plan.Mark{Status: tracker.Verifying, Step: tracker.Verifying,
+		Session: r.ID.Token}
 	if last, err := w.store.lastIn(r, func(*Record) bool { return true }); err != nil {
 		return nil, err
 	} else if last != nil && last.Landing != nil {

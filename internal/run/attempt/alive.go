@@ -61,7 +61,8 @@ func (l *Life) LauncherLives() bool { return l.Launcher.State() != proc.Dead }
 // Elsewhere returns where the attempt runs, or ran, if its state is unknown from here; ""
 // otherwise, and for a claim that is about to start.
 func (l *Life) Elsewhere() string {
-	if l.Phase == plan.Queued || l.State() != proc.Unknown || l.Phase == plan.Claimed && time.Since(l.ClaimedAt) < time.Minute {
+	if l.Phase == plan.Queued || l.State() != proc.Unknown ||
+		l.Phase == plan.Claimed && time.Since(l.ClaimedAt) < time.Minute {
 		return ""
 	}
 	return l.mover().Where()

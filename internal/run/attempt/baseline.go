@@ -48,10 +48,11 @@ func (s *Proofs) putBaseline(r *Record, b *baseline) error {
 // ForgetBaseline removes the baseline of a slice that is complete.
 func (s *Proofs) ForgetBaseline(r *Record) { _ = os.Remove(s.baselinePath(r)) }
 
-// follow returns the baseline for the next attempt, which begins at a state. What the attempt before
-// has changed, and no one since, is as it was before that.
+// follow returns the baseline for the next attempt, which begins at a state. What the attempt
+// before has changed, and no one since, is as it was before that.
 func (b *baseline) follow(is *drift.State) *baseline {
-	start := &drift.State{Files: drift.Files{}, Texts: b.Start.Texts, Ignored: b.Start.Ignored, Rules: b.Start.Rules}
+	start := &drift.State{Files: drift.Files{}, Texts: b.Start.Texts, Ignored: b.Start.Ignored,
+		Rules: b.Start.Rules}
 	next := &baseline{Start: start, Handed: b.Handed}
 	for p, f := range is.Files {
 		next.Start.Files[p] = f
@@ -110,7 +111,8 @@ func (s *Proofs) HandOverHere(ctx context.Context, r *Record, told bool) error {
 	if err != nil {
 		return err
 	}
-	if !told && !slices.ContainsFunc(drift.Changed(b.Start.Files, is.Files), r.Conditions.comparer().IsTest) {
+	if !told && !slices.ContainsFunc(drift.Changed(b.Start.Files, is.Files),
+		r.Conditions.comparer().IsTest) {
 		return nil
 	}
 	if b.Handed != nil {
@@ -166,7 +168,8 @@ func (c *checkout) compare(ctx context.Context) {
 	is, err := c.rec.Conditions.comparer().Look(ctx, c.root, b.Start)
 	if err == nil {
 		c.rec.Judged.Compared, err = b.compare(ctx, c.rec, is)
-		c.rec.Judged.Compared.Allowed = drift.Allowed(c.tests.Removable, c.rec.Judged.Compared.Found, "")
+		c.rec.Judged.Compared.Allowed = drift.Allowed(c.tests.Removable,
+			c.rec.Judged.Compared.Found, "")
 	}
 	if err != nil {
 		c.rec.Judged.Compared = lost(err.Error())
@@ -198,7 +201,8 @@ func (b *baseline) compare(ctx context.Context, r *Record, is *drift.State) (Com
 	if r.Conditions.Terms != nil {
 		p.Unlocks = func() bool { return r.Conditions.Terms.Wraps }
 	}
-	found, err := c.Find(ctx, p, b.Start.Files, is.Files, drift.Changed(b.Start.Files, is.Files), nil)
+	found, err := c.Find(ctx, p, b.Start.Files, is.Files,
+		drift.Changed(b.Start.Files, is.Files), nil)
 	with := atClaim + "; no tests were handed over"
 	if p.Handed {
 		with = atClaim + " and at the hand-over"
@@ -217,7 +221,9 @@ func (b *baseline) promise(c *drift.Comparer) *drift.Promise {
 		p.Want[name] = f
 	}
 	changed := drift.Changed(b.Start.Files, b.Handed.Files)
-	for _, name := range slices.DeleteFunc(changed, func(name string) bool { return !c.Protects(name) }) {
+	for _, name := range slices.DeleteFunc(changed, func(name string) bool {
+		return !c.Protects(name)
+	}) {
 		f, there := b.Handed.Files[name]
 		if p.Want[name] = f; !there {
 			delete(p.Want, name)

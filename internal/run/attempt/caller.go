@@ -140,7 +140,8 @@ func (c *Caller) MayWorkOn(s *Store, slice string) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // removed; its wrapper writes it anew
 		return nil
-	case err == nil && r.ID.Token == c.Token && (r.Life.Phase == plan.Ended || r.Life.Phase == plan.Settled):
+	case err == nil && r.ID.Token == c.Token &&
+		(r.Life.Phase == plan.Ended || r.Life.Phase == plan.Settled):
 		return fmt.Errorf("%s is over", c)
 	case err == nil && r.ID.Token == c.Token && r.Life.Phase == plan.Queued:
 		return fmt.Errorf("%s has called %s complete, and its agent has ended", c, slice)

@@ -39,8 +39,9 @@ const (
 type BadRecord struct {
 	Path    string
 	Settled bool // its attempt is over
-	Keep    bool // it is left where it is: another version of gl wrote it, or the disk doesn't give it just now
-	Err     error
+	// it is left where it is: another version of gl wrote it, or the disk doesn't give it just now
+	Keep bool
+	Err  error
 }
 
 func (e *BadRecord) Error() string {
@@ -83,8 +84,9 @@ func (r *Record) check(e Entry) error {
 	case r.SchemaVersion != schemaVersion:
 		return foreign("unknown schema version %d: another version of gl wrote it", r.SchemaVersion)
 	}
-	return cmp.Or(r.checkState(e.Outcome), r.ID.check(), r.Life.check(), r.Job.check(), r.Task.check(), r.Talk.check(),
-		r.Place.check(), r.Conditions.check(), r.Judged.check(), r.Since.check())
+	return cmp.Or(r.checkState(e.Outcome), r.ID.check(), r.Life.check(), r.Job.check(),
+		r.Task.check(), r.Talk.check(), r.Place.check(), r.Conditions.check(), r.Judged.check(),
+		r.Since.check())
 }
 
 // checkState checks how far the attempt is: named is the outcome in the file's name, "" for a
@@ -100,7 +102,8 @@ func (r *Record) checkState(named outcome.Outcome) error {
 		}
 	}
 	switch {
-	case !slices.Contains([]plan.Phase{plan.Claimed, plan.Preparing, plan.Started, plan.Queued, plan.Ended, plan.Settled}, r.Life.Phase):
+	case !slices.Contains([]plan.Phase{plan.Claimed, plan.Preparing, plan.Started, plan.Queued,
+		plan.Ended, plan.Settled}, r.Life.Phase):
 		return foreign("unknown phase %.40q: another version of gl wrote it", r.Life.Phase)
 	case (named != "") != (r.Life.Phase == plan.Settled):
 		return fmt.Errorf("phase %q doesn't belong in this directory", r.Life.Phase)
@@ -110,13 +113,15 @@ func (r *Record) checkState(named outcome.Outcome) error {
 		return errors.New("has ended without an outcome and the state that was judged")
 	case r.Job.Sandbox != "" && r.Job.Sandbox != SandboxBwrap:
 		return foreign("unknown sandbox %.40q: another version of gl wrote it", r.Job.Sandbox)
-	case r.Life.Phase == plan.Queued && (r.Landing == nil || r.Judged.Seen == nil || r.Place.Lineage == 0):
+	case r.Life.Phase == plan.Queued &&
+		(r.Landing == nil || r.Judged.Seen == nil || r.Place.Lineage == 0):
 		return errors.New("is in the merge queue without a worktree and the state that was seen")
 	case r.Life.Phase == plan.Preparing && (r.Life.Wrapper == nil || r.Place.Lineage == 0):
 		return errors.New("prepares a worktree without a number or a gl process")
 	case !r.Life.Phase.Begun() && r.ID.Token == "":
 		return errors.New("is a claim without a token")
-	case !slices.Contains([]string{"", EndStop, EndSilence, EndGrace, EndCommand, EndAbandon}, r.Life.Ending):
+	case !slices.Contains([]string{"", EndStop, EndSilence, EndGrace, EndCommand, EndAbandon},
+		r.Life.Ending):
 		return foreign("unknown ending %q: another version of gl wrote it", r.Life.Ending)
 	}
 	return nil
@@ -131,16 +136,17 @@ func (id *Identity) check() error {
 	if err := checkID(strings.TrimPrefix(id.Slice, taskMark)); err != nil {
 		return err
 	}
-	return cmp.Or(checkLine("token", id.Token), checkLine("system", id.System), checkLine("of", id.Of), checkTexts(id.Title),
-		checkCounts(id.First, id.N-id.First))
+	return cmp.Or(checkLine("token", id.Token), checkLine("system", id.System),
+		checkLine("of", id.Of), checkTexts(id.Title), checkCounts(id.First, id.N-id.First))
 }
 
 func (j *Job) check() error {
 	if j.Dir != "" && !filepath.IsAbs(j.Dir) {
 		return fmt.Errorf("dir %.80q isn't absolute", j.Dir)
 	}
-	return cmp.Or(checkLine("agent", j.Agent), checkLine("stream", j.Stream), checkLine("runner", j.Runner),
-		checkLine("account", j.Account), checkLine("model", j.Model), checkTexts(j.Prompt, j.Program), checkTexts(j.Argv...))
+	return cmp.Or(checkLine("agent", j.Agent), checkLine("stream", j.Stream),
+		checkLine("runner", j.Runner), checkLine("account", j.Account), checkLine("model", j.Model),
+		checkTexts(j.Prompt, j.Program), checkTexts(j.Argv...))
 }
 
 func (d *Dialog) check() error {
@@ -188,9 +194,9 @@ func (l *Life) check() error {
 		}
 	}
 	before := l.Before
-	return cmp.Or(checkLine("status", before.Status), checkLine("step", before.Step), checkLine("session", before.Session),
-		checkLine("started", before.Started), checkTexts(l.EndingDetail),
-		checkTimes(&l.ClaimedAt, l.StartedAt, l.EndedAt, l.SettledAt))
+	return cmp.Or(checkLine("status", before.Status), checkLine("step", before.Step),
+		checkLine("session", before.Session), checkLine("started", before.Started),
+		checkTexts(l.EndingDetail), checkTimes(&l.ClaimedAt, l.StartedAt, l.EndedAt, l.SettledAt))
 }
 
 func (j *Judgement) check() error {
@@ -203,7 +209,8 @@ func (e *Evidence) check() error {
 	}
 	counts := []int{e.Denials}
 	if res := e.Result; res != nil {
-		counts = append(counts, res.Turns, res.APIStatus, int(min(res.DurationMS, 0)), int(min(res.Tokens, 0)))
+		counts = append(counts, res.Turns, res.APIStatus, int(min(res.DurationMS, 0)),
+			int(min(res.Tokens, 0)))
 		if res.CostUSD != nil && *res.CostUSD < 0 {
 			return fmt.Errorf("cost_usd is %g", *res.CostUSD)
 		}
@@ -211,14 +218,16 @@ func (e *Evidence) check() error {
 	if err := checkCounts(counts...); err != nil || e.Limit == nil {
 		return err
 	}
-	if !slices.Contains([]string{agent.RateLimit, agent.Quota, agent.Login, agent.Outage}, e.Limit.Kind) {
+	if !slices.Contains([]string{agent.RateLimit, agent.Quota, agent.Login, agent.Outage},
+		e.Limit.Kind) {
 		return foreign("unknown limit %.40q: another version of gl wrote it", e.Limit.Kind)
 	}
 	return checkTimes(e.Limit.Reset)
 }
 
 func (e *Errand) check() error {
-	if dir := ".greenlight/summaries/"; e.Summary != "" && (!strings.HasPrefix(e.Summary, dir) || !filepath.IsLocal(filepath.FromSlash(e.Summary))) {
+	if dir := ".greenlight/summaries/"; e.Summary != "" &&
+		(!strings.HasPrefix(e.Summary, dir) || !filepath.IsLocal(filepath.FromSlash(e.Summary))) {
 		return fmt.Errorf("summary %.80q isn't in %s", e.Summary, dir)
 	}
 	texts := append([]string{e.Refused}, e.Lacks...)
@@ -249,7 +258,8 @@ func (a *Aftermath) check() error {
 
 // checkID refuses ids that could lead out of a directory. What else an id may be its tracker knows.
 func checkID(id string) error {
-	if id == "" || len(id) > longestName || id[0] == '.' || strings.Contains(id, "..") || strings.ContainsAny(id, `/\`) ||
+	if id == "" || len(id) > longestName || id[0] == '.' || strings.Contains(id, "..") ||
+		strings.ContainsAny(id, `/\`) ||
 		strings.ContainsFunc(id, unicode.IsControl) || !utf8.ValidString(id) {
 		return fmt.Errorf("%.40q is no id", id)
 	}
@@ -258,7 +268,8 @@ func checkID(id string) error {
 
 // checkLine refuses what isn't one line of text.
 func checkLine(field, s string) error {
-	if len(s) > 5*longestName || strings.ContainsFunc(s, unicode.IsControl) || !utf8.ValidString(s) {
+	if len(s) > 5*longestName || strings.ContainsFunc(s, unicode.IsControl) ||
+		!utf8.ValidString(s) {
 		return fmt.Errorf("%s %.40q isn't one line of text", field, s)
 	}
 	return nil
@@ -372,7 +383,9 @@ func (q Quarantine) Bad() ([]*BadRecord, error) {
 	_, err = q.Store.HoldFile.Read()
 	note(err)
 	settled, err := q.Store.Files.settledEntries()
-	slices.SortFunc(settled, func(a, b Entry) int { return cmp.Or(cmp.Compare(a.Slice, b.Slice), a.N-b.N) })
+	slices.SortFunc(settled, func(a, b Entry) int {
+		return cmp.Or(cmp.Compare(a.Slice, b.Slice), a.N-b.N)
+	})
 	for _, e := range settled {
 		_, err := q.Store.readSettled(e)
 		note(err)

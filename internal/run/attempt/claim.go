@@ -183,16 +183,20 @@ func (req Request) record(it plan.Item, n int, job agent.Job, now time.Time) *Re
 	r := &Record{
 		SchemaVersion: schemaVersion,
 		ID: Identity{
-			System: req.System, Slice: it.ID, Of: it.Of, First: req.First, Title: it.Name, N: n, Token: NewToken(now),
+			System: req.System, Slice: it.ID, Of: it.Of, First: req.First, Title: it.Name, N: n,
+			Token: NewToken(now),
 		},
 		Job: Job{
-			Agent: req.Agent.Name, Program: req.Agent.Program, Argv: req.Agent.Command(job), Model: job.Model,
-			Prompt: job.Prompt, Stream: req.Agent.Stream, Dir: job.Dir, Runner: req.Runner, Account: job.Account,
+			Agent: req.Agent.Name, Program: req.Agent.Program, Argv: req.Agent.Command(job),
+			Model:  job.Model,
+			Prompt: job.Prompt, Stream: req.Agent.Stream, Dir: job.Dir, Runner: req.Runner,
+			Account: job.Account,
 			Environ: req.Environ,
 		},
 		Talk:       Dialog{Talks: req.Agent.Talks},
 		Conditions: Conditions{Terms: req.Terms},
-		Life:       Life{Phase: plan.Claimed, Before: beforeOf(it), Launcher: proc.Self(), ClaimedAt: now.UTC()},
+		Life: Life{Phase: plan.Claimed, Before: beforeOf(it), Launcher: proc.Self(),
+			ClaimedAt: now.UTC()},
 	}
 	if place := req.Place; place.Lineage != nil {
 		r.Place.Lineage, r.Place.Branch = place.Lineage.N, place.Lineage.Branch
@@ -204,7 +208,8 @@ func (req Request) record(it plan.Item, n int, job agent.Job, now time.Time) *Re
 
 // beforeOf returns what an item is to go back to.
 func beforeOf(it plan.Item) tracker.Before {
-	return tracker.Before{Mark: plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}, Started: it.Started}
+	return tracker.Before{Mark: plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session},
+		Started: it.Started}
 }
 
 // putNew writes the record of a claim. The directories may be removed at any instant (git clean

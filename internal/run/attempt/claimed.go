@@ -59,7 +59,8 @@ func (c *claimed) advance(ctx context.Context, change func(*Record)) error {
 		if c.anew && errors.Is(err, fs.ErrNotExist) { // removed by git clean -x
 			disk, err = c.rec, store.Files.Prepare()
 		}
-		if err != nil || disk.Life.Phase.Begun() != c.anew || disk.Life.Phase != c.rec.Life.Phase || disk.ID.Token != c.rec.ID.Token {
+		if err != nil || disk.Life.Phase.Begun() != c.anew || disk.Life.Phase != c.rec.Life.Phase ||
+			disk.ID.Token != c.rec.ID.Token {
 			return ErrLate
 		}
 		if c.anew && disk.Life.Ending != "" {

@@ -17,13 +17,17 @@ import (
 // A Continuation says what an attempt goes on with, to its agent: how the attempt before ended
 // and, if the lane sent that back, the output of the tests or the paths in conflict.
 type Continuation struct {
-	After  int               `json:"after,omitempty"`  // the lineage's last attempt
-	Of     string            `json:"of,omitempty"`     // the slice whose attempt that was; "" for the record's own
-	Why    string            `json:"why"`              // a sentence
-	Output string            `json:"output,omitempty"` // of tests, of git
-	Mended []outcome.Outcome `json:"mended,omitempty"` // what attempts before were there to put right, since the last one that was there for the slice itself
-	Mends  outcome.Outcome   `json:"mends,omitempty"`  // red or conflict, where the agent is there to put that right
-	Again  bool              `json:"again,omitempty"`  // in a new worktree
+	After int `json:"after,omitempty"` // the lineage's last attempt
+	// the slice whose attempt that was; "" for the record's own
+	Of     string `json:"of,omitempty"`
+	Why    string `json:"why"`              // a sentence
+	Output string `json:"output,omitempty"` // of tests, of git
+	// what attempts before were there to put right, since the last one that was there for the slice
+	// itself
+	Mended []outcome.Outcome `json:"mended,omitempty"`
+	// red or conflict, where the agent is there to put that right
+	Mends outcome.Outcome `json:"mends,omitempty"`
+	Again bool            `json:"again,omitempty"` // in a new worktree
 }
 
 const (
@@ -76,7 +80,9 @@ func (w *Writer) goOn(r *Record, req Request, job agent.Job) error {
 	}
 	r.Task.Summary = cmp.Or(last.Task.Summary, r.Task.Summary) // it may have been written
 	c, said := last.leaves()
-	if r.Place.Lineage == 0 { // a new agent in the checkout: it goes on only with what it is to put right, or what a person has said
+	if r.Place.Lineage == 0 {
+		// a new agent in the checkout: it goes on only with what it is to put right, or what a
+		// person has said
 		if c.Mends != "" || said {
 			r.Talk.Continues = c.clean()
 		}
@@ -91,11 +97,14 @@ func (w *Writer) goOn(r *Record, req Request, job agent.Job) error {
 		r.Job.Argv = req.Agent.Command(job)
 	}
 	if last.Accepted() { // the conversation is with who built it
-		if last, err = w.store.lastIn(r, func(r *Record) bool { return !r.Accepted() }); err != nil || last == nil {
+		if last, err = w.store.lastIn(r, func(r *Record) bool {
+			return !r.Accepted()
+		}); err != nil || last == nil {
 			return err
 		}
 	}
-	if last.Job.Agent != r.Job.Agent || last.Job.Program != r.Job.Program || last.Job.Dir != r.Job.Dir || last.Job.Account != r.Job.Account {
+	if last.Job.Agent != r.Job.Agent || last.Job.Program != r.Job.Program ||
+		last.Job.Dir != r.Job.Dir || last.Job.Account != r.Job.Account {
 		return nil
 	}
 	job.Conversation, job.Note = last.Talk.Conversation, noteFor(r)
@@ -111,15 +120,18 @@ func (r *Record) leaves() (c Continuation, said bool) {
 	switch l := r.Landing; {
 	case l != nil && l.Why != "":
 		c.Why, c.Output = l.Why, l.Output
-	case l == nil && r.Judged.Outcome == outcome.Red && !r.Judged.Verdict.Green() && r.Judged.Verdict != nil:
+	case l == nil && r.Judged.Outcome == outcome.Red && !r.Judged.Verdict.Green() &&
+		r.Judged.Verdict != nil:
 		c.Why = fmt.Sprintf("You called the slice complete, and gl ran the tests: %s. Put that right, commit, and call the slice complete again. The command was: %s",
 			r.Judged.Detail, r.Judged.Verdict.Command)
 		c.Output = strings.Join(r.Judged.Verdict.Shown(), "\n")
 	case l == nil && r.Judged.Outcome == outcome.Red && r.Judged.Gate != nil:
 		c.Why = fmt.Sprintf("You called the slice complete, and gl didn't accept it: %s. Put that right, commit, and call the slice complete again.", r.Judged.Detail)
 	}
-	if r.Judged.Outcome.Traits().Free && r.Talk.Continues != nil { // it hasn't had its turn: what it was told is for this one
-		c.Why, c.Output, c.Again = r.Talk.Continues.Why, r.Talk.Continues.Output, r.Talk.Continues.Again
+	if r.Judged.Outcome.Traits().Free && r.Talk.Continues != nil {
+		// it hasn't had its turn: what it was told is for this one
+		c.Why, c.Output, c.Again = r.Talk.Continues.Why, r.Talk.Continues.Output,
+			r.Talk.Continues.Again
 		if r.Talk.Continues.Of != "" {
 			c.Of, c.After = r.Talk.Continues.Of, r.Talk.Continues.After
 		}
@@ -172,7 +184,8 @@ func (w *Writer) beginAgain(r *Record, req Request) error {
 			continue
 		}
 		if last.Since.Undone != nil {
-			c := Continuation{After: last.ID.N, Why: last.Since.undone(req.Place.Redone, last.Landing.Commit), Again: true}
+			c := Continuation{After: last.ID.N,
+				Why: last.Since.undone(req.Place.Redone, last.Landing.Commit), Again: true}
 			r.Talk.Continues = c.clean()
 		}
 		return nil
@@ -183,14 +196,17 @@ func (w *Writer) beginAgain(r *Record, req Request) error {
 // lastIn is the last settled attempt in the record's lineage of which is is true, nil for none.
 func (s *Store) lastIn(r *Record, is func(*Record) bool) (*Record, error) {
 	settled, err := s.settledTallies()
-	if err != nil || settled[r.ID.Slice].Last.N == 0 { // the first attempt, mostly: no names need be read
+	if err != nil || settled[r.ID.Slice].Last.N == 0 {
+		// the first attempt, mostly: no names need be read
 		return nil, err
 	}
 	entries, err := s.Files.settledEntries()
 	if err != nil {
 		return nil, err
 	}
-	entries = slices.DeleteFunc(entries, func(e Entry) bool { return e.Slice != r.ID.Slice || e.N == r.ID.N })
+	entries = slices.DeleteFunc(entries, func(e Entry) bool {
+		return e.Slice != r.ID.Slice || e.N == r.ID.N
+	})
 	slices.SortStableFunc(entries, func(a, b Entry) int { return b.N - a.N })
 	for _, e := range entries {
 		last, err := s.readSettled(e)
@@ -200,7 +216,8 @@ func (s *Store) lastIn(r *Record, is func(*Record) bool) (*Record, error) {
 		if err != nil {
 			return nil, err
 		}
-		if last.ID.System == r.ID.System && last.ID.Work() == r.ID.Work() && last.Place.Lineage == r.Place.Lineage && is(last) {
+		if last.ID.System == r.ID.System && last.ID.Work() == r.ID.Work() &&
+			last.Place.Lineage == r.Place.Lineage && is(last) {
 			return last, nil
 		}
 	}
@@ -209,7 +226,8 @@ func (s *Store) lastIn(r *Record, is func(*Record) bool) (*Record, error) {
 
 // ending says how the attempt ended.
 func (r *Record) ending() string {
-	return fmt.Sprintf("Attempt %d ended: %s.", r.ID.N, strings.TrimRight(r.Judged.Outcome.Text(r.Judged.Detail), "."))
+	return fmt.Sprintf("Attempt %d ended: %s.", r.ID.N,
+		strings.TrimRight(r.Judged.Outcome.Text(r.Judged.Detail), "."))
 }
 
 // noteFor is what a resumed conversation is told. It knows the slice and the method. What
@@ -224,10 +242,12 @@ func noteFor(r *Record) string {
 		text += "\n\n" + indented(r.Talk.Continues.Output)
 	}
 	if r.ID.IsTask() {
-		return text + "\n\nBegin with `gl " + strings.TrimPrefix(r.ID.Slice, taskMark) + "`: it prints what the task is, and what is unfinished in your " +
+		return text + "\n\nBegin with `gl " + strings.TrimPrefix(r.ID.Slice, taskMark) +
+			"`: it prints what the task is, and what is unfinished in your " +
 			"worktree. The method is the same as before."
 	}
-	return text + "\n\nBegin with `gl slice " + r.ID.Slice + "`: it prints the whole slice as it is now, and what is unfinished in your worktree. " +
+	return text + "\n\nBegin with `gl slice " + r.ID.Slice +
+		"`: it prints the whole slice as it is now, and what is unfinished in your worktree. " +
 		"Its decisions are there, too: one that is new to you says what a person wants. The claim is yours again, and " +
 		"the method is the same as before."
 }

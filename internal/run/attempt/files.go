@@ -92,7 +92,8 @@ func (f Files) PutEnv(r *Record, env []string) error {
 	if err := mkdir(filepath.Dir(path)); err != nil {
 		return err
 	}
-	if err := durable.Unlink(path); err != nil && !errors.Is(err, fs.ErrNotExist) { // it has modes of its own, and readers
+	if err := durable.Unlink(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		// it has modes of its own, and readers
 		return err
 	}
 	file, err := durable.Create(path, 0o600)

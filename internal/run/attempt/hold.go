@@ -19,7 +19,8 @@ const (
 	longestHold  = time.Hour     // without a reset time, however often
 	blindHold    = 6 * time.Hour // then gl tries once, whatever reset time an agent has named
 	provenEnough = 16            // attempts after a hold
-	floorPart    = 10            // the shortest hold is this part of parallel.hold_seconds, and doubles as well
+	// the shortest hold is this part of parallel.hold_seconds, and doubles as well
+	floorPart = 10
 )
 
 func (s *HoldFile) path() string { return filepath.Join(s.dir, holdFile) }
@@ -121,7 +122,8 @@ func checkHold(h *plan.Hold) error {
 		return fmt.Errorf("counts %d attempts", h.Proven)
 	case !saneTime(h.Until):
 		return fmt.Errorf("until %s is no time to wait for", h.Until.Format(time.RFC3339))
-	case len(h.Reason) > longestText || len(h.Kind) > longestName || len(h.By) > longestName || len(h.Agent) > 5*longestName || len(h.Account) > 5*longestName:
+	case len(h.Reason) > longestText || len(h.Kind) > longestName || len(h.By) > longestName ||
+		len(h.Agent) > 5*longestName || len(h.Account) > 5*longestName:
 		return errors.New("is longer than any that gl writes")
 	}
 	return nil
@@ -157,7 +159,8 @@ func (s *HoldFile) Lift(which func(*plan.Hold) bool, now time.Time) (lifted Hold
 // ran beside the one that met it first meet the same limit: only a reset that they are told can
 // move the end, and the next wait doubles once. The lock must be held.
 func (s *HoldFile) put(r *Record, l *agent.Limit, now time.Time, first time.Duration) error {
-	h := plan.Hold{Agent: r.Job.Agent, Account: r.Job.Account, Since: now, Kind: l.Kind, Reason: l.Reason, By: r.ID.Slice, Count: 1}
+	h := plan.Hold{Agent: r.Job.Agent, Account: r.Job.Account, Since: now, Kind: l.Kind,
+		Reason: l.Reason, By: r.ID.Slice, Count: 1}
 	old := s.All().same(&h)
 	if old != nil && (old.Kind == plan.HeldByPerson || old.Open()) && now.Before(old.Until) {
 		return nil // and the person says when it ends
@@ -171,9 +174,12 @@ func (s *HoldFile) put(r *Record, l *agent.Limit, now time.Time, first time.Dura
 			h.Since, h.Count = old.Since, old.Count
 		}
 	}
-	doubled := func(d time.Duration) time.Duration { return min(d<<min(h.Count-1, 16), longestHold) }
+	doubled := func(d time.Duration) time.Duration {
+		return min(d<<min(h.Count-1, 16), longestHold)
+	}
 	h.Until = now.Add(doubled(first))
-	if l.Reset != nil && l.Reset.After(now.Add(-time.Minute)) { // one that has just passed is news, an old one is none
+	if l.Reset != nil && l.Reset.After(now.Add(-time.Minute)) {
+		// one that has just passed is news, an old one is none
 		h.Until = *l.Reset
 		// A reset that is always just over must not make a loop, and one in 2100 must not hold
 		// everybody for ever.
@@ -195,7 +201,8 @@ func (s *HoldFile) put(r *Record, l *agent.Limit, now time.Time, first time.Dura
 // PutPersons makes the account wait because a person says so; everybody, for the zero Account.
 // The lock must be held.
 func (s *HoldFile) PutPersons(a plan.Account, until, now time.Time) error {
-	return s.write(&plan.Hold{Agent: a.Agent, Account: a.ID, Since: now.UTC(), Until: until.UTC(), Kind: plan.HeldByPerson})
+	return s.write(&plan.Hold{Agent: a.Agent, Account: a.ID, Since: now.UTC(), Until: until.UTC(),
+		Kind: plan.HeldByPerson})
 }
 
 // PutBudget makes everybody wait because a budget is spent. A hold that lasts at least as long
@@ -204,7 +211,8 @@ func (s *HoldFile) PutBudget(until time.Time, reason string, now time.Time) erro
 	if old := s.Everybody(); old != nil && !old.Until.Before(until) {
 		return nil
 	}
-	return s.write(&plan.Hold{Since: now.UTC(), Until: until.UTC(), Kind: plan.HeldByBudget, Reason: reason, Count: 1})
+	return s.write(&plan.Hold{Since: now.UTC(), Until: until.UTC(), Kind: plan.HeldByBudget,
+		Reason: reason, Count: 1})
 }
 
 // write puts a hold in the place of the last one of the same agent and account. If that one is
@@ -237,7 +245,8 @@ func (s *HoldFile) end(r *Record, now time.Time) error {
 	l := s.All()
 	var ended Holds
 	for _, h := range l {
-		if now.Before(h.Until) || r.Life.StartedAt == nil || r.Life.StartedAt.Before(h.Since) || !h.Holds(plan.Account{Agent: r.Job.Agent, ID: r.Job.Account}) {
+		if now.Before(h.Until) || r.Life.StartedAt == nil || r.Life.StartedAt.Before(h.Since) ||
+			!h.Holds(plan.Account{Agent: r.Job.Agent, ID: r.Job.Account}) {
 			continue
 		}
 		h.Proven++
@@ -247,7 +256,9 @@ func (s *HoldFile) end(r *Record, now time.Time) error {
 		return nil
 	}
 	// Once so many have ended well there is nothing left to hold back.
-	l = slices.DeleteFunc(l, func(h *plan.Hold) bool { return h.Proven >= provenEnough || h.Proven > 0 && !h.Ramps() })
+	l = slices.DeleteFunc(l, func(h *plan.Hold) bool {
+		return h.Proven >= provenEnough || h.Proven > 0 && !h.Ramps()
+	})
 	if err := s.writeAll(l); err != nil {
 		return err
 	}
@@ -268,7 +279,8 @@ func (j *Job) sameAccount(as *Job) bool {
 // that met such a limit, there is no limit, and the slice's own trouble has the wrong words.
 // The lock must be held.
 func refute(s *Store, r *Record) error {
-	if l := r.Judged.evidence().Limit; l == nil || !l.Text || r.Judged.Evidence.Refuted != "" || r.Life.StartedAt == nil {
+	if l := r.Judged.evidence().Limit; l == nil || !l.Text || r.Judged.Evidence.Refuted != "" ||
+		r.Life.StartedAt == nil {
 		return nil
 	}
 	index, err := s.Index()
@@ -278,7 +290,9 @@ func refute(s *Store, r *Record) error {
 	since := *r.Life.StartedAt
 	for _, e := range index[r.ID.Slice] {
 		if e.N == r.ID.N-1 && e.Outcome.Traits().Limited {
-			if before, err := s.readSettled(e); err == nil && before.Job.sameAccount(&r.Job) && before.Life.StartedAt != nil && before.Judged.evidence().Limit != nil && before.Judged.evidence().Limit.Text {
+			if before, err := s.readSettled(e); err == nil && before.Job.sameAccount(&r.Job) &&
+				before.Life.StartedAt != nil && before.Judged.evidence().Limit != nil &&
+				before.Judged.evidence().Limit.Text {
 				since = *before.Life.StartedAt
 			}
 		}
@@ -288,7 +302,8 @@ func refute(s *Store, r *Record) error {
 			if slice == r.ID.Slice || !e.Outcome.Traits().Success {
 				continue
 			}
-			if other, err := s.readSettled(e); err == nil && other.Job.sameAccount(&r.Job) && other.Life.EndedAt != nil && other.Life.EndedAt.After(since) {
+			if other, err := s.readSettled(e); err == nil && other.Job.sameAccount(&r.Job) &&
+				other.Life.EndedAt != nil && other.Life.EndedAt.After(since) {
 				evidence := *r.Judged.Evidence
 				evidence.Refuted = other.ID.Name()
 				r.Judged.Evidence = &evidence

@@ -25,19 +25,24 @@ type Info struct {
 	Turns   *int             `json:"turns"`
 	CostUSD *float64         `json:"cost_usd"`
 
-	Landed   *string          `json:"landed"`    // the commit by which its work landed
-	LandedAs *string          `json:"landed_as"` // its shape: merge, rebase (the last of several), squash; null if it hasn't landed
-	Verdict  *testrun.Verdict `json:"verdict"`   // of the tests that gl ran on its work; null if it ran none
-	Gate     []gate.Answer    `json:"gate"`      // what gl asked before its work could land, with the answers
+	Landed *string `json:"landed"` // the commit by which its work landed
+	// its shape: merge, rebase (the last of several), squash; null if it hasn't landed
+	LandedAs *string `json:"landed_as"`
+	// of the tests that gl ran on its work; null if it ran none
+	Verdict *testrun.Verdict `json:"verdict"`
+	// what gl asked before its work could land, with the answers
+	Gate []gate.Answer `json:"gate"`
 }
 
 // Info describes the attempt for a JSON document.
 func (r *Record) Info() Info {
-	info := Info{N: r.ID.N, Agent: r.Job.Agent, Detail: jsondoc.OrNull(r.Judged.Detail), Started: r.Life.StartedAt, Ended: r.Life.EndedAt,
-		Turns: r.Judged.Turns(), CostUSD: r.Judged.Cost()}
+	info := Info{N: r.ID.N, Agent: r.Job.Agent, Detail: jsondoc.OrNull(r.Judged.Detail),
+		Started: r.Life.StartedAt, Ended: r.Life.EndedAt, Turns: r.Judged.Turns(),
+		CostUSD: r.Judged.Cost()}
 	if r.Judged.Verdict != nil {
 		v := *r.Judged.Verdict
-		v.Failing, v.Last, v.Failure, v.Flaky = jsondoc.OrEmpty(v.Failing), jsondoc.OrEmpty(v.Last), jsondoc.OrEmpty(v.Failure), jsondoc.OrEmpty(v.Flaky)
+		v.Failing, v.Last, v.Failure, v.Flaky = jsondoc.OrEmpty(v.Failing), jsondoc.OrEmpty(v.Last),
+			jsondoc.OrEmpty(v.Failure), jsondoc.OrEmpty(v.Flaky)
 		info.Verdict = &v
 	}
 	info.Gate = []gate.Answer{}
@@ -93,7 +98,8 @@ func (s *Store) Landed(ids ...string) (map[string]*Record, error) {
 			if !entry.Outcome.Traits().Success {
 				continue
 			}
-			if rec, err := s.Get(id, entry.N); err == nil && rec.Landing != nil && rec.Landing.Commit != "" {
+			if rec, err := s.Get(id, entry.N); err == nil && rec.Landing != nil &&
+				rec.Landing.Commit != "" {
 				all[id] = rec
 			}
 			break
@@ -113,7 +119,9 @@ func (s *Store) LastOf(it *plan.Item) ([]*Record, error) {
 	for _, name := range it.Was {
 		recs = append(recs, all[name]...)
 	}
-	slices.SortStableFunc(recs, func(a, b *Record) int { return b.Life.ClaimedAt.Compare(a.Life.ClaimedAt) })
+	slices.SortStableFunc(recs, func(a, b *Record) int {
+		return b.Life.ClaimedAt.Compare(a.Life.ClaimedAt)
+	})
 	return recs[:min(shown, len(recs))], nil
 }
 

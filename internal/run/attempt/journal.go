@@ -27,7 +27,8 @@ type diary struct{ journal *journal.Journal }
 // disk. What can't be written is the journal's to keep, and to tell: see journal.Trouble. Again
 // says that the record may have reached it before.
 func (d diary) tell(r *Record, again bool) {
-	if again || r.Life.Phase != plan.Claimed && !r.Life.isOurs() || r.Life.Phase == plan.Settled && r.Landing != nil {
+	if again || r.Life.Phase != plan.Claimed && !r.Life.isOurs() ||
+		r.Life.Phase == plan.Settled && r.Landing != nil {
 		d.retell(r)
 		return
 	}
@@ -40,7 +41,8 @@ func (d diary) tell(r *Record, again bool) {
 // ended; settled has the last.
 func (d diary) retell(r *Record) {
 	var all []journal.Event
-	for _, p := range []plan.Phase{plan.Claimed, plan.Started, plan.Queued, plan.Ended, plan.Settled} {
+	for _, p := range []plan.Phase{plan.Claimed, plan.Started, plan.Queued, plan.Ended,
+		plan.Settled} {
 		all = append(all, eventsOf(r, p)...)
 	}
 	_ = d.journal.AppendOnce(all...)
@@ -62,7 +64,8 @@ func eventsOf(r *Record, p plan.Phase) []journal.Event {
 		return nil
 	case p == plan.Claimed:
 		e := event(journal.Claimed, r.Life.ClaimedAt)
-		e.Agent, e.Runner, e.Branch = r.Job.Agent, r.Job.Runner, strings.TrimPrefix(r.Place.Branch, "refs/heads/")
+		e.Agent, e.Runner, e.Branch = r.Job.Agent, r.Job.Runner,
+			strings.TrimPrefix(r.Place.Branch, "refs/heads/")
 		return []journal.Event{e}
 	case p == plan.Started && r.Life.StartedAt != nil:
 		e := event(journal.Launched, *r.Life.StartedAt)
@@ -76,7 +79,8 @@ func eventsOf(r *Record, p plan.Phase) []journal.Event {
 		addSpent(r, &e)
 		return []journal.Event{e}
 	case p == plan.Ended && r.Judged.Outcome != "" && r.Landing != nil && r.Life.SettledAt != nil:
-		return append(landEvents(r, event(journal.Landed, *r.Life.SettledAt)), endEvents(r, event(journal.Ended, *r.Life.SettledAt))...)
+		return append(landEvents(r, event(journal.Landed, *r.Life.SettledAt)),
+			endEvents(r, event(journal.Ended, *r.Life.SettledAt))...)
 	case p == plan.Ended && r.Judged.Outcome != "" && r.Life.EndedAt != nil && r.Landing == nil:
 		return endEvents(r, event(journal.Ended, *r.Life.EndedAt))
 	case p == plan.Settled && r.Life.Phase == plan.Settled && r.Life.SettledAt != nil:
@@ -103,7 +107,8 @@ func landEvents(r *Record, e journal.Event) []journal.Event {
 	if r.Judged.Outcome != outcome.Done || g.Commit == "" {
 		return nil
 	}
-	e.Commit, e.Target, e.Branch, e.Detail = g.Commit, strings.TrimPrefix(g.Target, "refs/heads/"), strings.TrimPrefix(r.Place.Branch, "refs/heads/"), r.Judged.Detail
+	e.Commit, e.Target, e.Branch, e.Detail = g.Commit, strings.TrimPrefix(g.Target, "refs/heads/"),
+		strings.TrimPrefix(r.Place.Branch, "refs/heads/"), r.Judged.Detail
 	return []journal.Event{e}
 }
 
@@ -132,7 +137,8 @@ func addSpent(r *Record, e *journal.Event) {
 		e.DurationMS = &ms
 	}
 	if u := r.Judged.evidence().Tokens; u != nil {
-		e.Tokens = &journal.Tokens{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite}
+		e.Tokens = &journal.Tokens{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead,
+			CacheWrite: u.CacheWrite}
 	}
 }
 
@@ -171,5 +177,6 @@ func holdEvent(k journal.Kind, h *plan.Hold) journal.Event {
 	if h.Agent != "" {
 		key += "." + h.Agent
 	}
-	return journal.Event{Kind: k, Agent: h.Agent, Until: &h.Until, Reason: h.Kind, Detail: h.Reason, By: h.By, Key: key}
+	return journal.Event{Kind: k, Agent: h.Agent, Until: &h.Until, Reason: h.Kind, Detail: h.Reason,
+		By: h.By, Key: key}
 }

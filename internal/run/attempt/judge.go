@@ -56,7 +56,8 @@ func verdict(o outcome.Outcome, detail string, r *Record, it plan.Item) (Verdict
 	if t.KeepsWork && r.Life.reachedStep(it) {
 		v.Effect = tracker.Release
 	}
-	if o == outcome.Waiting && plan.Classify(it.Status) == plan.Done { // called complete, and to be approved
+	if o == outcome.Waiting && plan.Classify(it.Status) == plan.Done {
+		// called complete, and to be approved
 		v.Effect = tracker.Ask
 	}
 	if t.Holds {
@@ -96,7 +97,8 @@ func turnsAllowed(r *agent.Result) int {
 func (e *Evidence) failure(ours bool) string {
 	switch {
 	case e.Result != nil && e.Result.IsError:
-		return e.withExit(sentence(cmp.Or(slices.Concat(e.Result.Errors, []string{e.Result.Text, e.Result.Subtype})...)))
+		return e.withExit(sentence(cmp.Or(slices.Concat(e.Result.Errors,
+			[]string{e.Result.Text, e.Result.Subtype})...)))
 	case ours:
 		return ""
 	case e.Signal == "killed":

@@ -26,7 +26,8 @@ func (s *Settler) keepAll(ctx context.Context, r *Record) {
 	why := "gl: snapshot of " + r.ID.Work() + " at the end of attempt " + itoa(r.ID.N)
 	pause := keepPause
 	for try := 1; ; try++ {
-		snap, err := s.snapshot(ctx, r, worktree.SnapshotOptions{Last: true, Why: why, Stashes: r.Place.Stashes})
+		snap, err := s.snapshot(ctx, r,
+			worktree.SnapshotOptions{Last: true, Why: why, Stashes: r.Place.Stashes})
 		if err == nil {
 			if snap != nil {
 				r.Place.Saved, r.Place.Unsaved = snap.Prefix, notKept(snap.Failed)
@@ -54,7 +55,8 @@ func isFinal(err error) bool {
 		errors.As(err, new(*git.SpaceError))
 }
 
-// notKept names the first file that a snapshot couldn't take, with the reason, and counts the others.
+// notKept names the first file that a snapshot couldn't take, with the reason, and counts the
+// others.
 func notKept(failed []git.Failure) string {
 	if len(failed) == 0 {
 		return ""

@@ -21,32 +21,47 @@ import (
 
 // A Landing is how far a queued attempt is. Commits are full hashes.
 type Landing struct {
-	Queued   time.Time     `json:"queued"`             // UTC
-	Target   string        `json:"target,omitempty"`   // refs/heads/…
-	Tip      string        `json:"tip,omitempty"`      // the slice's work, all of it committed
-	Base     string        `json:"base,omitempty"`     // what it is merged into
-	From     string        `json:"from,omitempty"`     // where the lane is then, if Base has commits of the target that it hasn't
-	Commit   string        `json:"commit,omitempty"`   // what lands: once the lane has it, the slice has landed
-	As       string        `json:"as,omitempty"`       // the shape of what lands: "merge", "rebase", "squash"; "" is a merge
-	Commits  []string      `json:"commits,omitempty"`  // all that land, the last of them Commit, where they are more than one
-	Batch    *Batch        `json:"batch,omitempty"`    // with which others it was tested, and lands
-	Handed   *Handed       `json:"handed,omitempty"`   // the tests with which what lands was compared; nil for none
-	Tests    *int          `json:"tests,omitempty"`    // by how many more pass than before; missing if unknown
-	Step     string        `json:"step,omitempty"`     // what is being done with it, in a word: "merging", "testing"
-	Takes    float64       `json:"takes,omitempty"`    // about how many seconds the step takes, 0 for unknown
-	Tried    string        `json:"tried,omitempty"`    // the base on which it couldn't land: tried again once the lane has moved,
-	Behind   string        `json:"behind,omitempty"`   // or this slice has resolved a conflict in the same paths
-	Paths    []string      `json:"paths,omitempty"`    // in conflict
-	Problem  string        `json:"problem,omitempty"`  // why it isn't green whatever its tests say
-	Despite  string        `json:"despite,omitempty"`  // of older versions: the problem that a person knows and accepts, of Tip
-	Approved []gate.Item   `json:"approved,omitempty"` // what a person knows and accepts that isn't as it must be
+	Queued time.Time `json:"queued"`           // UTC
+	Target string    `json:"target,omitempty"` // refs/heads/…
+	Tip    string    `json:"tip,omitempty"`    // the slice's work, all of it committed
+	Base   string    `json:"base,omitempty"`   // what it is merged into
+	// where the lane is then, if Base has commits of the target that it hasn't
+	From string `json:"from,omitempty"`
+	// what lands: once the lane has it, the slice has landed
+	Commit string `json:"commit,omitempty"`
+	// the shape of what lands: "merge", "rebase", "squash"; "" is a merge
+	As string `json:"as,omitempty"`
+	// all that land, the last of them Commit, where they are more than one
+	Commits []string `json:"commits,omitempty"`
+	Batch   *Batch   `json:"batch,omitempty"` // with which others it was tested, and lands
+	// the tests with which what lands was compared; nil for none
+	Handed *Handed `json:"handed,omitempty"`
+	// by how many more pass than before; missing if unknown
+	Tests *int `json:"tests,omitempty"`
+	// what is being done with it, in a word: "merging", "testing"
+	Step string `json:"step,omitempty"`
+	// about how many seconds the step takes, 0 for unknown
+	Takes float64 `json:"takes,omitempty"`
+	// the base on which it couldn't land: tried again once the lane has moved,
+	Tried string `json:"tried,omitempty"`
+	// or this slice has resolved a conflict in the same paths
+	Behind  string   `json:"behind,omitempty"`
+	Paths   []string `json:"paths,omitempty"`   // in conflict
+	Problem string   `json:"problem,omitempty"` // why it isn't green whatever its tests say
+	// of older versions: the problem that a person knows and accepts, of Tip
+	Despite string `json:"despite,omitempty"`
+	// what a person knows and accepts that isn't as it must be
+	Approved []gate.Item   `json:"approved,omitempty"`
 	Verified plan.Verified `json:"verified,omitempty"` // of what lands
 	Caveats  []string      `json:"caveats,omitempty"`  // what the verdict doesn't prove, in words
 	Reason   string        `json:"reason,omitempty"`   // what it waits for, in words
-	Barred   bool          `json:"barred,omitempty"`   // Reason is that a person hasn't allowed a command
-	Taken    bool          `json:"taken,omitempty"`    // a person has changed the slice through gl: it leaves the queue
-	Why      string        `json:"why,omitempty"`      // for the agent that is to put it right: a sentence,
-	Output   string        `json:"output,omitempty"`   // and the output of the tests or of git
+	// Reason is that a person hasn't allowed a command
+	Barred bool `json:"barred,omitempty"`
+	// a person has changed the slice through gl: it leaves the queue
+	Taken bool `json:"taken,omitempty"`
+	// for the agent that is to put it right: a sentence,
+	Why    string `json:"why,omitempty"`
+	Output string `json:"output,omitempty"` // and the output of the tests or of git
 }
 
 // Again is how an agent says that its work is to be looked at once more.
@@ -73,15 +88,18 @@ type Handed struct {
 
 // A Batch is several attempts whose work was tested as one, and lands as one.
 type Batch struct {
-	Members []string `json:"members"`        // names of the records, in the order in which they land
-	Base    string   `json:"base"`           // where the lane was,
-	From    string   `json:"from,omitempty"` // unless it was here: then Base has commits of the target that it hadn't
-	Head    string   `json:"head"`           // and where it is to be: the commit that was tested
+	// names of the records, in the order in which they land
+	Members []string `json:"members"`
+	Base    string   `json:"base"` // where the lane was,
+	// unless it was here: then Base has commits of the target that it hadn't
+	From string `json:"from,omitempty"`
+	Head string `json:"head"` // and where it is to be: the commit that was tested
 }
 
 // Has reports whether a queued record is one of the batch, and lands by it.
 func (b *Batch) Has(r *Record) bool {
-	return slices.Contains(b.Members, r.ID.Name()) && r.Landing != nil && r.Landing.Batch != nil && r.Landing.Batch.Head == b.Head && r.Landing.Commit != ""
+	return slices.Contains(b.Members, r.ID.Name()) && r.Landing != nil && r.Landing.Batch != nil &&
+		r.Landing.Batch.Head == b.Head && r.Landing.Commit != ""
 }
 
 // Slices are the ids of its members.
@@ -102,7 +120,8 @@ func (r *Record) awaitsLane(o outcome.Outcome) bool {
 // it there.
 func (s *Settler) withdraw(tx tracker.Tx, r *Record, it plan.Item) error {
 	lander, ok := tx.(tracker.Lander)
-	if !ok || plan.Classify(it.Status) != plan.Done || it.Session != r.ID.Token && it.Session != "" {
+	if !ok || plan.Classify(it.Status) != plan.Done ||
+		it.Session != r.ID.Token && it.Session != "" {
 		return nil
 	}
 	_, err := lander.Enqueue(r.ID.Slice)
@@ -116,7 +135,9 @@ func (s *Store) Queue() ([]*Record, error) {
 		return nil, err
 	}
 	queue := slices.DeleteFunc(live, func(r *Record) bool { return r.Life.Phase != plan.Queued })
-	slices.SortStableFunc(queue, func(a, b *Record) int { return a.Landing.Queued.Compare(b.Landing.Queued) })
+	slices.SortStableFunc(queue, func(a, b *Record) int {
+		return a.Landing.Queued.Compare(b.Landing.Queued)
+	})
 	return queue, nil
 }
 
@@ -124,7 +145,8 @@ func (s *Store) Queue() ([]*Record, error) {
 // lock, if it is still queued and no person has taken its slice out of the queue. Otherwise it
 // returns nil, and the attempt has been settled if need be. The error is an *AwayError if the
 // slice's file can't be read.
-func (s *Settler) Proceed(ctx context.Context, r *Record, change func(*Record)) (now *Record, err error) {
+func (s *Settler) Proceed(ctx context.Context, r *Record,
+	change func(*Record)) (now *Record, err error) {
 	err = s.Tracker.Do(ctx, func(tx tracker.Tx) error {
 		disk, _, err := s.queued(tx, r)
 		if disk == nil || err != nil {
@@ -200,7 +222,8 @@ func (s *Settler) queued(tx tracker.Tx, r *Record) (*Record, plan.Item, error) {
 	case err != nil:
 		return disk, it, &AwayError{r.ID.Slice, err}
 	case disk.Landing.Taken:
-		disk = disk.ended(outcome.Interrupted, "interrupted: a person has changed the slice while it was in the merge queue")
+		disk = disk.ended(outcome.Interrupted,
+			"interrupted: a person has changed the slice while it was in the merge queue")
 		disk.Judged.After = &mark
 		_, err = s.done(tx, disk)
 		return nil, it, err
@@ -212,7 +235,8 @@ func (s *Settler) queued(tx tracker.Tx, r *Record) (*Record, plan.Item, error) {
 
 // ended is the record, judged.
 func (r *Record) ended(o outcome.Outcome, detail string) *Record {
-	r.Life.Phase, r.Judged.Outcome, r.Judged.Detail, r.Judged.Effect = plan.Ended, o, detail, o.Traits().Effect
+	r.Life.Phase, r.Judged.Outcome, r.Judged.Detail, r.Judged.Effect = plan.Ended, o, detail,
+		o.Traits().Effect
 	return r
 }
 
@@ -227,10 +251,12 @@ type LandingResult struct {
 
 // EndLanding takes an attempt out of the queue and settles it. It returns nil for one that
 // isn't there any more.
-func (s *Settler) EndLanding(ctx context.Context, r *Record, res LandingResult) (final *Record, err error) {
+func (s *Settler) EndLanding(ctx context.Context, r *Record,
+	res LandingResult) (final *Record, err error) {
 	err = s.Tracker.Do(ctx, func(tx tracker.Tx) error {
 		disk, it, err := s.queued(tx, r)
-		if away := new(AwayError); errors.As(err, &away) && res.Outcome == outcome.Interrupted { // a person stops it
+		if away := new(AwayError); errors.As(err, &away) && res.Outcome == outcome.Interrupted {
+			// a person stops it
 			final, err = s.recordOnly(tx, disk.ended(res.Outcome, res.Detail), it, away.Err)
 			return err
 		}
@@ -283,7 +309,8 @@ func (s *Settler) stopQueued(ctx context.Context, r *Record) (*Record, error) {
 	if r.Accepted() {
 		release = tracker.Ask
 	}
-	return s.EndLanding(ctx, r, LandingResult{Outcome: outcome.Interrupted, Detail: "interrupted in the merge queue", Effect: &release})
+	return s.EndLanding(ctx, r, LandingResult{Outcome: outcome.Interrupted,
+		Detail: "interrupted in the merge queue", Effect: &release})
 }
 
 // InQueue is how far an attempt is that nothing has been done with.
@@ -299,7 +326,8 @@ func (l *Landing) Text() string {
 	case l.Reason != "":
 		return l.Reason
 	case l.Step != "" && l.Takes >= 1:
-		return fmt.Sprintf("%s (about %s)", l.Step, plan.Age(time.Duration(l.Takes*float64(time.Second))))
+		return fmt.Sprintf("%s (about %s)", l.Step,
+			plan.Age(time.Duration(l.Takes*float64(time.Second))))
 	case l.Step != "":
 		return l.Step
 	}

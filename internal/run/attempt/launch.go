@@ -61,7 +61,9 @@ func (l *launch) job() (j executor.Job, prompt string, ev *Evidence) {
 	if site := l.place.site; site != nil {
 		j.Files = append(j.Files, site.Files()...)
 		j.Unwrap = l.place.sandboxed()
-		j.Box = func(p command.Program) (*command.Box, error) { return site.AgentBox(p, agent.HomesOf(path)) }
+		j.Box = func(p command.Program) (*command.Box, error) {
+			return site.AgentBox(p, agent.HomesOf(path))
+		}
 	}
 	return j, prompt, nil
 }
@@ -108,6 +110,7 @@ func (l *launch) confined(path string, argv, env []string) ([]string, error) {
 	}
 	e := environ.Environ(env)
 	home := cmp.Or(e.Get("CODEX_HOME"), filepath.Join(e.Get("HOME"), ".codex"))
-	config, _ := durable.ReadFile(filepath.Join(home, "config.toml")) // without one, codex has its defaults
+	// without one, codex has its defaults
+	config, _ := durable.ReadFile(filepath.Join(home, "config.toml"))
 	return agent.CodexSandbox(argv, places, string(config)), nil
 }

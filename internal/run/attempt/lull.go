@@ -4,7 +4,8 @@ import "time"
 
 const (
 	longestTick = time.Second
-	jump        = 5 * time.Second // a gap that no busy machine makes: gl was stopped, or the machine slept
+	// a gap that no busy machine makes: gl was stopped, or the machine slept
+	jump = 5 * time.Second
 )
 
 // A lull counts for how long nothing has happened, and counts only time in which this process

@@ -54,7 +54,8 @@ func (s *Settler) Restore(ctx context.Context) (ids []string, err error) {
 	}
 	for _, n := range notes {
 		var r Record
-		if json.Unmarshal(n.Attempt, &r) != nil || r.ID.System != n.Lineage.System || r.ID.Slice != n.Lineage.Slice || r.Judged.Seen == nil || r.Life.Phase != plan.Queued {
+		if json.Unmarshal(n.Attempt, &r) != nil || r.ID.System != n.Lineage.System ||
+			r.ID.Slice != n.Lineage.Slice || r.Judged.Seen == nil || r.Life.Phase != plan.Queued {
 			continue
 		}
 		switch back, err := s.putBack(ctx, repo, n, &r); {
@@ -68,7 +69,8 @@ func (s *Settler) Restore(ctx context.Context) (ids []string, err error) {
 }
 
 // putBack puts one back, or forgets it.
-func (s *Settler) putBack(ctx context.Context, repo *worktree.Repo, n worktree.Note, r *Record) (back bool, err error) {
+func (s *Settler) putBack(ctx context.Context, repo *worktree.Repo, n worktree.Note,
+	r *Record) (back bool, err error) {
 	over := false
 	err = s.Tracker.Do(ctx, func(tx tracker.Tx) error {
 		have, err := s.Store.Get(r.ID.Slice, r.ID.N)
@@ -77,7 +79,8 @@ func (s *Settler) putBack(ctx context.Context, repo *worktree.Repo, n worktree.N
 			return nil
 		}
 		it, err := tx.Item(r.ID.Slice)
-		if errors.Is(err, tracker.ErrNotFound) || err == nil && (plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}) != *r.Judged.Seen {
+		if errors.Is(err, tracker.ErrNotFound) || err == nil &&
+			(plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}) != *r.Judged.Seen {
 			over = true
 			return nil
 		}

@@ -11,16 +11,17 @@ import (
 	"greenlight/internal/core/plan"
 )
 
-// A rule gives an attempt its outcome. The detail says why in a few words. It is all that gl status and gl why show, so
-// it begins with the outcome's Words where it wouldn't be understood without them; endedText doesn't repeat them. An
-// empty detail stands for the Words.
+// A rule gives an attempt its outcome. The detail says why in a few words. It is all that gl status
+// and gl why show, so it begins with the outcome's Words where it wouldn't be understood without
+// them; endedText doesn't repeat them. An empty detail stands for the Words.
 type rule struct {
 	outcome outcome.Outcome
 	match   func(r *Record, it plan.Item) (detail string, ok bool)
 }
 
-// rules judge an attempt: the first one that matches decides. A complete slice is complete, however its agent ended, unless it asks something. A
-// result event beats the exit status that our own later TERM caused.
+// rules judge an attempt: the first one that matches decides. A complete slice is complete, however
+// its agent ended, unless it asks something. A result event beats the exit status that our own
+// later TERM caused.
 var rules = [...]rule{
 	{outcome.Waiting, asksBesides},
 	{outcome.Red, testsFail},
@@ -44,15 +45,16 @@ var rules = [...]rule{
 	{outcome.Stalled, leftUnfinished},
 }
 
-// asksBesides is for a slice that was called complete and asks something in the same breath: answered, it may not be complete. gl state set
-// refuses that; an editor doesn't.
+// asksBesides is for a slice that was called complete and asks something in the same breath:
+// answered, it may not be complete. gl state set refuses that; an editor doesn't.
 func asksBesides(_ *Record, it plan.Item) (string, bool) {
 	return it.WaitingFor, it.WaitingFor != "" && plan.Classify(it.Status) == plan.Done
 }
 
 // testsFail is for slices that are built in the checkout. In worktrees the lane says so.
 func testsFail(r *Record, it plan.Item) (string, bool) {
-	if r.Judged.Verdict == nil || r.Judged.Verdict.Green() || r.Conditions.Test == nil || plan.Classify(it.Status) != plan.Done {
+	if r.Judged.Verdict == nil || r.Judged.Verdict.Green() || r.Conditions.Test == nil ||
+		plan.Classify(it.Status) != plan.Done {
 		return "", false
 	}
 	return "tests: " + r.Judged.Verdict.How(plan.Age(r.Judged.Verdict.Duration())), true
@@ -71,7 +73,8 @@ func isComplete(r *Record, it plan.Item) (detail string, ok bool) {
 	case r.Judged.Verdict.Green():
 		detail = r.Judged.Verdict.Count()
 	case r.Conditions.Test != nil:
-		detail = strings.TrimPrefix(detail+", unverified: "+cmp.Or(r.Judged.Unverified, "gl never saw its tests end"), ", ")
+		detail = strings.TrimPrefix(detail+", unverified: "+
+			cmp.Or(r.Judged.Unverified, "gl never saw its tests end"), ", ")
 	}
 	return detail, plan.Classify(it.Status) == plan.Done
 }
@@ -102,7 +105,8 @@ func outOfTurns(r *Record, _ plan.Item) (string, bool) {
 	return "turn limit after " + words.Count(turnsAllowed(res), "turn"), true
 }
 
-// outOfBudget is about the limit of one run (claude --max-budget-usd). An empty account is a limit: agent.Quota.
+// outOfBudget is about the limit of one run (claude --max-budget-usd). An empty account is a limit:
+// agent.Quota.
 func outOfBudget(r *Record, _ plan.Item) (string, bool) {
 	res := r.Judged.evidence().Result
 	return "budget limit", res != nil && res.Subtype == "error_max_budget_usd"
@@ -151,20 +155,24 @@ func needsPerson(_ *Record, it plan.Item) (string, bool) {
 }
 
 func stepDone(r *Record, it plan.Item) (string, bool) {
-	return r.Life.Before.Step + " done, " + it.Step + " is next", it.Staged && it.Step != r.Life.Before.Step
+	return r.Life.Before.Step + " done, " + it.Step + " is next", it.Staged &&
+		it.Step != r.Life.Before.Step
 }
 
 // verdictNo: the agent has done its work, and what came of it is no.
 func verdictNo(r *Record, _ plan.Item) (string, bool) {
-	return "verdict no: " + r.Task.Refused, r.Task.Refused != "" && r.Judged.evidence().endedWell(r.Job.Stream)
+	return "verdict no: " + r.Task.Refused, r.Task.Refused != "" &&
+		r.Judged.evidence().endedWell(r.Job.Stream)
 }
 
 // lacksResults: an agent that ended well hasn't left what its task is for.
 func lacksResults(r *Record, _ plan.Item) (string, bool) {
-	return "ended without " + strings.Join(r.Task.Lacks, ", "), len(r.Task.Lacks) > 0 && r.Judged.evidence().endedWell(r.Job.Stream)
+	return "ended without " + strings.Join(r.Task.Lacks, ", "), len(r.Task.Lacks) > 0 &&
+		r.Judged.evidence().endedWell(r.Job.Stream)
 }
 
-// taskDone: no file could say that a task is complete, so an agent that ended well, and has left what was wanted, has completed it.
+// taskDone: no file could say that a task is complete, so an agent that ended well, and has left
+// what was wanted, has completed it.
 func taskDone(r *Record, _ plan.Item) (detail string, ok bool) {
 	if n := r.Judged.evidence().Denials; n > 0 {
 		detail = words.Count(n, "tool call") + " denied"
@@ -172,13 +180,15 @@ func taskDone(r *Record, _ plan.Item) (detail string, ok bool) {
 	return detail, r.ID.IsTask() && r.Judged.evidence().endedWell(r.Job.Stream)
 }
 
-// leftUnfinished is what remains: the agent ended by itself, and nothing says that the slice is complete.
+// leftUnfinished is what remains: the agent ended by itself, and nothing says that the slice is
+// complete.
 func leftUnfinished(r *Record, _ plan.Item) (string, bool) {
 	switch e := r.Judged.evidence(); {
 	case e.Result != nil && e.Result.Turns == 0: // with the client's complaint
 		return withReason("ended without a single turn", sentence(e.Result.Text)), true
 	case e.Denials > 0:
-		return fmt.Sprintf("ended without completing, %s denied", words.Count(e.Denials, "tool call")), true
+		return fmt.Sprintf("ended without completing, %s denied",
+			words.Count(e.Denials, "tool call")), true
 	case e.ReadOnly != "":
 		return "ended without completing, met a read-only file system: " + e.ReadOnly, true
 	}
@@ -200,7 +210,9 @@ func (r *Record) needsPerson() bool {
 
 // goesOn says whether the same agent is to go on.
 func (r *Record) goesOn() bool {
-	return r.Judged.Outcome.Traits().Continue && !r.Accepted() && (!r.Talk.Mends() || r.Talk.Continues.Mends != r.Judged.Outcome && !slices.Contains(r.Talk.Continues.Mended, r.Judged.Outcome))
+	return r.Judged.Outcome.Traits().Continue && !r.Accepted() &&
+		(!r.Talk.Mends() || r.Talk.Continues.Mends != r.Judged.Outcome &&
+			!slices.Contains(r.Talk.Continues.Mended, r.Judged.Outcome))
 }
 
 // Mends says whether the agent was started to put right what the lane found.
@@ -214,8 +226,8 @@ func (r *Record) Relaunch() outcome.Relaunch {
 	return r.Judged.Outcome.Traits().Relaunch
 }
 
-// mended is what the lineage's next attempt is there to put right, "" for nothing but the slice itself. An attempt that
-// doesn't count leaves it to the next one.
+// mended is what the lineage's next attempt is there to put right, "" for nothing but the slice
+// itself. An attempt that doesn't count leaves it to the next one.
 func (r *Record) mended() outcome.Outcome {
 	switch {
 	case r.Since.Retried:

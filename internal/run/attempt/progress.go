@@ -19,7 +19,8 @@ type follower struct {
 	next time.Time
 }
 
-// follow tells what has changed since the last look. What can't be read now is read at the next one.
+// follow tells what has changed since the last look. What can't be read now is read at the next
+// one.
 func (f *follower) follow(ctx context.Context, now time.Time) {
 	if now.Before(f.next) {
 		return
@@ -30,7 +31,8 @@ func (f *follower) follow(ctx context.Context, now time.Time) {
 		return
 	}
 	is := journal.Progress{
-		Status: it.Status, Step: it.Step, Tests: it.Tests, SecurityTests: it.SecurityTests, Failing: it.Failing,
+		Status: it.Status, Step: it.Step, Tests: it.Tests, SecurityTests: it.SecurityTests,
+		Failing: it.Failing,
 	}
 	if f.last != nil {
 		e := journal.Event{System: f.rec.ID.System, Slice: f.rec.ID.Slice, Attempt: f.rec.ID.N}
@@ -55,6 +57,7 @@ func (f *follower) noteHanded(ctx context.Context) {
 		return
 	}
 	if commit, err := repo.Snapshots.HandedOver(ctx, l); err == nil {
-		_ = f.settler.Store.Proofs.NoteHanded(l.System, l.Slice, l.N, commit) // if it fails, git's note counts
+		// if it fails, git's note counts
+		_ = f.settler.Store.Proofs.NoteHanded(l.System, l.Slice, l.N, commit)
 	}
 }

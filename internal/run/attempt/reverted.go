@@ -18,8 +18,10 @@ import (
 // Landed is the item as it landed by the attempt, the slice's last one, if its file says that
 // it isn't done, or that it is by the claim of an earlier attempt; else nil.
 func (r *Record) Landed(it *plan.Item) *plan.Item {
-	landed := r.Life.Phase == plan.Settled && r.Judged.Outcome == outcome.Done && r.Landing != nil && r.Landing.Commit != ""
-	if !landed || r.Since.Undone != nil || r.Since.Retried || it.Corrupt != "" || plan.Classify(it.Status) == plan.Done && it.Session == "" {
+	landed := r.Life.Phase == plan.Settled && r.Judged.Outcome == outcome.Done &&
+		r.Landing != nil && r.Landing.Commit != ""
+	if !landed || r.Since.Undone != nil || r.Since.Retried || it.Corrupt != "" ||
+		plan.Classify(it.Status) == plan.Done && it.Session == "" {
 		return nil
 	}
 	if r.ID.Title != it.Name { // it may be another slice that has got the id
@@ -45,12 +47,15 @@ func (r *Record) Landed(it *plan.Item) *plan.Item {
 // Otherwise it is nil.
 func (r *Record) Called(it *plan.Item) *plan.Item {
 	out := r.Since.Undone != nil || r.Since.Retried
-	if r.Life.Phase != plan.Settled || r.Judged.Outcome == outcome.Done && !out || r.Place.Lineage == 0 || r.Judged.After == nil || it.Session == "" || it.Session != r.ID.Token {
+	if r.Life.Phase != plan.Settled || r.Judged.Outcome == outcome.Done && !out ||
+		r.Place.Lineage == 0 || r.Judged.After == nil || it.Session == "" ||
+		it.Session != r.ID.Token {
 		return nil
 	}
 	mark, left := it.Mark(), *it
 	left.Reverted = &mark
-	left.Status, left.Step, left.Session, left.Verified = r.Judged.After.Status, r.Judged.After.Step, r.Judged.After.Session, ""
+	left.Status, left.Step, left.Session, left.Verified = r.Judged.After.Status,
+		r.Judged.After.Step, r.Judged.After.Session, ""
 	if plan.Classify(left.Status) != plan.Done {
 		return &left
 	}
@@ -97,11 +102,13 @@ func (s *Settler) Rewrite(ctx context.Context, r *Record) (wrote bool, err error
 		if err != nil {
 			return fmt.Errorf("%s can't be written again: %w", it.File, err)
 		}
-		if _, err := lander.Enqueue(r.ID.Slice); err != nil { // a kill here leaves a file that still isn't done
+		if _, err := lander.Enqueue(r.ID.Slice); err != nil {
+			// a kill here leaves a file that still isn't done
 			return err
 		}
 		tests := now.Landed(&it).Tests
-		_, err = lander.Land(r.ID.Slice, tracker.Landed{Pass: pass, Tests: &tests, New: now.Landing.gained()})
+		_, err = lander.Land(r.ID.Slice,
+			tracker.Landed{Pass: pass, Tests: &tests, New: now.Landing.gained()})
 		wrote = err == nil
 		return err
 	})

@@ -19,7 +19,8 @@ func (r *Record) Ruled() *gate.Ruling {
 	if r.Judged.Gate != nil {
 		return r.Judged.Gate
 	}
-	f := gate.Facts{Way: r.way(true), Work: r.ID.Slice, Left: r.Place.Tree, Lands: r.Place.Tree, Run: r.testRun("the merge queue's worktree")}
+	f := gate.Facts{Way: r.way(true), Work: r.ID.Slice, Left: r.Place.Tree, Lands: r.Place.Tree,
+		Run: r.testRun("the merge queue's worktree")}
 	if g := r.Landing; g != nil && g.Despite != "" && g.Verified == plan.KnownRed {
 		f.Found = []gate.Item{{Kind: gate.Marks, Name: g.Despite}}
 	}
@@ -31,8 +32,10 @@ func (r *Record) Ruled() *gate.Ruling {
 
 // here are the facts about work that is complete and doesn't go through the merge queue.
 func (r *Record) here(lands bool) gate.Facts {
-	f := gate.Facts{Way: r.way(lands), Work: r.ID.Slice, Left: r.Place.Tree, Lands: r.Place.Tree, Run: r.testRun("the checkout"), Review: r.Conditions.Review}
-	f.Compared, f.Found, f.Beforehand = r.Judged.Compared.With, r.Judged.Compared.Found, r.Judged.Compared.Allowed
+	f := gate.Facts{Way: r.way(lands), Work: r.ID.Slice, Left: r.Place.Tree, Lands: r.Place.Tree,
+		Run: r.testRun("the checkout"), Review: r.Conditions.Review}
+	f.Compared, f.Found, f.Beforehand = r.Judged.Compared.With, r.Judged.Compared.Found,
+		r.Judged.Compared.Allowed
 	return f
 }
 

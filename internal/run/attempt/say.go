@@ -20,10 +20,11 @@ import (
 
 // A Message is what a person says to the agent that works on something, now or when it starts next.
 type Message struct {
-	ID      string    `json:"id"` // a UUID
-	Time    time.Time `json:"time"`
-	Text    string    `json:"text"`
-	Attempt int       `json:"attempt,omitempty"` // that it was handed to last, which hasn't said that it has it; 0 for none
+	ID   string    `json:"id"` // a UUID
+	Time time.Time `json:"time"`
+	Text string    `json:"text"`
+	// that it was handed to last, which hasn't said that it has it; 0 for none
+	Attempt int `json:"attempt,omitempty"`
 }
 
 // MaybeAgain is said before a message that an earlier agent may have read.
@@ -57,7 +58,8 @@ func (s *Messages) Unheard(work string) ([]Message, error) {
 	var f sayFile
 	err := readChecked(s.sayPath(work), &f, func() error {
 		if f.SchemaVersion != schemaVersion {
-			return foreign("unknown schema version %d: another version of gl wrote it", f.SchemaVersion)
+			return foreign("unknown schema version %d: another version of gl wrote it",
+				f.SchemaVersion)
 		}
 		for _, m := range f.Messages {
 			if m.ID == "" || len(m.ID) > longestName || len(m.Text) > longestText || m.Attempt < 0 {
@@ -94,7 +96,8 @@ func (s *Messages) Say(system, work, text string, now time.Time) (Message, error
 		err = s.putUnheard(work, append(list, m))
 	}
 	if err == nil {
-		_ = s.journal.Append(journal.Event{Kind: journal.Said, System: system, Slice: workSlice(work), Reason: text, Key: "said." + m.ID})
+		_ = s.journal.Append(journal.Event{Kind: journal.Said, System: system,
+			Slice: workSlice(work), Reason: text, Key: "said." + m.ID})
 	}
 	return m, err
 }
@@ -141,7 +144,9 @@ func (s *Messages) heard(r *Record, ids []string) error {
 	if err != nil {
 		return err
 	}
-	kept := slices.DeleteFunc(slices.Clone(list), func(m Message) bool { return slices.Contains(ids, m.ID) })
+	kept := slices.DeleteFunc(slices.Clone(list), func(m Message) bool {
+		return slices.Contains(ids, m.ID)
+	})
 	if len(kept) == len(list) {
 		return nil
 	}
@@ -216,7 +221,9 @@ func (s *Messages) heardAtStart(r *Record) error {
 	}
 	delivered := s.delivered(r)
 	_ = durable.Remove(s.readPath(r)) // mostly there is none
-	worked := !r.Judged.Outcome.Traits().Limited && (r.Judged.evidence().Result != nil && r.Judged.evidence().Result.Turns > 0 || r.Judged.evidence().ExitCode != nil && *r.Judged.evidence().ExitCode == 0)
+	worked := !r.Judged.Outcome.Traits().Limited &&
+		(r.Judged.evidence().Result != nil && r.Judged.evidence().Result.Turns > 0 ||
+			r.Judged.evidence().ExitCode != nil && *r.Judged.evidence().ExitCode == 0)
 	if !delivered || !worked {
 		return nil
 	}
@@ -236,7 +243,8 @@ func (s *Messages) Drop(system, work string) error {
 	}
 	_, n, _ := SplitTask(work)
 	for _, m := range list {
-		_ = s.journal.AppendOnce(journal.Event{Kind: journal.Unheard, System: system, Slice: workSlice(work), Attempt: n, Reason: m.Text, Key: "unheard." + m.ID})
+		_ = s.journal.AppendOnce(journal.Event{Kind: journal.Unheard, System: system,
+			Slice: workSlice(work), Attempt: n, Reason: m.Text, Key: "unheard." + m.ID})
 	}
 	return s.putUnheard(work, nil)
 }

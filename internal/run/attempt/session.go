@@ -75,12 +75,13 @@ func (s *session) attend(ctx context.Context) (*Evidence, error) {
 // that can't run.
 func (s *session) start(ctx context.Context, job executor.Job, prompt string) (*Evidence, error) {
 	var recorded error
-	run, err := s.settler.Executor.Start(context.WithoutCancel(ctx), job, func(h command.Handle) error {
-		if recorded = s.begin(ctx, h.Process); recorded == nil && s.follower != nil {
-			s.follower.follow(ctx, s.settler.Now()) // what the agent changes is told from here on
-		}
-		return recorded
-	})
+	run, err := s.settler.Executor.Start(context.WithoutCancel(ctx), job,
+		func(h command.Handle) error {
+			if recorded = s.begin(ctx, h.Process); recorded == nil && s.follower != nil {
+				s.follower.follow(ctx, s.settler.Now()) // what the agent changes is told from here on
+			}
+			return recorded
+		})
 	var unboxed *executor.BoxError
 	switch {
 	case recorded != nil:
@@ -100,7 +101,8 @@ func (s *session) start(ctx context.Context, job executor.Job, prompt string) (*
 // complete adds to the evidence what the agent has said.
 func (s *session) complete(ev *Evidence) {
 	sum, last := s.hears.dec.Summary(), s.hears.last.Text
-	ev.Result, ev.Limit, ev.Denials, ev.Version, ev.Stderr = sum.Result, sum.Limit, sum.Denials, sum.Version, last
+	ev.Result, ev.Limit, ev.Denials, ev.Version, ev.Stderr = sum.Result, sum.Limit, sum.Denials,
+		sum.Version, last
 	ev.Tokens, ev.ReadOnly = sum.Tokens, sum.ReadOnly
 	s.rec.Talk.Conversation = cmp.Or(sum.Conversation, s.rec.Talk.Conversation)
 	code := -1
@@ -121,7 +123,8 @@ func (s *session) complete(ev *Evidence) {
 // was asked.
 func (s *session) forgotten(ctx context.Context, ev *Evidence) bool {
 	asked := ev.Result != nil && ev.Result.Turns > 0
-	if !s.rec.Talk.Resumes() || s.rec.Life.Ending != "" || ev.ExitCode == nil || ev.Exec != "" || ev.Limit != nil ||
+	if !s.rec.Talk.Resumes() || s.rec.Life.Ending != "" || ev.ExitCode == nil || ev.Exec != "" ||
+		ev.Limit != nil ||
 		asked || s.hears.dec.Summary().Conversation != "" {
 		return false
 	}
@@ -132,7 +135,8 @@ func (s *session) forgotten(ctx context.Context, ev *Evidence) bool {
 // same steps as the first time. If this process is killed before the second one is recorded, a
 // settler finds the first one's end. ev is that end.
 func (s *session) attendAnew(ctx context.Context, ev *Evidence) (*Evidence, error) {
-	s.log.note(logfile.Anew, "the agent doesn't have the conversation "+s.rec.Talk.Conversation+" any more: it begins a new one")
+	s.log.note(logfile.Anew, "the agent doesn't have the conversation "+s.rec.Talk.Conversation+
+		" any more: it begins a new one")
 	first := *s.rec
 	s.anew = true
 	s.rec.Talk.beginAnew(&s.rec.Job)
@@ -278,7 +282,8 @@ func (s *session) checkCommand(ctx context.Context) {
 	sum := s.hears.dec.Summary()
 	name, _, _ := strings.Cut(s.rec.Job.Prompt, " ")
 	name, slash := strings.CutPrefix(name, "/")
-	if !slash || !sum.SawInit || !slices.Contains(s.rec.Job.Argv, s.rec.Job.Prompt) || lists(sum.Commands, name) {
+	if !slash || !sum.SawInit || !slices.Contains(s.rec.Job.Argv, s.rec.Job.Prompt) ||
+		lists(sum.Commands, name) {
 		return
 	}
 	help := cmp.Or(s.settler.Tracker.Traits().Skills, "install what brings it")
@@ -304,7 +309,8 @@ func lists(commands []string, command string) bool {
 func (s *session) exited(ctx context.Context) *Evidence {
 	res, err := s.agent.Wait()
 	if len(res.Left) > 0 {
-		s.note("the agent left processes running, which gl has ended: " + sanitize.Line(strings.Join(res.Left, ", ")))
+		s.note("the agent left processes running, which gl has ended: " +
+			sanitize.Line(strings.Join(res.Left, ", ")))
 	}
 	if res.Leftover != nil {
 		s.rec.Life.Outlived = sanitize.Line(res.Leftover.Error())

@@ -31,8 +31,10 @@ type Settler struct {
 	Hold    time.Duration // the first hold where the limit doesn't say when it ends
 	Now     func() time.Time
 
-	Worktrees func(ctx context.Context) (*worktree.Repo, error) // opens the repository; asked for attempts in worktrees alone
-	Executor  executor.Executor                                 // finds what dead wrappers have started, and fetches its work
+	// opens the repository; asked for attempts in worktrees alone
+	Worktrees func(ctx context.Context) (*worktree.Repo, error)
+	// finds what dead wrappers have started, and fetches its work
+	Executor executor.Executor
 }
 
 // Settle ends an attempt by the outcome table and returns its final record. mine is the record
@@ -61,14 +63,16 @@ func (s *Settler) settle(tx tracker.Tx, mine *Record) (*Record, error) {
 	switch disk, err := s.Store.Get(r.ID.Slice, r.ID.N); {
 	case errors.As(err, &bad) && bad.Settled: // over already, and not judged again
 		return nil, err
-	case err == nil && disk.ID.Token != r.ID.Token: // the directory was cleaned, and the slice claimed anew
+	case err == nil && disk.ID.Token != r.ID.Token:
+		// the directory was cleaned, and the slice claimed anew
 		return disk, nil
 	case err == nil && disk.Life.Phase == plan.Settled:
 		s.Store.diary.retell(disk)
 		return disk, s.Store.Within(tx.Held()).dropLive(&r)
 	case err == nil && disk.Life.Phase == plan.Queued: // the lane settles it
 		return disk, nil
-	case err == nil && disk.Life.Phase == plan.Ended: // judged by a process that died before settling it
+	case err == nil && disk.Life.Phase == plan.Ended:
+		// judged by a process that died before settling it
 		r = *disk
 	case err == nil:
 		r.Life.Ending, r.Life.EndingDetail = disk.Life.Ending, disk.Life.EndingDetail
@@ -126,7 +130,8 @@ func (s *Settler) judge(tx tracker.Tx, r *Record, it plan.Item) error {
 	switch {
 	case v.Limit != nil:
 		err = s.Store.HoldFile.put(r, v.Limit, now, s.Hold)
-	case r.Judged.evidence().Limit == nil: // with one, the outcome holds no launches, but it doesn't prove that the limit is over
+	case r.Judged.evidence().Limit == nil:
+		// with one, the outcome holds no launches, but it doesn't prove that the limit is over
 		err = s.Store.HoldFile.end(r, now)
 	}
 	if r.Life.Phase == plan.Ended && !again {
@@ -143,22 +148,27 @@ func (s *Settler) judge(tx tracker.Tx, r *Record, it plan.Item) error {
 // queue. What its agent can put right goes back to it; what else doesn't pass waits for a
 // person.
 func (s *Settler) rule(r *Record, it plan.Item) {
-	review := r.Judged.Outcome == outcome.Waiting && r.Judged.Effect == tracker.Ask && it.WaitingFor == ""
+	review := r.Judged.Outcome == outcome.Waiting && r.Judged.Effect == tracker.Ask &&
+		it.WaitingFor == ""
 	if r.Judged.Outcome != outcome.Done && !review || r.Landing != nil {
 		return
 	}
 	r.Judged.Gate = gate.Ask(r.here(s.Tracker.Traits().Completes))
 	_, err := r.Judged.Gate.Pass("")
 	switch asks := r.Judged.Gate.Asks(); {
-	case err == nil && r.Judged.Verdict.Green() && r.Judged.Gate.Answer(gate.Tests).Says == gate.Unknown:
+	case err == nil && r.Judged.Verdict.Green() &&
+		r.Judged.Gate.Answer(gate.Tests).Says == gate.Unknown:
 		r.Judged.Detail += ", " + uncompared
 	case err == nil:
 	case r.Judged.Gate.Refused() != "":
-		r.Judged.Outcome, r.Judged.Effect, r.Judged.Verified, r.Judged.Detail = outcome.Red, tracker.Reopen, "", r.Judged.Gate.Refused()
+		r.Judged.Outcome, r.Judged.Effect, r.Judged.Verified, r.Judged.Detail = outcome.Red,
+			tracker.Reopen, "", r.Judged.Gate.Refused()
 	case asks != "":
-		r.Judged.Outcome, r.Judged.Effect, r.Judged.Verified, r.Judged.Detail = outcome.Waiting, tracker.Ask, "", ReviewText(r.Judged.Verdict, asks)
+		r.Judged.Outcome, r.Judged.Effect, r.Judged.Verified, r.Judged.Detail = outcome.Waiting,
+			tracker.Ask, "", ReviewText(r.Judged.Verdict, asks)
 	default:
-		r.Judged.Outcome, r.Judged.Effect, r.Judged.Verified, r.Judged.Detail = outcome.Waiting, tracker.Ask, "", reviewing+err.Error()
+		r.Judged.Outcome, r.Judged.Effect, r.Judged.Verified, r.Judged.Detail = outcome.Waiting,
+			tracker.Ask, "", reviewing+err.Error()
 	}
 }
 
@@ -170,7 +180,8 @@ const uncompared = "tests not compared"
 // be claimed: another claim there is one that git brought back.
 func (s *Settler) apply(tx tracker.Tx, r *Record, it plan.Item) (*Record, error) {
 	mark := it.Mark()
-	if mark == *r.Judged.Seen && (it.Session == r.ID.Token || it.Session == "" || r.Landing != nil) {
+	if mark == *r.Judged.Seen &&
+		(it.Session == r.ID.Token || it.Session == "" || r.Landing != nil) {
 		after, err := r.write(tx, it)
 		if errors.Is(err, tracker.ErrChanged) {
 			return s.recordOnly(tx, r, it, err)
@@ -187,7 +198,8 @@ func (s *Settler) apply(tx tracker.Tx, r *Record, it plan.Item) (*Record, error)
 // write does to the slice's file what follows from the outcome.
 func (r *Record) write(tx tracker.Tx, it plan.Item) (plan.Mark, error) {
 	lander, lands := tx.(tracker.Lander)
-	if n := r.Judged.failing(); lands && (n != 0 || r.Judged.Effect == tracker.Ask && r.Judged.Verdict.Green()) {
+	if n := r.Judged.failing(); lands &&
+		(n != 0 || r.Judged.Effect == tracker.Ask && r.Judged.Verdict.Green()) {
 		if err := lander.CountFailing(r.ID.Slice, n); err != nil {
 			return plan.Mark{}, err
 		}
@@ -198,8 +210,11 @@ func (r *Record) write(tx tracker.Tx, it plan.Item) (plan.Mark, error) {
 		if err != nil { // it stays incomplete, and is kept
 			return lander.Ask(r.ID.Slice, reviewing+err.Error())
 		}
-		return lander.Land(r.ID.Slice, tracker.Landed{Pass: pass, Tests: r.counted(), New: r.Landing.gained()})
-	case r.Judged.Effect == tracker.Ask && lands && it.WaitingFor != "" && plan.Classify(it.Status) == plan.Done: // see asksBesides
+		return lander.Land(r.ID.Slice,
+			tracker.Landed{Pass: pass, Tests: r.counted(), New: r.Landing.gained()})
+	case r.Judged.Effect == tracker.Ask && lands && it.WaitingFor != "" &&
+		plan.Classify(it.Status) == plan.Done:
+		// see asksBesides
 		return lander.Ask(r.ID.Slice, it.WaitingFor)
 	case r.Judged.Effect == tracker.Ask && lands:
 		return lander.Ask(r.ID.Slice, reviewing+strings.TrimPrefix(r.Judged.Detail, reviewing))
@@ -228,7 +243,8 @@ func (r *Record) counted() *int {
 	case r.Landing != nil && r.Landing.Tests != nil:
 		n := max(*r.Landing.Tests, 0)
 		return &n
-	case r.Judged.Verdict != nil && r.Judged.Verdict.Passed != nil && *r.Judged.Verdict.Passed < r.Judged.Tests:
+	case r.Judged.Verdict != nil && r.Judged.Verdict.Passed != nil &&
+		*r.Judged.Verdict.Passed < r.Judged.Tests:
 		return r.Judged.Verdict.Passed
 	}
 	return nil
@@ -269,13 +285,15 @@ func (s *Settler) done(tx tracker.Tx, r *Record) (*Record, error) {
 	if r.Life.EndedAt == nil {
 		r.Life.EndedAt = &now
 	}
-	if err := s.Store.Messages.heardAtStart(r); err != nil && !errors.As(err, new(*BadRecord)) { // the person's words stay where they are
+	if err := s.Store.Messages.heardAtStart(r); err != nil && !errors.As(err, new(*BadRecord)) {
+		// the person's words stay where they are
 		return r, err
 	}
 	if r.Judged.Outcome.Traits().Success {
 		s.Store.Proofs.forgetHanded(r)
 		s.Store.Proofs.ForgetBaseline(r)
-		if err := s.Store.Messages.Drop(r.ID.System, r.ID.Work()); err != nil && !errors.As(err, new(*BadRecord)) {
+		if err := s.Store.Messages.Drop(r.ID.System, r.ID.Work()); err != nil &&
+			!errors.As(err, new(*BadRecord)) {
 			return r, err
 		}
 	}
@@ -306,7 +324,8 @@ func (s *Settler) endOrphans(r *Record) error {
 	if r.Life.Process == nil || !r.Life.Process.Here() && r.Life.treeGone() {
 		return nil
 	}
-	lost := executor.Lost{Handle: command.Handle{Process: *r.Life.Process}, Marks: r.marks(s.Store.Files.root()), Leaves: executor.Nothing, Grace: endGrace}
+	lost := executor.Lost{Handle: command.Handle{Process: *r.Life.Process},
+		Marks: r.marks(s.Store.Files.root()), Leaves: executor.Nothing, Grace: endGrace}
 	if r.Life.Phase == plan.Preparing { // setup may leave a service
 		lost.Leaves = executor.Services
 	}
@@ -314,15 +333,18 @@ func (s *Settler) endOrphans(r *Record) error {
 	run.End()
 	if res, err := run.Wait(); err != nil || res.Leftover != nil {
 		err = cmp.Or(err, res.Leftover)
-		return fmt.Errorf("%s: its agent (pid %d) outlived it and can't be ended: %w", r.ID.Name(), r.Life.Process.PID, err)
+		return fmt.Errorf("%s: its agent (pid %d) outlived it and can't be ended: %w", r.ID.Name(),
+			r.Life.Process.PID, err)
 	}
 	return nil
 }
 
-// Mark is the variable by which the agent of the attempt with that token is known, from its first instant.
+// Mark is the variable by which the agent of the attempt with that token is known, from its first
+// instant.
 func Mark(token string) string { return environ.Session + "=" + token }
 
-// marks are the variables by which the processes of the attempt are known: those of its agent, and of the tests in its place.
+// marks are the variables by which the processes of the attempt are known: those of its agent, and
+// of the tests in its place.
 func (r *Record) marks(root string) []string {
 	return []string{Mark(r.ID.Token), testrun.MarkOf(root, r.ID.Token)}
 }
@@ -369,7 +391,8 @@ func (s *Settler) FailStart(ctx context.Context, r *Record, why string) (final *
 // unstarted reports whether the record on disk is still the claim r, and no wrapper is about to
 // start its agent.
 func (disk *Record) unstarted(r *Record) bool {
-	return disk.ID.Token == r.ID.Token && !disk.Life.Phase.Begun() && (disk.Life.Phase != plan.Preparing || disk.Life.Dead())
+	return disk.ID.Token == r.ID.Token && !disk.Life.Phase.Begun() &&
+		(disk.Life.Phase != plan.Preparing || disk.Life.Dead())
 }
 
 // ErrAgentLives says that a claim can't be given back, since a process of its agent is still there.
@@ -387,10 +410,12 @@ func (s *Settler) giveBackClaim(ctx context.Context, r *Record, lost bool) error
 	return s.Tracker.Do(ctx, func(tx tracker.Tx) error {
 		disk, err := s.Store.Get(r.ID.Slice, r.ID.N)
 		var bad *BadRecord
-		unusable := errors.Is(err, fs.ErrNotExist) || errors.As(err, &bad) && !bad.Settled && !bad.Keep
+		unusable := errors.Is(err, fs.ErrNotExist) ||
+			errors.As(err, &bad) && !bad.Settled && !bad.Keep
 		switch {
 		case unusable && lost:
-			if lives, err := proc.HasVariable(environ.Session + "=" + r.ID.Token); err != nil || lives {
+			if lives, err := proc.HasVariable(environ.Session + "=" + r.ID.Token); err != nil ||
+				lives {
 				return cmp.Or(err, ErrAgentLives)
 			}
 			disk = r
@@ -430,6 +455,7 @@ func (s *Settler) replay(r *Record) {
 	sum := d.Summary()
 	r.Talk.Conversation = cmp.Or(sum.Conversation, r.Talk.Conversation)
 	if sum.Result != nil || sum.Limit != nil {
-		r.Judged.Evidence = &Evidence{Result: sum.Result, Limit: sum.Limit, Denials: sum.Denials, Version: sum.Version, Tokens: sum.Tokens, ReadOnly: sum.ReadOnly}
+		r.Judged.Evidence = &Evidence{Result: sum.Result, Limit: sum.Limit, Denials: sum.Denials,
+			Version: sum.Version, Tokens: sum.Tokens, ReadOnly: sum.ReadOnly}
 	}
 }

@@ -13,10 +13,12 @@ import (
 )
 
 // MarkEnding writes down why an attempt is being ended, before a signal is sent.
-func (s *Store) MarkEnding(ctx context.Context, t tracker.Tracker, r *Record, why, detail string) error {
+func (s *Store) MarkEnding(ctx context.Context, t tracker.Tracker, r *Record,
+	why, detail string) error {
 	return t.Do(ctx, func(tx tracker.Tx) error {
 		disk, err := s.Get(r.ID.Slice, r.ID.N)
-		if err != nil || disk.Life.Phase != plan.Preparing && disk.Life.Phase != plan.Started || disk.ID.Token != r.ID.Token {
+		if err != nil || disk.Life.Phase != plan.Preparing && disk.Life.Phase != plan.Started ||
+			disk.ID.Token != r.ID.Token {
 			return nil // settled, or on its way to it
 		}
 		disk.Life.Ending, disk.Life.EndingDetail = why, detail
@@ -83,7 +85,8 @@ func (s *Settler) Abandon(ctx context.Context, r *Record) (*Record, error) {
 	case r.Life.Phase == plan.Claimed:
 		return nil, s.GiveBack(ctx, r)
 	}
-	if err := s.Store.MarkEnding(ctx, s.Tracker, r, EndAbandon, "given up: it ran "+where); err != nil {
+	if err := s.Store.MarkEnding(ctx, s.Tracker, r, EndAbandon,
+		"given up: it ran "+where); err != nil {
 		return nil, err
 	}
 	mine := *r

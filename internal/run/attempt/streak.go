@@ -31,14 +31,16 @@ const (
 
 func (s *HoldFile) streakPath() string { return filepath.Join(s.dir, streakFile) }
 
-// noteStreak counts an attempt that has been judged, and holds everybody when it is the last of a row: only a person can tell
-// what is wrong. An attempt that ended well, or worked for a while, ends the row. The lock must be held.
+// noteStreak counts an attempt that has been judged, and holds everybody when it is the last of a
+// row: only a person can tell what is wrong. An attempt that ended well, or worked for a while,
+// ends the row. The lock must be held.
 func (s *HoldFile) noteStreak(r *Record, now time.Time) error {
 	counts := r.Judged.Outcome.Traits().Streak
 	if counts == outcome.KeepsStreak || r.ID.IsTask() {
 		return nil
 	}
-	if counts == outcome.EndsStreak || r.Life.StartedAt != nil && r.Life.EndedAt != nil && r.Life.EndedAt.Sub(*r.Life.StartedAt) > early {
+	if counts == outcome.EndsStreak || r.Life.StartedAt != nil && r.Life.EndedAt != nil &&
+		r.Life.EndedAt.Sub(*r.Life.StartedAt) > early {
 		err := durable.Remove(s.streakPath())
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
@@ -48,7 +50,9 @@ func (s *HoldFile) noteStreak(r *Record, now time.Time) error {
 	now = now.UTC()
 	detail := strings.ReplaceAll(r.Judged.Detail, r.ID.Slice, "ID")
 	var row streak
-	if err := readChecked(s.streakPath(), &row, func() error { return nil }); err != nil || row.Agent != r.Job.Agent || row.Detail != detail {
+	if err := readChecked(s.streakPath(), &row, func() error {
+		return nil
+	}); err != nil || row.Agent != r.Job.Agent || row.Detail != detail {
 		row = streak{Agent: r.Job.Agent, Detail: detail}
 	}
 	if slices.Contains(row.Slices, r.ID.Slice) {
@@ -62,8 +66,10 @@ func (s *HoldFile) noteStreak(r *Record, now time.Time) error {
 	if h.Open() {
 		return nil
 	}
-	return errors.Join(s.write(&plan.Hold{Since: now, Until: plan.UntilLifted, Kind: plan.HeldByFailures, By: r.ID.Slice, Count: 1,
-		Reason: cut(fmt.Sprintf("%s failed early in the same way: %s", strings.Join(row.Slices, ", "), r.Judged.Detail), longestText)}),
+	return errors.Join(s.write(&plan.Hold{Since: now, Until: plan.UntilLifted,
+		Kind: plan.HeldByFailures, By: r.ID.Slice, Count: 1,
+		Reason: cut(fmt.Sprintf("%s failed early in the same way: %s",
+			strings.Join(row.Slices, ", "), r.Judged.Detail), longestText)}),
 		durable.Remove(s.streakPath()))
 }
 

@@ -10,9 +10,9 @@ import (
 	"greenlight/internal/state/tracker"
 )
 
-// A talk is what an agent that takes messages while it works is told on stdin: its prompt, then what
-// a person says. The input ends once it has its result and nothing is left to say; only then does it
-// exit.
+// A talk is what an agent that takes messages while it works is told on stdin: its prompt, then
+// what a person says. The input ends once it has its result and nothing is left to say; only then
+// does it exit.
 type talk struct {
 	*claimed
 	run    executor.Run
@@ -52,7 +52,8 @@ func (t *talk) tellNews(ctx context.Context) {
 	}
 	for _, m := range news {
 		t.told[m.ID] = true
-		_ = t.run.Talk(agent.UserMessage(m.ID, m.words())) // if it has no room, the next attempt is told
+		// if it has no room, the next attempt is told
+		_ = t.run.Talk(agent.UserMessage(m.ID, m.words()))
 	}
 	if info, err := durable.Stat(t.settler.Store.Messages.sayPath(t.rec.ID.Work())); err == nil {
 		t.size, t.time = info.Size(), info.ModTime()

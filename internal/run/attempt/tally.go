@@ -22,7 +22,8 @@ func (t *Tally) add(e Entry) {
 	if !e.Outcome.Traits().Free {
 		t.Used++
 	}
-	if t.Last.N < e.N || t.Last.N == e.N && t.Last.Outcome <= e.Outcome { // of two with one number always the same
+	if t.Last.N < e.N || t.Last.N == e.N && t.Last.Outcome <= e.Outcome {
+		// of two with one number always the same
 		t.Last = e
 	}
 }
@@ -225,7 +226,8 @@ func (s *Store) KeepTallies() {
 	m := s.settled
 	m.Lock()
 	defer m.Unlock()
-	if !m.trusted || m.kept || statcache.Program() == "" || m.names < statcache.Worth(worthTallying) {
+	if !m.trusted || m.kept || statcache.Program() == "" ||
+		m.names < statcache.Worth(worthTallying) {
 		return
 	}
 	m.kept = true
@@ -241,5 +243,7 @@ func (s *Store) IsLeftover(r *Record, of map[string]Tally) bool {
 		return false
 	}
 	entries, err := s.Files.settledEntries()
-	return err == nil && slices.ContainsFunc(entries, func(e Entry) bool { return e.Slice == r.ID.Slice && e.N == r.ID.N })
+	return err == nil && slices.ContainsFunc(entries, func(e Entry) bool {
+		return e.Slice == r.ID.Slice && e.N == r.ID.N
+	})
 }

@@ -24,8 +24,9 @@ type Task struct {
 	Text    string // for people, and without the command: "fix the login"; may be ""
 	Beside  Beside // what of its kind may run beside it
 	Summary bool   // its agent writes a summary, whose place gl chooses
-	Builds  bool   // it changes the code: it has a worktree of its own where slices have, and lands like one
-	Wants   *Wants // what it must leave behind; nil for nothing
+	// it changes the code: it has a worktree of its own where slices have, and lands like one
+	Builds bool
+	Wants  *Wants // what it must leave behind; nil for nothing
 }
 
 // Beside says what of a task's kind may run beside it.
@@ -153,8 +154,10 @@ func (t taskTx) Claim(string, string) error     { return nil }
 func (t taskTx) Settle(string, tracker.Effect, tracker.Before) (plan.Mark, error) {
 	return plan.Mark{}, nil
 }
-func (t taskTx) Enqueue(string) (plan.Mark, error)              { return plan.Mark{}, nil }
-func (t taskTx) Land(string, tracker.Landed) (plan.Mark, error) { return plan.Mark{}, nil } // nothing is written
+func (t taskTx) Enqueue(string) (plan.Mark, error) { return plan.Mark{}, nil }
+
+// nothing is written
+func (t taskTx) Land(string, tracker.Landed) (plan.Mark, error) { return plan.Mark{}, nil }
 func (t taskTx) CountFailing(string, int) error                 { return nil }
 func (t taskTx) Ask(string, string) (plan.Mark, error)          { return plan.Mark{}, nil }
 func (t taskTx) Undo(string, string) error                      { return nil }
@@ -196,7 +199,8 @@ func (s *Store) Busy(t *Task) error {
 			continue // its leftover
 		}
 		return &AdmitError{Taken: true, Reason: plan.Reason{ID: r.ID.Name(), State: "running",
-			Cause: r.Job.Prompt + " isn't run twice at a time", Next: []string{"gl logs -f " + r.ID.Name(), "gl stop " + r.ID.Name()}}}
+			Cause: r.Job.Prompt + " isn't run twice at a time",
+			Next:  []string{"gl logs -f " + r.ID.Name(), "gl stop " + r.ID.Name()}}}
 	}
 	return nil
 }
@@ -264,7 +268,8 @@ func (r *Record) Env(scrubbed []string, root string) []string {
 // marks are what the agent is told of the attempt: which slice or which task it is, and where
 // the summary belongs.
 func marks(r *Record, root string) []string {
-	env := []string{"GREENLIGHT_ROOT=" + root, environ.Session + "=" + r.ID.Token, "GL_ATTEMPT=" + itoa(r.ID.N)}
+	env := []string{"GREENLIGHT_ROOT=" + root, environ.Session + "=" + r.ID.Token,
+		"GL_ATTEMPT=" + itoa(r.ID.N)}
 	if !r.ID.IsTask() {
 		return append(env, "GL_SLICE="+r.ID.Slice)
 	}

@@ -74,7 +74,8 @@ func (c *checkout) verify(ctx context.Context) {
 		fewer := c.settler.Store.fewer(c.rec)
 		c.rec.Judged.Compared.Found = append(c.rec.Judged.Compared.Found, fewer...)
 		if v.Green() && len(fewer) == 0 { // otherwise the checkout has work that isn't accepted
-			_ = c.settler.Store.Proofs.PutSuite(v, "") // if it fails, the counts stay those of the run before
+			// if it fails, the counts stay those of the run before
+			_ = c.settler.Store.Proofs.PutSuite(v, "")
 		}
 	}
 }
@@ -93,10 +94,12 @@ func (s *Store) fewer(r *Record) []gate.Item {
 	if now >= then {
 		return nil
 	}
-	return []gate.Item{{Kind: gate.Fewer, Name: fmt.Sprintf("%d, and %d in the run before", now, then)}}
+	return []gate.Item{{Kind: gate.Fewer,
+		Name: fmt.Sprintf("%d, and %d in the run before", now, then)}}
 }
 
-// besides reports, and notes, whether another agent has worked in the checkout since this one began.
+// besides reports, and notes, whether another agent has worked in the checkout since this one
+// began.
 func (c *checkout) besides() bool {
 	beside, err := c.settler.Store.beside(c.rec)
 	switch {
@@ -116,7 +119,8 @@ func (s *Store) beside(r *Record) (bool, error) {
 		return len(bad) > 0, err
 	}
 	for _, other := range live {
-		if other.ID.Name() != r.ID.Name() && other.Place.Lineage == 0 && other.Life.StartedAt != nil {
+		if other.ID.Name() != r.ID.Name() && other.Place.Lineage == 0 &&
+			other.Life.StartedAt != nil {
 			return true, nil
 		}
 	}
@@ -164,8 +168,10 @@ func (c *checkout) runTests(ctx context.Context) (*testrun.Verdict, error) {
 	}
 	go func() {
 		v, err := testrun.Run(ctx, testrun.Spec{
-			Executor: c.settler.Executor, Command: *c.rec.Conditions.Test, Root: c.root, Top: c.root, Dir: c.root,
-			Env: env, Files: files, Limit: c.tests.Limit, Pattern: c.tests.Pattern, Mark: c.rec.ID.Token,
+			Executor: c.settler.Executor, Command: *c.rec.Conditions.Test, Root: c.root,
+			Top: c.root, Dir: c.root,
+			Env: env, Files: files, Limit: c.tests.Limit, Pattern: c.tests.Pattern,
+			Mark:    c.rec.ID.Token,
 			Log:     c.settler.Store.Files.TestsLog(c.rec.ID.Slice, c.rec.ID.N),
 			Started: func(h command.Handle) error { begun <- h; return <-recorded },
 		})

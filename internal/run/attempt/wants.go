@@ -25,14 +25,17 @@ import (
 // the attempt is judged.
 type Wants struct {
 	Documents []WantedFile `json:"documents,omitempty"`
-	Verdict   string       `json:"verdict,omitempty"` // the document whose line "Verdict: yes" or "Verdict: no, REASON" decides
-	Tag       string       `json:"tag,omitempty"`     // that git must have, if the verdict is yes
-	Stamped   bool         `json:"stamped,omitempty"` // the documents have been looked at before the agent began
+	// the document whose line "Verdict: yes" or "Verdict: no, REASON" decides
+	Verdict string `json:"verdict,omitempty"`
+	Tag     string `json:"tag,omitempty"` // that git must have, if the verdict is yes
+	// the documents have been looked at before the agent began
+	Stamped bool `json:"stamped,omitempty"`
 }
 
 // A WantedFile is a document with what it was before the task's first agent began.
 type WantedFile struct {
-	Path string    `json:"path"`           // relative to the directory in which the agent works, with slashes
+	// relative to the directory in which the agent works, with slashes
+	Path string    `json:"path"`
 	Hash string    `json:"hash,omitempty"` // of its content; "" for a file that wasn't there
 	Time time.Time `json:"time,omitzero"`  // of its last change
 }
@@ -61,7 +64,8 @@ func stampWants(s *Store, r *Record) {
 		return
 	}
 	if r.ID.First != 0 && r.ID.First != r.ID.N {
-		if first, err := s.Get(r.ID.Slice, r.ID.First); err == nil && first.Task.Wants != nil && first.Task.Wants.Stamped {
+		if first, err := s.Get(r.ID.Slice, r.ID.First); err == nil && first.Task.Wants != nil &&
+			first.Task.Wants.Stamped {
 			r.Task.Wants = first.Task.Wants
 			return
 		}
@@ -111,7 +115,8 @@ func lookForWants(ctx context.Context, r *Record) {
 	for _, d := range r.Task.Wants.Documents {
 		now := readWanted(r.Job.Dir, d.Path)
 		written := now.Hash != "" && now.Hash != d.Hash
-		if now.Hash != "" && r.Place.Lineage == 0 && !now.Time.Equal(d.Time) { // git sets the times of what it checks out
+		if now.Hash != "" && r.Place.Lineage == 0 && !now.Time.Equal(d.Time) {
+			// git sets the times of what it checks out
 			written = true
 		}
 		if !written {
@@ -128,7 +133,8 @@ func lookForWants(ctx context.Context, r *Record) {
 		yes, reason, ok := readVerdict(filepath.Join(r.Job.Dir, filepath.FromSlash(file)))
 		switch {
 		case !ok:
-			r.Task.Lacks = append(r.Task.Lacks, fmt.Sprintf("a line “Verdict: yes” or “Verdict: no, REASON” in %s", file))
+			r.Task.Lacks = append(r.Task.Lacks,
+				fmt.Sprintf("a line “Verdict: yes” or “Verdict: no, REASON” in %s", file))
 			return
 		case !yes:
 			r.Task.Refused = reason

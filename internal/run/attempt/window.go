@@ -23,7 +23,8 @@ type window struct {
 // heed holds the account once for each end of a window. A hold that couldn't be written is tried
 // again at the next call.
 func (w *window) heed(ctx context.Context, win *agent.Window) {
-	if w.percent <= 0 || win == nil || win.Percent < w.percent || w.told != nil && sameWindow(*w.told, *win) {
+	if w.percent <= 0 || win == nil || win.Percent < w.percent ||
+		w.told != nil && sameWindow(*w.told, *win) {
 		return
 	}
 	s := w.settler
@@ -36,12 +37,14 @@ func (w *window) heed(ctx context.Context, win *agent.Window) {
 }
 
 func sameWindow(a, b agent.Window) bool {
-	return a.Name == b.Name && (a.Reset == nil) == (b.Reset == nil) && (a.Reset == nil || a.Reset.Equal(*b.Reset))
+	return a.Name == b.Name && (a.Reset == nil) == (b.Reset == nil) &&
+		(a.Reset == nil || a.Reset.Equal(*b.Reset))
 }
 
 // putWindowHold holds the attempt's account until the window begins anew; if that time is unknown,
 // for a while. A hold that lasts at least as long stays. The lock must be held.
-func (s *Store) putWindowHold(r *Record, win *agent.Window, now time.Time, unknown time.Duration) error {
+func (s *Store) putWindowHold(r *Record, win *agent.Window, now time.Time,
+	unknown time.Duration) error {
 	h := plan.Hold{
 		Agent: r.Job.Agent, Account: r.Job.Account, Since: now, Until: now.Add(unknown),
 		Kind: plan.HeldByWindow, By: r.ID.Slice, Count: 1,

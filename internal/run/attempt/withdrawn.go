@@ -50,7 +50,8 @@ func (s *Proofs) Withdrawn(system string) map[string]int {
 			continue
 		}
 		data, err := durable.ReadFile(s.withdrawnPath(system, slice))
-		if n, convErr := strconv.Atoi(strings.TrimSpace(string(data))); err == nil && convErr == nil {
+		if n, convErr := strconv.Atoi(strings.TrimSpace(string(data))); err == nil &&
+			convErr == nil {
 			all[slice] = n
 		}
 	}
@@ -116,7 +117,8 @@ func (w *Writer) disown(tx tracker.Tx, system string, it plan.Item) (plan.Item, 
 // Withdrawn is the item as it is although its file calls it complete, by the attempt whose work
 // was taken out; nil for another item.
 func (r *Record) Withdrawn(it *plan.Item) *plan.Item {
-	if !r.Since.Retried || r.Landing == nil || it.Session != "" || it.Verified != r.Judged.Verified {
+	if !r.Since.Retried || r.Landing == nil || it.Session != "" ||
+		it.Verified != r.Judged.Verified {
 		return nil
 	}
 	mark, open := it.Mark(), *it
@@ -136,7 +138,8 @@ func (r *Record) LeftOpen(open *plan.Item, n int) *plan.Item {
 			open.Step = tracker.Verifying
 		}
 	case r.ID.N > n && r.Judged.After != nil && plan.Classify(r.Judged.After.Status) != plan.Done:
-		open.Status, open.Step, open.Session = r.Judged.After.Status, r.Judged.After.Step, r.Judged.After.Session
+		open.Status, open.Step, open.Session = r.Judged.After.Status, r.Judged.After.Step,
+			r.Judged.After.Session
 	}
 	return open
 }

@@ -46,7 +46,8 @@ func (w *Writer) finish(r *Record) error {
 // settled one, or the claim of a launcher that is dead, and is swept as such.
 func (w *Writer) dropLive(r *Record) error {
 	durable.Unlink(w.store.Files.envPath(r))
-	if err := durable.Unlink(w.store.Files.livePath(r.ID.Slice, r.ID.N)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := durable.Unlink(w.store.Files.livePath(r.ID.Slice, r.ID.N)); err != nil &&
+		!errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
@@ -86,7 +87,8 @@ func (w *Writer) MarkApproved(slice string, ruling *gate.Ruling) error {
 	return w.markLast(slice, func(r *Record) bool {
 		w.store.Proofs.ForgetBaseline(r)
 		if r.Judged.Verdict.Green() {
-			_ = w.store.Proofs.PutSuite(r.Judged.Verdict, "") // its tests are what later ones are compared with
+			// its tests are what later ones are compared with
+			_ = w.store.Proofs.PutSuite(r.Judged.Verdict, "")
 		}
 		was := r.Judged.Gate != nil
 		r.Judged.Gate = ruling

@@ -207,7 +207,8 @@ func (t *tip) deliverLost(ctx context.Context, target string) error {
 		return err
 	}
 	for _, c := range lost {
-		if err := t.file.deliverLater(Undelivered{Slice: c.Slice, Commit: c.Commit, At: c.When}); err != nil {
+		if err := t.file.deliverLater(Undelivered{Slice: c.Slice, Commit: c.Commit,
+			At: c.When}); err != nil {
 			return err
 		}
 	}

@@ -274,7 +274,8 @@ func (b *batching) passAll(ctx context.Context, works []*work, base string,
 		if now == nil {
 			return b.anew(ctx, works[:i])
 		}
-		w.rec.Landing, w.rec.Judged.Verdict, w.rec.Judged.Gate = now.Landing, now.Judged.Verdict, now.Judged.Gate
+		w.rec.Landing, w.rec.Judged.Verdict, w.rec.Judged.Gate = now.Landing, now.Judged.Verdict,
+			now.Judged.Gate
 	}
 	if err := b.merging.moveBatch(ctx, batch, passes); err != nil {
 		return err

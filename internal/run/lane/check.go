@@ -33,8 +33,9 @@ type Check struct {
 	Problem   string // why it wouldn't land whatever its tests say
 	Claim     string // of an audited commit: its trailer, "" for none
 	Verdict   *testrun.Verdict
-	Gate      *gate.Ruling // the gate's answers, asked again of what has landed; nil if they weren't
-	Set       bool         // the slice counts as verified because of it
+	// the gate's answers, asked again of what has landed; nil if they weren't
+	Gate *gate.Ruling
+	Set  bool // the slice counts as verified because of it
 }
 
 // CheckOf is what was tested.
@@ -117,7 +118,8 @@ func (k *checking) checkMerge(ctx context.Context, id string) (*Check, error) {
 	if err != nil {
 		return nil, err
 	}
-	if w.rec = (&attempt.Record{ID: attempt.Identity{System: lineage.System, Slice: id}}); len(last[id]) > 0 {
+	if w.rec = (&attempt.Record{ID: attempt.Identity{System: lineage.System,
+		Slice: id}}); len(last[id]) > 0 {
 		w.rec = last[id][0]
 	}
 	c := &Check{What: OfMerge, Slice: id}
@@ -269,7 +271,8 @@ func (a *audit) check(ctx context.Context, landed git.Landed) (*Check, error) {
 	a.tell("%s: running %s", short(landed.Commit), config.Test.Command.Line)
 	var err error
 	c.Verdict, err = testrun.Run(ctx, testrun.Spec{
-		Executor: executor.NewLocal(a.self), Command: config.Test.Command, Root: a.project.Root, Top: a.top, Dir: dir,
+		Executor: executor.NewLocal(a.self), Command: config.Test.Command, Root: a.project.Root,
+		Top: a.top, Dir: dir,
 		Env: env, Limit: config.Test.Limit, Pattern: config.Test.Pattern, Tree: landed.Tree,
 	})
 	return c, err

@@ -44,7 +44,8 @@ func (c *cleanup) discard(ctx context.Context, lineage *worktree.Lineage) (kept 
 			return why, err
 		}
 		if err := site.TearDown(ctx, c.project.Root, c.repo, lineage,
-			executor.Commands(executor.NewLocal(c.self)), c.environ, config.Teardown, config.SetupLimit); err != nil {
+			executor.Commands(executor.NewLocal(c.self)), c.environ, config.Teardown,
+			config.SetupLimit); err != nil {
 			return "", err
 		}
 	}

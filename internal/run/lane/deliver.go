@@ -103,7 +103,8 @@ func (d *delivery) deliverable(ctx context.Context) (commit, reason string, err 
 func (d *delivery) forward(ctx context.Context) (reason string, err error) {
 	busy, overlap, locked := new(git.BusyError), new(git.OverlapError), new(git.LockedError)
 	err = git.Settle(ctx, d.repo.Git.Common, d.repo.Target())
-	if err != nil && !errors.As(err, &busy) && !errors.As(err, &locked) { // the delivery reports these
+	if err != nil && !errors.As(err, &busy) && !errors.As(err, &locked) {
+		// the delivery reports these
 		return "", err
 	}
 	lane, reason, err := d.deliverable(ctx)
@@ -121,7 +122,8 @@ func (d *delivery) forward(ctx context.Context) (reason string, err error) {
 	if err != nil {
 		return "", err
 	}
-	err = git.FastForward(ctx, d.repo.Git.Common, d.repo.Target(), target, lane, pass, statedir.InState)
+	err = git.FastForward(ctx, d.repo.Git.Common, d.repo.Target(), target, lane, pass,
+		statedir.InState)
 	name := worktree.Short(d.repo.Target())
 	switch {
 	case err == nil:

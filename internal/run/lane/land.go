@@ -37,7 +37,8 @@ type work struct {
 	later   []string       // changed after that, and left out
 	batched bool           // it is tested together with others
 	survey  survey
-	unlocks func() bool // it replaces wrapped code, and may remove the tests that lock it; nil for no
+	// it replaces wrapped code, and may remove the tests that lock it; nil for no
+	unlocks func() bool
 }
 
 // A merging takes one attempt from the queue to the queue's branch: it merges, asks the gate, has
@@ -221,7 +222,8 @@ func (m *merging) take(ctx context.Context, r *attempt.Record) (*work, error) {
 		return nil, err
 	}
 	tree := hold.Worktree()
-	tip, err := "", tree.Adopt(git.Inherit(ctx, hold.File()), lineage.Branch) // agents switch branches
+	// agents switch branches
+	tip, err := "", tree.Adopt(git.Inherit(ctx, hold.File()), lineage.Branch)
 	if err == nil {
 		tip, _, err = tree.CommitAll(git.Inherit(ctx, hold.File()), lineage.Branch,
 			"gl: what attempt "+fmt.Sprint(r.ID.N)+" of "+r.ID.Work()+" left uncommitted")
@@ -326,7 +328,8 @@ func (m *merging) askAbout(ctx context.Context, w *work, v *testrun.Verdict, rul
 	w.release()
 	now, err := m.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
 		g := r.Landing
-		g.Tip, g.Base, g.Caveats, g.Paths, g.Why, g.Output, r.Judged.Verdict, r.Judged.Gate = w.tip, w.base,
+		g.Tip, g.Base, g.Caveats, g.Paths, g.Why, g.Output, r.Judged.Verdict, r.Judged.Gate = w.tip,
+			w.base,
 			w.caveats, nil, "", "", v, ruling
 	})
 	if now == nil || err != nil {
@@ -361,7 +364,8 @@ func (m *merging) pass(ctx context.Context, w *work, v *testrun.Verdict,
 	if now == nil || err != nil {
 		return err
 	}
-	w.rec.Landing, w.rec.Judged.Verdict, w.rec.Judged.Gate = now.Landing, now.Judged.Verdict, now.Judged.Gate
+	w.rec.Landing, w.rec.Judged.Verdict, w.rec.Judged.Gate = now.Landing, now.Judged.Verdict,
+		now.Judged.Gate
 	if err := m.file.undeliver(w.rec.ID.Work(), lands.commit()); err != nil {
 		return err
 	}
@@ -425,7 +429,8 @@ func verifiedText(v *testrun.Verdict) string {
 
 // complete marks the slice complete whose commit the queue's branch has.
 func (m *merging) complete(ctx context.Context, r *attempt.Record) error {
-	if err := m.file.undeliver(r.ID.Work(), r.Landing.Commit); err != nil { // the file may have been lost
+	if err := m.file.undeliver(r.ID.Work(), r.Landing.Commit); err != nil {
+		// the file may have been lost
 		return err
 	}
 	if err := m.bench.noteSuite(ctx, r.Landing.Head(), r.Judged.Verdict); err != nil {
@@ -541,7 +546,8 @@ func (m *merging) conflict(ctx context.Context, w *work, paths []string) error {
 		g.Tip, g.Base, g.Paths, g.Output = w.tip, w.base, paths,
 			"in conflict:\n"+strings.Join(paths, "\n")
 		g.Why = "Other work has landed that conflicts with yours. gl has begun to merge it into your branch: the marks are in " + some(paths) +
-			". Resolve them so that both sides' intent is kept, run the tests, " + w.rec.ID.Again() + "."
+			". Resolve them so that both sides' intent is kept, run the tests, " +
+			w.rec.ID.Again() + "."
 	})
 	if now == nil || err != nil {
 		return err
@@ -606,7 +612,8 @@ func (m *merging) judgeRed(ctx context.Context, w *work, v *testrun.Verdict) err
 	m.tell("%s waits: %s", w.rec.ID.Label(), reason)
 	_, err = m.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
 		g := r.Landing
-		g.Step, g.Tried, g.Reason, g.Tip, g.Base, r.Judged.Verdict = "", w.base, reason, w.tip, w.base, v
+		g.Step, g.Tried, g.Reason, g.Tip, g.Base, r.Judged.Verdict = "", w.base, reason,
+			w.tip, w.base, v
 	})
 	return err
 }
@@ -622,7 +629,8 @@ func (m *merging) sendBack(ctx context.Context) error {
 		if r.Landing.Tried == "" || v == nil || v.Green() || r.Landing.Behind != "" {
 			continue
 		}
-		if there, err := git.HasCommit(ctx, m.repo.Git.Common, r.Landing.Base); err != nil || !there {
+		if there, err := git.HasCommit(ctx, m.repo.Git.Common, r.Landing.Base); err != nil ||
+			!there {
 			continue
 		}
 		w, err := m.take(ctx, r)
@@ -635,7 +643,8 @@ func (m *merging) sendBack(ctx context.Context) error {
 		w.base = r.Landing.Base
 		if w.tree, _, err = git.MergeTree(ctx, m.repo.Git.Common, w.base, w.tip,
 			statedir.InState); err == nil && w.tree != "" {
-			err = m.red(ctx, w, v, How(v, m.project.Config.Test.Limit)+"; they fail without it, too")
+			err = m.red(ctx, w, v,
+				How(v, m.project.Config.Test.Limit)+"; they fail without it, too")
 		}
 		w.release()
 		if err != nil {
@@ -652,7 +661,8 @@ var errGone = errors.New("it isn't in the merge queue any more")
 // back, "" for none.
 func (m *merging) revives(ctx context.Context, w *work) (string, error) {
 	for _, d := range m.file.Dropped {
-		if d.Undone && d.Slice != w.rec.ID.Slice { // what takes it back again is there, and merges with this
+		if d.Undone && d.Slice != w.rec.ID.Slice {
+			// what takes it back again is there, and merges with this
 			continue
 		}
 		in, err := git.IsAncestor(ctx, m.repo.Git.Common, d.Commit, w.tip)
@@ -727,17 +737,20 @@ func (m *merging) asLeft(ctx context.Context, w *work) (err error) {
 	if len(w.later) == 0 {
 		return nil
 	}
-	c := git.NewCommit{Tree: w.rec.Place.Tree, Message: "gl: " + w.rec.ID.Work() + " as its agent left it",
+	c := git.NewCommit{Tree: w.rec.Place.Tree,
+		Message: "gl: " + w.rec.ID.Work() + " as its agent left it",
 		Parents: []string{cmp.Or(w.rec.Place.Head, w.lineage.Base)}}
 	if w.tip, err = git.CommitTree(ctx, m.repo.Git.Common, c); err == nil {
-		m.tell("%s: changed after its agent had ended, and left out: %s", w.rec.ID.Label(), some(w.later))
+		m.tell("%s: changed after its agent had ended, and left out: %s", w.rec.ID.Label(),
+			some(w.later))
 	}
 	return err
 }
 
 // gone returns errGoneTree if git has pruned the tree that the agent left, and otherwise err.
 func (m *merging) gone(ctx context.Context, w *work, err error) error {
-	if there, hasErr := git.Has(ctx, m.repo.Git.Common, w.rec.Place.Tree+"^{tree}"); hasErr == nil && !there {
+	if there, hasErr := git.Has(ctx, m.repo.Git.Common,
+		w.rec.Place.Tree+"^{tree}"); hasErr == nil && !there {
 		return errGoneTree
 	}
 	return err

@@ -110,7 +110,8 @@ func (l *line) isResolving(work string, planned func() (*plan.Plan, error)) bool
 		return last.Talk.Mends()
 	}
 	switch {
-	case last.Judged.Outcome != outcome.Conflict || last.Since.Retried || !last.PlanOutcome().Continue:
+	case last.Judged.Outcome != outcome.Conflict || last.Since.Retried ||
+		!last.PlanOutcome().Continue:
 		return false
 	case last.ID.IsTask(): // only the process that started it continues it
 		return last.Life.LauncherLives()
@@ -141,7 +142,8 @@ func (l *line) step(ctx context.Context, r *attempt.Record, what string,
 	l.tell("%s: %s", r.ID.Label(), what)
 	now, err := l.settler.Proceed(ctx, r, func(r *attempt.Record) {
 		g := r.Landing
-		g.Step, g.Takes, g.Reason, g.Barred, g.Behind, g.Tried = what, takes.Seconds(), "", false, "", ""
+		g.Step, g.Takes, g.Reason, g.Barred, g.Behind, g.Tried = what, takes.Seconds(),
+			"", false, "", ""
 	})
 	if now != nil {
 		r.Landing = now.Landing
@@ -193,7 +195,9 @@ func (l *line) behind(ctx context.Context, w *work, other string) error {
 // the open attempts and by how the last attempt at each slice and task ended.
 func (l *line) anyResolves() (bool, error) {
 	live, _, err := l.project.Runs.Live()
-	if err != nil || slices.ContainsFunc(live, func(r *attempt.Record) bool { return r.Talk.Mends() }) {
+	if err != nil || slices.ContainsFunc(live, func(r *attempt.Record) bool {
+		return r.Talk.Mends()
+	}) {
 		return true, err
 	}
 	tallies, err := l.project.Runs.Tallies()
@@ -213,7 +217,8 @@ func (l *line) resolver(ctx context.Context, w *work, paths []string) (string, e
 	if w.rec.Talk.Mends() {
 		return "", nil
 	}
-	if any, err := l.anyResolves(); err != nil || !any { // the usual case, without reading the project
+	if any, err := l.anyResolves(); err != nil || !any {
+		// the usual case, without reading the project
 		return "", err
 	}
 	p, err := l.project.Plan(now(), l.project.Options())
@@ -230,7 +235,9 @@ func (l *line) resolver(ctx context.Context, w *work, paths []string) (string, e
 		}
 	}
 	for _, other := range others {
-		if other == w.rec.ID.Work() || !l.isResolving(other, func() (*plan.Plan, error) { return p, nil }) {
+		if other == w.rec.ID.Work() || !l.isResolving(other, func() (*plan.Plan, error) {
+			return p, nil
+		}) {
 			continue
 		}
 		all, err := l.project.Runs.AttemptsAt(other)

@@ -17,7 +17,8 @@ func (r *Reader) Redo(ctx context.Context, id string) (string, error) {
 	if err != nil || rec == nil || rec.Since.Undone == nil {
 		return "", err
 	}
-	if lineage, err := r.repo.Lineages.Get(r.project.Key(), id); err == nil && lineage.Phase != worktree.Gone {
+	if lineage, err := r.repo.Lineages.Get(r.project.Key(), id); err == nil &&
+		lineage.Phase != worktree.Gone {
 		if lost, err := r.repo.Lineages.BaseLost(ctx, lineage); err != nil || !lost {
 			return "", err
 		}
@@ -26,7 +27,8 @@ func (r *Reader) Redo(ctx context.Context, id string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if in, err := git.IsAncestor(ctx, r.repo.Git.Common, rec.Since.Undone.Commit, base); err != nil || !in {
+	if in, err := git.IsAncestor(ctx, r.repo.Git.Common, rec.Since.Undone.Commit,
+		base); err != nil || !in {
 		return "", err
 	}
 	for try := 1; ; try++ {
@@ -47,5 +49,6 @@ func (r *Reader) bringBack(ctx context.Context, id, base, takenBack string) (str
 		return "", err
 	}
 	return git.CommitTree(ctx, r.repo.Git.Common, git.NewCommit{Tree: tree, Parents: []string{base},
-		Message: git.LandingMessage("Bring back "+id, git.Trailer{Key: "Reverts", Value: takenBack})})
+		Message: git.LandingMessage("Bring back "+id,
+			git.Trailer{Key: "Reverts", Value: takenBack})})
 }

@@ -51,7 +51,8 @@ func (r *resetting) reset(ctx context.Context) (dropped, reopened []string, err 
 	r.file.PullRequest = nil // what was pushed is replaced by the next push
 	if tip == target {
 		r.file.Tip, r.file.Next = tip, ""
-		return dropped, reopened, errors.Join(r.repo.Queue.SetMark(worktree.LaneMark{Tip: tip}), r.file.save())
+		return dropped, reopened, errors.Join(r.repo.Queue.SetMark(worktree.LaneMark{Tip: tip}),
+			r.file.save())
 	}
 	pass, err := gate.Ask(gate.Facts{Way: gate.Reset, Left: target, Lands: target,
 		Approval: &gate.Approval{By: "a person, by gl land --reset"}}).Pass(target)
@@ -112,7 +113,8 @@ func (r *resetting) reopen(ctx context.Context, rec *attempt.Record) (was bool, 
 			return err
 		}
 		all, err := r.project.Runs.History(rec.ID.Slice)
-		if err != nil || len(all) == 0 || all[len(all)-1].ID.N != rec.ID.N || all[len(all)-1].Since.Retried {
+		if err != nil || len(all) == 0 || all[len(all)-1].ID.N != rec.ID.N ||
+			all[len(all)-1].Since.Retried {
 			return err
 		}
 		done := it.Corrupt == "" && plan.Classify(it.Status) == plan.Done

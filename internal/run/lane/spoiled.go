@@ -137,13 +137,14 @@ func (ins *inspector) haveMarks(ctx context.Context, files map[string]git.File,
 		ids[i] = files[p].ID
 	}
 	have := map[string]bool{}
-	err := git.Blobs(ctx, ins.repo.Git.Common, ids, drift.MostBytes, func(id string, text []byte) error {
-		if bytes.Contains(text, []byte("<<<<<<<")) && bytes.IndexByte(text, 0) < 0 {
-			line, _ := conflict.Find(string(text))
-			have[id] = line > 0
-		}
-		return nil
-	})
+	err := git.Blobs(ctx, ins.repo.Git.Common, ids, drift.MostBytes,
+		func(id string, text []byte) error {
+			if bytes.Contains(text, []byte("<<<<<<<")) && bytes.IndexByte(text, 0) < 0 {
+				line, _ := conflict.Find(string(text))
+				have[id] = line > 0
+			}
+			return nil
+		})
 	return have, err
 }
 
@@ -279,7 +280,8 @@ func (ins *inspector) mergeBoth(ctx context.Context, w *work, p *promise,
 		if err != nil {
 			return err
 		}
-		merged, conflicts, err := git.MergeTree(ctx, ins.repo.Git.Common, w.base, commit, statedir.InState)
+		merged, conflicts, err := git.MergeTree(ctx, ins.repo.Git.Common, w.base, commit,
+			statedir.InState)
 		if err != nil {
 			return err
 		}
@@ -290,7 +292,9 @@ func (ins *inspector) mergeBoth(ctx context.Context, w *work, p *promise,
 		for _, name := range conflicts {
 			p.Free[name] = true
 		}
-		rest := slices.DeleteFunc(slices.Clone(both), func(name string) bool { return p.Free[name] })
+		rest := slices.DeleteFunc(slices.Clone(both), func(name string) bool {
+			return p.Free[name]
+		})
 		if len(rest) == len(both) { // they conflict under another name
 			for _, name := range both {
 				p.Free[name] = true

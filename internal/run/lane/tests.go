@@ -98,7 +98,8 @@ func (b *bench) verdict(ctx context.Context, commit string, of tested,
 		if proc.OutOfMemory() > memory {
 			cause = ", probably for lack of memory"
 		}
-		return nil, fmt.Errorf("the tests were ended by the signal %q%s: see %s", v.Signal, cause, v.Log)
+		return nil, fmt.Errorf("the tests were ended by the signal %q%s: see %s",
+			v.Signal, cause, v.Log)
 	}
 	if !v.TimedOut {
 		b.seen[key] = v
@@ -129,9 +130,11 @@ func (b *bench) cache() testrun.Cache {
 // recorded returns a known verdict on a tree, nil for none.
 func (b *bench) recorded(bed *site.Site, tree string) (testrun.Key, *testrun.Verdict) {
 	command := b.commands.conf.Config.Test.Command
-	key := testrun.Key{Tree: tree, Command: command.Line, Dir: strings.TrimSuffix(b.repo.Git.Prefix, "/")}
+	key := testrun.Key{Tree: tree, Command: command.Line,
+		Dir: strings.TrimSuffix(b.repo.Git.Prefix, "/")}
 	var err error
-	if key.Toolchain, err = testrun.Toolchain(command.Argv, bed.Dir(), bed.Lineage.Path); err != nil {
+	if key.Toolchain, err = testrun.Toolchain(command.Argv, bed.Dir(),
+		bed.Lineage.Path); err != nil {
 		return key, nil
 	}
 	return key, cmp.Or(b.seen[key], b.cache().Get(key))
@@ -200,7 +203,8 @@ func (b *bench) run(ctx context.Context, bed *site.Site, key testrun.Key,
 	}
 	b.tell("running %s", test.Command.Line)
 	v, err := testrun.Run(ctx, testrun.Spec{
-		Executor: executor.NewLocal(b.self), Command: test.Command, Root: b.project.Root, Top: bed.Lineage.Path,
+		Executor: executor.NewLocal(b.self), Command: test.Command, Root: b.project.Root,
+		Top: bed.Lineage.Path,
 		Dir: bed.Dir(), Env: bed.Env(bed.Environ()), Limit: test.Limit,
 		Box: bed.Box, Pattern: test.Pattern, Tree: key.Tree, Toolchain: key.Toolchain,
 		Log:     filepath.Join(b.project.Runs.Files.Dir(), "log", log),
@@ -432,7 +436,8 @@ func (b *bench) endTests() error {
 	})
 	run.End()
 	if res, err := run.Wait(); err != nil || res.Leftover != nil {
-		return fmt.Errorf("what the tests left running can't be ended: %w", cmp.Or(err, res.Leftover))
+		return fmt.Errorf("what the tests left running can't be ended: %w",
+			cmp.Or(err, res.Leftover))
 	}
 	b.file.Tests = nil
 	return b.file.save()
@@ -440,7 +445,9 @@ func (b *bench) endTests() error {
 
 // retest runs the tests on a commit, whatever is known of it.
 func (b *bench) retest(ctx context.Context, commit string, of tested) (*testrun.Verdict, error) {
-	return b.verdict(ctx, commit, of, func(v *testrun.Verdict) bool { return !v.At.Before(b.since) })
+	return b.verdict(ctx, commit, of, func(v *testrun.Verdict) bool {
+		return !v.At.Before(b.since)
+	})
 }
 
 // testsMark distinguishes the queue's tests from others of the project: see testrun.Spec.

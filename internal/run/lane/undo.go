@@ -220,7 +220,9 @@ func (un *undoing) redone(ctx context.Context, u Undelivered) (stays bool, err e
 	}
 	err = un.project.Tracker.Do(ctx, func(tx tracker.Tx) error {
 		all, err := un.project.Runs.History(u.Slice)
-		open := func(r *attempt.Record) bool { return r.ID.N > rec.ID.N && r.Life.Phase != plan.Settled }
+		open := func(r *attempt.Record) bool {
+			return r.ID.N > rec.ID.N && r.Life.Phase != plan.Settled
+		}
 		if err != nil || slices.ContainsFunc(all, open) {
 			return err
 		}
@@ -249,7 +251,8 @@ func (un *undoing) undoOnceMore(ctx context.Context, u Undelivered) error {
 		return r.Since.Undone != nil && r.Since.Undone.Commit == u.Commit && r.Landing != nil
 	})
 	if i < 0 {
-		if rec, err := un.history.landingRecord(u.Slice); err == nil && rec != nil && rec.Since.Undone == nil {
+		if rec, err := un.history.landingRecord(u.Slice); err == nil && rec != nil &&
+			rec.Since.Undone == nil {
 			_, err = un.redone(ctx, u) // killed after the record was changed
 			return err
 		}
@@ -429,7 +432,8 @@ func (un *undoing) retireLanded(note *undoNote) error {
 	if err != nil {
 		return err
 	}
-	if r, err := un.project.Runs.Get(note.Slice, note.Attempt); err == nil && r.Place.Lineage != lineage.N {
+	if r, err := un.project.Runs.Get(note.Slice, note.Attempt); err == nil &&
+		r.Place.Lineage != lineage.N {
 		return nil
 	}
 	return un.repo.Lineages.Retire(lineage.System, lineage.Slice, lineage.N)

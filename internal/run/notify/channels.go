@@ -43,7 +43,9 @@ func Desktop(getenv func(string) string) Channel {
 	if runtime.GOOS == "darwin" {
 		if path, err := paths.Program("osascript", "/"); err == nil {
 			return program{name: "notify.desktop", argv: func(m Message) []string {
-				return []string{path, "-e", "on run argv", "-e", "display notification (item 2 of argv) with title (item 1 of argv)", "-e", "end run", m.Title, m.Text}
+				return []string{path, "-e", "on run argv", "-e",
+					"display notification (item 2 of argv) with title (item 1 of argv)", "-e",
+					"end run", m.Title, m.Text}
 			}}
 		}
 		return nil
@@ -62,13 +64,17 @@ func Desktop(getenv func(string) string) Channel {
 		if m.Kind == NeedsYou {
 			urgency = "critical"
 		}
-		return []string{path, "--app-name=gl", "--urgency=" + urgency, "--", m.Title, markup.Replace(m.Text)}
+		return []string{path, "--app-name=gl", "--urgency=" + urgency, "--", m.Title,
+			markup.Replace(m.Text)}
 	}}
 }
 
 // Command returns a channel that runs a command line with the message as JSON on stdin.
 func Command(argv []string, dir string, env []string) Channel {
-	return program{name: "notify.command", dir: dir, env: env, stdin: true, argv: func(Message) []string { return argv }}
+	return program{name: "notify.command", dir: dir, env: env, stdin: true,
+		argv: func(Message) []string {
+			return argv
+		}}
 }
 
 // A program is started once per message.
@@ -129,7 +135,8 @@ func Webhook(url string) Channel {
 // server).
 func Ntfy(url string) Channel {
 	return post{"notify.ntfy", url, func(m Message) (string, http.Header) {
-		h := http.Header{"Content-Type": {"text/plain; charset=utf-8"}, "Title": {m.Title}, "Tags": {string(m.Kind)}}
+		h := http.Header{"Content-Type": {"text/plain; charset=utf-8"}, "Title": {m.Title},
+			"Tags": {string(m.Kind)}}
 		if m.Kind == NeedsYou {
 			h.Set("Priority", "high")
 		}
@@ -156,7 +163,9 @@ func (p post) Send(ctx context.Context, m Message) error {
 	}
 	req.Header = header
 	// A redirect would post to a server that the person hasn't allowed.
-	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
 	res, err := client.Do(req)
 	if err != nil {
 		var inner interface{ Unwrap() error }

@@ -134,7 +134,9 @@ func (n *Notifier) Look() error {
 				}
 			}
 		case journal.Told:
-			n.others = slices.DeleteFunc(n.others, func(o *telling) bool { return o.mark.Key == claimOf(e.Key) })
+			n.others = slices.DeleteFunc(n.others, func(o *telling) bool {
+				return o.mark.Key == claimOf(e.Key)
+			})
 		default:
 			n.take(&e)
 		}
@@ -167,7 +169,8 @@ func (n *Notifier) take(e *journal.Event) {
 	}
 	key := "told." + e.Key
 	if e.Key == "" {
-		key = fmt.Sprintf("told.%s.%s.%d.%d.%d", e.Kind, e.Slice, e.Attempt, e.PID, e.Time.UnixMilli())
+		key = fmt.Sprintf("told.%s.%s.%d.%d.%d", e.Kind, e.Slice, e.Attempt, e.PID,
+			e.Time.UnixMilli())
 	}
 	if n.told[key] {
 		return
@@ -175,7 +178,8 @@ func (n *Notifier) take(e *journal.Event) {
 	n.told[key] = true
 	m.Root = n.cfg.Root
 	t := telling{Message: m.clean(filepath.Base(n.cfg.Root)), waiting: new(atomic.Int32),
-		mark: journal.Event{Kind: journal.Notified, Key: key, System: e.System, Slice: e.Slice, Attempt: e.Attempt, Reason: string(m.Kind)}}
+		mark: journal.Event{Kind: journal.Notified, Key: key, System: e.System, Slice: e.Slice,
+			Attempt: e.Attempt, Reason: string(m.Kind)}}
 	// If the claim can't be written, announce anyway: twice is better than never.
 	if mine, err := n.cfg.Journal.Claim(e.Time, t.mark); err != nil || mine {
 		n.send(t)
@@ -191,7 +195,8 @@ func (n *Notifier) send(t telling) {
 		select {
 		case queue <- t:
 		default:
-			n.say(n.cfg.Channels[i].Name(), errors.New("it is too slow, and some notifications are left out"))
+			n.say(n.cfg.Channels[i].Name(),
+				errors.New("it is too slow, and some notifications are left out"))
 			n.through(t)
 		}
 	}

@@ -24,7 +24,9 @@ func (p *Project) Again(allowed func([]trust.Command) bool) *Project {
 	again := *p
 	again.unheeded = nil
 	takes := func(keys ...string) bool {
-		list := slices.DeleteFunc(now.commands(), func(c trust.Command) bool { return !slices.Contains(keys, c.Key) })
+		list := slices.DeleteFunc(now.commands(), func(c trust.Command) bool {
+			return !slices.Contains(keys, c.Key)
+		})
 		ok := allowed(list)
 		if !ok {
 			again.unheeded = append(again.unheeded, list...)
@@ -38,7 +40,8 @@ func (p *Project) Again(allowed func([]trust.Command) bool) *Project {
 	if now.Git.Setup != nil && !slices.Equal(now.Git.Setup, c.Git.Setup) && takes("git.setup") {
 		c.Git.Setup = now.Git.Setup
 	}
-	if now.Git.Teardown != nil && !slices.Equal(now.Git.Teardown, c.Git.Teardown) && takes("git.teardown") {
+	if now.Git.Teardown != nil && !slices.Equal(now.Git.Teardown, c.Git.Teardown) &&
+		takes("git.teardown") {
 		c.Git.Teardown = now.Git.Teardown
 	}
 	if now.Sandbox == SandboxBwrap {
@@ -57,7 +60,8 @@ func (p *Project) Again(allowed func([]trust.Command) bool) *Project {
 
 // followAgents returns the current agents, as far as takes allows each. It adopts new ones:
 // they run only once they are allowed.
-func followAgents(had, now map[string]agent.Custom, takes func(keys ...string) bool) map[string]agent.Custom {
+func followAgents(had, now map[string]agent.Custom,
+	takes func(keys ...string) bool) map[string]agent.Custom {
 	agents := maps.Clone(had)
 	if agents == nil {
 		agents = map[string]agent.Custom{}
@@ -65,7 +69,8 @@ func followAgents(had, now map[string]agent.Custom, takes func(keys ...string) b
 	for name, a := range now {
 		was, known := had[name]
 		if known && (reflect.DeepEqual(was, a) ||
-			!takes(agent.CustomSetting(name), agent.ExtendsSetting(name), agent.EnvSetting(name), agent.ResumeSetting(name))) {
+			!takes(agent.CustomSetting(name), agent.ExtendsSetting(name), agent.EnvSetting(name),
+				agent.ResumeSetting(name))) {
 			continue
 		}
 		agents[name] = a

@@ -26,7 +26,8 @@ func (j joiner) has(r *attempt.Record) bool {
 func (j joiner) doubt(s *plan.Snapshot, attempts map[string]attempt.Tally) {
 	by := map[string]*plan.Item{}
 	for _, it := range s.Items {
-		if it.Verified != plan.Green || attempts[it.ID].Last.Outcome.Traits().Success || j.runs.Proofs.Vouched(j.key, it.ID) {
+		if it.Verified != plan.Green || attempts[it.ID].Last.Outcome.Traits().Success ||
+			j.runs.Proofs.Vouched(j.key, it.ID) {
 			continue
 		}
 		doubted := *it
@@ -41,7 +42,8 @@ func (j joiner) doubt(s *plan.Snapshot, attempts map[string]attempt.Tally) {
 func (j joiner) addReleased(s *plan.Snapshot) {
 	by := map[string]*plan.Item{}
 	for _, it := range s.Items {
-		if it.Session != "" || plan.Classify(it.Status) != plan.Active || !j.runs.Claims.Released(it.ID, plan.Mark{Status: it.Status, Step: it.Step}) {
+		if it.Session != "" || plan.Classify(it.Status) != plan.Active ||
+			!j.runs.Claims.Released(it.ID, plan.Mark{Status: it.Status, Step: it.Step}) {
 			continue
 		}
 		released := *it
@@ -54,7 +56,8 @@ func (j joiner) addReleased(s *plan.Snapshot) {
 // addSettled adds the last settled attempt of each item that isn't done, reading only those
 // records. An item whose work has landed is done, even if its file says otherwise. It returns
 // the unusable records.
-func (j joiner) addSettled(s *plan.Snapshot, attempts map[string]attempt.Tally, index map[string][]attempt.Entry) (bad []*attempt.BadRecord) {
+func (j joiner) addSettled(s *plan.Snapshot, attempts map[string]attempt.Tally,
+	index map[string][]attempt.Entry) (bad []*attempt.BadRecord) {
 	reverted, withdrawn := map[string]*plan.Item{}, j.runs.Proofs.Withdrawn(j.key)
 	attempts = j.inherited(s, attempts)
 	for _, it := range attempted(s, attempts) {
@@ -127,7 +130,8 @@ func earlier(s *plan.Snapshot, it *plan.Item) []string {
 }
 
 // inherited returns the attempts by item, including those under an earlier id.
-func (j joiner) inherited(s *plan.Snapshot, attempts map[string]attempt.Tally) map[string]attempt.Tally {
+func (j joiner) inherited(s *plan.Snapshot,
+	attempts map[string]attempt.Tally) map[string]attempt.Tally {
 	all, cloned := attempts, false
 	for _, it := range s.Items {
 		for _, name := range earlier(s, it) {
@@ -165,7 +169,10 @@ func (j joiner) later(a, b attempt.Entry) bool {
 // attempted returns the items that have attempts, in order.
 func attempted(s *plan.Snapshot, attempts map[string]attempt.Tally) (items []*plan.Item) {
 	if s.At == nil {
-		return slices.DeleteFunc(slices.Clone(s.Items), func(it *plan.Item) bool { _, ok := attempts[it.ID]; return !ok })
+		return slices.DeleteFunc(slices.Clone(s.Items), func(it *plan.Item) bool {
+			_, ok := attempts[it.ID]
+			return !ok
+		})
 	}
 	var places []int
 	for id := range attempts {

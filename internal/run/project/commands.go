@@ -45,9 +45,11 @@ func (m MustAllow) ForAgents(ctx context.Context, agents ...agent.Agent) ([]trus
 		keys = append(keys, a.Keys...)
 	}
 	list := slices.DeleteFunc(m.config.commands(), func(c trust.Command) bool {
-		inTree := strings.HasPrefix(c.Key, "git.") || c.Key == cachesKey && m.config.Sandbox == SandboxBwrap
+		inTree := strings.HasPrefix(c.Key, "git.") ||
+			c.Key == cachesKey && m.config.Sandbox == SandboxBwrap
 		tests := c.Key == testKey && m.completes
-		return !slices.Contains(keys, c.Key) && !tests && !strings.HasPrefix(c.Key, "notify.") && !(inTree && m.config.Git.Isolation == IsolationWorktree)
+		return !slices.Contains(keys, c.Key) && !tests && !strings.HasPrefix(c.Key, "notify.") &&
+			!(inTree && m.config.Git.Isolation == IsolationWorktree)
 	})
 	list = inForce(append(list, m.config.SandboxChoice()), m.superseded)
 	if m.config.Git.Isolation != IsolationWorktree {
@@ -59,14 +61,18 @@ func (m MustAllow) ForAgents(ctx context.Context, agents ...agent.Agent) ([]trus
 
 // ForAgent returns those of ForAgents that start the agent.
 func (m MustAllow) ForAgent(a agent.Agent) []trust.Command {
-	list := slices.DeleteFunc(m.config.commands(), func(c trust.Command) bool { return !slices.Contains(a.Keys, c.Key) })
+	list := slices.DeleteFunc(m.config.commands(), func(c trust.Command) bool {
+		return !slices.Contains(a.Keys, c.Key)
+	})
 	return inForce(list, m.superseded)
 }
 
 // ForClean returns the commands run when worktrees are removed: filters, which git uses to
 // look for changes, and git.teardown; plus the directory of the worktrees.
 func (m MustAllow) ForClean(ctx context.Context) ([]trust.Command, error) {
-	list := slices.DeleteFunc(m.config.commands(), func(c trust.Command) bool { return c.Key != "git.teardown" && c.Key != "git.worktrees" })
+	list := slices.DeleteFunc(m.config.commands(), func(c trust.Command) bool {
+		return c.Key != "git.teardown" && c.Key != "git.worktrees"
+	})
 	filters, err := m.Filters(ctx)
 	return append(list, filters...), err
 }
@@ -116,19 +122,23 @@ func (c Config) commands() []trust.Command {
 		if a.Extends != "" {
 			list = append(list, trust.Command{Key: agent.ExtendsSetting(name), Line: a.Extends})
 		} else {
-			list = append(list, trust.Command{Key: agent.CustomSetting(name), Line: shellwords.Join(a.Command)})
+			list = append(list,
+				trust.Command{Key: agent.CustomSetting(name), Line: shellwords.Join(a.Command)})
 		}
 		if len(a.Env) > 0 {
-			list = append(list, trust.Command{Key: agent.EnvSetting(name), Line: environment(a.Env)})
+			list = append(list,
+				trust.Command{Key: agent.EnvSetting(name), Line: environment(a.Env)})
 		}
 		if resume := c.Agents[name].Resume; len(resume) > 0 {
-			list = append(list, trust.Command{Key: agent.ResumeSetting(name), Line: shellwords.Join(resume)})
+			list = append(list,
+				trust.Command{Key: agent.ResumeSetting(name), Line: shellwords.Join(resume)})
 		}
 	}
 	if len(c.Flags) > 0 && !slices.Equal(c.Flags, DefaultConfig().Flags) {
 		list = append(list, trust.Command{Key: agent.FlagsSetting, Line: shellwords.Join(c.Flags)})
 	}
-	for key, words := range map[string][]string{"git.setup": c.Git.Setup, "git.teardown": c.Git.Teardown} {
+	for key, words := range map[string][]string{"git.setup": c.Git.Setup,
+		"git.teardown": c.Git.Teardown} {
 		if len(words) > 0 {
 			list = append(list, trust.Command{Key: key, Line: shellwords.Join(words)})
 		}
@@ -137,7 +147,8 @@ func (c Config) commands() []trust.Command {
 		list = append(list, trust.Command{Key: testKey, Line: c.Test.Command.Line})
 	}
 	if len(c.Test.Removable) > 0 {
-		list = append(list, trust.Command{Key: removableKey, Line: strings.Join(c.Test.Removable, " ")})
+		list = append(list,
+			trust.Command{Key: removableKey, Line: strings.Join(c.Test.Removable, " ")})
 	}
 	if c.Git.Worktrees != "" {
 		list = append(list, trust.Command{Key: "git.worktrees", Line: c.Git.Worktrees})
@@ -166,10 +177,14 @@ func environment(env map[string]string) string {
 // runsCode are variables whose value names code that programs run, or where they find it. They
 // are shown when a person is asked.
 var runsCode = []string{
-	"NODE_OPTIONS", "NODE_PATH", "BASH_ENV", "ENV", "PROMPT_COMMAND", "SHELLOPTS", "PERL5OPT", "PERL5LIB", "PYTHONSTARTUP", "PYTHONPATH", "PYTHONHOME", "RUBYOPT",
-	"RUBYLIB", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "DYLD_INSERT_LIBRARIES", "PATH", "EDITOR",
-	"VISUAL", "PAGER", "BROWSER", "SHELL", "GIT_SSH", "GIT_SSH_COMMAND", "GIT_EXTERNAL_DIFF", "GIT_EDITOR", "GIT_PAGER", "GIT_ASKPASS", "GIT_CONFIG_PARAMETERS",
-	"GIT_CONFIG_GLOBAL", "GIT_EXEC_PATH", "SSH_ASKPASS", "GOFLAGS", "RUSTC_WRAPPER", "CARGO_BUILD_RUSTC_WRAPPER", "MAKEFLAGS", "LESSOPEN", "LESSCLOSE",
+	"NODE_OPTIONS", "NODE_PATH", "BASH_ENV", "ENV", "PROMPT_COMMAND", "SHELLOPTS", "PERL5OPT",
+	"PERL5LIB", "PYTHONSTARTUP", "PYTHONPATH", "PYTHONHOME", "RUBYOPT",
+	"RUBYLIB", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "LD_PRELOAD",
+	"LD_LIBRARY_PATH", "LD_AUDIT", "DYLD_INSERT_LIBRARIES", "PATH", "EDITOR",
+	"VISUAL", "PAGER", "BROWSER", "SHELL", "GIT_SSH", "GIT_SSH_COMMAND", "GIT_EXTERNAL_DIFF",
+	"GIT_EDITOR", "GIT_PAGER", "GIT_ASKPASS", "GIT_CONFIG_PARAMETERS",
+	"GIT_CONFIG_GLOBAL", "GIT_EXEC_PATH", "SSH_ASKPASS", "GOFLAGS", "RUSTC_WRAPPER",
+	"CARGO_BUILD_RUSTC_WRAPPER", "MAKEFLAGS", "LESSOPEN", "LESSCLOSE",
 	"PS4", "DOTNET_STARTUP_HOOKS", "CLAUDE_CODE_SHELL_PREFIX",
 }
 
@@ -181,7 +196,8 @@ func shownVariable(name, value string) string {
 		return value
 	}
 	refers := strings.HasPrefix(value, "${") && strings.HasSuffix(value, "}")
-	if refers || !isSecret(name) && (strings.HasPrefix(value, "/") || strings.HasPrefix(value, "~/")) {
+	if refers ||
+		!isSecret(name) && (strings.HasPrefix(value, "/") || strings.HasPrefix(value, "~/")) {
 		return value
 	}
 	sum := sha256.Sum256([]byte(value))
@@ -196,9 +212,10 @@ func shownVariable(name, value string) string {
 // isSecret reports whether a variable with that name contains a secret, whatever its value
 // looks like.
 func isSecret(name string) bool {
-	return slices.ContainsFunc([]string{"KEY", "TOKEN", "SECRET", "PASS", "AUTH", "CRED"}, func(part string) bool {
-		return strings.Contains(strings.ToUpper(name), part)
-	})
+	return slices.ContainsFunc([]string{"KEY", "TOKEN", "SECRET", "PASS", "AUTH", "CRED"},
+		func(part string) bool {
+			return strings.Contains(strings.ToUpper(name), part)
+		})
 }
 
 const (
@@ -220,7 +237,9 @@ func (s *Settings) Commands() ([]trust.Command, error) {
 // Test returns the test settings, and the test command to be allowed, if any.
 func (s *Settings) Test() (Test, []trust.Command) {
 	c, _ := parseConfig(s.doc.Bytes()) // an unreadable setting isn't run
-	return c.Test, slices.DeleteFunc(c.commands(), func(c trust.Command) bool { return c.Key != testKey })
+	return c.Test, slices.DeleteFunc(c.commands(), func(c trust.Command) bool {
+		return c.Key != testKey
+	})
 }
 
 // Agent returns the names of the selected agents, separated by commas.

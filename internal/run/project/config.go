@@ -177,11 +177,15 @@ func (g Git) Dir(root, home string) string {
 // DefaultConfig returns the configuration of a project without one.
 func DefaultConfig() Config {
 	return Config{
-		Max: 4, Agent: []string{"claude"}, WindowPercent: 95, Flags: []string{"--dangerously-skip-permissions", "--max-turns", "200"}, Prefix: "gl",
-		Interval: 30 * time.Second, StaleAfter: 120 * time.Minute, Silent: 30 * time.Minute, Tool: 120 * time.Minute,
-		Result: 10 * time.Second, Hold: 300 * time.Second, Mode: "interactive", Review: ReviewVerify, Sandbox: SandboxOff,
-		Git: Git{Isolation: IsolationWorktree, BranchPrefix: "gl", SetupLimit: 10 * time.Minute, SnapshotEvery: 5 * time.Minute, SnapshotMB: 64,
-			Deliver: DeliverMerge, Land: LandMerge, CommitState: true},
+		Max: 4, Agent: []string{"claude"}, WindowPercent: 95,
+		Flags: []string{"--dangerously-skip-permissions", "--max-turns", "200"}, Prefix: "gl",
+		Interval: 30 * time.Second, StaleAfter: 120 * time.Minute, Silent: 30 * time.Minute,
+		Tool:   120 * time.Minute,
+		Result: 10 * time.Second, Hold: 300 * time.Second, Mode: "interactive",
+		Review: ReviewVerify, Sandbox: SandboxOff,
+		Git: Git{Isolation: IsolationWorktree, BranchPrefix: "gl", SetupLimit: 10 * time.Minute,
+			SnapshotEvery: 5 * time.Minute, SnapshotMB: 64, Deliver: DeliverMerge, Land: LandMerge,
+			CommitState: true},
 		Test: Test{Limit: 30 * time.Minute, Batch: 2 * time.Minute}, Notify: defaultNotify(),
 	}
 }
@@ -218,9 +222,11 @@ func parseConfig(data []byte) (Config, error) {
 	if err := jsonedit.Unmarshal(data, &file.keys); err != nil {
 		return c, err
 	}
-	return c, errors.Join(file.read(c.top), readSection("git", file.keys["git"], c.git), readSection("parallel", file.keys["parallel"], c.parallel),
-		readSection("test", file.keys["test"], c.test), readSection("budget", file.keys["budget"], c.budget),
-		readSection("retry", file.keys["retry"], c.retry), readSection("notify", file.keys["notify"], c.notify))
+	return c, errors.Join(file.read(c.top), readSection("git", file.keys["git"], c.git),
+		readSection("parallel", file.keys["parallel"], c.parallel), readSection("test",
+			file.keys["test"], c.test), readSection("budget", file.keys["budget"], c.budget),
+		readSection("retry", file.keys["retry"], c.retry),
+		readSection("notify", file.keys["notify"], c.notify))
 }
 
 // sections are the top-level objects of the file that gl reads.
@@ -294,13 +300,15 @@ func (s *section) read(f func(*section)) error {
 	f(s)
 	for _, key := range s.known {
 		if variant := s.variant(key); variant != "" {
-			s.errs = append(s.errs, fmt.Errorf("%s%s isn't a setting, did you mean %s?", s.name, sanitize.Text(variant), key))
+			s.errs = append(s.errs, fmt.Errorf("%s%s isn't a setting, did you mean %s?", s.name,
+				sanitize.Text(variant), key))
 		}
 	}
 	if s.name == "" {
 		for _, key := range sections {
 			if variant := s.variant(key); variant != "" {
-				s.errs = append(s.errs, fmt.Errorf("%q isn't a section, did you mean %s?", variant, key))
+				s.errs = append(s.errs,
+					fmt.Errorf("%q isn't a section, did you mean %s?", variant, key))
 			}
 		}
 	}
@@ -343,7 +351,9 @@ func (s *section) secret(key string, set func(json.RawMessage) error) {
 
 func (s *section) spans(list []span) {
 	for _, sp := range list {
-		s.get(sp.key, func(raw json.RawMessage) error { return duration(raw, sp.unit, sp.to, sp.zero) })
+		s.get(sp.key, func(raw json.RawMessage) error {
+			return duration(raw, sp.unit, sp.to, sp.zero)
+		})
 	}
 }
 
@@ -355,7 +365,9 @@ func (c *Config) parallel(s *section) {
 	s.secret("agents", func(raw json.RawMessage) error { return commands(raw, &c.Agents) })
 	s.get("agent", func(raw json.RawMessage) error { return agents(raw, c.Agents, &c.Agent) })
 	s.get("curfew", func(raw json.RawMessage) error { return curfew(raw, &c.Curfew) })
-	s.get("window_percent", func(raw json.RawMessage) error { return percent(raw, &c.WindowPercent) })
+	s.get("window_percent", func(raw json.RawMessage) error {
+		return percent(raw, &c.WindowPercent)
+	})
 	s.spans(c.spans())
 }
 
@@ -378,10 +390,14 @@ func (c *Config) git(s *section) {
 	s.get("branch_prefix", func(raw json.RawMessage) error { return branch(raw, &g.BranchPrefix) })
 	s.get("setup", func(raw json.RawMessage) error { return program(raw, &g.Setup) })
 	s.get("teardown", func(raw json.RawMessage) error { return program(raw, &g.Teardown) })
-	s.get("deliver", func(raw json.RawMessage) error { return oneOf(raw, Deliveries(), &g.Deliver) })
+	s.get("deliver", func(raw json.RawMessage) error {
+		return oneOf(raw, Deliveries(), &g.Deliver)
+	})
 	s.get("land", func(raw json.RawMessage) error { return oneOf(raw, Landings(), &g.Land) })
 	s.get("commit_state", func(raw json.RawMessage) error { return yesOrNo(raw, &g.CommitState) })
-	s.get("snapshot_mb", func(raw json.RawMessage) error { return whole(raw, 1<<20, &g.SnapshotMB) })
+	s.get("snapshot_mb", func(raw json.RawMessage) error {
+		return whole(raw, 1<<20, &g.SnapshotMB)
+	})
 	s.spans(g.spans())
 }
 

@@ -80,8 +80,10 @@ func branch(raw json.RawMessage, to *string) error {
 // isBranch reports whether git accepts the name for a branch (git check-ref-format --branch)
 // and it can't mean another ref.
 func isBranch(name string) bool {
-	if strings.HasPrefix(name, "-") || strings.HasPrefix(name, "refs/") || strings.HasSuffix(name, ".") || name == "@" ||
-		strings.Contains(name, "..") || strings.Contains(name, "@{") || strings.ContainsAny(name, " ~^:?*[\\") ||
+	if strings.HasPrefix(name, "-") || strings.HasPrefix(name, "refs/") ||
+		strings.HasSuffix(name, ".") || name == "@" ||
+		strings.Contains(name, "..") || strings.Contains(name, "@{") ||
+		strings.ContainsAny(name, " ~^:?*[\\") ||
 		strings.ContainsFunc(name, unicode.IsControl) {
 		return false
 	}
@@ -110,7 +112,8 @@ func program(raw json.RawMessage, to *[]string) error {
 	if bytes.HasPrefix(bytes.TrimSpace(raw), []byte(`"`)) {
 		for _, word := range list {
 			if slices.Contains([]string{"&&", "||", "|", "&", ";", ">", ">>", "<", "2>&1"}, word) {
-				return fmt.Errorf("has %q, which means something to a shell only (write sh -c '…')", word)
+				return fmt.Errorf("has %q, which means something to a shell only (write sh -c '…')",
+					word)
 			}
 		}
 	}
@@ -120,7 +123,8 @@ func program(raw json.RawMessage, to *[]string) error {
 
 func duration(raw json.RawMessage, unit time.Duration, to *time.Duration, zero bool) error {
 	var n float64
-	if json.Unmarshal(raw, &n) != nil || n < 0 || n*float64(unit) < 1 && !zero || n*float64(unit) > float64(30*24*time.Hour) {
+	if json.Unmarshal(raw, &n) != nil || n < 0 || n*float64(unit) < 1 && !zero ||
+		n*float64(unit) > float64(30*24*time.Hour) {
 		return errors.New("must be a number above 0")
 	}
 	*to = time.Duration(n * float64(unit))
@@ -231,7 +235,8 @@ func commands(raw json.RawMessage, to *map[string]agent.Custom) error {
 		}
 		// An environment alone makes an account of the built-in agent of that name. Under another
 		// name, nothing says which agent is meant.
-		if a.Extends == "" && len(a.Env) > 0 && len(a.Command)+len(a.Resume) == 0 && slices.Contains(agent.BuiltIn(), name) {
+		if a.Extends == "" && len(a.Env) > 0 && len(a.Command)+len(a.Resume) == 0 &&
+			slices.Contains(agent.BuiltIn(), name) {
 			a.Extends = name // the agent with that name, with this environment
 			all[name] = a
 		}
@@ -258,7 +263,8 @@ var errNoAgents = errors.New(`must be an object of {"command": ["program", "{pro
 // command.
 func custom(keys map[string]json.RawMessage) (agent.Custom, error) {
 	var a agent.Custom
-	for key, to := range map[string]any{"command": &a.Command, "extends": &a.Extends, "env": &a.Env, "resume": &a.Resume} {
+	for key, to := range map[string]any{"command": &a.Command, "extends": &a.Extends, "env": &a.Env,
+		"resume": &a.Resume} {
 		if v := variant(keys, key); v != "" {
 			return a, fmt.Errorf("has %q, did you mean %q?", v, key)
 		}
@@ -273,7 +279,8 @@ func custom(keys map[string]json.RawMessage) (agent.Custom, error) {
 // own variables are reserved: they name the agent's claim.
 func isVariable(name string) bool {
 	for i, r := range name {
-		if r != '_' && !('A' <= r && r <= 'Z') && !('a' <= r && r <= 'z') && !(i > 0 && '0' <= r && r <= '9') {
+		if r != '_' && !('A' <= r && r <= 'Z') && !('a' <= r && r <= 'z') &&
+			!(i > 0 && '0' <= r && r <= '9') {
 			return false
 		}
 	}
@@ -292,7 +299,8 @@ func short(raw json.RawMessage) string {
 func directories(raw json.RawMessage, to *[]string) error {
 	var list []string
 	bad := func(path string) bool {
-		return strings.ContainsFunc(path, unicode.IsControl) || !filepath.IsAbs(path) && !strings.HasPrefix(path, "~/")
+		return strings.ContainsFunc(path, unicode.IsControl) ||
+			!filepath.IsAbs(path) && !strings.HasPrefix(path, "~/")
 	}
 	if json.Unmarshal(raw, &list) != nil || slices.ContainsFunc(list, bad) {
 		return errors.New("must be a list of directories that begin with / or ~/")

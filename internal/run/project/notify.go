@@ -68,7 +68,8 @@ func (n Notify) commands() []trust.Command {
 	if len(n.Command) > 0 {
 		list = append(list, trust.Command{Key: notifyCommandKey, Line: shellwords.Join(n.Command)})
 	}
-	for _, c := range []trust.Command{{Key: webhookKey, Line: n.Webhook}, {Key: ntfyKey, Line: n.Ntfy}} {
+	for _, c := range []trust.Command{{Key: webhookKey, Line: n.Webhook},
+		{Key: ntfyKey, Line: n.Ntfy}} {
 		if c.Line != "" {
 			list = append(list, c)
 		}

@@ -62,7 +62,8 @@ func Open(root string) (*Project, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Project{Root: root, Runs: attempt.OpenStore(statedir.Path(root, "runs")), trees: &worktrees{}, used: all}
+	p := &Project{Root: root, Runs: attempt.OpenStore(statedir.Path(root, "runs")),
+		trees: &worktrees{}, used: all}
 	p.use(all)
 	p.Config, p.ConfigErr = readConfig(statedir.Path(root, "config.json"))
 	p.readMode()
@@ -100,7 +101,8 @@ const DemoFile = "demo"
 
 // Settler returns a settler of the project's attempts.
 func (p *Project) Settler() attempt.Settler {
-	return attempt.Settler{Store: p.Runs, Tracker: p.Tracker, Hold: p.Config.Hold, Now: time.Now, Worktrees: p.Worktrees, Executor: executor.NewLocal("")}
+	return attempt.Settler{Store: p.Runs, Tracker: p.Tracker, Hold: p.Config.Hold, Now: time.Now,
+		Worktrees: p.Worktrees, Executor: executor.NewLocal("")}
 }
 
 // Options returns the plan's limits from the config.
@@ -109,7 +111,8 @@ func (p *Project) Options() plan.Options {
 	for i, name := range p.Config.Agent {
 		agents[i].Agent = name
 	}
-	return plan.Options{Agents: agents, Curfew: p.Config.Curfew, StaleAfter: p.Config.StaleAfter, TakeStale: p.Config.Mode == "yolo" && p.Tracker.Traits().Managed}
+	return plan.Options{Agents: agents, Curfew: p.Config.Curfew, StaleAfter: p.Config.StaleAfter,
+		TakeStale: p.Config.Mode == "yolo" && p.Tracker.Traits().Managed}
 }
 
 // Plan loads everything and makes the plan.
@@ -173,7 +176,8 @@ func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapsh
 	}
 	traits := p.Tracker.Traits()
 	s := &plan.Snapshot{
-		Format: traits.Format, Noun: traits.Noun, Root: p.Root, Flags: p.Flags(), Items: c.Items, At: c.At, Unsure: c.Unsure, Evidence: c.Evidence, Progress: c.Progress,
+		Format: traits.Format, Noun: traits.Noun, Root: p.Root, Flags: p.Flags(), Items: c.Items,
+		At: c.At, Unsure: c.Unsure, Evidence: c.Evidence, Progress: c.Progress,
 		Warnings: c.Warnings, Blockers: c.Blockers, Used: make(map[string]int, len(attempts)),
 		Attempts: make(map[string]*plan.Attempt, len(live)),
 	}
@@ -196,7 +200,8 @@ func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapsh
 		s.Forecast = forecast.Read(p.Runs.Files.Dir())
 	}
 	for _, b := range append(bad, join.addSettled(s, attempts, index)...) {
-		s.Warnings = append(s.Warnings, plan.Warning{Path: paths.Relative(p.Root, b.Path), Message: b.WithHelp()})
+		s.Warnings = append(s.Warnings,
+			plan.Warning{Path: paths.Relative(p.Root, b.Path), Message: b.WithHelp()})
 	}
 	if traits.Managed {
 		join.addReleased(s)
@@ -208,7 +213,8 @@ func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapsh
 		switch {
 		case p.Runs.IsLeftover(r, attempts):
 		case r.ID.IsTask():
-			s.Tasks = append(s.Tasks, plan.Task{ID: r.ID.Slice, Text: r.ID.Title, Attempt: p.open(r)})
+			s.Tasks = append(s.Tasks,
+				plan.Task{ID: r.ID.Slice, Text: r.ID.Title, Attempt: p.open(r)})
 		case p.Has(r):
 			s.Attempts[r.ID.Slice] = p.open(r)
 		default:
@@ -264,7 +270,8 @@ func (p *Project) LandingText(r *attempt.Record) string {
 }
 
 func common(r *attempt.Record) *plan.Attempt {
-	a := &plan.Attempt{N: r.ID.N, Token: r.ID.Token, Phase: r.Life.Phase, Agent: r.Job.Agent, Account: r.Job.Account, Cost: r.Judged.Cost()}
+	a := &plan.Attempt{N: r.ID.N, Token: r.ID.Token, Phase: r.Life.Phase, Agent: r.Job.Agent,
+		Account: r.Job.Account, Cost: r.Judged.Cost()}
 	if r.Life.StartedAt != nil {
 		a.Started = *r.Life.StartedAt
 	}

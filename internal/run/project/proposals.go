@@ -31,7 +31,8 @@ type Proposal struct {
 // attemptName returns the name of the caller's attempt; "" for none, or if gl didn't create its
 // environment.
 func attemptName(c *attempt.Caller) string {
-	if c.N < 1 || !attempt.IsTask(c.ID) && sliceid.Valid(c.ID) != nil || strings.ContainsAny(c.ID, "/\\") {
+	if c.N < 1 || !attempt.IsTask(c.ID) && sliceid.Valid(c.ID) != nil ||
+		strings.ContainsAny(c.ID, "/\\") {
 		return ""
 	}
 	return fmt.Sprintf("%s.%d", c.ID, c.N)
@@ -39,7 +40,8 @@ func attemptName(c *attempt.Caller) string {
 
 // Command returns the command that carries out the proposal.
 func (p Proposal) Command() string {
-	return "gl settings set " + shellwords.Quote(sanitize.Line(p.Key)) + " " + shellwords.Quote(sanitize.Line(p.Value))
+	return "gl settings set " + shellwords.Quote(sanitize.Line(p.Key)) + " " +
+		shellwords.Quote(sanitize.Line(p.Value))
 }
 
 const (
@@ -74,7 +76,8 @@ func (p *Project) Proposals() Proposals {
 // Add records a setting that an agent wanted to change; the last value of a key counts.
 // kept is false if its attempt isn't known, or if there are too many proposals. The caller must
 // not hold the project's lock.
-func (p Proposals) Add(ctx context.Context, by *attempt.Caller, key, value string) (kept bool, err error) {
+func (p Proposals) Add(ctx context.Context, by *attempt.Caller,
+	key, value string) (kept bool, err error) {
 	name := attemptName(by)
 	if name == "" || len(value) > maxValue || len(key) > maxValue {
 		return false, nil
@@ -128,7 +131,8 @@ func (p Proposals) List() ([]Proposal, error) {
 	var list []Proposal
 	err := p.each(func(path string, file []proposed) error {
 		for _, q := range file {
-			list = append(list, Proposal{strings.TrimSuffix(filepath.Base(path), ".json"), q.Key, q.Value, q.Time})
+			list = append(list,
+				Proposal{strings.TrimSuffix(filepath.Base(path), ".json"), q.Key, q.Value, q.Time})
 		}
 		return nil
 	})
@@ -158,7 +162,9 @@ func (p Proposals) each(f func(path string, list []proposed) error) error {
 func (p Proposals) Decided(ctx context.Context, commands []trust.Command) error {
 	within := func(a, b string) bool { return a == b || strings.HasPrefix(a, b+".") }
 	over := func(q proposed) bool {
-		return slices.ContainsFunc(commands, func(c trust.Command) bool { return within(q.Key, c.Key) || within(c.Key, q.Key) })
+		return slices.ContainsFunc(commands, func(c trust.Command) bool {
+			return within(q.Key, c.Key) || within(c.Key, q.Key)
+		})
 	}
 	if all, err := p.List(); err != nil || len(all) == 0 {
 		return err

@@ -68,8 +68,10 @@ func inOtherSystem(p *plan.Plan, id string) error {
 		return nil
 	}
 	for _, v := range pr.Views() {
-		if q, err := v.Plan(time.Now(), v.Options()); err == nil && q.Snapshot.Format != p.Snapshot.Format && q.State(id) != nil {
-			return fmt.Errorf("%s is a %s of %s: add --system %s", id, q.Snapshot.Noun, v.System().Name, v.System().Key)
+		if q, err := v.Plan(time.Now(), v.Options()); err == nil &&
+			q.Snapshot.Format != p.Snapshot.Format && q.State(id) != nil {
+			return fmt.Errorf("%s is a %s of %s: add --system %s", id, q.Snapshot.Noun,
+				v.System().Name, v.System().Key)
 		}
 	}
 	return nil

@@ -48,7 +48,8 @@ func (p *Project) worktreeOptions() (worktree.Options, error) {
 	if err != nil && strings.HasPrefix(g.Worktrees, "~") {
 		return worktree.Options{}, err
 	}
-	return worktree.Options{Dir: g.Dir(p.Root, home), Target: g.Target, Prefix: g.BranchPrefix, SnapshotMB: g.SnapshotMB, Filters: filterJudge{p.Root, p.Away}.judge}, nil
+	return worktree.Options{Dir: g.Dir(p.Root, home), Target: g.Target, Prefix: g.BranchPrefix,
+		SnapshotMB: g.SnapshotMB, Filters: filterJudge{p.Root, p.Away}.judge}, nil
 }
 
 // A filterJudge judges the filters that git finds in a repository's configuration.

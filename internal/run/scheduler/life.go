@@ -52,7 +52,8 @@ var life = [...]state{
 	{
 		name: "blocked, ready", by: "scheduler, project lock",
 		in: []string{
-			"core/plan/plan.go:New", "run/scheduler/life.go:candidates", "run/scheduler/life.go:launch",
+			"core/plan/plan.go:New", "run/scheduler/life.go:candidates",
+			"run/scheduler/life.go:launch",
 			"run/scheduler/life.go:claimSome", "run/scheduler/claimer.go:claim",
 			"run/attempt/claim.go:Claim",
 		},
@@ -61,7 +62,8 @@ var life = [...]state{
 	{
 		name: "claimed", phase: "claimed", by: "scheduler, which starts the wrapper",
 		in: []string{
-			"run/scheduler/life.go:start", "run/runner/process.go:Start", "run/runner/tmux.go:Start",
+			"run/scheduler/life.go:start", "run/runner/process.go:Start",
+			"run/runner/tmux.go:Start",
 			"cli/attempt.go:runAttempt", "cli/attempt.go:claimed",
 		},
 		kill: "a claim whose launcher is dead: a settler restores the slice as it was before. " +
@@ -105,7 +107,8 @@ var life = [...]state{
 		name: "in the merge queue", phase: "landing",
 		by: "merge queue, in a turn of the scheduler or the wrapper",
 		in: []string{
-			"run/attempt/landing.go:withdraw", "run/scheduler/queue.go:work", "cli/attempt.go:workLane",
+			"run/attempt/landing.go:withdraw", "run/scheduler/queue.go:work",
+			"cli/attempt.go:workLane",
 			"run/lane/queue.go:Work", "run/lane/line.go:next", "run/lane/land.go:land",
 		},
 		kill: "nothing is lost: no process has to be there. " +
@@ -137,7 +140,8 @@ var life = [...]state{
 	{
 		name: "judged by the merge queue", phase: "ended", by: "merge queue, project lock",
 		in: []string{
-			"run/attempt/settle.go:apply", "run/attempt/writer.go:finish", "run/lane/cleanup.go:tidy",
+			"run/attempt/settle.go:apply", "run/attempt/writer.go:finish",
+			"run/lane/cleanup.go:tidy",
 		},
 		kill: "the verdict on disk: the next turn applies it (run/lane/turn.go:settleEnded). " +
 			"gl clean removes a worktree that is left",

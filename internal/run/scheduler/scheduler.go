@@ -405,7 +405,9 @@ func (s *scheduler) finish(ctx context.Context) {
 		s.res.Open = append(s.res.Open, rec)
 	}
 	open := s.res.Open
-	sort.Slice(open, func(i, j int) bool { return plan.NaturalLess(open[i].ID.Slice, open[j].ID.Slice) })
+	sort.Slice(open, func(i, j int) bool {
+		return plan.NaturalLess(open[i].ID.Slice, open[j].ID.Slice)
+	})
 	s.supervisor.reap(s.cfg.Tools.Runner.Exits())
 	if s.res.Signal != nil { // it may have come between a launch and the next look
 		if p, err := s.cfg.Project.Plan(time.Now(), s.options()); err == nil {

@@ -88,7 +88,8 @@ func (s *supervisor) caughtUp(ctx context.Context, r *Report) bool {
 // adopts reports whether an attempt that another gl launched is this run's from now on. A task
 // belongs to the gl that started it, as long as that lives.
 func (s *supervisor) adopts(rec *attempt.Record) bool {
-	return s.mode.Lead && (!rec.ID.IsTask() || rec.Life.Phase == plan.Queued && !rec.Life.LauncherLives())
+	return s.mode.Lead &&
+		(!rec.ID.IsTask() || rec.Life.Phase == plan.Queued && !rec.Life.LauncherLives())
 }
 
 // noteUnknownEnd takes in an attempt whose settled record can't be read: this run doesn't launch
@@ -163,7 +164,8 @@ func (s *supervisor) recovered(e recovered, r *Report) {
 			r.Ended = append(r.Ended, e.final)
 		}
 	case !s.project.Has(e.final):
-		system, how := s.project.Whose(e.final).System().Name, e.final.Judged.Outcome.Traits().Shown.Words
+		system, how := s.project.Whose(e.final).System().Name,
+			e.final.Judged.Outcome.Traits().Shown.Words
 		r.warn("the gl process of attempt %d of %s %s is gone: settled as %s",
 			e.final.ID.N, system, e.final.ID.Slice, how)
 	}
@@ -180,7 +182,9 @@ func (s *supervisor) giveUp(rec *attempt.Record, why string, r *Report) {
 // someoneDied reports whether a process of an attempt is gone that hasn't told so by the files: one
 // that was killed.
 func (s *supervisor) someoneDied() bool {
-	died := func(rec *attempt.Record) bool { return s.recoveries.of(rec).mayTry() && rec.Life.Dead() }
+	died := func(rec *attempt.Record) bool {
+		return s.recoveries.of(rec).mayTry() && rec.Life.Dead()
+	}
 	for _, rec := range s.roster.open {
 		if died(rec) {
 			return true

@@ -44,7 +44,8 @@ func (c Cache) Get(k Key) *Verdict {
 	if json.Unmarshal(data, &v) != nil || v.SchemaVersion != 1 || v.Key() != k || !v.lasts() {
 		return nil
 	}
-	v.Reason, v.Signal, v.Log = sanitize.Line(v.Reason), sanitize.Line(v.Signal), sanitize.Line(v.Log)
+	v.Reason, v.Signal, v.Log = sanitize.Line(v.Reason), sanitize.Line(v.Signal),
+		sanitize.Line(v.Log)
 	for _, list := range [][]string{v.Failing, v.Last, v.Failure, v.Flaky} {
 		for i := range list {
 			list[i] = sanitize.Text(list[i])
@@ -73,7 +74,8 @@ func (c Cache) Put(v *Verdict) error {
 	if err := durable.MkdirPrivate(c.Dir); err != nil {
 		return err
 	}
-	if err := durable.WriteFile(filepath.Join(c.Dir, v.Key().file()), append(data, '\n'), 0o600); err != nil {
+	if err := durable.WriteFile(filepath.Join(c.Dir, v.Key().file()), append(data, '\n'),
+		0o600); err != nil {
 		return err
 	}
 	return c.prune()
@@ -95,10 +97,13 @@ func (c Cache) prune() error {
 			files = append(files, file{e.Name(), info.ModTime()})
 		}
 	}
-	slices.SortFunc(files, func(a, b file) int { return cmp.Or(a.at.Compare(b.at), strings.Compare(a.name, b.name)) })
+	slices.SortFunc(files, func(a, b file) int {
+		return cmp.Or(a.at.Compare(b.at), strings.Compare(a.name, b.name))
+	})
 	var errs []error
 	for _, f := range files[:max(0, len(files)-maxVerdicts)] {
-		if err := durable.Unlink(filepath.Join(c.Dir, f.name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := durable.Unlink(filepath.Join(c.Dir, f.name)); err != nil &&
+			!errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 		}
 	}

@@ -122,10 +122,11 @@ type Spec struct {
 	Pattern   *regexp.Regexp
 	Tree      string
 	Toolchain string
-	Log       string                     // path of a log for the output; "" for none
-	Line      func(line string)          // called with each line as it comes, safe to print; may be nil
-	Started   func(command.Handle) error // see command.Spec
-	Caches    []string                   // for Verdict.Caches
+	Log       string // path of a log for the output; "" for none
+	// called with each line as it comes, safe to print; may be nil
+	Line    func(line string)
+	Started func(command.Handle) error // see command.Spec
+	Caches  []string                   // for Verdict.Caches
 
 	// Mark distinguishes the run from concurrent runs in the project, and is the same for
 	// consecutive ones: it identifies processes that they have left running. "" means Dir.
@@ -201,10 +202,12 @@ func (o *output) tellLeft(res command.Result) {
 		return
 	}
 	if len(res.Left) > 0 {
-		fmt.Fprintf(o.log, "gl: the tests left processes running, which gl has ended: %s\n", sanitize.Line(strings.Join(res.Left, ", ")))
+		fmt.Fprintf(o.log, "gl: the tests left processes running, which gl has ended: %s\n",
+			sanitize.Line(strings.Join(res.Left, ", ")))
 	}
 	if res.Leftover != nil {
-		fmt.Fprintf(o.log, "gl: what the tests left running can't be ended: %s\n", sanitize.Line(res.Leftover.Error()))
+		fmt.Fprintf(o.log, "gl: what the tests left running can't be ended: %s\n",
+			sanitize.Line(res.Leftover.Error()))
 	}
 }
 

@@ -86,7 +86,8 @@ func (c *canvas) graphView(l *list, width int) (lines, ids []string) {
 	p := l.model.Plan
 	up, down := lit(p, l.selected)
 	for layer, list := range p.Layers() {
-		lines, ids = append(lines, c.paint(term.Dim, fmt.Sprintf("Layer %d", layer+1))), append(ids, "")
+		lines, ids = append(lines, c.paint(term.Dim, fmt.Sprintf("Layer %d", layer+1))),
+			append(ids, "")
 		for _, id := range list {
 			st := p.State(id)
 			g := view.GroupOf(st)
@@ -173,7 +174,8 @@ func (c *canvas) timelineView(l *list, width int) (lines, ids []string) {
 	label := min(max(22, width/4), width/3)
 	chart := max(width-label-1, 4)
 	at := func(t time.Time) int {
-		return min(int(float64(chart)*float64(t.Sub(from))/float64(max(to.Sub(from), time.Second))), chart-1)
+		return min(int(float64(chart)*float64(t.Sub(from))/float64(max(to.Sub(from), time.Second))),
+			chart-1)
 	}
 	left, right := plan.At(from, l.now, "15:04:05"), plan.At(to, l.now, "15:04:05")
 	between := strings.Repeat(" ", max(chart-len(left)-len(right), 1))
@@ -201,7 +203,8 @@ type spanMark struct {
 
 var spanMarks = []spanMark{
 	{report.SpanDone, "█", "completed", term.Green}, {report.SpanFailed, "▒", "failed", term.Red},
-	{report.SpanRunning, "▓", "running", term.Blue}, {report.SpanHeld, "░", "met a limit", term.Yellow},
+	{report.SpanRunning, "▓", "running", term.Blue},
+	{report.SpanHeld, "░", "met a limit", term.Yellow},
 	{report.SpanOther, "▄", "other", ""},
 }
 

@@ -47,7 +47,8 @@ type Entry struct {
 
 // New returns the changelog of the summaries that the filter selects.
 func New(all []Summary, f Filter) *Document {
-	doc := &Document{SchemaVersion: 1, Milestone: jsondoc.OrNull(f.Milestone), Since: jsondoc.OrNull(f.Since), Milestones: []Milestone{}, Quick: []Entry{}}
+	doc := &Document{SchemaVersion: 1, Milestone: jsondoc.OrNull(f.Milestone),
+		Since: jsondoc.OrNull(f.Since), Milestones: []Milestone{}, Quick: []Entry{}}
 	groups := map[string][]Summary{} // by milestone
 	var quick []Summary
 	for _, s := range all {

@@ -26,7 +26,8 @@ type Document struct {
 
 // NewDocument returns a document without items.
 func NewDocument(p *plan.Plan) *Document {
-	return &Document{SchemaVersion: 1, Hold: p.Hold, Holds: jsondoc.OrEmpty(p.InEffect()), Blockers: jsondoc.OrEmpty(p.Snapshot.Blockers), Slices: []Slice{}}
+	return &Document{SchemaVersion: 1, Hold: p.Hold, Holds: jsondoc.OrEmpty(p.InEffect()),
+		Blockers: jsondoc.OrEmpty(p.Snapshot.Blockers), Slices: []Slice{}}
 }
 
 // Add adds items of one of the project's systems.
@@ -47,18 +48,22 @@ func (d *Document) Add(pr *project.Project, p *plan.Plan, ids []string, now time
 }
 
 type Slice struct {
-	System   string         `json:"system"` // the system it belongs to: greenlight, specwright or gsd
-	ID       string         `json:"id"`
-	State    string         `json:"state" jsonschema:"enum=done,enum=ready,enum=blocked,enum=running,enum=claimed,enum=landing,enum=failed,enum=red,enum=conflict,enum=stalled,enum=waiting,enum=unknown,enum=corrupt"`
-	Cause    string         `json:"cause"`    // empty if the state says it all
-	Needs    []string       `json:"needs"`    // unfinished dependencies of a blocked slice
-	Root     *string        `json:"root"`     // for a blocked slice, the one to look at first
-	Because  *string        `json:"because"`  // what holds up a blocked slice in the end, in words
-	Next     []string       `json:"next"`     // commands that help
-	NextIf   *string        `json:"next_if"`  // the condition under which they do, such as "no one works on it"; null for none
-	Chain    []string       `json:"chain"`    // from a blocked slice to its root; of more than 100 the first 99 and the root
-	Forecast []Collision    `json:"forecast"` // whose work its own is likely to conflict with
-	Agent    *string        `json:"agent"`    // that builds it, by its front matter; null for whichever is chosen
+	// the system it belongs to: greenlight, specwright or gsd
+	System  string   `json:"system"`
+	ID      string   `json:"id"`
+	State   string   `json:"state" jsonschema:"enum=done,enum=ready,enum=blocked,enum=running,enum=claimed,enum=landing,enum=failed,enum=red,enum=conflict,enum=stalled,enum=waiting,enum=unknown,enum=corrupt"`
+	Cause   string   `json:"cause"`   // empty if the state says it all
+	Needs   []string `json:"needs"`   // unfinished dependencies of a blocked slice
+	Root    *string  `json:"root"`    // for a blocked slice, the one to look at first
+	Because *string  `json:"because"` // what holds up a blocked slice in the end, in words
+	Next    []string `json:"next"`    // commands that help
+	// the condition under which they do, such as "no one works on it"; null for none
+	NextIf *string `json:"next_if"`
+	// from a blocked slice to its root; of more than 100 the first 99 and the root
+	Chain    []string    `json:"chain"`
+	Forecast []Collision `json:"forecast"` // whose work its own is likely to conflict with
+	// that builds it, by its front matter; null for whichever is chosen
+	Agent    *string        `json:"agent"`
 	Model    *string        `json:"model"`    // the same
 	Attempts []attempt.Info `json:"attempts"` // the last ones, the newest first
 }
@@ -70,13 +75,16 @@ type Collision struct {
 }
 
 // NewSlice explains an item of the plan; recs are its last attempts, the newest first.
-func NewSlice(pr *project.Project, p *plan.Plan, id string, recs []*attempt.Record, now time.Time) Slice {
+func NewSlice(pr *project.Project, p *plan.Plan, id string, recs []*attempt.Record,
+	now time.Time) Slice {
 	r := p.Why(id, now)
 	help := Help(p, r, now)
 	s := Slice{
-		System: pr.System().Key, ID: id, State: r.State, Cause: r.Cause, Needs: jsondoc.OrEmpty(r.Needs), Root: jsondoc.OrNull(r.Root),
+		System: pr.System().Key, ID: id, State: r.State, Cause: r.Cause,
+		Needs: jsondoc.OrEmpty(r.Needs), Root: jsondoc.OrNull(r.Root),
 		Agent: jsondoc.OrNull(p.State(id).Agent), Model: jsondoc.OrNull(p.State(id).Model),
-		Next: jsondoc.OrEmpty(help.Next), NextIf: jsondoc.OrNull(help.If), Chain: []string{}, Forecast: []Collision{}, Attempts: []attempt.Info{},
+		Next: jsondoc.OrEmpty(help.Next), NextIf: jsondoc.OrNull(help.If), Chain: []string{},
+		Forecast: []Collision{}, Attempts: []attempt.Info{},
 	}
 	if r.Root != "" {
 		s.Because, s.Chain = jsondoc.OrNull(p.Because(id)), p.WayOut(id)

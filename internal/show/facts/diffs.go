@@ -59,7 +59,8 @@ func (r *Reader) WithWork(f view.Facts) view.Facts {
 }
 
 // work returns the changes of a slice's work; nil for none, or if its state is still known.
-func work(ctx context.Context, repo *worktree.Repo, system, id, known string) (*view.Diff, string, error) {
+func work(ctx context.Context, repo *worktree.Repo,
+	system, id, known string) (*view.Diff, string, error) {
 	l, err := repo.Lineages.Get(system, id)
 	if err != nil {
 		return nil, "", err

@@ -176,7 +176,9 @@ func inherit(p *plan.Plan, recs map[string][]*attempt.Record) {
 			}
 		}
 		if len(st.Was) > 0 {
-			slices.SortStableFunc(recs[st.ID], func(a, b *attempt.Record) int { return a.Life.ClaimedAt.Compare(b.Life.ClaimedAt) })
+			slices.SortStableFunc(recs[st.ID], func(a, b *attempt.Record) int {
+				return a.Life.ClaimedAt.Compare(b.Life.ClaimedAt)
+			})
 		}
 	}
 }

@@ -43,7 +43,8 @@ func newHistory(in Input) *history {
 	}
 	tried := make([]spending.Tried, len(h.all))
 	for i, r := range h.all {
-		tried[i] = spending.Tried{Slice: r.ID.Slice, Branch: r.Place.Branch, Outcome: string(r.Judged.Outcome)}
+		tried[i] = spending.Tried{Slice: r.ID.Slice, Branch: r.Place.Branch,
+			Outcome: string(r.Judged.Outcome)}
 		if r.Life.Phase != plan.Settled {
 			tried[i].Outcome = ""
 		}
@@ -57,7 +58,8 @@ func newHistory(in Input) *history {
 
 // completed reports whether the attempt completed a slice and wasn't taken back.
 func completed(r *attempt.Record) bool {
-	return r.Life.Phase == plan.Settled && r.Judged.Outcome.Traits().Success && !r.ID.IsTask() && r.Since.Undone == nil
+	return r.Life.Phase == plan.Settled && r.Judged.Outcome.Traits().Success && !r.ID.IsTask() &&
+		r.Since.Undone == nil
 }
 
 func completions(in Input, recs []*attempt.Record) []completion {
@@ -72,7 +74,8 @@ func completions(in Input, recs []*attempt.Record) []completion {
 		if st == nil || st.Class != plan.Done || by[e.Slice].by {
 			continue
 		}
-		if e.Kind == journal.Accepted || e.Kind == journal.Step && plan.Classify(e.Status) == plan.Done {
+		if e.Kind == journal.Accepted ||
+			e.Kind == journal.Step && plan.Classify(e.Status) == plan.Done {
 			c := completion{id: e.Slice, at: e.Time}
 			if list := in.Facts.Records[e.Slice]; len(list) > 0 {
 				c.last = list[len(list)-1]
@@ -137,7 +140,8 @@ func landedBy(g *attempt.Landing) []string {
 }
 
 func newLanded(in Input, c completion) Landed {
-	l := Landed{Item: Item{ID: c.id, Next: []string{}}, At: c.at.UTC(), Delivered: in.Facts.Lane.Has(c.id)}
+	l := Landed{Item: Item{ID: c.id, Next: []string{}}, At: c.at.UTC(),
+		Delivered: in.Facts.Lane.Has(c.id)}
 	if r := c.last; r != nil {
 		l.Name, l.Text = r.ID.Title, scrub.Text(r.Judged.Detail)
 		l.Record, l.Log = paths(r)

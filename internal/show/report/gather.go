@@ -15,7 +15,8 @@ import (
 )
 
 // Gather reads a project and returns its document. since is zero for the last night.
-func Gather(ctx context.Context, pr *project.Project, p *plan.Plan, since, now time.Time) (*Document, error) {
+func Gather(ctx context.Context, pr *project.Project, p *plan.Plan,
+	since, now time.Time) (*Document, error) {
 	in := Input{Plan: p, Since: since, Now: now}
 	var err error
 	if in.Facts, err = facts.NewReader(pr).All(p); err != nil {

@@ -70,7 +70,9 @@ func New(in Input) *Document {
 	d.addNotices(in)
 	d.addItems(in, m)
 	d.Landed = landed(in, recs, d.Night)
-	slices.SortStableFunc(d.Landed, func(a, b Landed) int { return gate.TestsFirst(a.gate, b.gate) })
+	slices.SortStableFunc(d.Landed, func(a, b Landed) int {
+		return gate.TestsFirst(a.gate, b.gate)
+	})
 	ours := inNight(recs.all, d.Night)
 	d.Cost = recs.costs(ours)
 	d.Timeline = timeline(in, recs, ours, d.Night)
@@ -146,7 +148,8 @@ func records(f view.Facts) []*attempt.Record {
 		all = append(all, list...)
 	}
 	slices.SortFunc(all, func(a, b *attempt.Record) int {
-		return cmp.Or(began(a).Compare(began(b)), strings.Compare(a.ID.Slice, b.ID.Slice), a.ID.N-b.ID.N)
+		return cmp.Or(began(a).Compare(began(b)), strings.Compare(a.ID.Slice, b.ID.Slice),
+			a.ID.N-b.ID.N)
 	})
 	return all
 }
@@ -236,7 +239,8 @@ func queueNeeds(in Input, n Night) []Item {
 		text := fmt.Sprintf("%s not merged yet (%s): %s",
 			words.Count(len(waiting), "slice"), strings.Join(waiting, ", "), why)
 		next := []string{"gl land" + in.Plan.Snapshot.Flags}
-		list = append(list, Item{ID: target, Text: scrub.Text(text), Command: "gl land", Next: next})
+		list = append(list,
+			Item{ID: target, Text: scrub.Text(text), Command: "gl land", Next: next})
 	}
 	for _, e := range in.Events {
 		if e.Kind == journal.NeedsYou && e.Slice == "" && e.Target != "" && !e.Time.Before(n.From) {
@@ -283,7 +287,8 @@ func paths(r *attempt.Record) (record, log string) {
 const shownEvidence = 12
 
 func failed(row *view.Row, f view.Facts) Failed {
-	out := Failed{Item: item(row, f), Outcome: row.State, Evidence: []string{}, Attempts: row.Attempts, Cost: row.Cost}
+	out := Failed{Item: item(row, f), Outcome: row.State, Evidence: []string{},
+		Attempts: row.Attempts, Cost: row.Cost}
 	recs := f.Records[row.ID]
 	if len(recs) == 0 {
 		return out
@@ -315,7 +320,9 @@ func evidence(r *attempt.Record) []string {
 	case r.Judged.Evidence.Result != nil:
 		text = strings.Split(strings.TrimSpace(r.Judged.Evidence.Result.Text), "\n")
 	}
-	text = slices.DeleteFunc(slices.Clone(text), func(l string) bool { return strings.TrimSpace(l) == "" })
+	text = slices.DeleteFunc(slices.Clone(text), func(l string) bool {
+		return strings.TrimSpace(l) == ""
+	})
 	return text[max(0, len(text)-shownEvidence):]
 }
 
@@ -346,7 +353,8 @@ func timeline(in Input, h *history, recs []*attempt.Record, n Night) Timeline {
 		if r.Life.EndedAt != nil {
 			end = *r.Life.EndedAt
 		}
-		s := Span{ID: r.ID.Slice, N: r.ID.N, From: *r.Life.StartedAt, To: end, State: h.state(r), Text: scrub.Text(r.Judged.Outcome.Text(r.Judged.Detail)),
+		s := Span{ID: r.ID.Slice, N: r.ID.N, From: *r.Life.StartedAt, To: end, State: h.state(r),
+			Text:     scrub.Text(r.Judged.Outcome.Text(r.Judged.Detail)),
 			Critical: slices.Contains(t.Critical, r.ID.Slice) && r.Judged.Outcome.Traits().Success}
 		if r.Life.Phase != plan.Settled {
 			s.Text = "running"
@@ -354,7 +362,8 @@ func timeline(in Input, h *history, recs []*attempt.Record, n Night) Timeline {
 				s.Text = "in the merge queue: " + queueText(in.Plan, r)
 			}
 		}
-		if last := done[r.ID.Slice]; r.Judged.Outcome.Traits().Asks && last != nil && last.Accepted() {
+		if last := done[r.ID.Slice]; r.Judged.Outcome.Traits().Asks && last != nil &&
+			last.Accepted() {
 			s.Text += "; accepted since"
 		}
 		s.Record, _ = paths(r)

@@ -14,7 +14,8 @@ import (
 
 // Colors are the colors of the groups.
 var Colors = map[view.Group]term.Color{
-	view.NeedsYou: term.Yellow, view.Failed: term.Red, view.Stopped: term.Yellow, view.Running: term.Blue,
+	view.NeedsYou: term.Yellow, view.Failed: term.Red, view.Stopped: term.Yellow,
+	view.Running: term.Blue,
 	view.Merging: term.Blue, view.Ready: "", view.Blocked: term.Dim,
 	view.Done: term.Green,
 }
@@ -113,7 +114,8 @@ func share(name, text, room int) (int, int) {
 func (s Layout) row(r *view.Row, nameWidth, textWidth int, details []cell, widths []int) string {
 	var b strings.Builder
 	b.WriteString("  ")
-	b.WriteString(s.paint(Colors[r.Group], term.Pad(term.Truncate(sanitize.Line(r.ID), s.idWidth), s.idWidth)))
+	b.WriteString(s.paint(Colors[r.Group],
+		term.Pad(term.Truncate(sanitize.Line(r.ID), s.idWidth), s.idWidth)))
 	column := func(text string, width int, c term.Color) {
 		if width > 0 {
 			b.WriteString("  " + s.paint(c, term.Pad(term.Truncate(text, width), width)))
@@ -155,7 +157,8 @@ func trimEnd(line string) string {
 			return line
 		}
 		line = strings.TrimRight(body, " ") + off
-		if i := strings.LastIndex(line, "\x1b["); i >= 0 && strings.HasSuffix(line[i:], "m"+off) && strings.Count(line[i:], "\x1b") == 2 {
+		if i := strings.LastIndex(line, "\x1b["); i >= 0 && strings.HasSuffix(line[i:], "m"+off) &&
+			strings.Count(line[i:], "\x1b") == 2 {
 			line = line[:i] // it encloses nothing
 		}
 	}
@@ -197,7 +200,8 @@ func rowDetails(r *view.Row, now time.Time) []cell {
 		if r.Diff != nil {
 			diff = r.Diff.String()
 		}
-		return []cell{{age, term.Dim}, {AgentName(r.Agent), term.Dim}, {eta, term.Dim}, {diff, ""}, {r.Tests, term.Dim}, {rowCost(r), term.Dim}}
+		return []cell{{age, term.Dim}, {AgentName(r.Agent), term.Dim}, {eta, term.Dim}, {diff, ""},
+			{r.Tests, term.Dim}, {rowCost(r), term.Dim}}
 	case view.Done:
 		return []cell{{rowCost(r), term.Dim}}
 	}

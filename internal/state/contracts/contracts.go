@@ -25,14 +25,17 @@ type Contract struct {
 	Line    *int    `json:"line"`
 }
 
-var contractID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*(-[A-Za-z0-9]+)*`) })
+var contractID = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*(-[A-Za-z0-9]+)*`)
+})
 
 // In returns the ids of the contracts listed in the Contracts section of a slice's file, then
 // those in its field.
 func In(text, field string) []string {
 	section, _ := markdown.Section(text, "Contracts")
 	var ids []string
-	for _, name := range append(ListItems(section), strings.Split(strings.Trim(field, "[]"), ",")...) {
+	for _, name := range append(ListItems(section),
+		strings.Split(strings.Trim(field, "[]"), ",")...) {
 		id := contractID().FindString(strings.TrimLeft(name, "*`\"' \t["))
 		if id != "" && !slices.Contains(ids, id) {
 			ids = append(ids, id)
@@ -78,7 +81,9 @@ func Texts(ids []string, places ...string) []Text {
 // that names it.
 func textOf(doc, id string) string {
 	for sure := 2; sure > 0; sure-- {
-		s, found := markdown.Find(doc, 0, func(h markdown.Line) bool { return h.Level > 1 && owns(h.Title, id) == sure })
+		s, found := markdown.Find(doc, 0, func(h markdown.Line) bool {
+			return h.Level > 1 && owns(h.Title, id) == sure
+		})
 		if found {
 			return markdown.TrimLines(doc[s.Heading.Start:s.End])
 		}

@@ -30,7 +30,8 @@ func scan(body []byte) []bodyLine {
 
 func bodyLineOf(m markdown.Line) bodyLine {
 	indent := len(m.Text) - len(strings.TrimLeft(m.Text, " \t"))
-	return bodyLine{line: line{m.Start, m.Start + len(m.Text), m.Next, indent}, fenced: m.Code, level: m.Level, title: m.Title}
+	return bodyLine{line: line{m.Start, m.Start + len(m.Text), m.Next, indent}, fenced: m.Code,
+		level: m.Level, title: m.Title}
 }
 
 // A section is a heading with the text below it.
@@ -57,7 +58,9 @@ func findSection(body []byte, deepest, end int, titles ...string) (section, bool
 }
 
 func matchSection(body []byte, end int, match func(level int, title string) bool) (section, bool) {
-	part, ok := markdown.Find(string(body), end, func(h markdown.Line) bool { return match(h.Level, h.Title) })
+	part, ok := markdown.Find(string(body), end, func(h markdown.Line) bool {
+		return match(h.Level, h.Title)
+	})
 	if !ok {
 		return section{}, false
 	}
@@ -65,7 +68,9 @@ func matchSection(body []byte, end int, match func(level int, title string) bool
 }
 
 // currentPosition returns the section ## Current Position, which ends at any heading.
-func currentPosition(body []byte) (section, bool) { return findSection(body, 3, 6, "Current Position") }
+func currentPosition(body []byte) (section, bool) {
+	return findSection(body, 3, 6, "Current Position")
+}
 
 // session returns the section ## Session, or else ## Session Continuity.
 func session(body []byte) (section, bool) {
@@ -131,7 +136,8 @@ func boldField(body []byte, l bodyLine, name string) (field, bool) {
 			return field{}, false
 		}
 		from += i + 2
-		if label := text[from:]; foldPrefix(label, name) && bytes.HasPrefix(label[len(name):], []byte(":**")) {
+		if label := text[from:]; foldPrefix(label, name) &&
+			bytes.HasPrefix(label[len(name):], []byte(":**")) {
 			return valueAt(body, l.start+from+len(name)+3, l.end), true
 		}
 	}

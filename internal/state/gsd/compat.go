@@ -52,7 +52,8 @@ var compatPatterns = sync.OnceValue(func() (p struct {
 	p.counted = regexp.MustCompile(`(?i)#{2,4}\s*` + id + `\s*:`)
 	p.owned = regexp.MustCompile(`(?im)^#{2,4}\s*Phase\s+\S`)
 	p.phase = regexp.MustCompile(`(?i)^(?:\[[^\]]{1,200}\]\s*)?` + id + `\s*:`)
-	p.bullet = regexp.MustCompile(`(?i)^\s*[-*]\s+(?:\[[ x]\]\s+)?\*\*` + id + `\s*[—–:-]\s*.+?\*\*`)
+	p.bullet = regexp.MustCompile(`(?i)^\s*[-*]\s+(?:\[[ x]\]\s+)?\*\*` + id +
+		`\s*[—–:-]\s*.+?\*\*`)
 	p.icebox = regexp.MustCompile(`^999\b`)
 	p.item = regexp.MustCompile(`^\s*(?:[-*+]\s*\[[ xX]\]|#{1,6}\s)`)
 	p.struck = regexp.MustCompile(`~~([^~]*)~~`)
@@ -100,7 +101,8 @@ func compatDirs(root string, in func(name string) bool, dropped map[string]bool)
 	list, _ := durable.ReadDir(root)
 	var names []string
 	for _, d := range list {
-		if d.IsDir() && in(d.Name()) && !reserved(d.Name()) && !dropped[compatKey(compatToken(d.Name()))] {
+		if d.IsDir() && in(d.Name()) && !reserved(d.Name()) &&
+			!dropped[compatKey(compatToken(d.Name()))] {
 			names = append(names, d.Name())
 		}
 	}
@@ -166,7 +168,9 @@ func (r compatRoadmap) milestone() string {
 // heading with v1.1.2 also contains v1.1.
 func (r compatRoadmap) titles(version string) [][]int {
 	title := regexp.MustCompile(`(?im)^#{1,3}\s+.*` + regexp.QuoteMeta(version) + `\b[^\n]*`)
-	return slices.DeleteFunc(title.FindAllStringIndex(r.text, -1), func(at []int) bool { return phaseTitleAt(r.text, at[0]) })
+	return slices.DeleteFunc(title.FindAllStringIndex(r.text, -1), func(at []int) bool {
+		return phaseTitleAt(r.text, at[0])
+	})
 }
 
 func phaseTitleAt(text string, at int) bool {
@@ -202,7 +206,8 @@ func (r compatRoadmap) window() string {
 	if len(titles) == 0 {
 		return r.folded(version)
 	}
-	selected := titles[max(0, slices.IndexFunc(titles, func(at []int) bool { return !r.closed(at) }))]
+	selected := titles[max(0,
+		slices.IndexFunc(titles, func(at []int) bool { return !r.closed(at) }))]
 	end := r.sectionEnd(selected)
 	section := r.text[selected[0]:end]
 	cut := firstOf(p.first, r.text)
@@ -219,7 +224,8 @@ func (r compatRoadmap) window() string {
 // compatLines returns the lines of a text. Unlike in markdown.Lines, a fence that is never
 // closed extends to the end.
 func compatLines(text string) iter.Seq[markdown.Line] {
-	return markdown.Lines(text + "\n" + strings.Repeat("`", 80) + "\n" + strings.Repeat("~", 80) + "\n")
+	return markdown.Lines(text + "\n" + strings.Repeat("`", 80) + "\n" +
+		strings.Repeat("~", 80) + "\n")
 }
 
 // closed reports whether a milestone's heading marks it as finished.
@@ -234,7 +240,8 @@ func (r compatRoadmap) sectionEnd(title []int) int {
 	text := r.text[title[0]:title[1]]
 	level := len(text) - len(strings.TrimLeft(text, "#"))
 	for l := range compatLines(r.text) {
-		if l.Start >= title[1] && l.Level > 0 && l.Level <= level && !phaseTitleAt("# "+l.Title, 0) &&
+		if l.Start >= title[1] && l.Level > 0 && l.Level <= level &&
+			!phaseTitleAt("# "+l.Title, 0) &&
 			compatPatterns().marker.MatchString(l.Title) {
 			return l.Start
 		}
@@ -249,7 +256,8 @@ func (r compatRoadmap) details(titles [][]int, selected []int, after int) string
 	token := p.token.FindString(r.text[selected[0]:selected[1]])
 	for _, at := range titles {
 		title := r.text[at[0]:at[1]]
-		if at[0] >= after && p.details.MatchString(title) && !r.closed(at) && (token == "" || namesExactly(title, token)) {
+		if at[0] >= after && p.details.MatchString(title) && !r.closed(at) &&
+			(token == "" || namesExactly(title, token)) {
 			return "\n" + r.text[at[0]:r.sectionEnd(at)]
 		}
 	}
@@ -259,14 +267,16 @@ func (r compatRoadmap) details(titles [][]int, selected []int, after int) string
 // namesExactly reports whether a heading contains this version, and not just as part of a
 // longer one.
 func namesExactly(title, version string) bool {
-	return regexp.MustCompile(`(?i)` + regexp.QuoteMeta(version) + `(?:[^\w.-]|$)`).MatchString(title)
+	return regexp.MustCompile(`(?i)` + regexp.QuoteMeta(version) +
+		`(?:[^\w.-]|$)`).MatchString(title)
 }
 
 // folded returns the text of a milestone that no heading names: the <details> block whose
 // summary names it, or else everything outside such blocks.
 func (r compatRoadmap) folded(version string) string {
 	p := compatPatterns()
-	summary := regexp.MustCompile(`(?i)<summary[^>]*>[^<]*` + regexp.QuoteMeta(version) + `[^<]*</summary>`).FindStringIndex(r.text)
+	summary := regexp.MustCompile(`(?i)<summary[^>]*>[^<]*` + regexp.QuoteMeta(version) +
+		`[^<]*</summary>`).FindStringIndex(r.text)
 	open := -1
 	if summary != nil {
 		open = strings.LastIndex(r.text[:summary[0]], "<details")
@@ -343,7 +353,8 @@ func droppedPhases(window string) map[string]bool {
 			continue
 		}
 		for _, span := range p.struck.FindAllStringSubmatch(line, -1) {
-			if m := p.dropped.FindStringSubmatch(span[1]); m != nil && strings.ContainsAny(m[1], "0123456789") {
+			if m := p.dropped.FindStringSubmatch(span[1]); m != nil &&
+				strings.ContainsAny(m[1], "0123456789") {
 				dropped[compatKey(m[1])] = true
 			}
 		}
@@ -378,7 +389,10 @@ func inWindow(window string) func(name string) bool {
 		if m := p.code.FindStringSubmatch(name); m != nil {
 			ids = append(ids, leadingID(m[1], hyphens))
 		}
-		return in[strings.ToLower(p.word.FindString(name))] || slices.ContainsFunc(ids, func(id string) bool { return in[id] })
+		return in[strings.ToLower(p.word.FindString(name))] ||
+			slices.ContainsFunc(ids, func(id string) bool {
+				return in[id]
+			})
 	}
 }
 
@@ -412,7 +426,8 @@ func compatToken(name string) string {
 		return name
 	}
 	n := 1
-	for n < len(segments) && (len(digits(segments[n])) == 2 || letters && digits(segments[n]) != "") {
+	for n < len(segments) &&
+		(len(digits(segments[n])) == 2 || letters && digits(segments[n]) != "") {
 		n++
 	}
 	return name[:len(name)-len(rest)] + strings.Join(segments[:n], "-")
@@ -421,7 +436,8 @@ func compatToken(name string) string {
 // compatKey returns a key shared by all spellings of a token.
 func compatKey(token string) string {
 	p := compatPatterns()
-	if m := p.code.FindStringSubmatch(token); m != nil && !p.lower.MatchString(token[:len(token)-len(m[1])]) {
+	if m := p.code.FindStringSubmatch(token); m != nil &&
+		!p.lower.MatchString(token[:len(token)-len(m[1])]) {
 		token = m[1]
 	}
 	id := unpadded(token)

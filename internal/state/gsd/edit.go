@@ -175,7 +175,9 @@ type edit struct {
 // apply makes edits that don't overlap, in any order. An insertion goes before a replacement at
 // the same offset.
 func apply(src []byte, edits []edit) []byte {
-	slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Or(a.start-b.start, min(1, a.end-a.start)-min(1, b.end-b.start)) })
+	slices.SortStableFunc(edits, func(a, b edit) int {
+		return cmp.Or(a.start-b.start, min(1, a.end-a.start)-min(1, b.end-b.start))
+	})
 	var out []byte
 	at := 0
 	for _, e := range edits {
@@ -189,8 +191,12 @@ func apply(src []byte, edits []edit) []byte {
 // lines returns the lines of a part of the body.
 func (d *draft) lines(in span) []bodyLine {
 	lines := scan(d.body)
-	from, _ := slices.BinarySearchFunc(lines, in.start, func(l bodyLine, at int) int { return l.start - at })
-	to, _ := slices.BinarySearchFunc(lines, in.end, func(l bodyLine, at int) int { return l.start - at })
+	from, _ := slices.BinarySearchFunc(lines, in.start, func(l bodyLine, at int) int {
+		return l.start - at
+	})
+	to, _ := slices.BinarySearchFunc(lines, in.end, func(l bodyLine, at int) int {
+		return l.start - at
+	})
 	return lines[from:to]
 }
 
@@ -261,7 +267,8 @@ func isHollow(text string) bool {
 var hollow = sync.OnceValue(func() *regexp.Regexp {
 	const kind = `(?:\s+(?:known|open|active|current|new|major|outstanding|recorded|reported|identified|pending|blocking|noted))?`
 	const when = `(?:\s+(?:yet|so\s+far|currently|now|right\s+now|for\s+now|at\s+(?:this|the)\s+(?:time|moment|point)|at\s+present|to\s+date|to\s+report))*`
-	return regexp.MustCompile(`(?i)^(?:none` + when + kind + when + `|n/a|nothing` + when + `|no` + kind +
+	return regexp.MustCompile(`(?i)^(?:none` + when + kind + when + `|n/a|nothing` + when +
+		`|no` + kind +
 		`\s+(?:decisions?|blockers?|concerns?|issues?|items?|todos?)(?:\s*(?:/|and|or)\s*(?:blockers?|concerns?|issues?))?` + kind + when + `)$`)
 })
 
@@ -285,8 +292,10 @@ func isDefault(name, value string) bool {
 
 func isDefaultStatus(value string) bool {
 	switch value {
-	case "ready to execute", "phase complete — ready for verification", "ready to plan", "defining requirements",
-		"planning complete", "executing", "in progress", "planning", "verifying", "completed", "done", "active", "paused",
+	case "ready to execute", "phase complete — ready for verification", "ready to plan",
+		"defining requirements",
+		"planning complete", "executing", "in progress", "planning", "verifying", "completed",
+		"done", "active", "paused",
 		"unknown":
 		return true
 	}
@@ -294,12 +303,14 @@ func isDefaultStatus(value string) bool {
 		return true
 	}
 	for _, verb := range []string{"executing phase ", "planning phase ", "verifying phase "} {
-		if rest, ok := strings.CutPrefix(value, verb); ok && digits(strings.TrimLeft(rest, " \t")) != "" {
+		if rest, ok := strings.CutPrefix(value, verb); ok &&
+			digits(strings.TrimLeft(rest, " \t")) != "" {
 			return true
 		}
 	}
 	if rest, ok := strings.CutPrefix(value, "phase "); ok && digits(rest) != "" {
-		return strings.HasPrefix(strings.TrimLeft(strings.TrimLeft(rest, "0123456789"), " \t"), "complete")
+		return strings.HasPrefix(strings.TrimLeft(strings.TrimLeft(rest, "0123456789"), " \t"),
+			"complete")
 	}
 	if rest, ok := strings.CutPrefix(value, "complete"); ok {
 		switch strings.TrimSpace(rest) {

@@ -66,7 +66,8 @@ func standingOf(d *Doc) standing {
 	s.position = roadmapPatterns().version.FindString(field("Milestone"))
 	status += " " + field("Status")
 	p := standingWords()
-	s.defining = p.defining.MatchString(field("Phase")) || s.phase == "" && p.defining.MatchString(status)
+	s.defining = p.defining.MatchString(field("Phase")) ||
+		s.phase == "" && p.defining.MatchString(status)
 	s.executing = p.executing.MatchString(field("Phase") + "\n" + field("Status"))
 	s.over = p.over.MatchString(status) || p.over.MatchString(field("Phase")) ||
 		s.phase == "" && NormalizeStatus(d.stored("status"), "", false) == Completed
@@ -149,7 +150,8 @@ func onePerPhase(all []PhaseDir) []PhaseDir {
 // earlier ones, lacks it. It returns "" if the roadmap has the milestone, or if the project is
 // working on an open phase of the roadmap anyway.
 func (r *Roadmap) undefined(at standing) string {
-	for _, version := range []string{at.position, roadmapPatterns().version.FindString(at.milestone)} {
+	for _, version := range []string{at.position,
+		roadmapPatterns().version.FindString(at.milestone)} {
 		if version == "" {
 			continue
 		}
@@ -158,16 +160,21 @@ func (r *Roadmap) undefined(at standing) string {
 			later := func(p Phase) bool {
 				return p.milestone >= 0 && olderVersion(version, r.Milestones[p.milestone].Version)
 			}
-			if at.defining && !slices.ContainsFunc(r.Phases, func(p Phase) bool { return p.milestone == i }) {
+			if at.defining && !slices.ContainsFunc(r.Phases, func(p Phase) bool {
+				return p.milestone == i
+			}) {
 				return version
 			}
-			if len(r.of(i)) == 0 && r.Milestones[i].section && !r.Milestones[i].Shipped && !slices.ContainsFunc(r.Phases, later) {
+			if len(r.of(i)) == 0 && r.Milestones[i].section && !r.Milestones[i].Shipped &&
+				!slices.ContainsFunc(r.Phases, later) {
 				return version
 			}
 			return ""
 		case at.defining:
 			return version
-		case len(r.Milestones) > 0 && !r.mentions[version] && !r.isOpen(at.phase) && !slices.ContainsFunc(r.Milestones, func(m Milestone) bool { return !olderVersion(m.Version, version) }):
+		case len(r.Milestones) > 0 && !r.mentions[version] && !r.isOpen(at.phase) &&
+			!slices.ContainsFunc(r.Milestones,
+				func(m Milestone) bool { return !olderVersion(m.Version, version) }):
 			return version
 		}
 	}
@@ -176,7 +183,9 @@ func (r *Roadmap) undefined(at standing) string {
 
 // isOpen reports whether the roadmap has the phase and doesn't mark it complete.
 func (r *Roadmap) isOpen(key string) bool {
-	return slices.ContainsFunc(r.Phases, func(p Phase) bool { return p.Key == key && !p.CarriedOut })
+	return slices.ContainsFunc(r.Phases, func(p Phase) bool {
+		return p.Key == key && !p.CarriedOut
+	})
 }
 
 // only keeps the directories of these phases. An inserted phase such as 4.1 has its directory
@@ -190,7 +199,8 @@ func (f *Facts) only(road *Roadmap, phases []*Phase) {
 	dirs := f.Dirs[:0:0]
 	for _, d := range f.Dirs {
 		whole, _, _ := strings.Cut(d.Key, ".")
-		if in[d.Key] || !road.has(d.Key) && !road.struck[d.Key] && (in[whole] || len(road.Phases) == 0) {
+		if in[d.Key] ||
+			!road.has(d.Key) && !road.struck[d.Key] && (in[whole] || len(road.Phases) == 0) {
 			dirs = append(dirs, d)
 		}
 	}
@@ -287,7 +297,8 @@ func (r *Roadmap) find(version, phase string) int {
 	}
 	in, found := r.milestoneOf(phase), -1
 	for i, m := range r.Milestones {
-		if sameVersion(m.Version, version) && (found < 0 || i == in || r.Milestones[found].Shipped && !m.Shipped && found != in) {
+		if sameVersion(m.Version, version) &&
+			(found < 0 || i == in || r.Milestones[found].Shipped && !m.Shipped && found != in) {
 			found = i
 		}
 	}

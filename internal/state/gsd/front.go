@@ -13,9 +13,10 @@ import (
 // keyOrder returns GSD's keys in the order in which it writes them, which determines where a
 // new key is inserted. Unknown keys stay where they are.
 func keyOrder() []string {
-	return []string{"gsd_state_version", "milestone", "milestone_name", "current_phase", "current_phase_name",
-		"current_plan", "status", "active_phase", "next_action", "next_phases", "stopped_at", "paused_at", "last_updated",
-		"last_activity", "last_activity_desc", "progress"}
+	return []string{"gsd_state_version", "milestone", "milestone_name", "current_phase",
+		"current_phase_name", "current_plan", "status", "active_phase", "next_action",
+		"next_phases", "stopped_at", "paused_at", "last_updated", "last_activity",
+		"last_activity_desc", "progress"}
 }
 
 func progressOrder() []string {
@@ -75,15 +76,19 @@ func newFront(bom []byte, eol string, set, counts []change) []byte {
 
 func inOrder(set []change, order []string) []change {
 	set = slices.Clone(set)
-	slices.SortStableFunc(set, func(a, b change) int { return slices.Index(order, a.key) - slices.Index(order, b.key) })
+	slices.SortStableFunc(set, func(a, b change) int {
+		return slices.Index(order, a.key) - slices.Index(order, b.key)
+	})
 	return set
 }
 
 // set sets one key, among these entries and with their indentation.
-func (e *frontEdit) set(entries []frontmatter.Entry, order []string, c change, indent string, in span) {
+func (e *frontEdit) set(entries []frontmatter.Entry, order []string, c change,
+	indent string, in span) {
 	entry := lastOf(entries, c.key)
 	if entry == nil {
-		e.edits = append(e.edits, edit{span{e.place(entries, order, c.key, in), 0}, indent + c.key + ": " + c.raw + e.eol})
+		e.edits = append(e.edits, edit{span{e.place(entries, order, c.key, in), 0},
+			indent + c.key + ": " + c.raw + e.eol})
 		e.edits[len(e.edits)-1].end = e.edits[len(e.edits)-1].start
 		return
 	}
@@ -93,10 +98,12 @@ func (e *frontEdit) set(entries []frontmatter.Entry, order []string, c change, i
 	case v.Kind == frontmatter.Empty || v.Kind == frontmatter.Map && v.Start > lineEnd:
 		// meaningless lines below stay
 		colon := entry.Start + strings.IndexByte(string(e.src[entry.Start:lineEnd]), ':') + 1
-		e.edits = append(e.edits, edit{span{colon, colon}, " " + guarded(c.raw, e.src[colon:lineEnd])})
+		e.edits = append(e.edits,
+			edit{span{colon, colon}, " " + guarded(c.raw, e.src[colon:lineEnd])})
 	case v.Start > lineEnd || v.End > lineEnd:
 		// a block below the key: remove the lines of the old value
-		e.edits = append(e.edits, edit{span{entry.Start, entry.End}, indent + c.key + ": " + c.raw + e.eol})
+		e.edits = append(e.edits,
+			edit{span{entry.Start, entry.End}, indent + c.key + ": " + c.raw + e.eol})
 	default:
 		e.edits = append(e.edits, edit{span{v.Start, v.End}, guarded(c.raw, e.src[v.End:lineEnd])})
 	}
@@ -104,7 +111,8 @@ func (e *frontEdit) set(entries []frontmatter.Entry, order []string, c change, i
 
 // guarded quotes a value before a comment, which would otherwise become part of it.
 func guarded(raw string, behind []byte) string {
-	if bytes.HasPrefix(bytes.TrimSpace(behind), []byte("#")) && raw[0] != '"' && raw[0] != '\'' && raw[0] != '[' {
+	if bytes.HasPrefix(bytes.TrimSpace(behind), []byte("#")) && raw[0] != '"' && raw[0] != '\'' &&
+		raw[0] != '[' {
 		return `"` + raw + `"`
 	}
 	return raw
@@ -209,7 +217,8 @@ func needsQuotes(text string) bool {
 		return true
 	}
 	if strings.ContainsRune(",[]{}&*!|>'%@`", rune(text[0])) || strings.HasPrefix(text, "- ") ||
-		strings.HasPrefix(text, "? ") || text[len(text)-1] == '\'' || text == "null" || text == "~" {
+		strings.HasPrefix(text, "? ") || text[len(text)-1] == '\'' ||
+		text == "null" || text == "~" {
 		return true
 	}
 	_, err := strconv.ParseFloat(text, 64) // quote numbers: 4.10 isn't 4.1

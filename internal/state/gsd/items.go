@@ -26,9 +26,11 @@ func (s *survey) items(claims map[string]claim) []plan.Item {
 	for i := range s.phases {
 		ph := &s.phases[i]
 		it := plan.Item{
-			ID: ph.ID, Name: ph.Name, Milestone: ph.Milestone, Staged: true, File: s.place.rel(s.place.Roadmap()),
+			ID: ph.ID, Name: ph.Name, Milestone: ph.Milestone, Staged: true,
+			File: s.place.rel(s.place.Roadmap()),
 			Wave: plan.None, Priority: i, Position: i, // by number, the order in which GSD works
-			Changed: s.changed, Session: claims[s.t.claimKey(ph.ID)].Session, Started: claims[s.t.claimKey(ph.ID)].Started,
+			Changed: s.changed, Session: claims[s.t.claimKey(ph.ID)].Session,
+			Started: claims[s.t.claimKey(ph.ID)].Started,
 		}
 		if it.Name == "" {
 			it.Name = ph.ID
@@ -61,7 +63,8 @@ func (s *survey) fill(it *plan.Item, ph *Phase) {
 		it.Status = "pending"
 	}
 	it.WaitingFor, it.Next = s.person(ph, it.Step)
-	if v, _ := s.front.Get("paused_at"); it.WaitingFor == "" && !nullish(v.Text) && s.current() == ph.Key {
+	if v, _ := s.front.Get("paused_at"); it.WaitingFor == "" && !nullish(v.Text) &&
+		s.current() == ph.Key {
 		it.Paused, it.Next = true, []string{s.t.slash("resume-work") + " in Claude Code"}
 	}
 }
@@ -79,7 +82,8 @@ func (s *survey) current() string {
 func (s *survey) step(ph *Phase) string {
 	d := s.dirs[ph.Key]
 	switch {
-	case ph.Done, s.behind(ph), d.CarriedOut(ph) && s.verified(d), ph.CarriedOut && (d == nil || !d.Had):
+	case ph.Done, s.behind(ph), d.CarriedOut(ph) && s.verified(d),
+		ph.CarriedOut && (d == nil || !d.Had):
 		return stepDone
 	case d.CarriedOut(ph):
 		return stepVerify
@@ -130,16 +134,21 @@ func (s *survey) disputed(ph *Phase, step string) string {
 	gone := d == nil || !d.Had
 	switch {
 	case step == stepVerify && !d.Complete() && d.Verification != "passed":
-		return fmt.Sprintf("%s says that phase %s is complete, but %s", s.place.rel(s.place.Roadmap()), ph.ID, missingOf(d))
+		return fmt.Sprintf("%s says that phase %s is complete, but %s",
+			s.place.rel(s.place.Roadmap()), ph.ID, missingOf(d))
 	case step == stepExecute && s.at.over && s.facts.Milestone == ph.Milestone && d.Summaries > 0:
-		return fmt.Sprintf("%s says that all phases are complete, but %s", s.place.rel(s.place.State()), missingOf(d))
+		return fmt.Sprintf("%s says that all phases are complete, but %s",
+			s.place.rel(s.place.State()), missingOf(d))
 	case step == stepPlan && gone && s.at.executing && s.at.phase == ph.Key:
-		return fmt.Sprintf("%s says that phase %s is being executed, but it has no plans", s.place.rel(s.place.State()), ph.ID)
+		return fmt.Sprintf("%s says that phase %s is being executed, but it has no plans",
+			s.place.rel(s.place.State()), ph.ID)
 	case step == stepPlan && gone && ph.row.done > 0:
 		return fmt.Sprintf("%s says that %d of %d plans of phase %s were carried out, but their files are gone",
-			s.place.rel(s.place.Roadmap()), ph.row.done, max(ph.row.plans, ph.row.items, ph.Plans, ph.row.done), ph.ID)
+			s.place.rel(s.place.Roadmap()), ph.row.done,
+			max(ph.row.plans, ph.row.items, ph.Plans, ph.row.done), ph.ID)
 	case step == stepPlan && gone && ph.row.begun && !s.preparing(ph, d):
-		return fmt.Sprintf("%s says that phase %s is in progress, but it has no plans", s.place.rel(s.place.Roadmap()), ph.ID)
+		return fmt.Sprintf("%s says that phase %s is in progress, but it has no plans",
+			s.place.rel(s.place.Roadmap()), ph.ID)
 	}
 	return ""
 }
@@ -170,15 +179,18 @@ func (s *survey) person(ph *Phase, step string) (what string, next []string) {
 	}
 	switch {
 	case s.asked(ph):
-		return strings.TrimSuffix("an answer: "+s.waiting.Question, ": "), []string{"gl gsd state signal-resume"}
+		return strings.TrimSuffix("an answer: "+s.waiting.Question,
+			": "), []string{"gl gsd state signal-resume"}
 	case !s.due(ph): // nothing to decide yet
 		return "", nil
 	case ph.Deferred:
 		return "its time: the roadmap defers it", nil
 	case s.facts.Undefined:
-		return "a roadmap: " + s.facts.Milestone + " has no roadmap yet", []string{s.t.slash("new-milestone") + " in Claude Code"}
+		return "a roadmap: " + s.facts.Milestone +
+			" has no roadmap yet", []string{s.t.slash("new-milestone") + " in Claude Code"}
 	case s.later(ph):
-		return "milestone " + ph.Milestone + ", STATE.md is at " + s.facts.Milestone, []string{s.t.slash("complete-milestone") + " in Claude Code"}
+		return "milestone " + ph.Milestone + ", STATE.md is at " +
+			s.facts.Milestone, []string{s.t.slash("complete-milestone") + " in Claude Code"}
 	case s.disputed(ph, step) != "":
 		return "a decision: " + s.disputed(ph, step), s.decide(ph, step)
 	case step == stepPlan && s.undiscussed(ph, d):
@@ -187,7 +199,8 @@ func (s *survey) person(ph *Phase, step string) (what string, next []string) {
 		return "a decision about the gaps that were found", command("plan-phase", " --gaps")
 	case step == stepVerify && d.Verification == "blocked":
 		return "what blocks its verification", command("verify-work", "")
-	case step == stepVerify && (d.Verification == "human_needed" || d.UAT == "testing" || d.UAT == "partial"):
+	case step == stepVerify &&
+		(d.Verification == "human_needed" || d.UAT == "testing" || d.UAT == "partial"):
 		return "a person's test", command("verify-work", "")
 	}
 	return "", nil
@@ -199,7 +212,8 @@ func (s *survey) decide(ph *Phase, step string) []string {
 	if step == stepPlan {
 		redo = s.t.slash("plan-phase") + " " + ph.ID + " in Claude Code"
 	}
-	return []string{"tick phase " + ph.ID + " off in " + s.place.rel(s.place.Roadmap()) + ", or " + redo}
+	return []string{"tick phase " + ph.ID + " off in " + s.place.rel(s.place.Roadmap()) +
+		", or " + redo}
 }
 
 // due reports whether all dependencies of the phase are complete.
@@ -228,7 +242,8 @@ func (s *survey) asked(ph *Phase) bool {
 
 // later reports whether the phase belongs to another milestone than the current one.
 func (s *survey) later(ph *Phase) bool {
-	return s.road != nil && !s.facts.Unbounded && s.pos.Milestone != "" && s.facts.Milestone != "" && ph.milestone >= 0 &&
+	return s.road != nil && !s.facts.Unbounded && s.pos.Milestone != "" &&
+		s.facts.Milestone != "" && ph.milestone >= 0 &&
 		ph.milestone != s.milestone
 }
 
@@ -240,7 +255,10 @@ func (s *survey) undiscussed(ph *Phase, d *PhaseDir) bool {
 		return false
 	}
 	next := func(action string) bool {
-		return s.pos.NextAction == action && slices.ContainsFunc(s.pos.NextPhases, func(id string) bool { return PhaseKey(id) == ph.Key })
+		return s.pos.NextAction == action &&
+			slices.ContainsFunc(s.pos.NextPhases, func(id string) bool {
+				return PhaseKey(id) == ph.Key
+			})
 	}
 	switch {
 	case next("plan-phase"):

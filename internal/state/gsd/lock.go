@@ -41,7 +41,9 @@ type heldLock struct {
 // A busyError names the holder of a lock.
 type busyError struct{ path, holder string }
 
-func (e *busyError) Error() string { return fmt.Sprintf("the lock %s is held by %s", e.path, e.holder) }
+func (e *busyError) Error() string {
+	return fmt.Sprintf("the lock %s is held by %s", e.path, e.holder)
+}
 
 // lockState takes STATE.md.lock and, for a writer that touches more than STATE.md,
 // .planning/.lock. GSD takes these two in the opposite order, so waiting for the second while
@@ -56,7 +58,8 @@ func lockState(ctx context.Context, state string, also bool) (release func(), er
 		}
 		if err == nil {
 			var second *heldLock
-			if second, err = tryLock(filepath.Join(filepath.Dir(state), ".lock"), planningBody(state)); err == nil {
+			if second, err = tryLock(filepath.Join(filepath.Dir(state), ".lock"),
+				planningBody(state)); err == nil {
 				return func() { second.release(); first.release() }, nil
 			}
 			first.release()
@@ -111,7 +114,8 @@ func tryLock(path, body string) (*heldLock, error) {
 // transient reports whether err is one after which GSD tries again: overlay and network file
 // systems return these in a race.
 func transient(err error) bool {
-	for _, e := range []error{syscall.EBUSY, syscall.EAGAIN, syscall.EINTR, syscall.EINVAL, syscall.EIO, syscall.ESTALE} {
+	for _, e := range []error{syscall.EBUSY, syscall.EAGAIN, syscall.EINTR, syscall.EINVAL,
+		syscall.EIO, syscall.ESTALE} {
 		if errors.Is(err, e) {
 			return true
 		}

@@ -9,7 +9,8 @@ func Percent(completedPlans, totalPlans, completedPhases, totalPhases int) (int,
 	if totalPlans <= 0 && totalPhases <= 0 {
 		return 0, false
 	}
-	return round(min(fraction(completedPlans, totalPlans), fraction(completedPhases, totalPhases))), true
+	return round(min(fraction(completedPlans, totalPlans), fraction(completedPhases, totalPhases))),
+		true
 }
 
 // PlanPercent returns the fraction of the plans alone, which GSD's update-progress prints;

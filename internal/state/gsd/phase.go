@@ -42,7 +42,8 @@ func readPhase(value string) prosePhase {
 	if m := p.tail.FindStringSubmatch(p.paren.ReplaceAllString(value, " ")); m != nil {
 		tail = strings.TrimSpace(m[1])
 	}
-	isName := tail != "" && !p.statusy.MatchString(tail) && !foldPrefix([]byte(tail), "milestone:") &&
+	isName := tail != "" && !p.statusy.MatchString(tail) &&
+		!foldPrefix([]byte(tail), "milestone:") &&
 		(paren == "" || !p.marker.MatchString(tail))
 	out.name = paren
 	if isName || paren == "" {

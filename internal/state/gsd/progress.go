@@ -18,8 +18,9 @@ type countOf struct {
 }
 
 func (t tally) list() []countOf {
-	return []countOf{{"total_phases", t.totalPhases}, {"completed_phases", t.completedPhases}, {"total_plans", t.totalPlans},
-		{"completed_plans", t.completedPlans}, {"percent", t.percent}}
+	return []countOf{{"total_phases", t.totalPhases}, {"completed_phases", t.completedPhases},
+		{"total_plans", t.totalPlans}, {"completed_plans", t.completedPlans},
+		{"percent", t.percent}}
 }
 
 // A recount selects how a command recounts the progress.
@@ -60,7 +61,8 @@ func (r recount) of(d *Doc, f Facts) (t tally, ok bool) {
 	}
 	f.Counts = c
 	t = f.tally()
-	if old, stored := d.storedCount("percent"); stored && (f.Unbounded || !r.percent && !d.gsdPercent(old)) {
+	if old, stored := d.storedCount("percent"); stored &&
+		(f.Unbounded || !r.percent && !d.gsdPercent(old)) {
 		t.percent = &old
 	}
 	return t, true
@@ -69,7 +71,8 @@ func (r recount) of(d *Doc, f Facts) (t tally, ok bool) {
 // tally returns the progress block from the counts alone.
 func (f Facts) tally() tally {
 	c := f.Counts
-	t := tally{totalPhases: &c.TotalPhases, completedPhases: &c.CompletedPhases, totalPlans: &c.TotalPlans, completedPlans: &c.CompletedPlans}
+	t := tally{totalPhases: &c.TotalPhases, completedPhases: &c.CompletedPhases,
+		totalPlans: &c.TotalPlans, completedPlans: &c.CompletedPlans}
 	if percent, known := c.Percent(); known && !f.Unbounded {
 		t.percent = &percent
 	}
@@ -82,13 +85,17 @@ func (s *survey) progress() *plan.Progress {
 	if !ok {
 		t = s.front.storedTally()
 	}
-	if t.totalPhases == nil || t.completedPhases == nil || t.totalPlans == nil || t.completedPlans == nil {
+	if t.totalPhases == nil || t.completedPhases == nil || t.totalPlans == nil ||
+		t.completedPlans == nil {
 		return nil
 	}
-	p := &plan.Progress{Milestone: cmp.Or(s.facts.Milestone, s.front.stored("milestone")), Parts: "plan", Percent: t.percent,
-		Done: *t.completedPhases, Total: *t.totalPhases, PartsDone: *t.completedPlans, PartsAll: *t.totalPlans}
-	if r := s.front.storedTally(); r.totalPhases != nil && r.completedPhases != nil && r.totalPlans != nil && r.completedPlans != nil {
-		p.Recorded = &plan.Recorded{Done: *r.completedPhases, Total: *r.totalPhases, PartsDone: *r.completedPlans, PartsAll: *r.totalPlans, Percent: r.percent}
+	p := &plan.Progress{Milestone: cmp.Or(s.facts.Milestone, s.front.stored("milestone")),
+		Parts: "plan", Percent: t.percent, Done: *t.completedPhases, Total: *t.totalPhases,
+		PartsDone: *t.completedPlans, PartsAll: *t.totalPlans}
+	if r := s.front.storedTally(); r.totalPhases != nil && r.completedPhases != nil &&
+		r.totalPlans != nil && r.completedPlans != nil {
+		p.Recorded = &plan.Recorded{Done: *r.completedPhases, Total: *r.totalPhases,
+			PartsDone: *r.completedPlans, PartsAll: *r.totalPlans, Percent: r.percent}
 	}
 	return p
 }
@@ -101,7 +108,8 @@ func (d *Doc) storedTally() tally {
 		}
 		return nil
 	}
-	return tally{number("total_phases"), number("completed_phases"), number("total_plans"), number("completed_plans"), number("percent")}
+	return tally{number("total_phases"), number("completed_phases"), number("total_plans"),
+		number("completed_plans"), number("percent")}
 }
 
 // atLeast raises the counts toward the stored ones, as far as there are phases and plans about
@@ -124,7 +132,8 @@ func (d *Doc) atLeast(f Facts) Counts {
 // that GSD has used. Otherwise a person set it.
 func (d *Doc) gsdPercent(percent int) bool {
 	var n [4]int
-	for i, key := range []string{"completed_plans", "total_plans", "completed_phases", "total_phases"} {
+	for i, key := range []string{"completed_plans", "total_plans", "completed_phases",
+		"total_phases"} {
 		n[i], _ = d.storedCount(key)
 	}
 	all, ok := Percent(n[0], n[1], n[2], n[3])

@@ -59,7 +59,8 @@ var roadmapPatterns = sync.OnceValue(func() (p struct {
 		`(?:\s*\([^)]{0,200}\)|\s*[✅✓✔☑]\x{fe0f}?)*(?:\s*:|\s+[—–-]\s)`
 	const emoji = `(?:[^\pL\pN\s\[\]()*~_#|.-]+\s*)?`
 	p.heading = regexp.MustCompile(`(?i)^(~~)?` + emoji + phase + `\s*(.*)$`)
-	p.bullet = regexp.MustCompile(`(?i)^\s*(?:[-*+]|\d+[.)])\s+(?:\[([ x~✅✓✔-])\]\s+` + emoji + `(~~)?(?:\*\*)?|` + emoji + `(~~)?\*\*)` + phase + `\s*(.*)$`)
+	p.bullet = regexp.MustCompile(`(?i)^\s*(?:[-*+]|\d+[.)])\s+(?:\[([ x~✅✓✔-])\]\s+` + emoji +
+		`(~~)?(?:\*\*)?|` + emoji + `(~~)?\*\*)` + phase + `\s*(.*)$`)
 	p.span = regexp.MustCompile(`(?i)^\s*(?:[-*+]|\d+\.)\s.*\bphases?\s+(\d+)\s*(?:-|–|—|to|through)\s*(\d+)`)
 	p.field = regexp.MustCompile(`(?i)^\s*(?:[-*]\s+)?\**Depends\s+on\**\s*:\**\s*(.*)$`)
 	p.status = regexp.MustCompile(`(?i)^\s*(?:[-*]\s+)?\**(Status|State|Completed(?:\s+on)?|Shipped(?:\s+on)?)\**\s*:\**\s*(.*)$`)
@@ -79,7 +80,8 @@ var roadmapPatterns = sync.OnceValue(func() (p struct {
 // and checklist lines `- [x] **Phase 2.1: Name**`. It ignores code, comments, phases that are
 // struck through, and the backlog (999).
 func ParseRoadmap(text string) *Roadmap {
-	r := &roadmapReader{at: map[string]int{}, rows: map[string][]progressRow{}, milestone: -1, outer: -1}
+	r := &roadmapReader{at: map[string]int{}, rows: map[string][]progressRow{},
+		milestone: -1, outer: -1}
 	r.road.struck, r.road.mentions = map[string]bool{}, map[string]bool{}
 	for l := range markdown.Lines(text) {
 		if l.Code || r.comment(l.Text) {
@@ -113,7 +115,9 @@ func ParseRoadmap(text string) *Roadmap {
 		p.CarriedOut, p.told = p.Done || p.CarriedOut || row.complete || ticked, p.told || row.told
 		phases = append(phases, p)
 	}
-	sort.SliceStable(phases, func(i, j int) bool { return plan.NaturalLess(phases[i].Key, phases[j].Key) })
+	sort.SliceStable(phases, func(i, j int) bool {
+		return plan.NaturalLess(phases[i].Key, phases[j].Key)
+	})
 	r.road.Phases = phases
 	r.road.resolve()
 	return &r.road
@@ -188,7 +192,8 @@ func (r *roadmapReader) line(l markdown.Line) {
 // row reads a row of the progress table. Rows of other tables, such as the requirements, may
 // also begin with what looks like a phase; they can only defer one.
 func (r *roadmapReader) row(cells []string) {
-	first := strings.TrimSpace(strings.TrimPrefix(strings.ToLower(strings.Trim(cells[0], "* ")), "phase "))
+	first := strings.TrimSpace(strings.TrimPrefix(strings.ToLower(strings.Trim(cells[0], "* ")),
+		"phase "))
 	id, _, _ := strings.Cut(first, " ")
 	key := PhaseKey(strings.ToUpper(strings.TrimRight(id, ".:")))
 	if key == "" || !isDigit(first[0]) {
@@ -198,7 +203,8 @@ func (r *roadmapReader) row(cells []string) {
 		return
 	}
 	row := progressRow{milestone: roadmapPatterns().version.FindString(strings.Join(cells[1:min(len(cells), 3)], " "))}
-	progress := r.columns != nil && strings.HasPrefix(strings.ToLower(strings.Trim(r.columns[0], "*")), "phase")
+	progress := r.columns != nil &&
+		strings.HasPrefix(strings.ToLower(strings.Trim(r.columns[0], "*")), "phase")
 	for i, c := range cells[1:] {
 		row.deferred = row.deferred || strings.EqualFold(c, "deferred")
 		column := ""
@@ -229,7 +235,8 @@ func (r *roadmapReader) row(cells []string) {
 
 // with merges two rows of the same phase; the later status wins.
 func (p progressRow) with(q progressRow) progressRow {
-	q.plans, q.done, q.deferred = max(p.plans, q.plans), max(p.done, q.done), p.deferred || q.deferred
+	q.plans, q.done, q.deferred = max(p.plans, q.plans), max(p.done, q.done),
+		p.deferred || q.deferred
 	if !q.told {
 		q.complete, q.pending, q.begun, q.told = p.complete, p.pending, p.begun, p.told
 	}
@@ -277,7 +284,8 @@ func (r *roadmapReader) text(text string) {
 	p := roadmapPatterns()
 	if m := p.bullet.FindStringSubmatch(text); m != nil {
 		ph := r.add(m[4], m[5], m[2]+m[3] != "")
-		ph.Done = ph.Done || m[1] != "" && strings.Contains("xX✅✓✔", m[1]) || m[1] == "" && checked(text)
+		ph.Done = ph.Done || m[1] != "" && strings.Contains("xX✅✓✔", m[1]) ||
+			m[1] == "" && checked(text)
 		ph.told = ph.told || m[1] != ""
 		if plans := p.plans.FindStringSubmatch(m[5]); plans != nil {
 			ph.Plans, ph.row.done = max(ph.Plans, atoi(plans[2])), max(ph.row.done, atoi(plans[1]))
@@ -358,11 +366,13 @@ func (r *roadmapReader) heading(l markdown.Line) {
 func (r *roadmapReader) note(m Milestone) int {
 	for i := range r.road.Milestones {
 		have := &r.road.Milestones[i]
-		if have.Version != m.Version || have.section && m.section && (have.Shipped && m.Active || m.Shipped && have.Active) {
+		if have.Version != m.Version ||
+			have.section && m.section && (have.Shipped && m.Active || m.Shipped && have.Active) {
 			continue
 		}
 		have.section = have.section || m.section
-		have.Shipped, have.Active = have.Shipped || m.Shipped && !have.Active, have.Active || m.Active && !have.Shipped
+		have.Shipped, have.Active = have.Shipped || m.Shipped && !have.Active,
+			have.Active || m.Active && !have.Shipped
 		if have.Name == "" {
 			have.Name = m.Name
 		}
@@ -430,8 +440,10 @@ var standingPatterns = sync.OnceValue(func() (p struct{ complete, begun, pending
 		`(?:needs?|requires?|ready\s+for)\s+(?:\S+\s+)?(?:verification|uat|testing|review))\b`)
 	const mark = `(?:✅|✓|✔|☑)`
 	p.tail = regexp.MustCompile(`(?i)[(\[]\s*` + mark + `?\s*` + word + `\b[^()\[\]]*[)\]]$|` +
-		`(?:[—–]|\s-|` + mark + `)\s*\**` + mark + `?\s*` + word + `\b\**(?:\s+on)?[\s\d:.,/-]*(?:\([^()]*\))?$|\s(?-i:COMPLETED?|DONE|SHIPPED)$`)
-	p.early = regexp.MustCompile(`(?i)^Phase\s+[\w.-]+\s*(?:` + mark + `|\(\s*` + mark + `?\s*` + word + `\b[^)]*\))`)
+		`(?:[—–]|\s-|` + mark + `)\s*\**` + mark + `?\s*` + word +
+		`\b\**(?:\s+on)?[\s\d:.,/-]*(?:\([^()]*\))?$|\s(?-i:COMPLETED?|DONE|SHIPPED)$`)
+	p.early = regexp.MustCompile(`(?i)^Phase\s+[\w.-]+\s*(?:` + mark + `|\(\s*` + mark + `?\s*` +
+		word + `\b[^)]*\))`)
 	p.line = regexp.MustCompile(`(?i)^[\s*_]*(?:✅|✓|✔|☑)[\s*_]*(` + word + `\b.*)$`)
 	p.date = regexp.MustCompile(`^\W*\d{4}-\d{2}-\d{2}`)
 	return p
@@ -472,7 +484,8 @@ func (r *roadmapReader) shipped() bool {
 // again reports whether the number of a finished milestone's phase is reused for another phase
 // in an open one.
 func (r *roadmapReader) again(ph *Phase, name string) bool {
-	return ph.milestone >= 0 && r.milestone >= 0 && ph.milestone != r.milestone && r.road.Milestones[ph.milestone].Shipped && !r.shipped() &&
+	return ph.milestone >= 0 && r.milestone >= 0 && ph.milestone != r.milestone &&
+		r.road.Milestones[ph.milestone].Shipped && !r.shipped() &&
 		name != "" && ph.Name != "" && !strings.EqualFold(name, ph.Name)
 }
 

@@ -76,7 +76,8 @@ func (s *Store) Update(ctx context.Context, name, value string) (Result, error) 
 	case err != nil && !errors.Is(err, errNoState):
 		return Result{}, err
 	case !found:
-		return Result{Doc: updateDoc{Reason: fmt.Sprintf("Field %q not found in STATE.md", name)}, Failed: true}, nil
+		return Result{Doc: updateDoc{Reason: fmt.Sprintf("Field %q not found in STATE.md", name)},
+			Failed: true}, nil
 	}
 	return Result{Doc: updateDoc{Updated: true}}, nil
 }
@@ -144,7 +145,9 @@ func (s *Store) Patch(ctx context.Context, fields []Field) (Result, error) {
 	var doc patchDoc
 	r, err := s.verb(ctx, writing{}, func(d *draft) error {
 		doc = patchDoc{[]string{}, []string{}}
-		d.keepCounts = !slices.ContainsFunc(fields, func(f Field) bool { return countsProgress(f.Name) })
+		d.keepCounts = !slices.ContainsFunc(fields, func(f Field) bool {
+			return countsProgress(f.Name)
+		})
 		for _, f := range fields {
 			if d.replace(f.Name, f.Value) || d.setKey(f.Name, f.Value) {
 				doc.Updated = append(doc.Updated, f.Name)
@@ -164,11 +167,13 @@ func (s *Store) Patch(ctx context.Context, fields []Field) (Result, error) {
 // setKey sets an existing front matter key that isn't derived.
 func (d *draft) setKey(key, value string) bool {
 	v, ok := d.doc.Get(key)
-	if !ok || v.Kind == frontmatter.Map || v.Kind == frontmatter.List || slices.Contains(derivedKeys(), key) {
+	if !ok || v.Kind == frontmatter.Map || v.Kind == frontmatter.List ||
+		slices.Contains(derivedKeys(), key) {
 		return false
 	}
 	if v.Kind != frontmatter.Scalar || v.Text != textline.Join(value) {
-		d.set = append(d.set, change{key, yaml(textline.Join(value), string(d.doc.Src[v.Start:v.End]))})
+		d.set = append(d.set,
+			change{key, yaml(textline.Join(value), string(d.doc.Src[v.Start:v.End]))})
 	}
 	return true
 }
@@ -236,8 +241,8 @@ func newLifecycleDoc(d *Doc, updated []string) lifecycleDoc {
 		}
 		return nil
 	}
-	doc := lifecycleDoc{Updated: updated, ActivePhase: text("active_phase"), NextAction: text("next_action"),
-		PausedAt: text("paused_at"), Status: text("status")}
+	doc := lifecycleDoc{Updated: updated, ActivePhase: text("active_phase"),
+		NextAction: text("next_action"), PausedAt: text("paused_at"), Status: text("status")}
 	if v, _ := d.Get("next_phases"); v.Kind == frontmatter.List {
 		doc.NextPhases = v.Items
 	}
@@ -246,7 +251,8 @@ func newLifecycleDoc(d *Doc, updated []string) lifecycleDoc {
 
 func (l Lifecycle) check() error {
 	given := 0
-	for _, is := range []bool{l.ActivePhase != "", l.NextAction != "" || len(l.NextPhases) > 0, l.Clear, l.Paused != "", l.Resumed} {
+	for _, is := range []bool{l.ActivePhase != "", l.NextAction != "" || len(l.NextPhases) > 0,
+		l.Clear, l.Paused != "", l.Resumed} {
 		if is {
 			given++
 		}
@@ -259,7 +265,8 @@ func (l Lifecycle) check() error {
 		return usagef("state set-lifecycle: --next-action and --next-phases go together")
 	}
 	if l.NextAction != "" && !slices.Contains(nextActions(), l.NextAction) {
-		return usagef("state set-lifecycle: unknown command %q; expected %s", l.NextAction, strings.Join(nextActions(), ", "))
+		return usagef("state set-lifecycle: unknown command %q; expected %s", l.NextAction,
+			strings.Join(nextActions(), ", "))
 	}
 	id := regexp.MustCompile(`^(?:[A-Za-z][A-Za-z0-9_]{0,31}[-.])?[A-Za-z]?\d{1,6}[A-Za-z]?(?:[.-]\d{1,6}){0,4}$`)
 	for _, text := range slices.Concat([]string{l.ActivePhase}, l.NextPhases) {
@@ -293,7 +300,8 @@ func (l Lifecycle) apply(d *draft) {
 func (d *draft) key(key, text string) {
 	v, there := d.doc.Get(key)
 	switch {
-	case text == d.doc.stored(key) && (text != "" || !there || v.Kind == frontmatter.Scalar || v.Kind == frontmatter.Empty):
+	case text == d.doc.stored(key) &&
+		(text != "" || !there || v.Kind == frontmatter.Scalar || v.Kind == frontmatter.Empty):
 	case text == "":
 		d.set = append(d.set, change{key, "null"})
 	case key == "next_action":

@@ -30,7 +30,8 @@ func (s *Store) RecordMetric(ctx context.Context, m Metric) (Result, error) {
 	if m.Phase == "" || m.Plan == "" || m.Duration == "" {
 		return failed("phase, plan, and duration required"), nil
 	}
-	if err := checkTexts("--phase", m.Phase, "--plan", m.Plan, "--duration", m.Duration, "--tasks", m.Tasks, "--files", m.Files); err != nil {
+	if err := checkTexts("--phase", m.Phase, "--plan", m.Plan, "--duration", m.Duration, "--tasks",
+		m.Tasks, "--files", m.Files); err != nil {
 		return Result{}, err
 	}
 	doc := metricDoc{Recorded: true, Phase: m.Phase, Plan: m.Plan, Duration: m.Duration}
@@ -56,7 +57,8 @@ const (
 func (m Metric) label() string { return "Phase " + m.Phase + " P" + m.Plan }
 
 func (m Metric) row() string {
-	return tableRow([]string{m.label(), m.Duration, cmp.Or(m.Tasks, "-") + " tasks", cmp.Or(m.Files, "-") + " files"})
+	return tableRow([]string{m.label(), m.Duration, cmp.Or(m.Tasks, "-") + " tasks",
+		cmp.Or(m.Files, "-") + " files"})
 }
 
 func tableRow(cells []string) string {
@@ -79,7 +81,8 @@ type table struct {
 func findTable(d *draft, in span, columns ...string) (table, bool) {
 	lines := d.lines(in)
 	for i := 0; i+1 < len(lines); i++ {
-		if lines[i].fenced || !sameCells(cellTexts(d.body, lines[i]), columns) || !isRule(cellTexts(d.body, lines[i+1])) {
+		if lines[i].fenced || !sameCells(cellTexts(d.body, lines[i]), columns) ||
+			!isRule(cellTexts(d.body, lines[i+1])) {
 			continue
 		}
 		t := table{rule: lines[i+1]}
@@ -109,7 +112,8 @@ func planRows(d *draft, in span) []bodyLine {
 			continue
 		}
 		ours := slices.ContainsFunc(t.rows, func(row bodyLine) bool { return row.start == l.start })
-		if _, _, ok := readLabel(cells[0]); ok || ours && len(cells) == 4 && strings.Trim(cells[0], "- ") != "" {
+		if _, _, ok := readLabel(cells[0]); ok ||
+			ours && len(cells) == 4 && strings.Trim(cells[0], "- ") != "" {
 			rows = append(rows, l)
 		}
 	}
@@ -230,10 +234,12 @@ func refreshMetrics(d *draft, before figures, m Metric, old string, replaced boo
 		}
 		if _, ok := d.bullet(in.text, "Total plans completed"); ok {
 			set("Total plans completed", strconv.Itoa(len(now.minutes)), `\d+`)
-			set("Total execution time", strconv.FormatFloat(sum(now.minutes)/60, 'f', 1, 64)+" hours", amount)
+			set("Total execution time",
+				strconv.FormatFloat(sum(now.minutes)/60, 'f', 1, 64)+" hours", amount)
 		}
 		set("Average duration", average(now.minutes), amount)
-		set("Last 5 plans", strings.Join(now.texts[max(0, len(now.texts)-5):], ", "), amount+`(?:, *`+amount+`)*`)
+		set("Last 5 plans", strings.Join(now.texts[max(0, len(now.texts)-5):], ", "),
+			amount+`(?:, *`+amount+`)*`)
 		set("Trend", trend(now.minutes), `improving|stable|degrading`)
 		return
 	}
@@ -253,7 +259,8 @@ func refreshMetrics(d *draft, before figures, m Metric, old string, replaced boo
 	}
 	if text, ok := d.bullet(in.text, "Total execution time"); ok && n > 0 {
 		if spent, ok := readMinutes(text); ok {
-			set("Total execution time", strconv.FormatFloat((spent+minutes-was)/60, 'f', 1, 64)+" hours", amount)
+			set("Total execution time",
+				strconv.FormatFloat((spent+minutes-was)/60, 'f', 1, 64)+" hours", amount)
 		}
 	}
 	if text, ok := d.bullet(in.text, "Last 5 plans"); ok && !replaced {
@@ -261,7 +268,8 @@ func refreshMetrics(d *draft, before figures, m Metric, old string, replaced boo
 		for i := range last {
 			last[i] = strings.TrimSpace(last[i])
 		}
-		set("Last 5 plans", strings.Join(last[max(0, len(last)-5):], ", "), amount+`(?:, *`+amount+`)*`)
+		set("Last 5 plans", strings.Join(last[max(0, len(last)-5):], ", "),
+			amount+`(?:, *`+amount+`)*`)
 	}
 }
 
@@ -273,7 +281,8 @@ func covers(d *draft, in span, before, now figures) bool {
 	}
 	text, ok := d.bullet(in, "Average duration")
 	n, counted := readMinutes(text)
-	return !ok || !counted || n == 0 || len(before.minutes) > 0 && strings.EqualFold(text, average(before.minutes))
+	return !ok || !counted || n == 0 ||
+		len(before.minutes) > 0 && strings.EqualFold(text, average(before.minutes))
 }
 
 // refreshPhase updates the phase's row in the By Phase table: the number of completed plans,
@@ -324,7 +333,8 @@ func refreshPhase(d *draft, now figures, m Metric, more float64, replaced bool) 
 	if hollow.end > 0 {
 		at = hollow
 	}
-	d.splice(at, d.ended(at.start)+tableRow([]string{m.Phase, strconv.Itoa(len(rows)), brief(sum(rows)) + " min", average(rows)})+d.eol)
+	d.splice(at, d.ended(at.start)+tableRow([]string{m.Phase, strconv.Itoa(len(rows)),
+		brief(sum(rows)) + " min", average(rows)})+d.eol)
 }
 
 // trimWord removes a word from the start of a text.
@@ -364,7 +374,8 @@ func (d *draft) findBullet(in span, name string) (field, bool) {
 // setBullet replaces a computed value or a placeholder. Text written by a person stays.
 func (d *draft) setBullet(in span, name, value, counted string) {
 	f, ok := d.findBullet(in, name)
-	machine := regexp.MustCompile(`(?i)^(?:` + counted + `|[-—]?|n/?a|none(?: yet)?|tbd|\[[^\]]*\])$`)
+	machine := regexp.MustCompile(`(?i)^(?:` + counted +
+		`|[-—]?|n/?a|none(?: yet)?|tbd|\[[^\]]*\])$`)
 	if ok && machine.MatchString(f.text(d.body)) {
 		d.fill(f, value)
 	}

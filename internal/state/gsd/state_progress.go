@@ -57,14 +57,15 @@ func (s *Store) progress(d *draft) progressDoc {
 	if !d.lead("Progress", func(old string) (string, bool) { return withBar(old, percent), true }) {
 		return progressDoc{Reason: "Progress field not found in STATE.md"}
 	}
-	return progressDoc{Updated: true, Percent: &percent, PlanPercent: &plans, Completed: t.completedPlans, Total: t.totalPlans,
-		Bar: drawBar(percent)}
+	return progressDoc{Updated: true, Percent: &percent, PlanPercent: &plans,
+		Completed: t.completedPlans, Total: t.totalPlans, Bar: drawBar(percent)}
 }
 
 // drawBar returns the body's bar: `[█████░░░░░] 47%`, one cell per ten percent, rounded.
 func drawBar(percent int) string {
 	filled := min(10, max(0, (percent+5)/10))
-	return "[" + strings.Repeat("█", filled) + strings.Repeat("░", 10-filled) + "] " + strconv.Itoa(percent) + "%"
+	return "[" + strings.Repeat("█", filled) + strings.Repeat("░", 10-filled) + "] " +
+		strconv.Itoa(percent) + "%"
 }
 
 // withBar replaces the bar in a Progress field and keeps the text around it.
@@ -89,7 +90,8 @@ type syncDoc struct {
 func (s *Store) Sync(ctx context.Context, verify bool) (Result, error) {
 	doc := syncDoc{Synced: !verify, DryRun: verify}
 	result := func(bool) Result {
-		if place := (Place{Root: s.Root, Planning: s.Planning}); !paths.Exists(place.Roadmap()) && !paths.IsDir(place.Phases()) {
+		if place := (Place{Root: s.Root, Planning: s.Planning}); !paths.Exists(place.Roadmap()) &&
+			!paths.IsDir(place.Phases()) {
 			doc.Synced, doc.Reason = false, "there is neither ROADMAP.md nor the directory phases: nothing to compare STATE.md with"
 		}
 		return Result{Doc: doc, Failed: doc.Reason != ""}
@@ -139,10 +141,13 @@ func (s *Store) sync(d *draft) []string {
 	t, ok := recount{percent: true, compat: s.Compat}.of(d.doc, f)
 	switch {
 	case f.Unbounded:
-		changes = append(changes, "Progress: skipped — ROADMAP.md doesn't say which phases belong to milestone "+
-			cmp.Or(f.Milestone, d.doc.stored("milestone")))
+		changes = append(changes,
+			"Progress: skipped — ROADMAP.md doesn't say which phases belong to milestone "+
+				cmp.Or(f.Milestone, d.doc.stored("milestone")))
 	case ok && t.percent != nil:
-		set("Progress", func(old string) (string, bool) { return withBar(old, *t.percent), old != "" })
+		set("Progress", func(old string) (string, bool) {
+			return withBar(old, *t.percent), old != ""
+		})
 	}
 	if change := syncTodos(d, pendingTodos(s.Planning)); change != "" {
 		changes = append(changes, change)

@@ -47,7 +47,8 @@ func (s *Store) Prune(ctx context.Context, keep int, dryRun bool) (Result, error
 		return pruneResult(prune(newDraft(doc), keep), keep, true), nil
 	}
 	var p pruning
-	return s.verb(ctx, writing{note: true, also: true, first: func(*draft) error { return s.archive(p, keep) }}, func(d *draft) error {
+	return s.verb(ctx, writing{note: true, also: true,
+		first: func(*draft) error { return s.archive(p, keep) }}, func(d *draft) error {
 		p = prune(d, keep)
 		return nil
 	}, func(bool) Result { return pruneResult(p, keep, false) })
@@ -114,9 +115,10 @@ func prune(d *draft, keep int) pruning {
 	anyPhase, resolved := old(`(?i)Phase\s+(\d+)`), regexp.MustCompile(`(?i)~~.*~~|\[RESOLVED\]`)
 	p.move(d, "Decisions", decisions, old(`(?i)^\s*-\s*\[Phase\s+(\d+)`))
 	p.move(d, "Recently Completed", titled("Recently Completed"), anyPhase)
-	p.move(d, "Blockers (resolved)", titled("Blockers", "Blockers/Concerns", "Blockers & Concerns"), func(line string) bool {
-		return resolved.MatchString(line) && anyPhase(line)
-	})
+	p.move(d, "Blockers (resolved)", titled("Blockers", "Blockers/Concerns", "Blockers & Concerns"),
+		func(line string) bool {
+			return resolved.MatchString(line) && anyPhase(line)
+		})
 	p.move(d, "Performance Metrics", titled("Performance Metrics"), old(`^\|\s*(\d+)\s*\|`))
 	return p
 }
@@ -126,7 +128,8 @@ func titled(titles ...string) func([]byte) (section, bool) {
 }
 
 // move removes lines from a section, with the lines that belong to an item.
-func (p *pruning) move(d *draft, name string, find func([]byte) (section, bool), old func(line string) bool) {
+func (p *pruning) move(d *draft, name string, find func([]byte) (section, bool),
+	old func(line string) bool) {
 	in, ok := find(d.body)
 	if !ok {
 		return
@@ -142,7 +145,8 @@ func (p *pruning) move(d *draft, name string, find func([]byte) (section, bool),
 		for i+1 < len(lines) && !lines[i+1].empty(d.body) && lines[i+1].indent > l.indent {
 			i++
 		}
-		part.lines = append(part.lines, strings.ReplaceAll(string(d.body[l.start:lines[i].end]), "\r\n", "\n"))
+		part.lines = append(part.lines,
+			strings.ReplaceAll(string(d.body[l.start:lines[i].end]), "\r\n", "\n"))
 		edits = append(edits, edit{span{l.start, lines[i].next}, ""})
 	}
 	if len(part.lines) > 0 {
@@ -170,7 +174,8 @@ func (s *Store) archive(p pruning, keep int) error {
 	if bytes.Contains(old, []byte(entries)) {
 		return nil
 	}
-	head := fmt.Sprintf("## Pruned %s (phases 1-%d, kept recent %d)", localDate(s.Now()), p.cutoff, keep)
+	head := fmt.Sprintf("## Pruned %s (phases 1-%d, kept recent %d)", localDate(s.Now()),
+		p.cutoff, keep)
 	text := bytes.Clone(old)
 	if old == nil {
 		text = []byte("# STATE Archive\n\nPruned entries from STATE.md. They stay here and are no longer read at every step.\n\n")

@@ -59,7 +59,8 @@ func (s *Store) JSON() (Result, error) {
 	if err != nil {
 		return whenMissing(err)
 	}
-	st := settlement{doc: doc, facts: s.facts(doc), now: s.Now(), compat: s.Compat, pre: derive(doc.Body()), post: derive(doc.Body())}
+	st := settlement{doc: doc, facts: s.facts(doc), now: s.Now(), compat: s.Compat,
+		pre: derive(doc.Body()), post: derive(doc.Body())}
 	var out object
 	for _, w := range st.values() {
 		if w.text != "" {
@@ -69,7 +70,9 @@ func (s *Store) JSON() (Result, error) {
 		}
 	}
 	for _, e := range doc.Front {
-		if e.Key != "progress" && !slices.ContainsFunc(out, func(m member) bool { return m.key == e.Key }) {
+		if e.Key != "progress" && !slices.ContainsFunc(out, func(m member) bool {
+			return m.key == e.Key
+		}) {
 			v, _ := doc.Get(e.Key)
 			out = append(out, member{e.Key, plainValue(v)})
 		}
@@ -249,17 +252,22 @@ func (s *Store) Snapshot() (Result, error) {
 		n := atoi(text)
 		return &n
 	}
-	out := snapshotDoc{CurrentPhase: text("current_phase", b.phase), CurrentPhaseName: text("current_phase_name", b.phaseName),
-		CurrentPlan: text("current_plan", b.plan), Status: text("status", b.bodyStatus),
-		LastActivity: text("last_activity", b.lastActivity), LastActivityDesc: text("last_activity_desc", b.lastDesc),
-		PausedAt:    text("paused_at", b.pausedAt),
-		TotalPhases: number(b.totalPhases), TotalPlansInPhase: number(b.totalPlans), Decisions: decisionList(body), Blockers: blockerList(body), PendingTodos: pendingTodos(s.Planning)}
+	out := snapshotDoc{CurrentPhase: text("current_phase", b.phase),
+		CurrentPhaseName: text("current_phase_name", b.phaseName),
+		CurrentPlan:      text("current_plan", b.plan), Status: text("status", b.bodyStatus),
+		LastActivity:     text("last_activity", b.lastActivity),
+		LastActivityDesc: text("last_activity_desc", b.lastDesc),
+		PausedAt:         text("paused_at", b.pausedAt),
+		TotalPhases:      number(b.totalPhases), TotalPlansInPhase: number(b.totalPlans),
+		Decisions: decisionList(body), Blockers: blockerList(body),
+		PendingTodos: pendingTodos(s.Planning)}
 	if n, ok := doc.storedCount("percent"); ok {
 		out.ProgressPercent = &n
 	} else if m := regexp.MustCompile(`(\d+)\s*%`).FindStringSubmatch(b.progress); m != nil {
 		out.ProgressPercent = number(m[1])
 	}
-	out.Session.LastDate = text("", cmp.Or(sessionField(body, "Last Date"), sessionField(body, "Last session")))
+	out.Session.LastDate = text("",
+		cmp.Or(sessionField(body, "Last Date"), sessionField(body, "Last session")))
 	out.Session.StoppedAt = text("", sessionField(body, "Stopped At"))
 	out.Session.ResumeFile = text("", sessionField(body, "Resume File"))
 	return Result{Doc: out}, nil
@@ -352,8 +360,10 @@ func (s *Store) Validate() (Result, error) {
 		s.drift(doc, &v)
 	}
 	if _, have, ok := todoCount(newDraft(doc)); ok && have != pendingTodos(s.Planning) {
-		v.warn("Todo count mismatch: STATE.md says %d, todos/pending has %d", have, pendingTodos(s.Planning))
-		v.Drift = append(v.Drift, member{"pending_todos", object{{"state", have}, {"disk", pendingTodos(s.Planning)}}})
+		v.warn("Todo count mismatch: STATE.md says %d, todos/pending has %d", have,
+			pendingTodos(s.Planning))
+		v.Drift = append(v.Drift,
+			member{"pending_todos", object{{"state", have}, {"disk", pendingTodos(s.Planning)}}})
 	}
 	if n := bytes.Count(doc.Src, []byte("\n")); n > maxLines {
 		v.Notes = append(v.Notes, fmt.Sprintf("STATE.md has %d lines: it is read at every step and meant to stay under %d (gl gsd state prune)", n, maxLines))
@@ -367,21 +377,27 @@ func (s *Store) drift(doc *Doc, v *validDoc) {
 	phase := cmp.Or(doc.stored("current_phase"), b.phase)
 	status := cmp.Or(b.bodyStatus, doc.stored("status"))
 	dirs := ScanPhases(s.file("phases"))
-	i := slices.IndexFunc(dirs, func(d PhaseDir) bool { return d.Key != "" && d.Key == PhaseKey(readPhase(phase).id) })
+	i := slices.IndexFunc(dirs, func(d PhaseDir) bool {
+		return d.Key != "" && d.Key == PhaseKey(readPhase(phase).id)
+	})
 	if i < 0 {
 		return
 	}
 	dir := dirs[i]
 	if b.totalPlans != "" && digits(b.totalPlans) != "" && atoi(b.totalPlans) != dir.Plans {
-		v.warn("Plan count mismatch: STATE.md says %d plans, disk has %d", atoi(b.totalPlans), dir.Plans)
-		v.Drift = append(v.Drift, member{"plan_count", object{{"state", atoi(b.totalPlans)}, {"disk", dir.Plans}}})
+		v.warn("Plan count mismatch: STATE.md says %d plans, disk has %d",
+			atoi(b.totalPlans), dir.Plans)
+		v.Drift = append(v.Drift,
+			member{"plan_count", object{{"state", atoi(b.totalPlans)}, {"disk", dir.Plans}}})
 	}
-	executing := NormalizeStatus(status, "", false) == Executing || strings.Contains(strings.ToLower(status), "executing")
+	executing := NormalizeStatus(status, "", false) == Executing ||
+		strings.Contains(strings.ToLower(status), "executing")
 	switch {
 	case !executing:
 	case dir.Verification == "passed":
 		v.warn("Status drift: STATE.md says %q but %s shows verification passed — phase may be complete", status, dir.Name)
-		v.Drift = append(v.Drift, member{"verification_status", object{{"state_status", status}, {"verification", "passed"}}})
+		v.Drift = append(v.Drift, member{"verification_status",
+			object{{"state_status", status}, {"verification", "passed"}}})
 	case dir.Verification == "" && dir.Plans > 0 && dir.Summaries >= dir.Plans:
 		v.warn("All %d plans have summaries but status is still %q — phase may be ready for verification", dir.Plans, status)
 	}

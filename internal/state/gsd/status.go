@@ -60,10 +60,14 @@ func compatStatus(status, pausedAt string) string {
 // blanks, so that in_progress means executing; verified means completed; and a paused_at of
 // null pauses nothing.
 func plainStatus(status, pausedAt string) string {
-	words := strings.FieldsFunc(strings.ToLower(status), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	words := strings.FieldsFunc(strings.ToLower(status), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
 	text := " " + strings.Join(words, " ") + " "
 	has := func(phrases ...string) bool {
-		return slices.ContainsFunc(phrases, func(p string) bool { return strings.Contains(text, " "+p+" ") })
+		return slices.ContainsFunc(phrases, func(p string) bool {
+			return strings.Contains(text, " "+p+" ")
+		})
 	}
 	switch {
 	case !nullish(pausedAt) || has("paused", "stopped"):

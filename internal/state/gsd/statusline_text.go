@@ -102,7 +102,8 @@ func Bar(percent string) string {
 	}
 	n = max(0, min(100, n))
 	full := n * barCells / 100
-	return "[" + strings.Repeat("█", full) + strings.Repeat("░", barCells-full) + "] " + strconv.Itoa(n) + "%"
+	return "[" + strings.Repeat("█", full) + strings.Repeat("░", barCells-full) + "] " +
+		strconv.Itoa(n) + "%"
 }
 
 // maxShort is the maximum number of characters of a free-text status in the compact line.
@@ -122,7 +123,9 @@ func shortStatus(status string) string {
 		return word
 	}
 	text := trim(status)
-	if i := strings.IndexFunc(text, func(r rune) bool { return unicode.IsSpace(r) || r == '-' || r == '–' || r == '—' }); i >= 0 {
+	if i := strings.IndexFunc(text, func(r rune) bool {
+		return unicode.IsSpace(r) || r == '-' || r == '–' || r == '—'
+	}); i >= 0 {
 		text = text[:i]
 	}
 	if r := []rune(text); len(r) > maxShort {

@@ -72,7 +72,8 @@ func OpenStore(dir string, getenv func(string) string) (*Store, error) {
 	s := &Store{Root: planningRoot(dir, getenv("HOME")), Now: clock(getenv), Warn: func(string) {}}
 	s.Planning = filepath.Join(s.Root, ".planning")
 	project, workstream := getenv("GSD_PROJECT"), getenv("GSD_WORKSTREAM")
-	for name, value := range map[string]string{"GSD_PROJECT": project, "GSD_WORKSTREAM": workstream} {
+	for name, value := range map[string]string{"GSD_PROJECT": project,
+		"GSD_WORKSTREAM": workstream} {
 		if value != "" && !validName(value) {
 			return nil, usagef("%s is no name of a directory: %q", name, value)
 		}
@@ -152,7 +153,8 @@ type writing struct {
 // edit changes STATE.md: lock, read, change, update the front matter, replace durably. It calls
 // change again if another process wrote meanwhile without the lock. If change changes nothing,
 // nothing is written and done is false.
-func (s *Store) edit(ctx context.Context, w writing, change func(*draft) error) (done bool, err error) {
+func (s *Store) edit(ctx context.Context, w writing,
+	change func(*draft) error) (done bool, err error) {
 	if _, err := os.Stat(s.Path()); errors.Is(err, fs.ErrNotExist) && !w.create {
 		return false, errNoState
 	}
@@ -212,7 +214,8 @@ func (s *Store) once(w writing, change func(*draft) error) (bool, error) {
 }
 
 // verb runs a change and builds its result; a missing STATE.md is also reported as a result.
-func (s *Store) verb(ctx context.Context, w writing, change func(*draft) error, result func(done bool) Result) (Result, error) {
+func (s *Store) verb(ctx context.Context, w writing, change func(*draft) error,
+	result func(done bool) Result) (Result, error) {
 	done, err := s.edit(ctx, w, change)
 	if errors.Is(err, errNoState) {
 		return failed("%s", errNoState), nil

@@ -58,7 +58,8 @@ func (t *Tracker) survey() *survey {
 	s.cfg = ReadConfig(s.place)
 	s.waiting = s.readSignal()
 	if s.place.NoWorkstream {
-		s.warn(s.place.Planning, "the project has workstreams and none is chosen: "+s.place.choose())
+		s.warn(s.place.Planning,
+			"the project has workstreams and none is chosen: "+s.place.choose())
 		return s
 	}
 	dirs := ScanPhases(s.place.Phases())
@@ -92,12 +93,14 @@ func (s *survey) readRoadmap(dirs []PhaseDir) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if s.phases = phasesOf(dirs); len(s.phases) == 0 {
-			s.warn(path, "is missing, so there are no phases: type "+s.t.slash("new-project")+" in Claude Code")
+			s.warn(path, "is missing, so there are no phases: type "+s.t.slash("new-project")+
+				" in Claude Code")
 		}
 	case err != nil:
 		s.unsure = s.place.rel(path) + " can't be read: " + err.Error()
 	case len(s.phases) == 0:
-		s.unsure = s.place.rel(path) + " names no phases: gl found no heading like `### Phase 1: Name`"
+		s.unsure = s.place.rel(path) +
+			" names no phases: gl found no heading like `### Phase 1: Name`"
 	}
 	for i := range s.phases {
 		if ph := &s.phases[i]; ph.Unread != "" && !ph.Done {
@@ -112,7 +115,8 @@ func (s *survey) readRoadmap(dirs []PhaseDir) {
 	s.at = standingOf(s.front)
 	s.facts, s.milestone = newFacts(road, dirs, s.at), s.road.current(s.at)
 	if s.facts.Undefined && s.unsure == "" {
-		s.unsure = s.facts.Milestone + " has no roadmap yet: " + s.place.rel(path) + " is of an earlier milestone"
+		s.unsure = s.facts.Milestone + " has no roadmap yet: " + s.place.rel(path) +
+			" is of an earlier milestone"
 	}
 	s.facts.HasPhases = paths.IsDir(s.place.Phases())
 }
@@ -136,7 +140,8 @@ func (s *survey) checkDirs(dirs []PhaseDir) {
 	}
 	for i := range dirs {
 		if d := &dirs[i]; !known[d.Key] && !sentinel(d.Key) && d.Had && !d.Complete() {
-			s.warn(filepath.Join(s.place.Phases(), d.Name), "has plans that aren't carried out, and ROADMAP.md has no such phase")
+			s.warn(filepath.Join(s.place.Phases(), d.Name),
+				"has plans that aren't carried out, and ROADMAP.md has no such phase")
 		}
 	}
 }
@@ -149,7 +154,8 @@ func phasesOf(dirs []PhaseDir) []Phase {
 			continue
 		}
 		_, slug, _ := strings.Cut(d.Name, phaseToken(stripCode(d.Name)))
-		r.Phases = append(r.Phases, Phase{ID: d.Key, Key: d.Key, Name: strings.ReplaceAll(strings.Trim(slug, "-_ "), "-", " ")})
+		r.Phases = append(r.Phases, Phase{ID: d.Key, Key: d.Key,
+			Name: strings.ReplaceAll(strings.Trim(slug, "-_ "), "-", " ")})
 	}
 	r.resolve()
 	return r.Phases
@@ -162,7 +168,8 @@ func (s *survey) warn(path, text string) {
 // readSignal reads the signal from where GSD writes it.
 func (s *survey) readSignal() signal {
 	var w signal
-	for _, path := range []string{filepath.Join(s.place.Root, ".gsd", "WAITING.json"), filepath.Join(s.place.Planning, "WAITING.json")} {
+	for _, path := range []string{filepath.Join(s.place.Root, ".gsd", "WAITING.json"),
+		filepath.Join(s.place.Planning, "WAITING.json")} {
 		data, err := readStart(path)
 		if err != nil {
 			continue
@@ -195,7 +202,8 @@ func (s *survey) gone() map[string]string {
 			if have[dep] {
 				continue
 			}
-			if plan.NaturalLess(dep, s.phases[0].Key) || slices.Contains(s.phases[i].over, dep) || s.dirs[dep].CarriedOut(nil) || s.archived(dep) {
+			if plan.NaturalLess(dep, s.phases[0].Key) || slices.Contains(s.phases[i].over, dep) ||
+				s.dirs[dep].CarriedOut(nil) || s.archived(dep) {
 				gone[dep] = "complete"
 			}
 		}

@@ -49,7 +49,8 @@ func derive(body []byte) derived {
 	d.stoppedAt, d.pausedAt = sessionField(body, "Stopped At"), sessionField(body, "Paused At")
 	date, desc := readActivity(getField(body, "Last Activity"))
 	d.lastActivity, d.lastDesc = date, cmp.Or(getField(body, "Last Activity Description"), desc)
-	d.totalPlans, d.totalPhases = getField(body, "Total Plans in Phase"), getField(body, "Total Phases")
+	d.totalPlans, d.totalPhases = getField(body, "Total Plans in Phase"),
+		getField(body, "Total Phases")
 	d.progress = getField(body, "Progress")
 	return d
 }
@@ -121,11 +122,13 @@ type settlement struct {
 // each write, so a note about a decision recounts the progress there and renames the milestone.
 func (d *draft) settle(facts Facts, now time.Time, compat bool) []byte {
 	s := settlement{doc: d.doc, facts: facts, now: now, compat: compat, given: d.set,
-		keepCounts: d.keepCounts, force: d.force, recount: recount{zero: d.zero, planned: d.planned, percent: d.force || d.recount},
-		pre: derive(d.doc.Body()), post: derive(d.body)}
+		keepCounts: d.keepCounts, force: d.force,
+		recount: recount{zero: d.zero, planned: d.planned, percent: d.force || d.recount},
+		pre:     derive(d.doc.Body()), post: derive(d.body)}
 	var set []change
 	for _, v := range s.values() {
-		if slices.ContainsFunc(d.set, func(c change) bool { return c.key == v.key }) || slices.Contains(d.drop, v.key) ||
+		if slices.ContainsFunc(d.set, func(c change) bool { return c.key == v.key }) ||
+			slices.Contains(d.drop, v.key) ||
 			slices.Contains(d.hold, v.key) {
 			continue
 		}
@@ -135,7 +138,8 @@ func (d *draft) settle(facts Facts, now time.Time, compat bool) []byte {
 	}
 	set = append(set, d.set...)
 	drop := d.drop
-	if s.post.phaseName == "" && !samePhase(s.pre.phase, s.post.phase) && d.doc.stored("current_phase_name") != "" &&
+	if s.post.phaseName == "" && !samePhase(s.pre.phase, s.post.phase) &&
+		d.doc.stored("current_phase_name") != "" &&
 		!slices.Contains(d.hold, "current_phase_name") {
 		drop = append(slices.Clone(drop), "current_phase_name") // it belonged to another phase
 	}
@@ -217,19 +221,22 @@ func (s *settlement) milestone() []wanted {
 		oldName = ""
 	}
 	name := s.facts.MilestoneName
-	if !strings.ContainsFunc(name, unicode.IsLetter) || strings.HasPrefix(name, "—") || strings.EqualFold(name, "milestone") {
+	if !strings.ContainsFunc(name, unicode.IsLetter) || strings.HasPrefix(name, "—") ||
+		strings.EqualFold(name, "milestone") {
 		name = ""
 	}
 	switch moved := s.facts.Moved && !s.keepCounts; {
 	case moved || old == "":
-		return []wanted{{"milestone", cmp.Or(s.facts.Milestone, old)}, {"milestone_name", cmp.Or(name, s.nameOf(old))}}
+		return []wanted{{"milestone", cmp.Or(s.facts.Milestone, old)},
+			{"milestone_name", cmp.Or(name, s.nameOf(old))}}
 	case s.force && name != "" && !s.facts.Moved:
 		return []wanted{{"milestone", old}, {"milestone_name", name}}
 	}
 	if !sameVersion(old, s.facts.Milestone) {
 		name = "" // it belongs to another milestone
 	}
-	return []wanted{{"milestone", old}, {"milestone_name", cmp.Or(oldName, name, s.doc.stored("milestone_name"))}}
+	return []wanted{{"milestone", old},
+		{"milestone_name", cmp.Or(oldName, name, s.doc.stored("milestone_name"))}}
 }
 
 // nameOf returns the stored name if it belongs to the milestone being written, otherwise GSD's
@@ -270,7 +277,8 @@ func (s *settlement) activity() (date, desc string) {
 	date, desc = s.post.lastActivity, s.post.lastDesc
 	oldDate, oldDesc := s.doc.stored("last_activity"), s.doc.stored("last_activity_desc")
 	changed := s.force || s.pre.lastActivity != date || s.pre.lastDesc != desc
-	back := len(oldDate) >= 10 && len(date) >= 10 && isDate(oldDate[:10]) && isDate(date[:10]) && date[:10] < oldDate[:10]
+	back := len(oldDate) >= 10 && len(date) >= 10 && isDate(oldDate[:10]) && isDate(date[:10]) &&
+		date[:10] < oldDate[:10]
 	if oldDate != "" && (date == "" || back || !changed) {
 		// its own text, or another day's
 		if day, text := readActivity(oldDate); text != "" || !changed && day != date {

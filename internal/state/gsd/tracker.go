@@ -37,7 +37,8 @@ func Open(root string) *Tracker { return &Tracker{Now: time.Now, root: root, get
 // Traits implements tracker.Tracker. Phases run one at a time, because STATE.md has a single
 // Current Position and concurrent commands would overwrite it.
 func (t *Tracker) Traits() tracker.Traits {
-	traits := tracker.Traits{Format: "gsd", Noun: "phase", Serial: "GSD's phases share one Current Position in STATE.md",
+	traits := tracker.Traits{Format: "gsd", Noun: "phase",
+		Serial: "GSD's phases share one Current Position in STATE.md",
 		Skills: "it comes with GSD: run npx get-shit-done-cc@latest"}
 	if part := t.Part(); part != "" { // an agent's session has no workstream stored
 		traits.Part, traits.Env = part, []string{workstreamKey + "=" + part}
@@ -73,7 +74,8 @@ const workstreamKey = "GSD_WORKSTREAM"
 // roadmap.
 func (t *Tracker) place() Place {
 	planning := filepath.Join(t.root, ".planning")
-	if !paths.IsFile(filepath.Join(planning, "STATE.md")) && hasDirs(filepath.Join(planning, "workstreams")) {
+	if !paths.IsFile(filepath.Join(planning, "STATE.md")) &&
+		hasDirs(filepath.Join(planning, "workstreams")) {
 		return workstream(t.root, planning, t.getenv)
 	}
 	return Place{Root: t.root, Planning: planning}
@@ -102,16 +104,18 @@ func (t *Tracker) Watch() []string {
 // each phase names its own.
 func (t *Tracker) Roadmap() (*roadmap.Roadmap, error) {
 	p := t.place()
-	return roadmap.Read(t.root, p.rel(p.Roadmap()), t.begin(p), func(text string) (r roadmap.Roadmap) {
-		for _, m := range ParseRoadmap(text).Milestones {
-			status := ""
-			if m.Shipped {
-				status = "shipped"
+	return roadmap.Read(t.root, p.rel(p.Roadmap()), t.begin(p),
+		func(text string) (r roadmap.Roadmap) {
+			for _, m := range ParseRoadmap(text).Milestones {
+				status := ""
+				if m.Shipped {
+					status = "shipped"
+				}
+				r.Milestones = append(r.Milestones,
+					roadmap.Milestone{Name: m.Version, Status: status})
 			}
-			r.Milestones = append(r.Milestones, roadmap.Milestone{Name: m.Version, Status: status})
-		}
-		return r
-	})
+			return r
+		})
 }
 
 // begin returns instructions for creating a roadmap.
@@ -132,12 +136,15 @@ func (t *Tracker) Line(compact bool) tracker.Line {
 func (t *Tracker) Load() (*tracker.Contents, error) {
 	claims, err := t.readClaims()
 	s := t.survey()
-	c := &tracker.Contents{Items: plan.Pointers(s.items(claims)), Unsure: s.unsure, Evidence: s.gone(), Warnings: s.warnings, Waves: s.waves(), Progress: s.progress()}
+	c := &tracker.Contents{Items: plan.Pointers(s.items(claims)), Unsure: s.unsure,
+		Evidence: s.gone(), Warnings: s.warnings, Waves: s.waves(), Progress: s.progress()}
 	if s.unsure != "" {
-		c.Warnings = append(c.Warnings, plan.Warning{Path: s.place.rel(s.place.Roadmap()), Message: s.unsure})
+		c.Warnings = append(c.Warnings,
+			plan.Warning{Path: s.place.rel(s.place.Roadmap()), Message: s.unsure})
 	}
 	if err != nil {
-		c.Warnings = append(c.Warnings, plan.Warning{Path: claimsRel, Message: "ignored: " + err.Error() + "; claims of this project are not known"})
+		c.Warnings = append(c.Warnings, plan.Warning{Path: claimsRel,
+			Message: "ignored: " + err.Error() + "; claims of this project are not known"})
 	}
 	return c, nil
 }
@@ -173,7 +180,9 @@ func (t *Tracker) Do(ctx context.Context, f func(tracker.Tx) error) error {
 	if err := statedir.Make(t.root); err != nil {
 		return err
 	}
-	return statedir.Locked(ctx, t.root, func(held statedir.Held) error { return f(&tx{t: t, held: held}) })
+	return statedir.Locked(ctx, t.root, func(held statedir.Held) error {
+		return f(&tx{t: t, held: held})
+	})
 }
 
 // A tx is one holding of the lock.
@@ -215,7 +224,8 @@ func (t *Tracker) item(id string) (plan.Item, error) {
 		}
 	}
 	p := t.place()
-	return plan.Item{}, fmt.Errorf("%w: %q is no phase of %s", tracker.ErrNotFound, id, p.rel(p.Roadmap()))
+	return plan.Item{}, fmt.Errorf("%w: %q is no phase of %s", tracker.ErrNotFound, id,
+		p.rel(p.Roadmap()))
 }
 
 // Claim implements tracker.Tx. GSD has no notion of claims, so the token goes into a file of
@@ -286,7 +296,8 @@ func (s *survey) waves() []tracker.Wave {
 			continue
 		}
 		for _, n := range slices.Sorted(maps.Keys(d.Waves)) {
-			list = append(list, tracker.Wave{Item: s.phases[i].ID, N: n, Parts: d.Waves[n].Plans, Done: d.Waves[n].Done})
+			list = append(list, tracker.Wave{Item: s.phases[i].ID, N: n, Parts: d.Waves[n].Plans,
+				Done: d.Waves[n].Done})
 		}
 	}
 	return list

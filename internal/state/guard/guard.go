@@ -34,8 +34,9 @@ func (c Call) Writes() bool {
 	case "Read", "Grep", "Glob", "LS":
 		return false
 	}
-	return c.Input.HasContent || verb(c.Tool, "write", "edit", "creat", "replac", "insert", "delet", "remov", "renam", "patch", "updat", "append",
-		"modif", "apply", "save", "move", "copy", "truncat")
+	return c.Input.HasContent || verb(c.Tool, "write", "edit", "creat", "replac", "insert", "delet",
+		"remov", "renam", "patch", "updat", "append", "modif", "apply", "save", "move",
+		"copy", "truncat")
 }
 
 // reads reports whether the tool shows a file's content.
@@ -94,7 +95,8 @@ func State(c Call, rel string, before []byte, generated bool) error {
 	case !c.Writes():
 		return nil
 	case rel == "" || rel == "slices" && generated:
-		return errors.New(strings.TrimSuffix(".greenlight/"+rel, "/") + " is the directory in which gl keeps its state: change it through gl only")
+		return errors.New(strings.TrimSuffix(".greenlight/"+rel, "/") +
+			" is the directory in which gl keeps its state: change it through gl only")
 	case rel == "runs" || strings.HasPrefix(rel, "runs/") || rel == ".lock":
 		return fmt.Errorf(".greenlight/%s is where gl keeps attempts and claims: change it through gl only (gl state, gl stop, gl retry)", rel)
 	case rel == "STATE.md" && generated:
@@ -123,18 +125,22 @@ func Copy(c Call, rel, original string, generated bool) error {
 	switch {
 	case !c.Writes():
 		return nil
-	case rel == "" || rel == "slices" || rel == "runs" || strings.HasPrefix(rel, "runs/") || rel == ".lock":
+	case rel == "" || rel == "slices" || rel == "runs" || strings.HasPrefix(rel, "runs/") ||
+		rel == ".lock":
 	case rel == "STATE.md" && !generated:
 		instead = "Edit " + path.Join(original, rel)
-	case rel == "GRAPH.json" || rel == "STATE.md" || rel == "project-state.json" || rel == "config.json":
+	case rel == "GRAPH.json" || rel == "STATE.md" || rel == "project-state.json" ||
+		rel == "config.json":
 	case dir == "slices/" && strings.HasSuffix(name, ".md"):
 		id := strings.TrimSuffix(name, ".md")
 		instead = fmt.Sprintf("For a new slice run gl add-slice; gl state set %s KEY=VALUE and gl state note %s find the state from here, and "+
-			"the text below the frontmatter is yours to edit in %s", id, id, path.Join(original, rel))
+			"the text below the frontmatter is yours to edit in %s", id, id,
+			path.Join(original, rel))
 	default:
 		return nil
 	}
-	return NewCopyError(strings.TrimSuffix(".greenlight/"+rel, "/"), path.Join(original, rel), instead)
+	return NewCopyError(strings.TrimSuffix(".greenlight/"+rel, "/"),
+		path.Join(original, rel), instead)
 }
 
 // NewCopyError returns the refusal to write a copy of a state file. original is the live file.
@@ -166,7 +172,8 @@ func frontmatter(c Call, id string, before []byte) error {
 		return nil
 	}
 	return fmt.Errorf("the frontmatter of .greenlight/slices/%s.md is gl's: run gl state set %s KEY=VALUE for status, step and numbers, "+
-		"gl state note %s for decisions and files. The text below the frontmatter is yours to edit", id, id, id)
+		"gl state note %s for decisions and files. The text below the frontmatter is yours to edit",
+		id, id, id)
 }
 
 // Isolation maps agents to the kinds of files they may read and write.
@@ -205,7 +212,8 @@ func (all Isolation) Isolated(c Call, rel string, handed bool) error {
 	case c.Writes() && IsRunnerConfig(rel) && rules.setsUp():
 		return fmt.Errorf("%s may not change %s: it was handed over with the tests, whose runner it configures; %s", c.Agent, rel, Tests.instead())
 	case c.Writes() && !slices.Contains(rules.MayWrite, kind):
-		return fmt.Errorf("%s may not change %s, and %s is one: %s", c.Agent, kind.noun(), rel, kind.instead())
+		return fmt.Errorf("%s may not change %s, and %s is one: %s", c.Agent, kind.noun(), rel,
+			kind.instead())
 	case c.reads() && IsTestData(rel) && !IsTest(rel): // the code may need to read it
 		return nil
 	case (c.reads() || c.searches()) && !slices.Contains(rules.MayRead, kind):
@@ -223,7 +231,9 @@ func (all Isolation) Isolated(c Call, rel string, handed bool) error {
 func (all Isolation) Watches(agent string) bool {
 	rules, known := all[agent]
 	return known && slices.Contains(rules.Tools, "Bash") &&
-		slices.ContainsFunc([]Kind{Plan, Setup, Code, Tests}, func(k Kind) bool { return !slices.Contains(rules.MayWrite, k) })
+		slices.ContainsFunc([]Kind{Plan, Setup, Code, Tests}, func(k Kind) bool {
+			return !slices.Contains(rules.MayWrite, k)
+		})
 }
 
 // Strayed returns those of the changed files, by their paths in the project, that the agent may
@@ -232,7 +242,8 @@ func (all Isolation) Watches(agent string) bool {
 func (all Isolation) Strayed(agent string, changed []string, handed bool) []string {
 	rules, known := all[agent]
 	return slices.DeleteFunc(slices.Clone(changed), func(rel string) bool {
-		return !known || IsRunnerConfig(rel) && rules.setsUp() && !handed || slices.Contains(rules.MayWrite, KindOf(rel)) ||
+		return !known || IsRunnerConfig(rel) && rules.setsUp() && !handed ||
+			slices.Contains(rules.MayWrite, KindOf(rel)) ||
 			IsTestData(rel) && !IsTest(rel) && slices.Contains(rules.MayWrite, Code)
 	})
 }
@@ -241,7 +252,8 @@ func (all Isolation) Strayed(agent string, changed []string, handed bool) []stri
 // whole directories may print any file.
 func (all Isolation) Search(c Call) error {
 	rules, known := all[c.Agent]
-	if !known || c.Tool != "Grep" || !c.Input.Lines || slices.Contains(rules.MayRead, Tests) && slices.Contains(rules.MayRead, Code) {
+	if !known || c.Tool != "Grep" || !c.Input.Lines ||
+		slices.Contains(rules.MayRead, Tests) && slices.Contains(rules.MayRead, Code) {
 		return nil
 	}
 	return fmt.Errorf("%s may not read every file, and this prints lines of any: search with output_mode files_with_matches, or name one file "+

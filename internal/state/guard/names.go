@@ -32,23 +32,28 @@ type dialect struct {
 func dialects() []dialect {
 	const quoted = "(?:'((?:[^'\\\\\n]|\\\\.)*)'|\"((?:[^\"\\\\\n]|\\\\.)*)\"|`((?:[^`\\\\]|\\\\.)*)`)"
 	const jvm = `@(?:Test|ParameterizedTest|RepeatedTest|TestFactory|TestTemplate|Property)\b(?:\([^)]*\))?` +
-		`(?:\s*@\w+(?:\([^)]*\))?)*\s*(?:[\w<>\[\].?, ]+?\s+)?(?:fun\s+)?(?:` + "`([^`\n]+)`" + `|(\w+))\s*\(`
+		`(?:\s*@\w+(?:\([^)]*\))?)*\s*(?:[\w<>\[\].?, ]+?\s+)?(?:fun\s+)?(?:` + "`([^`\n]+)`" +
+		`|(\w+))\s*\(`
 	return []dialect{
 		{ends: []string{".go"}, names: `(?m)^func\s+(?:\(\s*\w+\s+\*?\w+\s*\)\s+)?((?:Test|Fuzz|Benchmark|Example)\w*)\s*\(`,
 			skips: `\.Skip(?:Now|f)?\(`, all: `(?m)^//(?:go:build| ?\+build) .*$`, comment: "//"},
-		{ends: []string{".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", ".cts", ".vue", ".svelte"},
-			names:   `\b[xf]?(?:it|test|describe|suite|context|specify)(?:\.\w+)*(?:\([^()\n]*\)|` + "`[^`]*`" + `)?\s*\(\s*` + quoted,
+		{ends: []string{".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", ".cts",
+			".vue", ".svelte"},
+			names: `\b[xf]?(?:it|test|describe|suite|context|specify)(?:\.\w+)*(?:\([^()\n]*\)|` +
+				"`[^`]*`" + `)?\s*\(\s*` + quoted,
 			skips:   `\bx(?:it|test|describe|context|specify)\s*\(|\b(?:it|test|describe|suite|context|specify)(?:\.\w+)*\.(?:skip|todo|fixme|failing|fails)\b|\bthis\.skip\(|\{\s*skip:\s*(?:true|['"])`,
 			all:     `\b(?:it|test|describe|suite|context|specify)(?:\.\w+)*\.only\b|\bf(?:it|describe)\s*\(`,
 			comment: "//"},
-		{ends: []string{".py"}, names: `(?m)^[ \t]*(?:async\s+)?def\s+(test\w*)\s*\(|^class\s+(Test\w*)`,
-			skips:   `@[\w.]*(?:skip\w*|xfail|expectedFailure)\b|\bpytest\.(?:skip|xfail)\(|\.skipTest\(|\braise\s+(?:\w+\.)?SkipTest\b`,
-			all:     `(?m)^\s*(?:pytestmark|__test__|collect_ignore\w*)\s*=.*$|allow_module_level`,
+		{ends: []string{".py"},
+			names: `(?m)^[ \t]*(?:async\s+)?def\s+(test\w*)\s*\(|^class\s+(Test\w*)`,
+			skips: `@[\w.]*(?:skip\w*|xfail|expectedFailure)\b|\bpytest\.(?:skip|xfail)\(|\.skipTest\(|\braise\s+(?:\w+\.)?SkipTest\b`, all: `(?m)^\s*(?:pytestmark|__test__|collect_ignore\w*)\s*=.*$|allow_module_level`,
 			comment: "#"},
 		{ends: []string{".rs"}, inline: true, names: `#\[(?:\w+::)*(?:test|rstest|test_case|proptest|bench)\b[^\]]*\](?:\s*#\[[^\]]*\])*\s*(?:pub(?:\([^)]*\))?\s+)?(?:async\s+)?fn\s+(\w+)`,
 			skips: `#\[(?:cfg_attr\([^\]]*)?ignore\b`, all: `(?m)^\s*#!\[cfg\(.*$`, comment: "//"},
-		{ends: []string{".zig"}, inline: true, names: `(?m)^\s*test\s+"([^"\n]*)"`, skips: `error\.SkipZigTest`, comment: "//"},
-		{ends: []string{".java", ".kt", ".kts", ".groovy"}, names: jvm, skips: `@(?:Disabled\w*|Ignore)\b|\bassumeTrue\(false\)`, comment: "//"},
+		{ends: []string{".zig"}, inline: true, names: `(?m)^\s*test\s+"([^"\n]*)"`,
+			skips: `error\.SkipZigTest`, comment: "//"},
+		{ends: []string{".java", ".kt", ".kts", ".groovy"}, names: jvm,
+			skips: `@(?:Disabled\w*|Ignore)\b|\bassumeTrue\(false\)`, comment: "//"},
 		{ends: []string{".scala"}, names: `\b(?:test|it|describe)\s*\(\s*"([^"\n]*)"|"([^"\n]*)"\s+(?:in|should|ignore)\b`, skips: `\bignore\b|assume\(false\)`, comment: "//"},
 		{ends: []string{".cs"}, names: `\[(?:Fact|Theory|Test|TestCase|TestMethod|DataTestMethod)\b[^\]]*\](?:\s*\[[^\]]*\])*\s*(?:[\w<>]+\s+)+(\w+)\s*\(`,
 			skips: `\bSkip\s*=|\[Ignore|Assert\.Ignore`, comment: "//"},
@@ -56,18 +61,26 @@ func dialects() []dialect {
 			skips: `(?m)^\s*x(?:it|describe|context|specify)\b|^\s*(?:skip|pending)\b|,\s*(?:skip|pending):|:skip\b`, comment: "#"},
 		{ends: []string{".php"}, names: `\bfunction\s+(test\w+)\s*\(|#\[Test\][^{;]*?function\s+(\w+)|(?m)^\s*(?:it|test)\s*\(\s*` + quoted,
 			skips: `markTest(?:Skipped|Incomplete)|->(?:skip|todo)\(`, comment: "//"},
-		{ends: []string{".exs"}, names: `(?m)^\s*(?:test|describe|property)\s+"([^"\n]*)"`, skips: `@tag\s+(?::skip|skip:)`, all: `@moduletag\s+(?::skip|skip:)`, comment: "#"},
+		{ends: []string{".exs"}, names: `(?m)^\s*(?:test|describe|property)\s+"([^"\n]*)"`,
+			skips: `@tag\s+(?::skip|skip:)`, all: `@moduletag\s+(?::skip|skip:)`, comment: "#"},
 		{ends: []string{".swift"}, names: `\bfunc\s+(test\w*)\s*\(|@Test\b(?:\([^)]*\))?\s*(?:\w+\s+)*func\s+(\w+)`, skips: `XCTSkip|\.disabled\(`, comment: "//"},
-		{ends: []string{".dart"}, names: `\b(?:test|testWidgets|group)\s*\(\s*` + quoted, skips: `\bskip:\s*(?:true|['"])`, all: `@Skip\(`, comment: "//"},
+		{ends: []string{".dart"}, names: `\b(?:test|testWidgets|group)\s*\(\s*` + quoted,
+			skips: `\bskip:\s*(?:true|['"])`, all: `@Skip\(`, comment: "//"},
 		{ends: []string{".c", ".cc", ".cpp", ".cxx"}, names: `\bTEST(?:_F|_P)?\s*\(\s*(\w+\s*,\s*\w+)|\b(?:TEST_CASE|SCENARIO)\s*\(\s*"([^"\n]*)"|(?m)^(?:static\s+)?(?:void|int)\s+(test_\w+)\s*\(`,
 			skips: `\bDISABLED_|GTEST_SKIP|\bSKIP\(`, comment: "//"},
-		{ends: []string{".bats"}, names: `(?m)^\s*@test\s+(?:"([^"\n]*)"|'([^'\n]*)')`, skips: `(?m)^\s*skip\b`, comment: "#"},
-		{ends: []string{".feature"}, names: `(?m)^\s*Scenario(?: Outline)?:[ \t]*(.*?)[ \t]*$`, skips: `@(?:skip|ignore|wip|disabled)\b`, comment: "#"},
-		{ends: []string{".lua"}, names: `\b(?:it|describe|test)\s*\(?\s*` + quoted, skips: `\bpending\s*\(`, comment: "--"},
-		{ends: []string{".clj", ".cljs", ".cljc"}, names: `\(deftest\s+(?:\^\S+\s+)*([^\s()]+)`, skips: `\^:(?:skip|kaocha/skip)`, comment: ";"},
-		{ends: []string{".jl"}, names: `@testset\s+(?:\w+\s+)*"([^"\n]*)"`, skips: `@test_skip`, comment: "#"},
+		{ends: []string{".bats"}, names: `(?m)^\s*@test\s+(?:"([^"\n]*)"|'([^'\n]*)')`,
+			skips: `(?m)^\s*skip\b`, comment: "#"},
+		{ends: []string{".feature"}, names: `(?m)^\s*Scenario(?: Outline)?:[ \t]*(.*?)[ \t]*$`,
+			skips: `@(?:skip|ignore|wip|disabled)\b`, comment: "#"},
+		{ends: []string{".lua"}, names: `\b(?:it|describe|test)\s*\(?\s*` + quoted,
+			skips: `\bpending\s*\(`, comment: "--"},
+		{ends: []string{".clj", ".cljs", ".cljc"}, names: `\(deftest\s+(?:\^\S+\s+)*([^\s()]+)`,
+			skips: `\^:(?:skip|kaocha/skip)`, comment: ";"},
+		{ends: []string{".jl"}, names: `@testset\s+(?:\w+\s+)*"([^"\n]*)"`, skips: `@test_skip`,
+			comment: "#"},
 		{ends: []string{".erl"}, names: `(?m)^(\w+_test_?)\s*\(\s*\)`, comment: "%"},
-		{ends: []string{".t"}, names: `\bsubtest\s+` + quoted, skips: `\bskip_all\b|\bskip\s*\(`, comment: "#"},
+		{ends: []string{".t"}, names: `\bsubtest\s+` + quoted, skips: `\bskip_all\b|\bskip\s*\(`,
+			comment: "#"},
 	}
 }
 
@@ -123,7 +136,8 @@ func TestNames(rel string, text []byte) (names []TestName, known bool) {
 	starts[len(found)] = len(code)
 	for i, m := range found {
 		body := code[starts[i]:max(starts[i], starts[i+1])]
-		t := TestName{Name: firstGroup(code, m), Lines: codeLines(body), Skipped: partly || r.skips != nil && r.skips.MatchString(body)}
+		t := TestName{Name: firstGroup(code, m), Lines: codeLines(body),
+			Skipped: partly || r.skips != nil && r.skips.MatchString(body)}
 		names = append(names, t)
 	}
 	return names, true
@@ -164,7 +178,9 @@ func codeLines(body string) int {
 	return n
 }
 
-var blockComments = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?ms)^[ \t]*/\*.*?\*/`) })
+var blockComments = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?ms)^[ \t]*/\*.*?\*/`)
+})
 
 // withoutComments removes comment lines, and block comments that begin a line.
 func (r *reader) withoutComments(text string) string {
@@ -174,7 +190,8 @@ func (r *reader) withoutComments(text string) string {
 	}
 	var b strings.Builder
 	for line := range strings.Lines(text) {
-		if !strings.HasPrefix(strings.TrimSpace(line), r.comment) || strings.HasPrefix(strings.TrimSpace(line), "#[") {
+		if !strings.HasPrefix(strings.TrimSpace(line), r.comment) ||
+			strings.HasPrefix(strings.TrimSpace(line), "#[") {
 			b.WriteString(line)
 		}
 	}

@@ -13,11 +13,15 @@ import (
 
 // runnerFiles configure test runners: changing them can make any tests pass.
 var runnerFiles = []string{
-	"pytest.ini", ".pytest.ini", "conftest.py", "noxfile.py", ".coveragerc", "sitecustomize.py", "usercustomize.py",
-	"jest.config.*", "jest.setup.*", "vitest.config.*", "vitest.workspace.*", "vitest.setup.*", "karma.conf.*", "playwright.config.*", "cypress.config.*", ".mocharc*",
-	"ava.config.*", "wdio.conf.*", "nightwatch.conf.*", "jasmine.json", ".taprc", "cucumber.js", "cucumber.yml", "bunfig.toml",
+	"pytest.ini", ".pytest.ini", "conftest.py", "noxfile.py", ".coveragerc", "sitecustomize.py",
+	"usercustomize.py",
+	"jest.config.*", "jest.setup.*", "vitest.config.*", "vitest.workspace.*", "vitest.setup.*",
+	"karma.conf.*", "playwright.config.*", "cypress.config.*", ".mocharc*",
+	"ava.config.*", "wdio.conf.*", "nightwatch.conf.*", "jasmine.json", ".taprc", "cucumber.js",
+	"cucumber.yml", "bunfig.toml",
 	".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", "pnpmfile.cjs",
-	"phpunit.xml*", "behat.yml", "codeception.yml", ".rspec", ".rspec-local", "nextest.toml", ".busted", ".proverc",
+	"phpunit.xml*", "behat.yml", "codeception.yml", ".rspec", ".rspec-local", "nextest.toml",
+	".busted", ".proverc",
 }
 
 // IsRunnerConfig reports whether a file configures a test runner and nothing else. Until the
@@ -25,10 +29,11 @@ var runnerFiles = []string{
 // like the tests.
 func IsRunnerConfig(rel string) bool {
 	name := path.Base(rel)
-	return path.Base(path.Dir(rel)) == ".cargo" && strings.HasPrefix(name, "config") || slices.ContainsFunc(runnerFiles, func(pattern string) bool {
-		ok, _ := path.Match(pattern, name) // the patterns are valid
-		return ok
-	})
+	return path.Base(path.Dir(rel)) == ".cargo" && strings.HasPrefix(name, "config") ||
+		slices.ContainsFunc(runnerFiles, func(pattern string) bool {
+			ok, _ := path.Match(pattern, name) // the patterns are valid
+			return ok
+		})
 }
 
 // RunnerConfig reports whether a file, or a part of it, configures a test runner: see
@@ -43,7 +48,8 @@ const PackageFile = "package.json"
 
 // HasRunnerPart reports whether only a part of a file configures a runner.
 func HasRunnerPart(rel string) bool {
-	return slices.Contains([]string{PackageFile, "pyproject.toml", "setup.cfg", "tox.ini"}, path.Base(rel))
+	return slices.Contains([]string{PackageFile, "pyproject.toml", "setup.cfg", "tox.ini"},
+		path.Base(rel))
 }
 
 // RunnerPart returns the part of such a file about running tests; "" for none, for a file that
@@ -79,7 +85,8 @@ func packagePart(text []byte) string {
 	var b strings.Builder
 	scripts := stringsOf(doc["scripts"])
 	for _, key := range slices.Sorted(maps.Keys(scripts)) {
-		told := key == "test" || strings.HasPrefix(key, "test:") || key == "pretest" || key == "posttest"
+		told := key == "test" || strings.HasPrefix(key, "test:") || key == "pretest" ||
+			key == "posttest"
 		if told && !strings.Contains(scripts[key], "no test specified") {
 			b.WriteString(key + "\x00" + scripts[key] + "\x00")
 		}
@@ -111,15 +118,24 @@ func stringsOf(raw json.RawMessage) map[string]string {
 // entries returns the files that programs read first, in order of precedence.
 func entries() map[string][]string {
 	node := []string{PackageFile, ".npmrc", ".yarnrc.yml", ".pnpmfile.cjs"}
-	jvm := []string{"build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "gradle.properties", "gradlew"}
+	jvm := []string{"build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts",
+		"gradle.properties", "gradlew"}
 	return map[string][]string{
-		"make": {"GNUmakefile", "makefile", "Makefile"}, "gmake": {"GNUmakefile", "makefile", "Makefile"},
-		"just": {"justfile", "Justfile", ".justfile"}, "task": {"Taskfile.yml", "taskfile.yml", "Taskfile.yaml", "taskfile.yaml"}, "mise": {"mise.toml", ".mise.toml"},
-		"npm": node, "npx": node, "pnpm": node, "yarn": node, "bun": node, "deno": {"deno.json", "deno.jsonc"},
-		"rake": {"Rakefile", "rakefile", "Rakefile.rb"}, "tox": {"tox.ini"}, "nox": {"noxfile.py"}, "hatch": {"pyproject.toml"}, "pdm": {"pyproject.toml"},
-		"gradle": jvm, "gradlew": jvm, "mvn": {"pom.xml", ".mvn/maven.config", ".mvn/jvm.config"}, "mvnw": {"pom.xml", ".mvn/maven.config", ".mvn/jvm.config"},
-		"cargo": {".cargo/config.toml", ".cargo/config"}, "mix": {"mix.exs", "test/test_helper.exs"}, "composer": {"composer.json"}, "ctest": {"CMakeLists.txt", "CTestTestfile.cmake"},
-		"bazel": {".bazelrc"}, "ant": {"build.xml"}, "sbt": {"build.sbt"}, "invoke": {"tasks.py"}, "inv": {"tasks.py"}, "earthly": {"Earthfile"}, "dagger": {"dagger.json"},
+		"make":  {"GNUmakefile", "makefile", "Makefile"},
+		"gmake": {"GNUmakefile", "makefile", "Makefile"},
+		"just":  {"justfile", "Justfile", ".justfile"}, "task": {"Taskfile.yml", "taskfile.yml",
+			"Taskfile.yaml", "taskfile.yaml"}, "mise": {"mise.toml", ".mise.toml"},
+		"npm": node, "npx": node, "pnpm": node, "yarn": node, "bun": node,
+		"deno": {"deno.json", "deno.jsonc"},
+		"rake": {"Rakefile", "rakefile", "Rakefile.rb"}, "tox": {"tox.ini"}, "nox": {"noxfile.py"},
+		"hatch": {"pyproject.toml"}, "pdm": {"pyproject.toml"},
+		"gradle": jvm, "gradlew": jvm, "mvn": {"pom.xml", ".mvn/maven.config", ".mvn/jvm.config"},
+		"mvnw":  {"pom.xml", ".mvn/maven.config", ".mvn/jvm.config"},
+		"cargo": {".cargo/config.toml", ".cargo/config"}, "mix": {"mix.exs",
+			"test/test_helper.exs"}, "composer": {"composer.json"},
+		"ctest": {"CMakeLists.txt", "CTestTestfile.cmake"},
+		"bazel": {".bazelrc"}, "ant": {"build.xml"}, "sbt": {"build.sbt"}, "invoke": {"tasks.py"},
+		"inv": {"tasks.py"}, "earthly": {"Earthfile"}, "dagger": {"dagger.json"},
 	}
 }
 
@@ -149,7 +165,9 @@ type follower struct {
 
 // words splits a line roughly: surplus words name no file.
 func words(line string) []string {
-	return strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\n\r;&|()<>'\"`{}$=,", r) })
+	return strings.FieldsFunc(line, func(r rune) bool {
+		return strings.ContainsRune(" \t\n\r;&|()<>'\"`{}$=,", r)
+	})
 }
 
 func (f *follower) line(line, dir string, depth int) {
@@ -162,7 +180,8 @@ func (f *follower) line(line, dir string, depth int) {
 			dir = path.Join(dir, list[i+1])
 			continue
 		}
-		if rel := path.Join(dir, w); !strings.HasPrefix(w, "-") && !strings.HasPrefix(rel, "../") && !path.IsAbs(w) {
+		if rel := path.Join(dir, w); !strings.HasPrefix(w, "-") && !strings.HasPrefix(rel, "../") &&
+			!path.IsAbs(w) {
 			f.script(rel, dir, depth)
 		}
 		for _, name := range entries()[path.Base(w)] {
@@ -192,7 +211,8 @@ func (f *follower) script(rel, dir string, depth int) {
 func (f *follower) scripts(line, dir string, depth int) {
 	var runs []string
 	for _, w := range words(line) {
-		if ext := path.Ext(w); ext == ".sh" || ext == ".bash" || entries()[path.Base(w)] != nil || w == "cd" || len(runs) > 0 && runs[len(runs)-1] == "cd" {
+		if ext := path.Ext(w); ext == ".sh" || ext == ".bash" || entries()[path.Base(w)] != nil ||
+			w == "cd" || len(runs) > 0 && runs[len(runs)-1] == "cd" {
 			runs = append(runs, w)
 		}
 	}
@@ -238,7 +258,9 @@ func RunText(rel, line string, text []byte) string {
 	return string(text)
 }
 
-var makeRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([^\s#:=][^:=#]*)::?(?:$|[^=:])`) })
+var makeRule = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([^\s#:=][^:=#]*)::?(?:$|[^=:])`)
+})
 
 // makeText removes the rules that none of the words needs.
 func makeText(text string, goals []string) string {
@@ -262,7 +284,9 @@ func makeText(text string, goals []string) string {
 	}
 	wanted := slices.Clone(goals)
 	if len(rules) > 0 && !slices.ContainsFunc(rules, func(r rule) bool {
-		return slices.ContainsFunc(strings.Fields(r.targets), func(t string) bool { return slices.Contains(goals, t) })
+		return slices.ContainsFunc(strings.Fields(r.targets), func(t string) bool {
+			return slices.Contains(goals, t)
+		})
 	}) {
 		wanted = append(wanted, strings.Fields(rules[0].targets)...)
 	}
@@ -271,7 +295,9 @@ func makeText(text string, goals []string) string {
 	for grew := true; grew; {
 		grew = false
 		for i, r := range rules {
-			needed := slices.ContainsFunc(strings.Fields(r.targets), func(t string) bool { return slices.Contains(wanted, t) || strings.Contains(t, "%") })
+			needed := slices.ContainsFunc(strings.Fields(r.targets), func(t string) bool {
+				return slices.Contains(wanted, t) || strings.Contains(t, "%")
+			})
 			if !done[i] && needed && !strings.HasPrefix(r.targets, ".PHONY") {
 				done[i], grew = true, true
 				wanted = append(wanted, strings.Fields(r.needs)...)

@@ -72,7 +72,8 @@ func (r *shellReader) call(args []*syntax.Word) {
 	for i, arg := range args {
 		words[i] = r.word(arg.Parts)
 	}
-	for led := false; len(words) > 0 && (slices.Contains(beside, words[0]) || led && isOption(words[0])); led = true {
+	for led := false; len(words) > 0 &&
+		(slices.Contains(beside, words[0]) || led && isOption(words[0])); led = true {
 		words = words[1:]
 	}
 	if len(words) == 0 {
@@ -83,12 +84,15 @@ func (r *shellReader) call(args []*syntax.Word) {
 	case name == "cd" && len(words) > 0:
 		r.dir = inDir(r.dir, words[0])
 	case slices.Contains(shells, name):
-		if i := slices.IndexFunc(words, func(w string) bool { return isFlag(w) && strings.HasSuffix(w, "c") }); i >= 0 && i+1 < len(words) {
+		if i := slices.IndexFunc(words, func(w string) bool {
+			return isFlag(w) && strings.HasSuffix(w, "c")
+		}); i >= 0 && i+1 < len(words) {
 			inner := &shellReader{dir: r.dir}
 			inner.read(words[i+1])
 			r.files = append(r.files, inner.files...)
 		}
-	case slices.Contains(showers, name), name == "git" && slices.ContainsFunc(words, func(w string) bool { return slices.Contains(gitShowers, w) }):
+	case slices.Contains(showers, name), name == "git" &&
+		slices.ContainsFunc(words, func(w string) bool { return slices.Contains(gitShowers, w) }):
 		for _, w := range words {
 			// as in git show HEAD:a_test.go
 			if _, file, revision := strings.Cut(w, ":"); revision && name == "git" {

@@ -204,8 +204,9 @@ const (
 // Line returns the event as one line of JSON without a line ending, as in the journal, safe to
 // display.
 func (e Event) Line() ([]byte, error) {
-	for _, s := range []*string{&e.Key, &e.System, &e.Slice, &e.Agent, &e.Runner, &e.Status, &e.Step, &e.From, &e.Outcome, &e.Detail,
-		&e.Branch, &e.Commit, &e.Target, &e.Tree, &e.Command, &e.Reason, &e.By, &e.Setting, &e.Value} {
+	for _, s := range []*string{&e.Key, &e.System, &e.Slice, &e.Agent, &e.Runner, &e.Status,
+		&e.Step, &e.From, &e.Outcome, &e.Detail, &e.Branch, &e.Commit, &e.Target, &e.Tree,
+		&e.Command, &e.Reason, &e.By, &e.Setting, &e.Value} {
 		*s = clip(*s)
 	}
 	e.SchemaVersion = 1
@@ -244,7 +245,8 @@ func parse(line []byte) (Event, error) {
 	switch year := e.Time.Year(); {
 	case e.Kind == "" || e.Time.IsZero() || year < 1970 || year > 9999:
 		return Event{}, errors.New("not an event")
-	case e.Attempt < 0 || e.Until != nil && (e.Until.UTC().Year() < 0 || e.Until.UTC().Year() > 9999):
+	case e.Attempt < 0 ||
+		e.Until != nil && (e.Until.UTC().Year() < 0 || e.Until.UTC().Year() > 9999):
 		return Event{}, fmt.Errorf("%s: not an event", e.Kind)
 	}
 	return e, nil
@@ -268,7 +270,8 @@ func (p Progress) Since(before Progress, of Event) []Event {
 		}
 		events = append(events, e)
 	}
-	if p.Tests != before.Tests || p.SecurityTests != before.SecurityTests || p.Failing != before.Failing {
+	if p.Tests != before.Tests || p.SecurityTests != before.SecurityTests ||
+		p.Failing != before.Failing {
 		e := of
 		e.Kind, e.Tests, e.SecurityTests = Tests, &p.Tests, &p.SecurityTests
 		if p.Failing >= 0 { // negative if unknown

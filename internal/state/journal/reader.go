@@ -136,7 +136,8 @@ func (r *Reader) more() (bool, error) {
 	if n, err := r.read(); n > 0 || err != nil {
 		return n > 0, err
 	}
-	if there, err := durable.Stat(r.j.Path()); err == nil && os.SameFile(there, r.info) || errors.Is(err, fs.ErrNotExist) {
+	if there, err := durable.Stat(r.j.Path()); err == nil && os.SameFile(there, r.info) ||
+		errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	files, err := r.j.files()

@@ -52,19 +52,21 @@ func (e *either) now() Keeper {
 	return e.files // if there is no state, its error tells so
 }
 
-func (e *either) Traits() tracker.Traits                                 { return e.now().Traits() }
-func (e *either) Load() (*tracker.Contents, error)                       { return e.now().Load() }
-func (e *either) Do(ctx context.Context, f func(tracker.Tx) error) error { return e.now().Do(ctx, f) }
-func (e *either) Refresh(ctx context.Context) error                      { return e.now().Refresh(ctx) }
-func (e *either) Prompt(id string) string                                { return e.now().Prompt(id) }
-func (e *either) Watch() []string                                        { return e.now().Watch() }
-func (e *either) Line(compact bool) tracker.Line                         { return e.now().Line(compact) }
-func (e *either) Roadmap() (*roadmap.Roadmap, error)                     { return e.now().Roadmap() }
-func (e *either) Check() []tracker.Complaint                             { return e.now().Check() }
-func (e *either) Repair(ctx context.Context) ([]string, error)           { return e.now().Repair(ctx) }
-func (e *either) Read(id string) (*slice.File, error)                    { return e.now().Read(id) }
-func (e *either) Own(id string) (plan.Item, bool)                        { return e.now().Own(id) }
-func (e *either) ReadProject() (*slice.ProjectState, error)              { return e.now().ReadProject() }
+func (e *either) Traits() tracker.Traits           { return e.now().Traits() }
+func (e *either) Load() (*tracker.Contents, error) { return e.now().Load() }
+func (e *either) Do(ctx context.Context, f func(tracker.Tx) error) error {
+	return e.now().Do(ctx, f)
+}
+func (e *either) Refresh(ctx context.Context) error            { return e.now().Refresh(ctx) }
+func (e *either) Prompt(id string) string                      { return e.now().Prompt(id) }
+func (e *either) Watch() []string                              { return e.now().Watch() }
+func (e *either) Line(compact bool) tracker.Line               { return e.now().Line(compact) }
+func (e *either) Roadmap() (*roadmap.Roadmap, error)           { return e.now().Roadmap() }
+func (e *either) Check() []tracker.Complaint                   { return e.now().Check() }
+func (e *either) Repair(ctx context.Context) ([]string, error) { return e.now().Repair(ctx) }
+func (e *either) Read(id string) (*slice.File, error)          { return e.now().Read(id) }
+func (e *either) Own(id string) (plan.Item, bool)              { return e.now().Own(id) }
+func (e *either) ReadProject() (*slice.ProjectState, error)    { return e.now().ReadProject() }
 
 // Follow implements tracker.Follower. A legacy STATE.md is a single file.
 func (e *either) Follow() (stop func()) { return e.files.Follow() }
@@ -89,7 +91,8 @@ func (e *either) Migrate(ctx context.Context, dryRun bool) (*slice.Migration, er
 	return e.now().Migrate(ctx, dryRun)
 }
 
-func (e *either) Rename(ctx context.Context, old, id string, was []string, do func() error) (*slice.Moved, error) {
+func (e *either) Rename(ctx context.Context, old, id string, was []string,
+	do func() error) (*slice.Moved, error) {
 	return e.now().Rename(ctx, old, id, was, do)
 }
 
@@ -98,7 +101,8 @@ func (e *either) Remove(ctx context.Context, id string, do func() error) (*slice
 }
 
 // Rename returns an error: people maintain the rows of a legacy STATE.md.
-func (s *Store) Rename(_ context.Context, old, _ string, _ []string, _ func() error) (*slice.Moved, error) {
+func (s *Store) Rename(_ context.Context, old, _ string, _ []string,
+	_ func() error) (*slice.Moved, error) {
 	return nil, rowOf(old)
 }
 

@@ -58,7 +58,8 @@ func (s *Store) Watch() []string { return []string{statedir.Path(s.root)} }
 func (s *Store) Line(compact bool) tracker.Line { return s.Dir.Line(compact) }
 
 // Decide appends project-wide decisions to DECISIONS.md and returns their numbers.
-func (s *Store) Decide(ctx context.Context, at time.Time, texts ...string) (ids []string, err error) {
+func (s *Store) Decide(ctx context.Context, at time.Time,
+	texts ...string) (ids []string, err error) {
 	return s.Dir.Decide(ctx, at, texts...)
 }
 
@@ -81,7 +82,8 @@ func (s *Store) Check() []tracker.Complaint {
 			help = ""
 		}
 		all = append(all, tracker.Complaint{Check: "format", Severity: tracker.Note, Help: help,
-			Warning: plan.Warning{Path: stateFile, Message: "all state is in this one file, which sessions can't share safely"}})
+			Warning: plan.Warning{Path: stateFile,
+				Message: "all state is in this one file, which sessions can't share safely"}})
 	}
 	return append(all, s.Dir.Complaints(c)...)
 }
@@ -125,7 +127,8 @@ func (s *Store) unreadable() error {
 	if err := s.Dir.State().Err; err != nil {
 		return fmt.Errorf("%s can't be read: %w", stateFile, err)
 	}
-	return fmt.Errorf("%s can't be read: %w. Add one, or move the file away and run gl init", stateFile, slice.ErrNoTable)
+	return fmt.Errorf("%s can't be read: %w. Add one, or move the file away and run gl init",
+		stateFile, slice.ErrNoTable)
 }
 
 // rows returns the slices of the table, with their entries in the side file.
@@ -242,7 +245,9 @@ func (t *tx) Claim(id, token string) error {
 	if err != nil {
 		return err
 	}
-	if err := t.s.edit(it, func(f *slice.File) error { return f.Claim(token, t.s.Dir.Now()) }); err != nil {
+	if err := t.s.edit(it, func(f *slice.File) error {
+		return f.Claim(token, t.s.Dir.Now())
+	}); err != nil {
 		return err
 	}
 	t.seen.One(it.ID, token)
@@ -397,7 +402,8 @@ func homeless(n *slice.NewSlice, graph bool) []string {
 		given   bool
 		inGraph bool
 	}{
-		{"milestone", n.Milestone != "", true}, {"contracts", len(n.Contracts) > 0, true}, {"what", n.What != "", true}, {"why", n.Why != "", false},
+		{"milestone", n.Milestone != "", true}, {"contracts", len(n.Contracts) > 0, true},
+		{"what", n.What != "", true}, {"why", n.Why != "", false},
 	} {
 		if f.given && !(f.inGraph && graph) {
 			lost = append(lost, f.key)

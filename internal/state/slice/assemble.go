@@ -33,7 +33,8 @@ func (v *view) assemble() *assembly {
 	if again {
 		a.items, a.lines, a.warnings = last.items, last.lines, last.warnings
 	} else {
-		a.items, a.lines, a.warnings = plan.Pointers(make([]plan.Item, n)), make([]*line, n), map[int][]plan.Warning{}
+		a.items, a.lines, a.warnings = plan.Pointers(make([]plan.Item, n)), make([]*line, n),
+			map[int][]plan.Warning{}
 	}
 	changed := make([]int, 0, n)
 	for i := range v.ix.ids {
@@ -42,14 +43,16 @@ func (v *view) assemble() *assembly {
 		}
 	}
 	if again && len(changed) > 0 { // other views share the lists and the old items
-		a.items, a.lines, a.warnings = slices.Clone(a.items), slices.Clone(a.lines), maps.Clone(a.warnings)
+		a.items, a.lines, a.warnings = slices.Clone(a.items), slices.Clone(a.lines),
+			maps.Clone(a.warnings)
 		for _, i := range changed {
 			a.items[i] = new(plan.Item)
 		}
 	}
 	var mu sync.Mutex
 	inParallel(len(changed), func(from, to int) {
-		part := assembly{ix: a.ix, items: a.items, lines: a.lines, warnings: map[int][]plan.Warning{}}
+		part := assembly{ix: a.ix, items: a.items, lines: a.lines,
+			warnings: map[int][]plan.Warning{}}
 		own := *v // collects the warnings
 		for _, i := range changed[from:to] {
 			part.add(&own, i)

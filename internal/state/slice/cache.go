@@ -27,7 +27,8 @@ func refresh[T any](old *cached[T], path string, parse func([]byte, statcache.St
 }
 
 // refreshIn is like refresh, for a file in a directory that package durable has just read.
-func refreshIn[T any](old *cached[T], path string, parse func([]byte, statcache.Stamp) T) *cached[T] {
+func refreshIn[T any](old *cached[T], path string,
+	parse func([]byte, statcache.Stamp) T) *cached[T] {
 	if old != nil && old.trusted {
 		if s, err := statcache.Stat(path); err == nil && old.is(s) {
 			return old

@@ -57,9 +57,11 @@ func (cs *changes) completeChange() error {
 		return fmt.Errorf("read %s: %w", sliceRel(changeFile), bareError(err))
 	}
 	var c change
-	if err := json.Unmarshal(data, &c); err != nil || c.SchemaVersion != 1 || c.Gone != "" && sliceid.Valid(c.Gone) != nil ||
+	if err := json.Unmarshal(data, &c); err != nil || c.SchemaVersion != 1 ||
+		c.Gone != "" && sliceid.Valid(c.Gone) != nil ||
 		slices.ContainsFunc(c.Files, func(f fileChange) bool { return !f.mayBe() }) {
-		return fmt.Errorf("%s isn't a change that gl has begun: look at it, and remove it", sliceRel(changeFile))
+		return fmt.Errorf("%s isn't a change that gl has begun: look at it, and remove it",
+			sliceRel(changeFile))
 	}
 	if err := cs.applyChange(&c); err != nil {
 		return err
@@ -174,7 +176,8 @@ type Moved struct {
 // Rename changes the id of a slice in its file, in GRAPH.json, and in the dependencies of other
 // slices, as one change. was are the ids under which it was attempted, which its file notes. do
 // runs under the lock before anything changes.
-func (s *Store) Rename(ctx context.Context, old, id string, was []string, do func() error) (*Moved, error) {
+func (s *Store) Rename(ctx context.Context, old, id string, was []string,
+	do func() error) (*Moved, error) {
 	return s.move(ctx, old, id, was, do)
 }
 
@@ -183,12 +186,14 @@ func (s *Store) Remove(ctx context.Context, id string, do func() error) (*Moved,
 	return s.move(ctx, id, "", nil, do)
 }
 
-func (s *Store) move(ctx context.Context, old, id string, was []string, do func() error) (m *Moved, err error) {
+func (s *Store) move(ctx context.Context, old, id string, was []string,
+	do func() error) (m *Moved, err error) {
 	err = s.locked(ctx, func() error {
 		s.Dir.mu.Lock()
 		v, err := s.files.lookAtAll()
 		if err == nil && v.graph.err != nil {
-			err = fmt.Errorf("%s can't be read: %w; gl doctor says more", stateRel("GRAPH.json"), bareError(v.graph.err))
+			err = fmt.Errorf("%s can't be read: %w; gl doctor says more", stateRel("GRAPH.json"),
+				bareError(v.graph.err))
 		}
 		if err == nil && id != "" {
 			err = v.free(id)
@@ -221,7 +226,8 @@ func (s *Store) move(ctx context.Context, old, id string, was []string, do func(
 }
 
 // moveFiles adds to c the slice's own file and the files of slices that depend on it.
-func (cs *changes) moveFiles(c *change, m *Moved, ids []string, old, id string, was []string) error {
+func (cs *changes) moveFiles(c *change, m *Moved, ids []string, old, id string,
+	was []string) error {
 	for _, other := range ids {
 		data, f, err := cs.files.readForEdit(other)
 		if corrupt := new(CorruptError); errors.As(err, &corrupt) && other != old {

@@ -35,14 +35,17 @@ func (v *view) newFile(id, now string) (*File, error) {
 		return nil, err
 	}
 	for _, set := range [][2]string{
-		{"id", id}, {"status", it.Status}, {"step", it.Step}, {"milestone", textline.Join(it.Milestone)}, {"updated", now},
+		{"id", id}, {"status", it.Status}, {"step", it.Step},
+		{"milestone", textline.Join(it.Milestone)}, {"updated", now},
 		{"tests", strconv.Itoa(it.Tests)}, {"security_tests", strconv.Itoa(it.SecurityTests)},
 	} {
 		if err := f.Set(set[0], set[1]); err != nil {
 			return nil, err
 		}
 	}
-	it.Deps = slices.DeleteFunc(slices.Clone(it.Deps), func(d string) bool { return sliceid.Valid(d) != nil })
+	it.Deps = slices.DeleteFunc(slices.Clone(it.Deps), func(d string) bool {
+		return sliceid.Valid(d) != nil
+	})
 	if err := f.SetList("deps", it.Deps); err != nil {
 		return nil, err
 	}
@@ -66,7 +69,8 @@ func (v *view) body(it plan.Item) string {
 	var what, why string
 	var contracts, files []string
 	if e := v.ix.entry(it.ID); e != nil {
-		what, why, contracts, files = lines(e.description), lines(e.why), e.contracts, e.List("files")
+		what, why, contracts, files = lines(e.description), lines(e.why), e.contracts,
+			e.List("files")
 	}
 	section := func(name, text string, list []string) {
 		b.WriteString("\n## " + name + "\n")

@@ -45,7 +45,8 @@ type Dir struct {
 
 // NewDir returns the Dir of the project at root, an absolute path. It reads nothing yet.
 func NewDir(root string) *Dir {
-	d := &Dir{Now: time.Now, root: root, program: statcache.Program(), worth: statcache.Worth(worthKeeping), many: statcache.Worth(logFrom)}
+	d := &Dir{Now: time.Now, root: root, program: statcache.Program(),
+		worth: statcache.Worth(worthKeeping), many: statcache.Worth(logFrom)}
 	d.index = sync.OnceValue(d.readIndex)
 	return d
 }
@@ -196,5 +197,6 @@ func (d *Dir) State() StateText {
 	defer d.mu.Unlock()
 	f := d.readState(&d.state, "STATE.md")
 	rows, table := f.rows()
-	return StateText{There: f.there, Text: f.body, Rows: rows, Table: table, Changed: d.state.stamp.Changed(), Err: bareError(f.err)}
+	return StateText{There: f.there, Text: f.body, Rows: rows, Table: table,
+		Changed: d.state.stamp.Changed(), Err: bareError(f.err)}
 }

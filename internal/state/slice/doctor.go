@@ -33,14 +33,16 @@ func (d *Dir) Complaints(c *tracker.Contents) []tracker.Complaint {
 	if c.Unsure != "" {
 		all = append(all, tracker.Complaint{
 			Check: "graph", Severity: tracker.Broken,
-			Warning: plan.Warning{Path: stateRel("GRAPH.json"), Message: c.Unsure + "; slices that don't name their own deps aren't launched"},
-			Help:    "edit " + stateRel("GRAPH.json"),
+			Warning: plan.Warning{Path: stateRel("GRAPH.json"),
+				Message: c.Unsure + "; slices that don't name their own deps aren't launched"},
+			Help: "edit " + stateRel("GRAPH.json"),
 		})
 	}
 	for _, path := range d.Unfinished() {
 		all = append(all, tracker.Complaint{
 			Check: "leftovers", Fixable: true,
-			Warning: plan.Warning{Path: path, Message: "a migration was interrupted, or is running"},
+			Warning: plan.Warning{Path: path,
+				Message: "a migration was interrupted, or is running"},
 		})
 	}
 	return all
@@ -61,7 +63,8 @@ func (d *Dir) Unfinished() []string {
 
 // checkView checks that STATE.md is up to date.
 func (p *statePage) checkView() []tracker.Complaint {
-	bad := tracker.Complaint{Check: "state-md", Warning: plan.Warning{Path: stateRel("STATE.md")}, Fixable: true}
+	bad := tracker.Complaint{Check: "state-md", Warning: plan.Warning{Path: stateRel("STATE.md")},
+		Fixable: true}
 	stale, byHand, err := p.viewState()
 	switch {
 	case err != nil:
@@ -85,7 +88,8 @@ func (p *statePage) viewState() (stale, byHand bool, err error) {
 	if err != nil {
 		return false, false, err
 	}
-	return !old.there || old.text != text, old.there && !generated(old.text) && !textline.Blank(old.text), nil
+	return !old.there || old.text != text, old.there && !generated(old.text) &&
+		!textline.Blank(old.text), nil
 }
 
 // checkProject checks project-state.json and the types in it. Everything else ignores a value
@@ -93,7 +97,8 @@ func (p *statePage) viewState() (stale, byHand bool, err error) {
 func (d *Dir) checkProject(c *tracker.Contents) []tracker.Complaint {
 	path := stateRel(projectFile)
 	complain := func(severity tracker.Severity, message, help string) tracker.Complaint {
-		return tracker.Complaint{Check: "project-state", Severity: severity, Warning: plan.Warning{Path: path, Message: message}, Help: help}
+		return tracker.Complaint{Check: "project-state", Severity: severity,
+			Warning: plan.Warning{Path: path, Message: message}, Help: help}
 	}
 	ps, err := d.ReadProject()
 	if err != nil {
@@ -109,11 +114,14 @@ func (d *Dir) checkProject(c *tracker.Contents) []tracker.Complaint {
 		note := complain(tracker.Note, "", "")
 		switch note.Item = id; {
 		case i < 0:
-			note.Message, note.Help = id+" is marked as paused, but no such slice exists", "edit "+path
+			note.Message, note.Help = id+" is marked as paused, but no such slice exists",
+				"edit "+path
 		case c.Items[i].Corrupt == "" && plan.Classify(c.Items[i].Status) == plan.Done:
 			note.Message, note.Help = id+" is marked as paused, but is complete", "gl resume "+id
-		case mark.ResumeFile != "" && !paths.Exists(filepath.Join(d.root, filepath.FromSlash(mark.ResumeFile))):
-			note.Path, note.Message, note.Help = mark.ResumeFile, "the hand-off file of "+id+" is missing", "gl pause "+id+" writes a new one"
+		case mark.ResumeFile != "" &&
+			!paths.Exists(filepath.Join(d.root, filepath.FromSlash(mark.ResumeFile))):
+			note.Path, note.Message, note.Help = mark.ResumeFile,
+				"the hand-off file of "+id+" is missing", "gl pause "+id+" writes a new one"
 		default:
 			continue
 		}
@@ -130,7 +138,8 @@ func wrongTypes(data []byte) []string {
 	}
 	var bad []string
 	for _, k := range []struct{ key, kinds, words string }{
-		{"overview", `{"`, "an object"}, {"session", `{"`, "an object"}, {"blockers", `["`, "a list"}, {"paused", `{`, "an object"},
+		{"overview", `{"`, "an object"}, {"session", `{"`, "an object"},
+		{"blockers", `["`, "a list"}, {"paused", `{`, "an object"},
 	} {
 		raw := strings.TrimSpace(string(top[k.key]))
 		if raw != "" && raw != "null" && !strings.Contains(k.kinds, raw[:1]) {
@@ -186,7 +195,8 @@ func (d *Dir) ClearUp(lock func() error) (did []string, err error) {
 	after := d.Unfinished()
 	for _, path := range left {
 		if !slices.Contains(after, path) {
-			did = append(did, fmt.Sprintf("completed or removed the interrupted migration in %s", path))
+			did = append(did,
+				fmt.Sprintf("completed or removed the interrupted migration in %s", path))
 		}
 	}
 	return did, err

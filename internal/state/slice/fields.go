@@ -16,9 +16,10 @@ import (
 type Setter int
 
 const (
-	ByGL     Setter = iota // gl's own commands change it; gl state set treats it like an unknown key
-	ByPerson               // people
-	ByAgent                // people, and the slice's own agent: its progress and what it found out
+	// gl's own commands change it; gl state set treats it like an unknown key
+	ByGL     Setter = iota
+	ByPerson        // people
+	ByAgent         // people, and the slice's own agent: its progress and what it found out
 )
 
 // A Field is a key of a slice file's front matter. The table below has all that gl knows: a new
@@ -50,9 +51,11 @@ var fields = [...]Field{
 	{Key: "tests", By: ByAgent, check: checkCount, word: true, row: 6, cell: true,
 		value: numberValue{at: func(it *plan.Item) *int { return &it.Tests }, parse: count}},
 	{Key: "security_tests", By: ByAgent, check: checkCount, word: true, row: 7, cell: true,
-		value: numberValue{at: func(it *plan.Item) *int { return &it.SecurityTests }, parse: count}},
+		value: numberValue{at: func(it *plan.Item) *int { return &it.SecurityTests },
+			parse: count}},
 	{Key: "failing", By: ByAgent, check: checkCount, word: true, row: 12, value: failingValue{}},
-	{Key: "tests_failing", By: ByAgent, check: checkCount, word: true}, // older files; see failingValue
+	// older files; see failingValue
+	{Key: "tests_failing", By: ByAgent, check: checkCount, word: true},
 	{Key: "deps", By: ByPerson, word: true, row: 13, cell: true},
 	{Key: "milestone", By: ByPerson, graph: true,
 		value: textValue{at: func(it *plan.Item) *string { return &it.Milestone }}},
@@ -64,18 +67,22 @@ var fields = [...]Field{
 	{Key: "updated", By: ByPerson, word: true,
 		value: textValue{at: func(it *plan.Item) *string { return &it.Updated }}},
 	{Key: "waiting_for", By: ByAgent, row: 9,
-		value: textValue{at: func(it *plan.Item) *string { return &it.WaitingFor }, parse: noneAsEmpty}},
+		value: textValue{at: func(it *plan.Item) *string { return &it.WaitingFor },
+			parse: noneAsEmpty}},
 	{Key: "waiting_kind", By: ByPerson, check: checkWaitKind, row: 10,
-		value: textValue{at: func(it *plan.Item) *string { return (*string)(&it.WaitKind) }, parse: strings.ToLower}},
+		value: textValue{at: func(it *plan.Item) *string { return (*string)(&it.WaitKind) },
+			parse: strings.ToLower}},
 	{Key: "review", By: ByPerson, check: checkReview},
 	{Key: "agent", By: ByPerson, check: checkModel,
 		value: textValue{at: func(it *plan.Item) *string { return &it.Agent }, parse: noneAsEmpty}},
 	{Key: "model", By: ByPerson, check: checkModel,
 		value: textValue{at: func(it *plan.Item) *string { return &it.Model }, parse: noneAsEmpty}},
 	{Key: "wave", By: ByPerson, word: true, graph: true,
-		value: numberValue{at: func(it *plan.Item) *int { return &it.Wave }, parse: rank, none: plan.None}},
+		value: numberValue{at: func(it *plan.Item) *int { return &it.Wave }, parse: rank,
+			none: plan.None}},
 	{Key: "priority", By: ByPerson, word: true, graph: true,
-		value: numberValue{at: func(it *plan.Item) *int { return &it.Priority }, parse: rank, none: plan.None}},
+		value: numberValue{at: func(it *plan.Item) *int { return &it.Priority }, parse: rank,
+			none: plan.None}},
 	{Key: "contracts", By: ByAgent},
 	{Key: "wraps", By: ByPerson,
 		value: listValue{at: func(it *plan.Item) *[]string { return &it.Wraps }, parse: expandAll}},
@@ -83,7 +90,8 @@ var fields = [...]Field{
 		value: listValue{at: func(it *plan.Item) *[]string { return &it.Files }}},
 	{Key: "id", By: ByPerson, word: true, row: 1, cell: true},
 	{Key: "verified", word: true, row: 11,
-		value: textValue{at: func(it *plan.Item) *string { return (*string)(&it.Verified) }, parse: verified}},
+		value: textValue{at: func(it *plan.Item) *string { return (*string)(&it.Verified) },
+			parse: verified}},
 	{Key: "new_tests", word: true, value: gainValue{}},
 	{Key: renamedFrom, value: listValue{at: func(it *plan.Item) *[]string { return &it.Was }}},
 	{Key: "branch"},
@@ -152,8 +160,8 @@ func Check(key, value string) (string, error) {
 // Statuses returns those that help and completion name; plan.Classify accepts other spellings,
 // too.
 func Statuses() []string {
-	return []string{"pending", "ready", "in_progress", "tests", "implementing", "security", "fixing",
-		"verifying", "complete", "failed", "paused"}
+	return []string{"pending", "ready", "in_progress", "tests", "implementing",
+		"security", "fixing", "verifying", "complete", "failed", "paused"}
 }
 
 func checkStatus(_, value string) (string, error) {
@@ -164,7 +172,8 @@ func checkStatus(_, value string) (string, error) {
 	if meant := suggest.Match(value, Statuses()); meant != "" {
 		hint = ", did you mean " + meant + "?"
 	}
-	return "", fmt.Errorf("unknown status %q%s (known: %s)", value, hint, strings.Join(Statuses(), ", "))
+	return "", fmt.Errorf("unknown status %q%s (known: %s)", value, hint,
+		strings.Join(Statuses(), ", "))
 }
 
 func checkCount(key, value string) (string, error) {
@@ -177,7 +186,8 @@ func checkCount(key, value string) (string, error) {
 
 func checkWaitKind(key, value string) (string, error) {
 	if value != "" && !slices.Contains(plan.WaitKinds(), value) {
-		return "", fmt.Errorf("%s must be %s, or empty, not %q", key, strings.Join(plan.WaitKinds(), " or "), value)
+		return "", fmt.Errorf("%s must be %s, or empty, not %q", key,
+			strings.Join(plan.WaitKinds(), " or "), value)
 	}
 	return value, nil
 }
@@ -194,14 +204,16 @@ func Reviews() []string { return []string{ReviewAlways, ReviewVerify, ReviewNeve
 
 func checkReview(key, value string) (string, error) {
 	if value != "" && !slices.Contains(Reviews(), value) {
-		return "", fmt.Errorf("%s must be one of %s, or empty, not %q", key, strings.Join(Reviews(), ", "), value)
+		return "", fmt.Errorf("%s must be one of %s, or empty, not %q", key,
+			strings.Join(Reviews(), ", "), value)
 	}
 	return value, nil
 }
 
 func checkModel(key, value string) (string, error) {
 	if value != "" && !agent.IsModel(value) {
-		return "", fmt.Errorf("%s must be a name of letters, digits and -_.:/@[], or empty, not %q", key, value)
+		return "", fmt.Errorf("%s must be a name of letters, digits and -_.:/@[], or empty, not %q",
+			key, value)
 	}
 	return value, nil
 }

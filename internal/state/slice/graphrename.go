@@ -51,7 +51,8 @@ func graphStrings(data []byte, text string) ([]graphString, error) {
 				return nil, err
 			}
 			at := &stack[len(stack)-1]
-			isKey := !at.list && strings.HasPrefix(strings.TrimLeft(string(data[i+1:min(len(data), i+64)]), " \t\r\n"), ":")
+			isKey := !at.list && strings.HasPrefix(strings.TrimLeft(string(data[i+1:min(len(data),
+				i+64)]), " \t\r\n"), ":")
 			if s == text {
 				found = append(found, graphString{from, i + 1, at.key, isKey, at.list})
 			}
@@ -65,7 +66,8 @@ func graphStrings(data []byte, text string) ([]graphString, error) {
 
 // isText reports whether the values of a key are prose.
 func isText(key string) bool {
-	return slices.Contains([]string{"name", "title", "description", "what", "why", "milestone", "contracts"}, key)
+	return slices.Contains([]string{"name", "title", "description", "what", "why", "milestone",
+		"contracts"}, key)
 }
 
 // renameInGraph changes a slice's id everywhere in the graph; all other bytes stay the same.
@@ -114,7 +116,8 @@ func removeFromGraph(data []byte, id string) ([]byte, error) {
 			out = putIn(out, from, end, "")
 		}
 	}
-	return out, checkMapped(before, out, func(have string) (string, bool) { return have, have != id }, id)
+	return out, checkMapped(before, out,
+		func(have string) (string, bool) { return have, have != id }, id)
 }
 
 // dropEntry removes the entry of a slice, if there is one.
@@ -136,7 +139,8 @@ func dropEntry(data []byte, id string) ([]byte, error) {
 	for i, raw := range doc.Elements(path...) {
 		var s string
 		var entry map[string]any
-		if json.Unmarshal(raw, &s) == nil && s == id || json.Unmarshal(raw, &entry) == nil && fmt.Sprint(entry["id"]) == id {
+		if json.Unmarshal(raw, &s) == nil && s == id ||
+			json.Unmarshal(raw, &entry) == nil && fmt.Sprint(entry["id"]) == id {
 			doc.RemoveElement(i, path...)
 			break
 		}
@@ -190,7 +194,8 @@ func checkMapped(before *graph, out []byte, to func(string) (string, bool), id s
 		if !keep {
 			continue
 		}
-		if i >= len(after.entries) || after.entries[i].id != want || !equal(after.entries[i].deps, mapped(e.deps)) {
+		if i >= len(after.entries) || after.entries[i].id != want ||
+			!equal(after.entries[i].deps, mapped(e.deps)) {
 			return byHand
 		}
 		i++

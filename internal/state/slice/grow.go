@@ -49,7 +49,8 @@ func (n *NewSlice) clean() error {
 	if n.Name = textline.Join(n.Name); n.Name == "" {
 		return errors.New("a slice needs a name")
 	}
-	n.What, n.Why, n.Milestone = textline.Join(n.What), textline.Join(n.Why), textline.Join(n.Milestone)
+	n.What, n.Why, n.Milestone = textline.Join(n.What), textline.Join(n.Why),
+		textline.Join(n.Milestone)
 	return nil
 }
 
@@ -92,7 +93,8 @@ func (d *Dir) AddToGraph(n *NewSlice, deps []string) (added bool, err error) {
 
 // graphEntry returns the graph entry of a new slice.
 func (n *NewSlice) graphEntry(deps []string) entry {
-	e := entry{id: n.ID, name: n.Name, description: n.What, why: n.Why, deps: deps, hasDeps: true, contracts: n.Contracts}
+	e := entry{id: n.ID, name: n.Name, description: n.What, why: n.Why, deps: deps, hasDeps: true,
+		contracts: n.Contracts}
 	e.give("milestone", n.Milestone, nil)
 	return e
 }
@@ -127,7 +129,8 @@ func (s *Store) addFile(v *view, n *NewSlice, e entry) error {
 // admit assigns the slice its id and checks that it may be added. The caller holds s.mu.
 func (v *view) admit(n *NewSlice) (*AddedSlice, error) {
 	if v.graph.err != nil {
-		return nil, fmt.Errorf("%s can't be read: %w; gl doctor says more", stateRel("GRAPH.json"), bareError(v.graph.err))
+		return nil, fmt.Errorf("%s can't be read: %w; gl doctor says more", stateRel("GRAPH.json"),
+			bareError(v.graph.err))
 	}
 	a := &AddedSlice{}
 	if n.ID == "" {
@@ -166,7 +169,8 @@ func (v *view) free(id string) error {
 		}
 	}
 	if rows := v.rows().ids[sliceid.Key(id)]; len(rows) > 0 {
-		return fmt.Errorf("%s has a row %s, of a slice that was: choose another id", stateRel("STATE.md"), rows[0])
+		return fmt.Errorf("%s has a row %s, of a slice that was: choose another id",
+			stateRel("STATE.md"), rows[0])
 	}
 	return nil
 }

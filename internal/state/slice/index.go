@@ -39,7 +39,8 @@ const (
 // if their ids read the same and no others do.
 func newIndex(stems []string, g *graph) *index {
 	n := max(len(stems), len(g.entries))
-	ix := &index{stems: stems, g: g, ids: make([]string, 0, n), stem: make([]int, 0, n), at: make(map[string]int, n), graph: g.entries, alias: map[string]string{}}
+	ix := &index{stems: stems, g: g, ids: make([]string, 0, n), stem: make([]int, 0, n),
+		at: make(map[string]int, n), graph: g.entries, alias: map[string]string{}}
 	ix.normal = sync.OnceValue(func() map[string][]string { return byNormal(ix.ids) })
 	for i, stem := range stems {
 		ix.at[stem] = i // adjusted below
@@ -65,7 +66,9 @@ func newIndex(stems []string, g *graph) *index {
 			rest = append(rest, k)
 		}
 	}
-	sort.Slice(rest, func(i, j int) bool { return plan.NaturalLess(stems[rest[i]], stems[rest[j]]) })
+	sort.Slice(rest, func(i, j int) bool {
+		return plan.NaturalLess(stems[rest[i]], stems[rest[j]])
+	})
 	for _, k := range rest {
 		ix.add(stems[k], k)
 	}
@@ -78,7 +81,8 @@ func newIndex(stems []string, g *graph) *index {
 
 // is reports whether ix was built from exactly these lists.
 func (ix *index) is(stems []string, g *graph) bool {
-	return ix != nil && ix.g == g && len(stems) == len(ix.stems) && len(stems) > 0 && &stems[0] == &ix.stems[0]
+	return ix != nil && ix.g == g && len(stems) == len(ix.stems) && len(stems) > 0 &&
+		&stems[0] == &ix.stems[0]
 }
 
 func (ix *index) add(id string, stem int) {
@@ -123,7 +127,9 @@ func (ix *index) inOrder() []int {
 				ix.order = append(ix.order, i)
 			}
 		}
-		sort.Slice(ix.order, func(i, j int) bool { return plan.NaturalLess(ix.ids[ix.order[i]], ix.ids[ix.order[j]]) })
+		sort.Slice(ix.order, func(i, j int) bool {
+			return plan.NaturalLess(ix.ids[ix.order[i]], ix.ids[ix.order[j]])
+		})
 	}
 	return ix.order
 }

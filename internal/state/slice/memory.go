@@ -86,7 +86,8 @@ func (s *sliceFiles) list() (stems []string, notes []plan.Warning, err error) {
 	}
 	m.looks++
 	if m.log == nil {
-		if stems, notes, err = s.listSlices(); err != nil || len(stems) < s.dir.many && m.looks < manyLooks {
+		if stems, notes, err = s.listSlices(); err != nil ||
+			len(stems) < s.dir.many && m.looks < manyLooks {
 			return stems, notes, err
 		}
 		// then list again: the log must begin before the listing it vouches for

@@ -72,7 +72,8 @@ type migrator struct {
 // unused name. An unreadable row is an error that names its line, unsettled attempts are an
 // error that names them, and so is a project that isn't legacy; on error nothing changes. With
 // dryRun, nothing is written.
-func (g *migrator) MigrateFrom(ctx context.Context, read func() (*Source, error), dryRun bool) (*Migration, error) {
+func (g *migrator) MigrateFrom(ctx context.Context, read func() (*Source, error),
+	dryRun bool) (*Migration, error) {
 	if format, err := Detect(g.dir.root); err != nil {
 		return nil, err
 	} else if _, err := os.Lstat(g.dir.journalPath()); format != Legacy && err != nil {
@@ -166,11 +167,13 @@ func (g *migrator) commitMigration(m *migration) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := durable.WriteFile(filepath.Join(stage, journalFile), append(data, '\n'), 0o644); err != nil {
+	if err := durable.WriteFile(filepath.Join(stage, journalFile), append(data, '\n'),
+		0o644); err != nil {
 		return err
 	}
 	// Agents write STATE.md without the lock: a change since it was read must be migrated, too.
-	if now, err := durable.ReadFile(g.dir.path("STATE.md")); err != nil || string(now) != string(m.state) {
+	if now, err := durable.ReadFile(g.dir.path("STATE.md")); err != nil ||
+		string(now) != string(m.state) {
 		return errors.Join(err, durable.ErrChanged)
 	}
 	return durable.MoveDir(stage, g.dir.path("slices"))
@@ -200,7 +203,8 @@ func (g *migrator) readJournal() (*redo, error) {
 		err = json.Unmarshal(data, &j)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("complete the migration from %s: %w", sliceRel(journalFile), bareError(err))
+		return nil, fmt.Errorf("complete the migration from %s: %w", sliceRel(journalFile),
+			bareError(err))
 	}
 	j.Finished = true
 	return &j, nil

@@ -79,7 +79,8 @@ func (d *Dir) NoneLive() error {
 		}
 	}
 	if len(live) > 0 {
-		return fmt.Errorf("attempts are under way: %s: wait for them, or run gl stop --all", strings.Join(live, ", "))
+		return fmt.Errorf("attempts are under way: %s: wait for them, or run gl stop --all",
+			strings.Join(live, ", "))
 	}
 	return nil
 }
@@ -118,7 +119,8 @@ func strictRows(text string) ([]Row, error) {
 		}
 		r, err := strictRow(l)
 		if err != nil {
-			return nil, fmt.Errorf("%s line %d: %w: correct the line, then run gl migrate again", path, n, err)
+			return nil, fmt.Errorf("%s line %d: %w: correct the line, then run gl migrate again",
+				path, n, err)
 		}
 		// two such files would collide on a case-insensitive file system
 		key := strings.ToLower(r.ID)
@@ -161,7 +163,8 @@ func (m *migration) addFiles(g *migrator, text string, rows []Row, slices []RowS
 		return err
 	}
 	if v.graph.err != nil {
-		return fmt.Errorf("%s can't be read: %w; gl doctor says more", stateRel("GRAPH.json"), bareError(v.graph.err))
+		return fmt.Errorf("%s can't be read: %w; gl doctor says more", stateRel("GRAPH.json"),
+			bareError(v.graph.err))
 	}
 	mile := g.milestones(text)
 	now := formatTime(g.dir.Now())
@@ -173,7 +176,8 @@ func (m *migration) addFiles(g *migrator, text string, rows []Row, slices []RowS
 		m.warnRow(text, r, ids, v)
 		f, err := v.migrated(r, v.fileOf(r.ID), mile, now)
 		if err != nil {
-			return fmt.Errorf("%s line %d: %w", stateRel("STATE.md"), 1+strings.Count(text[:r.at], "\n"), err)
+			return fmt.Errorf("%s line %d: %w", stateRel("STATE.md"),
+				1+strings.Count(text[:r.at], "\n"), err)
 		}
 		m.files = append(m.files, stagedFile{r.ID + ".md", f.Bytes()})
 		m.journal.Files = append(m.journal.Files, sliceRel(r.ID+".md"))
@@ -185,7 +189,8 @@ func (m *migration) addFiles(g *migrator, text string, rows []Row, slices []RowS
 func (m *migration) warnRow(text string, r Row, ids map[string]bool, v *view) {
 	warn := func(format string, args ...any) {
 		n := 1 + strings.Count(text[:r.at], "\n")
-		m.journal.Warnings = append(m.journal.Warnings, fmt.Sprintf("%s line %d: ", stateRel("STATE.md"), n)+fmt.Sprintf(format, args...))
+		m.journal.Warnings = append(m.journal.Warnings,
+			fmt.Sprintf("%s line %d: ", stateRel("STATE.md"), n)+fmt.Sprintf(format, args...))
 	}
 	switch plan.Classify(r.Status) {
 	case plan.Unknown:
@@ -195,7 +200,8 @@ func (m *migration) warnRow(text string, r Row, ids map[string]bool, v *view) {
 	}
 	have := cells(textline.Chomp(textline.First(text[r.at:])))
 	for _, at := range []int{r.cols.tests, r.cols.security} {
-		if at >= 0 && at < len(have) && count(have[at]) == 0 && strings.ContainsAny(have[at], "123456789") {
+		if at >= 0 && at < len(have) && count(have[at]) == 0 &&
+			strings.ContainsAny(have[at], "123456789") {
 			warn("%s: %q is not a number of tests; using 0", r.ID, have[at])
 		}
 	}
@@ -219,15 +225,20 @@ func (v *view) migrated(r Row, old *sliceFile, mile milestones, now string) (*Fi
 	if r.cols.deps >= 0 {
 		it.Deps = r.Deps
 	}
-	it.Deps = slices.DeleteFunc(slices.Clone(it.Deps), func(d string) bool { return sliceid.Valid(d) != nil })
+	it.Deps = slices.DeleteFunc(slices.Clone(it.Deps), func(d string) bool {
+		return sliceid.Valid(d) != nil
+	})
 	f, err := ParseFile([]byte(template))
 	if err != nil {
 		return nil, err
 	}
 	for _, set := range [][2]string{
-		{"id", r.ID}, {"status", migratedStatus(r.Status)}, {"step", migratedStep(old.item.Step, r.Status)},
-		{"milestone", textline.Join(it.Milestone)}, {"started", textline.Join(old.item.Started)}, {"updated", now},
-		{"tests", strconv.Itoa(r.Tests)}, {"security_tests", strconv.Itoa(r.Security)}, {"session", textline.Join(old.item.Session)},
+		{"id", r.ID}, {"status", migratedStatus(r.Status)},
+		{"step", migratedStep(old.item.Step, r.Status)},
+		{"milestone", textline.Join(it.Milestone)}, {"started", textline.Join(old.item.Started)},
+		{"updated", now},
+		{"tests", strconv.Itoa(r.Tests)}, {"security_tests", strconv.Itoa(r.Security)},
+		{"session", textline.Join(old.item.Session)},
 	} {
 		if err := f.Set(set[0], set[1]); err != nil {
 			return nil, err
@@ -237,7 +248,8 @@ func (v *view) migrated(r Row, old *sliceFile, mile milestones, now string) (*Fi
 		return nil, err
 	}
 	if old.item.WaitingFor != "" {
-		if err := f.SetAll([][2]string{{"waiting_for", textline.Join(old.item.WaitingFor)}, {"waiting_kind", textline.Join(string(old.item.WaitKind))}}); err != nil {
+		if err := f.SetAll([][2]string{{"waiting_for", textline.Join(old.item.WaitingFor)},
+			{"waiting_kind", textline.Join(string(old.item.WaitKind))}}); err != nil {
 			return nil, err
 		}
 	}
@@ -300,7 +312,9 @@ func (g *migrator) milestones(text string) milestones {
 	}
 	for _, section := range splitSections(string(roadmap)) {
 		name := milestoneName(section.title)
-		for _, word := range strings.FieldsFunc(section.text, func(r rune) bool { return r > 127 || !alnum(byte(r)) && !strings.ContainsRune("._-", r) }) {
+		for _, word := range strings.FieldsFunc(section.text, func(r rune) bool {
+			return r > 127 || !alnum(byte(r)) && !strings.ContainsRune("._-", r)
+		}) {
 			if key := sliceid.Key(strings.Trim(word, "._-")); name != "" && m.roadmap[key] == "" {
 				m.roadmap[key] = name
 			}

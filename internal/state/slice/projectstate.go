@@ -70,7 +70,9 @@ func (p *ProjectState) Overview() (valueProp, stack, mode string) {
 	return s.value, s.stack, s.mode
 }
 
-func (p *ProjectState) parsed() projectState { return parseProject(p.doc.Bytes(), statcache.Stamp{}) }
+func (p *ProjectState) parsed() projectState {
+	return parseProject(p.doc.Bytes(), statcache.Stamp{})
+}
 
 // A PausedSlice records where work on a slice was paused.
 type PausedSlice struct {
@@ -131,7 +133,8 @@ func (p *ProjectState) Pause(id, step string, at time.Time, resumeFile string) e
 		p.doc.Remove("paused", key)
 	}
 	for _, set := range [][2]string{
-		{"step", jsonedit.Quote(step)}, {"paused_at", jsonedit.Quote(formatTime(at))}, {"resume_file", orNull(resumeFile)},
+		{"step", jsonedit.Quote(step)}, {"paused_at", jsonedit.Quote(formatTime(at))},
+		{"resume_file", orNull(resumeFile)},
 	} {
 		if err := p.doc.Set(json.RawMessage(set[1]), "paused", key, set[0]); err != nil {
 			return err
@@ -191,7 +194,8 @@ func (p *ProjectState) wantObject(name, key string) error {
 		return nil
 	}
 	if key == "" {
-		return fmt.Errorf("%q in %s is not an object but %.40s: correct it by hand", name, stateRel(projectFile), old)
+		return fmt.Errorf("%q in %s is not an object but %.40s: correct it by hand", name,
+			stateRel(projectFile), old)
 	}
 	if err := p.doc.Set(json.RawMessage("null"), name); err != nil {
 		return err
@@ -256,7 +260,8 @@ func (d *Dir) ReadProject() (*ProjectState, error) {
 func readable(data []byte) (*ProjectState, error) {
 	p, err := ParseProjectState(data)
 	if err != nil {
-		return nil, fmt.Errorf("%s can't be read: %w: correct it by hand", stateRel(projectFile), err)
+		return nil, fmt.Errorf("%s can't be read: %w: correct it by hand",
+			stateRel(projectFile), err)
 	}
 	return p, nil
 }

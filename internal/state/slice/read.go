@@ -112,8 +112,8 @@ func reason(err error) string {
 
 func fromRow(r Row) *sliceFile {
 	f := &sliceFile{id: r.ID, heading: r.Name, deps: r.Deps, hasDeps: len(r.Deps) > 0, row: true}
-	f.item = plan.Item{Status: r.Status, Step: StepOf(r.Status), Tests: r.Tests, SecurityTests: r.Security,
-		Wave: plan.None, Priority: plan.None}
+	f.item = plan.Item{Status: r.Status, Step: StepOf(r.Status), Tests: r.Tests,
+		SecurityTests: r.Security, Wave: plan.None, Priority: plan.None}
 	return f
 }
 
@@ -144,7 +144,9 @@ type sliceFiles struct {
 type temps struct{ seen, swept bool }
 
 func newSliceFiles(d *Dir) *sliceFiles {
-	return &sliceFiles{dir: d, keptFiles: sync.OnceValue(func() fileCache { return d.index().files() })}
+	return &sliceFiles{dir: d, keptFiles: sync.OnceValue(func() fileCache {
+		return d.index().files()
+	})}
 }
 
 // A fileCache holds the slice files read so far.
@@ -167,7 +169,8 @@ func (c *fileCache) put(stem string, f *cached[*sliceFile]) {
 		return
 	}
 	// views share them
-	c.stems, c.files = slices.Insert(slices.Clip(c.stems), i, stem), slices.Insert(slices.Clip(c.files), i, f)
+	c.stems, c.files = slices.Insert(slices.Clip(c.stems), i, stem),
+		slices.Insert(slices.Clip(c.files), i, f)
 }
 
 // of returns the cached file of each stem, nil if there is none.
@@ -296,7 +299,8 @@ func listError(err error) error { return fmt.Errorf("read the slice files: %w", 
 
 // stemsOf appends the names of slice files in a directory listing, without .md; the notes are
 // about files that were perhaps meant as slice files.
-func (s *sliceFiles) stemsOf(stems []string, names []durable.Name) (_ []string, notes []plan.Warning) {
+func (s *sliceFiles) stemsOf(stems []string,
+	names []durable.Name) (_ []string, notes []plan.Warning) {
 	for _, d := range names {
 		name := d.Name
 		stem, ok := strings.CutSuffix(name, ".md")
@@ -363,7 +367,8 @@ func (s *sliceFiles) listStamped() (stems []string, stamps []statcache.Stamp, er
 
 // isForeign reports whether a file is neither a slice file nor likely meant as one.
 func isForeign(name string) bool {
-	return name[0] == '.' || strings.EqualFold(name, "readme.md") || !endsIn(name, ".md") && !endsIn(name, ".markdown")
+	return name[0] == '.' || strings.EqualFold(name, "readme.md") ||
+		!endsIn(name, ".md") && !endsIn(name, ".markdown")
 }
 
 // isTemp reports whether the name is that of a temporary file.
@@ -385,10 +390,11 @@ func (d *Dir) readGraph() graphFile {
 	if d.graph == nil {
 		d.graph = d.index().graph()
 	}
-	d.graph = refresh(d.graph, d.path("GRAPH.json"), func(data []byte, _ statcache.Stamp) graphFile {
-		g, err := parseGraph(data)
-		return graphFile{g, err}
-	})
+	d.graph = refresh(d.graph, d.path("GRAPH.json"),
+		func(data []byte, _ statcache.Stamp) graphFile {
+			g, err := parseGraph(data)
+			return graphFile{g, err}
+		})
 	switch {
 	case d.graph.err != nil:
 		return graphFile{&d.noGraph, d.graph.err}
@@ -449,11 +455,12 @@ func (d *Dir) readProject() projectState {
 	if d.project.err != nil {
 		p.err = d.project.err
 	}
-	d.config = refresh(d.config, d.path("config.json"), func(data []byte, _ statcache.Stamp) string {
-		var c map[string]json.RawMessage // a map keeps keys case-sensitive: "Mode" isn't mode
-		_ = jsonedit.Unmarshal(data, &c) // a bad config is reported where it is needed
-		return text(c["mode"])
-	})
+	d.config = refresh(d.config, d.path("config.json"),
+		func(data []byte, _ statcache.Stamp) string {
+			var c map[string]json.RawMessage // a map keeps keys case-sensitive: "Mode" isn't mode
+			_ = jsonedit.Unmarshal(data, &c) // a bad config is reported where it is needed
+			return text(c["mode"])
+		})
 	if d.config.value != "" {
 		p.mode = d.config.value
 	}

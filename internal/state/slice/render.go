@@ -55,8 +55,10 @@ func (v *view) stateMD(old stateFile, p projectState, kept []*line) (string, sha
 		text = strings.TrimSuffix(text, "\n")
 	}
 	return text, shape{
-		sums: sums, Table: at["Slices"] - len(parts["Slices"]), Progress: at["Slices"] - len(sums.progress()),
-		Current: at["Current"] - len(parts["Current"]), CurrentEnd: at["Current"], Summary: at["Test Summary"] - len(parts["Test Summary"]),
+		sums: sums, Table: at["Slices"] - len(parts["Slices"]),
+		Progress: at["Slices"] - len(sums.progress()),
+		Current:  at["Current"] - len(parts["Current"]), CurrentEnd: at["Current"],
+		Summary: at["Test Summary"] - len(parts["Test Summary"]),
 	}
 }
 
@@ -87,7 +89,8 @@ func (s *sums) count(r *line, n int) {
 	if r.done {
 		s.Done += n
 	}
-	s.Add(&plan.Item{Tests: r.tests, SecurityTests: r.security, Failing: r.failing, NewTests: r.newTests, Counted: r.counted}, r.done, n)
+	s.Add(&plan.Item{Tests: r.tests, SecurityTests: r.security, Failing: r.failing,
+		NewTests: r.newTests, Counted: r.counted}, r.done, n)
 }
 
 // join appends a section, starting on a new line.
@@ -181,15 +184,18 @@ func lineWith(it *plan.Item, name, deps string) *line {
 		status = "pending"
 	}
 	l := &line{
-		id: it.ID, done: class == plan.Done, tests: it.Tests, failing: it.Failing, security: it.SecurityTests, newTests: it.NewTests, counted: it.Counted,
-		text: tableLine(it.ID, name, cell(status), it.Counting(class == plan.Done), it.SecurityTests, deps),
+		id: it.ID, done: class == plan.Done, tests: it.Tests, failing: it.Failing,
+		security: it.SecurityTests, newTests: it.NewTests, counted: it.Counted,
+		text: tableLine(it.ID, name, cell(status), it.Counting(class == plan.Done),
+			it.SecurityTests, deps),
 	}
 	if class == plan.Active {
 		step := it.Step
 		if !plan.StepReached(step) {
 			step = it.Status
 		}
-		l.current = "- " + it.ID + currentMark + strings.ReplaceAll(name, `\|`, "|") + ": " + shown(step) + "\n"
+		l.current = "- " + it.ID + currentMark + strings.ReplaceAll(name, `\|`, "|") + ": " +
+			shown(step) + "\n"
 	}
 	return l
 }
@@ -209,10 +215,12 @@ func (v *view) without(old []Row) (kept []*line) {
 		}
 		text := r.line
 		if text == "" {
-			text = tableLine(r.ID, cell(r.Name), cell(r.Status), r.Tests, r.Security, depsCell(r.Deps))
+			text = tableLine(r.ID, cell(r.Name), cell(r.Status), r.Tests, r.Security,
+				depsCell(r.Deps))
 		}
 		kept = append(kept, &line{
-			id: r.ID, done: plan.Classify(r.Status) == plan.Done, tests: r.Tests, security: r.Security, text: text,
+			id: r.ID, done: plan.Classify(r.Status) == plan.Done, tests: r.Tests,
+			security: r.Security, text: text,
 		})
 	}
 	return kept
@@ -220,7 +228,8 @@ func (v *view) without(old []Row) (kept []*line) {
 
 // tableLine formats a line of the table; the texts are cells.
 func tableLine(id, name, status string, tests, security int, deps string) string {
-	return "| " + id + " | " + name + " | " + status + " | " + strconv.Itoa(tests) + " | " + strconv.Itoa(security) + " | " + deps + " |"
+	return "| " + id + " | " + name + " | " + status + " | " + strconv.Itoa(tests) + " | " +
+		strconv.Itoa(security) + " | " + deps + " |"
 }
 
 func depsCell(deps []string) string {
@@ -279,7 +288,8 @@ func current(rows []*line) string {
 	return "\n" + b.String()
 }
 
-// summary counts as plan.Plan does. It says nothing of verdicts: a file may say what gl hasn't seen, and the records aren't read here.
+// summary counts as plan.Plan does. It says nothing of verdicts: a file may say what gl hasn't
+// seen, and the records aren't read here.
 func (s sums) summary() string {
 	return "\nTotal: " + s.TestCounts.String() + "\n"
 }

@@ -47,9 +47,12 @@ func (f *File) AppendToSection(name, line string) error {
 func (f *File) sectionEnd(name, line string) (at int, found, there bool) {
 	body := f.Body()
 	head := len(f.Rest) - len(body)
-	section, found := markdown.Find(body, 2, func(h markdown.Line) bool { return h.Level == 2 && strings.EqualFold(h.Title, name) })
+	section, found := markdown.Find(body, 2, func(h markdown.Line) bool {
+		return h.Level == 2 && strings.EqualFold(h.Title, name)
+	})
 	for l := range markdown.Lines(body) {
-		if found && l.Start >= section.Heading.Start && l.Start < section.End && !textline.Blank(l.Text) {
+		if found && l.Start >= section.Heading.Start && l.Start < section.End &&
+			!textline.Blank(l.Text) {
 			at = head + l.Start + len(l.Text)
 			there = there || !l.Code && strings.TrimRight(l.Text, " \t") == line
 		}

@@ -54,7 +54,8 @@ func (d *digest) UnmarshalText(text []byte) error {
 const mostTexts = 100
 
 // shownSources are the files that STATE.md is generated from, besides the slice files.
-var shownSources = [...]string{"STATE.md.backup", "GRAPH.json", "project-state.json", "config.json", suiteFile}
+var shownSources = [...]string{"STATE.md.backup", "GRAPH.json", "project-state.json",
+	"config.json", suiteFile}
 
 // A basis identifies the files that STATE.md follows from: shownSources, then the slice files.
 // A file's index in it is a number.
@@ -154,7 +155,8 @@ func (p *statePage) readShown() *shownState {
 	go func() { state <- p.readExactly("STATE.md", head.State) }()
 	b, settled := p.lookAtBasis(head.Texts)
 	text := <-state
-	if text == nil || b == nil || !bytes.Equal(b.text(p.dir.program, head.State, head.Shape), kept) {
+	if text == nil || b == nil ||
+		!bytes.Equal(b.text(p.dir.program, head.State, head.Shape), kept) {
 		return nil
 	}
 	for _, i := range settled {
@@ -247,7 +249,8 @@ func (p *statePage) shownBefore(id string) *shownState {
 	data, stamp, err := readStamped(p.dir.path(name))
 	text, byText := was.basis.texts[was.place]
 	// it changed while we looked
-	if err != nil || byText && digestOf(data) != text || !byText && stamp != *was.basis.stamp(was.place) {
+	if err != nil || byText && digestOf(data) != text ||
+		!byText && stamp != *was.basis.stamp(was.place) {
 		return nil
 	}
 	was.own = data
@@ -260,7 +263,8 @@ func (p *statePage) noteShown() {
 	p.dir.mu.Lock()
 	defer p.dir.mu.Unlock()
 	r := p.rendered
-	if r == nil || p.dir.program == "" || len(r.v.stems) < p.dir.worth || time.Since(p.noted) < soon {
+	if r == nil || p.dir.program == "" || len(r.v.stems) < p.dir.worth ||
+		time.Since(p.noted) < soon {
 		return
 	}
 	p.noted = time.Now()
@@ -278,7 +282,8 @@ func (p *statePage) writeShown(b *basis, state digest, at shape) {
 // holds s.mu.
 func (p *statePage) basisOf(stems []string) *basis {
 	b := &basis{stems: stems, stamps: make([]statcache.Stamp, len(stems)), texts: map[int]digest{}}
-	for i, f := range [len(shownSources)]fact{p.backupFact(), p.dir.graph.fact(), p.dir.project.fact(), p.dir.config.fact(), p.dir.suite.fact()} {
+	for i, f := range [len(shownSources)]fact{p.backupFact(), p.dir.graph.fact(),
+		p.dir.project.fact(), p.dir.config.fact(), p.dir.suite.fact()} {
 		if !b.set(i, f) {
 			return nil
 		}

@@ -42,11 +42,13 @@ func (p *statePage) showOne(was *shownState, e fileEdit) bool {
 // change returns the edits to STATE.md for a changed slice, and the new shape. It returns nil
 // if more changes than the slice's own line and the totals.
 func (at shape) change(text []byte, id string, was, is *sliceFile) ([]textChange, shape) {
-	if was.item.Corrupt+is.item.Corrupt != "" || was.name != is.name || was.heading != is.heading || was.hasDeps != is.hasDeps || !slices.Equal(was.deps, is.deps) || !at.fits(text) {
+	if was.item.Corrupt+is.item.Corrupt != "" || was.name != is.name || was.heading != is.heading ||
+		was.hasDeps != is.hasDeps || !slices.Equal(was.deps, is.deps) || !at.fits(text) {
 		return nil, at
 	}
 	row := at.row(text, id)
-	cells := strings.Split(strings.TrimSuffix(strings.TrimPrefix(row.text, rowStart(id)), " |"), " | ")
+	cells := strings.Split(strings.TrimSuffix(strings.TrimPrefix(row.text, rowStart(id)), " |"),
+		" | ")
 	if len(cells) != 5 { // name, status, two counts, dependencies
 		return nil, at
 	}
@@ -56,19 +58,23 @@ func (at shape) change(text []byte, id string, was, is *sliceFile) ([]textChange
 	next.count(now, 1)
 	current := string(text[at.Current:at.CurrentEnd])
 	changes := []textChange{
-		{row.from, row.to(), now.text}, {at.Progress, at.Progress + len(at.progress()), next.progress()},
-		{at.Current, at.CurrentEnd, currentWith(current, id, old.current, now.current)}, {at.Summary, at.Summary + len(at.summary()), next.summary()},
+		{row.from, row.to(), now.text},
+		{at.Progress, at.Progress + len(at.progress()), next.progress()},
+		{at.Current, at.CurrentEnd, currentWith(current, id, old.current, now.current)},
+		{at.Summary, at.Summary + len(at.summary()), next.summary()},
 	}
 	for i, c := range changes {
 		if i > 0 && c.from < changes[i-1].to || c.to > len(text) {
 			return nil, at
 		}
 	}
-	if row.text != old.text || !bytes.HasPrefix(text[at.Progress:], []byte(at.progress())) || !bytes.HasPrefix(text[at.Summary:], []byte(at.summary())) ||
+	if row.text != old.text || !bytes.HasPrefix(text[at.Progress:], []byte(at.progress())) ||
+		!bytes.HasPrefix(text[at.Summary:], []byte(at.summary())) ||
 		!strings.Contains(current, old.current) {
 		return nil, at
 	}
-	for i, moved := range [][]*int{{&next.Progress, &next.Current, &next.CurrentEnd, &next.Summary}, {&next.Current, &next.CurrentEnd, &next.Summary}, {&next.CurrentEnd, &next.Summary}} {
+	for i, moved := range [][]*int{{&next.Progress, &next.Current, &next.CurrentEnd, &next.Summary},
+		{&next.Current, &next.CurrentEnd, &next.Summary}, {&next.CurrentEnd, &next.Summary}} {
 		for _, offset := range moved {
 			*offset += len(changes[i].text) - (changes[i].to - changes[i].from)
 		}
@@ -78,7 +84,8 @@ func (at shape) change(text []byte, id string, was, is *sliceFile) ([]textChange
 
 // fits reports whether the offsets are valid for the text: they come from a file.
 func (at shape) fits(text []byte) bool {
-	return slices.IsSorted([]int{0, at.Table, at.Progress, at.Current, at.CurrentEnd, at.Summary, len(text)})
+	return slices.IsSorted([]int{0, at.Table, at.Progress, at.Current, at.CurrentEnd,
+		at.Summary, len(text)})
 }
 
 func rowStart(id string) string { return "| " + id + " | " }

@@ -29,7 +29,8 @@ func readStamped(path string) (data []byte, s statcache.Stamp, err error) {
 	fd := -1
 	// Without O_NONBLOCK, opening a named pipe would wait for its writer.
 	err = again(func() error {
-		fd, err = syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
+		fd, err = syscall.Open(path,
+			syscall.O_RDONLY|syscall.O_CLOEXEC|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
 		return err
 	})
 	if errors.Is(err, syscall.ELOOP) {

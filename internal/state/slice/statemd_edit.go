@@ -63,7 +63,8 @@ type RowChange struct {
 type NoPlaceError struct{ ID, What string }
 
 func (e *NoPlaceError) Error() string {
-	return fmt.Sprintf("%s: %s of a legacy project has no place for %q: run gl migrate", e.ID, stateRel("STATE.md"), e.What)
+	return fmt.Sprintf("%s: %s of a legacy project has no place for %q: run gl migrate", e.ID,
+		stateRel("STATE.md"), e.What)
 }
 
 // With returns the text with the change made. It checks that the result reads as intended, with
@@ -99,7 +100,8 @@ func (m StateMD) With(c RowChange) (StateMD, error) {
 func (c RowChange) cells(r Row) (map[int]string, error) {
 	set := map[int]string{}
 	for key, at := range map[string]int{
-		"name": r.cols.name, "status": r.cols.status, "tests": r.cols.tests, "security_tests": r.cols.security,
+		"name": r.cols.name, "status": r.cols.status, "tests": r.cols.tests,
+		"security_tests": r.cols.security,
 	} {
 		text, ok := c.Cells[key]
 		switch {
@@ -153,7 +155,8 @@ func (c RowChange) current(is Current, row bool) []textChange {
 func (c RowChange) check(before, after string) error {
 	old, _ := parseRows(before)
 	now, _ := parseRows(after)
-	bad := errors.New(c.ID + ": the change can't be written into the table of " + stateRel("STATE.md") + ": run gl migrate")
+	bad := errors.New(c.ID + ": the change can't be written into the table of " +
+		stateRel("STATE.md") + ": run gl migrate")
 	if len(old) != len(now) {
 		return bad
 	}
@@ -162,7 +165,8 @@ func (c RowChange) check(before, after string) error {
 		if r.ID == c.ID {
 			want = c.of(want)
 		}
-		if r.ID != want.ID || r.Name != want.Name || r.Status != want.Status || r.Tests != want.Tests ||
+		if r.ID != want.ID || r.Name != want.Name || r.Status != want.Status ||
+			r.Tests != want.Tests ||
 			r.Security != want.Security || !equal(r.Deps, want.Deps) {
 			return bad
 		}
@@ -214,7 +218,9 @@ type textChange struct {
 }
 
 // apply makes all the changes, which must not overlap.
-func apply(text string, changes []textChange) string { return string(splice([]byte(text), changes)) }
+func apply(text string, changes []textChange) string {
+	return string(splice([]byte(text), changes))
+}
 
 // splice is apply for bytes.
 func splice(text []byte, changes []textChange) []byte {
@@ -251,9 +257,11 @@ func parseCurrent(text string) Current {
 		if l.Code {
 			continue
 		}
-		for label, where := range map[string]*stretch{"slice": &c.slice, "step": &c.step, "last activity": &c.activity} {
+		for label, where := range map[string]*stretch{"slice": &c.slice, "step": &c.step,
+			"last activity": &c.activity} {
 			if from := labeled(l.Text, label); from >= 0 && where.from < 0 {
-				*where = stretch{section.from + l.Start + from, strings.TrimRight(l.Text[from:], " \t\r")}
+				*where = stretch{section.from + l.Start + from,
+					strings.TrimRight(l.Text[from:], " \t\r")}
 			}
 		}
 	}

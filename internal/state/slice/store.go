@@ -40,7 +40,8 @@ func Open(root string) *Store {
 	d := NewDir(root)
 	files := newSliceFiles(d)
 	page := &statePage{dir: d, files: files}
-	return &Store{Dir: d, files: files, page: page, changes: changes{d, files}, migrator: migrator{d, page}}
+	return &Store{Dir: d, files: files, page: page, changes: changes{d, files},
+		migrator: migrator{d, page}}
 }
 
 func (s *sliceFiles) slicePath(stem string) string {
@@ -51,7 +52,8 @@ func sliceRel(name string) string { return stateRel("slices/" + name) }
 
 // Traits implements tracker.Tracker.
 func (s *Store) Traits() tracker.Traits {
-	return tracker.Traits{Format: Slices, Managed: true, Completes: true, Lands: true, Guarded: true, View: stateRel("STATE.md")}
+	return tracker.Traits{Format: Slices, Managed: true, Completes: true, Lands: true,
+		Guarded: true, View: stateRel("STATE.md")}
 }
 
 // Roadmap implements tracker.Tracker.
@@ -104,7 +106,8 @@ func (s *Store) holding(ctx context.Context, f func(statedir.Held) error) error 
 func here(root string) error {
 	format, err := Detect(root)
 	if err == nil && format != Slices {
-		err = fmt.Errorf("%s has no slice files: its slices are rows of %s: run gl migrate", root, stateRel("STATE.md"))
+		err = fmt.Errorf("%s has no slice files: its slices are rows of %s: run gl migrate", root,
+			stateRel("STATE.md"))
 	}
 	return err
 }
@@ -116,7 +119,8 @@ func (s *Store) Line(compact bool) tracker.Line { return s.Dir.Line(compact) }
 func (s *Store) ReadProject() (*ProjectState, error) { return s.Dir.ReadProject() }
 
 // Decide appends project-wide decisions to DECISIONS.md and returns their numbers.
-func (s *Store) Decide(ctx context.Context, at time.Time, texts ...string) (ids []string, err error) {
+func (s *Store) Decide(ctx context.Context, at time.Time,
+	texts ...string) (ids []string, err error) {
 	return s.Dir.Decide(ctx, at, texts...)
 }
 
@@ -124,7 +128,8 @@ func (s *Store) Decide(ctx context.Context, at time.Time, texts ...string) (ids 
 func (s *Store) Follow() (stop func()) { return s.files.Follow() }
 
 // MigrateFrom converts a legacy project to slice files; see migrator.MigrateFrom.
-func (s *Store) MigrateFrom(ctx context.Context, read func() (*Source, error), dryRun bool) (*Migration, error) {
+func (s *Store) MigrateFrom(ctx context.Context, read func() (*Source, error),
+	dryRun bool) (*Migration, error) {
 	return s.migrator.MigrateFrom(ctx, read, dryRun)
 }
 
@@ -262,7 +267,9 @@ func (t *tx) Claim(id, token string) error {
 	if err != nil {
 		return err
 	}
-	if err := t.edit(id, false, func(f *File) error { return f.Claim(token, t.s.Dir.Now()) }); err != nil {
+	if err := t.edit(id, false, func(f *File) error {
+		return f.Claim(token, t.s.Dir.Now())
+	}); err != nil {
 		return err
 	}
 	t.seen.One(id, token)
@@ -275,7 +282,8 @@ func (t *tx) Claim(id, token string) error {
 func (t *tx) Settle(id string, e tracker.Effect, before tracker.Before) (plan.Mark, error) {
 	seen, known := t.marks[id]
 	return t.underClaim(id, func(f *File) error {
-		if known && plan.Classify(seen.Status) != plan.Done && plan.Classify(f.get("status")) == plan.Done {
+		if known && plan.Classify(seen.Status) != plan.Done &&
+			plan.Classify(f.get("status")) == plan.Done {
 			return tracker.ErrChanged
 		}
 		return f.Settle(e, before)
@@ -316,7 +324,8 @@ func (f *File) CountFailing(n int) error {
 
 // Ask makes the slice wait for a person's review, with the reason.
 func (f *File) Ask(reason string) error {
-	return f.SetAll([][2]string{{"status", tracker.Verifying}, {"step", tracker.Verifying}, {"session", ""}, {"waiting_for", textline.Join(reason)}})
+	return f.SetAll([][2]string{{"status", tracker.Verifying}, {"step", tracker.Verifying},
+		{"session", ""}, {"waiting_for", textline.Join(reason)}})
 }
 
 // noneFailing clears the record of failing tests.
@@ -336,7 +345,8 @@ func (f *File) Undo(why string, now time.Time) error {
 	if err := f.AppendToSection("Decisions", note); err != nil {
 		return err
 	}
-	set := [][2]string{{"status", "pending"}, {"step", "none"}, {"session", ""}, {"waiting_for", ""}, {"verified", ""}, {"tests", "0"}, {"new_tests", ""}}
+	set := [][2]string{{"status", "pending"}, {"step", "none"}, {"session", ""},
+		{"waiting_for", ""}, {"verified", ""}, {"tests", "0"}, {"new_tests", ""}}
 	return f.SetAll(append(set, noneFailing...))
 }
 
@@ -385,7 +395,8 @@ func (f *File) Settle(e tracker.Effect, before tracker.Before) error {
 		return f.SetAll([][2]string{{"session", ""}, {"status", "failed"}})
 	case tracker.Restore:
 		return f.SetAll([][2]string{
-			{"status", before.Status}, {"step", before.Step}, {"session", before.Session}, {"started", before.Started},
+			{"status", before.Status}, {"step", before.Step}, {"session", before.Session},
+			{"started", before.Started},
 		})
 	case tracker.Reopen:
 		set := [][2]string{{"session", ""}, {"status", "pending"}}
@@ -402,7 +413,8 @@ func (f *File) Land(id string, l tracker.Landed) error {
 	if err := l.Pass.Completes(id); err != nil {
 		return err
 	}
-	set := [][2]string{{"status", "complete"}, {"session", ""}, {"verified", string(l.Pass.Verdict())}}
+	set := [][2]string{{"status", "complete"}, {"session", ""},
+		{"verified", string(l.Pass.Verdict())}}
 	if f.get("step") == tracker.Verifying {
 		set = append(set, [2]string{"step", "complete"})
 	}
@@ -424,7 +436,8 @@ func (f *File) Approve(id string, p gate.Pass, verdict bool) error {
 	if err := p.Completes(id); err != nil {
 		return err
 	}
-	set := [][2]string{{"status", "complete"}, {"step", "complete"}, {"waiting_for", ""}, {"session", ""}}
+	set := [][2]string{{"status", "complete"}, {"step", "complete"}, {"waiting_for", ""},
+		{"session", ""}}
 	if verdict {
 		set = append(set, [2]string{"verified", string(p.Verdict())})
 	}
@@ -460,7 +473,8 @@ func (f *File) mark() plan.Mark {
 // Progress returns the slice's progress as the journal records it.
 func (f *File) Progress() journal.Progress {
 	return journal.Progress{Status: f.get("status"), Step: f.get("step"),
-		Tests: count(f.get("tests")), SecurityTests: count(f.get("security_tests")), Failing: f.failing()}
+		Tests: count(f.get("tests")), SecurityTests: count(f.get("security_tests")),
+		Failing: f.failing()}
 }
 
 // get returns a key's value, "" if there is none.
@@ -472,7 +486,9 @@ func (f *File) get(key string) string {
 // SetAll sets pairs of a key and its value. It doesn't create a missing key to set it to "". A
 // new waiting_for clears waiting_kind, which belongs to the old text.
 func (f *File) SetAll(set [][2]string) error {
-	has := func(key string) bool { return slices.ContainsFunc(set, func(s [2]string) bool { return s[0] == key }) }
+	has := func(key string) bool {
+		return slices.ContainsFunc(set, func(s [2]string) bool { return s[0] == key })
+	}
 	if has("waiting_for") && !has("waiting_kind") {
 		set = append(slices.Clone(set), [2]string{"waiting_kind", ""})
 	}
@@ -533,7 +549,8 @@ func (t *tx) try(id string, create bool, f func(*File) error) error {
 	}
 	data := file.Bytes()
 	if _, err := ParseFile(data); err != nil {
-		return fmt.Errorf("edit %s: the result wouldn't be a slice file: %w", sliceRel(id+".md"), err)
+		return fmt.Errorf("edit %s: the result wouldn't be a slice file: %w",
+			sliceRel(id+".md"), err)
 	}
 	if err := durable.Replace(t.s.files.slicePath(id), old, data); err != nil {
 		return fmt.Errorf("write %s: %w", sliceRel(id+".md"), bareError(err))

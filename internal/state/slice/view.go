@@ -52,7 +52,8 @@ func (v *view) contents() *tracker.Contents {
 	v.warnGraph()
 	c := &tracker.Contents{Blockers: v.blockers}
 	if v.graph.err != nil {
-		c.Unsure = fmt.Sprintf("%s can't be read: %v", stateRel("GRAPH.json"), bareError(v.graph.err))
+		c.Unsure = fmt.Sprintf("%s can't be read: %v", stateRel("GRAPH.json"),
+			bareError(v.graph.err))
 	}
 	a := v.assemble()
 	if c.Items, c.At = a.items, v.ix.at; a.unknown {
@@ -165,7 +166,8 @@ func bareError(err error) error {
 
 func (v *view) warnGraph() {
 	if v.graph.err != nil {
-		v.warn(stateRel("GRAPH.json"), "can't be read: %v; the slices' own deps are used", bareError(v.graph.err))
+		v.warn(stateRel("GRAPH.json"), "can't be read: %v; the slices' own deps are used",
+			bareError(v.graph.err))
 	}
 	for _, w := range v.graph.warnings {
 		v.warn(stateRel("GRAPH.json"), "%s", w)
@@ -179,7 +181,8 @@ func (v *view) warnTwins() {
 	}
 	for i, others := range v.ix.twins {
 		if others != "" {
-			v.warn(sliceRel(v.stems[i]+".md"), "reads the same as %s: they are different slices", others)
+			v.warn(sliceRel(v.stems[i]+".md"),
+				"reads the same as %s: they are different slices", others)
 		}
 	}
 }
@@ -250,7 +253,8 @@ func (v *view) item(id string) plan.Item {
 
 // join is item for the slice at index i; i is none for an id that isn't a slice.
 func (v *view) join(it *plan.Item, i int, id string) {
-	*it = plan.Item{ID: id, Wave: plan.None, Priority: plan.None, Position: plan.None, Paused: v.paused[id]}
+	*it = plan.Item{ID: id, Wave: plan.None, Priority: plan.None, Position: plan.None,
+		Paused: v.paused[id]}
 	e, f := v.ix.entryAt(i), v.file(i, id)
 	if e != nil {
 		it.Position = i
@@ -300,8 +304,9 @@ func (s *sliceFiles) ownItem(id string) (plan.Item, bool) {
 	if f == nil || f.row {
 		return plan.Item{}, false
 	}
-	it := plan.Item{ID: id, Name: nameOf(id, nil, f), File: sliceRel(id + ".md"), Corrupt: f.item.Corrupt, Changed: f.item.Changed,
-		Wave: plan.None, Priority: plan.None, Position: plan.None}
+	it := plan.Item{ID: id, Name: nameOf(id, nil, f), File: sliceRel(id + ".md"),
+		Corrupt: f.item.Corrupt, Changed: f.item.Changed, Wave: plan.None, Priority: plan.None,
+		Position: plan.None}
 	if it.Corrupt == "" {
 		f.fill(&it)
 	}
@@ -324,7 +329,8 @@ func checkBuilder(it *plan.Item, key string, name *string) {
 	if *name == "" || agent.IsModel(*name) {
 		return
 	}
-	it.WaitingFor = cmp.Or(it.WaitingFor, fmt.Sprintf("a valid name in its front matter: %s: %.40q", key, *name))
+	it.WaitingFor = cmp.Or(it.WaitingFor,
+		fmt.Sprintf("a valid name in its front matter: %s: %.40q", key, *name))
 	it.Next = []string{"gl state set " + it.ID + " " + key + "=NAME"}
 	*name = ""
 }
@@ -422,7 +428,9 @@ func nameOf(id string, e *entry, f *sliceFile) string {
 
 // withoutID cuts the id and its separator from the start of a heading.
 func withoutID(title, id string) string {
-	end := strings.IndexFunc(title, func(r rune) bool { return r > 127 || !alnum(byte(r)) && !strings.ContainsRune("._-", r) })
+	end := strings.IndexFunc(title, func(r rune) bool {
+		return r > 127 || !alnum(byte(r)) && !strings.ContainsRune("._-", r)
+	})
 	if end < 0 {
 		end = len(title)
 	}

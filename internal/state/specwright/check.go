@@ -20,8 +20,9 @@ func (s *Store) Check() []tracker.Complaint {
 	all := append(st.checkWork(), st.checkLock(s.Now())...)
 	for _, g := range st.Gates {
 		if !slices.Contains(Verdicts(), strings.ToUpper(g.Status)) {
-			all = append(all, complain(fmt.Sprintf("gate %s has the verdict %q, which is none", g.Name, g.Status),
-				"gl sw gate "+g.Name+" VERDICT"))
+			all = append(all,
+				complain(fmt.Sprintf("gate %s has the verdict %q, which is none", g.Name, g.Status),
+					"gl sw gate "+g.Name+" VERDICT"))
 		}
 	}
 	return all
@@ -54,7 +55,8 @@ func (s *State) checkLock(now time.Time) []tracker.Complaint {
 		return nil // Load reports it
 	}
 	l := s.Lock
-	if since, err := time.Parse(time.RFC3339, l.Since); err == nil && since.Before(now.Add(time.Minute)) {
+	if since, err := time.Parse(time.RFC3339, l.Since); err == nil &&
+		since.Before(now.Add(time.Minute)) {
 		return nil
 	}
 	if l.Since == "" {

@@ -165,14 +165,16 @@ func (e *Edit) Start(n NewWork) error {
 		return err
 	}
 	if e.State.Status() == Designing && e.State.Work.ID == n.ID {
-		return e.setAll(setting{quote(n.Description), e.work("description")}, setting{quote(n.Intensity), e.work("intensity")})
+		return e.setAll(setting{quote(n.Description), e.work("description")},
+			setting{quote(n.Intensity), e.work("intensity")})
 	}
 	if !free(e.State.Status()) {
 		return e.refuse(Designing)
 	}
 	if left := e.left(); len(left) > 0 && !e.who.Force {
 		return fmt.Errorf("%s of %s: %s. Run gl sw unit next, or gl sw start %s --force to drop them from the queue",
-			countOf(len(left), "unit isn't built", "units aren't built"), e.State.Work.ID, strings.Join(left, ", "), n.ID)
+			countOf(len(left), "unit isn't built", "units aren't built"), e.State.Work.ID,
+			strings.Join(left, ", "), n.ID)
 	}
 	e.anew = true
 	key := "status"
@@ -180,10 +182,11 @@ func (e *Edit) Start(n NewWork) error {
 		key = "phase"
 	}
 	raw := fmt.Sprintf(`{"id":%s,"description":%s,%q:"designing","workDir":%s,"unitId":null,"tasksTotal":null,`+
-		`"tasksCompleted":[],"currentTask":null,"intensity":%s}`, jsonedit.Quote(n.ID), jsonedit.Quote(n.Description), key,
-		jsonedit.Quote(".specwright/work/"+n.ID), jsonedit.Quote(n.Intensity))
-	return e.setAll(setting{json.RawMessage(raw), []string{"currentWork"}}, setting{emptyObject, []string{"gates"}},
-		setting{null, []string{"workUnits"}})
+		`"tasksCompleted":[],"currentTask":null,"intensity":%s}`, jsonedit.Quote(n.ID),
+		jsonedit.Quote(n.Description), key, jsonedit.Quote(".specwright/work/"+n.ID),
+		jsonedit.Quote(n.Intensity))
+	return e.setAll(setting{json.RawMessage(raw), []string{"currentWork"}},
+		setting{emptyObject, []string{"gates"}}, setting{null, []string{"workUnits"}})
 }
 
 // left returns the units of a finished work that were never built.
@@ -193,7 +196,8 @@ func (e *Edit) left() []string {
 		return nil
 	}
 	for _, u := range e.State.Units {
-		if st := canonical(u.Status); !free(st) && (e.State.Current() == nil || u.ID != e.State.Current().ID) {
+		if st := canonical(u.Status); !free(st) &&
+			(e.State.Current() == nil || u.ID != e.State.Current().ID) {
 			ids = append(ids, u.ID)
 		}
 	}
@@ -216,7 +220,8 @@ func (e *Edit) Reset() error {
 	if e.State.Lock != nil && !e.mine() {
 		e.warn("the lock of %s is released", e.State.Lock.Who())
 	}
-	if err := e.setAll(setting{null, []string{"lock"}}, setting{emptyObject, []string{"gates"}}); err != nil {
+	if err := e.setAll(setting{null, []string{"lock"}},
+		setting{emptyObject, []string{"gates"}}); err != nil {
 		return err
 	}
 	return e.setStatus(Abandoned)

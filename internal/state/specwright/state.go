@@ -217,7 +217,8 @@ func (s *State) loose() bool {
 // TasksDone reports whether all tasks of the work are done. If their number is unknown, they
 // aren't.
 func (s *State) TasksDone() bool {
-	return s.Work != nil && s.Work.Total != nil && *s.Work.Total > 0 && len(s.Work.Done) >= *s.Work.Total
+	return s.Work != nil && s.Work.Total != nil && *s.Work.Total > 0 &&
+		len(s.Work.Done) >= *s.Work.Total
 }
 
 // Tasks returns the progress of the work: "3/4", "3/?".
@@ -246,7 +247,8 @@ func (s *State) Drift() string {
 			return ""
 		}
 	}
-	words := fmt.Sprintf("unit %s says %q, currentWork says %q: currentWork counts", u.ID, u.Status, s.Work.Status)
+	words := fmt.Sprintf("unit %s says %q, currentWork says %q: currentWork counts", u.ID, u.Status,
+		s.Work.Status)
 	if slices.Contains(Targets(), s.Status()) {
 		words += ", gl sw to " + s.Status() + " writes both"
 	}

@@ -37,7 +37,8 @@ func (s *Store) Roadmap() (*roadmap.Roadmap, error) { return roadmap.Own(s.root)
 func (s *Store) Line(compact bool) tracker.Line {
 	st, err := s.Read()
 	if err != nil {
-		return tracker.Line{Text: path.Base(StateFile) + " can't be understood", Rest: tracker.Alone}
+		return tracker.Line{Text: path.Base(StateFile) + " can't be understood",
+			Rest: tracker.Alone}
 	}
 	return tracker.Line{Text: st.Line(s.root, ReadConfig(s.root), s.Now(), compact)}
 }
@@ -80,8 +81,11 @@ func (s *Store) load() (*tracker.Contents, *State, error) {
 	}
 	c := &tracker.Contents{}
 	cfg, now := ReadConfig(s.root), s.Now()
-	warn := func(path, text string) { c.Warnings = append(c.Warnings, plan.Warning{Path: path, Message: text}) }
-	m := &itemMaker{s: st, verdict: st.Verdict(s.root, cfg, now), fresh: st.Fresh(now), been: s.remembers(st)}
+	warn := func(path, text string) {
+		c.Warnings = append(c.Warnings, plan.Warning{Path: path, Message: text})
+	}
+	m := &itemMaker{s: st, verdict: st.Verdict(s.root, cfg, now), fresh: st.Fresh(now),
+		been: s.remembers(st)}
 	c.Items = plan.Pointers(m.items())
 	for _, text := range append(st.Odd, m.warnings...) {
 		warn(StateFile, text)
@@ -90,7 +94,8 @@ func (s *Store) load() (*tracker.Contents, *State, error) {
 		warn(StateFile, drift)
 	}
 	if st.Lock != nil && !m.fresh {
-		warn(StateFile, fmt.Sprintf("the lock of %s is stale (%s): the next change clears it", st.Lock.Who(), plan.Age(st.LockAge(now))))
+		warn(StateFile, fmt.Sprintf("the lock of %s is stale (%s): the next change clears it",
+			st.Lock.Who(), plan.Age(st.LockAge(now))))
 	}
 	if err := st.readOnly(); err != nil {
 		warn(StateFile, strings.TrimPrefix(err.Error(), StateFile+" "))
@@ -198,11 +203,15 @@ func (t *tx) Claim(id, token string) error {
 	return err
 }
 
-func notFound(id string) error { return fmt.Errorf("%w: there is no unit %q", tracker.ErrNotFound, id) }
+func notFound(id string) error {
+	return fmt.Errorf("%w: there is no unit %q", tracker.ErrNotFound, id)
+}
 
 // has reports whether the id is that of an item.
 func (s *State) has(id string) bool {
-	return slices.ContainsFunc((&itemMaker{s: s}).items(), func(it plan.Item) bool { return it.ID == id })
+	return slices.ContainsFunc((&itemMaker{s: s}).items(), func(it plan.Item) bool {
+		return it.ID == id
+	})
 }
 
 // InHand returns the id of the current unit or, for single-unit work, of the work; "" for none.
@@ -227,7 +236,8 @@ func (s *State) InHand() string {
 func (t *tx) Settle(id string, _ tracker.Effect, _ tracker.Before) (plan.Mark, error) {
 	_, err := t.s.Update(t.ctx, Caller{}, func(e *Edit) error {
 		l := e.State.Lock
-		ours := l != nil && lockText(e.State) == t.seen && (l.Holder != "" || l.Skill == "sw-build" || l.Skill == "sw-verify")
+		ours := l != nil && lockText(e.State) == t.seen &&
+			(l.Holder != "" || l.Skill == "sw-build" || l.Skill == "sw-verify")
 		if !ours || e.State.InHand() != id {
 			return nil
 		}

@@ -14,7 +14,8 @@ type Refusal struct {
 }
 
 func (r *Refusal) Error() string {
-	s := fmt.Sprintf("Cannot transition from %s to %s. Run /%s instead.", r.Current, r.Target, r.Skill)
+	s := fmt.Sprintf("Cannot transition from %s to %s. Run /%s instead.", r.Current,
+		r.Target, r.Skill)
 	if r.Also != "" {
 		s += " (" + r.Also + ")"
 	}
@@ -26,7 +27,8 @@ type WrongStatusError struct{ What, Work, Status, Belongs string }
 
 func (e *WrongStatusError) Error() string {
 	skill := map[string]string{Planning: "plan", Building: "build", Verifying: "verify"}[e.Belongs]
-	return fmt.Sprintf("Cannot %s while %s is %s. Run /sw-%s first.", e.What, e.Work, e.Status, skill)
+	return fmt.Sprintf("Cannot %s while %s is %s. Run /sw-%s first.", e.What, e.Work,
+		e.Status, skill)
 }
 
 // noWork returns the error for an operation that needs a work.
@@ -103,7 +105,8 @@ func (e *Edit) move(target string) error {
 
 // refuse returns the error for a transition, naming the right skill.
 func (e *Edit) refuse(target string) error {
-	r := &Refusal{Current: e.State.Status(), Target: target, Skill: strings.TrimPrefix(e.State.next(e.verdict()).Command, "/")}
+	r := &Refusal{Current: e.State.Status(), Target: target,
+		Skill: strings.TrimPrefix(e.State.next(e.verdict()).Command, "/")}
 	if e.State.Work != nil {
 		r.Current = cmp.Or(e.State.Work.Status, `""`) // verbatim
 	}
@@ -162,7 +165,9 @@ func nextUnit(status string) func(*Edit) error {
 }
 
 // undecided reports whether the work has units, but none of them is current yet.
-func (s *State) undecided() bool { return len(s.Units) > 0 && s.Work.Unit == "" && s.Current() == nil }
+func (s *State) undecided() bool {
+	return len(s.Units) > 0 && s.Work.Unit == "" && s.Current() == nil
+}
 
 // firstUnit returns the unit to build first; nil for none.
 func (s *State) firstUnit() *Unit {
@@ -185,7 +190,8 @@ func (s *State) unapproved() *Unit {
 // beginFirst moves from a plan with units to building the first, which must be approved.
 func (e *Edit) beginFirst() error {
 	if u := e.State.unapproved(); u != nil {
-		return fmt.Errorf("unit %s isn't approved. Run /sw-plan first (gl sw unit approve %s)", u.ID, u.ID)
+		return fmt.Errorf("unit %s isn't approved. Run /sw-plan first (gl sw unit approve %s)",
+			u.ID, u.ID)
 	}
 	return e.begin(e.State.firstUnit(), Building)
 }
@@ -211,17 +217,20 @@ func (e *Edit) begin(u *Unit, status string) error {
 		return fmt.Errorf("workUnits.%d: %w", place, err)
 	}
 	if dir == "" {
-		return fmt.Errorf("unit %s has no workDir in %s: skills take their files from there", id, StateFile)
+		return fmt.Errorf("unit %s has no workDir in %s: skills take their files from there",
+			id, StateFile)
 	}
 	e.anew = true
-	if last := e.State.Current(); last != nil && last.place != place && canonical(last.Status) != e.State.Status() {
+	if last := e.State.Current(); last != nil && last.place != place &&
+		canonical(last.Status) != e.State.Status() {
 		if err := e.setUnit(last, e.State.Status()); err != nil {
 			return err
 		}
 	}
 	err := e.setAll(
 		setting{quote(id), e.work(e.unitKey())}, setting{quote(dir), e.work("workDir")},
-		setting{null, e.work("tasksTotal")}, setting{emptyList, e.work("tasksCompleted")}, setting{null, e.work("currentTask")},
+		setting{null, e.work("tasksTotal")}, setting{emptyList, e.work("tasksCompleted")},
+		setting{null, e.work("currentTask")},
 		setting{emptyObject, []string{"gates"}},
 	)
 	if err != nil {

@@ -59,7 +59,8 @@ func Since(j *journal.Journal, from time.Time) (*Book, error) {
 // Read adds up the attempts whose agents have ended since from. Work that awaits the merge
 // queue already has its full cost: the end of an attempt only adds its outcome. The error is
 // the first from the events; those before it are counted.
-func Read(events iter.Seq2[journal.Event, error], from time.Time, local *time.Location) (*Book, error) {
+func Read(events iter.Seq2[journal.Event, error], from time.Time,
+	local *time.Location) (*Book, error) {
 	b := &Book{slice: map[string]*Total{}, agent: map[string]*Total{}, on: map[string]*Total{}}
 	queued := map[string]time.Time{} // by attempt, when it was counted
 	l := ledger{branch: map[string]string{}}
@@ -180,7 +181,8 @@ func (t Total) plus(o Total) Total {
 		sum := *o.Tokens
 		if t.Tokens != nil {
 			sum.Input, sum.Output = sum.Input+t.Tokens.Input, sum.Output+t.Tokens.Output
-			sum.CacheRead, sum.CacheWrite = sum.CacheRead+t.Tokens.CacheRead, sum.CacheWrite+t.Tokens.CacheWrite
+			sum.CacheRead, sum.CacheWrite = sum.CacheRead+t.Tokens.CacheRead,
+				sum.CacheWrite+t.Tokens.CacheWrite
 		}
 		t.Tokens = &sum
 	}
@@ -284,7 +286,8 @@ func (t Total) Text() string {
 	case t.CostUSD == nil:
 		return "unknown cost"
 	case t.UnknownCost > 0:
-		return fmt.Sprintf("$%.2f and %s of unknown cost", *t.CostUSD, words.Count(t.UnknownCost, "attempt"))
+		return fmt.Sprintf("$%.2f and %s of unknown cost", *t.CostUSD,
+			words.Count(t.UnknownCost, "attempt"))
 	}
 	return fmt.Sprintf("$%.2f", *t.CostUSD)
 }

@@ -73,11 +73,13 @@ func Make(root string) error {
 // document: contracts, summaries, decisions and plans belong to a branch, like code.
 func IsState(rel string) bool {
 	switch rel = strings.TrimSuffix(rel, "/"); rel {
-	case "", "slices", "runs", ".lock", ".gitignore", "demo", "STATE.md", "STATE.md.backup", "GRAPH.json", "project-state.json", "config.json":
+	case "", "slices", "runs", ".lock", ".gitignore", "demo", "STATE.md", "STATE.md.backup",
+		"GRAPH.json", "project-state.json", "config.json":
 		return true
 	}
 	name, inSlices := strings.CutPrefix(rel, "slices/")
-	return strings.HasPrefix(rel, "runs/") || inSlices && strings.HasSuffix(name, ".md") && !strings.Contains(name, "/")
+	return strings.HasPrefix(rel, "runs/") ||
+		inSlices && strings.HasSuffix(name, ".md") && !strings.Contains(name, "/")
 }
 
 // InState reports whether a path, relative to the top of a repository, is state of any project
@@ -88,7 +90,8 @@ func InState(path string) bool {
 		if i < 0 {
 			return false
 		}
-		if before := len(path) - len(rest) + i; (before == 0 || path[before-1] == '/') && IsState(rest[i+len(Name)+1:]) {
+		if before := len(path) - len(rest) + i; (before == 0 || path[before-1] == '/') &&
+			IsState(rest[i+len(Name)+1:]) {
 			return true
 		}
 		rest = rest[i+len(Name)+1:]

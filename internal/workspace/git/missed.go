@@ -348,12 +348,14 @@ func (p place) follow(ctx context.Context, common string, m *missed) error {
 	return errors.Join(p.withdraw(), p.fillLFS(ctx, common, m.list))
 }
 
-// LostByReset reports whether a git reset to HEAD took the commit out of the branch. Such a reset, which each git stash runs, keeps the
-// branch where it is, unless gl has moved the branch since that git read it: then the reset moves it back, though no one asked for that. The
-// branch's reflog tells; without one the answer is no.
+// LostByReset reports whether a git reset to HEAD took the commit out of the branch. Such a reset,
+// which each git stash runs, keeps the branch where it is, unless gl has moved the branch since
+// that git read it: then the reset moves it back, though no one asked for that. The branch's reflog
+// tells; without one the answer is no.
 func LostByReset(ctx context.Context, common, branch, commit string) bool {
 	const lately = "50"
-	out, err := at(ctx, common, long, "", "log", "-g", "-n", lately, "--no-show-signature", "--format=%H %gs", branch)
+	out, err := at(ctx, common, long, "", "log", "-g", "-n", lately, "--no-show-signature",
+		"--format=%H %gs", branch)
 	if err != nil {
 		return false
 	}

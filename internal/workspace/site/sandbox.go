@@ -72,7 +72,8 @@ func (s *Site) makeBox(p command.Program, homes []agent.Home) (*command.Box, err
 	}
 	spec := sandbox.Spec{
 		Env: env, Dir: p.Dir, Caches: caches,
-		Read: []string{gl, p.Path, s.Root, s.Repo.Git.Top}, Write: grants.Write, Fixed: grants.Fixed,
+		Read: []string{gl, p.Path, s.Root, s.Repo.Git.Top}, Write: grants.Write,
+		Fixed: grants.Fixed,
 	}
 	if s.own != nil && s.own.Temp != "" {
 		spec.Write = append(spec.Write, s.own.Temp)
@@ -113,7 +114,9 @@ func (s *Site) Places() (agent.Places, error) {
 		return agent.Places{}, err
 	}
 	return agent.Places{
-		Write: slices.DeleteFunc(g.Write, func(path string) bool { return path == s.Lineage.Path || !paths.IsDir(path) }),
+		Write: slices.DeleteFunc(g.Write, func(path string) bool {
+			return path == s.Lineage.Path || !paths.IsDir(path)
+		}),
 		Fixed: slices.DeleteFunc(g.Fixed, func(path string) bool { return !paths.Exists(path) }),
 	}, nil
 }
@@ -161,7 +164,8 @@ func (s *Site) addHome(spec *sandbox.Spec, h agent.Home, caches string) error {
 	}
 	for _, name := range h.Copies {
 		from := filepath.Join(files, name)
-		to := filepath.Join(caches, "copies", fmt.Sprintf("%s.%d%s", s.Lineage.Slice, s.Lineage.N, name))
+		to := filepath.Join(caches, "copies",
+			fmt.Sprintf("%s.%d%s", s.Lineage.Slice, s.Lineage.N, name))
 		there, err := sandbox.CopyFile(from, to)
 		if err != nil {
 			return err

@@ -46,10 +46,11 @@ type Site struct {
 	Sandbox  Sandbox
 	// owner of the caches in the sandbox; "" for agents, whose caches must not influence test
 	// results
-	Apart    string
-	Note     func(line string)          // called with progress messages
-	Started  func(command.Handle) error // records the setup command before it may run; see command.Spec
-	Leftover func(err error)            // called if processes left running by setup can't be ended
+	Apart string
+	Note  func(line string) // called with progress messages
+	// records the setup command before it may run; see command.Spec
+	Started  func(command.Handle) error
+	Leftover func(err error) // called if processes left running by setup can't be ended
 
 	Repo    *worktree.Repo
 	Lineage *worktree.Lineage
@@ -145,8 +146,10 @@ func (s *Site) isolate(ctx context.Context) error {
 	}
 	own := isolation.Worktree{
 		Confined: s.Sandbox.On,
-		Root:     s.Root, Project: filepath.Base(s.Root), System: l.System, Slice: l.Slice, N: l.N, Ports: l.Ports,
-		Known: isolation.Identity{Name: known.Name, Email: known.Email}, Fallback: isolation.Identity{Name: "Greenlight", Email: "greenlight@localhost"},
+		Root:     s.Root, Project: filepath.Base(s.Root), System: l.System, Slice: l.Slice, N: l.N,
+		Ports:    l.Ports,
+		Known:    isolation.Identity{Name: known.Name, Email: known.Email},
+		Fallback: isolation.Identity{Name: "Greenlight", Email: "greenlight@localhost"},
 	}
 	if own.Temp, err = own.MakeTemp(cmp.Or(env.Get("TMPDIR"), os.TempDir())); err != nil {
 		return err
@@ -202,5 +205,6 @@ func (s *Site) runSetup(ctx context.Context, dir string, inherit []*os.File) err
 	case res.OK():
 		return nil
 	}
-	return fmt.Errorf("git.setup failed: %s (%s)", res.How(plan.Age(s.Setup.Limit)), paths.Relative(s.Root, s.SetupLog))
+	return fmt.Errorf("git.setup failed: %s (%s)", res.How(plan.Age(s.Setup.Limit)),
+		paths.Relative(s.Root, s.SetupLog))
 }

@@ -23,7 +23,8 @@ func TearDown(
 		return nil
 	}
 	own := isolation.Worktree{
-		Root: root, Project: filepath.Base(root), System: l.System, Slice: l.Slice, N: l.N, Ports: l.Ports,
+		Root: root, Project: filepath.Base(root), System: l.System, Slice: l.Slice, N: l.N,
+		Ports: l.Ports,
 	}
 	env = append(own.Env(append(env, "GREENLIGHT_ROOT="+root)), environ.SetupMark(root))
 	res, err := run(ctx, command.Spec{Argv: argv, Dir: repo.Layout.Dir(l), Env: env, Limit: limit})

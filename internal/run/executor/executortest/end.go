@@ -71,7 +71,8 @@ func promiseGateKilled(t *testing.T, s *Subject) {
 
 func promiseGrace(t *testing.T, s *Subject) {
 	for _, leaves := range []executor.Leaves{executor.Services, executor.Nothing} {
-		j := shell(t, `trap 'sleep 0.2; echo saved; exit 5' TERM; : > up; while :; do sleep 0.01; done`)
+		j := shell(t,
+			`trap 'sleep 0.2; echo saved; exit 5' TERM; : > up; while :; do sleep 0.01; done`)
 		j.Leaves, j.Apart = leaves, true // the shell tells of its child's signal
 		run := s.start(t, j)
 		until(t, "it runs", func() bool { return exists(j.Dir, "up") })
@@ -143,7 +144,8 @@ func promiseNothingLeft(t *testing.T, s *Subject) {
 			t.Parallel()
 			j := leaving(t, name)
 			got := s.run(t, j)
-			if got.err != nil || got.ExitCode != 3 || got.Leftover != nil || len(got.Left) == 0 || got.out != "done\n" {
+			if got.err != nil || got.ExitCode != 3 || got.Leftover != nil || len(got.Left) == 0 ||
+				got.out != "done\n" {
 				t.Errorf("%+v", got)
 			}
 			gone(t, j.Dir, "pid")
@@ -187,7 +189,8 @@ func promiseService(t *testing.T, s *Subject) {
 
 func promiseGroup(t *testing.T, s *Subject) {
 	c := spec(t, "sleep 600 & echo $! > pid; echo done")
-	if res, err := s.command(t, c); err != nil || !res.OK() || res.Last != "done" || res.Leftover != nil {
+	if res, err := s.command(t, c); err != nil || !res.OK() || res.Last != "done" ||
+		res.Leftover != nil {
 		t.Errorf("%+v, %v", res, err)
 	}
 	gone(t, c.Dir, "pid")
@@ -198,7 +201,8 @@ func promiseLimit(t *testing.T, s *Subject) {
 		c := spec(t, "sleep 600 & echo $! > pid; wait")
 		c.Mark, c.Limit = mark, 300*time.Millisecond
 		res, err := s.command(t, c)
-		if err != nil || !res.TimedOut || res.OK() || res.How("a moment") != "not done after a moment" {
+		if err != nil || !res.TimedOut || res.OK() ||
+			res.How("a moment") != "not done after a moment" {
 			t.Errorf("%+v, %v", res, err)
 		}
 		if file(c.Dir, "pid") != "" {
@@ -230,7 +234,8 @@ func promiseContextOver(t *testing.T, s *Subject) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	c := spec(t, ": > ran")
-	if _, err := executor.Command(ctx, s.Executor, c); !errors.Is(err, context.Canceled) || exists(c.Dir, "ran") {
+	if _, err := executor.Command(ctx, s.Executor, c); !errors.Is(err, context.Canceled) ||
+		exists(c.Dir, "ran") {
 		t.Errorf("%v", err)
 	}
 }
@@ -248,7 +253,8 @@ func promiseLocks(t *testing.T, s *Subject) {
 	other, err := os.Open(path)
 	check(t, err)
 	defer other.Close()
-	if err := syscall.Flock(int(other.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); !errors.Is(err, syscall.EWOULDBLOCK) {
+	if err := syscall.Flock(int(other.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); !errors.Is(err,
+		syscall.EWOULDBLOCK) {
 		t.Errorf("the lock is free while the program lives: %v", err)
 	}
 	run.End()
@@ -270,7 +276,8 @@ func promiseReused(t *testing.T, s *Subject) {
 	before.Process.Start = "before it"
 	for _, leaves := range []executor.Leaves{executor.Services, executor.Nothing} {
 		lost := s.Executor.Find(executor.Lost{
-			Handle: before, Marks: []string{"GL_TESTS=nothing has this"}, Leaves: leaves, Grace: time.Second,
+			Handle: before, Marks: []string{"GL_TESTS=nothing has this"}, Leaves: leaves,
+			Grace: time.Second,
 		})
 		lost.End()
 		lost.Kill()
@@ -296,7 +303,8 @@ func promiseElsewhere(t *testing.T, s *Subject) {
 		}
 		run.End()
 		run.Kill()
-		if res, err := run.Wait(); err != nil || res.Leftover == nil || !strings.Contains(res.Leftover.Error(), id.Where()) {
+		if res, err := run.Wait(); err != nil || res.Leftover == nil ||
+			!strings.Contains(res.Leftover.Error(), id.Where()) {
 			t.Errorf("%+v, %v", res, err)
 		}
 	}

@@ -26,7 +26,8 @@ func Starter(x executor.Executor, dir string) int {
 	if err != nil || json.Unmarshal(data, &d) != nil {
 		return 2
 	}
-	j := executor.Job{Argv: d.Argv, Dir: d.Dir, Env: d.Env, Marks: d.Marks, Leaves: d.Leaves, Apart: d.Apart}
+	j := executor.Job{Argv: d.Argv, Dir: d.Dir, Env: d.Env, Marks: d.Marks, Leaves: d.Leaves,
+		Apart: d.Apart}
 	run, err := x.Start(context.Background(), j, func(h command.Handle) error {
 		if err := put(filepath.Join(dir, "handle"), h); err != nil {
 			return err
@@ -93,7 +94,8 @@ func (s *Subject) starter(t *testing.T, j executor.Job, files ...string) *starte
 	for _, name := range files {
 		check(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 	}
-	check(t, put(filepath.Join(dir, "job"), described{j.Argv, j.Dir, j.Env, j.Marks, j.Leaves, j.Apart}))
+	check(t,
+		put(filepath.Join(dir, "job"), described{j.Argv, j.Dir, j.Env, j.Marks, j.Leaves, j.Apart}))
 	st := &started{s.Starter(dir), dir}
 	st.cmd.Stdout, st.cmd.Stderr = io.Discard, os.Stderr
 	check(t, st.cmd.Start())
@@ -130,7 +132,8 @@ func (st *started) result(t *testing.T) (r result) {
 }
 
 func promiseStarterKilledEarly(t *testing.T, s *Subject) {
-	for _, leaves := range []executor.Leaves{executor.Services, executor.Nothing, executor.NothingBelow} {
+	for _, leaves := range []executor.Leaves{executor.Services, executor.Nothing,
+		executor.NothingBelow} {
 		j := shell(t, ": > ran")
 		j.Leaves, j.Apart = leaves, leaves == executor.NothingBelow
 		st := s.starter(t, j, "early")
@@ -148,7 +151,9 @@ func promiseFoundAlive(t *testing.T, s *Subject) {
 		j := shell(t, `setsid sh -c 'echo $$ > child; exec sleep 600' & echo $$ > pid; wait`)
 		j.Leaves = leaves
 		st := s.starter(t, j)
-		until(t, "it runs", func() bool { return file(j.Dir, "pid") != "" && file(j.Dir, "child") != "" })
+		until(t, "it runs", func() bool {
+			return file(j.Dir, "pid") != "" && file(j.Dir, "child") != ""
+		})
 		st.kill()
 		id := st.handle(t).Process
 		if !id.Alive() {
@@ -165,7 +170,8 @@ func promiseFoundAlive(t *testing.T, s *Subject) {
 		}
 		run.End()
 		got := finish(run)
-		if got.err != nil || got.Leftover != nil || !got.Unseen || got.OK() || got.out != "" || !id.Dead() {
+		if got.err != nil || got.Leftover != nil || !got.Unseen || got.OK() ||
+			got.out != "" || !id.Dead() {
 			t.Errorf("%+v", got)
 		}
 		gone(t, j.Dir, "pid")

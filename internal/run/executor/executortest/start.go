@@ -26,7 +26,8 @@ func atoi(t *testing.T, text string) int {
 func promiseWords(t *testing.T, s *Subject) {
 	j := shell(t, "")
 	j.Argv = []string{"sh", "-c", `printf '%s|' "$#" "$@" "$LINES_OF" "${#V7}" "${#LARGE}"; env | grep -c ^V; pwd`, "sh", "", "\xff", "a b", "1\n2", "$HOME", "'"}
-	j.Env = append(sized(j.Env, 20, 50_000), "LINES_OF=one\n\ntwo", "LARGE="+strings.Repeat("y", 100_000))
+	j.Env = append(sized(j.Env, 20, 50_000), "LINES_OF=one\n\ntwo",
+		"LARGE="+strings.Repeat("y", 100_000))
 	want := "6||\xff|a b|1\n2|$HOME|'|one\n\ntwo|50000|100000|20\n" + j.Dir + "\n"
 	if got := s.run(t, j); got.err != nil || got.out != want {
 		t.Errorf("%.200q, %v; want %.200q", got.out, got.err, want)
@@ -46,7 +47,8 @@ func promiseSession(t *testing.T, s *Subject) {
 		j := shell(t, `(: </dev/tty) 2>/dev/null && echo a terminal; read x; echo $?; ps -o sid= -p $$; ps -o sid= -p $STARTER`)
 		j.Leaves, j.Env = leaves, append(j.Env, "STARTER="+itoa(os.Getpid()))
 		got := s.run(t, j)
-		if f := strings.Fields(got.out); len(f) < 2 || f[0] != "1" || len(f) == 3 && f[1] == f[2] || len(f) > 3 {
+		if f := strings.Fields(got.out); len(f) < 2 || f[0] != "1" ||
+			len(f) == 3 && f[1] == f[2] || len(f) > 3 {
 			t.Errorf("%q: %v", got.out, got.err)
 		}
 	}
@@ -63,7 +65,8 @@ func promiseRecorded(t *testing.T, s *Subject) {
 		return nil
 	})
 	check(t, err)
-	if got := finish(run); strings.TrimSpace(got.out) != itoa(handle.Process.PID) || run.Handle() != handle {
+	if got := finish(run); strings.TrimSpace(got.out) != itoa(handle.Process.PID) ||
+		run.Handle() != handle {
 		t.Errorf("process %q, recorded %+v", got.out, handle)
 	}
 
@@ -100,8 +103,10 @@ func promiseCantStart(t *testing.T, s *Subject) {
 	bad := filepath.Join(j.Dir, "bad")
 	check(t, os.WriteFile(bad, []byte("#!/no/such/interpreter\n"), 0o755))
 	for name, change := range map[string]func(j *executor.Job){
-		"no words":          func(j *executor.Job) { j.Argv = nil },
-		"not on PATH":       func(j *executor.Job) { j.Argv = []string{"no-such-program-anywhere"} },
+		"no words": func(j *executor.Job) { j.Argv = nil },
+		"not on PATH": func(j *executor.Job) {
+			j.Argv = []string{"no-such-program-anywhere"}
+		},
 		"not executable":    func(j *executor.Job) { j.Argv = []string{text} },
 		"no directory":      func(j *executor.Job) { j.Dir = filepath.Join(j.Dir, "none") },
 		"not a directory":   func(j *executor.Job) { j.Dir = text },
@@ -127,8 +132,10 @@ func promiseCommandCantStart(t *testing.T, s *Subject) {
 	for _, mark := range []string{"", "GL_TESTS=" + t.Name()} {
 		c := spec(t, "")
 		c.Mark, c.Argv = mark, []string{"./bad"}
-		check(t, os.WriteFile(filepath.Join(c.Dir, "bad"), []byte("#!/no/such/interpreter\n"), 0o755))
-		if _, err := s.command(t, c); err == nil || !strings.Contains(err.Error(), "/bad can't be started: ") {
+		check(t,
+			os.WriteFile(filepath.Join(c.Dir, "bad"), []byte("#!/no/such/interpreter\n"), 0o755))
+		if _, err := s.command(t, c); err == nil ||
+			!strings.Contains(err.Error(), "/bad can't be started: ") {
 			t.Errorf("%v", err)
 		}
 		c.Argv = []string{"no-such-program-anywhere"}
@@ -155,8 +162,12 @@ func promiseNoBox(t *testing.T, s *Subject) {
 	j := shell(t, ": > ran")
 	why := errors.New("no bwrap")
 	j.Box = func(command.Program) (*command.Box, error) { return nil, why }
-	_, err := s.Executor.Start(t.Context(), j, func(command.Handle) error { t.Error("recorded"); return nil })
-	if !errors.As(err, new(*executor.BoxError)) || !errors.Is(err, why) || err.Error() != why.Error() {
+	_, err := s.Executor.Start(t.Context(), j, func(command.Handle) error {
+		t.Error("recorded")
+		return nil
+	})
+	if !errors.As(err, new(*executor.BoxError)) || !errors.Is(err, why) ||
+		err.Error() != why.Error() {
 		t.Errorf("%v", err)
 	}
 	if _, err := os.Stat(filepath.Join(j.Dir, "ran")); err == nil {
@@ -173,7 +184,9 @@ func (s *Subject) boxed(t *testing.T, j *executor.Job) {
 		}
 		return &command.Box{
 			Path: "/usr/bin/env", Gl: s.Self, Env: append(p.Env, "BOXED=yes"),
-			Command: func(argv []string) []string { return append([]string{"env", "INSIDE=yes"}, argv...) },
+			Command: func(argv []string) []string {
+				return append([]string{"env", "INSIDE=yes"}, argv...)
+			},
 		}, nil
 	}
 }
@@ -213,7 +226,8 @@ func promiseMany(t *testing.T, s *Subject) {
 	dir := t.TempDir()
 	var runs []executor.Run
 	for i := range 40 {
-		j := shell(t, `: > "$GO.`+itoa(i)+`"; until test -e "$GO"; do sleep 0.1; done; echo `+itoa(i))
+		j := shell(t,
+			`: > "$GO.`+itoa(i)+`"; until test -e "$GO"; do sleep 0.1; done; echo `+itoa(i))
 		j.Env, j.Leaves = append(j.Env, "GO="+filepath.Join(dir, "go")), executor.Leaves(i%2)
 		runs = append(runs, s.start(t, j))
 	}

@@ -64,7 +64,8 @@ func load(s *subject) {
 			s.t.Errorf("under the lock: %+v, %v, want %+v", again, err, c)
 		}
 		for _, want := range c.Items {
-			if it, err := tx.Item(want.ID); err != nil || !reflect.DeepEqual(alone(it), alone(*want)) {
+			if it, err := tx.Item(want.ID); err != nil ||
+				!reflect.DeepEqual(alone(it), alone(*want)) {
 				s.t.Errorf("%+v, %v, want %+v", it, err, want)
 			}
 		}
@@ -107,8 +108,10 @@ func claim(s *subject) {
 		}
 	})
 	p := s.plan()
-	if st := p.State(s.id); st.Session != token || st.Class != plan.Active || !slices.Equal(p.Lists.Running, s.ids[:1]) || len(p.Lists.Ready) > 0 {
-		s.t.Errorf("another process sees %+v, running %q, ready %q", st, p.Lists.Running, p.Lists.Ready)
+	if st := p.State(s.id); st.Session != token || st.Class != plan.Active ||
+		!slices.Equal(p.Lists.Running, s.ids[:1]) || len(p.Lists.Ready) > 0 {
+		s.t.Errorf("another process sees %+v, running %q, ready %q", st, p.Lists.Running,
+			p.Lists.Ready)
 	}
 	for _, id := range s.ids[1:] {
 		if was, is := before.State(id), p.State(id); mark(*was.Item) != mark(*is.Item) {
@@ -160,7 +163,8 @@ func (s *subject) settle(e tracker.Effect) {
 		s.t.Errorf("settled as %+v, and a fresh process sees %+v", got, is)
 	}
 	switch {
-	case e == tracker.Restore, e == tracker.Fail && s.lacks(Failure), e == tracker.Release && s.lacks(Halfway):
+	case e == tracker.Restore, e == tracker.Fail && s.lacks(Failure),
+		e == tracker.Release && s.lacks(Halfway):
 		s.same(was, is)
 	case e == tracker.Fail:
 		if plan.Classify(is.Status) != plan.Failed || is.Step != claimed.Step {
@@ -262,9 +266,11 @@ func unknownID(s *subject) {
 	for _, id := range []string{"no-such-thing", "../../x", ""} {
 		s.check(s.tr.Do(s.t.Context(), func(tx tracker.Tx) error {
 			_, item := tx.Item(id)
-			_, settle := tx.Settle(id, tracker.Restore, tracker.Before{Mark: plan.Mark{Session: "x"}})
+			_, settle := tx.Settle(id, tracker.Restore,
+				tracker.Before{Mark: plan.Mark{Session: "x"}})
 			for what, err := range map[string]error{
-				"Item": item, "Claim": tx.Claim(id, token), "Settle": settle, "PutBack": tx.PutBack(id, plan.Mark{}, true),
+				"Item": item, "Claim": tx.Claim(id, token), "Settle": settle,
+				"PutBack": tx.PutBack(id, plan.Mark{}, true),
 			} {
 				if !errors.Is(err, tracker.ErrNotFound) {
 					s.t.Errorf("%s of %q: %v", what, id, err)
@@ -286,8 +292,11 @@ func changes() map[string]func(s *subject, tx tracker.Tx, it plan.Item) error {
 		}
 	}
 	return map[string]func(*subject, tracker.Tx, plan.Item) error{
-		"claim":   func(s *subject, tx tracker.Tx, _ plan.Item) error { return tx.Claim(s.id, token) },
-		"release": settle(tracker.Release), "fail": settle(tracker.Fail), "restore": settle(tracker.Restore),
+		"claim": func(s *subject, tx tracker.Tx, _ plan.Item) error {
+			return tx.Claim(s.id, token)
+		},
+		"release": settle(tracker.Release), "fail": settle(tracker.Fail),
+		"restore": settle(tracker.Restore),
 	}
 }
 
@@ -512,7 +521,8 @@ func watch(s *subject) {
 }
 
 func refreshTwice(s *subject) {
-	for _, change := range []func(){func() {}, func() { s.claim(token) }, func() { s.f.Edit(s.t, s.root, "seen") }} {
+	for _, change := range []func(){func() {}, func() { s.claim(token) },
+		func() { s.f.Edit(s.t, s.root, "seen") }} {
 		change()
 		s.check(s.tr.Refresh(s.t.Context()))
 		before := s.tree()
@@ -647,7 +657,9 @@ func lockEnds(s *subject) {
 		return nil
 	}))
 	for range 2 {
-		if err := s.tr.Do(s.t.Context(), func(tracker.Tx) error { return mine }); !errors.Is(err, mine) {
+		if err := s.tr.Do(s.t.Context(), func(tracker.Tx) error {
+			return mine
+		}); !errors.Is(err, mine) {
 			s.t.Errorf("Do returns %v", err)
 		}
 	}
@@ -686,7 +698,8 @@ func randomChanges(s *subject) {
 		c, err := s.tr.Load()
 		s.check(err)
 		if c.Items[0].Session != session || len(c.Warnings) > 0 {
-			s.t.Fatalf("step %d: %+v, want session %q; warnings %v", step, c.Items[0], session, c.Warnings)
+			s.t.Fatalf("step %d: %+v, want session %q; warnings %v", step, c.Items[0],
+				session, c.Warnings)
 		}
 	}
 	for _, m := range marks {

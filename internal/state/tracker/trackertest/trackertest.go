@@ -78,7 +78,9 @@ func cases() []struct {
 		{"restore", func(s *subject) { s.settle(tracker.Restore) }},
 		{"restore the session before", restoreSession},
 		{"settle twice", settleTwice},
-		{"settle what another session took over", func(s *subject) { s.settleAfterTakeOver("other") }},
+		{"settle what another session took over", func(s *subject) {
+			s.settleAfterTakeOver("other")
+		}},
 		{"settle what was given back", func(s *subject) { s.settleAfterTakeOver("") }},
 		{"put back", putBack},
 		{"put back what has changed", putBackChanged},
@@ -128,7 +130,8 @@ type subject struct {
 }
 
 func newSubject(t *testing.T, f Format) *subject {
-	s := &subject{t: t, f: f, root: t.TempDir(), base: time.Now().Truncate(time.Second), onNow: func() {}}
+	s := &subject{t: t, f: f, root: t.TempDir(), base: time.Now().Truncate(time.Second),
+		onNow: func() {}}
 	if s.ids = f.Make(t, s.root); len(s.ids) != 3 {
 		t.Fatalf("the project has the items %q, want three", s.ids)
 	}
@@ -201,7 +204,8 @@ func (s *subject) plan() *plan.Plan {
 	s.t.Helper()
 	c, err := s.open().Load()
 	s.check(err)
-	return plan.New(&plan.Snapshot{Items: c.Items, Warnings: c.Warnings, Unsure: c.Unsure, Evidence: c.Evidence}, s.base, plan.Options{})
+	return plan.New(&plan.Snapshot{Items: c.Items, Warnings: c.Warnings, Unsure: c.Unsure,
+		Evidence: c.Evidence}, s.base, plan.Options{})
 }
 
 func mark(it plan.Item) plan.Mark {
