@@ -18,7 +18,7 @@ import (
 
 // Agents must not make a person's decisions: what is merged, what it may cost, what gl runs, the
 // state of other slices. permits has, for each command, who may call it, and permitted checks that
-// before the command runs. attempt.Store.Caller tells agents from people.
+// before the command runs. attempt.CallerOf tells agents from people.
 
 // A who is a kind of permitted caller.
 type who int
