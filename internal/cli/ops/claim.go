@@ -3,6 +3,7 @@ package ops
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -159,6 +160,12 @@ func mayRelease(pr *project.Project, m moment, who attempt.Claimant, force bool)
 func giveBack(st *plan.State, f *slice.File) (status string, err error) {
 	if _, ok := f.Get("session"); ok {
 		if err := f.Set("session", ""); err != nil {
+			return "", err
+		}
+	}
+	if st.Reverted != nil && st.Class != plan.Done {
+		// The file says complete, but only by the word of an attempt that left the slice open.
+		if err := errors.Join(f.Set("status", st.Status), f.Set("step", st.Step)); err != nil {
 			return "", err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/project"
+	"greenlight/internal/state/slice"
 )
 
 var (
@@ -133,5 +134,20 @@ func TestRelease(t *testing.T) {
 	if _, err := Release(t.Context(), y.Project, "free", me, false); !errors.Is(err,
 		ErrNothingToDo) {
 		t.Error(err)
+	}
+}
+
+// A file that git brought back calls the slice complete by an earlier attempt's word. Clearing the
+// claim doesn't make that a person's word.
+func TestGiveBackOfAnEarlierWord(t *testing.T) {
+	f, err := slice.ParseFile([]byte("---\nid: S-1\nstatus: complete\nstep: complete\nsession: t\n---\n"))
+	must(t, err)
+	st := &plan.State{Class: plan.Active, Item: &plan.Item{ID: "S-1", Status: "in_progress",
+		Step: "verifying", Reverted: &plan.Mark{Status: "complete", Step: "complete", Session: "t"}}}
+	status, err := giveBack(st, f)
+	must(t, err)
+	want := "---\nid: S-1\nstatus: in_progress\nstep: verifying\nsession:\n---\n"
+	if got := string(f.Bytes()); status != "in_progress" || got != want {
+		t.Errorf("%s:\n%s", status, got)
 	}
 }
