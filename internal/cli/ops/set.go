@@ -152,7 +152,7 @@ func Set(ctx context.Context, pr *project.Project, id string, changes []Change,
 		before := f.Progress()
 		status, _ := f.Get("status")
 		step, _ := f.Get("step")
-		err := reclaim(pr, m.st, f, who, changes)
+		err := reclaim(m.st, f, who, changes)
 		if err == nil {
 			err = apply(m.plan, m.st, f, changes)
 		}
@@ -188,25 +188,17 @@ func Set(ctx context.Context, pr *project.Project, id string, changes []Change,
 	return append(notes, more...), err
 }
 
-// reclaim restores the claim of the caller's own attempt in a file that git reset to its committed
-// version, with no claim or that of an earlier attempt. Without the claim, the agent's own report
-// would count as a person's once its attempt is over.
-func reclaim(pr *project.Project, st *plan.State, f *slice.File, who attempt.Claimant,
-	changes []Change) error {
+// reclaim restores the claim of the caller's own attempt in a file that git reset to an earlier
+// version, with no claim or another one: perhaps of an attempt that never started, so that no
+// record knows it. Without its own claim, the agent's report would count as a person's once its
+// attempt is over. Claim refuses a slice with an open attempt, so no other session has it.
+func reclaim(st *plan.State, f *slice.File, who attempt.Claimant, changes []Change) error {
 	says := slices.ContainsFunc(changes, func(c Change) bool {
 		return c.Key == "status" || c.Key == "step"
 	})
 	if !says || who.Token == "" || !st.Attempt.Open() || st.Attempt.Token != who.Token ||
 		st.Session == who.Token {
 		return nil
-	}
-	if st.Session != "" {
-		all, err := pr.Runs.History(st.ID)
-		if err != nil || !slices.ContainsFunc(all, func(r *attempt.Record) bool {
-			return r.ID.Token == st.Session
-		}) {
-			return err
-		}
 	}
 	return f.Set("session", who.Token)
 }

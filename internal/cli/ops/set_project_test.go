@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/state/slice"
 )
 
 func TestParseChangesRefuses(t *testing.T) {
@@ -125,5 +127,23 @@ func TestShow(t *testing.T) {
 	want = []Field{{"id", "S-2"}, {"name", "Two"}, {"status", "pending"}, {"milestone", ""}, {"deps", "S-1"}}
 	if err != nil || !slices.Equal(shown.Fields, want) || shown.File != "" {
 		t.Errorf("%+v, %v", shown, err)
+	}
+}
+
+// Git brought back the claim of an attempt that never started, which no record knows. What the
+// agent of the open attempt reports carries its own claim, so it never counts as a person's word.
+func TestSetRestoresTheClaimOfAnOpenAttempt(t *testing.T) {
+	y := newYard(t, map[string]string{"S-1": "status: pending; step: none; session:"})
+	r := y.attempt("S-1")
+	err := edit(t.Context(), y.Project, "S-1", func(_ moment, f *slice.File) error {
+		return f.Set("session", "2026-01-02T03:04:05Z-never")
+	})
+	must(t, err)
+	changes, err := ParseChanges([]string{"status=complete"})
+	must(t, err)
+	agent := attempt.Claimant{Token: r.ID.Token}
+	if _, err := Set(t.Context(), y.Project, "S-1", changes, agent); err != nil ||
+		y.state("S-1").Session != r.ID.Token {
+		t.Errorf("%v, session %q", err, y.state("S-1").Session)
 	}
 }
