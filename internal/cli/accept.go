@@ -21,6 +21,7 @@ import (
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/lane"
 	"greenlight/internal/run/project"
+	"greenlight/internal/show/attempttext"
 	"greenlight/internal/workspace/git"
 	"greenlight/internal/workspace/worktree"
 )
@@ -86,7 +87,7 @@ func refuseTask(app *cmdutil.App, name string) error {
 		if n != 0 && r.ID.N != n {
 			continue
 		}
-		if way := toAccept(r); way != "" {
+		if way := attempttext.ToAccept(r); way != "" {
 			return fmt.Errorf("%s is a task, not a slice: %s", r.ID.Name(), sanitize.Line(way))
 		}
 		break
@@ -188,30 +189,26 @@ func landAccepted(ctx context.Context, app *cmdutil.App, l *lane.Queue, built *w
 		// else the lane says what is the matter
 		app.IO.Printf("%s: %s\n", id, changeText(change))
 	}
-	leader, err := pr.Runs.Control.Leader()
+	busy := app.IO.Progress("landing " + id)
+	l.Told = func(line string) {
+		busy.Step(sanitize.Text(line))
+		app.IO.Detail("%s", sanitize.Text(line))
+	}
+	leader, err := ops.WorkQueue(ctx, l)
+	busy.Done()
 	if err != nil {
 		return err
 	}
 	if leader != "" {
 		app.IO.Printf("%s is accepted, and landed by the gl slice that runs: %s\n", id,
 			sanitize.Text(leader))
-		return pr.Tracker.Refresh(ctx)
-	}
-	busy := app.IO.Progress("landing " + id)
-	l.Told = func(line string) {
-		busy.Step(sanitize.Text(line))
-		app.IO.Detail("%s", sanitize.Text(line))
-	}
-	err = l.Work(ctx)
-	busy.Done()
-	if err = errors.Join(err, pr.Tracker.Refresh(ctx)); err != nil {
-		return err
+		return nil
 	}
 	final, err := pr.Runs.Get(id, a.Queued.ID.N)
 	if err != nil {
 		return err
 	}
-	app.IO.Printf("%s\n", term.Wrap(sanitize.Text(endedText(final, pr.Flags())), app.IO.Width(), 2))
+	app.IO.Printf("%s\n", term.Wrap(sanitize.Text(attempttext.Ended(final, pr.Flags())), app.IO.Width(), 2))
 	status := lane.ReadStatus(pr.Runs.Files.Dir())
 	tellUndelivered(app.IO, status)
 	if !final.Judged.Outcome.Traits().Success {

@@ -10,7 +10,6 @@ import (
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/cli/ops"
 	"greenlight/internal/core/plan"
-	"greenlight/internal/run/project"
 )
 
 func newAnswer(app *cmdutil.App) *cobra.Command {
@@ -43,7 +42,7 @@ func asking(p *plan.Plan) []string {
 }
 
 func runAnswer(ctx context.Context, app *cmdutil.App, id, text string) error {
-	if !isLine(text) {
+	if !ops.IsLine(text) {
 		return cmdutil.Usage("answer %s in one line of text without control characters", id)
 	}
 	pr, id, err := app.Slice(id)
@@ -58,14 +57,6 @@ func runAnswer(ctx context.Context, app *cmdutil.App, id, text string) error {
 		app.IO.Printf("%s is answered; session %s has it\n", id, sanitize.Line(a.Session))
 		return nil
 	}
-	app.IO.Printf("%s is answered and continues with %s\n", id, nextRun(pr))
+	app.IO.Printf("%s is answered and continues with %s\n", id, ops.NextRun(pr))
 	return nil
-}
-
-// nextRun describes what builds a reopened slice: the current run, if there is one.
-func nextRun(pr *project.Project) string {
-	if leader, err := pr.Runs.Control.Leader(); err == nil && leader != "" {
-		return "the run under way"
-	}
-	return "the next gl slice"
 }

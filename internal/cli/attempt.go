@@ -17,6 +17,7 @@ import (
 	"greenlight/internal/base/words"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/cli/iostreams"
+	"greenlight/internal/cli/ops"
 	"greenlight/internal/core/agent"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
@@ -24,6 +25,7 @@ import (
 	"greenlight/internal/run/executor"
 	"greenlight/internal/run/project"
 	"greenlight/internal/run/runner"
+	"greenlight/internal/show/attempttext"
 )
 
 // yield is the delay of STATE.md after an attempt's end: the process that fills the slot needs the
@@ -167,7 +169,7 @@ func lastLine(pr *project.Project, r *attempt.Record) string {
 	if r.Life.Phase == plan.Queued {
 		return r.ID.Label() + " is in the merge queue: " + pr.QueueText(r)
 	}
-	return endedText(r, pr.Flags())
+	return attempttext.Ended(r, pr.Flags())
 }
 
 // A paneView shows lines in a pane without ever waiting for it: C-s or a stopped tmux server blocks
@@ -241,8 +243,30 @@ func workLane(ctx context.Context, app *cmdutil.App, pr *project.Project, rec *a
 		return err
 	}
 	l.Told = show
-	if err := l.Work(ctx); err != nil {
+	_, err = ops.WorkQueue(ctx, l)
+	return err
+}
+
+// runQueueWorker is a process that works the merge queue where no run does: gl web starts it for
+// what a person has accepted. With --asked it does what gl land does.
+func runQueueWorker(ctx context.Context, app *cmdutil.App, args []string) error {
+	f := flag.NewFlagSet(runner.QueueCommand, flag.ContinueOnError)
+	f.SetOutput(app.IO.Err)
+	root, asked := f.String("root", "", ""), f.Bool("asked", false, "")
+	if f.Parse(args) != nil { // the error was already printed
+		return &cmdutil.ExitError{Code: cmdutil.ExitUsage}
+	}
+	pr, err := project.Open(*root)
+	if err != nil {
 		return err
 	}
-	return pr.Tracker.Refresh(ctx)
+	l, err := openLane(ctx, app, pr, pr.Root)
+	if err != nil {
+		return err
+	}
+	if *asked {
+		return ops.LandNow(ctx, l)
+	}
+	_, err = ops.WorkQueue(ctx, l)
+	return err
 }

@@ -30,7 +30,7 @@ func (o wrapperOptions) hearPane(ctx context.Context, in io.Reader, show func(st
 			text := strings.TrimSpace(lines.Text())
 			switch {
 			case text == "":
-			case !sayable(text):
+			case !ops.Sayable(text):
 				show("(not said: a line can't have control characters)")
 			default:
 				show(o.passOn(ctx, text))

@@ -38,6 +38,8 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 			return command.Inside(args[1:])
 		case runner.WrapperCommand:
 			return cmdutil.Exit(app.IO, runAttempt(ctx, app, args[1:]))
+		case runner.QueueCommand:
+			return cmdutil.Exit(app.IO, runQueueWorker(ctx, app, args[1:]))
 		case rehearsal.Command:
 			self, err := cmdutil.Self()
 			if err != nil {
@@ -199,7 +201,7 @@ func commandGroups() []commandGroup {
 			{"land", changes(newLand)}, {"undo", changes(newUndo)},
 			{"salvage", paged(newSalvage, "to", "branch")}, {"clean", newClean}}},
 		{"state", "State and progress:", []maker{{"status", paged(newStatus, "watch")}, {"why",
-			paged(newWhy)}, {"board", newBoard}, {"report", newReport}, {"graph", paged(newGraph)},
+			paged(newWhy)}, {"board", newBoard}, {"web", newWeb}, {"report", newReport}, {"graph", paged(newGraph)},
 			{"events", paged(newEvents, "follow")}, {"cost", paged(newCost)}, {"budget", newBudget},
 			{"logs", paged(newLogs, "follow")}, {"debug", paged(newDebug, "run-tests")},
 			{"changelog", paged(newChangelog)},

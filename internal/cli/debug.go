@@ -18,6 +18,7 @@ import (
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/project"
+	"greenlight/internal/show/attempttext"
 	"greenlight/internal/state/contracts"
 )
 
@@ -202,13 +203,13 @@ func (d *debugPrinter) slice(p *plan.Plan, s *debugreport.Slice) {
 	d.claim(p.State(s.ID), s.Claim)
 	d.section("Attempts")
 	for _, rec := range s.Records {
-		d.line("%s", attemptText(p.State(s.ID), rec, d.now))
-		for _, line := range proofText(rec) {
+		d.line("%s", attempttext.Line(p.State(s.ID), rec, d.now))
+		for _, line := range attempttext.Proof(rec) {
 			d.line("  %s", line)
 		}
 	}
 	if len(s.Records) > 0 {
-		for _, line := range lastOutput(s.Records[0]) {
+		for _, line := range attempttext.Output(s.Records[0]) {
 			d.line("    %s", line)
 		}
 	}
@@ -295,7 +296,7 @@ func (d *debugPrinter) task(t *debugreport.Task, recs []*attempt.Record) {
 	for _, r := range recs {
 		st := &plan.State{Item: &plan.Item{ID: r.ID.Slice},
 			Attempt: &plan.Attempt{N: r.ID.N, Dead: r.Life.Dead()}}
-		d.line("%s: %s", r.Job.Prompt, attemptText(st, r, d.now))
+		d.line("%s: %s", r.Job.Prompt, attempttext.Line(st, r, d.now))
 		if r.Task.HasSummary {
 			d.line("  summary: %s", r.Task.Summary)
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/cli/ops"
 	"greenlight/internal/run/project"
 )
 
@@ -39,7 +40,7 @@ func newDesign(app *cmdutil.App) *cobra.Command {
 
 // design begins a conversation in a project or where one may begin.
 func design(ctx context.Context, app *cmdutil.App, topic string) error {
-	if topic != "" && !isLine(topic) {
+	if topic != "" && !ops.IsLine(topic) {
 		return cmdutil.Usage("TOPIC must be one line of text without control characters")
 	}
 	pr, root, err := talkProject(app)

@@ -121,7 +121,7 @@ func runDo(ctx context.Context, app *cmdutil.App, tasks []string, file string,
 		}
 	}
 	for i, text := range tasks {
-		if tasks[i] = strings.TrimSpace(text); !sayable(tasks[i]) {
+		if tasks[i] = strings.TrimSpace(text); !ops.Sayable(tasks[i]) {
 			return cmdutil.Usage("task %d must be text, of at most %d KB and without control characters", i+1, maxText>>10)
 		}
 	}

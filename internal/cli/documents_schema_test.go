@@ -75,7 +75,7 @@ var documents = []document{
 	{"gl map --json", journal.Event{}, true, "events"},
 	{"gl ship --json", journal.Event{}, true, "events"},
 	{"gl verify --json", verifyDoc{}, false, "verify"},
-	{"gl review --json", reviewDoc{}, false, "review"},
+	{"gl review --json", inbox.Document{}, false, "review"},
 	{"gl diff --json", diffDoc{}, false, "diff"},
 	{"gl version --json", versionDoc{}, false, "version"},
 	{"gl why --json", explain.Document{}, false, "why"},

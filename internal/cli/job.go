@@ -26,6 +26,7 @@ import (
 	"greenlight/internal/run/runner"
 	"greenlight/internal/run/scheduler"
 	"greenlight/internal/run/tmux"
+	"greenlight/internal/show/attempttext"
 	"greenlight/internal/workspace/scratch"
 )
 
@@ -145,7 +146,7 @@ func (j *job) build(ctx context.Context) error {
 	found, err := scheduler.Reconcile(waiting, j.pr)
 	reportAside(j.app.IO, found.Aside)
 	for _, r := range found.Settled {
-		j.app.IO.Message("warning: %s", endedText(r, j.pr.Whose(r).Flags()))
+		j.app.IO.Message("warning: %s", attempttext.Ended(r, j.pr.Whose(r).Flags()))
 	}
 	if err != nil {
 		return err

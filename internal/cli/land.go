@@ -15,6 +15,7 @@ import (
 	"greenlight/internal/base/words"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/cli/iostreams"
+	"greenlight/internal/cli/ops"
 	"greenlight/internal/run/lane"
 	"greenlight/internal/run/project"
 	"greenlight/internal/show/status"
@@ -66,7 +67,7 @@ func runLand(ctx context.Context, app *cmdutil.App, reset bool) error {
 		app.About(pr, p, append(slices.Clone(p.Lists.Landing),
 			lane.ReadStatus(pr.Runs.Files.Dir()).Undelivered...)...)
 	}
-	l.Told, l.Asked = func(line string) { app.IO.Message("%s", sanitize.Text(line)) }, true
+	l.Told = func(line string) { app.IO.Message("%s", sanitize.Text(line)) }
 	if reset {
 		dropped, reopened, err := l.Reset(ctx)
 		if err != nil {
@@ -81,13 +82,7 @@ func runLand(ctx context.Context, app *cmdutil.App, reset bool) error {
 				worktree.Short(l.Repo.Target()), strings.Join(reopened, ", "))
 		}
 	}
-	if err := l.Restore(ctx); err != nil {
-		return err
-	}
-	if err := l.Work(ctx); err != nil {
-		return err
-	}
-	still := l.Deliver(ctx)
+	still := ops.LandNow(ctx, l)
 	if still != nil && !errors.As(still, new(*lane.Standstill)) {
 		return still
 	}
@@ -151,11 +146,10 @@ func openLane(ctx context.Context, app *cmdutil.App, pr *project.Project,
 	if err != nil {
 		return nil, err
 	}
-	l, err := lane.Open(ctx, pr, self, app.Environ)
+	l, err := ops.OpenQueue(ctx, pr, self, app.Environ, trust.Open(app.Getenv), trustRoot)
 	if err != nil {
 		return nil, err
 	}
-	l.Trust, l.TrustRoot = trust.Open(app.Getenv), trustRoot
 	l.Told = func(line string) { app.IO.Detail("%s", sanitize.Text(line)) }
 	return l, nil
 }

@@ -25,6 +25,7 @@ import (
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/attemptlog"
 	"greenlight/internal/run/project"
+	"greenlight/internal/show/attempttext"
 )
 
 type logsOptions struct {
@@ -318,14 +319,14 @@ func (l *logView) end() {
 	if l.raw {
 		return
 	}
-	if text := verdictText(l.rec); text != "" {
+	if text := attempttext.Verdict(l.rec); text != "" {
 		l.line("", text)
 	}
-	for _, text := range lastOutput(l.rec) {
+	for _, text := range attempttext.Output(l.rec) {
 		l.line(term.Dim, "    "+text)
 	}
-	l.line(outcomeColor(l.rec), withCost(l.rec.Judged.Outcome.Text(l.rec.Judged.Detail), l.rec))
-	for _, text := range workText(l.rec) {
+	l.line(outcomeColor(l.rec), attempttext.WithCost(l.rec.Judged.Outcome.Text(l.rec.Judged.Detail), l.rec))
+	for _, text := range attempttext.Work(l.rec) {
 		l.line("", text)
 	}
 	if v := l.rec.Judged.Verdict; v != nil && v.Log != "" {

@@ -6,6 +6,7 @@ import (
 
 	"greenlight/internal/core/outcome"
 	"greenlight/internal/run/attempt"
+	"greenlight/internal/show/attempttext"
 )
 
 func ended(o outcome.Outcome, detail string) *attempt.Record {
@@ -28,10 +29,10 @@ func TestEndedText(t *testing.T) {
 		{outcome.Interrupted, "interrupted in tests", "S-4 interrupted in tests", "S-4 stopped (interrupted in tests)"},
 	} {
 		rec := ended(c.outcome, c.detail)
-		if got := endedText(rec, " --system gsd"); got != c.line {
+		if got := attempttext.Ended(rec, " --system gsd"); got != c.line {
 			t.Errorf("line %q, want %q", got, c.line)
 		}
-		if got := stoppedText(rec); got != c.stopped {
+		if got := attempttext.Stopped(rec); got != c.stopped {
 			t.Errorf("gl stop says %q, want %q", got, c.stopped)
 		}
 	}
@@ -47,7 +48,7 @@ func TestEndedTextOfAll(t *testing.T) {
 			word = traits.Shown.Words
 		}
 		for _, detail := range []string{"", "because of this", traits.Shown.Words + " in tests"} {
-			line := endedText(ended(o, detail), "")
+			line := attempttext.Ended(ended(o, detail), "")
 			if !strings.HasPrefix(line, "S-4 "+word) || strings.Count(line, traits.Shown.Words) > 1 || strings.Contains(line, "()") {
 				t.Errorf("%s: %q", o, line)
 			}

@@ -136,6 +136,7 @@ var permits = sync.OnceValue(func() map[string]rule {
 		"gl uninstall":                       {shows: withFlag("dry-run")},
 		"gl verify":                          {},
 		"gl version":                         {who: forAnyone},
+		"gl web":                             {}, // its pages act for a person
 		"gl why":                             {who: forAnyone},
 		"gl wrap":                            {who: forLaunch},
 		"gl sw gate":                         specwrightOnly,

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -92,7 +91,7 @@ func (p *places) split(a []string) (text string, comments []lineComment, err err
 		at := p.list[i]
 		from := max(at.before-1, 0)
 		c := lineComment{at.file, at.line, strings.TrimSpace(strings.Join(a[from:end], " "))}
-		if at.before < 1 || !isLine(c.text) {
+		if at.before < 1 || !ops.IsLine(c.text) {
 			return "", nil, cmdutil.Usage("say behind --at %s:%d, in one line of text, what is wrong there", at.file, at.line)
 		}
 		comments, end = append([]lineComment{c}, comments...), from
@@ -102,7 +101,7 @@ func (p *places) split(a []string) (text string, comments []lineComment, err err
 
 func runReject(ctx context.Context, app *cmdutil.App, id, text string, at []lineComment,
 	force bool) error {
-	if !isLine(text) && (text != "" || len(at) == 0) {
+	if !ops.IsLine(text) && (text != "" || len(at) == 0) {
 		return cmdutil.Usage("say what is wrong with %s, in one line of text without control characters", id)
 	}
 	pr, id, err := app.Slice(id)
@@ -126,9 +125,4 @@ func runReject(ctx context.Context, app *cmdutil.App, id, text string, at []line
 	}
 	app.IO.Printf("%s is pending again\n", id)
 	return nil
-}
-
-// isLine reports whether text is a single, nonblank line.
-func isLine(text string) bool {
-	return strings.TrimSpace(text) != "" && !strings.ContainsFunc(text, unicode.IsControl)
 }

@@ -118,10 +118,12 @@ func runReport(ctx context.Context, app *cmdutil.App, o reportOptions) error {
 	return nil
 }
 
+const onDarwin = runtime.GOOS == "darwin"
+
 // openInBrowser opens a file with $BROWSER, or with the desktop's opener.
 func openInBrowser(ctx context.Context, app *cmdutil.App, path string) error {
 	openers := []string{"xdg-open", "wslview"}
-	if runtime.GOOS == "darwin" {
+	if onDarwin {
 		openers = []string{"open"}
 	}
 	if browser := app.Getenv("BROWSER"); browser != "" {

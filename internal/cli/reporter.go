@@ -21,6 +21,7 @@ import (
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/scheduler"
 	"greenlight/internal/run/tmux"
+	"greenlight/internal/show/attempttext"
 	"greenlight/internal/show/facts"
 	"greenlight/internal/show/status"
 	"greenlight/internal/show/view"
@@ -77,7 +78,7 @@ func uncolored(text string) line { return line{text: text} }
 
 // endedLine is the line of an attempt that has ended, with more text behind it.
 func endedLine(rec *attempt.Record, p *plan.Plan, more string) line {
-	return line{endedText(rec, p.Snapshot.Flags) + more, rec.Judged.Outcome.Traits().Shown.Tone}
+	return line{attempttext.Ended(rec, p.Snapshot.Flags) + more, rec.Judged.Outcome.Traits().Shown.Tone}
 }
 
 // print prints a line. On a terminal it begins with the time, has its color and is no wider than
@@ -245,7 +246,7 @@ func (t *reporter) turnover(r scheduler.Report) []line {
 			lines = append(lines, uncolored(text))
 		}
 		for _, rec := range r.Ended {
-			lines = append(lines, endedLine(rec, r.Plan, notes(flakyText(rec), workText(rec))))
+			lines = append(lines, endedLine(rec, r.Plan, notes(attempttext.Flaky(rec), attempttext.Work(rec))))
 		}
 		return lines
 	}
@@ -255,7 +256,7 @@ func (t *reporter) turnover(r scheduler.Report) []line {
 		})
 		if i >= 0 {
 			launched = slices.Delete(slices.Clone(launched), i, i+1)
-			more := " -> its agent goes on" + notes(flakyText(rec), troubleText(rec))
+			more := " -> its agent goes on" + notes(attempttext.Flaky(rec), attempttext.Trouble(rec))
 			lines = append(lines, endedLine(rec, r.Plan, more))
 			continue
 		}
@@ -265,7 +266,7 @@ func (t *reporter) turnover(r scheduler.Report) []line {
 			next = " -> launched " + launched[0].ID.Label()
 			launched = launched[1:]
 		}
-		lines = append(lines, endedLine(rec, r.Plan, next+notes(flakyText(rec), workText(rec))))
+		lines = append(lines, endedLine(rec, r.Plan, next+notes(attempttext.Flaky(rec), attempttext.Work(rec))))
 	}
 	for _, rec := range launched {
 		if rec.Talk.Mends() {

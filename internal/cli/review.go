@@ -11,16 +11,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/base/jsondoc"
 	"greenlight/internal/base/sanitize"
 	"greenlight/internal/base/term"
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/cli/inbox"
 	"greenlight/internal/cli/ops"
 	"greenlight/internal/core/plan"
-	"greenlight/internal/run/attempt"
-	"greenlight/internal/run/attemptlog"
-	"greenlight/internal/run/lane"
 	"greenlight/internal/run/project"
+	"greenlight/internal/show/attempttext"
 	"greenlight/internal/workspace/git"
 )
 
@@ -52,43 +50,11 @@ func pending(p *plan.Plan) []string {
 	return slices.Concat(p.Lists.Waiting, p.Lists.TroubledIDs(), p.Lists.Unknown)
 }
 
-// A reviewDoc is what gl review --json prints.
-type reviewDoc struct {
-	SchemaVersion int          `json:"schema_version"`
-	Items         []reviewItem `json:"items"`
-}
-
-type reviewItem struct {
-	Kind       ops.PendingKind `json:"kind" jsonschema:"enum=question,enum=review,enum=empty,enum=red,enum=conflict,enum=failed,enum=stalled,enum=interrupted,enum=paused,enum=unknown,enum=undelivered,enum=held,enum=proposal"`
-	ID         *string         `json:"id"`   // null for what is about the project
-	Name       *string         `json:"name"` // null for what is about the project
-	Why        string          `json:"why"`
-	Commands   []string        `json:"commands"`   // that answer it, the usual one first
-	Attempt    *attempt.Info   `json:"attempt"`    // the last one; null if there was none
-	Summary    *string         `json:"summary"`    // what its session wrote for people
-	Files      *int            `json:"files"`      // changed; null if git doesn't tell
-	Insertions *int            `json:"insertions"` // null if git doesn't tell
-	Deletions  *int            `json:"deletions"`  // null if git doesn't tell
-	Said       []string        `json:"said"`       // the end of what its agent wrote
-	// what its contracts ask a person to look at, of one that awaits review
-	LookAt    []string         `json:"look_at"`
-	Proposals []reviewProposal `json:"proposals"` // commands that its sessions wanted to set
-}
-
-type reviewProposal struct {
-	Key     string `json:"key"`
-	Value   string `json:"value"`
-	Command string `json:"command"`
-}
-
-// saidLines is the number of lines shown of an agent's words.
-const saidLines = 12
-
 // A reviewer goes through everything that waits for a person.
 type reviewer struct {
-	app  *cmdutil.App
-	pr   *project.Project
-	lane *lane.Queue // nil where slices are built in the checkout
+	app   *cmdutil.App
+	pr    *project.Project
+	inbox *inbox.Reader
 }
 
 func runReview(ctx context.Context, app *cmdutil.App, ids []string, asJSON bool) error {
@@ -97,6 +63,7 @@ func runReview(ctx context.Context, app *cmdutil.App, ids []string, asJSON bool)
 		return err
 	}
 	r := &reviewer{app: app, pr: pr}
+	told := func(text string) { app.IO.Detail("%s", text) }
 	if len(ids) > 0 {
 		p, err := pr.Plan(time.Now(), pr.Options())
 		if err != nil {
@@ -108,18 +75,16 @@ func runReview(ctx context.Context, app *cmdutil.App, ids []string, asJSON bool)
 			}
 		}
 	}
-	if pr.Tracker.Traits().Lands {
-		r.lane, _ = openLane(ctx, app, pr, pr.Root) // without one, there is no diff to show
-	}
+	r.inbox = inbox.NewReader(ctx, pr, told)
 	list, err := ops.ToReview(pr, time.Now(), ids...)
 	if err != nil {
 		return err
 	}
 	switch {
 	case asJSON:
-		doc := reviewDoc{1, []reviewItem{}}
+		doc := inbox.NewDocument()
 		for i := range list {
-			doc.Items = append(doc.Items, r.item(ctx, &list[i]))
+			doc.Items = append(doc.Items, r.inbox.Item(ctx, &list[i]))
 		}
 		return app.IO.JSON(doc)
 	case len(list) == 0 && len(ids) > 0:
@@ -144,93 +109,11 @@ func runReview(ctx context.Context, app *cmdutil.App, ids []string, asJSON bool)
 
 // list prints one entry and its commands.
 func (r *reviewer) list(w *ops.Pending) {
-	r.app.IO.Printf("%s\n", term.Wrap(sanitize.Line(title(w)), r.app.IO.Width(), 2))
+	r.app.IO.Printf("%s\n", term.Wrap(sanitize.Line(inbox.Title(w)), r.app.IO.Width(), 2))
 	r.app.IO.Printf("    %s\n", sanitize.Line(strings.Join(w.Commands, ", or ")))
 	for _, q := range w.Proposals {
 		r.app.IO.Printf("    proposed: %s\n", q.Command())
 	}
-}
-
-// title returns an entry on one line: "S-3 (Mail) asks: which currency?".
-func title(w *ops.Pending) string {
-	subject := w.ID
-	if w.Name != "" && w.Name != w.ID {
-		subject += " (" + w.Name + ")"
-	}
-	switch w.Kind {
-	case ops.PendingProposal, ops.PendingUndelivered, ops.PendingHeld:
-		return w.Why
-	case ops.PendingQuestion:
-		return subject + " asks: " + w.Why
-	case ops.PendingReview:
-		why := strings.TrimPrefix(strings.TrimPrefix(w.Why, "for "), "review: ")
-		return subject + " awaits review: " + why
-	case ops.PendingConflict:
-		return subject + " is in conflict: " + w.Why
-	case ops.PendingFailed:
-		return subject + " failed: " + w.Why
-	case ops.PendingInterrupted:
-		if said := string(w.Kind); !strings.HasPrefix(w.Why, said) {
-			return subject + " was " + said + ": " + w.Why
-		}
-		return subject + " was " + w.Why
-	case ops.PendingEmpty, ops.PendingRed, ops.PendingStalled, ops.PendingPaused,
-		ops.PendingUnknown:
-	}
-	text := subject + " is " + string(w.Kind)
-	if w.Why != "" && w.Why != string(w.Kind) {
-		text += ": " + w.Why
-	}
-	return text
-}
-
-// facts returns what gl knows about a slice's work.
-func (r *reviewer) facts(ctx context.Context,
-	w *ops.Pending) (summary string, d *lane.Diff, said []string) {
-	if w.ID == "" {
-		return "", nil, nil
-	}
-	summary, err := ops.Summary(ctx, r.pr, w.ID)
-	if err != nil {
-		r.app.IO.Detail("%s: %v", w.ID, err)
-	}
-	if r.lane != nil {
-		if d, err = r.lane.Reader.Diff(ctx, w.ID); err != nil {
-			r.app.IO.Detail("%s: %v", w.ID, err)
-			d = nil
-		}
-	}
-	if w.Built != nil {
-		said = attemptlog.Said(w.Built.Life.Log, w.Built.Job.Stream, saidLines)
-	}
-	return summary, d, said
-}
-
-// toLookAt returns what the contracts of a slice in review ask a person to look at.
-func (r *reviewer) toLookAt(ctx context.Context, w *ops.Pending) []string {
-	if w.Kind != ops.PendingReview {
-		return nil
-	}
-	return ops.ToLookAt(ctx, r.pr, w.ID)
-}
-
-func (r *reviewer) item(ctx context.Context, w *ops.Pending) reviewItem {
-	summary, d, said := r.facts(ctx, w)
-	it := reviewItem{Kind: w.Kind, ID: jsondoc.OrNull(w.ID), Name: jsondoc.OrNull(w.Name),
-		Why: w.Why, Commands: w.Commands,
-		Summary: jsondoc.OrNull(summary), Said: jsondoc.OrEmpty(said),
-		LookAt: jsondoc.OrEmpty(r.toLookAt(ctx, w)), Proposals: []reviewProposal{}}
-	if w.Last != nil {
-		info := w.Last.Info()
-		it.Attempt = &info
-	}
-	if d != nil {
-		it.Files, it.Insertions, it.Deletions = &d.Stat.Files, &d.Stat.Insertions, &d.Stat.Deletions
-	}
-	for _, q := range w.Proposals {
-		it.Proposals = append(it.Proposals, reviewProposal{q.Key, q.Value, q.Command()})
-	}
-	return it
 }
 
 // show prints everything that is known about an entry.
@@ -239,24 +122,24 @@ func (r *reviewer) show(ctx context.Context, w *ops.Pending, place string) {
 	line := func(indent int, text string) {
 		out.Printf("%s\n", term.Wrap(strings.Repeat(" ", indent)+text, out.Width(), indent+2))
 	}
-	line(0, out.Paint(term.Bold, sanitize.Line(title(w)))+place)
-	summary, d, said := r.facts(ctx, w)
+	line(0, out.Paint(term.Bold, sanitize.Line(inbox.Title(w)))+place)
+	f := r.inbox.Facts(ctx, w)
 	if w.Last != nil {
-		line(2, sanitize.Line(attemptText(nil, w.Last, time.Now())))
-		for _, text := range slices.Concat(proofText(w.Last), troubleText(w.Last)) {
+		line(2, sanitize.Line(attempttext.Line(nil, w.Last, time.Now())))
+		for _, text := range slices.Concat(attempttext.Proof(w.Last), attempttext.Trouble(w.Last)) {
 			line(2, sanitize.Line(text))
 		}
 	}
-	if summary != "" {
-		line(2, sanitize.Line(summary))
+	if f.Summary != "" {
+		line(2, sanitize.Line(f.Summary))
 	}
-	if list := r.toLookAt(ctx, w); len(list) > 0 {
+	if len(f.LookAt) > 0 {
 		line(2, "Its contracts ask you to look at:")
-		for _, text := range list {
+		for _, text := range f.LookAt {
 			line(4, sanitize.Line(text))
 		}
 	}
-	if d != nil {
+	if d := f.Diff; d != nil {
 		where := ""
 		if d.Uncommitted {
 			where = ", not all of it committed"
@@ -267,11 +150,10 @@ func (r *reviewer) show(ctx context.Context, w *ops.Pending, place string) {
 		if out.Width() > 0 {
 			width = out.Width()
 		}
-		if err := git.Diff(ctx, r.lane.Repo.Git.Common, d.From, d.To,
-			git.DiffOptions{Stat: width - 4}, &stat); err == nil {
+		if err := r.inbox.Patch(ctx, d.From, d.To, git.DiffOptions{Stat: width - 4}, &stat); err == nil {
 			lines := strings.Split(strings.TrimRight(stat.String(), "\n"), "\n")
 			for i, l := range lines[:max(0, len(lines)-1)] { // the last one is the sum
-				if i == saidLines {
+				if i == inbox.SaidLines {
 					out.Printf("    … %d more\n", len(lines)-1-i)
 					break
 				}
@@ -279,9 +161,9 @@ func (r *reviewer) show(ctx context.Context, w *ops.Pending, place string) {
 			}
 		}
 	}
-	if len(said) > 0 {
+	if len(f.Said) > 0 {
 		line(2, "Its last words:")
-		for _, l := range said {
+		for _, l := range f.Said {
 			out.Printf("    %s\n", out.Paint(term.Dim, sanitize.Text(l)))
 		}
 	}
@@ -398,7 +280,7 @@ func (r *reviewer) ask(ctx context.Context, w *ops.Pending) (decided bool, err e
 	for _, c := range choices {
 		words = append(words, "["+c.key+"] "+c.word)
 	}
-	if w.ID != "" && r.lane != nil {
+	if w.ID != "" && r.inbox.Diffs() {
 		words = append(words, "[d] diff")
 	}
 	words = append(words, "[s] skip", "[q] quit")
@@ -416,7 +298,7 @@ func (r *reviewer) ask(ctx context.Context, w *ops.Pending) (decided bool, err e
 			return false, errQuit
 		case key == "s" || key == "skip":
 			return false, nil
-		case (key == "d" || key == "diff") && w.ID != "" && r.lane != nil:
+		case (key == "d" || key == "diff") && w.ID != "" && r.inbox.Diffs():
 			err = r.app.Page(func() error { return runDiff(ctx, r.app, w.ID, diffOptions{}) })
 		case i < 0:
 			continue

@@ -2,10 +2,9 @@ package cli
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -37,7 +36,7 @@ Exit codes: 0 said, or kept; 1 the slice is complete or doesn't exist, or it can
 
 func runSay(ctx context.Context, app *cmdutil.App, id, text string) error {
 	text = strings.TrimSpace(text)
-	if !sayable(text) {
+	if !ops.Sayable(text) {
 		return cmdutil.Usage("say %s something: up to 64 KB of text without control characters", id)
 	}
 	pr, err := app.AnyProject()
@@ -62,30 +61,9 @@ func runSay(ctx context.Context, app *cmdutil.App, id, text string) error {
 		return err
 	}
 	how, err := s.Arrive(ctx)
-	out, who := app.IO, sanitize.Line(id)
-	switch {
-	case how == ops.Heard:
-		out.Printf("%s has it\n", who)
-	case how == ops.Dropped:
-		return fmt.Errorf("%s was complete before its agent could read it: gl undo %s takes it back, and gl add-slice adds another one", who, who)
-	case how == ops.Handed:
-		out.Printf("said to %s: its agent reads it when its tool call ends\n", who)
-	case how == ops.Ended:
-		out.Printf("%s ended before it could read it: kept for its next start\n", who)
-	case s.Running == nil:
-		out.Printf("%s isn't running: kept for its next start\n", who)
-	case !s.Running.Talk.Talks:
-		out.Printf("%s takes no messages while it works: kept for the next start of %s\n",
-			sanitize.Line(s.Running.Job.Agent), who)
-	default:
-		out.Printf("%s gets it as soon as its agent runs\n", who)
+	if how == ops.Dropped {
+		return errors.New(s.Told(how))
 	}
+	app.IO.Printf("%s\n", sanitize.Line(s.Told(how)))
 	return err
-}
-
-// sayable reports whether the text can be given to an agent.
-func sayable(text string) bool {
-	return text != "" && len(text) <= maxText && !strings.ContainsFunc(text, func(r rune) bool {
-		return unicode.IsControl(r) && r != '\n' && r != '\t'
-	})
 }

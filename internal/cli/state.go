@@ -235,7 +235,7 @@ func runNote(ctx context.Context, app *cmdutil.App, id string, sections []*noteS
 	var notes []ops.Note
 	for _, s := range sections {
 		for _, line := range s.lines {
-			if !isLine(line) {
+			if !ops.IsLine(line) {
 				return cmdutil.Usage("--%s must be one line of text without control characters",
 					s.flag)
 			}

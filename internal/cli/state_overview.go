@@ -64,12 +64,12 @@ func runOverview(ctx context.Context, app *cmdutil.App, words []string, c ops.Ov
 		return err
 	}
 	for _, text := range slices.Concat(c.Add, c.Resolve, c.Decide) {
-		if !isLine(text) {
+		if !ops.IsLine(text) {
 			return cmdutil.Usage("a blocker and a decision must be one line of text without control characters")
 		}
 	}
 	for _, s := range c.Set {
-		if s.Value != "" && !isLine(s.Value) {
+		if s.Value != "" && !ops.IsLine(s.Value) {
 			return cmdutil.Usage("%s must be one line of text without control characters", s.Key)
 		}
 	}

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -18,6 +17,7 @@ import (
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/project"
+	"greenlight/internal/show/attempttext"
 )
 
 func newStop(app *cmdutil.App) *cobra.Command {
@@ -158,20 +158,7 @@ func (d *stopDoc) end(ctx context.Context, io *iostreams.Streams, stop *ops.Stop
 		busy.Clear()
 		d.add(s.Attempt, s.Final, s.Err)
 		if s.Final != nil && !quiet {
-			io.Printf("%s\n", stoppedText(s.Final))
+			io.Printf("%s\n", attempttext.Stopped(s.Final))
 		}
 	})
-}
-
-// stoppedText describes how the attempt ended, possibly on its own.
-func stoppedText(r *attempt.Record) string {
-	ended := r.Judged.Outcome.Traits().Shown.Stop
-	switch {
-	case ended != "" && r.Judged.Detail != "":
-		return fmt.Sprintf("%s %s (%s)", r.ID.Label(), ended, r.Judged.Detail)
-	case ended != "":
-		return r.ID.Label() + " " + ended
-	}
-	return fmt.Sprintf("%s had ended already: %s", r.ID.Label(),
-		r.Judged.Outcome.Text(r.Judged.Detail))
 }

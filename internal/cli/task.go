@@ -23,6 +23,7 @@ import (
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/project"
 	"greenlight/internal/run/scheduler"
+	"greenlight/internal/show/attempttext"
 	"greenlight/internal/show/status"
 	"greenlight/internal/workspace/git"
 	"greenlight/internal/workspace/worktree"
@@ -202,7 +203,7 @@ func free(ctx context.Context, app *cmdutil.App, pr *project.Project, t *attempt
 	found, err := scheduler.Reconcile(ctx, pr)
 	reportAside(app.IO, found.Aside)
 	for _, r := range found.Settled {
-		app.IO.Message("warning: %s", endedText(r, pr.Whose(r).Flags()))
+		app.IO.Message("warning: %s", attempttext.Ended(r, pr.Whose(r).Flags()))
 	}
 	if err != nil {
 		return err
@@ -239,7 +240,7 @@ func (j *job) taskSummary(res *scheduler.Result) {
 		j.app.IO.Printf("Stopped by gl stop --all.\n")
 	}
 	for _, r := range res.Ended {
-		if words := spent(r); len(words) > 0 {
+		if words := attempttext.Spent(r); len(words) > 0 {
 			which := ""
 			if len(res.Ended) > 1 {
 				which = r.ID.Label() + ": "

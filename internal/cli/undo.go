@@ -8,6 +8,7 @@ import (
 
 	"greenlight/internal/base/sanitize"
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/cli/ops"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/lane"
 	"greenlight/internal/workspace/worktree"
@@ -50,7 +51,7 @@ func done(p *plan.Plan) []string {
 }
 
 func runUndo(ctx context.Context, app *cmdutil.App, id, text string, force bool) error {
-	if text != "" && !isLine(text) {
+	if text != "" && !ops.IsLine(text) {
 		return cmdutil.Usage("say why in one line of text without control characters")
 	}
 	pr, id, err := app.Slice(id)

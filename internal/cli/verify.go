@@ -16,6 +16,7 @@ import (
 	"greenlight/internal/core/gate"
 	"greenlight/internal/run/lane"
 	"greenlight/internal/run/testrun"
+	"greenlight/internal/show/attempttext"
 	"greenlight/internal/workspace/worktree"
 )
 
@@ -168,7 +169,7 @@ func printCheck(app *cmdutil.App, c *lane.Check, target string, limit time.Durat
 		line += "; the commit says: " + c.Claim
 	}
 	app.IO.Printf("%s\n", term.Wrap(sanitize.Line(line), app.IO.Width(), 2))
-	for _, line := range append(troubleAtGate(c.Gate), gateText(c.Gate)) {
+	for _, line := range append(attempttext.AtGate(c.Gate), attempttext.Gate(c.Gate)) {
 		if line != "" {
 			app.IO.Printf("%s\n", term.Wrap("  "+sanitize.Line(line), app.IO.Width(), 4))
 		}

@@ -15,6 +15,7 @@ import (
 	"greenlight/internal/cli/iostreams"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/project"
+	"greenlight/internal/show/attempttext"
 	"greenlight/internal/show/explain"
 	"greenlight/internal/show/facts"
 	"greenlight/internal/show/rowlayout"
@@ -197,8 +198,8 @@ func whyOne(ctx context.Context, out *iostreams.Streams, pr *project.Project, p 
 	}
 	for _, rec := range recs {
 		out.Printf("%s\n",
-			wrapped(out, outcomeColor(rec), "  "+attemptText(p.State(id), rec, now), 4))
-		for _, line := range slices.Concat(proofText(rec), workText(rec)) {
+			wrapped(out, outcomeColor(rec), "  "+attempttext.Line(p.State(id), rec, now), 4))
+		for _, line := range slices.Concat(attempttext.Proof(rec), attempttext.Work(rec)) {
 			out.Printf("%s\n", wrapped(out, term.Dim, "    "+line, 6))
 		}
 	}

@@ -131,6 +131,29 @@ func (r *Reader) gap(bytes int64) {
 	r.skip, r.ended = true, true
 }
 
+// Offset returns where in the log the next Read begins.
+func (r *Reader) Offset() int64 { return r.pos }
+
+// Size returns the length of the log, with the parts that were removed.
+func (r *Reader) Size() (int64, error) {
+	starts, err := listParts(r.path)
+	if err != nil {
+		return 0, err
+	}
+	last := int64(0)
+	if len(starts) > 0 {
+		last = starts[len(starts)-1]
+	}
+	info, err := durable.Stat(partPath(r.path, last))
+	if missing(err) {
+		return last, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return last + info.Size(), nil
+}
+
 // ToEnd moves to the last n bytes of the log, at the start of a line. Call it before the first
 // Read.
 func (r *Reader) ToEnd(n int64) error {

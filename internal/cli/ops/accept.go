@@ -76,6 +76,9 @@ func Accept(ctx context.Context, pr *project.Project, id string, l *worktree.Lin
 	if err != nil { // the merge queue reports it
 		seen = attempt.Left{}
 	}
+	if err := sameWork(ctx, id, seen.Tree); err != nil {
+		return nil, err
+	}
 	var st *plan.State
 	err = edit(ctx, pr, id, func(m moment, f *slice.File) error {
 		st = m.st

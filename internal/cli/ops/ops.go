@@ -15,7 +15,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
+	"unicode"
 
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
@@ -114,6 +116,9 @@ func editSeeing(ctx context.Context, pr *project.Project, id string,
 			return err
 		}
 		m.held = file.Held
+		if err := unchanged(ctx, m.st); err != nil {
+			return err
+		}
 		return f(m, file)
 	})
 }
@@ -175,4 +180,17 @@ func warnOther(pr *project.Project, st *plan.State, who attempt.Claimant, now ti
 		return nil
 	}
 	return []string{"warning: " + st.ClaimText(now) + ": changed anyway"}
+}
+
+// IsLine reports whether text is a single, nonblank line.
+func IsLine(text string) bool {
+	return strings.TrimSpace(text) != "" && !strings.ContainsFunc(text, unicode.IsControl)
+}
+
+// NextRun describes what builds a reopened slice: the current run, if there is one.
+func NextRun(pr *project.Project) string {
+	if leader, err := pr.Runs.Control.Leader(); err == nil && leader != "" {
+		return "the run under way"
+	}
+	return "the next gl slice"
 }

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,7 +26,7 @@ func Retry(ctx context.Context, pr *project.Project, id string,
 	const tries = 3 // against writers that don't take the lock
 	err = pr.Tracker.Do(ctx, func(tx tracker.Tx) error {
 		for range tries {
-			if was, err = putBack(pr, tx, id, over); !errors.Is(err, tracker.ErrChanged) {
+			if was, err = putBack(ctx, pr, tx, id, over); !errors.Is(err, tracker.ErrChanged) {
 				break
 			}
 		}
@@ -101,7 +102,8 @@ func Abandon(ctx context.Context, pr *project.Project,
 }
 
 // putBack makes an item available if that is allowed.
-func putBack(pr *project.Project, tx tracker.Tx, id string, over bool) (was plan.State, err error) {
+func putBack(ctx context.Context, pr *project.Project, tx tracker.Tx, id string,
+	over bool) (was plan.State, err error) {
 	now := time.Now()
 	s, err := pr.Snapshot(tx.Load)
 	if err != nil {
@@ -112,7 +114,7 @@ func putBack(pr *project.Project, tx tracker.Tx, id string, over bool) (was plan
 	if st == nil {
 		return was, notFound(id)
 	}
-	if err := mayRetry(p, st, now); err != nil {
+	if err := cmp.Or(unchanged(ctx, st), mayRetry(p, st, now)); err != nil {
 		return *st, err
 	}
 	return *st, tx.PutBack(id, st.Mark(), over)

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
+	"unicode"
 
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
@@ -52,6 +54,8 @@ func Say(ctx context.Context, pr *project.Project, id, text string,
 		switch {
 		case st == nil:
 			return nil, fmt.Errorf("%s: %w", id, tracker.ErrNotFound)
+		case unchanged(ctx, st) != nil:
+			return nil, unchanged(ctx, st)
 		case st.Class == plan.Done:
 			return nil, fmt.Errorf("%s is complete, so no agent would read it: gl undo %s takes it back, and gl add-slice adds another one", id, id)
 		case st.Class == plan.Waiting && st.Asks():
@@ -140,4 +144,41 @@ func (s *Saying) gone() Arrival {
 		return Dropped
 	}
 	return Heard
+}
+
+// Told says in words how far the message has come.
+func (s *Saying) Told(how Arrival) string {
+	who := s.work
+	if s.Running != nil {
+		who = s.Running.ID.Name()
+		if !s.Running.ID.IsTask() {
+			who = s.Running.ID.Slice
+		}
+	}
+	switch {
+	case how == Heard:
+		return who + " has it"
+	case how == Dropped:
+		return fmt.Sprintf("%s was complete before its agent could read it: gl undo %s takes it back, and gl add-slice adds another one", who, who)
+	case how == Handed:
+		return fmt.Sprintf("said to %s: its agent reads it when its tool call ends", who)
+	case how == Ended:
+		return who + " ended before it could read it: kept for its next start"
+	case s.Running == nil:
+		return who + " isn't running: kept for its next start"
+	case !s.Running.Talk.Talks:
+		return fmt.Sprintf("%s takes no messages while it works: kept for the next start of %s",
+			s.Running.Job.Agent, who)
+	}
+	return who + " gets it as soon as its agent runs"
+}
+
+// mostSaid limits a message in bytes.
+const mostSaid = 64 << 10
+
+// Sayable reports whether the text can be given to an agent.
+func Sayable(text string) bool {
+	return text != "" && len(text) <= mostSaid && !strings.ContainsFunc(text, func(r rune) bool {
+		return unicode.IsControl(r) && r != '\n' && r != '\t'
+	})
 }

@@ -51,7 +51,7 @@ func PrepareStop(ctx context.Context, pr *project.Project, ids []string, all boo
 	case all:
 		s.Attempts = live
 	default:
-		s.choose(ids, live)
+		s.choose(ctx, ids, live)
 	}
 	return s, nil
 }
@@ -81,7 +81,7 @@ func Running(pr *project.Project) ([]*attempt.Record, error) {
 
 // choose finds the attempts of the ids. Those whose gl process was just found dead have ended
 // already.
-func (s *Stop) choose(ids []string, live []*attempt.Record) {
+func (s *Stop) choose(ctx context.Context, ids []string, live []*attempt.Record) {
 	p, err := s.pr.Plan(time.Now(), s.pr.Options())
 	if err != nil {
 		s.Err = err
@@ -110,6 +110,8 @@ func (s *Stop) choose(ids []string, live []*attempt.Record) {
 		case recordOf(s.Attempts, id) != nil || recordOf(s.Settled, id) != nil:
 		case recordOf(live, id) == nil:
 			s.refuse(fmt.Errorf("%s isn't running. %s", id, p.Why(id, time.Now())))
+		case unchanged(ctx, p.State(id)) != nil:
+			s.refuse(unchanged(ctx, p.State(id)))
 		default:
 			s.Attempts = append(s.Attempts, recordOf(live, id))
 		}

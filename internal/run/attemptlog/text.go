@@ -1,6 +1,7 @@
 package attemptlog
 
 import (
+	"io"
 	"strings"
 
 	"greenlight/internal/base/logfile"
@@ -136,4 +137,40 @@ func end(path, stream string, n int, show func(*agent.Decoder, lines.Piece) []st
 	}
 	all := strings.Split(text, "\n")
 	return all[max(0, len(all)-n):]
+}
+
+// Texts returns a function that is Text for the lines of one log.
+func Texts(stream string) func(Line) []string {
+	dec := agent.NewDecoder(stream)
+	return func(l Line) []string { return Text(dec, l) }
+}
+
+// A Part is a piece of a log as gl logs shows it.
+type Part struct {
+	Lines []string
+	More  bool  // there is more before it
+	End   int64 // where it ends in the log
+}
+
+// ReadPart returns the part that lies that many parts before the end of a log; 0 is the end. A part
+// is made from at most endBytes of the log, and one long line.
+func ReadPart(path, stream string, back int) (Part, error) {
+	t := NewTail(path)
+	defer t.Close()
+	if err := t.log.ToEnd(int64(back+1) * endBytes); err != nil {
+		return Part{}, err
+	}
+	p := Part{More: t.log.Offset() > 0}
+	dec := agent.NewDecoder(stream)
+	add := func(l lines.Piece) {
+		for _, text := range Text(dec, l) {
+			p.Lines = append(p.Lines, strings.Split(text, "\n")...)
+		}
+	}
+	if err := t.in.Read(io.LimitReader(t.log, endBytes), add); err != nil {
+		return p, err
+	}
+	p.End = t.log.Offset()
+	t.in.End(add)
+	return p, nil
 }

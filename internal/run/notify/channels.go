@@ -65,7 +65,7 @@ func Desktop(getenv func(string) string) Channel {
 			urgency = "critical"
 		}
 		return []string{path, "--app-name=gl", "--urgency=" + urgency, "--", m.Title,
-			markup.Replace(m.Text)}
+			markup.Replace(strings.TrimSpace(m.Text + "\n" + m.Link))}
 	}}
 }
 
@@ -139,6 +139,9 @@ func Ntfy(url string) Channel {
 			"Tags": {string(m.Kind)}}
 		if m.Kind == NeedsYou {
 			h.Set("Priority", "high")
+		}
+		if m.Link != "" {
+			h.Set("Click", m.Link)
 		}
 		text := m.Text
 		if text == "" {

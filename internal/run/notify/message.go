@@ -48,6 +48,7 @@ type Message struct {
 	Attempt       int       `json:"attempt"`        // 0 for none
 	Title         string    `json:"title"`          // "shop: S-3 needs you"
 	Text          string    `json:"text"`           // the reason
+	Link          string    `json:"link"`           // of its page in gl web; "" without web.url
 }
 
 // JSON returns the message as one line.

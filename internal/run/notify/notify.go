@@ -25,6 +25,7 @@ type Channel interface {
 type Config struct {
 	Journal  *journal.Journal
 	Root     string // of the project
+	Web      string // the address of its pages; "" for none
 	Kinds    []Kind
 	Channels []Channel
 	Past     bool                     // also announce what a killed drain has left unannounced
@@ -177,6 +178,7 @@ func (n *Notifier) take(e *journal.Event) {
 	}
 	n.told[key] = true
 	m.Root = n.cfg.Root
+	m.Link = link(n.cfg.Web, m.Slice)
 	t := telling{Message: m.clean(filepath.Base(n.cfg.Root)), waiting: new(atomic.Int32),
 		mark: journal.Event{Kind: journal.Notified, Key: key, System: e.System, Slice: e.Slice,
 			Attempt: e.Attempt, Reason: string(m.Kind)}}
@@ -186,6 +188,17 @@ func (n *Notifier) take(e *journal.Event) {
 	} else if n.cfg.Past {
 		n.others = append(n.others, &t)
 	}
+}
+
+// link returns the address of a slice's page, or of what waits for a person.
+func link(web, slice string) string {
+	switch {
+	case web == "":
+		return ""
+	case slice == "" || strings.HasPrefix(slice, "@"): // tasks have no page
+		return web + "/open/"
+	}
+	return web + "/open/slice/" + slice
 }
 
 // send queues a message for all channels.

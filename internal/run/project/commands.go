@@ -48,7 +48,7 @@ func (m MustAllow) ForAgents(ctx context.Context, agents ...agent.Agent) ([]trus
 		inTree := strings.HasPrefix(c.Key, "git.") ||
 			c.Key == cachesKey && m.config.Sandbox == SandboxBwrap
 		tests := c.Key == testKey && m.completes
-		return !slices.Contains(keys, c.Key) && !tests && !strings.HasPrefix(c.Key, "notify.") &&
+		return !slices.Contains(keys, c.Key) && !tests && !strings.HasPrefix(c.Key, "notify.") && c.Key != webURLKey &&
 			!(inTree && m.config.Git.Isolation == IsolationWorktree)
 	})
 	list = inForce(append(list, m.config.SandboxChoice()), m.superseded)
@@ -86,6 +86,12 @@ func (m MustAllow) ForQueue(ctx context.Context) ([]trust.Command, error) {
 	list = inForce(list, m.superseded)
 	filters, err := m.Filters(ctx)
 	return append(list, filters...), err
+}
+
+// All returns every command that the project's and its repository's configuration name.
+func (m MustAllow) All(ctx context.Context) ([]trust.Command, error) {
+	filters, err := m.Filters(ctx)
+	return append(inForce(m.config.commands(), m.superseded), filters...), err
 }
 
 // Filters returns the commands in the repository's own configuration that git runs when it
@@ -157,6 +163,9 @@ func (c Config) commands() []trust.Command {
 		list = append(list, trust.Command{Key: "git.deliver", Line: c.Git.Deliver})
 	}
 	list = append(list, c.Notify.commands()...)
+	if c.WebURL != "" {
+		list = append(list, trust.Command{Key: webURLKey, Line: c.WebURL})
+	}
 	if len(c.Caches) > 0 {
 		list = append(list, trust.Command{Key: cachesKey, Line: shellwords.Join(c.Caches)})
 	}

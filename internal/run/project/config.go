@@ -57,6 +57,7 @@ type Config struct {
 	Test   Test   // how gl runs the project's tests
 	Budget Budget // cost limits of agents
 	Notify Notify // which events are announced, and how
+	WebURL string // the address by which people reach gl web, without a slash at its end; "" for none
 }
 
 // A Budget limits the cost of agents, in dollars as they report it. 0 is no limit.
@@ -226,11 +227,12 @@ func parseConfig(data []byte) (Config, error) {
 		readSection("parallel", file.keys["parallel"], c.parallel), readSection("test",
 			file.keys["test"], c.test), readSection("budget", file.keys["budget"], c.budget),
 		readSection("retry", file.keys["retry"], c.retry),
-		readSection("notify", file.keys["notify"], c.notify))
+		readSection("notify", file.keys["notify"], c.notify),
+		readSection("web", file.keys["web"], c.web))
 }
 
 // sections are the top-level objects of the file that gl reads.
-var sections = []string{"git", "parallel", "test", "budget", "retry", "notify"}
+var sections = []string{"git", "parallel", "test", "budget", "retry", "notify", "web"}
 
 // top reads the keys that are in no section.
 func (c *Config) top(s *section) {

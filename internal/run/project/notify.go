@@ -48,6 +48,19 @@ func (c *Config) notify(s *section) {
 	s.get("ntfy", func(raw json.RawMessage) error { return address(raw, &n.Ntfy) })
 }
 
+// webURLKey is the setting with the address of the pages. Notifications link to it, and gl web answers
+// to its host, so a person must have allowed it.
+const webURLKey = "web.url"
+
+// web reads the section of that name.
+func (c *Config) web(s *section) {
+	s.get("url", func(raw json.RawMessage) error {
+		err := address(raw, &c.WebURL)
+		c.WebURL = strings.TrimRight(c.WebURL, "/")
+		return err
+	})
+}
+
 // address accepts the URL of a server; "" means none.
 func address(raw json.RawMessage, to *string) error {
 	var text string

@@ -95,7 +95,8 @@ func knownSettings() []knownSetting {
 	n := c.Notify
 	list = append(list, knownSetting{"notify.events", rawJSON(n.Events), parsedSetting}, knownSetting{"notify.terminal", rawJSON(n.Terminal), boolSetting},
 		knownSetting{"notify.desktop", rawJSON(n.Desktop), boolSetting}, knownSetting{notifyCommandKey, nil, parsedSetting},
-		knownSetting{webhookKey, nil, parsedSetting}, knownSetting{ntfyKey, nil, parsedSetting})
+		knownSetting{webhookKey, nil, parsedSetting}, knownSetting{ntfyKey, nil, parsedSetting},
+		knownSetting{webURLKey, nil, parsedSetting})
 	for _, key := range []string{"test.coverage_command", "test.security_filter"} {
 		list = append(list, knownSetting{key, nil, textSetting})
 	}

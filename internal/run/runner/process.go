@@ -63,14 +63,10 @@ func (p *Process) Expect() {}
 
 // Start starts the wrapper, in a session of its own.
 func (p *Process) Start(r *attempt.Record) error {
-	cmd := exec.Command(p.Self, WrapperArgs(p.Root, r)...)
-	cmd.Args[0] = "gl"
-	cmd.Dir = p.Root
-	cmd.Env = WithAgentEnv(p.Env, r)
+	cmd := detached(p.Self, p.Root, WithAgentEnv(p.Env, r), WrapperArgs(p.Root, r)...)
 	if p.Stdout != nil { // a nil *os.File isn't a nil io.Writer
 		cmd.Stdout = p.Stdout
 	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start the wrapper of %s: %w", r.ID.Name(), err)
 	}
@@ -78,6 +74,33 @@ func (p *Process) Start(r *attempt.Record) error {
 		err := cmd.Wait()
 		p.exits <- Exit{Slice: r.ID.Slice, N: r.ID.N, Token: r.ID.Token, Err: err}
 	}()
+	return nil
+}
+
+// detached returns a gl process in a session of its own, which outlives this one.
+func detached(self, root string, env []string, args ...string) *exec.Cmd {
+	cmd := exec.Command(self, args...)
+	cmd.Args[0] = "gl"
+	cmd.Dir, cmd.Env = root, env
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	return cmd
+}
+
+// QueueCommand is the hidden command that works the merge queue.
+const QueueCommand = "work-queue"
+
+// StartQueueWorker starts a process that works the merge queue of the project at root unless a run
+// or another worker does. With asked it also does what waits for a person to ask.
+func StartQueueWorker(self, root string, env []string, asked bool) error {
+	args := []string{QueueCommand, "--root", root}
+	if asked {
+		args = append(args, "--asked")
+	}
+	cmd := detached(self, root, env, args...)
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start a worker of the merge queue: %w", err)
+	}
+	go func() { _ = cmd.Wait() }() // the journal and the slices tell what it did
 	return nil
 }
 

@@ -67,7 +67,8 @@ func (n *news) start(cfg *Config) error {
 		return nil
 	}
 	notifier, err := notify.Start(notify.Config{
-		Journal: n.runs.Journal(), Root: cfg.Project.Root, Kinds: cfg.Project.Config.Notify.Events,
+		Journal: n.runs.Journal(), Root: cfg.Project.Root, Web: cfg.Project.Config.WebURL,
+		Kinds:    cfg.Project.Config.Notify.Events,
 		Channels: cfg.Output.Channels, Past: cfg.Mode.Lead, Mine: n.audience.hears,
 	})
 	if err == nil {

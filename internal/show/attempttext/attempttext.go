@@ -1,4 +1,6 @@
-package cli
+// Package attempttext puts into words how an attempt is or has ended, what gl found out about its
+// work, and what it cost. Callers sanitize the texts for a terminal or a page.
+package attempttext
 
 import (
 	"fmt"
@@ -14,9 +16,9 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// endedText returns the line of a settled attempt: "S-4 complete (42 tests)", "S-4 failed (exit 7,
+// Ended returns the line of a settled attempt: "S-4 complete (42 tests)", "S-4 failed (exit 7,
 // gl logs S-4)".
-func endedText(rec *attempt.Record, flags string) string {
+func Ended(rec *attempt.Record, flags string) string {
 	t := rec.Judged.Outcome.Traits()
 	if t.IsQuestion(rec.Judged.Detail) {
 		return rec.ID.Label() + " " + rec.Judged.Detail
@@ -36,14 +38,14 @@ func endedText(rec *attempt.Record, flags string) string {
 	return rec.ID.Label() + " " + text
 }
 
-// workText returns lines about an attempt's work: problems, and the branch that has it once the
+// Work returns lines about an attempt's work: problems, and the branch that has it once the
 // attempt is over.
-func workText(r *attempt.Record) []string {
-	list := troubleText(r)
+func Work(r *attempt.Record) []string {
+	list := Trouble(r)
 	t := r.Judged.Outcome.Traits()
 	if r.Place.Branch != "" && r.Life.Phase == plan.Settled && t.LeavesWork() && !(r.Landing != nil && t.Success) {
 		text := "its work is on the branch " + worktree.Short(r.Place.Branch)
-		if way := toAccept(r); way != "" {
+		if way := ToAccept(r); way != "" {
 			text += "; " + way
 		}
 		list = append(list, text)
@@ -51,18 +53,18 @@ func workText(r *attempt.Record) []string {
 	return list
 }
 
-// toAccept tells how to turn the work of a task that awaits approval into a slice to accept,
+// ToAccept tells how to turn the work of a task that awaits approval into a slice to accept,
 // because a task can't be accepted. It returns "" for any other attempt.
-func toAccept(r *attempt.Record) string {
+func ToAccept(r *attempt.Record) string {
 	if !r.ID.IsTask() || !r.Judged.Outcome.Traits().Asks || r.Judged.Gate == nil || r.Place.Branch == "" {
 		return ""
 	}
 	return "git branch NAME " + worktree.Short(r.Place.Branch) + " and gl land NAME make it a slice to accept"
 }
 
-// troubleText returns lines about work that couldn't be saved, whose worktree stays, and about
+// Trouble returns lines about work that couldn't be saved, whose worktree stays, and about
 // changes outside of the worktree meanwhile.
-func troubleText(r *attempt.Record) []string {
+func Trouble(r *attempt.Record) []string {
 	var list []string
 	if r.Place.Unsaved != "" {
 		list = append(list, fmt.Sprintf("not all of its work could be saved, so its worktree %s stays: %s", r.Job.Dir, r.Place.Unsaved))
@@ -73,28 +75,28 @@ func troubleText(r *attempt.Record) []string {
 	return list
 }
 
-// proofText returns lines about the tests that gl ran on the attempt's work, and what they don't
+// Proof returns lines about the tests that gl ran on the attempt's work, and what they don't
 // prove.
-func proofText(r *attempt.Record) []string {
-	list := troubleAtGate(r.Judged.Gate)
-	if text := verdictText(r); text != "" {
+func Proof(r *attempt.Record) []string {
+	list := AtGate(r.Judged.Gate)
+	if text := Verdict(r); text != "" {
 		list = append(list, text)
 	}
-	list = append(list, flakyText(r)...)
+	list = append(list, Flaky(r)...)
 	if text := landedText(r); text != "" {
 		list = append(list, text)
 	}
 	if r.Landing != nil {
 		list = append(list, r.Landing.Caveats...)
 	}
-	if text := gateText(r.Judged.Gate); text != "" {
+	if text := Gate(r.Judged.Gate); text != "" {
 		list = append(list, text)
 	}
 	return list
 }
 
-// troubleAtGate returns a line for each kind of problem at the gate, approved ones included.
-func troubleAtGate(ruling *gate.Ruling) []string {
+// AtGate returns a line for each kind of problem at the gate, approved ones included.
+func AtGate(ruling *gate.Ruling) []string {
 	var list []string
 	if ruling == nil {
 		return nil
@@ -120,15 +122,15 @@ func troubleAtGate(ruling *gate.Ruling) []string {
 	return list
 }
 
-// gateText returns the gate's answers on one line; "" for none.
-func gateText(ruling *gate.Ruling) string {
+// Gate returns the gate's answers on one line; "" for none.
+func Gate(ruling *gate.Ruling) string {
 	if ruling == nil {
 		return ""
 	}
 	var list []string
 	for _, a := range ruling.Answers {
 		text := fmt.Sprintf("%s %s", a.Question, a.Says)
-		// troubleAtGate has those with items
+		// AtGate has those with items
 		if len(a.Items) == 0 && (a.Question != gate.Run || a.Says == gate.Skipped) {
 			text += " (" + a.Evidence + ")"
 		}
@@ -137,8 +139,8 @@ func gateText(ruling *gate.Ruling) string {
 	return "gate: " + strings.Join(list, ", ")
 }
 
-// flakyText returns a line with the tests that failed and then passed; nil for none.
-func flakyText(r *attempt.Record) []string {
+// Flaky returns a line with the tests that failed and then passed; nil for none.
+func Flaky(r *attempt.Record) []string {
 	if r.Judged.Verdict == nil || len(r.Judged.Verdict.Flaky) == 0 {
 		return nil
 	}
@@ -177,8 +179,8 @@ func landedText(r *attempt.Record) string {
 	return text
 }
 
-// verdictText returns the result of the tests that gl ran on the attempt's work; "" for none.
-func verdictText(r *attempt.Record) string {
+// Verdict returns the result of the tests that gl ran on the attempt's work; "" for none.
+func Verdict(r *attempt.Record) string {
 	v := r.Judged.Verdict
 	if v == nil {
 		return ""
@@ -212,8 +214,8 @@ func verdictText(r *attempt.Record) string {
 	return text
 }
 
-// lastOutput returns the last lines of tests that failed on the attempt's work.
-func lastOutput(r *attempt.Record) []string {
+// Output returns the last lines of tests that failed on the attempt's work.
+func Output(r *attempt.Record) []string {
 	v := r.Judged.Verdict
 	if v == nil || v.Green() {
 		return nil
@@ -221,9 +223,9 @@ func lastOutput(r *attempt.Record) []string {
 	return v.Shown()
 }
 
-// attemptText returns one attempt on one line: "attempt 2 with claude, 2026-03-01 14:05: failed:
+// Line returns one attempt on one line: "attempt 2 with claude, 2026-03-01 14:05: failed:
 // exit 7, after 12s, 3 turns, $0.42". The time is local.
-func attemptText(st *plan.State, r *attempt.Record, now time.Time) string {
+func Line(st *plan.State, r *attempt.Record, now time.Time) string {
 	began := r.Life.ClaimedAt
 	if r.Life.StartedAt != nil {
 		began = *r.Life.StartedAt
@@ -237,17 +239,17 @@ func attemptText(st *plan.State, r *attempt.Record, now time.Time) string {
 		with += " (" + r.Job.Model + ")"
 	}
 	return fmt.Sprintf("attempt %d%s with %s, %s: %s", r.ID.N, other, with, began.Local().Format("2006-01-02 15:04"),
-		withCost(attemptState(st, r, now), r))
+		WithCost(attemptState(st, r, now), r))
 }
 
-// withCost appends the cost of an attempt to its state: "failed: exit 7, after 12s, 3 turns,
+// WithCost appends the cost of an attempt to its state: "failed: exit 7, after 12s, 3 turns,
 // $0.42".
-func withCost(text string, r *attempt.Record) string {
-	return strings.Join(append([]string{text}, spent(r)...), ", ")
+func WithCost(text string, r *attempt.Record) string {
+	return strings.Join(append([]string{text}, Spent(r)...), ", ")
 }
 
-// spent returns the known costs of an attempt: "after 12s", "3 turns", "$0.42".
-func spent(r *attempt.Record) []string {
+// Spent returns the known costs of an attempt: "after 12s", "3 turns", "$0.42".
+func Spent(r *attempt.Record) []string {
 	var parts []string
 	if d := r.Life.Duration(); d != nil {
 		parts = append(parts, "after "+plan.Age(*d))
@@ -279,4 +281,17 @@ func attemptState(st *plan.State, r *attempt.Record, now time.Time) string {
 		return "ended, being settled"
 	}
 	return "running for " + plan.Age(now.Sub(*r.Life.StartedAt))
+}
+
+// Stopped describes how the attempt ended, possibly on its own.
+func Stopped(r *attempt.Record) string {
+	ended := r.Judged.Outcome.Traits().Shown.Stop
+	switch {
+	case ended != "" && r.Judged.Detail != "":
+		return fmt.Sprintf("%s %s (%s)", r.ID.Label(), ended, r.Judged.Detail)
+	case ended != "":
+		return r.ID.Label() + " " + ended
+	}
+	return fmt.Sprintf("%s had ended already: %s", r.ID.Label(),
+		r.Judged.Outcome.Text(r.Judged.Detail))
 }

@@ -1,0 +1,86 @@
+// What htmx doesn't do: a hidden page has no stream, a form that is being filled in isn't replaced,
+// and what a person has opened stays open.
+"use strict";
+
+const main = () => document.getElementById("main");
+const live = text => { document.getElementById("live").textContent = text; };
+
+// A Stream is an EventSource that closes while the page is hidden: a browser has six connections to a
+// host. When it opens again, it says which version the page has, so the page catches up.
+class Stream extends EventTarget {
+  constructor(url) {
+    super();
+    this.url = new URL(url, location.href);
+    this.types = new Set();
+    this.ended = false;
+    this.relay = e => {
+      if (e.lastEventId) this.url.searchParams.set("at", e.lastEventId);
+      this.dispatchEvent(new MessageEvent(e.type, { data: e.data, lastEventId: e.lastEventId }));
+    };
+    Stream.all.add(this);
+    if (!document.hidden) this.open();
+  }
+  open() {
+    if (this.ended || this.real) return;
+    const real = this.real = new EventSource(this.url);
+    for (const type of this.types) real.addEventListener(type, this.relay);
+    real.onopen = e => { live("live"); this.onopen?.(e); };
+    real.onerror = e => { live("reconnecting…"); this.onerror?.(e); };
+  }
+  pause() {
+    this.real?.close();
+    this.real = null;
+  }
+  addEventListener(type, f) {
+    super.addEventListener(type, f);
+    if (!this.types.has(type)) {
+      this.types.add(type);
+      this.real?.addEventListener(type, this.relay);
+    }
+  }
+  get readyState() { return this.real ? this.real.readyState : EventSource.CONNECTING; }
+  close() {
+    this.ended = true;
+    this.pause();
+    Stream.all.delete(this);
+  }
+}
+Stream.all = new Set();
+htmx.createEventSource = url => new Stream(url);
+document.addEventListener("visibilitychange", () => {
+  for (const s of Stream.all) document.hidden ? s.pause() : s.open();
+});
+
+// busy tells whether a person is writing something on the page.
+function busy() {
+  const at = document.activeElement;
+  if (at && at.closest("#main form") && at.matches("textarea, input, button")) return true;
+  return [...document.querySelectorAll("#main textarea, #main input[type=text]")].some(e => e.value);
+}
+
+document.addEventListener("htmx:beforeSwap", e => {
+  if (e.detail.target !== main()) return;
+  if (e.detail.xhr.status >= 400 || busy()) {
+    e.detail.shouldSwap = false;
+    document.getElementById("news").hidden = false;
+    return;
+  }
+  const opened = {};
+  for (const d of document.querySelectorAll("#main details[id]")) opened[d.id] = d.open;
+  document.addEventListener("htmx:afterSwap", () => {
+    for (const d of document.querySelectorAll("#main details[id]")) if (d.id in opened) d.open = opened[d.id];
+  }, { once: true });
+});
+
+// The end of a log stays in sight while a person is at it.
+document.addEventListener("htmx:sseBeforeMessage", () => {
+  const box = document.getElementById("log")?.parentElement;
+  if (box && box.scrollHeight - box.scrollTop - box.clientHeight < 40) {
+    requestAnimationFrame(() => { box.scrollTop = box.scrollHeight; });
+  }
+});
+document.addEventListener("DOMContentLoaded", () => {
+  localStorage.setItem("gl-base", main().dataset.base);
+  const box = document.getElementById("log")?.parentElement;
+  if (box) box.scrollTop = box.scrollHeight;
+});

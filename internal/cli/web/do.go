@@ -1,0 +1,341 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"greenlight/internal/base/httpguard"
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/cli/ops"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/project"
+	"greenlight/internal/run/runner"
+	"greenlight/internal/run/scheduler"
+	"greenlight/internal/show/attempttext"
+)
+
+// A deed is what a button does. text is what the person wrote. It returns what to tell them.
+type deed func(ctx context.Context, s *Server, pr *project.Project, id, text string) (string, error)
+
+// deeds are the actions on a slice, by the name in their address.
+func deeds() map[string]deed {
+	return map[string]deed{
+		"accept": func(ctx context.Context, s *Server, pr *project.Project, id, _ string) (string, error) {
+			return accept(ctx, s, pr, id, false)
+		},
+		"accept-tests": func(ctx context.Context, s *Server, pr *project.Project, id, _ string) (string, error) {
+			return accept(ctx, s, pr, id, true)
+		},
+		"reject": reject,
+		"answer": answer,
+		"retry": func(ctx context.Context, s *Server, pr *project.Project, id, text string) (string, error) {
+			return retry(ctx, pr, id, text, false)
+		},
+		"fresh": func(ctx context.Context, s *Server, pr *project.Project, id, text string) (string, error) {
+			return retry(ctx, pr, id, text, true)
+		},
+		"resume": resume,
+		"say":    say,
+		"stop":   stop,
+	}
+}
+
+// projectDeeds are the actions on what waits and isn't about a slice. text has their argument.
+func projectDeeds() map[string]deed {
+	return map[string]deed{"land": land, "lift": lift, "budget": budget}
+}
+
+// deedTime is how long an action may take. Its person may be gone meanwhile: it is whole anyway.
+const deedTime = 2 * time.Minute
+
+// do runs an action and leads back to the page.
+func (s *Server) do(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), deedTime)
+	defer cancel()
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(deedTime))
+	said, err := s.act(ctx, r.PathValue("action"), r.PostForm.Get("id"),
+		r.PostForm.Get("text"), r.PostForm.Get("seen"))
+	s.hub.refreshNow(ctx)
+	code := http.StatusOK
+	if err != nil {
+		code, said = http.StatusUnprocessableEntity, err.Error()
+		if errors.As(err, new(*ops.ChangedError)) {
+			code = http.StatusConflict
+		}
+	}
+	said = sanitize.Text(said)
+	if wantsJSON(r) {
+		key := "done"
+		if err != nil {
+			key = "error"
+		}
+		writeJSON(w, code, map[string]string{key: said})
+		return
+	}
+	base := httpguard.Of(r).Base
+	s.notes.put(base, said, err != nil)
+	back := base
+	if id := r.PostForm.Get("id"); err != nil && s.known(id) != nil || r.PostForm.Get("back") == "slice" {
+		back = base + "slice/" + id
+	}
+	http.Redirect(w, r, back, http.StatusSeeOther)
+}
+
+func (s *Server) act(ctx context.Context, action, id, text, shown string) (string, error) {
+	pr, err := s.Open()
+	if err != nil {
+		return "", err
+	}
+	if err := s.trusted(ctx, pr); err != nil {
+		return "", err
+	}
+	text = strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
+	if do := projectDeeds()[action]; do != nil {
+		if err := stillWaits(pr, shown); err != nil {
+			return "", err
+		}
+		return do(ctx, s, pr, id, text)
+	}
+	do := deeds()[action]
+	if do == nil {
+		return "", fmt.Errorf("there is no action %q", action)
+	}
+	if s.known(id) == nil {
+		return "", fmt.Errorf("there is no slice %q", id)
+	}
+	var seen ops.Seen
+	if err := json.Unmarshal([]byte(shown), &seen); err != nil {
+		return "", errors.New("the form doesn't say what it was about: load the page again")
+	}
+	return do(ops.Showing(ctx, seen), s, pr, id, text)
+}
+
+// trusted refuses to act in a project whose commands this person hasn't allowed.
+func (s *Server) trusted(ctx context.Context, pr *project.Project) error {
+	commands, err := pr.MustAllow().All(ctx)
+	if err != nil {
+		return err
+	}
+	return s.Trust.Check(pr.Root, commands)
+}
+
+// stillWaits compares what waits for a person, and isn't about a slice, with what they were shown.
+func stillWaits(pr *project.Project, shown string) error {
+	list, err := ops.ToReview(pr, time.Now())
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(list, func(p ops.Pending) bool { return p.ID == "" && p.Why == shown }) {
+		return nil
+	}
+	return &ops.ChangedError{ID: "This", What: "it no longer waits for you as it did"}
+}
+
+func accept(ctx context.Context, s *Server, pr *project.Project, id string,
+	tests bool) (string, error) {
+	built, err := ops.Built(ctx, pr, id)
+	if err != nil {
+		return "", err
+	}
+	a, err := ops.Accept(ctx, pr, id, built, false, tests)
+	switch {
+	case errors.Is(err, ops.ErrNothingToDo):
+		return id + " is complete already", nil
+	case err != nil:
+		return "", err
+	case a.Queued == nil:
+		return id + " is complete", nil
+	}
+	if err := s.workQueue(pr, false); err != nil {
+		return "", err
+	}
+	return id + " is accepted, and is merged once its tests pass", nil
+}
+
+// workQueue has the merge queue worked: by the run, if there is one, else by a process of its own.
+func (s *Server) workQueue(pr *project.Project, asked bool) error {
+	if leader, err := pr.Runs.Control.Leader(); err != nil || leader != "" && !asked {
+		return err
+	}
+	return runner.StartQueueWorker(s.Self, pr.Root, s.Environ, asked)
+}
+
+// oneLine returns a text that may have been written on several lines as one.
+func oneLine(text, what string) (string, error) {
+	text = strings.Join(strings.Fields(text), " ")
+	switch {
+	case text == "":
+		return "", errors.New(what)
+	case strings.ContainsFunc(text, unicode.IsControl):
+		return "", errors.New("the text must not have control characters")
+	}
+	return text, nil
+}
+
+func reject(ctx context.Context, _ *Server, pr *project.Project, id, text string) (string, error) {
+	text, err := oneLine(text, "say what is wrong with "+id)
+	if err != nil {
+		return "", err
+	}
+	if err := ops.Reject(ctx, pr, id, text, nil, false); err != nil {
+		return "", err
+	}
+	return id + " is sent back to its agent, and continues with " + ops.NextRun(pr), nil
+}
+
+func answer(ctx context.Context, _ *Server, pr *project.Project, id, text string) (string, error) {
+	text, err := oneLine(text, "write an answer for "+id)
+	if err != nil {
+		return "", err
+	}
+	a, err := ops.Answer(ctx, pr, id, text)
+	if err != nil {
+		return "", err
+	}
+	if a.Session != "" {
+		return id + " is answered; session " + a.Session + " has it", nil
+	}
+	return id + " is answered, and continues with " + ops.NextRun(pr), nil
+}
+
+// retry puts a slice back. What the person wrote is kept for its next agent, before the slice is
+// pending: a run launches it at once.
+func retry(ctx context.Context, pr *project.Project, id, text string, fresh bool) (string, error) {
+	if text != "" {
+		if !ops.Sayable(text) {
+			return "", errors.New("the text must not have control characters")
+		}
+		if _, err := ops.Say(ctx, pr, id, text, time.Now()); err != nil {
+			return "", err
+		}
+	}
+	if _, err := scheduler.Reconcile(ctx, pr); err != nil {
+		return "", err
+	}
+	if fresh {
+		if _, err := ops.Fresh(ctx, pr, id); err != nil {
+			return "", err
+		}
+	}
+	_, err := ops.Retry(ctx, pr, id, fresh)
+	if err != nil && !errors.Is(err, ops.ErrNothingToDo) {
+		return "", err
+	}
+	err = errors.Join(pr.Tracker.Refresh(ctx), ops.LiftLogin(pr))
+	return id + " is pending again, and continues with " + ops.NextRun(pr), err
+}
+
+func resume(ctx context.Context, _ *Server, pr *project.Project, id, _ string) (string, error) {
+	h, err := ops.FindHandoff(pr, id)
+	if err != nil {
+		return "", err
+	}
+	return id + " is pending again, and continues with " + ops.NextRun(pr), h.Resume(ctx)
+}
+
+func say(ctx context.Context, _ *Server, pr *project.Project, id, text string) (string, error) {
+	if !ops.Sayable(text) {
+		return "", fmt.Errorf("say %s something, without control characters", id)
+	}
+	said, err := ops.Say(ctx, pr, id, text, time.Now())
+	if err != nil {
+		return "", err
+	}
+	how, err := said.Arrive(ctx)
+	if err == nil && how == ops.Dropped {
+		err = errors.New(said.Told(how))
+	}
+	return said.Told(how), err
+}
+
+func stop(ctx context.Context, _ *Server, pr *project.Project, id, _ string) (string, error) {
+	end, err := ops.PrepareStop(ctx, pr, []string{id}, false)
+	if err != nil {
+		return "", err
+	}
+	told := id + " had ended already"
+	err = end.End(ctx, func(one ops.Stopped) {
+		if one.Final != nil {
+			told = attempttext.Stopped(one.Final)
+		}
+	})
+	return told, errors.Join(end.Err, err)
+}
+
+func land(_ context.Context, s *Server, pr *project.Project, _, _ string) (string, error) {
+	return "Merging what is tested and not merged yet", s.workQueue(pr, true)
+}
+
+func lift(ctx context.Context, _ *Server, pr *project.Project, _, _ string) (string, error) {
+	lifted, err := ops.LiftHolds(ctx, pr, nil, time.Now())
+	if err != nil {
+		return "", err
+	}
+	texts := []string{"Nothing is held"}
+	for i, h := range lifted {
+		if i == 0 {
+			texts = nil
+		}
+		texts = append(texts, "Lifted: "+h.Lifted(time.Now()))
+	}
+	return strings.Join(texts, "; "), nil
+}
+
+// budget sets the limit of a day or of a slice, by which it was asked for.
+func budget(ctx context.Context, s *Server, pr *project.Project, of, text string) (string, error) {
+	usd, err := strconv.ParseFloat(strings.TrimPrefix(text, "$"), 64)
+	if err != nil || usd <= 0 || usd > 1e6 {
+		return "", fmt.Errorf("%q isn't an amount of dollars: expected 20 or 2.50", text)
+	}
+	if !slices.Contains(budgets(), of) {
+		return "", fmt.Errorf("%q has no budget", of)
+	}
+	return fmt.Sprintf("The budget of a %s is $%.2f now", of, usd),
+		ops.SetBudget(ctx, pr, s.Trust, of, usd)
+}
+
+// budgets are what may have a limit.
+func budgets() []string { return []string{"day", "slice", "drain"} }
+
+// notes keep what an action did until its page is shown. Every session has one.
+type notes struct {
+	mu   sync.Mutex
+	list map[string]note
+}
+
+type note struct {
+	text string
+	bad  bool
+}
+
+func (n *notes) put(session, text string, bad bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.list == nil {
+		n.list = map[string]note{}
+	}
+	n.list[session] = note{text, bad}
+}
+
+func (n *notes) take(session string) (text string, bad bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	one := n.list[session]
+	delete(n.list, session)
+	return one.text, one.bad
+}
+
+// canDecide reports whether the page can act on a slice of the project, or only say which command
+// does.
+func canDecide(pr *project.Project, st *plan.State) bool {
+	return pr.Slices != nil && st.Next == nil
+}

@@ -1,0 +1,327 @@
+package web
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"greenlight/internal/base/httpguard"
+	"greenlight/internal/cli/ops"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/attemptlog"
+	"greenlight/internal/show/live"
+	"greenlight/internal/show/view"
+)
+
+// A hub reads the project for all pages, and tells open ones that what they show has changed.
+type hub struct {
+	cfg   Config
+	again chan struct{}
+	ready chan struct{} // closed once the project was read
+
+	mu      sync.Mutex
+	now     look
+	digest  [32]byte
+	number  int
+	boot    string // makes versions of two servers differ
+	clients map[chan struct{}]bool
+	taken   chan struct{} // closed with the next look
+}
+
+// A look is the project as pages show it.
+type look struct {
+	model   *view.Model
+	leader  string
+	pending []ops.Pending
+	version string
+	err     error
+}
+
+// mostStreams bounds the open pages: each has one stream.
+const mostStreams = 200
+
+func newHub(c Config) *hub {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return &hub{cfg: c, again: make(chan struct{}, 1), ready: make(chan struct{}),
+		boot: hex.EncodeToString(b[:]), clients: map[chan struct{}]bool{},
+		taken: make(chan struct{})}
+}
+
+func (h *hub) run(ctx context.Context) {
+	src := live.Source{Project: h.cfg.Project, Again: h.again,
+		Plan: func(now time.Time) (*plan.Plan, error) { return h.cfg.Plan(h.cfg.Project, now) }}
+	live.Follow(ctx, src, h.take)
+}
+
+// take keeps a look, and tells the pages if it shows anything new.
+func (h *hub) take(l live.Look) {
+	next := look{model: l.Model, leader: l.Leader, err: l.Err}
+	if l.Err == nil {
+		next.pending, next.err = ops.ToReview(h.cfg.Project, time.Now())
+	}
+	digest := next.digest()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	first := h.number == 0
+	if first || digest != h.digest {
+		h.number++
+		h.digest = digest
+		for news := range h.clients {
+			select {
+			case news <- struct{}{}:
+			default: // it has not read the last one yet
+			}
+		}
+	}
+	next.version = fmt.Sprintf("%s.%d", h.boot, h.number)
+	h.now = next
+	close(h.taken)
+	h.taken = make(chan struct{})
+	if first {
+		close(h.ready)
+	}
+}
+
+// digest sums up what pages show. What changes with the clock alone isn't news.
+func (l *look) digest() [32]byte {
+	type row struct {
+		view.Row
+		ETA, Heard, Started any
+	}
+	var all struct {
+		Rows    []row
+		Pending []ops.Pending
+		Leader  string
+		Counts  view.Counts
+		Cost    string
+		Hold    any
+		Err     string
+	}
+	all.Pending, all.Leader = l.pending, l.leader
+	if m := l.model; m != nil {
+		for _, r := range m.Rows {
+			all.Rows = append(all.Rows, row{Row: r})
+		}
+		all.Counts, all.Cost, all.Hold = m.Counts, m.Cost.String(), m.Plan.InEffect()
+	}
+	if l.err != nil {
+		all.Err = l.err.Error()
+	}
+	data, err := json.Marshal(all)
+	if err != nil { // then any look is news
+		_, _ = rand.Read(data)
+	}
+	return sha256.Sum256(data)
+}
+
+// look returns the last look. It waits for the first one.
+func (h *hub) look() look {
+	select {
+	case <-h.ready:
+	case <-time.After(firstLook):
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.now
+}
+
+// firstLook is how long a page waits for the first look at a project.
+const firstLook = 10 * time.Second
+
+// refreshNow takes another look, for a page that follows an action. It doesn't wait for long: the
+// page hears of what comes later.
+func (h *hub) refreshNow(ctx context.Context) {
+	h.mu.Lock()
+	taken := h.taken
+	h.mu.Unlock()
+	select {
+	case h.again <- struct{}{}:
+	default:
+	}
+	select {
+	case <-taken:
+	case <-time.After(secondLook):
+	case <-ctx.Done():
+	}
+}
+
+const secondLook = 2 * time.Second
+
+// join returns a channel that gets news; nil if too many have one.
+func (h *hub) join() chan struct{} {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.clients) >= mostStreams {
+		return nil
+	}
+	news := make(chan struct{}, 1)
+	h.clients[news] = true
+	return news
+}
+
+func (h *hub) leave(news chan struct{}) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.clients, news)
+}
+
+const (
+	beat       = 25 * time.Second       // between two signs of life: a dead reader is noticed
+	logPause   = 500 * time.Millisecond // between two looks at a log that a page shows
+	streamLife = 10 * time.Minute       // then a page connects again, and must still be logged in
+	mostLines  = 2000                   // of a log in one message
+)
+
+// events is the stream of a page. A page says which version it shows, so that one that slept, or
+// outlived the server, catches up.
+func (s *Server) events(w http.ResponseWriter, r *http.Request) {
+	news := s.hub.join()
+	if news == nil {
+		w.Header().Set("Retry-After", "30")
+		http.Error(w, "too many pages are open", http.StatusServiceUnavailable)
+		return
+	}
+	defer s.hub.leave(news)
+	st := &stream{w: w, control: http.NewResponseController(w), at: r.FormValue("at")}
+	if id := r.Header.Get("Last-Event-ID"); id != "" {
+		st.at = id
+	}
+	_ = st.control.SetReadDeadline(time.Time{}) // it reads nothing more
+	w.Header().Set("Content-Type", "text/event-stream")
+	if !st.send("retry: 2000\n\n") {
+		return
+	}
+	st.openLog(s, r)
+	defer st.closeLog()
+	ctx, cancel := context.WithTimeout(r.Context(), streamLife)
+	defer cancel()
+	beats := time.NewTicker(beat)
+	defer beats.Stop()
+	for st.tell(s.hub.look().version) && st.tellLog() {
+		select {
+		case <-news:
+		case <-st.ticks():
+		case <-beats.C:
+			if !st.send(":\n\n") {
+				return
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// A stream is one page's.
+type stream struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	at      string // the version that the page has
+
+	tail   *attemptlog.Tail // nil without a log
+	ticker *time.Ticker
+	text   func(attemptlog.Line) []string
+}
+
+// send writes to a reader that must not be slow.
+func (st *stream) send(text string) bool {
+	_ = st.control.SetWriteDeadline(time.Now().Add(httpguard.WriteTime))
+	_, err := st.w.Write([]byte(text))
+	return err == nil && st.control.Flush() == nil
+}
+
+func (st *stream) tell(version string) bool {
+	if version == st.at {
+		return true
+	}
+	st.at = version
+	return st.send("id: " + version + "\nevent: changed\ndata: " + version + "\n\n")
+}
+
+// openLog follows the log that a page shows from where the page ends.
+func (st *stream) openLog(s *Server, r *http.Request) {
+	rec, from := s.logOf(r)
+	if rec == nil {
+		return
+	}
+	tail, err := attemptlog.TailFrom(rec.Life.Log, from)
+	if err != nil {
+		return
+	}
+	st.tail, st.ticker = tail, time.NewTicker(logPause)
+	st.text = attemptlog.Texts(rec.Job.Stream)
+}
+
+func (st *stream) closeLog() {
+	if st.tail != nil {
+		st.tail.Close()
+		st.ticker.Stop()
+	}
+}
+
+// ticks says when to look at the log; never without one.
+func (st *stream) ticks() <-chan time.Time {
+	if st.ticker == nil {
+		return nil
+	}
+	return st.ticker.C
+}
+
+// tellLog sends what is new in the log.
+func (st *stream) tellLog() bool {
+	if st.tail == nil {
+		return true
+	}
+	var lines []string
+	left := 0
+	err := st.tail.Lines(false, func(l attemptlog.Line) {
+		for _, text := range st.text(l) {
+			if len(lines) < mostLines {
+				lines = append(lines, text)
+			} else {
+				left++
+			}
+		}
+	})
+	if err != nil || len(lines) == 0 {
+		return err == nil
+	}
+	if left > 0 {
+		lines = append(lines, fmt.Sprintf("(%d lines are left out here)", left))
+	}
+	return st.send("event: log\n" + dataLines(logHTML(lines)) + "\n")
+}
+
+// logOf returns the attempt whose log a stream is asked for, and where to begin.
+func (s *Server) logOf(r *http.Request) (*attempt.Record, int64) {
+	var n int
+	var from int64
+	id := r.FormValue("slice")
+	if _, err := fmt.Sscan(r.FormValue("attempt"), &n); err != nil || s.known(id) == nil {
+		return nil, 0
+	}
+	if _, err := fmt.Sscan(r.FormValue("from"), &from); err != nil || from < 0 {
+		return nil, 0
+	}
+	rec, err := s.Project.Runs.Get(id, n)
+	if err != nil {
+		return nil, 0
+	}
+	return rec, from
+}
+
+// known returns a slice of the last look; nil if there is none.
+func (s *Server) known(id string) *plan.State {
+	m := s.hub.look().model
+	if m == nil {
+		return nil
+	}
+	return m.Plan.State(id)
+}

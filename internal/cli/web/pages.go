@@ -1,0 +1,571 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"greenlight/internal/cli/inbox"
+	"greenlight/internal/cli/ops"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/attemptlog"
+	"greenlight/internal/run/project"
+	"greenlight/internal/show/attempttext"
+	"greenlight/internal/show/explain"
+	"greenlight/internal/show/facts"
+	"greenlight/internal/show/report"
+	"greenlight/internal/show/status"
+	"greenlight/internal/show/view"
+	"greenlight/internal/workspace/git"
+)
+
+// A button is an action with its form.
+type button struct {
+	Do, Label string
+	Ask       string // the label of a text; "" for none
+	Needed    bool   // the text must be there
+	Primary   bool
+	Short     bool   // the text is a word
+	ID        string // what the action is about, if that isn't the card's slice
+}
+
+// A card is one thing that waits.
+type card struct {
+	ID, Title, Kind string
+	Seen            string // what is shown, for the action
+	Buttons         []button
+	Commands        []string
+	Proposals       []string
+	Here            bool // its buttons are shown here: there is nothing more to see
+}
+
+// needs is the page with what waits for a person.
+func (s *Server) needs(w http.ResponseWriter, r *http.Request) {
+	l := s.hub.look()
+	if l.err != nil {
+		s.fail(w, r, http.StatusInternalServerError, l.err)
+		return
+	}
+	if wantsJSON(r) {
+		pr, err := s.Open()
+		if err != nil {
+			s.fail(w, r, http.StatusInternalServerError, err)
+			return
+		}
+		in := inbox.NewReader(r.Context(), pr, func(string) {})
+		doc := inbox.NewDocument()
+		for i := range l.pending {
+			doc.Items = append(doc.Items, in.Item(r.Context(), &l.pending[i]))
+		}
+		writeJSON(w, http.StatusOK, doc)
+		return
+	}
+	page := struct {
+		frame
+		Cards []card
+		Bar   string
+	}{frame: s.frame(r, "Needs you"), Bar: l.model.Counts.Bar(l.model.Plan, l.model.Now)}
+	for i := range l.pending {
+		page.Cards = append(page.Cards, s.card(&l.pending[i], l.model.Plan, ops.Seen{}))
+	}
+	s.show(w, http.StatusOK, "needs", page)
+}
+
+// card returns what waits with its buttons; seen is what is shown of a slice.
+func (s *Server) card(p *ops.Pending, of *plan.Plan, seen ops.Seen) card {
+	c := card{ID: p.ID, Title: inbox.Title(p), Kind: string(p.Kind), Commands: p.Commands,
+		Here: p.ID == ""}
+	for _, q := range p.Proposals {
+		c.Proposals = append(c.Proposals, q.Command())
+	}
+	c.Seen = p.Why
+	if p.ID == "" {
+		c.Buttons = projectButtons(p, of)
+		return c
+	}
+	text, _ := json.Marshal(seen) // strings and numbers can be marshaled
+	c.Seen = string(text)
+	if st := of.State(p.ID); st != nil && canDecide(s.Project, st) {
+		c.Buttons = buttons(s.Project, p)
+	}
+	return c
+}
+
+// buttons returns the actions on a slice that waits, the usual one first.
+func buttons(pr *project.Project, p *ops.Pending) []button {
+	reject := button{Do: "reject", Label: "Send back", Ask: "What is wrong?", Needed: true}
+	accept := button{Do: "accept", Label: "Accept", Primary: true}
+	retry := button{Do: "retry", Label: "Retry", Ask: "What should its agent know? (optional)",
+		Primary: true}
+	fresh := button{Do: "fresh", Label: "Start over", Ask: "What should its agent know? (optional)"}
+	switch p.Kind {
+	case ops.PendingQuestion:
+		return []button{{Do: "answer", Label: "Answer", Ask: "Your answer", Needed: true,
+			Primary: true}, reject}
+	case ops.PendingReview:
+		return []button{accept, reject}
+	case ops.PendingEmpty:
+		accept.Primary = false
+		return []button{reject, accept}
+	case ops.PendingRed, ops.PendingConflict, ops.PendingFailed, ops.PendingStalled,
+		ops.PendingInterrupted:
+		if p.Kind == ops.PendingRed && ops.TestsToAccept(pr, p.ID) == nil {
+			return []button{{Do: "accept-tests", Label: "Accept its changed tests"}, retry, fresh}
+		}
+		return []button{retry, fresh}
+	case ops.PendingPaused:
+		return []button{{Do: "resume", Label: "Resume", Primary: true}}
+	case ops.PendingUnknown, ops.PendingUndelivered, ops.PendingHeld, ops.PendingProposal:
+	}
+	return nil
+}
+
+// projectButtons returns the actions on what waits and isn't about a slice.
+func projectButtons(p *ops.Pending, of *plan.Plan) []button {
+	switch p.Kind {
+	case ops.PendingUndelivered:
+		return []button{{Do: "land", Label: "Merge now", Primary: true}}
+	case ops.PendingHeld:
+		list := []button{{Do: "lift", Label: "Lift the hold", Primary: true}}
+		if of.Hold != nil && of.Hold.Kind == plan.HeldByBudget {
+			list = append([]button{{Do: "budget", ID: "day", Label: "Set the day's budget",
+				Ask: "Dollars a day", Needed: true, Primary: true, Short: true}}, list...)
+			list[1].Primary = false
+		}
+		return list
+	}
+	return nil
+}
+
+// A group is one of the board's.
+type group struct {
+	Name string
+	Rows []view.Row
+	Open bool
+}
+
+// board is the page with all slices by where they stand.
+func (s *Server) board(w http.ResponseWriter, r *http.Request) {
+	l := s.hub.look()
+	if l.err != nil {
+		s.fail(w, r, http.StatusInternalServerError, l.err)
+		return
+	}
+	m := l.model
+	if wantsJSON(r) {
+		doc, err := s.statusDocument(r.Context())
+		if err != nil {
+			s.fail(w, r, http.StatusInternalServerError, err)
+			return
+		}
+		writeJSON(w, http.StatusOK, doc)
+		return
+	}
+	page := struct {
+		frame
+		Bar, Leader, Cost, Left string
+		Slots, Used             int
+		Held                    []string
+		Queue                   []string
+		Groups                  []group
+		Now                     time.Time
+	}{frame: s.frame(r, "Board"), Bar: m.Counts.Bar(m.Plan, m.Now), Leader: l.leader,
+		Cost: m.Cost.String(), Slots: s.Project.Slots(), Used: m.Counts.Running, Now: m.Now,
+		Held: status.Holds(m.Plan, m.Now)}
+	if m.ETA != nil {
+		page.Left = view.Left(m.Plan, *m.ETA, m.Now)
+	}
+	for _, row := range m.In(view.Merging) {
+		page.Queue = append(page.Queue, row.ID+": "+row.Text)
+	}
+	for _, g := range view.BoardGroups() {
+		if rows := m.In(g); len(rows) > 0 {
+			page.Groups = append(page.Groups,
+				group{g.String(), rows, g != view.Done && g != view.Blocked || len(rows) < 20})
+		}
+	}
+	s.show(w, http.StatusOK, "board", page)
+}
+
+// statusDocument returns what gl status --json prints of the system in use.
+func (s *Server) statusDocument(ctx context.Context) (*status.Document, error) {
+	pr, err := s.Open()
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	p, err := s.Plan(pr, now)
+	if err != nil {
+		return nil, err
+	}
+	f := facts.Summary(ctx, pr, p)
+	if f.Landed, err = facts.Landed(pr, p); err != nil {
+		return nil, err
+	}
+	return status.New(view.Summary(p, f, now), ""), nil
+}
+
+// A slicePage is what there is to see of a slice.
+type slicePage struct {
+	frame
+	Item    item
+	Work    work
+	Card    *card // what it asks of a person; nil for nothing
+	Running *card // what can be said to its agent; nil without one
+}
+
+// An item is where a slice stands.
+type item struct {
+	ID, Name, State, Reason string
+	Group                   string
+	Hops                    []string // what holds it up
+	Commands                []string // that help
+}
+
+// A work is what was done for a slice.
+type work struct {
+	ID       string // of the slice
+	Facts    inbox.Facts
+	Proof    []string
+	Attempts []attemptLine
+	Diff     *patch
+	Tests    *patch // how a red slice has changed its tests
+	Tail     logTail
+}
+
+// A logTail is the end of a log.
+type logTail struct {
+	Lines []string
+	More  bool // there is more before it
+}
+
+// An attemptLine is an attempt with what is known about it.
+type attemptLine struct {
+	N    int
+	Text string
+	More []string
+}
+
+// slice is the page of a slice.
+func (s *Server) slice(w http.ResponseWriter, r *http.Request) {
+	l, id := s.hub.look(), r.PathValue("id")
+	st := s.known(id)
+	if l.err != nil || st == nil {
+		s.missing(w, r, l.err, id)
+		return
+	}
+	ctx := r.Context()
+	pr, err := s.Open()
+	if err != nil {
+		s.fail(w, r, http.StatusInternalServerError, err)
+		return
+	}
+	if wantsJSON(r) {
+		doc := explain.NewDocument(l.model.Plan)
+		if err := doc.Add(pr, l.model.Plan, []string{id}, time.Now()); err != nil {
+			s.fail(w, r, http.StatusInternalServerError, err)
+			return
+		}
+		writeJSON(w, http.StatusOK, doc)
+		return
+	}
+	recs, err := pr.Runs.LastOf(st.Item)
+	if err != nil {
+		s.fail(w, r, http.StatusInternalServerError, err)
+		return
+	}
+	s.show(w, http.StatusOK, "slice", s.slicePage(ctx, r, pr, l, st, recs))
+}
+
+// missing answers for a slice that isn't there.
+func (s *Server) missing(w http.ResponseWriter, r *http.Request, err error, id string) {
+	if err != nil {
+		s.fail(w, r, http.StatusInternalServerError, err)
+		return
+	}
+	s.fail(w, r, http.StatusNotFound, fmt.Errorf("there is no slice %q", id))
+}
+
+func (s *Server) slicePage(ctx context.Context, r *http.Request, pr *project.Project, l look,
+	st *plan.State, recs []*attempt.Record) *slicePage {
+	p, now := l.model.Plan, time.Now()
+	why := p.Why(st.ID, now)
+	page := &slicePage{frame: s.frame(r, st.ID), Work: work{ID: st.ID}, Item: item{ID: st.ID,
+		Name: st.Name, State: why.State, Group: view.GroupOf(st).String(),
+		Hops: p.Hops(st.ID, now), Commands: explain.Help(p, why, now).Next}}
+	why.Next = nil
+	page.Item.Reason = why.String()
+	in := inbox.NewReader(ctx, pr, func(string) {})
+	seen := ops.Look(ctx, pr, st)
+	if i := slices.IndexFunc(l.pending, func(p ops.Pending) bool { return p.ID == st.ID }); i >= 0 {
+		waits := &l.pending[i]
+		c := s.card(waits, p, seen)
+		c.Here = true
+		page.Card, page.Work.Facts = &c, in.Facts(ctx, waits)
+		if waits.Kind == ops.PendingRed {
+			if d, paths := in.TestsDiff(ctx, st.ID); d != nil {
+				page.Work.Tests = readPatch(ctx, in, d.From, d.To, paths)
+			}
+		}
+		if waits.Last != nil {
+			page.Work.Proof = append(attempttext.Proof(waits.Last), attempttext.Trouble(waits.Last)...)
+		}
+	} else {
+		page.Work.Facts.Diff = in.Diff(ctx, st.ID)
+	}
+	if d := page.Work.Facts.Diff; d != nil && d.Stat.Files > 0 {
+		page.Work.Diff = readPatch(ctx, in, d.From, d.To, nil)
+		page.Work.Diff.Stat = view.Diff{Files: d.Stat.Files, Added: d.Stat.Insertions,
+			Removed: d.Stat.Deletions}
+	}
+	for _, rec := range recs {
+		page.Work.Attempts = append(page.Work.Attempts, attemptLine{rec.ID.N,
+			attempttext.Line(st, rec, now), append(attempttext.Proof(rec), attempttext.Work(rec)...)})
+	}
+	if st.Class == plan.Active && st.Attempt.HasSlot() {
+		text, _ := json.Marshal(seen)
+		page.Running = &card{ID: st.ID, Seen: string(text), Here: true, Buttons: []button{
+			{Do: "say", Label: "Say", Ask: "Say something to its agent", Needed: true, Primary: true},
+			{Do: "stop", Label: "Stop its agent"}}}
+	}
+	page.readLog(st, recs)
+	return page
+}
+
+// readLog reads the end of the log of the last attempt that has one.
+func (page *slicePage) readLog(st *plan.State, recs []*attempt.Record) {
+	i := slices.IndexFunc(recs, func(r *attempt.Record) bool { return !r.Accepted() })
+	if i < 0 {
+		return
+	}
+	rec := recs[i]
+	part, err := attemptlog.ReadPart(rec.Life.Log, rec.Job.Stream, 0)
+	if err != nil {
+		return
+	}
+	page.Work.Tail.More = part.More || len(part.Lines) > shownLines
+	page.Work.Tail.Lines = part.Lines[max(0, len(part.Lines)-shownLines):]
+	if st.Class == plan.Active && rec.Life.Phase != plan.Settled {
+		page.Log = url.Values{"slice": {rec.ID.Slice}, "attempt": {fmt.Sprint(rec.ID.N)},
+			"from": {fmt.Sprint(part.End)}}.Encode()
+	}
+}
+
+// shownLines is how much of a log is on the page of its slice.
+const shownLines = 200
+
+// log is the page of an attempt's log, in parts.
+func (s *Server) log(w http.ResponseWriter, r *http.Request) {
+	id := r.PathValue("id")
+	st := s.known(id)
+	if st == nil {
+		s.missing(w, r, nil, id)
+		return
+	}
+	recs, err := s.Project.Runs.LastOf(st.Item)
+	if err != nil {
+		s.fail(w, r, http.StatusInternalServerError, err)
+		return
+	}
+	n, back := 0, 0
+	_, _ = fmt.Sscan(r.FormValue("attempt"), &n) // the last one
+	_, _ = fmt.Sscan(r.FormValue("back"), &back) // the end
+	back = min(max(back, 0), mostParts)
+	i := slices.IndexFunc(recs, func(r *attempt.Record) bool {
+		return !r.Accepted() && (n == 0 || r.ID.N == n)
+	})
+	if i < 0 {
+		s.fail(w, r, http.StatusNotFound, fmt.Errorf("%s has no such attempt with a log", id))
+		return
+	}
+	part, err := attemptlog.ReadPart(recs[i].Life.Log, recs[i].Job.Stream, back)
+	if err != nil {
+		s.fail(w, r, http.StatusInternalServerError, err)
+		return
+	}
+	if wantsJSON(r) {
+		writeJSON(w, http.StatusOK, map[string]any{"lines": part.Lines, "more": part.More})
+		return
+	}
+	page := struct {
+		frame
+		ID           string
+		N            int
+		Lines        []string
+		Older, Newer string
+	}{frame: s.frame(r, id+" log"), ID: id, N: recs[i].ID.N, Lines: part.Lines}
+	link := func(back int) string {
+		return fmt.Sprintf("slice/%s/log?attempt=%d&back=%d", url.PathEscape(id), page.N, back)
+	}
+	if part.More {
+		page.Older = link(back + 1)
+	}
+	if back > 0 {
+		page.Newer = link(back - 1)
+	}
+	s.show(w, http.StatusOK, "log", page)
+}
+
+// mostParts is more than a log has.
+const mostParts = 1 << 16
+
+// diff is the page of one file of a slice's diff, which was too long for the page of the slice.
+func (s *Server) diff(w http.ResponseWriter, r *http.Request) {
+	id := r.PathValue("id")
+	if s.known(id) == nil {
+		s.missing(w, r, nil, id)
+		return
+	}
+	pr, err := s.Open()
+	if err != nil {
+		s.fail(w, r, http.StatusInternalServerError, err)
+		return
+	}
+	in := inbox.NewReader(r.Context(), pr, func(string) {})
+	d := in.Diff(r.Context(), id)
+	if d == nil {
+		s.fail(w, r, http.StatusNotFound, fmt.Errorf("git tells no changes of %s", id))
+		return
+	}
+	var paths []string
+	if file := r.FormValue("file"); file != "" {
+		paths = []string{file}
+	}
+	p := readPatch(r.Context(), in, d.From, d.To, paths)
+	if wantsJSON(r) {
+		writeJSON(w, http.StatusOK, p)
+		return
+	}
+	s.show(w, http.StatusOK, "diff", struct {
+		frame
+		ID   string
+		Diff *patch
+	}{s.frame(r, id+" diff"), id, p})
+}
+
+// report is the report of the last run. It is a page of its own that brings its styles along, and
+// no scripts.
+func (s *Server) report(w http.ResponseWriter, r *http.Request) {
+	pr, err := s.Open()
+	if err != nil {
+		s.fail(w, r, http.StatusInternalServerError, err)
+		return
+	}
+	now := time.Now()
+	p, err := s.Plan(pr, now)
+	var d *report.Document
+	if err == nil {
+		d, err = report.Gather(r.Context(), pr, p, time.Time{}, now)
+	}
+	if err != nil {
+		s.fail(w, r, http.StatusInternalServerError, err)
+		return
+	}
+	if wantsJSON(r) {
+		writeJSON(w, http.StatusOK, d)
+		return
+	}
+	var b bytes.Buffer
+	if err := d.HTML(&b, pr.Runs.Files.Dir()); err != nil {
+		s.fail(w, r, http.StatusInternalServerError, err)
+		return
+	}
+	w.Header().Set("Content-Security-Policy",
+		"default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; frame-ancestors 'none'; form-action 'none'")
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = io.Copy(w, &b) // the reader may be gone
+}
+
+// A patch is a diff by file, as far as it isn't too long.
+type patch struct {
+	Stat  view.Diff   `json:"stat"`
+	Files []patchFile `json:"files"`
+	Long  bool        `json:"cut"` // some of it is left out
+}
+
+// A patchFile is what a diff says about one file.
+type patchFile struct {
+	Name  string      `json:"name"`
+	Lines []patchLine `json:"lines"` // none if the diff was too long by then
+	Cut   bool        `json:"cut"`   // its end is left out
+}
+
+// A patchLine is a line of a diff with its kind: "add", "del", "hunk", or "" for context.
+type patchLine struct {
+	Kind string `json:"kind"`
+	Text string `json:"text"`
+}
+
+// Limits of a diff on a page, which has to open at once on a phone.
+const (
+	mostPatch     = 4 << 20 // bytes read from git
+	mostPatchShow = 4000    // lines
+)
+
+// readPatch reads a diff.
+func readPatch(ctx context.Context, in *inbox.Reader, from, to string, paths []string) *patch {
+	var b bounded
+	p := &patch{}
+	// git ends with an error when nothing more is read
+	err := in.Patch(ctx, from, to, git.DiffOptions{Paths: paths}, &b)
+	p.Long = err != nil || b.cut
+	shown, at := 0, (*patchFile)(nil)
+	for line := range strings.Lines(b.kept.String()) {
+		line = strings.TrimSuffix(line, "\n")
+		if name, ok := strings.CutPrefix(line, "diff --git a/"); ok {
+			name, _, _ = strings.Cut(name, " b/")
+			p.Files = append(p.Files, patchFile{Name: name})
+			at = &p.Files[len(p.Files)-1]
+			continue
+		}
+		if at == nil {
+			continue
+		}
+		if shown++; shown > mostPatchShow {
+			at.Cut, p.Long = true, true
+			continue
+		}
+		if kind, ok := kindOf(line); ok {
+			at.Lines = append(at.Lines, patchLine{kind, line})
+		}
+	}
+	return p
+}
+
+// kindOf returns the kind of a diff's line; false for one that says nothing to a person.
+func kindOf(line string) (string, bool) {
+	switch {
+	case strings.HasPrefix(line, "index "), strings.HasPrefix(line, "--- "), strings.HasPrefix(line, "+++ "):
+		return "", false
+	case strings.HasPrefix(line, "@@"):
+		return "hunk", true
+	case strings.HasPrefix(line, "+"):
+		return "add", true
+	case strings.HasPrefix(line, "-"):
+		return "del", true
+	}
+	return "", true
+}
+
+// A bounded keeps the beginning of what is written to it.
+type bounded struct {
+	kept bytes.Buffer
+	cut  bool
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if room := mostPatch - b.kept.Len(); len(p) > room {
+		b.cut = true
+		_, _ = b.kept.Write(p[:max(room, 0)])
+		return len(p), nil
+	}
+	return b.kept.Write(p)
+}
