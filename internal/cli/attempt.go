@@ -265,6 +265,9 @@ func runQueueWorker(ctx context.Context, app *cmdutil.App, args []string) error 
 		return err
 	}
 	if *asked {
+		if caller := app.Caller(); caller != nil {
+			return fmt.Errorf("only a person asks for that, and this is %s", caller)
+		}
 		return ops.LandNow(ctx, l)
 	}
 	_, err = ops.WorkQueue(ctx, l)

@@ -28,6 +28,7 @@ type sliceOptions struct {
 	interval   time.Duration
 	force      bool
 	json       bool
+	web        bool
 	copy       bool     // of gl rehearse
 	attend     []string // names of attempts whose launcher became tmux: see attend.go
 }
@@ -72,6 +73,7 @@ func (o *sliceOptions) flags(app *cmdutil.App, c *cobra.Command) {
 		"run at most `N` attempts at a time in the project, until parallel.max is set (default 4)")
 	f.BoolVar(&o.watch, "watch", false,
 		"continue until nothing is ready, refilling slots as slices end")
+	f.BoolVar(&o.web, "web", false, "with --watch: serve the pages of gl web while it runs")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would happen without changing anything")
 	f.BoolVar(&o.sequential, "sequential", false, "build one slice after the other")
 	f.StringVar(&o.runner, "runner", "",
@@ -100,6 +102,8 @@ func (o *sliceOptions) check(c *cobra.Command) error {
 	switch {
 	case c.Flags().Changed("max") && o.max < 1:
 		return cmdutil.Usage("--max must be 1 or more, not %d", o.max)
+	case o.web && !o.watch:
+		return cmdutil.Usage("use --web with --watch; gl web serves the pages without a run")
 	case c.Flags().Changed("interval") && o.interval <= 0:
 		return cmdutil.Usage("--interval must be greater than 0, not %s", o.interval)
 	}
@@ -161,6 +165,9 @@ func runSlice(ctx context.Context, app *cmdutil.App, o sliceOptions, ids []strin
 	}
 	if job.copies() && len(o.attend) == 0 {
 		return job.runInCopy(ctx)
+	}
+	if o.web {
+		defer beginWeb(ctx, app)()
 	}
 	return job.run(ctx)
 }

@@ -78,19 +78,12 @@ Exit codes: 0 ended; 1 it failed, or there is no project; 2 wrong usage.`,
 const webFile = "web.json"
 
 func runWeb(ctx context.Context, app *cmdutil.App, o webOptions) error {
-	pr, err := app.Project()
-	if err != nil {
-		return err
-	}
-	if err := pr.Runs.Files.Prepare(); err != nil {
-		return err
-	}
-	store, err := httpguard.OpenStore(filepath.Join(pr.Runs.Files.Dir(), webFile))
+	w, err := newWebRun(app, o)
 	if err != nil {
 		return err
 	}
 	if o.logout {
-		if err := store.End(ctx, ""); err != nil {
+		if err := w.store.End(ctx, ""); err != nil {
 			return err
 		}
 		app.IO.Printf("All sessions of gl web have ended.\n")
@@ -98,9 +91,43 @@ func runWeb(ctx context.Context, app *cmdutil.App, o webOptions) error {
 	}
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	w := &webRun{app: app, pr: pr, store: store, webOptions: o}
 	runsLong()
 	return w.run(ctx)
+}
+
+// beginWeb serves the pages beside a run, and returns what ends that. The run goes on without them.
+func beginWeb(ctx context.Context, app *cmdutil.App) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w, err := newWebRun(app, webOptions{})
+		if err == nil {
+			err = w.run(ctx)
+		}
+		if err != nil && ctx.Err() == nil {
+			app.IO.Message("warning: gl web: %v", err)
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+func newWebRun(app *cmdutil.App, o webOptions) (*webRun, error) {
+	pr, err := app.Project()
+	if err != nil {
+		return nil, err
+	}
+	if err := pr.Runs.Files.Prepare(); err != nil {
+		return nil, err
+	}
+	store, err := httpguard.OpenStore(filepath.Join(pr.Runs.Files.Dir(), webFile))
+	if err != nil {
+		return nil, err
+	}
+	return &webRun{app: app, pr: pr, store: store, webOptions: o}, nil
 }
 
 // A webRun is one run of gl web.

@@ -39,6 +39,7 @@ type hub struct {
 type look struct {
 	model   *view.Model
 	leader  string
+	slots   int // how many agents may run at a time
 	pending []ops.Pending
 	version string
 	err     error
@@ -63,7 +64,7 @@ func (h *hub) run(ctx context.Context) {
 
 // take keeps a look, and tells the pages if it shows anything new.
 func (h *hub) take(l live.Look) {
-	next := look{model: l.Model, leader: l.Leader, err: l.Err}
+	next := look{model: l.Model, leader: l.Leader, slots: l.Facts.Slots, err: l.Err}
 	if l.Err == nil {
 		next.pending, next.err = ops.ToReview(h.cfg.Project, time.Now())
 	}

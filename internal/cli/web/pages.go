@@ -178,7 +178,7 @@ func (s *Server) board(w http.ResponseWriter, r *http.Request) {
 		Groups                  []group
 		Now                     time.Time
 	}{frame: s.frame(r, "Board"), Bar: m.Counts.Bar(m.Plan, m.Now), Leader: l.leader,
-		Cost: m.Cost.String(), Slots: s.Project.Slots(), Used: m.Counts.Running, Now: m.Now,
+		Cost: m.Cost.String(), Slots: l.slots, Used: m.Counts.Running, Now: m.Now,
 		Held: status.Holds(m.Plan, m.Now)}
 	if m.ETA != nil {
 		page.Left = view.Left(m.Plan, *m.ETA, m.Now)
