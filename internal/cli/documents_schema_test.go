@@ -14,6 +14,7 @@ import (
 	"greenlight/internal/cli/debugreport"
 	"greenlight/internal/cli/doctor"
 	"greenlight/internal/cli/gsd"
+	"greenlight/internal/cli/inbox"
 	"greenlight/internal/cli/sw"
 	"greenlight/internal/show/changelog"
 	"greenlight/internal/show/explain"
