@@ -12,7 +12,7 @@ import (
 func New(app *cmdutil.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "gsd",
-		Short: "Read and change GSD's .planning/STATE.md, safely beside GSD's own tools",
+		Short: "Read and change GSD's .planning/STATE.md, beside GSD's tools",
 		Long: `Work on the state of a GSD project. gl reads STATE.md as GSD does and changes it under GSD's own lock, so that both can
 work on one project at the same time. A change leaves all other bytes alone.` + "\n" + cmdutil.ExitHelp,
 		Example: `  gl gsd line --compact
