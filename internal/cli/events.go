@@ -37,9 +37,8 @@ type eventsOptions struct {
 func newEvents(app *cmdutil.App) *cobra.Command {
 	var o eventsOptions
 	c := &cobra.Command{
-		Use:        "events",
-		SuggestFor: []string{"journal", "history", "activity"},
-		Short:      "Show what happened",
+		Use:   "events",
+		Short: "Show what happened",
 		Long: `Show the project's journal, one line per event: what gl and its agents did, and what people decided. Times are local.
 
 --since takes how long ago (2h, 7d), a time of day (22:30), a day (2026-03-01) or a time (2026-03-01T22:30:00Z).

@@ -33,9 +33,8 @@ func reportFormats() []string { return []string{"html", "md", "json"} }
 func newReport(app *cmdutil.App) *cobra.Command {
 	var o reportOptions
 	c := &cobra.Command{
-		Use:        "report",
-		SuggestFor: []string{"morning", "summary", "night"},
-		Short:      "Report on the last run: what was merged, what failed, what it cost",
+		Use:   "report",
+		Short: "Report on the last run: what was merged, failed, and cost",
 		Long: `Report on the last run of gl slice: what you have to do, what was merged, what was taken back, what failed and why, what it cost, the
 timeline, and what is next. Runs that began less than an hour after the previous one are reported together.
 
