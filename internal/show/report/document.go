@@ -103,7 +103,7 @@ type Landed struct {
 	commits []string
 }
 
-// A Failed slice is one whose last attempt came to nothing.
+// A Failed slice is one whose last attempt failed.
 type Failed struct {
 	Item
 	Outcome  string    `json:"outcome"`

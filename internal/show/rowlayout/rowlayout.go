@@ -189,7 +189,7 @@ func rowDetails(r *view.Row, now time.Time) []cell {
 		return []cell{{sanitize.Line(r.Command), ""}, {rowCost(r), term.Dim}}
 	case view.Running, view.Merging:
 		age := ""
-		if d, ok := r.Age(now); ok {
+		if d, ok := r.Age(now); ok && !r.Silent {
 			age = plan.Age(d) + " ago"
 		}
 		eta := ""
