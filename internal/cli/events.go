@@ -198,9 +198,9 @@ func eventText(e journal.Event) string {
 func happened(e journal.Event) string {
 	switch e.Kind {
 	case journal.DrainStarted:
-		return "drain started"
+		return "run started"
 	case journal.DrainEnded:
-		return "drain ended: " + withDetail(e.Reason, e.Detail)
+		return "run ended: " + withDetail(e.Reason, e.Detail)
 	case journal.Claimed:
 		if e.By != "" {
 			return "claimed by " + e.By
@@ -296,11 +296,11 @@ func laneText(e journal.Event) string {
 	target := orUnknown(e.Target)
 	switch {
 	case e.Kind == journal.Merge && e.Outcome == journal.Conflicts:
-		return "conflicts with what has landed: " + e.Detail
+		return "conflicts with merged work: " + e.Detail
 	case e.Kind == journal.Merge:
-		return "merges with what has landed"
+		return "merges cleanly"
 	case e.Kind == journal.Landed:
-		return withDetail("landed", e.Detail)
+		return withDetail("tested", e.Detail)
 	case e.Kind == journal.Delivered && e.Outcome == "undone":
 		return "taken back on " + target
 	case e.Kind == journal.Delivered:

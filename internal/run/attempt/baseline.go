@@ -147,7 +147,7 @@ func (c *checkout) noteTree(ctx context.Context) {
 	}
 	tree, err := git.CheckoutTree(ctx, c.root, statedir.Name)
 	if err != nil && !errors.Is(err, git.ErrNone) && !errors.Is(err, git.ErrMissing) {
-		c.note("the tree that its agent left isn't recorded: " + err.Error())
+		c.note("can't record the tree that its agent left: " + err.Error())
 	}
 	if err == nil {
 		c.rec.Place.Tree = tree
@@ -177,7 +177,7 @@ func (c *checkout) compare(ctx context.Context) {
 	}
 	b.Left = is.Files
 	if err := c.settler.Store.Proofs.putBaseline(c.rec, b); err != nil {
-		c.note("how its tests are now can't be noted: " + err.Error())
+		c.note("can't record the state of its tests: " + err.Error())
 	}
 }
 

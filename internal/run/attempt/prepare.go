@@ -211,7 +211,7 @@ func strayed(before, after worktree.Condition, branch string) (list []string) {
 		say("the worktree is on %s, not on %s", short(after.Branch), short(branch))
 	}
 	for _, path := range after.Mended {
-		say("%s was no file of git's, and was put aside", path)
+		say("%s wasn't made by git, and was put aside", path)
 	}
 	if after.Operation != "" {
 		say("a %s isn't finished in the worktree", after.Operation)
@@ -229,7 +229,8 @@ func strayed(before, after worktree.Condition, branch string) (list []string) {
 func (r *Record) lineage(repo *worktree.Repo) (*worktree.Lineage, error) {
 	l, err := repo.Lineages.Get(r.ID.System, r.ID.Work())
 	if err == nil && l.N != r.Place.Lineage {
-		err = fmt.Errorf("lineage %d of %s has taken the place of %d", l.N, r.ID.Work(), r.Place.Lineage)
+		err = fmt.Errorf("%s has a newer branch and worktree: number %d instead of %d",
+			r.ID.Work(), l.N, r.Place.Lineage)
 	}
 	return l, err
 }

@@ -104,7 +104,7 @@ func (c *checkout) besides() bool {
 	beside, err := c.settler.Store.beside(c.rec)
 	switch {
 	case err != nil:
-		c.rec.Judged.Unverified = "it can't be told whether another agent worked in the same checkout: " + err.Error()
+		c.rec.Judged.Unverified = "can't tell whether another agent worked in the same checkout: " + err.Error()
 	case beside:
 		c.rec.Judged.Unverified = besideText
 	}
