@@ -124,7 +124,6 @@ type Row struct {
 	Attempts int      // used up
 	Started  time.Time
 	Heard    time.Time      // last event of a running attempt; zero for unknown
-	Silent   bool           // Text tells for how long it has been silent
 	ETA      *time.Duration // until a running one is likely to end; nil for unknown
 	Tests    string         // "3 new tests", "3 tests recorded"; "" for none or unknown
 	Diff     *Diff
@@ -277,8 +276,8 @@ func (r *Row) detail(st *plan.State, why plan.Reason, f Facts, now time.Time) {
 		if !st.Attempt.Open() {
 			r.Text = why.State + ": " + why.Cause
 		}
-		r.Silent = st.Attempt.Quiet(now) > 0
-		if left, ok := f.Pace.Left(st, now); ok && !(r.Silent && st.Attempt.Tool == "") {
+		quiet := st.Attempt.Quiet(now) > 0 && st.Attempt.Tool == ""
+		if left, ok := f.Pace.Left(st, now); ok && !quiet {
 			r.ETA = &left
 		}
 	case Merging:
