@@ -163,11 +163,11 @@ func (s *Saying) Told(how Arrival) string {
 	case how == Handed:
 		return fmt.Sprintf("said to %s: its agent reads it when its tool call ends", who)
 	case how == Ended:
-		return who + " ended before it could read it: kept for its next start"
+		return who + " ended before it could read this; it gets it when it starts again"
 	case s.Running == nil:
-		return who + " isn't running: kept for its next start"
+		return who + " isn't running; its agent gets this when it starts"
 	case !s.Running.Talk.Talks:
-		return fmt.Sprintf("%s takes no messages while it works: kept for the next start of %s",
+		return fmt.Sprintf("%s can't read messages while it works; %s gets this one when it starts again",
 			s.Running.Job.Agent, who)
 	}
 	return who + " gets it as soon as its agent runs"
