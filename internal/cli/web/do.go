@@ -82,12 +82,11 @@ func (s *Server) do(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	base := httpguard.Of(r).Base
-	s.notes.put(base, said, err != nil)
 	back := base
 	if id := r.PostForm.Get("id"); err != nil && s.known(id) != nil || r.PostForm.Get("back") == "slice" {
 		back = base + "slice/" + id
 	}
-	http.Redirect(w, r, back, http.StatusSeeOther)
+	http.Redirect(w, r, back+"?note="+s.notes.put(said, err != nil), http.StatusSeeOther)
 }
 
 func (s *Server) act(ctx context.Context, action, id, text, shown string) (string, error) {
@@ -306,9 +305,11 @@ func budget(ctx context.Context, s *Server, pr *project.Project, of, text string
 // budgets are what may have a limit.
 func budgets() []string { return []string{"day", "slice", "drain"} }
 
-// notes keep what an action did until its page is shown. Every session has one.
+// notes keep what actions did until the page that follows is shown. Its address names the note: another
+// page of the session may be loaded before.
 type notes struct {
 	mu   sync.Mutex
+	last int
 	list map[string]note
 }
 
@@ -317,20 +318,26 @@ type note struct {
 	bad  bool
 }
 
-func (n *notes) put(session, text string, bad bool) {
+// mostNotes bounds the notes whose pages were never shown.
+const mostNotes = 100
+
+func (n *notes) put(text string, bad bool) (name string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.list == nil {
+	if n.list == nil || len(n.list) >= mostNotes {
 		n.list = map[string]note{}
 	}
-	n.list[session] = note{text, bad}
+	n.last++
+	name = strconv.Itoa(n.last)
+	n.list[name] = note{text, bad}
+	return name
 }
 
-func (n *notes) take(session string) (text string, bad bool) {
+func (n *notes) take(name string) (text string, bad bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	one := n.list[session]
-	delete(n.list, session)
+	one := n.list[name]
+	delete(n.list, name)
 	return one.text, one.bad
 }
 

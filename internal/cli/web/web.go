@@ -101,10 +101,12 @@ func (s *Server) frame(r *http.Request, title string) frame {
 		access: access{session.Base, session.Form, session.Role == httpguard.Person},
 		Here:   strings.TrimPrefix(r.URL.Path, "/"), Version: look.version,
 		Needs: len(look.pending)}
-	if r.URL.RawQuery != "" {
-		f.Here += "?" + r.URL.RawQuery
+	query := r.URL.Query()
+	f.Note, f.Bad = s.notes.take(query.Get("note"))
+	query.Del("note")
+	if len(query) > 0 {
+		f.Here += "?" + query.Encode()
 	}
-	f.Note, f.Bad = s.notes.take(session.Base)
 	return f
 }
 
