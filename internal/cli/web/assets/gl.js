@@ -72,9 +72,14 @@ document.addEventListener("htmx:beforeSwap", e => {
   }, { once: true });
 });
 
-// The end of a log stays in sight while a person is at it.
+// The end of a log stays in sight while a person is at it, and a page that is open all night stays small.
+const mostLines = 3000;
 document.addEventListener("htmx:sseBeforeMessage", () => {
-  const box = document.getElementById("log")?.parentElement;
+  const log = document.getElementById("log"), box = log?.parentElement;
+  while (log?.childElementCount > mostLines) {
+    log.firstElementChild.nextSibling?.remove(); // the end of its line
+    log.firstElementChild.remove();
+  }
   if (box && box.scrollHeight - box.scrollTop - box.clientHeight < 40) {
     requestAnimationFrame(() => { box.scrollTop = box.scrollHeight; });
   }
