@@ -184,7 +184,8 @@ func (w *webRun) serve(ctx context.Context, l net.Listener) error {
 			return shownPlan(pr, now, "")
 		}})
 	guard := httpguard.New(httpguard.Config{Store: w.store, Scheme: u.Scheme, Hosts: hosts(u),
-		Addresses: w.tunnels(ctx), Static: web.Static(), Pages: pages})
+		Addresses: w.tunnels(ctx), Static: web.Static(), Pages: pages,
+		Refuse: pages.Refuse})
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	done := make(chan struct{})

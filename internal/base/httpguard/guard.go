@@ -29,7 +29,7 @@ type Config struct {
 	Addresses []string
 	Static    http.Handler // files for everybody, below /static/
 	Pages     http.Handler // for sessions: Of tells which, and the path is the one below theirs
-	// Refuse returns why a connection's other end may not use the server; nil for nobody.
+	// Refuse returns why the program at the other end may neither log in nor act; nil for no reason
 	Refuse func(r *http.Request) error
 }
 
@@ -96,7 +96,7 @@ func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, r, http.StatusMethodNotAllowed, "The page knows no "+r.Method+".")
 		return
 	}
-	if g.Refuse != nil {
+	if g.Refuse != nil && r.Method == http.MethodPost {
 		if err := g.Refuse(r); err != nil {
 			refuse(w, r, http.StatusForbidden, err.Error())
 			return

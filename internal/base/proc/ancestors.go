@@ -11,10 +11,12 @@ const farthest = 256
 // Ancestors returns the processes above this one, starting with its parent, as far as they are
 // visible. One that ends meanwhile ends the list, because its children have another parent by
 // then.
-func Ancestors() (list []ID) {
+func Ancestors() []ID { return Lineage(os.Getppid()) }
+
+// Lineage returns a process and those above it, in the same way.
+func Lineage(pid int) (list []ID) {
 	of := parents()
-	seen := map[int]bool{0: true}
-	for pid := os.Getppid(); !seen[pid] && len(list) < farthest; {
+	for seen := map[int]bool{0: true}; !seen[pid] && len(list) < farthest; {
 		seen[pid] = true
 		e, err := of(pid)
 		if err != nil {

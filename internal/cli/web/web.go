@@ -6,16 +6,21 @@ package web
 
 import (
 	"context"
+	"fmt"
+	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"time"
 
 	"greenlight/internal/base/environ"
 	"greenlight/internal/base/httpguard"
 	"greenlight/internal/base/jsondoc"
+	"greenlight/internal/base/proc"
 	"greenlight/internal/base/sanitize"
 	"greenlight/internal/base/trust"
 	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/project"
 )
 
@@ -57,6 +62,29 @@ func New(c Config) *Server {
 func (s *Server) Run(ctx context.Context) { s.hub.run(ctx) }
 
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+
+// Refuse refuses the programs of this machine that gl started: they make no person's decisions, even
+// with a token that they have found.
+func (s *Server) Refuse(r *http.Request) error {
+	near, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return nil
+	}
+	here, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	if !ok {
+		return nil
+	}
+	far, err := netip.ParseAddrPort(here.String())
+	if err != nil {
+		return nil
+	}
+	for _, pid := range proc.OfConnection(near, far) {
+		if caller := attempt.CallerAt(s.Project.Runs, pid); caller != nil {
+			return fmt.Errorf("the page is for a person, and this is %s", caller)
+		}
+	}
+	return nil
+}
 
 // wantsJSON reports whether a request asks for the page's document.
 func wantsJSON(r *http.Request) bool {

@@ -37,8 +37,24 @@ type Caller struct {
 //
 // env is the caller's environment.
 func CallerOf(s *Store, env environ.Environ) *Caller {
-	above := proc.Ancestors()
 	live, _, _ := s.Live() // what can't be read is no record of ours
+	if c := callerBelow(s, proc.Ancestors(), live); c != nil {
+		return c
+	}
+	if c := marked(s, env, live); c != nil {
+		return c
+	}
+	return Bearer(env)
+}
+
+// CallerAt is CallerOf for another process, such as a client of gl web.
+func CallerAt(s *Store, pid int) *Caller {
+	live, _, _ := s.Live() // as above
+	return callerBelow(s, proc.Lineage(pid), live)
+}
+
+// callerBelow returns what a process below these belongs to, or one of them; nil for a person.
+func callerBelow(s *Store, above []proc.ID, live []*Record) *Caller {
 	for _, r := range live {
 		if r.Life.isAbove(above) {
 			return r.ID.caller()
@@ -51,10 +67,7 @@ func CallerOf(s *Store, env environ.Environ) *Caller {
 			}
 		}
 	}
-	if c := marked(s, env, live); c != nil {
-		return c
-	}
-	return Bearer(env)
+	return nil
 }
 
 // Bearer returns the caller that an environment alone tells of, of whichever project it is; nil
