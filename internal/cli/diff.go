@@ -37,9 +37,8 @@ const configuredTool = "configured"
 func newDiff(app *cmdutil.App) *cobra.Command {
 	var o diffOptions
 	c := &cobra.Command{
-		Use:        "diff [ID]",
-		SuggestFor: []string{"changes"},
-		Short:      "Show what a slice changed",
+		Use:   "diff [ID]",
+		Short: "Show what a slice changed",
 		Long: `Show what a slice changed. For an unfinished slice that is its current worktree, including uncommitted work, compared with the merged
 work; for a done one, the commit that merged it. Without an ID, it is the slice of this session, or the only one with unmerged work.
 
@@ -145,11 +144,11 @@ func toDiff(app *cmdutil.App, l *lane.Queue, p *plan.Plan) (string, error) {
 	}
 	switch len(ids) {
 	case 0:
-		return "", cmdutil.Usage("which slice? none has work that hasn't landed")
+		return "", cmdutil.Usage("which slice? none has unmerged work")
 	case 1:
 		return ids[0], nil
 	}
-	return "", cmdutil.Usage("which slice? these have work that hasn't landed: %s", words.Some(ids))
+	return "", cmdutil.Usage("which slice? these have unmerged work: %s", words.Some(ids))
 }
 
 func openTool(ctx context.Context, app *cmdutil.App, l *lane.Queue, d *lane.Diff,

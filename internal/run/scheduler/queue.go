@@ -47,7 +47,7 @@ func newQueueJobs(ctx context.Context, cfg *Config) *queueJobs {
 func (q *queueJobs) start(what string, job func(context.Context) error) {
 	ctx, cancel := context.WithCancel(durable.Patiently(q.life, nil))
 	q.busy, q.cancel, q.at = true, cancel, time.Now()
-	q.trace("lane: %s", what)
+	q.trace("merge queue: %s", what)
 	done := q.done
 	go func() {
 		defer cancel()
@@ -76,7 +76,7 @@ func (q *queueJobs) deliverAgain(now queued) bool {
 	if !idle || lane.ReadStatus(q.runs).Reason == "" {
 		return false
 	}
-	q.start("delivering again", q.lane.DeliverAgain)
+	q.start("merging into the target branch again", q.lane.DeliverAgain)
 	return true
 }
 
@@ -96,7 +96,7 @@ func (q *queueJobs) work(now queued) {
 		return
 	}
 	q.seen = now.news
-	q.start("landing "+strings.Join(now.names, ", "), q.lane.Work)
+	q.start("merging "+strings.Join(now.names, ", "), q.lane.Work)
 }
 
 // over takes in the end of a job, and returns the error to report.
