@@ -16,9 +16,8 @@ import (
 func newUndo(app *cmdutil.App) *cobra.Command {
 	var force bool
 	c := &cobra.Command{
-		Use:        "undo ID [TEXT]",
-		SuggestFor: []string{"revert", "rollback", "unland", "reopen"},
-		Short:      "Take back a slice that has landed, and reopen it",
+		Use:   "undo ID [TEXT]",
+		Short: "Take back a merged slice, and reopen it",
 		Long: `Take back a slice that has landed: gl reverts its merge, tests what is left, delivers that, and makes the slice pending again. TEXT
 says why; it is added to the slice's decisions, and its next agent is told. That one begins on a new branch that has the earlier work.
 
