@@ -35,9 +35,8 @@ Exit codes: 0 done; 1 the slice isn't awaiting approval%s; 2 wrong usage; 3 it i
 func newAccept(app *cmdutil.App) *cobra.Command {
 	var force, tests bool
 	c := &cobra.Command{
-		Use:        "accept ID",
-		SuggestFor: []string{"approve", "ok", "yes", "merge"},
-		Short:      "Approve a waiting slice and mark it complete",
+		Use:   "accept ID",
+		Short: "Approve a slice that awaits your review",
 		Long: `Approve a slice that awaits review and mark it complete. Slices that depend on it can then be built.
 
 A slice that was built in a worktree is complete once it is merged: gl merges and tests it now. If the tests fail, or it

@@ -37,9 +37,8 @@ type budgetDoc struct {
 func newBudget(app *cmdutil.App) *cobra.Command {
 	asJSON := false
 	c := &cobra.Command{
-		Use:        "budget [slice|run|day USD]",
-		SuggestFor: []string{"limit", "limits"},
-		Short:      "Show or set what agents may cost",
+		Use:   "budget [slice|run|day USD]",
+		Short: "Show or set what agents may cost",
 		Long: `Show what agents may cost and have cost today, or set what a slice, a run of gl slice or a day may cost. none is no
 limit. At a limit nothing more is launched, and running agents continue: a slice at its limit waits for you, at the run's limit
 the run ends, at the day's it waits for midnight. A higher limit ends the hold. Cost that an agent doesn't report doesn't count.

@@ -104,7 +104,7 @@ func newDemo(app *cmdutil.App) *cobra.Command {
 	var dir, spec string
 	c := &cobra.Command{
 		Use:   "demo",
-		Short: "Build a sample project with the built-in agent: fifteen seconds, no cost",
+		Short: "Watch gl build a sample project: fifteen seconds, no cost",
 		Long: `Write a sample project of a dozen slices into a temporary directory and build it, up to four at a time, with the real
 engine and the built-in rehearsal agent.
 

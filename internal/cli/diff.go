@@ -37,9 +37,8 @@ const configuredTool = "configured"
 func newDiff(app *cmdutil.App) *cobra.Command {
 	var o diffOptions
 	c := &cobra.Command{
-		Use:        "diff [ID]",
-		SuggestFor: []string{"changes"},
-		Short:      "Show what a slice changed",
+		Use:   "diff [ID]",
+		Short: "Show what a slice changed",
 		Long: `Show what a slice changed. For an unfinished slice that is its current worktree, including uncommitted work, compared with the merged
 work; for a done one, the commit that merged it. Without an ID, it is the slice of this session, or the only one with unmerged work.
 

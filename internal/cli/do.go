@@ -25,9 +25,8 @@ func newDo(app *cmdutil.App) *cobra.Command {
 	o := sliceOptions{watch: true}
 	var file string
 	c := &cobra.Command{
-		Use:        "do TEXT...",
-		SuggestFor: []string{"task", "tasks", "parallel"},
-		Short:      "Have agents work on tasks side by side, in any git repository",
+		Use:   "do TEXT...",
+		Short: "Have agents do tasks side by side, in any git repository",
 		Long: `Have an agent work on each TEXT, side by side, each in a worktree and on a branch of its own. What an agent calls complete is merged,
 tested (test.command) and then merged into the branch that is checked out, one after the other. gl status, gl review, gl diff and the other
 commands work on these tasks as on slices.

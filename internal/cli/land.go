@@ -25,7 +25,7 @@ func newLand(app *cmdutil.App) *cobra.Command {
 	var reset bool
 	c := &cobra.Command{
 		Use:   "land [BRANCH...]",
-		Short: "Merge complete slices, or your own branches",
+		Short: "Merge what had to wait, or branches of your own",
 		Long: `Merge and test the slices in the merge queue, and merge those that pass into the target branch.
 
 A run of gl slice does this by itself. gl land continues where that had to wait: something was uncommitted, a rebase was in

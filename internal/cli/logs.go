@@ -37,9 +37,8 @@ type logsOptions struct {
 func newLogs(app *cmdutil.App) *cobra.Command {
 	var o logsOptions
 	c := &cobra.Command{
-		Use:        "logs ID",
-		SuggestFor: []string{"log", "tail"},
-		Short:      "Show what the agent did and said",
+		Use:   "logs ID",
+		Short: "Show what the agent did and said",
 		Long: `Show what the agent did and said in a slice's last attempt, one line per event:
 
   - started    > tool call    ! tool failed    ~ rate limit or retried request    = ended

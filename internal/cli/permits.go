@@ -54,6 +54,7 @@ var permits = sync.OnceValue(func() map[string]rule {
 		gsdOnly        = rule{who: forSystem, system: "gsd"}
 	)
 	return map[string]rule{
+		"gl":           {who: forAnyone},
 		"gl accept":    {},
 		"gl add-slice": {}, // agents would build it, at a cost
 		"gl answer":    {},

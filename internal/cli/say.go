@@ -17,9 +17,8 @@ import (
 
 func newSay(app *cmdutil.App) *cobra.Command {
 	return &cobra.Command{
-		Use:        "say ID TEXT",
-		SuggestFor: []string{"tell", "steer", "message", "prompt"},
-		Short:      "Say something to an agent while it works",
+		Use:   "say ID TEXT",
+		Short: "Say something to an agent while it works",
 		Long: `Put a sentence into the conversation of a slice's agent. Claude Code reads it when the tool call ends that it is in. Where the agent takes no
 messages while it works, isn't running, or ends first, the sentence is kept for the slice's next start, and gl says so. The message is kept until an
 agent has it; one that may have been read before says so. When the slice is complete before that, it is dropped, and you are told.

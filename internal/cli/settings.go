@@ -28,9 +28,8 @@ Exit codes: 0 done; 1 it failed; 2 wrong usage, or a value that can't be.`
 func newSettings(app *cmdutil.App) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use:        "settings",
-		SuggestFor: []string{"config", "configure", "options"},
-		Short:      "Show the settings, or change one",
+		Use:   "settings",
+		Short: "Show and explain the settings, or change one",
 		Long: `Show every setting with its value and source, and the model of each agent; or change one. Settings are stored in
 .greenlight/config.json, where a change keeps every other byte. A command's flag overrides the setting.` + settingsExit,
 		Example: `  gl settings

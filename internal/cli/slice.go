@@ -35,9 +35,8 @@ type sliceOptions struct {
 func newSlice(app *cmdutil.App) *cobra.Command {
 	var o sliceOptions
 	c := &cobra.Command{
-		Use:        "slice [id...]",
-		SuggestFor: []string{"run", "start", "build", "launch", "work"},
-		Short:      "Build slices; in parallel when several are ready",
+		Use:   "slice [ID...]",
+		Short: "Build slices; in parallel when several are ready",
 		Long: `Build slices with one agent each: the named slices, or all that are ready. With --watch, gl builds the whole graph:
 when a slice ends, the next ready one starts, until nothing is running and nothing is ready.
 

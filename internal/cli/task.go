@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -401,14 +402,18 @@ func stateless(app *cmdutil.App, err error) error {
 	if planErr != nil {
 		return err
 	}
-	for _, l := range [][2]string{
-		{"Running:", status.Running(p, time.Now())}, {"Merging:", status.Merging(p, time.Now())},
-	} {
-		if l[1] != "" {
-			app.IO.Printf("%s\n", status.Hang(l[0], l[1], app.IO.Width()))
-		}
+	for _, l := range atWork(p, time.Now()) {
+		app.IO.Printf("%s\n", status.Hang(l[0], l[1], app.IO.Width()))
 	}
 	return err
+}
+
+// atWork returns the running and the merging items and tasks, each with a label.
+func atWork(p *plan.Plan, now time.Time) [][2]string {
+	list := [][2]string{
+		{"Running:", status.Running(p, now)}, {"Merging:", status.Merging(p, now)},
+	}
+	return slices.DeleteFunc(list, func(l [2]string) bool { return l[1] == "" })
 }
 
 // notOnPath returns the error for a program that isn't on PATH.

@@ -16,9 +16,8 @@ import (
 func newUndo(app *cmdutil.App) *cobra.Command {
 	var force bool
 	c := &cobra.Command{
-		Use:        "undo ID [TEXT]",
-		SuggestFor: []string{"revert", "rollback", "unland", "reopen"},
-		Short:      "Revert a merged slice, and reopen it",
+		Use:   "undo ID [TEXT]",
+		Short: "Take back a merged slice, and reopen it",
 		Long: `Take back a merged slice: gl reverts its merge, tests what is left, merges that into the target branch, and makes the slice pending
 again. TEXT says why: it is added to the slice's decisions, and its next agent reads it. That agent starts on a new branch, with the
 earlier work.

@@ -28,9 +28,8 @@ type verifyOptions struct {
 func newVerify(app *cmdutil.App) *cobra.Command {
 	var o verifyOptions
 	c := &cobra.Command{
-		Use:        "verify [ID]",
-		SuggestFor: []string{"test", "tests", "audit"},
-		Short:      "Run the tests on the work of slices, before or after the merge",
+		Use:   "verify [ID]",
+		Short: "Run the tests on slices' work, before or after the merge",
 		Long: `Run the test command (test.command in config.json) on a slice: on its current work, merged into the merge queue's branch, which
 doesn't change. For a slice that is done, run it on the commit that merged the slice or, if that isn't known, on the target branch;
 if the tests pass, the slice is no longer unverified.
