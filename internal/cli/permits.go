@@ -108,10 +108,11 @@ var permits = sync.OnceValue(func() map[string]rule {
 		"gl say":                {},
 		"gl settings":           {who: forAnyone},
 		"gl settings get":       {who: forAnyone},
-		"gl settings mode":      {who: forSetting, setting: settingOf("mode")},
+		"gl settings mode": {who: forSetting, shows: fewerThan(1),
+			setting: settingOf("mode")},
 		"gl settings model": {who: forSetting, shows: fewerThan(2),
 			setting: modelSetting},
-		"gl settings profile": {who: forSetting,
+		"gl settings profile": {who: forSetting, shows: fewerThan(1),
 			setting: settingOf("model_profile")},
 		"gl settings set": {who: forSetting, setting: func(args []string) (string, string) {
 			return args[0], args[1]
