@@ -18,8 +18,8 @@ import (
 	"greenlight/internal/cli/iostreams"
 	"greenlight/internal/cli/plugin"
 	"greenlight/internal/core/agent"
-	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/project"
+	"greenlight/internal/run/wrapper"
 	"greenlight/internal/workspace/git"
 )
 
@@ -63,7 +63,7 @@ func startTalk(ctx context.Context, app *cmdutil.App, t talk) error {
 	}
 	env := append(agent.ScrubEnv(app.Environ), "PWD="+t.root)
 	if self, err := os.Executable(); err == nil {
-		env = attempt.WithGL(env, self)
+		env = wrapper.WithGL(env, self)
 	}
 	return fmt.Errorf("start %s: %w", path, syscall.Exec(path, argv, env))
 }

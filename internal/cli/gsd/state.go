@@ -22,10 +22,12 @@ import (
 	"greenlight/internal/state/gsd"
 )
 
-// A verb is one of the verbs of gl gsd state.
+// A verb is one of GSD's verbs.
 type verb struct {
+	group             string // gl gsd GROUP NAME; "" for gl gsd NAME
 	name, args, short string
-	example           string   // behind gl gsd state; "" for the name alone
+	long              string   // what there is to say beside short; "" for nothing
+	example           string   // behind the name; "" for the name alone
 	flags             []string // for completion
 	run               func(context.Context, *gsd.Store, verbArgs) (gsd.Result, error)
 }
@@ -47,6 +49,9 @@ Exit codes: 0 done; 1 it wasn't done, the JSON says why (with --compat 0), or wr
 
 func newState(app *cmdutil.App) *cobra.Command {
 	verbs := verbs(app)
+	for i := range verbs {
+		verbs[i].group = "state"
+	}
 	c := &cobra.Command{
 		Use:   "state [verb]",
 		Short: "GSD's state verbs, without damage to STATE.md",
@@ -69,7 +74,7 @@ func newState(app *cmdutil.App) *cobra.Command {
 
 func newSnapshot(app *cmdutil.App) *cobra.Command {
 	return verbCommand(app,
-		verb{name: snapshotName, short: "Everything that STATE.md says, in one document",
+		verb{name: "state-snapshot", short: "Everything that STATE.md says, in one document",
 			run: func(_ context.Context, s *gsd.Store, _ verbArgs) (gsd.Result, error) {
 				return s.Snapshot()
 			}})
@@ -77,23 +82,14 @@ func newSnapshot(app *cmdutil.App) *cobra.Command {
 
 // line returns an example of the verb's use.
 func (v verb) line() string {
-	switch {
-	case v.name == snapshotName:
-		return v.name
-	case v.example == "":
-		return "state " + v.name
-	}
-	return "state " + v.name + " " + v.example
+	return strings.Join(strings.Fields(v.group+" "+v.name+" "+v.example), " ")
 }
-
-// snapshotName is the only verb that GSD has next to state rather than below it.
-const snapshotName = "state-snapshot"
 
 func verbCommand(app *cmdutil.App, v verb) *cobra.Command {
 	return &cobra.Command{
 		Use:   strings.TrimSpace(v.name + " " + v.args),
 		Short: v.short,
-		Long: v.short + `. With --raw it prints the bare value; with --json-errors wrong usage is JSON; with --compat status,
+		Long: strings.TrimSuffix(v.short+". "+v.long, " ") + ` With --raw it prints the bare value; with --json-errors wrong usage is JSON; with --compat status,
 percent and exit codes are those of GSD's own tools.
 
 Exit codes: 0 done; 1 it wasn't done, the JSON says why (with --compat 0), or wrong usage.`,
@@ -208,7 +204,7 @@ func runGsd(app *cmdutil.App, c *cobra.Command, v verb, a []string) error {
 		return report(app, err, asJSON)
 	}
 	s.Compat, s.Warn = compat, func(text string) { app.IO.Message("%s", text) }
-	app.IO.Detail("gsd state %s: %s", v.name, s.Path())
+	app.IO.Detail("gsd %s %s: %s", v.group, v.name, s.Path())
 	r, err := v.run(c.Context(), s, args)
 	if err != nil {
 		return report(app, err, asJSON)

@@ -121,7 +121,7 @@ func Accept(ctx context.Context, pr *project.Project, id string, l *worktree.Lin
 	}
 	tell(pr, st, journal.Event{Kind: journal.Accepted})
 	if a.Queued != nil {
-		pr.Runs.TellAccepted(a.Queued)
+		pr.Runs.Tell(a.Queued)
 		settler := pr.Settler()
 		settler.Note(ctx, a.Queued)
 	}

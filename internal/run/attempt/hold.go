@@ -198,6 +198,27 @@ func (s *HoldFile) put(r *Record, l *agent.Limit, now time.Time, first time.Dura
 	return s.write(&h)
 }
 
+// PutWindow holds the attempt's account until the window begins anew; if that time is unknown,
+// for a while. A hold that lasts at least as long stays. The lock must be held.
+func (s *HoldFile) PutWindow(r *Record, win *agent.Window, now time.Time,
+	unknown time.Duration) error {
+	h := plan.Hold{
+		Agent: r.Job.Agent, Account: r.Job.Account, Since: now, Until: now.Add(unknown),
+		Kind: plan.HeldByWindow, By: r.ID.Slice, Count: 1,
+		Reason: fmt.Sprintf("%.0f%% of the %s used", win.Percent, win.Words()),
+	}
+	if win.Reset != nil {
+		h.Until = win.Reset.UTC()
+	}
+	if !h.Until.After(now) || !saneTime(h.Until) {
+		return nil
+	}
+	if old := s.All().same(&h); old != nil && !old.Until.Before(h.Until) {
+		return nil
+	}
+	return s.write(&h)
+}
+
 // PutPersons makes the account wait because a person says so; everybody, for the zero Account.
 // The lock must be held.
 func (s *HoldFile) PutPersons(a plan.Account, until, now time.Time) error {

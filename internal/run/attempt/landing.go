@@ -154,7 +154,7 @@ func (s *Settler) Proceed(ctx context.Context, r *Record,
 		}
 		change(disk)
 		now = disk
-		return s.Store.Within(tx.Held()).putLive(disk)
+		return s.Store.Within(tx.Held()).Put(disk)
 	})
 	return now, err
 }
@@ -167,7 +167,7 @@ func (s *Settler) Wait(ctx context.Context, r *Record, change func(*Landing)) er
 			return err
 		}
 		change(disk.Landing)
-		return s.Store.Within(tx.Held()).putLive(disk)
+		return s.Store.Within(tx.Held()).Put(disk)
 	})
 }
 
@@ -179,7 +179,7 @@ func (w *Writer) MarkTaken(slice string, n int) error {
 		return err
 	}
 	r.Landing.Taken = true
-	return w.putLive(r)
+	return w.Put(r)
 }
 
 // An AwayError says that the file of a queued slice is gone or can't be read, as after a git
@@ -207,7 +207,7 @@ func (s *Settler) queued(tx tracker.Tx, r *Record) (*Record, plan.Item, error) {
 	if err != nil || disk.Life.Phase != plan.Queued || disk.ID.Token != r.ID.Token {
 		return nil, plan.Item{}, err
 	}
-	tx = disk.of(tx)
+	tx = disk.Tx(tx)
 	it, err := tx.Item(r.ID.Slice)
 	if err == nil {
 		err = s.withdraw(tx, disk, it)
@@ -272,10 +272,10 @@ func (s *Settler) EndLanding(ctx context.Context, r *Record,
 			disk.Judged.Effect = *res.Effect
 		}
 		disk.Landing.Tests = res.Tests
-		if err := s.Store.Within(tx.Held()).putLive(disk); err != nil {
+		if err := s.Store.Within(tx.Held()).Put(disk); err != nil {
 			return err
 		}
-		final, err = s.apply(disk.of(tx), disk, it)
+		final, err = s.apply(disk.Tx(tx), disk, it)
 		return err
 	})
 	if err == nil {
@@ -287,14 +287,14 @@ func (s *Settler) EndLanding(ctx context.Context, r *Record,
 // verifying makes the item that of a queued slice again, if git has brought its file back as it
 // was before.
 func (r *Record) verifying(tx tracker.Tx, it plan.Item) (plan.Item, error) {
-	lander, ok := r.of(tx).(tracker.Lander)
+	lander, ok := r.Tx(tx).(tracker.Lander)
 	if !ok || it.Status == tracker.Verifying && it.Step == tracker.Verifying {
 		return it, nil
 	}
 	if _, err := lander.Enqueue(r.ID.Slice); err != nil {
 		return it, err
 	}
-	it, err := r.of(tx).Item(r.ID.Slice)
+	it, err := r.Tx(tx).Item(r.ID.Slice)
 	mark := it.Mark()
 	r.Judged.Seen = &mark
 	return it, err

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -204,16 +203,13 @@ func TestDrainTellsShortHolds(t *testing.T) {
 	t.Parallel()
 	pr := graph{ids: []string{"a"}}.write(t, `{}`)
 	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 1)
-	var once sync.Once
-	cfg.Output.Report = func(r scheduler.Report) {
-		once.Do(func() { // the drain waits for this
-			now := time.Now()
-			check(t, pr.Tracker.Do(t.Context(), func(tracker.Tx) error {
-				return pr.Runs.HoldFile.PutPersons(plan.Account{Agent: "other"}, now.Add(time.Millisecond), now)
-			}))
-			time.Sleep(2 * time.Millisecond)
-		})
-	}
+	cfg.Tools.Runner = &losing{cfg.Tools.Runner, func(*attempt.Record) { // the drain waits for this
+		now := time.Now()
+		check(t, pr.Tracker.Do(t.Context(), func(tracker.Tx) error {
+			return pr.Runs.HoldFile.PutPersons(plan.Account{Agent: "other"}, now.Add(time.Millisecond), now)
+		}))
+		time.Sleep(2 * time.Millisecond)
+	}}
 	run(t, cfg)
 	var kinds []journal.Kind
 	for e, err := range pr.Runs.Journal().Events(time.Time{}) {

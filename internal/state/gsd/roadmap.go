@@ -80,6 +80,12 @@ var roadmapPatterns = sync.OnceValue(func() (p struct {
 // and checklist lines `- [x] **Phase 2.1: Name**`. It ignores code, comments, phases that are
 // struck through, and the backlog (999).
 func ParseRoadmap(text string) *Roadmap {
+	return readRoadmap(text, func(*roadmapReader, markdown.Line) {})
+}
+
+// readRoadmap is ParseRoadmap, and calls each for every line that counts, once the reader has
+// read it.
+func readRoadmap(text string, each func(*roadmapReader, markdown.Line)) *Roadmap {
 	r := &roadmapReader{at: map[string]int{}, rows: map[string][]progressRow{},
 		milestone: -1, outer: -1}
 	r.road.struck, r.road.mentions = map[string]bool{}, map[string]bool{}
@@ -93,6 +99,7 @@ func ParseRoadmap(text string) *Roadmap {
 			}
 		}
 		r.line(l)
+		each(r, l)
 	}
 	r.spread()
 	phases := r.road.Phases[:0]
@@ -192,19 +199,15 @@ func (r *roadmapReader) line(l markdown.Line) {
 // row reads a row of the progress table. Rows of other tables, such as the requirements, may
 // also begin with what looks like a phase; they can only defer one.
 func (r *roadmapReader) row(cells []string) {
-	first := strings.TrimSpace(strings.TrimPrefix(strings.ToLower(strings.Trim(cells[0], "* ")),
-		"phase "))
-	id, _, _ := strings.Cut(first, " ")
-	key := PhaseKey(strings.ToUpper(strings.TrimRight(id, ".:")))
-	if key == "" || !isDigit(first[0]) {
+	key := rowKey(cells[0])
+	if key == "" {
 		if r.columns == nil {
 			r.columns = cells
 		}
 		return
 	}
 	row := progressRow{milestone: roadmapPatterns().version.FindString(strings.Join(cells[1:min(len(cells), 3)], " "))}
-	progress := r.columns != nil &&
-		strings.HasPrefix(strings.ToLower(strings.Trim(r.columns[0], "*")), "phase")
+	progress := isProgress(r.columns)
 	for i, c := range cells[1:] {
 		row.deferred = row.deferred || strings.EqualFold(c, "deferred")
 		column := ""
@@ -231,6 +234,24 @@ func (r *roadmapReader) row(cells []string) {
 		}
 	}
 	r.rows[key] = append(r.rows[key], row)
+}
+
+// isProgress reports whether the columns are those of the progress table.
+func isProgress(columns []string) bool {
+	return columns != nil && strings.HasPrefix(strings.ToLower(strings.Trim(columns[0], "*")),
+		"phase")
+}
+
+// rowKey returns the key of the phase that a row's first cell names, "3. Ledger"; "" for none.
+func rowKey(cell string) string {
+	first := strings.TrimSpace(strings.TrimPrefix(strings.ToLower(strings.Trim(cell, "* ")),
+		"phase "))
+	id, _, _ := strings.Cut(first, " ")
+	key := PhaseKey(strings.ToUpper(strings.TrimRight(id, ".:")))
+	if key == "" || !isDigit(first[0]) {
+		return ""
+	}
+	return key
 }
 
 // with merges two rows of the same phase; the later status wins.

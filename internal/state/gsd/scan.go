@@ -34,6 +34,15 @@ type PhaseDir struct {
 	Verification string
 	UAT          string // status in UAT.md: testing, partial, complete, diagnosed; "" without one
 	Changed      time.Time
+
+	files []planFile // the plans to carry out, by name
+}
+
+// A planFile is a plan of a phase.
+type planFile struct {
+	name string // relative to the phase's directory
+	wave int
+	done bool // it has a summary
 }
 
 // A Wave is the plans of a phase that execute-phase runs in parallel, by the wave in their
@@ -111,12 +120,16 @@ func (p *PhaseDir) count(path string, plans, summaries []string, exact bool) {
 		if err != nil {
 			n = 1
 		}
+		p.files = append(p.files, planFile{name: file, wave: n})
 		w := p.Waves[n]
 		w.Plans = append(w.Plans, strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), ".md"), "-PLAN"))
 		p.Waves[n] = w
 	}
 	p.Plans = len(open)
 	done := pair(open, summaries, exact)
+	for i := range p.files {
+		p.files[i].done = slices.Contains(done, p.files[i].name)
+	}
 	p.Summaries = len(done)
 	for n, w := range p.Waves {
 		for _, name := range w.Plans {

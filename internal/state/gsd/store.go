@@ -163,6 +163,25 @@ func (s *Store) edit(ctx context.Context, w writing,
 		return false, err
 	}
 	defer release()
+	return s.compareAndWrite(w, change)
+}
+
+// locked runs f under both of GSD's locks, for changes of files other than STATE.md.
+func (s *Store) locked(ctx context.Context, f func() error) error {
+	if _, err := os.Stat(s.Planning); err != nil {
+		return fmt.Errorf("%w: type /gsd-new-project in Claude Code to begin one, or gl init --system gsd",
+			err)
+	}
+	release, err := lockState(ctx, s.Path(), true)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return f()
+}
+
+// compareAndWrite is edit for a caller that holds the lock.
+func (s *Store) compareAndWrite(w writing, change func(*draft) error) (done bool, err error) {
 	const tries = 5
 	for try := 1; ; try++ {
 		done, err := s.once(w, change)

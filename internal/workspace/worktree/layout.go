@@ -29,7 +29,9 @@ type Layout struct {
 }
 
 var laneName = sync.OnceValue(
-	func() *regexp.Regexp { return regexp.MustCompile(`^lane\.[1-9][0-9]*$`) })
+	func() *regexp.Regexp {
+		return regexp.MustCompile(`^lane(-[1-9][0-9]{0,2})?\.[1-9][0-9]*$`)
+	})
 
 // Dir returns the directory in which the lineage's agent works: the project's place in the
 // worktree.
@@ -49,14 +51,11 @@ func (at *Layout) IsOurs(ref string) bool {
 
 // path returns a worktree's place.
 func (at *Layout) path(system, slice string, n int) string {
-	if slice == LaneSlice {
-		return at.lanePath(n)
+	if isLane(slice) {
+		return filepath.Join(at.place, lastPart(slice, n))
 	}
 	return filepath.Join(at.place, name(system), lastPart(slice, n))
 }
-
-// lanePath returns the place of the lane's worktree.
-func (at *Layout) lanePath(n int) string { return filepath.Join(at.place, "lane."+strconv.Itoa(n)) }
 
 // isLanePath reports whether a path is a worktree of the lane. Those of slices are in a directory
 // of their system.

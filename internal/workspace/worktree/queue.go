@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"greenlight/internal/core/gate"
 	"greenlight/internal/workspace/git"
@@ -13,9 +14,17 @@ import (
 // LaneSlice is the slice of the lineage that has the lane's worktree. No slice has such an id.
 const LaneSlice = "@lane"
 
-// IsLane reports whether the worktree is the lane's. Its HEAD is detached, and it contains no work
-// of its own.
-func (l *Lineage) IsLane() bool { return l.System == "" && l.Slice == LaneSlice }
+// carPrefix begins the slices of the lineages that have the lane's further worktrees: see
+// Lineages.Car.
+const carPrefix = LaneSlice + "-"
+
+// IsLane reports whether the worktree is one of the lane's. Its HEAD is detached, and it contains
+// no work of its own.
+func (l *Lineage) IsLane() bool { return l.System == "" && isLane(l.Slice) }
+
+func isLane(slice string) bool {
+	return slice == LaneSlice || strings.HasPrefix(slice, carPrefix)
+}
 
 // A Queue is the merge queue as git has it: its branch (the lane), on which the target's work is
 // merged and tested, and the refs, marks and notes beside it.

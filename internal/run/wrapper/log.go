@@ -1,15 +1,11 @@
-package attempt
+package wrapper
 
 import (
-	"strconv"
-
 	"greenlight/internal/base/logfile"
 	"greenlight/internal/base/paths"
 	"greenlight/internal/base/text/lines"
 	"greenlight/internal/base/words"
 )
-
-func itoa(n int) string { return strconv.Itoa(n) }
 
 // A logFile is the log of one attempt: stdout verbatim, line by line, so that it can be decoded
 // again, and notes.

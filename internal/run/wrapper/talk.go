@@ -1,4 +1,4 @@
-package attempt
+package wrapper
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 
 	"greenlight/internal/base/durable"
 	"greenlight/internal/core/agent"
+	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/executor"
 	"greenlight/internal/state/tracker"
 )
@@ -35,13 +36,13 @@ func (t *talk) tellNews(ctx context.Context) {
 	if t == nil || t.closed || t.rec.Life.Ending != "" {
 		return
 	}
-	info, err := durable.Stat(t.settler.Store.Messages.sayPath(t.rec.ID.Work()))
+	info, err := durable.Stat(t.settler.Store.Messages.Path(t.rec.ID.Work()))
 	if err != nil || info.Size() == t.size && info.ModTime().Equal(t.time) {
 		return
 	}
-	var news []Message
+	var news []attempt.Message
 	err = t.settler.Tracker.Do(ctx, func(tracker.Tx) (err error) {
-		news, err = t.settler.Store.Messages.handOver(t.rec, func(m Message) bool {
+		news, err = t.settler.Store.Messages.HandOver(t.rec, func(m attempt.Message) bool {
 			return !t.told[m.ID] && len(t.told) < mostTold
 		})
 		return err
@@ -53,9 +54,9 @@ func (t *talk) tellNews(ctx context.Context) {
 	for _, m := range news {
 		t.told[m.ID] = true
 		// if it has no room, the next attempt is told
-		_ = t.run.Talk(agent.UserMessage(m.ID, m.words()))
+		_ = t.run.Talk(agent.UserMessage(m.ID, m.Words()))
 	}
-	if info, err := durable.Stat(t.settler.Store.Messages.sayPath(t.rec.ID.Work())); err == nil {
+	if info, err := durable.Stat(t.settler.Store.Messages.Path(t.rec.ID.Work())); err == nil {
 		t.size, t.time = info.Size(), info.ModTime()
 	}
 }
@@ -75,7 +76,7 @@ func (t *talk) takeHeard(ctx context.Context, dec *agent.Decoder) {
 		return
 	}
 	err := t.settler.Tracker.Do(ctx, func(tracker.Tx) error {
-		return t.settler.Store.Messages.heard(t.rec, ids)
+		return t.settler.Store.Messages.Heard(t.rec, ids)
 	})
 	if err != nil {
 		t.note(giveUpNote + err.Error())

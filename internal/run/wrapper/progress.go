@@ -1,4 +1,4 @@
-package attempt
+package wrapper
 
 import (
 	"context"
@@ -52,7 +52,7 @@ func (f *follower) noteHanded(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	l, err := f.rec.lineage(repo)
+	l, err := f.rec.LineageIn(repo)
 	if err != nil {
 		return
 	}

@@ -1,4 +1,4 @@
-package attempt
+package wrapper
 
 import (
 	"cmp"
@@ -14,17 +14,18 @@ import (
 	"greenlight/internal/base/environ"
 	"greenlight/internal/base/paths"
 	"greenlight/internal/core/agent"
+	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/executor"
 )
 
 // A Brief returns what there is to know about the record's slice, and the slice's text, for
 // agent.FillIn.
-type Brief func(*Record) (brief, slice string, err error)
+type Brief func(*attempt.Record) (brief, slice string, err error)
 
 // A launch makes the job of an attempt's agent.
 type launch struct {
-	store *Store
-	rec   *Record
+	store *attempt.Store
+	rec   *attempt.Record
 	place *workplace
 	brief Brief    // nil for none
 	lock  *os.File // on the log; nil where locks don't work
@@ -32,7 +33,7 @@ type launch struct {
 
 // job returns the agent as a job, and its prompt if it is told that on stdin. Evidence is for an
 // agent that can't run.
-func (l *launch) job() (j executor.Job, prompt string, ev *Evidence) {
+func (l *launch) job() (j executor.Job, prompt string, ev *attempt.Evidence) {
 	path, err := paths.Program(l.rec.Job.Program, l.rec.Job.Dir)
 	if err != nil {
 		return j, "", l.unusable(err)
@@ -49,11 +50,11 @@ func (l *launch) job() (j executor.Job, prompt string, ev *Evidence) {
 		argv, err = l.confined(path, argv, env)
 	}
 	if err != nil {
-		return j, "", &Evidence{Worktree: err.Error()}
+		return j, "", &attempt.Evidence{Worktree: err.Error()}
 	}
 	j = executor.Job{
 		Path: path, Argv: argv, Dir: l.rec.Job.Dir, Env: env, Talks: l.rec.Talk.Talks, Apart: true,
-		Marks: l.rec.marks(l.store.Files.root()), Leaves: executor.NothingBelow,
+		Marks: l.store.Files.Marks(l.rec), Leaves: executor.NothingBelow,
 	}
 	if l.lock != nil {
 		j.Files = append(j.Files, l.lock)
@@ -70,11 +71,11 @@ func (l *launch) job() (j executor.Job, prompt string, ev *Evidence) {
 
 // unusable returns the evidence of a program that can't be run: it doesn't exist, or isn't a
 // program.
-func (l *launch) unusable(err error) *Evidence {
+func (l *launch) unusable(err error) *attempt.Evidence {
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
-		return &Evidence{Missing: l.rec.Job.Program}
+		return &attempt.Evidence{Missing: l.rec.Job.Program}
 	}
-	return &Evidence{Exec: err.Error()}
+	return &attempt.Evidence{Exec: err.Error()}
 }
 
 // briefed returns the command line with what there is to know of the slice by now. The brief's

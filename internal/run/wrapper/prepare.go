@@ -1,10 +1,11 @@
-package attempt
+package wrapper
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"greenlight/internal/base/sanitize"
 	"greenlight/internal/core/agent"
 	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/executor"
 	"greenlight/internal/workspace/git"
 	"greenlight/internal/workspace/site"
@@ -39,8 +41,8 @@ type workplace struct {
 
 // prepare makes the attempt's worktree ready. Evidence is for an attempt that ends here, because
 // the worktree can't be made or the attempt was stopped.
-func (p *workplace) prepare(ctx context.Context) (*Evidence, error) {
-	if err := p.advance(ctx, func(r *Record) { r.Life.Phase = plan.Preparing }); err != nil {
+func (p *workplace) prepare(ctx context.Context) (*attempt.Evidence, error) {
+	if err := p.advance(ctx, func(r *attempt.Record) { r.Life.Phase = plan.Preparing }); err != nil {
 		return nil, err
 	}
 	making, cancel := context.WithCancel(ctx)
@@ -51,7 +53,7 @@ func (p *workplace) prepare(ctx context.Context) (*Evidence, error) {
 		select {
 		case <-p.stop:
 			if p.rec.Life.Ending == "" {
-				p.end(ctx, EndStop, "")
+				p.end(ctx, attempt.EndStop, "")
 			}
 			cancel()
 		case err := <-done:
@@ -59,10 +61,10 @@ func (p *workplace) prepare(ctx context.Context) (*Evidence, error) {
 			case errors.Is(err, ErrLate):
 				return nil, err
 			case p.rec.Life.Ending != "":
-				return &Evidence{}, nil
+				return &attempt.Evidence{}, nil
 			case err != nil:
 				p.noteWorktree(err.Error())
-				return &Evidence{Worktree: err.Error(), Killed: git.WasKilled(err)}, nil
+				return &attempt.Evidence{Worktree: err.Error(), Killed: git.WasKilled(err)}, nil
 			}
 			return nil, nil
 		}
@@ -106,7 +108,7 @@ func (p *workplace) tryWorktree(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l, err := p.rec.lineage(repo)
+	l, err := p.rec.LineageIn(repo)
 	if err != nil {
 		return err
 	}
@@ -118,7 +120,7 @@ func (p *workplace) tryWorktree(ctx context.Context) error {
 		Sandbox:  site.Sandbox{On: p.sandboxed(), Caches: p.rec.Job.Caches},
 		Note:     p.noteWorktree,
 		Started: func(h command.Handle) error {
-			return p.advance(ctx, func(r *Record) { r.Life.Process = &h.Process })
+			return p.advance(ctx, func(r *attempt.Record) { r.Life.Process = &h.Process })
 		},
 		Leftover: func(err error) {
 			p.note("what git.setup left running can't be ended: " + err.Error())
@@ -144,7 +146,7 @@ func (p *workplace) tryWorktree(ctx context.Context) error {
 // these are the ones that weren't its agent's either: what that agent stashed, and all else that
 // it left, is saved now.
 func (p *workplace) noteStashes(ctx context.Context, common string) (err error) {
-	last, err := p.settler.Store.lastIn(p.rec, func(*Record) bool { return true })
+	last, err := p.settler.Store.LastIn(p.rec, func(*attempt.Record) bool { return true })
 	if err != nil {
 		return err
 	}
@@ -153,9 +155,9 @@ func (p *workplace) noteStashes(ctx context.Context, common string) (err error) 
 		return err
 	}
 	p.rec.Place.Stashes = last.Place.Stashes
-	why := "gl: snapshot of " + p.rec.ID.Work() + " as attempt " + itoa(last.ID.N) + " left it"
+	why := "gl: snapshot of " + p.rec.ID.Work() + " as attempt " + strconv.Itoa(last.ID.N) + " left it"
 	o := worktree.SnapshotOptions{Last: true, Why: why, Stashes: last.Place.Stashes}
-	if _, err := p.settler.snapshot(ctx, p.rec, o); err != nil {
+	if _, err := p.settler.Snapshot(ctx, p.rec, o); err != nil {
 		p.log.note(logfile.Worktree, "no snapshot: "+err.Error())
 	}
 	return nil
@@ -182,7 +184,7 @@ func (p *workplace) lookAround(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	l, err := p.rec.lineage(repo)
+	l, err := p.rec.LineageIn(repo)
 	if err != nil {
 		return
 	}
@@ -225,24 +227,8 @@ func strayed(before, after worktree.Condition, branch string) (list []string) {
 	return list
 }
 
-// lineage returns the lineage that the attempt was claimed for.
-func (r *Record) lineage(repo *worktree.Repo) (*worktree.Lineage, error) {
-	l, err := repo.Lineages.Get(r.ID.System, r.ID.Work())
-	if err == nil && l.N != r.Place.Lineage {
-		err = fmt.Errorf("lineage %d of %s has taken the place of %d", l.N, r.ID.Work(), r.Place.Lineage)
-	}
-	return l, err
-}
-
-// SandboxBwrap is the sandbox that bubblewrap makes, as records and settings name it.
-const SandboxBwrap = "bwrap"
-
-// Confined reports whether the attempt's agent may be unable to write the records: in gl's
-// sandbox, or in codex's own.
-func (j *Job) Confined() bool { return j.Sandbox != "" || agent.IsCodex(j.Program) }
-
 // sandboxed reports whether the attempt is confined. A file that an agent may have written since
 // the claim can't undo that.
 func (p *workplace) sandboxed() bool {
-	return p.rec.Place.Lineage != 0 && (p.rec.Job.Sandbox == SandboxBwrap || p.confine)
+	return p.rec.Place.Lineage != 0 && (p.rec.Job.Sandbox == attempt.SandboxBwrap || p.confine)
 }

@@ -1,4 +1,4 @@
-package attempt
+package wrapper
 
 import (
 	"cmp"
@@ -15,6 +15,7 @@ import (
 	"greenlight/internal/base/proc"
 	"greenlight/internal/base/sanitize"
 	"greenlight/internal/core/agent"
+	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/executor"
 )
 
@@ -43,7 +44,7 @@ type session struct {
 }
 
 // run runs the agent from its start to its end, and returns what it saw.
-func (s *session) run(ctx context.Context) (*Evidence, error) {
+func (s *session) run(ctx context.Context) (*attempt.Evidence, error) {
 	ev, err := s.attend(ctx)
 	if err == nil && s.forgotten(ctx, ev) {
 		return s.attendAnew(ctx, ev)
@@ -52,7 +53,7 @@ func (s *session) run(ctx context.Context) (*Evidence, error) {
 }
 
 // attend runs the agent once.
-func (s *session) attend(ctx context.Context) (*Evidence, error) {
+func (s *session) attend(ctx context.Context) (*attempt.Evidence, error) {
 	s.hears = newListener(s.rec.Job.Stream, s.log, s.print, func() { s.checkCommand(ctx) })
 	job, prompt, ev := s.launch.job()
 	if ev == nil {
@@ -73,7 +74,7 @@ func (s *session) attend(ctx context.Context) (*Evidence, error) {
 
 // start records that the attempt has started, and lets the agent go. Evidence is for an agent
 // that can't run.
-func (s *session) start(ctx context.Context, job executor.Job, prompt string) (*Evidence, error) {
+func (s *session) start(ctx context.Context, job executor.Job, prompt string) (*attempt.Evidence, error) {
 	var recorded error
 	run, err := s.settler.Executor.Start(context.WithoutCancel(ctx), job,
 		func(h command.Handle) error {
@@ -87,7 +88,7 @@ func (s *session) start(ctx context.Context, job executor.Job, prompt string) (*
 	case recorded != nil:
 		return nil, recorded
 	case errors.As(err, &unboxed):
-		return &Evidence{Worktree: err.Error()}, nil
+		return &attempt.Evidence{Worktree: err.Error()}, nil
 	case err != nil:
 		return nil, fmt.Errorf("start %s in %s: %w", s.rec.Job.Program, s.rec.Job.Dir, err)
 	}
@@ -99,7 +100,7 @@ func (s *session) start(ctx context.Context, job executor.Job, prompt string) (*
 }
 
 // complete adds to the evidence what the agent has said.
-func (s *session) complete(ev *Evidence) {
+func (s *session) complete(ev *attempt.Evidence) {
 	sum, last := s.hears.dec.Summary(), s.hears.last.Text
 	ev.Result, ev.Limit, ev.Denials, ev.Version, ev.Stderr = sum.Result, sum.Limit, sum.Denials,
 		sum.Version, last
@@ -121,7 +122,7 @@ func (s *session) complete(ev *Evidence) {
 // was to resume. Each client says so in words of its own, and one exits with 0. What they have
 // in common is that they end by themselves, before they tell of any conversation, and no model
 // was asked.
-func (s *session) forgotten(ctx context.Context, ev *Evidence) bool {
+func (s *session) forgotten(ctx context.Context, ev *attempt.Evidence) bool {
 	asked := ev.Result != nil && ev.Result.Turns > 0
 	if !s.rec.Talk.Resumes() || s.rec.Life.Ending != "" || ev.ExitCode == nil || ev.Exec != "" ||
 		ev.Limit != nil ||
@@ -134,12 +135,12 @@ func (s *session) forgotten(ctx context.Context, ev *Evidence) bool {
 // attendAnew starts the agent of the same attempt a second time, with a new conversation, by the
 // same steps as the first time. If this process is killed before the second one is recorded, a
 // settler finds the first one's end. ev is that end.
-func (s *session) attendAnew(ctx context.Context, ev *Evidence) (*Evidence, error) {
+func (s *session) attendAnew(ctx context.Context, ev *attempt.Evidence) (*attempt.Evidence, error) {
 	s.log.note(logfile.Anew, "the agent doesn't have the conversation "+s.rec.Talk.Conversation+
 		" any more: it begins a new one")
 	first := *s.rec
 	s.anew = true
-	s.rec.Talk.beginAnew(&s.rec.Job)
+	s.rec.Talk.BeginAnew(&s.rec.Job)
 	s.rec.Talk.Handoff = s.launch.place.handOffAnew()
 	again, err := s.attend(ctx)
 	if errors.Is(err, errEnding) {
@@ -154,7 +155,7 @@ func (s *session) attendAnew(ctx context.Context, ev *Evidence) (*Evidence, erro
 
 // watch follows the agent until it and all that it has started are gone. How long the agent has
 // been silent is counted in ticks: see lull.
-func (s *session) watch(ctx context.Context) *Evidence {
+func (s *session) watch(ctx context.Context) *attempt.Evidence {
 	// Finer ticks only for the grace after a result: each costs as much as all else that an idle
 	// wrapper does.
 	spacing := max(min(s.limits.Silent/16, longestTick), time.Millisecond)
@@ -189,7 +190,7 @@ func (s *session) watch(ctx context.Context) *Evidence {
 			}
 			s.endIdle(ctx, silence.tick(now), grace, now)
 		case <-s.stop:
-			s.endAgent(ctx, EndStop, "")
+			s.endAgent(ctx, attempt.EndStop, "")
 		case <-s.agent.Exited():
 			return s.exited(ctx)
 		}
@@ -240,11 +241,11 @@ func (s *session) endIdle(ctx context.Context, silent time.Duration, g *grace, n
 	switch {
 	case s.rec.Life.Ending != "": // it is being ended already, and has its grace
 	case silent >= s.silent():
-		s.endAgent(ctx, EndSilence, "silent for "+s.silent().String())
+		s.endAgent(ctx, attempt.EndSilence, "silent for "+s.silent().String())
 	case g.on && rest >= s.limits.Result && s.waits(ctx): // its background work may wake it
 		g.begin()
 	case g.on && rest >= s.limits.Result:
-		s.endAgent(ctx, EndGrace, "still running "+s.limits.Result.String()+" after its result")
+		s.endAgent(ctx, attempt.EndGrace, "still running "+s.limits.Result.String()+" after its result")
 	}
 }
 
@@ -263,7 +264,7 @@ func (s *session) waits(ctx context.Context) bool {
 		return false
 	}
 	it, err := s.item(ctx)
-	return err == nil && s.rec.Life.unfinished(it) && it.WaitingFor == ""
+	return err == nil && s.rec.Life.Unfinished(it) && it.WaitingFor == ""
 }
 
 // endAgent ends the agent. The second call doesn't wait for the grace to pass.
@@ -290,7 +291,7 @@ func (s *session) checkCommand(ctx context.Context) {
 	if strings.HasPrefix(name, "gl:") {
 		help = "run gl install, then gl check"
 	}
-	s.endAgent(ctx, EndCommand, "the agent doesn't know the command /"+name+": "+help)
+	s.endAgent(ctx, attempt.EndCommand, "the agent doesn't know the command /"+name+": "+help)
 }
 
 // lists reports whether the client knows the command. What a plugin brings is listed with the
@@ -306,7 +307,7 @@ func lists(commands []string, command string) bool {
 // exited returns how the agent ended, once everything it has started is gone, wherever that went
 // (a server, say): it would keep writing into its worktree, and what is judged wouldn't be what
 // lands. Then it takes what is still in the pipes.
-func (s *session) exited(ctx context.Context) *Evidence {
+func (s *session) exited(ctx context.Context) *attempt.Evidence {
 	res, err := s.agent.Wait()
 	if len(res.Left) > 0 {
 		s.note("the agent left processes running, which gl has ended: " +
@@ -329,8 +330,8 @@ func (s *session) exited(ctx context.Context) *Evidence {
 }
 
 // exitOf returns the evidence in the end of an agent's process.
-func exitOf(res command.Result, err error) *Evidence {
-	ev := &Evidence{Exec: res.NotStarted, Signal: res.Signal, OutOfMemory: res.OutOfMemory}
+func exitOf(res command.Result, err error) *attempt.Evidence {
+	ev := &attempt.Evidence{Exec: res.NotStarted, Signal: res.Signal, OutOfMemory: res.OutOfMemory}
 	switch {
 	case err != nil:
 		ev.Exec = cmp.Or(ev.Exec, err.Error())

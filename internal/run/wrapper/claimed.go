@@ -1,4 +1,4 @@
-package attempt
+package wrapper
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"greenlight/internal/base/logfile"
 	"greenlight/internal/base/proc"
 	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
 	"greenlight/internal/state/tracker"
 )
 
@@ -27,8 +28,8 @@ var (
 // claimed is the attempt that this process works on: its record, as this process knows it, its
 // log, and what writes the record on disk.
 type claimed struct {
-	settler *Settler
-	rec     *Record
+	settler *attempt.Settler
+	rec     *attempt.Record
 	log     *logFile
 	anew    bool // the agent is started a second time: its conversation was gone
 	over    bool // another process has settled the attempt
@@ -39,7 +40,7 @@ func (c *claimed) note(text string) { c.log.note(logfile.Gl, text) }
 
 // begin writes phase started. Only after that may the agent run.
 func (c *claimed) begin(ctx context.Context, id proc.ID) error {
-	return c.advance(ctx, func(r *Record) {
+	return c.advance(ctx, func(r *attempt.Record) {
 		now := c.settler.Now().UTC()
 		r.Life.Phase, r.Life.StartedAt, r.Life.Process = plan.Started, &now, nil
 		if id.PID != 0 {
@@ -50,7 +51,7 @@ func (c *claimed) begin(ctx context.Context, id proc.ID) error {
 
 // advance writes how far the attempt is, with this process's identity, if the claim is still its
 // own and no agent has begun.
-func (c *claimed) advance(ctx context.Context, change func(*Record)) error {
+func (c *claimed) advance(ctx context.Context, change func(*attempt.Record)) error {
 	store := c.settler.Store
 	// A stopped process may hold the lock; giving up would fail the slice.
 	ctx = durable.Patiently(ctx, nil)
@@ -67,7 +68,7 @@ func (c *claimed) advance(ctx context.Context, change func(*Record)) error {
 			c.rec.Life.Ending, c.rec.Life.EndingDetail = disk.Life.Ending, disk.Life.EndingDetail
 			return errEnding
 		}
-		it, err := c.rec.of(tx).Item(c.rec.ID.Slice)
+		it, err := c.rec.Tx(tx).Item(c.rec.ID.Slice)
 		if err != nil {
 			return err
 		}
@@ -77,9 +78,9 @@ func (c *claimed) advance(ctx context.Context, change func(*Record)) error {
 		self := proc.Self()
 		c.rec.Life.Wrapper, c.rec.Life.Ending = &self, disk.Life.Ending // it may be being stopped
 		change(c.rec)
-		err = store.Within(tx.Held()).putLive(c.rec)
+		err = store.Within(tx.Held()).Put(c.rec)
 		if err == nil {
-			store.diary.tell(c.rec, false)
+			store.Tell(c.rec)
 		}
 		return err
 	})
@@ -110,7 +111,7 @@ func (c *claimed) keepRecord(ctx context.Context) {
 		if err := store.Files.Prepare(); err != nil {
 			return err
 		}
-		return store.Within(tx.Held()).putLive(c.rec)
+		return store.Within(tx.Held()).Put(c.rec)
 	})
 	if err == nil {
 		err = c.log.reopen()
@@ -123,7 +124,7 @@ func (c *claimed) keepRecord(ctx context.Context) {
 // item returns the slice as the attempt sees it.
 func (c *claimed) item(ctx context.Context) (it plan.Item, err error) {
 	err = c.settler.Tracker.Do(ctx, func(tx tracker.Tx) error {
-		it, err = c.rec.of(tx).Item(c.rec.ID.Slice)
+		it, err = c.rec.Tx(tx).Item(c.rec.ID.Slice)
 		return err
 	})
 	return it, err
@@ -132,7 +133,7 @@ func (c *claimed) item(ctx context.Context) (it plan.Item, err error) {
 // unfinished reports whether the agent has work left to do.
 func (c *claimed) unfinished(ctx context.Context) bool {
 	it, err := c.item(ctx)
-	return err == nil && c.rec.Life.unfinished(it)
+	return err == nil && c.rec.Life.Unfinished(it)
 }
 
 // calledComplete reports whether the slice's file calls it complete.
@@ -148,7 +149,8 @@ func (c *claimed) calledComplete(ctx context.Context) bool {
 
 // settle settles the attempt. It retries if the disk is full or a stopped process holds the
 // lock: only this process knows how its agent ended.
-func (c *claimed) settle(ctx context.Context, root string, stop <-chan os.Signal) (*Record, error) {
+func (c *claimed) settle(ctx context.Context, root string,
+	stop <-chan os.Signal) (*attempt.Record, error) {
 	wait := 100 * time.Millisecond
 	for {
 		final, err := c.settler.Settle(ctx, c.rec)

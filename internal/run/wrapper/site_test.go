@@ -1,4 +1,4 @@
-package attempt_test
+package wrapper_test
 
 import (
 	"context"
@@ -21,6 +21,7 @@ import (
 	"greenlight/internal/run/executor"
 	"greenlight/internal/run/project"
 	"greenlight/internal/run/runner"
+	"greenlight/internal/run/wrapper"
 	"greenlight/internal/state/tracker"
 )
 
@@ -76,12 +77,7 @@ func newSiteFor(t testing.TB, root, config string, command []string) *site {
 	return &site{pr, t, a}
 }
 
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var check, until = testfiles.Check, testfiles.Until
 
 func (s *site) claim(id string) *attempt.Record {
 	s.t.Helper()
@@ -126,13 +122,13 @@ func (s *site) start(r *attempt.Record) *wrap {
 }
 
 // wrapper is one in this process.
-func (s *site) wrapper() *attempt.Wrapper {
+func (s *site) wrapper() *wrapper.Wrapper {
 	s.t.Helper()
 	self, err := os.Executable()
 	check(s.t, err)
 	settler := s.Settler()
 	settler.Executor = executor.NewLocal(self)
-	return &attempt.Wrapper{Settler: settler, Options: attempt.Options{Root: s.Root, Env: os.Environ(), Print: func(agent.Event) {}}}
+	return &wrapper.Wrapper{Settler: settler, Options: wrapper.Options{Root: s.Root, Env: os.Environ(), Print: func(agent.Event) {}}}
 }
 
 // await waits for the wrapper's end.
@@ -140,20 +136,8 @@ func (w *wrap) await(t testing.TB) {
 	t.Helper()
 	select {
 	case <-w.gone:
-	case <-time.After(patience):
+	case <-time.After(testfiles.Patience):
 		t.Fatalf("the wrapper is still there; it said %s", w.out)
-	}
-}
-
-// patience is how long a test waits for what must happen. A busy machine takes its time; only a bug takes this long.
-const patience = 4 * time.Minute
-
-func until(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("no sign of it in %v: %s", patience, what)
-		}
 	}
 }
 

@@ -1,12 +1,10 @@
-package attempt
+package wrapper
 
 import (
 	"context"
-	"fmt"
-	"time"
 
 	"greenlight/internal/core/agent"
-	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
 	"greenlight/internal/state/tracker"
 )
 
@@ -14,8 +12,8 @@ import (
 // used. What runs goes on: an agent launched in a nearly full window would meet the limit in the
 // middle of its work, and so would those beside it.
 type window struct {
-	settler *Settler
-	rec     *Record
+	settler *attempt.Settler
+	rec     *attempt.Record
 	percent float64       // 0 for never
 	told    *agent.Window // the last one for which the account was held
 }
@@ -29,7 +27,7 @@ func (w *window) heed(ctx context.Context, win *agent.Window) {
 	}
 	s := w.settler
 	err := s.Tracker.Do(ctx, func(tracker.Tx) error {
-		return s.Store.putWindowHold(w.rec, win, s.Now().UTC(), s.Hold)
+		return s.Store.HoldFile.PutWindow(w.rec, win, s.Now().UTC(), s.Hold)
 	})
 	if err == nil {
 		w.told = win
@@ -39,25 +37,4 @@ func (w *window) heed(ctx context.Context, win *agent.Window) {
 func sameWindow(a, b agent.Window) bool {
 	return a.Name == b.Name && (a.Reset == nil) == (b.Reset == nil) &&
 		(a.Reset == nil || a.Reset.Equal(*b.Reset))
-}
-
-// putWindowHold holds the attempt's account until the window begins anew; if that time is unknown,
-// for a while. A hold that lasts at least as long stays. The lock must be held.
-func (s *Store) putWindowHold(r *Record, win *agent.Window, now time.Time,
-	unknown time.Duration) error {
-	h := plan.Hold{
-		Agent: r.Job.Agent, Account: r.Job.Account, Since: now, Until: now.Add(unknown),
-		Kind: plan.HeldByWindow, By: r.ID.Slice, Count: 1,
-		Reason: fmt.Sprintf("%.0f%% of the %s used", win.Percent, win.Words()),
-	}
-	if win.Reset != nil {
-		h.Until = win.Reset.UTC()
-	}
-	if !h.Until.After(now) || !saneTime(h.Until) {
-		return nil
-	}
-	if old := s.HoldFile.All().same(&h); old != nil && !old.Until.Before(h.Until) {
-		return nil
-	}
-	return s.HoldFile.write(&h)
 }

@@ -1,4 +1,4 @@
-package attempt_test
+package wrapper_test
 
 import (
 	"bytes"

@@ -1,23 +1,23 @@
-package attempt
+package wrapper
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"regexp"
-	"slices"
 	"time"
 
 	"greenlight/internal/base/command"
 	"greenlight/internal/base/durable"
 	"greenlight/internal/base/proc"
-	"greenlight/internal/core/gate"
 	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/executor"
 	"greenlight/internal/run/testrun"
+	"greenlight/internal/state/statedir"
 	"greenlight/internal/state/tracker"
+	"greenlight/internal/workspace/git"
 )
 
 // What an agent has built in the checkout is tested there, before the attempt is judged; it keeps
@@ -54,7 +54,7 @@ func (c *checkout) verify(ctx context.Context) {
 	if c.rec.Conditions.Test == nil || c.over || !c.calledComplete(ctx) {
 		return
 	}
-	if c.rec.Life.Ending == EndStop {
+	if c.rec.Life.Ending == attempt.EndStop {
 		c.rec.Judged.Unverified = stoppedText
 		return
 	}
@@ -64,14 +64,14 @@ func (c *checkout) verify(ctx context.Context) {
 	c.note("running the tests: " + c.rec.Conditions.Test.Line)
 	v, err := c.runTests(ctx)
 	switch {
-	case c.rec.Life.Ending == EndStop:
+	case c.rec.Life.Ending == attempt.EndStop:
 		c.rec.Judged.Unverified = stoppedText
 	case err != nil:
 		c.rec.Judged.Unverified = "its tests can't be run: " + err.Error()
 	case c.besides():
 	default:
 		c.rec.Judged.Verdict = v
-		fewer := c.settler.Store.fewer(c.rec)
+		fewer := c.settler.Store.Fewer(c.rec)
 		c.rec.Judged.Compared.Found = append(c.rec.Judged.Compared.Found, fewer...)
 		if v.Green() && len(fewer) == 0 { // otherwise the checkout has work that isn't accepted
 			// if it fails, the counts stay those of the run before
@@ -80,28 +80,10 @@ func (c *checkout) verify(ctx context.Context) {
 	}
 }
 
-// fewer reports that fewer tests ran in the checkout than in the last run whose work was accepted.
-// It adds nothing if the missing tests are named already.
-func (s *Store) fewer(r *Record) []gate.Item {
-	v, before := r.Judged.Verdict, s.Proofs.Suite()
-	named := slices.ContainsFunc(r.Judged.Compared.Found, func(i gate.Item) bool {
-		return i.Kind == gate.Removed || i.Kind == gate.Skips
-	})
-	if before == nil || before.Uncounted || v.Passed == nil || named {
-		return nil
-	}
-	now, then := *v.Passed+max(v.FailedCount(), 0), before.Passed+before.Failed
-	if now >= then {
-		return nil
-	}
-	return []gate.Item{{Kind: gate.Fewer,
-		Name: fmt.Sprintf("%d, and %d in the run before", now, then)}}
-}
-
 // besides reports, and notes, whether another agent has worked in the checkout since this one
 // began.
 func (c *checkout) besides() bool {
-	beside, err := c.settler.Store.beside(c.rec)
+	beside, err := c.settler.Store.Beside(c.rec)
 	switch {
 	case err != nil:
 		c.rec.Judged.Unverified = "it can't be told whether another agent worked in the same checkout: " + err.Error()
@@ -109,47 +91,6 @@ func (c *checkout) besides() bool {
 		c.rec.Judged.Unverified = besideText
 	}
 	return c.rec.Judged.Unverified != ""
-}
-
-// beside reports whether another attempt has had an agent in the checkout since this one's started.
-// It assumes so if records can't be read.
-func (s *Store) beside(r *Record) (bool, error) {
-	live, bad, err := s.Live()
-	if err != nil || len(bad) > 0 {
-		return len(bad) > 0, err
-	}
-	for _, other := range live {
-		if other.ID.Name() != r.ID.Name() && other.Place.Lineage == 0 &&
-			other.Life.StartedAt != nil {
-			return true, nil
-		}
-	}
-	settled, err := s.Files.settledEntries()
-	if err != nil {
-		return false, err
-	}
-	for _, e := range settled {
-		if e.Slice == r.ID.Slice && e.N == r.ID.N || !s.settledSince(e, *r.Life.StartedAt) {
-			continue
-		}
-		other, err := s.readSettled(e)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-		case err != nil:
-			return true, nil
-		case other.Place.Lineage == 0 && other.Life.StartedAt != nil && other.Life.EndedAt != nil &&
-			other.Life.EndedAt.After(*r.Life.StartedAt):
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
-// settledSince reports whether a record was written after an instant, or about then. Most records
-// needn't be read.
-func (s *Store) settledSince(e Entry, at time.Time) bool {
-	info, err := os.Stat(s.Files.donePath(e.Slice, e.N, e.Outcome))
-	return err != nil || info.ModTime().After(at.Add(-time.Minute))
 }
 
 // runTests runs the tests to their end, or until the attempt is stopped.
@@ -186,10 +127,10 @@ func (c *checkout) runTests(ctx context.Context) (*testrun.Verdict, error) {
 		case <-ticker.C:
 			c.keepRecord(ctx)
 		case <-c.stop:
-			if c.rec.Life.Ending == EndStop && c.rec.Life.Process != nil {
+			if c.rec.Life.Ending == attempt.EndStop && c.rec.Life.Process != nil {
 				c.settler.Executor.Find(executor.Lost{Handle: command.Handle{Process: *c.rec.Life.Process}}).Kill()
 			}
-			c.end(ctx, EndStop, "")
+			c.end(ctx, attempt.EndStop, "")
 			cancel()
 		case r := <-done:
 			return r.v, r.err
@@ -208,7 +149,7 @@ func (c *checkout) recordTests(ctx context.Context, id proc.ID) error {
 			err = c.settler.Store.Files.Prepare()
 		case err == nil && (disk.Life.Phase != plan.Started || disk.ID.Token != c.rec.ID.Token):
 			err = ErrLate
-		case err == nil && disk.Life.Ending == EndStop: // its signal is on the way
+		case err == nil && disk.Life.Ending == attempt.EndStop: // its signal is on the way
 			c.rec.Life.Ending, c.rec.Life.EndingDetail = disk.Life.Ending, disk.Life.EndingDetail
 			err = errEnding
 		}
@@ -216,6 +157,48 @@ func (c *checkout) recordTests(ctx context.Context, id proc.ID) error {
 			return err
 		}
 		c.rec.Life.Process = &id
-		return c.settler.Store.Within(tx.Held()).putLive(c.rec)
+		return c.settler.Store.Within(tx.Held()).Put(c.rec)
 	})
+}
+
+// noteTree notes the tree that the agent has left in the checkout, without state files. It is
+// unknown without git, or if another agent has worked there.
+func (c *checkout) noteTree(ctx context.Context) {
+	if c.rec.Place.Lineage != 0 || c.rec.ID.IsTask() || !c.calledComplete(ctx) {
+		return
+	}
+	if beside, err := c.settler.Store.Beside(c.rec); err != nil || beside {
+		return
+	}
+	tree, err := git.CheckoutTree(ctx, c.root, statedir.Name)
+	if err != nil && !errors.Is(err, git.ErrNone) && !errors.Is(err, git.ErrMissing) {
+		c.note("the tree that its agent left isn't recorded: " + err.Error())
+	}
+	if err == nil {
+		c.rec.Place.Tree = tree
+	}
+}
+
+// noteBaseline notes how the tests are before the agent begins. If it can't, they aren't compared,
+// and the verdict says so.
+func (c *checkout) noteBaseline(ctx context.Context) {
+	if c.rec.Conditions.Test == nil {
+		return
+	}
+	err := c.settler.Store.Proofs.NoteBaseline(ctx, c.rec)
+	if c.rec.Conditions.Baseline = err == nil; err != nil {
+		c.note("its tests won't be compared: " + err.Error())
+	}
+}
+
+// compare compares the tests with how they were at the claim.
+func (c *checkout) compare(ctx context.Context) {
+	if !c.rec.Conditions.Baseline {
+		return
+	}
+	var err error
+	c.rec.Judged.Compared, err = c.settler.Store.Proofs.Compare(ctx, c.rec, c.tests.Removable)
+	if err != nil {
+		c.note("how its tests are now can't be noted: " + err.Error())
+	}
 }

@@ -1,4 +1,4 @@
-package attempt
+package wrapper
 
 import (
 	"cmp"
@@ -9,22 +9,24 @@ import (
 	"greenlight/internal/base/logfile"
 	"greenlight/internal/base/sanitize"
 	"greenlight/internal/base/text/lines"
+	"greenlight/internal/base/text/textline"
 	"greenlight/internal/base/words"
 	"greenlight/internal/core/agent"
+	"greenlight/internal/run/attempt"
 	"greenlight/internal/workspace/worktree"
 )
 
 // A handoff is what an agent is told that continues earlier work. gl slice prints it in the agent's
 // session, so it appears on no command line.
 type handoff struct {
-	*Continuation                    // nil for the first attempt in the lineage
-	checkout      bool               // it works there rather than in a worktree
-	resumes       bool               // the agent knows the conversation
-	is            worktree.Condition // of the worktree
-	branch        string             // that belongs there
-	changed       []string           // what isn't committed, as git status has it
-	said          string             // the end of the last attempt's log
-	messages      []Message          // of a person
+	*attempt.Continuation                    // nil for the first attempt in the lineage
+	checkout              bool               // it works there rather than in a worktree
+	resumes               bool               // the agent knows the conversation
+	is                    worktree.Condition // of the worktree
+	branch                string             // that belongs there
+	changed               []string           // what isn't committed, as git status has it
+	said                  string             // the end of the last attempt's log
+	messages              []attempt.Message  // of a person
 }
 
 const (
@@ -40,7 +42,7 @@ func (h handoff) text() string {
 		b.WriteString(sanitize.Text(fmt.Sprintf(format, a...)) + "\n")
 	}
 	for _, m := range h.messages {
-		line("A person says: %s", m.words())
+		line("A person says: %s", m.Words())
 	}
 	if h.Continuation != nil {
 		place := "worktree"
@@ -53,7 +55,7 @@ func (h handoff) text() string {
 			line("This attempt goes on with earlier work in the same %s. %s", place, h.Why)
 		}
 		if h.Output != "" && !h.resumes {
-			line("%s", indented(h.Output))
+			line("%s", textline.Indent(h.Output))
 		}
 	}
 	if h.is.Operation != "" {
@@ -77,7 +79,7 @@ func (h handoff) text() string {
 	}
 	if h.Continuation != nil && h.said != "" && !h.resumes {
 		line("The last lines of attempt %d, whose agent you may not be:", h.After)
-		line("%s", indented(h.said))
+		line("%s", textline.Indent(h.said))
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
@@ -146,5 +148,5 @@ func lastSaid(path, stream string) string {
 		return ""
 	}
 	in.End(hear)
-	return lastBytes(strings.Join(texts, "\n"), saidBytes)
+	return textline.Last(strings.Join(texts, "\n"), saidBytes)
 }

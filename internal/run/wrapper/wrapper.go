@@ -1,16 +1,19 @@
-package attempt
+// Package wrapper is the process of one attempt, in its pane: it makes the agent's place ready,
+// starts the agent, watches it, talks to it and keeps snapshots of its work. When the agent is
+// gone, it has the attempt settled. Records, and the rules by which an attempt is judged, are in
+// package attempt, and what starts a wrapper is package runner.
+//
+// docs/design.md shows the steps of an attempt and what a kill leaves behind after each.
+package wrapper
 
 import (
 	"context"
 	"os"
 	"time"
 
-	"greenlight/internal/base/command"
 	"greenlight/internal/core/agent"
+	"greenlight/internal/run/attempt"
 )
-
-// endGrace is the time between SIGTERM and SIGKILL for an agent.
-const endGrace = command.EndGrace
 
 // Options are what a wrapper is told by the project's configuration and by its process.
 type Options struct {
@@ -31,13 +34,13 @@ type Options struct {
 // A Wrapper runs the agent of one claimed attempt to its end and settles it. It is the whole work
 // of its process. The Settler's Executor starts the agent.
 type Wrapper struct {
-	Settler Settler
+	Settler attempt.Settler
 	Options Options
 }
 
 // Run takes over the record of the attempt from its launcher, runs the agent, and returns the
 // settled record. The error is ErrLate if there is nothing to do.
-func (w *Wrapper) Run(ctx context.Context, rec *Record) (*Record, error) {
+func (w *Wrapper) Run(ctx context.Context, rec *attempt.Record) (*attempt.Record, error) {
 	store, o := w.Settler.Store, &w.Options
 	if err := store.Files.Prepare(); err != nil { // git clean -x may have removed the directories
 		return nil, err
@@ -49,13 +52,13 @@ func (w *Wrapper) Run(ctx context.Context, rec *Record) (*Record, error) {
 	c := &claimed{settler: &w.Settler, rec: rec, log: log}
 	defer log.close()
 	var lock *os.File
-	if lock, rec.Life.Lock = takeLock(log.path); lock != nil {
+	if lock, rec.Life.Lock = attempt.TakeLock(log.path); lock != nil {
 		defer lock.Close()
 	}
 	place, here := o.workplace(c), o.checkout(c, lock)
 	work := o.session(c, place, lock)
 
-	var ev *Evidence
+	var ev *attempt.Evidence
 	if rec.Place.Lineage == 0 {
 		place.handOffHere()
 		here.noteBaseline(ctx)
@@ -64,20 +67,20 @@ func (w *Wrapper) Run(ctx context.Context, rec *Record) (*Record, error) {
 		defer place.close()
 	}
 	if ev == nil && err == nil {
-		stampWants(store, rec)
+		store.StampWants(rec)
 		ev, err = work.run(ctx)
 	}
 	if err != nil {
 		return nil, err
 	}
 	place.lookAround(ctx) // before any git: it puts in order what the agent may have replaced
-	c.settler.keepAll(ctx, rec)
+	c.settler.Keep(ctx, rec)
 	now := c.settler.Now().UTC()
 	rec.Judged.Evidence, rec.Life.EndedAt = ev, &now
 	here.noteTree(ctx)
 	here.compare(ctx)
 	here.verify(ctx)
-	lookForWants(ctx, rec)
+	attempt.LookForWants(ctx, rec)
 	return c.settle(ctx, o.Root, o.Stop)
 }
 

@@ -1,4 +1,4 @@
-package attempt_test
+package wrapper_test
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/wrapper"
 	"greenlight/internal/state/tracker"
 )
 
@@ -209,7 +210,7 @@ func TestWrapperLate(t *testing.T) {
 	for _, r := range []*attempt.Record{given, taken} {
 		w := s.start(r)
 		w.await(t)
-		if w.ProcessState.ExitCode() != 1 || !strings.Contains(w.out.String(), attempt.ErrLate.Error()) {
+		if w.ProcessState.ExitCode() != 1 || !strings.Contains(w.out.String(), wrapper.ErrLate.Error()) {
 			t.Errorf("exit %d: %s", w.ProcessState.ExitCode(), w.out)
 		}
 		if s.ran(r) {
@@ -228,7 +229,7 @@ func TestWrapperLosesTheRace(t *testing.T) {
 	r := s.claim("S-1")
 	w := s.wrapper()
 	check(t, w.Settler.GiveBack(t.Context(), r))
-	if _, err := w.Run(t.Context(), r); !errors.Is(err, attempt.ErrLate) {
+	if _, err := w.Run(t.Context(), r); !errors.Is(err, wrapper.ErrLate) {
 		t.Errorf("error %v", err)
 	}
 	nobodyLeft(t, r)
@@ -343,7 +344,7 @@ func TestWrapperHalfAClaim(t *testing.T) {
 			lose(s, r)
 			before := s.mark("S-1")
 			w := s.wrapper()
-			if _, err := w.Run(t.Context(), r); !errors.Is(err, attempt.ErrLate) {
+			if _, err := w.Run(t.Context(), r); !errors.Is(err, wrapper.ErrLate) {
 				t.Errorf("error %v", err)
 			}
 			nobodyLeft(t, r)

@@ -1,0 +1,438 @@
+package gsd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"greenlight/internal/base/durable"
+	"greenlight/internal/base/paths"
+	"greenlight/internal/base/text/markdown"
+	"greenlight/internal/base/text/textline"
+)
+
+// A MilestoneEnd describes a milestone to be completed.
+type MilestoneEnd struct {
+	Version, Name string
+	Confirm       bool // without it, only what would be done is reported
+	Force         bool // although phases are open
+}
+
+type milestoneDoc struct {
+	DryRun           bool          `json:"dry_run,omitempty"`
+	Version          string        `json:"version"`
+	Name             string        `json:"name"`
+	Date             string        `json:"date"`
+	Phases           int           `json:"phases"`
+	Plans            int           `json:"plans"`
+	OpenRequirements []string      `json:"open_requirements"`
+	Accomplishments  []string      `json:"accomplishments"`
+	Archived         archivedFiles `json:"archived"`
+	MilestonesUpdate bool          `json:"milestones_updated"`
+	StateUpdated     bool          `json:"state_updated"`
+}
+
+type archivedFiles struct {
+	Roadmap      bool `json:"roadmap"`
+	Requirements bool `json:"requirements"`
+	Phases       bool `json:"phases"`
+}
+
+// versionLabel is the form of a version that becomes the name of a directory.
+var versionLabel = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+func checkVersion(version string) error {
+	if !versionLabel.MatchString(version) || strings.Contains(version, "..") {
+		return usagef("%q is no version of a milestone, such as v1.0", version)
+	}
+	return nil
+}
+
+// A milestoneEnding is a milestone being completed, with what was read of it under the lock.
+type milestoneEnding struct {
+	MilestoneEnd
+	s    *Store
+	dirs []PhaseDir // the milestone's that are still in phases
+	open []string   // ids of phases that aren't complete
+	doc  milestoneDoc
+}
+
+// CompleteMilestone archives a milestone whose phases are complete: ROADMAP.md, REQUIREMENTS.md
+// and the phases' directories go to milestones/, MILESTONES.md gets an entry, and STATE.md waits
+// for the next milestone. ROADMAP.md and REQUIREMENTS.md themselves stay until that begins.
+// Repeating it completes what a crash has left.
+func (s *Store) CompleteMilestone(ctx context.Context, m MilestoneEnd) (r Result, err error) {
+	m.Version, m.Name = strings.TrimSpace(m.Version), cmp.Or(strings.TrimSpace(m.Name), m.Version)
+	if err := errors.Join(checkVersion(m.Version), checkText("--name", m.Name)); err != nil {
+		return Result{}, err
+	}
+	err = s.locked(ctx, func() error {
+		e := &milestoneEnding{MilestoneEnd: m, s: s}
+		if err := e.read(); err != nil {
+			return err
+		}
+		r = reported(e.doc, true)
+		if !m.Confirm {
+			return nil
+		}
+		if err := e.mayEnd(); err != nil {
+			return err
+		}
+		err := e.end()
+		r = reported(e.doc, true)
+		return err
+	})
+	var reason *phaseError
+	if errors.As(err, &reason) {
+		return failed("%s", reason), nil
+	}
+	return r, err
+}
+
+// read finds out what belongs to the milestone.
+func (e *milestoneEnding) read() error {
+	state, err := e.s.load()
+	if err != nil {
+		return err
+	}
+	at := standingOf(state)
+	at.milestone, at.position = e.Version, e.Version
+	text, err := durable.ReadFile(e.s.Place().Roadmap())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	road := ParseRoadmap(string(text))
+	if len(road.Milestones) == 0 {
+		// one milestone, which only STATE.md names
+		if stored := state.stored("milestone"); stored != "" && !sameVersion(stored, e.Version) {
+			return phaseErrorf("no phases found for milestone %s in ROADMAP.md: STATE.md is at %s", e.Version, stored)
+		}
+	} else if road.find(e.Version, "") < 0 {
+		return phaseErrorf("no phases found for milestone %s in ROADMAP.md", e.Version)
+	}
+	f := newFacts(road, ScanPhases(e.s.Place().Phases()), at)
+	e.dirs = f.Dirs
+	cfg := ReadConfig(e.s.Place())
+	for _, p := range road.of(road.current(at)) {
+		i := slices.IndexFunc(e.dirs, func(d PhaseDir) bool { return d.Key == p.Key })
+		done := p.Done || i >= 0 && e.dirs[i].Complete() && e.dirs[i].verified(cfg)
+		if !done && !p.Deferred {
+			e.open = append(e.open, p.ID)
+		}
+	}
+	e.doc = milestoneDoc{DryRun: !e.Confirm, Version: e.Version, Name: e.Name,
+		Date: localDate(e.s.Now()), Phases: f.TotalPhases, Plans: f.TotalPlans,
+		OpenRequirements: []string{}, Accomplishments: e.accomplishments()}
+	if text, err := durable.ReadFile(e.s.file(requirementsFile)); err == nil {
+		e.doc.OpenRequirements = openRequirements(string(text))
+	}
+	return nil
+}
+
+func (e *milestoneEnding) mayEnd() error {
+	if n := len(e.open); n > 0 && !e.Force {
+		return phaseErrorf("Cannot mark milestone complete: %d phase(s) of %s are open (%s). Run gl why %s, or repeat it with --force",
+			n, e.Version, strings.Join(e.open, ", "), e.open[0])
+	}
+	return nil
+}
+
+// accomplishments returns the one line of each summary.
+func (e *milestoneEnding) accomplishments() []string {
+	list := []string{}
+	for _, d := range e.dirs {
+		dir := filepath.Join(e.s.Place().Phases(), d.Name)
+		files, _ := durable.ReadDir(dir)
+		for _, f := range files {
+			if !isSummary(f.Name(), false) {
+				continue
+			}
+			if line := oneLiner(readFront(filepath.Join(dir, f.Name()))); line != "" {
+				list = append(list, line)
+			}
+		}
+	}
+	return list
+}
+
+// oneLiner returns a summary's one-liner: from its front matter, or its first bold line.
+func oneLiner(d *Doc) string {
+	if line := cmp.Or(d.stored("one-liner"), d.stored("one_liner")); line != "" {
+		return textline.Join(line)
+	}
+	for l := range markdown.Lines(string(d.Body())) {
+		text := strings.TrimSpace(l.Text)
+		if inner, ok := strings.CutPrefix(text, "**"); ok && !l.Code {
+			if line, ok := strings.CutSuffix(inner, "**"); ok && !strings.Contains(line, "**") &&
+				!strings.HasSuffix(line, ":") {
+				return line
+			}
+		}
+	}
+	return ""
+}
+
+// end writes the archives, then MILESTONES.md and STATE.md, and moves the directories last:
+// they are what the steps before are computed from.
+func (e *milestoneEnding) end() error {
+	dir := e.s.file("milestones")
+	if err := durable.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	header := fmt.Sprintf("# Requirements Archive: %s\n\n**Archived:** %s\n**Status:** SHIPPED\n\n"+
+		"For current requirements, see `.planning/REQUIREMENTS.md`.\n\n---\n\n", e.title(), e.doc.Date)
+	var err error
+	if e.doc.Archived.Roadmap, err = e.archive("ROADMAP.md", ""); err != nil {
+		return err
+	}
+	if e.doc.Archived.Requirements, err = e.archive(requirementsFile, header); err != nil {
+		return err
+	}
+	if e.doc.MilestonesUpdate, err = e.enter(); err != nil {
+		return err
+	}
+	e.doc.StateUpdated, err = e.s.compareAndWrite(writing{also: true}, func(d *draft) error {
+		e.endState(d)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	names := make([]string, len(e.dirs))
+	for i, d := range e.dirs {
+		names[i] = d.Name
+	}
+	n, err := e.s.archivePhases(e.Version, names)
+	e.doc.Archived.Phases = n > 0
+	return err
+}
+
+// title is the milestone with its name: "v1.0 Books".
+func (e *milestoneEnding) title() string {
+	if e.Name == e.Version {
+		return e.Version
+	}
+	return e.Version + " " + e.Name
+}
+
+// archive copies a file to milestones/, below a header. A copy that is there is of the same
+// milestone, and is replaced.
+func (e *milestoneEnding) archive(name, header string) (bool, error) {
+	data, err := durable.ReadFile(e.s.file(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	to := filepath.Join(e.s.file("milestones"), e.Version+"-"+name)
+	old, err := durable.ReadFile(to)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	return true, durable.Replace(to, old, append([]byte(header), data...))
+}
+
+// enter adds the milestone to MILESTONES.md, above the earlier ones.
+func (e *milestoneEnding) enter() (bool, error) {
+	path := e.s.file("MILESTONES.md")
+	old, err := durable.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	at := 0
+	for l := range markdown.Lines(string(old)) {
+		if l.Level == 2 && (l.Title + " ")[:min(len(l.Title)+1, len(e.Version)+1)] == e.Version+" " {
+			return false, nil
+		}
+		if l.Level == 1 && at == 0 {
+			at = l.Next
+		}
+	}
+	lines := "- (none recorded)\n"
+	if len(e.doc.Accomplishments) > 0 {
+		lines = "- " + strings.Join(e.doc.Accomplishments, "\n- ") + "\n"
+	}
+	entry := fmt.Sprintf("## %s (Shipped: %s)\n\n**Phases completed:** %d phases, %d plans\n\n"+
+		"**Key accomplishments:**\n\n%s\n---\n", e.title(), e.doc.Date, e.doc.Phases, e.doc.Plans, lines)
+	if at == 0 && len(strings.TrimSpace(string(old))) == 0 {
+		return true, durable.Replace(path, old, []byte("# Milestones\n\n"+entry))
+	}
+	rest := strings.TrimLeft(string(old[at:]), "\r\n")
+	head := string(old[:at])
+	if head != "" && !strings.HasSuffix(head, "\n") {
+		head += "\n"
+	}
+	if head != "" {
+		head += "\n"
+	}
+	if rest != "" {
+		entry += "\n"
+	}
+	return true, durable.Replace(path, old, []byte(head+entry+rest))
+}
+
+// endState records that the milestone is complete and the next one isn't planned yet.
+func (e *milestoneEnding) endState(d *draft) {
+	activity := "Milestone " + e.Version + " completed and archived"
+	today := localDate(e.s.Now())
+	d.inPosition("Phase", always("Milestone "+e.Version+" complete"))
+	d.inPosition("Plan", always("—"))
+	d.lead("Status", always("Awaiting next milestone"))
+	d.lead("Last Activity", dated(today+" — "+activity))
+	d.inPosition("Last activity", always(today+" — "+activity))
+	d.inSession("Stopped at", activity)
+	d.keepCounts = true
+	d.exact("status", Completed)
+	for _, key := range []string{"active_phase", "next_action", "next_phases"} {
+		if d.doc.stored(key) != "" || key == "next_phases" && hasKey(d.doc, key) {
+			d.set = append(d.set, change{key, "null"})
+		}
+	}
+}
+
+func hasKey(d *Doc, key string) bool { _, ok := d.Get(key); return ok }
+
+// archivePhases moves directories from phases to the archive of a milestone, and returns how
+// many. A name that is taken there gets a number.
+func (s *Store) archivePhases(version string, names []string) (int, error) {
+	if len(names) == 0 {
+		return 0, nil
+	}
+	to := filepath.Join(s.file("milestones"), version+"-phases")
+	if err := durable.MkdirAll(to, 0o755); err != nil {
+		return 0, err
+	}
+	for i, name := range names {
+		path := filepath.Join(to, name)
+		for n := 1; paths.Exists(path); n++ {
+			path = filepath.Join(to, fmt.Sprintf("%s.%d", name, n))
+		}
+		if err := durable.MoveDir(filepath.Join(s.Place().Phases(), name), path); err != nil {
+			return i, err
+		}
+	}
+	return len(names), nil
+}
+
+// A PhasesClear archives what is left in phases before a new milestone.
+type PhasesClear struct {
+	Confirm bool
+	Version string   // whose archive it goes to; "" for STATE.md's milestone
+	Dirty   []string // uncommitted changes in phases, which it refuses to move
+}
+
+type clearedDoc struct {
+	Cleared int    `json:"cleared"`
+	Reason  string `json:"reason,omitempty"`
+}
+
+// ClearPhases moves all phases' directories, except the backlog's, to a milestone's archive.
+func (s *Store) ClearPhases(ctx context.Context, c PhasesClear) (r Result, err error) {
+	if c.Version != "" {
+		if err := checkVersion(c.Version); err != nil {
+			return Result{}, err
+		}
+	}
+	err = s.locked(ctx, func() error {
+		var names []string
+		for _, d := range ScanPhases(s.Place().Phases()) {
+			if info, err := os.Lstat(filepath.Join(s.Place().Phases(), d.Name)); err == nil &&
+				info.IsDir() && !sentinel(d.Key) {
+				names = append(names, d.Name)
+			}
+		}
+		switch n := len(names); {
+		case n > 0 && !c.Confirm:
+			r = refused(clearedDoc{Reason: fmt.Sprintf("phases clear would archive %d phase directories. Pass --confirm to proceed", n)})
+			return nil
+		case n > 0 && len(c.Dirty) > 0:
+			r = refused(clearedDoc{Reason: fmt.Sprintf("phases clear aborted: %d uncommitted change(s) in phase directories. "+
+				"Commit them first, or pass --force", len(c.Dirty))})
+			return nil
+		}
+		n, err := s.archivePhases(cmp.Or(c.Version, s.archiveLabel()), names)
+		r = result(clearedDoc{Cleared: n}, fmt.Sprintf("%d phase directories cleared", n))
+		return err
+	})
+	return r, err
+}
+
+// archiveLabel returns STATE.md's milestone, or the date if that is no name of a directory.
+func (s *Store) archiveLabel() string {
+	if doc, err := s.load(); err == nil {
+		if v := doc.stored("milestone"); v != "" && checkVersion(v) == nil {
+			return v
+		}
+	}
+	return "archived-" + s.Now().Format("20060102")
+}
+
+// A Todo is an idea for later.
+type Todo struct{ Title, Area, Problem, ProblemFile, Solution string }
+
+type todoDoc struct {
+	Added   bool   `json:"added"`
+	File    string `json:"file"` // relative to the project's root
+	Pending int    `json:"pending"`
+}
+
+// AddTodo writes a file for an idea into todos/pending and updates their number in STATE.md.
+func (s *Store) AddTodo(ctx context.Context, t Todo) (r Result, err error) {
+	t.Title = textline.Join(strings.TrimSpace(t.Title))
+	slug := slugOf(t.Title)
+	if slug == "" {
+		return Result{}, usagef("a title is required: todo add --title TEXT")
+	}
+	if err := checkTexts("--title", t.Title, "--area", t.Area); err != nil {
+		return Result{}, err
+	}
+	problem, err := textOrFile(s.Root, t.Problem, t.ProblemFile, "problem")
+	if err != nil {
+		return Result{}, err
+	}
+	text := fmt.Sprintf("---\ncreated: %s\ntitle: %s\narea: %s\n---\n\n## Problem\n\n%s\n\n## Solution\n\n%s\n",
+		isoTime(s.Now()), yaml(t.Title, ""), yaml(cmp.Or(textline.Join(t.Area), "general"), ""),
+		cmp.Or(strings.TrimSpace(problem), t.Title), cmp.Or(strings.TrimSpace(t.Solution), "TBD"))
+	err = s.locked(ctx, func() error {
+		dir := filepath.Join(s.Planning, "todos", "pending")
+		if err := durable.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+		path := filepath.Join(dir, localDate(s.Now())+"-"+slug+".md")
+		for n := 2; paths.Exists(path); n++ {
+			path = filepath.Join(dir, fmt.Sprintf("%s-%s-%d.md", localDate(s.Now()), slug, n))
+		}
+		if err := durable.Replace(path, nil, []byte(text)); err != nil {
+			return err
+		}
+		doc := todoDoc{true, s.Place().rel(path), pendingTodos(s.Planning)}
+		r = result(doc, doc.File)
+		if _, err := os.Stat(s.Path()); errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		_, err := s.compareAndWrite(writing{note: true, also: true}, func(d *draft) error {
+			syncTodos(d, doc.Pending)
+			return nil
+		})
+		return err
+	})
+	return r, err
+}
+
+// slugOf returns a title as the name of a file: letters and digits, with hyphens between.
+func slugOf(title string) string {
+	words := strings.FieldsFunc(strings.ToLower(title), func(r rune) bool {
+		return r >= 0x80 || !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
+	slug := strings.Join(words, "-")
+	return strings.Trim(slug[:min(len(slug), 60)], "-")
+}
