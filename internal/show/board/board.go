@@ -19,7 +19,7 @@ import (
 	"greenlight/internal/base/term"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/project"
-	"greenlight/internal/show/facts"
+	look "greenlight/internal/show/live"
 )
 
 // A Config is what a board needs.
@@ -61,7 +61,7 @@ func Run(ctx context.Context, cfg Config) error {
 // Still returns the first frame of a fully loaded board of that size, for output that isn't a
 // terminal.
 func Still(cfg Config, width, height int) (string, error) {
-	s := look(cfg, facts.NewReader(cfg.Project))
+	s := snapshotOf(look.Now(cfg.source()))
 	if s.err != nil {
 		return "", s.err
 	}

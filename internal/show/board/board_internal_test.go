@@ -15,6 +15,7 @@ import (
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/project"
 	"greenlight/internal/run/project/projecttest"
+	look "greenlight/internal/show/live"
 	"greenlight/internal/show/view"
 	"greenlight/internal/state/eta"
 )
@@ -411,7 +412,7 @@ func BenchmarkFirstFrame(b *testing.B) {
 		cfg := Config{Project: pr, Paint: plain, Plan: func(now time.Time) (*plan.Plan, error) { return pr.Plan(now, pr.Options()) }}
 		fresh := newBoard(cfg)
 		fresh.Update(tea.WindowSizeMsg{Width: 120, Height: 40})
-		fresh.Update(look(cfg, nil))
+		fresh.Update(snapshotOf(look.Glance(cfg.source())))
 		if frame := fresh.screen(); !strings.Contains(frame, "Blocked (99") {
 			b.Fatal(frame)
 		}

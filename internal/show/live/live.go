@@ -46,7 +46,7 @@ func Follow(ctx context.Context, src Source, send func(Look)) {
 	tick := time.NewTicker(looks)
 	defer tick.Stop()
 	reader := facts.NewReader(src.Project)
-	send(take(src, nil))
+	send(Glance(src))
 	for {
 		last := take(src, reader)
 		send(last)
@@ -64,6 +64,12 @@ func Follow(ctx context.Context, src Source, send func(Look)) {
 		}
 	}
 }
+
+// Glance returns a look with only what is fast to read.
+func Glance(src Source) Look { return take(src, nil) }
+
+// Now returns a look with everything.
+func Now(src Source) Look { return take(src, facts.NewReader(src.Project)) }
 
 // wait returns when it is time to look again; false once ctx has ended.
 func (src Source) wait(ctx context.Context, w *watch.Watcher, last Look, tick <-chan time.Time) bool {
