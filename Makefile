@@ -34,12 +34,7 @@ golangci-lint:
 	$(GO) run $(GOLANGCI_LINT) run ./...
 
 # All that is too heavy for CI; about an hour. .ci/run does a few seconds of each.
-check-heavy: race index torture chaos two-binaries pages fuzz package bench bench-packages test-claude test-gsd
-
-# The scripts with an index in the smallest project, and without one in any.
-index:
-	GL_INDEX=always $(GO) test -count=1 -timeout 30m ./cmd/gl
-	GL_INDEX=off $(GO) test -count=1 -timeout 30m ./cmd/gl
+check-heavy: race torture chaos two-binaries pages fuzz package bench bench-packages test-claude test-gsd
 
 # The long forms of the tests that hammer the state with many processes, kills and editors, and of the one that follows every
 # advice; some minutes.
@@ -60,7 +55,7 @@ STORM = 30m
 # The long forms of the tests that kill drains, wrappers, agents and tmux at random instants, and the nights with every ending and
 # every fault.
 chaos:
-	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 60m ./internal/run/attempt ./internal/run/scheduler ./internal/run/runner
+	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 60m ./internal/run/wrapper ./internal/run/scheduler ./internal/run/runner
 	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 30m -run '^TestScript$$/^night(_counted)?$$' ./cmd/gl
 	GREENLIGHT_STORM=$(STORM) $(GO) test -count=1 -timeout 120m -v -run '^TestStorm' ./internal/run/runner
 	$(GO) test -count=1 -timeout 240m -run '^TestKilledAnywhere$$' ./internal/run/lane -stride 7
@@ -140,4 +135,4 @@ docs:
 picture: build
 	$(GO) run tools/picture.go
 
-.PHONY: build demo test race lint golangci-lint check-heavy index torture chaos two-binaries pages eta fuzz package test-claude test-gsd bench bench-json bench-packages sizes docs picture
+.PHONY: build demo test race lint golangci-lint check-heavy torture chaos two-binaries pages eta fuzz package test-claude test-gsd bench bench-json bench-packages sizes docs picture

@@ -35,9 +35,8 @@ Exit codes: 0 done; 1 the slice isn't awaiting approval%s; 2 wrong usage; 3 it i
 func newAccept(app *cmdutil.App) *cobra.Command {
 	var force, tests bool
 	c := &cobra.Command{
-		Use:        "accept ID",
-		SuggestFor: []string{"approve", "ok", "yes", "merge"},
-		Short:      "Approve a waiting slice and mark it complete",
+		Use:   "accept ID",
+		Short: "Approve a slice that awaits your review",
 		Long: `Approve a slice that awaits review and mark it complete. Slices that depend on it can then be built.
 
 A slice that was built in a worktree is complete once it is merged: gl merges and tests it now. If the tests fail, or it
@@ -193,11 +192,11 @@ func landAccepted(ctx context.Context, app *cmdutil.App, l *lane.Queue, built *w
 		return err
 	}
 	if leader != "" {
-		app.IO.Printf("%s is accepted, and landed by the gl slice that runs: %s\n", id,
+		app.IO.Printf("%s is accepted, and the running gl slice merges it: %s\n", id,
 			sanitize.Text(leader))
 		return pr.Tracker.Refresh(ctx)
 	}
-	busy := app.IO.Progress("landing " + id)
+	busy := app.IO.Progress("merging " + id)
 	l.Told = func(line string) {
 		busy.Step(sanitize.Text(line))
 		app.IO.Detail("%s", sanitize.Text(line))

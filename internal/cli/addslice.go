@@ -22,9 +22,8 @@ type addOptions struct {
 func newAddSlice(app *cmdutil.App) *cobra.Command {
 	var o addOptions
 	c := &cobra.Command{
-		Use:        "add-slice NAME",
-		SuggestFor: []string{"add", "new", "create"},
-		Short:      "Add a slice: its file and its entry in GRAPH.json",
+		Use:   "add-slice NAME",
+		Short: "Add a slice: its file and its entry in GRAPH.json",
 		Long: `Add a slice to the project: an entry in GRAPH.json, in that file's own style, and the slice's file, under one lock. In a
 legacy project, add a row to STATE.md. The id is the next free S-{n}. It is printed to stdout, with nothing else.
 

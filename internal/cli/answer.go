@@ -15,9 +15,8 @@ import (
 
 func newAnswer(app *cmdutil.App) *cobra.Command {
 	return &cobra.Command{
-		Use:        "answer ID TEXT",
-		SuggestFor: []string{"reply", "respond", "tell"},
-		Short:      "Answer a waiting slice's question and continue it",
+		Use:   "answer ID TEXT",
+		Short: "Answer a slice's question, so that it goes on",
 		Long: `Answer the question of a waiting slice. The answer is added to the slice's decisions, and the slice keeps its step: the next or
 running gl slice continues with the same agent, worktree and conversation, with the answer in the prompt.
 

@@ -11,7 +11,7 @@ func newAssess(app *cmdutil.App) *cobra.Command {
 	var o taskOptions
 	return o.flags(app, &cobra.Command{
 		Use:   "assess [part]",
-		Short: "Find gaps and risks in existing code, and what to wrap first",
+		Short: "Find gaps and risks in existing code, and what to wrap",
 		Long: `Run an agent that looks for gaps and risks in the code, or one part of it, and says what to wrap first: /gl:assess. It
 works in any git repository. It is done when the agent has written .greenlight/ASSESS.md.`,
 		Example: "  gl assess\n  gl assess internal/payment",

@@ -19,9 +19,8 @@ import (
 
 func newAttach(app *cmdutil.App) *cobra.Command {
 	return &cobra.Command{
-		Use:        "attach [id]",
-		SuggestFor: []string{"tmux", "watch"},
-		Short:      "Attach to the tmux session of running agents, or to one slice's pane",
+		Use:   "attach [ID]",
+		Short: "Attach to the agents' tmux session, or to a slice's pane",
 		Long: `Attach this terminal to the project's tmux session; detach with tmux's own key (C-b d).
 
 Inside another tmux the session comes up in a popup, where all keys are the session's: C-b d closes it. A tmux before 3.2 has no

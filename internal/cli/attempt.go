@@ -24,6 +24,7 @@ import (
 	"greenlight/internal/run/executor"
 	"greenlight/internal/run/project"
 	"greenlight/internal/run/runner"
+	"greenlight/internal/run/wrapper"
 )
 
 // yield is the delay of STATE.md after an attempt's end: the process that fills the slot needs the
@@ -53,7 +54,7 @@ func runAttempt(ctx context.Context, app *cmdutil.App, args []string) error {
 	show := func(line string) { fmt.Fprintln(app.IO.Out, line) }
 	if o.pane {
 		if app.Environ, err = pr.Runs.Files.TakeEnv(rec); err != nil {
-			return errors.Join(attempt.ErrLate, err)
+			return errors.Join(wrapper.ErrLate, err)
 		}
 		v := newPaneView(app.IO.Out)
 		defer v.close()
@@ -134,24 +135,24 @@ func (o wrapperOptions) claimed() (*project.Project, *attempt.Record, error) {
 	}
 	rec, err := pr.Runs.Get(o.id, o.n)
 	if err != nil || rec.ID.Token != o.token || rec.Life.Phase != plan.Claimed {
-		return nil, nil, &cmdutil.ExitError{Code: cmdutil.ExitFailed, Err: attempt.ErrLate}
+		return nil, nil, &cmdutil.ExitError{Code: cmdutil.ExitFailed, Err: wrapper.ErrLate}
 	}
 	return pr.Whose(rec), rec, nil
 }
 
 func newWrapper(app *cmdutil.App, pr *project.Project, local *executor.Local, stop <-chan os.Signal,
-	show func(line string)) *attempt.Wrapper {
+	show func(line string)) *wrapper.Wrapper {
 	env, agentEnv := runner.TakeAgentEnv(app.Environ)
 	os.Unsetenv(runner.AgentEnv) // git inherits ours
 	settler := pr.Settler()
 	settler.Executor = local
 	config := pr.Config
-	return &attempt.Wrapper{Settler: settler, Options: attempt.Options{
+	return &wrapper.Wrapper{Settler: settler, Options: wrapper.Options{
 		Root: pr.Root, Env: append(agent.ScrubEnv(env), pr.AgentEnv()...),
 		AgentEnv: agentEnv, Stop: stop,
-		Limits:     attempt.Limits{Silent: config.Silent, Tool: config.Tool, Result: config.Result},
+		Limits:     wrapper.Limits{Silent: config.Silent, Tool: config.Tool, Result: config.Result},
 		SetupLimit: config.Git.SetupLimit,
-		Tests: attempt.Tests{Limit: config.Test.Limit, Pattern: config.Test.Pattern,
+		Tests: wrapper.Tests{Limit: config.Test.Limit, Pattern: config.Test.Pattern,
 			Removable: config.Test.Removable},
 		Every: config.Git.SnapshotEvery, WindowPercent: config.WindowPercent,
 		Confine: config.Sandbox == project.SandboxBwrap,

@@ -15,9 +15,8 @@ import (
 
 func newBoard(app *cmdutil.App) *cobra.Command {
 	return &cobra.Command{
-		Use:        "board",
-		SuggestFor: []string{"ui", "tui", "top", "dashboard"},
-		Short:      "Show a live board of the slices",
+		Use:   "board",
+		Short: "Show a live board of the slices",
 		Long: `Show the slices by where they stand, while that changes: the board, the graph, the timeline, the merge queue and the costs (Tab). On the
 selected slice a key runs the gl command for it; ? lists the keys. The board is only a view: closing it stops nothing.
 

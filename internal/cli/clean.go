@@ -21,9 +21,8 @@ type cleanOptions struct{ dryRun, yes, json bool }
 func newClean(app *cmdutil.App) *cobra.Command {
 	var o cleanOptions
 	c := &cobra.Command{
-		Use:        "clean [ID...]",
-		SuggestFor: []string{"prune", "gc", "tidy", "cleanup"},
-		Short:      "Remove worktrees whose work is contained elsewhere",
+		Use:   "clean [ID...]",
+		Short: "Remove worktrees whose work is contained elsewhere",
 		Long: `List the worktrees of slices with the reason to remove or keep each, and remove those that aren't needed: the slice is complete,
 the target has the work of its branch, the worktree has no uncommitted, staged or ignored files except those that setup made, and
 it isn't in use. An interrupted removal is completed. Branches stay: gl salvage lists them. Worktrees of slices that aren't complete

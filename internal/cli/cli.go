@@ -57,9 +57,13 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 		printStatusline(app, compact)
 		return cmdutil.ExitOK
 	}
+	args, err := guessed(args)
+	if err != nil {
+		return cmdutil.Exit(app.IO, err)
+	}
 	root := newRoot(app, soleCommand(args))
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	err = root.ExecuteContext(ctx)
 	if word, ok := strings.CutPrefix(fmt.Sprint(err), "unknown command "); ok &&
 		!errors.As(err, new(*cmdutil.ExitError)) {
 		if word, unquoteErr := strconv.QuotedPrefix(word); unquoteErr == nil {
@@ -75,7 +79,9 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 	return cmdutil.Exit(app.IO, err)
 }
 
-const aboutGl = `Greenlight runs coding agents through your task graph, in parallel, and survives crashes.` + "\n" + cmdutil.ExitHelp + `
+const tagline = "Greenlight (gl) runs coding agents through your task graph, in parallel, and survives crashes."
+
+const aboutGl = tagline + "\n\nCalled alone, gl shows where this project is and what comes next.\n" + cmdutil.ExitHelp + `
 
 If its output is closed, gl ends by SIGPIPE like any Unix filter (141 in a shell), but gl slice keeps running and exits by
 the result of the work. Output that can't be written for another reason is an error (1).`
@@ -101,6 +107,7 @@ func newRoot(app *cmdutil.App, only string) *cobra.Command {
 	root.SetIn(app.IO.In)
 	root.SetFlagErrorFunc(cmdutil.FlagError)
 	globalFlags(app, root)
+	withFront(app, root)
 	var order []*cobra.Command
 	for _, g := range commandGroups() {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
@@ -124,11 +131,14 @@ func newRoot(app *cmdutil.App, only string) *cobra.Command {
 	return root
 }
 
+// noCommand is what gl alone needs of the commands.
+const noCommand = "-"
+
 // soleCommand returns the command that the arguments certainly name, "" if only the whole tree can
-// tell: for aliases, typing errors, leading flags, help and completions.
+// tell: for typing errors, leading flags, help and completions.
 func soleCommand(args []string) string {
 	if len(args) == 0 {
-		return ""
+		return noCommand
 	}
 	for _, g := range commandGroups() {
 		for _, maker := range g.commands {

@@ -12,7 +12,7 @@ func newCompletion(app *cmdutil.App) *cobra.Command {
 	var plain bool
 	c := &cobra.Command{
 		Use:   "completion SHELL",
-		Short: "Print a shell completion script for bash, zsh, fish or PowerShell",
+		Short: "Print a completion script for bash, zsh, fish, PowerShell",
 		Long: `Print a script that completes commands, flags and their values, and the ids of this project's slices with their names.
 SHELL is bash, zsh, fish or powershell. Bash needs the bash-completion package.
 

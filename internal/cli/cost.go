@@ -35,9 +35,8 @@ type costDoc struct {
 func newCost(app *cmdutil.App) *cobra.Command {
 	o := costOptions{}
 	c := &cobra.Command{
-		Use:        "cost",
-		SuggestFor: []string{"money", "tokens", "spend", "usage"},
-		Short:      "Show what agents cost, by slice, agent or day",
+		Use:   "cost",
+		Short: "Show what agents cost, by slice, agent or day",
 		Long: `Show what agents cost in dollars and tokens, failed attempts included, as they report it themselves. What an agent doesn't
 report is unknown, and counted apart. The journal is the source: what it has rotated away isn't counted.
 

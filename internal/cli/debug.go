@@ -24,8 +24,8 @@ import (
 func newDebug(app *cmdutil.App) *cobra.Command {
 	var asJSON, runTests bool
 	c := &cobra.Command{
-		Use:   "debug [id]",
-		Short: "Report everything about a slice, or about this project's setup",
+		Use:   "debug [ID]",
+		Short: "Report everything about a slice, or the project's setup",
 		Long: `Report everything about a slice: its fields, the reason for its state, its claim, its attempts and the end of the last
 log, the project's test command, the last commits to its files and what has changed in them since, its checkpoints, what is
 built in its worktree and isn't merged, its contracts and its decisions. Without an id, report the tools and their versions, the settings in config.json, the gl

@@ -19,9 +19,8 @@ import (
 func newDoctor(app *cmdutil.App) *cobra.Command {
 	var fix, asJSON bool
 	c := &cobra.Command{
-		Use:        "doctor",
-		SuggestFor: []string{"fsck", "validate", "verify"},
-		Short:      "Check everything, and say what to do",
+		Use:   "doctor",
+		Short: "Check everything, and say what to do",
 		Long: `Check the project: slice files, graph, claims, attempts, leftovers of dead processes, worktrees, STATE.md, project-state.json,
 config.json, the tools and their versions, and what git should ignore. Each finding says where it is, what is wrong, and
 what helps. An error keeps slices from being built, a warning is wrong but blocks nothing, a note is worth knowing.

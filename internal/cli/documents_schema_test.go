@@ -34,6 +34,7 @@ type document struct {
 // documents lists every command with --json. After a change here or to one of the types, run make
 // docs.
 var documents = []document{
+	{"gl --json", frontDoc{}, false, "front"},
 	{"gl add-slice NAME --json", addDoc{}, false, "add-slice"},
 	{"gl budget --json", budgetDoc{}, false, "budget"},
 	{"gl changelog --json", changelog.Document{}, false, "changelog"},

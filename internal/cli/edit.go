@@ -19,9 +19,8 @@ import (
 
 func newEdit(app *cmdutil.App) *cobra.Command {
 	return &cobra.Command{
-		Use:        "edit ID",
-		SuggestFor: []string{"open", "vi", "change"},
-		Short:      "Edit a slice's file in your editor",
+		Use:   "edit ID",
+		Short: "Edit a slice's file in your editor",
 		Long: `Open a copy of a slice's file in $VISUAL, $EDITOR or vi, check the edited copy, and replace the file. A copy that gl couldn't read
 back is refused, and so is one of a file that was changed meanwhile; your text is then kept, and gl prints its path.
 

@@ -37,9 +37,8 @@ type eventsOptions struct {
 func newEvents(app *cmdutil.App) *cobra.Command {
 	var o eventsOptions
 	c := &cobra.Command{
-		Use:        "events",
-		SuggestFor: []string{"journal", "history", "activity"},
-		Short:      "Show what happened",
+		Use:   "events",
+		Short: "Show what happened",
 		Long: `Show the project's journal, one line per event: what gl and its agents did, and what people decided. Times are local.
 
 --since takes how long ago (2h, 7d), a time of day (22:30), a day (2026-03-01) or a time (2026-03-01T22:30:00Z).
@@ -198,9 +197,9 @@ func eventText(e journal.Event) string {
 func happened(e journal.Event) string {
 	switch e.Kind {
 	case journal.DrainStarted:
-		return "drain started"
+		return "run started"
 	case journal.DrainEnded:
-		return "drain ended: " + withDetail(e.Reason, e.Detail)
+		return "run ended: " + withDetail(e.Reason, e.Detail)
 	case journal.Claimed:
 		if e.By != "" {
 			return "claimed by " + e.By
@@ -296,11 +295,11 @@ func laneText(e journal.Event) string {
 	target := orUnknown(e.Target)
 	switch {
 	case e.Kind == journal.Merge && e.Outcome == journal.Conflicts:
-		return "conflicts with what has landed: " + e.Detail
+		return "conflicts with merged work: " + e.Detail
 	case e.Kind == journal.Merge:
-		return "merges with what has landed"
+		return "merges cleanly"
 	case e.Kind == journal.Landed:
-		return withDetail("landed", e.Detail)
+		return withDetail("tested", e.Detail)
 	case e.Kind == journal.Delivered && e.Outcome == "undone":
 		return "taken back on " + target
 	case e.Kind == journal.Delivered:
@@ -308,7 +307,7 @@ func laneText(e journal.Event) string {
 	case e.Kind == journal.PullRequest:
 		return "in a pull request: " + e.Detail
 	case e.Kind == journal.Undelivered:
-		return "can't be merged into " + target + ": " + withDetail(e.Reason, e.Detail)
+		return "tested, not merged into " + target + " yet: " + withDetail(e.Reason, e.Detail)
 	}
 	text := "tests pass"
 	if e.Outcome != "green" {

@@ -31,9 +31,8 @@ func newGraph(app *cmdutil.App) *cobra.Command {
 	var o graphOptions
 	var asJSON bool
 	c := &cobra.Command{
-		Use:        "graph",
-		SuggestFor: []string{"tree", "deps", "dag"},
-		Short:      "Show the dependency graph",
+		Use:   "graph",
+		Short: "Show the dependency graph",
 		Long: `Show the dependency graph. The text format is a list in which every slice comes after its dependencies; slices of the
 same depth are in launch order. Each line has the slice's state, name and dependencies. A * marks the critical path, the
 longest chain of slices still to be built. A ? after an id marks an unknown slice.

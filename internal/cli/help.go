@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,30 +11,51 @@ import (
 	"greenlight/internal/base/term"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/cli/iostreams"
-	"greenlight/internal/run/project"
 )
+
+// A helpGroup is a part of the first help: what a person does at one time.
+type helpGroup struct {
+	title    string
+	commands string // their names, separated by spaces
+}
+
+// firstHelp returns the commands for most days. The others are for scripts, agents and rare
+// moments; gl help --all has them.
+func firstHelp() []helpGroup {
+	return []helpGroup{
+		{"Start", "demo do init add-slice"},
+		{"Run", "slice stop retry hold"},
+		{"Look", "status board why logs diff report"},
+		{"Answer", "review accept reject answer say"},
+		{"Keep", "land undo settings doctor"},
+	}
+}
 
 // newHelp returns gl help. The texts are gl's own, because cobra's sort the commands and ignore the
 // screen's width.
 func newHelp(app *cmdutil.App, root *cobra.Command, order []*cobra.Command) *cobra.Command {
+	all := false
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
 		// An error of the pager is one of stdout, which is remembered.
 		_ = app.Page(func() error {
-			if c == root {
-				app.IO.Printf("%s", rootHelp(app, root, order))
-			} else {
+			switch {
+			case c == root && all:
+				app.IO.Printf("%s", wholeHelp(app.IO, root, order))
+			case c == root:
+				app.IO.Printf("%s", rootHelp(app.IO, root))
+			default:
 				app.IO.Printf("%s", commandHelp(app.IO, c))
 			}
 			return nil
 		})
 	})
-	return &cobra.Command{
+	c := &cobra.Command{
 		Use:   "help [command]",
-		Short: "Show all commands and this project's state, or a command's usage",
-		Long: `Show all commands and, in a project, its state; or the usage of one command.
+		Short: "Show the commands for most days, or a command's usage",
+		Long: `Show the commands for most days, or with --all every one; or the usage of one command; or a topic.
 
 Exit codes: 0 shown; 2 no such command.`,
-		Example: "  gl help\n  gl help slice\n  gl help state claim",
+		Example: "  gl help\n  gl help --all\n  gl help slice\n  gl help state claim\n  gl help agents",
 		ValidArgsFunction: func(_ *cobra.Command, have []string,
 			word string) ([]string, cobra.ShellCompDirective) {
 			return completeCommands(root, have, word), cobra.ShellCompDirectiveNoFileComp
@@ -43,7 +63,7 @@ Exit codes: 0 shown; 2 no such command.`,
 		// help doesn't fail on a flag's value
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 		RunE: func(_ *cobra.Command, a []string) error {
-			c, rest, err := root.Find(a)
+			c, rest, err := root.Find(helpFor(a))
 			if err != nil || len(rest) > 0 {
 				return noSuchCommand(root, a)
 			}
@@ -51,6 +71,23 @@ Exit codes: 0 shown; 2 no such command.`,
 			return c.Help()
 		},
 	}
+	c.Flags().BoolVar(&all, "all", false, "list every command")
+	return c
+}
+
+// helpFor returns the command whose help a person wants who takes another word for it.
+func helpFor(a []string) []string {
+	if len(a) != 1 {
+		return a
+	}
+	g, ok := guessOf(a[0])
+	switch {
+	case !ok || soleCommand(a) != "":
+		return a
+	case g.runs != "":
+		return strings.Fields(strings.TrimSuffix(g.runs, " --all"))
+	}
+	return strings.Fields(g.offers[0].command)[:1]
 }
 
 func completeCommands(root *cobra.Command, have []string, word string) []string {
@@ -83,36 +120,72 @@ func noSuchCommand(root *cobra.Command, a []string) error {
 	return nil
 }
 
-// rootHelp lists all commands by group, one line each, followed by the state of this project in one
-// line.
-func rootHelp(app *cmdutil.App, root *cobra.Command, order []*cobra.Command) string {
+// rootHelp lists the commands for most days, one line each.
+func rootHelp(out *iostreams.Streams, root *cobra.Command) string {
 	var b strings.Builder
-	screen := app.IO.Width()
+	screen := out.Width()
+	b.WriteString(term.Wrap(root.Short+".", screen, 0) + "\n\nUsage: gl COMMAND [flags]\n")
+	var groups [][]*cobra.Command
+	width := 0
+	for _, g := range firstHelp() {
+		list := inGroup(root, g)
+		groups = append(groups, list)
+		width = max(width, shapeWidth(list))
+	}
+	for i, g := range firstHelp() {
+		b.WriteString("\n" + out.Paint(term.Bold, g.title) + "\n" +
+			listCommands(groups[i], shape, width, screen))
+	}
+	b.WriteString("\n" + term.WrapLines("gl help COMMAND explains a command, gl help --all lists all of them.\n"+
+		"gl alone shows where this project is, and what comes next.", screen) + "\n")
+	return b.String()
+}
+
+// inGroup returns the commands of a group.
+func inGroup(root *cobra.Command, g helpGroup) []*cobra.Command {
+	var list []*cobra.Command
+	for name := range strings.FieldsSeq(g.commands) {
+		i := slices.IndexFunc(root.Commands(), func(c *cobra.Command) bool {
+			return c.Name() == name
+		})
+		if i >= 0 {
+			list = append(list, root.Commands()[i])
+		}
+	}
+	return list
+}
+
+// wholeHelp lists all commands by group, one line each, and the topics.
+func wholeHelp(out *iostreams.Streams, root *cobra.Command, order []*cobra.Command) string {
+	var b strings.Builder
+	screen := out.Width()
 	b.WriteString(term.Wrap(root.Short+".", screen, 0) + "\n\nUsage: gl COMMAND [flags]\n")
 	all := inOrder(root, order)
 	all = slices.DeleteFunc(all, func(c *cobra.Command) bool {
 		return !c.IsAvailableCommand() && c.Name() != "help"
 	})
+	width := 0
+	for _, c := range slices.Concat(all, topics()) {
+		width = max(width, len(c.CommandPath()))
+	}
+	section := func(title string, list []*cobra.Command) {
+		if len(list) > 0 {
+			b.WriteString("\n" + out.Paint(term.Bold, title) + "\n" +
+				listCommands(list, (*cobra.Command).CommandPath, width, screen))
+		}
+	}
 	for _, g := range root.Groups() {
-		var in []*cobra.Command
-		for _, c := range all {
-			if c.GroupID == g.ID {
-				in = append(in, c)
-			}
-		}
-		if len(in) > 0 {
-			b.WriteString("\n" + app.IO.Paint(term.Bold, g.Title) + "\n" +
-				listCommands(in, shapeWidth(all), screen))
-		}
+		section(strings.TrimSuffix(g.Title, ":"),
+			slices.DeleteFunc(slices.Clone(all), func(c *cobra.Command) bool {
+				return c.GroupID != g.ID
+			}))
 	}
-	b.WriteString("\n" + app.IO.Paint(term.Bold, "Flags of every command:") + "\n")
+	b.WriteString("\n" + out.Paint(term.Bold, "Topics of gl help") + "\n")
+	b.WriteString(listCommands(topics(), (*cobra.Command).Name, width, screen))
+	b.WriteString("\n" + out.Paint(term.Bold, "Flags of every command") + "\n")
 	b.WriteString(flagLines(root.PersistentFlags(), screen))
-	b.WriteString("\n" + term.Reflow("gl help COMMAND shows its flags and examples. gl help environment lists environment variables, gl help agents says how "+
-		"agents are run, and gl help rehearsal what can happen in a rehearsal."+
-		"\n"+cmdutil.ExitHelp, screen) + "\n")
-	if line := projectLine(app); line != "" {
-		b.WriteString("\n" + term.Wrap(line, screen, 2) + "\n")
-	}
+	b.WriteString("\n" + term.Reflow("gl help COMMAND shows its flags and examples.\n"+
+		cmdutil.ExitHelp, screen) + "\n")
 	return b.String()
 }
 
@@ -124,13 +197,15 @@ func shapeWidth(list []*cobra.Command) int {
 	return width
 }
 
-// listCommands returns a line for each command; on a narrow screen its description is below it.
-func listCommands(list []*cobra.Command, width, screen int) string {
+// listCommands returns a line for each command, which begins with its name as name gives it; on a
+// narrow screen its description is below it.
+func listCommands(list []*cobra.Command, name func(*cobra.Command) string,
+	width, screen int) string {
 	var b strings.Builder
 	for _, c := range list {
-		line := fmt.Sprintf("  %-*s  %s", width, shape(c), c.Short)
+		line := fmt.Sprintf("  %-*s  %s", width, name(c), c.Short)
 		if screen > 0 && len(line) > screen {
-			line = "  " + shape(c) + "\n" + term.Wrap("      "+c.Short, screen, 6)
+			line = "  " + name(c) + "\n" + term.Wrap("      "+c.Short, screen, 6)
 		}
 		b.WriteString(line + "\n")
 	}
@@ -161,7 +236,7 @@ func commandHelp(out *iostreams.Streams, c *cobra.Command) string {
 			subs = append(subs, sub)
 		}
 	}
-	section("Commands:", listCommands(subs, shapeWidth(subs), screen))
+	section("Commands:", listCommands(subs, shape, shapeWidth(subs), screen))
 	if c.Runnable() {
 		section("Flags:", flagLines(c.LocalFlags(), screen))
 		section("Flags of every command:", flagLines(c.InheritedFlags(), screen))
@@ -253,16 +328,3 @@ func inOrder(root *cobra.Command, order []*cobra.Command) []*cobra.Command {
 
 // shape returns a command's syntax, without the placeholder for flags.
 func shape(c *cobra.Command) string { return strings.TrimSuffix(c.UseLine(), " [flags]") }
-
-// projectLine returns the state of the current project in one line; "" without a project.
-func projectLine(app *cmdutil.App) string {
-	pr, p, err := compactPlan(app, "")
-	switch {
-	case errors.Is(err, project.ErrNoProject), errors.Is(err, project.ErrNoState),
-		errors.Is(err, cmdutil.ErrGone):
-		return ""
-	case err != nil:
-		return "This project: ? slices | ? running"
-	}
-	return "This project: " + barText(p, pr)
-}

@@ -22,9 +22,8 @@ import (
 func newHold(app *cmdutil.App) *cobra.Command {
 	var o holdOptions
 	c := &cobra.Command{
-		Use:        "hold [T]",
-		SuggestFor: []string{"wait", "suspend", "cooldown"},
-		Short:      "Pause launching, or lift a hold",
+		Use:   "hold [T]",
+		Short: "Pause launching agents, or lift a hold",
 		Long: `Show whether launching is paused, pause it until T (for 2h, until 18:30), or lift the holds. While the project is held, nothing is launched;
 agents that run go on. With --agent that is about one agent.
 

@@ -34,7 +34,7 @@ func newInit(app *cmdutil.App) *cobra.Command {
 	var o initOptions
 	c := &cobra.Command{
 		Use:   "init",
-		Short: "Start a project in a conversation with the agent, or create only its files",
+		Short: "Start a project: plan it with an agent, or only its files",
 		Long: `Start a project in a conversation with the agent: the interview, the contracts and the graph of slices (/gl:init). In an
 existing project the agent learns what is already there.` + fmt.Sprintf(talkHelp, "/gl:init", "or the files can't be created") + `
 

@@ -18,8 +18,8 @@ import (
 	"greenlight/internal/cli/iostreams"
 	"greenlight/internal/cli/plugin"
 	"greenlight/internal/core/agent"
-	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/project"
+	"greenlight/internal/run/wrapper"
 	"greenlight/internal/workspace/git"
 )
 
@@ -63,7 +63,7 @@ func startTalk(ctx context.Context, app *cmdutil.App, t talk) error {
 	}
 	env := append(agent.ScrubEnv(app.Environ), "PWD="+t.root)
 	if self, err := os.Executable(); err == nil {
-		env = attempt.WithGL(env, self)
+		env = wrapper.WithGL(env, self)
 	}
 	return fmt.Errorf("start %s: %w", path, syscall.Exec(path, argv, env))
 }
@@ -127,7 +127,7 @@ func planFacts(pr *project.Project) []keyValue {
 	lines := []keyValue{{"slices", totals(p)}}
 	add := func(key string, ids []string) { lines = append(lines, keyValue{key, words.Some(ids)}) }
 	add("running", underWay(p))
-	add("landing", p.Lists.Landing)
+	add("merging", p.Lists.Landing)
 	add("ready", p.Lists.Ready)
 	add("blocked", p.Lists.Blocked)
 	for _, g := range p.Lists.Troubled() {

@@ -17,6 +17,7 @@ import (
 
 // localSchemas lists the commands that only read files, with the schema of their output.
 var localSchemas = map[string][][]string{
+	"front":        {{"--json"}},
 	"roadmap":      {{"roadmap", "--json"}},
 	"changelog":    {{"changelog", "--json"}, {"changelog", "--json", "--milestone", "m1"}, {"changelog", "--json", "--since", "2w"}},
 	"settings":     {{"settings", "--json"}},

@@ -54,6 +54,7 @@ var permits = sync.OnceValue(func() map[string]rule {
 		gsdOnly        = rule{who: forSystem, system: "gsd"}
 	)
 	return map[string]rule{
+		"gl":           {who: forAnyone},
 		"gl accept":    {},
 		"gl add-slice": {}, // agents would build it, at a cost
 		"gl answer":    {},
@@ -224,7 +225,7 @@ func budgetSetting(args []string) (string, string) {
 	if usd == "none" {
 		usd = "0"
 	}
-	return "budget." + args[0] + "_usd", usd
+	return ops.BudgetKey(args[0]), usd
 }
 
 // permitted returns why the caller may not run the command with these arguments; nil if it may.

@@ -105,6 +105,13 @@ func markdownIndex(root *cobra.Command, all []*cobra.Command) string {
 		fmt.Fprintf(&b, "| [%s](%s.md) | %s |\n", asMarkdown(shape(c)), pageName(c),
 			asMarkdown(c.Short))
 	}
+	for _, g := range firstHelp() {
+		fmt.Fprintf(&b, "\n## %s\n\n| | |\n|---|---|\n", g.title)
+		for _, c := range inGroup(root, g) {
+			row(c)
+		}
+	}
+	b.WriteString("\n# Every command\n")
 	for _, g := range root.Groups() {
 		fmt.Fprintf(&b, "\n## %s\n\n| | |\n|---|---|\n", strings.TrimSuffix(g.Title, ":"))
 		for _, c := range all {
@@ -215,6 +222,13 @@ func manPage(c *cobra.Command) string {
 		}
 	}
 	section("DESCRIPTION", paragraphs)
+	if c.Parent() == nil {
+		first := ""
+		for _, g := range firstHelp() {
+			first += ".SS " + g.title + "\n" + manList(inGroup(c, g))
+		}
+		section("COMMANDS FOR MOST DAYS", first)
+	}
 	section("COMMANDS", manList(below(c)))
 	if !topic {
 		section("OPTIONS", manFlags(flagTexts(flags)))

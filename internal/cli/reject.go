@@ -20,9 +20,8 @@ func newReject(app *cmdutil.App) *cobra.Command {
 	var force bool
 	var at places
 	c := &cobra.Command{
-		Use:        "reject ID [TEXT]",
-		SuggestFor: []string{"deny", "no", "refuse", "comment"},
-		Short:      "Reject a waiting slice with a reason, and put it back",
+		Use:   "reject ID [TEXT]",
+		Short: "Send a waiting slice back, with what is wrong",
 		Long: `Reject a slice that awaits review. TEXT says what is wrong with it: it is added to the slice's decisions, and the slice is
 pending again. The next gl slice, or one that is running, has the same agent go on in the same worktree with that in mind.
 

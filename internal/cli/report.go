@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os/exec"
@@ -16,6 +17,7 @@ import (
 	"greenlight/internal/base/shellwords"
 	"greenlight/internal/base/term"
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/core/plan"
 	"greenlight/internal/show/report"
 )
 
@@ -31,14 +33,13 @@ func reportFormats() []string { return []string{"html", "md", "json"} }
 func newReport(app *cmdutil.App) *cobra.Command {
 	var o reportOptions
 	c := &cobra.Command{
-		Use:        "report",
-		SuggestFor: []string{"morning", "summary", "night"},
-		Short:      "Report on the last run: what was merged, what failed, what it cost",
-		Long: `Report on the last run of gl slice: what needs you, what was completed, what failed and why, what it cost, the timeline, and what is
-next. Runs that began less than an hour after the previous one are reported together.
+		Use:   "report",
+		Short: "Report on the last run: what was merged, failed, and cost",
+		Long: `Report on the last run of gl slice: what you have to do, what was merged, what was taken back, what failed and why, what it cost, the
+timeline, and what is next. Runs that began less than an hour after the previous one are reported together.
 
-Without --format, the report is one HTML file, .greenlight/runs/report.html, that needs no network; its verdict and its path are
-printed. With --format html, md or json it is printed.
+Without --format, the report is one HTML file, .greenlight/runs/report.html, that needs no network; its verdict, what you have to do,
+and its path are printed. With --format html, md or json it is printed.
 
 Links lead to the records, in Markdown by their paths from the project's root.
 
@@ -110,12 +111,30 @@ func runReport(ctx context.Context, app *cmdutil.App, o reportOptions) error {
 	if err != nil {
 		return err
 	}
-	app.IO.Printf("%s\n%s\n", term.Wrap(sanitize.Text(d.Verdict), app.IO.Width(), 2),
-		sanitize.Text(path))
+	app.IO.Printf("%s\n", term.Wrap(sanitize.Text(d.Verdict), app.IO.Width(), 2))
+	printToDo(app, d.ToDo())
+	app.IO.Printf("%s\n", sanitize.Text(path))
 	if o.open {
 		return openInBrowser(ctx, app, path)
 	}
 	return nil
+}
+
+// mostToDo is how many lines of what is to be done are printed; the report has all of them.
+const mostToDo = 10
+
+// printToDo prints what a person has to do, with the commands.
+func printToDo(app *cmdutil.App, list []report.Item) {
+	for _, it := range list[:min(len(list), mostToDo)] {
+		text := it.Text
+		if len(it.Next) > 0 {
+			text += ": " + strings.Join(it.Next, plan.Then)
+		}
+		app.IO.Printf("%s\n", term.WrapColumn("  "+sanitize.Line(it.ID)+"  ", sanitize.Line(text), app.IO.Width()))
+	}
+	if n := len(list) - mostToDo; n > 0 {
+		app.IO.Printf("  and %d more in the report\n", n)
+	}
 }
 
 // openInBrowser opens a file with $BROWSER, or with the desktop's opener.
@@ -138,9 +157,14 @@ func openInBrowser(ctx context.Context, app *cmdutil.App, path string) error {
 		}
 		cmd := exec.CommandContext(ctx, program, append(argv[1:], path)...)
 		cmd.Env, cmd.Stdout, cmd.Stderr = app.Environ, app.IO.Err, app.IO.Err
-		if err := cmd.Run(); err != nil {
-			return fmt.Errorf("%s %s: %w", name, path, err)
+		var said bytes.Buffer
+		if app.Getenv("BROWSER") == "" { // a desktop's opener names each browser that it hasn't found
+			cmd.Stderr = &said
 		}
+		if err := cmd.Run(); err != nil {
+			return fmt.Errorf("%s opened no browser (%w): open %s yourself, or set BROWSER", name, err, path)
+		}
+		_, _ = app.IO.Err.Write(said.Bytes())
 		return nil
 	}
 	return fmt.Errorf("no browser: %s is not on PATH; open %s yourself, or set BROWSER",

@@ -24,9 +24,8 @@ import (
 func newRetry(app *cmdutil.App) *cobra.Command {
 	var o retryOptions
 	c := &cobra.Command{
-		Use:        "retry ID...",
-		SuggestFor: []string{"rerun", "redo", "again", "restart"},
-		Short:      "Continue failed or stalled slices",
+		Use:   "retry ID...",
+		Short: "Continue failed or stalled slices",
 		Long: `Continue failed, red, conflicting, interrupted or stalled slices: they are pending again at the step that they had reached, and the
 next gl slice, or one that is running, launches them. A hold because of a missing login ends.
 

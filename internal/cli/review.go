@@ -27,10 +27,9 @@ import (
 func newReview(app *cmdutil.App) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use:        "review [ID...]",
-		SuggestFor: []string{"inbox", "todo", "morning", "next"},
-		Short:      "Go through the slices that wait for a person",
-		Long: `Go through what waits for you, one after the other: questions, slices to approve, and those whose last attempt came to nothing.
+		Use:   "review [ID...]",
+		Short: "Go through what waits for you: questions, work, failures",
+		Long: `Go through what waits for you, one after the other: questions, slices to approve, and those whose last attempt failed.
 For each, gl review shows what was done (summary, changed files, tests, the agent's last words, commands that it proposes to set), and
 asks what to do: accept, reject with a comment, answer, retry, look at the diff, skip, or quit.
 

@@ -29,9 +29,8 @@ type salvageOptions struct {
 func newSalvage(app *cmdutil.App) *cobra.Command {
 	var o salvageOptions
 	c := &cobra.Command{
-		Use:        "salvage [ID]",
-		SuggestFor: []string{"rescue", "restore", "recover", "snapshots", "unstash"},
-		Short:      "List and restore work that was kept in git",
+		Use:   "salvage [ID]",
+		Short: "List and restore work that was kept in git",
 		Long: `List the work that git has of slices that were built in worktrees: branches, worktrees, and the snapshots that gl takes while
 an agent works and whenever one ends. With an ID, list each snapshot of that slice with the command that restores it. It reads
 git alone, so it also works where .greenlight/runs was removed.

@@ -28,9 +28,8 @@ Exit codes: 0 done; 1 it failed; 2 wrong usage, or a value that can't be.`
 func newSettings(app *cmdutil.App) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use:        "settings",
-		SuggestFor: []string{"config", "configure", "options"},
-		Short:      "Show the settings, or change one",
+		Use:   "settings",
+		Short: "Show and explain the settings, or change one",
 		Long: `Show every setting with its value and source, and the model of each agent; or change one. Settings are stored in
 .greenlight/config.json, where a change keeps every other byte. A command's flag overrides the setting.` + settingsExit,
 		Example: `  gl settings
@@ -124,7 +123,7 @@ gl counts tests by the summary that their runner prints. For a runner that it do
 expression with groups named passed, failed or skipped; what it finds in each line adds up. test.timeout_minutes is how
 long the tests may take.
 
-Tests that a slice removes or skips are shown to you before it lands. test.removable names the paths where that isn't asked:
+Tests that a slice removes or skips are shown to you before it is merged. test.removable names the paths where that isn't asked:
 patterns with spaces between them, such as tests/old/*.py.
 
 A command that you set is allowed by that (gl trust). The agents of gl slice can't change settings: what they wanted is

@@ -35,9 +35,8 @@ type sliceOptions struct {
 func newSlice(app *cmdutil.App) *cobra.Command {
 	var o sliceOptions
 	c := &cobra.Command{
-		Use:        "slice [id...]",
-		SuggestFor: []string{"run", "start", "build", "launch", "work"},
-		Short:      "Build slices; in parallel when several are ready",
+		Use:   "slice [ID...]",
+		Short: "Build slices; in parallel when several are ready",
 		Long: `Build slices with one agent each: the named slices, or all that are ready. With --watch, gl builds the whole graph:
 when a slice ends, the next ready one starts, until nothing is running and nothing is ready.
 
@@ -69,7 +68,7 @@ Inside an agent it starts nothing: it prints the whole slice to build, as gl sta
 func (o *sliceOptions) flags(app *cmdutil.App, c *cobra.Command) {
 	f := c.Flags()
 	f.IntVar(&o.max, "max", 0,
-		"run at most `N` attempts at a time in the project, until parallel.max is set (default 4)")
+		"run at most `N` agents at once (default 4)")
 	f.BoolVar(&o.watch, "watch", false,
 		"continue until nothing is ready, refilling slots as slices end")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would happen without changing anything")

@@ -21,7 +21,7 @@ import (
 func newState(app *cmdutil.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "state",
-		Short: "Read and change the state of single slices, safely while other sessions do the same",
+		Short: "Read and change a slice's state, for agents and scripts",
 		Long: `Read and change the state of single slices. Every change is one durable write under the project's lock. Concurrent
 changes don't overwrite each other, and STATE.md is updated.` + "\n" + cmdutil.ExitHelp,
 		Example: `  gl state show S-07 status
@@ -37,9 +37,8 @@ changes don't overwrite each other, and STATE.md is updated.` + "\n" + cmdutil.E
 func newStateShow(app *cmdutil.App) *cobra.Command {
 	var asJSON, whole bool
 	c := &cobra.Command{
-		Use:        "show ID [KEY]",
-		SuggestFor: []string{"show", "get", "cat", "view", "inspect"},
-		Short:      "Print a slice's fields, the value of one, or the whole slice",
+		Use:   "show ID [KEY]",
+		Short: "Print a slice's fields, the value of one, or the whole slice",
 		Long: `Print the fields of a slice's file as key: value lines, with the file's path, or only the value of one key. For a slice
 that is only in the graph, print what is known: its status, name, milestone and dependencies. A key that gl knows and that
 has no value prints nothing.

@@ -31,9 +31,8 @@ type statusOptions struct {
 func newStatus(app *cmdutil.App) *cobra.Command {
 	var o statusOptions
 	c := &cobra.Command{
-		Use:        "status",
-		SuggestFor: []string{"ls", "list", "ps", "st", "progress"},
-		Short:      "Show progress: what is running, ready, blocked or failed",
+		Use:   "status",
+		Short: "Show progress: what is running, ready, blocked or failed",
 		Long: `Show the project's progress: what needs a person, what failed or stalled, what is running, what is ready (in launch order), what
 is blocked and by what, and the recorded tests. Problems in single files are warnings on stderr. STATE.md is updated if it
 can be written.
@@ -227,7 +226,6 @@ const refreshLimit = 2 * time.Second
 func refreshState(ctx context.Context, app *cmdutil.App, pr *project.Project, p *plan.Plan) {
 	ctx, cancel := context.WithTimeout(ctx, refreshLimit)
 	defer cancel()
-	pr.Runs.KeepTallies()
 	if len(p.Reverted()) > 0 {
 		return
 	}

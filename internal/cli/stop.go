@@ -23,9 +23,8 @@ import (
 func newStop(app *cmdutil.App) *cobra.Command {
 	var all, asJSON bool
 	c := &cobra.Command{
-		Use:        "stop [ID...]",
-		SuggestFor: []string{"kill", "cancel", "abort", "end"},
-		Short:      "End agents, keep their work",
+		Use:   "stop [ID...]",
+		Short: "End agents, keep their work",
 		Long: `End the agents of the named slices, or all agents. What they wrote stays. A slice on which no step was reached is pending
 again; any other is stalled until gl retry. A running gl slice --watch goes on with other slices; --all ends it, too.
 

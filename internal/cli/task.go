@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -56,7 +57,7 @@ func (o *taskOptions) flags(app *cmdutil.App, c *cobra.Command) *cobra.Command {
 		f.StringVar(&o.isolation, "isolation", "", "where the agent works: `WHERE` is worktree (a worktree of its own) or shared (default: git.isolation)")
 		cmdutil.CompleteFlag(c, "isolation", project.Isolations)
 	}
-	f.IntVar(&o.max, "max", 0, "wait while `N` attempts are running in the project (default 4)")
+	f.IntVar(&o.max, "max", 0, "wait while `N` agents are running in the project (default 4)")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would happen without changing anything")
 	f.BoolVar(&o.json, "json", false, jsonOfRuns)
 	cmdutil.CompleteFlag(c, "agent", app.Agents)
@@ -248,7 +249,7 @@ func (j *job) taskSummary(res *scheduler.Result) {
 		}
 		if g := r.Landing; g != nil && r.Judged.Outcome.Traits().Success &&
 			res.Lane.Has(r.ID.Work()) {
-			j.app.IO.Printf("  landed on %s: %.10s\n",
+			j.app.IO.Printf("  merged into %s: %.10s\n",
 				sanitize.Text(worktree.Short(g.Target)), g.Commit)
 		}
 		switch {
@@ -401,14 +402,18 @@ func stateless(app *cmdutil.App, err error) error {
 	if planErr != nil {
 		return err
 	}
-	for _, l := range [][2]string{
-		{"Running:", status.Running(p, time.Now())}, {"Merging:", status.Merging(p, time.Now())},
-	} {
-		if l[1] != "" {
-			app.IO.Printf("%s\n", status.Hang(l[0], l[1], app.IO.Width()))
-		}
+	for _, l := range atWork(p, time.Now()) {
+		app.IO.Printf("%s\n", status.Hang(l[0], l[1], app.IO.Width()))
 	}
 	return err
+}
+
+// atWork returns the running and the merging items and tasks, each with a label.
+func atWork(p *plan.Plan, now time.Time) [][2]string {
+	list := [][2]string{
+		{"Running:", status.Running(p, now)}, {"Merging:", status.Merging(p, now)},
+	}
+	return slices.DeleteFunc(list, func(l [2]string) bool { return l[1] == "" })
 }
 
 // notOnPath returns the error for a program that isn't on PATH.

@@ -13,7 +13,7 @@ func topics() []*cobra.Command {
 func newAgentsTopic() *cobra.Command {
 	return &cobra.Command{
 		Use:   "agents",
-		Short: "How gl runs agents, and how they say complete, waiting and failed",
+		Short: "How gl runs agents, and how they say how it went",
 		Long:  agentsText,
 	}
 }

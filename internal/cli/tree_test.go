@@ -168,12 +168,6 @@ func TestDidYouMean(t *testing.T) {
 	for line, want := range map[string]string{
 		"stauts":                      "did you mean status?",
 		"stauts --json":               "did you mean status?",
-		"ls":                          "did you mean gl status?",
-		"ps":                          "did you mean gl status?",
-		"run S-1":                     "did you mean gl slice?",
-		"show S-1":                    "did you mean gl state show?",
-		"kill S-1":                    "did you mean gl stop?",
-		"rm S-1":                      "did you mean gl remove?",
 		"state shwo S-1":              "did you mean show?",
 		"settings modle x y":          "did you mean model?",
 		"status --jsno":               "did you mean --json?",
@@ -214,7 +208,10 @@ func TestSoleCommands(t *testing.T) {
 			}
 		}
 	}
-	for _, args := range [][]string{nil, {"help"}, {"ls"}, {"-C", ".", "status"}, {"__complete", "status", ""}, {"staus"}} {
+	if only := soleCommand(nil); only != noCommand {
+		t.Errorf("gl alone makes %s", only)
+	}
+	for _, args := range [][]string{{"help"}, {"ls"}, {"-C", ".", "status"}, {"__complete", "status", ""}, {"staus"}} {
 		if only := soleCommand(args); only != "" {
 			t.Errorf("%q makes %s alone", args, only)
 		}

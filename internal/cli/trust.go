@@ -21,9 +21,8 @@ type trustOptions struct{ yes, revoke, json bool }
 func newTrust(app *cmdutil.App) *cobra.Command {
 	var o trustOptions
 	c := &cobra.Command{
-		Use:        "trust",
-		SuggestFor: []string{"allow", "approve"},
-		Short:      "Allow the commands that this project's config names",
+		Use:   "trust",
+		Short: "Allow the commands that this project's config names",
 		Long: `Show the commands that .greenlight/config.json names (agents, arguments for claude, the test command, setup and teardown of
 worktrees and their place, directories that a sandbox may write to), and the commands of gates in .specwright/config.json, and ask whether gl may run them. Where slices are built in worktrees, the filters in the
 repository's .git/config are among them, because git runs those while it fills a worktree. A repository that you cloned can name any command there, even under the name claude; gl runs none of them before

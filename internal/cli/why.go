@@ -25,7 +25,7 @@ import (
 func newWhy(app *cmdutil.App) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use:   "why [id]",
+		Use:   "why [ID]",
 		Short: "Explain why a slice isn't running or done, and what to do",
 		Long: `Explain the state of a slice: the reason, the chain of dependencies that blocks it, its last attempts, and the commands
 that help. Without an id, explain every slice that isn't done.

@@ -13,6 +13,7 @@ import (
 
 	"greenlight/internal/base/durable"
 	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/text/textline"
 	"greenlight/internal/cli/ops"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/project"
@@ -128,7 +129,7 @@ func (b *Briefing) attempts() string {
 }
 
 func indented(text string) string {
-	return "    " + strings.ReplaceAll(text, "\n", "\n    ") + "\n"
+	return textline.Indent(text) + "\n"
 }
 
 func (b *Briefing) contracts() string {

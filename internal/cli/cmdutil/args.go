@@ -2,7 +2,6 @@ package cmdutil
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -58,46 +57,25 @@ func OnlySubcommands(c *cobra.Command, a []string) error {
 	return UnknownCommand(c, a[0])
 }
 
-// UnknownCommand returns the usage error for a word that is not a subcommand of c, with the one
-// that was probably meant: a command below c that lists the word in SuggestFor, otherwise the
-// subcommand with the most similar spelling.
+// UnknownCommand returns the usage error for a word that is not a subcommand of c, with the one of
+// the most similar spelling.
 func UnknownCommand(c *cobra.Command, word string) error {
-	hint := ""
-	if meant := suggestedFor(c, word); meant != "" {
-		hint = ", did you mean " + meant + "?"
-	}
-	list := c.CommandPath() + " --help"
-	if c.Parent() == nil {
-		list = c.Name() + " help"
-	}
-	return Usage("unknown command %q for %s%s (%s lists them all)", sanitize.Text(word),
-		c.CommandPath(), hint, list)
-}
-
-func suggestedFor(c *cobra.Command, word string) string {
-	if sub := commandFor(c, word); sub != nil {
-		return sub.CommandPath()
-	}
 	var known []string
 	for _, sub := range c.Commands() {
 		if sub.IsAvailableCommand() {
 			known = append(known, sub.Name())
 		}
 	}
-	return suggest.Match(word, known)
-}
-
-// commandFor returns the command below c for a word of other tools, such as "ls" or "ps".
-func commandFor(c *cobra.Command, word string) *cobra.Command {
-	for _, sub := range c.Commands() {
-		if slices.Contains(sub.SuggestFor, strings.ToLower(word)) {
-			return sub
-		}
-		if found := commandFor(sub, word); found != nil {
-			return found
-		}
+	hint := ""
+	if meant := suggest.Match(word, known); meant != "" {
+		hint = ", did you mean " + meant + "?"
 	}
-	return nil
+	list := c.CommandPath() + " --help"
+	if c.Parent() == nil {
+		list = c.Name() + " help --all"
+	}
+	return Usage("unknown command %q for %s%s (%s lists them all)", sanitize.Text(word),
+		c.CommandPath(), hint, list)
 }
 
 // FlagError turns an error in a flag into a usage error, with the flag that was probably meant.
@@ -113,7 +91,7 @@ func FlagError(c *cobra.Command, err error) error {
 			msg += fmt.Sprintf(", did you mean --%s?", meant)
 		}
 	}
-	return Usage("%s (gl %s --help)", msg, strings.TrimPrefix(c.CommandPath(), "gl "))
+	return Usage("%s (%s --help)", msg, c.CommandPath())
 }
 
 // MustBe returns the end of a usage error: the known words, the given one, and the one that was

@@ -12,7 +12,7 @@ import (
 func New(app *cmdutil.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "gsd",
-		Short: "Read and change a GSD project's .planning, safely beside GSD's own tools",
+		Short: "Read and change a GSD project, beside GSD's own tools",
 		Long: `Work on the state of a GSD project. gl reads .planning as GSD does and changes it under GSD's own locks, so that both can
 work on one project at the same time. A change leaves all other bytes alone.` + "\n" + cmdutil.ExitHelp,
 		Example: `  gl gsd line --compact

@@ -70,9 +70,11 @@ func Cleanables(ctx context.Context, pr *project.Project, ids []string) ([]Clean
 	if len(ids) > 0 {
 		return list, nil
 	}
-	if l, err := repo.Lineages.CleanableLane(); err != nil {
+	lanes, err := repo.Lineages.CleanableLanes()
+	if err != nil {
 		return nil, err
-	} else if l != nil {
+	}
+	for _, l := range lanes {
 		c := Cleanable{N: l.N, Path: l.Path, lineage: l}
 		if c.Remove, c.Why, err = repo.Cleaner.Removable(ctx, l); err != nil {
 			return nil, err

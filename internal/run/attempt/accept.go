@@ -50,7 +50,7 @@ func (w *Writer) PutAccepted(system string, it *plan.Item, l *worktree.Lineage, 
 	}
 	r.Judged.Seen = &plan.Mark{Status: tracker.Verifying, Step: tracker.Verifying,
 		Session: r.ID.Token}
-	if last, err := w.store.lastIn(r, func(*Record) bool { return true }); err != nil {
+	if last, err := w.store.LastIn(r, func(*Record) bool { return true }); err != nil {
 		return nil, err
 	} else if last != nil && last.Landing != nil {
 		r.Landing.Approved = last.Judged.Gate.Open()
@@ -60,9 +60,6 @@ func (w *Writer) PutAccepted(system string, it *plan.Item, l *worktree.Lineage, 
 	}
 	return r, w.putNew(r)
 }
-
-// TellAccepted writes into the journal that the attempt is queued, once its item says so.
-func (s *Store) TellAccepted(r *Record) { s.diary.tell(r, false) }
 
 // DropAccepted takes the attempt back, whose item couldn't be changed.
 func (w *Writer) DropAccepted(r *Record) error { return w.dropLive(r) }

@@ -92,9 +92,9 @@ func (l *Life) lockHeld() (held, known bool) {
 	return held, err == nil
 }
 
-// takeLock takes the lock on the log for this process and its agent; a nil file where locks
+// TakeLock takes the lock on the log for this process and its agent; a nil file where locks
 // don't work. The descriptor can only read: the agent inherits it.
-func takeLock(path string) (f *os.File, number uint64) {
+func TakeLock(path string) (f *os.File, number uint64) {
 	f, err := durable.Open(path)
 	if err != nil {
 		return nil, 0

@@ -2,13 +2,11 @@ package attempt
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 
 	"greenlight/internal/core/gate"
-	"greenlight/internal/state/statedir"
 	"greenlight/internal/workspace/drift"
 	"greenlight/internal/workspace/git"
 )
@@ -76,28 +74,22 @@ func (b *baseline) follow(is *drift.State) *baseline {
 // comparer returns what compares states of a checkout's tests.
 func (c *Conditions) comparer() *drift.Comparer { return &drift.Comparer{Command: c.Test.Line} }
 
-// noteBaseline notes how the tests are before the agent begins. If it can't, they aren't compared,
-// and the verdict says so.
-func (c *checkout) noteBaseline(ctx context.Context) {
-	if c.rec.Conditions.Test == nil {
-		return
-	}
-	last := c.settler.Store.Proofs.baseline(c.rec)
+// NoteBaseline notes how the tests in the checkout are before the attempt's agent begins.
+func (s *Proofs) NoteBaseline(ctx context.Context, r *Record) error {
+	last := s.baseline(r)
 	var before *drift.State
 	if last != nil {
 		before = last.Start
 	}
-	is, err := c.rec.Conditions.comparer().Look(ctx, c.root, before)
+	is, err := r.Conditions.comparer().Look(ctx, Files{s.dir}.root(), before)
+	if err != nil {
+		return err
+	}
 	b := &baseline{Start: is}
-	if err == nil {
-		if last != nil {
-			b = last.follow(is)
-		}
-		err = c.settler.Store.Proofs.putBaseline(c.rec, b)
+	if last != nil {
+		b = last.follow(is)
 	}
-	if c.rec.Conditions.Baseline = err == nil; err != nil {
-		c.note("its tests won't be compared: " + err.Error())
-	}
+	return s.putBaseline(r, b)
 }
 
 // HandOverHere notes the tests that the agent of an attempt in the checkout hands over. Unless told
@@ -136,49 +128,25 @@ type Comparison struct {
 	Allowed []gate.Item // what of it a person has allowed beforehand
 }
 
-// noteTree notes the tree that the agent has left in the checkout, without state files. It is
-// unknown without git, or if another agent has worked there.
-func (c *checkout) noteTree(ctx context.Context) {
-	if c.rec.Place.Lineage != 0 || c.rec.ID.IsTask() || !c.calledComplete(ctx) {
-		return
-	}
-	if beside, err := c.settler.Store.beside(c.rec); err != nil || beside {
-		return
-	}
-	tree, err := git.CheckoutTree(ctx, c.root, statedir.Name)
-	if err != nil && !errors.Is(err, git.ErrNone) && !errors.Is(err, git.ErrMissing) {
-		c.note("the tree that its agent left isn't recorded: " + err.Error())
-	}
-	if err == nil {
-		c.rec.Place.Tree = tree
-	}
-}
-
-// compare compares the tests with how they were at the claim, and notes how they are now for the
-// next attempt.
-func (c *checkout) compare(ctx context.Context) {
-	if !c.rec.Conditions.Baseline {
-		return
-	}
-	b := c.settler.Store.Proofs.baseline(c.rec)
+// Compare compares the tests in the checkout with how they were at the claim, and notes how they
+// are now for the next attempt. The error is of that note; what can't be compared is in the
+// Comparison.
+func (s *Proofs) Compare(ctx context.Context, r *Record, removable []string) (Comparison, error) {
+	b := s.baseline(r)
 	if b == nil {
-		c.rec.Judged.Compared = lost("its file in .greenlight/runs/tests is gone")
-		return
+		return lost("its file in .greenlight/runs/tests is gone"), nil
 	}
-	is, err := c.rec.Conditions.comparer().Look(ctx, c.root, b.Start)
-	if err == nil {
-		c.rec.Judged.Compared, err = b.compare(ctx, c.rec, is)
-		c.rec.Judged.Compared.Allowed = drift.Allowed(c.tests.Removable,
-			c.rec.Judged.Compared.Found, "")
-	}
+	is, err := r.Conditions.comparer().Look(ctx, Files{s.dir}.root(), b.Start)
 	if err != nil {
-		c.rec.Judged.Compared = lost(err.Error())
-		return
+		return lost(err.Error()), nil
 	}
+	found, err := b.compare(ctx, r, is)
+	if err != nil {
+		return lost(err.Error()), nil
+	}
+	found.Allowed = drift.Allowed(removable, found.Found, "")
 	b.Left = is.Files
-	if err := c.settler.Store.Proofs.putBaseline(c.rec, b); err != nil {
-		c.note("how its tests are now can't be noted: " + err.Error())
-	}
+	return found, s.putBaseline(r, b)
 }
 
 // lost makes a person look if there was a baseline that can't be used.

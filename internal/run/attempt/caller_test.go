@@ -19,7 +19,7 @@ import (
 // live puts the record of an attempt at S-1 into the store, whose wrapper is the process.
 func live(t *testing.T, b *bench, wrapper proc.ID) {
 	t.Helper()
-	must(t, b.store.unlocked().putLive(&Record{
+	must(t, b.store.unlocked().Put(&Record{
 		ID:            Identity{Slice: "S-1", N: 2, Token: "2031-05-06T12:00:00Z-abcdef"},
 		Job:           Job{Agent: "x", Program: "x", Argv: []string{"x"}, Stream: "auto", Dir: b.root, Runner: "process"},
 		Life:          Life{Phase: plan.Started, Launcher: proc.Self(), Wrapper: &wrapper, ClaimedAt: noon, StartedAt: &noon},
@@ -100,7 +100,7 @@ func TestMayWorkOn(t *testing.T) {
 		if phase == plan.Queued {
 			r.Landing, r.Place.Lineage, r.Place.Branch, r.Judged.Outcome = &Landing{Queued: noon}, 1, "refs/heads/gl/s/_/greenlight/S-1/1", ""
 		}
-		must(t, b.store.unlocked().putLive(r))
+		must(t, b.store.unlocked().Put(r))
 		if err := me.MayWorkOn(b.store, "S-1"); err == nil {
 			t.Errorf("%s: it may still change its slice", phase)
 		}

@@ -217,7 +217,7 @@ func beforeOf(it plan.Item) tracker.Before {
 func (w *Writer) putNew(r *Record) (err error) {
 	const tries = 5
 	for range tries {
-		if err = w.putLive(r); !errors.Is(err, fs.ErrNotExist) {
+		if err = w.Put(r); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		if err := w.store.Files.Prepare(); err != nil {
@@ -253,7 +253,7 @@ func (s *Store) next(slice string) (int, error) {
 // giveBack undoes a claim that never started an agent. A slice that isn't as the claim left it
 // is being worked on, and only a token of ours is cleared. The lock must be held.
 func (w *Writer) giveBack(tx tracker.Tx, r *Record) error {
-	tx = r.of(tx)
+	tx = r.Tx(tx)
 	it, err := tx.Item(r.ID.Slice)
 	if err != nil && !errors.Is(err, tracker.ErrNotFound) {
 		return err

@@ -38,31 +38,9 @@ const (
 // clean is the continuation as a record has it: bounded, and without what a terminal would obey.
 func (c Continuation) clean() *Continuation {
 	c.Why = sanitize.Line(textline.Collapse(c.Why))
-	c.Why = c.Why[:boundary(c.Why, min(len(c.Why), whyBytes))]
-	c.Output = lastBytes(sanitize.Text(c.Output), outputBytes)
+	c.Why = c.Why[:textline.Boundary(c.Why, min(len(c.Why), whyBytes))]
+	c.Output = textline.Last(sanitize.Text(c.Output), outputBytes)
 	return &c
-}
-
-// lastBytes are the last whole lines of a text that are no longer than n together; of a longer
-// line the end.
-func lastBytes(text string, n int) string {
-	text = strings.Trim(text, "\n")
-	if len(text) <= n {
-		return text
-	}
-	text = text[boundary(text, len(text)-n):]
-	if _, rest, ok := strings.Cut(text, "\n"); ok && rest != "" {
-		text = rest
-	}
-	return "…\n" + text
-}
-
-// boundary is the first place from i on where a character begins.
-func boundary(s string, i int) int {
-	for i < len(s) && s[i]&0xc0 == 0x80 {
-		i++
-	}
-	return i
 }
 
 // goOn has the attempt go on where the last one in its lineage ended: with its conversation, if
@@ -71,7 +49,7 @@ func boundary(s string, i int) int {
 // decides, so that an agent never goes on with one that doesn't know the last work. The lock
 // must be held.
 func (w *Writer) goOn(r *Record, req Request, job agent.Job) error {
-	last, err := w.store.lastIn(r, func(*Record) bool { return true })
+	last, err := w.store.LastIn(r, func(*Record) bool { return true })
 	if err != nil {
 		return err
 	}
@@ -97,7 +75,7 @@ func (w *Writer) goOn(r *Record, req Request, job agent.Job) error {
 		r.Job.Argv = req.Agent.Command(job)
 	}
 	if last.Accepted() { // the conversation is with who built it
-		if last, err = w.store.lastIn(r, func(r *Record) bool {
+		if last, err = w.store.LastIn(r, func(r *Record) bool {
 			return !r.Accepted()
 		}); err != nil || last == nil {
 			return err
@@ -163,7 +141,7 @@ func (w *Writer) beginAgain(r *Record, req Request) error {
 	of := *r
 	if was := req.Place.Lineage.Was; was != nil {
 		of.ID.Slice, of.Place.Lineage, of.ID.N = was.Slice, was.N, 0
-		last, err := w.store.lastIn(&of, func(*Record) bool { return true })
+		last, err := w.store.LastIn(&of, func(*Record) bool { return true })
 		if last == nil || err != nil {
 			return err
 		}
@@ -174,7 +152,7 @@ func (w *Writer) beginAgain(r *Record, req Request) error {
 		return nil
 	}
 	for of.Place.Lineage = r.Place.Lineage - 1; of.Place.Lineage > 0; of.Place.Lineage-- {
-		last, err := w.store.lastIn(&of, func(r *Record) bool {
+		last, err := w.store.LastIn(&of, func(r *Record) bool {
 			return r.Landing != nil && r.Landing.Commit != "" && r.Judged.Outcome == outcome.Done
 		})
 		if err != nil {
@@ -193,8 +171,8 @@ func (w *Writer) beginAgain(r *Record, req Request) error {
 	return nil
 }
 
-// lastIn is the last settled attempt in the record's lineage of which is is true, nil for none.
-func (s *Store) lastIn(r *Record, is func(*Record) bool) (*Record, error) {
+// LastIn is the last settled attempt in the record's lineage of which is is true, nil for none.
+func (s *Store) LastIn(r *Record, is func(*Record) bool) (*Record, error) {
 	settled, err := s.settledTallies()
 	if err != nil || settled[r.ID.Slice].Last.N == 0 {
 		// the first attempt, mostly: no names need be read
@@ -239,7 +217,7 @@ func noteFor(r *Record) string {
 	}
 	text := "Go on with " + what + " where you left off. " + r.Talk.Continues.Why
 	if r.Talk.Continues.Output != "" {
-		text += "\n\n" + indented(r.Talk.Continues.Output)
+		text += "\n\n" + textline.Indent(r.Talk.Continues.Output)
 	}
 	if r.ID.IsTask() {
 		return text + "\n\nBegin with `gl " + strings.TrimPrefix(r.ID.Slice, taskMark) +
@@ -252,10 +230,8 @@ func noteFor(r *Record) string {
 		"the method is the same as before."
 }
 
-func indented(text string) string { return "    " + strings.ReplaceAll(text, "\n", "\n    ") }
-
 // Resumes reports whether the agent is to go on with a conversation.
 func (d *Dialog) Resumes() bool { return len(d.Anew) > 0 }
 
-// beginAnew has the attempt begin a new conversation instead.
-func (d *Dialog) beginAnew(j *Job) { j.Argv, d.Anew, d.Conversation = d.Anew, nil, "" }
+// BeginAnew has the attempt begin a new conversation instead.
+func (d *Dialog) BeginAnew(j *Job) { j.Argv, d.Anew, d.Conversation = d.Anew, nil, "" }

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"greenlight/internal/base/logfile"
 	"greenlight/internal/core/agent"
@@ -66,7 +65,7 @@ func TestClaimGoesOn(t *testing.T) {
 			if !slices.Contains(r.Job.Argv, "--resume") || slices.Contains(argv, "--resume") || !slices.Contains(argv, "/gl:slice S-1") {
 				t.Errorf("by %q, and if there is no conversation by %q", r.Job.Argv, argv)
 			}
-			r.Talk.beginAnew(&r.Job)
+			r.Talk.BeginAnew(&r.Job)
 			if r.Talk.Resumes() || r.Talk.Conversation != "" || !slices.Equal(r.Job.Argv, argv) {
 				t.Errorf("anew: %+v", r)
 			}
@@ -162,7 +161,7 @@ func TestClaimIsToldWhatAPersonSaid(t *testing.T) {
 		"commented": {func(r *Record) { r.Since.Comments = []Comment{{"a.go", 3, "x := 1", "why?"}} }, "A person has looked at your work and sent it back. Put right what the comments on lines say.", "a.go:3\n> x := 1\nwhy?"},
 		"undone": {func(r *Record) {
 			r.Judged.Outcome, r.Since.Undone, r.Landing = outcome.Done, &Undo{Commit: "c", Why: "it breaks"}, &Landing{Commit: "l"}
-		}, "This slice was built and had landed, and a person took it back: it breaks. Its changes are on your branch again, in its first commit. Put right what was wrong with them.", ""},
+		}, "This slice was built and merged, and a person took it back: it breaks. Its changes are on your branch again, in its first commit. Put right what was wrong with them.", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := benchFor(t, map[string]string{"S-1": "pending/none"})
@@ -187,53 +186,6 @@ func TestClaimIsToldWhatAPersonSaid(t *testing.T) {
 				b.write("S-1", "pending", "none", "")
 			}
 		})
-	}
-}
-
-func TestHandoff(t *testing.T) {
-	const own = "refs/heads/gl/s/_/greenlight/S-1/1"
-	on := worktree.Condition{Branch: own}
-	goes := &Continuation{After: 2, Why: "Attempt 2 ended: crashed.", Output: "FAIL a"}
-	for _, tt := range []struct {
-		name string
-		h    handoff
-		want string
-	}{
-		{"the first attempt", handoff{is: on, changed: []string{"?? made-by-setup"}}, ""},
-		{"goes on", handoff{Continuation: goes, is: on, changed: []string{" M a.go", "?? b\x1b[31m\n"}, said: "I ran\nout"},
-			"This attempt goes on with earlier work in the same worktree. Attempt 2 ended: crashed.\n    FAIL a\n" +
-				"Not committed (git status --short):\n     M a.go\n    ?? b\\x1b[31m?\nThe last lines of attempt 2, whose agent you may not be:\n    I ran\n    out"},
-		{"resumes", handoff{Continuation: goes, resumes: true, is: on, said: "I ran"},
-			"This attempt goes on with earlier work in the same worktree. Attempt 2 ended: crashed."},
-		{"many paths", handoff{Continuation: &Continuation{Why: "Why."}, is: on, changed: strings.Split(strings.Repeat("?? x,", 12)+"?? x", ",")},
-			"This attempt goes on with earlier work in the same worktree. Why.\nNot committed (git status --short):\n" +
-				strings.Repeat("    ?? x\n", 10) + "    and 3 paths more"},
-		{"a merge", handoff{is: worktree.Condition{Branch: own, Operation: "merge"}},
-			"A merge isn't finished in the worktree: git status says more. Finish it or abort it before anything else."},
-		{"a rebase, which detaches HEAD", handoff{is: worktree.Condition{Operation: "rebase"}},
-			"A rebase isn't finished in the worktree: git status says more. Finish it or abort it before anything else."},
-		{"detached", handoff{}, "The worktree's HEAD is detached. Your work belongs on the branch gl/s/_/greenlight/S-1/1."},
-		{"another branch", handoff{is: worktree.Condition{Branch: "refs/heads/x"}},
-			"The worktree is on the branch x. Your work belongs on gl/s/_/greenlight/S-1/1."},
-	} {
-		tt.h.branch = own
-		if got := tt.h.text(); got != tt.want {
-			t.Errorf("%s:\n%s\nwant\n%s", tt.name, got, tt.want)
-		}
-	}
-}
-
-func TestLastBytes(t *testing.T) {
-	for _, tt := range []struct {
-		text string
-		n    int
-		want string
-	}{
-		{"", 5, ""}, {"\na\n\n", 5, "a"}, {"one\ntwo\nthree", 9, "…\nthree"}, {"ääää", 3, "…\nä"}, {"one\n", 3, "one"},
-	} {
-		if got := lastBytes(tt.text, tt.n); got != tt.want || !utf8.ValidString(got) {
-			t.Errorf("%q, %d: %q, want %q", tt.text, tt.n, got, tt.want)
-		}
 	}
 }
 

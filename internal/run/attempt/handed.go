@@ -51,7 +51,7 @@ func (s *Proofs) forgetHanded(r *Record) {
 // SentBack returns the tree of the work that a person last sent back in the attempt's lineage,
 // "" for none.
 func (s *Store) SentBack(r *Record) (string, error) {
-	last, err := s.lastIn(r, func(l *Record) bool { return l.Since.Rejected != "" || len(l.Since.Comments) > 0 })
+	last, err := s.LastIn(r, func(l *Record) bool { return l.Since.Rejected != "" || len(l.Since.Comments) > 0 })
 	if err != nil || last == nil {
 		return "", err
 	}

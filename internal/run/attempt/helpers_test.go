@@ -121,7 +121,7 @@ func (b *bench) start(r *Record) *Record {
 	c := *r
 	gone, agent, at := deadID(1), deadID(2), b.now.Add(-time.Minute)
 	c.Life.Phase, c.Life.Wrapper, c.Life.Process, c.Life.StartedAt = plan.Started, &gone, &agent, &at
-	must(b.t, b.store.unlocked().putLive(&c))
+	must(b.t, b.store.unlocked().Put(&c))
 	return &c
 }
 

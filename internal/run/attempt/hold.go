@@ -94,7 +94,7 @@ func (s *HoldFile) Read() (Holds, error) {
 		}
 		for i, h := range file.Holds {
 			if h == nil {
-				return errors.New("has a hold that is none")
+				return errors.New("has an empty hold")
 			}
 			if file.Holds[:i].same(h) != nil {
 				return errors.New("holds the same agent and account twice")
@@ -121,7 +121,7 @@ func checkHold(h *plan.Hold) error {
 	case h.Proven < 0:
 		return fmt.Errorf("counts %d attempts", h.Proven)
 	case !saneTime(h.Until):
-		return fmt.Errorf("until %s is no time to wait for", h.Until.Format(time.RFC3339))
+		return fmt.Errorf("until %s isn't a valid time", h.Until.Format(time.RFC3339))
 	case len(h.Reason) > longestText || len(h.Kind) > longestName || len(h.By) > longestName ||
 		len(h.Agent) > 5*longestName || len(h.Account) > 5*longestName:
 		return errors.New("is longer than any that gl writes")
@@ -195,6 +195,27 @@ func (s *HoldFile) put(r *Record, l *agent.Limit, now time.Time, first time.Dura
 		h.Until, h.Reset = old.Until, old.Reset
 	}
 	h.Until = h.Until.UTC()
+	return s.write(&h)
+}
+
+// PutWindow holds the attempt's account until the window begins anew; if that time is unknown,
+// for a while. A hold that lasts at least as long stays. The lock must be held.
+func (s *HoldFile) PutWindow(r *Record, win *agent.Window, now time.Time,
+	unknown time.Duration) error {
+	h := plan.Hold{
+		Agent: r.Job.Agent, Account: r.Job.Account, Since: now, Until: now.Add(unknown),
+		Kind: plan.HeldByWindow, By: r.ID.Slice, Count: 1,
+		Reason: fmt.Sprintf("%.0f%% of the %s used", win.Percent, win.Words()),
+	}
+	if win.Reset != nil {
+		h.Until = win.Reset.UTC()
+	}
+	if !h.Until.After(now) || !saneTime(h.Until) {
+		return nil
+	}
+	if old := s.All().same(&h); old != nil && !old.Until.Before(h.Until) {
+		return nil
+	}
 	return s.write(&h)
 }
 

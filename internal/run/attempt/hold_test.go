@@ -150,7 +150,7 @@ func TestHoldsOfAccounts(t *testing.T) {
 }
 
 // A slice whose client ends in words that sound like a limit, while others succeed with the same agent, has failed: its
-// words hold nobody again.
+// Words hold nobody again.
 func TestWordsOfALimitAreRefuted(t *testing.T) {
 	words := &agent.Limit{Kind: agent.RateLimit, Reason: "Error: rate limit test failed", Text: true}
 	for name, c := range map[string]struct {

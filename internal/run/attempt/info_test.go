@@ -50,8 +50,8 @@ func TestLast(t *testing.T) {
 	for n := 1; n <= 7; n++ {
 		must(t, s.unlocked().putDone(&Record{ID: Identity{Slice: "S-1", N: n}, Life: Life{Phase: plan.Settled}, Judged: Judgement{Outcome: outcome.Failed}, SchemaVersion: schemaVersion}))
 	}
-	must(t, s.unlocked().putLive(&Record{ID: Identity{Slice: "S-1", N: 7}, Life: Life{Phase: plan.Ended}, SchemaVersion: schemaVersion})) // left by a settler that was killed
-	must(t, s.unlocked().putLive(&Record{ID: Identity{Slice: "S-1", N: 8}, Life: Life{Phase: plan.Started}, SchemaVersion: schemaVersion}))
+	must(t, s.unlocked().Put(&Record{ID: Identity{Slice: "S-1", N: 7}, Life: Life{Phase: plan.Ended}, SchemaVersion: schemaVersion})) // left by a settler that was killed
+	must(t, s.unlocked().Put(&Record{ID: Identity{Slice: "S-1", N: 8}, Life: Life{Phase: plan.Started}, SchemaVersion: schemaVersion}))
 	must(t, os.WriteFile(s.Files.donePath("S-1", 6, outcome.Failed), []byte("{"), 0o644))
 	all, err := s.Last("S-1", "S-2")
 	must(t, err)

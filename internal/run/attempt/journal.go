@@ -35,6 +35,9 @@ func (d diary) tell(r *Record, again bool) {
 	_ = d.journal.Append(eventsOf(r, r.Life.Phase)...)
 }
 
+// Tell writes into the journal how far the attempt is by its record, which is on disk.
+func (s *Store) Tell(r *Record) { s.diary.tell(r, false) }
+
 // retell writes those events of the attempt up to now that the journal lacks. It is for the
 // process that takes over what another process has left: that may have been killed between the
 // record and the event. If the attempt was judged twice, the first verdict may be the one in

@@ -60,7 +60,7 @@ func TestJournalOfKilledSettlers(t *testing.T) {
 					if own {
 						self := proc.Self()
 						r.Life.Wrapper = &self
-						must(t, b.store.unlocked().putLive(r))
+						must(t, b.store.unlocked().Put(r))
 					}
 					b.set("S-1", tt.worked...)
 					r.Judged.Evidence = tt.evidence
@@ -77,7 +77,7 @@ func TestJournalOfKilledSettlers(t *testing.T) {
 							if lost && own { // a process that is killed isn't the one that goes on
 								gone := deadID(1)
 								live.Life.Wrapper = &gone
-								must(t, k.store.unlocked().putLive(live))
+								must(t, k.store.unlocked().Put(live))
 							}
 							_, err := k.settler(k.state).Settle(t.Context(), live)
 							must(t, err)
@@ -102,7 +102,7 @@ func TestJournalOfGivenBack(t *testing.T) {
 	r := b.claim("S-1")
 	b.forget()
 	must(t, b.settler(b.state).GiveBack(t.Context(), r))
-	must(t, b.store.unlocked().putLive(r)) // it was killed before it had removed the record
+	must(t, b.store.unlocked().Put(r)) // it was killed before it had removed the record
 	must(t, b.settler(b.state).GiveBack(t.Context(), r))
 	again := b.claim("S-1")
 	if again.ID.N != r.ID.N {

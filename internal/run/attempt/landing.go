@@ -17,7 +17,7 @@ import (
 
 // In worktree isolation an agent's "complete" is a claim: its attempt is queued for the lane
 // (package lane), which merges and tests the work, and only then makes the slice complete.
-// docs/lane.md is the design.
+// docs/design/merge-queue.md is the design.
 
 // A Landing is how far a queued attempt is. Commits are full hashes.
 type Landing struct {
@@ -42,6 +42,8 @@ type Landing struct {
 	Step string `json:"step,omitempty"`
 	// about how many seconds the step takes, 0 for unknown
 	Takes float64 `json:"takes,omitempty"`
+	// where it is among those that are tested side by side; nil if it isn't
+	Train *plan.InTrain `json:"train,omitempty"`
 	// the base on which it couldn't land: tried again once the lane has moved,
 	Tried string `json:"tried,omitempty"`
 	// or this slice has resolved a conflict in the same paths
@@ -154,7 +156,7 @@ func (s *Settler) Proceed(ctx context.Context, r *Record,
 		}
 		change(disk)
 		now = disk
-		return s.Store.Within(tx.Held()).putLive(disk)
+		return s.Store.Within(tx.Held()).Put(disk)
 	})
 	return now, err
 }
@@ -167,7 +169,7 @@ func (s *Settler) Wait(ctx context.Context, r *Record, change func(*Landing)) er
 			return err
 		}
 		change(disk.Landing)
-		return s.Store.Within(tx.Held()).putLive(disk)
+		return s.Store.Within(tx.Held()).Put(disk)
 	})
 }
 
@@ -179,7 +181,7 @@ func (w *Writer) MarkTaken(slice string, n int) error {
 		return err
 	}
 	r.Landing.Taken = true
-	return w.putLive(r)
+	return w.Put(r)
 }
 
 // An AwayError says that the file of a queued slice is gone or can't be read, as after a git
@@ -190,7 +192,7 @@ type AwayError struct {
 }
 
 func (e *AwayError) Error() string {
-	return fmt.Sprintf("its slice file can't be read, and git may bring it back: %v. Or take it out of the queue: gl stop %s", e.Err, e.Slice)
+	return fmt.Sprintf("its slice file can't be read: %v. Restore it with git, or take the slice out of the queue: gl stop %s", e.Err, e.Slice)
 }
 func (e *AwayError) Unwrap() error { return e.Err }
 
@@ -207,7 +209,7 @@ func (s *Settler) queued(tx tracker.Tx, r *Record) (*Record, plan.Item, error) {
 	if err != nil || disk.Life.Phase != plan.Queued || disk.ID.Token != r.ID.Token {
 		return nil, plan.Item{}, err
 	}
-	tx = disk.of(tx)
+	tx = disk.Tx(tx)
 	it, err := tx.Item(r.ID.Slice)
 	if err == nil {
 		err = s.withdraw(tx, disk, it)
@@ -272,10 +274,10 @@ func (s *Settler) EndLanding(ctx context.Context, r *Record,
 			disk.Judged.Effect = *res.Effect
 		}
 		disk.Landing.Tests = res.Tests
-		if err := s.Store.Within(tx.Held()).putLive(disk); err != nil {
+		if err := s.Store.Within(tx.Held()).Put(disk); err != nil {
 			return err
 		}
-		final, err = s.apply(disk.of(tx), disk, it)
+		final, err = s.apply(disk.Tx(tx), disk, it)
 		return err
 	})
 	if err == nil {
@@ -287,14 +289,14 @@ func (s *Settler) EndLanding(ctx context.Context, r *Record,
 // verifying makes the item that of a queued slice again, if git has brought its file back as it
 // was before.
 func (r *Record) verifying(tx tracker.Tx, it plan.Item) (plan.Item, error) {
-	lander, ok := r.of(tx).(tracker.Lander)
+	lander, ok := r.Tx(tx).(tracker.Lander)
 	if !ok || it.Status == tracker.Verifying && it.Step == tracker.Verifying {
 		return it, nil
 	}
 	if _, err := lander.Enqueue(r.ID.Slice); err != nil {
 		return it, err
 	}
-	it, err := r.of(tx).Item(r.ID.Slice)
+	it, err := r.Tx(tx).Item(r.ID.Slice)
 	mark := it.Mark()
 	r.Judged.Seen = &mark
 	return it, err
@@ -303,7 +305,7 @@ func (r *Record) verifying(tx tracker.Tx, it plan.Item) (plan.Item, error) {
 // stopQueued takes an attempt out of the queue for gl stop, unless it has all but landed.
 func (s *Settler) stopQueued(ctx context.Context, r *Record) (*Record, error) {
 	if r.Landing.Commit != "" {
-		return nil, fmt.Errorf("%s has passed its tests and is landing: it can't be stopped any more", r.ID.Label())
+		return nil, fmt.Errorf("%s has passed its tests and is being merged: it can't be stopped any more", r.ID.Label())
 	}
 	release := tracker.Release
 	if r.Accepted() {

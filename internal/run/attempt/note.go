@@ -93,7 +93,7 @@ func (s *Settler) putBack(ctx context.Context, repo *worktree.Repo, n worktree.N
 		if err := repo.Lineages.PutBack(n); err != nil {
 			return err
 		}
-		if err := s.Store.Within(tx.Held()).putLive(r); err != nil {
+		if err := s.Store.Within(tx.Held()).Put(r); err != nil {
 			return err
 		}
 		if _, err := s.Store.Get(r.ID.Slice, r.ID.N); err != nil { // not what gl has written

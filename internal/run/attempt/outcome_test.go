@@ -272,7 +272,7 @@ func TestOutcomeThatHoldsNobody(t *testing.T) {
 	old := noon.Add(-time.Hour)
 	must(t, writeJSON(b.store.HoldFile.path(), plan.Hold{Since: old, Until: old.Add(time.Minute), Count: 3}))
 	r.Life.Ending, r.Life.EndingDetail = EndCommand, "no such command"
-	must(t, b.store.unlocked().putLive(r))
+	must(t, b.store.unlocked().Put(r))
 	r.Judged.Evidence = exited(1).limited(rateLimit)
 	final, err := b.settler(b.state).Settle(t.Context(), r)
 	must(t, err)
@@ -342,7 +342,7 @@ func TestLiveRecordOfUnknownOutcome(t *testing.T) {
 	b := benchFor(t, map[string]string{"S-1": "pending/none"})
 	r := b.start(b.claim("S-1"))
 	r.Life.Phase, r.Judged.Outcome = plan.Ended, "out_of_paper"
-	must(t, b.store.unlocked().putLive(r))
+	must(t, b.store.unlocked().Put(r))
 	live, bad, err := b.store.Live()
 	must(t, err)
 	if len(live) != 0 || len(bad) != 1 || bad[0].Settled || !strings.Contains(bad[0].Error(), "out_of_paper") {

@@ -1,7 +1,7 @@
-// Package attempt owns what happens to one slice in one agent's hands: the record on disk, the
-// claim, the wrapper's work, the outcome table, settling, and the hold that a rate limit puts
-// on everybody. It doesn't decide which slice is attempted, and it doesn't know how a wrapper
-// is started (package runner) or how many run (package scheduler).
+// Package attempt owns what is known of one slice in one agent's hands: the record on disk, the
+// claim, the rules that give outcomes, settling, and the hold that a rate limit puts on launches.
+// It doesn't decide which slice is attempted, nor how many agents run (package scheduler), and it
+// doesn't run the agent (package wrapper).
 //
 // docs/design.md shows the steps of an attempt and what a kill leaves behind after each.
 package attempt
@@ -181,9 +181,9 @@ type Terms struct {
 	Wraps  bool   `json:"wraps,omitempty"`  // it replaces wrapped code, and may remove the tests that lock that
 }
 
-// unfinished reports whether the item is still what the attempt is to do. A staged one says so
+// Unfinished reports whether the item is still what the attempt is to do. A staged one says so
 // by its step: its system may have no word for being worked on.
-func (l *Life) unfinished(it plan.Item) bool {
+func (l *Life) Unfinished(it plan.Item) bool {
 	if it.Staged {
 		return it.Step == l.Before.Step && plan.Classify(it.Status) != plan.Done
 	}

@@ -18,7 +18,7 @@ func TestUnfinished(t *testing.T) {
 		{Staged: true, Status: "pending", Step: "verifying"}: false,
 		{Staged: true, Status: "complete", Step: "building"}: false,
 	} {
-		if got := r.Life.unfinished(*it); got != want {
+		if got := r.Life.Unfinished(*it); got != want {
 			t.Errorf("%+v: %v", *it, got)
 		}
 	}

@@ -66,7 +66,7 @@ func TestRecoverLeavesTheLiving(t *testing.T) {
 			b := benchFor(t, map[string]string{"S-1": "pending/none"})
 			r := b.start(b.claim("S-1"))
 			r.Life.Wrapper = &wrapper
-			must(t, b.store.unlocked().putLive(r))
+			must(t, b.store.unlocked().Put(r))
 			final, err := b.settler(b.state).Recover(t.Context(), r)
 			must(t, err)
 			if final != nil || len(b.live()) != 1 {
@@ -100,7 +100,7 @@ func TestGiveBack(t *testing.T) {
 			b := benchFor(t, map[string]string{"S-1": tt.before})
 			r := b.claim("S-1")
 			r.Life.Launcher = deadID(1)
-			must(t, b.store.unlocked().putLive(r))
+			must(t, b.store.unlocked().Put(r))
 			b.set("S-1", tt.set...)
 			for range 2 {
 				final, err := b.settler(b.state).Recover(t.Context(), r)
@@ -136,7 +136,7 @@ func TestGiveBackRecordOnly(t *testing.T) {
 	b := benchFor(t, map[string]string{"S-1": "pending/none"})
 	r := b.claim("S-1")
 	r.Life.Launcher = deadID(1)
-	must(t, b.store.unlocked().putLive(r))
+	must(t, b.store.unlocked().Put(r))
 	b.write("S-1", "pending", "none", "")
 	was, err := os.ReadFile(b.file("S-1"))
 	must(t, err)

@@ -85,7 +85,7 @@ func (s *Store) calledBefore(system string, it *plan.Item) *plan.Item {
 // whether there was anything to write.
 func (s *Settler) Rewrite(ctx context.Context, r *Record) (wrote bool, err error) {
 	err = s.Tracker.Do(ctx, func(tx tracker.Tx) error {
-		tx = r.of(tx)
+		tx = r.Tx(tx)
 		lander, lands := tx.(tracker.Lander)
 		now, err := s.Store.Get(r.ID.Slice, r.ID.N) // a person may have reopened it
 		if err != nil || !lands {

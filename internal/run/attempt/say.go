@@ -30,8 +30,8 @@ type Message struct {
 // MaybeAgain is said before a message that an earlier agent may have read.
 const MaybeAgain = "(You may have read this before.) "
 
-// words are the message as its agent is told.
-func (m Message) words() string {
+// Words are the message as its agent is told.
+func (m Message) Words() string {
 	if m.Attempt != 0 {
 		return MaybeAgain + m.Text
 	}
@@ -49,14 +49,14 @@ type sayFile struct {
 	Messages      []Message `json:"messages"`
 }
 
-func (s *Messages) sayPath(work string) string { return filepath.Join(s.dir, "say", work+".json") }
+func (s *Messages) Path(work string) string { return filepath.Join(s.dir, "say", work+".json") }
 
 // Unheard are the messages for a slice's id, or a task's Work, that no agent is known to have,
 // the oldest first. A file that can't be used is an error: what is in it must not be written
 // over.
 func (s *Messages) Unheard(work string) ([]Message, error) {
 	var f sayFile
-	err := readChecked(s.sayPath(work), &f, func() error {
+	err := readChecked(s.Path(work), &f, func() error {
 		if f.SchemaVersion != schemaVersion {
 			return foreign("unknown schema version %d: another version of gl wrote it",
 				f.SchemaVersion)
@@ -75,7 +75,7 @@ func (s *Messages) Unheard(work string) ([]Message, error) {
 }
 
 func (s *Messages) putUnheard(work string, list []Message) error {
-	path := s.sayPath(work)
+	path := s.Path(work)
 	if len(list) == 0 {
 		if err := durable.Remove(path); !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -118,9 +118,9 @@ func workSlice(work string) string {
 	return work
 }
 
-// handOver marks the messages as handed to the attempt, and returns them as they were. The lock
+// HandOver marks the messages as handed to the attempt, and returns them as they were. The lock
 // must be held.
-func (s *Messages) handOver(r *Record, which func(Message) bool) ([]Message, error) {
+func (s *Messages) HandOver(r *Record, which func(Message) bool) ([]Message, error) {
 	list, err := s.Unheard(r.ID.Work())
 	if err != nil {
 		return nil, err
@@ -138,8 +138,8 @@ func (s *Messages) handOver(r *Record, which func(Message) bool) ([]Message, err
 	return handed, s.putUnheard(r.ID.Work(), list)
 }
 
-// heard forgets messages that the attempt's agent has. The lock must be held.
-func (s *Messages) heard(r *Record, ids []string) error {
+// Heard forgets messages that the attempt's agent has. The lock must be held.
+func (s *Messages) Heard(r *Record, ids []string) error {
 	list, err := s.Unheard(r.ID.Work())
 	if err != nil {
 		return err
@@ -178,7 +178,7 @@ func (s *Messages) markSaid(r *Record) error {
 	if len(r.Talk.Said) == 0 {
 		return nil
 	}
-	_, err := s.handOver(r, func(m Message) bool { return r.wasSaid(m.ID) })
+	_, err := s.HandOver(r, func(m Message) bool { return r.wasSaid(m.ID) })
 	return err
 }
 
@@ -231,7 +231,7 @@ func (s *Messages) heardAtStart(r *Record) error {
 	for _, m := range r.Talk.Said {
 		ids = append(ids, m.ID)
 	}
-	return s.heard(r, ids)
+	return s.Heard(r, ids)
 }
 
 // Drop forgets what was said about work that is over, and records that it was never read. The

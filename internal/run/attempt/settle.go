@@ -54,7 +54,7 @@ func (s *Settler) Settle(ctx context.Context, mine *Record) (*Record, error) {
 }
 
 func (s *Settler) settle(tx tracker.Tx, mine *Record) (*Record, error) {
-	tx = mine.of(tx)
+	tx = mine.Tx(tx)
 	if err := s.Store.Files.Prepare(); err != nil { // git clean -x takes the directories too
 		return nil, err
 	}
@@ -137,7 +137,7 @@ func (s *Settler) judge(tx tracker.Tx, r *Record, it plan.Item) error {
 	if r.Life.Phase == plan.Ended && !again {
 		err = errors.Join(err, s.Store.HoldFile.noteStreak(r, now))
 	}
-	if err := errors.Join(err, s.Store.Within(tx.Held()).putLive(r)); err != nil {
+	if err := errors.Join(err, s.Store.Within(tx.Held()).Put(r)); err != nil {
 		return err
 	}
 	s.Store.diary.tell(r, again)
@@ -325,7 +325,7 @@ func (s *Settler) endOrphans(r *Record) error {
 		return nil
 	}
 	lost := executor.Lost{Handle: command.Handle{Process: *r.Life.Process},
-		Marks: r.marks(s.Store.Files.root()), Leaves: executor.Nothing, Grace: endGrace}
+		Marks: s.Store.Files.Marks(r), Leaves: executor.Nothing, Grace: command.EndGrace}
 	if r.Life.Phase == plan.Preparing { // setup may leave a service
 		lost.Leaves = executor.Services
 	}
@@ -343,10 +343,10 @@ func (s *Settler) endOrphans(r *Record) error {
 // instant.
 func Mark(token string) string { return environ.Session + "=" + token }
 
-// marks are the variables by which the processes of the attempt are known: those of its agent, and
+// Marks are the variables by which the processes of the attempt are known: those of its agent, and
 // of the tests in its place.
-func (r *Record) marks(root string) []string {
-	return []string{Mark(r.ID.Token), testrun.MarkOf(root, r.ID.Token)}
+func (f Files) Marks(r *Record) []string {
+	return []string{Mark(r.ID.Token), testrun.MarkOf(f.root(), r.ID.Token)}
 }
 
 // settleOrphan ends what is left of the agent of a wrapper that is gone, and settles the
@@ -357,8 +357,8 @@ func (s *Settler) settleOrphan(ctx context.Context, r *Record) (*Record, error) 
 	}
 	mine := *r
 	s.replay(&mine)
-	s.keepAll(ctx, &mine)
-	lookForWants(ctx, &mine)
+	s.Keep(ctx, &mine)
+	LookForWants(ctx, &mine)
 	return s.Settle(ctx, &mine)
 }
 

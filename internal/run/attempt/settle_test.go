@@ -108,7 +108,7 @@ func TestSettleTwice(t *testing.T) {
 		r := b.start(b.claim("S-1.2"))
 		r.Judged.Evidence = rapid.SampledFrom(evidences()).Draw(t, "evidence")
 		r.Life.Ending = rapid.SampledFrom(endings).Draw(t, "ending")
-		must(t, b.store.unlocked().putLive(r))
+		must(t, b.store.unlocked().Put(r))
 		status, step, _ := strings.Cut(rapid.SampledFrom(worked).Draw(t, "worked"), "/")
 		b.set("S-1.2", "status", status, "step", step)
 		if rapid.Bool().Draw(t, "cleared") {

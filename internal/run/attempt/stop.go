@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"greenlight/internal/base/command"
 	"greenlight/internal/base/proc"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/state/tracker"
@@ -22,7 +23,7 @@ func (s *Store) MarkEnding(ctx context.Context, t tracker.Tracker, r *Record,
 			return nil // settled, or on its way to it
 		}
 		disk.Life.Ending, disk.Life.EndingDetail = why, detail
-		if err := s.Within(tx.Held()).putLive(disk); err != nil {
+		if err := s.Within(tx.Held()).Put(disk); err != nil {
 			return err
 		}
 		s.diary.tellStop(disk)
@@ -52,12 +53,12 @@ func (s *Settler) Stop(ctx context.Context, r *Record) (*Record, error) {
 	case err != nil || r.Life.Phase == plan.Settled:
 		return r, err
 	case r.Life.Wrapper == nil: // it was being stopped before it had one
-		s.keepAll(ctx, r)
+		s.Keep(ctx, r)
 		return s.Settle(ctx, r)
 	}
 	if err := r.Life.Wrapper.Signal(syscall.SIGTERM); err == nil {
 		r.Life.Wrapper.Signal(syscall.SIGCONT) // a stopped process hears nothing else
-		if final := s.await(ctx, r, endGrace+5*time.Second); final != nil {
+		if final := s.await(ctx, r, command.EndGrace+5*time.Second); final != nil {
 			return final, nil
 		}
 		r.Life.Wrapper.Signal(syscall.SIGKILL)
@@ -86,12 +87,12 @@ func (s *Settler) Abandon(ctx context.Context, r *Record) (*Record, error) {
 		return nil, s.GiveBack(ctx, r)
 	}
 	if err := s.Store.MarkEnding(ctx, s.Tracker, r, EndAbandon,
-		"given up: it ran "+where); err != nil {
+		"abandoned: it ran "+where); err != nil {
 		return nil, err
 	}
 	mine := *r
 	s.replay(&mine)
-	s.keepAll(ctx, &mine)
+	s.Keep(ctx, &mine)
 	return s.Settle(ctx, &mine)
 }
 
@@ -104,7 +105,7 @@ func (s *Settler) stopClaimed(ctx context.Context, r *Record) (final *Record, er
 			return err
 		}
 		disk.Life.Ending = EndStop
-		if err := s.Store.Within(tx.Held()).putLive(disk); err != nil {
+		if err := s.Store.Within(tx.Held()).Put(disk); err != nil {
 			return err
 		}
 		s.Store.diary.tellStop(disk)

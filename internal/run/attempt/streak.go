@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"greenlight/internal/base/durable"
+	"greenlight/internal/base/text/textline"
 	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 )
@@ -73,4 +74,4 @@ func (s *HoldFile) noteStreak(r *Record, now time.Time) error {
 		durable.Remove(s.streakPath()))
 }
 
-func cut(text string, n int) string { return text[:boundary(text, min(len(text), n))] }
+func cut(text string, n int) string { return text[:textline.Boundary(text, min(len(text), n))] }

@@ -81,7 +81,7 @@ func (id *Identity) Work() string {
 	return id.Slice
 }
 
-func taskWork(id string, first int) string { return id + "." + itoa(first) }
+func taskWork(id string, first int) string { return id + "." + strconv.Itoa(first) }
 
 // WorkOf is the Work that the request's attempt will have. The lock must be held from here to
 // the claim.
@@ -163,7 +163,7 @@ func (t taskTx) Ask(string, string) (plan.Mark, error)          { return plan.Ma
 func (t taskTx) Undo(string, string) error                      { return nil }
 
 // of is tx as the attempt is to see it.
-func (r *Record) of(tx tracker.Tx) tracker.Tx {
+func (r *Record) Tx(tx tracker.Tx) tracker.Tx {
 	if !r.ID.IsTask() {
 		return tx
 	}
@@ -199,7 +199,7 @@ func (s *Store) Busy(t *Task) error {
 			continue // its leftover
 		}
 		return &AdmitError{Taken: true, Reason: plan.Reason{ID: r.ID.Name(), State: "running",
-			Cause: r.Job.Prompt + " isn't run twice at a time",
+			Cause: r.Job.Prompt + " runs only once at a time",
 			Next:  []string{"gl logs -f " + r.ID.Name(), "gl stop " + r.ID.Name()}}}
 	}
 	return nil
@@ -269,7 +269,7 @@ func (r *Record) Env(scrubbed []string, root string) []string {
 // the summary belongs.
 func marks(r *Record, root string) []string {
 	env := []string{"GREENLIGHT_ROOT=" + root, environ.Session + "=" + r.ID.Token,
-		"GL_ATTEMPT=" + itoa(r.ID.N)}
+		"GL_ATTEMPT=" + strconv.Itoa(r.ID.N)}
 	if !r.ID.IsTask() {
 		return append(env, "GL_SLICE="+r.ID.Slice)
 	}

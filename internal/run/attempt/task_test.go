@@ -35,7 +35,7 @@ func TestWorkOfATask(t *testing.T) {
 		recs = append(recs, r)
 	}
 	recs[2].ID.First = 1
-	must(t, b.store.unlocked().putLive(recs[2]))
+	must(t, b.store.unlocked().Put(recs[2]))
 	for _, tt := range []struct {
 		req  Request
 		want string
@@ -95,7 +95,7 @@ func TestJudgeTask(t *testing.T) {
 		"vanished":             {agent.StreamText, "", nil, outcome.Crashed},
 	} {
 		r := &Record{ID: Identity{Slice: "@quick", N: 1, Token: "t"}, Job: Job{Stream: c.stream}, Life: Life{Ending: c.ending}, Judged: Judgement{Evidence: c.ev}}
-		it, err := r.of(nil).Item(r.ID.Slice)
+		it, err := r.Tx(nil).Item(r.ID.Slice)
 		must(t, err)
 		if got := judged(t, r, it); got.Outcome != c.want {
 			t.Errorf("%s: %s (%s), not %s", name, got.Outcome, got.Detail, c.want)

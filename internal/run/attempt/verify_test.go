@@ -32,7 +32,7 @@ func TestJudgeVerdict(t *testing.T) {
 		{"red", test, &testrun.Verdict{ExitCode: code(2), Reason: "FAIL a"}, "", complete, outcome.Red, "", "tests: exit status 2: FAIL a"},
 		{"time over", test, &testrun.Verdict{TimedOut: true, Signal: "terminated", Seconds: 1800}, "", complete, outcome.Red, "", "tests: not done after 30m"},
 		{"ended by a signal", test, &testrun.Verdict{Signal: "killed"}, "", complete, outcome.Red, "", "tests: signal: killed"},
-		{"beside another", test, nil, besideText, complete, outcome.Done, plan.Unverified, "3 tests, unverified: " + besideText},
+		{"beside another", test, nil, "another worked there", complete, outcome.Done, plan.Unverified, "3 tests, unverified: another worked there"},
 		{"never seen to end", test, nil, "", complete, outcome.Done, plan.Unverified, "3 tests, unverified: gl never saw its tests end"},
 		{"no command", nil, nil, "", complete, outcome.Done, plan.Unverified, "3 tests"},
 		{"reset meanwhile", test, &testrun.Verdict{ExitCode: code(1)}, "", plan.Item{Status: "pending"}, outcome.Stalled, "", "ended without completing"},
@@ -105,14 +105,14 @@ func TestBesideInTheCheckout(t *testing.T) {
 				other = b.start(other)
 			}
 			other.Place.Lineage = c.lineage
-			must(t, b.store.unlocked().putLive(other))
+			must(t, b.store.unlocked().Put(other))
 			if c.phase == plan.Settled {
 				ended := mine.Life.StartedAt.Add(c.ended)
 				other.Life.Phase, other.Judged.Outcome, other.Life.EndedAt = plan.Settled, outcome.Done, &ended
 				must(t, b.store.unlocked().finish(other))
 				must(t, os.Chtimes(b.store.Files.donePath("S-2", 1, outcome.Done), ended, ended))
 			}
-			if got, err := b.store.beside(mine); err != nil || got != c.want {
+			if got, err := b.store.Beside(mine); err != nil || got != c.want {
 				t.Error(got, err)
 			}
 		})

@@ -17,6 +17,7 @@ import (
 
 	"greenlight/internal/base/durable"
 	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/text/textline"
 	"greenlight/internal/workspace/git"
 )
 
@@ -57,9 +58,9 @@ func (w *Wants) paths() []string {
 	return list
 }
 
-// stampWants remembers how the documents are before the agent begins. A later attempt at the
+// StampWants remembers how the documents are before the agent begins. A later attempt at the
 // same task goes on with the work of the first: what that one wrote counts.
-func stampWants(s *Store, r *Record) {
+func (s *Store) StampWants(r *Record) {
 	if r.Task.Wants == nil || r.Task.Wants.Stamped {
 		return
 	}
@@ -106,8 +107,8 @@ func openRegular(path string) (*os.File, error) {
 	return durable.Open(path)
 }
 
-// lookForWants finds out what of it is missing. It runs git, so the lock must not be held.
-func lookForWants(ctx context.Context, r *Record) {
+// LookForWants finds out what of it is missing. It runs git, so the lock must not be held.
+func LookForWants(ctx context.Context, r *Record) {
 	if r.Task.Wants == nil {
 		return
 	}
@@ -185,7 +186,7 @@ func readVerdict(path string) (yes bool, reason string, ok bool) {
 			if reason == "" {
 				reason = "its agent says no, without a reason"
 			}
-			return false, reason[:boundary(reason, min(len(reason), longestVerdict))], true
+			return false, reason[:textline.Boundary(reason, min(len(reason), longestVerdict))], true
 		}
 		return false, "", false
 	}

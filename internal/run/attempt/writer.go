@@ -22,8 +22,8 @@ func (s *Store) Within(held statedir.Held) *Writer {
 	return &Writer{s}
 }
 
-// putLive writes a record that isn't settled.
-func (w *Writer) putLive(r *Record) error {
+// Put writes a record that isn't settled.
+func (w *Writer) Put(r *Record) error {
 	return writeJSON(w.store.Files.livePath(r.ID.Slice, r.ID.N), r.document())
 }
 

@@ -68,6 +68,12 @@ func locate(dir string, getenv func(string) string) (Place, error) {
 	return p, nil
 }
 
+// Checkout returns the top of the checkout that contains dir, as its files tell; "" for none.
+func Checkout(dir, home string) string {
+	_, top := climb(dir, home)
+	return top
+}
+
 // climb goes up to the top of the checkout that contains dir, to home, or to the root
 // directory. near is the first directory on the way with state, top the top of the checkout;
 // both are "" for none.

@@ -72,9 +72,9 @@ var life = [...]state{
 	{
 		name: "preparing", phase: "preparing", by: "wrapper, lineage lock",
 		in: []string{
-			"run/attempt/prepare.go:prepare", "workspace/site/site.go:Make",
-			"workspace/worktree/make.go:Make", "run/attempt/handoff.go:handOff",
-			"run/attempt/session.go:attend", "run/attempt/claimed.go:begin",
+			"run/wrapper/prepare.go:prepare", "workspace/site/site.go:Make",
+			"workspace/worktree/make.go:Make", "run/wrapper/handoff.go:handOff",
+			"run/wrapper/session.go:attend", "run/wrapper/claimed.go:begin",
 		},
 		kill: "a gate, which exits: no agent has run. A settler ends the setup command and " +
 			"gives the claim back; " +
@@ -83,8 +83,8 @@ var life = [...]state{
 	{
 		name: "started", phase: "started", by: "wrapper",
 		in: []string{
-			"base/command/gate.go:Release", "run/attempt/session.go:watch",
-			"run/attempt/keep.go:take", "run/attempt/session.go:exited",
+			"base/command/gate.go:Release", "run/wrapper/session.go:watch",
+			"run/wrapper/keeper.go:take", "run/wrapper/session.go:exited",
 		},
 		kill: "an orphan whose identity is on disk: a settler ends it and all that it started, " +
 			"and reads the log for its result",
@@ -92,7 +92,7 @@ var life = [...]state{
 	{
 		name: "started, agent gone", phase: "started", by: "wrapper or settler, project lock",
 		in: []string{
-			"run/attempt/keep.go:keepAll", "run/attempt/verify.go:verify",
+			"run/attempt/keep.go:Keep", "run/wrapper/checkout.go:verify",
 			"run/attempt/settle.go:Settle", "run/attempt/settle.go:judge",
 			"run/attempt/settle.go:rule",
 		},

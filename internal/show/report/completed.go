@@ -9,6 +9,7 @@ import (
 	"greenlight/internal/base/scrub"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/lane"
 	"greenlight/internal/show/view"
 	"greenlight/internal/state/journal"
 	"greenlight/internal/state/spending"
@@ -17,7 +18,7 @@ import (
 // A history is all attempts and their results.
 type history struct {
 	all  []*attempt.Record          // oldest first
-	lost map[*attempt.Record]bool   // attempts that came to nothing
+	lost map[*attempt.Record]bool   // attempts that failed
 	of   map[*attempt.Record]string // the slice's current id
 	done []completion               // oldest first, one for each slice
 }
@@ -131,7 +132,7 @@ func landed(in Input, h *history, n Night) []Landed {
 	return list
 }
 
-// landedBy returns the commits by which work has landed.
+// landedBy returns the commits by which work was merged.
 func landedBy(g *attempt.Landing) []string {
 	if len(g.Commits) > 0 {
 		return g.Commits
@@ -140,8 +141,11 @@ func landedBy(g *attempt.Landing) []string {
 }
 
 func newLanded(in Input, c completion) Landed {
-	l := Landed{Item: Item{ID: c.id, Next: []string{}}, At: c.at.UTC(),
+	l := Landed{Item: Item{ID: c.id, Next: []string{}, Blocks: []string{}}, At: c.at.UTC(),
 		Delivered: in.Facts.Lane.Has(c.id)}
+	if !l.Delivered {
+		l.NotMerged = scrub.Text(notMerged(in.Facts.Lane, c.id))
+	}
 	if r := c.last; r != nil {
 		l.Name, l.Text = r.ID.Title, scrub.Text(r.Judged.Detail)
 		l.Record, l.Log = paths(r)
@@ -165,6 +169,14 @@ func newLanded(in Input, c completion) Landed {
 		}
 	}
 	return l
+}
+
+// notMerged returns why the target doesn't have a tested slice.
+func notMerged(s lane.Status, id string) string {
+	if s.PullRequest != nil && slices.Contains(s.PullRequest.IDs(), id) {
+		return "in the open pull request " + s.PullRequest.URL
+	}
+	return whyNotMerged(s)
 }
 
 // merged fills in what the attempt added to the project.

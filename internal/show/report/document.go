@@ -1,5 +1,5 @@
-// Package report reports what the runs of a night did: what landed, what failed and where its work
-// is, what needs a person, the cost, and what is next. Gather reads the input; New makes the
+// Package report reports what the runs of a night did: what a person has to do, what was merged, what
+// failed and where its work is, the cost, and what is next. Gather reads the input; New makes the
 // document and is pure; HTML and Markdown show it. Text that agents and tests wrote goes through
 // package scrub before it is in a document.
 package report
@@ -35,13 +35,17 @@ type Document struct {
 	Queue   []Item   `json:"queue"`
 	Unheard []Item   `json:"unheard"` // complete, with unread messages of a person
 	Landed  []Landed `json:"landed"`  // or done without a merge queue
-	Failed  []Failed `json:"failed"`
+	// merged, and taken back by a person in the night or since; not counted as completed
+	TakenBack []TakenBack `json:"taken_back"`
+	Failed    []Failed    `json:"failed"`
 
 	Cost     Cost      `json:"cost"`
 	Timeline Timeline  `json:"timeline"`
 	Graph    []Node    `json:"graph"` // by layer
 	Next     Forecast  `json:"next"`
 	Blocked  []Blocked `json:"blocked"`
+
+	flags string // that commands need to find the project
 }
 
 // A Night is one or more runs with less than an hour between them, or all since a given time.
@@ -53,8 +57,9 @@ type Night struct {
 	Done    int       `json:"done"`    // slices completed in it
 	// slices completed after it and before the next one: accepted by a person, or completed by a
 	// session
-	Since int `json:"since"`
-	// attempts that came to nothing, without held, interrupted and repaired ones
+	Since     int `json:"since"`
+	TakenBack int `json:"taken_back"` // merged slices that a person took back in it or since
+	// attempts that failed, without held, interrupted and repaired ones
 	Failed   int        `json:"failed"`
 	Attempts int        `json:"attempts"`
 	Cost     view.Cost  `json:"cost"`
@@ -76,19 +81,22 @@ type Item struct {
 	// path of the record of its last attempt, relative to .greenlight/runs; "" for none
 	Record string `json:"record"`
 	Log    string `json:"log"`
+	// blocked slices that it holds up, at any distance; of a slice that isn't complete
+	Blocks []string `json:"blocks"`
 }
 
 // A Landed slice was completed in the night, or since.
 type Landed struct {
 	Item
-	Commit string     `json:"commit"` // by which it landed, the last of several; "" without a merge queue
+	Commit string     `json:"commit"` // by which it was merged, the last of several; "" without a merge queue
 	Diff   *view.Diff `json:"diff"`
 	Before *int       `json:"tests_before"` // passing where it was merged into; null for unknown
-	After  *int       `json:"tests_after"`  // passing on what landed
+	After  *int       `json:"tests_after"`  // passing on the merge
 	// that it added, negative if it removed tests; null for unknown
 	New        *int   `json:"tests_new"`
 	Verified   bool   `json:"verified"`
 	Delivered  bool   `json:"delivered"`
+	NotMerged  string `json:"not_merged"` // why the target doesn't have it yet; "" if it has
 	Unverified string `json:"unverified"` // why it isn't verified
 	// problems that a person approved: "tests removed, approved"; "" for none
 	Approved string    `json:"approved"`
@@ -103,7 +111,7 @@ type Landed struct {
 	commits []string
 }
 
-// A Failed slice is one whose last attempt came to nothing.
+// A Failed slice is one whose last attempt failed.
 type Failed struct {
 	Item
 	Outcome  string    `json:"outcome"`
@@ -111,6 +119,8 @@ type Failed struct {
 	Attempts int       `json:"attempts"`
 	Kept     string    `json:"kept"` // where its work is; "" if only in the checkout
 	Cost     view.Cost `json:"cost"`
+
+	repeats bool // the evidence says no more than the text
 }
 
 // Blocked is a slice that waits for another.
@@ -149,8 +159,8 @@ type Timeline struct {
 // The states of an attempt's Span.
 const (
 	SpanDone    = "done"
-	SpanFailed  = "failed" // it came to nothing
-	SpanHeld    = "held"   // it met a limit
+	SpanFailed  = "failed"
+	SpanHeld    = "held" // it met a limit
 	SpanRunning = "running"
 	SpanOther   = "other"
 )

@@ -27,9 +27,12 @@ type tile struct {
 	Section string // of the page: it lists them
 }
 
+// A shares is a table of costs.
 type shares struct {
 	What   string
 	Shares []Share
+	Names  map[string]string // of slices
+	Failed bool              // some cost was spent on attempts that failed
 }
 
 // HTML writes the document as one self-contained page. base is the prefix of links to records: ""
@@ -70,25 +73,54 @@ func (d *Document) funcs() template.FuncMap {
 		"duration": duration,
 		"forecast": (*Document).ForecastText,
 		"gantt":    gantt,
+		"heldUp":   d.heldUp,
 		"join":     func(l []string) string { return strings.Join(l, ", ") },
-		"key": func(class, text string) template.HTML {
-			return template.HTML(`<span><svg width="12" height="12" aria-hidden="true">` +
-				`<rect width="12" height="12" rx="2" class="` + class + `"/></svg>` + text + `</span>`)
-		},
-		"money":   view.Cost.String,
-		"name":    name,
-		"number":  number,
-		"orDash":  orDash,
-		"picture": picture,
-		"runs":    runs,
-		"short":   func(commit string) string { return commit[:min(len(commit), 10)] },
-		"table":   func(what string, list []Share) shares { return shares{what, list} },
-		"tests":   testsOf,
-		"then":    func() string { return plan.Then },
-		"tiles":   (*Document).tiles,
-		"time":    moment,
-		"tone":    (*Document).tone,
+		"key":      key,
+		"listed":   func(n Node) string { return n.listed() },
+		"money":    view.Cost.String,
+		"name":     name,
+		"nothing":  d.nothing,
+		"now":      func(t TakenBack) string { return t.now() },
+		"orDash":   orDash,
+		"picture":  picture,
+		"runs":     runs,
+		"short":    func(commit string) string { return commit[:min(len(commit), 10)] },
+		"table":    d.newShares,
+		"tests":    testsOf,
+		"then":     func() string { return plan.Then },
+		"tiles":    (*Document).tiles,
+		"time":     moment,
+		"tone":     (*Document).tone,
 	}
+}
+
+// nothing returns in one line what there is none of.
+func (d *Document) nothing() string {
+	var parts []string
+	if len(d.ToDo()) == 0 {
+		parts = append(parts, "Nothing needs you.")
+	}
+	if len(d.Landed) == 0 {
+		parts = append(parts, "Nothing was completed.")
+	}
+	if len(d.Failed) == 0 {
+		parts = append(parts, "Nothing failed.")
+	}
+	return strings.Join(parts, " ")
+}
+
+// newShares returns the table of the costs by slice, agent or account.
+func (d *Document) newShares(what string, list []Share) shares {
+	t := shares{What: what, Shares: list, Names: map[string]string{}}
+	for _, s := range list {
+		t.Failed = t.Failed || s.Failed.Known > 0
+	}
+	if what == "Slice" {
+		for _, n := range d.Graph {
+			t.Names[n.ID] = name(n.ID, n.Name)
+		}
+	}
+	return t
 }
 
 func day(t time.Time) string { return t.Local().Format(time.DateOnly) }
@@ -121,7 +153,7 @@ func name(id, name string) string {
 	return name
 }
 
-// testsOf returns the number of tests with what landed, and how many of them are new: "29, 1 new".
+// testsOf returns the number of tests on the merge, and how many of them are new: "29, 1 new".
 // If their run printed no number, it returns the slice's own count.
 func testsOf(l Landed) string {
 	switch {
@@ -154,7 +186,7 @@ func (d *Document) tiles() []tile {
 	var list []tile
 	tones := map[view.Group]string{view.NeedsYou: "warn", view.Failed: "bad"}
 	sections := map[view.Group]string{
-		view.NeedsYou: "needs", view.Stopped: "needs", view.Failed: "failed",
+		view.NeedsYou: "todo", view.Stopped: "todo", view.Failed: "failed",
 		view.Ready: "next", view.Blocked: "next",
 	}
 	for _, g := range []view.Group{
@@ -166,9 +198,51 @@ func (d *Document) tiles() []tile {
 		}
 	}
 	if n := d.Counts.Undelivered; n > 0 {
-		list = append(list, tile{n, "not merged yet", "warn", "landed"})
+		list = append(list, tile{n, "tested, not merged yet", "warn", "waiting"})
+	}
+	if n := d.Night.TakenBack; n > 0 {
+		list = append(list, tile{n, "taken back", "", "back"})
 	}
 	return list
+}
+
+// A comparison is a figure of the night and of the one before.
+type comparison struct{ What, Now, Before string }
+
+// Comparison compares the night with the one before, in what is known of either.
+func (d *Document) Comparison() []comparison {
+	n, b := d.Night, d.Previous
+	count := strconv.Itoa
+	list := []comparison{
+		{"Completed", count(n.Done), count(b.Done)},
+		{"Attempts", count(n.Attempts), count(b.Attempts)},
+		{"Failed attempts", count(n.Failed), count(b.Failed)},
+	}
+	if n.Cost.Known+b.Cost.Known > 0 {
+		list = append(list, comparison{"Cost", orDash(n.Cost.String()), orDash(b.Cost.String())})
+	}
+	if n.Passed != nil || b.Passed != nil {
+		list = append(list, comparison{"Tests passing", number(n.Passed), number(b.Passed)})
+	}
+	return append(list, comparison{"Time", duration(n.Seconds), duration(b.Seconds)})
+}
+
+// TimeText returns how long the night took, and for what.
+func (d *Document) TimeText() string {
+	n := d.Night
+	text := duration(n.Seconds) + " for " + words.Count(n.Attempts, "attempt")
+	if n.Slots > 0 {
+		text += ", at most " + strconv.Itoa(n.Slots) + " at once"
+	}
+	return text + "."
+}
+
+// NextCommand returns the command that goes on; "" if nothing is ready.
+func (d *Document) NextCommand() string {
+	if len(d.Next.Ready) == 0 || d.Night.Running {
+		return ""
+	}
+	return "gl slice --watch" + d.flags
 }
 
 // CostText returns the night's cost, as far as the agents reported it.
@@ -192,7 +266,7 @@ func (d *Document) ForecastText() string {
 	case d.Counts.Total > 0 && d.Counts.Done == d.Counts.Total:
 		return "Everything is done."
 	case f.Seconds == nil:
-		return "How long the rest takes is unknown: too few slices have been completed to learn from."
+		return "How long the rest takes is unknown: too few " + d.Noun + "s are complete to learn from."
 	case *f.Seconds <= 0:
 		return "Nothing is left that goes on by itself."
 	}

@@ -20,6 +20,9 @@ func (d *Document) Markdown(w io.Writer, base string) error {
 	p := line{base: base, Builder: &b}
 	p.f("# %s: %s to %s\n", md(d.Project), moment(d.Night.From), moment(d.Night.To))
 	p.f("**%s**\n", md(d.Verdict))
+	if none := d.nothing(); none != "" {
+		p.f("%s\n", none)
+	}
 	if d.Tests != "" {
 		p.f("Tests: %s\n", d.Tests)
 	}
@@ -27,7 +30,7 @@ func (d *Document) Markdown(w io.Writer, base string) error {
 		p.f("Held %s\n", md(*d.Hold))
 	}
 	for _, section := range []func(line){
-		d.markNeedsYou, d.markUnheard, d.markCompleted, d.markFailed, d.markPrevious, d.markCost,
+		d.markToDo, d.markUnheard, d.markMerged, d.markTakenBack, d.markFailed, d.markCost,
 		d.markTimeline, d.markGraph, d.markNext,
 	} {
 		section(p)
@@ -61,19 +64,23 @@ func (p line) title(it Item) string {
 	return text
 }
 
-func (p line) nothing(n int) {
-	if n == 0 {
-		p.f("Nothing.")
+func (d *Document) markToDo(p line) {
+	list := d.ToDo()
+	if len(list) == 0 {
+		return
+	}
+	p.f("## To do (%d)\n", len(list))
+	for _, it := range list {
+		if slices.ContainsFunc(d.Failed, func(f Failed) bool { return f.ID == it.ID }) {
+			it.Record = "" // linked below
+		}
+		text := md(it.Text)
+		if held := d.heldUp(it); held != "" {
+			text += " (" + held + ")"
+		}
+		p.f("- %s: %s%s", p.title(it), text, next(it))
 	}
 	p.f("")
-}
-
-func (d *Document) markNeedsYou(p line) {
-	p.f("## Needs you (%d)\n", len(d.NeedsYou))
-	for _, it := range slices.Concat(d.Queue, d.NeedsYou) {
-		p.f("- %s: %s%s", p.title(it), md(it.Text), next(it))
-	}
-	p.nothing(len(d.Queue) + len(d.NeedsYou))
 }
 
 func (d *Document) markUnheard(p line) {
@@ -88,83 +95,142 @@ func (d *Document) markUnheard(p line) {
 }
 
 func (d *Document) markFailed(p line) {
+	if len(d.Failed) == 0 {
+		return
+	}
 	p.f("## Failed (%d)\n", len(d.Failed))
 	for _, f := range d.Failed {
 		more := words.Count(f.Attempts, "attempt")
-		if cost := f.Cost.String(); cost != "" {
+		if cost := f.Cost.String(); cost != "" && f.Cost.Known > 0 {
 			more += ", cost " + cost
 		}
 		if f.Kept != "" {
 			more += ", work kept: " + f.Kept
 		}
-		p.f("- %s: %s (%s)%s", p.title(f.Item), md(f.Text), md(more), next(f.Item))
-		if len(f.Evidence) > 0 {
-			p.f("\n      %s\n", strings.Join(safe(f.Evidence), "\n      "))
+		p.f("- %s: %s (%s)", p.title(f.Item), md(f.Text), md(more))
+		if lines := f.Shown(); len(lines) > 0 {
+			p.f("\n      %s\n", strings.Join(safe(lines), "\n      "))
 		}
 	}
-	p.nothing(len(d.Failed))
+	p.f("")
 }
 
-func (d *Document) markCompleted(p line) {
-	p.f("## Completed (%d)\n", len(d.Landed))
-	if len(d.Landed) > 0 {
-		p.f("| slice | name | diff | tests | verified | cost of all attempts | commit |")
-		p.f("|---|---|---|---|---|---|---|")
+func (d *Document) markMerged(p line) {
+	if t := d.Merged(); len(t.List) > 0 {
+		p.f("## %s (%d)\n", t.Title(), len(t.List))
+		t.mark(p)
 	}
-	for _, l := range d.Landed {
-		diff, verified, commit := "", "verified", ""
-		if l.Diff != nil {
-			diff = l.Diff.String()
+	if t := d.Waiting(); len(t.List) > 0 {
+		p.f("## Tested, not merged yet (%d)\n", len(t.List))
+		for _, why := range t.Reasons() {
+			p.f("%s\n", md(why))
 		}
-		if !l.Verified {
-			verified = "unverified"
-			if l.Unverified != "" {
-				verified += ": " + md(l.Unverified)
+		t.mark(p)
+	}
+}
+
+// mark writes the table, without the columns that say nothing.
+func (t mergedTable) mark(p line) {
+	if t.All != "" {
+		p.f("%s\n", md(t.All))
+	}
+	row := func(cells ...string) { p.f("| %s |", strings.Join(cells, " | ")) }
+	shown := func(slice, name, diff, tests, verified, cost, commit string) []string {
+		cells := []string{slice, name}
+		for _, c := range []struct {
+			is   bool
+			text string
+		}{{t.Diff, diff}, {t.Tests, tests}, {t.Verified, verified}, {t.Cost, cost}, {t.Changes, commit}} {
+			if c.is {
+				cells = append(cells, c.text)
 			}
 		}
-		if l.Approved != "" {
-			verified += "; **" + md(l.Approved) + "**"
-		}
-		if !l.Delivered {
-			verified += ", not merged yet"
+		return cells
+	}
+	head := shown("slice", "name", "diff", "tests", "verified", "cost of all attempts", "commit")
+	row(head...)
+	p.f("|%s", strings.Repeat("---|", len(head)))
+	for _, l := range t.List {
+		diff, commit := "", ""
+		if l.Diff != nil {
+			diff = l.Diff.String()
 		}
 		if l.Commit != "" {
 			commit = "`" + l.Commit[:min(len(l.Commit), 10)] + "`"
 		}
-		p.f("| %s | %s | %s | %s | %s | %s | %s |",
-			p.link(l.Record, l.ID), md(l.Name), diff, testsOf(l), verified, l.Cost, commit)
+		row(shown(p.link(l.Record, l.ID), md(l.Name), diff, testsOf(l), l.verifiedText(), l.Cost.String(), commit)...)
 	}
-	p.nothing(len(d.Landed))
+	p.f("")
 }
 
-func (d *Document) markPrevious(p line) {
-	if n := d.Previous; n != nil {
-		p.f("## Compared with the night before\n\n| | %s | %s |\n|---|---:|---:|",
-			day(d.Night.From), day(n.From))
-		p.f("| completed | %d | %d |", d.Night.Done, n.Done)
-		p.f("| attempts | %d | %d |", d.Night.Attempts, n.Attempts)
-		p.f("| failed attempts | %d | %d |", d.Night.Failed, n.Failed)
-		p.f("| cost | %s | %s |", orDash(d.Night.Cost.String()), orDash(n.Cost.String()))
-		p.f("| tests passing | %s | %s |", number(d.Night.Passed), number(n.Passed))
-		p.f("| time | %s | %s |\n", duration(d.Night.Seconds), duration(n.Seconds))
+// verifiedText returns whether the tests passed on the merge, in Markdown.
+func (l *Landed) verifiedText() string {
+	text := "verified"
+	if !l.Verified {
+		text = "unverified"
+		if l.Unverified != "" {
+			text += ": " + md(l.Unverified)
+		}
 	}
+	if l.Approved != "" {
+		text += "; **" + md(l.Approved) + "**"
+	}
+	return text
+}
+
+func (d *Document) markTakenBack(p line) {
+	if len(d.TakenBack) == 0 {
+		return
+	}
+	p.f("## Taken back (%d)\n", len(d.TakenBack))
+	for _, t := range d.TakenBack {
+		text := "taken back"
+		if t.At != nil {
+			text += " " + moment(*t.At)
+		}
+		if t.Why != "" {
+			text += ": “" + t.Why + "”"
+		}
+		p.f("- %s: %s; %s", p.title(t.Item), md(text), t.now())
+	}
+	p.f("")
 }
 
 func (d *Document) markCost(p line) {
-	p.f("## Cost\n\n%s", d.CostText())
-	for _, list := range [][]Share{d.Cost.Agents, d.Cost.Account, d.Cost.Slices} {
-		if len(list) > 0 {
-			p.f("")
+	if d.Night.Attempts == 0 {
+		return
+	}
+	p.f("## Cost and time\n\n%s\n\n%s\n", d.CostText(), d.TimeText())
+	if n := d.Previous; n != nil {
+		p.f("| | %s | the run before, %s |\n|---|---:|---:|", day(d.Night.From), day(n.From))
+		for _, row := range d.Comparison() {
+			p.f("| %s | %s | %s |", row.What, row.Now, row.Before)
 		}
+		p.f("")
+	}
+	if d.Cost.Total.Known == 0 {
+		return
+	}
+	lists := [][]Share{d.Cost.Account, d.Cost.Slices}
+	if len(d.Cost.Agents) > 1 {
+		lists = slices.Insert(lists, 0, d.Cost.Agents)
+	}
+	for _, list := range lists {
 		for _, s := range list {
 			p.f("- %s: %s, %s", p.link(s.Record, orDash(s.Name)), orDash(s.Cost.String()),
 				words.Count(s.Attempts, "attempt"))
+		}
+		if len(list) > 0 {
+			p.f("")
 		}
 	}
 }
 
 func (d *Document) markTimeline(p line) {
-	p.f("\n## Timeline\n")
+	if len(d.Timeline.Attempts) == 0 {
+		return
+	}
+	p.f("## Timeline\n")
 	for _, s := range d.Timeline.Attempts {
 		mark := ""
 		if s.Critical {
@@ -175,9 +241,24 @@ func (d *Document) markTimeline(p line) {
 	for _, s := range d.Timeline.Holds {
 		p.f("- %s held: %s", s.clocks(), md(s.Text))
 	}
-	for _, s := range d.Timeline.Lane {
+	for _, s := range turns(d.Timeline.Lane) {
 		p.f("- %s merge queue: %s", s.clocks(), md(strings.TrimSpace(s.ID+" "+s.Text)))
 	}
+	p.f("")
+}
+
+// turns joins what the merge queue did in a row for the same slice.
+func turns(spans []Span) []Span {
+	var list []Span
+	for _, s := range spans {
+		if n := len(list); n > 0 && list[n-1].ID == s.ID {
+			list[n-1].Text += ", " + s.Text
+			list[n-1].To = s.To
+			continue
+		}
+		list = append(list, s)
+	}
+	return list
 }
 
 // clocks returns the span's two times of day.
@@ -186,29 +267,38 @@ func (s *Span) clocks() string {
 }
 
 func (d *Document) markGraph(p line) {
-	p.f("\n## Graph\n")
-	for i, n := range d.Graph {
-		if i == 0 || n.Layer != d.Graph[i-1].Layer {
-			p.f("- Layer %d", n.Layer+1)
-		}
-		p.f("  - %s", md(n.spoken()))
-	}
 	if len(d.Graph) == 0 {
-		p.f("There are no slices yet.")
+		return
 	}
+	p.f("## Graph\n")
+	for i, layer := range d.Layers() {
+		p.f("- Layer %d", i+1)
+		for _, n := range layer {
+			p.f("  - %s", md(n.listed()))
+		}
+	}
+	p.f("")
 }
 
 func (d *Document) markNext(p line) {
-	p.f("\n## What is next\n")
-	if len(d.Next.Ready) > 0 {
-		p.f("Ready: %s.", md(strings.Join(d.Next.Ready, ", ")))
+	p.f("## What is next\n")
+	if len(d.Graph) == 0 {
+		p.f("There are no %ss yet.", d.Noun)
+	} else {
+		if len(d.Next.Ready) > 0 {
+			text := "Ready: " + md(strings.Join(d.Next.Ready, ", ")) + "."
+			if c := d.NextCommand(); c != "" {
+				text += " Go on with `" + sanitize.Line(c) + "`"
+			}
+			p.f("%s\n", text)
+		}
+		p.f("%s", d.ForecastText())
 	}
-	p.f("%s", d.ForecastText())
 	if len(d.Blocked) > 0 {
 		p.f("\nBlocked (%d):\n", len(d.Blocked))
 	}
 	for _, b := range d.Blocked {
-		p.f("- %s %s: %s", md(b.ID), md(name(b.ID, b.Name)), md(b.Because))
+		p.f("- %s: %s", md(strings.TrimSpace(b.ID+" "+name(b.ID, b.Name))), md(b.Because))
 	}
 	for _, w := range d.Warnings {
 		p.f("\nWarning: %s", md(w))

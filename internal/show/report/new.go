@@ -13,6 +13,7 @@ import (
 	"greenlight/internal/core/gate"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/lane"
 	"greenlight/internal/show/view"
 	"greenlight/internal/state/journal"
 	"greenlight/internal/workspace/git"
@@ -49,17 +50,21 @@ func New(in Input) *Document {
 		Noun:          cmp.Or(p.Snapshot.Noun, plan.Slice),
 		At:            in.Now.UTC(),
 		Counts:        m.Counts,
+		flags:         p.Snapshot.Flags,
 		Warnings:      []string{},
 		Queue:         []Item{},
 		NeedsYou:      []Item{},
 		Unheard:       []Item{},
 		Landed:        []Landed{},
+		TakenBack:     []TakenBack{},
 		Failed:        []Failed{},
 		Graph:         []Node{},
 		Blocked:       []Blocked{},
 	}
 	recs := newHistory(in)
 	d.addNights(in, recs)
+	d.TakenBack = takenBack(in, m, recs, d.Night)
+	d.Night.TakenBack = len(d.TakenBack)
 	how := "Stopped"
 	if d.Night.Running {
 		how = "Running"
@@ -124,17 +129,17 @@ func (d *Document) addNotices(in Input) {
 func (d *Document) addItems(in Input, m *view.Model) {
 	d.Queue = append(d.Queue, queueNeeds(in, d.Night)...)
 	for _, r := range m.In(view.NeedsYou) {
-		d.NeedsYou = append(d.NeedsYou, item(&r, in.Facts))
+		d.NeedsYou = append(d.NeedsYou, item(&r, in))
 	}
 	for _, r := range m.In(view.Stopped) { // only a person can restart it
-		d.NeedsYou = append(d.NeedsYou, item(&r, in.Facts))
+		d.NeedsYou = append(d.NeedsYou, item(&r, in))
 	}
 	slices.SortStableFunc(d.NeedsYou, func(a, b Item) int {
 		return gate.TestsFirst(ruling(in.Facts, a.ID), ruling(in.Facts, b.ID))
 	})
 	d.Unheard = append(d.Unheard, unheard(in, d.Night)...)
 	for _, r := range m.In(view.Failed) {
-		d.Failed = append(d.Failed, failed(&r, in.Facts))
+		d.Failed = append(d.Failed, failed(&r, in))
 	}
 	for _, r := range m.In(view.Blocked) {
 		d.Blocked = append(d.Blocked, Blocked{r.ID, r.Name, in.Plan.Because(r.ID)})
@@ -209,18 +214,22 @@ func verdict(n *Night, sentence string) string {
 	if n.Since > 0 {
 		text += fmt.Sprintf("; %d completed since", n.Since)
 	}
+	if n.TakenBack > 0 {
+		text += fmt.Sprintf("; %d taken back", n.TakenBack)
+	}
 	return scrub.Text(text + ".")
 }
 
-func item(r *view.Row, f view.Facts) Item {
+func item(r *view.Row, in Input) Item {
 	it := Item{
 		ID:      r.ID,
 		Name:    r.Name,
 		Text:    scrub.Text(r.Text),
 		Command: r.Command,
 		Next:    append([]string{}, r.Next...),
+		Blocks:  blocks(in.Plan, r.ID),
 	}
-	if recs := f.Records[r.ID]; len(recs) > 0 {
+	if recs := in.Facts.Records[r.ID]; len(recs) > 0 {
 		it.Record, it.Log = paths(recs[len(recs)-1])
 	}
 	return it
@@ -229,25 +238,26 @@ func item(r *view.Row, f view.Facts) Item {
 // queueNeeds returns why done work isn't in the target yet, and what has happened to the target.
 func queueNeeds(in Input, n Night) []Item {
 	var list []Item
-	lane := in.Facts.Lane
-	target := cmp.Or(lane.Target, "the target")
-	if waiting := lane.Waiting(); len(waiting) > 0 {
-		why := lane.Reason
-		if why == "" {
-			why = "the next run, or gl land, merges them"
-		}
-		text := fmt.Sprintf("%s not merged yet (%s): %s",
-			words.Count(len(waiting), "slice"), strings.Join(waiting, ", "), why)
+	queue := in.Facts.Lane
+	target := cmp.Or(queue.Target, "the target")
+	if waiting := queue.Waiting(); len(waiting) > 0 {
+		text := fmt.Sprintf("%s tested, not merged yet (%s): %s",
+			words.Count(len(waiting), "slice"), strings.Join(waiting, ", "), whyNotMerged(queue))
 		next := []string{"gl land" + in.Plan.Snapshot.Flags}
 		list = append(list,
-			Item{ID: target, Text: scrub.Text(text), Command: "gl land", Next: next})
+			Item{ID: target, Text: scrub.Text(text), Command: "gl land", Next: next, Blocks: []string{}})
 	}
 	for _, e := range in.Events {
 		if e.Kind == journal.NeedsYou && e.Slice == "" && e.Target != "" && !e.Time.Before(n.From) {
-			list = append(list, Item{ID: e.Target, Text: scrub.Text(e.Reason), Next: []string{}})
+			list = append(list, Item{ID: e.Target, Text: scrub.Text(e.Reason), Next: []string{}, Blocks: []string{}})
 		}
 	}
 	return list
+}
+
+// whyNotMerged returns why the target doesn't have what was tested.
+func whyNotMerged(s lane.Status) string {
+	return cmp.Or(s.Reason, "waiting for the next run, or gl land")
 }
 
 // unheard returns the messages of people since the night began that no agent read. Those about a
@@ -259,7 +269,7 @@ func unheard(in Input, n Night) []Item {
 			continue
 		}
 		text := scrub.Text(journal.NobodyRead + ": " + e.Reason)
-		it := Item{ID: e.Subject(), Text: text, Next: []string{}}
+		it := Item{ID: e.Subject(), Text: text, Next: []string{}, Blocks: []string{}}
 		if st := in.Plan.State(e.Slice); st != nil {
 			if st.Class != plan.Done {
 				continue
@@ -286,15 +296,18 @@ func paths(r *attempt.Record) (record, log string) {
 // shownEvidence is the number of lines that explain a failure.
 const shownEvidence = 12
 
-func failed(row *view.Row, f view.Facts) Failed {
-	out := Failed{Item: item(row, f), Outcome: row.State, Evidence: []string{},
+func failed(row *view.Row, in Input) Failed {
+	out := Failed{Item: item(row, in), Outcome: row.State, Evidence: []string{},
 		Attempts: row.Attempts, Cost: row.Cost}
-	recs := f.Records[row.ID]
+	recs := in.Facts.Records[row.ID]
 	if len(recs) == 0 {
 		return out
 	}
 	r := recs[len(recs)-1]
 	out.Evidence = scrub.Lines(evidence(r))
+	out.repeats = !slices.ContainsFunc(out.Evidence, func(l string) bool {
+		return !strings.Contains(out.Text, strings.TrimSpace(l))
+	})
 	switch {
 	case r.Place.Branch != "":
 		out.Kept = "branch " + strings.TrimPrefix(r.Place.Branch, "refs/heads/")
@@ -302,6 +315,14 @@ func failed(row *view.Row, f view.Facts) Failed {
 		out.Kept = r.Place.Saved
 	}
 	return out
+}
+
+// Shown returns the evidence that says more than the text.
+func (f *Failed) Shown() []string {
+	if f.repeats {
+		return nil
+	}
+	return f.Evidence
 }
 
 // evidence returns the most telling lines about a failed attempt: of the tests, git or the agent.
@@ -365,6 +386,9 @@ func timeline(in Input, h *history, recs []*attempt.Record, n Night) Timeline {
 		if last := done[r.ID.Slice]; r.Judged.Outcome.Traits().Asks && last != nil &&
 			last.Accepted() {
 			s.Text += "; accepted since"
+		}
+		if r.Since.Undone != nil {
+			s.Text += "; taken back since"
 		}
 		s.Record, _ = paths(r)
 		t.Attempts = append(t.Attempts, s)

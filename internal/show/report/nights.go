@@ -127,7 +127,7 @@ func laneSpans(events []journal.Event, n Night) []Span {
 			continue
 		}
 		if e.Slice == "" {
-			s.Text += " before anything landed"
+			s.Text += " before anything was merged"
 		}
 		if within(s, n) {
 			list = append(list, s)

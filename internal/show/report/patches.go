@@ -15,7 +15,7 @@ const (
 	largestPatch = 64 << 10
 )
 
-// shownPatches returns the commits whose patches are on the page, in the order of landing.
+// shownPatches returns the commits whose patches are on the page, in the order of merging.
 func (d *Document) shownPatches() []string {
 	var commits []string
 	sum := 0
@@ -31,7 +31,7 @@ func (d *Document) shownPatches() []string {
 	return commits
 }
 
-// AddPatches adds the patches of landed work, which are given by commit.
+// AddPatches adds the patches of merged work, which are given by commit.
 func (d *Document) AddPatches(patches map[string]string) {
 	for i := range d.Landed {
 		l := &d.Landed[i]

@@ -125,6 +125,14 @@ func html(t testing.TB, d *report.Document) string {
 	return b.String()
 }
 
+func markdown(t testing.TB, d *report.Document) string {
+	var b strings.Builder
+	if err := d.Markdown(&b, ".greenlight/runs"); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
 func TestDocument(t *testing.T) {
 	d := report.New(night(24))
 	if want := "Stopped: 19 done, 2 failed, 1 needs you, 2 blocked, 1 not merged yet."; d.Sentence != want {
@@ -176,17 +184,13 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// What a person reads first comes first, in each form: what needs them, what landed, what failed, and then the figures and pictures.
+// What a person reads first comes first, in each form: what to do, what was merged, what failed, and then the figures and pictures.
 // Each line leads to its record.
 func TestOrderAndLinks(t *testing.T) {
 	d := report.New(night(24))
-	var b bytes.Buffer
-	if err := d.Markdown(&b, ".greenlight/runs"); err != nil {
-		t.Fatal(err)
-	}
-	for form, text := range map[string]string{"html": html(t, d), "markdown": b.String()} {
+	for form, text := range map[string]string{"html": html(t, d), "markdown": markdown(t, d)} {
 		last := strings.Index(text, strings.Fields(d.Verdict)[0])
-		for _, heading := range []string{"Needs you (1)", "Completed (19)", "Failed (2)", "Compared with the night before", "Cost", "Timeline", "Graph", "What is next"} {
+		for _, heading := range []string{"To do (4)", "Merged (18)", "Tested, not merged yet (1)", "Failed (2)", "Cost and time", "Timeline", "Graph", "What is next"} {
 			at := regexp.MustCompile(`(## |<h2 id="[a-z]+">)` + regexp.QuoteMeta(heading)).FindStringIndex(text)
 			if at == nil || at[0] < last {
 				t.Fatalf("%s: %s is missing, or too early", form, heading)
@@ -227,14 +231,59 @@ func TestAccounts(t *testing.T) {
 	}
 }
 
-// What was taken back isn't completed.
+// What was taken back isn't completed, and the report says when it was taken back, and in whose words.
 func TestTakenBack(t *testing.T) {
 	in := night(12)
 	before := report.New(in)
-	in.Facts.Records["S-2"][0].Since.Undone = &attempt.Undo{Commit: "0"}
+	in.Facts.Records["S-2"][0].Since.Undone = &attempt.Undo{Commit: "0", Why: "it lost <orders>"}
+	at := began.Add(8*time.Hour + 30*time.Minute)
+	in.Events = append(in.Events,
+		journal.Event{Kind: journal.Undone, Time: began.Add(-23 * time.Hour), Slice: "S-1", Commit: "9", Reason: "the night before"},
+		journal.Event{Kind: journal.Undone, Time: at, Slice: "S-2", Commit: "0", Reason: "it lost <orders>"})
 	d := report.New(in)
 	if d.Night.Done != before.Night.Done-1 || len(d.Landed) != d.Night.Done || d.Landed[1].ID == "S-2" {
 		t.Errorf("%d of %d completed, %d listed", d.Night.Done, before.Night.Done, len(d.Landed))
+	}
+	if len(d.TakenBack) != 1 || d.TakenBack[0].ID != "S-2" || !d.TakenBack[0].At.Equal(at) || d.TakenBack[0].Why != "it lost <orders>" || d.Night.TakenBack != 1 {
+		t.Fatalf("taken back: %+v", d.TakenBack)
+	}
+	if !strings.HasSuffix(d.Verdict, "; 1 taken back.") {
+		t.Error(d.Verdict)
+	}
+	when := at.Local().Format("Mon 2006-01-02 15:04")
+	if page := html(t, d); !strings.Contains(page, "Catalog storage: taken back "+when+": “it lost &lt;orders&gt;”; it was merged again since") {
+		t.Error("not on the page")
+	}
+	if text := markdown(t, d); !strings.Contains(text, "## Taken back (1)\n\n- **[S-2](.greenlight/runs/done/S-2.1.done.json)** Catalog storage: taken back "+when) {
+		t.Errorf("not in\n%s", text)
+	}
+
+	// The journal has rotated that away.
+	in.Events = in.Events[:len(in.Events)-1]
+	if d := report.New(in); len(d.TakenBack) != 1 || d.TakenBack[0].At != nil || d.TakenBack[0].Why != "it lost <orders>" {
+		t.Errorf("without the event: %+v", d.TakenBack)
+	}
+}
+
+// What there is none of takes no heading, and a column that says nothing is left out.
+func TestEmptyTakesALine(t *testing.T) {
+	in := night(4)
+	for _, recs := range in.Facts.Records {
+		for _, r := range recs {
+			r.Judged.Evidence, r.Landing, r.Judged.Verdict = nil, nil, nil
+		}
+	}
+	in.Facts.Lane = lane.Status{}
+	d := report.New(in)
+	for form, text := range map[string]string{"html": html(t, d), "markdown": markdown(t, d)} {
+		if !strings.Contains(text, "Nothing failed.") {
+			t.Errorf("%s: nothing of what failed", form)
+		}
+		for _, bad := range []string{"To do (", "Failed (", "Taken back", "Merged (", ">Diff<", "| diff", ">Cost of all attempts<", "| cost of", "ests passing"} {
+			if strings.Contains(text, bad) {
+				t.Errorf("%s has %q", form, bad)
+			}
+		}
 	}
 }
 
@@ -348,7 +397,7 @@ func TestPage(t *testing.T) {
 			}
 		}
 	}
-	for _, want := range []string{`lang="en"`, `<title id="gantt-title">`, `<title id="graph-title">`, `href="done/S-8.1.red.json"`, "prefers-color-scheme: dark", "@media print", "S-10 needs you"} {
+	for _, want := range []string{`lang="en"`, `id="gantt-title"`, `<title id="graph-title">`, `href="done/S-8.1.red.json"`, "prefers-color-scheme: dark", "@media print", "S-10 needs you"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %s", want)
 		}
@@ -415,12 +464,8 @@ func TestLargePageIsSmall(t *testing.T) {
 }
 
 func TestMarkdown(t *testing.T) {
-	var b bytes.Buffer
-	if err := report.New(night(24)).Markdown(&b, ".greenlight/runs"); err != nil {
-		t.Fatal(err)
-	}
-	text := b.String()
-	for _, want := range []string{"## Needs you (1)\n\n- **the target**: 1 slice not merged yet (S-3): the next run, or gl land, merges them: `gl land`\n- **[S-10](.greenlight/runs/done/S-10.1.waiting.json)** Basket: waiting for a look at the colors: `gl review S-10`, then `gl accept S-10`\n", "## Failed (2)", "| [S-4](.greenlight/runs/done/S-4.1.done.json) | &lt;b>Prices", "API\\_KEY"} {
+	text := markdown(t, report.New(night(24)))
+	for _, want := range []string{"## To do (4)\n\n- **the target**: 1 slice tested, not merged yet (S-3): waiting for the next run, or gl land: `gl land`\n- **[S-10](.greenlight/runs/done/S-10.1.waiting.json)** Basket: waiting for a look at the colors: `gl review S-10`, then `gl accept S-10`\n", "## Failed (2)", "| [S-4](.greenlight/runs/done/S-4.1.done.json) | &lt;b>Prices", "API\\_KEY"} {
 		if want == "API\\_KEY" {
 			want = "login_test.go:12: API_KEY=[removed]"
 		}
@@ -443,12 +488,8 @@ func TestTestsRemovedComeFirst(t *testing.T) {
 	if d.Landed[0].ID != "S-6" || d.Landed[0].Approved != "tests removed, approved" {
 		t.Fatalf("the first one is %+v", d.Landed[0])
 	}
-	var b bytes.Buffer
-	if err := d.Markdown(&b, ".greenlight/runs"); err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(b.String(), "| 59 recorded | verified; **tests removed, approved** |") {
-		t.Errorf("not told in\n%s", b.String())
+	if text := markdown(t, d); !strings.Contains(text, "| 59 recorded | verified; **tests removed, approved** |") {
+		t.Errorf("not told in\n%s", text)
 	}
 	if page := html(t, d); !strings.Contains(page, "tests removed, approved") || !strings.Contains(page, "59 recorded") {
 		t.Error("not told on the page")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -161,15 +162,56 @@ func TestLaneWorktreeIsNoOnesWork(t *testing.T) {
 	check("made again")
 }
 
+// Each of several worktrees that the lane tests in has a lineage of its own, which is found again.
+func TestCars(t *testing.T) {
+	root := project(t)
+	r, first := lane(t, root, Making{})
+	var paths []string
+	for k := 1; k <= 2; k++ {
+		l, err := r.Lineages.Car(t.Context(), k)
+		must(t, err)
+		hold, err := r.Make(t.Context(), l, Making{})
+		must(t, err)
+		must(t, hold.Checkout(t.Context(), l.Base))
+		must(t, hold.Release())
+		if again, err := r.Lineages.Car(t.Context(), k); err != nil || again.Path != l.Path {
+			t.Error(again, err)
+		}
+		must(t, os.Remove(r.Layout.file("", l.Slice)))
+		if again, err := r.Lineages.Car(t.Context(), k); err != nil || again.Path != l.Path || again.Phase != Added {
+			t.Error(again, err)
+		}
+		paths = append(paths, l.Path)
+	}
+	want := []string{root + ".gl/_/lane-1.1", root + ".gl/_/lane-2.1"}
+	if !slices.Equal(paths, want) || slices.Contains(paths, first.Path) {
+		t.Errorf("%q", paths)
+	}
+	if got := leftKinds(t, r); got != "" {
+		t.Error(got)
+	}
+	all, err := r.Lineages.CleanableLanes()
+	must(t, err)
+	for _, l := range all {
+		if kept, err := r.Cleaner.Remove(t.Context(), l); err != nil || kept != "" || !gone(l.Path) {
+			t.Error(kept, err)
+		}
+	}
+	if len(all) != 3 || !gone(root+".gl") {
+		t.Errorf("%d worktrees of the lane", len(all))
+	}
+}
+
 func TestLaneWorktreeIsRemoved(t *testing.T) {
 	root := project(t)
 	r, l := lane(t, root, Making{})
 	testfiles.Write(t, l.Path, map[string]string{"left": "by a test", "x.o": ""})
 	must(t, os.WriteFile(filepath.Join(l.Admin, "MERGE_HEAD"), []byte(l.Base+"\n"), 0o644))
-	c, err := r.Lineages.CleanableLane()
-	if err != nil || c == nil {
-		t.Fatal(c, err)
+	all, err := r.Lineages.CleanableLanes()
+	if err != nil || len(all) != 1 {
+		t.Fatal(all, err)
 	}
+	c := all[0]
 	if yes, why, err := r.Cleaner.Removable(t.Context(), c); err != nil || !yes {
 		t.Error(why, err)
 	}
@@ -177,8 +219,8 @@ func TestLaneWorktreeIsRemoved(t *testing.T) {
 		!gone(l.Admin) || !gone(root+".gl") {
 		t.Error(kept, err)
 	}
-	if c, err := r.Lineages.CleanableLane(); err != nil || c != nil {
-		t.Error(c, err)
+	if all, err := r.Lineages.CleanableLanes(); err != nil || len(all) != 0 {
+		t.Error(all, err)
 	}
 	if got := leftKinds(t, r); got != "" {
 		t.Error(got)

@@ -29,7 +29,9 @@ type Layout struct {
 }
 
 var laneName = sync.OnceValue(
-	func() *regexp.Regexp { return regexp.MustCompile(`^lane\.[1-9][0-9]*$`) })
+	func() *regexp.Regexp {
+		return regexp.MustCompile(`^lane(-[1-9][0-9]{0,2})?\.[1-9][0-9]*$`)
+	})
 
 // Dir returns the directory in which the lineage's agent works: the project's place in the
 // worktree.
@@ -49,14 +51,11 @@ func (at *Layout) IsOurs(ref string) bool {
 
 // path returns a worktree's place.
 func (at *Layout) path(system, slice string, n int) string {
-	if slice == LaneSlice {
-		return at.lanePath(n)
+	if isLane(slice) {
+		return filepath.Join(at.place, lastPart(slice, n))
 	}
 	return filepath.Join(at.place, name(system), lastPart(slice, n))
 }
-
-// lanePath returns the place of the lane's worktree.
-func (at *Layout) lanePath(n int) string { return filepath.Join(at.place, "lane."+strconv.Itoa(n)) }
 
 // isLanePath reports whether a path is a worktree of the lane. Those of slices are in a directory
 // of their system.
@@ -171,9 +170,9 @@ func (at *Layout) check(l *Lineage) error {
 	case l.Slice == "":
 		return errors.New("names no slice")
 	case l.N < 1 || l.N > mostLineages:
-		return fmt.Errorf("invalid lineage number %d", l.N)
+		return fmt.Errorf("invalid number %d of a worktree", l.N)
 	case l.IsLane() && (l.Branch != "" || !at.isLanePath(l.Path)):
-		return fmt.Errorf("branch %.200q or path %.200q isn't the lane's", l.Branch, l.Path)
+		return fmt.Errorf("branch %.200q or path %.200q isn't the merge queue's", l.Branch, l.Path)
 	case !l.IsLane() &&
 		(!strings.HasPrefix(l.Branch, "refs/heads/") || !strings.HasSuffix(l.Branch, ref)):
 		return fmt.Errorf("branch %.200q isn't the slice's", l.Branch)
@@ -196,7 +195,7 @@ func (at *Layout) check(l *Lineage) error {
 		return fmt.Errorf("invalid port %d", l.Ports)
 	}
 	if l.Was != nil && !l.Was.plausible() {
-		return fmt.Errorf("invalid earlier lineage of slice %.80q", l.Was.Slice)
+		return fmt.Errorf("invalid earlier slice %.80q", l.Was.Slice)
 	}
 	for _, p := range l.Ignored {
 		if !filepath.IsLocal(p) {

@@ -74,8 +74,11 @@ func (c *Cleaner) leftEntry(e git.Linked, lineages []*Lineage) (Leftover, bool) 
 	}
 	open := slices.ContainsFunc(lineages,
 		func(l *Lineage) bool { return l.Phase != Gone && l.Path == path })
-	if c.at.isLanePath(path) && !slices.ContainsFunc(lineages, (*Lineage).IsLane) {
-		open = true // Lane takes it up
+	if c.at.isLanePath(path) && !slices.ContainsFunc(lineages, func(l *Lineage) bool {
+		return l.IsLane() && lastPart(l.Slice, 1) == strings.TrimSuffix(filepath.Base(path),
+			filepath.Ext(path))+".1"
+	}) {
+		open = true // Lane or Car takes it up
 	}
 	left := Leftover{Kind: LeftWorktree, Path: e.Path, Admin: e.Admin}
 	left.Branch, _ = git.Worktree{Common: c.common, Admin: e.Admin}.Branch()

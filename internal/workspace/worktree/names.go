@@ -114,8 +114,8 @@ func name(s string) string {
 
 // lastPart returns the name of a worktree's directory.
 func lastPart(slice string, n int) string {
-	if slice == LaneSlice {
-		slice = "lane"
+	if isLane(slice) {
+		slice = strings.TrimPrefix(slice, "@")
 	}
 	return name(slice) + "." + strconv.Itoa(n)
 }

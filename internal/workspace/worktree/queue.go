@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"greenlight/internal/core/gate"
 	"greenlight/internal/workspace/git"
@@ -13,9 +14,17 @@ import (
 // LaneSlice is the slice of the lineage that has the lane's worktree. No slice has such an id.
 const LaneSlice = "@lane"
 
-// IsLane reports whether the worktree is the lane's. Its HEAD is detached, and it contains no work
-// of its own.
-func (l *Lineage) IsLane() bool { return l.System == "" && l.Slice == LaneSlice }
+// carPrefix begins the slices of the lineages that have the lane's further worktrees: see
+// Lineages.Car.
+const carPrefix = LaneSlice + "-"
+
+// IsLane reports whether the worktree is one of the lane's. Its HEAD is detached, and it contains
+// no work of its own.
+func (l *Lineage) IsLane() bool { return l.System == "" && isLane(l.Slice) }
+
+func isLane(slice string) bool {
+	return slice == LaneSlice || strings.HasPrefix(slice, carPrefix)
+}
 
 // A Queue is the merge queue as git has it: its branch (the lane), on which the target's work is
 // merged and tested, and the refs, marks and notes beside it.
@@ -53,13 +62,13 @@ func (q *Queue) Tip(ctx context.Context) (string, error) {
 	}
 	err = git.ErrLost
 	if left := q.Mark().Tip; left != "" {
-		if err = git.ChangeWhole(ctx, q.common, "gl: deleted lane", []string{q.at.target},
+		if err = git.ChangeWhole(ctx, q.common, "gl: deleted merge queue", []string{q.at.target},
 			git.RefChange{Name: q.Ref(), New: left}); err == nil {
 			return left, nil
 		}
 	}
 	if errors.Is(err, git.ErrLost) {
-		err = git.ChangeRefs(ctx, q.common, "gl: lane", git.RefChange{Name: q.Ref(), New: tip})
+		err = git.ChangeRefs(ctx, q.common, "gl: merge queue", git.RefChange{Name: q.Ref(), New: tip})
 	}
 	if errors.Is(err, git.ErrRefExists) { // another process has just made it
 		if tip, err := q.tip(ctx); err != nil || tip != "" {
@@ -78,7 +87,7 @@ func (q *Queue) KeepNext(ctx context.Context, commit string) error {
 	if err != nil {
 		return err
 	}
-	return git.ChangeWhole(ctx, q.common, "gl: about to land", has, q.next(commit))
+	return git.ChangeWhole(ctx, q.common, "gl: about to merge", has, q.next(commit))
 }
 
 // DropLostNext forgets the commit that was about to land if it has been pruned.

@@ -63,3 +63,28 @@ func Join(s string) string {
 	}
 	return strings.Join(kept, " ")
 }
+
+// Boundary returns the first index from i on at which a character begins.
+func Boundary(s string, i int) int {
+	for i < len(s) && s[i]&0xc0 == 0x80 {
+		i++
+	}
+	return i
+}
+
+// Last returns the last whole lines of a text that are no longer than n bytes together, or the
+// end of a longer line. An ellipsis replaces what is left out.
+func Last(text string, n int) string {
+	text = strings.Trim(text, "\n")
+	if len(text) <= n {
+		return text
+	}
+	text = text[Boundary(text, len(text)-n):]
+	if _, rest, ok := strings.Cut(text, "\n"); ok && rest != "" {
+		text = rest
+	}
+	return "…\n" + text
+}
+
+// Indent puts four blanks in front of every line.
+func Indent(text string) string { return "    " + strings.ReplaceAll(text, "\n", "\n    ") }

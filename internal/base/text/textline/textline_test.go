@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+	"unicode/utf8"
 
 	"pgregory.net/rapid"
 )
@@ -73,6 +74,20 @@ func TestPrevailing(t *testing.T) {
 		"a\r\nb\r\nc\n": "\r\n"} {
 		if got := Prevailing([]byte(text)); got != want {
 			t.Errorf("%q: %q", text, got)
+		}
+	}
+}
+
+func TestLast(t *testing.T) {
+	for _, tt := range []struct {
+		text string
+		n    int
+		want string
+	}{
+		{"", 5, ""}, {"\na\n\n", 5, "a"}, {"one\ntwo\nthree", 9, "…\nthree"}, {"ääää", 3, "…\nä"}, {"one\n", 3, "one"},
+	} {
+		if got := Last(tt.text, tt.n); got != tt.want || !utf8.ValidString(got) {
+			t.Errorf("%q, %d: %q, want %q", tt.text, tt.n, got, tt.want)
 		}
 	}
 }

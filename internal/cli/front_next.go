@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"greenlight/internal/base/words"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/show/view"
+)
+
+// begin returns the commands to begin with where no project is.
+func begin(place string, inside bool) []nextCommand {
+	demo := nextCommand{"gl demo", "watch it build a sample project: fifteen seconds, no cost"}
+	switch {
+	case place != inRepository:
+		return []nextCommand{demo}
+	case inside: // an agent starts no agents
+		return []nextCommand{{"gl init --no-agent", "create a project's files"}, demo}
+	}
+	return []nextCommand{
+		{`gl do "fix the login"`, "give agents tasks, one or several, without any setup"},
+		{"gl init", "plan bigger work as slices that depend on each other"}, demo,
+	}
+}
+
+// A standing is where a project is: all that decides which commands come next in a project.
+type standing struct {
+	p         *plan.Plan
+	counts    view.Counts
+	own       bool   // Greenlight's own slices
+	inside    bool   // an agent asks
+	builds    string // the slice that this agent builds; "" for none
+	launching bool   // a run is under way, which launches what gets ready
+	refuses   bool   // config.json has errors, so nothing is launched
+	slots     int
+	agents    []string // in order of preference
+}
+
+// mostNext is how many commands are shown.
+const mostNext = 2
+
+// next returns the commands to go on with, the most urgent first.
+func (s standing) next() []nextCommand {
+	list := s.all()
+	list = list[:min(len(list), mostNext)]
+	for i, n := range list {
+		list[i].Command += s.p.Snapshot.Flags
+		if flags, text, found := strings.Cut(n.Command, ` "`); found { // flags before the text
+			list[i].Command = flags + s.p.Snapshot.Flags + ` "` + text
+		}
+	}
+	return list
+}
+
+func (s standing) all() (list []nextCommand) {
+	add := func(applies bool, command, why string) {
+		if applies {
+			list = append(list, nextCommand{command, why})
+		}
+	}
+	c, person, noun := s.counts, !s.inside, s.p.Snapshot.Noun
+	wait := c.NeedsYou + c.Failed + c.Stopped
+	held := len(s.p.InEffect()) > 0
+	add(s.builds != "", "gl state show "+s.builds, "the slice that this session builds")
+	add(wait > 0, "gl review", "go through what waits for you: "+words.Count(wait, noun))
+	add(len(s.p.Warnings) > 0, "gl doctor", "what is wrong and what helps: "+
+		words.Count(len(s.p.Warnings), "warning"))
+	add(c.Undelivered > 0 && person, "gl land",
+		"merge what had to wait: "+words.Count(c.Undelivered, "tested slice"))
+	add(held && c.Ready > 0 && person, "gl hold --lift", "launch agents again, before the hold ends")
+	add(c.Running+c.Merging > 0 && person, "gl board", "watch them live")
+	add(c.Running+c.Merging > 0 && s.inside, "gl status", "where each slice is")
+	add(c.Ready > 0 && !held && !s.launching && !s.refuses && person, "gl slice --watch", s.building())
+	add(c.Ready > 0 && s.inside && s.builds == "", "gl slice", "print the slice to build next")
+	add(s.p.Total == 0 && s.own, `gl add-slice "NAME"`, "add the first slice")
+	add(s.p.Total == 0 && s.own && person, "gl init", "plan the slices with an agent")
+	add(s.done() && person, "gl report", "what was built, and what it cost")
+	add(s.done() && s.own, `gl add-slice "NAME"`, "add the next slice")
+	add(c.Blocked > 0 && wait+c.Running+c.Merging+c.Ready == 0, "gl why", "what keeps each from going on")
+	add(c.Ready > 0 && !s.launching && person, "gl slice --dry-run", "show what would be launched")
+	add(len(list) == 0, "gl status", "where each "+noun+" is")
+	return list
+}
+
+// done reports whether all items are complete.
+func (s standing) done() bool { return s.p.Total > 0 && s.counts.Done == s.counts.Total }
+
+// building says what a run would do: "build 5 ready slices with claude, 4 at a time".
+func (s standing) building() string {
+	n := s.counts.Ready
+	text := "build " + words.Count(n, "ready "+s.p.Snapshot.Noun) + " with " +
+		strings.Join(s.agents, ", ")
+	if n > 1 && s.slots > 1 {
+		text += fmt.Sprintf(", %d at a time", min(n, s.slots))
+	}
+	if s.counts.Blocked > 0 {
+		text += ", then what needs them"
+	}
+	return text
+}

@@ -1,0 +1,196 @@
+package train_test
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// A night is a run of slices whose agents and tests take time, which is virtual: it shows how much
+// the queue adds to what the work needs.
+type night struct {
+	*world
+	needs    map[string][]string
+	agent    int // how long an agent works
+	slots    int
+	reds     map[string]int // attempts at a slice that are red
+	working  map[string]int // when the agents end that work now
+	attempts map[string]int
+	next     int // attempts so far
+}
+
+// newNight makes a graph of slices in which each needs up to two of the ten before it. Of a hundred
+// slices, percent are red at their first attempt.
+func newNight(t testing.TB, slices, width, agent, tests, percent int, seed uint64) *night {
+	t.Helper()
+	random := rand.New(rand.NewPCG(seed, 1))
+	n := &night{world: newWorld(width, t.Fatalf), needs: map[string][]string{}, agent: agent, slots: 8,
+		reds: map[string]int{}, working: map[string]int{}, attempts: map[string]int{}}
+	for i := range slices {
+		for range 2 {
+			if from := i - 16 + random.IntN(11); from >= 0 {
+				n.needs[name(i)] = append(n.needs[name(i)], name(from))
+			}
+		}
+		if random.IntN(100) < percent {
+			n.reds[name(i)] = 1
+		}
+		n.work[name(i)] = work{takes: tests}
+	}
+	return n
+}
+
+func (n *night) complete(id string) bool { return slices.Contains(n.merged, id) }
+
+// launch starts agents, the longest chains first.
+func (n *night) launch() {
+	var ready []string
+	for id := range n.work {
+		if n.out[id] != "" && n.out[id] != "red" || n.working[id] > 0 || n.waits(id) {
+			continue
+		}
+		if !slices.ContainsFunc(n.needs[id], func(d string) bool { return !n.complete(d) }) {
+			ready = append(ready, id)
+		}
+	}
+	chains := n.chains()
+	slices.SortFunc(ready, func(a, b string) int {
+		return cmp.Or(cmp.Compare(n.attempts[b], n.attempts[a]), cmp.Compare(chains[b], chains[a]),
+			cmp.Compare(a, b))
+	})
+	for _, id := range ready {
+		if len(n.working) < n.slots {
+			n.working[id] = n.now + n.agent
+			n.attempts[id]++
+		}
+	}
+}
+
+func (n *night) waits(id string) bool {
+	for _, e := range n.queue {
+		if e.Name == id {
+			return true
+		}
+	}
+	return false
+}
+
+// chains returns for each slice how long the longest chain is that waits for it.
+func (n *night) chains() map[string]int {
+	chains := map[string]int{}
+	ids := make([]string, 0, len(n.work))
+	for id := range n.work {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	for _, id := range slices.Backward(ids) {
+		for _, d := range n.needs[id] {
+			chains[d] = max(chains[d], chains[id]+1)
+		}
+	}
+	return chains
+}
+
+// run runs the night to its end, and returns how long it takes.
+func (n *night) run() int {
+	chains := n.chains()
+	for len(n.merged) < len(n.work) {
+		n.launch()
+		first, at := "", 1<<30
+		for id, ends := range n.working {
+			if ends < at || ends == at && id < first {
+				first, at = id, ends
+			}
+		}
+		if !n.finish(at) {
+			if first == "" {
+				n.fail("nothing goes on; queue %+v", n.queue)
+			}
+			n.now = at
+			delete(n.working, first)
+			is := n.work[first]
+			is.red = n.attempts[first] <= n.reds[first]
+			n.work[first] = is
+			n.forget(first)
+			delete(n.out, first)
+			n.next++
+			n.queue = append(n.queue, entryOf(first, n.next, chains[first]))
+		}
+		n.decide()
+	}
+	return n.now
+}
+
+// forget drops the verdicts on an earlier attempt's work, whose trees are others.
+func (n *night) forget(id string) {
+	for tree := range n.verdicts {
+		if slices.Contains(members(tree), id) {
+			delete(n.verdicts, tree)
+		}
+	}
+	for tree := range n.failed {
+		if slices.Contains(members(tree), id) {
+			delete(n.failed, tree)
+			delete(n.fails, tree)
+		}
+	}
+}
+
+// bound is the least time that the work needs: its critical path, the agents' work over the slots,
+// and the tests' over the runs at once, with second attempts and the two runs of red ones.
+func (n *night) bound(tests int) int {
+	path, works, runs := map[string]int{}, 0, 0
+	longest := 0
+	for i := range len(n.work) {
+		id := name(i)
+		from := 0
+		for _, d := range n.needs[id] {
+			from = max(from, path[d])
+		}
+		path[id] = from + n.agent + tests + n.reds[id]*(n.agent+2*tests)
+		longest = max(longest, path[id])
+		works += n.agent * (1 + n.reds[id])
+		runs += tests * (1 + 2*n.reds[id])
+	}
+	return max(longest, works/n.slots, runs/8)
+}
+
+// The train keeps what the queue adds small: makespan over the bound, as docs/lane.md has it.
+func TestMakespan(t *testing.T) {
+	for _, c := range []struct {
+		width, percent int
+		most           float64
+	}{{2, 0, 2.2}, {4, 0, 1.3}, {8, 0, 1.15}, {8, 5, 1.15}, {8, 20, 1.25}} {
+		if got := makespan(t, c.width, c.percent, 6*60, 5*60); got > c.most {
+			t.Errorf("K = %d, %d %% red: %.2f of the bound, want at most %.2f", c.width, c.percent, got, c.most)
+		}
+	}
+}
+
+// makespan returns the mean of some nights of 60 slices.
+func makespan(t testing.TB, width, percent, agent, tests int) float64 {
+	t.Helper()
+	const nights = 10
+	sum := 0.0
+	for seed := range uint64(nights) {
+		n := newNight(t, 60, width, agent, tests, percent, seed)
+		sum += float64(n.run()) / float64(n.bound(tests))
+	}
+	return sum / nights
+}
+
+// BenchmarkMakespan prints the table: makespan over the bound, by how many runs there are at once
+// and how many slices are red.
+func BenchmarkMakespan(b *testing.B) {
+	for _, percent := range []int{0, 5, 20} {
+		for _, width := range []int{1, 2, 4, 8} {
+			b.Run(fmt.Sprintf("red=%d%%/K=%d", percent, width), func(b *testing.B) {
+				for b.Loop() {
+					b.ReportMetric(makespan(b, width, percent, 6*60, 5*60), "x-bound")
+				}
+			})
+		}
+	}
+}
