@@ -14,12 +14,12 @@ import (
 
 // newPlanning returns the commands for the files beside STATE.md, with GSD's names.
 func newPlanning(app *cmdutil.App) []*cobra.Command {
+	return append(phaseCommands(app), projectCommands(app)...)
+}
+
+// phaseCommands returns the commands for single phases.
+func phaseCommands(app *cmdutil.App) []*cobra.Command {
 	return []*cobra.Command{
-		verbCommand(app, verb{name: "init", short: "Create an empty .planning/STATE.md",
-			long: `/gsd-new-project in Claude Code writes the rest: requirements and roadmap.`,
-			run: func(ctx context.Context, s *gsd.Store, _ verbArgs) (gsd.Result, error) {
-				return of(s).Init(ctx)
-			}}),
 		group(app, "phase", "Complete a phase in all of GSD's files", verb{
 			name: "complete", args: "N", example: "4", short: "Complete a phase that is verified",
 			long: `Every plan must have a summary, and VERIFICATION.md must have passed. The phase is ticked in ROADMAP.md's list and table, its
@@ -47,6 +47,17 @@ without --force. The backlog (999) stays.`,
 				run: func(ctx context.Context, s *gsd.Store, a verbArgs) (gsd.Result, error) {
 					return of(s).AnnotateRoadmap(ctx, phaseArg(a))
 				}}),
+	}
+}
+
+// projectCommands returns the commands for the whole project.
+func projectCommands(app *cmdutil.App) []*cobra.Command {
+	return []*cobra.Command{
+		verbCommand(app, verb{name: "init", short: "Create an empty .planning/STATE.md",
+			long: `/gsd-new-project in Claude Code writes the rest: requirements and roadmap.`,
+			run: func(ctx context.Context, s *gsd.Store, _ verbArgs) (gsd.Result, error) {
+				return of(s).Init(ctx)
+			}}),
 		group(app, "requirements", "Mark requirements as complete", verb{
 			name: "mark-complete", args: "ID...", example: "AUTH-01,AUTH-02",
 			short: "Mark requirements as complete in REQUIREMENTS.md",
