@@ -84,7 +84,7 @@ var face = map[string]bool{
 	"greenlight/internal/base/term":         true, // displaywidth
 	"greenlight/internal/state/guard":       true, // mvdan.cc/sh: parses shell commands
 	"greenlight/internal/workspace/include": true, // x/sys: FICLONE, clonefile
-	"greenlight/internal/base/durable":      true, // x/sys: directory records
+	"greenlight/internal/base/proc":         true, // x/sys: waitid, prctl
 	"greenlight/internal/base/statcache":    true, // x/sys: fstatat
 }
 
