@@ -42,6 +42,8 @@ type Landing struct {
 	Step string `json:"step,omitempty"`
 	// about how many seconds the step takes, 0 for unknown
 	Takes float64 `json:"takes,omitempty"`
+	// where it is among those that are tested side by side; nil if it isn't
+	Train *plan.InTrain `json:"train,omitempty"`
 	// the base on which it couldn't land: tried again once the lane has moved,
 	Tried string `json:"tried,omitempty"`
 	// or this slice has resolved a conflict in the same paths

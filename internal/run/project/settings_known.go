@@ -84,7 +84,8 @@ func knownSettings() []knownSetting {
 	list = append(list, knownSetting{"workflow.security_scan", rawJSON(true), boolSetting},
 		knownSetting{"workflow.max_implementation_retries", rawJSON(4), countSetting}, knownSetting{"workflow.max_security_retries", rawJSON(2), countSetting})
 	list = append(list, knownSetting{testKey, nil, parsedSetting}, knownSetting{"test.pattern", nil, parsedSetting},
-		knownSetting{removableKey, nil, parsedSetting})
+		knownSetting{removableKey, nil, parsedSetting},
+		knownSetting{"test.parallel", rawJSON(c.Test.Parallel), parsedSetting})
 	for _, s := range c.Test.spans() {
 		list = append(list, knownSetting{"test." + s.key, rawJSON(*s.to / s.unit), parsedSetting})
 	}

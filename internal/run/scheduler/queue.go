@@ -27,6 +27,7 @@ type queueJobs struct {
 	seen   string    // queued.news when a job last began
 	at     time.Time // when that was
 	sent   string    // queued.news when those that wait for the base were last sent back
+	nudged string    // queued.news when a job that ran was last told of it
 }
 
 // queued is what awaits the merge queue.
@@ -81,7 +82,14 @@ func (q *queueJobs) deliverAgain(now queued) bool {
 
 // work merges what is queued, if something has changed or the interval is over.
 func (q *queueJobs) work(now queued) {
-	if q.lane == nil || q.busy || now.news == "" {
+	if q.lane == nil || now.news == "" {
+		return
+	}
+	if q.busy {
+		if now.news != q.nudged {
+			q.nudged = now.news
+			q.lane.Nudge()
+		}
 		return
 	}
 	if now.news == q.seen && time.Since(q.at) < q.interval {
