@@ -105,7 +105,7 @@ func runInit(ctx context.Context, app *cmdutil.App, o initOptions) error {
 	if err := proposeCommit(ctx, app, root); err != nil {
 		return err
 	}
-	app.IO.Printf("Next: %s\n", next)
+	app.IO.Printf("\nNext: %s\n", next)
 	return nil
 }
 
@@ -181,8 +181,7 @@ func proposeCommit(ctx context.Context, app *cmdutil.App, root string) error {
 		slices.ContainsFunc(lines, func(l string) bool {
 			return strings.HasPrefix(l, "??")
 		}) {
-		app.IO.Printf("%s\n", wrapped(app.IO, "", "Commit .greenlight, so that other checkouts have the plan and git its history: git add .greenlight && git commit. "+
-			"gl commits later changes of it by itself (git.commit_state). To keep it on this machine alone, put .greenlight/ into .gitignore", 2))
+		app.IO.Printf("%s\n", wrapped(app.IO, "", "Commit the plan (git add .greenlight && git commit), or keep it on this machine alone (.greenlight/ in .gitignore)", 2))
 	}
 	unseen, err := ops.FindUnseen(ctx, pr)
 	if err != nil || len(unseen.Documents) == 0 {
@@ -207,6 +206,7 @@ func proposeTests(ctx context.Context, app *cmdutil.App, root string) error {
 		app.IO.Printf("No test command yet; %s: %s\n", sanitize.Line(fits.Why), fits.Set())
 		return nil
 	case !app.Confirm(fmt.Sprintf("Let gl test with %q (%s)?", fits.Line, sanitize.Line(fits.Why))):
+		app.IO.Printf("Set it later with: %s\n", fits.Set())
 		return nil
 	}
 	if _, _, err := ops.SetSetting(ctx, pr, trust.Open(app.Getenv), "test.command",
