@@ -52,7 +52,7 @@ func check(err error) {
 
 // record returns the screens while the sample is built.
 func record(gl string) []string {
-	dir, err := os.MkdirTemp("", "picture")
+	dir, err := os.MkdirTemp("", "gl")
 	check(err)
 	defer os.RemoveAll(dir)
 	shop, socket := filepath.Join(dir, "shop"), filepath.Join(dir, "tmux")
@@ -82,7 +82,7 @@ func record(gl string) []string {
 	var frames []string
 	for ended := false; !ended; {
 		if ended = exists(over); ended {
-			time.Sleep(2 * time.Second)
+			time.Sleep(4 * time.Second)
 		}
 		time.Sleep(300 * time.Millisecond)
 		above, below := screen("demo"), screen("board")
