@@ -214,7 +214,7 @@ func (s *Settings) agentValue(key, text string) (json.RawMessage, error) {
 	case part == "resume" && entry["command"] == nil:
 		return nil, badSetting("parallel.agents.%s has no command: set parallel.agents.%s.command first", name, name)
 	case part == "env" && len(entry) == 0 && !slices.Contains(agent.BuiltIn(), name):
-		return nil, badSetting("parallel.agents.%s is no agent yet: set parallel.agents.%s.extends or .command first", name, name)
+		return nil, badSetting("parallel.agents.%s isn't an agent yet: set parallel.agents.%s.extends or .command first", name, name)
 	}
 	whole := raw
 	if part != "" {

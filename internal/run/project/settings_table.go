@@ -145,6 +145,9 @@ func testSettings(c Config) []knownSetting {
 		{removableKey, nil, parsedSetting, About{
 			Line: "paths where tests may be removed or skipped without asking you",
 			More: "Patterns with spaces between them.", Example: "tests/old/*.py", Guarded: true}},
+		{"test.parallel", rawJSON(c.Test.Parallel), parsedSetting, About{
+			Line: "how many merges are tested side by side", Example: "4",
+			More: "Above 1, your test command must be able to run several times at once."}},
 	}
 	list = append(list, durations("test.", c.Test.spans(), map[string]About{
 		"timeout_minutes": {Line: "how long the tests may take", Example: "10"},

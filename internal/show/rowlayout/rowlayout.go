@@ -174,10 +174,10 @@ func rowName(r *view.Row) string {
 
 func rowText(r *view.Row) string { return sanitize.Line(r.Text) }
 
-// rowCost returns the cost, with a label if it would be unclear alone.
+// rowCost returns the cost as far as it is known: that of the whole names what isn't, once.
 func rowCost(r *view.Row) string {
-	if r.Cost.Known == 0 && r.Cost.Unknown > 0 {
-		return "cost " + r.Cost.String()
+	if r.Cost.Known == 0 {
+		return ""
 	}
 	return r.Cost.String()
 }
@@ -189,7 +189,8 @@ func rowDetails(r *view.Row, now time.Time) []cell {
 		return []cell{{sanitize.Line(r.Command), ""}, {rowCost(r), term.Dim}}
 	case view.Running, view.Merging:
 		age := ""
-		if d, ok := r.Age(now); ok {
+		d, ok := r.Age(now)
+		if ok && !strings.Contains(r.Text, plan.Age(d)) { // "silent for 1m" says it
 			age = plan.Age(d) + " ago"
 		}
 		eta := ""
