@@ -147,7 +147,9 @@ func testSettings(c Config) []knownSetting {
 			More: "Patterns with spaces between them.", Example: "tests/old/*.py", Guarded: true}},
 		{"test.parallel", rawJSON(c.Test.Parallel), parsedSetting, About{
 			Line: "how many merges are tested side by side", Example: "4",
-			More: "Above 1, your test command must be able to run several times at once."}},
+			More: "Each in a worktree of its own, on top of those ahead of it in the merge queue, so your test " +
+				"command must be able to run several times at once. 1 tests one after the other, or several " +
+				"in one batch."}},
 	}
 	list = append(list, durations("test.", c.Test.spans(), map[string]About{
 		"timeout_minutes": {Line: "how long the tests may take", Example: "10"},
