@@ -192,11 +192,11 @@ func landAccepted(ctx context.Context, app *cmdutil.App, l *lane.Queue, built *w
 		return err
 	}
 	if leader != "" {
-		app.IO.Printf("%s is accepted, and landed by the gl slice that runs: %s\n", id,
+		app.IO.Printf("%s is accepted, and the running gl slice merges it: %s\n", id,
 			sanitize.Text(leader))
 		return pr.Tracker.Refresh(ctx)
 	}
-	busy := app.IO.Progress("landing " + id)
+	busy := app.IO.Progress("merging " + id)
 	l.Told = func(line string) {
 		busy.Step(sanitize.Text(line))
 		app.IO.Detail("%s", sanitize.Text(line))

@@ -59,7 +59,7 @@ func (o wrapperOptions) passOn(ctx context.Context, text string) string {
 	case err != nil:
 		return "(not said: " + sanitize.Text(err.Error()) + ")"
 	case said.Running == nil || !said.Running.Talk.Talks:
-		return "(kept for its next start: its agent takes no messages while it works)"
+		return "(its agent can't read messages while it works: it gets this one when it starts again)"
 	}
 	return "(its agent reads it when its tool call ends)"
 }

@@ -117,7 +117,7 @@ func tier(ctx context.Context, pr *project.Project, id string, named bool) strin
 	case because == "":
 		return "auto"
 	case because == project.OwnReview || pr.Config.Review == project.ReviewAlways:
-		return "auto (gl asks a person before it lands)"
+		return "auto (gl asks a person before it is merged)"
 	}
 	return "verify (" + because + ")"
 }

@@ -37,18 +37,18 @@ type budgetDoc struct {
 func newBudget(app *cmdutil.App) *cobra.Command {
 	asJSON := false
 	c := &cobra.Command{
-		Use:   "budget [slice|drain|day USD]",
+		Use:   "budget [slice|run|day USD]",
 		Short: "Show or set what agents may cost",
-		Long: `Show what agents may cost and have cost today, or set what a slice, a drain (one run of gl slice) or a day may cost. none is no
-limit. At a limit nothing more is launched, and running agents continue: a slice at its limit waits for you, at the drain's limit
+		Long: `Show what agents may cost and have cost today, or set what a slice, a run of gl slice or a day may cost. none is no
+limit. At a limit nothing more is launched, and running agents continue: a slice at its limit waits for you, at the run's limit
 the run ends, at the day's it waits for midnight. A higher limit ends the hold. Cost that an agent doesn't report doesn't count.
 
 The limits are budget.slice_usd, budget.drain_usd and budget.day_usd in .greenlight/config.json. claude itself gets what is left of the
 slice's, as --max-budget-usd.
 
 Exit codes: 0 done; 1 it failed; 2 wrong usage.`,
-		Example:   "  gl budget\n  gl budget day 20\n  gl budget slice 2.50\n  gl budget drain none",
-		ValidArgs: []string{"slice", "drain", "day"},
+		Example:   "  gl budget\n  gl budget day 20\n  gl budget slice 2.50\n  gl budget run none",
+		ValidArgs: []string{"slice", "run", "day"},
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 0 && len(args) != 2 {
 				return cmdutil.Usage("expected no arguments, or a budget and dollars: gl budget day 20")
@@ -100,7 +100,7 @@ func runBudget(ctx context.Context, app *cmdutil.App, args []string, asJSON bool
 		over = "  for every slice" + over
 	}
 	limit("slice", doc.SliceUSD, over)
-	limit("drain", doc.DrainUSD, "")
+	limit("run", doc.DrainUSD, "")
 	today := doc.Today.Text() + " spent today"
 	if doc.Today.Attempts > 0 && doc.Today.CostUSD == nil {
 		today = "cost of today unknown"
@@ -114,9 +114,9 @@ func runBudget(ctx context.Context, app *cmdutil.App, args []string, asJSON bool
 
 func dollars(args []string) (float64, error) {
 	switch args[0] {
-	case "slice", "drain", "day":
+	case "slice", "run", "drain", "day": // drain is the setting's name for run
 	default:
-		return 0, cmdutil.Usage("%s has no budget: expected slice, drain or day",
+		return 0, cmdutil.Usage("%s has no budget: expected slice, run or day",
 			sanitize.Text(args[0]))
 	}
 	if args[1] == "none" {

@@ -108,7 +108,7 @@ func newDemo(app *cmdutil.App) *cobra.Command {
 		Long: `Write a sample project of a dozen slices into a temporary directory and build it, up to four at a time, with the real
 engine and the built-in rehearsal agent.
 
-It is a git repository with tests. Each slice is built in a worktree of its own, and lands on main once the tests pass on
+It is a git repository with tests. Each slice is built in a worktree of its own, and merged into main once the tests pass on
 the merge. One slice is broken at first, and two change the same line: gl sends them back to their agents. Without git, the
 agents share the directory, and nothing is tested.` + "\n" + cmdutil.ExitHelp,
 		Example: `  gl demo
@@ -159,7 +159,7 @@ func runDemo(ctx context.Context, app *cmdutil.App, dir, agentName string) error
 	if lands {
 		err = allowDemo(ctx, app, pr)
 	} else {
-		app.IO.Printf("%s: the agents share the directory, and nothing is tested or landed\n",
+		app.IO.Printf("%s: the agents share the directory, and nothing is tested or merged\n",
 			none.Reason)
 	}
 	if err != nil {
@@ -199,7 +199,7 @@ func tellLanded(ctx context.Context, app *cmdutil.App, root string) error {
 	if len(landed) == 1 {
 		each = " after "
 	}
-	text := fmt.Sprintf("%s landed on %s%s%s passed on the merge",
+	text := fmt.Sprintf("%s merged into %s%s%s passed on the merge",
 		words.Count(len(landed), "slice"), demoBranch, each, demoCommand)
 	app.IO.Printf("%s\n", term.Wrap(text, app.IO.Width(), 2))
 	app.IO.Printf("   see them with: %s\n",

@@ -145,11 +145,11 @@ func toDiff(app *cmdutil.App, l *lane.Queue, p *plan.Plan) (string, error) {
 	}
 	switch len(ids) {
 	case 0:
-		return "", cmdutil.Usage("which slice? none has work that hasn't landed")
+		return "", cmdutil.Usage("which slice? none has unmerged work")
 	case 1:
 		return ids[0], nil
 	}
-	return "", cmdutil.Usage("which slice? these have work that hasn't landed: %s", words.Some(ids))
+	return "", cmdutil.Usage("which slice? these have unmerged work: %s", words.Some(ids))
 }
 
 func openTool(ctx context.Context, app *cmdutil.App, l *lane.Queue, d *lane.Diff,

@@ -50,7 +50,7 @@ Exit codes: 0 all are done; 1 one isn't, or it failed; 2 wrong usage; 127 the ag
 	}
 	f := c.Flags()
 	f.StringVarP(&file, "file", "f", "", "take the tasks from the lines of `FILE`, - for stdin")
-	f.IntVar(&o.max, "max", 0, "run at most `N` attempts at a time (default 4)")
+	f.IntVar(&o.max, "max", 0, "run at most `N` agents at once (default 4)")
 	f.StringVar(&o.agent, "agent", "", "use the agent `NAME`, as for gl slice")
 	f.StringVar(&o.runner, "runner", "",
 		"run agents in parallel `HOW`: tmux or process (default tmux if installed)")
@@ -294,18 +294,18 @@ func landBranches(ctx context.Context, app *cmdutil.App, branches []string) erro
 	for _, name := range branches {
 		b, err := ops.TakeBranch(ctx, pr, repo, name)
 		if errors.Is(err, ops.ErrNothingToDo) {
-			app.IO.Printf("%s has landed already\n", sanitize.Line(b.Name))
+			app.IO.Printf("%s is merged already\n", sanitize.Line(b.Name))
 			continue
 		}
 		if err != nil {
 			return err
 		}
 		if b.LeftOver > 0 {
-			app.IO.Message("%s in %s isn't committed and doesn't land",
+			app.IO.Message("%s in %s isn't committed, so it isn't merged",
 				words.Count(b.LeftOver, "path"), b.Where)
 		}
 		app.Made(pr, b.Slice)
-		app.IO.Printf("%s lands as %s\n", sanitize.Line(b.Name), b.Slice)
+		app.IO.Printf("merging %s as %s\n", sanitize.Line(b.Name), b.Slice)
 		a, err := ops.Accept(ctx, pr, b.Slice, b.Lineage, false, false)
 		if err == nil {
 			err = landAccepted(ctx, app, l, b.Lineage, a)

@@ -295,9 +295,9 @@ func laneText(e journal.Event) string {
 	target := orUnknown(e.Target)
 	switch {
 	case e.Kind == journal.Merge && e.Outcome == journal.Conflicts:
-		return "conflicts with what was merged: " + e.Detail
+		return "conflicts with merged work: " + e.Detail
 	case e.Kind == journal.Merge:
-		return "merges with what was merged before"
+		return "merges cleanly"
 	case e.Kind == journal.Landed:
 		return withDetail("tested", e.Detail)
 	case e.Kind == journal.Delivered && e.Outcome == "undone":

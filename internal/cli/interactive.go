@@ -127,7 +127,7 @@ func planFacts(pr *project.Project) []keyValue {
 	lines := []keyValue{{"slices", totals(p)}}
 	add := func(key string, ids []string) { lines = append(lines, keyValue{key, words.Some(ids)}) }
 	add("running", underWay(p))
-	add("landing", p.Lists.Landing)
+	add("merging", p.Lists.Landing)
 	add("ready", p.Lists.Ready)
 	add("blocked", p.Lists.Blocked)
 	for _, g := range p.Lists.Troubled() {

@@ -131,7 +131,8 @@ func (w *workplaces) noteUnseen(ctx context.Context) error {
 		return err
 	}
 	if n := len(unseen.Files); n > 0 {
-		w.app.IO.Message("agents won't see %s: %s%s", words.Count(n, "uncommitted file"),
+		w.app.IO.Message("agents won't see %s until you commit %s: %s%s",
+			words.Count(n, "uncommitted file"), map[bool]string{true: "it", false: "them"}[n == 1],
 			sanitize.Text(unseen.Files[0]), words.More(n-1))
 	}
 	if len(unseen.Documents) == 0 {

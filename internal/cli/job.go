@@ -246,7 +246,7 @@ func (j *job) noteReview(p *plan.Plan) error {
 	if err != nil || len(ids) == 0 {
 		return err
 	}
-	j.app.IO.Message("%s%s will wait for you when built: %s (to land without review: gl settings set review never)", ids[0], words.More(len(ids)-1), sanitize.Line(why))
+	j.app.IO.Message("%s%s will wait for you when built: %s (to merge without review: gl settings set review never)", ids[0], words.More(len(ids)-1), sanitize.Line(why))
 	return nil
 }
 

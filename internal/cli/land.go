@@ -49,7 +49,7 @@ Exit codes: 0 everything is merged; 1 something isn't, or it failed; 2 wrong usa
 			return runLand(cmd.Context(), app, reset)
 		},
 	}
-	c.Flags().BoolVar(&reset, "reset", false, "restart the merge queue's branch at the target; work that isn't merged yet stays on the slices' branches")
+	c.Flags().BoolVar(&reset, "reset", false, "restart the merge queue's branch at the target branch; work that isn't merged yet stays on the slices' branches")
 	return c
 }
 
@@ -118,14 +118,14 @@ func tellMerged(ctx context.Context, app *cmdutil.App, l *lane.Queue, status lan
 	switch {
 	case status.PullRequest != nil:
 	case pr.Config.Git.Deliver == project.DeliverMerge:
-		app.IO.Printf("Everything that has landed is in %s.\n", worktree.Short(l.Repo.Target()))
+		app.IO.Printf("Everything is merged into %s.\n", worktree.Short(l.Repo.Target()))
 		if note := detachedText(l.Repo); note != "" {
 			app.IO.Message("note: %s", note)
 		}
 	case pr.Config.Git.Deliver == project.DeliverPR:
-		app.IO.Printf("No pull request is open: everything that has landed is merged.\n")
+		app.IO.Printf("No pull request is open: everything is merged.\n")
 	default:
-		app.IO.Printf("Everything that has landed is in %s.\n", worktree.Short(l.Repo.Queue.Ref()))
+		app.IO.Printf("Everything is merged into %s.\n", worktree.Short(l.Repo.Queue.Ref()))
 	}
 	return nil
 }

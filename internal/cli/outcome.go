@@ -155,10 +155,10 @@ func landedText(r *attempt.Record) string {
 	if g == nil || g.Commit == "" || !r.Judged.Outcome.Traits().Success {
 		return ""
 	}
-	text := fmt.Sprintf("landed as %.10s", g.Commit)
+	text := fmt.Sprintf("merged as %.10s", g.Commit)
 	switch {
 	case len(g.Commits) > 1:
-		text = fmt.Sprintf("landed as %d commits, the last %.10s", len(g.Commits), g.Commit)
+		text = fmt.Sprintf("merged as %d commits, the last %.10s", len(g.Commits), g.Commit)
 	case g.As == project.LandSquash:
 		text += ", squashed"
 	}

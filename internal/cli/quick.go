@@ -14,8 +14,8 @@ func newQuick(app *cmdutil.App) *cobra.Command {
 		Long: `Run an agent on a small task that isn't a slice, test first: /gl:quick TEXT. It works in any git repository, and several
 can run at a time. In a project, gl changelog lists what it did.
 
-It has a worktree of its own where slices have (git.isolation), and lands like one: gl merges its work, runs the tests, and
-delivers it. If the tests fail or it conflicts, the same agent goes on once.`,
+It has a worktree of its own where slices have (git.isolation), and is merged like one: gl merges its work, runs the tests, and
+moves your branch. If the tests fail or it conflicts, the same agent continues once.`,
 		Example: `  gl quick "the login page says 500 when the password is empty"
   gl quick --dry-run "rename User.name to User.fullName"
   gl logs -f @quick`,

@@ -22,9 +22,9 @@ func newRehearse(app *cmdutil.App) *cobra.Command {
 	var spec string
 	o := sliceOptions{watch: true, copy: true}
 	c := &cobra.Command{
-		Use:   "rehearse [ID...]",
+		Use:   "rehearse [id...]",
 		Short: "Try a run in a scratch copy, with the built-in agent",
-		Long: `Drain a scratch copy of the project with the built-in rehearsal agent: no model, no cost, invented results. The project
+		Long: `Build a scratch copy of the project with the built-in rehearsal agent: no model, no cost, invented results. The project
 itself isn't changed.
 
 The copy is a local clone of what is checked out, without remotes, in a temporary directory; the state is copied as it
@@ -54,7 +54,7 @@ red=S-3#1 has its first attempt leave broken work, and clash=S-5+S-6 has both ch
 	f := c.Flags()
 	f.StringVar(&spec, "spec", "",
 		"what happens, as a `SPEC`: seed, step, jitter, faults and their chances")
-	f.IntVar(&o.max, "max", 0, "run at most `N` attempts at a time (default 4)")
+	f.IntVar(&o.max, "max", 0, "run at most `N` agents at once (default 4)")
 	f.StringVar(&o.runner, "runner", "",
 		"run agents in parallel `HOW`: tmux or process (default tmux if installed)")
 	f.BoolVar(&o.json, "json", false,

@@ -66,12 +66,12 @@ func newRename(app *cmdutil.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "rename OLD NEW",
 		Short: "Give a slice another id",
-		Long: `Give a slice another id: its file, its entry in GRAPH.json, and the dependencies of others, in one change. Work that hasn't landed
-goes on from a new branch under the new id, in a new conversation: clients look conversations up by directory. Its agent is told how the
+		Long: `Give a slice another id: its file, its entry in GRAPH.json, and the dependencies of others, in one change. Unmerged work
+continues from a new branch under the new id, in a new conversation: clients look conversations up by directory. Its agent is told how the
 last attempt ended and what you have said since. Its attempts and what they cost stay its own, and it can have its old id back.
-A slice that has landed keeps its id, which is in git's history.
+A merged slice keeps its id, which is in git's history.
 
-Exit codes: 0 renamed; 1 NEW is taken, or the slice has landed or awaits review; 2 wrong usage; 3 it is being worked on.`,
+Exit codes: 0 renamed; 1 NEW is taken, or the slice is merged or awaits review; 2 wrong usage; 3 it is being worked on.`,
 		Example:           "  gl rename S-07 S-7.1",
 		Args:              cmdutil.Args(cobra.ExactArgs(2)),
 		ValidArgsFunction: app.CompleteFirstID,

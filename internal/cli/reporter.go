@@ -171,7 +171,7 @@ func (t *reporter) lines(r scheduler.Report) []line {
 func (t *reporter) aboutRun(r scheduler.Report) []string {
 	var lines []string
 	if r.Leader != "" {
-		lines = append(lines, "another gl slice --watch is draining this project: "+r.Leader+
+		lines = append(lines, "another gl slice --watch is building this project: "+r.Leader+
 			"; watching, and taking over when it ends")
 	}
 	if r.TookOver {
@@ -485,7 +485,7 @@ func (t *reporter) clear() {
 }
 
 // liveText returns the live line for that many columns. It always has the progress, the slots and
-// the time left, and as many running slices as fit. The bar is dropped first.
+// the time left, and as many running and merging slices as fit. The bar is dropped first.
 func (t *reporter) liveText(now time.Time, width int) string {
 	p := t.plan
 	done := fmt.Sprintf("%d/%d", p.Done, p.Total)
@@ -501,6 +501,9 @@ func (t *reporter) liveText(now time.Time, width int) string {
 			s += " " + plan.Age(now.Sub(st.Attempt.Started))
 		}
 		running = append(running, sanitize.Text(s))
+	}
+	for _, id := range p.Lists.Landing { // without a slot: the tests may take long
+		running = append(running, sanitize.Line(id+" "+p.State(id).Attempt.Landing))
 	}
 	bar := status.Bar(p.Done, p.Total, status.BarCells)
 	line := bar + " " + done + withMore(running, len(running)) + rest

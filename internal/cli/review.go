@@ -29,7 +29,7 @@ func newReview(app *cmdutil.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "review [ID...]",
 		Short: "Go through what waits for you: questions, work, failures",
-		Long: `Go through what waits for you, one after the other: questions, slices to approve, and those whose last attempt came to nothing.
+		Long: `Go through what waits for you, one after the other: questions, slices to approve, and those whose last attempt failed.
 For each, gl review shows what was done (summary, changed files, tests, the agent's last words, commands that it proposes to set), and
 asks what to do: accept, reject with a comment, answer, retry, look at the diff, skip, or quit.
 

@@ -70,11 +70,11 @@ func runSay(ctx context.Context, app *cmdutil.App, id, text string) error {
 	case how == ops.Handed:
 		out.Printf("said to %s: its agent reads it when its tool call ends\n", who)
 	case how == ops.Ended:
-		out.Printf("%s ended before it could read it: kept for its next start\n", who)
+		out.Printf("%s ended before it could read this; it gets it when it starts again\n", who)
 	case s.Running == nil:
-		out.Printf("%s isn't running: kept for its next start\n", who)
+		out.Printf("%s isn't running; its agent gets this when it starts\n", who)
 	case !s.Running.Talk.Talks:
-		out.Printf("%s takes no messages while it works: kept for the next start of %s\n",
+		out.Printf("%s can't read messages while it works; %s gets this one when it starts again\n",
 			sanitize.Line(s.Running.Job.Agent), who)
 	default:
 		out.Printf("%s gets it as soon as its agent runs\n", who)

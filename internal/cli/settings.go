@@ -123,7 +123,7 @@ gl counts tests by the summary that their runner prints. For a runner that it do
 expression with groups named passed, failed or skipped; what it finds in each line adds up. test.timeout_minutes is how
 long the tests may take.
 
-Tests that a slice removes or skips are shown to you before it lands. test.removable names the paths where that isn't asked:
+Tests that a slice removes or skips are shown to you before it is merged. test.removable names the paths where that isn't asked:
 patterns with spaces between them, such as tests/old/*.py.
 
 A command that you set is allowed by that (gl trust). The agents of gl slice can't change settings: what they wanted is

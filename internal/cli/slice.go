@@ -68,7 +68,7 @@ Inside an agent it starts nothing: it prints the whole slice to build, as gl sta
 func (o *sliceOptions) flags(app *cmdutil.App, c *cobra.Command) {
 	f := c.Flags()
 	f.IntVar(&o.max, "max", 0,
-		"run at most `N` attempts at a time in the project, until parallel.max is set (default 4)")
+		"run at most `N` agents at once (default 4)")
 	f.BoolVar(&o.watch, "watch", false,
 		"continue until nothing is ready, refilling slots as slices end")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would happen without changing anything")

@@ -90,7 +90,7 @@ func dryLists(out *iostreams.Streams, p *plan.Plan) {
 	}
 	list("Ready", p.Lists.Ready, strings.Join(p.Lists.Ready, ", "))
 	list("Running", p.Lists.Running, strings.Join(p.Lists.Running, ", "))
-	list("Landing", p.Lists.Landing, status.Briefs(p, p.Lists.Landing, now))
+	list("Merging", p.Lists.Landing, status.Briefs(p, p.Lists.Landing, now))
 	list("Blocked", p.Lists.Blocked, status.Briefs(p, p.Lists.Blocked, now))
 	for _, g := range p.Lists.Troubled() {
 		list(g.Label, g.IDs, status.Troubled(p, g.IDs, now))

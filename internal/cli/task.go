@@ -57,7 +57,7 @@ func (o *taskOptions) flags(app *cmdutil.App, c *cobra.Command) *cobra.Command {
 		f.StringVar(&o.isolation, "isolation", "", "where the agent works: `WHERE` is worktree (a worktree of its own) or shared (default: git.isolation)")
 		cmdutil.CompleteFlag(c, "isolation", project.Isolations)
 	}
-	f.IntVar(&o.max, "max", 0, "wait while `N` attempts are running in the project (default 4)")
+	f.IntVar(&o.max, "max", 0, "wait while `N` agents are running in the project (default 4)")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would happen without changing anything")
 	f.BoolVar(&o.json, "json", false, jsonOfRuns)
 	cmdutil.CompleteFlag(c, "agent", app.Agents)
@@ -249,7 +249,7 @@ func (j *job) taskSummary(res *scheduler.Result) {
 		}
 		if g := r.Landing; g != nil && r.Judged.Outcome.Traits().Success &&
 			res.Lane.Has(r.ID.Work()) {
-			j.app.IO.Printf("  landed on %s: %.10s\n",
+			j.app.IO.Printf("  merged into %s: %.10s\n",
 				sanitize.Text(worktree.Short(g.Target)), g.Commit)
 		}
 		switch {

@@ -18,12 +18,13 @@ func newUndo(app *cmdutil.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "undo ID [TEXT]",
 		Short: "Take back a merged slice, and reopen it",
-		Long: `Take back a slice that has landed: gl reverts its merge, tests what is left, delivers that, and makes the slice pending again. TEXT
-says why; it is added to the slice's decisions, and its next agent is told. That one begins on a new branch that has the earlier work.
+		Long: `Take back a merged slice: gl reverts its merge, tests what is left, merges that into the target branch, and makes the slice pending
+again. TEXT says why: it is added to the slice's decisions, and its next agent reads it. That agent starts on a new branch, with the
+earlier work.
 
 A slice that other finished slices need is taken back after them. Where the tests fail without it, it stays.
 
-Exit codes: 0 taken back; 1 it hasn't landed, is needed, conflicts with later work, or the tests fail without it; 2 wrong usage.`,
+Exit codes: 0 taken back; 1 it isn't merged, is needed, conflicts with later work, or the tests fail without it; 2 wrong usage.`,
 		Example:           `  gl undo S-07 "it must not send mail to test accounts"`,
 		Args:              cmdutil.Args(cobra.MinimumNArgs(1)),
 		ValidArgsFunction: cmdutil.CompleteFirst(app.CompleteSome(done)),

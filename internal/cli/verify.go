@@ -62,8 +62,8 @@ working on the merge queue; 2 wrong usage.`,
 		},
 	}
 	f := c.Flags()
-	f.BoolVar(&o.audit, "audit", false, "test every commit by which a slice landed, in a clone")
-	f.StringVar(&o.since, "since", "", "with --audit, only what landed after `REV`")
+	f.BoolVar(&o.audit, "audit", false, "test every commit that merged a slice, in a clone")
+	f.StringVar(&o.since, "since", "", "with --audit, only what was merged after `REV`")
 	f.BoolVar(&o.json, "json", false, "print one JSON document")
 	return c
 }
@@ -140,7 +140,7 @@ func runVerify(ctx context.Context, app *cmdutil.App, id string, o verifyOptions
 	case o.json:
 		err = app.IO.JSON(doc)
 	case len(doc.Checks) == 0:
-		app.IO.Printf("nothing has landed in %s\n", worktree.Short(l.Repo.Target()))
+		app.IO.Printf("nothing was merged into %s yet\n", worktree.Short(l.Repo.Target()))
 	}
 	if err == nil && !doc.Green {
 		err = &cmdutil.ExitError{Code: cmdutil.ExitFailed}
@@ -190,19 +190,19 @@ func printCheck(app *cmdutil.App, c *lane.Check, target string, limit time.Durat
 
 func checkText(c *lane.Check, target string, limit time.Duration) string {
 	commit := c.Commit[:min(len(c.Commit), 10)]
-	subject := "what has landed"
+	subject := "the merged work"
 	switch c.What {
 	case lane.OfMerge:
-		subject = c.Slice + " merged with what has landed"
+		subject = c.Slice + " with the merged work"
 	case lane.OfLanded:
-		subject = c.Slice + " as it landed in " + commit
+		subject = c.Slice + " as merged in " + commit
 	case lane.OfTarget:
 		subject = c.Slice + " as it is in " + target
 	case lane.OfLane:
 	}
 	switch v := c.Verdict; {
 	case len(c.Conflicts) > 0:
-		return fmt.Sprintf("%s doesn't merge with what has landed: %s", c.Slice,
+		return fmt.Sprintf("%s conflicts with the merged work: %s", c.Slice,
 			words.Some(c.Conflicts))
 	case c.Problem != "" && (v == nil || v.Green()):
 		return subject + ": " + c.Problem

@@ -118,7 +118,7 @@ func fixReverted(ctx context.Context, pr *project.Project) ([]string, error) {
 			wrote, err := settler.Rewrite(ctx, recs[id][0])
 			if errs = append(errs, err); wrote {
 				did = append(did,
-					fmt.Sprintf("wrote %s again: %s has landed", p.State(id).File, id))
+					fmt.Sprintf("wrote %s again: %s is merged", p.State(id).File, id))
 			}
 		}
 	}

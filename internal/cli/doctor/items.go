@@ -191,7 +191,7 @@ func (x *exam) unknownHelp(id, need string) string {
 func checkReverted(x *exam) (all []Finding) {
 	for _, id := range x.p.Reverted() {
 		st := x.p.State(id)
-		all = append(all, fixable(st.File, fmt.Sprintf("%s has landed, but its file says %s: git may have reverted it (git stash, git checkout)",
+		all = append(all, fixable(st.File, fmt.Sprintf("%s is merged, but its file says %s: git may have reverted it (git stash, git checkout)",
 			id, st.Reverted.Status)).of(id))
 	}
 	return all

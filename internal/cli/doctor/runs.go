@@ -27,7 +27,7 @@ func checkAttempts(x *exam) []Finding {
 		switch {
 		case r.Life.Phase == plan.Queued && !x.isSettled(r): // needs no process of its own
 			if x.idle(r) {
-				all = append(all, found(Warning, path, fmt.Sprintf("%s is in the merge queue, and no gl works that", r.ID.Label()), "gl land").of(r.ID.Slice))
+				all = append(all, found(Warning, path, fmt.Sprintf("%s is in the merge queue, and no gl is working on it", r.ID.Label()), "gl land").of(r.ID.Slice))
 			}
 		case dead && x.isSettled(r):
 			all = append(all, fixable(path, "leftover of a settled attempt").of(r.ID.Slice))

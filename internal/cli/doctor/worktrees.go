@@ -89,7 +89,7 @@ func fixRefs(ctx context.Context, pr *project.Project) (fixed []string, err erro
 	}
 	names, err := repo.Cleaner.MendBroken(ctx)
 	for _, name := range names {
-		fixed = append(fixed, "mended "+sanitize.Line(name)+", of which git had lost something")
+		fixed = append(fixed, "repaired "+sanitize.Line(name)+", of which git had lost objects")
 	}
 	return fixed, err
 }
@@ -128,14 +128,14 @@ func (x *exam) leftWorktrees(left []worktree.Leftover) []Finding {
 		path := sanitize.Line(l.Path)
 		switch l.Kind {
 		case worktree.LeftWorktree:
-			all = append(all, found(Note, "", "the worktree "+path+" is no open slice's",
-				"gl clean --dry-run says what is in it"))
+			all = append(all, found(Note, "", "the worktree "+path+" belongs to no open slice",
+				"gl clean --dry-run shows what is in it"))
 		case worktree.LeftEntry:
 			all = append(all, found(Warning, "", fmt.Sprintf("git lists a worktree whose directory is gone (%s)", sanitize.Line(l.Admin)), "gl clean"))
 		case worktree.LeftDirectory:
 			all = append(all, found(Warning, "", "the directory "+path+
 				" is among the worktrees, and git doesn't list it",
-				"look into it, and remove it yourself"))
+				"check it, and remove it yourself"))
 		case worktree.LeftFile:
 			all = append(all, found(Warning, paths.Relative(x.pr.Root, l.Path),
 				"can't be used: the slice's next attempt begins a new branch",

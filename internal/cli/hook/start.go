@@ -136,7 +136,7 @@ func (s *session) lists(p *plan.Plan) []string {
 		ids   []string
 		text  func(id string) string
 	}
-	lists := []list{{"Running", p.Lists.Running, id}, {"Landing", p.Lists.Landing, id},
+	lists := []list{{"Running", p.Lists.Running, id}, {"Merging", p.Lists.Landing, id},
 		{"Ready", p.Lists.Ready, id}, {"Waiting for a person", p.Lists.Waiting, cause}}
 	for _, g := range p.Lists.Troubled() {
 		lists = append(lists, list{g.Label, g.IDs, cause})

@@ -38,7 +38,7 @@ func (s *session) touched(quick bool) *Block {
 	const most = 20
 	list := t.Paths[:min(len(t.Paths), most)]
 	text := fmt.Sprintf("Changed since the tests were handed over: %s%s. Tests, their data, their runner's configuration and the contracts stay as they "+
-		"were then; %s doesn't land otherwise. ", strings.Join(list, ", "),
+		"were then; otherwise %s isn't merged. ", strings.Join(list, ", "),
 		words.More(len(t.Paths)-most), lineage.Slice)
 	if t.From != "" {
 		text += fmt.Sprintf("Put them back, in the project's directory: git restore --source=%s -- %s (git rm a file that wasn't there). ",

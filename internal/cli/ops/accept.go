@@ -32,7 +32,7 @@ type Acceptance struct {
 func (a *Acceptance) Ready() ([]string, error) {
 	after, err := a.pr.Plan(time.Now(), a.pr.Options())
 	if err != nil {
-		return nil, fmt.Errorf("what can be built now isn't known: %w", err)
+		return nil, fmt.Errorf("can't tell what is ready now: %w", err)
 	}
 	return slices.DeleteFunc(slices.Clone(after.Lists.Ready),
 		func(id string) bool { return slices.Contains(a.before, id) }), nil
@@ -93,11 +93,11 @@ func Accept(ctx context.Context, pr *project.Project, id string, l *worktree.Lin
 			return ErrNothingToDo
 		case m.st.Class == plan.Waiting && !m.st.AtReview():
 			// maybe nothing was built, so --force doesn't help
-			return fmt.Errorf("%s isn't at its review: %s", m.st.ID, m.plan.Why(m.st.ID, m.now))
+			return fmt.Errorf("%s isn't awaiting review: %s", m.st.ID, m.plan.Why(m.st.ID, m.now))
 		case m.st.Class == plan.Waiting && m.st.Asks() && !force:
 			why := m.plan.Why(m.st.ID, m.now)
 			why.Next = append(why.Next, "gl accept "+m.st.ID+" --force to approve it as it is")
-			return fmt.Errorf("%s asks something: %s", m.st.ID, why)
+			return fmt.Errorf("%s has a question: %s", m.st.ID, why)
 		case l == nil:
 			return a.complete(f, id)
 		}

@@ -118,10 +118,10 @@ func BranchTip(ctx context.Context, repo *worktree.Repo, name string) (string, e
 	case tip == "":
 		return "", badArgument("there is no branch %s: git branch lists them", worktree.Short(ref))
 	case ref == repo.Target():
-		return "", badArgument("%s is the branch that the work is for: work that is on it needs no landing",
+		return "", badArgument("%s is the target branch: what is on it is merged already",
 			worktree.Short(ref))
 	case repo.Layout.IsOurs(ref):
-		return "", badArgument("%s is gl's own: gl accept lands a slice's work",
+		return "", badArgument("%s is gl's own: gl accept merges a slice's work",
 			worktree.Short(ref))
 	}
 	return tip, nil

@@ -12,11 +12,19 @@ import (
 	"greenlight/internal/state/tracker"
 )
 
-// SetBudget sets what a slice, a drain or a day may cost, 0 for no limit, and ends a hold of the
+// BudgetKey returns the setting of the budget of a slice, a run or a day. A run's is called drain.
+func BudgetKey(of string) string {
+	if of == "run" {
+		of = "drain"
+	}
+	return "budget." + of + "_usd"
+}
+
+// SetBudget sets what a slice, a run or a day may cost, 0 for no limit, and ends a hold of the
 // old budget. The next launch finds out whether the new one is spent, too.
 func SetBudget(ctx context.Context, pr *project.Project, store trust.Store, of string,
 	usd float64) error {
-	key, value := "budget."+of+"_usd", strconv.FormatFloat(usd, 'f', -1, 64)
+	key, value := BudgetKey(of), strconv.FormatFloat(usd, 'f', -1, 64)
 	if _, _, err := SetSetting(ctx, pr, store, key, value); err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func Reject(ctx context.Context, pr *project.Project, id, text string, comments 
 				slices.ContainsFunc(recs, func(r *attempt.Record) bool {
 					return r.Landing != nil && r.Landing.Commit != ""
 				}) {
-				return fmt.Errorf("%s is complete, and has landed: run gl undo %s TEXT", id, id)
+				return fmt.Errorf("%s is complete and merged: run gl undo %s TEXT", id, id)
 			}
 			return fmt.Errorf("%s is complete: to build it again, run gl state set %s status=pending", id, id)
 		}

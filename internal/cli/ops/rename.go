@@ -168,7 +168,7 @@ func mayRename(pr *project.Project, p *plan.Plan, st *plan.State,
 	}
 	for _, r := range recs {
 		if r.Landing != nil && r.Landing.Commit != "" && r.Since.Undone == nil {
-			return nil, fmt.Errorf("%s has landed by that name, which git's history keeps: it can't be renamed", st.ID)
+			return nil, fmt.Errorf("%s was merged under that name, which git's history keeps: it can't be renamed", st.ID)
 		}
 	}
 	used, err := pr.Runs.Index()

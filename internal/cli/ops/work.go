@@ -46,7 +46,7 @@ func WorkOf(ctx context.Context, pr *project.Project, id string) (*Work, error) 
 	w := &Work{Branch: worktree.Short(l.Branch), Commits: []git.Commit{}, Changed: []string{}}
 	commits, err := git.Between(ctx, repo.Git.Common, l.Base, l.Branch)
 	if err != nil {
-		return nil, fmt.Errorf("what is on %s isn't known: %w", w.Branch, err)
+		return nil, fmt.Errorf("can't read the branch %s: %w", w.Branch, err)
 	}
 	w.Commits = append(w.Commits, commits...)
 	changed, err := repo.Layout.Worktree(l).Changed(ctx)

@@ -95,7 +95,7 @@ const (
 func kindTexts() map[Kind][2]string {
 	return map[Kind][2]string{
 		Marks:   {"conflict marks", "conflict marks are left in "},
-		Differs: {"not what the merge gives", "what landed isn't what the merge gives: "},
+		Differs: {"not what the merge gives", "what was merged isn't what the merge gives: "},
 		Removed: {"tests removed", "tests removed: "},
 		Skips:   {"tests skipped", "tests skipped: "},
 		Fewer:   {"fewer tests", "fewer tests run: "},

@@ -93,7 +93,7 @@ func Ask(f Facts) *Ruling {
 		r.Only = f.Lands
 	}
 	for _, q := range questions() {
-		a := Answer{Says: No, Evidence: fmt.Sprintf("%q is no way to land", f.Way)}
+		a := Answer{Says: No, Evidence: fmt.Sprintf("%q isn't a way to merge", f.Way)}
 		why, skipped := f.Way.skips(q.key)
 		switch gone := f.Gone[q.key]; {
 		case skipped:
@@ -248,7 +248,7 @@ type Pass struct {
 
 // ErrNoPass means that something was about to land without a pass. Unless an answer forbids it,
 // that is a bug in gl.
-var ErrNoPass = errors.New("nothing lands without the gate's pass")
+var ErrNoPass = errors.New("nothing is merged without the gate's pass")
 
 // Pass returns the permission that follows from the answers, or the first answer that forbids it.
 // commit is what lands, "" if no branch moves.

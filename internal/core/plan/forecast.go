@@ -152,7 +152,7 @@ func (p *Plan) Foreseen(id string) []Collision {
 // Other describes what the work collides with.
 func (c Collision) Other() string {
 	if c.With == "" {
-		return "what has landed"
+		return "merged work"
 	}
 	return c.With
 }

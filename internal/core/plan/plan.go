@@ -154,9 +154,9 @@ func (p *Plan) warnReverted() {
 			p.Warnings = append(p.Warnings, Warning{Message: fmt.Sprintf(format, shown)})
 		}
 	}
-	warn("landed, but the slice file says otherwise (did git stash or git checkout revert it?): %s. "+
+	warn("merged, but the slice file says otherwise (did git stash or git checkout revert it?): %s. "+
 		"Counted as complete: gl doctor --fix writes the file again, gl retry ID reopens the slice", p.Reverted())
-	warn("complete by the slice file alone, nothing of it has landed (did git stash pop bring the file back?): %s. "+
+	warn("complete by the slice file alone, nothing of it was merged (did git stash pop bring the file back?): %s. "+
 		"Counted as open: gl state set ID status=complete completes the slice", p.reverted(false))
 }
 

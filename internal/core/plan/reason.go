@@ -32,6 +32,8 @@ func (r Reason) String() string {
 		s = r.ID + " failed"
 	case "conflict":
 		s = r.ID + " is in conflict"
+	case "landing":
+		s = r.ID + " is in the merge queue"
 	}
 	switch {
 	case strings.HasPrefix(r.Cause, Asking):
@@ -270,6 +272,8 @@ func (p *Plan) Because(id string) string {
 		return root.ID + " is running"
 	case Conflict:
 		return root.ID + " is in conflict"
+	case Landing:
+		return root.ID + " is in the merge queue"
 	case Available:
 		return root.ID + " isn't built yet"
 	}
@@ -503,7 +507,7 @@ func (st *State) lastDetail() string {
 	a := st.Attempt
 	switch {
 	case st.Released && !a.Open() && st.leftAs(Active) == "":
-		return "given back in " + st.Progress()
+		return "released in " + st.Progress()
 	case a == nil:
 		return ""
 	case a.Open():

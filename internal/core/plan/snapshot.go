@@ -152,14 +152,15 @@ type Attempt struct {
 	// where it runs, or ran, if its state can't be determined from here: "on host \"build-7\"";
 	// otherwise ""
 	Where   string
-	Outcome Outcome // of a settled attempt
-	Detail  string  // a short reason: "exit 7", "turn limit (200)"
-	After   Mark    // the item as settling left it
-	Retried bool    // gl retry has reset the item since
-	Agent   string  // name of the agent
-	Account string  // Account.ID; "" if unknown
-	Landing string  // if it awaits the merge queue: its progress there, or what it waits for
-	Idle    bool    // it awaits the merge queue, and no process is working on that
+	Outcome Outcome  // of a settled attempt
+	Detail  string   // a short reason: "exit 7", "turn limit (200)"
+	After   Mark     // the item as settling left it
+	Retried bool     // gl retry has reset the item since
+	Agent   string   // name of the agent
+	Account string   // Account.ID; "" if unknown
+	Landing string   // if it awaits the merge queue: its progress there, or what it waits for
+	Train   *InTrain // its place among the merges that are tested side by side; nil for none
+	Idle    bool     // it awaits the merge queue, and no process is working on that
 	Started time.Time
 	Ended   time.Time
 	Heard   time.Time // last event of its stream, zero for none yet
@@ -306,4 +307,14 @@ func (r Recorded) Same(o Recorded) bool {
 		r.Percent != nil && o.Percent != nil && *r.Percent == *o.Percent
 	return percent && r.Done == o.Done && r.Total == o.Total && r.PartsDone == o.PartsDone &&
 		r.PartsAll == o.PartsAll
+}
+
+// An InTrain is the place of an attempt in the merge queue among those that are tested side by
+// side, each on top of those ahead of it.
+type InTrain struct {
+	Position int       `json:"position"` // 1 is the first; 0 for one that is set aside
+	On       []string  `json:"on"`       // the slices it is tested on top of, which aren't merged yet
+	Since    time.Time `json:"since"`    // when it got here
+	// why those behind it are tested without it, in words; "" if they aren't
+	Aside string `json:"aside"`
 }

@@ -134,7 +134,7 @@ func (c *Caller) String() string {
 // for, and still at work.
 func (c *Caller) MayWorkOn(s *Store, slice string) error {
 	if c.Tests || c.ID != slice {
-		return fmt.Errorf("%s is changed by its own agent or by a person, and this is %s", slice, c)
+		return fmt.Errorf("only its own agent or a person may change %s, and this is %s", slice, c)
 	}
 	r, err := s.Get(c.ID, c.N)
 	switch {

@@ -161,7 +161,7 @@ func TestClaimIsToldWhatAPersonSaid(t *testing.T) {
 		"commented": {func(r *Record) { r.Since.Comments = []Comment{{"a.go", 3, "x := 1", "why?"}} }, "A person has looked at your work and sent it back. Put right what the comments on lines say.", "a.go:3\n> x := 1\nwhy?"},
 		"undone": {func(r *Record) {
 			r.Judged.Outcome, r.Since.Undone, r.Landing = outcome.Done, &Undo{Commit: "c", Why: "it breaks"}, &Landing{Commit: "l"}
-		}, "This slice was built and had landed, and a person took it back: it breaks. Its changes are on your branch again, in its first commit. Put right what was wrong with them.", ""},
+		}, "This slice was built and merged, and a person took it back: it breaks. Its changes are on your branch again, in its first commit. Put right what was wrong with them.", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := benchFor(t, map[string]string{"S-1": "pending/none"})

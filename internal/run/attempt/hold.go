@@ -94,7 +94,7 @@ func (s *HoldFile) Read() (Holds, error) {
 		}
 		for i, h := range file.Holds {
 			if h == nil {
-				return errors.New("has a hold that is none")
+				return errors.New("has an empty hold")
 			}
 			if file.Holds[:i].same(h) != nil {
 				return errors.New("holds the same agent and account twice")
@@ -121,7 +121,7 @@ func checkHold(h *plan.Hold) error {
 	case h.Proven < 0:
 		return fmt.Errorf("counts %d attempts", h.Proven)
 	case !saneTime(h.Until):
-		return fmt.Errorf("until %s is no time to wait for", h.Until.Format(time.RFC3339))
+		return fmt.Errorf("until %s isn't a valid time", h.Until.Format(time.RFC3339))
 	case len(h.Reason) > longestText || len(h.Kind) > longestName || len(h.By) > longestName ||
 		len(h.Agent) > 5*longestName || len(h.Account) > 5*longestName:
 		return errors.New("is longer than any that gl writes")

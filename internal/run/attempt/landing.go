@@ -17,7 +17,7 @@ import (
 
 // In worktree isolation an agent's "complete" is a claim: its attempt is queued for the lane
 // (package lane), which merges and tests the work, and only then makes the slice complete.
-// docs/lane.md is the design.
+// docs/design/merge-queue.md is the design.
 
 // A Landing is how far a queued attempt is. Commits are full hashes.
 type Landing struct {
@@ -42,6 +42,8 @@ type Landing struct {
 	Step string `json:"step,omitempty"`
 	// about how many seconds the step takes, 0 for unknown
 	Takes float64 `json:"takes,omitempty"`
+	// where it is among those that are tested side by side; nil if it isn't
+	Train *plan.InTrain `json:"train,omitempty"`
 	// the base on which it couldn't land: tried again once the lane has moved,
 	Tried string `json:"tried,omitempty"`
 	// or this slice has resolved a conflict in the same paths
@@ -190,7 +192,7 @@ type AwayError struct {
 }
 
 func (e *AwayError) Error() string {
-	return fmt.Sprintf("its slice file can't be read, and git may bring it back: %v. Or take it out of the queue: gl stop %s", e.Err, e.Slice)
+	return fmt.Sprintf("its slice file can't be read: %v. Restore it with git, or take the slice out of the queue: gl stop %s", e.Err, e.Slice)
 }
 func (e *AwayError) Unwrap() error { return e.Err }
 
@@ -303,7 +305,7 @@ func (r *Record) verifying(tx tracker.Tx, it plan.Item) (plan.Item, error) {
 // stopQueued takes an attempt out of the queue for gl stop, unless it has all but landed.
 func (s *Settler) stopQueued(ctx context.Context, r *Record) (*Record, error) {
 	if r.Landing.Commit != "" {
-		return nil, fmt.Errorf("%s has passed its tests and is landing: it can't be stopped any more", r.ID.Label())
+		return nil, fmt.Errorf("%s has passed its tests and is being merged: it can't be stopped any more", r.ID.Label())
 	}
 	release := tracker.Release
 	if r.Accepted() {

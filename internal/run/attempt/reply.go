@@ -77,14 +77,14 @@ func (a *Aftermath) reply() (why, output string) {
 // landed, was taken back. redone is the commit that has the work once more, "" where it didn't
 // fit.
 func (a *Aftermath) undone(redone, landed string) string {
-	why := "This slice was built and had landed, and a person took it back"
+	why := "This slice was built and merged, and a person took it back"
 	if a.Undone.Why != "" {
 		why += ": " + strings.TrimRight(a.Undone.Why, ".")
 	}
 	if redone != "" {
 		return why + ". Its changes are on your branch again, in its first commit. Put right what was wrong with them."
 	}
-	return why + ". Its changes don't fit what has landed since: they are in the commit " + landed + ", for you to look at."
+	return why + ". Its changes conflict with what was merged since: they are in the commit " + landed + ", for you to look at."
 }
 
 // sentenceEnd is a text that ends like a sentence.

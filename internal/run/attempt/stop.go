@@ -87,7 +87,7 @@ func (s *Settler) Abandon(ctx context.Context, r *Record) (*Record, error) {
 		return nil, s.GiveBack(ctx, r)
 	}
 	if err := s.Store.MarkEnding(ctx, s.Tracker, r, EndAbandon,
-		"given up: it ran "+where); err != nil {
+		"abandoned: it ran "+where); err != nil {
 		return nil, err
 	}
 	mine := *r

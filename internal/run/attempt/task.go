@@ -199,7 +199,7 @@ func (s *Store) Busy(t *Task) error {
 			continue // its leftover
 		}
 		return &AdmitError{Taken: true, Reason: plan.Reason{ID: r.ID.Name(), State: "running",
-			Cause: r.Job.Prompt + " isn't run twice at a time",
+			Cause: r.Job.Prompt + " runs only once at a time",
 			Next:  []string{"gl logs -f " + r.ID.Name(), "gl stop " + r.ID.Name()}}}
 	}
 	return nil

@@ -35,6 +35,8 @@ type tip struct {
 	tell    func(format string, a ...any)
 
 	ahead *ahead // the lane merged with the target, where both have moved
+	// the base is the lane as it is, whatever the target has: see cars
+	pinned bool
 }
 
 // base returns the commit to merge work into: it contains the queue's branch and the target. If
@@ -58,12 +60,20 @@ func (t *tip) base(ctx context.Context) (string, error) {
 	if err := t.checkRewound(ctx, target); err != nil {
 		return "", err
 	}
+	if t.pinned {
+		return lane, nil
+	}
 	if in, err := git.IsAncestor(ctx, t.repo.Git.Common, target, lane); err != nil || in {
 		if err == nil {
 			err = t.file.see(target)
 		}
 		return lane, err
 	}
+	return t.towards(ctx, lane, target)
+}
+
+// towards is base where the target has commits that the lane hasn't.
+func (t *tip) towards(ctx context.Context, lane, target string) (string, error) {
 	if in, err := git.IsAncestor(ctx, t.repo.Git.Common, lane, target); err != nil || in {
 		if err == nil {
 			err = t.followTarget(ctx, lane, target)
@@ -80,6 +90,19 @@ func (t *tip) base(ctx context.Context) (string, error) {
 		return t.ahead.commit, err
 	}
 	return t.takeIn(ctx, t.ahead)
+}
+
+// take moves the lane to its merge with a commit of the target, which was tested.
+func (t *tip) take(ctx context.Context, target string) error {
+	lane, err := t.current(ctx)
+	if err != nil {
+		return err
+	}
+	base, err := t.towards(ctx, lane, target)
+	if a := t.aheadAt(base); a != nil && err == nil {
+		_, err = t.takeIn(ctx, a)
+	}
+	return err
 }
 
 // settledBase is base after the queue's branch has moved there: it tests by itself what is ahead.
@@ -273,5 +296,6 @@ func (t *tip) takeIn(ctx context.Context, a *ahead) (string, error) {
 	if err := t.move(ctx, a.lane, a.commit, reason, pass); err != nil {
 		return "", err
 	}
+	t.ahead = nil // it is the lane by now
 	return a.commit, t.file.see(a.target)
 }

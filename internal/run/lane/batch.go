@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"greenlight/internal/core/gate"
+	"greenlight/internal/core/train"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/project"
 	"greenlight/internal/run/testrun"
@@ -27,8 +28,6 @@ type batching struct {
 	line     *line
 	tip      *tip
 	bench    *bench
-	trees    *trees
-	inspect  *inspector
 	commands *commands
 	events   *events
 	merging  *merging
@@ -214,22 +213,13 @@ func (b *batching) join(ctx context.Context, r *attempt.Record, base string) (*w
 
 // fits merges the work, and reports whether only the tests can keep it from landing.
 func (b *batching) fits(ctx context.Context, w *work) (bool, error) {
-	if other, err := b.merging.revives(ctx, w); err != nil || other != "" {
-		return false, err
-	}
 	began := time.Now()
-	changed, _, err := b.trees.merge(ctx, w)
-	if err != nil || len(changed) == 0 { // in conflict, too
+	w.batched = true
+	fit, changed, err := b.merging.fit(ctx, w)
+	if fit != train.Fits || err != nil {
 		return false, err
 	}
 	took := time.Since(began)
-	w.batched = true
-	if err := b.inspect.survey(ctx, w, changed); err != nil {
-		return false, err
-	}
-	if r := w.rule(gate.TestRun{Pending: true}); r.Refused() != "" || r.Asks() != "" {
-		return false, nil
-	}
 	if other, err := b.line.resolver(ctx, w, changed); err != nil || other != "" {
 		return false, err
 	}

@@ -24,13 +24,18 @@ type commands struct {
 // follow takes over the commands that are in the configuration now, and reports whether they
 // changed.
 func (c *commands) follow() bool {
-	again := c.conf.Again(c.trust.Allows(c.root))
+	again := c.now()
 	if again == c.conf {
 		return false
 	}
 	c.conf, c.median = again, nil
 	return true
 }
+
+// changed reports whether follow would take over others.
+func (c *commands) changed() bool { return c.now() != c.conf }
+
+func (c *commands) now() *project.Project { return c.conf.Again(c.trust.Allows(c.root)) }
 
 // allowed refuses to run what the person hasn't allowed.
 func (c *commands) allowed(ctx context.Context) error {

@@ -87,7 +87,10 @@ func (d *delivery) deliverBetween(ctx context.Context) error {
 // target. It is "" at a standstill, with the reason, and if the next work in the queue is tested
 // together with the target's commits.
 func (d *delivery) deliverable(ctx context.Context) (commit, reason string, err error) {
-	if commit, err = d.tip.base(ctx); err == nil && d.tip.aheadAt(commit) != nil {
+	if commit, err = d.tip.base(ctx); err == nil && d.tip.pinned {
+		return d.withTarget(ctx, commit)
+	}
+	if err == nil && d.tip.aheadAt(commit) != nil {
 		if d.between {
 			return "", "", d.file.noReason()
 		}
@@ -97,6 +100,20 @@ func (d *delivery) deliverable(ctx context.Context) (commit, reason string, err 
 		return "", still.Reason, nil
 	}
 	return commit, "", err
+}
+
+// withTarget returns the commit of the queue's branch if it contains the target, "" otherwise: the
+// target's own commits are tested then, and delivery follows.
+func (d *delivery) withTarget(ctx context.Context, lane string) (commit, reason string, err error) {
+	target, err := d.history.target(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	in, err := git.IsAncestor(ctx, d.repo.Git.Common, target, lane)
+	if err != nil || in {
+		return lane, "", err
+	}
+	return "", "", d.file.noReason()
 }
 
 // forward moves the target; reason says what is in the way.

@@ -23,11 +23,10 @@ func (b *bench) fewer(ctx context.Context, base string, v *testrun.Verdict,
 	if err != nil {
 		return nil, err
 	}
-	bed, err := b.makeBed(ctx)
-	if err != nil {
+	if err := b.bed.make(ctx); err != nil {
 		return nil, err
 	}
-	_, was := b.recorded(bed, tree)
+	_, was := b.recorded(tree)
 	if was == nil || was.Passed == nil {
 		return nil, nil
 	}

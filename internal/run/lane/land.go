@@ -36,6 +36,7 @@ type work struct {
 	lands   string         // the tree of tip
 	later   []string       // changed after that, and left out
 	batched bool           // it is tested together with others
+	earlier bool           // base isn't where the queue's branch is
 	survey  survey
 	// it replaces wrapped code, and may remove the tests that lock it; nil for no
 	unlocks func() bool
@@ -62,6 +63,12 @@ type merging struct {
 // land takes one attempt as far as it goes. An error is about gl or the machine, not about the
 // work: the attempt stays in the queue.
 func (m *merging) land(ctx context.Context, r *attempt.Record) error {
+	return m.landOn(ctx, r, "")
+}
+
+// landOn is land on an earlier commit of the queue's branch, "" for where it is. On an earlier one
+// the work may be sent back, or await a person; it isn't merged there.
+func (m *merging) landOn(ctx context.Context, r *attempt.Record, base string) error {
 	if done, err := m.landed(ctx, r); done || err != nil {
 		return err
 	}
@@ -73,7 +80,10 @@ func (m *merging) land(ctx context.Context, r *attempt.Record) error {
 		return err
 	}
 	defer w.release()
-	if w.base, err = m.tip.base(ctx); err != nil {
+	if w.base, w.earlier = base, base != ""; !w.earlier {
+		w.base, err = m.tip.base(ctx)
+	}
+	if err != nil {
 		return err
 	}
 	if gone, err := m.revives(ctx, w); err != nil || gone != "" {
@@ -318,6 +328,9 @@ func (m *merging) approve(ctx context.Context, w *work, v *testrun.Verdict, know
 	ruling := w.rule(run)
 	if why := ruling.Asks(); why != "" {
 		return m.askAbout(ctx, w, v, ruling, why)
+	}
+	if w.earlier {
+		return nil
 	}
 	return m.pass(ctx, w, v, ruling)
 }

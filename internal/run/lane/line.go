@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"sync"
 	"time"
@@ -68,34 +69,53 @@ func (l *line) next(ctx context.Context, base func(context.Context) (string, err
 // first is next for a queue that was read before.
 func (l *line) first(ctx context.Context, queue []*attempt.Record,
 	base func(context.Context) (string, error)) (*attempt.Record, error) {
+	for r, err := range l.movable(ctx, queue, base) {
+		return r, err
+	}
+	return nil, nil
+}
+
+// movable yields the attempts of a queue that may move; see next.
+func (l *line) movable(ctx context.Context, queue []*attempt.Record,
+	base func(context.Context) (string, error)) iter.Seq2[*attempt.Record, error] {
 	planned := sync.OnceValues(func() (*plan.Plan, error) {
 		return l.project.Plan(now(), l.project.Options())
 	})
-	at := ""
-	for _, r := range queue {
-		if l.isStuck(r) {
-			continue
-		}
-		if r.Landing.Tried == "" && r.Landing.Behind == "" {
-			return r, nil
-		}
-		if at == "" {
-			var err error
-			at, err = base(ctx)
-			if errors.As(err, new(*Standstill)) { // each gets this reason
-				return r, nil
+	at := sync.OnceValues(func() (string, error) { return base(ctx) })
+	return func(yield func(*attempt.Record, error) bool) {
+		for _, r := range queue {
+			if l.isStuck(r) {
+				continue
 			}
+			may, err := l.mayMove(r, at, planned)
 			if err != nil {
-				return nil, err
+				yield(nil, err)
+				return
+			}
+			if !may {
+				l.block(r, r.Landing.Text())
+			} else if !yield(r, nil) {
+				return
 			}
 		}
-		behind := r.Landing.Behind != "" && l.isResolving(r.Landing.Behind, planned)
-		if !behind && (r.Landing.Behind != "" || r.Landing.Tried != at) {
-			return r, nil
-		}
-		l.block(r, r.Landing.Text())
 	}
-	return nil, nil
+}
+
+// mayMove reports whether an attempt may move that isn't known to be stuck.
+func (l *line) mayMove(r *attempt.Record, base func() (string, error),
+	planned func() (*plan.Plan, error)) (bool, error) {
+	if r.Landing.Tried == "" && r.Landing.Behind == "" {
+		return true, nil
+	}
+	at, err := base()
+	if errors.As(err, new(*Standstill)) { // each gets this reason
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	behind := r.Landing.Behind != "" && l.isResolving(r.Landing.Behind, planned)
+	return !behind && (r.Landing.Behind != "" || r.Landing.Tried != at), nil
 }
 
 // isResolving reports whether an agent resolves a conflict in a slice or a task, or is about to. It
@@ -142,8 +162,8 @@ func (l *line) step(ctx context.Context, r *attempt.Record, what string,
 	l.tell("%s: %s", r.ID.Label(), what)
 	now, err := l.settler.Proceed(ctx, r, func(r *attempt.Record) {
 		g := r.Landing
-		g.Step, g.Takes, g.Reason, g.Barred, g.Behind, g.Tried = what, takes.Seconds(),
-			"", false, "", ""
+		g.Step, g.Takes, g.Train, g.Reason, g.Barred, g.Behind, g.Tried = what, takes.Seconds(),
+			nil, "", false, "", ""
 	})
 	if now != nil {
 		r.Landing = now.Landing

@@ -13,6 +13,7 @@
 //	tip         the base of the next work; moves the queue's branch
 //	bench       test runs in the queue's worktree, and their verdicts
 //	merging     one attempt, from its worktree to the queue's branch
+//	cars        several attempts, tested side by side on top of each other: package train decides
 //	batching    several attempts, tested together
 //	delivery    the target; pullRequests the remote
 //	undoing     what is taken back; resetting begins again at the target
@@ -26,6 +27,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"greenlight/internal/base/durable"
@@ -51,6 +53,8 @@ type Queue struct {
 	commands *commands
 	events   *events
 	recheck  *recheck
+	nudged   chan struct{} // see Nudge
+	telling  sync.Mutex    // held while Told runs: tests side by side tell, too
 }
 
 // Open returns the queue of a project. The error is a *worktree.Unavailable if the project can't
@@ -66,7 +70,16 @@ func Open(ctx context.Context, pr *project.Project, self string, environ []strin
 		recheck: &recheck{
 			project: pr, repo: read.repo, history: read.history, trees: read.trees, inspect: read.inspect,
 		},
+		nudged: make(chan struct{}, 1),
 	}, nil
+}
+
+// Nudge has Work, if it runs in another goroutine, look at the queue now: something is new there.
+func (q *Queue) Nudge() {
+	select {
+	case q.nudged <- struct{}{}:
+	default:
+	}
 }
 
 // errBusy says that another process works the queue.
@@ -277,6 +290,8 @@ func (q *Queue) tells() func(format string, a ...any) {
 	told := q.Told
 	return func(format string, a ...any) {
 		if told != nil {
+			q.telling.Lock()
+			defer q.telling.Unlock()
 			told(fmt.Sprintf(format, a...))
 		}
 	}

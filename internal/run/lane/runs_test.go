@@ -10,7 +10,7 @@ import (
 )
 
 // A landing runs git no more often than it has to, since the runs are most of its cost. For one
-// more that is needed, raise the limit; docs/lane.md lists them.
+// more that is needed, raise the limit; docs/design/merge-queue.md lists them.
 func TestRunsOfGit(t *testing.T) {
 	const perLanding, besides = 24, 3 // each is delivered
 	s := newSiteAt(t, filepath.Join(t.TempDir(), "p"), "", "")

@@ -20,7 +20,7 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-var update = flag.Bool("update", false, "write the gate's table into docs/lane.md anew")
+var update = flag.Bool("update", false, "write the gate's table into docs/design/merge-queue.md anew")
 
 // The gate's answers, as the table has them.
 const (
@@ -433,22 +433,22 @@ func scripted(t *testing.T, way landing) {
 	}
 }
 
-// The table in docs/lane.md is this one.
+// The table in docs/design/merge-queue.md is this one.
 func TestGateTableDocs(t *testing.T) {
 	const begin, end = "<!-- the gate's table: go test ./internal/run/lane -run GateTableDocs -update -->\n", "<!-- end of the gate's table -->\n"
-	page := filepath.Join("..", "..", "..", "docs", "lane.md")
+	page := filepath.Join("..", "..", "..", "docs", "design", "merge-queue.md")
 	text, err := os.ReadFile(page)
 	check(t, err)
 	before, rest, found := strings.Cut(string(text), begin)
 	_, after, closed := strings.Cut(rest, end)
 	if !found || !closed {
-		t.Fatal("docs/lane.md has no place for the table")
+		t.Fatal("docs/design/merge-queue.md has no place for the table")
 	}
 	want := before + begin + tableText() + end + after
 	if *update {
 		check(t, os.WriteFile(page, []byte(want), 0o644))
 	} else if want != string(text) {
-		t.Error("docs/lane.md: the gate's table is out of date: run go test ./internal/run/lane -run GateTableDocs -update")
+		t.Error("docs/design/merge-queue.md: the gate's table is out of date: run go test ./internal/run/lane -run GateTableDocs -update")
 	}
 }
 

@@ -31,6 +31,7 @@ type turn struct {
 	bench     *bench
 	cleanup   *cleanup
 	merging   *merging
+	cars      *cars
 	batching  *batching
 	delivery  *delivery
 	undoing   *undoing
@@ -77,9 +78,13 @@ func (q *Queue) furnish(t *turn, since time.Time) {
 	pr, repo, tell, read := t.project, t.repo, q.tells(), q.Reader
 	t.line = &line{project: pr, settler: t.settler, tell: tell, stuck: map[string]string{}}
 	t.bench = &bench{
-		project: pr, repo: repo, self: q.Self, environ: q.Environ, commands: t.commands,
-		trees: read.trees, file: t.file, events: q.events, tell: tell,
-		since: since, seen: map[testrun.Key]*testrun.Verdict{},
+		project: pr, repo: repo, commands: t.commands, trees: read.trees, file: t.file,
+		events: q.events, tell: tell, since: since, seen: map[testrun.Key]*testrun.Verdict{},
+	}
+	t.bench.bed = &bed{
+		project: pr, repo: repo, self: q.Self, environ: q.Environ, commands: t.commands, tell: tell,
+		name: "lane", lineage: repo.Lineages.Lane, manifests: t.file.Manifests,
+		started: t.bench.started, setUp: t.bench.setUp,
 	}
 	t.tip = &tip{
 		project: pr, repo: repo, history: read.history, trees: read.trees, bench: t.bench,
@@ -95,9 +100,10 @@ func (q *Queue) furnish(t *turn, since time.Time) {
 	}
 	t.batching = &batching{
 		project: pr, repo: repo, settler: t.settler, line: t.line, tip: t.tip, bench: t.bench,
-		trees: read.trees, inspect: read.inspect, commands: t.commands, events: q.events,
-		merging: t.merging, tell: tell, alone: map[string]bool{},
+		commands: t.commands, events: q.events, merging: t.merging, tell: tell,
+		alone: map[string]bool{},
 	}
+	t.cars = q.newCars(t)
 	pulls := &pullRequests{
 		repo: repo, history: read.history, commands: t.commands, events: q.events, file: t.file,
 		environ: q.Environ, asked: q.Asked, tell: tell,
@@ -106,6 +112,7 @@ func (q *Queue) furnish(t *turn, since time.Time) {
 		project: pr, repo: repo, history: read.history, tip: t.tip, file: t.file,
 		events: q.events, pulls: pulls, tell: tell, pushed: since,
 	}
+	t.cars.delivery = t.delivery
 	t.undoing = &undoing{
 		project: pr, repo: repo, history: read.history, settler: t.settler, file: t.file,
 		tip: t.tip, bench: t.bench, tell: tell,
@@ -118,12 +125,14 @@ func (q *Queue) furnish(t *turn, since time.Time) {
 	}
 }
 
-// end gives up the queue's worktree, then the lock.
-func (t *turn) end() error { return errors.Join(t.bench.leave(), t.held.Unlock()) }
+// end gives up the queue's worktrees, then the lock.
+func (t *turn) end() error {
+	return errors.Join(t.bench.leave(), t.cars.beds.leave(), t.held.Unlock())
+}
 
 // recover finishes what a worker that was killed has left.
 func (t *turn) recover(ctx context.Context) error {
-	if err := t.bench.endTests(); err != nil {
+	if err := errors.Join(t.bench.endTests(), t.cars.beds.endTests()); err != nil {
 		return err
 	}
 	if err := errors.Join(git.Mend(t.repo.Git.Common), t.repo.Queue.DropLostNext(ctx)); err != nil {
@@ -159,7 +168,8 @@ func (t *turn) settleEnded(ctx context.Context) error {
 	return nil
 }
 
-// workQueue lands one after the other until nothing in the queue can move.
+// workQueue lands one after the other, or tests them side by side, until nothing in the queue can
+// move.
 func (t *turn) workQueue(ctx context.Context) error {
 	for {
 		if err := t.followCommands(); err != nil {
@@ -171,6 +181,11 @@ func (t *turn) workQueue(ctx context.Context) error {
 		}
 		if err := t.delivery.deliverBetween(ctx); err != nil {
 			return err
+		}
+		if moved, err := t.cars.work(ctx); err != nil {
+			return err
+		} else if moved {
+			continue
 		}
 		group, err := t.batching.group(ctx, rec)
 		if err == nil {
@@ -188,5 +203,5 @@ func (t *turn) followCommands() error {
 	if !t.commands.follow() {
 		return nil
 	}
-	return t.bench.leave()
+	return errors.Join(t.bench.leave(), t.cars.beds.leave())
 }

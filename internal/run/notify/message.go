@@ -87,7 +87,7 @@ func of(e *journal.Event) (Message, bool) {
 		}
 	case e.Kind == journal.DrainEnded && (e.Reason == journal.NothingLeft || e.Reason == "error" || e.Reason == "held"):
 		// the others were caused by a person
-		m.Kind, m.Title, m.Text = End, "the drain is over", ending(e)
+		m.Kind, m.Title, m.Text = End, "the run is over", ending(e)
 	default:
 		return m, false
 	}

@@ -233,7 +233,7 @@ func (n *Notifier) serve(ctx context.Context, c Channel, queue <-chan telling) {
 func (n *Notifier) say(name string, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	text := name + ": a notification wasn't delivered: " + strings.TrimSpace(err.Error())
+	text := name + ": can't send a notification: " + strings.TrimSpace(err.Error())
 	if !n.said[name] {
 		n.said[name] = true
 		n.trouble = append(n.trouble, text)

@@ -183,7 +183,7 @@ func TestOnce(t *testing.T) {
 	n.Close(time.Minute)
 	want = []string{want[0], "done | shop: S-2 complete | 3 tests", want[1], want[2],
 		"budget | shop: the budget is spent | $5.00 spent of the drain's $5.00",
-		"end | shop: the drain is over | 1 of 5 done, 2 failed, 1 waiting for you, 1 blocked, $4.20"}
+		"end | shop: the run is over | 1 of 5 done, 2 failed, 1 waiting for you, 1 blocked, $4.20"}
 	if d := cmp.Diff(want, third.lines); d != "" {
 		t.Error(d)
 	}

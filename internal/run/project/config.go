@@ -81,13 +81,18 @@ func (p *Project) Budget() Budget {
 	return p.Config.Budget
 }
 
+// MostParallel is the most merges that are tested side by side.
+const MostParallel = 32
+
 // Test is the configuration of the project's tests.
 type Test struct {
 	Command testrun.Command // the zero Command for none
 	Limit   time.Duration
 	// waiting slices are tested together if tests usually take longer than this
-	Batch   time.Duration
-	Pattern *regexp.Regexp // finds the counts in the output; nil to use the built-in runners
+	Batch time.Duration
+	// how many merges of the queue are tested side by side
+	Parallel int
+	Pattern  *regexp.Regexp // finds the counts in the output; nil to use the built-in runners
 
 	Removable []string // patterns of paths where tests may be removed without asking
 }
@@ -186,7 +191,7 @@ func DefaultConfig() Config {
 		Git: Git{Isolation: IsolationWorktree, BranchPrefix: "gl", SetupLimit: 10 * time.Minute,
 			SnapshotEvery: 5 * time.Minute, SnapshotMB: 64, Deliver: DeliverMerge, Land: LandMerge,
 			CommitState: true},
-		Test: Test{Limit: 30 * time.Minute, Batch: 2 * time.Minute}, Notify: defaultNotify(),
+		Test: Test{Limit: 30 * time.Minute, Batch: 2 * time.Minute, Parallel: 1}, Notify: defaultNotify(),
 	}
 }
 
@@ -407,6 +412,9 @@ func (c *Config) test(s *section) {
 	s.get("command", func(raw json.RawMessage) error { return testCommand(raw, &t.Command) })
 	s.get("pattern", func(raw json.RawMessage) error { return pattern(raw, &t.Pattern) })
 	s.get("removable", func(raw json.RawMessage) error { return pathPatterns(raw, &t.Removable) })
+	s.get("parallel", func(raw json.RawMessage) error {
+		return whole(raw, MostParallel, &t.Parallel)
+	})
 	s.spans(t.spans())
 }
 

@@ -112,7 +112,7 @@ func program(raw json.RawMessage, to *[]string) error {
 	if bytes.HasPrefix(bytes.TrimSpace(raw), []byte(`"`)) {
 		for _, word := range list {
 			if slices.Contains([]string{"&&", "||", "|", "&", ";", ">", ">>", "<", "2>&1"}, word) {
-				return fmt.Errorf("has %q, which means something to a shell only (write sh -c '…')",
+				return fmt.Errorf("has %q, which only a shell understands (write sh -c '…')",
 					word)
 			}
 		}

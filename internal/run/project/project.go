@@ -240,6 +240,7 @@ func (p *Project) open(r *attempt.Record) *plan.Attempt {
 	a := common(r)
 	a.Dead, a.Where, a.Landing = r.Life.Dead(), r.Life.Elsewhere(), p.LandingText(r)
 	if r.Life.Phase == plan.Queued {
+		a.Train = r.Landing.Train
 		queueWorkers{p.Runs, p.Worktrees}.tell(a, r)
 	}
 	log := p.Runs.Files.Log(r.ID.Slice, r.ID.N)

@@ -84,7 +84,8 @@ func knownSettings() []knownSetting {
 	list = append(list, knownSetting{"workflow.security_scan", rawJSON(true), boolSetting},
 		knownSetting{"workflow.max_implementation_retries", rawJSON(4), countSetting}, knownSetting{"workflow.max_security_retries", rawJSON(2), countSetting})
 	list = append(list, knownSetting{testKey, nil, parsedSetting}, knownSetting{"test.pattern", nil, parsedSetting},
-		knownSetting{removableKey, nil, parsedSetting})
+		knownSetting{removableKey, nil, parsedSetting},
+		knownSetting{"test.parallel", rawJSON(c.Test.Parallel), parsedSetting})
 	for _, s := range c.Test.spans() {
 		list = append(list, knownSetting{"test." + s.key, rawJSON(*s.to / s.unit), parsedSetting})
 	}
@@ -274,7 +275,7 @@ func (s *Settings) agentValue(key, text string) (json.RawMessage, error) {
 	case part == "resume" && entry["command"] == nil:
 		return nil, badSetting("parallel.agents.%s has no command: set parallel.agents.%s.command first", name, name)
 	case part == "env" && len(entry) == 0 && !slices.Contains(agent.BuiltIn(), name):
-		return nil, badSetting("parallel.agents.%s is no agent yet: set parallel.agents.%s.extends or .command first", name, name)
+		return nil, badSetting("parallel.agents.%s isn't an agent yet: set parallel.agents.%s.extends or .command first", name, name)
 	}
 	whole := raw
 	if part != "" {

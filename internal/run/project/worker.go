@@ -12,7 +12,7 @@ import (
 )
 
 // noWorker means that no process works on the merge queue.
-const noWorker = "queued, and no gl works the merge queue"
+const noWorker = "queued, and no gl is working on the queue"
 
 // QueueText describes the progress of an attempt in the merge queue, and the process that works
 // on the queue or, if there is none, the command to run.

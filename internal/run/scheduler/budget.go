@@ -22,7 +22,7 @@ func holdForBudget(pr *project.Project, p *plan.Plan, began, now time.Time) erro
 		usd         float64
 		from, until time.Time
 	}{
-		{"drain", b.Drain, began, plan.UntilLifted},
+		{"run", b.Drain, began, plan.UntilLifted},
 		{"day", b.Day, midnight, midnight.AddDate(0, 0, 1)},
 	} {
 		if l.usd <= 0 {

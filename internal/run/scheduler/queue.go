@@ -27,6 +27,7 @@ type queueJobs struct {
 	seen   string    // queued.news when a job last began
 	at     time.Time // when that was
 	sent   string    // queued.news when those that wait for the base were last sent back
+	nudged string    // queued.news when a job that ran was last told of it
 }
 
 // queued is what awaits the merge queue.
@@ -46,7 +47,7 @@ func newQueueJobs(ctx context.Context, cfg *Config) *queueJobs {
 func (q *queueJobs) start(what string, job func(context.Context) error) {
 	ctx, cancel := context.WithCancel(durable.Patiently(q.life, nil))
 	q.busy, q.cancel, q.at = true, cancel, time.Now()
-	q.trace("lane: %s", what)
+	q.trace("merge queue: %s", what)
 	done := q.done
 	go func() {
 		defer cancel()
@@ -75,20 +76,27 @@ func (q *queueJobs) deliverAgain(now queued) bool {
 	if !idle || lane.ReadStatus(q.runs).Reason == "" {
 		return false
 	}
-	q.start("delivering again", q.lane.DeliverAgain)
+	q.start("merging into the target branch again", q.lane.DeliverAgain)
 	return true
 }
 
 // work merges what is queued, if something has changed or the interval is over.
 func (q *queueJobs) work(now queued) {
-	if q.lane == nil || q.busy || now.news == "" {
+	if q.lane == nil || now.news == "" {
+		return
+	}
+	if q.busy {
+		if now.news != q.nudged {
+			q.nudged = now.news
+			q.lane.Nudge()
+		}
 		return
 	}
 	if now.news == q.seen && time.Since(q.at) < q.interval {
 		return
 	}
 	q.seen = now.news
-	q.start("landing "+strings.Join(now.names, ", "), q.lane.Work)
+	q.start("merging "+strings.Join(now.names, ", "), q.lane.Work)
 }
 
 // over takes in the end of a job, and returns the error to report.

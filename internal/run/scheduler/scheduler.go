@@ -365,7 +365,7 @@ func (s *scheduler) deliver(ctx context.Context) {
 	}
 	if s.res.Signal == nil {
 		if err := s.queueJobs.deliver(ctx); err != nil {
-			s.warn(fmt.Errorf("what has landed can't be merged: %w", err))
+			s.warn(fmt.Errorf("what passed the tests can't be merged: %w", err))
 		}
 	}
 	s.res.Lane = lane.ReadStatus(s.cfg.Project.Runs.Files.Dir())
@@ -424,7 +424,6 @@ func (s *scheduler) finish(ctx context.Context) {
 		}
 	}
 	s.cfg.Project.Runs.Files.Sweep(time.Now())
-	s.cfg.Project.Runs.KeepTallies()
 	if s.res.Signal != nil { // no long wait for a lock: the next gl status writes STATE.md
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, behind)

@@ -86,7 +86,7 @@ func (c *checkout) besides() bool {
 	beside, err := c.settler.Store.Beside(c.rec)
 	switch {
 	case err != nil:
-		c.rec.Judged.Unverified = "it can't be told whether another agent worked in the same checkout: " + err.Error()
+		c.rec.Judged.Unverified = "can't tell whether another agent worked in the same checkout: " + err.Error()
 	case beside:
 		c.rec.Judged.Unverified = besideText
 	}
@@ -172,7 +172,7 @@ func (c *checkout) noteTree(ctx context.Context) {
 	}
 	tree, err := git.CheckoutTree(ctx, c.root, statedir.Name)
 	if err != nil && !errors.Is(err, git.ErrNone) && !errors.Is(err, git.ErrMissing) {
-		c.note("the tree that its agent left isn't recorded: " + err.Error())
+		c.note("can't record the tree that its agent left: " + err.Error())
 	}
 	if err == nil {
 		c.rec.Place.Tree = tree
@@ -199,6 +199,6 @@ func (c *checkout) compare(ctx context.Context) {
 	var err error
 	c.rec.Judged.Compared, err = c.settler.Store.Proofs.Compare(ctx, c.rec, c.tests.Removable)
 	if err != nil {
-		c.note("how its tests are now can't be noted: " + err.Error())
+		c.note("can't record the state of its tests: " + err.Error())
 	}
 }

@@ -213,7 +213,7 @@ func strayed(before, after worktree.Condition, branch string) (list []string) {
 		say("the worktree is on %s, not on %s", short(after.Branch), short(branch))
 	}
 	for _, path := range after.Mended {
-		say("%s was no file of git's, and was put aside", path)
+		say("%s wasn't made by git, and was put aside", path)
 	}
 	if after.Operation != "" {
 		say("a %s isn't finished in the worktree", after.Operation)

@@ -136,8 +136,8 @@ func (s *session) forgotten(ctx context.Context, ev *attempt.Evidence) bool {
 // same steps as the first time. If this process is killed before the second one is recorded, a
 // settler finds the first one's end. ev is that end.
 func (s *session) attendAnew(ctx context.Context, ev *attempt.Evidence) (*attempt.Evidence, error) {
-	s.log.note(logfile.Anew, "the agent doesn't have the conversation "+s.rec.Talk.Conversation+
-		" any more: it begins a new one")
+	s.log.note(logfile.Anew, "the agent no longer has the conversation "+s.rec.Talk.Conversation+
+		", and starts a new one")
 	first := *s.rec
 	s.anew = true
 	s.rec.Talk.BeginAnew(&s.rec.Job)

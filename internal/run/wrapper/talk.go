@@ -48,7 +48,7 @@ func (t *talk) tellNews(ctx context.Context) {
 		return err
 	})
 	if err != nil {
-		t.note("what a person says can't be handed over: " + err.Error())
+		t.note("can't pass on what you said: " + err.Error())
 		return
 	}
 	for _, m := range news {

@@ -273,7 +273,7 @@ func TestEveryKey(t *testing.T) {
 	s.shows(`(?s)S-6: tests.*say> use cents█.*enter sends it`)
 	s.press("Enter")
 	// a rehearsal reads no messages
-	s.shows(`(?s)m> say something.*kept for the next start of S-6`)
+	s.shows(`(?s)m> say something.*S-6 gets this one when it starts again`)
 	s.press("Space")
 	s.press("Enter") // no client is attached to this tmux, so the session is nested
 	s.shows(` S-6 Name of S-6 `)

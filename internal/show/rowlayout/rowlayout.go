@@ -189,7 +189,8 @@ func rowDetails(r *view.Row, now time.Time) []cell {
 		return []cell{{sanitize.Line(r.Command), ""}, {rowCost(r), term.Dim}}
 	case view.Running, view.Merging:
 		age := ""
-		if d, ok := r.Age(now); ok {
+		d, ok := r.Age(now)
+		if ok && !strings.Contains(r.Text, plan.Age(d)) { // "silent for 1m" says it
 			age = plan.Age(d) + " ago"
 		}
 		eta := ""

@@ -20,3 +20,15 @@ func TestCost(t *testing.T) {
 		}
 	}
 }
+
+// How long an agent has been silent is said once.
+func TestSilence(t *testing.T) {
+	plain := func(_ term.Color, s string) string { return s }
+	now := time.Now()
+	for text, want := range map[string]string{"tests, silent for 1m": "  S-1  One  tests, silent for 1m", "tests": "  S-1  One  tests  1m ago"} {
+		rows := []view.Row{{ID: "S-1", Name: "One", Group: view.Running, Text: text, Heard: now.Add(-time.Minute)}}
+		if got := rowlayout.New(100, rows, plain).Lines(rows, now)[0]; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -87,6 +87,8 @@ type Slice struct {
 	SilentSeconds *int    `json:"silent_seconds" jsonschema:"minimum=0"`
 	Tool          *string `json:"tool"`    // the tool call in which it has been silent
 	Landing       *string `json:"landing"` // of one in the merge queue: its progress
+	// where it is among the merges that are tested side by side; null if it isn't
+	Train *plan.InTrain `json:"train"`
 }
 
 // An Undelivered is why landed work isn't in the branch that it is for.

@@ -63,6 +63,8 @@ var fields = [...]field{
 	{keys: []string{"pull_request"}, label: "Review:", text: pullRequest},
 	{keys: []string{"landing"}, label: "Merging:", text: merging,
 		place: rows, groups: []view.Group{view.Merging}},
+	{label: "Because:", text: because,
+		place: foot, words: labeled("Because: ", because), color: always(term.Yellow), wraps: true},
 	{keys: []string{"ready"}, label: "Ready:", text: ready,
 		place: rows, groups: []view.Group{view.Ready}},
 	{keys: []string{"blocked"}, label: "Blocked:", text: blocked,
@@ -156,7 +158,7 @@ func held(m *view.Model) string {
 func heldSentences(m *view.Model) string { return strings.Join(Holds(m.Plan, m.Now), "\n") }
 
 func running(m *view.Model) string { return Running(m.Plan, m.Now) }
-func merging(m *view.Model) string { return Merging(m.Plan, m.Now) }
+func merging(m *view.Model) string { return mergingBut(m.Plan, stuck(m).reason, m.Now) }
 func ready(m *view.Model) string   { return listed(m.Plan.Lists.Ready) }
 func blocked(m *view.Model) string { return Briefs(m.Plan, m.Plan.Lists.Blocked, m.Now) }
 func waiting(m *view.Model) string { return Briefs(m.Plan, m.Plan.Lists.Waiting, m.Now) }
@@ -212,10 +214,21 @@ func undelivered(m *view.Model) string {
 	switch {
 	case len(s.Waiting()) == 0:
 		return ""
-	case s.Reason == "":
+	case s.Reason == "", sanitize.Line(s.Reason) == stuck(m).reason:
 		return words.Some(s.Waiting())
+	case strings.Contains(s.Reason, "gl land"):
+		return sanitize.Line(words.Some(s.Waiting()) + " (" + s.Reason + ")")
 	}
-	return sanitize.Text(words.Some(s.Waiting()) + " (" + s.Reason + ", gl land)")
+	return sanitize.Line(words.Some(s.Waiting()) + " (" + s.Reason + ", gl land)")
+}
+
+// because is the reason that several slices share.
+func because(m *view.Model) string {
+	s := stuck(m)
+	if s.reason == "" {
+		return ""
+	}
+	return words.Some(s.ids) + ": " + s.reason
 }
 
 func pullRequest(m *view.Model) string { return sanitize.Text(Proposed(m.Lane)) }

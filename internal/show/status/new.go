@@ -168,7 +168,7 @@ func newSlice(st *plan.State, landed lane.Status, attempts int) Slice {
 		s.Delivered = &has
 	}
 	if st.Class == plan.Landing {
-		s.Landing = &st.Attempt.Landing
+		s.Landing, s.Train = &st.Attempt.Landing, st.Attempt.Train
 	}
 	return s
 }

@@ -10,6 +10,7 @@ import (
 
 	"greenlight/internal/base/term"
 	"greenlight/internal/core/plan"
+	"greenlight/internal/run/lane"
 	"greenlight/internal/show/view"
 
 	"pgregory.net/rapid"
@@ -146,6 +147,49 @@ func TestFieldsAreTheDocument(t *testing.T) {
 	for _, g := range view.Groups() {
 		if !groups[g] {
 			t.Errorf("no field is in the group %s", g)
+		}
+	}
+}
+
+// A long reason that slices share is told once, and on one line whatever git has said; a short
+// one, or one that a slice has alone, stays with its slice.
+func TestSharedReason(t *testing.T) {
+	now := time.Now()
+	const moved = "work doesn't contain f60c0e834f any more:\nit was reset. Run gl land --reset"
+	model := func(undelivered string, causes ...string) *view.Model {
+		s := &plan.Snapshot{Noun: plan.Slice, Attempts: map[string]*plan.Attempt{}}
+		for i, cause := range causes {
+			id := fmt.Sprint("S-", i+3)
+			s.Items = append(s.Items, &plan.Item{ID: id, Status: "tests"})
+			s.Attempts[id] = &plan.Attempt{N: 1, Phase: plan.Queued, Landing: cause}
+		}
+		status := lane.Status{Known: true, Reason: undelivered}
+		if undelivered != "" {
+			status.Undelivered = []string{"S-1"}
+		}
+		return view.New(plan.New(s, now, plan.Options{}), view.Facts{Lane: status}, now)
+	}
+	for _, c := range []struct {
+		m    *view.Model
+		want []string
+	}{
+		{model(moved, moved, "testing", moved), []string{"Unmerged: S-1", "Merging:  S-3, S-4 (testing), S-5",
+			"Because:  S-1, S-3, S-5: work doesn't contain f60c0e834f any more: it was reset. Run gl land --reset"}},
+		{model("", moved, moved), []string{"Merging:  S-3, S-4",
+			"Because:  S-3, S-4: work doesn't contain f60c0e834f any more: it was reset. Run gl land --reset"}},
+		{model("dirty is in the way", "testing", "testing"), []string{"Unmerged: S-1 (dirty is in the way, gl land)", "Merging:  S-3 (testing), S-4 (testing)"}},
+		{model(moved, "testing"), []string{"Unmerged: S-1 (work doesn't contain f60c0e834f any more: it was reset. Run gl land --reset)", "Merging:  S-3 (testing)"}},
+	} {
+		var got []string
+		for _, line := range Pipe(c.m) {
+			for _, label := range []string{"Unmerged:", "Merging:", "Because:"} {
+				if strings.HasPrefix(line, label) {
+					got = append(got, line)
+				}
+			}
+		}
+		if !reflect.DeepEqual(got, c.want) {
+			t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(c.want, "\n"))
 		}
 	}
 }

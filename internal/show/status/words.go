@@ -8,6 +8,7 @@ import (
 	"greenlight/internal/base/term"
 	"greenlight/internal/base/words"
 	"greenlight/internal/core/plan"
+	"greenlight/internal/show/view"
 )
 
 // BarCells is the length of a progress bar where there is room.
@@ -56,7 +57,7 @@ func Briefs(p *plan.Plan, ids []string, now time.Time) string {
 func causes(p *plan.Plan, ids []string, now time.Time) []string {
 	list := make([]string, len(ids))
 	for i, id := range ids {
-		list[i] = sanitize.Text(p.Why(id, now).Brief())
+		list[i] = sanitize.Line(p.Why(id, now).Brief())
 	}
 	return list
 }
@@ -77,9 +78,47 @@ func Running(p *plan.Plan, now time.Time) string {
 }
 
 // Merging returns the slices and the tasks in the merge queue, and how far they are.
-func Merging(p *plan.Plan, now time.Time) string {
+func Merging(p *plan.Plan, now time.Time) string { return mergingBut(p, "", now) }
+
+// mergingBut is Merging, with the ids alone of those that have the reason, which is shown apart.
+func mergingBut(p *plan.Plan, reason string, now time.Time) string {
+	list := causes(p, p.Lists.Landing, now)
+	for i, id := range p.Lists.Landing {
+		switch why := p.Why(id, now); {
+		case reason != "" && sanitize.Line(why.Cause) == reason:
+			list[i] = id
+		case len(why.Next) > 0:
+			list[i] = id + words.InBrackets(sanitize.Line(why.Cause), sanitize.Line(why.Command()))
+		}
+	}
 	waits := func(a *plan.Attempt) bool { return !a.HasSlot() }
-	return listed(append(causes(p, p.Lists.Landing, now), taskList(p, waits)...))
+	return listed(append(list, taskList(p, waits)...))
+}
+
+// A standstill is a reason for which several slices aren't merged yet.
+type standstill struct {
+	reason string
+	ids    []string
+}
+
+// longReason is the length from which a shared reason is shown once, on a line of its own.
+const longReason = 40
+
+// stuck returns the reason that slices in the merge queue share with each other, or with those
+// that are tested and not merged yet; the zero standstill for none.
+func stuck(m *view.Model) standstill {
+	all := map[string][]string{sanitize.Line(m.Lane.Reason): m.Lane.Waiting()}
+	causes := make([]string, len(m.Plan.Lists.Landing))
+	for i, id := range m.Plan.Lists.Landing {
+		causes[i] = sanitize.Line(m.Plan.Why(id, m.Now).Cause)
+		all[causes[i]] = append(all[causes[i]], id)
+	}
+	for _, c := range causes {
+		if len(all[c]) > 1 && len(c) >= longReason {
+			return standstill{c, all[c]}
+		}
+	}
+	return standstill{}
 }
 
 // taskList returns the open tasks for which which is true, and what they are about: "@quick.1 (fix
@@ -105,7 +144,7 @@ func Troubled(p *plan.Plan, ids []string, now time.Time) string {
 	list := make([]string, len(ids))
 	for i, id := range ids {
 		why := p.Why(id, now)
-		list[i] = id + words.InBrackets(sanitize.Text(why.Cause), sanitize.Line(why.Command()))
+		list[i] = id + words.InBrackets(sanitize.Line(why.Cause), sanitize.Line(why.Command()))
 	}
 	return listed(list)
 }
@@ -117,7 +156,7 @@ func taskText(t *plan.Task) string {
 		about = append(about, Brief(t.Text))
 	}
 	if t.Attempt.Landing != "" {
-		about = append(about, sanitize.Text(t.Attempt.Landing))
+		about = append(about, sanitize.Line(t.Attempt.Landing))
 	}
 	if t.Attempt.Dead {
 		about = append(about, "its gl process vanished")

@@ -278,7 +278,7 @@ func cleanLog(ctx context.Context, common, log, lock, base string) error {
 	}
 	held, err := os.OpenFile(lock, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if err != nil {
-		return errors.Join(ErrRefLocked, err)
+		return fmt.Errorf("%w: %w", ErrRefLocked, err)
 	}
 	defer os.Remove(lock)
 	if data, err = durable.ReadFile(log); err != nil {

@@ -622,7 +622,7 @@ func (x Exclusive) setHead(ctx context.Context, head string) error {
 	if !isID(head) {
 		return SetSymbolicRef(ctx, x.w.Admin, "HEAD", head, "gl: back to the slice's branch")
 	}
-	_, err := x.w.run(ctx, time.Minute, "", "update-ref", "--no-deref", "-m", "gl: lane", "HEAD",
+	_, err := x.w.run(ctx, time.Minute, "", "update-ref", "--no-deref", "-m", "gl: merge queue", "HEAD",
 		head)
 	return err
 }

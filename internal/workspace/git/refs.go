@@ -164,14 +164,14 @@ func ChangeRefs(ctx context.Context, gitDir, reason string, changes ...RefChange
 		return nil
 	case strings.Contains(err.Error(), "reference already exists"),
 		strings.Contains(err.Error(), "' exists; cannot create '"):
-		return errors.Join(ErrRefExists, err)
+		return fmt.Errorf("%w: %w", ErrRefExists, err)
 	case strings.Contains(err.Error(), "but expected"),
 		strings.Contains(err.Error(), "unable to resolve reference"):
-		return errors.Join(ErrRefMoved, err)
+		return fmt.Errorf("%w: %w", ErrRefMoved, err)
 	case strings.Contains(err.Error(), ".lock': File exists"):
-		return errors.Join(ErrRefLocked, err)
+		return fmt.Errorf("%w: %w", ErrRefLocked, err)
 	case strings.Contains(err.Error(), "with nonexistent object"):
-		return errors.Join(ErrLost, err)
+		return fmt.Errorf("%w: %w", ErrLost, err)
 	}
 	return err
 }

@@ -62,7 +62,7 @@ func (h *Hold) Worktree() git.Exclusive { return h.at.Worktree(h.lineage).Exclus
 func (h *Hold) Checkout(ctx context.Context, commit string) error {
 	l := h.lineage
 	if !l.IsLane() {
-		return fmt.Errorf("%s isn't the lane's worktree", l.Path)
+		return fmt.Errorf("%s isn't the merge queue's worktree", l.Path)
 	}
 	if err := h.lineages.ours(l); err != nil {
 		return err

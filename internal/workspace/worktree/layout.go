@@ -170,9 +170,9 @@ func (at *Layout) check(l *Lineage) error {
 	case l.Slice == "":
 		return errors.New("names no slice")
 	case l.N < 1 || l.N > mostLineages:
-		return fmt.Errorf("invalid lineage number %d", l.N)
+		return fmt.Errorf("invalid number %d of a worktree", l.N)
 	case l.IsLane() && (l.Branch != "" || !at.isLanePath(l.Path)):
-		return fmt.Errorf("branch %.200q or path %.200q isn't the lane's", l.Branch, l.Path)
+		return fmt.Errorf("branch %.200q or path %.200q isn't the merge queue's", l.Branch, l.Path)
 	case !l.IsLane() &&
 		(!strings.HasPrefix(l.Branch, "refs/heads/") || !strings.HasSuffix(l.Branch, ref)):
 		return fmt.Errorf("branch %.200q isn't the slice's", l.Branch)
@@ -195,7 +195,7 @@ func (at *Layout) check(l *Lineage) error {
 		return fmt.Errorf("invalid port %d", l.Ports)
 	}
 	if l.Was != nil && !l.Was.plausible() {
-		return fmt.Errorf("invalid earlier lineage of slice %.80q", l.Was.Slice)
+		return fmt.Errorf("invalid earlier slice %.80q", l.Was.Slice)
 	}
 	for _, p := range l.Ignored {
 		if !filepath.IsLocal(p) {

@@ -73,7 +73,9 @@ type BadLineage struct {
 	Err  error
 }
 
-func (e *BadLineage) Error() string { return fmt.Sprintf("lineage %s: %v", e.Path, e.Err) }
+func (e *BadLineage) Error() string {
+	return fmt.Sprintf("the record of a worktree %s: %v", e.Path, e.Err)
+}
 
 func (e *BadLineage) Unwrap() error { return e.Err }
 

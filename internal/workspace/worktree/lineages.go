@@ -144,7 +144,7 @@ func (ls *Lineages) Plan(ctx context.Context, system, slice, base string,
 		l.Branch = ""
 	}
 	if err := ls.at.check(l); err != nil {
-		return nil, fmt.Errorf("lineage of slice %s: %w", slice, err)
+		return nil, fmt.Errorf("the worktree of slice %s: %w", slice, err)
 	}
 	return l, ls.Save(l)
 }
@@ -204,7 +204,7 @@ func (ls *Lineages) number(ctx context.Context, system, slice string, last int) 
 			return n, nil
 		}
 	}
-	return 0, errors.New("there are too many lineages")
+	return 0, errors.New("there are too many worktrees")
 }
 
 // setAside moves a file that can't be used to runs/bad.

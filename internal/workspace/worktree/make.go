@@ -112,11 +112,11 @@ func (h *Hold) reread() error {
 		return err
 	}
 	if now.N != l.N {
-		return fmt.Errorf("slice %s goes on in lineage %d, not in %d", l.Slice, now.N, l.N)
+		return fmt.Errorf("slice %s continues in worktree %d, not in %d", l.Slice, now.N, l.N)
 	}
 	*l = *now
 	if l.Phase == Gone {
-		return fmt.Errorf("lineage %d of slice %s has ended", l.N, l.Slice)
+		return fmt.Errorf("worktree %d of slice %s was removed", l.N, l.Slice)
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ func (q *Queue) NoteLanded(ctx context.Context, l *Lineage, tip, commit string) 
 	if err != nil {
 		return err
 	}
-	return git.ChangeWhole(ctx, q.common, "gl: landed", []string{commit, tip},
+	return git.ChangeWhole(ctx, q.common, "gl: merged", []string{commit, tip},
 		git.RefChange{Name: name, New: id, Old: old})
 }
 
@@ -77,13 +77,13 @@ func (q *Queue) NoteQueued(ctx context.Context, l *Lineage, attempt int, record 
 	}
 	commit, err := git.CommitTree(ctx, q.common,
 		git.NewCommit{Tree: tip + "^{tree}", Parents: []string{tip},
-			Message: fmt.Sprintf("gl: %s awaits the lane\n\n%s", l.Slice, data)})
+			Message: fmt.Sprintf("gl: %s awaits the merge queue\n\n%s", l.Slice, data)})
 	if err != nil {
 		return err
 	}
 	// The agent's own commits are checked and kept from pruning here: the merge queue relies on
 	// them.
-	err = git.ChangeWhole(ctx, q.common, "gl: awaits the lane", []string{l.Base},
+	err = git.ChangeWhole(ctx, q.common, "gl: awaits the merge queue", []string{l.Base},
 		git.RefChange{Name: q.at.noteRef(l.System, l.Slice, attempt), New: commit})
 	if errors.Is(err, git.ErrRefExists) {
 		return nil
@@ -98,7 +98,7 @@ func (q *Queue) DropNote(ctx context.Context, system, slice string, attempt int)
 	if err != nil || commit == "" {
 		return err
 	}
-	return git.ChangeRefs(ctx, q.common, "gl: through the lane",
+	return git.ChangeRefs(ctx, q.common, "gl: through the merge queue",
 		git.RefChange{Name: name, Old: commit})
 }
 

@@ -192,7 +192,7 @@ func TestAttach(t *testing.T) {
 		t.Errorf("work is %q", got)
 	}
 	if kept, err := r.Cleaner.Remove(t.Context(), l); err != nil ||
-		!strings.Contains(kept, "no branch") {
+		!strings.Contains(kept, "no target branch") {
 		t.Errorf("%q, %v", kept, err)
 	}
 }

@@ -62,13 +62,13 @@ func (q *Queue) Tip(ctx context.Context) (string, error) {
 	}
 	err = git.ErrLost
 	if left := q.Mark().Tip; left != "" {
-		if err = git.ChangeWhole(ctx, q.common, "gl: deleted lane", []string{q.at.target},
+		if err = git.ChangeWhole(ctx, q.common, "gl: deleted merge queue", []string{q.at.target},
 			git.RefChange{Name: q.Ref(), New: left}); err == nil {
 			return left, nil
 		}
 	}
 	if errors.Is(err, git.ErrLost) {
-		err = git.ChangeRefs(ctx, q.common, "gl: lane", git.RefChange{Name: q.Ref(), New: tip})
+		err = git.ChangeRefs(ctx, q.common, "gl: merge queue", git.RefChange{Name: q.Ref(), New: tip})
 	}
 	if errors.Is(err, git.ErrRefExists) { // another process has just made it
 		if tip, err := q.tip(ctx); err != nil || tip != "" {
@@ -87,7 +87,7 @@ func (q *Queue) KeepNext(ctx context.Context, commit string) error {
 	if err != nil {
 		return err
 	}
-	return git.ChangeWhole(ctx, q.common, "gl: about to land", has, q.next(commit))
+	return git.ChangeWhole(ctx, q.common, "gl: about to merge", has, q.next(commit))
 }
 
 // DropLostNext forgets the commit that was about to land if it has been pruned.

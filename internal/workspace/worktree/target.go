@@ -33,7 +33,7 @@ func (t target) check(ctx context.Context) error {
 	case head == "":
 		return ErrNoCommit
 	case t.at.target == "":
-		return &Refused{"no branch is checked out, so it isn't known which one the work is for",
+		return &Refused{"no branch is checked out, so gl doesn't know where to merge",
 			"git switch to it, or name it with gl settings set git.target BRANCH"}
 	}
 	_, err = t.tip(ctx)
@@ -43,12 +43,12 @@ func (t target) check(ctx context.Context) error {
 // tip returns the target's commit.
 func (t target) tip(ctx context.Context) (string, error) {
 	if t.at.target == "" {
-		return "", &Refused{"no branch is known that the work is for",
+		return "", &Refused{"no target branch is known",
 			"name it with gl settings set git.target BRANCH"}
 	}
 	tip, err := git.ResolveCommit(ctx, t.at.git.Common, t.at.target)
 	if err == nil && tip == "" {
-		err = &Refused{fmt.Sprintf("there is no branch %s, which the work is for",
+		err = &Refused{fmt.Sprintf("there is no branch %s, into which gl merges",
 			short(t.at.target)), "name another with gl settings set git.target BRANCH"}
 	}
 	return tip, err

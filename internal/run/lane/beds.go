@@ -1,0 +1,265 @@
+package lane
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"greenlight/internal/base/command"
+	"greenlight/internal/base/durable"
+	"greenlight/internal/base/proc"
+	"greenlight/internal/core/train"
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/testrun"
+	"greenlight/internal/workspace/worktree"
+)
+
+// beds run tests side by side, each in a worktree of the queue of its own. runs/train.json has the
+// process of each before it may run, so that the next worker ends them first.
+type beds struct {
+	attempts *attempt.Store
+	make     func(k int) *bed // 1, 2, …
+
+	list []*bed    // made so far; the k-th is list[k-1]
+	runs []*run    // not over yet, those that were ended included
+	over chan *run // gets each when it is over
+
+	mu   sync.Mutex // guards note, which each run writes
+	note *trainNote
+}
+
+// A trainNote is runs/train.json. It isn't in lane.json, which an older gl writes without it.
+type trainNote struct {
+	SchemaVersion int              `json:"schema_version"`
+	Tests         map[int]*proc.ID `json:"tests,omitempty"`     // what runs in each worktree
+	Manifests     map[int]string   `json:"manifests,omitempty"` // for which setup last ran there
+}
+
+// A run is one run of the tests in a bed.
+type run struct {
+	job       train.Job
+	rec       *attempt.Record // nil for the target's own
+	manifests string          // of what is tested
+	bed       *bed
+	cancel    context.CancelFunc
+	ended     bool // nothing wants it any more
+	memory    int  // proc.OutOfMemory when it began
+	since     time.Time
+
+	// once it is over
+	first   *testrun.Verdict // of one that repeats by itself: what failed; nil if nothing did
+	verdict *testrun.Verdict
+	err     error
+}
+
+func (b *beds) path() string { return filepath.Join(b.attempts.Files.Dir(), "train.json") }
+
+// open reads the note of the last worker. One that can't be read counts as none: it only saves
+// time.
+func (b *beds) open() {
+	b.note = &trainNote{SchemaVersion: 1}
+	data, err := durable.ReadFile(b.path())
+	if err != nil {
+		return
+	}
+	note := &trainNote{}
+	if json.Unmarshal(data, note) == nil && note.SchemaVersion == 1 {
+		b.note = note
+	}
+}
+
+// change changes the note. Any goroutine may.
+func (b *beds) change(f func(*trainNote)) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if f(b.note); b.note.Tests == nil && b.note.Manifests == nil {
+		return nil
+	}
+	data, err := json.MarshalIndent(b.note, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := b.attempts.Files.Prepare(); err != nil {
+		return err
+	}
+	return durable.WriteFile(b.path(), append(data, '\n'), 0o600)
+}
+
+// bed returns the k-th bed.
+func (b *beds) bed(k int) *bed {
+	for len(b.list) < k {
+		n := len(b.list) + 1
+		made := b.make(n)
+		made.manifests = b.note.Manifests[n]
+		made.started = func(h command.Handle) error {
+			return b.change(func(note *trainNote) {
+				if note.Tests == nil {
+					note.Tests = map[int]*proc.ID{}
+				}
+				note.Tests[n] = &h.Process
+			})
+		}
+		made.setUp = func(manifests string) error {
+			return b.change(func(note *trainNote) {
+				if note.Manifests == nil {
+					note.Manifests = map[int]string{}
+				}
+				note.Manifests[n] = manifests
+				delete(note.Tests, n)
+			})
+		}
+		b.list = append(b.list, made)
+	}
+	return b.list[k-1]
+}
+
+// free returns a bed for a run, nil if all of a width are in use, or what was ended for the same
+// entry still writes its log.
+func (b *beds) free(width int, j train.Job) *bed {
+	for _, r := range b.runs {
+		if r.job.Entry == j.Entry {
+			return nil
+		}
+	}
+	for k := 1; k <= width; k++ {
+		bed := b.bed(k)
+		if !slices.ContainsFunc(b.runs, func(r *run) bool { return r.bed == bed }) {
+			return bed
+		}
+	}
+	return nil
+}
+
+// start starts a run in a bed.
+func (b *beds) start(ctx context.Context, r *run) {
+	ctx, r.cancel = context.WithCancel(ctx)
+	r.memory, r.since = proc.OutOfMemory(), now()
+	b.runs = append(b.runs, r)
+	log := "lane"
+	if r.rec != nil {
+		log = r.rec.ID.Name()
+	}
+	go func() {
+		defer r.cancel()
+		r.verdict, r.err = r.test(ctx, log)
+		b.over <- r
+	}()
+}
+
+// test runs the tests, and once more where the job says so.
+func (r *run) test(ctx context.Context, log string) (*testrun.Verdict, error) {
+	if err := r.bed.make(ctx); err != nil {
+		return nil, err
+	}
+	for {
+		if err := r.bed.checkOut(ctx, r.job.Tip.Commit, r.manifests); err != nil {
+			return nil, err
+		}
+		key, err := r.bed.key(r.job.Tip.Tree)
+		if err != nil {
+			return nil, err
+		}
+		v, err := r.bed.run(ctx, key, log)
+		once := r.job.Kind == train.AsCar || r.job.Kind == train.Again
+		if err != nil || v.Green() || v.TimedOut || once || r.first != nil {
+			return v, err
+		}
+		r.first = v
+	}
+}
+
+// remove forgets a run that is over.
+func (b *beds) remove(r *run) error {
+	b.runs = slices.DeleteFunc(b.runs, func(o *run) bool { return o == r })
+	k := slices.Index(b.list, r.bed) + 1
+	return b.change(func(note *trainNote) { delete(note.Tests, k) })
+}
+
+// going returns what runs and is wanted.
+func (b *beds) going() []train.Job {
+	var jobs []train.Job
+	for _, r := range b.runs {
+		if !r.ended {
+			jobs = append(jobs, r.job)
+		}
+	}
+	return jobs
+}
+
+// end ends the run of a tree, and doesn't wait for that.
+func (b *beds) end(tree string) {
+	for _, r := range b.runs {
+		if r.job.Tip.Tree == tree && !r.ended {
+			r.ended = true
+			r.cancel()
+		}
+	}
+}
+
+// drain ends all runs, and waits until they are over.
+func (b *beds) drain() error {
+	for _, r := range b.runs {
+		r.ended = true
+		r.cancel()
+	}
+	var errs []error
+	for len(b.runs) > 0 {
+		errs = append(errs, b.remove(<-b.over))
+	}
+	return errors.Join(errs...)
+}
+
+// leave gives up the worktrees.
+func (b *beds) leave() error {
+	var errs []error
+	for _, bed := range b.list {
+		errs = append(errs, bed.leave())
+	}
+	b.list = nil
+	return errors.Join(errs...)
+}
+
+// endTests ends the tests that a worker left running when it was killed.
+func (b *beds) endTests() error {
+	if _, err := durable.Stat(b.path()); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	b.open()
+	if len(b.note.Tests) == 0 {
+		return nil
+	}
+	errs := make(chan error)
+	for k, id := range b.note.Tests {
+		go func() { errs <- b.make(k).end(*id) }()
+	}
+	var failed []error
+	for range b.note.Tests {
+		failed = append(failed, <-errs)
+	}
+	if err := errors.Join(failed...); err != nil {
+		return err
+	}
+	return b.change(func(note *trainNote) { note.Tests = map[int]*proc.ID{} })
+}
+
+// newBeds returns the beds of a turn.
+func (q *Queue) newBeds(t *turn) *beds {
+	b := &beds{attempts: t.project.Runs, over: make(chan *run)}
+	b.make = func(k int) *bed {
+		return &bed{
+			project: t.project, repo: t.repo, self: q.Self, environ: q.Environ,
+			commands: t.commands, tell: q.tells(), name: "lane-" + strconv.Itoa(k),
+			lineage: func(ctx context.Context) (*worktree.Lineage, error) {
+				return t.repo.Lineages.Car(ctx, k)
+			},
+		}
+	}
+	b.open()
+	return b
+}

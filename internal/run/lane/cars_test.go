@@ -1,0 +1,218 @@
+package lane_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"greenlight/internal/base/testfiles"
+	"greenlight/internal/core/outcome"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
+)
+
+// sideBySide is a project whose queue tests four merges at once.
+const sideBySide = `"git": {"isolation": "worktree", "commit_state": false}, "test": {"command": "./test.sh", "parallel": 4}`
+
+// slowTest is testScript that waits until TEST_TOGETHER runs have begun, each with a file in
+// TEST_RUNNING.
+var slowTest = strings.Replace(testScript, "fail=0\n", `if [ -n "$TEST_RUNNING" ]; then
+	touch "$TEST_RUNNING/$$"
+	i=0
+	while [ "$(ls "$TEST_RUNNING" | wc -l)" -lt "$TEST_TOGETHER" ] && [ $i -lt 600 ]; do sleep 0.05; i=$((i+1)); done
+	[ $i -lt 600 ] || { echo "too few run at once"; exit 1; }
+fi
+fail=0
+`, 1)
+
+// together has no run of the tests end before n have begun.
+func (s *site) together(n int) (dir string) {
+	s.t.Helper()
+	dir = s.t.TempDir()
+	s.env = append(s.env, "TEST_RUNNING="+dir, fmt.Sprint("TEST_TOGETHER=", n))
+	return dir
+}
+
+// newCars is a site whose queue tests side by side.
+func newCars(t *testing.T) *site {
+	t.Helper()
+	s := newSite(t, sideBySide)
+	s.write("test.sh", slowTest)
+	check(t, os.Chmod(filepath.Join(s.root, "test.sh"), 0o755))
+	s.git("commit", "-qam", "slow tests")
+	return s
+}
+
+// own returns an agent whose work has a listed file, and conflicts with no other.
+func own(t testing.TB, id string) func(dir string) {
+	return func(dir string) {
+		t.Helper()
+		testfiles.Put(t, dir, "doc/"+id, id+"\n")
+		gitIn(t, dir, "add", "-A", ".")
+		gitIn(t, dir, "commit", "-qm", id)
+	}
+}
+
+// What waits is tested side by side, each on top of those ahead of it, and each of the target's
+// first-parent commits is a tested tree. One run for each is enough.
+func TestCars(t *testing.T) {
+	s := newCars(t)
+	runs := s.countTests()
+	s.together(4)
+	var recs []*attempt.Record
+	for n := 1; n <= 4; n++ {
+		id := fmt.Sprintf("S-%d", n)
+		recs = append(recs, s.queue(id, own(t, id)))
+	}
+	s.work()
+	for _, r := range recs {
+		if final := s.landed(r); final.Judged.Verified != plan.Green || final.Landing.Batch != nil || final.Landing.Train != nil {
+			t.Errorf("%s: verified %q, %+v", r.ID.Slice, final.Judged.Verified, final.Landing)
+		}
+	}
+	if got := s.landings("main"); !slices.Equal(got, []string{"S-4", "S-3", "S-2", "S-1"}) {
+		t.Errorf("merged: %q", got)
+	}
+	if runs() != 4 {
+		t.Errorf("the tests ran %d times:\n%s", runs(), strings.Join(s.said, "\n"))
+	}
+	s.delivered()
+	s.green("main")
+}
+
+// A red one is set aside, those behind it go on without it, and it is sent back after a second run,
+// with nothing in its branch that isn't merged.
+func TestCarsRed(t *testing.T) {
+	s := newCars(t)
+	first := s.queue("S-1", own(t, "S-1"))
+	red := s.queue("S-2", lie(t, "S-2"))
+	last := s.queue("S-3", own(t, "S-3"))
+	s.work()
+	s.landed(first)
+	s.landed(last)
+	final := s.settled(red, outcome.Red, "exit status 1")
+	if final.Landing.Why == "" || final.Landing.Output == "" {
+		t.Errorf("its agent is told %+v", final.Landing)
+	}
+	s.ownOnly(red)
+	s.delivered()
+	s.green("main")
+}
+
+// ownOnly checks that a slice's branch has nothing of others that isn't merged.
+func (s *site) ownOnly(r *attempt.Record) {
+	s.t.Helper()
+	for _, c := range strings.Fields(s.git("rev-list", "--merges", r.Place.Branch)) {
+		for _, p := range strings.Fields(s.git("log", "-1", "--format=%P", c))[1:] {
+			s.git("merge-base", "--is-ancestor", p, s.laneTip())
+		}
+	}
+}
+
+// What conflicts with one ahead is set aside, and goes back to its agent once that has merged.
+func TestCarsConflict(t *testing.T) {
+	s := newCars(t)
+	a, b := s.queue("S-1", list(t, "S-1")), s.queue("S-2", list(t, "S-2"))
+	c := s.queue("S-3", own(t, "S-3"))
+	s.work()
+	s.landed(a)
+	s.landed(c)
+	s.settled(b, outcome.Conflict, "list")
+	s.delivered()
+	s.green("main")
+}
+
+// What conflicts with, or is red on top of, one that fails itself merges.
+func TestCarsBehindARedOne(t *testing.T) {
+	s := newCars(t)
+	red := s.queue("S-1", func(dir string) {
+		list(t, "S-1")(dir)
+		testfiles.Put(t, dir, "src/other", "not listed")
+	})
+	b := s.queue("S-2", list(t, "S-2"))
+	s.work()
+	s.settled(red, outcome.Red, "exit status 1")
+	s.landed(b)
+	s.delivered()
+	s.green("main")
+}
+
+// Work that removes a test awaits a person, after it was tested on what is merged; nothing is built
+// on it.
+func TestCarsAsk(t *testing.T) {
+	s := newCars(t)
+	s.write("a_test.go", "package a\n\nfunc TestA() {}\n")
+	s.git("add", "-A")
+	s.git("commit", "-qm", "a test")
+	asks := s.queue("S-1", func(dir string) {
+		check(t, os.Remove(filepath.Join(dir, "a_test.go")))
+		gitIn(t, dir, "commit", "-qam", "less")
+	})
+	b := s.queue("S-2", own(t, "S-2"))
+	s.work()
+	final := s.settled(asks, outcome.Waiting, "")
+	if !final.Judged.Verdict.Green() {
+		t.Errorf("verdict %+v", final.Judged.Verdict)
+	}
+	s.landed(b)
+	s.delivered()
+}
+
+// The person's own commits become a car, and are delivered with what is merged.
+func TestCarsWithTarget(t *testing.T) {
+	s := newCars(t)
+	a := s.queue("S-1", own(t, "S-1"))
+	s.work()
+	s.landed(a)
+	b, c := s.queue("S-2", own(t, "S-2")), s.queue("S-3", own(t, "S-3"))
+	running := s.together(3)
+	done := make(chan error, 1)
+	go func() { done <- worker(t.Context(), s.root, s.env, nil) }()
+	begun := func() bool {
+		entries, err := os.ReadDir(running)
+		return err == nil && len(entries) == 2
+	}
+	for deadline := time.Now().Add(time.Minute); !begun() && time.Now().Before(deadline); {
+		time.Sleep(5 * time.Millisecond)
+	}
+	if got := s.get(c).Landing; got.Text() != "testing on top of S-2" || got.Train == nil || got.Train.Position != 2 {
+		t.Errorf("S-3 is %s, %+v", got.Text(), got.Train)
+	}
+	s.write("mine", "1\n")
+	s.git("add", "mine")
+	s.git("commit", "-qm", "mine")
+	check(t, <-done)
+	s.landed(b)
+	s.landed(c)
+	s.work()
+	s.delivered()
+	s.green("main")
+	s.git("cat-file", "-e", "main:mine")
+}
+
+// A worker that tests side by side is killed before any of its own calls that change a file. The
+// next one brings the rest to the same end.
+func TestCarsKilledAnywhere(t *testing.T) {
+	killedAnywhere(t, 900, sideBySide, nil, func(t *testing.T, s *site) func(*testing.T) {
+		recs := []*attempt.Record{s.queue("S-1", list(t, "S-1")), s.queue("S-2", own(t, "S-2")),
+			s.queue("S-3", lie(t, "S-3")), s.queue("S-4", list(t, "S-4"))}
+		return func(t *testing.T) {
+			s.workAfterKill()
+			s.landed(recs[0])
+			s.landed(recs[1])
+			s.settled(recs[2], outcome.Red, "exit status 1")
+			s.ownOnly(recs[2])
+			s.settled(recs[3], outcome.Conflict, "list")
+			if got := s.landings("main"); !slices.Equal(got, []string{"S-2", "S-1"}) && !slices.Equal(got, []string{"S-1", "S-2"}) {
+				t.Errorf("merged: %q", got)
+			}
+			s.delivered()
+			s.green("main")
+			s.git("fsck", "--connectivity-only")
+		}
+	})
+}
