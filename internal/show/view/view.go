@@ -122,6 +122,7 @@ type Row struct {
 	Agent    string   // of its last attempt, "" for none
 	Step     string   // of a running or merging item
 	Attempts int      // used up
+	After    string   // why its work was sent back to its agent, "" if it wasn't
 	Started  time.Time
 	Heard    time.Time      // last event of a running attempt; zero for unknown
 	ETA      *time.Duration // until a running one is likely to end; nil for unknown
@@ -258,6 +259,9 @@ func newRow(p *plan.Plan, st *plan.State, g Group, f Facts, now time.Time) Row {
 			continue
 		}
 		r.Agent = rec.Job.Agent
+		if o := rec.Judged.Outcome; o == outcome.Red || o == outcome.Conflict {
+			r.After = o.Text(rec.Judged.Detail)
+		}
 	}
 	r.Attempts = max(r.Attempts, 0)
 	unfinished := g == Running || g == Merging || g == NeedsYou
@@ -275,6 +279,8 @@ func (r *Row) detail(st *plan.State, why plan.Reason, f Facts, now time.Time) {
 		r.Text, r.Step = st.Doing(now), st.Progress()
 		if !st.Attempt.Open() {
 			r.Text = why.State + ": " + why.Cause
+		} else if r.After != "" {
+			r.Text += ", after " + r.After
 		}
 		quiet := st.Attempt.Quiet(now) > 0 && st.Attempt.Tool == ""
 		if left, ok := f.Pace.Left(st, now); ok && !quiet {
