@@ -108,7 +108,7 @@ func (a *aside) facts(r *view.Row, room int) {
 		a.fact("attempts", fmt.Sprint(r.Attempts))
 	}
 	if r.Group != view.Running { // its text has it
-		a.fact("sent back", r.After)
+		a.fact("sent back", view.SentBack(a.list.facts.Records[r.ID]))
 	}
 	a.fact("cost", r.Cost.String())
 	if r.Tests != "" {

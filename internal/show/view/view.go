@@ -122,7 +122,6 @@ type Row struct {
 	Agent    string   // of its last attempt, "" for none
 	Step     string   // of a running or merging item
 	Attempts int      // used up
-	After    string   // why its work was sent back to its agent, "" if it wasn't
 	Started  time.Time
 	Heard    time.Time      // last event of a running attempt; zero for unknown
 	ETA      *time.Duration // until a running one is likely to end; nil for unknown
@@ -259,9 +258,6 @@ func newRow(p *plan.Plan, st *plan.State, g Group, f Facts, now time.Time) Row {
 			continue
 		}
 		r.Agent = rec.Job.Agent
-		if o := rec.Judged.Outcome; o == outcome.Red || o == outcome.Conflict {
-			r.After = o.Text(rec.Judged.Detail)
-		}
 	}
 	r.Attempts = max(r.Attempts, 0)
 	unfinished := g == Running || g == Merging || g == NeedsYou
@@ -272,6 +268,17 @@ func newRow(p *plan.Plan, st *plan.State, g Group, f Facts, now time.Time) Row {
 	return r
 }
 
+// SentBack returns why an item's work was last sent back to its agent: "red: exit 1: 2 failed"; ""
+// if it never was.
+func SentBack(recs []*attempt.Record) string {
+	for _, rec := range slices.Backward(recs) {
+		if o := rec.Judged.Outcome; o.Traits().Continue {
+			return o.Text(rec.Judged.Detail)
+		}
+	}
+	return ""
+}
+
 // detail adds what only items of the row's group have.
 func (r *Row) detail(st *plan.State, why plan.Reason, f Facts, now time.Time) {
 	switch r.Group {
@@ -279,8 +286,8 @@ func (r *Row) detail(st *plan.State, why plan.Reason, f Facts, now time.Time) {
 		r.Text, r.Step = st.Doing(now), st.Progress()
 		if !st.Attempt.Open() {
 			r.Text = why.State + ": " + why.Cause
-		} else if r.After != "" {
-			r.Text += ", after " + r.After
+		} else if why := SentBack(f.Records[st.ID]); why != "" {
+			r.Text += ", after " + why
 		}
 		quiet := st.Attempt.Quiet(now) > 0 && st.Attempt.Tool == ""
 		if left, ok := f.Pace.Left(st, now); ok && !quiet {
