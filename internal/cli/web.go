@@ -91,7 +91,6 @@ func runWeb(ctx context.Context, app *cmdutil.App, o webOptions) error {
 	}
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	runsLong()
 	return w.run(ctx)
 }
 
