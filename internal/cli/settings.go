@@ -121,7 +121,7 @@ A run that is under way follows parallel.max, even with --max.
 
 gl counts tests by the summary that their runner prints. For a runner that it doesn't know, test.pattern is a regular
 expression with groups named passed, failed or skipped; what it finds in each line adds up. test.timeout_minutes is how
-long the tests may take.
+long the tests may take. test.parallel is how many merges are tested side by side, or auto.
 
 Tests that a slice removes or skips are shown to you before it is merged. test.removable names the paths where that isn't asked:
 patterns with spaces between them, such as tests/old/*.py.

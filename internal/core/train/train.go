@@ -73,6 +73,8 @@ type Job struct {
 
 // A State is what Decide goes by.
 type State struct {
+	// nothing runs beside a repeated run: it isn't known yet that tests can run side by side
+	Alone   bool
 	Width   int // how many runs there may be at once
 	Base    Tip // what is merged
 	Queue   []Entry
@@ -365,6 +367,12 @@ func (b *builder) decision(order []Entry) Decision {
 			left--
 		} else {
 			d.End = append(d.End, j)
+		}
+	}
+	if again := slices.IndexFunc(b.jobs, func(j Job) bool { return j.Kind == Again }); b.Alone && again >= 0 {
+		b.jobs, left = b.jobs[again:again+1], 0
+		if len(b.Running) == len(d.End) {
+			left = 1
 		}
 	}
 	for _, j := range b.jobs {

@@ -37,6 +37,7 @@ type cars struct {
 	coupling *coupling
 	beds     *beds
 	signs    *signs
+	gauge    *train.Gauge // the width, where the setting is to measure it
 	nudged   <-chan struct{}
 	tell     func(format string, a ...any)
 
@@ -71,7 +72,7 @@ func (q *Queue) newCars(t *turn) *cars {
 	c := &cars{
 		project: t.project, repo: t.repo, history: q.Reader.history, line: t.line, tip: t.tip,
 		bench: t.bench, merging: t.merging, commands: t.commands, beds: q.newBeds(t),
-		nudged: q.nudged, tell: q.tells(),
+		gauge: q.gauge, nudged: q.nudged, tell: q.tells(),
 		coupling: &coupling{
 			project: t.project, repo: t.repo, trees: q.Reader.trees, line: t.line,
 			merging: t.merging,
@@ -125,11 +126,27 @@ func (c *cars) work(ctx context.Context) (moved bool, err error) {
 // something else would be green.
 func (c *cars) on(ctx context.Context) (bool, error) {
 	test := c.commands.conf.Config.Test
-	if c.off || test.Parallel < 2 || !test.Command.IsSet() || c.commands.changed() {
+	if c.off || test.Parallel == 1 || test.Parallel == 0 && c.gauge.Alone() ||
+		!test.Command.IsSet() || c.commands.changed() {
 		return false, nil
 	}
 	red, err := c.bench.knownRed(ctx)
 	return !red && err == nil, ctx.Err() // one after the other shows each the error
+}
+
+// measures reports whether the width is found by measuring.
+func (c *cars) measures() bool { return c.commands.conf.Config.Test.Parallel == 0 }
+
+// alone reports whether failed tests are repeated alone: it isn't known yet that they can run side by
+// side.
+func (c *cars) alone() bool { return c.measures() && !c.gauge.Proven() }
+
+// width returns how many tests there may be at once.
+func (c *cars) width() int {
+	if c.measures() {
+		return c.gauge.Width()
+	}
+	return c.commands.conf.Config.Test.Parallel
 }
 
 // pass judges what can be judged, and starts and ends runs. Without any run afterwards nothing can
@@ -205,7 +222,7 @@ func (c *cars) state(ctx context.Context) (train.State, error) {
 	}
 	c.coupling.base, c.coupling.failed = lane, map[string]error{}
 	return train.State{
-		Width: c.commands.conf.Config.Test.Parallel, Base: base, Queue: entries,
+		Alone: c.alone(), Width: c.width(), Base: base, Queue: entries,
 		Train: c.order.train, Passed: c.order.passed,
 		Merge: func(on train.Tip, e train.Entry) train.Merged {
 			return c.coupling.merge(ctx, on, e)
@@ -382,9 +399,9 @@ func (c *cars) act(ctx context.Context, d train.Decision) error {
 
 // start starts a run, unless all worktrees are still in use.
 func (c *cars) start(ctx context.Context, j train.Job) error {
-	bed := c.beds.free(c.commands.conf.Config.Test.Parallel, j)
-	if bed == nil {
-		return nil
+	bed := c.beds.free(c.width(), j)
+	if bed == nil || j.Kind == train.Again && c.alone() && len(c.beds.runs) > 0 {
+		return nil // what was ended isn't over yet
 	}
 	manifests, err := c.coupling.trees.manifests(ctx, j.Tip.Commit)
 	if err != nil {
@@ -420,12 +437,28 @@ func (c *cars) take(r *run) error {
 		return nil
 	}
 	c.tellVerdicts(r)
+	c.measure(r)
 	if v := r.verdict; !v.Green() && !v.TimedOut && !again {
 		c.known.failed[tree], c.known.verdicts[tree] = v, train.Failed
 		return nil
 	}
 	c.settle(r)
 	return nil
+}
+
+// measure takes in how long tests took, and whether they failed only in company.
+func (c *cars) measure(r *run) {
+	if !r.verdict.Green() || r.first != nil {
+		return
+	}
+	c.gauge.Took(r.company(), r.verdict.Duration())
+	if c.known.failed[r.job.Tip.Tree] == nil || !c.measures() || c.gauge.Proven() {
+		return
+	}
+	c.gauge.Vanished()
+	if c.gauge.Shares() {
+		c.tell("the tests fail side by side and pass alone, as if they shared a port or a database: testing one merge after the other. gl settings set test.parallel 1 keeps it so")
+	}
 }
 
 // tellVerdicts writes a run's verdicts into the journal, before they are kept for others.
