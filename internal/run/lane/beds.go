@@ -46,6 +46,7 @@ type trainNote struct {
 type run struct {
 	job       train.Job
 	rec       *attempt.Record // nil for the target's own
+	on        []string        // labels of what it is tested on top of, which isn't merged
 	manifests string          // of what is tested
 	bed       *bed
 	cancel    context.CancelFunc

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"greenlight/internal/base/words"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/core/train"
 	"greenlight/internal/run/attempt"
@@ -390,7 +391,7 @@ func (c *cars) act(ctx context.Context, d train.Decision) error {
 		}
 	}
 	for _, j := range d.Start {
-		if err := c.start(ctx, j); err != nil {
+		if err := c.start(ctx, j, d.Cars); err != nil {
 			return err
 		}
 	}
@@ -398,7 +399,7 @@ func (c *cars) act(ctx context.Context, d train.Decision) error {
 }
 
 // start starts a run, unless all worktrees are still in use.
-func (c *cars) start(ctx context.Context, j train.Job) error {
+func (c *cars) start(ctx context.Context, j train.Job, list []train.Car) error {
 	bed := c.beds.free(c.width(), j)
 	if bed == nil || j.Kind == train.Again && c.alone() && len(c.beds.runs) > 0 {
 		return nil // what was ended isn't over yet
@@ -408,6 +409,11 @@ func (c *cars) start(ctx context.Context, j train.Job) error {
 		return err
 	}
 	r := &run{job: j, rec: c.coupling.queue[j.Entry], manifests: manifests, bed: bed}
+	for _, car := range list {
+		if car.Tip == j.Tip && r.rec != nil {
+			r.on = labels(car.Ahead, c.coupling.queue)
+		}
+	}
 	if r.rec == nil {
 		if err := c.project.Runs.Control.NoteQueueWork(worktree.Short(c.repo.Target())); err != nil {
 			return err
@@ -465,7 +471,7 @@ func (c *cars) measure(r *run) {
 func (c *cars) tellVerdicts(r *run) {
 	for _, v := range []*testrun.Verdict{r.first, r.verdict} {
 		if v != nil {
-			c.merging.events.tellVerdict(tested{rec: r.rec}, v)
+			c.merging.events.tellVerdict(tested{rec: r.rec, on: r.on}, v)
 		}
 	}
 }
@@ -534,22 +540,28 @@ func (s *signs) show(ctx context.Context, list []train.Car, queue map[string]*at
 	return nil
 }
 
+// labels returns what people call entries.
+func labels(names []string, queue map[string]*attempt.Record) []string {
+	list := []string{}
+	for _, name := range names {
+		if r := queue[name]; r != nil {
+			list = append(list, r.ID.Label())
+		} else {
+			list = append(list, "the target's own commits")
+		}
+	}
+	return list
+}
+
 // signOf returns what the record of a car is to say.
 func signOf(car train.Car, position int, r *attempt.Record, queue map[string]*attempt.Record,
 	runs []*run) sign {
-	on := []string{}
-	for _, name := range car.Ahead {
-		if other := queue[name]; other != nil {
-			on = append(on, other.ID.Label())
-		} else {
-			on = append(on, "the target's own commits")
-		}
-	}
+	on := labels(car.Ahead, queue)
 	running := slices.ContainsFunc(runs, func(o *run) bool {
 		return !o.ended && o.job.Tip.Tree == car.Tip.Tree
 	})
 	s := sign{rec: r, train: plan.InTrain{On: on, Position: position}}
-	behind := strings.Join(on, ", ")
+	behind := words.Some(on)
 	switch {
 	case car.Aside == train.Conflicting:
 		s.train.Aside = "it doesn't merge with " + behind + ", which may merge first"
@@ -566,7 +578,7 @@ func signOf(car train.Car, position int, r *attempt.Record, queue map[string]*at
 	case running:
 		s.text = "testing on top of " + behind
 	case behind != "":
-		s.text = "tested on top of " + behind + ", which merges first"
+		s.text = "tested; merges after " + behind
 	}
 	if s.train.Aside != "" {
 		s.text = "set aside: " + s.train.Aside
