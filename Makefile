@@ -34,12 +34,7 @@ golangci-lint:
 	$(GO) run $(GOLANGCI_LINT) run ./...
 
 # All that is too heavy for CI; about an hour. .ci/run does a few seconds of each.
-check-heavy: race index torture chaos two-binaries pages fuzz package bench bench-packages test-claude
-
-# The scripts with an index in the smallest project, and without one in any.
-index:
-	GL_INDEX=always $(GO) test -count=1 -timeout 30m ./cmd/gl
-	GL_INDEX=off $(GO) test -count=1 -timeout 30m ./cmd/gl
+check-heavy: race torture chaos two-binaries pages fuzz package bench bench-packages test-claude
 
 # The long forms of the tests that hammer the state with many processes, kills and editors, and of the one that follows every
 # advice; some minutes.
@@ -126,4 +121,4 @@ docs:
 picture: build
 	$(GO) run tools/picture.go
 
-.PHONY: build demo test race lint golangci-lint check-heavy index torture chaos two-binaries pages eta fuzz package test-claude bench bench-json bench-packages sizes docs picture
+.PHONY: build demo test race lint golangci-lint check-heavy torture chaos two-binaries pages eta fuzz package test-claude bench bench-json bench-packages sizes docs picture

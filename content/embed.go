@@ -9,6 +9,12 @@ import "embed"
 //go:embed all:plugin
 var Plugin embed.FS
 
+// Siblings has a plugin for each of the other systems of state, under its name: their commands, for
+// projects where the original isn't installed.
+//
+//go:embed all:siblings
+var Siblings embed.FS
+
 // Standards is the CLAUDE.md that gl install offers a project.
 //
 //go:embed CLAUDE.md

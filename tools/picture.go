@@ -1,8 +1,8 @@
 //go:build ignore
 
-// Picture makes docs/board.svg, the moving picture in the README, from a real run: it drains
-// the sample project of gl demo, looks at gl board in a tmux of its own while that happens, and
-// puts the screens after each other.
+// Picture makes docs/board.svg, the moving picture in the README, from a real run: it runs gl demo
+// in a tmux of its own, in which a slice fails its tests and two conflict, and gl board beside it. A
+// frame has what gl demo printed last, and the board below that.
 //
 //	go run tools/picture.go [-gl bin/gl] [-o docs/board.svg]
 package main
@@ -22,11 +22,14 @@ import (
 )
 
 const (
-	columns, rows = 92, 22
-	cellWidth     = 8.5
-	cellHeight    = 18
-	most          = 28  // frames
-	pause         = 0.9 // seconds for a frame
+	columns    = 92
+	printed    = 9  // rows of gl demo
+	board      = 17 // rows of gl board
+	rows       = printed + 1 + board
+	cellWidth  = 8.5
+	cellHeight = 18
+	most       = 28  // frames
+	pause      = 0.9 // seconds for a frame
 )
 
 func main() {
@@ -47,47 +50,47 @@ func check(err error) {
 	}
 }
 
-// record returns the screens of the board while the sample drains.
+// record returns the screens while the sample is built.
 func record(gl string) []string {
 	dir, err := os.MkdirTemp("", "picture")
 	check(err)
 	defer os.RemoveAll(dir)
 	shop, socket := filepath.Join(dir, "shop"), filepath.Join(dir, "tmux")
-	demo := exec.Command(gl, "demo", "--dir", shop)
-	demo.Env = append(os.Environ(), "HOME="+dir)
-	check(demo.Start())
-	done := make(chan error, 1)
-	go func() { done <- demo.Wait() }()
-	for {
-		if _, err := os.Stat(filepath.Join(shop, ".greenlight", "runs", "live")); err == nil {
-			break
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
 	tmux := func(args ...string) string {
-		cmd := exec.Command("tmux", append([]string{"-S", socket}, args...)...)
-		cmd.Env = append(os.Environ(), "TMUX=", "LC_ALL=C.UTF-8")
+		cmd := exec.Command("tmux", append([]string{"-S", socket, "-f", os.DevNull}, args...)...)
+		cmd.Env = append(os.Environ(), "TMUX=", "LC_ALL=C.UTF-8", "HOME="+dir)
 		text, err := cmd.Output()
 		check(err)
 		return string(text)
 	}
-	tmux("-f", os.DevNull, "new-session", "-d", "-x", strconv.Itoa(columns), "-y", strconv.Itoa(rows), "-e", "TERM=xterm-256color", gl+" -C "+shop+" board")
+	window := func(name string, rows int, command string) {
+		tmux("new-session", "-d", "-s", name, "-x", strconv.Itoa(columns), "-y", strconv.Itoa(rows),
+			"-e", "TERM=xterm-256color", command)
+		tmux("set-option", "-t", name, "status", "off")
+	}
+	over := filepath.Join(dir, "over")
+	window("demo", printed, "env -u TMUX "+gl+" demo --dir "+shop+"; touch "+over+"; sleep 60")
 	defer tmux("kill-server")
+	exists := func(path string) bool { _, err := os.Stat(path); return err == nil }
+	for !exists(filepath.Join(shop, ".greenlight", "runs", "live")) {
+		time.Sleep(50 * time.Millisecond)
+	}
+	window("board", board, gl+" -C "+shop+" board")
+	screen := func(name string) string {
+		return strings.TrimRight(tmux("capture-pane", "-p", "-e", "-t", name), "\n")
+	}
 	var frames []string
-	look := func() {
-		text := tmux("capture-pane", "-p", "-e")
-		if strings.Contains(text, " done |") && (len(frames) == 0 || frames[len(frames)-1] != text) {
+	for ended := false; !ended; {
+		if ended = exists(over); ended {
+			time.Sleep(2 * time.Second)
+		}
+		time.Sleep(300 * time.Millisecond)
+		above, below := screen("demo"), screen("board")
+		gap := strings.Repeat("\n", max(0, printed-strings.Count(above, "\n")))
+		text := above + gap + "\x1b[0;2m" + strings.Repeat("─", columns) + "\x1b[0m\n" + below
+		if strings.Contains(below, "/12") && (len(frames) == 0 || frames[len(frames)-1] != text) {
 			frames = append(frames, text)
 		}
-	}
-	for over := false; !over; {
-		select {
-		case <-done:
-			over = true
-			time.Sleep(2 * time.Second)
-		case <-time.After(300 * time.Millisecond):
-		}
-		look()
 	}
 	for len(frames) > most { // drops every second one, never the last
 		var half []string
@@ -110,7 +113,7 @@ func draw(frames []string) string {
 	var b strings.Builder
 	width, height := columns*cellWidth+24, rows*cellHeight+24
 	whole := pause*float64(len(frames)) + 3
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %g %d" width="%g" height="%d" role="img" aria-label="gl board while a sample project of twelve slices is drained">`, width, height, width, height)
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %g %d" width="%g" height="%d" role="img" aria-label="gl board while a sample project of twelve slices is built">`, width, height, width, height)
 	fmt.Fprintf(&b, `<style>text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;fill:#e6edf3;white-space:pre}.b{font-weight:bold}.d{fill:#8b949e}.f{visibility:hidden}.f:last-child{visibility:visible}`)
 	for i := range frames {
 		from, to := 100*pause*float64(i)/whole, 100*pause*float64(i+1)/whole

@@ -117,9 +117,6 @@ func setup(env *testscript.Env) error {
 	env.Setenv("GORACE", raceOptions)
 	env.Setenv("GLBIN", gl)
 	env.Setenv("OLD_BIN", os.Getenv("GREENLIGHT_OLD_BIN"))
-	if v, ok := os.LookupEnv("GL_INDEX"); ok { // make index
-		env.Setenv("GL_INDEX", v)
-	}
 	env.Setenv("HOST", host)
 	env.Setenv("FAKE_DIR", calls)
 	env.Setenv("HOME", filepath.Join(env.WorkDir, ".home")) // created by what is kept there

@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"fmt"
+	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -11,6 +13,8 @@ import (
 	"greenlight/internal/base/words"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/cli/install"
+	"greenlight/internal/cli/plugin"
+	"greenlight/internal/run/project"
 )
 
 type checkOptions struct {
@@ -25,7 +29,7 @@ func newCheck(app *cmdutil.App) *cobra.Command {
 		Short: "Show what is installed where, and what differs from this gl",
 		Long: `Show where the commands and agents are installed, by which gl, and which files differ from this gl's: changed by you,
 missing, or from another version. Global commands that hide the project's are listed, because Claude Code prefers them.
-A plugin of Claude Code's that has them is named. Nothing is written. By default all places of all agents are checked; --global, --local and --agent select.
+A plugin of Claude Code's that has them is named, and so is what answers the commands of Specwright and GSD in a project of theirs. Nothing is written. By default all places of all agents are checked; --global, --local and --agent select.
 
 --verify is for scripts: it exits with 1 if anything differs or nothing is installed.
 
@@ -55,6 +59,8 @@ type checkDoc struct {
 	Places []checkPlace `json:"places"`
 	// the project's commands hidden by the user's own of the same name, relative to the root
 	Shadowed []string `json:"shadowed"`
+	// of the project's other systems
+	Systems []checkSystem `json:"systems"`
 	// something is installed, and nothing differs from what this gl installs
 	Same bool `json:"same"`
 }
@@ -81,6 +87,13 @@ type checkPlace struct {
 	Loose []string `json:"loose"`
 }
 
+type checkSystem struct {
+	Name string `json:"name"`
+	// the file or plugin that answers its commands; null if agents that gl starts get gl's
+	Answered *string `json:"answered"`
+	Original bool    `json:"original"` // that isn't gl's, and stays in charge
+}
+
 type checkDifference struct {
 	Path string `json:"path"`
 	What string `json:"what"`
@@ -102,6 +115,9 @@ func runCheck(ctx context.Context, app *cmdutil.App, o checkOptions) error {
 		return err
 	}
 	doc.Plugin = jsondoc.OrNull(install.Plugin(t.Root, app.Getenv))
+	if doc.Systems, err = answeredSystems(t.Root, app); err != nil {
+		return err
+	}
 	doc.Commands = doc.Plugin != nil || install.Has(t.Root, "slice", app.Getenv)
 	if o.json {
 		err = app.IO.JSON(doc)
@@ -112,6 +128,61 @@ func runCheck(ctx context.Context, app *cmdutil.App, o checkOptions) error {
 		return &cmdutil.ExitError{Code: cmdutil.ExitFailed}
 	}
 	return err
+}
+
+// systemStates adds the places of other systems' commands that are installed beside a place.
+func (o checkOptions) systemStates(states []*install.State, t install.Target,
+	app *cmdutil.App) ([]*install.State, error) {
+	if t.Agent != install.Claude {
+		return states, nil
+	}
+	for _, name := range install.Systems() {
+		at, err := install.FindSystem(name, t.Scope, t.Root, app.Getenv)
+		if err != nil {
+			return nil, err
+		}
+		st, err := at.Check(plugin.ShippedSystem(name))
+		if err != nil {
+			return nil, err
+		}
+		if st.Installed {
+			states = append(states, st)
+		}
+	}
+	return states, nil
+}
+
+// answeredSystems returns what answers the commands of the project's other systems.
+func answeredSystems(root string, app *cmdutil.App) ([]checkSystem, error) {
+	list := []checkSystem{}
+	pr, err := project.Open(root)
+	if err != nil {
+		return list, nil // no project
+	}
+	for _, view := range pr.Views() {
+		name := view.System().Key
+		if !slices.Contains(install.Systems(), name) {
+			continue
+		}
+		answer, err := install.Answers(name, root, app.Getenv)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, checkSystem{name, jsondoc.OrNull(answer.Where),
+			answer.Where != "" && !answer.Ours})
+	}
+	return list, nil
+}
+
+// systemText describes what answers a system's commands in one line.
+func systemText(app *cmdutil.App, s checkSystem) string {
+	switch {
+	case s.Answered == nil:
+		return s.Name + ": Claude Code finds no commands of its own here. Agents that gl starts get gl's; for your own sessions: gl install --local --system " + s.Name
+	case s.Original:
+		return s.Name + ": " + short(app, *s.Answered) + " answers its commands, and stays in charge"
+	}
+	return s.Name + ": gl's commands, in " + short(app, filepath.Dir(filepath.Dir(*s.Answered)))
 }
 
 // look checks all places that the flags select. Without a home directory, the user has no places.
@@ -140,6 +211,9 @@ func (o checkOptions) look(ctx context.Context,
 				both[scope] = t
 			}
 			states = append(states, st)
+			if states, err = o.systemStates(states, t, app); err != nil {
+				return nil, nil, err
+			}
 		}
 	}
 	var shadowed []string
@@ -189,6 +263,9 @@ func tellCheck(app *cmdutil.App, doc *checkDoc, states []*install.State) {
 			sanitize.Text(doc.Shadowed[0]), words.MoreAre(n-1),
 			sanitize.Text(short(app, personal(app))))
 	}
+	for _, s := range doc.Systems {
+		app.IO.Printf("%s\n", sanitize.Text(systemText(app, s)))
+	}
 	if doc.Plugin != nil {
 		app.IO.Printf("claude, plugin %s: switched on\n", sanitize.Line(*doc.Plugin))
 	}
@@ -214,6 +291,9 @@ func personal(app *cmdutil.App) string {
 func placeText(app *cmdutil.App, st *install.State) string {
 	t := st.Target
 	text := fmt.Sprintf("%s, %s, %s: ", t.Agent, t.Scope, short(app, t.Dir()))
+	if t.System != "" {
+		text += t.System + "'s commands, "
+	}
 	if !st.Installed {
 		return text + fmt.Sprintf("%s with these names, not installed by gl: %s saves them and writes its own",
 			words.Count(len(st.Loose), "file"), t.Command())

@@ -21,6 +21,7 @@ import (
 	"greenlight/internal/cli/iostreams"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/lane"
+	"greenlight/internal/show/linecolor"
 	"greenlight/internal/workspace/git"
 	"greenlight/internal/workspace/worktree"
 )
@@ -206,8 +207,7 @@ func paintDiff(out *iostreams.Streams, text io.Reader, stat bool) error {
 }
 
 func paintDiffLine(out *iostreams.Streams, line string, stat bool) string {
-	switch {
-	case stat:
+	if stat {
 		name, bar, ok := strings.Cut(line, " | ")
 		if !ok {
 			return line
@@ -222,15 +222,6 @@ func paintDiffLine(out *iostreams.Streams, line string, stat bool) string {
 			return name + " | " + bar[:minus] + out.Paint(term.Red, bar[minus:])
 		}
 		return line
-	case strings.HasPrefix(line, "@@"):
-		return out.Paint(term.Cyan, line)
-	case strings.HasPrefix(line, "+++"), strings.HasPrefix(line, "---"),
-		strings.HasPrefix(line, "diff "), strings.HasPrefix(line, "index "):
-		return out.Paint(term.Bold, line)
-	case strings.HasPrefix(line, "+"):
-		return out.Paint(term.Green, line)
-	case strings.HasPrefix(line, "-"):
-		return out.Paint(term.Red, line)
 	}
-	return line
+	return out.Paint(linecolor.Diff(line), line)
 }

@@ -35,7 +35,6 @@ func newEnvironment() *cobra.Command {
   GSD_TEST_MODE       non-empty: gl gsd state uses GSD_NOW_MS as the time, in milliseconds since 1970
   XDG_CONFIG_HOME     where gl keeps which commands you have allowed (gl trust); default HOME/.config
   SUDO_UID            with root's rights: whose projects gl may use besides root's, as git does
-  GL_INDEX            off: gl neither reads nor writes .greenlight/runs/index, which spares it reading files that haven't changed.
                       always: it writes that file also in a small project.
   XDG_CACHE_HOME      where gl init and gl design unpack their plugin; default HOME/.cache
 

@@ -15,9 +15,12 @@ import (
 	"greenlight/internal/base/trust"
 	"greenlight/internal/base/words"
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/cli/install"
 	"greenlight/internal/cli/ops"
 	"greenlight/internal/run/project"
 	"greenlight/internal/run/testrun"
+	"greenlight/internal/state/gsd"
+	"greenlight/internal/state/specwright"
 	"greenlight/internal/workspace/git"
 	"greenlight/internal/workspace/worktree"
 )
@@ -25,6 +28,7 @@ import (
 type initOptions struct {
 	noAgent bool
 	graph   string
+	system  string
 	json    bool
 }
 
@@ -40,9 +44,12 @@ existing project the agent learns what is already there.` + fmt.Sprintf(talkHelp
 defaults), GRAPH.json, a file for each slice in the graph, project-state.json and STATE.md: all of them or none. It refuses
 an existing project. Where files tell how the project is tested, it proposes a test command, and sets it only if you agree.
 
+--system specwright|gsd makes an empty project of that kind instead, without a conversation: /sw-init or /gsd-new-project in
+Claude Code fills it in.
+
 --graph takes the slices and their order from a file: {"slices": {"S-1": {"name": "…", "depends_on": []}, …}}, or an
 array of objects with an id. It names unknown, duplicate and malformed ids and cycles, and refuses the file.`,
-		Example: "  gl init\n  gl init --no-agent\n  gl init --no-agent --graph plan.json",
+		Example: "  gl init\n  gl init --no-agent\n  gl init --no-agent --graph plan.json\n  gl init --system gsd",
 		Args:    cmdutil.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return runInit(c.Context(), app, o)
@@ -52,12 +59,20 @@ array of objects with an id. It names unknown, duplicate and malformed ids and c
 	f.BoolVar(&o.noAgent, "no-agent", false, "create only the files, without an interview")
 	f.StringVar(&o.graph, "graph", "", "take the slices from `FILE`; it becomes GRAPH.json")
 	f.BoolVar(&o.json, "json", false, "print one JSON document")
+	f.StringVar(&o.system, "system", "", "make an empty project of the system `NAME`: "+
+		strings.Join(install.Systems(), ", "))
+	_ = c.RegisterFlagCompletionFunc("system",
+		cobra.FixedCompletions(install.Systems(), cobra.ShellCompDirectiveNoFileComp))
 	_ = c.MarkFlagFilename("graph", "json")
 	return c
 }
 
 func runInit(ctx context.Context, app *cmdutil.App, o initOptions) error {
 	switch {
+	case o.system != "" && (o.graph != "" || o.json):
+		return cmdutil.Usage("--graph and --json aren't for --system")
+	case o.system != "":
+		return initSystem(ctx, app, o.system)
 	case !o.noAgent && (o.graph != "" || o.json):
 		return cmdutil.Usage("--graph and --json go with --no-agent")
 	case !o.noAgent:
@@ -90,8 +105,53 @@ func runInit(ctx context.Context, app *cmdutil.App, o initOptions) error {
 	if err := proposeCommit(ctx, app, root); err != nil {
 		return err
 	}
-	app.IO.Printf("Next: %s\n", next)
+	app.IO.Printf("\nNext: %s\n", next)
 	return nil
+}
+
+// initSystem makes an empty project of another system.
+func initSystem(ctx context.Context, app *cmdutil.App, system string) error {
+	if !slices.Contains(install.Systems(), system) {
+		return cmdutil.Usage("--system must be %s", cmdutil.MustBe(system, install.Systems()))
+	}
+	root, err := initRoot(app)
+	if err != nil {
+		return err
+	}
+	app.IO.Detail("make a project of %s in %s", system, root)
+	file, next := specwright.StateFile, "/sw-init"
+	if system == "specwright" {
+		err = specwright.Open(root).Init(ctx)
+	} else {
+		file, next = ".planning/STATE.md", "/gsd-new-project"
+		err = initGSD(ctx, root)
+	}
+	if err != nil {
+		return err
+	}
+	app.IO.Printf("Made %s in %s\n", file, sanitize.Text(root))
+	answer, err := install.Answers(system, root, app.Getenv)
+	if err != nil {
+		return err
+	}
+	if answer.Where == "" {
+		app.IO.Printf("Claude Code doesn't know %s's commands here: gl install --local --system %s, or the original's own installation\n",
+			system, system)
+	}
+	app.IO.Printf("Next: %s in Claude Code\n", next)
+	return nil
+}
+
+func initGSD(ctx context.Context, root string) error {
+	s, err := gsd.OpenStore(root, func(string) string { return "" })
+	if err != nil {
+		return err
+	}
+	r, err := s.Init(ctx)
+	if err == nil && r.Failed {
+		err = errors.New(".planning/STATE.md is there already: run gl gsd line")
+	}
+	return err
 }
 
 // proposeCommit prints what has to be committed before agents can begin in worktrees, or see it
@@ -121,8 +181,7 @@ func proposeCommit(ctx context.Context, app *cmdutil.App, root string) error {
 		slices.ContainsFunc(lines, func(l string) bool {
 			return strings.HasPrefix(l, "??")
 		}) {
-		app.IO.Printf("%s\n", wrapped(app.IO, "", "Commit .greenlight, so that other checkouts have the plan and git its history: git add .greenlight && git commit. "+
-			"gl commits later changes of it by itself (git.commit_state). To keep it on this machine alone, put .greenlight/ into .gitignore", 2))
+		app.IO.Printf("%s\n", wrapped(app.IO, "", "Commit the plan (git add .greenlight && git commit), or keep it on this machine alone (.greenlight/ in .gitignore)", 2))
 	}
 	unseen, err := ops.FindUnseen(ctx, pr)
 	if err != nil || len(unseen.Documents) == 0 {
@@ -147,6 +206,7 @@ func proposeTests(ctx context.Context, app *cmdutil.App, root string) error {
 		app.IO.Printf("No test command yet; %s: %s\n", sanitize.Line(fits.Why), fits.Set())
 		return nil
 	case !app.Confirm(fmt.Sprintf("Let gl test with %q (%s)?", fits.Line, sanitize.Line(fits.Why))):
+		app.IO.Printf("Set it later with: %s\n", fits.Set())
 		return nil
 	}
 	if _, _, err := ops.SetSetting(ctx, pr, trust.Open(app.Getenv), "test.command",

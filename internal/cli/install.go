@@ -18,6 +18,7 @@ import (
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/cli/install"
 	"greenlight/internal/cli/iostreams"
+	"greenlight/internal/cli/plugin"
 	"greenlight/internal/run/project"
 	"greenlight/internal/workspace/git"
 )
@@ -25,7 +26,7 @@ import (
 // placeFlags are the flags for the place of content, shared by gl install, uninstall and check.
 type placeFlags struct {
 	global, local bool
-	agent         string
+	agent, system string
 }
 
 type installOptions struct {
@@ -61,6 +62,9 @@ status line of yours is kept unless you use --force, and gl uninstall restores i
 --permissions adds rules to settings.json, so that a session isn't asked about every call of gl, about the /gl: commands that it may start by
 itself and, with --local, about the project's test command. What a command allows itself lapses after its first turn.
 
+--system specwright|gsd installs that system's commands instead (/sw-build, /gsd-plan-phase and the others), for projects where the original
+isn't installed; where it is found, gl installs nothing.
+
 --agent codex|gemini|opencode installs the same commands in that agent's format. With --local, Codex reads them only in
 projects it trusts, and Gemini CLI asks about them once.
 
@@ -72,6 +76,7 @@ Exit codes: 0 installed, or nothing to do; 1 it failed; 2 wrong usage.`,
 	}
 	f := c.Flags()
 	o.placeFlags.add(c)
+	o.placeFlags.addSystem(c)
 	f.StringVar(&o.conflict, "on-conflict", "", "if you have a CLAUDE.md, `WAY` is keep, append or replace (default: as installed before, else keep)")
 	f.BoolVar(&o.force, "force", false, "overwrite files that you have changed, keeping a copy")
 	f.BoolVar(&o.hooks, "hooks", false, "add the hooks to settings.json")
@@ -93,6 +98,13 @@ func (p *placeFlags) add(c *cobra.Command) {
 		cobra.FixedCompletions(install.Agents(), cobra.ShellCompDirectiveNoFileComp))
 }
 
+func (p *placeFlags) addSystem(c *cobra.Command) {
+	c.Flags().StringVar(&p.system, "system", "", "the commands of the system `NAME` instead: "+
+		strings.Join(install.Systems(), ", "))
+	_ = c.RegisterFlagCompletionFunc("system",
+		cobra.FixedCompletions(install.Systems(), cobra.ShellCompDirectiveNoFileComp))
+}
+
 func conflicts() []string {
 	return []string{string(install.Theirs), string(install.Append), string(install.Replace)}
 }
@@ -106,6 +118,9 @@ func (p placeFlags) target(ctx context.Context, app *cmdutil.App,
 	if err := knownAgent(p.agent); err != nil {
 		return install.Target{}, err
 	}
+	if err := p.knownSystem(); err != nil {
+		return install.Target{}, err
+	}
 	scope := install.Local
 	if p.global {
 		scope = install.Global
@@ -117,7 +132,28 @@ func (p placeFlags) target(ctx context.Context, app *cmdutil.App,
 			return t, cmdutil.Usage("%s holds your own configuration, it isn't a project: use gl %s --global", t.Root, verb)
 		}
 	}
+	if err == nil && p.system != "" {
+		root := t.Root
+		if p.global {
+			root = ""
+		}
+		return install.FindSystem(p.system, scope, root, app.Getenv)
+	}
 	return t, err
+}
+
+// knownSystem checks --system.
+func (p placeFlags) knownSystem() error {
+	switch {
+	case p.system == "":
+		return nil
+	case !slices.Contains(install.Systems(), p.system):
+		return cmdutil.Usage("--system must be %s", cmdutil.MustBe(p.system, install.Systems()))
+	case p.agent != install.Claude:
+		return cmdutil.Usage("--system is only for %s: other agents have no slash commands of other systems",
+			install.Claude)
+	}
+	return nil
 }
 
 func knownAgent(name string) error {
@@ -166,6 +202,9 @@ func runInstall(ctx context.Context, app *cmdutil.App, o installOptions) error {
 	if err != nil {
 		return err
 	}
+	if t.System != "" && o.conflict != "" {
+		return cmdutil.Usage("--on-conflict isn't for --system, which writes no CLAUDE.md")
+	}
 	if t.Settings == "" && (o.hooks || o.line || o.rules) {
 		return cmdutil.Usage("--hooks, --permissions and --statusline are only for %s",
 			install.Claude)
@@ -174,7 +213,14 @@ func runInstall(ctx context.Context, app *cmdutil.App, o installOptions) error {
 	if err != nil {
 		return err
 	}
-	r, err := t.Install(ctx, shipped(),
+	what := shipped()
+	if t.System != "" {
+		what = plugin.ShippedSystem(t.System)
+		if err := notAnswered(app, t); err != nil {
+			return err
+		}
+	}
+	r, err := t.Install(ctx, what,
 		install.Options{Version: Version, Conflict: install.Conflict(o.conflict), Force: o.force,
 			Hooks: o.hooks, StatusLine: o.line, Permissions: rules, DryRun: o.dryRun})
 	if err != nil {
@@ -202,6 +248,24 @@ func runInstall(ctx context.Context, app *cmdutil.App, o installOptions) error {
 			t.Command())
 	}
 	return nil
+}
+
+// notAnswered returns an error if something other than gl answers the commands of the target's
+// system: the original stays in charge.
+func notAnswered(app *cmdutil.App, t install.Target) error {
+	dir, err := app.Dir()
+	if err != nil {
+		return err
+	}
+	if t.Scope == install.Local {
+		dir = t.Root
+	}
+	answer, err := install.Answers(t.System, dir, app.Getenv)
+	if err == nil && answer.Where != "" && !answer.Ours {
+		err = fmt.Errorf("%s answers %s's commands here, and stays in charge: nothing was installed",
+			short(app, answer.Where), t.System)
+	}
+	return err
 }
 
 // permissions returns the rules to install; none if they aren't wanted.

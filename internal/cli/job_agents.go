@@ -19,8 +19,8 @@ import (
 // A builder is an agent along with its access to the slash command.
 type builder struct {
 	agent.Agent
-	text   string // the command's text, for agents without slash commands
-	plugin string // directory of the plugin, for agents with slash commands
+	text    string   // the command's text, for agents without slash commands
+	plugins []string // directories of the plugins, for agents with slash commands
 }
 
 // find returns an agent and, for a rehearsal, its spec.
@@ -67,7 +67,7 @@ func (j *job) kinds() []agent.Agent {
 func (j *job) launchable(b *builder) scheduler.Agent {
 	return scheduler.Agent{
 		Agent: b.Agent, Environ: b.Environ(j.app.Getenv),
-		Job: agent.Job{Dir: j.pr.Root, PluginDir: b.plugin, Instructions: b.text,
+		Job: agent.Job{Dir: j.pr.Root, PluginDirs: b.plugins, Instructions: b.text,
 			Account: b.Account(j.app.Getenv), Briefed: j.briefs(b)},
 	}
 }
@@ -114,7 +114,7 @@ func (j *job) again(pr *project.Project, name string) (scheduler.Agent, error) {
 		err = notOnPath(b.Agent, pr.Root)
 	}
 	if err == nil {
-		b.plugin, err = plugin.Dir(pr.Root, pr.Runs.Files.Dir(), b.Agent, j.name, j.app.Getenv)
+		b.plugins, err = now.plugins(b)
 	}
 	if err != nil {
 		return scheduler.Agent{}, err
@@ -134,12 +134,26 @@ func (j *job) present(ctx context.Context) error {
 // findPlugins finds the plugins of the agents, or unpacks them.
 func (j *job) findPlugins() (err error) {
 	for _, b := range j.agents {
-		b.plugin, err = plugin.Dir(j.pr.Root, j.pr.Runs.Files.Dir(), b.Agent, j.name, j.app.Getenv)
-		if err != nil {
+		if b.plugins, err = j.plugins(b); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// plugins returns the plugins that the agent needs: gl's own, and the commands of the project's
+// other systems where nothing else answers them.
+func (j *job) plugins(b *builder) ([]string, error) {
+	runs := j.pr.Runs.Files.Dir()
+	own, err := plugin.Dir(j.pr.Root, runs, b.Agent, j.name, j.app.Getenv)
+	dirs := []string{own}
+	if j.name == "slice" {
+		for _, view := range j.pr.Views() {
+			dir, errView := plugin.Sibling(view.System().Key, j.pr.Root, runs, b.Agent, j.app.Getenv)
+			dirs, err = append(dirs, dir), errors.Join(err, errView)
+		}
+	}
+	return slices.DeleteFunc(dirs, func(dir string) bool { return dir == "" }), err
 }
 
 // permitted is present without the plugins. It changes nothing in the project.

@@ -25,6 +25,7 @@ import (
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/attemptlog"
 	"greenlight/internal/run/project"
+	"greenlight/internal/show/linecolor"
 )
 
 type logsOptions struct {
@@ -280,20 +281,15 @@ func (l *logView) more(over bool) error {
 	})
 }
 
-// markColors has the colors of events by their leading mark.
-var markColors = map[string]term.Color{"- ": term.Dim, "> ": term.Blue, "! ": term.Red,
-	"~ ": term.Yellow, "= ": term.Bold, "| ": term.Violet}
-
 // event shows an event. A sub-agent's bar and name have their own color, the rest that of its mark.
 func (l *logView) event(text string) {
-	head := text[:min(2, len(text))]
-	c := markColors[head]
-	if head != "| " {
+	c := linecolor.Log(text)
+	if !strings.HasPrefix(text, linecolor.SubAgent) {
 		l.line(c, text)
 		return
 	}
 	for line := range strings.SplitSeq(term.Wrap(text, l.streams.Width(), len("|   ")), "\n") {
-		if !strings.HasPrefix(line, head) {
+		if !strings.HasPrefix(line, linecolor.SubAgent) {
 			line = "|   " + strings.TrimLeft(line, " ")
 		}
 		l.out.WriteString(l.streams.Paint(c, line[:1]) + line[1:] + "\n")

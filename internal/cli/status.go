@@ -226,7 +226,6 @@ const refreshLimit = 2 * time.Second
 func refreshState(ctx context.Context, app *cmdutil.App, pr *project.Project, p *plan.Plan) {
 	ctx, cancel := context.WithTimeout(ctx, refreshLimit)
 	defer cancel()
-	pr.Runs.KeepTallies()
 	if len(p.Reverted()) > 0 {
 		return
 	}

@@ -14,6 +14,7 @@ import (
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/core/agent"
 	"greenlight/internal/run/project"
+	"greenlight/internal/state/specwright"
 )
 
 type trustOptions struct{ yes, revoke, json bool }
@@ -24,7 +25,7 @@ func newTrust(app *cmdutil.App) *cobra.Command {
 		Use:   "trust",
 		Short: "Allow the commands that this project's config names",
 		Long: `Show the commands that .greenlight/config.json names (agents, arguments for claude, the test command, setup and teardown of
-worktrees and their place, directories that a sandbox may write to) and ask whether gl may run them. Where slices are built in worktrees, the filters in the
+worktrees and their place, directories that a sandbox may write to), and the commands of gates in .specwright/config.json, and ask whether gl may run them. Where slices are built in worktrees, the filters in the
 repository's .git/config are among them, because git runs those while it fills a worktree. A repository that you cloned can name any command there, even under the name claude; gl runs none of them before
 you have allowed it, and asks again when it changes. Other settings may change freely, but for a sandbox that you have turned on. What you set with gl settings set is
 allowed by that.
@@ -140,6 +141,7 @@ func allCommands(ctx context.Context, app *cmdutil.App,
 	if err != nil { // unreadable commands aren't run
 		app.IO.Message("warning: %s: %v", project.ConfigFile, err)
 	}
+	commands = append(commands, specwright.ReadConfig(pr.Root).Trusted()...)
 	filters, err := pr.MustAllow().Filters(ctx)
 	return append(commands, filters...), err
 }

@@ -29,6 +29,7 @@ Exit codes: 0 removed, or nothing was installed; 1 it failed; 2 wrong usage.`,
 		},
 	}
 	o.add(c)
+	o.addSystem(c)
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "show what would be done without doing it")
 	return c
 }

@@ -1,7 +1,5 @@
-// Package statcache keeps what was read from files between runs of gl, along with the stamps of
-// the files, like git's index. The cache is never authoritative: an entry is valid only for a
-// file with exactly that stamp, and a process that can't use it reads the files. The package
-// handles stamps, coding and the cache file, not the cached contents.
+// Package statcache tells by a file's stamp whether its content is what was read before, as
+// git's index does. What was read is valid only for a file with exactly that stamp.
 package statcache
 
 import (

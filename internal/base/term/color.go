@@ -7,6 +7,7 @@ type Color string
 const (
 	Bold   Color = "1"
 	Dim    Color = "2"
+	Invert Color = "7"
 	Red    Color = "31"
 	Green  Color = "32"
 	Yellow Color = "33"

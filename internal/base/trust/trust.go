@@ -32,6 +32,9 @@ type Command struct {
 	Free bool
 }
 
+// Specwright is the beginning of the keys of commands in Specwright's configuration.
+const Specwright = "specwright.commands."
+
 // hash covers everything that a person sees of the command.
 func (c Command) hash() string {
 	sum := sha256.Sum256([]byte(c.Key + "\x00" + c.Line))
@@ -52,8 +55,11 @@ func Files(commands []Command) string {
 	var files []string
 	for _, c := range commands {
 		file := ".greenlight/config.json"
-		if strings.HasPrefix(c.Key, "filter.") {
+		switch {
+		case strings.HasPrefix(c.Key, "filter."):
 			file = ".git/config"
+		case strings.HasPrefix(c.Key, Specwright):
+			file = ".specwright/config.json"
 		}
 		if !slices.Contains(files, file) {
 			files = append(files, file)

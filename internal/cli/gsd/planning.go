@@ -15,6 +15,11 @@ import (
 // newPlanning returns the commands for the files beside STATE.md, with GSD's names.
 func newPlanning(app *cmdutil.App) []*cobra.Command {
 	return []*cobra.Command{
+		verbCommand(app, verb{name: "init", short: "Create an empty .planning/STATE.md",
+			long: `/gsd-new-project in Claude Code writes the rest: requirements and roadmap.`,
+			run: func(ctx context.Context, s *gsd.Store, _ verbArgs) (gsd.Result, error) {
+				return s.Init(ctx)
+			}}),
 		group(app, "phase", "Complete a phase in all of GSD's files", verb{
 			name: "complete", args: "N", example: "4", short: "Complete a phase that is verified",
 			long: `Every plan must have a summary, and VERIFICATION.md must have passed. The phase is ticked in ROADMAP.md's list and table, its

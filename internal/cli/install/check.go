@@ -213,6 +213,12 @@ func Shadowed(global, local Target) []string {
 // Plugin returns the name of our plugin as enabled in Claude Code in the project at root,
 // gl@MARKETPLACE; "" for none.
 func Plugin(root string, getenv func(string) string) string {
+	return enabledPlugin(root, []string{"gl"}, getenv)
+}
+
+// enabledPlugin returns the first plugin with one of these names that is enabled in Claude Code
+// in the project at root, NAME@MARKETPLACE; "" for none.
+func enabledPlugin(root string, names []string, getenv func(string) string) string {
 	for _, scope := range []Scope{Local, Global} {
 		t, err := Find(Claude, scope, root, getenv)
 		if err != nil || t.Settings == "" {
@@ -227,9 +233,10 @@ func Plugin(root string, getenv func(string) string) string {
 			if err != nil || json.Unmarshal(data, &doc) != nil {
 				continue
 			}
-			for _, name := range slices.Sorted(maps.Keys(doc.Enabled)) {
-				if on, _ := doc.Enabled[name].(bool); on && strings.HasPrefix(name, "gl@") {
-					return name
+			for _, plugin := range slices.Sorted(maps.Keys(doc.Enabled)) {
+				name, _, _ := strings.Cut(plugin, "@")
+				if on, _ := doc.Enabled[plugin].(bool); on && slices.Contains(names, name) {
+					return plugin
 				}
 			}
 		}

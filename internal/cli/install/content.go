@@ -51,6 +51,8 @@ func (t Target) Files(c Content) ([]File, error) {
 		text, isMarkdown := strings.CutSuffix(rest, ".md")
 		switch {
 		case !nested || strings.HasPrefix(top, ".") || top == "hooks":
+		case top == "skills" && t.System != "":
+			all = append(all, File{t.dirs.commands + "/" + rest, data})
 		case top == "commands" && isMarkdown && f.command != nil:
 			all = append(all, f.command(t, parseDoc(text, data)))
 		case top == "agents" && isMarkdown && f.agent != nil:

@@ -34,6 +34,7 @@ const Claude = "claude"
 type Target struct {
 	Agent    string
 	Scope    Scope
+	System   string // the other system whose commands these are; "" for Greenlight
 	Root     string // absolute; nothing outside is touched
 	Home     string // our own directory: manifest, references, saved files
 	Memory   string // CLAUDE.md; "" for agents without one
@@ -109,6 +110,9 @@ func (t Target) Command() string {
 	if t.Agent != Claude {
 		command += " --agent " + t.Agent
 	}
+	if t.System != "" {
+		command += " --system " + t.System
+	}
 	return command
 }
 
@@ -148,9 +152,13 @@ func (t Target) owns(rel string) bool {
 	if ours {
 		return name != "manifest.json" && name != lockName
 	}
+	mark := "gl-"
+	if s, ok := systemOf(t.System); ok {
+		mark = s.prefix
+	}
 	for _, dir := range []string{t.dirs.commands, t.dirs.agents} {
 		rest, in := strings.CutPrefix(rel, dir+"/")
-		if in && (path.Base(dir) == "gl" || strings.HasPrefix(rest, "gl-")) {
+		if in && (path.Base(dir) == "gl" || strings.HasPrefix(rest, mark)) {
 			return true
 		}
 	}
@@ -161,6 +169,9 @@ func (t Target) owns(rel string) bool {
 func (t Target) ownsDir(rel string) bool {
 	if !filepath.IsLocal(filepath.FromSlash(rel)) || path.Clean(rel) != rel {
 		return false
+	}
+	if s, ok := systemOf(t.System); ok && strings.HasPrefix(rel, t.dirs.commands+"/"+s.prefix) {
+		return true
 	}
 	return t.owns(rel+"/gl-x") || slices.ContainsFunc([]string{t.Home, t.dirs.commands,
 		t.dirs.agents}, func(dir string) bool {

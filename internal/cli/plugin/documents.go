@@ -5,10 +5,11 @@ import (
 	"strings"
 
 	"greenlight/content"
+	"greenlight/internal/cli/install"
 )
 
 // Documents returns the texts that ship with gl by the names that gl ref uses: references by
-// their own names, the others with their directory, the engineering standards as CLAUDE and the
+// their own names, the others with their directory, commands of other systems with the system, the engineering standards as CLAUDE and the
 // isolation table as isolation.
 func Documents() map[string]string {
 	isolation, _ := Read("isolation.json") // reading an embedded file can't fail
@@ -19,6 +20,13 @@ func Documents() map[string]string {
 			data, _ := Read(dir + "/" + entry.Name())
 			name := dir + "/" + strings.TrimSuffix(entry.Name(), ".md")
 			texts[strings.TrimPrefix(name, "references/")] = string(data)
+		}
+	}
+	for _, system := range install.Systems() {
+		entries, _ := content.Siblings.ReadDir("siblings/" + system + "/skills")
+		for _, entry := range entries {
+			data, _ := content.Siblings.ReadFile("siblings/" + system + "/skills/" + entry.Name() + "/SKILL.md")
+			texts[system+"/"+entry.Name()] = string(data)
 		}
 	}
 	return texts

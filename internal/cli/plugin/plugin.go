@@ -5,12 +5,14 @@ package plugin
 import (
 	"bytes"
 	"crypto/sha256"
+	"embed"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"greenlight/content"
@@ -57,6 +59,31 @@ func Dir(root, runs string, a agent.Agent, name string,
 		return "", fmt.Errorf("unpack the plugin for %s: %w", a.Name, err)
 	}
 	return filepath.Join(dir, which), nil
+}
+
+// Sibling returns the plugin directory with the commands of another system of state, "" if
+// something else in the project at root answers them, or if gl has none for the system. It is
+// unpacked with the others.
+func Sibling(system, root, runs string, a agent.Agent, getenv func(string) string) (string, error) {
+	if a.Stream != agent.StreamClaude || a.Login == "" ||
+		!slices.Contains(install.Systems(), system) {
+		return "", nil
+	}
+	answer, err := install.Answers(system, root, getenv)
+	if err != nil || answer.Where != "" {
+		return "", err
+	}
+	dir, err := unpack(runs)
+	if err != nil {
+		return "", fmt.Errorf("unpack the plugin for %s: %w", a.Name, err)
+	}
+	return filepath.Join(dir, system), nil
+}
+
+// ShippedSystem returns the content of this gl for another system.
+func ShippedSystem(system string) install.Content {
+	plugin, _ := fs.Sub(content.Siblings, "siblings/"+system) // the name is one of install.Systems
+	return install.Content{Plugin: plugin}
 }
 
 func shipped() install.Content {
@@ -140,18 +167,21 @@ var errForeign = errors.New("not the plugin's")
 func files() (list map[string][]byte, sum string, err error) {
 	list = make(map[string][]byte)
 	hash := sha256.New()
-	err = fs.WalkDir(content.Plugin, "plugin", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+	add := func(in embed.FS, top string) error {
+		return fs.WalkDir(in, top, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			data, err := in.ReadFile(path)
+			list[strings.TrimPrefix(path, "siblings/")] = data
+			if rest, ok := strings.CutPrefix(path, "plugin/hooks/"); ok {
+				list[hooksPlugin+"/hooks/"+rest] = data
+			}
+			fmt.Fprintf(hash, "%s\x00%d\x00%s", path, len(data), data)
 			return err
-		}
-		data, err := content.Plugin.ReadFile(path)
-		list[path] = data
-		if rest, ok := strings.CutPrefix(path, "plugin/hooks/"); ok {
-			list[hooksPlugin+"/hooks/"+rest] = data
-		}
-		fmt.Fprintf(hash, "%s\x00%d\x00%s", path, len(data), data)
-		return err
-	})
+		})
+	}
+	err = errors.Join(add(content.Plugin, "plugin"), add(content.Siblings, "siblings"))
 	list[hooksPlugin+"/.claude-plugin/plugin.json"] = []byte(hooksManifest)
 	fmt.Fprint(hash, hooksManifest)
 	return list, hex.EncodeToString(hash.Sum(nil))[:12], err

@@ -177,13 +177,24 @@ func tasks(e *specwright.Edit) string {
 
 func newGate(s *caller) *cobra.Command {
 	r := specwright.Result{}
+	run := false
 	c := &cobra.Command{
-		Use:   "gate NAME VERDICT",
-		Short: "Record a gate's verdict",
+		Use:   "gate NAME VERDICT | gate NAME --run",
+		Short: "Record a gate's verdict, or run the gate",
 		Long: `Record the verdict of a gate (PASS, FAIL, WARN, ERROR or SKIP) with the time and the number of findings. Gates run while
-verifying. Without --evidence the recorded path stays; if there is none, gl records the gate's report in the work directory's evidence/.` + exitHelp,
-		Example: "  gl sw gate tests FAIL --block 2 --evidence .specwright/work/login/evidence/tests.md",
-		Args:    cmdutil.Args(cobra.ExactArgs(2)),
+verifying. Without --evidence the recorded path stays; if there is none, gl records the gate's report in the work directory's evidence/.
+
+With --run gl runs the gate itself and records what came of it, with a report as evidence: tests by the project's test.command (or
+commands.test in .specwright/config.json), build by commands.build there. A person must have allowed the command (gl trust). If the gate
+fails, gl exits with 1.` + exitHelp,
+		Example: "  gl sw gate tests --run\n  gl sw gate security FAIL --block 2 --evidence .specwright/work/login/evidence/security.md",
+		Args: func(c *cobra.Command, a []string) error {
+			want := 2
+			if run {
+				want = 1
+			}
+			return cmdutil.Args(cobra.ExactArgs(want))(c, a)
+		},
 		ValidArgsFunction: func(_ *cobra.Command, have []string,
 			_ string) ([]string, cobra.ShellCompDirective) {
 			switch len(have) {
@@ -195,6 +206,9 @@ verifying. Without --evidence the recorded path stays; if there is none, gl reco
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(c *cobra.Command, a []string) error {
+			if run {
+				return s.runGate(c.Context(), a[0])
+			}
 			r.Name, r.Status = a[0], strings.ToUpper(a[1])
 			if err := oneOf("verdict", r.Status, specwright.Verdicts()); err != nil {
 				return err
@@ -209,11 +223,15 @@ verifying. Without --evidence the recorded path stays; if there is none, gl reco
 		},
 	}
 	f := c.Flags()
+	f.BoolVar(&run, "run", false, "run the gate build or tests, and record its result")
 	f.StringVar(&r.Evidence, "evidence", "",
 		"record the evidence at `PATH`, relative to the project's root")
 	f.IntVar(&r.Block, "block", 0, "record `N` blocking findings")
 	f.IntVar(&r.Warn, "warn", 0, "record `N` warnings")
 	f.IntVar(&r.Info, "info", 0, "record `N` informational findings")
+	for _, name := range []string{"evidence", "block", "warn", "info"} {
+		c.MarkFlagsMutuallyExclusive("run", name)
+	}
 	return c
 }
 

@@ -56,17 +56,17 @@ type Job struct {
 	Prompt string // the slash command
 	// the command's Markdown, or the result of Instructions; if empty, Prompt is used instead
 	Instructions string
-	Dir          string  // absolute working directory
-	SessionID    string  // a fresh UUID; "" to let the agent choose
-	PluginDir    string  // plugin directory to load; "" for none
-	Slice        string  // id of the slice, or of the task
-	Account      string  // Agent.Account
-	Conversation string  // the conversation that Resume continues
-	Model        string  // the model to use; "" for the agent's default
-	BudgetUSD    float64 // cost limit of the run, for clients that support one; 0 for none
-	Note         string  // the prompt for Resume, in plain words: the conversation has the rest
-	Briefed      bool    // marks in the command line are filled in at launch: see FillIn
-	BriefFile    string  // absolute path of the file with the brief
+	Dir          string   // absolute working directory
+	SessionID    string   // a fresh UUID; "" to let the agent choose
+	PluginDirs   []string // plugin directories to load
+	Slice        string   // id of the slice, or of the task
+	Account      string   // Agent.Account
+	Conversation string   // the conversation that Resume continues
+	Model        string   // the model to use; "" for the agent's default
+	BudgetUSD    float64  // cost limit of the run, for clients that support one; 0 for none
+	Note         string   // the prompt for Resume, in plain words: the conversation has the rest
+	Briefed      bool     // marks in the command line are filled in at launch: see FillIn
+	BriefFile    string   // absolute path of the file with the brief
 }
 
 // A Config is the project's configuration of agents.
@@ -264,8 +264,8 @@ func claude(cfg Config) Agent {
 		if session != "" {
 			argv = append(argv, option, session)
 		}
-		if j.PluginDir != "" {
-			argv = append(argv, "--plugin-dir", j.PluginDir)
+		for _, dir := range j.PluginDirs {
+			argv = append(argv, "--plugin-dir", dir)
 		}
 		if j.BudgetUSD > 0 && !slices.Contains(flags, claudeBudget) {
 			argv = append(argv, claudeBudget, strconv.FormatFloat(j.BudgetUSD, 'f', 2, 64))

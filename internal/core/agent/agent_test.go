@@ -10,7 +10,7 @@ import (
 
 func TestCommand(t *testing.T) {
 	job := Job{Prompt: "/gl:slice S-1", Dir: "/p/{slice}", SessionID: "u-1",
-		PluginDir: "/plug in", Slice: "S-1"}
+		PluginDirs: []string{"/plug in"}, Slice: "S-1"}
 	bare := Job{Prompt: "do {dir}", Dir: "/p", Slice: "S-2"}
 	cfg := Config{
 		ClaudeFlags: []string{"--max-turns", "200"},

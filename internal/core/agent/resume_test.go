@@ -39,7 +39,7 @@ func TestConversation(t *testing.T) {
 }
 
 func TestResume(t *testing.T) {
-	job := Job{Prompt: "/gl:slice S-1", Instructions: "Build $ARGUMENTS", Dir: "/d", SessionID: "new", PluginDir: "/plug", Slice: "S-1",
+	job := Job{Prompt: "/gl:slice S-1", Instructions: "Build $ARGUMENTS", Dir: "/d", SessionID: "new", PluginDirs: []string{"/plug"}, Slice: "S-1",
 		Conversation: "c-1", Note: "Go on {dir}."}
 	cfg := Config{ClaudeFlags: []string{"--max-turns", "9"}, Custom: map[string]Custom{
 		"mine": {Command: []string{"mine", "{prompt}"}, Resume: []string{"mine", "--go-on={conversation}", "{prompt}", "{slice}", "{dir}", "{instructions}"}},

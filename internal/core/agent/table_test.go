@@ -9,7 +9,7 @@ import (
 func TestOtherCommands(t *testing.T) {
 	md := "---\na: b\n---\nBuild $ARGUMENTS; \"quote\" $HOME {dir}\n"
 	job := Job{Prompt: "/gl:slice S-1", Instructions: md, Dir: "/it's {slice}", SessionID: "u",
-		PluginDir: "/plug", Slice: "S-1"}
+		PluginDirs: []string{"/plug"}, Slice: "S-1"}
 	const text = "Build S-1; \"quote\" $HOME {dir}"
 	for _, want := range [][]string{
 		{"codex", "exec", "--json", "-s", "workspace-write", "-C", "/it's {slice}", text},

@@ -40,7 +40,7 @@ func OpenStore(dir string) *Store {
 	j := journal.Open(dir)
 	return &Store{
 		Files: Files{dir}, HoldFile: HoldFile{dir, j}, Messages: Messages{dir, j}, Claims: Claims{dir},
-		Control: Control{dir}, Proofs: Proofs{dir}, diary: diary{j}, settled: &tallies{},
+		Control: Control{dir}, Proofs: Proofs{dir}, diary: diary{j}, settled: &tallies{many: followFrom},
 	}
 }
 

@@ -28,13 +28,9 @@ func (t *Tally) add(e Entry) {
 	}
 }
 
-// talliesFile keeps the tallies of done/ with the stamp of that directory, which changes with
-// each name in it: a project of a hundred thousand attempts need not read their names each
-// time.
-const talliesFile = "attempts"
-
-// worthTallying is how many names must have been read for them to be kept.
-const worthTallying = 1000
+// followFrom is the number of attempts from which a follower has the kernel note new names: fewer
+// are read in no time.
+const followFrom = 1000
 
 // tallies are those of done/, as they were read last.
 type tallies struct {
@@ -42,11 +38,9 @@ type tallies struct {
 
 	stamp   statcache.Stamp
 	trusted bool // done/ with that stamp has these
-	kept    bool // the file has them
-	names   int
 	of      map[string]Tally
-	read    bool // from the file, if there were any
 
+	many      int // names from which a log is worth it
 	followers int
 	log       *dirlog.Log     // nil until there are enough
 	counted   map[string]bool // the files that are in of; nil: not known
@@ -121,10 +115,6 @@ func (s *Store) settledTallies() (map[string]Tally, error) {
 	m := s.settled
 	m.Lock()
 	defer m.Unlock()
-	if !m.read {
-		m.read = true
-		m.recall(statcache.Read(filepath.Join(s.Files.dir, talliesFile), statcache.Program()))
-	}
 	now := time.Now()
 	stamp, err := statcache.Stat(s.Files.doneDir())
 	if err == nil && m.trusted && stamp == m.stamp {
@@ -136,17 +126,17 @@ func (s *Store) settledTallies() (map[string]Tally, error) {
 			return nil, listErr
 		}
 		m.count(entries)
-		if m.followers > 0 && m.log == nil && len(entries) >= statcache.Worth(worthTallying) {
+		if m.followers > 0 && m.log == nil && len(entries) >= m.many {
 			m.log = dirlog.Of(s.Files.doneDir()) // for the next time
 		}
 	}
-	m.stamp, m.trusted, m.kept = stamp, err == nil && stamp.Settled(now), false
+	m.stamp, m.trusted = stamp, err == nil && stamp.Settled(now)
 	return m.of, nil
 }
 
 // count takes the names for all there are.
 func (m *tallies) count(entries []Entry) {
-	m.of, m.names, m.counted = make(map[string]Tally), len(entries), nil
+	m.of, m.counted = make(map[string]Tally), nil
 	if m.log != nil {
 		m.counted = make(map[string]bool, len(entries))
 	}
@@ -181,7 +171,6 @@ func (m *tallies) followed(done string) bool {
 			return false
 		default:
 			m.counted[name] = true
-			m.names++
 			t := of[e.Slice]
 			t.add(e)
 			of[e.Slice] = t
@@ -189,51 +178,6 @@ func (m *tallies) followed(done string) bool {
 	}
 	m.of = of
 	return true
-}
-
-func (m *tallies) recall(text string) {
-	c := statcache.Reading(text)
-	var stamp statcache.Stamp
-	of := map[string]Tally{}
-	codeTallies(c, &stamp, of)
-	if !c.Bad() {
-		m.stamp, m.of, m.trusted, m.kept = stamp, of, true, true
-	}
-}
-
-func codeTallies(c *statcache.Coder, stamp *statcache.Stamp, of map[string]Tally) {
-	c.Stamp(stamp)
-	ids := slices.Sorted(maps.Keys(of))
-	n, _ := c.Size(len(ids), false)
-	for i := range n {
-		var t Tally
-		if !c.IsReading() {
-			t = of[ids[i]]
-		}
-		c.Text(&t.Last.Slice)
-		c.Int(&t.Last.N)
-		c.Text((*string)(&t.Last.Outcome))
-		c.Int(&t.Used)
-		if c.Bad() {
-			return
-		}
-		of[t.Last.Slice] = t
-	}
-}
-
-// KeepTallies writes them where enough names have been read.
-func (s *Store) KeepTallies() {
-	m := s.settled
-	m.Lock()
-	defer m.Unlock()
-	if !m.trusted || m.kept || statcache.Program() == "" ||
-		m.names < statcache.Worth(worthTallying) {
-		return
-	}
-	m.kept = true
-	var c statcache.Coder
-	codeTallies(&c, &m.stamp, m.of)
-	statcache.Write(filepath.Join(s.Files.dir, talliesFile), statcache.Program(), c.Bytes())
 }
 
 // IsLeftover reports whether a record that was read as open is what a settler left that was

@@ -15,9 +15,9 @@ import (
 	"greenlight/internal/core/outcome"
 )
 
-// Whatever comes and goes in live/ and done/, the tallies are those of the names there, kept or not.
+// Whatever comes and goes in live/ and done/, the tallies are those of the names
+// there.
 func TestTalliesAreThoseOfTheNames(t *testing.T) {
-	t.Setenv("GL_INDEX", "always")
 	t.Cleanup(statcache.LowerTick(15 * time.Millisecond))
 	base := t.TempDir()
 	n := 0
@@ -26,6 +26,7 @@ func TestTalliesAreThoseOfTheNames(t *testing.T) {
 		n++
 		dir := filepath.Join(base, fmt.Sprint(n))
 		s, following := OpenStore(dir), OpenStore(dir)
+		following.settled.many = 1
 		defer following.Follow()()
 		if err := s.Files.Prepare(); err != nil {
 			t.Fatal(err)
@@ -51,8 +52,6 @@ func TestTalliesAreThoseOfTheNames(t *testing.T) {
 			case "look":
 				compareTallies(rt, following)
 				compareTallies(rt, s)
-				s.KeepTallies()
-				s = OpenStore(dir)
 			}
 		}
 		compareTallies(rt, following)
@@ -75,33 +74,10 @@ func compareTallies(rt *rapid.T, s *Store) {
 	}
 }
 
-// Names that haven't changed aren't read again.
-func TestTalliesAreKept(t *testing.T) {
-	t.Setenv("GL_INDEX", "always")
-	t.Cleanup(statcache.LowerTick(15 * time.Millisecond))
-	dir := t.TempDir()
-	s := OpenStore(dir)
-	if err := s.Files.Prepare(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(s.Files.donePath("S-1", 1, outcome.Done), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	time.Sleep(2 * statcache.Tick())
-	if _, err := s.Tallies(); err != nil {
-		t.Fatal(err)
-	}
-	s.KeepTallies()
-	again := OpenStore(dir)
-	if _, err := again.Tallies(); err != nil || !again.settled.kept {
-		t.Errorf("the names were read: %v", err)
-	}
-}
-
-// Who follows reads the names once.
+// A follower reads the names once.
 func TestTalliesAreFollowed(t *testing.T) {
-	t.Setenv("GL_INDEX", "always")
 	s := OpenStore(t.TempDir())
+	s.settled.many = 1
 	defer s.Follow()()
 	if err := s.Files.Prepare(); err != nil {
 		t.Fatal(err)
@@ -125,12 +101,4 @@ func TestTalliesAreFollowed(t *testing.T) {
 	if !s.settled.counted["mine"] {
 		t.Error("the names were read again")
 	}
-}
-
-func FuzzTallies(f *testing.F) {
-	f.Add("")
-	f.Fuzz(func(t *testing.T, text string) {
-		var m tallies
-		m.recall(text)
-	})
 }

@@ -96,7 +96,7 @@ type Output struct {
 // An Agent is one that the run may launch.
 type Agent struct {
 	agent.Agent
-	Job     agent.Job // Dir, PluginDir, Instructions and Account; each slice adds the rest
+	Job     agent.Job // Dir, PluginDirs, Instructions and Account; each slice adds the rest
 	Environ []string  // what is added to the environment; it may hold keys
 
 	named bool // only slices that name it get it

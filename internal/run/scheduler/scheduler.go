@@ -424,7 +424,6 @@ func (s *scheduler) finish(ctx context.Context) {
 		}
 	}
 	s.cfg.Project.Runs.Files.Sweep(time.Now())
-	s.cfg.Project.Runs.KeepTallies()
 	if s.res.Signal != nil { // no long wait for a lock: the next gl status writes STATE.md
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, behind)

@@ -118,9 +118,13 @@ func TestDrainEndsBesideOthers(t *testing.T) {
 
 // What the kernel hasn't noticed of a slice is found out at the latest when it is to be claimed.
 func TestDrainClaimsNothingFromMemory(t *testing.T) {
-	t.Setenv("GL_INDEX", "always")    // else so small a project is looked at each time
-	t.Cleanup(statcache.LowerTick(0)) // and what is so new is read again
+	t.Cleanup(statcache.LowerTick(0)) // what is so new is read again
 	pr := graph{ids: []string{"a", "b"}}.write(t, `{}`)
+	const more = 1000 // a smaller project is looked at each time
+	for i := range more {
+		testfiles.Put(t, pr.Root, fmt.Sprintf(".greenlight/slices/done-%d.md", i),
+			"---\nstatus: complete\nstep: complete\n---\n")
+	}
 	file, other := filepath.Join(pr.Root, ".greenlight", "slices", "b.md"), filepath.Join(pr.Root, "b")
 	check(t, os.Link(file, other)) // no file event tells what is done to it by this name
 	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 1)
@@ -135,7 +139,7 @@ func TestDrainClaimsNothingFromMemory(t *testing.T) {
 			check(t, os.WriteFile(other, []byte(strings.Replace(string(data), "pending", "complete", 1)), 0o644))
 		}
 	}
-	if res := run(t, cfg); res.Plan.Done != 2 || len(res.Ended) != 1 {
+	if res := run(t, cfg); res.Plan.Done != more+2 || len(res.Ended) != 1 {
 		t.Errorf("%d done, %d ended", res.Plan.Done, len(res.Ended))
 	}
 }

@@ -65,6 +65,9 @@ func (s *Session) options() []string {
 	}
 }
 
+// wayBack is what the status line says to a person who knows no tmux.
+const wayBack = "#{prefix} d: back  #{prefix} z: one pane or all"
+
 // statusBar returns the setup of a session whose status line shows the output of a program. A
 // path could contain text that tmux or the shell would interpret; in the server's environment
 // it is safe from both.
@@ -76,6 +79,9 @@ func (s *Session) statusBar(b StatusBar) []string {
 		"set-environment", "-g", "GL_PROGRAM", closing(b.Program), ";",
 		"set-option", "-t", session, "status", "on", ";",
 		"set-option", "-t", session, "status-interval", "5", ";",
+		// the way back, with the person's own prefix
+		"set-option", "-t", session, "status-left-length", "60", ";",
+		"set-option", "-t", session, "status-left", " " + wayBack + "  ", ";",
 		"set-option", "-t", session, "status-right-length", "60", ";",
 		"set-option", "-t", session, "status-right", `#("$GL_PROGRAM" status --compact) `,
 	}

@@ -235,9 +235,11 @@ func (s *Session) label(id string, p Placement) []string {
 	}
 }
 
-// Select makes the pane the active one.
+// Select makes the pane the active one, and lets it fill its window: beside eight others it would
+// be too small to read.
 func (s *Session) Select(ctx context.Context, p Pane) error {
-	_, err := s.run(ctx, "select-window", "-t", p.Window, ";", "select-pane", "-t", p.ID)
+	_, err := s.run(ctx, "select-window", "-t", p.Window, ";", "select-pane", "-t", p.ID, ";",
+		"if-shell", "-F", "-t", p.ID, "#{window_zoomed_flag}", "", "resize-pane -Z -t "+p.ID)
 	return err
 }
 

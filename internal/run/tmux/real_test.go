@@ -344,8 +344,18 @@ func TestConfig(t *testing.T) {
 			f.until("the bar shows", func() bool {
 				return strings.Contains(screen(), "here status --compact for "+filepath.Base(f.dir))
 			})
-			if s := screen(); !strings.Contains(s, "title of S-") {
-				t.Errorf("no titles: %s", s)
+			if s := screen(); !strings.Contains(s, "title of S-") ||
+				!strings.Contains(s, "C-b d: back") {
+				t.Errorf("no titles, or no way back: %s", s)
+			}
+			for range 2 { // the selected pane fills its window
+				if err := f.Select(t.Context(), f.pane("S-3.1")); err != nil {
+					t.Fatal(err)
+				}
+				f.until("one pane is shown", func() bool {
+					return strings.Contains(screen(), "title of S-3") &&
+						!strings.Contains(screen(), "title of S-4")
+				})
 			}
 			if _, err := os.Stat(filepath.Join(f.dir, "default")); err == nil {
 				t.Error("the default-command has run")

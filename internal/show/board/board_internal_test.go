@@ -98,7 +98,7 @@ func TestKeys(t *testing.T) {
 	b := fixture(0)
 	type on = map[string]string // argv by selected slice
 	for name, want := range map[string]on{
-		"enter": {"S-3": "attach S-3"},
+		"enter": {"S-1": "why S-1", "S-2": "why S-2", "S-3": "attach S-3", "S-4": "why S-4", "S-5": "why S-5", "S-6": "why S-6", "S-7": "why S-7", "S-8": "why S-8"},
 		"d":     {"S-1": "diff S-1", "S-2": "diff S-2", "S-3": "diff S-3", "S-4": "diff S-4", "S-5": "diff S-5", "S-6": "diff S-6", "S-7": "diff S-7", "S-8": "diff S-8"},
 		"a":     {"S-7": "accept S-7", "S-8": "answer S-8 x"},
 		"x":     {"S-7": "reject S-7 x", "S-8": "reject S-8 x"},
@@ -126,8 +126,10 @@ func TestKeys(t *testing.T) {
 			}
 		}
 	}
-	if left := has([]string{"why", "logs"}); len(left) != 2 {
-		t.Errorf("keys of commands that gl lacks: %v", left)
+	for _, k := range has([]string{"why", "logs"}) {
+		if k.Command != "why" && k.Command != "logs" {
+			t.Errorf("a key of a command that gl lacks: %v", k)
+		}
 	}
 }
 
@@ -210,7 +212,9 @@ func TestAnswerInPeek(t *testing.T) {
 		b := fixture(0)
 		b.Update(tea.WindowSizeMsg{Width: size[0], Height: size[1]})
 		b.list.selected = "S-3"
-		press(b, "space")
+		if !b.logShown() {
+			press(b, "space")
+		}
 		b.peekText = []string{"reading the basket", strings.Repeat("a long line ", 30), "the last line"}
 		if screen := b.screen(); !strings.Contains(screen, "the last line") || !strings.Contains(screen, "m> say something to its agent") {
 			t.Errorf("%v: no log with a line to answer:\n%s", size, screen)
@@ -252,7 +256,7 @@ func TestHelpHasEveryKey(t *testing.T) {
 				t.Errorf("%v: no key %s for gl %s", size, k.Key, k.Command)
 			}
 		}
-		if press(b, "x"); b.help || b.prompt.input != nil {
+		if press(b, "x"); b.help.open || b.prompt.input != nil {
 			t.Errorf("%v: x doesn't close the help alone", size)
 		}
 	}
@@ -263,8 +267,8 @@ func TestPlainFacts(t *testing.T) {
 	b := fixture(0)
 	b.list.facts.Slots, b.list.leader = 4, "1 gl slice --watch"
 	for width, want := range map[int]string{
-		200: "1/8 done | 1 running | 1 merging | 1 failed | 2 need you | draining | 4 slots",
-		70:  "1/8 done | 1 running | 1 merging | 1 failed | 2 need you | draining",
+		200: "1/8 done | 1 running | 1 merging | 1 failed | 2 need you | run active | up to 4 agents",
+		70:  "1/8 done | 1 running | 1 merging | 1 failed | 2 need you | run active",
 		60:  "1/8 done | 1 running | 1 merging | 1 failed | 2 need you",
 		52:  "1/8 | 1 running | 1 merging | 1 failed | 2 need you",
 		40:  "1/8 | 1 running | 1 failed | 2 need you",
@@ -272,7 +276,7 @@ func TestPlainFacts(t *testing.T) {
 		8:   "2 need …",
 	} {
 		b.Update(tea.WindowSizeMsg{Width: width, Height: 30})
-		if got := b.firstLine(); got != want {
+		if got := b.list.firstLine(b.width); got != want {
 			t.Errorf("%d columns: %q, want %q", width, got, want)
 		}
 	}
@@ -333,7 +337,7 @@ func TestFrameFits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, h := rapid.IntRange(1, 200).Draw(t, "width"), rapid.IntRange(1, 60).Draw(t, "height")
 		b.Update(tea.WindowSizeMsg{Width: w, Height: h})
-		b.view, b.peek, b.help = rapid.IntRange(0, len(views)-1).Draw(t, "view"), rapid.Bool().Draw(t, "peek"), rapid.IntRange(0, 9).Draw(t, "help") == 0
+		b.view, b.peek, b.help.open = rapid.IntRange(0, len(views)-1).Draw(t, "view"), rapid.Bool().Draw(t, "peek"), rapid.IntRange(0, 9).Draw(t, "help") == 0
 		press(b, rapid.SampledFrom([]string{"down", "g", "G", "right", "j", "k"}).Draw(t, "key"))
 		lines := b.frame()
 		if len(lines) > h {
@@ -344,7 +348,7 @@ func TestFrameFits(t *testing.T) {
 				t.Fatalf("%d columns in %d: %q", term.Width(l), w, l)
 			}
 		}
-		if h >= 10 && b.view < 2 && !b.help && !slices.Contains(b.lineOf, b.list.selected) {
+		if h >= 10 && b.view < 2 && !b.help.open && !slices.Contains(b.lineOf, b.list.selected) {
 			t.Fatalf("%s isn't on the screen of %dx%d:\n%s", b.list.selected, w, h, strings.Join(lines, "\n"))
 		}
 	})

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"greenlight/internal/base/sanitize"
 	"greenlight/internal/base/term"
 	"greenlight/internal/base/words"
@@ -20,6 +22,7 @@ import (
 type canvas struct {
 	paint func(term.Color, string) string
 	kept  map[view.Group]laidOut
+	top   int // first line shown
 }
 
 // draw returns a view's lines, and for each the id of its slice.
@@ -37,6 +40,16 @@ func (c *canvas) draw(name string, l *list, width int) (lines, ids []string) {
 	return c.boardView(l, width)
 }
 
+// mark marks the selected line over its whole width, and by its first character even without
+// colors. The line begins with an unpainted space.
+func (c *canvas) mark(l *list, width int, id, line string) string {
+	if id != l.selected {
+		return line
+	}
+	bar := ">" + strings.TrimPrefix(ansi.Strip(line), " ")
+	return c.paint(term.Invert, term.Pad(bar, width))
+}
+
 func (c *canvas) boardView(l *list, width int) (lines, ids []string) {
 	layout := rowlayout.New(width, l.model.Rows, c.paint)
 	for _, g := range view.BoardGroups() {
@@ -47,7 +60,7 @@ func (c *canvas) boardView(l *list, width int) (lines, ids []string) {
 		heading := term.Truncate(fmt.Sprintf("%s (%d)", g, len(rows)), width)
 		lines, ids = append(lines, c.paint(rowlayout.Colors[g], heading)), append(ids, "")
 		for i, line := range c.laid(l, g, rows, layout, width) {
-			lines, ids = append(lines, l.mark(rows[i].ID, line)), append(ids, rows[i].ID)
+			lines, ids = append(lines, c.mark(l, width, rows[i].ID, line)), append(ids, rows[i].ID)
 		}
 	}
 	if len(lines) == 0 {
@@ -114,7 +127,7 @@ func (c *canvas) graphView(l *list, width int) (lines, ids []string) {
 			if id != l.selected && role == "" {
 				color = term.Dim
 			}
-			lines = append(lines, c.paint(color, l.mark(id, term.Truncate(text, width))))
+			lines = append(lines, c.mark(l, width, id, c.paint(color, term.Truncate(text, width))))
 			ids = append(ids, id)
 		}
 	}
@@ -190,7 +203,7 @@ func (c *canvas) timelineView(l *list, width int) (lines, ids []string) {
 		m := markOf(s.State)
 		text := term.Pad(term.Truncate("  "+sanitize.Line(name), label), label)
 		bar := strings.Repeat(" ", x) + c.paint(m.color, strings.Repeat(m.text, n))
-		lines, ids = append(lines, l.mark(s.ID, text+" "+bar)), append(ids, s.ID)
+		lines, ids = append(lines, c.mark(l, width, s.ID, text+" "+bar)), append(ids, s.ID)
 	}
 	return append(lines, "", c.legend(width)), append(ids, "", "")
 }
@@ -232,17 +245,17 @@ func (c *canvas) laneView(l *list, width int) (lines, ids []string) {
 	rows := l.in(view.Merging)
 	add("", c.paint(term.Bold, fmt.Sprintf("In the merge queue (%d)", len(rows))))
 	for i, line := range rowlayout.New(width, rows, c.paint).Lines(rows, l.now) {
-		add(rows[i].ID, l.mark(rows[i].ID, line))
+		add(rows[i].ID, c.mark(l, width, rows[i].ID, line))
 	}
 	if n := len(l.model.Lane.Waiting()); n > 0 {
 		add("", "")
 		text := fmt.Sprintf("Not merged yet (%d): %s", n, sanitize.Line(l.model.Lane.Reason))
 		add("", c.paint(term.Yellow, term.Truncate(text, width)))
 		for _, id := range l.model.Lane.Undelivered {
-			add(id, l.mark(id, "  "+sanitize.Line(id)))
+			add(id, c.mark(l, width, id, "  "+sanitize.Line(id)))
 		}
 		for _, id := range l.model.Lane.Undone {
-			add(id, l.mark(id, "  "+sanitize.Line(id)+" (taken back)"))
+			add(id, c.mark(l, width, id, "  "+sanitize.Line(id)+" (taken back)"))
 		}
 	}
 	landed := l.document().Landed
@@ -256,7 +269,7 @@ func (c *canvas) laneView(l *list, width int) (lines, ids []string) {
 		}
 		text := fmt.Sprintf("  %s  %s  %s  %s", plan.At(done.At, l.now, "15:04"),
 			sanitize.Line(done.ID), how, sanitize.Line(done.Name))
-		add(done.ID, l.mark(done.ID, term.Truncate(text, width)))
+		add(done.ID, c.mark(l, width, done.ID, term.Truncate(text, width)))
 	}
 	return lines, ids
 }
@@ -288,10 +301,43 @@ func (c *canvas) costView(l *list, width int) (lines, ids []string) {
 			name := term.Pad(term.Truncate(sanitize.Line(s.Name), column), column)
 			text := fmt.Sprintf("  %s %*s  %s",
 				name, money, orDash(s.Cost), words.Count(s.Attempts, "attempt"))
-			add(s.Name, l.mark(s.Name, term.Truncate(text, width)))
+			add(s.Name, c.mark(l, width, s.Name, term.Truncate(text, width)))
 		}
 	}
 	return lines, ids
 }
 
 func orDash(c view.Cost) string { return cmp.Or(c.String(), "–") }
+
+// besides puts a block of that width to the left of another, with a rule between them.
+func (c *canvas) besides(left []string, width int, right []string, room int) []string {
+	lines, rule := make([]string, room), c.paint(term.Dim, "│")
+	for i := range lines {
+		text := ""
+		if i < len(left) {
+			text = ansi.Truncate(left[i], width, "")
+		}
+		lines[i] = term.Pad(text, width) + rule
+		if i < len(right) {
+			lines[i] += right[i]
+		}
+	}
+	return lines
+}
+
+// scroll keeps the selected line in view.
+func (c *canvas) scroll(lines, ids []string, selected string,
+	room int) ([]string, []string) {
+	room = max(room, 1)
+	if i := slices.Index(ids, selected); i >= 0 {
+		if i < c.top+1 {
+			c.top = max(i-1, 0)
+		}
+		if i >= c.top+room {
+			c.top = i - room + 1
+		}
+	}
+	c.top = max(min(c.top, len(lines)-room), 0)
+	end := min(c.top+room, len(lines))
+	return lines[c.top:end], ids[c.top:min(end, len(ids))]
+}

@@ -13,6 +13,7 @@ type how int
 const (
 	behind   how = iota // beside the board, showing its last line
 	terminal            // it has the terminal until it ends
+	reading             // in a panel: Page
 )
 
 // A key is a gl command on the selected slice. Everything the board does to a project is one of
@@ -22,6 +23,7 @@ type key struct {
 	Command string // gl command; without it, the key doesn't exist
 	Means   string // for the help
 	How     how
+	Page    string // name of the page that it opens
 	Asks    string // prompt for a text to be entered first
 	Sure    bool   // ask for confirmation first
 	Slots   int    // the text is the number of slots plus this
@@ -46,18 +48,28 @@ func of(command string, groups ...view.Group) func(*view.Row, string) []string {
 	}
 }
 
-// slots sets how many agents may run in parallel; all running drains follow.
+// slots sets how many agents may run in parallel; all runs follow.
 func slots(_ *view.Row, n string) []string { return []string{"settings", "set", "parallel.max", n} }
 
 // deletes reports whether a command deletes something permanently.
 func deletes(argv []string) bool { return len(argv) > 1 && argv[0] == "remove" }
 
+// A keySet is the keys of the commands that gl has.
+type keySet []key
+
 // keys lists everything the board can do. A key whose command gl lacks doesn't exist.
 var keys = []key{
 	{Key: "enter", Command: "attach", Means: "attach to its pane", How: terminal, Argv: of("attach", view.Running)},
-	{Key: "d", Command: "diff", Means: "what it changed", How: terminal, Argv: of("diff")},
-	{Key: "w", Command: "why", Means: "why it is where it is", How: terminal, Argv: of("why")},
-	{Key: "l", Command: "logs", Means: "its log", How: terminal, Argv: of("logs")},
+	{Key: "enter", Command: "why", Means: "why it is where it is", How: reading, Page: "why",
+		Argv: of("why", view.NeedsYou, view.Merging, view.Ready, view.Blocked, view.Failed,
+			view.Stopped, view.Done)},
+	{Key: "l", Command: "logs", Means: "its log", How: reading, Page: "log", Argv: of("logs")},
+	{Key: "t", Command: "logs", Means: "what its tests wrote", How: reading, Page: "tests",
+		Argv: of("logs")},
+	{Key: "d", Command: "diff", Means: "what it changed", How: reading, Page: "diff",
+		Argv: of("diff")},
+	{Key: "w", Command: "why", Means: "why it is where it is", How: reading, Page: "why",
+		Argv: of("why")},
 	{Key: "a", Command: "accept", Means: "accept it", Argv: func(r *view.Row, _ string) []string {
 		if r == nil || r.Asks != view.AskApproval {
 			return nil
@@ -70,7 +82,7 @@ var keys = []key{
 		}
 		return of("answer", view.NeedsYou)(r, text)
 	}},
-	{Key: "x", Command: "reject", Means: "send it back", Asks: "why", Argv: of("reject", view.NeedsYou)},
+	{Key: "x", Command: "reject", Means: "send it back to its agent", Asks: "why", Argv: of("reject", view.NeedsYou)},
 	{Key: "r", Command: "retry", Means: "retry it", Argv: of("retry", view.Failed, view.Stopped, view.NeedsYou)},
 	{Key: "s", Command: "stop", Means: "stop it, keep its work", Sure: true, Argv: of("stop", view.Running, view.Merging)},
 	{Key: "m", Command: "say", Means: "say something to its agent", Asks: "say",
@@ -81,14 +93,14 @@ var keys = []key{
 	{Key: "H", Command: "hold", Means: "lift the hold",
 		Argv: func(*view.Row, string) []string { return []string{"hold", "--lift"} }},
 	{Key: "u", Command: "undo", Means: "undo: revert it and open it again", Sure: true, Argv: of("undo", view.Done)},
-	{Key: "+", Command: "settings", Means: "a slot more", Slots: 1, Argv: slots},
-	{Key: "-", Command: "settings", Means: "a slot less", Slots: -1, Argv: slots},
+	{Key: "+", Command: "settings", Means: "one agent more at a time", Slots: 1, Argv: slots},
+	{Key: "-", Command: "settings", Means: "one agent less", Slots: -1, Argv: slots},
 	{Key: "v", Command: "review", Means: "review what waits for you", How: terminal,
 		Argv: func(*view.Row, string) []string { return []string{"review"} }},
 }
 
 // has returns the keys for the commands that gl has.
-func has(commands []string) []key {
+func has(commands []string) keySet {
 	return slices.DeleteFunc(slices.Clone(keys), func(k key) bool {
 		return !slices.Contains(commands, k.Command)
 	})

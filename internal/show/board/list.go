@@ -5,6 +5,9 @@ import (
 	"strings"
 	"time"
 
+	"greenlight/internal/base/term"
+	"greenlight/internal/base/words"
+	"greenlight/internal/run/attempt"
 	"greenlight/internal/show/report"
 	"greenlight/internal/show/view"
 )
@@ -56,6 +59,32 @@ func (l *list) row() *view.Row {
 	return nil
 }
 
+// moves reports whether a slice changes by itself.
+func (l *list) moves() bool {
+	return l.model != nil && l.model.Counts.Running+l.model.Counts.Merging > 0
+}
+
+// lastAttempt returns the record of a slice's last attempt, nil for none.
+func (l *list) lastAttempt(id string) *attempt.Record {
+	for _, rec := range slices.Backward(l.facts.Records[id]) {
+		if !rec.Accepted() { // an approval has no log
+			return rec
+		}
+	}
+	return nil
+}
+
+// named returns the row of a slice, nil for none.
+func (l *list) named(id string) *view.Row {
+	if l.model == nil || id == "" {
+		return nil
+	}
+	if i := slices.IndexFunc(l.model.Rows, func(r view.Row) bool { return r.ID == id }); i >= 0 {
+		return &l.model.Rows[i]
+	}
+	return nil
+}
+
 // index returns the index of the selected row, or -1.
 func (l *list) index(rows []view.Row) int {
 	return slices.IndexFunc(rows, func(r view.Row) bool { return r.ID == l.selected })
@@ -92,14 +121,6 @@ func (l *list) hop(by int) {
 	}
 }
 
-// mark marks the selected line, even without colors. The line begins with an unpainted space.
-func (l *list) mark(id, line string) string {
-	if id != l.selected {
-		return line
-	}
-	return ">" + strings.TrimPrefix(line, " ")
-}
-
 // document returns the report of the last day, for the views about attempts.
 func (l *list) document() *report.Document {
 	return report.New(report.Input{
@@ -109,4 +130,36 @@ func (l *list) document() *report.Document {
 		Running: l.model.Counts.Running > 0,
 		Now:     l.now,
 	})
+}
+
+// firstLine returns the counts, and as much other information about the whole as fits.
+func (l *list) firstLine(width int) string {
+	if l.model == nil {
+		return term.Truncate("? slices", width)
+	}
+	fits := func(s string) bool { return term.Width(s) <= width }
+	line := l.model.Counts.Bar(l.model.Plan, l.now)
+	if !fits(line) {
+		return term.Truncate(l.model.Counts.Fit(l.model.Plan, l.now, fits), width)
+	}
+	add := func(text string) {
+		if longer := line + " | " + text; text != "" && fits(longer) {
+			line = longer
+		}
+	}
+	if l.leader != "" {
+		add("run active")
+	} else {
+		add("no run")
+	}
+	if l.facts.Slots > 0 {
+		add("up to " + words.Count(l.facts.Slots, "agent"))
+	}
+	if cost := l.model.Cost.String(); cost != "" {
+		add("cost " + cost)
+	}
+	if l.model.ETA != nil && *l.model.ETA > 0 {
+		add("left: " + view.Left(l.model.Plan, *l.model.ETA, l.now))
+	}
+	return line
 }

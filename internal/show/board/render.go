@@ -1,7 +1,6 @@
 package board
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,14 +11,14 @@ import (
 	"greenlight/internal/base/sanitize"
 	"greenlight/internal/base/term"
 	"greenlight/internal/base/words"
-	"greenlight/internal/core/plan"
-	"greenlight/internal/show/rowlayout"
 	"greenlight/internal/show/view"
 )
 
 const (
-	listOnly   = 50 // width below which only the list is shown,
-	sideBySide = 80 // and from which the selected slice's details are beside it
+	listOnly   = 50  // width below which only the list is shown,
+	sideBySide = 100 // from which the selected slice's details are beside it,
+	wide       = 160 // and from which its log is, or the panel
+	lowest     = 8   // height from which there is room for a log and an answer
 )
 
 func (b *board) View() tea.View {
@@ -32,12 +31,13 @@ func (b *board) View() tea.View {
 // frame returns the screen's lines, which fit its height and width.
 func (b *board) frame() []string {
 	b.lineOf = nil
-	head, foot := b.head(), b.foot()
+	head := []string{b.cfg.Paint(term.Bold, b.list.firstLine(b.width)), b.tabLine()}
+	foot := b.foot()
 	room := max(b.height-len(head)-len(foot), 1)
 	var body []string
 	switch {
-	case b.help:
-		body = b.helpText(room)
+	case b.help.open:
+		body = b.help.text(b.keys, b.width, room, b.cfg.Paint)
 	case b.list.model == nil && b.list.err != nil:
 		body = strings.Split(term.Wrap(sanitize.Text(b.list.err.Error()), b.width, 2), "\n")
 	case b.list.model == nil:
@@ -64,45 +64,6 @@ func (b *board) frame() []string {
 	return lines
 }
 
-func (b *board) paint(c term.Color, text string) string { return b.cfg.Paint(c, text) }
-
-// head returns the counts, and the names of the views.
-func (b *board) head() []string {
-	return []string{b.paint(term.Bold, b.firstLine()), b.tabLine()}
-}
-
-// firstLine returns the counts, and as much other information about the whole as fits.
-func (b *board) firstLine() string {
-	if b.list.model == nil {
-		return term.Truncate("? slices", b.width)
-	}
-	fits := func(s string) bool { return term.Width(s) <= b.width }
-	line := b.list.model.Counts.Bar(b.list.model.Plan, b.list.now)
-	if !fits(line) {
-		return term.Truncate(b.list.model.Counts.Fit(b.list.model.Plan, b.list.now, fits), b.width)
-	}
-	add := func(text string) {
-		if longer := line + " | " + text; text != "" && fits(longer) {
-			line = longer
-		}
-	}
-	if b.list.leader != "" {
-		add("draining")
-	} else {
-		add("no drain")
-	}
-	if b.list.facts.Slots > 0 {
-		add(words.Count(b.list.facts.Slots, "slot"))
-	}
-	if cost := b.list.model.Cost.String(); cost != "" {
-		add("cost " + cost)
-	}
-	if b.list.model.ETA != nil && *b.list.model.ETA > 0 {
-		add("left: " + view.Left(b.list.model.Plan, *b.list.model.ETA, b.list.now))
-	}
-	return line
-}
-
 // tabLine returns the names of the views. It records where each ends, for the mouse.
 func (b *board) tabLine() string {
 	var tabs []string
@@ -115,111 +76,87 @@ func (b *board) tabLine() string {
 		}
 		column += len(text) + 1
 		b.tabs = append(b.tabs, column)
-		tabs = append(tabs, b.paint(c, text))
+		tabs = append(tabs, b.cfg.Paint(c, text))
 	}
 	return strings.Join(tabs, " ")
 }
 
-// foot returns the input line, a command's output, or the keys.
+// foot returns the last lines of the screen: the question being answered and what can come next on
+// the command line, and below them the input, what a command said, or the keys.
 func (b *board) foot() []string {
-	text, color := b.bottom()
-	return []string{b.paint(color, term.Truncate(text, b.width))}
-}
-
-func (b *board) bottom() (string, term.Color) {
-	p := &b.prompt
-	switch {
-	case b.help:
-		return "↑ ↓ scroll  any other key goes back", term.Dim
-	case b.answering():
-		return "enter sends it  esc closes the line", term.Dim
-	case p.input != nil:
-		return p.input.typing(b.width), term.Bold
-	case p.confirm != nil:
-		argv := p.confirm.Argv(p.confirm.row, "")
-		return fmt.Sprintf("gl %s? [y/n]", strings.Join(argv, " ")), term.Yellow
-	case p.doomed != nil:
-		argv := sanitize.Line(strings.Join(p.doomed.argv, " "))
-		at := p.doomed.at.Format("15:04:05")
-		return fmt.Sprintf("gl %s at %s: u takes it back", argv, at), term.Yellow
-	case p.running != "":
-		return p.running + " …", term.Dim
-	case p.says != "" && p.bad:
-		return sanitize.Line(p.says), term.Red
-	case p.says != "":
-		return sanitize.Line(p.says), term.Green
-	case b.list.err != nil && b.list.model != nil:
-		return sanitize.Line(b.list.err.Error()), term.Red
-	case b.list.filter != "":
-		rows := words.Count(len(b.list.rows()), "row")
-		return fmt.Sprintf("filter %q: %s (esc)", b.list.filter, rows), term.Yellow
-	}
-	return b.keysLine(), term.Dim
-}
-
-// keysLine returns as many of the applicable keys as fit, and an ellipsis for the rest.
-func (b *board) keysLine() string {
-	list := []string{"? help", "tab view", "space peek", "/ filter", ": gl", "q quit"}
-	row := b.list.row()
-	for _, k := range b.keys {
-		if row != nil && k.Key != "h" && k.Key != "H" && k.Slots == 0 && k.Argv(row, "x") != nil {
-			list = append(list, k.Key+" "+k.Command)
-		}
-	}
-	for n := len(list); n > 1; n-- {
-		text := strings.Join(list[:n], "  ")
-		if n < len(list) {
-			text += "  …"
-		}
-		if term.Width(text) <= b.width {
-			return text
-		}
-	}
-	return list[0]
-}
-
-// helpText returns all keys, in two columns if they fit, from the line to which the person has
-// scrolled.
-func (b *board) helpText(room int) []string {
-	const column = 44
-	list := [][2]string{
-		{"↑ ↓ j k", "select"}, {"← →", "the group before, after"}, {"tab 1-5", "another view"},
-		{"space", "peek into its log"}, {"/", "filter"}, {":", "any gl command"},
-		{"esc", "close; no filter"}, {"q", "quit: nothing stops"},
-	}
-	for _, k := range b.keys {
-		list = append(list, [2]string{k.Key, fmt.Sprintf("%-12s %s", "gl "+k.Command, k.Means)})
-	}
 	var lines []string
-	for _, l := range list {
-		lines = append(lines, fmt.Sprintf("  %-8s %s", l[0], l[1]))
-	}
-	if half := (len(lines) + 1) / 2; b.width >= 2*column {
-		for i, right := range lines[half:] {
-			lines[i] = term.Pad(lines[i], b.width/2) + right
+	if q := b.prompt.confirm; q != nil && !b.help.open {
+		for l := range strings.SplitSeq(term.Wrap(q.text+"? [y/n]", b.width, 2), "\n") {
+			lines = append(lines, b.cfg.Paint(term.Yellow, l))
 		}
-		lines = lines[:half]
+		return lines
 	}
-	b.helpTop = max(min(b.helpTop, len(lines)-room), 0)
-	lines = lines[b.helpTop:]
-	for i := range lines {
-		lines[i] = term.Truncate(lines[i], b.width)
+	if in := b.prompt.input; in != nil && !b.answering() {
+		if r := b.list.named(in.below); r != nil && b.height >= lowest {
+			a := aside{list: &b.list, width: b.width, paint: b.cfg.Paint}
+			a.question(r, b.height/2)
+			lines = a.lines
+		}
+		if in.menu != nil {
+			lines = append(lines, in.menu.lines(b.width, b.height/3, b.cfg.Paint)...)
+		}
 	}
-	return lines
+	return append(lines, b.bottom())
 }
 
-// split returns the number of columns beside the list, or rows below it, for the selected
-// slice's details; 0 for none. A log gets more room than facts.
-func (b *board) split(room int) (side, below int) {
-	wanted := b.view == 0 || b.peek
+// bottom returns the last line.
+func (b *board) bottom() string {
+	p := &b.prompt
+	line := func(c term.Color, text string) string {
+		return b.cfg.Paint(c, term.Truncate(text, b.width))
+	}
 	switch {
-	case b.width >= sideBySide && b.peek:
-		return min(b.width/2, 100), 0
+	case b.help.open:
+		return line(term.Dim, "↑ ↓ scroll  any other key goes back")
+	case b.answering():
+		return line(term.Dim, "enter sends it  esc closes the line")
+	case p.input != nil:
+		return line(term.Bold, p.input.line.show(p.input.prompt, b.width))
+	case p.doomed != nil:
+		argv := sanitize.Line(commandLine(p.doomed.argv))
+		at := p.doomed.at.Format("15:04:05")
+		return line(term.Yellow, fmt.Sprintf("%s at %s: u takes it back", argv, at))
+	case p.running != "":
+		return line(term.Dim, sanitize.Line(p.running)+" …")
+	case p.says != "" && p.bad:
+		return line(term.Red, sanitize.Line(p.says))
+	case p.says != "":
+		return line(term.Green, sanitize.Line(p.says))
+	case b.list.err != nil && b.list.model != nil:
+		return line(term.Red, sanitize.Line(b.list.err.Error()))
+	case b.list.filter != "" && b.panel == nil:
+		rows := words.Count(len(b.list.rows()), "row")
+		return line(term.Yellow, fmt.Sprintf("filter %q: %s (esc)", b.list.filter, rows))
+	}
+	return b.keysLine()
+}
+
+// logShown reports whether the log of the selected slice is shown rather than its facts: on a wide
+// screen, unless Space has said otherwise.
+func (b *board) logShown() bool { return b.peek != (b.width >= wide) }
+
+// split returns the number of columns beside the list, or rows below it, for the selected slice's
+// details or the panel; 0 for none. A log gets more room than facts, and a question what it needs.
+func (b *board) split(room int) (side, below int) {
+	wanted := b.view == 0 || b.logShown()
+	r := b.list.row()
+	switch {
+	case b.panel != nil && b.width >= wide:
+		return b.width * 3 / 5, 0
+	case b.panel != nil:
+		return 0, 0
+	case b.width >= sideBySide && b.logShown():
+		return b.width / 2, 0
 	case b.width >= sideBySide && wanted:
 		return min(max(b.width*2/5, 30), 70), 0
 	case room < 8 && b.peek:
 		return 0, room * 2 / 3
-	case b.peek:
+	case b.peek, room >= 8 && wanted && r != nil && r.Asks == view.AskAnswer:
 		return 0, room / 2
 	case room >= 8 && b.width >= listOnly && wanted:
 		return 0, min(max(room/3, 3), 12)
@@ -227,8 +164,11 @@ func (b *board) split(room int) (side, below int) {
 	return 0, 0
 }
 
-// body returns the selected view with that many rows.
+// body returns the selected view with that many rows, or the panel.
 func (b *board) body(room int) []string {
+	if b.panel != nil && b.width < wide {
+		return b.panel.draw(b.width, room, b.cfg.Paint)
+	}
 	side, below := b.split(room)
 	width := b.width
 	if side > 0 {
@@ -236,190 +176,20 @@ func (b *board) body(room int) []string {
 	}
 	gap := min(side, 1) // before the rule
 	lines, ids := b.canvas.draw(views[b.view], &b.list, width-gap)
-	lines, ids = b.scroll(lines, ids, room-below)
+	lines, ids = b.canvas.scroll(lines, ids, b.list.selected, room-below)
 	b.lineOf = ids
 	if below > 0 {
 		for len(lines) < room-below {
 			lines = append(lines, "")
 		}
 		about := b.about(b.width, below-1)
-		return append(append(lines, b.paint(term.Dim, strings.Repeat("─", b.width))), about...)
+		return append(append(lines, b.cfg.Paint(term.Dim, strings.Repeat("─", b.width))), about...)
 	}
 	if side == 0 {
 		return lines
 	}
-	return b.besides(lines, width, b.about(side-1, room), room)
-}
-
-// besides puts a block of that width to the left of another, with a rule between them.
-func (b *board) besides(left []string, width int, right []string, room int) []string {
-	lines, rule := make([]string, room), b.paint(term.Dim, "│")
-	for i := range lines {
-		text := ""
-		if i < len(left) {
-			text = ansi.Truncate(left[i], width, "")
-		}
-		lines[i] = term.Pad(text, width) + rule
-		if i < len(right) {
-			lines[i] += right[i]
-		}
+	if b.panel != nil {
+		return b.canvas.besides(lines, width, b.panel.draw(side, room, b.cfg.Paint), room)
 	}
-	return lines
-}
-
-// scroll keeps the selected line in view.
-func (b *board) scroll(lines, ids []string, room int) ([]string, []string) {
-	room = max(room, 1)
-	if i := slices.Index(ids, b.list.selected); i >= 0 {
-		if i < b.top+1 {
-			b.top = max(i-1, 0)
-		}
-		if i >= b.top+room {
-			b.top = i - room + 1
-		}
-	}
-	b.top = max(min(b.top, len(lines)-room), 0)
-	end := min(b.top+room, len(lines))
-	return lines[b.top:end], ids[b.top:min(end, len(ids))]
-}
-
-// about returns details of the selected slice: facts, or the end of its log with a line to
-// answer.
-func (b *board) about(width, room int) []string {
-	r := b.list.row()
-	if r == nil || room < 1 {
-		return []string{""}
-	}
-	a := aside{width: width, paint: b.paint}
-	if head := r.ID; room > 3 { // otherwise the list has to do
-		if r.Name != r.ID {
-			head += " " + r.Name
-		}
-		a.add(term.Bold, head)
-	}
-	if b.peek {
-		b.peekInto(&a, r, room)
-	} else {
-		b.factsInto(&a, r)
-	}
-	return a.lines[:min(len(a.lines), room)]
-}
-
-// An aside holds the lines beside the list, or below it.
-type aside struct {
-	width int
-	paint func(term.Color, string) string
-	lines []string
-}
-
-// add adds a text, wrapped to as many lines as it needs.
-func (a *aside) add(c term.Color, text string) {
-	for _, l := range strings.Split(term.Wrap(sanitize.Line(text), a.width-1, 2), "\n") {
-		a.line(c, l)
-	}
-}
-
-// line adds one line, cut to the width.
-func (a *aside) line(c term.Color, text string) {
-	a.lines = append(a.lines, " "+a.paint(c, term.Truncate(text, a.width-1)))
-}
-
-// tail adds the end of a text, in at most that many lines.
-func (a *aside) tail(text []string, room int) {
-	var end []string
-	for i := len(text) - 1; i >= 0 && len(end) < room; i-- {
-		end = append(strings.Split(term.Wrap(sanitize.Line(text[i]), a.width-1, 2), "\n"), end...)
-	}
-	for _, l := range end[max(0, len(end)-max(room, 0)):] {
-		a.line("", l)
-	}
-}
-
-func (a *aside) fact(name, text string) {
-	if text != "" {
-		a.add("", name+": "+text)
-	}
-}
-
-// factsInto adds what is known about a slice.
-func (b *board) factsInto(a *aside, r *view.Row) {
-	a.add(rowlayout.Colors[r.Group], cmp.Or(r.Text, strings.ToLower(r.Group.String())))
-	a.fact("agent", rowlayout.AgentName(r.Agent))
-	if age, ok := r.Age(b.list.now); ok {
-		a.fact("last heard", plan.Age(age)+" ago")
-	}
-	if r.Group == view.Running {
-		eta := "unknown"
-		if r.ETA != nil {
-			eta = "about " + plan.Age(*r.ETA)
-		}
-		a.fact("left", eta)
-	}
-	if r.Attempts > 0 {
-		a.fact("attempts", fmt.Sprint(r.Attempts))
-	}
-	a.fact("cost", r.Cost.String())
-	if r.Tests != "" {
-		a.add("", r.Tests)
-	}
-	if r.Diff != nil {
-		a.fact("diff", r.Diff.String())
-	}
-	if r.Undelivered {
-		a.add(term.Yellow, "not merged yet")
-	}
-	a.fact("needs", strings.Join(r.Needs, ", "))
-	for _, c := range r.Next {
-		a.add(term.Dim, c)
-	}
-}
-
-// peekInto adds as much of the end of a slice's log as fits, and below it the line for an
-// answer.
-func (b *board) peekInto(a *aside, r *view.Row, room int) {
-	text := b.peekText
-	if len(text) == 0 {
-		text = []string{"no log yet"}
-	}
-	answer, c := b.answerLine(r), term.Yellow
-	if b.answering() {
-		answer, c = b.prompt.input.typing(a.width-1), term.Bold
-	}
-	left := room - len(a.lines)
-	if answer != "" {
-		left--
-	}
-	a.tail(text, left)
-	if answer != "" {
-		a.line(c, answer)
-	}
-}
-
-// answers reports whether a key sends a message to an agent.
-func answers(k key) bool { return k.Command == "answer" || k.Command == "say" }
-
-// answerLine names the key for answering what a peek shows; "" if no agent would receive it.
-func (b *board) answerLine(r *view.Row) string {
-	for _, k := range b.keys {
-		if answers(k) && k.Argv(r, "x") != nil {
-			return k.Key + "> " + k.Means
-		}
-	}
-	return ""
-}
-
-// answering reports whether the input line belongs below the log that it answers.
-func (b *board) answering() bool {
-	const lowest = 8 // rows; with fewer, there is no room for both
-	in := b.prompt.input
-	return in != nil && in.below != "" && in.below == b.list.selected && b.peek && b.height >= lowest
-}
-
-// typing returns the input line, scrolled so that its end is visible.
-func (in *input) typing(width int) string {
-	head, text := in.prompt+"> ", sanitize.Line(in.text)
-	for room := width - term.Width(head) - 1; text != "" && term.Width(text) > max(room, 1); {
-		text = string([]rune(text)[1:])
-	}
-	return head + text + "█"
+	return b.canvas.besides(lines, width, b.about(side-1, room), room)
 }

@@ -107,7 +107,7 @@ func TestInTerminal(t *testing.T) {
 		"slices/S-1.md": slice("S-1", "complete", "tests: 3\n"), "slices/S-2.md": slice("S-2", "failed", ""),
 		"slices/S-3.md": slice("S-3", "pending", "deps: S-2\n"), "slices/S-4.md": slice("S-4", "verifying", "waiting_for: a look\n"),
 	})
-	s.shows(`(?s)^1/4 done \| 0 running \| 1 failed \| 1 needs you \| no drain.*Needs you \(1\).*> S-4 .*waiting for a look.*Blocked \(1\).*Failed \(1\).*Done \(1\)`)
+	s.shows(`(?s)^1/4 done \| 0 running \| 1 failed \| 1 needs you \| no run.*Needs you \(1\).*> S-4 .*waiting for a look.*Blocked \(1\).*Failed \(1\).*Done \(1\)`)
 	s.run("add-slice", "Another one") // another process changes the project
 	s.shows(`^1/5 done`)
 	s.press("Right")
@@ -115,8 +115,8 @@ func TestInTerminal(t *testing.T) {
 	s.press("/", "f", "a", "i", "l", "e", "d", "Enter")
 	s.shows(`filter "failed": 1 row`)
 	s.press("w")
-	s.shows(`(?s)S-2 failed.*Press Enter to go back`)
-	s.press("Enter")
+	s.shows(`(?s)─ S-2 Name of S-2: why ─.*\nS-2 failed`)
+	s.press("q")
 	s.shows(`> S-2 `)
 	s.press("r")
 	s.shows(`0 running \| 1 needs you`)
@@ -129,7 +129,7 @@ func TestInTerminal(t *testing.T) {
 	s.tmux("resize-window", "-x", "40", "-y", "10")
 	s.shows(`(?m)^\? help .*…$`)
 	s.press("?")
-	s.shows(`esc +close`)
+	s.shows(`j k ↓ ↑ +select`)
 	s.press("q", "q")
 	s.shows(`closed with 0`)
 	if strings.Contains(s.text(), "Layer 1") {
@@ -151,8 +151,8 @@ func TestSmallAndPlain(t *testing.T) {
 	s.shows(`closed with`)
 }
 
-// With 500 slices, a drain is killed while the board is open, and another one takes over.
-func TestDrainComesBack(t *testing.T) {
+// With 500 slices, a run is killed while the board is open, and another one takes over.
+func TestRunComesBack(t *testing.T) {
 	if !testfiles.Long() {
 		t.Skip("in make pages")
 	}
@@ -161,8 +161,8 @@ func TestDrainComesBack(t *testing.T) {
 		files[fmt.Sprintf("slices/S-%d.md", i+1)] = slice(fmt.Sprint("S-", i+1), "pending", "")
 	}
 	s := open(t, files)
-	s.shows(`0/500 done \| 0 running \| no drain`)
-	drain := func() *exec.Cmd {
+	s.shows(`0/500 done \| 0 running \| no run`)
+	begin := func() *exec.Cmd {
 		cmd := exec.Command(s.gl, "slice", "--watch", "--runner", "process", "--max", "2", "--agent", "rehearsal:here,step=600s")
 		cmd.Dir = s.dir
 		cmd.Env = append(os.Environ(), "GREENLIGHT_TEST_GL=1", "HOME="+filepath.Dir(s.gl), "CLAUDECODE=", "CLAUDE_CODE=")
@@ -173,13 +173,13 @@ func TestDrainComesBack(t *testing.T) {
 		return cmd
 	}
 	t.Cleanup(func() { s.run("stop", "--all") })
-	first := drain()
-	s.shows(`0/500 done \| 2 running \| draining`)
+	first := begin()
+	s.shows(`0/500 done \| 2 running \| run active`)
 	_ = first.Process.Kill()
 	_ = first.Wait()
-	s.shows(`0/500 done \| 2 running \| no drain`)
-	second := drain()
-	s.shows(`0/500 done \| 2 running \| draining`)
+	s.shows(`0/500 done \| 2 running \| no run`)
+	second := begin()
+	s.shows(`0/500 done \| 2 running \| run active`)
 	s.press("G")
 	s.shows(`> S-500 `)
 	s.press("g", "Space")
@@ -232,21 +232,13 @@ func (s *screen) pick(id string) {
 	s.shows(`(?s)> ` + id + ` .*\? help`)
 }
 
-// back leaves the output of a command that had the terminal.
-func (s *screen) back(pattern string) {
-	s.t.Helper()
-	s.shows(`(?s)` + pattern + `.*Press Enter to go back`)
-	s.press("Enter")
-	s.shows(`(?m)^\[board\]`)
-}
-
 // click clicks the mouse at a column and a row, counted from 1.
 func (s *screen) click(x, y int) {
 	s.t.Helper()
 	s.press("-l", fmt.Sprintf("\x1b[<0;%d;%dM\x1b[<0;%d;%dm", x, y, x, y))
 }
 
-// TestEveryKey types every key of the board while a drain runs.
+// TestEveryKey types every key of the board during a run.
 func TestEveryKey(t *testing.T) {
 	if !testfiles.Long() {
 		t.Skip("in make pages")
@@ -265,12 +257,12 @@ func TestEveryKey(t *testing.T) {
 		"slices/S-6.md": slice("S-6", "pending", ""), "slices/S-7.md": slice("S-7", "verifying", "waiting_for: a look\n"), "slices/S-8.md": slice("S-8", "pending", ""),
 	}, "TMUX_TMPDIR="+sockets)
 	t.Cleanup(func() { s.run("stop", "--all") })
-	drain := exec.Command(s.gl, "slice", "--watch", "--runner", "tmux", "--agent", "rehearsal:here,step=600s")
-	drain.Dir, drain.Env = s.dir, append(os.Environ(), "GREENLIGHT_TEST_GL=1", "HOME="+filepath.Dir(s.gl), "CLAUDECODE=", "CLAUDE_CODE=")
-	if err := drain.Start(); err != nil {
+	run := exec.Command(s.gl, "slice", "--watch", "--runner", "tmux", "--agent", "rehearsal:here,step=600s")
+	run.Dir, run.Env = s.dir, append(os.Environ(), "GREENLIGHT_TEST_GL=1", "HOME="+filepath.Dir(s.gl), "CLAUDECODE=", "CLAUDE_CODE=")
+	if err := run.Start(); err != nil {
 		t.Fatal(err)
 	}
-	s.shows(`1 running .*draining \| 1 slot`)
+	s.shows(`1 running .*run active \| up to 1 agent`)
 
 	s.pick("S-6")
 	s.press("Space")
@@ -288,15 +280,19 @@ func TestEveryKey(t *testing.T) {
 	s.press("C-b", "d")
 	s.shows(`gl attach S-6: done`)
 	s.press("l")
-	s.back(`attempt 1 of S-6`)
+	s.shows(`(?m)^─ S-6: log of attempt 1, rehearsal ─`)
+	s.press("t")
+	s.shows(`(?s)─ S-6: tests of attempt 1 ─.*its tests haven't run yet`)
 	s.press("d")
-	s.back(`S-6`)
+	s.shows(`(?s)─ S-6 Name of S-6: diff ─.*git diff shows`)
 	s.press("w")
-	s.back(`S-6 is running`)
+	s.shows(`(?s)─ S-6 Name of S-6: why ─.*S-6 is running`)
+	s.press("q")
+	s.shows(`(?m)^> S-6 `)
 	s.press("+")
-	s.shows(`(?s)2 running .*draining \| 2 slots.*parallel.max is now 2`)
+	s.shows(`(?s)2 running .*run active \| up to 2 agents.*parallel.max is now 2`)
 	s.press("-")
-	s.shows(`(?s)draining \| 1 slot\n.*parallel.max is now 1`)
+	s.shows(`(?s)run active \| up to 1 agent\n.*parallel.max is now 1`)
 	s.pick("S-8")
 	s.press("s", "n")
 	s.shows(`2 running`)
@@ -336,12 +332,14 @@ func TestEveryKey(t *testing.T) {
 	s.press(":")
 	s.press("-l", "status")
 	s.press("Enter")
-	s.back(`Progress|slices`)
+	s.shows(`(?s)─ gl status ─.*Progress`)
+	s.press("q")
+	s.shows(`(?m)^Running \(1\)`)
 	s.press("?")
-	s.shows(`esc +close`)
+	s.shows(`j k ↓ ↑ +select`)
 	s.press("Escape")
 	s.shows(`(?m)^Running \(1\)`) // otherwise Escape and Tab would be one key
-	for _, view := range []string{`(?m)^Layer 1`, `S-6\.1`, `In the lane \(0\)`, `Last 24 hours`, `Needs you|Running`} {
+	for _, view := range []string{`(?m)^Layer 1`, `S-6\.1`, `In the merge queue \(0\)`, `Last 24 hours`, `Needs you|Running`} {
 		s.press("Tab")
 		s.shows(view)
 	}

@@ -174,10 +174,10 @@ func rowName(r *view.Row) string {
 
 func rowText(r *view.Row) string { return sanitize.Line(r.Text) }
 
-// rowCost returns the cost, with a label if it would be unclear alone.
+// rowCost returns the cost as far as it is known: that of the whole names what isn't, once.
 func rowCost(r *view.Row) string {
-	if r.Cost.Known == 0 && r.Cost.Unknown > 0 {
-		return "cost " + r.Cost.String()
+	if r.Cost.Known == 0 {
+		return ""
 	}
 	return r.Cost.String()
 }

@@ -10,10 +10,10 @@ import (
 	"greenlight/internal/show/view"
 )
 
-// An unknown cost is labeled; a known one needs no label.
+// A row has the cost that is known: the line above all rows says once that some is unknown.
 func TestCost(t *testing.T) {
 	plain := func(_ term.Color, s string) string { return s }
-	for want, c := range map[string]view.Cost{"gl retry S-1  cost unknown": {Unknown: 2}, "gl retry S-1  $4.20 + 1 unknown": {USD: 4.2, Known: 1, Unknown: 1}, "gl retry S-1": {}} {
+	for want, c := range map[string]view.Cost{"gl retry S-1  $4.20 + 1 unknown": {USD: 4.2, Known: 1, Unknown: 1}, "gl retry S-1": {Unknown: 2}} {
 		rows := []view.Row{{ID: "S-1", Name: "One", Group: view.Failed, Text: "failed", Command: "gl retry S-1", Cost: c}}
 		if got := rowlayout.New(100, rows, plain).Lines(rows, time.Now())[0]; !strings.HasSuffix(got, want) {
 			t.Errorf("%q doesn't end in %q", got, want)

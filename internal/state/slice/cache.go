@@ -12,7 +12,6 @@ type cached[T any] struct {
 	stamp   statcache.Stamp // zero if there was no file
 	trusted bool            // the stamp identifies the content
 	sum     *digest         // of the content, if the stamp isn't trusted
-	kept    bool            // saved in the index file
 	value   T
 	err     error // the read error; nil for a missing file
 }

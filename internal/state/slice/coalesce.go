@@ -92,7 +92,6 @@ func (p *statePage) refreshAndCount() error {
 		return err
 	}
 	p.files.sweepSlices()
-	p.files.keepIndex()
 	p.noteShown()
 	if shown < changes {
 		_ = p.writeView(changes, changes) // on failure, other writers render for themselves

@@ -26,16 +26,15 @@ type Dir struct {
 	Now func() time.Time
 
 	root    string
-	program string // program that the index file belongs to; "" disables the index file
-	worth   int    // files read before the index file is rewritten
+	program string // program that runs/shown belongs to; "" disables that file
+	worth   int    // slices from which runs/shown is written
 	many    int    // files needed to use a log of their changes
 
 	mu      sync.Mutex // guards the fields below; never held while waiting for the project's lock
 	swept   bool
 	graph   *cached[graphFile]
-	noGraph graph            // used if there is no GRAPH.json
-	joined  *index           // the latest
-	index   func() keptIndex // contents of the index file when first needed
+	noGraph graph  // used if there is no GRAPH.json
+	joined  *index // the latest
 	state   *cached[stateFile]
 	backup  *cached[stateFile]
 	project *cached[projectState]
@@ -45,10 +44,8 @@ type Dir struct {
 
 // NewDir returns the Dir of the project at root, an absolute path. It reads nothing yet.
 func NewDir(root string) *Dir {
-	d := &Dir{Now: time.Now, root: root, program: statcache.Program(),
-		worth: statcache.Worth(worthKeeping), many: statcache.Worth(logFrom)}
-	d.index = sync.OnceValue(d.readIndex)
-	return d
+	return &Dir{Now: time.Now, root: root, program: statcache.Program(),
+		worth: showFrom, many: logFrom}
 }
 
 func (d *Dir) path(name string) string { return statedir.Path(d.root, name) }

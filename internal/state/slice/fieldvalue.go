@@ -1,7 +1,8 @@
 package slice
 
 import (
-	"greenlight/internal/base/statcache"
+	"strings"
+
 	"greenlight/internal/core/plan"
 )
 
@@ -14,12 +15,11 @@ type keyed interface {
 
 // A value is the part of an item that a field is read into.
 type value interface {
-	// read sets it from the source.
+	// read sets it from the source. Words are copied: one that shares the source's memory would
+	// keep the whole file there.
 	read(it *plan.Item, from keyed, key string)
 	// take copies it from another item, if that has one.
 	take(it, from *plan.Item)
-	// code writes it to the index, or reads it.
-	code(c *statcache.Coder, it *plan.Item)
 }
 
 // A textValue is a value of words; parse may be nil.
@@ -33,7 +33,7 @@ func (v textValue) read(it *plan.Item, from keyed, key string) {
 	if v.parse != nil {
 		s = v.parse(s)
 	}
-	*v.at(it) = s
+	*v.at(it) = strings.Clone(s)
 }
 
 func (v textValue) take(it, from *plan.Item) {
@@ -41,8 +41,6 @@ func (v textValue) take(it, from *plan.Item) {
 		*v.at(it) = s
 	}
 }
-
-func (v textValue) code(c *statcache.Coder, it *plan.Item) { c.Text(v.at(it)) }
 
 // A numberValue is a value that is a number; none stands for no value.
 type numberValue struct {
@@ -62,8 +60,6 @@ func (v numberValue) take(it, from *plan.Item) {
 	}
 }
 
-func (v numberValue) code(c *statcache.Coder, it *plan.Item) { c.Int(v.at(it)) }
-
 // A listValue is a value of several words; parse may be nil.
 type listValue struct {
 	at    func(*plan.Item) *[]string
@@ -75,7 +71,15 @@ func (v listValue) read(it *plan.Item, from keyed, key string) {
 	if v.parse != nil {
 		l = v.parse(l)
 	}
-	*v.at(it) = l
+	*v.at(it) = cloned(l)
+}
+
+// cloned returns the words in memory of their own.
+func cloned(l []string) []string {
+	for i, s := range l {
+		l[i] = strings.Clone(s)
+	}
+	return l
 }
 
 func (v listValue) take(it, from *plan.Item) {
@@ -83,8 +87,6 @@ func (v listValue) take(it, from *plan.Item) {
 		*v.at(it) = l
 	}
 }
-
-func (v listValue) code(c *statcache.Coder, it *plan.Item) { c.Texts(v.at(it)) }
 
 // failingValue is the number of failing tests. Older files have it as tests_failing.
 type failingValue struct{}
@@ -104,8 +106,6 @@ func (failingValue) take(it, from *plan.Item) {
 	}
 }
 
-func (failingValue) code(c *statcache.Coder, it *plan.Item) { c.Int(&it.Failing) }
-
 // gainValue is by how much a slice changed the number of tests, "3" or "-2"; no value is unknown.
 type gainValue struct{}
 
@@ -118,9 +118,4 @@ func (gainValue) take(it, from *plan.Item) {
 	if from.Counted {
 		it.NewTests, it.Counted = from.NewTests, true
 	}
-}
-
-func (gainValue) code(c *statcache.Coder, it *plan.Item) {
-	c.Int(&it.NewTests)
-	c.Bool(&it.Counted)
 }

@@ -81,7 +81,7 @@ func (m *memory) recollect() {
 // list is listSlices, served from memory if no name was added or removed.
 func (s *sliceFiles) list() (stems []string, notes []plan.Warning, err error) {
 	m := s.memory
-	if m == nil || s.dir.program == "" {
+	if m == nil {
 		return s.listSlices()
 	}
 	m.looks++

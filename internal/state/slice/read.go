@@ -32,24 +32,21 @@ type sliceFile struct {
 	warnings []string
 }
 
-// readSlice parses a slice file. It copies the fields into a string of their own: otherwise a
-// single word would keep the whole file in memory.
 func readSlice(data []byte, at statcache.Stamp) *sliceFile {
-	var w statcache.Coder
-	codeFile(&w, parseSlice(data))
-	s := &sliceFile{}
-	codeFile(statcache.Reading(string(w.Bytes())), s)
+	s := parseSlice(data)
 	s.item.Changed = at.Changed()
 	return s
 }
 
+// parseSlice parses a slice file. What it keeps shares no memory with the file's text.
 func parseSlice(data []byte) *sliceFile {
 	f, err := ParseFile(data)
 	if err != nil {
 		return corruptFile(reason(err))
 	}
-	s := &sliceFile{id: f.get("id"), name: f.get("name"), heading: f.Heading(),
-		deps: f.List("deps"), hasDeps: f.Has("deps"), warnings: f.Warnings()}
+	s := &sliceFile{id: strings.Clone(f.get("id")), name: strings.Clone(f.get("name")),
+		heading: strings.Clone(f.Heading()), deps: cloned(f.List("deps")),
+		hasDeps: f.Has("deps"), warnings: cloned(f.Warnings())}
 	for i := range fields {
 		if v := fields[i].value; v != nil {
 			v.read(&s.item, f.File, fields[i].Key)
@@ -131,23 +128,14 @@ func fromRowSlice(r RowSlice) *sliceFile {
 // The sliceFiles are the files of the slices, as last read. They are shared by all users of a
 // Store, and Dir.mu guards them.
 type sliceFiles struct {
-	dir       *Dir
-	keptFiles func() fileCache // files cached in the index file
-
-	cache    fileCache
-	recalled bool    // the files of the index file were added to cache
-	temps    temps   // among the slice files
-	memory   *memory // nil without a follower
+	dir    *Dir
+	cache  fileCache
+	temps  temps   // among the slice files
+	memory *memory // nil without a follower
 }
 
 // temps records temporary files of other writers.
 type temps struct{ seen, swept bool }
-
-func newSliceFiles(d *Dir) *sliceFiles {
-	return &sliceFiles{dir: d, keptFiles: sync.OnceValue(func() fileCache {
-		return d.index().files()
-	})}
-}
 
 // A fileCache holds the slice files read so far.
 type fileCache struct {
@@ -191,15 +179,10 @@ func (c *fileCache) of(stems []string) []*cached[*sliceFile] {
 // readFiles reads the slice files of the sorted stems, if they changed since the last time. A
 // file that no longer exists is nil. The caller holds s.mu.
 func (s *sliceFiles) readFiles(stems []string) []*sliceFile {
-	var stamps <-chan []statcache.Stamp
-	if len(s.cache.stems) > 0 || !s.recalled && s.dir.index().filesText != "" {
-		stamps = s.statFiles(stems) // concurrently with decoding the cached files
-	}
-	s.recall()
 	read := s.cache.of(stems)
 	var now []statcache.Stamp
-	if stamps != nil {
-		now = <-stamps
+	if len(s.cache.stems) > 0 {
+		now = s.statFiles(stems)
 	}
 	var changed []int
 	for i, c := range read {
@@ -221,23 +204,20 @@ func (s *sliceFiles) readFiles(stems []string) []*sliceFile {
 	return files
 }
 
-// statFiles starts checking the files and sends their stamps, zero for one that can't be read.
-func (s *sliceFiles) statFiles(stems []string) <-chan []statcache.Stamp {
-	done := make(chan []statcache.Stamp, 1)
-	path := s.dir.path("slices")
-	go func() {
-		stamps := make([]statcache.Stamp, len(stems))
-		if dir, err := statcache.OpenDir(path); err == nil {
-			defer dir.Close()
-			inParallel(len(stems), func(from, to int) {
-				for i := from; i < to; i++ {
-					stamps[i], _ = dir.Stat(stems[i] + ".md")
-				}
-			})
+// statFiles returns the files' stamps, zero for one that can't be checked.
+func (s *sliceFiles) statFiles(stems []string) []statcache.Stamp {
+	stamps := make([]statcache.Stamp, len(stems))
+	dir, err := statcache.OpenDir(s.dir.path("slices"))
+	if err != nil {
+		return stamps
+	}
+	defer dir.Close()
+	inParallel(len(stems), func(from, to int) {
+		for i := from; i < to; i++ {
+			stamps[i], _ = dir.Stat(stems[i] + ".md")
 		}
-		done <- stamps
-	}()
-	return done
+	})
+	return stamps
 }
 
 // inParallel calls f for parts of the range from 0 to n, on as many goroutines as there are
@@ -387,9 +367,6 @@ type graphFile struct {
 
 // readGraph returns the graph, empty if there is none. The caller holds d.mu.
 func (d *Dir) readGraph() graphFile {
-	if d.graph == nil {
-		d.graph = d.index().graph()
-	}
 	d.graph = refresh(d.graph, d.path("GRAPH.json"),
 		func(data []byte, _ statcache.Stamp) graphFile {
 			g, err := parseGraph(data)

@@ -25,6 +25,10 @@ import (
 // of all the files.
 const shownFile = "runs/shown"
 
+// showFrom is the number of slices from which shownFile is written: rendering fewer takes less
+// time.
+const showFrom = 100
+
 // A shownHead is the first line of shownFile.
 type shownHead struct {
 	Program string `json:"program"` // that rendered

@@ -38,7 +38,7 @@ var (
 // Open returns the Store of the project at root, an absolute path. It reads nothing yet.
 func Open(root string) *Store {
 	d := NewDir(root)
-	files := newSliceFiles(d)
+	files := &sliceFiles{dir: d}
 	page := &statePage{dir: d, files: files}
 	return &Store{Dir: d, files: files, page: page, changes: changes{d, files},
 		migrator: migrator{d, page}}

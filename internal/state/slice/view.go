@@ -70,9 +70,6 @@ func (s *sliceFiles) look() (*view, error) {
 
 // lookAtAll is look that also reads the slice files.
 func (s *sliceFiles) lookAtAll() (*view, error) {
-	if !s.recalled {
-		go s.keptFiles() // decode while the files are listed
-	}
 	v, err := s.lookWith(func(v *view) { v.files = s.recallFiles(v.stems) })
 	if err == nil {
 		v.memory = s.memory

@@ -1,10 +1,12 @@
 package specwright
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +16,7 @@ import (
 
 	"greenlight/internal/base/durable"
 	"greenlight/internal/base/text/jsonedit"
+	"greenlight/internal/base/trust"
 	"greenlight/internal/core/plan"
 )
 
@@ -22,9 +25,11 @@ func Verdicts() []string { return []string{"PASS", "FAIL", "WARN", "ERROR", "SKI
 
 // A Config holds the settings of .specwright/config.json that affect the state.
 type Config struct {
-	Gates   []string // enabled gates, in the order in which sw-verify runs them
-	Build   bool     // there is a build command
-	Problem string   // why the file is invalid; the defaults apply then
+	Gates []string // enabled gates, in the order in which sw-verify runs them
+	Build bool     // there is a build command
+	// the command lines of the mechanical gates, build and tests; "" for none
+	Commands map[string]string
+	Problem  string // why the file is invalid; the defaults apply then
 }
 
 // gateOrder returns the order of sw-verify, which is also the set of gates enabled by default.
@@ -41,7 +46,7 @@ func ReadConfig(root string) Config {
 	}
 	var file struct {
 		Gates    json.RawMessage
-		Commands struct{ Build any }
+		Commands struct{ Build, Test, Tests any }
 	}
 	if err == nil {
 		err = jsonedit.Unmarshal(data, &file)
@@ -55,6 +60,15 @@ func ReadConfig(root string) Config {
 		return c
 	}
 	c.Build = file.Commands.Build != nil && file.Commands.Build != ""
+	c.Commands = map[string]string{}
+	for _, of := range []struct {
+		gate string
+		line any
+	}{{"build", file.Commands.Build}, {"tests", file.Commands.Tests}, {"tests", file.Commands.Test}} {
+		if line, ok := of.line.(string); ok && line != "" {
+			c.Commands[of.gate] = line
+		}
+	}
 	return c
 }
 
@@ -89,6 +103,15 @@ func enabled(raw json.RawMessage) ([]string, error) {
 		return gateOrder(), nil
 	}
 	return inOrder(names), nil
+}
+
+// Trusted returns the commands of the mechanical gates as a person must have allowed them.
+func (c Config) Trusted() []trust.Command {
+	var list []trust.Command
+	for _, gate := range slices.Sorted(maps.Keys(c.Commands)) {
+		list = append(list, trust.Command{Key: trust.Specwright + gate, Line: c.Commands[gate]})
+	}
+	return list
 }
 
 // inOrder strips the prefix gate- and sorts by gateOrder, with unknown gates before the last
@@ -161,6 +184,8 @@ type Verdict struct {
 	Bad    []string // "gate tests FAIL", "gate spec not run": these prevent shipping
 	Failed []string // those of Bad that ran: "tests FAIL"
 	Old    []string // descriptions of gates that ran more than 30 minutes ago
+	// the path of what the design must have produced before planning; "" if it is there
+	Undesigned string
 }
 
 // Failing reports whether a gate ran and didn't pass.
@@ -171,7 +196,7 @@ func (v Verdict) Words() string { return strings.Join(v.Bad, ", ") }
 
 // Verdict combines the results of the enabled gates.
 func (s *State) Verdict(root string, c Config, now time.Time) Verdict {
-	var v Verdict
+	v := Verdict{Undesigned: s.undesigned(root)}
 	for _, name := range s.Enabled(c) {
 		g := s.Gate(name)
 		if g == nil || g.Status == "" {
@@ -190,6 +215,23 @@ func (s *State) Verdict(root string, c Config, now time.Time) Verdict {
 	return v
 }
 
+// undesigned returns the path of the document that a work in design needs before it is planned:
+// design.md or, for lite, context.md. It is "" if the document is there, or none is needed.
+func (s *State) undesigned(root string) string {
+	if s.Work == nil || s.Status() != Designing || s.Work.Intensity == "quick" {
+		return ""
+	}
+	name := "design.md"
+	if s.Work.Intensity == "lite" {
+		name = "context.md"
+	}
+	path := cmp.Or(strings.TrimSuffix(s.Work.Dir, "/"), ".specwright/work/"+s.Work.ID) + "/" + name
+	if info, err := os.Stat(evidencePath(root, path)); err != nil || !info.Mode().IsRegular() {
+		return path
+	}
+	return ""
+}
+
 func (e *Edit) verdict() Verdict { return e.State.Verdict(e.root, ReadConfig(e.root), e.now) }
 
 // A Result is the outcome of a gate. An empty Evidence keeps the recorded path; if there is
@@ -199,9 +241,12 @@ type Result struct {
 	Block, Warn, Info      int
 }
 
+// MayRecord returns an error if no gate can be recorded now.
+func (e *Edit) MayRecord() error { return e.in("record a gate", Verifying) }
+
 // SetGate records a gate's verdict, in the shape of the file's other gates.
 func (e *Edit) SetGate(r Result) error {
-	if err := e.in("record a gate", Verifying); err != nil {
+	if err := e.MayRecord(); err != nil {
 		return err
 	}
 	r.Name = strings.TrimPrefix(r.Name, "gate-")
@@ -239,11 +284,19 @@ func (e *Edit) SetGate(r Result) error {
 		setting{number(r.Info), under(findings, "info")})...)
 }
 
+// EvidenceDir returns the directory for the evidence of the work's gates; "" without one.
+func (w *Work) EvidenceDir() string {
+	if w == nil || w.Dir == "" {
+		return ""
+	}
+	return strings.TrimSuffix(w.Dir, "/") + "/evidence"
+}
+
 // report returns the default for a gate's evidence: the report that sw-verify writes, if it
 // exists. Otherwise it is null rather than missing, because skills read the field.
 func (e *Edit) report(gate string) json.RawMessage {
 	for _, name := range []string{gate + "-report.md", "gate-" + gate + ".md", gate + ".md"} {
-		path := strings.TrimSuffix(e.State.Work.Dir, "/") + "/evidence/" + name
+		path := e.State.Work.EvidenceDir() + "/" + name
 		if info, err := os.Stat(evidencePath(e.root, path)); e.State.Work.Dir != "" && err == nil && info.Mode().IsRegular() {
 			return quote(path)
 		}

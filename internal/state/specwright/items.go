@@ -153,6 +153,8 @@ func (m *itemMaker) turn(it *plan.Item) {
 		wait(it, "its turn: a person begins a unit", "gl sw unit next")
 	case s.InHand() != "":
 		wait(it, "its turn: "+s.InHand()+" is the current unit", "gl why "+s.InHand())
+	case s.Status() == Designing && m.verdict.Undesigned != "":
+		wait(it, "the design of "+s.Work.ID+": "+m.verdict.Undesigned+" isn't written", "/sw-design")
 	case s.Status() == Designing:
 		wait(it, "the design of "+s.Work.ID+", to be approved by a person", "/sw-plan", "gl sw to planning")
 	default:

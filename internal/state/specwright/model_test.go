@@ -185,6 +185,7 @@ func TestModel(t *testing.T) {
 		w := &world{s: Open(dir), m: &model{gates: map[string]string{}}, now: base}
 		w.s.Now = func() time.Time { return w.now }
 		put(t, w.s, configFile, `{"gates": {"enabled": ["spec"]}}`)
+		put(t, w.s, ".specwright/work/w/design.md", "# Design\n")
 		put(t, w.s, StateFile, "{\n  \"version\": \"2.0\",\n  \"own\": 1.0,\n  \"currentWork\": null,\n  \"gates\": {},\n  \"workUnits\": null,\n  \"lock\": null\n}\n")
 		who := func(rt *rapid.T) Caller {
 			w.now = w.now.Add(time.Duration(rapid.SampledFrom([]int{1, 1, 1, 5, 31}).Draw(rt, "minutes")) * time.Minute)

@@ -32,6 +32,9 @@ func (s *State) next(v Verdict) Hint {
 		if s.Work.Intensity == "quick" {
 			return Hint{"/sw-build", "gl sw to building", "a quick work needs no plan"}
 		}
+		if v.Undesigned != "" {
+			return Hint{"/sw-design", "gl sw status", v.Undesigned + " isn't written"}
+		}
 		return Hint{"/sw-plan", "gl sw to planning", "the design must be approved"}
 	case Planning:
 		if u := s.unapproved(); u != nil {

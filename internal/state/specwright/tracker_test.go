@@ -1,6 +1,7 @@
 package specwright
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -265,5 +266,34 @@ func TestChangesRefreshTheLock(t *testing.T) {
 	e := update(t, s, Caller{Token: "x"}, func(e *Edit) error { return e.FinishTask("t") })
 	if e.State.Lock.Since != formatTime(s.Now()) {
 		t.Errorf("since %s", e.State.Lock.Since)
+	}
+}
+
+// A work is planned once its design is written: design.md or, for lite, context.md. Until then the
+// refusal and the next step name /sw-design.
+func TestDesignBeforePlan(t *testing.T) {
+	for _, test := range []struct{ intensity, dir, file string }{
+		{"full", "d", "d/design.md"}, {"", "d/", "d/design.md"}, {"lite", "d", "d/context.md"},
+		{"full", "", ".specwright/work/w/design.md"}, {"quick", "d", ""},
+	} {
+		s := project(t, fmt.Sprintf(`{"version":"2.0","currentWork":{"id":"w","status":"designing","workDir":%q,"intensity":%q},"gates":{}}`,
+			test.dir, test.intensity))
+		plan := func() error {
+			_, err := s.Update(context.Background(), Caller{}, func(e *Edit) error { return e.To(Planning) })
+			return err
+		}
+		if test.file != "" {
+			if err := plan(); err == nil || err.Error() != test.file+" isn't there. Run /sw-design first" {
+				t.Errorf("%+v: %v", test, err)
+			}
+			st, err := s.Read()
+			if err != nil || st.Next(s.root, Config{}, base).Command != "/sw-design" {
+				t.Errorf("%+v: next is %+v, %v", test, st.Next(s.root, Config{}, base), err)
+			}
+			put(t, s, test.file, "# Design\n")
+		}
+		if err := plan(); err != nil {
+			t.Errorf("%+v: %v", test, err)
+		}
 	}
 }

@@ -47,7 +47,7 @@ type turn struct {
 // turns returns all transitions of gl sw to, other than staying in the same status.
 func turns() []turn {
 	return []turn{
-		{Designing, Planning, nil},
+		{Designing, Planning, designed},
 		{Designing, Building, quickOnly},
 		{Planning, Building, nil},
 		{Building, Verifying, nil},
@@ -113,6 +113,8 @@ func (e *Edit) refuse(target string) error {
 	switch {
 	case target == Abandoned:
 		r.Skill, r.Also = "sw-status --reset", "gl sw reset"
+	case target == Designing && e.State.Status() == Designing && e.State.Work.Intensity != "quick":
+		r.Skill = "sw-plan"
 	case target == Designing && free(e.State.Status()):
 		r.Skill, r.Also = "sw-design", "gl sw start ID --description TEXT"
 	case target == Shipped && e.State.Status() == Building:
@@ -123,6 +125,14 @@ func (e *Edit) refuse(target string) error {
 
 // free reports whether a new work may begin in the status.
 func free(status string) bool { return status == None || status == Shipped || status == Abandoned }
+
+// designed refuses to plan what has no design.
+func designed(e *Edit) error {
+	if path := e.verdict().Undesigned; path != "" {
+		return fmt.Errorf("%s isn't there. Run /sw-design first", path)
+	}
+	return nil
+}
 
 func quickOnly(e *Edit) error {
 	if e.State.Work.Intensity == "quick" {

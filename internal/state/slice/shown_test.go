@@ -9,12 +9,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -25,9 +23,9 @@ import (
 	"greenlight/internal/state/tracker"
 )
 
-// indexed opens a store that keeps an index however little it reads; plain opens one without an
-// index.
-func indexed(root string) *Store {
+// showing opens a store that writes runs/shown however few slices there are; plain opens one
+// that doesn't use that file.
+func showing(root string) *Store {
 	s := Open(root)
 	s.Dir.program, s.Dir.worth = "this test", 1
 	return s
@@ -57,9 +55,8 @@ func newWorld(t *testing.T, root string) *world {
 	return w
 }
 
-// After any change to the files, gl with an index and gl without one read the same, and render
-// the same STATE.md.
-func TestIndexIsNeverBelievedAgainstTheFiles(t *testing.T) {
+// After any change to the files, STATE.md is what a gl without runs/shown renders.
+func TestShownIsNeverBelievedAgainstTheFiles(t *testing.T) {
 	sleep := sleepTick(t)
 	base := t.TempDir()
 	dirs := 0
@@ -100,7 +97,7 @@ func (w *world) edit(rt *rapid.T) {
 		_ = os.RemoveAll(path)
 	}
 	old, statErr := os.Stat(path)
-	switch rapid.SampledFrom([]string{"gl", "gl", "in place", "same times", "renamed over", "remove", "graph", "state", "project", "gl", "lose index", "break index"}).Draw(rt, "edit") {
+	switch rapid.SampledFrom([]string{"gl", "gl", "in place", "same times", "renamed over", "remove", "graph", "state", "project", "gl", "lose shown", "break shown"}).Draw(rt, "edit") {
 	case "in place":
 		w.write("slices/"+id+".md", text)
 	case "same times":
@@ -128,31 +125,31 @@ func (w *world) edit(rt *rapid.T) {
 	case "gl":
 		set := rapid.SampledFrom([][2]string{{"status", "in_progress"}, {"status", "complete"}, {"status", ""}, {"step", "tests"}, {"tests", "7"}, {"failing", "2"},
 			{"security_tests", "1"}, {"name", "a | b"}, {"deps", "S-1"}, {"waiting_for", "you"}}).Draw(rt, "set")
-		_ = indexed(w.root).Edit(context.Background(), id, func(f *File) error { return f.Set(set[0], set[1]) })
-	case "lose index":
+		_ = showing(w.root).Edit(context.Background(), id, func(f *File) error { return f.Set(set[0], set[1]) })
+	case "lose shown":
 		_ = os.RemoveAll(filepath.Join(w.dir, "runs"))
-	case "break index":
-		if data, err := os.ReadFile(filepath.Join(w.dir, indexFile)); err == nil && len(data) > 0 {
+	case "break shown":
+		if data, err := os.ReadFile(filepath.Join(w.dir, shownFile)); err == nil && len(data) > 0 {
 			data[rapid.IntRange(0, len(data)-1).Draw(rt, "at")] ^= 1 << rapid.IntRange(0, 7).Draw(rt, "bit")
-			_ = os.WriteFile(filepath.Join(w.dir, indexFile), data, 0o600)
+			_ = os.WriteFile(filepath.Join(w.dir, shownFile), data, 0o600)
 		}
 	}
 }
 
-// compare reads with the index, updating it, and without one.
+// compare reads and renders with runs/shown, and without it.
 func (w *world) compare(rt *rapid.T) {
-	got, gotErr := indexed(w.root).Load()
+	got, gotErr := showing(w.root).Load()
 	want, wantErr := plain(w.root).Load()
 	if fmt.Sprint(gotErr) != fmt.Sprint(wantErr) {
-		rt.Fatalf("with the index %v, without %v", gotErr, wantErr)
+		rt.Fatalf("with runs/shown %v, without %v", gotErr, wantErr)
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(tracker.Contents{})); diff != "" {
-		rt.Fatalf("without the index and with it:\n%s", diff)
+		rt.Fatalf("without runs/shown and with it:\n%s", diff)
 	}
 	if gotErr != nil {
 		return
 	}
-	if err := indexed(w.root).Refresh(context.Background()); err != nil {
+	if err := showing(w.root).Refresh(context.Background()); err != nil {
 		rt.Fatal(err)
 	}
 	old, text, err := render(plain(w.root))
@@ -161,8 +158,8 @@ func (w *world) compare(rt *rapid.T) {
 	}
 }
 
-// The second gl reads no slice file and no graph, and renders nothing.
-func TestIndexIsUsed(t *testing.T) {
+// The second gl renders nothing.
+func TestShownIsUsed(t *testing.T) {
 	sleep := sleepTick(t)
 	root := project(t, map[string]string{"slices/a.md": sliceText("a", "pending", ""), "slices/b.md": sliceText("b", "pending", ""),
 		// after a, although its file's name sorts before a.md
@@ -170,38 +167,30 @@ func TestIndexIsUsed(t *testing.T) {
 		"GRAPH.json":    `{"slices":["a","b"]}`, "runs/x": ""})
 	for range 3 { // STATE.md is written, then found to be current
 		sleep()
-		if err := indexed(root).Refresh(t.Context()); err != nil {
+		if err := showing(root).Refresh(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	s := indexed(root)
+	s := showing(root)
 	if _, err := s.Load(); err != nil {
 		t.Fatal(err)
 	}
 	if !s.page.isShown() {
 		t.Error("STATE.md isn't known to be right")
 	}
-	follower := indexed(root)
+	follower := showing(root)
 	follower.Dir.many = 1
 	defer follower.Follow()()
 	if _, err := follower.Load(); err != nil || !follower.page.isShown() {
 		t.Errorf("STATE.md isn't known to be right from memory: %v", err)
 	}
-	for i, c := range s.files.cache.files {
-		if !c.kept {
-			t.Errorf("%s was read", s.files.cache.stems[i])
-		}
-	}
-	if !s.Dir.graph.kept {
-		t.Error("GRAPH.json was read")
-	}
-	other := indexed(root)
+	other := showing(root)
 	other.Dir.program = "another build"
-	if _, err := other.Load(); err != nil || other.Dir.graph.kept {
-		t.Error("another program's index was used")
+	if other.page.isShown() {
+		t.Error("another program's note was used")
 	}
 	put(t, root, "slices/b.md", sliceText("b", "stalled", ""))
-	if s := indexed(root); s.page.isShown() {
+	if s := showing(root); s.page.isShown() {
 		t.Error("a change since isn't noticed")
 	}
 }
@@ -213,12 +202,12 @@ func TestOneChangeRendersNothing(t *testing.T) {
 	root := project(t, map[string]string{"slices/a.md": sliceText("a", "pending", "name: One | two\n"), "slices/b.md": sliceText("b", "in_progress", "deps: a\n"),
 		"slices/a-b.md": sliceText("a-b", "pending", ""), "GRAPH.json": `{"slices":["a",{"id":"b","name":"Named by the graph"}, "c"]}`, "runs/x": "",
 		"STATE.md": header + "## Slices\n\n## Mine\n\n## Current\n| a | is not it |\n"})
-	if err := indexed(root).Refresh(t.Context()); err != nil {
+	if err := showing(root).Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	set := func(id string, pairs ...string) *Store {
 		t.Helper()
-		s := indexed(root)
+		s := showing(root)
 		err := s.Edit(t.Context(), id, func(f *File) error {
 			for i := 0; i < len(pairs); i += 2 {
 				if err := f.Set(pairs[i], pairs[i+1]); err != nil {
@@ -239,7 +228,7 @@ func TestOneChangeRendersNothing(t *testing.T) {
 		{"a", "status", "in_progress", "step", "tests"}, {"b", "status", "complete"}, {"b", "tests", "12", "security_tests", "3", "failing", "1"},
 		{"a", "step", "implementing"}, {"a-b", "status", "fixing"}, {"a", "status", "complete"}, {"a-b", "status", "pending"}, {"a", "status", ""},
 	} {
-		if s := set(change[0], change[1:]...); s.page.rendered != nil || s.files.recalled || s.Dir.graph != nil {
+		if s := set(change[0], change[1:]...); s.page.rendered != nil || len(s.files.cache.stems) > 1 || s.Dir.graph != nil {
 			t.Errorf("%q: all was looked at", change)
 		}
 	}
@@ -253,7 +242,7 @@ func TestOneChangeRendersNothing(t *testing.T) {
 	}
 	put(t, root, "slices/b.md", sliceText("b", "stalled", ""))
 	if s := set("a", "status", "complete"); s.page.rendered == nil {
-		t.Error("what somebody else has changed isn't shown")
+		t.Error("what another program has changed isn't shown")
 	}
 	if s := set("a", "status", "pending"); s.page.rendered != nil {
 		t.Error("all was looked at once more")
@@ -265,12 +254,12 @@ func TestShownByText(t *testing.T) {
 	sleep := sleepTick(t)
 	root := project(t, map[string]string{"slices/a.md": sliceText("a", "pending", ""), "slices/b.md": sliceText("b", "pending", ""), "runs/x": ""})
 	sleep()
-	if err := indexed(root).Refresh(t.Context()); err != nil {
+	if err := showing(root).Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	edit := func(id, status string) {
 		t.Helper()
-		if err := indexed(root).Edit(t.Context(), id, func(f *File) error { return f.Set("status", status) }); err != nil {
+		if err := showing(root).Edit(t.Context(), id, func(f *File) error { return f.Set("status", status) }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -308,11 +297,11 @@ func TestShownWhileFilesChange(t *testing.T) {
 				put(t, root, "slices/a.md", sliceText("a", fmt.Sprintf("x%d-%d", round, n), ""))
 			}
 		}()
-		if err := indexed(root).Refresh(t.Context()); err != nil && !errors.Is(err, tracker.ErrChanged) {
+		if err := showing(root).Refresh(t.Context()); err != nil && !errors.Is(err, tracker.ErrChanged) {
 			t.Error(err)
 		}
 		<-stopped
-		if !indexed(root).page.isShown() {
+		if !showing(root).page.isShown() {
 			continue
 		}
 		if old, text, err := render(plain(root)); err != nil || old.text != text {
@@ -348,7 +337,7 @@ func TestCoarseTimes(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(statcache.Tick() + 10*time.Millisecond)
-		if err := indexed(root).Refresh(t.Context()); err != nil {
+		if err := showing(root).Refresh(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		put(t, root, "slices/a.md", sliceText("a", "stalled", ""))
@@ -356,7 +345,7 @@ func TestCoarseTimes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff([]string{"a stalled []"}, brief(mustLoad(t, indexed(root)))); diff != "" {
+		if diff := cmp.Diff([]string{"a stalled []"}, brief(mustLoad(t, showing(root)))); diff != "" {
 			t.Error(diff)
 		}
 		if after == before || begin == 5 { // within one second, as intended
@@ -374,73 +363,6 @@ func mustLoad(t *testing.T, s *Store) *tracker.Contents {
 	return c
 }
 
-// Every field is kept, including future ones.
-func TestIndexKeepsEveryField(t *testing.T) {
-	for i := range reflect.TypeFor[sliceFile]().NumField() {
-		checkField(t, i, codeFile)
-	}
-	for i := range reflect.TypeFor[entry]().NumField() {
-		checkField(t, i, codeEntry)
-	}
-}
-
-func checkField[T any](t *testing.T, field int, code func(*statcache.Coder, *T)) {
-	t.Helper()
-	var in, out T
-	name := reflect.TypeFor[T]().Field(field).Name
-	if name == "item" { // TestFieldsHaveTheirValue checks its fields
-		return
-	}
-	v := reflect.ValueOf(&in).Elem().Field(field)
-	v = reflect.NewAt(v.Type(), unsafe.Pointer(v.UnsafeAddr())).Elem()
-	switch v.Kind() {
-	case reflect.String:
-		v.SetString("text\n")
-	case reflect.Bool:
-		v.SetBool(true)
-	case reflect.Slice:
-		if name == "given" {
-			v.Set(reflect.ValueOf([]given{{"files", "", []string{"", "b"}}, {"wave", "3", nil}}))
-			break
-		}
-		v.Set(reflect.ValueOf([]string{"", "b"}))
-	default:
-		t.Fatalf("%s: teach this test %s", name, v.Kind())
-	}
-	var w statcache.Coder
-	code(&w, &in)
-	r := statcache.Reading(string(w.Bytes()))
-	code(r, &out)
-	if !reflect.DeepEqual(in, out) || r.Bad() || r.Rest() != "" {
-		t.Errorf("%s: %+v became %+v", name, in, out)
-	}
-}
-
-// Reading any index file terminates with a consistent result.
-func FuzzIndex(f *testing.F) {
-	var c statcache.Coder
-	s := stampedFile{"a", statcache.Stamp{Size: 1}, *readSlice([]byte(sliceText("a", "pending", "deps: b\n")), statcache.Stamp{})}
-	c.Size(1, false)
-	c.Text(&s.stem)
-	c.Stamp(&s.stamp)
-	codeFile(&c, &s.file)
-	f.Add(c.Bytes())
-	var g statcache.Coder
-	g.Stamp(&statcache.Stamp{Size: 2})
-	graph, _ := parseGraph([]byte(`{"slices":[{"id":"a","deps":["b"]}],"edges":[{"from":"a","to":"c"}]}`))
-	codeGraph(&g, graph)
-	f.Add(g.Bytes())
-	f.Fuzz(func(t *testing.T, data []byte) {
-		files := keptIndex{filesText: string(data)}.files()
-		if !slices.IsSorted(files.stems) || len(files.stems) != len(files.files) {
-			t.Error(files.stems)
-		}
-		if g := (keptIndex{graphText: string(data)}).graph(); g != nil {
-			newIndex(files.stems, g.value.graph)
-		}
-	})
-}
-
 // For any content of runs/shown, editing STATE.md terminates, and changes only existing text.
 func FuzzShape(f *testing.F) {
 	f.Add([]byte("## Slices\n\n| a | A | pending | 0 | 0 | none |\n\nProgress: [░░░░░░░░░░] 0/1 slices\n\n## Current\n\nNone\n\nTotal: 0 passing, 0 failing, 0 security\n"),
@@ -452,28 +374,4 @@ func FuzzShape(f *testing.F) {
 			splice(text, changes)
 		}
 	})
-}
-
-type stampedFile struct {
-	stem  string
-	stamp statcache.Stamp
-	file  sliceFile
-}
-
-func BenchmarkIndex(b *testing.B) {
-	for _, n := range []int{1000, 10000} {
-		root := many(b, n)
-		put(b, root, "runs/x", "")
-		time.Sleep(statcache.Tick())
-		if err := indexed(root).Refresh(b.Context()); err != nil {
-			b.Fatal(err)
-		}
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			for b.Loop() {
-				if _, err := indexed(root).Load(); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
 }
