@@ -225,7 +225,7 @@ const measured = `"git": {"isolation": "worktree", "commit_state": false}, "para
 func TestCarsThatShare(t *testing.T) {
 	s := newSite(t, measured)
 	port := filepath.Join(t.TempDir(), "port")
-	s.write("test.extra", fmt.Sprintf("mkdir %q || exit 1\nsleep 0.4\nrmdir %[1]q\n", port))
+	s.write("test.extra", fmt.Sprintf("exec 8>>%q\nflock -n 8 || { echo in use; exit 1; }\nsleep 0.4\n", port))
 	s.git("add", "-A")
 	s.git("commit", "-qm", "tests that need a port")
 	var recs []*attempt.Record

@@ -534,7 +534,7 @@ func TestVerifyAsksEach(t *testing.T) {
 		{"another tree", left, `"tree": "` + other, gate.Tree, gate.Person, "its agent left the tree " + other[:10]},
 		{"no tree", left, `"tree": "`, gate.Tree, gate.Unknown, "no record of the tree"},
 		{"a tree that is gone", left, `"tree": "` + strings.Repeat("7", 40), gate.Tree, gate.Unknown, "git hasn't got the tree 7777777777"},
-		{"another branch", `"tip": "` + r.Landing.Tip, `"tip": "` + b.start, gate.Merge, gate.Person, "what landed isn't what the merge gives"},
+		{"another branch", `"tip": "` + r.Landing.Tip, `"tip": "` + b.start, gate.Merge, gate.Person, "what was merged isn't what the merge gives"},
 		{"a branch that is gone", `"tip": "` + r.Landing.Tip, `"tip": "` + strings.Repeat("7", 40), gate.Merge, gate.Unknown, "the commit of its branch"},
 		{"a base that is gone", `"base": "` + r.Landing.Base, `"base": "` + strings.Repeat("7", 40), gate.Tests, gate.Unknown, "what it was merged into"},
 		{"a hand-over that is gone", `"commit": "` + r.Landing.Handed.Commit, `"commit": "` + strings.Repeat("7", 40), gate.Tests, gate.Unknown, "git hasn't got 7777777777"},
