@@ -228,6 +228,18 @@ func (b *builder) add(e Entry) bool {
 	if e.Target {
 		return b.addTarget(e)
 	}
+	for _, j := range b.Running {
+		if j.Entry != e.Name || j.Kind == AsCar {
+			continue
+		}
+		why := Repeated
+		if j.Kind == Apart {
+			why = Person
+		}
+		b.jobs = append(b.jobs, j) // it ends, wherever the base is by then
+		b.aside(e, j.Tip, why)
+		return true
+	}
 	base := b.Merge(b.Base, e)
 	switch base.Fit {
 	case Conflicts, Settles:
@@ -238,13 +250,6 @@ func (b *builder) add(e Entry) bool {
 		}
 		b.apart(e, base.Tip, Apart, Person)
 		return true
-	}
-	for _, j := range b.Running {
-		if j.Entry == e.Name && j.Kind != AsCar { // it ends, wherever the base is by then
-			b.jobs = append(b.jobs, j)
-			b.aside(e, j.Tip, Repeated)
-			return true
-		}
 	}
 	if len(b.ahead) == 0 {
 		return b.first(e, base.Tip)
@@ -329,11 +334,6 @@ func (b *builder) aside(e Entry, tip Tip, why Aside) {
 // apart has an entry tested on the merged base, and nothing built on it.
 func (b *builder) apart(e Entry, tip Tip, kind Kind, why Aside) {
 	job := Job{Kind: kind, Entry: e.Name, Tip: tip, Base: b.Base}
-	for _, j := range b.Running {
-		if j.Entry == e.Name && j.Kind == kind {
-			job = j // begun on an earlier base, which counts as well
-		}
-	}
 	b.jobs = append(b.jobs, job)
 	b.cars = append(b.cars, Car{Entry: e.Name, Tip: job.Tip, Aside: why})
 }

@@ -246,9 +246,7 @@ func (c *cars) entries(ctx context.Context, lane string) ([]train.Entry, error) 
 		}
 		c.coupling.queue[r.ID.Name()] = r
 	}
-	if err := c.weigh(queue); err != nil {
-		return nil, err
-	}
+	c.weigh(queue)
 	for i, r := range queue {
 		if c.coupling.queue[r.ID.Name()] != nil {
 			entries = append(entries, train.Entry{Name: r.ID.Name(), Queued: i,
@@ -266,26 +264,26 @@ func (c *cars) entries(ctx context.Context, lane string) ([]train.Entry, error) 
 	return append(entries, train.Entry{Name: c.ahead, Target: true, Queued: -1}), nil
 }
 
-// weigh finds how much waits for each slice in the queue, when others are there.
-func (c *cars) weigh(queue []*attempt.Record) error {
+// weigh finds how much waits for each slice in the queue, when others are there. Without a plan,
+// the queue's order decides.
+func (c *cars) weigh(queue []*attempt.Record) {
 	var names []string
 	for _, r := range queue {
 		names = append(names, r.ID.Name())
 	}
 	if slices.Equal(names, c.order.queued) {
-		return nil
-	}
-	p, err := c.project.Plan(now(), c.project.Options())
-	if err != nil {
-		return err
+		return
 	}
 	c.order.queued, c.order.chains = names, map[string]int{}
+	p, err := c.project.Plan(now(), c.project.Options())
+	if err != nil {
+		return
+	}
 	for _, r := range queue {
 		if st := p.State(r.ID.Slice); st != nil {
 			c.order.chains[r.ID.Slice] = st.Chain
 		}
 	}
-	return nil
 }
 
 // aheadOf finds the target's commit that becomes a car, because the lane doesn't have it. One that
