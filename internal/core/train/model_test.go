@@ -3,8 +3,10 @@ package train_test
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"greenlight/internal/core/train"
 )
@@ -14,6 +16,7 @@ import (
 type world struct {
 	fail  func(format string, a ...any)
 	width int
+	alone bool // repeated runs are alone
 
 	work     map[string]work
 	clash    map[[2]string]bool // entries that don't merge with each other
@@ -28,7 +31,11 @@ type world struct {
 	fails    map[string]int  // runs of a tree that failed
 
 	running  []train.Job
-	began    map[string]int // when a tree's run began
+	began    map[string]int      // when a tree's run began
+	left     map[string]float64  // how much of it is still to do
+	area     map[string]float64  // how many ran at once, over time
+	speed    func(n int) float64 // of each of so many runs at once; nil for one that no other slows
+	gauge    *train.Gauge        // finds the width; nil for a fixed one
 	train    []string
 	passed   map[string]int
 	tested   map[string]train.Tested
@@ -52,6 +59,7 @@ func newWorld(width int, fail func(string, ...any)) *world {
 		spoil: map[[2]string]bool{}, bases: map[string]bool{"": true},
 		verdicts: map[string]train.Verdict{"": train.Green}, failed: map[string]bool{},
 		green: map[string]bool{"": true}, fails: map[string]int{}, began: map[string]int{},
+		left: map[string]float64{}, area: map[string]float64{},
 		tested: map[string]train.Tested{}, out: map[string]string{},
 	}
 }
@@ -125,7 +133,7 @@ func (w *world) state() train.State {
 	if w.target != "" {
 		queue = append(queue, train.Entry{Name: w.target, Target: true, Queued: -1})
 	}
-	return train.State{Width: w.width, Base: w.base, Queue: queue, Train: w.train, Passed: w.passed,
+	return train.State{Alone: w.alone, Width: w.width, Base: w.base, Queue: queue, Train: w.train, Passed: w.passed,
 		Merge: w.merge, Verdict: w.verdict, Running: slices.Clone(w.running), Tested: w.tested}
 }
 
@@ -160,8 +168,11 @@ func (w *world) act(d train.Decision) {
 			w.fail("%+v is decided on a base that isn't merged", j)
 		}
 		w.running = append(w.running, j)
-		w.began[j.Tip.Tree] = w.now
+		w.began[j.Tip.Tree], w.left[j.Tip.Tree], w.area[j.Tip.Tree] = w.now, float64(w.takes(j)), 0
 		w.runs++
+	}
+	if again := slices.ContainsFunc(w.running, func(j train.Job) bool { return j.Kind == train.Again }); again && w.alone && len(w.running) > 1 && len(d.Start) > 0 {
+		w.fail("a repeated run isn't alone: %+v", w.running)
 	}
 	if len(w.running) > w.width && len(d.Start) > 0 {
 		w.fail("%d runs at once, %d allowed", len(w.running), w.width)
@@ -242,18 +253,45 @@ func (w *world) finish(before int) bool {
 	if w.ends(j) > before {
 		return false
 	}
-	w.now = max(w.now, w.ends(j))
+	w.advance(max(w.now, w.ends(j)))
+	if w.gauge != nil {
+		took := max(1, w.now-w.began[j.Tip.Tree])
+		w.gauge.Took(int(math.Round(w.area[j.Tip.Tree]/float64(took))), time.Duration(took)*time.Second)
+		w.width, w.alone = w.gauge.Width(), !w.gauge.Proven()
+	}
 	w.running = slices.DeleteFunc(w.running, func(r train.Job) bool { return r.Tip.Tree == j.Tip.Tree })
 	w.record(j)
 	return true
 }
 
-func (w *world) ends(j train.Job) int {
+// takes is how long a run takes by itself.
+func (w *world) takes(j train.Job) int {
 	m := members(j.Tip.Commit)
 	if len(m) == 0 {
-		return w.began[j.Tip.Tree] + 1
+		return 1
 	}
-	return w.began[j.Tip.Tree] + max(1, w.work[m[len(m)-1]].takes)
+	return max(1, w.work[m[len(m)-1]].takes)
+}
+
+// ends is when a run ends if nothing else begins or ends before.
+func (w *world) ends(j train.Job) int {
+	return w.now + int(math.Ceil(w.left[j.Tip.Tree]/w.pace()-1e-6))
+}
+
+func (w *world) pace() float64 {
+	if w.speed == nil {
+		return 1
+	}
+	return w.speed(len(w.running))
+}
+
+// advance lets time pass in which no run begins or ends.
+func (w *world) advance(to int) {
+	for _, j := range w.running {
+		w.left[j.Tip.Tree] -= float64(to-w.now) * w.pace()
+		w.area[j.Tip.Tree] += float64((to - w.now) * len(w.running))
+	}
+	w.now = to
 }
 
 // record keeps the verdict of a run as package lane does.

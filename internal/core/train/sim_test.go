@@ -6,6 +6,9 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
+
+	"greenlight/internal/core/train"
 )
 
 // A night is a run of slices whose agents and tests take time, which is virtual: it shows how much
@@ -108,7 +111,7 @@ func (n *night) run() int {
 			if first == "" {
 				n.fail("nothing goes on; queue %+v", n.queue)
 			}
-			n.now = at
+			n.advance(at)
 			delete(n.working, first)
 			is := n.work[first]
 			is.red = n.attempts[first] <= n.reds[first]
@@ -179,6 +182,57 @@ func makespan(t testing.TB, width, percent, agent, tests int) float64 {
 		sum += float64(n.run()) / float64(n.bound(tests))
 	}
 	return sum / nights
+}
+
+// suites are how fast each of n runs of the tests at once is, on two processors.
+var suites = map[string]func(n int) float64{
+	"sleeps":        func(int) float64 { return 1 },
+	"one core":      func(n int) float64 { return min(1, 2/float64(n)) },
+	"whole machine": func(n int) float64 { return 1 / float64(n) },
+}
+
+// auto returns how long a night takes with the width that a gauge finds, relative to one run at a
+// time, and the width.
+func auto(t testing.TB, suite string, percent int, seed uint64) (relative float64, width int) {
+	t.Helper()
+	one := newNight(t, 60, 1, 6*60, 5*60, percent, seed)
+	n := newNight(t, 60, 1, 6*60, 5*60, percent, seed)
+	n.speed, n.gauge, n.alone = suites[suite], &train.Gauge{Most: 8}, true
+	return float64(n.run()) / float64(one.run()), n.width
+}
+
+// The width is found by measuring, and a night never takes longer than with one run at a time, but
+// for what it costs to find that out.
+func TestAuto(t *testing.T) {
+	for suite, most := range map[string]float64{"sleeps": 0.45, "one core": 0.7, "whole machine": 1.03} {
+		for _, percent := range []int{0, 5, 20} {
+			sum, widths := 0.0, []int{}
+			for seed := range uint64(5) {
+				relative, width := auto(t, suite, percent, seed)
+				sum, widths = sum+relative, append(widths, width)
+			}
+			if sum/5 > most {
+				t.Errorf("%s, %d %% red: %.2f of one at a time, want at most %.2f; widths %v", suite, percent, sum/5, most, widths)
+			}
+			t.Logf("%s, %d %% red: %.2f of one at a time, widths %v", suite, percent, sum/5, widths)
+		}
+	}
+}
+
+// Where tests fail in company and pass alone, they share something: the width stays one.
+func TestTestsThatShare(t *testing.T) {
+	g := train.Gauge{Most: 8}
+	for range 10 {
+		g.Took(g.Width(), time.Minute)
+	}
+	if g.Width() < 4 || g.Shares() {
+		t.Fatalf("width %d", g.Width())
+	}
+	g.Vanished()
+	g.Vanished()
+	if g.Width() != 1 || !g.Shares() {
+		t.Errorf("width %d", g.Width())
+	}
 }
 
 // BenchmarkMakespan prints the table: makespan over the bound, by how many runs there are at once

@@ -73,6 +73,8 @@ type Job struct {
 
 // A State is what Decide goes by.
 type State struct {
+	// nothing runs beside a repeated run: it isn't known yet that tests can run side by side
+	Alone   bool
 	Width   int // how many runs there may be at once
 	Base    Tip // what is merged
 	Queue   []Entry
@@ -226,6 +228,18 @@ func (b *builder) add(e Entry) bool {
 	if e.Target {
 		return b.addTarget(e)
 	}
+	for _, j := range b.Running {
+		if j.Entry != e.Name || j.Kind == AsCar {
+			continue
+		}
+		why := Repeated
+		if j.Kind == Apart {
+			why = Person
+		}
+		b.jobs = append(b.jobs, j) // it ends, wherever the base is by then
+		b.aside(e, j.Tip, why)
+		return true
+	}
 	base := b.Merge(b.Base, e)
 	switch base.Fit {
 	case Conflicts, Settles:
@@ -236,13 +250,6 @@ func (b *builder) add(e Entry) bool {
 		}
 		b.apart(e, base.Tip, Apart, Person)
 		return true
-	}
-	for _, j := range b.Running {
-		if j.Entry == e.Name && j.Kind != AsCar { // it ends, wherever the base is by then
-			b.jobs = append(b.jobs, j)
-			b.aside(e, j.Tip, Repeated)
-			return true
-		}
 	}
 	if len(b.ahead) == 0 {
 		return b.first(e, base.Tip)
@@ -327,11 +334,6 @@ func (b *builder) aside(e Entry, tip Tip, why Aside) {
 // apart has an entry tested on the merged base, and nothing built on it.
 func (b *builder) apart(e Entry, tip Tip, kind Kind, why Aside) {
 	job := Job{Kind: kind, Entry: e.Name, Tip: tip, Base: b.Base}
-	for _, j := range b.Running {
-		if j.Entry == e.Name && j.Kind == kind {
-			job = j // begun on an earlier base, which counts as well
-		}
-	}
 	b.jobs = append(b.jobs, job)
 	b.cars = append(b.cars, Car{Entry: e.Name, Tip: job.Tip, Aside: why})
 }
@@ -365,6 +367,12 @@ func (b *builder) decision(order []Entry) Decision {
 			left--
 		} else {
 			d.End = append(d.End, j)
+		}
+	}
+	if again := slices.IndexFunc(b.jobs, func(j Job) bool { return j.Kind == Again }); b.Alone && again >= 0 {
+		b.jobs, left = b.jobs[again:again+1], 0
+		if len(b.Running) == len(d.End) {
+			left = 1
 		}
 	}
 	for _, j := range b.jobs {

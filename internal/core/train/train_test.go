@@ -14,6 +14,7 @@ import (
 func TestTrain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(rapid.IntRange(1, 8).Draw(t, "width"), t.Fatalf)
+		w.alone = rapid.Bool().Draw(t, "alone")
 		n := rapid.IntRange(1, 20).Draw(t, "entries")
 		rare := func(what string) bool { return rapid.IntRange(0, 6).Draw(t, what) == 0 }
 		for i := range n {

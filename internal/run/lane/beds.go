@@ -29,6 +29,7 @@ type beds struct {
 	list []*bed    // made so far; the k-th is list[k-1]
 	runs []*run    // not over yet, those that were ended included
 	over chan *run // gets each when it is over
+	at   time.Time // when the number of runs changed last
 
 	mu   sync.Mutex // guards note, which each run writes
 	note *trainNote
@@ -45,12 +46,14 @@ type trainNote struct {
 type run struct {
 	job       train.Job
 	rec       *attempt.Record // nil for the target's own
+	on        []string        // labels of what it is tested on top of, which isn't merged
 	manifests string          // of what is tested
 	bed       *bed
 	cancel    context.CancelFunc
 	ended     bool // nothing wants it any more
 	memory    int  // proc.OutOfMemory when it began
 	since     time.Time
+	shared    time.Duration // since then, times how many ran at once
 
 	// once it is over
 	first   *testrun.Verdict // of one that repeats by itself: what failed; nil if nothing did
@@ -139,7 +142,8 @@ func (b *beds) free(width int, j train.Job) *bed {
 // start starts a run in a bed.
 func (b *beds) start(ctx context.Context, r *run) {
 	ctx, r.cancel = context.WithCancel(ctx)
-	r.memory, r.since = proc.OutOfMemory(), now()
+	b.count()
+	r.memory, r.since = proc.OutOfMemory(), b.at
 	b.runs = append(b.runs, r)
 	log := "lane"
 	if r.rec != nil {
@@ -174,8 +178,24 @@ func (r *run) test(ctx context.Context, log string) (*testrun.Verdict, error) {
 	}
 }
 
+// count takes in how long so many runs went on at once, before their number changes.
+func (b *beds) count() {
+	at := time.Now()
+	for _, r := range b.runs {
+		r.shared += time.Duration(len(b.runs)) * at.Sub(b.at)
+	}
+	b.at = at
+}
+
+// company returns about how many runs there were at once while this one went on.
+func (r *run) company() int {
+	whole := time.Since(r.since)
+	return max(1, int((r.shared+whole/2)/max(whole, 1)))
+}
+
 // remove forgets a run that is over.
 func (b *beds) remove(r *run) error {
+	b.count()
 	b.runs = slices.DeleteFunc(b.runs, func(o *run) bool { return o == r })
 	k := slices.Index(b.list, r.bed) + 1
 	return b.change(func(note *trainNote) { delete(note.Tests, k) })

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"greenlight/internal/base/words"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/core/train"
 	"greenlight/internal/run/attempt"
@@ -37,6 +38,7 @@ type cars struct {
 	coupling *coupling
 	beds     *beds
 	signs    *signs
+	gauge    *train.Gauge // the width, where the setting is to measure it
 	nudged   <-chan struct{}
 	tell     func(format string, a ...any)
 
@@ -71,7 +73,7 @@ func (q *Queue) newCars(t *turn) *cars {
 	c := &cars{
 		project: t.project, repo: t.repo, history: q.Reader.history, line: t.line, tip: t.tip,
 		bench: t.bench, merging: t.merging, commands: t.commands, beds: q.newBeds(t),
-		nudged: q.nudged, tell: q.tells(),
+		gauge: q.gauge, nudged: q.nudged, tell: q.tells(),
 		coupling: &coupling{
 			project: t.project, repo: t.repo, trees: q.Reader.trees, line: t.line,
 			merging: t.merging,
@@ -125,11 +127,27 @@ func (c *cars) work(ctx context.Context) (moved bool, err error) {
 // something else would be green.
 func (c *cars) on(ctx context.Context) (bool, error) {
 	test := c.commands.conf.Config.Test
-	if c.off || test.Parallel < 2 || !test.Command.IsSet() || c.commands.changed() {
+	if c.off || test.Parallel == 1 || test.Parallel == 0 && c.gauge.Alone() ||
+		!test.Command.IsSet() || c.commands.changed() {
 		return false, nil
 	}
 	red, err := c.bench.knownRed(ctx)
 	return !red && err == nil, ctx.Err() // one after the other shows each the error
+}
+
+// measures reports whether the width is found by measuring.
+func (c *cars) measures() bool { return c.commands.conf.Config.Test.Parallel == 0 }
+
+// alone reports whether failed tests are repeated alone: it isn't known yet that they can run side by
+// side.
+func (c *cars) alone() bool { return c.measures() && !c.gauge.Proven() }
+
+// width returns how many tests there may be at once.
+func (c *cars) width() int {
+	if c.measures() {
+		return c.gauge.Width()
+	}
+	return c.commands.conf.Config.Test.Parallel
 }
 
 // pass judges what can be judged, and starts and ends runs. Without any run afterwards nothing can
@@ -205,7 +223,7 @@ func (c *cars) state(ctx context.Context) (train.State, error) {
 	}
 	c.coupling.base, c.coupling.failed = lane, map[string]error{}
 	return train.State{
-		Width: c.commands.conf.Config.Test.Parallel, Base: base, Queue: entries,
+		Alone: c.alone(), Width: c.width(), Base: base, Queue: entries,
 		Train: c.order.train, Passed: c.order.passed,
 		Merge: func(on train.Tip, e train.Entry) train.Merged {
 			return c.coupling.merge(ctx, on, e)
@@ -228,9 +246,7 @@ func (c *cars) entries(ctx context.Context, lane string) ([]train.Entry, error) 
 		}
 		c.coupling.queue[r.ID.Name()] = r
 	}
-	if err := c.weigh(queue); err != nil {
-		return nil, err
-	}
+	c.weigh(queue)
 	for i, r := range queue {
 		if c.coupling.queue[r.ID.Name()] != nil {
 			entries = append(entries, train.Entry{Name: r.ID.Name(), Queued: i,
@@ -248,26 +264,26 @@ func (c *cars) entries(ctx context.Context, lane string) ([]train.Entry, error) 
 	return append(entries, train.Entry{Name: c.ahead, Target: true, Queued: -1}), nil
 }
 
-// weigh finds how much waits for each slice in the queue, when others are there.
-func (c *cars) weigh(queue []*attempt.Record) error {
+// weigh finds how much waits for each slice in the queue, when others are there. Without a plan,
+// the queue's order decides.
+func (c *cars) weigh(queue []*attempt.Record) {
 	var names []string
 	for _, r := range queue {
 		names = append(names, r.ID.Name())
 	}
 	if slices.Equal(names, c.order.queued) {
-		return nil
-	}
-	p, err := c.project.Plan(now(), c.project.Options())
-	if err != nil {
-		return err
+		return
 	}
 	c.order.queued, c.order.chains = names, map[string]int{}
+	p, err := c.project.Plan(now(), c.project.Options())
+	if err != nil {
+		return
+	}
 	for _, r := range queue {
 		if st := p.State(r.ID.Slice); st != nil {
 			c.order.chains[r.ID.Slice] = st.Chain
 		}
 	}
-	return nil
 }
 
 // aheadOf finds the target's commit that becomes a car, because the lane doesn't have it. One that
@@ -373,7 +389,7 @@ func (c *cars) act(ctx context.Context, d train.Decision) error {
 		}
 	}
 	for _, j := range d.Start {
-		if err := c.start(ctx, j); err != nil {
+		if err := c.start(ctx, j, d.Cars); err != nil {
 			return err
 		}
 	}
@@ -381,16 +397,21 @@ func (c *cars) act(ctx context.Context, d train.Decision) error {
 }
 
 // start starts a run, unless all worktrees are still in use.
-func (c *cars) start(ctx context.Context, j train.Job) error {
-	bed := c.beds.free(c.commands.conf.Config.Test.Parallel, j)
-	if bed == nil {
-		return nil
+func (c *cars) start(ctx context.Context, j train.Job, list []train.Car) error {
+	bed := c.beds.free(c.width(), j)
+	if bed == nil || j.Kind == train.Again && c.alone() && len(c.beds.runs) > 0 {
+		return nil // what was ended isn't over yet
 	}
 	manifests, err := c.coupling.trees.manifests(ctx, j.Tip.Commit)
 	if err != nil {
 		return err
 	}
 	r := &run{job: j, rec: c.coupling.queue[j.Entry], manifests: manifests, bed: bed}
+	for _, car := range list {
+		if car.Tip == j.Tip && r.rec != nil {
+			r.on = labels(car.Ahead, c.coupling.queue)
+		}
+	}
 	if r.rec == nil {
 		if err := c.project.Runs.Control.NoteQueueWork(worktree.Short(c.repo.Target())); err != nil {
 			return err
@@ -420,6 +441,7 @@ func (c *cars) take(r *run) error {
 		return nil
 	}
 	c.tellVerdicts(r)
+	c.measure(r)
 	if v := r.verdict; !v.Green() && !v.TimedOut && !again {
 		c.known.failed[tree], c.known.verdicts[tree] = v, train.Failed
 		return nil
@@ -428,11 +450,26 @@ func (c *cars) take(r *run) error {
 	return nil
 }
 
+// measure takes in how long tests took, and whether they failed only in company.
+func (c *cars) measure(r *run) {
+	if !r.verdict.Green() || r.first != nil {
+		return
+	}
+	c.gauge.Took(r.company(), r.verdict.Duration())
+	if c.known.failed[r.job.Tip.Tree] == nil || !c.measures() || c.gauge.Proven() {
+		return
+	}
+	c.gauge.Vanished()
+	if c.gauge.Shares() {
+		c.tell("the tests fail side by side and pass alone, as if they shared a port or a database: testing one merge after the other. gl settings set test.parallel 1 keeps it so")
+	}
+}
+
 // tellVerdicts writes a run's verdicts into the journal, before they are kept for others.
 func (c *cars) tellVerdicts(r *run) {
 	for _, v := range []*testrun.Verdict{r.first, r.verdict} {
 		if v != nil {
-			c.merging.events.tellVerdict(tested{rec: r.rec}, v)
+			c.merging.events.tellVerdict(tested{rec: r.rec, on: r.on}, v)
 		}
 	}
 }
@@ -501,22 +538,28 @@ func (s *signs) show(ctx context.Context, list []train.Car, queue map[string]*at
 	return nil
 }
 
+// labels returns what people call entries.
+func labels(names []string, queue map[string]*attempt.Record) []string {
+	list := []string{}
+	for _, name := range names {
+		if r := queue[name]; r != nil {
+			list = append(list, r.ID.Label())
+		} else {
+			list = append(list, "the target's own commits")
+		}
+	}
+	return list
+}
+
 // signOf returns what the record of a car is to say.
 func signOf(car train.Car, position int, r *attempt.Record, queue map[string]*attempt.Record,
 	runs []*run) sign {
-	on := []string{}
-	for _, name := range car.Ahead {
-		if other := queue[name]; other != nil {
-			on = append(on, other.ID.Label())
-		} else {
-			on = append(on, "the target's own commits")
-		}
-	}
+	on := labels(car.Ahead, queue)
 	running := slices.ContainsFunc(runs, func(o *run) bool {
 		return !o.ended && o.job.Tip.Tree == car.Tip.Tree
 	})
 	s := sign{rec: r, train: plan.InTrain{On: on, Position: position}}
-	behind := strings.Join(on, ", ")
+	behind := words.Some(on)
 	switch {
 	case car.Aside == train.Conflicting:
 		s.train.Aside = "it doesn't merge with " + behind + ", which may merge first"
@@ -533,7 +576,7 @@ func signOf(car train.Car, position int, r *attempt.Record, queue map[string]*at
 	case running:
 		s.text = "testing on top of " + behind
 	case behind != "":
-		s.text = "tested on top of " + behind + ", which merges first"
+		s.text = "tested; merges after " + behind
 	}
 	if s.train.Aside != "" {
 		s.text = "set aside: " + s.train.Aside

@@ -216,3 +216,41 @@ func TestCarsKilledAnywhere(t *testing.T) {
 		}
 	})
 }
+
+// measured is a project whose queue measures how many tests at once are best.
+const measured = `"git": {"isolation": "worktree", "commit_state": false}, "parallel": {"max": 8}, "test": {"command": "./test.sh", "parallel": "auto"}`
+
+// Tests that share a port fail side by side and pass alone: they are repeated alone, nothing goes back
+// to its agent for it, and gl says what to set.
+func TestCarsThatShare(t *testing.T) {
+	s := newSite(t, measured)
+	port := filepath.Join(t.TempDir(), "port")
+	s.write("test.extra", fmt.Sprintf("exec 8>>%q\nflock -n 8 || { echo in use; exit 1; }\nsleep 0.4\n", port))
+	s.git("add", "-A")
+	s.git("commit", "-qm", "tests that need a port")
+	var recs []*attempt.Record
+	for n := 1; n <= 5; n++ {
+		id := fmt.Sprintf("S-%d", n)
+		recs = append(recs, s.queue(id, own(t, id)))
+	}
+	s.work()
+	for _, r := range recs {
+		s.landed(r)
+	}
+	s.delivered()
+}
+
+// A width that is measured merges everything, too.
+func TestCarsMeasured(t *testing.T) {
+	s := newSite(t, measured)
+	a, red := s.queue("S-1", own(t, "S-1")), s.queue("S-2", lie(t, "S-2"))
+	b, c := s.queue("S-3", own(t, "S-3")), s.queue("S-4", own(t, "S-4"))
+	s.work()
+	for _, r := range []*attempt.Record{a, b, c} {
+		s.landed(r)
+	}
+	s.settled(red, outcome.Red, "exit status 1")
+	s.ownOnly(red)
+	s.delivered()
+	s.green("main")
+}

@@ -2,6 +2,7 @@ package lane
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,6 +45,9 @@ func (ev *events) tellVerdict(of tested, v *testrun.Verdict) {
 		e = of.rec.ID.Event(journal.Verdict)
 	}
 	e.Reason = strings.Join(others(of.together, nil), ", ")
+	if len(of.on) > 0 {
+		e.Reason = strings.Join(append(slices.Clone(of.on), of.rec.ID.Label()), ", ")
+	}
 	ms := v.Duration().Milliseconds()
 	e.Key = fmt.Sprintf("verdict.%s.%d", short(v.Tree), v.At.UnixMilli())
 	e.Tree, e.Command, e.Exit, e.Passed, e.Failed, e.DurationMS = v.Tree, v.Command, v.ExitCode,

@@ -25,6 +25,7 @@ import (
 type tested struct {
 	rec      *attempt.Record
 	together []*work
+	on       []string // labels of those ahead of rec, where several are tested side by side
 }
 
 // A bench runs the tests in the queue's worktree and knows their verdicts. Its worktree is ready

@@ -82,8 +82,8 @@ func (p *Project) Budget() Budget {
 	return p.Config.Budget
 }
 
-// MostParallel is the most merges that are tested side by side.
-const MostParallel = 32
+// parallelAuto is the value of test.parallel that has gl measure how many are best.
+const parallelAuto = "auto"
 
 // Test is the configuration of the project's tests.
 type Test struct {
@@ -91,7 +91,7 @@ type Test struct {
 	Limit   time.Duration
 	// waiting slices are tested together if tests usually take longer than this
 	Batch time.Duration
-	// how many merges of the queue are tested side by side
+	// how many merges of the queue are tested side by side; 0 to find the number by measuring
 	Parallel int
 	Pattern  *regexp.Regexp // finds the counts in the output; nil to use the built-in runners
 
@@ -414,9 +414,7 @@ func (c *Config) test(s *section) {
 	s.get("command", func(raw json.RawMessage) error { return testCommand(raw, &t.Command) })
 	s.get("pattern", func(raw json.RawMessage) error { return pattern(raw, &t.Pattern) })
 	s.get("removable", func(raw json.RawMessage) error { return pathPatterns(raw, &t.Removable) })
-	s.get("parallel", func(raw json.RawMessage) error {
-		return whole(raw, MostParallel, &t.Parallel)
-	})
+	s.get("parallel", func(raw json.RawMessage) error { return parallelTests(raw, &t.Parallel) })
 	s.spans(t.spans())
 }
 

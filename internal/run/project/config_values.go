@@ -68,6 +68,20 @@ func whole(raw json.RawMessage, most int, to *int) error {
 	return nil
 }
 
+// parallelTests parses test.parallel: a number, or parallelAuto for 0.
+func parallelTests(raw json.RawMessage, to *int) error {
+	const most = 32
+	var text string
+	if json.Unmarshal(raw, &text) == nil && text == parallelAuto {
+		*to = 0
+		return nil
+	}
+	if whole(raw, most, to) != nil {
+		return fmt.Errorf("must be %s or a whole number from 1 to %d", parallelAuto, most)
+	}
+	return nil
+}
+
 func branch(raw json.RawMessage, to *string) error {
 	var name string
 	if json.Unmarshal(raw, &name) != nil || !isBranch(name) {

@@ -66,8 +66,8 @@ exit $fail
 // Whatever is killed, and when, while slices land whose edits conflict and a person takes some
 // back: each lands once, and once more for each time that it was taken back, every commit of the
 // target is green, and neither an agent's nor the person's work is lost. GREENLIGHT_KILLS and
-// GREENLIGHT_SEED are as for TestNothingIsLost; GREENLIGHT_STORM=30m repeats it for so long. With
-// GREENLIGHT_PERSON=1 the person works with git beside them.
+// GREENLIGHT_SEED are as for TestNothingIsLost; GREENLIGHT_STORM=30m repeats it for so long. In
+// every other round, on average, the queue tests side by side. With GREENLIGHT_PERSON=1 the person works with git beside them.
 func TestLandedOnce(t *testing.T) {
 	length, _ := time.ParseDuration(os.Getenv("GREENLIGHT_STORM"))
 	for end := time.Now().Add(length); ; {
@@ -84,7 +84,9 @@ func landRound(t *testing.T, random *rand.Rand, counts map[string]int, kills int
 	s := newTmuxSite(t, hoarded())
 	s.put("list", "")
 	s.put("test.sh", harvest)
-	s.hoard(farmer, "true", `}, "test": {"command": "sh test.sh"}`)
+	parallel := 1 + random.IntN(2)*3 // the queue tests side by side in every other round
+	s.hoard(farmer, "true", fmt.Sprintf(`}, "test": {"command": "sh test.sh", "parallel": %d}`, parallel))
+	counts[fmt.Sprint("rounds with test.parallel ", parallel)]++
 	person := s.person()
 	var p *gitPerson
 	if beside {
