@@ -1,8 +1,9 @@
 //go:build ignore
 
-// Picture makes docs/board.svg, the moving picture in the README, from a real run: it drains
-// the sample project of gl demo, looks at gl board in a tmux of its own while that happens, and
-// puts the screens after each other.
+// Picture makes docs/board.svg, the moving picture in the README, from a real run: it builds the
+// sample project of gl demo, looks at gl board in a tmux of its own while that happens, and puts the
+// screens after each other. In that run a slice is red at first: the board has it selected, so that
+// the picture shows how its agent mends it and how it is merged.
 //
 //	go run tools/picture.go [-gl bin/gl] [-o docs/board.svg]
 package main
@@ -22,11 +23,15 @@ import (
 )
 
 const (
-	columns, rows = 92, 22
+	columns, rows = 104, 22
 	cellWidth     = 8.5
 	cellHeight    = 18
-	most          = 28  // frames
+	most          = 30  // frames
 	pause         = 0.9 // seconds for a frame
+
+	// red is the slice that goes wrong at first
+	red   = "S-03"
+	agent = "rehearsal:seed=7,step=800ms,jitter=30%,red=" + red + "#1,clash=S-05+S-06"
 )
 
 func main() {
@@ -53,7 +58,7 @@ func record(gl string) []string {
 	check(err)
 	defer os.RemoveAll(dir)
 	shop, socket := filepath.Join(dir, "shop"), filepath.Join(dir, "tmux")
-	demo := exec.Command(gl, "demo", "--dir", shop)
+	demo := exec.Command(gl, "demo", "--dir", shop, "--agent", agent)
 	demo.Env = append(os.Environ(), "HOME="+dir)
 	check(demo.Start())
 	done := make(chan error, 1)
@@ -73,6 +78,18 @@ func record(gl string) []string {
 	}
 	tmux("-f", os.DevNull, "new-session", "-d", "-x", strconv.Itoa(columns), "-y", strconv.Itoa(rows), "-e", "TERM=xterm-256color", gl+" -C "+shop+" board")
 	defer tmux("kill-server")
+	for !strings.Contains(tmux("capture-pane", "-p"), red) {
+		time.Sleep(50 * time.Millisecond)
+	}
+	tmux("send-keys", "/")
+	tmux("send-keys", "-l", red)
+	tmux("send-keys", "Enter")
+	for !strings.Contains(tmux("capture-pane", "-p"), "> "+red) {
+		time.Sleep(50 * time.Millisecond)
+	}
+	tmux("send-keys", "Escape")
+	time.Sleep(200 * time.Millisecond) // or Escape and what follows would be one key
+	tmux("send-keys", "Space")         // its log
 	var frames []string
 	look := func() {
 		text := tmux("capture-pane", "-p", "-e")
@@ -89,12 +106,15 @@ func record(gl string) []string {
 		}
 		look()
 	}
-	for len(frames) > most { // drops every second one, never the last
+	for len(frames) > most { // drops every second one, never the last or one of the red slice
 		var half []string
 		for i, f := range frames {
-			if i%2 == 0 || i == len(frames)-1 {
+			if i%2 == 0 || i == len(frames)-1 || strings.Contains(f, "after red") {
 				half = append(half, f)
 			}
+		}
+		if len(half) == len(frames) {
+			break
 		}
 		frames = half
 	}
@@ -110,7 +130,7 @@ func draw(frames []string) string {
 	var b strings.Builder
 	width, height := columns*cellWidth+24, rows*cellHeight+24
 	whole := pause*float64(len(frames)) + 3
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %g %d" width="%g" height="%d" role="img" aria-label="gl board while a sample project of twelve slices is drained">`, width, height, width, height)
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %g %d" width="%g" height="%d" role="img" aria-label="gl board while twelve slices are built: the tests of one are red, its agent goes on, and it is merged">`, width, height, width, height)
 	fmt.Fprintf(&b, `<style>text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;fill:#e6edf3;white-space:pre}.b{font-weight:bold}.d{fill:#8b949e}.f{visibility:hidden}.f:last-child{visibility:visible}`)
 	for i := range frames {
 		from, to := 100*pause*float64(i)/whole, 100*pause*float64(i+1)/whole
@@ -135,7 +155,10 @@ func draw(frames []string) string {
 
 // A pen is the style of the text that follows: tmux prints only changes, also from one line to
 // the next.
-type pen struct{ fill, class string }
+type pen struct {
+	fill, class string
+	inverted    bool
+}
 
 func (p *pen) drawLine(b *strings.Builder, line string, y int) {
 	x := 0
@@ -162,6 +185,10 @@ func (p *pen) set(code string) {
 		p.class = "b"
 	case code == "2":
 		p.class = "d"
+	case code == "7":
+		p.inverted = true
+	case code == "27":
+		p.inverted = false
 	case code == "22":
 		p.class = ""
 	case code == "39":
@@ -172,9 +199,15 @@ func (p *pen) set(code string) {
 }
 
 func (p *pen) span(b *strings.Builder, text string, x, y int) int {
+	if p.inverted {
+		fmt.Fprintf(b, `<rect x="%.1f" y="%d" width="%.1f" height="%d" fill="#e6edf3"/>`,
+			12+float64(x)*cellWidth, 26+y*cellHeight-14, float64(len([]rune(text)))*cellWidth, cellHeight)
+	}
 	if strings.TrimSpace(text) != "" {
 		fmt.Fprintf(b, `<text x="%.1f" y="%d"`, 12+float64(x)*cellWidth, 26+y*cellHeight)
-		if p.fill != "" {
+		if p.inverted {
+			b.WriteString(` style="fill:#0d1117"`)
+		} else if p.fill != "" {
 			fmt.Fprintf(b, ` style="fill:%s"`, p.fill)
 		}
 		if p.class != "" {
