@@ -178,7 +178,7 @@ func runTask(ctx context.Context, app *cmdutil.App, pr *project.Project, t attem
 		return err
 	}
 	if cfg.Tools.Trees != nil && pr.Stateless() {
-		// it would be the only file of gl's in somebody's repository
+		// the summary would be gl's only file in the repository
 		t.Summary = false
 	}
 	if p.Taken >= j.max {

@@ -41,7 +41,7 @@ func TestRecordCheck(t *testing.T) {
 	for name, spoil := range map[string]func(*Record){
 		"an outcome that is a path":      func(r *Record) { r.Judged.Outcome = "/../../settings" },
 		"an empty outcome of an end":     func(r *Record) { r.Judged.Outcome = "" },
-		"an end that nobody saw":         func(r *Record) { r.Judged.Seen = nil },
+		"an end that wasn't seen":        func(r *Record) { r.Judged.Seen = nil },
 		"a settled one":                  func(r *Record) { r.Life.Phase = plan.Settled },
 		"an unknown phase":               func(r *Record) { r.Life.Phase = "asleep" },
 		"no phase":                       func(r *Record) { r.Life.Phase = "" },

@@ -89,7 +89,7 @@ func TestJudge(t *testing.T) {
 		{"stopped, no step", exited(143), EndStop, claimed, outcome.Interrupted, tracker.Restore, "interrupted", false},
 		{"stopped in a step", exited(143), EndStop, working, outcome.Interrupted, tracker.Release, "in implementing", false},
 		{"stopped before it started", nil, EndStop, claimed, outcome.Interrupted, tracker.Restore, "", false},
-		{"nobody saw the end", nil, "", working, outcome.Crashed, tracker.Release, "vanished", false},
+		{"unseen end", nil, "", working, outcome.Crashed, tracker.Release, "vanished", false},
 		{"silent", &Evidence{Signal: "terminated"}, EndSilence, working, outcome.Hung, tracker.Fail, "why it was ended", false},
 		{"not on PATH", &Evidence{Missing: "claude"}, "", claimed, outcome.Failed, tracker.Fail, "claude is not on PATH", false},
 		{"can't be started", &Evidence{ExitCode: ptr(127), Exec: "exec format error"}, "", claimed, outcome.Failed, tracker.Fail, "exec format", false},
@@ -102,7 +102,7 @@ func TestJudge(t *testing.T) {
 		{"complete and killed", &Evidence{Signal: "killed"}, "", complete, outcome.Done, tracker.Complete, "", false},
 		{"complete and stopped", exited(143), EndStop, complete, outcome.Done, tracker.Complete, "", false},
 		{"complete and silent", &Evidence{Signal: "terminated"}, EndSilence, complete, outcome.Done, tracker.Complete, "", false},
-		{"complete and nobody saw it", nil, "", complete, outcome.Done, tracker.Complete, "", false},
+		{"complete, unseen end", nil, "", complete, outcome.Done, tracker.Complete, "", false},
 		{"completed, in other words", exited(0), "", plan.Item{Status: "Done"}, outcome.Done, tracker.Complete, "", false},
 		{"limit beside the turn limit", exited(1).with(maxTurns).limited(rateLimit), "", working, outcome.Stalled, tracker.Release, "turn limit", true},
 		{"limit with exit 0", exited(0).with(limitHit).limited(rateLimit), "", working, outcome.Held, tracker.Release, "", true},
@@ -121,8 +121,8 @@ func TestJudge(t *testing.T) {
 		{"turn limit, then our TERM", exited(143).with(maxTurns), EndStop, working, outcome.Stalled, tracker.Release, "turn limit", false},
 		{"command missing, and a result", exited(0).with(success), EndCommand, claimed, outcome.Failed, tracker.Fail, "", false},
 		{"result found in the log", (&Evidence{}).with(success), "", working, outcome.Stalled, tracker.Release, "", false},
-		{"stopped, and nobody saw the end", nil, EndStop, working, outcome.Interrupted, tracker.Release, "", false},
-		{"silent, and nobody saw the end", nil, EndSilence, working, outcome.Hung, tracker.Fail, "", false},
+		{"stopped, unseen end", nil, EndStop, working, outcome.Interrupted, tracker.Release, "", false},
+		{"silent, unseen end", nil, EndSilence, working, outcome.Hung, tracker.Fail, "", false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -168,6 +168,12 @@ var life = [...]state{
 		kill: "the settled record says that it is due again: any run launches it",
 	},
 	{
+		name: "advanced", phase: "settled",
+		by:   "scheduler: an item's next step, once it is ready",
+		in:   []string{"run/scheduler/life.go:candidates"},
+		kill: "the item's own file has its step: any run launches the next one",
+	},
+	{
 		name: "held", phase: "settled", by: "scheduler, once the hold ends",
 		in: []string{
 			"run/attempt/hold.go:put", "run/scheduler/wait.go:nextLook",

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"greenlight/internal/core/outcome"
 )
 
 var update = flag.Bool("update", false, "write the table of states into docs/design.md anew")
@@ -124,5 +126,20 @@ func TestDesignShowsLife(t *testing.T) {
 	}
 	if d := diagram(t); d == "" || !strings.Contains(page, d) {
 		t.Errorf("docs/design.md hasn't the diagram of the package comment:\n%s", d)
+	}
+}
+
+// The table has a row for each outcome. Successful work is complete: that is the row "merged".
+func TestLifeHasEveryOutcome(t *testing.T) {
+	var named []string
+	for _, s := range life {
+		if s.phase == "settled" {
+			named = append(named, strings.Split(s.name, ", ")...)
+		}
+	}
+	for _, o := range outcome.All() {
+		if !slices.Contains(named, string(o)) && !o.Traits().Success {
+			t.Errorf("no row is about outcome %s", o)
+		}
 	}
 }
