@@ -1,8 +1,9 @@
 //go:build ignore
 
-// Picture makes docs/board.svg, the moving picture in the README, from a real run: it runs gl demo
-// in a tmux of its own, in which a slice fails its tests and two conflict, and gl board beside it. A
-// frame has what gl demo printed last, and the board below that.
+// Picture makes docs/board.svg, the moving picture in the README, from a real run: it builds the
+// sample project of gl demo, looks at gl board in a tmux of its own while that happens, and puts the
+// screens after each other. In that run a slice is red at first: the board has it selected, so that
+// the picture shows how its agent mends it and how it is merged.
 //
 //	go run tools/picture.go [-gl bin/gl] [-o docs/board.svg]
 package main
@@ -22,14 +23,15 @@ import (
 )
 
 const (
-	columns    = 92
-	printed    = 9  // rows of gl demo
-	board      = 17 // rows of gl board
-	rows       = printed + 1 + board
-	cellWidth  = 8.5
-	cellHeight = 18
-	most       = 28  // frames
-	pause      = 0.9 // seconds for a frame
+	columns, rows = 104, 22
+	cellWidth     = 8.5
+	cellHeight    = 18
+	most          = 30  // frames
+	pause         = 0.9 // seconds for a frame
+
+	// red is the slice that goes wrong at first
+	red   = "S-03"
+	agent = "rehearsal:seed=7,step=800ms,jitter=30%,red=" + red + "#1,clash=S-05+S-06"
 )
 
 func main() {
@@ -50,54 +52,69 @@ func check(err error) {
 	}
 }
 
-// record returns the screens while the sample is built.
+// record returns the screens of the board while the sample drains.
 func record(gl string) []string {
-	dir, err := os.MkdirTemp("", "gl")
+	dir, err := os.MkdirTemp("", "picture")
 	check(err)
 	defer os.RemoveAll(dir)
 	shop, socket := filepath.Join(dir, "shop"), filepath.Join(dir, "tmux")
+	demo := exec.Command(gl, "demo", "--dir", shop, "--agent", agent)
+	demo.Env = append(os.Environ(), "HOME="+dir)
+	check(demo.Start())
+	done := make(chan error, 1)
+	go func() { done <- demo.Wait() }()
+	for {
+		if _, err := os.Stat(filepath.Join(shop, ".greenlight", "runs", "live")); err == nil {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
 	tmux := func(args ...string) string {
-		cmd := exec.Command("tmux", append([]string{"-S", socket, "-f", os.DevNull}, args...)...)
-		cmd.Env = append(os.Environ(), "TMUX=", "LC_ALL=C.UTF-8", "HOME="+dir)
+		cmd := exec.Command("tmux", append([]string{"-S", socket}, args...)...)
+		cmd.Env = append(os.Environ(), "TMUX=", "LC_ALL=C.UTF-8")
 		text, err := cmd.Output()
 		check(err)
 		return string(text)
 	}
-	window := func(name string, rows int, command string) {
-		tmux("new-session", "-d", "-s", name, "-x", strconv.Itoa(columns), "-y", strconv.Itoa(rows),
-			"-e", "TERM=xterm-256color", command)
-		tmux("set-option", "-t", name, "status", "off")
-	}
-	over := filepath.Join(dir, "over")
-	window("demo", printed, "env -u TMUX "+gl+" demo --dir "+shop+"; touch "+over+"; sleep 60")
+	tmux("-f", os.DevNull, "new-session", "-d", "-x", strconv.Itoa(columns), "-y", strconv.Itoa(rows), "-e", "TERM=xterm-256color", gl+" -C "+shop+" board")
 	defer tmux("kill-server")
-	exists := func(path string) bool { _, err := os.Stat(path); return err == nil }
-	for !exists(filepath.Join(shop, ".greenlight", "runs", "live")) {
+	for !strings.Contains(tmux("capture-pane", "-p"), red) {
 		time.Sleep(50 * time.Millisecond)
 	}
-	window("board", board, gl+" -C "+shop+" board")
-	screen := func(name string) string {
-		return strings.TrimRight(tmux("capture-pane", "-p", "-e", "-t", name), "\n")
+	tmux("send-keys", "/")
+	tmux("send-keys", "-l", red)
+	tmux("send-keys", "Enter")
+	for !strings.Contains(tmux("capture-pane", "-p"), "> "+red) {
+		time.Sleep(50 * time.Millisecond)
 	}
+	tmux("send-keys", "Escape")
+	time.Sleep(200 * time.Millisecond) // or Escape and what follows would be one key
+	tmux("send-keys", "Space")         // its log
 	var frames []string
-	for ended := false; !ended; {
-		if ended = exists(over); ended {
-			time.Sleep(4 * time.Second)
-		}
-		time.Sleep(300 * time.Millisecond)
-		above, below := screen("demo"), screen("board")
-		gap := strings.Repeat("\n", max(0, printed-strings.Count(above, "\n")))
-		text := above + gap + "\x1b[0;2m" + strings.Repeat("─", columns) + "\x1b[0m\n" + below
-		if strings.Contains(below, "/12") && (len(frames) == 0 || frames[len(frames)-1] != text) {
+	look := func() {
+		text := tmux("capture-pane", "-p", "-e")
+		if strings.Contains(text, " done |") && (len(frames) == 0 || frames[len(frames)-1] != text) {
 			frames = append(frames, text)
 		}
 	}
-	for len(frames) > most { // drops every second one, never the last
+	for over := false; !over; {
+		select {
+		case <-done:
+			over = true
+			time.Sleep(2 * time.Second)
+		case <-time.After(300 * time.Millisecond):
+		}
+		look()
+	}
+	for len(frames) > most { // drops every second one, never the last or one of the red slice
 		var half []string
 		for i, f := range frames {
-			if i%2 == 0 || i == len(frames)-1 {
+			if i%2 == 0 || i == len(frames)-1 || strings.Contains(f, "after red") {
 				half = append(half, f)
 			}
+		}
+		if len(half) == len(frames) {
+			break
 		}
 		frames = half
 	}
@@ -113,7 +130,7 @@ func draw(frames []string) string {
 	var b strings.Builder
 	width, height := columns*cellWidth+24, rows*cellHeight+24
 	whole := pause*float64(len(frames)) + 3
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %g %d" width="%g" height="%d" role="img" aria-label="gl board while a sample project of twelve slices is built">`, width, height, width, height)
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %g %d" width="%g" height="%d" role="img" aria-label="gl board while twelve slices are built: the tests of one are red, its agent goes on, and it is merged">`, width, height, width, height)
 	fmt.Fprintf(&b, `<style>text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;fill:#e6edf3;white-space:pre}.b{font-weight:bold}.d{fill:#8b949e}.f{visibility:hidden}.f:last-child{visibility:visible}`)
 	for i := range frames {
 		from, to := 100*pause*float64(i)/whole, 100*pause*float64(i+1)/whole
@@ -138,7 +155,10 @@ func draw(frames []string) string {
 
 // A pen is the style of the text that follows: tmux prints only changes, also from one line to
 // the next.
-type pen struct{ fill, class string }
+type pen struct {
+	fill, class string
+	inverted    bool
+}
 
 func (p *pen) drawLine(b *strings.Builder, line string, y int) {
 	x := 0
@@ -165,6 +185,10 @@ func (p *pen) set(code string) {
 		p.class = "b"
 	case code == "2":
 		p.class = "d"
+	case code == "7":
+		p.inverted = true
+	case code == "27":
+		p.inverted = false
 	case code == "22":
 		p.class = ""
 	case code == "39":
@@ -175,9 +199,15 @@ func (p *pen) set(code string) {
 }
 
 func (p *pen) span(b *strings.Builder, text string, x, y int) int {
+	if p.inverted {
+		fmt.Fprintf(b, `<rect x="%.1f" y="%d" width="%.1f" height="%d" fill="#e6edf3"/>`,
+			12+float64(x)*cellWidth, 26+y*cellHeight-14, float64(len([]rune(text)))*cellWidth, cellHeight)
+	}
 	if strings.TrimSpace(text) != "" {
 		fmt.Fprintf(b, `<text x="%.1f" y="%d"`, 12+float64(x)*cellWidth, 26+y*cellHeight)
-		if p.fill != "" {
+		if p.inverted {
+			b.WriteString(` style="fill:#0d1117"`)
+		} else if p.fill != "" {
 			fmt.Fprintf(b, ` style="fill:%s"`, p.fill)
 		}
 		if p.class != "" {

@@ -18,7 +18,9 @@ func newBoard(app *cmdutil.App) *cobra.Command {
 		Use:   "board",
 		Short: "Show a live board of the slices",
 		Long: `Show the slices by where they stand, while that changes: the board, the graph, the timeline, the merge queue and the costs (Tab). On the
-selected slice a key runs the gl command for it; ? lists the keys. The board is only a view: closing it stops nothing.
+selected slice a key runs the gl command for it; ? lists the keys. Its diff, log, tests and reasons open in a panel that q closes; n starts what
+is ready, once it has said with which agent; : takes any gl command, which Tab completes. From 160 columns on, the selected slice's log is beside
+the list. The board is only a view: closing it stops nothing.
 
 Exit codes: 0 closed; 1 there is no project, or no terminal; 2 wrong usage.`,
 		Example: `  gl board`,
@@ -41,7 +43,6 @@ Exit codes: 0 closed; 1 there is no project, or no terminal; 2 wrong usage.`,
 			if app.SystemFlag != "" {
 				flags = append(flags, "--system", app.SystemFlag)
 			}
-			runsLong()
 			paint := func(_ term.Color, text string) string { return text }
 			if app.IO.Colors() { // asked once: a frame has a thousand painted words
 				paint = term.Color.Paint

@@ -19,8 +19,6 @@ import (
 	"greenlight/internal/cli/ops"
 	"greenlight/internal/run/project"
 	"greenlight/internal/run/testrun"
-	"greenlight/internal/state/gsd"
-	"greenlight/internal/state/specwright"
 	"greenlight/internal/workspace/git"
 	"greenlight/internal/workspace/worktree"
 )
@@ -119,15 +117,13 @@ func initSystem(ctx context.Context, app *cmdutil.App, system string) error {
 		return err
 	}
 	app.IO.Detail("make a project of %s in %s", system, root)
-	file, next := specwright.StateFile, "/sw-init"
-	if system == "specwright" {
-		err = specwright.Open(root).Init(ctx)
-	} else {
-		file, next = ".planning/STATE.md", "/gsd-new-project"
-		err = initGSD(ctx, root)
-	}
+	file, err := project.Begin(ctx, system, root)
 	if err != nil {
 		return err
+	}
+	next := "/sw-init"
+	if system == "gsd" {
+		next = "/gsd-new-project"
 	}
 	app.IO.Printf("Made %s in %s\n", file, sanitize.Text(root))
 	answer, err := install.Answers(system, root, app.Getenv)
@@ -140,18 +136,6 @@ func initSystem(ctx context.Context, app *cmdutil.App, system string) error {
 	}
 	app.IO.Printf("Next: %s in Claude Code\n", next)
 	return nil
-}
-
-func initGSD(ctx context.Context, root string) error {
-	s, err := gsd.OpenStore(root, func(string) string { return "" })
-	if err != nil {
-		return err
-	}
-	r, err := s.Init(ctx)
-	if err == nil && r.Failed {
-		err = errors.New(".planning/STATE.md is there already: run gl gsd line")
-	}
-	return err
 }
 
 // proposeCommit prints what has to be committed before agents can begin in worktrees, or see it

@@ -143,7 +143,7 @@ func explainSetting(app *cmdutil.App, key string, asJSON bool) error {
 	out.Printf("\n")
 	fact := func(name, text string) {
 		head := "  " + term.Pad(name, len("default")) + "  "
-		out.Printf("%s\n", term.Wrap(head+text, out.Width(), len(head)))
+		out.Printf("%s\n", term.WrapColumn(head, text, out.Width()))
 	}
 	fact("value", strings.TrimSpace(valueText(set.Value)+" ("+sourceText(set)+")"))
 	fact("default", cmp.Or(valueText(usual), "none"))

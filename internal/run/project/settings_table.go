@@ -145,11 +145,12 @@ func testSettings(c Config) []knownSetting {
 		{removableKey, nil, parsedSetting, About{
 			Line: "paths where tests may be removed or skipped without asking you",
 			More: "Patterns with spaces between them.", Example: "tests/old/*.py", Guarded: true}},
+		{"test.parallel", rawJSON(c.Test.Parallel), parsedSetting, About{
+			Line: "how many merges are tested side by side", Example: "4",
+			More: "Each in a worktree of its own, on top of those ahead of it in the merge queue, so your test " +
+				"command must be able to run several times at once. 1 tests one after the other, or several " +
+				"in one batch."}},
 	}
-	list = append(list, knownSetting{"test.parallel", rawJSON(c.Test.Parallel), parsedSetting, About{
-		Line: "how many merges are tested side by side",
-		More: "Each in a worktree of its own, on top of those ahead of it in the merge queue. 1 tests one after " +
-			"the other, or several in one batch.", Example: "4"}})
 	list = append(list, durations("test.", c.Test.spans(), map[string]About{
 		"timeout_minutes": {Line: "how long the tests may take", Example: "10"},
 		"batch_minutes": {Line: "test waiting slices together if tests usually take longer than this",

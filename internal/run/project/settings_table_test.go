@@ -15,7 +15,12 @@ import (
 func TestSettingsAreExplained(t *testing.T) {
 	const columns = 74 // behind the indent
 	guarded := map[string]bool{}
+	seen := map[string]bool{}
 	for _, k := range knownSettings() {
+		if seen[k.key] {
+			t.Errorf("%s is in the table twice", k.key)
+		}
+		seen[k.key] = true
 		line := k.about.Line
 		first, _ := utf8.DecodeRuneInString(line)
 		if line == "" || len(line) > columns || strings.HasSuffix(line, ".") || unicode.IsUpper(first) {

@@ -107,6 +107,9 @@ func (a *aside) facts(r *view.Row, room int) {
 	if r.Attempts > 0 {
 		a.fact("attempts", fmt.Sprint(r.Attempts))
 	}
+	if r.Group != view.Running { // its text has it
+		a.fact("sent back", view.SentBack(a.list.facts.Records[r.ID]))
+	}
 	a.fact("cost", r.Cost.String())
 	if r.Tests != "" {
 		a.add("", r.Tests)

@@ -172,6 +172,9 @@ func TestAsking(t *testing.T) {
 	if press(b, "esc"); len(b.list.rows()) != 8 {
 		t.Error("esc keeps the filter")
 	}
+	if press(b, "/", "s", "-", "5", "enter", "esc"); b.list.selected != "S-5" { // S-6 needs S-5
+		t.Errorf("the filter selects %s", b.list.selected)
+	}
 	if cmd := press(b, "q"); cmd == nil {
 		t.Error("q does nothing")
 	} else if _, quit := cmd().(tea.QuitMsg); !quit {

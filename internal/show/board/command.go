@@ -21,6 +21,7 @@ import (
 	"greenlight/internal/base/words"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/project"
+	"greenlight/internal/show/rowlayout"
 )
 
 const (
@@ -211,7 +212,7 @@ func builders(p *plan.Plan, pr *project.Project) string {
 		if name == "" && pr != nil && len(pr.Config.Agent) > 0 {
 			name = pr.Config.Agent[0]
 		}
-		if name = sanitize.Line(name); name != "" && !slices.Contains(names, name) {
+		if name = rowlayout.AgentName(name); name != "" && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}

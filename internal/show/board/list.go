@@ -9,6 +9,7 @@ import (
 	"greenlight/internal/base/words"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/show/report"
+	"greenlight/internal/show/rowlayout"
 	"greenlight/internal/show/view"
 )
 
@@ -42,7 +43,8 @@ func (l *list) in(g view.Group) []view.Row {
 	var list []view.Row
 	wanted := strings.ToLower(l.filter)
 	for _, r := range rows {
-		text := strings.Join([]string{r.ID, r.Name, r.Agent, r.Step, r.Text, g.String()}, "\x00")
+		text := strings.Join([]string{r.ID, r.Name, rowlayout.AgentName(r.Agent), r.Step, r.Text,
+			g.String()}, "\x00")
 		if strings.Contains(strings.ToLower(text), wanted) {
 			list = append(list, r)
 		}
@@ -95,6 +97,17 @@ func (l *list) settle() {
 	if rows := l.rows(); l.index(rows) < 0 && len(rows) > 0 {
 		l.selected = rows[0].ID
 	}
+}
+
+// narrow shows the rows that have a text. A whole id selects its slice.
+func (l *list) narrow(text string) {
+	l.filter = text
+	for _, r := range l.rows() {
+		if strings.EqualFold(r.ID, text) {
+			l.selected = r.ID
+		}
+	}
+	l.settle()
 }
 
 // move selects a row that many rows further.

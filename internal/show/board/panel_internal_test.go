@@ -11,10 +11,12 @@ import (
 	"pgregory.net/rapid"
 
 	"greenlight/internal/base/term"
+	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/project"
 	"greenlight/internal/run/project/projecttest"
+	"greenlight/internal/show/view"
 )
 
 // numbered returns that many lines.
@@ -251,4 +253,18 @@ func TestWholeQuestion(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A slice that goes on after red tests says so, on its row and beside it: what was put right isn't
+// hidden.
+func TestSentBack(t *testing.T) {
+	b := fixture(0)
+	red, again := &attempt.Record{}, &attempt.Record{}
+	red.Judged.Outcome, red.Judged.Detail = outcome.Red, "exit 1: 2 failed"
+	f := view.Facts{Records: map[string][]*attempt.Record{"S-3": {red, again}, "S-1": {red, again}}}
+	b.Update(snapshot{model: view.New(b.list.model.Plan, f, now), facts: f})
+	b.Update(tea.WindowSizeMsg{Width: 100, Height: 40})
+	b.showing(t, "tests, after red: exit 1: 2 failed")
+	b.list.selected = "S-1"
+	b.showing(t, " sent back: red: exit 1: 2 failed")
 }

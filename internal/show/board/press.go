@@ -90,8 +90,7 @@ func (b *board) navigate(name string) bool {
 	case "/":
 		b.prompt.input = &input{prompt: "filter", line: newLine(b.list.filter),
 			live: func(text string) {
-				b.list.filter = text
-				b.list.settle()
+				b.list.narrow(text)
 				b.readLogs()
 			}}
 	default:

@@ -137,6 +137,34 @@ func TestInTerminal(t *testing.T) {
 	}
 }
 
+// n starts a run that goes on when the board is closed, and : completes as a shell does.
+func TestStartFromBoard(t *testing.T) {
+	s := open(t, map[string]string{
+		"config.json":   `{"git": {"isolation": "shared"}, "parallel": {"agent": "rehearsal:here,step=600s"}}`,
+		"slices/S-1.md": slice("S-1", "pending", ""),
+	}, "TMUX_TMPDIR="+t.TempDir())
+	t.Cleanup(func() { s.run("stop", "--all") })
+	s.shows(`> S-1 `)
+	s.press(":")
+	s.press("-l", "wh")
+	s.shows(`(?s)why +Explain.*gl> wh█`)
+	s.press("Tab")
+	s.shows(`(?s)S-1 +Name of S-1\s.*gl> why █`)
+	s.press("Tab", "Enter")
+	s.shows(`(?s)─ S-1 Name of S-1: why|S-1 is ready`)
+	s.press("Escape")
+	s.shows(`(?m)^Ready \(1\)`)
+	s.press("n")
+	s.shows(`start 1 ready slice with rehearsal, .*\[y/n\]`)
+	s.press("y")
+	s.shows(`(?m)^Running \(1\)`)
+	s.press("q")
+	s.shows(`closed with 0`)
+	if text := s.run("status"); !strings.Contains(text, "Running:") {
+		t.Errorf("closing the board ended the run:\n%s", text)
+	}
+}
+
 // Without colors and on the smallest terminal the board shows the same facts.
 func TestSmallAndPlain(t *testing.T) {
 	s := open(t, map[string]string{"slices/S-1.md": slice("S-1", "failed", "")}, "NO_COLOR=1")

@@ -268,6 +268,17 @@ func newRow(p *plan.Plan, st *plan.State, g Group, f Facts, now time.Time) Row {
 	return r
 }
 
+// SentBack returns why an item's work was last sent back to its agent: "red: exit 1: 2 failed"; ""
+// if it never was.
+func SentBack(recs []*attempt.Record) string {
+	for _, rec := range slices.Backward(recs) {
+		if o := rec.Judged.Outcome; o.Traits().Continue {
+			return o.Text(rec.Judged.Detail)
+		}
+	}
+	return ""
+}
+
 // detail adds what only items of the row's group have.
 func (r *Row) detail(st *plan.State, why plan.Reason, f Facts, now time.Time) {
 	switch r.Group {
@@ -275,6 +286,8 @@ func (r *Row) detail(st *plan.State, why plan.Reason, f Facts, now time.Time) {
 		r.Text, r.Step = st.Doing(now), st.Progress()
 		if !st.Attempt.Open() {
 			r.Text = why.State + ": " + why.Cause
+		} else if why := SentBack(f.Records[st.ID]); why != "" {
+			r.Text += ", after " + why
 		}
 		quiet := st.Attempt.Quiet(now) > 0 && st.Attempt.Tool == ""
 		if left, ok := f.Pace.Left(st, now); ok && !quiet {
