@@ -147,21 +147,22 @@ func (x *exam) leftWorktrees(left []worktree.Leftover) []Finding {
 		}
 	}
 	for _, c := range []struct {
-		list []string
-		what string
-	}{{branches, "branch"}, {wips, "set"}} {
+		list      []string
+		one, many string
+	}{
+		{branches, "a branch whose slice has", "%d branches whose slices have"},
+		{wips, "the snapshots of a worktree whose slice has", "the snapshots of %d worktrees whose slices have"},
+	} {
 		n := len(c.list)
 		if n == 0 {
 			continue
 		}
-		what := words.Count(n, c.what)
-		switch {
-		case c.what == "set":
-			what += " of snapshots"
-		case n > 1:
-			what = fmt.Sprintf("%d branches", n)
+		what := c.one
+		if n > 1 {
+			what = fmt.Sprintf(c.many, n)
 		}
-		all = append(all, found(Note, "", fmt.Sprintf("%s of slices that .greenlight/runs doesn't know: %s%s", what, sanitize.Line(c.list[0]), words.More(n-1)), "gl salvage"))
+		all = append(all, found(Note, "", what+" no record in .greenlight/runs: "+
+			sanitize.Line(c.list[0])+words.More(n-1), "gl salvage"))
 	}
 	return all
 }
