@@ -34,7 +34,7 @@ golangci-lint:
 	$(GO) run $(GOLANGCI_LINT) run ./...
 
 # All that is too heavy for CI; about an hour. .ci/run does a few seconds of each.
-check-heavy: race torture chaos two-binaries pages fuzz package bench bench-packages test-claude
+check-heavy: race torture chaos two-binaries pages fuzz package bench bench-packages test-claude test-gsd
 
 # The long forms of the tests that hammer the state with many processes, kills and editors, and of the one that follows every
 # advice; some minutes.
@@ -98,6 +98,20 @@ test-claude:
 	test "$$have" = $(CLAUDE_PINNED) || echo "warning: the client is $$have, and gl is tested with $(CLAUDE_PINNED): only what it does can fail" >&2; \
 	GREENLIGHT_CLAUDE_DIR="$$dir" $(GO) test -count=1 -timeout 60m ./cmd/gl/claudetest $(ARGS)
 
+# gl gsd's verbs beside those of GSD's own state tool, in two of its versions: each reads what the other has written. They are
+# installed for the run, unless GREENLIGHT_GSD_DIR names directories, separated by colons, in which npm has put them.
+GSD_VERSIONS = 1.14.0 1.11.0
+test-gsd:
+	@set -e; dirs="$$GREENLIGHT_GSD_DIR"; \
+	if [ -z "$$dirs" ]; then \
+		dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
+		for v in $(GSD_VERSIONS); do \
+			HOME="$$dir" npm install --silent --ignore-scripts --no-audit --no-fund --prefix "$$dir/$$v" @opengsd/gsd-core@$$v; \
+			dirs="$$dirs$${dirs:+:}$$dir/$$v"; \
+		done; \
+	fi; \
+	GREENLIGHT_GSD_DIR="$$dirs" $(GO) test -count=1 -timeout 30m -run TestAgreesWithGSD ./internal/state/gsd
+
 # Whole processes against their limits, as a table or as JSON; some minutes, on a quiet machine.
 bench:
 	@.ci/bench
@@ -121,4 +135,4 @@ docs:
 picture: build
 	$(GO) run tools/picture.go
 
-.PHONY: build demo test race lint golangci-lint check-heavy torture chaos two-binaries pages eta fuzz package test-claude bench bench-json bench-packages sizes docs picture
+.PHONY: build demo test race lint golangci-lint check-heavy torture chaos two-binaries pages eta fuzz package test-claude test-gsd bench bench-json bench-packages sizes docs picture

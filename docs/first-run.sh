@@ -1,4 +1,4 @@
-# From an empty directory to a drained graph, as a new user types it. Run it with `sh docs/first-run.sh`, with gl on PATH.
+# From an empty directory to a finished graph, as a new user types it. Run it with `sh docs/first-run.sh`, with gl on PATH.
 # docs/first-run.md is its output. A test compares them; go test ./cmd/gl -run TestFirstRun -update-docs rewrites the page.
 
 # Make a repository, and start a Greenlight project in it.
@@ -10,7 +10,7 @@ gl add-slice "Customers can sign up"
 gl add-slice "Customers can log in" --deps S-1
 gl add-slice "Search the catalog" --deps S-1
 gl graph
-# Say how it is tested, and commit. Each slice is built in a worktree of its own, which begins at a commit, and lands once gl has seen the tests pass on the merge.
+# Say how it is tested, and commit. Each slice is built in a worktree of its own, which begins at a commit, and merged once gl has seen the tests pass on the merge.
 echo '! grep -rn Broken rehearsal' >test.sh
 gl settings set test.command "sh test.sh"
 git add .
@@ -20,7 +20,7 @@ gl slice --dry-run --agent rehearsal
 # Rehearse it. The built-in agent costs nothing and invents its results, so gl has it work in a copy.
 gl rehearse --spec step=150ms
 gl status
-# Drain the graph. On this page the built-in agent does it, in place of a real one; here has it work in the project itself. Each agent gets a pane in tmux, and a slice starts as soon as everything it depends on is complete.
+# Build the graph. On this page the built-in agent does it, in place of a real one; here has it work in the project itself. Each agent gets a pane in tmux, and a slice starts as soon as everything it depends on is complete.
 gl slice --watch --agent rehearsal:here,step=150ms
 gl status
 git log --first-parent --reverse --format=%s

@@ -43,7 +43,6 @@ Exit codes: 0 closed; 1 there is no project, or no terminal; 2 wrong usage.`,
 			if app.SystemFlag != "" {
 				flags = append(flags, "--system", app.SystemFlag)
 			}
-			runsLong()
 			paint := func(_ term.Color, text string) string { return text }
 			if app.IO.Colors() { // asked once: a frame has a thousand painted words
 				paint = term.Color.Paint

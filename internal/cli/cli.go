@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,7 +50,6 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 			}
 		}
 	}
-	collectLate()
 	if compact, ok := statuslineArgs(args); ok {
 		printStatusline(app, compact)
 		return cmdutil.ExitOK
@@ -135,7 +132,8 @@ func newRoot(app *cmdutil.App, only string) *cobra.Command {
 const noCommand = "-"
 
 // soleCommand returns the command that the arguments certainly name, "" if only the whole tree can
-// tell: for typing errors, leading flags, help and completions.
+// tell: for typing errors, leading flags, help and completions. Without it, every start makes all
+// commands: 0.6 ms of CPU, of the 3 over a hello world that gl version may take.
 func soleCommand(args []string) string {
 	if len(args) == 0 {
 		return noCommand
@@ -231,19 +229,3 @@ func commandGroups() []commandGroup {
 			{"version", newVersion}}},
 	}
 }
-
-// heapBefore sets how large the heap may grow before the first collection: most commands end before
-// that, even in a large project. After it, Go collects as usual.
-const heapBefore = 64 << 20
-
-const usualGC = 100
-
-func collectLate() {
-	const first = 4 << 20 // the heap size at which Go would collect for the first time
-	debug.SetGCPercent(usualGC * heapBefore / first)
-	runtime.AddCleanup(new([16]*byte), func(percent int) { debug.SetGCPercent(percent) }, usualGC)
-}
-
-// runsLong is for commands that may run all night: it reduces their memory. The first collection
-// comes early, because the heap is largest while a large project is read.
-func runsLong() { debug.SetGCPercent(usualGC * 3 / 4) }

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,14 +25,14 @@ func newDoctor(app *cmdutil.App) *cobra.Command {
 		Short: "Check everything, and say what to do",
 		Long: `Check the project: slice files, graph, claims, attempts, leftovers of dead processes, worktrees, STATE.md, project-state.json,
 config.json, the tools and their versions, and what git should ignore. Each finding says where it is, what is wrong, and
-what helps. An error keeps slices from being built, a warning is wrong but blocks nothing, a note is worth knowing.
-Nothing is written.
+what helps. They are in three groups: what you must see to, because it keeps slices from being built (an error in --json); what
+you should, because it is wrong (a warning); and what is good to know (a note). Nothing is written.
 
 --fix fixes what is safe to fix, and lists what it did: it removes temporary files of dead processes and environments of
 attempts that have ended, settles attempts whose gl process is gone, and writes STATE.md and .greenlight/.gitignore.
 
 Exit codes: 0 no errors found; 1 errors found, or no project; 2 wrong usage.`,
-		Example: "  gl doctor\n  gl doctor --fix\n  gl doctor --json | jq '.findings[] | select(.severity == \"error\")'",
+		Example: "  gl doctor\n  gl doctor --fix\n  gl doctor --json | jq '.findings[] | select(.group == \"must\")'",
 		Args:    cmdutil.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return runDoctor(c.Context(), app, fix, asJSON)
@@ -86,51 +88,66 @@ func fixProject(ctx context.Context, io *iostreams.Streams, pr *project.Project)
 	return did
 }
 
-// printReport prints the findings, worst first.
+// doctorGroups has the headings of the groups and what belongs there.
+var doctorGroups = map[doctor.Group]struct {
+	title, about string
+	color        term.Color
+}{
+	doctor.Must:       {"Must", "slices aren't built, or gl doesn't do what is set, until then", term.Red},
+	doctor.Should:     {"Should", "wrong, but it keeps nothing from going on", term.Yellow},
+	doctor.GoodToKnow: {"Good to know", "nothing is wrong", ""},
+}
+
+// printReport prints the findings by group, the most urgent first.
 func printReport(io *iostreams.Streams, r *doctor.Report) {
 	for _, did := range r.Fixed {
 		io.Printf("fixed: %s\n", sanitize.Text(did))
 	}
-	fixable := 0
-	for _, severity := range []doctor.Severity{doctor.Error, doctor.Warning, doctor.Note} {
-		for _, f := range r.Findings {
-			if f.Severity != severity {
-				continue
-			}
-			if f.Fixable {
-				fixable++
-			}
+	if len(r.Findings) == 0 {
+		io.Printf("No problems found in %s\n", words.Count(r.Slices, "slice"))
+		return
+	}
+	first := len(r.Fixed) == 0
+	for _, group := range doctor.Groups() {
+		list := slices.DeleteFunc(slices.Clone(r.Findings), func(f doctor.Finding) bool {
+			return f.Group != group
+		})
+		if len(list) == 0 {
+			continue
+		}
+		if !first {
+			io.Printf("\n")
+		}
+		first = false
+		g := doctorGroups[group]
+		head := fmt.Sprintf("%s (%d)", g.title, len(list))
+		text := term.Wrap(head+": "+g.about, io.Width(), 2)
+		io.Printf("%s%s\n", io.Paint(g.color, io.Paint(term.Bold, head)), text[len(head):])
+		for _, f := range list {
 			printFinding(io, f)
 		}
 	}
-	sum := words.Count(r.Errors, "error") + ", " + words.Count(r.Warnings, "warning") + ", " +
-		words.Count(r.Notes, "note")
-	switch {
-	case len(r.Findings) == 0:
-		io.Printf("No problems found in %s\n", words.Count(r.Slices, "slice"))
-	case fixable > 0:
-		io.Printf("%s; %s fixes %d\n", sum, doctor.FixCommand, fixable)
-	default:
-		io.Printf("%s\n", sum)
+	fixable := 0
+	for _, f := range r.Findings {
+		if f.Fixable {
+			fixable++
+		}
+	}
+	if fixable > 0 {
+		io.Printf("\n%s fixes %d\n", doctor.FixCommand, fixable)
 	}
 }
-
-// severityColors has the colors of the word that a finding begins with.
-var severityColors = map[doctor.Severity]term.Color{doctor.Error: term.Red,
-	doctor.Warning: term.Yellow, doctor.Note: term.Dim}
 
 // printFinding prints a finding, with the help on separate, unwrapped lines, so that commands can
 // be copied.
 func printFinding(io *iostreams.Streams, f doctor.Finding) {
-	head := string(f.Severity) + ":"
 	text := ""
 	if f.Path != nil && !strings.Contains(f.Message, *f.Path) {
 		text = *f.Path + ": "
 	}
 	text += strings.ReplaceAll(f.Message, "\n", "; ")
-	text = term.Wrap(head+" "+sanitize.Text(text), io.Width(), 2)
-	io.Printf("%s%s\n", io.Paint(severityColors[f.Severity], head), strings.TrimPrefix(text, head))
+	io.Printf("%s\n", term.Wrap("  "+sanitize.Text(text), io.Width(), 2))
 	if f.Help != nil {
-		io.Printf("    %s\n", sanitize.Text(*f.Help))
+		io.Printf("    %s\n", io.Paint(term.Green, sanitize.Text(*f.Help)))
 	}
 }

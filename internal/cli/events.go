@@ -295,9 +295,9 @@ func laneText(e journal.Event) string {
 	target := orUnknown(e.Target)
 	switch {
 	case e.Kind == journal.Merge && e.Outcome == journal.Conflicts:
-		return "conflicts with merged work: " + e.Detail
+		return "conflicts with what was merged: " + e.Detail
 	case e.Kind == journal.Merge:
-		return "merges cleanly"
+		return "merges with what was merged before"
 	case e.Kind == journal.Landed:
 		return withDetail("tested", e.Detail)
 	case e.Kind == journal.Delivered && e.Outcome == "undone":

@@ -222,7 +222,7 @@ func printFront(out *iostreams.Streams, d *frontDoc) {
 	}
 	for _, n := range d.Next {
 		head := "  " + term.Pad(n.Command, width) + "  "
-		text := term.Wrap(head+n.Why, out.Width(), len(head))
+		text := term.WrapColumn(head, n.Why, out.Width())
 		out.Printf("  %s%s\n", out.Paint(term.Green, n.Command), text[2+len(n.Command):])
 	}
 	out.Printf("\n%s\n", out.Paint(term.Dim, "gl help lists the commands."))

@@ -11,7 +11,7 @@ import (
 
 // begin returns the commands to begin with where no project is.
 func begin(place string, inside bool) []nextCommand {
-	demo := nextCommand{"gl demo", "watch it build a sample project: fifteen seconds, no cost"}
+	demo := nextCommand{"gl demo", "watch it build a sample: fifteen seconds, no cost"}
 	switch {
 	case place != inRepository:
 		return []nextCommand{demo}

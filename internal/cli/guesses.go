@@ -176,11 +176,11 @@ func notACommand(word string, rest []string, offers []offer) error {
 	for i, a := range rest {
 		quoted[i] = shellwords.Line(a)
 	}
-	var parts []string
+	var lines strings.Builder
 	for _, o := range offers {
-		parts = append(parts, "gl "+o.line(strings.Join(quoted, " "))+" "+o.why)
+		lines.WriteString("\n  gl " + o.line(strings.Join(quoted, " ")) + "  " + o.why)
 	}
-	return cmdutil.Usage("unknown command %q: %s", sanitize.Text(word), strings.Join(parts, ", "))
+	return cmdutil.Usage("unknown command %q, did you mean%s", sanitize.Text(word), lines.String())
 }
 
 // line returns the command with the person's arguments.

@@ -65,6 +65,10 @@ Exit codes: 0 shown; 2 no such command.`,
 		RunE: func(_ *cobra.Command, a []string) error {
 			c, rest, err := root.Find(helpFor(a))
 			if err != nil || len(rest) > 0 {
+				if g, ok := findWord(strings.Join(a, " ")); ok {
+					printWord(app.IO, g)
+					return nil
+				}
 				return noSuchCommand(root, a)
 			}
 			c.InitDefaultHelpFlag()
@@ -81,8 +85,9 @@ func helpFor(a []string) []string {
 		return a
 	}
 	g, ok := guessOf(a[0])
+	_, isWord := findWord(a[0])
 	switch {
-	case !ok || soleCommand(a) != "":
+	case !ok || isWord || soleCommand(a) != "":
 		return a
 	case g.runs != "":
 		return strings.Fields(strings.TrimSuffix(g.runs, " --all"))

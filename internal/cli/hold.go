@@ -24,7 +24,7 @@ func newHold(app *cmdutil.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "hold [T]",
 		Short: "Pause launching agents, or lift a hold",
-		Long: `Show whether launching is paused, pause it until T (for 2h, until 18:30), or lift the holds. While the project is held, nothing is launched;
+		Long: `Show whether launching is paused, pause it until T (for 2h, until 18:30), or lift the holds (--lift, or gl hold off). While the project is held, nothing is launched;
 agents that run go on. With --agent that is about one agent.
 
 gl itself holds an agent when it meets a rate limit, an empty account, a failed login or a service that doesn't answer, and when
@@ -41,6 +41,8 @@ Exit codes: 0 done; 1 it failed; 2 wrong usage.`,
 			switch {
 			case len(a) > 0 && put:
 				return cmdutil.Usage("give %q or --until, not both", a[0])
+			case len(a) > 0 && slices.Contains(liftWords(), a[0]):
+				o.lift = true
 			case len(a) > 0:
 				o.until, put = a[0], true
 			}
@@ -58,6 +60,9 @@ Exit codes: 0 done; 1 it failed; 2 wrong usage.`,
 	cmdutil.CompleteFlag(c, "agent", app.Agents)
 	return c
 }
+
+// liftWords are what a person may type instead of a time to end a hold.
+func liftWords() []string { return []string{"lift", "off", "end", "none"} }
 
 type holdOptions struct {
 	until      string
@@ -124,6 +129,9 @@ func runHold(ctx context.Context, app *cmdutil.App, o holdOptions, put bool) err
 	}
 	for _, h := range list {
 		app.IO.Printf("%s\n", sanitize.Line(h.Sentence(now)))
+	}
+	if put {
+		app.IO.Printf("agents that run go on; gl hold --lift ends the hold\n")
 	}
 	if len(lifted)+len(list) == 0 {
 		app.IO.Printf("nothing is held\n")

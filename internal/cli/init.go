@@ -19,8 +19,6 @@ import (
 	"greenlight/internal/cli/ops"
 	"greenlight/internal/run/project"
 	"greenlight/internal/run/testrun"
-	"greenlight/internal/state/gsd"
-	"greenlight/internal/state/specwright"
 	"greenlight/internal/workspace/git"
 	"greenlight/internal/workspace/worktree"
 )
@@ -105,7 +103,7 @@ func runInit(ctx context.Context, app *cmdutil.App, o initOptions) error {
 	if err := proposeCommit(ctx, app, root); err != nil {
 		return err
 	}
-	app.IO.Printf("Next: %s\n", next)
+	app.IO.Printf("\nNext: %s\n", next)
 	return nil
 }
 
@@ -119,15 +117,13 @@ func initSystem(ctx context.Context, app *cmdutil.App, system string) error {
 		return err
 	}
 	app.IO.Detail("make a project of %s in %s", system, root)
-	file, next := specwright.StateFile, "/sw-init"
-	if system == "specwright" {
-		err = specwright.Open(root).Init(ctx)
-	} else {
-		file, next = ".planning/STATE.md", "/gsd-new-project"
-		err = initGSD(ctx, root)
-	}
+	file, err := project.Begin(ctx, system, root)
 	if err != nil {
 		return err
+	}
+	next := "/sw-init"
+	if system == "gsd" {
+		next = "/gsd-new-project"
 	}
 	app.IO.Printf("Made %s in %s\n", file, sanitize.Text(root))
 	answer, err := install.Answers(system, root, app.Getenv)
@@ -140,18 +136,6 @@ func initSystem(ctx context.Context, app *cmdutil.App, system string) error {
 	}
 	app.IO.Printf("Next: %s in Claude Code\n", next)
 	return nil
-}
-
-func initGSD(ctx context.Context, root string) error {
-	s, err := gsd.OpenStore(root, func(string) string { return "" })
-	if err != nil {
-		return err
-	}
-	r, err := s.Init(ctx)
-	if err == nil && r.Failed {
-		err = errors.New(".planning/STATE.md is there already: run gl gsd line")
-	}
-	return err
 }
 
 // proposeCommit prints what has to be committed before agents can begin in worktrees, or see it
@@ -181,8 +165,7 @@ func proposeCommit(ctx context.Context, app *cmdutil.App, root string) error {
 		slices.ContainsFunc(lines, func(l string) bool {
 			return strings.HasPrefix(l, "??")
 		}) {
-		app.IO.Printf("%s\n", wrapped(app.IO, "", "Commit .greenlight, so that other checkouts have the plan and git its history: git add .greenlight && git commit. "+
-			"gl commits later changes of it by itself (git.commit_state). To keep it on this machine alone, put .greenlight/ into .gitignore", 2))
+		app.IO.Printf("%s\n", wrapped(app.IO, "", "Commit the plan (git add .greenlight && git commit), or keep it on this machine alone (.greenlight/ in .gitignore)", 2))
 	}
 	unseen, err := ops.FindUnseen(ctx, pr)
 	if err != nil || len(unseen.Documents) == 0 {
@@ -207,6 +190,7 @@ func proposeTests(ctx context.Context, app *cmdutil.App, root string) error {
 		app.IO.Printf("No test command yet; %s: %s\n", sanitize.Line(fits.Why), fits.Set())
 		return nil
 	case !app.Confirm(fmt.Sprintf("Let gl test with %q (%s)?", fits.Line, sanitize.Line(fits.Why))):
+		app.IO.Printf("Set it later with: %s\n", fits.Set())
 		return nil
 	}
 	if _, _, err := ops.SetSetting(ctx, pr, trust.Open(app.Getenv), "test.command",

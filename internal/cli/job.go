@@ -344,7 +344,6 @@ func drainSignals(lead bool) (signals chan os.Signal, stop func()) {
 }
 
 func (j *job) drain(ctx context.Context, cfg scheduler.Config) error {
-	runsLong()
 	signals, stop := drainSignals(cfg.Mode.Lead)
 	defer stop()
 	var stdout *os.File

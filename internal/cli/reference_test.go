@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"greenlight/internal/base/term"
+	"greenlight/internal/run/project"
 
 	"github.com/spf13/cobra"
 )
@@ -156,6 +157,9 @@ func markdownPage(c *cobra.Command) string {
 			asMarkdown(sub.Short))
 	}
 	section("Commands", subs)
+	if c.CommandPath() == "gl settings" {
+		section("Settings", markdownSettings())
+	}
 	if c.Runnable() {
 		section("Flags", markdownCode(flagLines(c.LocalFlags(), 0)))
 	}
@@ -168,6 +172,56 @@ func markdownPage(c *cobra.Command) string {
 	}
 	b.WriteString("\nSee also: " + up + "\n")
 	return b.String()
+}
+
+// markdownSettings lists all settings.
+func markdownSettings() string {
+	var b strings.Builder
+	for _, section := range project.SettingSections() {
+		fmt.Fprintf(&b, "### %s\n\n| key | default | what it does |\n|---|---|---|\n", section.Title)
+		for _, key := range section.List() {
+			about, usual, _ := project.AboutSetting(key)
+			text := settingText(about)
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", key, asMarkdown(valueText(usual)), asMarkdown(text))
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// settingText returns all that is known about a setting, for a page.
+func settingText(about project.About) string {
+	text := about.Line + "."
+	if about.More != "" {
+		text += " " + about.More
+	}
+	if len(about.Values) > 0 {
+		text += " Values: " + strings.Join(about.Values, ", ") + "."
+	}
+	if about.Example != "" {
+		text += " Example: " + about.Example
+	}
+	if about.Guarded {
+		text += " It takes effect once you have allowed it."
+	}
+	return text
+}
+
+// manSettings is markdownSettings for a man page.
+func manSettings() string {
+	text := ""
+	for _, section := range project.SettingSections() {
+		text += ".SS " + roff(section.Title) + "\n"
+		for _, key := range section.List() {
+			about, usual, _ := project.AboutSetting(key)
+			value := ""
+			if shown := valueText(usual); shown != "" {
+				value = " (default " + shown + ")"
+			}
+			text += ".TP\n.B " + roff(key) + "\n" + roff(settingText(about)+value) + "\n"
+		}
+	}
+	return text
 }
 
 func markdownBlocks(c *cobra.Command) string {
@@ -230,6 +284,9 @@ func manPage(c *cobra.Command) string {
 		section("COMMANDS FOR MOST DAYS", first)
 	}
 	section("COMMANDS", manList(below(c)))
+	if c.CommandPath() == "gl settings" {
+		section("SETTINGS", manSettings())
+	}
 	if !topic {
 		section("OPTIONS", manFlags(flagTexts(flags)))
 	}

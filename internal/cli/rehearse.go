@@ -22,7 +22,7 @@ func newRehearse(app *cmdutil.App) *cobra.Command {
 	var spec string
 	o := sliceOptions{watch: true, copy: true}
 	c := &cobra.Command{
-		Use:   "rehearse [id...]",
+		Use:   "rehearse [ID...]",
 		Short: "Try a run in a scratch copy, with the built-in agent",
 		Long: `Build a scratch copy of the project with the built-in rehearsal agent: no model, no cost, invented results. The project
 itself isn't changed.

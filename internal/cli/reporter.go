@@ -311,9 +311,7 @@ func (t *reporter) greeting(r scheduler.Report) []string {
 	lines = append(lines, commandIndent+commandText(r.Launched[0].Job.Argv))
 	switch {
 	case t.session != nil:
-		attach := "attach with: " + shellLine(t.session.AttachArgv()) +
-			"  (or: gl attach" + flags + ")"
-		lines = append(lines, commandIndent+attach)
+		lines = append(lines, commandIndent+"attach with: gl attach"+flags)
 	case !t.cfg.Mode.Foreground:
 		lines = append(lines, commandIndent+"watch one with: gl logs -f "+ids[0]+flags)
 	}

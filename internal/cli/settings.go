@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,10 +11,8 @@ import (
 
 	"greenlight/internal/base/sanitize"
 	"greenlight/internal/base/suggest"
-	"greenlight/internal/base/term"
 	"greenlight/internal/base/trust"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/cli/iostreams"
 	"greenlight/internal/cli/ops"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/project"
@@ -28,18 +25,23 @@ Exit codes: 0 done; 1 it failed; 2 wrong usage, or a value that can't be.`
 func newSettings(app *cmdutil.App) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use:   "settings",
+		Use:   "settings [KEY]",
 		Short: "Show and explain the settings, or change one",
-		Long: `Show every setting with its value and source, and the model of each agent; or change one. Settings are stored in
-.greenlight/config.json, where a change keeps every other byte. A command's flag overrides the setting.` + settingsExit,
+		Long: `Show every setting with what it does, its value and where that comes from, and the model of each agent. With a KEY, explain
+one setting; with the beginning of keys, such as parallel or test, show those. Settings are stored in .greenlight/config.json,
+where a change keeps every other byte. A command's flag overrides the setting.` + settingsExit,
 		Example: `  gl settings
+  gl settings parallel.max
+  gl settings test
   gl settings profile budget
   gl settings model security opus
   gl settings mode yolo
   gl settings set parallel.max 6
   gl settings get test.command`,
-		Args: cmdutil.OnlySubcommands,
-		RunE: func(*cobra.Command, []string) error { return runSettings(app, asJSON) },
+		ValidArgsFunction: completeSettings(app, settingKeys),
+		RunE: func(c *cobra.Command, a []string) error {
+			return showOrExplain(app, c, a, asJSON)
+		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
 	c.AddCommand(newSettingsProfile(app), newSettingsModel(app), newSettingsMode(app),
@@ -50,14 +52,17 @@ func newSettings(app *cmdutil.App) *cobra.Command {
 func newSettingsProfile(app *cmdutil.App) *cobra.Command {
 	asJSON := false
 	c := &cobra.Command{
-		Use:   "profile NAME",
+		Use:   "profile [NAME]",
 		Short: "Choose which models the agents get",
-		Long: `Choose the profile, which selects a model for each agent that has none of its own. The profiles are those in
+		Long: `Choose the profile, or explain it. It selects a model for each agent that has none of its own. The profiles are those in
 config.json, or quality, balanced and budget.` + settingsExit,
 		Example:           "  gl settings profile quality",
-		Args:              cmdutil.Args(cobra.ExactArgs(1)),
+		Args:              cmdutil.Args(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: completeSettings(app, (*project.Settings).Profiles),
 		RunE: func(c *cobra.Command, a []string) error {
+			if len(a) == 0 {
+				return explainSetting(app, "model_profile", asJSON)
+			}
 			return changeSetting(c.Context(), app, "model_profile", a[0], asJSON)
 		},
 	}
@@ -74,15 +79,18 @@ func settingJSON(app *cmdutil.App, c *cobra.Command, asJSON *bool) *cobra.Comman
 func newSettingsMode(app *cmdutil.App) *cobra.Command {
 	asJSON := false
 	c := &cobra.Command{
-		Use:     "mode interactive|yolo",
+		Use:     "mode [interactive|yolo]",
 		Short:   "Choose between interactive and yolo mode",
-		Long:    "Choose the mode. In interactive mode gl asks before it takes over a stale claim and in similar cases; in yolo mode it\ndoesn't." + settingsExit,
+		Long:    "Choose the mode, or explain it. In interactive mode gl asks before it takes over a stale claim and in similar cases; in yolo mode it\ndoesn't." + settingsExit,
 		Example: "  gl settings mode yolo",
-		Args:    cmdutil.Args(cobra.ExactArgs(1)),
+		Args:    cmdutil.Args(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: completeSettings(app, func(*project.Settings) []string {
 			return project.Modes()
 		}),
 		RunE: func(c *cobra.Command, a []string) error {
+			if len(a) == 0 {
+				return explainSetting(app, "mode", asJSON)
+			}
 			return changeSetting(c.Context(), app, "mode", a[0], asJSON)
 		},
 	}
@@ -117,14 +125,7 @@ func newSettingsSet(app *cmdutil.App) *cobra.Command {
 which are split as a shell splits them; no shell runs them. test.command alone is run by sh -c if it has operators,
 variables or patterns outside of quotes, such as cd web && npm test. Put gl's own flags before the key.
 
-A run that is under way follows parallel.max, even with --max.
-
-gl counts tests by the summary that their runner prints. For a runner that it doesn't know, test.pattern is a regular
-expression with groups named passed, failed or skipped; what it finds in each line adds up. test.timeout_minutes is how
-long the tests may take.
-
-Tests that a slice removes or skips are shown to you before it is merged. test.removable names the paths where that isn't asked:
-patterns with spaces between them, such as tests/old/*.py.
+gl settings KEY explains a setting, with its values and an example.
 
 A command that you set is allowed by that (gl trust). The agents of gl slice can't change settings: what they wanted is
 kept as a proposal, which gl doctor lists until you set that key.` + settingsExit,
@@ -143,7 +144,15 @@ kept as a proposal, which gl doctor lists until you set that key.` + settingsExi
 	return settingJSON(app, c, &asJSON)
 }
 
-func settingKeys(*project.Settings) []string { return project.SettingKeys() }
+// settingKeys returns the keys for completion, with what they do.
+func settingKeys(*project.Settings) []string {
+	var list []string
+	for _, key := range project.SettingKeys() {
+		about, _, _ := project.AboutSetting(key)
+		list = append(list, cobra.CompletionWithDesc(key, about.Line))
+	}
+	return list
+}
 
 // settingError turns a typing error into a usage error, with what was probably meant.
 func settingError(err error) error {
@@ -262,7 +271,8 @@ type settingModel struct {
 	Source *string `json:"source" jsonschema:"enum=override,enum=profile"`
 }
 
-func runSettings(app *cmdutil.App, asJSON bool) error {
+// runSettings shows all settings, or those of one section.
+func runSettings(app *cmdutil.App, only string, asJSON bool) error {
 	pr, err := app.AnyProject()
 	s, warnings := project.DefaultSettings(), []plan.Warning(nil)
 	switch {
@@ -276,63 +286,12 @@ func runSettings(app *cmdutil.App, asJSON bool) error {
 		app.IO.Message("warning: %s", cmdutil.WarningText(w))
 	}
 	if asJSON {
-		return app.IO.JSON(newSettingsDoc(s, warnings))
+		return app.IO.JSON(newSettingsDoc(s, only, warnings))
 	}
-	list := s.List()
-	rows := make([]settingRow, 0, len(list))
-	for _, set := range list {
-		rows = append(rows, settingRow{set.Key, set.Source(), valueText(set.Value)})
-	}
-	models := make([]settingRow, 0)
-	for _, m := range s.Models() {
-		models = append(models, settingRow{m.Role, modelSource(m),
-			cmp.Or(sanitize.Line(m.Model), "(what its own file names)")})
-	}
-	printSettings(app.IO, rows)
-	app.IO.Printf("\n%s\n",
-		app.IO.Paint(term.Bold, "Models of the agents, profile "+sanitize.Line(s.Profile())+":"))
-	printSettings(app.IO, models)
-	return nil
-}
-
-// A settingRow is a line of gl settings.
-type settingRow struct{ key, source, value string }
-
-// printSettings prints rows in columns; on a narrow screen, without the source. Defaults are dim.
-func printSettings(out *iostreams.Streams, rows []settingRow) {
-	const least = 24 // minimum columns for values
-	key, source := 0, 0
-	for _, r := range rows {
-		key, source = max(key, term.Width(sanitize.Line(r.key))), max(source, len(r.source))
-	}
-	screen, column := out.Width(), key+source+4
-	for _, r := range rows {
-		c := term.Color("")
-		if r.source == "default" || r.source == "profile" {
-			c = term.Dim
-		}
-		switch {
-		case screen == 0:
-			out.Printf("%-*s  %-*s  %s\n", key, sanitize.Line(r.key), source, r.source,
-				out.Paint(c, r.value))
-		case screen < column+least:
-			printSetting(out, c, sanitize.Line(r.key)+"  ", r.value, 4)
-		default:
-			printSetting(out, c, term.Pad(sanitize.Line(r.key), key)+"  "+
-				term.Pad(r.source, source)+"  ", r.value, column)
-		}
-	}
-}
-
-// printSetting prints a value after its head, or below it if there is no room.
-func printSetting(out *iostreams.Streams, c term.Color, head, value string, hang int) {
-	words := strings.Fields(value)
-	if len(words) > 0 && term.Width(head+words[0]) > out.Width() {
-		out.Printf("%s\n", strings.TrimRight(head, " "))
-		head, hang = "    ", 4
-	}
-	text := term.WrapWords(head, words, out.Width(), hang)
-	out.Printf("%s%s\n", head, out.Paint(c, text[len(head):]))
+	return app.Page(func() error {
+		showSettings(app.IO, s, only)
+		return nil
+	})
 }
 
 // settingWarnings returns warnings about invalid values, or only that the file can't be read.
@@ -350,12 +309,14 @@ func settingWarnings(pr *project.Project, s *project.Settings, err error) []plan
 	return list
 }
 
-func newSettingsDoc(s *project.Settings, warnings []plan.Warning) settingsDoc {
+func newSettingsDoc(s *project.Settings, only string, warnings []plan.Warning) settingsDoc {
 	doc := settingsDoc{SchemaVersion: 1, File: project.ConfigFile, Profiles: s.Profiles(),
 		Settings: []project.SettingItem{}, Models: modelItems(s.Models()),
 		Warnings: project.WarningItems(warnings)}
 	for _, set := range s.List() {
-		doc.Settings = append(doc.Settings, set.Item())
+		if strings.HasPrefix(set.Key, only) {
+			doc.Settings = append(doc.Settings, set.Item())
+		}
 	}
 	return doc
 }

@@ -11,11 +11,10 @@ import (
 func completeSettings(app *cmdutil.App,
 	words func(*project.Settings) []string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, have []string, _ string) ([]string, cobra.ShellCompDirective) {
-		pr, err := app.Project()
+		s, err := settings(app)
 		if err != nil || len(have) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		s, _ := pr.Settings() // without a file, the defaults
 		return words(s), cobra.ShellCompDirectiveNoFileComp
 	}
 }
@@ -26,21 +25,18 @@ func completeSetting(app *cmdutil.App, c *cobra.Command, have []string,
 	if len(have) != 1 {
 		return completeSettings(app, settingKeys)(c, have, word)
 	}
+	about, _, _ := project.AboutSetting(have[0])
 	switch key := have[0]; {
-	case key == "mode":
-		return project.Modes(), cobra.ShellCompDirectiveNoFileComp
-	case key == "git.isolation":
-		return project.Isolations(), cobra.ShellCompDirectiveNoFileComp
-	case key == "sandbox":
-		return project.Sandboxes(), cobra.ShellCompDirectiveNoFileComp
 	case key == "git.worktrees":
 		return nil, cobra.ShellCompDirectiveFilterDirs
+	case key == "git.target":
+		return app.CompleteBranches(c, nil, word)
 	case key == "model_profile":
 		return completeSettings(app, (*project.Settings).Profiles)(c, nil, word)
 	case key == "parallel.agent":
 		return app.Agents(), cobra.ShellCompDirectiveNoFileComp
-	case project.IsSwitch(key):
-		return []string{"true", "false"}, cobra.ShellCompDirectiveNoFileComp
+	case len(about.Values) > 0:
+		return about.Values, cobra.ShellCompDirectiveNoFileComp
 	}
 	return nil, cobra.ShellCompDirectiveDefault
 }

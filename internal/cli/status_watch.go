@@ -25,7 +25,6 @@ const agesEvery = 5 * time.Second
 // change.
 func watchStatus(ctx context.Context, app *cmdutil.App, pr *project.Project,
 	o statusOptions) error {
-	runsLong()
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	defer signal.Stop(signals)

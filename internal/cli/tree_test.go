@@ -230,6 +230,13 @@ var withoutDocument = map[string]string{
 	"gl completion":        "prints a script",
 	"gl help":              "for people",
 	"gl gsd state":         "answers in GSD's JSON",
+	"gl gsd init":          "answers in GSD's JSON",
+	"gl gsd milestone":     "answers in GSD's JSON",
+	"gl gsd phase":         "answers in GSD's JSON",
+	"gl gsd phases":        "answers in GSD's JSON",
+	"gl gsd requirements":  "answers in GSD's JSON",
+	"gl gsd roadmap":       "answers in GSD's JSON",
+	"gl gsd todo":          "answers in GSD's JSON",
 }
 
 // Every command can print its result as a document with a schema in docs/schema.

@@ -14,7 +14,6 @@ import (
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/core/agent"
 	"greenlight/internal/run/project"
-	"greenlight/internal/state/specwright"
 )
 
 type trustOptions struct{ yes, revoke, json bool }
@@ -141,7 +140,7 @@ func allCommands(ctx context.Context, app *cmdutil.App,
 	if err != nil { // unreadable commands aren't run
 		app.IO.Message("warning: %s: %v", project.ConfigFile, err)
 	}
-	commands = append(commands, specwright.ReadConfig(pr.Root).Trusted()...)
+	commands = append(commands, pr.MustAllow().ForGates()...)
 	filters, err := pr.MustAllow().Filters(ctx)
 	return append(commands, filters...), err
 }

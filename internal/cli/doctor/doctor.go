@@ -93,8 +93,33 @@ const (
 	Note    Severity = "note"    // worth knowing
 )
 
+// A Group says what a person is to do with a finding. Its order is that of the screen.
+type Group string
+
+// The groups.
+const (
+	Must       Group = "must"
+	Should     Group = "should"
+	GoodToKnow Group = "good to know"
+)
+
+// Groups returns all groups, the most urgent first.
+func Groups() []Group { return []Group{Must, Should, GoodToKnow} }
+
+// Group returns the group of the findings that matter this much.
+func (s Severity) Group() Group {
+	switch s {
+	case Error:
+		return Must
+	case Warning:
+		return Should
+	}
+	return GoodToKnow
+}
+
 // A Finding is one problem or remark.
 type Finding struct {
+	Group    Group    `json:"group" jsonschema:"enum=must,enum=should,enum=good to know"`
 	Severity Severity `json:"severity"`
 	Check    string   `json:"check"` // name of the check
 	Path     *string  `json:"path"`  // relative to the root; null if no single file is to blame
@@ -142,6 +167,7 @@ type Report struct {
 }
 
 func (r *Report) add(f Finding) {
+	f.Group = f.Severity.Group()
 	r.Findings = append(r.Findings, f)
 	switch f.Severity {
 	case Error:

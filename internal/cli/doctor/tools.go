@@ -58,7 +58,7 @@ func checkNamedAgent(x *exam, name, parent string, badAgent func(error) []Findin
 		return []Finding{found(Error, "", a.Program+", the agent's program, is not on PATH", help)}
 	}
 	all := append(checkLoginPath(x, a), checkClientTrust(x, a)...)
-	if a.Stream == agent.StreamClaude && a.Login != "" &&
+	if x.pr.Slices != nil && a.Stream == agent.StreamClaude && a.Login != "" &&
 		!install.Has(x.pr.Root, "slice", x.Getenv) {
 		all = append(all, found(Note, "", "the /gl: commands aren't installed for Claude Code; agents that gl starts have them anyway",
 			"gl install --global, or gl install --local"))

@@ -14,18 +14,18 @@ import (
 
 // newPlanning returns the commands for the files beside STATE.md, with GSD's names.
 func newPlanning(app *cmdutil.App) []*cobra.Command {
+	return append(phaseCommands(app), projectCommands(app)...)
+}
+
+// phaseCommands returns the commands for single phases.
+func phaseCommands(app *cmdutil.App) []*cobra.Command {
 	return []*cobra.Command{
-		verbCommand(app, verb{name: "init", short: "Create an empty .planning/STATE.md",
-			long: `/gsd-new-project in Claude Code writes the rest: requirements and roadmap.`,
-			run: func(ctx context.Context, s *gsd.Store, _ verbArgs) (gsd.Result, error) {
-				return s.Init(ctx)
-			}}),
 		group(app, "phase", "Complete a phase in all of GSD's files", verb{
 			name: "complete", args: "N", example: "4", short: "Complete a phase that is verified",
 			long: `Every plan must have a summary, and VERIFICATION.md must have passed. The phase is ticked in ROADMAP.md's list and table, its
 requirements are marked, and STATE.md moves on to the next phase. A status that a person wrote in STATE.md stays.`,
 			run: func(ctx context.Context, s *gsd.Store, a verbArgs) (gsd.Result, error) {
-				return s.FinishPhase(ctx, phaseArg(a))
+				return of(s).FinishPhase(ctx, phaseArg(a))
 			}}),
 		group(app, "phases", "Archive the phases' directories", verb{
 			name: "clear", args: "--confirm [--archive-version vX.Y] [--force]",
@@ -39,20 +39,31 @@ without --force. The backlog (999) stays.`,
 				short: "Bring a phase's plans up to date in ROADMAP.md",
 				long:  `That is its row in the table, the number of plans, their list and, once the phase is verified, its tick.`,
 				run: func(ctx context.Context, s *gsd.Store, a verbArgs) (gsd.Result, error) {
-					return s.RoadmapProgress(ctx, phaseArg(a))
+					return of(s).RoadmapProgress(ctx, phaseArg(a))
 				}},
 			verb{name: "annotate-dependencies", args: "N", example: "4",
 				short: "Group a phase's plans in ROADMAP.md by waves",
 				long:  `What several plans list under must_haves, truths, is added below them. A list that is annotated already stays.`,
 				run: func(ctx context.Context, s *gsd.Store, a verbArgs) (gsd.Result, error) {
-					return s.AnnotateRoadmap(ctx, phaseArg(a))
+					return of(s).AnnotateRoadmap(ctx, phaseArg(a))
 				}}),
+	}
+}
+
+// projectCommands returns the commands for the whole project.
+func projectCommands(app *cmdutil.App) []*cobra.Command {
+	return []*cobra.Command{
+		verbCommand(app, verb{name: "init", short: "Create an empty .planning/STATE.md",
+			long: `/gsd-new-project in Claude Code writes the rest: requirements and roadmap.`,
+			run: func(ctx context.Context, s *gsd.Store, _ verbArgs) (gsd.Result, error) {
+				return of(s).Init(ctx)
+			}}),
 		group(app, "requirements", "Mark requirements as complete", verb{
 			name: "mark-complete", args: "ID...", example: "AUTH-01,AUTH-02",
 			short: "Mark requirements as complete in REQUIREMENTS.md",
 			long:  `Their ticks are set, and the status in the traceability table if it is Pending or Gaps Found.`,
 			run: func(ctx context.Context, s *gsd.Store, a verbArgs) (gsd.Result, error) {
-				return s.MarkRequirements(ctx, a)
+				return of(s).MarkRequirements(ctx, a)
 			}}),
 		group(app, "milestone", "Complete a milestone in all of GSD's files", verb{
 			name: "complete", args: "vX.Y --confirm [--name TEXT] [--force] | vX.Y --dry-run",
@@ -67,7 +78,7 @@ waits for the next milestone. --dry-run shows what belongs to it; --force archiv
 			flags: []string{"title", "area", "problem", "problem-file", "solution"},
 			short: "Write an idea into todos/pending", long: "The number of pending todos in STATE.md follows.",
 			run: func(ctx context.Context, s *gsd.Store, a verbArgs) (gsd.Result, error) {
-				return s.AddTodo(ctx, gsd.Todo{Title: a.value("title"), Area: a.value("area"),
+				return of(s).AddTodo(ctx, gsd.Todo{Title: a.value("title"), Area: a.value("area"),
 					Problem: a.value("problem"), ProblemFile: a.value("problem-file"),
 					Solution: a.value("solution")})
 			}}),
@@ -101,7 +112,7 @@ func completeMilestone(ctx context.Context, s *gsd.Store, a verbArgs) (gsd.Resul
 		return gsd.Result{}, &gsd.UsageError{Message: "milestone complete archives ROADMAP.md, REQUIREMENTS.md and the phases: " +
 			"repeat it with --confirm, or with --dry-run to see what belongs to the milestone"}
 	}
-	return s.CompleteMilestone(ctx, gsd.MilestoneEnd{Version: a.at(0), Name: a.value("name"),
+	return of(s).CompleteMilestone(ctx, gsd.MilestoneEnd{Version: a.at(0), Name: a.value("name"),
 		Confirm: a.has("confirm") && !a.has("dry-run"), Force: a.has("force")})
 }
 
@@ -109,7 +120,10 @@ func clearPhases(ctx context.Context, s *gsd.Store, a verbArgs) (gsd.Result, err
 	c := gsd.PhasesClear{Confirm: a.has("confirm"), Version: a.value("archive-version")}
 	if !a.has("force") {
 		// outside a git repository there is nothing to lose by it
-		c.Dirty, _ = git.DirtyAt(ctx, s.Root, paths.Relative(s.Root, s.Place().Phases()))
+		c.Dirty, _ = git.DirtyAt(ctx, s.Root, paths.Relative(s.Root, of(s).Place().Phases()))
 	}
-	return s.ClearPhases(ctx, c)
+	return of(s).ClearPhases(ctx, c)
 }
+
+// of returns the files of the store's project.
+func of(s *gsd.Store) *gsd.Project { return &gsd.Project{Store: s} }

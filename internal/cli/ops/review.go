@@ -118,9 +118,9 @@ func ofProject(pr *project.Project, p *plan.Plan, proposals []project.Proposal) 
 	if s := lane.ReadStatus(pr.Runs.Files.Dir()); len(s.Waiting()) > 0 {
 		why := strings.Join(s.Waiting(), ", ")
 		if len(s.Undone) == 0 {
-			why += " passed the tests and"
+			why += ": tested,"
 		}
-		why += " can't be merged"
+		why += " not merged yet"
 		if s.Reason != "" {
 			why += ": " + s.Reason
 		}

@@ -73,8 +73,8 @@ func (h *handOver) make(ctx context.Context) error {
 		return err
 	}
 	if l.N != h.due.Place.Lineage {
-		return fmt.Errorf("%s has a newer branch and worktree: number %d instead of %d",
-			l.Slice, l.N, h.due.Place.Lineage)
+		return fmt.Errorf("worktree %d of %s has taken the place of %d", l.N, l.Slice,
+			h.due.Place.Lineage)
 	}
 	if !h.told {
 		if wrote, err := h.wroteTests(ctx, repo, l); err != nil || !wrote {

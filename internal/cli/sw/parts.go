@@ -179,7 +179,7 @@ func newGate(s *caller) *cobra.Command {
 	r := specwright.Result{}
 	run := false
 	c := &cobra.Command{
-		Use:   "gate NAME VERDICT | gate NAME --run",
+		Use:   "gate NAME [VERDICT]",
 		Short: "Record a gate's verdict, or run the gate",
 		Long: `Record the verdict of a gate (PASS, FAIL, WARN, ERROR or SKIP) with the time and the number of findings. Gates run while
 verifying. Without --evidence the recorded path stays; if there is none, gl records the gate's report in the work directory's evidence/.
@@ -188,13 +188,7 @@ With --run gl runs the gate itself and records what came of it, with a report as
 commands.test in .specwright/config.json), build by commands.build there. A person must have allowed the command (gl trust). If the gate
 fails, gl exits with 1.` + exitHelp,
 		Example: "  gl sw gate tests --run\n  gl sw gate security FAIL --block 2 --evidence .specwright/work/login/evidence/security.md",
-		Args: func(c *cobra.Command, a []string) error {
-			want := 2
-			if run {
-				want = 1
-			}
-			return cmdutil.Args(cobra.ExactArgs(want))(c, a)
-		},
+		Args:    cmdutil.Args(cobra.RangeArgs(1, 2)),
 		ValidArgsFunction: func(_ *cobra.Command, have []string,
 			_ string) ([]string, cobra.ShellCompDirective) {
 			switch len(have) {
@@ -206,8 +200,13 @@ fails, gl exits with 1.` + exitHelp,
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(c *cobra.Command, a []string) error {
-			if run {
+			switch recorded := len(a) == 2 || r != (specwright.Result{}); {
+			case run && recorded:
+				return cmdutil.Usage("--run finds the verdict, its evidence and findings by itself")
+			case run:
 				return s.runGate(c.Context(), a[0])
+			case len(a) < 2:
+				return cmdutil.Usage("gl sw gate %s needs a verdict, or --run", a[0])
 			}
 			r.Name, r.Status = a[0], strings.ToUpper(a[1])
 			if err := oneOf("verdict", r.Status, specwright.Verdicts()); err != nil {
@@ -229,9 +228,6 @@ fails, gl exits with 1.` + exitHelp,
 	f.IntVar(&r.Block, "block", 0, "record `N` blocking findings")
 	f.IntVar(&r.Warn, "warn", 0, "record `N` warnings")
 	f.IntVar(&r.Info, "info", 0, "record `N` informational findings")
-	for _, name := range []string{"evidence", "block", "warn", "info"} {
-		c.MarkFlagsMutuallyExclusive("run", name)
-	}
 	return c
 }
 

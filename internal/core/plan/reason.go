@@ -48,7 +48,7 @@ func (r Reason) String() string {
 		if r.State == "running" {
 			sep = ", or "
 		}
-		if !strings.HasSuffix(s, "?") {
+		if !strings.ContainsAny(s[len(s)-1:], ".!?") {
 			s += "."
 		}
 		s += " " + r.Run(strings.Join(r.Next, sep))

@@ -20,7 +20,7 @@ func TestJournalOfALanding(t *testing.T) {
 		want    string
 	}{
 		{"landed", outcome.Done, strings.Repeat("a", 40), false, "claimed launched queued landed ended settled"},
-		{"nothing to land", outcome.Done, "", false, "claimed launched queued ended settled"},
+		{"nothing to merge", outcome.Done, "", false, "claimed launched queued ended settled"},
 		{"sent back", outcome.Red, "", false, "claimed launched queued ended settled"},
 		{"red again", outcome.Red, "", true, "claimed launched queued ended settled needs_you"},
 		{"empty", outcome.Empty, "", false, "claimed launched queued ended settled needs_you"},

@@ -11,8 +11,8 @@ import (
 func (r *Record) LineageIn(repo *worktree.Repo) (*worktree.Lineage, error) {
 	l, err := repo.Lineages.Get(r.ID.System, r.ID.Work())
 	if err == nil && l.N != r.Place.Lineage {
-		err = fmt.Errorf("%s has a newer branch and worktree: number %d instead of %d",
-			r.ID.Work(), l.N, r.Place.Lineage)
+		err = fmt.Errorf("worktree %d of %s has taken the place of %d",
+			l.N, r.ID.Work(), r.Place.Lineage)
 	}
 	return l, err
 }

@@ -142,8 +142,8 @@ func (a *recheck) askAgain(ctx context.Context, w *past, run gate.TestRun) (*gat
 
 const (
 	noRecord   = "no record of its attempt is here"
-	noBranch   = "the commit of its branch isn't known, or git hasn't got it any more"
-	noBase     = "what it was merged into isn't known, or git hasn't got it any more"
+	noBranch   = "the commit of its branch isn't known, or git no longer has it"
+	noBase     = "what it was merged into isn't known, or git no longer has it"
 	unmerged   = "it was built in the checkout, and nothing was merged"
 	fromRecord = "; gl why has the answer of then"
 )
@@ -186,8 +186,8 @@ func (a *recheck) treeAgain(ctx context.Context, w *past, facts *gate.Facts) err
 	// They may differ in state, which isn't a part of the work.
 	changed, err := git.Changed(ctx, a.repo.Git.Common, w.rec.Place.Tree, lands, statedir.InState)
 	if err != nil {
-		facts.Gone[gate.Tree] = "git hasn't got the tree " + short(w.rec.Place.Tree) +
-			" any more, which its agent left"
+		facts.Gone[gate.Tree] = "git no longer has the tree " + short(w.rec.Place.Tree) +
+			", which its agent left"
 	} else if len(changed) == 0 {
 		facts.Lands = w.rec.Place.Tree
 	}
@@ -284,8 +284,8 @@ func (a *recheck) handedThen(ctx context.Context, w *past, now *work) (
 			return "", nil, err
 		}
 		if !there {
-			return "", []string{"the tests can't be compared with the hand-over: git hasn't got " +
-				short(c) + " any more"}, nil
+			return "", []string{"the tests can't be compared with the hand-over: git no longer has " +
+				short(c)}, nil
 		}
 	}
 	now.lineage.Base = handed.Began

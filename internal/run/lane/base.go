@@ -140,7 +140,7 @@ func (t *tip) current(ctx context.Context) (string, error) {
 	}
 	name := worktree.Short(t.repo.Queue.Ref())
 	if t.file.Tip != "" && tip != t.file.Tip && tip != t.file.Next {
-		return "", standstill("the branch %s isn't where gl left it (%s): it was moved. Move it back, or run gl land --reset to begin again at %s",
+		return "", standstill("the branch %s isn't where gl left it (%s): it was moved. Move it back, or run gl land --reset to start over from %s",
 			name, short(t.file.Tip), worktree.Short(t.repo.Target()))
 	}
 	if t.file.Tip == "" { // gl has never moved it, so its own commits were never tested
@@ -151,7 +151,7 @@ func (t *tip) current(ctx context.Context) (string, error) {
 		if in, err := git.IsAncestor(ctx, t.repo.Git.Common, tip, target); err != nil {
 			return "", err
 		} else if !in {
-			return "", standstill("the branch %s has commits that gl hasn't put there (%s): something else has moved it. Run gl land --reset to begin again at %s",
+			return "", standstill("the branch %s has commits that gl hasn't put there (%s): something else has moved it. Run gl land --reset to start over from %s",
 				name, short(tip), worktree.Short(t.repo.Target()))
 		}
 	}
@@ -219,7 +219,7 @@ func (t *tip) checkRewound(ctx context.Context, target string) error {
 		return t.deliverLost(ctx, target)
 	}
 	name := worktree.Short(t.repo.Target())
-	return standstill("%s doesn't contain %s any more, which it had: it was reset or rebased. Run gl land --reset to begin again at %s as it is now",
+	return standstill("%s no longer contains %s: it was reset or rebased. Run gl land --reset to start over from %s as it is now",
 		name, short(t.file.Seen), name)
 }
 
@@ -261,16 +261,16 @@ func (t *tip) meet(ctx context.Context, lane, target string) error {
 		return err
 	}
 	if len(conflicts) > 0 {
-		return standstill("what has landed conflicts with %s in %s: merge the branch %s there and run gl land, or run gl land --reset to merge it anew, slice by slice",
+		return standstill("merged work conflicts with %s in %s: merge the branch %s there and run gl land, or run gl land --reset to merge it again, slice by slice",
 			name, some(conflicts), worktree.Short(t.repo.Queue.Ref()))
 	}
 	commit, err := git.CommitTree(ctx, t.repo.Git.Common,
 		git.NewCommit{Tree: tree, Parents: []string{lane, target},
-			Message: "Merge " + name + " into the lane"})
+			Message: "Merge " + name + " into the merge queue"})
 	if err != nil {
 		return err
 	}
-	t.tell("merging %s into what has landed", name)
+	t.tell("merging %s into the merge queue", name)
 	t.ahead = &ahead{lane, target, commit}
 	return nil
 }

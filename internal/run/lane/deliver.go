@@ -161,14 +161,14 @@ func (d *delivery) forward(ctx context.Context) (reason string, err error) {
 // the command that restores them.
 func overlapText(target string, e *git.OverlapError) string {
 	const most = 50 // the others come next
-	text := fmt.Sprintf("%s would be overwritten in %s: commit or move it there", some(e.Paths),
+	text := fmt.Sprintf("the merge would overwrite your changes to %s in %s: commit or stash them (git stash -u)", some(e.Paths),
 		e.Where)
 	if len(e.Former) == 0 {
 		return text
 	}
 	command := append([]string{"git", "-C", e.Where, "restore", "--source=HEAD", "--staged",
 		"--worktree", "--"}, e.Former[:min(most, len(e.Former))]...)
-	return fmt.Sprintf("%s, or, if you didn't mean to take back what %s has (it is as it was before), run %s", text, target, shellwords.Join(command))
+	return fmt.Sprintf("%s. If you didn't mean to undo what %s has, run %s", text, target, shellwords.Join(command))
 }
 
 // deliverPass returns the pass that moves the target to the tip of the queue's branch. gl left the

@@ -48,10 +48,10 @@ func (r *Reader) Diff(ctx context.Context, id string) (*Diff, error) {
 			return r.diff(ctx, &Diff{Slice: id, Of: Landed, From: landed + "^1", To: landed})
 		}
 		if rec, err := r.history.landingRecord(id); err == nil && rec != nil && rec.Since.Undone != nil {
-			return nil, &NoDiffError{fmt.Sprintf("%s was taken back, and isn't being built: git show %s shows how it had landed", id, short(rec.Landing.Commit))}
+			return nil, &NoDiffError{fmt.Sprintf("%s was taken back, and isn't being built: git show %s shows how it was merged", id, short(rec.Landing.Commit))}
 		}
 		if lineage == nil {
-			return nil, &NoDiffError{fmt.Sprintf("%s has no worktree and hasn't landed: nothing was built, or it was built in the checkout, where git log and git diff show it", id)}
+			return nil, &NoDiffError{fmt.Sprintf("%s has no worktree and isn't merged: nothing was built, or it was built in the checkout, where git log and git diff show it", id)}
 		}
 		err = nil
 	}

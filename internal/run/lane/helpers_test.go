@@ -49,20 +49,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(inHomeOfItsOwn(m))
-}
-
-func inHomeOfItsOwn(m *testing.M) int {
-	home, err := os.MkdirTemp("", "greenlight-home-")
-	if err != nil {
-		panic(err)
-	}
-	defer os.RemoveAll(home)
-	os.Setenv("HOME", home)
-	for _, name := range []string{"XDG_CONFIG_HOME", "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"} {
-		os.Unsetenv(name)
-	}
-	return testfiles.Run(m)
+	os.Exit(testfiles.RunInNewHome(m))
 }
 
 // worker does what gl land does.
@@ -176,12 +163,7 @@ func (s *site) projectAt(root string) *project.Project {
 
 func (s *site) project() *project.Project { s.t.Helper(); return s.projectAt(s.root) }
 
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var check = testfiles.Check
 
 // write writes a file of the project in the person's checkout.
 func (s *site) write(name, text string) {

@@ -107,7 +107,7 @@ func (h *history) recordOf(landed git.Landed) (*attempt.Record, error) {
 func (h *history) target(ctx context.Context) (string, error) {
 	tip, err := git.ResolveCommit(ctx, h.repo.Git.Common, h.repo.Target())
 	if err == nil && tip == "" {
-		err = fmt.Errorf("the branch %s, which the work is for, is gone: name another with gl settings set git.target BRANCH", worktree.Short(h.repo.Target()))
+		err = fmt.Errorf("the target branch %s is gone: name another with gl settings set git.target BRANCH", worktree.Short(h.repo.Target()))
 	}
 	return tip, err
 }

@@ -134,7 +134,7 @@ func (m *merging) judge(ctx context.Context, w *work, changed []string) error {
 // nothing completes accepted work that has changed nothing.
 func (m *merging) nothing(ctx context.Context, w *work) error {
 	w.survey.compared = "its base: nothing has changed"
-	ruling := w.rule(gate.TestRun{Why: "nothing to land"})
+	ruling := w.rule(gate.TestRun{Why: "nothing to merge"})
 	if _, err := ruling.Pass(""); err != nil {
 		return m.line.ask(ctx, w.rec, ruling.Asks())
 	}
@@ -143,7 +143,7 @@ func (m *merging) nothing(ctx context.Context, w *work) error {
 		return err
 	}
 	return m.line.finish(ctx, w.rec, attempt.LandingResult{Outcome: outcome.Done,
-		Detail: "unverified: nothing to land", Verified: plan.Unverified})
+		Detail: "unverified: nothing to merge", Verified: plan.Unverified})
 }
 
 // empty ends work that has changed nothing. A task doesn't continue, so its worktree can be
@@ -195,7 +195,7 @@ func (m *merging) landed(ctx context.Context, r *attempt.Record) (bool, error) {
 		if passErr != nil {
 			return false, passErr
 		}
-		in, err = true, m.tip.move(ctx, tip, g.Commit, "land "+r.ID.Work(), pass)
+		in, err = true, m.tip.move(ctx, tip, g.Commit, "merge "+r.ID.Work(), pass)
 	}
 	if err != nil {
 		return false, err
@@ -278,7 +278,7 @@ func (m *merging) notTaken(ctx context.Context, r *attempt.Record, lineage *work
 func (m *merging) lost(ctx context.Context, r *attempt.Record) error {
 	effect, again := tracker.Release, ""
 	if !r.ID.IsTask() {
-		again = ": gl retry " + r.ID.Slice + " goes on from there"
+		again = ": gl retry " + r.ID.Slice + " continues from there"
 	}
 	return m.line.finish(ctx, r, attempt.LandingResult{Outcome: outcome.Interrupted,
 		Effect: &effect, Detail: fmt.Sprintf(
@@ -308,7 +308,7 @@ func (m *merging) reviving(ctx context.Context, w *work, other string) error {
 	}
 	effect, anew := tracker.Release, ""
 	if !w.rec.ID.IsTask() {
-		anew = ": gl retry --fresh " + w.rec.ID.Slice + " begins anew"
+		anew = ": gl retry --fresh " + w.rec.ID.Slice + " starts over"
 	}
 	return m.line.finish(ctx, w.rec, attempt.LandingResult{Outcome: outcome.Interrupted,
 		Effect: &effect, Detail: fmt.Sprintf(
@@ -349,7 +349,7 @@ func (m *merging) askAbout(ctx context.Context, w *work, v *testrun.Verdict, rul
 		return err
 	}
 	if w.rec.Accepted() {
-		why += ". Accepted again, it lands"
+		why += ". Accept it again to merge it"
 	}
 	m.tell("%s awaits review: %s", w.rec.ID.Label(), why)
 	return m.line.ask(ctx, w.rec, attempt.ReviewText(v, why))
@@ -383,7 +383,7 @@ func (m *merging) pass(ctx context.Context, w *work, v *testrun.Verdict,
 		return err
 	}
 	if err := m.tip.move(ctx, cmp.Or(m.tip.from(w.base), w.base), lands.commit(),
-		"land "+w.rec.ID.Work(), pass); err != nil {
+		"merge "+w.rec.ID.Work(), pass); err != nil {
 		return err
 	}
 	return m.complete(ctx, w.rec)
@@ -500,7 +500,7 @@ func (m *merging) red(ctx context.Context, w *work, v *testrun.Verdict, problem 
 		problem, w.rec.ID.Again())
 	output := ""
 	if v != nil {
-		why = fmt.Sprintf("gl merged your work with what has landed meanwhile and ran the tests: %s. Put that right, %s. The command was: %s",
+		why = fmt.Sprintf("gl merged your work with what was merged meanwhile and ran the tests: %s. Put that right, %s. The command was: %s",
 			problem, w.rec.ID.Again(), v.Command)
 		output = strings.Join(v.Shown(), "\n")
 	}
@@ -524,9 +524,9 @@ func (m *merging) red(ctx context.Context, w *work, v *testrun.Verdict, problem 
 	switch tests := w.rule(gate.TestRun{Pending: true}); {
 	case v == nil && !w.rec.Accepted() && w.rec.Talk.Mends() && !w.rec.ID.IsTask() &&
 		tests.Answer(gate.Tests).Says == gate.No && tests.Answer(gate.Merge).Says == gate.Yes:
-		detail += fmt.Sprintf(". gl accept %s --tests shows that and accepts it, gl retry --fresh %s begins anew", w.rec.ID.Slice, w.rec.ID.Slice)
+		detail += fmt.Sprintf(". gl accept %s --tests shows that and accepts it, gl retry --fresh %s starts over", w.rec.ID.Slice, w.rec.ID.Slice)
 	case v == nil && w.rec.Accepted(): // see Landing.Approved
-		detail += ". Accepted again, it lands"
+		detail += ". Accept it again to merge it"
 	}
 	return m.line.finish(ctx, w.rec, attempt.LandingResult{Outcome: outcome.Red, Detail: detail})
 }
@@ -535,7 +535,7 @@ func (m *merging) red(ctx context.Context, w *work, v *testrun.Verdict, problem 
 // tested.
 func (m *merging) integrate(ctx context.Context, w *work) error {
 	_, err := w.hold.Worktree().Integrate(ctx, w.lineage.Branch, w.base, w.tree,
-		"Merge what has landed into "+worktree.Short(w.lineage.Branch))
+		"Merge merged work into "+worktree.Short(w.lineage.Branch))
 	// ignored files of the agent's: then it sees less
 	if overlap := new(git.OverlapError); errors.As(err, &overlap) {
 		return nil
@@ -551,14 +551,14 @@ func (m *merging) conflict(ctx context.Context, w *work, paths []string) error {
 	}
 	if w.rec.Accepted() {
 		return m.line.finish(ctx, w.rec, attempt.LandingResult{Outcome: outcome.Conflict,
-			Detail: "it conflicts with what has landed: " + some(paths)})
+			Detail: "it conflicts with merged work: " + some(paths)})
 	}
 	// Before the merge is in the worktree, so that the next worker knows it as gl's.
 	now, err := m.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
 		g := r.Landing
 		g.Tip, g.Base, g.Paths, g.Output = w.tip, w.base, paths,
 			"in conflict:\n"+strings.Join(paths, "\n")
-		g.Why = "Other work has landed that conflicts with yours. gl has begun to merge it into your branch: the marks are in " + some(paths) +
+		g.Why = "Other work was merged that conflicts with yours. gl has begun to merge it into your branch: the marks are in " + some(paths) +
 			". Resolve them so that both sides' intent is kept, run the tests, " +
 			w.rec.ID.Again() + "."
 	})
@@ -566,7 +566,7 @@ func (m *merging) conflict(ctx context.Context, w *work, paths []string) error {
 		return err
 	}
 	_, err = w.hold.Worktree().MergeConflicted(ctx, w.lineage.Branch, w.base,
-		"Merge what has landed into "+worktree.Short(w.lineage.Branch), statedir.InState)
+		"Merge merged work into "+worktree.Short(w.lineage.Branch), statedir.InState)
 	if err != nil {
 		return err
 	}
@@ -710,7 +710,7 @@ func (m *merging) moveBatch(ctx context.Context, batch *attempt.Batch, passes []
 		}
 	}
 	return m.tip.move(ctx, cmp.Or(batch.From, batch.Base), batch.Head,
-		"land "+strings.Join(batch.Slices(), ", "), pass)
+		"merge "+strings.Join(batch.Slices(), ", "), pass)
 }
 
 // whole returns the passes of a batch, in order, if all of its attempts are in the queue and land

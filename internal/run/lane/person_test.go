@@ -43,13 +43,13 @@ func TestUndelivered(t *testing.T) {
 	}
 	edit := func(s *site) { s.write("notes", "mine\n") }
 	for _, c := range []scene{
-		{"edited", edit, func(s *site) { s.git("checkout", "-q", "notes") }, "notes would be overwritten"},
+		{"edited", edit, func(s *site) { s.git("checkout", "-q", "notes") }, "the merge would overwrite your changes to notes"},
 		{"ignored", func(s *site) { s.write(".env", "SECRET") }, func(s *site) {
 			if got := s.read(".env"); got != "SECRET" {
 				s.t.Errorf(".env is %q", got)
 			}
 			check(s.t, os.Remove(filepath.Join(s.root, ".env")))
-		}, ".env would be overwritten"},
+		}, "the merge would overwrite your changes to .env"},
 		{"rebase", func(s *site) {
 			s.git("stash", "-q") // state
 			s.git("-c", "sequence.editor=sed -i s/pick/edit/", "rebase", "-q", "-i", "HEAD~1")
@@ -118,7 +118,7 @@ func TestUndeliveredFormer(t *testing.T) {
 	s.git("checkout", "-q", "HEAD~1", "--", "notes")
 	s.work()
 	s.landed(r)
-	s.undelivered("notes would be overwritten", "S-1")
+	s.undelivered("the merge would overwrite your changes to notes", "S-1")
 	_, command, _ := strings.Cut(s.status().Reason, "run ")
 	argv, err := shellwords.Split(command)
 	check(t, err)

@@ -83,7 +83,7 @@ func (q *Queue) Nudge() {
 }
 
 // errBusy says that another process works the queue.
-var errBusy = errors.New("another gl works the merge queue")
+var errBusy = errors.New("another gl is working on the merge queue")
 
 // peek is longer than a look at the queue's lock takes.
 const peek = 20 * time.Millisecond
@@ -169,7 +169,7 @@ func (q *Queue) check(ctx context.Context, f func(context.Context, *turn) error)
 func (q *Queue) whenFree(ctx context.Context, f func(context.Context, *turn) error) error {
 	err := q.locked(ctx, f)
 	if errors.Is(err, errBusy) {
-		err = fmt.Errorf("another gl works the merge queue: %s. Try again when it is through", q.busy())
+		err = fmt.Errorf("another gl is working on the merge queue: %s. Try again when it is done", q.busy())
 	}
 	return err
 }

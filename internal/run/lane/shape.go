@@ -36,7 +36,7 @@ func (m *merging) shape(ctx context.Context, w *work, trailers []git.Trailer) (l
 		}
 		if n.commits = commits; !ok {
 			n.as, n.caveats = project.LandSquash,
-				[]string{"its commits don't apply one by one, so they landed as one"}
+				[]string{"its commits don't apply one by one, so they were merged as one"}
 		}
 	}
 	if n.as != project.LandRebase {

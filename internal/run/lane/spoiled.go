@@ -159,7 +159,7 @@ type promise struct {
 // caveats returns what isn't proven, for people.
 func (p *promise) caveats() (list []string) {
 	if !p.Tests {
-		list = append(list, "no tests were handed over: only deletions of tests and changes of their runner's configuration count")
+		list = append(list, "no tests were handed over, so gl only looked for deleted tests and changes of their runner's configuration")
 	}
 	return append(list, p.unseen()...)
 }
@@ -169,7 +169,7 @@ func (p *promise) unseen() []string {
 	if len(p.Free) == 0 {
 		return nil
 	}
-	return []string{"tests that don't merge with what has landed couldn't be compared: " +
+	return []string{"tests that conflict with merged work couldn't be compared: " +
 		some(sorted(p.Free))}
 }
 

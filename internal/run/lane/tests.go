@@ -252,7 +252,7 @@ func (b *bench) checkBoth(ctx context.Context, a *ahead) (gate.TestRun, error) {
 	if run.Known = true; err != nil || !own.Green() {
 		return run, err
 	}
-	return run, standstill("the tests pass on %s and on what has landed, but not on both together (%s): see %s, merge the branch %s and mend it, then run gl land",
+	return run, standstill("the tests pass on %s and on the merged work, but not on both together (%s): see %s, merge the branch %s and fix it, then run gl land",
 		worktree.Short(b.repo.Target()), How(verdict, b.project.Config.Test.Limit), verdict.Log,
 		worktree.Short(b.repo.Queue.Ref()))
 }

@@ -72,7 +72,7 @@ func (un *undoing) mayUndo(id string, force bool) error {
 	case st == nil:
 		return fmt.Errorf("%s: %w", id, tracker.ErrNotFound)
 	case st.Class != plan.Done:
-		return fmt.Errorf("%s isn't done, so nothing of it has landed: %s", id, p.Why(id, now()))
+		return fmt.Errorf("%s isn't done, so nothing of it was merged: %s", id, p.Why(id, now()))
 	case force:
 		return nil
 	}
@@ -283,14 +283,14 @@ func (un *undoing) undoOnceMore(ctx context.Context, u Undelivered) error {
 // without returns the base's tree without the commit by which a slice has landed, "" for none.
 func (un *undoing) without(ctx context.Context, base, id, commit string) (tree string, err error) {
 	if commit == "" {
-		return "", fmt.Errorf("%s hasn't landed through the merge queue, so there is no merge to take back: revert its commits with git revert", id)
+		return "", fmt.Errorf("%s wasn't merged by the merge queue, so there is no merge to take back: revert its commits with git revert", id)
 	}
 	in, err := git.IsAncestor(ctx, un.repo.Git.Common, commit, base)
 	if err != nil {
 		return "", err
 	}
 	if !in {
-		return "", fmt.Errorf("%s landed in %s, which isn't in %s any more", id, short(commit),
+		return "", fmt.Errorf("%s was merged in %s, which %s no longer has", id, short(commit),
 			worktree.Short(un.repo.Target()))
 	}
 	tree, conflicts, err := revert(ctx, un.repo.Git.Common, base, commit)
@@ -317,7 +317,7 @@ type conflictError struct {
 }
 
 func (e *conflictError) Error() string {
-	return fmt.Sprintf("what has landed since changes the same lines, so %s can't be taken back by itself: %s."+
+	return fmt.Sprintf("later work changes the same lines, so %s can't be taken back by itself: %s."+
 		" Run gl undo for the later slices first", e.slice, some(e.paths))
 }
 

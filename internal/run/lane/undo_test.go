@@ -114,7 +114,7 @@ func TestResetCantTakeBackAgain(t *testing.T) {
 	if len(reopened) > 0 {
 		t.Errorf("reopened %q", reopened)
 	}
-	const want = "S-1 was taken back, and is in main again, so it is complete: what has landed since changes"
+	const want = "S-1 was taken back, and is in main again, so it is complete: later work changes"
 	if said := strings.Join(s.said, "\n"); !strings.Contains(said, want) {
 		t.Errorf("said:\n%s", said)
 	}

@@ -13,6 +13,7 @@ import (
 	"greenlight/internal/base/shellwords"
 	"greenlight/internal/base/trust"
 	"greenlight/internal/core/agent"
+	"greenlight/internal/state/specwright"
 	"greenlight/internal/workspace/git"
 )
 
@@ -103,6 +104,9 @@ func (m MustAllow) Filters(ctx context.Context) ([]trust.Command, error) {
 	}
 	return asCommands(filters), err
 }
+
+// ForGates returns the commands of Specwright's mechanical gates.
+func (m MustAllow) ForGates() []trust.Command { return specwright.ReadConfig(m.root).Trusted() }
 
 func asCommands(filters []git.Setting) []trust.Command {
 	var list []trust.Command

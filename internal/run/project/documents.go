@@ -15,14 +15,21 @@ type SettingItem struct {
 	// any JSON: the effective value; null for no value
 	Value json.RawMessage `json:"value"`
 	// where the value comes from
-	Source *string `json:"source" jsonschema:"enum=config,enum=default"`
+	Source *string `json:"source" jsonschema:"enum=config,enum=state,enum=default"`
+	// any JSON: the value that applies if the file has none; null for none
+	Default json.RawMessage `json:"default"`
+	About   *string         `json:"about"` // what it does; null for a key of the project's own
 }
 
 // Item returns the setting for a JSON document.
 func (s Setting) Item() SettingItem {
 	item := SettingItem{Key: s.Key, Value: s.Value, Source: jsondoc.OrNull(s.Source())}
-	if item.Value == nil {
-		item.Value = json.RawMessage("null")
+	about, usual, _ := AboutSetting(s.Key)
+	item.Default, item.About = usual, jsondoc.OrNull(about.Line)
+	for _, raw := range []*json.RawMessage{&item.Value, &item.Default} {
+		if *raw == nil {
+			*raw = json.RawMessage("null")
+		}
 	}
 	return item
 }

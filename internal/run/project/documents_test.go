@@ -13,9 +13,9 @@ func TestItems(t *testing.T) {
 		item any
 		want string
 	}{
-		{Setting{Key: "a"}.Item(), `{"key":"a","value":null,"source":null}`},
-		{Setting{Key: "a", Value: json.RawMessage("1")}.Item(), `{"key":"a","value":1,"source":"default"}`},
-		{Setting{Key: "a", Value: json.RawMessage("1"), File: true}.Item(), `{"key":"a","value":1,"source":"config"}`},
+		{Setting{Key: "a"}.Item(), `{"key":"a","value":null,"source":null,"default":null,"about":null}`},
+		{Setting{Key: "a", Value: json.RawMessage("1")}.Item(), `{"key":"a","value":1,"source":"default","default":null,"about":null}`},
+		{Setting{Key: "a", Value: json.RawMessage("1"), File: true}.Item(), `{"key":"a","value":1,"source":"config","default":null,"about":null}`},
 		{WarningItems(nil), `[]`},
 		{WarningItems([]plan.Warning{{Message: "m"}, {Path: "p", Message: "m"}}), `[{"path":null,"message":"m"},{"path":"p","message":"m"}]`},
 	}

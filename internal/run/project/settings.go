@@ -128,14 +128,11 @@ func (p *Project) EditSettings(ctx context.Context, f func(*Settings) error) err
 }
 
 // List returns every setting: those that gl knows first, then others in the file, except for
-// the profiles and model overrides, which Models returns. Known settings without a default are
-// included only if the file has them.
+// the profiles and model overrides, which Models returns.
 func (s *Settings) List() []Setting {
 	var list []Setting
 	for _, k := range knownSettings() {
-		if set := s.known(k); set.Value != nil {
-			list = append(list, set)
-		}
+		list = append(list, s.known(k))
 	}
 	for _, key := range s.leaves(nil) {
 		if _, known := findSetting(key); !known && !strings.HasPrefix(key, "parallel.agents.") {

@@ -19,6 +19,7 @@ type knownSetting struct {
 	key   string
 	value json.RawMessage // the default; nil for none
 	kind  settingKind
+	about About
 }
 
 type settingKind int
@@ -40,65 +41,9 @@ const defaultProfile = "balanced"
 
 // knownSettings returns the settings in display order.
 func knownSettings() []knownSetting {
-	c := DefaultConfig()
-	list := []knownSetting{
-		{"mode", rawJSON(c.Mode), modeSetting},
-		{"model_profile", rawJSON(defaultProfile), profileSetting},
-		{"review", rawJSON(c.Review), fileSetting},
-		{"sandbox", rawJSON(c.Sandbox), fileSetting},
-		{"sandbox_caches", rawJSON([]string{}), fileSetting},
-	}
-	parallel := func(key string, value any) {
-		list = append(list, knownSetting{"parallel." + key, rawJSON(value), parsedSetting})
-	}
-	parallel("max", c.Max)
-	parallel("agent", strings.Join(c.Agent, ","))
-	parallel("agents", map[string]any{})
-	parallel("claude_flags", strings.Join(c.Flags, " "))
-	parallel("tmux_session_prefix", c.Prefix)
-	parallel("curfew", "")
-	parallel("window_percent", c.WindowPercent)
-	for _, s := range c.spans() {
-		parallel(s.key, *s.to/s.unit)
-	}
-	inGit := func(key string, value any) {
-		known := knownSetting{"git." + key, nil, parsedSetting}
-		if value != nil {
-			known.value = rawJSON(value)
-		}
-		list = append(list, known)
-	}
-	inGit("isolation", c.Git.Isolation)
-	inGit("target", nil)
-	inGit("worktrees", nil)
-	inGit("branch_prefix", c.Git.BranchPrefix)
-	inGit("setup", nil)
-	inGit("teardown", nil)
-	for _, s := range c.Git.spans() {
-		inGit(s.key, *s.to/s.unit)
-	}
-	inGit("land", c.Git.Land)
-	inGit("deliver", c.Git.Deliver)
-	list = append(list, knownSetting{"git.commit_state", rawJSON(c.Git.CommitState), boolSetting})
-	inGit("snapshot_mb", c.Git.SnapshotMB)
-	list = append(list, knownSetting{"workflow.security_scan", rawJSON(true), boolSetting},
-		knownSetting{"workflow.max_implementation_retries", rawJSON(4), countSetting}, knownSetting{"workflow.max_security_retries", rawJSON(2), countSetting})
-	list = append(list, knownSetting{testKey, nil, parsedSetting}, knownSetting{"test.pattern", nil, parsedSetting},
-		knownSetting{removableKey, nil, parsedSetting},
-		knownSetting{"test.parallel", rawJSON(c.Test.Parallel), parsedSetting})
-	for _, s := range c.Test.spans() {
-		list = append(list, knownSetting{"test." + s.key, rawJSON(*s.to / s.unit), parsedSetting})
-	}
-	for _, l := range c.Budget.limits() {
-		list = append(list, knownSetting{"budget." + l.key, rawJSON(*l.to), parsedSetting})
-	}
-	list = append(list, knownSetting{"retry.escalate", nil, parsedSetting})
-	n := c.Notify
-	list = append(list, knownSetting{"notify.events", rawJSON(n.Events), parsedSetting}, knownSetting{"notify.terminal", rawJSON(n.Terminal), boolSetting},
-		knownSetting{"notify.desktop", rawJSON(n.Desktop), boolSetting}, knownSetting{notifyCommandKey, nil, parsedSetting},
-		knownSetting{webhookKey, nil, parsedSetting}, knownSetting{ntfyKey, nil, parsedSetting})
-	for _, key := range []string{"test.coverage_command", "test.security_filter"} {
-		list = append(list, knownSetting{key, nil, textSetting})
+	var list []knownSetting
+	for _, s := range SettingSections() {
+		list = append(list, s.settings...)
 	}
 	return list
 }
@@ -153,12 +98,6 @@ func findSetting(key string) (knownSetting, bool) {
 		}
 	}
 	return knownSetting{}, false
-}
-
-// IsSwitch reports whether the setting is a boolean.
-func IsSwitch(key string) bool {
-	k, ok := findSetting(key)
-	return ok && k.kind == boolSetting
 }
 
 // SettingKeys returns the keys that gl knows.

@@ -1,7 +1,9 @@
 package project
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -28,6 +30,8 @@ type System struct {
 	// use
 	where []string
 
+	// begin makes an empty project; nil for Greenlight, whose projects package ops makes
+	begin func(ctx context.Context, root string) (file string, err error)
 	// open opens the tracker, for a project with parts the named part's, or else the selected
 	// one's.
 	open func(root string, part *string) tracker.Tracker
@@ -38,10 +42,38 @@ const greenlight = "greenlight"
 // systems returns all systems; the first one that a project uses is its default.
 func systems() []System {
 	return []System{
-		{greenlight, "Greenlight", "gl state", "", []string{statedir.Name + "/"}, openOwn},
-		{"specwright", "Specwright", "gl sw", specwright.StateFile, []string{specwright.StateFile}, openSpecwright},
-		{"gsd", "GSD", "gl gsd", ".planning/STATE.md", []string{".planning/"}, openGSD},
+		{greenlight, "Greenlight", "gl state", "", []string{statedir.Name + "/"}, nil, openOwn},
+		{"specwright", "Specwright", "gl sw", specwright.StateFile, []string{specwright.StateFile}, beginSpecwright, openSpecwright},
+		{"gsd", "GSD", "gl gsd", ".planning/STATE.md", []string{".planning/"}, beginGSD, openGSD},
 	}
+}
+
+// Begin makes an empty project of a system other than Greenlight at root, and returns its state
+// file.
+func Begin(ctx context.Context, system, root string) (file string, err error) {
+	for _, s := range systems() {
+		if s.Key == system && s.begin != nil {
+			return s.begin(ctx, root)
+		}
+	}
+	return "", fmt.Errorf("gl can't make a project of a system %q", system)
+}
+
+func beginSpecwright(ctx context.Context, root string) (string, error) {
+	return specwright.StateFile, specwright.Open(root).Init(ctx)
+}
+
+func beginGSD(ctx context.Context, root string) (string, error) {
+	s, err := gsd.OpenStore(root, func(string) string { return "" })
+	if err != nil {
+		return "", err
+	}
+	const file = ".planning/STATE.md"
+	r, err := (&gsd.Project{Store: s}).Init(ctx)
+	if err == nil && r.Failed {
+		err = errors.New(file + " is there already: run gl gsd line")
+	}
+	return file, err
 }
 
 func openOwn(root string, _ *string) tracker.Tracker { return legacy.OpenEither(root) }

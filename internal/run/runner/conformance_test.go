@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"greenlight/internal/base/testfiles"
 	"greenlight/internal/core/agent"
 	"greenlight/internal/core/outcome"
 	"greenlight/internal/run/runner"
@@ -189,7 +190,7 @@ func promiseLate(t *testing.T, s *site, r runner.Runner) {
 		if e.Slice != "S-1" || e.N != 1 || e.Token != rec.ID.Token {
 			t.Errorf("exit of %s.%d", e.Slice, e.N)
 		}
-	case <-time.After(patience):
+	case <-time.After(testfiles.Patience):
 		t.Error("no exit of the wrapper that is gone")
 	}
 	if s.read("begun") != "" || s.status("S-1") != "pending" || s.Runs.IsOpen("S-1.1") {

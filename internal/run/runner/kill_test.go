@@ -90,7 +90,7 @@ func (g *glProcess) finish(t *testing.T, code int) string {
 	t.Helper()
 	select {
 	case <-g.done:
-	case <-time.After(patience):
+	case <-time.After(testfiles.Patience):
 		g.Process.Kill()
 		<-g.done
 		t.Fatalf("gl didn't end:\n%s", g.out.String())

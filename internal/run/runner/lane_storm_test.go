@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"greenlight/internal/base/testfiles"
 )
 
 // farmer is an agent whose work conflicts with everybody's: it puts its slice into the first line
@@ -284,7 +286,7 @@ func (s *site) finished(g *glProcess) {
 	s.t.Helper()
 	select {
 	case <-g.done:
-	case <-time.After(patience):
+	case <-time.After(testfiles.Patience):
 		status := s.gl("status")
 		<-status.done
 		g.Process.Signal(syscall.SIGQUIT) // shows what it waits for

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"greenlight/internal/base/proc"
+	"greenlight/internal/base/testfiles"
 )
 
 // worker is an agent that notes, in a directory that isn't cleaned, if it isn't the only one at its
@@ -191,14 +192,14 @@ func (s *site) calm(t *testing.T, args []string, g *glProcess, counts map[string
 		s.free(g, counts)
 		select {
 		case <-g.done:
-		case <-time.After(patience):
+		case <-time.After(testfiles.Patience):
 			table, _ := exec.Command("ps", "axww", "-o", "pid=,ppid=,stat=,etime=,args=").Output()
 			status := s.gl("status")
 			<-status.done
 			g.Process.Signal(syscall.SIGQUIT) // shows what it waits for
 			select {
 			case <-g.done:
-			case <-time.After(patience):
+			case <-time.After(testfiles.Patience):
 				g.kill()
 			}
 			t.Fatalf("gl didn't end in the calm:\n%s\n%s\n%s", g.out.String(), status.out.String(), of(string(table), s.dir))
@@ -222,7 +223,7 @@ func (s *site) calm(t *testing.T, args []string, g *glProcess, counts map[string
 
 // free does what a run asks for that waits for slots: it gives back the claims without an agent.
 func (s *site) free(g *glProcess, counts map[string]int) {
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline) && !g.over(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(testfiles.Patience); time.Now().Before(deadline) && !g.over(); time.Sleep(20 * time.Millisecond) {
 		if strings.Contains(g.out.String(), "slots are taken") {
 			counts["slots freed"]++
 			s.release(counts)

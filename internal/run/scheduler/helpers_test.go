@@ -36,41 +36,10 @@ func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "gl" {
 		os.Exit(cli.Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
 	}
-	os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE")) // else each of thousands of processes waits a second
-	os.Exit(inHomeOfItsOwn(m))
+	os.Exit(testfiles.RunInNewHome(m))
 }
 
-// inHomeOfItsOwn keeps what the tests allow out of the developer's configuration.
-func inHomeOfItsOwn(m *testing.M) int {
-	home, err := os.MkdirTemp("", "greenlight-home-")
-	if err != nil {
-		panic(err)
-	}
-	defer os.RemoveAll(home)
-	os.Setenv("HOME", home)
-	os.Unsetenv("XDG_CONFIG_HOME")
-	return testfiles.Run(m)
-}
-
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// patience is how long a test waits for what must happen. A busy machine takes its time; only a bug
-// takes this long.
-const patience = 4 * time.Minute
-
-func until(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("no sign of it in %v: %s", patience, what)
-		}
-	}
-}
+var check, until = testfiles.Check, testfiles.Until
 
 // run runs the drain to its end. It fails the test where nothing is launched and nothing ends for
 // too long: how long the whole takes depends on the machine.
@@ -78,7 +47,7 @@ func run(t testing.TB, cfg scheduler.Config) *scheduler.Result {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
-	stuck := time.AfterFunc(patience, func() { cancel(fmt.Errorf("nothing has happened for %v", patience)) })
+	stuck := time.AfterFunc(testfiles.Patience, func() { cancel(fmt.Errorf("nothing has happened for %v", testfiles.Patience)) })
 	defer stuck.Stop()
 	report := cfg.Output.Report
 	cfg.Output.Report = func(r scheduler.Report) {
@@ -86,7 +55,7 @@ func run(t testing.TB, cfg scheduler.Config) *scheduler.Result {
 			t.Errorf("a report of %d slots: %+v", r.Max, r)
 		}
 		if len(r.Launched)+len(r.Ended)+len(r.Adopted) > 0 {
-			stuck.Reset(patience)
+			stuck.Reset(testfiles.Patience)
 		}
 		report(r)
 	}

@@ -135,7 +135,7 @@ func (n *night) finish() {
 	n.t.Helper()
 	for range 50 {
 		w := n.watch()
-		if !w.within(patience) {
+		if !w.within(testfiles.Patience) {
 			w.Process.Signal(syscall.SIGQUIT)
 			w.within(time.Minute) // for the traces of its goroutines
 			n.t.Fatalf("the drain doesn't end; it said %s\n%s", &w.out, scene(n.Project))
@@ -285,7 +285,7 @@ func TestDrainTakenOver(t *testing.T) {
 		t.Fatalf("the second one doesn't look on: %s", &second.out)
 	}
 	first.kill()
-	if !second.within(patience) {
+	if !second.within(testfiles.Patience) {
 		second.kill()
 		t.Fatalf("the second doesn't end: %s", &second.out)
 	}
@@ -310,7 +310,7 @@ func TestThreeDrains(t *testing.T) {
 		drains[i] = n.watch()
 	}
 	for _, w := range drains {
-		if !w.within(patience) {
+		if !w.within(testfiles.Patience) {
 			t.Fatalf("it doesn't end: %s\n%s", &w.out, n.run("status"))
 		}
 		if code := w.ProcessState.ExitCode(); code != 0 {

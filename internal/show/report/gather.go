@@ -39,7 +39,7 @@ func Gather(ctx context.Context, pr *project.Project, p *plan.Plan,
 			if g := rec.Landing; g != nil && g.Commit != "" {
 				commits = append(commits, landedBy(g)...)
 			}
-			in.Running = in.Running || rec.Life.Phase != plan.Settled && !rec.Life.Dead()
+			in.Running = in.Running || rec.Life.Phase != plan.Settled && !rec.Life.Dead() && !idle(p, rec)
 		}
 	}
 	// Without git there are no commits, and a commit that is gone has no size.
@@ -48,6 +48,12 @@ func Gather(ctx context.Context, pr *project.Project, p *plan.Plan,
 	patches, _ := git.Patches(ctx, pr.Root, d.shownPatches())
 	d.AddPatches(patches)
 	return d, nil
+}
+
+// idle reports whether the attempt is in the merge queue, and no gl works on that.
+func idle(p *plan.Plan, r *attempt.Record) bool {
+	st := p.State(r.ID.Slice)
+	return st != nil && st.Attempt != nil && st.Attempt.N == r.ID.N && st.Attempt.Idle
 }
 
 // FileName is the report's file in .greenlight/runs.

@@ -76,6 +76,7 @@ func (d *Document) funcs() template.FuncMap {
 		"heldUp":   d.heldUp,
 		"join":     func(l []string) string { return strings.Join(l, ", ") },
 		"key":      key,
+		"layer":    func(i int) int { return i + 1 },
 		"listed":   func(n Node) string { return n.listed() },
 		"money":    view.Cost.String,
 		"name":     name,

@@ -128,6 +128,11 @@ func (d *Document) addNotices(in Input) {
 // addItems lists the items that aren't done.
 func (d *Document) addItems(in Input, m *view.Model) {
 	d.Queue = append(d.Queue, queueNeeds(in, d.Night)...)
+	for _, r := range m.In(view.Merging) { // nothing goes on by itself
+		if a := in.Plan.State(r.ID).Attempt; a != nil && a.Idle {
+			d.Queue = append(d.Queue, item(&r, in))
+		}
+	}
 	for _, r := range m.In(view.NeedsYou) {
 		d.NeedsYou = append(d.NeedsYou, item(&r, in))
 	}

@@ -265,6 +265,22 @@ func TestTakenBack(t *testing.T) {
 	}
 }
 
+// What waits in the merge queue while no gl works on that is for a person to go on with.
+func TestIdleQueue(t *testing.T) {
+	for idle, want := range map[bool]int{true: 1, false: 0} {
+		s := &plan.Snapshot{Noun: plan.Slice, Root: "/p", Items: []*plan.Item{{ID: "S-1", Name: "Basket", Status: "in_progress", Session: "t"}},
+			Attempts: map[string]*plan.Attempt{"S-1": {N: 1, Token: "t", Phase: plan.Queued, Landing: "queued, and no gl is working on the queue", Idle: idle}}}
+		d := report.New(report.Input{Plan: plan.New(s, began, plan.Options{}), Now: began})
+		todo := d.ToDo()
+		if len(todo) != want || d.Counts.Merging != 1 {
+			t.Fatalf("idle %v: %+v of %+v", idle, todo, d.Counts)
+		}
+		if idle && (todo[0].ID != "S-1" || todo[0].Command != "gl land") {
+			t.Errorf("%+v", todo[0])
+		}
+	}
+}
+
 // What there is none of takes no heading, and a column that says nothing is left out.
 func TestEmptyTakesALine(t *testing.T) {
 	in := night(4)

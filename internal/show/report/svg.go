@@ -90,9 +90,9 @@ func (c *chart) axis() {
 		at := c.x(t, 100)
 		class := ""
 		switch { // the text stays on the page
-		case at < 5:
+		case at < 9:
 			class = ` class="first"`
-		case at > 95:
+		case at > 91:
 			class = ` class="last"`
 		}
 		c.f(`<i%s style="left:%.1f%%">%s</i>`, class, at, esc(tick(t, c.whole())))

@@ -108,12 +108,8 @@ func newMergedTable(list []Landed) mergedTable {
 		if !t.Changes {
 			t.All = "Verified: the tests passed."
 		}
-	default:
-		t.All = "Unverified"
-		if reason := list[0].Unverified; reason != "" {
-			t.All += ": " + reason
-		}
-		t.All += "."
+	case list[0].Unverified != "":
+		t.All = "Unverified: " + list[0].Unverified + "."
 	}
 	return t
 }

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"greenlight/internal/base/durable"
@@ -47,10 +48,12 @@ type archivedFiles struct {
 }
 
 // versionLabel is the form of a version that becomes the name of a directory.
-var versionLabel = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+var versionLabel = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+})
 
 func checkVersion(version string) error {
-	if !versionLabel.MatchString(version) || strings.Contains(version, "..") {
+	if !versionLabel().MatchString(version) || strings.Contains(version, "..") {
 		return usagef("%q is no version of a milestone, such as v1.0", version)
 	}
 	return nil
@@ -69,12 +72,13 @@ type milestoneEnding struct {
 // and the phases' directories go to milestones/, MILESTONES.md gets an entry, and STATE.md waits
 // for the next milestone. ROADMAP.md and REQUIREMENTS.md themselves stay until that begins.
 // Repeating it completes what a crash has left.
-func (s *Store) CompleteMilestone(ctx context.Context, m MilestoneEnd) (r Result, err error) {
+func (p *Project) CompleteMilestone(ctx context.Context, m MilestoneEnd) (r Result, err error) {
+	s := p.Store
 	m.Version, m.Name = strings.TrimSpace(m.Version), cmp.Or(strings.TrimSpace(m.Name), m.Version)
 	if err := errors.Join(checkVersion(m.Version), checkText("--name", m.Name)); err != nil {
 		return Result{}, err
 	}
-	err = s.locked(ctx, func() error {
+	err = locked(ctx, s, func() error {
 		e := &milestoneEnding{MilestoneEnd: m, s: s}
 		if err := e.read(); err != nil {
 			return err
@@ -105,7 +109,7 @@ func (e *milestoneEnding) read() error {
 	}
 	at := standingOf(state)
 	at.milestone, at.position = e.Version, e.Version
-	text, err := durable.ReadFile(e.s.Place().Roadmap())
+	text, err := durable.ReadFile(placeOf(e.s).Roadmap())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -118,9 +122,9 @@ func (e *milestoneEnding) read() error {
 	} else if road.find(e.Version, "") < 0 {
 		return phaseErrorf("no phases found for milestone %s in ROADMAP.md", e.Version)
 	}
-	f := newFacts(road, ScanPhases(e.s.Place().Phases()), at)
+	f := newFacts(road, ScanPhases(placeOf(e.s).Phases()), at)
 	e.dirs = f.Dirs
-	cfg := ReadConfig(e.s.Place())
+	cfg := ReadConfig(placeOf(e.s))
 	for _, p := range road.of(road.current(at)) {
 		i := slices.IndexFunc(e.dirs, func(d PhaseDir) bool { return d.Key == p.Key })
 		done := p.Done || i >= 0 && e.dirs[i].Complete() && e.dirs[i].verified(cfg)
@@ -149,7 +153,7 @@ func (e *milestoneEnding) mayEnd() error {
 func (e *milestoneEnding) accomplishments() []string {
 	list := []string{}
 	for _, d := range e.dirs {
-		dir := filepath.Join(e.s.Place().Phases(), d.Name)
+		dir := filepath.Join(placeOf(e.s).Phases(), d.Name)
 		files, _ := durable.ReadDir(dir)
 		for _, f := range files {
 			if !isSummary(f.Name(), false) {
@@ -210,7 +214,7 @@ func (e *milestoneEnding) end() error {
 	for i, d := range e.dirs {
 		names[i] = d.Name
 	}
-	n, err := e.s.archivePhases(e.Version, names)
+	n, err := archivePhases(e.s, e.Version, names)
 	e.doc.Archived.Phases = n > 0
 	return err
 }
@@ -303,7 +307,7 @@ func hasKey(d *Doc, key string) bool { _, ok := d.Get(key); return ok }
 
 // archivePhases moves directories from phases to the archive of a milestone, and returns how
 // many. A name that is taken there gets a number.
-func (s *Store) archivePhases(version string, names []string) (int, error) {
+func archivePhases(s *Store, version string, names []string) (int, error) {
 	if len(names) == 0 {
 		return 0, nil
 	}
@@ -316,7 +320,7 @@ func (s *Store) archivePhases(version string, names []string) (int, error) {
 		for n := 1; paths.Exists(path); n++ {
 			path = filepath.Join(to, fmt.Sprintf("%s.%d", name, n))
 		}
-		if err := durable.MoveDir(filepath.Join(s.Place().Phases(), name), path); err != nil {
+		if err := durable.MoveDir(filepath.Join(placeOf(s).Phases(), name), path); err != nil {
 			return i, err
 		}
 	}
@@ -336,16 +340,17 @@ type clearedDoc struct {
 }
 
 // ClearPhases moves all phases' directories, except the backlog's, to a milestone's archive.
-func (s *Store) ClearPhases(ctx context.Context, c PhasesClear) (r Result, err error) {
+func (p *Project) ClearPhases(ctx context.Context, c PhasesClear) (r Result, err error) {
+	s := p.Store
 	if c.Version != "" {
 		if err := checkVersion(c.Version); err != nil {
 			return Result{}, err
 		}
 	}
-	err = s.locked(ctx, func() error {
+	err = locked(ctx, s, func() error {
 		var names []string
-		for _, d := range ScanPhases(s.Place().Phases()) {
-			if info, err := os.Lstat(filepath.Join(s.Place().Phases(), d.Name)); err == nil &&
+		for _, d := range ScanPhases(placeOf(s).Phases()) {
+			if info, err := os.Lstat(filepath.Join(placeOf(s).Phases(), d.Name)); err == nil &&
 				info.IsDir() && !sentinel(d.Key) {
 				names = append(names, d.Name)
 			}
@@ -359,7 +364,7 @@ func (s *Store) ClearPhases(ctx context.Context, c PhasesClear) (r Result, err e
 				"Commit them first, or pass --force", len(c.Dirty))})
 			return nil
 		}
-		n, err := s.archivePhases(cmp.Or(c.Version, s.archiveLabel()), names)
+		n, err := archivePhases(s, cmp.Or(c.Version, archiveLabel(s)), names)
 		r = result(clearedDoc{Cleared: n}, fmt.Sprintf("%d phase directories cleared", n))
 		return err
 	})
@@ -367,7 +372,7 @@ func (s *Store) ClearPhases(ctx context.Context, c PhasesClear) (r Result, err e
 }
 
 // archiveLabel returns STATE.md's milestone, or the date if that is no name of a directory.
-func (s *Store) archiveLabel() string {
+func archiveLabel(s *Store) string {
 	if doc, err := s.load(); err == nil {
 		if v := doc.stored("milestone"); v != "" && checkVersion(v) == nil {
 			return v
@@ -386,7 +391,8 @@ type todoDoc struct {
 }
 
 // AddTodo writes a file for an idea into todos/pending and updates their number in STATE.md.
-func (s *Store) AddTodo(ctx context.Context, t Todo) (r Result, err error) {
+func (p *Project) AddTodo(ctx context.Context, t Todo) (r Result, err error) {
+	s := p.Store
 	t.Title = textline.Join(strings.TrimSpace(t.Title))
 	slug := slugOf(t.Title)
 	if slug == "" {
@@ -402,7 +408,7 @@ func (s *Store) AddTodo(ctx context.Context, t Todo) (r Result, err error) {
 	text := fmt.Sprintf("---\ncreated: %s\ntitle: %s\narea: %s\n---\n\n## Problem\n\n%s\n\n## Solution\n\n%s\n",
 		isoTime(s.Now()), yaml(t.Title, ""), yaml(cmp.Or(textline.Join(t.Area), "general"), ""),
 		cmp.Or(strings.TrimSpace(problem), t.Title), cmp.Or(strings.TrimSpace(t.Solution), "TBD"))
-	err = s.locked(ctx, func() error {
+	err = locked(ctx, s, func() error {
 		dir := filepath.Join(s.Planning, "todos", "pending")
 		if err := durable.MkdirAll(dir, 0o755); err != nil {
 			return err
@@ -414,7 +420,7 @@ func (s *Store) AddTodo(ctx context.Context, t Todo) (r Result, err error) {
 		if err := durable.Replace(path, nil, []byte(text)); err != nil {
 			return err
 		}
-		doc := todoDoc{true, s.Place().rel(path), pendingTodos(s.Planning)}
+		doc := todoDoc{true, placeOf(s).rel(path), pendingTodos(s.Planning)}
 		r = result(doc, doc.File)
 		if _, err := os.Stat(s.Path()); errors.Is(err, fs.ErrNotExist) {
 			return nil

@@ -23,11 +23,17 @@ type phaseFiles struct {
 	edits *roadmapText
 }
 
-// Place returns the location of the files.
-func (s *Store) Place() Place { return Place{Root: s.Root, Planning: s.Planning} }
+// A Project is the files of a project beside its STATE.md. Its methods are GSD's verbs for them: each
+// reads, changes and writes under both of GSD's locks, STATE.md last.
+type Project struct{ Store *Store }
 
-// readPhase reads the files of a phase. An error that is a *phaseError is about the phase.
-func (s *Store) readPhase(id string) (*phaseFiles, error) {
+// Place returns the location of the files.
+func (p *Project) Place() Place { return placeOf(p.Store) }
+
+func placeOf(s *Store) Place { return Place{Root: s.Root, Planning: s.Planning} }
+
+// newPhaseFiles reads the files of a phase. An error that is a *phaseError is about the phase.
+func newPhaseFiles(s *Store, id string) (*phaseFiles, error) {
 	p := &phaseFiles{s: s, id: id, key: PhaseKey(id), state: Parse(nil)}
 	if p.key == "" {
 		return nil, usagef("%q is no phase: a number such as 4 or 4.1 is expected", id)
@@ -39,7 +45,7 @@ func (s *Store) readPhase(id string) (*phaseFiles, error) {
 	case !errors.Is(err, errNoState):
 		return nil, err
 	}
-	p.road, err = readRoadmapFile(s.Place().Roadmap())
+	p.road, err = readRoadmapFile(placeOf(s).Roadmap())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -47,7 +53,7 @@ func (s *Store) readPhase(id string) (*phaseFiles, error) {
 	if p.edits.phase != nil {
 		p.id = p.edits.phase.ID
 	}
-	dirs := onePerPhase(ScanPhases(s.Place().Phases()))
+	dirs := onePerPhase(ScanPhases(placeOf(s).Phases()))
 	for i := range dirs {
 		if dirs[i].Key == p.key {
 			p.dir = &dirs[i]
@@ -55,7 +61,7 @@ func (s *Store) readPhase(id string) (*phaseFiles, error) {
 	}
 	if p.dir == nil {
 		return nil, &phaseError{fmt.Sprintf("Phase %s not found: there is no directory for it in %s",
-			id, s.Place().rel(s.Place().Phases()))}
+			id, placeOf(s).rel(placeOf(s).Phases()))}
 	}
 	return p, nil
 }
@@ -68,10 +74,10 @@ func (e *phaseError) Error() string { return e.reason }
 func phaseErrorf(format string, a ...any) error { return &phaseError{fmt.Sprintf(format, a...)} }
 
 // onPhase runs f on a phase under the locks; a *phaseError becomes GSD's document.
-func (s *Store) onPhase(ctx context.Context, id string,
+func onPhase(ctx context.Context, s *Store, id string,
 	f func(*phaseFiles) (Result, error)) (r Result, err error) {
-	err = s.locked(ctx, func() error {
-		p, err := s.readPhase(id)
+	err = locked(ctx, s, func() error {
+		p, err := newPhaseFiles(s, id)
 		if err == nil {
 			r, err = f(p)
 		}
@@ -86,7 +92,7 @@ func (s *Store) onPhase(ctx context.Context, id string,
 
 // complete reports whether the phase is carried out and verified.
 func (p *phaseFiles) complete() bool {
-	return p.dir.Complete() && p.dir.verified(ReadConfig(p.s.Place()))
+	return p.dir.Complete() && p.dir.verified(ReadConfig(placeOf(p.s)))
 }
 
 // progress brings the phase's plans up to date in ROADMAP.md: the table, the number and the list
@@ -113,7 +119,7 @@ func (p *phaseFiles) writeRoadmap() (bool, error) {
 	if p.road == nil || text == string(p.road) {
 		return false, nil
 	}
-	return true, durable.Replace(p.s.Place().Roadmap(), p.road, []byte(text))
+	return true, durable.Replace(placeOf(p.s).Roadmap(), p.road, []byte(text))
 }
 
 type planProgressDoc struct {
@@ -128,8 +134,9 @@ type planProgressDoc struct {
 
 // RoadmapProgress brings a phase's plans up to date in ROADMAP.md. If they are, it changes
 // nothing.
-func (s *Store) RoadmapProgress(ctx context.Context, id string) (Result, error) {
-	return s.onPhase(ctx, id, func(p *phaseFiles) (Result, error) {
+func (p *Project) RoadmapProgress(ctx context.Context, id string) (Result, error) {
+	s := p.Store
+	return onPhase(ctx, s, id, func(p *phaseFiles) (Result, error) {
 		doc := planProgressDoc{Phase: id, PlanCount: p.dir.Plans, SummaryCount: p.dir.Summaries}
 		if err := p.listed(); err != nil {
 			doc.Reason = err.Error()
@@ -167,8 +174,9 @@ type annotatedDoc struct {
 
 // AnnotateRoadmap groups a phase's list of plans in ROADMAP.md by waves, and adds what more than
 // one of the plans must keep. It leaves a list alone that is annotated already.
-func (s *Store) AnnotateRoadmap(ctx context.Context, id string) (Result, error) {
-	return s.onPhase(ctx, id, func(p *phaseFiles) (Result, error) {
+func (p *Project) AnnotateRoadmap(ctx context.Context, id string) (Result, error) {
+	s := p.Store
+	return onPhase(ctx, s, id, func(p *phaseFiles) (Result, error) {
 		doc := annotatedDoc{Phase: id, Waves: len(p.dir.Waves)}
 		if err := p.listed(); err != nil {
 			doc.Reason = err.Error()
@@ -214,7 +222,7 @@ func (p *phaseFiles) sharedTruths() []string {
 	return shared
 }
 
-func (p *phaseFiles) path() string { return filepath.Join(p.s.Place().Phases(), p.dir.Name) }
+func (p *phaseFiles) path() string { return filepath.Join(placeOf(p.s).Phases(), p.dir.Name) }
 
 // truths returns the list truths in a plan's front matter. It is nested in must_haves, deeper
 // than the front matter's reader goes.
@@ -258,8 +266,9 @@ type phaseCompleteDoc struct {
 // FinishPhase completes a phase that is carried out and verified, in all files: the roadmap's
 // list and table, the phase's requirements, and STATE.md, which moves on to the next phase if it
 // is at this one. Repeating it completes what a crash has left.
-func (s *Store) FinishPhase(ctx context.Context, id string) (Result, error) {
-	return s.onPhase(ctx, id, func(p *phaseFiles) (Result, error) {
+func (p *Project) FinishPhase(ctx context.Context, id string) (Result, error) {
+	s := p.Store
+	return onPhase(ctx, s, id, func(p *phaseFiles) (Result, error) {
 		if err := p.mayFinish(); err != nil {
 			return Result{}, err
 		}

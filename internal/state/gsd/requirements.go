@@ -167,13 +167,14 @@ type markedDoc struct {
 
 // MarkRequirements marks requirements as complete in REQUIREMENTS.md: their ticks, and their
 // rows of the traceability table.
-func (s *Store) MarkRequirements(ctx context.Context, words []string) (Result, error) {
+func (p *Project) MarkRequirements(ctx context.Context, words []string) (Result, error) {
+	s := p.Store
 	ids := requirementIDs(strings.Join(words, " "))
 	if len(ids) == 0 {
 		return Result{}, usagef("requirement IDs required. Usage: requirements mark-complete REQ-01,REQ-02 or REQ-01 REQ-02")
 	}
 	var doc markedDoc
-	err := s.locked(ctx, func() error {
+	err := locked(ctx, s, func() error {
 		old, err := durable.ReadFile(s.file(requirementsFile))
 		if errors.Is(err, fs.ErrNotExist) {
 			doc = marking{}.doc(len(ids))

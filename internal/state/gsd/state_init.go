@@ -86,12 +86,13 @@ type initDoc struct {
 }
 
 // Init creates an empty project: .planning with a STATE.md whose requirements are to be defined.
-func (s *Store) Init(ctx context.Context) (r Result, err error) {
+func (p *Project) Init(ctx context.Context) (r Result, err error) {
+	s := p.Store
 	if err := durable.MkdirAll(s.Planning, 0o755); err != nil {
 		return Result{}, err
 	}
-	doc := initDoc{true, s.Place().rel(s.Path())}
-	err = s.locked(ctx, func() error {
+	doc := initDoc{true, placeOf(s).rel(s.Path())}
+	err = locked(ctx, s, func() error {
 		if _, err := os.Stat(s.Path()); err == nil {
 			r = failed("%s is there already: run gl gsd line", doc.File)
 			return nil

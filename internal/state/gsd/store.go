@@ -167,7 +167,7 @@ func (s *Store) edit(ctx context.Context, w writing,
 }
 
 // locked runs f under both of GSD's locks, for changes of files other than STATE.md.
-func (s *Store) locked(ctx context.Context, f func() error) error {
+func locked(ctx context.Context, s *Store, f func() error) error {
 	if _, err := os.Stat(s.Planning); err != nil {
 		return fmt.Errorf("%w: type /gsd-new-project in Claude Code to begin one, or gl init --system gsd",
 			err)

@@ -262,14 +262,11 @@ func sliceOf(c *cached[*sliceFile]) *sliceFile {
 // listSlices returns the sorted names of the slice files without .md, and notes on files that
 // were perhaps meant as slice files. The caller holds s.mu.
 func (s *sliceFiles) listSlices() (stems []string, notes []plan.Warning, err error) {
-	err = durable.Names(s.dir.path("slices"), func(part []durable.Name) {
-		var more []plan.Warning
-		stems, more = s.stemsOf(stems, part)
-		notes = append(notes, more...)
-	})
+	entries, err := durable.ReadDir(s.dir.path("slices"))
 	if err != nil {
 		return nil, nil, listError(err)
 	}
+	stems, notes = s.stemsOf(entries)
 	slices.Sort(stems) // this differs from the order of file names: "a-b.md" sorts before "a.md"
 	slices.SortFunc(notes, func(a, b plan.Warning) int { return strings.Compare(a.Path, b.Path) })
 	return stems, notes, nil
@@ -277,19 +274,18 @@ func (s *sliceFiles) listSlices() (stems []string, notes []plan.Warning, err err
 
 func listError(err error) error { return fmt.Errorf("read the slice files: %w", err) }
 
-// stemsOf appends the names of slice files in a directory listing, without .md; the notes are
+// stemsOf returns the names of slice files in a directory listing, without .md; the notes are
 // about files that were perhaps meant as slice files.
-func (s *sliceFiles) stemsOf(stems []string,
-	names []durable.Name) (_ []string, notes []plan.Warning) {
-	for _, d := range names {
-		name := d.Name
+func (s *sliceFiles) stemsOf(entries []fs.DirEntry) (stems []string, notes []plan.Warning) {
+	for _, d := range entries {
+		name := d.Name()
 		stem, ok := strings.CutSuffix(name, ".md")
 		why := ""
 		switch {
 		case isForeign(name):
 			s.temps.seen = s.temps.seen || isTemp(name)
 			continue
-		case d.Dir:
+		case d.IsDir():
 			why = "is a directory"
 		case !ok:
 			why = "a slice file's name ends in .md"
@@ -307,42 +303,13 @@ func (s *sliceFiles) stemsOf(stems []string,
 	return stems, notes
 }
 
-// listStamped lists the slice files with their stamps, zero for one that can't be checked. It
-// checks some files while listing others. The caller holds s.mu.
+// listStamped lists the slice files with their stamps, zero for one that can't be checked. The
+// caller holds s.mu.
 func (s *sliceFiles) listStamped() (stems []string, stamps []statcache.Stamp, err error) {
-	dir, err := statcache.OpenDir(s.dir.path("slices"))
-	if err != nil {
-		return nil, nil, listError(err)
+	if stems, _, err = s.listSlices(); err != nil {
+		return nil, nil, err
 	}
-	defer dir.Close()
-	type file struct {
-		stem  string
-		stamp *statcache.Stamp
-	}
-	var all []file
-	var workers sync.WaitGroup
-	err = durable.Names(s.dir.path("slices"), func(names []durable.Name) {
-		part, _ := s.stemsOf(make([]string, 0, len(names)), names)
-		stamps := make([]statcache.Stamp, len(part))
-		for i, stem := range part {
-			all = append(all, file{stem, &stamps[i]})
-		}
-		workers.Go(func() {
-			for i, stem := range part {
-				stamps[i], _ = dir.Stat(stem + ".md")
-			}
-		})
-	})
-	slices.SortFunc(all, func(a, b file) int { return strings.Compare(a.stem, b.stem) })
-	workers.Wait()
-	if err != nil {
-		return nil, nil, listError(err)
-	}
-	stems, stamps = make([]string, len(all)), make([]statcache.Stamp, len(all))
-	for i, f := range all {
-		stems[i], stamps[i] = f.stem, *f.stamp
-	}
-	return stems, stamps, nil
+	return stems, s.statFiles(stems), nil
 }
 
 // isForeign reports whether a file is neither a slice file nor likely meant as one.

@@ -304,7 +304,7 @@ func (p place) stage(ctx context.Context, index string, list []change) error {
 func (p place) mergeBy(ctx context.Context, index, branch, to string) error {
 	env := []string{
 		"GIT_INDEX_FILE=" + index,
-		"GIT_REFLOG_ACTION=gl: deliver",
+		"GIT_REFLOG_ACTION=gl: merge",
 		// By environment, since a branch's name may contain "=".
 		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=branch." + strings.TrimPrefix(branch,
 			"refs/heads/") + ".mergeOptions",

@@ -42,7 +42,7 @@ func moveBeside(ctx context.Context, common, branch, from, to string) error {
 	if err := noteMove(common, branch, from, to); err != nil {
 		return err
 	}
-	if err := ChangeRefs(ctx, common, "gl: deliver",
+	if err := ChangeRefs(ctx, common, "gl: merge",
 		RefChange{Name: branch, New: to, Old: from}); err != nil {
 		return err
 	}

@@ -265,7 +265,7 @@ func TestFastForwardWhileFilesAreStaged(t *testing.T) {
 	b, from, to := delivered(t)
 	t.Setenv("TOP", b.main)
 	t.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(t.TempDir(), "config"))
-	b.in(b.main, "config", "--global", "filter.mine.clean", `if [ "$GIT_REFLOG_ACTION" = "gl: deliver" ] && mkdir "$TOP/.git/once" 2>/dev/null; then
+	b.in(b.main, "config", "--global", "filter.mine.clean", `if [ "$GIT_REFLOG_ACTION" = "gl: merge" ] && mkdir "$TOP/.git/once" 2>/dev/null; then
 		(cd "$TOP" && env -u GIT_DIR -u GIT_WORK_TREE -u GIT_INDEX_FILE git add added) >"$TOP/.git/said" 2>&1; fi; cat`)
 	b.ok(os.WriteFile(filepath.Join(b.w.Common, "info", "attributes"),
 		[]byte("other filter=mine\n"),

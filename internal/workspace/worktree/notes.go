@@ -28,7 +28,7 @@ type Note struct {
 // lane has that commit.
 func (q *Queue) NoteLanded(ctx context.Context, l *Lineage, tip, commit string) error {
 	id, err := git.CommitTree(ctx, q.common, git.NewCommit{Tree: commit + "^{tree}",
-		Parents: []string{commit, tip}, Message: "gl: " + l.Slice + " landed"})
+		Parents: []string{commit, tip}, Message: "gl: " + l.Slice + " merged"})
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"greenlight/internal/base/shellwords"
 	"greenlight/internal/workspace/git"
 )
 
@@ -33,11 +34,26 @@ func (t target) check(ctx context.Context) error {
 	case head == "":
 		return ErrNoCommit
 	case t.at.target == "":
+		name := t.branchAt(ctx, head)
 		return &Refused{"no branch is checked out, so gl doesn't know where to merge",
-			"git switch to it, or name it with gl settings set git.target BRANCH"}
+			"run git switch " + name + ", or in a project gl settings set git.target " + name}
 	}
 	_, err = t.tip(ctx)
 	return err
+}
+
+// branchAt returns a branch that has the commit at its tip, for messages.
+func (t target) branchAt(ctx context.Context, commit string) string {
+	refs, err := git.RefsBelow(ctx, t.at.git.Common, "refs/heads")
+	if err != nil {
+		return "BRANCH"
+	}
+	for _, r := range refs {
+		if name := short(r.Name); r.Commit == commit && shellwords.Quote(name) == name {
+			return name
+		}
+	}
+	return "BRANCH"
 }
 
 // tip returns the target's commit.
