@@ -137,12 +137,31 @@ func TestInTerminal(t *testing.T) {
 	}
 }
 
+// socketDir returns the directory for the sockets of the servers that gl starts; they end with the
+// test.
+func socketDir(t *testing.T) string {
+	dir, err := os.MkdirTemp("/tmp", "glb") // t.TempDir's names are too long for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		list, _ := filepath.Glob(filepath.Join(dir, "tmux-*", "*"))
+		for _, socket := range list {
+			_ = exec.Command("tmux", "-S", socket, "kill-server").Run()
+		}
+		os.RemoveAll(dir)
+	})
+	t.Setenv("TMUX_TMPDIR", dir)
+	t.Setenv("TMUX", "")
+	return dir
+}
+
 // n starts a run that goes on when the board is closed, and : completes as a shell does.
 func TestStartFromBoard(t *testing.T) {
 	s := open(t, map[string]string{
 		"config.json":   `{"git": {"isolation": "shared"}, "parallel": {"agent": "rehearsal:here,step=600s"}}`,
 		"slices/S-1.md": slice("S-1", "pending", ""),
-	}, "TMUX_TMPDIR="+t.TempDir())
+	}, "TMUX_TMPDIR="+socketDir(t))
 	t.Cleanup(func() { s.run("stop", "--all") })
 	s.shows(`> S-1 `)
 	s.press(":")
@@ -271,13 +290,7 @@ func TestEveryKey(t *testing.T) {
 	if !testfiles.Long() {
 		t.Skip("in make pages")
 	}
-	sockets, err := os.MkdirTemp("/tmp", "glb") // t.TempDir's names are too long for a socket
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(sockets) })
-	t.Setenv("TMUX_TMPDIR", sockets)
-	t.Setenv("TMUX", "")
+	sockets := socketDir(t)
 	s := open(t, map[string]string{
 		"config.json":   `{"git": {"isolation": "shared"}, "parallel": {"max": 1}}`,
 		"slices/S-1.md": slice("S-1", "complete", "tests: 3\n"), "slices/S-2.md": slice("S-2", "failed", ""), "slices/S-3.md": slice("S-3", "pending", "deps: S-2\n"),
