@@ -92,8 +92,8 @@ func TestScreens(t *testing.T) {
 			if j < len(pinned) {
 				fmt.Fprintf(&golden, "=== %d columns: %s\n%s", width, all[j], plain)
 			}
-			for command, colored := range map[string]string{"gl status": "\x1b[31mS-2", "gl why": "\x1b[31mS-2", "gl logs S-2": "\x1b[35m|", "gl doctor": "\x1b[2mnote:",
-				"gl settings": "\x1b[2mbalanced", "gl slice": "\x1b[32mS-5 complete"} {
+			for command, colored := range map[string]string{"gl status": "\x1b[31mS-2", "gl why": "\x1b[31mS-2", "gl logs S-2": "\x1b[35m|", "gl doctor": "\x1b[1mGood to know",
+				"gl settings": "\x1b[1mmode", "gl slice": "\x1b[32mS-5 complete"} {
 				if (all[j] == command || command == "gl slice" &&
 					strings.HasPrefix(all[j], "gl slice")) && !strings.Contains(text, colored) {
 					t.Errorf("%s at %d columns: no %q in %q", command, width, colored, text)

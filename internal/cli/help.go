@@ -25,7 +25,7 @@ func firstHelp() []helpGroup {
 	return []helpGroup{
 		{"Start", "demo do init add-slice"},
 		{"Run", "slice stop retry hold"},
-		{"Look", "status board why logs diff report"},
+		{"Look", "status board web why logs diff report"},
 		{"Answer", "review accept reject answer say"},
 		{"Keep", "land undo settings doctor"},
 	}

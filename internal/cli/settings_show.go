@@ -73,7 +73,8 @@ func showSettings(out *iostreams.Streams, s *project.Settings, only string) {
 		printSetting(out, sanitize.Line(m.Role),
 			cmp.Or(sanitize.Line(m.Model), "(what its own file names)"), modelSource(m))
 	}
-	out.Printf("\n%s\n", out.Paint(term.Dim, "gl settings KEY explains one setting, gl settings set KEY VALUE changes it."))
+	out.Printf("\n%s\n", out.Paint(term.Dim, term.Wrap(
+		"gl settings KEY explains one setting, gl settings set KEY VALUE changes it.", out.Width(), 0)))
 }
 
 // sourceText says where a value comes from: "default", "config.json; default 4".

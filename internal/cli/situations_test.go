@@ -60,6 +60,7 @@ var inSituations = map[string][4]int{
 	"gsd line":                        {1, 1, 1, 0},
 	"gsd state-snapshot":              {1, 1, 1, 0},
 	"help":                            {0, 0, 0, 0},
+	"web --logout":                    {0, 1, 0, 0},
 	"hold":                            {0, 1, 0, 0},
 	"budget":                          {0, 1, 0, 0},
 	"cost":                            {0, 1, 0, 0},

@@ -36,9 +36,8 @@ type webOptions struct {
 func newWeb(app *cmdutil.App) *cobra.Command {
 	var o webOptions
 	c := &cobra.Command{
-		Use:        "web",
-		SuggestFor: []string{"serve", "page", "browser", "phone", "http"},
-		Short:      "Show what waits for you in the browser, and answer there",
+		Use:   "web",
+		Short: "Show what waits for you in the browser, and answer there",
 		Long: `Serve pages on this machine: what waits for you, with what is needed to decide; a board; and a page for each slice with its log and
 its changes. They accept, reject, answer, retry, say and stop as the commands do. gl web runs beside gl slice, or alone; it launches
 nothing. Ctrl-C ends it; its pages connect again when it is back.

@@ -121,7 +121,10 @@ func TestOfProject(t *testing.T) {
 		t.Errorf("%+v", gl)
 	}
 	diff(t, `{"name":"mine","program":"no-such-program-anywhere","path":null,"version":null}`, d.Tools[len(d.Tools)-1])
-	diff(t, `{"key":"parallel.agent","value":"mine","source":"config"}`, d.Settings[0])
+	if s := d.Settings[0]; s.Key != "parallel.agent" || string(s.Value) != `"mine"` || s.Source == nil ||
+		*s.Source != "config" {
+		t.Errorf("%+v", s)
+	}
 	diff(t, `[{"slice":"S-2","n":1,"agent":"mine","phase":"started","process":"unknown","pid":77,"started":null,"runner":"process"}]`, d.Attempts)
 }
 
