@@ -49,27 +49,6 @@ func WriteFile(path string, data []byte, perm fs.FileMode) error {
 	return named("write", path, err)
 }
 
-// WriteCache replaces the file's content atomically, but not durably: a power cut may leave the
-// old content, the new one, or neither. It is for content that can be regenerated and has a
-// checksum.
-func WriteCache(path string, data []byte, perm fs.FileMode) error {
-	if err := CheckPath(path); err != nil {
-		return named("write", path, err)
-	}
-	f, err := createTemp(path, perm)
-	if err != nil {
-		return named("write", path, err)
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return named("write", path, err)
-}
-
 // Replace is WriteFile for a caller that has read the file without a lock. It writes data only
 // if the file's content is still old; otherwise the error is ErrChanged. A nil old means that
 // the file must not exist, an empty slice that it must be empty. A new file has mode 0644 minus

@@ -159,7 +159,7 @@ func (p *phaseFiles) listed() error {
 	case p.edits.phase == nil:
 		return fmt.Errorf("ROADMAP.md doesn't have phase %s in the project's milestone", p.id)
 	case p.dir.Plans == 0:
-		return errors.New("No plans found")
+		return errors.New("no plans found")
 	}
 	return nil
 }
