@@ -55,7 +55,7 @@ type cleanDoc struct {
 	Refs          []cleanedRefs  `json:"refs"` // of complete slices
 }
 
-// cleanedRefs are the snapshots and handed-over tests of a lineage.
+// cleanedRefs are the snapshots and handed-over tests of a branch and worktree.
 type cleanedRefs struct {
 	System  string `json:"system"`
 	Slice   string `json:"slice"`

@@ -72,7 +72,7 @@ type diffDoc struct {
 	Slice         string `json:"slice"`
 	// location of the work
 	Of lane.DiffOf `json:"of" jsonschema:"enum=worktree,enum=branch,enum=landed"`
-	// null for work that has landed
+	// null for merged work
 	Branch *string `json:"branch"`
 	// commit
 	From string `json:"from"`

@@ -89,7 +89,7 @@ type verifyCheck struct {
 	// verification claimed by the message of an audited commit
 	Claim   *string          `json:"claim"`
 	Verdict *testrun.Verdict `json:"verdict"` // null if no tests could be run
-	// for landed work, the gate's questions, asked again; empty without an id
+	// for merged work, the gate's questions, asked again; empty without an id
 	Gate []gate.Answer `json:"gate"`
 	Set  bool          `json:"set"` // the slice is no longer unverified
 }

@@ -25,7 +25,7 @@ type Project struct {
 	Total    int                   `json:"total" jsonschema:"minimum=0"`
 	Tools    []Tool                `json:"tools"`
 	Settings []project.SettingItem `json:"settings"` // those set in config.json
-	// holder of the project's drain; null for none
+	// holder of the project's run; null for none
 	Drain    *string               `json:"drain"`
 	Attempts []Attempt             `json:"attempts"` // unsettled attempts
 	Warnings []project.WarningItem `json:"warnings"`

@@ -49,7 +49,7 @@ const (
 	PendingInterrupted PendingKind = "interrupted" // ended by a person or a crash
 	PendingPaused      PendingKind = "paused"      // set aside by a person
 	PendingUnknown     PendingKind = "unknown"     // its file or status can't be read
-	PendingUndelivered PendingKind = "undelivered" // landed work can't be merged
+	PendingUndelivered PendingKind = "undelivered" // tested work that isn't merged yet
 	PendingHeld        PendingKind = "held"        // launching is held
 	PendingProposal    PendingKind = "proposal"    // a command that a session proposed
 )

@@ -80,7 +80,7 @@ type Kind string
 // The kinds of defects.
 const (
 	Marks   Kind = "marks"   // marks of a conflict
-	Differs Kind = "differs" // what landed differs from the merge of the work
+	Differs Kind = "differs" // what was merged differs from the merge of the work
 	Removed Kind = "removed" // a test is gone
 	Skips   Kind = "skipped" // a test is skipped that ran before
 	Fewer   Kind = "fewer"   // fewer tests run than without the work

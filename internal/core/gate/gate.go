@@ -59,7 +59,7 @@ type Says string
 const (
 	Yes      Says = "yes"      // as it must be
 	Approved Says = "approved" // a person has seen the defects and approves them
-	Unknown  Says = "unknown"  // can't be determined; it lands with a note
+	Unknown  Says = "unknown"  // can't be determined; it is merged with a note
 	Skipped  Says = "skipped"  // not asked for this way to land
 	Pending  Says = "pending"  // not known yet
 	Person   Says = "person"   // a person has to look

@@ -262,7 +262,7 @@ const (
 // WaitKinds returns all kinds.
 func WaitKinds() []string { return []string{string(ForAnswer), string(ForReview)} }
 
-// A Collision is work that is likely to conflict when it lands.
+// A Collision is work that is likely to conflict when it is merged.
 type Collision struct {
 	Slice string   `json:"slice"`
 	With  string   `json:"with,omitempty"` // "" for landed work

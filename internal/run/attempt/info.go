@@ -25,8 +25,8 @@ type Info struct {
 	Turns   *int             `json:"turns"`
 	CostUSD *float64         `json:"cost_usd"`
 
-	Landed *string `json:"landed"` // the commit by which its work landed
-	// its shape: merge, rebase (the last of several), squash; null if it hasn't landed
+	Landed *string `json:"landed"` // the commit by which its work was merged
+	// its shape: merge, rebase (the last of several), squash; null if it isn't merged
 	LandedAs *string `json:"landed_as"`
 	// of the tests that gl ran on its work; null if it ran none
 	Verdict *testrun.Verdict `json:"verdict"`

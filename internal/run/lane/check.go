@@ -42,9 +42,9 @@ type Check struct {
 type CheckOf string
 
 const (
-	OfMerge  CheckOf = "merge"  // the slice as it is, merged with what has landed
-	OfLanded CheckOf = "landed" // the commit by which the slice landed
-	OfTarget CheckOf = "target" // the target's commit, if it isn't known where a done slice landed
+	OfMerge  CheckOf = "merge"  // the slice as it is, merged with what was merged before
+	OfLanded CheckOf = "landed" // the commit by which the slice was merged
+	OfTarget CheckOf = "target" // the target's commit, if it isn't known where a done slice was merged
 	OfLane   CheckOf = "lane"   // the lane's commit
 )
 

@@ -27,7 +27,7 @@ type DiffOf string
 const (
 	InWorktree DiffOf = "worktree" // as it is in the slice's worktree now
 	OnBranch   DiffOf = "branch"   // on the slice's branch, whose worktree is gone
-	Landed     DiffOf = "landed"   // as it landed
+	Landed     DiffOf = "landed"   // as it was merged
 )
 
 // A NoDiffError is the reason why git can't tell what a slice has changed.

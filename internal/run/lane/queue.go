@@ -143,7 +143,7 @@ func (q *Queue) Restore(ctx context.Context) error {
 	return err
 }
 
-// CheckSlice runs the tests on a slice: on its work merged with what has landed or, if it is done,
+// CheckSlice runs the tests on a slice: on its work merged with what was merged before or, if it is done,
 // on what landed. If a done one passes, it counts as verified.
 func (q *Queue) CheckSlice(ctx context.Context, id string) (c *Check, err error) {
 	err = q.check(ctx, func(ctx context.Context, t *turn) error {

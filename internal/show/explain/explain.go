@@ -70,7 +70,7 @@ type Slice struct {
 
 // A Collision is work that is likely to conflict.
 type Collision struct {
-	With  *string  `json:"with"` // another slice; null for landed work
+	With  *string  `json:"with"` // another slice; null for merged work
 	Paths []string `json:"paths"`
 }
 

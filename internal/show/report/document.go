@@ -20,7 +20,7 @@ type Document struct {
 	At            time.Time `json:"at"`   // when this was made
 
 	Night    Night  `json:"night"`
-	Previous *Night `json:"previous"` // the night before; null if the journal has none
+	Previous *Night `json:"previous"` // the run before; null if the journal has none
 	Verdict  string `json:"verdict"`  // one line
 	// as in gl status: "29 passing, 0 failing, 0 security (12 new)"; "" for none
 	Tests    string `json:"tests"`
@@ -36,7 +36,7 @@ type Document struct {
 	Queue   []Item   `json:"queue"`
 	Unheard []Item   `json:"unheard"` // complete, with unread messages of a person
 	Landed  []Landed `json:"landed"`  // or done without a merge queue
-	// merged, and taken back by a person in the night or since; not counted as completed
+	// merged, and taken back by a person in the run or since; not counted as completed
 	TakenBack []TakenBack `json:"taken_back"`
 	Failed    []Failed    `json:"failed"`
 
@@ -86,7 +86,7 @@ type Item struct {
 	Blocks []string `json:"blocks"`
 }
 
-// A Landed slice was completed in the night, or since.
+// A Landed slice was completed in the run, or since.
 type Landed struct {
 	Item
 	Commit string     `json:"commit"` // by which it was merged, the last of several; "" without a merge queue
@@ -131,7 +131,7 @@ type Blocked struct {
 	Because string `json:"because"`
 }
 
-// A Cost is the cost of a night, broken down.
+// A Cost is the cost of a run, broken down.
 type Cost struct {
 	Total   view.Cost `json:"total"`
 	Failed  view.Cost `json:"failed"` // of these, on attempts that completed nothing

@@ -32,10 +32,10 @@ type Document struct {
 	Stalled  []string  `json:"stalled"`
 	Waiting  []string  `json:"waiting"` // for a person
 	Unknown  []string  `json:"unknown"` // with an unknown status, or an unreadable file
-	// landed, but not in the branch that the work is for; null if everything is
+	// tested, but not yet merged into the branch that the work is for; null if everything is
 	Undelivered *Undelivered `json:"undelivered"`
-	Forecast    []Collision  `json:"forecast"`     // work that is likely to conflict when it lands
-	PullRequest *PullRequest `json:"pull_request"` // the open one, with landed work; null for none
+	Forecast    []Collision  `json:"forecast"`     // work that is likely to conflict when it is merged
+	PullRequest *PullRequest `json:"pull_request"` // the open one, with merged work; null for none
 	Tests       Tests        `json:"tests"`
 	// of all attempts in the journal; null if it can't be read
 	Cost *spending.Total `json:"cost"`
@@ -74,11 +74,11 @@ type Slice struct {
 	// claimed by another session, with a file unchanged for parallel.stale_minutes
 	Stale    bool `json:"stale"`
 	Attempts int  `json:"attempts" jsonschema:"minimum=0"` // used up; a rate limit uses none
-	// of a done slice: whether gl has seen its tests pass on what landed; null if it saw none
+	// of a done slice: whether gl has seen its tests pass on what was merged; null if it saw none
 	Verified *bool `json:"verified"`
 	// of a done slice: whether it is in the branch that the work is for; null for unknown
 	Delivered *bool `json:"delivered"`
-	// of a done slice: the commit by which it landed; null if gl didn't land it
+	// of a done slice: the commit by which it was merged; null if gl didn't merge it
 	Landed   *string `json:"landed"`
 	LandedAs *string `json:"landed_as"` // the shape of that: merge, rebase, squash
 	// until a running agent is likely to end; null for unknown
@@ -93,10 +93,10 @@ type Slice struct {
 
 // An Undelivered is why landed work isn't in the branch that it is for.
 type Undelivered struct {
-	Slices    []string   `json:"slices"` // that have landed
+	Slices    []string   `json:"slices"` // that are merged
 	Reason    *string    `json:"reason"` // null if it hasn't been tried yet
 	Since     *time.Time `json:"since"`
-	TakenBack []string   `json:"taken_back"` // slices whose revert has landed
+	TakenBack []string   `json:"taken_back"` // slices whose revert is merged
 }
 
 // A PullRequest is the open pull request with the merge queue's work.
@@ -110,7 +110,7 @@ type PullRequest struct {
 // A Collision is work that is likely to conflict.
 type Collision struct {
 	Slice string   `json:"slice"`
-	With  *string  `json:"with"` // another slice; null for what has landed
+	With  *string  `json:"with"` // another slice; null for merged work
 	Paths []string `json:"paths"`
 }
 
@@ -143,7 +143,7 @@ type Tests struct {
 	// that done slices added to the suite, of those whose share gl has counted; null for unknown
 	New     *int `json:"new" jsonschema:"minimum=0"`
 	Removed *int `json:"removed" jsonschema:"minimum=0"` // removed from the suite; see new
-	// done slices that record tests, but whose share gl hasn't counted: those that landed together
+	// done slices that record tests, but whose share gl hasn't counted: those that were merged together
 	Untold int    `json:"new_unknown" jsonschema:"minimum=0"`
 	Suite  *Suite `json:"suite"` // the last run of the whole suite; null if gl hasn't run it
 }

@@ -112,10 +112,10 @@ type Event struct {
 	Agent  string `json:"agent,omitempty"`
 	Runner string `json:"runner,omitempty"` // tmux or process
 	PID    int    `json:"pid,omitempty"`    // of the gl that drains, or of the agent
-	Max    int    `json:"max,omitempty"`    // slots of the drain
+	Max    int    `json:"max,omitempty"`    // slots of the run
 	// set by --max: a later change of parallel.max overrides it
 	Fixed  bool  `json:"fixed,omitempty"`
-	Totals *Sums `json:"totals,omitempty"` // drain_ended: the slices at the end of the drain
+	Totals *Sums `json:"totals,omitempty"` // drain_ended: the slices at the end of the run
 
 	Status string `json:"status,omitempty"` // of the slice now
 	Step   string `json:"step,omitempty"`   // of the slice now
@@ -129,7 +129,7 @@ type Event struct {
 	// of the attempt; of a verdict: green or red
 	Outcome string `json:"outcome,omitempty"`
 	Detail  string `json:"detail,omitempty"` // a short explanation
-	// as reported by agents: of the attempt; of all that ended during the drain; missing if
+	// as reported by agents: of the attempt; of all that ended during the run; missing if
 	// unknown
 	CostUSD *float64 `json:"cost_usd,omitempty"`
 	Tokens  *Tokens  `json:"tokens,omitempty"` // as the agent counts; missing if unknown

@@ -35,7 +35,7 @@ type Reader func(ctx context.Context, ids []string, most int64,
 	f func(id string, text []byte) error) error
 
 // A Promise is how tests, what they compare with, their runner's configuration and the contracts
-// have to be: as they were handed over, merged with what has landed since.
+// have to be: as they were handed over, merged with what was merged before since.
 type Promise struct {
 	Handed  bool        // there was a hand-over; else only deletions of tests count
 	Tests   bool        // and it brought tests
