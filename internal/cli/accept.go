@@ -94,7 +94,7 @@ func refuseTask(app *cmdutil.App, name string) error {
 	return fmt.Errorf("%s is a task, not a slice, and awaits no approval", sanitize.Line(name))
 }
 
-// waiting are the slices that wait for somebody.
+// waiting returns the slices that wait for a person.
 func waiting(p *plan.Plan) []string { return p.Lists.Waiting }
 
 // showTests prints how a red slice's agent changed the tests after the hand-over.

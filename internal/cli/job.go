@@ -140,15 +140,7 @@ func (j *job) streamed(ctx context.Context, f func() error) error {
 
 // build builds what is ready, or the named slices.
 func (j *job) build(ctx context.Context) error {
-	waiting := scheduler.Patiently(ctx, func(holder string) {
-		j.app.IO.Message("%s", lockedText(holder))
-	})
-	found, err := scheduler.Reconcile(waiting, j.pr)
-	reportAside(j.app.IO, found.Aside)
-	for _, r := range found.Settled {
-		j.app.IO.Message("warning: %s", attempttext.Ended(r, j.pr.Whose(r).Flags()))
-	}
-	if err != nil {
+	if err := reconcile(ctx, j.app, j.pr); err != nil {
 		return err
 	}
 	p, err := j.pr.Plan(time.Now(), planOptions(j.pr, j.o.milestone, j.scope()))
@@ -168,7 +160,7 @@ func (j *job) build(ctx context.Context) error {
 		closeIdle(ctx, j.app, j.pr)
 		return nothingReady(j.app.IO, p)
 	}
-	// Who has nothing to launch needs no agent.
+	// With nothing to launch, no agent is needed.
 	if err := j.present(ctx); err != nil && len(p.Lists.Ready)+len(p.Lists.Running)+len(j.ids) > 0 {
 		return err
 	}
@@ -191,11 +183,31 @@ func (j *job) build(ctx context.Context) error {
 	if !idle {
 		return j.drain(ctx, cfg)
 	}
+	return j.mergeQueued(ctx, cfg, p, adopt)
+}
+
+// reconcile settles the attempts whose processes are gone, and tells of them.
+func reconcile(ctx context.Context, app *cmdutil.App, pr *project.Project) error {
+	waiting := scheduler.Patiently(ctx, func(holder string) {
+		app.IO.Message("%s", lockedText(holder))
+	})
+	found, err := scheduler.Reconcile(waiting, pr)
+	reportAside(app.IO, found.Aside)
+	for _, r := range found.Settled {
+		app.IO.Message("warning: %s", attempttext.Ended(r, pr.Whose(r).Flags()))
+	}
+	return err
+}
+
+// mergeQueued merges what is in the queue while nothing else is to be done, and then builds what
+// became ready by that.
+func (j *job) mergeQueued(ctx context.Context, cfg scheduler.Config, p *plan.Plan,
+	adopt []string) error {
 	if cfg.Tools.Lane == nil { // worktrees can't be had any more
 		return nothingReady(j.app.IO, p)
 	}
 	j.app.IO.Message("merging what is in the queue: %s", strings.Join(adopt, ", "))
-	err = j.drain(ctx, cfg)
+	err := j.drain(ctx, cfg)
 	p, planErr := j.pr.Plan(time.Now(), planOptions(j.pr, j.o.milestone, nil))
 	if planErr != nil || len(p.Lists.Ready) == 0 || ctx.Err() != nil {
 		return errors.Join(err, planErr)
@@ -375,7 +387,7 @@ func (j *job) drain(ctx context.Context, cfg scheduler.Config) error {
 	}
 	cfg.Output.Report = t.report
 	cfg.Output.Trace = j.app.IO.Detail
-	if j.copy == nil { // nobody waits for what a rehearsal in a scratch copy meets
+	if j.copy == nil { // a rehearsal in a scratch copy notifies no one
 		cfg.Output.Channels = channels(j.app, j.pr)
 	}
 	res, err := scheduler.Run(ctx, cfg)

@@ -52,18 +52,7 @@ func siblingWorld(t *testing.T, system, act string, arguments ...string) *world 
 			})
 		}
 	}
-	if bin == "" {
-		t.Skip(ErrNoClient)
-	}
-	w := &world{T: t, patience: patience}
-	dir := t.TempDir()
-	w.root, w.home = filepath.Join(dir, "shop"), filepath.Join(dir, "home")
-	for _, d := range []string{w.root, w.home} {
-		w.check(os.Mkdir(d, 0o755))
-	}
-	w.serve(scripts...)
-	w.write(filepath.Join(w.home, ".gitconfig"), "[user]\n\tname = Tester\n\temail = tester@example.com\n")
-	w.must("git", "init", "-q", "-b", "main")
+	w := emptyWorld(t, scripts...)
 	w.write(filepath.Join(w.root, "act.sh"), "set -e\n"+act)
 	w.write(filepath.Join(w.root, ".gitignore"), ".greenlight/\n")
 	w.must("git", "add", "-A")

@@ -76,6 +76,18 @@ type world struct {
 // newWorld creates a project with the slices; "S-02:S-01" depends on S-01.
 func newWorld(t *testing.T, slices []string, scripts ...Script) *world {
 	t.Helper()
+	w := emptyWorld(t, scripts...)
+	w.must("gl", "init", "--no-agent", "--graph", w.graph(slices))
+	// these scripts write nothing to land
+	w.must("gl", "settings", "set", "git.isolation", "shared")
+	w.must("git", "add", "-A")
+	w.must("git", "commit", "-q", "-m", "start")
+	return w
+}
+
+// emptyWorld creates a repository without a commit, and a home.
+func emptyWorld(t *testing.T, scripts ...Script) *world {
+	t.Helper()
 	if bin == "" {
 		t.Skip(ErrNoClient)
 	}
@@ -88,11 +100,6 @@ func newWorld(t *testing.T, slices []string, scripts ...Script) *world {
 	w.serve(scripts...)
 	w.write(filepath.Join(w.home, ".gitconfig"), "[user]\n\tname = Tester\n\temail = tester@example.com\n")
 	w.must("git", "init", "-q", "-b", "main")
-	w.must("gl", "init", "--no-agent", "--graph", w.graph(slices))
-	// these scripts write nothing to land
-	w.must("gl", "settings", "set", "git.isolation", "shared")
-	w.must("git", "add", "-A")
-	w.must("git", "commit", "-q", "-m", "start")
 	return w
 }
 

@@ -82,26 +82,10 @@ func Accept(ctx context.Context, pr *project.Project, id string, l *worktree.Lin
 	var st *plan.State
 	err = edit(ctx, pr, id, func(m moment, f *slice.File) error {
 		st = m.st
-		red, redErr := tests && m.st.Class == plan.Red, error(nil)
-		if red {
-			redErr = TestsToAccept(pr, id)
+		if err := a.mayAccept(m, force, tests); err != nil {
+			return err
 		}
-		if err := cmp.Or(redErr, mayDecide(m, force)); err != nil && (!red || redErr != nil) {
-			if a.Queued == nil || !m.st.Attempt.Open() || m.st.Attempt.Token != a.Queued.ID.Token {
-				return err
-			} // otherwise the attempt is ours: the file was changed meanwhile, and this is a retry
-		}
-		switch {
-		case m.st.Class == plan.Done:
-			return ErrNothingToDo
-		case m.st.Class == plan.Waiting && !m.st.AtReview():
-			// maybe nothing was built, so --force doesn't help
-			return fmt.Errorf("%s isn't awaiting review: %s", m.st.ID, m.plan.Why(m.st.ID, m.now))
-		case m.st.Class == plan.Waiting && m.st.Asks() && !force:
-			why := m.plan.Why(m.st.ID, m.now)
-			why.Next = append(why.Next, "gl accept "+m.st.ID+" --force to approve it as it is")
-			return fmt.Errorf("%s has a question: %s", m.st.ID, why)
-		case l == nil:
+		if l == nil {
 			return a.complete(f, id)
 		}
 		if a.Queued == nil {
@@ -129,6 +113,31 @@ func Accept(ctx context.Context, pr *project.Project, id string, l *worktree.Lin
 		settler.Note(ctx, a.Queued)
 	}
 	return a, nil
+}
+
+// mayAccept returns why the slice can't be accepted as it is under the lock.
+func (a *Acceptance) mayAccept(m moment, force, tests bool) error {
+	red, redErr := tests && m.st.Class == plan.Red, error(nil)
+	if red {
+		redErr = TestsToAccept(a.pr, m.st.ID)
+	}
+	if err := cmp.Or(redErr, mayDecide(m, force)); err != nil && (!red || redErr != nil) {
+		if a.Queued == nil || !m.st.Attempt.Open() || m.st.Attempt.Token != a.Queued.ID.Token {
+			return err
+		} // otherwise the attempt is ours: the file was changed meanwhile, and this is a retry
+	}
+	switch {
+	case m.st.Class == plan.Done:
+		return ErrNothingToDo
+	case m.st.Class == plan.Waiting && !m.st.AtReview():
+		// maybe nothing was built, so --force doesn't help
+		return fmt.Errorf("%s isn't awaiting review: %s", m.st.ID, m.plan.Why(m.st.ID, m.now))
+	case m.st.Class == plan.Waiting && m.st.Asks() && !force:
+		why := m.plan.Why(m.st.ID, m.now)
+		why.Next = append(why.Next, "gl accept "+m.st.ID+" --force to approve it as it is")
+		return fmt.Errorf("%s has a question: %s", m.st.ID, why)
+	}
+	return nil
 }
 
 // asIs returns the current content of a lineage's worktree: that is accepted, regardless of later

@@ -195,7 +195,7 @@ func whileComplete(ctx context.Context, pr *project.Project, system, id string,
 	return kept, err
 }
 
-// remove removes the worktree, which nobody can claim any more.
+// remove removes the worktree, whose slice can no longer be claimed.
 func (c *Cleanable) remove(ctx context.Context, pr *project.Project, repo *worktree.Repo,
 	self string, environ []string) (kept string, err error) {
 	if err := site.TearDown(ctx, pr.Root, repo, c.lineage,

@@ -63,11 +63,7 @@ func TestCars(t *testing.T) {
 	s := newCars(t)
 	runs := s.countTests()
 	s.together(4)
-	var recs []*attempt.Record
-	for n := 1; n <= 4; n++ {
-		id := fmt.Sprintf("S-%d", n)
-		recs = append(recs, s.queue(id, own(t, id)))
-	}
+	recs := s.queueSeveral(4, own)
 	s.work()
 	for _, r := range recs {
 		if final := s.landed(r); final.Judged.Verified != plan.Green || final.Landing.Batch != nil || final.Landing.Train != nil {
@@ -228,11 +224,7 @@ func TestCarsThatShare(t *testing.T) {
 	s.write("test.extra", fmt.Sprintf("exec 8>>%q\nflock -n 8 || { echo in use; exit 1; }\nsleep 0.4\n", port))
 	s.git("add", "-A")
 	s.git("commit", "-qm", "tests that need a port")
-	var recs []*attempt.Record
-	for n := 1; n <= 5; n++ {
-		id := fmt.Sprintf("S-%d", n)
-		recs = append(recs, s.queue(id, own(t, id)))
-	}
+	recs := s.queueSeveral(5, own)
 	s.work()
 	for _, r := range recs {
 		s.landed(r)

@@ -195,6 +195,17 @@ func gitIn(t testing.TB, dir string, args ...string) string {
 	return strings.TrimRight(string(out), "\n")
 }
 
+// queueSeveral queues S-1 to S-n, each with the work that makes for it.
+func (s *site) queueSeveral(n int,
+	makes func(testing.TB, string) func(string)) (recs []*attempt.Record) {
+	s.t.Helper()
+	for i := range n {
+		id := fmt.Sprintf("S-%d", i+1)
+		recs = append(recs, s.queue(id, makes(s.t, id)))
+	}
+	return recs
+}
+
 // queue has a stand-in for an agent work at a slice and call it complete.
 func (s *site) queue(id string, work func(dir string)) *attempt.Record {
 	s.t.Helper()

@@ -54,11 +54,7 @@ func TestGreenLands(t *testing.T) {
 func TestSeveralLand(t *testing.T) {
 	s := newSite(t, "")
 	runs := s.countTests()
-	var recs []*attempt.Record
-	for n := 1; n <= 3; n++ {
-		id := fmt.Sprintf("S-%d", n)
-		recs = append(recs, s.queue(id, apart(t, id)))
-	}
+	recs := s.queueSeveral(3, apart)
 	s.work()
 	for _, r := range recs {
 		s.landed(r)

@@ -174,22 +174,7 @@ func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapsh
 	if err != nil {
 		return nil, err
 	}
-	traits := p.Tracker.Traits()
-	s := &plan.Snapshot{
-		Format: traits.Format, Noun: traits.Noun, Root: p.Root, Flags: p.Flags(), Items: c.Items,
-		At: c.At, Unsure: c.Unsure, Evidence: c.Evidence, Progress: c.Progress,
-		Warnings: c.Warnings, Blockers: c.Blockers, Used: make(map[string]int, len(attempts)),
-		Attempts: make(map[string]*plan.Attempt, len(live)),
-	}
-	if s.Noun == "" {
-		s.Noun = plan.Slice
-	}
-	if s.Noun == plan.Slice { // the siblings' items don't count tests
-		s.Suite = p.Runs.Proofs.Suite()
-	}
-	if s.Cost.Limit = p.Budget().Slice; s.Cost.Limit > 0 {
-		s.Cost.Spent = make(map[string]float64)
-	}
+	s := p.blank(c, len(attempts), len(live))
 	holds, err := p.Runs.HoldFile.Read()
 	var badHold *attempt.BadRecord
 	if errors.As(err, &badHold) {
@@ -203,12 +188,42 @@ func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapsh
 		s.Warnings = append(s.Warnings,
 			plan.Warning{Path: paths.Relative(p.Root, b.Path), Message: b.WithHelp()})
 	}
+	traits := p.Tracker.Traits()
 	if traits.Managed {
 		join.addReleased(s)
 	}
 	if traits.Completes {
 		join.doubt(s, attempts)
 	}
+	p.addOpen(s, live, attempts)
+	return s, nil
+}
+
+// blank returns a snapshot of the tracker's contents, without attempts and holds.
+func (p *Project) blank(c *tracker.Contents, attempted, live int) *plan.Snapshot {
+	traits := p.Tracker.Traits()
+	s := &plan.Snapshot{
+		Format: traits.Format, Noun: traits.Noun, Root: p.Root, Flags: p.Flags(), Items: c.Items,
+		At: c.At, Unsure: c.Unsure, Evidence: c.Evidence, Progress: c.Progress,
+		Warnings: c.Warnings, Blockers: c.Blockers, Used: make(map[string]int, attempted),
+		Attempts: make(map[string]*plan.Attempt, live),
+	}
+	if s.Noun == "" {
+		s.Noun = plan.Slice
+	}
+	if s.Noun == plan.Slice { // the siblings' items don't count tests
+		s.Suite = p.Runs.Proofs.Suite()
+	}
+	if s.Cost.Limit = p.Budget().Slice; s.Cost.Limit > 0 {
+		s.Cost.Spent = make(map[string]float64)
+	}
+	return s
+}
+
+// addOpen adds the attempts that are open: of the project's items, of tasks, and how many belong to
+// neither.
+func (p *Project) addOpen(s *plan.Snapshot, live []*attempt.Record,
+	attempts map[string]attempt.Tally) {
 	for _, r := range live {
 		switch {
 		case p.Runs.IsLeftover(r, attempts):
@@ -221,7 +236,6 @@ func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapsh
 			s.Elsewhere++
 		}
 	}
-	return s, nil
 }
 
 func settled(r *attempt.Record) *plan.Attempt {
