@@ -19,11 +19,13 @@ import (
 	"greenlight/internal/run/attemptlog"
 	"greenlight/internal/run/project"
 	"greenlight/internal/show/attempttext"
+	"greenlight/internal/show/eventtext"
 	"greenlight/internal/show/explain"
 	"greenlight/internal/show/facts"
 	"greenlight/internal/show/report"
 	"greenlight/internal/show/status"
 	"greenlight/internal/show/view"
+	"greenlight/internal/state/journal"
 	"greenlight/internal/workspace/git"
 )
 
@@ -91,8 +93,9 @@ func (s *Server) card(p *ops.Pending, of *plan.Plan, seen ops.Seen) card {
 		c.Buttons = projectButtons(p, of)
 		return c
 	}
-	text, _ := json.Marshal(seen) // strings and numbers can be marshaled
-	c.Seen = string(text)
+	if text, err := json.Marshal(seen); err == nil && !ofProject(p) {
+		c.Seen = string(text)
+	}
 	if st := of.State(p.ID); st != nil && canDecide(s.Project, st) {
 		c.Buttons = buttons(s.Project, p)
 	}
@@ -123,6 +126,8 @@ func buttons(pr *project.Project, p *ops.Pending) []button {
 		return []button{retry, fresh}
 	case ops.PendingPaused:
 		return []button{{Do: "resume", Label: "Resume", Primary: true}}
+	case ops.PendingBudget:
+		return []button{budgetButton("slice")}
 	case ops.PendingUnknown, ops.PendingUndelivered, ops.PendingHeld, ops.PendingProposal:
 	}
 	return nil
@@ -134,15 +139,20 @@ func projectButtons(p *ops.Pending, of *plan.Plan) []button {
 	case ops.PendingUndelivered:
 		return []button{{Do: "land", Label: "Merge now", Primary: true}}
 	case ops.PendingHeld:
-		list := []button{{Do: "lift", Label: "Lift the hold", Primary: true}}
-		if of.Hold != nil && of.Hold.Kind == plan.HeldByBudget {
-			list = append([]button{{Do: "budget", ID: "day", Label: "Set the day's budget",
-				Ask: "Dollars a day", Needed: true, Primary: true, Short: true}}, list...)
-			list[1].Primary = false
+		lift := button{Do: "lift", Label: "Lift the hold", Primary: true}
+		if spent := of.Hold.Budget(); spent != "" {
+			lift.Primary = false
+			return []button{budgetButton(spent), lift}
 		}
-		return list
+		return []button{lift}
 	}
 	return nil
+}
+
+// budgetButton returns the action that sets what a slice, a run or a day may cost.
+func budgetButton(of string) button {
+	return button{Do: "budget", ID: of, Label: "Set the budget", Ask: "Dollars that a " + of + " may cost",
+		Needed: true, Primary: true, Short: true}
 }
 
 // A group is one of the board's.
@@ -412,6 +422,60 @@ func (s *Server) log(w http.ResponseWriter, r *http.Request) {
 		page.Newer = link(back - 1)
 	}
 	s.show(w, http.StatusOK, "log", page)
+}
+
+// mostEvents is how many events the history of a slice shows, the last ones.
+const mostEvents = 500
+
+// history is the page of what the journal has about a slice.
+func (s *Server) history(w http.ResponseWriter, r *http.Request) {
+	id := r.PathValue("id")
+	st := s.known(id)
+	if st == nil {
+		s.missing(w, r, nil, id)
+		return
+	}
+	var events []journal.Event
+	for e, err := range s.Project.Runs.Journal().Events(time.Time{}) {
+		if err != nil {
+			s.fail(w, r, http.StatusInternalServerError, err)
+			return
+		}
+		if e.Kind != journal.Told && (e.Slice == id || slices.Contains(st.Was, e.Slice)) {
+			events = append(events, e)
+		}
+	}
+	more := len(events) > mostEvents
+	events = events[max(0, len(events)-mostEvents):]
+	if wantsJSON(r) {
+		writeEvents(w, events)
+		return
+	}
+	page := struct {
+		frame
+		ID    string
+		Lines []string
+		More  bool
+	}{frame: s.frame(r, id+" history"), ID: id, More: more}
+	now := time.Now()
+	for _, e := range events {
+		page.Lines = append(page.Lines, plan.At(e.Time, now, "15:04")+"  "+eventtext.Of(e))
+	}
+	s.show(w, http.StatusOK, "history", page)
+}
+
+// writeEvents writes events as gl events --json does, one on each line.
+func writeEvents(w http.ResponseWriter, events []journal.Event) {
+	w.Header().Set("Content-Type", "application/json")
+	for _, e := range events {
+		line, err := e.Line()
+		if err == nil {
+			_, err = w.Write(append(line, '\n'))
+		}
+		if err != nil { // the reader is gone
+			return
+		}
+	}
 }
 
 // mostParts is more than a log has.

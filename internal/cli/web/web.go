@@ -52,6 +52,7 @@ func New(c Config) *Server {
 	s.mux.HandleFunc("GET /slice/{id}", s.slice)
 	s.mux.HandleFunc("GET /slice/{id}/diff", s.diff)
 	s.mux.HandleFunc("GET /slice/{id}/log", s.log)
+	s.mux.HandleFunc("GET /slice/{id}/history", s.history)
 	s.mux.HandleFunc("GET /report", s.report)
 	s.mux.HandleFunc("GET /events", s.events)
 	s.mux.HandleFunc("POST /do/{action}", s.do)
