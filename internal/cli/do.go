@@ -182,11 +182,8 @@ func noteUntested(app *cmdutil.App, pr *project.Project) {
 	if pr.Config.Test.Command.IsSet() {
 		return
 	}
-	help := "gl settings set test.command '…'"
-	if p, ok := testrun.Detect(pr.Root); ok {
-		help = p.Set()
-	}
-	app.IO.Message("there is no test command, so merged work is unverified: %s", help)
+	app.IO.Message("there is no test command, so merged work is unverified: %s",
+		testrun.SetCommand(pr.Root, pr.Flags()))
 }
 
 // mostTicked limits how many ticked-off tasks are named.
