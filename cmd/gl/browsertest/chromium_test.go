@@ -163,7 +163,7 @@ func ask[T any](p *page, function string, args ...any) T {
 	testfiles.Check(p, err)
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
-	v, err := chromedp.Run(ctx, chromedp.Evaluate[T]("("+function+")(..."+string(list)+")"))
+	v, err := chromedp.Run(ctx, chromedp.Evaluate[T]("("+function+")(..."+string(list)+")", chromedp.EvalAwaitPromise))
 	testfiles.Check(p, err)
 	return v
 }

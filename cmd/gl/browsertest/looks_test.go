@@ -4,12 +4,16 @@ package browsertest
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
+	"github.com/google/go-cmp/cmp"
 
 	"greenlight/internal/base/testfiles"
 )
@@ -50,6 +54,40 @@ func TestLooks(t *testing.T) {
 		}
 	}
 	p.fine()
+}
+
+// Every page has a document at its address: the one that the command prints.
+func TestDocuments(t *testing.T) {
+	w := newMorning(t)
+	w.serve()
+	p := newPage(t).login(w.link())
+	for path, command := range map[string]string{"": "review", "slice/S-1": "why S-1", "slice/S-2/diff": "diff S-2",
+		"slice/S-7/log": "logs S-7", "slice/S-8/history": "events --slice S-8", "board": "status"} {
+		got := ask[string](p, `async path => (await fetch(location.origin + document.getElementById("main").dataset.base + path,
+			{ headers: { Accept: "application/json" } })).text()`, path)
+		want := w.gl(append(strings.Fields(command), "--json")...)
+		if one, two := decoded(t, got), decoded(t, want); !cmp.Equal(one, two) {
+			t.Errorf("%q isn't what gl %s --json prints: %s", path, command, cmp.Diff(two, one))
+		}
+	}
+}
+
+// decoded returns the documents of a text. Times and ages differ from one look to the next.
+func decoded(t *testing.T, text string) []map[string]any {
+	t.Helper()
+	var list []map[string]any
+	for dec := json.NewDecoder(strings.NewReader(text)); ; {
+		var doc map[string]any
+		if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
+			return list
+		} else if err != nil {
+			t.Fatalf("%v: %s", err, text)
+		}
+		for _, key := range []string{"now", "generated", "eta"} {
+			delete(doc, key)
+		}
+		list = append(list, doc)
+	}
 }
 
 // look looks at a page in every way, and returns its text.

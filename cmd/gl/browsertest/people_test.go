@@ -55,6 +55,7 @@ func TestTwoPeople(t *testing.T) {
 	bob.see("S-2 (Name of S-2) asks: which color?")
 	w.gl("answer", "S-2", "green")
 	bob.gone("S-2 (Name of S-2)")
+	bob.see("Needs you 2 Board")
 	ann.fine()
 	bob.fine()
 }
@@ -103,7 +104,7 @@ func TestWithoutScripts(t *testing.T) {
 	p.click("nav a", "Needs you")
 	p.click("main a", "S-2 (Name of S-2) awaits review")
 	p.click(".diff a.n", "2") // a link to the same page with a field for that line
-	p.write("mail:2", "say which order")
+	p.write("Comment on mail:2", "say which order")
 	p.click("button", "Send back")
 	p.see("S-2 is sent back to its agent with 1 comment")
 	w.is("S-2", "available")
