@@ -159,11 +159,22 @@ func call[P, R any](p *page, command cdp.Command[P, R], params P) {
 // ask returns what a function of the page returns for some arguments.
 func ask[T any](p *page, function string, args ...any) T {
 	p.Helper()
+	return evaluate[T](p, function, nil, args...)
+}
+
+// await is ask for a function that returns a promise. The page must stay.
+func await[T any](p *page, function string, args ...any) T {
+	p.Helper()
+	return evaluate[T](p, function, []chromedp.EvaluateOption{chromedp.EvalAwaitPromise}, args...)
+}
+
+func evaluate[T any](p *page, function string, how []chromedp.EvaluateOption, args ...any) T {
+	p.Helper()
 	list, err := json.Marshal(append([]any{}, args...))
 	testfiles.Check(p, err)
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
-	v, err := chromedp.Run(ctx, chromedp.Evaluate[T]("("+function+")(..."+string(list)+")", chromedp.EvalAwaitPromise))
+	v, err := chromedp.Run(ctx, chromedp.Evaluate[T]("("+function+")(..."+string(list)+")", how...))
 	testfiles.Check(p, err)
 	return v
 }
