@@ -19,6 +19,8 @@ import (
 	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/project"
+	"greenlight/internal/run/rehearsal"
 	"greenlight/internal/run/scheduler"
 	"greenlight/internal/run/tmux"
 	"greenlight/internal/show/attempttext"
@@ -287,7 +289,7 @@ func notes(lists ...[]string) string {
 	return text
 }
 
-// greeting returns the lines of the first launch: how many agents, and their command line.
+// greeting returns the lines of the first launch: how many agents, and what they may do.
 func (t *reporter) greeting(r scheduler.Report) []string {
 	n := len(r.Launched)
 	head := fmt.Sprintf("-> %s ready, launching %d", words.Count(r.Ready, r.Plan.Snapshot.Noun), n)
@@ -300,6 +302,7 @@ func (t *reporter) greeting(r scheduler.Report) []string {
 	if t.session != nil {
 		head += fmt.Sprintf(" in tmux session %q", t.session.Name)
 	}
+	head += notes(t.agentTexts(r.Launched))
 	ids := make([]string, n)
 	for i, rec := range r.Launched {
 		ids[i] = rec.ID.Slice
@@ -309,7 +312,6 @@ func (t *reporter) greeting(r scheduler.Report) []string {
 		lines = append(lines, "launched "+strings.Join(ids, ", "))
 	}
 	flags := r.Plan.Snapshot.Flags
-	lines = append(lines, commandIndent+commandText(r.Launched[0].Job.Argv))
 	switch {
 	case t.session != nil:
 		lines = append(lines, commandIndent+"attach with: gl attach"+flags)
@@ -317,6 +319,49 @@ func (t *reporter) greeting(r scheduler.Report) []string {
 		lines = append(lines, commandIndent+"watch one with: gl logs -f "+ids[0]+flags)
 	}
 	return lines
+}
+
+// agentTexts returns a line for each agent of the attempts: its name, the flags by which it asks for
+// no permission, and where they are set. Only --verbose and --dry-run show whole command lines,
+// except for those that the project's own settings define.
+func (t *reporter) agentTexts(launched []*attempt.Record) []string {
+	var lines, seen []string
+	for _, rec := range launched {
+		if slices.Contains(seen, rec.Job.Agent) {
+			continue
+		}
+		seen = append(seen, rec.Job.Agent)
+		if text := t.agentText(rec); text != "" {
+			lines = append(lines, text)
+		}
+	}
+	return lines
+}
+
+func (t *reporter) agentText(rec *attempt.Record) string {
+	i := slices.IndexFunc(t.cfg.Builders.Agents, func(a scheduler.Agent) bool { return a.Name == rec.Job.Agent })
+	if i < 0 {
+		return ""
+	}
+	a := t.cfg.Builders.Agents[i]
+	name, change := sanitize.Line(a.Name), "gl help agents"
+	if slices.Contains(a.Keys, agent.FlagsSetting) {
+		change = "gl settings " + agent.FlagsSetting
+	}
+	confined := ""
+	if t.cfg.Project.Config.Sandbox == project.SandboxBwrap {
+		confined = ", confined by bwrap"
+	}
+	flags := agent.Unasked(rec.Job.Argv)
+	switch {
+	case slices.Contains(rec.Job.Argv, rehearsal.Command):
+		return "the agent is built in, and costs nothing"
+	case flags != "":
+		return fmt.Sprintf("%s asks for no permission (%s)%s; to change that: %s", name, flags, confined, change)
+	case slices.Contains(a.Keys, agent.FlagsSetting):
+		return fmt.Sprintf("%s works with %s%s (%s)", name, shellLine(t.cfg.Project.Config.Flags), confined, agent.FlagsSetting)
+	}
+	return commandText(rec.Job.Argv) + confined
 }
 
 // called returns the name behind a label: " (Session list)".
