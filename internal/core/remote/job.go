@@ -14,8 +14,8 @@ type Job struct {
 	Save  int64    `json:"save_ms,omitempty"` // between snapshots; 0 for none before the end
 	Work  bool     `json:"work,omitempty"`    // what it leaves in the worktree is pushed at its end
 
-	Command
-	Needs
+	Command Command `json:"command"`
+	Needs   Needs   `json:"needs"`
 }
 
 // Command is the program of a job.
