@@ -54,7 +54,7 @@ func (l *listener) takeUnended() {
 
 func (l *listener) takeStderr(p lines.Piece) {
 	text := strings.TrimRight(string(p.Text), "\r\n")
-	l.log.note(logfile.Stderr, text)
+	l.log.Note(logfile.Stderr, text)
 	l.print(agent.Event{Kind: agent.KindPlain, Text: sanitize.Text(text)})
 	if !p.Rest {
 		l.last.Hear(text)
@@ -62,7 +62,7 @@ func (l *listener) takeStderr(p lines.Piece) {
 }
 
 func (l *listener) takeStdout(p lines.Piece) {
-	l.log.stdout(p)
+	l.log.Stdout(p)
 	for _, e := range l.dec.Piece(p) {
 		l.print(e)
 		if e.By == "" && (e.Kind == agent.KindSay || e.Kind == agent.KindPlain) {
