@@ -1,17 +1,14 @@
 package wrapper
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
-	"path/filepath"
 
 	"greenlight/internal/base/command"
 	"greenlight/internal/base/durable"
-	"greenlight/internal/base/environ"
 	"greenlight/internal/base/paths"
 	"greenlight/internal/core/agent"
 	"greenlight/internal/run/attempt"
@@ -47,7 +44,7 @@ func (l *launch) job() (j executor.Job, prompt string, ev *attempt.Evidence) {
 		argv, prompt = agent.Talking(argv)
 	}
 	if argv, err = l.briefed(argv); err == nil {
-		argv, err = l.confined(path, argv, env)
+		argv, err = l.place.site.AgentArgv(path, argv, env)
 	}
 	if err != nil {
 		return j, "", &attempt.Evidence{Worktree: err.Error()}
@@ -93,25 +90,4 @@ func (l *launch) briefed(argv []string) ([]string, error) {
 		return nil, err
 	}
 	return agent.FillIn(argv, brief, slice, file), nil
-}
-
-// confined returns the command line of an agent that confines itself, with what it has to write
-// besides its worktree. In a checkout, its sandbox stays as it is.
-func (l *launch) confined(path string, argv, env []string) ([]string, error) {
-	site := l.place.site
-	if site == nil || !agent.IsCodex(path) {
-		return argv, nil
-	}
-	if site.Sandbox.On {
-		return agent.CodexInSandbox(argv), nil
-	}
-	places, err := site.Places()
-	if err != nil {
-		return nil, err
-	}
-	e := environ.Environ(env)
-	home := cmp.Or(e.Get("CODEX_HOME"), filepath.Join(e.Get("HOME"), ".codex"))
-	// without one, codex has its defaults
-	config, _ := durable.ReadFile(filepath.Join(home, "config.toml"))
-	return agent.CodexSandbox(argv, places, string(config)), nil
 }
