@@ -209,7 +209,7 @@ sleep 600 & exit 3`)
 	}
 	data, err := r.log.Read(0, end.Log)
 	testfiles.Check(t, err)
-	for _, want := range []string{"KEY", `{"gl":"stderr","text":"on stderr"}` + "\n", top + " /plugin\n7\nset up\nroot\n",
+	for _, want := range []string{"KEY", `{"gl":"stderr","text":"on stderr"}` + "\n", top + " /plugin\n7\n", "set up\nroot\n",
 		"which gl has ended: sleep"} {
 		if !strings.Contains(string(data), want) {
 			t.Errorf("no %q in the log:\n%s", want, data)
@@ -333,17 +333,18 @@ func TestSnapshots(t *testing.T) {
 	j := b.job(b.base, `echo one > one.txt; read a; echo two > two.txt; read b`)
 	j.Save, j.Command.Talks = 20, true
 	r := b.begin(fence(1), j)
-	first := wait[remote.Snapshotted](b)
-	if got := b.git(b.place.repo.top, "ls-tree", "-r", "--name-only", first.Commit); !strings.Contains(got, "one.txt") {
-		t.Errorf("%q", got)
-	}
-	r.say(remote.Line{Number: 1, Text: []byte("go\n")})
-	for {
-		s := wait[remote.Snapshotted](b)
-		if strings.Contains(b.git(b.place.repo.top, "ls-tree", "-r", "--name-only", s.Commit), "two.txt") {
-			break
+	saved := func(name string) {
+		for {
+			s := wait[remote.Snapshotted](b)
+			files := b.git(b.place.repo.top, "ls-tree", "-r", "--name-only", s.Commit)
+			if strings.Contains(files, name) {
+				return
+			}
 		}
 	}
+	saved("one.txt")
+	r.say(remote.Line{Number: 1, Text: []byte("go\n")})
+	saved("two.txt")
 	r.say(remote.Line{Number: 2, Close: true})
 	wait[remote.Finished](b)
 }
