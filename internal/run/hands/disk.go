@@ -55,15 +55,26 @@ func used(dir string) (bytes int64) {
 	return bytes
 }
 
+var errLineage = errors.New("there is a lineage")
+
 // drop removes the repository if it has no lineage. A lineage is recorded before anything of it
 // exists.
 func (r *repository) drop() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, pattern := range []string{".greenlight/runs/lineage/*.json", "*/.greenlight/runs/lineage/*.json"} {
-		if names, err := filepath.Glob(filepath.Join(r.top, pattern)); err != nil || len(names) > 0 {
-			return false
+	err := filepath.WalkDir(r.top, func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir() && path == r.common():
+			return fs.SkipDir
+		case filepath.Ext(path) == ".json" && filepath.Base(filepath.Dir(path)) == "lineage":
+			return errLineage
 		}
+		return nil
+	})
+	if err != nil {
+		return false
 	}
 	aside := r.top + ".gone"
 	if err := errors.Join(os.RemoveAll(aside), os.Rename(r.top, aside)); err != nil {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"greenlight/internal/base/paths"
 	"greenlight/internal/core/remote"
@@ -61,7 +62,7 @@ func (r *repository) get(ctx context.Context, h hub.Worker, f remote.Fence,
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := h.Fetch(ctx, repo.Git.Common, f); err != nil {
+	if err := fetch(ctx, h, repo.Git.Common, f); err != nil {
 		return nil, nil, fmt.Errorf("fetch the commit to start from: %w", err)
 	}
 	got, err := git.ResolveCommit(ctx, repo.Git.Common, hub.JobRef(f, job.Commit))
@@ -73,6 +74,29 @@ func (r *repository) get(ctx context.Context, h hub.Worker, f remote.Fence,
 	}
 	l, err := repo.Lineages.Plan(ctx, "", job.Lineage, job.Commit, false)
 	return repo, l, err
+}
+
+const (
+	fetchTries = 5
+	fetchPause = time.Second // between the first two tries; it doubles
+)
+
+// fetch tries again if the connection breaks.
+func fetch(ctx context.Context, h hub.Worker, common string, f remote.Fence) error {
+	pause := fetchPause
+	for try := 1; ; try++ {
+		err := h.Fetch(ctx, common, f)
+		if err == nil || try == fetchTries || ctx.Err() != nil || errors.Is(err, hub.ErrWithdrawn) ||
+			errors.Is(err, hub.ErrRevoked) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+		pause *= 2
+	}
 }
 
 // find returns a lineage that is there already. The error is fs.ErrNotExist if it isn't.
