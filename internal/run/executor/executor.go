@@ -101,7 +101,11 @@ type Run interface {
 // A Chunk is some of a program's output, as it came: lines, and parts of lines.
 type Chunk struct {
 	Stderr bool // of a job whose streams are told apart
+	Note   bool // a line about the job by the machine that runs it
 	Data   []byte
+	// Kept tells the executor that the reader has written the chunk to a file; nil if it isn't
+	// interested.
+	Kept func()
 }
 
 // A Lost job is one whose starter has died.
@@ -110,6 +114,7 @@ type Lost struct {
 	Marks  []string
 	Leaves Leaves
 	Grace  time.Duration // between SIGTERM and SIGKILL
+	Seen   int64         // bytes of its log that are known, of a job whose log is kept elsewhere
 }
 
 // A Place opens the worktree in which jobs work.
@@ -127,3 +132,15 @@ type BoxError struct{ Err error }
 
 func (e *BoxError) Error() string { return e.Err.Error() }
 func (e *BoxError) Unwrap() error { return e.Err }
+
+// A PlaceError is why a job never started for which the executor makes the worktree. Wait returns
+// it.
+type PlaceError struct{ Reason string }
+
+func (e *PlaceError) Error() string { return e.Reason }
+
+// A LostError ends a job whose machine is lost: nobody knows how it ended. Wait returns it. The
+// job may be started once more, elsewhere.
+type LostError struct{ Where string }
+
+func (e *LostError) Error() string { return e.Where + " is lost" }
