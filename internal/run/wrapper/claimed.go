@@ -37,7 +37,7 @@ type claimed struct {
 }
 
 // note writes gl's own note into the log.
-func (c *claimed) note(text string) { c.log.note(logfile.Gl, text) }
+func (c *claimed) note(text string) { c.log.Note(logfile.Gl, text) }
 
 // begin writes phase started. Only after that may the agent run.
 func (c *claimed) begin(ctx context.Context, id proc.ID) error {

@@ -41,7 +41,7 @@ func newListener(stream string, log *logFile, print func(agent.Event), begun fun
 func (l *listener) take(c executor.Chunk) {
 	switch {
 	case c.Note:
-		l.log.note(logfile.Worktree, strings.TrimRight(string(c.Data), "\r\n"))
+		l.log.Note(logfile.Worktree, strings.TrimRight(string(c.Data), "\r\n"))
 	case c.Stderr:
 		l.errs.Write(c.Data, l.takeStderr)
 	default:
@@ -61,7 +61,7 @@ func (l *listener) takeUnended() {
 
 func (l *listener) takeStderr(p lines.Piece) {
 	text := strings.TrimRight(string(p.Text), "\r\n")
-	l.log.note(logfile.Stderr, text)
+	l.log.Note(logfile.Stderr, text)
 	l.print(agent.Event{Kind: agent.KindPlain, Text: sanitize.Text(text)})
 	if !p.Rest {
 		l.last.Hear(text)
@@ -69,7 +69,7 @@ func (l *listener) takeStderr(p lines.Piece) {
 }
 
 func (l *listener) takeStdout(p lines.Piece) {
-	l.log.stdout(p)
+	l.log.Stdout(p)
 	for _, e := range l.dec.Piece(p) {
 		l.print(e)
 		if e.By == "" && (e.Kind == agent.KindSay || e.Kind == agent.KindPlain) {

@@ -164,12 +164,12 @@ func (p *workplace) noteStashes(ctx context.Context, common string) (err error) 
 	why := "gl: snapshot of " + p.rec.ID.Work() + " as attempt " + strconv.Itoa(last.ID.N) + " left it"
 	o := worktree.SnapshotOptions{Last: true, Why: why, Stashes: last.Place.Stashes}
 	if _, err := p.settler.Snapshot(ctx, p.rec, o); err != nil {
-		p.log.note(logfile.Worktree, "no snapshot: "+err.Error())
+		p.log.Note(logfile.Worktree, "no snapshot: "+err.Error())
 	}
 	return nil
 }
 
-func (c *claimed) noteWorktree(line string) { c.log.note(logfile.Worktree, line) }
+func (c *claimed) noteWorktree(line string) { c.log.Note(logfile.Worktree, line) }
 
 // environ returns the agent's environment.
 func (p *workplace) environ() []string {

@@ -131,7 +131,7 @@ func (l *listener) replay(path string) (seen int64, err error) {
 	torn := false
 	in.End(func(p lines.Piece) { torn, read = true, read+int64(len(p.Text)) })
 	if torn { // it comes again, whole
-		l.log.stdout(lines.Piece{})
+		l.log.Stdout(lines.Piece{})
 	}
 	size, err := log.Size()
 	if err == nil && !anew && size > read { // the log's middle was removed
@@ -144,7 +144,7 @@ func (l *listener) replay(path string) (seen int64, err error) {
 // of its work. The record names the new lease before anything of it is sent.
 func (s *session) attendElsewhere(ctx context.Context, lost *executor.LostError) (
 	*attempt.Evidence, error) {
-	s.log.note(logfile.Anew, lost.Error()+": the agent starts on another worker, from the last snapshot")
+	s.log.Note(logfile.Anew, lost.Error()+": the agent starts on another worker, from the last snapshot")
 	s.anew = true
 	if s.rec.Talk.Resumes() {
 		s.rec.Talk.BeginAnew(&s.rec.Job)

@@ -155,7 +155,7 @@ func (s *session) forgotten(ctx context.Context, ev *attempt.Evidence) bool {
 // same steps as the first time. If this process is killed before the second one is recorded, a
 // settler finds the first one's end. ev is that end.
 func (s *session) attendAnew(ctx context.Context, ev *attempt.Evidence) (*attempt.Evidence, error) {
-	s.log.note(logfile.Anew, "the agent no longer has the conversation "+s.rec.Talk.Conversation+
+	s.log.Note(logfile.Anew, "the agent no longer has the conversation "+s.rec.Talk.Conversation+
 		", and starts a new one")
 	first := *s.rec
 	s.anew = true
@@ -201,7 +201,7 @@ func (s *session) watch(ctx context.Context) (*attempt.Evidence, error) {
 		case <-keeper.tick:
 			keeper.take(ctx)
 		case err := <-keeper.failed:
-			s.log.note(logfile.Worktree, "no snapshot: "+err.Error())
+			s.log.Note(logfile.Worktree, "no snapshot: "+err.Error())
 		case now := <-ticker.C:
 			s.look(ctx, now)
 			if len(output) > 0 { // it has said something that is still to be read
