@@ -1,17 +1,14 @@
 package wrapper
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
-	"path/filepath"
 
 	"greenlight/internal/base/command"
 	"greenlight/internal/base/durable"
-	"greenlight/internal/base/environ"
 	"greenlight/internal/base/paths"
 	"greenlight/internal/core/agent"
 	"greenlight/internal/run/attempt"
@@ -63,7 +60,7 @@ func (p *workplace) job(argv []string) (j executor.Job, ev *attempt.Evidence) {
 	if self, err := os.Executable(); err == nil {
 		env = WithGL(env, self)
 	}
-	if argv, err = p.confined(path, argv, env); err != nil {
+	if argv, err = p.site.AgentArgv(path, argv, env); err != nil {
 		return j, &attempt.Evidence{Worktree: err.Error()}
 	}
 	j = executor.Job{Path: path, Argv: argv, Env: env}
@@ -101,25 +98,4 @@ func (l *launch) briefed(argv []string) ([]string, error) {
 		return nil, err
 	}
 	return agent.FillIn(argv, brief, slice, file), nil
-}
-
-// confined returns the command line of an agent that confines itself, with what it has to write
-// besides its worktree. In a checkout, its sandbox stays as it is.
-func (p *workplace) confined(path string, argv, env []string) ([]string, error) {
-	site := p.site
-	if site == nil || !agent.IsCodex(path) {
-		return argv, nil
-	}
-	if site.Sandbox.On {
-		return agent.CodexInSandbox(argv), nil
-	}
-	places, err := site.Places()
-	if err != nil {
-		return nil, err
-	}
-	e := environ.Environ(env)
-	home := cmp.Or(e.Get("CODEX_HOME"), filepath.Join(e.Get("HOME"), ".codex"))
-	// without one, codex has its defaults
-	config, _ := durable.ReadFile(filepath.Join(home, "config.toml"))
-	return agent.CodexSandbox(argv, places, string(config)), nil
 }
