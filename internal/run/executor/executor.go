@@ -103,9 +103,6 @@ type Chunk struct {
 	Stderr bool // of a job whose streams are told apart
 	Note   bool // a line about the job by the machine that runs it
 	Data   []byte
-	// Kept tells the executor that the reader has written the chunk to a file; nil if it isn't
-	// interested.
-	Kept func()
 }
 
 // A Lost job is one whose starter has died.

@@ -47,9 +47,6 @@ func (l *listener) take(c executor.Chunk) {
 	default:
 		l.out.Write(c.Data, l.takeStdout)
 	}
-	if c.Kept != nil {
-		c.Kept()
-	}
 }
 
 // takeUnended handles the last lines if nothing ended them: the agent was killed while it wrote,
