@@ -92,5 +92,13 @@ const (
 	Accepted Stage = "accepted" // preparing its worktree
 	Running  Stage = "running"
 	Ended    Stage = "ended"   // offered until confirmed
-	Settled  Stage = "settled" // confirmed: its worktree may be kept for a continuation
+	Settled  Stage = "settled" // confirmed
+)
+
+// Placeholders for paths that are others on each side. The worker replaces them in a job's Setup,
+// Argv and Env, and puts the first one into what its agent asks; the coordinator does the same
+// with what it is asked and answers.
+const (
+	WorktreePlace = "/.gl/worktree" // the job's worktree
+	PluginPlace   = "/.gl/plugin"   // gl's plugin for its agent
 )
