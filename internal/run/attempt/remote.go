@@ -39,6 +39,14 @@ func (m *Remote) check() error {
 	return cmp.Or(checkLine("worker", m.Worker), checkLine("host", m.Host), checkTimes(m.Silent))
 }
 
+// name returns the worker's name, "" for this machine.
+func (m *Remote) name() string {
+	if m == nil {
+		return ""
+	}
+	return m.Worker
+}
+
 // Place names the worker in a sentence: "on worker w1 (build-7)".
 func (m *Remote) Place() string {
 	text := "on worker " + m.Worker
