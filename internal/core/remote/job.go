@@ -84,11 +84,12 @@ const (
 	Failed  How = "failed"  // it was never started: worktree, setup or sandbox failed
 )
 
-// Stage is how far a worker is with a lease.
+// Stage is how far a lease is. One that is silent or lost has the stage it had.
 type Stage string
 
-// The stages of a lease on its worker.
+// The stages of a lease. Its worker has it in those from Accepted on.
 const (
+	Placed   Stage = "placed"   // on the coordinator's disk, and maybe sent
 	Accepted Stage = "accepted" // preparing its worktree
 	Running  Stage = "running"
 	Ended    Stage = "ended"   // offered until confirmed

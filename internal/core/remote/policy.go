@@ -21,6 +21,9 @@ var DefaultPolicy = Policy{Beat: 5 * time.Second, Resend: 10 * time.Second, Sile
 	Lost: 10 * time.Minute, Accept: time.Minute, Gap: 10 * time.Second,
 	MaxLog: 1 << 30, Window: 1 << 20, Disk: 20 << 30}
 
+// every returns the time between beats.
+func (p Policy) every() time.Duration { return max(p.Beat, time.Millisecond) }
+
 // A clock counts the time in which a machine was awake. A jump backward counts as nothing, and a
 // jump forward as gap at most: a coordinator that was stopped for an hour has heard no worker, and
 // loses none for that.

@@ -1,0 +1,193 @@
+package remote
+
+// A tenure is a lease of an attempt in the hands of the machine: what is done about it.
+type tenure struct {
+	c *Coordinator
+	a *Attempt
+	l *Lease
+}
+
+func (c *Coordinator) on(a *Attempt, l *Lease) tenure { return tenure{c, a, l} }
+
+func (t tenure) fence() Fence { return t.a.fence(t.l) }
+
+func (t tenure) counts() bool { return t.a.counts(t.l) }
+
+func (t tenure) life() *life { return t.c.life(t.fence()) }
+
+// remind sends what the lease's worker hasn't answered, if that is due.
+func (t tenure) remind() {
+	f := t.fence()
+	life := t.life()
+	if t.l.Gone || t.c.clock.awake < life.due || !t.c.there(t.l.Worker) {
+		return
+	}
+	life.due = t.c.clock.awake + t.c.policy.Resend
+	if t.l.Stage == Ended || t.l.Stage == Settled {
+		return // its worker asks
+	}
+	unanswered := t.l.Stage == Placed && life.published && t.c.clock.awake-life.since > t.c.policy.Accept
+	if unanswered && !t.l.Taken && t.counts() {
+		t.l.Taken = true
+		t.c.persist(t.a)
+	}
+	switch {
+	case !t.counts(), t.l.Taken, t.l.Stage == Placed && t.l.Stopped != nil:
+		t.c.send(t.l.Worker, &Withdraw{f, t.l.Serial})
+	case t.l.Stage == Placed && life.published:
+		t.c.send(t.l.Worker, &Place{f, t.l.Serial, t.l.Job})
+	case t.l.Stopped != nil:
+		t.c.send(t.l.Worker, &End{f, t.l.Stopped.Kill, t.l.Stopped.Reason})
+	case t.l.Stage == Running:
+		t.say()
+	}
+}
+
+// say sends what a running program hasn't heard. A worker applies lines in their order only.
+func (t tenure) say() {
+	const window = 8
+	for _, line := range t.l.Talk.Lines[:min(window, len(t.l.Talk.Lines))] {
+		t.c.send(t.l.Worker, &Say{t.fence(), line.Number, line.Text, line.Close})
+	}
+}
+
+// unheard tells what a program wasn't told, or may not have been.
+func (t tenure) unheard(why Text) {
+	if len(t.l.Talk.Lines) > 0 {
+		t.c.emit(Unheard{t.fence(), t.l.Talk.Lines, why})
+		t.l.Talk.Lines = nil
+	}
+}
+
+// advance notes that the worker is as far with a lease as stage.
+func (t tenure) advance(stage Stage) {
+	switch {
+	case t.l.Stage == Placed && (stage == Accepted || stage == Running), t.l.Stage == Accepted && stage == Running:
+	default:
+		return
+	}
+	t.l.Stage = stage
+	t.c.persist(t.a)
+	t.life().due = 0
+	if t.counts() {
+		news := map[Stage]News{Accepted: NewsAccepted, Running: NewsStarted}
+		t.c.notice(t.fence(), t.l.Worker, news[stage], "")
+	}
+	t.remind()
+}
+
+// chunk appends what is new of a log, and acknowledges what is on disk.
+func (t tenure) chunk(m *Chunk) {
+	have := t.a.offset()
+	if m.Offset > have || t.l.Stage == Ended && t.life().settling {
+		return
+	}
+	t.advance(Running)
+	if skip := have - m.Offset; skip < int64(len(m.Data)) {
+		data := m.Data[skip:]
+		room := max(0, t.c.policy.MaxLog-have)
+		over := int64(len(data)) > room
+		if data = data[:min(room, int64(len(data)))]; len(data) > 0 {
+			t.c.emit(Append{m.Fence, data})
+			t.a.Log += int64(len(data))
+		}
+		if over {
+			t.overflow()
+		}
+	}
+	t.c.send(t.l.Worker, &Ack{m.Fence, t.a.offset()})
+	if t.l.Stage == Ended {
+		t.close()
+	}
+}
+
+// overflow ends a job whose log is too large.
+func (t tenure) overflow() {
+	if t.l.Stage != Ended && (t.l.Stopped == nil || !t.l.Stopped.Kill) {
+		t.l.Stopped = &Halting{Kill: true, Reason: "its log exceeds the limit of its size"}
+		t.c.persist(t.a)
+		t.life().due = 0
+		t.remind()
+	}
+}
+
+// offer takes a lease's result. The first one that is on disk is the lease's.
+func (t tenure) offer(m *Offer) {
+	switch t.l.Stage {
+	case Settled:
+		t.c.send(t.l.Worker, &Confirm{m.Fence, t.l.Keep})
+		return
+	case Ended:
+		t.close()
+		return
+	}
+	result := m.Result
+	t.l.Result, t.l.Stage = &result, Ended
+	if t.counts() {
+		t.unheard("its agent ended before it read them")
+	}
+	t.c.persist(t.a)
+	if t.counts() {
+		t.c.notice(m.Fence, t.l.Worker, NewsEnded, "")
+		t.c.send(t.l.Worker, &Ack{m.Fence, t.a.offset()}) // a worker that was restarted learns what is home
+	}
+	t.close()
+}
+
+// close settles or keeps an ended lease's result. The result that counts waits for the log, unless
+// the rest of it is lost or too large.
+func (t tenure) close() {
+	f := t.fence()
+	life := t.life()
+	whole := t.a.offset() >= min(t.l.Result.Log, t.c.policy.MaxLog)
+	switch {
+	case !t.counts() && !life.keeping:
+		life.keeping = true
+		t.c.emit(Keep{f, t.l.Worker, *t.l.Result})
+	case t.counts() && !life.settling && (whole || t.l.Gone || t.c.lost(t.l.Worker)):
+		life.settling = true
+		t.c.emit(Settle{f, t.l.Worker, *t.l.Result})
+	}
+}
+
+// gone notes that a worker no longer has a lease, and never will.
+func (t tenure) gone(why Text) {
+	f, worker := t.fence(), t.l.Worker
+	switch {
+	case t.l.Gone:
+	case t.l.Stage == Ended:
+		t.l.Gone = true
+		t.c.persist(t.a)
+		t.close()
+	case t.l.Stage == Settled || !t.counts():
+		t.end()
+		t.c.emit(Forget{f, worker})
+		t.c.tidy(t.a)
+	case t.l.Stopped != nil:
+		t.l.Result = &Result{How: Failed, Reason: t.l.Stopped.Reason, Log: t.a.offset()}
+		t.l.Stage, t.l.Gone = Ended, true
+		t.unheard(why)
+		t.c.persist(t.a)
+		t.close()
+	default:
+		t.unheard(why)
+		t.end()
+		t.c.emit(Forget{f, worker})
+		t.c.vacate(t.a, f, worker, why)
+	}
+}
+
+// end removes a lease from the attempt.
+func (t tenure) end() {
+	delete(t.c.lives, t.fence())
+	t.a.remove(t.l)
+	if !t.a.Closed || len(t.a.Leases) > 0 { // otherwise its file is about to be removed
+		t.c.persist(t.a)
+	}
+}
+
+func (c *Coordinator) vacate(a *Attempt, f Fence, worker string, why Text) {
+	if !a.Closed {
+		c.emit(Vacant{Fence: f, Worker: worker, Saved: a.Saved, Why: why})
+	}
+}
