@@ -144,8 +144,8 @@ func (l *List) Choose(needs remote.Needs, busy map[string]int, prefer string) (w
 		if !c.takes() || free <= 0 {
 			continue
 		}
-		if no := misses(&c.Hello, &needs); no != "" {
-			why = append(why, c.Name+" has no "+no)
+		if no := remote.Fit(&c.Hello, needs); no != "" {
+			why = append(why, c.Name+": "+string(no))
 			continue
 		}
 		if c.Name == prefer {
@@ -156,32 +156,4 @@ func (l *List) Choose(needs remote.Needs, busy map[string]int, prefer string) (w
 		}
 	}
 	return w, why
-}
-
-// misses names the first thing that a worker lacks for a job; "" for nothing.
-func misses(h *remote.Hello, n *remote.Needs) string {
-	lacks := func(has []string, want string) bool { return want != "" && !slices.Contains(has, want) }
-	switch {
-	case lacks(h.Agents, n.Agent):
-		return "agent " + n.Agent
-	case lacks(h.Accounts, n.Account):
-		return "login of account " + n.Account
-	case lacks([]string{h.OS}, n.OS):
-		return n.OS
-	case lacks([]string{h.Arch}, n.Arch):
-		return n.Arch
-	case lacks(h.Sandbox, n.Sandbox):
-		return "sandbox " + n.Sandbox
-	}
-	for _, l := range n.Labels {
-		if lacks(h.Labels, l) {
-			return "label " + l
-		}
-	}
-	for _, f := range n.Files {
-		if lacks(h.Included, f) {
-			return "file " + f
-		}
-	}
-	return ""
 }

@@ -28,26 +28,28 @@ type launch struct {
 	lock  *os.File // on the log; nil where locks don't work
 }
 
-// job returns the agent as a job, and its prompt if it is told that on stdin. Evidence is for an
-// agent that can't run.
-func (l *launch) job() (j executor.Job, prompt string, ev *attempt.Evidence) {
-	argv := l.rec.Job.Argv
+// job returns the agent as a job. Evidence is for an agent that can't run.
+func (l *launch) job() (j executor.Job, ev *attempt.Evidence) {
+	argv, prompt := l.rec.Job.Argv, ""
 	if l.rec.Talk.Talks {
 		argv, prompt = agent.Talking(argv)
 	}
 	argv, err := l.briefed(argv)
 	if err != nil {
-		return j, "", &attempt.Evidence{Worktree: err.Error()}
+		return j, &attempt.Evidence{Worktree: err.Error()}
 	}
 	if j, ev = l.place.job(argv); ev != nil {
-		return j, "", ev
+		return j, ev
+	}
+	if l.rec.Talk.Talks { // it is told its prompt on stdin
+		j.First = agent.UserMessage("", prompt)
 	}
 	j.Dir, j.Talks, j.Apart, j.Leaves = l.rec.Job.Dir, l.rec.Talk.Talks, true, executor.NothingBelow
 	j.Marks = l.store.Files.Marks(l.rec)
 	if l.lock != nil {
 		j.Files = append([]*os.File{l.lock}, j.Files...)
 	}
-	return j, prompt, nil
+	return j, nil
 }
 
 // job returns the agent's start in the worktree or the checkout.

@@ -63,10 +63,10 @@ func (s *session) run(ctx context.Context) (*attempt.Evidence, error) {
 // attend runs the agent once.
 func (s *session) attend(ctx context.Context) (*attempt.Evidence, error) {
 	s.hears = newListener(s.rec.Job.Stream, s.log, s.print, func() { s.checkCommand(ctx) })
-	job, prompt, ev := s.launch.job()
+	job, ev := s.launch.job()
 	if ev == nil {
 		var err error
-		if ev, err = s.start(ctx, job, prompt); err != nil {
+		if ev, err = s.start(ctx, job); err != nil {
 			return nil, err
 		}
 	}
@@ -93,7 +93,7 @@ func (s *session) follow(ctx context.Context) (*attempt.Evidence, error) {
 
 // start records that the attempt has started, and lets the agent go. Evidence is for an agent
 // that can't run.
-func (s *session) start(ctx context.Context, job executor.Job, prompt string) (*attempt.Evidence, error) {
+func (s *session) start(ctx context.Context, job executor.Job) (*attempt.Evidence, error) {
 	var recorded error
 	run, err := s.settler.Executor.Start(context.WithoutCancel(ctx), job,
 		func(h command.Handle) error {
@@ -113,7 +113,7 @@ func (s *session) start(ctx context.Context, job executor.Job, prompt string) (*
 	}
 	s.agent, s.talk = run, nil
 	if s.rec.Talk.Talks {
-		s.talk = newTalk(s.claimed, run, prompt)
+		s.talk = newTalk(s.claimed, run)
 	}
 	return nil, nil
 }
@@ -145,7 +145,7 @@ func (s *session) forgotten(ctx context.Context, ev *attempt.Evidence) bool {
 	asked := ev != nil && ev.Result != nil && ev.Result.Turns > 0
 	if ev == nil || !s.rec.Talk.Resumes() || s.rec.Life.Ending != "" || ev.ExitCode == nil || ev.Exec != "" ||
 		ev.Limit != nil ||
-		asked || s.hears.dec.Summary().Conversation != "" {
+		asked || isRemote(s.rec) || s.hears.dec.Summary().Conversation != "" {
 		return false
 	}
 	return s.unfinished(ctx)
