@@ -251,11 +251,11 @@ func (c *Coordinator) published(e Published) {
 	if l == nil || !a.counts(l) || l.Stage != Placed {
 		return
 	}
-	if e.Failed != "" { // it was never sent
-		worker := l.Worker
+	if e.Failed != "" && l.Serial == 0 { // it was never sent
+		worker, stopped := l.Worker, l.Stopped
 		c.emit(Forget{e.Fence, worker})
 		c.on(a, l).end()
-		c.vacate(a, e.Fence, worker, e.Failed)
+		c.vacate(a, e.Fence, worker, e.Failed, stopped)
 		return
 	}
 	if l.Serial == 0 { // in the order of sending: a worker refuses what was overtaken

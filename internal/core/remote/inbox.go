@@ -123,6 +123,8 @@ func (t tenure) current(msg ToCoordinator) {
 		t.c.notice(msg.Fence, t.l.Worker, NewsPrepared, "")
 	case *Started:
 		t.advance(Running)
+		t.life().due = 0 // a beat may have told it before the program could hear
+		t.remind()
 	case *Refuse:
 		if t.l.Stage == Placed || t.l.Stage == Accepted {
 			t.gone(msg.Reason)

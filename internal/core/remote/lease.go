@@ -82,7 +82,7 @@ func (t tenure) chunk(m *Chunk) {
 	if m.Offset > have || t.l.Stage == Ended && t.life().settling {
 		return
 	}
-	t.advance(Running)
+	t.advance(Accepted) // its setup is in the log, too
 	if skip := have - m.Offset; skip < int64(len(m.Data)) {
 		data := m.Data[skip:]
 		room := max(0, t.c.policy.MaxLog-have)
@@ -159,22 +159,35 @@ func (t tenure) gone(why Text) {
 		t.l.Gone = true
 		t.c.persist(t.a)
 		t.close()
-	case t.l.Stage == Settled || !t.counts():
-		t.end()
-		t.c.emit(Forget{f, worker})
-		t.c.tidy(t.a)
-	case t.l.Stopped != nil:
-		t.l.Result = &Result{How: Failed, Reason: t.l.Stopped.Reason, Log: t.a.offset()}
+	case t.l.Stage == Running: // its last snapshot is kept
+		stopped, counted := t.l.Stopped, t.counts()
+		if counted {
+			t.forsake(why)
+		}
 		t.l.Stage, t.l.Gone = Ended, true
-		t.unheard(why)
+		t.l.Result = &Result{How: Crashed, Reason: why}
 		t.c.persist(t.a)
 		t.close()
+		if counted {
+			t.c.vacate(t.a, f, worker, why, stopped)
+		}
 	default:
+		stopped, counted := t.l.Stopped, t.counts()
 		t.unheard(why)
 		t.end()
 		t.c.emit(Forget{f, worker})
-		t.c.vacate(t.a, f, worker, why)
+		if counted {
+			t.c.vacate(t.a, f, worker, why, stopped)
+		}
+		t.c.tidy(t.a)
 	}
+}
+
+// forsake makes a lease that no worker has the newest. What the lease's own worker brings later is
+// kept and doesn't count.
+func (t tenure) forsake(why Text) {
+	t.unheard(why)
+	t.a.Newest, t.a.Base = t.a.Newest+1, t.a.Log
 }
 
 // end removes a lease from the attempt.
@@ -186,8 +199,11 @@ func (t tenure) end() {
 	}
 }
 
-func (c *Coordinator) vacate(a *Attempt, f Fence, worker string, why Text) {
-	if !a.Closed {
+// vacate asks for another worker, or settles an attempt whose job was to end.
+func (c *Coordinator) vacate(a *Attempt, f Fence, worker string, why Text, stopped *Halting) {
+	if stopped != nil {
+		c.settleVacant(a, stopped.Reason)
+	} else {
 		c.emit(Vacant{Fence: f, Worker: worker, Saved: a.Saved, Why: why})
 	}
 }

@@ -131,14 +131,13 @@ func (c *Coordinator) lose(worker string) {
 		case t.l.Stage == Ended:
 			t.close()
 		case t.l.Stopped != nil: // a lease without a worker is the newest, so that later work is kept
-			t.unheard("its worker is lost")
-			t.a.Newest, t.a.Base = t.a.Newest+1, t.a.Log
+			t.forsake("its worker is lost")
 			t.c.persist(t.a)
 			t.c.settleVacant(t.a, t.l.Stopped.Reason)
 		case !life.vacated:
 			life.vacated = true
 			t.c.notice(t.fence(), worker, NewsLost, "")
-			t.c.vacate(t.a, t.fence(), worker, "its worker is lost")
+			t.c.vacate(t.a, t.fence(), worker, "its worker is lost", nil)
 		}
 	})
 }
