@@ -55,7 +55,7 @@ func used(dir string) (bytes int64) {
 	return bytes
 }
 
-var errLineage = errors.New("there is a lineage")
+var errInUse = errors.New("it is in use")
 
 // drop removes the repository if it has no lineage. A lineage is recorded before anything of it
 // exists.
@@ -69,7 +69,7 @@ func (r *repository) drop() bool {
 		case e.IsDir() && path == r.common():
 			return fs.SkipDir
 		case filepath.Ext(path) == ".json" && filepath.Base(filepath.Dir(path)) == "lineage":
-			return errLineage
+			return errInUse
 		}
 		return nil
 	})

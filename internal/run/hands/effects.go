@@ -172,7 +172,9 @@ func (w *worker) remove(e remote.Remove) {
 	log := w.log(e.Fence)
 	delete(w.runs, e.Fence)
 	delete(w.logs, e.Fence)
+	w.removals.Add(1)
 	go func() {
+		defer w.removals.Done()
 		if err := w.place.remove(e, log); err != nil {
 			w.place.print(e.Fence, "it can't be removed, and stays until the next start: "+err.Error())
 			return

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"greenlight/internal/base/command"
 	"greenlight/internal/base/durable"
@@ -35,14 +36,15 @@ func (s files) lease(f remote.Fence, ending string) string {
 // prepare makes the directories.
 func (s files) prepare() error { return os.MkdirAll(s.path("leases"), 0o700) }
 
-// boot returns the number of this start.
-func (s files) boot() (int64, error) {
+// boot returns the number of this start. It is greater than those of a worker that had the name
+// before, if its clock isn't hours behind.
+func (s files) boot(now time.Time) (int64, error) {
 	var n int64
 	err := s.read(s.path("boot"), &n)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, err
 	}
-	n++
+	n = max(n+1, now.Unix())
 	return n, s.write(s.path("boot"), n)
 }
 

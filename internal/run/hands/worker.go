@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"greenlight/internal/base/durable"
@@ -67,7 +68,11 @@ func Work(ctx context.Context, o Options) error {
 		return err
 	}
 	defer w.sender.close()
-	return w.loop(ctx)
+	err = w.loop(ctx)
+	if w.departs {
+		w.removals.Wait()
+	}
+	return err
 }
 
 // A worker carries out what its machine wants done.
@@ -82,6 +87,8 @@ type worker struct {
 	departs bool
 	signals int // how many came
 	disk    *disk
+
+	removals sync.WaitGroup // that are under way
 }
 
 func newWorker(ctx context.Context, o *Options) (*worker, error) {
@@ -101,7 +108,7 @@ func newWorker(ctx context.Context, o *Options) (*worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	if hello.Boot, err = s.boot(); err != nil {
+	if hello.Boot, err = s.boot(time.Now()); err != nil {
 		return nil, err
 	}
 	w := &worker{o: o, runs: map[remote.Fence]*run{}, logs: map[remote.Fence]*output{},
