@@ -31,6 +31,9 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 	if socket := app.Getenv(relay.Variable); socket != "" && !staysLocal(args) {
 		return cmdutil.Exit(app.IO, forward(ctx, socket, args, app.IO))
 	}
+	if needsNetwork(args) {
+		return cmdutil.Exit(app.IO, becomeRemote(args, environ))
+	}
 	if len(args) > 0 {
 		switch args[0] {
 		// the processes of an attempt skip the command tree, because a slot waits for them
@@ -220,6 +223,7 @@ func commandGroups() []commandGroup {
 			{"statusline", newStatusline}}},
 		{"run", "Running sessions:", []maker{{"attach", newAttach}, {"say", changes(newSay)},
 			{"do", newDo}, {"trust", newTrust}, {"stop", telling(newStop)}, {"hold", newHold}}},
+		{"machines", "Other machines:", []maker{{"worker", newWorker}}},
 		{"code", "Existing code:",
 			[]maker{{"assess", newAssess}, {"map", newMap}, {"wrap", newWrap}}},
 		{"release", "Release:", []maker{{"ship", newShip}}},

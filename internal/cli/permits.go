@@ -148,6 +148,7 @@ var permits = sync.OnceValue(func() map[string]rule {
 		"gl verify":                            {},
 		"gl version":                           {who: forAnyone},
 		"gl web":                               {}, // its pages act for a person
+		"gl worker":                            {},
 		"gl why":                               {who: forAnyone},
 		"gl wrap":                              {who: forLaunch},
 		"gl sw gate":                           specwrightOnly,

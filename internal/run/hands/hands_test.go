@@ -82,6 +82,7 @@ func newBench(t *testing.T) *bench {
 		local: executor.NewLocal(gl), hub: b.hub.Join("w1"), self: gl, plugin: "/plugin",
 		environ: append(os.Environ(), "TMPDIR="+temp), queue: newQueue(),
 		waiting: map[int64]chan remote.Answer{},
+		denied:  map[remote.Fence]int{},
 		print:   func(f remote.Fence, text string) { t.Logf("%s: %s", f, text) }}
 	return b
 }

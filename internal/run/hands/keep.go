@@ -84,7 +84,7 @@ func pushWork(p *place, f remote.Fence, job *remote.Job) {
 	commit, unsaved, err := p.commit(job)
 	if err == nil && commit != "" {
 		err = p.push(p.ctx, f, commit)
-		if errors.Is(err, hub.ErrWithdrawn) {
+		if err != nil && p.isDenied(f, err) {
 			commit, unsaved, err = "", err.Error(), nil
 		}
 	}
@@ -92,6 +92,24 @@ func pushWork(p *place, f remote.Fence, job *remote.Job) {
 		p.print(f, "its work isn't pushed yet: "+err.Error())
 	}
 	p.tell(remote.Pushed{Fence: f, Commit: commit, Unsaved: remote.Text(unsaved), Failed: err != nil})
+}
+
+// mostDenied is how often the exchange may answer a push with an error before that is for good: an
+// object that git finds fault with, say.
+const mostDenied = 20
+
+// isDenied reports whether a push can't succeed. While there is no connection, it still may.
+func (p *place) isDenied(f remote.Fence, err error) bool {
+	switch {
+	case errors.Is(err, hub.ErrWithdrawn):
+		return true
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.denied[f]++
+	return p.denied[f] >= mostDenied
 }
 
 // commit returns a commit with all that is in the job's worktree: the branch, if everything can be

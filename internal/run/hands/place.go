@@ -29,6 +29,7 @@ type place struct {
 	mu      sync.Mutex
 	key     int64 // of the last inquiry
 	waiting map[int64]chan remote.Answer
+	denied  map[remote.Fence]int // pushes that failed
 }
 
 // tell passes an event to the machine.

@@ -117,7 +117,8 @@ func newWorker(ctx context.Context, o *Options) (*worker, error) {
 		ctx: ctx, files: s, repo: &repository{top: s.path("repo")}, hub: o.Hub,
 		local: executor.NewLocal(o.Self), self: o.Self, include: o.Include, plugin: o.Plugin,
 		environ: o.Environ, queue: newQueue(), waiting: map[int64]chan remote.Answer{},
-		print: func(f remote.Fence, text string) { o.Print(f.String() + ": " + text) },
+		denied: map[remote.Fence]int{},
+		print:  func(f remote.Fence, text string) { o.Print(f.String() + ": " + text) },
 	}
 	w.sender = newSender(ctx, o.Hub)
 	w.disk = &disk{place: w.place}
