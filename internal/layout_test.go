@@ -81,6 +81,7 @@ var face = map[string]bool{
 	"greenlight/internal/cli/sw":            true,
 	"greenlight/internal/cli/iostreams":     true, // x/term
 	"greenlight/internal/show/board":        true, // bubbletea, and its cutting of lines
+	"greenlight/internal/run/hub":           true, // nats-server, nats.go, nkeys, x/time/rate
 	"greenlight/internal/run/watch":         true, // fsnotify
 	"greenlight/internal/base/term":         true, // displaywidth
 	"greenlight/internal/state/guard":       true, // mvdan.cc/sh: parses shell commands

@@ -2,16 +2,11 @@ package hub
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"maps"
 	"path/filepath"
 	"sync"
 
-	"greenlight/internal/base/durable"
 	"greenlight/internal/core/remote"
 	"greenlight/internal/workspace/git"
 )
@@ -35,118 +30,39 @@ func (s Service) Known() bool { return s == FetchService || s == PushService }
 type Exchange struct {
 	repo    git.Exchange
 	project string // the git directory of the project's repository
-	file    string // of the grants
 	most    int64  // MaxPush
+	leases  *leases
 
 	// tidy is held for writing while objects are repacked, which would remove what a transfer
 	// brings before a ref has it.
 	tidy sync.RWMutex
-
-	mu     sync.Mutex
-	grants map[string]grant // by fence
-	pushes map[string]*push // by fence: one at a time
-}
-
-// A grant is which worker has a lease.
-type grant struct {
-	Worker    string `json:"worker"`
-	Withdrawn bool   `json:"withdrawn,omitempty"`
-}
-
-// A push is one that runs now.
-type push struct {
-	end  context.CancelFunc
-	done chan struct{}
 }
 
 // OpenExchange opens the exchange in the directory, or makes it. project is the git directory of
 // the repository whose commits it has.
 func OpenExchange(ctx context.Context, dir, project string) (*Exchange, error) {
-	x := &Exchange{project: project, file: filepath.Join(dir, "grants.json"), most: MaxPush,
-		grants: map[string]grant{}, pushes: map[string]*push{}}
+	x := &Exchange{project: project, most: MaxPush}
 	var err error
 	if x.repo, err = git.OpenExchange(ctx, filepath.Join(dir, "exchange.git"), project); err != nil {
 		return nil, fmt.Errorf("exchange repository: %w", err)
 	}
-	data, err := durable.ReadFile(x.file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return x, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(data, &x.grants)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w; without it, gl serve begins with no grants", x.file, err)
-	}
-	return x, nil
-}
-
-// change changes the grants in memory and on disk.
-func (x *Exchange) change(f remote.Fence, with func(*grant)) error {
-	if err := f.Check(); err != nil {
-		return err
-	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	now := maps.Clone(x.grants)
-	g, key := now[f.String()], f.String()
-	with(&g)
-	if now[key] = g; g.Worker == "" {
-		delete(now, key)
-	}
-	data, err := json.MarshalIndent(now, "", "  ")
-	if err == nil {
-		err = durable.WriteFile(x.file, append(data, '\n'), 0o600)
-	}
-	if err == nil {
-		x.grants = now
-	}
-	return err
+	x.leases, err = openLeases(filepath.Join(dir, "grants.json"))
+	return x, err
 }
 
 // Grant implements Coordinator.
 func (x *Exchange) Grant(_ context.Context, worker string, f remote.Fence) error {
-	if err := remote.CheckWorker(worker); err != nil {
-		return err
-	}
-	x.mu.Lock()
-	g, granted := x.grants[f.String()]
-	x.mu.Unlock()
-	switch {
-	case !granted:
-	case g.Worker == worker && !g.Withdrawn:
-		return nil
-	default:
-		return fmt.Errorf("lease %s was granted to %s: another grant takes another lease", f, g.Worker)
-	}
-	return x.change(f, func(g *grant) { *g = grant{Worker: worker} })
+	return x.leases.grant(worker, f)
 }
 
 // Withdraw implements Coordinator. A push that runs is ended first.
 func (x *Exchange) Withdraw(_ context.Context, f remote.Fence) error {
-	if err := x.change(f, func(g *grant) { g.Withdrawn = true }); err != nil {
-		return err
-	}
-	x.endPushes(f.String())
-	return nil
-}
-
-func (x *Exchange) endPushes(key string) {
-	x.mu.Lock()
-	p := x.pushes[key]
-	x.mu.Unlock()
-	if p != nil {
-		p.end()
-		<-p.done
-	}
+	return x.leases.end(f, func(g *grant) { g.Withdrawn = true })
 }
 
 // Publish implements Coordinator.
 func (x *Exchange) Publish(ctx context.Context, f remote.Fence, commit string) error {
-	x.mu.Lock()
-	_, granted := x.grants[f.String()]
-	x.mu.Unlock()
-	if !granted {
+	if !x.leases.known(f) {
 		return fmt.Errorf("publish %s for %s: %w", commit, f, ErrWithdrawn)
 	}
 	x.tidy.RLock()
@@ -174,10 +90,9 @@ func (x *Exchange) Collect(ctx context.Context, f remote.Fence, into string) (st
 
 // Forget implements Coordinator.
 func (x *Exchange) Forget(ctx context.Context, f remote.Fence) error {
-	if err := x.change(f, func(g *grant) { g.Worker = "" }); err != nil {
+	if err := x.leases.end(f, func(g *grant) { g.Worker = "" }); err != nil {
 		return err
 	}
-	x.endPushes(f.String())
 	x.tidy.RLock()
 	err := x.repo.Drop(ctx, f.Ref(), jobRefs+f.String()+"/")
 	x.tidy.RUnlock()
@@ -198,7 +113,7 @@ func (x *Exchange) Serve(ctx context.Context, worker string, s Service, f remote
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	end, err := x.enter(worker, s, f, cancel)
+	end, err := x.leases.enter(worker, s, f, cancel)
 	if err != nil {
 		return err
 	}
@@ -212,30 +127,4 @@ func (x *Exchange) Serve(ctx context.Context, worker string, s Service, f remote
 		return x.repo.ServeFetch(ctx, conn, jobRefs+f.String())
 	}
 	return x.repo.ServePush(ctx, conn, f.Ref(), x.most)
-}
-
-// enter checks the grant, and notes a push, so that Withdraw can end it.
-func (x *Exchange) enter(worker string, s Service, f remote.Fence,
-	cancel context.CancelFunc) (end func(), err error) {
-	key := f.String()
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	g, granted := x.grants[key]
-	if !granted || g.Worker != worker || g.Withdrawn {
-		return nil, ErrWithdrawn
-	}
-	if s != PushService {
-		return func() {}, nil
-	}
-	if x.pushes[key] != nil {
-		return nil, fmt.Errorf("lease %s is being pushed", f)
-	}
-	p := &push{cancel, make(chan struct{})}
-	x.pushes[key] = p
-	return func() {
-		x.mu.Lock()
-		delete(x.pushes, key)
-		x.mu.Unlock()
-		close(p.done)
-	}, nil
 }
