@@ -58,7 +58,7 @@ func newWorker(app *cmdutil.App) *cobra.Command {
 		Short: "Work for a project on another machine",
 		Long: `Make this machine a worker: it runs agents and tests for the project whose gl serve has made the join token. The token is read
 once, from --token-file (- is standard input) or GL_WORKER_TOKEN; later starts of the same worker need none. gl workers on the
-coordinator's machine lists the workers, and drains or revokes them.
+coordinator's machine lists the workers, and revokes their keys.
 
 The worker has a clone of its own below the user's state directory, runs the project's setup in its worktrees, and uses the logins of
 the agents on this machine. It says what is missing here and works without it. Files that .worktreeinclude names, such as .env, aren't
