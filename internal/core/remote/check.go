@@ -12,6 +12,9 @@ func (m *Hello) check() error {
 		*m = Hello{Protocol: m.Protocol, Boot: m.Boot, Release: m.Release, Host: m.Host}
 		return number(m.Boot)
 	}
+	if len(m.Lacks) > maxLabels {
+		return fmt.Errorf("%d lacks are more than %d", len(m.Lacks), maxLabels)
+	}
 	return first(number(m.Boot), within("slots", int64(m.Slots), 0, MaxSlots), plain("os", m.OS),
 		plain("arch", m.Arch), words("agents", m.Agents, maxLabels), words("accounts", m.Accounts, maxLabels),
 		words("labels", m.Labels, maxLabels), words("sandbox", m.Sandbox, maxLabels),
@@ -30,7 +33,7 @@ func (s *State) check() error {
 			return err
 		}
 		switch h.Stage {
-		case Accepted, Running, Ended, Settled:
+		case Accepted, Running, Ended:
 		default:
 			return fmt.Errorf("unknown stage %.40q", h.Stage)
 		}
@@ -40,7 +43,7 @@ func (s *State) check() error {
 			return err
 		}
 	}
-	return within("serial", s.Serial, 0, maxNumber)
+	return first(within("serial", s.Serial, 0, maxNumber), within("drained", s.Drained, 0, maxNumber))
 }
 
 func lineage(name string) error { return Fence{Attempt: name, Lease: 1}.Check() }
@@ -77,15 +80,16 @@ func (m *Ask) check() error {
 		within("size of the input", int64(len(m.Input)), 0, MaxInput))
 }
 
+func (m *Greet) check() error { return nil }
 func (m *Welcome) check() error {
 	return first(number(m.Boot), within("beat_ms", m.Beat, 1, day))
 }
 func (m *Drain) check() error { return number(m.Number) }
 func (m *Place) check() error { return first(m.Check(), number(m.Serial), m.Job.check()) }
 func (m *Withdraw) check() error {
-	return first(m.Check(), number(m.Serial))
+	return first(m.Check(), within("serial", m.Serial, 0, maxNumber))
 }
-func (m *Received) check() error {
+func (m *Ack) check() error {
 	return first(m.Check(), within("offset", m.Offset, 0, maxNumber))
 }
 

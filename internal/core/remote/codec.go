@@ -63,11 +63,12 @@ var toCoordinator = []func() ToCoordinator{
 }
 
 var toWorker = []func() ToWorker{
+	func() ToWorker { return new(Greet) },
 	func() ToWorker { return new(Welcome) },
 	func() ToWorker { return new(Drain) },
 	func() ToWorker { return new(Place) },
 	func() ToWorker { return new(Withdraw) },
-	func() ToWorker { return new(Received) },
+	func() ToWorker { return new(Ack) },
 	func() ToWorker { return new(Say) },
 	func() ToWorker { return new(End) },
 	func() ToWorker { return new(Confirm) },

@@ -28,8 +28,8 @@ func samples() []Message {
 		&Chunk{Fence: aFence, Offset: 3, Data: []byte{0, 1, 255}}, &Heard{Fence: aFence, Number: 1},
 		&Saved{aFence, 1, aCommit}, &Offer{aFence, Result{How: Exited, Commit: aCommit, Log: 9, ExitCode: -1}},
 		&Ask{Fence: aFence, Number: 2, Below: 1, Argv: []string{"state", "set"}, Input: []byte("x")},
-		&Gone{aFence}, &Welcome{Boot: 1, Beat: 5000}, &Drain{1, true}, &Place{aFence, 8, aJob},
-		&Withdraw{aFence, 8}, &Received{aFence, 12}, &Say{Fence: aFence, Number: 1, Line: []byte("hi")},
+		&Gone{aFence}, &Greet{}, &Welcome{Boot: 1, Beat: 5000}, &Drain{1, true}, &Place{aFence, 8, aJob},
+		&Withdraw{aFence, 8}, &Ack{aFence, 12}, &Say{Fence: aFence, Number: 1, Line: []byte("hi")},
 		&End{Fence: aFence, Kill: true, Reason: "gl stop"}, &Confirm{aFence, true},
 		&Answer{Fence: aFence, Number: 2, ExitCode: 1, Errors: []byte("no")},
 	}

@@ -84,13 +84,22 @@ const (
 	Failed  How = "failed"  // it was never started: worktree, setup or sandbox failed
 )
 
-// Stage is how far a worker is with a lease.
+// Stage is how far a lease is. One that is silent or lost has the stage it had.
 type Stage string
 
-// The stages of a lease on its worker.
+// The stages of a lease. Its worker has it in those from Accepted on.
 const (
+	Placed   Stage = "placed"   // on the coordinator's disk, and maybe sent
 	Accepted Stage = "accepted" // preparing its worktree
 	Running  Stage = "running"
 	Ended    Stage = "ended"   // offered until confirmed
-	Settled  Stage = "settled" // confirmed: its worktree may be kept for a continuation
+	Settled  Stage = "settled" // confirmed
+)
+
+// Placeholders for paths that are others on each side. The worker replaces them in a job's Setup,
+// Argv and Env, and puts the first one into what its agent asks; the coordinator does the same
+// with what it is asked and answers.
+const (
+	WorktreePlace = "/.gl/worktree" // the job's worktree
+	PluginPlace   = "/.gl/plugin"   // gl's plugin for its agent
 )

@@ -36,7 +36,7 @@ type ToCoordinator interface {
 	toCoordinator()
 }
 
-// ToWorker is a message from the coordinator: Welcome, Drain, Place, Withdraw, Received, Say,
+// ToWorker is a message from the coordinator: Greet, Welcome, Drain, Place, Withdraw, Ack, Say,
 // End, Confirm, Answer.
 type ToWorker interface {
 	Message
@@ -57,6 +57,7 @@ type Hello struct {
 	Labels   []string `json:"labels,omitempty"`
 	Sandbox  []string `json:"sandbox,omitempty"`  // "bwrap" if it works there
 	Included []string `json:"included,omitempty"` // files outside of git that it has
+	Lacks    []Text   `json:"lacks,omitempty"`    // what the worker misses, one sentence each
 	State
 }
 
@@ -69,9 +70,10 @@ type Beat struct {
 // State is what a worker has at the moment.
 type State struct {
 	Serial   int64    `json:"serial"`             // the highest of the placements it has seen
-	Held     []Held   `json:"held,omitempty"`     // every lease it has
+	Held     []Held   `json:"held,omitempty"`     // every lease it has that isn't confirmed
 	Lineages []string `json:"lineages,omitempty"` // whose worktrees and conversations it has kept
 	Draining bool     `json:"draining,omitempty"` // it accepts no more jobs
+	Drained  int64    `json:"drained,omitempty"`  // number of the last Drain since its start
 	Full     bool     `json:"full,omitempty"`     // its limit of disk is reached: it accepts no more jobs
 }
 
@@ -145,6 +147,9 @@ type Ask struct {
 // Gone says that a worker no longer has a lease that was confirmed.
 type Gone struct{ Fence }
 
+// Greet asks a worker for its Hello.
+type Greet struct{}
+
 // Welcome answers Hello. Durations are in milliseconds.
 type Welcome struct {
 	Boot    int64 `json:"boot"`              // of the Hello
@@ -152,7 +157,8 @@ type Welcome struct {
 	Refused Text  `json:"refused,omitempty"` // why the worker gets no work until its next hello; "" if it does
 }
 
-// Drain says whether the worker is to accept jobs.
+// Drain says whether the worker is to stop accepting jobs. It is repeated until State.Drained has
+// its number.
 type Drain struct {
 	Number int64 `json:"number"` // greater than of all before
 	On     bool  `json:"on"`
@@ -169,11 +175,11 @@ type Place struct {
 // is ended, and offered. It is repeated until Refuse or Offer answers it.
 type Withdraw struct {
 	Fence
-	Serial int64 `json:"serial"` // of the placement
+	Serial int64 `json:"serial"` // of the placement; 0 if the coordinator doesn't know the lease
 }
 
-// Received acknowledges a job's output below Offset: it is on the coordinator's disk.
-type Received struct {
+// Ack acknowledges a job's log below Offset: it is on the coordinator's disk.
+type Ack struct {
 	Fence
 	Offset int64 `json:"offset"`
 }
@@ -223,11 +229,12 @@ func (*Offer) toCoordinator()    {}
 func (*Ask) toCoordinator()      {}
 func (*Gone) toCoordinator()     {}
 
+func (*Greet) toWorker()    {}
 func (*Welcome) toWorker()  {}
 func (*Drain) toWorker()    {}
 func (*Place) toWorker()    {}
 func (*Withdraw) toWorker() {}
-func (*Received) toWorker() {}
+func (*Ack) toWorker()      {}
 func (*Say) toWorker()      {}
 func (*End) toWorker()      {}
 func (*Confirm) toWorker()  {}
@@ -246,11 +253,12 @@ func (*Saved) kind() string    { return "saved" }
 func (*Offer) kind() string    { return "offer" }
 func (*Ask) kind() string      { return "ask" }
 func (*Gone) kind() string     { return "gone" }
+func (*Greet) kind() string    { return "greet" }
 func (*Welcome) kind() string  { return "welcome" }
 func (*Drain) kind() string    { return "drain" }
 func (*Place) kind() string    { return "place" }
 func (*Withdraw) kind() string { return "withdraw" }
-func (*Received) kind() string { return "received" }
+func (*Ack) kind() string      { return "ack" }
 func (*Say) kind() string      { return "say" }
 func (*End) kind() string      { return "end" }
 func (*Confirm) kind() string  { return "confirm" }

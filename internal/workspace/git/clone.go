@@ -247,6 +247,17 @@ func Init(ctx context.Context, dir, branch string) error {
 	return err
 }
 
+// InitFor makes a repository in dir for the history of a commit that is elsewhere, by the length
+// of its name. It has a branch without a commit, and no hooks.
+func InitFor(ctx context.Context, dir, commit string) error {
+	format := "sha1"
+	if len(commit) == 64 {
+		format = "sha256"
+	}
+	_, err := run(ctx, dir, "init", "-q", "--template=", "-b", "none", "--object-format="+format)
+	return err
+}
+
 // commitIn calls f with a git that commits in the checkout at top, alone.
 func commitIn(ctx context.Context, top string, by Author,
 	f func(git func(args ...string) (string, error)) error) (err error) {
