@@ -17,6 +17,7 @@ import (
 	"greenlight/internal/run/hands"
 	"greenlight/internal/run/hub/hubtest"
 	"greenlight/internal/run/project"
+	"greenlight/internal/run/workers"
 )
 
 // The test binary is gl when it is called so: the scheduler, gates and the agents' commands are real
@@ -197,5 +198,79 @@ func TestMergedFromWorker(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(f.root + ".gl/*/*"); len(left) > 0 {
 		t.Logf("worktrees here: %q", left)
+	}
+}
+
+// waits is an agent that works once it is told to go.
+const waits = `
+echo '{"type":"assistant","message":{"content":[{"type":"text","text":"first words"}]}}'
+: > "$OUT/began.$GL_SLICE"
+until [ -e "$OUT/go" ]; do sleep 0.05; done
+` + works
+
+func (f *farm) listed(name string) {
+	f.Helper()
+	testfiles.Until(f, "the worker is on the list", func() bool {
+		l, err := workers.Read(filepath.Join(f.root, ".greenlight", "runs"))
+		w := l.Find(name)
+		return err == nil && w != nil && !w.Silent && len(w.Hello.Agents) > 0
+	})
+}
+
+func (f *farm) exists(name string) bool {
+	_, err := os.Stat(filepath.Join(f.dir, "out", name))
+	return err == nil
+}
+
+// watch starts gl slice --watch, and returns what it has said at its end.
+func (f *farm) watch() (wait func() string) {
+	out := make(chan string, 1)
+	go func() { out <- f.run("slice", "--watch", "--runner", "process") }()
+	return func() string {
+		select {
+		case text := <-out:
+			return text
+		case <-time.After(testfiles.Patience):
+			f.Fatalf("gl slice doesn't end; status:\n%s", f.run("status"))
+			return ""
+		}
+	}
+}
+
+func (f *farm) log(id string) string {
+	f.Helper()
+	data, err := os.ReadFile(filepath.Join(f.root, ".greenlight/runs/log", id+".log"))
+	check(f, err)
+	return string(data)
+}
+
+// The agent runs on while gl serve is gone. No settler takes it for crashed, and the next gl serve
+// goes on with it: nothing of the log is missing or there twice.
+func TestServerIsReplaced(t *testing.T) {
+	f := newFarm(t, waits)
+	f.slice("S-1", "")
+	f.begin()
+	stop := f.serve()
+	f.worker("w1", 2)
+	f.listed("w1")
+	wait := f.watch()
+	testfiles.Until(t, "its first words are home", func() bool {
+		return f.exists("began.S-1") && strings.Contains(f.run("logs", "S-1"), "first words")
+	})
+	stop()
+	out := f.run("status")
+	t.Log(out)
+	if strings.Contains(out, "crashed") {
+		t.Errorf("while gl serve is gone: %s", out)
+	}
+	check(t, os.WriteFile(filepath.Join(f.dir, "out", "go"), nil, 0o644))
+	time.Sleep(300 * time.Millisecond) // the agent's gl waits for gl serve, or not yet
+	f.serve()
+	t.Log(wait())
+	if files := f.git("ls-tree", "-r", "--name-only", "main"); !strings.Contains(files, "S-1.txt") {
+		t.Errorf("main has %q\n%s", files, f.run("why", "S-1"))
+	}
+	if log := f.log("S-1.1"); strings.Count(log, "first words") != 1 || strings.Count(log, `"result"`) != 1 {
+		t.Errorf("the log is\n%s", log)
 	}
 }
