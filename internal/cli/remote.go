@@ -17,7 +17,8 @@ import (
 // A Network is what only gl-remote has: the server of workers, and workers. gl itself has none of
 // it, so that it stays small and starts fast.
 type Network struct {
-	Work func(context.Context, WorkOptions) error
+	Serve func(context.Context, ServeOptions) error
+	Work  func(context.Context, WorkOptions) error
 }
 
 // Remote is nil in gl. The program gl-remote sets it before it calls Main, and is gl in everything
@@ -29,7 +30,7 @@ const remoteProgram = "gl-remote"
 
 // needsNetwork reports whether a command line needs gl-remote.
 func needsNetwork(args []string) bool {
-	return Remote == nil && len(args) > 0 && slices.Contains([]string{"worker"}, args[0]) &&
+	return Remote == nil && len(args) > 0 && slices.Contains([]string{"serve", "worker"}, args[0]) &&
 		!slices.Contains(args, "--help") && !slices.Contains(args, "-h")
 }
 

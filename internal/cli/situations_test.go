@@ -114,6 +114,7 @@ var inSituations = map[string][4]int{
 	"verify":                          {1, 1, 1, 1},
 	"version":                         {0, 0, 0, 0},
 	"why S-2":                         {0, 1, 0, 1},
+	"serve":                           {1, 1, 1, 1}, // without gl-remote
 	"worker":                          {1, 1, 1, 1}, // without gl-remote
 	"wrap":                            {0, 1, 127, 127},
 }

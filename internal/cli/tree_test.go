@@ -224,6 +224,7 @@ var withoutDocument = map[string]string{
 	"gl roadmap milestone": "gives the terminal to an agent",
 	"gl attach":            "gives the terminal to tmux",
 	"gl board":             "gives the terminal to the board",
+	"gl serve":             "serves until it is stopped",
 	"gl worker":            "works until it is stopped",
 	"gl web":               "its pages answer in JSON",
 	"gl design":            "gives the terminal to an agent",

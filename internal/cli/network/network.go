@@ -5,4 +5,4 @@ package network
 import "greenlight/internal/cli"
 
 // Parts returns what gl-remote has and gl hasn't.
-func Parts() *cli.Network { return &cli.Network{Work: work} }
+func Parts() *cli.Network { return &cli.Network{Serve: serve, Work: work} }

@@ -58,7 +58,7 @@ func (c *Coordinator) Step(now time.Duration, e CoordinatorEvent) []CoordinatorE
 	case FromWorker:
 		c.receive(e.Worker, e.Message)
 	case Joined:
-		c.joined(e.Worker)
+		c.joined(e)
 	case Revoked:
 		c.revoked(e.Worker)
 	case SetDraining:
@@ -108,6 +108,11 @@ func (c *Coordinator) life(f Fence) *life {
 // begin goes on with what is on disk. Messages aren't repeated here but by their due times: all
 // are due.
 func (c *Coordinator) begin() {
+	for _, name := range sorted(c.members) {
+		if c.members[name].Revoked {
+			c.revoked(name)
+		}
+	}
 	for _, name := range sorted(c.attempts) {
 		a := c.attempts[name]
 		for i := range a.Leases {
@@ -167,18 +172,18 @@ func (c *Coordinator) used(worker string) int {
 	return n
 }
 
-// serial returns a number above those of all placements on the worker. What has no lease here any
-// more was seen by the worker, whose state says so.
+// serial returns a number above those of all placements on the worker before. Those whose leases
+// are gone are at most the worker's mark, which it has told since this process was started.
 func (c *Coordinator) serial(m *member) int64 {
-	n := m.state.Serial
 	for _, a := range c.attempts {
 		for i := range a.Leases {
 			if l := &a.Leases[i]; l.Worker == m.Name {
-				n = max(n, l.Serial)
+				m.serial = max(m.serial, l.Serial)
 			}
 		}
 	}
-	return n + 1
+	m.serial++
+	return m.serial
 }
 
 // assign makes a lease. The one before, if there is any, no longer counts from here on.
@@ -252,15 +257,8 @@ func (c *Coordinator) published(e Published) {
 		return
 	}
 	if e.Failed != "" && l.Serial == 0 { // it was never sent
-		worker, stopped := l.Worker, l.Stopped
-		c.emit(Forget{e.Fence, worker})
-		c.on(a, l).end()
-		c.vacate(a, e.Fence, worker, e.Failed, stopped)
+		c.on(a, l).refused(e.Failed)
 		return
-	}
-	if l.Serial == 0 { // in the order of sending: a worker refuses what was overtaken
-		l.Serial = c.serial(c.member(l.Worker))
-		c.persist(a)
 	}
 	life := c.life(e.Fence)
 	life.published, life.since, life.due = true, c.clock.awake, 0

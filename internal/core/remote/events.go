@@ -16,8 +16,9 @@ type FromWorker struct {
 	Message ToCoordinator
 }
 
-// Joined says that a worker joined anew: it has nothing of what a worker of that name had.
-type Joined struct{ Worker string }
+// Joined says which key a worker has. One with another key than before has nothing of what the
+// worker of that name had. It comes after Begin for each worker, and before a new key's messages.
+type Joined struct{ Worker, Key string }
 
 // Revoked says that a worker's key is no longer valid.
 type Revoked struct{ Worker string }
@@ -155,8 +156,8 @@ type Run struct {
 	Ask    Ask
 }
 
-// Vacant says that an attempt has no worker. Assign, Stop or Abandon answers it; a notice of
-// contact takes it back.
+// Vacant says that an attempt has no worker. Assign or Stop answers it, and Abandon if the attempt
+// is settled already or is to go on without a worker; a notice of contact takes it back.
 type Vacant struct {
 	Fence  // the lease that ended; lease 0 for none so far
 	Worker string

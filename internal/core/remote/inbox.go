@@ -103,7 +103,7 @@ func (t tenure) superseded(msg ToCoordinator) {
 		t.offer(msg)
 	case *Refuse:
 		if t.l.Stage == Placed || t.l.Stage == Accepted {
-			t.gone(msg.Reason)
+			t.refused(msg.Reason)
 		}
 	case *Gone:
 		t.gone("")
@@ -122,12 +122,14 @@ func (t tenure) current(msg ToCoordinator) {
 		t.advance(Accepted)
 		t.c.notice(msg.Fence, t.l.Worker, NewsPrepared, "")
 	case *Started:
+		if t.l.Stage == Running { // a beat or a command came first
+			t.life().due = 0
+			t.remind()
+		}
 		t.advance(Running)
-		t.life().due = 0 // a beat may have told it before the program could hear
-		t.remind()
 	case *Refuse:
 		if t.l.Stage == Placed || t.l.Stage == Accepted {
-			t.gone(msg.Reason)
+			t.refused(msg.Reason)
 		}
 	case *Chunk:
 		t.chunk(msg)

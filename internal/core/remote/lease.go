@@ -17,21 +17,16 @@ func (t tenure) life() *life { return t.c.life(t.fence()) }
 
 // remind sends what the lease's worker hasn't answered, if that is due.
 func (t tenure) remind() {
-	f := t.fence()
 	life := t.life()
-	if t.l.Gone || t.c.clock.awake < life.due || !t.c.there(t.l.Worker) {
+	ended := t.l.Stage == Ended || t.l.Stage == Settled // its worker asks
+	if t.l.Gone || ended || t.c.clock.awake < life.due || !t.c.there(t.l.Worker) {
+		return
+	}
+	if t.l.Stage == Placed && life.published && t.counts() && !t.placeable(life) {
 		return
 	}
 	life.due = t.c.clock.awake + t.c.policy.Resend
-	if t.l.Stage == Ended || t.l.Stage == Settled {
-		return // its worker asks
-	}
-	unanswered := t.l.Stage == Placed && life.published && t.c.clock.awake-life.since > t.c.policy.Accept
-	if unanswered && !t.l.Taken && t.counts() {
-		t.l.Taken = true
-		t.c.persist(t.a)
-	}
-	switch {
+	switch f := t.fence(); {
 	case !t.counts(), t.l.Taken, t.l.Stage == Placed && t.l.Stopped != nil:
 		t.c.send(t.l.Worker, &Withdraw{f, t.l.Serial})
 	case t.l.Stage == Placed && life.published:
@@ -41,6 +36,24 @@ func (t tenure) remind() {
 	case t.l.Stage == Running:
 		t.say()
 	}
+}
+
+// placeable gives the placement its serial, and withdraws one that isn't answered in time. Serials
+// are in the order of sending: a worker refuses what was overtaken.
+func (t tenure) placeable(life *life) bool {
+	m := t.c.member(t.l.Worker)
+	switch {
+	case m.boot == 0: // its mark isn't known yet
+		return false
+	case t.l.Serial == 0:
+		t.l.Serial = t.c.serial(m)
+		life.since = t.c.clock.awake
+		t.c.persist(t.a)
+	case !t.l.Taken && t.c.clock.awake-life.since > t.c.policy.Accept:
+		t.l.Taken = true
+		t.c.persist(t.a)
+	}
+	return true
 }
 
 // say sends what a running program hasn't heard. A worker applies lines in their order only.
@@ -152,15 +165,14 @@ func (t tenure) close() {
 
 // gone notes that a worker no longer has a lease, and never will.
 func (t tenure) gone(why Text) {
-	f, worker := t.fence(), t.l.Worker
 	switch {
 	case t.l.Gone:
 	case t.l.Stage == Ended:
 		t.l.Gone = true
 		t.c.persist(t.a)
 		t.close()
-	case t.l.Stage == Running: // its last snapshot is kept
-		stopped, counted := t.l.Stopped, t.counts()
+	case t.l.Stage == Accepted || t.l.Stage == Running: // its last snapshot is kept
+		f, worker, stopped, counted := t.fence(), t.l.Worker, t.l.Stopped, t.counts()
 		if counted {
 			t.forsake(why)
 		}
@@ -172,15 +184,20 @@ func (t tenure) gone(why Text) {
 			t.c.vacate(t.a, f, worker, why, stopped)
 		}
 	default:
-		stopped, counted := t.l.Stopped, t.counts()
-		t.unheard(why)
-		t.end()
-		t.c.emit(Forget{f, worker})
-		if counted {
-			t.c.vacate(t.a, f, worker, why, stopped)
-		}
-		t.c.tidy(t.a)
+		t.refused(why)
 	}
+}
+
+// refused removes a lease that left nothing.
+func (t tenure) refused(why Text) {
+	f, worker, stopped, counted := t.fence(), t.l.Worker, t.l.Stopped, t.counts()
+	t.unheard(why)
+	t.end()
+	t.c.emit(Forget{f, worker})
+	if counted {
+		t.c.vacate(t.a, f, worker, why, stopped)
+	}
+	t.c.tidy(t.a)
 }
 
 // forsake makes a lease that no worker has the newest. What the lease's own worker brings later is

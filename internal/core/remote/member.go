@@ -9,6 +9,7 @@ import (
 // Member is what the coordinator has on disk about a worker.
 type Member struct {
 	Name     string `json:"name"`
+	Key      string `json:"key,omitempty"` // that it joined with
 	Draining bool   `json:"draining,omitempty"`
 	Drain    int64  `json:"drain,omitempty"` // number of the last Drain
 	Revoked  bool   `json:"revoked,omitempty"`
@@ -19,7 +20,8 @@ type member struct {
 	c       *Coordinator
 	has     *Hello // nil until it comes
 	state   State
-	boot    int64
+	boot    int64         // 0 until it is heard of
+	serial  int64         // the highest of its placements that is known
 	refused Text          // why it gets no work
 	contact time.Duration // when it was last heard of
 	silent  bool          // told
@@ -154,23 +156,29 @@ func (c *Coordinator) each(worker string, do func(tenure)) {
 	}
 }
 
-// joined forgets what a worker of that name had.
-func (c *Coordinator) joined(worker string) {
-	known := c.members[worker] != nil
-	c.members[worker] = &member{Member: Member{Name: worker}, c: c, contact: c.clock.awake}
-	if known {
-		c.emit(PersistMember{c.members[worker].Member})
+// joined forgets what a worker of that name had. The key is written last: what a kill leaves undone
+// is done when it comes again.
+func (c *Coordinator) joined(e Joined) {
+	m := &member{Member: Member{Name: e.Worker, Key: e.Key}, c: c, contact: c.clock.awake}
+	if old := c.members[e.Worker]; old != nil {
+		if old.Key == e.Key {
+			return
+		}
+		if old.Drain > 0 { // takes back one that still comes
+			m.Drain = old.Drain + 1
+		}
 	}
-	c.each(worker, func(t tenure) { t.gone("its worker joined anew") })
+	c.members[e.Worker] = m
+	c.each(e.Worker, func(t tenure) { t.gone("its worker joined anew") })
+	c.emit(PersistMember{m.Member})
 }
 
 func (c *Coordinator) revoked(worker string) {
 	m := c.member(worker)
-	if m.Revoked {
-		return
+	if !m.Revoked {
+		m.Revoked = true
+		c.emit(PersistMember{m.Member})
 	}
-	m.Revoked = true
-	c.emit(PersistMember{m.Member})
 	c.each(worker, func(t tenure) { t.gone("its worker was revoked") })
 }
 
@@ -203,7 +211,8 @@ func (m *member) hello(h *Hello) {
 			h.Release, h.Protocol, Version))
 	}
 	hello := *h
-	m.has, m.boot, m.state, m.left = &hello, h.Boot, h.State, false
+	m.has, m.boot, m.left = &hello, h.Boot, false
+	m.tell(h.State)
 	m.c.send(m.Name, &Welcome{h.Boot, m.c.policy.Beat.Milliseconds(), m.refused})
 	m.c.notice(Fence{}, m.Name, NewsHello, m.refused)
 	if m.refused == "" {
@@ -218,7 +227,7 @@ func (m *member) beat(b *Beat) {
 	if b.Boot > m.boot { // its hello was lost
 		m.boot, m.has, m.left = b.Boot, nil, false
 	}
-	m.state = b.State
+	m.tell(b.State)
 	if m.has == nil && m.c.clock.awake >= m.due {
 		m.due = m.c.clock.awake + m.c.policy.Resend
 		m.c.send(m.Name, &Greet{})
@@ -233,6 +242,11 @@ func (m *member) goodbye(g *Goodbye) {
 	m.boot, m.left = g.Boot, true
 	m.c.notice(Fence{}, m.Name, NewsGoodbye, g.Reason)
 	m.c.lose(m.Name)
+}
+
+func (m *member) tell(s State) {
+	m.state = s
+	m.serial = max(m.serial, s.Serial)
 }
 
 // compare brings leases in line with what their worker says it has.

@@ -77,6 +77,15 @@ func (q *inquiries) below() int64 {
 	return q.last + 1
 }
 
+// stage returns how far the coordinator is told that the lease is: it is running when its program
+// can be told something.
+func (o *work) stage() Stage {
+	if o.Stage == Running && !o.run.started {
+		return Accepted
+	}
+	return o.Stage
+}
+
 // report answers the coordinator by how far the lease is.
 func (w *Worker) report(o *work) {
 	switch {

@@ -142,7 +142,7 @@ func (w *Worker) state() State {
 				s.Lineages = append(s.Lineages, lineage)
 			}
 		} else {
-			s.Held = append(s.Held, Held{o.Fence, o.Stage})
+			s.Held = append(s.Held, Held{o.Fence, o.stage()})
 		}
 	}
 	return s

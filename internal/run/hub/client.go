@@ -73,6 +73,7 @@ var _ Worker = (*client)(nil)
 
 const (
 	askTime     = 20 * time.Second // for an answer, until the message is sent again
+	readyTime   = 3 * time.Second  // the same, for the first word of a connection
 	retryPause  = time.Second
 	fullPause   = 5 * time.Second
 	longestWait = 10 * time.Second // between attempts to connect
@@ -145,7 +146,8 @@ func (c *client) announce() {
 			return
 		}
 		for c.conn.IsConnected() {
-			if _, err := c.conn.Request(readySubject(c.joined.Name), nil, askTime); err == nil {
+			_, err := c.conn.Request(readySubject(c.joined.Name), nil, readyTime)
+			if err == nil {
 				break
 			}
 			if !c.pause(context.Background(), retryPause) {

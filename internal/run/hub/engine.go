@@ -3,12 +3,14 @@ package hub
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -36,6 +38,7 @@ const (
 // own, or that of another NATS. The server listens nowhere: the door brings it connections.
 type engine struct {
 	server *server.Server
+	keys   keys
 	own    nkeys.KeyPair // the hub's key
 	pub    string
 	inside *nats.Conn // to the server
@@ -65,6 +68,7 @@ func openEngine(dir, pin string, other Elsewhere) (*engine, error) {
 	if e.pub, err = e.own.PublicKey(); err != nil {
 		return nil, err
 	}
+	e.admit(nil)
 	err = e.start()
 	if err != nil && e.dir != "" { // nothing irreplaceable is in there
 		if e.close(); os.RemoveAll(e.dir) == nil {
@@ -87,28 +91,67 @@ func openEngine(dir, pin string, other Elsewhere) (*engine, error) {
 	return e, nil
 }
 
-// options returns the server's configuration, with what each member may do.
-func (e *engine) options(members []roster.Member) *server.Options {
+// options returns the server's configuration.
+func (e *engine) options() *server.Options {
 	o := &server.Options{ServerName: "greenlight", DontListen: true, NoSigs: true, NoLog: true,
-		MaxPayload: 1 << 20, MaxPending: mostPending, MaxSubs: 64, MaxControlLine: 2 << 10,
+		MaxPayload: 1 << 20, MaxPending: mostPending, MaxControlLine: 2 << 10,
 		PingInterval: pingInterval, MaxPingsOut: 3, AuthTimeout: handshakeTime.Seconds(),
-		DisableShortFirstPing: true}
+		DisableShortFirstPing: true, CustomClientAuthentication: &e.keys, AlwaysEnableNonce: true}
 	if e.dir != "" {
 		o.JetStream, o.StoreDir, o.SyncAlways = true, e.dir, true
 		o.JetStreamMaxMemory, o.JetStreamMaxStore = 64<<20, mostEngine
 	}
-	o.Nkeys = []*server.NkeyUser{{Nkey: e.pub}}
-	for _, m := range members {
-		if m.Revoked {
-			continue
-		}
-		o.Nkeys = append(o.Nkeys, &server.NkeyUser{Nkey: m.NKey, Permissions: &server.Permissions{
-			Publish: &server.SubjectPermission{
-				Allow: []string{fromSubject(m.Name), readySubject(m.Name), ackSubject(m.Name, "*")}},
-			Subscribe: &server.SubjectPermission{
-				Allow: []string{toSubject(m.Name), inbox(m.Name) + ".>"}}}})
-	}
 	return o
+}
+
+// keys are the NKeys that may connect, and what each may do. The server's own list of keys can't be
+// changed without ending connections.
+type keys struct {
+	mu    sync.Mutex
+	rules map[string]*server.Permissions // nil for all
+}
+
+// Check implements server.Authentication.
+func (k *keys) Check(c server.ClientAuthentication) bool {
+	o := c.GetOpts()
+	k.mu.Lock()
+	rule, known := k.rules[o.Nkey]
+	k.mu.Unlock()
+	if !known || c.Kind() != server.CLIENT {
+		return false
+	}
+	key, err := nkeys.FromPublicKey(o.Nkey)
+	if err != nil {
+		return false
+	}
+	signature, err := base64.RawURLEncoding.DecodeString(o.Sig)
+	if err != nil || key.Verify(c.GetNonce(), signature) != nil {
+		return false
+	}
+	c.RegisterUser(&server.User{Username: o.Nkey, Permissions: rule})
+	return true
+}
+
+// admit lets the server know the members.
+func (e *engine) admit(members []roster.Member) {
+	rules := map[string]*server.Permissions{e.pub: nil}
+	for _, m := range members {
+		if !m.Revoked {
+			rules[m.NKey] = permissions(m.Name)
+		}
+	}
+	e.keys.mu.Lock()
+	defer e.keys.mu.Unlock()
+	e.keys.rules = rules
+}
+
+// permissions returns what a worker may do.
+func permissions(worker string) *server.Permissions {
+	return &server.Permissions{
+		Publish: &server.SubjectPermission{Allow: []string{fromSubject(worker), readySubject(worker),
+			ackSubject(worker, "*")}},
+		Subscribe: &server.SubjectPermission{Allow: []string{toSubject(worker),
+			inbox(worker) + ".>"}}}
 }
 
 // The subjects between a worker and the hub. JetStream is behind the hub: no worker has a right to
@@ -125,7 +168,7 @@ func (e *engine) start() (err error) {
 			return err
 		}
 	}
-	if e.server, err = server.NewServer(e.options(nil)); err != nil {
+	if e.server, err = server.NewServer(e.options()); err != nil {
 		return err
 	}
 	e.server.Start()
@@ -148,11 +191,6 @@ func (e *engine) connectElsewhere(other Elsewhere) (err error) {
 	return err
 }
 
-// admit lets the server know the members.
-func (e *engine) admit(members []roster.Member) error {
-	return e.server.ReloadOptions(e.options(members))
-}
-
 // connection returns a connection to the server, which has yet to show a key.
 func (e *engine) connection() (net.Conn, error) { return e.server.InProcessConn() }
 
@@ -169,10 +207,12 @@ func (e *engine) close() {
 	}
 }
 
-// queue makes the queue of a name, unless it exists.
+// queue makes the queue of a name, unless it exists. A message is in it until it is removed: with
+// JetStream's own queues, a server that stops between a delivery and its acknowledgment sometimes
+// forgets the message.
 func (e *engine) queue(ctx context.Context, name string) error {
 	_, err := e.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{Name: e.stream(name),
-		Subjects: []string{e.subject(name)}, Retention: jetstream.WorkQueuePolicy,
+		Subjects: []string{e.subject(name)}, Retention: jetstream.LimitsPolicy,
 		Discard: jetstream.DiscardNew, MaxBytes: mostQueued, MaxMsgSize: remote.MaxMessage + 1<<10,
 		MaxAge: queueLife, Storage: jetstream.FileStorage})
 	if err != nil {
@@ -181,29 +221,46 @@ func (e *engine) queue(ctx context.Context, name string) error {
 	return nil
 }
 
-// read gives f the messages of a queue, beginning with what earlier readers, perhaps killed, haven't
-// acknowledged. Each reader is a new one for JetStream: one that continued would get what the last
-// one was delivered only after a while.
+// A queued message is one of a queue. Its number is its place there.
+type queued struct {
+	number uint64
+	data   []byte
+	remove func() error // acknowledges it
+}
+
+// read gives f the messages of a queue, from the oldest on, and those again that aren't removed in
+// a while. The reader is in memory alone: the next one begins with the oldest, too.
 func (e *engine) read(ctx context.Context, name string,
-	f func(jetstream.Msg)) (jetstream.ConsumeContext, error) {
-	const reader = "gl"
-	err := e.js.DeleteConsumer(ctx, e.stream(name), reader)
-	if errors.Is(err, jetstream.ErrConsumerNotFound) {
-		err = nil
-	}
-	var c jetstream.Consumer
-	if err == nil {
-		c, err = e.js.CreateConsumer(ctx, e.stream(name), jetstream.ConsumerConfig{Durable: reader,
-			AckPolicy: jetstream.AckExplicitPolicy, AckWait: redelivery, MaxAckPending: mostFlying})
-	}
-	var reading jetstream.ConsumeContext
-	if err == nil {
-		reading, err = c.Consume(f, jetstream.PullMaxMessages(mostFlying))
-	}
+	f func(queued)) (jetstream.ConsumeContext, error) {
+	s, err := e.js.Stream(ctx, e.stream(name))
 	if err != nil {
 		return nil, fmt.Errorf("queue %s: %w", name, err)
 	}
-	return reading, nil
+	c, err := s.CreateConsumer(ctx, jetstream.ConsumerConfig{AckPolicy: jetstream.AckExplicitPolicy,
+		AckWait: redelivery, MaxAckPending: mostFlying, MemoryStorage: true,
+		InactiveThreshold: 5 * time.Minute})
+	if err != nil {
+		return nil, fmt.Errorf("queue %s: %w", name, err)
+	}
+	return c.Consume(func(m jetstream.Msg) {
+		at, err := m.Metadata()
+		if err != nil {
+			return // it isn't JetStream's
+		}
+		number := at.Sequence.Stream
+		f(queued{number, m.Data(), func() error {
+			ctx, cancel := context.WithTimeout(context.Background(), handshakeTime)
+			defer cancel()
+			err := s.DeleteMsg(ctx, number)
+			if errors.Is(err, jetstream.ErrMsgDeleteUnsuccessful) {
+				err = nil // it is removed already
+			}
+			if err == nil {
+				err = m.Ack()
+			}
+			return err
+		}})
+	}, jetstream.PullMaxMessages(mostFlying))
 }
 
 func (e *engine) stream(name string) string  { return e.prefix + "-" + name }

@@ -52,9 +52,9 @@ func newLine(ctx context.Context, e *engine, worker string, in chan<- Envelope) 
 		l.subs = append(l.subs, sub)
 	}
 	var err error
-	l.from, err = e.read(ctx, fromQueue(worker), func(m jetstream.Msg) {
+	l.from, err = e.read(ctx, fromQueue(worker), func(m queued) {
 		select {
-		case in <- Envelope{Worker: worker, Data: m.Data(), Ack: m.Ack}:
+		case in <- Envelope{Worker: worker, Data: m.data, Ack: m.remove}:
 		case <-ctx.Done():
 		}
 	})
@@ -94,8 +94,8 @@ func (l *line) begin(m *nats.Msg) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), handshakeTime)
 	defer cancel()
-	reading, err := l.engine.read(ctx, toQueue(l.worker), func(m jetstream.Msg) {
-		_ = l.engine.inside.PublishMsg(&nats.Msg{Subject: toSubject(l.worker), Data: m.Data(),
+	reading, err := l.engine.read(ctx, toQueue(l.worker), func(m queued) {
+		_ = l.engine.inside.PublishMsg(&nats.Msg{Subject: toSubject(l.worker), Data: m.data,
 			Reply: ackSubject(l.worker, l.sent.add(m))})
 	})
 	if err != nil {
@@ -127,7 +127,7 @@ func (l *line) close() {
 // A delivery has the messages that are delivered and not acknowledged.
 type delivery struct {
 	mu      sync.Mutex
-	waiting map[string]jetstream.Msg
+	waiting map[string]queued
 	reading jetstream.ConsumeContext // nil while nothing is delivered
 }
 
@@ -137,26 +137,24 @@ func (d *delivery) begin(c jetstream.ConsumeContext) {
 	d.reading = c
 }
 
-func (d *delivery) add(m jetstream.Msg) (number string) {
+func (d *delivery) add(m queued) (number string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.waiting == nil {
-		d.waiting = map[string]jetstream.Msg{}
+		d.waiting = map[string]queued{}
 	}
-	if at, err := m.Metadata(); err == nil { // the same for a repeated one
-		number = strconv.FormatUint(at.Sequence.Stream, 10)
-	}
+	number = strconv.FormatUint(m.number, 10)
 	d.waiting[number] = m
 	return number
 }
 
 func (d *delivery) done(number string) {
 	d.mu.Lock()
-	m := d.waiting[number]
+	m, waits := d.waiting[number]
 	delete(d.waiting, number)
 	d.mu.Unlock()
-	if m != nil {
-		_ = m.Ack() // a lost one makes it come again
+	if waits {
+		_ = m.remove() // if that fails, it comes again
 	}
 }
 

@@ -192,9 +192,7 @@ func (h *Hub) reread(ctx context.Context) error {
 		active[m.Name] = !m.Revoked
 	}
 	h.door.cut(func(name string) bool { return active[name] })
-	if err := h.engine.admit(members); err != nil {
-		return fmt.Errorf("NATS: %w", err)
-	}
+	h.engine.admit(members)
 	for name, l := range h.lines {
 		if !active[name] {
 			l.close()
