@@ -30,9 +30,14 @@ func TestTwoPeople(t *testing.T) {
 		p.see("Send back")
 	}
 	bob.write("What is wrong?", "too long")
+	ann.click("summary", "Add a note")
+	ann.write("A note for its decisions", "fine for the pilot")
 	ann.click("button", "Accept")
 	ann.see("S-4 is complete")
 	w.is("S-4", "done")
+	if !strings.Contains(w.file("S-4"), "Accepted: fine for the pilot") {
+		t.Error(w.file("S-4"))
+	}
 	before := w.file("S-4")
 	bob.see("This page has changed.")
 	bob.click("button", "Send back")

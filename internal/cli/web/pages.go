@@ -37,6 +37,7 @@ type button struct {
 	Primary   bool
 	Short     bool   // the text is a word
 	Lines     bool   // there may be comments on lines of the diff
+	Aside     bool   // the text is folded: mostly there is none
 	ID        string // what the action is about, if that isn't the card's slice
 }
 
@@ -127,10 +128,13 @@ func (s *Server) card(p *ops.Pending, of *plan.Plan, seen ops.Seen) card {
 	return c
 }
 
+// noteLabel is the label of words that go with an approval.
+const noteLabel = "A note for its decisions"
+
 // buttons returns the actions on a slice that waits, the usual one first.
 func buttons(pr *project.Project, p *ops.Pending) []button {
 	reject := button{Do: "reject", Label: "Send back", Ask: "What is wrong?", Lines: true}
-	accept := button{Do: "accept", Label: "Accept", Primary: true}
+	accept := button{Do: "accept", Label: "Accept", Primary: true, Ask: noteLabel, Aside: true}
 	retry := button{Do: "retry", Label: "Retry", Ask: "What should its agent know? (optional)",
 		Primary: true}
 	fresh := button{Do: "fresh", Label: "Start over", Ask: "What should its agent know? (optional)"}
@@ -146,7 +150,7 @@ func buttons(pr *project.Project, p *ops.Pending) []button {
 	case ops.PendingRed, ops.PendingConflict, ops.PendingFailed, ops.PendingStalled,
 		ops.PendingInterrupted:
 		if p.Kind == ops.PendingRed && ops.TestsToAccept(pr, p.ID) == nil {
-			return []button{{Do: "accept-tests", Label: "Accept its changed tests"}, retry, fresh}
+			return []button{{Do: "accept-tests", Label: "Accept its changed tests", Ask: noteLabel, Aside: true}, retry, fresh}
 		}
 		return []button{retry, fresh}
 	case ops.PendingPaused:
