@@ -87,6 +87,34 @@ func TestRestart(t *testing.T) {
 	p.fine()
 }
 
+// A page that is hidden closes its stream, and catches up when it is looked at again.
+func TestHiddenPage(t *testing.T) {
+	w := newQuestions(t)
+	w.serve()
+	p := newPage(t).login(w.link())
+	p.see("live")
+	hide := func(hidden bool) {
+		t.Helper()
+		ask[bool](p, `hidden => {
+			Object.defineProperty(document, "hidden", { get: () => hidden, configurable: true });
+			return document.dispatchEvent(new Event("visibilitychange"));
+		}`, hidden)
+	}
+	streams := func() int { return ask[int](p, `() => [...Stream.all].filter(s => s.real).length`) }
+	hide(true)
+	p.until("no stream", func() bool { return streams() == 0 })
+	w.gl("answer", "S-2", "green")
+	if !strings.Contains(p.text(), "S-2 (Name of S-2) asks") {
+		t.Errorf("a hidden page follows: %s", p.text())
+	}
+	hide(false)
+	p.gone("S-2 (Name of S-2) asks")
+	if n := streams(); n != 1 {
+		t.Errorf("%d streams", n)
+	}
+	p.fine()
+}
+
 // Without scripts every page can be read, and decisions are made with plain forms.
 func TestWithoutScripts(t *testing.T) {
 	w := newMorning(t)
