@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"slices"
@@ -419,8 +420,25 @@ func (t *reporter) summary(res *scheduler.Result) {
 			strings.Join(ids, ", "), show, p.Snapshot.Flags, t.agentFlag()+p.Snapshot.Flags)
 		app.IO.Printf("%s\n", term.Wrap(text, app.IO.Width(), 4))
 	}
+	if text := t.unverified(res); text != "" {
+		app.IO.Printf("%s\n", term.Wrap("  "+text, app.IO.Width(), 4))
+	}
 	app.IO.Printf("%s\n", term.Wrap("  "+totals(p), app.IO.Width(), 4))
 	t.sentence(res)
+}
+
+// unverified names the slices of this run that no tests have verified, and how to change that; ""
+// for none.
+func (t *reporter) unverified(res *scheduler.Result) string {
+	of := *res.Plan
+	of.Lists.Unverified = slices.DeleteFunc(slices.Clone(of.Lists.Unverified), func(id string) bool {
+		return !slices.ContainsFunc(res.Ended, func(r *attempt.Record) bool { return r.ID.Slice == id })
+	})
+	how := facts.Proving(context.Background(), t.cfg.Project, &of)
+	if how == "" || t.cfg.Project.Away {
+		return ""
+	}
+	return "Unverified: " + sanitize.Line(words.Some(of.Lists.Unverified)+words.InBrackets(how, ""))
 }
 
 // sentence prints the last line of a run: how it ended, and the counts. A run of named slices has

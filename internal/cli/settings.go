@@ -167,7 +167,7 @@ func settingError(err error) error {
 		}
 	}
 	if meant != "" {
-		return cmdutil.Usage("%w: did you mean %s?", err, meant)
+		return cmdutil.Usage("%s: did you mean %s?", bad.Reason, meant)
 	}
 	return cmdutil.Usage("%w", err)
 }

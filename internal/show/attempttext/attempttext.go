@@ -133,10 +133,16 @@ func checked(ruling *gate.Ruling, wanted func(gate.Answer) bool) string {
 		return ""
 	}
 	var list []string
+	nothing := true
 	for _, a := range ruling.Answers {
+		none := a.Says == gate.Unknown || a.Says == gate.Skipped
+		nothing = nothing && (none || a.Question == gate.Review)
 		if wanted(a) {
 			list = append(list, answerText(a))
 		}
+	}
+	if nothing { // built in the checkout, without tests
+		return "checked: nothing (" + ruling.Answer(gate.Run).Evidence + ")"
 	}
 	return "checked: " + strings.Join(list, "; ")
 }

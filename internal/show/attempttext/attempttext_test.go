@@ -26,6 +26,8 @@ func TestGate(t *testing.T) {
 			"checked: what its agent left: unknown (no record of the tree that its agent left); the merge has no conflict marks; " +
 				"no test is missing and the test runner is unchanged (compared with the base 9b8db09569); " +
 				"the tests' result: not checked yet; review: not checked (a person started the task)"},
+		"nothing": {func(f *gate.Facts) { f.Way, f.Left, f.Compared, f.Run = gate.Checkout, "", "", gate.TestRun{} },
+			"checked: nothing (no test.command)"},
 	} {
 		f := facts
 		c.change(&f)
