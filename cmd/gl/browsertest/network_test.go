@@ -63,10 +63,6 @@ func TestLocalNetwork(t *testing.T) {
 	testfiles.Check(t, err)
 	p := openPage(t, ctx).login(link)
 	p.see("live")
-	p.click("main a", "S-1 (Name of S-1) asks")
-	p.write("Your answer", "euro")
-	p.click("button", "Answer")
-	p.see("S-1 is answered")
-	w.is("S-1", "available")
+	w.answer(p)
 	p.fine()
 }

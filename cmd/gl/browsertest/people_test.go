@@ -19,6 +19,16 @@ func newQuestions(t *testing.T) *world {
 	return w
 }
 
+// answer answers the question of S-1 by clicks.
+func (w *world) answer(p *page) {
+	w.Helper()
+	p.click("main a", "S-1 (Name of S-1) asks")
+	p.write("Your answer", "euro")
+	p.click("button", "Answer")
+	p.see("S-1 is answered")
+	w.is("S-1", "available")
+}
+
 // Two people on two pages: the first decision holds, and the second person is told what has changed.
 // What they were writing stays meanwhile.
 func TestTwoPeople(t *testing.T) {
@@ -79,11 +89,7 @@ func TestRestart(t *testing.T) {
 	}
 	p.gone("reconnecting…")
 	p.gone("S-2 (Name of S-2)")
-	p.click("main a", "S-1 (Name of S-1) asks")
-	p.write("Your answer", "euro")
-	p.click("button", "Answer")
-	p.see("S-1 is answered")
-	w.is("S-1", "available")
+	w.answer(p)
 	p.fine()
 }
 
@@ -129,11 +135,7 @@ func TestWithoutScripts(t *testing.T) {
 	p.open(w.web.at) // which knows nothing of the session without a script
 	p.see("isn't logged in")
 	p.login(w.link())
-	p.click("main a", "S-1 (Name of S-1) asks")
-	p.write("Your answer", "euro")
-	p.click("button", "Answer")
-	p.see("S-1 is answered")
-	w.is("S-1", "available")
+	w.answer(p)
 	p.click("nav a", "Needs you")
 	p.click("main a", "S-2 (Name of S-2) awaits review")
 	p.click(".diff a.n", "2") // a link to the same page with a field for that line
