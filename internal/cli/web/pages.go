@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"time"
 
 	"greenlight/internal/cli/inbox"
@@ -192,8 +191,8 @@ type group struct {
 	Open bool
 }
 
-// mostShown is how many rows of a group, or cards, a page has until it is asked for all: it opens at
-// once with any number of slices.
+// mostShown is how many rows of a group, or cards, a page has until it is asked for all: it opens
+// at once with any number of slices.
 const mostShown = 50
 
 // groups returns the board's groups: all of them with their first rows, or one of them whole.
@@ -450,24 +449,31 @@ func (s *Server) log(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, http.StatusInternalServerError, err)
 		return
 	}
+	s.logPart(w, r, recs[i], part, back)
+}
+
+// logPart shows the part of a log that lies back parts before its end.
+func (s *Server) logPart(w http.ResponseWriter, r *http.Request, rec *attempt.Record,
+	part attemptlog.Part, back int) {
 	if wantsJSON(r) {
-		doc := workdoc.NewLog(s.Project, recs[i])
+		doc := workdoc.NewLog(s.Project, rec)
 		for _, ev := range part.Events {
 			doc.Add(ev)
 		}
 		if part.More {
-			w.Header().Set("Link", "<?attempt="+strconv.Itoa(recs[i].ID.N)+"&back="+strconv.Itoa(back+1)+`>; rel="prev"`)
+			w.Header().Set("Link", fmt.Sprintf(`<?attempt=%d&back=%d>; rel="prev"`, rec.ID.N, back+1))
 		}
 		writeJSON(w, http.StatusOK, doc)
 		return
 	}
+	id := r.PathValue("id")
 	page := struct {
 		frame
 		ID           string
 		N            int
 		Lines        []string
 		Older, Newer string
-	}{frame: s.frame(r, id+" log"), ID: id, N: recs[i].ID.N, Lines: part.Lines}
+	}{frame: s.frame(r, id+" log"), ID: id, N: rec.ID.N, Lines: part.Lines}
 	link := func(back int) string {
 		return fmt.Sprintf("slice/%s/log?attempt=%d&back=%d", url.PathEscape(id), page.N, back)
 	}
