@@ -3,10 +3,14 @@
 package browsertest
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
+
+	"greenlight/internal/base/testfiles"
 )
 
 // newQuestions is a project with questions, and a slice that awaits review.
@@ -90,6 +94,21 @@ func TestRestart(t *testing.T) {
 	p.gone("reconnecting…")
 	p.gone("S-2 (Name of S-2)")
 	w.answer(p)
+	p.fine()
+}
+
+// Of changes that come faster than the page loads none is lost.
+func TestManyChanges(t *testing.T) {
+	w := newQuestions(t)
+	w.serve()
+	p := newPage(t).login(w.link())
+	p.see("S-3 (Name of S-3) asks: which size?")
+	was := w.file("S-3")
+	for i := range 40 {
+		testfiles.Put(t, w.root, ".greenlight/slices/S-3.md", strings.Replace(was, "which size?", fmt.Sprintf("which size, try %d?", i), 1))
+		time.Sleep(30 * time.Millisecond)
+	}
+	p.see("which size, try 39?")
 	p.fine()
 }
 

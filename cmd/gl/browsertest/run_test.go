@@ -43,7 +43,7 @@ func TestBudgets(t *testing.T) {
 
 	w.gl("budget", "slice", "1")
 	build(",turns=S-2")
-	w.call("gl", "retry", "S-2")
+	w.gl("retry", "S-2")
 	p.click("main a", "S-2 (Name of S-2) is waiting for its budget: $1.25 of $1.00 spent")
 	p.write("Dollars that a slice may cost", "lots")
 	p.click("button", "Set the budget")
