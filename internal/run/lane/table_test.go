@@ -325,7 +325,7 @@ func (b *table) branches() {
 		if d.key == "forge" {
 			(&actor{s: b.site, lineage: taken.Lineage}).forge(b.git("rev-parse", "mine/forge"))
 		}
-		a, err := ops.Accept(ctx, b.project(), taken.Slice, taken.Lineage, false, false)
+		a, err := ops.Accept(ctx, b.project(), taken.Slice, taken.Lineage, ops.Approval{})
 		check(b.t, err)
 		return a.Queued
 	})
@@ -350,7 +350,7 @@ func (b *table) accepted() {
 		pr := b.project()
 		built, err := ops.Built(ctx, pr, id)
 		check(b.t, err)
-		a, err := ops.Accept(ctx, pr, id, built, false, false)
+		a, err := ops.Accept(ctx, pr, id, built, ops.Approval{})
 		if err != nil {
 			b.found[d.key] = refused
 			continue
@@ -498,7 +498,7 @@ func TestVerifyAsksAgain(t *testing.T) {
 	b.work()
 	built, err := ops.Built(t.Context(), b.project(), id)
 	check(t, err)
-	a, err := ops.Accept(t.Context(), b.project(), id, built, false, false)
+	a, err := ops.Accept(t.Context(), b.project(), id, built, ops.Approval{})
 	check(t, err)
 	b.work()
 	b.landed(a.Queued)
