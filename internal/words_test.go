@@ -106,7 +106,7 @@ func oldStrings(path string, src any) (found []oldString, err error) {
 }
 
 // developers lists the pages that only people read who change gl.
-var developers = []string{"design.md", "simplifying.md"}
+var developers = []string{"design.md"}
 
 // The README, the guides and the reference use them, too. Code in them is as it is.
 func TestPagesUseTheFieldsWords(t *testing.T) {

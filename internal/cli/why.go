@@ -214,6 +214,13 @@ func whyOne(ctx context.Context, out *iostreams.Streams, pr *project.Project, p 
 	for _, command := range help.Next {
 		out.Printf("%s\n", sanitize.Text(help.Run(command)))
 	}
+	if slices.Contains(p.Lists.Unverified, id) {
+		of := *p
+		of.Lists.Unverified = []string{id}
+		if text := facts.Proving(ctx, pr, &of); text != "" {
+			out.Printf("%s\n", wrapped(out, "", "to verify it: "+text, 2))
+		}
+	}
 	return nil
 }
 
