@@ -223,7 +223,7 @@ func commandGroups() []commandGroup {
 			{"statusline", newStatusline}}},
 		{"run", "Running sessions:", []maker{{"attach", newAttach}, {"say", changes(newSay)},
 			{"do", newDo}, {"trust", newTrust}, {"stop", telling(newStop)}, {"hold", newHold}}},
-		{"machines", "Other machines:", []maker{{"serve", newServe}, {"worker", newWorker}}},
+		{"machines", "Other machines:", []maker{{"serve", newServe}, {"workers", paged(newWorkers)}, {"worker", newWorker}}},
 		{"code", "Existing code:",
 			[]maker{{"assess", newAssess}, {"map", newMap}, {"wrap", newWrap}}},
 		{"release", "Release:", []maker{{"ship", newShip}}},

@@ -150,6 +150,10 @@ var permits = sync.OnceValue(func() map[string]rule {
 		"gl version":                           {who: forAnyone},
 		"gl web":                               {}, // its pages act for a person
 		"gl worker":                            {},
+		"gl workers":                           {who: forAnyone},
+		"gl workers drain":                     {},
+		"gl workers invite":                    {},
+		"gl workers revoke":                    {},
 		"gl why":                               {who: forAnyone},
 		"gl wrap":                              {who: forLaunch},
 		"gl sw gate":                           specwrightOnly,

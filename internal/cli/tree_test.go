@@ -226,6 +226,7 @@ var withoutDocument = map[string]string{
 	"gl board":             "gives the terminal to the board",
 	"gl serve":             "serves until it is stopped",
 	"gl worker":            "works until it is stopped",
+	"gl workers invite":    "prints a token",
 	"gl web":               "its pages answer in JSON",
 	"gl design":            "gives the terminal to an agent",
 	"gl statusline":        "its reader is Claude Code",

@@ -3,7 +3,6 @@ package network
 import (
 	"context"
 
-	"greenlight/internal/base/durable"
 	"greenlight/internal/cli"
 	"greenlight/internal/core/remote"
 	"greenlight/internal/run/away"
@@ -31,7 +30,7 @@ func serve(ctx context.Context, o cli.ServeOptions) error {
 		if err != nil {
 			return err
 		}
-		if err := durable.WriteFile(o.TokenFile, []byte(t.String()+"\n"), 0o600); err != nil {
+		if err := t.Write(o.TokenFile); err != nil {
 			return err
 		}
 		o.Print("join token for one worker, for ten minutes: " + o.TokenFile)

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"net"
 	"strings"
+
+	"greenlight/internal/base/durable"
 )
 
 // A Token is what a person gives a worker so that it can join: a secret that works once, where the
@@ -27,6 +29,11 @@ const (
 func (t Token) String() string {
 	data, _ := json.Marshal(t) // strings alone
 	return tokenStart + base64.RawURLEncoding.EncodeToString(data)
+}
+
+// Write writes the token into a file that only its owner may read.
+func (t Token) Write(file string) error {
+	return durable.WriteFile(file, []byte(t.String()+"\n"), 0o600)
 }
 
 var errToken = errors.New("this isn't a join token: gl serve and gl workers invite make them")
