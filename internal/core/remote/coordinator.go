@@ -18,6 +18,7 @@ type Coordinator struct {
 	attempts map[string]*Attempt
 	members  map[string]*member
 	lives    map[Fence]*life
+	strays   map[Fence]bool // offers without a lease that are being kept
 	out      []CoordinatorEffect
 }
 
@@ -35,7 +36,7 @@ type life struct {
 // Its first event is Begin.
 func NewCoordinator(p Policy, attempts []*Attempt, members []Member) *Coordinator {
 	c := &Coordinator{policy: p, attempts: map[string]*Attempt{}, members: map[string]*member{},
-		lives: map[Fence]*life{}}
+		lives: map[Fence]*life{}, strays: map[Fence]bool{}}
 	for _, a := range attempts {
 		c.attempts[a.Name] = a
 	}
@@ -240,6 +241,8 @@ func (c *Coordinator) unfit(m *member, f Fence, e Assign) Text {
 		return "the worker's disk is full"
 	case c.lost(m.Name):
 		return "the worker is lost"
+	case m.serial >= maxNumber:
+		return "the worker counts more placements than there are"
 	case c.used(m.Name) >= m.has.Slots:
 		return "the worker has no free slot"
 	}
@@ -394,6 +397,7 @@ func (c *Coordinator) kept(e Kept) {
 	a, l := c.lease(e.Fence)
 	switch {
 	case l == nil:
+		delete(c.strays, e.Fence)
 		c.send(e.Worker, &Confirm{Fence: e.Fence})
 	case l.Stage == Ended && !a.counts(l):
 		c.on(a, l).confirm()

@@ -38,7 +38,8 @@ func (c *Coordinator) receive(worker string, msg ToCoordinator) {
 	case *Gone:
 		c.about(worker, msg.Fence, msg)
 	}
-	if !c.lost(worker) {
+	if m.vacated && !c.lost(worker) {
+		m.vacated = false
 		c.restore(worker)
 	}
 }
@@ -84,7 +85,11 @@ func (c *Coordinator) about(worker string, f Fence, msg ToCoordinator) {
 func (c *Coordinator) unknown(worker string, f Fence, msg ToCoordinator) {
 	switch msg := msg.(type) {
 	case *Offer:
-		c.emit(Keep{f, worker, msg.Result})
+		const most = 64 // at a time: the others are offered again
+		if !c.strays[f] && len(c.strays) < most {
+			c.strays[f] = true
+			c.emit(Keep{f, worker, msg.Result})
+		}
 	case *Accept, *Started:
 		c.send(worker, &Withdraw{Fence: f})
 	case *Ask:
@@ -165,7 +170,7 @@ func (t tenure) heard(m *Heard) {
 
 // ask runs a command of the agent, once, and repeats its answer.
 func (t tenure) ask(m *Ask) {
-	const most = 64 // commands of one agent at a time
+	const most = 16 // commands of one agent at a time
 	q := &t.l.Asks
 	i := slices.IndexFunc(q.Open, func(o Asked) bool { return o.Number == m.Number })
 	switch {
@@ -181,7 +186,7 @@ func (t tenure) ask(m *Ask) {
 		return
 	}
 	q.Below = max(q.Below, m.Below)
-	q.Open = slices.DeleteFunc(q.Open, func(o Asked) bool { return o.Number < q.Below })
+	q.Open = slices.DeleteFunc(q.Open, func(o Asked) bool { return o.Answer != nil && o.Number < q.Below })
 	if len(q.Open) >= most {
 		return // its worker asks again
 	}

@@ -26,6 +26,7 @@ type member struct {
 	contact time.Duration // when it was last heard of
 	silent  bool          // told
 	left    bool          // it said goodbye
+	vacated bool          // Vacant was told for its leases
 	due     time.Duration // when Greet or Drain are sent again
 }
 
@@ -137,7 +138,7 @@ func (c *Coordinator) lose(worker string) {
 			t.c.persist(t.a)
 			t.c.settleVacant(t.a, t.l.Stopped.Reason)
 		case !life.vacated:
-			life.vacated = true
+			life.vacated, t.c.member(worker).vacated = true, true
 			t.c.notice(t.fence(), worker, NewsLost, "")
 			t.c.vacate(t.a, t.fence(), worker, "its worker is lost", nil)
 		}

@@ -17,6 +17,7 @@ type site struct {
 	name   string
 	up     bool
 	gone   bool // burned down, or left
+	leaves bool // it may say goodbye
 	epoch  int  // of the process
 	m      *remote.Worker
 	since  time.Duration // by its clock
@@ -127,6 +128,7 @@ func (s *site) trouble() {
 		w.say("%s is cut off until %v", s.name, s.cut)
 	case w.happens(w.faults.quits):
 		w.saw("worker leaves")
+		s.leaves = true
 		s.step(remote.Leave{Now: w.chance(0.5), Reason: "asked to"})
 	}
 	w.after(time.Second, s.trouble)

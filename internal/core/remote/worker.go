@@ -290,16 +290,21 @@ func (w *Worker) withdraw(m *Withdraw) {
 }
 
 func (w *Worker) disk(used int64) {
+	const most = 256 // worktrees for continuations
 	w.full = used >= w.policy.Disk
-	if used < w.policy.Disk/5*4 {
-		return
-	}
-	for _, o := range w.works { // the oldest first, one at a time
-		if o.removing {
+	kept := 0
+	for _, o := range w.works {
+		if o.removing { // one at a time
 			return
 		}
+		if o.Stage == Settled {
+			kept++
+		}
 	}
-	for _, o := range w.works {
+	if used < w.policy.Disk/5*4 && kept <= most {
+		return
+	}
+	for _, o := range w.works { // the oldest first
 		if o.Stage == Settled && o.Keep {
 			w.remove(o)
 			return

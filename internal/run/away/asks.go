@@ -106,6 +106,20 @@ func (s *server) openOf(name string) *attempt.Record {
 	return nil
 }
 
+// recordOf returns the record of an attempt that has a lease, settled or not; nil if it is gone.
+func (s *server) recordOf(name string) *attempt.Record {
+	a := s.known[name]
+	if a == nil || len(a.Leases) == 0 {
+		return nil
+	}
+	job := a.Leases[0].Job
+	rec, err := s.runs.Get(job.Slice, job.N)
+	if err != nil || nameOf(rec.ID) != name {
+		return nil
+	}
+	return rec
+}
+
 // A bounded buffer drops what it has no room for.
 type bounded struct{ data []byte }
 

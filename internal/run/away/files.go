@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"greenlight/internal/base/durable"
@@ -130,6 +131,6 @@ func (f files) drop(attempt string) error {
 // copyOf returns a copy of what the machine knows, which it changes with its next step.
 func copyOf(a *remote.Attempt) *remote.Attempt {
 	c := *a
-	c.Leases = nil // nothing here asks for them
+	c.Leases = slices.Clone(a.Leases)
 	return &c
 }

@@ -67,6 +67,8 @@ type client struct {
 
 	mu  sync.Mutex
 	err error
+	up  context.Context // ends with the connection that there is now
+	cut context.CancelFunc
 }
 
 var _ Worker = (*client)(nil)
@@ -88,6 +90,7 @@ func Connect(j *Joined) (Worker, error) {
 	}
 	c := &client{joined: j, raw: make(chan *nats.Msg, 2*mostFlying), in: make(chan Envelope),
 		ready: make(chan struct{}, 1), done: make(chan struct{})}
+	c.disconnected(nil, nil)
 	renewed := func(*nats.Conn) {
 		select {
 		case c.ready <- struct{}{}:
@@ -100,6 +103,7 @@ func Connect(j *Joined) (Worker, error) {
 		nats.CustomReconnectDelay(pauseBefore), nats.ReconnectBufSize(-1),
 		nats.Timeout(2*handshakeTime), nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(3),
 		nats.ConnectHandler(renewed), nats.ReconnectHandler(renewed),
+		nats.DisconnectErrHandler(c.disconnected),
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})) // or it prints them
 	if err != nil {
 		return nil, err
@@ -118,6 +122,23 @@ func Connect(j *Joined) (Worker, error) {
 	go c.listen()
 	go c.announce()
 	return c, nil
+}
+
+// disconnected ends what waits for an answer: none comes over a connection that is gone.
+func (c *client) disconnected(*nats.Conn, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cut != nil {
+		c.cut()
+	}
+	c.up, c.cut = context.WithCancel(context.Background())
+}
+
+// connection returns a context that ends with the connection that there is now.
+func (c *client) connection() context.Context {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.up
 }
 
 // pauseBefore grows with the attempts to connect.
@@ -199,7 +220,9 @@ func (c *client) Send(ctx context.Context, data []byte) error {
 		pause := retryPause
 		if c.conn.IsConnected() {
 			asked, cancel := context.WithTimeout(ctx, askTime)
+			stop := context.AfterFunc(c.connection(), cancel)
 			m, err := c.conn.RequestWithContext(asked, fromSubject(c.joined.Name), data)
+			stop()
 			cancel()
 			if err == nil && string(m.Data) == answerKept {
 				return nil
