@@ -150,7 +150,9 @@ func pauseBefore(attempts int) time.Duration {
 func (c *client) Dial(string, string) (net.Conn, error) {
 	conn, err := c.joined.dial(context.Background(), natsProtocol)
 	if errors.Is(err, ErrRevoked) {
-		go c.close(ErrRevoked) // the caller holds locks of the connection
+		if conn := c.end(ErrRevoked); conn != nil {
+			go conn.Close() // the caller holds its locks
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -249,21 +251,23 @@ var errClosed = errors.New("the connection to the coordinator is closed")
 
 // Close implements Worker.
 func (c *client) Close() error {
-	c.close(errClosed)
+	if conn := c.end(errClosed); conn != nil {
+		conn.Close()
+	}
 	return nil
 }
 
-func (c *client) close(err error) {
+// end ends the worker's side, once, and returns the connection to close. While Connect makes the
+// first one, that is nil, and Connect closes it.
+func (c *client) end(err error) *nats.Conn {
 	c.mu.Lock()
-	first, conn := c.err == nil, c.conn
-	if first {
-		c.err = err
-		close(c.done)
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return nil
 	}
-	c.mu.Unlock()
-	if first && conn != nil { // else Connect closes it
-		conn.Close()
-	}
+	c.err = err
+	close(c.done)
+	return c.conn
 }
 
 // Fetch implements Worker.
@@ -281,8 +285,10 @@ func (c *client) open(ctx context.Context, s Service, f remote.Fence) (net.Conn,
 	for {
 		conn, err := c.joined.dial(ctx, gitProtocol)
 		if errors.Is(err, ErrRevoked) {
-			c.close(ErrRevoked)
-			return nil, err
+			if conn := c.end(err); conn != nil {
+				conn.Close()
+			}
+			return nil, ErrRevoked
 		}
 		if err == nil {
 			err = writeLine(conn, request{s, f})
