@@ -21,12 +21,12 @@ import (
 func newWorkers(app *cmdutil.App) *cobra.Command {
 	c := workersCommand(app, &cobra.Command{
 		Use:   "workers",
-		Short: "List the workers, or invite, drain or revoke one",
+		Short: "List the workers, invite one, or revoke its key",
 		Long: `List the workers that have joined gl serve of this project. A machine joins with gl worker and a join token, which gl workers invite
 makes: it works once and for ten minutes.
 
-A worker that is drained gets no new jobs and finishes those it has. One that is revoked loses its connection and the right to push at
-once; what it has pushed before is kept, and its jobs are given to others. It can join again only with a new token.
+gl workers drain gives a worker no new jobs: it finishes those it has. gl workers revoke takes away its connection and the right to push
+at once; what it has pushed before is kept, and its jobs are given to others. It can join again only with a new token.
 
 Exit codes: 0 done; 1 it failed, or there is no such worker; 2 wrong usage.`,
 		Example: "  gl workers\n  gl workers invite --token-file token\n  gl workers drain build-2\n  gl workers revoke build-2",
@@ -149,7 +149,7 @@ func stateOf(m roster.Member, w *workers.Worker, serving bool) (state, why strin
 	case w.Silent:
 		return "silent", "it has no contact"
 	case m.Draining:
-		return "draining", "it is being drained: gl workers drain --off"
+		return "draining", "it gets no new jobs: gl workers drain --off"
 	case w.Hello.Draining:
 		return "draining", "it is about to end"
 	case w.Hello.Full:

@@ -47,14 +47,20 @@ func (m *Remote) name() string {
 	return m.Worker
 }
 
-// Place names the worker in a sentence: "on worker w1 (build-7)".
-func (m *Remote) Place() string {
-	text := "on worker " + m.Worker
+// Label names the worker and its machine: "w1 (build-7)"; "" for this machine.
+func (m *Remote) Label() string {
+	if m == nil {
+		return ""
+	}
+	text := m.Worker
 	if m.Host != "" && m.Host != m.Worker {
 		text += " (" + m.Host + ")"
 	}
 	return sanitize.Line(text)
 }
+
+// Place names the worker in a sentence: "on worker w1 (build-7)".
+func (m *Remote) Place() string { return "on worker " + m.Label() }
 
 // isRemote reports whether a worker may have the attempt's agent. Until the wrapper has taken the
 // attempt over nothing has been sent there.

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,8 +16,10 @@ import (
 	"greenlight/internal/core/remote"
 	"greenlight/internal/run/away"
 	"greenlight/internal/run/hands"
+	"greenlight/internal/run/hub"
 	"greenlight/internal/run/hub/hubtest"
 	"greenlight/internal/run/project"
+	"greenlight/internal/run/workers"
 )
 
 // The test binary is gl when it is called so: the scheduler, gates and the agents' commands are real
@@ -42,7 +45,8 @@ type farm struct {
 	hub           *hubtest.Hub
 	env           []string
 	members       []away.Member
-	said          chan string
+	policy        remote.Policy
+	lines         map[string]*line
 }
 
 // builder is an agent that works on its slice as the test says: $OUT/how is a script.
@@ -66,7 +70,7 @@ func newFarm(t *testing.T, how string) *farm {
 	temp, err := os.MkdirTemp("", "f") // short, for sockets
 	check(t, err)
 	t.Cleanup(func() { os.RemoveAll(temp) })
-	f := &farm{T: t, dir: dir, root: filepath.Join(dir, "shop"), gl: filepath.Join(dir, "bin", "gl"), said: make(chan string, 1000)}
+	f := &farm{T: t, dir: dir, root: filepath.Join(dir, "shop"), gl: filepath.Join(dir, "bin", "gl"), policy: policy, lines: map[string]*line{}}
 	for key, value := range map[string]string{"HOME": dir, "XDG_CONFIG_HOME": dir, "GIT_CONFIG_NOSYSTEM": "1",
 		"XDG_STATE_HOME": filepath.Join(dir, "state"), "OUT": filepath.Join(dir, "out"), "TMPDIR": temp,
 		"PATH": filepath.Join(dir, "bin") + ":" + os.Getenv("PATH")} {
@@ -134,7 +138,7 @@ func (f *farm) serve() (stop func()) {
 	done := make(chan error, 1)
 	go func() {
 		done <- away.Serve(ctx, away.Config{
-			Project: pr, Hub: f.hub, Policy: policy, Self: f.gl, Environ: f.env,
+			Project: pr, Hub: f.hub, Policy: f.policy, Self: f.gl, Environ: f.env,
 			Members: func() ([]away.Member, error) { return f.members, nil },
 			Wrapper: cli.RemoteWrapper(app, pr), Tell: func(line string) { f.Log(line) },
 		})
@@ -156,11 +160,12 @@ func (f *farm) worker(name string, slots int) (stop func()) {
 	f.members = append(f.members, away.Member{Name: name, Key: name})
 	ctx, cancel := context.WithCancel(f.Context())
 	done := make(chan error, 1)
+	f.lines[name] = newLine(ctx, f.hub.Join(name))
 	go func() {
 		done <- hands.Work(ctx, hands.Options{
 			Dir: filepath.Join(f.dir, name), Self: f.gl, Release: "1", Environ: f.env, Slots: slots,
 			Agents: []string{"builder"}, Policy: policy, Print: func(line string) { f.Log(name + ": " + line) },
-			Hub: f.hub.Join(name),
+			Hub: f.lines[name],
 		})
 	}()
 	stop = func() {
@@ -170,6 +175,60 @@ func (f *farm) worker(name string, slots int) (stop func()) {
 	}
 	f.Cleanup(stop)
 	return stop
+}
+
+// A line is a worker's connection, which can be cut.
+type line struct {
+	hub.Worker
+	cut atomic.Bool
+	in  chan hub.Envelope
+}
+
+func newLine(ctx context.Context, w hub.Worker) *line {
+	l := &line{Worker: w, in: make(chan hub.Envelope)}
+	go func() {
+		for e := range w.Messages() {
+			if l.whole(ctx) == nil {
+				l.in <- e
+			}
+		}
+	}()
+	return l
+}
+
+// whole waits until the line isn't cut.
+func (l *line) whole(ctx context.Context) error {
+	for l.cut.Load() {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	return nil
+}
+
+func (l *line) Messages() <-chan hub.Envelope { return l.in }
+
+func (l *line) Send(ctx context.Context, data []byte) error {
+	if err := l.whole(ctx); err != nil {
+		return err
+	}
+	return l.Worker.Send(ctx, data)
+}
+
+func (l *line) Fetch(ctx context.Context, repo string, f remote.Fence) error {
+	if err := l.whole(ctx); err != nil {
+		return err
+	}
+	return l.Worker.Fetch(ctx, repo, f)
+}
+
+func (l *line) Push(ctx context.Context, repo string, f remote.Fence, commit string) error {
+	if err := l.whole(ctx); err != nil {
+		return err
+	}
+	return l.Worker.Push(ctx, repo, f, commit)
 }
 
 // A slice goes from ready to merged on a worker.
@@ -197,5 +256,147 @@ func TestMergedFromWorker(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(f.root + ".gl/*/*"); len(left) > 0 {
 		t.Logf("worktrees here: %q", left)
+	}
+}
+
+// waits is an agent that works once it is told to go.
+const waits = `
+echo '{"type":"assistant","message":{"content":[{"type":"text","text":"first words"}]}}'
+: > "$OUT/began.$GL_SLICE"
+until [ -e "$OUT/go" ]; do sleep 0.05; done
+` + works
+
+func (f *farm) listed(name string) {
+	f.Helper()
+	testfiles.Until(f, "the worker is on the list", func() bool {
+		l, err := workers.Read(filepath.Join(f.root, ".greenlight", "runs"))
+		w := l.Find(name)
+		return err == nil && w != nil && !w.Silent && len(w.Hello.Agents) > 0
+	})
+}
+
+func (f *farm) exists(name string) bool {
+	_, err := os.Stat(filepath.Join(f.dir, "out", name))
+	return err == nil
+}
+
+// watch starts gl slice --watch, and returns what it has said at its end.
+func (f *farm) watch() (wait func() string) {
+	out := make(chan string, 1)
+	go func() { out <- f.run("slice", "--watch", "--runner", "process") }()
+	return func() string {
+		select {
+		case text := <-out:
+			return text
+		case <-time.After(testfiles.Patience):
+			f.Fatalf("gl slice doesn't end; status:\n%s", f.run("status"))
+			return ""
+		}
+	}
+}
+
+func (f *farm) log(id string) string {
+	f.Helper()
+	data, err := os.ReadFile(filepath.Join(f.root, ".greenlight/runs/log", id+".log"))
+	check(f, err)
+	return string(data)
+}
+
+// The agent runs on while gl serve is gone. No settler takes it for crashed, and the next gl serve
+// goes on with it: nothing of the log is missing or there twice.
+func TestServerIsReplaced(t *testing.T) {
+	f := newFarm(t, waits)
+	f.slice("S-1", "")
+	f.begin()
+	stop := f.serve()
+	f.worker("w1", 2)
+	f.listed("w1")
+	wait := f.watch()
+	testfiles.Until(t, "its first words are home", func() bool {
+		return f.exists("began.S-1") && strings.Contains(f.run("logs", "S-1"), "first words")
+	})
+	stop()
+	out := f.run("status")
+	t.Log(out)
+	if strings.Contains(out, "crashed") {
+		t.Errorf("while gl serve is gone: %s", out)
+	}
+	check(t, os.WriteFile(filepath.Join(f.dir, "out", "go"), nil, 0o644))
+	time.Sleep(300 * time.Millisecond) // the agent's gl waits for gl serve, or not yet
+	f.serve()
+	t.Log(wait())
+	if files := f.git("ls-tree", "-r", "--name-only", "main"); !strings.Contains(files, "S-1.txt") {
+		t.Errorf("main has %q\n%s", files, f.run("why", "S-1"))
+	}
+	if log := f.log("S-1.1"); strings.Count(log, "first words") != 1 || strings.Count(log, `"result"`) != 1 {
+		t.Errorf("the log is\n%s", log)
+	}
+}
+
+// A worker that is lost has its work go to another, from the last snapshot. What it brings later is
+// kept beside the slice's work and doesn't count.
+func TestLostWorker(t *testing.T) {
+	f := newFarm(t, waits)
+	f.slice("S-1", "")
+	f.begin()
+	f.policy.Silent, f.policy.Lost = time.Second, 3*time.Second
+	f.serve()
+	f.worker("w1", 1)
+	f.listed("w1")
+	wait := f.watch()
+	testfiles.Until(t, "the agent works", func() bool { return f.exists("began.S-1") })
+	f.lines["w1"].cut.Store(true)
+	f.worker("w2", 1)
+	testfiles.Until(t, "the other worker has it", func() bool {
+		return strings.Contains(f.log("S-1.1"), "starts on another worker")
+	})
+	check(t, os.WriteFile(filepath.Join(f.dir, "out", "go"), nil, 0o644))
+	t.Log(wait())
+	if files := f.git("ls-tree", "-r", "--name-only", "main"); !strings.Contains(files, "S-1.txt") {
+		t.Errorf("main has %q\n%s", files, f.run("why", "S-1"))
+	}
+	f.lines["w1"].cut.Store(false)
+	testfiles.Until(t, "the late work is kept", func() bool {
+		return strings.Contains(f.run("why", "S-1"), "no longer counts")
+	})
+}
+
+// An agent that edits its slice's file in its tree has said that it is complete.
+func TestEditedSliceFile(t *testing.T) {
+	f := newFarm(t, `
+echo "$GL_SLICE" > "$GL_SLICE.txt"
+sed -i 's/^status:.*/status: complete/; s/^step:.*/step: complete/; s/^tests:.*/tests: 3/' .greenlight/slices/$GL_SLICE.md
+git add -A && git commit -qm "work on $GL_SLICE"
+`)
+	f.slice("S-1", "")
+	testfiles.Write(t, f.root, map[string]string{".worktreeinclude": ".env\n", ".gitignore": ".env\n"})
+	f.begin()
+	f.serve()
+	f.worker("w1", 1)
+	f.listed("w1")
+	t.Log(f.watch()())
+	if files := f.git("ls-tree", "-r", "--name-only", "main"); !strings.Contains(files, "S-1.txt") {
+		t.Errorf("main has %q\n%s", files, f.run("why", "S-1"))
+	}
+}
+
+// An agent's command on a worker reaches its own slice, and nothing else of the project or the
+// machine.
+func TestHostileCommands(t *testing.T) {
+	f := newFarm(t, `
+[ "$GL_SLICE" = S-2 ] || for c in "state set S-2 status=complete" "-C / status" "state set S-1 -C /tmp status=complete" "land" "settings set review never" \
+	"slice S-2" "slice --watch" "serve" "retry S-2" "state set S-1 --directory=/tmp tests=1"; do
+	gl $c >"$OUT/answer" 2>&1 && echo "$c" >> "$OUT/allowed"
+done
+`+works)
+	f.slice("S-1", "")
+	f.slice("S-2", "S-1")
+	f.begin()
+	f.serve()
+	f.worker("w1", 1)
+	f.listed("w1")
+	t.Log(f.watch()())
+	if allowed, err := os.ReadFile(filepath.Join(f.dir, "out", "allowed")); err == nil {
+		t.Errorf("allowed:\n%s", allowed)
 	}
 }

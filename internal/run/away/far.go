@@ -14,6 +14,7 @@ import (
 	"greenlight/internal/run/executor"
 	"greenlight/internal/run/hub"
 	"greenlight/internal/run/workers"
+	"greenlight/internal/state/journal"
 	"greenlight/internal/workspace/git"
 	"greenlight/internal/workspace/worktree"
 )
@@ -169,6 +170,9 @@ func (x *far) Fetch(ctx context.Context, p executor.Place, o worktree.SnapshotOp
 			if err := x.server.collect(ctx, r.fence, l, r.result.Commit, o.Why); err != nil {
 				return nil, err
 			}
+			if err := x.server.understand(ctx, x.rec, x.began(), r.result.Commit); err != nil {
+				return nil, err
+			}
 		}
 	}
 	snap, err := repo.Snapshots.Take(ctx, l, o)
@@ -176,6 +180,22 @@ func (x *far) Fetch(ctx context.Context, p executor.Place, o worktree.SnapshotOp
 		snap.Failed = append(snap.Failed, git.Failure{Path: "the worktree on its worker", Why: string(unsaved)})
 	}
 	return snap, err
+}
+
+// began returns the commit from which the newest start began; "" if that isn't known any more.
+func (x *far) began() (commit string) {
+	x.server.call(func() {
+		a := x.server.known[x.job.name]
+		if a == nil {
+			return
+		}
+		for _, l := range a.Leases {
+			if l.Number == a.Newest {
+				commit = l.Job.Commit
+			}
+		}
+	})
+	return commit
 }
 
 // collect brings a commit of a worker into the repository and moves the lineage's branch to it.
@@ -232,9 +252,37 @@ func (s *server) keep(e remote.Keep) {
 		return
 	}
 	if err == nil {
-		s.cfg.Tell(fmt.Sprintf("worker %s has brought work of %s that no longer counts: kept as %s (%.12s)",
-			e.Worker, e.Attempt, into, commit))
+		err = s.spare(e, into, commit)
+	}
+	if err == nil {
 		return
 	}
 	s.cfg.Tell(fmt.Sprintf("what worker %s has brought of %s can't be kept: %v", e.Worker, e.Attempt, err))
+}
+
+// spare keeps a commit of an attempt's superseded lease with the slice's work in progress, and tells
+// it in the journal. Of an attempt that isn't known any more it stays where it was collected.
+func (s *server) spare(e remote.Keep, into, commit string) error {
+	var rec *attempt.Record
+	s.call(func() { rec = s.recordOf(e.Attempt) })
+	if rec == nil {
+		s.cfg.Tell(fmt.Sprintf("worker %s has brought work of %s, which is unknown: kept as %s", e.Worker, e.Attempt, into))
+		return nil
+	}
+	event := rec.ID.Event(journal.LateWork)
+	event.Key += "." + e.Fence.String()
+	event.Worker, event.Commit, event.Branch = e.Worker, commit, into
+	if l, err := rec.LineageIn(s.trees); err == nil {
+		why := fmt.Sprintf("gl: late work of attempt %d of %s", rec.ID.N, rec.ID.Work())
+		prefix, err := s.trees.Snapshots.Spare(s.life, l, commit, why)
+		if err != nil {
+			return err
+		}
+		event.Branch = prefix
+		drop := git.RefChange{Name: into, Old: commit}
+		if err := git.ChangeRefs(s.life, s.trees.Git.Common, why, drop); err != nil {
+			return err
+		}
+	}
+	return s.runs.Journal().AppendOnce(event)
 }
