@@ -110,8 +110,11 @@ func (c *Coordinator) life(f Fence) *life {
 // are due.
 func (c *Coordinator) begin() {
 	for _, name := range sorted(c.members) {
-		if c.members[name].Revoked {
+		if m := c.members[name]; m.Revoked {
 			c.revoked(name)
+		} else { // it needn't wait for a beat
+			m.due = c.clock.awake + c.policy.Resend
+			c.send(name, &Greet{})
 		}
 	}
 	for _, name := range sorted(c.attempts) {
@@ -219,8 +222,7 @@ func (c *Coordinator) assign(e Assign) {
 
 // unfit returns why the worker can't have the job, "" if it can.
 func (c *Coordinator) unfit(m *member, f Fence, e Assign) Text {
-	place := Place{Fence: f, Serial: 1, Job: e.Job}
-	if err := place.check(); err != nil {
+	if _, err := Encode(&Place{Fence: f, Serial: maxNumber, Job: e.Job}); err != nil {
 		return clean(err.Error())
 	}
 	for _, line := range e.Talk {

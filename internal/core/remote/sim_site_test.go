@@ -28,7 +28,6 @@ type site struct {
 	works    map[string][]byte // its disk
 	mark     remote.Mark
 	programs map[remote.Fence]*program
-	used     int64
 }
 
 // program is a job of a worker, and what is on disk of it.
@@ -41,7 +40,6 @@ type program struct {
 	log      int64
 	trimmed  int64
 	version  int
-	heard    int64
 	replies  int64
 	asked    int64
 }
@@ -95,7 +93,7 @@ func (s *site) crash() {
 	s.up = false
 	s.epoch++
 	for _, p := range s.programs {
-		p.up, p.asked, p.replies = false, 0, 0 // their gates end them
+		p.up, p.halted, p.asked, p.replies = false, false, 0, 0 // their gates end them
 	}
 	s.w.after(s.w.between(0, 30*time.Second), s.start)
 }

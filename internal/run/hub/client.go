@@ -67,6 +67,8 @@ type client struct {
 
 	mu  sync.Mutex
 	err error
+	up  context.Context // ends with the connection that there is now
+	cut context.CancelFunc
 }
 
 var _ Worker = (*client)(nil)
@@ -88,6 +90,7 @@ func Connect(j *Joined) (Worker, error) {
 	}
 	c := &client{joined: j, raw: make(chan *nats.Msg, 2*mostFlying), in: make(chan Envelope),
 		ready: make(chan struct{}, 1), done: make(chan struct{})}
+	c.disconnected(nil, nil)
 	renewed := func(*nats.Conn) {
 		select {
 		case c.ready <- struct{}{}:
@@ -100,6 +103,7 @@ func Connect(j *Joined) (Worker, error) {
 		nats.CustomReconnectDelay(pauseBefore), nats.ReconnectBufSize(-1),
 		nats.Timeout(2*handshakeTime), nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(3),
 		nats.ConnectHandler(renewed), nats.ReconnectHandler(renewed),
+		nats.DisconnectErrHandler(c.disconnected),
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})) // or it prints them
 	if err != nil {
 		return nil, err
@@ -120,6 +124,23 @@ func Connect(j *Joined) (Worker, error) {
 	return c, nil
 }
 
+// disconnected ends what waits for an answer: none comes over a connection that is gone.
+func (c *client) disconnected(*nats.Conn, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cut != nil {
+		c.cut()
+	}
+	c.up, c.cut = context.WithCancel(context.Background())
+}
+
+// connection returns a context that ends with the connection that there is now.
+func (c *client) connection() context.Context {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.up
+}
+
 // pauseBefore grows with the attempts to connect.
 func pauseBefore(attempts int) time.Duration {
 	return min(longestWait, retryPause<<min(attempts, 6))
@@ -129,7 +150,9 @@ func pauseBefore(attempts int) time.Duration {
 func (c *client) Dial(string, string) (net.Conn, error) {
 	conn, err := c.joined.dial(context.Background(), natsProtocol)
 	if errors.Is(err, ErrRevoked) {
-		go c.close(ErrRevoked) // the caller holds locks of the connection
+		if conn := c.end(ErrRevoked); conn != nil {
+			go conn.Close() // the caller holds its locks
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -197,7 +220,9 @@ func (c *client) Send(ctx context.Context, data []byte) error {
 		pause := retryPause
 		if c.conn.IsConnected() {
 			asked, cancel := context.WithTimeout(ctx, askTime)
+			stop := context.AfterFunc(c.connection(), cancel)
 			m, err := c.conn.RequestWithContext(asked, fromSubject(c.joined.Name), data)
+			stop()
 			cancel()
 			if err == nil && string(m.Data) == answerKept {
 				return nil
@@ -226,21 +251,23 @@ var errClosed = errors.New("the connection to the coordinator is closed")
 
 // Close implements Worker.
 func (c *client) Close() error {
-	c.close(errClosed)
+	if conn := c.end(errClosed); conn != nil {
+		conn.Close()
+	}
 	return nil
 }
 
-func (c *client) close(err error) {
+// end ends the worker's side, once, and returns the connection to close. While Connect makes the
+// first one, that is nil, and Connect closes it.
+func (c *client) end(err error) *nats.Conn {
 	c.mu.Lock()
-	first, conn := c.err == nil, c.conn
-	if first {
-		c.err = err
-		close(c.done)
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return nil
 	}
-	c.mu.Unlock()
-	if first && conn != nil { // else Connect closes it
-		conn.Close()
-	}
+	c.err = err
+	close(c.done)
+	return c.conn
 }
 
 // Fetch implements Worker.
@@ -258,8 +285,10 @@ func (c *client) open(ctx context.Context, s Service, f remote.Fence) (net.Conn,
 	for {
 		conn, err := c.joined.dial(ctx, gitProtocol)
 		if errors.Is(err, ErrRevoked) {
-			c.close(ErrRevoked)
-			return nil, err
+			if conn := c.end(err); conn != nil {
+				conn.Close()
+			}
+			return nil, ErrRevoked
 		}
 		if err == nil {
 			err = writeLine(conn, request{s, f})

@@ -1,6 +1,8 @@
 package hub_test
 
 import (
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"os"
 	"os/exec"
@@ -16,14 +18,7 @@ import (
 // gitIn runs git and returns what it prints.
 func gitIn(t *testing.T, dir string, args ...string) string {
 	t.Helper()
-	cmd := exec.Command("git", append([]string{"-c", "user.name=A", "-c", "user.email=a@example.com"},
-		args...)...)
-	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return strings.TrimSpace(string(out))
+	return gitInput(t, dir, "", args...)
 }
 
 // repository makes a repository with one commit, and returns its git directory.
@@ -119,4 +114,47 @@ func TestWorkTravels(t *testing.T) {
 	if refs := gitIn(t, filepath.Join(b.dir, "exchange.git"), "for-each-ref"); refs != "" {
 		t.Errorf("forgotten, and still there: %s", refs)
 	}
+}
+
+// gitInput runs git with an input, and returns what it prints.
+func gitInput(t *testing.T, dir, input string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("git", append([]string{"-c", "user.name=A", "-c", "user.email=a@example.com"},
+		args...)...)
+	cmd.Dir, cmd.Stdin = dir, strings.NewReader(input)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// makeTree writes a tree that git mktree would refuse, of entries MODE NAME\0OBJECT.
+func makeTree(t *testing.T, repo, entries string) string {
+	t.Helper()
+	var raw strings.Builder
+	for entries != "" {
+		name, rest, _ := strings.Cut(entries, "\x00")
+		id, err := hex.DecodeString(rest[:40])
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw.WriteString(name + "\x00" + string(id))
+		entries = rest[40:]
+	}
+	return gitInput(t, repo, raw.String(), "hash-object", "--literally", "-t", "tree", "-w", "--stdin")
+}
+
+// rawCommit writes a commit whose parent needn't exist.
+func rawCommit(t *testing.T, repo, tree, parent string) string {
+	t.Helper()
+	const by = "A <a@example.com> 1700000000 +0000"
+	return gitInput(t, repo, "tree "+tree+"\nparent "+parent+"\nauthor "+by+"\ncommitter "+by+"\n\nx\n",
+		"hash-object", "--literally", "-t", "commit", "-w", "--stdin")
+}
+
+func randomBytes(n int) []byte {
+	data := make([]byte, n)
+	_, _ = rand.Read(data)
+	return data
 }

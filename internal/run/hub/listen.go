@@ -22,6 +22,7 @@ const (
 	mostOfWorker    = 64
 	transferTime    = 30 * time.Minute // of one fetch or push
 	idleTime        = 10 * time.Minute // without a byte of a fetch or push
+	mostUnread      = 64 << 20         // bytes that a worker may send after its push was refused
 )
 
 // A door is the TLS port.
@@ -268,6 +269,10 @@ func (d *door) git(ctx context.Context, conn *tls.Conn, name string) {
 		_ = writeLine(conn, answerOf(err))
 	}
 	_ = conn.CloseWrite() // git at the other end reads until the end
+	// A connection that is closed with something unread takes the last words with it.
+	if conn.SetReadDeadline(time.Now().Add(handshakeTime)) == nil {
+		_, _ = io.CopyN(io.Discard, conn, mostUnread)
+	}
 }
 
 // An idling connection ends when nothing has moved for a while. gone is called when it breaks: git

@@ -48,6 +48,7 @@ func overConn(ctx context.Context, open opener, s Service, f remote.Fence,
 	go func() {
 		_, err := io.Copy(ours, conn) // until the coordinator's git ends
 		ours.(*net.UnixConn).CloseWrite()
+		conn.Close()
 		copied <- err
 	}()
 	go func() {
@@ -55,6 +56,7 @@ func overConn(ctx context.Context, open opener, s Service, f remote.Fence,
 		if half, ok := conn.(interface{ CloseWrite() error }); ok {
 			_ = half.CloseWrite()
 		}
+		_, _ = io.Copy(io.Discard, ours) // what the coordinator's git didn't want to hear
 	}()
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
