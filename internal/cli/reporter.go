@@ -30,6 +30,7 @@ import (
 	"greenlight/internal/show/view"
 	"greenlight/internal/state/eta"
 	"greenlight/internal/state/journal"
+	"greenlight/internal/workspace/worktree"
 )
 
 // A reporter prints a run's reports: a line for each event, and on a terminal a last line that is
@@ -392,9 +393,13 @@ func (t *reporter) summary(res *scheduler.Result) {
 		app.IO.Printf("%s\n", term.Wrap("  "+sanitize.Text(why), app.IO.Width(), 4))
 	}
 	if t.cfg.Tools.Lane != nil {
+		if text := t.mergedText(res); text != "" {
+			app.IO.Printf("%s\n", term.Wrap("  "+text, app.IO.Width(), 4))
+		}
 		tellUndelivered(app.IO, res.Lane)
-		if note := detachedText(t.cfg.Tools.Lane.Repo); note != "" && len(res.Ended) > 0 {
-			app.IO.Message("note: %s", note)
+		repo := t.cfg.Tools.Lane.Repo
+		if detachedText(repo) != "" && len(res.Ended) > 0 { // the start of the run said it in full
+			app.IO.Message("note: git switch %s shows the merged work in these files", worktree.Short(repo.Target()))
 		}
 	}
 	var ids, queued []string
@@ -425,6 +430,26 @@ func (t *reporter) summary(res *scheduler.Result) {
 	}
 	app.IO.Printf("%s\n", term.Wrap("  "+totals(p), app.IO.Width(), 4))
 	t.sentence(res)
+}
+
+// mergedText tells where the work of a run of named slices is now; "" for other runs, whose report
+// has it.
+func (t *reporter) mergedText(res *scheduler.Result) string {
+	target := ""
+	var ids []string
+	for _, r := range res.Ended {
+		if g := r.Landing; g != nil && g.Target != "" && r.Judged.Outcome.Traits().Success &&
+			slices.Contains(t.cfg.Scope.IDs, r.ID.Slice) && !slices.Contains(res.Lane.Waiting(), r.ID.Slice) &&
+			res.Lane.PullRequest == nil {
+			target, ids = worktree.Short(g.Target), append(ids, r.ID.Slice)
+		}
+	}
+	if len(ids) == 0 {
+		return ""
+	}
+	flags := res.Plan.Snapshot.Flags
+	return sanitize.Line(fmt.Sprintf("Merged into %s: %s; gl diff %s%s shows it, gl undo %s%s takes it back",
+		target, words.Some(ids), ids[0], flags, ids[0], flags))
 }
 
 // unverified names the slices of this run that no tests have verified, and how to change that; ""
