@@ -129,6 +129,12 @@ bench:
 bench-json:
 	@.ci/bench --json
 
+# Runs of 60 slices in a git repository, by how the tests of merges run side by side, and of 16 with tests that need processors: a
+# quarter of an hour on a quiet machine. NIGHT=sleeps=1s is one of them.
+NIGHT = .
+night:
+	@$(GO) test ./cmd/gl -run '^$$' -bench '^BenchmarkNight$$/$(NIGHT)' -benchtime 1x -timeout 60m | .ci/benchtable text
+
 # What single packages do.
 bench-packages:
 	$(GO) test -run '^$$' -bench . -benchmem ./internal/...
@@ -145,4 +151,4 @@ docs:
 picture: build
 	$(GO) run tools/picture.go
 
-.PHONY: build demo test race lint golangci-lint check-heavy torture chaos two-binaries pages eta fuzz package test-claude test-gsd bench bench-json bench-packages sizes docs picture
+.PHONY: build demo test race lint golangci-lint check-heavy torture chaos two-binaries pages eta fuzz package test-claude test-gsd bench bench-json night bench-packages sizes docs picture

@@ -159,11 +159,22 @@ func call[P, R any](p *page, command cdp.Command[P, R], params P) {
 // ask returns what a function of the page returns for some arguments.
 func ask[T any](p *page, function string, args ...any) T {
 	p.Helper()
+	return evaluate[T](p, function, nil, args...)
+}
+
+// await is ask for a function that returns a promise. The page must stay.
+func await[T any](p *page, function string, args ...any) T {
+	p.Helper()
+	return evaluate[T](p, function, []chromedp.EvaluateOption{chromedp.EvalAwaitPromise}, args...)
+}
+
+func evaluate[T any](p *page, function string, how []chromedp.EvaluateOption, args ...any) T {
+	p.Helper()
 	list, err := json.Marshal(append([]any{}, args...))
 	testfiles.Check(p, err)
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
-	v, err := chromedp.Run(ctx, chromedp.Evaluate[T]("("+function+")(..."+string(list)+")"))
+	v, err := chromedp.Run(ctx, chromedp.Evaluate[T]("("+function+")(..."+string(list)+")", how...))
 	testfiles.Check(p, err)
 	return v
 }
@@ -206,29 +217,28 @@ func (p *page) open(address string) {
 	p.do(chromedp.Navigate(address))
 }
 
-// find scrolls to a link, a button or another element by its text, and returns where its middle is;
-// nil if it isn't there, or if something covers it.
-const find = `(kind, text) => {
+// clickOn clicks a link, a button or another element by the text that it starts with, if it is there
+// and nothing covers it. It looks and clicks at once: the page may change between the two.
+const clickOn = `(kind, text) => {
 	const plain = e => e.textContent.trim().replace(/\s+/g, " ");
 	for (const e of document.querySelectorAll(kind)) {
 		if (!plain(e).startsWith(text) || !e.checkVisibility()) continue;
 		e.scrollIntoView({ block: "center", behavior: "instant" });
-		const r = e.getClientRects()[0], x = r.x + r.width / 2, y = r.y + r.height / 2;
-		const top = document.elementFromPoint(x, y);
-		if (top && (e.contains(top) || top.contains(e))) return [x, y];
+		const r = e.getClientRects()[0], top = document.elementFromPoint(r.x + r.width / 2, r.y + r.height / 2);
+		if (!top || !e.contains(top) && !top.contains(e)) continue;
+		e.focus();
+		e.click();
+		return true;
 	}
-	return [];
+	return false;
 }`
 
 // click clicks an element that starts with a text, once it is there.
 func (p *page) click(kind, text string) {
 	p.Helper()
-	var at []float64
 	p.until(fmt.Sprintf("%s %q can be clicked", kind, text), func() bool {
-		at = ask[[]float64](p, find, kind, text)
-		return len(at) == 2
+		return ask[bool](p, clickOn, kind, text)
 	})
-	p.do(chromedp.MouseClickXY(at[0], at[1]))
 }
 
 // write clicks the label of a field, and writes.

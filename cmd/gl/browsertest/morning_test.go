@@ -92,11 +92,15 @@ func TestMorning(t *testing.T) {
 	to("a", "S-2 (Name of S-2) awaits review: look at the mail", "Please look at it.")
 	p.see("+Dear <b>customer</b>")
 	p.write("What is wrong?", "no markup, please")
+	p.click(".diff a.n", "2")
+	p.type_("say which order")
 	p.click("button", "Send back")
-	p.see("S-2 is sent back")
+	p.see("S-2 is sent back to its agent with 1 comment")
 	w.is("S-2", "available")
-	if !strings.Contains(w.file("S-2"), "Rejected: no markup, please") {
-		t.Error(w.file("S-2"))
+	for _, words := range []string{"Rejected: no markup, please", "Rejected: mail:2: say which order"} {
+		if !strings.Contains(w.file("S-2"), words) {
+			t.Error(w.file("S-2"))
+		}
 	}
 
 	to("a", "S-4 (Name of S-4) is empty", "Accept")

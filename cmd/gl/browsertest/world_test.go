@@ -128,7 +128,7 @@ func (w *world) command(ctx context.Context, name string, args ...string) *exec.
 // call runs a program to its end, and returns its output and exit code.
 func (w *world) call(name string, args ...string) (string, int) {
 	w.Helper()
-	ctx, cancel := context.WithTimeout(w.Context(), 2*patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 	defer cancel()
 	cmd := w.command(ctx, name, args...)
 	var out bytes.Buffer

@@ -185,7 +185,7 @@ func Title(w *ops.Pending) string {
 		}
 		return subject + " was " + w.Why
 	case ops.PendingBudget:
-		return subject + " is waiting for " + w.Why
+		return subject + " is waiting " + w.Why
 	case ops.PendingEmpty, ops.PendingRed, ops.PendingStalled, ops.PendingPaused,
 		ops.PendingUnknown:
 	}

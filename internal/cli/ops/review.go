@@ -130,7 +130,7 @@ func ofProject(pr *project.Project, p *plan.Plan, proposals []project.Proposal) 
 	}
 	if h := p.Hold; h != nil {
 		held := Pending{Kind: PendingHeld, Commands: []string{"gl hold --lift"},
-			Why: fmt.Sprintf("nothing is launched %s: %s", h.End(time.Now()), cmp.Or(h.Reason, h.Kind))}
+			Why: "nothing is launched " + h.Describe(time.Now())}
 		if of := h.Budget(); of != "" {
 			held.Commands = append([]string{"gl budget " + of + " USD"}, held.Commands...)
 		}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"time"
 
 	"greenlight/internal/cli/inbox"
@@ -24,6 +25,7 @@ import (
 	"greenlight/internal/show/report"
 	"greenlight/internal/show/status"
 	"greenlight/internal/show/view"
+	"greenlight/internal/show/workdoc"
 	"greenlight/internal/state/journal"
 )
 
@@ -445,7 +447,14 @@ func (s *Server) log(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if wantsJSON(r) {
-		writeJSON(w, http.StatusOK, map[string]any{"lines": part.Lines, "more": part.More})
+		doc := workdoc.NewLog(s.Project, recs[i])
+		for _, ev := range part.Events {
+			doc.Add(ev)
+		}
+		if part.More {
+			w.Header().Set("Link", "<?attempt="+strconv.Itoa(recs[i].ID.N)+"&back="+strconv.Itoa(back+1)+`>; rel="prev"`)
+		}
+		writeJSON(w, http.StatusOK, doc)
 		return
 	}
 	page := struct {
@@ -509,7 +518,7 @@ func (s *Server) history(w http.ResponseWriter, r *http.Request) {
 
 // writeEvents writes events as gl events --json does, one on each line.
 func writeEvents(w http.ResponseWriter, events []journal.Event) {
-	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Type", "application/x-ndjson")
 	for _, e := range events {
 		line, err := e.Line()
 		if err == nil {
@@ -546,11 +555,11 @@ func (s *Server) diff(w http.ResponseWriter, r *http.Request) {
 	if file := r.FormValue("file"); file != "" {
 		paths = []string{file}
 	}
-	p := readPatch(r.Context(), in, d.From, d.To, paths)
 	if wantsJSON(r) {
-		writeJSON(w, http.StatusOK, p)
+		writeJSON(w, http.StatusOK, workdoc.NewDiff(d))
 		return
 	}
+	p := readPatch(r.Context(), in, d.From, d.To, paths)
 	s.show(w, http.StatusOK, "diff", struct {
 		frame
 		ID   string

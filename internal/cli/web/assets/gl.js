@@ -77,8 +77,8 @@ document.addEventListener("htmx:beforeSwap", e => {
 document.addEventListener("click", e => {
   const n = e.target.closest(".diff a.n");
   if (!n || e.ctrlKey || e.metaKey) return;
-  const url = new URL(n.href), form = document.getElementById(url.hash.slice(1));
-  if (!form) return;
+  const url = new URL(n.href), form = url.hash.slice(1); // the form's own id is hidden by its field id
+  if (!document.getElementById(form)) return;
   e.preventDefault();
   const line = n.parentElement, old = line.nextElementSibling;
   if (old?.matches(".comment")) {
@@ -93,7 +93,7 @@ document.addEventListener("click", e => {
   box.className = "comment";
   place.type = "hidden";
   [place.name, place.value, text.name, text.rows] = ["at", at, "comment", 2];
-  for (const e of [place, text]) e.setAttribute("form", form.id);
+  for (const e of [place, text]) e.setAttribute("form", form);
   line.after(box);
   text.focus();
 });
