@@ -275,6 +275,9 @@ func Line(st *plan.State, r *attempt.Record, now time.Time) string {
 	if r.Job.Model != "" {
 		with += " (" + r.Job.Model + ")"
 	}
+	if r.Life.Remote != nil {
+		with += " " + r.Life.Remote.Place()
+	}
 	return fmt.Sprintf("attempt %d%s with %s, %s: %s", r.ID.N, other, with, began.Local().Format("2006-01-02 15:04"),
 		WithCost(attemptState(st, r, now), r))
 }

@@ -37,6 +37,10 @@ type Options struct {
 	From, To string // the tops of the main checkout and of the worktree
 	Place    string // the project's place below them; "" for the top itself
 	MaxBytes int64  // 0 for MaxBytes
+
+	// Only names the files to copy, relative to the tops, where From isn't a checkout that git
+	// could be asked about; nil to ask it.
+	Only []string
 }
 
 // A Report describes what was copied.
@@ -128,6 +132,9 @@ func (c *copier) run(ctx context.Context, clone cloner) (*Report, error) {
 // wanted returns the wanted files that git ignores, and those that it doesn't; git tracks none
 // of them.
 func (c *copier) wanted(ctx context.Context) (ignored, others []string, err error) {
+	if c.Only != nil {
+		return c.Only, nil, nil
+	}
 	if patterns := filepath.Join(c.From, PatternsFile); paths.IsFile(patterns) {
 		if ignored, err = git.Included(ctx, c.From, patterns); err != nil {
 			return nil, nil, err
