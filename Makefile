@@ -34,8 +34,8 @@ lint:
 golangci-lint:
 	$(GO) run $(GOLANGCI_LINT) run ./...
 
-# All that is too heavy for CI; about an hour. .ci/run does a few seconds of each.
-check-heavy: race torture chaos two-binaries pages fuzz package bench bench-packages test-claude test-gsd
+# All that is too heavy for CI; about two hours. .ci/run does a few seconds of each.
+check-heavy: race torture chaos simulate two-binaries pages fuzz package bench bench-packages test-claude test-gsd
 
 # The long forms of the tests that hammer the state with many processes, kills and editors, and of the one that follows every
 # advice; some minutes.
@@ -72,6 +72,12 @@ chaos:
 	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 90m ./internal/workspace/git
 	GREENLIGHT_KILLS=50 $(GO) test -count=1 -timeout 60m -v -run '^(TestNothingIsLost|TestLandedOnce)$$' ./internal/run/runner
 	GREENLIGHT_PERSON=1 GREENLIGHT_STORM=$(STORM) GREENLIGHT_KILLS=50 $(GO) test -count=1 -timeout 120m -v -run '^TestLandedOnce$$' ./internal/run/runner
+
+SIMULATE = 1h
+# The protocol between a coordinator and its workers, under a virtual clock and network with every fault; one seed a run. A failing
+# seed says how it is replayed.
+simulate:
+	GREENLIGHT_SIMULATE=$(SIMULATE) $(GO) test -count=1 -timeout 25h -v -run '^TestSimulation$$' ./internal/core/remote
 
 # How far off the estimates of a night's end are: on simulated nights, and on one with real processes.
 eta:
@@ -151,4 +157,4 @@ docs:
 picture: build
 	$(GO) run tools/picture.go
 
-.PHONY: build demo test race lint golangci-lint check-heavy torture chaos two-binaries pages eta fuzz package test-claude test-gsd bench bench-json night bench-packages sizes docs picture
+.PHONY: build demo test race lint golangci-lint check-heavy torture chaos simulate two-binaries pages eta fuzz package test-claude test-gsd bench bench-json night bench-packages sizes docs picture

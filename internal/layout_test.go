@@ -16,7 +16,7 @@ import (
 // areas lists the folders of the program from the top down. A package may import the packages of
 // its own area and of those below. docs/design.md describes them, and each package.
 var areas = []string{
-	"greenlight/cmd/gl",
+	"greenlight/cmd",
 	"greenlight/internal/cli",
 	"greenlight/internal/show",
 	"greenlight/internal/run",
@@ -44,7 +44,7 @@ func TestDesignListsThePackages(t *testing.T) {
 	_, layout, _ := strings.Cut(string(data), "\n## Layout")
 	layout, _, _ = strings.Cut(layout, "\n## ")
 	var toldAreas, told []string
-	row := regexp.MustCompile("(?m)^(?:### `([a-z/]+)`|    ((?:cmd|internal|content|docs)[a-z/]*)/ +[a-zA-Z])")
+	row := regexp.MustCompile("(?m)^(?:### `([a-z/]+)`|    ((?:cmd|internal|content|docs)[a-z/-]*)/ +[a-zA-Z])")
 	for _, m := range row.FindAllStringSubmatch(layout, -1) {
 		if m[1] != "" {
 			toldAreas = append(toldAreas, "greenlight/"+m[1])
@@ -81,6 +81,7 @@ var face = map[string]bool{
 	"greenlight/internal/cli/sw":            true,
 	"greenlight/internal/cli/iostreams":     true, // x/term
 	"greenlight/internal/show/board":        true, // bubbletea, and its cutting of lines
+	"greenlight/internal/run/hub":           true, // nats-server, nats.go, nkeys, x/time/rate
 	"greenlight/internal/run/watch":         true, // fsnotify
 	"greenlight/internal/base/term":         true, // displaywidth
 	"greenlight/internal/state/guard":       true, // mvdan.cc/sh: parses shell commands
@@ -190,6 +191,20 @@ func TestImportsPointDown(t *testing.T) {
 			case area < 0 && !standard[imp] && !face[p.ImportPath]:
 				t.Errorf("%s imports %s, and only the face may use libraries", p.ImportPath, imp)
 			}
+		}
+	}
+}
+
+// gl starts fast and is small because the network is in gl-remote alone.
+func TestGlHasNoNetwork(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "greenlight/cmd/gl").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []string{"greenlight/internal/run/hub", "greenlight/internal/run/hands",
+		"greenlight/internal/run/away", "greenlight/internal/cli/network"} {
+		if slices.Contains(strings.Fields(string(out)), p) {
+			t.Errorf("gl imports %s", p)
 		}
 	}
 }

@@ -48,6 +48,7 @@ func (w width) wide() bool { return w.fields > mostFields || w.methods > mostMet
 // outside lists the types of other modules that may be embedded: their methods count as the
 // type's own.
 var outside = map[string]int{
+	"net.Conn":        8,
 	"os/exec.Cmd":     12,
 	"strings.Builder": 10,
 	"sync.Mutex":      3,

@@ -21,7 +21,7 @@ var oldWords = regexp.MustCompile(`(?i)\b(?:lanes?|drain(?:s|ed|ing)?|nights?|li
 
 // notProse finds the parts of a text that aren't English: code, commands, flags, settings, refs,
 // files, JSON keys; and the subject of the commits that merge slices, in everybody's history.
-var notProse = regexp.MustCompile("`[^`]*`|\\bgl land\\b|\\bgl budget drain\\b|\\bLand [A-Z@]|--[a-z-]+|" +
+var notProse = regexp.MustCompile("`[^`]*`|\\bgl land\\b|\\bgl workers drain\\b|\\bdrain NAME\\b|\\bgl budget drain\\b|\\bLand [A-Z@]|--[a-z-]+|" +
 	`[\w.*-]*[/_.=][\w/.*=-]*\w[\w/.*=-]*|"[a-z_]+"`)
 
 // oldWord returns an old word that the text contains, "" for none.

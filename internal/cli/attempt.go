@@ -142,12 +142,21 @@ func (o wrapperOptions) claimed() (*project.Project, *attempt.Record, error) {
 	return pr.Whose(rec), rec, nil
 }
 
-func newWrapper(app *cmdutil.App, pr *project.Project, local *executor.Local, stop <-chan os.Signal,
+// RemoteWrapper returns the wrapper of an attempt whose agent runs on a worker: it is a goroutine of
+// gl serve, and prints nothing.
+func RemoteWrapper(app *cmdutil.App, pr *project.Project) func(*attempt.Record, executor.Executor,
+	<-chan os.Signal) *wrapper.Wrapper {
+	return func(r *attempt.Record, x executor.Executor, stop <-chan os.Signal) *wrapper.Wrapper {
+		return newWrapper(app, pr.Whose(r), x, stop, func(string) {})
+	}
+}
+
+func newWrapper(app *cmdutil.App, pr *project.Project, x executor.Executor, stop <-chan os.Signal,
 	show func(line string)) *wrapper.Wrapper {
 	env, agentEnv := runner.TakeAgentEnv(app.Environ)
 	os.Unsetenv(runner.AgentEnv) // git inherits ours
 	settler := pr.Settler()
-	settler.Executor = local
+	settler.Executor = x
 	config := pr.Config
 	return &wrapper.Wrapper{Settler: settler, Options: wrapper.Options{
 		Root: pr.Root, Env: append(agent.ScrubEnv(env), pr.AgentEnv()...),

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/base/command"
+	"greenlight/internal/base/relay"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/cli/gsd"
 	"greenlight/internal/cli/sw"
@@ -27,6 +28,12 @@ import (
 func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer,
 	environ []string) int {
 	app := cmdutil.NewApp(stdin, stdout, stderr, environ)
+	if socket := app.Getenv(relay.Variable); socket != "" && !staysLocal(args) {
+		return cmdutil.Exit(app.IO, forward(ctx, socket, args, app.IO))
+	}
+	if needsNetwork(args) {
+		return cmdutil.Exit(app.IO, becomeRemote(args, environ))
+	}
 	if len(args) > 0 {
 		switch args[0] {
 		// the processes of an attempt skip the command tree, because a slot waits for them
@@ -216,6 +223,7 @@ func commandGroups() []commandGroup {
 			{"statusline", newStatusline}}},
 		{"run", "Running sessions:", []maker{{"attach", newAttach}, {"say", changes(newSay)},
 			{"do", newDo}, {"trust", newTrust}, {"stop", telling(newStop)}, {"hold", newHold}}},
+		{"machines", "Other machines:", []maker{{"serve", newServe}, {"workers", paged(newWorkers)}, {"worker", newWorker}}},
 		{"code", "Existing code:",
 			[]maker{{"assess", newAssess}, {"map", newMap}, {"wrap", newWrap}}},
 		{"release", "Release:", []maker{{"ship", newShip}}},

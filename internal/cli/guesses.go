@@ -110,7 +110,7 @@ func guessesToKeep() []guess {
 		{words: "vi change", offers: []offer{{"edit {ID}", "edits a slice's file"}}},
 		{words: "watch", offers: []offer{{"board", "shows the slices live"},
 			{"attach", "shows the agents' panes"}}},
-		{words: "serve page browser phone http", offers: []offer{
+		{words: "page browser phone http", offers: []offer{
 			{"web", "shows what waits for you in the browser"}}},
 		{words: "tmux", offers: []offer{{"attach {ID}", "shows the agents' panes"}}},
 		{words: "prune gc tidy cleanup", offers: []offer{

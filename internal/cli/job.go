@@ -376,6 +376,7 @@ func (j *job) drain(ctx context.Context, cfg scheduler.Config) error {
 		cfg.Mode.Detach = !cfg.Mode.Refill && !cfg.Mode.Attend && j.events == nil &&
 			canAttach(j.app) && (j.copy == nil || cfg.Tools.Lane == nil)
 	}
+	cfg.Tools.Runner = runner.Placed{Runner: cfg.Tools.Runner, Runs: j.pr.Runs.Files.Dir()}
 	cfg.Signals = signals
 	t := newReporter(j.app, cfg)
 	if j.events != nil && iostreams.IsTerminal(j.events.Out) {

@@ -33,6 +33,7 @@ var localSchemas = map[string][][]string{
 	"report":       {{"report", "--format", "json"}, {"report", "--json", "--since", "2026-01-01"}},
 	"salvage":      {{"salvage", "--json"}},
 	"version":      {{"version", "--json"}},
+	"workers":      {{"workers", "--json"}, {"workers", "drain", "box", "--json"}, {"workers", "revoke", "--forget", "lost", "--json"}},
 	"debug":        {{"debug", "--json"}, {"debug", "--json", "--run-tests"}},
 }
 
@@ -46,6 +47,10 @@ func localProject(t *testing.T) string {
 		"summaries/S-2-SUMMARY.md":              "# S-2\n",
 		"summaries/quick-20260101-b-SUMMARY.md": "B.\n",
 		"CONTRACTS.md":                          "# Contracts\n\n## C-1: First\n",
+		"runs/hub/roster.json": `{"server": {"addresses": ["box:7433"], "pin": "x"}, "workers": [{"name": "box", "since": "2026-01-01T00:00:00Z"},
+			{"name": "lost", "since": "2026-01-01T00:00:00Z", "revoked": true}]}`,
+		"runs/hub/workers.json": `{"schema_version": 1, "server": {"pid": 1}, "workers": [{"name": "box", "seen": "2026-01-01T00:00:00Z",
+			"hello": {"host": "box", "os": "linux", "arch": "amd64", "slots": 4, "agents": ["claude"], "lacks": ["bwrap isn't installed"]}}]}`,
 		"config.json": `{"test": {"command": "git --version"}, "own": {"x": [1, null]}, "model_overrides": {"security": "opus"},
 			"model_profile": "none", "parallel": {"max": 0, "agent": "rehearsal"}}`,
 		"slices/S-4.md": "---\nid: S-4\nstatus: failed\n---\n# S-4\n\n## Contracts\n- C-1: First\n- C-2\n\n## Files\n- `a.txt` (new)\n",

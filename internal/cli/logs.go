@@ -198,7 +198,7 @@ func (l *logView) head() {
 	}
 	l.line(term.Dim,
 		fmt.Sprintf("attempt %d of %s with %s, %s", l.rec.ID.N, l.rec.ID.Slice,
-			l.rec.Job.Agent, started))
+			strings.TrimSuffix(l.rec.Job.Agent+" on worker "+l.rec.Life.Remote.Label(), " on worker "), started))
 }
 
 // once shows the log so far.

@@ -126,6 +126,7 @@ var permits = sync.OnceValue(func() map[string]rule {
 		"gl settings set": {who: forSetting, setting: func(args []string) (string, string) {
 			return args[0], args[1]
 		}},
+		"gl serve":                             {},
 		"gl ship":                              {who: forLaunch},
 		"gl slice":                             {who: forLaunch},
 		"gl state":                             {who: forAnyone},
@@ -148,6 +149,11 @@ var permits = sync.OnceValue(func() map[string]rule {
 		"gl verify":                            {},
 		"gl version":                           {who: forAnyone},
 		"gl web":                               {}, // its pages act for a person
+		"gl worker":                            {},
+		"gl workers":                           {who: forAnyone},
+		"gl workers drain":                     {},
+		"gl workers invite":                    {},
+		"gl workers revoke":                    {},
 		"gl why":                               {who: forAnyone},
 		"gl wrap":                              {who: forLaunch},
 		"gl sw gate":                           specwrightOnly,

@@ -114,6 +114,12 @@ var inSituations = map[string][4]int{
 	"verify":                          {1, 1, 1, 1},
 	"version":                         {0, 0, 0, 0},
 	"why S-2":                         {0, 1, 0, 1},
+	"serve":                           {1, 1, 1, 1}, // without gl-remote
+	"workers":                         {0, 1, 0, 0},
+	"workers drain x":                 {1, 1, 1, 1},
+	"workers invite":                  {1, 1, 1, 1},
+	"workers revoke x":                {1, 1, 1, 1},
+	"worker":                          {1, 1, 1, 1}, // without gl-remote
 	"wrap":                            {0, 1, 127, 127},
 }
 

@@ -16,11 +16,13 @@ import (
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/project"
 	"greenlight/internal/show/attempttext"
+	"greenlight/internal/show/eventtext"
 	"greenlight/internal/show/explain"
 	"greenlight/internal/show/facts"
 	"greenlight/internal/show/rowlayout"
 	"greenlight/internal/show/status"
 	"greenlight/internal/show/view"
+	"greenlight/internal/state/journal"
 )
 
 func newWhy(app *cmdutil.App) *cobra.Command {
@@ -203,6 +205,9 @@ func whyOne(ctx context.Context, out *iostreams.Streams, pr *project.Project, p 
 			out.Printf("%s\n", wrapped(out, term.Dim, "    "+line, 6))
 		}
 	}
+	for _, text := range lateWork(pr, id) {
+		out.Printf("%s\n", wrapped(out, term.Dim, "  "+text, 4))
+	}
 	switch landed := facts.Upstream(ctx, pr, p); {
 	case p.State(id).Class != plan.Done || landed.Has(id):
 	case landed.PullRequest != nil && slices.Contains(landed.PullRequest.IDs(), id):
@@ -222,6 +227,16 @@ func whyOne(ctx context.Context, out *iostreams.Streams, pr *project.Project, p 
 		}
 	}
 	return nil
+}
+
+// lateWork tells of work that came from workers when it no longer counted.
+func lateWork(pr *project.Project, id string) (lines []string) {
+	for e, err := range pr.Runs.Journal().ReaderOf(time.Time{}, journal.LateWork).All() {
+		if err == nil && e.Slice == id {
+			lines = append(lines, eventtext.Of(e)+". gl salvage lists kept work")
+		}
+	}
+	return lines
 }
 
 // wrapped returns a text from files wrapped to the screen, in a color; continuation lines are

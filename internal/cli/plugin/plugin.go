@@ -61,6 +61,16 @@ func Dir(root, runs string, a agent.Agent, name string,
 	return filepath.Join(dir, which), nil
 }
 
+// Whole returns the plugin directory with all commands and hooks, for the agents of a worker: what
+// its home has installed doesn't matter there. It is unpacked below dir.
+func Whole(dir string) (string, error) {
+	unpacked, err := unpack(dir)
+	if err != nil {
+		return "", fmt.Errorf("unpack the plugin: %w", err)
+	}
+	return filepath.Join(unpacked, wholePlugin), nil
+}
+
 // Sibling returns the plugin directory with the commands of another system of state, "" if
 // something else in the project at root answers them, or if gl has none for the system. It is
 // unpacked with the others.

@@ -370,6 +370,9 @@ func (x explainer) active(st *State, r *Reason) {
 		r.State = "running"
 		a := st.Attempt
 		r.Cause += fmt.Sprintf(", attempt %d with %s", a.N, a.Agent)
+		if a.Worker != "" && a.Where == "" {
+			r.Cause += " on worker " + a.Worker
+		}
 		if !a.Started.IsZero() {
 			r.Cause += ", for " + Age(x.now.Sub(a.Started))
 		}
@@ -469,6 +472,9 @@ const QuietAfter = time.Minute
 // for 4m in Bash: go test".
 func (st *State) Doing(now time.Time) string {
 	text := st.Progress()
+	if a := st.Attempt; a.Live() && a.Worker != "" {
+		text += " on " + a.Worker
+	}
 	quiet := st.Attempt.Quiet(now)
 	switch {
 	case quiet == 0:

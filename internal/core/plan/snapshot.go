@@ -157,6 +157,7 @@ type Attempt struct {
 	After   Mark     // the item as settling left it
 	Retried bool     // gl retry has reset the item since
 	Agent   string   // name of the agent
+	Worker  string   // that has it, with its machine: "w1 (build-7)"; "" for this machine
 	Account string   // Account.ID; "" if unknown
 	Landing string   // if it awaits the merge queue: its progress there, or what it waits for
 	Train   *InTrain // its place among the merges that are tested side by side; nil for none

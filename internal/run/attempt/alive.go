@@ -27,6 +27,12 @@ func (l *Life) mover() proc.ID {
 func (l *Life) State() proc.State {
 	id := l.mover()
 	state := id.State()
+	if l.isRemote() {
+		if state == proc.Alive && l.Remote.Silent == nil {
+			return proc.Alive
+		}
+		return proc.Unknown // the agent runs on while no gl serve is there
+	}
 	exact := id.Here() && state != proc.Unknown
 	if exact || l.Lock == 0 || l.Phase == plan.Claimed {
 		return state
@@ -44,7 +50,7 @@ func (l *Life) State() proc.State {
 // treeGone reports whether the lock proves that the agent and everything it has started is
 // gone, too.
 func (l *Life) treeGone() bool {
-	if l.Lock == 0 || l.Phase == plan.Claimed || !l.mover().SameKernel() {
+	if l.isRemote() || l.Lock == 0 || l.Phase == plan.Claimed || !l.mover().SameKernel() {
 		return false
 	}
 	held, known := l.lockHeld()
@@ -65,14 +71,26 @@ func (l *Life) Elsewhere() string {
 		l.Phase == plan.Claimed && time.Since(l.ClaimedAt) < time.Minute {
 		return ""
 	}
+	return l.where()
+}
+
+// where is the place of the process that must move the attempt on.
+func (l *Life) where() string {
+	if l.isRemote() {
+		return l.Remote.Place()
+	}
 	return l.mover().Where()
 }
 
 // unreachable returns where the attempt runs, if no signal from here can reach it; "" if one
 // can, or if it is dead.
 func (l *Life) unreachable() string {
-	if id := l.mover(); l.Phase != plan.Queued && !id.Here() && !l.Dead() {
-		return id.Where()
+	here := l.mover().Here()
+	if l.isRemote() {
+		here = l.State() == proc.Alive
+	}
+	if l.Phase != plan.Queued && !here && !l.Dead() {
+		return l.where()
 	}
 	return ""
 }

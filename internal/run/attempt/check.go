@@ -196,7 +196,8 @@ func (l *Life) check() error {
 	before := l.Before
 	return cmp.Or(checkLine("status", before.Status), checkLine("step", before.Step),
 		checkLine("session", before.Session), checkLine("started", before.Started),
-		checkTexts(l.EndingDetail), checkTimes(&l.ClaimedAt, l.StartedAt, l.EndedAt, l.SettledAt))
+		checkTexts(l.EndingDetail), checkTimes(&l.ClaimedAt, l.StartedAt, l.EndedAt, l.SettledAt),
+		l.Remote.check())
 }
 
 func (j *Judgement) check() error {

@@ -42,10 +42,13 @@ type Request struct {
 	Job      agent.Job // Slice, SessionID and Prompt are filled in
 	Runner   string
 	Place    Workplace
-	Test     testrun.Command // Conditions.Test, of a slice that is built in the checkout
-	Review   string          // Conditions.Review
-	Terms    *Terms          // Conditions.Terms
-	Over     *string         // the session whose claim a person agreed to take over
+	Remote   *Remote // the worker that gets it; nil for this machine
+	// Forgotten means that no conversation can go on there.
+	Forgotten bool
+	Test      testrun.Command // Conditions.Test, of a slice that is built in the checkout
+	Review    string          // Conditions.Review
+	Terms     *Terms          // Conditions.Terms
+	Over      *string         // the session whose claim a person agreed to take over
 	// Within has the ids that are attempted in the same run: needing one of them doesn't refuse
 	// a named slice.
 	Within map[string]bool
@@ -196,7 +199,7 @@ func (req Request) record(it plan.Item, n int, job agent.Job, now time.Time) *Re
 		Talk:       Dialog{Talks: req.Agent.Talks},
 		Conditions: Conditions{Terms: req.Terms},
 		Life: Life{Phase: plan.Claimed, Before: beforeOf(it), Launcher: proc.Self(),
-			ClaimedAt: now.UTC()},
+			ClaimedAt: now.UTC(), Remote: req.Remote},
 	}
 	if place := req.Place; place.Lineage != nil {
 		r.Place.Lineage, r.Place.Branch = place.Lineage.N, place.Lineage.Branch

@@ -82,7 +82,8 @@ func (w *Writer) goOn(r *Record, req Request, job agent.Job) error {
 		}
 	}
 	if last.Job.Agent != r.Job.Agent || last.Job.Program != r.Job.Program ||
-		last.Job.Dir != r.Job.Dir || last.Job.Account != r.Job.Account {
+		last.Job.Dir != r.Job.Dir || last.Job.Account != r.Job.Account ||
+		req.Forgotten || last.Life.Remote.name() != r.Life.Remote.name() {
 		return nil
 	}
 	job.Conversation, job.Note = last.Talk.Conversation, noteFor(r)

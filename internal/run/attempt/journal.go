@@ -59,7 +59,7 @@ func (l *Life) isOurs() bool { return l.Wrapper != nil && *l.Wrapper == proc.Sel
 func eventsOf(r *Record, p plan.Phase) []journal.Event {
 	event := func(k journal.Kind, at time.Time) journal.Event {
 		e := r.ID.Event(k)
-		e.Time = at
+		e.Time, e.Worker = at, r.Life.Remote.Label()
 		return e
 	}
 	switch {

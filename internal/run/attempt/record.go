@@ -123,6 +123,8 @@ type Life struct {
 	Process *proc.ID `json:"process,omitempty"`
 	// Lock is the inode of Log: wrapper and agent hold its kernel lock. 0: they don't.
 	Lock uint64 `json:"lock,omitempty"`
+	// Remote is the worker that has the agent; nil for one that runs here. Wrapper is gl serve.
+	Remote *Remote `json:"remote,omitempty"`
 
 	Ending       string `json:"ending,omitempty"` // why gl is ending it; written before the first signal
 	EndingDetail string `json:"ending_detail,omitempty"`

@@ -42,6 +42,9 @@ func (s *Settler) Stop(ctx context.Context, r *Record) (*Record, error) {
 	if final != nil || err != nil {
 		return final, err
 	}
+	if r.Life.isRemote() {
+		return s.stopRemote(ctx, r)
+	}
 	if where := r.Life.unreachable(); where != "" {
 		return nil, fmt.Errorf("it runs %s, and can only be stopped there. If that is gone, run gl retry --abandon %s", where, r.ID.Label())
 	}

@@ -48,6 +48,7 @@ type Job struct {
 	Limit time.Duration // after which it is ended; 0 for none
 	Apart bool          // tells stdout and stderr apart; otherwise they are one stream
 	Talks bool          // reads lines from Run.Talk; otherwise it has nothing to read
+	First []byte        // the line that a job that talks is told at its start; nil for none
 
 	// Marks are variables of Env, "NAME=value", that no other job has. They identify what the
 	// program has started.
@@ -101,6 +102,7 @@ type Run interface {
 // A Chunk is some of a program's output, as it came: lines, and parts of lines.
 type Chunk struct {
 	Stderr bool // of a job whose streams are told apart
+	Note   bool // a line about the job by the machine that runs it
 	Data   []byte
 }
 
@@ -110,6 +112,7 @@ type Lost struct {
 	Marks  []string
 	Leaves Leaves
 	Grace  time.Duration // between SIGTERM and SIGKILL
+	Seen   int64         // bytes of its log that are known, of a job whose log is kept elsewhere
 }
 
 // A Place opens the worktree in which jobs work.
@@ -127,3 +130,15 @@ type BoxError struct{ Err error }
 
 func (e *BoxError) Error() string { return e.Err.Error() }
 func (e *BoxError) Unwrap() error { return e.Err }
+
+// A PlaceError is why a job never started for which the executor makes the worktree. Wait returns
+// it.
+type PlaceError struct{ Reason string }
+
+func (e *PlaceError) Error() string { return e.Reason }
+
+// A LostError ends a job whose machine is lost: nobody knows how it ended. Wait returns it. The
+// job may be started once more, elsewhere.
+type LostError struct{ Where, Why string }
+
+func (e *LostError) Error() string { return e.Where + " hasn't the job: " + e.Why }

@@ -195,6 +195,9 @@ func start(
 	}()
 	if j.Talks {
 		r.talk = newTalk(g.in)
+		if j.First != nil {
+			_ = r.Talk(j.First) // the first line has room
+		}
 	} else {
 		command.CloseAll(g.in)
 	}

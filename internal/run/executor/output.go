@@ -56,7 +56,7 @@ func (o *output) read(in *os.File, stderr bool) {
 		n, err := in.Read(buf)
 		if n > 0 {
 			select {
-			case o.raw <- Chunk{stderr, bytes.Clone(buf[:n])}:
+			case o.raw <- Chunk{Stderr: stderr, Data: bytes.Clone(buf[:n])}:
 			case <-o.over:
 			}
 		}

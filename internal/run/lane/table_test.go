@@ -162,6 +162,7 @@ func landings() []landing {
 	return []landing{
 		{"alone", "", (*table).alone, agents(nil)},
 		{"batch", "", (*table).together, agents(nil)},
+		{"side by side", "", (*table).beside, agents(nil)},
 		{"task", "", (*table).tasks, agents(map[string]string{"handed": noHandOver, "forge": red, "review": none + ": a person starts a task, so it isn't reviewed"})},
 		{"`gl land BRANCH`", "", (*table).branches, agents(map[string]string{"handed": noHandOver, "forge": red,
 			"review": none + ": a person lands it", "process": none + ": no agent's claim ends"})},
@@ -286,6 +287,14 @@ func (b *table) together() {
 		if r, err := b.project().Runs.Get(fmt.Sprintf("S-%d", n+1), 1); err != nil || r.Landing.Batch == nil {
 			b.t.Errorf("%s landed alone: %v", key, err)
 		}
+	}
+}
+
+func (b *table) beside() {
+	b.parallel(4)
+	b.each(all, b.slice)
+	if cars, err := filepath.Glob(b.top + ".gl/*/lane-*"); err != nil || len(cars) < 2 {
+		b.t.Errorf("the tests ran one after the other: %q", cars)
 	}
 }
 

@@ -53,11 +53,12 @@ type Config struct {
 	Review  string
 	Sandbox string // SandboxBwrap confines programs in worktrees; or SandboxOff
 	// the person's directories that are writable in the sandbox, as written: ~ is HOME
-	Caches []string
-	Test   Test   // how gl runs the project's tests
-	Budget Budget // cost limits of agents
-	Notify Notify // which events are announced, and how
-	WebURL string // the address by which people reach gl web, without a slash at its end; "" for none
+	Caches  []string
+	Test    Test    // how gl runs the project's tests
+	Budget  Budget  // cost limits of agents
+	Notify  Notify  // which events are announced, and how
+	Workers Workers // which attempts run on other machines
+	WebURL  string  // the address by which people reach gl web, without a slash at its end; "" for none
 }
 
 // A Budget limits the cost of agents, in dollars as they report it. 0 is no limit.
@@ -101,6 +102,22 @@ type Test struct {
 
 	Removable []string // patterns of paths where tests may be removed without asking
 }
+
+// Workers is the configuration of workers on other machines.
+type Workers struct {
+	Where string        // where attempts run: WhereAuto, WhereHere, WhereWorkers
+	Lost  time.Duration // without contact, after which a worker's jobs go to another
+}
+
+// The values of Workers.Where.
+const (
+	WhereAuto    = "auto"    // in the slots here first, then on workers
+	WhereHere    = "here"    // on this machine alone
+	WhereWorkers = "workers" // on workers alone
+)
+
+// Wheres returns the values of workers.where.
+func Wheres() []string { return []string{WhereAuto, WhereHere, WhereWorkers} }
 
 // Git is the configuration of git worktrees.
 type Git struct {
@@ -197,6 +214,7 @@ func DefaultConfig() Config {
 			SnapshotEvery: 5 * time.Minute, SnapshotMB: 64, Deliver: DeliverMerge, Land: LandMerge,
 			CommitState: true},
 		Test: Test{Limit: 30 * time.Minute, Batch: 2 * time.Minute}, Notify: defaultNotify(),
+		Workers: Workers{Where: WhereAuto, Lost: 10 * time.Minute},
 	}
 }
 
@@ -237,11 +255,12 @@ func parseConfig(data []byte) (Config, error) {
 			file.keys["test"], c.test), readSection("budget", file.keys["budget"], c.budget),
 		readSection("retry", file.keys["retry"], c.retry),
 		readSection("notify", file.keys["notify"], c.notify),
-		readSection("web", file.keys["web"], c.web))
+		readSection("web", file.keys["web"], c.web),
+		readSection("workers", file.keys["workers"], c.workers))
 }
 
 // sections are the top-level objects of the file that gl reads.
-var sections = []string{"git", "parallel", "test", "budget", "retry", "notify", "web"}
+var sections = []string{"git", "parallel", "test", "budget", "retry", "notify", "web", "workers"}
 
 // top reads the keys that are in no section.
 func (c *Config) top(s *section) {
@@ -412,6 +431,12 @@ func (c *Config) git(s *section) {
 	s.spans(g.spans())
 }
 
+// workers reads the section of that name.
+func (c *Config) workers(s *section) {
+	s.get("where", func(raw json.RawMessage) error { return oneOf(raw, Wheres(), &c.Workers.Where) })
+	s.spans(c.Workers.spans())
+}
+
 // test reads the keys of that section that gl itself uses. Others are for agents.
 func (c *Config) test(s *section) {
 	t := &c.Test
@@ -467,6 +492,10 @@ func (g *Git) spans() []span {
 		{"setup_minutes", time.Minute, &g.SetupLimit, false},
 		{"snapshot_minutes", time.Minute, &g.SnapshotEvery, false},
 	}
+}
+
+func (w *Workers) spans() []span {
+	return []span{{"lost_minutes", time.Minute, &w.Lost, false}}
 }
 
 func (t *Test) spans() []span {

@@ -286,7 +286,7 @@ func (p *Project) LandingText(r *attempt.Record) string {
 
 func common(r *attempt.Record) *plan.Attempt {
 	a := &plan.Attempt{N: r.ID.N, Token: r.ID.Token, Phase: r.Life.Phase, Agent: r.Job.Agent,
-		Account: r.Job.Account, Cost: r.Judged.Cost()}
+		Account: r.Job.Account, Cost: r.Judged.Cost(), Worker: r.Life.Remote.Label()}
 	if r.Life.StartedAt != nil {
 		a.Started = *r.Life.StartedAt
 	}

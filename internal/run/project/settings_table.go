@@ -40,6 +40,7 @@ func SettingSections() []SettingSection {
 			Example: "opus"}}}},
 		{"Tests", "test.", testSettings(c)},
 		{"Git and worktrees", "git.", gitSettings(c)},
+		{"Workers on other machines", "workers.", workerSettings(c)},
 		{"Steps of a slice", "workflow.", workflowSettings()},
 		{"Notifications", "notify.", notifySettings(c.Notify)},
 	}
@@ -72,8 +73,8 @@ func projectSettings(c Config) []knownSetting {
 func parallelSettings(c Config) []knownSetting {
 	return []knownSetting{
 		{"parallel.max", rawJSON(c.Max), parsedSetting, About{
-			Line: "how many agents run at once", Example: "6",
-			More: "A run that is under way follows it."}},
+			Line: "how many agents run at once on this machine", Example: "6",
+			More: "A run that is under way follows it. Workers on other machines bring slots of their own."}},
 		{"parallel.agent", rawJSON(strings.Join(c.Agent, ",")), parsedSetting, About{
 			Line: "the agent that builds slices; with several, the first that isn't held",
 			More: "Built in: " + strings.Join(agent.BuiltIn(), ", ") +
@@ -204,6 +205,17 @@ func gitSettings(c Config) []knownSetting {
 			Line: "gl commits the slices' state files on your branch"}},
 		knownSetting{"git.snapshot_mb", rawJSON(c.Git.SnapshotMB), parsedSetting, About{
 			Line: "a larger change isn't saved in git; its worktree is kept instead"}})
+}
+
+func workerSettings(c Config) []knownSetting {
+	list := []knownSetting{{"workers.where", rawJSON(c.Workers.Where), parsedSetting, About{
+		Line: "where agents run, once workers have joined",
+		More: "auto fills the slots of this machine (parallel.max), then those of the workers. workers " +
+			"runs none here, here none there. A slice whose worktree is here goes on here.",
+		Values: Wheres()}}}
+	return append(list, durations("workers.", c.Workers.spans(), map[string]About{
+		"lost_minutes": {Line: "without contact for this long, a worker's jobs go to another"},
+	})...)
 }
 
 func workflowSettings() []knownSetting {

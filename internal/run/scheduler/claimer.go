@@ -62,7 +62,7 @@ func (c claimer) asPlanned(tx tracker.Tx, p *plan.Plan, id string) bool {
 
 // claim claims a slice, or the task, and the worktree for it. The commands are conf's.
 func (c claimer) claim(
-	ctx context.Context, tx tracker.Tx, conf *project.Project, req attempt.Request,
+	ctx context.Context, tx tracker.Tx, conf *project.Project, req attempt.Request, place *placing,
 ) (*attempt.Record, error) {
 	req.Test = conf.Config.Test.Command
 	trees := c.cfg.Tools.Trees
@@ -85,6 +85,7 @@ func (c claimer) claim(
 		if conf.Config.Sandbox != project.SandboxOff {
 			req.Place.Sandbox, req.Place.Caches = conf.Config.Sandbox, conf.Config.Caches
 		}
+		place.away(&req, l)
 	}
 	return c.cfg.Project.Runs.Within(tx.Held()).Claim(tx, req, time.Now())
 }

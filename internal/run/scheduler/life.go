@@ -338,6 +338,7 @@ func (s *scheduler) claimSome(
 	if s.cfg.Pace.Stagger > 0 {
 		n = min(n, 1)
 	}
+	place := s.placing(ctx)
 	for _, id := range candidates {
 		if len(claimed) >= n {
 			break
@@ -351,7 +352,12 @@ func (s *scheduler) claimSome(
 			continue
 		}
 		req := s.claimer.request(p, id, agents[i], s.turns.first)
-		rec, err := s.claimer.claim(ctx, tx, s.permissions.conf, req)
+		var room bool
+		if req.Remote, room = place.choose(&req); !room {
+			s.cfg.Output.Trace("no room for %s on this machine or a worker %v", id, place.lacks)
+			continue
+		}
+		rec, err := s.claimer.claim(ctx, tx, s.permissions.conf, req, place)
 		if err != nil && s.cfg.Scope.Task != nil {
 			return nil, err
 		}
@@ -368,6 +374,7 @@ func (s *scheduler) claimSome(
 		if st := p.State(id); st != nil && st.Stale {
 			r.warn("%s: taken over", st.ClaimText(time.Now()))
 		}
+		place.took(req.Remote)
 		claimed = append(claimed, rec)
 		allotment.Launched(i)
 	}
@@ -384,7 +391,7 @@ func (s *scheduler) start(ctx context.Context, rec *attempt.Record, r *Report) {
 		s.supervisor.failedStart(ctx, rec, r, err.Error())
 		return
 	}
-	if s.cfg.Tools.Runner.Exits() != nil {
+	if s.cfg.Tools.Runner.Exits() != nil && rec.Life.Remote == nil {
 		s.supervisor.starts.wrappers[rec.ID.Token] = true
 	}
 	s.cfg.Output.Trace("launched %s, attempt %d: %q", rec.ID.Slice, rec.ID.N, rec.Job.Argv)

@@ -80,17 +80,21 @@ type slots struct {
 	Slots
 	runs *attempt.Store
 	set  time.Time // when a person had last set them as the run began
+	here int       // of this machine; Max has those of workers, too
 }
 
 // count follows the configuration. A number from the command line holds until a person sets
 // another.
-func (s *slots) count() {
-	if s.Fixed && s.runs.Control.SlotsSet().Equal(s.set) {
-		return
+func (s *slots) count(workers int) {
+	if s.here == 0 {
+		s.here = s.Max
 	}
-	if s.Fixed = false; s.Now != nil {
-		s.Max = s.Now()
+	if !s.Fixed || !s.runs.Control.SlotsSet().Equal(s.set) {
+		if s.Fixed = false; s.Now != nil {
+			s.here = s.Now()
+		}
 	}
+	s.Max = s.here + workers
 }
 
 // free returns how many more attempts may be launched, with that many of the run's own at work.

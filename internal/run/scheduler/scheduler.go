@@ -198,7 +198,8 @@ func (s *scheduler) hearing(
 // pass looks at everything, settles the dead, launches, and reports what changed. The order of what
 // it does is the order in which people read it.
 func (s *scheduler) pass(ctx context.Context) error {
-	s.slots.count()
+	_, away := s.fleet()
+	s.slots.count(away)
 	var r Report
 	s.supervisor.giveBackEarly(ctx, &r)
 	for again := true; again; again = s.supervisor.caughtUp(ctx, &r) {

@@ -31,12 +31,13 @@ type claimed struct {
 	settler *attempt.Settler
 	rec     *attempt.Record
 	log     *logFile
+	handoff handoff
 	anew    bool // the agent is started a second time: its conversation was gone
 	over    bool // another process has settled the attempt
 }
 
 // note writes gl's own note into the log.
-func (c *claimed) note(text string) { c.log.note(logfile.Gl, text) }
+func (c *claimed) note(text string) { c.log.Note(logfile.Gl, text) }
 
 // begin writes phase started. Only after that may the agent run.
 func (c *claimed) begin(ctx context.Context, id proc.ID) error {
@@ -83,6 +84,24 @@ func (c *claimed) advance(ctx context.Context, change func(*attempt.Record)) err
 			store.Tell(c.rec)
 		}
 		return err
+	})
+}
+
+// adopt takes the record of a remote attempt over from a gl serve that is gone.
+func (c *claimed) adopt(ctx context.Context) error {
+	store := c.settler.Store
+	ctx = durable.Patiently(ctx, nil)
+	return c.settler.Tracker.Do(ctx, func(tx tracker.Tx) error {
+		disk, err := store.Get(c.rec.ID.Slice, c.rec.ID.N)
+		if err != nil || disk.Life.Phase != plan.Started || disk.ID.Token != c.rec.ID.Token ||
+			disk.Life.Wrapper != nil && disk.Life.Wrapper.State() != proc.Dead &&
+				*disk.Life.Wrapper != proc.Self() {
+			return ErrLate
+		}
+		self := proc.Self()
+		disk.Life.Wrapper = &self
+		*c.rec = *disk
+		return store.Within(tx.Held()).Put(c.rec)
 	})
 }
 

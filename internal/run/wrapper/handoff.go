@@ -101,26 +101,26 @@ func (p *workplace) handOff(ctx context.Context, repo *worktree.Repo, l *worktre
 }
 
 // handOffHere is handOff in the checkout.
-func (p *workplace) handOffHere() {
-	if p.rec.Talk.Continues != nil || len(p.rec.Talk.Said) > 0 {
-		p.hand(handoff{Continuation: p.rec.Talk.Continues, checkout: true, messages: p.rec.Talk.Said})
+func (c *claimed) handOffHere() {
+	if c.rec.Talk.Continues != nil || len(c.rec.Talk.Said) > 0 {
+		c.hand(handoff{Continuation: c.rec.Talk.Continues, checkout: true, messages: c.rec.Talk.Said})
 	}
 }
 
 // handOffAnew returns what an agent is told that no longer knows the conversation.
-func (p *workplace) handOffAnew() string {
-	p.handoff.resumes = false
-	return p.handoff.text()
+func (c *claimed) handOffAnew() string {
+	c.handoff.resumes = false
+	return c.handoff.text()
 }
 
-func (p *workplace) hand(h handoff) {
+func (c *claimed) hand(h handoff) {
 	if h.Continuation != nil {
-		if last, err := p.settler.Store.Get(cmp.Or(h.Of, p.rec.ID.Slice), h.After); err == nil {
+		if last, err := c.settler.Store.Get(cmp.Or(h.Of, c.rec.ID.Slice), h.After); err == nil {
 			h.said = lastSaid(last.Life.Log, last.Job.Stream)
 		}
 	}
-	p.handoff = h
-	p.rec.Talk.Handoff = h.text()
+	c.handoff = h
+	c.rec.Talk.Handoff = h.text()
 }
 
 // lastSaid returns the end of a log as its agent's reader would see it; "" for one that can't be

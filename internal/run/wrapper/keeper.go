@@ -22,7 +22,7 @@ type keeper struct {
 
 func newKeeper(s *attempt.Settler, r *attempt.Record, every time.Duration) *keeper {
 	k := &keeper{settler: s, rec: r, failed: make(chan error, 1)}
-	if r.Place.Lineage != 0 && every > 0 {
+	if r.Place.Lineage != 0 && every > 0 && !isRemote(r) { // a worker takes its own
 		k.ticker = time.NewTicker(every)
 		k.tick = k.ticker.C
 	}

@@ -1,17 +1,14 @@
 package wrapper
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
-	"path/filepath"
 
 	"greenlight/internal/base/command"
 	"greenlight/internal/base/durable"
-	"greenlight/internal/base/environ"
 	"greenlight/internal/base/paths"
 	"greenlight/internal/core/agent"
 	"greenlight/internal/run/attempt"
@@ -26,54 +23,64 @@ type Brief func(*attempt.Record) (brief, slice string, err error)
 type launch struct {
 	store *attempt.Store
 	rec   *attempt.Record
-	place *workplace
+	place place
 	brief Brief    // nil for none
 	lock  *os.File // on the log; nil where locks don't work
 }
 
-// job returns the agent as a job, and its prompt if it is told that on stdin. Evidence is for an
-// agent that can't run.
-func (l *launch) job() (j executor.Job, prompt string, ev *attempt.Evidence) {
-	path, err := paths.Program(l.rec.Job.Program, l.rec.Job.Dir)
-	if err != nil {
-		return j, "", l.unusable(err)
-	}
-	env := l.place.environ()
-	if self, err := os.Executable(); err == nil {
-		env = WithGL(env, self)
-	}
-	argv := l.rec.Job.Argv
+// job returns the agent as a job. Evidence is for an agent that can't run.
+func (l *launch) job() (j executor.Job, ev *attempt.Evidence) {
+	argv, prompt := l.rec.Job.Argv, ""
 	if l.rec.Talk.Talks {
 		argv, prompt = agent.Talking(argv)
 	}
-	if argv, err = l.briefed(argv); err == nil {
-		argv, err = l.confined(path, argv, env)
-	}
+	argv, err := l.briefed(argv)
 	if err != nil {
-		return j, "", &attempt.Evidence{Worktree: err.Error()}
+		return j, &attempt.Evidence{Worktree: err.Error()}
 	}
-	j = executor.Job{
-		Path: path, Argv: argv, Dir: l.rec.Job.Dir, Env: env, Talks: l.rec.Talk.Talks, Apart: true,
-		Marks: l.store.Files.Marks(l.rec), Leaves: executor.NothingBelow,
+	if j, ev = l.place.job(argv); ev != nil {
+		return j, ev
 	}
+	if l.rec.Talk.Talks { // it is told its prompt on stdin
+		j.First = agent.UserMessage("", prompt)
+	}
+	j.Dir, j.Talks, j.Apart, j.Leaves = l.rec.Job.Dir, l.rec.Talk.Talks, true, executor.NothingBelow
+	j.Marks = l.store.Files.Marks(l.rec)
 	if l.lock != nil {
-		j.Files = append(j.Files, l.lock)
+		j.Files = append([]*os.File{l.lock}, j.Files...)
 	}
-	if site := l.place.site; site != nil {
-		j.Files = append(j.Files, site.Files()...)
-		j.Unwrap = l.place.sandboxed()
-		j.Box = func(p command.Program) (*command.Box, error) {
-			return site.AgentBox(p, agent.HomesOf(path))
+	return j, nil
+}
+
+// job returns the agent's start in the worktree or the checkout.
+func (p *workplace) job(argv []string) (j executor.Job, ev *attempt.Evidence) {
+	path, err := paths.Program(p.rec.Job.Program, p.rec.Job.Dir)
+	if err != nil {
+		return j, p.unusable(err)
+	}
+	env := p.environ()
+	if self, err := os.Executable(); err == nil {
+		env = WithGL(env, self)
+	}
+	if argv, err = p.site.AgentArgv(path, argv, env); err != nil {
+		return j, &attempt.Evidence{Worktree: err.Error()}
+	}
+	j = executor.Job{Path: path, Argv: argv, Env: env}
+	if p.site != nil {
+		j.Files = p.site.Files()
+		j.Unwrap = p.sandboxed()
+		j.Box = func(prog command.Program) (*command.Box, error) {
+			return p.site.AgentBox(prog, agent.HomesOf(path))
 		}
 	}
-	return j, prompt, nil
+	return j, nil
 }
 
 // unusable returns the evidence of a program that can't be run: it doesn't exist, or isn't a
 // program.
-func (l *launch) unusable(err error) *attempt.Evidence {
+func (p *workplace) unusable(err error) *attempt.Evidence {
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
-		return &attempt.Evidence{Missing: l.rec.Job.Program}
+		return &attempt.Evidence{Missing: p.rec.Job.Program}
 	}
 	return &attempt.Evidence{Exec: err.Error()}
 }
@@ -93,25 +100,4 @@ func (l *launch) briefed(argv []string) ([]string, error) {
 		return nil, err
 	}
 	return agent.FillIn(argv, brief, slice, file), nil
-}
-
-// confined returns the command line of an agent that confines itself, with what it has to write
-// besides its worktree. In a checkout, its sandbox stays as it is.
-func (l *launch) confined(path string, argv, env []string) ([]string, error) {
-	site := l.place.site
-	if site == nil || !agent.IsCodex(path) {
-		return argv, nil
-	}
-	if site.Sandbox.On {
-		return agent.CodexInSandbox(argv), nil
-	}
-	places, err := site.Places()
-	if err != nil {
-		return nil, err
-	}
-	e := environ.Environ(env)
-	home := cmp.Or(e.Get("CODEX_HOME"), filepath.Join(e.Get("HOME"), ".codex"))
-	// without one, codex has its defaults
-	config, _ := durable.ReadFile(filepath.Join(home, "config.toml"))
-	return agent.CodexSandbox(argv, places, string(config)), nil
 }

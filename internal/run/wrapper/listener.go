@@ -16,9 +16,10 @@ const stderrBytes = 256 << 10
 
 // A listener takes an agent's output: it logs, decodes and prints it.
 type listener struct {
-	log   *logFile
-	print func(agent.Event)
-	begun func() // called when the client tells what it knows, before what follows
+	stream string
+	log    *logFile
+	print  func(agent.Event)
+	begun  func() // called when the client tells what it knows, before what follows
 
 	dec  *agent.Decoder
 	out  *lines.Splitter   // of stdout
@@ -30,7 +31,7 @@ type listener struct {
 // newListener returns a listener for one run of an agent.
 func newListener(stream string, log *logFile, print func(agent.Event), begun func()) *listener {
 	return &listener{
-		log: log, print: print, begun: begun, dec: agent.NewDecoder(stream),
+		stream: stream, log: log, print: print, begun: begun, dec: agent.NewDecoder(stream),
 		out: lines.NewSplitter(lines.Max), errs: lines.NewSplitter(stderrBytes),
 	}
 }
@@ -38,11 +39,14 @@ func newListener(stream string, log *logFile, print func(agent.Event), begun fun
 // take handles some output: each line that ends in it and, of a line that is too long, what has
 // come of it.
 func (l *listener) take(c executor.Chunk) {
-	if c.Stderr {
+	switch {
+	case c.Note:
+		l.log.Note(logfile.Worktree, strings.TrimRight(string(c.Data), "\r\n"))
+	case c.Stderr:
 		l.errs.Write(c.Data, l.takeStderr)
-		return
+	default:
+		l.out.Write(c.Data, l.takeStdout)
 	}
-	l.out.Write(c.Data, l.takeStdout)
 }
 
 // takeUnended handles the last lines if nothing ended them: the agent was killed while it wrote,
@@ -54,7 +58,7 @@ func (l *listener) takeUnended() {
 
 func (l *listener) takeStderr(p lines.Piece) {
 	text := strings.TrimRight(string(p.Text), "\r\n")
-	l.log.note(logfile.Stderr, text)
+	l.log.Note(logfile.Stderr, text)
 	l.print(agent.Event{Kind: agent.KindPlain, Text: sanitize.Text(text)})
 	if !p.Rest {
 		l.last.Hear(text)
@@ -62,7 +66,7 @@ func (l *listener) takeStderr(p lines.Piece) {
 }
 
 func (l *listener) takeStdout(p lines.Piece) {
-	l.log.stdout(p)
+	l.log.Stdout(p)
 	for _, e := range l.dec.Piece(p) {
 		l.print(e)
 		if e.By == "" && (e.Kind == agent.KindSay || e.Kind == agent.KindPlain) {

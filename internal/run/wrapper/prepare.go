@@ -34,36 +34,42 @@ type workplace struct {
 	stop     <-chan os.Signal
 
 	// of the worktree; nil without one
-	site    *site.Site
-	before  worktree.Condition
-	handoff handoff
+	site   *site.Site
+	before worktree.Condition
 }
 
 // prepare makes the attempt's worktree ready. Evidence is for an attempt that ends here, because
 // the worktree can't be made or the attempt was stopped.
 func (p *workplace) prepare(ctx context.Context) (*attempt.Evidence, error) {
-	if err := p.advance(ctx, func(r *attempt.Record) { r.Life.Phase = plan.Preparing }); err != nil {
+	return p.preparing(ctx, p.stop, p.makeWorktree)
+}
+
+// preparing makes a place ready beside the loop that hears what stops the attempt.
+func (c *claimed) preparing(ctx context.Context, stop <-chan os.Signal,
+	ready func(context.Context) error) (*attempt.Evidence, error) {
+	err := c.advance(ctx, func(r *attempt.Record) { r.Life.Phase = plan.Preparing })
+	if err != nil {
 		return nil, err
 	}
 	making, cancel := context.WithCancel(ctx)
 	defer cancel()
 	done := make(chan error, 1)
-	go func() { done <- p.makeWorktree(making) }()
+	go func() { done <- ready(making) }()
 	for {
 		select {
-		case <-p.stop:
-			if p.rec.Life.Ending == "" {
-				p.end(ctx, attempt.EndStop, "")
+		case <-stop:
+			if c.rec.Life.Ending == "" {
+				c.end(ctx, attempt.EndStop, "")
 			}
 			cancel()
 		case err := <-done:
 			switch {
 			case errors.Is(err, ErrLate):
 				return nil, err
-			case p.rec.Life.Ending != "":
+			case c.rec.Life.Ending != "":
 				return &attempt.Evidence{}, nil
 			case err != nil:
-				p.noteWorktree(err.Error())
+				c.noteWorktree(err.Error())
 				return &attempt.Evidence{Worktree: err.Error(), Killed: git.WasKilled(err)}, nil
 			}
 			return nil, nil
@@ -158,12 +164,12 @@ func (p *workplace) noteStashes(ctx context.Context, common string) (err error) 
 	why := "gl: snapshot of " + p.rec.ID.Work() + " as attempt " + strconv.Itoa(last.ID.N) + " left it"
 	o := worktree.SnapshotOptions{Last: true, Why: why, Stashes: last.Place.Stashes}
 	if _, err := p.settler.Snapshot(ctx, p.rec, o); err != nil {
-		p.log.note(logfile.Worktree, "no snapshot: "+err.Error())
+		p.log.Note(logfile.Worktree, "no snapshot: "+err.Error())
 	}
 	return nil
 }
 
-func (p *workplace) noteWorktree(line string) { p.log.note(logfile.Worktree, line) }
+func (c *claimed) noteWorktree(line string) { c.log.Note(logfile.Worktree, line) }
 
 // environ returns the agent's environment.
 func (p *workplace) environ() []string {

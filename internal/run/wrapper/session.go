@@ -38,14 +38,22 @@ type session struct {
 	window   *window
 	follower *follower // nil for an agent that can write the journal
 
-	agent executor.Run
-	hears *listener
-	talk  *talk // nil for an agent that can't be told anything while it works
+	agent  executor.Run
+	unseen bool // how it ended
+	hears  *listener
+	talk   *talk // nil for an agent that can't be told anything while it works
 }
 
-// run runs the agent from its start to its end, and returns what it saw.
+// run runs the agent from its start to its end, and returns what it saw; nil for nothing.
 func (s *session) run(ctx context.Context) (*attempt.Evidence, error) {
-	ev, err := s.attend(ctx)
+	attend := s.attend
+	if goesOn(s.rec) {
+		attend = s.adopt
+	}
+	ev, err := attend(ctx)
+	for lost := new(executor.LostError); errors.As(err, &lost); {
+		ev, err = s.attendElsewhere(ctx, lost)
+	}
 	if err == nil && s.forgotten(ctx, ev) {
 		return s.attendAnew(ctx, ev)
 	}
@@ -55,26 +63,37 @@ func (s *session) run(ctx context.Context) (*attempt.Evidence, error) {
 // attend runs the agent once.
 func (s *session) attend(ctx context.Context) (*attempt.Evidence, error) {
 	s.hears = newListener(s.rec.Job.Stream, s.log, s.print, func() { s.checkCommand(ctx) })
-	job, prompt, ev := s.launch.job()
+	job, ev := s.launch.job()
 	if ev == nil {
 		var err error
-		if ev, err = s.start(ctx, job, prompt); err != nil {
+		if ev, err = s.start(ctx, job); err != nil {
 			return nil, err
 		}
 	}
 	if ev != nil {
 		return ev, s.begin(ctx, proc.ID{})
 	}
+	return s.follow(ctx)
+}
+
+// follow follows the agent that was started or found to its end.
+func (s *session) follow(ctx context.Context) (*attempt.Evidence, error) {
 	defer s.agent.CloseTalk()
-	ev = s.watch(ctx)
+	ev, err := s.watch(ctx)
+	if err != nil {
+		return nil, err
+	}
 	s.window.heed(ctx, s.hears.dec.Summary().Window)
 	s.complete(ev)
+	if s.unseen && ev.Result == nil && ev.Limit == nil { // as a settler finds it
+		return nil, nil
+	}
 	return ev, nil
 }
 
 // start records that the attempt has started, and lets the agent go. Evidence is for an agent
 // that can't run.
-func (s *session) start(ctx context.Context, job executor.Job, prompt string) (*attempt.Evidence, error) {
+func (s *session) start(ctx context.Context, job executor.Job) (*attempt.Evidence, error) {
 	var recorded error
 	run, err := s.settler.Executor.Start(context.WithoutCancel(ctx), job,
 		func(h command.Handle) error {
@@ -94,7 +113,7 @@ func (s *session) start(ctx context.Context, job executor.Job, prompt string) (*
 	}
 	s.agent, s.talk = run, nil
 	if s.rec.Talk.Talks {
-		s.talk = newTalk(s.claimed, run, prompt)
+		s.talk = newTalk(s.claimed, run)
 	}
 	return nil, nil
 }
@@ -123,10 +142,10 @@ func (s *session) complete(ev *attempt.Evidence) {
 // in common is that they end by themselves, before they tell of any conversation, and no model
 // was asked.
 func (s *session) forgotten(ctx context.Context, ev *attempt.Evidence) bool {
-	asked := ev.Result != nil && ev.Result.Turns > 0
-	if !s.rec.Talk.Resumes() || s.rec.Life.Ending != "" || ev.ExitCode == nil || ev.Exec != "" ||
+	asked := ev != nil && ev.Result != nil && ev.Result.Turns > 0
+	if ev == nil || !s.rec.Talk.Resumes() || s.rec.Life.Ending != "" || ev.ExitCode == nil || ev.Exec != "" ||
 		ev.Limit != nil ||
-		asked || s.hears.dec.Summary().Conversation != "" {
+		asked || isRemote(s.rec) || s.hears.dec.Summary().Conversation != "" {
 		return false
 	}
 	return s.unfinished(ctx)
@@ -136,12 +155,12 @@ func (s *session) forgotten(ctx context.Context, ev *attempt.Evidence) bool {
 // same steps as the first time. If this process is killed before the second one is recorded, a
 // settler finds the first one's end. ev is that end.
 func (s *session) attendAnew(ctx context.Context, ev *attempt.Evidence) (*attempt.Evidence, error) {
-	s.log.note(logfile.Anew, "the agent no longer has the conversation "+s.rec.Talk.Conversation+
+	s.log.Note(logfile.Anew, "the agent no longer has the conversation "+s.rec.Talk.Conversation+
 		", and starts a new one")
 	first := *s.rec
 	s.anew = true
 	s.rec.Talk.BeginAnew(&s.rec.Job)
-	s.rec.Talk.Handoff = s.launch.place.handOffAnew()
+	s.rec.Talk.Handoff = s.handOffAnew()
 	again, err := s.attend(ctx)
 	if errors.Is(err, errEnding) {
 		ending, detail := s.rec.Life.Ending, s.rec.Life.EndingDetail
@@ -155,7 +174,7 @@ func (s *session) attendAnew(ctx context.Context, ev *attempt.Evidence) (*attemp
 
 // watch follows the agent until it and all that it has started are gone. How long the agent has
 // been silent is counted in ticks: see lull.
-func (s *session) watch(ctx context.Context) *attempt.Evidence {
+func (s *session) watch(ctx context.Context) (*attempt.Evidence, error) {
 	// Finer ticks only for the grace after a result: each costs as much as all else that an idle
 	// wrapper does.
 	spacing := max(min(s.limits.Silent/16, longestTick), time.Millisecond)
@@ -182,7 +201,7 @@ func (s *session) watch(ctx context.Context) *attempt.Evidence {
 		case <-keeper.tick:
 			keeper.take(ctx)
 		case err := <-keeper.failed:
-			s.log.note(logfile.Worktree, "no snapshot: "+err.Error())
+			s.log.Note(logfile.Worktree, "no snapshot: "+err.Error())
 		case now := <-ticker.C:
 			s.look(ctx, now)
 			if len(output) > 0 { // it has said something that is still to be read
@@ -307,8 +326,9 @@ func lists(commands []string, command string) bool {
 // exited returns how the agent ended, once everything it has started is gone, wherever that went
 // (a server, say): it would keep writing into its worktree, and what is judged wouldn't be what
 // lands. Then it takes what is still in the pipes.
-func (s *session) exited(ctx context.Context) *attempt.Evidence {
+func (s *session) exited(ctx context.Context) (*attempt.Evidence, error) {
 	res, err := s.agent.Wait()
+	s.unseen = res.Unseen
 	if len(res.Left) > 0 {
 		s.note("the agent left processes running, which gl has ended: " +
 			sanitize.Line(strings.Join(res.Left, ", ")))
@@ -326,13 +346,20 @@ func (s *session) exited(ctx context.Context) *attempt.Evidence {
 		s.follower.next = time.Time{}
 		s.follower.follow(ctx, time.Now())
 	}
-	return exitOf(res, err)
+	if errors.As(err, new(*executor.LostError)) {
+		return nil, err
+	}
+	return exitOf(res, err), nil
 }
 
 // exitOf returns the evidence in the end of an agent's process.
 func exitOf(res command.Result, err error) *attempt.Evidence {
 	ev := &attempt.Evidence{Exec: res.NotStarted, Signal: res.Signal, OutOfMemory: res.OutOfMemory}
+	var unready *executor.PlaceError
 	switch {
+	case errors.As(err, &unready):
+		ev.Worktree = unready.Reason
+	case res.Unseen:
 	case err != nil:
 		ev.Exec = cmp.Or(ev.Exec, err.Error())
 	case res.Signal == "":

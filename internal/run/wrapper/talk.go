@@ -25,9 +25,8 @@ type talk struct {
 
 const mostTold = 100 // messages that may be on their way to one agent
 
-// newTalk tells the agent its prompt.
-func newTalk(c *claimed, run executor.Run, prompt string) *talk {
-	_ = run.Talk(agent.UserMessage("", prompt)) // the first line has room
+// newTalk returns the talk with an agent that was started with its prompt.
+func newTalk(c *claimed, run executor.Run) *talk {
 	return &talk{claimed: c, run: run, told: map[string]bool{}}
 }
 

@@ -29,10 +29,15 @@ type Options struct {
 	Brief         Brief         // nil for none
 	Print         func(agent.Event)
 	Stop          <-chan os.Signal // each ends the agent; the second one at once
+
+	// Publish makes the branch of a remote attempt, has its worker know the commit to start from,
+	// and returns the branch. The Settler's Executor is then the attempt's own.
+	Publish func(context.Context, *attempt.Record) (branch string, err error)
 }
 
 // A Wrapper runs the agent of one claimed attempt to its end and settles it. It is the whole work
-// of its process. The Settler's Executor starts the agent.
+// of its process or, for remote attempts, of one goroutine of gl serve. The Settler's Executor
+// starts the agent.
 type Wrapper struct {
 	Settler attempt.Settler
 	Options Options
@@ -52,17 +57,20 @@ func (w *Wrapper) Run(ctx context.Context, rec *attempt.Record) (*attempt.Record
 	c := &claimed{settler: &w.Settler, rec: rec, log: log}
 	defer log.close()
 	var lock *os.File
-	if lock, rec.Life.Lock = attempt.TakeLock(log.path); lock != nil {
-		defer lock.Close()
+	if !isRemote(rec) { // its agent can't inherit one
+		if lock, rec.Life.Lock = attempt.TakeLock(log.path); lock != nil {
+			defer lock.Close()
+		}
 	}
-	place, here := o.workplace(c), o.checkout(c, lock)
+	place, here := o.place(c), o.checkout(c, lock)
 	work := o.session(c, place, lock)
 
 	var ev *attempt.Evidence
-	if rec.Place.Lineage == 0 {
-		place.handOffHere()
+	switch {
+	case rec.Place.Lineage == 0:
+		c.handOffHere()
 		here.noteBaseline(ctx)
-	} else {
+	case !goesOn(rec):
 		ev, err = place.prepare(ctx)
 		defer place.close()
 	}
@@ -84,7 +92,10 @@ func (w *Wrapper) Run(ctx context.Context, rec *attempt.Record) (*attempt.Record
 	return c.settle(ctx, o.Root, o.Stop)
 }
 
-func (o *Options) workplace(c *claimed) *workplace {
+func (o *Options) place(c *claimed) place {
+	if isRemote(c.rec) {
+		return &faraway{claimed: c, stop: o.Stop, publish: o.Publish}
+	}
 	return &workplace{
 		claimed: c, root: o.Root, env: o.Env, agentEnv: o.AgentEnv,
 		limit: o.SetupLimit, confine: o.Confine, stop: o.Stop,
@@ -95,7 +106,7 @@ func (o *Options) checkout(c *claimed, lock *os.File) *checkout {
 	return &checkout{claimed: c, root: o.Root, env: o.Env, tests: o.Tests, lock: lock, stop: o.Stop}
 }
 
-func (o *Options) session(c *claimed, place *workplace, lock *os.File) *session {
+func (o *Options) session(c *claimed, place place, lock *os.File) *session {
 	s := &session{
 		claimed: c, limits: o.Limits, every: o.Every, stop: o.Stop, print: o.Print,
 		launch: &launch{store: c.settler.Store, rec: c.rec, place: place, brief: o.Brief, lock: lock},

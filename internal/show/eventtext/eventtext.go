@@ -57,6 +57,8 @@ func happened(e journal.Event) string {
 	case journal.Merge, journal.Verdict, journal.Landed, journal.Delivered, journal.Undelivered,
 		journal.PullRequest:
 		return laneText(e)
+	case journal.LateWork:
+		return "worker " + e.Worker + " brought work that no longer counts: kept as " + e.Branch
 	case journal.Undone:
 		return strings.TrimSuffix("taken back: "+e.Reason, ": ")
 	case journal.Unheard:

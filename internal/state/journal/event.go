@@ -86,6 +86,8 @@ const (
 	Said        Kind = "said"    // a person sent a message to a slice's agent
 	Heard       Kind = "heard"   // and the agent of an attempt received it
 	Unheard     Kind = "unheard" // and no agent will receive it: the work is done
+	// a worker brought work of an attempt that no longer counts; gl has kept it under the branch
+	LateWork Kind = "late_work"
 	// gl began to notify a person of a transition; reason is its kind
 	Notified Kind = "notified"
 	Told     Kind = "told" // and all channels have been tried
@@ -110,7 +112,8 @@ type Event struct {
 	Attempt int    `json:"attempt,omitempty"` // number of the slice's attempt
 
 	Agent  string `json:"agent,omitempty"`
-	Runner string `json:"runner,omitempty"` // tmux or process
+	Runner string `json:"runner,omitempty"` // tmux, process or worker
+	Worker string `json:"worker,omitempty"` // that has the attempt, with its machine; missing for this one
 	PID    int    `json:"pid,omitempty"`    // of the gl that drains, or of the agent
 	Max    int    `json:"max,omitempty"`    // slots of the run
 	// set by --max: a later change of parallel.max overrides it

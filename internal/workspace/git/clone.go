@@ -120,15 +120,16 @@ func initLike(ctx context.Context, src, dst string) error {
 
 // copyHistory copies a commit with everything that it needs.
 func copyHistory(ctx context.Context, src, dst, commit string) error {
-	if err := copyShallow(ctx, src, dst); err != nil {
+	if err := copyShallow(ctx, src, filepath.Join(dst, ".git")); err != nil {
 		return err
 	}
 	return copyObjects(ctx, src, dst, commit)
 }
 
-// copyShallow copies where the history of a shallow repository ends.
-func copyShallow(ctx context.Context, src, dst string) error {
-	out, err := run(ctx, src, "rev-parse", "--git-path", "shallow")
+// copyShallow copies where the history of a shallow repository ends. at are options that name it,
+// if it isn't to be discovered.
+func copyShallow(ctx context.Context, src, gitDir string, at ...string) error {
+	out, err := run(ctx, src, append(at, "rev-parse", "--git-path", "shallow")...)
 	if err != nil {
 		return err
 	}
@@ -143,7 +144,7 @@ func copyShallow(ctx context.Context, src, dst string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dst, ".git", "shallow"), data, 0o644)
+	return os.WriteFile(filepath.Join(gitDir, "shallow"), data, 0o644)
 }
 
 // copyObjects copies the commit and everything it needs, by a pack on a pipe: git would otherwise
@@ -243,6 +244,17 @@ func Unmerged(ctx context.Context, top string) ([]string, error) {
 // aren't copied.
 func Init(ctx context.Context, dir, branch string) error {
 	_, err := run(ctx, dir, "init", "-q", "--template=", "-b", branch)
+	return err
+}
+
+// InitFor makes a repository in dir for the history of a commit that is elsewhere, by the length
+// of its name. It has a branch without a commit, and no hooks.
+func InitFor(ctx context.Context, dir, commit string) error {
+	format := "sha1"
+	if len(commit) == 64 {
+		format = "sha256"
+	}
+	_, err := run(ctx, dir, "init", "-q", "--template=", "-b", "none", "--object-format="+format)
 	return err
 }
 

@@ -323,3 +323,24 @@ func FuzzIgnoreLine(f *testing.F) {
 		}
 	})
 }
+
+// Only copies what it names, from a directory that needn't be a checkout, and reports the rest.
+func TestOnly(t *testing.T) {
+	s := newSite(t, map[string]string{"a": "tracked"})
+	from := t.TempDir()
+	must(t, os.MkdirAll(filepath.Join(from, "conf"), 0o755))
+	for _, name := range []string{".env", "conf/key", "other", "a"} {
+		must(t, os.WriteFile(filepath.Join(from, name), []byte(name), 0o600))
+	}
+	report, err := Copy(t.Context(), Options{From: from, To: s.tree,
+		Only: []string{".env", "conf/key", "a", "conf", "missing"}})
+	must(t, err)
+	if report.Files != 2 || len(report.Left) != 1 || report.Left[0].Path != "conf" {
+		t.Errorf("%+v", report)
+	}
+	for name, want := range map[string]string{".env": ".env", "conf/key": "conf/key", "a": "tracked"} {
+		if got, _ := os.ReadFile(filepath.Join(s.tree, name)); string(got) != want {
+			t.Errorf("%s is %q", name, got)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package site
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -104,6 +105,26 @@ func (s *Site) keepOutRepository(spec *sandbox.Spec) {
 		return
 	}
 	spec.Fixed = append(spec.Fixed, git)
+}
+
+// AgentArgv returns the command line of an agent that confines itself, with what it has to write
+// besides its worktree. Without a site, in a checkout, its sandbox stays as it is.
+func (s *Site) AgentArgv(path string, argv, env []string) ([]string, error) {
+	if s == nil || !agent.IsCodex(path) {
+		return argv, nil
+	}
+	if s.Sandbox.On {
+		return agent.CodexInSandbox(argv), nil
+	}
+	places, err := s.Places()
+	if err != nil {
+		return nil, err
+	}
+	e := environ.Environ(env)
+	home := cmp.Or(e.Get("CODEX_HOME"), filepath.Join(e.Get("HOME"), ".codex"))
+	// without one, codex has its defaults
+	config, _ := durable.ReadFile(filepath.Join(home, "config.toml"))
+	return agent.CodexSandbox(argv, places, string(config)), nil
 }
 
 // Places returns what an agent that confines itself may write besides the worktree: the same as

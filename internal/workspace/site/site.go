@@ -51,6 +51,9 @@ type Site struct {
 	// records the setup command before it may run; see command.Spec
 	Started  func(command.Handle) error
 	Leftover func(err error) // called if processes left running by setup can't be ended
+	// Include says which files outside of git to bring along, and from where; nil for those of
+	// the main checkout.
+	Include *include.Options
 
 	Repo    *worktree.Repo
 	Lineage *worktree.Lineage
@@ -161,7 +164,12 @@ func (s *Site) isolate(ctx context.Context) error {
 // include copies ignored files that a build needs, and those in which agents find their
 // commands.
 func (s *Site) include(ctx context.Context, from, to string) error {
-	report, err := include.Copy(ctx, include.Options{From: from, To: to, Place: s.Repo.Git.Prefix})
+	o := include.Options{From: from, Place: s.Repo.Git.Prefix}
+	if s.Include != nil {
+		o = *s.Include
+	}
+	o.To = to
+	report, err := include.Copy(ctx, o)
 	if err != nil {
 		return err
 	}

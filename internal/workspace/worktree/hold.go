@@ -70,6 +70,39 @@ func (h *Hold) Checkout(ctx context.Context, commit string) error {
 	return h.Worktree().CheckoutDetached(git.Inherit(ctx, h.File()), commit, h.at.git.Top)
 }
 
+// Continue makes a commit what the lineage's branch and worktree have, unless they have it already:
+// the work has gone on elsewhere. What is there otherwise is lost, except ignored files. If it is
+// killed, the next call finishes.
+func (h *Hold) Continue(ctx context.Context, commit string) error {
+	l := h.lineage
+	if err := h.lineages.ours(l); err != nil {
+		return err
+	}
+	ctx = git.Inherit(ctx, h.File())
+	w := h.at.Worktree(l)
+	branch, err := w.Branch()
+	if err != nil {
+		return err
+	}
+	head, err := git.ResolveCommit(ctx, l.Admin, "HEAD")
+	if err != nil {
+		return err
+	}
+	if branch == l.Branch && head == commit && w.Operation() == "" {
+		if changed, err := w.Changed(ctx); err != nil || len(changed) == 0 {
+			return err
+		}
+	}
+	if err := w.Exclusive().CheckoutDetached(ctx, commit, h.at.git.Top); err != nil {
+		return err
+	}
+	if err := git.ChangeRefs(ctx, h.common, "gl: slice "+l.Slice+" continues",
+		git.RefChange{Name: l.Branch, New: commit, Force: true}); err != nil {
+		return err
+	}
+	return w.Exclusive().Adopt(ctx, l.Branch)
+}
+
 // SetUp runs setup in a worktree that is ready. If it is killed, the next Make runs setup again.
 func (h *Hold) SetUp(ctx context.Context, m Making) error {
 	l := h.lineage

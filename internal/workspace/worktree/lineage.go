@@ -22,6 +22,8 @@ type Lineage struct {
 	Phase Phase  `json:"phase"`
 	// Again is set while a lost worktree is made again: its branch has work.
 	Again bool `json:"again,omitempty"`
+	// Remote is set while its work is done on other machines: see Begin.
+	Remote bool `json:"remote,omitempty"`
 	// Setup is a hash of the setup command that ran, "" for none.
 	Setup string `json:"setup,omitempty"`
 	// Ignored are the ignored paths after setup: what comes later is the agent's.

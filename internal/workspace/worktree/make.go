@@ -153,6 +153,7 @@ func (h *Hold) add(ctx context.Context) error {
 				fmt.Errorf("git worktree add didn't make a whole worktree in %s", l.Path))
 		}
 	}
+	l.Remote = false
 	return h.lineages.step(l, Added)
 }
 

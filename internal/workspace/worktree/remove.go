@@ -66,6 +66,69 @@ func (c *Cleaner) Remove(ctx context.Context, l *Lineage, in ...string) (kept st
 	return h.finishRemoval(ctx, aside)
 }
 
+// Discard removes the lineage with its worktree, its branch and its snapshots, whatever they have:
+// the work is kept elsewhere. If it is killed, the next call finishes. The error is
+// durable.ErrLocked while a process works there.
+func (c *Cleaner) Discard(ctx context.Context, l *Lineage) (err error) {
+	if err := durable.MkdirPrivate(c.at.dir()); err != nil {
+		return err
+	}
+	h, err := tryHold(c.parts, l)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, h.Release()) }()
+	ctx = git.Inherit(ctx, h.File())
+	if err := c.lineages.step(l, Gone); err != nil {
+		return err
+	}
+	if _, err := c.lineages.tidy(l); err != nil {
+		return err
+	}
+	aside := c.at.asideOf(l)
+	if aside != "" && !lost(l.Path) && !paths.Exists(aside) {
+		if err := os.Rename(l.Path, aside); err != nil {
+			return err
+		}
+	}
+	if aside != "" {
+		if err := removeTree(aside); err != nil {
+			return err
+		}
+	}
+	if err := h.forget(ctx); err != nil {
+		return err
+	}
+	return c.discardRefs(ctx, l)
+}
+
+// discardRefs removes what git still has of a lineage without a worktree, and then its file.
+func (c *Cleaner) discardRefs(ctx context.Context, l *Lineage) error {
+	var changes []git.RefChange
+	for _, dir := range []string{c.at.branches(l.System, l.Slice), c.at.wips(l.System, l.Slice),
+		c.at.tests(l.System, l.Slice)} {
+		refs, err := git.RefsBelow(ctx, c.common, dir)
+		if err != nil {
+			return err
+		}
+		for _, ref := range refs {
+			if c.at.owns(l, ref.Name) {
+				changes = append(changes, git.RefChange{Name: ref.Name, Old: ref.Commit})
+			}
+		}
+	}
+	if len(changes) > 0 {
+		if err := git.ChangeRefs(ctx, c.common, "gl: "+l.Slice+" is done", changes...); err != nil {
+			return err
+		}
+	}
+	err := durable.Unlink(c.at.file(l.System, l.Slice))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
 // Removable reports whether Remove would remove the lineage's worktree, and why, or why it would be
 // kept. It changes nothing.
 func (c *Cleaner) Removable(ctx context.Context, l *Lineage,

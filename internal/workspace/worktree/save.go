@@ -51,6 +51,9 @@ type Snapshot struct {
 // Take keeps what is in the lineage's worktree under WIP refs, if anything has changed since the
 // last snapshot. It returns nil for a worktree in which no agent can have worked yet.
 func (ss *Snapshots) Take(ctx context.Context, l *Lineage, o SnapshotOptions) (*Snapshot, error) {
+	if l.Phase == Planned && l.Remote {
+		return ss.carried(ctx, l)
+	}
 	if l.Phase != Ready && l.Phase != Gone && l.Phase != Filled {
 		return nil, nil
 	}

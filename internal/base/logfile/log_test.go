@@ -1,4 +1,4 @@
-package wrapper
+package logfile
 
 import (
 	"bytes"
@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"greenlight/internal/base/logfile"
 	"greenlight/internal/base/testfiles"
 	"greenlight/internal/base/text/lines"
 )
@@ -17,22 +16,22 @@ import (
 // What comes while a line of stdout goes on waits for its end, so that the line stays whole; up to a limit.
 func TestNotesWaitForTheEndOfALine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
-	l, err := openLog(path)
-	testfiles.Check(t, err)
-	l.stdout(lines.Piece{Text: []byte("a "), More: true})
-	l.note("stderr", "one")
+	w := create(t, path)
+	l := NewLog(w)
+	l.Stdout(lines.Piece{Text: []byte("a "), More: true})
+	l.Note("stderr", "one")
 	for range 3 {
-		l.note("stderr", strings.Repeat("x", heldBytes/2-100))
+		l.Note("stderr", strings.Repeat("x", heldBytes/2-100))
 	}
-	l.stdout(lines.Piece{Text: []byte("long "), Rest: true, More: true})
-	l.stdout(lines.Piece{Text: []byte("line"), Rest: true})
-	l.note("stderr", "two")
-	l.close()
+	l.Stdout(lines.Piece{Text: []byte("long "), Rest: true, More: true})
+	l.Stdout(lines.Piece{Text: []byte("line"), Rest: true})
+	l.Note("stderr", "two")
+	w.Close()
 	data, err := os.ReadFile(path)
 	testfiles.Check(t, err)
 	var got []string
 	for _, line := range strings.Split(strings.TrimSpace(string(data)), "\n") {
-		if n, ok := logfile.ParseNote([]byte(line)); ok {
+		if n, ok := ParseNote([]byte(line)); ok {
 			line = n.From + ": " + n.Text[:min(len(n.Text), 40)]
 		}
 		got = append(got, line)
@@ -48,16 +47,16 @@ func TestNotesWaitForTheEndOfALine(t *testing.T) {
 // Whatever text a note has, it is one line of the log that is read back as that note, and no line of an agent is one.
 func TestLogNotes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
-	l, err := openLog(path)
-	testfiles.Check(t, err)
+	w := create(t, path)
+	l := NewLog(w)
 	texts := []string{"plain", "two\nlines", "ctrl \x1b[31m \x00", `{"gl":"note"}`, "", "\xff broken"}
 	for _, text := range texts {
-		l.note("stderr", text)
+		l.Note("stderr", text)
 	}
-	l.stdout(lines.Piece{Text: []byte(`{"gl":"fortune","text":"an agent's own"}`)})
-	l.stdout(lines.Piece{Text: []byte("cut short")})
-	l.stdout(lines.Piece{})
-	l.close()
+	l.Stdout(lines.Piece{Text: []byte(`{"gl":"fortune","text":"an agent's own"}`)})
+	l.Stdout(lines.Piece{Text: []byte("cut short")})
+	l.Stdout(lines.Piece{})
+	w.Close()
 	data, err := os.ReadFile(path)
 	testfiles.Check(t, err)
 	got := bytes.Split(bytes.TrimSuffix(data, []byte("\n")), []byte("\n"))
@@ -65,13 +64,13 @@ func TestLogNotes(t *testing.T) {
 		t.Fatalf("%d lines, want %d:\n%s", len(got), len(texts)+3, data)
 	}
 	for i, text := range texts {
-		n, ok := logfile.ParseNote(got[i])
+		n, ok := ParseNote(got[i])
 		if !ok || n.From != "stderr" || n.Text != strings.ToValidUTF8(text, "\ufffd") {
 			t.Errorf("%q is read back as %+v, %v", text, n, ok)
 		}
 	}
 	for _, line := range got[len(texts):] {
-		if _, ok := logfile.ParseNote(line); ok {
+		if _, ok := ParseNote(line); ok {
 			t.Errorf("%q isn't gl's", line)
 		}
 	}

@@ -1,0 +1,17 @@
+// Gl-remote is gl with the network: the server of workers, and workers. gl starts it where that is
+// needed, so that gl itself stays small.
+package main
+
+import (
+	"context"
+	"os"
+
+	"greenlight/internal/cli"
+	"greenlight/internal/cli/network"
+)
+
+func main() {
+	cli.Remote = network.Parts()
+	os.Exit(cli.Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr,
+		os.Environ()))
+}

@@ -1,0 +1,55 @@
+package network
+
+import (
+	"context"
+
+	"greenlight/internal/cli"
+	"greenlight/internal/core/remote"
+	"greenlight/internal/run/away"
+	"greenlight/internal/run/hub"
+	"greenlight/internal/run/roster"
+)
+
+// serve opens the port and serves the project's workers until ctx ends.
+func serve(ctx context.Context, o cli.ServeOptions) error {
+	repo, err := o.Project.Worktrees(ctx)
+	if err != nil {
+		return err
+	}
+	h, err := hub.Open(ctx, hub.Options{
+		Dir: roster.Dir(o.Project.Runs.Files.Dir()), Project: repo.Git.Common, Listen: o.Listen,
+		Addresses: o.Addresses, NATS: hub.Elsewhere{URL: o.NATS, Credentials: o.NATSCreds},
+	})
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	o.Print("serving workers at " + h.Server.Listen)
+	if o.TokenFile != "" {
+		t, err := h.Roster.Invite(ctx)
+		if err != nil {
+			return err
+		}
+		if err := t.Write(o.TokenFile); err != nil {
+			return err
+		}
+		o.Print("join token for one worker, for ten minutes: " + o.TokenFile)
+	}
+	policy := remote.DefaultPolicy
+	policy.Lost = o.Project.Config.Workers.Lost
+	return away.Serve(ctx, away.Config{
+		Project: o.Project, Hub: h, Policy: policy, Self: o.GL, Environ: o.Environ,
+		Members: func() ([]away.Member, error) { return members(h.Roster) },
+		Wrapper: o.Wrapper, Tell: o.Print,
+	})
+}
+
+func members(r *roster.Roster) ([]away.Member, error) {
+	list, err := r.Members()
+	var members []away.Member
+	for _, m := range list {
+		members = append(members, away.Member{Name: m.Name, Key: m.NKey, Draining: m.Draining,
+			Revoked: m.Revoked})
+	}
+	return members, err
+}

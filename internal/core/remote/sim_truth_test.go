@@ -1,0 +1,324 @@
+package remote_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"greenlight/internal/core/remote"
+)
+
+// truth knows what has really happened, and what must hold:
+//
+//   - an attempt is settled once, by its newest lease, with what that lease's worker offered;
+//   - work that was offered is settled or kept before its worker removes it, and what a surviving
+//     worker made is at home in the end;
+//   - a byte of a log that is acknowledged is at home, and each log is at home in its order;
+//   - a job's program starts once, hears each line once and in order, and a line that it may not
+//     have heard is told;
+//   - a command of an agent runs once;
+//   - what is sent is on disk before;
+//   - a worker never has more jobs than slots;
+//   - work is given to another worker only if its own was silent for long, said goodbye or doesn't
+//     have it;
+//   - once faults end, all ends (world.run).
+type truth struct {
+	w         *world
+	messages  int
+	jumps     int
+	newest    map[string]int // on the coordinator's disk
+	settle    map[string]remote.Settle
+	kept      map[string]bool // commits
+	abandoned map[string]bool
+	home      map[remote.Fence]int64
+	runs      map[remote.Fence]map[int64]bool
+	starts    map[remote.Fence]string // the machines on which programs started
+	refused   map[remote.Fence]bool
+	offered   map[remote.Fence]string // what was offered and not refused by a worker that is alive
+	pushed    map[remote.Fence]string
+	burned    map[remote.Fence]bool // on a worker that burned down
+	contacts  map[string]time.Duration
+	talk      *talk
+	lines     int
+	unheard   map[string]bool
+}
+
+type talk struct {
+	given   map[string]remote.Fence // lines that are on disk
+	heard   map[string]bool
+	numbers map[remote.Fence]int64
+}
+
+func newTruth(w *world) *truth {
+	return &truth{w: w, newest: map[string]int{}, settle: map[string]remote.Settle{}, kept: map[string]bool{},
+		abandoned: map[string]bool{}, home: map[remote.Fence]int64{}, runs: map[remote.Fence]map[int64]bool{},
+		starts: map[remote.Fence]string{}, refused: map[remote.Fence]bool{}, offered: map[remote.Fence]string{},
+		pushed: map[remote.Fence]string{}, burned: map[remote.Fence]bool{}, contacts: map[string]time.Duration{},
+		talk:    &talk{map[string]remote.Fence{}, map[string]bool{}, map[remote.Fence]int64{}},
+		unheard: map[string]bool{}}
+}
+
+func encodeJSON(w *world, v any) []byte {
+	data, err := json.Marshal(v)
+	if err != nil {
+		w.violated("%v", err)
+	}
+	return data
+}
+
+// line returns a line that no agent was told before.
+func (t *truth) line(attempt string) []byte {
+	t.lines++
+	return fmt.Appendf(nil, "%s: line %d", attempt, t.lines)
+}
+
+func (t *truth) persisted(a *remote.Attempt) {
+	if a.Newest < t.newest[a.Name] {
+		t.w.violated("the newest lease of %s was %d and is %d", a.Name, t.newest[a.Name], a.Newest)
+	}
+	t.newest[a.Name] = a.Newest
+	for i := range a.Leases {
+		for _, line := range a.Leases[i].Talk.Lines {
+			t.talk.given[string(line.Text)] = remote.Fence{Attempt: a.Name, Lease: a.Leases[i].Number}
+		}
+	}
+}
+
+func (t *truth) appended(e remote.Append) {
+	if want := logOf(e.Fence, t.home[e.Fence], int64(len(e.Data))); !bytes.Equal(e.Data, want) {
+		t.w.violated("what is appended to the log of %s at %d isn't its log", e.Fence, t.home[e.Fence])
+	}
+	if e.Lease != t.newest[e.Attempt] {
+		t.w.violated("the log of %s grows, and lease %d is newer", e.Fence, t.newest[e.Attempt])
+	}
+	t.home[e.Fence] += int64(len(e.Data))
+}
+
+// tick counts contact in whole seconds of the coordinator's life.
+func (t *truth) tick() {
+	for _, s := range t.w.sites {
+		t.contacts[s.name] += time.Second
+	}
+}
+
+func (t *truth) contact(worker string) { t.contacts[worker] = 0 }
+
+func (t *truth) vacant(e remote.Vacant) {
+	if e.Why != "its worker is lost" {
+		return
+	}
+	t.w.saw("worker lost")
+	// A jump of its own clock may count as one gap, and a message waits while the disk is slow.
+	least := t.w.policy.Lost - time.Duration(t.jumps)*t.w.policy.Gap - 6*time.Second
+	for _, s := range t.w.sites {
+		if s.name == e.Worker && t.contacts[s.name] < least && !s.leaves {
+			t.w.violated("%s is lost after %v", s.name, t.contacts[s.name])
+		}
+	}
+}
+
+func (t *truth) settling(e remote.Settle) {
+	if e.Lease != t.newest[e.Attempt] {
+		t.w.violated("%s is settled, and lease %d is newer", e.Fence, t.newest[e.Attempt])
+	}
+	if t.abandoned[e.Attempt] {
+		t.w.violated("%s is settled, and was abandoned", e.Fence)
+	}
+	if e.Result.How == remote.Exited && e.Result.Commit != t.pushed[e.Fence] {
+		t.w.violated("%s is settled with %s, and %q was pushed", e.Fence, e.Result.Commit, t.pushed[e.Fence])
+	}
+	if missing := e.Result.Log - t.home[e.Fence]; e.Worker != "" && missing > 0 {
+		t.short(e, missing)
+	}
+}
+
+// short holds that a log that isn't whole at home is one whose rest is lost, or too large.
+func (t *truth) short(e remote.Settle, missing int64) {
+	if t.home[e.Fence] >= t.w.policy.MaxLog {
+		t.w.saw("log too large")
+		return
+	}
+	for _, p := range t.w.home.c.Workers() {
+		if p.Name == e.Worker && !p.Lost && !p.Revoked && !t.burned[e.Fence] {
+			t.w.violated("%s is settled without the last %d bytes of its log", e.Fence, missing)
+		}
+	}
+	t.w.saw("end of a log lost")
+}
+
+func (t *truth) settled(e remote.Settle) {
+	before, again := t.settle[e.Attempt]
+	if again && before.Fence != e.Fence {
+		t.w.violated("%s is settled, and %s was", e.Fence, before.Fence)
+	}
+	t.w.saw("attempt settled")
+	t.settle[e.Attempt] = e
+	if e.Result.Commit != "" {
+		t.kept[e.Result.Commit] = true
+	}
+}
+
+func (t *truth) run(e remote.Run) {
+	if t.runs[e.Fence] == nil {
+		t.runs[e.Fence] = map[int64]bool{}
+	}
+	if t.runs[e.Fence][e.Ask.Number] {
+		t.w.violated("command %d of %s runs again", e.Ask.Number, e.Fence)
+	}
+	t.runs[e.Fence][e.Ask.Number] = true
+	t.w.saw("command run")
+}
+
+// sentToWorker holds that what the coordinator says is on its disk.
+func (t *truth) sentToWorker(e remote.SendToWorker) {
+	h := t.w.home
+	switch m := e.Message.(type) {
+	case *remote.Place:
+		var a remote.Attempt
+		if data := h.attempts[m.Attempt]; data != nil {
+			read(t.w, data, &a)
+		}
+		i := slices.IndexFunc(a.Leases, func(l remote.Lease) bool { return l.Number == m.Lease })
+		if i < 0 || a.Newest != m.Lease || a.Leases[i].Worker != e.Worker || a.Leases[i].Serial != m.Serial {
+			t.w.violated("%s is placed on %s, and isn't on disk", m.Fence, e.Worker)
+		}
+		if h.grants[m.Fence] != e.Worker {
+			t.w.violated("%s is placed on %s, which can't fetch its commit", m.Fence, e.Worker)
+		}
+	case *remote.Say:
+		if _, ok := t.talk.given[string(m.Line)]; !ok {
+			t.w.violated("line %d of %s is said, and isn't on disk", m.Number, m.Fence)
+		}
+	case *remote.Ack:
+		if m.Offset > t.home[m.Fence] {
+			t.w.violated("%d bytes of %s are acknowledged, and %d are at home", m.Offset, m.Fence, t.home[m.Fence])
+		}
+	case *remote.Confirm:
+		commit := t.offered[m.Fence]
+		if commit != "" && !t.kept[commit] && t.settle[m.Attempt].Result.Commit != commit {
+			t.w.violated("%s is confirmed, and its work is neither settled nor kept", m.Fence)
+		}
+	}
+}
+
+// sentToCoordinator holds that what a worker says is on its disk.
+func (t *truth) sentToCoordinator(s *site, m remote.ToCoordinator) {
+	stage := func(f remote.Fence) (o remote.Work) {
+		if data := s.works[f.String()]; data != nil {
+			read(t.w, data, &o)
+		}
+		return o
+	}
+	switch m := m.(type) {
+	case *remote.Accept:
+		if stage(m.Fence).Stage == "" {
+			t.w.violated("%s accepts %s, which isn't on its disk", s.name, m.Fence)
+		}
+	case *remote.Refuse:
+		t.refused[m.Fence] = true
+		t.w.saw("job refused")
+	case *remote.Offer:
+		if o := stage(m.Fence); o.Stage != remote.Ended || o.Result.Commit != m.Result.Commit {
+			t.w.violated("%s offers %s, and has %+v on its disk", s.name, m.Fence, o)
+		}
+		if m.Result.Commit != t.pushed[m.Fence] && !t.burned[m.Fence] {
+			t.w.violated("%s offers %s, and pushed %q", s.name, m.Result.Commit, t.pushed[m.Fence])
+		}
+		t.offered[m.Fence] = m.Result.Commit
+	}
+}
+
+func (t *truth) reached(s *site, m remote.ToWorker) {
+	if ack, ok := m.(*remote.Ack); ok && ack.Offset > t.home[ack.Fence] {
+		t.w.violated("%s hears that %d bytes of %s are at home, and %d are", s.name, ack.Offset, ack.Fence, t.home[ack.Fence])
+	}
+}
+
+func (t *truth) launched(s *site, p *program) {
+	machine := fmt.Sprintf("%s, machine %d", s.name, s.key)
+	switch {
+	case t.starts[p.fence] == machine:
+		t.w.violated("%s starts on %s, and was started before", p.fence, s.name)
+	case t.refused[p.fence]:
+		t.w.violated("%s starts on %s, and was refused", p.fence, s.name)
+	}
+	t.starts[p.fence] = machine
+	t.w.saw("program started")
+}
+
+func (t *truth) slots(s *site) {
+	n := 0
+	for _, p := range s.programs {
+		if p.up {
+			n++
+		}
+	}
+	if most := s.slots(); n > most {
+		t.w.violated("%s has %d jobs in %d slots", s.name, n, most)
+	}
+}
+
+func (t *truth) told(s *site, e remote.Tell) {
+	if e.Number <= t.talk.numbers[e.Fence] {
+		t.w.violated("line %d of %s is told after line %d", e.Number, e.Fence, t.talk.numbers[e.Fence])
+	}
+	t.talk.numbers[e.Fence] = e.Number
+	if p := s.programs[e.Fence]; p == nil || !p.launched {
+		t.w.violated("line %d of %s is told to a program that doesn't run", e.Number, e.Fence)
+	}
+	t.talk.heard[string(e.Text)] = true
+	t.w.saw("line heard")
+}
+
+func (t *truth) failed(e remote.Tell) { delete(t.talk.heard, string(e.Text)) }
+
+func (t *truth) answered(s *site, p *program) {
+	if s.up && p.replies < p.asked {
+		t.w.violated("%s has ended, and %d of %d commands were answered", p.fence, p.replies, p.asked)
+	}
+}
+
+// removing holds that a worker removes no work that isn't at home.
+func (t *truth) removing(s *site, e remote.Remove) {
+	p := s.programs[e.Fence]
+	if p == nil || !p.work || !p.launched {
+		return
+	}
+	commit := t.pushed[e.Fence]
+	if commit == "" && !t.denied() || commit != "" && !t.kept[commit] {
+		t.w.violated("%s removes %s, whose work %q is neither settled nor kept", s.name, e.Fence, commit)
+	}
+}
+
+// denied reports whether a worker couldn't push, since it was revoked.
+func (t *truth) denied() bool { return t.w.seen["push denied"] > 0 }
+
+// end holds what must be true when all is over.
+func (t *truth) end() {
+	for _, f := range slices.SortedFunc(maps.Keys(t.pushed), func(a, b remote.Fence) int {
+		return bytes.Compare([]byte(a.String()), []byte(b.String()))
+	}) {
+		if !t.kept[t.pushed[f]] && !t.burned[f] {
+			t.w.violated("the work of %s is neither settled nor kept", f)
+		}
+	}
+	for _, line := range slices.Sorted(maps.Keys(t.talk.given)) {
+		if !t.talk.heard[line] && !t.unheard[line] {
+			t.w.violated("%s heard nothing of %q, and nothing tells that", t.talk.given[line], line)
+		}
+	}
+	for _, name := range t.w.home.names() {
+		if _, settled := t.settle[name]; settled && t.abandoned[name] {
+			t.w.saw("attempt settled and abandoned")
+		}
+	}
+}
+
+func (t *truth) burn(s *site) {
+	for f := range s.programs {
+		t.burned[f] = true
+	}
+}

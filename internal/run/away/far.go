@@ -1,0 +1,288 @@
+package away
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"greenlight/internal/base/command"
+	"greenlight/internal/core/remote"
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/executor"
+	"greenlight/internal/run/hub"
+	"greenlight/internal/run/workers"
+	"greenlight/internal/state/journal"
+	"greenlight/internal/workspace/git"
+	"greenlight/internal/workspace/worktree"
+)
+
+// A far starts and finds the agent of one remote attempt, and fetches its work. It is the executor
+// of the attempt's wrapper. What only processes of this machine can have is refused: inherited
+// files, and a sandbox that is made here.
+type far struct {
+	server *server
+	job    *job
+	rec    *attempt.Record // the wrapper's own
+}
+
+var _ executor.Executor = (*far)(nil)
+
+// lineage returns the lineage of the attempt.
+func (x *far) lineage() (*worktree.Lineage, error) { return x.rec.LineageIn(x.server.trees) }
+
+// publish makes the lineage's branch. Its commit is published with the lease.
+func (x *far) publish(ctx context.Context, r *attempt.Record) (branch string, err error) {
+	l, err := r.LineageIn(x.server.trees)
+	if err != nil {
+		return "", err
+	}
+	_, err = x.server.trees.Begin(ctx, l)
+	return l.Branch, err
+}
+
+// Start gives the job to the attempt's worker. The record names worker and lease before anything
+// is sent.
+func (x *far) Start(ctx context.Context, j executor.Job, record func(command.Handle) error) (executor.Run, error) {
+	if len(j.Argv) == 0 {
+		return nil, errors.New("the command is empty")
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	l, err := x.lineage()
+	if err != nil {
+		return nil, err
+	}
+	commit, err := x.server.trees.Begin(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	x.server.call(func() { x.choose() })
+	if err := record(command.Handle{}); err != nil {
+		return nil, err
+	}
+	assign := remote.Assign{Attempt: x.job.name, Worker: x.rec.Life.Remote.Worker, Job: x.order(j, l, commit)}
+	if j.First != nil {
+		assign.Talk = [][]byte{j.First}
+	}
+	var run *run
+	x.server.call(func() { run, err = x.assign(assign) })
+	if run == nil && err == nil {
+		err = context.Canceled // gl serve ends
+	}
+	return run, err
+}
+
+// choose writes worker and lease of the next start into the record.
+func (x *far) choose() {
+	now := *x.rec.Life.Remote
+	x.job.mu.Lock()
+	if to := x.job.to; to != nil {
+		now.Worker, now.Host, now.Silent = to.Name, string(to.Hello.Host), nil
+	}
+	x.job.mu.Unlock()
+	now.Lease = 1
+	if a := x.server.known[x.job.name]; a != nil {
+		now.Lease = a.Newest + 1
+	}
+	x.rec.Life.Remote = &now
+}
+
+// assign has the machine make the lease, and begins to read its log.
+func (x *far) assign(e remote.Assign) (*run, error) {
+	s := x.server
+	r := newRun(s, x.job.name)
+	x.job.mu.Lock()
+	x.job.run = r
+	x.job.mu.Unlock()
+	if err := s.step(e); err != nil {
+		r.finish(unseen(), err)
+		return nil, err
+	}
+	if a := s.known[x.job.name]; a != nil {
+		r.begin(a.Base)
+	} else {
+		r.begin(0)
+	}
+	return r, nil
+}
+
+// order returns the job as its worker gets it. Paths of this machine become the placeholders that
+// the worker replaces.
+func (x *far) order(j executor.Job, l *worktree.Lineage, commit string) remote.Job {
+	rec, conf := x.rec, x.server.cfg.Project.Config
+	there := func(list []string) []string {
+		out := make([]string, len(list))
+		for i, s := range list {
+			out[i] = strings.ReplaceAll(s, l.Path, remote.WorktreePlace)
+		}
+		return out
+	}
+	dir := filepath.ToSlash(x.server.trees.Git.Prefix)
+	return remote.Job{
+		Kind: remote.Agent, System: rec.ID.System, Slice: rec.ID.Slice, N: rec.ID.N,
+		Lineage: workers.LineageName(l.System, l.Slice, l.N), Commit: commit, Setup: there(rec.Job.Setup),
+		Save: conf.Git.SnapshotEvery.Milliseconds(), Work: true,
+		Command: remote.Command{
+			Program: rec.Job.Program, Argv: there(j.Argv), Env: there(j.Env), Dir: dir, Marks: j.Marks,
+			Limit: j.Limit.Milliseconds(), Leaves: "nothing", Apart: j.Apart, Talks: j.Talks, Unwrap: j.Unwrap,
+		},
+		Needs: x.job.needs,
+	}
+}
+
+// Find goes on with the agent of a gl serve that is gone. One that was never sent is lost.
+func (x *far) Find(lost executor.Lost) executor.Run {
+	r := newRun(x.server, x.job.name)
+	x.server.call(func() {
+		s := x.server
+		x.job.mu.Lock()
+		x.job.run = r
+		x.job.mu.Unlock()
+		a := s.known[x.job.name]
+		if a == nil || a.Newest < x.rec.Life.Remote.Lease {
+			r.begin(0)
+			r.lose(remote.Vacant{Worker: x.rec.Life.Remote.Worker, Why: "gl serve ended before the job was sent"})
+			return
+		}
+		r.begin(a.Base + lost.Seen)
+		if e, ok := s.settles[x.job.name]; ok {
+			delete(s.settles, x.job.name)
+			r.settle(e)
+		}
+	})
+	return r
+}
+
+// Fetch returns the work as the worker has offered it, on the lineage's branch.
+func (x *far) Fetch(ctx context.Context, p executor.Place, o worktree.SnapshotOptions) (*worktree.Snapshot, error) {
+	repo, l, err := p(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var unsaved remote.Text
+	if r := x.job.current(); o.Last && r != nil && r.result != nil {
+		unsaved = r.result.Unsaved
+		if r.result.Commit != "" {
+			if err := x.server.collect(ctx, r.fence, l, r.result.Commit, o.Why); err != nil {
+				return nil, err
+			}
+			if err := x.server.understand(ctx, x.rec, x.began(), r.result.Commit); err != nil {
+				return nil, err
+			}
+		}
+	}
+	snap, err := repo.Snapshots.Take(ctx, l, o)
+	if snap != nil && unsaved != "" {
+		snap.Failed = append(snap.Failed, git.Failure{Path: "the worktree on its worker", Why: string(unsaved)})
+	}
+	return snap, err
+}
+
+// began returns the commit from which the newest start began; "" if that isn't known any more.
+func (x *far) began() (commit string) {
+	x.server.call(func() {
+		a := x.server.known[x.job.name]
+		if a == nil {
+			return
+		}
+		for _, l := range a.Leases {
+			if l.Number == a.Newest {
+				commit = l.Job.Commit
+			}
+		}
+	})
+	return commit
+}
+
+// collect brings a commit of a worker into the repository and moves the lineage's branch to it.
+func (s *server) collect(ctx context.Context, f remote.Fence, l *worktree.Lineage, want, why string) error {
+	mu := s.lock(l)
+	mu.Lock()
+	defer mu.Unlock()
+	into := "refs/gl/hub/" + f.String()
+	commit, err := s.cfg.Hub.Collect(ctx, f, into)
+	if err != nil {
+		return fmt.Errorf("collect the work of %s: %w", f, err)
+	}
+	if want != "" && commit != want {
+		return fmt.Errorf("%s has offered %.12s and pushed %.12s", f, want, commit)
+	}
+	if err := s.trees.Carry(ctx, l, commit, why); err != nil {
+		return err
+	}
+	return git.ChangeRefs(ctx, s.trees.Git.Common, why, git.RefChange{Name: into, Old: commit})
+}
+
+// lock returns the lock for what is done to a lineage's branch.
+func (s *server) lock(l *worktree.Lineage) *sync.Mutex {
+	s.commitsMu.Lock()
+	defer s.commitsMu.Unlock()
+	mu := s.commits[l.Branch]
+	if mu == nil {
+		mu = &sync.Mutex{}
+		s.commits[l.Branch] = mu
+	}
+	return mu
+}
+
+// snapshot brings home what a worker has saved of a running job.
+func (s *server) snapshot(f remote.Fence, j *job) {
+	repo := s.trees
+	rec := &attempt.Record{ID: j.id}
+	l, err := repo.Lineages.Get(j.id.System, rec.ID.Work())
+	if err == nil {
+		err = s.collect(s.life, f, l, "", "gl: snapshot of "+rec.ID.Work()+" on a worker")
+	}
+	if err != nil && s.life.Err() == nil && !errors.Is(err, hub.ErrNothing) {
+		s.cfg.Tell(fmt.Sprintf("%s: no snapshot: %v", j.id.Name(), err))
+	}
+}
+
+// keep keeps work that doesn't count, since another worker had taken it over or a person had given
+// the attempt up, as work in progress of the slice.
+func (s *server) keep(e remote.Keep) {
+	defer func() { s.post(remote.Kept{Fence: e.Fence, Worker: e.Worker}) }()
+	into := "refs/gl/hub/" + e.Fence.String()
+	commit, err := s.cfg.Hub.Collect(s.life, e.Fence, into)
+	if errors.Is(err, hub.ErrNothing) {
+		return
+	}
+	if err == nil {
+		err = s.spare(e, into, commit)
+	}
+	if err == nil {
+		return
+	}
+	s.cfg.Tell(fmt.Sprintf("what worker %s has brought of %s can't be kept: %v", e.Worker, e.Attempt, err))
+}
+
+// spare keeps a commit of an attempt's superseded lease with the slice's work in progress, and tells
+// it in the journal. Of an attempt that isn't known any more it stays where it was collected.
+func (s *server) spare(e remote.Keep, into, commit string) error {
+	var rec *attempt.Record
+	s.call(func() { rec = s.recordOf(e.Attempt) })
+	if rec == nil {
+		s.cfg.Tell(fmt.Sprintf("worker %s has brought work of %s, which is unknown: kept as %s", e.Worker, e.Attempt, into))
+		return nil
+	}
+	event := rec.ID.Event(journal.LateWork)
+	event.Key += "." + e.Fence.String()
+	event.Worker, event.Commit, event.Branch = e.Worker, commit, into
+	if l, err := rec.LineageIn(s.trees); err == nil {
+		why := fmt.Sprintf("gl: late work of attempt %d of %s", rec.ID.N, rec.ID.Work())
+		prefix, err := s.trees.Snapshots.Spare(s.life, l, commit, why)
+		if err != nil {
+			return err
+		}
+		event.Branch = prefix
+		drop := git.RefChange{Name: into, Old: commit}
+		if err := git.ChangeRefs(s.life, s.trees.Git.Common, why, drop); err != nil {
+			return err
+		}
+	}
+	return s.runs.Journal().AppendOnce(event)
+}

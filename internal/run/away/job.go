@@ -1,0 +1,265 @@
+package away
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"greenlight/internal/base/durable"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/core/remote"
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/executor"
+	"greenlight/internal/run/runner"
+	"greenlight/internal/run/workers"
+)
+
+// A job is a remote attempt whose wrapper runs as a goroutine of this process.
+type job struct {
+	name  string // on workers
+	id    attempt.Identity
+	needs remote.Needs
+	stop  chan os.Signal
+	told  bool // that it is to end
+
+	placements int       // on workers after the first one
+	next       time.Time // no placement before
+
+	mu  sync.Mutex
+	run *run            // the agent's newest start; nil before the first
+	to  *workers.Worker // for the next start; nil for the one in the record
+}
+
+// nameOf returns an attempt's name on workers.
+func nameOf(id attempt.Identity) string {
+	return remote.AttemptName(id.System, id.Slice, id.N, id.Token)
+}
+
+// current returns the newest run.
+func (j *job) current() *run {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.run
+}
+
+func (j *job) more() {
+	if r := j.current(); r != nil {
+		r.more()
+	}
+}
+
+// settle ends the newest run, and reports whether there is one.
+func (j *job) settle(e remote.Settle) bool {
+	r := j.current()
+	if r == nil || r.isOver() {
+		return false
+	}
+	r.settle(e)
+	return true
+}
+
+// takeOver starts the wrappers of attempts that a scheduler has placed.
+func (s *server) takeOver() {
+	dir := runner.StartDir(s.runs.Files.Dir())
+	list, err := os.ReadDir(dir)
+	if err != nil || len(list) == 0 { // there is none before the first
+		return
+	}
+	live, _, err := s.runs.Live()
+	if err != nil {
+		return
+	}
+	for _, e := range list {
+		for _, r := range live {
+			if r.ID.Name() == e.Name() && r.Life.Remote != nil && r.Life.Phase == plan.Claimed {
+				s.attend(r)
+			}
+		}
+		_ = durable.Remove(filepath.Join(dir, e.Name())) // one that stays names no claim
+	}
+}
+
+// adopt goes on with the attempts of a gl serve that is gone, and closes those that were settled
+// without it.
+func (s *server) adopt() {
+	live, _, err := s.runs.Live()
+	if err != nil {
+		s.cfg.Tell(err.Error())
+		return
+	}
+	open := map[string]bool{}
+	for _, r := range live {
+		if r.Life.Remote == nil || r.Life.Phase != plan.Preparing && r.Life.Phase != plan.Started {
+			continue
+		}
+		open[nameOf(r.ID)] = true
+		if s.jobs[nameOf(r.ID)] == nil {
+			s.attend(r)
+		}
+	}
+	for name, a := range s.known {
+		if !open[name] && !a.Closed {
+			s.close(name, a.Newest, false)
+		}
+	}
+}
+
+// close tells the machine that an attempt is settled, however its job ended.
+func (s *server) close(name string, lease int, keep bool) {
+	fence := remote.Fence{Attempt: name, Lease: lease}
+	err := s.step(remote.Done{Fence: fence, Keep: keep})
+	if err == nil {
+		err = s.step(remote.Abandon{Attempt: name, Reason: "the attempt is settled"})
+	}
+	if err != nil {
+		s.cfg.Tell(fmt.Sprintf("gl serve can't note the end of %s: %v", name, err))
+	}
+	delete(s.settles, name)
+	delete(s.vacant, name)
+}
+
+// attend runs the wrapper of an attempt.
+func (s *server) attend(r *attempt.Record) {
+	j := &job{
+		name: nameOf(r.ID), id: r.ID, stop: make(chan os.Signal, 4),
+		needs: remote.Needs{Agent: r.Job.Agent, Sandbox: r.Job.Sandbox, Caches: r.Job.Caches},
+	}
+	var err error
+	if j.needs.Files, err = workers.Files(s.life, s.trees.Git.Top); err != nil {
+		s.cfg.Tell(err.Error())
+	}
+	s.jobs[j.name] = j
+	x := &far{server: s, job: j, rec: r}
+	w := s.cfg.Wrapper(r, x, j.stop)
+	w.Settler.Executor = x
+	w.Options.Publish = x.publish
+	go func() {
+		final, err := w.Run(s.life, r)
+		if s.life.Err() != nil {
+			return // the next gl serve goes on
+		}
+		s.call(func() { s.over(j, final, err) })
+	}()
+}
+
+// over takes in the end of a wrapper.
+func (s *server) over(j *job, final *attempt.Record, err error) {
+	if s.jobs[j.name] == j {
+		delete(s.jobs, j.name)
+	}
+	if err != nil && !late(err) {
+		s.cfg.Tell(fmt.Sprintf("%s: %v", j.id.Name(), err))
+	}
+	a := s.known[j.name]
+	if a == nil || err != nil && !late(err) {
+		return // the next look finds it again
+	}
+	keep := err == nil && (final.Life.Phase == plan.Queued || !final.Judged.Outcome.Traits().Success)
+	s.close(j.name, a.Newest, keep)
+}
+
+// look does what is due each second: it ends what is to be stopped, notices what was settled by
+// others, finds workers for attempts without one, and writes who is there.
+func (s *server) look() {
+	live, _, err := s.runs.Live()
+	if err != nil {
+		return
+	}
+	open := map[string]*attempt.Record{}
+	for _, r := range live {
+		if r.Life.Remote != nil {
+			open[nameOf(r.ID)] = r
+		}
+	}
+	for name, j := range s.jobs {
+		r := open[name]
+		switch {
+		case r == nil: // settled by another, or removed: its wrapper finds out
+			s.orphaned(j)
+		case r.Life.Ending != "" && !j.told:
+			j.told = true
+			j.stop <- syscall.SIGTERM
+		}
+	}
+	for name, r := range open {
+		if s.jobs[name] == nil && (r.Life.Phase == plan.Preparing || r.Life.Phase == plan.Started) {
+			s.attend(r)
+		}
+	}
+	s.place(live)
+	s.list(false)
+}
+
+// orphaned ends the run of an attempt that a person has given up, so that what its worker brings
+// later is kept beside it.
+func (s *server) orphaned(j *job) {
+	rec, err := s.runs.Get(j.id.Slice, j.id.N)
+	if err != nil || rec.ID.Token != j.id.Token || rec.Life.Phase != plan.Settled {
+		return
+	}
+	if r := j.current(); r != nil && !r.isOver() {
+		r.finish(unseen(), nil)
+	}
+}
+
+// mostPlacements bounds how often one attempt is placed.
+const mostPlacements = 10
+
+// place finds workers for the attempts that have none: their worker refused, or is lost.
+func (s *server) place(live []*attempt.Record) {
+	if len(s.vacant) == 0 {
+		return
+	}
+	list, err := workers.Read(s.runs.Files.Dir())
+	if err != nil {
+		s.cfg.Tell(err.Error())
+		return
+	}
+	busy := workers.Busy(live)
+	for name, v := range s.vacant {
+		j := s.jobs[name]
+		if j == nil || time.Now().Before(j.next) {
+			continue
+		}
+		r := j.current()
+		if r == nil || r.isOver() {
+			continue
+		}
+		w, _ := list.Choose(j.needs, busy, "")
+		switch {
+		case j.placements == mostPlacements:
+			delete(s.vacant, name)
+			r.finish(unseen(), &executor.PlaceError{Reason: fmt.Sprintf("no worker takes it: %s", v.Why)})
+			continue
+		case w == nil:
+			continue
+		}
+		delete(s.vacant, name)
+		busy[w.Name]++
+		j.placements++
+		j.next = time.Now().Add(time.Duration(j.placements) * time.Second)
+		j.mu.Lock()
+		j.to = w
+		j.mu.Unlock()
+		s.cfg.Tell(fmt.Sprintf("%s goes to worker %s: %s", j.id.Name(), w.Name, v.Why))
+		r.lose(v)
+	}
+}
+
+// markSilent writes into the records of a worker's attempts since when it is silent; nil for not.
+func (s *server) markSilent(worker string, since *time.Time) {
+	live, _, err := s.runs.Live()
+	if err != nil {
+		return
+	}
+	for _, r := range live {
+		if r.Life.Remote == nil || r.Life.Remote.Worker != worker {
+			continue
+		}
+		settler := s.cfg.Project.Whose(r).Settler()
+		go func() { _ = settler.SetSilent(s.life, r, since) }() // only what people see
+	}
+}

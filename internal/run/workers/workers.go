@@ -1,0 +1,176 @@
+// Package workers has what gl serve last knew of the workers that have joined, in
+// runs/hub/workers.json: for the scheduler, which places attempts on them, and for people. It
+// talks to none of them.
+package workers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"greenlight/internal/base/durable"
+	"greenlight/internal/base/proc"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/core/remote"
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/workspace/include"
+)
+
+const (
+	schemaVersion = 1
+	// LeaseWait is how long an attempt waits for the worker that has its worktree and its
+	// conversation before it goes to another.
+	LeaseWait = 5 * time.Minute
+)
+
+// A List is the workers as a gl serve knows them.
+type List struct {
+	SchemaVersion int      `json:"schema_version"`
+	Server        proc.ID  `json:"server"` // of gl serve
+	Workers       []Worker `json:"workers"`
+}
+
+// A Worker is one that has joined.
+type Worker struct {
+	Name     string       `json:"name"`
+	Hello    remote.Hello `json:"hello"`            // what it last said of itself
+	Seen     time.Time    `json:"seen,omitzero"`    // the last contact
+	Silent   bool         `json:"silent,omitempty"` // no contact for a while, or none yet
+	Draining bool         `json:"draining,omitempty"`
+	Revoked  bool         `json:"revoked,omitempty"`
+	Refused  string       `json:"refused,omitempty"` // why it gets no work: of another version, say
+}
+
+// Dir is the directory of everything that gl serve keeps of its workers.
+func Dir(runs string) string { return filepath.Join(runs, "hub") }
+
+func file(runs string) string { return filepath.Join(Dir(runs), "workers.json") }
+
+// Read returns the list in a project's directory of runs; an empty one where no gl serve has been.
+func Read(runs string) (*List, error) {
+	data, err := durable.ReadFile(file(runs))
+	if errors.Is(err, fs.ErrNotExist) {
+		return &List{}, nil
+	}
+	l := &List{}
+	if err == nil {
+		err = json.Unmarshal(data, l)
+	}
+	if err != nil || l.SchemaVersion != schemaVersion {
+		return &List{}, err // of another version: nothing is placed
+	}
+	return l, nil
+}
+
+// Write replaces the list.
+func Write(runs string, l *List) error {
+	l.SchemaVersion = schemaVersion
+	data, err := json.MarshalIndent(l, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := durable.MkdirPrivate(Dir(runs)); err != nil {
+		return err
+	}
+	return durable.WriteFile(file(runs), append(data, '\n'), 0o600)
+}
+
+// Serving reports whether the gl serve that wrote the list is there.
+func (l *List) Serving() bool { return l.Server.PID != 0 && l.Server.State() == proc.Alive }
+
+// Find returns the worker of that name; nil for none.
+func (l *List) Find(name string) *Worker {
+	i := slices.IndexFunc(l.Workers, func(w Worker) bool { return w.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &l.Workers[i]
+}
+
+// Slots returns how many jobs the workers that can be given any run at once.
+func (l *List) Slots() (n int) {
+	if !l.Serving() {
+		return 0
+	}
+	for i := range l.Workers {
+		if l.Workers[i].takes() {
+			n += l.Workers[i].Hello.Slots
+		}
+	}
+	return n
+}
+
+// takes reports whether the worker accepts jobs.
+func (w *Worker) takes() bool {
+	return !w.Silent && !w.Draining && !w.Revoked && w.Refused == "" && !w.Hello.Draining &&
+		!w.Hello.Full && w.Hello.Slots > 0
+}
+
+// Returns reports whether the worker may accept jobs again soon, if not now.
+func (w *Worker) Returns() bool { return w != nil && !w.Draining && !w.Revoked && w.Refused == "" }
+
+// Keeps reports whether the worker still has a lineage's worktree, and its agent's conversation.
+func (w *Worker) Keeps(lineage string) bool { return slices.Contains(w.Hello.Lineages, lineage) }
+
+// LineageName names a lineage's worktree to workers.
+func LineageName(system, work string, n int) string {
+	return remote.AttemptName(system, work, n, "w"+strconv.Itoa(n))
+}
+
+// mostFiles is how many files outside of git a job may need.
+const mostFiles = 1000
+
+// Files returns the files outside of git that jobs need, which a worker has from gl worker
+// --include: those that .worktreeinclude names at the repository's top. They are never sent.
+func Files(ctx context.Context, top string) ([]string, error) {
+	files, err := include.Named(ctx, top)
+	if err == nil && len(files) > mostFiles {
+		err = fmt.Errorf("%s names %d files, and a job on a worker may need %d", include.PatternsFile,
+			len(files), mostFiles)
+	}
+	return files, err
+}
+
+// Busy counts the jobs of each worker, by the records of open attempts.
+func Busy(live []*attempt.Record) map[string]int {
+	busy := map[string]int{}
+	for _, r := range live {
+		if r.Life.Remote != nil && r.Life.Phase != plan.Queued && r.Life.Phase != plan.Ended {
+			busy[r.Life.Remote.Worker]++
+		}
+	}
+	return busy
+}
+
+// Choose returns the worker for a job: prefer, if it can take it, else the one with the most free
+// slots. why says what is missing on each that could take a job of another kind.
+func (l *List) Choose(needs remote.Needs, busy map[string]int, prefer string) (w *Worker, why []string) {
+	if !l.Serving() {
+		return nil, nil
+	}
+	best := 0
+	for i := range l.Workers {
+		c := &l.Workers[i]
+		free := c.Hello.Slots - busy[c.Name]
+		if !c.takes() || free <= 0 {
+			continue
+		}
+		if no := remote.Fit(&c.Hello, needs); no != "" {
+			why = append(why, c.Name+": "+string(no))
+			continue
+		}
+		if c.Name == prefer {
+			return c, nil
+		}
+		if free > best {
+			w, best = c, free
+		}
+	}
+	return w, why
+}
