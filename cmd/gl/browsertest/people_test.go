@@ -103,6 +103,15 @@ func TestManyChanges(t *testing.T) {
 	w.serve()
 	p := newPage(t).login(w.link())
 	p.see("S-3 (Name of S-3) asks: which size?")
+	ask[bool](p, `() => { // answers arrive late
+		const send = XMLHttpRequest.prototype.send;
+		XMLHttpRequest.prototype.send = function (...body) {
+			const loaded = this.onload;
+			this.onload = () => setTimeout(loaded, 1500);
+			return send.apply(this, body);
+		};
+		return true;
+	}`)
 	was := w.file("S-3")
 	for i := range 40 {
 		testfiles.Put(t, w.root, ".greenlight/slices/S-3.md", strings.Replace(was, "which size?", fmt.Sprintf("which size, try %d?", i), 1))

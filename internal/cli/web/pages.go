@@ -292,6 +292,7 @@ type work struct {
 	ID       string // of the slice
 	Facts    inbox.Facts
 	Proof    []string
+	Output   []string // the end of what its tests wrote, if they failed
 	Attempts []attemptLine
 	Diff     *patch
 	Tests    *patch // how a red slice has changed its tests
@@ -373,6 +374,7 @@ func (s *Server) slicePage(ctx context.Context, r *http.Request, pr *project.Pro
 			}
 		}
 		if waits.Last != nil {
+			page.Work.Output = attempttext.Output(waits.Last)
 			page.Work.Proof = append(attempttext.Proof(waits.Last), attempttext.Trouble(waits.Last)...)
 		}
 	} else {
