@@ -260,7 +260,7 @@ func TestCarsThatShare(t *testing.T) {
 
 // Tests that reach their limit beside others are repeated alone before that counts.
 func TestCarsTooSlowTogether(t *testing.T) {
-	s := newSite(t, strings.Replace(measured, `"test": {`, `"test": {"timeout_minutes": 0.05, `, 1))
+	s := newSite(t, strings.Replace(measured, `"test": {`, `"test": {"timeout_minutes": 0.1, `, 1))
 	s.measuredBefore()
 	busy := filepath.Join(t.TempDir(), "busy")
 	s.write("test.extra", fmt.Sprintf("exec 8>>%q\nflock -n 8 || sleep 60\nsleep 0.2\n", busy))
