@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"greenlight/internal/base/crashtest"
 	"greenlight/internal/base/testfiles"
 )
@@ -21,8 +23,30 @@ func crashing() map[string]func(*Store) error {
 	}
 }
 
+// repeating returns the verbs that write several files, which a person repeats after a kill.
+func repeating() map[string]func(*Store) (Result, error) {
+	return map[string]func(*Store) (Result, error){
+		"progress": func(s *Store) (Result, error) { return of(s).RoadmapProgress(ctx, "1") },
+		"annotate": func(s *Store) (Result, error) { return of(s).AnnotateRoadmap(ctx, "2") },
+		"finish":   func(s *Store) (Result, error) { return of(s).FinishPhase(ctx, "1") },
+		"milestone": func(s *Store) (Result, error) {
+			return of(s).CompleteMilestone(ctx, MilestoneEnd{Version: "v1.0", Name: "Books", Confirm: true, Force: true})
+		},
+		"clear": func(s *Store) (Result, error) { return of(s).ClearPhases(ctx, PhasesClear{Confirm: true}) },
+		"todo":  func(s *Store) (Result, error) { return of(s).AddTodo(ctx, Todo{Title: "Export as CSV"}) },
+	}
+}
+
 func TestMain(m *testing.M) {
-	op, ok := crashing()[os.Getenv("GREENLIGHT_TEST_OP")]
+	name := os.Getenv("GREENLIGHT_TEST_OP")
+	op, ok := crashing()[name]
+	if verb, repeated := repeating()[name]; repeated {
+		ok, op = true, func(s *Store) error {
+			s.Now = fixedTime
+			_, err := verb(s)
+			return err
+		}
+	}
 	if !ok {
 		os.Exit(testfiles.Run(m))
 	}
@@ -71,6 +95,48 @@ func TestKilledAtEveryCall(t *testing.T) {
 				}
 				if t.Failed() || !killed {
 					if step < 8 {
+						t.Errorf("only %d calls", step)
+					}
+					return
+				}
+			}
+		})
+	}
+}
+
+// After a kill at any system call of a verb that writes several files, repeating the verb leads
+// to the same files as once through.
+func TestRepeatedAfterAKill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("many processes, which the race detector sees nothing of")
+	}
+	for op, verb := range repeating() {
+		t.Run(op, func(t *testing.T) {
+			t.Parallel()
+			fresh := func() *Store {
+				files := shop()
+				files["STATE.md"] += "\n### Pending Todos\n\nNone yet.\n"
+				files["todos/pending/2026-01-01-an-older-one.md"] = "---\ncreated: 2026-01-01\ntitle: an older one\n---\n"
+				return files.storeIn(t, memory(t))
+			}
+			whole := fresh()
+			r, err := verb(whole)
+			done(t, r, err)
+			want := whole.tree(t)
+			for step := 1; ; step++ {
+				s := fresh()
+				killed, call := crashtest.At(t, step, "GREENLIGHT_TEST_OP="+op, "GREENLIGHT_TEST_ROOT="+s.Root)
+				if killed {
+					r, err := verb(s)
+					if err != nil {
+						t.Fatalf("killed before call %d (%s), repeated: %+v, %v", step, call, r.Doc, err)
+					}
+				}
+				if diff := cmp.Diff(want, s.tree(t)); diff != "" {
+					t.Fatalf("killed before call %d (%s), repeated (-once, +twice):\n%s", step, call, diff)
+				}
+				if !killed {
+					if step < 5 {
 						t.Errorf("only %d calls", step)
 					}
 					return

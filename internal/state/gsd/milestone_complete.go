@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode"
 
 	"greenlight/internal/base/durable"
 	"greenlight/internal/base/paths"
@@ -284,7 +283,8 @@ func (e *milestoneEnding) enter() (bool, error) {
 	return true, durable.Replace(path, old, []byte(head+entry+rest))
 }
 
-// endState records that the milestone is complete and the next one isn't planned yet.
+// endState records that the milestone is complete and the next one isn't planned yet. Its percent
+// goes, as with GSD: once the directories are archived, it can't be counted.
 func (e *milestoneEnding) endState(d *draft) {
 	activity := "Milestone " + e.Version + " completed and archived"
 	today := localDate(e.s.Now())
@@ -294,7 +294,8 @@ func (e *milestoneEnding) endState(d *draft) {
 	d.lead("Last Activity", dated(today+" — "+activity))
 	d.inPosition("Last activity", always(today+" — "+activity))
 	d.inSession("Stopped at", activity)
-	d.keepCounts = true
+	d.inPosition("Progress", withoutBar)
+	d.keepCounts, d.uncounted = true, true
 	d.exact("status", Completed)
 	for _, key := range []string{"active_phase", "next_action", "next_phases"} {
 		if d.doc.stored(key) != "" || key == "next_phases" && hasKey(d.doc, key) {
@@ -379,66 +380,4 @@ func archiveLabel(s *Store) string {
 		}
 	}
 	return "archived-" + s.Now().Format("20060102")
-}
-
-// A Todo is an idea for later.
-type Todo struct{ Title, Area, Problem, ProblemFile, Solution string }
-
-type todoDoc struct {
-	Added   bool   `json:"added"`
-	File    string `json:"file"` // relative to the project's root
-	Pending int    `json:"pending"`
-}
-
-// AddTodo writes a file for an idea into todos/pending and updates their number in STATE.md.
-func (p *Project) AddTodo(ctx context.Context, t Todo) (r Result, err error) {
-	s := p.Store
-	t.Title = textline.Join(strings.TrimSpace(t.Title))
-	slug := slugOf(t.Title)
-	if slug == "" {
-		return Result{}, usagef("a title is required: todo add --title TEXT")
-	}
-	if err := checkTexts("--title", t.Title, "--area", t.Area); err != nil {
-		return Result{}, err
-	}
-	problem, err := textOrFile(s.Root, t.Problem, t.ProblemFile, "problem")
-	if err != nil {
-		return Result{}, err
-	}
-	text := fmt.Sprintf("---\ncreated: %s\ntitle: %s\narea: %s\n---\n\n## Problem\n\n%s\n\n## Solution\n\n%s\n",
-		isoTime(s.Now()), yaml(t.Title, ""), yaml(cmp.Or(textline.Join(t.Area), "general"), ""),
-		cmp.Or(strings.TrimSpace(problem), t.Title), cmp.Or(strings.TrimSpace(t.Solution), "TBD"))
-	err = locked(ctx, s, func() error {
-		dir := filepath.Join(s.Planning, "todos", "pending")
-		if err := durable.MkdirAll(dir, 0o755); err != nil {
-			return err
-		}
-		path := filepath.Join(dir, localDate(s.Now())+"-"+slug+".md")
-		for n := 2; paths.Exists(path); n++ {
-			path = filepath.Join(dir, fmt.Sprintf("%s-%s-%d.md", localDate(s.Now()), slug, n))
-		}
-		if err := durable.Replace(path, nil, []byte(text)); err != nil {
-			return err
-		}
-		doc := todoDoc{true, placeOf(s).rel(path), pendingTodos(s.Planning)}
-		r = result(doc, doc.File)
-		if _, err := os.Stat(s.Path()); errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		_, err := s.compareAndWrite(writing{note: true, also: true}, func(d *draft) error {
-			syncTodos(d, doc.Pending)
-			return nil
-		})
-		return err
-	})
-	return r, err
-}
-
-// slugOf returns a title as the name of a file: letters and digits, with hyphens between.
-func slugOf(title string) string {
-	words := strings.FieldsFunc(strings.ToLower(title), func(r rune) bool {
-		return r >= 0x80 || !unicode.IsLetter(r) && !unicode.IsDigit(r)
-	})
-	slug := strings.Join(words, "-")
-	return strings.Trim(slug[:min(len(slug), 60)], "-")
 }

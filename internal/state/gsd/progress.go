@@ -61,9 +61,11 @@ func (r recount) of(d *Doc, f Facts) (t tally, ok bool) {
 	}
 	f.Counts = c
 	t = f.tally()
-	if old, stored := d.storedCount("percent"); stored &&
-		(f.Unbounded || !r.percent && !d.gsdPercent(old)) {
+	switch old, stored := d.storedCount("percent"); {
+	case stored && (f.Unbounded || !r.percent && !d.gsdPercent(old)):
 		t.percent = &old
+	case !stored && d.hasProgress() && len(f.Dirs) == 0:
+		t.percent = nil // the milestone's directories are archived
 	}
 	return t, true
 }
@@ -144,6 +146,9 @@ func (d *Doc) gsdPercent(percent int) bool {
 
 // counts returns the changes to the progress block.
 func (s *settlement) counts() []change {
+	if _, stored := s.doc.storedCount("percent"); s.uncounted && stored {
+		return []change{{"percent", ""}}
+	}
 	if s.keepCounts && s.recount.planned == nil {
 		return nil
 	}

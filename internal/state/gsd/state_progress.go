@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"greenlight/internal/base/paths"
 )
@@ -68,14 +69,23 @@ func drawBar(percent int) string {
 		strconv.Itoa(percent) + "%"
 }
 
+var barText = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?:(?:\[[^\]]*\]|[█▓▒░]+)[ \t]*)?\d{1,3}%`)
+})
+
 // withBar replaces the bar in a Progress field and keeps the text around it.
 func withBar(old string, percent int) string {
-	machine := regexp.MustCompile(`(?:(?:\[[^\]]*\]|[█▓▒░]+)[ \t]*)?\d{1,3}%`)
-	at := machine.FindStringIndex(old)
+	at := barText().FindStringIndex(old)
 	if at == nil {
 		return drawBar(percent)
 	}
 	return old[:at[0]] + drawBar(percent) + old[at[1]:]
+}
+
+// withoutBar replaces the bar in a Progress field by a dash: GSD takes a percent from there when
+// it can't count one.
+func withoutBar(old string) (string, bool) {
+	return barText().ReplaceAllLiteralString(old, "—"), true
 }
 
 type syncDoc struct {

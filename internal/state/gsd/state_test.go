@@ -29,9 +29,11 @@ func (p planning) storeIn(t failer, root string) *Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Now = func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 6e6, time.UTC) }
+	s.Now = fixedTime
 	return s
 }
+
+func fixedTime() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 6e6, time.UTC) }
 
 func (s *Store) text(t failer) string {
 	t.Helper()

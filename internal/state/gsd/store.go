@@ -166,7 +166,8 @@ func (s *Store) edit(ctx context.Context, w writing,
 	return s.compareAndWrite(w, change)
 }
 
-// locked runs f under both of GSD's locks, for changes of files other than STATE.md.
+// locked runs f under both of GSD's locks, for changes of files other than STATE.md. What a
+// killed writer has left beside them goes first.
 func locked(ctx context.Context, s *Store, f func() error) error {
 	if _, err := os.Stat(s.Planning); err != nil {
 		return fmt.Errorf("%w: type /gsd-new-project in Claude Code to begin one, or gl init --system gsd",
@@ -177,6 +178,10 @@ func locked(ctx context.Context, s *Store, f func() error) error {
 		return err
 	}
 	defer release()
+	for _, dir := range []string{s.Planning, s.file("milestones"),
+		filepath.Join(s.Planning, "todos", "pending")} {
+		_ = durable.Sweep(dir, time.Now()) // leftovers are harmless
+	}
 	return f()
 }
 

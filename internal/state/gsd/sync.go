@@ -112,8 +112,8 @@ type settlement struct {
 	pre, post derived
 	given     []change // set by the command; they take precedence
 
-	force, keepCounts bool // as in draft
-	recount           recount
+	force, keepCounts, uncounted bool // as in draft
+	recount                      recount
 }
 
 // settle returns the document to write: the draft's body, and the front matter updated to
@@ -122,7 +122,7 @@ type settlement struct {
 // each write, so a note about a decision recounts the progress there and renames the milestone.
 func (d *draft) settle(facts Facts, now time.Time, compat bool) []byte {
 	s := settlement{doc: d.doc, facts: facts, now: now, compat: compat, given: d.set,
-		keepCounts: d.keepCounts, force: d.force,
+		keepCounts: d.keepCounts, uncounted: d.uncounted, force: d.force,
 		recount: recount{zero: d.zero, planned: d.planned, percent: d.force || d.recount},
 		pre:     derive(d.doc.Body()), post: derive(d.body)}
 	var set []change
