@@ -24,6 +24,7 @@ lint:
 	@unformatted=$$(gofmt -l cmd content internal tools); test -z "$$unformatted" || { echo "not gofmt-clean:"; echo "$$unformatted"; exit 1; }
 	$(GO) vet ./...
 	$(GO) vet tools/picture.go
+	$(GO) vet -tags browser ./cmd/gl/browsertest
 	GOOS=darwin $(GO) vet ./...
 	$(GO) run $(STATICCHECK) ./...
 	@echo '$(GO) run $(DEADCODE) -test ./...'; dead=$$($(GO) run $(DEADCODE) -test ./...) && \
@@ -47,8 +48,17 @@ two-binaries:
 	dir=$$(mktemp -d) && git archive 2f0f9e9 | tar -x -C $$dir && (cd $$dir && $(GO) build -o $$dir/old/old-gl ./cmd/gl) && \
 		GREENLIGHT_OLD_BIN=$$dir/old $(GO) test -count=1 -run 'TestScript/slice_two_binaries' ./cmd/gl; status=$$?; rm -rf $$dir; exit $$status
 
-# The report in a real Chromium, and the board in a real tmux with every key.
+# The pages of gl web and the report in a real Chromium, and the board in a real tmux with every key. Where there is no Chromium, its
+# tests are skipped. GREENLIGHT_SHOTS names a directory for pictures; GREENLIGHT_AXE axe-core's axe.min.js, installed for the run without it.
+AXE_VERSION = 4.14.1
 pages:
+	@set -e; axe="$$GREENLIGHT_AXE"; \
+	if [ -z "$$axe" ]; then \
+		dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
+		HOME="$$dir" npm install --silent --ignore-scripts --no-audit --no-fund --prefix "$$dir" axe-core@$(AXE_VERSION); \
+		axe="$$dir/node_modules/axe-core/axe.min.js"; \
+	fi; \
+	GREENLIGHT_AXE="$$axe" $(GO) test -tags browser -count=1 -timeout 30m -v ./cmd/gl/browsertest
 	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 30m -v ./internal/show/report ./internal/show/board
 
 STORM = 30m
@@ -125,6 +135,12 @@ bench:
 bench-json:
 	@.ci/bench --json
 
+# Runs of 60 slices in a git repository, by how the tests of merges run side by side, and of 16 with tests that need processors: a
+# quarter of an hour on a quiet machine. NIGHT=sleeps=1s is one of them.
+NIGHT = .
+night:
+	@$(GO) test ./cmd/gl -run '^$$' -bench '^BenchmarkNight$$/$(NIGHT)' -benchtime 1x -timeout 60m | .ci/benchtable text
+
 # What single packages do.
 bench-packages:
 	$(GO) test -run '^$$' -bench . -benchmem ./internal/...
@@ -141,4 +157,4 @@ docs:
 picture: build
 	$(GO) run tools/picture.go
 
-.PHONY: build demo test race lint golangci-lint check-heavy torture chaos simulate two-binaries pages eta fuzz package test-claude test-gsd bench bench-json bench-packages sizes docs picture
+.PHONY: build demo test race lint golangci-lint check-heavy torture chaos simulate two-binaries pages eta fuzz package test-claude test-gsd bench bench-json night bench-packages sizes docs picture

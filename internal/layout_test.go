@@ -92,6 +92,7 @@ var face = map[string]bool{
 
 // testLibraries are only for _test files; no program contains them.
 var testLibraries = []string{
+	"github.com/chromedp",
 	"github.com/google/go-cmp",
 	"github.com/invopop/jsonschema",
 	"github.com/rogpeppe/go-internal",

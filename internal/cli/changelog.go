@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -10,6 +12,8 @@ import (
 	"greenlight/internal/base/term"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/cli/iostreams"
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/project"
 	"greenlight/internal/show/changelog"
 )
 
@@ -27,7 +31,7 @@ func newChangelog(app *cmdutil.App) *cobra.Command {
 		Short: "Print what has been built, from the summaries",
 		Long: `Print what has been built, from the files in .greenlight/summaries: the newest milestone first, in it the newest
 slice first, then quick tasks, the newest first. A done slice without a summary has its title alone; one that still waits for approval is
-left out. Of each summary only the part about what changed is printed; --full prints all of it.
+left out, as is one that was taken back. Of each summary only the part about what changed is printed; --full prints all of it.
 
 --since takes a day (2026-03-01), a time (2026-03-01T12:00:00Z) or how long ago (12h, 7d, 2w).
 
@@ -62,7 +66,7 @@ func runChangelog(app *cmdutil.App, o changelogOptions) error {
 	if err != nil {
 		return err
 	}
-	all, bad, err := changelog.Read(pr.Root, p)
+	all, bad, err := changelog.Read(pr.Root, p, takenBack(pr))
 	if err != nil {
 		return err
 	}
@@ -85,6 +89,21 @@ func runChangelog(app *cmdutil.App, o changelogOptions) error {
 	}
 	printChangelog(app.IO, doc, o.full)
 	return nil
+}
+
+// takenBack returns a function that reports whether merged work of a slice was taken back. It reads
+// no record until it is called, and takes unreadable ones for none.
+func takenBack(pr *project.Project) func(id string) bool {
+	index := sync.OnceValue(func() map[string][]attempt.Entry {
+		all, _ := pr.Runs.Index()
+		return all
+	})
+	return func(id string) bool {
+		return slices.ContainsFunc(index()[id], func(e attempt.Entry) bool {
+			rec, err := pr.Runs.Get(e.Slice, e.N)
+			return err == nil && rec.Since.Undone != nil
+		})
+	}
 }
 
 func noEntries(o changelogOptions) string {

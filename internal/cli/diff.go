@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/base/jsondoc"
 	"greenlight/internal/base/sanitize"
 	"greenlight/internal/base/term"
 	"greenlight/internal/base/words"
@@ -22,6 +21,7 @@ import (
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/lane"
 	"greenlight/internal/show/linecolor"
+	"greenlight/internal/show/workdoc"
 	"greenlight/internal/workspace/git"
 	"greenlight/internal/workspace/worktree"
 )
@@ -66,25 +66,6 @@ Exit codes: 0 shown; 1 git doesn't know what the slice changed; 2 wrong usage.`,
 	return c
 }
 
-// A diffDoc is what gl diff --json prints.
-type diffDoc struct {
-	SchemaVersion int    `json:"schema_version"`
-	Slice         string `json:"slice"`
-	// location of the work
-	Of lane.DiffOf `json:"of" jsonschema:"enum=worktree,enum=branch,enum=landed"`
-	// null for merged work
-	Branch *string `json:"branch"`
-	// commit
-	From string `json:"from"`
-	// tree; its differences from the commit's tree are what the slice changed
-	To string `json:"to"`
-	// some of it isn't committed
-	Uncommitted bool `json:"uncommitted"`
-	Files       int  `json:"files"`
-	Insertions  int  `json:"insertions"`
-	Deletions   int  `json:"deletions"`
-}
-
 func runDiff(ctx context.Context, app *cmdutil.App, id string, o diffOptions) error {
 	pr, err := app.Greenlight()
 	if err != nil {
@@ -116,8 +97,7 @@ func runDiff(ctx context.Context, app *cmdutil.App, id string, o diffOptions) er
 	}
 	switch {
 	case o.json:
-		return app.IO.JSON(diffDoc{1, d.Slice, d.Of, jsondoc.OrNull(d.Branch), d.From, d.To,
-			d.Uncommitted, d.Stat.Files, d.Stat.Insertions, d.Stat.Deletions})
+		return app.IO.JSON(workdoc.NewDiff(d))
 	case d.Stat.Files == 0:
 		app.IO.Message("%s has changed nothing", id)
 		return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/shellwords"
 	"greenlight/internal/base/words"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/cli/ops"
@@ -32,7 +33,7 @@ tested (test.command) and then merged into the branch that is checked out, one a
 commands work on these tasks as on slices.
 
 It needs no project. Without one, the state is kept in .greenlight at the top of the repository, where git ignores it; in a project, the
-tasks become slices of it.
+tasks become slices of it. In a project of Specwright or GSD, use gl quick.
 
 With -f, each line of FILE is a task, unless it is blank, begins with # or is ticked off ("- [x]"). Marks of a list in front ("-", "1.") are
 left out.
@@ -130,6 +131,9 @@ func runDo(ctx context.Context, app *cmdutil.App, tasks []string, file string,
 	if app.Inside() {
 		return errors.New("gl do starts agents, which is for a person in a terminal: use gl add-slice here")
 	}
+	if err := notOurs(ctx, app, tasks); err != nil {
+		return err
+	}
 	pr, err := adHocPlace(ctx, app)
 	if err != nil {
 		return err
@@ -159,6 +163,23 @@ func runDo(ctx context.Context, app *cmdutil.App, tasks []string, file string,
 	return runSlice(ctx, app, o, ids)
 }
 
+// notOurs refuses tasks where another system keeps the state, and says what does them there.
+func notOurs(ctx context.Context, app *cmdutil.App, tasks []string) error {
+	pr, err := taskProject(ctx, app)
+	if err != nil || pr.Stateless() || pr.RequireGreenlight() == nil {
+		return nil // adHocPlace tells what is wrong
+	}
+	text := sanitize.Line(shellwords.Quote(tasks[0]))
+	how := "gl quick " + text + " does it now"
+	if keep := pr.System().Keep; keep != "" {
+		how += ", " + keep + " " + text + " keeps it for the plan"
+	}
+	if len(tasks) > 1 {
+		how += ", and so on"
+	}
+	return fmt.Errorf("%s keeps its state in %s, and gl do adds Greenlight's slices: %s", pr.Root, pr.System().Name, how)
+}
+
 // mayDo checks that agents can be started on tasks. It changes nothing.
 func mayDo(ctx context.Context, app *cmdutil.App, pr *project.Project, o sliceOptions) error {
 	if err := configErr(pr); err != nil {
@@ -182,11 +203,8 @@ func noteUntested(app *cmdutil.App, pr *project.Project) {
 	if pr.Config.Test.Command.IsSet() {
 		return
 	}
-	help := "gl settings set test.command '…'"
-	if p, ok := testrun.Detect(pr.Root); ok {
-		help = p.Set()
-	}
-	app.IO.Message("there is no test command, so merged work is unverified: %s", help)
+	app.IO.Message("there is no test command, so merged work is unverified: %s",
+		testrun.SetCommand(pr.Root, pr.Flags()))
 }
 
 // mostTicked limits how many ticked-off tasks are named.

@@ -20,6 +20,7 @@ import (
 	"greenlight/internal/show/explain"
 	"greenlight/internal/show/report"
 	"greenlight/internal/show/status"
+	"greenlight/internal/show/workdoc"
 	"greenlight/internal/state/journal"
 	"greenlight/internal/state/roadmap"
 )
@@ -49,7 +50,7 @@ var documents = []document{
 	{"gl gsd line --json", gsd.LineDoc{}, false, "gsd-line"},
 	{"gl hold --json", holdDoc{}, false, "hold"},
 	{"gl init --no-agent --json", initDoc{}, false, "init"},
-	{"gl logs ID --json", logsDoc{}, false, "logs"},
+	{"gl logs ID --json", workdoc.Log{}, false, "logs"},
 	{"gl migrate --json", migrateDoc{}, false, "migrate"},
 	{"gl pause --json", pauseDoc{}, false, "pause"},
 	{"gl report --format json", report.Document{}, false, "report"},
@@ -78,7 +79,7 @@ var documents = []document{
 	{"gl ship --json", journal.Event{}, true, "events"},
 	{"gl verify --json", verifyDoc{}, false, "verify"},
 	{"gl review --json", inbox.Document{}, false, "review"},
-	{"gl diff --json", diffDoc{}, false, "diff"},
+	{"gl diff --json", workdoc.Diff{}, false, "diff"},
 	{"gl version --json", versionDoc{}, false, "version"},
 	{"gl workers --json", workersDoc{}, false, "workers"},
 	{"gl workers drain NAME --json", workersDoc{}, false, "workers"},

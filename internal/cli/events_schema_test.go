@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"greenlight/internal/run/project/projecttest"
+	"greenlight/internal/show/eventtext"
 	"greenlight/internal/state/journal"
 )
 
@@ -34,7 +35,7 @@ func TestEventsAreAsTheirSchemaSays(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, e := range []journal.Event{e, {Kind: e.Kind, Slice: "S-1"}} {
-			if text := eventText(e); strings.TrimSpace(text) == "" {
+			if text := eventtext.Of(e); strings.TrimSpace(text) == "" {
 				t.Errorf("%s: %q", kind, text)
 			}
 		}

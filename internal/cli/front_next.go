@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"greenlight/internal/base/words"
@@ -69,6 +70,7 @@ func (s standing) all() (list []nextCommand) {
 	add(c.Undelivered > 0 && person, "gl land",
 		"merge what had to wait: "+words.Count(c.Undelivered, "tested slice"))
 	add(held && c.Ready > 0 && person, "gl hold --lift", "launch agents again, before the hold ends")
+	add(s.idle() && person, "gl land", "merge what is queued: no gl is working on it")
 	add(c.Running+c.Merging > 0 && person, "gl board", "watch them live")
 	add(c.Running+c.Merging > 0 && s.inside, "gl status", "where each slice is")
 	add(c.Ready > 0 && !held && !s.launching && !s.refuses && person, "gl slice --watch", s.building())
@@ -81,6 +83,14 @@ func (s standing) all() (list []nextCommand) {
 	add(c.Ready > 0 && !s.launching && person, "gl slice --dry-run", "show what would be launched")
 	add(len(list) == 0, "gl status", "where each "+noun+" is")
 	return list
+}
+
+// idle reports whether work waits in the merge queue and no gl works on it.
+func (s standing) idle() bool {
+	return slices.ContainsFunc(s.p.Lists.Landing, func(id string) bool {
+		a := s.p.State(id).Attempt
+		return a != nil && a.Idle
+	})
 }
 
 // done reports whether all items are complete.

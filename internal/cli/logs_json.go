@@ -5,8 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/base/jsondoc"
-	"greenlight/internal/base/paths"
 	"greenlight/internal/base/text/lines"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/cli/iostreams"
@@ -15,32 +13,17 @@ import (
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/attemptlog"
 	"greenlight/internal/run/project"
+	"greenlight/internal/show/workdoc"
 )
 
-// A logsDoc is an attempt and its log so far, as gl logs --json prints it.
-type logsDoc struct {
-	SchemaVersion int          `json:"schema_version"`
-	Slice         string       `json:"slice"` // or the id of a task
-	Attempt       attempt.Info `json:"attempt"`
-	File          string       `json:"file"`   // the log, relative to the root; it may be gone
-	Events        []logEvent   `json:"events"` // so far, if the attempt is running
-}
-
-type logEvent struct {
-	Kind agent.Kind `json:"kind"`
-	Text string     `json:"text"` // control characters are escaped
-	By   *string    `json:"by"`   // the sub-agent; null for the agent itself
-}
-
 func logsJSON(out *iostreams.Streams, pr *project.Project, rec *attempt.Record) error {
-	path := pr.Runs.Files.Log(rec.ID.Slice, rec.ID.N)
-	doc := logsDoc{1, rec.ID.Slice, rec.Info(), paths.Relative(pr.Root, path), []logEvent{}}
+	doc := workdoc.NewLog(pr, rec)
 	dec := agent.NewDecoder(rec.Job.Stream)
-	t := attemptlog.NewTail(path)
+	t := attemptlog.NewTail(pr.Runs.Files.Log(rec.ID.Slice, rec.ID.N))
 	defer t.Close()
 	err := t.Lines(rec.Life.Phase == plan.Settled, func(p lines.Piece) {
 		for _, ev := range attemptlog.Events(dec, p) {
-			doc.Events = append(doc.Events, logEvent{ev.Kind, ev.Text, jsondoc.OrNull(ev.By)})
+			doc.Add(ev)
 		}
 	})
 	if err != nil {

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -71,15 +70,11 @@ func (p *places) Type() string   { return "FILE:LINE" }
 
 // Set implements pflag.Value.
 func (p *places) Set(value string) error {
-	i := strings.LastIndexByte(value, ':')
-	if i < 1 {
-		return cmdutil.Usage("--at must be FILE:LINE, not %q", value)
-	}
-	line, err := strconv.Atoi(value[i+1:])
-	if err != nil || line < 1 {
+	file, line, ok := ops.ParsePlace(value)
+	if !ok {
 		return cmdutil.Usage("--at must be FILE:LINE with a line from 1 on, not %q", value)
 	}
-	p.list = append(p.list, linePlace{value[:i], line, p.flags.NArg()})
+	p.list = append(p.list, linePlace{file, line, p.flags.NArg()})
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"slices"
@@ -19,6 +20,8 @@ import (
 	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/project"
+	"greenlight/internal/run/rehearsal"
 	"greenlight/internal/run/scheduler"
 	"greenlight/internal/run/tmux"
 	"greenlight/internal/show/attempttext"
@@ -287,7 +290,7 @@ func notes(lists ...[]string) string {
 	return text
 }
 
-// greeting returns the lines of the first launch: how many agents, and their command line.
+// greeting returns the lines of the first launch: how many agents, and what they may do.
 func (t *reporter) greeting(r scheduler.Report) []string {
 	n := len(r.Launched)
 	head := fmt.Sprintf("-> %s ready, launching %d", words.Count(r.Ready, r.Plan.Snapshot.Noun), n)
@@ -300,6 +303,7 @@ func (t *reporter) greeting(r scheduler.Report) []string {
 	if t.session != nil {
 		head += fmt.Sprintf(" in tmux session %q", t.session.Name)
 	}
+	head += notes(t.agentTexts(r.Launched))
 	ids := make([]string, n)
 	for i, rec := range r.Launched {
 		ids[i] = rec.ID.Slice
@@ -309,7 +313,6 @@ func (t *reporter) greeting(r scheduler.Report) []string {
 		lines = append(lines, "launched "+strings.Join(ids, ", "))
 	}
 	flags := r.Plan.Snapshot.Flags
-	lines = append(lines, commandIndent+commandText(r.Launched[0].Job.Argv))
 	switch {
 	case t.session != nil:
 		lines = append(lines, commandIndent+"attach with: gl attach"+flags)
@@ -317,6 +320,49 @@ func (t *reporter) greeting(r scheduler.Report) []string {
 		lines = append(lines, commandIndent+"watch one with: gl logs -f "+ids[0]+flags)
 	}
 	return lines
+}
+
+// agentTexts returns a line for each agent of the attempts: its name, the flags by which it asks for
+// no permission, and where they are set. Only --verbose and --dry-run show whole command lines,
+// except for those that the project's own settings define.
+func (t *reporter) agentTexts(launched []*attempt.Record) []string {
+	var lines, seen []string
+	for _, rec := range launched {
+		if slices.Contains(seen, rec.Job.Agent) {
+			continue
+		}
+		seen = append(seen, rec.Job.Agent)
+		if text := t.agentText(rec); text != "" {
+			lines = append(lines, text)
+		}
+	}
+	return lines
+}
+
+func (t *reporter) agentText(rec *attempt.Record) string {
+	i := slices.IndexFunc(t.cfg.Builders.Agents, func(a scheduler.Agent) bool { return a.Name == rec.Job.Agent })
+	if i < 0 {
+		return ""
+	}
+	a := t.cfg.Builders.Agents[i]
+	name, change := sanitize.Line(a.Name), "gl help agents"
+	if slices.Contains(a.Keys, agent.FlagsSetting) {
+		change = "gl settings " + agent.FlagsSetting
+	}
+	confined := ""
+	if t.cfg.Project.Config.Sandbox == project.SandboxBwrap {
+		confined = ", confined by bwrap"
+	}
+	flags := agent.Unasked(rec.Job.Argv)
+	switch {
+	case slices.Contains(rec.Job.Argv, rehearsal.Command):
+		return "the agent is built in, and costs nothing"
+	case flags != "":
+		return fmt.Sprintf("%s asks for no permission (%s)%s; to change that: %s", name, flags, confined, change)
+	case slices.Contains(a.Keys, agent.FlagsSetting):
+		return fmt.Sprintf("%s works with %s%s (%s)", name, shellLine(t.cfg.Project.Config.Flags), confined, agent.FlagsSetting)
+	}
+	return commandText(rec.Job.Argv) + confined
 }
 
 // called returns the name behind a label: " (Session list)".
@@ -374,8 +420,25 @@ func (t *reporter) summary(res *scheduler.Result) {
 			strings.Join(ids, ", "), show, p.Snapshot.Flags, t.agentFlag()+p.Snapshot.Flags)
 		app.IO.Printf("%s\n", term.Wrap(text, app.IO.Width(), 4))
 	}
+	if text := t.unverified(res); text != "" {
+		app.IO.Printf("%s\n", term.Wrap("  "+text, app.IO.Width(), 4))
+	}
 	app.IO.Printf("%s\n", term.Wrap("  "+totals(p), app.IO.Width(), 4))
 	t.sentence(res)
+}
+
+// unverified names the slices of this run that no tests have verified, and how to change that; ""
+// for none.
+func (t *reporter) unverified(res *scheduler.Result) string {
+	of := *res.Plan
+	of.Lists.Unverified = slices.DeleteFunc(slices.Clone(of.Lists.Unverified), func(id string) bool {
+		return !slices.ContainsFunc(res.Ended, func(r *attempt.Record) bool { return r.ID.Slice == id })
+	})
+	how := facts.Proving(context.Background(), t.cfg.Project, &of)
+	if how == "" || t.cfg.Project.Away {
+		return ""
+	}
+	return "Unverified: " + sanitize.Line(words.Some(of.Lists.Unverified)+words.InBrackets(how, ""))
 }
 
 // sentence prints the last line of a run: how it ended, and the counts. A run of named slices has

@@ -167,7 +167,7 @@ func settingError(err error) error {
 		}
 	}
 	if meant != "" {
-		return cmdutil.Usage("%w: did you mean %s?", err, meant)
+		return cmdutil.Usage("%s: did you mean %s?", bad.Reason, meant)
 	}
 	return cmdutil.Usage("%w", err)
 }
@@ -179,7 +179,7 @@ func changeSetting(ctx context.Context, app *cmdutil.App, key, text string, asJS
 		}
 		return runSettingsGet(app, key, true)
 	}
-	pr, err := app.Project()
+	pr, err := settingPlace(ctx, app, key, text)
 	if err != nil {
 		return err
 	}
@@ -200,6 +200,24 @@ func changeSetting(ctx context.Context, app *cmdutil.App, key, text string, asJS
 		app.IO.Printf("%s is now %s (was %s)\n", key, valueText(is.Value), before)
 	}
 	return pr.Tracker.Refresh(ctx) // STATE.md shows the mode
+}
+
+// settingPlace returns the project whose setting is to change. In a git repository without a
+// project it makes a private one, as gl do does, because the tests have to be set before the first
+// task. A setting that can't be set leaves none behind.
+func settingPlace(ctx context.Context, app *cmdutil.App, key, text string) (*project.Project, error) {
+	pr, err := app.Project()
+	if !errors.Is(err, project.ErrNoProject) || app.Inside() {
+		return pr, err
+	}
+	if err := project.DefaultSettings().Set(key, text); err != nil {
+		return nil, settingError(err)
+	}
+	place, placeErr := adHocPlace(ctx, app)
+	if placeErr != nil {
+		return nil, err
+	}
+	return beginAdHoc(ctx, app, place)
 }
 
 // valueText returns a setting's value for people: one clean line.

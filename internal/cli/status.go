@@ -153,9 +153,13 @@ func statusText(ctx context.Context, out *iostreams.Streams, o statusOptions,
 			width = wideEnough
 		}
 		screen := status.Screen{Width: max(width, 10), All: o.all, Paint: out.Paint}
-		return screen.Lines(facts.Model(pr, p, now))
+		m := facts.Model(pr, p, now)
+		m.Proving = facts.Proving(ctx, pr, p)
+		return screen.Lines(m)
 	}
-	return status.Pipe(view.Summary(p, facts.Summary(ctx, pr, p), now))
+	m := view.Summary(p, facts.Summary(ctx, pr, p), now)
+	m.Proving = facts.Proving(ctx, pr, p)
+	return status.Pipe(m)
 }
 
 // wideEnough is the width of rows without a screen.

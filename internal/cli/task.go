@@ -99,7 +99,7 @@ func taskProject(ctx context.Context, app *cmdutil.App) (*project.Project, error
 	top, gitErr := git.Root(ctx, dir)
 	if gitErr != nil {
 		return nil, fmt.Errorf("%s isn't in a git repository or a Greenlight project, so an agent's work couldn't be told from "+
-			"what was there before. Run git init, commit what belongs to the project, and try again", dir)
+			"what was there before. Run git init && git add . && git commit -m start, and try again", dir)
 	}
 	if top, err = project.MainPlace(top, app.Getenv("HOME")); err != nil {
 		return nil, err

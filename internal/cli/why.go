@@ -16,6 +16,7 @@ import (
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/project"
 	"greenlight/internal/show/attempttext"
+	"greenlight/internal/show/eventtext"
 	"greenlight/internal/show/explain"
 	"greenlight/internal/show/facts"
 	"greenlight/internal/show/rowlayout"
@@ -218,6 +219,13 @@ func whyOne(ctx context.Context, out *iostreams.Streams, pr *project.Project, p 
 	for _, command := range help.Next {
 		out.Printf("%s\n", sanitize.Text(help.Run(command)))
 	}
+	if slices.Contains(p.Lists.Unverified, id) {
+		of := *p
+		of.Lists.Unverified = []string{id}
+		if text := facts.Proving(ctx, pr, &of); text != "" {
+			out.Printf("%s\n", wrapped(out, "", "to verify it: "+text, 2))
+		}
+	}
 	return nil
 }
 
@@ -225,7 +233,7 @@ func whyOne(ctx context.Context, out *iostreams.Streams, pr *project.Project, p 
 func lateWork(pr *project.Project, id string) (lines []string) {
 	for e, err := range pr.Runs.Journal().ReaderOf(time.Time{}, journal.LateWork).All() {
 		if err == nil && e.Slice == id {
-			lines = append(lines, happened(e)+". gl salvage lists kept work")
+			lines = append(lines, eventtext.Of(e)+". gl salvage lists kept work")
 		}
 	}
 	return lines

@@ -373,6 +373,68 @@ func TestSlowAndMany(t *testing.T) {
 	}
 }
 
+// A program that sends or reads slowly, or too much, holds nothing for long.
+func TestSlowAndLong(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := make(chan error, 1)
+	endless := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			_, err := io.Copy(io.Discard, http.MaxBytesReader(w, r.Body, MaxBody))
+			sent <- err
+			return
+		}
+		for {
+			if _, err := w.Write(make([]byte, 1<<16)); err != nil {
+				sent <- err
+				return
+			}
+		}
+	})
+	short := 300 * time.Millisecond
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- serve(ctx, l, nil, endless, times{short, short, short, short}) }()
+	defer func() {
+		cancel()
+		<-done
+	}()
+	for _, tt := range []struct {
+		what, sends string
+		handled     bool // a handler is told
+	}{
+		{"half a header", "GET / HTTP/1.1\r\nHost: x\r\n", false},
+		{"half a body", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nx", true},
+		{"a long body", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n" + strings.Repeat("x", 2*MaxBody), true},
+		{"a reader that doesn't read", "GET / HTTP/1.1\r\nHost: x\r\n\r\n", true},
+		{"a long header", "GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 4*maxHeader), false},
+		{"nothing", "", false},
+	} {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.WriteString(c, tt.sends) // the server may have closed it already
+		if tt.handled {
+			select {
+			case err := <-sent:
+				if err == nil {
+					t.Errorf("%s: read whole", tt.what)
+				}
+			case <-time.After(time.Minute):
+				t.Fatalf("%s holds a handler", tt.what)
+			}
+		}
+		_ = c.SetReadDeadline(time.Now().Add(time.Minute))
+		if _, err := io.Copy(io.Discard, c); os.IsTimeout(err) {
+			t.Errorf("%s holds a connection", tt.what)
+		}
+		c.Close()
+	}
+}
+
 func TestCertificate(t *testing.T) {
 	dir := t.TempDir()
 	a, err := OwnCertificate(dir, "192.168.1.20")

@@ -15,23 +15,32 @@ import (
 // Limits of a server. A person has a few pages, each with one stream.
 const (
 	MostConnections = 512
-	headerTime      = 5 * time.Second
-	readTime        = 15 * time.Second
 	// WriteTime is how long a reader may take for what it is sent.
 	WriteTime = 15 * time.Second
-	idleTime  = 30 * time.Second
 	maxHeader = 16 << 10
 	// how long answers may take once the server is told to end
 	lastTime = 2 * time.Second
 )
 
+// times are how long the other end may take.
+type times struct{ header, read, write, idle time.Duration }
+
+func usualTimes() times {
+	return times{header: 5 * time.Second, read: 15 * time.Second, write: WriteTime, idle: 30 * time.Second}
+}
+
 // Serve answers requests until ctx ends. config is nil for plain HTTP.
 func Serve(ctx context.Context, l net.Listener, config *tls.Config, h http.Handler) error {
+	return serve(ctx, l, config, h, usualTimes())
+}
+
+func serve(ctx context.Context, l net.Listener, config *tls.Config, h http.Handler, t times) error {
 	if config != nil {
 		l = tls.NewListener(l, config)
 	}
-	s := &http.Server{Handler: h, ReadHeaderTimeout: headerTime, ReadTimeout: readTime,
-		WriteTimeout: WriteTime, ConnState: newLimit(MostConnections).state, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
+	s := &http.Server{Handler: h, ReadHeaderTimeout: t.header, ReadTimeout: t.read,
+		WriteTimeout: t.write, IdleTimeout: t.idle,
+		ConnState: newLimit(MostConnections).state, MaxHeaderBytes: maxHeader,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 		// what a stranger sends isn't worth a line on the person's terminal
 		ErrorLog: log.New(io.Discard, "", 0)}

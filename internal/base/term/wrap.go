@@ -7,9 +7,16 @@ const MaxProse = 100
 
 // Wrap breaks a line between words so that no part is wider than width columns; continuation
 // lines are indented by hang. It never breaks a long word, because a broken id or path can't be
-// copied; but text in characters of two columns, such as Chinese, has no spaces and is broken
-// between characters. A width of 0 is no limit.
-func Wrap(line string, width, hang int) string {
+// copied, nor a command that fits on a line; but text in characters of two columns, such as
+// Chinese, has no spaces and is broken between characters. A width of 0 is no limit.
+func Wrap(line string, width, hang int) string { return wrap(line, width, hang, width-hang) }
+
+// WrapMessage is Wrap for a terminal, which itself breaks what is wider so that copying it gives
+// one line: it breaks no command at all.
+func WrapMessage(line string, width, hang int) string { return wrap(line, width, hang, 0) }
+
+// wrap breaks commands that are wider than most, 0 for none.
+func wrap(line string, width, hang, most int) string {
 	if width <= 0 || Width(line) <= width {
 		return line
 	}
@@ -17,7 +24,7 @@ func Wrap(line string, width, hang int) string {
 		hang = 0
 	}
 	body := strings.TrimLeft(line, " ")
-	return WrapWords(line[:len(line)-len(body)], strings.Fields(body), width, hang)
+	return WrapWords(line[:len(line)-len(body)], units(body, most), width, hang)
 }
 
 // WrapColumn puts a text on lines of at most width columns, all aligned behind lead if that
@@ -26,7 +33,8 @@ func WrapColumn(lead, text string, width int) string {
 	if width == 0 || Width(lead)+Width(text) <= width {
 		return lead + text
 	}
-	return WrapWords(lead, strings.Fields(text), width, min(Width(lead), width/2))
+	hang := min(Width(lead), width/2)
+	return WrapWords(lead, units(text, width-hang), width, hang)
 }
 
 // WrapWords puts words on lines of at most width columns, unless a single word is wider. The

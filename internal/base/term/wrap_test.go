@@ -77,3 +77,37 @@ func TestWrapColumn(t *testing.T) {
 		}
 	}
 }
+
+// Lines end neither inside a command nor inside quotation marks, as long as that fits; a message
+// keeps even a command that doesn't.
+func TestWrapCommands(t *testing.T) {
+	for _, tt := range []struct{ line, want string }{
+		{"S-5 is blocked: run gl logs S-4, then gl retry S-4", "S-5 is blocked: run\n  gl logs S-4, then\n  gl retry S-4"},
+		{"to see it, run gl why S-1 -C /srv to be sure of that", "to see it, run\n  gl why S-1 -C /srv\n  to be sure of that"},
+		{"first run git init && git add . && git commit -m start, and so on",
+			"first run\n  git init && git add . && git commit -m start,\n  and so on"},
+		{"no tests: gl settings set test.command 'go test ./...' sets it",
+			"no tests:\n  gl settings set test.command 'go test ./...'\n  sets it"},
+		{`there is no setting "a b c d", do you mean "e f"?`, "there is no setting\n  \"a b c d\", do you\n  mean \"e f\"?"},
+		{"say it: gl do 'fix the typo' 'add a test'", "say it:\n  gl do 'fix the typo' 'add a test'"},
+		{"it doesn't work in the agent's own directory", "it doesn't work in the\n  agent's own\n  directory"},
+		{"what gl isn't able to do, git might do", "what gl isn't able to\n  do, git might do"},
+	} {
+		if got := WrapMessage(tt.line, 22, 2); got != tt.want {
+			t.Errorf("%q became\n%q\nwant\n%q", tt.line, got, tt.want)
+		}
+	}
+	long := "no tests: gl settings set test.command 'go test ./...'"
+	if got := Wrap(long, 22, 2); got != "no tests: gl settings\n  set test.command 'go\n  test ./...'" {
+		t.Errorf("Wrap: %s", got)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		line := rapid.StringMatching(`((gl|git|"|'|why |S-1|x\.|-C|&&|\(|[a-z]{1,3}|\.) ?){0,12}`).Draw(t, "line")
+		width := rapid.IntRange(-1, 30).Draw(t, "width")
+		for _, got := range []string{Wrap(line, width, 2), WrapMessage(line, width, 2)} {
+			if !slices.Equal(strings.Fields(got), strings.Fields(line)) {
+				t.Fatalf("%q became %q", line, got)
+			}
+		}
+	})
+}

@@ -3,9 +3,7 @@ package cmdutil
 import (
 	"errors"
 	"fmt"
-	"strings"
 
-	"greenlight/internal/base/sanitize"
 	"greenlight/internal/cli/iostreams"
 	"greenlight/internal/cli/ops"
 	"greenlight/internal/run/attempt"
@@ -59,7 +57,7 @@ func Exit(io *iostreams.Streams, err error) int {
 	case errors.As(err, &exit) && exit.Err == nil:
 		return exit.Code
 	}
-	fmt.Fprintf(io.Err, "gl: %s\n", sanitize.Text(strings.TrimSpace(err.Error())))
+	io.Fail(err.Error())
 	return codeOf(err)
 }
 

@@ -24,7 +24,7 @@ type Document struct {
 
 // An Item is one thing that waits.
 type Item struct {
-	Kind       ops.PendingKind `json:"kind" jsonschema:"enum=question,enum=review,enum=empty,enum=red,enum=conflict,enum=failed,enum=stalled,enum=interrupted,enum=paused,enum=unknown,enum=undelivered,enum=held,enum=proposal"`
+	Kind       ops.PendingKind `json:"kind" jsonschema:"enum=question,enum=review,enum=empty,enum=red,enum=conflict,enum=failed,enum=stalled,enum=interrupted,enum=budget,enum=paused,enum=unknown,enum=undelivered,enum=held,enum=proposal"`
 	ID         *string         `json:"id"`   // null for what is about the project
 	Name       *string         `json:"name"` // null for what is about the project
 	Why        string          `json:"why"`
@@ -184,6 +184,8 @@ func Title(w *ops.Pending) string {
 			return subject + " was " + said + ": " + w.Why
 		}
 		return subject + " was " + w.Why
+	case ops.PendingBudget:
+		return subject + " is waiting " + w.Why
 	case ops.PendingEmpty, ops.PendingRed, ops.PendingStalled, ops.PendingPaused,
 		ops.PendingUnknown:
 	}

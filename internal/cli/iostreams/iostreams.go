@@ -68,7 +68,36 @@ func (s *Streams) Message(format string, a ...any) {
 		return
 	}
 	s.busy.Clear()
-	fmt.Fprintln(s.Err, sanitize.Text(fmt.Sprintf(format, a...)))
+	fmt.Fprintln(s.Err, s.onErr(sanitize.Text(fmt.Sprintf(format, a...))))
+}
+
+// Fail writes the message of an error that ends the command to stderr, also with --quiet.
+func (s *Streams) Fail(text string) {
+	fmt.Fprintln(s.Err, s.onErr("gl: "+sanitize.Text(strings.TrimSpace(text))))
+}
+
+// onErr wraps a message to the width of the terminal that stderr is; elsewhere lines may have any
+// length. Commands in it stay whole, for copying.
+func (s *Streams) onErr(text string) string {
+	f, ok := s.Err.(*os.File)
+	if !ok || !IsTerminal(f) {
+		return text
+	}
+	width, _, err := xterm.GetSize(int(f.Fd()))
+	if err != nil {
+		return text
+	}
+	return wrapped(text, width)
+}
+
+// wrapped wraps each line of a message below its first word.
+func wrapped(text string, width int) string {
+	const indent = 2
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		lines[i] = term.WrapMessage(l, width, indent+len(l)-len(strings.TrimLeft(l, " ")))
+	}
+	return strings.Join(lines, "\n")
 }
 
 // Hush drops, with --quiet, all text for stdout that isn't a document. It is for commands whose

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"greenlight/internal/base/sanitize"
@@ -65,6 +66,16 @@ func Reject(ctx context.Context, pr *project.Project, id, text string, comments 
 
 // longestQuote limits the quoted part of a line.
 const longestQuote = 200
+
+// ParsePlace reads FILE:LINE, with a line from 1 on.
+func ParsePlace(text string) (file string, line int, ok bool) {
+	i := strings.LastIndexByte(text, ':')
+	if i < 1 {
+		return "", 0, false
+	}
+	line, err := strconv.Atoi(text[i+1:])
+	return text[:i], line, err == nil && line > 0
+}
 
 // Comment returns a comment on a line of a slice's current work, in its worktree or in the
 // checkout. file is relative to the repository's top, as gl diff shows it.

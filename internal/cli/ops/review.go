@@ -47,6 +47,7 @@ const (
 	PendingFailed      PendingKind = "failed"      //
 	PendingStalled     PendingKind = "stalled"     // its agent ended early
 	PendingInterrupted PendingKind = "interrupted" // ended by a person or a crash
+	PendingBudget      PendingKind = "budget"      // it has cost as much as a slice may
 	PendingPaused      PendingKind = "paused"      // set aside by a person
 	PendingUnknown     PendingKind = "unknown"     // its file or status can't be read
 	PendingUndelivered PendingKind = "undelivered" // tested work that isn't merged yet
@@ -127,11 +128,13 @@ func ofProject(pr *project.Project, p *plan.Plan, proposals []project.Proposal) 
 		list = append(list,
 			Pending{Kind: PendingUndelivered, Why: why, Commands: []string{"gl land"}})
 	}
-	if p.Hold != nil {
-		until := p.Hold.Until.Local().Format("2006-01-02 15:04")
-		why := fmt.Sprintf("nothing is launched until %s: %s", until, p.Hold.Kind)
-		list = append(list,
-			Pending{Kind: PendingHeld, Why: why, Commands: []string{"gl hold --lift"}})
+	if h := p.Hold; h != nil {
+		held := Pending{Kind: PendingHeld, Commands: []string{"gl hold --lift"},
+			Why: "nothing is launched " + h.Describe(time.Now())}
+		if of := h.Budget(); of != "" {
+			held.Commands = append([]string{"gl budget " + of + " USD"}, held.Commands...)
+		}
+		list = append(list, held)
 	}
 	return list
 }
@@ -174,7 +177,7 @@ func (w *Pending) ruling() *gate.Ruling {
 func (k PendingKind) order() int {
 	return slices.Index([]PendingKind{
 		PendingQuestion, PendingReview, PendingEmpty, PendingConflict, PendingRed, PendingFailed,
-		PendingStalled, PendingInterrupted, PendingPaused, PendingUnknown,
+		PendingStalled, PendingInterrupted, PendingBudget, PendingPaused, PendingUnknown,
 	}, k)
 }
 
@@ -190,6 +193,8 @@ func newPending(p *plan.Plan, st *plan.State, now time.Time) Pending {
 		switch {
 		case st.WaitingFor == "":
 			w.Kind = PendingPaused
+		case st.OverBudget:
+			w.Kind = PendingBudget
 		case st.Next != nil: // another system knows the commands
 			w.Kind = PendingReview
 		case st.Asks():

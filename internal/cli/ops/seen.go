@@ -72,6 +72,24 @@ func unchanged(ctx context.Context, st *plan.State) error {
 	return nil
 }
 
+// SameWork returns a ChangedError if the work on an item isn't what the person was shown. The work
+// of an agent that runs changes all the time, so it isn't compared.
+func SameWork(ctx context.Context, pr *project.Project, id string) error {
+	was, ok := ctx.Value(seenKey{}).(Seen)
+	if !ok || was.Class == plan.Active {
+		return nil
+	}
+	l, err := Built(ctx, pr, id)
+	if err != nil {
+		return err
+	}
+	is, err := asIs(ctx, pr, l)
+	if err != nil { // git doesn't tell now
+		is.Tree = ""
+	}
+	return sameWork(ctx, id, is.Tree)
+}
+
 // sameWork compares the tree of an item's work with the one that the person was shown.
 func sameWork(ctx context.Context, id, tree string) error {
 	if was, ok := ctx.Value(seenKey{}).(Seen); ok && was.Tree != tree {

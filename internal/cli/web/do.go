@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,33 +16,44 @@ import (
 
 	"greenlight/internal/base/httpguard"
 	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/words"
 	"greenlight/internal/cli/ops"
 	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/project"
 	"greenlight/internal/run/runner"
 	"greenlight/internal/run/scheduler"
 	"greenlight/internal/show/attempttext"
 )
 
-// A deed is what a button does. text is what the person wrote. It returns what to tell them.
-type deed func(ctx context.Context, s *Server, pr *project.Project, id, text string) (string, error)
+// A request is what a person asks for with a button.
+type request struct {
+	id, text string
+	comments []comment
+}
+
+// A comment is what a person wrote about a line of a slice's work.
+type comment struct{ at, text string }
+
+// A deed is what a button does. It returns what to tell the person.
+type deed func(ctx context.Context, s *Server, pr *project.Project, r request) (string, error)
 
 // deeds are the actions on a slice, by the name in their address.
 func deeds() map[string]deed {
 	return map[string]deed{
-		"accept": func(ctx context.Context, s *Server, pr *project.Project, id, _ string) (string, error) {
-			return accept(ctx, s, pr, id, false)
+		"accept": func(ctx context.Context, s *Server, pr *project.Project, r request) (string, error) {
+			return accept(ctx, s, pr, r.id, false)
 		},
-		"accept-tests": func(ctx context.Context, s *Server, pr *project.Project, id, _ string) (string, error) {
-			return accept(ctx, s, pr, id, true)
+		"accept-tests": func(ctx context.Context, s *Server, pr *project.Project, r request) (string, error) {
+			return accept(ctx, s, pr, r.id, true)
 		},
 		"reject": reject,
 		"answer": answer,
-		"retry": func(ctx context.Context, s *Server, pr *project.Project, id, text string) (string, error) {
-			return retry(ctx, pr, id, text, false)
+		"retry": func(ctx context.Context, _ *Server, pr *project.Project, r request) (string, error) {
+			return retry(ctx, pr, r.id, r.text, false)
 		},
-		"fresh": func(ctx context.Context, s *Server, pr *project.Project, id, text string) (string, error) {
-			return retry(ctx, pr, id, text, true)
+		"fresh": func(ctx context.Context, _ *Server, pr *project.Project, r request) (string, error) {
+			return retry(ctx, pr, r.id, r.text, true)
 		},
 		"resume": resume,
 		"say":    say,
@@ -62,8 +74,7 @@ func (s *Server) do(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), deedTime)
 	defer cancel()
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(deedTime))
-	said, err := s.act(ctx, r.PathValue("action"), r.PostForm.Get("id"),
-		r.PostForm.Get("text"), r.PostForm.Get("seen"))
+	said, err := s.act(ctx, r.PathValue("action"), requestOf(r.PostForm), r.PostForm.Get("seen"))
 	s.hub.refreshNow(ctx)
 	code := http.StatusOK
 	if err != nil {
@@ -89,7 +100,21 @@ func (s *Server) do(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, back+"?note="+s.notes.put(said, err != nil), http.StatusSeeOther)
 }
 
-func (s *Server) act(ctx context.Context, action, id, text, shown string) (string, error) {
+// requestOf reads a form. Comments without words are left out.
+func requestOf(form url.Values) request {
+	plain := func(text string) string {
+		return strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
+	}
+	r := request{id: form.Get("id"), text: plain(form.Get("text"))}
+	for i, at := range form["at"] {
+		if i < len(form["comment"]) && plain(form["comment"][i]) != "" {
+			r.comments = append(r.comments, comment{at, plain(form["comment"][i])})
+		}
+	}
+	return r
+}
+
+func (s *Server) act(ctx context.Context, action string, r request, shown string) (string, error) {
 	pr, err := s.Open()
 	if err != nil {
 		return "", err
@@ -97,25 +122,28 @@ func (s *Server) act(ctx context.Context, action, id, text, shown string) (strin
 	if err := s.trusted(ctx, pr); err != nil {
 		return "", err
 	}
-	text = strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
 	if do := projectDeeds()[action]; do != nil {
 		if err := stillWaits(pr, shown); err != nil {
 			return "", err
 		}
-		return do(ctx, s, pr, id, text)
+		return do(ctx, s, pr, r)
 	}
 	do := deeds()[action]
 	if do == nil {
 		return "", fmt.Errorf("there is no action %q", action)
 	}
-	if s.known(id) == nil {
-		return "", fmt.Errorf("there is no slice %q", id)
+	if s.known(r.id) == nil {
+		return "", fmt.Errorf("there is no slice %q", r.id)
 	}
 	var seen ops.Seen
 	if err := json.Unmarshal([]byte(shown), &seen); err != nil {
 		return "", errors.New("the form doesn't say what it was about: load the page again")
 	}
-	return do(ops.Showing(ctx, seen), s, pr, id, text)
+	ctx = ops.Showing(ctx, seen)
+	if err := ops.SameWork(ctx, pr, r.id); err != nil {
+		return "", err
+	}
+	return do(ctx, s, pr, r)
 }
 
 // trusted refuses to act in a project whose commands this person hasn't allowed.
@@ -127,13 +155,16 @@ func (s *Server) trusted(ctx context.Context, pr *project.Project) error {
 	return s.Trust.Check(pr.Root, commands)
 }
 
+// ofProject reports whether the decision isn't about a slice's work.
+func ofProject(p *ops.Pending) bool { return p.ID == "" || p.Kind == ops.PendingBudget }
+
 // stillWaits compares what waits for a person, and isn't about a slice, with what they were shown.
 func stillWaits(pr *project.Project, shown string) error {
 	list, err := ops.ToReview(pr, time.Now())
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(list, func(p ops.Pending) bool { return p.ID == "" && p.Why == shown }) {
+	if slices.ContainsFunc(list, func(p ops.Pending) bool { return ofProject(&p) && p.Why == shown }) {
 		return nil
 	}
 	return &ops.ChangedError{ID: "This", What: "it no longer waits for you as it did"}
@@ -180,30 +211,48 @@ func oneLine(text, what string) (string, error) {
 	return text, nil
 }
 
-func reject(ctx context.Context, _ *Server, pr *project.Project, id, text string) (string, error) {
-	text, err := oneLine(text, "say what is wrong with "+id)
-	if err != nil {
+// reject sends a slice back, with words about all of it, about lines, or both.
+func reject(ctx context.Context, _ *Server, pr *project.Project, r request) (string, error) {
+	var comments []attempt.Comment
+	for _, c := range r.comments {
+		file, line, ok := ops.ParsePlace(c.at)
+		text, err := oneLine(c.text, "")
+		if !ok || err != nil {
+			return "", fmt.Errorf("the comment on %q can't be kept: it must be text on a line", c.at)
+		}
+		one, err := ops.Comment(ctx, pr, r.id, file, line, text)
+		if err != nil {
+			return "", err
+		}
+		comments = append(comments, one)
+	}
+	text, err := oneLine(r.text, "say what is wrong with "+r.id)
+	if err != nil && (r.text != "" || len(comments) == 0) {
 		return "", err
 	}
-	if err := ops.Reject(ctx, pr, id, text, nil, false); err != nil {
+	if err := ops.Reject(ctx, pr, r.id, text, comments, false); err != nil {
 		return "", err
 	}
-	return id + " is sent back to its agent, and continues with " + ops.NextRun(pr), nil
+	with := ""
+	if len(comments) > 0 {
+		with = " with " + words.Count(len(comments), "comment")
+	}
+	return r.id + " is sent back to its agent" + with + ", and continues with " + ops.NextRun(pr), nil
 }
 
-func answer(ctx context.Context, _ *Server, pr *project.Project, id, text string) (string, error) {
-	text, err := oneLine(text, "write an answer for "+id)
+func answer(ctx context.Context, _ *Server, pr *project.Project, r request) (string, error) {
+	text, err := oneLine(r.text, "write an answer for "+r.id)
 	if err != nil {
 		return "", err
 	}
-	a, err := ops.Answer(ctx, pr, id, text)
+	a, err := ops.Answer(ctx, pr, r.id, text)
 	if err != nil {
 		return "", err
 	}
 	if a.Session != "" {
-		return id + " is answered; session " + a.Session + " has it", nil
+		return r.id + " is answered; session " + a.Session + " has it", nil
 	}
-	return id + " is answered, and continues with " + ops.NextRun(pr), nil
+	return r.id + " is answered, and continues with " + ops.NextRun(pr), nil
 }
 
 // retry puts a slice back. What the person wrote is kept for its next agent, before the slice is
@@ -233,19 +282,19 @@ func retry(ctx context.Context, pr *project.Project, id, text string, fresh bool
 	return id + " is pending again, and continues with " + ops.NextRun(pr), err
 }
 
-func resume(ctx context.Context, _ *Server, pr *project.Project, id, _ string) (string, error) {
-	h, err := ops.FindHandoff(pr, id)
+func resume(ctx context.Context, _ *Server, pr *project.Project, r request) (string, error) {
+	h, err := ops.FindHandoff(pr, r.id)
 	if err != nil {
 		return "", err
 	}
-	return id + " is pending again, and continues with " + ops.NextRun(pr), h.Resume(ctx)
+	return r.id + " is pending again, and continues with " + ops.NextRun(pr), h.Resume(ctx)
 }
 
-func say(ctx context.Context, _ *Server, pr *project.Project, id, text string) (string, error) {
-	if !ops.Sayable(text) {
-		return "", fmt.Errorf("say %s something, without control characters", id)
+func say(ctx context.Context, _ *Server, pr *project.Project, r request) (string, error) {
+	if !ops.Sayable(r.text) {
+		return "", fmt.Errorf("say %s something, without control characters", r.id)
 	}
-	said, err := ops.Say(ctx, pr, id, text, time.Now())
+	said, err := ops.Say(ctx, pr, r.id, r.text, time.Now())
 	if err != nil {
 		return "", err
 	}
@@ -256,12 +305,12 @@ func say(ctx context.Context, _ *Server, pr *project.Project, id, text string) (
 	return said.Told(how), err
 }
 
-func stop(ctx context.Context, _ *Server, pr *project.Project, id, _ string) (string, error) {
-	end, err := ops.PrepareStop(ctx, pr, []string{id}, false)
+func stop(ctx context.Context, _ *Server, pr *project.Project, r request) (string, error) {
+	end, err := ops.PrepareStop(ctx, pr, []string{r.id}, false)
 	if err != nil {
 		return "", err
 	}
-	told := id + " had ended already"
+	told := r.id + " had ended already"
 	err = end.End(ctx, func(one ops.Stopped) {
 		if one.Final != nil {
 			told = attempttext.Stopped(one.Final)
@@ -270,11 +319,11 @@ func stop(ctx context.Context, _ *Server, pr *project.Project, id, _ string) (st
 	return told, errors.Join(end.Err, err)
 }
 
-func land(_ context.Context, s *Server, pr *project.Project, _, _ string) (string, error) {
+func land(_ context.Context, s *Server, pr *project.Project, _ request) (string, error) {
 	return "Merging what is tested and not merged yet", s.workQueue(pr, true)
 }
 
-func lift(ctx context.Context, _ *Server, pr *project.Project, _, _ string) (string, error) {
+func lift(ctx context.Context, _ *Server, pr *project.Project, _ request) (string, error) {
 	lifted, err := ops.LiftHolds(ctx, pr, nil, time.Now())
 	if err != nil {
 		return "", err
@@ -289,21 +338,18 @@ func lift(ctx context.Context, _ *Server, pr *project.Project, _, _ string) (str
 	return strings.Join(texts, "; "), nil
 }
 
-// budget sets the limit of a day or of a slice, by which it was asked for.
-func budget(ctx context.Context, s *Server, pr *project.Project, of, text string) (string, error) {
-	usd, err := strconv.ParseFloat(strings.TrimPrefix(text, "$"), 64)
+// budget sets what a slice, a run or a day may cost; the id of its form says which.
+func budget(ctx context.Context, s *Server, pr *project.Project, r request) (string, error) {
+	usd, err := strconv.ParseFloat(strings.TrimPrefix(r.text, "$"), 64)
 	if err != nil || usd <= 0 || usd > 1e6 {
-		return "", fmt.Errorf("%q isn't an amount of dollars: expected 20 or 2.50", text)
+		return "", fmt.Errorf("%q isn't an amount of dollars: expected 20 or 2.50", r.text)
 	}
-	if !slices.Contains(budgets(), of) {
-		return "", fmt.Errorf("%q has no budget", of)
+	if !slices.Contains([]string{"slice", "run", "day"}, r.id) {
+		return "", fmt.Errorf("%q has no budget", r.id)
 	}
-	return fmt.Sprintf("The budget of a %s is $%.2f now", of, usd),
-		ops.SetBudget(ctx, pr, s.Trust, of, usd)
+	return fmt.Sprintf("The budget of a %s is $%.2f now", r.id, usd),
+		ops.SetBudget(ctx, pr, s.Trust, r.id, usd)
 }
-
-// budgets are what may have a limit.
-func budgets() []string { return []string{"day", "slice", "drain"} }
 
 // notes keep what actions did until the page that follows is shown. Its address names the note: another
 // page of the session may be loaded before.
@@ -344,5 +390,5 @@ func (n *notes) take(name string) (text string, bad bool) {
 // canDecide reports whether the page can act on a slice of the project, or only say which command
 // does.
 func canDecide(pr *project.Project, st *plan.State) bool {
-	return pr.Slices != nil && st.Next == nil
+	return pr.Slices != nil && (st.Next == nil || st.OverBudget)
 }

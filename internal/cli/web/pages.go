@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
+	"strconv"
 	"time"
 
 	"greenlight/internal/cli/inbox"
@@ -19,12 +19,14 @@ import (
 	"greenlight/internal/run/attemptlog"
 	"greenlight/internal/run/project"
 	"greenlight/internal/show/attempttext"
+	"greenlight/internal/show/eventtext"
 	"greenlight/internal/show/explain"
 	"greenlight/internal/show/facts"
 	"greenlight/internal/show/report"
 	"greenlight/internal/show/status"
 	"greenlight/internal/show/view"
-	"greenlight/internal/workspace/git"
+	"greenlight/internal/show/workdoc"
+	"greenlight/internal/state/journal"
 )
 
 // A button is an action with its form.
@@ -34,6 +36,7 @@ type button struct {
 	Needed    bool   // the text must be there
 	Primary   bool
 	Short     bool   // the text is a word
+	Lines     bool   // there may be comments on lines of the diff
 	ID        string // what the action is about, if that isn't the card's slice
 }
 
@@ -44,7 +47,25 @@ type card struct {
 	Buttons         []button
 	Commands        []string
 	Proposals       []string
-	Here            bool // its buttons are shown here: there is nothing more to see
+	Here            bool     // its buttons are shown here: there is nothing more to see
+	At              []string // lines to comment on, FILE:LINE
+}
+
+// takesComments reports whether a person may comment on lines of the diff.
+func (c *card) takesComments() bool {
+	return slices.ContainsFunc(c.Buttons, func(b button) bool { return b.Lines })
+}
+
+// mostComments is how many lines of a page can be commented on without a script, one by one.
+const mostComments = 50
+
+// places returns the lines that a page is asked for fields for.
+func places(asked []string) []string {
+	asked = slices.DeleteFunc(slices.Compact(asked), func(at string) bool {
+		_, _, ok := ops.ParsePlace(at)
+		return !ok
+	})
+	return asked[:min(len(asked), mostComments)]
 }
 
 // needs is the page with what waits for a person.
@@ -71,9 +92,15 @@ func (s *Server) needs(w http.ResponseWriter, r *http.Request) {
 	page := struct {
 		frame
 		Cards []card
+		Left  int // how many more there are
 		Bar   string
 	}{frame: s.frame(r, "Needs you"), Bar: l.model.Counts.Bar(l.model.Plan, l.model.Now)}
-	for i := range l.pending {
+	shown := l.pending
+	if r.FormValue("all") == "" {
+		shown = shown[:min(len(shown), mostShown)]
+	}
+	page.Left = len(l.pending) - len(shown)
+	for i := range shown {
 		page.Cards = append(page.Cards, s.card(&l.pending[i], l.model.Plan, ops.Seen{}))
 	}
 	s.show(w, http.StatusOK, "needs", page)
@@ -91,8 +118,9 @@ func (s *Server) card(p *ops.Pending, of *plan.Plan, seen ops.Seen) card {
 		c.Buttons = projectButtons(p, of)
 		return c
 	}
-	text, _ := json.Marshal(seen) // strings and numbers can be marshaled
-	c.Seen = string(text)
+	if text, err := json.Marshal(seen); err == nil && !ofProject(p) {
+		c.Seen = string(text)
+	}
 	if st := of.State(p.ID); st != nil && canDecide(s.Project, st) {
 		c.Buttons = buttons(s.Project, p)
 	}
@@ -101,7 +129,7 @@ func (s *Server) card(p *ops.Pending, of *plan.Plan, seen ops.Seen) card {
 
 // buttons returns the actions on a slice that waits, the usual one first.
 func buttons(pr *project.Project, p *ops.Pending) []button {
-	reject := button{Do: "reject", Label: "Send back", Ask: "What is wrong?", Needed: true}
+	reject := button{Do: "reject", Label: "Send back", Ask: "What is wrong?", Lines: true}
 	accept := button{Do: "accept", Label: "Accept", Primary: true}
 	retry := button{Do: "retry", Label: "Retry", Ask: "What should its agent know? (optional)",
 		Primary: true}
@@ -123,6 +151,8 @@ func buttons(pr *project.Project, p *ops.Pending) []button {
 		return []button{retry, fresh}
 	case ops.PendingPaused:
 		return []button{{Do: "resume", Label: "Resume", Primary: true}}
+	case ops.PendingBudget:
+		return []button{budgetButton("slice")}
 	case ops.PendingUnknown, ops.PendingUndelivered, ops.PendingHeld, ops.PendingProposal:
 	}
 	return nil
@@ -134,22 +164,51 @@ func projectButtons(p *ops.Pending, of *plan.Plan) []button {
 	case ops.PendingUndelivered:
 		return []button{{Do: "land", Label: "Merge now", Primary: true}}
 	case ops.PendingHeld:
-		list := []button{{Do: "lift", Label: "Lift the hold", Primary: true}}
-		if of.Hold != nil && of.Hold.Kind == plan.HeldByBudget {
-			list = append([]button{{Do: "budget", ID: "day", Label: "Set the day's budget",
-				Ask: "Dollars a day", Needed: true, Primary: true, Short: true}}, list...)
-			list[1].Primary = false
+		lift := button{Do: "lift", Label: "Lift the hold", Primary: true}
+		if spent := of.Hold.Budget(); spent != "" {
+			lift.Primary = false
+			return []button{budgetButton(spent), lift}
 		}
-		return list
+		return []button{lift}
 	}
 	return nil
 }
 
-// A group is one of the board's.
+// budgetButton returns the action that sets what a slice, a run or a day may cost.
+func budgetButton(of string) button {
+	return button{Do: "budget", ID: of, Label: "Set the budget", Ask: "Dollars that a " + of + " may cost",
+		Needed: true, Primary: true, Short: true}
+}
+
+// A group is one of the board's, with its first rows.
 type group struct {
 	Name string
 	Rows []view.Row
+	Of   int // how many there are
 	Open bool
+}
+
+// mostShown is how many rows of a group, or cards, a page has until it is asked for all: it opens at
+// once with any number of slices.
+const mostShown = 50
+
+// groups returns the board's groups: all of them with their first rows, or one of them whole.
+func groups(m *view.Model, whole string) []group {
+	var list []group
+	for _, g := range view.BoardGroups() {
+		rows := m.In(g)
+		shown := group{g.String(), rows, len(rows), g != view.Done && g != view.Blocked || len(rows) < 20}
+		switch {
+		case len(rows) == 0 || whole != "" && whole != slug(g.String()):
+			continue
+		case whole == "":
+			shown.Rows = rows[:min(len(rows), mostShown)]
+		default:
+			shown.Open = true
+		}
+		list = append(list, shown)
+	}
+	return list
 }
 
 // board is the page with all slices by where they stand.
@@ -186,12 +245,7 @@ func (s *Server) board(w http.ResponseWriter, r *http.Request) {
 	for _, row := range m.In(view.Merging) {
 		page.Queue = append(page.Queue, row.ID+": "+row.Text)
 	}
-	for _, g := range view.BoardGroups() {
-		if rows := m.In(g); len(rows) > 0 {
-			page.Groups = append(page.Groups,
-				group{g.String(), rows, g != view.Done && g != view.Blocked || len(rows) < 20})
-		}
-	}
+	page.Groups = groups(m, r.FormValue("group"))
 	s.show(w, http.StatusOK, "board", page)
 }
 
@@ -308,7 +362,7 @@ func (s *Server) slicePage(ctx context.Context, r *http.Request, pr *project.Pro
 	if i := slices.IndexFunc(l.pending, func(p ops.Pending) bool { return p.ID == st.ID }); i >= 0 {
 		waits := &l.pending[i]
 		c := s.card(waits, p, seen)
-		c.Here = true
+		c.Here, c.At = true, places(r.URL.Query()["at"])
 		page.Card, page.Work.Facts = &c, in.Facts(ctx, waits)
 		if waits.Kind == ops.PendingRed {
 			if d, paths := in.TestsDiff(ctx, st.ID); d != nil {
@@ -323,6 +377,7 @@ func (s *Server) slicePage(ctx context.Context, r *http.Request, pr *project.Pro
 	}
 	if d := page.Work.Facts.Diff; d != nil && d.Stat.Files > 0 {
 		page.Work.Diff = readPatch(ctx, in, d.From, d.To, nil)
+		page.Work.Diff.Comments = page.MayAct && page.Card != nil && page.Card.takesComments()
 		page.Work.Diff.Stat = view.Diff{Files: d.Stat.Files, Added: d.Stat.Insertions,
 			Removed: d.Stat.Deletions}
 	}
@@ -392,7 +447,14 @@ func (s *Server) log(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if wantsJSON(r) {
-		writeJSON(w, http.StatusOK, map[string]any{"lines": part.Lines, "more": part.More})
+		doc := workdoc.NewLog(s.Project, recs[i])
+		for _, ev := range part.Events {
+			doc.Add(ev)
+		}
+		if part.More {
+			w.Header().Set("Link", "<?attempt="+strconv.Itoa(recs[i].ID.N)+"&back="+strconv.Itoa(back+1)+`>; rel="prev"`)
+		}
+		writeJSON(w, http.StatusOK, doc)
 		return
 	}
 	page := struct {
@@ -412,6 +474,60 @@ func (s *Server) log(w http.ResponseWriter, r *http.Request) {
 		page.Newer = link(back - 1)
 	}
 	s.show(w, http.StatusOK, "log", page)
+}
+
+// mostEvents is how many events the history of a slice shows, the last ones.
+const mostEvents = 500
+
+// history is the page of what the journal has about a slice.
+func (s *Server) history(w http.ResponseWriter, r *http.Request) {
+	id := r.PathValue("id")
+	st := s.known(id)
+	if st == nil {
+		s.missing(w, r, nil, id)
+		return
+	}
+	var events []journal.Event
+	for e, err := range s.Project.Runs.Journal().Events(time.Time{}) {
+		if err != nil {
+			s.fail(w, r, http.StatusInternalServerError, err)
+			return
+		}
+		if e.Kind != journal.Told && (e.Slice == id || slices.Contains(st.Was, e.Slice)) {
+			events = append(events, e)
+		}
+	}
+	more := len(events) > mostEvents
+	events = events[max(0, len(events)-mostEvents):]
+	if wantsJSON(r) {
+		writeEvents(w, events)
+		return
+	}
+	page := struct {
+		frame
+		ID    string
+		Lines []string
+		More  bool
+	}{frame: s.frame(r, id+" history"), ID: id, More: more}
+	now := time.Now()
+	for _, e := range events {
+		page.Lines = append(page.Lines, plan.At(e.Time, now, "15:04")+"  "+eventtext.Of(e))
+	}
+	s.show(w, http.StatusOK, "history", page)
+}
+
+// writeEvents writes events as gl events --json does, one on each line.
+func writeEvents(w http.ResponseWriter, events []journal.Event) {
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	for _, e := range events {
+		line, err := e.Line()
+		if err == nil {
+			_, err = w.Write(append(line, '\n'))
+		}
+		if err != nil { // the reader is gone
+			return
+		}
+	}
 }
 
 // mostParts is more than a log has.
@@ -439,11 +555,11 @@ func (s *Server) diff(w http.ResponseWriter, r *http.Request) {
 	if file := r.FormValue("file"); file != "" {
 		paths = []string{file}
 	}
-	p := readPatch(r.Context(), in, d.From, d.To, paths)
 	if wantsJSON(r) {
-		writeJSON(w, http.StatusOK, p)
+		writeJSON(w, http.StatusOK, workdoc.NewDiff(d))
 		return
 	}
+	p := readPatch(r.Context(), in, d.From, d.To, paths)
 	s.show(w, http.StatusOK, "diff", struct {
 		frame
 		ID   string
@@ -482,90 +598,4 @@ func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 		"default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; frame-ancestors 'none'; form-action 'none'")
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_, _ = io.Copy(w, &b) // the reader may be gone
-}
-
-// A patch is a diff by file, as far as it isn't too long.
-type patch struct {
-	Stat  view.Diff   `json:"stat"`
-	Files []patchFile `json:"files"`
-	Long  bool        `json:"cut"` // some of it is left out
-}
-
-// A patchFile is what a diff says about one file.
-type patchFile struct {
-	Name  string      `json:"name"`
-	Lines []patchLine `json:"lines"` // none if the diff was too long by then
-	Cut   bool        `json:"cut"`   // its end is left out
-}
-
-// A patchLine is a line of a diff with its kind: "add", "del", "hunk", or "" for context.
-type patchLine struct {
-	Kind string `json:"kind"`
-	Text string `json:"text"`
-}
-
-// Limits of a diff on a page, which has to open at once on a phone.
-const (
-	mostPatch     = 4 << 20 // bytes read from git
-	mostPatchShow = 4000    // lines
-)
-
-// readPatch reads a diff.
-func readPatch(ctx context.Context, in *inbox.Reader, from, to string, paths []string) *patch {
-	var b bounded
-	p := &patch{}
-	// git ends with an error when nothing more is read
-	err := in.Patch(ctx, from, to, git.DiffOptions{Paths: paths}, &b)
-	p.Long = err != nil || b.cut
-	shown, at := 0, (*patchFile)(nil)
-	for line := range strings.Lines(b.kept.String()) {
-		line = strings.TrimSuffix(line, "\n")
-		if name, ok := strings.CutPrefix(line, "diff --git a/"); ok {
-			name, _, _ = strings.Cut(name, " b/")
-			p.Files = append(p.Files, patchFile{Name: name})
-			at = &p.Files[len(p.Files)-1]
-			continue
-		}
-		if at == nil {
-			continue
-		}
-		if shown++; shown > mostPatchShow {
-			at.Cut, p.Long = true, true
-			continue
-		}
-		if kind, ok := kindOf(line); ok {
-			at.Lines = append(at.Lines, patchLine{kind, line})
-		}
-	}
-	return p
-}
-
-// kindOf returns the kind of a diff's line; false for one that says nothing to a person.
-func kindOf(line string) (string, bool) {
-	switch {
-	case strings.HasPrefix(line, "index "), strings.HasPrefix(line, "--- "), strings.HasPrefix(line, "+++ "):
-		return "", false
-	case strings.HasPrefix(line, "@@"):
-		return "hunk", true
-	case strings.HasPrefix(line, "+"):
-		return "add", true
-	case strings.HasPrefix(line, "-"):
-		return "del", true
-	}
-	return "", true
-}
-
-// A bounded keeps the beginning of what is written to it.
-type bounded struct {
-	kept bytes.Buffer
-	cut  bool
-}
-
-func (b *bounded) Write(p []byte) (int, error) {
-	if room := mostPatch - b.kept.Len(); len(p) > room {
-		b.cut = true
-		_, _ = b.kept.Write(p[:max(room, 0)])
-		return len(p), nil
-	}
-	return b.kept.Write(p)
 }

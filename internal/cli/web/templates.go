@@ -3,6 +3,7 @@ package web
 import (
 	"bytes"
 	"embed"
+	"fmt"
 	"html"
 	"html/template"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 
 	"greenlight/internal/base/sanitize"
 	"greenlight/internal/core/plan"
+	"greenlight/internal/show/linecolor"
 	"greenlight/internal/show/view"
 )
 
@@ -44,9 +46,12 @@ var templates = sync.OnceValue(func() *template.Template {
 			return ""
 		},
 		"duration": func(d *time.Duration) string { return plan.Age(*d) },
-		"slug":     func(text string) string { return strings.ReplaceAll(strings.ToLower(text), " ", "-") },
+		"slug":     slug,
 	}).ParseFS(templateFiles, "templates/*.html"))
 })
+
+// slug returns the name of a group as a class and in addresses: "needs-you".
+func slug(name string) string { return strings.ReplaceAll(strings.ToLower(name), " ", "-") }
 
 func textOf(v any) string {
 	if s, ok := v.(string); ok {
@@ -67,23 +72,80 @@ func (s *Server) show(w http.ResponseWriter, code int, name string, page any) {
 	_, _ = w.Write(b.Bytes()) // the reader may be gone
 }
 
-// logHTML returns lines of a log, those of a tool's call folded into one element each.
+// longCall is how long the line of a tool's call may be before it is folded.
+const longCall = 120
+
+// logHTML returns lines of a log, each an element. Calls of tools are folded: a long one to its
+// first line, several in a row to the last one.
 func logHTML(lines []string) template.HTML {
 	var b strings.Builder
-	for _, l := range lines {
-		class := ""
-		switch {
-		case strings.HasPrefix(l, "> "), strings.HasPrefix(l, "- "):
-			class = ` class="tool"`
-		case strings.HasPrefix(l, "! "):
-			class = ` class="bad"`
-		case strings.HasPrefix(l, "you: "):
-			class = ` class="you"`
+	for len(lines) > 0 {
+		n := 0
+		var calls []string // each with the lines that belong to it
+		for n < len(lines) && isCall(lines[n]) {
+			call := lines[n]
+			for n++; n < len(lines) && strings.HasPrefix(lines[n], "  "); n++ {
+				call += "\n" + lines[n]
+			}
+			calls = append(calls, call)
 		}
-		b.WriteString("<span" + class + ">" + html.EscapeString(sanitize.Text(l)) + "</span>\n")
+		if n == 0 {
+			b.WriteString("<p" + classOf(lines[0]) + ">" + escaped(lines[0]) + "</p>\n")
+			n = 1
+		}
+		writeCalls(&b, calls)
+		lines = lines[n:]
 	}
 	return template.HTML(b.String())
 }
+
+// foldedCalls is how many calls in a row are folded to one line.
+const foldedCalls = 3
+
+func writeCalls(b *strings.Builder, calls []string) {
+	many := len(calls) >= foldedCalls
+	if many {
+		last, _, _ := strings.Cut(calls[len(calls)-1], "\n")
+		fmt.Fprintf(b, "<details class=\"tool\"><summary>%d tool calls, the last one %s</summary>\n",
+			len(calls), escaped(strings.TrimPrefix(last, "> ")))
+	}
+	for _, c := range calls {
+		first, _, more := strings.Cut(c, "\n")
+		if more || len(first) > longCall {
+			b.WriteString("<details class=\"tool\"><summary>" + escaped(first) + "</summary><p>" +
+				escaped(c) + "</p></details>\n")
+			continue
+		}
+		b.WriteString("<p class=\"tool\">" + escaped(c) + "</p>\n")
+	}
+	if many {
+		b.WriteString("</details>\n")
+	}
+}
+
+// isCall reports whether a line of a log begins the call of a tool: see attemptlog.EventText.
+func isCall(line string) bool {
+	if sub, ok := strings.CutPrefix(line, linecolor.SubAgent); ok {
+		name, _, called := strings.Cut(sub, " > ")
+		return called && !strings.Contains(name, " ")
+	}
+	return strings.HasPrefix(line, "> ")
+}
+
+// classOf returns the class of a line of a log by its mark.
+func classOf(line string) string {
+	switch {
+	case strings.HasPrefix(line, "- "):
+		return ` class="tool"`
+	case strings.HasPrefix(line, "! "):
+		return ` class="bad"`
+	case strings.HasPrefix(line, "you: "):
+		return ` class="you"`
+	}
+	return ""
+}
+
+func escaped(text string) string { return html.EscapeString(sanitize.Text(text)) }
 
 // dataLines returns text as the data of an event.
 func dataLines(text template.HTML) string {

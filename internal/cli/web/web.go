@@ -52,6 +52,7 @@ func New(c Config) *Server {
 	s.mux.HandleFunc("GET /slice/{id}", s.slice)
 	s.mux.HandleFunc("GET /slice/{id}/diff", s.diff)
 	s.mux.HandleFunc("GET /slice/{id}/log", s.log)
+	s.mux.HandleFunc("GET /slice/{id}/history", s.history)
 	s.mux.HandleFunc("GET /report", s.report)
 	s.mux.HandleFunc("GET /events", s.events)
 	s.mux.HandleFunc("POST /do/{action}", s.do)
@@ -114,7 +115,8 @@ type frame struct {
 	access
 	Title   string
 	Project string
-	Here    string // the page's path below Base
+	Page    string // the page's path below Base
+	Here    string // with its query
 	Version string // of what it shows
 	Log     string // the query of its log: the attempt, and where the log continues
 	Note    string // what the last action did
@@ -127,11 +129,12 @@ func (s *Server) frame(r *http.Request, title string) frame {
 	look := s.hub.look()
 	f := frame{Title: title, Project: s.name(),
 		access: access{session.Base, session.Form, session.Role == httpguard.Person},
-		Here:   strings.TrimPrefix(r.URL.Path, "/"), Version: look.version,
+		Page:   strings.TrimPrefix(r.URL.Path, "/"), Version: look.version,
 		Needs: len(look.pending)}
 	query := r.URL.Query()
 	f.Note, f.Bad = s.notes.take(query.Get("note"))
 	query.Del("note")
+	f.Here = f.Page
 	if len(query) > 0 {
 		f.Here += "?" + query.Encode()
 	}

@@ -254,6 +254,26 @@ func TestPagesHaveDocuments(t *testing.T) {
 	}
 }
 
+// Calls of tools are folded, and what the agent says isn't. All of it is there, as text.
+func TestLogIsFolded(t *testing.T) {
+	got := string(logHTML([]string{"hello <b>", "> Bash: ls", "> Edit: a.go", "  - old", "| gl-test > Bash: go test", "",
+		"! Bash: " + hostile, "> Bash: one"}))
+	want := `<p>hello &lt;b&gt;</p>
+<details class="tool"><summary>3 tool calls, the last one | gl-test &gt; Bash: go test</summary>
+<p class="tool">&gt; Bash: ls</p>
+<details class="tool"><summary>&gt; Edit: a.go</summary><p>&gt; Edit: a.go
+  - old</p></details>
+<p class="tool">| gl-test &gt; Bash: go test</p>
+</details>
+<p></p>
+<p class="bad">! Bash: ` + html.EscapeString(hostile) + `</p>
+<p class="tool">&gt; Bash: one</p>
+`
+	if got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
+
 // A page that is open hears of changes; one that slept says what it had, and hears at once.
 func TestStream(t *testing.T) {
 	b := newBrowser(t, morning())

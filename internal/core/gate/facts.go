@@ -175,7 +175,7 @@ func merge(f *Facts) Answer {
 }
 
 func tests(f *Facts) Answer {
-	a := Answer{Evidence: "nothing, compared with " + f.Compared}
+	a := Answer{Evidence: "no test is missing and the test runner is unchanged (compared with " + f.Compared + ")"}
 	if f.Compared == "" {
 		a = Answer{Says: Unknown, Evidence: "nothing was compared"}
 	}

@@ -33,6 +33,17 @@ var UntilLifted = time.Date(8000, 1, 1, 0, 0, 0, 0, time.UTC)
 // Open reports whether the hold lasts until a person ends it.
 func (h *Hold) Open() bool { return h != nil && !h.Until.Before(UntilLifted) }
 
+// Budget returns whose budget is spent, "run" or "day"; "" for any other hold.
+func (h *Hold) Budget() string {
+	switch {
+	case h == nil || h.Kind != HeldByBudget:
+		return ""
+	case h.Open():
+		return "run"
+	}
+	return "day"
+}
+
 // End describes when the hold is over: "until 14:05", "until you lift it".
 func (h *Hold) End(now time.Time) string {
 	if h.Open() {

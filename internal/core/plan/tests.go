@@ -132,8 +132,16 @@ func (c TestCounts) text(number func(int) string, note string) string {
 	return text + note + c.uncounted()
 }
 
-// Brief returns "1,829 tests, 3 failing" or "tests passed (no counts)".
+// Unknown reports whether no test is known: gl has run none, and the slices record none.
+func (c TestCounts) Unknown() bool {
+	return c.Suite == nil && c.Recorded+c.Failing+c.Security+c.Uncounted == 0
+}
+
+// Brief returns "1,829 tests, 3 failing", "tests passed (no counts)" or "no tests run".
 func (c TestCounts) Brief() string {
+	if c.Unknown() {
+		return "no tests run"
+	}
 	text := ""
 	if n, known := c.Passing(); known {
 		text = words.Thousands(n) + map[bool]string{true: " test", false: " tests"}[n == 1]

@@ -18,7 +18,7 @@ func TestTestCounts(t *testing.T) {
 		suite              *plan.Suite
 		text, state, brief string
 	}{
-		{nil, nil, nil, "0 passing, 0 failing, 0 security", "0 passing, 0 failing, 0 security", "0 tests"},
+		{nil, nil, nil, "0 passing, 0 failing, 0 security", "0 passing, 0 failing, 0 security", "no tests run"},
 		{[]*plan.Item{claimed}, []*plan.Item{red}, nil, "9 passing, 3 failing, 2 security", "9 passing, 3 failing, 2 security", "9 tests, 3 failing"},
 		{[]*plan.Item{counted}, nil, suite, "1,829 passing, 0 failing, 0 security (4 new)", "1829 passing, 0 failing, 0 security", "1,829 tests"},
 		{[]*plan.Item{counted, claimed}, []*plan.Item{red}, suite,

@@ -67,8 +67,8 @@ func (r *Result) check() error {
 	default:
 		return fmt.Errorf("unknown end %.40q", r.How)
 	}
-	if len(r.Left) > maxLabels {
-		return fmt.Errorf("%d processes left are more than %d", len(r.Left), maxLabels)
+	if len(r.Left) > maxLeft {
+		return fmt.Errorf("%d processes left are more than %d", len(r.Left), maxLeft)
 	}
 	return first(within("exit code", int64(r.ExitCode), -1, 1<<32), within("took_ms", r.Took, 0, maxNumber),
 		within("log", r.Log, 0, maxNumber), noCommit("commit", r.Commit))

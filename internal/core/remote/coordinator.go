@@ -219,8 +219,7 @@ func (c *Coordinator) assign(e Assign) {
 
 // unfit returns why the worker can't have the job, "" if it can.
 func (c *Coordinator) unfit(m *member, f Fence, e Assign) Text {
-	place := Place{Fence: f, Serial: 1, Job: e.Job}
-	if err := place.check(); err != nil {
+	if _, err := Encode(&Place{Fence: f, Serial: maxNumber, Job: e.Job}); err != nil {
 		return clean(err.Error())
 	}
 	for _, line := range e.Talk {

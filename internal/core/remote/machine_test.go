@@ -70,6 +70,7 @@ func TestNotPlaced(t *testing.T) {
 		"sandbox":  {same, func(j *remote.Job) { j.Needs.Sandbox = "bwrap" }, "no sandbox bwrap"},
 		"label":    {same, func(j *remote.Job) { j.Needs.Labels = []string{"big", "gpu"} }, "label gpu"},
 		"file":     {same, func(j *remote.Job) { j.Needs.Files = []string{".env", "key"} }, "key isn't there"},
+		"size":     {same, func(j *remote.Job) { j.Command.Env = []string{"A=" + strings.Repeat("x", 2<<20)} }, "are more than"},
 		"commit":   {same, func(j *remote.Job) { j.Commit = "HEAD" }, "full name"},
 	} {
 		b := newBench(t, c.hello)
@@ -228,5 +229,27 @@ func TestWorkerRefuses(t *testing.T) {
 	step(remote.FromCoordinator{Message: &remote.Drain{Number: 1, On: true}})
 	if why, ok := place("f", same); ok || why != "the worker accepts no more jobs" {
 		t.Errorf("a job for a worker that accepts none: %q", why)
+	}
+}
+
+// A command that no message has room for fails at once: its agent would wait for ever.
+func TestHugeCommandFails(t *testing.T) {
+	job := remote.Work{Fence: aLease, Serial: 1, Job: small, Stage: remote.Accepted}
+	w := remote.NewWorker(remote.DefaultPolicy, remote.Hello{Boot: 1, Slots: 1, OS: "linux", Arch: "amd64"}, remote.Mark{}, []*remote.Work{&job})
+	w.Step(0, remote.Begin{})
+	w.Step(0, remote.Ready{Fence: aLease})
+	w.Step(0, remote.Launched{Fence: aLease})
+	for name, e := range map[string]remote.Inquire{
+		"input":     {Fence: aLease, Key: 7, Argv: []string{"slice"}, Input: make([]byte, remote.MaxInput+1)},
+		"arguments": {Fence: aLease, Key: 7, Argv: []string{strings.Repeat("x", 2<<20)}},
+		"directory": {Fence: aLease, Key: 7, Argv: []string{"slice"}, Dir: "../.."},
+	} {
+		effects := w.Step(0, e)
+		if len(effects) != 1 {
+			t.Fatalf("%s: %+v", name, effects)
+		}
+		if r, ok := effects[0].(remote.Reply); !ok || r.Key != 7 || r.Answer.ExitCode != 1 || len(r.Answer.Errors) == 0 {
+			t.Errorf("%s: %+v", name, effects)
+		}
 	}
 }

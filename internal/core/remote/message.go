@@ -18,6 +18,7 @@ const (
 	MaxSlots   = 1024
 	maxLabels  = 64
 	maxFiles   = 1024
+	maxLeft    = 64 // processes that a job left running
 	maxArgs    = 4096
 	maxText    = 4 << 10 // bytes of a text that is shown
 	maxNumber  = 1 << 53 // of what other JSON decoders read without loss

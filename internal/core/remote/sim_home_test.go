@@ -212,7 +212,6 @@ func (h *home) receive(worker string, data []byte) {
 		return
 	}
 	h.step(remote.FromWorker{Worker: worker, Message: m})
-	h.w.truth.contact(worker)
 }
 
 // step reports whether all that the event leads to was carried out.
@@ -226,6 +225,7 @@ func (h *home) step(e remote.CoordinatorEvent) bool {
 		return false
 	}
 	if from, ok := e.(remote.FromWorker); ok {
+		w.truth.contact(from.Worker)
 		w.say("%s -> %s", from.Worker, show(from.Message))
 	} else if e != (remote.Tick{}) {
 		w.say("coordinator: %s", show(e))

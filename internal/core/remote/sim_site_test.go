@@ -95,7 +95,7 @@ func (s *site) crash() {
 	s.up = false
 	s.epoch++
 	for _, p := range s.programs {
-		p.up, p.asked, p.replies = false, 0, 0 // their gates end them
+		p.up, p.halted, p.asked, p.replies = false, false, 0, 0 // their gates end them
 	}
 	s.w.after(s.w.between(0, 30*time.Second), s.start)
 }

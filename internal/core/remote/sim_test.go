@@ -337,3 +337,16 @@ func encode(w *world, m remote.Message) []byte {
 	}
 	return data
 }
+
+// A seed is worth something only if it does the same each time.
+func TestSimulationRepeats(t *testing.T) {
+	for seed := range uint64(8) {
+		first, again := newWorld(seed, false), newWorld(seed, false)
+		first.run()
+		again.run()
+		if first.now != again.now || first.number != again.number || !maps.Equal(first.seen, again.seen) {
+			t.Errorf("seed %d ends at %v after %d events, and again at %v after %d", seed, first.now, first.number,
+				again.now, again.number)
+		}
+	}
+}

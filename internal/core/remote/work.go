@@ -158,7 +158,7 @@ func (w *Worker) finished(o *work, r Result) {
 		w.remove(o)
 		return
 	}
-	r.Commit = ""
+	r.Commit, r.Left = "", r.Left[:min(len(r.Left), maxLeft)]
 	if r.Reason == "" && o.run.halted != nil {
 		r.Reason = o.run.halted.Reason
 	}
@@ -290,6 +290,11 @@ func (w *Worker) inquire(e Inquire) {
 	o := w.work(e.Fence)
 	if o == nil || o.Stage != Running {
 		w.emit(Reply{e.Fence, e.Key, Answer{Fence: e.Fence, ExitCode: 1, Errors: []byte("gl: this job has ended\n")}})
+		return
+	}
+	ask := Ask{Fence: e.Fence, Number: maxNumber, Below: 1, Argv: e.Argv, Dir: e.Dir, Input: e.Input}
+	if _, err := Encode(&ask); err != nil {
+		w.emit(Reply{e.Fence, e.Key, Answer{Fence: e.Fence, ExitCode: 1, Errors: []byte("gl: " + err.Error() + "\n")}})
 		return
 	}
 	o.asks.last++

@@ -1,97 +1,125 @@
 package train
 
-import "time"
+import (
+	"math"
+	"slices"
+	"time"
+)
 
 // A Gauge finds by measuring how many runs at once finish the most in a minute. It begins with one,
 // tries twice as many as long as that finishes at least a tenth more, and goes back to what was
 // best. Where one run takes the whole machine, that is one.
 type Gauge struct {
 	Most int // it never returns more
-
-	width int          // used now, 0 before the first
-	best  int          // of those that were measured
-	took  map[int]span // by how many ran at once
-	since int          // runs since it has settled on best
-	lone  int          // failures that vanished without company
-	green int          // runs that passed in company
+	Measured
 }
 
-// A span is the mean duration of some runs.
-type span struct {
-	mean time.Duration
-	n    int
+// Measured is what a Gauge has found so far. The next worker goes on with it.
+type Measured struct {
+	Now   int                     `json:"now"`             // the width in use, 0 before the first run
+	Best  int                     `json:"best"`            // of the widths that were measured
+	Runs  map[int][]time.Duration `json:"runs,omitempty"`  // the last, by how many ran at once
+	Since int                     `json:"since,omitempty"` // runs since it has settled on Best
+	// of the last runs beside others, which failed there and passed when they were repeated alone
+	Vanished []bool `json:"vanished,omitempty"`
 }
 
 const (
-	enough   = 2   // runs of a width that tell its duration
-	gain     = 1.1 // by which a larger width has to finish more
-	settled  = 40  // runs after which a larger width is tried again
-	mostLone = 2   // failures that vanish without company before it stays at one
-	proof    = 3   // green runs in company that show that tests can run side by side
+	enough   = 2    // runs of a width that tell its duration
+	recent   = 8    // runs of a width that count
+	gain     = 1.1  // by which a larger width has to finish more
+	settled  = 40   // runs after which a larger width is tried again
+	between  = 0.25 // a run with more or less company than that doesn't count for a width
+	proof    = 3    // runs that passed beside others show that tests can run side by side
+	beside   = 12   // runs beside others that count
+	mostLone = 2    // of these, failures that vanish alone; more if there are many runs
 )
+
+// Worth is how long tests have to take for more than one run at once: what gl itself does for a
+// merge takes longer than shorter ones, and is done one after the other.
+const Worth = 500 * time.Millisecond
 
 // Width returns how many runs there may be at once now.
 func (g *Gauge) Width() int {
-	if g.lone >= mostLone {
+	if g.Shares() {
 		return 1
 	}
-	return max(1, min(g.width, g.Most))
+	return max(1, min(g.Now, g.Most))
 }
 
-// Alone reports whether one run at a time has proved best.
-func (g *Gauge) Alone() bool {
-	return g.Shares() || g.Most < 2 || g.width == 1 && g.took[2].n >= enough
-}
-
-// Proven reports whether tests have passed in company often enough to believe their failures.
-func (g *Gauge) Proven() bool { return g.green >= proof }
-
-// Took takes in that a green run took d while about atOnce ran at once, itself included.
-func (g *Gauge) Took(atOnce int, d time.Duration) {
-	if g.took == nil {
-		g.took, g.width, g.best = map[int]span{}, 1, 1
+// Took takes in that a green run took d while so many ran at once on average, itself included.
+func (g *Gauge) Took(atOnce float64, d time.Duration) {
+	if g.Now < 1 || g.Best < 1 {
+		g.Now, g.Best = 1, 1
 	}
-	s := g.took[atOnce]
-	s.n = min(s.n+1, 8) // older runs fade
-	s.mean += (d - s.mean) / time.Duration(s.n)
-	g.took[atOnce] = s
-	if g.since++; atOnce > 1 {
-		g.green++
+	if g.Runs == nil {
+		g.Runs = map[int][]time.Duration{}
+	}
+	if width := int(math.Round(atOnce)); math.Abs(atOnce-float64(width)) <= between {
+		g.Runs[width] = last(append(g.Runs[width], d), recent)
+	}
+	if g.Since++; atOnce > 1+between {
+		g.Vanished = last(append(g.Vanished, false), beside)
 	}
 	g.choose()
 }
 
-// Vanished takes in that tests failed in company, and passed when they were repeated alone.
-func (g *Gauge) Vanished() { g.lone++ }
+// Vanish takes in that tests failed beside others, and passed when they were repeated alone.
+func (g *Gauge) Vanish() { g.Vanished = last(append(g.Vanished, true), beside) }
 
-// Shares reports whether tests seem to share what they can't: they fail in company alone.
-func (g *Gauge) Shares() bool { return g.lone >= mostLone }
+// Shares reports whether tests seem to share what they can't, such as a port: they often fail beside
+// others, and then pass alone. A flaky test does so less often.
+func (g *Gauge) Shares() bool {
+	lone := g.lone()
+	return lone >= mostLone && 3*lone >= len(g.Vanished)
+}
+
+// Proven reports whether tests have passed beside others often enough to believe their failures.
+func (g *Gauge) Proven() bool { return !g.Shares() && len(g.Vanished)-g.lone() >= proof }
+
+func (g *Gauge) lone() int {
+	n := 0
+	for _, vanished := range g.Vanished {
+		if vanished {
+			n++
+		}
+	}
+	return n
+}
 
 // choose chooses the next width.
 func (g *Gauge) choose() {
-	if g.took[g.width].n < enough {
+	if len(g.Runs[g.Now]) < enough {
 		return // wait for more
 	}
-	if g.width > g.best {
-		if g.finishes(g.width) < gain*g.finishes(g.best) {
-			g.width, g.since = g.best, 0
+	if g.Now > g.Best && len(g.Runs[g.Best]) > 0 {
+		// the slowest view of the larger width and the fastest of the other: the first run of a
+		// project often takes longer, to fill caches
+		if float64(g.Now)/mean(g.Runs[g.Now]) < gain*float64(g.Best)/shortest(g.Runs[g.Best]) {
+			g.Now, g.Since = g.Best, 0
 			return
 		}
-		g.best = g.width
 	}
-	next := min(2*g.width, g.Most)
-	if next <= g.width || g.took[next].n > 0 && g.since < settled {
-		return // there is none, or it was tried
+	g.Best = g.Now
+	next := min(2*g.Now, g.Most)
+	switch {
+	case next <= g.Now, len(g.Runs[next]) > 0 && g.Since < settled: // there is none, or it was tried
+	case shortest(g.Runs[g.Now]) < float64(Worth):
+	default:
+		delete(g.Runs, next) // what was measured long ago doesn't count
+		g.Now, g.Since = next, 0
 	}
-	g.took[next] = span{} // what was measured long ago doesn't count
-	g.width, g.since = next, 0
 }
 
-// finishes is how many runs of a width end in an hour, 0 for one that wasn't measured.
-func (g *Gauge) finishes(width int) float64 {
-	s := g.took[width]
-	if s.n == 0 || s.mean <= 0 {
-		return 0
+func mean(runs []time.Duration) float64 {
+	sum := 0.0
+	for _, d := range runs {
+		sum += float64(d)
 	}
-	return float64(width) * float64(time.Hour) / float64(s.mean)
+	return max(1, sum/float64(len(runs)))
 }
+
+func shortest(runs []time.Duration) float64 { return max(1, float64(slices.Min(runs))) }
+
+// last returns the last n of a list.
+func last[T any](list []T, n int) []T { return list[max(0, len(list)-n):] }

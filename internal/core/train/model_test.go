@@ -171,7 +171,7 @@ func (w *world) act(d train.Decision) {
 		w.began[j.Tip.Tree], w.left[j.Tip.Tree], w.area[j.Tip.Tree] = w.now, float64(w.takes(j)), 0
 		w.runs++
 	}
-	if again := slices.ContainsFunc(w.running, func(j train.Job) bool { return j.Kind == train.Again }); again && w.alone && len(w.running) > 1 && len(d.Start) > 0 {
+	if again := slices.ContainsFunc(w.running, func(j train.Job) bool { return j.Again }); again && w.alone && len(w.running) > 1 && len(d.Start) > 0 {
 		w.fail("a repeated run isn't alone: %+v", w.running)
 	}
 	if len(w.running) > w.width && len(d.Start) > 0 {
@@ -256,8 +256,8 @@ func (w *world) finish(before int) bool {
 	w.advance(max(w.now, w.ends(j)))
 	if w.gauge != nil {
 		took := max(1, w.now-w.began[j.Tip.Tree])
-		w.gauge.Took(int(math.Round(w.area[j.Tip.Tree]/float64(took))), time.Duration(took)*time.Second)
-		w.width, w.alone = w.gauge.Width(), !w.gauge.Proven()
+		w.gauge.Took(w.area[j.Tip.Tree]/float64(took), time.Duration(took)*time.Second)
+		w.width = w.gauge.Width()
 	}
 	w.running = slices.DeleteFunc(w.running, func(r train.Job) bool { return r.Tip.Tree == j.Tip.Tree })
 	w.record(j)
@@ -298,30 +298,19 @@ func (w *world) advance(to int) {
 func (w *world) record(j train.Job) {
 	tree := j.Tip.Tree
 	red := w.isRed(tree)
-	if !red && w.isFlaky(tree) && !w.failed[tree] && w.fails[tree] == 0 {
-		w.fails[tree]++
-		w.failed[tree] = true // passes when it is repeated
-		if j.Kind == train.AsCar {
-			return
-		}
-	}
-	final := train.Green
-	switch {
-	case !red:
-		w.green[tree] = true
-	case j.Kind == train.AsCar && !w.failed[tree]:
+	if flaky := !red && w.isFlaky(tree) && w.fails[tree] == 0; (red || flaky) && !j.Again {
 		w.fails[tree]++
 		w.failed[tree] = true
 		return
-	default:
+	}
+	final := train.Green
+	if w.green[tree] = !red; red {
 		w.fails[tree]++
-		if j.Kind == train.Apart || j.Kind == train.OfBase {
-			w.fails[tree]++ // these repeat by themselves
-		}
 		final = train.Red
 	}
 	w.verdicts[tree] = final
-	if (j.Kind == train.Apart || j.Kind == train.Again && final == train.Red) && j.Entry != w.target {
+	if (j.Kind == train.Apart || j.Again && final == train.Red) && j.Kind != train.OfBase &&
+		j.Entry != w.target {
 		w.tested[j.Entry] = train.Tested{On: j.Base, Red: final == train.Red}
 	}
 }

@@ -172,17 +172,24 @@ func TestMakespan(t *testing.T) {
 	}
 }
 
-// makespan returns the mean of some nights of 60 slices.
+// makespan returns the mean of some nights of 60 slices, relative to the bound. A width of 0 is one
+// that is measured, of tests that only sleep.
 func makespan(t testing.TB, width, percent, agent, tests int) float64 {
 	t.Helper()
 	const nights = 10
 	sum := 0.0
 	for seed := range uint64(nights) {
-		n := newNight(t, 60, width, agent, tests, percent, seed)
+		n := newNight(t, 60, max(1, width), agent, tests, percent, seed)
+		if width == 0 {
+			n.measure()
+		}
 		sum += float64(n.run()) / float64(n.bound(tests))
 	}
 	return sum / nights
 }
+
+// measure has the night find the width by measuring.
+func (n *night) measure() { n.gauge, n.alone = &train.Gauge{Most: 8}, true }
 
 // suites are how fast each of n runs of the tests at once is, on two processors.
 var suites = map[string]func(n int) float64{
@@ -197,7 +204,8 @@ func auto(t testing.TB, suite string, percent int, seed uint64) (relative float6
 	t.Helper()
 	one := newNight(t, 60, 1, 6*60, 5*60, percent, seed)
 	n := newNight(t, 60, 1, 6*60, 5*60, percent, seed)
-	n.speed, n.gauge, n.alone = suites[suite], &train.Gauge{Most: 8}, true
+	n.measure()
+	n.speed = suites[suite]
 	return float64(n.run()) / float64(one.run()), n.width
 }
 
@@ -223,26 +231,33 @@ func TestAuto(t *testing.T) {
 func TestTestsThatShare(t *testing.T) {
 	g := train.Gauge{Most: 8}
 	for range 10 {
-		g.Took(g.Width(), time.Minute)
+		g.Took(float64(g.Width()), time.Minute)
 	}
 	if g.Width() < 4 || g.Shares() {
 		t.Fatalf("width %d", g.Width())
 	}
-	g.Vanished()
-	g.Vanished()
+	for range 6 {
+		g.Vanish()
+	}
 	if g.Width() != 1 || !g.Shares() {
 		t.Errorf("width %d", g.Width())
 	}
 }
 
-// BenchmarkMakespan prints the table: makespan over the bound, by how many runs there are at once
-// and how many slices are red.
+// BenchmarkMakespan is the table: makespan over the bound, by how many runs there are at once, how
+// many of a hundred slices are red, and how long agents and tests take.
 func BenchmarkMakespan(b *testing.B) {
-	for _, percent := range []int{0, 5, 20} {
-		for _, width := range []int{1, 2, 4, 8} {
-			b.Run(fmt.Sprintf("red=%d%%/K=%d", percent, width), func(b *testing.B) {
+	for _, of := range []struct {
+		name         string
+		agent, tests int
+	}{{"tests=1s", 6, 1}, {"tests=10s", 6, 10}, {"tests=5m", 6 * 60, 5 * 60}} {
+		for _, percent := range []int{0, 5, 20} {
+			b.Run(fmt.Sprintf("%s/red=%d%%", of.name, percent), func(b *testing.B) {
 				for b.Loop() {
-					b.ReportMetric(makespan(b, width, percent, 6*60, 5*60), "x-bound")
+					for _, width := range []int{1, 2, 4, 8} {
+						b.ReportMetric(makespan(b, width, percent, of.agent, of.tests), fmt.Sprint("K=", width))
+					}
+					b.ReportMetric(makespan(b, 0, percent, of.agent, of.tests), "auto")
 				}
 			})
 		}

@@ -58,7 +58,6 @@ type Kind int
 
 const (
 	AsCar  Kind = iota // as a car
-	Again              // once more, since it failed on the merged base
 	Apart              // on the merged base, for a person
 	OfBase             // the merged base itself, to know whose failures these are
 )
@@ -69,11 +68,13 @@ type Job struct {
 	Entry string // "" for OfBase
 	Tip   Tip    // what is tested
 	Base  Tip    // the merged base when it was decided on
+	Again bool   // it repeats a run on the merged base that failed
 }
 
 // A State is what Decide goes by.
 type State struct {
-	// nothing runs beside a repeated run: it isn't known yet that tests can run side by side
+	// nothing runs beside a repeated run: tests that fail side by side may only share a port, a
+	// database or a processor
 	Alone   bool
 	Width   int // how many runs there may be at once
 	Base    Tip // what is merged
@@ -83,7 +84,7 @@ type State struct {
 	Merge   func(Tip, Entry) Merged // depends on nothing but its arguments
 	Verdict func(tree string) Verdict
 	Running []Job
-	Tested  map[string]Tested // entries with a job of kind Again or Apart that is through
+	Tested  map[string]Tested // entries with a job that is Again or Apart, and through
 }
 
 // A Tested is the end of a job on the merged base, which may have moved on meanwhile.
@@ -229,7 +230,7 @@ func (b *builder) add(e Entry) bool {
 		return b.addTarget(e)
 	}
 	for _, j := range b.Running {
-		if j.Entry != e.Name || j.Kind == AsCar {
+		if j.Entry != e.Name || j.Kind == AsCar && !j.Again {
 			continue
 		}
 		why := Repeated
@@ -245,10 +246,11 @@ func (b *builder) add(e Entry) bool {
 	case Conflicts, Settles:
 		return b.call(e, b.Base)
 	case Asks:
-		if v := b.Verdict(base.Tip.Tree); v == Green || v == Red {
+		v := b.Verdict(base.Tip.Tree)
+		if v == Green || v == Red {
 			return b.callTested(e, b.Base, v == Red)
 		}
-		b.apart(e, base.Tip, Apart, Person)
+		b.apart(e, Job{Kind: Apart, Tip: base.Tip, Again: v == Failed}, Person)
 		return true
 	}
 	if len(b.ahead) == 0 {
@@ -278,7 +280,7 @@ func (b *builder) first(e Entry, tip Tip) bool {
 	case Green:
 		return b.call(e, b.Base)
 	case Failed:
-		b.apart(e, tip, Again, Repeated)
+		b.apart(e, Job{Tip: tip, Again: true}, Repeated)
 	case Red:
 		return b.callTested(e, b.Base, true)
 	case Unknown:
@@ -300,7 +302,7 @@ func (b *builder) addTarget(e Entry) bool {
 		return b.call(e, b.Base)
 	}
 	if b.Verdict(m.Tip.Tree) == Failed {
-		b.apart(e, m.Tip, Again, Repeated)
+		b.apart(e, Job{Tip: m.Tip, Again: true}, Repeated)
 		return false
 	}
 	if b.Verdict(m.Tip.Tree) == Unknown {
@@ -313,10 +315,11 @@ func (b *builder) addTarget(e Entry) bool {
 // callTested has an entry judged that was tested on a merged base. To tell whose the failures are,
 // the verdict on that base has to be known.
 func (b *builder) callTested(e Entry, on Tip, red bool) bool {
-	if !red || b.Verdict(on.Tree) != Unknown {
+	base := b.Verdict(on.Tree)
+	if !red || base == Green || base == Red {
 		return b.call(e, on)
 	}
-	b.jobs = append(b.jobs, Job{Kind: OfBase, Tip: on, Base: on})
+	b.jobs = append(b.jobs, Job{Kind: OfBase, Tip: on, Base: on, Again: base == Failed})
 	b.aside(e, on, BaseUnknown)
 	return true
 }
@@ -332,8 +335,8 @@ func (b *builder) aside(e Entry, tip Tip, why Aside) {
 }
 
 // apart has an entry tested on the merged base, and nothing built on it.
-func (b *builder) apart(e Entry, tip Tip, kind Kind, why Aside) {
-	job := Job{Kind: kind, Entry: e.Name, Tip: tip, Base: b.Base}
+func (b *builder) apart(e Entry, job Job, why Aside) {
+	job.Entry, job.Base = e.Name, b.Base
 	b.jobs = append(b.jobs, job)
 	b.cars = append(b.cars, Car{Entry: e.Name, Tip: job.Tip, Aside: why})
 }
@@ -361,19 +364,18 @@ func (b *builder) decision(order []Entry) Decision {
 	for _, j := range b.jobs {
 		wanted[j.Tip.Tree] = true
 	}
-	left := b.Width
+	left, going := b.Width, 0
 	for _, j := range b.Running {
 		if wanted[j.Tip.Tree] {
-			left--
+			going++
 		} else {
 			d.End = append(d.End, j)
 		}
 	}
-	if again := slices.IndexFunc(b.jobs, func(j Job) bool { return j.Kind == Again }); b.Alone && again >= 0 {
-		b.jobs, left = b.jobs[again:again+1], 0
-		if len(b.Running) == len(d.End) {
-			left = 1
-		}
+	left -= going
+	again := slices.IndexFunc(b.jobs, func(j Job) bool { return j.Again })
+	if b.Alone && again >= 0 { // it begins when the others are over, and they go on after it
+		b.jobs, left = b.jobs[again:again+1], max(0, 1-going)
 	}
 	for _, j := range b.jobs {
 		if left > 0 && wanted[j.Tip.Tree] && !b.isRunning(j.Tip.Tree) {

@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
+
+	"greenlight/internal/core/train"
 )
 
 // Whatever work comes, in whatever order its tests end, and whenever the worker is killed: nothing
@@ -147,4 +150,26 @@ func TestVerdictsLast(t *testing.T) {
 	if w.runs != 4 || len(w.merged) != 3 {
 		t.Errorf("%d runs, merged %q", w.runs, w.merged)
 	}
+}
+
+// Whatever a file has as what was measured, the width is one that is allowed.
+func TestGaugeOfAnything(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		number := rapid.IntRange(-3, 12)
+		g := train.Gauge{Most: rapid.IntRange(1, 8).Draw(t, "most"), Measured: train.Measured{
+			Now: number.Draw(t, "now"), Best: number.Draw(t, "best"), Since: number.Draw(t, "since"),
+			Vanished: rapid.SliceOf(rapid.Bool()).Draw(t, "vanished"),
+			Runs: rapid.MapOf(number, rapid.SliceOf(rapid.Map(number,
+				func(n int) time.Duration { return time.Duration(n) * time.Second }))).Draw(t, "runs"),
+		}}
+		for range rapid.IntRange(0, 50).Draw(t, "more") {
+			if rapid.Bool().Draw(t, "vanishes") {
+				g.Vanish()
+			}
+			g.Took(float64(number.Draw(t, "at once")), time.Duration(number.Draw(t, "took"))*time.Second)
+			if w := g.Width(); w < 1 || w > g.Most {
+				t.Fatalf("width %d of %d", w, g.Most)
+			}
+		}
+	})
 }

@@ -315,6 +315,9 @@ func (s *Settler) stopQueued(ctx context.Context, r *Record) (*Record, error) {
 		Detail: "interrupted in the merge queue", Effect: &release})
 }
 
+// stepLanding is the step of an attempt whose tests have passed.
+const stepLanding = "landing"
+
 // InQueue is how far an attempt is that nothing has been done with.
 const InQueue = "queued"
 
@@ -327,6 +330,8 @@ func (l *Landing) Text() string {
 		return ""
 	case l.Reason != "":
 		return l.Reason
+	case l.Step == stepLanding:
+		return "merging"
 	case l.Step != "" && l.Takes >= 1:
 		return fmt.Sprintf("%s (about %s)", l.Step,
 			plan.Age(time.Duration(l.Takes*float64(time.Second))))

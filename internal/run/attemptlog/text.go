@@ -57,15 +57,17 @@ func Events(dec *agent.Decoder, p lines.Piece) []agent.Event {
 }
 
 // Text returns a line of a log as gl logs shows it: a text for each event in it, safe to print.
-func Text(dec *agent.Decoder, p lines.Piece) []string {
-	var texts []string
-	for _, ev := range Events(dec, p) {
+func Text(dec *agent.Decoder, p lines.Piece) []string { return texts(Events(dec, p), p) }
+
+func texts(events []agent.Event, p lines.Piece) []string {
+	var list []string
+	for _, ev := range events {
 		if note, ok := logfile.ParseNote(p.Text); ok && note.From != logfile.Stderr {
 			ev.Text = "gl: " + ev.Text
 		}
-		texts = append(texts, sanitize.Text(EventText(ev)))
+		list = append(list, sanitize.Text(EventText(ev)))
 	}
-	return texts
+	return list
 }
 
 // RunningTool returns the tool call at the end of a log that hasn't ended, as one short line,
@@ -147,9 +149,10 @@ func Texts(stream string) func(Line) []string {
 
 // A Part is a piece of a log as gl logs shows it.
 type Part struct {
-	Lines []string
-	More  bool  // there is more before it
-	End   int64 // where it ends in the log
+	Events []agent.Event
+	Lines  []string
+	More   bool  // there is more before it
+	End    int64 // where it ends in the log
 }
 
 // ReadPart returns the part that lies that many parts before the end of a log; 0 is the end. A part
@@ -163,7 +166,9 @@ func ReadPart(path, stream string, back int) (Part, error) {
 	p := Part{More: t.log.Offset() > 0}
 	dec := agent.NewDecoder(stream)
 	add := func(l lines.Piece) {
-		for _, text := range Text(dec, l) {
+		events := Events(dec, l)
+		p.Events = append(p.Events, events...)
+		for _, text := range texts(events, l) {
 			p.Lines = append(p.Lines, strings.Split(text, "\n")...)
 		}
 	}

@@ -40,6 +40,7 @@ type trainNote struct {
 	SchemaVersion int              `json:"schema_version"`
 	Tests         map[int]*proc.ID `json:"tests,omitempty"`     // what runs in each worktree
 	Manifests     map[int]string   `json:"manifests,omitempty"` // for which setup last ran there
+	Width         *widthNote       `json:"width,omitempty"`
 }
 
 // A run is one run of the tests in a bed.
@@ -51,12 +52,12 @@ type run struct {
 	bed       *bed
 	cancel    context.CancelFunc
 	ended     bool // nothing wants it any more
+	beside    bool // others ran meanwhile
 	memory    int  // proc.OutOfMemory when it began
 	since     time.Time
 	shared    time.Duration // since then, times how many ran at once
 
 	// once it is over
-	first   *testrun.Verdict // of one that repeats by itself: what failed; nil if nothing did
 	verdict *testrun.Verdict
 	err     error
 }
@@ -81,7 +82,7 @@ func (b *beds) open() {
 func (b *beds) change(f func(*trainNote)) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if f(b.note); b.note.Tests == nil && b.note.Manifests == nil {
+	if f(b.note); b.note.Tests == nil && b.note.Manifests == nil && b.note.Width == nil {
 		return nil
 	}
 	data, err := json.MarshalIndent(b.note, "", "  ")
@@ -145,6 +146,9 @@ func (b *beds) start(ctx context.Context, r *run) {
 	b.count()
 	r.memory, r.since = proc.OutOfMemory(), b.at
 	b.runs = append(b.runs, r)
+	for _, o := range b.runs {
+		o.beside = o.beside || len(b.runs) > 1
+	}
 	log := "lane"
 	if r.rec != nil {
 		log = r.rec.ID.Name()
@@ -156,26 +160,19 @@ func (b *beds) start(ctx context.Context, r *run) {
 	}()
 }
 
-// test runs the tests, and once more where the job says so.
+// test runs the tests.
 func (r *run) test(ctx context.Context, log string) (*testrun.Verdict, error) {
 	if err := r.bed.make(ctx); err != nil {
 		return nil, err
 	}
-	for {
-		if err := r.bed.checkOut(ctx, r.job.Tip.Commit, r.manifests); err != nil {
-			return nil, err
-		}
-		key, err := r.bed.key(r.job.Tip.Tree)
-		if err != nil {
-			return nil, err
-		}
-		v, err := r.bed.run(ctx, key, log)
-		once := r.job.Kind == train.AsCar || r.job.Kind == train.Again
-		if err != nil || v.Green() || v.TimedOut || once || r.first != nil {
-			return v, err
-		}
-		r.first = v
+	if err := r.bed.checkOut(ctx, r.job.Tip.Commit, r.manifests); err != nil {
+		return nil, err
 	}
+	key, err := r.bed.key(r.job.Tip.Tree)
+	if err != nil {
+		return nil, err
+	}
+	return r.bed.run(ctx, key, log)
 }
 
 // count takes in how long so many runs went on at once, before their number changes.
@@ -187,10 +184,9 @@ func (b *beds) count() {
 	b.at = at
 }
 
-// company returns about how many runs there were at once while this one went on.
-func (r *run) company() int {
-	whole := time.Since(r.since)
-	return max(1, int((r.shared+whole/2)/max(whole, 1)))
+// company returns how many runs there were at once on average while this one went on.
+func (r *run) company() float64 {
+	return max(1, float64(r.shared)/float64(max(time.Since(r.since), 1)))
 }
 
 // remove forgets a run that is over.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"greenlight/internal/base/proc"
 	"greenlight/internal/base/words"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/core/train"
@@ -39,6 +40,7 @@ type cars struct {
 	beds     *beds
 	signs    *signs
 	gauge    *train.Gauge // the width, where the setting is to measure it
+	memory   *memoryNeed
 	nudged   <-chan struct{}
 	tell     func(format string, a ...any)
 
@@ -51,7 +53,7 @@ type cars struct {
 // findings are what this turn's runs have found, by tree.
 type findings struct {
 	verdicts map[string]train.Verdict
-	failed   map[string]*testrun.Verdict // of trees that have failed once
+	failed   map[string]*run             // of trees that have failed once
 	hung     map[string]*testrun.Verdict // of trees whose tests were ended at their limit
 	tested   map[string]train.Tested     // by entry
 }
@@ -73,7 +75,7 @@ func (q *Queue) newCars(t *turn) *cars {
 	c := &cars{
 		project: t.project, repo: t.repo, history: q.Reader.history, line: t.line, tip: t.tip,
 		bench: t.bench, merging: t.merging, commands: t.commands, beds: q.newBeds(t),
-		gauge: q.gauge, nudged: q.nudged, tell: q.tells(),
+		nudged: q.nudged, tell: q.tells(), memory: &memoryNeed{free: proc.Memory},
 		coupling: &coupling{
 			project: t.project, repo: t.repo, trees: q.Reader.trees, line: t.line,
 			merging: t.merging,
@@ -81,10 +83,12 @@ func (q *Queue) newCars(t *turn) *cars {
 		signs: &signs{settler: t.settler, usual: t.commands.usual},
 	}
 	c.known = findings{
-		verdicts: map[string]train.Verdict{}, failed: map[string]*testrun.Verdict{},
+		verdicts: map[string]train.Verdict{}, failed: map[string]*run{},
 		hung: map[string]*testrun.Verdict{}, tested: map[string]train.Tested{},
 	}
 	c.order.judged = map[string]string{}
+	t.bench.others, t.bench.measure = c.beds, func(d time.Duration) { c.took(1, d) }
+	c.gaugeAnew()
 	return c
 }
 
@@ -92,6 +96,9 @@ func (q *Queue) newCars(t *turn) *cars {
 // judged nothing: then the queue works on one entry by itself.
 func (c *cars) work(ctx context.Context) (moved bool, err error) {
 	if on, err := c.on(ctx); !on || err != nil {
+		return false, err
+	}
+	if several, err := c.several(); !several || err != nil {
 		return false, err
 	}
 	c.tip.pinned = true
@@ -117,6 +124,7 @@ func (c *cars) work(ctx context.Context) (moved bool, err error) {
 			}
 		case <-c.nudged:
 		case <-ticker.C:
+			c.memory.look(len(c.beds.runs))
 		case <-ctx.Done():
 			return moved, ctx.Err()
 		}
@@ -127,20 +135,35 @@ func (c *cars) work(ctx context.Context) (moved bool, err error) {
 // something else would be green.
 func (c *cars) on(ctx context.Context) (bool, error) {
 	test := c.commands.conf.Config.Test
-	if c.off || test.Parallel == 1 || test.Parallel == 0 && c.gauge.Alone() ||
-		!test.Command.IsSet() || c.commands.changed() {
+	if c.off || c.width() < 2 || !test.Command.IsSet() || c.commands.changed() {
 		return false, nil
 	}
 	red, err := c.bench.knownRed(ctx)
 	return !red && err == nil, ctx.Err() // one after the other shows each the error
 }
 
+// several reports whether there is, or soon may be, more than one entry in the queue. One by itself
+// needs no train.
+func (c *cars) several() (bool, error) {
+	live, _, err := c.project.Runs.Live()
+	entries := 0
+	for _, r := range live {
+		switch {
+		case r.Life.Phase != plan.Queued:
+			return true, nil // an agent is at work
+		case c.project.Has(r) && !c.line.isStuck(r):
+			entries++
+		}
+	}
+	return entries > 1, err
+}
+
 // measures reports whether the width is found by measuring.
 func (c *cars) measures() bool { return c.commands.conf.Config.Test.Parallel == 0 }
 
-// alone reports whether failed tests are repeated alone: it isn't known yet that they can run side by
-// side.
-func (c *cars) alone() bool { return c.measures() && !c.gauge.Proven() }
+// alone reports whether failed tests are repeated alone. With a number, the person says that they can
+// run side by side; that is believed once some have passed so.
+func (c *cars) alone() bool { return c.measures() || !c.gauge.Proven() }
 
 // width returns how many tests there may be at once.
 func (c *cars) width() int {
@@ -399,8 +422,11 @@ func (c *cars) act(ctx context.Context, d train.Decision) error {
 // start starts a run, unless all worktrees are still in use.
 func (c *cars) start(ctx context.Context, j train.Job, list []train.Car) error {
 	bed := c.beds.free(c.width(), j)
-	if bed == nil || j.Kind == train.Again && c.alone() && len(c.beds.runs) > 0 {
+	if bed == nil || j.Again && c.alone() && len(c.beds.runs) > 0 {
 		return nil // what was ended isn't over yet
+	}
+	if !c.mayBegin() {
+		return nil
 	}
 	manifests, err := c.coupling.trees.manifests(ctx, j.Tip.Commit)
 	if err != nil {
@@ -421,6 +447,21 @@ func (c *cars) start(ctx context.Context, j train.Job, list []train.Car) error {
 	return nil
 }
 
+// mayBegin reports whether there is memory for a run beside those that go on.
+func (c *cars) mayBegin() bool {
+	runs := len(c.beds.runs)
+	available, short := c.memory.short(runs)
+	if short && !c.memory.told {
+		c.memory.told = true
+		c.tell("memory is short (%d MB are available): no more than %s at once for now",
+			available>>20, words.Count(runs, "test run"))
+	}
+	if !short && runs > 0 {
+		c.tellFirst()
+	}
+	return !short
+}
+
 // take takes in the end of a run.
 func (c *cars) take(r *run) error {
 	if r.rec == nil {
@@ -431,54 +472,36 @@ func (c *cars) take(r *run) error {
 	if r.ended {
 		return nil
 	}
-	tree := r.job.Tip.Tree
-	again := c.known.failed[tree] != nil || r.job.Kind != train.AsCar
-	if r.err == nil && !r.verdict.Green() && again {
+	tree, final := r.job.Tip.Tree, r.job.Again
+	if r.err == nil && r.verdict.TimedOut && !r.beside {
+		final = true // it isn't repeated, as in the queue's own worktree
+	}
+	if r.err == nil && !r.verdict.Green() && final {
 		r.err = signaled(r.verdict, r.memory)
 	}
 	if r.err != nil {
 		c.giveUp(r.err)
 		return nil
 	}
-	c.tellVerdicts(r)
-	c.measure(r)
-	if v := r.verdict; !v.Green() && !v.TimedOut && !again {
-		c.known.failed[tree], c.known.verdicts[tree] = v, train.Failed
+	c.merging.events.tellVerdict(tested{rec: r.rec, on: r.on}, r.verdict)
+	if r.verdict.Green() {
+		c.took(r.company(), r.verdict.Duration())
+	}
+	if !r.verdict.Green() && !final {
+		c.known.failed[tree], c.known.verdicts[tree] = r, train.Failed
 		return nil
 	}
 	c.settle(r)
 	return nil
 }
 
-// measure takes in how long tests took, and whether they failed only in company.
-func (c *cars) measure(r *run) {
-	if !r.verdict.Green() || r.first != nil {
-		return
-	}
-	c.gauge.Took(r.company(), r.verdict.Duration())
-	if c.known.failed[r.job.Tip.Tree] == nil || !c.measures() || c.gauge.Proven() {
-		return
-	}
-	c.gauge.Vanished()
-	if c.gauge.Shares() {
-		c.tell("the tests fail side by side and pass alone, as if they shared a port or a database: testing one merge after the other. gl settings set test.parallel 1 keeps it so")
-	}
-}
-
-// tellVerdicts writes a run's verdicts into the journal, before they are kept for others.
-func (c *cars) tellVerdicts(r *run) {
-	for _, v := range []*testrun.Verdict{r.first, r.verdict} {
-		if v != nil {
-			c.merging.events.tellVerdict(tested{rec: r.rec, on: r.on}, v)
-		}
-	}
-}
-
 // settle keeps the final verdict of a tree.
 func (c *cars) settle(r *run) {
 	tree, v := r.job.Tip.Tree, r.verdict
-	if first := cmp.Or(c.known.failed[tree], r.first); first != nil && v.Green() {
-		c.bench.tellFlaky(first, v)
+	if first := c.known.failed[tree]; first != nil && v.Green() {
+		if c.bench.tellFlaky(first.verdict, v); first.beside && !r.beside {
+			c.vanished()
+		}
 	}
 	c.bench.keep(v)
 	final := train.Green
@@ -488,7 +511,7 @@ func (c *cars) settle(r *run) {
 	if c.known.verdicts[tree] = final; v.TimedOut {
 		c.known.hung[tree] = v
 	}
-	if r.rec != nil && (r.job.Kind == train.Apart || r.job.Kind == train.Again && !v.Green()) {
+	if r.rec != nil && (r.job.Kind == train.Apart || r.job.Again && !v.Green()) {
 		c.known.tested[r.rec.ID.Name()] = train.Tested{On: r.job.Base, Red: !v.Green()}
 	}
 }

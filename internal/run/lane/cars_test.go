@@ -216,15 +216,56 @@ func TestCarsKilledAnywhere(t *testing.T) {
 // measured is a project whose queue measures how many tests at once are best.
 const measured = `"git": {"isolation": "worktree", "commit_state": false}, "parallel": {"max": 8}, "test": {"command": "./test.sh", "parallel": "auto"}`
 
-// Tests that share a port fail side by side and pass alone: they are repeated alone, nothing goes back
-// to its agent for it, and gl says what to set.
+// measuredBefore has an earlier worker have found that four at once are best.
+func (s *site) measuredBefore() {
+	s.t.Helper()
+	s.write(".greenlight/runs/train.json", fmt.Sprintf(`{"schema_version": 1, "width":
+		{"command": "./test.sh", "at": %q, "now": 4, "best": 4}}`, time.Now().Format(time.RFC3339)))
+}
+
+// heard reports whether the queue has told a line that contains the text.
+func (s *site) heard(text string) bool {
+	return slices.ContainsFunc(s.said, func(line string) bool { return strings.Contains(line, text) })
+}
+
+// Tests that share a port fail side by side and pass alone: nothing goes back to its agent for it,
+// and gl says what to set, and remembers it.
 func TestCarsThatShare(t *testing.T) {
-	s := newSite(t, measured)
-	port := filepath.Join(t.TempDir(), "port")
-	s.write("test.extra", fmt.Sprintf("exec 8>>%q\nflock -n 8 || { echo in use; exit 1; }\nsleep 0.4\n", port))
+	for name, config := range map[string]string{"auto": measured, "4": sideBySide} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, config)
+			s.measuredBefore()
+			used := filepath.Join(t.TempDir(), "used")
+			s.write("test.extra", fmt.Sprintf("exec 8>>%q\nflock -s 8 && sleep 0.3\nflock -n -x 8 || { echo in use; exit 1; }\n", used))
+			s.git("add", "-A")
+			s.git("commit", "-qm", "tests that need a port")
+			recs := s.queueSeveral(5, own)
+			s.work()
+			for _, r := range recs {
+				if final := s.landed(r); final.Judged.Verified != plan.Green {
+					t.Errorf("%s: verified %q", r.ID.Slice, final.Judged.Verified)
+				}
+			}
+			if !s.heard("as if they shared a port or a database") || !s.heard("gl settings set test.parallel 1") {
+				t.Errorf("gl said:\n%s", strings.Join(s.said, "\n"))
+			}
+			if note := s.read(".greenlight/runs/train.json"); strings.Count(note, "true") < 2 {
+				t.Errorf("the next worker doesn't know of it: %s", note)
+			}
+			s.delivered()
+		})
+	}
+}
+
+// Tests that reach their limit beside others are repeated alone before that counts.
+func TestCarsTooSlowTogether(t *testing.T) {
+	s := newSite(t, strings.Replace(measured, `"test": {`, `"test": {"timeout_minutes": 0.05, `, 1))
+	s.measuredBefore()
+	busy := filepath.Join(t.TempDir(), "busy")
+	s.write("test.extra", fmt.Sprintf("exec 8>>%q\nflock -n 8 || sleep 60\nsleep 0.2\n", busy))
 	s.git("add", "-A")
-	s.git("commit", "-qm", "tests that need a port")
-	recs := s.queueSeveral(5, own)
+	s.git("commit", "-qm", "tests that take long beside others")
+	recs := s.queueSeveral(2, own)
 	s.work()
 	for _, r := range recs {
 		s.landed(r)
@@ -232,9 +273,10 @@ func TestCarsThatShare(t *testing.T) {
 	s.delivered()
 }
 
-// A width that is measured merges everything, too.
+// A width that is measured merges everything, too, and says once that tests run side by side.
 func TestCarsMeasured(t *testing.T) {
 	s := newSite(t, measured)
+	s.measuredBefore()
 	a, red := s.queue("S-1", own(t, "S-1")), s.queue("S-2", lie(t, "S-2"))
 	b, c := s.queue("S-3", own(t, "S-3")), s.queue("S-4", own(t, "S-4"))
 	s.work()
@@ -245,4 +287,21 @@ func TestCarsMeasured(t *testing.T) {
 	s.ownOnly(red)
 	s.delivered()
 	s.green("main")
+	if !s.heard("testing merges side by side") {
+		t.Errorf("gl said:\n%s", strings.Join(s.said, "\n"))
+	}
+}
+
+// With nothing else in the queue or at work, one entry is tested as without the setting: in the queue's
+// own worktree.
+func TestCarsOfOne(t *testing.T) {
+	s := newSite(t, measured)
+	s.measuredBefore()
+	r := s.queue("S-1", own(t, "S-1"))
+	s.work()
+	s.landed(r)
+	if cars, _ := filepath.Glob(filepath.Join(s.root+".gl", "*", "lane-*")); len(cars) > 0 {
+		t.Errorf("worktrees %q", cars)
+	}
+	s.delivered()
 }

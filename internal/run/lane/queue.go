@@ -32,7 +32,6 @@ import (
 
 	"greenlight/internal/base/durable"
 	"greenlight/internal/base/trust"
-	"greenlight/internal/core/train"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/project"
 	"greenlight/internal/workspace/git"
@@ -56,11 +55,7 @@ type Queue struct {
 	recheck  *recheck
 	nudged   chan struct{} // see Nudge
 	telling  sync.Mutex    // held while Told runs: tests side by side tell, too
-	gauge    *train.Gauge  // how many tests at once are best
 }
-
-// mostMeasured is the most tests at once that are tried: each needs a worktree of its own.
-const mostMeasured = 8
 
 // Open returns the queue of a project. The error is a *worktree.Unavailable if the project can't
 // have worktrees.
@@ -75,7 +70,7 @@ func Open(ctx context.Context, pr *project.Project, self string, environ []strin
 		recheck: &recheck{
 			project: pr, repo: read.repo, history: read.history, trees: read.trees, inspect: read.inspect,
 		},
-		nudged: make(chan struct{}, 1), gauge: &train.Gauge{Most: min(pr.Config.Max, mostMeasured)},
+		nudged: make(chan struct{}, 1),
 	}, nil
 }
 

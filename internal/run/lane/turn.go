@@ -203,5 +203,6 @@ func (t *turn) followCommands() error {
 	if !t.commands.follow() {
 		return nil
 	}
+	t.cars.gaugeAnew()
 	return errors.Join(t.bench.leave(), t.cars.beds.leave())
 }

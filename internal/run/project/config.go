@@ -83,8 +83,12 @@ func (p *Project) Budget() Budget {
 	return p.Config.Budget
 }
 
-// parallelAuto is the value of test.parallel that has gl measure how many are best.
-const parallelAuto = "auto"
+// widthKey is the setting of how many tests of merges run side by side; parallelAuto is its value
+// that has gl measure how many are best.
+const (
+	widthKey     = "test.parallel"
+	parallelAuto = "auto"
+)
 
 // Test is the configuration of the project's tests.
 type Test struct {
@@ -209,7 +213,7 @@ func DefaultConfig() Config {
 		Git: Git{Isolation: IsolationWorktree, BranchPrefix: "gl", SetupLimit: 10 * time.Minute,
 			SnapshotEvery: 5 * time.Minute, SnapshotMB: 64, Deliver: DeliverMerge, Land: LandMerge,
 			CommitState: true},
-		Test: Test{Limit: 30 * time.Minute, Batch: 2 * time.Minute, Parallel: 1}, Notify: defaultNotify(),
+		Test: Test{Limit: 30 * time.Minute, Batch: 2 * time.Minute}, Notify: defaultNotify(),
 		Workers: Workers{Where: WhereAuto, Lost: 10 * time.Minute},
 	}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // ErrNoProject is returned if no directory from here up has any state.
-var ErrNoProject = errors.New("no Greenlight project here: run gl init")
+var ErrNoProject = errors.New("no Greenlight project here: run gl init, or gl do \"TASK\" in a git repository")
 
 // ErrNoState is returned if the directory is a project, but none of its systems has any state
 // yet.

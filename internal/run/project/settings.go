@@ -52,11 +52,12 @@ func (s Setting) Source() string {
 // A SettingError is returned for an unknown key or an invalid value.
 type SettingError struct {
 	Reason string
+	Help   string   // what to do if no valid input is close; "" for nothing
 	Got    string   // the input; "" if there is no list of valid inputs
 	Known  []string // valid inputs
 }
 
-func (e *SettingError) Error() string { return e.Reason }
+func (e *SettingError) Error() string { return e.Reason + e.Help }
 
 func badSetting(format string, a ...any) error {
 	return &SettingError{Reason: fmt.Sprintf(format, a...)}
@@ -227,7 +228,8 @@ func (s *Settings) Get(key string) (Setting, error) {
 
 func (s *Settings) unknown(key string) error {
 	return &SettingError{
-		Reason: fmt.Sprintf("no setting is called %q (gl settings lists them; a key of your own goes into %s by hand)", key, ConfigFile),
+		Reason: fmt.Sprintf("no setting is called %q", key),
+		Help:   fmt.Sprintf(" (gl settings lists them; a key of your own goes into %s by hand)", ConfigFile),
 		Got:    key, Known: append(s.leaves(nil), SettingKeys()...),
 	}
 }

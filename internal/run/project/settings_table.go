@@ -146,11 +146,11 @@ func testSettings(c Config) []knownSetting {
 		{removableKey, nil, parsedSetting, About{
 			Line: "paths where tests may be removed or skipped without asking you",
 			More: "Patterns with spaces between them.", Example: "tests/old/*.py", Guarded: true}},
-		{"test.parallel", rawJSON(c.Test.Parallel), parsedSetting, About{
-			Line: "how many merges are tested side by side", Example: parallelAuto,
-			More: "Each in a worktree of its own, on top of those ahead of it in the merge queue, so your test " +
-				"command must be able to run several times at once. 1 tests one after the other, or several " +
-				"in one batch; auto measures how many finish the most in a minute."}},
+		{widthKey, rawJSON(parallelAuto), parsedSetting, About{
+			Line: "how many merges are tested side by side; 1 if your tests can't run at once", Example: "1",
+			More: "Each in a worktree of its own, on top of those ahead of it in the merge queue. auto measures how " +
+				"many finish the most in a minute; it repeats failed tests alone, and goes back to one at a time " +
+				"if they share a port or a database. 1 tests one after the other, or several in one batch."}},
 	}
 	list = append(list, durations("test.", c.Test.spans(), map[string]About{
 		"timeout_minutes": {Line: "how long the tests may take", Example: "10"},

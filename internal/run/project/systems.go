@@ -23,6 +23,7 @@ type System struct {
 	Key     string // in records and flags
 	Name    string // for people
 	Command string // gl's commands for it
+	Keep    string // the command that keeps an idea, with its text behind; "" for none
 	// path of a state file, relative to the root, that agents may write by themselves; "" for
 	// none
 	state string
@@ -42,9 +43,9 @@ const greenlight = "greenlight"
 // systems returns all systems; the first one that a project uses is its default.
 func systems() []System {
 	return []System{
-		{greenlight, "Greenlight", "gl state", "", []string{statedir.Name + "/"}, nil, openOwn},
-		{"specwright", "Specwright", "gl sw", specwright.StateFile, []string{specwright.StateFile}, beginSpecwright, openSpecwright},
-		{"gsd", "GSD", "gl gsd", ".planning/STATE.md", []string{".planning/"}, beginGSD, openGSD},
+		{greenlight, "Greenlight", "gl state", "", "", []string{statedir.Name + "/"}, nil, openOwn},
+		{"specwright", "Specwright", "gl sw", "", specwright.StateFile, []string{specwright.StateFile}, beginSpecwright, openSpecwright},
+		{"gsd", "GSD", "gl gsd", "gl gsd todo add --title", ".planning/STATE.md", []string{".planning/"}, beginGSD, openGSD},
 	}
 }
 

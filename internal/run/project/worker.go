@@ -3,6 +3,7 @@ package project
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 
 	"greenlight/internal/base/durable"
@@ -43,14 +44,21 @@ func (w queueWorkers) tell(a *plan.Attempt, r *attempt.Record) {
 	} else {
 		worker = w.find()
 	}
-	switch {
-	case worker == "":
+	if worker == "" {
 		a.Idle, a.Landing = true, noWorker
-	case waits:
+		return
+	}
+	if !waits {
+		return
+	}
+	branch := w.runs.Control.QueueWork()
+	switch mine := r.Life.Launcher.PID == os.Getpid(); {
+	case mine && branch != "":
+		a.Landing += ", while " + branch + " is tested"
+	case branch != "":
+		a.Landing = "queued for " + worker + ", which tests " + branch + " first"
+	case !mine:
 		a.Landing = "queued for " + worker
-		if branch := w.runs.Control.QueueWork(); branch != "" {
-			a.Landing += ", which tests " + branch + " first"
-		}
 	}
 }
 

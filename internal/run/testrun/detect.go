@@ -20,6 +20,16 @@ type Proposal struct {
 // Set returns the command with which a person sets it.
 func (p Proposal) Set() string { return "gl settings set test.command " + shellwords.Quote(p.Line) }
 
+// SetCommand returns the command that sets a test command that fits the directory, or one to fill
+// in. flags come before the setting.
+func SetCommand(dir, flags string) string {
+	set := "gl settings set test.command '…'"
+	if p, ok := Detect(dir); ok {
+		set = p.Set()
+	}
+	return strings.Replace(set, " set ", " set"+flags+" ", 1)
+}
+
 // maxManifest is how much of a manifest is read.
 const maxManifest = 1 << 20
 

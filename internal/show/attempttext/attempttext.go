@@ -89,7 +89,9 @@ func Proof(r *attempt.Record) []string {
 	if r.Landing != nil {
 		list = append(list, r.Landing.Caveats...)
 	}
-	if text := Gate(r.Judged.Gate); text != "" {
+	// Verdict has the tests that passed
+	said := func(a gate.Answer) bool { return a.Question != gate.Run || a.Says != gate.Yes }
+	if text := checked(r.Judged.Gate, said); text != "" {
 		list = append(list, text)
 	}
 	return list
@@ -122,21 +124,56 @@ func AtGate(ruling *gate.Ruling) []string {
 	return list
 }
 
-// Gate returns the gate's answers on one line; "" for none.
-func Gate(ruling *gate.Ruling) string {
+// Gate returns what gl checked before the merge, on one line; "" for none.
+func Gate(ruling *gate.Ruling) string { return checked(ruling, func(gate.Answer) bool { return true }) }
+
+// checked is Gate with the answers that are wanted.
+func checked(ruling *gate.Ruling, wanted func(gate.Answer) bool) string {
 	if ruling == nil {
 		return ""
 	}
 	var list []string
+	nothing := true
 	for _, a := range ruling.Answers {
-		text := fmt.Sprintf("%s %s", a.Question, a.Says)
-		// AtGate has those with items
-		if len(a.Items) == 0 && (a.Question != gate.Run || a.Says == gate.Skipped) {
-			text += " (" + a.Evidence + ")"
+		none := a.Says == gate.Unknown || a.Says == gate.Skipped
+		nothing = nothing && (none || a.Question == gate.Review)
+		if wanted(a) {
+			list = append(list, answerText(a))
 		}
-		list = append(list, text)
 	}
-	return "gate: " + strings.Join(list, ", ")
+	if nothing { // built in the checkout, without tests
+		return "checked: nothing (" + ruling.Answer(gate.Run).Evidence + ")"
+	}
+	return "checked: " + strings.Join(list, "; ")
+}
+
+// answerText returns one of the gate's answers in words: "the merge has no conflict marks". AtGate
+// has the names of the defects.
+func answerText(a gate.Answer) string {
+	if a.Says == gate.Yes {
+		switch a.Question {
+		case gate.Tree:
+			return "it is what its agent left (" + a.Evidence + ")"
+		case gate.Merge:
+			return "the merge has " + a.Evidence
+		case gate.Run:
+			return "tested with " + a.Evidence
+		case gate.Review:
+			return "review: " + a.Evidence
+		case gate.Tests:
+		}
+		return a.Evidence
+	}
+	subject := map[gate.Question]string{gate.Tree: "what its agent left", gate.Merge: "the merge",
+		gate.Tests: "changes of tests", gate.Run: "the tests' result", gate.Review: "review"}[a.Question]
+	said := map[gate.Says]string{gate.Approved: "approved by a person", gate.Unknown: "unknown",
+		gate.Skipped: "not checked", gate.Pending: "not checked yet",
+		gate.Person: "for a person to decide", gate.No: "refused"}[a.Says]
+	text := subject + ": " + said
+	if len(a.Items) == 0 && a.Evidence != "" && a.Says != gate.Pending {
+		text += " (" + a.Evidence + ")"
+	}
+	return text
 }
 
 // Flaky returns a line with the tests that failed and then passed; nil for none.

@@ -56,7 +56,7 @@ func filter(t *testing.T, milestone, since string) Filter {
 
 func TestReadAndNew(t *testing.T) {
 	root, p := shop(t)
-	all, bad, err := Read(root, p)
+	all, bad, err := Read(root, p, func(string) bool { return false })
 	if err != nil || len(bad) > 0 {
 		t.Fatal(bad, err)
 	}
@@ -100,12 +100,12 @@ func TestReadNamesBadFiles(t *testing.T) {
 	if err := os.Symlink("nowhere", broken); err != nil {
 		t.Fatal(err)
 	}
-	all, bad, err := Read(root, p)
+	all, bad, err := Read(root, p, func(string) bool { return false })
 	if err != nil || len(all) != 5 || len(bad) != 1 || !strings.Contains(bad[0].Error(), "S-9-SUMMARY.md is a symbolic link") {
 		t.Errorf("%d summaries, %v, %v", len(all), bad, err)
 	}
 	// Without summaries, the titles of finished slices are listed.
-	all, bad, err = Read(t.TempDir(), p)
+	all, bad, err = Read(t.TempDir(), p, func(string) bool { return false })
 	if len(all) != 1 || all[0].Entry.Title != "Store" || len(bad) > 0 || err != nil {
 		t.Errorf("without summaries: %v, %v, %v", all, bad, err)
 	}

@@ -30,9 +30,10 @@ type Summary struct {
 	wholeDay bool // when is only a day
 }
 
-// Read reads the summaries of the project at root; the plan lists its slices. bad has an error
-// for each file that can't be read.
-func Read(root string, p *plan.Plan) (all []Summary, bad []error, err error) {
+// Read reads the summaries of the project at root; the plan lists its slices, and takenBack reports
+// whether merged work of an open one was taken back, which leaves its summary behind. bad has an
+// error for each file that can't be read.
+func Read(root string, p *plan.Plan, takenBack func(id string) bool) (all []Summary, bad []error, err error) {
 	entries, err := durable.ReadDir(filepath.Join(root, Dir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, err
@@ -52,7 +53,7 @@ func Read(root string, p *plan.Plan) (all []Summary, bad []error, err error) {
 			bad = append(bad, err)
 			continue
 		}
-		if waits(stem, p) {
+		if id := openSlice(stem, p); id != "" && (p.State(id).Class == plan.Waiting || takenBack(id)) {
 			continue
 		}
 		s := newSummary(stem, strings.ToValidUTF8(string(data), "\ufffd"), p, r)
@@ -80,10 +81,13 @@ func untold(told []Summary, p *plan.Plan, r *roadmap.Roadmap) (list []Summary) {
 	return list
 }
 
-// waits reports whether the slice still waits for a person, so its work isn't accepted yet.
-func waits(stem string, p *plan.Plan) bool {
+// openSlice returns the slice of a summary if it isn't done; "" for none.
+func openSlice(stem string, p *plan.Plan) string {
 	id, _, err := sliceid.Resolve(stem, p.IDs())
-	return err == nil && p.State(id).Class == plan.Waiting
+	if err != nil || p.State(id).Class == plan.Done {
+		return ""
+	}
+	return id
 }
 
 // stemOf returns the name of a summary without "-SUMMARY.md", and false for other files.

@@ -12,6 +12,7 @@ import (
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/lane"
 	"greenlight/internal/run/project"
+	"greenlight/internal/run/testrun"
 	"greenlight/internal/show/view"
 	"greenlight/internal/state/eta"
 	"greenlight/internal/state/journal"
@@ -95,6 +96,25 @@ func NewReader(pr *project.Project) *Reader {
 // Brief returns the facts that need no record.
 func Brief(pr *project.Project, p *plan.Plan) view.Facts {
 	return view.Facts{Lane: Lane(pr, p), Slots: pr.Slots()}
+}
+
+// Proving returns how the plan's unverified items get verified: "no test command: gl settings set
+// test.command 'go test ./...'". It returns "" if there are none, or if gl can't tell.
+func Proving(ctx context.Context, pr *project.Project, p *plan.Plan) string {
+	ids, flags := p.Lists.Unverified, p.Snapshot.Flags
+	switch {
+	case len(ids) == 0 || p.Snapshot.Noun != plan.Slice:
+		return ""
+	case !pr.Config.Test.Command.IsSet():
+		return "no test command: " + testrun.SetCommand(pr.Root, flags)
+	}
+	if _, err := pr.Worktrees(ctx); err != nil { // gl verify tests commits
+		return ""
+	}
+	if len(ids) == 1 {
+		return "gl verify " + ids[0] + flags
+	}
+	return "gl verify " + ids[0] + flags + ", and so on"
 }
 
 // Lane returns which of the plan's items the target lacks.

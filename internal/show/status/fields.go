@@ -55,7 +55,7 @@ var fields = [...]field{
 	{keys: []string{"tasks"}, place: tasks},
 	{keys: []string{"forecast"}, label: "Forecast:", text: forecast},
 	{label: "Verify:", text: toVerify,
-		place: foot, words: labeled("Unverified: ", unverified),
+		place: foot, words: labeled("Unverified: ", unverifiedHow),
 		color: always(term.Yellow), wraps: true},
 	{keys: []string{"undelivered"}, label: "Unmerged:", text: undelivered,
 		place: foot, words: labeled("Not merged yet: ", undelivered),
@@ -84,7 +84,7 @@ var fields = [...]field{
 	{keys: []string{"blockers"}, label: "Blockers:", text: blockers,
 		place: head, words: blockerLines, color: always(term.Yellow), wraps: true},
 	{keys: []string{"tests"}, label: "Tests:", text: tests,
-		place: foot, words: labeled("Tests: ", tests), color: testsColor, wraps: true},
+		place: foot, words: labeled("Tests: ", testsShown), color: testsColor, wraps: true},
 	{keys: []string{"cost"}, label: "Cost:", text: cost, place: top, words: labeled("cost ", cost)},
 	{keys: []string{"eta_seconds", "eta_without"}, label: "Left:", text: leftIfMoving,
 		place: top, words: labeled("left: ", left)},
@@ -202,7 +202,15 @@ func unverified(m *view.Model) string {
 
 func toVerify(m *view.Model) string {
 	if list := unverified(m); list != "" {
-		return list + " (unverified: gl verify ID)"
+		return list + " (" + strings.TrimSuffix("unverified: "+sanitize.Line(m.Proving), ": ") + ")"
+	}
+	return ""
+}
+
+// unverifiedHow is toVerify for a terminal, where the label says what they are.
+func unverifiedHow(m *view.Model) string {
+	if list := unverified(m); list != "" {
+		return list + words.InBrackets(sanitize.Line(m.Proving), "")
 	}
 	return ""
 }
@@ -248,6 +256,14 @@ func blockers(m *view.Model) string {
 func blockerLines(m *view.Model) string { return strings.Join(Blockers(m.Plan), "\n") }
 
 func tests(m *view.Model) string { return view.Tests(m.Plan) }
+
+// testsShown is tests for a terminal, where numbers of tests that nothing ran say nothing.
+func testsShown(m *view.Model) string {
+	if text := tests(m); text == "" || !m.Plan.Tests.Unknown() {
+		return text
+	}
+	return "none run"
+}
 
 func testsColor(m *view.Model) term.Color {
 	if m.Plan.Tests.Red() {

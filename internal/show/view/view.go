@@ -158,6 +158,9 @@ type Model struct {
 	Landed map[string]*attempt.Record
 	Pace   eta.Pace
 	ETA    *time.Duration // until nothing more can be done; nil for unknown
+
+	// how unverified items get verified, with the command; "" for unknown, or if no view asks
+	Proving string
 }
 
 // Summary returns the model of a plan without rows, for views that need no records.
@@ -294,6 +297,9 @@ func (r *Row) detail(st *plan.State, why plan.Reason, f Facts, now time.Time) {
 			r.ETA = &left
 		}
 	case Merging:
+		if st.Attempt.Idle && r.Command != "" {
+			r.Text = "queued: " + r.Command + " merges it"
+		}
 		r.Step = r.Text
 	case NeedsYou:
 		r.Asks = askOf(st)

@@ -72,14 +72,37 @@ document.addEventListener("htmx:beforeSwap", e => {
   }, { once: true });
 });
 
+// A line's number opens a field for a comment below the line, which belongs to the form that sends the
+// slice back. Where the form is on another page, the number is a link to it.
+document.addEventListener("click", e => {
+  const n = e.target.closest(".diff a.n");
+  if (!n || e.ctrlKey || e.metaKey) return;
+  const url = new URL(n.href), form = url.hash.slice(1); // the form's own id is hidden by its field id
+  if (!document.getElementById(form)) return;
+  e.preventDefault();
+  const line = n.parentElement, old = line.nextElementSibling;
+  if (old?.matches(".comment")) {
+    old.querySelector("textarea").focus();
+    return;
+  }
+  const at = url.searchParams.get("at"), box = document.createElement("div");
+  const label = box.appendChild(document.createElement("label"));
+  label.append("Comment on " + at);
+  const text = label.appendChild(document.createElement("textarea"));
+  const place = box.appendChild(document.createElement("input"));
+  box.className = "comment";
+  place.type = "hidden";
+  [place.name, place.value, text.name, text.rows] = ["at", at, "comment", 2];
+  for (const e of [place, text]) e.setAttribute("form", form);
+  line.after(box);
+  text.focus();
+});
+
 // The end of a log stays in sight while a person is at it, and a page that is open all night stays small.
 const mostLines = 3000;
 document.addEventListener("htmx:sseBeforeMessage", () => {
   const log = document.getElementById("log"), box = log?.parentElement;
-  while (log?.childElementCount > mostLines) {
-    log.firstElementChild.nextSibling?.remove(); // the end of its line
-    log.firstElementChild.remove();
-  }
+  while (log?.childElementCount > mostLines) log.firstElementChild.remove();
   if (box && box.scrollHeight - box.scrollTop - box.clientHeight < 40) {
     requestAnimationFrame(() => { box.scrollTop = box.scrollHeight; });
   }

@@ -1,0 +1,191 @@
+//go:build browser
+
+package browsertest
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// newQuestions is a project with questions, and a slice that awaits review.
+func newQuestions(t *testing.T) *world {
+	w := newWorld(t, built, "S-1", "S-2", "S-3", "S-4")
+	for id, question := range map[string]string{"S-1": "which currency?", "S-2": "which color?", "S-3": "which size?"} {
+		w.gl("state", "set", id, "status=implementing", "step=implementing", "waiting_for="+question)
+	}
+	w.gl("state", "set", "S-4", "status=verifying", "step=verifying", "waiting_for=look at the mail")
+	return w
+}
+
+// Two people on two pages: the first decision holds, and the second person is told what has changed.
+// What they were writing stays meanwhile.
+func TestTwoPeople(t *testing.T) {
+	w := newQuestions(t)
+	w.serve()
+	ann, bob := newPage(t).login(w.link()), newPage(t).login(w.link())
+	for _, p := range []*page{ann, bob} {
+		p.click("main a", "S-4 (Name of S-4) awaits review")
+		p.see("Send back")
+	}
+	bob.write("What is wrong?", "too long")
+	ann.click("button", "Accept")
+	ann.see("S-4 is complete")
+	w.is("S-4", "done")
+	before := w.file("S-4")
+	bob.see("This page has changed.")
+	bob.click("button", "Send back")
+	bob.see("S-4 has changed since you looked at it")
+	bob.see("Nothing was done")
+	if after := w.file("S-4"); after != before {
+		t.Errorf("S-4 changed:\n%s", after)
+	}
+	// What is about another question than the one on the page is refused as well.
+	ann.click("nav a", "Needs you")
+	ann.click("main a", "S-1 (Name of S-1) asks")
+	ann.write("Your answer", "euro")
+	w.gl("state", "set", "S-1", "waiting_for=which currency, and which country?")
+	ann.see("This page has changed.")
+	ann.click("button", "Answer")
+	ann.see("it waits for something else now: which currency, and which country?")
+	w.is("S-1", "waiting")
+	// A page on which nobody writes follows by itself.
+	bob.click("nav a", "Needs you")
+	bob.see("S-2 (Name of S-2) asks: which color?")
+	w.gl("answer", "S-2", "green")
+	bob.gone("S-2 (Name of S-2)")
+	bob.see("Needs you 2 Board")
+	ann.fine()
+	bob.fine()
+}
+
+// Pages connect again when gl web is back, and catch up.
+func TestRestart(t *testing.T) {
+	w := newQuestions(t)
+	first := w.serve()
+	p := newPage(t).login(w.link())
+	p.see("live")
+	first.end()
+	p.see("reconnecting…")
+	w.gl("answer", "S-2", "green")
+	if again := w.serve(); again.at != first.at {
+		t.Fatalf("at %s, and then at %s", first.at, again.at)
+	}
+	p.gone("reconnecting…")
+	p.gone("S-2 (Name of S-2)")
+	p.click("main a", "S-1 (Name of S-1) asks")
+	p.write("Your answer", "euro")
+	p.click("button", "Answer")
+	p.see("S-1 is answered")
+	w.is("S-1", "available")
+	p.fine()
+}
+
+// Without scripts every page can be read, and decisions are made with plain forms.
+func TestWithoutScripts(t *testing.T) {
+	w := newMorning(t)
+	w.serve()
+	p := newPage(t)
+	p.scripts(false)
+	p.login(w.link())
+	p.click("nav a", "Board")
+	p.see("Needs you (4)")
+	p.click("nav a", "Report")
+	p.see("To do")
+	p.open(w.web.at) // which knows nothing of the session without a script
+	p.see("isn't logged in")
+	p.login(w.link())
+	p.click("main a", "S-1 (Name of S-1) asks")
+	p.write("Your answer", "euro")
+	p.click("button", "Answer")
+	p.see("S-1 is answered")
+	w.is("S-1", "available")
+	p.click("nav a", "Needs you")
+	p.click("main a", "S-2 (Name of S-2) awaits review")
+	p.click(".diff a.n", "2") // a link to the same page with a field for that line
+	p.write("Comment on mail:2", "say which order")
+	p.click("button", "Send back")
+	p.see("S-2 is sent back to its agent with 1 comment")
+	w.is("S-2", "available")
+	if !strings.Contains(w.file("S-2"), "Rejected: mail:2: say which order") {
+		t.Error(w.file("S-2"))
+	}
+	p.click("nav a", "Needs you")
+	p.click("main a", "S-7 (Name of S-7) failed")
+	p.see("no compiler")
+	p.click("main a", "History")
+	p.see("failed: exit 7")
+	p.click("h1 a", "S-7")
+	p.click("button", "Retry")
+	p.see("S-7 is pending again")
+	w.is("S-7", "available")
+	p.click("button", "Log out")
+	p.see("You are logged out.")
+}
+
+// With the keyboard alone.
+func TestKeyboard(t *testing.T) {
+	w := newQuestions(t)
+	w.serve()
+	p := newPage(t)
+	p.open(w.link())
+	to := func(text string) {
+		t.Helper()
+		for range 60 {
+			p.press("\t")
+			if strings.HasPrefix(ask[string](p, focused), text) {
+				return
+			}
+		}
+		t.Fatalf("Tab doesn't come to %q: %s", text, p.text())
+	}
+	to("Log in")
+	p.press("\r")
+	p.see("S-1 (Name of S-1) asks")
+	to("Skip to the content")
+	p.press("\r")
+	to("S-1 (Name of S-1) asks")
+	p.press("\r")
+	p.see("Your answer")
+	to("Your answer")
+	p.type_("euro")
+	to("Answer")
+	p.press("\r")
+	p.see("S-1 is answered")
+	w.is("S-1", "available")
+	to("Board")
+	p.press("\r")
+	p.see("Slots")
+	p.fine()
+}
+
+// focused returns what the focus is on, if it can be seen there.
+const focused = `() => {
+	const e = document.activeElement, name = e.labels?.[0] || e;
+	const outline = getComputedStyle(e);
+	if (outline.outlineStyle == "none" && e.id != "main") return "not to be seen: " + name.textContent;
+	return name.textContent.trim().replace(/\s+/g, " ");
+}`
+
+// The cookie goes to no other port of this machine, though browsers send cookies to every port of a
+// host: its path is the session's own.
+func TestNeighborGetsNothing(t *testing.T) {
+	w := newQuestions(t)
+	w.serve()
+	p := newPage(t).login(w.link())
+	got := make(chan http.Header, 10)
+	neighbor := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		got <- r.Header
+		rw.Header().Set("Content-Type", "text/html")
+		_, _ = rw.Write([]byte(`<form method="post" action="` + w.web.at + `/s/x/do/stop"><button>Win a prize</button></form>`))
+	}))
+	defer neighbor.Close()
+	p.open(neighbor.URL + "/s/")
+	h := <-got
+	if h.Get("Cookie") != "" || h.Get("Referer") != "" {
+		t.Errorf("the neighbor got %q", h)
+	}
+	p.click("button", "Win a prize")
+	p.see("Forbidden")
+}
