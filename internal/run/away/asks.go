@@ -20,75 +20,85 @@ const (
 	askBytes   = 1 << 20         // of its output that is held; a message has less
 )
 
-// asks are the commands that an agent on a worker may run here: those that read its slice, and
-// those that say how far it is. What they may change is decided by the same rules as for an agent
-// of this machine. No other one is run, whatever a worker sends.
+// asks are the commands that an agent on a worker may run here: those that read, and those that
+// say how far its slice is. What they may change is decided by the same rules as for an agent of
+// this machine: see cli/permits.go. No other one is run, whatever a worker sends.
 var asks = [][]string{
 	{"state", "set"}, {"state", "show"}, {"state", "note"}, {"state", "release"}, {"state", "claim"},
-	{"state", "overview"}, {"slice"}, {"status"}, {"why"}, {"ref"}, {"roadmap"}, {"hook"}, {"task"}, {"version"},
+	{"state", "overview"}, {"slice"}, {"status"}, {"why"}, {"ref"}, {"roadmap"}, {"hook"}, {"version"},
 }
 
-// may reports whether an agent's command may run here. gl slice prints the agent's own slice.
+// may reports whether an agent's command may run here. gl slice prints the agent's own slice. No
+// command leads to another project.
 func may(argv []string, slice string) bool {
-	args := slices.DeleteFunc(slices.Clone(argv), func(s string) bool { return strings.HasPrefix(s, "-") })
-	for _, a := range asks {
-		if len(args) < len(a) || !slices.Equal(args[:len(a)], a) || len(argv) == 0 || argv[0] != a[0] {
-			continue
-		}
-		return a[0] != "slice" || len(argv) == 1 || len(argv) == 2 && argv[1] == slice
+	elsewhere := func(arg string) bool {
+		return strings.HasPrefix(arg, "-C") || strings.HasPrefix(arg, "--dir") ||
+			strings.HasPrefix(arg, "--sys") || strings.HasPrefix(arg, "--context")
 	}
-	return false
+	known := func(a []string) bool { return len(argv) >= len(a) && slices.Equal(argv[:len(a)], a) }
+	switch {
+	case slices.ContainsFunc(argv, elsewhere), !slices.ContainsFunc(asks, known):
+		return false
+	case argv[0] == "slice":
+		return len(argv) == 1 || len(argv) == 2 && argv[1] == slice
+	case argv[0] == "roadmap":
+		return len(argv) == 1
+	}
+	return true
 }
 
-// run runs a command of a remote attempt's agent, as that agent.
+// run runs a command of a remote attempt's agent.
 func (s *server) run(e remote.Run) {
-	answer := remote.Answer{Fence: e.Fence, Number: e.Ask.Number, ExitCode: 1}
-	defer func() { s.post(remote.Answered{Answer: answer}) }()
-	refuse := func(why string) { answer.Errors = []byte("gl: " + why + "\n") }
-	rec := s.openOf(e.Attempt)
-	switch {
-	case rec == nil:
-		refuse("the attempt is over")
-		return
-	case !may(e.Ask.Argv, rec.ID.Slice):
-		refuse("an agent on a worker can't run this command")
-		return
+	answer := remote.Answer{ExitCode: 1}
+	if rec := s.openOf(e.Attempt); rec == nil {
+		answer.Errors = []byte("gl: the attempt is over\n")
+	} else {
+		answer = s.ask(s.life, rec, e.Ask.Argv, e.Ask.Input)
+	}
+	answer.Fence, answer.Number = e.Fence, e.Ask.Number
+	s.post(remote.Answered{Answer: answer})
+}
+
+// ask runs a command as a remote attempt's agent. In what it is told and says, the path of the
+// worktree is the one on the worker.
+func (s *server) ask(ctx context.Context, rec *attempt.Record, argv []string, input []byte) (answer remote.Answer) {
+	refuse := func(why string) remote.Answer {
+		return remote.Answer{ExitCode: 1, Errors: []byte("gl: " + why + "\n")}
+	}
+	if !may(argv, rec.ID.Slice) {
+		return refuse("an agent on a worker can't run this command")
 	}
 	l, err := rec.LineageIn(s.trees)
 	if err != nil {
-		refuse(err.Error())
-		return
+		return refuse(err.Error())
 	}
 	select {
 	case s.asking <- struct{}{}:
 		defer func() { <-s.asking }()
-	case <-s.life.Done():
-		return
+	case <-ctx.Done():
+		return refuse("gl serve ends")
 	}
-	ctx, cancel := context.WithTimeout(s.life, askLimit)
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
 	here := func(text string) string { return strings.ReplaceAll(text, remote.WorktreePlace, l.Path) }
 	there := func(data []byte) []byte {
 		return bytes.ReplaceAll(data, []byte(l.Path), []byte(remote.WorktreePlace))
 	}
-	argv := make([]string, len(e.Ask.Argv))
-	for i, a := range e.Ask.Argv {
-		argv[i] = here(a)
+	args := make([]string, len(argv))
+	for i, a := range argv {
+		args[i] = here(a)
 	}
-	cmd := exec.CommandContext(ctx, s.cfg.Self, argv...)
+	cmd := exec.CommandContext(ctx, s.cfg.Self, args...)
 	cmd.Dir = s.cfg.Project.Root
 	cmd.Env = rec.Env(environ.WithoutClaim(s.cfg.Environ), s.cfg.Project.Root)
-	cmd.Stdin = strings.NewReader(here(string(e.Ask.Input)))
+	cmd.Stdin = strings.NewReader(here(string(input)))
 	var out, errs bounded
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	cmd.WaitDelay = time.Second
-	err = cmd.Run()
-	answer.Output, answer.Errors = there(out.data), there(errs.data)
-	if cmd.ProcessState == nil {
-		refuse(err.Error())
-		return
+	if err = cmd.Run(); cmd.ProcessState == nil {
+		return refuse(err.Error())
 	}
-	answer.ExitCode = cmd.ProcessState.ExitCode()
+	return remote.Answer{ExitCode: cmd.ProcessState.ExitCode(), Output: there(out.data), Errors: there(errs.data)}
 }
 
 // openOf returns the open record of an attempt, by its name on workers.

@@ -71,7 +71,6 @@ type server struct {
 	machine *remote.Coordinator
 	begun   time.Time // the machine's clock begins here
 	known   map[string]*remote.Attempt
-	keys    map[string]string // of members, by name
 
 	events chan remote.CoordinatorEvent
 	calls  chan func()
@@ -113,7 +112,7 @@ func Serve(ctx context.Context, cfg Config) error {
 	defer cancel()
 	s := &server{
 		cfg: cfg, runs: runs, trees: trees, life: ctx, files: files{dir}, begun: time.Now(),
-		keys: map[string]string{}, events: make(chan remote.CoordinatorEvent, 64), calls: make(chan func(), 64),
+		events: make(chan remote.CoordinatorEvent, 64), calls: make(chan func(), 64),
 		jobs: map[string]*job{}, silent: map[string]*time.Time{}, commits: map[string]*sync.Mutex{},
 		asking: make(chan struct{}, mostAsking),
 	}
@@ -125,11 +124,11 @@ func Serve(ctx context.Context, cfg Config) error {
 
 // begin makes the machine from its files and takes over what a gl serve before this one has left.
 func (s *server) begin() error {
-	attempts, members, keys, err := s.files.load()
+	attempts, members, err := s.files.load()
 	if err != nil {
 		return err
 	}
-	s.known, s.keys = map[string]*remote.Attempt{}, keys
+	s.known = map[string]*remote.Attempt{}
 	s.settles, s.vacant = map[string]remote.Settle{}, map[string]remote.Vacant{}
 	for _, a := range attempts {
 		s.known[a.Name] = copyOf(a)
@@ -237,19 +236,10 @@ func (s *server) heedMembers() {
 		return
 	}
 	for _, m := range list {
-		was, known := s.keys[m.Name]
-		switch {
-		case m.Revoked:
+		if m.Revoked {
 			err = s.step(remote.Revoked{Worker: m.Name})
-		case known && was != m.Key:
-			err = s.step(remote.Joined{Worker: m.Name})
-		}
-		if err == nil && !m.Revoked {
+		} else if err = s.step(remote.Joined{Worker: m.Name, Key: m.Key}); err == nil {
 			err = s.step(remote.SetDraining{Worker: m.Name, On: m.Draining})
-		}
-		if err == nil && was != m.Key {
-			s.keys[m.Name] = m.Key
-			err = s.files.putKeys(s.keys)
 		}
 		if err != nil {
 			s.cfg.Tell(fmt.Sprintf("gl serve can't write what it knows of %s: %v", m.Name, err))

@@ -360,3 +360,43 @@ func TestLostWorker(t *testing.T) {
 		return strings.Contains(f.run("why", "S-1"), "no longer counts")
 	})
 }
+
+// An agent that edits its slice's file in its tree has said that it is complete.
+func TestEditedSliceFile(t *testing.T) {
+	f := newFarm(t, `
+echo "$GL_SLICE" > "$GL_SLICE.txt"
+sed -i 's/^status:.*/status: complete/; s/^step:.*/step: complete/; s/^tests:.*/tests: 3/' .greenlight/slices/$GL_SLICE.md
+git add -A && git commit -qm "work on $GL_SLICE"
+`)
+	f.slice("S-1", "")
+	testfiles.Write(t, f.root, map[string]string{".worktreeinclude": ".env\n", ".gitignore": ".env\n"})
+	f.begin()
+	f.serve()
+	f.worker("w1", 1)
+	f.listed("w1")
+	t.Log(f.watch()())
+	if files := f.git("ls-tree", "-r", "--name-only", "main"); !strings.Contains(files, "S-1.txt") {
+		t.Errorf("main has %q\n%s", files, f.run("why", "S-1"))
+	}
+}
+
+// An agent's command on a worker reaches its own slice, and nothing else of the project or the
+// machine.
+func TestHostileCommands(t *testing.T) {
+	f := newFarm(t, `
+[ "$GL_SLICE" = S-2 ] || for c in "state set S-2 status=complete" "-C / status" "state set S-1 -C /tmp status=complete" "land" "settings set review never" \
+	"slice S-2" "slice --watch" "serve" "retry S-2" "state set S-1 --directory=/tmp tests=1"; do
+	gl $c >"$OUT/answer" 2>&1 && echo "$c" >> "$OUT/allowed"
+done
+`+works)
+	f.slice("S-1", "")
+	f.slice("S-2", "S-1")
+	f.begin()
+	f.serve()
+	f.worker("w1", 1)
+	f.listed("w1")
+	t.Log(f.watch()())
+	if allowed, err := os.ReadFile(filepath.Join(f.dir, "out", "allowed")); err == nil {
+		t.Errorf("allowed:\n%s", allowed)
+	}
+}

@@ -170,6 +170,9 @@ func (x *far) Fetch(ctx context.Context, p executor.Place, o worktree.SnapshotOp
 			if err := x.server.collect(ctx, r.fence, l, r.result.Commit, o.Why); err != nil {
 				return nil, err
 			}
+			if err := x.server.understand(ctx, x.rec, x.began(), r.result.Commit); err != nil {
+				return nil, err
+			}
 		}
 	}
 	snap, err := repo.Snapshots.Take(ctx, l, o)
@@ -177,6 +180,22 @@ func (x *far) Fetch(ctx context.Context, p executor.Place, o worktree.SnapshotOp
 		snap.Failed = append(snap.Failed, git.Failure{Path: "the worktree on its worker", Why: string(unsaved)})
 	}
 	return snap, err
+}
+
+// began returns the commit from which the newest start began; "" if that isn't known any more.
+func (x *far) began() (commit string) {
+	x.server.call(func() {
+		a := x.server.known[x.job.name]
+		if a == nil {
+			return
+		}
+		for _, l := range a.Leases {
+			if l.Number == a.Newest {
+				commit = l.Job.Commit
+			}
+		}
+	})
+	return commit
 }
 
 // collect brings a commit of a worker into the repository and moves the lineage's branch to it.

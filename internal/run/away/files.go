@@ -15,20 +15,19 @@ import (
 )
 
 // files are what the machine has on disk, in runs/hub: a file for each attempt that a worker may
-// have, beside it the part of its log that is home, a file for each member, and their keys.
+// have, beside it the part of its log that is home, and a file for each member.
 type files struct{ dir string }
 
 func (f files) attempts() string          { return filepath.Join(f.dir, "attempts") }
 func (f files) members() string           { return filepath.Join(f.dir, "members") }
-func (f files) keys() string              { return filepath.Join(f.dir, "keys.json") }
 func (f files) attempt(n string) string   { return filepath.Join(f.attempts(), n+".json") }
 func (f files) log(attempt string) string { return filepath.Join(f.attempts(), attempt+".log") }
 
 // load reads everything. A file that can't be used is an error: its attempt would be started twice.
-func (f files) load() (attempts []*remote.Attempt, members []remote.Member, keys map[string]string, err error) {
+func (f files) load() (attempts []*remote.Attempt, members []remote.Member, err error) {
 	for _, dir := range []string{f.attempts(), f.members()} {
 		if err := durable.MkdirPrivate(dir); err != nil {
-			return nil, nil, nil, err
+			return nil, nil, err
 		}
 	}
 	err = each(f.attempts(), func(data []byte, name string) error {
@@ -55,16 +54,7 @@ func (f files) load() (attempts []*remote.Attempt, members []remote.Member, keys
 			return nil
 		})
 	}
-	keys = map[string]string{}
-	if err == nil {
-		data, readErr := durable.ReadFile(f.keys())
-		if err = readErr; errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		} else if err == nil {
-			err = json.Unmarshal(data, &keys)
-		}
-	}
-	return attempts, members, keys, err
+	return attempts, members, err
 }
 
 func each(dir string, do func(data []byte, name string) error) error {
@@ -102,8 +92,6 @@ func (f files) putAttempt(a *remote.Attempt) error { return put(f.attempt(a.Name
 func (f files) putMember(m remote.Member) error {
 	return put(filepath.Join(f.members(), m.Name+".json"), m)
 }
-
-func (f files) putKeys(keys map[string]string) error { return put(f.keys(), keys) }
 
 // append adds to an attempt's log, durably.
 func (f files) append(attempt string, data []byte) error {

@@ -127,6 +127,10 @@ func (s *server) attend(r *attempt.Record) {
 		name: nameOf(r.ID), id: r.ID, stop: make(chan os.Signal, 4),
 		needs: remote.Needs{Agent: r.Job.Agent, Sandbox: r.Job.Sandbox, Caches: r.Job.Caches},
 	}
+	var err error
+	if j.needs.Files, err = workers.Files(s.life, s.trees.Git.Top); err != nil {
+		s.cfg.Tell(err.Error())
+	}
 	s.jobs[j.name] = j
 	x := &far{server: s, job: j, rec: r}
 	w := s.cfg.Wrapper(r, x, j.stop)

@@ -338,7 +338,7 @@ func (s *scheduler) claimSome(
 	if s.cfg.Pace.Stagger > 0 {
 		n = min(n, 1)
 	}
-	place := s.placing()
+	place := s.placing(ctx)
 	for _, id := range candidates {
 		if len(claimed) >= n {
 			break

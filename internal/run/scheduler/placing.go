@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"context"
 	"time"
 
 	"greenlight/internal/core/plan"
@@ -21,6 +22,7 @@ type placing struct {
 	list    *workers.List
 	busy    map[string]int // by worker
 	here    int            // free slots of this machine
+	files   []string       // outside of git, that jobs need
 	sandbox string         // in which agents run
 	lacks   []string       // what workers with free slots miss
 }
@@ -39,12 +41,19 @@ func (s *scheduler) fleet() (l *workers.List, slots int) {
 }
 
 // placing returns where there is room now.
-func (s *scheduler) placing() *placing {
-	l, _ := s.fleet()
+func (s *scheduler) placing(ctx context.Context) *placing {
+	l, slots := s.fleet()
 	live, _, _ := s.cfg.Project.Runs.Live() // what can't be read takes no slot of a worker
 	p := &placing{
 		where: s.cfg.Project.Config.Workers.Where, trees: s.cfg.Tools.Trees, runs: s.cfg.Project.Runs,
 		list: l, busy: workers.Busy(live), here: s.slots.here,
+	}
+	if slots > 0 {
+		var err error
+		if p.files, err = workers.Files(ctx, p.trees.Git.Top); err != nil {
+			s.cfg.Output.Trace("nothing is placed on workers: %v", err)
+			p.list = &workers.List{}
+		}
 	}
 	if box := s.cfg.Project.Config.Sandbox; box != project.SandboxOff {
 		p.sandbox = box
@@ -75,7 +84,7 @@ func (p *placing) choose(req *attempt.Request) (m *attempt.Remote, ok bool) {
 	if p.where == project.WhereAuto && p.here > 0 && prefer == "" {
 		return nil, true
 	}
-	w, why := p.list.Choose(remote.Needs{Agent: req.Agent.Name, Sandbox: p.sandbox}, p.busy, prefer)
+	w, why := p.list.Choose(remote.Needs{Agent: req.Agent.Name, Sandbox: p.sandbox, Files: p.files}, p.busy, prefer)
 	p.lacks = append(p.lacks, why...)
 	switch {
 	case w != nil && w.Name == prefer, w != nil && prefer == "":

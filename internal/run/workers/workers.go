@@ -4,8 +4,10 @@
 package workers
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -17,6 +19,7 @@ import (
 	"greenlight/internal/core/plan"
 	"greenlight/internal/core/remote"
 	"greenlight/internal/run/attempt"
+	"greenlight/internal/workspace/include"
 )
 
 const (
@@ -118,6 +121,20 @@ func (w *Worker) Keeps(lineage string) bool { return slices.Contains(w.Hello.Lin
 // LineageName names a lineage's worktree to workers.
 func LineageName(system, work string, n int) string {
 	return remote.AttemptName(system, work, n, "w"+strconv.Itoa(n))
+}
+
+// mostFiles is how many files outside of git a job may need.
+const mostFiles = 1000
+
+// Files returns the files outside of git that jobs need, which a worker has from gl worker
+// --include: those that .worktreeinclude names at the repository's top. They are never sent.
+func Files(ctx context.Context, top string) ([]string, error) {
+	files, err := include.Named(ctx, top)
+	if err == nil && len(files) > mostFiles {
+		err = fmt.Errorf("%s names %d files, and a job on a worker may need %d", include.PatternsFile,
+			len(files), mostFiles)
+	}
+	return files, err
 }
 
 // Busy counts the jobs of each worker, by the records of open attempts.

@@ -129,16 +129,23 @@ func (c *copier) run(ctx context.Context, clone cloner) (*Report, error) {
 	return &c.Report, nil
 }
 
+// Named returns the ignored files below a checkout's top that PatternsFile names.
+func Named(ctx context.Context, top string) ([]string, error) {
+	patterns := filepath.Join(top, PatternsFile)
+	if !paths.IsFile(patterns) {
+		return nil, nil
+	}
+	return git.Included(ctx, top, patterns)
+}
+
 // wanted returns the wanted files that git ignores, and those that it doesn't; git tracks none
 // of them.
 func (c *copier) wanted(ctx context.Context) (ignored, others []string, err error) {
 	if c.Only != nil {
 		return c.Only, nil, nil
 	}
-	if patterns := filepath.Join(c.From, PatternsFile); paths.IsFile(patterns) {
-		if ignored, err = git.Included(ctx, c.From, patterns); err != nil {
-			return nil, nil, err
-		}
+	if ignored, err = Named(ctx, c.From); err != nil {
+		return nil, nil, err
 	}
 	var places []string
 	for _, p := range agentFiles() {
