@@ -17,9 +17,13 @@ import (
 	"greenlight/internal/run/executor"
 	"greenlight/internal/run/hub"
 	"greenlight/internal/run/hub/hubtest"
+	"greenlight/internal/workspace/sandbox"
 )
 
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == command.InsideArg { // known by its path alone
+		os.Exit(command.Inside(os.Args[2:]))
+	}
 	if filepath.Base(os.Args[0]) == "gl" && len(os.Args) > 1 {
 		switch os.Args[1] {
 		case command.GateArg:
@@ -424,3 +428,23 @@ func TestOutput(t *testing.T) {
 }
 
 var _ hub.Worker = (*hubtest.Worker)(nil)
+
+// In a sandbox, a job can write to its worktree and ask at home, and nothing else.
+func TestSandboxed(t *testing.T) {
+	b := newBench(t)
+	if err := sandbox.Check(t.Context()); err != nil {
+		t.Skip(err)
+	}
+	j := b.job(b.base, `echo in > in.txt; git add in.txt; git commit -qm in; (: > "$HOME/out") 2>/dev/null || echo confined; gl ask state`)
+	j.Needs.Sandbox = sandbox.Program
+	r := b.begin(fence(1), j)
+	q := wait[remote.Inquire](b)
+	b.place.reply(q.Key, remote.Answer{Output: []byte("asked\n")})
+	end := wait[remote.Finished](b).Result
+	if got := logOf(t, r); end.ExitCode != 0 || !strings.Contains(got, "confined\nasked\n") {
+		t.Errorf("%+v\n%s", end, got)
+	}
+	if _, list := b.push(fence(1), j); list != "a.txt\nin.txt" {
+		t.Errorf("%q", list)
+	}
+}
