@@ -168,6 +168,7 @@ func (x *far) Fetch(ctx context.Context, p executor.Place, o worktree.SnapshotOp
 		unsaved = r.result.Unsaved
 		if r.result.Commit != "" {
 			if err := x.server.collect(ctx, r.fence, l, r.result.Commit, o.Why); err != nil {
+				x.server.leave()
 				return nil, err
 			}
 			if err := x.server.understand(ctx, x.rec, x.began(), r.result.Commit); err != nil {
@@ -180,6 +181,14 @@ func (x *far) Fetch(ctx context.Context, p executor.Place, o worktree.SnapshotOp
 		snap.Failed = append(snap.Failed, git.Failure{Path: "the worktree on its worker", Why: string(unsaved)})
 	}
 	return snap, err
+}
+
+// leave keeps a wrapper from judging work that couldn't be collected since gl serve ends: the next
+// one does that. It returns if gl serve doesn't end.
+func (s *server) leave() {
+	if s.life.Err() != nil {
+		select {} // until the process ends
+	}
 }
 
 // began returns the commit from which the newest start began; "" if that isn't known any more.

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"net"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,11 +28,24 @@ type asks struct {
 	path     string
 	listener net.Listener
 	top      string // the job's worktree
+	short    string // a directory of its own, "" for none
 }
 
-// listen begins to take commands, at a socket in dir.
+// longestSocket is how long the path of a socket may be on every system.
+const longestSocket = 100
+
+// listen begins to take commands, at a socket in the directory for temporary files, or where its
+// path is shorter. The program may reach it from its sandbox.
 func listen(dir string, r *run) (*asks, error) {
 	a := &asks{run: r, path: filepath.Join(dir, socketName), top: r.site.Lineage.Path}
+	if len(a.path) > longestSocket {
+		short, err := os.MkdirTemp("/tmp", "gl-")
+		if err != nil {
+			return nil, err
+		}
+		a.path, a.short = filepath.Join(short, socketName), short
+		r.site.Sandbox.Caches = append(slices.Clone(r.site.Sandbox.Caches), short)
+	}
 	if err := removeSocket(a.path); err != nil {
 		return nil, err
 	}
@@ -42,7 +57,12 @@ func listen(dir string, r *run) (*asks, error) {
 	return a, nil
 }
 
-func (a *asks) close() { a.listener.Close() }
+func (a *asks) close() {
+	a.listener.Close()
+	if a.short != "" {
+		_ = os.RemoveAll(a.short) // an empty directory for temporary files
+	}
+}
 
 // answer has a command run by the coordinator.
 func (a *asks) answer(ctx context.Context, c relay.Call) relay.Reply {

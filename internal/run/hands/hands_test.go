@@ -17,9 +17,13 @@ import (
 	"greenlight/internal/run/executor"
 	"greenlight/internal/run/hub"
 	"greenlight/internal/run/hub/hubtest"
+	"greenlight/internal/workspace/sandbox"
 )
 
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == command.InsideArg { // known by its path alone
+		os.Exit(command.Inside(os.Args[2:]))
+	}
 	if filepath.Base(os.Args[0]) == "gl" && len(os.Args) > 1 {
 		switch os.Args[1] {
 		case command.GateArg:
@@ -62,9 +66,8 @@ func newBench(t *testing.T) *bench {
 		"XDG_STATE_HOME": filepath.Join(dir, "state"), "GIT_CONFIG_NOSYSTEM": "1"} {
 		t.Setenv(key, value)
 	}
-	temp, err := os.MkdirTemp("", "h") // short, for sockets
-	testfiles.Check(t, err)
-	t.Cleanup(func() { os.RemoveAll(temp) })
+	temp := filepath.Join(dir, strings.Repeat("long", 20)) // too long for a socket
+	testfiles.Check(t, os.MkdirAll(temp, 0o755))
 	b := &bench{T: t, project: filepath.Join(dir, "shop")}
 	testfiles.Check(t, os.MkdirAll(b.project, 0o755))
 	b.git(b.project, "init", "-q")
@@ -425,3 +428,23 @@ func TestOutput(t *testing.T) {
 }
 
 var _ hub.Worker = (*hubtest.Worker)(nil)
+
+// In a sandbox, a job can write to its worktree and ask at home, and nothing else.
+func TestSandboxed(t *testing.T) {
+	b := newBench(t)
+	if err := sandbox.Check(t.Context()); err != nil {
+		t.Skip(err)
+	}
+	j := b.job(b.base, `echo in > in.txt; git add in.txt; git commit -qm in; (: > "$HOME/out") 2>/dev/null || echo confined; gl ask state`)
+	j.Needs.Sandbox = sandbox.Program
+	r := b.begin(fence(1), j)
+	q := wait[remote.Inquire](b)
+	b.place.reply(q.Key, remote.Answer{Output: []byte("asked\n")})
+	end := wait[remote.Finished](b).Result
+	if got := logOf(t, r); end.ExitCode != 0 || !strings.Contains(got, "confined\nasked\n") {
+		t.Errorf("%+v\n%s", end, got)
+	}
+	if _, list := b.push(fence(1), j); list != "a.txt\nin.txt" {
+		t.Errorf("%q", list)
+	}
+}

@@ -78,6 +78,7 @@ const (
 	readyTime   = 3 * time.Second  // the same, for the first word of a connection
 	retryPause  = time.Second
 	fullPause   = 5 * time.Second
+	firstPause  = 200 * time.Millisecond
 	longestWait = 10 * time.Second // between attempts to connect
 )
 
@@ -143,7 +144,7 @@ func (c *client) connection() context.Context {
 
 // pauseBefore grows with the attempts to connect.
 func pauseBefore(attempts int) time.Duration {
-	return min(longestWait, retryPause<<min(attempts, 6))
+	return min(longestWait, firstPause<<min(attempts, 6))
 }
 
 // Dial implements nats.CustomDialer.
