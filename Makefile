@@ -3,7 +3,7 @@ VERSION ?= dev
 
 # Without cgo: a static program starts sooner, and on any Linux.
 build:
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-X greenlight/internal/cli.Version=$(VERSION)' -o bin/gl ./cmd/gl
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-X greenlight/internal/cli.Version=$(VERSION)' -o bin/ ./cmd/gl ./cmd/gl-remote
 
 demo: build
 	./bin/gl demo

@@ -46,9 +46,9 @@ type WorkOptions struct {
 
 // workerFlags are the flags of gl worker.
 type workerFlags struct {
-	tokenFile, name, include string
-	slots, disk              int
-	agents, labels           []string
+	tokenFile, name, include, ssh string
+	slots, disk                   int
+	agents, labels                []string
 }
 
 func newWorker(app *cmdutil.App) *cobra.Command {
@@ -67,15 +67,23 @@ sent: --include has them.
 The first Ctrl-C makes it accept no more work and end when its agents have ended, the second ends the agents and hands over what they
 have done, the third exits at once. What a killed worker left is found by the next one.
 
+--ssh HOST is for the coordinator's machine: it copies gl to a host of the same system, where it has a login, and starts a worker there
+with the other flags and a join token of its own. That worker goes on when ssh ends.
+
 Exit codes: 0 ended; 1 it failed, or was revoked; 2 wrong usage.`,
-		Example: "  gl worker --token-file token\n  gl worker --slots 4 --agent claude --label gpu --include ~/shop-files",
+		Example: "  gl worker --token-file token\n  gl worker --slots 4 --agent claude --label gpu --include ~/shop-files\n  gl worker --ssh build-2 --slots 8",
 		Args:    cmdutil.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
+			if f.ssh != "" {
+				return startWorkerAt(c, app, f)
+			}
 			return runWorker(c.Context(), app, f)
 		},
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.tokenFile, "token-file", "", "join with the token in `FILE`")
+	flags.StringVar(&f.ssh, "ssh", "",
+		"copy gl to `HOST` by ssh and start a worker there for the project here")
 	flags.StringVar(&f.name, "name", "", "be known as `NAME` (default: the host's name)")
 	flags.IntVar(&f.slots, "slots", max(1, runtime.NumCPU()/2), "run at most `N` jobs at once")
 	flags.StringSliceVar(&f.agents, "agent", nil,

@@ -215,7 +215,7 @@ Exit codes: 0 done; 1 it failed, or gl serve has never run here; 2 wrong usage.`
 			}
 			t, err := roster.Open(roster.Dir(pr.Runs.Files.Dir())).Invite(c.Context())
 			if errors.Is(err, roster.ErrNeverServed) {
-				return errors.New("gl serve has never run in this project: start it first")
+				return errNeverServed
 			}
 			if err != nil {
 				return err

@@ -83,6 +83,7 @@ func (b *bench) work(on, content string) string {
 }
 
 func TestWorkTravels(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	ctx := t.Context()
 	f, commit := b.lease("S-1.1.tok", 1)

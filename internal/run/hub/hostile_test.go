@@ -25,6 +25,7 @@ import (
 )
 
 func TestTokens(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	ctx := t.Context()
 	used := s.invite()
@@ -99,6 +100,7 @@ func joinOften(s *site) bool {
 
 // Files with keys are for their owner alone.
 func TestKeysArePrivate(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	dir := t.TempDir()
 	if err := hub.Join(t.Context(), dir, s.invite(), "w"); err != nil {
@@ -117,6 +119,7 @@ func TestKeysArePrivate(t *testing.T) {
 
 // A revoked worker loses its connection, and gets neither messages nor commits.
 func TestRevoked(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	w, j := s.join("w")
 	other, _ := s.join("other")
@@ -188,6 +191,7 @@ func (s *site) speak(protocol string, certificate ...tls.Certificate) (*tls.Conn
 
 // Strangers get a refusal or an end, and the port stays open for others.
 func TestStrangers(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	stranger, err := hub.NewCertificate(make([]byte, 32), "stranger")
 	if err != nil {
@@ -276,6 +280,7 @@ func (s *site) nats(j *hub.Joined, seed string, o ...nats.Option) (*nats.Conn, e
 
 // A worker has its own subjects and no others; NATS's own interfaces are closed to it.
 func TestSubjects(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	_, j := s.join("w")
 	victim, _ := s.join("victim")
@@ -341,6 +346,7 @@ func TestSubjects(t *testing.T) {
 
 // A worker that floods the coordinator fills its own queue, and disturbs no other.
 func TestFlood(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("writes 64 MB")
 	}
@@ -384,6 +390,7 @@ func fence(n int) remote.Fence { return remote.Fence{Attempt: fmt.Sprintf("S-%d.
 
 // Each worker fetches the commits of its own leases, and nothing else by any name.
 func TestFetchedAlone(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	w, _ := s.join("w")
 	if _, j := s.join("other"); j == nil {
@@ -454,6 +461,7 @@ func (s *site) pushing(f remote.Fence, commands []string, pack []byte) (answer s
 
 // No push changes a ref but its lease's own, whatever git's protocol would allow.
 func TestHostileRefs(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	s.join("w")
 	s.join("other")
@@ -498,6 +506,7 @@ func TestHostileRefs(t *testing.T) {
 // Objects that git's checks refuse, that are too large, or whose history isn't complete are refused,
 // and the exchange and the project have nothing of them.
 func TestHostileObjects(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	w, _ := s.join("w")
 	s.SetMaxPush(1 << 20)
@@ -554,6 +563,7 @@ func TestHostileObjects(t *testing.T) {
 
 // A withdrawn lease's ref stays as it is; the project gets it, and the worker can't change it.
 func TestWithdrawn(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	w, _ := s.join("w")
 	f := fence(1)

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
+
 	"greenlight/internal/core/remote"
 	"greenlight/internal/run/hub"
 	"greenlight/internal/run/roster"
@@ -107,6 +109,7 @@ func wants(t *testing.T, from <-chan hub.Envelope, worker, text string, before .
 }
 
 func TestMessages(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	a, _ := s.join("a")
 	b, _ := s.join("b")
@@ -141,6 +144,7 @@ func TestMessages(t *testing.T) {
 
 // What isn't acknowledged comes again: to the worker's next process, and to the coordinator's.
 func TestRestarts(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	w, j := s.join("w")
 	ctx := t.Context()
@@ -176,6 +180,7 @@ func TestRestarts(t *testing.T) {
 
 // An engine that was lost is made anew: the coordinator's files have all that counts.
 func TestEngineIsReplaced(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	w, _ := s.join("w")
 	s.Close()
@@ -191,4 +196,38 @@ func TestEngineIsReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	wants(t, w.Messages(), "", "job")
+}
+
+// Another NATS keeps the queues: nothing of them is in the project then.
+func TestNATSElsewhere(t *testing.T) {
+	t.Parallel()
+	n, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true,
+		StoreDir: t.TempDir(), NoSigs: true, NoLog: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Start()
+	t.Cleanup(func() {
+		n.Shutdown()
+		n.WaitForShutdown()
+	})
+	if !n.ReadyForConnections(20 * time.Second) {
+		t.Fatal("the other NATS doesn't start")
+	}
+	s := &site{t: t, options: hub.Options{Dir: filepath.Join(t.TempDir(), "hub"), Project: repository(t),
+		Listen: "127.0.0.1:0", NATS: hub.Elsewhere{URL: n.ClientURL()}}}
+	s.open()
+	t.Cleanup(func() { s.Close() })
+	w, _ := s.join("w")
+	if err := errors.Join(s.Send(t.Context(), "w", []byte("job")), w.Send(t.Context(), []byte("done"))); err != nil {
+		t.Fatal(err)
+	}
+	receive(t, w.Messages())
+	s.Close()
+	s.open()
+	wants(t, w.Messages(), "", "job")
+	wants(t, s.Messages(), "w", "done")
+	if _, err := os.Stat(filepath.Join(s.options.Dir, "engine")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("queues in the project: %v", err)
+	}
 }

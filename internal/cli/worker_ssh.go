@@ -1,0 +1,72 @@
+package cli
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"greenlight/internal/base/sanitize"
+	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/run/roster"
+	"greenlight/internal/run/ssh"
+)
+
+// startWorkerAt starts a worker for this project on another machine.
+func startWorkerAt(c *cobra.Command, app *cmdutil.App, f workerFlags) error {
+	if f.tokenFile != "" {
+		return cmdutil.Usage("--ssh makes a join token of its own: leave --token-file out")
+	}
+	host := ssh.Host(f.ssh)
+	if err := host.Check(); err != nil {
+		return cmdutil.Usage("--ssh: %v", err)
+	}
+	pr, err := app.Project()
+	if err != nil {
+		return err
+	}
+	var programs []string
+	for _, name := range []string{"gl", remoteProgram} {
+		path, err := findBeside(name)
+		if err != nil {
+			return err
+		}
+		programs = append(programs, path)
+	}
+	if err := host.Install(c.Context(), programs...); err != nil {
+		return err
+	}
+	// the token lives for minutes, so it is made last
+	t, err := roster.Open(roster.Dir(pr.Runs.Files.Dir())).Invite(c.Context())
+	if errors.Is(err, roster.ErrNeverServed) {
+		return errNeverServed
+	}
+	if err != nil {
+		return err
+	}
+	said, err := host.Work(c.Context(), t.String(), passedOn(c))
+	if err == nil {
+		app.IO.Printf("%s", sanitize.Text(said))
+	}
+	return err
+}
+
+// errNeverServed says what begins with workers.
+var errNeverServed = errors.New("gl serve has never run in this project: start it first")
+
+// passedOn returns the flags that are for the worker itself.
+func passedOn(c *cobra.Command) (args []string) {
+	c.LocalFlags().Visit(func(f *pflag.Flag) {
+		if f.Name == "ssh" {
+			return
+		}
+		values := []string{f.Value.String()}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		for _, v := range values {
+			args = append(args, "--"+f.Name+"="+v)
+		}
+	})
+	return args
+}
