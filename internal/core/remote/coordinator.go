@@ -110,8 +110,11 @@ func (c *Coordinator) life(f Fence) *life {
 // are due.
 func (c *Coordinator) begin() {
 	for _, name := range sorted(c.members) {
-		if c.members[name].Revoked {
+		if m := c.members[name]; m.Revoked {
 			c.revoked(name)
+		} else { // it needn't wait for a beat
+			m.due = c.clock.awake + c.policy.Resend
+			c.send(name, &Greet{})
 		}
 	}
 	for _, name := range sorted(c.attempts) {

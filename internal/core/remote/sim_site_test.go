@@ -28,7 +28,6 @@ type site struct {
 	works    map[string][]byte // its disk
 	mark     remote.Mark
 	programs map[remote.Fence]*program
-	used     int64
 }
 
 // program is a job of a worker, and what is on disk of it.
@@ -41,7 +40,6 @@ type program struct {
 	log      int64
 	trimmed  int64
 	version  int
-	heard    int64
 	replies  int64
 	asked    int64
 }
