@@ -34,7 +34,7 @@ const decideHelp = `
 Exit codes: 0 done; 1 the slice isn't awaiting approval%s; 2 wrong usage; 3 it is being worked on.`
 
 func newAccept(app *cmdutil.App) *cobra.Command {
-	var force, tests bool
+	var how ops.Approval
 	c := &cobra.Command{
 		Use:   "accept ID",
 		Short: "Approve a slice that awaits your review",
@@ -45,26 +45,32 @@ conflicts, it awaits review again, with the reason. Tests that it removes or ski
 runs, are named first; they are merged once you have accepted them.
 
 --tests takes a slice that is red because its tests were changed after they were handed over: it shows the difference, and the
-slice is merged if the tests pass. To start over instead: gl retry --fresh ID.` + fmt.Sprintf(decideHelp, ", can't be written, fails the tests, or isn't merged yet (gl land continues)"),
-		Example:           "  gl accept S-07",
+slice is merged if the tests pass. To start over instead: gl retry --fresh ID.
+
+--note adds a line to the slice's decisions.` + fmt.Sprintf(decideHelp, ", can't be written, fails the tests, or isn't merged yet (gl land continues)"),
+		Example:           "  gl accept S-07\n  gl accept S-07 --note 'good enough for the pilot'",
 		Args:              cmdutil.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: cmdutil.CompleteFirst(app.CompleteSome(waiting)),
 		RunE: func(c *cobra.Command, a []string) error {
 			if err := refuseTask(app, a[0]); err != nil {
 				return err
 			}
-			if tests {
+			if how.Text != "" && !ops.IsLine(how.Text) {
+				return cmdutil.Usage("--note must be one line of text without control characters")
+			}
+			if how.Tests {
 				if err := showTests(c.Context(), app, a[0]); err != nil {
 					return err
 				}
 			}
-			return runAccept(c.Context(), app, a[0], force, tests)
+			return runAccept(c.Context(), app, a[0], how)
 		},
 	}
-	c.Flags().BoolVar(&force, "force", false,
+	c.Flags().BoolVar(&how.Force, "force", false,
 		"also accept a slice that is being verified or has stalled")
-	c.Flags().BoolVar(&tests, "tests", false,
+	c.Flags().BoolVar(&how.Tests, "tests", false,
 		"show how the tests of a red slice were changed, and accept that")
+	c.Flags().StringVar(&how.Text, "note", "", "add `TEXT` to the slice's decisions")
 	return c
 }
 
@@ -141,7 +147,7 @@ func showTestsHere(app *cmdutil.App, pr *project.Project, id string) error {
 	return err
 }
 
-func runAccept(ctx context.Context, app *cmdutil.App, id string, force, tests bool) error {
+func runAccept(ctx context.Context, app *cmdutil.App, id string, how ops.Approval) error {
 	pr, id, err := app.Slice(id)
 	if err != nil {
 		return err
@@ -156,7 +162,7 @@ func runAccept(ctx context.Context, app *cmdutil.App, id string, force, tests bo
 			return err
 		}
 	}
-	a, err := ops.Accept(ctx, pr, id, built, force, tests)
+	a, err := ops.Accept(ctx, pr, id, built, how)
 	switch {
 	case errors.Is(err, ops.ErrNothingToDo):
 		app.IO.Printf("%s is complete already\n", id)

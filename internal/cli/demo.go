@@ -204,6 +204,7 @@ func tellLanded(ctx context.Context, app *cmdutil.App, root string) error {
 	app.IO.Printf("%s\n", term.Wrap(text, app.IO.Width(), 2))
 	app.IO.Printf("   see them with: %s\n",
 		shellLine([]string{"git", "-C", root, "log", "--first-parent", "--oneline"}))
+	app.IO.Printf("   now in a repository of yours: gl do \"TASK\"\n")
 	return nil
 }
 

@@ -324,7 +324,7 @@ func landBranches(ctx context.Context, app *cmdutil.App, branches []string) erro
 		}
 		app.Made(pr, b.Slice)
 		app.IO.Printf("merging %s as %s\n", sanitize.Line(b.Name), b.Slice)
-		a, err := ops.Accept(ctx, pr, b.Slice, b.Lineage, false, false)
+		a, err := ops.Accept(ctx, pr, b.Slice, b.Lineage, ops.Approval{})
 		if err == nil {
 			err = landAccepted(ctx, app, l, b.Lineage, a)
 		}

@@ -151,6 +151,7 @@ func openLane(ctx context.Context, app *cmdutil.App, pr *project.Project,
 		return nil, err
 	}
 	l.Told = func(line string) { app.IO.Detail("%s", sanitize.Text(line)) }
+	l.Noted = func(line string) { app.IO.Message("%s", sanitize.Text(line)) }
 	return l, nil
 }
 

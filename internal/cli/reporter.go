@@ -30,6 +30,7 @@ import (
 	"greenlight/internal/show/view"
 	"greenlight/internal/state/eta"
 	"greenlight/internal/state/journal"
+	"greenlight/internal/workspace/worktree"
 )
 
 // A reporter prints a run's reports: a line for each event, and on a terminal a last line that is
@@ -73,15 +74,16 @@ func (t *reporter) report(r scheduler.Report) {
 
 // A line is an event of a run, for people. What belongs to it follows behind line breaks.
 type line struct {
-	text string
-	tone outcome.Tone // "" for plain
+	text    string
+	tone    outcome.Tone // "" for plain
+	command bool         // a command line, which stays as it is, for copying
 }
 
 func uncolored(text string) line { return line{text: text} }
 
 // endedLine is the line of an attempt that has ended, with more text behind it.
 func endedLine(rec *attempt.Record, p *plan.Plan, more string) line {
-	return line{attempttext.Ended(rec, p.Snapshot.Flags) + more, rec.Judged.Outcome.Traits().Shown.Tone}
+	return line{text: attempttext.Ended(rec, p.Snapshot.Flags) + more, tone: rec.Judged.Outcome.Traits().Shown.Tone}
 }
 
 // print prints a line. On a terminal it begins with the time, has its color and is no wider than
@@ -89,14 +91,18 @@ func endedLine(rec *attempt.Record, p *plan.Plan, more string) line {
 func (t *reporter) print(l line) {
 	out := t.app.IO
 	l.text = sanitize.Text(l.text)
-	if w := out.Width(); w > 0 && !strings.HasPrefix(l.text, commandIndent) {
+	switch w := out.Width(); {
+	case w == 0 || l.command:
+	case strings.HasPrefix(l.text, belowIndent):
+		l.text = term.WrapMessage(l.text, w, len(belowIndent)+2)
+	default:
 		l.text = onTerminal(l, time.Now(), w, out.Paint)
 	}
 	out.Printf("%s\n", l.text)
 }
 
-// commandIndent begins a command line, which stays as it is, for copying.
-const commandIndent = "   "
+// belowIndent begins a line that belongs to the one above and has no time of its own.
+const belowIndent = "   "
 
 // onTerminal returns a line with the time before it, in its color and wrapped to the width. What
 // belongs to it is indented below.
@@ -160,13 +166,13 @@ func (t *reporter) lines(r scheduler.Report) []line {
 	lines = append(lines, t.turnover(r)...)
 	for _, e := range r.Unheard {
 		text := e.Subject() + " " + journal.NobodyRead + ": " + e.Reason
-		lines = append(lines, line{text, outcome.Wait})
+		lines = append(lines, line{text: text, tone: outcome.Wait})
 	}
 	for _, w := range r.Warnings {
-		lines = append(lines, line{"warning: " + w, outcome.Wait})
+		lines = append(lines, line{text: "warning: " + w, tone: outcome.Wait})
 	}
 	for _, h := range r.Holds {
-		lines = append(lines, line{t.holdText(h), outcome.Wait})
+		lines = append(lines, line{text: t.holdText(h), tone: outcome.Wait})
 	}
 	return lines
 }
@@ -245,9 +251,7 @@ func (t *reporter) turnover(r scheduler.Report) []line {
 	var lines []line
 	if !t.greeted && len(launched) > 0 {
 		t.greeted = true
-		for _, text := range t.greeting(r) {
-			lines = append(lines, uncolored(text))
-		}
+		lines = append(lines, t.greeting(r)...)
 		for _, rec := range r.Ended {
 			lines = append(lines, endedLine(rec, r.Plan, notes(attempttext.Flaky(rec), attempttext.Work(rec))))
 		}
@@ -291,7 +295,7 @@ func notes(lists ...[]string) string {
 }
 
 // greeting returns the lines of the first launch: how many agents, and what they may do.
-func (t *reporter) greeting(r scheduler.Report) []string {
+func (t *reporter) greeting(r scheduler.Report) []line {
 	n := len(r.Launched)
 	head := fmt.Sprintf("-> %s ready, launching %d", words.Count(r.Ready, r.Plan.Snapshot.Noun), n)
 	if r.Ready == 1 {
@@ -303,46 +307,48 @@ func (t *reporter) greeting(r scheduler.Report) []string {
 	if t.session != nil {
 		head += fmt.Sprintf(" in tmux session %q", t.session.Name)
 	}
-	head += notes(t.agentTexts(r.Launched))
 	ids := make([]string, n)
 	for i, rec := range r.Launched {
 		ids[i] = rec.ID.Slice
 	}
-	lines := []string{head}
+	lines := []line{uncolored(head)}
 	if n > 1 {
-		lines = append(lines, "launched "+strings.Join(ids, ", "))
+		lines = append(lines, uncolored("launched "+strings.Join(ids, ", ")))
 	}
+	lines = append(lines, t.agentLines(r.Launched)...)
 	flags := r.Plan.Snapshot.Flags
 	switch {
 	case t.session != nil:
-		lines = append(lines, commandIndent+"attach with: gl attach"+flags)
+		lines = append(lines, uncolored(belowIndent+"attach with: gl attach"+flags))
 	case !t.cfg.Mode.Foreground:
-		lines = append(lines, commandIndent+"watch one with: gl logs -f "+ids[0]+flags)
+		lines = append(lines, uncolored(belowIndent+"watch one with: gl logs -f "+ids[0]+flags))
 	}
 	return lines
 }
 
-// agentTexts returns a line for each agent of the attempts: its name, the flags by which it asks for
+// agentLines returns a line for each agent of the attempts: its name, the flags by which it asks for
 // no permission, and where they are set. Only --verbose and --dry-run show whole command lines,
 // except for those that the project's own settings define.
-func (t *reporter) agentTexts(launched []*attempt.Record) []string {
-	var lines, seen []string
+func (t *reporter) agentLines(launched []*attempt.Record) []line {
+	var lines []line
+	var seen []string
 	for _, rec := range launched {
 		if slices.Contains(seen, rec.Job.Agent) {
 			continue
 		}
 		seen = append(seen, rec.Job.Agent)
-		if text := t.agentText(rec); text != "" {
-			lines = append(lines, text)
+		if l := t.agentLine(rec); l.text != "" {
+			l.text = belowIndent + l.text
+			lines = append(lines, l)
 		}
 	}
 	return lines
 }
 
-func (t *reporter) agentText(rec *attempt.Record) string {
+func (t *reporter) agentLine(rec *attempt.Record) line {
 	i := slices.IndexFunc(t.cfg.Builders.Agents, func(a scheduler.Agent) bool { return a.Name == rec.Job.Agent })
 	if i < 0 {
-		return ""
+		return line{}
 	}
 	a := t.cfg.Builders.Agents[i]
 	name, change := sanitize.Line(a.Name), "gl help agents"
@@ -356,13 +362,13 @@ func (t *reporter) agentText(rec *attempt.Record) string {
 	flags := agent.Unasked(rec.Job.Argv)
 	switch {
 	case slices.Contains(rec.Job.Argv, rehearsal.Command):
-		return "the agent is built in, and costs nothing"
+		return uncolored("the agent is built in, and costs nothing")
 	case flags != "":
-		return fmt.Sprintf("%s asks for no permission (%s)%s; to change that: %s", name, flags, confined, change)
+		return uncolored(fmt.Sprintf("%s asks for no permission (%s)%s; to change that: %s", name, flags, confined, change))
 	case slices.Contains(a.Keys, agent.FlagsSetting):
-		return fmt.Sprintf("%s works with %s%s (%s)", name, shellLine(t.cfg.Project.Config.Flags), confined, agent.FlagsSetting)
+		return uncolored(fmt.Sprintf("%s works with %s%s (%s)", name, shellLine(t.cfg.Project.Config.Flags), confined, agent.FlagsSetting))
 	}
-	return commandText(rec.Job.Argv) + confined
+	return line{text: commandText(rec.Job.Argv), command: true}
 }
 
 // called returns the name behind a label: " (Session list)".
@@ -392,9 +398,13 @@ func (t *reporter) summary(res *scheduler.Result) {
 		app.IO.Printf("%s\n", term.Wrap("  "+sanitize.Text(why), app.IO.Width(), 4))
 	}
 	if t.cfg.Tools.Lane != nil {
+		if text := t.mergedText(res); text != "" {
+			app.IO.Printf("%s\n", term.Wrap("  "+text, app.IO.Width(), 4))
+		}
 		tellUndelivered(app.IO, res.Lane)
-		if note := detachedText(t.cfg.Tools.Lane.Repo); note != "" && len(res.Ended) > 0 {
-			app.IO.Message("note: %s", note)
+		repo := t.cfg.Tools.Lane.Repo
+		if detachedText(repo) != "" && len(res.Ended) > 0 { // the start of the run said it in full
+			app.IO.Message("note: git switch %s shows the merged work in these files", worktree.Short(repo.Target()))
 		}
 	}
 	var ids, queued []string
@@ -425,6 +435,26 @@ func (t *reporter) summary(res *scheduler.Result) {
 	}
 	app.IO.Printf("%s\n", term.Wrap("  "+totals(p), app.IO.Width(), 4))
 	t.sentence(res)
+}
+
+// mergedText tells where the work of a run of named slices is now; "" for other runs, whose report
+// has it.
+func (t *reporter) mergedText(res *scheduler.Result) string {
+	target := ""
+	var ids []string
+	for _, r := range res.Ended {
+		if g := r.Landing; g != nil && g.Target != "" && r.Judged.Outcome.Traits().Success &&
+			slices.Contains(t.cfg.Scope.IDs, r.ID.Slice) && !slices.Contains(res.Lane.Waiting(), r.ID.Slice) &&
+			res.Lane.PullRequest == nil {
+			target, ids = worktree.Short(g.Target), append(ids, r.ID.Slice)
+		}
+	}
+	if len(ids) == 0 {
+		return ""
+	}
+	flags := res.Plan.Snapshot.Flags
+	return sanitize.Line(fmt.Sprintf("Merged into %s: %s; gl diff %s%s shows it, gl undo %s%s takes it back",
+		target, words.Some(ids), ids[0], flags, ids[0], flags))
 }
 
 // unverified names the slices of this run that no tests have verified, and how to change that; ""

@@ -27,7 +27,7 @@ func TestDrainLineOnTerminal(t *testing.T) {
            gl logs S-04)
            its work is on the branch
              gl/s/_/greenlight/S-04/1`
-	if got := onTerminal(line{text, outcome.Bad}, at, 40, plain); got != want {
+	if got := onTerminal(line{text: text, tone: outcome.Bad}, at, 40, plain); got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
 	}
 	if got, want := onTerminal(uncolored("launched S-1"), at, 40, plain), "22:05:07 launched S-1"; got != want {

@@ -181,7 +181,7 @@ type choice struct {
 // choices returns those for a kind.
 func (r *reviewer) choices(w *ops.Pending) []choice {
 	accept := choice{"a", "accept", func(ctx context.Context, id, _ string) error {
-		return runAccept(ctx, r.app, id, false, false)
+		return runAccept(ctx, r.app, id, ops.Approval{})
 	}, ""}
 	reject := choice{"r", "reject", func(ctx context.Context, id, text string) error {
 		return runReject(ctx, r.app, id, text, nil, false)
@@ -239,7 +239,7 @@ func (r *reviewer) acceptTests(ctx context.Context, id string) error {
 		word != "y" && word != "yes" {
 		return &cmdutil.ExitError{Code: cmdutil.ExitFailed}
 	}
-	return runAccept(ctx, r.app, id, false, true)
+	return runAccept(ctx, r.app, id, ops.Approval{Tests: true})
 }
 
 // errQuit ends the questions.

@@ -71,7 +71,8 @@ func newBrowser(flags ...string) (context.Context, func(), error) {
 // A page is a tab of a browser of its own: it shares no cookies with the others.
 type page struct {
 	*testing.T
-	ctx context.Context
+	ctx    context.Context
+	clicks int // so far
 
 	mu     sync.Mutex
 	errors []string // of the page: scripts that failed, what its policy refused
@@ -159,24 +160,36 @@ func call[P, R any](p *page, command cdp.Command[P, R], params P) {
 // ask returns what a function of the page returns for some arguments.
 func ask[T any](p *page, function string, args ...any) T {
 	p.Helper()
-	return evaluate[T](p, function, nil, args...)
+	for {
+		v, err := evaluate[T](p, function, nil, args...)
+		if !left(err) {
+			testfiles.Check(p, err)
+			return v
+		}
+	}
+}
+
+// left reports whether the page was left while a function was running there.
+func left(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "navigated or closed") ||
+		err != nil && strings.Contains(err.Error(), "context was destroyed")
 }
 
 // await is ask for a function that returns a promise. The page must stay.
 func await[T any](p *page, function string, args ...any) T {
 	p.Helper()
-	return evaluate[T](p, function, []chromedp.EvaluateOption{chromedp.EvalAwaitPromise}, args...)
+	v, err := evaluate[T](p, function, []chromedp.EvaluateOption{chromedp.EvalAwaitPromise}, args...)
+	testfiles.Check(p, err)
+	return v
 }
 
-func evaluate[T any](p *page, function string, how []chromedp.EvaluateOption, args ...any) T {
+func evaluate[T any](p *page, function string, how []chromedp.EvaluateOption, args ...any) (T, error) {
 	p.Helper()
 	list, err := json.Marshal(append([]any{}, args...))
 	testfiles.Check(p, err)
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
-	v, err := chromedp.Run(ctx, chromedp.Evaluate[T]("("+function+")(..."+string(list)+")", how...))
-	testfiles.Check(p, err)
-	return v
+	return chromedp.Run(ctx, chromedp.Evaluate[T]("("+function+")(..."+string(list)+")", how...))
 }
 
 // size makes the page as wide as a phone, a tablet or a screen.
@@ -219,13 +232,14 @@ func (p *page) open(address string) {
 
 // clickOn clicks a link, a button or another element by the text that it starts with, if it is there
 // and nothing covers it. It looks and clicks at once: the page may change between the two.
-const clickOn = `(kind, text) => {
+const clickOn = `(kind, text, n) => {
 	const plain = e => e.textContent.trim().replace(/\s+/g, " ");
 	for (const e of document.querySelectorAll(kind)) {
 		if (!plain(e).startsWith(text) || !e.checkVisibility()) continue;
 		e.scrollIntoView({ block: "center", behavior: "instant" });
 		const r = e.getClientRects()[0], top = document.elementFromPoint(r.x + r.width / 2, r.y + r.height / 2);
 		if (!top || !e.contains(top) && !top.contains(e)) continue;
+		sessionStorage.setItem("clicks", n);
 		e.focus();
 		e.click();
 		return true;
@@ -236,8 +250,14 @@ const clickOn = `(kind, text) => {
 // click clicks an element that starts with a text, once it is there.
 func (p *page) click(kind, text string) {
 	p.Helper()
+	p.clicks++
 	p.until(fmt.Sprintf("%s %q can be clicked", kind, text), func() bool {
-		return ask[bool](p, clickOn, kind, text)
+		clicked, err := evaluate[bool](p, clickOn, nil, kind, text, p.clicks)
+		if left(err) { // by this click, or by one before
+			return ask[bool](p, `n => sessionStorage.getItem("clicks") == n`, p.clicks)
+		}
+		testfiles.Check(p, err)
+		return clicked
 	})
 }
 

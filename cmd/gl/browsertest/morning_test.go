@@ -41,7 +41,7 @@ S-7) # fails
 	if [ ! -f $WORK/mend ]; then echo 'no compiler' >&2; exit 7; fi ;;
 S-8) # in conflict with S-9, and not resolved
 	if [ $n = 1 ]; then
-		until grep -q 'status: complete' $GREENLIGHT_ROOT/.greenlight/slices/S-9.md; do sleep 0.05; done
+		until grep -q 'verified: true' $GREENLIGHT_ROOT/.greenlight/slices/S-9.md; do sleep 0.05; done
 	elif [ ! -f $WORK/mend ]; then
 		gl state set $id status=complete step=complete
 		exit

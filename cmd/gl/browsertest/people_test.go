@@ -3,10 +3,14 @@
 package browsertest
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
+
+	"greenlight/internal/base/testfiles"
 )
 
 // newQuestions is a project with questions, and a slice that awaits review.
@@ -17,6 +21,16 @@ func newQuestions(t *testing.T) *world {
 	}
 	w.gl("state", "set", "S-4", "status=verifying", "step=verifying", "waiting_for=look at the mail")
 	return w
+}
+
+// answer answers the question of S-1 by clicks.
+func (w *world) answer(p *page) {
+	w.Helper()
+	p.click("main a", "S-1 (Name of S-1) asks")
+	p.write("Your answer", "euro")
+	p.click("button", "Answer")
+	p.see("S-1 is answered")
+	w.is("S-1", "available")
 }
 
 // Two people on two pages: the first decision holds, and the second person is told what has changed.
@@ -30,9 +44,14 @@ func TestTwoPeople(t *testing.T) {
 		p.see("Send back")
 	}
 	bob.write("What is wrong?", "too long")
+	ann.click("summary", "Add a note")
+	ann.write("A note for its decisions", "fine for the pilot")
 	ann.click("button", "Accept")
 	ann.see("S-4 is complete")
 	w.is("S-4", "done")
+	if !strings.Contains(w.file("S-4"), "Accepted: fine for the pilot") {
+		t.Error(w.file("S-4"))
+	}
 	before := w.file("S-4")
 	bob.see("This page has changed.")
 	bob.click("button", "Send back")
@@ -74,11 +93,50 @@ func TestRestart(t *testing.T) {
 	}
 	p.gone("reconnecting…")
 	p.gone("S-2 (Name of S-2)")
-	p.click("main a", "S-1 (Name of S-1) asks")
-	p.write("Your answer", "euro")
-	p.click("button", "Answer")
-	p.see("S-1 is answered")
-	w.is("S-1", "available")
+	w.answer(p)
+	p.fine()
+}
+
+// Of changes that come faster than the page loads none is lost.
+func TestManyChanges(t *testing.T) {
+	w := newQuestions(t)
+	w.serve()
+	p := newPage(t).login(w.link())
+	p.see("S-3 (Name of S-3) asks: which size?")
+	was := w.file("S-3")
+	for i := range 40 {
+		testfiles.Put(t, w.root, ".greenlight/slices/S-3.md", strings.Replace(was, "which size?", fmt.Sprintf("which size, try %d?", i), 1))
+		time.Sleep(30 * time.Millisecond)
+	}
+	p.see("which size, try 39?")
+	p.fine()
+}
+
+// A page that is hidden closes its stream, and catches up when it is looked at again.
+func TestHiddenPage(t *testing.T) {
+	w := newQuestions(t)
+	w.serve()
+	p := newPage(t).login(w.link())
+	p.see("live")
+	hide := func(hidden bool) {
+		t.Helper()
+		ask[bool](p, `hidden => {
+			Object.defineProperty(document, "hidden", { get: () => hidden, configurable: true });
+			return document.dispatchEvent(new Event("visibilitychange"));
+		}`, hidden)
+	}
+	streams := func() int { return ask[int](p, `() => [...Stream.all].filter(s => s.real).length`) }
+	hide(true)
+	p.until("no stream", func() bool { return streams() == 0 })
+	w.gl("answer", "S-2", "green")
+	if !strings.Contains(p.text(), "S-2 (Name of S-2) asks") {
+		t.Errorf("a hidden page follows: %s", p.text())
+	}
+	hide(false)
+	p.gone("S-2 (Name of S-2) asks")
+	if n := streams(); n != 1 {
+		t.Errorf("%d streams", n)
+	}
 	p.fine()
 }
 
@@ -96,11 +154,7 @@ func TestWithoutScripts(t *testing.T) {
 	p.open(w.web.at) // which knows nothing of the session without a script
 	p.see("isn't logged in")
 	p.login(w.link())
-	p.click("main a", "S-1 (Name of S-1) asks")
-	p.write("Your answer", "euro")
-	p.click("button", "Answer")
-	p.see("S-1 is answered")
-	w.is("S-1", "available")
+	w.answer(p)
 	p.click("nav a", "Needs you")
 	p.click("main a", "S-2 (Name of S-2) awaits review")
 	p.click(".diff a.n", "2") // a link to the same page with a field for that line

@@ -43,7 +43,7 @@ func TestBudgets(t *testing.T) {
 
 	w.gl("budget", "slice", "1")
 	build(",turns=S-2")
-	w.call("gl", "retry", "S-2")
+	w.gl("retry", "S-2")
 	p.click("main a", "S-2 (Name of S-2) is waiting for its budget: $1.25 of $1.00 spent")
 	p.write("Dollars that a slice may cost", "lots")
 	p.click("button", "Set the budget")
@@ -109,11 +109,7 @@ func TestTLS(t *testing.T) {
 	p := openPage(t, ctx)
 	p.login(w.link())
 	p.see("live")
-	p.click("main a", "S-1 (Name of S-1) asks")
-	p.write("Your answer", "euro")
-	p.click("button", "Answer")
-	p.see("S-1 is answered")
-	w.is("S-1", "available")
+	w.answer(p)
 	p.fine()
 	if conn, err := tls.Dial("tcp", strings.TrimPrefix(w.web.at, "https://"), &tls.Config{MaxVersion: tls.VersionTLS11, InsecureSkipVerify: true}); err == nil {
 		conn.Close()

@@ -26,7 +26,8 @@ const (
 type times struct{ header, read, write, idle time.Duration }
 
 func usualTimes() times {
-	return times{header: 5 * time.Second, read: 15 * time.Second, write: WriteTime, idle: 30 * time.Second}
+	return times{header: 5 * time.Second, read: 15 * time.Second, write: WriteTime,
+		idle: 30 * time.Second}
 }
 
 // Serve answers requests until ctx ends. config is nil for plain HTTP.

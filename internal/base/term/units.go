@@ -84,7 +84,7 @@ func commandEnd(words []word, i int) int {
 		switch {
 		case isQuote(next[0]):
 			i = quoteEnd(words, i+1)
-		case expectsMore(strings.TrimLeft(text, brackets+`"'`)), isArgument(next):
+		case expectsMore(strings.TrimLeft(text, brackets+`"'`)), isArgument(next), optionFollows(words, i+2):
 			i++
 		default:
 			return i
@@ -98,6 +98,13 @@ func expectsMore(word string) bool {
 	option := len(word) == 2 && word[0] == '-'
 	return option || slices.Contains([]string{"gl", "git", "&&", "settings", "set", "get", "state", "sw",
 		"gsd", "help", "switch", "checkout", "branch"}, word)
+}
+
+// optionFollows reports whether word i is an option or a quotation: then the one before it is of the
+// command, too.
+func optionFollows(words []word, i int) bool {
+	return i < len(words) && (words[i].text[0] == '-' || isQuote(words[i].text[0])) &&
+		strings.TrimRight(words[i-1].text, closers) == words[i-1].text
 }
 
 // isArgument reports whether a word in a command is what prose hardly has: an option, an id, a path,

@@ -89,6 +89,7 @@ func TestWrapCommands(t *testing.T) {
 		{"no tests: gl settings set test.command 'go test ./...' sets it",
 			"no tests:\n  gl settings set test.command 'go test ./...'\n  sets it"},
 		{`there is no setting "a b c d", do you mean "e f"?`, "there is no setting\n  \"a b c d\", do you\n  mean \"e f\"?"},
+		{"or gl gsd todo add --title 'a b' keeps it", "or\n  gl gsd todo add --title 'a b'\n  keeps it"},
 		{"say it: gl do 'fix the typo' 'add a test'", "say it:\n  gl do 'fix the typo' 'add a test'"},
 		{"it doesn't work in the agent's own directory", "it doesn't work in the\n  agent's own\n  directory"},
 		{"what gl isn't able to do, git might do", "what gl isn't able to\n  do, git might do"},

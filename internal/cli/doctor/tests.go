@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"greenlight/internal/base/sanitize"
+	"greenlight/internal/run/lane"
 	"greenlight/internal/run/project"
 	"greenlight/internal/run/testrun"
 )
@@ -22,6 +23,11 @@ func checkTests(x *exam) []Finding {
 				"there is no test command, so gl can't verify what agents complete",
 				"gl settings set test.command '…'"))
 		}
+	}
+	if lane.TestsShare(x.pr) {
+		all = append(all, found(Note, project.ConfigFile,
+			"the tests fail side by side and pass alone, so merges are tested one after the other; tests that share a port or a database do that",
+			"gl settings set test.parallel 1, or make them independent of each other"))
 	}
 	proposals, err := x.pr.Proposals().List()
 	if err != nil {

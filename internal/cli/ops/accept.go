@@ -61,12 +61,17 @@ func Built(ctx context.Context, pr *project.Project, id string) (*worktree.Linea
 	return l, err
 }
 
+// An Approval is how a person approves.
+type Approval struct {
+	Force bool   // also a slice that is being verified or has stalled
+	Tests bool   // one that is red because of its tests: see TestsToAccept
+	Text  string // a line that is added to its decisions; "" for none
+}
+
 // Accept approves a slice that awaits approval. If it was built in a worktree, l, it is queued to
-// be merged; otherwise it becomes complete. With force, Accept also takes a slice that is being
-// verified or has stalled; with tests, one that is red because of its tests: see TestsToAccept. The
-// error is ErrNothingToDo for a complete slice.
+// be merged; otherwise it becomes complete. The error is ErrNothingToDo for a complete slice.
 func Accept(ctx context.Context, pr *project.Project, id string, l *worktree.Lineage,
-	force, tests bool) (*Acceptance, error) {
+	how Approval) (*Acceptance, error) {
 	before, err := pr.Plan(time.Now(), pr.Options())
 	if err != nil {
 		return nil, err
@@ -82,8 +87,13 @@ func Accept(ctx context.Context, pr *project.Project, id string, l *worktree.Lin
 	var st *plan.State
 	err = edit(ctx, pr, id, func(m moment, f *slice.File) error {
 		st = m.st
-		if err := a.mayAccept(m, force, tests); err != nil {
+		if err := a.mayAccept(m, how.Force, how.Tests); err != nil {
 			return err
+		}
+		if how.Text != "" {
+			if err := f.AppendToSection("Decisions", dated(m.now, "Accepted: "+how.Text)); err != nil {
+				return err
+			}
 		}
 		if l == nil {
 			return a.complete(f, id)
@@ -106,7 +116,7 @@ func Accept(ctx context.Context, pr *project.Project, id string, l *worktree.Lin
 		}
 		return nil, err
 	}
-	tell(pr, st, journal.Event{Kind: journal.Accepted})
+	tell(pr, st, journal.Event{Kind: journal.Accepted, Reason: how.Text})
 	if a.Queued != nil {
 		pr.Runs.Tell(a.Queued)
 		settler := pr.Settler()

@@ -22,7 +22,7 @@ var decisions = map[string]string{
 
 func TestAccept(t *testing.T) {
 	y := newYard(t, decisions)
-	a, err := Accept(t.Context(), y.Project, "waiting", nil, false, false)
+	a, err := Accept(t.Context(), y.Project, "waiting", nil, Approval{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,11 +33,11 @@ func TestAccept(t *testing.T) {
 	if got := y.mark("waiting"); got != "complete complete" {
 		t.Error(got)
 	}
-	if _, err := Accept(t.Context(), y.Project, "waiting", nil, false, false); !errors.Is(err,
+	if _, err := Accept(t.Context(), y.Project, "waiting", nil, Approval{}); !errors.Is(err,
 		ErrNothingToDo) {
 		t.Error(err)
 	}
-	if _, err := Accept(t.Context(), y.Project, "verifying", nil, true, false); err != nil ||
+	if _, err := Accept(t.Context(), y.Project, "verifying", nil, Approval{Force: true}); err != nil ||
 		y.mark("verifying") != "complete complete" {
 		t.Error(err, y.mark("verifying"))
 	}
@@ -73,7 +73,7 @@ func TestOnlyWhatAwaitsApprovalIsDecided(t *testing.T) {
 		{"ready", "gl stop ready", true, true},
 		{"gone", tracker.ErrNotFound.Error(), false, false},
 	} {
-		_, accept := Accept(t.Context(), y.Project, tt.id, nil, tt.force, false)
+		_, accept := Accept(t.Context(), y.Project, tt.id, nil, Approval{Force: tt.force})
 		reject := Reject(t.Context(), y.Project, tt.id, "x", nil, tt.force)
 		for _, err := range []error{accept, reject} {
 			var taken *TakenError

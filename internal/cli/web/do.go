@@ -42,10 +42,10 @@ type deed func(ctx context.Context, s *Server, pr *project.Project, r request) (
 func deeds() map[string]deed {
 	return map[string]deed{
 		"accept": func(ctx context.Context, s *Server, pr *project.Project, r request) (string, error) {
-			return accept(ctx, s, pr, r.id, false)
+			return accept(ctx, s, pr, r, false)
 		},
 		"accept-tests": func(ctx context.Context, s *Server, pr *project.Project, r request) (string, error) {
-			return accept(ctx, s, pr, r.id, true)
+			return accept(ctx, s, pr, r, true)
 		},
 		"reject": reject,
 		"answer": answer,
@@ -170,13 +170,18 @@ func stillWaits(pr *project.Project, shown string) error {
 	return &ops.ChangedError{ID: "This", What: "it no longer waits for you as it did"}
 }
 
-func accept(ctx context.Context, s *Server, pr *project.Project, id string,
+func accept(ctx context.Context, s *Server, pr *project.Project, r request,
 	tests bool) (string, error) {
+	id := r.id
 	built, err := ops.Built(ctx, pr, id)
 	if err != nil {
 		return "", err
 	}
-	a, err := ops.Accept(ctx, pr, id, built, false, tests)
+	text, err := oneLine(r.text, "")
+	if err != nil && r.text != "" {
+		return "", err
+	}
+	a, err := ops.Accept(ctx, pr, id, built, ops.Approval{Tests: tests, Text: text})
 	switch {
 	case errors.Is(err, ops.ErrNothingToDo):
 		return id + " is complete already", nil

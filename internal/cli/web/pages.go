@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"time"
 
 	"greenlight/internal/cli/inbox"
@@ -37,6 +36,7 @@ type button struct {
 	Primary   bool
 	Short     bool   // the text is a word
 	Lines     bool   // there may be comments on lines of the diff
+	Aside     bool   // the text is folded: mostly there is none
 	ID        string // what the action is about, if that isn't the card's slice
 }
 
@@ -127,10 +127,13 @@ func (s *Server) card(p *ops.Pending, of *plan.Plan, seen ops.Seen) card {
 	return c
 }
 
+// noteLabel is the label of words that go with an approval.
+const noteLabel = "A note for its decisions"
+
 // buttons returns the actions on a slice that waits, the usual one first.
 func buttons(pr *project.Project, p *ops.Pending) []button {
 	reject := button{Do: "reject", Label: "Send back", Ask: "What is wrong?", Lines: true}
-	accept := button{Do: "accept", Label: "Accept", Primary: true}
+	accept := button{Do: "accept", Label: "Accept", Primary: true, Ask: noteLabel, Aside: true}
 	retry := button{Do: "retry", Label: "Retry", Ask: "What should its agent know? (optional)",
 		Primary: true}
 	fresh := button{Do: "fresh", Label: "Start over", Ask: "What should its agent know? (optional)"}
@@ -146,7 +149,7 @@ func buttons(pr *project.Project, p *ops.Pending) []button {
 	case ops.PendingRed, ops.PendingConflict, ops.PendingFailed, ops.PendingStalled,
 		ops.PendingInterrupted:
 		if p.Kind == ops.PendingRed && ops.TestsToAccept(pr, p.ID) == nil {
-			return []button{{Do: "accept-tests", Label: "Accept its changed tests"}, retry, fresh}
+			return []button{{Do: "accept-tests", Label: "Accept its changed tests", Ask: noteLabel, Aside: true}, retry, fresh}
 		}
 		return []button{retry, fresh}
 	case ops.PendingPaused:
@@ -188,8 +191,8 @@ type group struct {
 	Open bool
 }
 
-// mostShown is how many rows of a group, or cards, a page has until it is asked for all: it opens at
-// once with any number of slices.
+// mostShown is how many rows of a group, or cards, a page has until it is asked for all: it opens
+// at once with any number of slices.
 const mostShown = 50
 
 // groups returns the board's groups: all of them with their first rows, or one of them whole.
@@ -446,24 +449,31 @@ func (s *Server) log(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, http.StatusInternalServerError, err)
 		return
 	}
+	s.logPart(w, r, recs[i], part, back)
+}
+
+// logPart shows the part of a log that lies back parts before its end.
+func (s *Server) logPart(w http.ResponseWriter, r *http.Request, rec *attempt.Record,
+	part attemptlog.Part, back int) {
 	if wantsJSON(r) {
-		doc := workdoc.NewLog(s.Project, recs[i])
+		doc := workdoc.NewLog(s.Project, rec)
 		for _, ev := range part.Events {
 			doc.Add(ev)
 		}
 		if part.More {
-			w.Header().Set("Link", "<?attempt="+strconv.Itoa(recs[i].ID.N)+"&back="+strconv.Itoa(back+1)+`>; rel="prev"`)
+			w.Header().Set("Link", fmt.Sprintf(`<?attempt=%d&back=%d>; rel="prev"`, rec.ID.N, back+1))
 		}
 		writeJSON(w, http.StatusOK, doc)
 		return
 	}
+	id := r.PathValue("id")
 	page := struct {
 		frame
 		ID           string
 		N            int
 		Lines        []string
 		Older, Newer string
-	}{frame: s.frame(r, id+" log"), ID: id, N: recs[i].ID.N, Lines: part.Lines}
+	}{frame: s.frame(r, id+" log"), ID: id, N: rec.ID.N, Lines: part.Lines}
 	link := func(back int) string {
 		return fmt.Sprintf("slice/%s/log?attempt=%d&back=%d", url.PathEscape(id), page.N, back)
 	}

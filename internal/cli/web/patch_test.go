@@ -44,7 +44,8 @@ index 0000000..b478595
 +s
 `
 
-// All of it is shown, with the numbers of the lines: a name or a line that looks like a header hides nothing.
+// All of it is shown, with the numbers of the lines: a name or a line that looks like a header
+// hides nothing.
 func TestPatch(t *testing.T) {
 	got := &patch{}
 	got.read(gitWrote)

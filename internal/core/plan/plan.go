@@ -1,8 +1,10 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -330,7 +332,7 @@ func (p *Plan) list() {
 	p.spread()
 }
 
-// order sorts the ready items into launch order.
+// order sorts the ready items into launch order, and those that are merged side by side into theirs.
 func (p *Plan) order() {
 	ready := make([]*State, len(p.Lists.Ready))
 	for i, id := range p.Lists.Ready {
@@ -340,6 +342,18 @@ func (p *Plan) order() {
 	for i, st := range ready {
 		p.Lists.Ready[i] = st.ID
 	}
+	slices.SortStableFunc(p.Lists.Landing, func(a, b string) int {
+		return cmp.Compare(p.inTrain(a), p.inTrain(b))
+	})
+}
+
+// inTrain returns the place of a queued item among those that are tested side by side. Others come
+// after them.
+func (p *Plan) inTrain(id string) int {
+	if t := p.State(id).Attempt.Train; t != nil && t.Position > 0 {
+		return t.Position
+	}
+	return math.MaxInt
 }
 
 func (p *Plan) add(st *State) {

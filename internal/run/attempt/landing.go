@@ -333,7 +333,7 @@ func (l *Landing) Text() string {
 	case l.Step == stepLanding:
 		return "merging"
 	case l.Step != "" && l.Takes >= 1:
-		return fmt.Sprintf("%s (about %s)", l.Step,
+		return fmt.Sprintf("%s; about %s", l.Step,
 			plan.Age(time.Duration(l.Takes*float64(time.Second))))
 	case l.Step != "":
 		return l.Step

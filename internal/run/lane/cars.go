@@ -39,8 +39,7 @@ type cars struct {
 	coupling *coupling
 	beds     *beds
 	signs    *signs
-	gauge    *train.Gauge // the width, where the setting is to measure it
-	memory   *memoryNeed
+	width    *width
 	nudged   <-chan struct{}
 	tell     func(format string, a ...any)
 
@@ -75,7 +74,7 @@ func (q *Queue) newCars(t *turn) *cars {
 	c := &cars{
 		project: t.project, repo: t.repo, history: q.Reader.history, line: t.line, tip: t.tip,
 		bench: t.bench, merging: t.merging, commands: t.commands, beds: q.newBeds(t),
-		nudged: q.nudged, tell: q.tells(), memory: &memoryNeed{free: proc.Memory},
+		nudged: q.nudged, tell: q.tells(),
 		coupling: &coupling{
 			project: t.project, repo: t.repo, trees: q.Reader.trees, line: t.line,
 			merging: t.merging,
@@ -87,8 +86,12 @@ func (q *Queue) newCars(t *turn) *cars {
 		hung: map[string]*testrun.Verdict{}, tested: map[string]train.Tested{},
 	}
 	c.order.judged = map[string]string{}
-	t.bench.others, t.bench.measure = c.beds, func(d time.Duration) { c.took(1, d) }
-	c.gaugeAnew()
+	c.width = &width{
+		commands: t.commands, beds: c.beds, memory: memoryNeed{free: proc.Memory}, tell: q.notes(),
+		most: min(t.project.Config.Max, mostMeasured),
+	}
+	c.width.follow()
+	t.bench.others, t.bench.measure = c.beds, func(d time.Duration) { c.width.took(1, d) }
 	return c
 }
 
@@ -124,7 +127,7 @@ func (c *cars) work(ctx context.Context) (moved bool, err error) {
 			}
 		case <-c.nudged:
 		case <-ticker.C:
-			c.memory.look(len(c.beds.runs))
+			c.width.memory.look(len(c.beds.runs))
 		case <-ctx.Done():
 			return moved, ctx.Err()
 		}
@@ -135,7 +138,7 @@ func (c *cars) work(ctx context.Context) (moved bool, err error) {
 // something else would be green.
 func (c *cars) on(ctx context.Context) (bool, error) {
 	test := c.commands.conf.Config.Test
-	if c.off || c.width() < 2 || !test.Command.IsSet() || c.commands.changed() {
+	if c.off || c.width.atOnce() < 2 || !test.Command.IsSet() || c.commands.changed() {
 		return false, nil
 	}
 	red, err := c.bench.knownRed(ctx)
@@ -156,21 +159,6 @@ func (c *cars) several() (bool, error) {
 		}
 	}
 	return entries > 1, err
-}
-
-// measures reports whether the width is found by measuring.
-func (c *cars) measures() bool { return c.commands.conf.Config.Test.Parallel == 0 }
-
-// alone reports whether failed tests are repeated alone. With a number, the person says that they can
-// run side by side; that is believed once some have passed so.
-func (c *cars) alone() bool { return c.measures() || !c.gauge.Proven() }
-
-// width returns how many tests there may be at once.
-func (c *cars) width() int {
-	if c.measures() {
-		return c.gauge.Width()
-	}
-	return c.commands.conf.Config.Test.Parallel
 }
 
 // pass judges what can be judged, and starts and ends runs. Without any run afterwards nothing can
@@ -246,7 +234,7 @@ func (c *cars) state(ctx context.Context) (train.State, error) {
 	}
 	c.coupling.base, c.coupling.failed = lane, map[string]error{}
 	return train.State{
-		Alone: c.alone(), Width: c.width(), Base: base, Queue: entries,
+		Alone: c.width.alone(), Width: c.width.atOnce(), Base: base, Queue: entries,
 		Train: c.order.train, Passed: c.order.passed,
 		Merge: func(on train.Tip, e train.Entry) train.Merged {
 			return c.coupling.merge(ctx, on, e)
@@ -421,11 +409,11 @@ func (c *cars) act(ctx context.Context, d train.Decision) error {
 
 // start starts a run, unless all worktrees are still in use.
 func (c *cars) start(ctx context.Context, j train.Job, list []train.Car) error {
-	bed := c.beds.free(c.width(), j)
-	if bed == nil || j.Again && c.alone() && len(c.beds.runs) > 0 {
+	bed := c.beds.free(c.width.atOnce(), j)
+	if bed == nil || j.Again && c.width.alone() && len(c.beds.runs) > 0 {
 		return nil // what was ended isn't over yet
 	}
-	if !c.mayBegin() {
+	if !c.width.mayBegin() {
 		return nil
 	}
 	manifests, err := c.coupling.trees.manifests(ctx, j.Tip.Commit)
@@ -445,21 +433,6 @@ func (c *cars) start(ctx context.Context, j train.Job, list []train.Car) error {
 	}
 	c.beds.start(ctx, r)
 	return nil
-}
-
-// mayBegin reports whether there is memory for a run beside those that go on.
-func (c *cars) mayBegin() bool {
-	runs := len(c.beds.runs)
-	available, short := c.memory.short(runs)
-	if short && !c.memory.told {
-		c.memory.told = true
-		c.tell("memory is short (%d MB are available): no more than %s at once for now",
-			available>>20, words.Count(runs, "test run"))
-	}
-	if !short && runs > 0 {
-		c.tellFirst()
-	}
-	return !short
 }
 
 // take takes in the end of a run.
@@ -485,7 +458,7 @@ func (c *cars) take(r *run) error {
 	}
 	c.merging.events.tellVerdict(tested{rec: r.rec, on: r.on}, r.verdict)
 	if r.verdict.Green() {
-		c.took(r.company(), r.verdict.Duration())
+		c.width.took(r.company(), r.verdict.Duration())
 	}
 	if !r.verdict.Green() && !final {
 		c.known.failed[tree], c.known.verdicts[tree] = r, train.Failed
@@ -500,7 +473,7 @@ func (c *cars) settle(r *run) {
 	tree, v := r.job.Tip.Tree, r.verdict
 	if first := c.known.failed[tree]; first != nil && v.Green() {
 		if c.bench.tellFlaky(first.verdict, v); first.beside && !r.beside {
-			c.vanished()
+			c.width.vanished()
 		}
 	}
 	c.bench.keep(v)

@@ -48,6 +48,7 @@ type Queue struct {
 	Trust     trust.Store       // commands that the person has allowed; no others run
 	TrustRoot string            // project they are allowed for: this, or its original
 	Told      func(line string) // gets progress, for people; may be nil
+	Noted     func(line string) // gets what concerns the project rather than one slice; nil for Told
 	Asked     bool              // a person has asked: do now what waits for its time, or for a person
 
 	commands *commands
@@ -286,8 +287,17 @@ func (q *Queue) permitted() *commands {
 }
 
 // tells returns a function that tells of progress.
-func (q *Queue) tells() func(format string, a ...any) {
-	told := q.Told
+func (q *Queue) tells() func(format string, a ...any) { return q.teller(q.Told) }
+
+// notes returns a function that tells what people see whether or not they follow the progress.
+func (q *Queue) notes() func(format string, a ...any) {
+	if q.Noted == nil {
+		return q.tells()
+	}
+	return q.teller(q.Noted)
+}
+
+func (q *Queue) teller(told func(line string)) func(format string, a ...any) {
 	return func(format string, a ...any) {
 		if told != nil {
 			q.telling.Lock()

@@ -162,6 +162,7 @@ func landings() []landing {
 	return []landing{
 		{"alone", "", (*table).alone, agents(nil)},
 		{"batch", "", (*table).together, agents(nil)},
+		{"side by side", "", (*table).beside, agents(nil)},
 		{"task", "", (*table).tasks, agents(map[string]string{"handed": noHandOver, "forge": red, "review": none + ": a person starts a task, so it isn't reviewed"})},
 		{"`gl land BRANCH`", "", (*table).branches, agents(map[string]string{"handed": noHandOver, "forge": red,
 			"review": none + ": a person lands it", "process": none + ": no agent's claim ends"})},
@@ -289,6 +290,14 @@ func (b *table) together() {
 	}
 }
 
+func (b *table) beside() {
+	b.parallel(4)
+	b.each(all, b.slice)
+	if cars, err := filepath.Glob(b.top + ".gl/*/lane-*"); err != nil || len(cars) < 2 {
+		b.t.Errorf("the tests ran one after the other: %q", cars)
+	}
+}
+
 func (b *table) tasks() {
 	b.each(func(d deed) bool { return d.key == "handed" || d.review }, func(d deed, _ string) *attempt.Record {
 		id := attempt.TaskID("quick")
@@ -316,7 +325,7 @@ func (b *table) branches() {
 		if d.key == "forge" {
 			(&actor{s: b.site, lineage: taken.Lineage}).forge(b.git("rev-parse", "mine/forge"))
 		}
-		a, err := ops.Accept(ctx, b.project(), taken.Slice, taken.Lineage, false, false)
+		a, err := ops.Accept(ctx, b.project(), taken.Slice, taken.Lineage, ops.Approval{})
 		check(b.t, err)
 		return a.Queued
 	})
@@ -341,7 +350,7 @@ func (b *table) accepted() {
 		pr := b.project()
 		built, err := ops.Built(ctx, pr, id)
 		check(b.t, err)
-		a, err := ops.Accept(ctx, pr, id, built, false, false)
+		a, err := ops.Accept(ctx, pr, id, built, ops.Approval{})
 		if err != nil {
 			b.found[d.key] = refused
 			continue
@@ -489,7 +498,7 @@ func TestVerifyAsksAgain(t *testing.T) {
 	b.work()
 	built, err := ops.Built(t.Context(), b.project(), id)
 	check(t, err)
-	a, err := ops.Accept(t.Context(), b.project(), id, built, false, false)
+	a, err := ops.Accept(t.Context(), b.project(), id, built, ops.Approval{})
 	check(t, err)
 	b.work()
 	b.landed(a.Queued)

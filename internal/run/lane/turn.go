@@ -203,6 +203,6 @@ func (t *turn) followCommands() error {
 	if !t.commands.follow() {
 		return nil
 	}
-	t.cars.gaugeAnew()
+	t.cars.width.follow()
 	return errors.Join(t.bench.leave(), t.cars.beds.leave())
 }

@@ -3,7 +3,10 @@ package lane
 import (
 	"time"
 
+	"greenlight/internal/base/words"
 	"greenlight/internal/core/train"
+	"greenlight/internal/run/project"
+	"greenlight/internal/run/testrun"
 )
 
 // A widthNote is what runs/train.json has of the width that was measured, for the next worker.
@@ -20,71 +23,122 @@ const mostMeasured = 8
 // noteLasts is how long a worker goes by what others have measured: tests change.
 const noteLasts = 7 * 24 * time.Hour
 
-// gaugeAnew goes on with what the last worker has measured of the test command.
-func (c *cars) gaugeAnew() {
-	c.gauge = &train.Gauge{Most: min(c.project.Config.Max, mostMeasured)}
-	if w := c.noted(); w != nil {
-		c.gauge.Measured = w.Measured
+// A width is how many tests of merges may run at once, by the setting or by measuring.
+type width struct {
+	commands *commands
+	beds     *beds // its note has what was measured
+	most     int   // that is tried
+	gauge    *train.Gauge
+	memory   memoryNeed
+	tell     func(format string, a ...any)
+}
+
+// follow goes on with what the last worker has measured of the test command.
+func (w *width) follow() {
+	w.gauge = &train.Gauge{Most: w.most}
+	if n := w.noted(); n != nil {
+		w.gauge.Measured = n.Measured
 	}
+}
+
+// measures reports whether the width is found by measuring.
+func (w *width) measures() bool { return w.commands.conf.Config.Test.Parallel == 0 }
+
+// alone reports whether failed tests are repeated alone. With a number, the person says that they
+// can run side by side; that is believed once some have passed so.
+func (w *width) alone() bool { return w.measures() || !w.gauge.Proven() }
+
+// atOnce returns how many tests there may be at once.
+func (w *width) atOnce() int {
+	if w.measures() {
+		return w.gauge.Width()
+	}
+	return w.commands.conf.Config.Test.Parallel
 }
 
 // noted returns what others have measured of the test command, nil for nothing.
-func (c *cars) noted() *widthNote {
-	w := c.beds.note.Width
-	if w == nil || w.Command != c.commands.conf.Config.Test.Command.Line ||
-		now().Sub(w.At) > noteLasts {
+func (w *width) noted() *widthNote {
+	return w.beds.note.Width.of(w.commands.conf.Config.Test.Command)
+}
+
+// of returns the note if it is about the test command, and not too old.
+func (n *widthNote) of(command testrun.Command) *widthNote {
+	if n == nil || n.Command != command.Line || now().Sub(n.At) > noteLasts {
 		return nil
 	}
-	return w
+	return n
+}
+
+// TestsShare reports whether the project's tests were found to fail side by side and pass alone, so
+// that the queue runs them one after the other.
+func TestsShare(pr *project.Project) bool {
+	b := &beds{attempts: pr.Runs}
+	b.open()
+	w := b.note.Width.of(pr.Config.Test.Command)
+	return pr.Config.Test.Parallel == 0 && w != nil && (&train.Gauge{Measured: w.Measured}).Shares()
 }
 
 // keep notes what was measured, for the next worker.
-func (c *cars) keep(change func(*widthNote)) {
-	w := c.noted()
-	if w == nil {
-		w = &widthNote{Command: c.commands.conf.Config.Test.Command.Line, At: now()}
+func (w *width) keep(change func(*widthNote)) {
+	note := widthNote{Command: w.commands.conf.Config.Test.Command.Line, At: now()}
+	if n := w.noted(); n != nil {
+		note = *n
 	}
-	again := *w
-	again.Measured = c.gauge.Measured
-	change(&again)
-	if err := c.beds.change(func(n *trainNote) { n.Width = &again }); err != nil {
-		c.tell("what was measured of the tests can't be kept: %v", err)
+	note.Measured = w.gauge.Measured
+	change(&note)
+	if err := w.beds.change(func(n *trainNote) { n.Width = &note }); err != nil {
+		w.tell("what was measured of the tests can't be kept: %v", err)
 	}
 }
 
 // took takes in how long a green run took while so many ran at once.
-func (c *cars) took(atOnce float64, d time.Duration) {
-	if c.commands.conf.Config.Test.Parallel == 1 {
+func (w *width) took(atOnce float64, d time.Duration) {
+	if w.commands.conf.Config.Test.Parallel == 1 {
 		return
 	}
-	if c.gauge.Took(atOnce, d); d >= train.Worth {
-		c.keep(func(*widthNote) {})
+	if w.gauge.Took(atOnce, d); d >= train.Worth {
+		w.keep(func(*widthNote) {})
 	}
 }
 
 // vanished takes in that tests failed beside others, and passed alone.
-func (c *cars) vanished() {
-	shared := c.gauge.Shares()
-	c.gauge.Vanish()
-	c.keep(func(*widthNote) {})
-	if shared || !c.gauge.Shares() {
+func (w *width) vanished() {
+	shared := w.gauge.Shares()
+	w.gauge.Vanish()
+	w.keep(func(*widthNote) {})
+	if shared || !w.gauge.Shares() {
 		return
 	}
 	what := "gl settings set test.parallel 1 tests one merge after the other"
-	if c.measures() {
+	if w.measures() {
 		what = "testing one merge after the other; gl settings set test.parallel 1 keeps it so"
 	}
-	c.tell("the tests fail side by side and pass alone, as if they shared a port or a database: %s",
+	w.tell("the tests fail side by side and pass alone, as if they shared a port or a database: %s",
 		what)
 }
 
-// tellFirst tells once in a project that tests run side by side, if nobody has asked for that.
-func (c *cars) tellFirst() {
-	if w := c.noted(); !c.measures() || w != nil && w.Told {
+// mayBegin reports whether there is memory for a run beside those that go on.
+func (w *width) mayBegin() bool {
+	runs := len(w.beds.runs)
+	available, short := w.memory.short(runs)
+	if short && !w.memory.told {
+		w.memory.told = true
+		w.tell("memory is short (%d MB are available): no more than %s at once for now",
+			available>>20, words.Count(runs, "test run"))
+	}
+	if !short && runs > 0 {
+		w.tellFirst()
+	}
+	return !short
+}
+
+// tellFirst tells once in a project that tests run side by side, if no one has asked for that.
+func (w *width) tellFirst() {
+	if n := w.noted(); !w.measures() || n != nil && n.Told {
 		return
 	}
-	c.keep(func(w *widthNote) { w.Told = true })
-	c.tell("testing merges side by side, since that finishes more of them. If your tests can't run at the same time (a fixed port, one database): gl settings set test.parallel 1")
+	w.keep(func(n *widthNote) { n.Told = true })
+	w.tell("testing merges side by side, since that finishes more of them. If your tests can't run at the same time (a fixed port, one database): gl settings set test.parallel 1")
 }
 
 // A memoryNeed finds out whether there is memory for one more run of the tests.

@@ -18,7 +18,7 @@ func (p *Project) RequireGreenlight() error {
 	if p.Slices != nil {
 		return nil
 	}
-	return fmt.Errorf("%s keeps its state in %s, and this command is about Greenlight's slices: use gl status, gl slice or %s here",
+	return fmt.Errorf("%s keeps its state in %s, and this command is about Greenlight's slices: use gl status, gl slice or %s here, or gl quick TEXT for a single task",
 		p.Root, p.System().Name, p.System().Command)
 }
 

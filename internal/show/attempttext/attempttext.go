@@ -41,7 +41,7 @@ func Ended(rec *attempt.Record, flags string) string {
 // Work returns lines about an attempt's work: problems, and the branch that has it once the
 // attempt is over.
 func Work(r *attempt.Record) []string {
-	list := Trouble(r)
+	list := append(Trouble(r), inTrain(r)...)
 	t := r.Judged.Outcome.Traits()
 	if r.Place.Branch != "" && r.Life.Phase == plan.Settled && t.LeavesWork() && !(r.Landing != nil && t.Success) {
 		text := "its work is on the branch " + worktree.Short(r.Place.Branch)
@@ -51,6 +51,18 @@ func Work(r *attempt.Record) []string {
 		list = append(list, text)
 	}
 	return list
+}
+
+// inTrain tells where a queued attempt is among those that are tested side by side, and since when.
+func inTrain(r *attempt.Record) []string {
+	if r.Life.Phase != plan.Queued || r.Landing == nil || r.Landing.Train == nil {
+		return nil
+	}
+	since := r.Landing.Train.Since.Local().Format("15:04")
+	if n := r.Landing.Train.Position; n > 0 {
+		return []string{fmt.Sprintf("place %d of the merges that are tested side by side, since %s", n, since)}
+	}
+	return []string{"those behind it have been tested without it since " + since}
 }
 
 // ToAccept tells how to turn the work of a task that awaits approval into a slice to accept,

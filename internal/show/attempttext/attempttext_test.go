@@ -1,9 +1,13 @@
 package attempttext
 
 import (
+	"slices"
 	"testing"
+	"time"
 
 	"greenlight/internal/core/gate"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
 )
 
 // The gate's answers are sentences; defects, which AtGate names, aren't repeated.
@@ -37,5 +41,19 @@ func TestGate(t *testing.T) {
 	}
 	if got := Gate(nil); got != "" {
 		t.Error(got)
+	}
+}
+
+// An attempt that is tested side by side with others has a place, or was set aside.
+func TestInTrain(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local)
+	for want, where := range map[string]*plan.InTrain{
+		"place 2 of the merges that are tested side by side, since 03:04": {Position: 2, On: []string{"S-1"}, Since: at},
+		"those behind it have been tested without it since 03:04":         {Since: at, Aside: "it doesn't merge with S-1"},
+	} {
+		r := &attempt.Record{Life: attempt.Life{Phase: plan.Queued}, Landing: &attempt.Landing{Train: where}}
+		if got := Work(r); !slices.Equal(got, []string{want}) {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }

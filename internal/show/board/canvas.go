@@ -242,7 +242,11 @@ func (c *canvas) legend(width int) string {
 
 func (c *canvas) laneView(l *list, width int) (lines, ids []string) {
 	add := func(id, text string) { lines, ids = append(lines, text), append(ids, id) }
-	rows := l.in(view.Merging)
+	rows := slices.Clone(l.in(view.Merging))
+	slices.SortStableFunc(rows, func(a, b view.Row) int { // tasks come first
+		order := l.model.Plan.Lists.Landing
+		return cmp.Compare(slices.Index(order, a.ID), slices.Index(order, b.ID))
+	})
 	add("", c.paint(term.Bold, fmt.Sprintf("In the merge queue (%d)", len(rows))))
 	for i, line := range rowlayout.New(width, rows, c.paint).Lines(rows, l.now) {
 		add(rows[i].ID, c.mark(l, width, rows[i].ID, line))

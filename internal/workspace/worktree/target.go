@@ -36,7 +36,7 @@ func (t target) check(ctx context.Context) error {
 	case t.at.target == "":
 		name := t.branchAt(ctx, head)
 		return &Refused{"no branch is checked out, so gl doesn't know where to merge",
-			"run git switch " + name + ", or in a project gl settings set git.target " + name}
+			"run git switch " + name + ", or gl settings set git.target " + name}
 	}
 	_, err = t.tip(ctx)
 	return err

@@ -58,6 +58,7 @@ function busy() {
   return [...document.querySelectorAll("#main textarea, #main input[type=text]")].some(e => e.value);
 }
 
+// #main itself stays: news that come while it is loaded wait there, and would be lost with it.
 document.addEventListener("htmx:beforeSwap", e => {
   if (e.detail.target !== main()) return;
   if (e.detail.xhr.status >= 400 || busy()) {

@@ -1,0 +1,146 @@
+package lane_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"greenlight/internal/core/outcome"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
+	"greenlight/internal/workspace/worktree"
+)
+
+// parallel has the queue test so many merges side by side from now on.
+func (s *site) parallel(n int) {
+	s.t.Helper()
+	s.write(".greenlight/config.json", strings.Replace(s.read(".greenlight/config.json"),
+		`"command": "./test.sh"`, fmt.Sprintf(`"command": "./test.sh", "parallel": %d`, n), 1))
+	s.git("commit", "-qam", "side by side")
+}
+
+// In each shape of git.land the trees that were tested side by side are what lands, once.
+func TestCarsShapes(t *testing.T) {
+	for _, shape := range []string{"squash", "rebase"} {
+		t.Run(shape, func(t *testing.T) {
+			s := newSite(t, strings.Replace(sideBySide, `"git": {`, fmt.Sprintf(`"git": {"land": %q, `, shape), 1))
+			runs := s.countTests()
+			red := s.queue("S-2", lie(t, "S-2"))
+			recs := []*attempt.Record{s.queue("S-1", own(t, "S-1")), s.queue("S-3", own(t, "S-3")),
+				s.queue("S-4", own(t, "S-4"))}
+			s.work()
+			for _, r := range recs {
+				if g := s.landed(r).Landing; g.As != shape {
+					t.Errorf("%s landed as %q", r.ID.Slice, g.As)
+				}
+			}
+			s.settled(red, outcome.Red, "exit status 1")
+			s.ownOnly(red)
+			if got := s.git("rev-list", "--merges", "main"); got != "" {
+				t.Errorf("merges: %s", got)
+			}
+			if got := s.landings("main"); len(got) != 3 {
+				t.Errorf("landed: %q", got)
+			}
+			if n := runs(); n > 12 {
+				t.Errorf("the tests ran %d times", n)
+			}
+			s.delivered()
+			s.green("main")
+		})
+	}
+}
+
+// A task is a car as a slice is, and leaves the queue as one does.
+func TestCarsWithTasks(t *testing.T) {
+	s := newSite(t, sideBySide)
+	task := func(name string) *attempt.Record {
+		return s.claim(stint{id: attempt.TaskID(name), task: &attempt.Task{Name: name, Text: name, Builds: true},
+			work: func(dir string, _ *worktree.Lineage) { own(t, name)(dir) }})
+	}
+	s.write("test.sh", slowTest)
+	s.git("commit", "-qam", "slow tests")
+	s.together(3)
+	a, b, c := task("one"), s.queue("S-1", own(t, "S-1")), task("two")
+	s.work()
+	for _, r := range []*attempt.Record{a, b, c} {
+		if got := s.get(r); got.Judged.Outcome != outcome.Done || got.Judged.Verified != plan.Green {
+			t.Errorf("%s is %s: %s", r.ID.Label(), got.Judged.Outcome, got.Judged.Detail)
+		}
+	}
+	s.delivered()
+	s.green("main")
+}
+
+// On a red base nothing is tested side by side, and what waits names the base; once a person has mended
+// it, all merges.
+func TestCarsOnARedBase(t *testing.T) {
+	s := newSite(t, sideBySide)
+	s.write("list", "missing\n")
+	s.git("commit", "-qam", "break it")
+	recs := s.queueSeveral(3, own)
+	s.work()
+	for _, r := range recs {
+		s.queued(r, "base red")
+	}
+	s.write("src/missing", "here\n")
+	s.git("add", "src")
+	s.git("commit", "-qm", "mend it")
+	s.work()
+	for _, r := range recs {
+		s.landed(r)
+	}
+	s.delivered()
+}
+
+// What is taken back while others wait stays out: those that are tested next are merged without it.
+func TestCarsAfterUndo(t *testing.T) {
+	s := newSite(t, sideBySide)
+	first, second := s.queue("S-1", own(t, "S-1")), s.queue("S-2", own(t, "S-2"))
+	s.work()
+	s.landed(first)
+	s.landed(second)
+	recs := []*attempt.Record{s.queue("S-3", own(t, "S-3")), s.queue("S-4", own(t, "S-4"))}
+	_, err := s.lane().Undo(t.Context(), "S-1", "no", false)
+	check(t, err)
+	s.work()
+	for _, r := range recs {
+		s.landed(r)
+	}
+	s.delivered()
+	s.green("main")
+	if files := strings.Fields(s.git("ls-tree", "--name-only", "main", "doc/")); !slices.Equal(files,
+		[]string{"doc/S-2", "doc/S-3", "doc/S-4"}) {
+		t.Errorf("main has %q", files)
+	}
+}
+
+// A queue that another gl has begun, an older one or one with a note that this one can't read, goes on.
+func TestCarsGoOn(t *testing.T) {
+	for name, note := range map[string]string{
+		"an older gl": "",
+		"not JSON":    "{",
+		"a newer gl":  `{"schema_version": 2, "tests": "none"}`,
+		"anything":    `{"schema_version": 1, "width": {"command": "./test.sh", "at": "2999-01-01T00:00:00Z", "now": -7, "best": 900, "runs": {"900": []}}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, "")
+			s.parallel(1)
+			first := s.queue("S-1", own(t, "S-1"))
+			s.work()
+			s.landed(first)
+			recs := []*attempt.Record{s.queue("S-2", own(t, "S-2")), s.queue("S-3", own(t, "S-3"))}
+			s.write(".greenlight/config.json", strings.Replace(s.read(".greenlight/config.json"),
+				`"parallel": 1`, `"parallel": "auto"`, 1))
+			if note != "" {
+				s.write(".greenlight/runs/train.json", note)
+			}
+			s.work()
+			for _, r := range recs {
+				s.landed(r)
+			}
+			s.delivered()
+		})
+	}
+}
