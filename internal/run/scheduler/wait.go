@@ -68,11 +68,27 @@ func (s *scheduler) nextLook() time.Duration {
 	if s.permissions.lacking() {
 		next = min(next, lookAgain)
 	}
+	if s.waitsForWorkers() {
+		next = min(next, workerLook)
+	}
 	next = s.stateFile.due(next)
 	if rest := s.turns.pause(s.cfg.Pace.Stagger); rest > 0 {
 		next = min(next, rest)
 	}
 	return max(s.supervisor.recoveries.due(next), time.Millisecond)
+}
+
+// workerLook is the time between two looks while slices may wait for workers: no file event tells
+// that one has come, or has room.
+const workerLook = time.Second
+
+// waitsForWorkers reports whether slices could be launched if a worker took them.
+func (s *scheduler) waitsForWorkers() bool {
+	if s.picture.plan == nil || !s.mayClaim() {
+		return false
+	}
+	l, _ := s.fleet()
+	return len(l.Workers) > 0 && len(s.candidates()) > 0
 }
 
 // takeOver takes the lead.
