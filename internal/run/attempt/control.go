@@ -28,6 +28,22 @@ func (s *Control) StopMark() string {
 	return m.Nonce
 }
 
+// A StopWatch tells whether gl stop --all has been called since a moment.
+type StopWatch struct {
+	control *Control
+	mark    string // at that moment
+}
+
+// WatchStop returns a watch for gl stop --all from now on.
+func (s *Control) WatchStop() *StopWatch { return &StopWatch{control: s, mark: s.StopMark()} }
+
+// Stopped reports whether gl stop --all has been called since WatchStop. A mark that is gone ends
+// nothing: it may have been removed with all of runs/.
+func (w *StopWatch) Stopped() bool {
+	mark := w.control.StopMark()
+	return mark != "" && mark != w.mark
+}
+
 // PutStopMark ends all drains of the project that have begun. The lock must be held: a claim
 // looks at the mark under the same lock, so nothing is launched after it.
 func (s *Control) PutStopMark(now time.Time) error {

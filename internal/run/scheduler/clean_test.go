@@ -136,6 +136,19 @@ func TestDrainDisregardsLostStopMark(t *testing.T) {
 	}
 }
 
+// gl stop --all ends what a person has been told of, also while its run has yet to begin.
+func TestStoppedBeforeItBegins(t *testing.T) {
+	t.Parallel()
+	pr := graph{ids: []string{"a"}}.write(t, `{}`)
+	check(t, pr.Runs.Files.Prepare())
+	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 1)
+	cfg.Stop = pr.Runs.Control.WatchStop()
+	check(t, pr.Tracker.Do(t.Context(), func(tracker.Tx) error { return pr.Runs.Control.PutStopMark(time.Now()) }))
+	if res := run(t, cfg); !res.Stopped || res.Plan.Done != 0 {
+		t.Errorf("stopped %v, done %d", res.Stopped, res.Plan.Done)
+	}
+}
+
 // If the record of a claim is garbled (by a merge, an editor) before its wrapper reads it, the
 // launcher remembers the claim, as if the record were gone.
 func TestDrainTakesGarbledClaimsBack(t *testing.T) {

@@ -40,14 +40,17 @@ type scheduler struct {
 	stateFile *stateFile
 
 	locked   chan *durable.LockedError // received while a pass waits for the project's lock
-	stopMark string                    // of gl stop --all, as the run began
-	stopping bool                      // nothing is launched any more
+	stop     *attempt.StopWatch
+	stopping bool // nothing is launched any more
 	res      Result
 }
 
 // Run launches slices until nothing of its own runs and nothing can be launched, or a signal comes.
 func Run(ctx context.Context, cfg Config) (*Result, error) {
-	stopMark := cfg.Project.Runs.Control.StopMark()
+	stop := cfg.Stop
+	if stop == nil {
+		stop = cfg.Project.Runs.Control.WatchStop()
+	}
 	now := slots{Slots: cfg.Slots, runs: cfg.Project.Runs, set: cfg.Project.Runs.Control.SlotsSet()}
 	chronicle := newChronicle(cfg.Project)
 	if err := cfg.Project.Runs.Files.Prepare(); err != nil {
@@ -60,7 +63,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	defer cancel()
 	cfg.Output.Report = inTurn(cfg.Output.Report)
 	s := newScheduler(ctx, cfg, chronicle)
-	s.watch, s.slots, s.stopMark = files, now, stopMark
+	s.watch, s.slots, s.stop = files, now, stop
 	defer s.news.unheard.Close()
 	if err := s.begin(ctx); err != nil {
 		return nil, err
@@ -287,10 +290,9 @@ func (s *scheduler) look(ctx context.Context, r *Report) error {
 	return err
 }
 
-// heedStop reports whether gl stop --all has ended the run. A mark that is gone ends nothing: it
-// may have been removed with all of runs/.
+// heedStop reports whether gl stop --all has ended the run.
 func (s *scheduler) heedStop() bool {
-	if mark := s.cfg.Project.Runs.Control.StopMark(); mark == "" || mark == s.stopMark {
+	if !s.stop.Stopped() {
 		return false
 	}
 	s.stopping, s.res.Stopped = true, true
