@@ -20,6 +20,7 @@ import (
 type builder struct {
 	agent.Agent
 	text    string   // the command's text, for agents without slash commands
+	sibling string   // the other system whose commands' texts it gets, instead
 	plugins []string // directories of the plugins, for agents with slash commands
 }
 
@@ -43,12 +44,25 @@ func (j *job) find(name string) (*builder, *rehearsal.Spec, error) {
 		return b, nil, nil
 	}
 	if !pr.Tracker.Traits().Managed && j.name == "slice" {
-		// our method doesn't work on another system's state
-		return nil, nil, fmt.Errorf("%s has no slash commands, and %s projects are built with theirs: use --agent claude, or a command line with {prompt} in parallel.agents",
-			a.Name, pr.System().Name)
+		// which of the system's commands depends on the item
+		b.sibling = pr.System().Key
+		return b, nil, nil
 	}
 	b.text, err = plugin.CommandText(j.name)
 	return b, nil, err
+}
+
+// instructions returns the text of the command in an item's prompt, for an agent without slash
+// commands.
+func (b *builder) instructions(prompt string) string {
+	if b.sibling == "" {
+		return b.text
+	}
+	text, err := plugin.SiblingText(b.sibling, prompt)
+	if err != nil {
+		return fmt.Sprintf("Say only this, and stop: %v", err)
+	}
+	return text
 }
 
 // first returns the preferred agent.
@@ -66,8 +80,8 @@ func (j *job) kinds() []agent.Agent {
 // launchable returns the agent as a drain launches it.
 func (j *job) launchable(b *builder) scheduler.Agent {
 	return scheduler.Agent{
-		Agent: b.Agent, Environ: b.Environ(j.app.Getenv),
-		Job: agent.Job{Dir: j.pr.Root, PluginDirs: b.plugins, Instructions: b.text,
+		Agent: b.Agent, Environ: b.Environ(j.app.Getenv), Instructions: b.instructions,
+		Job: agent.Job{Dir: j.pr.Root, PluginDirs: b.plugins,
 			Account: b.Account(j.app.Getenv), Briefed: j.briefs(b)},
 	}
 }

@@ -42,8 +42,9 @@ func dryRun(ctx context.Context, app *cmdutil.App, pr *project.Project, p *plan.
 	if len(launch) > 0 && p.State(launch[0]).Staged { // its prompt depends on its step
 		id = launch[0]
 	}
-	command := j.first().Command(agent.Job{Prompt: pr.Tracker.Prompt(id), Dir: pr.Root,
-		SessionID: "UUID", Slice: "ID", Instructions: j.first().text, Briefed: j.briefs(j.first()),
+	prompt := pr.Tracker.Prompt(id)
+	command := j.first().Command(agent.Job{Prompt: prompt, Dir: pr.Root,
+		SessionID: "UUID", Slice: "ID", Instructions: j.first().instructions(prompt), Briefed: j.briefs(j.first()),
 		BriefFile: pr.Runs.Files.Brief("ID", 1)})
 	if o.json {
 		doc := dryDoc(p, launch, command)

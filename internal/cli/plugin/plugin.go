@@ -90,6 +90,19 @@ func Sibling(system, root, runs string, a agent.Agent, getenv func(string) strin
 	return filepath.Join(dir, system), nil
 }
 
+// SiblingText returns the text of another system's command that a prompt names, for agents
+// without slash commands: of "/gsd-execute-phase 2", and of "/gsd:execute-phase 2", as older
+// installations call it.
+func SiblingText(system, prompt string) (string, error) {
+	command, _, _ := strings.Cut(strings.TrimPrefix(prompt, "/"), " ")
+	name := strings.Replace(command, ":", "-", 1)
+	text, err := fs.ReadFile(ShippedSystem(system).Plugin, "skills/"+name+"/SKILL.md")
+	if err != nil {
+		return "", fmt.Errorf("this gl has no text for /%s: install a newer one (gl version)", command)
+	}
+	return string(text), nil
+}
+
 // ShippedSystem returns the content of this gl for another system.
 func ShippedSystem(system string) install.Content {
 	plugin, _ := fs.Sub(content.Siblings, "siblings/"+system) // the name is one of install.Systems

@@ -20,6 +20,7 @@ func (c claimer) request(p *plan.Plan, id string, a Agent, first int) attempt.Re
 	job := a.Job
 	if t := c.cfg.Scope.Task; t != nil {
 		job.Prompt = t.Prompt
+		job.Instructions = a.instructions(job.Prompt)
 		return attempt.Request{
 			ID: id, Task: t, First: first, Named: true,
 			Agent: a.Agent, Environ: a.Environ, Job: job, Runner: c.cfg.Tools.Runner.Name(),
@@ -29,6 +30,7 @@ func (c claimer) request(p *plan.Plan, id string, a Agent, first int) attempt.Re
 		job.Model = st.Model
 	}
 	job.Prompt = c.cfg.Project.Tracker.Prompt(id)
+	job.Instructions = a.instructions(job.Prompt)
 	if s := p.Snapshot; s.Cost.Limit > 0 {
 		job.BudgetUSD = max(s.Cost.Limit-s.Cost.Spent[id], 0.01)
 	}

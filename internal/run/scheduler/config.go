@@ -99,14 +99,23 @@ type Output struct {
 // An Agent is one that the run may launch.
 type Agent struct {
 	agent.Agent
-	Job     agent.Job // Dir, PluginDirs, Instructions and Account; each slice adds the rest
+	Job     agent.Job // Dir, PluginDirs and Account; each slice adds the rest
 	Environ []string  // what is added to the environment; it may hold keys
+	// Instructions returns Job.Instructions for an item's prompt; nil for none
+	Instructions func(prompt string) string
 
 	named bool // only slices that name it get it
 }
 
 func (a Agent) account() plan.Account {
 	return plan.Account{Agent: a.Name, ID: a.Job.Account, Named: a.named}
+}
+
+func (a Agent) instructions(prompt string) string {
+	if a.Instructions == nil {
+		return ""
+	}
+	return a.Instructions(prompt)
 }
 
 // A Report is what one pass has found and done. Plan is always there.
