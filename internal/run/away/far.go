@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"greenlight/internal/base/command"
 	"greenlight/internal/core/remote"
@@ -254,19 +255,34 @@ func (s *server) snapshot(f remote.Fence, j *job) {
 // keep keeps work that doesn't count, since another worker had taken it over or a person had given
 // the attempt up, as work in progress of the slice.
 func (s *server) keep(e remote.Keep) {
-	defer func() { s.post(remote.Kept{Fence: e.Fence, Worker: e.Worker}) }()
+	for pause := time.Second; ; pause = min(2*pause, mostKeepPause) {
+		err := s.tryKeep(e)
+		if err == nil {
+			s.post(remote.Kept{Fence: e.Fence, Worker: e.Worker})
+			return
+		}
+		s.cfg.Tell(fmt.Sprintf("what worker %s has brought of %s can't be kept yet: %v", e.Worker, e.Attempt, err))
+		select {
+		case <-time.After(pause):
+		case <-s.life.Done():
+			return
+		}
+	}
+}
+
+// mostKeepPause is between two attempts to keep what can't be kept. Its worker has it until then.
+const mostKeepPause = 10 * time.Minute
+
+func (s *server) tryKeep(e remote.Keep) error {
 	into := "refs/gl/hub/" + e.Fence.String()
 	commit, err := s.cfg.Hub.Collect(s.life, e.Fence, into)
 	if errors.Is(err, hub.ErrNothing) {
-		return
+		return nil
 	}
-	if err == nil {
-		err = s.spare(e, into, commit)
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		return
-	}
-	s.cfg.Tell(fmt.Sprintf("what worker %s has brought of %s can't be kept: %v", e.Worker, e.Attempt, err))
+	return s.spare(e, into, commit)
 }
 
 // spare keeps a commit of an attempt's superseded lease with the slice's work in progress, and tells

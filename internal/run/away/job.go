@@ -102,19 +102,15 @@ func (s *server) adopt() {
 	}
 	for name, a := range s.known {
 		if !open[name] && !a.Closed {
-			s.close(name, a.Newest, false)
+			s.close(name)
 		}
 	}
 }
 
-// close tells the machine that an attempt is settled, however its job ended.
-func (s *server) close(name string, lease int, keep bool) {
-	fence := remote.Fence{Attempt: name, Lease: lease}
-	err := s.step(remote.Done{Fence: fence, Keep: keep})
-	if err == nil {
-		err = s.step(remote.Abandon{Attempt: name, Reason: "the attempt is settled"})
-	}
-	if err != nil {
+// close tells the machine that an attempt is settled. What its worker has, or brings later, is kept
+// before the worker may remove it.
+func (s *server) close(name string) {
+	if err := s.step(remote.Abandon{Attempt: name, Reason: "the attempt is settled"}); err != nil {
 		s.cfg.Tell(fmt.Sprintf("gl serve can't note the end of %s: %v", name, err))
 	}
 	delete(s.settles, name)
@@ -157,8 +153,15 @@ func (s *server) over(j *job, final *attempt.Record, err error) {
 	if a == nil || err != nil && !late(err) {
 		return // the next look finds it again
 	}
-	keep := err == nil && (final.Life.Phase == plan.Queued || !final.Judged.Outcome.Traits().Success)
-	s.close(j.name, a.Newest, keep)
+	fence := remote.Fence{Attempt: j.name, Lease: a.Newest}
+	if r := j.current(); err == nil && r != nil && r.settledAs(fence) { // its work is home
+		keep := final.Life.Phase == plan.Queued || !final.Judged.Outcome.Traits().Success
+		if err := s.step(remote.Done{Fence: fence, Keep: keep}); err != nil {
+			s.cfg.Tell(fmt.Sprintf("gl serve can't note the end of %s: %v", j.name, err))
+			return // the next look finds it again
+		}
+	}
+	s.close(j.name)
 }
 
 // look does what is due each second: it ends what is to be stopped, notices what was settled by

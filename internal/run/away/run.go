@@ -109,6 +109,13 @@ func (r *run) settle(e remote.Settle) {
 	r.finish(res, err)
 }
 
+// settledAs reports whether the run ended with what the lease's worker had offered.
+func (r *run) settledAs(f remote.Fence) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.result != nil && r.fence == f
+}
+
 // lose ends the run since its worker is lost or refuses it.
 func (r *run) lose(v remote.Vacant) {
 	r.finish(unseen(), &executor.LostError{Where: "worker " + v.Worker, Why: string(v.Why)})

@@ -13,7 +13,6 @@ import (
 
 	"greenlight/internal/base/command"
 	"greenlight/internal/base/durable"
-	"greenlight/internal/base/environ"
 	"greenlight/internal/base/paths"
 	"greenlight/internal/core/agent"
 	"greenlight/internal/core/remote"
@@ -127,12 +126,4 @@ func included(dir string) (names []string, err error) {
 	})
 	slices.Sort(names)
 	return names, err
-}
-
-// tempDir returns the directory for temporary files of an environment.
-func tempDir(env []string) string {
-	if dir := environ.Environ(env).Get("TMPDIR"); dir != "" {
-		return dir
-	}
-	return os.TempDir()
 }
