@@ -38,7 +38,7 @@ func program(t *testing.T, script string) string {
 
 func TestWorkerIsStarted(t *testing.T) {
 	home := fakeSSH(t)
-	gl := program(t, `echo "worker $GL_WORKER_TOKEN $*"`)
+	gl := program(t, `echo "worker $GL_WORKER_TOKEN $*"; exec sleep 5 # it goes on`)
 	if err := Host("box").Install(t.Context(), gl); err != nil {
 		t.Fatal(err)
 	}
