@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/shellwords"
 	"greenlight/internal/base/words"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/cli/ops"
@@ -87,7 +88,7 @@ func (w *workplaces) open(ctx context.Context) (*worktree.Repo, error) {
 	if w.copied { // its agents read no documents
 		return repo, nil
 	}
-	if note := detachedText(repo); note != "" {
+	if note := otherBranchText(repo); note != "" && w.pr.Config.Git.Deliver == project.DeliverMerge {
 		w.app.IO.Message("note: %s", note)
 	}
 	if err := git.Mend(repo.Git.Common); err != nil {
@@ -149,14 +150,19 @@ func (w *workplaces) noteUnseen(ctx context.Context) error {
 	return errors.New(what + ". Run git add and git commit first")
 }
 
-// detachedText notes that merged work doesn't reach this checkout because no branch is checked out;
-// "" if one is.
-func detachedText(repo *worktree.Repo) string {
+// otherBranchText notes that merged work doesn't reach this checkout, because its branch isn't the
+// one that the project's work is merged into, or because HEAD is detached; "" if it does.
+func otherBranchText(repo *worktree.Repo) string {
 	branch, err := (git.Worktree{Common: repo.Git.Common, Admin: repo.Git.GitDir,
 		Path: repo.Git.Top}).Branch()
-	if err != nil || branch != "" || repo.Target() == "" {
+	if err != nil || branch == repo.Target() || repo.Target() == "" {
 		return ""
 	}
 	target := worktree.Short(repo.Target())
-	return fmt.Sprintf("HEAD is detached in %s: merged work goes to %s, and these files don't change until git switch %s", repo.Git.Top, target, target)
+	if branch == "" {
+		return fmt.Sprintf("HEAD is detached in %s: merged work goes to %s, and these files don't change until git switch %s", repo.Git.Top, target, target)
+	}
+	branch = worktree.Short(branch)
+	return fmt.Sprintf("merged work goes to %s, and %s is checked out: gl settings set git.target %s has it merged there",
+		target, branch, shellwords.Quote(branch))
 }

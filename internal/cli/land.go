@@ -114,7 +114,7 @@ func tellMerged(ctx context.Context, app *cmdutil.App, l *lane.Queue, status lan
 	case status.PullRequest != nil:
 	case pr.Config.Git.Deliver == project.DeliverMerge:
 		app.IO.Printf("Everything is merged into %s.\n", worktree.Short(l.Repo.Target()))
-		if note := detachedText(l.Repo); note != "" {
+		if note := otherBranchText(l.Repo); note != "" {
 			app.IO.Message("note: %s", note)
 		}
 	case pr.Config.Git.Deliver == project.DeliverPR:

@@ -403,7 +403,7 @@ func (t *reporter) summary(res *scheduler.Result) {
 		}
 		tellUndelivered(app.IO, res.Lane)
 		repo := t.cfg.Tools.Lane.Repo
-		if detachedText(repo) != "" && len(res.Ended) > 0 { // the start of the run said it in full
+		if t.cfg.Project.Config.Git.Deliver == project.DeliverMerge && otherBranchText(repo) != "" && len(res.Ended) > 0 { // the start of the run said it in full
 			app.IO.Message("note: git switch %s shows the merged work in these files", worktree.Short(repo.Target()))
 		}
 	}
