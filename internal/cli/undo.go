@@ -83,6 +83,7 @@ func runUndo(ctx context.Context, app *cmdutil.App, id, text string, force bool)
 		}
 	}
 	app.IO.Printf("%s is taken back and pending again; %s\n", id, tests)
+	app.IO.Message("gl slice builds it again, gl remove %s drops it", id)
 	status := lane.ReadStatus(pr.Runs.Files.Dir())
 	if len(status.Waiting()) == 0 {
 		app.IO.Printf("Merged into %s\n", worktree.Short(l.Repo.Target()))
