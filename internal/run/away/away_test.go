@@ -5,7 +5,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -47,6 +49,8 @@ type farm struct {
 	members       []away.Member
 	policy        remote.Policy
 	lines         map[string]*line
+
+	mu sync.Mutex // of members, which gl serve reads
 }
 
 // builder is an agent that works on its slice as the test says: $OUT/how is a script.
@@ -139,7 +143,7 @@ func (f *farm) serve() (stop func()) {
 	go func() {
 		done <- away.Serve(ctx, away.Config{
 			Project: pr, Hub: f.hub, Policy: f.policy, Self: f.gl, Environ: f.env,
-			Members: func() ([]away.Member, error) { return f.members, nil },
+			Members: f.joined,
 			Wrapper: cli.RemoteWrapper(app, pr), Tell: func(line string) { f.Log(line) },
 		})
 	}()
@@ -154,18 +158,28 @@ func (f *farm) serve() (stop func()) {
 	return stop
 }
 
+// joined returns the workers that have joined.
+func (f *farm) joined() ([]away.Member, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.members), nil
+}
+
 // worker starts a worker.
 func (f *farm) worker(name string, slots int) (stop func()) {
 	f.Helper()
+	f.mu.Lock()
 	f.members = append(f.members, away.Member{Name: name, Key: name})
+	f.mu.Unlock()
 	ctx, cancel := context.WithCancel(f.Context())
 	done := make(chan error, 1)
-	f.lines[name] = newLine(ctx, f.hub.Join(name))
+	connection := newLine(ctx, f.hub.Join(name))
+	f.lines[name] = connection
 	go func() {
 		done <- hands.Work(ctx, hands.Options{
 			Dir: filepath.Join(f.dir, name), Self: f.gl, Release: "1", Environ: f.env, Slots: slots,
 			Agents: []string{"builder"}, Policy: policy, Print: func(line string) { f.Log(name + ": " + line) },
-			Hub: f.lines[name],
+			Hub: connection,
 		})
 	}()
 	stop = func() {
