@@ -189,7 +189,7 @@ func (c *client) listen() {
 		case m := <-c.raw:
 			select {
 			case c.in <- Envelope{Data: m.Data, Ack: func() error {
-				_ = m.Respond(nil) // a lost one makes the message come again
+				_ = m.Respond([]byte(answerKept)) // a lost one makes the message come again
 				return nil
 			}}:
 			case <-c.done:

@@ -26,7 +26,7 @@ type line struct {
 func toQueue(worker string) string   { return "to-" + worker }
 func fromQueue(worker string) string { return "from-" + worker }
 
-// What the hub answers to a worker's message: that it is on disk, or that the worker has to wait.
+// What is answered to a message: that it is on disk or handled, or that the worker has to wait.
 const (
 	answerKept = "+"
 	answerFull = "full"
@@ -105,7 +105,12 @@ func (l *line) begin(m *nats.Msg) {
 	_ = m.Respond([]byte(answerKept))
 }
 
+// acknowledged removes what the worker has handled. Where a worker has just gone, NATS itself answers
+// that nobody listens, with a message that has no text.
 func (l *line) acknowledged(m *nats.Msg) {
+	if string(m.Data) != answerKept {
+		return
+	}
 	l.sent.done(m.Subject[strings.LastIndexByte(m.Subject, '.')+1:])
 }
 

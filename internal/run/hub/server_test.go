@@ -178,6 +178,23 @@ func TestRestarts(t *testing.T) {
 	wants(t, s.Messages(), "w", "again")
 }
 
+// A message that is delivered when its worker has just gone is for the worker's next connection,
+// though NATS answers it.
+func TestGoneWhileDelivered(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	w, j := s.join("w")
+	w.Close()
+	for len(s.Connected()) > 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if err := s.Send(t.Context(), "w", []byte("job")); err != nil {
+		t.Fatal(err)
+	}
+	s.Begin("w")
+	wants(t, s.connect(j).Messages(), "", "job")
+}
+
 // An engine that was lost is made anew: the coordinator's files have all that counts.
 func TestEngineIsReplaced(t *testing.T) {
 	t.Parallel()
