@@ -23,7 +23,7 @@ type Group int
 
 const (
 	NeedsYou Group = iota // only a person can move it on: a review, a question, an unreadable file
-	Failed                // its last attempt came to nothing
+	Failed                // its last attempt failed
 	Stopped               // a person ended its agent
 	Running
 	Merging // called complete by its agent, and merged and tested now
