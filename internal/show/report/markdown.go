@@ -121,7 +121,7 @@ func (d *Document) markMerged(p line) {
 		t.mark(p)
 	}
 	if t := d.Waiting(); len(t.List) > 0 {
-		p.f("## Tested, not merged yet (%d)\n", len(t.List))
+		p.f("## %s (%d)\n", t.WaitingTitle(), len(t.List))
 		for _, why := range t.Reasons() {
 			p.f("%s\n", md(why))
 		}

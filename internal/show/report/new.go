@@ -246,8 +246,12 @@ func queueNeeds(in Input, n Night) []Item {
 	queue := in.Facts.Lane
 	target := cmp.Or(queue.Target, "the target")
 	if waiting := queue.Waiting(); len(waiting) > 0 {
-		text := fmt.Sprintf("%s tested, not merged yet (%s): %s",
-			words.Count(len(waiting), "slice"), strings.Join(waiting, ", "), whyNotMerged(queue))
+		state := "not merged yet"
+		if plan.Tested(in.Plan, waiting) {
+			state = "tested, " + state
+		}
+		text := fmt.Sprintf("%s %s (%s): %s", words.Count(len(waiting), "slice"), state,
+			strings.Join(waiting, ", "), whyNotMerged(queue))
 		next := []string{"gl land" + in.Plan.Snapshot.Flags}
 		list = append(list,
 			Item{ID: target, Text: scrub.Text(text), Command: "gl land", Next: next, Blocks: []string{}})
