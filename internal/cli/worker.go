@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"io"
 	"os"
 	"os/signal"
@@ -96,6 +95,9 @@ Exit codes: 0 ended; 1 it failed, or was revoked; 2 wrong usage.`,
 }
 
 func runWorker(ctx context.Context, app *cmdutil.App, f workerFlags) error {
+	if Remote == nil {
+		return becomeRemote(app)
+	}
 	if f.slots < 1 || f.disk < 1 {
 		return cmdutil.Usage("--slots and --disk must be at least 1")
 	}
@@ -126,9 +128,6 @@ func runWorker(ctx context.Context, app *cmdutil.App, f workerFlags) error {
 	signal.Notify(stop, syscall.SIGINT, syscall.SIGTERM)
 	defer signal.Stop(stop)
 	o.Stop = stop
-	if Remote == nil {
-		return errors.New("this gl has no network") // Main starts the one that does
-	}
 	return Remote.Work(ctx, o)
 }
 
