@@ -281,6 +281,40 @@ func TestIdleQueue(t *testing.T) {
 	}
 }
 
+// Where nothing goes on, or the tests fail on what was merged, the report says so before all else,
+// and how a person changes that.
+func TestStandstillsLead(t *testing.T) {
+	item := func(status, deps string) []*plan.Item {
+		return []*plan.Item{{ID: "S-1", Status: status, Deps: strings.Fields(deps)}}
+	}
+	red := &plan.Suite{Red: true, Failed: 2, Commit: "413d763f1400"}
+	open := &plan.Hold{Until: plan.UntilLifted, Kind: plan.HeldByPerson}
+	for name, c := range map[string]struct {
+		snapshot plan.Snapshot
+		want     string
+	}{
+		"red":     {plan.Snapshot{Items: item("complete", ""), Suite: red}, "tests: the tests fail on what was merged (2 failing, at 413d763f14): fix them there: gl verify"},
+		"idle":    {plan.Snapshot{Items: item("pending", "")}, "launches: 1 slice is ready, and no run launches it: gl slice --watch"},
+		"held":    {plan.Snapshot{Items: item("pending", ""), Hold: open}, "launches: nothing is launched until you lift it (gl hold): gl hold --lift"},
+		"blocked": {plan.Snapshot{Items: item("pending", "S-9")}, "launches: all that is left is blocked: gl why"},
+		"stopped": {plan.Snapshot{Items: item("pending", ""), Blockers: []string{"S-4 hit a wall"}}, "project: S-4 hit a wall: "},
+		"done":    {plan.Snapshot{Items: item("complete", ""), Suite: &plan.Suite{Passed: 2, Commit: "413d763f14"}}, ""},
+	} {
+		c.snapshot.Noun = plan.Slice
+		d := report.New(report.Input{Plan: plan.New(&c.snapshot, began, plan.Options{}), Now: began})
+		got := ""
+		if todo := d.ToDo(); len(todo) > 0 {
+			got = fmt.Sprintf("%s: %s: %s", todo[0].ID, todo[0].Text, strings.Join(todo[0].Next, ", "))
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+		if nothing := strings.Contains(markdown(t, d), "Nothing needs you"); nothing != (c.want == "") {
+			t.Errorf("%s: nothing needs you: %v", name, nothing)
+		}
+	}
+}
+
 // What there is none of takes no heading, and a column that says nothing is left out.
 func TestEmptyTakesALine(t *testing.T) {
 	in := night(4)
@@ -289,10 +323,10 @@ func TestEmptyTakesALine(t *testing.T) {
 			r.Judged.Evidence, r.Landing, r.Judged.Verdict = nil, nil, nil
 		}
 	}
-	in.Facts.Lane = lane.Status{}
+	in.Facts.Lane, in.Running = lane.Status{}, true // S-3 and S-4 need a slice that isn't there
 	d := report.New(in)
 	for form, text := range map[string]string{"html": html(t, d), "markdown": markdown(t, d)} {
-		if !strings.Contains(text, "Nothing failed.") {
+		if !strings.Contains(text, "No slice failed.") {
 			t.Errorf("%s: nothing of what failed", form)
 		}
 		for _, bad := range []string{"To do (", "Failed (", "Taken back", "Merged (", ">Diff<", "| diff", ">Cost of all attempts<", "| cost of", "ests passing"} {
