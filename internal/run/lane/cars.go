@@ -101,7 +101,7 @@ func (c *cars) work(ctx context.Context) (moved bool, err error) {
 	if on, err := c.on(ctx); !on || err != nil {
 		return false, err
 	}
-	if several, err := c.several(); !several || err != nil {
+	if several, err := c.several(ctx); !several || err != nil {
 		return false, err
 	}
 	c.tip.pinned = true
@@ -138,27 +138,28 @@ func (c *cars) work(ctx context.Context) (moved bool, err error) {
 // something else would be green.
 func (c *cars) on(ctx context.Context) (bool, error) {
 	test := c.commands.conf.Config.Test
-	if c.off || c.width.atOnce() < 2 || !test.Command.IsSet() || c.commands.changed() {
+	if c.off || c.width.wanted() < 2 || !test.Command.IsSet() || c.commands.changed() {
 		return false, nil
 	}
 	red, err := c.bench.knownRed(ctx)
 	return !red && err == nil, ctx.Err() // one after the other shows each the error
 }
 
-// several reports whether there is, or soon may be, more than one entry in the queue. One by itself
-// needs no train.
-func (c *cars) several() (bool, error) {
+// several reports whether there is, or soon may be, more than one entry in the queue, and more than
+// one may be tested at once. One by itself needs no train.
+func (c *cars) several(ctx context.Context) (bool, error) {
 	live, _, err := c.project.Runs.Live()
-	entries := 0
+	entries, atWork := 0, false
 	for _, r := range live {
 		switch {
 		case r.Life.Phase != plan.Queued:
-			return true, nil // an agent is at work
+			atWork = true // an agent
 		case c.project.Has(r) && !c.line.isStuck(r):
 			entries++
 		}
 	}
-	return entries > 1, err
+	c.width.prepare(ctx, entries)
+	return (entries > 1 || atWork) && c.width.atOnce() > 1, err
 }
 
 // pass judges what can be judged, and starts and ends runs. Without any run afterwards nothing can
@@ -232,6 +233,7 @@ func (c *cars) state(ctx context.Context) (train.State, error) {
 	if err != nil {
 		return train.State{}, err
 	}
+	c.width.prepare(ctx, len(entries))
 	c.coupling.base, c.coupling.failed = lane, map[string]error{}
 	return train.State{
 		Alone: c.width.alone(), Width: c.width.atOnce(), Base: base, Queue: entries,

@@ -217,10 +217,12 @@ func TestCarsKilledAnywhere(t *testing.T) {
 // measured is a project whose queue measures how many tests at once are best.
 const measured = `"git": {"isolation": "worktree", "commit_state": false}, "parallel": {"max": 8}, "test": {"command": "./test.sh", "parallel": "auto"}`
 
-// measuredBefore has an earlier worker have found that four at once are best.
+// measuredBefore has an earlier worker have found that four at once are best, and made worktrees for
+// them.
 func (s *site) measuredBefore() {
 	s.t.Helper()
-	s.write(".greenlight/runs/train.json", fmt.Sprintf(`{"schema_version": 1, "width":
+	s.write(".greenlight/runs/train.json", fmt.Sprintf(`{"schema_version": 1,
+		"manifests": {"1": "an earlier one's", "2": "an earlier one's", "3": "an earlier one's", "4": "an earlier one's"}, "width":
 		{"command": "./test.sh", "at": %q, "now": 4, "best": 4}}`, time.Now().Format(time.RFC3339)))
 }
 
