@@ -79,7 +79,7 @@ func (q *Queue) newCars(t *turn) *cars {
 			project: t.project, repo: t.repo, trees: q.Reader.trees, line: t.line,
 			merging: t.merging,
 		},
-		signs: &signs{settler: t.settler, usual: t.commands.usual},
+		signs: &signs{settler: t.settler, events: q.events, usual: t.commands.usual},
 	}
 	c.known = findings{
 		verdicts: map[string]train.Verdict{}, failed: map[string]*run{},
@@ -494,6 +494,7 @@ func (c *cars) settle(r *run) {
 // signs shows in the records of attempts where they are in the train.
 type signs struct {
 	settler attempt.Settler
+	events  *events
 	usual   func() time.Duration
 	shown   map[string]sign // by the names of records
 }
@@ -503,6 +504,7 @@ type sign struct {
 	rec   *attempt.Record
 	text  string
 	train plan.InTrain
+	car   train.Car
 }
 
 // show has the records say where they are.
@@ -556,7 +558,7 @@ func signOf(car train.Car, position int, r *attempt.Record, queue map[string]*at
 	running := slices.ContainsFunc(runs, func(o *run) bool {
 		return !o.ended && o.job.Tip.Tree == car.Tip.Tree
 	})
-	s := sign{rec: r, train: plan.InTrain{On: on, Position: position}}
+	s := sign{rec: r, car: car, train: plan.InTrain{On: on, Position: position}}
 	behind := words.Some(on)
 	switch {
 	case car.Aside == train.Conflicting:
@@ -598,6 +600,9 @@ func (s *signs) put(ctx context.Context, now sign) error {
 		now.train.Since = time.Now().UTC()
 	}
 	s.shown[name] = now
+	if now.train.Aside != "" {
+		s.events.tellAside(now)
+	}
 	takes := 0.0
 	if strings.HasPrefix(now.text, "testing") {
 		takes = s.usual().Seconds()

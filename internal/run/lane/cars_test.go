@@ -14,6 +14,7 @@ import (
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/lane"
+	"greenlight/internal/state/journal"
 )
 
 // sideBySide is a project whose queue tests four merges at once.
@@ -121,6 +122,20 @@ func TestCarsConflict(t *testing.T) {
 	s.settled(b, outcome.Conflict, "list")
 	s.delivered()
 	s.green("main")
+	aside := s.events(journal.SetAside)
+	if len(aside) != 1 || aside[0].Slice != "S-2" || aside[0].Outcome != "conflict" || !strings.Contains(aside[0].Reason, "S-1") {
+		t.Errorf("the journal has %+v", aside)
+	}
+}
+
+// events returns what the journal has of a kind.
+func (s *site) events(kind journal.Kind) (list []journal.Event) {
+	s.t.Helper()
+	for e, err := range s.project().Runs.Journal().ReaderOf(time.Time{}, kind).All() {
+		check(s.t, err)
+		list = append(list, e)
+	}
+	return list
 }
 
 // What conflicts with, or is red on top of, one that fails itself merges.
