@@ -43,6 +43,7 @@ type Document struct {
 
 	Cost     Cost      `json:"cost"`
 	Timeline Timeline  `json:"timeline"`
+	Merging  Merging   `json:"merging"`
 	Graph    []Node    `json:"graph"` // by layer
 	Next     Forecast  `json:"next"`
 	Blocked  []Blocked `json:"blocked"`

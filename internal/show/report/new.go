@@ -81,6 +81,7 @@ func New(in Input) *Document {
 	ours := inNight(recs.all, d.Night)
 	d.Cost = recs.costs(ours)
 	d.Timeline = timeline(in, recs, ours, d.Night)
+	d.Merging = merging(in, ours, d.Night)
 	for layer, ids := range p.Layers() {
 		for _, id := range ids {
 			st := p.State(id)
