@@ -28,6 +28,7 @@ type fleet struct {
 	testing.TB
 	dir     string // has everything
 	root    string // of the project
+	rare    bool   // what a failed test has left stays
 	env     []string
 	serve   *part
 	workers []*part
@@ -77,7 +78,7 @@ func newFleet(t testing.TB, programs string) *fleet {
 	check(t, err)
 	dir, err = filepath.EvalSymlinks(dir)
 	check(t, err)
-	f := &fleet{TB: t, dir: dir, root: filepath.Join(dir, "shop")}
+	f := &fleet{TB: t, dir: dir, root: filepath.Join(dir, "shop"), rare: programs != ""}
 	self, err := os.Executable()
 	check(t, err)
 	bin := filepath.Join(dir, "bin")
@@ -303,9 +304,11 @@ func (f *fleet) end() {
 			signal(line, os.Kill)
 		}
 	}
-	if !f.Failed() || os.Getenv("GREENLIGHT_KEEP") == "" {
-		until(f, "the directory is removed", func() bool { return os.RemoveAll(f.dir) == nil })
+	if f.Failed() && f.rare {
+		f.Logf("everything as it was then is in %s", f.dir)
+		return
 	}
+	until(f, "the directory is removed", func() bool { return os.RemoveAll(f.dir) == nil })
 }
 
 // signal sends a signal to a process of which a line of ps is.

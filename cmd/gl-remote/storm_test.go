@@ -23,7 +23,10 @@ import (
 
 var (
 	slicesFlag = flag.Int("slices", 0, "have a long storm, over a graph of `N` slices")
-	seedFlag   = flag.Uint64("seed", 0, "the order of a storm's harms, if not their instants")
+	// compiling the standard library anew takes minutes
+	programsFlag = flag.String("programs", "",
+		"keep the programs of a long storm in `DIR`, and use those that are there")
+	seedFlag = flag.Uint64("seed", 0, "the order of a storm's harms, if not their instants")
 )
 
 // builder is an agent that writes files of its own, each noted in the ledger once it is closed, and
@@ -103,10 +106,7 @@ func TestStorm(t *testing.T) {
 	s := &storm{n: 8, random: rand.New(rand.NewPCG(seed, 40)), counts: map[string]int{}}
 	crew, programs := 2, ""
 	if *slicesFlag > 0 {
-		s.n, crew, programs = *slicesFlag, 4, t.TempDir()
-		for _, name := range []string{"gl", "gl-remote"} {
-			testclock.Build(t, filepath.Join(programs, name), "greenlight/cmd/"+name)
-		}
+		s.n, crew, programs = *slicesFlag, 4, build(t)
 	}
 	began := time.Now()
 	defer func() { t.Logf("seed %d, %v: %v", seed, time.Since(began).Round(time.Second), s.counts) }()
@@ -116,6 +116,23 @@ func TestStorm(t *testing.T) {
 	s.checkMerges()
 	s.checkLedger()
 	s.checkEnd()
+}
+
+// build builds gl and gl-remote with clocks that can be set, and returns their directory.
+func build(t *testing.T) string {
+	t.Helper()
+	dir := *programsFlag
+	if dir == "" {
+		dir = t.TempDir()
+	}
+	check(t, os.MkdirAll(dir, 0o755))
+	for _, name := range []string{"gl", "gl-remote"} {
+		path := filepath.Join(dir, name)
+		if _, err := os.Stat(path); err != nil {
+			testclock.Build(t, path, "greenlight/cmd/"+name)
+		}
+	}
+	return dir
 }
 
 type storm struct {
