@@ -113,11 +113,7 @@ func (f *fleet) project(n int, needs func(i int) []string, script string, files 
 	f.Helper()
 	agent := filepath.Join(f.dir, "bin", "builder")
 	check(f, os.WriteFile(agent, []byte(script), 0o755))
-	conf := map[string]any{
-		"parallel": map[string]any{"agent": "builder", "max": 1, "silent_minutes": 1, "agents": map[string]any{
-			"builder": map[string]any{"command": []string{"builder"}}}},
-		"review": "never",
-	}
+	conf := map[string]any{"review": "never"}
 	maps.Copy(conf, config)
 	data, err := json.Marshal(conf)
 	check(f, err)
@@ -134,6 +130,12 @@ func (f *fleet) project(n int, needs func(i int) []string, script string, files 
 	f.git("add", "-A")
 	f.git("commit", "-qm", "first")
 	f.gl("trust", "--yes")
+}
+
+// parallel is the configuration of the agent, with so many slots at home.
+func parallel(slots int) map[string]any {
+	return map[string]any{"agent": "builder", "max": slots, "silent_minutes": 1,
+		"agents": map[string]any{"builder": map[string]any{"command": []string{"builder"}}}}
 }
 
 func (f *fleet) git(args ...string) string {

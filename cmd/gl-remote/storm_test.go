@@ -171,9 +171,10 @@ func (s *storm) begin(t *testing.T, programs string, crew int) {
 		}
 		return ids
 	}, builder, map[string]string{"list": "", "test.sh": suite}, map[string]any{
-		"test":    map[string]any{"command": "sh test.sh"},
-		"git":     map[string]any{"snapshot_minutes": 0.05},
-		"workers": map[string]any{"lost_minutes": 0.3},
+		"parallel": parallel(1),
+		"test":     map[string]any{"command": "sh test.sh"},
+		"git":      map[string]any{"snapshot_minutes": 0.05},
+		"workers":  map[string]any{"lost_minutes": 0.3},
 	})
 	s.serves()
 	for i, c := range s.clocks {
