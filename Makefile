@@ -1,9 +1,11 @@
 GO ?= go
-VERSION ?= dev
+# Empty: gl version says what go build noted.
+VERSION ?=
+COMMIT ?= $$(git rev-parse HEAD 2>/dev/null)
 
 # Without cgo: a static program starts sooner, and on any Linux.
 build:
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-X greenlight/internal/cli.Version=$(VERSION)' -o bin/ ./cmd/gl ./cmd/gl-remote
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-X main.version=$(VERSION) -X main.commit=$(COMMIT)" -o bin/ ./cmd/gl ./cmd/gl-remote
 
 demo: build
 	./bin/gl demo
@@ -24,6 +26,7 @@ lint:
 	@unformatted=$$(gofmt -l cmd content internal tools); test -z "$$unformatted" || { echo "not gofmt-clean:"; echo "$$unformatted"; exit 1; }
 	$(GO) vet ./...
 	$(GO) vet tools/picture.go
+	$(GO) vet tools/module.go
 	$(GO) vet -tags browser ./cmd/gl/browsertest
 	GOOS=darwin $(GO) vet ./...
 	$(GO) run $(STATICCHECK) ./...
@@ -163,8 +166,19 @@ sizes:
 docs:
 	$(GO) test ./internal/cli -run '^(TestReference|TestSchemas)$$' -count=1 -update
 
+# Gives the module another path, everywhere: make module PATH=github.com/OWNER/greenlight. Programs are looked for in the PATH that
+# make was started with.
+ifeq ($(origin PATH),command line)
+module_path := $(PATH)
+unexport PATH
+programs := $(shell echo "$$PATH")
+endif
+module:
+	@test -n "$(module_path)" || { echo "usage: make module PATH=github.com/OWNER/greenlight" >&2; exit 2; }
+	@PATH="$(programs)" $(GO) run tools/module.go "$(module_path)"
+
 # docs/board.svg, the moving picture in the README, from a real run of gl demo. It needs tmux.
 picture: build
 	$(GO) run tools/picture.go
 
-.PHONY: build demo test race lint golangci-lint check-heavy torture chaos storm simulate two-binaries pages eta fuzz package test-claude test-gsd bench bench-json night bench-workers bench-packages sizes docs picture
+.PHONY: build demo test race lint golangci-lint check-heavy torture chaos storm simulate two-binaries pages eta fuzz package test-claude test-gsd bench bench-json night bench-workers bench-packages sizes docs module picture

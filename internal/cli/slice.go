@@ -29,6 +29,7 @@ type sliceOptions struct {
 	force      bool
 	json       bool
 	web        bool
+	serve      bool
 	copy       bool     // of gl rehearse
 	attend     []string // names of attempts whose launcher became tmux: see attend.go
 }
@@ -73,6 +74,7 @@ func (o *sliceOptions) flags(app *cmdutil.App, c *cobra.Command) {
 	f.BoolVar(&o.watch, "watch", false,
 		"continue until nothing is ready, refilling slots as slices end")
 	f.BoolVar(&o.web, "web", false, "with --watch: serve the pages of gl web while it runs")
+	f.BoolVar(&o.serve, "serve", false, "with --watch: serve workers on other machines while it runs, as gl serve does")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would happen without changing anything")
 	f.BoolVar(&o.sequential, "sequential", false, "build one slice after the other")
 	f.StringVar(&o.runner, "runner", "",
@@ -103,6 +105,8 @@ func (o *sliceOptions) check(c *cobra.Command) error {
 		return cmdutil.Usage("--max must be 1 or more, not %d", o.max)
 	case o.web && !o.watch:
 		return cmdutil.Usage("use --web with --watch; gl web serves the pages without a run")
+	case o.serve && !o.watch:
+		return cmdutil.Usage("use --serve with --watch; gl serve serves workers without a run")
 	case c.Flags().Changed("interval") && o.interval <= 0:
 		return cmdutil.Usage("--interval must be greater than 0, not %s", o.interval)
 	}
@@ -162,11 +166,21 @@ func runSlice(ctx context.Context, app *cmdutil.App, o sliceOptions, ids []strin
 	if o.dryRun {
 		return dryRun(ctx, app, pr, p, job, o)
 	}
+	if job.copies() && o.serve {
+		return cmdutil.Usage("leave --serve out: a rehearsal runs on this machine alone")
+	}
 	if job.copies() && len(o.attend) == 0 {
 		return job.runInCopy(ctx)
 	}
 	if o.web {
 		defer beginWeb(ctx, app)()
+	}
+	if o.serve {
+		end, err := beginServing(app, pr)
+		if err != nil {
+			return err
+		}
+		defer end()
 	}
 	return job.run(ctx)
 }

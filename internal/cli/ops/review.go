@@ -118,7 +118,7 @@ func ofProject(pr *project.Project, p *plan.Plan, proposals []project.Proposal) 
 	}
 	if s := lane.ReadStatus(pr.Runs.Files.Dir()); len(s.Waiting()) > 0 {
 		why := strings.Join(s.Waiting(), ", ")
-		if len(s.Undone) == 0 {
+		if len(s.Undone) == 0 && plan.Tested(p, s.Waiting()) {
 			why += ": tested,"
 		}
 		why += " not merged yet"

@@ -91,7 +91,7 @@ func (q *Queue) newCars(t *turn) *cars {
 		most: min(t.project.Config.Max, mostMeasured),
 	}
 	c.width.follow()
-	t.bench.others, t.bench.measure = c.beds, func(d time.Duration) { c.width.took(1, d) }
+	t.bench.others, t.bench.measure = c.beds, func(v *testrun.Verdict) { c.width.took(1, v) }
 	return c
 }
 
@@ -458,7 +458,7 @@ func (c *cars) take(r *run) error {
 	}
 	c.merging.events.tellVerdict(tested{rec: r.rec, on: r.on}, r.verdict)
 	if r.verdict.Green() {
-		c.width.took(r.company(), r.verdict.Duration())
+		c.width.took(r.company(), r.verdict)
 	}
 	if !r.verdict.Green() && !final {
 		c.known.failed[tree], c.known.verdicts[tree] = r, train.Failed

@@ -91,12 +91,13 @@ func (w *width) keep(change func(*widthNote)) {
 	}
 }
 
-// took takes in how long a green run took while so many ran at once.
-func (w *width) took(atOnce float64, d time.Duration) {
+// took takes in a green run while so many ran at once.
+func (w *width) took(atOnce float64, v *testrun.Verdict) {
 	if w.commands.conf.Config.Test.Parallel == 1 {
 		return
 	}
-	if w.gauge.Took(atOnce, d); d >= train.Worth {
+	r := train.Run{AtOnce: atOnce, Took: v.Duration(), Own: v.Used.Own, Idle: v.Used.Idle}
+	if w.gauge.Took(r); r.Took >= train.Worth {
 		w.keep(func(*widthNote) {})
 	}
 }

@@ -127,9 +127,11 @@ func TestInTerminal(t *testing.T) {
 	s.press("Tab")
 	s.shows(`(?m)^Layer 1`)
 	s.tmux("resize-window", "-x", "40", "-y", "10")
-	s.shows(`(?m)^\? help .*…$`)
+	s.shows(`(?m)…  \? help  q quit$`)
 	s.press("?")
-	s.shows(`j k ↓ ↑ +select`)
+	s.shows(`The selected slice`)
+	s.press("G")
+	s.shows(`J K +the same of the next slice`)
 	s.press("q", "q")
 	s.shows(`closed with 0`)
 	if strings.Contains(s.text(), "Layer 1") {

@@ -105,6 +105,7 @@ type Landed struct {
 	Attempts int       `json:"attempts"`
 	Cost     view.Cost `json:"cost"`
 	At       time.Time `json:"at"`
+	Worker   string    `json:"worker"` // on which its last agent ran, with its host; "" for this machine
 
 	gate *gate.Ruling // nil if it wasn't asked
 
@@ -120,6 +121,7 @@ type Failed struct {
 	Attempts int       `json:"attempts"`
 	Kept     string    `json:"kept"` // where its work is; "" if only in the checkout
 	Cost     view.Cost `json:"cost"`
+	Worker   string    `json:"worker"` // on which its last agent ran, with its host; "" for this machine
 
 	repeats bool // the evidence says no more than the text
 }
@@ -177,6 +179,7 @@ type Span struct {
 	To       time.Time `json:"to"`
 	Critical bool      `json:"critical"`
 	Record   string    `json:"record"`
+	Worker   string    `json:"worker"` // on which it ran, with its host; "" for this machine
 }
 
 // A Node is a slice in the graph.

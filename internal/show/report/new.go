@@ -246,8 +246,12 @@ func queueNeeds(in Input, n Night) []Item {
 	queue := in.Facts.Lane
 	target := cmp.Or(queue.Target, "the target")
 	if waiting := queue.Waiting(); len(waiting) > 0 {
-		text := fmt.Sprintf("%s tested, not merged yet (%s): %s",
-			words.Count(len(waiting), "slice"), strings.Join(waiting, ", "), whyNotMerged(queue))
+		state := "not merged yet"
+		if plan.Tested(in.Plan, waiting) {
+			state = "tested, " + state
+		}
+		text := fmt.Sprintf("%s %s (%s): %s", words.Count(len(waiting), "slice"), state,
+			strings.Join(waiting, ", "), whyNotMerged(queue))
 		next := []string{"gl land" + in.Plan.Snapshot.Flags}
 		list = append(list,
 			Item{ID: target, Text: scrub.Text(text), Command: "gl land", Next: next, Blocks: []string{}})
@@ -309,6 +313,7 @@ func failed(row *view.Row, in Input) Failed {
 		return out
 	}
 	r := recs[len(recs)-1]
+	out.Worker = r.Life.Remote.Label()
 	out.Evidence = scrub.Lines(evidence(r))
 	out.repeats = !slices.ContainsFunc(out.Evidence, func(l string) bool {
 		return !strings.Contains(out.Text, strings.TrimSpace(l))
@@ -381,7 +386,8 @@ func timeline(in Input, h *history, recs []*attempt.Record, n Night) Timeline {
 		}
 		s := Span{ID: r.ID.Slice, N: r.ID.N, From: *r.Life.StartedAt, To: end, State: h.state(r),
 			Text:     scrub.Text(r.Judged.Outcome.Text(r.Judged.Detail)),
-			Critical: slices.Contains(t.Critical, r.ID.Slice) && r.Judged.Outcome.Traits().Success}
+			Critical: slices.Contains(t.Critical, r.ID.Slice) && r.Judged.Outcome.Traits().Success,
+			Worker:   r.Life.Remote.Label()}
 		if r.Life.Phase != plan.Settled {
 			s.Text = "running"
 			if r.Life.Phase == plan.Queued {
@@ -394,6 +400,9 @@ func timeline(in Input, h *history, recs []*attempt.Record, n Night) Timeline {
 		}
 		if r.Since.Undone != nil {
 			s.Text += "; taken back since"
+		}
+		if s.Worker != "" {
+			s.Text += ", " + r.Life.Remote.Place()
 		}
 		s.Record, _ = paths(r)
 		t.Attempts = append(t.Attempts, s)

@@ -85,8 +85,10 @@ type Slice struct {
 	ETASeconds *int `json:"eta_seconds" jsonschema:"minimum=0"`
 	// how long a running agent has been silent; null for less than a minute
 	SilentSeconds *int    `json:"silent_seconds" jsonschema:"minimum=0"`
-	Tool          *string `json:"tool"`    // the tool call in which it has been silent
-	Landing       *string `json:"landing"` // of one in the merge queue: its progress
+	Tool          *string `json:"tool"` // the tool call in which it has been silent
+	// on which its last agent runs or ran, with its host: "w1 (build-7)"; null for this machine
+	Worker  *string `json:"worker"`
+	Landing *string `json:"landing"` // of one in the merge queue: its progress
 	// where it is among the merges that are tested side by side; null if it isn't
 	Train *plan.InTrain `json:"train"`
 }

@@ -89,7 +89,7 @@ func slices(m *view.Model) []Slice {
 		s := newSlice(st, m.Lane, m.Plan.Snapshot.Used[st.ID])
 		if r := m.Landed[st.ID]; r != nil && st.Class == plan.Done {
 			info := r.Info()
-			s.Landed, s.LandedAs = info.Landed, info.LandedAs
+			s.Landed, s.LandedAs, s.Worker = info.Landed, info.LandedAs, info.Worker
 			if r.Accepted() { // an approval isn't an attempt
 				s.Attempts--
 			}
@@ -154,6 +154,9 @@ func newSlice(st *plan.State, landed lane.Status, attempts int) Slice {
 		Updated:   jsondoc.OrNull(st.Updated),
 		Stale:     st.Stale,
 		Attempts:  attempts,
+	}
+	if st.Attempt != nil {
+		s.Worker = jsondoc.OrNull(st.Attempt.Worker)
 	}
 	if st.Corrupt == "" {
 		n := st.Counting(st.Class == plan.Done)

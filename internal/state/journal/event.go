@@ -96,6 +96,9 @@ const (
 // Conflicts is the outcome of a Merge that found conflicts.
 const Conflicts = "conflict"
 
+// Untested is the outcome of a Landed without a test command.
+const Untested = "untested"
+
 // durable reports whether the event must survive a power cut, because it isn't repeated.
 func (k Kind) durable() bool { return k == Settled || k == Landed }
 
