@@ -125,7 +125,7 @@ func TestOfProject(t *testing.T) {
 		*s.Source != "config" {
 		t.Errorf("%+v", s)
 	}
-	diff(t, `[{"slice":"S-2","n":1,"agent":"mine","phase":"started","process":"unknown","pid":77,"started":null,"runner":"process"}]`, d.Attempts)
+	diff(t, `[{"slice":"S-2","n":1,"agent":"mine","worker":null,"phase":"started","process":"unknown","pid":77,"started":null,"runner":"process"}]`, d.Attempts)
 }
 
 func TestOfTask(t *testing.T) {
