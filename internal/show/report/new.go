@@ -81,6 +81,7 @@ func New(in Input) *Document {
 	ours := inNight(recs.all, d.Night)
 	d.Cost = recs.costs(ours)
 	d.Timeline = timeline(in, recs, ours, d.Night)
+	d.Merging = merging(in, ours, d.Night)
 	for layer, ids := range p.Layers() {
 		for _, id := range ids {
 			st := p.State(id)
@@ -317,6 +318,7 @@ func failed(row *view.Row, in Input) Failed {
 		return out
 	}
 	r := recs[len(recs)-1]
+	out.Worker = r.Life.Remote.Label()
 	out.Evidence = scrub.Lines(evidence(r))
 	out.repeats = !slices.ContainsFunc(out.Evidence, func(l string) bool {
 		return !strings.Contains(out.Text, strings.TrimSpace(l))
@@ -389,7 +391,8 @@ func timeline(in Input, h *history, recs []*attempt.Record, n Night) Timeline {
 		}
 		s := Span{ID: r.ID.Slice, N: r.ID.N, From: *r.Life.StartedAt, To: end, State: h.state(r),
 			Text:     scrub.Text(r.Judged.Outcome.Text(r.Judged.Detail)),
-			Critical: slices.Contains(t.Critical, r.ID.Slice) && r.Judged.Outcome.Traits().Success}
+			Critical: slices.Contains(t.Critical, r.ID.Slice) && r.Judged.Outcome.Traits().Success,
+			Worker:   r.Life.Remote.Label()}
 		if r.Life.Phase != plan.Settled {
 			s.Text = "running"
 			if r.Life.Phase == plan.Queued {
@@ -402,6 +405,9 @@ func timeline(in Input, h *history, recs []*attempt.Record, n Night) Timeline {
 		}
 		if r.Since.Undone != nil {
 			s.Text += "; taken back since"
+		}
+		if s.Worker != "" {
+			s.Text += ", " + r.Life.Remote.Place()
 		}
 		s.Record, _ = paths(r)
 		t.Attempts = append(t.Attempts, s)

@@ -3,6 +3,7 @@ package report_test
 import (
 	"bytes"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -550,5 +551,47 @@ func BenchmarkPage(b *testing.B) {
 	in := night(300)
 	for b.Loop() {
 		html(b, report.New(in))
+	}
+}
+
+// The report says how long the run waited for the merge queue alone, how many test runs went on side by
+// side, and what was set aside for which reason.
+func TestMerging(t *testing.T) {
+	in := report.Input{Now: began.Add(time.Hour), Plan: plan.New(&plan.Snapshot{Root: "/p"}, began, plan.Options{}),
+		Facts: view.Facts{Records: map[string][]*attempt.Record{}}}
+	in.Events = []journal.Event{{Kind: journal.DrainStarted, Max: 2, Time: began}}
+	minutes := func(n int) time.Time { return began.Add(time.Duration(n) * time.Minute) }
+	for i, at := range [][3]int{{0, 10, 20}, {0, 12, 24}, {14, 16, 30}} { // started, agent's end, settled
+		start, end, settled := minutes(at[0]), minutes(at[1]), minutes(at[2])
+		id := fmt.Sprint("S-", i+1)
+		in.Facts.Records[id] = []*attempt.Record{{
+			ID:      attempt.Identity{Slice: id, N: 1},
+			Life:    attempt.Life{ClaimedAt: start, StartedAt: &start, EndedAt: &end, SettledAt: &settled, Phase: plan.Settled},
+			Judged:  attempt.Judgement{Outcome: outcome.Done},
+			Landing: &attempt.Landing{},
+		}}
+	}
+	ms := (10 * time.Minute).Milliseconds()
+	for _, e := range []journal.Event{
+		{Kind: journal.SetAside, Slice: "S-2", Attempt: 1, Outcome: "conflict", Reason: "it doesn't merge with S-1 <b>" + secret, Time: minutes(12)},
+		{Kind: journal.Verdict, Slice: "S-1", Attempt: 1, Outcome: "green", DurationMS: &ms, Time: minutes(20)},
+		{Kind: journal.Verdict, Slice: "S-2", Attempt: 1, Outcome: "green", DurationMS: &ms, Time: minutes(24)},
+		{Kind: journal.Verdict, Slice: "S-3", Attempt: 1, Outcome: "green", DurationMS: &ms, Time: minutes(30)},
+		{Kind: journal.DrainEnded, Time: minutes(30)},
+	} {
+		in.Events = append(in.Events, e)
+	}
+	d := report.New(in)
+	if m := d.Merging; m.Runs != 3 || m.AtOnce != 2 || m.Busy != 20*60 || m.Waited != 16*60 || len(m.SetAside) != 1 {
+		t.Errorf("%+v", m)
+	}
+	var page, text bytes.Buffer
+	if err := errors.Join(d.HTML(&page, ""), d.Markdown(&text, "")); err != nil {
+		t.Fatal(err)
+	}
+	for _, out := range []string{page.String(), text.String()} {
+		if !strings.Contains(out, "ran the tests 3 times, up to 2 runs side by side") || !strings.Contains(out, "set aside: it doesn&#39;t merge with S-1") && !strings.Contains(out, "set aside: it doesn't merge with S-1") || strings.Contains(out, secret) || strings.Contains(out, "S-1 <b>") {
+			t.Errorf("the report has\n%s", out)
+		}
 	}
 }

@@ -62,6 +62,7 @@ func (d *Document) completed(delivered bool) mergedTable {
 type mergedTable struct {
 	List                                 []Landed
 	Diff, Tests, Verified, Cost, Changes bool
+	Worker                               bool   // of an agent
 	All                                  string // what is so of all of them; "" for nothing
 }
 
@@ -110,6 +111,7 @@ func newMergedTable(list []Landed) mergedTable {
 		t.Cost = t.Cost || l.Cost.Known > 0
 		t.Changes = t.Changes || l.Patch != nil || l.Command != ""
 		t.Verified = t.Verified || l.Approved != ""
+		t.Worker = t.Worker || l.Worker != ""
 		if l.Verified {
 			verified++
 		}

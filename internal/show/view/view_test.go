@@ -66,7 +66,7 @@ func TestModel(t *testing.T) {
 			t.Errorf("%s: %q, want %q", g, got, id)
 		}
 	}
-	if row := m.In(view.Running)[0]; row.Agent != "claude" || row.Step != "implementing" {
+	if row := m.In(view.Running)[0]; row.By.Agent != "claude" || row.Step != "implementing" {
 		t.Errorf("running: %+v", row)
 	} else if age, ok := row.Age(now); !ok || age != 5*time.Second {
 		t.Errorf("last heard %s ago", age)
