@@ -28,6 +28,7 @@ type fleet struct {
 	testing.TB
 	dir     string // has everything
 	root    string // of the project
+	rare    bool   // what a failed test has left stays
 	env     []string
 	serve   *part
 	workers []*part
@@ -77,7 +78,7 @@ func newFleet(t testing.TB, programs string) *fleet {
 	check(t, err)
 	dir, err = filepath.EvalSymlinks(dir)
 	check(t, err)
-	f := &fleet{TB: t, dir: dir, root: filepath.Join(dir, "shop")}
+	f := &fleet{TB: t, dir: dir, root: filepath.Join(dir, "shop"), rare: programs != ""}
 	self, err := os.Executable()
 	check(t, err)
 	bin := filepath.Join(dir, "bin")
@@ -112,11 +113,7 @@ func (f *fleet) project(n int, needs func(i int) []string, script string, files 
 	f.Helper()
 	agent := filepath.Join(f.dir, "bin", "builder")
 	check(f, os.WriteFile(agent, []byte(script), 0o755))
-	conf := map[string]any{
-		"parallel": map[string]any{"agent": "builder", "max": 1, "silent_minutes": 1, "agents": map[string]any{
-			"builder": map[string]any{"command": []string{"builder"}}}},
-		"review": "never",
-	}
+	conf := map[string]any{"review": "never"}
 	maps.Copy(conf, config)
 	data, err := json.Marshal(conf)
 	check(f, err)
@@ -133,6 +130,12 @@ func (f *fleet) project(n int, needs func(i int) []string, script string, files 
 	f.git("add", "-A")
 	f.git("commit", "-qm", "first")
 	f.gl("trust", "--yes")
+}
+
+// parallel is the configuration of the agent, with so many slots at home.
+func parallel(slots int) map[string]any {
+	return map[string]any{"agent": "builder", "max": slots, "silent_minutes": 1,
+		"agents": map[string]any{"builder": map[string]any{"command": []string{"builder"}}}}
 }
 
 func (f *fleet) git(args ...string) string {
@@ -303,9 +306,11 @@ func (f *fleet) end() {
 			signal(line, os.Kill)
 		}
 	}
-	if !f.Failed() || os.Getenv("GREENLIGHT_KEEP") == "" {
-		until(f, "the directory is removed", func() bool { return os.RemoveAll(f.dir) == nil })
+	if f.Failed() && f.rare {
+		f.Logf("everything as it was then is in %s", f.dir)
+		return
 	}
+	until(f, "the directory is removed", func() bool { return os.RemoveAll(f.dir) == nil })
 }
 
 // signal sends a signal to a process of which a line of ps is.

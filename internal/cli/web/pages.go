@@ -165,7 +165,8 @@ func buttons(pr *project.Project, p *ops.Pending) []button {
 		return []button{{Do: "resume", Label: "Resume", Primary: true}}
 	case ops.PendingBudget:
 		return []button{budgetButton("slice")}
-	case ops.PendingUnknown, ops.PendingUndelivered, ops.PendingHeld, ops.PendingProposal:
+	case ops.PendingUnknown, ops.PendingUndelivered, ops.PendingHeld, ops.PendingProposal,
+		ops.PendingTests:
 	}
 	return nil
 }
