@@ -38,8 +38,8 @@ lint:
 golangci-lint:
 	$(GO) run $(GOLANGCI_LINT) run ./...
 
-# All that is too heavy for CI; about two hours. .ci/run does a few seconds of each.
-check-heavy: race torture chaos simulate two-binaries pages fuzz package release bench bench-packages test-claude test-gsd
+# All that is too heavy for CI; some hours. .ci/run does a few seconds of each.
+check-heavy: race torture chaos storm simulate two-binaries pages fuzz package release bench bench-workers bench-packages test-claude test-gsd
 
 # The long forms of the tests that hammer the state with many processes, kills and editors, and of the one that follows every
 # advice; some minutes.
@@ -76,6 +76,12 @@ chaos:
 	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 90m ./internal/workspace/git
 	GREENLIGHT_KILLS=50 $(GO) test -count=1 -timeout 60m -v -run '^(TestNothingIsLost|TestLandedOnce)$$' ./internal/run/runner
 	GREENLIGHT_PERSON=1 GREENLIGHT_STORM=$(STORM) GREENLIGHT_KILLS=50 $(GO) test -count=1 -timeout 120m -v -run '^TestLandedOnce$$' ./internal/run/runner
+
+SLICES = 300
+# Four workers with homes of their own work through a graph of SLICES slices, twice, while whatever runs is killed, networks are cut and
+# clocks are hours apart. Compiling the standard library for clocks that can be set takes minutes, the first time.
+storm:
+	$(GO) test -count=2 -timeout 8h -v -run '^TestStorm$$' ./cmd/gl-remote -slices $(SLICES)
 
 SIMULATE = 1h
 # The protocol between a coordinator and its workers, under a virtual clock and network with every fault; one seed a run. A failing
@@ -150,6 +156,10 @@ NIGHT = .
 night:
 	@$(GO) test ./cmd/gl -run '^$$' -bench '^BenchmarkNight$$/$(NIGHT)' -benchtime 1x -timeout 60m | .ci/benchtable text
 
+# Agents here against agents on workers of this machine, 1, 2, 4 and 8 at once.
+bench-workers:
+	@$(GO) test ./cmd/gl-remote -run '^$$' -bench '^BenchmarkWorkers$$' -benchtime 1x -timeout 60m | .ci/benchtable text
+
 # What single packages do.
 bench-packages:
 	$(GO) test -run '^$$' -bench . -benchmem ./internal/...
@@ -177,4 +187,4 @@ module:
 picture: build
 	$(GO) run tools/picture.go
 
-.PHONY: build demo test race lint golangci-lint check-heavy torture chaos simulate two-binaries pages eta fuzz package test-claude test-gsd bench bench-json night bench-packages sizes docs module release picture
+.PHONY: build demo test race lint golangci-lint check-heavy torture chaos storm simulate two-binaries pages eta fuzz package test-claude test-gsd bench bench-json night bench-workers bench-packages sizes docs module release picture

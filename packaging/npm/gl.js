@@ -36,7 +36,7 @@ function become(gl, args) {
 // run starts gl and passes signals on to it. Those of a terminal's keys reach gl from the terminal itself; a second one would
 // mean something else to gl.
 function run(gl, args) {
-  const child = spawn(gl, args, {stdio: 'inherit'});
+  let child;
   const handlers = new Map();
   for (const signal of ['SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGHUP', 'SIGUSR1', 'SIGUSR2']) {
     const key = signal === 'SIGINT' || signal === 'SIGQUIT';
@@ -48,6 +48,7 @@ function run(gl, args) {
     handlers.set(signal, handler);
     process.on(signal, handler);
   }
+  child = spawn(gl, args, {stdio: 'inherit'}); // after the handlers: a signal may come at once
   child.on('error', (err) => {
     console.error(`gl: ${gl} can't be started: ${err.message}`);
     process.exit(126);

@@ -115,6 +115,7 @@ func Serve(ctx context.Context, cfg Config) error {
 		events: make(chan remote.CoordinatorEvent, 64), calls: make(chan func(), 64),
 		jobs: map[string]*job{}, silent: map[string]*time.Time{}, commits: map[string]*sync.Mutex{},
 		asking: make(chan struct{}, mostAsking),
+		listed: "unknown", // without workers, too, the file says that gl serve runs
 	}
 	if err := s.begin(); err != nil {
 		return err
