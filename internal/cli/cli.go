@@ -228,6 +228,7 @@ func commandGroups() []commandGroup {
 		{"session", "Session:", []maker{{"pause", telling(newPause)}, {"resume", newResume}}},
 		{"files", "State, for slash commands and scripts:",
 			[]maker{{"state", newState}, {"add-slice", newAddSlice},
+				{"import", newImport},
 				{"migrate", telling(newMigrate)}, {"settings", newSettings},
 				{"doctor", newDoctor}}},
 		{"siblings", "Sibling formats:", []maker{{"sw", sw.New}, {"gsd", gsd.New}}},

@@ -95,6 +95,36 @@ func TestContentCallsGl(t *testing.T) {
 	}
 }
 
+// What a page for people names can be typed. cmd/gl's TestGuides runs what stands in blocks.
+func TestPagesCallGl(t *testing.T) {
+	n := 0
+	for _, pattern := range []string{"README.md", "docs/install.md", "docs/merge-queue.md", "docs/guide/*.md"} {
+		pages, err := filepath.Glob(filepath.Join("..", "..", filepath.FromSlash(pattern)))
+		if err != nil || len(pages) == 0 {
+			t.Fatal(pattern, err)
+		}
+		for _, page := range pages {
+			text, err := os.ReadFile(page)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range callsIn(string(text)) {
+				n++
+				line := endOfCall.Split(c.line, 2)[0]
+				if err := checkCall(line, true); err != nil {
+					t.Errorf("%s: %s: %v", page, c.line, err)
+				}
+			}
+		}
+	}
+	if n < 200 {
+		t.Errorf("only %d calls found", n)
+	}
+}
+
+// endOfCall is where a command line ends, or a page leaves words out.
+var endOfCall = regexp.MustCompile(` [|>#…]|  `)
+
 // An agent in a worktree can't read its slice's current file: every text that makes an agent work
 // on a slice names the one command that prints all of it.
 func TestContentNamesTheWholeSlice(t *testing.T) {

@@ -26,6 +26,8 @@ var deedSchemas = map[string][]deed{
 	"init": {{nil, []string{"init", "--no-agent", "--json"}}},
 	"add-slice": {{everyClass, []string{"add-slice", "A name", "--deps", "S-1", "--json"}},
 		{legacy, []string{"add-slice", "A name", "--json"}}},
+	"import": {{map[string]string{"../todo.md": "- [ ] T1 One\n- [ ] T2 Two (needs T1)\n"},
+		[]string{"import", "todo.md", "--json"}}},
 	"migrate": {{legacy, []string{"migrate", "--dry-run", "--json"}}, {legacy, []string{"migrate", "--json"}}, {everyClass, []string{"migrate", "--json"}}},
 	"pause":   {{everyClass, []string{"pause", "S-2", "--json"}}},
 	"resume":  {{paused, []string{"resume", "--json"}}, {map[string]string{".continue-here.md": "Go on.\n"}, []string{"resume", "--json"}}},
@@ -121,6 +123,7 @@ func (d deed) run(t *testing.T, name, host, home string,
 // shownQuietly lists commands whose text isn't about their actions, so that --quiet keeps it.
 var shownQuietly = map[string]string{
 	`^add-slice `:      "the new id",
+	`^import `:         "the new slices",
 	`^state claim `:    "the token",
 	`^state overview$`: "the overview",
 	`^state show `:     "the slice",

@@ -49,6 +49,7 @@ var documents = []document{
 	{"gl graph --json", graphDoc{}, false, "graph"},
 	{"gl gsd line --json", gsd.LineDoc{}, false, "gsd-line"},
 	{"gl hold --json", holdDoc{}, false, "hold"},
+	{"gl import FILE --json", importDoc{}, false, "import"},
 	{"gl init --no-agent --json", initDoc{}, false, "init"},
 	{"gl logs ID --json", workdoc.Log{}, false, "logs"},
 	{"gl migrate --json", migrateDoc{}, false, "migrate"},

@@ -12,6 +12,7 @@ import (
 
 	"greenlight/internal/base/jsondoc"
 	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/shellwords"
 	"greenlight/internal/base/trust"
 	"greenlight/internal/base/words"
 	"greenlight/internal/cli/cmdutil"
@@ -40,7 +41,10 @@ existing project the agent learns what is already there.` + fmt.Sprintf(talkHelp
 
 --no-agent only creates the files. In the current directory, or in -C DIR, it makes .greenlight with config.json (all
 defaults), GRAPH.json, a file for each slice in the graph, project-state.json and STATE.md: all of them or none. It refuses
-an existing project. Where files tell how the project is tested, it proposes a test command, and sets it only if you agree.
+an existing project. Where files tell how the project is tested, it proposes a test command, and sets it only if you agree. It
+also proposes to import what there is to do already: issues of beads (.beads/issues.jsonl) or GitHub (issues.json, as
+gh issue list --json prints it), and task lists (TODO.md, tasks.md, specs/*/tasks.md). Specwright's and GSD's own state it leaves to
+--system.
 
 --system specwright|gsd makes an empty project of that kind instead, without a conversation: /sw-init or /gsd-new-project in
 Claude Code fills it in.
@@ -88,14 +92,21 @@ func runInit(ctx context.Context, app *cmdutil.App, o initOptions) error {
 	messages(app.IO, made.Notes)
 	if o.json {
 		fits, _ := testrun.Detect(root)
+		language, _ := testrun.Language(root)
 		return app.IO.JSON(initDoc{SchemaVersion: 1, Root: root, Files: made.Files,
-			Slices: jsondoc.OrEmpty(made.Slices), TestCommand: jsondoc.OrNull(fits.Line)})
+			Slices: jsondoc.OrEmpty(made.Slices), TestCommand: jsondoc.OrNull(fits.Line),
+			Language: jsondoc.OrNull(language), Plans: jsondoc.OrEmpty(ops.FindPlans(root))})
 	}
 	app.IO.Printf("%s\n", wrapped(app.IO, "", fmt.Sprintf("Made .greenlight in %s: %s, %s", root,
 		words.Count(len(made.Slices), "slice"), strings.Join(made.Files, ", ")), 2))
 	next := "gl slice --dry-run"
 	if len(made.Slices) == 0 {
-		next = `gl add-slice "what to build first"`
+		if next, err = proposePlan(ctx, app, root); err != nil {
+			return err
+		}
+	}
+	if language, file := testrun.Language(root); language != "" {
+		app.IO.Printf("The project's language is %s (%s)\n", language, file)
 	}
 	if err := proposeTests(ctx, app, root); err != nil {
 		return err
@@ -105,6 +116,43 @@ func runInit(ctx context.Context, app *cmdutil.App, o initOptions) error {
 	}
 	app.IO.Printf("\nNext: %s\n", next)
 	return nil
+}
+
+// proposePlan proposes to import lists of work that the directory has already, and returns what to
+// do next. A person decides: they are imported only after a question.
+func proposePlan(ctx context.Context, app *cmdutil.App, root string) (next string, err error) {
+	plans := ops.FindPlans(root)
+	next = `gl add-slice "what to build first"`
+	for i, p := range plans {
+		command := "gl import " + shellwords.Quote(p.File)
+		if i == 0 {
+			next = command + " --dry-run"
+		}
+		if !app.IO.Interactive() || app.Inside() {
+			app.IO.Printf("%s has %s (%s): %s\n", sanitize.Line(p.File),
+				words.Count(p.Open, "open issue"), p.Format, command)
+			continue
+		}
+		if !app.Confirm(fmt.Sprintf("Make slices of the %s in %s (%s)?",
+			words.Count(p.Open, "open issue"), sanitize.Line(p.File), p.Format)) {
+			app.IO.Printf("Import them later with: %s\n", command)
+			continue
+		}
+		pr, err := project.Open(root)
+		if err != nil {
+			return "", err
+		}
+		o := importOptions{prefix: "GH-"}
+		list, err := readIssues(app, filepath.Join(root, p.File), o)
+		if err == nil {
+			err = importList(ctx, app, pr, list, o)
+		}
+		if err != nil {
+			return "", err
+		}
+		next = "gl slice --dry-run"
+	}
+	return next, nil
 }
 
 // initSystem makes an empty project of another system.
@@ -242,6 +290,9 @@ type initDoc struct {
 	Slices        []string `json:"slices"` // ids
 	// one that fits the project, which isn't set; null if unknown
 	TestCommand *string `json:"test_command"`
+	Language    *string `json:"language"` // such as Go; null if unknown
+	// lists of work in the directory that gl import can read; none was imported
+	Plans []ops.FoundPlan `json:"plans"`
 }
 
 // initRoot returns the directory for the new project.

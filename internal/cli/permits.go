@@ -57,6 +57,7 @@ var permits = sync.OnceValue(func() map[string]rule {
 		"gl":           {who: forAnyone},
 		"gl accept":    {},
 		"gl add-slice": {}, // agents would build it, at a cost
+		"gl import":    {shows: withFlag("dry-run")},
 		"gl answer":    {},
 		"gl assess":    {who: forLaunch},
 		"gl attach":    {},

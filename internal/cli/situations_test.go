@@ -64,6 +64,7 @@ var inSituations = map[string][4]int{
 	"hold":                            {0, 1, 0, 0},
 	"budget":                          {0, 1, 0, 0},
 	"cost":                            {0, 1, 0, 0},
+	"import -":                        {2, 2, 2, 2},
 	"init":                            {0, 1, 1, 1},
 	"init --no-agent":                 {1, 0, 1, 0},
 	"install --local --agent codex":   {0, 0, 0, 0},

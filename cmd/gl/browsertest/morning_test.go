@@ -111,6 +111,9 @@ func TestMorning(t *testing.T) {
 	testfiles.Put(t, w.dir, "mend", "")
 	for id, text := range map[string]string{"S-3": "is red", "S-7": "failed: exit 7", "S-8": "is in conflict"} {
 		to("a", id+" (Name of "+id+") "+text, "What should its agent know?")
+		if id == "S-8" && strings.Contains(p.text(), "built-S-6") {
+			t.Errorf("the changes of S-8 aren't its own: %s", p.text())
+		}
 		if id == "S-3" {
 			p.see("test result: FAILED. 1 passed; 1 failed")
 		}

@@ -9,7 +9,7 @@ import (
 	"greenlight/internal/state/tracker"
 )
 
-// A NewSlice is a slice to add. All its texts are single lines.
+// A NewSlice is a slice to add. All its texts are single lines, except What.
 type NewSlice struct {
 	ID        string // "" for the next free S-{n}
 	Name      string

@@ -15,6 +15,7 @@ import (
 	"greenlight/internal/base/sanitize"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/show/linecolor"
+	"greenlight/internal/show/rowlayout"
 	"greenlight/internal/show/view"
 )
 
@@ -31,6 +32,7 @@ var templates = sync.OnceValue(func() *template.Template {
 		"line":  func(v any) string { return sanitize.Line(textOf(v)) },
 		"text":  func(v any) string { return sanitize.Text(textOf(v)) },
 		"lines": logHTML,
+		"agent": rowlayout.AgentName,
 		// what a template of several values gets
 		"pair": func(page any, c any) any { return struct{ Page, Card any }{page, c} },
 		"patch": func(base, id string, p *patch) any {

@@ -74,14 +74,36 @@ func (r *Reader) Diff(ctx context.Context, id string) (*Diff, error) {
 			d.Of, d.To, d.Uncommitted = InWorktree, s.Tree, len(changed) > 0
 		}
 	}
-	newest, err := r.history.newest(ctx)
-	if err != nil {
+	if d.From, err = r.base(ctx, d, lineage); err != nil {
 		return nil, err
 	}
-	if d.From, err = git.MergeBase(ctx, r.repo.Git.Common, newest, d.To); err != nil || d.From == "" {
-		d.From = lineage.Base
-	}
 	return r.diff(ctx, d)
+}
+
+// base returns where what the slice has changed begins. What an unfinished merge brings into its
+// worktree of what is merged isn't the slice's own change.
+func (r *Reader) base(ctx context.Context, d *Diff, l *worktree.Lineage) (string, error) {
+	newest, err := r.history.newest(ctx)
+	if err != nil {
+		return "", err
+	}
+	common := r.repo.Git.Common
+	if d.Of == InWorktree {
+		head, err := r.repo.Layout.Worktree(l).MergeHead(ctx)
+		if err != nil {
+			return "", err
+		}
+		if head != "" {
+			merged, err := git.IsAncestor(ctx, common, head, newest)
+			if err != nil || merged {
+				return head, err
+			}
+		}
+	}
+	if base, err := git.MergeBase(ctx, common, newest, d.To); err == nil && base != "" {
+		return base, nil
+	}
+	return l.Base, nil
 }
 
 // diff leaves state out, and counts.

@@ -20,7 +20,7 @@ import (
 // ErrCycle is returned for a change that would create a dependency cycle.
 var ErrCycle = errors.New("that would be a cycle")
 
-// A NewSlice is a slice to add to a project. All its texts are single lines.
+// A NewSlice is a slice to add to a project. All its texts are single lines, except What.
 type NewSlice struct {
 	ID        string // "" for the next free S-{n}
 	Name      string
@@ -44,13 +44,18 @@ type AddedSlice struct {
 	Lost  []string // fields this project has no place for: "milestone", "contracts", "what", "why"
 }
 
-// clean joins each text into one line.
+// clean joins each text into one line; What keeps its lines.
 func (n *NewSlice) clean() error {
 	if n.Name = textline.Join(n.Name); n.Name == "" {
 		return errors.New("a slice needs a name")
 	}
-	n.What, n.Why, n.Milestone = textline.Join(n.What), textline.Join(n.Why),
-		textline.Join(n.Milestone)
+	n.Why, n.Milestone = textline.Join(n.Why), textline.Join(n.Milestone)
+	what := strings.Split(strings.TrimSpace(n.What), "\n")
+	for i, line := range what {
+		text := strings.TrimLeft(line, " ")
+		what[i] = strings.TrimRight(line[:len(line)-len(text)]+textline.Join(text), " ")
+	}
+	n.What = strings.Join(what, "\n")
 	return nil
 }
 

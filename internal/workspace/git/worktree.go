@@ -293,6 +293,15 @@ func (w Worktree) Operation() string {
 	return ""
 }
 
+// MergeHead returns the commit that an unfinished merge in the worktree brings in; "" without one.
+func (w Worktree) MergeHead(ctx context.Context) (string, error) {
+	data, err := durable.ReadFile(filepath.Join(w.Admin, "MERGE_HEAD"))
+	if err != nil || len(strings.Fields(string(data))) != 1 {
+		return "", ignoreMissing(err)
+	}
+	return ResolveCommit(ctx, w.Common, strings.TrimSpace(string(data)))
+}
+
 // Overlay makes the files those of a commit's tree, and leaves HEAD and the index as they are.
 func (x Exclusive) Overlay(ctx context.Context, commit string) error {
 	for _, args := range [][]string{{"read-tree", "--reset", "-u", commit}, {"read-tree", "HEAD"}} {
