@@ -70,6 +70,7 @@ func (s standing) all() (list []nextCommand) {
 	add(wait > 0, "gl review", "go through what waits for you: "+words.Count(wait, noun))
 	add(len(s.p.Warnings) > 0, "gl doctor", "what is wrong and what helps: "+
 		words.Count(len(s.p.Warnings), "warning"))
+	add(plan.RedBase(s.p) != nil && person, "gl verify", "run the tests again, once they are fixed")
 	add(c.Undelivered > 0 && person, "gl land",
 		"merge what had to wait: "+words.Count(c.Undelivered, noun))
 	add(held && c.Ready > 0 && person, "gl hold --lift", "launch agents again, before the hold ends")

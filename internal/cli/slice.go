@@ -46,7 +46,8 @@ Several slices run in parallel, each in a pane of a private tmux session (gl att
 terminal, one after the other. With --runner process they run in parallel without panes (gl logs -f ID).
 
 With --agent claude,codex the second agent builds while the first one is held (gl hold). A slice stays with the agent that has its
-conversation unless that one is held. agent and model in a slice's file (gl state set ID agent=codex model=NAME) override the choice for that slice.
+conversation unless that one is held. agent and model in a slice's file (gl state set ID agent=codex model=NAME) override the choice for that slice. One with labels
+goes to a worker that has them (gl worker --label).
 
 Inside an agent it starts nothing: it prints the whole slice to build, as gl state show --text does, or the --dry-run report.` + "\n" + cmdutil.ExitHelp,
 		Example: `  gl slice                           build what is ready

@@ -229,6 +229,9 @@ func (x explainer) available(st *State, r *Reason) {
 			r.Cause = "behind others, since it is " + x.p.Foreseen(st.ID)[0].Text()
 		}
 		r.Next = []string{"gl slice " + st.ID}
+		if o := x.p.Snapshot.Outlook.Unplaced[st.ID]; o.Cause != "" {
+			r.Cause, r.Next = o.Cause, []string{o.Next}
+		}
 		return
 	}
 	r.State, r.Needs, r.Root = "blocked", st.Needs, st.Root

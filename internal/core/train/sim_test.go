@@ -162,7 +162,7 @@ func (n *night) bound(tests int) int {
 	return max(longest, works/n.slots, runs/8)
 }
 
-// The train keeps what the queue adds small: makespan over the bound, as docs/lane.md has it.
+// The train keeps what the queue adds small: makespan over the bound, as docs/design/merge-queue.md has it.
 func TestMakespan(t *testing.T) {
 	for _, c := range []struct {
 		width, percent int

@@ -211,7 +211,8 @@ func workerSettings(c Config) []knownSetting {
 	list := []knownSetting{{"workers.where", rawJSON(c.Workers.Where), parsedSetting, About{
 		Line: "where agents run, once workers have joined",
 		More: "auto fills the slots of this machine (parallel.max), then those of the workers. workers " +
-			"runs none here, here none there. A slice whose worktree is here goes on here.",
+			"runs none here, here none there. A slice whose worktree is here goes on here. One with labels " +
+			"(gl state set ID labels=gpu) goes to workers that have them, unless it is here.",
 		Values: Wheres()}}}
 	return append(list, durations("workers.", c.Workers.spans(), map[string]About{
 		"lost_minutes": {Line: "without contact for this long, a worker's jobs go to another"},

@@ -351,7 +351,7 @@ func TestEveryKey(t *testing.T) {
 	s.press("h")
 	s.shows(`hold until`)
 	s.press("2", "h", "Enter")
-	s.shows(`(?s)held until .*\nheld until`)
+	s.shows(`(?s)held until .*gl hold --lift ends the hold`)
 	s.press("H")
 	s.shows(`(?m)^lifted`)
 	s.pick("S-4")

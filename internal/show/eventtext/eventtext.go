@@ -59,6 +59,8 @@ func happened(e journal.Event) string {
 		return laneText(e)
 	case journal.LateWork:
 		return "worker " + e.Worker + " brought work that no longer counts: kept as " + e.Branch
+	case journal.SetAside:
+		return "set aside: " + e.Reason
 	case journal.Undone:
 		return strings.TrimSuffix("taken back: "+e.Reason, ": ")
 	case journal.Unheard:

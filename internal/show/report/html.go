@@ -105,7 +105,7 @@ func (d *Document) nothing() string {
 		parts = append(parts, "Nothing was completed.")
 	}
 	if len(d.Failed) == 0 {
-		parts = append(parts, "Nothing failed.")
+		parts = append(parts, "No "+d.Noun+" failed.")
 	}
 	return strings.Join(parts, " ")
 }
@@ -175,7 +175,7 @@ func (d *Document) tone() string {
 	switch {
 	case d.Counts.Failed > 0:
 		return "bad"
-	case d.Counts.NeedsYou > 0, d.Counts.Done < d.Counts.Total, d.Counts.Undelivered > 0:
+	case len(d.ToDo()) > 0, d.Counts.Done < d.Counts.Total, d.Counts.Undelivered > 0:
 		return "warn"
 	case d.Counts.Total == 0:
 		return ""

@@ -234,6 +234,9 @@ func (d *Document) markTimeline(p line) {
 		return
 	}
 	p.f("## Timeline\n")
+	if text := d.Merging.Text(); text != "" {
+		p.f("%s\n", text)
+	}
 	for _, s := range d.Timeline.Attempts {
 		mark := ""
 		if s.Critical {
@@ -243,6 +246,9 @@ func (d *Document) markTimeline(p line) {
 	}
 	for _, s := range d.Timeline.Holds {
 		p.f("- %s held: %s", s.clocks(), md(s.Text))
+	}
+	for _, s := range d.Merging.SetAside {
+		p.f("- %s %s.%d %s", s.From.Local().Format("15:04:05"), md(s.ID), s.N, md(s.Text))
 	}
 	for _, s := range turns(d.Timeline.Lane) {
 		p.f("- %s merge queue: %s", s.clocks(), md(strings.TrimSpace(s.ID+" "+s.Text)))

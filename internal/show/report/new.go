@@ -81,6 +81,7 @@ func New(in Input) *Document {
 	ours := inNight(recs.all, d.Night)
 	d.Cost = recs.costs(ours)
 	d.Timeline = timeline(in, recs, ours, d.Night)
+	d.Merging = merging(in, ours, d.Night)
 	for layer, ids := range p.Layers() {
 		for _, id := range ids {
 			st := p.State(id)
@@ -127,6 +128,10 @@ func (d *Document) addNotices(in Input) {
 
 // addItems lists the items that aren't done.
 func (d *Document) addItems(in Input, m *view.Model) {
+	for _, s := range plan.Standstills(in.Plan, in.Now, in.Running) {
+		d.Queue = append(d.Queue, Item{ID: s.Subject, Text: scrub.Text(s.Text),
+			Command: strings.Join(s.Next[:min(len(s.Next), 1)], ""), Next: s.Next, Blocks: []string{}})
+	}
 	d.Queue = append(d.Queue, queueNeeds(in, d.Night)...)
 	for _, r := range m.In(view.Merging) { // nothing goes on by itself
 		if a := in.Plan.State(r.ID).Attempt; a != nil && a.Idle {

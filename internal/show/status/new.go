@@ -24,6 +24,7 @@ func New(m *view.Model, milestone string) *Document {
 		Running:       jsondoc.OrEmpty(p.Lists.Running),
 		Tasks:         []Task{},
 		Ready:         jsondoc.OrEmpty(p.Lists.Ready),
+		Unplaced:      []Unplaced{},
 		Blocked:       []Blocked{},
 		Landing:       jsondoc.OrEmpty(p.Lists.Landing),
 		Failed:        jsondoc.OrEmpty(p.Lists.Failed),
@@ -51,6 +52,9 @@ func New(m *view.Model, milestone string) *Document {
 	}
 	if pr := m.Lane.PullRequest; pr != nil {
 		doc.PullRequest = &PullRequest{pr.Number, pr.URL, pr.IDs(), pr.Head}
+	}
+	for _, u := range plan.WithoutWorker(p) {
+		doc.Unplaced = append(doc.Unplaced, Unplaced{u.IDs, u.Cause, u.Next})
 	}
 	for _, t := range s.Tasks {
 		doc.Tasks = append(doc.Tasks, newTask(t))
