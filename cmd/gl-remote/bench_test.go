@@ -1,17 +1,13 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"greenlight/internal/run/attempt"
 )
 
 // nap is how long an agent works.
@@ -28,7 +24,8 @@ exec gl state set "$GL_SLICE" status=complete step=complete tests=1
 
 // BenchmarkWorkers measures whole runs of agents that work for two seconds, so many at once: here,
 // and on as many workers with a slot each. The figures are merged slices in a minute, and what an
-// attempt takes beyond its agent's sleep: the median from its claim until it is settled.
+// attempt takes beyond its agent's sleep: the median from its claim until the agent is known to be
+// gone, with its worktree, its commit and gl state set.
 func BenchmarkWorkers(b *testing.B) {
 	programs := b.TempDir()
 	build := exec.Command("go", "build", "-trimpath", "-o", programs+"/", "greenlight/cmd/gl", "greenlight/cmd/gl-remote")
@@ -73,26 +70,15 @@ func benchWorkers(b *testing.B, programs string, width int, where string) {
 		}
 	}
 	b.ReportMetric(float64(n)/took.Minutes(), "slices/min")
-	b.ReportMetric(float64((median(b, f.runs("done", "*.json")) - nap).Milliseconds()), "ms/attempt")
+	b.ReportMetric(float64((median(f) - nap).Milliseconds()), "ms/attempt")
 }
 
-// median returns how long most attempts took from their claims until they were settled.
-func median(b *testing.B, pattern string) time.Duration {
-	b.Helper()
-	files, err := filepath.Glob(pattern)
-	check(b, err)
+// median returns how long attempts took from their claims until their agents were gone.
+func median(f *fleet) time.Duration {
+	f.Helper()
 	var all []time.Duration
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		check(b, err)
-		r := new(attempt.Record)
-		check(b, json.Unmarshal(data, r))
-		if r.Life.SettledAt != nil {
-			all = append(all, r.Life.SettledAt.Sub(r.Life.ClaimedAt))
-		}
-	}
-	if len(all) == 0 {
-		b.Fatal("no attempt is settled")
+	for _, r := range f.records() {
+		all = append(all, r.Life.EndedAt.Sub(r.Life.ClaimedAt))
 	}
 	slices.Sort(all)
 	return all[len(all)/2]

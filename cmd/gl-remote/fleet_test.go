@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"greenlight/internal/base/testfiles"
+	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/roster"
 	"greenlight/internal/run/workers"
 )
@@ -165,6 +166,21 @@ func (f *fleet) gl(args ...string) string {
 
 func (f *fleet) runs(names ...string) string {
 	return filepath.Join(append([]string{f.root, ".greenlight", "runs"}, names...)...)
+}
+
+// records are those of all settled attempts.
+func (f *fleet) records() (all []*attempt.Record) {
+	f.Helper()
+	files, err := filepath.Glob(f.runs("done", "*.json"))
+	check(f, err)
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		check(f, err)
+		r := new(attempt.Record)
+		check(f, json.Unmarshal(data, r))
+		all = append(all, r)
+	}
+	return all
 }
 
 // serves starts gl serve and waits for its port.

@@ -60,12 +60,12 @@ fi
 roll 3
 [ $rolled = 0 ] || { git add -A && git commit -qm "$name"; }
 roll 100
-sleep "$(( rolled / 50 )).$(( rolled % 50 + 10 ))"
+sleep "$(( rolled % ${LONGEST:-2} )).$(( rolled % 50 + 10 ))"
 put last
 roll 100
 case $rolled in
 [0-5]) exit 3 ;;
-6) [ -z "$HANGS" ] || sleep 1000 ;;
+6) [ -z "$LONGEST" ] || sleep 1000 ;;
 7 | 8 | 9) kill -9 $$ ;;
 10 | 11) exit 0 ;;
 esac
@@ -144,6 +144,7 @@ type storm struct {
 	watch  *part
 	clocks []testclock.Clock // of home and of each worker; none in the short form
 	later  []deed
+	retry  time.Time // not before
 	counts map[string]int
 }
 
@@ -166,7 +167,7 @@ func (s *storm) begin(t *testing.T, programs string, crew int) {
 	}
 	s.env = append(s.env, clocks[0])
 	if programs != "" {
-		s.env = append(s.env, "HANGS=1") // a hung agent takes a minute
+		s.env = append(s.env, "LONGEST=10") // seconds of an agent's work; a hung one takes a minute
 	}
 	s.project(s.n, func(i int) (ids []string) {
 		for range s.random.IntN(3) {
@@ -179,7 +180,7 @@ func (s *storm) begin(t *testing.T, programs string, crew int) {
 		"parallel": parallel(1),
 		"test":     map[string]any{"command": "sh test.sh"},
 		"git":      map[string]any{"snapshot_minutes": 0.05},
-		"workers":  map[string]any{"lost_minutes": 0.3},
+		"workers":  map[string]any{"lost_minutes": 0.25},
 	})
 	s.serves()
 	for i, c := range s.clocks {
@@ -221,8 +222,12 @@ func (s *storm) tend() {
 		}
 	}
 	s.later = slices.DeleteFunc(s.later, due)
-	if s.watch.over() && !s.watch.killed {
+	over := s.watch.over() && !s.watch.killed
+	if over || now.After(s.retry) {
 		s.gl("retry", "--all-failed")
+		s.retry = now.Add(10 * time.Second)
+	}
+	if over {
 		s.counts["runs"]++
 		s.watch.start()
 	}
@@ -253,7 +258,7 @@ func (s *storm) harm() string {
 			return ""
 		}
 		p.kill()
-		s.soon(3*time.Second, p.start)
+		s.soon(s.length(), p.start)
 		return "kill " + strings.TrimRight(p.name, "0123456789")
 	case 2, 3, 4:
 		return s.killOther()
@@ -286,10 +291,10 @@ func (s *storm) harm() string {
 	}
 }
 
-// length is that of a partition: seconds, and now and then longer than a worker takes to be lost.
+// length is how long a part is away: seconds, and now and then longer than a worker takes to be lost.
 func (s *storm) length() time.Duration {
-	if *slicesFlag > 0 && s.random.IntN(5) == 0 {
-		return 40 * time.Second
+	if *slicesFlag > 0 && s.random.IntN(3) == 0 {
+		return time.Minute
 	}
 	return 5 * time.Second
 }
@@ -435,9 +440,14 @@ func (s *storm) checkEnd() {
 	if len(left) > 0 {
 		s.Errorf("processes are left:\n%s", strings.Join(left, ""))
 	}
-	records, err := filepath.Glob(s.runs("done", "*.json"))
-	check(s, err)
-	s.counts["attempts"] = len(records)
+	for _, r := range s.records() {
+		s.counts["attempts"]++
+		if on := r.Life.Remote; on != nil {
+			s.counts["attempts on workers"]++
+			s.counts["leases"] += on.Lease
+		}
+	}
+	s.counts["late work"] = strings.Count(s.gl("events", "--json"), `"late_work"`)
 }
 
 // leases returns the files of leases, at home and on workers, and the attempts that are open.

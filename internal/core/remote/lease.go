@@ -166,6 +166,15 @@ func (t tenure) close() {
 	}
 }
 
+// dead notes that a lease's worker is gone for good. What was placed may have begun and be pushed, and
+// the worker's word of that be on its way.
+func (t tenure) dead(why Text) {
+	if t.l.Stage == Placed && t.l.Serial > 0 {
+		t.l.Stage = Accepted
+	}
+	t.gone(why)
+}
+
 // gone notes that a worker no longer has a lease, and never will.
 func (t tenure) gone(why Text) {
 	switch {

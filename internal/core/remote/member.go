@@ -170,7 +170,7 @@ func (c *Coordinator) joined(e Joined) {
 		}
 	}
 	c.members[e.Worker] = m
-	c.each(e.Worker, func(t tenure) { t.gone("its worker joined anew") })
+	c.each(e.Worker, func(t tenure) { t.dead("its worker joined anew") })
 	c.emit(PersistMember{m.Member})
 }
 
@@ -180,7 +180,7 @@ func (c *Coordinator) revoked(worker string) {
 		m.Revoked = true
 		c.emit(PersistMember{m.Member})
 	}
-	c.each(worker, func(t tenure) { t.gone("its worker was revoked") })
+	c.each(worker, func(t tenure) { t.dead("its worker was revoked") })
 }
 
 func (c *Coordinator) setDraining(worker string, on bool) {
