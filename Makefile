@@ -35,7 +35,7 @@ golangci-lint:
 	$(GO) run $(GOLANGCI_LINT) run ./...
 
 # All that is too heavy for CI; about two hours. .ci/run does a few seconds of each.
-check-heavy: race torture chaos simulate two-binaries pages fuzz package bench bench-packages test-claude test-gsd
+check-heavy: race torture chaos simulate ssh two-binaries pages fuzz package bench bench-packages test-claude test-gsd
 
 # The long forms of the tests that hammer the state with many processes, kills and editors, and of the one that follows every
 # advice; some minutes.
@@ -72,6 +72,10 @@ chaos:
 	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 90m ./internal/workspace/git
 	GREENLIGHT_KILLS=50 $(GO) test -count=1 -timeout 60m -v -run '^(TestNothingIsLost|TestLandedOnce)$$' ./internal/run/runner
 	GREENLIGHT_PERSON=1 GREENLIGHT_STORM=$(STORM) GREENLIGHT_KILLS=50 $(GO) test -count=1 -timeout 120m -v -run '^TestLandedOnce$$' ./internal/run/runner
+
+# gl worker --ssh by the ssh and the sshd of this machine, on a port of its own. GREENLIGHT_SSHD names an sshd elsewhere.
+ssh:
+	GREENLIGHT_LONG=1 $(GO) test -count=1 -v -run '^TestRealHost$$' ./internal/run/ssh
 
 SIMULATE = 1h
 # The protocol between a coordinator and its workers, under a virtual clock and network with every fault; one seed a run. A failing
@@ -157,4 +161,4 @@ docs:
 picture: build
 	$(GO) run tools/picture.go
 
-.PHONY: build demo test race lint golangci-lint check-heavy torture chaos simulate two-binaries pages eta fuzz package test-claude test-gsd bench bench-json night bench-packages sizes docs picture
+.PHONY: build demo test race lint golangci-lint check-heavy torture chaos simulate ssh two-binaries pages eta fuzz package test-claude test-gsd bench bench-json night bench-packages sizes docs picture
