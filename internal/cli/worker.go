@@ -102,7 +102,7 @@ func runWorker(ctx context.Context, app *cmdutil.App, f workerFlags) error {
 		return cmdutil.Usage("--slots and --disk must be at least 1")
 	}
 	o := WorkOptions{Name: f.name, Slots: f.slots, Agents: f.agents, Labels: f.labels,
-		Disk: int64(f.disk) << 30, Release: Version, Plugin: plugin.Whole,
+		Disk: int64(f.disk) << 30, Release: release(), Plugin: plugin.Whole,
 		Print: func(line string) { app.IO.Printf("%s\n", sanitize.Text(line)) }}
 	var err error
 	if o.Token, err = joinToken(app, f.tokenFile); err != nil {

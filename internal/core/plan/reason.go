@@ -527,7 +527,8 @@ func (st *State) lastDetail() string {
 	return a.Detail
 }
 
-// proof describes the evidence for a done item: "3 new tests, verified"; "3 tests recorded".
+// proof describes the evidence for a done item: "3 new tests, verified"; "3 tests by its
+// agent's count".
 func (p *Plan) proof(st *State) string {
 	var is []string
 	// the sibling formats don't count tests

@@ -79,7 +79,7 @@ func (q *Queue) newCars(t *turn) *cars {
 			project: t.project, repo: t.repo, trees: q.Reader.trees, line: t.line,
 			merging: t.merging,
 		},
-		signs: &signs{settler: t.settler, usual: t.commands.usual},
+		signs: &signs{settler: t.settler, events: q.events, usual: t.commands.usual},
 	}
 	c.known = findings{
 		verdicts: map[string]train.Verdict{}, failed: map[string]*run{},
@@ -91,7 +91,7 @@ func (q *Queue) newCars(t *turn) *cars {
 		most: min(t.project.Config.Max, mostMeasured),
 	}
 	c.width.follow()
-	t.bench.others, t.bench.measure = c.beds, func(d time.Duration) { c.width.took(1, d) }
+	t.bench.others, t.bench.measure = c.beds, func(v *testrun.Verdict) { c.width.took(1, v) }
 	return c
 }
 
@@ -101,7 +101,7 @@ func (c *cars) work(ctx context.Context) (moved bool, err error) {
 	if on, err := c.on(ctx); !on || err != nil {
 		return false, err
 	}
-	if several, err := c.several(); !several || err != nil {
+	if several, err := c.several(ctx); !several || err != nil {
 		return false, err
 	}
 	c.tip.pinned = true
@@ -138,27 +138,28 @@ func (c *cars) work(ctx context.Context) (moved bool, err error) {
 // something else would be green.
 func (c *cars) on(ctx context.Context) (bool, error) {
 	test := c.commands.conf.Config.Test
-	if c.off || c.width.atOnce() < 2 || !test.Command.IsSet() || c.commands.changed() {
+	if c.off || c.width.wanted() < 2 || !test.Command.IsSet() || c.commands.changed() {
 		return false, nil
 	}
 	red, err := c.bench.knownRed(ctx)
 	return !red && err == nil, ctx.Err() // one after the other shows each the error
 }
 
-// several reports whether there is, or soon may be, more than one entry in the queue. One by itself
-// needs no train.
-func (c *cars) several() (bool, error) {
+// several reports whether there is, or soon may be, more than one entry in the queue, and more than
+// one may be tested at once. One by itself needs no train.
+func (c *cars) several(ctx context.Context) (bool, error) {
 	live, _, err := c.project.Runs.Live()
-	entries := 0
+	entries, atWork := 0, false
 	for _, r := range live {
 		switch {
 		case r.Life.Phase != plan.Queued:
-			return true, nil // an agent is at work
+			atWork = true // an agent
 		case c.project.Has(r) && !c.line.isStuck(r):
 			entries++
 		}
 	}
-	return entries > 1, err
+	c.width.prepare(ctx, entries)
+	return (entries > 1 || atWork) && c.width.atOnce() > 1, err
 }
 
 // pass judges what can be judged, and starts and ends runs. Without any run afterwards nothing can
@@ -232,6 +233,7 @@ func (c *cars) state(ctx context.Context) (train.State, error) {
 	if err != nil {
 		return train.State{}, err
 	}
+	c.width.prepare(ctx, len(entries))
 	c.coupling.base, c.coupling.failed = lane, map[string]error{}
 	return train.State{
 		Alone: c.width.alone(), Width: c.width.atOnce(), Base: base, Queue: entries,
@@ -458,7 +460,7 @@ func (c *cars) take(r *run) error {
 	}
 	c.merging.events.tellVerdict(tested{rec: r.rec, on: r.on}, r.verdict)
 	if r.verdict.Green() {
-		c.width.took(r.company(), r.verdict.Duration())
+		c.width.took(r.company(), r.verdict)
 	}
 	if !r.verdict.Green() && !final {
 		c.known.failed[tree], c.known.verdicts[tree] = r, train.Failed
@@ -492,6 +494,7 @@ func (c *cars) settle(r *run) {
 // signs shows in the records of attempts where they are in the train.
 type signs struct {
 	settler attempt.Settler
+	events  *events
 	usual   func() time.Duration
 	shown   map[string]sign // by the names of records
 }
@@ -501,6 +504,7 @@ type sign struct {
 	rec   *attempt.Record
 	text  string
 	train plan.InTrain
+	car   train.Car
 }
 
 // show has the records say where they are.
@@ -554,7 +558,7 @@ func signOf(car train.Car, position int, r *attempt.Record, queue map[string]*at
 	running := slices.ContainsFunc(runs, func(o *run) bool {
 		return !o.ended && o.job.Tip.Tree == car.Tip.Tree
 	})
-	s := sign{rec: r, train: plan.InTrain{On: on, Position: position}}
+	s := sign{rec: r, car: car, train: plan.InTrain{On: on, Position: position}}
 	behind := words.Some(on)
 	switch {
 	case car.Aside == train.Conflicting:
@@ -596,6 +600,9 @@ func (s *signs) put(ctx context.Context, now sign) error {
 		now.train.Since = time.Now().UTC()
 	}
 	s.shown[name] = now
+	if now.train.Aside != "" {
+		s.events.tellAside(now)
+	}
 	takes := 0.0
 	if strings.HasPrefix(now.text, "testing") {
 		takes = s.usual().Seconds()

@@ -31,8 +31,9 @@ type Document struct {
 
 	Counts   view.Counts `json:"counts"` // of all items, now
 	NeedsYou []Item      `json:"needs_you"`
-	// why done work isn't in the target yet, and what has happened to the target: ID is the target, or
-	// the slice that waits in the merge queue while no gl works on that
+	// why nothing goes on, or the tests fail on what was merged: ID is then "tests", "launches" or
+	// "project"; why done work isn't in the target yet, and what has happened to the target: ID is the
+	// target, or the slice that waits in the merge queue while no gl works on that
 	Queue   []Item   `json:"queue"`
 	Unheard []Item   `json:"unheard"` // complete, with unread messages of a person
 	Landed  []Landed `json:"landed"`  // or done without a merge queue
@@ -42,6 +43,7 @@ type Document struct {
 
 	Cost     Cost      `json:"cost"`
 	Timeline Timeline  `json:"timeline"`
+	Merging  Merging   `json:"merging"`
 	Graph    []Node    `json:"graph"` // by layer
 	Next     Forecast  `json:"next"`
 	Blocked  []Blocked `json:"blocked"`

@@ -124,7 +124,7 @@ func (d *Document) markMerged(p line) {
 		t.mark(p)
 	}
 	if t := d.Waiting(); len(t.List) > 0 {
-		p.f("## Tested, not merged yet (%d)\n", len(t.List))
+		p.f("## %s (%d)\n", t.WaitingTitle(), len(t.List))
 		for _, why := range t.Reasons() {
 			p.f("%s\n", md(why))
 		}
@@ -234,6 +234,9 @@ func (d *Document) markTimeline(p line) {
 		return
 	}
 	p.f("## Timeline\n")
+	if text := d.Merging.Text(); text != "" {
+		p.f("%s\n", text)
+	}
 	for _, s := range d.Timeline.Attempts {
 		mark := ""
 		if s.Critical {
@@ -243,6 +246,9 @@ func (d *Document) markTimeline(p line) {
 	}
 	for _, s := range d.Timeline.Holds {
 		p.f("- %s held: %s", s.clocks(), md(s.Text))
+	}
+	for _, s := range d.Merging.SetAside {
+		p.f("- %s %s.%d %s", s.From.Local().Format("15:04:05"), md(s.ID), s.N, md(s.Text))
 	}
 	for _, s := range turns(d.Timeline.Lane) {
 		p.f("- %s merge queue: %s", s.clocks(), md(strings.TrimSpace(s.ID+" "+s.Text)))

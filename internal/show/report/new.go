@@ -81,6 +81,7 @@ func New(in Input) *Document {
 	ours := inNight(recs.all, d.Night)
 	d.Cost = recs.costs(ours)
 	d.Timeline = timeline(in, recs, ours, d.Night)
+	d.Merging = merging(in, ours, d.Night)
 	for layer, ids := range p.Layers() {
 		for _, id := range ids {
 			st := p.State(id)
@@ -127,6 +128,10 @@ func (d *Document) addNotices(in Input) {
 
 // addItems lists the items that aren't done.
 func (d *Document) addItems(in Input, m *view.Model) {
+	for _, s := range plan.Standstills(in.Plan, in.Now, in.Running) {
+		d.Queue = append(d.Queue, Item{ID: s.Subject, Text: scrub.Text(s.Text),
+			Command: strings.Join(s.Next[:min(len(s.Next), 1)], ""), Next: s.Next, Blocks: []string{}})
+	}
 	d.Queue = append(d.Queue, queueNeeds(in, d.Night)...)
 	for _, r := range m.In(view.Merging) { // nothing goes on by itself
 		if a := in.Plan.State(r.ID).Attempt; a != nil && a.Idle {
@@ -246,8 +251,12 @@ func queueNeeds(in Input, n Night) []Item {
 	queue := in.Facts.Lane
 	target := cmp.Or(queue.Target, "the target")
 	if waiting := queue.Waiting(); len(waiting) > 0 {
-		text := fmt.Sprintf("%s tested, not merged yet (%s): %s",
-			words.Count(len(waiting), "slice"), strings.Join(waiting, ", "), whyNotMerged(queue))
+		state := "not merged yet"
+		if plan.Tested(in.Plan, waiting) {
+			state = "tested, " + state
+		}
+		text := fmt.Sprintf("%s %s (%s): %s", words.Count(len(waiting), "slice"), state,
+			strings.Join(waiting, ", "), whyNotMerged(queue))
 		next := []string{"gl land" + in.Plan.Snapshot.Flags}
 		list = append(list,
 			Item{ID: target, Text: scrub.Text(text), Command: "gl land", Next: next, Blocks: []string{}})

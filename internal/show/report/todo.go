@@ -2,6 +2,7 @@ package report
 
 import (
 	"slices"
+	"strings"
 
 	"greenlight/internal/base/uniq"
 	"greenlight/internal/base/words"
@@ -73,6 +74,20 @@ func (t mergedTable) Title() string {
 		}
 	}
 	return "Merged"
+}
+
+// WaitingTitle returns the heading for what isn't merged yet.
+func (t mergedTable) WaitingTitle() string {
+	text := t.unmerged()
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+// unmerged describes what isn't merged yet.
+func (t mergedTable) unmerged() string {
+	if slices.ContainsFunc(t.List, func(l Landed) bool { return !l.Verified && l.Unverified != "" }) {
+		return "not merged yet"
+	}
+	return "tested, not merged yet"
 }
 
 // Reasons returns why the target doesn't have them, each reason once.

@@ -23,7 +23,7 @@ type Group int
 
 const (
 	NeedsYou Group = iota // only a person can move it on: a review, a question, an unreadable file
-	Failed                // its last attempt came to nothing
+	Failed                // its last attempt failed
 	Stopped               // a person ended its agent
 	Running
 	Merging // called complete by its agent, and merged and tested now
@@ -131,7 +131,7 @@ type Row struct {
 	Started  time.Time
 	Heard    time.Time      // last event of a running attempt; zero for unknown
 	ETA      *time.Duration // until a running one is likely to end; nil for unknown
-	Tests    string         // "3 new tests", "3 tests recorded"; "" for none or unknown
+	Tests    string         // "3 new tests", "3 tests by its agent's count"; "" for none or unknown
 	Diff     *Diff
 	Cost     Cost // of all its attempts
 	Verified plan.Verified
