@@ -7,6 +7,12 @@ COMMIT ?= $$(git rev-parse HEAD 2>/dev/null)
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-X main.version=$(VERSION) -X main.commit=$(COMMIT)" -o bin/ ./cmd/gl ./cmd/gl-remote
 
+# gl, and gl-remote beside it, where gl looks for it.
+PREFIX = $(HOME)/.local
+install: build
+	install -d "$(PREFIX)/bin"
+	install bin/gl bin/gl-remote "$(PREFIX)/bin"
+
 demo: build
 	./bin/gl demo
 
@@ -185,4 +191,4 @@ module:
 picture: build
 	$(GO) run tools/picture.go
 
-.PHONY: build demo test race lint golangci-lint check-heavy torture chaos storm simulate ssh two-binaries pages eta fuzz package test-claude test-gsd bench bench-json night bench-workers bench-packages sizes docs module picture
+.PHONY: build install demo test race lint golangci-lint check-heavy torture chaos storm simulate ssh two-binaries pages eta fuzz package test-claude test-gsd bench bench-json night bench-workers bench-packages sizes docs module picture
