@@ -7,6 +7,12 @@ COMMIT ?= $$(git rev-parse HEAD 2>/dev/null)
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-X main.version=$(VERSION) -X main.commit=$(COMMIT)" -o bin/ ./cmd/gl ./cmd/gl-remote
 
+# gl, and gl-remote beside it, where gl looks for it.
+PREFIX = $(HOME)/.local
+install: build
+	install -d "$(PREFIX)/bin"
+	install bin/gl bin/gl-remote "$(PREFIX)/bin"
+
 demo: build
 	./bin/gl demo
 
@@ -39,7 +45,7 @@ golangci-lint:
 	$(GO) run $(GOLANGCI_LINT) run ./...
 
 # All that is too heavy for CI; some hours. .ci/run does a few seconds of each.
-check-heavy: race torture chaos storm simulate two-binaries pages fuzz package release bench bench-workers bench-packages test-claude test-gsd
+check-heavy: race torture chaos storm simulate ssh two-binaries pages fuzz package release bench bench-workers bench-packages test-claude test-gsd
 
 # The long forms of the tests that hammer the state with many processes, kills and editors, and of the one that follows every
 # advice; some minutes.
@@ -76,6 +82,10 @@ chaos:
 	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 90m ./internal/workspace/git
 	GREENLIGHT_KILLS=50 $(GO) test -count=1 -timeout 60m -v -run '^(TestNothingIsLost|TestLandedOnce)$$' ./internal/run/runner
 	GREENLIGHT_PERSON=1 GREENLIGHT_STORM=$(STORM) GREENLIGHT_KILLS=50 $(GO) test -count=1 -timeout 120m -v -run '^TestLandedOnce$$' ./internal/run/runner
+
+# gl worker --ssh by the ssh and the sshd of this machine, on a port of its own. GREENLIGHT_SSHD names an sshd elsewhere.
+ssh:
+	GREENLIGHT_LONG=1 $(GO) test -count=1 -v -run '^TestRealHost$$' ./internal/run/ssh
 
 SLICES = 300
 # Four workers with homes of their own work through a graph of SLICES slices, twice, while whatever runs is killed, networks are cut and
@@ -187,4 +197,4 @@ module:
 picture: build
 	$(GO) run tools/picture.go
 
-.PHONY: build demo test race lint golangci-lint check-heavy torture chaos storm simulate two-binaries pages eta fuzz package test-claude test-gsd bench bench-json night bench-workers bench-packages sizes docs module release picture
+.PHONY: build install demo test race lint golangci-lint check-heavy torture chaos storm simulate ssh two-binaries pages eta fuzz package release test-claude test-gsd bench bench-json night bench-workers bench-packages sizes docs module picture

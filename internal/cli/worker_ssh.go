@@ -56,8 +56,9 @@ var errNeverServed = errors.New("gl serve has never run in this project: start i
 
 // passedOn returns the flags that are for the worker itself.
 func passedOn(c *cobra.Command) (args []string) {
-	c.LocalFlags().Visit(func(f *pflag.Flag) {
-		if f.Name == "ssh" {
+	own := c.LocalFlags()
+	c.Flags().Visit(func(f *pflag.Flag) { // own doesn't know which are set
+		if f.Name == "ssh" || own.Lookup(f.Name) == nil {
 			return
 		}
 		values := []string{f.Value.String()}

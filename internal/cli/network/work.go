@@ -25,6 +25,9 @@ func work(ctx context.Context, o cli.WorkOptions) error {
 	if err != nil {
 		return err
 	}
+	if o.Name == "" && o.Token == "" {
+		name = sameWorker(o.State, name)
+	}
 	dir, err := membership(ctx, o, name)
 	if err != nil {
 		return err
@@ -94,6 +97,16 @@ func membership(ctx context.Context, o cli.WorkOptions, name string) (string, er
 		return "", err
 	}
 	return dir, hub.Join(ctx, dir, t, name)
+}
+
+// sameWorker returns the worker's name where the host has another one since it joined, as laptops do
+// in another network, and containers always.
+func sameWorker(state, name string) string {
+	dirs, err := filepath.Glob(filepath.Join(paths.EscapeGlob(state), "*", "*", "worker.key.json"))
+	if err != nil || len(dirs) != 1 {
+		return name
+	}
+	return filepath.Base(filepath.Dir(dirs[0]))
 }
 
 // known finds the only worker of that name that has joined.

@@ -389,8 +389,8 @@ func (x explainer) active(st *State, r *Reason) {
 		}
 		r.Next = []string{"gl logs -f " + st.ID, "gl stop " + st.ID}
 		if a.Where != "" {
-			r.Cause += ", " + a.Where +
-				", where gl can't look; if that is gone, the attempt can be abandoned"
+			where, gone := a.unseen()
+			r.Cause += ", " + where + "; if " + gone + " is gone, the attempt can be abandoned"
 			r.Next = []string{"gl logs " + st.ID, abandon(st.ID)}
 		}
 		return
@@ -429,13 +429,23 @@ func (s *Snapshot) ofSlices() bool { return s.Noun == "" || s.Noun == Slice }
 // abandon returns the command that gives up an attempt whose host is gone.
 func abandon(id string) string { return "gl retry --abandon " + id }
 
+// unseen says where an attempt runs whose state can't be determined from here, and what may be gone.
+func (a *Attempt) unseen() (where, gone string) {
+	if a.Worker != "" {
+		return a.Where + ", which is silent: its agent goes on, and gl serve continues with it at the " +
+			"next contact, or elsewhere after workers.lost_minutes", "the worker"
+	}
+	return a.Where + ", where gl can't look", "that"
+}
+
 // warnUnseen warns about an open attempt whose state can't be determined from here.
 func (p *Plan) warnUnseen(label string, a *Attempt) {
 	if !a.Open() || a.Where == "" {
 		return
 	}
-	p.Warnings = append(p.Warnings, Warning{Message: fmt.Sprintf("attempt %d of %s runs %s, where gl can't look. If that is gone, run %s",
-		a.N, label, a.Where, p.Snapshot.commands([]string{abandon(label)})[0])})
+	where, gone := a.unseen()
+	p.Warnings = append(p.Warnings, Warning{Message: fmt.Sprintf("attempt %d of %s runs %s. If %s is gone, run %s",
+		a.N, label, where, gone, p.Snapshot.commands([]string{abandon(label)})[0])})
 }
 
 // Progress returns a word for the progress of an active item: its step if that is more specific

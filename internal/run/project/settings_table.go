@@ -215,7 +215,8 @@ func workerSettings(c Config) []knownSetting {
 			"(gl state set ID labels=gpu) goes to workers that have them, unless it is here.",
 		Values: Wheres()}}}
 	return append(list, durations("workers.", c.Workers.spans(), map[string]About{
-		"lost_minutes": {Line: "without contact for this long, a worker's jobs go to another"},
+		"lost_minutes": {Line: "without contact for this long, a worker's jobs go to another",
+			More: "gl serve reads it as it starts."},
 	})...)
 }
 
