@@ -38,6 +38,12 @@ lint:
 golangci-lint:
 	$(GO) run $(GOLANGCI_LINT) run ./...
 
+# The workflows of .github, and known vulnerabilities in what gl calls. Both tools come from the Go proxy; the second asks vuln.go.dev.
+workflows:
+	. ./.ci/versions && $(GO) run $$ACTIONLINT
+vulnerabilities:
+	. ./.ci/versions && $(GO) run $$GOVULNCHECK ./...
+
 # All that is too heavy for CI; some hours. .ci/run does a few seconds of each.
 check-heavy: race torture chaos storm simulate two-binaries pages fuzz package release bench bench-workers bench-packages test-claude test-gsd
 
@@ -187,4 +193,4 @@ module:
 picture: build
 	$(GO) run tools/picture.go
 
-.PHONY: build demo test race lint golangci-lint check-heavy torture chaos storm simulate two-binaries pages eta fuzz package test-claude test-gsd bench bench-json night bench-workers bench-packages sizes docs module release picture
+.PHONY: build demo test race lint golangci-lint check-heavy torture chaos storm simulate two-binaries pages eta fuzz package test-claude test-gsd bench bench-json night bench-workers bench-packages sizes docs module release workflows vulnerabilities picture
