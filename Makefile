@@ -44,6 +44,12 @@ lint:
 golangci-lint:
 	$(GO) run $(GOLANGCI_LINT) run ./...
 
+# The workflows of .github, and known vulnerabilities in what gl calls. Both tools come from the Go proxy; the second asks vuln.go.dev.
+workflows:
+	. ./.ci/versions && $(GO) run $$ACTIONLINT
+vulnerabilities:
+	. ./.ci/versions && $(GO) run $$GOVULNCHECK ./...
+
 # All that is too heavy for CI; some hours. .ci/run does a few seconds of each.
 check-heavy: race torture chaos storm simulate ssh two-binaries pages fuzz package release bench bench-workers bench-packages test-claude test-gsd
 
@@ -197,4 +203,4 @@ module:
 picture: build
 	$(GO) run tools/picture.go
 
-.PHONY: build install demo test race lint golangci-lint check-heavy torture chaos storm simulate ssh two-binaries pages eta fuzz package release test-claude test-gsd bench bench-json night bench-workers bench-packages sizes docs module picture
+.PHONY: build install demo test race lint golangci-lint check-heavy torture chaos storm simulate ssh two-binaries pages eta fuzz package release test-claude test-gsd bench bench-json night bench-workers bench-packages sizes docs module workflows vulnerabilities picture

@@ -2,6 +2,7 @@ package proc
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -99,4 +100,28 @@ func parseGroups(table string, group int) bool {
 		}
 	}
 	return false
+}
+
+// parseCarriers reads lines of a pid, a command line and an environment, as macOS's ps prints them,
+// and returns those of the processes that have one of the variables, "NAME=value".
+func parseCarriers(list string, variables []string, among []entry) map[int]bool {
+	asked := map[int]bool{}
+	for _, e := range among {
+		asked[e.pid] = true
+	}
+	found := map[int]bool{}
+	for line := range strings.Lines(list) {
+		fields := strings.Fields(line)
+		if len(fields) == 0 {
+			continue
+		}
+		if pid, err := strconv.Atoi(fields[0]); err == nil && asked[pid] {
+			if slices.ContainsFunc(fields[1:], func(word string) bool {
+				return slices.Contains(variables, word)
+			}) {
+				found[pid] = true
+			}
+		}
+	}
+	return found
 }

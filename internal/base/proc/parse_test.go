@@ -125,3 +125,11 @@ func FuzzParsePS(f *testing.F) {
 		parseTable(line)
 	})
 }
+
+func TestParseCarriers(t *testing.T) {
+	const list = "  1 /sbin/launchd\n 20 sh -c run GL_SESSION=a b HOME=/Users/x\n 21 sh GL_SESSION=ab\n\n x GL_SESSION=a\n 22 gl GL_SESSION=a\n"
+	got := parseCarriers(list, []string{"GL_SESSION=a", "GL_TESTS=1"}, []entry{{pid: 1}, {pid: 20}, {pid: 21}})
+	if len(got) != 1 || !got[20] {
+		t.Errorf("got %v, want 20: 22 wasn't asked for, and 21 has another value", got)
+	}
+}

@@ -1,7 +1,6 @@
 package proc
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -13,23 +12,7 @@ func carriers(variables []string, among []entry) (map[int]bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	asked := map[int]bool{}
-	for _, e := range among {
-		asked[e.pid] = true
-	}
-	found := map[int]bool{}
-	for line := range strings.Lines(list) {
-		fields := strings.Fields(line)
-		if len(fields) == 0 {
-			continue
-		}
-		if pid, err := strconv.Atoi(fields[0]); err == nil && asked[pid] {
-			for _, word := range fields[1:] {
-				found[pid] = found[pid] || slices.Contains(variables, word)
-			}
-		}
-	}
-	return found, nil
+	return parseCarriers(list, variables, among), nil
 }
 
 // environOf returns the environment that a process was started with, its variables ended by
