@@ -3,12 +3,14 @@ package lane
 import (
 	"cmp"
 	"context"
+	"errors"
 	"sync"
 	"time"
 
 	"greenlight/internal/core/plan"
 	"greenlight/internal/core/remote"
 	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/executor"
 	"greenlight/internal/run/project"
 	"greenlight/internal/run/testrun"
 	"greenlight/internal/run/workers"
@@ -26,7 +28,7 @@ type fleet struct {
 	width int                      // how many tests may run here at once
 	here  int                      // tests that run here
 	away  int                      // tests that run on workers
-	unfit map[string]bool          // workers that get no more tests in this turn
+	unfit map[string]time.Time     // workers that get no tests until then
 	red   map[string]string        // by tree: the worker on which its tests failed
 	took  map[string]time.Duration // by worker, "" for here: the last green run
 }
@@ -35,6 +37,13 @@ func (f *fleet) where() string { return f.commands.conf.Config.Test.Where }
 
 // waitForPlace is between two looks for a place where tests can run.
 const waitForPlace = 200 * time.Millisecond
+
+// How long a worker gets no tests after it has lost some, and after what failed there has passed
+// here.
+const (
+	afterLoss = time.Minute
+	afterDifference  = time.Hour
+)
 
 // place returns the worker for the tests of a tree, nil for this machine, and waits until there is
 // room. left gives the place up.
@@ -105,8 +114,10 @@ func (f *fleet) workers() (*workers.List, map[string]int) {
 	if err != nil || !list.Serving() {
 		return &workers.List{}, nil
 	}
-	for name := range f.unfit {
-		list = list.Without(name)
+	for name, until := range f.unfit {
+		if now().Before(until) {
+			list = list.Without(name)
+		}
 	}
 	live, _, _ := runs.Live() // what can't be read takes no slot
 	return list, workers.Busy(runs.Files.Dir(), live)
@@ -152,13 +163,17 @@ func (f *fleet) ended(ctx context.Context, w *workers.Worker, v *testrun.Verdict
 	case ctx.Err() != nil:
 		return true
 	case err != nil:
-		f.tell("the tests run elsewhere, without worker %s: %v", w.Name, err)
-		f.unfit[w.Name] = true
+		why := err.Error()
+		if lost := new(executor.LostError); errors.As(err, &lost) {
+			why = lost.Why
+		}
+		f.tell("no tests on worker %s for %s: %s", w.Name, plan.Age(afterLoss), why)
+		f.unfit[w.Name] = now().Add(afterLoss)
 		return false
 	case v.Signal != "", v.TimedOut && f.where() == project.WhereAuto:
-		f.tell("the tests run elsewhere: on worker %s they ended with %s", w.Name,
+		f.tell("no tests on worker %s for %s: they ended with %s", w.Name, plan.Age(afterLoss),
 			cmp.Or(v.Signal, "no result in "+plan.Age(f.commands.conf.Config.Test.Limit)))
-		f.unfit[w.Name] = true
+		f.unfit[w.Name] = now().Add(afterLoss)
 		return false
 	case v.Green():
 		f.took[w.Name] = v.Duration()
@@ -177,8 +192,9 @@ func (f *fleet) endedHere(v *testrun.Verdict) {
 		return
 	}
 	f.took[""] = v.Duration()
-	if w := f.red[v.Tree]; w != "" && !f.unfit[w] {
-		f.unfit[w] = true
-		f.tell("the tests failed on worker %s and pass here: it gets no more tests in this run", w)
+	if w := f.red[v.Tree]; w != "" {
+		delete(f.red, v.Tree)
+		f.unfit[w] = now().Add(afterDifference)
+		f.tell("no tests on worker %s for %s: they failed there and pass here", w, plan.Age(afterDifference))
 	}
 }

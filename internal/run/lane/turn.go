@@ -78,7 +78,7 @@ func (q *Queue) lock(ctx context.Context) (*turn, error) {
 func (q *Queue) furnish(t *turn, since time.Time) {
 	pr, repo, tell, read := t.project, t.repo, q.tells(), q.Reader
 	t.fleet = &fleet{
-		project: pr, repo: repo, commands: t.commands, tell: q.notes(), unfit: map[string]bool{},
+		project: pr, repo: repo, commands: t.commands, tell: q.notes(), unfit: map[string]time.Time{},
 		red: map[string]string{}, took: map[string]time.Duration{},
 	}
 	t.line = &line{project: pr, settler: t.settler, tell: tell, stuck: map[string]string{}}
