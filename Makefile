@@ -1,9 +1,11 @@
 GO ?= go
-VERSION ?= dev
+# Empty: gl version says what go build noted.
+VERSION ?=
+COMMIT ?= $$(git rev-parse HEAD 2>/dev/null)
 
 # Without cgo: a static program starts sooner, and on any Linux.
 build:
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-X greenlight/internal/cli.Version=$(VERSION)' -o bin/ ./cmd/gl ./cmd/gl-remote
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-X main.version=$(VERSION) -X main.commit=$(COMMIT)" -o bin/ ./cmd/gl ./cmd/gl-remote
 
 demo: build
 	./bin/gl demo
@@ -24,6 +26,8 @@ lint:
 	@unformatted=$$(gofmt -l cmd content internal tools); test -z "$$unformatted" || { echo "not gofmt-clean:"; echo "$$unformatted"; exit 1; }
 	$(GO) vet ./...
 	$(GO) vet tools/picture.go
+	$(GO) vet tools/module.go
+	$(GO) vet tools/serve.go
 	$(GO) vet -tags browser ./cmd/gl/browsertest
 	GOOS=darwin $(GO) vet ./...
 	$(GO) run $(STATICCHECK) ./...
@@ -34,8 +38,8 @@ lint:
 golangci-lint:
 	$(GO) run $(GOLANGCI_LINT) run ./...
 
-# All that is too heavy for CI; about two hours. .ci/run does a few seconds of each.
-check-heavy: race torture chaos simulate two-binaries pages fuzz package bench bench-packages test-claude test-gsd
+# All that is too heavy for CI; some hours. .ci/run does a few seconds of each.
+check-heavy: race torture chaos storm simulate two-binaries pages fuzz package release bench bench-workers bench-packages test-claude test-gsd
 
 # The long forms of the tests that hammer the state with many processes, kills and editors, and of the one that follows every
 # advice; some minutes.
@@ -73,6 +77,12 @@ chaos:
 	GREENLIGHT_KILLS=50 $(GO) test -count=1 -timeout 60m -v -run '^(TestNothingIsLost|TestLandedOnce)$$' ./internal/run/runner
 	GREENLIGHT_PERSON=1 GREENLIGHT_STORM=$(STORM) GREENLIGHT_KILLS=50 $(GO) test -count=1 -timeout 120m -v -run '^TestLandedOnce$$' ./internal/run/runner
 
+SLICES = 300
+# Four workers with homes of their own work through a graph of SLICES slices, twice, while whatever runs is killed, networks are cut and
+# clocks are hours apart. Compiling the standard library for clocks that can be set takes minutes, the first time.
+storm:
+	$(GO) test -count=2 -timeout 8h -v -run '^TestStorm$$' ./cmd/gl-remote -slices $(SLICES)
+
 SIMULATE = 1h
 # The protocol between a coordinator and its workers, under a virtual clock and network with every fault; one seed a run. A failing
 # seed says how it is replayed.
@@ -96,6 +106,11 @@ package:
 		CGO_ENABLED=0 GOOS=$${platform%/*} GOARCH=$${platform#*/} $(GO) vet ./... || exit 1; \
 	done
 	.ci/package
+
+# A release built twice as a snapshot, and installed in every way: install.sh, deb, npm. GoReleaser is built for it where it isn't on
+# PATH, which takes minutes the first time.
+release:
+	.ci/release
 
 # The real Claude Code client against a stand-in of its API, and codex, Gemini CLI, opencode and runners of tests: no network but
 # npm's, no cost; ten minutes on an idle machine. They are installed for the run, unless GREENLIGHT_CLAUDE_DIR names a directory in
@@ -141,6 +156,10 @@ NIGHT = .
 night:
 	@$(GO) test ./cmd/gl -run '^$$' -bench '^BenchmarkNight$$/$(NIGHT)' -benchtime 1x -timeout 60m | .ci/benchtable text
 
+# Agents here against agents on workers of this machine, 1, 2, 4 and 8 at once.
+bench-workers:
+	@$(GO) test ./cmd/gl-remote -run '^$$' -bench '^BenchmarkWorkers$$' -benchtime 1x -timeout 60m | .ci/benchtable text
+
 # What single packages do.
 bench-packages:
 	$(GO) test -run '^$$' -bench . -benchmem ./internal/...
@@ -153,8 +172,19 @@ sizes:
 docs:
 	$(GO) test ./internal/cli -run '^(TestReference|TestSchemas)$$' -count=1 -update
 
+# Gives the module another path, everywhere: make module PATH=github.com/OWNER/greenlight. Programs are looked for in the PATH that
+# make was started with.
+ifeq ($(origin PATH),command line)
+module_path := $(PATH)
+unexport PATH
+programs := $(shell echo "$$PATH")
+endif
+module:
+	@test -n "$(module_path)" || { echo "usage: make module PATH=github.com/OWNER/greenlight" >&2; exit 2; }
+	@PATH="$(programs)" $(GO) run tools/module.go "$(module_path)"
+
 # docs/board.svg, the moving picture in the README, from a real run of gl demo. It needs tmux.
 picture: build
 	$(GO) run tools/picture.go
 
-.PHONY: build demo test race lint golangci-lint check-heavy torture chaos simulate two-binaries pages eta fuzz package test-claude test-gsd bench bench-json night bench-packages sizes docs picture
+.PHONY: build demo test race lint golangci-lint check-heavy torture chaos storm simulate two-binaries pages eta fuzz package test-claude test-gsd bench bench-json night bench-workers bench-packages sizes docs module release picture

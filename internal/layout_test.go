@@ -47,10 +47,10 @@ func TestDesignListsThePackages(t *testing.T) {
 	row := regexp.MustCompile("(?m)^(?:### `([a-z/]+)`|    ((?:cmd|internal|content|docs)[a-z/-]*)/ +[a-zA-Z])")
 	for _, m := range row.FindAllStringSubmatch(layout, -1) {
 		if m[1] != "" {
-			toldAreas = append(toldAreas, "greenlight/"+m[1])
+			toldAreas = append(toldAreas, modulePath+"/"+m[1])
 			continue
 		}
-		path := "greenlight/" + m[2]
+		path := modulePath + "/" + m[2]
 		if area := areaOf(path); area != len(toldAreas)-1 {
 			t.Errorf("docs/design.md lists %s under %q", path, toldAreas)
 		}
@@ -143,7 +143,7 @@ type pkg struct {
 
 func list(t *testing.T) []pkg {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-json=ImportPath,Imports,Standard", "-deps", "greenlight/...").Output()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports,Standard", "-deps", modulePath+"/...").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func TestImportsPointDown(t *testing.T) {
 		standard[p.ImportPath] = p.Standard
 	}
 	for _, p := range all {
-		if !strings.HasPrefix(p.ImportPath, "greenlight/") || p.ImportPath == "greenlight/internal" {
+		if !strings.HasPrefix(p.ImportPath, modulePath+"/") || p.ImportPath == "greenlight/internal" {
 			continue
 		}
 		own := areaOf(p.ImportPath)

@@ -60,7 +60,7 @@ func TestTypesHaveOneJob(t *testing.T) {
 	m := parseModule(t)
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		w := m.widthOf(t, name)
-		short := strings.TrimPrefix(name, "greenlight/")
+		short := strings.TrimPrefix(name, modulePath+"/")
 		why, free := exempt[short]
 		found[short] = true
 		switch {
@@ -102,7 +102,7 @@ func parseModule(t *testing.T) module {
 		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
 		if err == nil {
 			rel, _ := filepath.Rel(root, filepath.Dir(file))
-			m.add(path.Join("greenlight", filepath.ToSlash(rel)), f)
+			m.add(path.Join(modulePath, filepath.ToSlash(rel)), f)
 		}
 		return err
 	})
@@ -215,7 +215,7 @@ func (m module) gather(t *testing.T, name string, methods map[string]bool, depth
 			fields, more = fields+f, more+o
 		case ok:
 			more += n
-		case depth == 0 && !strings.HasPrefix(e, "greenlight/"):
+		case depth == 0 && !strings.HasPrefix(e, modulePath+"/"):
 			t.Errorf("%s embeds %s: name the field, or count its methods in outside", name, e)
 		}
 	}

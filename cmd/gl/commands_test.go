@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -15,6 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"greenlight/internal/base/proc"
+	"greenlight/internal/base/testfiles"
 )
 
 // commands are the script commands beyond testscript's own.
@@ -157,7 +156,7 @@ func pidIn(ts *testscript.TestScript, args []string) int {
 // quick.txtar isn't part of quick_kill.txtar's, which may run at the same time.
 func noprocs(ts *testscript.TestScript, neg bool, args []string) {
 	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
-		left, err := processesWith(args[0])
+		left, err := testfiles.Processes(args[0])
 		ts.Check(err)
 		if (len(left) == 0) != neg {
 			return
@@ -166,25 +165,6 @@ func noprocs(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("processes with %q: %s", args[0], left)
 		}
 	}
-}
-
-// processesWith returns the processes that have the word in their command line or environment,
-// as ps shows them.
-func processesWith(word string) (found []string, err error) {
-	all := []string{"axeww", "-o", "pid,command"}
-	if runtime.GOOS == "darwin" {
-		all = []string{"-axEww", "-o", "pid,command"}
-	}
-	cmd := exec.Command("ps", all...)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
-	out, err := cmd.Output()
-	whole := regexp.MustCompile(regexp.QuoteMeta(word) + `\b`)
-	for line := range bytes.Lines(out) {
-		if whole.Match(line) {
-			found = append(found, string(line[:min(len(line), 300)]))
-		}
-	}
-	return found, err
 }
 
 // crlf FILE…: gives the files Windows line endings.

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"greenlight/internal/base/testfiles"
 )
 
 // dumpFailure logs what a failed script leaves: the output of its programs, records, logs,
@@ -26,7 +28,7 @@ func dumpFailure(env *testscript.Env) {
 		}
 	}
 	fmt.Fprintf(&b, "--- processes with $WORK in their command line or environment\n")
-	left, err := processesWith(env.WorkDir)
+	left, err := testfiles.Processes(env.WorkDir)
 	fmt.Fprintln(&b, strings.Join(left, "\n"), err)
 	env.T().Log(b.String())
 }

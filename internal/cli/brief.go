@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -94,7 +93,7 @@ func methodFacts(ctx context.Context, pr *project.Project, id string, named bool
 		if err != nil || set.Wrong != "" {
 			return ""
 		}
-		return strings.Trim(string(json.RawMessage(set.Value)), `"`)
+		return strings.Trim(string(set.Value), `"`)
 	}
 	security := "at most " + get("max_security_retries") + " rounds"
 	if get("security_scan") == "false" {

@@ -224,7 +224,7 @@ func (o checkOptions) look(ctx context.Context,
 }
 
 func newCheckDoc(states []*install.State, shadowed []string) *checkDoc {
-	doc := &checkDoc{SchemaVersion: 1, Version: Version, Places: []checkPlace{},
+	doc := &checkDoc{SchemaVersion: 1, Version: release(), Places: []checkPlace{},
 		Shadowed: jsondoc.OrEmpty(shadowed)}
 	count, same := 0, true
 	for _, st := range states {
@@ -274,7 +274,7 @@ func tellCheck(app *cmdutil.App, doc *checkDoc, states []*install.State) {
 	}
 	if !doc.Commands {
 		app.IO.Printf("Claude Code finds no /gl: commands here. Agents that gl starts get the commands of gl %s anyway; gl install --global is for "+
-			"your own sessions\n", Version)
+			"your own sessions\n", release())
 	}
 }
 
@@ -311,8 +311,8 @@ func placeText(app *cmdutil.App, st *install.State) string {
 	switch {
 	case !st.Complete:
 		return text + "; cut short: run " + t.Command() + " again"
-	case st.Version != Version && !st.Same:
-		return text + fmt.Sprintf("; this is gl %s: %s", Version, t.Command())
+	case st.Version != release() && !st.Same:
+		return text + fmt.Sprintf("; this is gl %s: %s", release(), t.Command())
 	case !st.Same:
 		return text + fmt.Sprintf("; %s from this gl's: %s", differ(len(st.Diffs)), t.Command())
 	}

@@ -28,11 +28,9 @@ import (
 func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer,
 	environ []string) int {
 	app := cmdutil.NewApp(stdin, stdout, stderr, environ)
+	app.Args = args
 	if socket := app.Getenv(relay.Variable); socket != "" && !staysLocal(args) {
 		return cmdutil.Exit(app.IO, forward(ctx, socket, args, app.IO))
-	}
-	if needsNetwork(args) {
-		return cmdutil.Exit(app.IO, becomeRemote(args, environ))
 	}
 	if len(args) > 0 {
 		switch args[0] {

@@ -345,7 +345,11 @@ func toolText(t debugreport.Tool) string {
 }
 
 func openAttemptText(a debugreport.Attempt, now time.Time) string {
-	s := fmt.Sprintf("attempt %d of %s with %s, %s, its gl process is %s", a.N, a.Slice, a.Agent,
+	with := a.Agent
+	if a.Worker != nil {
+		with += " on worker " + *a.Worker
+	}
+	s := fmt.Sprintf("attempt %d of %s with %s, %s, its gl process is %s", a.N, a.Slice, with,
 		a.Phase, a.Process)
 	if a.PID != nil {
 		s += fmt.Sprintf(", the agent is pid %d", *a.PID)

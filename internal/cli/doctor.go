@@ -56,7 +56,7 @@ func runDoctor(ctx context.Context, app *cmdutil.App, fix, asJSON bool) error {
 	}
 	dir, _ := app.Dir() // if the directory is gone, paths are shown whole
 	report, err := doctor.Check(ctx, pr, doctor.Options{
-		Version: Version, Content: shipped(), Self: cmdutil.Self, Getenv: app.Getenv, Dir: dir,
+		Version: release(), Content: shipped(), Self: cmdutil.Self, Getenv: app.Getenv, Dir: dir,
 		Now:   time.Now(),
 		Begin: func(check string) { busy.Step("checking: " + check) },
 	})

@@ -158,6 +158,9 @@ const mostUrgent = 3
 // urgent returns what stops the project, what waits for a person, and what is under way.
 func urgent(p *plan.Plan, now time.Time) []string {
 	lines := slices.Concat(status.Blockers(p), status.Holds(p, now))
+	if red := plan.RedBase(p); red != nil {
+		lines = append(lines, red.Text)
+	}
 	ids := pending(p)
 	for _, id := range ids[:min(len(ids), mostUrgent)] {
 		r := p.Why(id, now)

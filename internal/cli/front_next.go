@@ -14,8 +14,11 @@ import (
 func begin(place string, inside bool) []nextCommand {
 	demo := nextCommand{"gl demo", "watch it build a sample: fifteen seconds, no cost"}
 	switch {
-	case place != inRepository:
+	case place != inRepository && inside:
 		return []nextCommand{demo}
+	case place != inRepository:
+		return []nextCommand{demo, {"git init", `start here: then git add . && git commit -m start, and ` +
+			`gl do "TEXT" has an agent do a task`}}
 	case inside: // an agent starts no agents
 		return []nextCommand{{"gl init --no-agent", "create a project's files"}, demo}
 	}
@@ -67,8 +70,9 @@ func (s standing) all() (list []nextCommand) {
 	add(wait > 0, "gl review", "go through what waits for you: "+words.Count(wait, noun))
 	add(len(s.p.Warnings) > 0, "gl doctor", "what is wrong and what helps: "+
 		words.Count(len(s.p.Warnings), "warning"))
+	add(plan.RedBase(s.p) != nil && person, "gl verify", "run the tests again, once they are fixed")
 	add(c.Undelivered > 0 && person, "gl land",
-		"merge what had to wait: "+words.Count(c.Undelivered, "tested slice"))
+		"merge what had to wait: "+words.Count(c.Undelivered, noun))
 	add(held && c.Ready > 0 && person, "gl hold --lift", "launch agents again, before the hold ends")
 	add(s.idle() && person, "gl land", "merge what is queued: no gl is working on it")
 	add(c.Running+c.Merging > 0 && person, "gl board", "watch them live")
@@ -78,6 +82,7 @@ func (s standing) all() (list []nextCommand) {
 	add(s.p.Total == 0 && s.own, `gl add-slice "NAME"`, "add the first slice")
 	add(s.p.Total == 0 && s.own && person, "gl init", "plan the slices with an agent")
 	add(s.done() && person, "gl report", "what was built, and what it cost")
+	add(s.done() && s.own && person, `gl do "TEXT"`, "have an agent do another task")
 	add(s.done() && s.own, `gl add-slice "NAME"`, "add the next slice")
 	add(c.Blocked > 0 && wait+c.Running+c.Merging+c.Ready == 0, "gl why", "what keeps each from going on")
 	add(c.Ready > 0 && !s.launching && person, "gl slice --dry-run", "show what would be launched")

@@ -27,7 +27,7 @@ func TestFrontNext(t *testing.T) {
 		"ready": {map[string]string{"slices/S-1.md": pending}, inProject,
 			[]string{"gl slice --watch", "gl slice --dry-run"}},
 		"done": {map[string]string{"slices/S-1.md": "---\nid: S-1\nstatus: complete\n---\n"},
-			inProject, []string{"gl report", `gl add-slice "NAME"`}},
+			inProject, []string{"gl report", `gl do "TEXT"`}},
 		"failed": {map[string]string{"slices/S-1.md": "---\nid: S-1\nstatus: failed\n---\n"},
 			inProject, []string{"gl review"}},
 		"failed and ready": {map[string]string{"slices/S-1.md": pending,
@@ -61,7 +61,7 @@ func TestFrontElsewhere(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	frontIs(t, plain, inDirectory, "gl demo")
+	frontIs(t, plain, inDirectory, "gl demo", "git init")
 	frontIs(t, repo, inRepository, `gl do "fix the login"`, "gl init", "gl demo")
 	if err := os.Remove(filepath.Join(broken, ".greenlight", "slices")); err != nil {
 		t.Fatal(err)
@@ -106,7 +106,9 @@ func TestFrontOffersCommands(t *testing.T) {
 	for _, place := range slices.Collect(maps.Keys(intros)) {
 		for _, inside := range []bool{false, true} {
 			for _, n := range begin(place, inside) {
-				commands = append(commands, n.Command)
+				if strings.HasPrefix(n.Command, "gl ") {
+					commands = append(commands, n.Command)
+				}
 			}
 		}
 	}

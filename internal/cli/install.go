@@ -221,7 +221,7 @@ func runInstall(ctx context.Context, app *cmdutil.App, o installOptions) error {
 		}
 	}
 	r, err := t.Install(ctx, what,
-		install.Options{Version: Version, Conflict: install.Conflict(o.conflict), Force: o.force,
+		install.Options{Version: release(), Conflict: install.Conflict(o.conflict), Force: o.force,
 			Hooks: o.hooks, StatusLine: o.line, Permissions: rules, DryRun: o.dryRun})
 	if err != nil {
 		return err
@@ -230,14 +230,14 @@ func runInstall(ctx context.Context, app *cmdutil.App, o installOptions) error {
 	where := sanitize.Text(short(app, t.Dir()))
 	switch n := r.Changed(); {
 	case o.dryRun && n == 0, n == 0:
-		app.IO.Printf("Nothing to do: %s matches gl %s\n", where, Version)
+		app.IO.Printf("Nothing to do: %s matches gl %s\n", where, release())
 	case o.dryRun:
 		app.IO.Printf("Would change %s for %s in %s\n", words.Count(n, "file"), t.Agent, where)
 	case !r.Found:
-		app.IO.Printf("Installed gl %s for %s into %s (%s)\n", Version, t.Agent, where,
+		app.IO.Printf("Installed gl %s for %s into %s (%s)\n", release(), t.Agent, where,
 			words.Count(n, "file"))
-	case r.From != Version:
-		app.IO.Printf("Updated %s from gl %s to %s (%s)\n", where, sanitize.Text(r.From), Version,
+	case r.From != release():
+		app.IO.Printf("Updated %s from gl %s to %s (%s)\n", where, sanitize.Text(r.From), release(),
 			words.Count(n, "file"))
 	default:
 		app.IO.Printf("Updated %s (%s)\n", where, words.Count(n, "file"))

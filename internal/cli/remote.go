@@ -8,10 +8,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"syscall"
 
 	"greenlight/internal/base/paths"
+	"greenlight/internal/cli/cmdutil"
 )
 
 // A Network is what only gl-remote has: the server of workers, and workers. gl itself has none of
@@ -28,22 +28,25 @@ var Remote *Network
 // remoteProgram is the program with the network, which is installed beside gl.
 const remoteProgram = "gl-remote"
 
-// needsNetwork reports whether a command line needs gl-remote.
-func needsNetwork(args []string) bool {
-	return Remote == nil && len(args) > 0 && slices.Contains([]string{"serve", "worker"}, args[0]) &&
-		!slices.Contains(args, "--help") && !slices.Contains(args, "-h")
+// findRemote finds the program with the network.
+func findRemote() (string, error) {
+	path, err := findBeside(remoteProgram)
+	if err != nil {
+		return "", fmt.Errorf("work on other machines needs the program %s: install it beside gl, from the same release: %w",
+			remoteProgram, err)
+	}
+	return path, nil
 }
 
 // becomeRemote replaces this process by gl-remote with the same arguments. It returns only if that
 // fails.
-func becomeRemote(args, environ []string) error {
-	path, err := findBeside(remoteProgram)
+func becomeRemote(app *cmdutil.App) error {
+	path, err := findRemote()
 	if err != nil {
-		return fmt.Errorf("gl %s needs the program %s: install it beside gl, from the same release: %w",
-			args[0], remoteProgram, err)
+		return err
 	}
 	return fmt.Errorf("start %s: %w", path,
-		syscall.Exec(path, append([]string{remoteProgram}, args...), environ))
+		syscall.Exec(path, append([]string{remoteProgram}, app.Args...), app.Environ))
 }
 
 // findBeside finds a program in the directory of this one, or else on PATH.

@@ -171,6 +171,10 @@ func (t *reporter) lines(r scheduler.Report) []line {
 	for _, w := range r.Warnings {
 		lines = append(lines, line{text: "warning: " + w, tone: outcome.Wait})
 	}
+	for _, u := range r.Unplaced {
+		text := words.Some(u.IDs) + ": " + u.Cause + "; " + u.Next
+		lines = append(lines, line{text: text, tone: outcome.Wait})
+	}
 	for _, h := range r.Holds {
 		lines = append(lines, line{text: t.holdText(h), tone: outcome.Wait})
 	}
@@ -270,7 +274,7 @@ func (t *reporter) turnover(r scheduler.Report) []line {
 		next := ""
 		if len(launched) > 0 && !launched[0].Talk.Mends() &&
 			launched[0].ID.Name() != rec.ID.Name() {
-			next = " -> launched " + launched[0].ID.Label()
+			next = " -> launched " + launched[0].ID.Label() + placed(launched[0])
 			launched = launched[1:]
 		}
 		lines = append(lines, endedLine(rec, r.Plan, next+notes(attempttext.Flaky(rec), attempttext.Work(rec))))
@@ -313,7 +317,11 @@ func (t *reporter) greeting(r scheduler.Report) []line {
 	}
 	lines := []line{uncolored(head)}
 	if n > 1 {
-		lines = append(lines, uncolored("launched "+strings.Join(ids, ", ")))
+		list := make([]string, n)
+		for i, rec := range r.Launched {
+			list[i] = rec.ID.Slice + placed(rec)
+		}
+		lines = append(lines, uncolored("launched "+strings.Join(list, ", ")))
 	}
 	lines = append(lines, t.agentLines(r.Launched)...)
 	flags := r.Plan.Snapshot.Flags
@@ -377,9 +385,17 @@ func called(p *plan.Plan, rec *attempt.Record) string {
 		return " (" + status.Brief(rec.ID.Title) + ")"
 	}
 	if st := p.State(rec.ID.Slice); st != nil && st.Name != rec.ID.Slice {
-		return " (" + st.Name + ")"
+		return " (" + st.Name + ")" + placed(rec)
 	}
-	return ""
+	return placed(rec)
+}
+
+// placed names the worker that has an attempt; "" for this machine.
+func placed(rec *attempt.Record) string {
+	if rec.Life.Remote == nil {
+		return ""
+	}
+	return " " + rec.Life.Remote.Place()
 }
 
 // summary prints the end of a run: its totals, and why each remaining slice isn't done.

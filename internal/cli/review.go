@@ -225,7 +225,7 @@ func (r *reviewer) choices(w *ops.Pending) []choice {
 		return []choice{{"l", "lift", func(ctx context.Context, _, _ string) error {
 			return runHold(ctx, r.app, holdOptions{lift: true}, false)
 		}, ""}}
-	case ops.PendingUnknown, ops.PendingBudget, ops.PendingProposal:
+	case ops.PendingUnknown, ops.PendingBudget, ops.PendingProposal, ops.PendingTests:
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"os"
 	"os/signal"
 	"syscall"
@@ -25,6 +24,7 @@ type ServeOptions struct {
 	TokenFile string   // that gets a join token; "" for none
 	NATS      string   // URL of a server elsewhere; "" for the one inside
 	NATSCreds string   // file of its credentials; "" for none
+	Attached  bool     // it ends with its standard input
 
 	GL      string // path of gl, for the commands of agents
 	Environ []string
@@ -59,12 +59,17 @@ Exit codes: 0 ended; 1 it failed, or another gl serve runs here; 2 wrong usage.`
 	f.StringVar(&o.TokenFile, "token-file", "", "write a join token for one worker into `FILE`")
 	f.StringVar(&o.NATS, "nats", "", "use the NATS server at `URL` instead of the one inside")
 	f.StringVar(&o.NATSCreds, "nats-credentials", "", "use the credentials in `FILE` for --nats")
+	f.BoolVar(&o.Attached, attachedFlag, false, "")
+	_ = f.MarkHidden(attachedFlag)
 	return c
 }
 
 func runServe(ctx context.Context, app *cmdutil.App, o ServeOptions) error {
 	if o.NATSCreds != "" && o.NATS == "" {
 		return cmdutil.Usage("use --nats-credentials with --nats")
+	}
+	if Remote == nil {
+		return becomeRemote(app)
 	}
 	var err error
 	if o.Project, err = app.Project(); err != nil {
@@ -75,10 +80,10 @@ func runServe(ctx context.Context, app *cmdutil.App, o ServeOptions) error {
 	}
 	o.Environ, o.Wrapper = app.Environ, RemoteWrapper(app, o.Project)
 	o.Print = func(line string) { app.IO.Printf("%s\n", sanitize.Text(line)) }
-	if Remote == nil {
-		return errors.New("this gl has no network") // Main starts the one that does
-	}
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
+	if o.Attached {
+		ctx = untilClosed(ctx, app.IO.In)
+	}
 	return Remote.Serve(ctx, o)
 }

@@ -29,6 +29,7 @@ type sliceOptions struct {
 	force      bool
 	json       bool
 	web        bool
+	serve      bool
 	copy       bool     // of gl rehearse
 	attend     []string // names of attempts whose launcher became tmux: see attend.go
 }
@@ -45,7 +46,8 @@ Several slices run in parallel, each in a pane of a private tmux session (gl att
 terminal, one after the other. With --runner process they run in parallel without panes (gl logs -f ID).
 
 With --agent claude,codex the second agent builds while the first one is held (gl hold). A slice stays with the agent that has its
-conversation unless that one is held. agent and model in a slice's file (gl state set ID agent=codex model=NAME) override the choice for that slice.
+conversation unless that one is held. agent and model in a slice's file (gl state set ID agent=codex model=NAME) override the choice for that slice. One with labels
+goes to a worker that has them (gl worker --label).
 
 Inside an agent it starts nothing: it prints the whole slice to build, as gl state show --text does, or the --dry-run report.` + "\n" + cmdutil.ExitHelp,
 		Example: `  gl slice                           build what is ready
@@ -73,6 +75,7 @@ func (o *sliceOptions) flags(app *cmdutil.App, c *cobra.Command) {
 	f.BoolVar(&o.watch, "watch", false,
 		"continue until nothing is ready, refilling slots as slices end")
 	f.BoolVar(&o.web, "web", false, "with --watch: serve the pages of gl web while it runs")
+	f.BoolVar(&o.serve, "serve", false, "with --watch: serve workers on other machines while it runs, as gl serve does")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would happen without changing anything")
 	f.BoolVar(&o.sequential, "sequential", false, "build one slice after the other")
 	f.StringVar(&o.runner, "runner", "",
@@ -103,6 +106,8 @@ func (o *sliceOptions) check(c *cobra.Command) error {
 		return cmdutil.Usage("--max must be 1 or more, not %d", o.max)
 	case o.web && !o.watch:
 		return cmdutil.Usage("use --web with --watch; gl web serves the pages without a run")
+	case o.serve && !o.watch:
+		return cmdutil.Usage("use --serve with --watch; gl serve serves workers without a run")
 	case c.Flags().Changed("interval") && o.interval <= 0:
 		return cmdutil.Usage("--interval must be greater than 0, not %s", o.interval)
 	}
@@ -162,11 +167,21 @@ func runSlice(ctx context.Context, app *cmdutil.App, o sliceOptions, ids []strin
 	if o.dryRun {
 		return dryRun(ctx, app, pr, p, job, o)
 	}
+	if job.copies() && o.serve {
+		return cmdutil.Usage("leave --serve out: a rehearsal runs on this machine alone")
+	}
 	if job.copies() && len(o.attend) == 0 {
 		return job.runInCopy(ctx)
 	}
 	if o.web {
 		defer beginWeb(ctx, app)()
+	}
+	if o.serve {
+		end, err := beginServing(app, pr)
+		if err != nil {
+			return err
+		}
+		defer end()
 	}
 	return job.run(ctx)
 }

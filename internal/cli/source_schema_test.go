@@ -65,7 +65,8 @@ func (s goSources) block(path, name string) []constant {
 }
 
 func (s goSources) of(path string) *goSource {
-	dir, ours := strings.CutPrefix(path, "greenlight/")
+	module, _, _ := strings.Cut(reflect.TypeFor[goSource]().PkgPath(), "internal/")
+	dir, ours := strings.CutPrefix(path, module)
 	if !ours {
 		return &goSource{}
 	}

@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -31,6 +32,8 @@ import (
 type webOptions struct {
 	listen, cert, key            string
 	noOpen, link, reader, logout bool
+
+	withRun bool // it ends with a run
 }
 
 func newWeb(app *cmdutil.App) *cobra.Command {
@@ -99,12 +102,15 @@ func beginWeb(ctx context.Context, app *cmdutil.App) (end func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		w, err := newWebRun(app, webOptions{})
+		w, err := newWebRun(app, webOptions{withRun: true})
 		if err == nil {
 			err = w.run(ctx)
 		}
-		if err != nil && ctx.Err() == nil {
+		switch {
+		case err != nil && ctx.Err() == nil:
 			app.IO.Message("warning: gl web: %v", err)
+		case ctx.Err() != nil:
+			app.IO.Message("The pages have ended with the run: gl web shows them again")
 		}
 	}()
 	return func() {
@@ -169,13 +175,18 @@ func (w *webRun) run(ctx context.Context) error {
 	return w.serve(ctx, l)
 }
 
-// serve answers until ctx ends.
+// serve answers until ctx ends, and tells open pages when it does.
 func (w *webRun) serve(ctx context.Context, l net.Listener) error {
 	u, err := url.Parse(w.address)
 	if err != nil {
 		return err
 	}
-	pages := web.New(web.Config{Project: w.pr, Self: selfOr(), Environ: w.app.Environ,
+	ended := "gl web has ended. "
+	if w.withRun {
+		ended = "The run has ended, and its pages with it. "
+	}
+	ended += "Run gl web in the project's directory: this page then continues by itself"
+	pages := web.New(web.Config{Project: w.pr, Self: selfOr(), Ended: ended, Environ: w.app.Environ,
 		Trust: trust.Open(w.app.Getenv),
 		Open:  func() (*project.Project, error) { return w.app.Project() },
 		Plan: func(pr *project.Project, now time.Time) (*plan.Plan, error) {
@@ -184,16 +195,20 @@ func (w *webRun) serve(ctx context.Context, l net.Listener) error {
 	guard := httpguard.New(httpguard.Config{Store: w.store, Scheme: u.Scheme, Hosts: hosts(u),
 		Addresses: w.tunnels(ctx), Static: web.Static(), Pages: pages,
 		Refuse: pages.Refuse})
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		pages.Run(ctx)
-	}()
-	err = httpguard.Serve(ctx, l, w.tls, guard)
+	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var all sync.WaitGroup
+	all.Go(func() { pages.Run(serving) })
+	all.Go(func() {
+		select {
+		case <-ctx.Done():
+			pages.End()
+			cancel()
+		case <-serving.Done():
+		}
+	})
+	err = httpguard.Serve(serving, l, w.tls, guard)
 	cancel()
-	<-done
+	all.Wait()
 	return err
 }
 

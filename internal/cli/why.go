@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -205,7 +206,7 @@ func whyOne(ctx context.Context, out *iostreams.Streams, pr *project.Project, p 
 			out.Printf("%s\n", wrapped(out, term.Dim, "    "+line, 6))
 		}
 	}
-	for _, text := range lateWork(pr, id) {
+	for _, text := range happened(pr, id, now) {
 		out.Printf("%s\n", wrapped(out, term.Dim, "  "+text, 4))
 	}
 	switch landed := facts.Upstream(ctx, pr, p); {
@@ -229,10 +230,17 @@ func whyOne(ctx context.Context, out *iostreams.Streams, pr *project.Project, p 
 	return nil
 }
 
-// lateWork tells of work that came from workers when it no longer counted.
-func lateWork(pr *project.Project, id string) (lines []string) {
-	for e, err := range pr.Runs.Journal().ReaderOf(time.Time{}, journal.LateWork).All() {
-		if err == nil && e.Slice == id {
+// happened tells what the journal alone has of a slice: when and why the merge queue set it aside, and
+// work that came from workers when it no longer counted.
+func happened(pr *project.Project, id string, now time.Time) (lines []string) {
+	events := pr.Runs.Journal().ReaderOf(time.Time{}, journal.LateWork, journal.SetAside)
+	for e, err := range events.All() {
+		switch {
+		case err != nil || e.Slice != id:
+		case e.Kind == journal.SetAside:
+			lines = append(lines, fmt.Sprintf("%s attempt %d %s", plan.At(e.Time, now, "15:04"),
+				e.Attempt, eventtext.Of(e)))
+		default:
 			lines = append(lines, eventtext.Of(e)+". gl salvage lists kept work")
 		}
 	}

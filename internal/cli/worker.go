@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"io"
 	"os"
 	"os/signal"
@@ -88,7 +87,7 @@ Exit codes: 0 ended; 1 it failed, or was revoked; 2 wrong usage.`,
 	flags.IntVar(&f.slots, "slots", max(1, runtime.NumCPU()/2), "run at most `N` jobs at once")
 	flags.StringSliceVar(&f.agents, "agent", nil,
 		"offer the agent `NAME` (default: all that are found)")
-	flags.StringSliceVar(&f.labels, "label", nil, "have the label `NAME`, which gl workers shows")
+	flags.StringSliceVar(&f.labels, "label", nil, "have the label `NAME`: slices with labels go to workers that have them")
 	flags.StringVar(&f.include, "include", "", "bring along the files in `DIR` that git doesn't have")
 	cmdutil.CompleteFlag(c, "agent", app.Agents)
 	flags.IntVar(&f.disk, "disk", 20, "use at most `GB` of disk")
@@ -96,11 +95,14 @@ Exit codes: 0 ended; 1 it failed, or was revoked; 2 wrong usage.`,
 }
 
 func runWorker(ctx context.Context, app *cmdutil.App, f workerFlags) error {
+	if Remote == nil {
+		return becomeRemote(app)
+	}
 	if f.slots < 1 || f.disk < 1 {
 		return cmdutil.Usage("--slots and --disk must be at least 1")
 	}
 	o := WorkOptions{Name: f.name, Slots: f.slots, Agents: f.agents, Labels: f.labels,
-		Disk: int64(f.disk) << 30, Release: Version, Plugin: plugin.Whole,
+		Disk: int64(f.disk) << 30, Release: release(), Plugin: plugin.Whole,
 		Print: func(line string) { app.IO.Printf("%s\n", sanitize.Text(line)) }}
 	var err error
 	if o.Token, err = joinToken(app, f.tokenFile); err != nil {
@@ -126,9 +128,6 @@ func runWorker(ctx context.Context, app *cmdutil.App, f workerFlags) error {
 	signal.Notify(stop, syscall.SIGINT, syscall.SIGTERM)
 	defer signal.Stop(stop)
 	o.Stop = stop
-	if Remote == nil {
-		return errors.New("this gl has no network") // Main starts the one that does
-	}
 	return Remote.Work(ctx, o)
 }
 

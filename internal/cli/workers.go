@@ -139,23 +139,22 @@ func listWorkers(pr *project.Project, r *roster.Roster) (*workersDoc, error) {
 
 // stateOf returns a worker's state, and why it gets no work.
 func stateOf(m roster.Member, w *workers.Worker, serving bool) (state, why string) {
+	now := *w
+	now.Name, now.Revoked, now.Draining = m.Name, m.Revoked, m.Draining // gl serve learns it later
+	why = now.Barred()
 	switch {
 	case m.Revoked:
-		return "revoked", "its key is refused"
+		return "revoked", why
 	case !serving:
 		return "silent", "gl serve doesn't run"
 	case w.Refused != "":
-		return "refused", w.Refused
+		return "refused", why
 	case w.Silent:
-		return "silent", "it has no contact"
-	case m.Draining:
-		return "draining", "it gets no new jobs: gl workers drain --off"
-	case w.Hello.Draining:
-		return "draining", "it is about to end"
-	case w.Hello.Full:
-		return "connected", "its disk is used up to its limit"
+		return "silent", why
+	case m.Draining, w.Hello.Draining:
+		return "draining", why
 	}
-	return "connected", ""
+	return "connected", why
 }
 
 func printWorkers(app *cmdutil.App, doc *workersDoc) {

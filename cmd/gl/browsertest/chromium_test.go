@@ -261,18 +261,28 @@ func (p *page) click(kind, text string) {
 	})
 }
 
-// write clicks the label of a field, and writes.
+// write clicks the label of a field, and writes. A page that was opened at a place in it takes the
+// focus away once it is loaded, so the click is repeated.
 func (p *page) write(label, text string) {
 	p.Helper()
-	p.click("label", label)
+	p.until("the focus is in the field "+label, func() bool {
+		p.click("label", label)
+		return p.inField()
+	})
 	p.type_(text)
+}
+
+// inField reports whether the focus is in a field.
+func (p *page) inField() bool {
+	p.Helper()
+	return ask[bool](p, `() => document.activeElement.matches("textarea, input")`)
 }
 
 // type_ writes where the focus is.
 func (p *page) type_(text string) {
 	p.Helper()
-	if kind := ask[string](p, `() => document.activeElement.tagName`); kind != "TEXTAREA" && kind != "INPUT" {
-		p.Fatalf("the focus is on %s, not in a field", kind)
+	if !p.inField() {
+		p.Fatalf("the focus isn't in a field: %s", p.text())
 	}
 	call(p, input.InsertText, input.InsertTextParams{Text: text})
 }

@@ -130,13 +130,16 @@ func TestMorning(t *testing.T) {
 	w.is("S-10", "available")
 
 	w.must("git", "checkout", "-q", "shared")
+	p.click("nav a", "Board")
+	p.click("main a", "S-9 Name of S-9") // a slice that is done says so, too
+	p.see("S-6, S-9: tested, not merged yet")
 	to("button", "Merge now", "Merging what is tested")
 	p.gone("Merge now")
 	if text := testfiles.Get(t, w.root, "shared"); text != "GREEN\n" {
 		t.Errorf("shared: %q", text)
 	}
 
-	p.see("nothing is launched until")
+	p.see("Nothing is launched until")
 	to("button", "Lift the hold", "Lifted")
 	p.see("Nothing waits for you.")
 	p.fine()

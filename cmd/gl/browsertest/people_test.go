@@ -86,14 +86,20 @@ func TestRestart(t *testing.T) {
 	p := newPage(t).login(w.link())
 	p.see("live")
 	first.end()
-	p.see("reconnecting…")
+	p.see("gl web has ended. Run gl web in the project's directory")
 	w.gl("answer", "S-2", "green")
 	if again := w.serve(); again.at != first.at {
 		t.Fatalf("at %s, and then at %s", first.at, again.at)
 	}
-	p.gone("reconnecting…")
+	p.gone("gl web has ended")
 	p.gone("S-2 (Name of S-2)")
 	w.answer(p)
+	testfiles.Check(t, w.web.Process.Kill())
+	p.see("reconnecting…")
+	p.see("gl web doesn't answer.")
+	w.serve()
+	p.gone("gl web doesn't answer.")
+	p.see("live")
 	p.fine()
 }
 

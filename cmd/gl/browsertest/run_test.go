@@ -34,7 +34,7 @@ func TestBudgets(t *testing.T) {
 	build("")
 	w.serve()
 	p := newPage(t).login(w.link())
-	p.see("nothing is launched until you raise the budget (budget: $1.25 spent of the run's $1.00")
+	p.see("Nothing is launched until you raise the budget (budget: $1.25 spent of the run's $1.00")
 	p.write("Dollars that a run may cost", "50")
 	p.click("button", "Set the budget")
 	p.see("The budget of a run is $50.00 now")
@@ -132,8 +132,16 @@ func TestWatchWeb(t *testing.T) {
 	p.see("S-1 Name of S-1")
 	p.see("1/2 done")
 	p.see("S-2 Name of S-2")
-	p.see("reconnecting…") // the run has ended, and its pages with it
+	p.see("The run has ended, and its pages with it. Run gl web in the project's directory")
+	p.see("2/2 done") // it shows how the run ended
+	p.see("Run none")
 	w.is("S-2", "done")
+	testfiles.Until(t, "the run says so, too", func() bool { return strings.Contains(screen(), "gl web shows them again") })
+	p.shoot("ended-1440-light")
+	w.serve()
+	p.gone("The run has ended")
+	p.see("live")
+	p.fine()
 }
 
 // A log of 100 MB is shown in parts, in little time and memory.

@@ -50,6 +50,7 @@ type Result struct {
 	TimedOut   bool          // it was ended at its time limit
 	Last       string        // of a Spec: the last informative line, safe to print
 	Duration   time.Duration // from start to end
+	CPU        time.Duration // that it used, with all processes below it that were waited for
 
 	OutOfMemory bool // a signal ended it, and the kernel has killed for lack of memory meanwhile
 	Unseen      bool // how it ended is unknown: the process that started it died before

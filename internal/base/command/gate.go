@@ -163,7 +163,7 @@ func receive() (Program, error) {
 	var head [4]byte
 	rights := make([]byte, syscall.CmsgSpace(4*maxFiles))
 	n, rn, _, _, err := syscall.Recvmsg(gateSocket, head[:], rights, 0)
-	for err == syscall.EINTR {
+	for errors.Is(err, syscall.EINTR) {
 		n, rn, _, _, err = syscall.Recvmsg(gateSocket, head[:], rights, 0)
 	}
 	if err != nil || n != len(head) {

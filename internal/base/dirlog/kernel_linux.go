@@ -39,7 +39,7 @@ func openLog(dir string) (*kernelLog, error) {
 	if err := again(func() error { return syscall.Statfs(dir, &fs) }); err != nil {
 		return nil, err
 	}
-	if !slices.Contains(local, int64(fs.Type)) {
+	if !slices.Contains(local, int64(fs.Type)) { //nolint:unconvert // 32 bits on some systems
 		return nil, errors.ErrUnsupported
 	}
 	fd, err := syscall.InotifyInit1(syscall.IN_CLOEXEC | syscall.IN_NONBLOCK)

@@ -15,6 +15,8 @@ var ErrDead = errors.New("no such process here any more")
 const (
 	killLimit = 5 * time.Second // after SIGKILL only a process stuck in the kernel remains
 
+	lowPriority = 10 // as nice(1) has it
+
 	firstPause = time.Millisecond
 	lastPause  = 50 * time.Millisecond
 )
@@ -156,4 +158,12 @@ func (id ID) groupLives() bool {
 	}
 	lives, err := anyLives(id.PID)
 	return lives || err != nil
+}
+
+// LowerPriority has the process group that the process leads run after others, where the system
+// lets it.
+func (id ID) LowerPriority() {
+	if id.Alive() {
+		_ = syscall.Setpriority(syscall.PRIO_PGRP, id.PID, lowPriority)
+	}
 }

@@ -27,6 +27,7 @@ import (
 type App struct {
 	IO      *iostreams.Streams
 	Environ environ.Environ
+	Args    []string // of the whole command line
 
 	DirFlag     string // -C
 	ContextFlag string // --context

@@ -44,6 +44,7 @@ type Attempt struct {
 	Slice   string     `json:"slice"` // or the id of a task
 	N       int        `json:"n" jsonschema:"minimum=0"`
 	Agent   string     `json:"agent"`
+	Worker  *string    `json:"worker"` // on which that runs; null for this machine
 	Phase   plan.Phase `json:"phase"`
 	Process string     `json:"process"` // state of the attempt's gl process
 	PID     *int       `json:"pid"`     // of the agent
@@ -85,7 +86,7 @@ func newProject(ctx context.Context, pr *project.Project, p *plan.Plan,
 }
 
 func newAttempt(r *attempt.Record) Attempt {
-	a := Attempt{Slice: r.ID.Slice, N: r.ID.N, Agent: r.Job.Agent, Phase: r.Life.Phase,
+	a := Attempt{Slice: r.ID.Slice, N: r.ID.N, Agent: r.Job.Agent, Worker: jsondoc.OrNull(r.Life.Remote.Label()), Phase: r.Life.Phase,
 		Process: r.Life.State().String(), Started: r.Life.StartedAt, Runner: r.Job.Runner}
 	if r.Life.Process != nil {
 		a.PID = &r.Life.Process.PID

@@ -125,7 +125,7 @@ func TestOfProject(t *testing.T) {
 		*s.Source != "config" {
 		t.Errorf("%+v", s)
 	}
-	diff(t, `[{"slice":"S-2","n":1,"agent":"mine","phase":"started","process":"unknown","pid":77,"started":null,"runner":"process"}]`, d.Attempts)
+	diff(t, `[{"slice":"S-2","n":1,"agent":"mine","worker":null,"phase":"started","process":"unknown","pid":77,"started":null,"runner":"process"}]`, d.Attempts)
 }
 
 func TestOfTask(t *testing.T) {
@@ -136,7 +136,7 @@ func TestOfTask(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := OfTask(t.Context(), pr, "@quick", recs["@quick"], time.Now())
-	diff(t, `{"id":"@quick","attempts":[{"n":1,"agent":"claude","outcome":"failed","detail":"exit 7","started":null,"ended":null,"seconds":null,"turns":null,`+
+	diff(t, `{"id":"@quick","attempts":[{"n":1,"agent":"claude","worker":null,"outcome":"failed","detail":"exit 7","started":null,"ended":null,"seconds":null,"turns":null,`+
 		`"cost_usd":null,"landed":null,"landed_as":null,"verdict":null,"gate":[],"prompt":"do it","summary":null,"process":null}],"log":{"attempt":1,"file":".greenlight/runs/log/@quick.1.log","lines":[]}}`, r.Task)
 	diff(t, `null`, r.Hold)
 }

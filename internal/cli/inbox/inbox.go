@@ -24,7 +24,7 @@ type Document struct {
 
 // An Item is one thing that waits.
 type Item struct {
-	Kind       ops.PendingKind `json:"kind" jsonschema:"enum=question,enum=review,enum=empty,enum=red,enum=conflict,enum=failed,enum=stalled,enum=interrupted,enum=budget,enum=paused,enum=unknown,enum=undelivered,enum=held,enum=proposal"`
+	Kind       ops.PendingKind `json:"kind" jsonschema:"enum=question,enum=review,enum=empty,enum=red,enum=conflict,enum=failed,enum=stalled,enum=interrupted,enum=budget,enum=paused,enum=unknown,enum=undelivered,enum=held,enum=proposal,enum=tests"`
 	ID         *string         `json:"id"`   // null for what is about the project
 	Name       *string         `json:"name"` // null for what is about the project
 	Why        string          `json:"why"`
@@ -168,7 +168,7 @@ func Title(w *ops.Pending) string {
 		subject += " (" + w.Name + ")"
 	}
 	switch w.Kind {
-	case ops.PendingProposal, ops.PendingUndelivered, ops.PendingHeld:
+	case ops.PendingProposal, ops.PendingUndelivered, ops.PendingHeld, ops.PendingTests:
 		return w.Why
 	case ops.PendingQuestion:
 		return subject + " asks: " + w.Why

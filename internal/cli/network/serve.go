@@ -24,7 +24,7 @@ func serve(ctx context.Context, o cli.ServeOptions) error {
 		return err
 	}
 	defer h.Close()
-	o.Print("serving workers at " + h.Server.Listen)
+	o.Print(cli.ServingAt + h.Server.Listen)
 	if o.TokenFile != "" {
 		t, err := h.Roster.Invite(ctx)
 		if err != nil {
@@ -34,6 +34,8 @@ func serve(ctx context.Context, o cli.ServeOptions) error {
 			return err
 		}
 		o.Print("join token for one worker, for ten minutes: " + o.TokenFile)
+	} else if list, err := h.Roster.Members(); err == nil && len(list) == 0 {
+		o.Print("no worker has joined yet: gl workers invite makes a join token, and gl worker uses it")
 	}
 	policy := remote.DefaultPolicy
 	policy.Lost = o.Project.Config.Workers.Lost

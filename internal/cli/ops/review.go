@@ -53,6 +53,7 @@ const (
 	PendingUndelivered PendingKind = "undelivered" // tested work that isn't merged yet
 	PendingHeld        PendingKind = "held"        // launching is held
 	PendingProposal    PendingKind = "proposal"    // a command that a session proposed
+	PendingTests       PendingKind = "tests"       // they fail on what was merged
 )
 
 // ToReview returns what waits for a person, starting with what needs the least work. With ids, it
@@ -111,6 +112,9 @@ func ToReview(pr *project.Project, now time.Time, ids ...string) ([]Pending, err
 // ofProject returns what waits for a person and isn't about a single slice.
 func ofProject(pr *project.Project, p *plan.Plan, proposals []project.Proposal) []Pending {
 	var list []Pending
+	if red := plan.RedBase(p); red != nil {
+		list = append(list, Pending{Kind: PendingTests, Why: red.Text, Commands: red.Next})
+	}
 	for _, q := range proposals {
 		why := fmt.Sprintf("%s proposes %s", q.Attempt, q.Key)
 		list = append(list,
@@ -118,7 +122,7 @@ func ofProject(pr *project.Project, p *plan.Plan, proposals []project.Proposal) 
 	}
 	if s := lane.ReadStatus(pr.Runs.Files.Dir()); len(s.Waiting()) > 0 {
 		why := strings.Join(s.Waiting(), ", ")
-		if len(s.Undone) == 0 {
+		if len(s.Undone) == 0 && plan.Tested(p, s.Waiting()) {
 			why += ": tested,"
 		}
 		why += " not merged yet"

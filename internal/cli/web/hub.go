@@ -25,6 +25,7 @@ type hub struct {
 	cfg   Config
 	again chan struct{}
 	ready chan struct{} // closed once the project was read
+	ended chan struct{} // closed once the server is about to end
 
 	mu      sync.Mutex
 	now     look
@@ -52,7 +53,7 @@ func newHub(c Config) *hub {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return &hub{cfg: c, again: make(chan struct{}, 1), ready: make(chan struct{}),
-		boot: hex.EncodeToString(b[:]), clients: map[chan struct{}]bool{},
+		ended: make(chan struct{}), boot: hex.EncodeToString(b[:]), clients: map[chan struct{}]bool{},
 		taken: make(chan struct{})}
 }
 
@@ -156,6 +157,21 @@ func (h *hub) refreshNow(ctx context.Context) {
 
 const secondLook = 2 * time.Second
 
+// lastFetch is how long open pages have to fetch the last look before the server ends.
+const lastFetch = time.Second
+
+// end shows open pages how the project is now, and tells them that the server ends.
+func (h *hub) end() {
+	h.mu.Lock()
+	open := len(h.clients)
+	h.mu.Unlock()
+	if open > 0 {
+		h.refreshNow(context.Background())
+		time.Sleep(lastFetch)
+	}
+	close(h.ended)
+}
+
 // join returns a channel that gets news; nil if too many have one.
 func (h *hub) join() chan struct{} {
 	h.mu.Lock()
@@ -214,6 +230,9 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 			if !st.send(":\n\n") {
 				return
 			}
+		case <-s.hub.ended:
+			st.tellEnd(s.Ended)
+			return
 		case <-ctx.Done():
 			return
 		}
@@ -245,6 +264,9 @@ func (st *stream) tell(version string) bool {
 	st.at = version
 	return st.send("id: " + version + "\nevent: changed\ndata: " + version + "\n\n")
 }
+
+// tellEnd sends why nothing more will come.
+func (st *stream) tellEnd(why string) { st.send("event: ended\ndata: " + why + "\n\n") }
 
 // openLog follows the log that a page shows from where the page ends.
 func (st *stream) openLog(s *Server, r *http.Request) {

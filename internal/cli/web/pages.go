@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"greenlight/internal/cli/inbox"
@@ -54,6 +55,13 @@ type card struct {
 // takesComments reports whether a person may comment on lines of the diff.
 func (c *card) takesComments() bool {
 	return slices.ContainsFunc(c.Buttons, func(b button) bool { return b.Lines })
+}
+
+// noLines takes the fields for comments away: there is no diff.
+func (c *card) noLines() {
+	for i := range c.Buttons {
+		c.Buttons[i].Lines = false
+	}
 }
 
 // mostComments is how many lines of a page can be commented on without a script, one by one.
@@ -115,6 +123,7 @@ func (s *Server) card(p *ops.Pending, of *plan.Plan, seen ops.Seen) card {
 	}
 	c.Seen = p.Why
 	if p.ID == "" {
+		c.Title = strings.ToUpper(c.Title[:1]) + c.Title[1:]
 		c.Buttons = projectButtons(p, of)
 		return c
 	}
@@ -136,7 +145,7 @@ func buttons(pr *project.Project, p *ops.Pending) []button {
 	accept := button{Do: "accept", Label: "Accept", Primary: true, Ask: noteLabel, Aside: true}
 	retry := button{Do: "retry", Label: "Retry", Ask: "What should its agent know? (optional)",
 		Primary: true}
-	fresh := button{Do: "fresh", Label: "Start over", Ask: "What should its agent know? (optional)"}
+	fresh := button{Do: "fresh", Label: "Start over", Ask: retry.Ask, Aside: true}
 	switch p.Kind {
 	case ops.PendingQuestion:
 		return []button{{Do: "answer", Label: "Answer", Ask: "Your answer", Needed: true,
@@ -156,7 +165,8 @@ func buttons(pr *project.Project, p *ops.Pending) []button {
 		return []button{{Do: "resume", Label: "Resume", Primary: true}}
 	case ops.PendingBudget:
 		return []button{budgetButton("slice")}
-	case ops.PendingUnknown, ops.PendingUndelivered, ops.PendingHeld, ops.PendingProposal:
+	case ops.PendingUnknown, ops.PendingUndelivered, ops.PendingHeld, ops.PendingProposal,
+		ops.PendingTests:
 	}
 	return nil
 }
@@ -379,12 +389,15 @@ func (s *Server) slicePage(ctx context.Context, r *http.Request, pr *project.Pro
 		}
 	} else {
 		page.Work.Facts.Diff = in.Diff(ctx, st.ID)
+		page.Card = s.notMerged(l, st.ID)
 	}
 	if d := page.Work.Facts.Diff; d != nil && d.Stat.Files > 0 {
 		page.Work.Diff = readPatch(ctx, in, d.From, d.To, nil)
 		page.Work.Diff.Comments = page.MayAct && page.Card != nil && page.Card.takesComments()
 		page.Work.Diff.Stat = view.Diff{Files: d.Stat.Files, Added: d.Stat.Insertions,
 			Removed: d.Stat.Deletions}
+	} else if page.Card != nil {
+		page.Card.noLines()
 	}
 	for _, rec := range recs {
 		page.Work.Attempts = append(page.Work.Attempts, attemptLine{rec.ID.N,
@@ -398,6 +411,20 @@ func (s *Server) slicePage(ctx context.Context, r *http.Request, pr *project.Pro
 	}
 	page.readLog(st, recs)
 	return page
+}
+
+// notMerged returns the card about tested work that isn't merged yet; nil if the slice's is.
+func (s *Server) notMerged(l look, id string) *card {
+	if !slices.ContainsFunc(l.model.Rows, func(r view.Row) bool { return r.ID == id && r.Undelivered }) {
+		return nil
+	}
+	for i := range l.pending {
+		if l.pending[i].Kind == ops.PendingUndelivered {
+			c := s.card(&l.pending[i], l.model.Plan, ops.Seen{})
+			return &c
+		}
+	}
+	return nil
 }
 
 // readLog reads the end of the log of the last attempt that has one.

@@ -31,6 +31,8 @@ type Config struct {
 	Open func() (*project.Project, error)
 	Plan func(pr *project.Project, now time.Time) (*plan.Plan, error)
 	Self string // path of gl
+	// Ended is the line that open pages show once the server has ended.
+	Ended string
 	// of the merge queue's tests, where an action starts a worker
 	Environ environ.Environ
 	Trust   trust.Store
@@ -61,6 +63,9 @@ func New(c Config) *Server {
 
 // Run reads the project whenever it changes, until ctx ends.
 func (s *Server) Run(ctx context.Context) { s.hub.run(ctx) }
+
+// End brings open pages up to date, and tells them that the server ends. Call it once, while Run runs.
+func (s *Server) End() { s.hub.end() }
 
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 

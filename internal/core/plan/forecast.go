@@ -10,7 +10,7 @@ import (
 // forecast adopts the collisions that still matter: one side is running, the other is running
 // or waiting. Work that has landed meanwhile, or was given up, no longer collides.
 func (p *Plan) forecast() {
-	for _, c := range p.Snapshot.Forecast {
+	for _, c := range p.Snapshot.Outlook.Forecast {
 		a, b := p.State(c.Slice), p.State(c.With)
 		switch {
 		case a == nil || c.With != "" && b == nil:

@@ -13,7 +13,7 @@ func TestForecast(t *testing.T) {
 	first, second, running := item("S-1", "pending"), item("S-2", "pending"), item("S-3", "in_progress")
 	first.Priority = 1
 	plans := func(list ...Collision) *Plan {
-		return New(&Snapshot{Items: Pointers([]Item{first, second, running, item("S-4", "complete")}), Forecast: list}, now, Options{})
+		return New(&Snapshot{Items: Pointers([]Item{first, second, running, item("S-4", "complete")}), Outlook: Outlook{Forecast: list}}, now, Options{})
 	}
 	p := plans(Collision{Slice: "S-1", With: "S-3", Paths: []string{"a"}})
 	if !slices.Equal(p.Lists.Ready, []string{"S-2", "S-1"}) || len(p.Forecast) != 1 {
@@ -71,7 +71,7 @@ func TestForecastHidesNothing(t *testing.T) {
 			return Collision{Slice: rapid.SampledFrom(ids).Draw(t, "a"), With: rapid.SampledFrom(append(ids, "")).Draw(t, "b"), Paths: []string{"x"}}
 		})).Draw(t, "forecast")
 		without := New(&Snapshot{Items: Pointers(items)}, now, Options{})
-		with := New(&Snapshot{Items: Pointers(items), Forecast: list}, now, Options{})
+		with := New(&Snapshot{Items: Pointers(items), Outlook: Outlook{Forecast: list}}, now, Options{})
 		a, b := slices.Sorted(slices.Values(without.Lists.Ready)), slices.Sorted(slices.Values(with.Lists.Ready))
 		if !slices.Equal(a, b) || !slices.Equal(without.Lists.Running, with.Lists.Running) {
 			t.Fatalf("%q became %q", without.Lists.Ready, with.Lists.Ready)

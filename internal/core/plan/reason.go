@@ -229,6 +229,9 @@ func (x explainer) available(st *State, r *Reason) {
 			r.Cause = "behind others, since it is " + x.p.Foreseen(st.ID)[0].Text()
 		}
 		r.Next = []string{"gl slice " + st.ID}
+		if o := x.p.Snapshot.Outlook.Unplaced[st.ID]; o.Cause != "" {
+			r.Cause, r.Next = o.Cause, []string{o.Next}
+		}
 		return
 	}
 	r.State, r.Needs, r.Root = "blocked", st.Needs, st.Root
@@ -524,7 +527,8 @@ func (st *State) lastDetail() string {
 	return a.Detail
 }
 
-// proof describes the evidence for a done item: "3 new tests, verified"; "3 tests recorded".
+// proof describes the evidence for a done item: "3 new tests, verified"; "3 tests by its
+// agent's count".
 func (p *Plan) proof(st *State) string {
 	var is []string
 	// the sibling formats don't count tests

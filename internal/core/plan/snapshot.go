@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -39,6 +40,8 @@ type Item struct {
 
 	Agent string // the agent to build it; "" for any
 	Model string // the model its agent is to use; "" for the agent's default
+	// of the workers that may build it; with any, this machine doesn't. nil for all
+	Labels []string
 
 	Session    string   // token of the claim; empty: unclaimed, or claimed by unknown
 	Holder     string   // who has claimed it, where its system has better words than the token
@@ -235,11 +238,11 @@ type Snapshot struct {
 	Elsewhere int // open attempts at items of another system, which take slots
 	// number of attempts used, for items that have any, from the names of the records
 	Used     map[string]int
-	Tasks    []Task      // open tasks, in natural order
-	Progress *Progress   // nil if the items' counts are sufficient
-	Hold     *Hold       // for all agents: the last one, over or not
-	Holds    []*Hold     // for single agents and accounts: the last one of each
-	Forecast []Collision // likely conflicts, as last computed
+	Tasks    []Task    // open tasks, in natural order
+	Progress *Progress // nil if the items' counts are sufficient
+	Hold     *Hold     // for all agents: the last one, over or not
+	Holds    []*Hold   // for single agents and accounts: the last one of each
+	Outlook  Outlook
 	Cost     Cost
 	Warnings []Warning
 	Blockers []string // what blocks the whole project, in people's words
@@ -250,6 +253,37 @@ type Cost struct {
 	Limit float64 // of a slice, in US dollars; 0 for none
 	// known cost of the items that aren't done; nil without that limit
 	Spent map[string]float64
+}
+
+// An Outlook is what is expected of items that aren't done.
+type Outlook struct {
+	Forecast []Collision         // likely conflicts, as last computed
+	Unplaced map[string]Obstacle // of those that only workers may build, and that none can get now
+}
+
+// An Obstacle is why no worker can get an item, and the command that helps.
+type Obstacle struct{ Cause, Next string }
+
+// An Unplaced is the ready items that wait for a worker for the same reason.
+type Unplaced struct {
+	Obstacle
+	IDs []string
+}
+
+// WithoutWorker returns the ready items that no worker can get, by reason.
+func WithoutWorker(p *Plan) (list []Unplaced) {
+	for _, id := range p.Lists.Ready {
+		o := p.Snapshot.Outlook.Unplaced[id]
+		if o.Cause == "" {
+			continue
+		}
+		i := slices.IndexFunc(list, func(u Unplaced) bool { return u.Obstacle == o })
+		if i < 0 {
+			i, list = len(list), append(list, Unplaced{Obstacle: o})
+		}
+		list[i].IDs = append(list[i].IDs, id)
+	}
+	return list
 }
 
 // A WaitKind is what an item needs from a person. Slice files use these words.

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"greenlight/internal/base/words"
@@ -29,6 +30,7 @@ type TestCounts struct {
 	Brought   int // added to the suite by done slices, as counted by gl
 	Removed   int // removed from the suite by done slices
 	Untold    int // done slices that record tests whose additions gl hasn't counted
+	Untested  int // done slices that gl completed without running tests
 	Security  int
 	Failing   int    // on red work
 	Uncounted int    // red slices with an unknown number of failing tests
@@ -44,6 +46,9 @@ func (c *TestCounts) Add(it *Item, done bool, n int) {
 		c.Removed += n * max(-it.NewTests, 0)
 		if it.Tests > 0 && !it.Counted {
 			c.Untold += n
+		}
+		if it.Verified == Unverified {
+			c.Untested += n
 		}
 	}
 	c.Security += n * it.SecurityTests
@@ -90,6 +95,10 @@ func (c TestCounts) New() (int, bool) {
 	return c.Brought, c.Counted() && (c.Brought > 0 || c.Removed > 0 || c.Untold == 0)
 }
 
+// Claimed reports whether the number of passing tests is only what agents say: gl could have run
+// tests, and there were none to run.
+func (c TestCounts) Claimed() bool { return c.Suite == nil && c.Untested > 0 && c.Recorded > 0 }
+
 // Red reports whether tests fail.
 func (c TestCounts) Red() bool {
 	n, known := c.Fail()
@@ -101,7 +110,8 @@ func (c TestCounts) Red() bool {
 func (c TestCounts) String() string { return c.text(func(n int) string { return fmt.Sprint(n) }, "") }
 
 // Text returns "1,829 passing, 0 failing, 4 security (12 new, 2 removed)", "… (12 or more new)" if
-// slices landed together, or "passed (no counts), 18 recorded".
+// slices landed together, "passed (no counts), 18 by their agents' counts", or "18 passing, 0
+// failing, 0 security (their agents say; gl ran no tests)".
 func (c TestCounts) Text() string {
 	note := ""
 	if n, ok := c.New(); ok {
@@ -111,7 +121,9 @@ func (c TestCounts) Text() string {
 		}
 		note += ")"
 	} else if c.Suite != nil && c.Suite.Uncounted && c.OfDone > 0 {
-		note = fmt.Sprintf(", %s recorded", words.Thousands(c.OfDone))
+		note = fmt.Sprintf(", %s by their agents' counts", words.Thousands(c.OfDone))
+	} else if c.Claimed() {
+		note = " (their agents say; gl ran no tests)"
 	}
 	return c.text(words.Thousands, note)
 }
@@ -139,7 +151,7 @@ func (c TestCounts) Unknown() bool {
 
 // Brief returns "1,829 tests, 3 failing", "tests passed (no counts)" or "no tests run".
 func (c TestCounts) Brief() string {
-	if c.Unknown() {
+	if c.Unknown() || c.Claimed() && c.Failing+c.Uncounted == 0 {
 		return "no tests run"
 	}
 	text := ""
@@ -178,8 +190,16 @@ func Gain(n int) string {
 	return words.Thousands(n) + " new"
 }
 
-// TestsOf describes how many tests an item has added: "3 new tests", "2 tests removed"; "3 tests
-// recorded" if gl hasn't counted what they add to the suite.
+// Tested reports whether tests ran on all of these done items.
+func Tested(p *Plan, ids []string) bool {
+	return !slices.ContainsFunc(ids, func(id string) bool {
+		st := p.State(id)
+		return st == nil || st.Verified == Unverified
+	})
+}
+
+// TestsOf describes how many tests an item has added: "3 new tests", "2 tests removed"; "3 tests by
+// its agent's count" if gl hasn't counted what they add to the suite.
 func (p *Plan) TestsOf(st *State) string {
 	switch {
 	case st.Class == Done && st.Counted && st.NewTests < 0:
@@ -188,7 +208,7 @@ func (p *Plan) TestsOf(st *State) string {
 		return words.Count(st.NewTests, "new test")
 	}
 	if n := st.Counting(st.Class == Done); n > 0 {
-		return words.Count(n, "test") + " recorded"
+		return words.Count(n, "test") + " by its agent's count"
 	}
-	return "no tests recorded"
+	return "no tests reported"
 }

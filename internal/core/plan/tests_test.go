@@ -12,6 +12,7 @@ func TestTestCounts(t *testing.T) {
 	claimed := &plan.Item{Tests: 9, SecurityTests: 2}
 	red := &plan.Item{Tests: 9, Failing: 3}
 	unknown := &plan.Item{Tests: 9, Failing: plan.Uncounted}
+	untested := &plan.Item{Tests: 9, Verified: plan.Unverified}
 	suite := &plan.Suite{Passed: 1829}
 	for _, c := range []struct {
 		done, open         []*plan.Item
@@ -20,13 +21,17 @@ func TestTestCounts(t *testing.T) {
 	}{
 		{nil, nil, nil, "0 passing, 0 failing, 0 security", "0 passing, 0 failing, 0 security", "no tests run"},
 		{[]*plan.Item{claimed}, []*plan.Item{red}, nil, "9 passing, 3 failing, 2 security", "9 passing, 3 failing, 2 security", "9 tests, 3 failing"},
+		{[]*plan.Item{untested}, nil, nil, "9 passing, 0 failing, 0 security (their agents say; gl ran no tests)",
+			"9 passing, 0 failing, 0 security", "no tests run"},
+		{[]*plan.Item{untested}, []*plan.Item{red}, nil, "9 passing, 3 failing, 0 security (their agents say; gl ran no tests)",
+			"9 passing, 3 failing, 0 security", "9 tests, 3 failing"},
 		{[]*plan.Item{counted}, nil, suite, "1,829 passing, 0 failing, 0 security (4 new)", "1829 passing, 0 failing, 0 security", "1,829 tests"},
 		{[]*plan.Item{counted, claimed}, []*plan.Item{red}, suite,
 			"1,829 passing, 3 failing, 2 security (4 or more new)", "1829 passing, 3 failing, 2 security", "1,829 tests, 3 failing"},
 		{[]*plan.Item{claimed}, nil, suite, "1,829 passing, 0 failing, 2 security", "1829 passing, 0 failing, 2 security", "1,829 tests"},
 		{nil, []*plan.Item{unknown}, suite, "1,829 passing, 0 failing, 0 security (0 new); 1 slice failed without counts",
 			"1829 passing, 0 failing, 0 security; 1 slice failed without counts", "1,829 tests; 1 slice failed without counts"},
-		{[]*plan.Item{claimed}, nil, &plan.Suite{Uncounted: true}, "passed (no counts), 2 security, 9 recorded", "passed (no counts), 2 security",
+		{[]*plan.Item{claimed}, nil, &plan.Suite{Uncounted: true}, "passed (no counts), 2 security, 9 by their agents' counts", "passed (no counts), 2 security",
 			"tests passed (no counts)"},
 		{nil, []*plan.Item{red}, &plan.Suite{Uncounted: true, Red: true}, "failed (no counts), 3 failing", "failed (no counts), 3 failing",
 			"tests failed (no counts), 3 failing"},

@@ -93,8 +93,8 @@ func (Kept) coordinatorEvent()        {}
 func (Answered) coordinatorEvent()    {}
 
 // CoordinatorEffect is what the coordinator's machine wants done, in the order of the slice that
-// Step returns, before the next Step. PersistAttempt, PersistMember, Drop, Append and Send are done
-// at once; if one of the first four fails, nothing after it may be done, and the machine is made
+// Step returns, before the next Step. PersistAttempt, PersistMember, Drop, Append, Seal and Send are
+// done at once; if one of the first five fails, nothing after it may be done, and the machine is made
 // anew from its files. The others are begun, and answered by an event where one is named: exactly
 // one for each effect, however long it takes.
 type CoordinatorEffect interface{ coordinatorEffect() }
@@ -132,6 +132,10 @@ type Forget struct {
 	Fence
 	Worker string
 }
+
+// Seal ends the lease's right to push, as the writes above: its worker is gone for good, and what it
+// has pushed stays as it is. Another machine that joins under the name may get old messages.
+type Seal struct{ Fence }
 
 // Settle ends an attempt with its result: collects the work, judges it and writes the record. Done
 // answers it. It comes again after a restart that came before Done: settling is repeatable.
@@ -205,6 +209,7 @@ func (Append) coordinatorEffect()         {}
 func (SendToWorker) coordinatorEffect()   {}
 func (Publish) coordinatorEffect()        {}
 func (Forget) coordinatorEffect()         {}
+func (Seal) coordinatorEffect()           {}
 func (Settle) coordinatorEffect()         {}
 func (Keep) coordinatorEffect()           {}
 func (Run) coordinatorEffect()            {}

@@ -114,6 +114,9 @@ func CheckWorker(name string) error {
 	return nil
 }
 
+// CheckLabel returns an error for what can't be a worker's label.
+func CheckLabel(label string) error { return plain("the label", label) }
+
 func alphanumeric(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }

@@ -152,6 +152,9 @@ func (t tenure) offer(m *Offer) {
 func (t tenure) close() {
 	f := t.fence()
 	life := t.life()
+	if t.l.Gone {
+		t.c.emit(Seal{f})
+	}
 	whole := t.a.offset() >= min(t.l.Result.Log, t.c.policy.MaxLog)
 	switch {
 	case !t.counts() && !life.keeping:

@@ -2,6 +2,8 @@ package remote_test
 
 import (
 	"bytes"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -251,5 +253,26 @@ func TestHugeCommandFails(t *testing.T) {
 		if r, ok := effects[0].(remote.Reply); !ok || r.Key != 7 || r.Answer.ExitCode != 1 || len(r.Answer.Errors) == 0 {
 			t.Errorf("%s: %+v", name, effects)
 		}
+	}
+}
+
+// Nothing more can be pushed for a lease once another machine has its worker's name, and before
+// what was pushed is kept.
+func TestSealed(t *testing.T) {
+	b := newBench(t, func(*remote.Hello) {})
+	b.step(remote.Joined{Worker: "w", Key: "1"})
+	b.step(remote.FromWorker{Worker: "w", Message: &remote.Hello{Protocol: remote.Version, Boot: 1, Slots: 1, OS: "linux", Arch: "arm64", Agents: []string{"claude"}}})
+	b.step(assign(func(*remote.Job) {}))
+	b.step(remote.Published{Fence: aLease})
+	b.step(remote.FromWorker{Worker: "w", Message: &remote.Started{Fence: aLease}})
+	var told []string
+	for _, e := range b.step(remote.Joined{Worker: "w", Key: "2"}) {
+		switch e.(type) {
+		case remote.PersistAttempt, remote.Seal, remote.Keep:
+			told = append(told, fmt.Sprintf("%T", e))
+		}
+	}
+	if want := []string{"remote.PersistAttempt", "remote.Seal", "remote.Keep"}; !slices.Equal(told, want) {
+		t.Errorf("%q, want %q", told, want)
 	}
 }

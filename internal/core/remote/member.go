@@ -62,7 +62,7 @@ func Fit(h *Hello, n Needs) Text {
 	case n.OS != "" && n.OS != h.OS, n.Arch != "" && n.Arch != h.Arch:
 		return clean(fmt.Sprintf("it is %s/%s", h.OS, h.Arch))
 	case n.Agent != "" && !slices.Contains(h.Agents, n.Agent):
-		return clean("it has no agent " + n.Agent)
+		return clean(fmt.Sprintf("it offers no agent %[1]s: gl worker --agent %[1]s does", n.Agent))
 	case n.Account != "" && !slices.Contains(h.Accounts, n.Account):
 		return clean("it has no login " + n.Account)
 	case n.Sandbox != "" && !slices.Contains(h.Sandbox, n.Sandbox):
@@ -70,7 +70,7 @@ func Fit(h *Hello, n Needs) Text {
 	}
 	for _, label := range n.Labels {
 		if !slices.Contains(h.Labels, label) {
-			return clean("it hasn't the label " + label)
+			return clean(fmt.Sprintf("it has no label %[1]s: gl worker --label %[1]s gives it", label))
 		}
 	}
 	for _, file := range n.Files {

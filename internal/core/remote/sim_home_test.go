@@ -266,6 +266,8 @@ func (h *home) carry(effect remote.CoordinatorEffect) {
 	case remote.Append:
 		w.truth.appended(e)
 		h.logs[e.Attempt] += int64(len(e.Data))
+	case remote.Seal:
+		delete(h.grants, e.Fence)
 	case remote.SendToWorker:
 		h.send(e)
 	case remote.Vacant:

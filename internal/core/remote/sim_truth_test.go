@@ -36,7 +36,7 @@ type truth struct {
 	home      map[remote.Fence]int64
 	runs      map[remote.Fence]map[int64]bool
 	starts    map[remote.Fence]string // the machines on which programs started
-	refused   map[remote.Fence]bool
+	refused   map[remote.Fence]string // the machines that did
 	offered   map[remote.Fence]string // what was offered and not refused by a worker that is alive
 	pushed    map[remote.Fence]string
 	burned    map[remote.Fence]bool // on a worker that burned down
@@ -55,7 +55,7 @@ type talk struct {
 func newTruth(w *world) *truth {
 	return &truth{w: w, newest: map[string]int{}, settle: map[string]remote.Settle{}, kept: map[string]bool{},
 		abandoned: map[string]bool{}, home: map[remote.Fence]int64{}, runs: map[remote.Fence]map[int64]bool{},
-		starts: map[remote.Fence]string{}, refused: map[remote.Fence]bool{}, offered: map[remote.Fence]string{},
+		starts: map[remote.Fence]string{}, refused: map[remote.Fence]string{}, offered: map[remote.Fence]string{},
 		pushed: map[remote.Fence]string{}, burned: map[remote.Fence]bool{}, contacts: map[string]time.Duration{},
 		talk:    &talk{map[string]remote.Fence{}, map[string]bool{}, map[remote.Fence]int64{}},
 		unheard: map[string]bool{}}
@@ -218,7 +218,7 @@ func (t *truth) sentToCoordinator(s *site, m remote.ToCoordinator) {
 			t.w.violated("%s accepts %s, which isn't on its disk", s.name, m.Fence)
 		}
 	case *remote.Refuse:
-		t.refused[m.Fence] = true
+		t.refused[m.Fence] = s.machine()
 		t.w.saw("job refused")
 	case *remote.Offer:
 		if o := stage(m.Fence); o.Stage != remote.Ended || o.Result.Commit != m.Result.Commit {
@@ -237,12 +237,15 @@ func (t *truth) reached(s *site, m remote.ToWorker) {
 	}
 }
 
+// machine names the machine that has the worker's name now.
+func (s *site) machine() string { return fmt.Sprintf("%s, machine %d", s.name, s.key) }
+
 func (t *truth) launched(s *site, p *program) {
-	machine := fmt.Sprintf("%s, machine %d", s.name, s.key)
+	machine := s.machine() // another one of the name may get a message that is late
 	switch {
 	case t.starts[p.fence] == machine:
 		t.w.violated("%s starts on %s, and was started before", p.fence, s.name)
-	case t.refused[p.fence]:
+	case t.refused[p.fence] == machine:
 		t.w.violated("%s starts on %s, and was refused", p.fence, s.name)
 	}
 	t.starts[p.fence] = machine

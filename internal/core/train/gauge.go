@@ -7,8 +7,9 @@ import (
 )
 
 // A Gauge finds by measuring how many runs at once finish the most in a minute. It begins with one,
-// tries twice as many as long as that finishes at least a tenth more, and goes back to what was
-// best. Where one run takes the whole machine, that is one.
+// tries twice as many if the processors have room for them, as long as that finishes at least a
+// tenth more, and goes back to what was best. Where one run takes the whole machine, two aren't even
+// tried: the first in the queue, for which others wait, would take longer beside another.
 type Gauge struct {
 	Most int // it never returns more
 	Measured
@@ -20,8 +21,18 @@ type Measured struct {
 	Best  int                     `json:"best"`            // of the widths that were measured
 	Runs  map[int][]time.Duration `json:"runs,omitempty"`  // the last, by how many ran at once
 	Since int                     `json:"since,omitempty"` // runs since it has settled on Best
+	// of the last runs at Now, whether the processors had room for the next width
+	Room []bool `json:"room,omitempty"`
 	// of the last runs beside others, which failed there and passed when they were repeated alone
 	Vanished []bool `json:"vanished,omitempty"`
+}
+
+// A Run is a green run of the tests.
+type Run struct {
+	AtOnce float64 // how many ran at once on average, itself included
+	Took   time.Duration
+	Own    float64 // the share of all processors that it used
+	Idle   float64 // the share that nothing used
 }
 
 const (
@@ -29,6 +40,7 @@ const (
 	recent   = 8    // runs of a width that count
 	gain     = 1.1  // by which a larger width has to finish more
 	settled  = 40   // runs after which a larger width is tried again
+	slack    = 0.2  // the share of all processors that may be lacking for a larger width
 	between  = 0.25 // a run with more or less company than that doesn't count for a width
 	proof    = 3    // runs that passed beside others show that tests can run side by side
 	beside   = 12   // runs beside others that count
@@ -47,18 +59,22 @@ func (g *Gauge) Width() int {
 	return max(1, min(g.Now, g.Most))
 }
 
-// Took takes in that a green run took d while so many ran at once on average, itself included.
-func (g *Gauge) Took(atOnce float64, d time.Duration) {
+// Took takes in how long a run took.
+func (g *Gauge) Took(r Run) {
 	if g.Now < 1 || g.Best < 1 {
 		g.Now, g.Best = 1, 1
 	}
 	if g.Runs == nil {
 		g.Runs = map[int][]time.Duration{}
 	}
-	if width := int(math.Round(atOnce)); math.Abs(atOnce-float64(width)) <= between {
-		g.Runs[width] = last(append(g.Runs[width], d), recent)
+	if width := int(math.Round(r.AtOnce)); math.Abs(r.AtOnce-float64(width)) <= between {
+		g.Runs[width] = last(append(g.Runs[width], r.Took), recent)
+		if width == g.Now {
+			more := float64(g.next() - g.Now)
+			g.Room = last(append(g.Room, more*r.Own <= r.Idle+slack), enough)
+		}
 	}
-	if g.Since++; atOnce > 1+between {
+	if g.Since++; r.AtOnce > 1+between {
 		g.Vanished = last(append(g.Vanished, false), beside)
 	}
 	g.choose()
@@ -96,20 +112,26 @@ func (g *Gauge) choose() {
 		// the slowest view of the larger width and the fastest of the other: the first run of a
 		// project often takes longer, to fill caches
 		if float64(g.Now)/mean(g.Runs[g.Now]) < gain*float64(g.Best)/shortest(g.Runs[g.Best]) {
-			g.Now, g.Since = g.Best, 0
+			g.set(g.Best)
 			return
 		}
 	}
 	g.Best = g.Now
-	next := min(2*g.Now, g.Most)
+	next := g.next()
 	switch {
 	case next <= g.Now, len(g.Runs[next]) > 0 && g.Since < settled: // there is none, or it was tried
 	case shortest(g.Runs[g.Now]) < float64(Worth):
+	case len(g.Room) < enough, slices.Contains(g.Room, false):
 	default:
 		delete(g.Runs, next) // what was measured long ago doesn't count
-		g.Now, g.Since = next, 0
+		g.set(next)
 	}
 }
+
+// next returns the width to try after the one in use.
+func (g *Gauge) next() int { return min(2*g.Now, g.Most) }
+
+func (g *Gauge) set(width int) { g.Now, g.Since, g.Room = width, 0, nil }
 
 func mean(runs []time.Duration) float64 {
 	sum := 0.0

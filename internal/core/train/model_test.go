@@ -31,11 +31,13 @@ type world struct {
 	fails    map[string]int  // runs of a tree that failed
 
 	running  []train.Job
-	began    map[string]int      // when a tree's run began
-	left     map[string]float64  // how much of it is still to do
-	area     map[string]float64  // how many ran at once, over time
-	speed    func(n int) float64 // of each of so many runs at once; nil for one that no other slows
-	gauge    *train.Gauge        // finds the width; nil for a fixed one
+	began    map[string]int     // when a tree's run began
+	left     map[string]float64 // how much of it is still to do
+	area     map[string]float64 // how many ran at once, over time
+	idle     map[string]float64 // the share of the processors that was idle, over time
+	share    float64            // of the machine, that a run by itself uses
+	hidden   bool               // it is of something else than the processors
+	gauge    *train.Gauge       // finds the width; nil for a fixed one
 	train    []string
 	passed   map[string]int
 	tested   map[string]train.Tested
@@ -59,7 +61,7 @@ func newWorld(width int, fail func(string, ...any)) *world {
 		spoil: map[[2]string]bool{}, bases: map[string]bool{"": true},
 		verdicts: map[string]train.Verdict{"": train.Green}, failed: map[string]bool{},
 		green: map[string]bool{"": true}, fails: map[string]int{}, began: map[string]int{},
-		left: map[string]float64{}, area: map[string]float64{},
+		left: map[string]float64{}, area: map[string]float64{}, idle: map[string]float64{},
 		tested: map[string]train.Tested{}, out: map[string]string{},
 	}
 }
@@ -169,6 +171,7 @@ func (w *world) act(d train.Decision) {
 		}
 		w.running = append(w.running, j)
 		w.began[j.Tip.Tree], w.left[j.Tip.Tree], w.area[j.Tip.Tree] = w.now, float64(w.takes(j)), 0
+		w.idle[j.Tip.Tree] = 0
 		w.runs++
 	}
 	if again := slices.ContainsFunc(w.running, func(j train.Job) bool { return j.Again }); again && w.alone && len(w.running) > 1 && len(d.Start) > 0 {
@@ -256,7 +259,7 @@ func (w *world) finish(before int) bool {
 	w.advance(max(w.now, w.ends(j)))
 	if w.gauge != nil {
 		took := max(1, w.now-w.began[j.Tip.Tree])
-		w.gauge.Took(w.area[j.Tip.Tree]/float64(took), time.Duration(took)*time.Second)
+		w.gauge.Took(w.measured(j, took))
 		w.width = w.gauge.Width()
 	}
 	w.running = slices.DeleteFunc(w.running, func(r train.Job) bool { return r.Tip.Tree == j.Tip.Tree })
@@ -278,20 +281,29 @@ func (w *world) ends(j train.Job) int {
 	return w.now + int(math.Ceil(w.left[j.Tip.Tree]/w.pace()-1e-6))
 }
 
-func (w *world) pace() float64 {
-	if w.speed == nil {
-		return 1
-	}
-	return w.speed(len(w.running))
-}
+// pace is how fast each of the runs is that go on.
+func (w *world) pace() float64 { return 1 / max(1, w.share*float64(len(w.running))) }
 
 // advance lets time pass in which no run begins or ends.
 func (w *world) advance(to int) {
+	d := float64(to - w.now)
 	for _, j := range w.running {
-		w.left[j.Tip.Tree] -= float64(to-w.now) * w.pace()
-		w.area[j.Tip.Tree] += float64((to - w.now) * len(w.running))
+		w.left[j.Tip.Tree] -= d * w.pace()
+		w.area[j.Tip.Tree] += d * float64(len(w.running))
+		w.idle[j.Tip.Tree] += d * (1 - min(1, w.share*float64(len(w.running))))
 	}
 	w.now = to
+}
+
+// measured is what gl measures of a run.
+func (w *world) measured(j train.Job, took int) train.Run {
+	tree, d := j.Tip.Tree, float64(took)
+	r := train.Run{AtOnce: w.area[tree] / d, Took: time.Duration(took) * time.Second,
+		Own: w.share * float64(w.takes(j)) / d, Idle: w.idle[tree] / d}
+	if w.hidden {
+		r.Own, r.Idle = 0, 1
+	}
+	return r
 }
 
 // record keeps the verdict of a run as package lane does.

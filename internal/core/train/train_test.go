@@ -158,6 +158,7 @@ func TestGaugeOfAnything(t *testing.T) {
 		number := rapid.IntRange(-3, 12)
 		g := train.Gauge{Most: rapid.IntRange(1, 8).Draw(t, "most"), Measured: train.Measured{
 			Now: number.Draw(t, "now"), Best: number.Draw(t, "best"), Since: number.Draw(t, "since"),
+			Room:     rapid.SliceOf(rapid.Bool()).Draw(t, "room"),
 			Vanished: rapid.SliceOf(rapid.Bool()).Draw(t, "vanished"),
 			Runs: rapid.MapOf(number, rapid.SliceOf(rapid.Map(number,
 				func(n int) time.Duration { return time.Duration(n) * time.Second }))).Draw(t, "runs"),
@@ -166,7 +167,8 @@ func TestGaugeOfAnything(t *testing.T) {
 			if rapid.Bool().Draw(t, "vanishes") {
 				g.Vanish()
 			}
-			g.Took(float64(number.Draw(t, "at once")), time.Duration(number.Draw(t, "took"))*time.Second)
+			g.Took(train.Run{AtOnce: float64(number.Draw(t, "at once")), Took: time.Duration(number.Draw(t, "took")) * time.Second,
+				Own: float64(number.Draw(t, "own")), Idle: float64(number.Draw(t, "idle"))})
 			if w := g.Width(); w < 1 || w > g.Most {
 				t.Fatalf("width %d of %d", w, g.Most)
 			}

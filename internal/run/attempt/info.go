@@ -17,6 +17,7 @@ import (
 type Info struct {
 	N       int              `json:"n" jsonschema:"minimum=1"` // counts from 1
 	Agent   string           `json:"agent"`
+	Worker  *string          `json:"worker"`  // on which its agent ran, with its host: "w1 (build-7)"; null for here
 	Outcome *outcome.Outcome `json:"outcome"` // null until it is settled
 	Detail  *string          `json:"detail"`  // why, in a few words
 	Started *time.Time       `json:"started"`
@@ -36,7 +37,8 @@ type Info struct {
 
 // Info describes the attempt for a JSON document.
 func (r *Record) Info() Info {
-	info := Info{N: r.ID.N, Agent: r.Job.Agent, Detail: jsondoc.OrNull(r.Judged.Detail),
+	info := Info{N: r.ID.N, Agent: r.Job.Agent,
+		Worker: jsondoc.OrNull(r.Life.Remote.Label()), Detail: jsondoc.OrNull(r.Judged.Detail),
 		Started: r.Life.StartedAt, Ended: r.Life.EndedAt, Turns: r.Judged.Turns(),
 		CostUSD: r.Judged.Cost()}
 	if r.Judged.Verdict != nil {

@@ -28,10 +28,10 @@ func TestInfo(t *testing.T) {
 		rec  Record
 		want string
 	}{
-		{"settled", settled, `{"n":2,"agent":"claude","outcome":"failed","detail":"exit 7","started":"2031-05-06T12:00:00Z",` +
+		{"settled", settled, `{"n":2,"agent":"claude","worker":null,"outcome":"failed","detail":"exit 7","started":"2031-05-06T12:00:00Z",` +
 			`"ended":"2031-05-06T12:00:01.234567Z","seconds":1.235,"turns":3,"cost_usd":0.5,"landed":null,"landed_as":null,"verdict":null,"gate":[]}`},
 		{"judged, not settled", Record{ID: Identity{N: 1}, Job: Job{Agent: "codex"}, Life: Life{Phase: plan.Ended}, Judged: Judgement{Outcome: outcome.Failed}},
-			`{"n":1,"agent":"codex","outcome":null,"detail":null,"started":null,"ended":null,"seconds":null,"turns":null,"cost_usd":null,"landed":null,"landed_as":null,"verdict":null,"gate":[]}`},
+			`{"n":1,"agent":"codex","worker":null,"outcome":null,"detail":null,"started":null,"ended":null,"seconds":null,"turns":null,"cost_usd":null,"landed":null,"landed_as":null,"verdict":null,"gate":[]}`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

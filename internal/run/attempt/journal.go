@@ -110,6 +110,9 @@ func landEvents(r *Record, e journal.Event) []journal.Event {
 	if r.Judged.Outcome != outcome.Done || g.Commit == "" {
 		return nil
 	}
+	if r.Judged.Verified == plan.Unverified {
+		e.Outcome = journal.Untested
+	}
 	e.Commit, e.Target, e.Branch, e.Detail = g.Commit, strings.TrimPrefix(g.Target, "refs/heads/"),
 		strings.TrimPrefix(r.Place.Branch, "refs/heads/"), r.Judged.Detail
 	return []journal.Event{e}

@@ -11,6 +11,7 @@ import (
 	"greenlight/internal/base/proc"
 	"greenlight/internal/base/sanitize"
 	"greenlight/internal/core/plan"
+	"greenlight/internal/core/remote"
 	"greenlight/internal/state/tracker"
 )
 
@@ -19,6 +20,8 @@ type Remote struct {
 	Worker string `json:"worker"` // the name by which it joined
 	Host   string `json:"host"`   // the machine it says it is on
 	Lease  int    `json:"lease"`  // 1 for the attempt's first
+	// Labels are what its worker must have, as the slice said when it was claimed.
+	Labels []string `json:"labels,omitempty"`
 	// Silent is when gl serve last heard of the worker; nil while they are in contact.
 	Silent *time.Time `json:"silent,omitempty"`
 }
@@ -35,6 +38,11 @@ func (m *Remote) check() error {
 	}
 	if m.Worker == "" {
 		return errors.New("runs on a worker without a name")
+	}
+	for _, label := range m.Labels {
+		if err := remote.CheckLabel(label); err != nil {
+			return err
+		}
 	}
 	return cmp.Or(checkLine("worker", m.Worker), checkLine("host", m.Host), checkTimes(m.Silent))
 }

@@ -125,6 +125,7 @@ func open(ctx context.Context, cfg Config) (s *server, unlock func(), err error)
 			events: make(chan remote.CoordinatorEvent, 64), calls: make(chan func() error, 64),
 			jobs: map[string]*job{}, errands: map[string]*errand{}, silent: map[string]*time.Time{},
 			commits: map[string]*sync.Mutex{}, asking: make(chan struct{}, mostAsking),
+			listed: "unknown", // without workers, too, the file says that gl serve runs
 		}
 		s.tests = &testings{s, map[string]*errand{}}
 		err = s.begin()

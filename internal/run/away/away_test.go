@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"greenlight/internal/base/proc"
 	"greenlight/internal/base/testfiles"
 	"greenlight/internal/cli"
 	"greenlight/internal/cli/cmdutil"
@@ -75,8 +76,15 @@ func newFarm(t *testing.T, how string) *farm {
 	check(t, err)
 	t.Cleanup(func() { os.RemoveAll(temp) })
 	f := &farm{T: t, dir: dir, root: filepath.Join(dir, "shop"), gl: filepath.Join(dir, "bin", "gl"), policy: policy, lines: map[string]*line{}}
+	out := filepath.Join(dir, "out")
+	t.Cleanup(func() {
+		testfiles.Until(t, "all processes have ended", func() bool {
+			running, err := proc.HasVariable("OUT=" + out)
+			return err == nil && !running
+		})
+	})
 	for key, value := range map[string]string{"HOME": dir, "XDG_CONFIG_HOME": dir, "GIT_CONFIG_NOSYSTEM": "1",
-		"XDG_STATE_HOME": filepath.Join(dir, "state"), "OUT": filepath.Join(dir, "out"), "TMPDIR": temp,
+		"XDG_STATE_HOME": filepath.Join(dir, "state"), "OUT": out, "TMPDIR": temp,
 		"PATH": filepath.Join(dir, "bin") + ":" + os.Getenv("PATH")} {
 		t.Setenv(key, value)
 	}

@@ -43,6 +43,8 @@ func (s *server) carryOut(effect remote.CoordinatorEffect) error {
 		go s.publish(e)
 	case remote.Forget:
 		go s.forget(e.Fence)
+	case remote.Seal:
+		return s.cfg.Hub.Withdraw(s.life, e.Fence)
 	case remote.Settle:
 		s.settle(e)
 	case remote.Keep:

@@ -104,7 +104,7 @@ func (s *server) close(name string) {
 func (s *server) attend(r *attempt.Record) {
 	j := &job{
 		errand: errand{server: s, name: nameOf(r.ID)}, id: r.ID, stop: make(chan os.Signal, 4),
-		needs: remote.Needs{Agent: r.Job.Agent, Sandbox: r.Job.Sandbox, Caches: r.Job.Caches},
+		needs: remote.Needs{Agent: r.Job.Agent, Sandbox: r.Job.Sandbox, Caches: r.Job.Caches, Labels: r.Life.Remote.Labels},
 	}
 	var err error
 	if j.needs.Files, err = workers.Files(s.life, s.trees.Git.Top); err != nil {

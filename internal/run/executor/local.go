@@ -301,14 +301,15 @@ func (r *running) waitStatus() (ws syscall.WaitStatus, ok bool) {
 // howEnded records how the program ended, according to the gate above it, or else its own
 // process.
 func (r *running) howEnded(said *command.Report) {
-	res := &r.res
+	res, state := &r.res, r.gate.Cmd.ProcessState
+	res.CPU = state.UserTime() + state.SystemTime()
 	if said != nil {
 		res.ExitCode, res.Signal, res.Left = said.ExitCode, said.Signal, append(said.Left, res.Left...)
 		if said.Leftover != "" {
 			res.Leftover = errors.New(said.Leftover)
 		}
 	} else {
-		res.ExitCode = r.gate.Cmd.ProcessState.ExitCode()
+		res.ExitCode = state.ExitCode()
 		if ws, ok := r.waitStatus(); ok && ws.Signaled() {
 			res.Signal = ws.Signal().String()
 		}

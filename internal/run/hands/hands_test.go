@@ -213,7 +213,8 @@ sleep 600 & exit 3`)
 	}
 	data, err := r.log.Read(0, end.Log)
 	testfiles.Check(t, err)
-	for _, want := range []string{"KEY", `{"gl":"stderr","text":"on stderr"}` + "\n", top + " /plugin\n7\n", "set up\nroot\n",
+	for _, want := range []string{"KEY", `{"gl":"stderr","text":"on stderr"}` + "\n", top + " /plugin\n", "\n7\n",
+		"set up\n", "\nroot\n",
 		"which gl has ended: "} {
 		if !strings.Contains(string(data), want) {
 			t.Errorf("no %q in the log:\n%s", want, data)

@@ -207,9 +207,9 @@ func (e *engine) close() {
 	}
 }
 
-// queue makes the queue of a name, unless it exists. A message is in it until it is removed: with
-// JetStream's own queues, a server that stops between a delivery and its acknowledgment sometimes
-// forgets the message.
+// queue makes the queue of a name, unless it exists. A message is in it until it is removed by its
+// number. JetStream's work queues would remove what is acknowledged by themselves, but allow one
+// reader at a time, whose state is on disk: each connection would have to delete the last one's.
 func (e *engine) queue(ctx context.Context, name string) error {
 	_, err := e.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{Name: e.stream(name),
 		Subjects: []string{e.subject(name)}, Retention: jetstream.LimitsPolicy,

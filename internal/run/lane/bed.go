@@ -40,7 +40,9 @@ type bed struct {
 
 	name      string // of its logs, and the mark of what its tests start: see testrun.Spec
 	lineage   func(context.Context) (*worktree.Lineage, error)
-	manifests string // of the tree that setup last ran for
+	trees     *trees // for this bed's goroutine
+	manifests string // of the tree that setup last ran for, "" if it never ran
+	low       bool   // what is recorded next runs at low priority
 	// started records the process of tests or setup before it may run; setUp records that setup
 	// has run for these manifests
 	started func(command.Handle) error
@@ -81,7 +83,14 @@ func (b *bed) make(ctx context.Context) error {
 		return errors.Join(err, made.Close())
 	}
 	b.site = made
-	return nil
+	if b.manifests != "" {
+		return nil
+	}
+	// setup has run for what the worktree was made at
+	if b.manifests, err = b.trees.manifests(ctx, lineage.Base); err != nil {
+		b.manifests = "unknown" // git no longer has it
+	}
+	return b.setUp(b.manifests)
 }
 
 func (b *bed) logFile(name string) string {
@@ -212,7 +221,7 @@ func (b *bed) checkOut(ctx context.Context, commit, manifests string) error {
 	if err != nil || manifests == b.manifests {
 		return err
 	}
-	if b.manifests != "" && len(b.site.Setup.Command) > 0 && !again {
+	if len(b.site.Setup.Command) > 0 && !again {
 		b.tell("running git.setup: what it reads has changed")
 		if err := b.site.SetUpAgain(ctx); err != nil {
 			return err

@@ -33,6 +33,16 @@ type beds struct {
 
 	mu   sync.Mutex // guards note, which each run writes
 	note *trainNote
+
+	tell        func(format string, a ...any)
+	preparation *preparation // nil before the first
+}
+
+// A preparation makes worktrees, and sets them up, beside what the queue does.
+type preparation struct {
+	cancel context.CancelFunc
+	done   chan struct{} // closed at its end
+	err    error         // valid once done is closed
 }
 
 // A trainNote is runs/train.json. It isn't in lane.json, which an older gl writes without it.
@@ -100,8 +110,13 @@ func (b *beds) bed(k int) *bed {
 	for len(b.list) < k {
 		n := len(b.list) + 1
 		made := b.make(n)
+		b.mu.Lock()
 		made.manifests = b.note.Manifests[n]
+		b.mu.Unlock()
 		made.started = func(h command.Handle) error {
+			if made.low {
+				h.Process.LowerPriority()
+			}
 			return b.change(func(note *trainNote) {
 				if note.Tests == nil {
 					note.Tests = map[int]*proc.ID{}
@@ -231,8 +246,64 @@ func (b *beds) drain() error {
 	return errors.Join(errs...)
 }
 
+// ready returns how many of the first beds are set up, at most width.
+func (b *beds) ready(width int) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := 0
+	for n < width && b.note.Manifests[n+1] != "" {
+		n++
+	}
+	return n
+}
+
+// mayFollow reports whether another preparation may begin.
+func (p *preparation) mayFollow() bool {
+	if p == nil {
+		return true
+	}
+	select {
+	case <-p.done:
+		return p.err == nil
+	default:
+		return false
+	}
+}
+
+// prepare begins to set up those of the first beds that are new, one after the other and at low
+// priority.
+func (b *beds) prepare(ctx context.Context, width int) {
+	n := b.ready(width)
+	if n == width || !b.preparation.mayFollow() {
+		return
+	}
+	p := &preparation{done: make(chan struct{})}
+	ctx, p.cancel = context.WithCancel(ctx)
+	b.bed(width)
+	list := slices.Clone(b.list[n:width])
+	b.preparation = p
+	go func() {
+		defer close(p.done)
+		for _, bed := range list {
+			bed.low = true
+			if p.err = bed.make(ctx); p.err != nil {
+				break
+			}
+			bed.low = false
+		}
+		if p.err != nil && ctx.Err() == nil {
+			b.tell("testing fewer merges side by side: %v", p.err)
+		}
+	}()
+}
+
 // leave gives up the worktrees.
 func (b *beds) leave() error {
+	if b.preparation != nil {
+		b.preparation.cancel()
+		<-b.preparation.done
+		b.preparation = nil
+	}
 	var errs []error
 	for _, bed := range b.list {
 		errs = append(errs, bed.leave())
@@ -266,7 +337,7 @@ func (b *beds) endTests() error {
 
 // newBeds returns the beds of a turn.
 func (q *Queue) newBeds(t *turn) *beds {
-	b := &beds{attempts: t.project.Runs, over: make(chan *run)}
+	b := &beds{attempts: t.project.Runs, over: make(chan *run), tell: q.tells()}
 	b.make = func(k int) *bed {
 		return &bed{
 			project: t.project, repo: t.repo, self: q.Self, environ: q.Environ,
@@ -274,6 +345,7 @@ func (q *Queue) newBeds(t *turn) *beds {
 			lineage: func(ctx context.Context) (*worktree.Lineage, error) {
 				return t.repo.Lineages.Car(ctx, k)
 			},
+			trees: &trees{repo: t.repo},
 		}
 	}
 	b.open()

@@ -80,7 +80,7 @@ func (q *Queue) newCars(t *turn) *cars {
 			project: t.project, repo: t.repo, trees: q.Reader.trees, line: t.line,
 			merging: t.merging,
 		},
-		signs: &signs{settler: t.settler, usual: t.commands.usual},
+		signs: &signs{settler: t.settler, events: q.events, usual: t.commands.usual},
 	}
 	c.known = findings{
 		verdicts: map[string]train.Verdict{}, failed: map[string]*run{},
@@ -93,7 +93,7 @@ func (q *Queue) newCars(t *turn) *cars {
 	}
 	c.width.follow()
 	c.fleet = t.fleet
-	t.bench.others, t.bench.measure = c.beds, func(d time.Duration) { c.width.took(1, d) }
+	t.bench.others, t.bench.measure = c.beds, func(v *testrun.Verdict) { c.width.took(1, v) }
 	return c
 }
 
@@ -103,7 +103,7 @@ func (c *cars) work(ctx context.Context) (moved bool, err error) {
 	if on, err := c.on(ctx); !on || err != nil {
 		return false, err
 	}
-	if several, err := c.several(); !several || err != nil {
+	if several, err := c.several(ctx); !several || err != nil {
 		return false, err
 	}
 	c.tip.pinned = true
@@ -140,7 +140,7 @@ func (c *cars) work(ctx context.Context) (moved bool, err error) {
 // something else would be green.
 func (c *cars) on(ctx context.Context) (bool, error) {
 	test := c.commands.conf.Config.Test
-	if c.off || c.atOnce() < 2 || !test.Command.IsSet() || c.commands.changed() {
+	if c.off || max(c.width.wanted(), c.atOnce()) < 2 || !test.Command.IsSet() || c.commands.changed() {
 		return false, nil
 	}
 	red, err := c.bench.knownRed(ctx)
@@ -157,20 +157,21 @@ func (c *cars) atOnce() int {
 // mostBeds is the most worktrees of the queue, each for one run of the tests.
 const mostBeds = 32
 
-// several reports whether there is, or soon may be, more than one entry in the queue. One by itself
-// needs no train.
-func (c *cars) several() (bool, error) {
+// several reports whether there is, or soon may be, more than one entry in the queue, and more than
+// one may be tested at once. One by itself needs no train.
+func (c *cars) several(ctx context.Context) (bool, error) {
 	live, _, err := c.project.Runs.Live()
-	entries := 0
+	entries, atWork := 0, false
 	for _, r := range live {
 		switch {
 		case r.Life.Phase != plan.Queued:
-			return true, nil // an agent is at work
+			atWork = true // an agent
 		case c.project.Has(r) && !c.line.isStuck(r):
 			entries++
 		}
 	}
-	return entries > 1, err
+	c.width.prepare(ctx, entries)
+	return (entries > 1 || atWork) && c.atOnce() > 1, err
 }
 
 // pass judges what can be judged, and starts and ends runs. Without any run afterwards nothing can
@@ -244,6 +245,7 @@ func (c *cars) state(ctx context.Context) (train.State, error) {
 	if err != nil {
 		return train.State{}, err
 	}
+	c.width.prepare(ctx, len(entries))
 	c.coupling.base, c.coupling.failed = lane, map[string]error{}
 	return train.State{
 		Alone: c.width.alone(), Width: c.atOnce(), Base: base, Queue: entries,
@@ -469,8 +471,8 @@ func (c *cars) take(r *run) error {
 		return nil
 	}
 	c.merging.events.tellVerdict(tested{rec: r.rec, on: r.on}, r.verdict)
-	if r.verdict.Green() && r.verdict.Worker == "" {
-		c.width.took(r.company(), r.verdict.Duration())
+	if r.verdict.Green() && c.fleet.unused() {
+		c.width.took(r.company(), r.verdict)
 	}
 	if !r.verdict.Green() && !final {
 		c.known.failed[tree], c.known.verdicts[tree] = r, train.Failed
@@ -504,6 +506,7 @@ func (c *cars) settle(r *run) {
 // signs shows in the records of attempts where they are in the train.
 type signs struct {
 	settler attempt.Settler
+	events  *events
 	usual   func() time.Duration
 	shown   map[string]sign // by the names of records
 }
@@ -513,6 +516,7 @@ type sign struct {
 	rec   *attempt.Record
 	text  string
 	train plan.InTrain
+	car   train.Car
 }
 
 // show has the records say where they are.
@@ -566,7 +570,7 @@ func signOf(car train.Car, position int, r *attempt.Record, queue map[string]*at
 	running := slices.ContainsFunc(runs, func(o *run) bool {
 		return !o.ended && o.job.Tip.Tree == car.Tip.Tree
 	})
-	s := sign{rec: r, train: plan.InTrain{On: on, Position: position}}
+	s := sign{rec: r, car: car, train: plan.InTrain{On: on, Position: position}}
 	behind := words.Some(on)
 	switch {
 	case car.Aside == train.Conflicting:
@@ -608,6 +612,9 @@ func (s *signs) put(ctx context.Context, now sign) error {
 		now.train.Since = time.Now().UTC()
 	}
 	s.shown[name] = now
+	if now.train.Aside != "" {
+		s.events.tellAside(now)
+	}
 	takes := 0.0
 	if strings.HasPrefix(now.text, "testing") {
 		takes = s.usual().Seconds()

@@ -2,10 +2,14 @@ package lane_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"greenlight/internal/base/testfiles"
 	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
@@ -142,5 +146,53 @@ func TestCarsGoOn(t *testing.T) {
 			}
 			s.delivered()
 		})
+	}
+}
+
+// A worktree for a car was set up for what is merged: a car whose manifests differ has setup run again
+// there, the first one, too.
+func TestCarsSetUpAgain(t *testing.T) {
+	s := newSite(t, strings.Replace(sideBySide, `"git": {`, `"git": {"setup": ["sh", "-c", "cp package.json installed"], `, 1))
+	s.write(".gitignore", "installed\n")
+	s.write("package.json", "{}\n")
+	s.write("test.extra", "cmp package.json installed || exit 1\n")
+	s.git("add", "-A")
+	s.git("commit", "-qm", "a manifest")
+	needs := s.queue("S-1", func(dir string) {
+		testfiles.Put(t, dir, "package.json", `{"dependencies": {}}`)
+		gitIn(t, dir, "commit", "-qam", "S-1")
+	})
+	other := s.queue("S-2", own(t, "S-2"))
+	s.work()
+	s.landed(needs)
+	s.landed(other)
+	s.delivered()
+}
+
+// Until worktrees for more tests at once are set up, what waits is tested in the queue's own. Here setup
+// needs a run of the tests to get on, and the second run needs all of setup.
+func TestCarsPrepared(t *testing.T) {
+	out := t.TempDir()
+	await := func(what string) string {
+		return fmt.Sprintf("i=0; until %s; do sleep 0.05; i=$((i+1)); [ $i -lt 600 ] || exit 1; done", what)
+	}
+	setup := fmt.Sprintf("case $PWD in *lane-*) %s; echo $PWD >>%s/setups;; esac", await("[ -e "+out+"/first ]"), out)
+	s := newSite(t, strings.Replace(measured, `"git": {`, fmt.Sprintf(`"git": {"setup": ["sh", "-c", %q], `, setup), 1))
+	s.write("test.extra", fmt.Sprintf("echo $PWD >>%[1]s/tests\nif [ -e %[1]s/first ]; then %[2]s; fi\ntouch %[1]s/first\n",
+		out, await(fmt.Sprintf("[ $(cat %s/setups 2>/dev/null | wc -l) -ge 4 ]", out))))
+	s.git("add", "-A")
+	s.git("commit", "-qm", "tests that note where they run")
+	s.write(".greenlight/runs/train.json", fmt.Sprintf(`{"schema_version": 1, "width":
+		{"command": "./test.sh", "at": %q, "now": 4, "best": 4}}`, time.Now().Format(time.RFC3339)))
+	recs := s.queueSeveral(5, own)
+	s.work()
+	for _, r := range recs {
+		s.landed(r)
+	}
+	s.delivered()
+	ran, err := os.ReadFile(filepath.Join(out, "tests"))
+	check(t, err)
+	if first, _, _ := strings.Cut(string(ran), "\n"); strings.Contains(first, "/lane-") || !strings.Contains(string(ran), "/lane-") {
+		t.Errorf("the tests ran in\n%s", ran)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/lane"
+	"greenlight/internal/state/journal"
 )
 
 // sideBySide is a project whose queue tests four merges at once.
@@ -121,6 +122,20 @@ func TestCarsConflict(t *testing.T) {
 	s.settled(b, outcome.Conflict, "list")
 	s.delivered()
 	s.green("main")
+	aside := s.events(journal.SetAside)
+	if len(aside) != 1 || aside[0].Slice != "S-2" || aside[0].Outcome != "conflict" || !strings.Contains(aside[0].Reason, "S-1") {
+		t.Errorf("the journal has %+v", aside)
+	}
+}
+
+// events returns what the journal has of a kind.
+func (s *site) events(kind journal.Kind) (list []journal.Event) {
+	s.t.Helper()
+	for e, err := range s.project().Runs.Journal().ReaderOf(time.Time{}, kind).All() {
+		check(s.t, err)
+		list = append(list, e)
+	}
+	return list
 }
 
 // What conflicts with, or is red on top of, one that fails itself merges.
@@ -217,10 +232,12 @@ func TestCarsKilledAnywhere(t *testing.T) {
 // measured is a project whose queue measures how many tests at once are best.
 const measured = `"git": {"isolation": "worktree", "commit_state": false}, "parallel": {"max": 8}, "test": {"command": "./test.sh", "parallel": "auto"}`
 
-// measuredBefore has an earlier worker have found that four at once are best.
+// measuredBefore has an earlier worker have found that four at once are best, and made worktrees for
+// them.
 func (s *site) measuredBefore() {
 	s.t.Helper()
-	s.write(".greenlight/runs/train.json", fmt.Sprintf(`{"schema_version": 1, "width":
+	s.write(".greenlight/runs/train.json", fmt.Sprintf(`{"schema_version": 1,
+		"manifests": {"1": "an earlier one's", "2": "an earlier one's", "3": "an earlier one's", "4": "an earlier one's"}, "width":
 		{"command": "./test.sh", "at": %q, "now": 4, "best": 4}}`, time.Now().Format(time.RFC3339)))
 }
 

@@ -53,9 +53,7 @@ func (r *Reader) Diff(ctx context.Context, id string) (*Diff, error) {
 		if lineage == nil {
 			return nil, &NoDiffError{fmt.Sprintf("%s has no worktree and isn't merged: nothing was built, or it was built in the checkout, where git log and git diff show it", id)}
 		}
-		err = nil
-	}
-	if err != nil {
+	} else if err != nil {
 		return nil, err
 	}
 	d := &Diff{Slice: id, Of: OnBranch, Branch: worktree.Short(lineage.Branch)}

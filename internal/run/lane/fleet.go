@@ -28,6 +28,7 @@ type fleet struct {
 	width int                      // how many tests may run here at once
 	here  int                      // tests that run here
 	away  int                      // tests that run on workers
+	used  bool                     // tests have run on workers
 	unfit map[string]time.Time     // workers that get no tests until then
 	red   map[string]string        // by tree: the worker on which its tests failed
 	took  map[string]time.Duration // by worker, "" for here: the last green run
@@ -41,8 +42,8 @@ const waitForPlace = 200 * time.Millisecond
 // How long a worker gets no tests after it has lost some, and after what failed there has passed
 // here.
 const (
-	afterLoss = time.Minute
-	afterDifference  = time.Hour
+	afterLoss       = time.Minute
+	afterDifference = time.Hour
 )
 
 // place returns the worker for the tests of a tree, nil for this machine, and waits until there is
@@ -55,6 +56,7 @@ func (f *fleet) place(ctx context.Context, tree string) (w *workers.Worker, left
 		switch {
 		case w != nil:
 			f.away++
+			f.used = true
 			f.mu.Unlock()
 			return w, func() { f.leave(&f.away) }, nil
 		case room && !(busy && f.where() == project.WhereWorkers):
@@ -146,6 +148,13 @@ func (f *fleet) room() int {
 		free -= n
 	}
 	return max(0, free) + f.away
+}
+
+// unused reports whether no tests have run on workers: those here were beside each other alone.
+func (f *fleet) unused() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return !f.used
 }
 
 // allow sets how many tests may run here at once.

@@ -58,6 +58,15 @@ func (ev *events) tellVerdict(of tested, v *testrun.Verdict) {
 	_ = ev.project.Runs.Journal().Append(e)
 }
 
+// tellAside writes why an entry was set aside, once for each reason and tree.
+func (ev *events) tellAside(s sign) {
+	e := s.rec.ID.Event(journal.SetAside)
+	e.Outcome, e.Reason, e.Target = string(s.car.Aside), s.train.Aside,
+		worktree.Short(ev.repo.Target())
+	e.Key += "." + e.Outcome + "." + short(s.car.Tip.Tree) + "." + strings.Join(s.car.Ahead, ".")
+	_ = ev.project.Runs.Journal().AppendOnceSince(s.rec.Landing.Queued, e)
+}
+
 // tellDelivered writes which slices are in the target now, here or on the remote. It runs before
 // the file forgets them.
 func (ev *events) tellDelivered(list []Undelivered, target string) {

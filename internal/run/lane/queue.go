@@ -2,7 +2,7 @@
 // is complete only if its work passes the tests here. A Queue works the attempts in phase landing,
 // one at a time; its turn owns lane.json, the queue's worktree and the queue's branch, which files
 // and refs call lane. It starts no agents: the scheduler continues what the queue sends back.
-// docs/lane.md describes it.
+// docs/merge-queue.md describes it.
 //
 // After a kill, the next worker continues from the records and git's refs.
 //

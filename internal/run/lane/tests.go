@@ -43,8 +43,8 @@ type bench struct {
 	bed  *bed                             // the queue's worktree
 	seen map[testrun.Key]*testrun.Verdict // verdicts since then
 
-	others  *beds               // where tests may run meanwhile
-	measure func(time.Duration) // gets how long each green run took that was alone
+	others  *beds                  // where tests may run meanwhile
+	measure func(*testrun.Verdict) // gets each green run that was alone
 }
 
 // test returns the verdict on a commit, a known one if there is one.
@@ -205,7 +205,7 @@ func (b *bench) run(ctx context.Context, key testrun.Key, of tested) (*testrun.V
 		b.events.tellVerdict(of, v)
 	}
 	if err == nil && v.Green() && v.Worker == "" && len(b.others.runs) == 0 {
-		b.measure(v.Duration())
+		b.measure(v)
 	}
 	return v, errors.Join(err, b.file.save())
 }

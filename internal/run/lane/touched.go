@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"hash"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -155,7 +154,7 @@ func isOnDisk(path string, want git.File) bool {
 			return false
 		}
 	}
-	var h hash.Hash = sha1.New() //nolint:gosec // as above
+	h := sha1.New() //nolint:gosec // as above
 	if len(want.ID) == sha256.Size*2 {
 		h = sha256.New()
 	}

@@ -88,7 +88,7 @@ func (q *Queue) furnish(t *turn, since time.Time) {
 	}
 	t.bench.bed = &bed{
 		project: pr, repo: repo, self: q.Self, environ: q.Environ, commands: t.commands, tell: tell,
-		name: "lane", lineage: repo.Lineages.Lane, manifests: t.file.Manifests,
+		name: "lane", lineage: repo.Lineages.Lane, trees: read.trees, manifests: t.file.Manifests,
 		started: t.bench.started, setUp: t.bench.setUp, fleet: t.fleet,
 	}
 	t.tip = &tip{

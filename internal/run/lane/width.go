@@ -1,6 +1,7 @@
 package lane
 
 import (
+	"context"
 	"time"
 
 	"greenlight/internal/base/words"
@@ -48,12 +49,29 @@ func (w *width) measures() bool { return w.commands.conf.Config.Test.Parallel ==
 // can run side by side; that is believed once some have passed so.
 func (w *width) alone() bool { return w.measures() || !w.gauge.Proven() }
 
-// atOnce returns how many tests there may be at once.
-func (w *width) atOnce() int {
+// wanted returns how many tests at once there are to be.
+func (w *width) wanted() int {
 	if w.measures() {
 		return w.gauge.Width()
 	}
 	return w.commands.conf.Config.Test.Parallel
+}
+
+// atOnce returns how many tests there may be at once now. If it is measured, what waits doesn't wait
+// for new worktrees to be set up, too: one at a time is at least as fast until they are.
+func (w *width) atOnce() int {
+	if w.measures() {
+		return max(1, w.beds.ready(w.wanted()))
+	}
+	return w.wanted()
+}
+
+// prepare sets up the worktrees that are wanted and missing, if so many entries wait that the queue
+// goes on for longer than that takes.
+func (w *width) prepare(ctx context.Context, waiting int) {
+	if w.measures() && waiting > 1 {
+		w.beds.prepare(ctx, w.wanted())
+	}
 }
 
 // noted returns what others have measured of the test command, nil for nothing.
@@ -91,12 +109,13 @@ func (w *width) keep(change func(*widthNote)) {
 	}
 }
 
-// took takes in how long a green run took while so many ran at once.
-func (w *width) took(atOnce float64, d time.Duration) {
+// took takes in a green run while so many ran at once.
+func (w *width) took(atOnce float64, v *testrun.Verdict) {
 	if w.commands.conf.Config.Test.Parallel == 1 {
 		return
 	}
-	if w.gauge.Took(atOnce, d); d >= train.Worth {
+	r := train.Run{AtOnce: atOnce, Took: v.Duration(), Own: v.Used.Own, Idle: v.Used.Idle}
+	if w.gauge.Took(r); r.Took >= train.Worth {
 		w.keep(func(*widthNote) {})
 	}
 }

@@ -182,7 +182,7 @@ func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapsh
 	}
 	s.Hold, s.Holds = holds.Everybody(), holds.Single()
 	if len(live) > 0 { // otherwise there is nothing to conflict with
-		s.Forecast = forecast.Read(p.Runs.Files.Dir())
+		s.Outlook.Forecast = forecast.Read(p.Runs.Files.Dir())
 	}
 	for _, b := range append(bad, join.addSettled(s, attempts, index)...) {
 		s.Warnings = append(s.Warnings,
@@ -196,6 +196,7 @@ func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapsh
 		join.doubt(s, attempts)
 	}
 	p.addOpen(s, live, attempts)
+	addUnplaced(p, s)
 	return s, nil
 }
 

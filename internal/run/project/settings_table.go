@@ -155,7 +155,7 @@ func testSettings(c Config) []knownSetting {
 			Line: "where the tests of merges run, once workers have joined",
 			More: "auto gives them to workers with free slots, unless they are faster here; what fails on a worker " +
 				"is repeated here. workers runs them here only if none is connected, here on this machine alone. " +
-				"A worker tests each merge in a new worktree, with git.setup.",
+				"A worker tests each merge in a new worktree, with git.setup. Its word counts then: turn this on for machines you trust with that.",
 			Values: Wheres()}},
 	}
 	list = append(list, durations("test.", c.Test.spans(), map[string]About{
@@ -217,7 +217,8 @@ func workerSettings(c Config) []knownSetting {
 	list := []knownSetting{{"workers.where", rawJSON(c.Workers.Where), parsedSetting, About{
 		Line: "where agents run, once workers have joined",
 		More: "auto fills the slots of this machine (parallel.max), then those of the workers. workers " +
-			"runs none here, here none there. A slice whose worktree is here goes on here.",
+			"runs none here, here none there. A slice whose worktree is here goes on here. One with labels " +
+			"(gl state set ID labels=gpu) goes to workers that have them, unless it is here.",
 		Values: Wheres()}}}
 	return append(list, durations("workers.", c.Workers.spans(), map[string]About{
 		"lost_minutes": {Line: "without contact for this long, a worker's jobs go to another"},

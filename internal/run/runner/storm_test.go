@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"greenlight/internal/base/proc"
+	"greenlight/internal/base/testclock"
 	"greenlight/internal/base/testfiles"
 )
 
@@ -50,7 +51,7 @@ func TestStorm(t *testing.T) {
 		length, err = time.ParseDuration(text)
 		check(t, err)
 		gl = filepath.Join(t.TempDir(), "gl")
-		buildWithClock(t, gl, "greenlight/cmd/gl")
+		testclock.Build(t, gl, "greenlight/cmd/gl")
 	} else {
 		t.Parallel() // without the clock, for which the standard library is compiled anew: in one round jumps find little
 	}
@@ -78,7 +79,7 @@ func storm(t *testing.T, random *rand.Rand, gl string, counts map[string]int, ro
 	if gl != "" {
 		s.install(gl)
 	}
-	watch := newClock(t, filepath.Join(s.dir, "clock"))
+	watch := testclock.New(t, filepath.Join(s.dir, "clock"))
 	small := s.onSmallDisk()
 	stormy, harms := 10, 12 // slices, and what is done to them
 	if gl != "" {
@@ -97,7 +98,7 @@ func storm(t *testing.T, random *rand.Rand, gl string, counts map[string]int, ro
 	check(t, os.WriteFile(agent, []byte(worker), 0o755))
 	check(t, os.WriteFile(filepath.Join(s.Root, ".greenlight", "config.json"),
 		fmt.Appendf(nil, `{"parallel": {"agents": {"worker": {"command": [%q]}}}}`, agent), 0o644))
-	s.env = append(s.env, "OUT="+out, clockVariable+"="+watch.file)
+	s.env = append(s.env, "OUT="+out, testclock.Variable+"="+watch.File)
 	s.gl("trust", "--yes").finish(t, 0)
 
 	args := []string{"slice", "--watch", "--max", "4", "--agent", "worker", "--runner", []string{"tmux", "process"}[round%2]}
@@ -124,7 +125,7 @@ func storm(t *testing.T, random *rand.Rand, gl string, counts map[string]int, ro
 }
 
 // harm does one thing that gl must survive, and says which.
-func (s *site) harm(random *rand.Rand, g *glProcess, small bool, watch clock) string {
+func (s *site) harm(random *rand.Rand, g *glProcess, small bool, watch testclock.Clock) string {
 	rec := s.pick(random)
 	switch kind := random.IntN(10); {
 	case kind == 0:
@@ -156,7 +157,7 @@ func (s *site) harm(random *rand.Rand, g *glProcess, small bool, watch clock) st
 		s.tmux("kill-server")
 		return "kill tmux"
 	case kind >= 8:
-		if watch.jump(s.t, random) < 0 {
+		if watch.Jump(s.t, random) < 0 {
 			return "clock back"
 		}
 		return "clock ahead"

@@ -129,11 +129,13 @@ type Report struct {
 	Ready    int // how many were ready when the first of Launched was claimed, that one included
 	Warnings []string
 	Holds    []*plan.Hold // launches stop until then, all or those of an agent; each hold once
-	Leader   string       // the run that leads instead of this one; once
-	Locked   string       // the process that has held the project's lock for too long
-	TookOver bool         // this run leads from now on
-	Full     bool         // others have all slots, and this run has no attempts; once
-	NoSpace  error        // no state can be written, so attempts that end aren't settled; once
+	// slices that have waited for a worker for a while, once for each reason
+	Unplaced []plan.Unplaced
+	Leader   string // the run that leads instead of this one; once
+	Locked   string // the process that has held the project's lock for too long
+	TookOver bool   // this run leads from now on
+	Full     bool   // others have all slots, and this run has no attempts; once
+	NoSpace  error  // no state can be written, so attempts that end aren't settled; once
 }
 
 // warn adds a warning.

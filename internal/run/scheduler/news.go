@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"maps"
 	"os"
 	"slices"
 	"time"
@@ -21,17 +22,18 @@ type news struct {
 	runs       *attempt.Store
 	audience   audience
 	unheard    *journal.Reader
-	notifier   *notify.Notifier           // nil without channels
-	journalErr string                     // reported
-	holds      map[plan.Account]time.Time // the ends of those that were reported
-	full       bool                       // reported
-	noSpace    bool                       // reported
+	notifier   *notify.Notifier            // nil without channels
+	journalErr string                      // reported
+	holds      map[plan.Account]time.Time  // the ends of those that were reported
+	unplaced   map[plan.Obstacle]time.Time // since when; the zero time once it was reported
+	full       bool                        // reported
+	noSpace    bool                        // reported
 }
 
 func newNews(runs *attempt.Store, a audience) *news {
 	return &news{
 		runs: runs, audience: a, unheard: runs.Journal().ReaderOf(a.began, journal.Unheard),
-		holds: map[plan.Account]time.Time{},
+		holds: map[plan.Account]time.Time{}, unplaced: map[plan.Obstacle]time.Time{},
 	}
 }
 
@@ -106,6 +108,27 @@ func (n *news) addHolds(p *plan.Plan, agents []Agent, r *Report) {
 		if concerns && !h.Until.Equal(n.holds[key]) {
 			n.holds[key] = h.Until
 			r.Holds = append(r.Holds, h)
+		}
+	}
+}
+
+// unplacedTime is how long slices wait for a worker before that is reported: workers connect again
+// within it.
+const unplacedTime = 5 * time.Second
+
+// addUnplaced adds why slices wait for a worker.
+func (n *news) addUnplaced(p *plan.Plan, now time.Time, r *Report) {
+	waiting := plan.WithoutWorker(p)
+	maps.DeleteFunc(n.unplaced, func(o plan.Obstacle, _ time.Time) bool {
+		return !slices.ContainsFunc(waiting, func(u plan.Unplaced) bool { return u.Obstacle == o })
+	})
+	for _, u := range waiting {
+		switch since, known := n.unplaced[u.Obstacle]; {
+		case !known:
+			n.unplaced[u.Obstacle] = now
+		case !since.IsZero() && now.Sub(since) >= unplacedTime:
+			n.unplaced[u.Obstacle] = time.Time{}
+			r.Unplaced = append(r.Unplaced, u)
 		}
 	}
 }

@@ -16,23 +16,27 @@ import (
 // A placing decides where the attempts of one pass run: here or on a worker. parallel.max is the
 // number of slots here; each worker brings its own.
 type placing struct {
-	where   string
+	project *project.Project
+	local   bool // workers get nothing in this run
+	serial  bool // it builds one slice after the other, here if it may
 	trees   *worktree.Repo
 	runs    *attempt.Store
 	list    *workers.List
 	busy    map[string]int // by worker
 	here    int            // free slots of this machine
-	files   []string       // outside of git, that jobs need
-	sandbox string         // in which agents run
+	needs   remote.Needs   // of every slice
 	lacks   []string       // what workers with free slots miss
 }
 
-// fleet reads which workers there are, and returns how many jobs they run at once. Only slices that
-// are built in worktrees run there.
+// local reports whether workers get nothing in this run: only slices that are built in worktrees run
+// there.
+func (s *scheduler) local() bool {
+	return s.cfg.Tools.Trees == nil || s.cfg.Scope.Task != nil || !s.cfg.Project.Config.Workers.Take(s.cfg.Project.Tracker.Traits())
+}
+
+// fleet reads which workers there are, and returns how many jobs they run at once.
 func (s *scheduler) fleet() (l *workers.List, slots int) {
-	conf := s.cfg.Project.Config.Workers
-	if s.cfg.Tools.Trees == nil || s.cfg.Scope.Task != nil || s.slots.Serial ||
-		conf.Where == project.WhereHere || !s.cfg.Project.Tracker.Traits().Lands {
+	if s.local() {
 		return &workers.List{}, 0
 	}
 	l, err := workers.Read(s.cfg.Project.Runs.Files.Dir())
@@ -45,18 +49,15 @@ func (s *scheduler) placing(ctx context.Context) *placing {
 	l, slots := s.fleet()
 	live, _, _ := s.cfg.Project.Runs.Live() // what can't be read takes no slot of a worker
 	p := &placing{
-		where: s.cfg.Project.Config.Workers.Where, trees: s.cfg.Tools.Trees, runs: s.cfg.Project.Runs,
-		list: l, busy: workers.Busy(s.cfg.Project.Runs.Files.Dir(), live), here: s.slots.here,
+		project: s.cfg.Project, local: s.local(), serial: s.slots.Serial, trees: s.cfg.Tools.Trees,
+		runs: s.cfg.Project.Runs, list: l, busy: workers.Busy(s.cfg.Project.Runs.Files.Dir(), live), here: s.slots.here,
 	}
 	if slots > 0 {
 		var err error
-		if p.files, err = workers.Files(ctx, p.trees.Git.Top); err != nil {
+		if p.needs, err = p.project.Config.WorkerNeeds(ctx, p.trees); err != nil {
 			s.cfg.Output.Trace("nothing is placed on workers: %v", err)
 			p.list = &workers.List{}
 		}
-	}
-	if box := s.cfg.Project.Config.Sandbox; box != project.SandboxOff {
-		p.sandbox = box
 	}
 	for _, r := range live {
 		if r.Life.Remote == nil && r.Life.Phase != plan.Queued {
@@ -66,12 +67,12 @@ func (s *scheduler) placing(ctx context.Context) *placing {
 	return p
 }
 
-// choose places a slice. It returns nil for this machine; ok is false if there is no room for it
+// choose places a slice with these labels. It returns nil for this machine; ok is false if there is no room for it
 // now, or the worker that has its worktree is to be waited for.
-func (p *placing) choose(req *attempt.Request) (m *attempt.Remote, ok bool) {
-	alone := p.list.Slots() == 0
+func (p *placing) choose(req *attempt.Request, labels []string) (m *attempt.Remote, ok bool) {
+	home := p.project.Config.Workers.Here(labels)
 	switch {
-	case p.trees == nil || req.Task != nil || alone && p.where != project.WhereWorkers:
+	case p.local || home && (p.serial || p.list.Slots() == 0):
 		return nil, true // as ever: the plan counts the slots
 	case p.isHere(req):
 		return nil, p.here > 0
@@ -81,10 +82,12 @@ func (p *placing) choose(req *attempt.Request) (m *attempt.Remote, ok bool) {
 	if last != nil && last.Life.Remote != nil {
 		prefer = last.Life.Remote.Worker
 	}
-	if p.where == project.WhereAuto && p.here > 0 && prefer == "" {
+	if home && p.here > 0 && prefer == "" {
 		return nil, true
 	}
-	w, why := p.list.Choose(remote.Needs{Agent: req.Agent.Name, Sandbox: p.sandbox, Files: p.files}, p.busy, prefer)
+	needs := p.needs
+	needs.Agent, needs.Labels = req.Agent.Name, labels
+	w, why := p.list.Choose(needs, p.busy, prefer)
 	p.lacks = append(p.lacks, why...)
 	switch {
 	case w != nil && w.Name == prefer, w != nil && prefer == "":
@@ -92,9 +95,17 @@ func (p *placing) choose(req *attempt.Request) (m *attempt.Remote, ok bool) {
 		time.Since(*last.Life.EndedAt) < workers.LeaseWait:
 		return nil, false
 	case w == nil:
-		return nil, p.here > 0 && p.where == project.WhereAuto
+		return nil, p.here > 0 && home
 	}
-	return &attempt.Remote{Worker: w.Name, Host: string(w.Hello.Host), Lease: 1}, true
+	return &attempt.Remote{Worker: w.Name, Host: string(w.Hello.Host), Lease: 1, Labels: labels}, true
+}
+
+// labelsOf returns the labels of the workers that may build an item; nil for a task.
+func labelsOf(st *plan.State) []string {
+	if st == nil {
+		return nil
+	}
+	return st.Labels
 }
 
 // isHere reports whether the slice's worktree is on this machine.

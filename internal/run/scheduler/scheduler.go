@@ -219,6 +219,9 @@ func (s *scheduler) pass(ctx context.Context) error {
 	if !s.picture.forced {
 		s.news.addHolds(s.picture.plan, s.permissions.agents, &r)
 	}
+	if s.mayClaim() {
+		s.news.addUnplaced(s.picture.plan, time.Now(), &r)
+	}
 	if len(r.Ended) > 0 && s.leadership.ours {
 		s.news.addUnheard(&r)
 	}

@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +20,7 @@ import (
 	"greenlight/internal/base/environ"
 	"greenlight/internal/base/logfile"
 	"greenlight/internal/base/paths"
+	"greenlight/internal/base/proc"
 	"greenlight/internal/base/sanitize"
 	"greenlight/internal/base/words"
 	"greenlight/internal/run/executor"
@@ -59,6 +61,14 @@ type Verdict struct {
 	Caches []string `json:"caches,omitempty"`
 	// the worker that ran it; "" for this machine
 	Worker string `json:"worker,omitempty"`
+
+	Used Usage `json:"-"` // of a run that has just ended
+}
+
+// A Usage is what became of the machine's processors during a run, as shares of all of them.
+type Usage struct {
+	Own  float64 // used by the run itself
+	Idle float64 // used by no program
 }
 
 // Green reports whether the tests passed. A run without tests passes, with Passed 0.
@@ -160,6 +170,7 @@ func Run(ctx context.Context, s Spec) (*Verdict, error) {
 		defer log.Close()
 		out.log, v.Log = log, paths.Relative(s.Root, s.Log)
 	}
+	idle := proc.Idle()
 	res, err := executor.Command(ctx, s.Executor, command.Spec{
 		Argv: s.Command.Argv, Dir: s.Dir, Env: environ.WithoutClaim(s.Env), Files: s.Files,
 		Limit: s.Limit, Box: s.Box, Log: &out,
@@ -169,6 +180,7 @@ func Run(ctx context.Context, s Spec) (*Verdict, error) {
 		return nil, err
 	}
 	out.tellLeft(res)
+	v.Used = usage(res, idle)
 	if res.Signal == "" && !res.TimedOut {
 		v.ExitCode = &res.ExitCode
 	}
@@ -183,6 +195,18 @@ func Run(ctx context.Context, s Spec) (*Verdict, error) {
 	}
 	v.Reason = decisive(v.Last, res.Last)
 	return v, nil
+}
+
+// usage returns what became of the processors; idle is proc.Idle before the run began. Where the
+// system doesn't say what is idle, it is all that the run didn't use itself.
+func usage(res command.Result, idle time.Duration) Usage {
+	all := max(res.Duration.Seconds(), 1e-3) * float64(runtime.GOMAXPROCS(0))
+	u := Usage{Own: res.CPU.Seconds() / all}
+	u.Idle = max(0, 1-u.Own)
+	if idle > 0 {
+		u.Idle = min(u.Idle, (proc.Idle()-idle).Seconds()/all)
+	}
+	return u
 }
 
 // output copies the output verbatim to the log and to the counter.

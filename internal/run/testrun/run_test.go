@@ -123,6 +123,25 @@ func TestRunGreen(t *testing.T) {
 	}
 }
 
+// What a run's children used of the processors counts as its own.
+func TestUsage(t *testing.T) {
+	own := func(line string) float64 {
+		t.Helper()
+		v, err := testrun.Run(t.Context(), spec(t, line))
+		if err != nil || !v.Green() {
+			t.Fatalf("%+v, %v", v, err)
+		}
+		if u := v.Used; u.Own < 0 || u.Idle < 0 || u.Idle > 1 {
+			t.Errorf("%s: %+v", line, u)
+		}
+		return v.Used.Own * v.Seconds
+	}
+	busy := own("sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done' & wait")
+	if idle := own("sleep 0.1"); busy < 2*idle {
+		t.Errorf("a loop uses %v seconds of all processors, a sleep %v", busy, idle)
+	}
+}
+
 func TestRunWithoutEnd(t *testing.T) {
 	s := spec(t, "trap 'exit 0' TERM; echo begun; sleep 600 & wait")
 	s.Limit = 500 * time.Millisecond

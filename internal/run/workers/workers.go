@@ -12,10 +12,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"greenlight/internal/base/durable"
 	"greenlight/internal/base/proc"
+	"greenlight/internal/base/words"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/core/remote"
 	"greenlight/internal/run/attempt"
@@ -114,9 +116,56 @@ func (l *List) Slots() (n int) {
 }
 
 // takes reports whether the worker accepts jobs.
-func (w *Worker) takes() bool {
-	return !w.Silent && !w.Draining && !w.Revoked && w.Refused == "" && !w.Hello.Draining &&
-		!w.Hello.Full && w.Hello.Slots > 0
+func (w *Worker) takes() bool { return w.Barred() == "" }
+
+// Barred returns why the worker gets no jobs; "" if it does.
+func (w *Worker) Barred() string {
+	switch {
+	case w.Revoked:
+		return "its key is refused"
+	case w.Refused != "":
+		return w.Refused
+	case w.Silent:
+		return "it has no contact"
+	case w.Draining:
+		return "it gets no new jobs: gl workers drain --off " + w.Name
+	case w.Hello.Draining:
+		return "it is about to end"
+	case w.Hello.Full:
+		return "its disk is used up to its limit"
+	case w.Hello.Slots < 1:
+		return "it has no slots"
+	}
+	return ""
+}
+
+// Obstacle returns why no worker can get a job that needs that, even once all are idle; the zero
+// Obstacle if one can.
+func (l *List) Obstacle(needs remote.Needs) plan.Obstacle {
+	if !l.Serving() {
+		return plan.Obstacle{Cause: "no worker: gl serve doesn't run", Next: "gl serve"}
+	}
+	var each []string
+	for i := range l.Workers {
+		w := &l.Workers[i]
+		if w.Revoked {
+			continue
+		}
+		why := w.Barred()
+		if why == "" {
+			why = string(remote.Fit(&w.Hello, needs))
+		}
+		if why == "" {
+			return plan.Obstacle{}
+		}
+		each = append(each, w.Name+": "+why)
+	}
+	if len(each) == 0 {
+		return plan.Obstacle{Cause: "no worker: none has joined", Next: "gl workers invite"}
+	}
+	const shown = 4
+	return plan.Obstacle{Cause: "no worker fits: " + strings.Join(each[:min(shown, len(each))], "; ") +
+		words.More(len(each)-shown), Next: "gl workers"}
 }
 
 // Returns reports whether the worker may accept jobs again soon, if not now.

@@ -93,7 +93,8 @@ func (a *aside) facts(r *view.Row, room int) {
 	} else {
 		a.add(rowlayout.Colors[r.Group], cmp.Or(r.Text, strings.ToLower(r.Group.String())))
 	}
-	a.fact("agent", rowlayout.AgentName(r.Agent))
+	a.fact("agent", rowlayout.AgentName(r.By.Agent))
+	a.fact("worker", r.By.Worker)
 	if age, ok := r.Age(a.list.now); ok {
 		a.fact("last heard", plan.Age(age)+" ago")
 	}

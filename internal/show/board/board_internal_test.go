@@ -334,8 +334,8 @@ func TestRegret(t *testing.T) {
 	}
 }
 
-// At any size, in any view and with anything open, the frame fits the screen, and the selected
-// slice is visible.
+// At any size, in any view and with anything open, the frame fits the screen, the selected slice is
+// visible, and so is the way out.
 func TestFrameFits(t *testing.T) {
 	b := fixture(500)
 	rapid.Check(t, func(t *rapid.T) {
@@ -355,7 +355,23 @@ func TestFrameFits(t *testing.T) {
 		if h >= 10 && b.view < 2 && !b.help.open && !slices.Contains(b.lineOf, b.list.selected) {
 			t.Fatalf("%s isn't on the screen of %dx%d:\n%s", b.list.selected, w, h, strings.Join(lines, "\n"))
 		}
+		if last := lines[len(lines)-1]; h >= 5 && w >= 19 && !b.help.open && !strings.HasSuffix(last, "? help  q quit") {
+			t.Fatalf("%d columns: the last line is %q", w, last)
+		}
 	})
+}
+
+// Where nothing moves, the board begins at what a person can move on.
+func TestBeginsAtTheFailed(t *testing.T) {
+	b := fixture(0)
+	b.list.model.Rows = slices.DeleteFunc(b.list.model.Rows, func(r view.Row) bool {
+		return r.Group == view.NeedsYou || r.Group == view.Running || r.Group == view.Merging
+	})
+	b.list.selected = ""
+	b.list.settle()
+	if r := b.list.row(); r == nil || r.Group != view.Failed {
+		t.Errorf("%q is selected", b.list.selected)
+	}
 }
 
 // The board, the counts of gl status, and the groups agree.

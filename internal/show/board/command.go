@@ -185,7 +185,7 @@ func (b *board) start() tea.Cmd {
 		p.say(true, "nothing is ready: w says why")
 		return nil
 	}
-	text := "start " + words.Count(m.Counts.Ready, "ready "+string(m.Plan.Snapshot.Noun))
+	text := "start " + words.Count(m.Counts.Ready, "ready "+m.Plan.Snapshot.Noun)
 	if names := builders(m.Plan, b.cfg.Project); names != "" {
 		text += " with " + names
 	}

@@ -2,6 +2,7 @@ package board
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"greenlight/internal/base/term"
@@ -65,31 +66,34 @@ func (h *help) text(keys keySet, width, room int, paint func(term.Color, string)
 		for i, r := range right {
 			lines[i] = term.Pad(term.Truncate(lines[i], column-1), column) + r
 		}
-	} else {
-		lines = append(append(lines, ""), right...)
+	} else { // what the person looks at first
+		lines = append(append(right, ""), lines...)
 	}
 	h.top = max(min(h.top, len(lines)-room), 0)
 	return lines[h.top:]
 }
 
-// keysLine returns as many of the keys that apply as fit, and an ellipsis for the rest: the way to
-// the others, those of the slice, and the general ones.
+// keysLine returns as many of the keys that apply as fit, and an ellipsis for the rest: those of the
+// slice, and the general ones. The way out and the way to the others are always there.
 func (b *board) keysLine() string {
-	hints := [][2]string{{"?", "help"}}
-	if m := b.list.model; m != nil && m.Counts.Ready > 0 && b.list.leader == "" {
-		hints = append(hints, [2]string{"n", "start"})
-	}
-	hints = append(hints, b.keys.hints(b.list.row())...)
-	hints = append(hints, [][2]string{{":", "gl"}, {"/", "filter"}, {"tab", "view"},
-		{"space", "log"}, {"q", "quit"}}...)
+	row := b.list.row()
+	kept := [][2]string{{"?", "help"}, {"q", "quit"}}
 	if p := b.panel; p != nil {
-		hints = append([][2]string{{"q", "back"}, {"j k", "scroll"}, {"/", "search"}}, b.keys.hints(b.list.row())...)
+		hints := append([][2]string{{"j k", "scroll"}, {"/", "search"}}, b.keys.hints(row)...)
 		if p.page.grows {
 			hints = append(hints, [2]string{"f", "follow"})
 		}
-		hints = append(hints, [2]string{"?", "help"})
+		kept[1][1] = "back"
+		return hintLine(hints, kept, b.width, b.cfg.Paint)
 	}
-	return hintLine(hints, b.width, b.cfg.Paint)
+	var hints [][2]string
+	if m := b.list.model; m != nil && m.Counts.Ready > 0 && b.list.leader == "" {
+		hints = append(hints, [2]string{"n", "start"})
+	}
+	hints = append(hints, b.keys.hints(row)...)
+	hints = append(hints, [][2]string{{":", "gl"}, {"/", "filter"}, {"tab", "view"},
+		{"space", "log"}}...)
+	return hintLine(hints, kept, b.width, b.cfg.Paint)
 }
 
 // hints returns the keys that apply to a slice, those that change something first.
@@ -112,25 +116,21 @@ func (s keySet) hints(row *view.Row) (hints [][2]string) {
 	return append(hints, reads...)
 }
 
-// hintLine returns as many hints as fit.
-func hintLine(hints [][2]string, width int, paint func(term.Color, string) string) string {
-	for n := len(hints); n > 0; n-- {
-		var line, painted strings.Builder
-		for i, h := range hints[:n] {
-			if i > 0 {
-				line.WriteString("  ")
-				painted.WriteString("  ")
-			}
-			line.WriteString(h[0] + " " + h[1])
-			painted.WriteString(paint(term.Bold, h[0]) + " " + paint(term.Dim, h[1]))
-		}
+// hintLine returns as many hints as fit before the kept ones.
+func hintLine(hints, kept [][2]string, width int, paint func(term.Color, string) string) string {
+	for n := len(hints); n >= 0; n-- {
+		shown := slices.Clone(hints[:n])
 		if n < len(hints) {
-			line.WriteString("  …")
-			painted.WriteString(paint(term.Dim, "  …"))
+			shown = append(shown, [2]string{"…"})
 		}
-		if term.Width(line.String()) <= width {
-			return painted.String()
+		var plain, painted []string
+		for _, h := range append(shown, kept...) {
+			plain = append(plain, strings.TrimSpace(h[0]+" "+h[1]))
+			painted = append(painted, strings.TrimSpace(paint(term.Bold, h[0])+" "+paint(term.Dim, h[1])))
+		}
+		if n == 0 || term.Width(strings.Join(plain, "  ")) <= width {
+			return strings.Join(painted, "  ")
 		}
 	}
-	return paint(term.Bold, hints[0][0])
+	return ""
 }

@@ -43,7 +43,7 @@ func (l *list) in(g view.Group) []view.Row {
 	var list []view.Row
 	wanted := strings.ToLower(l.filter)
 	for _, r := range rows {
-		text := strings.Join([]string{r.ID, r.Name, rowlayout.AgentName(r.Agent), r.Step, r.Text,
+		text := strings.Join([]string{r.ID, r.Name, rowlayout.AgentName(r.By.Agent), r.By.Worker, r.Step, r.Text,
 			g.String()}, "\x00")
 		if strings.Contains(strings.ToLower(text), wanted) {
 			list = append(list, r)
@@ -92,10 +92,21 @@ func (l *list) index(rows []view.Row) int {
 	return slices.IndexFunc(rows, func(r view.Row) bool { return r.ID == l.selected })
 }
 
-// settle keeps some row selected.
+// settle keeps some row selected: where nothing moves, one that a person can move on.
 func (l *list) settle() {
-	if rows := l.rows(); l.index(rows) < 0 && len(rows) > 0 {
-		l.selected = rows[0].ID
+	rows := l.rows()
+	if l.index(rows) >= 0 || len(rows) == 0 {
+		return
+	}
+	l.selected = rows[0].ID
+	if g := rows[0].Group; g != view.Ready && g != view.Blocked {
+		return
+	}
+	for _, g := range []view.Group{view.Failed, view.Stopped} {
+		if list := l.in(g); len(list) > 0 {
+			l.selected = list[0].ID
+			return
+		}
 	}
 }
 

@@ -123,6 +123,9 @@ func (l *logs) ofAgent(id string) (title string, lines []string) {
 	}
 	title = fmt.Sprintf("%s: log of attempt %d, %s", rec.ID.Slice, rec.ID.N,
 		rowlayout.AgentName(rec.Job.Agent))
+	if rec.Life.Remote != nil {
+		title += " " + rec.Life.Remote.Place()
+	}
 	return sanitize.Line(title), l.tail(rec, most)
 }
 

@@ -59,6 +59,8 @@ func happened(e journal.Event) string {
 		return laneText(e)
 	case journal.LateWork:
 		return "worker " + e.Worker + " brought work that no longer counts: kept as " + e.Branch
+	case journal.SetAside:
+		return "set aside: " + e.Reason
 	case journal.Undone:
 		return strings.TrimSuffix("taken back: "+e.Reason, ": ")
 	case journal.Unheard:
@@ -131,6 +133,8 @@ func laneText(e journal.Event) string {
 		return "conflicts with what was merged: " + e.Detail
 	case e.Kind == journal.Merge:
 		return "merges with what was merged before"
+	case e.Kind == journal.Landed && e.Outcome == journal.Untested:
+		return withDetail("not tested", strings.TrimPrefix(e.Detail, "unverified: "))
 	case e.Kind == journal.Landed:
 		return withDetail("tested", e.Detail)
 	case e.Kind == journal.Delivered && e.Outcome == "undone":
@@ -140,7 +144,7 @@ func laneText(e journal.Event) string {
 	case e.Kind == journal.PullRequest:
 		return "in a pull request: " + e.Detail
 	case e.Kind == journal.Undelivered:
-		return "tested, not merged into " + target + " yet: " + withDetail(e.Reason, e.Detail)
+		return "not merged into " + target + " yet: " + withDetail(e.Reason, e.Detail)
 	}
 	text := "tests pass"
 	if e.Outcome != "green" {

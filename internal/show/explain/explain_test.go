@@ -35,7 +35,7 @@ func TestDocument(t *testing.T) {
 		`{"system":"greenlight","id":"S-2","state":"blocked","cause":"needs S-1","needs":["S-1"],"root":"S-1","because":"S-1 failed",` +
 		`"next":["gl logs S-1","gl retry S-1"],"next_if":null,"chain":["S-2","S-1"],"forecast":[],"agent":null,"model":null,"attempts":[]},` +
 		`{"system":"greenlight","id":"S-1","state":"failed","cause":"exit 7","needs":[],"root":null,"because":null,"next":["gl logs S-1","gl retry S-1"],"next_if":null,"chain":[],"forecast":[],"agent":null,"model":null,` +
-		`"attempts":[{"n":1,"agent":"claude","outcome":"failed","detail":"exit 7","started":null,"ended":null,"seconds":null,"turns":null,"cost_usd":null,"landed":null,"landed_as":null,"verdict":null,"gate":[]}]}]}`
+		`"attempts":[{"n":1,"agent":"claude","worker":null,"outcome":"failed","detail":"exit 7","started":null,"ended":null,"seconds":null,"turns":null,"cost_usd":null,"landed":null,"landed_as":null,"verdict":null,"gate":[]}]}]}`
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Error(diff)
 	}

@@ -149,6 +149,7 @@ func newLanded(in Input, c completion) Landed {
 	if r := c.last; r != nil {
 		l.Name, l.Text = r.ID.Title, scrub.Text(r.Judged.Detail)
 		l.Record, l.Log = paths(r)
+		l.Worker = r.Life.Remote.Label()
 		l.gate, l.Approved = r.Judged.Gate, scrub.Text(r.Ruled().Approval())
 		l.Unverified, l.Counted = scrub.Text(r.Judged.Unverified), r.Judged.Tests
 		l.Verified = r.Judged.Verified == plan.Green || r.Judged.Verdict.Green()

@@ -31,8 +31,9 @@ type Document struct {
 
 	Counts   view.Counts `json:"counts"` // of all items, now
 	NeedsYou []Item      `json:"needs_you"`
-	// why done work isn't in the target yet, and what has happened to the target: ID is the target, or
-	// the slice that waits in the merge queue while no gl works on that
+	// why nothing goes on, or the tests fail on what was merged: ID is then "tests", "launches" or
+	// "project"; why done work isn't in the target yet, and what has happened to the target: ID is the
+	// target, or the slice that waits in the merge queue while no gl works on that
 	Queue   []Item   `json:"queue"`
 	Unheard []Item   `json:"unheard"` // complete, with unread messages of a person
 	Landed  []Landed `json:"landed"`  // or done without a merge queue
@@ -42,6 +43,7 @@ type Document struct {
 
 	Cost     Cost      `json:"cost"`
 	Timeline Timeline  `json:"timeline"`
+	Merging  Merging   `json:"merging"`
 	Graph    []Node    `json:"graph"` // by layer
 	Next     Forecast  `json:"next"`
 	Blocked  []Blocked `json:"blocked"`
@@ -105,6 +107,7 @@ type Landed struct {
 	Attempts int       `json:"attempts"`
 	Cost     view.Cost `json:"cost"`
 	At       time.Time `json:"at"`
+	Worker   string    `json:"worker"` // on which its last agent ran, with its host; "" for this machine
 
 	gate *gate.Ruling // nil if it wasn't asked
 
@@ -120,6 +123,7 @@ type Failed struct {
 	Attempts int       `json:"attempts"`
 	Kept     string    `json:"kept"` // where its work is; "" if only in the checkout
 	Cost     view.Cost `json:"cost"`
+	Worker   string    `json:"worker"` // on which its last agent ran, with its host; "" for this machine
 
 	repeats bool // the evidence says no more than the text
 }
@@ -177,6 +181,7 @@ type Span struct {
 	To       time.Time `json:"to"`
 	Critical bool      `json:"critical"`
 	Record   string    `json:"record"`
+	Worker   string    `json:"worker"` // on which it ran, with its host; "" for this machine
 }
 
 // A Node is a slice in the graph.

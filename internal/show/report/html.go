@@ -105,7 +105,7 @@ func (d *Document) nothing() string {
 		parts = append(parts, "Nothing was completed.")
 	}
 	if len(d.Failed) == 0 {
-		parts = append(parts, "Nothing failed.")
+		parts = append(parts, "No "+d.Noun+" failed.")
 	}
 	return strings.Join(parts, " ")
 }
@@ -155,13 +155,13 @@ func name(id, name string) string {
 }
 
 // testsOf returns the number of tests on the merge, and how many of them are new: "29, 1 new".
-// If their run printed no number, it returns the slice's own count.
+// If their run printed no number, it returns the agent's count.
 func testsOf(l Landed) string {
 	switch {
 	case l.After == nil && l.New != nil:
 		return plan.Gain(*l.New)
 	case l.After == nil && l.Counted > 0:
-		return fmt.Sprintf("%d recorded", l.Counted)
+		return fmt.Sprintf("%d by its agent's count", l.Counted)
 	case l.After == nil:
 		return orDash("")
 	case l.New == nil:
@@ -175,7 +175,7 @@ func (d *Document) tone() string {
 	switch {
 	case d.Counts.Failed > 0:
 		return "bad"
-	case d.Counts.NeedsYou > 0, d.Counts.Done < d.Counts.Total, d.Counts.Undelivered > 0:
+	case len(d.ToDo()) > 0, d.Counts.Done < d.Counts.Total, d.Counts.Undelivered > 0:
 		return "warn"
 	case d.Counts.Total == 0:
 		return ""
@@ -199,7 +199,7 @@ func (d *Document) tiles() []tile {
 		}
 	}
 	if n := d.Counts.Undelivered; n > 0 {
-		list = append(list, tile{n, "tested, not merged yet", "warn", "waiting"})
+		list = append(list, tile{n, d.Waiting().unmerged(), "warn", "waiting"})
 	}
 	if n := d.Night.TakenBack; n > 0 {
 		list = append(list, tile{n, "taken back", "", "back"})

@@ -104,6 +104,9 @@ func (d *Document) markFailed(p line) {
 		if cost := f.Cost.String(); cost != "" && f.Cost.Known > 0 {
 			more += ", cost " + cost
 		}
+		if f.Worker != "" {
+			more += ", on worker " + f.Worker
+		}
 		if f.Kept != "" {
 			more += ", work kept: " + f.Kept
 		}
@@ -121,7 +124,7 @@ func (d *Document) markMerged(p line) {
 		t.mark(p)
 	}
 	if t := d.Waiting(); len(t.List) > 0 {
-		p.f("## Tested, not merged yet (%d)\n", len(t.List))
+		p.f("## %s (%d)\n", t.WaitingTitle(), len(t.List))
 		for _, why := range t.Reasons() {
 			p.f("%s\n", md(why))
 		}
@@ -135,19 +138,19 @@ func (t mergedTable) mark(p line) {
 		p.f("%s\n", md(t.All))
 	}
 	row := func(cells ...string) { p.f("| %s |", strings.Join(cells, " | ")) }
-	shown := func(slice, name, diff, tests, verified, cost, commit string) []string {
+	shown := func(slice, name, diff, tests, verified, cost, worker, commit string) []string {
 		cells := []string{slice, name}
 		for _, c := range []struct {
 			is   bool
 			text string
-		}{{t.Diff, diff}, {t.Tests, tests}, {t.Verified, verified}, {t.Cost, cost}, {t.Changes, commit}} {
+		}{{t.Diff, diff}, {t.Tests, tests}, {t.Verified, verified}, {t.Cost, cost}, {t.Worker, worker}, {t.Changes, commit}} {
 			if c.is {
 				cells = append(cells, c.text)
 			}
 		}
 		return cells
 	}
-	head := shown("slice", "name", "diff", "tests", "verified", "cost of all attempts", "commit")
+	head := shown("slice", "name", "diff", "tests", "verified", "cost of all attempts", "worker", "commit")
 	row(head...)
 	p.f("|%s", strings.Repeat("---|", len(head)))
 	for _, l := range t.List {
@@ -158,7 +161,7 @@ func (t mergedTable) mark(p line) {
 		if l.Commit != "" {
 			commit = "`" + l.Commit[:min(len(l.Commit), 10)] + "`"
 		}
-		row(shown(p.link(l.Record, l.ID), md(l.Name), diff, testsOf(l), l.verifiedText(), l.Cost.String(), commit)...)
+		row(shown(p.link(l.Record, l.ID), md(l.Name), diff, testsOf(l), l.verifiedText(), l.Cost.String(), md(l.Worker), commit)...)
 	}
 	p.f("")
 }
@@ -231,6 +234,9 @@ func (d *Document) markTimeline(p line) {
 		return
 	}
 	p.f("## Timeline\n")
+	if text := d.Merging.Text(); text != "" {
+		p.f("%s\n", text)
+	}
 	for _, s := range d.Timeline.Attempts {
 		mark := ""
 		if s.Critical {
@@ -240,6 +246,9 @@ func (d *Document) markTimeline(p line) {
 	}
 	for _, s := range d.Timeline.Holds {
 		p.f("- %s held: %s", s.clocks(), md(s.Text))
+	}
+	for _, s := range d.Merging.SetAside {
+		p.f("- %s %s.%d %s", s.From.Local().Format("15:04:05"), md(s.ID), s.N, md(s.Text))
 	}
 	for _, s := range turns(d.Timeline.Lane) {
 		p.f("- %s merge queue: %s", s.clocks(), md(strings.TrimSpace(s.ID+" "+s.Text)))

@@ -81,6 +81,7 @@ func New(in Input) *Document {
 	ours := inNight(recs.all, d.Night)
 	d.Cost = recs.costs(ours)
 	d.Timeline = timeline(in, recs, ours, d.Night)
+	d.Merging = merging(in, ours, d.Night)
 	for layer, ids := range p.Layers() {
 		for _, id := range ids {
 			st := p.State(id)
@@ -127,6 +128,10 @@ func (d *Document) addNotices(in Input) {
 
 // addItems lists the items that aren't done.
 func (d *Document) addItems(in Input, m *view.Model) {
+	for _, s := range plan.Standstills(in.Plan, in.Now, in.Running) {
+		d.Queue = append(d.Queue, Item{ID: s.Subject, Text: scrub.Text(s.Text),
+			Command: strings.Join(s.Next[:min(len(s.Next), 1)], ""), Next: s.Next, Blocks: []string{}})
+	}
 	d.Queue = append(d.Queue, queueNeeds(in, d.Night)...)
 	for _, r := range m.In(view.Merging) { // nothing goes on by itself
 		if a := in.Plan.State(r.ID).Attempt; a != nil && a.Idle {
@@ -246,8 +251,12 @@ func queueNeeds(in Input, n Night) []Item {
 	queue := in.Facts.Lane
 	target := cmp.Or(queue.Target, "the target")
 	if waiting := queue.Waiting(); len(waiting) > 0 {
-		text := fmt.Sprintf("%s tested, not merged yet (%s): %s",
-			words.Count(len(waiting), "slice"), strings.Join(waiting, ", "), whyNotMerged(queue))
+		state := "not merged yet"
+		if plan.Tested(in.Plan, waiting) {
+			state = "tested, " + state
+		}
+		text := fmt.Sprintf("%s %s (%s): %s", words.Count(len(waiting), "slice"), state,
+			strings.Join(waiting, ", "), whyNotMerged(queue))
 		next := []string{"gl land" + in.Plan.Snapshot.Flags}
 		list = append(list,
 			Item{ID: target, Text: scrub.Text(text), Command: "gl land", Next: next, Blocks: []string{}})
@@ -309,6 +318,7 @@ func failed(row *view.Row, in Input) Failed {
 		return out
 	}
 	r := recs[len(recs)-1]
+	out.Worker = r.Life.Remote.Label()
 	out.Evidence = scrub.Lines(evidence(r))
 	out.repeats = !slices.ContainsFunc(out.Evidence, func(l string) bool {
 		return !strings.Contains(out.Text, strings.TrimSpace(l))
@@ -381,7 +391,8 @@ func timeline(in Input, h *history, recs []*attempt.Record, n Night) Timeline {
 		}
 		s := Span{ID: r.ID.Slice, N: r.ID.N, From: *r.Life.StartedAt, To: end, State: h.state(r),
 			Text:     scrub.Text(r.Judged.Outcome.Text(r.Judged.Detail)),
-			Critical: slices.Contains(t.Critical, r.ID.Slice) && r.Judged.Outcome.Traits().Success}
+			Critical: slices.Contains(t.Critical, r.ID.Slice) && r.Judged.Outcome.Traits().Success,
+			Worker:   r.Life.Remote.Label()}
 		if r.Life.Phase != plan.Settled {
 			s.Text = "running"
 			if r.Life.Phase == plan.Queued {
@@ -394,6 +405,9 @@ func timeline(in Input, h *history, recs []*attempt.Record, n Night) Timeline {
 		}
 		if r.Since.Undone != nil {
 			s.Text += "; taken back since"
+		}
+		if s.Worker != "" {
+			s.Text += ", " + r.Life.Remote.Place()
 		}
 		s.Record, _ = paths(r)
 		t.Attempts = append(t.Attempts, s)

@@ -3,6 +3,7 @@ package report_test
 import (
 	"bytes"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -281,6 +282,40 @@ func TestIdleQueue(t *testing.T) {
 	}
 }
 
+// Where nothing goes on, or the tests fail on what was merged, the report says so before all else,
+// and how a person changes that.
+func TestStandstillsLead(t *testing.T) {
+	item := func(status, deps string) []*plan.Item {
+		return []*plan.Item{{ID: "S-1", Status: status, Deps: strings.Fields(deps)}}
+	}
+	red := &plan.Suite{Red: true, Failed: 2, Commit: "413d763f1400"}
+	open := &plan.Hold{Until: plan.UntilLifted, Kind: plan.HeldByPerson}
+	for name, c := range map[string]struct {
+		snapshot plan.Snapshot
+		want     string
+	}{
+		"red":     {plan.Snapshot{Items: item("complete", ""), Suite: red}, "tests: the tests fail on what was merged (2 failing, at 413d763f14): fix them there: gl verify"},
+		"idle":    {plan.Snapshot{Items: item("pending", "")}, "launches: 1 slice is ready, and no run launches it: gl slice --watch"},
+		"held":    {plan.Snapshot{Items: item("pending", ""), Hold: open}, "launches: nothing is launched until you lift it (gl hold): gl hold --lift"},
+		"blocked": {plan.Snapshot{Items: item("pending", "S-9")}, "launches: all that is left is blocked: gl why"},
+		"stopped": {plan.Snapshot{Items: item("pending", ""), Blockers: []string{"S-4 hit a wall"}}, "project: S-4 hit a wall: "},
+		"done":    {plan.Snapshot{Items: item("complete", ""), Suite: &plan.Suite{Passed: 2, Commit: "413d763f14"}}, ""},
+	} {
+		c.snapshot.Noun = plan.Slice
+		d := report.New(report.Input{Plan: plan.New(&c.snapshot, began, plan.Options{}), Now: began})
+		got := ""
+		if todo := d.ToDo(); len(todo) > 0 {
+			got = fmt.Sprintf("%s: %s: %s", todo[0].ID, todo[0].Text, strings.Join(todo[0].Next, ", "))
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+		if nothing := strings.Contains(markdown(t, d), "Nothing needs you"); nothing != (c.want == "") {
+			t.Errorf("%s: nothing needs you: %v", name, nothing)
+		}
+	}
+}
+
 // What there is none of takes no heading, and a column that says nothing is left out.
 func TestEmptyTakesALine(t *testing.T) {
 	in := night(4)
@@ -289,10 +324,10 @@ func TestEmptyTakesALine(t *testing.T) {
 			r.Judged.Evidence, r.Landing, r.Judged.Verdict = nil, nil, nil
 		}
 	}
-	in.Facts.Lane = lane.Status{}
+	in.Facts.Lane, in.Running = lane.Status{}, true // S-3 and S-4 need a slice that isn't there
 	d := report.New(in)
 	for form, text := range map[string]string{"html": html(t, d), "markdown": markdown(t, d)} {
-		if !strings.Contains(text, "Nothing failed.") {
+		if !strings.Contains(text, "No slice failed.") {
 			t.Errorf("%s: nothing of what failed", form)
 		}
 		for _, bad := range []string{"To do (", "Failed (", "Taken back", "Merged (", ">Diff<", "| diff", ">Cost of all attempts<", "| cost of", "ests passing"} {
@@ -504,10 +539,10 @@ func TestTestsRemovedComeFirst(t *testing.T) {
 	if d.Landed[0].ID != "S-6" || d.Landed[0].Approved != "tests removed, approved" {
 		t.Fatalf("the first one is %+v", d.Landed[0])
 	}
-	if text := markdown(t, d); !strings.Contains(text, "| 59 recorded | verified; **tests removed, approved** |") {
+	if text := markdown(t, d); !strings.Contains(text, "| 59 by its agent's count | verified; **tests removed, approved** |") {
 		t.Errorf("not told in\n%s", text)
 	}
-	if page := html(t, d); !strings.Contains(page, "tests removed, approved") || !strings.Contains(page, "59 recorded") {
+	if page := html(t, d); !strings.Contains(page, "tests removed, approved") || !strings.Contains(page, "59 by its agent&#39;s count") {
 		t.Error("not told on the page")
 	}
 }
@@ -516,5 +551,47 @@ func BenchmarkPage(b *testing.B) {
 	in := night(300)
 	for b.Loop() {
 		html(b, report.New(in))
+	}
+}
+
+// The report says how long the run waited for the merge queue alone, how many test runs went on side by
+// side, and what was set aside for which reason.
+func TestMerging(t *testing.T) {
+	in := report.Input{Now: began.Add(time.Hour), Plan: plan.New(&plan.Snapshot{Root: "/p"}, began, plan.Options{}),
+		Facts: view.Facts{Records: map[string][]*attempt.Record{}}}
+	in.Events = []journal.Event{{Kind: journal.DrainStarted, Max: 2, Time: began}}
+	minutes := func(n int) time.Time { return began.Add(time.Duration(n) * time.Minute) }
+	for i, at := range [][3]int{{0, 10, 20}, {0, 12, 24}, {14, 16, 30}} { // started, agent's end, settled
+		start, end, settled := minutes(at[0]), minutes(at[1]), minutes(at[2])
+		id := fmt.Sprint("S-", i+1)
+		in.Facts.Records[id] = []*attempt.Record{{
+			ID:      attempt.Identity{Slice: id, N: 1},
+			Life:    attempt.Life{ClaimedAt: start, StartedAt: &start, EndedAt: &end, SettledAt: &settled, Phase: plan.Settled},
+			Judged:  attempt.Judgement{Outcome: outcome.Done},
+			Landing: &attempt.Landing{},
+		}}
+	}
+	ms := (10 * time.Minute).Milliseconds()
+	for _, e := range []journal.Event{
+		{Kind: journal.SetAside, Slice: "S-2", Attempt: 1, Outcome: "conflict", Reason: "it doesn't merge with S-1 <b>" + secret, Time: minutes(12)},
+		{Kind: journal.Verdict, Slice: "S-1", Attempt: 1, Outcome: "green", DurationMS: &ms, Time: minutes(20)},
+		{Kind: journal.Verdict, Slice: "S-2", Attempt: 1, Outcome: "green", DurationMS: &ms, Time: minutes(24)},
+		{Kind: journal.Verdict, Slice: "S-3", Attempt: 1, Outcome: "green", DurationMS: &ms, Time: minutes(30)},
+		{Kind: journal.DrainEnded, Time: minutes(30)},
+	} {
+		in.Events = append(in.Events, e)
+	}
+	d := report.New(in)
+	if m := d.Merging; m.Runs != 3 || m.AtOnce != 2 || m.Busy != 20*60 || m.Waited != 16*60 || len(m.SetAside) != 1 {
+		t.Errorf("%+v", m)
+	}
+	var page, text bytes.Buffer
+	if err := errors.Join(d.HTML(&page, ""), d.Markdown(&text, "")); err != nil {
+		t.Fatal(err)
+	}
+	for _, out := range []string{page.String(), text.String()} {
+		if !strings.Contains(out, "ran the tests 3 times, up to 2 runs side by side") || !strings.Contains(out, "set aside: it doesn&#39;t merge with S-1") && !strings.Contains(out, "set aside: it doesn't merge with S-1") || strings.Contains(out, secret) || strings.Contains(out, "S-1 <b>") {
+			t.Errorf("the report has\n%s", out)
+		}
 	}
 }

@@ -167,7 +167,7 @@ func ticks(from, to time.Time) []time.Time {
 		}
 	}
 	if n := to.Sub(from) / step; n > most {
-		step *= n/most + 1
+		step *= n/most + 1 //nolint:durationcheck // n is a ratio of two durations
 	}
 	var list []time.Time
 	for t := from.Truncate(step).Add(step); t.Before(to); t = t.Add(step) {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"slices"
+	"strings"
 
 	"greenlight/internal/base/uniq"
 	"greenlight/internal/base/words"
@@ -61,6 +62,7 @@ func (d *Document) completed(delivered bool) mergedTable {
 type mergedTable struct {
 	List                                 []Landed
 	Diff, Tests, Verified, Cost, Changes bool
+	Worker                               bool   // of an agent
 	All                                  string // what is so of all of them; "" for nothing
 }
 
@@ -72,6 +74,20 @@ func (t mergedTable) Title() string {
 		}
 	}
 	return "Merged"
+}
+
+// WaitingTitle returns the heading for what isn't merged yet.
+func (t mergedTable) WaitingTitle() string {
+	text := t.unmerged()
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+// unmerged describes what isn't merged yet.
+func (t mergedTable) unmerged() string {
+	if slices.ContainsFunc(t.List, func(l Landed) bool { return !l.Verified && l.Unverified != "" }) {
+		return "not merged yet"
+	}
+	return "tested, not merged yet"
 }
 
 // Reasons returns why the target doesn't have them, each reason once.
@@ -95,6 +111,7 @@ func newMergedTable(list []Landed) mergedTable {
 		t.Cost = t.Cost || l.Cost.Known > 0
 		t.Changes = t.Changes || l.Patch != nil || l.Command != ""
 		t.Verified = t.Verified || l.Approved != ""
+		t.Worker = t.Worker || l.Worker != ""
 		if l.Verified {
 			verified++
 		}

@@ -182,11 +182,19 @@ func rowCost(r *view.Row) string {
 	return r.Cost.String()
 }
 
+// rowWorker returns the worker of a row whose text doesn't name it.
+func rowWorker(r *view.Row) string {
+	if r.By.Worker == "" || strings.Contains(r.Text, r.By.Worker) {
+		return ""
+	}
+	return "on " + sanitize.Line(r.By.Worker)
+}
+
 // rowDetails returns the other columns of a row, the most important first.
 func rowDetails(r *view.Row, now time.Time) []cell {
 	switch r.Group {
 	case view.NeedsYou, view.Failed, view.Stopped:
-		return []cell{{sanitize.Line(r.Command), ""}, {rowCost(r), term.Dim}}
+		return []cell{{sanitize.Line(r.Command), ""}, {rowCost(r), term.Dim}, {rowWorker(r), term.Dim}}
 	case view.Running, view.Merging:
 		age := ""
 		d, ok := r.Age(now)
@@ -201,10 +209,10 @@ func rowDetails(r *view.Row, now time.Time) []cell {
 		if r.Diff != nil {
 			diff = r.Diff.String()
 		}
-		return []cell{{age, term.Dim}, {AgentName(r.Agent), term.Dim}, {eta, term.Dim}, {diff, ""},
-			{r.Tests, term.Dim}, {rowCost(r), term.Dim}}
+		return []cell{{age, term.Dim}, {AgentName(r.By.Agent), term.Dim}, {eta, term.Dim}, {diff, ""},
+			{r.Tests, term.Dim}, {rowCost(r), term.Dim}, {rowWorker(r), term.Dim}}
 	case view.Done:
-		return []cell{{rowCost(r), term.Dim}}
+		return []cell{{rowCost(r), term.Dim}, {rowWorker(r), term.Dim}}
 	}
 	return nil
 }

@@ -22,16 +22,18 @@ type Document struct {
 	Slices   []Slice        `json:"slices"` // those in scope, in the order of the graph, then by id
 	Running  []string       `json:"running"`
 	// open attempts at tasks, such as gl quick; each takes a slot until it awaits the merge queue
-	Tasks    []Task    `json:"tasks"`
-	Ready    []string  `json:"ready"` // in launch order
-	Blocked  []Blocked `json:"blocked"`
-	Landing  []string  `json:"landing"` // called complete by their agents, being merged and tested
-	Failed   []string  `json:"failed"`
-	Red      []string  `json:"red"`      // the tests fail on the merged work
-	Conflict []string  `json:"conflict"` // the work doesn't merge
-	Stalled  []string  `json:"stalled"`
-	Waiting  []string  `json:"waiting"` // for a person
-	Unknown  []string  `json:"unknown"` // with an unknown status, or an unreadable file
+	Tasks []Task   `json:"tasks"`
+	Ready []string `json:"ready"` // in launch order
+	// those of them that wait for a worker, by the reason why none can take them
+	Unplaced []Unplaced `json:"unplaced"`
+	Blocked  []Blocked  `json:"blocked"`
+	Landing  []string   `json:"landing"` // called complete by their agents, being merged and tested
+	Failed   []string   `json:"failed"`
+	Red      []string   `json:"red"`      // the tests fail on the merged work
+	Conflict []string   `json:"conflict"` // the work doesn't merge
+	Stalled  []string   `json:"stalled"`
+	Waiting  []string   `json:"waiting"` // for a person
+	Unknown  []string   `json:"unknown"` // with an unknown status, or an unreadable file
 	// tested, but not yet merged into the branch that the work is for; null if everything is
 	Undelivered *Undelivered `json:"undelivered"`
 	Forecast    []Collision  `json:"forecast"`     // work that is likely to conflict when it is merged
@@ -85,8 +87,10 @@ type Slice struct {
 	ETASeconds *int `json:"eta_seconds" jsonschema:"minimum=0"`
 	// how long a running agent has been silent; null for less than a minute
 	SilentSeconds *int    `json:"silent_seconds" jsonschema:"minimum=0"`
-	Tool          *string `json:"tool"`    // the tool call in which it has been silent
-	Landing       *string `json:"landing"` // of one in the merge queue: its progress
+	Tool          *string `json:"tool"` // the tool call in which it has been silent
+	// on which its last agent runs or ran, with its host: "w1 (build-7)"; null for this machine
+	Worker  *string `json:"worker"`
+	Landing *string `json:"landing"` // of one in the merge queue: its progress
 	// where it is among the merges that are tested side by side; null if it isn't
 	Train *plan.InTrain `json:"train"`
 }
@@ -122,6 +126,13 @@ type Task struct {
 	Agent   string     `json:"agent"`
 	Started *time.Time `json:"started"` // null until its agent runs
 	Landing *string    `json:"landing"` // its progress in the merge queue; null before
+}
+
+// An Unplaced is slices that no worker can take, as things are.
+type Unplaced struct {
+	Slices []string `json:"slices"`
+	Reason string   `json:"reason"`
+	Next   string   `json:"next"` // the command that helps
 }
 
 // A Blocked is a slice that waits for others.

@@ -24,6 +24,7 @@ func New(m *view.Model, milestone string) *Document {
 		Running:       jsondoc.OrEmpty(p.Lists.Running),
 		Tasks:         []Task{},
 		Ready:         jsondoc.OrEmpty(p.Lists.Ready),
+		Unplaced:      []Unplaced{},
 		Blocked:       []Blocked{},
 		Landing:       jsondoc.OrEmpty(p.Lists.Landing),
 		Failed:        jsondoc.OrEmpty(p.Lists.Failed),
@@ -51,6 +52,9 @@ func New(m *view.Model, milestone string) *Document {
 	}
 	if pr := m.Lane.PullRequest; pr != nil {
 		doc.PullRequest = &PullRequest{pr.Number, pr.URL, pr.IDs(), pr.Head}
+	}
+	for _, u := range plan.WithoutWorker(p) {
+		doc.Unplaced = append(doc.Unplaced, Unplaced{u.IDs, u.Cause, u.Next})
 	}
 	for _, t := range s.Tasks {
 		doc.Tasks = append(doc.Tasks, newTask(t))
@@ -89,7 +93,7 @@ func slices(m *view.Model) []Slice {
 		s := newSlice(st, m.Lane, m.Plan.Snapshot.Used[st.ID])
 		if r := m.Landed[st.ID]; r != nil && st.Class == plan.Done {
 			info := r.Info()
-			s.Landed, s.LandedAs = info.Landed, info.LandedAs
+			s.Landed, s.LandedAs, s.Worker = info.Landed, info.LandedAs, info.Worker
 			if r.Accepted() { // an approval isn't an attempt
 				s.Attempts--
 			}
@@ -154,6 +158,9 @@ func newSlice(st *plan.State, landed lane.Status, attempts int) Slice {
 		Updated:   jsondoc.OrNull(st.Updated),
 		Stale:     st.Stale,
 		Attempts:  attempts,
+	}
+	if st.Attempt != nil {
+		s.Worker = jsondoc.OrNull(st.Attempt.Worker)
 	}
 	if st.Corrupt == "" {
 		n := st.Counting(st.Class == plan.Done)

@@ -175,6 +175,15 @@ func Holds(p *plan.Plan, now time.Time) (lines []string) {
 	return lines
 }
 
+// NoWorker returns a line for each reason for which ready items wait for a worker: "S-1, S-2 (no
+// worker: gl serve doesn't run, gl serve)".
+func NoWorker(p *plan.Plan) (lines []string) {
+	for _, u := range plan.WithoutWorker(p) {
+		lines = append(lines, words.Some(u.IDs)+words.InBrackets(sanitize.Line(u.Cause), u.Next))
+	}
+	return lines
+}
+
 // Blockers returns a line for each reason that stops the whole project.
 func Blockers(p *plan.Plan) (lines []string) {
 	for _, text := range p.Snapshot.Blockers {

@@ -23,7 +23,7 @@ type Group int
 
 const (
 	NeedsYou Group = iota // only a person can move it on: a review, a question, an unreadable file
-	Failed                // its last attempt came to nothing
+	Failed                // its last attempt failed
 	Stopped               // a person ended its agent
 	Running
 	Merging // called complete by its agent, and merged and tested now
@@ -111,6 +111,12 @@ func askOf(st *plan.State) Ask {
 	return AskOther
 }
 
+// A Builder is what works, or has worked, on an item.
+type Builder struct {
+	Agent  string // "" for none
+	Worker string // on which it runs: "w1 (build-7)"; "" for this machine
+}
+
 // A Row is an item as it is listed.
 type Row struct {
 	ID, Name string
@@ -119,13 +125,13 @@ type Row struct {
 	Text     string   // the cause, without the id: "asks: which color?", "red: exit 1: 2 failed"
 	Next     []string // commands that help, in order
 	Command  string   // the likeliest of them, "" for none
-	Agent    string   // of its last attempt, "" for none
+	By       Builder  // of its last attempt
 	Step     string   // of a running or merging item
 	Attempts int      // used up
 	Started  time.Time
 	Heard    time.Time      // last event of a running attempt; zero for unknown
 	ETA      *time.Duration // until a running one is likely to end; nil for unknown
-	Tests    string         // "3 new tests", "3 tests recorded"; "" for none or unknown
+	Tests    string         // "3 new tests", "3 tests by its agent's count"; "" for none or unknown
 	Diff     *Diff
 	Cost     Cost // of all its attempts
 	Verified plan.Verified
@@ -247,7 +253,7 @@ func newRow(p *plan.Plan, st *plan.State, g Group, f Facts, now time.Time) Row {
 		r.Tests = p.TestsOf(st)
 	}
 	if a := st.Attempt; a != nil {
-		r.Agent = a.Agent
+		r.By.Agent, r.By.Worker = a.Agent, a.Worker
 		if a.Open() {
 			r.Started, r.Heard = a.Started, a.Heard
 		}
@@ -260,7 +266,10 @@ func newRow(p *plan.Plan, st *plan.State, g Group, f Facts, now time.Time) Row {
 			}
 			continue
 		}
-		r.Agent = rec.Job.Agent
+		r.By.Agent, r.By.Worker = rec.Job.Agent, rec.Life.Remote.Label()
+	}
+	if rec := f.Landed[st.ID]; rec != nil && g == Done {
+		r.By.Worker = rec.Life.Remote.Label()
 	}
 	r.Attempts = max(r.Attempts, 0)
 	unfinished := g == Running || g == Merging || g == NeedsYou

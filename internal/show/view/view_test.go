@@ -56,7 +56,7 @@ func TestModel(t *testing.T) {
 		"Needs you S-9 (waiting for a look at the colors)", "Needs you S-10 (corrupt: S-10.md: line 1: no front matter)",
 		"Failed S-8 (failed)", "Failed S-7 (red: tests: exit 1: 2 failed)",
 		"Running S-3 (implementing)", "Merging S-4 (testing)", "Ready S-5 ()", "Blocked S-6 (needs S-5)",
-		"Done S-1 (12 tests recorded, verified)", "Done S-2 (no tests recorded, unverified)",
+		"Done S-1 (12 tests by its agent's count, verified)", "Done S-2 (no tests reported, unverified)",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("rows:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -66,7 +66,7 @@ func TestModel(t *testing.T) {
 			t.Errorf("%s: %q, want %q", g, got, id)
 		}
 	}
-	if row := m.In(view.Running)[0]; row.Agent != "claude" || row.Step != "implementing" {
+	if row := m.In(view.Running)[0]; row.By.Agent != "claude" || row.Step != "implementing" {
 		t.Errorf("running: %+v", row)
 	} else if age, ok := row.Age(now); !ok || age != 5*time.Second {
 		t.Errorf("last heard %s ago", age)

@@ -73,10 +73,13 @@ const (
 	Rejected  Kind = "rejected"   // a person sent a slice back
 	Answered  Kind = "answered"   // a person answered a slice's question
 	// an agent proposed a setting that it may not change itself
-	Proposal    Kind = "proposal"
-	Queued      Kind = "queued"      // a slice entered the merge queue
-	Merge       Kind = "merge"       // the merge queue merged a slice, or met a conflict
-	Verdict     Kind = "verdict"     // the tests were run on a tree
+	Proposal Kind = "proposal"
+	Queued   Kind = "queued"  // a slice entered the merge queue
+	Merge    Kind = "merge"   // the merge queue merged a slice, or met a conflict
+	Verdict  Kind = "verdict" // the tests were run on a tree
+	// an entry of the merge queue was set aside: those behind it are tested without it; reason tells
+	// why, in words
+	SetAside    Kind = "set_aside"
 	Undone      Kind = "undone"      // a person undid a merge
 	Landed      Kind = "landed"      // a slice was merged
 	Delivered   Kind = "delivered"   // the target branch has the merged commits
@@ -95,6 +98,9 @@ const (
 
 // Conflicts is the outcome of a Merge that found conflicts.
 const Conflicts = "conflict"
+
+// Untested is the outcome of a Landed without a test command.
+const Untested = "untested"
 
 // durable reports whether the event must survive a power cut, because it isn't repeated.
 func (k Kind) durable() bool { return k == Settled || k == Landed }
@@ -129,7 +135,7 @@ type Event struct {
 	SecurityTests *int `json:"security_tests,omitempty"`
 	Failing       *int `json:"failing,omitempty"`
 
-	// of the attempt; of a verdict: green or red
+	// of the attempt; of a verdict: green or red; set_aside: conflict, failed, again, person or base
 	Outcome string `json:"outcome,omitempty"`
 	Detail  string `json:"detail,omitempty"` // a short explanation
 	// as reported by agents: of the attempt; of all that ended during the run; missing if

@@ -10,6 +10,7 @@ import (
 	"greenlight/internal/base/suggest"
 	"greenlight/internal/core/agent"
 	"greenlight/internal/core/plan"
+	"greenlight/internal/core/remote"
 )
 
 // A Setter is who may change a field with gl state set.
@@ -77,6 +78,8 @@ var fields = [...]Field{
 		value: textValue{at: func(it *plan.Item) *string { return &it.Agent }, parse: noneAsEmpty}},
 	{Key: "model", By: ByPerson, check: checkModel,
 		value: textValue{at: func(it *plan.Item) *string { return &it.Model }, parse: noneAsEmpty}},
+	{Key: "labels", By: ByPerson, check: checkLabels,
+		value: listValue{at: func(it *plan.Item) *[]string { return &it.Labels }}},
 	{Key: "wave", By: ByPerson, word: true, graph: true,
 		value: numberValue{at: func(it *plan.Item) *int { return &it.Wave }, parse: rank,
 			none: plan.None}},
@@ -206,6 +209,15 @@ func checkReview(key, value string) (string, error) {
 	if value != "" && !slices.Contains(Reviews(), value) {
 		return "", fmt.Errorf("%s must be one of %s, or empty, not %q", key,
 			strings.Join(Reviews(), ", "), value)
+	}
+	return value, nil
+}
+
+func checkLabels(key, value string) (string, error) {
+	for label := range strings.FieldsFuncSeq(value, func(r rune) bool { return r == ',' || r == ' ' }) {
+		if err := remote.CheckLabel(label); err != nil {
+			return "", fmt.Errorf("%s: %w", key, err)
+		}
 	}
 	return value, nil
 }

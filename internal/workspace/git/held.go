@@ -79,6 +79,7 @@ func linkHeld(common, objects, id string) error {
 	err := os.Link(from, filepath.Join(dir, id[2:]))
 	if errors.Is(err, fs.ErrNotExist) && !paths.IsDir(dir) {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
+			//nolint:errorlint // to the caller, fs.ErrNotExist means that the object is gone
 			return fmt.Errorf("holding objects: %v", err)
 		}
 		err = os.Link(from, filepath.Join(dir, id[2:]))

@@ -5,6 +5,33 @@
 const main = () => document.getElementById("main");
 const live = text => { document.getElementById("live").textContent = text; };
 
+// over says why the page is no longer live, until it is again. A server that ends says so itself; of
+// one that was killed, or is out of reach, nothing is heard.
+const over = text => {
+  const p = document.getElementById("over");
+  p.textContent = text;
+  p.hidden = !text;
+};
+let silent = 0;
+const connected = () => {
+  clearTimeout(silent);
+  silent = 0;
+  over("");
+  live("live");
+};
+const ended = e => {
+  over(e.data);
+  live("not live");
+};
+const disconnected = () => {
+  if (!document.getElementById("over").hidden) return;
+  live("reconnecting…");
+  silent ||= setTimeout(() => {
+    over("gl web doesn't answer. If it has ended, run gl web in the project's directory: this page then continues by itself.");
+    live("not live");
+  }, 20000);
+};
+
 // A Stream is an EventSource that closes while the page is hidden: a browser has six connections to a
 // host. When it opens again, it says which version the page has, so the page catches up.
 class Stream extends EventTarget {
@@ -24,8 +51,9 @@ class Stream extends EventTarget {
     if (this.ended || this.real) return;
     const real = this.real = new EventSource(this.url);
     for (const type of this.types) real.addEventListener(type, this.relay);
-    real.onopen = e => { live("live"); this.onopen?.(e); };
-    real.onerror = e => { live("reconnecting…"); this.onerror?.(e); };
+    real.addEventListener("ended", ended);
+    real.onopen = e => { connected(); this.onopen?.(e); };
+    real.onerror = e => { disconnected(); this.onerror?.(e); };
   }
   pause() {
     this.real?.close();

@@ -1,0 +1,2 @@
+FATES=,cost=1.25
+. "$GUIDE/project.sh"

@@ -1,0 +1,14 @@
+git init -q -b main
+echo 'test ! -e red' >test.sh
+git add -A
+git commit -qm 'A shop'
+mkdir "$HOME/bin"
+cat >"$HOME/bin/claude" <<'END'
+#!/bin/sh
+set -e
+echo built >"$GL_SLICE.txt"
+git add -A
+git commit -qm "feat($GL_SLICE): built"
+gl state set "$GL_SLICE" status=complete step=complete
+END
+chmod +x "$HOME/bin/claude"

@@ -1,0 +1,1 @@
+. "$GUIDE/project.sh"

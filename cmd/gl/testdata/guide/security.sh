@@ -1,0 +1,2 @@
+. "$GUIDE/project.sh"
+gl slice S-1

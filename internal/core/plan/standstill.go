@@ -1,0 +1,65 @@
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	"greenlight/internal/base/words"
+)
+
+// A Standstill is something about the project as a whole, and no single item, that only a person
+// can change.
+type Standstill struct {
+	Subject string // "tests", "launches"
+	Text    string // a sentence without the subject
+	Next    []string
+}
+
+// RedBase returns what is to be said of tests that fail on what was merged, nil if they pass or
+// haven't run. In a checkout, the item whose work it has says it.
+func RedBase(p *Plan) *Standstill {
+	s := p.Tests.Suite
+	if s == nil || !s.Red || s.Commit == "" {
+		return nil
+	}
+	what := "at " + s.Commit[:min(len(s.Commit), 10)]
+	if s.Failed > 0 {
+		what = fmt.Sprintf("%s failing, %s", words.Thousands(s.Failed), what)
+	}
+	return &Standstill{"tests", "the tests fail on what was merged (" + what + "): fix them there",
+		[]string{"gl verify" + p.Snapshot.Flags}}
+}
+
+// Standstills returns why nothing goes on that could, and tests that fail on what was merged.
+// Items that fail or wait for a person are their own reasons. active is whether a run is under way.
+func Standstills(p *Plan, now time.Time, active bool) (list []Standstill) {
+	if red := RedBase(p); red != nil {
+		list = append(list, *red)
+	}
+	l, flags := p.Lists, p.Snapshot.Flags
+	if active || len(l.Running)+len(l.Landing) > 0 || p.Done == p.Total {
+		return list
+	}
+	for _, text := range p.Snapshot.Blockers {
+		list = append(list, Standstill{Subject: "project", Text: text, Next: []string{}})
+	}
+	noun, ready := words.Count(len(l.Ready), p.Snapshot.Noun), len(l.Ready)
+	switch {
+	case ready > 0 && p.Hold != nil:
+		next := []string{"gl hold --lift" + flags}
+		if of := p.Hold.Budget(); of != "" {
+			next = append([]string{"gl budget " + of + flags + " USD"}, next...)
+		}
+		list = append(list, Standstill{"launches", "nothing is launched " + p.Hold.about(now), next})
+	case ready == 1:
+		list = append(list, Standstill{"launches", noun + " is ready, and no run launches it",
+			[]string{"gl slice --watch" + flags}})
+	case ready > 0:
+		list = append(list, Standstill{"launches", noun + " are ready, and no run launches them",
+			[]string{"gl slice --watch" + flags}})
+	case len(l.Blocked) > 0 && len(l.Waiting)+len(l.Unknown)+len(l.TroubledIDs()) == 0:
+		list = append(list, Standstill{"launches", "all that is left is blocked",
+			[]string{"gl why" + flags}})
+	}
+	return list
+}
